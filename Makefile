@@ -1,0 +1,40 @@
+# Two doors: `make run` shows heaptrack at work, `make check` proves it. Meson does the building.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+
+.PHONY: all run check install clean format
+.SILENT:
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+# Folders and tests are still arriving: look for new ones
+$(BUILD)/build.ninja: $(wildcard src/*/meson.build tests/*/meson.build tests/unit/test_*.c \
+		tests/fuzz/fuzz_*.c tests/victims/*.c tests/victims/*.cpp)
+	if [ -e $@ ]; then meson setup --reconfigure $(BUILD) >/dev/null; \
+	else meson setup $(BUILD) >/dev/null || { meson setup $(BUILD); exit 1; }; fi
+	touch $@
+
+# make run                     record the bundled demo program and print its report
+# make run CMD="PROGRAM ARGS"  the same for any command
+run:
+	BUILD='$(BUILD)' tools/run
+
+# make check                   every suite
+# make check ONLY="unit e2e"   some of them; LONG=1 the long form
+check:
+	BUILD='$(BUILD)' tools/install-packages build check
+	BUILD='$(BUILD)' tests/run $(if $(LONG),--long) $(ONLY)
+
+# make install PREFIX=/opt/heaptrack (DESTDIR is heeded)
+install: all
+	meson configure $(BUILD) -Dprefix='$(abspath $(PREFIX))'
+	ninja -C $(BUILD)
+	meson install -C $(BUILD) --no-rebuild
+
+format:
+	git ls-files -co --exclude-standard 'src/*.[ch]' 'tests/*.[ch]' 'tests/*.cpp' | xargs clang-format -i
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz

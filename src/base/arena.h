@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "base/attr.h"
+#include "base/slice.h"
+
+/**
+ * Memory with one lifetime: many allocations, one end. A zeroed struct is a valid, empty arena.
+ * Not for use by several threads at once. Blocks are aligned to 16.
+ */
+struct arena {
+	struct arena_chunk *chunks;
+	size_t used;     // in the newest chunk
+	size_t bytes;    // in all chunks: what the arena costs
+	size_t max_bytes; // 0: no limit; beyond it allocations fail
+};
+
+/** Zeroed memory for `n` things of `size`, or NULL: no memory, over the limit, product too large. */
+void *arena_alloc(struct arena *a, size_t n, size_t size) ATTR_NODISCARD;
+
+/** A copy with a zero byte behind it (not counted), or NULL. */
+char *arena_text(struct arena *a, struct slice s) ATTR_NODISCARD;
+
+/** Free everything; the arena is empty and usable again. */
+void arena_finish(struct arena *a);
+
+#define arena_new(arena, type, n) ((type *)arena_alloc(arena, (n), sizeof(type)))

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Compiler extensions, under names of our own. Nothing else may use them bare (but the recorder).
+
+#define ATTR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define ATTR_NODISCARD         __attribute__((warn_unused_result))
+#define ATTR_NORETURN          __attribute__((noreturn))
+#define ATTR_COLD              __attribute__((cold))
+#define LIKELY(x)              __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)            __builtin_expect(!!(x), 0)

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "base/buffer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+uint8_t *buffer_room(struct buffer *b, size_t n) {
+	if (b->failed) {
+		return NULL;
+	}
+	if (n <= b->capacity - b->size) {
+		return b->data + b->size;
+	}
+	size_t want = b->capacity ? b->capacity * 2 : 256;
+	if (want < b->size || want - b->size < n) {
+		if (__builtin_add_overflow(b->size, n, &want)) {
+			b->failed = true;
+			return NULL;
+		}
+	}
+	uint8_t *data = realloc(b->data, want);
+	if (!data) {
+		b->failed = true;
+		return NULL;
+	}
+	b->data = data;
+	b->capacity = want;
+	return data + b->size;
+}
+
+void buffer_bytes(struct buffer *b, const void *data, size_t n) {
+	uint8_t *at = n ? buffer_room(b, n) : NULL;
+	if (at) {
+		memcpy(at, data, n);
+		b->size += n;
+	}
+}
+
+void buffer_slice(struct buffer *b, struct slice s) {
+	buffer_bytes(b, s.data, s.size);
+}
+
+void buffer_text(struct buffer *b, const char *text) {
+	buffer_bytes(b, text, strlen(text));
+}
+
+void buffer_printf(struct buffer *b, const char *fmt, ...) {
+	va_list args;
+	va_start(args, fmt);
+	va_list again;
+	va_copy(again, args);
+	int n = vsnprintf(NULL, 0, fmt, args);
+	va_end(args);
+	// vsnprintf writes a zero behind the text: it needs room, but does not count
+	uint8_t *at = n < 0 ? NULL : buffer_room(b, (size_t)n + 1);
+	if (at) {
+		(void)vsnprintf((char *)at, (size_t)n + 1, fmt, again);
+		b->size += (size_t)n;
+	}
+	va_end(again);
+}
+
+void buffer_u8(struct buffer *b, uint8_t v) {
+	buffer_bytes(b, &v, 1);
+}
+
+static void little_endian(struct buffer *b, uint64_t v, size_t n) {
+	uint8_t *at = buffer_room(b, n);
+	if (!at) {
+		return;
+	}
+	for (size_t i = 0; i < n; i++, v >>= 8) {
+		at[i] = (uint8_t)v;
+	}
+	b->size += n;
+}
+
+void buffer_u32(struct buffer *b, uint32_t v) {
+	little_endian(b, v, 4);
+}
+
+void buffer_u64(struct buffer *b, uint64_t v) {
+	little_endian(b, v, 8);
+}
+
+void buffer_varint(struct buffer *b, uint64_t v) {
+	uint8_t *at = buffer_room(b, 10);
+	if (!at) {
+		return;
+	}
+	while (v >= 0x80) {
+		*at++ = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	*at++ = (uint8_t)v;
+	b->size = (size_t)(at - b->data);
+}
+
+void buffer_signed(struct buffer *b, int64_t v) {
+	buffer_varint(b, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+}
+
+void buffer_sized(struct buffer *b, struct slice s) {
+	buffer_varint(b, s.size);
+	buffer_slice(b, s);
+}
+
+void buffer_finish(struct buffer *b) {
+	if (b) {
+		free(b->data);
+		*b = (struct buffer){0};
+	}
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "base/attr.h"
+#include "base/slice.h"
+
+/**
+ * Growing bytes, with a sticky failure: if memory runs out `failed` is set and further writes do
+ * nothing, so encoders stay linear and check once. A zeroed struct is a valid, empty buffer.
+ */
+struct buffer {
+	uint8_t *data;
+	size_t size;
+	size_t capacity;
+	bool failed;
+};
+
+void buffer_bytes(struct buffer *b, const void *data, size_t n);
+void buffer_slice(struct buffer *b, struct slice s);
+void buffer_text(struct buffer *b, const char *text);
+void buffer_printf(struct buffer *b, const char *fmt, ...) ATTR_PRINTF(2, 3);
+void buffer_u8(struct buffer *b, uint8_t v);
+void buffer_u32(struct buffer *b, uint32_t v); // little endian, as are all
+void buffer_u64(struct buffer *b, uint64_t v);
+void buffer_varint(struct buffer *b, uint64_t v);
+void buffer_signed(struct buffer *b, int64_t v); // zigzag
+void buffer_sized(struct buffer *b, struct slice s); // varint length, then the bytes
+
+/** Room for n more bytes to be written by the caller at data + size, or NULL (failed is set). */
+uint8_t *buffer_room(struct buffer *b, size_t n);
+
+static inline struct slice buffer_view(const struct buffer *b) {
+	return (struct slice){b->data, b->size};
+}
+
+/** Empty it, keep the memory. */
+static inline void buffer_clear(struct buffer *b) {
+	b->size = 0;
+	b->failed = false;
+}
+
+void buffer_finish(struct buffer *b);

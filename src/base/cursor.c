@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "base/cursor.h"
+
+static void fail(struct cursor *c) {
+	c->failed = true;
+	c->at = c->end;
+}
+
+struct slice cursor_bytes(struct cursor *c, size_t n) {
+	if (n > cursor_left(c)) {
+		fail(c);
+		return (struct slice){c->end, 0};
+	}
+	struct slice s = {c->at, n};
+	c->at += n;
+	return s;
+}
+
+struct slice cursor_rest(struct cursor *c) {
+	return cursor_bytes(c, cursor_left(c));
+}
+
+uint8_t cursor_u8(struct cursor *c) {
+	if (c->at == c->end) {
+		fail(c);
+		return 0;
+	}
+	return *c->at++;
+}
+
+static uint64_t little_endian(struct cursor *c, size_t n) {
+	struct slice s = cursor_bytes(c, n);
+	uint64_t v = 0;
+	for (size_t i = s.size; i-- > 0;) {
+		v = v << 8 | s.data[i];
+	}
+	return v;
+}
+
+uint32_t cursor_u32(struct cursor *c) {
+	return (uint32_t)little_endian(c, 4);
+}
+
+uint64_t cursor_u64(struct cursor *c) {
+	return little_endian(c, 8);
+}
+
+uint64_t cursor_varint(struct cursor *c) {
+	uint64_t v = 0;
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		uint8_t byte = cursor_u8(c);
+		if (c->failed) {
+			return 0;
+		}
+		if (shift == 63 && byte > 1) {
+			break;
+		}
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			return v;
+		}
+	}
+	fail(c);
+	return 0;
+}
+
+int64_t cursor_signed(struct cursor *c) {
+	uint64_t v = cursor_varint(c);
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+struct slice cursor_sized(struct cursor *c) {
+	uint64_t n = cursor_varint(c);
+	if (n > cursor_left(c)) {
+		fail(c);
+		return (struct slice){c->end, 0};
+	}
+	return cursor_bytes(c, (size_t)n);
+}
+
+uint64_t cursor_count(struct cursor *c, size_t min_bytes) {
+	uint64_t n = cursor_varint(c);
+	if (n > cursor_left(c) / (min_bytes ? min_bytes : 1)) {
+		fail(c);
+		return 0;
+	}
+	return n;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool err_set(struct err *err, enum err_code code, const char *fmt, ...) {
+	if (!err) {
+		return false;
+	}
+	err->code = code;
+	va_list args;
+	va_start(args, fmt);
+	(void)vsnprintf(err->text, sizeof err->text, fmt, args);
+	va_end(args);
+	return false;
+}
+
+bool err_add(struct err *err, const char *fmt, ...) {
+	if (!err) {
+		return false;
+	}
+	char old[sizeof err->text];
+	memcpy(old, err->text, sizeof old);
+	va_list args;
+	va_start(args, fmt);
+	int n = vsnprintf(err->text, sizeof err->text, fmt, args);
+	va_end(args);
+	if (n >= 0 && (size_t)n < sizeof err->text) {
+		(void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", old);
+	}
+	return false;
+}
+
+bool err_system(struct err *err, int errnum, const char *fmt, ...) {
+	if (!err) {
+		return false;
+	}
+	err->code = ERR_SYSTEM;
+	va_list args;
+	va_start(args, fmt);
+	int n = vsnprintf(err->text, sizeof err->text, fmt, args);
+	va_end(args);
+	if (n >= 0 && (size_t)n < sizeof err->text) {
+		char text[128];
+		(void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s",
+				strerror_r(errnum, text, sizeof text));
+	}
+	return false;
+}
+
+bool err_memory(struct err *err) {
+	return err_set(err, ERR_MEMORY, "out of memory");
+}

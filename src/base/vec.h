@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/**
+ * A growing array, as a struct of its own per element type:
+ *
+ *   struct { struct edge *items; size_t n, capacity; } edges = {0};
+ *   struct edge *e = vec_push(&edges);     // zeroed, or NULL if there is no memory
+ *
+ * Pointers into items are valid until the next push.
+ */
+#define vec_push(v) \
+	(vec_reserve((v), 1) ? memset(&(v)->items[(v)->n++], 0, sizeof *(v)->items) : NULL)
+
+/** Room for `more` further items: true, or false and the array is as it was. */
+#define vec_reserve(v, more) \
+	vec_grow((void **)&(v)->items, &(v)->capacity, (v)->n, (more), sizeof *(v)->items)
+
+#define vec_finish(v) (free((v)->items), (v)->items = NULL, (v)->n = 0, (v)->capacity = 0)
+
+#include <string.h>
+
+static inline bool vec_grow(
+		void **items, size_t *capacity, size_t n, size_t more, size_t item_bytes) {
+	size_t need;
+	if (__builtin_add_overflow(n, more, &need)) {
+		return false;
+	}
+	if (need <= *capacity) {
+		return true;
+	}
+	size_t want = *capacity < 8 ? 16 : *capacity * 2;
+	if (want < need) {
+		want = need;
+	}
+	size_t bytes;
+	if (__builtin_mul_overflow(want, item_bytes, &bytes)) {
+		return false;
+	}
+	void *grown = realloc(*items, bytes);
+	if (!grown) {
+		return false;
+	}
+	*items = grown;
+	*capacity = want;
+	return true;
+}

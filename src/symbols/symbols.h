@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * From addresses in modules to names for people: function, file, line and the chain of inlined
+ * calls. Built for many addresses of one module at once: sorted, each compile unit found by its
+ * own ranges, walked once, dropped. elfutils and libiberty stay behind this header.
+ *
+ * One `struct symbols` may be used by one thread at a time; two of them are independent.
+ */
+
+#include "base/arena.h"
+#include "base/err.h"
+
+struct symbols_options {
+	const char *sysroot;          // tried before the file system's root, or NULL
+	const char *const *debug_paths; // NULL-terminated; more places for debug files, or NULL
+	const char *const *extra_paths; // NULL-terminated; tried by base name, then as sysroots, or NULL
+	bool use_debuginfod;          // only when the user asked
+	bool names_only;              // level 1: symbol tables alone, no DWARF
+};
+
+/** NULL options: all off. */
+struct symbols *symbols_create(const struct symbols_options *options, struct err *err);
+void symbols_destroy(struct symbols *s);
+
+struct symbols_module {
+	int fd;           // an open descriptor of the very file that was mapped, or -1; stays the caller's
+	const char *path; // as the program knew it; used if fd is -1, and to find debug files
+	struct slice build_id; // of the mapped image; empty: not known, any file at `path` is taken
+};
+
+struct symbols_frame {
+	const char *function; // demangled, hashes and clone suffixes dropped; NULL: unknown
+	const char *symbol;   // raw linkage name; NULL: unknown
+	const char *file;     // NULL: unknown
+	uint32_t line;        // 0: unknown
+};
+
+struct symbols_answer {
+	uint32_t n_frames;                 // 0: nothing is known of this address
+	const struct symbols_frame *frames; // innermost first; the last is the real function
+};
+
+struct symbols_facts {
+	bool has_symbols, has_lines;
+	bool is_unresolved; // no file, or only one with another build-id (which is never used)
+	char note[160];     // why, for people; empty if all is well
+};
+
+/**
+ * Look up `n` addresses of one module, in file addresses (program address minus bias), ascending
+ * and distinct; is_exact[i] false: a return address, the call before it is meant (looked up at
+ * address - 1). Fills answers[0..n-1]; strings and frames live in `arena`. False only for lack of
+ * memory: a module that cannot be read is a fact, not an error.
+ */
+bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
+		const uint64_t *addresses, const bool *is_exact, size_t n, struct symbols_answer *answers,
+		struct symbols_facts *facts, struct arena *arena, struct err *err);
+
+/**
+ * A name for people, from a linkage name: C++ (Itanium), Rust (legacy and v0, without hash and
+ * disambiguators), D, Nim; `.llvm.N`, `.part.N`, `.constprop.N`, `.isra.N`, `.cold` dropped. A
+ * plain C name comes back unchanged: `language_hint_c` (true for a symbol of a unit known to be
+ * C) switches demangling off. Result in `arena`, or NULL for lack of memory.
+ */
+const char *symbols_demangle(const char *linkage_name, bool language_hint_c, struct arena *arena);

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * A recording in memory: the tables that a trace file holds, that the engine's aggregate
+ * fills while recording and that every answer is computed from. Plain columns and ids, no
+ * behaviour. docs/trace-format.md says how each table lies in a file.
+ *
+ * All memory belongs to `arena`; recording_finish frees it. Ids are indices into the tables. Id 0
+ * of strings, locations, nodes, threads and modules means "none" (for nodes: the empty stack) and
+ * is always there. Times are ns since the start of the recording.
+ */
+
+#include "base/arena.h"
+
+enum rec_ended {
+	REC_STILL_RUNNING = 0, // the recording goes on, or its collector died: see is_complete
+	REC_EXITED = 1,        // exit_status is the program's exit status
+	REC_SIGNALED = 2,      // exit_status is the signal's number
+	REC_DETACHED = 3,      // the program went on without us
+};
+
+enum rec_source {
+	REC_LAUNCHED = 0,
+	REC_ATTACHED = 1,
+	REC_IMPORTED = 2,
+};
+
+/** Who and when. Strings are ids into `strings`. */
+struct rec_meta {
+	uint32_t exe, cwd, host;        // as the program saw them
+	uint32_t argv_first, n_argv;    // consecutive string ids
+	uint32_t pid;
+	uint32_t n_cpus;
+	uint32_t page_bytes;
+	uint64_t system_memory_bytes;
+	uint64_t memory_limit_bytes;    // of its control group; 0: none
+	uint64_t wall_start_ns;         // since the Unix epoch
+	uint64_t duration_ns;           // first to last moment recorded
+	uint64_t written_ns;            // the moment this state was written, for a file that still grows
+	uint8_t source;                 // enum rec_source
+	uint8_t ended;                  // enum rec_ended
+	uint8_t is_complete;            // written by a collector that ended in order
+	uint8_t has_free_stacks;
+	int32_t exit_status;
+	uint32_t n_images;              // programs that this process was, one after the other
+	uint32_t version;               // string: of the heaptrack that wrote it
+};
+
+/** Totals, exact for the whole recording. */
+struct rec_summary {
+	uint64_t allocations, allocated_bytes; // blocks handed out, realloc's included
+	uint64_t frees;                        // blocks given back, realloc's old ones included
+	uint64_t reallocs;                     // of these, pairs made by realloc
+	uint64_t temporary;                    // freed before their thread's next allocation
+	uint64_t short_lived;                  // churn: freed within 16 allocations of their thread or 1 ms
+	uint64_t failed;                       // calls that returned no block
+	uint64_t peak_bytes, peak_blocks, peak_time_ns;
+	uint64_t live_bytes, live_blocks;      // never freed
+	uint64_t peak_rss_bytes, peak_rss_time_ns;
+	uint64_t minor_faults, major_faults;
+	uint64_t user_cpu_ns, system_cpu_ns;   // of the program, as far as known
+};
+
+/** What the numbers above do not contain. All zero: nothing is missing. */
+struct rec_quality {
+	uint64_t lost_events;      // could not be recorded (rings full too long, no slot, too early)
+	uint64_t truncated_stacks; // outer callers unknown
+	uint64_t abandoned_hooks;  // left by a jump between number and event
+	uint64_t skipped_numbers;  // order numbers that never came
+	uint64_t unknown_frees;    // of blocks never seen: allocated before, or by other means
+	uint64_t double_allocations; // an address handed out twice: a free was missed
+	uint64_t time_corrections; // labels pushed forward to keep time rising
+	uint64_t children_forked, children_executed; // processes that were not recorded
+	uint64_t detail_ends_ns;   // > 0: from here on, only totals (disk or memory limit)
+	uint64_t events_dropped;   // --events: single events dropped by the budget
+	uint8_t clock_is_not_tsc;
+	uint8_t recording_stopped_early; // the collector or a limit ended it before the program
+};
+
+struct rec_module {
+	uint64_t start, end; // addresses in the program
+	uint64_t bias;       // address = bias + address in the file
+	uint32_t path;       // string
+	uint32_t image;      // 1 ..
+	uint32_t package;    // string: Debian or npm package if known, for advice; 0 usual
+	uint8_t build_id[32];
+	uint8_t build_id_bytes;
+	uint8_t has_symbols;   // any name was found in it
+	uint8_t has_lines;     // any line was found in it
+	uint8_t is_unresolved; // its file could not be opened, or has another build id
+};
+
+/** A place in code: one program counter of one module. */
+struct rec_location {
+	uint64_t pc;     // the return address, or the interrupted address if is_exact
+	uint32_t module; // 0: unknown or generated code
+	uint32_t first_frame; // into `frames`; its n_frames frames are innermost first
+	uint16_t n_frames;    // 0: no name (yet). The last is the function, those before inlined in it
+	uint8_t is_exact;
+	uint8_t is_mark; // no code: "outer frames unknown" (pc says which mark: wire/segment.h)
+};
+
+struct rec_frame {
+	uint32_t function; // string: for people
+	uint32_t symbol;   // string: as in the symbol table, mangled; 0 for inlined frames without one
+	uint32_t file;     // string; 0: unknown
+	uint32_t line;     // 0: unknown
+};
+
+struct rec_node {
+	uint32_t parent; // the caller's node; smaller than the node's own id
+	uint32_t location;
+};
+
+/** A stack that allocated, with its exact values over the whole recording. */
+struct rec_stack {
+	uint32_t node;
+	uint32_t usual_size; // the first size seen
+	uint64_t allocations, allocated_bytes;
+	uint64_t temporary, short_lived;
+	uint64_t peak_blocks, peak_bytes; // at the moment of the peak
+	uint64_t live_blocks, live_bytes; // never freed
+	uint64_t reallocs;                // of its allocations, by realloc
+	uint64_t first_ns, last_ns;       // first and last allocation
+	uint32_t lifetimes[16];           // freed blocks by log4 of their life: < 1 us, < 4 us, ...; saturating
+};
+
+/**
+ * An edge of the time axis: the moment of the largest heap of its period. All values are exact at
+ * time_ns; the periods are contiguous, edge k's ends at end_ns. ENGINE's rule: a block lives at
+ * edge k if and only if entry.from <= k < entry.until.
+ */
+struct rec_edge {
+	uint64_t time_ns, end_ns;
+	uint64_t bytes, blocks;                // live at time_ns
+	uint64_t min_bytes;                    // smallest heap within the period
+	uint64_t allocations, allocated_bytes; // so far, at time_ns
+	uint64_t temporary;                    // so far, at time_ns
+};
+
+enum { REC_NEVER = 0xffff };
+
+/** Blocks of one stack that came between edges from - 1 and from and went between until - 1 and until. */
+struct rec_interval {
+	uint32_t stack; // index into stacks
+	uint16_t from, until; // edges; until = REC_NEVER: never freed
+	uint32_t count;
+	uint32_t temporary;
+	uint64_t bytes;
+};
+
+/** How many allocations of a stack had a size. Ordered by stack, then size. */
+struct rec_size {
+	uint32_t stack;
+	uint32_t is_class; // 0: exactly `size`; 1: a class, size .. 2 * size - 1 (a stack with many sizes)
+	uint64_t size;
+	uint64_t count, bytes;
+	uint64_t live; // never freed
+};
+
+struct rec_thread {
+	uint32_t tid;
+	uint32_t image;
+	uint32_t name; // string
+	uint32_t n_merged; // > 0: stands for that many short threads of the same name
+	uint64_t first_ns, last_ns;
+	uint64_t allocations, allocated_bytes, frees, temporary;
+	uint64_t live_bytes, peak_bytes; // blocks it allocated: never freed; at the global peak
+	uint64_t foreign_frees;          // of its blocks, freed by another thread
+};
+
+/** Blocks allocated by one thread and freed by another. */
+struct rec_handover {
+	uint32_t from, to; // threads
+	uint64_t blocks, bytes;
+};
+
+/** The process seen from outside, now and then. */
+struct rec_sample {
+	uint64_t time_ns;
+	uint64_t rss_bytes, rss_anon_bytes, rss_file_bytes, rss_shmem_bytes;
+	uint64_t ours_bytes; // of rss_shmem: the recorder's own segment
+	uint64_t heap_bytes; // live at that moment, by our count
+	uint64_t minor_faults, major_faults;
+	uint32_t n_threads;
+};
+
+struct rec_child {
+	uint32_t pid;
+	uint32_t name; // string
+	uint32_t exe;  // string
+	uint8_t is_fork;
+	uint64_t peak_rss_bytes; // as far as seen
+};
+
+struct rec_image {
+	uint32_t exe; // string
+	uint64_t time_ns;
+};
+
+#define REC_TABLE(type) \
+	struct {                      \
+		type *items;              \
+		uint32_t n;               \
+	}
+
+struct recording {
+	struct arena arena;
+	struct rec_meta meta;
+	struct rec_summary summary;
+	struct rec_quality quality;
+	REC_TABLE(struct slice) strings;
+	REC_TABLE(struct rec_module) modules;
+	REC_TABLE(struct rec_location) locations;
+	REC_TABLE(struct rec_frame) frames;
+	REC_TABLE(struct rec_node) nodes;
+	REC_TABLE(struct rec_stack) stacks;
+	REC_TABLE(struct rec_edge) edges;
+	REC_TABLE(struct rec_interval) intervals;
+	REC_TABLE(struct rec_size) sizes;
+	REC_TABLE(struct rec_thread) threads;
+	REC_TABLE(struct rec_handover) handovers;
+	REC_TABLE(struct rec_sample) samples;
+	REC_TABLE(struct rec_child) children;
+	REC_TABLE(struct rec_image) images;
+};
+
+/**
+ * True if every id points into its table, parents come before children, edges and periods rise,
+ * sums agree with the summary (stacks' peak to peak_bytes, and so on). `why` (may be NULL) gets
+ * the first violation. Readers call it on every file; tests on everything.
+ */
+struct err;
+bool recording_is_valid(const struct recording *r, struct err *why);
+
+void recording_finish(struct recording *r);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Our file: bytes <-> struct recording, through an injected source or sink. This module touches no
+ * file descriptor. docs/trace-format.md is the specification.
+ *
+ * A file is a row of zstd frames, skippable ones included, so `zstd -t` accepts it: a head, an
+ * append-only log (modules, names, nodes, events if asked for), two alternating checkpoint slots
+ * with everything that changes, and, in a file that was finished, one compact index at the
+ * end. A reader takes the index, else the newest whole checkpoint that the log can carry.
+ */
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "trace/recording.h"
+
+/** Where bytes come from. `read` gives up to `n` bytes at `offset`; short only at the end. */
+struct trace_source {
+	bool (*read)(void *user, uint64_t offset, void *out, size_t n, size_t *got, struct err *err);
+	uint64_t size; // when opened; a growing file may have more by now
+	void *user;
+};
+
+/** Where bytes go. `write` writes all or fails; offsets may lie beyond the end (a hole of zeros). */
+struct trace_sink {
+	bool (*write)(void *user, uint64_t offset, const void *data, size_t n, struct err *err);
+	void *user;
+};
+
+struct trace_writer;
+
+/** Start a file at offset 0. The sink must outlive the writer. */
+struct trace_writer *trace_writer_create(struct trace_sink sink, struct err *err);
+
+/**
+ * Bring the file up to the state of `r`: what is new at the end of the append-only tables
+ * (strings, modules, nodes, locations and frames once they are named) goes to the log, the rest
+ * into the older of the two checkpoint slots. Returns only when all is written; the other slot
+ * stays whole meanwhile. `r`'s tables must be those of the last call or have grown; a location
+ * may gain frames once (n_frames 0 -> n).
+ */
+bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, struct err *err);
+
+/** One event of an --events recording, as ordered by the collector. 32 bytes. */
+struct trace_event {
+	uint64_t ptr;
+	uint64_t size;
+	uint64_t time_ns;
+	uint32_t node;
+	uint32_t thread : 28;
+	uint32_t kind : 4; // enum trace_event_kind
+};
+enum trace_event_kind {
+	TRACE_ALLOC = 1,   // ptr, size, node
+	TRACE_FREE = 2,    // ptr
+	TRACE_REALLOC = 3, // ptr: the address is given back; the block lives on until MOVED or STAYED
+	TRACE_MOVED = 4,   // ptr, size, node: ends the thread's newest pending REALLOC; both halves happen now
+	TRACE_STAYED = 5,  // ptr: the pending REALLOC failed, nothing happened
+};
+
+/**
+ * Append events to the log (paired columns, blocks of 64 Ki events). `budget_bytes` bounds what
+ * all event blocks together may take: the oldest are dropped (their place becomes a hole of the
+ * compacted file). May be called with any number of events; blocks are cut here.
+ */
+bool trace_writer_events(struct trace_writer *w, const struct trace_event *events, size_t n,
+		struct err *err);
+void trace_writer_set_event_budget(struct trace_writer *w, uint64_t budget_bytes);
+
+/** Bytes written so far, holes not counted: for the disk rule. */
+uint64_t trace_writer_bytes(const struct trace_writer *w);
+
+/**
+ * Write the whole of `r` compactly, as a finished file, to another sink (the collector then renames
+ * it over the growing one). Event blocks are copied from `old` (the growing file) if given.
+ */
+bool trace_write_whole(struct trace_sink sink, const struct recording *r, struct trace_writer *w,
+		const struct trace_source *old, struct err *err);
+
+void trace_writer_destroy(struct trace_writer *w);
+
+/** What a reader found out about the file itself, beside the recording. */
+struct trace_facts {
+	uint32_t version;
+	bool is_finished;      // the index at the end was used
+	bool is_torn;          // bytes after the last whole block
+	uint64_t good_bytes;   // up to here every block is whole
+	uint64_t n_event_blocks;
+	uint64_t n_events;
+	uint64_t first_event;  // number of the first event that is still there
+};
+
+/** True if the first bytes are those of our file, of whatever version. */
+bool trace_is_ours(struct slice head);
+
+/**
+ * Read a file into `out` (zeroed by the caller). False: nothing usable; `err` says what and where.
+ * Never reads more than the tables need, never trusts a count, bounded by `max_bytes` of memory
+ * (0: 16 GiB). Versions newer than we know are refused by a sentence that says so.
+ */
+bool trace_read(struct recording *out, struct trace_facts *facts, const struct trace_source *src,
+		uint64_t max_bytes, struct err *err);
+
+/** Hand all events that the file still holds, in order, to `each`, in batches. */
+bool trace_read_events(const struct trace_source *src,
+		bool (*each)(void *user, const struct trace_event *events, size_t n), void *user,
+		struct err *err);

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Events, and the rings that carry them from one thread of the target to the collector.
+ *
+ * A thread owns a slot of the segment. It holds two rings: a small one for threads that rarely
+ * allocate, and a big one that the thread moves to for good when the small one was full once. The
+ * collector drains the small one whole before it looks at the big one, so the order of a thread's
+ * events holds.
+ *
+ * An entry is 16 bytes. Its `head` is written last, with release, and carries a phase bit that
+ * flips with every lap; that bit alone says that the entry is published, so entries may be
+ * published out of order: a signal handler that interrupts a hook takes the next entries and
+ * publishes them first. `reserved` is raised before anything is written.
+ *
+ *      taken            blocked entry       published by a handler      reserved
+ *        v                    v                  v     v                    v
+ *   ...  #  #  #  #  #  #     .  #  #  .  ...
+ *
+ * Life of a hook: make room for all it may write, plus 64 entries for handlers (wait here, if
+ * ever) -> capture the stack -> real call (for a free: last) -> reserve an entry -> take the
+ * region's number -> write -> publish. From reserve to publish is a handful of instructions and
+ * nothing in between waits. If a jump out of a handler leaves that window, the thread's next hook
+ * publishes the entry as KIND_VOID and counts it (`abandoned`); if the thread is dead, nobody
+ * does. So a number that is missing although every entry reserved so far is published, or its
+ * thread is gone, will never come.
+ */
+
+#include "wire/segment.h"
+
+enum wire_kind {
+	KIND_VOID = 0,    // nothing
+	KIND_ALLOC = 1,   // numbered. A block exists
+	KIND_FREE = 2,    // numbered. A block is about to be released
+	KIND_REALLOC = 3, // numbered (old block). A realloc is about to release or move a block
+	KIND_MOVED = 4,   // numbered (new block). The thread's pending realloc succeeded: its new block
+	KIND_STAYED = 5,  // numbered (old block). The pending realloc failed: the old block lives on
+	KIND_WIDE = 6,    // a prefix: full pointer and size of the very next entry of this ring
+	KIND_TIME = 7,    // value: ns since the recording's start, for the entries that follow
+};
+
+/**
+ * head:  bit 63 phase | bits 60..62 kind | bits 43..59 number (low 17 bits) | bits 0..42 ptr >> 4
+ * body:  bits 0..31 node id | bits 32..59 size | bits 60..63 number (bits 17..20)
+ *
+ * A pointer that is not a multiple of 16 or lies above 47 bits, or a size of WIRE_SIZE_WIDE or
+ * more, needs a KIND_WIDE entry right before (both are reserved at once):
+ *   wide head: phase | kind | bits 0..59 ptr >> 4      wide body: bits 0..3 ptr & 15 | 4..63 size
+ * and the event's own size field is then WIRE_SIZE_WIDE, its ptr bits are ignored.
+ * KIND_TIME: body is the whole value, bits 0..59 of head are zero.
+ * KIND_FREE, KIND_REALLOC, KIND_STAYED have size 0; node is 0 unless SEGMENT_FREE_STACKS.
+ * KIND_MOVED with node and size as an allocation. realloc(p, 0) that frees is a KIND_FREE.
+ */
+struct wire_event {
+	_Atomic uint64_t head;
+	uint64_t body;
+};
+_Static_assert(sizeof(struct wire_event) == 16, "layout");
+
+enum {
+	WIRE_NUMBER_BITS = 21, // numbers of a region compare modulo 2^21
+	WIRE_NUMBER_LOW = 17,
+	WIRE_SIZE_BITS = 28,
+};
+#define WIRE_NUMBER_MASK ((1u << WIRE_NUMBER_BITS) - 1)
+#define WIRE_SIZE_WIDE   ((1u << WIRE_SIZE_BITS) - 1)
+#define WIRE_PTR_BITS    43
+
+enum { RING_SMALL = 0, RING_BIG = 1, N_RINGS = 2 };
+enum { RING_SMALL_ENTRIES = 1024, RING_BIG_ENTRIES = 16384 };
+
+// struct thread_slot.state
+enum {
+	SLOT_FREE = 0,    // may be claimed by CAS to SLOT_CLAIMED
+	SLOT_CLAIMED = 1, // being filled in
+	SLOT_LIVE = 2,    // in use; the collector frees it when its thread is gone and all is drained
+};
+
+/**
+ * A thread's place in the segment. Offsets from the slot's start: this struct at 0, the small
+ * ring at SLOT_SMALL_RING_AT, the big one at SLOT_BIG_RING_AT, the recorder's private state from
+ * SLOT_PRIVATE_AT to slot_bytes (the collector never reads it, but returns its pages when the
+ * thread is gone: a fresh owner finds the slot zeroed, but for `state` and `generation`).
+ */
+enum {
+	SLOT_SMALL_RING_AT = 4096,
+	SLOT_BIG_RING_AT = 4096 + RING_SMALL_ENTRIES * 16, // 20480
+	SLOT_PRIVATE_AT = SLOT_BIG_RING_AT + RING_BIG_ENTRIES * 16,
+};
+_Static_assert(SLOT_PRIVATE_AT % WIRE_PAGE == 0, "layout");
+
+struct wire_ring {
+	// written by O: entries ever reserved. Raised by a plain add of the owner (signal-atomic)
+	_Alignas(64) _Atomic uint64_t reserved;
+	// written by C: entries ever consumed. O reads it only when the ring looks full
+	_Alignas(64) _Atomic uint64_t taken;
+	_Atomic uint32_t room; // futex: C raises it and wakes when O waits for room
+	_Atomic uint32_t owner_waits;
+};
+_Static_assert(sizeof(struct wire_ring) == 128, "layout");
+
+struct thread_slot {
+	_Atomic uint32_t state; // T claims, C frees
+	uint32_t generation;    // C raises it at each freeing
+	// written by O between SLOT_CLAIMED and SLOT_LIVE
+	uint32_t tid;   // as the target's gettid() says (its own pid namespace)
+	uint32_t image; // 1 .. n_images
+	uint32_t pid;   // as the target's getpid() says
+
+	// written by O: what the collector needs to know of hooks in progress
+	_Alignas(64) _Atomic uint32_t depth; // hooks in progress on this thread; raised before an
+	                                     // entry is reserved, lowered after it is published
+	_Atomic uint32_t ring;               // RING_SMALL, later RING_BIG
+
+	// written by O: plain counters, exact per thread
+	_Atomic uint64_t failed;    // allocation calls that returned no block
+	_Atomic uint64_t lost;      // events that could not be recorded
+	_Atomic uint64_t truncated; // stacks whose outer part could not be found or stored
+	_Atomic uint64_t abandoned; // hooks that a jump left
+
+	struct wire_ring rings[N_RINGS];
+};
+_Static_assert(sizeof(struct thread_slot) <= SLOT_SMALL_RING_AT, "layout");
+
+static inline uint32_t wire_ring_entries(unsigned ring) {
+	return ring == RING_SMALL ? RING_SMALL_ENTRIES : RING_BIG_ENTRIES;
+}
+
+static inline uint32_t wire_ring_at(unsigned ring) {
+	return ring == RING_SMALL ? SLOT_SMALL_RING_AT : SLOT_BIG_RING_AT;
+}
+
+/** The phase bit (in place, bit 63) that entry number `index` of a ring has when published. */
+static inline uint64_t wire_phase(uint64_t index, uint32_t n_entries) {
+	return (uint64_t)(~(index / n_entries) & 1) << 63;
+}
+
+static inline uint64_t wire_head(
+		uint64_t phase, enum wire_kind kind, uint32_t number, uint64_t ptr) {
+	return phase | (uint64_t)kind << 60 |
+			(uint64_t)(number & ((1u << WIRE_NUMBER_LOW) - 1)) << WIRE_PTR_BITS |
+			((ptr >> 4) & ((1ull << WIRE_PTR_BITS) - 1));
+}
+
+static inline uint64_t wire_body(uint32_t node, uint32_t size, uint32_t number) {
+	return (uint64_t)node | (uint64_t)(size & WIRE_SIZE_WIDE) << 32 |
+			(uint64_t)(number >> WIRE_NUMBER_LOW & 0xf) << 60;
+}
+
+static inline enum wire_kind wire_head_kind(uint64_t head) {
+	return (enum wire_kind)(head >> 60 & 7);
+}
+
+static inline uint64_t wire_head_ptr(uint64_t head) {
+	return (head & ((1ull << WIRE_PTR_BITS) - 1)) << 4;
+}
+
+static inline uint32_t wire_number(uint64_t head, uint64_t body) {
+	return (uint32_t)(head >> WIRE_PTR_BITS & ((1u << WIRE_NUMBER_LOW) - 1)) |
+			(uint32_t)(body >> 60) << WIRE_NUMBER_LOW;
+}
+
+static inline uint32_t wire_body_node(uint64_t body) {
+	return (uint32_t)body;
+}
+
+static inline uint32_t wire_body_size(uint64_t body) {
+	return (uint32_t)(body >> 32) & WIRE_SIZE_WIDE;
+}
+
+/** True if (ptr, size) need a KIND_WIDE entry. */
+static inline int wire_is_wide(uint64_t ptr, uint64_t size) {
+	return (ptr & 15) != 0 || ptr >> 47 != 0 || size >= WIRE_SIZE_WIDE;
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The shared segment: everything that the recorder (in the target) and the collector (outside)
+ * say to each other. One memfd, made and sized by the collector, mapped by both. docs/wire.md tells
+ * the story; this header is the contract.
+ *
+ *   0            header page(s)      struct segment_header
+ *   regions_at   order counters      WIRE_N_REGIONS x struct wire_region
+ *   modules_at   module table        module_capacity x struct wire_module
+ *   nodes_at     stack trie          node_capacity x struct wire_node
+ *   slots_at     thread slots        n_slots x slot_bytes, each begins with struct thread_slot
+ *
+ * All offsets are multiples of 4096. The memfd is sparse: what nobody touched costs nothing.
+ * Nothing here may be trusted by the collector: it is memory of the target. Every index read from
+ * it is checked before use.
+ *
+ * Writers are named per field: C = collector, T = target (any thread), O = the thread that owns
+ * the slot. Fields of different writers never share a cache line.
+ */
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
+#define SEGMENT_VERSION 1u                    // bump on any change of layout or meaning
+
+/**
+ * How the target finds the segment: an environment variable of the form
+ *   HEAPTRACK_SEGMENT=<pid of the program>:<pid of the collector>:<fd>:<32 hex digits token>
+ * pid, fd decimal. The recorder opens /proc/<collector>/fd/<fd>; if that fails (chroot, other user
+ * after a privilege drop, pid namespace) it connects to the abstract unix stream socket
+ * "\0heaptrack-<token>" and receives the descriptor by SCM_RIGHTS (one byte of data). Either way
+ * the token in the header must agree. A process whose pid is not the one named is a child that is
+ * not recorded: it only counts itself (struct segment_header.children_*) and stays quiet.
+ */
+#define SEGMENT_ENV           "HEAPTRACK_SEGMENT"
+#define SEGMENT_SOCKET_PREFIX "heaptrack-"
+#define SEGMENT_MAPPING_NAME  "heaptrack" // for PR_SET_VMA_ANON_NAME and memfd_create
+
+enum {
+	WIRE_N_REGIONS = 4096,
+	WIRE_REGION_SHIFT = 12, // blocks of the same 4 KiB share a counter
+	WIRE_N_CHILDREN = 256,
+	WIRE_PAGE = 4096,
+};
+
+// Options, set by the collector before the launch, never changed
+enum {
+	SEGMENT_FREE_STACKS = 1u << 0, // capture a stack for each free as well
+	SEGMENT_EXACT_TIME = 1u << 1,  // a time event before every event
+};
+
+// struct segment_header.state
+enum {
+	SEGMENT_OPEN = 1,   // record
+	SEGMENT_CLOSED = 2, // recording has ended, nobody reads any more: hooks pass through
+};
+
+// A child process that loaded the recorder, or forked with it, and is not recorded
+struct wire_child {
+	_Atomic uint32_t pid; // 0: free. Written last
+	uint32_t is_fork;     // 1: forked without exec, 0: a program of its own
+	char comm[16];
+	char exe[104]; // what /proc/self/exe links to, cut at the end, zero terminated
+};
+_Static_assert(sizeof(struct wire_child) == 128, "layout");
+
+struct segment_header {
+	// ---- constant: written by C before the launch
+	uint64_t magic;
+	uint32_t version;
+	uint32_t options;
+	uint8_t token[16];
+	uint64_t segment_bytes; // size of the memfd
+	uint64_t regions_at;
+	uint64_t modules_at;
+	uint64_t nodes_at;
+	uint64_t slots_at;
+	uint64_t slot_bytes;
+	uint32_t n_slots;
+	uint32_t module_capacity;
+	uint32_t node_capacity; // node budget: beyond it stacks fold to their deepest ancestor
+	uint32_t program_pid;   // as the target's own getpid() says
+	uint64_t start_ns;      // CLOCK_MONOTONIC when the recording began: zero of all times
+	uint8_t reserved0[24];
+
+	// ---- written by C while recording (one line)
+	_Alignas(64) _Atomic uint64_t tick_ns; // now - start_ns, or 0: C sleeps, take the clock yourself
+	_Atomic uint32_t state;                // SEGMENT_OPEN ...; T may set SEGMENT_CLOSED
+	_Atomic uint32_t no_syscalls;          // 1: the target is in seccomp mode 1
+	_Atomic uint32_t heartbeat;            // rises at least once per second while C lives
+
+	// ---- robust futex word of C: its tid, or FUTEX_OWNER_DIED once it is gone
+	_Alignas(64) _Atomic uint32_t owner;
+
+	// ---- doorbell: C stores 0 and futex-waits on it; T exchanges 1 and wakes if it was 0
+	_Alignas(64) _Atomic uint32_t bell;
+
+	// ---- written by T, atomically, rarely
+	_Alignas(64) _Atomic uint32_t n_images;  // image ids are 1 .. n_images
+	_Atomic uint32_t n_modules;              // module ids are 1 .. n_modules
+	_Atomic uint32_t n_children_forked;      // children that forked and allocated, not recorded
+	_Atomic uint32_t n_children_executed;    // children that ran another program, not recorded
+	_Atomic uint64_t lost_no_slot;           // events of threads that found no free slot
+	_Atomic uint64_t lost_early;             // events before the segment could be mapped
+	_Atomic uint32_t mapped_slots;           // < n_slots where the address space is limited
+	_Atomic uint32_t mapped_nodes;           // < node_capacity likewise
+	_Atomic uint32_t clock_is_not_tsc;       // 1: times come from the system call or vdso clock
+	_Atomic uint32_t slot_hint;              // where the search for a free slot begins
+
+	// ---- the trie's next id, on a line of its own: threads add to it
+	_Alignas(64) _Atomic uint32_t n_nodes; // ids 1 .. n_nodes - 1 are given out; 0 is the root
+
+	_Alignas(64) struct wire_child children[WIRE_N_CHILDREN];
+};
+_Static_assert(offsetof(struct segment_header, tick_ns) == 128, "layout");
+_Static_assert(offsetof(struct segment_header, owner) == 192, "layout");
+_Static_assert(offsetof(struct segment_header, bell) == 256, "layout");
+_Static_assert(offsetof(struct segment_header, n_images) == 320, "layout");
+_Static_assert(offsetof(struct segment_header, n_nodes) == 384, "layout");
+_Static_assert(offsetof(struct segment_header, children) == 448, "layout");
+_Static_assert(sizeof(struct segment_header) <= 9 * WIRE_PAGE, "layout");
+
+/**
+ * An order counter. Every numbered event (wire/event.h) takes the next number of its block's
+ * region by an atomic add, a free before the real free, an allocation after the real call, so the
+ * numbers of one address follow causality without any clock.
+ */
+struct wire_region {
+	_Alignas(64) _Atomic uint32_t next;
+};
+_Static_assert(sizeof(struct wire_region) == 64, "layout");
+
+/** The region of a block. Multiplicative hash of its 4 KiB page, so that arenas spread. */
+static inline uint32_t wire_region_of(uint64_t ptr) {
+	return (uint32_t)(((ptr >> WIRE_REGION_SHIFT) * 0x9E3779B97F4A7C15ull) >> 52);
+}
+
+/**
+ * A mapped object (executable, library, vdso), announced by the target when the first program
+ * counter inside it is seen. An id is never re-used for other contents: another load of the same
+ * file at the same place may take the old id, anything else takes a new one.
+ */
+enum { WIRE_MODULE_PATH = 424 };
+struct wire_module {
+	uint64_t start; // first mapped address
+	uint64_t end;   // one past the last mapped address
+	uint64_t bias;  // address = bias + virtual address in the file
+	uint32_t image;
+	_Atomic uint32_t state; // 0: not yet whole, 1: whole. Written last (release)
+	uint32_t build_id_bytes;
+	uint8_t build_id[32]; // of the mapped image's PT_NOTE, cut at 32
+	uint16_t path_bytes;  // of the full path; if > WIRE_MODULE_PATH the path below is cut
+	uint8_t is_unloaded;  // T: known to be gone (dlclose)
+	uint8_t reserved[17];
+	char path[WIRE_MODULE_PATH]; // as the loader names it; empty: the executable
+};
+_Static_assert(sizeof(struct wire_module) == 512, "layout");
+_Static_assert(offsetof(struct wire_module, path) == 88, "layout");
+
+/**
+ * A node of the stack trie; its id is its index. `where` says which program counter (and in which
+ * module), `parent` is the caller's node. Id 0 is the root: the empty stack. A node's parent is
+ * published before it, `where` is written last (release). An id whose `where` is 0 for good is a
+ * hole: an insert that lost its race. Ids of one recording are never re-used, over images as well.
+ */
+struct wire_node {
+	_Atomic uint64_t where;
+	uint32_t parent;
+	_Atomic uint32_t hot_child; // T only: a guess for speed
+};
+_Static_assert(sizeof(struct wire_node) == 16, "layout");
+
+/**
+ * where: bits 0..46 program counter, bit 47 WIRE_EXACT_PC, bits 48..62 module id (0: none known,
+ * such as JIT code), bit 63 zero. A program counter is the return address as found on the stack
+ * (look up the call at pc - 1), unless WIRE_EXACT_PC is set: then a signal interrupted right there.
+ */
+#define WIRE_PC_MASK      ((1ull << 47) - 1)
+#define WIRE_EXACT_PC     (1ull << 47)
+#define WIRE_MODULE_SHIFT 48
+#define WIRE_MODULE_MAX   0x7ffeu // 0x7fff: the table was full, module unknown
+
+// "Program counters" that are marks
+#define WIRE_PC_TRUNCATED 1ull // stands outermost: callers beyond it could not be found
+
+static inline uint32_t wire_where_module(uint64_t where) {
+	return (uint32_t)(where >> WIRE_MODULE_SHIFT) & 0x7fffu;
+}
+
+static inline uint64_t wire_where_pc(uint64_t where) {
+	return where & WIRE_PC_MASK;
+}
