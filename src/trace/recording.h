@@ -118,7 +118,7 @@ struct rec_stack {
 	uint32_t node;
 	uint32_t usual_size; // the first size seen
 	uint64_t allocations, allocated_bytes;
-	uint64_t temporary, short_lived;
+	uint64_t temporary, temporary_bytes, short_lived;
 	uint64_t peak_blocks, peak_bytes; // at the moment of the peak
 	uint64_t live_blocks, live_bytes; // never freed
 	uint64_t reallocs;                // of its allocations, by realloc
