@@ -1,0 +1,222 @@
+"""What end-to-end tests share: where the build is, how to record, how to ask a recording.
+
+Every process is started here or with the helpers of this file, bounded in time, and only what was
+started is ended: by its process group, which is its own.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="run the long form of tests")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--long"):
+        for item in items:
+            if "long" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="long: run with --long"))
+
+
+def bounded(item):
+    """A test that hangs is a failure with a traceback, not a hang."""
+    marker = item.get_closest_marker("timeout")
+    seconds = marker.args[0] if marker else 3600 if item.config.getoption("--long") else 120
+
+    def out_of_time(_signal, _frame):
+        pytest.fail(f"not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, out_of_time)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup(item):
+    yield from bounded(item)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    yield from bounded(item)
+
+
+class Finished:
+    """A process that has ended: its exit status (128 + n for signal n) and what it wrote."""
+
+    def __init__(self, command, status, stdout, stderr, seconds):
+        self.command, self.status, self.seconds = command, status, seconds
+        self.stdout_bytes, self.stderr_bytes = stdout, stderr
+        self.stdout = stdout.decode(errors="replace")
+        self.stderr = stderr.decode(errors="replace")
+
+    def __repr__(self):
+        return f"{self.command}: status {self.status} after {self.seconds:.1f} s\n" \
+            f"--- stdout\n{self.stdout[-2000:]}\n--- stderr\n{self.stderr[-4000:]}"
+
+
+class Running:
+    """A process in a session and process group of its own, its output kept in files."""
+
+    def __init__(self, command, folder, cwd=None, env=None, stdin=subprocess.DEVNULL, **more):
+        self.command = [str(word) for word in command]
+        self.outputs = [open(folder / f"{name}.{time.monotonic_ns()}", "w+b")
+                        for name in ("stdout", "stderr")]
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            self.command, cwd=cwd, env={**os.environ, **(env or {})}, stdin=stdin,
+            stdout=self.outputs[0], stderr=self.outputs[1], start_new_session=True, **more)
+        self.pid = self.process.pid
+
+    def wait(self, timeout=60):
+        """Wait for its end. Ends it, and fails the test, when the time is up."""
+        try:
+            status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.end()
+            pytest.fail(f"still running after {timeout} s: {self.finished(-signal.SIGKILL)!r}")
+        return self.finished(status)
+
+    def finished(self, status):
+        seconds = time.monotonic() - self.started
+        written = []
+        for output in self.outputs:
+            output.seek(0)
+            written.append(output.read())
+        status = 128 - status if status < 0 else status
+        return Finished(self.command, status, *written, seconds)
+
+    def end(self):
+        """Kill it and what it started in its process group."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        self.process.wait()
+
+
+class Recording(Finished):
+    """A finished `heaptrack` run, and the file that it wrote."""
+
+    def __init__(self, finished, file, tools):
+        self.__dict__.update(finished.__dict__)
+        self.file, self.tools = file, tools
+
+    def json(self, *options, timeout=60):
+        return self.tools.json(self.file, *options, timeout=timeout)
+
+    def report(self, *options, timeout=60):
+        return self.tools.print(self.file, *options, timeout=timeout).stdout
+
+
+class Tools:
+    """The built commands. Made by the `tools` fixture, once per test."""
+
+    def __init__(self, build, folder):
+        self.build, self.folder = build, folder
+        self.heaptrack = build / "heaptrack"
+        self.heaptrack_print = build / "heaptrack_print"
+        self.preload = build / "libheaptrack_preload.so"
+        self.started = []
+
+    def victim(self, name):
+        path = self.build / "tests" / "victims" / name
+        assert path.is_file(), f"{path} is not built; is it in tests/victims/meson.build?"
+        return path
+
+    def start(self, *command, **more):
+        """Start a command in the background; it is ended with the test at the latest."""
+        running = Running(command, self.folder, **more)
+        self.started.append(running)
+        return running
+
+    def run(self, *command, timeout=60, **more):
+        return self.start(*command, **more).wait(timeout)
+
+    def start_record(self, *command, options=(), name="recording", **more):
+        """heaptrack -o FILE OPTIONS COMMAND in the background; `.file` is where it records to."""
+        file = self.folder / f"{name}.zst"
+        running = self.start(self.heaptrack, "-o", file, *options, *command, **more)
+        running.file = file
+        return running
+
+    def record(self, *command, timeout=60, **more):
+        """Record a command to its end."""
+        running = self.start_record(*command, **more)
+        return Recording(running.wait(timeout), running.file, self)
+
+    def print(self, file, *options, timeout=60, status=0):
+        finished = self.run(self.heaptrack_print, *options, file, timeout=timeout)
+        assert finished.status == status, repr(finished)
+        return finished
+
+    def json(self, file, *options, timeout=60):
+        """All that heaptrack_print knows of a file, with every site."""
+        return json.loads(self.print(file, "--json", "--limit", "0", *options,
+                                     timeout=timeout).stdout_bytes)
+
+    def finish(self):
+        for running in self.started:
+            if running.process.poll() is None:
+                running.end()
+            for output in running.outputs:
+                output.close()
+
+
+def through(sites, function):
+    """The sites whose stack passes through a function, named in full or without its arguments."""
+    return [site for site in sites
+            if any((frame["function"] or "").split("(")[0] == function
+                   for frame in site["stack"])]
+
+
+def total(sites, what):
+    return sum(site[what] for site in sites)
+
+
+def wait_until(condition, timeout=10, what="the condition"):
+    """Ask again and again until it is true; its value is returned."""
+    end = time.monotonic() + timeout
+    while not (value := condition()):
+        if time.monotonic() > end:
+            pytest.fail(f"{what} did not come true within {timeout} s")
+        time.sleep(0.01)
+    return value
+
+
+@pytest.fixture(scope="session")
+def build():
+    """The build tree: $HEAPTRACK_BUILD, or build/ of this checkout."""
+    path = Path(os.environ.get("HEAPTRACK_BUILD") or SOURCE / "build").resolve()
+    assert (path / "build.ninja").is_file(), f"{path} is not a build tree; run make"
+    return path
+
+
+@pytest.fixture
+def tools(build, tmp_path):
+    tools = Tools(build, tmp_path)
+    yield tools
+    tools.finish()
+
+
+@pytest.fixture(scope="session")
+def is_long(request):
+    return request.config.getoption("--long")
+
+
+@pytest.fixture
+def helpers():
+    """through(sites, function), total(sites, what), wait_until(condition), without an import."""
+    return sys.modules[__name__]

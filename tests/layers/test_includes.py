@@ -1,0 +1,93 @@
+"""Includes point down: docs/architecture.md's table of levels, held to the letter.
+
+A folder includes only lower levels, never a neighbour of its own. The recorder sees wire alone.
+engine and trace touch no file descriptor; the engine knows no clock and no terminal either.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+
+LEVELS = [
+    ["wire", "base"],
+    ["sys", "trace", "elf", "formats", "recorder"],
+    ["engine"],
+    ["symbols", "injector"],
+    ["collector", "session"],
+    ["report", "export", "tui", "web"],
+    ["cli"],
+]
+LEVEL = {folder: level for level, folders in enumerate(LEVELS) for folder in folders}
+SEES_ONLY = {"recorder": {"wire"}}
+
+DESCRIPTORS = r"(unistd|fcntl|poll|dirent|spawn|termios|aio)\.h$|sys/"
+FORBIDDEN = {"trace": DESCRIPTORS, "engine": DESCRIPTORS + r"|time\.h$|signal\.h$|pthread\.h$"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
+FOLDERS = sorted(path.name for path in SRC.iterdir() if path.is_dir())
+
+
+def may_see(folder, other):
+    if other == folder:
+        return True
+    if folder in SEES_ONLY:
+        return other in SEES_ONLY[folder]
+    return LEVEL[other] < LEVEL[folder]
+
+
+def sources(folder):
+    return sorted(path for path in (SRC / folder).rglob("*") if path.suffix in (".c", ".h", ".S"))
+
+
+def includes(path):
+    """Pairs of the kind of quote and the name, in order."""
+    return INCLUDE.findall(path.read_text())
+
+
+def complaints(folder):
+    for path in sources(folder):
+        shown = path.relative_to(SRC)
+        for quote, name in includes(path):
+            first = name.split("/")[0]
+            if quote == "<":
+                if re.match(FORBIDDEN.get(folder, "$."), name):
+                    yield f"{shown}: <{name}>: {folder} touches no file, clock or terminal"
+                elif first in LEVEL and (SRC / name).exists():
+                    yield f"{shown}: <{name}>: headers of the project are included with quotes"
+            elif first in LEVEL and "/" in name:
+                if not (SRC / name).exists():
+                    yield f'{shown}: "{name}" does not exist'
+                elif not may_see(folder, first):
+                    yield f'{shown}: "{name}": {folder} (level {LEVEL[folder]}) may not know ' \
+                        f"{first} (level {LEVEL[first]})"
+            elif not list((SRC / folder).rglob(name)) or ".." in name:
+                yield f'{shown}: "{name}": say it from src/ on: "folder/header.h"'
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_includes_point_down(folder):
+    assert folder in LEVEL, f"src/{folder} has no level; see docs/architecture.md"
+    assert not list(complaints(folder))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_own_header_comes_first(folder):
+    for path in sources(folder):
+        own = path.with_suffix(".h")
+        if path.suffix == ".c" and own.exists():
+            first = includes(path)[0][1] if includes(path) else "nothing"
+            assert (SRC / first).resolve() == own or (path.parent / first).resolve() == own, \
+                f"{path.relative_to(SRC)} includes {first} before its own header"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_build_links_only_what_may_be_seen(folder):
+    build = SRC / folder / "meson.build"
+    if not build.exists():
+        return
+    text = re.sub(r"#.*", "", build.read_text())
+    for other in set(re.findall(r"\b(\w+)_dep\b", text)) & set(LEVEL):
+        assert may_see(folder, other), f"src/{folder}/meson.build links {other}"
