@@ -13,12 +13,18 @@
  *    alive but has no address.
  *  - peak: the largest sum of live sizes, at the first moment it was reached.
  *  - temporary: freed, by any thread, while the allocating thread has made no other allocation.
- *  - short-lived (churn): freed within 16 allocations of its thread, or within 1 ms.
+ *  - short-lived (churn): freed when its thread had made at most 16 further allocations, or after
+ *    at most 1 ms. Every temporary block is one, a block that realloc ended may be one.
  *  - an allocation at an address that is alive ends the old block first (a free was missed:
- *    quality.double_allocations); a free of an unknown address counts in quality.unknown_frees
- *    and changes nothing else.
+ *    quality.double_allocations; the block counts as freed by that thread, at that moment); a free
+ *    of an unknown address counts in quality.unknown_frees and changes nothing else. So does a
+ *    realloc of one, at its MOVED; its new block is an allocation as any other.
  *  - time is a label: it never falls; a smaller one is raised to the last (time_corrections).
- *    Two events of one time are told apart by their order.
+ *    Two events of one time are told apart by their order: each event has a moment of its own, in
+ *    ns, the label or the least later number that follows the last event's moment and is not a
+ *    multiple of 2^17 (the shortest period). All times in the recording are moments.
+ *  - a block that an exec ended is neither freed nor live: it counts in summary.gone_at_exec.
+ * docs/engine.md says how it works and what it costs.
  */
 
 #include "base/err.h"
@@ -28,7 +34,7 @@
 struct aggregate_limits {
 	uint32_t min_bins;     // 512: edges are halved in number when there are twice as many
 	uint32_t max_entries;  // 4 Mi interval entries: beyond it, bins are halved below min_bins too
-	uint32_t max_sizes_per_stack; // 64: beyond it sizes of that stack are counted in log2 classes
+	uint32_t max_sizes_per_stack; // 64 are counted exactly; further sizes of that stack in log2 classes
 };
 
 /** NULL limits: the defaults above. NULL: no memory. */
@@ -43,29 +49,38 @@ void aggregate_destroy(struct aggregate *a);
 bool aggregate_events(struct aggregate *a, const struct trace_event *events, size_t n, size_t *done,
 		struct err *err);
 
-/** A new thread (ids rise from 1); 0: out of memory. */
+/**
+ * A new thread (ids rise from 1); 0: out of memory. Events of thread 0 or of an id never given are
+ * counted for "no thread". Beyond some 2,000 threads, ended ones are merged, but for the 512 that
+ * allocated most: then a thread's index in the recording is no longer its id.
+ */
 uint32_t aggregate_thread(struct aggregate *a, uint32_t tid, uint32_t image, uint64_t now_ns);
+
+/** Its name, now or as it changes: a string id of the caller's. Threads of one name may be merged. */
+void aggregate_thread_name(struct aggregate *a, uint32_t thread, uint32_t name);
 
 /** No event of this thread will come any more: pending reallocs are undone. */
 void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_ns);
 
-/** The process image was replaced (exec): all its blocks are gone; they count as never freed by
- * nobody - see docs/trace-format.md: freed at the exec, not temporary. */
-void aggregate_exec(struct aggregate *a, uint64_t now_ns);
+/**
+ * The process image was replaced (exec): all its blocks end now, and nobody freed them
+ * (summary.gone_at_exec). False: out of memory, some blocks are still there; call again.
+ */
+bool aggregate_exec(struct aggregate *a, uint64_t now_ns, struct err *err);
 
 /** Live figures, for progress lines and samples. */
 struct aggregate_now {
 	uint64_t live_bytes, live_blocks, peak_bytes, allocations, events;
 	uint32_t n_stacks, n_edges;
 	uint64_t n_entries;
-	uint64_t memory_bytes; // what the aggregate itself takes
+	uint64_t memory_bytes; // what the aggregate itself takes, at most
 };
 struct aggregate_now aggregate_now(const struct aggregate *a);
 
 /**
  * Write the state as of `now_ns` into `out`: summary (its counting part), quality (its part),
- * stacks (with `node`), edges (the running period closed as if it ended now), intervals, sizes,
- * threads, handovers. Arrays go to out->arena. The aggregate goes on unchanged.
+ * stacks (with `node`), edges (the running period closed as if it ended now), intervals by
+ * stack, sizes, threads, handovers. Arrays go to out->arena. The aggregate goes on unchanged.
  */
 bool aggregate_snapshot(const struct aggregate *a, uint64_t now_ns, struct recording *out,
 		struct err *err);

@@ -51,12 +51,14 @@ struct rec_meta {
 struct rec_summary {
 	uint64_t allocations, allocated_bytes; // blocks handed out, realloc's included
 	uint64_t frees;                        // blocks given back, realloc's old ones included
-	uint64_t reallocs;                     // of these, pairs made by realloc
+	uint64_t reallocs;                     // of the allocations, those made by realloc
 	uint64_t temporary;                    // freed before their thread's next allocation
 	uint64_t short_lived;                  // churn: freed within 16 allocations of their thread or 1 ms
 	uint64_t failed;                       // calls that returned no block
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
 	uint64_t live_bytes, live_blocks;      // never freed
+	uint64_t gone_at_exec, gone_at_exec_bytes; // blocks that ended with their image: neither freed
+	                                           // nor live; allocations = frees + live + gone
 	uint64_t peak_rss_bytes, peak_rss_time_ns;
 	uint64_t minor_faults, major_faults;
 	uint64_t user_cpu_ns, system_cpu_ns;   // of the program, as far as known
@@ -124,6 +126,7 @@ struct rec_stack {
 	uint64_t reallocs;                // of its allocations, by realloc
 	uint64_t first_ns, last_ns;       // first and last allocation
 	uint32_t lifetimes[16];           // freed blocks by log4 of their life: < 1 us, < 4 us, ...; saturating
+	                                  // (blocks gone at an exec are not in it)
 };
 
 /**
@@ -141,7 +144,10 @@ struct rec_edge {
 
 enum { REC_NEVER = 0xffff };
 
-/** Blocks of one stack that came between edges from - 1 and from and went between until - 1 and until. */
+/**
+ * Blocks of one stack that came between edges from - 1 and from and went between until - 1 and
+ * until. from == until: no edge saw them. Both may be edges.n: after the last edge.
+ */
 struct rec_interval {
 	uint32_t stack; // index into stacks
 	uint16_t from, until; // edges; until = REC_NEVER: never freed
