@@ -10,8 +10,8 @@
  */
 struct arena {
 	struct arena_chunk *chunks;
-	size_t used;     // in the newest chunk
-	size_t bytes;    // in all chunks: what the arena costs
+	size_t used;      // in the newest chunk
+	size_t bytes;     // in all chunks: what the arena costs
 	size_t max_bytes; // 0: no limit; beyond it allocations fail
 };
 

@@ -23,7 +23,7 @@ void buffer_u8(struct buffer *b, uint8_t v);
 void buffer_u32(struct buffer *b, uint32_t v); // little endian, as are all
 void buffer_u64(struct buffer *b, uint64_t v);
 void buffer_varint(struct buffer *b, uint64_t v);
-void buffer_signed(struct buffer *b, int64_t v); // zigzag
+void buffer_signed(struct buffer *b, int64_t v);     // zigzag
 void buffer_sized(struct buffer *b, struct slice s); // varint length, then the bytes
 
 /** Room for n more bytes to be written by the caller at data + size, or NULL (failed is set). */

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Numbers as people read them. Decimal units throughout (1 kB = 1000 bytes), as KDE's tools use
+ * and as every screen of ours says. The texts fit into HUMAN_MAX bytes, zero included. No locale.
+ * Each returns `out`, so that calls can stand in an argument list.
+ */
+enum { HUMAN_MAX = 32 };
+
+/** "0 B", "320 B", "5.1 kB", "38.5 MB", "1.2 GB". */
+char *human_bytes(char out[HUMAN_MAX], uint64_t bytes);
+
+/** For table columns: "320", "5.1K", "38.5M", "1.2G". */
+char *human_compact(char out[HUMAN_MAX], uint64_t bytes);
+
+/** "118,943". */
+char *human_count(char out[HUMAN_MAX], uint64_t n);
+
+/** "0.8 ms", "412 ms", "5.19 s", "3 min 07 s", "2 h 05 min", "3 d 04 h". */
+char *human_duration(char out[HUMAN_MAX], uint64_t ns);
+
+/** "85 %", "0.4 %" below ten, "< 0.1 %"; "0 %" only for none; "100 %" only for all. */
+char *human_percent(char out[HUMAN_MAX], uint64_t part, uint64_t whole);
+
+/** KDE's heaptrack_print: "0B", "60B", "81.98K", "4.20M" (divides while above 1000). */
+char *human_classic(char out[HUMAN_MAX], uint64_t bytes);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "base/json.h"
+
+#include "base/check.h"
+
+#include <inttypes.h>
+
+struct json json_init(struct buffer *out) {
+	return (struct json){.out = out};
+}
+
+/** The length of the UTF-8 sequence at the start of s, or 0 if there is none (RFC 3629). */
+static size_t utf8_length(struct slice s) {
+	uint8_t a = s.data[0];
+	size_t n = a < 0x80             ? 1
+			: a >= 0xc2 && a < 0xe0 ? 2
+			: (a & 0xf0) == 0xe0    ? 3
+			: a >= 0xf0 && a < 0xf5 ? 4
+									: 0;
+	if (n == 0 || n > s.size) {
+		return 0;
+	}
+	for (size_t i = 1; i < n; i++) {
+		if ((s.data[i] & 0xc0) != 0x80) {
+			return 0;
+		}
+	}
+	uint8_t b = n > 1 ? s.data[1] : 0;
+	bool is_overlong = (a == 0xe0 && b < 0xa0) || (a == 0xf0 && b < 0x90);
+	bool is_outside = (a == 0xed && b >= 0xa0) || (a == 0xf4 && b >= 0x90);
+	return is_overlong || is_outside ? 0 : n;
+}
+
+static void escape(struct buffer *out, struct slice s) {
+	buffer_u8(out, '"');
+	while (s.size > 0) {
+		size_t n = utf8_length(s);
+		uint8_t c = s.data[0];
+		if (n == 0) {
+			buffer_text(out, "\xef\xbf\xbd");
+			n = 1;
+		} else if (c == '"' || c == '\\') {
+			buffer_u8(out, '\\');
+			buffer_u8(out, c);
+		} else if (c < 0x20 || c == 0x7f) {
+			buffer_printf(out, "\\u%04x", c);
+		} else {
+			buffer_bytes(out, s.data, n);
+		}
+		s = slice_of(s.data + n, s.size - n);
+	}
+	buffer_u8(out, '"');
+}
+
+static void begin_item(struct json *j, const char *key) {
+	if (j->depth > 0) {
+		bool *has_item = &j->has_item[j->depth - 1];
+		if (*has_item) {
+			buffer_u8(j->out, ',');
+		}
+		*has_item = true;
+	}
+	if (key) {
+		escape(j->out, slice_of_text(key));
+		buffer_u8(j->out, ':');
+	}
+}
+
+void json_open(struct json *j, const char *key, char kind) {
+	check(j->depth < JSON_DEPTH);
+	begin_item(j, key);
+	buffer_u8(j->out, (uint8_t)kind);
+	j->closer[j->depth] = kind == '{' ? '}' : ']';
+	j->has_item[j->depth++] = false;
+}
+
+void json_close(struct json *j) {
+	check(j->depth > 0);
+	buffer_u8(j->out, (uint8_t)j->closer[--j->depth]);
+}
+
+void json_number(struct json *j, const char *key, uint64_t v) {
+	begin_item(j, key);
+	buffer_printf(j->out, "%" PRIu64, v);
+}
+
+void json_signed(struct json *j, const char *key, int64_t v) {
+	begin_item(j, key);
+	buffer_printf(j->out, "%" PRId64, v);
+}
+
+void json_bool(struct json *j, const char *key, bool v) {
+	begin_item(j, key);
+	buffer_text(j->out, v ? "true" : "false");
+}
+
+void json_null(struct json *j, const char *key) {
+	begin_item(j, key);
+	buffer_text(j->out, "null");
+}
+
+void json_string(struct json *j, const char *key, struct slice text) {
+	begin_item(j, key);
+	escape(j->out, text);
+}
+
+void json_text(struct json *j, const char *key, const char *text) {
+	if (text) {
+		json_string(j, key, slice_of_text(text));
+	} else {
+		json_null(j, key);
+	}
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "base/buffer.h"
+
+/**
+ * A streaming JSON writer: commas and escapes are its business, balance is the caller's. Text is
+ * taken as UTF-8; bytes that are not become U+FFFD, so the output always parses. Numbers are
+ * decimal integers. In an object pass the key, in an array NULL.
+ *
+ *   struct json j = json_init(&out);
+ *   json_open(&j, NULL, '{');  json_number(&j, "bytes", 12);  json_close(&j);
+ */
+enum { JSON_DEPTH = 32 };
+struct json {
+	struct buffer *out;
+	unsigned depth;
+	bool has_item[JSON_DEPTH];
+	char closer[JSON_DEPTH];
+};
+
+struct json json_init(struct buffer *out);
+
+/** `kind`: '{' or '['. */
+void json_open(struct json *j, const char *key, char kind);
+void json_close(struct json *j);
+
+void json_number(struct json *j, const char *key, uint64_t v);
+void json_signed(struct json *j, const char *key, int64_t v);
+void json_bool(struct json *j, const char *key, bool v);
+void json_null(struct json *j, const char *key);
+void json_string(struct json *j, const char *key, struct slice text);
+void json_text(struct json *j, const char *key, const char *text); // NULL: null

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "engine/quality.h"
+
+#include "base/human.h"
+#include "engine/sites.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct lines {
+	const struct recording *recording;
+	const struct names *names;
+	struct arena *arena;
+	struct quality_line *out;
+	size_t n;
+};
+
+ATTR_PRINTF(4, 5)
+static void say(struct lines *l, const char *id, uint64_t value, const char *fmt, ...) {
+	char text[512];
+	va_list args;
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	const char *kept = arena_text(l->arena, slice_of_text(text));
+	if (l->n < QUALITY_LINES_MAX) {
+		l->out[l->n++] = (struct quality_line){id, kept ? kept : "(out of memory)", value};
+	}
+}
+
+static void say_how_it_ended(struct lines *l) {
+	const struct rec_meta *m = &l->recording->meta;
+	char at[HUMAN_MAX];
+	human_duration(at, m->duration_ns);
+	if (m->is_complete) {
+		if (l->recording->quality.recording_stopped_early) {
+			say(l, "stopped-early", m->duration_ns,
+					"the recording ended at %s, before the program did", at);
+		}
+		return;
+	}
+	say(l, "incomplete", m->duration_ns,
+			"the recording has no end: it still runs, or its collector was killed; "
+			"everything below is the state at %s",
+			at);
+}
+
+static void say_losses(struct lines *l) {
+	const struct rec_quality *q = &l->recording->quality;
+	char n[HUMAN_MAX];
+	if (q->lost_events) {
+		say(l, "lost-events", q->lost_events,
+				"%s allocations or frees could not be recorded; totals are too small by them",
+				human_count(n, q->lost_events));
+	}
+	if (q->skipped_numbers || q->abandoned_hooks) {
+		uint64_t sum = q->skipped_numbers + q->abandoned_hooks;
+		say(l, "abandoned", sum,
+				"%s events were begun and never finished (threads killed or jumped out of in "
+				"the middle of a call)",
+				human_count(n, sum));
+	}
+	if (q->truncated_stacks) {
+		say(l, "truncated-stacks", q->truncated_stacks,
+				"%s stacks lack their outer callers: their sizes count, their place in the tree "
+				"is the deepest that is known",
+				human_count(n, q->truncated_stacks));
+	}
+	if (q->double_allocations) {
+		say(l, "missed-frees", q->double_allocations,
+				"%s addresses were handed out twice: an allocator's frees are partly not seen, "
+				"so \"never freed\" was corrected when the address came again",
+				human_count(n, q->double_allocations));
+	}
+	if (q->detail_ends_ns) {
+		say(l, "detail-ends", q->detail_ends_ns,
+				"the disk was nearly full: from %s on there are totals, but no more detail over time",
+				human_duration(n, q->detail_ends_ns));
+	}
+}
+
+/** Memory outside the heap is told when it is most of the process. */
+static void say_outside(struct lines *l) {
+	const struct recording *r = l->recording;
+	const struct rec_sample *top = NULL;
+	for (uint32_t i = 0; i < r->samples.n; i++) {
+		const struct rec_sample *s = &r->samples.items[i];
+		top = !top || s->rss_bytes - s->ours_bytes > top->rss_bytes - top->ours_bytes ? s : top;
+	}
+	if (!top || top->ours_bytes > top->rss_bytes) {
+		return;
+	}
+	uint64_t rss = top->rss_bytes - top->ours_bytes;
+	if (rss < 64000000 || top->heap_bytes > rss / 2) {
+		return;
+	}
+	char heap[HUMAN_MAX], all[HUMAN_MAX], rest[HUMAN_MAX];
+	say(l, "outside-heap", rss - top->heap_bytes,
+			"the heap seen here is %s of %s RSS; %s are outside malloc",
+			human_bytes(heap, top->heap_bytes), human_bytes(all, rss),
+			human_bytes(rest, rss - top->heap_bytes));
+}
+
+/** The share of the bytes at the peak that are named after code without a name. */
+static void say_unnamed(struct lines *l) {
+	const struct recording *r = l->recording;
+	uint64_t unnamed = 0, all = 0, heaviest = 0;
+	struct slice module = {0};
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		const struct name *name = s->peak_bytes ? site_name(r, l->names, s->node) : NULL;
+		all += s->peak_bytes;
+		if (!name || name->has_name) {
+			continue;
+		}
+		unnamed += s->peak_bytes;
+		if (s->peak_bytes > heaviest) {
+			heaviest = s->peak_bytes;
+			module = name->module;
+		}
+	}
+	if (unnamed == 0 || unnamed < all / 20) {
+		return;
+	}
+	char share[HUMAN_MAX];
+	human_percent(share, unnamed, all);
+	if (module.size == 0) {
+		say(l, "unnamed", unnamed,
+				"%s of the bytes at the peak come from generated code without "
+				"names",
+				share);
+		return;
+	}
+	say(l, "unnamed", unnamed,
+			"%s of the bytes at the peak come from code without names, most of it in %.*s: "
+			"install its debug symbols or build it with -g",
+			share, SLICE_ARG(module));
+}
+
+static void say_children(struct lines *l) {
+	const struct recording *r = l->recording;
+	uint64_t n = r->quality.children_forked + r->quality.children_executed;
+	if (n == 0) {
+		return;
+	}
+	const struct rec_child *largest = NULL;
+	for (uint32_t i = 0; i < r->children.n; i++) {
+		const struct rec_child *c = &r->children.items[i];
+		largest = !largest || c->peak_rss_bytes > largest->peak_rss_bytes ? c : largest;
+	}
+	char count[HUMAN_MAX], size[HUMAN_MAX];
+	human_count(count, n);
+	if (!largest || largest->name == 0) {
+		say(l, "children", n, "%s child process%s not recorded", count,
+				n == 1 ? " was" : "es were");
+		return;
+	}
+	say(l, "children", n,
+			"%s child process%s not recorded; the largest was %.*s (pid %u%s%s): to see it, run "
+			"heaptrack on it",
+			count, n == 1 ? " was" : "es were", SLICE_ARG(r->strings.items[largest->name]),
+			largest->pid, largest->peak_rss_bytes ? ", " : "",
+			largest->peak_rss_bytes ? human_bytes(size, largest->peak_rss_bytes) : "");
+}
+
+size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,
+		struct quality_line out[QUALITY_LINES_MAX]) {
+	struct lines l = {.recording = r, .names = n, .arena = arena, .out = out};
+	say_how_it_ended(&l);
+	say_losses(&l);
+	say_outside(&l);
+	say_unnamed(&l);
+	say_children(&l);
+	return l.n;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What stands above the numbers because it touches them: one sentence each, none when all is well.
+ * Sentences say what was measured and what it means, with the number.
+ */
+
+#include "engine/names.h"
+
+struct quality_line {
+	const char *id;   // stable, for scripts: "lost-events", ...
+	const char *text; // for people; no trailing stop
+	uint64_t value;   // the number it is about
+};
+
+enum { QUALITY_LINES_MAX = 16 };
+
+/** Fills `out`, most important first; the number of lines. Texts live in `arena`. */
+size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,
+		struct quality_line out[QUALITY_LINES_MAX]);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "engine/shorten.h"
+
+#include <ctype.h>
+
+// Demangled names are read once from left to right. Brackets nest; those of operators do not
+// count. The name proper ends where the parameter list begins: the last top-level "(" that is no
+// "(anonymous namespace)" or "operator()". A return type ends at the last top-level space before.
+
+static bool at_word(struct slice s, size_t i, const char *word) {
+	size_t n = strlen(word);
+	return s.size - i >= n && memcmp(s.data + i, word, n) == 0;
+}
+
+static bool is_name_char(uint8_t c) {
+	return isalnum(c) || c == '_' || c == '$';
+}
+
+/** If an operator's name begins at i, its length, else 0. */
+static size_t operator_length(struct slice s, size_t i) {
+	if (!at_word(s, i, "operator") || (i > 0 && is_name_char(s.data[i - 1]))) {
+		return 0;
+	}
+	size_t n = i + 8;
+	if (n < s.size && is_name_char(s.data[n])) {
+		return 0;
+	}
+	if (at_word(s, n, "()")) {
+		return 10;
+	}
+	if (n < s.size && s.data[n] == ' ') {
+		// "operator new", "operator delete[]", conversions
+		for (n++; n < s.size && s.data[n] != '(' && s.data[n] != '<'; n++) {}
+		return n - i;
+	}
+	while (n < s.size && strchr("<>=!+-*/%^&|~,[]", s.data[n])) {
+		n++;
+	}
+	return n - i;
+}
+
+/** One past the bracket that closes the one at i. */
+static size_t skip_brackets(struct slice s, size_t i) {
+	size_t depth = 0;
+	while (i < s.size) {
+		size_t op = operator_length(s, i);
+		if (op > 0) {
+			i += op;
+			continue;
+		}
+		uint8_t c = s.data[i++];
+		bool is_arrow = c == '>' && i >= 2 && s.data[i - 2] == '-';
+		if (strchr("<([{", c)) {
+			depth++;
+		} else if (strchr(">)]}", c) && !is_arrow && --depth == 0) {
+			break;
+		}
+	}
+	return i;
+}
+
+/** Behind an operator's name stand its template arguments, after a space: "operator<< <char>". */
+static size_t skip_operator_arguments(struct slice s, size_t i) {
+	return at_word(s, i, " <") ? skip_brackets(s, i + 1) : i;
+}
+
+struct shape {
+	size_t begin;      // behind the return type
+	size_t parameters; // their "(", or the end
+};
+
+static struct shape shape_of(struct slice s) {
+	struct shape shape = {0, s.size};
+	for (size_t i = 0; i < s.size;) {
+		size_t op = operator_length(s, i);
+		uint8_t c = s.data[i];
+		if (op > 0) {
+			i = skip_operator_arguments(s, i + op);
+		} else if (at_word(s, i, "(anonymous namespace)")) {
+			i = skip_brackets(s, i);
+		} else if (c == '(' && i > 0) {
+			shape.parameters = i;
+			i = skip_brackets(s, i);
+			// "f(int)::local::g(char)": a local name goes on behind the parameters
+			if (at_word(s, i, "::") || at_word(s, i, " const::")) {
+				shape.parameters = s.size;
+			}
+		} else if (c == '<' || c == '{' || c == '(' || c == '[') {
+			i = skip_brackets(s, i);
+		} else {
+			if (c == ' ' && shape.parameters == s.size) {
+				shape.begin = i + 1;
+			}
+			i++;
+		}
+	}
+	// Without parameters a space belongs to the name: "generated code 0x1234", "operator new"
+	if (shape.parameters == s.size) {
+		shape.begin = 0;
+	}
+	return shape;
+}
+
+static bool is_kept_bracket(struct slice s, size_t i) {
+	// Rust's "<T as Trait>::f" begins with one; "<lambda" and "<impl" say who it is
+	return i == 0 || s.data[i - 1] == ' ' || at_word(s, i, "<lambda") || at_word(s, i, "<impl");
+}
+
+/** Copy s[begin, end), with template arguments elided; the bytes written. */
+static size_t copy_elided(char *out, struct slice s, size_t begin, size_t end) {
+	size_t n = 0;
+	for (size_t i = begin; i < end;) {
+		size_t op = operator_length(s, i);
+		if (op > 0) {
+			op = op > end - i ? end - i : op;
+			memcpy(out + n, s.data + i, op);
+			n += op;
+			i = skip_operator_arguments(s, i + op);
+		} else if (s.data[i] == '<' && i > begin && !is_kept_bracket(s, i)) {
+			out[n++] = '<';
+			out[n++] = '>';
+			size_t next = skip_brackets(s, i);
+			i = next > i + 1 ? next : i + 1;
+		} else {
+			out[n++] = (char)s.data[i++];
+		}
+	}
+	return n;
+}
+
+char *function_short(struct slice s, struct arena *arena) {
+	// An unclosed "<" grows by one, "()" and the zero by three
+	char *out = arena_alloc(arena, s.size + 4, 1);
+	if (!out) {
+		return NULL;
+	}
+	struct shape shape = shape_of(s);
+	size_t n = copy_elided(out, s, shape.begin, shape.parameters);
+	if (shape.parameters < s.size) {
+		out[n++] = '(';
+		out[n++] = ')';
+	}
+	out[n] = '\0';
+	return out;
+}
+
+char *template_short(struct slice s, struct arena *arena) {
+	char *out = arena_alloc(arena, s.size + 2, 1);
+	if (out) {
+		out[copy_elided(out, s, 0, s.size)] = '\0';
+	}
+	return out;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include "engine/sites.h"
+
+#include <stdlib.h>
+
+struct costs costs_of_stack(const struct rec_stack *s, enum metric metric) {
+	struct costs c = {.allocations = s->allocations, .temporary = s->temporary};
+	switch (metric) {
+	case METRIC_PEAK:
+		c.bytes = s->peak_bytes;
+		c.blocks = s->peak_blocks;
+		break;
+	case METRIC_NEVER_FREED:
+		c.bytes = s->live_bytes;
+		c.blocks = s->live_blocks;
+		break;
+	case METRIC_TEMPORARY:
+		c.bytes = s->temporary_bytes;
+		c.blocks = s->temporary;
+		break;
+	case METRIC_ALLOCATIONS:
+	case N_METRICS:
+		c.bytes = s->allocated_bytes;
+		c.blocks = s->allocations;
+		break;
+	}
+	return c;
+}
+
+uint64_t costs_weight(const struct costs *c, enum metric metric) {
+	return metric == METRIC_TEMPORARY || metric == METRIC_ALLOCATIONS ? c->blocks : c->bytes;
+}
+
+static void add(struct costs *to, const struct costs *c) {
+	to->bytes += c->bytes;
+	to->blocks += c->blocks;
+	to->allocations += c->allocations;
+	to->temporary += c->temporary;
+}
+
+// A rank: the weight first, so that sorting touches nothing else
+struct rank {
+	uint64_t weight;
+	uint32_t index;
+};
+
+static int heaviest_first(const void *a, const void *b) {
+	const struct rank *x = a, *y = b;
+	if (x->weight != y->weight) {
+		return x->weight < y->weight ? 1 : -1;
+	}
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+bool rank_stacks(const struct recording *r, enum metric metric, struct arena *arena,
+		struct stack_ranking *out) {
+	*out = (struct stack_ranking){0};
+	struct rank *ranks = malloc((r->stacks.n + 1ul) * sizeof *ranks);
+	out->stacks = arena_new(arena, uint32_t, r->stacks.n);
+	if (!ranks || !out->stacks) {
+		free(ranks);
+		return false;
+	}
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		struct costs c = costs_of_stack(&r->stacks.items[i], metric);
+		add(&out->total, &c);
+		// A block of zero bytes weighs nothing, but it is a block
+		if (c.blocks > 0) {
+			ranks[out->n++] = (struct rank){costs_weight(&c, metric), i};
+		}
+	}
+	qsort(ranks, out->n, sizeof *ranks, heaviest_first);
+	for (uint32_t i = 0; i < out->n; i++) {
+		out->stacks[i] = ranks[i].index;
+	}
+	free(ranks);
+	return true;
+}
+
+static bool is_allocation_function(struct slice f) {
+	static const char *const prefixes[] = {"operator new",
+			"std::", "__gnu_cxx::", "alloc::", "core::", "<alloc::", "__rust_", "__rdl_", "malloc",
+			"calloc", "realloc"};
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+		size_t n = strlen(prefixes[i]);
+		if (f.size >= n && memcmp(f.data, prefixes[i], n) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct name *site_name(const struct recording *r, const struct names *n, uint32_t node) {
+	const struct name *first = NULL, *named = NULL, *f;
+	struct stack_walk w = stack_walk_init(r, n, node);
+	while ((f = stack_walk_next(&w))) {
+		if (f->owner == OWNER_YOURS) {
+			return f;
+		}
+		if (!first) {
+			first = f;
+		}
+		if (!named && f->has_name && !is_allocation_function(f->function)) {
+			named = f;
+		}
+	}
+	return named ? named : first;
+}
+
+// Sites under construction: open addressing on (function, file)
+struct site_table {
+	struct site *sites;
+	uint32_t n;
+	uint32_t *slots; // site + 1, 0: empty
+	uint32_t mask;
+	const struct recording *recording;
+	enum metric metric;
+};
+
+static uint64_t hash_text(uint64_t h, struct slice s) {
+	for (size_t i = 0; i < s.size; i++) {
+		h = (h ^ s.data[i]) * 0x100000001b3ull; // FNV-1a
+	}
+	return (h ^ s.size) * 0x100000001b3ull;
+}
+
+static struct site *find_site(struct site_table *t, const struct name *name) {
+	uint64_t h = hash_text(hash_text(0xcbf29ce484222325ull, name->function), name->file);
+	for (uint32_t i = (uint32_t)(h >> 20);; i++) {
+		uint32_t *slot = &t->slots[i & t->mask];
+		if (*slot == 0) {
+			*slot = ++t->n;
+			t->sites[t->n - 1].name = name;
+			return &t->sites[t->n - 1];
+		}
+		struct site *s = &t->sites[*slot - 1];
+		if (slice_equal(s->name->function, name->function) &&
+				slice_equal(s->name->file, name->file)) {
+			return s;
+		}
+	}
+}
+
+static void add_to_site(struct site_table *t, const struct name *name, uint32_t stack) {
+	struct costs c = costs_of_stack(&t->recording->stacks.items[stack], t->metric);
+	struct site *s = find_site(t, name);
+	// Stacks come heaviest first
+	if (s->n_stacks++ == 0) {
+		s->heaviest = stack;
+	}
+	add(&s->costs, &c);
+}
+
+static bool sort_sites(struct site_ranking *out, const struct site *sites, enum metric metric) {
+	struct rank *ranks = malloc((out->n + 1ul) * sizeof *ranks);
+	if (!ranks) {
+		return false;
+	}
+	for (uint32_t i = 0; i < out->n; i++) {
+		ranks[i] = (struct rank){costs_weight(&sites[i].costs, metric), i};
+	}
+	qsort(ranks, out->n, sizeof *ranks, heaviest_first);
+	for (uint32_t i = 0; i < out->n; i++) {
+		out->sites[i] = sites[ranks[i].index];
+	}
+	free(ranks);
+	return true;
+}
+
+bool rank_sites(const struct recording *r, const struct names *n, enum metric metric,
+		struct arena *arena, struct site_ranking *out) {
+	static const struct name nowhere = {.function = {(const uint8_t *)"(no stack)", 10}};
+	struct arena scratch = {0};
+	struct stack_ranking stacks;
+	bool ok = false;
+	*out = (struct site_ranking){0};
+	if (!rank_stacks(r, metric, &scratch, &stacks)) {
+		goto done;
+	}
+	uint32_t size = 16;
+	while (size < stacks.n * 2ul) {
+		size *= 2;
+	}
+	struct site_table t = {.mask = size - 1, .recording = r, .metric = metric};
+	t.slots = arena_new(&scratch, uint32_t, size);
+	t.sites = arena_new(&scratch, struct site, stacks.n);
+	if (!t.slots || !t.sites) {
+		goto done;
+	}
+	for (uint32_t i = 0; i < stacks.n; i++) {
+		uint32_t node = r->stacks.items[stacks.stacks[i]].node;
+		const struct name *name = site_name(r, n, node);
+		add_to_site(&t, name ? name : &nowhere, stacks.stacks[i]);
+	}
+	out->n = t.n;
+	out->total = stacks.total;
+	out->sites = arena_new(arena, struct site, t.n);
+	ok = out->sites && sort_sites(out, t.sites, metric);
+done:
+	arena_finish(&scratch);
+	return ok;
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#include "base/human.h"
+#include "engine/shorten.h"
+#include "engine/sites.h"
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+// The layout of KDE's heaptrack_print, which scripts and people know: sections of entries, an entry
+// is an innermost frame (allocation functions of C++ skipped) with the backtraces that lead to it.
+
+struct entry {
+	uint32_t location; // of the innermost frame
+	uint32_t first, n; // its stacks, in `order`
+	uint64_t allocations, temporary, leaked, peak;
+};
+
+struct classic {
+	struct buffer *out;
+	const struct recording *r;
+	const struct names *names;
+	const struct classic_options *options;
+	struct arena arena;
+	struct entry *entries;
+	uint32_t n_entries;
+	uint32_t *order; // stacks, entry by entry
+	uint32_t *leaf;  // per stack: its node behind the skipped frames
+};
+
+enum what { CALLS, PEAK, LEAKED, TEMPORARY };
+
+static uint64_t of_stack(const struct rec_stack *s, enum what what) {
+	return what == CALLS     ? s->allocations
+			: what == PEAK   ? s->peak_bytes
+			: what == LEAKED ? s->live_bytes
+							 : s->temporary;
+}
+
+static uint64_t of_entry(const struct entry *e, enum what what) {
+	return what == CALLS     ? e->allocations
+			: what == PEAK   ? e->peak
+			: what == LEAKED ? e->leaked
+							 : e->temporary;
+}
+
+static bool is_plain_operator_new(struct slice f) {
+	return slice_equal(f, slice_of_text("operator new(unsigned long)")) ||
+			slice_equal(f, slice_of_text("operator new[](unsigned long)"));
+}
+
+static bool is_stop(struct slice f) {
+	return slice_equal(f, slice_of_text("main")) ||
+			slice_equal(f, slice_of_text("__libc_start_main")) ||
+			slice_equal(f, slice_of_text("__static_initialization_and_destruction_0"));
+}
+
+static const struct name *frames_of(const struct classic *c, uint32_t node, uint32_t *n) {
+	return names_of(c->names, c->r->nodes.items[node].location, n);
+}
+
+static uint32_t skip_operator_new(const struct classic *c, uint32_t node) {
+	uint32_t n;
+	while (node && is_plain_operator_new(frames_of(c, node, &n)[0].function)) {
+		node = c->r->nodes.items[node].parent;
+	}
+	return node;
+}
+
+static int compare_text(struct slice a, struct slice b) {
+	size_t n = a.size < b.size ? a.size : b.size;
+	int order = n ? memcmp(a.data, b.data, n) : 0;
+	return order ? order : a.size < b.size ? -1 : a.size > b.size;
+}
+
+/** By what the merged view compares: module, function, file, line of the innermost frame. */
+static int compare_leaves(const void *a, const void *b, void *user) {
+	const struct classic *c = user;
+	uint32_t n, s = *(const uint32_t *)a, t = *(const uint32_t *)b;
+	const struct name *x = frames_of(c, c->leaf[s], &n), *y = frames_of(c, c->leaf[t], &n);
+	int order = compare_text(x->function, y->function);
+	order = order ? order : compare_text(x->file, y->file);
+	order = order ? order : compare_text(x->module, y->module);
+	order = order ? order : x->line < y->line ? -1 : x->line > y->line;
+	return order ? order : s < t ? -1 : s > t;
+}
+
+static bool is_same_leaf(const struct classic *c, uint32_t s, uint32_t t) {
+	uint32_t n;
+	const struct name *x = frames_of(c, c->leaf[s], &n), *y = frames_of(c, c->leaf[t], &n);
+	return x->line == y->line && slice_equal(x->function, y->function) &&
+			slice_equal(x->file, y->file) && slice_equal(x->module, y->module);
+}
+
+static bool gather(struct classic *c) {
+	uint32_t n = c->r->stacks.n;
+	c->entries = arena_new(&c->arena, struct entry, n);
+	c->order = arena_new(&c->arena, uint32_t, n);
+	c->leaf = arena_new(&c->arena, uint32_t, n);
+	if (!c->entries || !c->order || !c->leaf) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		c->order[i] = i;
+		c->leaf[i] = skip_operator_new(c, c->r->stacks.items[i].node);
+	}
+	if (c->options->merge_backtraces) {
+		qsort_r(c->order, n, sizeof *c->order, compare_leaves, c);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rec_stack *s = &c->r->stacks.items[c->order[i]];
+		bool is_new = i == 0 || !c->options->merge_backtraces ||
+				!is_same_leaf(c, c->order[i - 1], c->order[i]);
+		if (is_new) {
+			c->entries[c->n_entries++] = (struct entry){.first = i};
+		}
+		struct entry *e = &c->entries[c->n_entries - 1];
+		e->n++;
+		e->allocations += s->allocations;
+		e->temporary += s->temporary;
+		e->leaked += s->live_bytes;
+		e->peak += s->peak_bytes;
+	}
+	return true;
+}
+
+static void put_function(struct classic *c, struct slice f) {
+	char *text = c->options->shorten_templates ? NULL : arena_text(&c->arena, f);
+	if (!text) {
+		text = template_short(f, &c->arena);
+	}
+	buffer_text(c->out, text ? text : "?");
+}
+
+/** One node: its innermost frame with the module, then what that was inlined into. */
+static void put_node(struct classic *c, uint32_t node, int indent) {
+	uint32_t n;
+	const struct name *f = frames_of(c, node, &n);
+	for (uint32_t i = 0; i < n; i++) {
+		buffer_printf(c->out, "%*s", indent, "");
+		put_function(c, f[i].function);
+		if (f[i].file.size) {
+			buffer_printf(c->out, "\n%*s  at %.*s:%" PRIu32, indent, "", SLICE_ARG(f[i].file),
+					f[i].line);
+		}
+		if (i == 0) {
+			buffer_printf(c->out, "\n%*s  in %.*s", indent, "",
+					SLICE_ARG(f[i].module.size ? f[i].module : slice_of_text("??")));
+		}
+		buffer_u8(c->out, '\n');
+	}
+}
+
+static void put_backtrace(struct classic *c, uint32_t node, int indent) {
+	bool stop = false;
+	while (node && !stop) {
+		uint32_t n;
+		stop = is_stop(frames_of(c, node, &n)[0].function);
+		put_node(c, node, indent);
+		node = c->r->nodes.items[node].parent;
+	}
+}
+
+static void put_entry_line(struct classic *c, const struct entry *e, enum what what) {
+	char bytes[HUMAN_MAX];
+	uint64_t calls = e->allocations;
+	if (what == CALLS) {
+		buffer_printf(c->out,
+				"%" PRIu64 " calls to allocation functions with %s peak consumption from\n", calls,
+				human_classic(bytes, e->peak));
+	} else if (what == TEMPORARY) {
+		buffer_printf(c->out,
+				"%" PRIu64 " temporary allocations of %" PRIu64
+				" allocations in total (%.2f%%) from\n",
+				e->temporary, calls, calls ? 100.0 * (double)e->temporary / (double)calls : 0);
+	} else {
+		buffer_printf(c->out, "%s %s over %" PRIu64 " calls from\n",
+				human_classic(bytes, of_entry(e, what)),
+				what == PEAK ? "peak memory consumed" : "leaked", calls);
+	}
+}
+
+static void put_stack_line(struct classic *c, const struct rec_stack *s, enum what what) {
+	char bytes[HUMAN_MAX];
+	if (what == CALLS) {
+		buffer_printf(c->out, "%" PRIu64 " calls with %s peak consumption from:\n", s->allocations,
+				human_classic(bytes, s->peak_bytes));
+	} else if (what == TEMPORARY) {
+		buffer_printf(c->out,
+				"%" PRIu64 " temporary allocations of %" PRIu64
+				" allocations in total (%.2f%%) from:\n",
+				s->temporary, s->allocations,
+				s->allocations ? 100.0 * (double)s->temporary / (double)s->allocations : 0);
+	} else {
+		buffer_printf(c->out, "%s %s over %" PRIu64 " calls from:\n",
+				human_classic(bytes, of_stack(s, what)), what == PEAK ? "consumed" : "leaked",
+				s->allocations);
+	}
+}
+
+struct by {
+	const struct classic *c;
+	enum what what;
+};
+
+static int compare_stacks(const void *a, const void *b, void *user) {
+	const struct by *by = user;
+	uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
+	uint64_t x = of_stack(&by->c->r->stacks.items[s], by->what);
+	uint64_t y = of_stack(&by->c->r->stacks.items[t], by->what);
+	return x != y ? (x < y ? 1 : -1) : s < t ? -1 : s > t;
+}
+
+static int compare_entries(const void *a, const void *b, void *user) {
+	const struct by *by = user;
+	const struct entry *e = a, *f = b;
+	uint64_t x = of_entry(e, by->what), y = of_entry(f, by->what);
+	return x != y ? (x < y ? 1 : -1) : e->first < f->first ? -1 : e->first > f->first;
+}
+
+static void put_rest(struct classic *c, const struct entry *e, uint32_t shown, enum what what) {
+	uint64_t rest = 0;
+	for (uint32_t i = shown; i < e->n; i++) {
+		rest += of_stack(&c->r->stacks.items[c->order[e->first + i]], what);
+	}
+	char bytes[HUMAN_MAX];
+	if (what == CALLS || what == TEMPORARY) {
+		buffer_printf(c->out, "  and %" PRIu64, rest);
+	} else {
+		buffer_printf(c->out, "  and %s", human_classic(bytes, rest));
+	}
+	buffer_printf(c->out, " from %" PRIu32 " other places\n", e->n - shown);
+}
+
+static void put_entry(struct classic *c, const struct entry *e, enum what what) {
+	put_entry_line(c, e, what);
+	uint32_t *stacks = &c->order[e->first];
+	if (!c->options->merge_backtraces) {
+		put_backtrace(c, c->leaf[stacks[0]], 0);
+		buffer_u8(c->out, '\n');
+		return;
+	}
+	struct by by = {c, what};
+	qsort_r(stacks, e->n, sizeof *stacks, compare_stacks, &by);
+	if (c->leaf[stacks[0]]) {
+		put_node(c, c->leaf[stacks[0]], 0);
+	}
+	uint32_t shown = 0;
+	for (; shown < e->n && shown < c->options->sub_peak_limit; shown++) {
+		const struct rec_stack *s = &c->r->stacks.items[stacks[shown]];
+		if (of_stack(s, what) == 0) {
+			break;
+		}
+		put_stack_line(c, s, what);
+		put_backtrace(c, c->r->nodes.items[c->leaf[stacks[shown]]].parent, 4);
+	}
+	if (shown < e->n) {
+		put_rest(c, e, shown, what);
+	}
+	buffer_u8(c->out, '\n');
+}
+
+static void put_section(struct classic *c, const char *title, enum what what) {
+	buffer_printf(c->out, "%s\n", title);
+	struct by by = {c, what};
+	qsort_r(c->entries, c->n_entries, sizeof *c->entries, compare_entries, &by);
+	for (uint32_t i = 0; i < c->n_entries && i < c->options->peak_limit; i++) {
+		if (of_entry(&c->entries[i], what) == 0) {
+			break;
+		}
+		put_entry(c, &c->entries[i], what);
+	}
+	buffer_u8(c->out, '\n');
+}
+
+static void put_command(struct classic *c) {
+	const struct rec_meta *m = &c->r->meta;
+	buffer_text(c->out, "Debuggee command was:");
+	for (uint32_t i = 0; i < m->n_argv; i++) {
+		buffer_printf(c->out, " %.*s", SLICE_ARG(c->r->strings.items[m->argv_first + i]));
+	}
+	buffer_u8(c->out, '\n');
+}
+
+bool report_classic(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, const struct classic_options *classic,
+		struct err *err) {
+	struct classic c = {.out = out, .r = r, .names = n, .options = classic};
+	buffer_printf(out, "reading file \"%s\" - please wait, this might take some time...\n",
+			options->file ? options->file : "");
+	put_command(&c);
+	buffer_text(out, "finished reading file, now analyzing data:\n\n");
+	bool ok = gather(&c);
+	if (ok && classic->allocators) {
+		put_section(&c, "MOST CALLS TO ALLOCATION FUNCTIONS", CALLS);
+	}
+	if (ok && classic->peaks) {
+		put_section(&c, "PEAK MEMORY CONSUMERS", PEAK);
+	}
+	if (ok && classic->leaks) {
+		put_section(&c, "MEMORY LEAKS", LEAKED);
+	}
+	if (ok && classic->temporary) {
+		put_section(&c, "MOST TEMPORARY ALLOCATIONS", TEMPORARY);
+	}
+	report_six_lines(out, r);
+	arena_finish(&c.arena);
+	return (ok && !out->failed) || err_memory(err);
+}

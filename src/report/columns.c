@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "report/columns.h"
+
+static bool is_continuation(uint8_t c) {
+	return (c & 0xc0) == 0x80;
+}
+
+size_t columns_of(struct slice s) {
+	size_t n = 0;
+	for (size_t i = 0; i < s.size; i++) {
+		n += !is_continuation(s.data[i]);
+	}
+	return n;
+}
+
+/** The byte at which column `column` begins. */
+static size_t byte_at(struct slice s, size_t column) {
+	size_t i = 0;
+	for (size_t n = 0; i < s.size; i++) {
+		if (!is_continuation(s.data[i]) && n++ == column) {
+			break;
+		}
+	}
+	return i;
+}
+
+/** Names of programs may hold anything; control characters must not reach a terminal. */
+static void put_clean(struct buffer *out, struct slice s) {
+	for (size_t i = 0; i < s.size; i++) {
+		uint8_t c = s.data[i];
+		buffer_u8(out, c < 0x20 || c == 0x7f ? '?' : c);
+	}
+}
+
+void put_spaces(struct buffer *out, size_t n) {
+	while (n-- > 0) {
+		buffer_u8(out, ' ');
+	}
+}
+
+void put_left(struct buffer *out, struct slice s, size_t width) {
+	size_t n = columns_of(s);
+	if (n <= width) {
+		put_clean(out, s);
+		put_spaces(out, width - n);
+		return;
+	}
+	// The end of a name tells more than its beginning: a third before the gap, the rest behind
+	size_t before = (width - 1) / 3, behind = width - 1 - before;
+	size_t cut = byte_at(s, n - behind);
+	put_clean(out, slice_of(s.data, byte_at(s, before)));
+	buffer_text(out, "…");
+	put_clean(out, slice_of(s.data + cut, s.size - cut));
+}
+
+void put_cut(struct buffer *out, struct slice s, size_t width) {
+	if (columns_of(s) <= width) {
+		put_clean(out, s);
+	} else if (width > 0) {
+		put_clean(out, slice_of(s.data, byte_at(s, width - 1)));
+		buffer_text(out, "…");
+	}
+}
+
+void put_right(struct buffer *out, const char *text, size_t width) {
+	size_t n = columns_of(slice_of_text(text));
+	put_spaces(out, n < width ? width - n : 0);
+	buffer_text(out, text);
+}
+
+void put_wrapped(struct buffer *out, const char *first, size_t indent, const char *text,
+		size_t width) {
+	buffer_text(out, first);
+	size_t column = columns_of(slice_of_text(first));
+	bool is_line_start = true;
+	while (*text) {
+		size_t n = strcspn(text, " ");
+		struct slice word = slice_of(text, n);
+		if (!is_line_start && column + 1 + columns_of(word) > width) {
+			buffer_u8(out, '\n');
+			put_spaces(out, indent);
+			column = indent;
+			is_line_start = true;
+		}
+		if (!is_line_start) {
+			buffer_u8(out, ' ');
+			column++;
+		}
+		put_clean(out, word);
+		column += columns_of(word);
+		is_line_start = false;
+		text += n + (text[n] == ' ');
+	}
+	buffer_u8(out, '\n');
+}

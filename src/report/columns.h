@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "base/buffer.h"
+
+/** Text that lines up: widths count characters, not bytes. Private to report/. */
+
+/** How many columns a text takes (UTF-8, one column per character). */
+size_t columns_of(struct slice s);
+
+/** `s` cut to `width` columns with "…" in its middle, padded on its right with spaces. */
+void put_left(struct buffer *out, struct slice s, size_t width);
+
+/** Padded on its left. Never cut: numbers are whole or wrong. */
+void put_right(struct buffer *out, const char *text, size_t width);
+
+void put_spaces(struct buffer *out, size_t n);
+
+/** As put_left, but cut at the end and without padding: for the last column. */
+void put_cut(struct buffer *out, struct slice s, size_t width);
+
+/** A paragraph: `first` before the first line, `indent` spaces before the others. */
+void put_wrapped(struct buffer *out, const char *first, size_t indent, const char *text,
+		size_t width);

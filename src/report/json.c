@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+#include "base/json.h"
+
+#include "engine/quality.h"
+#include "engine/sites.h"
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct document {
+	struct json j;
+	const struct recording *r;
+	const struct names *names;
+	const struct report_options *options;
+	struct arena arena;
+};
+
+static void put_id(struct document *d, const char *key, uint32_t string) {
+	if (string == 0) {
+		json_null(&d->j, key);
+	} else {
+		json_string(&d->j, key, d->r->strings.items[string]);
+	}
+}
+
+static void put_program(struct document *d) {
+	const struct rec_meta *m = &d->r->meta;
+	json_open(&d->j, "program", '{');
+	json_open(&d->j, "command", '[');
+	for (uint32_t i = 0; i < m->n_argv; i++) {
+		json_string(&d->j, NULL, d->r->strings.items[m->argv_first + i]);
+	}
+	json_close(&d->j);
+	put_id(d, "executable", m->exe);
+	put_id(d, "directory", m->cwd);
+	put_id(d, "host", m->host);
+	json_number(&d->j, "pid", m->pid);
+	if (m->ended == REC_EXITED) {
+		json_signed(&d->j, "exit_status", m->exit_status);
+	} else if (m->ended == REC_SIGNALED) {
+		json_signed(&d->j, "exit_status", 128 + m->exit_status);
+		json_signed(&d->j, "signal", m->exit_status);
+	} else {
+		json_null(&d->j, "exit_status");
+	}
+	json_number(&d->j, "started_ns", m->wall_start_ns);
+	json_number(&d->j, "images", m->n_images);
+	put_id(d, "heaptrack_version", m->version);
+	json_close(&d->j);
+}
+
+static void put_summary(struct document *d) {
+	const struct recording *r = d->r;
+	const struct rec_summary *s = &r->summary;
+	struct json *j = &d->j;
+	json_open(j, "summary", '{');
+	json_number(j, "duration_ns", r->meta.duration_ns);
+	json_number(j, "allocations", s->allocations);
+	json_number(j, "failed", s->failed);
+	json_number(j, "allocated_bytes", s->allocated_bytes);
+	json_number(j, "frees", s->frees);
+	json_number(j, "reallocations", s->reallocs);
+	json_number(j, "temporary", s->temporary);
+	json_number(j, "short_lived", s->short_lived);
+	json_number(j, "peak_bytes", s->peak_bytes);
+	json_number(j, "peak_blocks", s->peak_blocks);
+	json_number(j, "peak_time_ns", s->peak_time_ns);
+	json_number(j, "never_freed_blocks", s->live_blocks);
+	json_number(j, "never_freed_bytes", s->live_bytes);
+	json_number(j, "suppressed_bytes", 0);
+	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
+	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
+	json_number(j, "lost_events", r->quality.lost_events);
+	json_number(j, "truncated_stacks", r->quality.truncated_stacks);
+	json_bool(j, "complete", r->meta.is_complete);
+	json_close(j);
+}
+
+static void put_quality(struct document *d) {
+	const struct rec_quality *q = &d->r->quality;
+	struct json *j = &d->j;
+	json_open(j, "quality", '{');
+	json_number(j, "abandoned_hooks", q->abandoned_hooks);
+	json_number(j, "skipped_numbers", q->skipped_numbers);
+	json_number(j, "unknown_frees", q->unknown_frees);
+	json_number(j, "double_allocations", q->double_allocations);
+	json_number(j, "time_corrections", q->time_corrections);
+	json_number(j, "children_forked", q->children_forked);
+	json_number(j, "children_executed", q->children_executed);
+	json_number(j, "detail_ends_ns", q->detail_ends_ns);
+	json_number(j, "events_dropped", q->events_dropped);
+	json_open(j, "sentences", '[');
+	struct quality_line lines[QUALITY_LINES_MAX];
+	size_t n = quality_lines(d->r, d->names, &d->arena, lines);
+	for (size_t i = 0; i < n; i++) {
+		json_open(j, NULL, '{');
+		json_text(j, "id", lines[i].id);
+		json_number(j, "value", lines[i].value);
+		json_text(j, "text", lines[i].text);
+		json_close(j);
+	}
+	json_close(j);
+	json_close(j);
+}
+
+static void put_text_or_null(struct json *j, const char *key, struct slice s) {
+	if (s.size == 0) {
+		json_null(j, key);
+	} else {
+		json_string(j, key, s);
+	}
+}
+
+static void put_frame(struct document *d, const struct name *f, const struct rec_location *at) {
+	char address[24];
+	(void)snprintf(address, sizeof address, "0x%" PRIx64, at->pc);
+	json_open(&d->j, NULL, '{');
+	json_string(&d->j, "function", f->function);
+	put_text_or_null(&d->j, "symbol", f->symbol);
+	put_text_or_null(&d->j, "file", f->file);
+	if (f->line) {
+		json_number(&d->j, "line", f->line);
+	} else {
+		json_null(&d->j, "line");
+	}
+	put_text_or_null(&d->j, "module", f->module);
+	json_text(&d->j, "address", address);
+	json_bool(&d->j, "inlined", f->is_inlined);
+	json_text(&d->j, "owner",
+			f->owner == OWNER_YOURS             ? "yours"
+					: f->owner == OWNER_LIBRARY ? "library"
+												: NULL);
+	json_close(&d->j);
+}
+
+static void put_stack(struct document *d, uint32_t node) {
+	json_open(&d->j, "stack", '[');
+	struct stack_walk w = stack_walk_init(d->r, d->names, node);
+	const struct name *f;
+	while ((f = stack_walk_next(&w))) {
+		put_frame(d, f, &d->r->locations.items[w.location]);
+	}
+	json_close(&d->j);
+}
+
+enum { DRAIN_BYTES = 1 << 20 };
+
+static bool drain(struct document *d, struct err *err) {
+	struct buffer *out = d->j.out;
+	if (!d->options->drain || out->size < DRAIN_BYTES || out->failed) {
+		return !out->failed || err_memory(err);
+	}
+	return d->options->drain(d->options->user, out, err);
+}
+
+static bool put_sites(struct document *d, const char *key, enum metric metric, struct err *err) {
+	struct stack_ranking ranking;
+	if (!rank_stacks(d->r, metric, &d->arena, &ranking)) {
+		return err_memory(err);
+	}
+	uint32_t n = ranking.n;
+	if (d->options->limit && n > d->options->limit) {
+		n = d->options->limit;
+	}
+	json_open(&d->j, key, '[');
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rec_stack *s = &d->r->stacks.items[ranking.stacks[i]];
+		struct costs c = costs_of_stack(s, metric);
+		json_open(&d->j, NULL, '{');
+		json_number(&d->j, "bytes", c.bytes);
+		json_number(&d->j, "blocks", c.blocks);
+		json_number(&d->j, "allocations", c.allocations);
+		json_number(&d->j, "temporary", c.temporary);
+		put_stack(d, s->node);
+		json_close(&d->j);
+		if (!drain(d, err)) {
+			return false;
+		}
+	}
+	json_close(&d->j);
+	return true;
+}
+
+static void put_timeline(struct document *d) {
+	json_open(&d->j, "timeline", '[');
+	for (uint32_t i = 0; i < d->r->edges.n; i++) {
+		const struct rec_edge *e = &d->r->edges.items[i];
+		json_open(&d->j, NULL, '{');
+		json_number(&d->j, "time_ns", e->time_ns);
+		json_number(&d->j, "bytes", e->bytes);
+		json_number(&d->j, "blocks", e->blocks);
+		json_number(&d->j, "min_bytes", e->min_bytes);
+		json_number(&d->j, "allocations", e->allocations);
+		json_number(&d->j, "temporary", e->temporary);
+		json_close(&d->j);
+	}
+	json_close(&d->j);
+}
+
+static void put_children(struct document *d) {
+	json_open(&d->j, "children", '[');
+	for (uint32_t i = 0; i < d->r->children.n; i++) {
+		const struct rec_child *c = &d->r->children.items[i];
+		json_open(&d->j, NULL, '{');
+		json_number(&d->j, "pid", c->pid);
+		put_id(d, "name", c->name);
+		put_id(d, "executable", c->exe);
+		json_bool(&d->j, "forked", c->is_fork);
+		json_number(&d->j, "peak_rss_bytes", c->peak_rss_bytes);
+		json_close(&d->j);
+	}
+	json_close(&d->j);
+}
+
+bool report_json(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, struct err *err) {
+	struct document d = {json_init(out), r, n, options, {0}};
+	json_open(&d.j, NULL, '{');
+	json_number(&d.j, "version", 1);
+	put_program(&d);
+	put_summary(&d);
+	put_quality(&d);
+	json_open(&d.j, "findings", '[');
+	json_close(&d.j);
+	json_open(&d.j, "sites", '{');
+	bool ok = put_sites(&d, "peak", METRIC_PEAK, err) &&
+			put_sites(&d, "never_freed", METRIC_NEVER_FREED, err) &&
+			put_sites(&d, "temporary", METRIC_TEMPORARY, err) &&
+			put_sites(&d, "allocations", METRIC_ALLOCATIONS, err);
+	json_close(&d.j);
+	put_timeline(&d);
+	put_children(&d);
+	json_close(&d.j);
+	buffer_u8(out, '\n');
+	arena_finish(&d.arena);
+	return ok && (!out->failed || err_memory(err));
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * A recording as text and as JSON. Every function appends to `out` and fails only for lack of
+ * memory (then `err` says so). Nothing here reads files or knows a terminal.
+ */
+
+#include "base/buffer.h"
+#include "engine/names.h"
+
+struct report_options {
+	const char *file; // as the user named it, for the title and the lines to go on with
+	uint32_t width;   // columns; 0: 100
+	uint32_t limit;   // rows or sites per list; 0: all, for JSON
+
+	/** For long output: called now and then to take the bytes out of `out` (and clear it); false
+	 * ends the report with what `err` says. NULL: everything stays in `out`. */
+	bool (*drain)(void *user, struct buffer *out, struct err *err);
+	void *user;
+};
+
+/** The default report: about 60 lines, the summary first, the six classic lines last. */
+bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, struct err *err);
+
+/** The short form that stands at the end of a recording: at most ten lines. */
+bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, struct err *err);
+
+struct classic_options {
+	bool allocators, peaks, leaks, temporary; // sections
+	bool shorten_templates;
+	bool merge_backtraces;
+	uint32_t peak_limit, sub_peak_limit;
+};
+
+/** The long layout of KDE's heaptrack_print, HEAPTRACK's sections in its order. */
+bool report_classic(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, const struct classic_options *classic,
+		struct err *err);
+
+/** The six lines that scripts grep, in KDE's wording and number format. */
+void report_six_lines(struct buffer *out, const struct recording *r);
+
+/** Everything for programs; docs/json.md names the fields. */
+bool report_json(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, struct err *err);
