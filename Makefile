@@ -29,8 +29,8 @@ check:
 
 # make install PREFIX=/opt/heaptrack (DESTDIR is heeded)
 install: all
-	meson configure $(BUILD) -Dprefix='$(abspath $(PREFIX))'
-	ninja -C $(BUILD)
+	meson setup --reconfigure $(BUILD) -Dprefix='$(abspath $(PREFIX))' >/dev/null
+	ninja -C $(BUILD) --quiet >/dev/null
 	meson install -C $(BUILD) --no-rebuild
 
 format:
