@@ -34,7 +34,7 @@ install: all
 	meson install -C $(BUILD) --no-rebuild
 
 format:
-	git ls-files -co --exclude-standard 'src/*.[ch]' 'tests/*.[ch]' 'tests/*.cpp' | xargs clang-format -i
+	find src tests bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null | xargs clang-format-14 -i
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
