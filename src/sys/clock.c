@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include "sys/clock.h"
+
+#include <time.h>
+
+static uint64_t read_clock(clockid_t id) {
+	struct timespec t = {0};
+	(void)clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t clock_now_ns(void) {
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_wall_ns(void) {
+	return read_clock(CLOCK_REALTIME);
+}
+
+uint64_t clock_thread_cpu_ns(void) {
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}

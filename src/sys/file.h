@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** Files and folders. Paths may contain anything; descriptors are opened close-on-exec. */
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/**
+ * Up to `size` - 1 bytes of a small file (such as those of /proc) and a zero byte. Returns the
+ * number of bytes, or -1 with errno set.
+ */
+long file_read_small(const char *path, char *out, size_t size);
+
+/** All `n` bytes at `offset`, however many calls it takes. */
+bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct err *err);
+
+/** Up to `n` bytes at `offset`; fewer only at the end. */
+bool file_read_at(int fd, uint64_t offset, void *out, size_t n, size_t *got, struct err *err);
+
+/** Make the folders that lead to `path` (not `path` itself). uid and gid: their owner, or -1. */
+bool file_make_parents(const char *path, unsigned uid, unsigned gid, struct err *err);
+
+/** Bytes that this user may still write to the file system of `fd`; UINT64_MAX if unknown. */
+uint64_t file_free_bytes(int fd);
+
+/** True if `path` leads to the very file that `fd` has open. */
+bool file_is_same(int fd, const char *path);
+
+/** The last part of a path: what follows the last slash. */
+const char *file_base_name(const char *path);
+
+/** Where a link such as /proc/self/exe points to, in `arena`; NULL with errno set. */
+char *file_link_target(const char *path, struct arena *arena);

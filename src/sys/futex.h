@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/**
+ * Sleep while *word == expected, at most `timeout_ns`. Returns on a wake, a change, a signal or the
+ * timeout, and now and then without any of them: look at the word again. Works over processes.
+ */
+void futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+
+/** Wake up to `n` sleepers, of any process that maps the word. */
+void futex_wake(_Atomic uint32_t *word, int n);

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "sys/process.h"
+
+#include "sys/file.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// "Name:   123 kB" of a /proc/PID/status
+static uint64_t status_field(const char *text, const char *name) {
+	size_t n = strlen(name);
+	for (const char *at = strstr(text, name); at; at = strstr(at + n, name)) {
+		if ((at == text || at[-1] == '\n') && at[n] == ':') {
+			return strtoull(at + n + 1, NULL, 10);
+		}
+	}
+	return 0;
+}
+
+bool process_memory(pid_t pid, struct process_memory *out) {
+	*out = (struct process_memory){0};
+	char path[64], text[4096];
+	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	if (file_read_small(path, text, sizeof text) <= 0) {
+		return false;
+	}
+	out->seccomp_mode = (uint32_t)status_field(text, "Seccomp");
+	out->n_threads = (uint32_t)status_field(text, "Threads");
+	out->peak_rss_bytes = status_field(text, "VmHWM") << 10;
+	out->rss_bytes = status_field(text, "VmRSS") << 10;
+	out->anon_bytes = status_field(text, "RssAnon") << 10;
+	out->file_bytes = status_field(text, "RssFile") << 10;
+	out->shmem_bytes = status_field(text, "RssShmem") << 10;
+	return out->rss_bytes > 0; // a zombie has none
+}
+
+bool process_usage(pid_t pid, struct process_usage *out) {
+	*out = (struct process_usage){0};
+	char path[64], text[1024];
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	if (file_read_small(path, text, sizeof text) <= 0) {
+		return false;
+	}
+	// The name in parentheses may contain anything: what counts follows the last one
+	const char *rest = strrchr(text, ')');
+	uint64_t minor, major, user, system;
+	int parent;
+	if (!rest || sscanf(rest + 1, " %*c %d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64
+					" %*u %" SCNu64 " %" SCNu64, &parent, &minor, &major, &user, &system) != 5) {
+		return false;
+	}
+	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+	*out = (struct process_usage){minor, major, user * tick_ns, system * tick_ns, parent};
+	return true;
+}
+
+bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	long n = file_read_small(path, out, size);
+	if (n <= 0) {
+		out[0] = 0;
+		return false;
+	}
+	out[strcspn(out, "\n")] = 0;
+	return true;
+}
+
+bool process_link(pid_t pid, const char *link, char *out, size_t size) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, link);
+	ssize_t n = readlink(path, out, size - 1);
+	out[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+static uint64_t limit_in(const char *file) {
+	char text[64];
+	if (file_read_small(file, text, sizeof text) <= 0 || !isdigit((unsigned char)text[0])) {
+		return 0; // no such file, or "max"
+	}
+	uint64_t bytes = strtoull(text, NULL, 10);
+	return bytes >= UINT64_C(1) << 60 ? 0 : bytes; // version 1 says "none" by a huge number
+}
+
+// The smallest limit of a group and the groups around it
+static uint64_t limit_of_group(const char *root, char *group, const char *file) {
+	uint64_t smallest = 0;
+	for (;;) {
+		char path[4096];
+		(void)snprintf(path, sizeof path, "%s%s/%s", root, group, file);
+		uint64_t bytes = limit_in(path);
+		if (bytes > 0 && (smallest == 0 || bytes < smallest)) {
+			smallest = bytes;
+		}
+		char *slash = strrchr(group, '/');
+		if (!slash) {
+			return smallest;
+		}
+		*slash = 0;
+	}
+}
+
+uint64_t process_memory_limit(pid_t pid) {
+	char path[64], text[4096];
+	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
+	if (file_read_small(path, text, sizeof text) <= 0) {
+		return 0;
+	}
+	uint64_t smallest = 0;
+	char *rest = text, *line;
+	while ((line = strsep(&rest, "\n"))) {
+		char *controllers = strchr(line, ':');
+		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+		if (!group) {
+			continue;
+		}
+		*group++ = 0;
+		bool is_v2 = strcmp(controllers, ":") == 0;
+		if (!is_v2 && !strstr(controllers, "memory")) {
+			continue;
+		}
+		uint64_t bytes = is_v2 ? limit_of_group("/sys/fs/cgroup", group, "memory.max")
+		                       : limit_of_group("/sys/fs/cgroup/memory", group,
+		                                     "memory.limit_in_bytes");
+		if (bytes > 0 && (smallest == 0 || bytes < smallest)) {
+			smallest = bytes;
+		}
+	}
+	return smallest;
+}
+
+size_t process_children(pid_t pid, pid_t *out, size_t max) {
+	char path[320], text[8192];
+	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	DIR *tasks = opendir(path);
+	if (!tasks) {
+		return 0;
+	}
+	size_t n = 0;
+	struct dirent *task;
+	while (n < max && (task = readdir(tasks))) {
+		if (!isdigit((unsigned char)task->d_name[0])) {
+			continue;
+		}
+		(void)snprintf(path, sizeof path, "/proc/%d/task/%s/children", (int)pid, task->d_name);
+		if (file_read_small(path, text, sizeof text) <= 0) {
+			continue;
+		}
+		char *at = text, *end;
+		for (long child; n < max && (child = strtol(at, &end, 10)) > 0; at = end) {
+			out[n++] = (pid_t)child;
+		}
+	}
+	(void)closedir(tasks);
+	return n;
+}

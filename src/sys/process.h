@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Another process, seen from outside through /proc. Everything may fail at any time, because the
+ * process may be gone: then the functions return false and leave what they were to fill zeroed.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_memory {
+	uint64_t rss_bytes, peak_rss_bytes;
+	uint64_t anon_bytes, file_bytes, shmem_bytes; // parts of rss
+	uint32_t n_threads;
+	uint32_t seccomp_mode; // 0: none, 1: strict, 2: filter
+};
+bool process_memory(pid_t pid, struct process_memory *out);
+
+struct process_usage {
+	uint64_t minor_faults, major_faults;
+	uint64_t user_ns, system_ns;
+	pid_t parent;
+};
+bool process_usage(pid_t pid, struct process_usage *out);
+
+/** The name of a thread (tid == pid: of the process), zero terminated. */
+bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size);
+
+/** What /proc/PID/exe, cwd or another link points to, zero terminated. */
+bool process_link(pid_t pid, const char *link, char *out, size_t size);
+
+/** Memory limit of the control group of the process, the smallest on its way up; 0: none. */
+uint64_t process_memory_limit(pid_t pid);
+
+/** Up to `max` pids of the children of all threads of `pid`. Returns how many. */
+size_t process_children(pid_t pid, pid_t *out, size_t max);

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "sys/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { VARIABLE_MAX = 256 };
+
+static ssize_t read_all(int fd, char *out, size_t size) {
+	size_t n = 0;
+	while (n < size) {
+		ssize_t got = read(fd, out + n, size - n);
+		if (got < 0 && errno == EINTR) {
+			continue;
+		}
+		if (got <= 0) {
+			break;
+		}
+		n += (size_t)got;
+	}
+	return (ssize_t)n;
+}
+
+static void child_run(const struct spawn_program *program, int order, int answer) {
+	static char variable[VARIABLE_MAX];
+	if (read_all(order, variable, sizeof variable - 1) <= 0) {
+		_exit(127); // cancelled, or the parent died
+	}
+	program->envp[0] = variable;
+	signals_restore(program->start);
+	(void)execve(program->path, program->argv, program->envp);
+	int why = errno;
+	(void)!write(answer, &why, sizeof why);
+	_exit(127);
+}
+
+bool spawn_fork(struct spawn *s, const struct spawn_program *program, struct err *err) {
+	int order[2], answer[2];
+	if (pipe2(order, O_CLOEXEC) != 0) {
+		return err_system(err, errno, "pipe");
+	}
+	if (pipe2(answer, O_CLOEXEC) != 0) {
+		(void)err_system(err, errno, "pipe");
+		goto fail_answer;
+	}
+	pid_t pid = fork();
+	if (pid < 0) {
+		(void)err_system(err, errno, "cannot start a process");
+		goto fail_fork;
+	}
+	if (pid == 0) {
+		(void)close(order[1]);
+		(void)close(answer[0]);
+		child_run(program, order[0], answer[1]);
+	}
+	(void)close(order[0]);
+	(void)close(answer[1]);
+	*s = (struct spawn){pid, order[1], answer[0]};
+	return true;
+
+fail_fork:
+	(void)close(answer[0]);
+	(void)close(answer[1]);
+fail_answer:
+	(void)close(order[0]);
+	(void)close(order[1]);
+	return false;
+}
+
+static void reap(struct spawn *s) {
+	while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+	s->pid = 0;
+}
+
+bool spawn_exec(struct spawn *s, const char *variable, int *errnum) {
+	(void)!write(s->order, variable, strlen(variable));
+	(void)close(s->order);
+	int why;
+	bool failed = read_all(s->answer, (char *)&why, sizeof why) == (ssize_t)sizeof why;
+	(void)close(s->answer);
+	if (failed) {
+		*errnum = why;
+		reap(s);
+	}
+	return !failed;
+}
+
+void spawn_cancel(struct spawn *s) {
+	if (s->pid > 0) {
+		(void)close(s->order);
+		(void)close(s->answer);
+		reap(s);
+	}
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Start a program in two steps, so that its pid is known, and can be written into its environment,
+ * before it runs: spawn_fork makes the process, which waits; spawn_exec lets it become the program.
+ * Call both before this process has a second thread.
+ */
+
+#include "sys/signals.h"
+
+#include <sys/types.h>
+
+struct spawn {
+	pid_t pid; // 0: none
+	int order;  // pipe to the child
+	int answer; // pipe from the child
+};
+
+/** What the child will exec. Borrowed until spawn_exec or spawn_cancel. */
+struct spawn_program {
+	const char *path;
+	char *const *argv;
+	char **envp; // envp[0] is a place for the variable that spawn_exec names
+	const struct signals_start *start;
+};
+
+bool spawn_fork(struct spawn *s, const struct spawn_program *program, struct err *err);
+
+/**
+ * Let it exec, with `variable` ("NAME=value", at most 255 bytes) as envp[0]. False: it could not;
+ * `*errnum` says why in the system's words; the process is gone and reaped.
+ */
+bool spawn_exec(struct spawn *s, const char *variable, int *errnum);
+
+/** The waiting process goes away without having run anything. */
+void spawn_cancel(struct spawn *s);

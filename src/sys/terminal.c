@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "sys/terminal.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+bool terminal_is(int fd) {
+	return isatty(fd) == 1;
+}
+
+unsigned terminal_columns(int fd) {
+	struct winsize size;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static bool ask_terminal(bool *is_foreground) {
+	int tty = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (tty < 0) {
+		return false;
+	}
+	*is_foreground = tcgetpgrp(tty) == getpgrp();
+	(void)close(tty);
+	return true;
+}
+
+bool terminal_controls_us(void) {
+	bool is_foreground;
+	return ask_terminal(&is_foreground);
+}
+
+bool terminal_is_foreground(void) {
+	bool is_foreground;
+	return ask_terminal(&is_foreground) && is_foreground;
+}
+
+unsigned terminal_columns(int fd) {
+	struct winsize size;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
