@@ -33,8 +33,3 @@ bool terminal_is_foreground(void) {
 	bool is_foreground;
 	return ask_terminal(&is_foreground) && is_foreground;
 }
-
-unsigned terminal_columns(int fd) {
-	struct winsize size;
-	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
