@@ -27,8 +27,9 @@ bool err_add(struct err *err, const char *fmt, ...) {
 	va_start(args, fmt);
 	int n = vsnprintf(err->text, sizeof err->text, fmt, args);
 	va_end(args);
-	if (n >= 0 && (size_t)n < sizeof err->text) {
-		(void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", old);
+	int left = (int)sizeof err->text - n - 3; // ": " and the zero
+	if (n >= 0 && left > 0) {
+		(void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %.*s", left, old);
 	}
 	return false;
 }

@@ -53,9 +53,11 @@ void put_left(struct buffer *out, struct slice s, size_t width) {
 	put_clean(out, slice_of(s.data + cut, s.size - cut));
 }
 
-void put_cut(struct buffer *out, struct slice s, size_t width) {
-	if (columns_of(s) <= width) {
+void put_cut_padded(struct buffer *out, struct slice s, size_t width) {
+	size_t n = columns_of(s);
+	if (n <= width) {
 		put_clean(out, s);
+		put_spaces(out, width - n);
 	} else if (width > 0) {
 		put_clean(out, slice_of(s.data, byte_at(s, width - 1)));
 		buffer_text(out, "…");

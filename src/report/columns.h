@@ -16,8 +16,8 @@ void put_right(struct buffer *out, const char *text, size_t width);
 
 void put_spaces(struct buffer *out, size_t n);
 
-/** As put_left, but cut at the end and without padding: for the last column. */
-void put_cut(struct buffer *out, struct slice s, size_t width);
+/** As put_left, but cut at the end: for lists whose beginning matters. */
+void put_cut_padded(struct buffer *out, struct slice s, size_t width);
 
 /** A paragraph: `first` before the first line, `indent` spaces before the others. */
 void put_wrapped(struct buffer *out, const char *first, size_t indent, const char *text,

@@ -77,7 +77,7 @@ static uint64_t per_second(const struct recording *r, uint64_t n) {
 /** One line of totals: two columns of "name  number  remark". */
 static void put_pair(struct page *p, const char *name, const char *number, const char *remark,
 		const char *name2, const char *number2, const char *remark2) {
-	buffer_printf(p->out, "  %-11s %11s  %-20s %-9s %10s", name, number, remark, name2, number2);
+	buffer_printf(p->out, "  %-11s %10s  %-20s %-9s %9s", name, number, remark, name2, number2);
 	buffer_printf(p->out, "%s%s\n", *remark2 ? "  " : "", remark2);
 }
 
@@ -90,13 +90,19 @@ static void put_totals(struct page *p) {
 			s->peak_rss_bytes ? human_bytes(b, s->peak_rss_bytes) : "not seen", "");
 	(void)snprintf(remark, sizeof remark, "in %s block%s", human_count(t, s->live_blocks),
 			s->live_blocks == 1 ? "" : "s");
-	buffer_printf(p->out, "  %-11s %11s  %s\n", "never freed", human_bytes(a, s->live_bytes),
+	buffer_printf(p->out, "  %-11s %10s  %s\n", "never freed", human_bytes(a, s->live_bytes),
 			s->live_blocks ? remark : "");
 	(void)snprintf(remark, sizeof remark, "(%s/s)", human_count(t, per_second(r, s->allocations)));
 	(void)snprintf(remark2, sizeof remark2, "(%s)", human_percent(t, s->temporary, s->allocations));
 	put_pair(p, "allocations", human_count(a, s->allocations), remark, "temporary",
 			human_count(b, s->temporary), remark2);
 	buffer_u8(p->out, '\n');
+}
+
+static struct slice short_name(struct page *p, const struct name *name) {
+	char *text = function_short(name->function, &p->arena);
+	p->failed |= !text;
+	return slice_of_text(text ? text : "?");
 }
 
 /** "makeSession() <- handleRequest() <- main": the user's own callers, innermost first. */
@@ -109,8 +115,7 @@ static void put_callers(struct page *p, const struct site *site, struct buffer *
 		if (f == site->name) {
 			is_behind = true;
 		} else if (is_behind && f->owner == OWNER_YOURS && !slice_equal(f->function, last)) {
-			char *shorter = function_short(f->function, &p->arena);
-			buffer_printf(out, "<- %s ", shorter ? shorter : "?");
+			buffer_printf(out, "<- %.*s ", SLICE_ARG(short_name(p, f)));
 			last = f->function;
 			n++;
 		}
@@ -120,44 +125,55 @@ static void put_callers(struct page *p, const struct site *site, struct buffer *
 	}
 }
 
+/** How the width of a table is shared out; the numbers' columns are fixed. */
+struct columns {
+	size_t name, place, callers;
+};
+
+static struct columns share_out(const struct page *p, size_t widest_name) {
+	size_t gaps = 6, numbers = BYTES_COLUMN + PERCENT_COLUMN + BLOCKS_COLUMN;
+	size_t left = p->width - gaps - numbers;
+	struct columns c = {.name = widest_name};
+	if (c.name > left * 55 / 100) {
+		c.name = left * 55 / 100;
+	}
+	left -= c.name;
+	c.place = left > 44 ? 22 : left / 2;
+	c.callers = left - c.place;
+	return c;
+}
+
+static void put_place(struct buffer *out, const struct name *name, size_t width) {
+	struct buffer place = {0};
+	if (name->file.size > 0) {
+		buffer_printf(&place, "%.*s:%" PRIu32, SLICE_ARG(path_base(name->file)), name->line);
+	} else if (name->has_name) {
+		buffer_slice(&place, path_base(name->module));
+	}
+	put_left(out, buffer_view(&place), width);
+	buffer_finish(&place);
+}
+
 static void put_row(struct page *p, const struct site *site, enum metric metric,
-		const struct costs *total, size_t name_width) {
+		const struct costs *total, const struct columns *columns) {
 	char bytes[HUMAN_MAX], percent[8], blocks[HUMAN_MAX];
 	uint64_t whole = costs_weight(total, metric), part = costs_weight(&site->costs, metric);
-	(void)snprintf(percent, sizeof percent, "%.0f",
-			whole ? 100.0 * (double)part / (double)whole : 0);
-	human_compact(bytes, site->costs.bytes);
-	human_count(blocks, site->costs.blocks);
+	double share = whole ? 100.0 * (double)part / (double)whole : 0;
+	(void)snprintf(percent, sizeof percent, "%.0f", share);
 
-	char *name = function_short(site->name->function, &p->arena);
-	size_t left = p->width - 2 - BYTES_COLUMN - PERCENT_COLUMN - BLOCKS_COLUMN;
-	struct buffer place = {0}, callers = {0};
-	if (site->name->file.size > 0) {
-		struct slice base = path_base(site->name->file);
-		buffer_printf(&place, "%.*s:%" PRIu32, SLICE_ARG(base), site->name->line);
-	} else if (site->name->has_name) {
-		buffer_slice(&place, path_base(site->name->module));
-	}
+	buffer_text(p->out, "  ");
+	put_left(p->out, short_name(p, site->name), columns->name);
+	buffer_text(p->out, "  ");
+	put_place(p->out, site->name, columns->place);
+	buffer_text(p->out, "  ");
+	struct buffer callers = {0};
 	put_callers(p, site, &callers);
-
-	buffer_text(p->out, "  ");
-	put_left(p->out, slice_of_text(name ? name : "?"), name_width);
-	size_t place_width = left - name_width > 46 ? 22 : (left - name_width) / 2;
-	buffer_text(p->out, "  ");
-	put_left(p->out, buffer_view(&place), place_width);
-	size_t rest = left - name_width - place_width - 2;
-	buffer_text(p->out, "  ");
-	put_left(p->out, slice_of_text(""), 0);
-	struct buffer cut = {0};
-	put_cut(&cut, buffer_view(&callers), rest - 2);
-	put_left(p->out, buffer_view(&cut), rest - 2);
-	put_right(p->out, bytes, BYTES_COLUMN);
-	put_right(p->out, percent, PERCENT_COLUMN);
-	put_right(p->out, blocks, BLOCKS_COLUMN);
-	buffer_u8(p->out, '\n');
-	buffer_finish(&place);
+	put_cut_padded(p->out, buffer_view(&callers), columns->callers);
 	buffer_finish(&callers);
-	buffer_finish(&cut);
+	put_right(p->out, human_compact(bytes, site->costs.bytes), BYTES_COLUMN);
+	put_right(p->out, percent, PERCENT_COLUMN);
+	put_right(p->out, human_count(blocks, site->costs.blocks), BLOCKS_COLUMN);
+	buffer_u8(p->out, '\n');
 }
 
 struct table {
@@ -166,15 +182,13 @@ struct table {
 	uint32_t rows;
 };
 
-/** As wide as the widest name shown, within reason. */
-static size_t name_column(struct page *p, const struct site_ranking *sites, uint32_t rows) {
-	size_t widest = 12, most = (p->width - 30) * 45 / 100;
+static size_t widest_name(struct page *p, const struct site_ranking *sites, uint32_t rows) {
+	size_t widest = 12;
 	for (uint32_t i = 0; i < rows; i++) {
-		char *name = function_short(sites->sites[i].name->function, &p->arena);
-		size_t n = name ? columns_of(slice_of_text(name)) : 0;
+		size_t n = columns_of(short_name(p, sites->sites[i].name));
 		widest = n > widest ? n : widest;
 	}
-	return widest > most ? most : widest;
+	return widest;
 }
 
 static void put_more(struct page *p, const struct site_ranking *sites, uint32_t rows,
@@ -210,9 +224,9 @@ static void put_table(struct page *p, const struct table *table) {
 	put_right(p->out, "%", PERCENT_COLUMN);
 	put_right(p->out, table->unit, BLOCKS_COLUMN);
 	buffer_u8(p->out, '\n');
-	size_t width = name_column(p, &sites, rows);
+	struct columns columns = share_out(p, widest_name(p, &sites, rows));
 	for (uint32_t i = 0; i < rows; i++) {
-		put_row(p, &sites.sites[i], table->metric, &sites.total, width);
+		put_row(p, &sites.sites[i], table->metric, &sites.total, &columns);
 	}
 	if (rows < sites.n) {
 		put_more(p, &sites, rows, table);

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "report/report.h"
+#include "sample_recording.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static struct recording r;
+static struct names *names;
+static struct buffer out;
+
+static int set_up(void **state) {
+	(void)state;
+	r = sample_recording();
+	names = names_create(&r, NULL);
+	return names ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	names_destroy(names);
+	buffer_finish(&out);
+	return 0;
+}
+
+static const char *text(void) {
+	buffer_u8(&out, 0);
+	return (const char *)out.data;
+}
+
+static size_t count_lines(const char *s) {
+	size_t n = 0;
+	while ((s = strchr(s, '\n'))) {
+		n++, s++;
+	}
+	return n;
+}
+
+static void prints_the_page(void **state) {
+	(void)state;
+	struct report_options o = {.file = "x.zst"};
+	assert_true(report_text(&out, &r, names, &o, NULL));
+	static const char *const lines[] = {
+			"app (--fast)   1.00 s   file x.zst\n",
+			"  peak heap      16.0 MB  at 500 ms            peak RSS    20.0 MB\n",
+			"  never freed   101.1 kB  in 1,001 blocks\n",
+			"  allocations      1,553  (1,553/s)            temporary        50  (3.2 %)\n",
+			"\nPEAK, by your functions ",
+			"  make_row()              app.cpp:12",
+			"<- spike() <- main",
+			"  16.0M  100           1\n",
+			"\nNEVER FREED ",
+			"\nTEMPORARY ",
+			"\nALLOCATIONS ",
+			"calls to allocation functions: 1553 (1553/s)\n",
+	};
+	const char *page = text();
+	const char *at = page;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		const char *found = strstr(at, lines[i]);
+		if (!found) {
+			print_message("%s", page);
+			fail_msg("missing, or in another order: %s", lines[i]);
+		}
+		at = found;
+	}
+	assert_true(count_lines(page) <= 60);
+}
+
+static void prints_the_six_lines_as_kde_does(void **state) {
+	(void)state;
+	report_six_lines(&out, &r);
+	assert_string_equal(text(),
+			"total runtime: 1.00s.\n"
+			"calls to allocation functions: 1553 (1553/s)\n"
+			"temporary memory allocations: 50 (50/s)\n"
+			"peak heap memory consumption: 16.04M\n"
+			"peak RSS (including heaptrack overhead): 20.00M\n"
+			"total memory leaked: 101.10K\n");
+}
+
+static void says_that_it_saw_nothing(void **state) {
+	(void)state;
+	r.summary = (struct rec_summary){0};
+	r.stacks.n = 0;
+	struct report_options o = {0};
+	assert_true(report_text(&out, &r, names, &o, NULL));
+	assert_non_null(strstr(text(), "The recorder saw no allocation."));
+}
+
+static void keeps_lines_within_the_width(void **state) {
+	(void)state;
+	for (uint32_t width = 60; width <= 160; width += 20) {
+		buffer_clear(&out);
+		struct report_options o = {.width = width};
+		assert_true(report_text(&out, &r, names, &o, NULL));
+		for (const char *line = text(); *line; line = strchr(line, '\n') + 1) {
+			size_t columns = 0;
+			for (const char *c = line; *c != '\n'; c++) {
+				columns += (*c & 0xc0) != 0x80;
+			}
+			if (strncmp(line, "  allocations", 13) != 0 && strncmp(line, "  peak heap", 11) != 0) {
+				assert_true(columns <= width);
+			}
+		}
+	}
+}
+
+static void prints_the_classic_sections(void **state) {
+	(void)state;
+	struct classic_options k = {.allocators = true,
+			.peaks = true,
+			.leaks = true,
+			.temporary = true,
+			.shorten_templates = true,
+			.merge_backtraces = true,
+			.peak_limit = 10,
+			.sub_peak_limit = 5};
+	struct report_options o = {.file = "x.zst"};
+	assert_true(report_classic(&out, &r, names, &o, &k, NULL));
+	static const char *const lines[] = {
+			"reading file \"x.zst\" - please wait, this might take some time...\n",
+			"Debuggee command was: --fast\n",
+			"MOST CALLS TO ALLOCATION FUNCTIONS\n"
+			"1500 calls to allocation functions with 40.40K peak consumption from\n"
+			"parse(char const*)\n  at /home/u/src/app.cpp:33\n  in /home/u/app\n"
+			"1500 calls with 40.40K peak consumption from:\n"
+			"    main\n      at /home/u/src/app.cpp:50\n      in /home/u/app\n",
+			"PEAK MEMORY CONSUMERS\n16.00M peak memory consumed over 2 calls from\n"
+			"std::vector<>::reserve(unsigned long)\n",
+			"MEMORY LEAKS\n101.00K leaked over 1500 calls from\n",
+			"MOST TEMPORARY ALLOCATIONS\n"
+			"50 temporary allocations of 50 allocations in total (100.00%) from\n",
+			"total memory leaked: 101.10K\n",
+	};
+	const char *at = text();
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		const char *found = strstr(at, lines[i]);
+		if (!found) {
+			print_message("%s", (const char *)out.data);
+			fail_msg("missing, or in another order: %s", lines[i]);
+		}
+		at = found;
+	}
+}
+
+static void prints_json_with_the_named_fields(void **state) {
+	(void)state;
+	struct report_options o = {0};
+	assert_true(report_json(&out, &r, names, &o, NULL));
+	static const char *const parts[] = {"{\"version\":1,\"program\":{\"command\":[\"--fast\"]",
+			"\"exit_status\":0", "\"summary\":{\"duration_ns\":1000000000,\"allocations\":1553,",
+			"\"never_freed_blocks\":1001,\"never_freed_bytes\":101100,", "\"findings\":[]",
+			"\"sites\":{\"peak\":[{\"bytes\":16000000,\"blocks\":1,\"allocations\":2,\"temporary\":0,"
+			"\"stack\":[{\"function\":\"operator new(unsigned long)\"",
+			"{\"function\":\"make_row(int)\",\"symbol\":null,\"file\":\"/home/u/src/app.cpp\","
+			"\"line\":12,\"module\":\"/home/u/app\",\"address\":\"0x1200\",\"inlined\":true,"};
+	const char *document = text();
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		if (!strstr(document, parts[i])) {
+			fail_msg("missing: %s", parts[i]);
+		}
+	}
+}
+
+#define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			TEST(prints_the_page),
+			TEST(prints_the_six_lines_as_kde_does),
+			TEST(says_that_it_saw_nothing),
+			TEST(keeps_lines_within_the_width),
+			TEST(prints_the_classic_sections),
+			TEST(prints_json_with_the_named_fields),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "engine/quality.h"
+#include "engine/sites.h"
+#include "sample_recording.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+struct fixture {
+	struct recording r;
+	struct names *names;
+	struct arena arena;
+};
+static struct fixture f;
+
+static int set_up(void **state) {
+	(void)state;
+	f.r = sample_recording();
+	f.names = names_create(&f.r, NULL);
+	return f.names ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	names_destroy(f.names);
+	arena_finish(&f.arena);
+	return 0;
+}
+
+static void assert_function(const struct name *name, const char *expected) {
+	assert_non_null(name);
+	char *text = arena_text(&f.arena, name->function);
+	assert_string_equal(text, expected);
+}
+
+static void walks_inlined_frames_from_inside_out(void **state) {
+	(void)state;
+	static const char *const expected[] = {"operator new(unsigned long)",
+			"std::vector<double, std::allocator<double> >::reserve(unsigned long)", "make_row(int)",
+			"spike(int)", "main", "__libc_start_main_impl"};
+	struct stack_walk w = stack_walk_init(&f.r, f.names, N_NEW);
+	for (size_t i = 0; i < 6; i++) {
+		const struct name *name = stack_walk_next(&w);
+		assert_function(name, expected[i]);
+		assert_int_equal(name->is_inlined, i == 2);
+	}
+	assert_null(stack_walk_next(&w));
+}
+
+static void names_stacks_after_the_users_own_code(void **state) {
+	(void)state;
+	assert_function(site_name(&f.r, f.names, N_NEW), "make_row(int)");
+	assert_function(site_name(&f.r, f.names, N_PARSE_NEW), "parse(char const*)");
+	// Unnamed code of a library outside the system is the user's: the address of the call
+	assert_function(site_name(&f.r, f.names, N_PARSE_X), "libx.so+0x4f20");
+	assert_function(site_name(&f.r, f.names, N_START), "__libc_start_main_impl");
+	assert_null(site_name(&f.r, f.names, N_ROOT));
+}
+
+static void tells_whose_code_it_is(void **state) {
+	(void)state;
+	static const enum owner expected[N_LOCATIONS] = {[L_NEW] = OWNER_LIBRARY,
+			[L_VECTOR] = OWNER_LIBRARY,
+			[L_SPIKE] = OWNER_YOURS,
+			[L_PARSE] = OWNER_YOURS,
+			[L_MAIN] = OWNER_YOURS,
+			[L_START] = OWNER_LIBRARY,
+			[L_X] = OWNER_YOURS};
+	for (uint32_t l = 1; l < N_LOCATIONS; l++) {
+		uint32_t n;
+		assert_int_equal(names_of(f.names, l, &n)[0].owner, expected[l]);
+	}
+}
+
+static void ranks_sum_to_the_totals(void **state) {
+	(void)state;
+	const struct rec_summary *s = &f.r.summary;
+	const uint64_t bytes[N_METRICS] = {s->peak_bytes, s->live_bytes, 400, s->allocated_bytes};
+	const uint64_t blocks[N_METRICS] = {s->peak_blocks, s->live_blocks, s->temporary,
+			s->allocations};
+	for (enum metric m = 0; m < N_METRICS; m++) {
+		struct stack_ranking stacks;
+		struct site_ranking sites;
+		assert_true(rank_stacks(&f.r, m, &f.arena, &stacks));
+		assert_true(rank_sites(&f.r, f.names, m, &f.arena, &sites));
+		struct costs sum = {0};
+		for (uint32_t i = 0; i < sites.n; i++) {
+			sum.bytes += sites.sites[i].costs.bytes;
+			sum.blocks += sites.sites[i].costs.blocks;
+		}
+		assert_int_equal(stacks.total.bytes, bytes[m]);
+		assert_int_equal(stacks.total.blocks, blocks[m]);
+		assert_int_equal(sum.bytes, bytes[m]);
+		assert_int_equal(sum.blocks, blocks[m]);
+		for (uint32_t i = 1; i < stacks.n; i++) {
+			struct costs a = costs_of_stack(&f.r.stacks.items[stacks.stacks[i - 1]], m);
+			struct costs b = costs_of_stack(&f.r.stacks.items[stacks.stacks[i]], m);
+			assert_true(costs_weight(&a, m) >= costs_weight(&b, m));
+		}
+	}
+}
+
+static bool says(const char *id) {
+	struct quality_line lines[QUALITY_LINES_MAX];
+	size_t n = quality_lines(&f.r, f.names, &f.arena, lines);
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(lines[i].id, id) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void is_silent_when_all_is_well(void **state) {
+	(void)state;
+	struct quality_line lines[QUALITY_LINES_MAX];
+	assert_int_equal(quality_lines(&f.r, f.names, &f.arena, lines), 0);
+}
+
+static void says_what_touches_the_numbers(void **state) {
+	(void)state;
+	f.r.quality.lost_events = 7;
+	f.r.quality.truncated_stacks = 2;
+	f.r.quality.children_forked = 3;
+	f.r.meta.is_complete = 0;
+	assert_true(says("lost-events"));
+	assert_true(says("truncated-stacks"));
+	assert_true(says("children"));
+	assert_true(says("incomplete"));
+	assert_false(says("outside-heap"));
+	struct rec_sample sample = {.rss_bytes = 89000000, .heap_bytes = 21000000};
+	f.r.samples.items = &sample, f.r.samples.n = 1;
+	assert_true(says("outside-heap"));
+}
+
+#define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			TEST(walks_inlined_frames_from_inside_out),
+			TEST(names_stacks_after_the_users_own_code),
+			TEST(tells_whose_code_it_is),
+			TEST(ranks_sum_to_the_totals),
+			TEST(is_silent_when_all_is_well),
+			TEST(says_what_touches_the_numbers),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
