@@ -1,7 +1,7 @@
 """What end-to-end tests share: where the build is, how to record, how to ask a recording.
 
 Every process is started here or with the helpers of this file, bounded in time, and only what was
-started is ended: by its process group, which is its own.
+started is ended: the processes of its session, which is its own.
 """
 
 import json
@@ -68,15 +68,18 @@ class Finished:
 
 
 class Running:
-    """A process in a session and process group of its own, its output kept in files."""
+    """A process in a session of its own, its output kept in files."""
 
     def __init__(self, command, folder, cwd=None, env=None, stdin=subprocess.DEVNULL, **more):
         self.command = [str(word) for word in command]
         self.outputs = [open(folder / f"{name}.{time.monotonic_ns()}", "w+b")
                         for name in ("stdout", "stderr")]
         self.started = time.monotonic()
+        mark = f"{os.getpid()}.{time.monotonic_ns()}"
+        self.mark = f"HEAPTRACK_TEST={mark}\0".encode()
         self.process = subprocess.Popen(
-            self.command, cwd=cwd, env={**os.environ, **(env or {})}, stdin=stdin,
+            self.command, cwd=cwd, stdin=stdin,
+            env={**os.environ, **(env or {}), "HEAPTRACK_TEST": mark},
             stdout=self.outputs[0], stderr=self.outputs[1], start_new_session=True, **more)
         self.pid = self.process.pid
 
@@ -99,12 +102,29 @@ class Running:
         return Finished(self.command, status, *written, seconds)
 
     def end(self):
-        """Kill it and what it started in its process group."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
+        """Kill it and what it started: the processes of its session, which began with it.
+
+        Once it is gone its number may have gone to a stranger, so what it left behind must also
+        carry the mark of its environment.
+        """
+        is_gone = self.process.poll() is not None
+        for pid in processes_of_session(self.pid):
+            try:
+                if not is_gone or self.mark in Path(f"/proc/{pid}/environ").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
         self.process.wait()
+
+
+def processes_of_session(session):
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_bytes().rpartition(b")")[2].split()  # state, parent, group, session
+        except OSError:
+            continue
+        if int(fields[3]) == session:
+            yield int(stat.parent.name)
 
 
 class Recording(Finished):
@@ -169,8 +189,7 @@ class Tools:
 
     def finish(self):
         for running in self.started:
-            if running.process.poll() is None:
-                running.end()
+            running.end()
             for output in running.outputs:
                 output.close()
 
