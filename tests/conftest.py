@@ -108,12 +108,18 @@ class Running:
         carry the mark of its environment.
         """
         is_gone = self.process.poll() is not None
-        for pid in processes_of_session(self.pid):
-            try:
-                if not is_gone or self.mark in Path(f"/proc/{pid}/environ").read_bytes():
-                    os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
+        for _ in range(100):  # again, for what was being forked meanwhile
+            ended = 0
+            for pid in processes_of_session(self.pid):
+                try:
+                    if not is_gone or self.mark in Path(f"/proc/{pid}/environ").read_bytes():
+                        os.kill(pid, signal.SIGKILL)
+                        ended += 1
+                except OSError:
+                    pass
+            if not ended:
+                break
+            time.sleep(0.01)
         self.process.wait()
 
 
@@ -123,7 +129,7 @@ def processes_of_session(session):
             fields = stat.read_bytes().rpartition(b")")[2].split()  # state, parent, group, session
         except OSError:
             continue
-        if int(fields[3]) == session:
+        if int(fields[3]) == session and fields[0] not in b"ZX":
             yield int(stat.parent.name)
 
 
