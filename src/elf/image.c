@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+#include "elf/image.h"
+
+#include <elf.h>
+
+// Every offset, size, index and count of the file is doubted where it is used: `part` cuts bytes
+// out of bytes or yields nothing, and `texts` makes a table of names end with a zero, so that any
+// place inside of it is a C string.
+
+static struct slice part(struct slice s, uint64_t offset, uint64_t size) {
+	if (offset > s.size || size > s.size - offset) {
+		return (struct slice){0};
+	}
+	return slice_of(s.data + offset, size);
+}
+
+static struct slice texts(struct slice s) {
+	while (s.size && s.data[s.size - 1]) {
+		s.size--;
+	}
+	return s;
+}
+
+static const char *text_at(struct slice names, uint64_t offset) {
+	return offset < names.size ? (const char *)names.data + offset : "";
+}
+
+static bool read_header(Elf64_Ehdr *h, struct slice bytes, struct err *err) {
+	if (bytes.size < EI_NIDENT || memcmp(bytes.data, ELFMAG, SELFMAG) != 0) {
+		return err_set(err, ERR_FORMAT, "not an ELF file");
+	}
+	if (bytes.data[EI_CLASS] != ELFCLASS64) {
+		return err_set(err, ERR_UNSUPPORTED, "a 32-bit file");
+	}
+	if (bytes.data[EI_DATA] != ELFDATA2LSB) {
+		return err_set(err, ERR_UNSUPPORTED, "a big-endian file");
+	}
+	if (bytes.size < sizeof *h) {
+		return err_set(err, ERR_FORMAT, "the ELF header is cut");
+	}
+	memcpy(h, bytes.data, sizeof *h);
+	return true;
+}
+
+/** A count that does not fit the header is kept in the first section's header. */
+static void read_sections(struct elf_image *e, const Elf64_Ehdr *h) {
+	if (!h->e_shoff || h->e_shentsize != sizeof(Elf64_Shdr)) {
+		return;
+	}
+	uint64_t n = h->e_shnum;
+	uint32_t names = h->e_shstrndx;
+	struct slice first = part(e->bytes, h->e_shoff, sizeof(Elf64_Shdr));
+	if (!first.size) {
+		return;
+	}
+	Elf64_Shdr zero;
+	memcpy(&zero, first.data, sizeof zero);
+	if (n == 0) {
+		n = zero.sh_size;
+	}
+	if (names == SHN_XINDEX) {
+		names = zero.sh_link;
+	}
+	if (n > UINT32_MAX) {
+		return;
+	}
+	e->sections = part(e->bytes, h->e_shoff, n * sizeof(Elf64_Shdr));
+	e->n_sections = (uint32_t)(e->sections.size / sizeof(Elf64_Shdr));
+	struct elf_section s;
+	if (elf_section_at(e, names, &s)) {
+		e->section_names = texts(elf_section_bytes(e, &s));
+	}
+}
+
+bool elf_image_init(struct elf_image *e, struct slice bytes, struct err *err) {
+	Elf64_Ehdr h;
+	if (!read_header(&h, bytes, err)) {
+		return false;
+	}
+	*e = (struct elf_image){
+			.bytes = bytes,
+			.type = h.e_type,
+			.machine = h.e_machine,
+			.entry = h.e_entry,
+	};
+	if (h.e_phentsize == sizeof(Elf64_Phdr)) {
+		e->segments = part(bytes, h.e_phoff, (uint64_t)h.e_phnum * sizeof(Elf64_Phdr));
+		e->n_segments = (uint32_t)(e->segments.size / sizeof(Elf64_Phdr));
+	}
+	read_sections(e, &h);
+	return true;
+}
+
+bool elf_section_at(const struct elf_image *e, uint32_t index, struct elf_section *out) {
+	if (index >= e->n_sections) {
+		return false;
+	}
+	Elf64_Shdr s;
+	memcpy(&s, e->sections.data + index * sizeof s, sizeof s);
+	*out = (struct elf_section){
+			.name = text_at(e->section_names, s.sh_name),
+			.type = s.sh_type,
+			.link = s.sh_link,
+			.flags = s.sh_flags,
+			.address = s.sh_addr,
+			.offset = s.sh_offset,
+			.size = s.sh_size,
+	};
+	return true;
+}
+
+bool elf_section_find(const struct elf_image *e, const char *name, struct elf_section *out) {
+	for (uint32_t i = 1; elf_section_at(e, i, out); i++) {
+		if (strcmp(out->name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+struct slice elf_section_bytes(const struct elf_image *e, const struct elf_section *section) {
+	if (section->type == SHT_NOBITS) {
+		return (struct slice){0};
+	}
+	return part(e->bytes, section->offset, section->size);
+}
+
+bool elf_has_section(const struct elf_image *e, const char *name) {
+	struct elf_section s;
+	return elf_section_find(e, name, &s) && elf_section_bytes(e, &s).size > 0;
+}
+
+bool elf_segment_at(const struct elf_image *e, uint32_t index, struct elf_segment *out) {
+	if (index >= e->n_segments) {
+		return false;
+	}
+	Elf64_Phdr p;
+	memcpy(&p, e->segments.data + index * sizeof p, sizeof p);
+	*out = (struct elf_segment){
+			.type = p.p_type,
+			.flags = p.p_flags,
+			.offset = p.p_offset,
+			.address = p.p_vaddr,
+			.file_bytes = p.p_filesz,
+			.memory_bytes = p.p_memsz,
+			.align = p.p_align,
+	};
+	return true;
+}
+
+uint64_t elf_first_code_address(const struct elf_image *e) {
+	uint64_t lowest = UINT64_MAX;
+	struct elf_section s;
+	for (uint32_t i = 1; elf_section_at(e, i, &s); i++) {
+		if (s.flags & SHF_EXECINSTR && s.address < lowest) {
+			lowest = s.address;
+		}
+	}
+	struct elf_segment p;
+	for (uint32_t i = 0; lowest == UINT64_MAX && elf_segment_at(e, i, &p); i++) {
+		if (p.type == PT_LOAD && p.flags & PF_X) {
+			lowest = p.address;
+		}
+	}
+	return lowest == UINT64_MAX ? 0 : lowest;
+}
+
+static uint64_t round_up(uint64_t n, uint64_t align) {
+	return (n + align - 1) & ~(align - 1);
+}
+
+/** The description of the note "GNU", NT_GNU_BUILD_ID among notes padded to `align`. */
+static struct slice build_id_in(struct slice notes, uint64_t align) {
+	Elf64_Nhdr n;
+	for (uint64_t at = 0; part(notes, at, sizeof n).size;) {
+		memcpy(&n, notes.data + at, sizeof n);
+		uint64_t name_at = at + sizeof n;
+		uint64_t data_at = at + round_up(sizeof n + (uint64_t)n.n_namesz, align);
+		struct slice name = part(notes, name_at, n.n_namesz);
+		struct slice data = part(notes, data_at, n.n_descsz);
+		if (n.n_type == NT_GNU_BUILD_ID && slice_equal(name, slice_of("GNU", 4)) && data.size) {
+			return data;
+		}
+		at = data_at + round_up(n.n_descsz, align);
+	}
+	return (struct slice){0};
+}
+
+struct slice elf_build_id(const struct elf_image *e) {
+	struct slice id = {0};
+	struct elf_segment p;
+	for (uint32_t i = 0; !id.size && elf_segment_at(e, i, &p); i++) {
+		if (p.type == PT_NOTE) {
+			id = build_id_in(part(e->bytes, p.offset, p.file_bytes), p.align == 8 ? 8 : 4);
+		}
+	}
+	// A debug file has the headers of segments whose bytes it lacks: the sections decide then
+	struct elf_section s;
+	for (uint32_t i = 1; !id.size && elf_section_at(e, i, &s); i++) {
+		if (s.type == SHT_NOTE) {
+			id = build_id_in(elf_section_bytes(e, &s), 4);
+		}
+	}
+	return id;
+}
+
+static struct slice bytes_named(const struct elf_image *e, const char *name) {
+	struct elf_section s;
+	return elf_section_find(e, name, &s) ? elf_section_bytes(e, &s) : (struct slice){0};
+}
+
+bool elf_debug_link(const struct elf_image *e, const char **name, uint32_t *crc) {
+	struct slice link = bytes_named(e, ".gnu_debuglink");
+	size_t length = link.size ? strnlen((const char *)link.data, link.size) : 0;
+	struct slice sum = part(link, round_up(length + 1, 4), sizeof *crc);
+	if (!length || !sum.size) {
+		return false;
+	}
+	*name = (const char *)link.data;
+	memcpy(crc, sum.data, sizeof *crc);
+	return true;
+}
+
+bool elf_alternate_link(const struct elf_image *e, const char **path, struct slice *build_id) {
+	struct slice link = bytes_named(e, ".gnu_debugaltlink");
+	size_t length = link.size ? strnlen((const char *)link.data, link.size) : 0;
+	if (!length || length == link.size) {
+		return false;
+	}
+	*path = (const char *)link.data;
+	*build_id = part(link, length + 1, link.size - length - 1);
+	return true;
+}
+
+bool elf_symbols_init(struct elf_symbols *s, const struct elf_image *e, uint32_t section_type) {
+	struct elf_section table, names;
+	for (uint32_t i = 1; elf_section_at(e, i, &table); i++) {
+		if (table.type == section_type && elf_section_at(e, table.link, &names)) {
+			s->table = elf_section_bytes(e, &table);
+			s->names = texts(elf_section_bytes(e, &names));
+			s->n = s->table.size / sizeof(Elf64_Sym);
+			s->next = 1; // the first is nobody
+			return s->n > 1;
+		}
+	}
+	return false;
+}
+
+bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out) {
+	if (s->next >= s->n) {
+		return false;
+	}
+	Elf64_Sym symbol;
+	memcpy(&symbol, s->table.data + s->next++ * sizeof symbol, sizeof symbol);
+	*out = (struct elf_symbol){
+			.name = text_at(s->names, symbol.st_name),
+			.address = symbol.st_value,
+			.size = symbol.st_size,
+			.type = ELF64_ST_TYPE(symbol.st_info),
+			.binding = ELF64_ST_BIND(symbol.st_info),
+			.section = symbol.st_shndx,
+	};
+	return true;
+}

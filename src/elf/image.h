@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * An ELF file as bytes: sections, segments, symbols, build-id and the notes that say where its
+ * debug data are. Nothing is copied and nothing is owned: all that is handed out points into the
+ * bytes that elf_image_init was given and lives as long as they do. Any bytes are safe to read.
+ * 64-bit little-endian files only. Any thread; an image is not changed after its init.
+ */
+
+#include "base/err.h"
+#include "base/slice.h"
+
+struct elf_image {
+	struct slice bytes;
+	uint16_t type;    // ET_EXEC, ET_DYN...
+	uint16_t machine; // EM_X86_64...
+	uint64_t entry;
+	struct slice sections; // the table of section headers; empty if there is none
+	struct slice segments; // the table of program headers; empty if there is none
+	uint32_t n_sections, n_segments;
+	struct slice section_names;
+};
+
+/** False: not an ELF file that we can read; `err` says why. Tables outside the bytes are empty. */
+bool elf_image_init(struct elf_image *e, struct slice bytes, struct err *err);
+
+struct elf_section {
+	const char *name; // "" if its place is bad
+	uint32_t type, link;
+	uint64_t flags, address, offset, size;
+};
+
+/** False: there is no section of that index, or of that name. */
+bool elf_section_at(const struct elf_image *e, uint32_t index, struct elf_section *out);
+bool elf_section_find(const struct elf_image *e, const char *name, struct elf_section *out);
+
+/** What the file holds of a section; empty for SHT_NOBITS and for bytes beyond the end. */
+struct slice elf_section_bytes(const struct elf_image *e, const struct elf_section *section);
+
+/** True if there is a section of that name with bytes in this file. */
+bool elf_has_section(const struct elf_image *e, const char *name);
+
+struct elf_segment {
+	uint32_t type, flags;
+	uint64_t offset, address, file_bytes, memory_bytes, align;
+};
+
+bool elf_segment_at(const struct elf_image *e, uint32_t index, struct elf_segment *out);
+
+/** The lowest address of executable code; 0 if nothing says so. */
+uint64_t elf_first_code_address(const struct elf_image *e);
+
+/** The GNU build-id, from segments or sections; empty if there is none. */
+struct slice elf_build_id(const struct elf_image *e);
+
+/** Where the separate debug file is: a file name and the CRC-32 of its content. */
+bool elf_debug_link(const struct elf_image *e, const char **name, uint32_t *crc);
+
+/** Where the shared debug data (dwz) are: a path, and the build-id that the file must have. */
+bool elf_alternate_link(const struct elf_image *e, const char **path, struct slice *build_id);
+
+struct elf_symbol {
+	const char *name;
+	uint64_t address, size;
+	uint8_t type, binding;  // STT_FUNC..., STB_GLOBAL...
+	uint16_t section;       // SHN_UNDEF: defined elsewhere
+};
+
+/** An iterator over one table of symbols. */
+struct elf_symbols {
+	struct slice table, names;
+	size_t n, next;
+};
+
+/** `section_type` is SHT_SYMTAB or SHT_DYNSYM. False: there is none. */
+bool elf_symbols_init(struct elf_symbols *s, const struct elf_image *e, uint32_t section_type);
+
+/** The next symbol, in the order of the file. False: that was all. */
+bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out);

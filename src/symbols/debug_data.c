@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/debug_data.h"
+
+#include "base/vec.h"
+#include "symbols/unit.h"
+
+#include <dwarf.h>
+
+// elfutils keeps all that it ever read of a unit until its handle is closed. So the list of units
+// with their ranges is ours and stays, while the handle is opened anew whenever the units walked
+// since the last time have cost enough: memory stays flat however much DWARF there is.
+
+enum { HANDLE_BYTES_MAX = 40 << 20 };
+
+struct unit_entry {
+	Dwarf_Off offset; // of its first DIE
+	uint64_t bytes;
+	size_t first_range, n_ranges;
+};
+
+struct debug_data {
+	Elf *elf, *alternate_elf;
+	Dwarf *handle, *alternate;
+	const struct module_files *files;
+	const struct mapped_file *file; // that of `elf`
+	uint64_t first_code;
+	uint64_t handle_bytes; // what the handle may have taken since it was opened
+	struct {
+		struct unit_entry *items;
+		size_t n, capacity;
+	} units;
+	struct {
+		struct die_range *items;
+		size_t n, capacity;
+	} ranges;
+};
+
+static Elf *open_elf(const struct mapped_file *file) {
+	// Not written to: elfutils copies what it has to change, such as compressed sections
+	return elf_memory((char *)file->bytes.data, file->bytes.size);
+}
+
+static bool open_handle(struct debug_data *d) {
+	d->handle = dwarf_begin_elf(d->elf, DWARF_C_READ, NULL);
+	d->handle_bytes = 0;
+	if (d->handle && d->alternate) {
+		dwarf_setalt(d->handle, d->alternate);
+	}
+	return d->handle != NULL;
+}
+
+/** Give back what elfutils read so far. */
+static bool renew_handle(struct debug_data *d) {
+	dwarf_end(d->handle);
+	mapped_file_relax(d->file);
+	if (d->alternate) {
+		mapped_file_relax(&d->files->alternate);
+	}
+	return open_handle(d);
+}
+
+static bool add_unit(struct debug_data *d, Dwarf_Die *die) {
+	struct unit_entry *entry = vec_push(&d->units);
+	if (!entry) {
+		return false;
+	}
+	entry->offset = dwarf_dieoffset(die);
+	entry->first_range = d->ranges.n;
+	struct unit unit = {.lines_die = *die, .tree_die = *die, .first_code = d->first_code};
+	struct die_facts facts;
+	struct die_ranges ranges;
+	struct die_range r;
+	die_facts(&facts, die);
+	die_ranges_init(&ranges, &unit, die, &facts);
+	while (die_ranges_next(&ranges, &r)) {
+		struct die_range *kept = vec_push(&d->ranges);
+		if (!kept) {
+			return false;
+		}
+		*kept = r;
+	}
+	entry->n_ranges = d->ranges.n - entry->first_range;
+	return true;
+}
+
+/** All units that have code, in the order of the file. */
+static bool list_units(struct debug_data *d) {
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	uint8_t type;
+	while (dwarf_get_units(d->handle, cu, &cu, NULL, &type, &die, NULL) == 0) {
+		Dwarf_Off here = dwarf_dieoffset(&die);
+		if (d->units.n && !d->units.items[d->units.n - 1].bytes) {
+			struct unit_entry *last = &d->units.items[d->units.n - 1];
+			last->bytes = here - last->offset;
+		}
+		if (type == DW_UT_type || type == DW_UT_split_type) {
+			continue;
+		}
+		if (!add_unit(d, &die)) {
+			return false;
+		}
+		if (d->units.items[d->units.n - 1].n_ranges == 0) {
+			d->units.n--;
+		}
+	}
+	return renew_handle(d);
+}
+
+struct debug_data *debug_data_create(const struct module_files *files, const struct symbols_options *options,
+		const char *module_path) {
+	(void)options;
+	(void)module_path;
+	const struct mapped_file *file = module_files_dwarf(files);
+	struct debug_data *d = file ? calloc(1, sizeof *d) : NULL;
+	if (!d) {
+		return NULL;
+	}
+	(void)elf_version(EV_CURRENT);
+	d->files = files;
+	d->file = file;
+	d->first_code = elf_first_code_address(&file->elf);
+	d->elf = open_elf(file);
+	if (files->alternate.bytes.size) {
+		d->alternate_elf = open_elf(&files->alternate);
+		d->alternate = dwarf_begin_elf(d->alternate_elf, DWARF_C_READ, NULL);
+	}
+	if (!d->elf || !open_handle(d) || !list_units(d)) {
+		debug_data_destroy(d);
+		return NULL;
+	}
+	return d;
+}
+
+void debug_data_destroy(struct debug_data *d) {
+	if (!d) {
+		return;
+	}
+	dwarf_end(d->handle);
+	dwarf_end(d->alternate);
+	elf_end(d->elf);
+	elf_end(d->alternate_elf);
+	vec_finish(&d->units);
+	vec_finish(&d->ranges);
+	free(d);
+}
+
+size_t debug_data_n_missing_splits(const struct debug_data *d) {
+	(void)d;
+	return 0;
+}
+
+static bool is_c(int language) {
+	switch (language) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case 0x2c: // DW_LANG_C17, newer than the header
+		return true;
+	default: return false;
+	}
+}
+
+static enum names_scheme scheme_of(Dwarf_Die *unit_die) {
+	if (!is_c(dwarf_srclang(unit_die))) {
+		return NAMES_MARKED;
+	}
+	const char *name = dwarf_diename(unit_die);
+	size_t n = name ? strlen(name) : 0;
+	return n > 6 && strcmp(name + n - 6, ".nim.c") == 0 ? NAMES_NIM : NAMES_C;
+}
+
+/** One unit and the question that it is asked. */
+struct asking {
+	const struct debug_question *question;
+	struct unit *unit;
+	struct walk *walk;
+	struct arena scratch;
+};
+
+static bool set_name(struct symbols_frame *frame, struct name_pool *pool, const char *linkage,
+		enum names_scheme scheme) {
+	const struct name *name = name_pool_function(pool, linkage, scheme);
+	if (name) {
+		frame->symbol = name->symbol;
+		frame->function = name->function;
+	}
+	return name != NULL;
+}
+
+/**
+ * The name of one function of a chain. `pc` is asked of the symbol table for the real function of
+ * the chain; an inlined one is not there.
+ */
+static bool name_frame(struct asking *a, struct symbols_frame *frame, Dwarf_Die *die,
+		struct die_facts *facts, bool is_inlined, uint64_t pc) {
+	struct name_pool *pool = a->question->pool;
+	const struct symbol_entry *entry =
+			is_inlined ? NULL : symbol_table_find(a->question->table, pc);
+	struct slice in_table = entry ? names_without_suffixes(entry->name) : (struct slice){0};
+	struct die_name name;
+	die_name(&name, a->unit, die, facts);
+	if (name.linkage) {
+		bool is_copy = entry && slice_equal(in_table, slice_of_text(name.linkage));
+		return set_name(frame, pool, is_copy ? entry->name : name.linkage, a->unit->scheme);
+	}
+	if (!name.plain) {
+		return !entry || set_name(frame, pool, entry->name, a->unit->scheme);
+	}
+	if (entry && slice_equal(in_table, slice_of_text(name.plain))) {
+		return set_name(frame, pool, entry->name, a->unit->scheme);
+	}
+	if (a->unit->scheme != NAMES_MARKED) {
+		return set_name(frame, pool, name.plain, a->unit->scheme);
+	}
+	if (entry && entry->name[0] == '_' && strstr(entry->name, name.plain)) {
+		return set_name(frame, pool, entry->name, NAMES_MARKED);
+	}
+	const char *qualified = die_qualified(&name, &a->scratch);
+	return qualified && set_name(frame, pool, qualified, NAMES_C);
+}
+
+static bool set_line(struct asking *a, struct symbols_frame *frame, uint64_t pc) {
+	Dwarf_Line *line = dwarf_getsrc_die(&a->unit->lines_die, pc);
+	const char *path = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+	int number = 0;
+	if (!path) {
+		return true;
+	}
+	frame->file = name_pool_path(a->question->pool, path);
+	frame->line = dwarf_lineno(line, &number) == 0 && number > 0 ? (uint32_t)number : 0;
+	return frame->file != NULL;
+}
+
+static bool set_call(struct asking *a, struct symbols_frame *frame, struct die_facts *facts) {
+	Dwarf_Files *files;
+	size_t n_files;
+	frame->line = (uint32_t)die_number(&facts->call_line);
+	if (!facts->call_file.form || dwarf_getsrcfiles(&a->unit->lines_die, &files, &n_files) != 0) {
+		return true;
+	}
+	const char *path = dwarf_filesrc(files, die_number(&facts->call_file), NULL, NULL);
+	if (!path) {
+		return true;
+	}
+	frame->file = name_pool_path(a->question->pool, path);
+	return frame->file != NULL;
+}
+
+/** Turn the chain of pc number `i` into its answer. */
+static bool answer_chain(struct asking *a, size_t i) {
+	struct walk *w = a->walk;
+	uint64_t pc = w->pcs[i];
+	uint32_t n = 0;
+	for (uint32_t at = w->heads[i]; at; at = w->links.items[at - 1].outer) {
+		n++;
+	}
+	struct symbols_frame *frames = arena_new(a->question->pool->arena, struct symbols_frame, n);
+	if (!frames || !set_line(a, &frames[0], pc)) {
+		return false;
+	}
+	uint32_t at = w->heads[i];
+	for (uint32_t k = 0; k < n; k++) {
+		struct chain_link *link = &w->links.items[at - 1];
+		struct die_facts facts;
+		die_facts(&facts, &link->die);
+		if (!name_frame(a, &frames[k], &link->die, &facts, link->outer != 0, pc) ||
+				(link->outer && !set_call(a, &frames[k + 1], &facts))) {
+			return false;
+		}
+		at = link->outer;
+	}
+	a->question->answers[i] = (struct symbols_answer){.n_frames = n, .frames = frames};
+	return true;
+}
+
+/** For pcs in the unit that no function holds (assembler): the line alone, if there is one. */
+static bool answer_lines(struct asking *a, struct die_range range) {
+	struct walk *w = a->walk;
+	for (size_t i = walk_lower_bound(w, range.start); i < w->n && w->pcs[i] < range.end; i++) {
+		struct symbols_answer *answer = &a->question->answers[i];
+		struct symbols_frame frame = {0};
+		if (w->owners[i] || answer->n_frames) {
+			continue;
+		}
+		if (!set_line(a, &frame, w->pcs[i])) {
+			return false;
+		}
+		struct symbols_frame *kept =
+				frame.file ? arena_new(a->question->pool->arena, struct symbols_frame, 1) : NULL;
+		if (frame.file && !kept) {
+			return false;
+		}
+		if (kept) {
+			*kept = frame;
+			*answer = (struct symbols_answer){.n_frames = 1, .frames = kept};
+		}
+	}
+	return true;
+}
+
+static bool entry_is_wanted(const struct debug_data *d, const struct unit_entry *e,
+		const struct walk *w) {
+	for (size_t i = 0; i < e->n_ranges; i++) {
+		if (walk_wants(w, d->ranges.items[e->first_range + i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool ask_unit(struct asking *a, struct debug_data *d, const struct unit_entry *e) {
+	struct walk *w = a->walk;
+	walk_unit(w, a->unit, false);
+	// Some functions are nested in others: only when something is missing are those searched too
+	if (entry_is_wanted(d, e, w) && dwarf_srclang(&a->unit->tree_die) != DW_LANG_Mips_Assembler) {
+		walk_unit(w, a->unit, true);
+	}
+	bool ok = !w->failed;
+	for (size_t i = 0; ok && i < w->claimed.n; i++) {
+		ok = answer_chain(a, w->claimed.items[i]);
+	}
+	for (size_t i = 0; ok && i < e->n_ranges; i++) {
+		ok = answer_lines(a, d->ranges.items[e->first_range + i]);
+	}
+	walk_next_unit(w);
+	return ok;
+}
+
+/** False: no memory. A unit that cannot be read is passed over. */
+static bool open_and_ask(struct debug_data *d, const struct debug_question *q, struct walk *w,
+		const struct unit_entry *e) {
+	struct unit unit = {.first_code = d->first_code};
+	if (d->handle_bytes > HANDLE_BYTES_MAX && !renew_handle(d)) {
+		return false;
+	}
+	if (!dwarf_offdie(d->handle, e->offset, &unit.lines_die)) {
+		return true;
+	}
+	unit.tree_die = unit.lines_die;
+	unit.scheme = scheme_of(&unit.tree_die);
+	struct asking a = {.question = q, .unit = &unit, .walk = w};
+	bool ok = ask_unit(&a, d, e);
+	arena_finish(&a.scratch);
+
+	Dwarf_Lines *lines;
+	size_t n_lines = 0;
+	(void)dwarf_getsrclines(&unit.lines_die, &lines, &n_lines);
+	d->handle_bytes += e->bytes + n_lines * 64 + 4096;
+	return ok;
+}
+
+bool debug_data_ask(struct debug_data *d, const struct debug_question *q) {
+	struct walk w;
+	if (!walk_init(&w, q->pcs, q->n)) {
+		return false;
+	}
+	bool ok = true;
+	for (size_t i = 0; ok && i < d->units.n; i++) {
+		if (entry_is_wanted(d, &d->units.items[i], &w)) {
+			ok = open_and_ask(d, q, &w, &d->units.items[i]);
+		}
+	}
+	walk_finish(&w);
+	return renew_handle(d) && ok;
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/names.h"
+#include "symbols/symbols.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include <libiberty/demangle.h>
+
+// Each scheme marks its names by a prefix, and only a name with a mark is translated: C++ and old
+// Rust "_Z", new Rust "_R", D "_D". What compilers append to the name of a copy is cut first.
+
+// Longer ones are shown as they are: translating may take time and memory out of proportion
+enum { MANGLED_BYTES_MAX = 16 << 10, DEMANGLED_BYTES_MAX = 64 << 10 };
+
+static bool is_one_of(struct slice word, const char *const *words) {
+	for (; *words; words++) {
+		if (slice_equal(word, slice_of_text(*words))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_number(struct slice s) {
+	for (size_t i = 0; i < s.size; i++) {
+		if (!isdigit(s.data[i])) {
+			return false;
+		}
+	}
+	return s.size > 0;
+}
+
+static struct slice after_last_dot(struct slice s) {
+	const uint8_t *dot = s.size ? memrchr(s.data, '.', s.size) : NULL;
+	if (!dot || dot == s.data) {
+		return (struct slice){0};
+	}
+	return slice_of(dot + 1, (size_t)(s.data + s.size - dot - 1));
+}
+
+/** Drop one ".word" or ".word.number" of a copy. False: there is none. */
+static bool cut_suffix(struct slice *name) {
+	static const char *const alone[] = {"cold", "localalias", NULL};
+	static const char *const numbered[] = {"llvm", "part", "constprop", "isra", "cold", "lto_priv",
+			"localalias", "clone", "__uniq", NULL};
+	struct slice last = after_last_dot(*name);
+	size_t cut = last.size + 1;
+	if (is_one_of(last, alone)) {
+		name->size -= cut;
+		return true;
+	}
+	if (!is_number(last)) {
+		return false;
+	}
+	struct slice word = after_last_dot(slice_of(name->data, name->size - cut));
+	if (!is_one_of(word, numbered)) {
+		return false;
+	}
+	name->size -= cut + word.size + 1;
+	return true;
+}
+
+struct slice names_without_suffixes(const char *linkage_name) {
+	struct slice name = slice_of_text(linkage_name);
+	// "memcpy@@GLIBC_2.14": the version is not part of the name
+	const uint8_t *version = memchr(name.data, '@', name.size);
+	if (version > name.data) {
+		name.size = (size_t)(version - name.data);
+	}
+	while (cut_suffix(&name)) {
+	}
+	return name;
+}
+
+static char *demangle(const char *name) {
+	enum { OPTIONS = DMGL_PARAMS | DMGL_ANSI };
+	if (name[0] != '_') {
+		return NULL;
+	}
+	switch (name[1]) {
+	case 'Z': {
+		char *rust = rust_demangle(name, OPTIONS);
+		return rust ? rust : cplus_demangle_v3(name, OPTIONS);
+	}
+	case 'R': return rust_demangle(name, OPTIONS);
+	case 'D':
+		if (!isdigit((unsigned char)name[2]) && strcmp(name, "_Dmain") != 0) {
+			return NULL;
+		}
+		return dlang_demangle(name, OPTIONS);
+	default: return NULL;
+	}
+}
+
+static int hex_digit(uint8_t c) {
+	return isdigit(c) ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/** "foo__module_208", "foo__module_u208": the length of foo; else 0. */
+static size_t nim_name_size(struct slice name) {
+	size_t end = name.size;
+	while (end > 0 && isdigit(name.data[end - 1])) {
+		end--;
+	}
+	if (end == name.size || end < 5) {
+		return 0;
+	}
+	end -= name.data[end - 1] == 'u';
+	if (name.data[end - 1] != '_') {
+		return 0;
+	}
+	const uint8_t *split = memmem(name.data, end - 1, "__", 2);
+	size_t size = split ? (size_t)(split - name.data) : 0;
+	return size + 2 < end - 1 ? size : 0;
+}
+
+const char *names_nim(struct slice name, struct arena *arena) {
+	size_t size = nim_name_size(name);
+	char *text = arena_text(arena, slice_of(name.data, size ? size : name.size));
+	if (!size || !text) {
+		return text;
+	}
+	// Operators are written as X and two digits: X5BX5D is []
+	char *to = text;
+	for (size_t i = 0; i < size; i++) {
+		int high = i + 2 < size && name.data[i] == 'X' ? hex_digit(name.data[i + 1]) : -1;
+		int low = i + 2 < size ? hex_digit(name.data[i + 2]) : -1;
+		if (i + 2 < size && high >= 0 && low >= 0 && ispunct(high << 4 | low)) {
+			*to++ = (char)(high << 4 | low);
+			i += 2;
+		} else {
+			*to++ = (char)name.data[i];
+		}
+	}
+	*to = 0;
+	return text;
+}
+
+const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
+		struct arena *arena) {
+	struct slice name = names_without_suffixes(linkage_name);
+	char *text = arena_text(arena, name);
+	if (!text || scheme == NAMES_C) {
+		return text;
+	}
+	char *demangled = name.size <= MANGLED_BYTES_MAX ? demangle(text) : NULL;
+	if (demangled && strlen(demangled) <= DEMANGLED_BYTES_MAX) {
+		text = arena_text(arena, slice_of_text(demangled));
+	} else if (!demangled && scheme == NAMES_NIM) {
+		text = (char *)names_nim(name, arena);
+	}
+	free(demangled);
+	return text;
+}
+
+const char *symbols_demangle(const char *linkage_name, bool language_hint_c, struct arena *arena) {
+	return names_demangle(linkage_name, language_hint_c ? NAMES_C : NAMES_NIM, arena);
+}

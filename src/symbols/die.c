@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/die.h"
+
+#include "symbols/unit.h"
+
+#include <dwarf.h>
+
+static int keep_attribute(Dwarf_Attribute *attribute, void *arg) {
+	struct die_facts *f = arg;
+	switch (dwarf_whatattr(attribute)) {
+	case DW_AT_low_pc: f->low = *attribute; break;
+	case DW_AT_high_pc: f->high = *attribute; break;
+	case DW_AT_ranges: f->ranges = *attribute; break;
+	case DW_AT_abstract_origin: f->origin = *attribute; break;
+	case DW_AT_specification:
+		if (!f->origin.form) {
+			f->origin = *attribute;
+		}
+		break;
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name: f->linkage_name = *attribute; break;
+	case DW_AT_name: f->name = *attribute; break;
+	case DW_AT_call_file: f->call_file = *attribute; break;
+	case DW_AT_call_line: f->call_line = *attribute; break;
+	default: break;
+	}
+	return DWARF_CB_OK;
+}
+
+void die_facts(struct die_facts *out, Dwarf_Die *die) {
+	*out = (struct die_facts){0};
+	(void)dwarf_getattrs(die, keep_attribute, out, 0);
+}
+
+uint64_t die_number(Dwarf_Attribute *attribute) {
+	Dwarf_Word number = 0;
+	return attribute->form && dwarf_formudata(attribute, &number) == 0 ? number : 0;
+}
+
+const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute) {
+	(void)unit;
+	return attribute->form ? dwarf_formstring(attribute) : NULL;
+}
+
+static bool is_code(const struct unit *unit, struct die_range r) {
+	// -1 and -2 as a start would wrap; all of 0, 1, -1, -2 mark code that is not there
+	return r.start > 1 && r.start >= unit->first_code && r.end > r.start &&
+			r.start < (uint64_t)-2;
+}
+
+void die_ranges_init(struct die_ranges *r, const struct unit *unit, Dwarf_Die *die,
+		struct die_facts *facts) {
+	*r = (struct die_ranges){.unit = unit, .die = die};
+	if (facts->ranges.form) {
+		r->is_list = true;
+		return;
+	}
+	Dwarf_Addr low = 0, high = 0;
+	Dwarf_Word size;
+	r->is_done = !facts->low.form || !facts->high.form || dwarf_formaddr(&facts->low, &low) != 0;
+	if (r->is_done) {
+		return;
+	}
+	if (dwarf_formaddr(&facts->high, &high) != 0) {
+		r->is_done = dwarf_formudata(&facts->high, &size) != 0;
+		high = low + size;
+	}
+	r->only = (struct die_range){low, high};
+}
+
+bool die_ranges_next(struct die_ranges *r, struct die_range *out) {
+	while (!r->is_done) {
+		if (r->is_list) {
+			r->next = dwarf_ranges(r->die, r->next, &r->base, &out->start, &out->end);
+			r->is_done = r->next <= 0;
+			if (r->is_done) {
+				return false;
+			}
+		} else {
+			r->is_done = true;
+			*out = r->only;
+		}
+		if (is_code(r->unit, *out)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
+		struct die_facts *facts) {
+	enum { STEPS_MAX = 16 }; // damaged data could lead in a circle
+	*out = (struct die_name){.declared = *die};
+	struct die_facts f = *facts;
+	for (int step = 0; step < STEPS_MAX; step++) {
+		out->linkage = out->linkage ? out->linkage : die_text(unit, &f.linkage_name);
+		out->plain = out->plain ? out->plain : die_text(unit, &f.name);
+		Dwarf_Die next;
+		if (out->linkage || !f.origin.form || !dwarf_formref_die(&f.origin, &next)) {
+			return;
+		}
+		out->declared = next;
+		die_facts(&f, &next);
+	}
+}
+
+/** What a scope adds in front of "::"; NULL: nothing. */
+static const char *scope_name(Dwarf_Die *die) {
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace: {
+		const char *name = dwarf_diename(die);
+		return name ? name : "(anonymous namespace)";
+	}
+	case DW_TAG_module:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+	case DW_TAG_enumeration_type: return dwarf_diename(die);
+	default: return NULL;
+	}
+}
+
+/** The child of `parent` that is, or is around, the DIE at `target`. */
+static bool child_towards(Dwarf_Die *parent, Dwarf_Off target, Dwarf_Die *out) {
+	Dwarf_Die next;
+	if (dwarf_child(parent, out) != 0) {
+		return false;
+	}
+	while (dwarf_dieoffset(out) < target && dwarf_siblingof(out, &next) == 0 &&
+			dwarf_dieoffset(&next) <= target && dwarf_dieoffset(&next) > dwarf_dieoffset(out)) {
+		*out = next;
+	}
+	return dwarf_dieoffset(out) <= target;
+}
+
+static const char *join(const char *left, const char *right, struct arena *scratch) {
+	size_t n = strlen(left), m = strlen(right);
+	char *text = arena_alloc(scratch, n + m + 3, 1);
+	if (text) {
+		memcpy(text, left, n);
+		memcpy(text + n, "::", 2);
+		memcpy(text + n + 2, right, m);
+	}
+	return text;
+}
+
+const char *die_qualified(const struct die_name *name, struct arena *scratch) {
+	enum { DEPTH_MAX = 100 };
+	Dwarf_Die target = name->declared, at, child;
+	Dwarf_Off offset = dwarf_dieoffset(&target);
+	if (!dwarf_cu_die(target.cu, &at, NULL, NULL, NULL, NULL, NULL, NULL)) {
+		return name->plain;
+	}
+	const char *scopes = NULL;
+	for (int depth = 0; depth < DEPTH_MAX && child_towards(&at, offset, &child) &&
+			dwarf_dieoffset(&child) < offset; depth++) {
+		const char *scope = scope_name(&child);
+		if (scope) {
+			scopes = scopes ? join(scopes, scope, scratch) : scope;
+			if (!scopes) {
+				return NULL;
+			}
+		}
+		at = child;
+	}
+	return scopes ? join(scopes, name->plain, scratch) : name->plain;
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/files.h"
+
+#include "symbols/debuginfod.h"
+#include "symbols/xz.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// A search is a row of tries: `try_path` formats one path, opens it, and remembers the most telling
+// failure: that a file was there, but of another build, tells more than that it was not there.
+
+struct search {
+	struct mapped_file *out;
+	struct slice build_id;
+	struct err err;
+};
+
+static bool try_path(struct search *s, const char *fmt, ...) ATTR_PRINTF(2, 3);
+static bool try_path(struct search *s, const char *fmt, ...) {
+	char *path = NULL;
+	va_list args;
+	va_start(args, fmt);
+	int n = vasprintf(&path, fmt, args);
+	va_end(args);
+	if (n < 0) {
+		return false;
+	}
+	struct err err = {0};
+	bool ok = mapped_file_open(s->out, -1, path, s->build_id, &err);
+	bool is_absent = err.code == ERR_NOT_FOUND && !strstr(err.text, "another build-id");
+	if (!ok && (!s->err.code || !is_absent)) {
+		s->err = err;
+	}
+	free(path);
+	return ok;
+}
+
+static const char *base_name(const char *path) {
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/** The length of the folder's part of a path, without its last slash. */
+static int folder_length(const char *path) {
+	const char *slash = strrchr(path, '/');
+	return slash ? (int)(slash - path) : 0;
+}
+
+static const char *const *list_or_empty(const char *const *list) {
+	static const char *const empty[] = {NULL};
+	return list ? list : empty;
+}
+
+/** Where the file system's root may be: the sysroot, then extra paths, then the real one. */
+static bool try_roots(struct search *s, const struct symbols_options *o, const char *path) {
+	if (o->sysroot && try_path(s, "%s/%s", o->sysroot, path)) {
+		return true;
+	}
+	for (const char *const *p = list_or_empty(o->extra_paths); *p; p++) {
+		if (try_path(s, "%s/%s", *p, path)) {
+			return true;
+		}
+	}
+	return try_path(s, "%s", path);
+}
+
+static bool find_image(struct search *s, const struct symbols_options *o,
+		const struct symbols_module *m) {
+	const char *path = m->path ? m->path : "";
+	if (m->fd >= 0 && mapped_file_open(s->out, m->fd, path, s->build_id, &s->err)) {
+		return true;
+	}
+	if (!*path) {
+		return false;
+	}
+	for (const char *const *p = list_or_empty(o->extra_paths); *p; p++) {
+		if (try_path(s, "%s/%s", *p, base_name(path))) {
+			return true;
+		}
+	}
+	return try_roots(s, o, path);
+}
+
+enum { BUILD_ID_BYTES_MAX = 64 };
+
+/** "ab/cdef01...", as below .build-id/. */
+static bool build_id_path(char out[static 2 * BUILD_ID_BYTES_MAX + 2], struct slice id) {
+	if (id.size < 2 || id.size > BUILD_ID_BYTES_MAX) {
+		return false;
+	}
+	char *to = out;
+	for (size_t i = 0; i < id.size; i++) {
+		to += sprintf(to, i == 1 ? "/%02x" : "%02x", id.data[i]);
+	}
+	return true;
+}
+
+static bool find_by_build_id(struct search *s, const struct symbols_options *o) {
+	char id[2 * BUILD_ID_BYTES_MAX + 2];
+	if (!build_id_path(id, s->build_id)) {
+		return false;
+	}
+	for (const char *const *p = list_or_empty(o->debug_paths); *p; p++) {
+		if (try_path(s, "%s/.build-id/%s.debug", *p, id)) {
+			return true;
+		}
+	}
+	char below[sizeof id + 40];
+	snprintf(below, sizeof below, "/usr/lib/debug/.build-id/%s.debug", id);
+	return try_roots(s, o, below);
+}
+
+static bool try_link(struct search *s, uint32_t crc, const char *fmt, ...) ATTR_PRINTF(3, 4);
+static bool try_link(struct search *s, uint32_t crc, const char *fmt, ...) {
+	char path[4096];
+	va_list args;
+	va_start(args, fmt);
+	int n = vsnprintf(path, sizeof path, fmt, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= sizeof path || !try_path(s, "%s", path)) {
+		return false;
+	}
+	// An equal build-id was asked for where there is one; it says more than a checksum
+	if (s->build_id.size || mapped_file_crc(s->out) == crc) {
+		return true;
+	}
+	mapped_file_close(s->out);
+	err_set(&s->err, ERR_NOT_FOUND, "%s has another checksum", path);
+	return false;
+}
+
+static bool find_by_link(struct search *s, const struct symbols_options *o,
+		const struct mapped_file *image, const char *module_path) {
+	const char *name;
+	uint32_t crc;
+	if (!elf_debug_link(&image->elf, &name, &crc)) {
+		return false;
+	}
+	int n = folder_length(module_path);
+	for (const char *const *p = list_or_empty(o->debug_paths); *p; p++) {
+		if (try_link(s, crc, "%s/%s", *p, name) ||
+				try_link(s, crc, "%s/%.*s/%s", *p, n, module_path, name)) {
+			return true;
+		}
+	}
+	// Beside the file that was found, which is below the sysroot if the module was
+	int here = folder_length(image->path);
+	if (try_link(s, crc, "%.*s/%s", here, image->path, name) ||
+			try_link(s, crc, "%.*s/.debug/%s", here, image->path, name)) {
+		return true;
+	}
+	if (o->sysroot &&
+			try_link(s, crc, "%s/usr/lib/debug/%.*s/%s", o->sysroot, n, module_path, name)) {
+		return true;
+	}
+	return try_link(s, crc, "/usr/lib/debug%.*s/%s", n, module_path, name);
+}
+
+static bool find_alternate(struct search *s, const struct symbols_options *o,
+		const struct mapped_file *user) {
+	const char *path;
+	if (!elf_alternate_link(&user->elf, &path, &s->build_id) || !s->build_id.size) {
+		return false;
+	}
+	if (*path == '/' ? try_roots(s, o, path)
+					 : try_path(s, "%.*s/%s", folder_length(user->path), user->path, path)) {
+		return true;
+	}
+	for (const char *const *p = list_or_empty(o->debug_paths); *p; p++) {
+		if (try_path(s, "%s/%s", *p, base_name(path)) ||
+				try_path(s, "%s/.dwz/%s", *p, base_name(path))) {
+			return true;
+		}
+	}
+	return find_by_build_id(s, o);
+}
+
+static bool has_dwarf(const struct mapped_file *m) {
+	return m->bytes.size && (elf_has_section(&m->elf, ".debug_info") ||
+			elf_has_section(&m->elf, ".zdebug_info"));
+}
+
+const struct mapped_file *module_files_dwarf(const struct module_files *f) {
+	return has_dwarf(&f->image) ? &f->image : has_dwarf(&f->debug) ? &f->debug : NULL;
+}
+
+static void find_debug(struct module_files *f, const struct symbols_options *o,
+		const struct symbols_module *module, struct slice build_id) {
+	struct search s = {.out = &f->debug, .build_id = build_id};
+	const char *path = module->path ? module->path : "";
+	if (find_by_build_id(&s, o) ||
+			(f->image.bytes.size && find_by_link(&s, o, &f->image, path))) {
+		return;
+	}
+	if (o->use_debuginfod && debuginfod_open(s.out, build_id, &s.err)) {
+		return;
+	}
+	if (s.err.code && strstr(s.err.text, "another")) {
+		snprintf(f->note, sizeof f->note, "debug file not used: %.*s",
+				(int)sizeof f->note - 32, s.err.text);
+	}
+}
+
+static void open_minidebug(struct module_files *f) {
+	struct elf_section section;
+	if (f->image.bytes.size && elf_section_find(&f->image.elf, ".gnu_debugdata", &section) &&
+			xz_unpack(elf_section_bytes(&f->image.elf, &section), &f->minidebug) &&
+			!elf_image_init(&f->minidebug_elf, f->minidebug, NULL)) {
+		free((void *)f->minidebug.data);
+		f->minidebug = (struct slice){0};
+	}
+}
+
+bool module_files_find(struct module_files *f, const struct symbols_options *options,
+		const struct symbols_module *module) {
+	*f = (struct module_files){0};
+	struct search s = {.out = &f->image, .build_id = module->build_id};
+	bool has_image = find_image(&s, options, module);
+	struct slice id = has_image ? elf_build_id(&f->image.elf) : module->build_id;
+	if (!has_image || !has_dwarf(&f->image)) {
+		find_debug(f, options, module, id);
+	}
+	if (!has_image && !f->debug.bytes.size) {
+		snprintf(f->note, sizeof f->note, "%.*s", (int)sizeof f->note - 1,
+				s.err.code ? s.err.text : "no file is known");
+		return false;
+	}
+	if (!f->debug.bytes.size) {
+		open_minidebug(f);
+	}
+	const struct mapped_file *user = module_files_dwarf(f);
+	struct search alternate = {.out = &f->alternate};
+	if (user && elf_has_section(&user->elf, ".gnu_debugaltlink") &&
+			!find_alternate(&alternate, options, user)) {
+		snprintf(f->note, sizeof f->note, "shared debug data are missing: %.*s",
+				(int)sizeof f->note - 40, alternate.err.text);
+	}
+	return true;
+}
+
+bool module_files_open_split(struct mapped_file *out, const struct symbols_options *options,
+		const char *module_path, const char *folder, const char *name) {
+	struct search s = {.out = out};
+	if (*name == '/' ? try_roots(&s, options, name)
+					 : (options->sysroot &&
+								 try_path(&s, "%s/%s/%s", options->sysroot, folder, name)) ||
+							 try_path(&s, "%s/%s", folder, name)) {
+		return true;
+	}
+	int n = folder_length(module_path);
+	if (n && (try_path(&s, "%.*s/%s", n, module_path, name) ||
+					 try_path(&s, "%.*s/%s", n, module_path, base_name(name)))) {
+		return true;
+	}
+	for (const char *const *p = list_or_empty(options->debug_paths); *p; p++) {
+		if (try_path(&s, "%s/%s", *p, base_name(name))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void module_files_close(struct module_files *f) {
+	if (f) {
+		mapped_file_close(&f->image);
+		mapped_file_close(&f->debug);
+		mapped_file_close(&f->alternate);
+		free((void *)f->minidebug.data);
+		*f = (struct module_files){0};
+	}
+}

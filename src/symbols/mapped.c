@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/mapped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+static bool map(struct slice *bytes, int fd, const char *path, struct err *err) {
+	struct stat st;
+	if (fstat(fd, &st) != 0) {
+		return err_system(err, errno, "%s", path);
+	}
+	if (!S_ISREG(st.st_mode)) {
+		return err_set(err, ERR_FORMAT, "%s: not a regular file", path);
+	}
+	if (st.st_size <= 0) {
+		return err_set(err, ERR_FORMAT, "%s: empty", path);
+	}
+	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED) {
+		return err_system(err, errno, "%s: cannot be mapped", path);
+	}
+	*bytes = slice_of(data, (size_t)st.st_size);
+	return true;
+}
+
+static bool map_path(struct slice *bytes, const char *path, struct err *err) {
+	// O_NONBLOCK: a fifo of that name must not hold us up
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		enum err_code code = errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_SYSTEM;
+		return err_set(err, code, "%s: %s", path, strerror(errno));
+	}
+	bool ok = map(bytes, fd, path, err);
+	close(fd);
+	return ok;
+}
+
+bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct slice build_id,
+		struct err *err) {
+	*m = (struct mapped_file){0};
+	if (!(fd >= 0 ? map(&m->bytes, fd, path, err) : map_path(&m->bytes, path, err))) {
+		return false;
+	}
+	m->path = strdup(path);
+	if (!m->path) {
+		err_memory(err);
+		goto failed;
+	}
+	if (!elf_image_init(&m->elf, m->bytes, err)) {
+		err_add(err, "%s", path);
+		goto failed;
+	}
+	if (build_id.size && !slice_equal(build_id, elf_build_id(&m->elf))) {
+		err_set(err, ERR_NOT_FOUND, "%s has another build-id", path);
+		goto failed;
+	}
+	return true;
+
+failed:
+	mapped_file_close(m);
+	return false;
+}
+
+void mapped_file_relax(const struct mapped_file *m) {
+	if (m->bytes.size) {
+		(void)madvise((void *)m->bytes.data, m->bytes.size, MADV_DONTNEED);
+	}
+}
+
+uint32_t mapped_file_crc(const struct mapped_file *m) {
+	enum { STEP = 16 << 20 }; // pages read so far are given back: a debug file may be huge
+	uLong crc = crc32(0, NULL, 0);
+	for (size_t at = 0; at < m->bytes.size; at += STEP) {
+		size_t n = m->bytes.size - at < STEP ? m->bytes.size - at : STEP;
+		crc = crc32(crc, m->bytes.data + at, (uInt)n);
+		mapped_file_relax(m);
+	}
+	return (uint32_t)crc;
+}
+
+void mapped_file_close(struct mapped_file *m) {
+	if (m) {
+		if (m->bytes.size) {
+			munmap((void *)m->bytes.data, m->bytes.size);
+		}
+		free(m->path);
+		*m = (struct mapped_file){0};
+	}
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/names.h"
+
+#include <stdlib.h>
+
+// One open-addressing table of (kind, text as it came) -> what became of it. It grows by load only.
+
+enum { KIND_PATH = 100, KIND_TEXT };
+
+struct name_slot {
+	uint64_t hash;
+	int kind; // KIND_*, or an enum names_scheme for a function
+	struct name name; // symbol NULL: the slot is empty
+};
+
+static uint64_t hash_of(int kind, const char *text) {
+	uint64_t h = 0x9e3779b97f4a7c15 * (uint64_t)(kind + 1);
+	for (; *text; text++) {
+		h = (h ^ (uint8_t)*text) * 0x100000001b3;
+	}
+	return h ^ h >> 32;
+}
+
+static struct name_slot *slot_of(struct name_pool *p, uint64_t hash, int kind, const char *text) {
+	size_t i = hash & (p->capacity - 1);
+	for (; p->slots[i].name.symbol; i = (i + 1) & (p->capacity - 1)) {
+		const struct name_slot *s = &p->slots[i];
+		if (s->hash == hash && s->kind == kind && strcmp(s->name.symbol, text) == 0) {
+			break;
+		}
+	}
+	return &p->slots[i];
+}
+
+static bool grow(struct name_pool *p) {
+	struct name_pool bigger = {.arena = p->arena, .n = p->n};
+	bigger.capacity = p->capacity ? p->capacity * 2 : 256;
+	bigger.slots = calloc(bigger.capacity, sizeof *bigger.slots);
+	if (!bigger.slots) {
+		return false;
+	}
+	for (size_t i = 0; i < p->capacity; i++) {
+		const struct name_slot *s = &p->slots[i];
+		if (s->name.symbol) {
+			*slot_of(&bigger, s->hash, s->kind, s->name.symbol) = *s;
+		}
+	}
+	free(p->slots);
+	*p = bigger;
+	return true;
+}
+
+static const char *translate(int kind, const char *text, struct arena *arena) {
+	switch (kind) {
+	case KIND_PATH: return names_normal_path(text, arena);
+	case KIND_TEXT: return text;
+	default: return names_demangle(text, (enum names_scheme)kind, arena);
+	}
+}
+
+static const struct name *get(struct name_pool *p, int kind, const char *text) {
+	if (p->n >= p->capacity / 2 && !grow(p)) {
+		return NULL;
+	}
+	uint64_t hash = hash_of(kind, text);
+	struct name_slot *s = slot_of(p, hash, kind, text);
+	if (s->name.symbol) {
+		return &s->name;
+	}
+	struct name made = {.symbol = arena_text(p->arena, slice_of_text(text))};
+	made.function = made.symbol ? translate(kind, made.symbol, p->arena) : NULL;
+	if (!made.function) {
+		return NULL;
+	}
+	*s = (struct name_slot){.hash = hash, .kind = kind, .name = made};
+	p->n++;
+	return &s->name;
+}
+
+const struct name *name_pool_function(
+		struct name_pool *pool, const char *linkage_name, enum names_scheme scheme) {
+	return get(pool, (int)scheme, linkage_name);
+}
+
+const char *name_pool_path(struct name_pool *pool, const char *path) {
+	const struct name *n = get(pool, KIND_PATH, path);
+	return n ? n->function : NULL;
+}
+
+const char *name_pool_text(struct name_pool *pool, const char *text) {
+	const struct name *n = get(pool, KIND_TEXT, text);
+	return n ? n->function : NULL;
+}
+
+void name_pool_finish(struct name_pool *pool) {
+	if (pool) {
+		free(pool->slots);
+		*pool = (struct name_pool){0};
+	}
+}
+
+/** Drop the last part of the path in [start, to), unless there is none or it is "..". */
+static char *drop_last(char *start, char *to) {
+	char *last = to;
+	while (last > start && last[-1] != '/') {
+		last--;
+	}
+	if (to == last || (to - last == 2 && memcmp(last, "..", 2) == 0)) {
+		return NULL;
+	}
+	return last > start ? last - 1 : last;
+}
+
+const char *names_normal_path(const char *path, struct arena *arena) {
+	char *text = arena_alloc(arena, strlen(path) + 2, 1);
+	if (!text) {
+		return NULL;
+	}
+	bool is_absolute = *path == '/';
+	char *start = text + is_absolute; // the parts go here, with single slashes between them
+	char *to = start;
+	while (*path) {
+		size_t n = strcspn(path, "/");
+		bool is_up = n == 2 && memcmp(path, "..", 2) == 0;
+		char *cut = is_up ? drop_last(start, to) : NULL;
+		if (cut) {
+			to = cut;
+		} else if (n && !(n == 1 && *path == '.') && !(is_up && is_absolute)) {
+			if (to > start) {
+				*to++ = '/';
+			}
+			memcpy(to, path, n);
+			to += n;
+		}
+		path += n;
+		path += strspn(path, "/");
+	}
+	if (is_absolute) {
+		*text = '/';
+	} else if (to == start) {
+		*to++ = '.';
+	}
+	*to = 0;
+	return text;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Private to symbols: texts of an answer. Each distinct name is demangled once, each distinct path
+ * normalised once; what comes out lives in the arena of the answer.
+ */
+
+#include "base/arena.h"
+
+enum names_scheme {
+	NAMES_MARKED, // demangled if the name bears the mark of C++, Rust or D
+	NAMES_C,      // the unit is C: never
+	NAMES_NIM,    // as NAMES_MARKED; other names may be Nim's, which have no mark
+};
+
+/** A copy's suffixes and a version are not part of a name: a part of `linkage_name`. */
+struct slice names_without_suffixes(const char *linkage_name);
+
+/** NULL: no memory. */
+const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
+		struct arena *arena);
+const char *names_nim(struct slice name, struct arena *arena);
+
+/** "/a/./b//../c" is "/a/c"; links are not followed. NULL: no memory. */
+const char *names_normal_path(const char *path, struct arena *arena);
+
+struct name {
+	const char *symbol;   // as it came
+	const char *function; // for people
+};
+
+struct name_pool {
+	struct arena *arena; // of the answer
+	struct name_slot *slots;
+	size_t n, capacity; // a power of two
+};
+
+/** NULL: no memory, as for all below. The result is valid until the pool's finish. */
+const struct name *name_pool_function(
+		struct name_pool *pool, const char *linkage_name, enum names_scheme scheme);
+const char *name_pool_path(struct name_pool *pool, const char *path);
+const char *name_pool_text(struct name_pool *pool, const char *text);
+
+void name_pool_finish(struct name_pool *pool);

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/symbols.h"
+
+#include "symbols/debug_data.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// A module is opened once and kept, its sorted symbols and the list of its units with it, for the
+// same file is asked about again and again while a recording grows.
+
+struct module {
+	struct module *next;
+	char *path;
+	struct slice build_id;
+	bool is_found;
+	struct module_files files;
+	struct symbol_table table;
+	struct debug_data *debug;
+};
+
+struct symbols {
+	struct arena arena; // of the copied options
+	struct symbols_options options;
+	struct module *modules;
+};
+
+static bool copy_text(const char **text, struct arena *arena) {
+	*text = *text ? arena_text(arena, slice_of_text(*text)) : NULL;
+	return *text;
+}
+
+static bool copy_list(const char *const **list, struct arena *arena) {
+	size_t n = 0;
+	while (*list && (*list)[n]) {
+		n++;
+	}
+	const char **copy = arena_new(arena, const char *, n + 1);
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = (*list)[i];
+		if (!copy_text(&copy[i], arena)) {
+			return false;
+		}
+	}
+	*list = copy;
+	return copy != NULL;
+}
+
+struct symbols *symbols_create(const struct symbols_options *options, struct err *err) {
+	struct symbols *s = calloc(1, sizeof *s);
+	if (!s) {
+		err_memory(err);
+		return NULL;
+	}
+	if (options) {
+		s->options = *options;
+	}
+	if (!copy_list(&s->options.debug_paths, &s->arena) ||
+			!copy_list(&s->options.extra_paths, &s->arena) ||
+			(s->options.sysroot && !copy_text(&s->options.sysroot, &s->arena))) {
+		err_memory(err);
+		symbols_destroy(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void module_destroy(struct module *m) {
+	debug_data_destroy(m->debug);
+	symbol_table_finish(&m->table);
+	module_files_close(&m->files);
+	free(m->path);
+	free((void *)m->build_id.data);
+	free(m);
+}
+
+void symbols_destroy(struct symbols *s) {
+	if (!s) {
+		return;
+	}
+	while (s->modules) {
+		struct module *next = s->modules->next;
+		module_destroy(s->modules);
+		s->modules = next;
+	}
+	arena_finish(&s->arena);
+	free(s);
+}
+
+static bool fill_table(struct module *m) {
+	const struct module_files *f = &m->files;
+	struct symbol_table *t = &m->table;
+	bool ok = symbol_table_add(t, &f->debug.elf, SHT_SYMTAB) &&
+			symbol_table_add(t, &f->image.elf, SHT_SYMTAB);
+	// The dynamic symbols are among the others, where there are others
+	if (ok && t->n == 0) {
+		ok = symbol_table_add(t, &f->minidebug_elf, SHT_SYMTAB) &&
+				symbol_table_add(t, &f->image.elf, SHT_DYNSYM);
+	}
+	symbol_table_sort(t);
+	return ok;
+}
+
+static struct module *module_create(const struct symbols *s, const struct symbols_module *asked) {
+	struct module *m = calloc(1, sizeof *m);
+	uint8_t *id = malloc(asked->build_id.size + 1);
+	char *path = strdup(asked->path ? asked->path : "");
+	if (!m || !id || !path) {
+		goto failed;
+	}
+	if (asked->build_id.size) {
+		memcpy(id, asked->build_id.data, asked->build_id.size);
+	}
+	m->path = path;
+	m->build_id = slice_of(id, asked->build_id.size);
+	m->is_found = module_files_find(&m->files, &s->options, asked);
+	if (m->is_found && !fill_table(m)) {
+		module_destroy(m);
+		return NULL;
+	}
+	if (m->is_found && !s->options.names_only) {
+		m->debug = debug_data_create(&m->files, &s->options, m->path);
+	}
+	return m;
+
+failed:
+	free(m);
+	free(id);
+	free(path);
+	return NULL;
+}
+
+static bool is_same(const struct module *m, const struct symbols_module *asked) {
+	return strcmp(m->path, asked->path ? asked->path : "") == 0 &&
+			slice_equal(m->build_id, asked->build_id);
+}
+
+/** The module, opened before or now. A file without a build-id may have changed: opened anew. */
+static struct module *module_of(struct symbols *s, const struct symbols_module *asked) {
+	for (struct module **at = &s->modules; *at; at = &(*at)->next) {
+		struct module *m = *at;
+		if (is_same(m, asked)) {
+			if (m->is_found && m->build_id.size) {
+				return m;
+			}
+			*at = m->next;
+			module_destroy(m);
+			break;
+		}
+	}
+	struct module *m = module_create(s, asked);
+	if (m) {
+		m->next = s->modules;
+		s->modules = m;
+	}
+	return m;
+}
+
+static void set_facts(struct symbols_facts *facts, const struct module *m) {
+	*facts = (struct symbols_facts){
+			.has_symbols = m->table.n > 0,
+			.has_lines = m->debug != NULL,
+			.is_unresolved = !m->is_found,
+	};
+	const char *note = m->files.note;
+	if (!*note && m->is_found && !m->table.n && !m->debug) {
+		note = "stripped: no symbols, no debug data";
+	}
+	snprintf(facts->note, sizeof facts->note, "%s", note);
+}
+
+/** For an address that DWARF gave no function: the symbol's name, with the line if there is one. */
+static bool name_by_table(const struct module *m, uint64_t pc, struct symbols_answer *answer,
+		struct name_pool *pool) {
+	const struct symbol_entry *entry = symbol_table_find(&m->table, pc);
+	if (!entry || (answer->n_frames && answer->frames[0].function)) {
+		return true;
+	}
+	const struct name *name =
+			name_pool_function(pool, entry->name, m->table.is_nim ? NAMES_NIM : NAMES_MARKED);
+	struct symbols_frame *frame = arena_new(pool->arena, struct symbols_frame, 1);
+	if (!name || !frame) {
+		return false;
+	}
+	if (answer->n_frames) {
+		*frame = answer->frames[0];
+	}
+	frame->function = name->function;
+	frame->symbol = name->symbol;
+	*answer = (struct symbols_answer){.n_frames = 1, .frames = frame};
+	return true;
+}
+
+static bool resolve(struct module *m, const struct debug_question *q) {
+	if (m->debug && !debug_data_ask(m->debug, q)) {
+		return false;
+	}
+	for (size_t i = 0; i < q->n; i++) {
+		if (!name_by_table(m, q->pcs[i], &q->answers[i], q->pool)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
+		const uint64_t *addresses, const bool *is_exact, size_t n, struct symbols_answer *answers,
+		struct symbols_facts *facts, struct arena *arena, struct err *err) {
+	memset(answers, 0, n * sizeof *answers);
+	uint64_t *pcs = malloc((n + 1) * sizeof *pcs);
+	struct module *m = pcs ? module_of(s, module) : NULL;
+	struct name_pool pool = {.arena = arena};
+	bool ok = m != NULL;
+	if (ok) {
+		// A return address may already belong to the next line, or the next function
+		for (size_t i = 0; i < n; i++) {
+			pcs[i] = addresses[i] - (!is_exact[i] && addresses[i]);
+		}
+		set_facts(facts, m);
+		struct debug_question q = {pcs, n, &m->table, &pool, answers};
+		ok = resolve(m, &q);
+	}
+	name_pool_finish(&pool);
+	free(pcs);
+	return ok ? ok : err_memory(err);
+}

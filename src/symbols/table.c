@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/table.h"
+
+#include "base/vec.h"
+
+#include <elf.h>
+
+static bool is_function(const struct elf_symbol *s) {
+	return s->type == STT_FUNC || s->type == STT_GNU_IFUNC ||
+			(s->type == STT_NOTYPE && s->name[0] != '$' && strncmp(s->name, ".L", 2) != 0);
+}
+
+/** Best: with a size, a function, global, a name without underscores in front. */
+static uint8_t rank_of(const struct elf_symbol *s) {
+	unsigned rank = s->size ? 0 : 32;
+	rank += s->type == STT_NOTYPE ? 16 : 0;
+	rank += s->binding == STB_GLOBAL ? 0 : s->binding == STB_WEAK ? 4 : 8;
+	rank += s->name[0] != '_' || s->name[1] == 'Z' || s->name[1] == 'R' ? 0
+			: s->name[1] != '_'                                         ? 1
+																		: 2;
+	return (uint8_t)rank;
+}
+
+static bool add(struct symbol_table *t, const struct elf_symbol *s, uint64_t section_end) {
+	struct symbol_entry *e = vec_push(t);
+	if (!e) {
+		return false;
+	}
+	e->start = s->address;
+	e->is_sized = s->size > 0;
+	// Without a size: as far as its section goes; the sort shortens it to the next function
+	e->end = s->size && s->size <= UINT64_MAX - s->address ? s->address + s->size : section_end;
+	e->name = s->name;
+	e->rank = rank_of(s);
+	t->is_nim |= strcmp(s->name, "NimMain") == 0;
+	return true;
+}
+
+bool symbol_table_add(
+		struct symbol_table *t, const struct elf_image *image, uint32_t section_type) {
+	struct elf_symbols symbols;
+	struct elf_symbol s;
+	struct elf_section section;
+	if (!elf_symbols_init(&symbols, image, section_type)) {
+		return true;
+	}
+	while (elf_symbols_next(&symbols, &s)) {
+		if (s.name[0] && is_function(&s) && s.section != SHN_UNDEF &&
+				elf_section_at(image, s.section, &section) && section.flags & SHF_EXECINSTR &&
+				s.address - section.address < section.size &&
+				!add(t, &s, section.address + section.size)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int compare(const void *left, const void *right) {
+	const struct symbol_entry *a = left, *b = right;
+	if (a->start != b->start) {
+		return a->start < b->start ? -1 : 1;
+	}
+	if (a->rank != b->rank) {
+		return a->rank < b->rank ? -1 : 1;
+	}
+	return strcmp(a->name, b->name);
+}
+
+void symbol_table_sort(struct symbol_table *t) {
+	if (t->n == 0) {
+		return;
+	}
+	qsort(t->items, t->n, sizeof *t->items, compare);
+	size_t n = 1;
+	for (size_t i = 1; i < t->n; i++) {
+		if (t->items[i].start != t->items[n - 1].start) {
+			t->items[n++] = t->items[i];
+		}
+	}
+	t->n = n;
+	uint64_t reach = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct symbol_entry *e = &t->items[i];
+		if (!e->is_sized && i + 1 < n && e[1].start < e->end) {
+			e->end = e[1].start;
+		}
+		reach = e->end > reach ? e->end : reach;
+		e->reach = reach;
+	}
+}
+
+const struct symbol_entry *symbol_table_find(const struct symbol_table *t, uint64_t address) {
+	size_t low = 0, high = t->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (t->items[middle].start <= address) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	// Backwards while anything still reaches here; nested symbols are few, so this is short
+	const struct symbol_entry *label = NULL;
+	for (size_t i = low, steps = 0; i-- > 0 && t->items[i].reach > address && steps < 1000; steps++) {
+		const struct symbol_entry *e = &t->items[i];
+		if (e->end <= address) {
+			continue;
+		}
+		if (e->is_sized) {
+			return e;
+		}
+		label = label ? label : e;
+	}
+	return label;
+}
+
+void symbol_table_finish(struct symbol_table *t) {
+	if (t) {
+		vec_finish(t);
+	}
+}

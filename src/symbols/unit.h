@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** Private to symbols: one compile unit at work. */
+
+#include "symbols/die.h"
+#include "symbols/debug_data.h"
+
+struct unit {
+	Dwarf_Die lines_die;  // of the unit with the line table
+	Dwarf_Die tree_die;   // of the unit with the functions: the same unless it is split
+	uint64_t first_code;  // of the module: below it there is no code
+	enum names_scheme scheme;
+};
+
+/** One function in the chain of an address: a subprogram, or an inlined call in it. */
+struct chain_link {
+	Dwarf_Die die;
+	uint32_t outer; // its number + 1 in the walk's links; 0: this is the subprogram
+	uint32_t depth; // in the tree
+};
+
+/** The walk of one unit, and for how far it is with all units. */
+struct walk {
+	const uint64_t *pcs;
+	size_t n;
+	uint32_t *owners; // per pc: the number of the subprogram that holds it; 0: none yet
+	uint32_t *heads;  // per pc: the innermost link + 1, in the unit at work
+	uint32_t n_subprograms;
+	struct {
+		struct chain_link *items;
+		size_t n, capacity;
+	} links; // of the unit at work
+	struct {
+		uint32_t *items;
+		size_t n, capacity;
+	} claimed; // pcs that the unit at work took
+	bool failed; // no memory
+};
+
+bool walk_init(struct walk *w, const uint64_t *pcs, size_t n);
+void walk_finish(struct walk *w);
+
+/** Is there a pc in the range that no subprogram holds yet? */
+bool walk_wants(const struct walk *w, struct die_range range);
+
+/** The first pc at or after `address`. */
+size_t walk_lower_bound(const struct walk *w, uint64_t address);
+
+/**
+ * Take the pcs that the unit's subprograms hold, and their chains. `is_full`: look also into what
+ * holds no wanted address itself (functions nested in others, in types).
+ */
+void walk_unit(struct walk *w, const struct unit *unit, bool is_full);
+
+/** Forget the links of the unit at work. */
+void walk_next_unit(struct walk *w);

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/unit.h"
+
+#include "base/vec.h"
+
+#include <dwarf.h>
+
+// One walk down a unit's tree answers all wanted addresses of the unit at once.
+//
+//   compile unit
+//     namespace              always entered
+//       subprogram           entered if it holds a wanted pc: it becomes the pc's owner
+//         lexical block      always entered
+//           inlined call     entered if it holds a pc of the owner: a link of the pc's chain
+//
+// The first unit whose subprogram holds a pc owns it: linkers leave debug data of thrown-away copies
+// that point at the kept copy, so that one pc may lie in dozens of units. Depth first, outer before
+// inner: each new link of a pc goes in front, so that its chain begins with the innermost call.
+
+enum { DEPTH_MAX = 1000 }; // damaged data could nest without end
+
+bool walk_init(struct walk *w, const uint64_t *pcs, size_t n) {
+	*w = (struct walk){.pcs = pcs, .n = n};
+	w->owners = calloc(n + 1, sizeof *w->owners);
+	w->heads = calloc(n + 1, sizeof *w->heads);
+	if (w->owners && w->heads) {
+		return true;
+	}
+	walk_finish(w);
+	return false;
+}
+
+void walk_finish(struct walk *w) {
+	free(w->owners);
+	free(w->heads);
+	vec_finish(&w->links);
+	vec_finish(&w->claimed);
+	*w = (struct walk){0};
+}
+
+void walk_next_unit(struct walk *w) {
+	for (size_t i = 0; i < w->claimed.n; i++) {
+		w->heads[w->claimed.items[i]] = 0;
+	}
+	w->claimed.n = 0;
+	w->links.n = 0;
+}
+
+size_t walk_lower_bound(const struct walk *w, uint64_t address) {
+	size_t low = 0, high = w->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (w->pcs[middle] < address) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+bool walk_wants(const struct walk *w, struct die_range range) {
+	size_t i = walk_lower_bound(w, range.start);
+	while (i < w->n && w->pcs[i] < range.end && w->owners[i]) {
+		i++;
+	}
+	return i < w->n && w->pcs[i] < range.end;
+}
+
+/** Put a link in front of the chain of pc number `i`. */
+static void add_link(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t depth) {
+	struct chain_link *link = vec_push(&w->links);
+	if (!link) {
+		w->failed = true;
+		return;
+	}
+	*link = (struct chain_link){.die = *die, .outer = w->heads[i], .depth = depth};
+	w->heads[i] = (uint32_t)w->links.n;
+}
+
+static void claim(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t owner) {
+	uint32_t *claimed = vec_push(&w->claimed);
+	if (!claimed) {
+		w->failed = true;
+		return;
+	}
+	*claimed = (uint32_t)i;
+	w->owners[i] = owner;
+	add_link(w, i, die, 0);
+}
+
+/** The number of this subprogram as an owner; 0: it holds no pc that is still free. */
+static uint32_t enter_subprogram(struct walk *w, const struct unit *unit, Dwarf_Die *die) {
+	struct die_facts facts;
+	die_facts(&facts, die);
+	uint32_t owner = 0;
+	struct die_ranges ranges;
+	struct die_range r;
+	die_ranges_init(&ranges, unit, die, &facts);
+	while (die_ranges_next(&ranges, &r)) {
+		for (size_t i = walk_lower_bound(w, r.start); i < w->n && w->pcs[i] < r.end; i++) {
+			if (!w->owners[i] && !w->failed) {
+				owner = owner ? owner : ++w->n_subprograms;
+				claim(w, i, die, owner);
+			}
+		}
+	}
+	return owner;
+}
+
+static bool enter_inlined(struct walk *w, const struct unit *unit, Dwarf_Die *die, uint32_t owner,
+		uint32_t depth) {
+	struct die_facts facts;
+	die_facts(&facts, die);
+	bool holds = false;
+	struct die_ranges ranges;
+	struct die_range r;
+	die_ranges_init(&ranges, unit, die, &facts);
+	while (die_ranges_next(&ranges, &r)) {
+		for (size_t i = walk_lower_bound(w, r.start); i < w->n && w->pcs[i] < r.end; i++) {
+			// Of two calls side by side that both claim a pc the first has it
+			if (w->owners[i] == owner && w->links.items[w->heads[i] - 1].depth < depth) {
+				add_link(w, i, die, depth);
+				holds = true;
+			}
+		}
+	}
+	return holds;
+}
+
+static void walk_children(struct walk *w, const struct unit *unit, Dwarf_Die *parent,
+		uint32_t owner, uint32_t depth, bool is_full);
+
+static void visit(struct walk *w, const struct unit *unit, Dwarf_Die *die, uint32_t owner,
+		uint32_t depth, bool is_full) {
+	switch (dwarf_tag(die)) {
+	case DW_TAG_subprogram: {
+		uint32_t own = enter_subprogram(w, unit, die);
+		if (own || is_full) {
+			walk_children(w, unit, die, own, depth, is_full);
+		}
+		break;
+	}
+	case DW_TAG_inlined_subroutine:
+		if (owner && enter_inlined(w, unit, die, owner, depth)) {
+			walk_children(w, unit, die, owner, depth, is_full);
+		}
+		break;
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+	case DW_TAG_namespace:
+	case DW_TAG_module: walk_children(w, unit, die, owner, depth, is_full); break;
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+		if (is_full) {
+			walk_children(w, unit, die, 0, depth, is_full);
+		}
+		break;
+	default: break;
+	}
+}
+
+static void walk_children(struct walk *w, const struct unit *unit, Dwarf_Die *parent,
+		uint32_t owner, uint32_t depth, bool is_full) {
+	Dwarf_Die die;
+	if (depth >= DEPTH_MAX || dwarf_child(parent, &die) != 0) {
+		return;
+	}
+	Dwarf_Off offset;
+	Dwarf_Die next;
+	bool more;
+	do {
+		visit(w, unit, &die, owner, depth + 1, is_full);
+		offset = dwarf_dieoffset(&die);
+		more = dwarf_siblingof(&die, &next) == 0 && dwarf_dieoffset(&next) > offset;
+		die = next;
+	} while (more && !w->failed);
+}
+
+void walk_unit(struct walk *w, const struct unit *unit, bool is_full) {
+	Dwarf_Die root = unit->tree_die;
+	walk_children(w, unit, &root, 0, 0, is_full);
+}
