@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * From the rings of all threads to one row of events. One thread; never sleeps, never waits.
+ *
+ * What holds for the row:
+ *  - per address (and per region, wire/segment.h): exactly the order in which things happened.
+ *  - per thread: program order, but that events of a signal handler may stand before the event of
+ *    the hook that it interrupted, and that while another thread is stopped within a hook (a
+ *    debugger, a freezer), events of this one may overtake those that must wait for that hook.
+ *    REALLOC, MOVED and STAYED of a thread keep their order in any case.
+ *  - between threads: by time label, as exact as the labels are. Labels of the row can fall: the
+ *    consumer raises them.
+ *  - per image (exec): all events of one before sink.image and all events of the next.
+ * What the target's memory says is checked. Scribbled memory leads to counted nonsense.
+ *
+ * A thread that stands still between an event's number and its publication holds up its region,
+ * nothing else: what waits for it is parked in our memory, up to `max_parked` events; then rings
+ * fill and their threads wait. After `force_ns` the region goes on without it.
+ */
+
+#include "collector/tries.h"
+#include "trace/trace.h"
+
+struct order_thread {
+	uint32_t tid, pid; // as the target sees them
+	uint32_t image;
+	uint32_t slot;
+	uint64_t time_ns; // since the recording's start
+};
+
+struct order_sink {
+	void *user;
+	/** The next events, nodes and threads by our ids. False stops order_round. */
+	bool (*events)(void *user, const struct trace_event *events, size_t n, struct err *err);
+	/** A thread appeared: its id (below 2^28) for its events. 0 is allowed: "no thread". */
+	uint32_t (*thread)(void *user, const struct order_thread *thread);
+	/** All its events have been handed over. */
+	void (*thread_ended)(void *user, uint32_t thread);
+	/** The process runs another program from here on. */
+	bool (*image)(void *user, uint32_t image, struct err *err);
+	/** False once no thread `tid` of the program can write to the segment any more. */
+	bool (*is_thread_alive)(void *user, uint32_t pid, uint32_t tid);
+};
+
+struct order_limits {
+	uint64_t patience_ns; // 0: 10 ms. So long a ring waits for another's number before it is parked
+	uint64_t force_ns;    // 0: 10 s
+	uint32_t max_parked;  // 0: 512 Ki events, 40 MiB
+};
+
+/** Exact sums since the start. */
+struct order_counts {
+	uint64_t events;           // handed over
+	uint64_t failed, lost, truncated, abandoned; // as the threads counted (wire/event.h)
+	uint64_t skipped_numbers;  // that never came
+	uint64_t unpublished;      // entries that dead threads left half written
+	uint64_t strays;           // numbers out of their region's range: taken where they stood
+	uint64_t forced;           // went on without waiting to the end
+	uint64_t bad_entries;      // made no sense
+	uint64_t parked;           // events that had to wait in our memory
+	uint64_t looked_behind;    // events taken from behind an unpublished one
+	uint32_t n_threads;        // ever seen
+	uint32_t n_live;           // slots in use
+};
+
+/** `segment` and `tries` must outlive it. NULL: `err` says why. */
+struct order *order_create(struct segment *segment, struct tries *tries,
+		const struct order_sink *sink, const struct order_limits *limits, struct err *err);
+void order_destroy(struct order *o);
+
+/**
+ * Take what is there, at most about a million events, and hand it over. `now_ns` is
+ * CLOCK_MONOTONIC. *n_events is how many. False: the sink refused, or out of memory.
+ */
+bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err);
+
+/** How long the caller may sleep if a round brought nothing and nobody rings. */
+uint64_t order_rest_ns(const struct order *o);
+
+/** The process is gone: take all that is left, and end all threads. */
+bool order_finish(struct order *o, uint64_t now_ns, struct err *err);
+
+struct order_counts order_counts(const struct order *o);

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Numbers of a region are given out by the target one after the other, each to an event that has
+ * reserved its entry before. They are taken in that order: regions[].turn says which is next.
+ * An event whose turn it is not waits, and nobody looks at it until its turn comes: waiters are
+ * hashed by (region, turn), whoever takes a number looks up the next one if the region has waiters.
+ *
+ * At first a whole ring waits with its next event, so that its thread's events keep their order.
+ * Usually that takes as long as it takes to drain another ring. If it takes longer, a thread
+ * stands still between its number and its entry. Then the ring is *parked*: events that must wait
+ * are put aside, the others go on. REALLOC, MOVED and STAYED of a reader form a chain there: none
+ * leaves before the one ahead of it, because the consumer pairs them by their order.
+ *
+ * A number can be lost with its thread. To know so, a proof: remember how far all rings are
+ * reserved; once all that is taken or parked (dead threads' unpublished entries are skipped), a
+ * number for which someone waited already then and that is still missing will never come. For
+ * whoever waits holds a later number of the region, so the missing one was given out before, and
+ * its entry reserved before that. Threads that came later have later numbers.
+ *
+ *      reserved when the proof began   |
+ *   ring A   # # # # #  taken or parked|. . .
+ *   ring B   # # #  gone: skipped  x x |
+ *   ring C   # # # # # # # # # # # # # |# #       all three: what is missing is lost
+ */
+#include "collector/order_parts.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PARKED_PER_SLAB = 4096,
+	FIRST_BUCKETS = 256,
+};
+static const uint64_t proof_pause_ns = 1000 * 1000; // rings should have a chance to move first
+
+static uint32_t bucket_of(const struct order *o, uint32_t region, uint32_t turn) {
+	return (region * 0x9E3779B1u ^ turn * 0x85EBCA77u) >> 7 & (o->n_buckets - 1);
+}
+
+bool order_numbers_init(struct order *o, struct err *err) {
+	o->n_buckets = FIRST_BUCKETS;
+	o->buckets = calloc(o->n_buckets, sizeof *o->buckets);
+	o->slabs = calloc(o->limits.max_parked / PARKED_PER_SLAB + 1, sizeof *o->slabs);
+	return (o->buckets && o->slabs) || err_memory(err);
+}
+
+void order_numbers_finish(struct order *o) {
+	for (uint32_t i = 0; i < o->n_slabs; i++) {
+		free(o->slabs[i]);
+	}
+	free(o->slabs);
+	free(o->buckets);
+}
+
+// ---- who waits
+
+static void grow_buckets(struct order *o) {
+	uint32_t n_old = o->n_buckets;
+	struct waiter **old = o->buckets;
+	struct waiter **grown = calloc(n_old * 4ul, sizeof *grown);
+	if (!grown) {
+		return; // slower, but right
+	}
+	o->buckets = grown;
+	o->n_buckets = n_old * 4;
+	for (uint32_t i = 0; i < n_old; i++) {
+		while (old[i]) {
+			struct waiter *w = old[i];
+			old[i] = w->next;
+			struct waiter **bucket = &o->buckets[bucket_of(o, w->region, w->turn)];
+			w->next = *bucket;
+			*bucket = w;
+		}
+	}
+	free(old);
+}
+
+static void add_waiter(struct order *o, struct waiter *w, uint32_t region, uint32_t turn) {
+	if (o->n_waiters >= o->n_buckets) {
+		grow_buckets(o);
+	}
+	struct waiter **bucket = &o->buckets[bucket_of(o, region, turn)];
+	w->region = region;
+	w->turn = turn;
+	w->next = *bucket;
+	*bucket = w;
+	o->n_waiters++;
+	o->regions[region].n_waiting++;
+}
+
+static void unlink_waiter(struct order *o, struct waiter **link) {
+	struct waiter *w = *link;
+	*link = w->next;
+	o->n_waiters--;
+	o->regions[w->region].n_waiting--;
+}
+
+/** Where the waiter for the region's turn hangs, or NULL. */
+static struct waiter **find_turn(struct order *o, uint32_t region) {
+	uint32_t turn = o->regions[region].turn;
+	struct waiter **link = &o->buckets[bucket_of(o, region, turn)];
+	while (*link && ((*link)->turn != turn || (*link)->region != region)) {
+		link = &(*link)->next;
+	}
+	return *link ? link : NULL;
+}
+
+static struct waiter **link_of(struct order *o, struct waiter *w) {
+	struct waiter **link = &o->buckets[bucket_of(o, w->region, w->turn)];
+	while (*link != w) {
+		link = &(*link)->next;
+	}
+	return link;
+}
+
+// ---- parking
+
+static struct parked *new_parked(struct order *o) {
+	if (!o->unused) {
+		if ((o->n_slabs + 1) * PARKED_PER_SLAB > o->limits.max_parked) {
+			return NULL;
+		}
+		struct parked *slab = calloc(PARKED_PER_SLAB, sizeof *slab);
+		if (!slab) {
+			return NULL;
+		}
+		o->slabs[o->n_slabs++] = slab;
+		for (uint32_t i = 0; i < PARKED_PER_SLAB; i++) {
+			slab[i].next = o->unused;
+			o->unused = &slab[i];
+		}
+	}
+	struct parked *p = o->unused;
+	o->unused = p->next;
+	return p;
+}
+
+static bool is_chain_kind(unsigned kind) {
+	return kind == TRACE_REALLOC || kind == TRACE_MOVED || kind == TRACE_STAYED;
+}
+
+static bool park(struct order *o, struct reader *r, uint32_t region, uint32_t turn,
+		const struct trace_event *event) {
+	struct parked *p = new_parked(o);
+	if (!p) {
+		return false;
+	}
+	*p = (struct parked){.reader = r, .event = *event, .is_chained = is_chain_kind(event->kind)};
+	p->waiter.is_parked = true;
+	add_waiter(o, &p->waiter, region, turn);
+	if (p->is_chained) {
+		*(r->chain_first ? &r->chain_last->next : &r->chain_first) = p;
+		r->chain_last = p;
+	}
+	r->n_parked++;
+	o->n_parked++;
+	o->counts.parked++;
+	return true;
+}
+
+static void add_todo(struct order *o, uint32_t *n, uint32_t region) {
+	if (!o->is_todo[region]) {
+		o->is_todo[region] = true;
+		o->todo[(*n)++] = (uint16_t)region;
+	}
+}
+
+/** Take it out of its reader's chain. What is first then may have had its turn already. */
+static void unchain(struct order *o, struct parked *p, uint32_t *n_todo) {
+	struct reader *r = p->reader;
+	struct parked **link = &r->chain_first;
+	struct parked *before = NULL;
+	while (*link != p) {
+		before = *link;
+		link = &before->next;
+	}
+	*link = p->next;
+	if (r->chain_last == p) {
+		r->chain_last = before;
+	}
+	if (r->chain_first) {
+		add_todo(o, n_todo, r->chain_first->waiter.region);
+	}
+}
+
+/** Hand over a parked event that hangs at `link`. Its number is taken by the caller, if at all. */
+static void emit_parked(struct order *o, struct waiter **link, uint32_t *n_todo) {
+	struct parked *p = (struct parked *)*link;
+	unlink_waiter(o, link);
+	*order_next(o) = p->event;
+	if (p->is_chained) {
+		unchain(o, p, n_todo);
+	}
+	if (--p->reader->n_parked == 0) {
+		p->reader->is_parking = false;
+	}
+	o->n_parked--;
+	p->next = o->unused;
+	o->unused = p;
+}
+
+static void release_reader(struct order *o, struct waiter **link) {
+	struct reader *r = (struct reader *)*link;
+	unlink_waiter(o, link);
+	r->state = READER_RESTS;
+	order_queue(o, r);
+}
+
+/** Let all go whose turn it is in this region. `force`: even if their chain says no. */
+static void serve_region(struct order *o, uint32_t region, bool force, uint32_t *n_todo) {
+	while (o->regions[region].n_waiting) {
+		struct waiter **link = find_turn(o, region);
+		if (!link) {
+			return;
+		}
+		if (!(*link)->is_parked) {
+			release_reader(o, link);
+			return;
+		}
+		struct parked *p = (struct parked *)*link;
+		if (p->is_chained && p->reader->chain_first != p && !force) {
+			return;
+		}
+		emit_parked(o, link, n_todo);
+		o->regions[region].turn++;
+		force = false;
+	}
+}
+
+static void serve(struct order *o, uint32_t region, bool force) {
+	uint32_t n_todo = 0;
+	serve_region(o, region, force, &n_todo);
+	while (n_todo > 0) {
+		uint32_t next = o->todo[--n_todo];
+		o->is_todo[next] = false;
+		serve_region(o, next, false, &n_todo);
+	}
+}
+
+void order_advance(struct order *o, uint32_t region) {
+	serve(o, region, false);
+}
+
+enum turn_answer order_ask_turn(struct order *o, struct reader *r, uint32_t region,
+		uint32_t number, const struct trace_event *event, bool may_wait) {
+	uint32_t turn = o->regions[region].turn;
+	uint32_t ahead = (number - turn) & WIRE_NUMBER_MASK;
+	bool is_behind_chain = r->chain_first && is_chain_kind(event->kind);
+	if (ahead == 0 && !is_behind_chain) {
+		return TURN_NOW;
+	}
+	// Numbers that were not given out yet, or were taken before: scribbled memory
+	uint32_t given = atomic_load_explicit(
+			&o->segment->regions[region].next, memory_order_acquire);
+	if (ahead >= given - turn) {
+		return TURN_LOST;
+	}
+	if (r->is_parking && park(o, r, region, turn + ahead, event)) {
+		return TURN_PARKED;
+	}
+	if (may_wait) {
+		add_waiter(o, &r->waiter, region, turn + ahead);
+		r->state = READER_WAITS;
+		r->waits_since_ns = o->now_ns;
+	}
+	return TURN_WAIT;
+}
+
+// ---- what takes too long
+
+/** Let readers park that waited too long, whose ring fills up, or that wait out of turn. */
+static void lose_patience(struct order *o) {
+	for (uint32_t i = 0; i < o->n_busy; i++) {
+		struct reader *r = o->readers[i];
+		if (r->state != READER_WAITS || o->n_parked >= o->limits.max_parked) {
+			continue;
+		}
+		bool is_filling = order_reserved(r, r->ring) - r->at[r->ring] >
+				wire_ring_entries(r->ring) / 2;
+		if (is_filling || o->is_last || r->is_parking ||
+				o->now_ns - r->waits_since_ns > o->limits.patience_ns) {
+			r->is_parking = true;
+			release_reader(o, link_of(o, &r->waiter));
+		}
+	}
+}
+
+static void begin_proof(struct order *o) {
+	order_find_threads(o, true);
+	o->proof.is_running = true;
+	o->proof.since_ns = o->now_ns;
+	for (uint32_t i = 0; i < WIRE_N_REGIONS; i++) {
+		o->proof.turns[i] = o->regions[i].turn;
+		o->proof.had_waiters[i] = o->regions[i].n_waiting > 0;
+	}
+	for (uint32_t i = 0; i < o->n_readers; i++) {
+		struct reader *r = o->readers[i];
+		for (unsigned ring = 0; ring < N_RINGS; ring++) {
+			r->proof_end[ring] = order_reserved(r, ring);
+		}
+	}
+}
+
+/** True if all that was reserved when the proof began is taken, parked, or will never come. */
+static bool is_proven(struct order *o) {
+	bool is_done = true;
+	for (uint32_t i = 0; i < o->n_readers; i++) {
+		struct reader *r = o->readers[i];
+		if (r->is_held || (r->at[RING_SMALL] >= r->proof_end[RING_SMALL] &&
+								  r->at[RING_BIG] >= r->proof_end[RING_BIG])) {
+			continue;
+		}
+		is_done = false;
+		order_set_busy(o, r, true);
+		if (r->state != READER_WAITS && !r->is_gone) {
+			(void)order_is_gone(o, r);
+		}
+	}
+	return is_done;
+}
+
+/** Waiters whose turn has passed, by numbers that came twice: let them go. */
+static void release_stale(struct order *o) {
+	for (uint32_t i = 0; i < o->n_buckets; i++) {
+		struct waiter **link = &o->buckets[i];
+		while (*link) {
+			struct waiter *w = *link;
+			if (w->turn - o->regions[w->region].turn <= WIRE_NUMBER_MASK) {
+				link = &w->next;
+				continue;
+			}
+			if (w->is_parked) {
+				uint32_t n_todo = 0;
+				emit_parked(o, link, &n_todo);
+				while (n_todo > 0) {
+					o->is_todo[o->todo[--n_todo]] = false; // a proof comes by again
+				}
+				o->counts.strays++;
+			} else {
+				release_reader(o, link);
+			}
+		}
+	}
+}
+
+/** How far from its turn the first waiter of each region that is stuck is; UINT32_MAX: not stuck. */
+static void measure_gaps(const struct order *o, uint32_t gaps[WIRE_N_REGIONS]) {
+	memset(gaps, 0xff, WIRE_N_REGIONS * sizeof *gaps);
+	for (uint32_t i = 0; i < o->n_buckets; i++) {
+		for (const struct waiter *w = o->buckets[i]; w; w = w->next) {
+			uint32_t gap = w->turn - o->regions[w->region].turn;
+			bool is_stuck = o->proof.had_waiters[w->region] &&
+					o->proof.turns[w->region] == o->regions[w->region].turn;
+			if (is_stuck && gap < gaps[w->region]) {
+				gaps[w->region] = gap;
+			}
+		}
+	}
+}
+
+static void skip_gaps(struct order *o, bool is_forced) {
+	uint32_t gaps[WIRE_N_REGIONS];
+	release_stale(o);
+	measure_gaps(o, gaps);
+	for (uint32_t region = 0; region < WIRE_N_REGIONS; region++) {
+		// Others may have gone on meanwhile, by what was let go in an earlier region
+		if (gaps[region] == UINT32_MAX || o->regions[region].turn != o->proof.turns[region]) {
+			continue;
+		}
+		o->regions[region].turn += gaps[region];
+		o->counts.skipped_numbers += gaps[region];
+		o->counts.forced += is_forced || gaps[region] == 0; // 0: held by its chain
+		serve(o, region, true);
+	}
+}
+
+void order_mend(struct order *o) {
+	if (o->n_waiters == 0) {
+		o->proof.is_running = false;
+		return;
+	}
+	lose_patience(o);
+	if (!o->proof.is_running) {
+		if (o->is_last || o->now_ns - o->proof.since_ns > proof_pause_ns) {
+			begin_proof(o);
+		}
+		return;
+	}
+	// With the process gone only a full parking lot can keep us: then no time will help
+	bool is_forced = o->now_ns - o->proof.since_ns > o->limits.force_ns ||
+			(o->is_last && o->n_round + o->n_batch == 0);
+	if (is_proven(o)) {
+		skip_gaps(o, false);
+		o->proof.is_running = false;
+	} else if (is_forced) {
+		skip_gaps(o, true);
+		o->proof.is_running = false;
+	}
+}

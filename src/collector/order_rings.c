@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One thread's rings (wire/event.h), read in order: first the small one, and when the thread has
+ * moved on and the small one is drained, the big one.
+ *
+ * An entry that is reserved and not published blocks its ring: its thread is between the two, or a
+ * signal handler interrupted it there. What the handler publishes meanwhile stands behind the
+ * blocked entry, and other threads may wait for it. So we look behind: an event there whose turn it
+ * is leaves at once, and its entry is overwritten as void (published entries are ours). The first
+ * event there that must wait ends the look, for the order of its thread's events.
+ */
+#include "collector/order_parts.h"
+
+#include "sys/futex.h"
+
+enum { DRAIN_MAX = 1 << 16 }; // entries in one go, for other readers' sake
+
+static const unsigned ring_shift[N_RINGS] = {10, 14};
+_Static_assert(1 << 10 == RING_SMALL_ENTRIES && 1 << 14 == RING_BIG_ENTRIES, "ring_shift");
+_Static_assert((int)KIND_ALLOC == (int)TRACE_ALLOC && (int)KIND_FREE == (int)TRACE_FREE &&
+				(int)KIND_REALLOC == (int)TRACE_REALLOC && (int)KIND_MOVED == (int)TRACE_MOVED &&
+				(int)KIND_STAYED == (int)TRACE_STAYED,
+		"kinds are passed on as they are");
+
+enum { NO_LABEL_SLACK_NS = 100 * 1000 * 1000 }; // a label further ahead of our clock is nonsense
+
+static inline struct wire_event *entry_at(const struct reader *r, unsigned ring, uint64_t index) {
+	return &r->entries[ring][index & (wire_ring_entries(ring) - 1)];
+}
+
+static inline bool is_published(uint64_t head, unsigned shift, uint64_t index) {
+	return head >> 63 != (index >> shift & 1);
+}
+
+uint64_t order_reserved(const struct reader *r, unsigned ring) {
+	uint64_t reserved = atomic_load_explicit(
+			&r->slot->rings[ring].reserved, memory_order_acquire);
+	uint64_t at = r->at[ring];
+	if (reserved - at <= wire_ring_entries(ring)) {
+		return reserved;
+	}
+	return (int64_t)(reserved - at) < 0 ? at : at + wire_ring_entries(ring);
+}
+
+static bool has_moved_on(const struct reader *r) {
+	return atomic_load_explicit(&r->slot->ring, memory_order_acquire) == RING_BIG;
+}
+
+bool order_has_more(struct order *o, struct reader *r) {
+	(void)o;
+	unsigned ring = r->ring;
+	uint64_t at = r->at[ring];
+	uint64_t head = atomic_load_explicit(&entry_at(r, ring, at)->head, memory_order_relaxed);
+	if (is_published(head, ring_shift[ring], at)) {
+		return true;
+	}
+	return order_reserved(r, RING_SMALL) != r->at[RING_SMALL] ||
+			order_reserved(r, RING_BIG) != r->at[RING_BIG];
+}
+
+void order_tell_taken(struct reader *r) {
+	for (unsigned ring = 0; ring < N_RINGS; ring++) {
+		struct wire_ring *shared = &r->slot->rings[ring];
+		if (r->told[ring] == r->at[ring]) {
+			continue;
+		}
+		r->told[ring] = r->at[ring];
+		// Pairs with the owner that says it waits and then looks at `taken` once more
+		atomic_store(&shared->taken, r->at[ring]);
+		if (atomic_load(&shared->owner_waits)) {
+			atomic_fetch_add(&shared->room, 1);
+			futex_wake(&shared->room, INT32_MAX);
+		}
+	}
+}
+
+// ---- one entry
+
+enum entry_is {
+	ENTRY_UNPUBLISHED,
+	ENTRY_NOTHING, // void, or makes no sense
+	ENTRY_TIME,
+	ENTRY_EVENT,
+};
+
+struct entry {
+	uint32_t n; // entries it takes
+	uint32_t region, number;
+	struct trace_event event; // of a time entry, only time_ns
+};
+
+static uint64_t sane_label(struct order *o, uint64_t label_ns) {
+	if (label_ns <= o->label_now_ns + NO_LABEL_SLACK_NS) {
+		return label_ns;
+	}
+	o->counts.bad_entries++;
+	return o->label_now_ns;
+}
+
+static enum entry_is bad_entry(struct order *o) {
+	o->counts.bad_entries++;
+	return ENTRY_NOTHING;
+}
+
+static void fill_event(struct order *o, const struct reader *r, struct entry *out, uint64_t head,
+		uint64_t body, uint64_t ptr, uint64_t size) {
+	uint32_t kind = wire_head_kind(head);
+	out->region = wire_region_of(ptr);
+	out->number = wire_number(head, body);
+	out->event = (struct trace_event){
+			.ptr = ptr,
+			.size = size,
+			.time_ns = r->label_ns,
+			.node = tries_node(o->tries, wire_body_node(body)),
+			.thread = r->thread,
+			.kind = kind & 0xf,
+	};
+}
+
+/** A prefix and the event it belongs to. */
+static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned ring,
+		uint64_t index, uint64_t wide_head, uint64_t wide_body, struct entry *out) {
+	struct wire_event *e = entry_at(r, ring, index + 1);
+	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
+	if (!is_published(head, ring_shift[ring], index + 1)) {
+		// Left alone by a dead thread, the prefix means nothing
+		return r->is_gone ? ENTRY_NOTHING : ENTRY_UNPUBLISHED;
+	}
+	enum wire_kind kind = wire_head_kind(head);
+	uint64_t body = e->body;
+	if (kind == KIND_VOID) {
+		out->n = 2;
+		return ENTRY_NOTHING;
+	}
+	if (kind > KIND_STAYED || wire_body_size(body) != WIRE_SIZE_WIDE) {
+		return bad_entry(o);
+	}
+	const uint64_t ptr_mask = (1ull << 60) - 1;
+	out->n = 2;
+	fill_event(o, r, out, head, body, (wide_head & ptr_mask) << 4 | (wide_body & 15),
+			wide_body >> 4);
+	return ENTRY_EVENT;
+}
+
+static enum entry_is read_entry(
+		struct order *o, const struct reader *r, unsigned ring, uint64_t index, struct entry *out) {
+	struct wire_event *e = entry_at(r, ring, index);
+	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
+	out->n = 1;
+	if (!is_published(head, ring_shift[ring], index)) {
+		return ENTRY_UNPUBLISHED;
+	}
+	uint64_t body = e->body;
+	switch (wire_head_kind(head)) {
+	case KIND_VOID: return ENTRY_NOTHING;
+	case KIND_TIME: out->event.time_ns = sane_label(o, body); return ENTRY_TIME;
+	case KIND_WIDE: return read_wide(o, r, ring, index, head, body, out);
+	case KIND_ALLOC:
+	case KIND_FREE:
+	case KIND_REALLOC:
+	case KIND_MOVED:
+	case KIND_STAYED: break;
+	}
+	if (wire_body_size(body) == WIRE_SIZE_WIDE) {
+		return bad_entry(o); // its prefix is missing
+	}
+	fill_event(o, r, out, head, body, wire_head_ptr(head), wire_body_size(body));
+	return ENTRY_EVENT;
+}
+
+/** True if the event is out of its ring; false if it must wait there. */
+static bool take(struct order *o, struct reader *r, const struct entry *entry, bool may_wait) {
+	enum turn_answer answer =
+			order_ask_turn(o, r, entry->region, entry->number, &entry->event, may_wait);
+	switch (answer) {
+	case TURN_WAIT: return false;
+	case TURN_PARKED: return true;
+	case TURN_LOST:
+		o->counts.strays++;
+		*order_next(o) = entry->event;
+		return true;
+	case TURN_NOW: break;
+	}
+	*order_next(o) = entry->event;
+	o->regions[entry->region].turn++;
+	order_advance(o, entry->region);
+	return true;
+}
+
+// ---- behind a blocked entry
+
+static void make_void(const struct reader *r, unsigned ring, uint64_t index, uint32_t n) {
+	for (uint64_t i = index; i < index + n; i++) {
+		atomic_store_explicit(&entry_at(r, ring, i)->head,
+				wire_head(wire_phase(i, wire_ring_entries(ring)), KIND_VOID, 0, 0),
+				memory_order_relaxed);
+	}
+}
+
+/** False: an event there must wait, later ones stay behind it. */
+static bool look_through(struct order *o, struct reader *r, unsigned ring, uint64_t from) {
+	uint64_t end = order_reserved(r, ring);
+	uint64_t label_ns = r->label_ns;
+	bool may_go_on = true;
+	uint64_t i = from;
+	while (i < end && may_go_on) {
+		struct entry entry;
+		switch (read_entry(o, r, ring, i, &entry)) {
+		case ENTRY_UNPUBLISHED:
+		case ENTRY_NOTHING: break;
+		case ENTRY_TIME: r->label_ns = entry.event.time_ns; break;
+		case ENTRY_EVENT:
+			may_go_on = take(o, r, &entry, false);
+			if (may_go_on) {
+				make_void(r, ring, i, entry.n);
+				o->counts.looked_behind++;
+			}
+			break;
+		}
+		i += entry.n;
+	}
+	r->label_ns = label_ns;
+	return may_go_on;
+}
+
+static void look_behind(struct order *o, struct reader *r) {
+	unsigned ring = r->ring;
+	if (order_reserved(r, ring) <= r->at[ring] + 1 && (ring == RING_BIG || !has_moved_on(r))) {
+		return;
+	}
+	if (look_through(o, r, ring, r->at[ring] + 1) && ring == RING_SMALL && has_moved_on(r)) {
+		(void)look_through(o, r, RING_BIG, r->at[RING_BIG]);
+	}
+}
+
+// ---- in order
+
+enum stop {
+	STOP_DRY,     // nothing published, all reserved entries taken
+	STOP_BLOCKED, // the next entry is reserved and not published
+	STOP_WAITS,   // the next event must wait
+	STOP_AHEAD,   // what follows is later than the clock
+	STOP_LONG,    // enough for now
+};
+
+/** The next entry is not published: why? May move on to another ring, or over dead entries. */
+static enum stop stop_at_unpublished(struct order *o, struct reader *r, bool *goes_on) {
+	unsigned ring = r->ring;
+	*goes_on = true;
+	if (order_reserved(r, ring) != r->at[ring]) {
+		uint64_t head = atomic_load_explicit(
+				&entry_at(r, ring, r->at[ring])->head, memory_order_acquire);
+		if (is_published(head, ring_shift[ring], r->at[ring]) &&
+				wire_head_kind(head) != KIND_WIDE) {
+			return STOP_DRY; // just now
+		}
+		if (r->is_gone) {
+			r->at[ring]++;
+			o->counts.unpublished++;
+			return STOP_DRY;
+		}
+		*goes_on = false;
+		return STOP_BLOCKED;
+	}
+	if (ring == RING_SMALL && has_moved_on(r)) {
+		r->ring = RING_BIG;
+		return STOP_DRY;
+	}
+	// A hook that was interrupted by the one that moved on may still have written to the small one
+	if (ring == RING_BIG && order_reserved(r, RING_SMALL) != r->at[RING_SMALL]) {
+		r->ring = RING_SMALL;
+		return STOP_DRY;
+	}
+	*goes_on = false;
+	return STOP_DRY;
+}
+
+/** The slow way: one entry of any kind. */
+static enum stop drain_entry(struct order *o, struct reader *r, bool *goes_on) {
+	struct entry entry;
+	unsigned ring = r->ring;
+	*goes_on = true;
+	switch (read_entry(o, r, ring, r->at[ring], &entry)) {
+	case ENTRY_UNPUBLISHED: return stop_at_unpublished(o, r, goes_on);
+	case ENTRY_NOTHING: break;
+	case ENTRY_TIME:
+		r->label_ns = entry.event.time_ns;
+		r->at[ring] += 1;
+		*goes_on = order_may_go_on(o, r->label_ns);
+		return STOP_AHEAD;
+	case ENTRY_EVENT:
+		if (!take(o, r, &entry, true)) {
+			*goes_on = false;
+			return STOP_WAITS;
+		}
+		break;
+	}
+	r->at[ring] += entry.n;
+	return STOP_DRY;
+}
+
+/** The fast way: plain events whose turn it is, as long as there are any. Nearly all are. */
+static void drain_plain(struct order *o, struct reader *r, uint64_t end) {
+	const unsigned shift = ring_shift[r->ring];
+	const uint64_t mask = (1ull << shift) - 1;
+	struct wire_event *entries = r->entries[r->ring];
+	const uint32_t thread = r->thread;
+	const uint64_t label_ns = r->label_ns;
+	uint64_t at = r->at[r->ring];
+	while (at < end) {
+		struct wire_event *e = &entries[at & mask];
+		uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
+		enum wire_kind kind = wire_head_kind(head);
+		if (!is_published(head, shift, at) || kind - 1u > KIND_STAYED - 1u) {
+			break;
+		}
+		uint64_t body = e->body;
+		uint64_t ptr = wire_head_ptr(head);
+		uint32_t region = wire_region_of(ptr);
+		uint32_t turn = o->regions[region].turn;
+		if (((wire_number(head, body) ^ turn) & WIRE_NUMBER_MASK) != 0 ||
+				wire_body_size(body) == WIRE_SIZE_WIDE || r->chain_first) {
+			break;
+		}
+		*order_next(o) = (struct trace_event){
+				.ptr = ptr,
+				.size = wire_body_size(body),
+				.time_ns = label_ns,
+				.node = tries_node(o->tries, wire_body_node(body)),
+				.thread = thread,
+				.kind = kind & 0xf,
+		};
+		o->regions[region].turn = turn + 1;
+		at++;
+		if (UNLIKELY(o->regions[region].n_waiting)) {
+			order_advance(o, region);
+		}
+	}
+	r->at[r->ring] = at;
+}
+
+static bool is_time_to_tell(const struct reader *r) {
+	return r->at[r->ring] - r->told[r->ring] >= wire_ring_entries(r->ring) / 8;
+}
+
+void order_drain(struct order *o, struct reader *r) {
+	enum stop stop = STOP_LONG;
+	bool goes_on = true;
+	r->state = READER_RESTS;
+	for (uint32_t n = 0; goes_on && n < DRAIN_MAX && !o->has_failed;) {
+		uint64_t before = r->at[RING_SMALL] + r->at[RING_BIG];
+		drain_plain(o, r, r->at[r->ring] + wire_ring_entries(r->ring) / 8);
+		stop = drain_entry(o, r, &goes_on);
+		n += (uint32_t)(r->at[RING_SMALL] + r->at[RING_BIG] - before) + 1;
+		if (is_time_to_tell(r)) {
+			order_tell_taken(r);
+		}
+	}
+	if (goes_on || stop == STOP_AHEAD) {
+		order_queue(o, r);
+	} else if (stop == STOP_BLOCKED) {
+		look_behind(o, r);
+	}
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "collector/segment.h"
+
+#include "base/check.h"
+#include "sys/futex.h"
+#include "sys/robust.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum {
+	DEFAULT_SLOTS = 8192,
+	LEAST_SLOTS = 64,
+	DEFAULT_SLOT_BYTES = 32 << 20,
+	DEFAULT_NODES = 32 << 20,
+	SLOTS_ALIGN = 2 << 20, // huge pages, where the system gives them to shared memory
+	TICK_NS = 50 * 1000,   // each store takes the line from all cores of the target
+	BEAT_NS = 100 * 1000 * 1000,
+};
+
+static uint64_t align(uint64_t value, uint64_t to) {
+	return (value + to - 1) / to * to;
+}
+
+static uint64_t or_default(uint64_t value, uint64_t usual) {
+	return value ? value : usual;
+}
+
+static void lay_out(struct segment *s, struct segment_header *plan) {
+	plan->regions_at = align(sizeof(struct segment_header), WIRE_PAGE);
+	plan->modules_at = plan->regions_at + WIRE_N_REGIONS * sizeof(struct wire_region);
+	plan->nodes_at = align(
+			plan->modules_at + s->module_capacity * sizeof(struct wire_module), WIRE_PAGE);
+	plan->slots_at = align(
+			plan->nodes_at + (uint64_t)s->node_capacity * sizeof(struct wire_node), SLOTS_ALIGN);
+	plan->segment_bytes = plan->slots_at + s->n_slots * s->slot_bytes;
+}
+
+static bool map(struct segment *s, struct segment_header *plan, struct err *err) {
+	for (;;) {
+		lay_out(s, plan);
+		if (shared_memory_init(&s->memory, SEGMENT_MAPPING_NAME, plan->segment_bytes, err)) {
+			return true;
+		}
+		if (s->n_slots / 2 < LEAST_SLOTS) {
+			return err_add(err, "%u slots", s->n_slots);
+		}
+		s->n_slots /= 2;
+	}
+}
+
+bool segment_init(struct segment *s, const struct segment_params *params, struct err *err) {
+	*s = (struct segment){
+			.n_slots = (uint32_t)or_default(params->n_slots, DEFAULT_SLOTS),
+			.slot_bytes = or_default(params->slot_bytes, DEFAULT_SLOT_BYTES),
+			.node_capacity = (uint32_t)or_default(params->node_capacity, DEFAULT_NODES),
+			.module_capacity = (uint32_t)or_default(params->module_capacity, WIRE_MODULE_MAX + 1),
+			.start_ns = params->start_ns,
+	};
+	check(s->slot_bytes % WIRE_PAGE == 0 && s->slot_bytes > SLOT_PRIVATE_AT);
+	if (getrandom(s->token, sizeof s->token, 0) != sizeof s->token) {
+		return err_system(err, errno, "cannot draw a random token");
+	}
+	struct segment_header plan = {0};
+	if (!map(s, &plan, err)) {
+		return false;
+	}
+
+	uint8_t *base = s->memory.base;
+	s->header = (struct segment_header *)(void *)base;
+	s->regions = (struct wire_region *)(void *)(base + plan.regions_at);
+	s->modules = (struct wire_module *)(void *)(base + plan.modules_at);
+	s->nodes = (struct wire_node *)(void *)(base + plan.nodes_at);
+	s->slots = base + plan.slots_at;
+	s->slots_at = plan.slots_at;
+
+	struct segment_header *h = s->header;
+	h->magic = SEGMENT_MAGIC;
+	h->version = SEGMENT_VERSION;
+	h->options = params->options;
+	memcpy(h->token, s->token, sizeof h->token);
+	h->segment_bytes = plan.segment_bytes;
+	h->regions_at = plan.regions_at;
+	h->modules_at = plan.modules_at;
+	h->nodes_at = plan.nodes_at;
+	h->slots_at = plan.slots_at;
+	h->slot_bytes = s->slot_bytes;
+	h->n_slots = s->n_slots;
+	h->module_capacity = s->module_capacity;
+	h->node_capacity = s->node_capacity;
+	h->start_ns = s->start_ns;
+	atomic_store(&h->mapped_slots, s->n_slots);
+	atomic_store(&h->mapped_nodes, s->node_capacity);
+	atomic_store(&h->n_nodes, 1);
+	atomic_store(&h->bell, 1);
+	atomic_store(&h->state, SEGMENT_OPEN);
+	return true;
+}
+
+void segment_finish(struct segment *s) {
+	if (!s) {
+		return;
+	}
+	if (s->is_held) {
+		robust_release(&s->header->owner);
+	}
+	if (s->header) {
+		shared_memory_finish(&s->memory);
+	}
+	*s = (struct segment){0};
+}
+
+bool segment_hold(struct segment *s, struct err *err) {
+	s->is_held = robust_hold(&s->header->owner, err);
+	return s->is_held;
+}
+
+void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector_pid,
+		char out[SEGMENT_ENV_BYTES]) {
+	s->header->program_pid = program_pid;
+	char token[2 * sizeof s->token + 1];
+	for (size_t i = 0; i < sizeof s->token; i++) {
+		(void)snprintf(token + 2 * i, 3, "%02x", s->token[i]);
+	}
+	(void)snprintf(out, SEGMENT_ENV_BYTES, "%s=%u:%u:%d:%s", SEGMENT_ENV, program_pid,
+			collector_pid, s->memory.fd, token);
+}
+
+static void beat(struct segment *s, uint64_t now_ns) {
+	if (now_ns - s->last_beat_ns >= BEAT_NS) {
+		s->last_beat_ns = now_ns;
+		atomic_fetch_add_explicit(&s->header->heartbeat, 1, memory_order_relaxed);
+	}
+}
+
+void segment_tick(struct segment *s, uint64_t now_ns) {
+	beat(s, now_ns);
+	if (now_ns - s->last_tick_ns < TICK_NS) {
+		return;
+	}
+	s->last_tick_ns = now_ns;
+	uint64_t tick = now_ns - s->start_ns;
+	atomic_store_explicit(&s->header->tick_ns, tick ? tick : 1, memory_order_relaxed);
+}
+
+void segment_arm(struct segment *s, uint64_t now_ns) {
+	beat(s, now_ns);
+	s->last_tick_ns = 0;
+	atomic_store_explicit(&s->header->tick_ns, 0, memory_order_relaxed);
+	atomic_store(&s->header->bell, 0); // pairs with the target's exchange
+}
+
+void segment_wait(struct segment *s, uint64_t timeout_ns) {
+	if (atomic_load(&s->header->bell) == 0) {
+		futex_wait(&s->header->bell, 0, timeout_ns);
+	}
+	atomic_store(&s->header->bell, 1);
+}
+
+void segment_close(struct segment *s) {
+	atomic_store(&s->header->state, SEGMENT_CLOSED);
+}
+
+bool segment_is_closed(const struct segment *s) {
+	return atomic_load(&s->header->state) == SEGMENT_CLOSED;
+}
+
+void segment_free_slot(struct segment *s, uint32_t index) {
+	struct thread_slot *slot = segment_slot(s, index);
+	uint64_t at = s->slots_at + index * s->slot_bytes;
+	uint32_t generation = slot->generation + 1;
+
+	// The first page stays: its `state` keeps others away while the rest becomes zero
+	atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
+	uint8_t *after_state = (uint8_t *)slot + sizeof slot->state;
+	memset(after_state, 0, WIRE_PAGE - sizeof slot->state);
+	if (!shared_memory_clear(&s->memory, at + WIRE_PAGE, s->slot_bytes - WIRE_PAGE)) {
+		return; // it stays claimed: a slot less
+	}
+	slot->generation = generation;
+	atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+
+	// Low slots first: what was never used stays without memory
+	uint32_t hint = atomic_load_explicit(&s->header->slot_hint, memory_order_relaxed);
+	if (index < hint) {
+		atomic_store_explicit(&s->header->slot_hint, index, memory_order_relaxed);
+	}
+}

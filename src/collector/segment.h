@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The collector's end of the shared segment (wire/segment.h): make it, say that we live, sleep
+ * until the target rings, give slots back. One thread.
+ *
+ * The life of a main loop:
+ *
+ *   segment_tick(s, now)              as long as events come: the target reads its time here
+ *   segment_arm(s)                    nothing came: from now on the target rings the bell
+ *   ... look at the rings once more, they may have filled meanwhile ...
+ *   segment_wait(s, timeout)          sleep; always with a timeout: a bell can be missed
+ *
+ * The copies of the layout in struct segment are ours: those in the header are the target's memory
+ * and are never read back.
+ */
+
+#include "sys/shared_memory.h"
+#include "wire/event.h"
+
+struct segment_params {
+	uint32_t n_slots;         // 0: 8192. Halved, at least 64, until the address space can hold it
+	uint64_t slot_bytes;      // 0: 32 MiB; a multiple of the page, > SLOT_PRIVATE_AT
+	uint32_t node_capacity;   // 0: 32 Mi nodes, 512 MiB
+	uint32_t module_capacity; // 0: WIRE_MODULE_MAX + 1, all that an id can say
+	uint32_t options;         // SEGMENT_FREE_STACKS ...
+	uint64_t start_ns;        // CLOCK_MONOTONIC: zero of all times
+};
+
+struct segment {
+	struct segment_header *header;
+	struct wire_region *regions;
+	struct wire_module *modules;
+	struct wire_node *nodes;
+	uint8_t *slots;
+	uint32_t n_slots, node_capacity, module_capacity;
+	uint64_t slot_bytes, slots_at;
+	uint64_t start_ns;
+	uint8_t token[16];
+	struct shared_memory memory; // memory.fd is what the target maps
+	uint64_t last_tick_ns, last_beat_ns;
+	bool is_held;
+};
+
+/** An open, empty segment. False: `err` says why, nothing is left behind. */
+bool segment_init(struct segment *s, const struct segment_params *params, struct err *err);
+void segment_finish(struct segment *s);
+
+/**
+ * Tie the segment to the calling thread: when it dies, header.owner says so to the target. Call
+ * it from the process's first thread, once, in the process that stays.
+ */
+bool segment_hold(struct segment *s, struct err *err);
+
+/** Room for the text below. */
+enum { SEGMENT_ENV_BYTES = 128 };
+
+/**
+ * Name the program that will be recorded, as its own getpid() will, and write the environment entry
+ * "HEAPTRACK_SEGMENT=..." for it. `collector_pid` as the program will find it in /proc.
+ */
+void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector_pid,
+		char out[SEGMENT_ENV_BYTES]);
+
+/** We are awake; `now_ns` is CLOCK_MONOTONIC. Cheap: writes at most every 50 us. */
+void segment_tick(struct segment *s, uint64_t now_ns);
+
+/** Stop the ticks and let the target ring. Look at all rings after this and before the wait. */
+void segment_arm(struct segment *s, uint64_t now_ns);
+
+/** Sleep until the bell rings, a signal comes, or the timeout. Silences the bell again. */
+void segment_wait(struct segment *s, uint64_t timeout_ns);
+
+/** Say to the target that nobody reads any more. */
+void segment_close(struct segment *s);
+
+/** True if the target closed the recording itself. */
+bool segment_is_closed(const struct segment *s);
+
+static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t index) {
+	return (struct thread_slot *)(void *)(s->slots + (uint64_t)index * s->slot_bytes);
+}
+
+/** Clear a slot whose thread is gone and offer it to others; its pages go back to the system. */
+void segment_free_slot(struct segment *s, uint32_t index);
