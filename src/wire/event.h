@@ -36,6 +36,7 @@ enum wire_kind {
 	KIND_REALLOC = 3, // numbered (old block). A realloc is about to release or move a block
 	KIND_MOVED = 4,   // numbered (new block). The thread's pending realloc succeeded: its new block
 	KIND_STAYED = 5,  // numbered (old block). The pending realloc failed: the old block lives on
+	                  // (a thread's pending reallocs are a stack, handlers push on it)
 	KIND_WIDE = 6,    // a prefix: full pointer and size of the very next entry of this ring
 	KIND_TIME = 7,    // value: ns since the recording's start, for the entries that follow
 };
@@ -110,7 +111,7 @@ struct thread_slot {
 
 	// written by O: what the collector needs to know of hooks in progress
 	_Alignas(64) _Atomic uint32_t depth; // hooks in progress on this thread; raised before an
-	                                     // entry is reserved, lowered after it is published
+										 // entry is reserved, lowered after it is published
 	_Atomic uint32_t ring;               // RING_SMALL, later RING_BIG
 
 	// written by O: plain counters, exact per thread

@@ -61,12 +61,13 @@ enum {
 
 // A child process that loaded the recorder, or forked with it, and is not recorded
 struct wire_child {
-	_Atomic uint32_t pid; // 0: free. Written last
+	_Atomic uint32_t pid; // 0: free, WIRE_CHILD_CLAIMED: being filled in. Written last
 	uint32_t is_fork;     // 1: forked without exec, 0: a program of its own
 	char comm[16];
 	char exe[104]; // what /proc/self/exe links to, cut at the end, zero terminated
 };
 _Static_assert(sizeof(struct wire_child) == 128, "layout");
+#define WIRE_CHILD_CLAIMED UINT32_MAX
 
 struct segment_header {
 	// ---- constant: written by C before the launch
@@ -88,10 +89,11 @@ struct segment_header {
 	uint8_t reserved0[24];
 
 	// ---- written by C while recording (one line)
-	_Alignas(64) _Atomic uint64_t tick_ns; // now - start_ns, or 0: C sleeps, take the clock yourself
-	_Atomic uint32_t state;                // SEGMENT_OPEN ...; T may set SEGMENT_CLOSED
-	_Atomic uint32_t no_syscalls;          // 1: the target is in seccomp mode 1
-	_Atomic uint32_t heartbeat;            // rises at least once per second while C lives
+	_Alignas(
+			64) _Atomic uint64_t tick_ns; // now - start_ns, or 0: C sleeps, take the clock yourself
+	_Atomic uint32_t state;               // SEGMENT_OPEN ...; T may set SEGMENT_CLOSED
+	_Atomic uint32_t no_syscalls;         // 1: the target is in seccomp mode 1
+	_Atomic uint32_t heartbeat;           // rises at least once per second while C lives
 
 	// ---- robust futex word of C: its tid, or FUTEX_OWNER_DIED once it is gone
 	_Alignas(64) _Atomic uint32_t owner;
@@ -100,16 +102,16 @@ struct segment_header {
 	_Alignas(64) _Atomic uint32_t bell;
 
 	// ---- written by T, atomically, rarely
-	_Alignas(64) _Atomic uint32_t n_images;  // image ids are 1 .. n_images
-	_Atomic uint32_t n_modules;              // module ids are 1 .. n_modules
-	_Atomic uint32_t n_children_forked;      // children that forked and allocated, not recorded
-	_Atomic uint32_t n_children_executed;    // children that ran another program, not recorded
-	_Atomic uint64_t lost_no_slot;           // events of threads that found no free slot
-	_Atomic uint64_t lost_early;             // events before the segment could be mapped
-	_Atomic uint32_t mapped_slots;           // < n_slots where the address space is limited
-	_Atomic uint32_t mapped_nodes;           // < node_capacity likewise
-	_Atomic uint32_t clock_is_not_tsc;       // 1: times come from the system call or vdso clock
-	_Atomic uint32_t slot_hint;              // where the search for a free slot begins
+	_Alignas(64) _Atomic uint32_t n_images; // image ids are 1 .. n_images
+	_Atomic uint32_t n_modules;             // module ids are 1 .. n_modules
+	_Atomic uint32_t n_children_forked;     // children that forked and allocated, not recorded
+	_Atomic uint32_t n_children_executed;   // children that ran another program, not recorded
+	_Atomic uint64_t lost_no_slot;          // events of threads that found no free slot
+	_Atomic uint64_t lost_early;            // events before the segment could be mapped
+	_Atomic uint32_t mapped_slots;          // < n_slots where the address space is limited
+	_Atomic uint32_t mapped_nodes;          // < node_capacity likewise
+	_Atomic uint32_t clock_is_not_tsc;      // 1: times come from the system call or vdso clock
+	_Atomic uint32_t slot_hint;             // where the search for a free slot begins
 
 	// ---- the trie's next id, on a line of its own: threads add to it
 	_Alignas(64) _Atomic uint32_t n_nodes; // ids 1 .. n_nodes - 1 are given out; 0 is the root

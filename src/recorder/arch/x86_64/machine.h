@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** What the hooks need of the machine itself. */
+
+#include <stdint.h>
+
+/**
+ * Add to a word that only this thread and its signal handlers write; the old value. One
+ * instruction, so a signal comes before or after it; no lock, so it costs a plain add.
+ */
+static inline uint64_t machine_local_add(_Atomic uint64_t *word, uint64_t n) {
+	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(*word) : : "memory");
+	return n;
+}
+
+/** The thread control block, which lies on top of the stack that pthread_create made. */
+static inline uint64_t machine_thread_pointer(void) {
+	uint64_t pointer;
+	__asm__("movq %%fs:0, %0" : "=r"(pointer));
+	return pointer;
+}
+
+static inline void machine_relax(void) {
+	__builtin_ia32_pause();
+}
+
+/**
+ * The registers of our caller, from inside the hook itself (a macro: it must not be a function of
+ * its own). Asking for the frame address makes the compiler keep a frame pointer in the hook:
+ * frame[0] is the caller's, frame[1] the return address, behind it the caller's stack goes on.
+ */
+#define MACHINE_CALLER()                                                       \
+	((struct capture_regs){                                                    \
+			.pc = ((const uint64_t *)__builtin_frame_address(0))[1],           \
+			.sp = (uint64_t)__builtin_frame_address(0) + 2 * sizeof(uint64_t), \
+			.bp = ((const uint64_t *)__builtin_frame_address(0))[0],           \
+	})

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * The slow ways through a hook: the first of a thread, a hook inside another, a full ring, a hook
+ * that was left by a jump, a changed clock.
+ */
+
+#include "recorder/core/hook.h"
+
+#include "recorder/core/sys.h"
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <time.h>
+
+// ---- time
+
+bool hook_take_label(struct thread_state *s, uint64_t *ns) {
+	const uint64_t step_ns = 1 << 15; // of labels, while the collector sleeps
+	const struct segment_header *h = segment.header;
+	uint64_t tick_ns = atomic_load_explicit(&h->tick_ns, memory_order_relaxed);
+	bool is_exact = (segment.options & SEGMENT_EXACT_TIME) != 0;
+	uint64_t label_ns = tick_ns;
+	if ((tick_ns == 0 || is_exact) && door_may_call_system()) {
+		label_ns = door_services.clock_ns() - h->start_ns;
+		if (!is_exact && label_ns - s->label_ns < step_ns) {
+			return false;
+		}
+	}
+	s->tick_ns = is_exact ? UINT64_MAX : tick_ns;
+	if (s->label_ns != UINT64_MAX && label_ns <= s->label_ns) {
+		return false; // labels never step back
+	}
+	s->label_ns = label_ns;
+	*ns = label_ns;
+	return true;
+}
+
+void hook_write_odd(struct thread_slot *slot, struct ring_event *event, bool has_label,
+		uint64_t ns) {
+	struct ring *r = &thread_state_of(slot)->ring;
+	bool is_wide = wire_is_wide(event->ptr, event->size);
+	uint32_t n = 1 + has_label + is_wide;
+	uint64_t index = ring_reserve(r, n);
+	uint64_t at = index;
+	event->number = atomic_fetch_add_explicit(&segment.regions[wire_region_of(event->ptr)].next, 1,
+			memory_order_acq_rel);
+	if (has_label) {
+		ring_publish_time(r, at++, ns);
+	}
+	if (is_wide) {
+		ring_publish_wide(r, at, event);
+	} else {
+		ring_publish_event(r, at, event);
+	}
+	if (ring_crossed_quarter(r, index, n)) {
+		door_ring_bell();
+		door_look_at_collector();
+	}
+}
+
+// ---- realloc
+
+void hook_realloc(struct hook *h, const void *block) {
+	struct thread_state *s = thread_state_of(h->slot);
+	hook_write(h->slot, KIND_REALLOC, (uint64_t)block, 0, hook_free_node(h));
+	atomic_store_explicit(&s->hooks[h->level].open_realloc, (uint64_t)block, memory_order_relaxed);
+}
+
+void hook_realloc_answer(struct hook *h, const void *block, const void *moved, uint64_t size) {
+	if (!door_is_ours()) {
+		return;
+	}
+	struct thread_state *s = thread_state_of(h->slot);
+	atomic_store_explicit(&s->hooks[h->level].open_realloc, 0, memory_order_relaxed);
+	if (moved != NULL) {
+		hook_write(h->slot, KIND_MOVED, (uint64_t)moved, size, h->node);
+	} else {
+		thread_count(&h->slot->failed, 1);
+		hook_write(h->slot, KIND_STAYED, (uint64_t)block, 0, 0);
+	}
+}
+
+// ---- room
+
+/** How a wait for the collector goes on. */
+struct patience {
+	uint32_t heartbeat;      // last seen
+	uint64_t taken;          // last seen
+	uint64_t before_ns;      // when we last looked
+	uint64_t no_beat_ns;     // waited without a heartbeat
+	uint64_t no_progress_ns; // waited without a taken entry
+};
+
+/** Account for one wait. False: the collector is dead, or as good as dead. */
+static bool stays_patient(struct patience *p, const struct ring *r) {
+	const uint64_t step_max_ns = 100000000; // a longer step means that we were stopped ourselves
+	const uint64_t no_beat_max_ns = 5000000000;
+	const uint64_t no_progress_max_ns = 10000000000;
+
+	uint64_t now_ns = door_services.clock_ns();
+	uint64_t step_ns = now_ns - p->before_ns;
+	step_ns = step_ns > step_max_ns ? step_max_ns : step_ns;
+	p->before_ns = now_ns;
+
+	uint32_t heartbeat = atomic_load(&segment.header->heartbeat);
+	p->no_beat_ns = heartbeat != p->heartbeat ? 0 : p->no_beat_ns + step_ns;
+	p->heartbeat = heartbeat;
+
+	uint64_t taken = atomic_load(&r->shared->taken);
+	p->no_progress_ns = taken != p->taken ? 0 : p->no_progress_ns + step_ns;
+	p->taken = taken;
+	return p->no_beat_ns < no_beat_max_ns && p->no_progress_ns < no_progress_max_ns;
+}
+
+static void sleep_for_room(const struct ring *r, uint32_t room) {
+	const struct timespec at_most = {.tv_nsec = 50000000};
+	(void)syscall_4(__NR_futex, (long)&r->shared->room, FUTEX_WAIT, (long)room, (long)&at_most);
+}
+
+/** Wait until `n` entries fit. False: recording has ended. */
+static bool wait_for_room(struct ring *r, uint32_t n) {
+	struct patience patience = {.before_ns = door_services.clock_ns(),
+			.heartbeat = atomic_load(&segment.header->heartbeat)};
+	struct wire_ring *shared = r->shared;
+	while (door_is_ours()) {
+		uint32_t room = atomic_load(&shared->room);
+		// Pairs with the collector: it stores `taken`, then looks at `owner_waits`
+		atomic_store(&shared->owner_waits, 1);
+		if (ring_look_for_room(r, n)) {
+			break;
+		}
+		door_ring_bell();
+		sleep_for_room(r, room);
+		door_look_at_collector();
+		if (!stays_patient(&patience, r)) {
+			door_close(true);
+		}
+	}
+	atomic_store(&shared->owner_waits, 0);
+	return door_is_ours();
+}
+
+/** The same where no system call may be made: some milliseconds at most. */
+static bool spin_for_room(struct ring *r, uint32_t n) {
+	enum { N_SPINS = 200000 };
+	for (unsigned i = 0; i < N_SPINS; i++) {
+		if (ring_look_for_room(r, n)) {
+			return true;
+		}
+		machine_relax();
+	}
+	return false;
+}
+
+/** Make room for `n` entries; the thread may move to its big ring. False: there is none. */
+static bool make_room(struct thread_slot *slot, unsigned level, uint32_t n) {
+	struct ring *r = &thread_state_of(slot)->ring;
+	if (ring_has_room(r, n) || ring_look_for_room(r, n)) {
+		return true;
+	}
+	// Hooks in progress know their entries by index: the ring changes only when there are none
+	if (level == 0 && atomic_load_explicit(&slot->ring, memory_order_relaxed) == RING_SMALL) {
+		ring_open(r, slot, RING_BIG);
+		thread_state_of(slot)->hooks[0].reserved = 0;
+		atomic_store_explicit(&slot->ring, RING_BIG, memory_order_release);
+		return true;
+	}
+	if (level > 0 && ring_is_blocked_by_owner(r, n)) {
+		return false;
+	}
+	return door_may_call_system() ? wait_for_room(r, n) : spin_for_room(r, n);
+}
+
+// ---- hooks that were left
+
+/** True if we run on the alternate signal stack; then `low` and `high` are its bounds. */
+static bool is_on_signal_stack(uint64_t *low, uint64_t *high) {
+	stack_t stack;
+	if (sys_failed(syscall_2(__NR_sigaltstack, 0, (long)&stack)) ||
+			(stack.ss_flags & SS_ONSTACK) == 0) {
+		return false;
+	}
+	*low = (uint64_t)stack.ss_sp;
+	*high = *low + stack.ss_size;
+	return true;
+}
+
+/** True if a jump has left the hook `t`, seen from a stack pointer further on. */
+static bool is_left(const struct thread_hook *t, uint64_t sp) {
+	if (!door_may_call_system()) {
+		return false;
+	}
+	uint64_t hook_sp = atomic_load_explicit(&t->sp, memory_order_relaxed);
+	if (sp >= hook_sp) {
+		// Above it on the same stack: it has returned, or was jumped over. But a handler on a
+		// stack of its own may stand above what it interrupted.
+		uint64_t low = 0;
+		uint64_t high = 0;
+		return !is_on_signal_stack(&low, &high) || (hook_sp > low && hook_sp <= high);
+	}
+	return !sys_is_readable((uint64_t)t->mark_at) ||
+			*(const volatile uint64_t *)t->mark_at != t->mark;
+}
+
+void hook_clean_up(struct thread_slot *slot, unsigned level) {
+	struct thread_state *s = thread_state_of(slot);
+	(void)ring_void(&s->ring, s->hooks[level].reserved);
+	uint64_t unanswered[THREAD_LEVELS];
+	unsigned n_unanswered = 0;
+	for (unsigned i = THREAD_LEVELS; i-- > level;) {
+		struct thread_hook *t = &s->hooks[i];
+		if (atomic_load_explicit(&t->sp, memory_order_relaxed) == 0) {
+			continue;
+		}
+		uint64_t block = atomic_exchange_explicit(&t->open_realloc, 0, memory_order_relaxed);
+		if (block != 0) {
+			unanswered[n_unanswered++] = block;
+		}
+		thread_count(&slot->abandoned, 1);
+		atomic_signal_fence(memory_order_seq_cst);
+		atomic_store_explicit(&t->sp, 0, memory_order_relaxed);
+	}
+	for (unsigned i = 0; i < n_unanswered; i++) {
+		if (ring_look_for_room(&s->ring, RING_EVENT_ENTRIES)) {
+			hook_write(slot, KIND_STAYED, unanswered[i], 0, 0);
+		} else {
+			thread_count(&slot->lost, 1);
+		}
+	}
+}
+
+/** The number of hooks in progress on this thread, those that were left being cleaned up. */
+static unsigned count_in_progress(struct thread_slot *slot, uint64_t sp) {
+	struct thread_state *s = thread_state_of(slot);
+	for (unsigned level = 0; level < THREAD_LEVELS; level++) {
+		if (atomic_load_explicit(&s->hooks[level].sp, memory_order_relaxed) == 0) {
+			return level;
+		}
+		if (is_left(&s->hooks[level], sp)) {
+			hook_clean_up(slot, level);
+			return level;
+		}
+	}
+	return THREAD_LEVELS;
+}
+
+// ---- entering
+
+static void leave_unrecorded(struct thread_slot *slot, unsigned level) {
+	atomic_store_explicit(&thread_state_of(slot)->hooks[level].sp, 0, memory_order_relaxed);
+	if (level == 0) {
+		atomic_store_explicit(&slot->depth, 0, memory_order_release);
+	}
+}
+
+bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack) {
+	if (!door_is_ours() && !door_find_out()) {
+		return false;
+	}
+	struct thread_slot *slot = thread_self.slot;
+	if (slot == NULL && (slot = thread_claim()) == NULL) {
+		return false;
+	}
+	struct thread_state *s = thread_state_of(slot);
+	unsigned level = count_in_progress(slot, caller->sp);
+	if (level == THREAD_LEVELS) {
+		thread_count(&slot->lost, 1);
+		return false;
+	}
+	hook_begin(&s->hooks[level], h, caller->sp, ring_reserved(&s->ring));
+	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
+	h->slot = slot;
+	h->level = level;
+	h->node = 0;
+	if (level > 0) {
+		// A signal handler's own, or from inside the real allocator: its stack tells
+		uint64_t outer_sp = atomic_load_explicit(&s->hooks[level - 1].sp, memory_order_relaxed);
+		struct capture_result result = hook_capture(slot, level, caller, outer_sp);
+		if (!result.crossed_signal) {
+			leave_unrecorded(slot, level);
+			return false;
+		}
+		h->node = wants_stack ? result.node : 0;
+	} else if (wants_stack) {
+		h->node = hook_capture(slot, 0, caller, 0).node;
+	}
+	uint32_t n = HOOK_ENTRIES + (level == 0 ? HOOK_ENTRIES_FOR_HANDLERS : 0);
+	if (!make_room(slot, level, n)) {
+		thread_count(&slot->lost, 1);
+		leave_unrecorded(slot, level);
+		return false;
+	}
+	return true;
+}

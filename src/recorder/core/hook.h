@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * A hook in progress: what every replaced function does around the real one. Any thread, any
+ * signal handler; errno is left alone; nothing waits but hook_enter, for a bounded time.
+ *
+ *      struct hook h;
+ *      if (!hook_enter(&h, MACHINE_CALLER(), true)) {
+ *          return real_malloc(size);            // not recorded
+ *      }
+ *      void *block = real_malloc(size);
+ *      hook_allocated(&h, block, size);
+ *      hook_leave(&h);
+ *
+ * hook_enter makes room for all that the hook may write (one hook_free, or hook_realloc and its
+ * answer, or hook_allocated), so that nothing waits between the real call and its event.
+ */
+
+#include "recorder/core/door.h"
+#include "recorder/core/thread.h"
+
+/** Lives on the stack of the replaced function while the real one runs. */
+struct hook {
+	uint64_t mark; // first: a hook that a jump has left is known by this word written over
+	struct thread_slot *slot;
+	uint32_t level;
+	uint32_t node;
+};
+
+/** Entries that a hook may need, and those kept free for handlers that interrupt it. */
+enum { HOOK_ENTRIES = 2 * RING_EVENT_ENTRIES, HOOK_ENTRIES_FOR_HANDLERS = 64 };
+
+/** hook_enter for all that is not a plain outermost hook of a known thread with room. */
+bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack);
+
+/** Give the label of the entries that follow in `ns`; false: it has not changed. */
+bool hook_take_label(struct thread_state *s, uint64_t *ns);
+
+/** An outermost hook found that a hook above it was left by a jump. */
+void hook_clean_up(struct thread_slot *slot, unsigned level);
+
+void hook_write_odd(struct thread_slot *slot, struct ring_event *event, bool has_label,
+		uint64_t ns);
+
+static inline bool hook_wants_free_stacks(void) {
+	return (segment.options & SEGMENT_FREE_STACKS) != 0;
+}
+
+/** Note a hook in progress. All before `sp` is stored, so that a handler finds it whole. */
+static inline void hook_begin(struct thread_hook *t, struct hook *h, uint64_t sp,
+		uint64_t n_reserved) {
+	const uint64_t spice = 0x9E3779B97F4A7C15ull;
+	uint64_t mark = (n_reserved + 1) * spice;
+	*(volatile uint64_t *)&h->mark = mark;
+	t->reserved = n_reserved;
+	t->mark_at = &h->mark;
+	t->mark = mark;
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&t->sp, sp, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+/** The stack of a caller, its losses counted. */
+static inline struct capture_result hook_capture(struct thread_slot *slot, unsigned level,
+		const struct capture_regs *caller, uint64_t stop_sp) {
+	struct thread_state *s = thread_state_of(slot);
+	struct capture *capture = s->captures[level];
+	if (__builtin_expect(capture == NULL, 0)) {
+		capture = thread_capture(slot, level);
+	}
+	struct capture_result result = capture_stack(capture, caller, stop_sp);
+	if (__builtin_expect(result.is_truncated, 0)) {
+		thread_count(&slot->truncated, 1);
+	}
+	return result;
+}
+
+/**
+ * Begin a hook. False: it is not to be recorded, or cannot be (counted); call the real function
+ * and nothing of this header.
+ */
+static inline __attribute__((always_inline)) bool hook_enter(struct hook *h,
+		struct capture_regs caller, bool wants_stack) {
+	struct thread_slot *slot = thread_self.slot;
+	if (__builtin_expect(!door_is_open() || slot == NULL, 0)) {
+		return hook_enter_slowly(h, &caller, wants_stack);
+	}
+	struct thread_state *s = thread_state_of(slot);
+	uint64_t n_reserved = ring_reserved(&s->ring);
+	if (__builtin_expect(atomic_load_explicit(&s->hooks[0].sp, memory_order_relaxed) != 0 ||
+						n_reserved + HOOK_ENTRIES + HOOK_ENTRIES_FOR_HANDLERS > s->ring.limit,
+				0)) {
+		return hook_enter_slowly(h, &caller, wants_stack);
+	}
+	hook_begin(&s->hooks[0], h, caller.sp, n_reserved);
+	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
+	h->slot = slot;
+	h->level = 0;
+	h->node = wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0;
+	return true;
+}
+
+/** End a hook. */
+static inline void hook_leave(struct hook *h) {
+	if (__builtin_expect(!door_is_ours(), 0)) {
+		return; // we are a forked child by now: the slot is our parent's
+	}
+	struct thread_slot *slot = h->slot;
+	struct thread_state *s = thread_state_of(slot);
+	if (__builtin_expect(h->level + 1 < THREAD_LEVELS &&
+						atomic_load_explicit(&s->hooks[h->level + 1].sp, memory_order_relaxed) != 0,
+				0)) {
+		hook_clean_up(slot, h->level + 1);
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&s->hooks[h->level].sp, 0, memory_order_relaxed);
+	if (h->level == 0) {
+		atomic_store_explicit(&slot->depth, 0, memory_order_release);
+	}
+}
+
+/** Reserve, number, write, publish. */
+static inline void hook_write(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr,
+		uint64_t size, uint32_t node) {
+	struct thread_state *s = thread_state_of(slot);
+	struct ring_event event = {.kind = kind, .ptr = ptr, .size = size, .node = node};
+	uint64_t ns;
+	uint64_t tick_ns = atomic_load_explicit(&segment.header->tick_ns, memory_order_relaxed);
+	bool has_label = (tick_ns == 0 || tick_ns != s->tick_ns) && hook_take_label(s, &ns);
+	if (__builtin_expect(has_label || wire_is_wide(ptr, size), 0)) {
+		hook_write_odd(slot, &event, has_label, ns);
+		return;
+	}
+	uint64_t index = ring_reserve(&s->ring, 1);
+	event.number = atomic_fetch_add_explicit(&segment.regions[wire_region_of(ptr)].next, 1,
+			memory_order_acq_rel);
+	ring_publish_event(&s->ring, index, &event);
+	if (__builtin_expect(ring_crossed_quarter(&s->ring, index, 1), 0)) {
+		door_ring_bell();
+		door_look_at_collector();
+	}
+}
+
+/** The real function gave out `block` (NULL: it failed) for `size` bytes. */
+static inline void hook_allocated(struct hook *h, const void *block, uint64_t size) {
+	if (__builtin_expect(!door_is_open(), 0)) {
+		return;
+	}
+	if (__builtin_expect(block == NULL, 0)) {
+		thread_count(&h->slot->failed, 1);
+		return;
+	}
+	hook_write(h->slot, KIND_ALLOC, (uint64_t)block, size, h->node);
+}
+
+/** The node that goes with the end of a block. */
+static inline uint32_t hook_free_node(const struct hook *h) {
+	return hook_wants_free_stacks() ? h->node : 0;
+}
+
+/** `block` is about to be released. Before the real call. */
+static inline void hook_free(struct hook *h, const void *block) {
+	hook_write(h->slot, KIND_FREE, (uint64_t)block, 0, hook_free_node(h));
+}
+
+/** `block` is about to be resized to `size` > 0 bytes. Before the real call. */
+void hook_realloc(struct hook *h, const void *block);
+
+/** The answer to hook_realloc: the block of `size` bytes is `moved` now (NULL: it failed). */
+void hook_realloc_answer(struct hook *h, const void *block, const void *moved, uint64_t size);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "recorder/core/ring.h"
+
+void ring_open(struct ring *r, struct thread_slot *slot, unsigned which) {
+	uint32_t n = wire_ring_entries(which);
+	r->shared = &slot->rings[which];
+	r->entries = (struct wire_event *)((unsigned char *)slot + wire_ring_at(which));
+	r->mask = n - 1;
+	r->log2 = (uint32_t)__builtin_ctz(n);
+	r->limit = atomic_load_explicit(&r->shared->taken, memory_order_acquire) + n;
+}
+
+bool ring_look_for_room(struct ring *r, uint32_t n) {
+	// Pairs with the collector's release: it has read the entries that we are about to overwrite
+	r->limit = atomic_load_explicit(&r->shared->taken, memory_order_acquire) + r->mask + 1;
+	return ring_has_room(r, n);
+}
+
+static bool is_published(const struct ring *r, uint64_t index) {
+	uint64_t head = atomic_load_explicit(&r->entries[index & r->mask].head, memory_order_relaxed);
+	return (head & 1ull << 63) == ring_phase(r, index);
+}
+
+bool ring_is_blocked_by_owner(const struct ring *r, uint32_t n) {
+	uint64_t end = ring_reserved(r);
+	uint64_t index = atomic_load_explicit(&r->shared->taken, memory_order_relaxed);
+	while (index < end && is_published(r, index)) {
+		index++;
+	}
+	// The collector can come as far as `index`
+	return end + n > index + r->mask + 1;
+}
+
+uint32_t ring_void(struct ring *r, uint64_t first) {
+	uint64_t end = ring_reserved(r);
+	uint64_t taken = atomic_load_explicit(&r->shared->taken, memory_order_relaxed);
+	uint32_t n_voided = 0;
+	for (uint64_t i = first < taken ? taken : first; i < end; i++) {
+		_Atomic uint64_t *head = &r->entries[i & r->mask].head;
+		uint64_t seen = atomic_load_explicit(head, memory_order_relaxed);
+		// By exchange: a handler that interrupts us may do the same work
+		if ((seen & 1ull << 63) != ring_phase(r, i) &&
+				atomic_compare_exchange_strong_explicit(head, &seen,
+						ring_phase(r, i) | wire_head(0, KIND_VOID, 0, 0), memory_order_release,
+						memory_order_relaxed)) {
+			n_voided++;
+		}
+	}
+	return n_voided;
+}
+
+void ring_publish_wide(struct ring *r, uint64_t index, const struct ring_event *event) {
+	const uint64_t wide_ptr_mask = (1ull << 60) - 1;
+	ring_publish(r, index, (uint64_t)KIND_WIDE << 60 | (event->ptr >> 4 & wide_ptr_mask),
+			(event->ptr & 15) | event->size << 4);
+	ring_publish(r, index + 1, wire_head(0, event->kind, event->number, 0),
+			wire_body(event->node, WIRE_SIZE_WIDE, event->number));
+}
+
+void ring_publish_time(struct ring *r, uint64_t index, uint64_t ns) {
+	ring_publish(r, index, (uint64_t)KIND_TIME << 60, ns);
+}

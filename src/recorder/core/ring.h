@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The owner's side of a ring of wire/event.h. Called by the thread that owns the slot and by
+ * signal handlers that interrupt it anywhere, also inside these very functions. Nothing here waits
+ * or calls the system.
+ */
+
+#include "machine.h"
+#include "wire/event.h"
+
+#include <stdbool.h>
+
+/** A thread's view of the ring that it writes to. */
+struct ring {
+	struct wire_ring *shared;
+	struct wire_event *entries;
+	uint64_t limit; // entries below this index are known to be free: last seen `taken` + size
+	uint32_t mask;  // number of entries - 1
+	uint32_t log2;  // of the number of entries
+};
+
+/** What is written at once: up to three entries. */
+struct ring_event {
+	enum wire_kind kind;
+	uint32_t number;
+	uint32_t node;
+	uint64_t ptr;
+	uint64_t size;
+};
+
+enum { RING_EVENT_ENTRIES = 3 }; // the most that one event takes: time, wide, itself
+
+/** Begin to write to a slot's small or big ring. */
+void ring_open(struct ring *r, struct thread_slot *slot, unsigned which);
+
+static inline uint64_t ring_reserved(const struct ring *r) {
+	return atomic_load_explicit(&r->shared->reserved, memory_order_relaxed);
+}
+
+/** True if `n` more entries fit by what was last seen of the collector. */
+static inline bool ring_has_room(const struct ring *r, uint32_t n) {
+	return ring_reserved(r) + n <= r->limit;
+}
+
+/** Look at the collector's progress again; true if `n` more entries fit. */
+bool ring_look_for_room(struct ring *r, uint32_t n);
+
+/**
+ * True if `n` entries will never fit as long as this thread does not go on: the entries that it
+ * interrupted between reserve and publish are in the way.
+ */
+bool ring_is_blocked_by_owner(const struct ring *r, uint32_t n);
+
+/**
+ * Publish all entries from `first` on that are reserved and not published as KIND_VOID: those who
+ * reserved them will not come back. The number of such entries.
+ */
+uint32_t ring_void(struct ring *r, uint64_t first);
+
+/** True if taking `n` entries at `index` crossed a quarter of the ring: time to ring the bell. */
+static inline bool ring_crossed_quarter(const struct ring *r, uint64_t index, uint32_t n) {
+	return ((index + n) & (r->mask >> 2)) < n;
+}
+
+static inline uint64_t ring_phase(const struct ring *r, uint64_t index) {
+	return (~(index >> r->log2) & 1) << 63;
+}
+
+/** Publish one entry. Pairs with the collector's acquire load of `head`. */
+static inline void ring_publish(struct ring *r, uint64_t index, uint64_t head, uint64_t body) {
+	struct wire_event *entry = &r->entries[index & r->mask];
+	entry->body = body;
+	atomic_store_explicit(&entry->head, ring_phase(r, index) | head, memory_order_release);
+}
+
+static inline uint64_t ring_reserve(struct ring *r, uint32_t n) {
+	return machine_local_add(&r->shared->reserved, n);
+}
+
+/** Publish an event that fits its entry. */
+static inline void ring_publish_event(struct ring *r, uint64_t index,
+		const struct ring_event *event) {
+	ring_publish(r, index, wire_head(0, event->kind, event->number, event->ptr),
+			wire_body(event->node, (uint32_t)event->size, event->number));
+}
+
+/** Publish an event whose pointer or size does not fit, in two entries. */
+void ring_publish_wide(struct ring *r, uint64_t index, const struct ring_event *event);
+
+/** Publish the label of the entries that follow. */
+void ring_publish_time(struct ring *r, uint64_t index, uint64_t ns);

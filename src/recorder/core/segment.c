@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * Mapping the segment. Three pieces: [header, regions, modules] whole, then the nodes, then the
+ * slots. The last two are reserved first and opened up later, in steps.
+ */
+
+#include "recorder/core/segment.h"
+
+#include "recorder/core/capture.h"
+#include "recorder/core/join.h"
+#include "recorder/core/sys.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+struct segment segment;
+
+enum { SLOTS_STEP = 16 };
+static _Atomic uint32_t n_open_slots;
+
+static bool header_is_valid(const struct segment_header *h, uint64_t bytes,
+		const struct join_address *address) {
+	return h->magic == SEGMENT_MAGIC && h->version == SEGMENT_VERSION &&
+			h->segment_bytes <= bytes && sys_equal(h->token, address->token, sizeof h->token) &&
+			h->slot_bytes % WIRE_PAGE == 0 &&
+			h->slot_bytes >= SEGMENT_CAPTURES_AT + 3 * CAPTURE_MIN_BYTES && h->n_slots > 0 &&
+			h->regions_at >= sizeof *h && h->nodes_at >= h->modules_at &&
+			h->slots_at >= h->nodes_at + (uint64_t)h->node_capacity * sizeof(struct wire_node) &&
+			h->slots_at + h->n_slots * h->slot_bytes <= h->segment_bytes;
+}
+
+static uint64_t file_bytes(int fd) {
+	struct stat s;
+	return sys_failed(syscall_2(__NR_fstat, fd, (long)&s)) ? 0 : (uint64_t)s.st_size;
+}
+
+static void *map_piece(int fd, uint64_t offset, uint64_t bytes, int protection) {
+	void *piece = sys_mmap(NULL, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd, offset);
+	if (piece != NULL) {
+		(void)sys_madvise(piece, bytes, MADV_DONTDUMP);
+	}
+	return piece;
+}
+
+/** How much address space we may take: an eighth of what a limit leaves. */
+static uint64_t address_space_allowance(void) {
+	struct rlimit limit;
+	if (sys_failed(syscall_4(__NR_prlimit64, 0, RLIMIT_AS, 0, (long)&limit)) ||
+			limit.rlim_cur == RLIM_INFINITY) {
+		return UINT64_MAX;
+	}
+	return limit.rlim_cur / 8;
+}
+
+/** Map up to `n` items of `item_bytes`, fewer if there is no room; 0: not even `n_least`. */
+static uint32_t map_table(int fd, uint64_t offset, uint64_t item_bytes, uint32_t n,
+		uint32_t n_least, uint64_t allowance, void **table) {
+	if (n > allowance / item_bytes) {
+		n = (uint32_t)(allowance / item_bytes);
+	}
+	for (n = n < n_least ? n_least : n; n >= n_least; n /= 2) {
+		uint64_t bytes = ((uint64_t)n * item_bytes + WIRE_PAGE - 1) & ~(uint64_t)(WIRE_PAGE - 1);
+		*table = map_piece(fd, offset, bytes, SYS_PROT_NONE);
+		if (*table != NULL) {
+			return n;
+		}
+	}
+	return 0;
+}
+
+static void say_what_is_mapped(struct segment_header *h) {
+	// Of several images the narrowest counts: 0 means that none has said anything yet
+	atomic_store_explicit(&h->mapped_slots, segment.n_slots, memory_order_relaxed);
+	atomic_store_explicit(&h->mapped_nodes, segment.n_nodes, memory_order_relaxed);
+}
+
+static bool map_program(int fd, struct segment_header *h) {
+	enum { N_LEAST_SLOTS = 8, N_LEAST_NODES = 1 << 14 };
+	uint64_t allowance = address_space_allowance();
+	uint64_t base_bytes = h->nodes_at;
+	unsigned char *base = map_piece(fd, 0, base_bytes, SYS_PROT_READ | SYS_PROT_WRITE);
+	if (base == NULL) {
+		return false;
+	}
+	void *nodes = NULL;
+	void *slots = NULL;
+	uint32_t n_least_slots = h->n_slots < N_LEAST_SLOTS ? h->n_slots : N_LEAST_SLOTS;
+	uint32_t n_least_nodes = h->node_capacity < N_LEAST_NODES ? h->node_capacity : N_LEAST_NODES;
+	uint32_t n_slots = map_table(fd, h->slots_at, h->slot_bytes, h->n_slots, n_least_slots,
+			allowance / 2, &slots);
+	uint32_t n_nodes = map_table(fd, h->nodes_at, sizeof(struct wire_node), h->node_capacity,
+			n_least_nodes, allowance / 2, &nodes);
+	if (n_slots == 0 || n_nodes == 0 ||
+			!sys_mprotect(nodes, (uint64_t)n_nodes * sizeof(struct wire_node),
+					SYS_PROT_READ | SYS_PROT_WRITE)) {
+		return false;
+	}
+	struct segment_header *header = (struct segment_header *)base;
+	segment = (struct segment){
+			.header = header,
+			.regions = (struct wire_region *)(base + h->regions_at),
+			.modules = (struct wire_module *)(base + h->modules_at),
+			.nodes = nodes,
+			.slots = slots,
+			.slot_bytes = h->slot_bytes,
+			.n_slots = n_slots,
+			.n_nodes = n_nodes,
+			.options = h->options,
+			.image = 1 + atomic_fetch_add(&header->n_images, 1),
+	};
+	say_what_is_mapped(header);
+	return true;
+}
+
+enum segment_role segment_open(char **environment) {
+	struct join_address address;
+	if (!join_address_find(&address, environment)) {
+		return SEGMENT_ROLE_NONE;
+	}
+	int fd = join_open(&address);
+	if (fd < 0) {
+		return SEGMENT_ROLE_NONE;
+	}
+	enum segment_role role = SEGMENT_ROLE_NONE;
+	uint64_t bytes = file_bytes(fd);
+	struct segment_header *h = bytes < sizeof *h
+			? NULL
+			: map_piece(fd, 0, sizeof *h, SYS_PROT_READ | SYS_PROT_WRITE);
+	if (h != NULL && header_is_valid(h, bytes, &address)) {
+		if (syscall_0(__NR_getpid) != address.program_pid) {
+			segment_count_child(h, false);
+			role = SEGMENT_ROLE_CHILD;
+		} else if (atomic_load(&h->state) == SEGMENT_OPEN && map_program(fd, h)) {
+			role = SEGMENT_ROLE_PROGRAM;
+		}
+	}
+	if (h != NULL) {
+		sys_munmap(h, sizeof *h);
+	}
+	(void)syscall_1(__NR_close, fd);
+	return role;
+}
+
+uint32_t segment_open_slots(void) {
+	return atomic_load_explicit(&n_open_slots, memory_order_acquire);
+}
+
+bool segment_open_more_slots(void) {
+	uint32_t n = segment_open_slots();
+	uint32_t end = n + SLOTS_STEP < segment.n_slots ? n + SLOTS_STEP : segment.n_slots;
+	if (n == end ||
+			!sys_mprotect(segment_slot(n), (end - n) * segment.slot_bytes,
+					SYS_PROT_READ | SYS_PROT_WRITE)) {
+		return false;
+	}
+	// Another thread may have opened the same step, which is harmless
+	(void)atomic_compare_exchange_strong(&n_open_slots, &n, end);
+	return true;
+}
+
+/** What /proc/self/`name` links to or holds, cut and zero terminated. */
+static void read_proc(const char *path, bool is_link, char *out, size_t bytes) {
+	long n = 0;
+	if (is_link) {
+		n = syscall_4(__NR_readlinkat, AT_FDCWD, (long)path, (long)out, (long)bytes - 1);
+	} else {
+		long fd = syscall_4(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
+		if (!sys_failed(fd)) {
+			n = syscall_3(__NR_read, fd, (long)out, (long)bytes - 1);
+			(void)syscall_1(__NR_close, fd);
+		}
+	}
+	n = sys_failed(n) ? 0 : n;
+	if (n > 0 && out[n - 1] == '\n') {
+		n--;
+	}
+	out[n] = '\0';
+}
+
+void segment_count_child(struct segment_header *header, bool is_fork) {
+	atomic_fetch_add(is_fork ? &header->n_children_forked : &header->n_children_executed, 1);
+	for (unsigned i = 0; i < WIRE_N_CHILDREN; i++) {
+		struct wire_child *child = &header->children[i];
+		uint32_t pid = 0;
+		if (atomic_load_explicit(&child->pid, memory_order_relaxed) == 0 &&
+				atomic_compare_exchange_strong(&child->pid, &pid, WIRE_CHILD_CLAIMED)) {
+			child->is_fork = is_fork;
+			read_proc("/proc/self/comm", false, child->comm, sizeof child->comm);
+			read_proc("/proc/self/exe", true, child->exe, sizeof child->exe);
+			atomic_store_explicit(&child->pid, (uint32_t)syscall_0(__NR_getpid),
+					memory_order_release);
+			return;
+		}
+	}
+}

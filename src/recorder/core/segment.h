@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The recorder's mapping of the shared segment: found through the environment, mapped once per
+ * image, kept until the process ends (docs/wire.md). Raw system calls only.
+ */
+
+#include "wire/event.h"
+
+#include <stdbool.h>
+
+/** What is mapped. Set by segment_open, constant afterwards. */
+struct segment {
+	struct segment_header *header;
+	struct wire_region *regions;
+	struct wire_module *modules;
+	struct wire_node *nodes;
+	unsigned char *slots;
+	uint64_t slot_bytes;
+	uint32_t n_slots; // mapped
+	uint32_t n_nodes; // mapped
+	uint32_t options;
+	uint32_t image; // this program's id among those that ran in this process
+};
+
+extern struct segment segment;
+
+enum segment_role {
+	SEGMENT_ROLE_NONE,    // nobody records us
+	SEGMENT_ROLE_PROGRAM, // `segment` is ready
+	SEGMENT_ROLE_CHILD,   // a child of what is recorded: it has been counted, nothing is mapped
+};
+
+/** Find and map the segment. `environment` as in environ, or NULL. Once, by one thread. */
+enum segment_role segment_open(char **environment);
+
+/** Count this process among the children that are not recorded. Needs the header mapped. */
+void segment_count_child(struct segment_header *header, bool is_fork);
+
+static inline struct thread_slot *segment_slot(uint32_t i) {
+	return (struct thread_slot *)(segment.slots + (uint64_t)i * segment.slot_bytes);
+}
+
+/**
+ * The private part of a slot: one page for the thread's state (thread.h), then the memory of the
+ * captures.
+ */
+enum { SEGMENT_CAPTURES_AT = SLOT_PRIVATE_AT + WIRE_PAGE };
+
+/** How many slots may be touched: they are opened up in steps. */
+uint32_t segment_open_slots(void);
+
+/** Open the next step of slots, if there is one. */
+bool segment_open_more_slots(void);

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "recorder/core/thread.h"
+
+#include "recorder/core/door.h"
+#include "recorder/core/sys.h"
+
+#include <linux/futex.h>
+#include <time.h>
+
+_Thread_local struct thread_self thread_self;
+
+static bool try_slot(struct thread_slot *slot) {
+	uint32_t is_free = SLOT_FREE;
+	return atomic_load_explicit(&slot->state, memory_order_relaxed) == SLOT_FREE &&
+			atomic_compare_exchange_strong_explicit(&slot->state, &is_free, SLOT_CLAIMED,
+					memory_order_acquire, memory_order_relaxed);
+}
+
+/** A free slot, by a search from where the last one was found. NULL: all are taken. */
+static struct thread_slot *search(void) {
+	struct segment_header *h = segment.header;
+	do {
+		uint32_t n = segment_open_slots();
+		uint32_t first = atomic_load_explicit(&h->slot_hint, memory_order_relaxed);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t at = (first + i) % n;
+			if (try_slot(segment_slot(at))) {
+				atomic_store_explicit(&h->slot_hint, at + 1, memory_order_relaxed);
+				return segment_slot(at);
+			}
+		}
+	} while (segment_open_more_slots());
+	return NULL;
+}
+
+/** When all slots are taken: wait a little for the collector, but not one thread after another. */
+static struct thread_slot *search_again(void) {
+	enum { N_TRIES = 40, PAUSE_NS = 5000000 };
+	const uint64_t truce_ns = 5000000000;
+	static _Atomic uint64_t in_vain_until_ns;
+
+	uint64_t now_ns = door_services.clock_ns();
+	if (now_ns < atomic_load(&in_vain_until_ns)) {
+		return NULL;
+	}
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	for (unsigned i = 0; i < N_TRIES; i++) {
+		door_ring_bell();
+		uint32_t never_changes = 0;
+		(void)syscall_4(__NR_futex, (long)&never_changes, FUTEX_WAIT_PRIVATE, 0, (long)&pause);
+		struct thread_slot *slot = search();
+		if (slot != NULL) {
+			return slot;
+		}
+	}
+	atomic_store(&in_vain_until_ns, now_ns + truce_ns);
+	return NULL;
+}
+
+static void fill_in(struct thread_slot *slot) {
+	struct thread_state *s = thread_state_of(slot);
+	slot->tid = (uint32_t)syscall_0(__NR_gettid);
+	slot->pid = (uint32_t)syscall_0(__NR_getpid);
+	slot->image = segment.image;
+	ring_open(&s->ring, slot, RING_SMALL);
+	s->label_ns = UINT64_MAX;
+	s->tick_ns = UINT64_MAX;
+}
+
+struct thread_slot *thread_claim(void) {
+	enum { N_LEAST_UNTIL_SEARCH = 64, N_DOUBLINGS = 8 };
+	struct thread_self *self = &thread_self;
+	if (self->n_until_search > 0) {
+		self->n_until_search--;
+		atomic_fetch_add(&segment.header->lost_no_slot, 1);
+		return NULL;
+	}
+	bool may_call = door_may_call_system();
+	struct thread_slot *slot = may_call ? search() : NULL;
+	if (slot == NULL && may_call) {
+		slot = search_again();
+	}
+	if (slot == NULL) {
+		self->n_until_search = N_LEAST_UNTIL_SEARCH
+				<< (self->n_refused < N_DOUBLINGS ? self->n_refused : N_DOUBLINGS);
+		self->n_refused++;
+		atomic_fetch_add(&segment.header->lost_no_slot, 1);
+		return NULL;
+	}
+	fill_in(slot);
+	if (self->slot != NULL) { // a handler that interrupted us was quicker
+		atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+		return self->slot;
+	}
+	atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
+	self->slot = slot;
+	return slot;
+}
+
+/** Where the stack of this thread ends. Asking libc would allocate, or wait for a lock. */
+static uint64_t stack_end(const struct thread_slot *slot) {
+	return slot->tid == slot->pid ? door_services.stack_end() : machine_thread_pointer();
+}
+
+struct capture *thread_capture(struct thread_slot *slot, unsigned level) {
+	struct thread_state *s = thread_state_of(slot);
+	if (s->captures[level] == NULL) {
+		// Level 0, which every program uses, has all that the levels of handlers leave
+		uint64_t all_bytes = segment.slot_bytes - SEGMENT_CAPTURES_AT;
+		uint64_t first_bytes = all_bytes - (THREAD_LEVELS - 1) * CAPTURE_MIN_BYTES;
+		uint64_t at = level == 0 ? 0 : first_bytes + (level - 1) * CAPTURE_MIN_BYTES;
+		s->captures[level] = capture_init((unsigned char *)slot + SEGMENT_CAPTURES_AT + at,
+				level == 0 ? first_bytes : CAPTURE_MIN_BYTES, 0, stack_end(slot));
+	}
+	return s->captures[level];
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What the recorder keeps for a thread: its slot in the segment, and on the first private page
+ * of the slot the hooks in progress. Used by the thread itself and by its signal handlers.
+ *
+ * A hook in progress is an element of `hooks`; its `sp`, stored by one instruction after all else,
+ * says so. The outermost is hooks[0]; a handler that interrupts it and allocates uses hooks[1].
+ */
+
+#include "recorder/core/capture.h"
+#include "recorder/core/ring.h"
+#include "recorder/core/segment.h"
+
+enum { THREAD_LEVELS = 3 };
+
+struct thread_hook {
+	_Atomic uint64_t sp;           // the caller's stack pointer; 0: not in progress
+	uint64_t reserved;             // of the ring when the hook began: its entries lie behind
+	const uint64_t *mark_at;       // the hook's own word on the stack ...
+	uint64_t mark;                 // ... and what it holds while the hook is in progress
+	_Atomic uint64_t open_realloc; // old block of a KIND_REALLOC that waits for its answer, or 0
+};
+
+struct thread_state {
+	struct thread_hook hooks[THREAD_LEVELS];
+	struct ring ring;
+	uint64_t tick_ns;  // the collector's tick when `label_ns` was last looked at
+	uint64_t label_ns; // of the last KIND_TIME that was written
+	struct capture *captures[THREAD_LEVELS];
+};
+_Static_assert(sizeof(struct thread_state) <= WIRE_PAGE, "fits its page");
+
+/** The thread's own words, in static thread-local storage: small, it is scarce. */
+struct thread_self {
+	struct thread_slot *slot; // NULL: none yet
+	uint32_t n_refused;       // searches for a free slot in vain
+	uint32_t n_until_search;  // events to let go until the next search
+};
+extern _Thread_local struct thread_self thread_self
+		__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static inline struct thread_state *thread_state_of(struct thread_slot *slot) {
+	return (struct thread_state *)((unsigned char *)slot + SLOT_PRIVATE_AT);
+}
+
+/** Raise one of the slot's counters; only its thread writes them. */
+static inline void thread_count(_Atomic uint64_t *counter, uint64_t n) {
+	(void)machine_local_add(counter, n);
+}
+
+/** Take a slot for this thread. NULL: none is free (or its handler runs inside): counted. */
+struct thread_slot *thread_claim(void);
+
+/** The capture of a level, made at its first use. The level must be in progress. */
+struct capture *thread_capture(struct thread_slot *slot, unsigned level);

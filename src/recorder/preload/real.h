@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The real functions behind the hooks: those that the program would have called without us. Each
+ * is looked up at its first call; until then its place in the table holds a function that does so.
+ * Any thread, any signal handler, also from inside dlsym.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HOOK(result, name, parameters, ...) result(*name) parameters;
+struct real {
+#include "recorder/hooks.def"
+};
+#undef HOOK
+
+extern struct real real;
+
+/** The real function, to be called at once. */
+#define REAL(name) (__atomic_load_n(&real.name, __ATOMIC_RELAXED))
+
+/** n * size, or SIZE_MAX where that does not fit: no allocator has so much. */
+static inline size_t product(size_t n, size_t size) {
+	size_t bytes;
+	return __builtin_mul_overflow(n, size, &bytes) ? SIZE_MAX : bytes;
+}
