@@ -4,7 +4,7 @@
 /**
  * Start a program in two steps, so that its pid is known, and can be written into its environment,
  * before it runs: spawn_fork makes the process, which waits; spawn_exec lets it become the program.
- * Call both before this process has a second thread.
+ * spawn_fork is called before this process has a second thread.
  */
 
 #include "sys/signals.h"

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "base/human.h"
+#include "collector/run.h"
+#include "report/report.h"
+#include "sys/file.h"
+#include "sys/terminal.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// `heaptrack`: everything goes to stderr, stdout is the program's.
+
+static void complain(const char *fmt, ...) ATTR_PRINTF(1, 2);
+
+static void complain(const char *fmt, ...) {
+	va_list args;
+	va_start(args, fmt);
+	(void)fputs("heaptrack: ", stderr);
+	(void)vfprintf(stderr, fmt, args);
+	(void)fputc('\n', stderr);
+	va_end(args);
+}
+
+// ---- what the collector tells
+
+struct screen {
+	bool is_quiet;
+	bool has_progress; // a line without an end stands on the terminal
+};
+
+static void end_progress(struct screen *screen) {
+	if (screen->has_progress) {
+		(void)fputs("\r\033[K", stderr);
+		screen->has_progress = false;
+	}
+}
+
+static void tell_start(void *user, const char *path) {
+	const struct screen *screen = user;
+	if (!screen->is_quiet) {
+		(void)fprintf(stderr, "heaptrack output will be written to \"%s\"\n", path);
+	}
+}
+
+static void tell(void *user, const char *text) {
+	struct screen *screen = user;
+	end_progress(screen);
+	complain("%s", text);
+}
+
+static void tell_progress(void *user, size_t n_left, size_t n_all) {
+	struct screen *screen = user;
+	if (screen->is_quiet || !terminal_is(STDERR_FILENO) || n_all == 0) {
+		return;
+	}
+	size_t done = n_all > n_left ? n_all - n_left : 0;
+	(void)fprintf(stderr, "\rlooking up names: %zu %% (Ctrl+C leaves the rest out)\033[K",
+			done * 100 / n_all);
+	screen->has_progress = true;
+}
+
+// ---- afterwards
+
+static void put_children(const struct run_result *result) {
+	char size[HUMAN_MAX];
+	if (result->n_children == 0) {
+		return;
+	}
+	(void)fprintf(stderr, "  %u child %s not recorded", result->n_children,
+			result->n_children == 1 ? "process was" : "processes were");
+	if (result->largest_child.pid) {
+		(void)fprintf(stderr, "; the largest, `%s` (pid %u, %s): heaptrack %s ...",
+				result->largest_child.name, result->largest_child.pid,
+				human_bytes(size, result->largest_child.peak_rss_bytes), result->largest_child.exe);
+	}
+	(void)fputc('\n', stderr);
+}
+
+static void put_figures(const struct run_result *result) {
+	struct err err = {0};
+	struct buffer out = {0};
+	struct report_options options = {
+			.file = result->path, .width = terminal_columns(STDERR_FILENO)};
+	struct names *names = names_create(&result->recording, &err);
+	if (names && report_summary(&out, &result->recording, names, &options, &err)) {
+		(void)fwrite(out.data, 1, out.size, stderr);
+	} else {
+		complain("no summary: %s", err.text);
+	}
+	buffer_finish(&out);
+	names_destroy(names);
+}
+
+static void put_way_on(const struct run_result *result) {
+	char folder[4096];
+	char host[256] = "HOST";
+	const char *user = getenv("USER");
+	(void)fprintf(stderr, "Look at it here:\n  heaptrack --analyze \"%s\"\n", result->path);
+	if (getenv("SSH_CONNECTION") && gethostname(host, sizeof host - 1) == 0) {
+		bool is_relative = result->path[0] != '/';
+		(void)fprintf(stderr, "or on your own machine, the file has all names in it:\n"
+				"  scp \"%s%s%s:%s%s%s\" .\n", user ? user : "", user ? "@" : "", host,
+				is_relative && getcwd(folder, sizeof folder) ? folder : "", is_relative ? "/" : "",
+				result->path);
+	} else {
+		(void)fprintf(stderr, "or copy it to any machine: all names are in the file\n");
+	}
+}
+
+static void put_nothing_recorded(const char *program) {
+	complain("nothing was recorded: \"%s\" never loaded the recorder. Did it clear LD_PRELOAD, or "
+			"run something static?", program);
+}
+
+// ---- record
+
+// The program takes this process's place: its status, terminal and signals are its own
+static int run_unrecorded(const struct launch *launch, char **argv) {
+	complain("%s; it runs unrecorded", launch->why);
+	(void)execv(launch->path, argv);
+	complain("cannot run \"%s\": %s", launch->path, strerror(errno));
+	return errno == ENOENT ? 127 : 126;
+}
+
+static int record(const struct heaptrack_options *o, const struct launch *launch) {
+	struct screen screen = {.is_quiet = o->is_quiet};
+	struct run_options options = {
+			.argv = o->rest,
+			.environment = environ,
+			.output = o->output,
+			.version = HEAPTRACK_VERSION,
+			.overwrite = o->overwrite,
+			.free_stacks = o->free_stacks,
+			.exact_time = o->exact_time,
+			.events_bytes = o->events_bytes,
+			.user = &screen,
+			.started = tell_start,
+			.say = tell,
+			.progress = tell_progress,
+	};
+	struct run_result *result = calloc(1, sizeof *result);
+	if (!result) {
+		complain("out of memory");
+		return 1;
+	}
+	struct err err = {0};
+	bool has_run = run_program(&options, launch, result, &err);
+	end_progress(&screen);
+	int status = result->exit_status;
+	if (!has_run) {
+		complain("%s", err.text);
+	} else if (!result->was_recorded) {
+		put_nothing_recorded(o->rest[0]);
+	} else if (!o->is_quiet) {
+		put_figures(result);
+		put_children(result);
+		put_way_on(result);
+	}
+	run_result_finish(result);
+	free(result);
+	return status;
+}
+
+static int inspect_and_record(const struct heaptrack_options *o) {
+	struct arena arena = {0};
+	struct launch launch;
+	struct err err = {0};
+	int status = 1;
+	if (!launch_inspect(&launch, o->rest[0], &arena, &err)) {
+		complain("%s", err.text);
+	} else if (launch.verdict == LAUNCH_REFUSED) {
+		complain("%s", launch.why);
+		status = launch.exit_status;
+	} else if (launch.verdict == LAUNCH_UNRECORDED) {
+		status = run_unrecorded(&launch, o->rest);
+	} else {
+		status = record(o, &launch);
+	}
+	arena_finish(&arena);
+	return status;
+}
+
+// ---- the other forms
+
+static int analyze(int n, char **files) {
+	if (n == 0) {
+		complain("which recording? Usage: heaptrack --analyze FILE");
+		return 1;
+	}
+	char *name = (char *)"heaptrack_print";
+	char **argv = calloc((size_t)n + 2, sizeof *argv);
+	if (!argv) {
+		complain("out of memory");
+		return 1;
+	}
+	argv[0] = name;
+	memcpy(argv + 1, files, (size_t)n * sizeof *argv);
+	int status = cli_print(n + 1, argv);
+	free(argv);
+	return status;
+}
+
+// `heaptrack FILE` opens a recording, as it always did
+static bool is_recording(const char *name) {
+	uint8_t head[64];
+	if (access(name, F_OK) != 0 || access(name, X_OK) == 0) {
+		return false;
+	}
+	long n = file_read_small(name, (char *)head, sizeof head);
+	return (n > 0 && trace_is_ours(slice_of(head, (size_t)n))) ||
+			strstr(file_base_name(name), "heaptrack.");
+}
+
+int cli_heaptrack(int argc, char **argv) {
+	struct heaptrack_options o;
+	struct err err = {0};
+	if (!heaptrack_options_parse(&o, argc, argv, &err)) {
+		complain("%s; see heaptrack --help", err.text);
+		return 1;
+	}
+	switch (o.what) {
+	case ASKED_HELP: (void)fputs(heaptrack_help, stdout); return 0;
+	case ASKED_VERSION: (void)puts("heaptrack " HEAPTRACK_VERSION); return 0;
+	case ASKED_ANALYZE: return analyze(o.n_rest, o.rest);
+	case ASKED_ATTACH:
+		complain("attaching to a running program (-p %s) is not built yet; start the program with "
+				"heaptrack", o.attach_to);
+		return 1;
+	case ASKED_INTERPRET:
+		complain("putting names to a file recorded elsewhere (-i) is not built yet");
+		return 1;
+	case ASKED_DEBUG:
+		complain("running under a debugger (-d) is not built; use: gdb --args heaptrack PROGRAM");
+		return 1;
+	case ASKED_RECORD: break;
+	}
+	if (o.n_rest == 0) {
+		(void)fputs(heaptrack_help, stderr);
+		return 1;
+	}
+	return o.n_rest == 1 && is_recording(o.rest[0]) ? analyze(1, o.rest) : inspect_and_record(&o);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Keeps the file up to date, in a thread of its own, so that encoding and a slow disk do not hold
+ * up the program. The caller builds a state (struct recording, with its own memory) and hands it
+ * over; at the end the file is finished by the caller's thread.
+ *
+ * A write that fails is told once and tried again with the next state: the recording goes on.
+ * All functions: one thread, that of the caller.
+ */
+
+#include "collector/output.h"
+
+struct keeper;
+
+/** `events_budget` bytes of single events are kept; 0: none. */
+struct keeper *keeper_create(struct output *output, uint64_t events_budget, struct err *err);
+void keeper_destroy(struct keeper *k);
+
+/** True if a state may be handed over now; the last one has been written. */
+bool keeper_is_ready(const struct keeper *k);
+
+/** What the last checkpoint took, from hand-over to written. */
+uint64_t keeper_cost_ns(const struct keeper *k);
+
+/** Write this state. `r` is the keeper's from here on. Only when it is ready. */
+void keeper_give(struct keeper *k, struct recording *r);
+
+/** Append events. False: could not, here or before; no more is to be given. */
+bool keeper_events(struct keeper *k, const struct trace_event *events, size_t n, struct err *err);
+
+/** The first failure since the last call, once: for the user. False: none. */
+bool keeper_failure(struct keeper *k, struct err *err);
+
+/**
+ * Wait for what is being written, then finish the file with the last state: compactly in the
+ * growing file's place, or, if that cannot be, as a last checkpoint. False: neither worked.
+ */
+bool keeper_finish(struct keeper *k, const struct recording *r, struct err *err);

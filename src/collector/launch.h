@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Before a program is started: is it there, can it be executed, and will the recorder get into it?
+ * Nothing is run to find out. The library and the environment that carry the recorder are also
+ * found and made here.
+ */
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum launch_verdict {
+	LAUNCH_RECORDED,   // the recorder will be loaded
+	LAUNCH_UNRECORDED, // it can run, but without the recorder: `why` says so
+	LAUNCH_REFUSED,    // it cannot run: `why`, and exit_status 126 or 127 as shells have it
+};
+
+struct launch {
+	enum launch_verdict verdict;
+	int exit_status;
+	bool needs_shell; // neither ELF nor #!: /bin/sh runs it, as execvp does
+	const char *path; // what to exec
+	const char *why;  // a sentence about the program, with its name
+};
+
+/** Find `program` as execvp would (PATH when it has no slash) and judge it. False: no memory. */
+bool launch_inspect(struct launch *out, const char *program, struct arena *arena, struct err *err);
+
+/**
+ * The path of libheaptrack_preload.so that belongs to this executable: beside its real path, or
+ * in ../lib/heaptrack of there. NULL: `err` says where was looked.
+ */
+const char *launch_find_recorder(struct arena *arena, struct err *err);
+
+/**
+ * `environ` as the program shall see it: entry 0 is left for the segment's variable, LD_PRELOAD has
+ * the recorder first and then what the user had. NULL: no memory.
+ */
+char **launch_environment(const char *recorder, char *const *environment, struct arena *arena);
+
+/** What to exec with it: `argv`, or /bin/sh before it for a launch that needs a shell. */
+char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena);

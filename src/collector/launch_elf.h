@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the head of an executable file says about how it will be loaded. Used by launch.c alone.
+
+#include "base/err.h"
+
+enum launch_sanitizer { SANITIZER_NONE, SANITIZER_ADDRESS, SANITIZER_THREAD, SANITIZER_MEMORY,
+	SANITIZER_LEAK, SANITIZER_HWADDRESS };
+
+struct launch_elf {
+	bool is_elf;
+	bool is_64_bit;
+	unsigned machine;  // EM_*
+	bool is_ours;      // of the machine and width that we record
+	bool has_loader;   // names an interpreter (PT_INTERP): dynamically linked
+	bool is_loader;    // is one itself, run as a program
+	char loader[256];  // that interpreter
+	enum launch_sanitizer sanitizer;
+};
+
+/** Look at an open file. Nothing is trusted; a file that is not ELF is is_elf == false. */
+void launch_elf_read(struct launch_elf *out, int fd);
+
+const char *launch_sanitizer_name(enum launch_sanitizer which);
+const char *launch_machine_name(unsigned machine);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The files behind the program's code. Each is opened as soon as the target announces it, because
+ * later it may be unloaded, replaced or deleted, or the process gone with its view of the file
+ * system. One thread; a descriptor may be lent to another.
+ */
+
+#include "collector/strings.h"
+#include "symbols/symbols.h"
+#include "trace/recording.h"
+#include "wire/segment.h"
+
+#include <sys/types.h>
+
+struct module_file {
+	int fd; // -1: none
+	bool is_lent; // another thread uses the descriptor
+	const char *path;
+	const struct wire_module *announced; // NULL: not yet
+};
+
+struct modules {
+	struct {
+		struct rec_module *items; // by module id, 0 unused; facts are filled in by names.c
+		size_t n, capacity;
+	} records;
+	struct {
+		struct module_file *items;
+		size_t n, capacity;
+	} files;
+	struct strings *strings;
+	pid_t pid;
+	uint32_t n_open, max_open; // descriptors
+};
+
+/** `max_open` descriptors at most are kept. */
+void modules_init(struct modules *m, struct strings *strings, pid_t pid, uint32_t max_open);
+void modules_finish(struct modules *m);
+
+/** A module appeared. `announced` stays valid. False: out of memory. */
+bool modules_add(struct modules *m, uint32_t id, const struct wire_module *announced);
+
+/** What the symbols need; opens the file again by its path if its descriptor was given up. */
+struct symbols_module modules_lend(struct modules *m, uint32_t id);
+void modules_take_back(struct modules *m, uint32_t id);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Names for the locations of the stacks, found while the program runs: a thread of low priority
+ * looks them up, module by module, in batches that grow with what a module costs; the caller's
+ * thread hands out the work and puts the results into the tables. So a file copied in the middle
+ * of a recording has names, and at the end little is left to do.
+ *
+ * All functions: one thread, that of the caller.
+ */
+
+#include "collector/modules.h"
+#include "collector/tries.h"
+
+struct namer;
+
+struct namer_frames {
+	struct rec_frame *items;
+	size_t n, capacity;
+};
+
+struct namer *namer_create(struct modules *modules, struct strings *strings, struct err *err);
+void namer_destroy(struct namer *n);
+
+/** Frames that locations point into. The array moves when it grows. */
+const struct namer_frames *namer_frames(const struct namer *n);
+
+/**
+ * Take what was found, into `t`'s locations, and hand out more. Never waits. `is_last`: nothing
+ * will be added any more, so be thrifty no longer.
+ */
+void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last);
+
+/** Locations that still wait for their names. */
+size_t namer_pending(const struct namer *n);
+
+/** Sleep until there is something to take, at most `timeout_ns`. */
+void namer_wait(struct namer *n, uint64_t timeout_ns);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The output file: how it is called, what happens to a file that already has that name, how much
+ * of the disk it may take, and how the finished file takes the growing one's place.
+ */
+
+#include "base/err.h"
+#include "trace/trace.h"
+
+#include <sys/types.h>
+
+struct output_request {
+	const char *name;    // as given with -o, %h and %p unexpanded; NULL: the default name
+	const char *program; // what the user typed: for the default name
+	pid_t pid;           // what %p stands for
+	bool overwrite;      // an existing recording is replaced and not moved aside
+};
+
+enum { OUTPUT_NOTES = 4 };
+
+struct output {
+	char path[4096 + 512];
+	int fd;                 // -1: closed
+	uint64_t size;          // bytes, as far as written
+	uint64_t reserve_bytes; // of the disk's free space, never used up
+	uint64_t uncharged_bytes; // growth since the free space was last looked up
+	uint32_t n_notes;
+	char notes[OUTPUT_NOTES][5000]; // sentences for the user: a suffix replaced, a file moved aside
+};
+
+/** Choose the name by PRODUCT.md's rules and create the file. False: `err` is for the user. */
+bool output_open(struct output *o, const struct output_request *request, struct err *err);
+
+/** Where a trace_writer writes to. Refuses growth into the reserve (ERR_LIMIT). */
+struct trace_sink output_sink(struct output *o);
+
+/** To read back what was written. */
+struct trace_source output_source(struct output *o);
+
+/**
+ * Write a finished file beside the growing one by `write` and rename it over. False: could not;
+ * the growing file is as it was, nothing else is left behind. If the file was moved or removed
+ * meanwhile, that is respected: ERR_NOT_FOUND.
+ */
+bool output_replace(struct output *o,
+		bool (*write)(void *user, struct trace_sink sink, struct err *err), void *user,
+		struct err *err);
+
+/** Close it; remove it as well if it is not worth keeping. */
+void output_close(struct output *o, bool keep);
+
+/** `name` with a `.zst` suffix; *was_replaced: another compression suffix gave way. */
+void output_suffix(char *out, size_t size, const char *name, bool *was_replaced);
+
+/** `name` with %h, %p and %% replaced. */
+void output_expand(char *out, size_t size, const char *name, pid_t pid);

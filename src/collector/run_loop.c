@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+#include "collector/run_parts.h"
+
+#include "base/vec.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// One thread does all that must keep its order: rings -> order -> aggregate. Beside it three that
+// mostly sleep: watch (signals, the program's end), names (symbols), keeper (the file).
+//
+// How long it sleeps between two rounds follows from what the last ones brought: not at all while
+// rings fill fast, 1 ms while events come, then twice as long each time, up to half a second. The
+// target rings when a quarter of a ring is full, so a long sleep loses nothing but freshness.
+
+enum {
+	MANY_EVENTS = 4096, // a round with so many is followed by the next at once
+	NAP_NS = 1000000,
+	NAPS = 20, // rounds without events before the sleep gets longer
+	SLEEP_MAX_NS = 500000000,
+	CHECKPOINT_GAP_NS = 1000000000,
+	CHECKPOINT_GAP_MAX_NS = 1900000000, // PRODUCT.md: figures are at most 2 s old,
+	LARGE_GAP_MAX_NS = 4500000000,      // or 5 s
+	LARGE_NODES = 500000,               // above so many nodes
+	CHECKPOINT_COST = 20,               // a checkpoint takes at most a 20th of the time
+	THREAD_LOOKS = 64,                  // names of threads looked up per round, at most
+	FINISH_PATIENCE_NS = 50000000,
+};
+
+// ---- what order tells
+
+static bool take_events(
+		void *user, const struct trace_event *events, size_t n, struct err *err) {
+	struct run *run = user;
+	size_t done;
+	if (!aggregate_events(run->aggregate, events, n, &done, err)) {
+		return false;
+	}
+	struct err why;
+	if (run->keeps_events && !keeper_events(run->keeper, events, n, &why)) {
+		run->keeps_events = false;
+		run->detail_ends_ns = run->now_ns;
+		char text[640];
+		(void)snprintf(text, sizeof text, "single events are no longer kept: %s", why.text);
+		run->options->say(run->options->user, text);
+	}
+	return true;
+}
+
+static void look_at_thread(struct run *run, struct live_thread *thread) {
+	static const uint64_t gaps_ns[] = {20000000, 200000000, 2000000000, 20000000000};
+	char name[32];
+	if (process_thread_name(run->program, (pid_t)thread->tid, name, sizeof name)) {
+		aggregate_thread_name(run->aggregate, thread->id, strings_text_id(&run->strings, name));
+	}
+	thread->look_ns = run->now_ns + gaps_ns[thread->n_looks];
+	thread->n_looks += thread->n_looks + 1 < sizeof gaps_ns / sizeof *gaps_ns;
+}
+
+static uint32_t take_thread(void *user, const struct order_thread *thread) {
+	struct run *run = user;
+	uint32_t id = aggregate_thread(run->aggregate, thread->tid, thread->image, thread->time_ns);
+	struct live_thread *live = id ? vec_push(&run->threads) : NULL;
+	if (live) {
+		*live = (struct live_thread){.id = id, .tid = thread->tid};
+		look_at_thread(run, live);
+	}
+	return id;
+}
+
+static void take_thread_end(void *user, uint32_t id) {
+	struct run *run = user;
+	aggregate_thread_ended(run->aggregate, id, run->now_ns);
+	for (size_t i = 0; i < run->threads.n; i++) {
+		if (run->threads.items[i].id == id) {
+			run->threads.items[i] = run->threads.items[--run->threads.n];
+			return;
+		}
+	}
+}
+
+static bool take_image(void *user, uint32_t image, struct err *err) {
+	struct run *run = user;
+	if (image > 1 && !aggregate_exec(run->aggregate, run->now_ns, err)) {
+		return false;
+	}
+	char exe[4096];
+	struct rec_image *entry = vec_push(&run->images);
+	if (entry) {
+		(void)process_link(run->program, "exe", exe, sizeof exe);
+		*entry = (struct rec_image){strings_text_id(&run->strings, exe), run->now_ns};
+		run->meta.exe = entry->exe ? entry->exe : run->meta.exe;
+	}
+	return true;
+}
+
+static bool is_thread_alive(void *user, uint32_t pid, uint32_t tid) {
+	const struct run *run = user;
+	if (run->end.time_ns > 0) {
+		return false;
+	}
+	return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM;
+}
+
+const struct order_sink run_sink = {
+		.events = take_events,
+		.thread = take_thread,
+		.thread_ended = take_thread_end,
+		.image = take_image,
+		.is_thread_alive = is_thread_alive,
+};
+
+// ---- what is done now and then
+
+static void announce(void *user, uint32_t id, const struct wire_module *module) {
+	struct run *run = user;
+	(void)modules_add(&run->modules, id, module);
+}
+
+static void look_at_threads(struct run *run) {
+	unsigned left = THREAD_LOOKS;
+	for (size_t i = 0; i < run->threads.n && left > 0; i++) {
+		if (run->threads.items[i].look_ns <= run->now_ns) {
+			look_at_thread(run, &run->threads.items[i]);
+			left--;
+		}
+	}
+}
+
+static void keep(struct run *run) {
+	uint64_t n_events = order_counts(run->order).events;
+	if (run->now_ns < run->next_checkpoint_ns || !keeper_is_ready(run->keeper) ||
+			(n_events == run->last_events && run->last_events > 0 && !namer_pending(run->names))) {
+		return;
+	}
+	uint64_t start_ns = clock_now_ns();
+	struct recording *r = run_state(run, false, NULL);
+	if (!r) {
+		return; // out of memory: the next try may have more
+	}
+	keeper_give(run->keeper, r);
+	uint64_t cost_ns = clock_now_ns() - start_ns + keeper_cost_ns(run->keeper);
+	uint64_t longest_ns =
+			run->tries.n_nodes > LARGE_NODES ? LARGE_GAP_MAX_NS : CHECKPOINT_GAP_MAX_NS;
+	uint64_t gap_ns = cost_ns * CHECKPOINT_COST;
+	gap_ns = gap_ns < CHECKPOINT_GAP_NS ? CHECKPOINT_GAP_NS : gap_ns;
+	gap_ns = gap_ns > longest_ns ? longest_ns : gap_ns;
+	run->next_checkpoint_ns = run->now_ns + gap_ns;
+	run->last_events = n_events;
+}
+
+static void tell_failures(struct run *run) {
+	struct err err;
+	if (keeper_failure(run->keeper, &err)) {
+		char text[640];
+		(void)snprintf(text, sizeof text,
+				"the file cannot be brought up to date now, recording goes on: %s", err.text);
+		run->options->say(run->options->user, text);
+	}
+}
+
+static void housekeep(struct run *run, bool is_idle) {
+	tries_poll_modules(&run->tries, announce, run);
+	look_at_threads(run);
+	samples_take(&run->samples, run->program, run->now_ns, is_idle,
+			aggregate_now(run->aggregate).live_bytes, run->segment.memory.fd);
+	if (run->samples.seccomp_mode == 1) {
+		atomic_store(&run->segment.header->no_syscalls, 1);
+	}
+	children_take(&run->children, run->segment.header, run->now_ns);
+	namer_step(run->names, &run->tries, run->now_ns, false);
+	keep(run);
+	tell_failures(run);
+}
+
+// ---- the loop
+
+static bool round_of_events(struct run *run, size_t *n) {
+	*n = 0;
+	if (run->has_failed) {
+		return false;
+	}
+	uint64_t now = clock_now_ns();
+	run->now_ns = now - run->segment.start_ns;
+	struct err err = {0};
+	if (order_round(run->order, now, n, &err)) {
+		return true;
+	}
+	run->has_failed = run->stopped_early = true;
+	segment_close(&run->segment);
+	char text[640];
+	(void)snprintf(text, sizeof text, "recording has stopped, the program goes on: %s", err.text);
+	run->options->say(run->options->user, text);
+	return false;
+}
+
+// Sleep, but keep the time label: the target does without the clock
+static void nap(struct run *run) {
+	atomic_store(&run->segment.header->bell, 0);
+	segment_wait(&run->segment, NAP_NS);
+}
+
+static void rest(struct run *run, uint64_t *sleep_ns) {
+	size_t n;
+	segment_arm(&run->segment, clock_now_ns());
+	if (round_of_events(run, &n) && n > 0) {
+		return;
+	}
+	uint64_t most_ns = order_rest_ns(run->order);
+	bool is_waiting = most_ns < NAP_NS;
+	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
+	*sleep_ns = *sleep_ns * 2 > SLEEP_MAX_NS ? SLEEP_MAX_NS : *sleep_ns * 2;
+}
+
+void run_loop(struct run *run) {
+	uint64_t sleep_ns = NAP_NS;
+	unsigned n_empty = 0;
+	while (!watch_has_ended(run->watch, &run->end)) {
+		size_t n;
+		segment_tick(&run->segment, clock_now_ns());
+		(void)round_of_events(run, &n);
+		housekeep(run, n == 0);
+		n_empty = n > 0 ? 0 : n_empty + 1;
+		if (n_empty == 0) {
+			sleep_ns = NAP_NS;
+		}
+		if (n >= MANY_EVENTS) {
+			continue;
+		}
+		if (n_empty <= NAPS) {
+			nap(run);
+		} else {
+			rest(run, &sleep_ns);
+		}
+	}
+	run->stopped_early |= segment_is_closed(&run->segment);
+	run->now_ns = run->end.time_ns - run->segment.start_ns;
+	struct err err = {0};
+	if (!run->has_failed && !order_finish(run->order, clock_now_ns(), &err)) {
+		run->stopped_early = true;
+	}
+	segment_close(&run->segment); // children that still run shall not wait for us
+	tries_poll_modules(&run->tries, announce, run);
+	run->children.next_ns = 0;
+	children_take(&run->children, run->segment.header, run->now_ns);
+}
+
+// ---- the end
+
+static void finish_names(struct run *run) {
+	size_t n_all = namer_pending(run->names);
+	uint64_t start_ns = clock_now_ns();
+	namer_step(run->names, &run->tries, run->now_ns, true);
+	while (namer_pending(run->names) > 0 && !watch_is_hurried(run->watch)) {
+		namer_wait(run->names, FINISH_PATIENCE_NS);
+		namer_step(run->names, &run->tries, run->now_ns, true);
+		if (clock_now_ns() - start_ns > 1000000000) {
+			run->options->progress(run->options->user, namer_pending(run->names), n_all);
+		}
+	}
+}
+
+bool run_end(struct run *run, struct run_result *result, struct err *err) {
+	// As long as no names are in: what a kill would leave now is whole but for names
+	run->next_checkpoint_ns = 0;
+	finish_names(run);
+	struct recording *r = run_state(run, true, err);
+	if (!r) {
+		return false;
+	}
+	result->file_is_whole = keeper_finish(run->keeper, r, err);
+	result->recording = *r;
+	free(r);
+	return result->file_is_whole;
+}

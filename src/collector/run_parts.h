@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// One recording in progress, for the run files alone. Set up and torn down in the order of
+// the members.
+
+#include "collector/checkpoint.h"
+#include "collector/children.h"
+#include "collector/namer.h"
+#include "collector/order.h"
+#include "collector/sample.h"
+#include "collector/run.h"
+#include "collector/watch.h"
+#include "engine/aggregate.h"
+#include "sys/spawn.h"
+
+struct live_thread {
+	uint32_t id, tid; // id: of the aggregate
+	uint64_t look_ns; // when to look at its name again
+	uint32_t n_looks;
+};
+
+struct run {
+	const struct run_options *options;
+	struct signals_start start_signals;
+	struct arena arena; // what lives as long as the session
+	struct segment segment;
+	struct spawn spawn;
+	pid_t program; // stays, when the process is gone
+	struct output output;
+	int signals_fd, door_fd;
+	struct watch *watch;
+	struct strings strings;
+	struct modules modules;
+	struct tries tries;
+	struct order *order;
+	struct aggregate *aggregate;
+	struct namer *names;
+	struct keeper *keeper;
+
+	struct samples samples;
+	struct children children;
+	struct {
+		struct live_thread *items;
+		size_t n, capacity;
+	} threads;
+	struct {
+		struct rec_image *items;
+		size_t n, capacity;
+	} images;
+	struct rec_meta meta;
+	struct watch_end end;
+	uint64_t now_ns;            // of the recording's time
+	uint64_t next_checkpoint_ns;
+	uint64_t last_events;       // as of the last checkpoint
+	uint64_t detail_ends_ns;
+	bool keeps_events;
+	bool has_failed;            // events can no longer be digested
+	bool stopped_early;
+};
+
+/** The state as of now, with memory of its own; NULL: out of memory. */
+struct recording *run_state(struct run *run, bool is_last, struct err *err);
+
+extern const struct order_sink run_sink;
+
+/** From the program's start to its end, all events drained. */
+void run_loop(struct run *run);
+
+/** Put in the names that lack and finish the file. False: it could not be finished. */
+bool run_end(struct run *run, struct run_result *result, struct err *err);

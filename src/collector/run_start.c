@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+#include "collector/run_parts.h"
+
+#include "base/vec.h"
+#include "sys/clock.h"
+#include "sys/fd_door.h"
+#include "sys/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { MODULES_OPEN_MAX = 4096 };
+
+// ---- before the program
+
+static bool fork_program(struct run *run, const struct launch *launch, struct err *err) {
+	const struct run_options *o = run->options;
+	const char *recorder = launch_find_recorder(&run->arena, err);
+	if (!recorder) {
+		return false;
+	}
+	struct spawn_program *program = arena_new(&run->arena, struct spawn_program, 1);
+	if (!program) {
+		return err_memory(err);
+	}
+	program->path = launch->needs_shell ? "/bin/sh" : launch->path;
+	program->argv = launch_arguments(launch, o->argv, &run->arena);
+	program->envp = launch_environment(recorder, o->environment, &run->arena);
+	program->start = &run->start_signals;
+	if (!program->argv || !program->envp) {
+		return err_memory(err);
+	}
+	if (!spawn_fork(&run->spawn, program, err)) {
+		return false;
+	}
+	run->program = run->spawn.pid;
+	return true;
+}
+
+static bool open_output(struct run *run, struct err *err) {
+	const struct run_options *o = run->options;
+	struct output_request request = {
+			.name = o->output,
+			.program = o->argv[0],
+			.pid = getpid() == 1 ? 1 : run->program, // a container's name for it stays the same
+			.overwrite = o->overwrite,
+	};
+	if (!output_open(&run->output, &request, err)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < run->output.n_notes; i++) {
+		o->say(o->user, run->output.notes[i]);
+	}
+	o->started(o->user, run->output.path);
+	return true;
+}
+
+// The program has been forked: it keeps the limit that we were started with
+static uint32_t raise_file_limit(void) {
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+		return 64;
+	}
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	rlim_t half = limit.rlim_max / 2;
+	return half < MODULES_OPEN_MAX ? (uint32_t)half : MODULES_OPEN_MAX;
+}
+
+static uint32_t put_arguments(struct run *run) {
+	uint32_t n = 0;
+	for (char *const *arg = run->options->argv; *arg; arg++, n++) {
+		// Consecutive ids: each text of its own, known or not
+		struct slice *item = vec_push(&run->strings);
+		char *copy = item ? arena_text(&run->strings.arena, slice_of_text(*arg)) : NULL;
+		if (!copy) {
+			break;
+		}
+		*item = slice_of(copy, strlen(copy));
+	}
+	return n;
+}
+
+static void put_meta(struct run *run) {
+	struct rec_meta *m = &run->meta;
+	char text[4096] = "";
+	m->argv_first = (uint32_t)run->strings.n;
+	m->n_argv = put_arguments(run);
+	if (getcwd(text, sizeof text)) {
+		m->cwd = strings_text_id(&run->strings, text);
+	}
+	if (gethostname(text, sizeof text - 1) == 0) {
+		m->host = strings_text_id(&run->strings, text);
+	}
+	m->version = strings_text_id(&run->strings, run->options->version);
+	m->pid = (uint32_t)run->program;
+	m->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	m->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+	m->system_memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * m->page_bytes;
+	m->memory_limit_bytes = process_memory_limit(run->program);
+	m->wall_start_ns = clock_wall_ns();
+	m->source = REC_LAUNCHED;
+	m->has_free_stacks = run->options->free_stacks;
+}
+
+static bool create_parts(struct run *run, struct err *err) {
+	(void)strings_id(&run->strings, (struct slice){0}); // id 0
+	modules_init(&run->modules, &run->strings, run->program, raise_file_limit());
+	if (run->strings.n == 0 || !vec_push(&run->modules.records)) {
+		return err_memory(err);
+	}
+	put_meta(run);
+	run->keeps_events = run->options->events_bytes > 0;
+	struct order_sink sink = run_sink;
+	sink.user = run;
+	return tries_init(&run->tries, &run->segment, err) &&
+			(run->aggregate = aggregate_create(NULL, err)) &&
+			(run->order = order_create(&run->segment, &run->tries, &sink, NULL, err)) &&
+			(run->names = namer_create(&run->modules, &run->strings, err)) &&
+			(run->keeper = keeper_create(&run->output, run->options->events_bytes, err));
+}
+
+static void open_door(struct run *run) {
+	char name[sizeof SEGMENT_SOCKET_PREFIX + 2 * sizeof run->segment.token] = SEGMENT_SOCKET_PREFIX;
+	for (size_t i = 0; i < sizeof run->segment.token; i++) {
+		(void)sprintf(name + strlen(name), "%02x", run->segment.token[i]);
+	}
+	run->door_fd = fd_door_open(name, NULL); // without it only odd programs are lost
+}
+
+static bool prepare(struct run *run, const struct launch *launch, struct err *err) {
+	const struct run_options *o = run->options;
+	struct segment_params params = {
+			.options = (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
+					(o->exact_time ? SEGMENT_EXACT_TIME : 0u),
+			.start_ns = clock_now_ns(),
+	};
+	signals_save(&run->start_signals);
+	run->signals_fd = signals_open(err);
+	if (run->signals_fd < 0 || !segment_init(&run->segment, &params, err) ||
+			!fork_program(run, launch, err) || !open_output(run, err) || !create_parts(run, err) ||
+			!segment_hold(&run->segment, err)) {
+		return false;
+	}
+	open_door(run);
+	return true;
+}
+
+// ---- the program
+
+static bool start(struct run *run, int *exit_status, struct err *err) {
+	char variable[SEGMENT_ENV_BYTES];
+	segment_address(&run->segment, (uint32_t)run->program, (uint32_t)getpid(), variable);
+	int why;
+	if (!spawn_exec(&run->spawn, variable, &why)) {
+		*exit_status = why == ENOENT ? 127 : 126;
+		return err_system(err, why, "cannot run \"%s\"", run->options->argv[0]);
+	}
+	run->spawn.pid = 0;
+	struct watch_params params = {
+			.program = run->program,
+			.signals_fd = run->signals_fd,
+			.door_fd = run->door_fd,
+			.segment_fd = run->segment.memory.fd,
+			.bell = &run->segment.header->bell,
+	};
+	run->watch = watch_start(&params, err);
+	if (!run->watch) {
+		(void)kill(run->program, SIGKILL); // nobody would see its end
+		*exit_status = 1;
+	}
+	return run->watch != NULL;
+}
+
+static void tear_down(struct run *run) {
+	keeper_destroy(run->keeper);
+	namer_destroy(run->names);
+	watch_stop(run->watch);
+	spawn_cancel(&run->spawn);
+	order_destroy(run->order);
+	tries_finish(&run->tries);
+	aggregate_destroy(run->aggregate);
+	modules_finish(&run->modules);
+	strings_finish(&run->strings);
+	samples_finish(&run->samples);
+	vec_finish(&run->threads);
+	vec_finish(&run->images);
+	segment_finish(&run->segment);
+	if (run->door_fd >= 0) {
+		(void)close(run->door_fd);
+	}
+	if (run->signals_fd >= 0) {
+		(void)close(run->signals_fd);
+	}
+	arena_finish(&run->arena);
+}
+
+static void put_children(struct run_result *result, const struct run *run) {
+	const struct segment_header *h = run->segment.header;
+	result->n_children =
+			atomic_load(&h->n_children_forked) + atomic_load(&h->n_children_executed);
+	const struct child *largest = children_largest(&run->children);
+	if (largest) {
+		result->largest_child.pid = largest->pid;
+		memcpy(result->largest_child.name, largest->name, sizeof largest->name);
+		memcpy(result->largest_child.exe, largest->exe, sizeof largest->exe);
+		result->largest_child.peak_rss_bytes = largest->peak_rss_bytes;
+	}
+}
+
+bool run_program(const struct run_options *options, const struct launch *launch,
+		struct run_result *result, struct err *err) {
+	memset(result, 0, sizeof *result);
+	result->exit_status = 1;
+	struct run *run = calloc(1, sizeof *run);
+	if (!run) {
+		return err_memory(err);
+	}
+	run->options = options;
+	run->output.fd = run->signals_fd = run->door_fd = -1;
+
+	bool has_run = prepare(run, launch, err) && start(run, &result->exit_status, err);
+	if (has_run) {
+		run_loop(run);
+		result->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
+		result->was_recorded = atomic_load(&run->segment.header->n_images) > 0;
+		put_children(result, run);
+		if (result->was_recorded) {
+			struct err why = {0};
+			if (!run_end(run, result, &why)) {
+				options->say(options->user, why.text);
+			}
+			result->texts = run->strings.arena; // what the recording's texts point into
+			run->strings.arena = (struct arena){0};
+		}
+		(void)snprintf(result->path, sizeof result->path, "%s", run->output.path);
+	}
+	output_close(&run->output, result->was_recorded);
+	tear_down(run);
+	free(run);
+	return has_run;
+}
+
+void run_result_finish(struct run_result *result) {
+	recording_finish(&result->recording);
+	arena_finish(&result->texts);
+}

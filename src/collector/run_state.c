@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "collector/run_parts.h"
+#include "sys/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// The recording is a snapshot: every table is copied, so that the keeper's thread can encode it
+// while the run's thread goes on. The copies cost a few ms for 800,000 nodes.
+
+#define COPY_TABLE(r, table, from, count) \
+	((r)->table.n = (uint32_t)(count), \
+			(r)->table.items = copy_items( \
+					&(r)->arena, (from), (count), sizeof *(r)->table.items))
+
+static void *copy_items(struct arena *arena, const void *from, size_t n, size_t size) {
+	void *to = arena_alloc(arena, n ? n : 1, size);
+	if (to && n > 0) {
+		memcpy(to, from, n * size);
+	}
+	return to;
+}
+
+static bool copy_tables(struct recording *r, const struct run *run) {
+	const struct namer_frames *frames = namer_frames(run->names);
+	return COPY_TABLE(r, strings, run->strings.items, run->strings.n) &&
+			COPY_TABLE(r, modules, run->modules.records.items, run->modules.records.n) &&
+			COPY_TABLE(r, locations, run->tries.locations, run->tries.n_locations) &&
+			COPY_TABLE(r, frames, frames->items, frames->n) &&
+			COPY_TABLE(r, nodes, run->tries.nodes, run->tries.n_nodes) &&
+			COPY_TABLE(r, samples, run->samples.items, run->samples.n) &&
+			COPY_TABLE(r, images, run->images.items, run->images.n);
+}
+
+static bool put_children(struct recording *r, struct run *run) {
+	const struct children *c = &run->children;
+	r->children.items = arena_new(&r->arena, struct rec_child, c->n ? c->n : 1);
+	r->children.n = r->children.items ? c->n : 0;
+	for (uint32_t i = 0; i < r->children.n; i++) {
+		r->children.items[i] = (struct rec_child){
+				.pid = c->items[i].pid,
+				.name = strings_text_id(&run->strings, c->items[i].name),
+				.exe = strings_text_id(&run->strings, c->items[i].exe),
+				.is_fork = c->items[i].is_fork,
+				.peak_rss_bytes = c->items[i].peak_rss_bytes,
+		};
+	}
+	return r->children.items != NULL;
+}
+
+static void put_quality(struct rec_quality *q, const struct run *run) {
+	struct order_counts counts = order_counts(run->order);
+	const struct segment_header *h = run->segment.header;
+	q->lost_events = counts.lost + counts.bad_entries + atomic_load(&h->lost_no_slot) +
+			atomic_load(&h->lost_early);
+	q->truncated_stacks = counts.truncated;
+	q->abandoned_hooks = counts.abandoned;
+	q->skipped_numbers = counts.skipped_numbers;
+	q->children_forked = atomic_load(&h->n_children_forked);
+	q->children_executed = atomic_load(&h->n_children_executed);
+	q->clock_is_not_tsc = atomic_load(&h->clock_is_not_tsc) != 0;
+	q->detail_ends_ns = run->detail_ends_ns;
+	q->recording_stopped_early = run->stopped_early;
+}
+
+static void put_process(struct rec_summary *summary, const struct run *run) {
+	summary->failed = order_counts(run->order).failed;
+	summary->peak_rss_bytes = run->samples.peak_rss_bytes;
+	summary->peak_rss_time_ns = run->samples.peak_rss_time_ns;
+	struct process_usage usage;
+	if (run->end.time_ns > 0) {
+		usage = (struct process_usage){run->end.minor_faults, run->end.major_faults, run->end.user_ns,
+				run->end.system_ns, 0};
+	} else if (!process_usage(run->program, &usage)) {
+		return;
+	}
+	summary->minor_faults = usage.minor_faults;
+	summary->major_faults = usage.major_faults;
+	summary->user_cpu_ns = usage.user_ns;
+	summary->system_cpu_ns = usage.system_ns;
+}
+
+static void put_meta(struct rec_meta *meta, const struct run *run, bool is_last) {
+	*meta = run->meta;
+	meta->written_ns = run->now_ns;
+	meta->duration_ns = run->now_ns;
+	meta->n_images = (uint32_t)run->images.n;
+	if (run->end.time_ns > 0) {
+		meta->duration_ns = run->end.time_ns - run->segment.start_ns;
+		meta->ended = run->end.is_signaled ? REC_SIGNALED : REC_EXITED;
+		meta->exit_status = run->end.status;
+	}
+	meta->is_complete = is_last;
+}
+
+struct recording *run_state(struct run *run, bool is_last, struct err *err) {
+	struct recording *r = calloc(1, sizeof *r);
+	if (!r) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	if (!aggregate_snapshot(run->aggregate, run->now_ns, r, err)) {
+		goto fail;
+	}
+	// The children's names may be new texts: before the texts are copied
+	if (!put_children(r, run) || !copy_tables(r, run)) {
+		(void)err_memory(err);
+		goto fail;
+	}
+	put_quality(&r->quality, run);
+	put_process(&r->summary, run);
+	put_meta(&r->meta, run, is_last);
+	return r;
+
+fail:
+	recording_finish(r);
+	free(r);
+	return NULL;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The process seen from outside, now and then: resident memory and its parts, faults, threads.
+ * Often at the start, every 250 ms later, every 2 s when nothing happens; a long run thins the
+ * older samples out, so that their number is bounded while the highest stays.
+ */
+
+#include "base/err.h"
+#include "trace/recording.h"
+
+#include <sys/types.h>
+
+struct samples {
+	struct rec_sample *items;
+	size_t n, capacity;
+	uint64_t next_ns;      // of the recording's time: when to take the next
+	uint64_t min_gap_ns;   // doubles whenever the samples are thinned out
+	uint64_t peak_rss_bytes, peak_rss_time_ns; // by the kernel's high-water mark
+	uint32_t seccomp_mode;
+};
+
+/** Take one if it is time. `segment_fd`: to know how much of the shared memory is ours. */
+void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
+		int segment_fd);
+
+void samples_finish(struct samples *s);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Texts that are kept once and known by a number. Id 0 is the empty text. Texts never move, and
+ * `items` only grows (and may move as an array). One thread.
+ */
+
+#include "base/arena.h"
+
+#include <stdint.h>
+
+struct strings {
+	struct slice *items;
+	size_t n, capacity;
+	struct arena arena;
+	uint32_t *slots; // ids, by hash; 0: free
+	uint32_t n_slots;
+};
+
+/** The id of a text, new or known. 0 for an empty text, and where memory lacks. */
+uint32_t strings_id(struct strings *s, struct slice text);
+uint32_t strings_text_id(struct strings *s, const char *text); // NULL: 0
+
+void strings_finish(struct strings *s);

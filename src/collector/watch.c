@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "collector/watch.h"
+
+#include "sys/clock.h"
+#include "sys/fd_door.h"
+#include "sys/futex.h"
+#include "sys/process.h"
+#include "sys/signals.h"
+#include "sys/terminal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct watch {
+	struct watch_params params;
+	pthread_t thread;
+	int stop_fd;
+	bool program_is_stopped; // of the watching thread alone
+	struct watch_end end;    // before has_ended
+	_Atomic bool has_ended;  // release; pairs with the acquire in watch_has_ended
+	_Atomic bool is_hurried;
+};
+
+static bool is_alive(const struct watch *w) {
+	return !atomic_load_explicit(&w->has_ended, memory_order_relaxed);
+}
+
+// ---- children
+
+static void note_end(struct watch *w, const siginfo_t *info) {
+	struct watch_end *end = &w->end;
+	end->is_signaled = info->si_code != CLD_EXITED;
+	end->status = info->si_status;
+	end->time_ns = clock_now_ns();
+	struct process_usage usage;
+	if (process_usage(w->params.program, &usage)) { // a zombie still has its times
+		end->user_ns = usage.user_ns;
+		end->system_ns = usage.system_ns;
+		end->minor_faults = usage.minor_faults;
+		end->major_faults = usage.major_faults;
+	}
+	atomic_store_explicit(&w->has_ended, true, memory_order_release);
+	atomic_store_explicit(w->params.bell, 1, memory_order_seq_cst);
+	futex_wake(w->params.bell, 1);
+}
+
+// The shell must see its job stopped, but only where somebody can continue it: a SIGSTOP that a
+// process sent to a program in the background concerns that program alone
+static void stop_with_program(struct watch *w, int signal) {
+	w->program_is_stopped = true;
+	bool by_terminal = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+	if (by_terminal ? terminal_controls_us() : terminal_is_foreground()) {
+		(void)kill(getpid(), SIGSTOP);
+		// Here we are continued, by fg, bg or a signal to us alone. The program may be already
+		if (w->program_is_stopped && is_alive(w)) {
+			(void)kill(w->params.program, SIGCONT);
+		}
+	}
+}
+
+static void reap(struct watch *w) {
+	for (;;) {
+		siginfo_t info = {0};
+		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) != 0 ||
+				info.si_pid == 0) {
+			return;
+		}
+		bool is_program = info.si_pid == w->params.program && is_alive(w);
+		bool is_end = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+				info.si_code == CLD_DUMPED;
+		if (is_program && is_end) {
+			note_end(w, &info); // before it is reaped: its pid is nobody else's yet
+		}
+		siginfo_t same = {0};
+		(void)waitid(P_PID, (id_t)info.si_pid, &same,
+				WNOHANG | (is_end ? WEXITED : WSTOPPED | WCONTINUED));
+		if (is_program && info.si_code == CLD_STOPPED) {
+			stop_with_program(w, info.si_status);
+		} else if (is_program && info.si_code == CLD_CONTINUED) {
+			w->program_is_stopped = false;
+		}
+	}
+}
+
+// ---- signals
+
+static void pass_on(struct watch *w, const struct signals_arrived *arrived) {
+	if (!is_alive(w)) {
+		atomic_store(&w->is_hurried, true);
+	} else if (arrived->is_sent && arrived->sender != w->params.program) {
+		(void)kill(w->params.program, arrived->signal);
+	}
+}
+
+static void take_signals(struct watch *w) {
+	struct signals_arrived arrived;
+	while (signals_next(w->params.signals_fd, &arrived)) {
+		if (arrived.signal != SIGCHLD && arrived.signal != SIGCONT) {
+			pass_on(w, &arrived);
+		}
+	}
+	reap(w);
+}
+
+static bool is_program(void *user, pid_t pid, uid_t uid) {
+	const struct watch *w = user;
+	(void)uid; // it may have dropped its rights: that is what the door is for
+	return pid == w->params.program && is_alive(w);
+}
+
+static void *run(void *user) {
+	struct watch *w = user;
+	struct pollfd fds[] = {
+			{.fd = w->params.signals_fd, .events = POLLIN},
+			{.fd = w->stop_fd, .events = POLLIN},
+			{.fd = w->params.door_fd, .events = POLLIN}, // poll skips a negative one
+	};
+	reap(w);
+	for (;;) {
+		if (poll(fds, sizeof fds / sizeof *fds, -1) < 0 && errno != EINTR) {
+			return NULL;
+		}
+		if (fds[1].revents) {
+			return NULL;
+		}
+		if (fds[0].revents) {
+			take_signals(w);
+		}
+		if (fds[2].revents) {
+			fd_door_serve(w->params.door_fd, w->params.segment_fd, is_program, w);
+		}
+	}
+}
+
+struct watch *watch_start(const struct watch_params *params, struct err *err) {
+	struct watch *w = calloc(1, sizeof *w);
+	if (!w) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	w->params = *params;
+	w->stop_fd = eventfd(0, EFD_CLOEXEC);
+	int why = w->stop_fd < 0 ? errno : pthread_create(&w->thread, NULL, run, w);
+	if (why != 0) {
+		(void)err_system(err, why, "cannot watch the program");
+		if (w->stop_fd >= 0) {
+			(void)close(w->stop_fd);
+		}
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+bool watch_has_ended(const struct watch *w, struct watch_end *out) {
+	if (!atomic_load_explicit(&w->has_ended, memory_order_acquire)) {
+		return false;
+	}
+	if (out) {
+		*out = w->end;
+	}
+	return true;
+}
+
+bool watch_is_hurried(const struct watch *w) {
+	return atomic_load(&w->is_hurried);
+}
+
+void watch_stop(struct watch *w) {
+	if (!w) {
+		return;
+	}
+	uint64_t one = 1;
+	(void)!write(w->stop_fd, &one, sizeof one);
+	(void)pthread_join(w->thread, NULL);
+	(void)close(w->stop_fd);
+	free(w);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The recorded program as a process: a thread of its own that sleeps until something happens.
+ *
+ *  - A signal that a process sent to heaptrack is sent on to the program, once. What the terminal
+ *    sends has reached the program by itself: it is in the same process group.
+ *  - When the program stops (Ctrl+Z) heaptrack stops as well, after it, so that the shell sees a
+ *    stopped job; when heaptrack is continued, the program is.
+ *  - The program's end is noted, other children (orphans, where heaptrack is PID 1) are reaped.
+ *  - Who cannot open /proc/PID/fd gets the segment's descriptor by a socket, if it is the program.
+ *
+ * The caller has opened the signals (sys/signals.h) before it started any thread.
+ */
+
+#include "base/err.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct watch_params {
+	pid_t program;
+	int signals_fd;         // signals_open
+	int door_fd;            // fd_door_open; -1: none
+	int segment_fd;         // what the door hands out
+	_Atomic uint32_t *bell; // set to 1 and woken at the program's end
+};
+
+struct watch_end {
+	bool is_signaled;
+	int status;                     // exit status, or the signal
+	uint64_t time_ns;               // CLOCK_MONOTONIC
+	uint64_t user_ns, system_ns;    // CPU time, with that of its waited-for children
+	uint64_t minor_faults, major_faults;
+};
+
+struct watch;
+
+struct watch *watch_start(const struct watch_params *params, struct err *err);
+
+/** Any thread. True once the program has ended; then `out` (may be NULL) is filled. */
+bool watch_has_ended(const struct watch *w, struct watch_end *out);
+
+/** Any thread. True once somebody asked heaptrack to end although the program has: make haste. */
+bool watch_is_hurried(const struct watch *w);
+
+/** End the thread. NULL is allowed. */
+void watch_stop(struct watch *w);
