@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+#include "engine/bins.h"
+
+#include "engine/index.h"
+#include "sys/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+size_t intervals_merge_scratch(size_t n) {
+	size_t size = 16;
+	while (size < n * 2) {
+		size *= 2;
+	}
+	return size;
+}
+
+/** Add `item` to `sum`, unless its counters would not hold that. */
+static bool add_interval(struct rec_interval *sum, const struct rec_interval *item) {
+	uint32_t count;
+	if (__builtin_add_overflow(sum->count, item->count, &count)) {
+		return false;
+	}
+	sum->count = count;
+	sum->temporary += item->temporary; // no more than count
+	sum->bytes += item->bytes;
+	return true;
+}
+
+size_t intervals_merge(struct rec_interval *items, size_t n, uint32_t *scratch) {
+	size_t mask = intervals_merge_scratch(n) - 1;
+	memset(scratch, 0, (mask + 1) * sizeof *scratch);
+	size_t n_out = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct rec_interval item = items[i];
+		size_t at = hash_u64((uint64_t)item.stack << 16 | item.from) & mask;
+		while (scratch[at]) {
+			struct rec_interval *other = &items[scratch[at] - 1];
+			if (other->stack == item.stack && other->from == item.from &&
+					add_interval(other, &item)) {
+				break;
+			}
+			at = (at + 1) & mask;
+		}
+		if (!scratch[at]) {
+			items[n_out++] = item;
+			scratch[at] = (uint32_t)n_out;
+		}
+	}
+	return n_out;
+}
+
+static bool reserve_scratch(struct bins *b, size_t n) {
+	size_t need = intervals_merge_scratch(n);
+	if (need <= b->scratch_size) {
+		return true;
+	}
+	uint32_t *scratch = malloc(need * sizeof *scratch);
+	if (!scratch) {
+		return false;
+	}
+	free(b->scratch);
+	b->scratch = scratch;
+	b->scratch_size = need;
+	return true;
+}
+
+bool bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals) {
+	min_bins = min_bins < 2 ? 2 : min_bins > BINS_MAX ? BINS_MAX : min_bins;
+	*b = (struct bins){
+			.min_bins = min_bins,
+			.max_intervals = max_intervals,
+			.shift = BINS_SHORTEST_SHIFT,
+			.period_end = 1 << BINS_SHORTEST_SHIFT,
+	};
+	b->edges = calloc((size_t)min_bins * 2, sizeof *b->edges);
+	b->edge_times = calloc((size_t)min_bins * 2, sizeof *b->edge_times);
+	return b->edges && b->edge_times &&
+			pages_reserve((void **)&b->log, &b->log_capacity, 1, sizeof *b->log) &&
+			pages_reserve((void **)&b->intervals, &b->intervals_capacity, 1, sizeof *b->intervals);
+}
+
+void bins_finish(struct bins *b) {
+	pages_give(b->log, b->log_capacity * sizeof *b->log);
+	pages_give(b->intervals, b->intervals_capacity * sizeof *b->intervals);
+	free(b->scratch);
+	free(b->edge_times);
+	free(b->edges);
+	*b = (struct bins){0};
+}
+
+uint64_t bins_bytes(const struct bins *b) {
+	return (uint64_t)b->min_bins * 2 * (sizeof *b->edges + sizeof *b->edge_times) +
+			b->log_capacity * sizeof *b->log + b->n_intervals * sizeof *b->intervals +
+			b->scratch_size * sizeof *b->scratch;
+}
+
+/** Settled items: label them, and merge them. Gives how many are left. */
+static size_t merge_settled(struct bins *b) {
+	for (size_t i = 0; i < b->mark; i++) {
+		struct rec_interval *item = &b->log[i];
+		item->until = (uint16_t)b->n;
+		item->from = item->from < b->n ? item->from : (uint16_t)b->n;
+	}
+	return intervals_merge(b->log, b->mark, b->scratch);
+}
+
+bool bins_compact_log(struct bins *b) {
+	if (b->n_log == 0) {
+		return true;
+	}
+	if (!reserve_scratch(b, b->n_log)) {
+		return false;
+	}
+	for (size_t i = b->mark; i < b->n_log; i++) {
+		b->log[i].until = (uint16_t)(b->n + 1);
+	}
+	size_t n_settled = merge_settled(b);
+	size_t n_open = intervals_merge(b->log + b->mark, b->n_log - b->mark, b->scratch);
+	memmove(b->log + n_settled, b->log + b->mark, n_open * sizeof *b->log);
+	b->mark = n_settled;
+	b->n_log = n_settled + n_open;
+	return true;
+}
+
+bool bins_reserve(struct bins *b, size_t more) {
+	if (LIKELY(b->n_log + more <= b->log_capacity)) {
+		return true;
+	}
+	(void)bins_compact_log(b); // without memory for that, the log grows instead
+	// Merging again and again what is different would be slow: half the log shall be free
+	size_t need = (b->n_log + more) * 2;
+	if (need > UINT32_MAX) {
+		return false;
+	}
+	return pages_reserve((void **)&b->log, &b->log_capacity, need, sizeof *b->log) ||
+			b->n_log + more <= b->log_capacity;
+}
+
+/** Append the settled part of the log to the intervals; the rest is settled from now on. */
+static void append_settled(struct bins *b) {
+	size_t n = merge_settled(b);
+	memcpy(b->intervals + b->n_intervals, b->log, n * sizeof *b->log);
+	b->n_intervals += n;
+	b->n_log -= b->mark;
+	memmove(b->log, b->log + b->mark, b->n_log * sizeof *b->log);
+	b->mark = b->n_log;
+}
+
+/** Join edges 2j and 2j + 1. new_edge[k]: what edge k, as an end of an interval, has become. */
+static void join_edges(struct bins *b, uint16_t *new_edge) {
+	for (uint32_t j = 0; j < b->n / 2; j++) {
+		const struct rec_edge *first = &b->edges[2 * j];
+		const struct rec_edge *second = &b->edges[2 * j + 1];
+		bool first_stays = first->bytes >= second->bytes;
+		struct rec_edge joined = first_stays ? *first : *second;
+		joined.end_ns = second->end_ns;
+		joined.min_bytes = first->min_bytes < second->min_bytes ? first->min_bytes
+																: second->min_bytes;
+		b->edges[j] = joined;
+		b->edge_times[j] = joined.time_ns;
+		new_edge[2 * j] = (uint16_t)j;
+		new_edge[2 * j + 1] = (uint16_t)(j + first_stays);
+	}
+	new_edge[b->n] = (uint16_t)(b->n / 2);
+	new_edge[b->n + 1] = (uint16_t)(b->n / 2 + 1);
+}
+
+/** Give all intervals their new edges, and merge those that became equal. */
+static void relabel_intervals(struct bins *b, const uint16_t *new_edge) {
+	size_t n_out = 0;
+	for (size_t i = 0; i < b->n_intervals;) {
+		// Intervals are ordered by `until`, and stay so: one group at a time
+		uint16_t until = new_edge[b->intervals[i].until];
+		size_t n_group = 0;
+		for (; i < b->n_intervals && new_edge[b->intervals[i].until] == until; i++) {
+			struct rec_interval item = b->intervals[i];
+			item.from = new_edge[item.from];
+			item.until = until;
+			b->intervals[n_out + n_group++] = item;
+		}
+		n_out += intervals_merge(b->intervals + n_out, n_group, b->scratch);
+	}
+	b->n_intervals = n_out;
+	for (size_t i = 0; i < b->n_log; i++) {
+		b->log[i].from = new_edge[b->log[i].from];
+	}
+}
+
+/** How many intervals any `until` has, at most. */
+static size_t largest_group(const struct bins *b) {
+	size_t largest = 0;
+	for (size_t i = 0, start = 0; i < b->n_intervals; i++) {
+		if (b->intervals[i].until != b->intervals[start].until) {
+			start = i;
+		}
+		largest = i - start >= largest ? i - start + 1 : largest;
+	}
+	return largest;
+}
+
+/** Intervals that now end at the running edge are not complete: back to the log's settled part. */
+static void unsettle_last(struct bins *b) {
+	size_t n = 0;
+	while (n < b->n_intervals && b->intervals[b->n_intervals - n - 1].until == b->n) {
+		n++;
+	}
+	memmove(b->log + n, b->log, b->n_log * sizeof *b->log);
+	b->n_intervals -= n;
+	memcpy(b->log, b->intervals + b->n_intervals, n * sizeof *b->log);
+	b->n_log += n;
+	b->mark += n;
+}
+
+/**
+ * Half as many periods, each twice as long. Their number is even, so the running one, too, only
+ * grows at its end. False: out of memory.
+ */
+static bool halve(struct bins *b) {
+	uint16_t *new_edge = malloc(((size_t)b->n + 2) * sizeof *new_edge);
+	// Of three old groups, one may go to the group before and one to that behind
+	size_t n_group = largest_group(b) * 3;
+	if (!new_edge || !reserve_scratch(b, n_group) ||
+			!pages_reserve((void **)&b->log, &b->log_capacity, b->n_log + n_group,
+					sizeof *b->log)) {
+		free(new_edge);
+		return false;
+	}
+	join_edges(b, new_edge);
+	relabel_intervals(b, new_edge);
+	free(new_edge);
+	b->n /= 2;
+	b->shift++;
+	b->period_end = ((uint64_t)b->n + 1) << b->shift;
+	unsettle_last(b);
+	return true;
+}
+
+static bool must_halve(const struct bins *b) {
+	return b->n == b->min_bins * 2 ||
+			(b->n_intervals > b->max_intervals && b->n % 2 == 0 && b->n >= 4);
+}
+
+bool bins_end_period(struct bins *b, const struct rec_edge *so_far) {
+	if (must_halve(b)) {
+		return halve(b);
+	}
+	if (!reserve_scratch(b, b->mark) ||
+			!pages_reserve((void **)&b->intervals, &b->intervals_capacity, b->n_intervals + b->mark,
+					sizeof *b->intervals)) {
+		return false;
+	}
+	append_settled(b);
+	b->running.end_ns = b->period_end;
+	b->edges[b->n] = b->running;
+	b->edge_times[b->n] = b->running.time_ns;
+	b->n++;
+	b->running = *so_far;
+	b->running.time_ns = b->period_end;
+	b->running.min_bytes = so_far->bytes;
+	b->running_edge = b->period_end;
+	b->period_end = ((uint64_t)b->n + 1) << b->shift;
+	return true;
+}

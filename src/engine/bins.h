@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The time axis: periods of one length, each with an edge at the moment of its largest heap, and
+ * intervals of blocks between edges, in bounded memory.
+ *
+ *   period k-1      period k (running)
+ *   |----E-------|-------E..........|     E: edge, the first moment of the period's maximum
+ *        |  a    b    c  |  d
+ *
+ * A block lives at edge k if it was born at or before E[k] and died after it. So `from` is the first
+ * edge at or after its birth, `until` the first edge at or after its death. While period k runs, its
+ * edge may still move: a block that was born after it (d) has from k + 1, unless a new maximum makes
+ * that k; the same for deaths.
+ *
+ * Deaths are logged, one item per (stack, from) as long as the edge stands. A new maximum settles the
+ * `until` of all that is logged so far: the mark moves to the log's end.
+ *
+ *   log   [ until = k: settled ............ | until = k + 1, if the edge stays where it is ]
+ *         0                               mark                                           n_log
+ *
+ * When the period ends, settled items are merged and appended to the intervals; the others are the
+ * settled ones of the next period. So the intervals are ordered by `until`, and equal ones never
+ * come twice, without a table that holds them all.
+ *
+ * When there are twice the wanted number of periods, neighbours are joined: the larger edge of the
+ * two stays (the first of equal ones), periods become twice as long, intervals that are now equal
+ * are merged. The largest edge of all is the peak, and stays for ever. If intervals become too many,
+ * periods are joined before their time.
+ */
+
+#include "base/attr.h"
+#include "trace/recording.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	BINS_SHORTEST_SHIFT = 17, // the shortest period is 2^17 ns
+	BINS_MAX = 1 << 14,       // of min_bins: twice that must fit into 16 bits
+};
+
+struct bins {
+	uint32_t min_bins;
+	uint32_t max_intervals;
+	unsigned shift;        // the length of a period is 1 << shift ns
+	uint64_t period_end;   // of the running one
+	uint64_t running_edge; // its edge's moment so far: running.time_ns
+	uint32_t n;            // periods that ended; the number of the running one
+	uint64_t *edge_times;  // of those that ended
+	struct rec_edge *edges;
+	struct rec_edge running;
+
+	struct rec_interval *log;
+	size_t n_log, mark, log_capacity;
+	struct rec_interval *intervals;
+	size_t n_intervals, intervals_capacity;
+
+	uint32_t *scratch; // of merging: (stack, from) -> item
+	size_t scratch_size;
+};
+
+/** The running period is the first one. False: out of memory. */
+bool bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals);
+void bins_finish(struct bins *b);
+uint64_t bins_bytes(const struct bins *b);
+
+/** Room for `more` deaths in the log. False: out of memory. */
+bool bins_reserve(struct bins *b, size_t more);
+
+/** The first edge at or after a moment that was. */
+static inline uint32_t bins_edge_after(const struct bins *b, uint64_t moment) {
+	uint32_t period = (uint32_t)(moment >> b->shift);
+	uint64_t edge = LIKELY(period == b->n) ? b->running_edge : b->edge_times[period];
+	return period + (moment > edge);
+}
+
+/** Log a death of now. `hint` is the stack's own, of its last death. bins_reserve made room. */
+static inline void bins_log(struct bins *b, uint32_t *hint, uint32_t stack, uint32_t from,
+		uint64_t size, bool is_temporary) {
+	size_t at = *hint;
+	struct rec_interval *item = &b->log[at];
+	if (at < b->mark || at >= b->n_log || item->stack != stack || item->from != from ||
+			UNLIKELY(item->count == UINT32_MAX)) {
+		at = b->n_log++;
+		item = &b->log[at];
+		*item = (struct rec_interval){.stack = stack, .from = (uint16_t)from};
+		*hint = (uint32_t)at;
+	}
+	item->count++;
+	item->temporary += is_temporary;
+	item->bytes += size;
+}
+
+/** All deaths logged so far came before the edge, which moved. */
+static inline void bins_settle(struct bins *b) {
+	b->mark = b->n_log;
+}
+
+/**
+ * Label all items of the log as if the period ended now, and merge equal ones. False: out of memory,
+ * nothing changed.
+ */
+bool bins_compact_log(struct bins *b);
+
+/**
+ * The running period is over; or it was made longer, because there were too many: look at period_end
+ * again. `so_far`: bytes, blocks and the counters of now. False: out of memory, nothing changed.
+ */
+bool bins_end_period(struct bins *b, const struct rec_edge *so_far);
+
+/**
+ * Merge, in place, items of equal (stack, from); those of one call have equal `until`. `scratch`
+ * holds merge_scratch(n) numbers. Gives how many are left.
+ */
+size_t intervals_merge(struct rec_interval *items, size_t n, uint32_t *scratch);
+size_t intervals_merge_scratch(size_t n);

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include "engine/blocks.h"
+
+#include "sys/pages.h"
+
+bool blocks_reserve(struct blocks *b, uint32_t more) {
+	size_t need = (size_t)(b->n ? b->n : 1) + (more > b->n_unused ? more - b->n_unused : 0);
+	if (need > BLOCK_UNUSED ||
+			!pages_reserve((void **)&b->items, &b->capacity, need, sizeof *b->items)) {
+		return false;
+	}
+	if (b->n == 0) {
+		b->items[BLOCK_NONE].stack = BLOCK_UNUSED;
+		b->n = 1;
+	}
+	return true;
+}
+
+void blocks_finish(struct blocks *b) {
+	pages_give(b->items, b->capacity * sizeof *b->items);
+	*b = (struct blocks){0};
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * A hash index over things that live elsewhere: hash -> number of the thing (from 0). The caller
+ * keeps the keys and compares; a slot keeps 32 bits of the hash beside the number, so that nearly
+ * all comparisons are with the right thing. Open addressing, linear probing; grown by load alone,
+ * never by the length of a probe.
+ *
+ *   uint32_t at = index_first(&ix, hash);
+ *   for (uint32_t i; (i = index_next(&ix, hash, &at)) != INDEX_NONE;) {
+ *           if (things[i].key == key) { found }
+ *   }
+ *   index_put(&ix, hash, n_things);     // after index_reserve
+ */
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { INDEX_NONE = UINT32_MAX };
+
+struct index {
+	uint64_t *slots; // 0: empty; else hash << 32 | number + 1
+	uint32_t mask, n;
+};
+
+/** Every bit of the key moves every bit of the hash: sequential keys and strides are safe. */
+static inline uint64_t hash_u64(uint64_t key) {
+	key *= 0x9e3779b97f4a7c15;
+	key ^= key >> 32;
+	key *= 0xd6e8feb86659fd93;
+	return key ^ key >> 32;
+}
+
+static inline uint32_t index_first(const struct index *ix, uint64_t hash) {
+	return (uint32_t)hash & ix->mask;
+}
+
+/** The next thing whose hash looks the same, or INDEX_NONE. `at` walks. */
+static inline uint32_t index_next(const struct index *ix, uint64_t hash, uint32_t *at) {
+	if (!ix->slots) {
+		return INDEX_NONE;
+	}
+	for (;;) {
+		uint64_t slot = ix->slots[*at];
+		if (slot == 0) {
+			return INDEX_NONE;
+		}
+		*at = (*at + 1) & ix->mask;
+		if (slot >> 32 == (uint32_t)hash) {
+			return (uint32_t)slot - 1;
+		}
+	}
+}
+
+/** index_reserve was called; the thing is not in it yet. */
+static inline void index_put(struct index *ix, uint64_t hash, uint32_t number) {
+	uint32_t at = index_first(ix, hash);
+	while (ix->slots[at]) {
+		at = (at + 1) & ix->mask;
+	}
+	ix->slots[at] = hash << 32 | (number + 1);
+	ix->n++;
+}
+
+/** Room for `more` further things at a load of at most 1/2. False: out of memory, as before. */
+static inline bool index_reserve(struct index *ix, uint32_t more) {
+	uint64_t size = ix->slots ? (uint64_t)ix->mask + 1 : 0;
+	uint64_t need = ((uint64_t)ix->n + more) * 2;
+	if (LIKELY(need <= size)) {
+		return true;
+	}
+	size = size ? size : 64;
+	while (size < need) {
+		size *= 2;
+	}
+	struct index grown = {.mask = (uint32_t)(size - 1)};
+	if (size > (uint64_t)1 << 32 || !(grown.slots = calloc(size, sizeof *grown.slots))) {
+		return false;
+	}
+	for (uint64_t i = 0; ix->slots && i <= ix->mask; i++) {
+		if (ix->slots[i]) {
+			index_put(&grown, ix->slots[i] >> 32, (uint32_t)ix->slots[i] - 1);
+		}
+	}
+	free(ix->slots);
+	*ix = grown;
+	return true;
+}
+
+static inline void index_finish(struct index *ix) {
+	free(ix->slots);
+	*ix = (struct index){0};
+}
+
+static inline uint64_t index_bytes(const struct index *ix) {
+	return ix->slots ? ((uint64_t)ix->mask + 1) * sizeof *ix->slots : 0;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What is known of each stack that allocated, at every moment exact, and the map from the caller's
+ * node to our stack. Two cache lines hold what nearly every event touches.
+ *
+ * The composition at the peak needs no second pass: "copy on first write after a new peak". Each
+ * new peak that follows a change below it starts an epoch. Before a stack changes without a new
+ * peak, it copies its live values, once per epoch. So at any moment a stack held at the peak what
+ * it copied in this epoch, or, if it did not change since, what it holds now.
+ */
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { STACK_NONE = UINT32_MAX, STACK_LIFETIMES = 16 };
+
+struct stack {
+	// One line for allocations
+	_Alignas(64) uint64_t live_bytes;
+	uint64_t peak_bytes; // valid in `epoch`
+	uint32_t live_blocks, peak_blocks;
+	uint64_t allocations, allocated_bytes;
+	uint64_t last;       // moment of the last allocation
+	uint32_t epoch;      // of the copy
+	uint32_t log_hint;   // where bins logged its last free
+	uint32_t usual_size; // the first; UINT32_MAX: that or larger
+	uint32_t n_sizes;    // sizes that are counted exactly, the usual one included
+
+	// One more for frees
+	_Alignas(64) uint32_t lifetimes[STACK_LIFETIMES];
+};
+_Static_assert(sizeof(struct stack) == 128, "two cache lines");
+
+/** The rest: for young blocks and for realloc. */
+struct stack_rest {
+	uint64_t first; // moment of the first allocation
+	uint64_t reallocs;
+	uint64_t temporary, temporary_bytes, short_lived;
+	uint32_t node;
+};
+
+enum { STACK_NODE_PAGE = 1 << 16 };
+
+struct stacks {
+	struct stack *items;
+	struct stack_rest *rest;
+	size_t capacity, rest_capacity;
+	uint32_t n;
+	uint32_t **node_pages; // [node >> 16][node & 0xffff]: its stack + 1
+	uint32_t n_node_pages;
+};
+
+bool stacks_init(struct stacks *s);
+void stacks_finish(struct stacks *s);
+uint64_t stacks_bytes(const struct stacks *s);
+
+/** The rare half of stacks_at. */
+uint32_t stacks_add(struct stacks *s, uint32_t node, uint64_t size, uint64_t moment);
+
+/**
+ * The stack of a node; a new one, whose first block has this size, if it never allocated.
+ * STACK_NONE: out of memory.
+ */
+static inline uint32_t stacks_at(struct stacks *s, uint32_t node, uint64_t size, uint64_t moment) {
+	const uint32_t *page = s->node_pages[node / STACK_NODE_PAGE];
+	uint32_t known = LIKELY(page != NULL) ? page[node % STACK_NODE_PAGE] : 0;
+	return LIKELY(known) ? known - 1 : stacks_add(s, node, size, moment);
+}
+
+/** To be called before live values change without a new peak. */
+static inline void stack_keep_peak(struct stack *s, uint32_t epoch) {
+	if (s->epoch != epoch) {
+		s->epoch = epoch;
+		s->peak_bytes = s->live_bytes;
+		s->peak_blocks = s->live_blocks;
+	}
+}
+
+/** Which of lifetimes[] a life belongs to: < 1 us, < 4 us, < 16 us ... */
+static inline unsigned lifetime_class(uint64_t life_ns) {
+	uint64_t us = life_ns / 1000;
+	unsigned n = us ? (63 - (unsigned)__builtin_clzll(us)) / 2 + 1 : 0;
+	return n < STACK_LIFETIMES ? n : STACK_LIFETIMES - 1;
+}
+
+/** Epochs start anew, because their number no longer fits: `epoch` becomes 1. */
+void stacks_restart_epochs(struct stacks *s, uint32_t epoch);

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Threads: an id for each that ever was, with what later frees of its blocks must know, and a record
+ * of totals. A program may run a hundred thousand short threads, so records are shared: when there
+ * are many, ended threads are merged by name, but for those that allocated most. Blocks
+ * know the id only. Who freed whose blocks is kept per pair of records.
+ */
+
+#include "engine/index.h"
+
+#include <stddef.h>
+
+enum {
+	THREADS_MANY = 2048,     // records, before ended ones are merged
+	THREADS_KEPT = 512,      // ended ones that stay by themselves
+	THREAD_GROUPS = 512,     // names that are told apart among merged ones
+	THREADS_MAX = 1 << 28,   // ids: struct trace_event has 28 bits
+	HANDOVERS_MAX = 1 << 16, // pairs; further ones are (from, 0)
+	THREAD_NONE = 0,         // id and record of no thread
+};
+
+struct thread_id {
+	uint64_t allocations; // of this very thread
+	uint32_t record;
+	uint32_t pending; // its newest pending realloc
+};
+
+struct thread_record {
+	uint64_t live_bytes, peak_bytes; // peak_bytes: valid in `epoch`
+	uint32_t epoch;
+	uint32_t id; // whose record it is, or was
+	uint64_t allocations, allocated_bytes, frees, temporary, foreign_frees;
+	uint64_t first_ns, last_ns;
+	uint32_t tid, image, name;
+	uint32_t n_merged; // > 0: a group
+	bool is_used, has_ended;
+};
+
+struct handover {
+	uint32_t from, to; // records
+	uint64_t blocks, bytes;
+};
+
+struct threads {
+	struct {
+		struct thread_id *items;
+		size_t n, capacity;
+	} ids;
+	struct {
+		struct thread_record *items;
+		size_t n, capacity;
+	} records;
+	uint32_t n_used;   // records
+	uint32_t merge_at; // so many records: merge
+	uint32_t n_groups;
+	uint32_t unused_hint; // no unused record is before it
+	struct {
+		struct handover *items;
+		size_t n, capacity;
+	} handovers;
+	struct index handover_index;
+};
+
+/** False: out of memory. */
+bool threads_init(struct threads *t);
+void threads_finish(struct threads *t);
+uint64_t threads_bytes(const struct threads *t);
+
+/** The new thread's id; THREAD_NONE: out of memory, or ids. `epoch`: the current one. */
+uint32_t threads_add(struct threads *t, uint32_t tid, uint32_t image, uint64_t now_ns,
+		uint32_t epoch);
+void threads_end(struct threads *t, uint32_t id, uint64_t now_ns);
+
+static inline struct thread_record *thread_record_of(struct threads *t, uint32_t id) {
+	return &t->records.items[t->ids.items[id].record];
+}
+
+/** As with stacks: to be called before live_bytes changes without a new peak. */
+static inline void thread_keep_peak(struct thread_record *r, uint32_t epoch) {
+	if (r->epoch != epoch) {
+		r->epoch = epoch;
+		r->peak_bytes = r->live_bytes;
+	}
+}
+
+static inline uint64_t thread_peak_bytes(const struct thread_record *r, uint32_t epoch) {
+	return r->epoch == epoch ? r->peak_bytes : r->live_bytes;
+}
+
+/** Epochs start anew, because their number no longer fits: `epoch` becomes 1. */
+void threads_restart_epochs(struct threads *t, uint32_t epoch);
+
+/** Room for `more` new pairs. False: out of memory. */
+bool handovers_reserve(struct threads *t, uint32_t more);
+
+/** A block of thread `from` was freed by another thread. handovers_reserve made room. */
+void handovers_count(struct threads *t, uint32_t from, uint32_t to, uint64_t bytes);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/**
+ * Big tables in pages of their own: zero when fresh, taken from the system only where touched, and
+ * grown without a copy. So a table may be reserved much larger than what it holds.
+ */
+
+/** NULL: out of memory. */
+void *pages_take(size_t bytes);
+
+/** Grown to `bytes`, perhaps elsewhere; the rest is zero. NULL: out of memory, all is as it was. */
+void *pages_grow(void *pages, size_t old_bytes, size_t bytes);
+
+/** `pages` may be NULL. */
+void pages_give(void *pages, size_t bytes);
+
+/**
+ * Room for `need` items in a table that doubles, like vec_reserve. False: out of memory, the table
+ * is as it was. *items starts as NULL, *capacity as 0.
+ */
+bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_bytes);

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: MIT
+#include "base/check.h"
+#include "replay/replay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** A figure of both sides must be the same. */
+#define SAME(why, what, ours, theirs)                                                         \
+	((uint64_t)(ours) == (uint64_t)(theirs)                                                   \
+					? true                                                                    \
+					: err_set(why, ERR_FORMAT, "%s is %" PRIu64 ", the replay says %" PRIu64, \
+							  what, (uint64_t)(theirs), (uint64_t)(ours)))
+
+static void *need(size_t n, size_t size) {
+	void *p = calloc(n ? n : 1, size);
+	check(p);
+	return p;
+}
+
+static bool summary_agrees(const struct replay *r, const struct recording *rec, struct err *why) {
+	const struct rec_summary *s = &rec->summary;
+	return SAME(why, "allocations", r->sum.allocations, s->allocations) &&
+			SAME(why, "allocated_bytes", r->sum.allocated_bytes, s->allocated_bytes) &&
+			SAME(why, "frees", r->sum.frees, s->frees) &&
+			SAME(why, "reallocs", r->sum.reallocs, s->reallocs) &&
+			SAME(why, "temporary", r->sum.temporary, s->temporary) &&
+			SAME(why, "short_lived", r->sum.short_lived, s->short_lived) &&
+			SAME(why, "live_bytes", r->sum.live_bytes, s->live_bytes) &&
+			SAME(why, "live_blocks", r->sum.live_blocks, s->live_blocks) &&
+			SAME(why, "gone_at_exec", r->sum.gone_at_exec, s->gone_at_exec) &&
+			SAME(why, "gone_at_exec_bytes", r->sum.gone_at_exec_bytes, s->gone_at_exec_bytes) &&
+			SAME(why, "unknown_frees", r->quality.unknown_frees, rec->quality.unknown_frees) &&
+			SAME(why, "double_allocations", r->quality.double_allocations,
+					rec->quality.double_allocations) &&
+			SAME(why, "time_corrections", r->quality.time_corrections,
+					rec->quality.time_corrections);
+}
+
+static bool peak_agrees(const struct replay *r, const struct recording *rec, struct err *why) {
+	struct replay_state peak = {0};
+	for (size_t i = 0; i < r->states.n; i++) {
+		if (r->states.items[i].bytes > peak.bytes) {
+			peak = r->states.items[i];
+		}
+	}
+	return SAME(why, "peak_bytes", peak.bytes, rec->summary.peak_bytes) &&
+			SAME(why, "peak_blocks", peak.blocks, rec->summary.peak_blocks) &&
+			SAME(why, "peak_time_ns", peak.moment, rec->summary.peak_time_ns);
+}
+
+/** One edge against all states of its period; *at: the first state of it, then of the next. */
+static bool edge_agrees(const struct replay *r, const struct rec_edge *edge, uint64_t start,
+		struct replay_state *carried, size_t *at, struct err *why) {
+	struct replay_state highest = *carried;
+	highest.moment = start;
+	uint64_t min_bytes = carried->bytes;
+	for (; *at < r->states.n && r->states.items[*at].moment <= edge->end_ns; (*at)++) {
+		const struct replay_state *s = &r->states.items[*at];
+		if (s->bytes > highest.bytes) {
+			highest = *s;
+		}
+		min_bytes = s->bytes < min_bytes ? s->bytes : min_bytes;
+		*carried = *s;
+	}
+	return SAME(why, "time_ns", highest.moment, edge->time_ns) &&
+			SAME(why, "bytes", highest.bytes, edge->bytes) &&
+			SAME(why, "blocks", highest.blocks, edge->blocks) &&
+			SAME(why, "min_bytes", min_bytes, edge->min_bytes) &&
+			SAME(why, "allocations", highest.allocations, edge->allocations) &&
+			SAME(why, "allocated_bytes", highest.allocated_bytes, edge->allocated_bytes) &&
+			SAME(why, "temporary", highest.temporary, edge->temporary);
+}
+
+static bool edges_agree(const struct replay *r, const struct recording *rec, struct err *why) {
+	struct replay_state carried = {0};
+	size_t at = 0;
+	uint64_t start = 0;
+	for (uint32_t k = 0; k < rec->edges.n; k++) {
+		const struct rec_edge *edge = &rec->edges.items[k];
+		if (edge->end_ns <= start || edge->time_ns < start || edge->time_ns > edge->end_ns) {
+			return err_set(why, ERR_FORMAT, "edge %" PRIu32 " is out of order", k);
+		}
+		if (!edge_agrees(r, edge, start, &carried, &at, why)) {
+			return err_add(why, "edge %" PRIu32, k);
+		}
+		start = edge->end_ns;
+	}
+	return SAME(why, "number of events before the last edge's end", r->states.n, at);
+}
+
+/** stack_of[node]: its index in the recording, or REPLAY_NONE. The caller frees it. */
+static uint32_t *map_nodes(const struct recording *rec, uint32_t *n_nodes) {
+	*n_nodes = 0;
+	for (uint32_t i = 0; i < rec->stacks.n; i++) {
+		if (rec->stacks.items[i].node >= *n_nodes) {
+			*n_nodes = rec->stacks.items[i].node + 1;
+		}
+	}
+	uint32_t *stack_of = need(*n_nodes, sizeof *stack_of);
+	memset(stack_of, 0xff, *n_nodes * sizeof *stack_of);
+	for (uint32_t i = 0; i < rec->stacks.n; i++) {
+		stack_of[rec->stacks.items[i].node] = i;
+	}
+	return stack_of;
+}
+
+static unsigned lifetime_class(uint64_t life_ns) {
+	unsigned n = 0;
+	for (uint64_t limit = 1000; n < 15 && life_ns >= limit; limit *= 4) {
+		n++;
+	}
+	return n;
+}
+
+static void add_to_stack(struct rec_stack *s, const struct replay_block *b, uint64_t peak) {
+	if (s->allocations == 0) {
+		s->first_ns = b->birth;
+		s->usual_size = b->size < UINT32_MAX ? (uint32_t)b->size : UINT32_MAX;
+	}
+	s->last_ns = b->birth;
+	s->allocations++;
+	s->allocated_bytes += b->size;
+	s->reallocs += b->is_by_realloc;
+	s->temporary += b->is_temporary;
+	s->temporary_bytes += b->is_temporary ? b->size : 0;
+	s->short_lived += b->is_short_lived;
+	if (b->birth <= peak && b->death > peak) {
+		s->peak_blocks++;
+		s->peak_bytes += b->size;
+	}
+	if (b->death == UINT64_MAX) {
+		s->live_blocks++;
+		s->live_bytes += b->size;
+	} else if (!b->is_gone) {
+		s->lifetimes[lifetime_class(b->death - b->birth)]++;
+	}
+}
+
+static bool stack_agrees(const struct rec_stack *ours, const struct rec_stack *theirs,
+		struct err *why) {
+	for (int i = 0; i < 16; i++) {
+		if (!SAME(why, "a lifetime class", ours->lifetimes[i], theirs->lifetimes[i])) {
+			return false;
+		}
+	}
+	return SAME(why, "usual_size", ours->usual_size, theirs->usual_size) &&
+			SAME(why, "allocations", ours->allocations, theirs->allocations) &&
+			SAME(why, "allocated_bytes", ours->allocated_bytes, theirs->allocated_bytes) &&
+			SAME(why, "temporary", ours->temporary, theirs->temporary) &&
+			SAME(why, "temporary_bytes", ours->temporary_bytes, theirs->temporary_bytes) &&
+			SAME(why, "short_lived", ours->short_lived, theirs->short_lived) &&
+			SAME(why, "peak_blocks", ours->peak_blocks, theirs->peak_blocks) &&
+			SAME(why, "peak_bytes", ours->peak_bytes, theirs->peak_bytes) &&
+			SAME(why, "live_blocks", ours->live_blocks, theirs->live_blocks) &&
+			SAME(why, "live_bytes", ours->live_bytes, theirs->live_bytes) &&
+			SAME(why, "reallocs", ours->reallocs, theirs->reallocs) &&
+			SAME(why, "first_ns", ours->first_ns, theirs->first_ns) &&
+			SAME(why, "last_ns", ours->last_ns, theirs->last_ns);
+}
+
+static bool stacks_agree(const struct replay *r, const struct recording *rec,
+		const uint32_t *stack_of, struct err *why) {
+	struct rec_stack *ours = need(rec->stacks.n, sizeof *ours);
+	for (size_t i = 0; i < r->blocks.n; i++) {
+		const struct replay_block *b = &r->blocks.items[i];
+		add_to_stack(&ours[stack_of[b->node]], b, rec->summary.peak_time_ns);
+	}
+	bool ok = true;
+	for (uint32_t i = 0; ok && i < rec->stacks.n; i++) {
+		ok = stack_agrees(&ours[i], &rec->stacks.items[i], why) ||
+				err_add(why, "stack %" PRIu32, i);
+	}
+	free(ours);
+	return ok;
+}
+
+/** The first edge at or after a moment. */
+static uint16_t edge_after(const struct recording *rec, uint64_t moment) {
+	uint32_t low = 0;
+	uint32_t high = rec->edges.n;
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (rec->edges.items[middle].time_ns >= moment) {
+			high = middle;
+		} else {
+			low = middle + 1;
+		}
+	}
+	return (uint16_t)low;
+}
+
+static int compare_intervals(const void *x, const void *y) {
+	const struct rec_interval *a = x;
+	const struct rec_interval *b = y;
+	if (a->stack != b->stack) {
+		return a->stack < b->stack ? -1 : 1;
+	}
+	if (a->from != b->from) {
+		return a->from < b->from ? -1 : 1;
+	}
+	return a->until < b->until ? -1 : a->until > b->until;
+}
+
+/** Sort, and add up what is equal. Gives how many are left. */
+static size_t add_up_intervals(struct rec_interval *items, size_t n) {
+	qsort(items, n, sizeof *items, compare_intervals);
+	size_t n_out = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (n_out && compare_intervals(&items[n_out - 1], &items[i]) == 0) {
+			items[n_out - 1].count += items[i].count;
+			items[n_out - 1].bytes += items[i].bytes;
+			items[n_out - 1].temporary += items[i].temporary;
+		} else {
+			items[n_out++] = items[i];
+		}
+	}
+	return n_out;
+}
+
+static struct rec_interval interval_of(const struct recording *rec, const struct replay_block *b,
+		const uint32_t *stack_of) {
+	return (struct rec_interval){
+			.stack = stack_of[b->node],
+			.from = edge_after(rec, b->birth),
+			.until = b->death == UINT64_MAX ? REC_NEVER : edge_after(rec, b->death),
+			.count = 1,
+			.temporary = b->is_temporary,
+			.bytes = b->size,
+	};
+}
+
+static bool interval_agrees(const struct rec_interval *ours, const struct rec_interval *theirs,
+		struct err *why) {
+	return SAME(why, "stack", ours->stack, theirs->stack) &&
+			SAME(why, "from", ours->from, theirs->from) &&
+			SAME(why, "until", ours->until, theirs->until) &&
+			SAME(why, "count", ours->count, theirs->count) &&
+			SAME(why, "temporary", ours->temporary, theirs->temporary) &&
+			SAME(why, "bytes", ours->bytes, theirs->bytes);
+}
+
+/**
+ * A block lives at edge k if and only if from <= k < until. So equal intervals are the same as equal
+ * compositions at each edge, block by block.
+ */
+static bool intervals_agree(const struct replay *r, const struct recording *rec,
+		const uint32_t *stack_of, struct err *why) {
+	struct rec_interval *ours = need(r->blocks.n, sizeof *ours);
+	for (size_t i = 0; i < r->blocks.n; i++) {
+		ours[i] = interval_of(rec, &r->blocks.items[i], stack_of);
+	}
+	size_t n_ours = add_up_intervals(ours, r->blocks.n);
+	struct rec_interval *theirs = need(rec->intervals.n, sizeof *theirs);
+	for (uint32_t i = 0; i < rec->intervals.n; i++) {
+		theirs[i] = rec->intervals.items[i];
+	}
+	size_t n_theirs = add_up_intervals(theirs, rec->intervals.n);
+	bool ok = true;
+	for (size_t i = 0; ok && i < n_ours && i < n_theirs; i++) {
+		ok = interval_agrees(&ours[i], &theirs[i], why) || err_add(why, "interval %zu", i);
+	}
+	ok = ok && SAME(why, "number of intervals", n_ours, n_theirs);
+	// Each is there once (a count of 2^32 would be reason enough for two)
+	ok = ok && SAME(why, "number of different intervals", n_theirs, rec->intervals.n);
+	free(theirs);
+	free(ours);
+	return ok;
+}
+
+static int compare_sizes(const void *x, const void *y) {
+	const struct rec_size *a = x;
+	const struct rec_size *b = y;
+	if (a->stack != b->stack) {
+		return a->stack < b->stack ? -1 : 1;
+	}
+	if (a->size != b->size) {
+		return a->size < b->size ? -1 : 1;
+	}
+	return (int)a->is_class - (int)b->is_class;
+}
+
+/** A size of a stack that is counted exactly, or a class, in the order of appearance. */
+struct size_list {
+	struct rec_size *items;
+	size_t n, capacity;
+	uint32_t n_exact;
+};
+
+static struct rec_size *find_size(struct size_list *list, uint64_t size, bool is_class) {
+	for (size_t i = 0; i < list->n; i++) {
+		if (list->items[i].size == size && list->items[i].is_class == is_class) {
+			return &list->items[i];
+		}
+	}
+	return NULL;
+}
+
+static struct rec_size *size_of(struct size_list *list, uint64_t size, uint32_t max_exact) {
+	struct rec_size *known = find_size(list, size, false);
+	if (known) {
+		return known;
+	}
+	bool is_class = list->n_exact >= max_exact && size != 0;
+	uint64_t smallest = size;
+	if (is_class) {
+		for (smallest = 1; size / smallest >= 2;) {
+			smallest *= 2;
+		}
+		known = find_size(list, smallest, true);
+		if (known) {
+			return known;
+		}
+	}
+	list->n_exact += !is_class && (size != 0 || list->n == 0);
+	if (list->n == list->capacity) {
+		list->capacity = list->capacity * 2 + 4;
+		list->items = realloc(list->items, list->capacity * sizeof *list->items);
+		check(list->items);
+	}
+	list->items[list->n++] = (struct rec_size){.size = smallest, .is_class = is_class};
+	return &list->items[list->n - 1];
+}
+
+static bool size_list_agrees(struct size_list *list, uint32_t stack, const struct recording *rec,
+		uint32_t *at, struct err *why) {
+	qsort(list->items, list->n, sizeof *list->items, compare_sizes);
+	for (size_t i = 0; i < list->n; i++, (*at)++) {
+		const struct rec_size *ours = &list->items[i];
+		if (*at >= rec->sizes.n) {
+			return err_set(why, ERR_FORMAT, "sizes are missing");
+		}
+		const struct rec_size *theirs = &rec->sizes.items[*at];
+		if (!SAME(why, "stack", stack, theirs->stack) ||
+				!SAME(why, "size", ours->size, theirs->size) ||
+				!SAME(why, "is_class", ours->is_class, theirs->is_class) ||
+				!SAME(why, "count", ours->count, theirs->count) ||
+				!SAME(why, "bytes", ours->bytes, theirs->bytes) ||
+				!SAME(why, "live", ours->live, theirs->live)) {
+			return err_add(why, "size %" PRIu32, *at);
+		}
+	}
+	return true;
+}
+
+static bool sizes_agree(const struct replay *r, const struct recording *rec,
+		const uint32_t *stack_of, struct err *why) {
+	struct size_list *lists = need(rec->stacks.n, sizeof *lists);
+	for (size_t i = 0; i < r->blocks.n; i++) {
+		const struct replay_block *b = &r->blocks.items[i];
+		struct rec_size *size = size_of(&lists[stack_of[b->node]], b->size, r->max_sizes_per_stack);
+		size->count++;
+		size->bytes += b->size;
+		size->live += b->death == UINT64_MAX;
+	}
+	bool ok = true;
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < rec->stacks.n; i++) {
+		ok = ok && size_list_agrees(&lists[i], i, rec, &at, why);
+		free(lists[i].items);
+	}
+	free(lists);
+	return ok && SAME(why, "number of sizes", at, rec->sizes.n);
+}
+
+static bool thread_agrees(const struct rec_thread *ours, const struct rec_thread *theirs,
+		struct err *why) {
+	return SAME(why, "allocations", ours->allocations, theirs->allocations) &&
+			SAME(why, "allocated_bytes", ours->allocated_bytes, theirs->allocated_bytes) &&
+			SAME(why, "frees", ours->frees, theirs->frees) &&
+			SAME(why, "temporary", ours->temporary, theirs->temporary) &&
+			SAME(why, "live_bytes", ours->live_bytes, theirs->live_bytes) &&
+			SAME(why, "peak_bytes", ours->peak_bytes, theirs->peak_bytes) &&
+			SAME(why, "foreign_frees", ours->foreign_frees, theirs->foreign_frees);
+}
+
+static void add_to_threads(struct rec_thread *threads, const struct replay_block *b,
+		uint64_t peak) {
+	struct rec_thread *owner = &threads[b->thread];
+	owner->allocations++;
+	owner->allocated_bytes += b->size;
+	owner->temporary += b->is_temporary;
+	owner->live_bytes += b->death == UINT64_MAX ? b->size : 0;
+	owner->peak_bytes += b->birth <= peak && b->death > peak ? b->size : 0;
+	if (b->death != UINT64_MAX && !b->is_gone) {
+		threads[b->freed_by].frees++;
+		owner->foreign_frees += b->freed_by != b->thread;
+	}
+}
+
+static int compare_handovers(const void *x, const void *y) {
+	const struct rec_handover *a = x;
+	const struct rec_handover *b = y;
+	if (a->from != b->from) {
+		return a->from < b->from ? -1 : 1;
+	}
+	return a->to < b->to ? -1 : a->to > b->to;
+}
+
+/** Sort, and add up what is equal. Gives how many are left. */
+static size_t add_up_handovers(struct rec_handover *items, size_t n) {
+	qsort(items, n, sizeof *items, compare_handovers);
+	size_t n_out = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (n_out && compare_handovers(&items[n_out - 1], &items[i]) == 0) {
+			items[n_out - 1].blocks += items[i].blocks;
+			items[n_out - 1].bytes += items[i].bytes;
+		} else {
+			items[n_out++] = items[i];
+		}
+	}
+	return n_out;
+}
+
+static bool handovers_agree(const struct replay *r, const struct recording *rec, struct err *why) {
+	struct rec_handover *ours = need(r->blocks.n, sizeof *ours);
+	size_t n = 0;
+	for (size_t i = 0; i < r->blocks.n; i++) {
+		const struct replay_block *b = &r->blocks.items[i];
+		if (b->death != UINT64_MAX && !b->is_gone && b->freed_by != b->thread) {
+			ours[n++] = (struct rec_handover){b->thread, b->freed_by, 1, b->size};
+		}
+	}
+	n = add_up_handovers(ours, n);
+	struct rec_handover *theirs = need(rec->handovers.n, sizeof *theirs);
+	if (rec->handovers.n) {
+		memcpy(theirs, rec->handovers.items, rec->handovers.n * sizeof *theirs);
+	}
+	size_t n_theirs = add_up_handovers(theirs, rec->handovers.n);
+	bool ok = SAME(why, "number of handovers", n, n_theirs);
+	for (size_t i = 0; ok && i < n; i++) {
+		ok = SAME(why, "handover: from", ours[i].from, theirs[i].from) &&
+				SAME(why, "handover: to", ours[i].to, theirs[i].to) &&
+				SAME(why, "handover: blocks", ours[i].blocks, theirs[i].blocks) &&
+				SAME(why, "handover: bytes", ours[i].bytes, theirs[i].bytes);
+	}
+	free(theirs);
+	free(ours);
+	return ok;
+}
+
+static void add_thread(struct rec_thread *sum, const struct rec_thread *t) {
+	sum->allocations += t->allocations;
+	sum->allocated_bytes += t->allocated_bytes;
+	sum->frees += t->frees;
+	sum->temporary += t->temporary;
+	sum->live_bytes += t->live_bytes;
+	sum->peak_bytes += t->peak_bytes;
+	sum->foreign_frees += t->foreign_frees;
+}
+
+static bool are_merged(const struct recording *rec) {
+	for (uint32_t i = 0; i < rec->threads.n; i++) {
+		if (rec->threads.items[i].n_merged) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Merged threads can be compared only in sum. */
+static bool threads_agree(const struct replay *r, const struct recording *rec, struct err *why) {
+	size_t n = rec->threads.n > r->thread_allocations.n ? rec->threads.n : r->thread_allocations.n;
+	struct rec_thread *ours = need(n, sizeof *ours);
+	for (size_t i = 0; i < r->blocks.n; i++) {
+		add_to_threads(ours, &r->blocks.items[i], rec->summary.peak_time_ns);
+	}
+	struct rec_thread our_sum = {0};
+	struct rec_thread their_sum = {0};
+	bool ok = true;
+	bool compare_each = !are_merged(rec);
+	for (size_t i = 0; i < n; i++) {
+		add_thread(&our_sum, &ours[i]);
+	}
+	for (uint32_t i = 0; ok && i < rec->threads.n; i++) {
+		add_thread(&their_sum, &rec->threads.items[i]);
+		ok = !compare_each || thread_agrees(&ours[i], &rec->threads.items[i], why) ||
+				err_add(why, "thread %" PRIu32, i);
+	}
+	ok = ok && (thread_agrees(&our_sum, &their_sum, why) || err_add(why, "all threads"));
+	free(ours);
+	return ok && (!compare_each || handovers_agree(r, rec, why));
+}
+
+bool replay_agrees(const struct replay *r, const struct recording *rec, struct err *why) {
+	uint32_t n_nodes;
+	uint32_t *stack_of = map_nodes(rec, &n_nodes);
+	bool ok = true;
+	for (size_t i = 0; ok && i < r->blocks.n; i++) {
+		uint32_t node = r->blocks.items[i].node;
+		ok = (node < n_nodes && stack_of[node] != REPLAY_NONE) ||
+				err_set(why, ERR_FORMAT, "there is no stack for node %" PRIu32, node);
+	}
+	ok = ok && summary_agrees(r, rec, why) && peak_agrees(r, rec, why) &&
+			edges_agree(r, rec, why) && stacks_agree(r, rec, stack_of, why) &&
+			intervals_agree(r, rec, stack_of, why) && sizes_agree(r, rec, stack_of, why) &&
+			threads_agree(r, rec, why);
+	free(stack_of);
+	return ok;
+}
