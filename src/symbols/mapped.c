@@ -21,7 +21,8 @@ static bool map(struct slice *bytes, int fd, const char *path, struct err *err) 
 	if (st.st_size <= 0) {
 		return err_set(err, ERR_FORMAT, "%s: empty", path);
 	}
-	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	// Writable, but ours alone: elfutils marks sections that it uncompressed in their headers
+	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED) {
 		return err_system(err, errno, "%s: cannot be mapped", path);
 	}
@@ -67,9 +68,23 @@ failed:
 	return false;
 }
 
+static void relax(const uint8_t *from, const uint8_t *to) {
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t first = ((uintptr_t)from + page - 1) & ~(page - 1);
+	uintptr_t end = (uintptr_t)to & ~(page - 1);
+	if (end > first) {
+		(void)madvise((void *)first, end - first, MADV_DONTNEED);
+	}
+}
+
+// What elfutils wrote into the section headers must stay
 void mapped_file_relax(const struct mapped_file *m) {
-	if (m->bytes.size) {
-		(void)madvise((void *)m->bytes.data, m->bytes.size, MADV_DONTNEED);
+	const struct slice *all = &m->bytes, *headers = &m->elf.sections;
+	if (headers->size) {
+		relax(all->data, headers->data);
+		relax(headers->data + headers->size, all->data + all->size);
+	} else {
+		relax(all->data, all->data + all->size);
 	}
 }
 
