@@ -28,23 +28,23 @@ enum rec_source {
 
 /** Who and when. Strings are ids into `strings`. */
 struct rec_meta {
-	uint32_t exe, cwd, host;        // as the program saw them
-	uint32_t argv_first, n_argv;    // consecutive string ids
+	uint32_t exe, cwd, host;     // as the program saw them
+	uint32_t argv_first, n_argv; // consecutive string ids
 	uint32_t pid;
 	uint32_t n_cpus;
 	uint32_t page_bytes;
 	uint64_t system_memory_bytes;
-	uint64_t memory_limit_bytes;    // of its control group; 0: none
-	uint64_t wall_start_ns;         // since the Unix epoch
-	uint64_t duration_ns;           // first to last moment recorded
-	uint64_t written_ns;            // the moment this state was written, for a file that still grows
-	uint8_t source;                 // enum rec_source
-	uint8_t ended;                  // enum rec_ended
-	uint8_t is_complete;            // written by a collector that ended in order
+	uint64_t memory_limit_bytes; // of its control group; 0: none
+	uint64_t wall_start_ns;      // since the Unix epoch
+	uint64_t duration_ns;        // first to last moment recorded
+	uint64_t written_ns;         // the moment this state was written, for a file that still grows
+	uint8_t source;              // enum rec_source
+	uint8_t ended;               // enum rec_ended
+	uint8_t is_complete;         // written by a collector that ended in order
 	uint8_t has_free_stacks;
 	int32_t exit_status;
-	uint32_t n_images;              // programs that this process was, one after the other
-	uint32_t version;               // string: of the heaptrack that wrote it
+	uint32_t n_images; // programs that this process was, one after the other
+	uint32_t version;  // string: of the heaptrack that wrote it
 };
 
 /** Totals, exact for the whole recording. */
@@ -53,29 +53,29 @@ struct rec_summary {
 	uint64_t frees;                        // blocks given back, realloc's old ones included
 	uint64_t reallocs;                     // of the allocations, those made by realloc
 	uint64_t temporary;                    // freed before their thread's next allocation
-	uint64_t short_lived;                  // churn: freed within 16 allocations of their thread or 1 ms
-	uint64_t failed;                       // calls that returned no block
+	uint64_t short_lived; // churn: freed within 16 allocations of their thread or 1 ms
+	uint64_t failed;      // calls that returned no block
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
-	uint64_t live_bytes, live_blocks;      // never freed
+	uint64_t live_bytes, live_blocks;          // never freed
 	uint64_t gone_at_exec, gone_at_exec_bytes; // blocks that ended with their image: neither freed
-	                                           // nor live; allocations = frees + live + gone
+											   // nor live; allocations = frees + live + gone
 	uint64_t peak_rss_bytes, peak_rss_time_ns;
 	uint64_t minor_faults, major_faults;
-	uint64_t user_cpu_ns, system_cpu_ns;   // of the program, as far as known
+	uint64_t user_cpu_ns, system_cpu_ns; // of the program, as far as known
 };
 
 /** What the numbers above do not contain. All zero: nothing is missing. */
 struct rec_quality {
-	uint64_t lost_events;      // could not be recorded (rings full too long, no slot, too early)
-	uint64_t truncated_stacks; // outer callers unknown
-	uint64_t abandoned_hooks;  // left by a jump between number and event
-	uint64_t skipped_numbers;  // order numbers that never came
-	uint64_t unknown_frees;    // of blocks never seen: allocated before, or by other means
+	uint64_t lost_events;        // could not be recorded (rings full too long, no slot, too early)
+	uint64_t truncated_stacks;   // outer callers unknown
+	uint64_t abandoned_hooks;    // left by a jump between number and event
+	uint64_t skipped_numbers;    // order numbers that never came
+	uint64_t unknown_frees;      // of blocks never seen: allocated before, or by other means
 	uint64_t double_allocations; // an address handed out twice: a free was missed
-	uint64_t time_corrections; // labels pushed forward to keep time rising
+	uint64_t time_corrections;   // labels pushed forward to keep time rising
 	uint64_t children_forked, children_executed; // processes that were not recorded
-	uint64_t detail_ends_ns;   // > 0: from here on, only totals (disk or memory limit)
-	uint64_t events_dropped;   // --events: single events dropped by the budget
+	uint64_t detail_ends_ns; // > 0: from here on, only totals (disk or memory limit)
+	uint64_t events_dropped; // --events: single events dropped by the budget
 	uint8_t clock_is_not_tsc;
 	uint8_t recording_stopped_early; // the collector or a limit ended it before the program
 };
@@ -95,8 +95,8 @@ struct rec_module {
 
 /** A place in code: one program counter of one module. */
 struct rec_location {
-	uint64_t pc;     // the return address, or the interrupted address if is_exact
-	uint32_t module; // 0: unknown or generated code
+	uint64_t pc;          // the return address, or the interrupted address if is_exact
+	uint32_t module;      // 0: unknown or generated code
 	uint32_t first_frame; // into `frames`; its n_frames frames are innermost first
 	uint16_t n_frames;    // 0: no name (yet). The last is the function, those before inlined in it
 	uint8_t is_exact;
@@ -125,8 +125,8 @@ struct rec_stack {
 	uint64_t live_blocks, live_bytes; // never freed
 	uint64_t reallocs;                // of its allocations, by realloc
 	uint64_t first_ns, last_ns;       // first and last allocation
-	uint32_t lifetimes[16];           // freed blocks by log4 of their life: < 1 us, < 4 us, ...; saturating
-	                                  // (blocks gone at an exec are not in it)
+	uint32_t lifetimes[16]; // freed blocks by log4 of their life: < 1 us, < 4 us, ...; saturating
+							// (blocks gone at an exec are not in it)
 };
 
 /**
@@ -149,7 +149,7 @@ enum { REC_NEVER = 0xffff };
  * until. from == until: no edge saw them. Both may be edges.n: after the last edge.
  */
 struct rec_interval {
-	uint32_t stack; // index into stacks
+	uint32_t stack;       // index into stacks
 	uint16_t from, until; // edges; until = REC_NEVER: never freed
 	uint32_t count;
 	uint32_t temporary;
@@ -159,7 +159,8 @@ struct rec_interval {
 /** How many allocations of a stack had a size. Ordered by stack, then size. */
 struct rec_size {
 	uint32_t stack;
-	uint32_t is_class; // 0: exactly `size`; 1: a class, size .. 2 * size - 1 (a stack with many sizes)
+	uint32_t
+			is_class; // 0: exactly `size`; 1: a class, size .. 2 * size - 1 (a stack with many sizes)
 	uint64_t size;
 	uint64_t count, bytes;
 	uint64_t live; // never freed
@@ -168,7 +169,7 @@ struct rec_size {
 struct rec_thread {
 	uint32_t tid;
 	uint32_t image;
-	uint32_t name; // string
+	uint32_t name;     // string
 	uint32_t n_merged; // > 0: stands for that many short threads of the same name
 	uint64_t first_ns, last_ns;
 	uint64_t allocations, allocated_bytes, frees, temporary;
@@ -206,9 +207,9 @@ struct rec_image {
 };
 
 #define REC_TABLE(type) \
-	struct {                      \
-		type *items;              \
-		uint32_t n;               \
+	struct {            \
+		type *items;    \
+		uint32_t n;     \
 	}
 
 struct recording {

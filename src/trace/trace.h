@@ -51,29 +51,47 @@ struct trace_event {
 	uint32_t thread : 28;
 	uint32_t kind : 4; // enum trace_event_kind
 };
+
+// The last two are for files alone: aggregate.h has calls of its own for them
 enum trace_event_kind {
 	TRACE_ALLOC = 1,   // ptr, size, node
 	TRACE_FREE = 2,    // ptr
 	TRACE_REALLOC = 3, // ptr: the address is given back; the block lives on until MOVED or STAYED
-	TRACE_MOVED = 4,   // ptr, size, node: ends the thread's newest pending REALLOC; both halves happen now
-	TRACE_STAYED = 5,  // ptr: the pending REALLOC failed, nothing happened
+	TRACE_MOVED =
+			4, // ptr, size, node: ends the thread's newest pending REALLOC; both halves happen now
+	TRACE_STAYED = 5,       // ptr: the pending REALLOC failed, nothing happened
+	TRACE_EXEC = 6,         // the image was replaced: every block and thread is gone.
+	TRACE_THREAD_ENDED = 7, // thread: its pending REALLOCs are undone.
 };
 
+/** The `ptr` that a reader gets for a block whose allocation was not recorded: of no block. */
+#define TRACE_UNKNOWN_PTR 1
+
 /**
- * Append events to the log (paired columns, blocks of 64 Ki events). `budget_bytes` bounds what
- * all event blocks together may take: the oldest are dropped (their place becomes a hole of the
- * compacted file). May be called with any number of events; blocks are cut here.
+ * Append events to the file (paired columns, blocks of 64 Ki events; a checkpoint cuts one as
+ * well). May be called with any number of events. `ptr` is used to pair them and is not kept: see
+ * trace_read_events. False: the events of the block in the making are lost, and counted as
+ * dropped; the writer goes on.
  */
 bool trace_writer_events(struct trace_writer *w, const struct trace_event *events, size_t n,
 		struct err *err);
+
+/**
+ * What all event blocks together may take (at first: no bound). Beyond it the oldest are dropped
+ * and newer ones take their place in the file.
+ */
 void trace_writer_set_event_budget(struct trace_writer *w, uint64_t budget_bytes);
 
-/** Bytes written so far, holes not counted: for the disk rule. */
+/** Events given to the writer that the file does not hold any more: for rec_quality. */
+uint64_t trace_writer_events_dropped(const struct trace_writer *w);
+
+/** What the file takes now: for the disk rule. */
 uint64_t trace_writer_bytes(const struct trace_writer *w);
 
 /**
  * Write the whole of `r` compactly, as a finished file, to another sink (the collector then renames
- * it over the growing one). Event blocks are copied from `old` (the growing file) if given.
+ * it over the growing one). `old`: the growing file, to copy events from, or NULL; `w`: its writer,
+ * which may hold events that are not in the file yet, or NULL.
  */
 bool trace_write_whole(struct trace_sink sink, const struct recording *r, struct trace_writer *w,
 		const struct trace_source *old, struct err *err);
@@ -83,12 +101,12 @@ void trace_writer_destroy(struct trace_writer *w);
 /** What a reader found out about the file itself, beside the recording. */
 struct trace_facts {
 	uint32_t version;
-	bool is_finished;      // the index at the end was used
-	bool is_torn;          // bytes after the last whole block
-	uint64_t good_bytes;   // up to here every block is whole
+	bool is_finished;    // the index at the end was used
+	bool is_torn;        // bytes after the last whole block
+	uint64_t good_bytes; // up to here every block is whole
 	uint64_t n_event_blocks;
 	uint64_t n_events;
-	uint64_t first_event;  // number of the first event that is still there
+	uint64_t first_event; // number of the first event that is still there
 };
 
 /** True if the first bytes are those of our file, of whatever version. */
@@ -102,7 +120,18 @@ bool trace_is_ours(struct slice head);
 bool trace_read(struct recording *out, struct trace_facts *facts, const struct trace_source *src,
 		uint64_t max_bytes, struct err *err);
 
-/** Hand all events that the file still holds, in order, to `each`, in batches. */
-bool trace_read_events(const struct trace_source *src,
-		bool (*each)(void *user, const struct trace_event *events, size_t n), void *user,
-		struct err *err);
+/** False: enough, read no further. */
+typedef bool trace_each_events(void *user, const struct trace_event *events, size_t n);
+
+/**
+ * Hand all events that the file still holds, in order, to `each`, in batches; true also if `each`
+ * ended it. `ptr` is not the address (that is not in the file) but names the block as an address would: unique
+ * among the blocks alive, a multiple of 16, TRACE_UNKNOWN_PTR for one whose allocation was never seen.
+ * A free of a block whose allocation was dropped has a ptr that did not occur. `size`
+ * and `node` are 0 where the kind has none.
+ *
+ * With `r`, the file's recording, node and thread are checked against its tables: in a growing file those that
+ * are too young for it become 0, in a finished one they are damage. NULL: they are what the file says.
+ */
+bool trace_read_events(const struct trace_source *src, const struct recording *r,
+		trace_each_events *each, void *user, struct err *err);

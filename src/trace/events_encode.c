@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include "base/check.h"
+#include "base/vec.h"
+#include "trace/events.h"
+
+/*
+ * Blocks are numbered as they are allocated, and a free says how many allocations ago its block
+ * came: small numbers where memory is used as a stack, which is most of the time. So the file needs no addresses, and a
+ * reader no table of live blocks.
+ *
+ * An address stands for one number at a time. When an allocation comes to an address that is
+ * alive (its free was missed), the address keeps the number that it has: whoever replays the events then sees the
+ * very same thing, a second allocation at a live address.
+ */
+
+static uint64_t age_of(const struct events_encoder *e, uint64_t number) {
+	return number ? e->allocations + 1 - number : 0;
+}
+
+static void put(struct events_encoder *e, enum events_column column, uint64_t v) {
+	buffer_varint(&e->columns[column], v);
+}
+
+static void put_run(struct events_encoder *e, uint32_t thread) {
+	if (e->run && e->run_thread != thread) {
+		put(e, EVENTS_RUN, e->run);
+		put(e, EVENTS_RUN, e->run_thread);
+		e->run = 0;
+	}
+	e->run_thread = thread;
+	e->run++;
+}
+
+// The info of an allocation; a new one while there is room, else the pair itself
+static bool put_info(struct events_encoder *e, const struct trace_event *event) {
+	uint64_t key = (uint64_t)event->node << 32 | (uint32_t)event->size;
+	bool is_small = event->size <= UINT32_MAX;
+	uint64_t info = is_small ? map_get(&e->infos, key) : 0;
+	if (!info && is_small && e->infos.n < MAX_INFOS) {
+		if (!vec_reserve(&e->new_infos, 1) || !map_put(&e->infos, key, e->infos.n + 1)) {
+			return false;
+		}
+		e->new_infos.items[e->new_infos.n++] = (struct info_row){event->node,
+				(uint32_t)event->size};
+		info = e->infos.n;
+	}
+	put(e, EVENTS_INFO, info);
+	if (!info) {
+		put(e, EVENTS_NODE, event->node);
+		put(e, EVENTS_SIZE, event->size);
+	}
+	return true;
+}
+
+// The thread's newest pending realloc, taken off; number 0 if there is none
+static struct pending_realloc take_pending(struct events_encoder *e, uint32_t thread) {
+	for (size_t i = e->pending.n; i-- > 0;) {
+		struct pending_realloc p = e->pending.items[i];
+		if (p.thread == thread) {
+			e->pending.n--;
+			memmove(&e->pending.items[i], &e->pending.items[i + 1], (e->pending.n - i) * sizeof p);
+			return p;
+		}
+	}
+	return (struct pending_realloc){0};
+}
+
+static bool add_alloc(struct events_encoder *e, const struct trace_event *event, uint8_t *kind) {
+	if (event->kind == TRACE_MOVED) {
+		(void)take_pending(e, event->thread);
+	}
+	if (!put_info(e, event)) {
+		return false;
+	}
+	uint64_t over = map_get(&e->blocks, event->ptr);
+	if (over) {
+		*kind |= OVER;
+		put(e, EVENTS_AGE, age_of(e, over));
+		e->allocations++;
+		return true;
+	}
+	return map_put(&e->blocks, event->ptr, ++e->allocations);
+}
+
+static bool add_free(struct events_encoder *e, const struct trace_event *event) {
+	uint64_t number = map_take(&e->blocks, event->ptr);
+	put(e, EVENTS_AGE, age_of(e, number));
+	put(e, EVENTS_FREE_NODE, event->node);
+	e->has_free_nodes |= event->node != 0;
+	if (event->kind == TRACE_FREE) {
+		return true;
+	}
+	struct pending_realloc *p = vec_push(&e->pending);
+	if (!p) {
+		return false;
+	}
+	*p = (struct pending_realloc){event->thread, event->ptr, number};
+	return true;
+}
+
+static bool undo_realloc(struct events_encoder *e, struct pending_realloc p) {
+	return !p.number || map_put(&e->blocks, p.ptr, p.number);
+}
+
+static bool add_stayed(struct events_encoder *e, const struct trace_event *event) {
+	struct pending_realloc p = take_pending(e, event->thread);
+	put(e, EVENTS_AGE, age_of(e, p.number));
+	return undo_realloc(e, p);
+}
+
+static bool add_thread_ended(struct events_encoder *e, uint32_t thread) {
+	size_t kept = 0;
+	bool ok = true;
+	for (size_t i = 0; i < e->pending.n; i++) {
+		if (e->pending.items[i].thread == thread) {
+			ok &= undo_realloc(e, e->pending.items[i]);
+		} else {
+			e->pending.items[kept++] = e->pending.items[i];
+		}
+	}
+	e->pending.n = kept;
+	return ok;
+}
+
+static bool add_by_kind(struct events_encoder *e, const struct trace_event *event, uint8_t *kind) {
+	switch ((enum trace_event_kind)event->kind) {
+	case TRACE_ALLOC:
+	case TRACE_MOVED: return add_alloc(e, event, kind);
+	case TRACE_FREE:
+	case TRACE_REALLOC: return add_free(e, event);
+	case TRACE_STAYED: return add_stayed(e, event);
+	case TRACE_THREAD_ENDED: return add_thread_ended(e, event->thread);
+	case TRACE_EXEC:
+		map_clear(&e->blocks);
+		e->pending.n = 0;
+		return true;
+	}
+	check(!"an event of no kind");
+	return false;
+}
+
+bool events_add(struct events_encoder *e, const struct trace_event *event) {
+	if (e->n == 0) {
+		e->start = (struct start_row){e->allocations, e->time_ns};
+	}
+	uint8_t kind = event->kind;
+	if (!add_by_kind(e, event, &kind)) {
+		return false;
+	}
+	buffer_u8(&e->columns[EVENTS_KIND], kind);
+	buffer_signed(&e->columns[EVENTS_TIME], (int64_t)(event->time_ns - e->time_ns));
+	e->time_ns = event->time_ns;
+	put_run(e, event->thread);
+	e->n++;
+	return true;
+}
+
+void events_encode(struct events_encoder *e, struct buffer *out) {
+	buffer_clear(out);
+	if (e->run) {
+		put(e, EVENTS_RUN, e->run);
+		put(e, EVENTS_RUN, e->run_thread);
+		e->run = 0;
+	}
+	table_encode(out, &table_start, &e->start, 0, 1, NULL);
+	size_t table = table_begin(out, TABLE_EVENTS, 0, e->n);
+	for (uint8_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
+		struct slice bytes = buffer_view(&e->columns[i]);
+		out->failed |= e->columns[i].failed;
+		if (bytes.size == 0 || (i == EVENTS_FREE_NODE && !e->has_free_nodes)) {
+			continue;
+		}
+		size_t column = table_column_begin(out, i);
+		buffer_slice(out, bytes);
+		table_column_end(out, column);
+	}
+	table_end(out, table);
+}
+
+void infos_encode(const struct events_encoder *e, struct buffer *out) {
+	buffer_clear(out);
+	if (e->new_infos.n) {
+		table_encode(out, &table_infos, e->new_infos.items, e->n_infos_written, e->new_infos.n,
+				NULL);
+	}
+}
+
+void events_next_block(struct events_encoder *e) {
+	e->n = 0;
+	e->run = 0;
+	e->has_free_nodes = false;
+	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
+		buffer_clear(&e->columns[i]);
+	}
+}
+
+void infos_written(struct events_encoder *e) {
+	e->n_infos_written += e->new_infos.n;
+	e->new_infos.n = 0;
+}
+
+void events_finish(struct events_encoder *e) {
+	map_finish(&e->blocks);
+	map_finish(&e->infos);
+	vec_finish(&e->pending);
+	vec_finish(&e->new_infos);
+	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
+		buffer_finish(&e->columns[i]);
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "base/vec.h"
+#include "trace/events.h"
+#include "trace/scan.h"
+
+#include <inttypes.h>
+
+/*
+ * Events of a whole file: first all infos, then the blocks by their sequence (a growing file may have them
+ * in any order), each for itself.
+ */
+
+enum { BLOCK_MAX_BYTES = 1 << 30 };
+
+struct reading {
+	const struct trace_source *src;
+	const struct recording *r; // may be NULL
+	trace_each_events *each;
+	void *user;
+	bool is_finished;
+	bool has_wrong_id;
+	struct buffer raw;
+	struct info_table infos;
+};
+
+// Ids that the recording does not have: young ones in a growing file, damage in a finished one
+static bool check_ids(void *user, const struct trace_event *events, size_t n) {
+	struct reading *reading = user;
+	const struct recording *r = reading->r;
+	struct trace_event checked[EVENTS_BATCH];
+	for (size_t i = 0; i < n; i++) {
+		checked[i] = events[i];
+		if (events[i].node >= r->nodes.n) {
+			checked[i].node = 0;
+			reading->has_wrong_id = true;
+		}
+		if (events[i].thread >= r->threads.n) {
+			checked[i].thread = 0;
+			reading->has_wrong_id = true;
+		}
+	}
+	if (reading->has_wrong_id && reading->is_finished) {
+		return false;
+	}
+	return reading->each(reading->user, checked, n);
+}
+
+static bool read_infos(struct reading *reading, const struct scan *scan, struct err *err) {
+	for (size_t i = 0; i < scan->infos.n; i++) {
+		const struct scan_block *b = &scan->infos.items[i];
+		if (!scan_unpack(&reading->raw, reading->src, b->stored_at, b->header.stored_bytes,
+					b->header.raw_bytes, BLOCK_MAX_BYTES, err) ||
+				!infos_decode(&reading->infos, buffer_view(&reading->raw), err)) {
+			return err_add(err, "infos block at byte %" PRIu64, b->at);
+		}
+	}
+	return true;
+}
+
+static bool read_block(struct reading *reading, const struct scan_block *b, bool *is_stopped,
+		struct err *err) {
+	if (!scan_unpack(&reading->raw, reading->src, b->stored_at, b->header.stored_bytes,
+				b->header.raw_bytes, BLOCK_MAX_BYTES, err)) {
+		return false;
+	}
+	trace_each_events *each = reading->r ? check_ids : reading->each;
+	void *user = reading->r ? reading : reading->user;
+	if (!events_decode(buffer_view(&reading->raw), &reading->infos, each, user, is_stopped, err)) {
+		return false;
+	}
+	if (reading->has_wrong_id && reading->is_finished) {
+		return err_set(err, ERR_FORMAT, "events of stacks or threads that the recording lacks");
+	}
+	return true;
+}
+
+static bool read_blocks(struct reading *reading, struct scan *scan, struct err *err) {
+	scan_sort(&scan->events);
+	bool is_stopped = false;
+	for (size_t i = 0; i < scan->events.n && !is_stopped; i++) {
+		const struct scan_block *b = &scan->events.items[i];
+		if (!read_block(reading, b, &is_stopped, err)) {
+			return err_add(err, "events block %" PRIu64 " at byte %" PRIu64, b->header.sequence,
+					b->at);
+		}
+	}
+	return true;
+}
+
+bool trace_read_events(const struct trace_source *src, const struct recording *r,
+		trace_each_events *each, void *user, struct err *err) {
+	struct reading reading = {.src = src, .r = r, .each = each, .user = user};
+	struct scan scan;
+	if (!scan_file(&scan, src, BLOCK_MAX_BYTES, err)) {
+		return false;
+	}
+	reading.is_finished = scan.head.finished_bytes != 0;
+	bool ok = read_infos(&reading, &scan, err) && read_blocks(&reading, &scan, err);
+	buffer_finish(&reading.raw);
+	vec_finish(&reading.infos);
+	scan_finish(&scan);
+	return ok;
+}

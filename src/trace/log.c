@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "base/check.h"
+#include "base/vec.h"
+#include "trace/payload.h"
+
+#include <inttypes.h>
+
+/*
+ * The log: tables that only grow. A writer keeps marks of how far it has written each; a piece
+ * goes from there to the ends, or to a bound, so that no block gets large. A location is written once without
+ * its frames; the names table gives them to it, in the same piece or a later one.
+ */
+
+enum { PIECE_ROWS = 256 << 10, PIECE_TEXT = 4 << 20 };
+
+// ---- writing
+
+static uint32_t up_to(uint32_t from, uint32_t n) {
+	check(from <= n); // log tables only grow
+	return n - from < PIECE_ROWS ? n : from + PIECE_ROWS;
+}
+
+static uint32_t encode_strings(struct buffer *out, const struct recording *r, uint32_t from) {
+	uint32_t to = from;
+	uint32_t end = up_to(from, r->strings.n);
+	for (size_t text = 0; to < end && text < PIECE_TEXT; to++) {
+		text += r->strings.items[to].size;
+	}
+	if (to == from) {
+		return to;
+	}
+	size_t table = table_begin(out, TABLE_STRINGS, from, to - from);
+	size_t lengths = table_column_begin(out, 1);
+	for (uint32_t i = from; i < to; i++) {
+		buffer_varint(out, r->strings.items[i].size);
+	}
+	table_column_end(out, lengths);
+	size_t bytes = table_column_begin(out, 2);
+	for (uint32_t i = from; i < to; i++) {
+		buffer_slice(out, r->strings.items[i]);
+	}
+	table_column_end(out, bytes);
+	table_end(out, table);
+	return to;
+}
+
+static uint32_t encode_rows(struct buffer *out, const struct table *t, const void *rows,
+		uint32_t from, uint32_t n) {
+	uint32_t to = up_to(from, n);
+	if (to != from) {
+		const uint8_t *row0 = rows;
+		table_encode(out, t, row0 + from * t->row_bytes, from, to - from, NULL);
+	}
+	return to;
+}
+
+static bool is_named(const struct log_marks *marks, uint32_t location) {
+	return location / 8 < marks->named_bytes && marks->named[location / 8] >> location % 8 & 1;
+}
+
+// Names of locations, and of frames, that are in the log or in this very piece
+static bool collect_names(struct log_piece *piece, const struct log_marks *marks,
+		const struct recording *r) {
+	for (uint32_t i = 0; i < piece->counts.locations && piece->names.n < PIECE_ROWS; i++) {
+		const struct rec_location *l = &r->locations.items[i];
+		if (l->n_frames == 0 || is_named(marks, i) ||
+				(uint64_t)l->first_frame + l->n_frames > piece->counts.frames) {
+			continue;
+		}
+		struct name_row *name = vec_push(&piece->names);
+		if (!name) {
+			return false;
+		}
+		*name = (struct name_row){i, l->first_frame, l->n_frames};
+	}
+	return true;
+}
+
+bool log_encode(struct buffer *out, struct log_piece *piece, const struct log_marks *marks,
+		const struct recording *r) {
+	buffer_clear(out);
+	const struct counts_row *from = &marks->counts;
+	struct counts_row *to = &piece->counts;
+	to->strings = encode_strings(out, r, from->strings);
+	to->frames = encode_rows(out, &table_frames, r->frames.items, from->frames, r->frames.n);
+	to->locations = encode_rows(out, &table_locations, r->locations.items, from->locations,
+			r->locations.n);
+	to->nodes = encode_rows(out, &table_nodes, r->nodes.items, from->nodes, r->nodes.n);
+	piece->names.n = 0;
+	if (!collect_names(piece, marks, r)) {
+		return false;
+	}
+	if (piece->names.n) {
+		table_encode(out, &table_names, piece->names.items, 0, piece->names.n, NULL);
+	}
+	return !out->failed;
+}
+
+bool log_piece_reserve(struct log_marks *marks, const struct log_piece *piece) {
+	size_t need = (size_t)piece->counts.locations / 8 + 1;
+	if (need > marks->named_bytes) {
+		size_t bytes = need * 2;
+		uint8_t *named = realloc(marks->named, bytes);
+		if (!named) {
+			return false;
+		}
+		memset(named + marks->named_bytes, 0, bytes - marks->named_bytes);
+		marks->named = named;
+		marks->named_bytes = bytes;
+	}
+	return true;
+}
+
+void log_piece_done(struct log_marks *marks, const struct log_piece *piece) {
+	for (size_t i = 0; i < piece->names.n; i++) {
+		uint32_t location = piece->names.items[i].location;
+		marks->named[location / 8] |= (uint8_t)(1u << location % 8);
+	}
+	marks->counts = piece->counts;
+}
+
+void log_piece_finish(struct log_piece *piece) {
+	vec_finish(&piece->names);
+}
+
+void log_marks_finish(struct log_marks *marks) {
+	free(marks->named);
+	*marks = (struct log_marks){0};
+}
+
+// ---- reading
+
+#define TAKE_ROOM(r, table, rows)                                                     \
+	(((r)->table.items = arena_alloc(&(r)->arena, rows, sizeof *(r)->table.items)) && \
+			((r)->table.n = (rows), true))
+
+bool log_reader_init(struct log_reader *l, struct recording *out, struct counts_row want,
+		uint64_t log_bytes, struct err *err) {
+	*l = (struct log_reader){.out = out, .want = want};
+	// Each row takes a byte or more: what can't be there needs no memory
+	if (want.strings > log_bytes || want.locations > log_bytes || want.frames > log_bytes ||
+			want.nodes > log_bytes) {
+		return err_set(err, ERR_FORMAT, "the log is too short for what the state needs");
+	}
+	if (!TAKE_ROOM(out, strings, want.strings) || !TAKE_ROOM(out, locations, want.locations) ||
+			!TAKE_ROOM(out, frames, want.frames) || !TAKE_ROOM(out, nodes, want.nodes)) {
+		return err_set(err, ERR_LIMIT, "the tables of the log take too much memory");
+	}
+	return true;
+}
+
+static bool decode_strings(struct log_reader *l, const struct table_raw *raw, struct err *err) {
+	struct slice *rows = l->out->strings.items + l->have.strings;
+	struct cursor lengths = cursor_init(table_column(raw, 1));
+	struct slice text = table_column(raw, 2);
+	char *copy = arena_text(&l->out->arena, text);
+	if (!copy) {
+		return err_set(err, ERR_LIMIT, "strings take too much memory");
+	}
+	struct cursor bytes = cursor_init(slice_of(copy, text.size));
+	for (uint64_t i = 0; i < raw->n; i++) {
+		rows[i] = cursor_bytes(&bytes, cursor_varint(&lengths));
+	}
+	if (lengths.failed || cursor_left(&lengths) || bytes.failed || cursor_left(&bytes)) {
+		return err_set(err, ERR_FORMAT, "table strings: lengths and bytes disagree");
+	}
+	return true;
+}
+
+// Names are a table on their way: their rows end in the locations
+static bool decode_names(struct log_reader *l, const struct table_raw *raw, struct err *err) {
+	struct arena scratch = {.max_bytes = l->out->arena.max_bytes};
+	struct name_row *names = arena_new(&scratch, struct name_row, raw->n);
+	bool ok = names ? table_decode(raw, &table_names, names, NULL, err)
+					: err_set(err, ERR_LIMIT, "names take too much memory");
+	for (uint64_t i = 0; ok && i < raw->n; i++) {
+		if (names[i].location >= l->have.locations ||
+				(uint64_t)names[i].first_frame + names[i].n_frames > l->have.frames) {
+			ok = err_set(err, ERR_FORMAT, "table names: row %" PRIu64 " is out of range", i);
+			break;
+		}
+		struct rec_location *location = &l->out->locations.items[names[i].location];
+		location->first_frame = names[i].first_frame;
+		location->n_frames = names[i].n_frames;
+	}
+	arena_finish(&scratch);
+	return ok;
+}
+
+// The rows of a table must go on where they ended, and fit the room
+static bool is_next(const struct table_raw *raw, uint32_t have, uint32_t want) {
+	return raw->first == have && raw->n <= want - have;
+}
+
+static bool decode_rows(struct log_reader *l, const struct table_raw *raw, struct err *err) {
+	struct recording *r = l->out;
+	struct log_table {
+		const struct table *table; // NULL: strings
+		uint32_t *have;
+		uint32_t want;
+		void *rows;
+	} tables[] = {
+			[0] = {NULL, &l->have.strings, l->want.strings, r->strings.items},
+			[1] = {&table_locations, &l->have.locations, l->want.locations, r->locations.items},
+			[2] = {&table_frames, &l->have.frames, l->want.frames, r->frames.items},
+			[3] = {&table_nodes, &l->have.nodes, l->want.nodes, r->nodes.items},
+	};
+	const struct log_table *t = &tables[raw->id - TABLE_STRINGS];
+	if (!is_next(raw, *t->have, t->want)) {
+		return err_set(err, ERR_FORMAT,
+				"table %u: rows %" PRIu64 " to %" PRIu64 " do not follow %u", raw->id, raw->first,
+				raw->first + raw->n, *t->have);
+	}
+	if (t->table) {
+		uint8_t *rows = t->rows;
+		if (raw->n &&
+				!table_decode(raw, t->table, rows + *t->have * t->table->row_bytes, NULL, err)) {
+			return false;
+		}
+	} else if (!decode_strings(l, raw, err)) {
+		return false;
+	}
+	*t->have += (uint32_t)raw->n;
+	return true;
+}
+
+bool log_decode(struct log_reader *l, struct slice payload, struct err *err) {
+	struct cursor c = cursor_init(payload);
+	struct table_raw raw;
+	struct err torn = {0};
+	while (table_next(&raw, &c, &torn)) {
+		if (raw.id < TABLE_STRINGS || raw.id > table_names.id) {
+			continue;
+		}
+		if (!table_count_is_possible(&raw)) {
+			return err_set(err, ERR_FORMAT, "table %u: fewer rows than announced", raw.id);
+		}
+		if (!(raw.id == table_names.id ? decode_names(l, &raw, err) : decode_rows(l, &raw, err))) {
+			return false;
+		}
+	}
+	return torn.code == ERR_NONE || err_set(err, torn.code, "%s", torn.text);
+}
+
+bool log_reader_is_done(const struct log_reader *l, struct err *err) {
+	if (memcmp(&l->have, &l->want, sizeof l->have) != 0) {
+		return err_set(err, ERR_FORMAT, "the log holds less than the state needs");
+	}
+	return true;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "trace/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIN_CAPACITY = 1024 };
+
+static size_t home(const struct map *m, uint64_t key) {
+	return (size_t)((key * 0x9E3779B97F4A7C15ull) >> (64 - (unsigned)__builtin_ctzll(m->capacity)));
+}
+
+// Where the key is, or the free place where it would go
+static size_t find(const struct map *m, uint64_t key) {
+	size_t mask = m->capacity - 1;
+	size_t i = home(m, key);
+	while (m->entries[i].value && m->entries[i].key != key) {
+		i = (i + 1) & mask;
+	}
+	return i;
+}
+
+uint64_t map_get(const struct map *m, uint64_t key) {
+	return m->capacity ? m->entries[find(m, key)].value : 0;
+}
+
+static bool grow(struct map *m) {
+	struct map bigger = {.n = m->n, .capacity = m->capacity ? m->capacity * 2 : MIN_CAPACITY};
+	bigger.entries = calloc(bigger.capacity, sizeof *bigger.entries);
+	if (!bigger.entries) {
+		return false;
+	}
+	for (size_t i = 0; i < m->capacity; i++) {
+		if (m->entries[i].value) {
+			bigger.entries[find(&bigger, m->entries[i].key)] = m->entries[i];
+		}
+	}
+	free(m->entries);
+	*m = bigger;
+	return true;
+}
+
+bool map_put(struct map *m, uint64_t key, uint64_t value) {
+	if (m->n >= m->capacity / 2 && !grow(m)) {
+		return false;
+	}
+	struct map_entry *e = &m->entries[find(m, key)];
+	m->n += e->value == 0;
+	*e = (struct map_entry){key, value};
+	return true;
+}
+
+// Entries behind the gap move up if their home is not behind it
+static void close_gap(struct map *m, size_t gap) {
+	size_t mask = m->capacity - 1;
+	for (size_t i = (gap + 1) & mask; m->entries[i].value; i = (i + 1) & mask) {
+		size_t from_home = (i - home(m, m->entries[i].key)) & mask;
+		if (from_home >= ((i - gap) & mask)) {
+			m->entries[gap] = m->entries[i];
+			gap = i;
+		}
+	}
+	m->entries[gap] = (struct map_entry){0};
+}
+
+uint64_t map_take(struct map *m, uint64_t key) {
+	if (!m->capacity) {
+		return 0;
+	}
+	size_t i = find(m, key);
+	uint64_t value = m->entries[i].value;
+	if (value) {
+		m->n--;
+		close_gap(m, i);
+	}
+	return value;
+}
+
+void map_clear(struct map *m) {
+	m->n = 0;
+	if (m->capacity) {
+		memset(m->entries, 0, m->capacity * sizeof *m->entries);
+	}
+}
+
+void map_finish(struct map *m) {
+	free(m->entries);
+	*m = (struct map){0};
+}

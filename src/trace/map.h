@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * u64 -> u64. Open addressing with linear probing; grows by load alone (at most half full), so no
+ * order of keys can make it larger than its contents. A zeroed struct is empty. Key 0 is fine.
+ * Private to this folder.
+ */
+struct map_entry {
+	uint64_t key;
+	uint64_t value; // 0: free
+};
+
+struct map {
+	struct map_entry *entries;
+	size_t n, capacity; // capacity: 0 or a power of two
+};
+
+/** The value (never 0), or 0. */
+uint64_t map_get(const struct map *m, uint64_t key);
+
+/** Set or replace; `value` is not 0. False: out of memory, unchanged. */
+bool map_put(struct map *m, uint64_t key, uint64_t value) ATTR_NODISCARD;
+
+/** Remove; returns what was there, or 0. */
+uint64_t map_take(struct map *m, uint64_t key);
+
+void map_clear(struct map *m);
+void map_finish(struct map *m);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "trace/pack.h"
+
+#include <zstd.h>
+
+// zstd's best: a block of 128 KiB of one byte takes four
+enum { BEST_RATIO = 32768, SLACK = 128 << 10 };
+
+bool pack(struct buffer *out, struct slice raw, int level, struct err *err) {
+	buffer_clear(out);
+	size_t bound = ZSTD_compressBound(raw.size);
+	uint8_t *at = buffer_room(out, bound);
+	ZSTD_CCtx *zstd = ZSTD_createCCtx();
+	if (!at || !zstd) {
+		ZSTD_freeCCtx(zstd);
+		return err_memory(err);
+	}
+	(void)ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, level);
+	(void)ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
+	size_t n = ZSTD_compress2(zstd, at, bound, raw.data, raw.size);
+	ZSTD_freeCCtx(zstd);
+	if (ZSTD_isError(n)) {
+		return err_set(err, ERR_MEMORY, "cannot compress: %s", ZSTD_getErrorName(n));
+	}
+	out->size = n;
+	return true;
+}
+
+bool unpack_is_possible(uint64_t raw_bytes, uint64_t stored_bytes) {
+	return raw_bytes <= SLACK || (raw_bytes - SLACK) / BEST_RATIO <= stored_bytes;
+}
+
+bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err) {
+	if (ZSTD_getFrameContentSize(stored.data, stored.size) != n) {
+		return err_set(err, ERR_FORMAT, "it is not the zstd frame that was announced");
+	}
+	// One frame and no more: ZSTD_decompress would go on with a second one
+	size_t whole = ZSTD_findFrameCompressedSize(stored.data, stored.size);
+	if (whole != stored.size) {
+		return err_set(err, ERR_FORMAT, "its zstd frame is torn");
+	}
+	size_t got = ZSTD_decompress(out, n, stored.data, stored.size);
+	if (ZSTD_isError(got)) {
+		return err_set(err, ERR_FORMAT, "it does not unpack: %s", ZSTD_getErrorName(got));
+	}
+	return got == n || err_set(err, ERR_FORMAT, "it unpacks to fewer bytes than announced");
+}

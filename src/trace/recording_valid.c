@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+#include "base/err.h"
+#include "trace/recording.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/*
+ * Every claim that recording.h makes, table by table. Later code indexes and adds up without
+ * looking: what passes here can't lead it out of a table or past an overflow.
+ */
+
+#define VIOLATION(why, ...) err_set((why), ERR_FORMAT, __VA_ARGS__)
+
+// Adds up; the largest number and `is_over` on overflow
+struct sum {
+	uint64_t total;
+	bool is_over;
+};
+
+static void sum_add(struct sum *s, uint64_t v) {
+	s->is_over |= __builtin_add_overflow(s->total, v, &s->total);
+}
+
+static bool sum_is(const struct sum *s, uint64_t expected) {
+	return !s->is_over && s->total == expected;
+}
+
+static bool is_string(const struct recording *r, uint32_t id) {
+	return id < r->strings.n;
+}
+
+static bool has_nones(const struct recording *r, struct err *why) {
+	if (!r->strings.n || !r->locations.n || !r->nodes.n || !r->threads.n || !r->modules.n) {
+		return VIOLATION(why, "row 0 of strings, locations, nodes, threads or modules is missing");
+	}
+	if (r->strings.items[0].size || r->nodes.items[0].parent || r->nodes.items[0].location ||
+			r->locations.items[0].n_frames || r->locations.items[0].module) {
+		return VIOLATION(why, "row 0 of strings, locations or nodes is not empty");
+	}
+	return true;
+}
+
+static bool meta_is_valid(const struct recording *r, struct err *why) {
+	const struct rec_meta *m = &r->meta;
+	if (!is_string(r, m->exe) || !is_string(r, m->cwd) || !is_string(r, m->host) ||
+			!is_string(r, m->version) || m->argv_first > r->strings.n ||
+			m->n_argv > r->strings.n - m->argv_first) {
+		return VIOLATION(why, "meta: a string is out of range");
+	}
+	if (m->source > REC_IMPORTED || m->ended > REC_DETACHED || m->is_complete > 1 ||
+			m->has_free_stacks > 1) {
+		return VIOLATION(why, "meta: a value that has no meaning");
+	}
+	return true;
+}
+
+// ---- code: modules, locations, frames, nodes
+
+static bool is_image(const struct recording *r, uint32_t image) {
+	return r->images.n == 0 || image <= r->images.n;
+}
+
+static bool modules_are_valid(const struct recording *r, struct err *why) {
+	for (uint32_t i = 0; i < r->modules.n; i++) {
+		const struct rec_module *m = &r->modules.items[i];
+		if (m->start > m->end || !is_string(r, m->path) || !is_string(r, m->package) ||
+				m->build_id_bytes > sizeof m->build_id || !is_image(r, m->image) ||
+				m->has_symbols > 1 || m->has_lines > 1 || m->is_unresolved > 1) {
+			return VIOLATION(why, "module %u is out of range", i);
+		}
+	}
+	return true;
+}
+
+static bool locations_are_valid(const struct recording *r, struct err *why) {
+	for (uint32_t i = 0; i < r->locations.n; i++) {
+		const struct rec_location *l = &r->locations.items[i];
+		if (l->module >= r->modules.n || l->first_frame > r->frames.n ||
+				l->n_frames > r->frames.n - l->first_frame || l->is_exact > 1 || l->is_mark > 1) {
+			return VIOLATION(why, "location %u is out of range", i);
+		}
+	}
+	return true;
+}
+
+static bool frames_are_valid(const struct recording *r, struct err *why) {
+	for (uint32_t i = 0; i < r->frames.n; i++) {
+		const struct rec_frame *f = &r->frames.items[i];
+		if (!is_string(r, f->function) || !is_string(r, f->symbol) || !is_string(r, f->file)) {
+			return VIOLATION(why, "frame %u: a string is out of range", i);
+		}
+	}
+	return true;
+}
+
+static bool nodes_are_valid(const struct recording *r, struct err *why) {
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
+		const struct rec_node *n = &r->nodes.items[i];
+		if (n->parent >= i) {
+			return VIOLATION(why, "node %u: its parent %u does not come before it", i, n->parent);
+		}
+		if (n->location >= r->locations.n) {
+			return VIOLATION(why, "node %u: location %u is undefined", i, n->location);
+		}
+	}
+	return true;
+}
+
+// ---- stacks
+
+static bool stack_is_sound(const struct rec_stack *s) {
+	return s->live_blocks <= s->allocations && s->live_bytes <= s->allocated_bytes &&
+			s->peak_blocks <= s->allocations && s->peak_bytes <= s->allocated_bytes &&
+			s->temporary <= s->allocations - s->live_blocks &&
+			s->short_lived <= s->allocations - s->live_blocks &&
+			s->temporary_bytes <= s->allocated_bytes && s->reallocs <= s->allocations &&
+			s->first_ns <= s->last_ns;
+}
+
+static bool stacks_are_valid(const struct recording *r, struct err *why) {
+	uint8_t *seen = calloc(r->nodes.n / 8 + 1, 1);
+	if (!seen) {
+		return err_memory(why);
+	}
+	bool ok = true;
+	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		if (s->node >= r->nodes.n) {
+			ok = VIOLATION(why, "stack %u: node %u is undefined", i, s->node);
+		} else if (seen[s->node / 8] >> s->node % 8 & 1) {
+			ok = VIOLATION(why, "stack %u: node %u has two stacks", i, s->node);
+		} else if (!stack_is_sound(s)) {
+			ok = VIOLATION(why, "stack %u: more of a part than of the whole", i);
+		} else {
+			seen[s->node / 8] |= (uint8_t)(1u << s->node % 8);
+		}
+	}
+	free(seen);
+	return ok;
+}
+
+static bool sums_are_valid(const struct recording *r, struct err *why) {
+	struct sum allocations = {0}, bytes = {0}, temporary = {0}, short_lived = {0}, reallocs = {0};
+	struct sum peak_blocks = {0}, peak_bytes = {0}, live_blocks = {0}, live_bytes = {0};
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		sum_add(&allocations, s->allocations);
+		sum_add(&bytes, s->allocated_bytes);
+		sum_add(&temporary, s->temporary);
+		sum_add(&short_lived, s->short_lived);
+		sum_add(&reallocs, s->reallocs);
+		sum_add(&peak_blocks, s->peak_blocks);
+		sum_add(&peak_bytes, s->peak_bytes);
+		sum_add(&live_blocks, s->live_blocks);
+		sum_add(&live_bytes, s->live_bytes);
+	}
+	const struct rec_summary *t = &r->summary;
+	if (!sum_is(&allocations, t->allocations) || !sum_is(&bytes, t->allocated_bytes) ||
+			!sum_is(&temporary, t->temporary) || !sum_is(&short_lived, t->short_lived) ||
+			!sum_is(&reallocs, t->reallocs)) {
+		return VIOLATION(why, "the stacks' allocations do not add up to the summary");
+	}
+	if (!sum_is(&peak_blocks, t->peak_blocks) || !sum_is(&peak_bytes, t->peak_bytes)) {
+		return VIOLATION(why, "the stacks' parts of the peak do not add up to it");
+	}
+	if (!sum_is(&live_blocks, t->live_blocks) || !sum_is(&live_bytes, t->live_bytes)) {
+		return VIOLATION(why, "the stacks' live blocks do not add up to the summary");
+	}
+	return true;
+}
+
+static bool summary_is_valid(const struct recording *r, struct err *why) {
+	const struct rec_summary *t = &r->summary;
+	struct sum blocks = {0};
+	sum_add(&blocks, t->frees);
+	sum_add(&blocks, t->live_blocks);
+	sum_add(&blocks, t->gone_at_exec);
+	if (!sum_is(&blocks, t->allocations)) {
+		return VIOLATION(why, "summary: freed, live and gone blocks are not all allocations");
+	}
+	if (t->live_bytes > t->peak_bytes || t->gone_at_exec_bytes > t->allocated_bytes) {
+		return VIOLATION(why, "summary: more of a part than of the whole");
+	}
+	return true;
+}
+
+// ---- time: edges and intervals
+
+static bool edges_are_valid(const struct recording *r, struct err *why) {
+	if (r->edges.n >= REC_NEVER) {
+		return VIOLATION(why, "%u edges are too many", r->edges.n);
+	}
+	struct rec_edge before = {0};
+	for (uint32_t i = 0; i < r->edges.n; i++) {
+		const struct rec_edge *e = &r->edges.items[i];
+		if (e->time_ns < before.end_ns || e->end_ns < e->time_ns) {
+			return VIOLATION(why, "edge %u: time does not rise", i);
+		}
+		if (e->min_bytes > e->bytes || e->bytes > r->summary.peak_bytes ||
+				e->allocations < before.allocations ||
+				e->allocated_bytes < before.allocated_bytes || e->temporary < before.temporary ||
+				e->allocations > r->summary.allocations ||
+				e->allocated_bytes > r->summary.allocated_bytes) {
+			return VIOLATION(why, "edge %u: its values are out of range", i);
+		}
+		before = *e;
+	}
+	return true;
+}
+
+static bool intervals_are_in_range(const struct recording *r, struct err *why) {
+	struct sum count = {0}, bytes = {0};
+	for (uint32_t i = 0; i < r->intervals.n; i++) {
+		const struct rec_interval *v = &r->intervals.items[i];
+		sum_add(&count, v->count);
+		sum_add(&bytes, v->bytes);
+		bool is_never = v->until == REC_NEVER;
+		if (v->stack >= r->stacks.n || v->from > r->edges.n ||
+				(!is_never && (v->until < v->from || v->until > r->edges.n)) ||
+				v->temporary > v->count || (is_never && v->temporary)) {
+			return VIOLATION(why, "interval %u is out of range", i);
+		}
+	}
+	if (count.is_over || bytes.is_over || count.total > r->summary.allocations ||
+			bytes.total > r->summary.allocated_bytes) {
+		return VIOLATION(why, "the intervals hold more than was allocated");
+	}
+	return true;
+}
+
+struct change {
+	uint64_t bytes, blocks; // modulo 2^64: they come and go
+};
+
+// What lives at each edge by the intervals is what the edge says
+static bool edges_agree(const struct recording *r, const struct change *at, struct err *why) {
+	struct change live = {0};
+	for (uint32_t i = 0; i < r->edges.n; i++) {
+		live.bytes += at[i].bytes;
+		live.blocks += at[i].blocks;
+		if (live.bytes != r->edges.items[i].bytes || live.blocks != r->edges.items[i].blocks) {
+			return VIOLATION(why, "edge %u: the intervals do not add up to it", i);
+		}
+	}
+	return true;
+}
+
+static bool intervals_are_valid(const struct recording *r, struct err *why) {
+	if (!intervals_are_in_range(r, why)) {
+		return false;
+	}
+	if (r->intervals.n == 0) {
+		return true; // no detail, as in imported files
+	}
+	struct change *at = calloc((size_t)r->edges.n + 1, sizeof *at);
+	if (!at) {
+		return err_memory(why);
+	}
+	for (uint32_t i = 0; i < r->intervals.n; i++) {
+		const struct rec_interval *v = &r->intervals.items[i];
+		at[v->from].bytes += v->bytes;
+		at[v->from].blocks += v->count;
+		if (v->until != REC_NEVER) {
+			at[v->until].bytes -= v->bytes;
+			at[v->until].blocks -= v->count;
+		}
+	}
+	bool ok = edges_agree(r, at, why);
+	free(at);
+	return ok;
+}
+
+// ---- sizes
+
+static bool size_is_sound(const struct rec_size *s) {
+	uint64_t least, most;
+	if (__builtin_mul_overflow(s->count, s->size, &least)) {
+		return false;
+	}
+	if (!s->is_class) {
+		return s->bytes == least;
+	}
+	// size .. 2 * size - 1; the class of 0 holds only 0
+	return s->is_class == 1 && s->bytes >= least &&
+			(__builtin_mul_overflow(least, 2, &most) || s->bytes <= most);
+}
+
+static bool sizes_are_valid(const struct recording *r, struct err *why) {
+	const struct rec_size *before = NULL;
+	struct sum count = {0}, bytes = {0};
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
+		const struct rec_size *s = &r->sizes.items[i];
+		if (s->stack >= r->stacks.n || s->live > s->count || !size_is_sound(s)) {
+			return VIOLATION(why, "size %u is out of range", i);
+		}
+		if (before &&
+				(s->stack < before->stack ||
+						(s->stack == before->stack && s->size < before->size))) {
+			return VIOLATION(why, "size %u is out of order", i);
+		}
+		sum_add(&count, s->count);
+		sum_add(&bytes, s->bytes);
+		before = s;
+	}
+	if (count.is_over || bytes.is_over || count.total > r->summary.allocations ||
+			bytes.total > r->summary.allocated_bytes) {
+		return VIOLATION(why, "the sizes hold more than was allocated");
+	}
+	return true;
+}
+
+// ---- threads and the rest
+
+static bool threads_are_valid(const struct recording *r, struct err *why) {
+	struct sum allocations = {0}, bytes = {0}, frees = {0};
+	for (uint32_t i = 0; i < r->threads.n; i++) {
+		const struct rec_thread *t = &r->threads.items[i];
+		if (!is_string(r, t->name) || !is_image(r, t->image) || t->first_ns > t->last_ns ||
+				t->temporary > t->allocations || t->live_bytes > t->allocated_bytes ||
+				t->peak_bytes > t->allocated_bytes || t->foreign_frees > t->allocations) {
+			return VIOLATION(why, "thread %u is out of range", i);
+		}
+		sum_add(&allocations, t->allocations);
+		sum_add(&bytes, t->allocated_bytes);
+		sum_add(&frees, t->frees);
+	}
+	if (allocations.is_over || bytes.is_over || frees.is_over ||
+			allocations.total > r->summary.allocations ||
+			bytes.total > r->summary.allocated_bytes) {
+		return VIOLATION(why, "the threads hold more than was allocated");
+	}
+	return true;
+}
+
+static bool handovers_are_valid(const struct recording *r, struct err *why) {
+	struct sum blocks = {0}, bytes = {0};
+	for (uint32_t i = 0; i < r->handovers.n; i++) {
+		const struct rec_handover *h = &r->handovers.items[i];
+		if (h->from >= r->threads.n || h->to >= r->threads.n) {
+			return VIOLATION(why, "handover %u: a thread is undefined", i);
+		}
+		sum_add(&blocks, h->blocks);
+		sum_add(&bytes, h->bytes);
+	}
+	return (!blocks.is_over && !bytes.is_over) || VIOLATION(why, "the handovers are too large");
+}
+
+static bool samples_are_valid(const struct recording *r, struct err *why) {
+	for (uint32_t i = 1; i < r->samples.n; i++) {
+		if (r->samples.items[i].time_ns < r->samples.items[i - 1].time_ns) {
+			return VIOLATION(why, "sample %u: time does not rise", i);
+		}
+	}
+	return true;
+}
+
+static bool processes_are_valid(const struct recording *r, struct err *why) {
+	for (uint32_t i = 0; i < r->children.n; i++) {
+		const struct rec_child *c = &r->children.items[i];
+		if (!is_string(r, c->name) || !is_string(r, c->exe) || c->is_fork > 1) {
+			return VIOLATION(why, "child %u is out of range", i);
+		}
+	}
+	for (uint32_t i = 0; i < r->images.n; i++) {
+		const struct rec_image *m = &r->images.items[i];
+		if (!is_string(r, m->exe) || (i && m->time_ns < m[-1].time_ns)) {
+			return VIOLATION(why, "image %u is out of range", i);
+		}
+	}
+	return true;
+}
+
+bool recording_is_valid(const struct recording *r, struct err *why) {
+	return has_nones(r, why) && meta_is_valid(r, why) && modules_are_valid(r, why) &&
+			locations_are_valid(r, why) && frames_are_valid(r, why) && nodes_are_valid(r, why) &&
+			stacks_are_valid(r, why) && sums_are_valid(r, why) && summary_is_valid(r, why) &&
+			edges_are_valid(r, why) && intervals_are_valid(r, why) && sizes_are_valid(r, why) &&
+			threads_are_valid(r, why) && handovers_are_valid(r, why) && samples_are_valid(r, why) &&
+			processes_are_valid(r, why);
+}

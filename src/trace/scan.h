@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Hop over a file's frames without unpacking any: what is there, and where. Private to this folder.
+ */
+
+#include "base/buffer.h"
+#include "trace/frame.h"
+#include "trace/trace.h"
+
+struct scan_block {
+	struct frame_block header;
+	uint64_t at;        // of its frame: for messages
+	uint64_t stored_at; // of its zstd frame
+};
+
+struct scan_slot {
+	struct frame_slot header; // as it was when scanned
+	uint64_t at;
+	uint64_t capacity; // bytes behind the header
+};
+
+struct scan_blocks {
+	struct scan_block *items;
+	size_t n, capacity;
+};
+
+struct scan {
+	struct frame_head head;
+	struct scan_blocks log, infos, events, states; // as they stand in the file
+	struct {
+		struct scan_slot *items;
+		size_t n, capacity;
+	} slots;      // whole ones
+	uint64_t end; // up to here every frame is whole
+	bool is_torn; // something follows
+};
+
+/**
+ * False: not our file, newer than we know, unreadable, or its list of blocks takes more than
+ * `max_bytes`. A torn end is no failure.
+ */
+bool scan_file(struct scan *out, const struct trace_source *src, uint64_t max_bytes,
+		struct err *err);
+void scan_finish(struct scan *s);
+
+/** Put blocks into the order of their sequence numbers. */
+void scan_sort(struct scan_blocks *blocks);
+
+/** Read exactly `n` bytes, or say where the file ends. */
+bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t n,
+		struct err *err);
+
+/**
+ * Read `stored` bytes at `at` and unpack them to `raw_bytes` in `raw`; both lengths come from the file
+ * and are checked before memory is taken.
+ */
+bool scan_unpack(struct buffer *raw, const struct trace_source *src, uint64_t at,
+		uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes, struct err *err);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "trace/payload.h"
+
+/*
+ * The state: every table of a recording that is not in the log, one after the other, behind one
+ * row that says how much of the log belongs to it. state_tables says where each lies in memory.
+ */
+
+// The head of every REC_TABLE, whatever its rows
+struct any_table {
+	void *items;
+	uint32_t n;
+};
+
+void state_encode(struct buffer *out, const struct recording *r) {
+	struct counts_row counts = {
+			.strings = r->strings.n,
+			.locations = r->locations.n,
+			.frames = r->frames.n,
+			.nodes = r->nodes.n,
+	};
+	table_encode(out, &table_counts, &counts, 0, 1, NULL);
+	for (size_t i = 0; i < n_state_tables; i++) {
+		const struct state_table *s = &state_tables[i];
+		const void *at = (const uint8_t *)r + s->offset;
+		struct any_table t = {NULL, 1};
+		if (!s->is_single) {
+			memcpy(&t, at, sizeof t);
+		}
+		table_encode(out, s->table, s->is_single ? at : t.items, 0, t.n, r);
+	}
+}
+
+bool state_counts(struct counts_row *out, struct slice payload, struct err *err) {
+	struct cursor c = cursor_init(payload);
+	struct table_raw raw;
+	if (!table_next(&raw, &c, err) || raw.id != table_counts.id || raw.first != 0 || raw.n != 1) {
+		return err_set(err, ERR_FORMAT, "the state does not begin with its counts");
+	}
+	*out = (struct counts_row){0};
+	return table_decode(&raw, &table_counts, out, NULL, err);
+}
+
+static bool decode_rows(struct recording *r, const struct state_table *s,
+		const struct table_raw *raw, struct err *err) {
+	uint8_t *at = (uint8_t *)r + s->offset;
+	struct any_table t = {at, 1};
+	if (s->is_single) {
+		return raw->n == 1 ? table_decode(raw, s->table, at, r, err)
+						   : err_set(err, ERR_FORMAT, "table %s: not one row", s->table->name);
+	}
+	if (!table_count_is_possible(raw)) {
+		return err_set(err, ERR_FORMAT, "table %s: fewer rows than announced", s->table->name);
+	}
+	t.n = (uint32_t)raw->n;
+	t.items = arena_alloc(&r->arena, t.n, s->table->row_bytes);
+	if (!t.items) {
+		return err_set(err, ERR_LIMIT, "table %s: %u rows take too much memory", s->table->name,
+				t.n);
+	}
+	if (!table_decode(raw, s->table, t.items, r, err)) {
+		return false;
+	}
+	memcpy(at, &t, sizeof t);
+	return true;
+}
+
+static size_t find_table(uint32_t id) {
+	size_t i = 0;
+	while (i < n_state_tables && state_tables[i].table->id != id) {
+		i++;
+	}
+	return i;
+}
+
+bool state_decode(struct recording *out, struct slice payload, struct err *err) {
+	struct cursor c = cursor_init(payload);
+	struct table_raw raw;
+	struct err torn = {0};
+	uint32_t seen = 0;
+	while (table_next(&raw, &c, &torn)) {
+		size_t i = find_table(raw.id);
+		if (i == n_state_tables) {
+			continue;
+		}
+		if (seen & 1u << i || raw.first != 0) {
+			return err_set(err, ERR_FORMAT, "table %s comes twice", state_tables[i].table->name);
+		}
+		seen |= 1u << i;
+		if (!decode_rows(out, &state_tables[i], &raw, err)) {
+			return false;
+		}
+	}
+	return torn.code == ERR_NONE || err_set(err, torn.code, "%s", torn.text);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Tables as columns of numbers: docs/trace-format.md, "Tables". One description of a table drives
+ * its encoder and its decoder. Private to this folder.
+ */
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/err.h"
+
+/** How a column stores the field v of a row. The letters are those of the specification. */
+enum column_way {
+	COLUMN_PLAIN,   // P
+	COLUMN_DELTA,   // D
+	COLUMN_AFTER,   // A(by)
+	COLUMN_BACK,    // B
+	COLUMN_PRODUCT, // X(by)
+	COLUMN_UNTIL,   // U(by)
+	COLUMN_HIGH,    // H
+	COLUMN_LOW,     // L
+	COLUMN_ID,      // I; `by` is the length's field, one byte
+};
+
+struct column {
+	uint8_t id; // rises within a table
+	uint8_t way;
+	uint8_t width; // of the field: 1, 2, 4 or 8 bytes; COLUMN_ID: its capacity
+	uint16_t offset;
+	uint16_t by; // offset of another field
+	uint8_t by_width;
+};
+
+struct table {
+	uint32_t id;
+	const char *name;
+	size_t row_bytes;
+	const struct column *columns;
+	size_t n_columns;
+	/** For COLUMN_PRODUCT. `user` is what encode or decode was given. */
+	uint64_t (*unit)(const void *user, const void *row);
+};
+
+/** Append n rows as one table; the first of them, at `rows`, has the number `first`. */
+void table_encode(struct buffer *out, const struct table *t, const void *rows, uint64_t first,
+		uint64_t n, const void *user);
+
+/** A table as it lies in a payload. Its slices are borrowed from there. */
+struct table_raw {
+	uint32_t id;
+	uint64_t first, n;
+	struct slice columns;
+};
+
+/** The next table of a payload. False with `err` untouched at the end; with err->code set if torn. */
+bool table_next(struct table_raw *out, struct cursor *payload, struct err *err);
+
+/**
+ * Decode all rows into `rows` (raw->n zeroed rows; the memory of row raw->first is first). Never
+ * writes beyond them whatever the bytes are.
+ */
+bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, const void *user,
+		struct err *err);
+
+/** True if the announced rows can be in there at all: ask before taking memory for them. */
+bool table_count_is_possible(const struct table_raw *raw);
+
+// For tables with columns of other kinds (strings, events)
+
+/** Marks for the two lengths that are known only afterwards. */
+size_t table_begin(struct buffer *out, uint32_t id, uint64_t first, uint64_t n);
+void table_end(struct buffer *out, size_t mark);
+size_t table_column_begin(struct buffer *out, uint8_t id);
+void table_column_end(struct buffer *out, size_t mark);
+
+/** A column by its id; an empty slice if it is missing. Torn ones are empty too. */
+struct slice table_column(const struct table_raw *raw, uint32_t id);

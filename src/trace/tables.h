@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The tables of a recording as they lie in a file: docs/trace-format.md. Private to this folder.
+ */
+
+#include "trace/recording.h"
+#include "trace/table.h"
+
+enum {
+	TABLE_STRINGS = 1, // of its own kind: log.c
+	TABLE_INFOS = 48,
+	TABLE_START = 49,
+	TABLE_EVENTS = 50, // of its own kind: events_block.c
+};
+
+/** A location that was given its frames. */
+struct name_row {
+	uint32_t location, first_frame;
+	uint16_t n_frames;
+};
+
+/** How many rows of each log table belong to a state. */
+struct counts_row {
+	uint32_t strings, locations, frames, nodes;
+};
+
+/** What allocations of an event block are made of. */
+struct info_row {
+	uint32_t node, size;
+};
+
+/** The state of the event stream before a block. */
+struct start_row {
+	uint64_t allocations, time_ns;
+};
+
+extern const struct table table_locations, table_frames, table_nodes, table_names; // log
+extern const struct table table_counts;
+extern const struct table table_infos, table_start; // events
+
+/** A table of the state and where it lies in struct recording. */
+struct state_table {
+	const struct table *table;
+	size_t offset;  // of the struct (is_single) or of the REC_TABLE
+	bool is_single; // exactly one row, in place
+};
+extern const struct state_table state_tables[];
+extern const size_t n_state_tables;

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+#include "trace/writer.h"
+
+#include "base/vec.h"
+#include "trace/events.h"
+#include "trace/pack.h"
+#include "trace/payload.h"
+#include "trace/space.h"
+
+/*
+ * The growing file. A checkpoint first brings the log up to date, then writes the state into the
+ * slot whose turn it is:
+ *
+ *      checkpoint  1 2 3 4 5 6 7 8 9 ...
+ *      slot        0 1 0 1 0 1 0 2 0 ...
+ *
+ * So there is always a whole one that is one checkpoint old, and one for readers that take longer than
+ * that: copying a slot over a slow line.
+ */
+
+enum { N_SLOTS = 3, SLOW_SLOT = 2, SLOW_TURNS = 8, SLOT_MIN_BYTES = 16 << 10 };
+
+struct event_block {
+	struct place place;
+	uint32_t n;
+};
+
+struct trace_writer {
+	struct space space;
+	struct buffer raw, stored; // of the block in the making
+
+	struct log_marks marks;
+	struct log_piece piece;
+	uint64_t n_log_blocks;
+
+	struct place slots[N_SLOTS];
+	uint64_t slot_bytes; // 0: no slots yet
+	uint64_t n_checkpoints;
+
+	struct events_encoder events;
+	struct {
+		struct event_block *items; // the oldest first; those before first_kept are dropped
+		size_t n, capacity;
+	} blocks;
+	size_t first_kept;
+	uint64_t n_event_blocks, n_info_blocks; // ever written: their sequence numbers
+	uint64_t n_events, n_dropped;
+	uint64_t event_bytes, event_budget;
+};
+
+struct trace_writer *trace_writer_create(struct trace_sink sink, struct err *err) {
+	struct trace_writer *w = calloc(1, sizeof *w);
+	if (!w) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	w->event_budget = UINT64_MAX;
+	if (!space_init(&w->space, sink, err)) {
+		trace_writer_destroy(w);
+		return NULL;
+	}
+	return w;
+}
+
+void trace_writer_destroy(struct trace_writer *w) {
+	if (!w) {
+		return;
+	}
+	space_finish(&w->space);
+	buffer_finish(&w->raw);
+	buffer_finish(&w->stored);
+	log_marks_finish(&w->marks);
+	log_piece_finish(&w->piece);
+	events_finish(&w->events);
+	vec_finish(&w->blocks);
+	free(w);
+}
+
+uint64_t trace_writer_bytes(const struct trace_writer *w) {
+	return w->space.end;
+}
+
+// Put what is in `raw` into the file. `block`: all but the lengths
+static bool put_block(struct trace_writer *w, struct frame_block block, bool in_hole,
+		struct place *place, struct err *err) {
+	if (w->raw.failed) {
+		return err_memory(err);
+	}
+	if (!pack(&w->stored, buffer_view(&w->raw), PACK_FAST, err)) {
+		return false;
+	}
+	block.raw_bytes = w->raw.size;
+	block.stored_bytes = w->stored.size;
+	return space_put_block(&w->space, &block, buffer_view(&w->stored), in_hole, place, err);
+}
+
+// ---- log and slots
+
+static bool write_log(struct trace_writer *w, const struct recording *r, struct err *err) {
+	struct place place;
+	for (;;) {
+		if (!log_encode(&w->raw, &w->piece, &w->marks, r)) {
+			return err_memory(err);
+		}
+		if (w->raw.size == 0) {
+			return true;
+		}
+		struct frame_block block = {.type = BLOCK_LOG, .sequence = w->n_log_blocks + 1};
+		if (!log_piece_reserve(&w->marks, &w->piece)) {
+			return err_memory(err);
+		}
+		if (!put_block(w, block, false, &place, err)) {
+			return false;
+		}
+		w->n_log_blocks++;
+		log_piece_done(&w->marks, &w->piece);
+	}
+}
+
+static size_t turn(uint64_t checkpoint) {
+	return checkpoint % SLOW_TURNS == 0 ? SLOW_SLOT : (checkpoint + 1) % 2;
+}
+
+// Slots for a state of `bytes`. The old ones go once a new one is whole
+static bool make_slots(struct trace_writer *w, uint64_t bytes, struct place *old, struct err *err) {
+	memcpy(old, w->slots, sizeof w->slots);
+	uint64_t want = w->slot_bytes * 2;
+	want = want < bytes * 2 ? bytes * 2 : want;
+	want = want < SLOT_MIN_BYTES ? SLOT_MIN_BYTES : want;
+	if (!space_put_slots(&w->space, N_SLOTS, want, w->slots, err)) {
+		memcpy(w->slots, old, sizeof w->slots);
+		return false;
+	}
+	w->slot_bytes = want;
+	return true;
+}
+
+static bool drop_slots(struct trace_writer *w, const struct place *old, struct err *err) {
+	for (size_t i = 0; i < N_SLOTS; i++) {
+		if (old[i].bytes && !space_drop(&w->space, old[i], err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool write_state(struct trace_writer *w, const struct recording *r, struct err *err) {
+	buffer_clear(&w->raw);
+	state_encode(&w->raw, r);
+	if (w->raw.failed) {
+		return err_memory(err);
+	}
+	if (!pack(&w->stored, buffer_view(&w->raw), PACK_FAST, err)) {
+		return false;
+	}
+	struct place old[N_SLOTS] = {0};
+	bool is_larger = w->stored.size > w->slot_bytes;
+	if (is_larger && !make_slots(w, w->stored.size, old, err)) {
+		return false;
+	}
+	struct frame_slot header = {w->n_checkpoints + 1, w->stored.size, w->raw.size, w->n_log_blocks};
+	size_t slot = turn(header.sequence);
+	if (!space_write_slot(&w->space, w->slots[slot], &header, buffer_view(&w->stored), err)) {
+		return false;
+	}
+	w->n_checkpoints++;
+	return !is_larger || drop_slots(w, old, err);
+}
+
+// ---- events
+
+static bool drop_oldest(struct trace_writer *w, struct err *err) {
+	struct event_block *oldest = &w->blocks.items[w->first_kept];
+	if (!space_drop(&w->space, oldest->place, err)) {
+		return false;
+	}
+	w->event_bytes -= oldest->place.bytes;
+	w->n_dropped += oldest->n;
+	w->first_kept++;
+	// The list forgets them now and then
+	if (w->first_kept > 1024 && w->first_kept > w->blocks.n / 2) {
+		w->blocks.n -= w->first_kept;
+		memmove(w->blocks.items, w->blocks.items + w->first_kept,
+				w->blocks.n * sizeof *w->blocks.items);
+		w->first_kept = 0;
+	}
+	return true;
+}
+
+static bool drop_over_budget(struct trace_writer *w, uint64_t more, struct err *err) {
+	while (w->first_kept < w->blocks.n && w->event_bytes + more > w->event_budget) {
+		if (!drop_oldest(w, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool write_infos(struct trace_writer *w, struct err *err) {
+	infos_encode(&w->events, &w->raw);
+	if (w->raw.size == 0) {
+		return true;
+	}
+	struct place place;
+	struct frame_block block = {.type = BLOCK_INFOS, .sequence = w->n_info_blocks + 1};
+	if (!put_block(w, block, false, &place, err)) {
+		return false;
+	}
+	w->n_info_blocks++;
+	infos_written(&w->events);
+	return true;
+}
+
+static bool write_events(struct trace_writer *w, struct err *err) {
+	events_encode(&w->events, &w->raw);
+	if (w->raw.failed || !vec_reserve(&w->blocks, 1)) {
+		return err_memory(err);
+	}
+	if (!pack(&w->stored, buffer_view(&w->raw), PACK_FAST, err) ||
+			!drop_over_budget(w, frame_block_span(w->stored.size), err)) {
+		return false;
+	}
+	struct frame_block block = {
+			.type = BLOCK_EVENTS,
+			.sequence = w->n_event_blocks + 1,
+			.raw_bytes = w->raw.size,
+			.stored_bytes = w->stored.size,
+			.first = w->n_events,
+			.n = w->events.n,
+	};
+	struct event_block *e = &w->blocks.items[w->blocks.n];
+	*e = (struct event_block){.n = w->events.n};
+	if (!space_put_block(&w->space, &block, buffer_view(&w->stored), true, &e->place, err)) {
+		return false;
+	}
+	w->blocks.n++;
+	w->n_event_blocks++;
+	w->event_bytes += e->place.bytes;
+	return true;
+}
+
+bool writer_cut_events(struct trace_writer *w, struct err *err) {
+	if (w->events.n == 0) {
+		return true;
+	}
+	bool ok = write_infos(w, err) && write_events(w, err);
+	w->n_dropped += ok ? 0 : w->events.n;
+	w->n_events += w->events.n;
+	events_next_block(&w->events);
+	return ok || err_add(err, "events");
+}
+
+bool trace_writer_events(struct trace_writer *w, const struct trace_event *events, size_t n,
+		struct err *err) {
+	bool ok = true;
+	for (size_t i = 0; i < n; i++) {
+		if (!events_add(&w->events, &events[i])) {
+			w->n_dropped += w->events.n + 1;
+			w->n_events += w->events.n + 1;
+			events_next_block(&w->events);
+			ok = err_memory(err);
+		} else if (w->events.n == EVENTS_PER_BLOCK) {
+			ok &= writer_cut_events(w, err);
+		}
+	}
+	return ok;
+}
+
+void trace_writer_set_event_budget(struct trace_writer *w, uint64_t budget_bytes) {
+	w->event_budget = budget_bytes;
+}
+
+uint64_t trace_writer_events_dropped(const struct trace_writer *w) {
+	return w->n_dropped;
+}
+
+bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, struct err *err) {
+	bool has_events = writer_cut_events(w, err);
+	if (!write_log(w, r, err)) {
+		return err_add(err, "log");
+	}
+	return (write_state(w, r, err) || err_add(err, "checkpoint")) && has_events;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+
+// Whole files: what is written is read, at every moment of writing
+
+#include "trace_samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static struct sample_size random_size(uint64_t *random, uint32_t scale) {
+	struct sample_size size = {.nodes = 2 + (uint32_t)sample_below(random, scale)};
+	size.frames = (uint32_t)sample_below(random, scale);
+	size.stacks = (uint32_t)sample_below(random, size.nodes);
+	size.edges = 1 + (uint32_t)sample_below(random, 600);
+	size.blocks = (uint32_t)sample_below(random, scale * 2);
+	return size;
+}
+
+static void assert_reads_as(struct slice bytes, const struct recording *expected,
+		bool is_finished) {
+	struct trace_source src = sample_source(&bytes);
+	struct recording got = {0};
+	struct trace_facts facts = {0};
+	struct err err = {0};
+	if (!trace_read(&got, &facts, &src, 0, &err)) {
+		fail_msg("%s", err.text);
+	}
+	const char *difference = sample_difference(&got, expected);
+	if (difference) {
+		fail_msg("%s differ", difference);
+	}
+	assert_int_equal(facts.is_finished, is_finished);
+	assert_false(facts.is_torn);
+	assert_int_equal(facts.good_bytes, bytes.size);
+	assert_int_equal(facts.version, 1);
+	recording_finish(&got);
+}
+
+static void test_samples_are_valid(void **state) {
+	(void)state;
+	uint64_t random = 1;
+	for (int i = 0; i < 200; i++) {
+		struct sample_size size = random_size(&random, 300);
+		struct recording r;
+		sample_recording_make(&r, i, i, &size);
+		struct err err = {0};
+		if (!recording_is_valid(&r, &err)) {
+			fail_msg("sample %d: %s", i, err.text);
+		}
+		recording_finish(&r);
+	}
+}
+
+static void test_whole_round_trip(void **state) {
+	(void)state;
+	uint64_t random = 2;
+	for (int i = 0; i < 100; i++) {
+		struct sample_size size = random_size(&random, i == 50 ? 300000 : 1000);
+		struct recording r;
+		sample_recording_make(&r, i, i, &size);
+		struct sample_file file = {0};
+		assert_true(trace_write_whole(sample_file_sink(&file), &r, NULL, NULL, NULL));
+		assert_reads_as(buffer_view(&file.bytes), &r, true);
+		buffer_finish(&file.bytes);
+		recording_finish(&r);
+	}
+}
+
+static void test_growing_round_trip(void **state) {
+	(void)state;
+	uint64_t random = 3;
+	for (int i = 0; i < 20; i++) {
+		struct sample_file file = {0};
+		struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
+		assert_non_null(w);
+		struct sample_size size = {2, 0, 0, 1, 0};
+		for (int k = 0; k < 30; k++) {
+			struct recording r;
+			sample_recording_make(&r, i, i * 100 + k, &size);
+			assert_true(trace_writer_checkpoint(w, &r, NULL));
+			assert_reads_as(buffer_view(&file.bytes), &r, false);
+			recording_finish(&r);
+			size.nodes += sample_below(&random, 300);
+			size.frames += sample_below(&random, 300);
+			size.edges = 1 + (uint32_t)sample_below(&random, 600);
+			size.stacks = (uint32_t)sample_below(&random, size.nodes);
+			size.blocks = (uint32_t)sample_below(&random, k * 300 + 1);
+		}
+		trace_writer_destroy(w);
+		buffer_finish(&file.bytes);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_samples_are_valid),
+			cmocka_unit_test(test_whole_round_trip),
+			cmocka_unit_test(test_growing_round_trip),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
