@@ -35,8 +35,13 @@ struct capture_world {
  */
 bool capture_setup(const struct capture_world *world);
 
-/** A capture context lives in `bytes` of zeroed memory of the caller (a thread slot's private
- * part); how many frames it can remember follows from `bytes`. */
+/**
+ * A capture context lives in `bytes` of zeroed memory of the caller (a thread slot's private
+ * part); how many frames it can remember follows from `bytes`: one per 64 bytes; deeper stacks lose
+ * their outermost frames. [stack_low, stack_high) is the thread's stack, all of it readable;
+ * `stack_low` may be 0: what is readable below `stack_high` is then found out page by page.
+ * `stack_high` 0: nothing is known, and every stack is treated like a coroutine's.
+ */
 struct capture;
 struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uint64_t stack_high);
 
@@ -56,8 +61,18 @@ struct capture_result {
 struct capture_result capture_stack(
 		struct capture *c, const struct capture_regs *regs, uint64_t stop_sp);
 
-/** A library was unloaded, or may have been: rules and remembered stacks become void. */
+/** Forget what the last capture of this context found: the next one unwinds in full. */
+void capture_forget(struct capture *c);
+
+/** A library was unloaded, or may have been: if one was, rules and remembered stacks become void. */
 void capture_modules_changed(void);
+
+/**
+ * Unwind tables of generated code, as __register_frame and __deregister_frame get them: a row of
+ * records that ends with one of length 0. Code without such tables is walked by frame pointers.
+ */
+void capture_register_frames(const void *eh_frame);
+void capture_deregister_frames(const void *eh_frame);
 
 /** True if `pc` lies inside the dynamic loader: a free() from there hints at an unload. */
 bool capture_is_loader(uint64_t pc);

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * .eh_frame is a row of records: a CIE (what functions of one kind share) or an FDE (one function,
+ * pointing back to its CIE). Each holds a small program; run up to a program counter it yields the
+ * row for it. .eh_frame_hdr is a sorted table (function start, FDE) for binary search.
+ */
+
+#include "recorder/core/eh.h"
+
+#include "recorder/core/sys.h"
+
+enum {
+	PE_ABSOLUTE = 0x00,
+	PE_ULEB = 0x01,
+	PE_U2 = 0x02,
+	PE_U4 = 0x03,
+	PE_U8 = 0x04,
+	PE_SLEB = 0x09,
+	PE_S2 = 0x0a,
+	PE_S4 = 0x0b,
+	PE_S8 = 0x0c,
+	PE_FORMAT = 0x0f,
+	PE_PC_RELATIVE = 0x10,
+	PE_DATA_RELATIVE = 0x30,
+	PE_RELATION = 0x70,
+	PE_OMIT = 0xff,
+	TABLE_ENCODING = PE_DATA_RELATIVE | PE_S4, // the one that linkers write
+};
+
+// ---- bytes
+
+uint64_t eh_fixed(struct eh_cursor *c, unsigned bytes) {
+	if ((size_t)(c->end - c->at) < bytes) {
+		c->failed = true;
+		c->at = c->end;
+		return 0;
+	}
+	uint64_t value = 0;
+	for (unsigned i = 0; i < bytes; i++) {
+		value |= (uint64_t)c->at[i] << (8 * i);
+	}
+	c->at += bytes;
+	return value;
+}
+
+int64_t eh_fixed_signed(struct eh_cursor *c, unsigned bytes) {
+	unsigned unused = 64 - 8 * bytes;
+	return (int64_t)(eh_fixed(c, bytes) << unused) >> unused;
+}
+
+uint64_t eh_uleb(struct eh_cursor *c) {
+	uint64_t value = 0;
+	unsigned shift = 0;
+	uint64_t byte;
+	do {
+		byte = eh_fixed(c, 1);
+		value |= shift < 64 ? (byte & 0x7f) << shift : 0;
+		shift += 7;
+	} while (byte & 0x80);
+	return value;
+}
+
+int64_t eh_sleb(struct eh_cursor *c) {
+	uint64_t value = 0;
+	unsigned shift = 0;
+	uint64_t byte;
+	do {
+		byte = eh_fixed(c, 1);
+		value |= shift < 64 ? (byte & 0x7f) << shift : 0;
+		shift += 7;
+	} while (byte & 0x80);
+	if (shift < 64 && (byte & 0x40) != 0) {
+		value |= ~0ull << shift;
+	}
+	return (int64_t)value;
+}
+
+static uint64_t pointer(struct eh_cursor *c, uint8_t encoding, uint64_t data_base) {
+	uint64_t here = (uint64_t)c->at;
+	uint64_t value = 0;
+	switch (encoding & PE_FORMAT) {
+	case PE_ABSOLUTE:
+	case PE_U8:
+	case PE_S8: value = eh_fixed(c, 8); break;
+	case PE_ULEB: value = eh_uleb(c); break;
+	case PE_SLEB: value = (uint64_t)eh_sleb(c); break;
+	case PE_U2: value = eh_fixed(c, 2); break;
+	case PE_U4: value = eh_fixed(c, 4); break;
+	case PE_S2: value = (uint64_t)eh_fixed_signed(c, 2); break;
+	case PE_S4: value = (uint64_t)eh_fixed_signed(c, 4); break;
+	default: c->failed = true;
+	}
+	switch (encoding & PE_RELATION) {
+	case 0: return value;
+	case PE_PC_RELATIVE: return value + here;
+	case PE_DATA_RELATIVE: return value + data_base;
+	default: c->failed = true; return 0;
+	}
+}
+
+// ---- records
+
+/** Bounds of the record at `at`. Its `at` then stands behind the length. False: the end. */
+static bool record_open(struct eh_cursor *c, const uint8_t *at, const uint8_t *limit) {
+	*c = (struct eh_cursor){at, limit, false};
+	uint64_t bytes = eh_fixed(c, 4);
+	if (bytes == 0xffffffff) {
+		bytes = eh_fixed(c, 8);
+	}
+	if (c->failed || bytes == 0 || bytes > (uint64_t)(c->end - c->at)) {
+		return false;
+	}
+	c->end = c->at + bytes;
+	return true;
+}
+
+static void augmentation_read(struct eh_cursor *c, const char *letters, struct eh_fde *fde) {
+	if (*letters != 'z') {
+		c->failed = c->failed || *letters != '\0';
+		return;
+	}
+	fde->has_augmentation = true;
+	uint64_t bytes = eh_uleb(c);
+	const uint8_t *program = c->at + bytes;
+	if (bytes > (uint64_t)(c->end - c->at)) {
+		c->failed = true;
+		return;
+	}
+	for (letters++; *letters != '\0'; letters++) {
+		switch (*letters) {
+		case 'R': fde->pc_encoding = (uint8_t)eh_fixed(c, 1); break;
+		case 'L': (void)eh_fixed(c, 1); break;
+		case 'P': (void)pointer(c, (uint8_t)eh_fixed(c, 1) & ~PE_RELATION & 0x7f, 0); break;
+		case 'S': fde->is_signal = true; break;
+		default: break; // its data lie within the length
+		}
+	}
+	c->at = program;
+}
+
+static bool cie_read(struct eh_fde *fde, const uint8_t *at, const uint8_t *limit) {
+	struct eh_cursor c;
+	if (!record_open(&c, at, limit) || eh_fixed(&c, 4) != 0) {
+		return false;
+	}
+	uint64_t version = eh_fixed(&c, 1);
+	const char *letters = (const char *)c.at;
+	while (eh_fixed(&c, 1) != 0) {
+	}
+	if (c.failed || (version != 1 && version != 3)) {
+		return false;
+	}
+	fde->code_align = eh_uleb(&c);
+	fde->data_align = eh_sleb(&c);
+	fde->pc_register = (uint8_t)(version == 1 ? eh_fixed(&c, 1) : eh_uleb(&c));
+	fde->pc_encoding = PE_ABSOLUTE;
+	fde->is_signal = false;
+	fde->has_augmentation = false;
+	augmentation_read(&c, letters, fde);
+	fde->cie_program = c.at;
+	fde->cie_finish = c.end;
+	return !c.failed;
+}
+
+/** Read the FDE at `at`. False: it is a CIE, or broken. */
+static bool fde_read(struct eh_fde *fde, const uint8_t *at, uint64_t low, uint64_t high) {
+	struct eh_cursor c;
+	const uint8_t *limit = (const uint8_t *)high;
+	if ((uint64_t)at < low || (uint64_t)at >= high || !record_open(&c, at, limit)) {
+		return false;
+	}
+	const uint8_t *here = c.at;
+	uint64_t back = eh_fixed(&c, 4);
+	if (back == 0 || back > (uint64_t)here - low || !cie_read(fde, here - back, limit)) {
+		return false;
+	}
+	fde->record = at;
+	fde->start = pointer(&c, fde->pc_encoding, 0);
+	fde->end = fde->start + pointer(&c, fde->pc_encoding & PE_FORMAT, 0);
+	if (fde->has_augmentation) {
+		uint64_t bytes = eh_uleb(&c);
+		c.failed = c.failed || bytes > (uint64_t)(c.end - c.at);
+		c.at += c.failed ? 0 : bytes;
+	}
+	fde->program = c.at;
+	fde->finish = c.end;
+	return !c.failed;
+}
+
+static bool find_linear(const uint8_t *at, const struct eh_tables *t, uint64_t pc,
+		struct eh_fde *fde) {
+	struct eh_cursor c;
+	while ((uint64_t)at >= t->low && record_open(&c, at, (const uint8_t *)t->high)) {
+		if (fde_read(fde, at, t->low, t->high) && pc >= fde->start && pc < fde->end) {
+			return true;
+		}
+		at = c.end;
+	}
+	return false;
+}
+
+static const uint8_t *table_entry(const uint8_t *hdr, const uint8_t *table, uint64_t n,
+		uint64_t pc) {
+	const struct {
+		int32_t start, fde;
+	} *rows = (const void *)table;
+	int64_t wanted = (int64_t)(pc - (uint64_t)hdr);
+	uint64_t low = 0;
+	while (n > 0) { // the last row that starts at or before pc
+		uint64_t half = n / 2;
+		if (rows[low + half].start <= wanted) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return low == 0 ? NULL : hdr + rows[low - 1].fde;
+}
+
+bool eh_find(const struct eh_tables *t, uint64_t pc, struct eh_fde *fde) {
+	if (t->hdr == NULL) {
+		return t->frame != NULL && find_linear(t->frame, t, pc, fde);
+	}
+	struct eh_cursor c = {t->hdr, (const uint8_t *)t->high, false};
+	uint64_t version = eh_fixed(&c, 1);
+	uint8_t frame_encoding = (uint8_t)eh_fixed(&c, 1);
+	uint8_t count_encoding = (uint8_t)eh_fixed(&c, 1);
+	uint8_t table_encoding = (uint8_t)eh_fixed(&c, 1);
+	if (version != 1 || frame_encoding == PE_OMIT) {
+		return false;
+	}
+	uint64_t frame = pointer(&c, frame_encoding, (uint64_t)t->hdr);
+	if (count_encoding == PE_OMIT || table_encoding != TABLE_ENCODING) {
+		return !c.failed && find_linear((const uint8_t *)frame, t, pc, fde);
+	}
+	uint64_t n = pointer(&c, count_encoding, (uint64_t)t->hdr);
+	if (c.failed || n > (uint64_t)(c.end - c.at) / 8) {
+		return false;
+	}
+	const uint8_t *at = table_entry(t->hdr, c.at, n, pc);
+	return at != NULL && fde_read(fde, at, t->low, t->high) && pc >= fde->start &&
+			pc < fde->end;
+}
+
+bool eh_range(const uint8_t *frame, uint64_t *low, uint64_t *high) {
+	struct eh_cursor c;
+	struct eh_fde fde;
+	const uint8_t *limit = (const uint8_t *)INT64_MAX; // ends by a record of length 0
+	*low = UINT64_MAX;
+	*high = 0;
+	for (const uint8_t *at = frame; record_open(&c, at, limit); at = c.end) {
+		if (fde_read(&fde, at, (uint64_t)frame, (uint64_t)limit) && fde.start < fde.end) {
+			*low = fde.start < *low ? fde.start : *low;
+			*high = fde.end > *high ? fde.end : *high;
+		}
+	}
+	return *low < *high;
+}
+
+// ---- programs
+
+enum {
+	CFA_ADVANCE = 0x40, // the high two bits; the low six are the operand
+	CFA_OFFSET = 0x80,
+	CFA_RESTORE = 0xc0,
+	CFA_NOP = 0x00,
+	CFA_SET_LOC = 0x01,
+	CFA_ADVANCE_1 = 0x02,
+	CFA_ADVANCE_2 = 0x03,
+	CFA_ADVANCE_4 = 0x04,
+	CFA_OFFSET_EXTENDED = 0x05,
+	CFA_RESTORE_EXTENDED = 0x06,
+	CFA_UNDEFINED = 0x07,
+	CFA_SAME = 0x08,
+	CFA_REGISTER = 0x09,
+	CFA_REMEMBER = 0x0a,
+	CFA_RECALL = 0x0b,
+	CFA_DEF = 0x0c,
+	CFA_DEF_REGISTER = 0x0d,
+	CFA_DEF_OFFSET = 0x0e,
+	CFA_DEF_EXPR = 0x0f,
+	CFA_EXPR = 0x10,
+	CFA_OFFSET_SF = 0x11,
+	CFA_DEF_SF = 0x12,
+	CFA_DEF_OFFSET_SF = 0x13,
+	CFA_VAL_OFFSET = 0x14,
+	CFA_VAL_OFFSET_SF = 0x15,
+	CFA_VAL_EXPR = 0x16,
+	CFA_ARGS_SIZE = 0x2e,
+	CFA_NEGATIVE_OFFSET = 0x2f,
+	REMEMBER_MAX = 4, // compilers nest one deep
+};
+
+struct program {
+	struct eh_cursor c;
+	const struct eh_fde *fde;
+	struct eh_row *row;
+	const struct eh_row *initial; // what the CIE leaves; NULL while it runs
+	struct eh_row remembered[REMEMBER_MAX];
+	unsigned n_remembered;
+	uint64_t loc;
+};
+
+static void set(struct program *p, uint64_t reg, enum eh_how how, int64_t value) {
+	if (reg >= REG_N) {
+		return; // vector registers: nobody asks
+	}
+	p->c.failed = p->c.failed || value != (int32_t)value;
+	p->row->how[reg] = (uint8_t)how;
+	p->row->value[reg] = (int32_t)value;
+}
+
+static void set_cfa(struct program *p, enum eh_how how, uint64_t reg, int64_t value) {
+	p->c.failed = p->c.failed || value != (int32_t)value || reg > UINT8_MAX;
+	p->row->cfa_how = (uint8_t)how;
+	p->row->cfa_register = (uint8_t)reg;
+	p->row->cfa_value = (int32_t)value;
+}
+
+static void restore(struct program *p, uint64_t reg) {
+	if (reg < REG_N && p->initial != NULL) {
+		p->row->how[reg] = p->initial->how[reg];
+		p->row->value[reg] = p->initial->value[reg];
+	}
+}
+
+/** The place of an expression, which is skipped. */
+static int64_t expression_skip(struct program *p) {
+	int64_t place = p->c.at - p->fde->record;
+	uint64_t bytes = eh_uleb(&p->c);
+	if (bytes > (uint64_t)(p->c.end - p->c.at)) {
+		p->c.failed = true;
+		return 0;
+	}
+	p->c.at += bytes;
+	return place;
+}
+
+static void remember(struct program *p) {
+	if (p->n_remembered == REMEMBER_MAX) {
+		p->c.failed = true;
+		return;
+	}
+	p->remembered[p->n_remembered++] = *p->row;
+}
+
+static void recall(struct program *p) {
+	if (p->n_remembered == 0) {
+		p->c.failed = true;
+		return;
+	}
+	*p->row = p->remembered[--p->n_remembered];
+}
+
+static void execute_extended(struct program *p, uint8_t op) {
+	struct eh_cursor *c = &p->c;
+	const int64_t align = p->fde->data_align;
+	uint64_t reg;
+	switch (op) {
+	case CFA_NOP: break;
+	case CFA_SET_LOC: p->loc = pointer(c, p->fde->pc_encoding, 0); break;
+	case CFA_ADVANCE_1: p->loc += eh_fixed(c, 1) * p->fde->code_align; break;
+	case CFA_ADVANCE_2: p->loc += eh_fixed(c, 2) * p->fde->code_align; break;
+	case CFA_ADVANCE_4: p->loc += eh_fixed(c, 4) * p->fde->code_align; break;
+	case CFA_OFFSET_EXTENDED: reg = eh_uleb(c); set(p, reg, EH_AT, (int64_t)eh_uleb(c) * align); break;
+	case CFA_OFFSET_SF: reg = eh_uleb(c); set(p, reg, EH_AT, eh_sleb(c) * align); break;
+	case CFA_NEGATIVE_OFFSET: reg = eh_uleb(c); set(p, reg, EH_AT, -(int64_t)eh_uleb(c) * align); break;
+	case CFA_VAL_OFFSET: reg = eh_uleb(c); set(p, reg, EH_IS, (int64_t)eh_uleb(c) * align); break;
+	case CFA_VAL_OFFSET_SF: reg = eh_uleb(c); set(p, reg, EH_IS, eh_sleb(c) * align); break;
+	case CFA_RESTORE_EXTENDED: restore(p, eh_uleb(c)); break;
+	case CFA_UNDEFINED: set(p, eh_uleb(c), EH_UNDEFINED, 0); break;
+	case CFA_SAME: set(p, eh_uleb(c), EH_SAME, 0); break;
+	case CFA_REGISTER: reg = eh_uleb(c); set(p, reg, EH_REGISTER, (int64_t)eh_uleb(c)); break;
+	case CFA_REMEMBER: remember(p); break;
+	case CFA_RECALL: recall(p); break;
+	case CFA_DEF: reg = eh_uleb(c); set_cfa(p, EH_CFA_OFFSET, reg, (int64_t)eh_uleb(c)); break;
+	case CFA_DEF_SF: reg = eh_uleb(c); set_cfa(p, EH_CFA_OFFSET, reg, eh_sleb(c) * align); break;
+	case CFA_DEF_REGISTER: set_cfa(p, EH_CFA_OFFSET, eh_uleb(c), p->row->cfa_value); break;
+	case CFA_DEF_OFFSET: set_cfa(p, EH_CFA_OFFSET, p->row->cfa_register, (int64_t)eh_uleb(c)); break;
+	case CFA_DEF_OFFSET_SF: set_cfa(p, EH_CFA_OFFSET, p->row->cfa_register, eh_sleb(c) * align); break;
+	case CFA_DEF_EXPR: set_cfa(p, EH_CFA_EXPR, 0, expression_skip(p)); break;
+	case CFA_EXPR: reg = eh_uleb(c); set(p, reg, EH_AT_EXPR, expression_skip(p)); break;
+	case CFA_VAL_EXPR: reg = eh_uleb(c); set(p, reg, EH_IS_EXPR, expression_skip(p)); break;
+	case CFA_ARGS_SIZE: (void)eh_uleb(c); break;
+	default: c->failed = true;
+	}
+}
+
+/** Run to the end, or to the last instruction that holds at `pc`. */
+static bool run(struct program *p, const uint8_t *at, const uint8_t *end, uint64_t pc) {
+	p->c = (struct eh_cursor){at, end, false};
+	while (p->c.at < p->c.end && !p->c.failed) {
+		uint8_t op = (uint8_t)eh_fixed(&p->c, 1);
+		uint8_t operand = op & 0x3f;
+		switch (op & 0xc0) {
+		case CFA_ADVANCE: p->loc += operand * p->fde->code_align; break;
+		case CFA_OFFSET: set(p, operand, EH_AT, (int64_t)eh_uleb(&p->c) * p->fde->data_align); break;
+		case CFA_RESTORE: restore(p, operand); break;
+		default: execute_extended(p, op);
+		}
+		if (p->loc > pc) {
+			break;
+		}
+	}
+	return !p->c.failed;
+}
+
+bool eh_row(const struct eh_fde *fde, uint64_t pc, struct eh_row *row) {
+	struct program p;
+	struct eh_row initial;
+	sys_fill(row, 0, sizeof(*row));
+	p.fde = fde;
+	p.row = row;
+	p.initial = NULL;
+	p.n_remembered = 0;
+	p.loc = 0;
+	if (fde->pc_register != REG_PC || !run(&p, fde->cie_program, fde->cie_finish, UINT64_MAX)) {
+		return false;
+	}
+	initial = *row;
+	p.initial = &initial;
+	p.loc = fde->start;
+	return run(&p, fde->program, fde->finish, pc) && row->cfa_how != 0;
+}

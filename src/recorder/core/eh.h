@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Unwind tables (.eh_frame) in memory: from a program counter to the row that says how the
+ * caller's registers are found. Reads the tables only, never the stack. Any thread, any signal
+ * handler; less than 1 KiB of stack.
+ */
+
+#include "regs.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** The tables of one module, or (without `hdr`) a bare sequence of records. */
+struct eh_tables {
+	const uint8_t *hdr;   // .eh_frame_hdr, or NULL
+	const uint8_t *frame; // .eh_frame when there is no `hdr`
+	uint64_t low, high;   // all that may be read lies in [low, high)
+};
+
+/** One function's record. */
+struct eh_fde {
+	uint64_t start, end;             // program counters [start, end)
+	const uint8_t *program, *finish; // its instructions
+	const uint8_t *cie_program, *cie_finish;
+	uint64_t code_align;
+	int64_t data_align;
+	const uint8_t *record; // offsets of expressions count from here
+	uint8_t pc_encoding;
+	uint8_t pc_register;
+	bool has_augmentation;
+	bool is_signal; // augmentation 'S': the frame that a signal handler returns to
+};
+
+/** How a register of the caller is found. Zero: it is what it is in the callee. */
+enum eh_how {
+	EH_SAME,
+	EH_UNDEFINED,
+	EH_AT,         // saved at CFA + value
+	EH_IS,         // CFA + value itself
+	EH_REGISTER,   // in register `value`
+	EH_AT_EXPR,    // saved at the address that an expression yields, with the CFA pushed first
+	EH_IS_EXPR,    // what an expression yields
+	EH_CFA_OFFSET, // (CFA only) register + offset
+	EH_CFA_EXPR,   // (CFA only) an expression
+};
+
+struct eh_row {
+	uint8_t cfa_how, cfa_register;
+	uint8_t how[REG_N];
+	int32_t cfa_value;    // offset, or like `value`
+	int32_t value[REG_N]; // bytes, register, or where the expression (ULEB length first) begins,
+	                      // counted from the record
+};
+
+/** The record that covers `pc`. False: none does. */
+bool eh_find(const struct eh_tables *tables, uint64_t pc, struct eh_fde *fde);
+
+/** The row of `fde` at `pc`. False: instructions we do not know, or broken ones. */
+bool eh_row(const struct eh_fde *fde, uint64_t pc, struct eh_row *row);
+
+/** Lowest and highest program counter that a bare sequence of records covers. */
+bool eh_range(const uint8_t *frame, uint64_t *low, uint64_t *high);
+
+/** An expression of a row. */
+struct eh_expr {
+	const uint8_t *at, *end;
+};
+struct eh_expr eh_expression(const struct eh_fde *fde, int32_t value);
+
+struct eh_machine {
+	const uint64_t *regs;
+	uint32_t known; // bit per register
+	bool (*load)(void *memory, uint64_t address, uint64_t *value);
+	void *memory;
+};
+
+/** Evaluate. `has_start`: push `start` first. False: unknown register, unreadable memory. */
+bool eh_evaluate(struct eh_expr expr, const struct eh_machine *machine, bool has_start,
+		uint64_t start, uint64_t *result);
+
+/** A cursor over bytes with a sticky failure: past the end come zeros. */
+struct eh_cursor {
+	const uint8_t *at, *end;
+	bool failed;
+};
+uint64_t eh_fixed(struct eh_cursor *c, unsigned bytes);
+int64_t eh_fixed_signed(struct eh_cursor *c, unsigned bytes);
+uint64_t eh_uleb(struct eh_cursor *c);
+int64_t eh_sleb(struct eh_cursor *c);

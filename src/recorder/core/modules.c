@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * A private list of the modules met so far stands beside the segment's table: small, and with the
+ * generation in which each was last seen to be what it was. When modules may have changed, the
+ * next question about each compares its build-id and path anew; the same file at the same place
+ * keeps its id. The list only grows; an entry is whole once its id is written.
+ */
+
+#include "recorder/core/modules.h"
+
+#include "recorder/core/modules_image.h"
+#include "recorder/core/sys.h"
+#include "recorder/core/world.h"
+
+/** glibc's struct dl_find_object and the public part of its struct link_map. */
+struct loader_map {
+	uint64_t bias;
+	const char *name;
+};
+struct loader_object {
+	uint64_t flags;
+	void *start, *end;
+	const struct loader_map *map;
+	const uint8_t *eh_frame_hdr;
+	uint64_t reserved[7];
+};
+int _dl_find_object(void *pc, struct loader_object *result) __attribute__((weak));
+const char *gnu_get_libc_version(void) __attribute__((weak));
+
+enum { MODULE_UNKNOWN = WIRE_MODULE_MAX + 1 };
+
+struct known {
+	_Atomic uint64_t start, end;
+	_Atomic(const uint8_t *) eh_frame_hdr;
+	_Atomic uint32_t generation; // in which it was last seen to be loaded
+	_Atomic uint32_t id;         // 0: not yet whole. Written last
+};
+
+static struct known *known;
+static _Atomic uint32_t n_known;
+static uint64_t loader_start, loader_bytes;
+
+// When there is no _dl_find_object: who reads the maps, and how often that was in vain
+static _Atomic uint32_t is_visiting;
+static _Atomic uint32_t n_misses, n_misses_allowed;
+
+static bool has_loader(void) {
+	return &_dl_find_object != NULL;
+}
+
+static bool loader_find(uint64_t pc, struct loader_object *object) {
+	return _dl_find_object((void *)pc, object) == 0;
+}
+
+static void find_loader(void) {
+	struct loader_object object;
+	if (has_loader() && loader_find((uint64_t)&_dl_find_object, &object)) {
+		loader_start = (uint64_t)object.start;
+		loader_bytes = (uint64_t)object.end - loader_start;
+		return;
+	}
+	struct image image;
+	// musl's loader is its libc, and never unloads
+	if (!has_loader() && &gnu_get_libc_version != NULL &&
+			image_read(&image, image_of_loader())) {
+		loader_start = image.start;
+		loader_bytes = image.end - image.start;
+	}
+}
+
+bool modules_setup(void) {
+	known = sys_map((size_t)world.n_modules_max * sizeof(*known));
+	if (known == NULL) {
+		return false;
+	}
+	find_loader();
+	return true;
+}
+
+bool capture_is_loader(uint64_t pc) {
+	return pc - loader_start < loader_bytes;
+}
+
+// ---- announcing
+
+static uint32_t take_id(void) {
+	uint32_t n = atomic_load(&world.header->n_modules);
+	do {
+		if (n + 1 >= world.n_modules_max || n + 1 > WIRE_MODULE_MAX) {
+			return 0;
+		}
+	} while (!atomic_compare_exchange_weak(&world.header->n_modules, &n, n + 1));
+	return n + 1;
+}
+
+static uint32_t build_id_bytes(const struct image *image) {
+	enum { MAX = sizeof(((struct wire_module *)0)->build_id) };
+	return image->build_id_bytes < MAX ? image->build_id_bytes : MAX;
+}
+
+static uint32_t path_bytes(const struct image *image) {
+	return image->path_bytes < WIRE_MODULE_PATH ? (uint32_t)image->path_bytes : WIRE_MODULE_PATH;
+}
+
+static uint32_t announce(const struct image *image) {
+	uint32_t id = take_id();
+	if (id == 0) {
+		return 0;
+	}
+	struct wire_module *m = &world.modules[id];
+	m->start = image->start;
+	m->end = image->end;
+	m->bias = image->bias;
+	m->image = world.image;
+	m->build_id_bytes = build_id_bytes(image);
+	sys_copy(m->build_id, image->build_id, m->build_id_bytes);
+	m->path_bytes = (uint16_t)(image->path_bytes < UINT16_MAX ? image->path_bytes : UINT16_MAX);
+	sys_copy(m->path, image->path, path_bytes(image));
+	atomic_store_explicit(&m->state, 1, memory_order_release); // the collector waits for it
+	return id;
+}
+
+static bool is_same(const struct wire_module *m, const struct image *image) {
+	return m->start == image->start && m->end == image->end && m->bias == image->bias &&
+			m->build_id_bytes == build_id_bytes(image) &&
+			sys_equal(m->build_id, image->build_id, m->build_id_bytes) &&
+			m->path_bytes == image->path_bytes &&
+			sys_equal(m->path, image->path, path_bytes(image));
+}
+
+static void set_unloaded(uint32_t id, bool is_unloaded) {
+	__atomic_store_n(&world.modules[id].is_unloaded, is_unloaded, __ATOMIC_RELAXED);
+}
+
+/** Among the first `n` known: the one that `image` is, refreshed. NULL: it is new. */
+static struct known *recognise(const struct image *image, uint32_t n, uint32_t generation) {
+	for (uint32_t i = n; i-- > 0;) {
+		struct known *k = &known[i];
+		// Acquire pairs with remember()
+		uint32_t id = atomic_load_explicit(&k->id, memory_order_acquire);
+		if (id != 0 && is_same(&world.modules[id], image)) {
+			atomic_store(&k->eh_frame_hdr, image->eh_frame_hdr);
+			atomic_store(&k->generation, generation);
+			set_unloaded(id, false);
+			return k;
+		}
+	}
+	return NULL;
+}
+
+static uint32_t known_count(void) {
+	uint32_t n = atomic_load(&n_known);
+	return n < world.n_modules_max ? n : world.n_modules_max;
+}
+
+/** The id of `image`, announced now if it is new. 0: the table is full. */
+static uint32_t remember(const struct image *image, uint32_t generation) {
+	struct known *k = recognise(image, known_count(), generation);
+	if (k != NULL) {
+		return atomic_load(&k->id);
+	}
+	uint32_t id = announce(image);
+	uint32_t place = atomic_load(&n_known);
+	if (id == 0 || place >= world.n_modules_max) {
+		return 0;
+	}
+	place = atomic_fetch_add(&n_known, 1);
+	if (place >= world.n_modules_max) {
+		return id;
+	}
+	// Another thread may have been at the same: the earlier entry wins, ours stays unused
+	struct known *earlier = recognise(image, place, generation);
+	k = &known[place];
+	atomic_store(&k->start, image->start);
+	atomic_store(&k->end, image->end);
+	atomic_store(&k->eh_frame_hdr, image->eh_frame_hdr);
+	atomic_store(&k->generation, earlier == NULL ? generation : generation - 1);
+	atomic_store_explicit(&k->id, id, memory_order_release);
+	return earlier != NULL ? atomic_load(&earlier->id) : id;
+}
+
+// ---- asking
+
+static void module_fill(struct module *module, uint32_t id, uint64_t start, uint64_t end,
+		const uint8_t *hdr) {
+	module->id = id != 0 ? id : MODULE_UNKNOWN;
+	module->tables = (struct eh_tables){hdr, NULL, start, end};
+}
+
+static bool known_find(uint64_t pc, struct module *module) {
+	uint32_t generation = atomic_load_explicit(&world_generation, memory_order_acquire);
+	for (uint32_t i = known_count(); i-- > 0;) {
+		struct known *k = &known[i];
+		uint32_t id = atomic_load_explicit(&k->id, memory_order_acquire);
+		uint64_t start = atomic_load_explicit(&k->start, memory_order_relaxed);
+		uint64_t end = atomic_load_explicit(&k->end, memory_order_relaxed);
+		if (id != 0 && pc >= start && pc < end && atomic_load(&k->generation) == generation) {
+			module_fill(module, id, start, end, atomic_load(&k->eh_frame_hdr));
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool ask_loader(uint64_t pc, struct module *module) {
+	struct loader_object object;
+	if (!loader_find(pc, &object)) {
+		return false;
+	}
+	if (known_find(pc, module) && module->tables.low == (uint64_t)object.start) {
+		module->tables.hdr = object.eh_frame_hdr;
+		return true;
+	}
+	uint32_t generation = atomic_load_explicit(&world_generation, memory_order_acquire);
+	struct image image;
+	if (!image_read(&image, (uint64_t)object.start)) {
+		image.build_id = NULL;
+		image.build_id_bytes = 0;
+	}
+	image.start = (uint64_t)object.start;
+	image.end = (uint64_t)object.end;
+	image.bias = object.map->bias;
+	image.eh_frame_hdr = object.eh_frame_hdr;
+	image.path = object.map->name;
+	image.path_bytes = sys_text_length(image.path);
+	module_fill(module, remember(&image, generation), image.start, image.end,
+			image.eh_frame_hdr);
+	return true;
+}
+
+static void remember_visited(const struct image *image) {
+	(void)remember(image, atomic_load(&world_generation));
+}
+
+/** Read the maps anew; the more seldom the less that brings (JIT code is in no module). */
+static void visit_maps(void) {
+	enum { MISSES_MAX = 1024 };
+	uint32_t allowed = atomic_load(&n_misses_allowed);
+	if (atomic_fetch_add(&n_misses, 1) < allowed || atomic_exchange(&is_visiting, 1) != 0) {
+		return;
+	}
+	uint32_t before = atomic_load(&n_known);
+	images_visit(remember_visited);
+	bool is_vain = atomic_load(&n_known) == before;
+	atomic_store(&n_misses_allowed, !is_vain ? 0 : allowed < MISSES_MAX ? 2 * allowed + 1 : allowed);
+	atomic_store(&n_misses, 0);
+	atomic_store(&is_visiting, 0);
+}
+
+bool module_find(uint64_t pc, struct module *module) {
+	if (has_loader()) {
+		return ask_loader(pc, module);
+	}
+	if (known_find(pc, module)) {
+		return true;
+	}
+	visit_maps();
+	return known_find(pc, module);
+}
+
+bool module_covers(uint64_t pc) {
+	struct loader_object object;
+	struct module module;
+	return has_loader() ? loader_find(pc, &object) : known_find(pc, &module);
+}
+
+static bool is_gone(struct known *k) {
+	struct loader_object object;
+	uint64_t start = atomic_load(&k->start);
+	return !loader_find(start, &object) || (uint64_t)object.start != start ||
+			(uint64_t)object.end != atomic_load(&k->end);
+}
+
+void modules_check(void) {
+	uint32_t generation = atomic_load(&world_generation);
+	bool has_changed = !has_loader();
+	for (uint32_t i = known_count(); i-- > 0 && has_loader();) {
+		struct known *k = &known[i];
+		uint32_t id = atomic_load_explicit(&k->id, memory_order_acquire);
+		if (id != 0 && atomic_load(&k->generation) == generation && is_gone(k)) {
+			set_unloaded(id, true);
+			has_changed = true;
+		}
+	}
+	if (has_changed) {
+		atomic_store(&n_misses_allowed, 0);
+		atomic_fetch_add_explicit(&world_generation, 1, memory_order_release);
+	}
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * Unwind tables of generated code, as handed to __register_frame. A fixed row of places, taken and
+ * given back by compare-and-swap on `frame`. Only the entry that covers a program counter on a
+ * stack has its tables read: that code, and so its tables, cannot be gone.
+ */
+
+#include "recorder/core/modules.h"
+
+#include "recorder/core/sys.h"
+#include "recorder/core/world.h"
+
+enum { FRAMES_MAX = 1 << 16 };
+
+struct frames {
+	_Atomic(const uint8_t *) frame; // NULL: free
+	_Atomic uint64_t low, high;     // program counters; 0, 0 while being filled in
+};
+
+static _Atomic(struct frames *) table;
+static _Atomic uint32_t n_frames; // places ever used
+
+static struct frames *table_get(void) {
+	struct frames *t = atomic_load(&table);
+	if (t != NULL || world.header == NULL || !world_may_call_system()) {
+		return t;
+	}
+	struct frames *fresh = sys_map(FRAMES_MAX * sizeof(*fresh));
+	if (fresh == NULL || atomic_compare_exchange_strong(&table, &t, fresh)) {
+		return fresh;
+	}
+	sys_munmap(fresh, FRAMES_MAX * sizeof(*fresh));
+	return t;
+}
+
+static struct frames *take(struct frames *t, const uint8_t *frame) {
+	for (uint32_t i = 0; i < FRAMES_MAX; i++) {
+		const uint8_t *none = NULL;
+		if (atomic_load(&t[i].frame) == NULL &&
+				atomic_compare_exchange_strong(&t[i].frame, &none, frame)) {
+			uint32_t n = atomic_load(&n_frames);
+			while (n < i + 1 && !atomic_compare_exchange_weak(&n_frames, &n, i + 1)) {
+			}
+			return &t[i];
+		}
+	}
+	return NULL;
+}
+
+void capture_register_frames(const void *eh_frame) {
+	uint64_t low, high;
+	struct frames *t = table_get();
+	if (t == NULL || eh_frame == NULL || !eh_range(eh_frame, &low, &high)) {
+		return;
+	}
+	struct frames *f = take(t, eh_frame);
+	if (f == NULL) {
+		return; // such code is walked by frame pointers
+	}
+	atomic_store(&f->high, high);
+	atomic_store(&f->low, low);
+	atomic_fetch_add_explicit(&world_generation, 1, memory_order_release);
+}
+
+void capture_deregister_frames(const void *eh_frame) {
+	struct frames *t = atomic_load(&table);
+	for (uint32_t i = 0; t != NULL && i < atomic_load(&n_frames); i++) {
+		if (eh_frame != NULL && atomic_load(&t[i].frame) == eh_frame) {
+			atomic_store(&t[i].high, 0);
+			atomic_store(&t[i].low, 0);
+			atomic_store(&t[i].frame, NULL);
+			atomic_fetch_add_explicit(&world_generation, 1, memory_order_release);
+			return;
+		}
+	}
+}
+
+bool frames_find(uint64_t pc, struct eh_tables *tables) {
+	struct frames *t = atomic_load(&table);
+	for (uint32_t i = 0; t != NULL && i < atomic_load(&n_frames); i++) {
+		const uint8_t *frame = atomic_load(&t[i].frame);
+		if (frame != NULL && pc >= atomic_load(&t[i].low) && pc < atomic_load(&t[i].high)) {
+			*tables = (struct eh_tables){NULL, frame, (uint64_t)frame, INT64_MAX};
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * ELF images in memory, without the loader's help. The header and the program headers lie at the
+ * image's start; all that they point to lies in readable segments of the image.
+ */
+
+#include "recorder/core/modules_image.h"
+
+#include "recorder/core/sys.h"
+#include "recorder/core/world.h"
+
+#include <elf.h>
+
+enum { NOTE_ALIGN = 4, PATH_MAX_BYTES = 4096 };
+
+static void note_read(struct image *image, uint64_t at, uint64_t bytes, uint64_t align) {
+	uint64_t end = at + bytes;
+	uint64_t mask = (align == 8 ? 8 : NOTE_ALIGN) - 1;
+	while (at + sizeof(Elf64_Nhdr) <= end) {
+		const Elf64_Nhdr *note = (const void *)at;
+		uint64_t name = at + sizeof(*note);
+		uint64_t data = (name + note->n_namesz + mask) & ~mask;
+		if (data + note->n_descsz > end) {
+			return;
+		}
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof(ELF_NOTE_GNU) &&
+				sys_equal((const void *)name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU))) {
+			image->build_id = (const void *)data;
+			image->build_id_bytes = note->n_descsz;
+			return;
+		}
+		at = (data + note->n_descsz + mask) & ~mask;
+	}
+}
+
+static void segment_read(struct image *image, const Elf64_Phdr *segment) {
+	uint64_t at = image->bias + segment->p_vaddr;
+	bool is_inside = at >= image->start && at + segment->p_memsz <= image->end;
+	if (segment->p_type == PT_NOTE && is_inside && image->build_id == NULL) {
+		note_read(image, at, segment->p_memsz, segment->p_align);
+	}
+	if (segment->p_type == PT_GNU_EH_FRAME && is_inside) {
+		image->eh_frame_hdr = (const void *)at;
+	}
+}
+
+bool image_read(struct image *image, uint64_t start) {
+	const Elf64_Ehdr *header = (const void *)start;
+	if (!world_may_call_system() || !sys_is_readable(start) ||
+			!sys_equal(header->e_ident, ELFMAG, SELFMAG) ||
+			header->e_phentsize != sizeof(Elf64_Phdr) ||
+			header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > SYS_PAGE) {
+		return false;
+	}
+	const Elf64_Phdr *segments = (const void *)(start + header->e_phoff);
+	uint64_t low = UINT64_MAX;
+	uint64_t high = 0;
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		if (segments[i].p_type == PT_LOAD) {
+			uint64_t end = segments[i].p_vaddr + segments[i].p_memsz;
+			low = segments[i].p_vaddr < low ? segments[i].p_vaddr : low;
+			high = end > high ? end : high;
+		}
+	}
+	if (low >= high) {
+		return false;
+	}
+	image->start = start;
+	image->bias = start - (low & ~(SYS_PAGE - 1ull));
+	image->end = image->bias + ((high + SYS_PAGE - 1) & ~(SYS_PAGE - 1ull));
+	image->eh_frame_hdr = NULL;
+	image->build_id = NULL;
+	image->build_id_bytes = 0;
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		segment_read(image, &segments[i]);
+	}
+	return true;
+}
+
+// ---- /proc/self/maps, line by line through a small buffer
+
+struct reader {
+	long fd;
+	size_t at, n;
+	char bytes[512];
+};
+
+static int next_byte(struct reader *r) {
+	if (r->at == r->n) {
+		long n = syscall_3(__NR_read, r->fd, (long)r->bytes, sizeof(r->bytes));
+		if (sys_failed(n) || n == 0) {
+			return -1;
+		}
+		r->at = 0;
+		r->n = (size_t)n;
+	}
+	return (unsigned char)r->bytes[r->at++];
+}
+
+static bool reader_open(struct reader *r, const char *path) {
+	enum { AT_CWD = -100, READ_ONLY_CLOEXEC = 02000000 };
+	r->at = 0;
+	r->n = 0;
+	r->fd = syscall_4(__NR_openat, AT_CWD, (long)path, READ_ONLY_CLOEXEC, 0);
+	return !sys_failed(r->fd);
+}
+
+static void reader_close(struct reader *r) {
+	(void)syscall_1(__NR_close, r->fd);
+}
+
+/** A hexadecimal number and the byte behind it, which is dropped. */
+static uint64_t next_hex(struct reader *r, int *last) {
+	uint64_t value = 0;
+	for (;;) {
+		int c = next_byte(r);
+		*last = c;
+		if (c >= '0' && c <= '9') {
+			value = value << 4 | (uint64_t)(c - '0');
+		} else if (c >= 'a' && c <= 'f') {
+			value = value << 4 | (uint64_t)(c - 'a' + 10);
+		} else {
+			return value;
+		}
+	}
+}
+
+static void skip_field(struct reader *r, int *last) {
+	do {
+		*last = next_byte(r);
+	} while (*last != ' ' && *last != '\n' && *last >= 0);
+}
+
+/** "start-end perms offset dev inode   path". False: the end. */
+static bool next_mapping(struct reader *r, uint64_t *start, bool *is_candidate, char *path,
+		size_t *path_bytes) {
+	int last;
+	*start = next_hex(r, &last);
+	(void)next_hex(r, &last);
+	bool is_readable = next_byte(r) == 'r';
+	skip_field(r, &last);
+	uint64_t offset = next_hex(r, &last);
+	skip_field(r, &last); // device
+	if (last >= 0) {
+		skip_field(r, &last); // inode
+	}
+	*path_bytes = 0;
+	while (last >= 0 && last != '\n') {
+		last = next_byte(r);
+		if (last >= 0 && last != '\n' && (last != ' ' || *path_bytes > 0) &&
+				*path_bytes < PATH_MAX_BYTES) {
+			path[(*path_bytes)++] = (char)last;
+		}
+	}
+	bool is_vdso = *path_bytes == 6 && sys_equal(path, "[vdso]", 6);
+	*is_candidate = is_readable && offset == 0 && *path_bytes > 0 && (path[0] == '/' || is_vdso);
+	return last >= 0;
+}
+
+void images_visit(void (*visit)(const struct image *image)) {
+	static char path[PATH_MAX_BYTES]; // one visitor at a time: the caller sees to that
+	struct reader r;
+	if (!world_may_call_system() || !reader_open(&r, "/proc/self/maps")) {
+		return;
+	}
+	struct image image;
+	bool is_candidate;
+	while (next_mapping(&r, &image.start, &is_candidate, path, &image.path_bytes)) {
+		if (is_candidate && image_read(&image, image.start)) {
+			image.path = path;
+			visit(&image);
+		}
+	}
+	reader_close(&r);
+}
+
+uint64_t image_of_loader(void) {
+	struct reader r;
+	if (!world_may_call_system() || !reader_open(&r, "/proc/self/auxv")) {
+		return 0;
+	}
+	uint64_t base = 0;
+	long n = syscall_3(__NR_read, r.fd, (long)r.bytes, sizeof(r.bytes));
+	const uint64_t *pairs = (const void *)r.bytes;
+	for (long i = 0; i + 16 <= n; i += 16, pairs += 2) {
+		if (pairs[0] == 7 /* AT_BASE */) {
+			base = pairs[1];
+		}
+	}
+	reader_close(&r);
+	return base;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** Between the parts of modules: an ELF image as it lies in memory. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct image {
+	uint64_t start, end; // mapped addresses
+	uint64_t bias;
+	const uint8_t *eh_frame_hdr; // NULL: none
+	const uint8_t *build_id;
+	uint32_t build_id_bytes;
+	const char *path; // as the loader names it
+	size_t path_bytes;
+};
+
+/** Read the ELF header at `start`: fills in all but the path. False: none is there. */
+bool image_read(struct image *image, uint64_t start);
+
+/** Call `visit` for each ELF image of this process, as /proc/self/maps has them. */
+void images_visit(void (*visit)(const struct image *image));
+
+/** Where the dynamic loader was mapped (AT_BASE). 0: unknown. */
+uint64_t image_of_loader(void);

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * The shared table is open addressing over slots of one rule. A slot is claimed by exchanging its
+ * key for SLOT_BUSY, filled in, and opened by storing the key; a reader copies and then looks
+ * again whether key and generation are still those it saw. Rules of an earlier generation may be
+ * overwritten. When the places of a key are all taken, an empty table four times as large takes
+ * over: a rule is quickly made again, so nothing is moved. Old tables stay mapped, for readers.
+ */
+
+#include "recorder/core/rules.h"
+
+#include "recorder/core/modules.h"
+#include "recorder/core/sys.h"
+#include "recorder/core/world.h"
+
+enum {
+	FIRST_BITS = 13,
+	GROWTH_BITS = 2,
+	N_TABLES = 5, // 2^13 .. 2^21 rules
+	PROBES = 8,
+};
+
+#define SLOT_BUSY UINT64_MAX
+
+struct slot {
+	_Atomic uint64_t key; // 0: empty
+	_Atomic uint64_t where;
+	_Atomic uint64_t offsets; // cfa, bp
+	_Atomic uint32_t kind;
+	_Atomic uint32_t generation;
+};
+_Static_assert(sizeof(struct slot) == 32, "two to a cache line");
+
+static _Atomic(struct slot *) tables[N_TABLES];
+static _Atomic uint32_t n_tables;
+
+static unsigned table_bits(unsigned index) {
+	return FIRST_BITS + GROWTH_BITS * index;
+}
+
+static bool grow(uint32_t n) {
+	if (n == N_TABLES || !world_may_call_system()) {
+		return false;
+	}
+	size_t bytes = sizeof(struct slot) << table_bits(n);
+	struct slot *fresh = sys_map(bytes);
+	if (fresh == NULL) {
+		return false;
+	}
+	struct slot *none = NULL;
+	if (!atomic_compare_exchange_strong(&tables[n], &none, fresh)) {
+		sys_munmap(fresh, bytes);
+	}
+	(void)atomic_compare_exchange_strong(&n_tables, &n, n + 1);
+	return true;
+}
+
+bool rules_setup(void) {
+	return atomic_load(&n_tables) > 0 || grow(0);
+}
+
+// ---- from a row to a rule
+
+static bool load_nothing(void *memory, uint64_t address, uint64_t *value) {
+	(void)memory;
+	(void)address;
+	(void)value;
+	return false;
+}
+
+/**
+ * An expression that is a register plus a constant: evaluated twice, with the register at two
+ * values, it moves along. `pc` is known. True: *offset.
+ */
+static bool is_register_plus(struct eh_expr expr, unsigned reg, uint64_t pc, int32_t *offset) {
+	const uint64_t probes[2] = {1ull << 40, (1ull << 40) + 0x12345678};
+	uint64_t regs[REG_N];
+	uint64_t results[2];
+	sys_fill(regs, 0, sizeof(regs));
+	regs[REG_PC] = pc;
+	const struct eh_machine machine = {regs, 1u << reg | 1u << REG_PC, load_nothing, NULL};
+	for (unsigned i = 0; i < 2; i++) {
+		regs[reg] = probes[i];
+		if (!eh_evaluate(expr, &machine, false, 0, &results[i])) {
+			return false;
+		}
+		results[i] -= probes[i];
+	}
+	*offset = (int32_t)results[0];
+	return results[0] == results[1] && (uint64_t)(int64_t)*offset == results[0];
+}
+
+/** True if `expr` ends by loading from the address that its rest yields, which is left. */
+static bool strip_deref(struct eh_expr *expr) {
+	enum { OP_DEREF = 6 };
+	if (expr->end - expr->at < 3 || expr->end[-1] != OP_DEREF) {
+		return false;
+	}
+	expr->end--;
+	return true;
+}
+
+static enum rule_kind cfa_kind(struct rule *r, const struct eh_fde *fde, const struct eh_row *row,
+		uint64_t pc) {
+	r->cfa = row->cfa_value;
+	if (row->cfa_how == EH_CFA_OFFSET) {
+		return row->cfa_register == REG_SP ? RULE_SP
+				: row->cfa_register == REG_BP ? RULE_BP : RULE_SLOW;
+	}
+	struct eh_expr expr = eh_expression(fde, row->cfa_value);
+	if (is_register_plus(expr, REG_SP, pc, &r->cfa)) { // entries of the PLT
+		return RULE_SP;
+	}
+	bool is_deref = strip_deref(&expr) && is_register_plus(expr, REG_BP, pc, &r->cfa);
+	return is_deref ? RULE_DEREF : RULE_SLOW;
+}
+
+/** How the caller's bp is found. False: in a way that only the slow path knows. */
+static bool set_bp(struct rule *r, enum rule_kind kind, const struct eh_fde *fde,
+		const struct eh_row *row, uint64_t pc) {
+	r->bp = RULE_BP_SAME;
+	switch (row->how[REG_BP]) {
+	case EH_SAME:
+	case EH_UNDEFINED: return true;
+	case EH_AT:
+		r->bp = row->value[REG_BP];
+		return kind != RULE_DEREF;
+	case EH_AT_EXPR:
+		if (kind == RULE_SP || !is_register_plus(eh_expression(fde, row->value[REG_BP]),
+				REG_BP, pc, &r->bp)) {
+			return false;
+		}
+		r->bp -= kind == RULE_BP ? r->cfa : 0;
+		return true;
+	default: return false;
+	}
+}
+
+static enum rule_kind classify(struct rule *r, const struct eh_fde *fde, const struct eh_row *row,
+		uint64_t pc) {
+	if (row->how[REG_PC] == EH_UNDEFINED) {
+		return RULE_END;
+	}
+	bool is_usual = row->how[REG_PC] == EH_AT && row->value[REG_PC] == -8 &&
+			(row->how[REG_SP] == EH_SAME ||
+					(row->how[REG_SP] == EH_IS && row->value[REG_SP] == 0));
+	enum rule_kind kind = is_usual ? cfa_kind(r, fde, row, pc) : RULE_SLOW;
+	return kind != RULE_SLOW && !set_bp(r, kind, fde, row, pc) ? RULE_SLOW : kind;
+}
+
+static bool is_signal_trampoline(uint64_t pc) {
+	return world_may_call_system() && sys_is_readable(pc) &&
+			sys_is_readable(pc + SIGNAL_TRAMPOLINE_BYTES - 8) &&
+			sys_equal((const void *)pc, SIGNAL_TRAMPOLINE, SIGNAL_TRAMPOLINE_BYTES);
+}
+
+bool rule_find_fde(uint64_t key, struct eh_fde *fde, uint64_t *lookup_pc, uint32_t *module_id) {
+	struct module module = {0};
+	uint64_t pc = rule_lookup_pc(key);
+	bool is_call = (key & WIRE_EXACT_PC) == 0;
+	bool has_module = module_find(pc, &module);
+	*module_id = module.id;
+	*lookup_pc = pc;
+	if (has_module && module.tables.hdr != NULL && eh_find(&module.tables, pc, fde)) {
+		return true;
+	}
+	// A return address that nobody called from: makecontext() puts a function's first byte there
+	if (has_module && module.tables.hdr != NULL && is_call &&
+			eh_find(&module.tables, pc + 1, fde) && fde->start == pc + 1) {
+		*lookup_pc = pc + 1;
+		return true;
+	}
+	return frames_find(pc, &module.tables) && eh_find(&module.tables, pc, fde);
+}
+
+static void compile(struct rule *r, uint64_t key) {
+	struct eh_fde fde;
+	struct eh_row row;
+	uint64_t lookup_pc;
+	uint32_t module_id;
+	uint64_t pc = key & WIRE_PC_MASK;
+	bool has_fde = rule_find_fde(key, &fde, &lookup_pc, &module_id);
+	r->key = key;
+	r->where = key | (uint64_t)module_id << WIRE_MODULE_SHIFT;
+	r->cfa = 0;
+	r->bp = RULE_BP_SAME;
+	r->hot = 0;
+	r->reserved = 0;
+	if ((!has_fde || fde.is_signal) && is_signal_trampoline(pc)) {
+		r->kind = RULE_SIGNAL;
+	} else if (!has_fde) {
+		r->kind = module_id != 0 ? RULE_FRAME : RULE_JIT;
+		r->cfa = 16;
+		r->bp = -16;
+	} else if (!eh_row(&fde, lookup_pc, &row)) {
+		r->kind = RULE_SLOW;
+	} else {
+		r->kind = (uint16_t)classify(r, &fde, &row, pc);
+	}
+}
+
+// ---- the shared table
+
+struct probe {
+	struct slot *slots;
+	uint64_t at, mask;
+};
+
+static struct probe probe_of(uint32_t index, uint64_t key) {
+	uint64_t hash = key * 0x9E3779B97F4A7C15ull >> (64 - table_bits(index));
+	struct slot *slots = atomic_load_explicit(&tables[index], memory_order_acquire);
+	return (struct probe){slots, hash, (1ull << table_bits(index)) - 1};
+}
+
+static bool read_slot(struct slot *s, struct rule *r, uint64_t key, uint32_t generation) {
+	// The acquire pairs with write_slot(); all reads between stay before the second look
+	if (atomic_load_explicit(&s->key, memory_order_acquire) != key ||
+			atomic_load_explicit(&s->generation, memory_order_acquire) != generation) {
+		return false;
+	}
+	uint64_t offsets = atomic_load_explicit(&s->offsets, memory_order_acquire);
+	r->key = key;
+	r->where = atomic_load_explicit(&s->where, memory_order_acquire);
+	r->cfa = (int32_t)(uint32_t)offsets;
+	r->bp = (int32_t)(uint32_t)(offsets >> 32);
+	r->kind = (uint16_t)atomic_load_explicit(&s->kind, memory_order_acquire);
+	r->hot = 0;
+	r->reserved = 0;
+	return atomic_load_explicit(&s->key, memory_order_relaxed) == key &&
+			atomic_load_explicit(&s->generation, memory_order_relaxed) == generation;
+}
+
+static bool write_slot(struct slot *s, uint64_t seen, const struct rule *r, uint32_t generation) {
+	if (seen == SLOT_BUSY || !atomic_compare_exchange_strong(&s->key, &seen, SLOT_BUSY)) {
+		return false;
+	}
+	// Releases: none of these may be seen before SLOT_BUSY is
+	uint64_t offsets = (uint32_t)r->cfa | (uint64_t)(uint32_t)r->bp << 32;
+	atomic_store_explicit(&s->generation, generation, memory_order_release);
+	atomic_store_explicit(&s->where, r->where, memory_order_release);
+	atomic_store_explicit(&s->offsets, offsets, memory_order_release);
+	atomic_store_explicit(&s->kind, r->kind, memory_order_release);
+	atomic_store_explicit(&s->key, r->key, memory_order_release);
+	return true;
+}
+
+static bool find(struct probe p, struct rule *r, uint64_t key, uint32_t generation) {
+	for (unsigned i = 0; i < PROBES; i++) {
+		struct slot *s = &p.slots[(p.at + i) & p.mask];
+		if (read_slot(s, r, key, generation)) {
+			return true;
+		}
+		if (atomic_load_explicit(&s->key, memory_order_relaxed) == 0) {
+			return false;
+		}
+	}
+	return false;
+}
+
+static bool insert(struct probe p, const struct rule *r, uint32_t generation) {
+	for (unsigned i = 0; i < PROBES; i++) {
+		struct slot *s = &p.slots[(p.at + i) & p.mask];
+		uint64_t seen = atomic_load_explicit(&s->key, memory_order_acquire);
+		bool is_ours_to_take = seen == 0 || seen == r->key ||
+				atomic_load_explicit(&s->generation, memory_order_relaxed) != generation;
+		if (is_ours_to_take && write_slot(s, seen, r, generation)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void rule_get(struct rule *rule, uint64_t key, bool is_stale) {
+	uint32_t generation = atomic_load_explicit(&world_generation, memory_order_acquire);
+	uint32_t n = atomic_load_explicit(&n_tables, memory_order_acquire);
+	if (!is_stale && find(probe_of(n - 1, key), rule, key, generation)) {
+		return;
+	}
+	compile(rule, key);
+	if (insert(probe_of(n - 1, key), rule, generation)) {
+		return;
+	}
+	if (grow(n)) {
+		(void)insert(probe_of(n, key), rule, generation);
+		return;
+	}
+	// As large as it gets: the newest matters more than what is in its place
+	struct probe p = probe_of(n - 1, key);
+	struct slot *s = &p.slots[p.at];
+	(void)write_slot(s, atomic_load(&s->key), rule, generation);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Unwind rules: what a row of the unwind tables comes to for one program counter, in the few forms
+ * that code really has. Made when first asked for, shared by all threads, without locks. Any
+ * thread, any signal handler.
+ */
+
+#include "recorder/core/eh.h"
+#include "wire/segment.h"
+
+#include <stdbool.h>
+
+/** A program counter and how it was come by: bit 47, WIRE_EXACT_PC, as in a node's `where`. */
+#define RULE_KEY_MASK (WIRE_PC_MASK | WIRE_EXACT_PC)
+
+enum rule_kind {
+	RULE_NONE,   // (an empty place of a cache)
+	RULE_SP,     // CFA = sp + cfa
+	RULE_BP,     // CFA = bp + cfa
+	RULE_DEREF,  // CFA = the word at bp + cfa; the caller's bp at bp + bp (over-aligned frames)
+	RULE_SIGNAL, // the kernel's signal frame lies at sp
+	RULE_FRAME,  // no table covers this: frame pointers, if they make sense
+	RULE_JIT,    // likewise, and in no known module. May become known any time
+	RULE_END,    // outermost frame
+	RULE_SLOW,   // another form: needs all registers (slow.h)
+};
+
+/** The caller's bp is ours. Else it lies at CFA + bp (but see RULE_DEREF). */
+#define RULE_BP_SAME INT32_MIN
+
+struct rule {
+	uint64_t key;
+	uint64_t where; // key and module, as a node has it
+	int32_t cfa, bp;
+	uint16_t kind;
+	uint16_t hot; // for the owner of a copy: where it keeps the caller's rule, a guess
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct rule) == 32, "two to a cache line");
+
+/** Prepare the shared table. False: no memory. */
+bool rules_setup(void);
+
+/** The rule of `key`. `is_stale`: what the table has is known to be out of date. */
+void rule_get(struct rule *rule, uint64_t key, bool is_stale);
+
+/** The program counter to look up: a return address stands behind its call. */
+static inline uint64_t rule_lookup_pc(uint64_t key) {
+	return (key & WIRE_EXACT_PC) != 0 ? key & WIRE_PC_MASK : key - 1;
+}
+
+/** The unwind record of `key`, and the program counter that selects its row. False: none.
+ * `module_id` is set in any case; 0: in no known module. */
+bool rule_find_fde(uint64_t key, struct eh_fde *fde, uint64_t *lookup_pc, uint32_t *module_id);

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * Nodes lie in the shared segment in the order of their birth; only they are the contract. To find
+ * the child of a node there are two private helpers: each node's guess (`hot_child`), which is
+ * right most of the time and lies where we read anyway, and a hash of (id, tag) slots.
+ *
+ * The hash is a row of tables, each four times its predecessor. New entries go to the last; what
+ * is found in an earlier one is copied forward. Nothing is ever removed, so a reader needs no
+ * protection. A node is whole before its slot is filled by compare-and-swap. Who loses that race
+ * to an equal node leaves a node that no stack names; two threads that insert into different
+ * tables while the last one grows may make two nodes for one stack, which readers add up.
+ */
+
+#include "recorder/core/trie.h"
+
+#include "recorder/core/sys.h"
+#include "recorder/core/world.h"
+
+enum {
+	FIRST_BITS = 16,
+	GROWTH_BITS = 2,
+	N_TABLES = 9, // 2^16 .. 2^32 slots
+	PROBES = 16,
+};
+
+
+static _Atomic(_Atomic uint64_t *) tables[N_TABLES];
+static _Atomic uint32_t n_tables; // written after the table it counts
+
+static unsigned table_bits(unsigned index) {
+	return FIRST_BITS + GROWTH_BITS * index;
+}
+
+static size_t table_bytes(unsigned index) {
+	return sizeof(uint64_t) << table_bits(index);
+}
+
+/** Add a table after the `n` there are. False: no memory, or enough of them. */
+static bool grow(uint32_t n) {
+	if (n == N_TABLES || !world_may_call_system()) {
+		return false;
+	}
+	_Atomic uint64_t *fresh = sys_map(table_bytes(n));
+	if (fresh == NULL) {
+		return false;
+	}
+	_Atomic uint64_t *none = NULL;
+	if (!atomic_compare_exchange_strong(&tables[n], &none, fresh)) {
+		sys_munmap(fresh, table_bytes(n));
+	}
+	// Whoever put the table there may have been stopped before this line: do it for him
+	(void)atomic_compare_exchange_strong(&n_tables, &n, n + 1);
+	return true;
+}
+
+bool trie_setup(void) {
+	return atomic_load(&n_tables) > 0 || grow(0);
+}
+
+static uint64_t hash_of(uint32_t parent, uint64_t where) {
+	uint64_t h = (where ^ (uint64_t)parent << 17) * 0x9E3779B97F4A7C15ull;
+	h ^= h >> 32;
+	h += parent;
+	return h * 0xD6E8FEB86659FD93ull;
+}
+
+static bool node_is(uint32_t id, uint32_t parent, uint64_t where) {
+	// Acquire pairs with publish(): `parent` may be read once `where` is seen
+	return atomic_load_explicit(&world.nodes[id].where, memory_order_acquire) == where &&
+			world.nodes[id].parent == parent;
+}
+
+/** The slots of one table that an entry may lie in. */
+struct probe {
+	_Atomic uint64_t *slots;
+	uint64_t at, mask;
+};
+
+static struct probe probe_of(unsigned index, uint64_t hash) {
+	uint64_t mask = (1ull << table_bits(index)) - 1;
+	_Atomic uint64_t *slots = atomic_load_explicit(&tables[index], memory_order_acquire);
+	return (struct probe){slots, hash >> (64 - table_bits(index)), mask};
+}
+
+static uint32_t find(unsigned index, uint64_t hash, uint32_t parent, uint64_t where) {
+	struct probe p = probe_of(index, hash);
+	for (unsigned i = 0; i < PROBES; i++) {
+		// Acquire pairs with the exchange in insert()
+		uint64_t slot = atomic_load_explicit(
+				&p.slots[(p.at + i) & p.mask], memory_order_acquire);
+		if (slot == 0) {
+			return 0;
+		}
+		if ((uint32_t)slot == (uint32_t)hash && node_is(slot >> 32, parent, where)) {
+			return (uint32_t)(slot >> 32);
+		}
+	}
+	return 0;
+}
+
+/** Next free id. 0: the budget is used up. */
+static uint32_t take_id(void) {
+	uint32_t id = atomic_load_explicit(&world.header->n_nodes, memory_order_relaxed);
+	do {
+		if (id == 0 || id >= world.n_nodes_max) {
+			return 0;
+		}
+	} while (!atomic_compare_exchange_weak_explicit(&world.header->n_nodes, &id, id + 1,
+			memory_order_relaxed, memory_order_relaxed));
+	return id;
+}
+
+static uint32_t publish(uint32_t parent, uint64_t where) {
+	uint32_t id = take_id();
+	if (id != 0) {
+		world.nodes[id].parent = parent;
+		atomic_store_explicit(&world.nodes[id].where, where, memory_order_release);
+	}
+	return id;
+}
+
+/**
+ * Put `id` (0: a new node) into the last table. `*is_full`: no room in its places.
+ * Returns the node that is there in the end; 0 if `*is_full`, or if the budget is used up.
+ */
+static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t parent,
+		uint64_t where, bool *is_full) {
+	struct probe p = probe_of(index, hash);
+	*is_full = false;
+	for (unsigned i = 0; i < PROBES; i++) {
+		_Atomic uint64_t *slot = &p.slots[(p.at + i) & p.mask];
+		uint64_t seen = atomic_load_explicit(slot, memory_order_acquire);
+		if (seen == 0) {
+			id = id != 0 ? id : publish(parent, where);
+			uint64_t mine = (uint64_t)id << 32 | (uint32_t)hash;
+			if (id == 0 || atomic_compare_exchange_strong(slot, &seen, mine)) {
+				return id;
+			}
+		}
+		if ((uint32_t)seen == (uint32_t)hash && node_is(seen >> 32, parent, where)) {
+			return (uint32_t)(seen >> 32);
+		}
+	}
+	*is_full = true;
+	return 0;
+}
+
+static uint32_t find_or_insert(uint32_t parent, uint64_t where) {
+	uint64_t hash = hash_of(parent, where);
+	uint32_t n = atomic_load_explicit(&n_tables, memory_order_acquire);
+	uint32_t id = n == 0 ? 0 : find(n - 1, hash, parent, where);
+	if (id != 0) {
+		return id;
+	}
+	for (uint32_t i = n == 0 ? 0 : n - 1; i > 0 && id == 0; i--) {
+		id = find(i - 1, hash, parent, where);
+	}
+	bool is_full = n > 0;
+	while (is_full) {
+		uint32_t there = insert(n - 1, hash, id, parent, where, &is_full);
+		if (!is_full) {
+			return there;
+		}
+		if (!grow(n)) {
+			break; // the hash cannot hold it: the node is new each time it is met
+		}
+		n = atomic_load_explicit(&n_tables, memory_order_acquire);
+	}
+	return id;
+}
+
+uint32_t trie_child(uint32_t parent, uint64_t where) {
+	uint32_t guess = atomic_load_explicit(&world.nodes[parent].hot_child, memory_order_acquire);
+	if (guess != 0 && node_is(guess, parent, where)) {
+		return guess;
+	}
+	uint32_t id = find_or_insert(parent, where);
+	if (id != 0) {
+		atomic_store_explicit(&world.nodes[parent].hot_child, id, memory_order_release);
+	}
+	return id;
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+
+#include "recorder/core/walk.h"
+
+#include "recorder/core/modules.h"
+#include "recorder/core/sys.h"
+#include "regs.h"
+
+enum {
+	HOPS_MAX = 16,
+	REACH_MAX = 1 << 20, // one function's frame on a foreign stack
+};
+
+// ---- windows
+
+static bool is_in(const struct window *w, uint64_t address) {
+	return address >= w->low && address < w->high;
+}
+
+/** What was found readable reaches the thread's own stack: it is a deeper part of that. */
+static void become_own(struct walk *w) {
+	w->own->low = w->window.low;
+	w->window = *w->own;
+	w->is_foreign = false;
+	w->foreign->low = 0;
+	w->foreign->high = 0;
+}
+
+static void probe(struct walk *w, uint64_t address) {
+	while (w->is_foreign && !window_has(&w->window, address)) {
+		if (!world_may_call_system() || !sys_is_readable(w->window.high)) {
+			return;
+		}
+		w->window.high += SYS_PAGE;
+		if (w->window.high >= w->own->low && w->window.low < w->own->low) {
+			become_own(w);
+		}
+	}
+}
+
+bool walk_reach(struct walk *w, uint64_t address) {
+	if (!w->is_foreign || address < w->window.low ||
+			(address >= w->window.high && address - w->window.high > REACH_MAX)) {
+		return false;
+	}
+	probe(w, address);
+	if (w->is_foreign) {
+		*w->foreign = w->window;
+	}
+	return window_has(&w->window, address);
+}
+
+/** Make the window that `sp` lies in. */
+static bool enter(struct walk *w, uint64_t sp) {
+	w->is_foreign = !is_in(w->own, sp);
+	if (!w->is_foreign) {
+		w->window = *w->own;
+		return true;
+	}
+	if (is_in(w->foreign, sp)) {
+		w->window = *w->foreign;
+		return true;
+	}
+	w->window.low = sp & ~(SYS_PAGE - 1ull);
+	w->window.high = w->window.low;
+	return walk_reach(w, sp & ~7ull);
+}
+
+bool walk_hop(struct walk *w, uint64_t sp) {
+	w->is_odd = true;
+	return ++w->n_hops < HOPS_MAX && enter(w, sp);
+}
+
+bool walk_begin(struct walk *w, const struct capture_regs *regs, struct window *own,
+		struct window *foreign) {
+	w->key = regs->pc;
+	w->sp = regs->sp;
+	w->bp = regs->bp;
+	w->own = own;
+	w->foreign = foreign;
+	w->n_hops = 0;
+	w->is_odd = false;
+	w->n_tail = 0;
+	if (!enter(w, w->sp)) {
+		return false;
+	}
+	// A few pages below what is known of the thread's stack: most likely just deeper
+	enum { NEAR = 16 * SYS_PAGE };
+	if (w->is_foreign && w->sp < own->low && own->low - w->sp < NEAR) {
+		(void)walk_reach(w, own->low);
+	}
+	return true;
+}
+
+// ---- steps
+
+static void tail_add(struct walk *w, uint64_t at, uint64_t value) {
+	w->tail_at[w->n_tail] = at;
+	w->tail_value[w->n_tail] = value;
+	w->n_tail++;
+}
+
+/** The caller's state, its stack pointer being `cfa`. */
+static enum walk_step caller_at(struct walk *w, uint64_t cfa, uint64_t bp) {
+	uint64_t slot = cfa - 8;
+	if (cfa <= w->sp || !walk_may_load(w, slot)) {
+		return WALK_CUT;
+	}
+	uint64_t pc = walk_load(slot);
+	if (!walk_is_pc(pc)) {
+		tail_add(w, slot, pc);
+		return pc == 0 ? WALK_END : WALK_CUT;
+	}
+	w->key = pc;
+	w->sp = cfa;
+	w->bp = bp;
+	return WALK_CALLER;
+}
+
+static enum walk_step step_cfa(struct walk *w, const struct rule *rule, uint64_t cfa) {
+	bool is_elsewhere = cfa <= w->sp || !walk_may_load(w, cfa - 8);
+	if (is_elsewhere && (rule->kind == RULE_SP || !walk_hop(w, cfa - 8))) {
+		return WALK_CUT;
+	}
+	if (is_elsewhere) {
+		w->sp = cfa - 8; // the new stack has no older frame to compare with
+	}
+	uint64_t bp = w->bp;
+	if (rule->bp != RULE_BP_SAME) {
+		uint64_t slot = cfa + (uint64_t)(int64_t)rule->bp;
+		if (!walk_may_load(w, slot)) {
+			return WALK_CUT;
+		}
+		bp = walk_load(slot);
+	}
+	return caller_at(w, cfa, bp);
+}
+
+static enum walk_step step_deref(struct walk *w, const struct rule *rule) {
+	uint64_t at = w->bp + (uint64_t)(int64_t)rule->cfa;
+	if (!walk_may_load(w, at)) {
+		return WALK_CUT;
+	}
+	uint64_t cfa = walk_load(at);
+	uint64_t bp = w->bp;
+	if (rule->bp != RULE_BP_SAME) {
+		uint64_t slot = w->bp + (uint64_t)(int64_t)rule->bp;
+		if (!walk_may_load(w, slot)) {
+			return WALK_CUT;
+		}
+		bp = walk_load(slot);
+	}
+	enum walk_step step = caller_at(w, cfa, bp);
+	if (step != WALK_CALLER) {
+		tail_add(w, at, cfa);
+	}
+	return step;
+}
+
+static enum walk_step step_signal(struct walk *w) {
+	static const uint8_t offsets[3] = {SIGNAL_FRAME_PC, SIGNAL_FRAME_SP, SIGNAL_FRAME_BP};
+	uint64_t values[3];
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t at = w->sp + offsets[i];
+		if (!walk_may_load(w, at)) {
+			return WALK_CUT;
+		}
+		values[i] = walk_load(at);
+		tail_add(w, at, values[i]);
+	}
+	if (!walk_is_pc(values[0])) {
+		return WALK_CUT;
+	}
+	uint64_t sp = values[1];
+	if ((sp <= w->sp || !walk_may_load(w, sp)) && !walk_hop(w, sp)) {
+		return WALK_CUT;
+	}
+	w->n_tail = 0;
+	w->key = values[0] | WIRE_EXACT_PC;
+	w->sp = sp;
+	w->bp = values[2];
+	return WALK_CALLER;
+}
+
+/** Code without tables: its frame pointer, if that can be one. */
+static enum walk_step step_frame(struct walk *w) {
+	if (w->bp == 0) {
+		return WALK_END;
+	}
+	if (w->is_foreign) {
+		// Nothing vouches for bp: look at each page anew
+		w->is_odd = true;
+		w->window.high = (w->sp & ~(SYS_PAGE - 1ull)) + (w->sp % SYS_PAGE > 0 ? SYS_PAGE : 0);
+	}
+	if (w->bp < w->sp || w->bp % 8 != 0 || !walk_may_load(w, w->bp) ||
+			!walk_may_load(w, w->bp + 8)) {
+		return WALK_CUT;
+	}
+	return caller_at(w, w->bp + 16, walk_load(w->bp));
+}
+
+enum walk_step walk_step(struct walk *w, const struct rule *rule) {
+	uint64_t offset = (uint64_t)(int64_t)rule->cfa;
+	switch ((enum rule_kind)rule->kind) {
+	case RULE_SP: return step_cfa(w, rule, w->sp + offset);
+	case RULE_BP: return step_cfa(w, rule, w->bp + offset);
+	case RULE_DEREF: return step_deref(w, rule);
+	case RULE_SIGNAL: return step_signal(w);
+	case RULE_FRAME:
+	case RULE_JIT: return step_frame(w);
+	case RULE_END: return WALK_END;
+	case RULE_NONE:
+	case RULE_SLOW: break;
+	}
+	w->is_odd = true;
+	return slow_step(w);
+}
