@@ -85,11 +85,7 @@ static void take_thread_end(void *user, uint32_t id) {
 	}
 }
 
-static bool take_image(void *user, uint32_t image, struct err *err) {
-	struct run *run = user;
-	if (image > 1 && !aggregate_exec(run->aggregate, run->now_ns, err)) {
-		return false;
-	}
+void run_note_image(struct run *run) {
 	char exe[4096];
 	struct rec_image *entry = vec_push(&run->images);
 	if (entry) {
@@ -97,6 +93,15 @@ static bool take_image(void *user, uint32_t image, struct err *err) {
 		*entry = (struct rec_image){strings_text_id(&run->strings, exe), run->now_ns};
 		run->meta.exe = entry->exe ? entry->exe : run->meta.exe;
 	}
+}
+
+static bool take_image(void *user, uint32_t image, struct err *err) {
+	struct run *run = user;
+	(void)image;
+	if (!aggregate_exec(run->aggregate, run->now_ns, err)) {
+		return false;
+	}
+	run_note_image(run);
 	return true;
 }
 

@@ -64,6 +64,9 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err);
 
 extern const struct order_sink run_sink;
 
+/** The program has become what /proc/PID/exe says now. */
+void run_note_image(struct run *run);
+
 /** From the program's start to its end, all events drained. */
 void run_loop(struct run *run);
 
