@@ -2,9 +2,11 @@
 #include "symbols/debug_data.h"
 
 #include "base/vec.h"
+#include "symbols/compose.h"
 #include "symbols/unit.h"
 
 #include <dwarf.h>
+#include <stdio.h>
 
 // elfutils keeps all that it ever read of a unit until its handle is closed. So the list of units
 // with their ranges is ours and stays, while the handle is opened anew whenever the units walked
@@ -19,9 +21,11 @@ struct unit_entry {
 };
 
 struct debug_data {
+	struct arena arena; // of decompressed sections
 	Elf *elf, *alternate_elf;
 	Dwarf *handle, *alternate;
-	const struct module_files *files;
+	struct split_source splits;
+	size_t n_missing_splits;
 	const struct mapped_file *file; // that of `elf`
 	uint64_t first_code;
 	uint64_t handle_bytes; // what the handle may have taken since it was opened
@@ -35,9 +39,11 @@ struct debug_data {
 	} ranges;
 };
 
-static Elf *open_elf(const struct mapped_file *file) {
-	// Not written to: elfutils copies what it has to change, such as compressed sections
-	return elf_memory((char *)file->bytes.data, file->bytes.size);
+/** Not written to, as long as nothing in it is compressed. */
+static Elf *open_elf(struct debug_data *d, const struct mapped_file *file) {
+	struct slice image = compose_is_packed(&file->elf) ? compose_unpacked(&file->elf, &d->arena)
+													   : file->bytes;
+	return image.size ? elf_memory((char *)image.data, image.size) : NULL;
 }
 
 static bool open_handle(struct debug_data *d) {
@@ -54,7 +60,7 @@ static bool renew_handle(struct debug_data *d) {
 	dwarf_end(d->handle);
 	mapped_file_relax(d->file);
 	if (d->alternate) {
-		mapped_file_relax(&d->files->alternate);
+		mapped_file_relax(&d->splits.files->alternate);
 	}
 	return open_handle(d);
 }
@@ -109,20 +115,21 @@ static bool list_units(struct debug_data *d) {
 
 struct debug_data *debug_data_create(const struct module_files *files, const struct symbols_options *options,
 		const char *module_path) {
-	(void)options;
-	(void)module_path;
 	const struct mapped_file *file = module_files_dwarf(files);
 	struct debug_data *d = file ? calloc(1, sizeof *d) : NULL;
 	if (!d) {
 		return NULL;
 	}
 	(void)elf_version(EV_CURRENT);
-	d->files = files;
+	d->splits.files = files;
+	d->splits.program = file;
+	d->splits.options = options;
+	d->splits.module_path = module_path;
 	d->file = file;
 	d->first_code = elf_first_code_address(&file->elf);
-	d->elf = open_elf(file);
+	d->elf = open_elf(d, file);
 	if (files->alternate.bytes.size) {
-		d->alternate_elf = open_elf(&files->alternate);
+		d->alternate_elf = open_elf(d, &files->alternate);
 		d->alternate = dwarf_begin_elf(d->alternate_elf, DWARF_C_READ, NULL);
 	}
 	if (!d->elf || !open_handle(d) || !list_units(d)) {
@@ -140,14 +147,15 @@ void debug_data_destroy(struct debug_data *d) {
 	dwarf_end(d->alternate);
 	elf_end(d->elf);
 	elf_end(d->alternate_elf);
+	split_source_finish(&d->splits);
+	arena_finish(&d->arena);
 	vec_finish(&d->units);
 	vec_finish(&d->ranges);
 	free(d);
 }
 
 size_t debug_data_n_missing_splits(const struct debug_data *d) {
-	(void)d;
-	return 0;
+	return d->n_missing_splits;
 }
 
 static bool is_c(int language) {
@@ -162,11 +170,13 @@ static bool is_c(int language) {
 	}
 }
 
-static enum names_scheme scheme_of(Dwarf_Die *unit_die) {
-	if (!is_c(dwarf_srclang(unit_die))) {
+static enum names_scheme scheme_of(struct unit *unit) {
+	if (!is_c(dwarf_srclang(&unit->tree_die))) {
 		return NAMES_MARKED;
 	}
-	const char *name = dwarf_diename(unit_die);
+	struct die_facts facts;
+	die_facts(&facts, &unit->tree_die);
+	const char *name = die_text(unit, &facts.name);
 	size_t n = name ? strlen(name) : 0;
 	return n > 6 && strcmp(name + n - 6, ".nim.c") == 0 ? NAMES_NIM : NAMES_C;
 }
@@ -189,46 +199,96 @@ static bool set_name(struct symbols_frame *frame, struct name_pool *pool, const 
 	return name != NULL;
 }
 
-/**
- * The name of one function of a chain. `pc` is asked of the symbol table for the real function of
- * the chain; an inlined one is not there.
- */
-static bool name_frame(struct asking *a, struct symbols_frame *frame, Dwarf_Die *die,
-		struct die_facts *facts, bool is_inlined, uint64_t pc) {
+/** Does the symbol stand for this subprogram, or for one of its parts? */
+static bool is_symbol_of(const struct symbol_entry *entry, const struct unit *unit, Dwarf_Die *die,
+		struct die_facts *facts) {
+	struct die_ranges ranges;
+	struct die_range r;
+	die_ranges_init(&ranges, unit, die, facts);
+	while (entry && die_ranges_next(&ranges, &r)) {
+		if (r.start == entry->start) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool has_mark(const char *symbol) {
+	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R' || symbol[1] == 'D');
+}
+
+/** A function without a linkage name: C, or hidden in its unit, or debug data of the small kind. */
+static bool name_plain(struct asking *a, struct symbols_frame *frame, const struct die_name *name,
+		const struct symbol_entry *entry) {
 	struct name_pool *pool = a->question->pool;
-	const struct symbol_entry *entry =
-			is_inlined ? NULL : symbol_table_find(a->question->table, pc);
-	struct slice in_table = entry ? names_without_suffixes(entry->name) : (struct slice){0};
-	struct die_name name;
-	die_name(&name, a->unit, die, facts);
-	if (name.linkage) {
-		bool is_copy = entry && slice_equal(in_table, slice_of_text(name.linkage));
-		return set_name(frame, pool, is_copy ? entry->name : name.linkage, a->unit->scheme);
-	}
-	if (!name.plain) {
-		return !entry || set_name(frame, pool, entry->name, a->unit->scheme);
-	}
-	if (entry && slice_equal(in_table, slice_of_text(name.plain))) {
+	if (entry && (slice_equal(names_without_suffixes(entry->name), slice_of_text(name->plain)) ||
+				 (has_mark(entry->name) && a->unit->scheme == NAMES_MARKED))) {
 		return set_name(frame, pool, entry->name, a->unit->scheme);
 	}
 	if (a->unit->scheme != NAMES_MARKED) {
-		return set_name(frame, pool, name.plain, a->unit->scheme);
+		return set_name(frame, pool, name->plain, a->unit->scheme);
 	}
-	if (entry && entry->name[0] == '_' && strstr(entry->name, name.plain)) {
-		return set_name(frame, pool, entry->name, NAMES_MARKED);
+	const char *qualified = die_qualified(name, a->unit, &a->scratch);
+	frame->function = qualified ? name_pool_text(pool, qualified) : NULL;
+	return frame->function != NULL;
+}
+
+/**
+ * The name of one function of a chain. The symbol at `pc` may add to it for the real function of
+ * the chain; an inlined one has no symbol.
+ */
+static bool name_frame(struct asking *a, struct symbols_frame *frame, struct chain_link *link,
+		struct die_facts *facts, uint64_t pc) {
+	struct name_pool *pool = a->question->pool;
+	const struct symbol_entry *entry =
+			link->outer ? NULL : symbol_table_find(a->question->table, pc);
+	if (!is_symbol_of(entry, a->unit, &link->die, facts)) {
+		entry = NULL;
 	}
-	const char *qualified = die_qualified(&name, &a->scratch);
-	return qualified && set_name(frame, pool, qualified, NAMES_C);
+	struct die_name name;
+	die_name(&name, a->unit, &link->die, facts);
+	if (!name.linkage) {
+		if (name.plain) {
+			return name_plain(a, frame, &name, entry);
+		}
+		return !entry || set_name(frame, pool, entry->name, a->unit->scheme);
+	}
+	// A copy's symbol says which copy it is: foo.part.0
+	bool is_same = entry && slice_equal(names_without_suffixes(entry->name),
+							names_without_suffixes(name.linkage));
+	return set_name(frame, pool, is_same ? entry->name : name.linkage, a->unit->scheme);
+}
+
+/** DWARF 5 leaves folders relative to that of the compilation, which comes first. */
+static const char *full_path(struct asking *a, Dwarf_Files *files, const char *path) {
+	const char *const *folders;
+	size_t n;
+	if (*path == '/' || dwarf_getsrcdirs(files, &folders, &n) != 0 || n == 0 || !folders[0] ||
+			*folders[0] != '/') {
+		return name_pool_path(a->question->pool, path);
+	}
+	size_t bytes = strlen(folders[0]) + strlen(path) + 2;
+	char *joined = arena_alloc(&a->scratch, bytes, 1);
+	if (!joined) {
+		return NULL;
+	}
+	snprintf(joined, bytes, "%s/%s", folders[0], path);
+	return name_pool_path(a->question->pool, joined);
 }
 
 static bool set_line(struct asking *a, struct symbols_frame *frame, uint64_t pc) {
 	Dwarf_Line *line = dwarf_getsrc_die(&a->unit->lines_die, pc);
-	const char *path = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+	Dwarf_Files *files;
+	size_t index;
+	if (!line || dwarf_line_file(line, &files, &index) != 0) {
+		return true;
+	}
+	const char *path = dwarf_filesrc(files, index, NULL, NULL);
 	int number = 0;
 	if (!path) {
 		return true;
 	}
-	frame->file = name_pool_path(a->question->pool, path);
+	frame->file = full_path(a, files, path);
 	frame->line = dwarf_lineno(line, &number) == 0 && number > 0 ? (uint32_t)number : 0;
 	return frame->file != NULL;
 }
@@ -244,7 +304,7 @@ static bool set_call(struct asking *a, struct symbols_frame *frame, struct die_f
 	if (!path) {
 		return true;
 	}
-	frame->file = name_pool_path(a->question->pool, path);
+	frame->file = full_path(a, files, path);
 	return frame->file != NULL;
 }
 
@@ -265,7 +325,7 @@ static bool answer_chain(struct asking *a, size_t i) {
 		struct chain_link *link = &w->links.items[at - 1];
 		struct die_facts facts;
 		die_facts(&facts, &link->die);
-		if (!name_frame(a, &frames[k], &link->die, &facts, link->outer != 0, pc) ||
+		if (!name_frame(a, &frames[k], link, &facts, pc) ||
 				(link->outer && !set_call(a, &frames[k + 1], &facts))) {
 			return false;
 		}
@@ -328,6 +388,14 @@ static bool ask_unit(struct asking *a, struct debug_data *d, const struct unit_e
 	return ok;
 }
 
+/** What elfutils took for the line table: a guess on the safe side. */
+static uint64_t line_bytes(struct unit *unit) {
+	Dwarf_Lines *lines;
+	size_t n = 0;
+	(void)dwarf_getsrclines(&unit->lines_die, &lines, &n);
+	return n * 64 + 4096;
+}
+
 /** False: no memory. A unit that cannot be read is passed over. */
 static bool open_and_ask(struct debug_data *d, const struct debug_question *q, struct walk *w,
 		const struct unit_entry *e) {
@@ -338,16 +406,22 @@ static bool open_and_ask(struct debug_data *d, const struct debug_question *q, s
 	if (!dwarf_offdie(d->handle, e->offset, &unit.lines_die)) {
 		return true;
 	}
+	struct split split = {0};
 	unit.tree_die = unit.lines_die;
-	unit.scheme = scheme_of(&unit.tree_die);
+	if (split_is_skeleton(&unit.lines_die)) {
+		if (split_open(&split, &d->splits, &unit.lines_die)) {
+			unit.split = &split;
+			unit.tree_die = split.root;
+		} else {
+			d->n_missing_splits++;
+		}
+	}
+	unit.scheme = scheme_of(&unit);
 	struct asking a = {.question = q, .unit = &unit, .walk = w};
 	bool ok = ask_unit(&a, d, e);
+	d->handle_bytes += e->bytes + split.arena.bytes + line_bytes(&unit);
+	split_close(&split);
 	arena_finish(&a.scratch);
-
-	Dwarf_Lines *lines;
-	size_t n_lines = 0;
-	(void)dwarf_getsrclines(&unit.lines_die, &lines, &n_lines);
-	d->handle_bytes += e->bytes + n_lines * 64 + 4096;
 	return ok;
 }
 

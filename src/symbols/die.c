@@ -38,8 +38,10 @@ uint64_t die_number(Dwarf_Attribute *attribute) {
 }
 
 const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute) {
-	(void)unit;
-	return attribute->form ? dwarf_formstring(attribute) : NULL;
+	if (!attribute->form) {
+		return NULL;
+	}
+	return unit->split ? split_text(unit->split, attribute) : dwarf_formstring(attribute);
 }
 
 static bool is_code(const struct unit *unit, struct die_range r) {
@@ -53,6 +55,9 @@ void die_ranges_init(struct die_ranges *r, const struct unit *unit, Dwarf_Die *d
 	*r = (struct die_ranges){.unit = unit, .die = die};
 	if (facts->ranges.form) {
 		r->is_list = true;
+		if (unit->split) {
+			split_ranges_init(&r->split, unit->split, &facts->ranges);
+		}
 		return;
 	}
 	Dwarf_Addr low = 0, high = 0;
@@ -68,17 +73,22 @@ void die_ranges_init(struct die_ranges *r, const struct unit *unit, Dwarf_Die *d
 	r->only = (struct die_range){low, high};
 }
 
+static bool next_of_list(struct die_ranges *r, struct die_range *out) {
+	if (r->unit->split) {
+		return split_ranges_next(&r->split, r->unit->split, out);
+	}
+	r->next = dwarf_ranges(r->die, r->next, &r->base, &out->start, &out->end);
+	return r->next > 0;
+}
+
 bool die_ranges_next(struct die_ranges *r, struct die_range *out) {
 	while (!r->is_done) {
-		if (r->is_list) {
-			r->next = dwarf_ranges(r->die, r->next, &r->base, &out->start, &out->end);
-			r->is_done = r->next <= 0;
-			if (r->is_done) {
-				return false;
-			}
-		} else {
+		if (!r->is_list) {
 			r->is_done = true;
 			*out = r->only;
+		} else if (!next_of_list(r, out)) {
+			r->is_done = true;
+			return false;
 		}
 		if (is_code(r->unit, *out)) {
 			return true;
@@ -105,18 +115,24 @@ void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
 }
 
 /** What a scope adds in front of "::"; NULL: nothing. */
-static const char *scope_name(Dwarf_Die *die) {
+static const char *scope_name(Dwarf_Die *die, const struct unit *unit, const char *plain) {
+	struct die_facts facts;
+	die_facts(&facts, die);
+	const char *own = die_text(unit, &facts.name);
 	switch (dwarf_tag(die)) {
-	case DW_TAG_namespace: {
-		const char *name = dwarf_diename(die);
-		return name ? name : "(anonymous namespace)";
-	}
-	case DW_TAG_module:
+	case DW_TAG_namespace: return own ? own : "(anonymous namespace)";
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
 	case DW_TAG_union_type:
+		return own ? own : strcmp(plain, "operator()") == 0 ? "{lambda}" : "{unnamed}";
+	case DW_TAG_module:
 	case DW_TAG_interface_type:
-	case DW_TAG_enumeration_type: return dwarf_diename(die);
+	case DW_TAG_enumeration_type: return own;
+	case DW_TAG_subprogram: {
+		struct die_name name;
+		die_name(&name, unit, die, &facts);
+		return name.plain;
+	}
 	default: return NULL;
 	}
 }
@@ -145,7 +161,8 @@ static const char *join(const char *left, const char *right, struct arena *scrat
 	return text;
 }
 
-const char *die_qualified(const struct die_name *name, struct arena *scratch) {
+const char *die_qualified(const struct die_name *name, const struct unit *unit,
+		struct arena *scratch) {
 	enum { DEPTH_MAX = 100 };
 	Dwarf_Die target = name->declared, at, child;
 	Dwarf_Off offset = dwarf_dieoffset(&target);
@@ -155,7 +172,7 @@ const char *die_qualified(const struct die_name *name, struct arena *scratch) {
 	const char *scopes = NULL;
 	for (int depth = 0; depth < DEPTH_MAX && child_towards(&at, offset, &child) &&
 			dwarf_dieoffset(&child) < offset; depth++) {
-		const char *scope = scope_name(&child);
+		const char *scope = scope_name(&child, unit, name->plain);
 		if (scope) {
 			scopes = scopes ? join(scopes, scope, scratch) : scope;
 			if (!scopes) {

@@ -4,8 +4,7 @@
 /** Private to symbols: what we want to know of one DIE, read in one pass over its attributes. */
 
 #include "symbols/names.h"
-
-#include <elfutils/libdw.h>
+#include "symbols/split.h"
 
 struct unit;
 
@@ -24,10 +23,6 @@ uint64_t die_number(Dwarf_Attribute *attribute);
 /** The text of an attribute, or NULL. */
 const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute);
 
-struct die_range {
-	uint64_t start, end;
-};
-
 /**
  * An iterator over the code of a DIE. Ranges of code that the linker threw away (they start at 0
  * or 1, or before all code) are passed over.
@@ -38,6 +33,7 @@ struct die_ranges {
 	ptrdiff_t next; // elfutils' place
 	Dwarf_Addr base;
 	struct die_range only; // of low and high pc
+	struct split_ranges split; // of a split unit
 	bool is_list, is_done;
 };
 
@@ -55,4 +51,5 @@ void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
 		struct die_facts *facts);
 
 /** "ns::Class::plain", by the scopes around `declared`. NULL: no memory. */
-const char *die_qualified(const struct die_name *name, struct arena *scratch);
+const char *die_qualified(const struct die_name *name, const struct unit *unit,
+		struct arena *scratch);

@@ -42,10 +42,10 @@ static const char *base_name(const char *path) {
 	return slash ? slash + 1 : path;
 }
 
-/** The length of the folder's part of a path, without its last slash. */
-static int folder_length(const char *path) {
+/** The folder of a path, for "%.*s": without its last slash; "." if there is none. */
+static struct slice folder_of(const char *path) {
 	const char *slash = strrchr(path, '/');
-	return slash ? (int)(slash - path) : 0;
+	return slash ? slice_of(path, (size_t)(slash - path)) : slice_of_text(".");
 }
 
 static const char *const *list_or_empty(const char *const *list) {
@@ -138,24 +138,22 @@ static bool find_by_link(struct search *s, const struct symbols_options *o,
 	if (!elf_debug_link(&image->elf, &name, &crc)) {
 		return false;
 	}
-	int n = folder_length(module_path);
+	struct slice folder = folder_of(module_path);
 	for (const char *const *p = list_or_empty(o->debug_paths); *p; p++) {
 		if (try_link(s, crc, "%s/%s", *p, name) ||
-				try_link(s, crc, "%s/%.*s/%s", *p, n, module_path, name)) {
+				try_link(s, crc, "%s/%.*s/%s", *p, SLICE_ARG(folder), name)) {
 			return true;
 		}
 	}
 	// Beside the file that was found, which is below the sysroot if the module was
-	int here = folder_length(image->path);
-	if (try_link(s, crc, "%.*s/%s", here, image->path, name) ||
-			try_link(s, crc, "%.*s/.debug/%s", here, image->path, name)) {
+	struct slice here = folder_of(image->path);
+	if (try_link(s, crc, "%.*s/%s", SLICE_ARG(here), name) ||
+			try_link(s, crc, "%.*s/.debug/%s", SLICE_ARG(here), name)) {
 		return true;
 	}
-	if (o->sysroot &&
-			try_link(s, crc, "%s/usr/lib/debug/%.*s/%s", o->sysroot, n, module_path, name)) {
-		return true;
-	}
-	return try_link(s, crc, "/usr/lib/debug%.*s/%s", n, module_path, name);
+	return (o->sysroot && try_link(s, crc, "%s/usr/lib/debug/%.*s/%s", o->sysroot,
+								  SLICE_ARG(folder), name)) ||
+			try_link(s, crc, "/usr/lib/debug/%.*s/%s", SLICE_ARG(folder), name);
 }
 
 static bool find_alternate(struct search *s, const struct symbols_options *o,
@@ -164,8 +162,9 @@ static bool find_alternate(struct search *s, const struct symbols_options *o,
 	if (!elf_alternate_link(&user->elf, &path, &s->build_id) || !s->build_id.size) {
 		return false;
 	}
+	struct slice folder = folder_of(user->path);
 	if (*path == '/' ? try_roots(s, o, path)
-					 : try_path(s, "%.*s/%s", folder_length(user->path), user->path, path)) {
+					 : try_path(s, "%.*s/%s", SLICE_ARG(folder), path)) {
 		return true;
 	}
 	for (const char *const *p = list_or_empty(o->debug_paths); *p; p++) {
@@ -249,13 +248,30 @@ bool module_files_open_split(struct mapped_file *out, const struct symbols_optio
 							 try_path(&s, "%s/%s", folder, name)) {
 		return true;
 	}
-	int n = folder_length(module_path);
-	if (n && (try_path(&s, "%.*s/%s", n, module_path, name) ||
-					 try_path(&s, "%.*s/%s", n, module_path, base_name(name)))) {
+	struct slice beside = folder_of(module_path);
+	if (try_path(&s, "%.*s/%s", SLICE_ARG(beside), name) ||
+			try_path(&s, "%.*s/%s", SLICE_ARG(beside), base_name(name))) {
 		return true;
 	}
 	for (const char *const *p = list_or_empty(options->debug_paths); *p; p++) {
 		if (try_path(&s, "%s/%s", *p, base_name(name))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool module_files_open_package(struct mapped_file *out, const struct module_files *f,
+		const struct symbols_options *options, const char *module_path) {
+	struct search s = {.out = out};
+	const char *const beside[] = {f->image.path, f->debug.path};
+	for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+		if (beside[i] && try_path(&s, "%s.dwp", beside[i])) {
+			return true;
+		}
+	}
+	for (const char *const *p = list_or_empty(options->debug_paths); *p; p++) {
+		if (try_path(&s, "%s/%s.dwp", *p, base_name(module_path))) {
 			return true;
 		}
 	}

@@ -33,4 +33,8 @@ const struct mapped_file *module_files_dwarf(const struct module_files *f);
 bool module_files_open_split(struct mapped_file *out, const struct symbols_options *options,
 		const char *module_path, const char *folder, const char *name);
 
+/** The package of all split units of a module: beside it, or in the debug paths. */
+bool module_files_open_package(struct mapped_file *out, const struct module_files *f,
+		const struct symbols_options *options, const char *module_path);
+
 void module_files_close(struct module_files *f);

@@ -5,12 +5,14 @@
 
 #include "symbols/die.h"
 #include "symbols/debug_data.h"
+#include "symbols/split.h"
 
 struct unit {
 	Dwarf_Die lines_die;  // of the unit with the line table
 	Dwarf_Die tree_die;   // of the unit with the functions: the same unless it is split
 	uint64_t first_code;  // of the module: below it there is no code
 	enum names_scheme scheme;
+	const struct split *split; // NULL: it is not
 };
 
 /** One function in the chain of an address: a subprogram, or an inlined call in it. */

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/compose.h"
+
+#include <elf.h>
+
+#include <zlib.h>
+#include <zstd.h>
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+// The image: header, the sections one after the other (each aligned to 8, so that nothing has to be
+// copied again to be read), their names, the table of section headers.
+
+static size_t aligned(size_t n) {
+	return (n + 7) & ~(size_t)7;
+}
+
+static void fill_header(Elf64_Ehdr *h, size_t table_at, size_t n_sections) {
+	*h = (Elf64_Ehdr){
+			.e_type = ET_REL,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_shoff = table_at,
+			.e_ehsize = sizeof *h,
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shnum = (Elf64_Half)n_sections,
+			.e_shstrndx = (Elf64_Half)(n_sections - 1),
+	};
+	memcpy(h->e_ident, ELFMAG, SELFMAG);
+	h->e_ident[EI_CLASS] = ELFCLASS64;
+	h->e_ident[EI_DATA] = ELFDATA2LSB;
+	h->e_ident[EI_VERSION] = EV_CURRENT;
+}
+
+static void fill_section(Elf64_Shdr *s, unsigned type, size_t name, size_t at, size_t size) {
+	*s = (Elf64_Shdr){.sh_name = (Elf64_Word)name,
+			.sh_type = type,
+			.sh_offset = at,
+			.sh_size = size,
+			.sh_addralign = 1};
+}
+
+// A size in a compressed section's header is only a claim: no section is packed tighter than this
+enum { PACKED_RATIO_MAX = 2000 };
+
+static bool unpack(uint8_t *to, const struct compose_section *s) {
+	struct slice b = s->bytes;
+	switch (s->packing) {
+	case 0:
+		if (b.size) {
+			memcpy(to, b.data, b.size);
+		}
+		return true;
+	case ELFCOMPRESS_ZLIB: {
+		uLongf got = s->plain_bytes;
+		return uncompress(to, &got, b.data, b.size) == Z_OK && got == s->plain_bytes;
+	}
+	case ELFCOMPRESS_ZSTD:
+		return ZSTD_decompress(to, s->plain_bytes, b.data, b.size) == s->plain_bytes;
+	default: return false;
+	}
+}
+
+static bool sum_sizes(const struct compose_section *sections, size_t n, size_t *bytes,
+		size_t *names_bytes) {
+	*bytes = aligned(sizeof(Elf64_Ehdr));
+	*names_bytes = 1;
+	for (size_t i = 0; i < n; i++) {
+		if (sections[i].plain_bytes / PACKED_RATIO_MAX > sections[i].bytes.size ||
+				__builtin_add_overflow(*bytes, aligned(sections[i].plain_bytes), bytes)) {
+			return false;
+		}
+		*names_bytes += strlen(sections[i].name) + 1;
+	}
+	return true;
+}
+
+struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena) {
+	static const char own_name[] = ".shstrtab";
+	size_t names_at, names_bytes;
+	if (!sum_sizes(sections, n, &names_at, &names_bytes)) {
+		return (struct slice){0};
+	}
+	names_bytes += sizeof own_name;
+	size_t table_at = names_at + aligned(names_bytes);
+	size_t total = table_at + (n + 2) * sizeof(Elf64_Shdr);
+	uint8_t *image = arena_alloc(arena, total, 1);
+	if (!image) {
+		return (struct slice){0};
+	}
+	fill_header((Elf64_Ehdr *)image, table_at, n + 2);
+	Elf64_Shdr *table = (Elf64_Shdr *)(image + table_at);
+	size_t at = aligned(sizeof(Elf64_Ehdr)), name = 1;
+	for (size_t i = 0; i < n; i++) {
+		const struct compose_section *s = &sections[i];
+		fill_section(&table[i + 1], SHT_PROGBITS, name, at, s->plain_bytes);
+		if (!unpack(image + at, s)) {
+			memset(image + at, 0, s->plain_bytes);
+		}
+		strcpy((char *)image + names_at + name, s->name);
+		name += strlen(s->name) + 1;
+		at += aligned(s->plain_bytes);
+	}
+	memcpy(image + names_at + name, own_name, sizeof own_name);
+	fill_section(&table[n + 1], SHT_STRTAB, name, names_at, names_bytes);
+	return slice_of(image, total);
+}
+
+/** ".debug_x" may also be an old ".zdebug_x": "ZLIB", the size (big endian), the zlib stream. */
+static bool find_old_packed(
+		struct compose_section *out, const struct elf_image *image, const char *name) {
+	char old[64] = ".z";
+	struct elf_section section;
+	if (strlen(name) > sizeof old - 3 ||
+			!elf_section_find(image, strcat(old, name + 1), &section)) {
+		return false;
+	}
+	struct slice bytes = elf_section_bytes(image, &section);
+	if (bytes.size < 12 || memcmp(bytes.data, "ZLIB", 4) != 0) {
+		return false;
+	}
+	uint64_t size = 0;
+	for (int i = 4; i < 12; i++) {
+		size = size << 8 | bytes.data[i];
+	}
+	*out = (struct compose_section){
+			name, slice_of(bytes.data + 12, bytes.size - 12), size, ELFCOMPRESS_ZLIB};
+	return true;
+}
+
+/** As it lies in the image. False: it is not there, or has no bytes. */
+static bool find_section(
+		struct compose_section *out, const struct elf_image *image, const char *name) {
+	struct elf_section section;
+	if (!elf_section_find(image, name, &section)) {
+		return find_old_packed(out, image, name);
+	}
+	struct slice bytes = elf_section_bytes(image, &section);
+	*out = compose_plain(name, bytes);
+	if (section.flags & SHF_COMPRESSED) {
+		Elf64_Chdr header = {0};
+		if (bytes.size < sizeof header) {
+			return false;
+		}
+		memcpy(&header, bytes.data, sizeof header);
+		out->bytes = slice_of(bytes.data + sizeof header, bytes.size - sizeof header);
+		out->plain_bytes = header.ch_size;
+		out->packing = header.ch_type;
+	}
+	return bytes.size > 0;
+}
+
+struct slice compose_section_bytes(
+		const struct elf_image *image, const char *name, struct arena *arena) {
+	struct compose_section s;
+	if (!find_section(&s, image, name)) {
+		return (struct slice){0};
+	}
+	if (!s.packing) {
+		return s.bytes;
+	}
+	uint8_t *plain = s.plain_bytes / PACKED_RATIO_MAX <= s.bytes.size
+			? arena_alloc(arena, s.plain_bytes, 1)
+			: NULL;
+	return plain && unpack(plain, &s) ? slice_of(plain, s.plain_bytes) : (struct slice){0};
+}
+
+bool compose_is_packed(const struct elf_image *image) {
+	struct compose_section s;
+	return (find_section(&s, image, ".debug_info") && s.packing) ||
+			(find_section(&s, image, ".debug_str") && s.packing) ||
+			(find_section(&s, image, ".debug_line") && s.packing);
+}
+
+struct slice compose_unpacked(const struct elf_image *image, struct arena *arena) {
+	static const char *const names[] = {".debug_info", ".debug_types", ".debug_abbrev",
+			".debug_line", ".debug_str", ".debug_line_str", ".debug_str_offsets", ".debug_addr",
+			".debug_ranges", ".debug_rnglists", ".gnu_debugaltlink"};
+	enum { N = sizeof names / sizeof *names };
+	struct compose_section sections[N];
+	size_t n = 0;
+	for (size_t i = 0; i < N; i++) {
+		n += find_section(&sections[n], image, names[i]);
+	}
+	return compose_image(sections, n, arena);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Private to symbols: debug sections that are not in a file of their own (one unit of a package, an
+ * address table that belongs to another file, what elfutils cannot decompress) put into an ELF image in
+ * memory, for elfutils to read.
+ */
+
+#include "base/arena.h"
+#include "elf/image.h"
+
+struct compose_section {
+	const char *name;
+	struct slice bytes;    // as they lie in the file
+	uint64_t plain_bytes;  // decompressed; as many as `bytes` if they are not compressed
+	uint32_t packing;      // 0: none, else an ELFCOMPRESS_ value
+};
+
+/** A section that is not compressed. */
+static inline struct compose_section compose_plain(const char *name, struct slice bytes) {
+	return (struct compose_section){name, bytes, bytes.size, 0};
+}
+
+/**
+ * An ELF image in `arena` with these sections, decompressed (zlib, zstd). What is damaged becomes
+ * zeros. Empty: no memory, or sizes beyond reason.
+ */
+struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena);
+
+/** Does elfutils need help: are debug sections compressed? */
+bool compose_is_packed(const struct elf_image *image);
+
+/** All debug sections of an image that name functions and lines, decompressed. */
+struct slice compose_unpacked(const struct elf_image *image, struct arena *arena);
+
+/**
+ * The bytes of a section, decompressed into `arena` if they are compressed, else as they lie in
+ * the image. Empty: not there, damaged, or no memory.
+ */
+struct slice compose_section_bytes(
+		const struct elf_image *image, const char *name, struct arena *arena);

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/split.h"
+
+#include "base/cursor.h"
+#include "symbols/compose.h"
+
+#include <dwarf.h>
+
+// elfutils finds a .dwo only where the compiler wrote it, and no .dwp. So we find the half unit,
+// put its sections and the program's address table into an image of its own (compose.h), and read
+// that. Two things of such a unit refer to the program's file in ways that elfutils then cannot
+// follow, and are read here: strings (kept out of the image, for a package has them all in one
+// section) and range lists, whose base is the skeleton's.
+
+static const char *const part_names[SPLIT_N_PARTS] = {
+		[SPLIT_INFO] = ".debug_info.dwo",
+		[SPLIT_ABBREV] = ".debug_abbrev.dwo",
+		[SPLIT_STR_OFFSETS] = ".debug_str_offsets.dwo",
+		[SPLIT_RNGLISTS] = ".debug_rnglists.dwo",
+};
+
+static struct slice from(struct slice s, uint64_t offset) {
+	return offset < s.size ? slice_of(s.data + offset, s.size - offset) : (struct slice){0};
+}
+
+static struct slice part_of(struct slice s, uint64_t offset, uint64_t size) {
+	struct slice rest = from(s, offset);
+	rest.size = size < rest.size ? size : rest.size;
+	return rest;
+}
+
+static void read_parts(struct slice parts[static SPLIT_N_PARTS], const struct elf_image *image,
+		struct arena *arena) {
+	for (int i = 0; i < SPLIT_N_PARTS; i++) {
+		if (part_names[i]) {
+			parts[i] = compose_section_bytes(image, part_names[i], arena);
+		}
+	}
+}
+
+static void make_ready(struct split_source *s) {
+	const struct elf_image *program = &s->program->elf;
+	s->is_ready = true;
+	s->addresses = compose_section_bytes(program, ".debug_addr", &s->arena);
+	s->ranges = compose_section_bytes(program, ".debug_ranges", &s->arena);
+	if (module_files_open_package(&s->package, s->files, s->options, s->module_path)) {
+		const struct elf_image *package = &s->package.elf;
+		read_parts(s->parts, package, &s->arena);
+		s->index =
+				compose_section_bytes(package, ".debug_cu_index", &s->arena);
+		s->strings =
+				compose_section_bytes(package, ".debug_str.dwo", &s->arena);
+	}
+}
+
+void split_source_finish(struct split_source *s) {
+	mapped_file_close(&s->package);
+	arena_finish(&s->arena);
+}
+
+/** The row of a unit in a package's index: from 1; 0: it is not there. */
+static uint32_t index_row(struct slice slots, uint32_t n_slots, uint64_t id) {
+	uint64_t mask = n_slots - 1;
+	uint64_t step = (id >> 32 & mask) | 1;
+	uint64_t i = id & mask;
+	for (uint32_t tries = 0; tries < n_slots; tries++, i = (i + step) & mask) {
+		uint64_t at_slot;
+		uint32_t row;
+		memcpy(&at_slot, slots.data + i * 8, 8);
+		memcpy(&row, slots.data + n_slots * (uint64_t)8 + i * 4, 4);
+		if (at_slot == id && row) {
+			return row;
+		}
+		if (!at_slot && !row) {
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/** The parts of unit `id` of the package. */
+static bool package_parts(const struct split_source *s, uint64_t id, struct slice parts[static SPLIT_N_PARTS]) {
+	struct cursor c = cursor_init(s->index);
+	(void)cursor_u32(&c); // the version; its columns that we need are the same in all
+	uint32_t n_columns = cursor_u32(&c), n_units = cursor_u32(&c), n_slots = cursor_u32(&c);
+	struct slice slots = cursor_bytes(&c, (size_t)n_slots * 12);
+	struct slice columns = cursor_bytes(&c, (size_t)n_columns * 4);
+	struct slice offsets = cursor_bytes(&c, (size_t)n_units * n_columns * 4);
+	struct slice sizes = cursor_bytes(&c, (size_t)n_units * n_columns * 4);
+	if (c.failed || n_slots == 0 || (n_slots & (n_slots - 1))) {
+		return false;
+	}
+	uint32_t row = index_row(slots, n_slots, id);
+	if (row == 0 || row > n_units) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n_columns; i++) {
+		uint32_t kind, offset, size;
+		size_t at = ((size_t)(row - 1) * n_columns + i) * 4;
+		memcpy(&kind, columns.data + i * (size_t)4, 4);
+		memcpy(&offset, offsets.data + at, 4);
+		memcpy(&size, sizes.data + at, 4);
+		if (kind < SPLIT_N_PARTS && part_names[kind]) {
+			parts[kind] = part_of(s->parts[kind], offset, size);
+		}
+	}
+	return parts[SPLIT_INFO].size > 0;
+}
+
+static bool file_parts(struct split *s, struct split_source *source, Dwarf_Die *skeleton,
+		struct slice parts[static SPLIT_N_PARTS]) {
+	Dwarf_Attribute name, folder;
+	const char *name_text = dwarf_attr(skeleton, DW_AT_dwo_name, &name) ||
+					dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &name)
+			? dwarf_formstring(&name)
+			: NULL;
+	const char *folder_text =
+			dwarf_attr(skeleton, DW_AT_comp_dir, &folder) ? dwarf_formstring(&folder) : NULL;
+	if (!name_text || !module_files_open_split(&s->file, source->options, source->module_path,
+							  folder_text ? folder_text : ".", name_text)) {
+		return false;
+	}
+	read_parts(parts, &s->file.elf, &s->arena);
+	s->strings =
+			compose_section_bytes(&s->file.elf, ".debug_str.dwo", &s->arena);
+	return parts[SPLIT_INFO].size > 0;
+}
+
+/** The unit with the id among those of the image. */
+static bool find_root(struct split *s, uint64_t id) {
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	uint8_t type;
+	Dwarf_Half version;
+	while (dwarf_get_units(s->handle, cu, &cu, &version, &type, &die, NULL) == 0) {
+		uint64_t found = 0;
+		if (dwarf_cu_info(cu, NULL, NULL, NULL, NULL, &found, NULL, NULL) == 0 && found == id &&
+				type != DW_UT_type && type != DW_UT_split_type) {
+			s->root = die;
+			s->version = version;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint64_t offset_of(Dwarf_Die *die, unsigned name, unsigned gnu_name) {
+	Dwarf_Attribute attribute;
+	Dwarf_Word offset;
+	return (dwarf_attr(die, name, &attribute) || dwarf_attr(die, gnu_name, &attribute)) &&
+					dwarf_formudata(&attribute, &offset) == 0
+			? offset
+			: 0;
+}
+
+bool split_is_skeleton(Dwarf_Die *unit_die) {
+	uint8_t type;
+	return dwarf_cu_info(unit_die->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
+			type == DW_UT_skeleton;
+}
+
+static bool read_unit(struct split *s, const struct slice parts[static SPLIT_N_PARTS], uint64_t id) {
+	const struct compose_section sections[] = {
+			compose_plain(part_names[SPLIT_INFO], parts[SPLIT_INFO]),
+			compose_plain(part_names[SPLIT_ABBREV], parts[SPLIT_ABBREV]),
+			compose_plain(".debug_addr.dwo", s->addresses),
+	};
+	struct slice image =
+			compose_image(sections, sizeof sections / sizeof *sections, &s->arena);
+	s->elf = image.size ? elf_memory((char *)image.data, image.size) : NULL;
+	s->handle = s->elf ? dwarf_begin_elf(s->elf, DWARF_C_READ, NULL) : NULL;
+	if (!s->handle || !find_root(s, id)) {
+		return false;
+	}
+	s->string_offsets = from(parts[SPLIT_STR_OFFSETS], s->version >= 5 ? 8 : 0);
+	if (s->version >= 5) {
+		s->ranges = parts[SPLIT_RNGLISTS];
+	}
+	return true;
+}
+
+bool split_open(struct split *s, struct split_source *source, Dwarf_Die *skeleton) {
+	*s = (struct split){0};
+	uint64_t id = 0;
+	if (dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, NULL, &id, NULL, NULL) != 0) {
+		return false;
+	}
+	if (!source->is_ready) {
+		make_ready(source);
+	}
+	(void)dwarf_lowpc(skeleton, &s->base);
+	s->addresses = from(source->addresses,
+			offset_of(skeleton, DW_AT_addr_base, DW_AT_GNU_addr_base));
+	s->ranges = from(source->ranges,
+			offset_of(skeleton, DW_AT_GNU_ranges_base, DW_AT_GNU_ranges_base));
+	struct slice parts[SPLIT_N_PARTS] = {0};
+	bool is_packed = package_parts(source, id, parts);
+	s->strings = source->strings;
+	if ((!is_packed && !file_parts(s, source, skeleton, parts)) || !read_unit(s, parts, id)) {
+		split_close(s);
+		return false;
+	}
+	return true;
+}
+
+void split_close(struct split *s) {
+	dwarf_end(s->handle);
+	elf_end(s->elf);
+	mapped_file_close(&s->file);
+	arena_finish(&s->arena);
+	*s = (struct split){0};
+}
+
+static uint64_t little_endian(const uint8_t *data, unsigned n) {
+	uint64_t v = 0;
+	while (n-- > 0) {
+		v = v << 8 | data[n];
+	}
+	return v;
+}
+
+/** The index of a string; false: it is not one of those by index. */
+static bool string_index(Dwarf_Attribute *attribute, uint64_t *index) {
+	switch (dwarf_whatform(attribute)) {
+	case DW_FORM_strx:
+	case DW_FORM_GNU_str_index: {
+		struct cursor c = cursor_init(slice_of(attribute->valp, 10));
+		*index = cursor_varint(&c);
+		return !c.failed;
+	}
+	case DW_FORM_strx1: *index = little_endian(attribute->valp, 1); return true;
+	case DW_FORM_strx2: *index = little_endian(attribute->valp, 2); return true;
+	case DW_FORM_strx3: *index = little_endian(attribute->valp, 3); return true;
+	case DW_FORM_strx4: *index = little_endian(attribute->valp, 4); return true;
+	default: return false;
+	}
+}
+
+const char *split_text(const struct split *s, Dwarf_Attribute *attribute) {
+	uint64_t index;
+	if (!string_index(attribute, &index)) {
+		return dwarf_formstring(attribute);
+	}
+	struct slice entry = index < SIZE_MAX / 4 ? part_of(s->string_offsets, index * 4, 4)
+											  : (struct slice){0};
+	if (entry.size < 4) {
+		return NULL;
+	}
+	struct slice text = from(s->strings, little_endian(entry.data, 4));
+	return text.size && memchr(text.data, 0, text.size) ? (const char *)text.data : NULL;
+}
+
+/** Where in the lists of version 5 the one with this number starts, or the attribute's offset. */
+static uint64_t list_offset(const struct split *s, Dwarf_Attribute *attribute) {
+	enum { HEADER_BYTES = 12 }; // length, version, sizes, number of offsets
+	if (dwarf_whatform(attribute) != DW_FORM_rnglistx) {
+		// Not asked of elfutils, which wants to see the section
+		return little_endian(attribute->valp, 4);
+	}
+	struct cursor c = cursor_init(slice_of(attribute->valp, 10));
+	uint64_t index = cursor_varint(&c);
+	struct slice entry = index < UINT32_MAX ? part_of(s->ranges, HEADER_BYTES + index * 4, 4)
+											: (struct slice){0};
+	return entry.size == 4 ? HEADER_BYTES + little_endian(entry.data, 4) : UINT64_MAX;
+}
+
+void split_ranges_init(struct split_ranges *r, const struct split *s, Dwarf_Attribute *attribute) {
+	r->at = cursor_init(from(s->ranges, list_offset(s, attribute)));
+	r->base = s->base;
+}
+
+static uint64_t address_at(const struct split *s, uint64_t index) {
+	struct slice entry = index < SIZE_MAX / 8 ? part_of(s->addresses, index * 8, 8)
+											  : (struct slice){0};
+	return entry.size == 8 ? little_endian(entry.data, 8) : 0;
+}
+
+static bool next_pair(struct split_ranges *r, struct die_range *out) {
+	while (cursor_left(&r->at) >= 16) {
+		uint64_t start = cursor_u64(&r->at), end = cursor_u64(&r->at);
+		if (start == UINT64_MAX) {
+			r->base = end;
+		} else if (start == 0 && end == 0) {
+			return false;
+		} else {
+			*out = (struct die_range){r->base + start, r->base + end};
+			return true;
+		}
+	}
+	return false;
+}
+
+bool split_ranges_next(struct split_ranges *r, const struct split *s, struct die_range *out) {
+	struct cursor *c = &r->at;
+	if (s->version < 5) {
+		return next_pair(r, out);
+	}
+	while (cursor_left(c) > 0) {
+		switch (cursor_u8(c)) {
+		case DW_RLE_base_addressx: r->base = address_at(s, cursor_varint(c)); continue;
+		case DW_RLE_base_address: r->base = cursor_u64(c); continue;
+		case DW_RLE_startx_endx:
+			out->start = address_at(s, cursor_varint(c));
+			out->end = address_at(s, cursor_varint(c));
+			break;
+		case DW_RLE_startx_length:
+			out->start = address_at(s, cursor_varint(c));
+			out->end = out->start + cursor_varint(c);
+			break;
+		case DW_RLE_offset_pair:
+			out->start = r->base + cursor_varint(c);
+			out->end = r->base + cursor_varint(c);
+			break;
+		case DW_RLE_start_end:
+			out->start = cursor_u64(c);
+			out->end = cursor_u64(c);
+			break;
+		case DW_RLE_start_length:
+			out->start = cursor_u64(c);
+			out->end = out->start + cursor_varint(c);
+			break;
+		default: return false; // the end of the list, or damage
+		}
+		return !c->failed;
+	}
+	return false;
+}
