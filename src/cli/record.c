@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "base/human.h"
 #include "collector/run.h"
 #include "report/report.h"
 #include "sys/file.h"
@@ -67,21 +66,6 @@ static void tell_progress(void *user, size_t n_left, size_t n_all) {
 }
 
 // ---- afterwards
-
-static void put_children(const struct run_result *result) {
-	char size[HUMAN_MAX];
-	if (result->n_children == 0) {
-		return;
-	}
-	(void)fprintf(stderr, "  %u child %s not recorded", result->n_children,
-			result->n_children == 1 ? "process was" : "processes were");
-	if (result->largest_child.pid) {
-		(void)fprintf(stderr, "; the largest, `%s` (pid %u, %s): heaptrack %s ...",
-				result->largest_child.name, result->largest_child.pid,
-				human_bytes(size, result->largest_child.peak_rss_bytes), result->largest_child.exe);
-	}
-	(void)fputc('\n', stderr);
-}
 
 static void put_figures(const struct run_result *result) {
 	struct err err = {0};
@@ -160,11 +144,47 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 		put_nothing_recorded(o->rest[0]);
 	} else if (!o->is_quiet) {
 		put_figures(result);
-		put_children(result);
 		put_way_on(result);
 	}
 	run_result_finish(result);
 	free(result);
+	return status;
+}
+
+// What `timeout 5 PROGRAM` means is PROGRAM: heaptrack goes in between, as timeout's child
+static int record_wrapped(const struct heaptrack_options *o, char *const *own, int n_own, int at) {
+	struct arena arena = {0};
+	struct err err = {0};
+	struct launch launch;
+	int status = 1;
+	const char *self = file_link_target("/proc/self/exe", &arena);
+	char **argv = arena_new(&arena, char *, (size_t)(n_own + o->n_rest) + 4);
+	if (!self || !argv || !launch_inspect(&launch, o->rest[0], &arena, &err)) {
+		complain("cannot run \"%s\"", o->rest[0]);
+		goto done;
+	}
+	if (launch.verdict == LAUNCH_REFUSED) {
+		complain("%s", launch.why);
+		status = launch.exit_status;
+		goto done;
+	}
+	int n = 0;
+	for (int i = 0; i < at; i++) {
+		argv[n++] = o->rest[i];
+	}
+	argv[n++] = (char *)self;
+	for (int i = 0; i < n_own; i++) {
+		argv[n++] = own[i];
+	}
+	argv[n++] = (char *)"--";
+	for (int i = at; i < o->n_rest; i++) {
+		argv[n++] = o->rest[i];
+	}
+	(void)execv(launch.path, argv);
+	complain("cannot run \"%s\": %s", launch.path, strerror(errno));
+	status = 126;
+done:
+	arena_finish(&arena);
 	return status;
 }
 
@@ -245,5 +265,14 @@ int cli_heaptrack(int argc, char **argv) {
 		(void)fputs(heaptrack_help, stderr);
 		return 1;
 	}
-	return o.n_rest == 1 && is_recording(o.rest[0]) ? analyze(1, o.rest) : inspect_and_record(&o);
+	if (o.n_rest == 1 && is_recording(o.rest[0])) {
+		return analyze(1, o.rest);
+	}
+	int wrapped = launch_wrapped(o.rest);
+	if (wrapped > 0) {
+		int n_own = (int)(o.rest - argv) - 1;
+		bool has_end = n_own > 0 && strcmp(argv[n_own], "--") == 0;
+		return record_wrapped(&o, argv + 1, n_own - has_end, wrapped);
+	}
+	return inspect_and_record(&o);
 }

@@ -106,6 +106,10 @@ static bool judge_elf(
 				"without -fsanitize", path, launch_sanitizer_name(elf->sanitizer));
 	}
 	l->verdict = LAUNCH_RECORDED;
+	char real[PATH_MAX];
+	if (!l->image && realpath(path, real)) {
+		l->image = arena_text(arena, slice_of_text(real));
+	}
 	return true;
 }
 

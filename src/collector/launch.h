@@ -20,12 +20,20 @@ struct launch {
 	enum launch_verdict verdict;
 	int exit_status;
 	bool needs_shell; // neither ELF nor #!: /bin/sh runs it, as execvp does
-	const char *path; // what to exec
-	const char *why;  // a sentence about the program, with its name
+	const char *path;  // what to exec
+	const char *image; // the ELF file that will be loaded first: it, or its interpreter
+	const char *why;   // a sentence about the program, with its name
 };
 
 /** Find `program` as execvp would (PATH when it has no slash) and judge it. False: no memory. */
 bool launch_inspect(struct launch *out, const char *program, struct arena *arena, struct err *err);
+
+/**
+ * Where in `argv` the program stands that argv[0] starts as its child, when argv[0] is one of the
+ * commands that exist to run another (timeout, time): that one is meant, and a child is not
+ * recorded. 0: argv[0] is meant.
+ */
+int launch_wrapped(char *const *argv);
 
 /**
  * The path of libheaptrack_preload.so that belongs to this executable: beside its real path, or

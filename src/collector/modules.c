@@ -15,8 +15,9 @@
 
 enum { HEAD_BYTES = 16 << 10 }; // segments and notes stand at the start of a file
 
-void modules_init(struct modules *m, struct strings *strings, pid_t pid, uint32_t max_open) {
-	*m = (struct modules){.strings = strings, .pid = pid, .max_open = max_open};
+void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,
+		uint32_t max_open) {
+	*m = (struct modules){.texts = texts, .pid = pid, .exe = exe, .max_open = max_open};
 }
 
 static void give_up(struct modules *m, struct module_file *file) {
@@ -95,9 +96,10 @@ static int open_mapped(pid_t pid, const struct wire_module *module) {
 	return fd;
 }
 
-static int open_module(pid_t pid, const struct wire_module *module) {
+static int open_module(const struct modules *m, const struct wire_module *module) {
 	char path[PATH_MAX];
 	const char *name = module->path;
+	pid_t pid = m->pid;
 	if (name[0] == '[' || (!strchr(name, '/') && strstr(name, "vdso"))) {
 		return -1;
 	}
@@ -107,6 +109,7 @@ static int open_module(pid_t pid, const struct wire_module *module) {
 	if (fd < 0) {
 		fd = open_mapped(pid, module);
 	}
+	name = !name[0] && m->exe && module->image == 1 ? m->exe : name;
 	if (fd < 0 && name[0] == '/') {
 		fd = open_if_right(name, module);
 	}
@@ -126,11 +129,12 @@ static void make_room_for_descriptor(struct modules *m) {
 
 static const char *path_of(struct modules *m, const struct wire_module *announced) {
 	char path[PATH_MAX];
-	if (announced->path[0] || !process_link(m->pid, "exe", path, sizeof path)) {
+	if (announced->path[0]) {
 		return announced->path;
 	}
-	uint32_t id = strings_text_id(m->strings, path);
-	return (const char *)m->strings->items[id].data; // as it was: the program may exec
+	bool is_known = process_link(m->pid, "exe", path, sizeof path);
+	uint32_t id = texts_id_of(m->texts, is_known ? path : announced->image == 1 ? m->exe : "");
+	return (const char *)m->texts->items[id].data; // as it was: the program may exec
 }
 
 bool modules_add(struct modules *m, uint32_t id, const struct wire_module *announced) {
@@ -149,7 +153,7 @@ bool modules_add(struct modules *m, uint32_t id, const struct wire_module *annou
 	struct module_file *file = &m->files.items[id];
 	make_room_for_descriptor(m);
 	file->announced = announced;
-	file->fd = open_module(m->pid, announced);
+	file->fd = open_module(m, announced);
 	m->n_open += file->fd >= 0;
 	file->path = path_of(m, announced);
 
@@ -158,7 +162,7 @@ bool modules_add(struct modules *m, uint32_t id, const struct wire_module *annou
 			.start = announced->start,
 			.end = announced->end,
 			.bias = announced->bias,
-			.path = strings_text_id(m->strings, file->path),
+			.path = texts_id_of(m->texts, file->path),
 			.image = announced->image,
 			.build_id_bytes = (uint8_t)build_id_of(announced).size,
 			.is_unresolved = file->fd < 0,
@@ -171,7 +175,7 @@ struct symbols_module modules_lend(struct modules *m, uint32_t id) {
 	struct module_file *file = &m->files.items[id];
 	if (file->fd < 0) {
 		make_room_for_descriptor(m);
-		file->fd = open_module(m->pid, file->announced);
+		file->fd = open_module(m, file->announced);
 		m->n_open += file->fd >= 0;
 	}
 	file->is_lent = true;

@@ -7,7 +7,7 @@
  * system. One thread; a descriptor may be lent to another.
  */
 
-#include "collector/strings.h"
+#include "collector/texts.h"
 #include "symbols/symbols.h"
 #include "trace/recording.h"
 #include "wire/segment.h"
@@ -30,13 +30,15 @@ struct modules {
 		struct module_file *items;
 		size_t n, capacity;
 	} files;
-	struct strings *strings;
+	struct texts *texts;
 	pid_t pid;
+	const char *exe; // of the first image, should the process be gone before it was asked
 	uint32_t n_open, max_open; // descriptors
 };
 
-/** `max_open` descriptors at most are kept. */
-void modules_init(struct modules *m, struct strings *strings, pid_t pid, uint32_t max_open);
+/** `exe` (borrowed, or NULL) is what the program was started from; `max_open` descriptors are kept. */
+void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,
+		uint32_t max_open);
 void modules_finish(struct modules *m);
 
 /** A module appeared. `announced` stays valid. False: out of memory. */

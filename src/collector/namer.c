@@ -46,7 +46,7 @@ struct batch {
 
 struct namer {
 	struct modules *modules;
-	struct strings *strings;
+	struct texts *texts;
 	struct namer_frames frames;
 	struct {
 		struct waiting *items; // by module id
@@ -118,9 +118,9 @@ static bool put_frames(struct namer *n, struct rec_location *location,
 	for (uint32_t i = 0; i < count; i++) {
 		const struct symbols_frame *from = &answer->frames[i];
 		n->frames.items[n->frames.n++] = (struct rec_frame){
-				.function = strings_text_id(n->strings, from->function),
-				.symbol = strings_text_id(n->strings, from->symbol),
-				.file = strings_text_id(n->strings, from->file),
+				.function = texts_id_of(n->texts, from->function),
+				.symbol = texts_id_of(n->texts, from->symbol),
+				.file = texts_id_of(n->texts, from->file),
 				.line = from->line,
 		};
 	}
@@ -285,14 +285,14 @@ const struct namer_frames *namer_frames(const struct namer *n) {
 
 // ---- begin and end
 
-struct namer *namer_create(struct modules *modules, struct strings *strings, struct err *err) {
+struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err) {
 	struct namer *n = calloc(1, sizeof *n);
 	if (!n) {
 		(void)err_memory(err);
 		return NULL;
 	}
 	n->modules = modules;
-	n->strings = strings;
+	n->texts = texts;
 	(void)pthread_mutex_init(&n->lock, NULL);
 	(void)pthread_cond_init(&n->changed, NULL);
 	n->symbols = symbols_create(NULL, err);

@@ -20,7 +20,7 @@ struct namer_frames {
 	size_t n, capacity;
 };
 
-struct namer *namer_create(struct modules *modules, struct strings *strings, struct err *err);
+struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err);
 void namer_destroy(struct namer *n);
 
 /** Frames that locations point into. The array moves when it grows. */

@@ -194,6 +194,7 @@ static void take_all(struct order *o) {
 
 bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err) {
 	bool was_idle = o->n_round == 0;
+	o->n_idle = was_idle ? o->n_idle + 1 : 0;
 	o->n_round = 0;
 	o->now_ns = now_ns;
 	o->label_now_ns = now_ns - o->segment->start_ns;

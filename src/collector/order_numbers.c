@@ -24,7 +24,7 @@
  */
 #include "collector/order_parts.h"
 
-#include "base/check.h"
+#include "base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +32,7 @@
 enum {
 	PARKED_PER_SLAB = 4096,
 	FIRST_BUCKETS = 256,
+	HOPELESS_ROUNDS = 16,
 };
 static const uint64_t proof_pause_ns = 1000 * 1000; // rings should have a chance to move first
 
@@ -42,15 +43,14 @@ static uint32_t bucket_of(const struct order *o, uint32_t region, uint32_t turn)
 bool order_numbers_init(struct order *o, struct err *err) {
 	o->n_buckets = FIRST_BUCKETS;
 	o->buckets = calloc(o->n_buckets, sizeof *o->buckets);
-	o->slabs = calloc(o->limits.max_parked / PARKED_PER_SLAB + 1, sizeof *o->slabs);
-	return (o->buckets && o->slabs) || err_memory(err);
+	return o->buckets || err_memory(err);
 }
 
 void order_numbers_finish(struct order *o) {
-	for (uint32_t i = 0; i < o->n_slabs; i++) {
-		free(o->slabs[i]);
+	for (size_t i = 0; i < o->slabs.n; i++) {
+		free(o->slabs.items[i]);
 	}
-	free(o->slabs);
+	vec_finish(&o->slabs);
 	free(o->buckets);
 }
 
@@ -117,16 +117,19 @@ static struct waiter **link_of(struct order *o, struct waiter *w) {
 
 // ---- parking
 
+/** A proof must come through all that its rings held, whatever the limit; so must the end. */
+static bool may_park(const struct order *o, const struct reader *r) {
+	return o->n_parked < o->limits.max_parked || o->is_last ||
+			(o->proof.is_running && r->at[r->ring] < r->proof_end[r->ring]);
+}
+
 static struct parked *new_parked(struct order *o) {
 	if (!o->unused) {
-		if ((o->n_slabs + 1) * PARKED_PER_SLAB > o->limits.max_parked) {
-			return NULL;
-		}
-		struct parked *slab = calloc(PARKED_PER_SLAB, sizeof *slab);
+		struct parked *slab = vec_reserve(&o->slabs, 1) ? calloc(PARKED_PER_SLAB, sizeof *slab) : NULL;
 		if (!slab) {
 			return NULL;
 		}
-		o->slabs[o->n_slabs++] = slab;
+		o->slabs.items[o->slabs.n++] = slab;
 		for (uint32_t i = 0; i < PARKED_PER_SLAB; i++) {
 			slab[i].next = o->unused;
 			o->unused = &slab[i];
@@ -143,7 +146,7 @@ static bool is_chain_kind(unsigned kind) {
 
 static bool park(struct order *o, struct reader *r, uint32_t region, uint32_t turn,
 		const struct trace_event *event) {
-	struct parked *p = new_parked(o);
+	struct parked *p = may_park(o, r) ? new_parked(o) : NULL;
 	if (!p) {
 		return false;
 	}
@@ -274,11 +277,11 @@ enum turn_answer order_ask_turn(struct order *o, struct reader *r, uint32_t regi
 static void lose_patience(struct order *o) {
 	for (uint32_t i = 0; i < o->n_busy; i++) {
 		struct reader *r = o->readers[i];
-		if (r->state != READER_WAITS || o->n_parked >= o->limits.max_parked) {
+		if (r->state != READER_WAITS || !may_park(o, r)) {
 			continue;
 		}
 		bool is_filling = order_reserved(r, r->ring) - r->at[r->ring] >
-				wire_ring_entries(r->ring) / 2;
+				wire_ring_entries(r->ring) / 4 * 3;
 		if (is_filling || o->is_last || r->is_parking ||
 				o->now_ns - r->waits_since_ns > o->limits.patience_ns) {
 			r->is_parking = true;
@@ -364,15 +367,26 @@ static void skip_gaps(struct order *o, bool is_forced) {
 	uint32_t gaps[WIRE_N_REGIONS];
 	release_stale(o);
 	measure_gaps(o, gaps);
+	uint32_t n_skipped = 0, held = UINT32_MAX;
 	for (uint32_t region = 0; region < WIRE_N_REGIONS; region++) {
 		// Others may have gone on meanwhile, by what was let go in an earlier region
 		if (gaps[region] == UINT32_MAX || o->regions[region].turn != o->proof.turns[region]) {
 			continue;
 		}
+		if (gaps[region] == 0) {
+			held = region;
+			continue;
+		}
 		o->regions[region].turn += gaps[region];
 		o->counts.skipped_numbers += gaps[region];
-		o->counts.forced += is_forced || gaps[region] == 0; // 0: held by its chain
-		serve(o, region, true);
+		o->counts.forced += is_forced;
+		n_skipped++;
+		serve(o, region, false);
+	}
+	// Nothing is missing and yet they wait: chains that handlers have tangled. Cut one
+	if (n_skipped == 0 && held != UINT32_MAX) {
+		o->counts.forced++;
+		serve(o, held, true);
 	}
 }
 
@@ -388,9 +402,9 @@ void order_mend(struct order *o) {
 		}
 		return;
 	}
-	// With the process gone only a full parking lot can keep us: then no time will help
+	// With the process gone only a lack of memory can keep us: then no time will help
 	bool is_forced = o->now_ns - o->proof.since_ns > o->limits.force_ns ||
-			(o->is_last && o->n_round + o->n_batch == 0);
+			(o->is_last && o->n_idle > HOPELESS_ROUNDS);
 	if (is_proven(o)) {
 		skip_gaps(o, false);
 		o->proof.is_running = false;

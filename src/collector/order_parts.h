@@ -119,8 +119,10 @@ struct order {
 	struct waiter **buckets;
 	uint32_t n_buckets, n_waiters, n_parked;
 	struct parked *unused;
-	struct parked **slabs;
-	uint32_t n_slabs;
+	struct {
+		struct parked **items;
+		size_t n, capacity;
+	} slabs;
 	struct proof proof;
 	uint16_t todo[WIRE_N_REGIONS];
 	bool is_todo[WIRE_N_REGIONS];
@@ -129,6 +131,7 @@ struct order {
 	struct trace_event batch[ORDER_BATCH];
 	uint32_t n_batch;
 	size_t n_round;
+	uint32_t n_idle; // rounds without an event, up to now
 	bool has_failed;
 	struct err err;
 };

@@ -22,7 +22,7 @@ _Static_assert((int)KIND_ALLOC == (int)TRACE_ALLOC && (int)KIND_FREE == (int)TRA
 				(int)KIND_STAYED == (int)TRACE_STAYED,
 		"kinds are passed on as they are");
 
-enum { NO_LABEL_SLACK_NS = 100 * 1000 * 1000 }; // a label further ahead of our clock is nonsense
+enum { LABEL_SLACK_NS = 100 * 1000 * 1000 }; // a label further ahead of our clock is nonsense
 
 static inline struct wire_event *entry_at(const struct reader *r, unsigned ring, uint64_t index) {
 	return &r->entries[ring][index & (wire_ring_entries(ring) - 1)];
@@ -78,7 +78,8 @@ void order_tell_taken(struct reader *r) {
 
 enum entry_is {
 	ENTRY_UNPUBLISHED,
-	ENTRY_NOTHING, // void, or makes no sense
+	ENTRY_NOTHING, // void
+	ENTRY_BAD,     // makes no sense
 	ENTRY_TIME,
 	ENTRY_EVENT,
 };
@@ -88,19 +89,6 @@ struct entry {
 	uint32_t region, number;
 	struct trace_event event; // of a time entry, only time_ns
 };
-
-static uint64_t sane_label(struct order *o, uint64_t label_ns) {
-	if (label_ns <= o->label_now_ns + NO_LABEL_SLACK_NS) {
-		return label_ns;
-	}
-	o->counts.bad_entries++;
-	return o->label_now_ns;
-}
-
-static enum entry_is bad_entry(struct order *o) {
-	o->counts.bad_entries++;
-	return ENTRY_NOTHING;
-}
 
 static void fill_event(struct order *o, const struct reader *r, struct entry *out, uint64_t head,
 		uint64_t body, uint64_t ptr, uint64_t size) {
@@ -133,7 +121,7 @@ static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned
 		return ENTRY_NOTHING;
 	}
 	if (kind > KIND_STAYED || wire_body_size(body) != WIRE_SIZE_WIDE) {
-		return bad_entry(o);
+		return ENTRY_BAD;
 	}
 	const uint64_t ptr_mask = (1ull << 60) - 1;
 	out->n = 2;
@@ -153,7 +141,9 @@ static enum entry_is read_entry(
 	uint64_t body = e->body;
 	switch (wire_head_kind(head)) {
 	case KIND_VOID: return ENTRY_NOTHING;
-	case KIND_TIME: out->event.time_ns = sane_label(o, body); return ENTRY_TIME;
+	case KIND_TIME:
+		out->event.time_ns = body;
+		return body <= o->label_now_ns + LABEL_SLACK_NS ? ENTRY_TIME : ENTRY_BAD;
 	case KIND_WIDE: return read_wide(o, r, ring, index, head, body, out);
 	case KIND_ALLOC:
 	case KIND_FREE:
@@ -162,7 +152,7 @@ static enum entry_is read_entry(
 	case KIND_STAYED: break;
 	}
 	if (wire_body_size(body) == WIRE_SIZE_WIDE) {
-		return bad_entry(o); // its prefix is missing
+		return ENTRY_BAD; // its prefix is missing
 	}
 	fill_event(o, r, out, head, body, wire_head_ptr(head), wire_body_size(body));
 	return ENTRY_EVENT;
@@ -207,7 +197,8 @@ static bool look_through(struct order *o, struct reader *r, unsigned ring, uint6
 		struct entry entry;
 		switch (read_entry(o, r, ring, i, &entry)) {
 		case ENTRY_UNPUBLISHED:
-		case ENTRY_NOTHING: break;
+		case ENTRY_NOTHING:
+		case ENTRY_BAD: break; // maybe the second half of what was being published
 		case ENTRY_TIME: r->label_ns = entry.event.time_ns; break;
 		case ENTRY_EVENT:
 			may_go_on = take(o, r, &entry, false);
@@ -266,11 +257,6 @@ static enum stop stop_at_unpublished(struct order *o, struct reader *r, bool *go
 		r->ring = RING_BIG;
 		return STOP_DRY;
 	}
-	// A hook that was interrupted by the one that moved on may still have written to the small one
-	if (ring == RING_BIG && order_reserved(r, RING_SMALL) != r->at[RING_SMALL]) {
-		r->ring = RING_SMALL;
-		return STOP_DRY;
-	}
 	*goes_on = false;
 	return STOP_DRY;
 }
@@ -283,6 +269,7 @@ static enum stop drain_entry(struct order *o, struct reader *r, bool *goes_on) {
 	switch (read_entry(o, r, ring, r->at[ring], &entry)) {
 	case ENTRY_UNPUBLISHED: return stop_at_unpublished(o, r, goes_on);
 	case ENTRY_NOTHING: break;
+	case ENTRY_BAD: o->counts.bad_entries++; break;
 	case ENTRY_TIME:
 		r->label_ns = entry.event.time_ns;
 		r->at[ring] += 1;
@@ -347,6 +334,10 @@ void order_drain(struct order *o, struct reader *r) {
 	enum stop stop = STOP_LONG;
 	bool goes_on = true;
 	r->state = READER_RESTS;
+	// A hook that was interrupted by the one that moved on may still write to the small ring
+	if (r->ring == RING_BIG && order_reserved(r, RING_SMALL) != r->at[RING_SMALL]) {
+		r->ring = RING_SMALL;
+	}
 	for (uint32_t n = 0; goes_on && n < DRAIN_MAX && !o->has_failed;) {
 		uint64_t before = r->at[RING_SMALL] + r->at[RING_BIG];
 		drain_plain(o, r, r->at[r->ring] + wire_ring_entries(r->ring) / 8);

@@ -57,7 +57,7 @@ static void look_at_thread(struct run *run, struct live_thread *thread) {
 	static const uint64_t gaps_ns[] = {20000000, 200000000, 2000000000, 20000000000};
 	char name[32];
 	if (process_thread_name(run->program, (pid_t)thread->tid, name, sizeof name)) {
-		aggregate_thread_name(run->aggregate, thread->id, strings_text_id(&run->strings, name));
+		aggregate_thread_name(run->aggregate, thread->id, texts_id_of(&run->texts, name));
 	}
 	thread->look_ns = run->now_ns + gaps_ns[thread->n_looks];
 	thread->n_looks += thread->n_looks + 1 < sizeof gaps_ns / sizeof *gaps_ns;
@@ -89,9 +89,10 @@ void run_note_image(struct run *run) {
 	char exe[4096];
 	struct rec_image *entry = vec_push(&run->images);
 	if (entry) {
-		(void)process_link(run->program, "exe", exe, sizeof exe);
-		*entry = (struct rec_image){strings_text_id(&run->strings, exe), run->now_ns};
-		run->meta.exe = entry->exe ? entry->exe : run->meta.exe;
+		if (process_link(run->program, "exe", exe, sizeof exe)) {
+			run->meta.exe = texts_id_of(&run->texts, exe);
+		}
+		*entry = (struct rec_image){run->meta.exe, run->now_ns};
 	}
 }
 

@@ -30,7 +30,7 @@ struct run {
 	struct output output;
 	int signals_fd, door_fd;
 	struct watch *watch;
-	struct strings strings;
+	struct texts texts;
 	struct modules modules;
 	struct tries tries;
 	struct order *order;
@@ -38,6 +38,7 @@ struct run {
 	struct namer *names;
 	struct keeper *keeper;
 
+	uint64_t rss_before_exec; // what the kernel's account of max_rss begins with
 	struct samples samples;
 	struct children children;
 	struct {

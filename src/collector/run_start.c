@@ -75,8 +75,8 @@ static uint32_t put_arguments(struct run *run) {
 	uint32_t n = 0;
 	for (char *const *arg = run->options->argv; *arg; arg++, n++) {
 		// Consecutive ids: each text of its own, known or not
-		struct slice *item = vec_push(&run->strings);
-		char *copy = item ? arena_text(&run->strings.arena, slice_of_text(*arg)) : NULL;
+		struct slice *item = vec_push(&run->texts);
+		char *copy = item ? arena_text(&run->texts.arena, slice_of_text(*arg)) : NULL;
 		if (!copy) {
 			break;
 		}
@@ -88,15 +88,15 @@ static uint32_t put_arguments(struct run *run) {
 static void put_meta(struct run *run) {
 	struct rec_meta *m = &run->meta;
 	char text[4096] = "";
-	m->argv_first = (uint32_t)run->strings.n;
+	m->argv_first = (uint32_t)run->texts.n;
 	m->n_argv = put_arguments(run);
 	if (getcwd(text, sizeof text)) {
-		m->cwd = strings_text_id(&run->strings, text);
+		m->cwd = texts_id_of(&run->texts, text);
 	}
 	if (gethostname(text, sizeof text - 1) == 0) {
-		m->host = strings_text_id(&run->strings, text);
+		m->host = texts_id_of(&run->texts, text);
 	}
-	m->version = strings_text_id(&run->strings, run->options->version);
+	m->version = texts_id_of(&run->texts, run->options->version);
 	m->pid = (uint32_t)run->program;
 	m->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	m->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
@@ -107,20 +107,21 @@ static void put_meta(struct run *run) {
 	m->has_free_stacks = run->options->free_stacks;
 }
 
-static bool create_parts(struct run *run, struct err *err) {
-	(void)strings_id(&run->strings, (struct slice){0}); // id 0
-	modules_init(&run->modules, &run->strings, run->program, raise_file_limit());
-	if (run->strings.n == 0 || !vec_push(&run->modules.records)) {
+static bool create_parts(struct run *run, const struct launch *launch, struct err *err) {
+	(void)texts_id(&run->texts, (struct slice){0}); // id 0
+	modules_init(&run->modules, &run->texts, run->program, launch->image, raise_file_limit());
+	if (run->texts.n == 0 || !vec_push(&run->modules.records)) {
 		return err_memory(err);
 	}
 	put_meta(run);
+	run->meta.exe = texts_id_of(&run->texts, launch->image);
 	run->keeps_events = run->options->events_bytes > 0;
 	struct order_sink sink = run_sink;
 	sink.user = run;
 	return tries_init(&run->tries, &run->segment, err) &&
 			(run->aggregate = aggregate_create(NULL, err)) &&
 			(run->order = order_create(&run->segment, &run->tries, &sink, NULL, err)) &&
-			(run->names = namer_create(&run->modules, &run->strings, err)) &&
+			(run->names = namer_create(&run->modules, &run->texts, err)) &&
 			(run->keeper = keeper_create(&run->output, run->options->events_bytes, err));
 }
 
@@ -142,7 +143,7 @@ static bool prepare(struct run *run, const struct launch *launch, struct err *er
 	signals_save(&run->start_signals);
 	run->signals_fd = signals_open(err);
 	if (run->signals_fd < 0 || !segment_init(&run->segment, &params, err) ||
-			!fork_program(run, launch, err) || !open_output(run, err) || !create_parts(run, err) ||
+			!fork_program(run, launch, err) || !open_output(run, err) || !create_parts(run, launch, err) ||
 			!segment_hold(&run->segment, err)) {
 		return false;
 	}
@@ -155,6 +156,9 @@ static bool prepare(struct run *run, const struct launch *launch, struct err *er
 static bool start(struct run *run, int *exit_status, struct err *err) {
 	char variable[SEGMENT_ENV_BYTES];
 	segment_address(&run->segment, (uint32_t)run->program, (uint32_t)getpid(), variable);
+	struct process_memory before = {0};
+	(void)process_memory(run->program, &before);
+	run->rss_before_exec = before.peak_rss_bytes;
 	int why;
 	if (!spawn_exec(&run->spawn, variable, &why)) {
 		*exit_status = why == ENOENT ? 127 : 126;
@@ -186,7 +190,7 @@ static void tear_down(struct run *run) {
 	tries_finish(&run->tries);
 	aggregate_destroy(run->aggregate);
 	modules_finish(&run->modules);
-	strings_finish(&run->strings);
+	texts_finish(&run->texts);
 	samples_finish(&run->samples);
 	vec_finish(&run->threads);
 	vec_finish(&run->images);
@@ -235,8 +239,8 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 			if (!run_end(run, result, &why)) {
 				options->say(options->user, why.text);
 			}
-			result->texts = run->strings.arena; // what the recording's texts point into
-			run->strings.arena = (struct arena){0};
+			result->texts = run->texts.arena; // what the recording's texts point into
+			run->texts.arena = (struct arena){0};
 		}
 		(void)snprintf(result->path, sizeof result->path, "%s", run->output.path);
 	}

@@ -23,7 +23,7 @@ static void *copy_items(struct arena *arena, const void *from, size_t n, size_t 
 
 static bool copy_tables(struct recording *r, const struct run *run) {
 	const struct namer_frames *frames = namer_frames(run->names);
-	return COPY_TABLE(r, strings, run->strings.items, run->strings.n) &&
+	return COPY_TABLE(r, strings, run->texts.items, run->texts.n) &&
 			COPY_TABLE(r, modules, run->modules.records.items, run->modules.records.n) &&
 			COPY_TABLE(r, locations, run->tries.locations, run->tries.n_locations) &&
 			COPY_TABLE(r, frames, frames->items, frames->n) &&
@@ -39,8 +39,8 @@ static bool put_children(struct recording *r, struct run *run) {
 	for (uint32_t i = 0; i < r->children.n; i++) {
 		r->children.items[i] = (struct rec_child){
 				.pid = c->items[i].pid,
-				.name = strings_text_id(&run->strings, c->items[i].name),
-				.exe = strings_text_id(&run->strings, c->items[i].exe),
+				.name = texts_id_of(&run->texts, c->items[i].name),
+				.exe = texts_id_of(&run->texts, c->items[i].exe),
 				.is_fork = c->items[i].is_fork,
 				.peak_rss_bytes = c->items[i].peak_rss_bytes,
 		};
@@ -63,14 +63,26 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->recording_stopped_early = run->stopped_early;
 }
 
-static void put_process(struct rec_summary *summary, const struct run *run) {
-	summary->failed = order_counts(run->order).failed;
+// The high-water marks that were sampled may miss the end of a life, and all of a short one. The
+// account that the kernel keeps over exec holds the copy of ourselves that the program was forked
+// as: it is the program's if it is higher than that
+static void put_peak_rss(struct rec_summary *summary, const struct run *run) {
+	uint64_t account = run->end.max_rss_bytes;
 	summary->peak_rss_bytes = run->samples.peak_rss_bytes;
 	summary->peak_rss_time_ns = run->samples.peak_rss_time_ns;
+	if (account > run->rss_before_exec && account > summary->peak_rss_bytes) {
+		summary->peak_rss_bytes = account;
+		summary->peak_rss_time_ns = run->now_ns;
+	}
+}
+
+static void put_process(struct rec_summary *summary, const struct run *run) {
+	summary->failed = order_counts(run->order).failed;
+	put_peak_rss(summary, run);
 	struct process_usage usage;
 	if (run->end.time_ns > 0) {
 		usage = (struct process_usage){run->end.minor_faults, run->end.major_faults, run->end.user_ns,
-				run->end.system_ns, 0};
+				run->end.system_ns, 0, 0};
 	} else if (!process_usage(run->program, &usage)) {
 		return;
 	}

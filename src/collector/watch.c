@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,12 +39,18 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 	end->is_signaled = info->si_code != CLD_EXITED;
 	end->status = info->si_status;
 	end->time_ns = clock_now_ns();
-	struct process_usage usage;
+	struct process_usage usage = {.children_faults = 1};
 	if (process_usage(w->params.program, &usage)) { // a zombie still has its times
 		end->user_ns = usage.user_ns;
 		end->system_ns = usage.system_ns;
 		end->minor_faults = usage.minor_faults;
 		end->major_faults = usage.major_faults;
+	}
+	siginfo_t again;
+	struct rusage rusage;
+	if (usage.children_faults == 0 && syscall(SYS_waitid, P_PID, w->params.program, &again,
+					WEXITED | WNOHANG | WNOWAIT, &rusage) == 0) {
+		end->max_rss_bytes = (uint64_t)rusage.ru_maxrss << 10;
 	}
 	atomic_store_explicit(&w->has_ended, true, memory_order_release);
 	atomic_store_explicit(w->params.bell, 1, memory_order_seq_cst);

@@ -34,6 +34,8 @@ struct watch_end {
 	uint64_t time_ns;               // CLOCK_MONOTONIC
 	uint64_t user_ns, system_ns;    // CPU time, with that of its waited-for children
 	uint64_t minor_faults, major_faults;
+	uint64_t max_rss_bytes; // the kernel's account of its whole life, what was before its first exec
+	                        // included; 0: mixed up with that of children
 };
 
 struct watch;

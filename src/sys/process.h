@@ -22,6 +22,7 @@ bool process_memory(pid_t pid, struct process_memory *out);
 struct process_usage {
 	uint64_t minor_faults, major_faults;
 	uint64_t user_ns, system_ns;
+	uint64_t children_faults; // of children that it has waited for; 0: there were none
 	pid_t parent;
 };
 bool process_usage(pid_t pid, struct process_usage *out);

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-struct strings {
+struct texts {
 	struct slice *items;
 	size_t n, capacity;
 	struct arena arena;
@@ -19,7 +19,7 @@ struct strings {
 };
 
 /** The id of a text, new or known. 0 for an empty text, and where memory lacks. */
-uint32_t strings_id(struct strings *s, struct slice text);
-uint32_t strings_text_id(struct strings *s, const char *text); // NULL: 0
+uint32_t texts_id(struct texts *s, struct slice text);
+uint32_t texts_id_of(struct texts *s, const char *text); // NULL: 0
 
-void strings_finish(struct strings *s);
+void texts_finish(struct texts *s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/strings.h"
+#include "collector/texts.h"
 
 #include "base/vec.h"
 
@@ -12,7 +12,7 @@ static uint32_t hash_of(struct slice text) {
 }
 
 // The slot that holds the text, or the free one where it belongs
-static uint32_t *find(const struct strings *s, struct slice text) {
+static uint32_t *find(const struct texts *s, struct slice text) {
 	uint32_t mask = s->n_slots - 1;
 	for (uint32_t at = hash_of(text) & mask;; at = (at + 1) & mask) {
 		if (s->slots[at] == 0 || slice_equal(s->items[s->slots[at]], text)) {
@@ -21,7 +21,7 @@ static uint32_t *find(const struct strings *s, struct slice text) {
 	}
 }
 
-static bool make_room(struct strings *s) {
+static bool make_room(struct texts *s) {
 	if (s->n == 0 && !vec_push(s)) {
 		return false; // id 0
 	}
@@ -45,7 +45,7 @@ static bool make_room(struct strings *s) {
 	return true;
 }
 
-uint32_t strings_id(struct strings *s, struct slice text) {
+uint32_t texts_id(struct texts *s, struct slice text) {
 	if (!make_room(s) || text.size == 0) {
 		return 0;
 	}
@@ -62,11 +62,11 @@ uint32_t strings_id(struct strings *s, struct slice text) {
 	return *slot;
 }
 
-uint32_t strings_text_id(struct strings *s, const char *text) {
-	return text ? strings_id(s, slice_of_text(text)) : 0;
+uint32_t texts_id_of(struct texts *s, const char *text) {
+	return text ? texts_id(s, slice_of_text(text)) : 0;
 }
 
-void strings_finish(struct strings *s) {
+void texts_finish(struct texts *s) {
 	vec_finish(s);
 	arena_finish(&s->arena);
 	free(s->slots);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "collector/launch.h"
+
+#include "sys/file.h"
+
+#include <string.h>
+
+// Commands that run another as their child and give its exit status on. (Those that become it,
+// such as env, nice or stdbuf, need no care: exec is followed.)
+struct wrapper {
+	const char *name;
+	const char *letters;         // options of one letter that take a value
+	const char *const *long_options; // long options that take one, NULL-terminated
+	int n_words;                 // words before the program's name
+};
+
+static const char *const timeout_options[] = {"--kill-after", "--signal", NULL};
+static const char *const time_options[] = {"--format", "--output", NULL};
+
+static const struct wrapper wrappers[] = {
+		{"time", "fo", time_options, 0},
+		{"timeout", "ks", timeout_options, 1},
+};
+
+// True if the value of this option is the next word
+static bool takes_next_word(const struct wrapper *w, const char *option) {
+	if (option[1] == '-') {
+		for (const char *const *o = w->long_options; *o; o++) {
+			if (strcmp(option, *o) == 0) {
+				return true;
+			}
+		}
+		return false;
+	}
+	const char *letter = option + 1;
+	while (*letter && !strchr(w->letters, *letter)) {
+		letter++;
+	}
+	return *letter && !letter[1];
+}
+
+static int find_program(const struct wrapper *w, char *const *argv) {
+	int at = 1;
+	for (; argv[at] && argv[at][0] == '-' && argv[at][1]; at++) {
+		if (strcmp(argv[at], "--") == 0) {
+			at++;
+			break;
+		}
+		if (takes_next_word(w, argv[at]) && argv[at + 1]) {
+			at++;
+		}
+	}
+	for (int i = 0; i < w->n_words && argv[at]; i++) {
+		at++;
+	}
+	return argv[at] ? at : 0;
+}
+
+int launch_wrapped(char *const *argv) {
+	const char *name = file_base_name(argv[0]);
+	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
+		if (strcmp(name, wrappers[i].name) == 0) {
+			return find_program(&wrappers[i], argv);
+		}
+	}
+	return 0;
+}
