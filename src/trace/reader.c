@@ -68,8 +68,7 @@ static struct candidates find_candidates(const struct scan *s) {
 		const struct scan_slot *slot = &s->slots.items[i];
 		const struct frame_slot *h = &slot->header;
 		add_candidate(&list,
-				(struct candidate){"checkpoint", slot->at,
-						slot->at + FRAME_TAG_BYTES + FRAME_SLOT_BYTES, h->stored_bytes,
+				(struct candidate){"checkpoint", slot->at, slot->stored_at, h->stored_bytes,
 						h->raw_bytes, h->sequence, h->n_log_blocks});
 	}
 	return list;
@@ -111,11 +110,11 @@ static bool load_log(struct load *l, const struct candidate *c, struct recording
 	}
 	for (size_t i = 0; i < c->n_log_blocks; i++) {
 		const struct scan_block *b = &log->items[i];
-		bool ok = b->header.sequence == i + 1 ||
-				err_set(err, ERR_FORMAT, "it is number %" PRIu64, b->header.sequence);
-		ok = ok &&
-				scan_unpack(&l->piece, l->src, b->stored_at, b->header.stored_bytes,
-						b->header.raw_bytes, left_bytes(l, out), err);
+		if (b->header.sequence != i + 1) {
+			return err_set(err, ERR_FORMAT, "log block %zu is missing", i + 1);
+		}
+		bool ok = scan_unpack(&l->piece, l->src, b->stored_at, b->header.stored_bytes,
+				b->header.raw_bytes, left_bytes(l, out), err);
 		if (!ok || !log_decode(&reader, buffer_view(&l->piece), err)) {
 			return err_add(err, "log block %zu at byte %" PRIu64, i + 1, b->at);
 		}
@@ -176,6 +175,7 @@ static void tell_facts(struct trace_facts *out, const struct scan *s) {
 			.is_finished = s->states.n > 0,
 			.is_torn = s->is_torn || s->head.finished_bytes > s->end,
 			.good_bytes = s->end,
+			.damaged_bytes = s->damaged_bytes,
 			.n_event_blocks = s->events.n,
 	};
 	uint64_t first = UINT64_MAX;

@@ -34,29 +34,92 @@ static bool look(struct window *w, uint64_t at, size_t n, struct slice *out, str
 
 // ---- one frame
 
+// A whole skippable frame; with its zstd frame, if it is that of a block
 struct frame {
-	uint32_t magic;
-	uint64_t at, payload_bytes;
+	uint64_t at, end;
+	uint64_t contents_at; // of a block or slot
+	bool is_block, is_slot;
+	struct frame_block block;
+	struct frame_slot slot;
 };
-
-// False with err->code 0: no whole tag of a skippable frame is there
-static bool look_frame(struct window *w, uint64_t at, struct frame *out, struct err *err) {
-	struct slice tag;
-	if (!look(w, at, FRAME_TAG_BYTES, &tag, err)) {
-		return false;
-	}
-	struct cursor c = cursor_init(tag);
-	out->magic = cursor_u32(&c);
-	out->payload_bytes = cursor_u32(&c);
-	out->at = at;
-	return !c.failed && frame_is_skippable(out->magic);
-}
 
 // Is the byte before `end` there?
 static bool reaches(struct window *w, uint64_t end, struct err *err) {
 	struct slice last;
 	return end <= w->src->size || (look(w, end - 1, 1, &last, err) && last.size == 1);
 }
+
+/*
+ * A frame that says it is a block, but whose header is not whole or not of the size that it implies, is just
+ * a frame to be hopped over. So is a slot that is empty or being written.
+ */
+static bool look_block(struct window *w, struct frame *f, uint64_t payload_bytes, struct err *err) {
+	struct slice payload;
+	if (!look(w, f->at + FRAME_TAG_BYTES, FRAME_BLOCK_BYTES, &payload, err)) {
+		return false;
+	}
+	f->is_block = frame_get_block(&f->block, payload) &&
+			payload_bytes == FRAME_BLOCK_BYTES + frame_block_gap(f->block.stored_bytes);
+	f->contents_at = f->end;
+	return !f->is_block || !__builtin_add_overflow(f->end, f->block.stored_bytes, &f->end);
+}
+
+static bool look_slot(struct window *w, struct frame *f, uint64_t payload_bytes, struct err *err) {
+	struct slice payload;
+	if (!look(w, f->at + FRAME_TAG_BYTES, FRAME_SLOT_BYTES, &payload, err)) {
+		return false;
+	}
+	f->contents_at = f->at + FRAME_TAG_BYTES + FRAME_SLOT_BYTES;
+	f->is_slot = payload_bytes >= FRAME_SLOT_BYTES && frame_get_slot(&f->slot, payload) &&
+			f->slot.sequence != 0 && f->slot.stored_bytes <= payload_bytes - FRAME_SLOT_BYTES;
+	return true;
+}
+
+// False with err->code 0: no whole frame is there
+static bool look_frame(struct window *w, uint64_t at, struct frame *f, struct err *err) {
+	struct slice tag;
+	if (!look(w, at, FRAME_TAG_BYTES, &tag, err)) {
+		return false;
+	}
+	struct cursor c = cursor_init(tag);
+	uint32_t magic = cursor_u32(&c);
+	uint64_t payload_bytes = cursor_u32(&c);
+	if (c.failed || !frame_is_skippable(magic)) {
+		return false;
+	}
+	*f = (struct frame){.at = at, .end = at + FRAME_TAG_BYTES + payload_bytes};
+	if ((magic == FRAME_BLOCK && !look_block(w, f, payload_bytes, err)) ||
+			(magic == FRAME_SLOT && !look_slot(w, f, payload_bytes, err))) {
+		return false;
+	}
+	return reaches(w, f->end, err);
+}
+
+/*
+ * The next block or slot whose header is whole, at `*at` or later. A copy taken while events were
+ * dropped and others put in their place can have the head of one and the end of another there.
+ */
+static bool find_frame(struct window *w, uint64_t *at, struct frame *f, struct err *err) {
+	static const uint8_t block_tag[] = {FRAME_BLOCK & 0xff, 0x2a, 0x4d, 0x18};
+	static const uint8_t slot_tag[] = {FRAME_SLOT & 0xff, 0x2a, 0x4d, 0x18};
+	for (*at += -*at % FRAME_ALIGN;; *at += FRAME_ALIGN) {
+		struct slice tag;
+		if (!look(w, *at, FRAME_TAG_BYTES, &tag, err) || tag.size < FRAME_TAG_BYTES) {
+			return false;
+		}
+		if (memcmp(tag.data, block_tag, 4) != 0 && memcmp(tag.data, slot_tag, 4) != 0) {
+			continue;
+		}
+		if (look_frame(w, *at, f, err) && (f->is_block || f->is_slot)) {
+			return true;
+		}
+		if (err->code != ERR_NONE) {
+			return false;
+		}
+	}
+}
+
+// ---- the file
 
 static struct scan_blocks *list_of(struct scan *s, uint8_t type) {
 	switch (type) {
@@ -68,62 +131,24 @@ static struct scan_blocks *list_of(struct scan *s, uint8_t type) {
 	}
 }
 
-/*
- * A block's frame whose header is not whole, or that is not of the size that the header implies,
- * is hopped over as any other frame; then its zstd frame ends the scan, since nobody says how long it is.
- */
-static bool add_block(struct scan *s, struct window *w, const struct frame *f, uint64_t *end,
-		struct err *err) {
-	struct slice payload;
-	if (!look(w, f->at + FRAME_TAG_BYTES, FRAME_BLOCK_BYTES, &payload, err)) {
-		return false;
+static bool add_frame(struct scan *s, const struct frame *f, struct err *err) {
+	struct scan_blocks *list = f->is_block ? list_of(s, f->block.type) : NULL;
+	if (list) {
+		struct scan_block *block = vec_push(list);
+		if (!block) {
+			return err_memory(err);
+		}
+		*block = (struct scan_block){f->block, f->at, f->contents_at};
 	}
-	struct frame_block header;
-	uint64_t whole;
-	if (!frame_get_block(&header, payload) ||
-			f->payload_bytes != FRAME_BLOCK_BYTES + frame_block_gap(header.stored_bytes) ||
-			__builtin_add_overflow(*end, header.stored_bytes, &whole)) {
-		return true;
+	if (f->is_slot) {
+		struct scan_slot *slot = vec_push(&s->slots);
+		if (!slot) {
+			return err_memory(err);
+		}
+		*slot = (struct scan_slot){f->slot, f->at, f->contents_at};
 	}
-	if (!reaches(w, whole, err)) {
-		s->is_torn = true;
-		return err->code == ERR_NONE;
-	}
-	struct scan_blocks *list = list_of(s, header.type);
-	struct scan_block *block = list ? vec_push(list) : NULL;
-	if (list && !block) {
-		return err_memory(err);
-	}
-	if (block) {
-		*block = (struct scan_block){header, f->at, *end};
-	}
-	*end = whole;
 	return true;
 }
-
-static bool add_slot(struct scan *s, struct window *w, const struct frame *f, struct err *err) {
-	struct slice payload;
-	if (f->payload_bytes < FRAME_SLOT_BYTES) {
-		return true;
-	}
-	if (!look(w, f->at + FRAME_TAG_BYTES, FRAME_SLOT_BYTES, &payload, err)) {
-		return false;
-	}
-	struct frame_slot header;
-	uint64_t capacity = f->payload_bytes - FRAME_SLOT_BYTES;
-	if (!frame_get_slot(&header, payload) || header.sequence == 0 ||
-			header.stored_bytes > capacity) {
-		return true;
-	}
-	struct scan_slot *slot = vec_push(&s->slots);
-	if (!slot) {
-		return err_memory(err);
-	}
-	*slot = (struct scan_slot){header, f->at, capacity};
-	return true;
-}
-
-// ---- the file
 
 static bool read_head(struct scan *s, struct window *w, struct err *err) {
 	struct slice start;
@@ -160,36 +185,32 @@ static uint64_t list_bytes(const struct scan *s) {
 			s->slots.capacity * sizeof(struct scan_slot);
 }
 
-static bool add_frame(struct scan *s, struct window *w, const struct frame *f, uint64_t *end,
-		struct err *err) {
-	switch (f->magic) {
-	case FRAME_BLOCK: return add_block(s, w, f, end, err);
-	case FRAME_SLOT: return add_slot(s, w, f, err);
-	default: return true;
-	}
-}
-
-// All frames behind the head. s->end stays before the first that is not whole
+// All frames behind the head. What is none is stepped over; s->end is that of the last one
 static bool hop(struct scan *s, struct window *w, uint64_t max_bytes, struct err *err) {
 	struct frame f;
-	while (!s->is_torn && look_frame(w, s->end, &f, err)) {
-		uint64_t end = s->end + FRAME_TAG_BYTES + f.payload_bytes;
-		if (!reaches(w, end, err)) {
+	for (;;) {
+		uint64_t at = s->end;
+		bool is_there = look_frame(w, at, &f, err);
+		if (!is_there && err->code == ERR_NONE) {
+			is_there = find_frame(w, &at, &f, err);
+		}
+		if (!is_there) {
 			break;
 		}
-		if (!add_frame(s, w, &f, &end, err)) {
+		if (!add_frame(s, &f, err)) {
 			return false;
 		}
 		if (list_bytes(s) > max_bytes) {
 			return err_set(err, ERR_LIMIT, "the list of blocks takes too much memory");
 		}
-		s->end = s->is_torn ? s->end : end;
+		s->damaged_bytes += at - s->end;
+		s->end = f.end;
 	}
 	struct slice more;
 	if (err->code != ERR_NONE || !look(w, s->end, 1, &more, err)) {
 		return false;
 	}
-	s->is_torn |= more.size > 0;
+	s->is_torn = more.size > 0;
 	return true;
 }
 

@@ -18,7 +18,7 @@ struct scan_block {
 struct scan_slot {
 	struct frame_slot header; // as it was when scanned
 	uint64_t at;
-	uint64_t capacity; // bytes behind the header
+	uint64_t stored_at;
 };
 
 struct scan_blocks {
@@ -32,9 +32,10 @@ struct scan {
 	struct {
 		struct scan_slot *items;
 		size_t n, capacity;
-	} slots;      // whole ones
-	uint64_t end; // up to here every frame is whole
-	bool is_torn; // something follows
+	} slots;                // whole ones
+	uint64_t end;           // of the last whole frame
+	bool is_torn;           // something follows
+	uint64_t damaged_bytes; // before it: no frames
 };
 
 /**

@@ -101,9 +101,10 @@ void trace_writer_destroy(struct trace_writer *w);
 /** What a reader found out about the file itself, beside the recording. */
 struct trace_facts {
 	uint32_t version;
-	bool is_finished;    // the index at the end was used
-	bool is_torn;        // bytes after the last whole block
-	uint64_t good_bytes; // up to here every block is whole
+	bool is_finished;       // the index at the end was used
+	bool is_torn;           // bytes after the last whole frame, or fewer than the head says
+	uint64_t good_bytes;    // up to here all but damaged_bytes are whole frames
+	uint64_t damaged_bytes; // stepped over: a copy of a changing file, or damage
 	uint64_t n_event_blocks;
 	uint64_t n_events;
 	uint64_t first_event; // number of the first event that is still there
