@@ -217,6 +217,9 @@ void hook_clean_up(struct thread_slot *slot, unsigned level) {
 		if (block != 0) {
 			unanswered[n_unanswered++] = block;
 		}
+		if (s->captures[i] != NULL) {
+			capture_forget(s->captures[i]); // it may have been left half changed
+		}
 		thread_count(&slot->abandoned, 1);
 		atomic_signal_fence(memory_order_seq_cst);
 		atomic_store_explicit(&t->sp, 0, memory_order_relaxed);

@@ -67,6 +67,14 @@ static void fill_in(struct thread_slot *slot) {
 	s->tick_ns = UINT64_MAX;
 }
 
+/**
+ * A child of vfork runs in its parent's memory, with its parent's thread_self: it uses the slot
+ * that is there, but may not leave one behind, since its thread id dies with it.
+ */
+static bool is_vfork_child(void) {
+	return (uint32_t)syscall_0(__NR_getpid) != segment.header->program_pid;
+}
+
 struct thread_slot *thread_claim(void) {
 	enum { N_LEAST_UNTIL_SEARCH = 64, N_DOUBLINGS = 8 };
 	struct thread_self *self = &thread_self;
@@ -75,9 +83,8 @@ struct thread_slot *thread_claim(void) {
 		atomic_fetch_add(&segment.header->lost_no_slot, 1);
 		return NULL;
 	}
-	bool may_call = door_may_call_system();
-	struct thread_slot *slot = may_call ? search() : NULL;
-	if (slot == NULL && may_call) {
+	struct thread_slot *slot = NULL;
+	if (door_may_call_system() && !is_vfork_child() && (slot = search()) == NULL) {
 		slot = search_again();
 	}
 	if (slot == NULL) {

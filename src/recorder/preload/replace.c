@@ -63,6 +63,11 @@ static uint64_t stack_end(void) {
 	return &__libc_stack_end == NULL ? 0 : (uint64_t)__libc_stack_end;
 }
 
+/** Before the program runs, so that a program that first allocates after a fork is known too. */
+__attribute__((constructor)) static void begin(void) {
+	(void)door_find_out();
+}
+
 const struct door_services door_services = {
 		.environment = first_environment,
 		.clock_ns = clock_ns,
