@@ -12,7 +12,10 @@
 
 #include <stdlib.h>
 
-enum { ROUND_MAX = 1 << 20 };
+enum {
+	ROUND_MAX = 1 << 20,
+	LABEL_SLACK_NS = 100 * 1000 * 1000, // of clocks; a label further ahead than that is nonsense
+};
 
 struct order *order_create(struct segment *segment, struct tries *tries,
 		const struct order_sink *sink, const struct order_limits *limits, struct err *err) {
@@ -170,9 +173,14 @@ static struct reader *next_reader(struct order *o) {
 static void poll(struct order *o, uint32_t n) {
 	for (uint32_t i = n; i-- > 0;) {
 		struct reader *r = o->readers[i];
-		if (r->state == READER_RESTS && !r->is_held && order_has_more(o, r)) {
-			order_queue(o, r);
+		if (r->state != READER_RESTS || r->is_held || !order_has_more(r)) {
+			continue;
 		}
+		if (r->label_ns > o->label_now_ns + LABEL_SLACK_NS) {
+			r->label_ns = o->label_now_ns;
+			o->counts.bad_entries++;
+		}
+		order_queue(o, r);
 	}
 }
 

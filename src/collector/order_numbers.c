@@ -35,6 +35,7 @@ enum {
 	HOPELESS_ROUNDS = 16,
 };
 static const uint64_t proof_pause_ns = 1000 * 1000; // rings should have a chance to move first
+static const uint64_t stale_pause_ns = 1000 * 1000 * 1000;
 
 static uint32_t bucket_of(const struct order *o, uint32_t region, uint32_t turn) {
 	return (region * 0x9E3779B1u ^ turn * 0x85EBCA77u) >> 7 & (o->n_buckets - 1);
@@ -117,10 +118,10 @@ static struct waiter **link_of(struct order *o, struct waiter *w) {
 
 // ---- parking
 
-/** A proof must come through all that its rings held, whatever the limit; so must the end. */
+/** The end, and a proof that can come to its end, must come through the rings at any cost. */
 static bool may_park(const struct order *o, const struct reader *r) {
 	return o->n_parked < o->limits.max_parked || o->is_last ||
-			(o->proof.is_running && r->at[r->ring] < r->proof_end[r->ring]);
+			(o->proof.is_running && !o->proof.is_held_up && r->at[r->ring] < r->proof_end[r->ring]);
 }
 
 static struct parked *new_parked(struct order *o) {
@@ -211,10 +212,24 @@ static void release_reader(struct order *o, struct waiter **link) {
 	order_queue(o, r);
 }
 
+/** Pass over numbers that are lost. Where the next waiter hangs if it is its turn, or NULL. */
+static struct waiter **find_next(struct order *o, uint32_t region) {
+	struct region *g = &o->regions[region];
+	while (g->n_waiting) {
+		struct waiter **link = find_turn(o, region);
+		if (link || (int32_t)(o->lost_until[region] - g->turn) <= 0) {
+			return link;
+		}
+		g->turn++;
+		o->counts.skipped_numbers++;
+	}
+	return NULL;
+}
+
 /** Let all go whose turn it is in this region. `force`: even if their chain says no. */
 static void serve_region(struct order *o, uint32_t region, bool force, uint32_t *n_todo) {
-	while (o->regions[region].n_waiting) {
-		struct waiter **link = find_turn(o, region);
+	for (;;) {
+		struct waiter **link = find_next(o, region);
 		if (!link) {
 			return;
 		}
@@ -246,11 +261,27 @@ void order_advance(struct order *o, uint32_t region) {
 	serve(o, region, false);
 }
 
+/** Pass over up to `n` lost numbers; nobody waits for the turn itself. How many. */
+static uint32_t pass_lost(struct order *o, uint32_t region, uint32_t n) {
+	uint32_t passed = 0;
+	while (passed < n && (int32_t)(o->lost_until[region] - o->regions[region].turn) > 0 &&
+			!find_turn(o, region)) {
+		o->regions[region].turn++;
+		passed++;
+	}
+	o->counts.skipped_numbers += passed;
+	return passed;
+}
+
 enum turn_answer order_ask_turn(struct order *o, struct reader *r, uint32_t region,
 		uint32_t number, const struct trace_event *event, bool may_wait) {
 	uint32_t turn = o->regions[region].turn;
 	uint32_t ahead = (number - turn) & WIRE_NUMBER_MASK;
 	bool is_behind_chain = r->chain_first && is_chain_kind(event->kind);
+	if (ahead > 0 && o->lost_until[region] != turn) {
+		ahead -= pass_lost(o, region, ahead);
+		turn = o->regions[region].turn;
+	}
 	if (ahead == 0 && !is_behind_chain) {
 		return TURN_NOW;
 	}
@@ -293,15 +324,25 @@ static void lose_patience(struct order *o) {
 static void begin_proof(struct order *o) {
 	order_find_threads(o, true);
 	o->proof.is_running = true;
+	o->proof.is_held_up = true; // until it has been looked at
 	o->proof.since_ns = o->now_ns;
 	for (uint32_t i = 0; i < WIRE_N_REGIONS; i++) {
 		o->proof.turns[i] = o->regions[i].turn;
-		o->proof.had_waiters[i] = o->regions[i].n_waiting > 0;
+		o->proof.given[i] = atomic_load_explicit(
+				&o->segment->regions[i].next, memory_order_acquire);
 	}
+	uint64_t n_outstanding = o->n_waiters;
 	for (uint32_t i = 0; i < o->n_readers; i++) {
 		struct reader *r = o->readers[i];
 		for (unsigned ring = 0; ring < N_RINGS; ring++) {
 			r->proof_end[ring] = order_reserved(r, ring);
+			n_outstanding += r->proof_end[ring] - r->at[ring];
+		}
+	}
+	// More numbers cannot be out, unless somebody scribbled
+	for (uint32_t i = 0; i < WIRE_N_REGIONS; i++) {
+		if (o->proof.given[i] - o->proof.turns[i] > n_outstanding + o->n_readers) {
+			o->proof.given[i] = o->proof.turns[i] + (uint32_t)n_outstanding + o->n_readers;
 		}
 	}
 }
@@ -309,6 +350,7 @@ static void begin_proof(struct order *o) {
 /** True if all that was reserved when the proof began is taken, parked, or will never come. */
 static bool is_proven(struct order *o) {
 	bool is_done = true;
+	o->proof.is_held_up = false;
 	for (uint32_t i = 0; i < o->n_readers; i++) {
 		struct reader *r = o->readers[i];
 		if (r->is_held || (r->at[RING_SMALL] >= r->proof_end[RING_SMALL] &&
@@ -317,24 +359,43 @@ static bool is_proven(struct order *o) {
 		}
 		is_done = false;
 		order_set_busy(o, r, true);
-		if (r->state != READER_WAITS && !r->is_gone) {
-			(void)order_is_gone(o, r);
+		if (r->state == READER_RESTS && !order_is_gone(o, r)) {
+			o->proof.is_held_up = true;
 		}
 	}
 	return is_done;
 }
 
+/** What was given out when the proof began and is neither taken nor parked is lost. */
+static void end_proof(struct order *o) {
+	o->proof.is_running = false;
+	for (uint32_t region = 0; region < WIRE_N_REGIONS; region++) {
+		o->lost_until[region] = o->proof.given[region];
+		serve(o, region, false);
+	}
+}
+
+/** No proof in all that time: go on without. What comes later comes as a stray. */
+static void force(struct order *o) {
+	end_proof(o);
+	for (uint32_t region = 0; region < WIRE_N_REGIONS; region++) {
+		if (o->regions[region].n_waiting && o->regions[region].turn == o->proof.turns[region]) {
+			serve(o, region, true); // held by a chain: handlers have tangled it
+		}
+	}
+	o->counts.forced++;
+}
+
 /** Waiters whose turn has passed, by numbers that came twice: let them go. */
 static void release_stale(struct order *o) {
+	o->stale_ns = o->now_ns;
 	for (uint32_t i = 0; i < o->n_buckets; i++) {
 		struct waiter **link = &o->buckets[i];
 		while (*link) {
 			struct waiter *w = *link;
 			if (w->turn - o->regions[w->region].turn <= WIRE_NUMBER_MASK) {
 				link = &w->next;
-				continue;
-			}
-			if (w->is_parked) {
+			} else if (w->is_parked) {
 				uint32_t n_todo = 0;
 				emit_parked(o, link, &n_todo);
 				while (n_todo > 0) {
@@ -345,48 +406,6 @@ static void release_stale(struct order *o) {
 				release_reader(o, link);
 			}
 		}
-	}
-}
-
-/** How far from its turn the first waiter of each region that is stuck is; UINT32_MAX: not stuck. */
-static void measure_gaps(const struct order *o, uint32_t gaps[WIRE_N_REGIONS]) {
-	memset(gaps, 0xff, WIRE_N_REGIONS * sizeof *gaps);
-	for (uint32_t i = 0; i < o->n_buckets; i++) {
-		for (const struct waiter *w = o->buckets[i]; w; w = w->next) {
-			uint32_t gap = w->turn - o->regions[w->region].turn;
-			bool is_stuck = o->proof.had_waiters[w->region] &&
-					o->proof.turns[w->region] == o->regions[w->region].turn;
-			if (is_stuck && gap < gaps[w->region]) {
-				gaps[w->region] = gap;
-			}
-		}
-	}
-}
-
-static void skip_gaps(struct order *o, bool is_forced) {
-	uint32_t gaps[WIRE_N_REGIONS];
-	release_stale(o);
-	measure_gaps(o, gaps);
-	uint32_t n_skipped = 0, held = UINT32_MAX;
-	for (uint32_t region = 0; region < WIRE_N_REGIONS; region++) {
-		// Others may have gone on meanwhile, by what was let go in an earlier region
-		if (gaps[region] == UINT32_MAX || o->regions[region].turn != o->proof.turns[region]) {
-			continue;
-		}
-		if (gaps[region] == 0) {
-			held = region;
-			continue;
-		}
-		o->regions[region].turn += gaps[region];
-		o->counts.skipped_numbers += gaps[region];
-		o->counts.forced += is_forced;
-		n_skipped++;
-		serve(o, region, false);
-	}
-	// Nothing is missing and yet they wait: chains that handlers have tangled. Cut one
-	if (n_skipped == 0 && held != UINT32_MAX) {
-		o->counts.forced++;
-		serve(o, held, true);
 	}
 }
 
@@ -402,14 +421,13 @@ void order_mend(struct order *o) {
 		}
 		return;
 	}
-	// With the process gone only a lack of memory can keep us: then no time will help
-	bool is_forced = o->now_ns - o->proof.since_ns > o->limits.force_ns ||
-			(o->is_last && o->n_idle > HOPELESS_ROUNDS);
 	if (is_proven(o)) {
-		skip_gaps(o, false);
-		o->proof.is_running = false;
-	} else if (is_forced) {
-		skip_gaps(o, true);
-		o->proof.is_running = false;
+		end_proof(o);
+	} else if (o->now_ns - o->proof.since_ns > o->limits.force_ns ||
+			(o->is_last && o->n_idle > HOPELESS_ROUNDS)) {
+		force(o);
+	}
+	if (o->is_last || o->now_ns - o->stale_ns > stale_pause_ns) {
+		release_stale(o);
 	}
 }

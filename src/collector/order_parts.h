@@ -83,9 +83,10 @@ struct reader_heap {
  */
 struct proof {
 	bool is_running;
+	bool is_held_up; // by a thread that lives and has an entry reserved, not published
 	uint64_t since_ns;
-	uint32_t turns[WIRE_N_REGIONS];     // when it began
-	bool had_waiters[WIRE_N_REGIONS];
+	uint32_t turns[WIRE_N_REGIONS]; // when it began
+	uint32_t given[WIRE_N_REGIONS]; // numbers that were given out then
 };
 
 struct order {
@@ -124,6 +125,8 @@ struct order {
 		size_t n, capacity;
 	} slabs;
 	struct proof proof;
+	uint32_t lost_until[WIRE_N_REGIONS]; // numbers below that are missing are lost
+	uint64_t stale_ns; // when stale waiters were last looked for
 	uint16_t todo[WIRE_N_REGIONS];
 	bool is_todo[WIRE_N_REGIONS];
 
@@ -176,7 +179,7 @@ void order_set_busy(struct order *o, struct reader *r, bool is_busy);
 void order_drain(struct order *o, struct reader *r);
 
 /** True if there is something to look at in the ring that the reader is in. */
-bool order_has_more(struct order *o, struct reader *r);
+bool order_has_more(const struct reader *r);
 
 /** Entries reserved in a ring: never less than taken, never more than it holds. */
 uint64_t order_reserved(const struct reader *r, unsigned ring);

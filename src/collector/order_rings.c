@@ -22,8 +22,6 @@ _Static_assert((int)KIND_ALLOC == (int)TRACE_ALLOC && (int)KIND_FREE == (int)TRA
 				(int)KIND_STAYED == (int)TRACE_STAYED,
 		"kinds are passed on as they are");
 
-enum { LABEL_SLACK_NS = 100 * 1000 * 1000 }; // a label further ahead of our clock is nonsense
-
 static inline struct wire_event *entry_at(const struct reader *r, unsigned ring, uint64_t index) {
 	return &r->entries[ring][index & (wire_ring_entries(ring) - 1)];
 }
@@ -46,8 +44,7 @@ static bool has_moved_on(const struct reader *r) {
 	return atomic_load_explicit(&r->slot->ring, memory_order_acquire) == RING_BIG;
 }
 
-bool order_has_more(struct order *o, struct reader *r) {
-	(void)o;
+bool order_has_more(const struct reader *r) {
 	unsigned ring = r->ring;
 	uint64_t at = r->at[ring];
 	uint64_t head = atomic_load_explicit(&entry_at(r, ring, at)->head, memory_order_relaxed);
@@ -141,9 +138,7 @@ static enum entry_is read_entry(
 	uint64_t body = e->body;
 	switch (wire_head_kind(head)) {
 	case KIND_VOID: return ENTRY_NOTHING;
-	case KIND_TIME:
-		out->event.time_ns = body;
-		return body <= o->label_now_ns + LABEL_SLACK_NS ? ENTRY_TIME : ENTRY_BAD;
+	case KIND_TIME: out->event.time_ns = body; return ENTRY_TIME;
 	case KIND_WIDE: return read_wide(o, r, ring, index, head, body, out);
 	case KIND_ALLOC:
 	case KIND_FREE:
@@ -187,8 +182,49 @@ static void make_void(const struct reader *r, unsigned ring, uint64_t index, uin
 	}
 }
 
+/** Unpublished entries that a look has passed: flows of control that are still interrupted. */
+struct passed {
+	const _Atomic uint64_t *heads[8];
+	uint64_t seen[8];
+	unsigned n;
+};
+
+/** Remember the entry at `index`. False: it was published just now, or there are too many. */
+static bool pass(struct passed *p, const struct reader *r, unsigned ring, uint64_t index) {
+	const _Atomic uint64_t *head = &entry_at(r, ring, index)->head;
+	uint64_t seen = atomic_load_explicit(head, memory_order_relaxed);
+	bool is_prefix = is_published(seen, ring_shift[ring], index) &&
+			wire_head_kind(seen) == KIND_WIDE;
+	if (is_prefix) {
+		head = &entry_at(r, ring, ++index)->head;
+		seen = atomic_load_explicit(head, memory_order_relaxed);
+	}
+	if (is_published(seen, ring_shift[ring], index) ||
+			p->n == sizeof p->heads / sizeof p->heads[0]) {
+		return false;
+	}
+	p->heads[p->n] = head;
+	p->seen[p->n] = seen;
+	p->n++;
+	return true;
+}
+
+/**
+ * What was read behind them is a handler's only if they are all unpublished even now: once one of
+ * them is published, its thread goes on, and what it publishes then must not overtake it.
+ */
+static bool are_still_interrupted(const struct passed *p) {
+	for (unsigned i = 0; i < p->n; i++) {
+		if (atomic_load_explicit(p->heads[i], memory_order_acquire) != p->seen[i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /** False: an event there must wait, later ones stay behind it. */
-static bool look_through(struct order *o, struct reader *r, unsigned ring, uint64_t from) {
+static bool look_through(struct order *o, struct reader *r, unsigned ring, uint64_t from,
+		struct passed *passed) {
 	uint64_t end = order_reserved(r, ring);
 	uint64_t label_ns = r->label_ns;
 	bool may_go_on = true;
@@ -196,12 +232,16 @@ static bool look_through(struct order *o, struct reader *r, unsigned ring, uint6
 	while (i < end && may_go_on) {
 		struct entry entry;
 		switch (read_entry(o, r, ring, i, &entry)) {
-		case ENTRY_UNPUBLISHED:
+		case ENTRY_UNPUBLISHED: may_go_on = pass(passed, r, ring, i); break;
 		case ENTRY_NOTHING:
 		case ENTRY_BAD: break; // maybe the second half of what was being published
-		case ENTRY_TIME: r->label_ns = entry.event.time_ns; break;
+		case ENTRY_TIME:
+			if (entry.event.time_ns <= o->label_now_ns) {
+				r->label_ns = entry.event.time_ns;
+			}
+			break;
 		case ENTRY_EVENT:
-			may_go_on = take(o, r, &entry, false);
+			may_go_on = are_still_interrupted(passed) && take(o, r, &entry, false);
 			if (may_go_on) {
 				make_void(r, ring, i, entry.n);
 				o->counts.looked_behind++;
@@ -216,11 +256,13 @@ static bool look_through(struct order *o, struct reader *r, unsigned ring, uint6
 
 static void look_behind(struct order *o, struct reader *r) {
 	unsigned ring = r->ring;
-	if (order_reserved(r, ring) <= r->at[ring] + 1 && (ring == RING_BIG || !has_moved_on(r))) {
+	bool has_moved = ring == RING_SMALL && has_moved_on(r);
+	if (order_reserved(r, ring) <= r->at[ring] + 1 && !has_moved) {
 		return;
 	}
-	if (look_through(o, r, ring, r->at[ring] + 1) && ring == RING_SMALL && has_moved_on(r)) {
-		(void)look_through(o, r, RING_BIG, r->at[RING_BIG]);
+	struct passed passed = {0};
+	if (look_through(o, r, ring, r->at[ring], &passed) && has_moved) {
+		(void)look_through(o, r, RING_BIG, r->at[RING_BIG], &passed);
 	}
 }
 

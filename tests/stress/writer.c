@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "writer.h"
+
+#include "sys/futex.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { HANDLERS_ROOM = 64, WAIT_NS = 50 * 1000 * 1000 };
+
+static bool try_claim(struct thread_slot *slot) {
+	uint32_t expected = SLOT_FREE;
+	return atomic_compare_exchange_strong(&slot->state, &expected, SLOT_CLAIMED);
+}
+
+bool writer_join(struct writer *w, struct segment *s, uint32_t image) {
+	struct segment_header *h = s->header;
+	uint32_t first = atomic_load(&h->slot_hint);
+	for (uint32_t i = 0; i < s->n_slots; i++) {
+		uint32_t at = (first + i) % s->n_slots;
+		struct thread_slot *slot = segment_slot(s, at);
+		if (!try_claim(slot)) {
+			continue;
+		}
+		atomic_store(&h->slot_hint, at + 1);
+		slot->tid = (uint32_t)syscall(SYS_gettid);
+		slot->pid = (uint32_t)getpid();
+		slot->image = image;
+		*w = (struct writer){.segment = s, .slot = slot};
+		atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
+		return true;
+	}
+	return false;
+}
+
+static struct wire_ring *ring_now(struct writer *w, uint32_t *which) {
+	*which = atomic_load_explicit(&w->slot->ring, memory_order_relaxed);
+	return &w->slot->rings[*which];
+}
+
+static bool has_room(struct wire_ring *ring, uint32_t which, uint32_t n) {
+	return atomic_load_explicit(&ring->reserved, memory_order_relaxed) + n + HANDLERS_ROOM <=
+			atomic_load(&ring->taken) + wire_ring_entries(which);
+}
+
+static void ring_bell(struct segment *s) {
+	if (atomic_exchange(&s->header->bell, 1) == 0) {
+		futex_wake(&s->header->bell, 1);
+	}
+}
+
+bool writer_make_room(struct writer *w, uint32_t n, bool may_wait) {
+	for (;;) {
+		uint32_t which;
+		struct wire_ring *ring = ring_now(w, &which);
+		if (has_room(ring, which, n)) {
+			return true;
+		}
+		if (which == RING_SMALL) {
+			atomic_store_explicit(&w->slot->ring, RING_BIG, memory_order_release);
+			continue;
+		}
+		if (!may_wait || segment_is_closed(w->segment)) {
+			return false;
+		}
+		uint32_t room = atomic_load(&ring->room);
+		atomic_store(&ring->owner_waits, 1);
+		ring_bell(w->segment);
+		if (!has_room(ring, which, n)) {
+			futex_wait(&ring->room, room, WAIT_NS);
+		}
+		atomic_store(&ring->owner_waits, 0);
+	}
+}
+
+static struct wire_event *reserve(struct writer *w, uint32_t n, uint64_t phases[2]) {
+	uint32_t which;
+	struct wire_ring *ring = ring_now(w, &which);
+	uint32_t n_entries = wire_ring_entries(which);
+	uint64_t at = atomic_fetch_add_explicit(&ring->reserved, n, memory_order_relaxed);
+	phases[0] = wire_phase(at, n_entries);
+	phases[1] = wire_phase(at + 1, n_entries);
+	return (struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(which)) +
+			at % n_entries;
+}
+
+static struct wire_event *after(struct writer *w, struct wire_event *e) {
+	for (unsigned ring = 0; ring < N_RINGS; ring++) {
+		struct wire_event *first =
+				(struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(ring));
+		if (e + 1 == first + wire_ring_entries(ring)) {
+			return first;
+		}
+	}
+	return e + 1;
+}
+
+struct writer_event writer_reserve(
+		struct writer *w, enum wire_kind kind, uint64_t ptr, bool is_wide) {
+	struct writer_event e = {.kind = kind, .ptr = ptr, .is_wide = is_wide};
+	e.entries[0] = reserve(w, is_wide ? 2 : 1, e.phases);
+	e.entries[1] = is_wide ? after(w, e.entries[0]) : NULL;
+	return e;
+}
+
+void writer_number(struct writer *w, struct writer_event *e) {
+	// The release makes the reservation visible to whoever sees a later number
+	e->number = atomic_fetch_add_explicit(&w->segment->regions[wire_region_of(e->ptr)].next, 1,
+			memory_order_acq_rel);
+}
+
+struct writer_event writer_begin(
+		struct writer *w, enum wire_kind kind, uint64_t ptr, bool is_wide) {
+	struct writer_event e = writer_reserve(w, kind, ptr, is_wide);
+	writer_number(w, &e);
+	return e;
+}
+
+static void publish(struct wire_event *entry, uint64_t head, uint64_t body) {
+	entry->body = body;
+	atomic_store_explicit(&entry->head, head, memory_order_release);
+}
+
+void writer_publish(struct writer *w, const struct writer_event *e, uint64_t size, uint32_t node) {
+	(void)w;
+	if (!e->is_wide) {
+		publish(e->entries[0], wire_head(e->phases[0], e->kind, e->number, e->ptr),
+				wire_body(node, (uint32_t)size, e->number));
+		return;
+	}
+	publish(e->entries[0],
+			e->phases[0] | (uint64_t)KIND_WIDE << 60 | (e->ptr >> 4 & ((1ull << 60) - 1)),
+			(e->ptr & 15) | size << 4);
+	publish(e->entries[1], wire_head(e->phases[1], e->kind, e->number, 0),
+			wire_body(node, WIRE_SIZE_WIDE, e->number));
+}
+
+void writer_label(struct writer *w, uint64_t now_ns) {
+	uint64_t tick =
+			atomic_load_explicit(&w->segment->header->tick_ns, memory_order_relaxed);
+	if (tick == 0) {
+		tick = now_ns - w->segment->start_ns;
+	}
+	if (tick == w->label_ns) {
+		return;
+	}
+	w->label_ns = tick;
+	uint64_t phases[2];
+	struct wire_event *entry = reserve(w, 1, phases);
+	publish(entry, phases[0] | (uint64_t)KIND_TIME << 60, tick);
+}
+
+uint32_t writer_recover(struct writer *w) {
+	uint32_t n_void = 0;
+	for (unsigned which = 0; which < N_RINGS; which++) {
+		struct wire_ring *ring = &w->slot->rings[which];
+		uint32_t n_entries = wire_ring_entries(which);
+		struct wire_event *entries =
+				(struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(which));
+		uint64_t end = atomic_load(&ring->reserved);
+		for (uint64_t i = atomic_load(&ring->taken); i < end; i++) {
+			_Atomic uint64_t *head = &entries[i % n_entries].head;
+			uint64_t phase = wire_phase(i, n_entries);
+			if (((atomic_load(head) ^ phase) >> 63) != 0) {
+				atomic_store_explicit(head, wire_head(phase, KIND_VOID, 0, 0),
+						memory_order_release);
+				n_void++;
+			}
+		}
+	}
+	return n_void;
+}
