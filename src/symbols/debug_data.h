@@ -9,7 +9,7 @@
 
 #include "symbols/files.h"
 #include "symbols/names.h"
-#include "symbols/table.h"
+#include "symbols/symbol_table.h"
 
 struct debug_data;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/table.h"
+#include "symbols/symbol_table.h"
 
 #include "base/vec.h"
 

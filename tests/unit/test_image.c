@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "elf/image.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gelf.h>
+
+#include <cmocka.h>
+
+// The file to read is this test itself, and the oracle is libelf.
+
+static struct slice own_bytes(void) {
+	int fd = open("/proc/self/exe", O_RDONLY);
+	struct stat st;
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	uint8_t *data = malloc((size_t)st.st_size);
+	assert_non_null(data);
+	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
+	close(fd);
+	return slice_of(data, (size_t)st.st_size);
+}
+
+static void agrees_with_libelf(void **state) {
+	(void)state;
+	struct slice bytes = own_bytes();
+	struct elf_image e;
+	struct err err = {0};
+	assert_true(elf_image_init(&e, bytes, &err));
+	elf_version(EV_CURRENT);
+	Elf *oracle = elf_memory((char *)bytes.data, bytes.size);
+	assert_non_null(oracle);
+	size_t n, names;
+	assert_int_equal(elf_getshdrnum(oracle, &n), 0);
+	assert_int_equal(elf_getshdrstrndx(oracle, &names), 0);
+	assert_int_equal(e.n_sections, n);
+	for (uint32_t i = 1; i < n; i++) {
+		GElf_Shdr h;
+		struct elf_section s;
+		assert_non_null(gelf_getshdr(elf_getscn(oracle, i), &h));
+		assert_true(elf_section_at(&e, i, &s));
+		assert_string_equal(s.name, elf_strptr(oracle, names, h.sh_name));
+		assert_true(s.address == h.sh_addr && s.offset == h.sh_offset && s.size == h.sh_size);
+		assert_true(s.type == h.sh_type && s.flags == h.sh_flags && s.link == h.sh_link);
+		assert_int_equal(elf_section_bytes(&e, &s).size, h.sh_type == SHT_NOBITS ? 0 : h.sh_size);
+	}
+	size_t n_segments;
+	assert_int_equal(elf_getphdrnum(oracle, &n_segments), 0);
+	assert_int_equal(e.n_segments, n_segments);
+	for (uint32_t i = 0; i < n_segments; i++) {
+		GElf_Phdr h;
+		struct elf_segment s;
+		assert_non_null(gelf_getphdr(oracle, (int)i, &h));
+		assert_true(elf_segment_at(&e, i, &s));
+		assert_true(s.type == h.p_type && s.address == h.p_vaddr && s.offset == h.p_offset);
+		assert_true(s.file_bytes == h.p_filesz && s.memory_bytes == h.p_memsz);
+	}
+	elf_end(oracle);
+	free((void *)bytes.data);
+}
+
+static void symbols_agree_with_libelf(void **state) {
+	(void)state;
+	struct slice bytes = own_bytes();
+	struct elf_image e;
+	assert_true(elf_image_init(&e, bytes, NULL));
+	Elf *oracle = elf_memory((char *)bytes.data, bytes.size);
+	size_t n_seen = 0;
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(oracle, scn));) {
+		GElf_Shdr h;
+		gelf_getshdr(scn, &h);
+		if (h.sh_type != SHT_SYMTAB && h.sh_type != SHT_DYNSYM) {
+			continue;
+		}
+		Elf_Data *data = elf_getdata(scn, NULL);
+		struct elf_symbols symbols;
+		assert_true(elf_symbols_init(&symbols, &e, h.sh_type));
+		for (int i = 1; i < (int)(h.sh_size / h.sh_entsize); i++, n_seen++) {
+			GElf_Sym want;
+			struct elf_symbol got;
+			gelf_getsym(data, i, &want);
+			assert_true(elf_symbols_next(&symbols, &got));
+			assert_string_equal(got.name, elf_strptr(oracle, h.sh_link, want.st_name));
+			assert_true(got.address == want.st_value && got.size == want.st_size);
+			assert_int_equal(got.type, GELF_ST_TYPE(want.st_info));
+			assert_int_equal(got.section, want.st_shndx);
+		}
+		struct elf_symbol none;
+		assert_false(elf_symbols_next(&symbols, &none));
+	}
+	assert_true(n_seen > 50);
+	elf_end(oracle);
+	free((void *)bytes.data);
+}
+
+/** Touch all that can be asked of an image, so that a sanitizer sees each byte that is read. */
+static size_t ask_everything(const struct elf_image *e) {
+	size_t sum = elf_build_id(e).size + elf_first_code_address(e) % 2;
+	struct elf_section s;
+	for (uint32_t i = 0; elf_section_at(e, i, &s); i++) {
+		struct slice b = elf_section_bytes(e, &s);
+		sum += strlen(s.name) + (b.size ? b.data[0] + b.data[b.size - 1] : 0);
+	}
+	static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
+	for (int i = 0; i < 2; i++) {
+		struct elf_symbols symbols;
+		struct elf_symbol symbol;
+		if (elf_symbols_init(&symbols, e, types[i])) {
+			while (elf_symbols_next(&symbols, &symbol)) {
+				sum += strlen(symbol.name);
+			}
+		}
+	}
+	const char *text;
+	uint32_t crc;
+	struct slice id;
+	sum += elf_debug_link(e, &text, &crc) ? strlen(text) + crc % 2 : 0;
+	sum += elf_alternate_link(e, &text, &id) ? strlen(text) + id.size : 0;
+	return sum;
+}
+
+static void any_damage_is_safe(void **state) {
+	(void)state;
+	struct slice whole = own_bytes();
+	struct elf_image e;
+	unsigned seed = 7;
+	size_t n_read = 0;
+	for (int round = 0; round < 600; round++) {
+		// A truncation, or flips where they hurt: in the headers and the tables
+		size_t size = round % 2 ? whole.size : (size_t)rand_r(&seed) % whole.size;
+		uint8_t *copy = malloc(size + 1);
+		memcpy(copy, whole.data, size);
+		for (int k = 0; round % 2 && k < 20; k++) {
+			bool is_header = rand_r(&seed) % 2;
+			size_t from = is_header ? 4 : size - 4000;
+			copy[from + (size_t)rand_r(&seed) % (is_header ? 1200 : 4000)] = (uint8_t)rand_r(&seed);
+		}
+		uint8_t *tight = malloc(size ? size : 1);
+		memcpy(tight, copy, size);
+		free(copy);
+		if (elf_image_init(&e, slice_of(tight, size), NULL)) {
+			n_read += ask_everything(&e) > 0;
+		}
+		free(tight);
+	}
+	assert_true(n_read > 300); // most are still ELF files: the damage was inside
+	free((void *)whole.data);
+}
+
+static void says_what_it_cannot_read(void **state) {
+	(void)state;
+	struct elf_image e;
+	struct err err;
+	assert_false(elf_image_init(&e, slice_of_text("#!/bin/sh"), &err));
+	assert_string_equal(err.text, "not an ELF file");
+	uint8_t bytes[64] = {0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB};
+	assert_false(elf_image_init(&e, slice_of(bytes, sizeof bytes), &err));
+	assert_string_equal(err.text, "a 32-bit file");
+	bytes[EI_CLASS] = ELFCLASS64;
+	assert_false(elf_image_init(&e, slice_of(bytes, 63), &err));
+	assert_string_equal(err.text, "the ELF header is cut");
+	assert_true(elf_image_init(&e, slice_of(bytes, sizeof bytes), &err));
+	assert_int_equal(e.n_sections, 0);
+	assert_int_equal(elf_build_id(&e).size, 0);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(agrees_with_libelf),
+			cmocka_unit_test(symbols_agree_with_libelf),
+			cmocka_unit_test(any_damage_is_safe),
+			cmocka_unit_test(says_what_it_cannot_read),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/names.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void paths_become_normal(void **state) {
+	(void)state;
+	static const struct {
+		const char *path, *normal;
+	} samples[] = {
+			{"/a/b", "/a/b"},
+			{"/a/./b", "/a/b"},
+			{"/a//b/", "/a/b"},
+			{"/a/b/../c", "/a/c"},
+			{"/a/../../c", "/c"},
+			{"/..", "/"},
+			{"/", "/"},
+			{"a/../b", "b"},
+			{"../a", "../a"},
+			{"../../a/../b", "../../b"},
+			{"a/../..", ".."},
+			{"./a", "a"},
+			{"a/..", "."},
+			{".", "."},
+			{"", "."},
+			{"/a/..b/.c", "/a/..b/.c"},
+	};
+	struct arena arena = {0};
+	for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+		assert_string_equal(names_normal_path(samples[i].path, &arena), samples[i].normal);
+	}
+	arena_finish(&arena);
+}
+
+static void equal_texts_share_memory(void **state) {
+	(void)state;
+	struct arena arena = {0};
+	struct name_pool pool = {.arena = &arena};
+	const char *path = name_pool_path(&pool, "/a/./b");
+	const struct name *name = name_pool_function(&pool, "_Z3foov", NAMES_MARKED);
+	assert_string_equal(path, "/a/b");
+	assert_string_equal(name->function, "foo()");
+	assert_string_equal(name->symbol, "_Z3foov");
+	const char *function = name->function;
+	assert_string_equal(name_pool_function(&pool, "_Z3foov", NAMES_C)->function, "_Z3foov");
+	// Sequential keys, through several growths
+	char text[32];
+	for (int i = 0; i < 5000; i++) {
+		snprintf(text, sizeof text, "f%d", i);
+		assert_string_equal(name_pool_text(&pool, text), text);
+	}
+	assert_ptr_equal(name_pool_path(&pool, "/a/./b"), path);
+	assert_ptr_equal(name_pool_function(&pool, "_Z3foov", NAMES_MARKED)->function, function);
+	name_pool_finish(&pool);
+	assert_string_equal(path, "/a/b"); // lives on in the arena
+	arena_finish(&arena);
+}
+
+static void lack_of_memory_is_told(void **state) {
+	(void)state;
+	struct arena arena = {.max_bytes = 1};
+	struct name_pool pool = {.arena = &arena};
+	assert_null(name_pool_function(&pool, "_Z3foov", NAMES_MARKED));
+	assert_null(name_pool_path(&pool, "/a"));
+	assert_null(name_pool_text(&pool, "a"));
+	assert_null(names_demangle("_Z3foov", NAMES_MARKED, &arena));
+	name_pool_finish(&pool);
+	arena_finish(&arena);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(paths_become_normal),
+			cmocka_unit_test(equal_texts_share_memory),
+			cmocka_unit_test(lack_of_memory_is_told),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
