@@ -4,7 +4,7 @@
 #include "sys/pages.h"
 
 bool blocks_reserve(struct blocks *b, uint32_t more) {
-	size_t need = (size_t)(b->n ? b->n : 1) + (more > b->n_unused ? more - b->n_unused : 0);
+	size_t need = (size_t)(b->n ? b->n : 1) + more;
 	if (need > BLOCK_UNUSED ||
 			!pages_reserve((void **)&b->items, &b->capacity, need, sizeof *b->items)) {
 		return false;

@@ -25,7 +25,6 @@ struct blocks {
 	size_t capacity;
 	uint32_t n;      // records ever used, with number 0
 	uint32_t unused; // the newest unused record
-	uint32_t n_unused;
 };
 
 /** Room for `more` further blocks. False: out of memory. */
@@ -38,7 +37,6 @@ static inline uint32_t blocks_take(struct blocks *b) {
 		return b->n++;
 	}
 	b->unused = b->items[number].thread;
-	b->n_unused--;
 	return number;
 }
 
@@ -46,7 +44,6 @@ static inline void blocks_give(struct blocks *b, uint32_t number) {
 	b->items[number].stack = BLOCK_UNUSED;
 	b->items[number].thread = b->unused;
 	b->unused = number;
-	b->n_unused++;
 }
 
 void blocks_finish(struct blocks *b);

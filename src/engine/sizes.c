@@ -4,7 +4,7 @@
 #include "sys/pages.h"
 
 static uint64_t hash_of(uint32_t stack, uint64_t size, uint32_t is_class) {
-	return hash_u64(hash_u64(size + is_class) ^ stack);
+	return hash_u64(((uint64_t)stack << 1 | is_class) * 0xff51afd7ed558ccd ^ size);
 }
 
 static uint32_t find(const struct sizes *z, uint64_t hash, uint32_t stack, uint64_t size,

@@ -17,8 +17,11 @@ static void put_summary(const struct aggregate *a, struct recording *out) {
 	struct rec_summary *s = &out->summary;
 	s->allocations = a->sum.allocations;
 	s->allocated_bytes = a->sum.allocated_bytes;
-	s->frees = a->sum.frees;
-	s->reallocs = a->sum.reallocs;
+	s->frees = a->sum.allocations - a->sum.live_blocks - a->sum.gone_at_exec;
+	s->reallocs = 0;
+	for (uint32_t i = 0; i < a->stacks.n; i++) {
+		s->reallocs += a->stacks.rest[i].reallocs;
+	}
 	s->temporary = a->sum.temporary;
 	s->short_lived = a->sum.short_lived;
 	s->peak_bytes = a->sum.peak_bytes;
@@ -276,7 +279,7 @@ static struct rec_thread thread_of(const struct aggregate *a, const struct threa
 			.n_merged = r->n_merged,
 			.first_ns = r->first_ns,
 			.last_ns = is_over ? r->last_ns : max_u64(now_ns, r->first_ns),
-			.allocations = r->allocations,
+			.allocations = thread_allocations(&a->threads, r),
 			.allocated_bytes = r->allocated_bytes,
 			.frees = r->frees,
 			.temporary = r->temporary,

@@ -20,24 +20,24 @@ enum {
 	SHORT_LIVED_NS = 1000000,
 };
 
-enum change_kind {
-	CHANGE_ALLOC = 1,
-	CHANGE_FREE = 2,
-	CHANGE_GONE = 3, // ended by an exec
+// struct change.flags
+enum {
+	CHANGE_ALLOC = 1, // a block born; else one ended
+	CHANGE_REALLOC = 2,
+	CHANGE_GONE = 4, // ended by an exec, not freed
+	CHANGE_TEMPORARY = 8,
+	CHANGE_SHORT_LIVED = 16,
+	CHANGE_MOVES_EDGE = 32, // after it, the running period has a new maximum
 };
 
-/** What an event means for its stack. Made by the first loop, applied by the second. */
+/** What an event means for its stack: made by the first loop, applied by the second. */
 struct change {
 	uint64_t size;
 	uint64_t time; // an allocation's moment; a freed block's life
 	uint32_t stack;
 	uint32_t epoch; // of the peak, before; 0: a new peak, nothing is to be kept
 	uint16_t from;  // of a block that ended: bins_edge_after(its birth)
-	uint8_t kind;   // enum change_kind
-	uint8_t is_realloc : 1;
-	uint8_t is_temporary : 1;
-	uint8_t is_short_lived : 1;
-	uint8_t moves_edge : 1; // after it, the running period has a new maximum
+	uint8_t flags;
 };
 _Static_assert(sizeof(struct change) == 32, "two in a cache line");
 
@@ -52,7 +52,7 @@ struct aggregate {
 
 	uint64_t label, moment; // of the last event: its time, and the time that it got
 	uint64_t n_events;
-	struct rec_summary sum;     // its counting part, as of now
+	struct rec_summary sum;     // as of now; frees and reallocs are sums of others
 	struct rec_quality quality; // its part
 	uint32_t epoch;             // of the peak, from 1
 	bool is_epoch_used;         // something was kept in it
@@ -60,3 +60,38 @@ struct aggregate {
 	size_t n_changes;
 	struct change changes[CHANGES];
 };
+
+/** The moment that an event of this time would have. */
+static inline uint64_t next_moment(const struct aggregate *a, uint64_t label) {
+	const uint64_t latest = (uint64_t)1
+			<< 62; // what is beyond is nonsense; sums shall not overflow
+	label = label < latest ? label : latest;
+	uint64_t moment = label > a->moment ? label : a->moment + 1;
+	// A period's first moment is no event's: what it holds there is what came before it
+	return moment + ((moment & ((1 << BINS_SHORTEST_SHIFT) - 1)) == 0);
+}
+
+/** Now is a new moment. */
+static inline void start_event(struct aggregate *a, uint64_t label, uint64_t moment) {
+	if (UNLIKELY(label < a->label)) {
+		a->quality.time_corrections++;
+	} else {
+		a->label = label;
+	}
+	a->moment = moment;
+}
+
+/**
+ * The first loop: digest the events that belong to the running period, at most a batch, into
+ * changes. reserve_batch was called, a->n_changes is 0. Gives how many; *ok: false: out of memory.
+ */
+size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n, bool *ok);
+
+/** An exec ends a block: into a change. */
+void pair_gone(struct aggregate *a, uint32_t block);
+
+/** A realloc did not happen. False: its address was handed out again, so it did. */
+bool pair_give_back(struct aggregate *a, const struct pending *p);
+
+/** The second loop: apply all changes to their stacks. bins_reserve and sizes_reserve made room. */
+void apply_changes(struct aggregate *a);

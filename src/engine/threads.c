@@ -62,6 +62,7 @@ static struct thread_record *group_for(struct threads *t, struct thread_record *
 	}
 	if (!group) {
 		group = single;
+		group->merged_allocations = t->ids.items[single->id].allocations;
 		group->tid = 0;
 		group->n_merged = 1;
 		t->n_groups++;
@@ -69,11 +70,12 @@ static struct thread_record *group_for(struct threads *t, struct thread_record *
 	return group;
 }
 
-static void add_record(struct thread_record *group, const struct thread_record *r, uint32_t epoch) {
+static void add_record(const struct threads *t, struct thread_record *group,
+		const struct thread_record *r, uint32_t epoch) {
 	group->peak_bytes = thread_peak_bytes(group, epoch) + thread_peak_bytes(r, epoch);
 	group->epoch = epoch;
 	group->live_bytes += r->live_bytes;
-	group->allocations += r->allocations;
+	group->merged_allocations += t->ids.items[r->id].allocations;
 	group->allocated_bytes += r->allocated_bytes;
 	group->frees += r->frees;
 	group->temporary += r->temporary;
@@ -170,7 +172,7 @@ static void merge_records(struct threads *t, uint64_t kept_bytes, uint32_t *new_
 		}
 		struct thread_record *group = group_for(t, r);
 		if (group != r) {
-			add_record(group, r, epoch);
+			add_record(t, group, r, epoch);
 			new_record_of[i] = (uint32_t)(group - t->records.items);
 			t->ids.items[r->id].record = new_record_of[i];
 			give_record(t, i);

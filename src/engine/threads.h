@@ -30,8 +30,9 @@ struct thread_id {
 struct thread_record {
 	uint64_t live_bytes, peak_bytes; // peak_bytes: valid in `epoch`
 	uint32_t epoch;
-	uint32_t id; // whose record it is, or was
-	uint64_t allocations, allocated_bytes, frees, temporary, foreign_frees;
+	uint32_t id;                 // whose record it is, or was
+	uint64_t merged_allocations; // of a group; those of a single thread are with its id
+	uint64_t allocated_bytes, frees, temporary, foreign_frees;
 	uint64_t first_ns, last_ns;
 	uint32_t tid, image, name;
 	uint32_t n_merged; // > 0: a group
@@ -75,6 +76,10 @@ void threads_end(struct threads *t, uint32_t id, uint64_t now_ns);
 
 static inline struct thread_record *thread_record_of(struct threads *t, uint32_t id) {
 	return &t->records.items[t->ids.items[id].record];
+}
+
+static inline uint64_t thread_allocations(const struct threads *t, const struct thread_record *r) {
+	return r->n_merged ? r->merged_allocations : t->ids.items[r->id].allocations;
 }
 
 /** As with stacks: to be called before live_bytes changes without a new peak. */

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * The second loop. What an event means for its stack does not depend on other stacks, so it can
+ * wait until the stack's cache lines, that the first loop asked for, have come.
+ */
+
+#include "engine/state.h"
+
+static inline void apply_alloc(struct aggregate *a, struct stack *s, const struct change *c) {
+	s->live_bytes += c->size;
+	s->live_blocks++;
+	s->allocations++;
+	s->allocated_bytes += c->size;
+	s->last = c->time;
+	if (!size_is_usual(s, c->size)) {
+		sizes_count(&a->sizes, s, c->stack, c->size);
+	}
+	if (UNLIKELY(c->flags & CHANGE_REALLOC)) {
+		a->stacks.rest[c->stack].reallocs++;
+	}
+}
+
+static inline void apply_end(struct aggregate *a, struct stack *s, const struct change *c) {
+	bool is_temporary = c->flags & CHANGE_TEMPORARY;
+	s->live_bytes -= c->size;
+	s->live_blocks--;
+	bins_log(&a->bins, &s->log_hint, c->stack, c->from, c->size, is_temporary);
+	if (UNLIKELY(c->flags & CHANGE_GONE)) {
+		return;
+	}
+	uint32_t *lifetime = &s->lifetimes[lifetime_class(c->time)];
+	*lifetime += *lifetime < UINT32_MAX;
+	if (c->flags & CHANGE_SHORT_LIVED) {
+		struct stack_rest *rest = &a->stacks.rest[c->stack];
+		rest->short_lived++;
+		rest->temporary += is_temporary;
+		rest->temporary_bytes += is_temporary ? c->size : 0;
+	}
+}
+
+void apply_changes(struct aggregate *a) {
+	for (size_t i = 0; i < a->n_changes; i++) {
+		const struct change *c = &a->changes[i];
+		struct stack *s = &a->stacks.items[c->stack];
+		if (c->epoch) {
+			stack_keep_peak(s, c->epoch);
+		}
+		if (c->flags & CHANGE_ALLOC) {
+			apply_alloc(a, s, c);
+		} else {
+			apply_end(a, s, c);
+		}
+		if (c->flags & CHANGE_MOVES_EDGE) {
+			bins_settle(&a->bins);
+		}
+	}
+	a->n_changes = 0;
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * The first loop. It follows what depends on the order of events: addresses, blocks, threads, the
+ * total with its peak and the running edge. What an event means for its stack it writes down.
+ */
+
+#include "engine/state.h"
+
+/** The thread of an event. Events come in runs of one thread: it is looked up when it changes. */
+struct actor {
+	uint32_t thread;
+	struct thread_id *id;
+	struct thread_record *record;
+};
+
+static struct actor actor_of(struct aggregate *a, uint32_t thread) {
+	return (struct actor){
+			.thread = thread,
+			.id = &a->threads.ids.items[thread],
+			.record = thread_record_of(&a->threads, thread),
+	};
+}
+
+static inline struct change *new_change(struct aggregate *a, struct change change) {
+	struct change *c = &a->changes[a->n_changes++];
+	*c = change;
+	const struct stack *s = &a->stacks.items[change.stack];
+	__builtin_prefetch(s, 1);
+	return c;
+}
+
+/** The block leaves the total and its thread's. It has no address any more. */
+static inline void leave(struct aggregate *a, uint32_t number, struct thread_record *owner,
+		unsigned flags) {
+	struct block *b = &a->blocks.items[number];
+	a->sum.live_bytes -= b->size;
+	a->sum.live_blocks--;
+	a->is_epoch_used = true;
+	thread_keep_peak(owner, a->epoch);
+	owner->live_bytes -= b->size;
+	new_change(a,
+			(struct change){
+					.size = b->size,
+					.time = a->moment - b->birth,
+					.stack = b->stack,
+					.epoch = a->epoch,
+					.from = (uint16_t)bins_edge_after(&a->bins, b->birth),
+					.flags = (uint8_t)flags,
+			});
+	__builtin_prefetch(a->stacks.items[b->stack].lifetimes, 1);
+	blocks_give(&a->blocks, number);
+}
+
+/** A block is freed that has no address any more. flags: 0 or CHANGE_REALLOC. */
+static inline void end_block(struct aggregate *a, uint32_t number, const struct actor *by,
+		unsigned flags) {
+	const struct block *b = &a->blocks.items[number];
+	struct thread_record *owner = by->record;
+	uint64_t allocations = by->id->allocations;
+	if (UNLIKELY(b->thread != by->thread)) {
+		owner = thread_record_of(&a->threads, b->thread);
+		owner->foreign_frees++;
+		allocations = a->threads.ids.items[b->thread].allocations;
+		handovers_count(&a->threads, b->thread, by->thread, b->size);
+	}
+	uint64_t further = allocations - b->number;
+	bool is_temporary = further == 0 && !flags;
+	bool is_short_lived = further <= SHORT_LIVED_NUMBER || a->moment - b->birth <= SHORT_LIVED_NS;
+	a->sum.temporary += is_temporary;
+	a->sum.short_lived += is_short_lived;
+	owner->temporary += is_temporary;
+	by->record->frees++;
+	leave(a, number, owner,
+			flags | (is_temporary ? CHANGE_TEMPORARY : 0) |
+					(is_short_lived ? CHANGE_SHORT_LIVED : 0));
+}
+
+/** The epoch in which a stack must keep what it holds, before a change to a total of `live`. */
+static inline uint32_t epoch_of_growth(struct aggregate *a, uint64_t live) {
+	if (live > a->sum.peak_bytes) {
+		return 0;
+	}
+	a->is_epoch_used = true;
+	return a->epoch;
+}
+
+/** A block is born; shadow_reserve made room for it. flags: 0 or CHANGE_REALLOC. */
+static inline void start_block(struct aggregate *a, const struct trace_event *e, uint32_t stack,
+		const struct actor *by, unsigned flags) {
+	uint32_t number = blocks_take(&a->blocks);
+	uint32_t replaced = shadow_put(&a->shadow, e->ptr, number);
+	if (UNLIKELY(replaced != BLOCK_NONE)) {
+		a->quality.double_allocations++;
+		end_block(a, replaced, by, 0);
+	}
+	a->sum.live_bytes += e->size;
+	a->sum.live_blocks++;
+	a->sum.allocations++;
+	a->sum.allocated_bytes += e->size;
+	uint32_t epoch = epoch_of_growth(a, a->sum.live_bytes);
+	if (epoch) {
+		thread_keep_peak(by->record, epoch);
+	}
+	by->record->live_bytes += e->size;
+	by->record->allocated_bytes += e->size;
+	a->blocks.items[number] = (struct block){
+			.size = e->size,
+			.birth = a->moment,
+			.number = ++by->id->allocations,
+			.stack = stack,
+			.thread = by->thread,
+	};
+	new_change(a,
+			(struct change){
+					.size = e->size,
+					.time = a->moment,
+					.stack = stack,
+					.epoch = epoch,
+					.flags = (uint8_t)(CHANGE_ALLOC | flags),
+			});
+}
+
+/** At an event's end: is the total higher or lower than ever in this period, or ever? */
+static inline void look_at_total(struct aggregate *a) {
+	uint64_t live = a->sum.live_bytes;
+	struct rec_edge *edge = &a->bins.running;
+	if (live <= edge->bytes) {
+		edge->min_bytes = live < edge->min_bytes ? live : edge->min_bytes;
+		return;
+	}
+	edge->time_ns = a->moment;
+	edge->bytes = live;
+	edge->blocks = a->sum.live_blocks;
+	edge->allocations = a->sum.allocations;
+	edge->allocated_bytes = a->sum.allocated_bytes;
+	edge->temporary = a->sum.temporary;
+	a->bins.running_edge = a->moment;
+	a->changes[a->n_changes - 1].flags |= CHANGE_MOVES_EDGE;
+	if (live > a->sum.peak_bytes) {
+		a->sum.peak_bytes = live;
+		a->sum.peak_blocks = a->sum.live_blocks;
+		a->sum.peak_time_ns = a->moment;
+		a->epoch += a->is_epoch_used;
+		a->is_epoch_used = false;
+	}
+}
+
+static void on_moved(struct aggregate *a, const struct trace_event *e, uint32_t stack,
+		const struct actor *by) {
+	struct pending p = {0};
+	(void)pendings_pop(&a->pendings, &by->id->pending, &p);
+	if (p.block != BLOCK_NONE) {
+		end_block(a, p.block, by, CHANGE_REALLOC);
+	} else {
+		a->quality.unknown_frees++;
+	}
+	start_block(a, e, stack, by, CHANGE_REALLOC);
+	// Only now: the reserved leaf of the new block may be that of the old one
+	if (p.block != BLOCK_NONE) {
+		shadow_release(&a->shadow, p.ptr);
+	}
+}
+
+bool pair_give_back(struct aggregate *a, const struct pending *p) {
+	if (p->block != BLOCK_NONE) {
+		if (shadow_at(&a->shadow, p->ptr) != BLOCK_NONE) {
+			return false;
+		}
+		(void)shadow_put(&a->shadow, p->ptr, p->block);
+		shadow_release(&a->shadow, p->ptr);
+	}
+	return true;
+}
+
+static void on_stayed(struct aggregate *a, const struct actor *by) {
+	struct pending p;
+	if (pendings_pop(&a->pendings, &by->id->pending, &p) && !pair_give_back(a, &p)) {
+		a->quality.double_allocations++;
+		end_block(a, p.block, by, 0);
+		shadow_release(&a->shadow, p.ptr);
+	}
+}
+
+/** What is neither a plain allocation nor a plain free. */
+static void on_realloc(struct aggregate *a, const struct trace_event *e, uint32_t stack,
+		const struct actor *by) {
+	if (e->kind == TRACE_REALLOC) {
+		uint32_t block = shadow_hold(&a->shadow, e->ptr);
+		pendings_push(&a->pendings, &by->id->pending,
+				(struct pending){.ptr = e->ptr, .thread = by->thread, .block = block});
+	} else if (e->kind == TRACE_MOVED) {
+		on_moved(a, e, stack, by);
+	} else if (e->kind == TRACE_STAYED) {
+		on_stayed(a, by);
+	}
+}
+
+static inline void on_free(struct aggregate *a, const struct trace_event *e,
+		const struct actor *by) {
+	uint32_t block = shadow_take(&a->shadow, e->ptr);
+	if (UNLIKELY(block == BLOCK_NONE)) {
+		a->quality.unknown_frees++;
+		return;
+	}
+	end_block(a, block, by, 0);
+}
+
+/** With very many blocks, those that are freed in this batch are no longer in the cache. */
+static void fetch_ahead(const struct aggregate *a, const struct trace_event *events, size_t n) {
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < n; i++) {
+			uint64_t ptr = events[i].ptr;
+			struct shadow_leaf *leaf = shadow_is_odd(ptr) ? NULL : shadow_leaf_of(&a->shadow, ptr);
+			if (leaf && pass == 0) {
+				__builtin_prefetch(shadow_slot_of(leaf, ptr), 1);
+			} else if (leaf) {
+				__builtin_prefetch(&a->blocks.items[*shadow_slot_of(leaf, ptr)], 1);
+			}
+		}
+	}
+}
+
+size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n, bool *ok) {
+	n = n < BATCH ? n : BATCH;
+	if (a->sum.live_blocks >= BLOCKS_PREFETCH) {
+		fetch_ahead(a, events, n);
+	}
+	struct actor by = actor_of(a, THREAD_NONE);
+	size_t i = 0;
+	*ok = true;
+	for (; i < n; i++) {
+		const struct trace_event *e = &events[i];
+		uint64_t moment = next_moment(a, e->time_ns);
+		if (moment >= a->bins.period_end) {
+			break;
+		}
+		uint32_t stack = STACK_NONE;
+		if (e->kind == TRACE_ALLOC || e->kind == TRACE_MOVED) {
+			if (UNLIKELY(!shadow_reserve(&a->shadow, e->ptr))) {
+				*ok = false;
+				break;
+			}
+			stack = stacks_at(&a->stacks, e->node, e->size, moment);
+			if (UNLIKELY(stack == STACK_NONE)) {
+				*ok = false;
+				break;
+			}
+		}
+		start_event(a, e->time_ns, moment);
+		if (e->thread != by.thread) {
+			by = actor_of(a, e->thread < a->threads.ids.n ? e->thread : THREAD_NONE);
+		}
+		if (e->kind == TRACE_ALLOC) {
+			start_block(a, e, stack, &by, 0);
+		} else if (e->kind == TRACE_FREE) {
+			on_free(a, e, &by);
+		} else {
+			on_realloc(a, e, stack, &by);
+		}
+		look_at_total(a);
+	}
+	a->n_events += i;
+	return i;
+}
+
+void pair_gone(struct aggregate *a, uint32_t number) {
+	const struct block *b = &a->blocks.items[number];
+	a->sum.gone_at_exec++;
+	a->sum.gone_at_exec_bytes += b->size;
+	leave(a, number, thread_record_of(&a->threads, b->thread), CHANGE_GONE);
+	look_at_total(a);
+}
