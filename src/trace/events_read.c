@@ -18,13 +18,13 @@ struct reading {
 	trace_each_events *each;
 	void *user;
 	bool is_finished;
-	bool has_wrong_id;
+	bool has_wrong_node;
 	struct buffer raw;
 	struct info_table infos;
 };
 
-// Ids that the recording does not have: young ones in a growing file, damage in a finished one
-static bool check_ids(void *user, const struct trace_event *events, size_t n) {
+// Nodes that the recording does not have: young ones in a growing file, damage in a finished one
+static bool check_nodes(void *user, const struct trace_event *events, size_t n) {
 	struct reading *reading = user;
 	const struct recording *r = reading->r;
 	struct trace_event checked[EVENTS_BATCH];
@@ -32,17 +32,24 @@ static bool check_ids(void *user, const struct trace_event *events, size_t n) {
 		checked[i] = events[i];
 		if (events[i].node >= r->nodes.n) {
 			checked[i].node = 0;
-			reading->has_wrong_id = true;
-		}
-		if (events[i].thread >= r->threads.n) {
-			checked[i].thread = 0;
-			reading->has_wrong_id = true;
+			reading->has_wrong_node = true;
 		}
 	}
-	if (reading->has_wrong_id && reading->is_finished) {
+	if (reading->has_wrong_node && reading->is_finished) {
 		return false;
 	}
 	return reading->each(reading->user, checked, n);
+}
+
+// A finished file has all its blocks; a copy of a growing one may lack some
+static bool is_whole(const struct scan *scan, struct err *err) {
+	uint64_t finished_bytes = scan->head.finished_bytes;
+	if (finished_bytes && (scan->end != finished_bytes || scan->damaged_bytes)) {
+		return err_set(err, ERR_FORMAT,
+				"the file is damaged or cut: %" PRIu64 " of %" PRIu64 " bytes are whole",
+				scan->end - scan->damaged_bytes, finished_bytes);
+	}
+	return true;
 }
 
 static bool read_infos(struct reading *reading, const struct scan *scan, struct err *err) {
@@ -63,13 +70,13 @@ static bool read_block(struct reading *reading, const struct scan_block *b, bool
 				b->header.raw_bytes, BLOCK_MAX_BYTES, err)) {
 		return false;
 	}
-	trace_each_events *each = reading->r ? check_ids : reading->each;
+	trace_each_events *each = reading->r ? check_nodes : reading->each;
 	void *user = reading->r ? reading : reading->user;
 	if (!events_decode(buffer_view(&reading->raw), &reading->infos, each, user, is_stopped, err)) {
 		return false;
 	}
-	if (reading->has_wrong_id && reading->is_finished) {
-		return err_set(err, ERR_FORMAT, "events of stacks or threads that the recording lacks");
+	if (reading->has_wrong_node && reading->is_finished) {
+		return err_set(err, ERR_FORMAT, "events of nodes that the recording lacks");
 	}
 	return true;
 }
@@ -79,6 +86,10 @@ static bool read_blocks(struct reading *reading, struct scan *scan, struct err *
 	bool is_stopped = false;
 	for (size_t i = 0; i < scan->events.n && !is_stopped; i++) {
 		const struct scan_block *b = &scan->events.items[i];
+		if (reading->is_finished && i && b->header.sequence != b[-1].header.sequence + 1) {
+			return err_set(err, ERR_FORMAT, "events block %" PRIu64 " is missing",
+					b[-1].header.sequence + 1);
+		}
 		if (!read_block(reading, b, &is_stopped, err)) {
 			return err_add(err, "events block %" PRIu64 " at byte %" PRIu64, b->header.sequence,
 					b->at);
@@ -95,7 +106,8 @@ bool trace_read_events(const struct trace_source *src, const struct recording *r
 		return false;
 	}
 	reading.is_finished = scan.head.finished_bytes != 0;
-	bool ok = read_infos(&reading, &scan, err) && read_blocks(&reading, &scan, err);
+	bool ok = is_whole(&scan, err) && read_infos(&reading, &scan, err) &&
+			read_blocks(&reading, &scan, err);
 	buffer_finish(&reading.raw);
 	vec_finish(&reading.infos);
 	scan_finish(&scan);

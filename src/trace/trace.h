@@ -131,8 +131,9 @@ typedef bool trace_each_events(void *user, const struct trace_event *events, siz
  * A free of a block whose allocation was dropped has a ptr that did not occur. `size`
  * and `node` are 0 where the kind has none.
  *
- * With `r`, the file's recording, node and thread are checked against its tables: in a growing file those that
- * are too young for it become 0, in a finished one they are damage. NULL: they are what the file says.
+ * With `r`, the file's recording, nodes are checked against its table: in a growing file those too
+ * young for it become 0, in a finished one they are damage. NULL: they are what the file says.
+ * `thread` is the id that the collector gave, no index into r->threads (which merges short ones).
  */
 bool trace_read_events(const struct trace_source *src, const struct recording *r,
 		trace_each_events *each, void *user, struct err *err);

@@ -407,3 +407,15 @@ static inline bool sample_bytes_read(void *user, uint64_t at, void *out, size_t 
 static inline struct trace_source sample_source(struct slice *bytes) {
 	return (struct trace_source){sample_bytes_read, bytes->size, bytes};
 }
+
+static inline bool sample_file_read(void *user, uint64_t at, void *out, size_t n, size_t *got,
+		struct err *err) {
+	struct sample_file *f = user;
+	struct slice now = buffer_view(&f->bytes);
+	return sample_bytes_read(&now, at, out, n, got, err);
+}
+
+/** The file as it is at the moment of each reading. */
+static inline struct trace_source sample_file_source(struct sample_file *f) {
+	return (struct trace_source){sample_file_read, f->bytes.size, f};
+}
