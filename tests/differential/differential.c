@@ -38,7 +38,7 @@ enum {
 	N_REPORTS_MAX = 10,
 };
 
-tree_function *tree_functions[TREE_N_LIBRARIES * TREE_N_FUNCTIONS];
+static tree_function *tree_functions[TREE_N_LIBRARIES * TREE_N_FUNCTIONS];
 
 static tree_function *const *const libraries[TREE_N_LIBRARIES] = {tree_library_0, tree_library_1,
 		tree_library_2, tree_library_3, tree_library_4, tree_library_5};
@@ -157,12 +157,14 @@ static void grow_trees(struct tree *t, int64_t n, bool is_deep) {
 }
 
 static void run_trees(int64_t n, uint64_t seed) {
-	struct tree t = {.random = seed, .may_leave = 1, .visit = visit};
+	struct tree t = {
+			.functions = tree_functions, .random = seed, .may_leave = 1, .visit = visit};
 	grow_trees(&t, n, false);
 }
 
 static void run_deep(int64_t n, uint64_t seed) {
-	struct tree t = {.random = seed, .may_leave = 1, .visit = visit};
+	struct tree t = {
+			.functions = tree_functions, .random = seed, .may_leave = 1, .visit = visit};
 	grow_trees(&t, n, true);
 }
 
@@ -215,7 +217,7 @@ static void prepare_coroutine(unsigned i) {
 
 static void run_coroutines(int64_t n, uint64_t seed) {
 	for (unsigned i = 0; i < N_COROUTINES; i++) {
-		co.trees[i] = (struct tree){.random = seed + 77 * i, .may_leave = 1,
+		co.trees[i] = (struct tree){.functions = tree_functions, .random = seed + 77 * i, .may_leave = 1,
 				.visit = visit_coroutine};
 		prepare_coroutine(i);
 	}
@@ -251,7 +253,7 @@ static void visit_interrupted(struct tree *t) {
 
 /** Trees with a signal every few visits. Nothing throws: libunwind cannot follow a throw. */
 static void run_interrupted(int64_t n, uint64_t seed, int flags) {
-	struct tree t = {.random = seed, .visit = visit_interrupted};
+	struct tree t = {.functions = tree_functions, .random = seed, .visit = visit_interrupted};
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | flags};
 	const struct itimerval never = {{0, 0}, {0, 0}};
 	sigaction(SIGALRM, &action, NULL);

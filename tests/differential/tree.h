@@ -13,7 +13,13 @@
 extern "C" {
 #endif
 
+struct tree;
+typedef void tree_function(struct tree *t);
+
+enum { TREE_N_LIBRARIES = 6, TREE_N_FUNCTIONS = 24 };
+
 struct tree {
+	tree_function *const *functions; // of all libraries
 	uint64_t random;
 	int64_t n_left;  // visits to go
 	uint32_t depth;  // of tree functions
@@ -25,13 +31,6 @@ struct tree {
 	void (*visit)(struct tree *t);
 	void *user;
 };
-
-typedef void tree_function(struct tree *t);
-
-enum { TREE_N_LIBRARIES = 6, TREE_N_FUNCTIONS = 24 };
-
-/** All functions of all libraries, filled in by the program. */
-extern tree_function *tree_functions[TREE_N_LIBRARIES * TREE_N_FUNCTIONS];
 
 extern tree_function *const tree_library_0[TREE_N_FUNCTIONS];
 extern tree_function *const tree_library_1[TREE_N_FUNCTIONS];
@@ -48,7 +47,7 @@ static inline uint32_t tree_random(struct tree *t, uint32_t below) {
 }
 
 static inline tree_function *tree_pick(struct tree *t) {
-	return tree_functions[tree_random(t, TREE_N_LIBRARIES * TREE_N_FUNCTIONS)];
+	return t->functions[tree_random(t, TREE_N_LIBRARIES * TREE_N_FUNCTIONS)];
 }
 
 #ifdef __cplusplus

@@ -50,11 +50,7 @@ struct frame {
 		struct {
 			uint32_t node, checks;
 		};
-		struct { // while it is new: the rule that leads to its caller
-			int32_t rule_bp;
-			uint32_t rule_kind : 4;
-			int32_t rule_deref : 28; // RULE_DEREF: where the CFA lies
-		};
+		uint64_t rule; // while it is new: packed_rule()
 	};
 };
 _Static_assert(sizeof(struct frame) == 32, "two to a cache line");
@@ -77,8 +73,26 @@ struct capture {
 _Static_assert(sizeof(struct capture) <= CAPTURE_MIN_BYTES / 2, "leaves room for frames");
 
 struct capture_world world;
-_Atomic uint32_t world_generation;
+_Atomic uint32_t world_generation = 1; // a fresh context has 0
 static _Atomic bool is_ready;
+
+/** What there is to know later of the step from a new frame: bp | cfa << 32 | kind << 60. */
+static inline uint64_t packed_rule(const struct rule *rule) {
+	return (uint32_t)rule->bp | (uint64_t)(uint32_t)rule->cfa << 32 << 4 >> 4 |
+			(uint64_t)rule->kind << 60;
+}
+
+static inline enum rule_kind packed_kind(uint64_t packed) {
+	return (enum rule_kind)(packed >> 60);
+}
+
+static inline int32_t packed_bp(uint64_t packed) {
+	return (int32_t)(uint32_t)packed;
+}
+
+static inline int64_t packed_cfa(uint64_t packed) { // of 28 bits: enough for RULE_DEREF
+	return (int64_t)(packed << 4) >> 36;
+}
 
 /** What one capture does beside the context's memory of the last one. */
 struct unwinding {
@@ -174,20 +188,36 @@ static inline void drop_returned(struct capture *c, uint64_t sp) {
 	}
 }
 
-/** All differences of 8 checks in one word: zero if there are none. */
+/** All differences of 4 checks in one word: zero if there are none. */
 static inline uint64_t differences(const uint64_t *at, const uint64_t *value) {
 	return (walk_load(at[0]) ^ value[0]) | (walk_load(at[1]) ^ value[1]) |
-			(walk_load(at[2]) ^ value[2]) | (walk_load(at[3]) ^ value[3]) |
-			(walk_load(at[4]) ^ value[4]) | (walk_load(at[5]) ^ value[5]) |
-			(walk_load(at[6]) ^ value[6]) | (walk_load(at[7]) ^ value[7]);
+			(walk_load(at[2]) ^ value[2]) | (walk_load(at[3]) ^ value[3]);
+}
+
+/** Do the first `n` checks hold? The last block overlaps its predecessor: no remainder to count. */
+static inline bool all_hold(const struct capture *c, uint32_t n) {
+	const uint64_t *at = c->check_at;
+	const uint64_t *value = c->check_value;
+	if (n < 4) {
+		uint32_t i = 0;
+		while (i < n && walk_load(at[i]) == value[i]) {
+			i++;
+		}
+		return i == n;
+	}
+	const uint64_t *last = at + n - 4;
+	uint64_t end = differences(last, value + n - 4);
+	for (; at + 4 < last; at += 8, value += 8) {
+		if ((differences(at, value) | differences(at + 4, value + 4)) != 0) {
+			return false;
+		}
+	}
+	return (end | (at < last ? differences(at, value) : 0)) == 0;
 }
 
 /** The first (outermost) of `n` checks that differs; `n`: none does. */
-static inline uint32_t first_difference(const struct capture *c, uint32_t n) {
+static uint32_t first_difference(const struct capture *c, uint32_t n) {
 	uint32_t i = 0;
-	while (i + 8 <= n && differences(&c->check_at[i], &c->check_value[i]) == 0) {
-		i += 8;
-	}
 	while (i < n && walk_load(c->check_at[i]) == c->check_value[i]) {
 		i++;
 	}
@@ -221,7 +251,7 @@ static uint32_t frames_within(const struct capture *c, uint32_t n) {
 }
 
 /** Has the unwinding met a remembered frame that still holds? If so it is the last one left. */
-static bool is_met(struct capture *c, struct unwinding *u) {
+static inline bool is_met(struct capture *c, struct unwinding *u) {
 	struct walk *w = &u->walk;
 	drop_returned(c, w->sp);
 	if (c->n == 0 || !is_state(&c->frames[c->n - 1], w->key, w->sp, w->bp)) {
@@ -231,7 +261,8 @@ static bool is_met(struct capture *c, struct unwinding *u) {
 		return true;
 	}
 	uint32_t n = frame_checks(&c->frames[c->n - 1]);
-	uint32_t at = w->is_foreign ? last_difference(c, w, n) : first_difference(c, n);
+	uint32_t at = w->is_foreign ? last_difference(c, w, n)
+			: all_hold(c, n) ? n : first_difference(c, n);
 	if (at == n) {
 		return true;
 	}
@@ -257,7 +288,7 @@ static bool make_room(struct capture *c, const struct unwinding *u) {
 /** Unwind to the root, or to a remembered frame; `rule` is the leaf's. */
 static void find_callers(struct capture *c, struct unwinding *u, struct rule *rule) {
 	struct walk *w = &u->walk;
-	enum walk_step step = walk_step(w, rule);
+	enum walk_step step = walk_step_inline(w, rule);
 	while (step == WALK_CALLER) {
 		if (is_met(c, u)) {
 			return;
@@ -272,10 +303,8 @@ static void find_callers(struct capture *c, struct unwinding *u, struct rule *ru
 		f->where = rule->where;
 		f->sp = w->sp;
 		f->bp = w->bp;
-		f->rule_bp = rule->bp;
-		f->rule_kind = rule->kind;
-		f->rule_deref = rule->cfa;
-		step = walk_step(w, rule);
+		f->rule = packed_rule(rule);
+		step = walk_step_inline(w, rule);
 	}
 	c->n = 0;
 	u->is_cut = step == WALK_CUT;
@@ -288,7 +317,7 @@ struct checks {
 	bool is_full;
 };
 
-static void check_add(struct checks *k, uint64_t at, uint64_t value) {
+static inline void check_add(struct checks *k, uint64_t at, uint64_t value) {
 	if (k->n == k->n_max) {
 		k->is_full = true;
 		return;
@@ -299,10 +328,11 @@ static void check_add(struct checks *k, uint64_t at, uint64_t value) {
 }
 
 /** What the step from `f` to `outer` has loaded. */
-static void checks_of_step(struct checks *k, const struct frame *f, const struct frame *outer) {
+static inline void checks_of_step(struct checks *k, const struct frame *f, const struct frame *outer) {
 	bool is_bp_live = (outer->checks & FRAME_BP_LIVE) != 0;
 	uint64_t pc = wire_where_pc(outer->where);
-	if (f->rule_kind == RULE_SIGNAL) {
+	int32_t bp = packed_bp(f->rule);
+	if (packed_kind(f->rule) == RULE_SIGNAL) {
 		check_add(k, f->sp + SIGNAL_FRAME_PC, pc);
 		check_add(k, f->sp + SIGNAL_FRAME_SP, outer->sp);
 		if (is_bp_live) {
@@ -310,21 +340,21 @@ static void checks_of_step(struct checks *k, const struct frame *f, const struct
 		}
 		return;
 	}
-	bool is_deref = f->rule_kind == RULE_DEREF;
+	bool is_deref = packed_kind(f->rule) == RULE_DEREF;
 	check_add(k, outer->sp - 8, pc);
 	if (is_deref) {
-		check_add(k, f->bp + (uint64_t)(int64_t)f->rule_deref, outer->sp);
+		check_add(k, f->bp + (uint64_t)packed_cfa(f->rule), outer->sp);
 	}
-	if (is_bp_live && f->rule_bp != RULE_BP_SAME) {
+	if (is_bp_live && bp != RULE_BP_SAME) {
 		uint64_t base = is_deref ? f->bp : outer->sp;
-		check_add(k, base + (uint64_t)(int64_t)f->rule_bp, outer->bp);
+		check_add(k, base + (uint64_t)(int64_t)bp, outer->bp);
 	}
 }
 
-static bool is_bp_live(const struct frame *f, const struct frame *outer) {
-	switch ((enum rule_kind)f->rule_kind) {
+static inline bool is_bp_live(const struct frame *f, const struct frame *outer) {
+	switch (packed_kind(f->rule)) {
 	case RULE_SP:
-		return f->rule_bp == RULE_BP_SAME && outer != NULL &&
+		return packed_bp(f->rule) == RULE_BP_SAME && outer != NULL &&
 				(outer->checks & FRAME_BP_LIVE) != 0;
 	case RULE_BP:
 	case RULE_DEREF:
@@ -334,18 +364,21 @@ static bool is_bp_live(const struct frame *f, const struct frame *outer) {
 	}
 }
 
-/** The node of `where` below `outer`, and the flags that go inwards. */
-static inline void set_node(struct frame *f, uint64_t where, const struct frame *outer) {
+/** The flags that go inwards from `outer`, and in `*node` the node of `where` below it. */
+static inline uint32_t place(const struct frame *outer, uint64_t where, uint32_t *node) {
 	uint32_t flags = outer != NULL ? outer->checks & (FRAME_FOLDED | FRAME_TRUNCATED) : 0;
 	uint32_t parent = outer != NULL ? outer->node : 0;
-	uint32_t node = (flags & FRAME_FOLDED) == 0 ? trie_child(parent, where) : 0;
-	f->node = node != 0 ? node : parent;
-	f->checks = node != 0 ? flags : FRAME_FOLDED | FRAME_TRUNCATED;
+	*node = (flags & FRAME_FOLDED) == 0 ? trie_child(parent, where) : 0;
+	if (*node == 0) {
+		*node = parent;
+		flags = FRAME_FOLDED | FRAME_TRUNCATED;
+	}
+	return flags;
 }
 
 /** Remember new frame `i`; the frames outside of it have been. */
-static void push(struct capture *c, struct unwinding *u, uint32_t i) {
-	struct frame f = *new_frame(c, i);
+static inline void push(struct capture *c, struct unwinding *u, uint32_t i) {
+	const struct frame f = *new_frame(c, i);
 	const struct frame *outer = c->n > 0 ? &c->frames[c->n - 1] : NULL;
 	bool is_outermost = outer == NULL || outer->where == WIRE_PC_TRUNCATED;
 	struct checks k = {c->check_at, c->check_value, outer != NULL ? frame_checks(outer) : 0,
@@ -356,19 +389,25 @@ static void push(struct capture *c, struct unwinding *u, uint32_t i) {
 	for (unsigned t = 0; is_outermost && t < u->walk.n_tail; t++) {
 		check_add(&k, u->walk.tail_at[t], u->walk.tail_value[t]);
 	}
-	uint32_t live = is_bp_live(&f, is_outermost ? NULL : outer) ? FRAME_BP_LIVE : 0;
+	uint32_t node;
+	uint32_t flags = place(outer, f.where, &node);
+	flags |= is_bp_live(&f, is_outermost ? NULL : outer) ? FRAME_BP_LIVE : 0;
 	u->walk.is_odd |= k.is_full;
-	set_node(&f, f.where, outer);
-	f.checks |= live | k.n;
-	c->frames[c->n++] = f;
+	struct frame *to = &c->frames[c->n++];
+	to->where = f.where;
+	to->sp = f.sp;
+	to->bp = f.bp;
+	to->node = node;
+	to->checks = flags | k.n;
 }
 
 /** Remember the mark that stands for callers that could not be found. */
 static void push_mark(struct capture *c) {
-	struct frame f = {.where = WIRE_PC_TRUNCATED, .sp = UINT64_MAX};
-	set_node(&f, f.where, NULL);
-	f.checks |= FRAME_TRUNCATED;
-	c->frames[c->n++] = f;
+	struct frame *f = &c->frames[c->n++];
+	f->where = WIRE_PC_TRUNCATED;
+	f->sp = UINT64_MAX;
+	f->bp = 0;
+	f->checks = place(NULL, WIRE_PC_TRUNCATED, &f->node) | FRAME_TRUNCATED;
 }
 
 // ---- results
@@ -388,7 +427,7 @@ static inline uint32_t leaf_node(struct capture *c, uint32_t parent, uint64_t wh
 _Static_assert(N_LEAVES == 1 << (64 - 55), "leaf_node hashes to 9 bits");
 
 /** Does a signal frame lie between the leaf and the frame at `stop_sp`? */
-static bool has_crossed_signal(const struct capture *c, uint64_t stop_sp) {
+static __attribute__((noinline)) bool has_crossed_signal(const struct capture *c, uint64_t stop_sp) {
 	for (uint32_t i = c->n; i-- > 0;) {
 		if ((c->frames[i].where & WIRE_EXACT_PC) != 0) {
 			return true;
@@ -457,17 +496,15 @@ static __attribute__((noinline)) struct capture_result capture_changed(struct ca
 
 struct capture_result capture_stack(
 		struct capture *c, const struct capture_regs *regs, uint64_t stop_sp) {
-	if (c->generation != atomic_load_explicit(&world_generation, memory_order_acquire) ||
-			c->generation == 0) {
-		if (!begin_generation(c)) {
-			return (struct capture_result){.is_truncated = true};
-		}
+	if (c->generation != atomic_load_explicit(&world_generation, memory_order_acquire) &&
+			!begin_generation(c)) {
+		return (struct capture_result){.is_truncated = true};
 	}
 	const struct rule *leaf = rule_at(c, regs->pc);
 	uint64_t base = leaf->kind == RULE_SP ? regs->sp : regs->bp;
 	uint64_t cfa = base + (uint64_t)(int64_t)leaf->cfa;
 	bool is_simple = leaf->kind - RULE_SP <= RULE_BP - RULE_SP && regs->sp >= c->own.low &&
-			cfa > regs->sp && cfa <= c->own.high;
+			cfa >= regs->sp + 8 && cfa <= c->own.high;
 	if (!is_simple) {
 		return capture_changed(c, regs, stop_sp);
 	}
@@ -484,7 +521,7 @@ struct capture_result capture_stack(
 		return capture_changed(c, regs, stop_sp);
 	}
 	uint32_t n = frame_checks(&c->frames[c->n - 1]);
-	if (first_difference(c, n) != n) {
+	if (!all_hold(c, n)) {
 		return capture_changed(c, regs, stop_sp);
 	}
 	return result_of(c, leaf->where, stop_sp);
