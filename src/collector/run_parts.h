@@ -29,6 +29,7 @@ struct run {
 	pid_t program; // stays, when the process is gone
 	struct output output;
 	int signals_fd, door_fd;
+	struct witness witness;
 	struct watch *watch;
 	struct texts texts;
 	struct modules modules;

@@ -142,6 +142,9 @@ static bool prepare(struct run *run, const struct launch *launch, struct err *er
 	};
 	signals_save(&run->start_signals);
 	run->signals_fd = signals_open(err);
+	if (run->signals_fd >= 0) {
+		(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
+	}
 	if (run->signals_fd < 0 || !segment_init(&run->segment, &params, err) ||
 			!fork_program(run, launch, err) || !open_output(run, err) || !create_parts(run, launch, err) ||
 			!segment_hold(&run->segment, err)) {
@@ -169,6 +172,7 @@ static bool start(struct run *run, int *exit_status, struct err *err) {
 	struct watch_params params = {
 			.program = run->program,
 			.signals_fd = run->signals_fd,
+			.witness = &run->witness,
 			.door_fd = run->door_fd,
 			.segment_fd = run->segment.memory.fd,
 			.bell = &run->segment.header->bell,
@@ -185,6 +189,7 @@ static void tear_down(struct run *run) {
 	keeper_destroy(run->keeper);
 	namer_destroy(run->names);
 	watch_stop(run->watch);
+	witness_stop(&run->witness);
 	spawn_cancel(&run->spawn);
 	order_destroy(run->order);
 	tries_finish(&run->tries);

@@ -82,7 +82,7 @@ static void put_process(struct rec_summary *summary, const struct run *run) {
 	struct process_usage usage;
 	if (run->end.time_ns > 0) {
 		usage = (struct process_usage){run->end.minor_faults, run->end.major_faults, run->end.user_ns,
-				run->end.system_ns, 0, 0};
+				run->end.system_ns, 0, 0, 0};
 	} else if (!process_usage(run->program, &usage)) {
 		return;
 	}

@@ -63,11 +63,16 @@ static void stop_with_program(struct watch *w, int signal) {
 	w->program_is_stopped = true;
 	bool by_terminal = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 	if (by_terminal ? terminal_controls_us() : terminal_is_foreground()) {
-		(void)kill(getpid(), SIGSTOP);
-		// Here we are continued, by fg, bg or a signal to us alone. The program may be already
-		if (w->program_is_stopped && is_alive(w)) {
-			(void)kill(w->params.program, SIGCONT);
-		}
+		(void)kill(getpid(), SIGSTOP); // all threads, at some moment from now on
+	}
+}
+
+// By fg or bg, which continue the program as well, or by a signal to us alone
+static void continue_program(struct watch *w) {
+	struct process_usage usage;
+	if (w->program_is_stopped && is_alive(w) && process_usage(w->params.program, &usage) &&
+			usage.state == 'T') {
+		(void)kill(w->params.program, SIGCONT);
 	}
 }
 
@@ -100,19 +105,25 @@ static void reap(struct watch *w) {
 static void pass_on(struct watch *w, const struct signals_arrived *arrived) {
 	if (!is_alive(w)) {
 		atomic_store(&w->is_hurried, true);
-	} else if (arrived->is_sent && arrived->sender != w->params.program) {
+	} else if (arrived->is_sent && arrived->sender != w->params.program &&
+			!witness_saw(w->params.witness, arrived->signal)) {
 		(void)kill(w->params.program, arrived->signal);
 	}
 }
 
 static void take_signals(struct watch *w) {
 	struct signals_arrived arrived;
+	bool is_continued = false;
 	while (signals_next(w->params.signals_fd, &arrived)) {
+		is_continued |= arrived.signal == SIGCONT;
 		if (arrived.signal != SIGCHLD && arrived.signal != SIGCONT) {
 			pass_on(w, &arrived);
 		}
 	}
 	reap(w);
+	if (is_continued) {
+		continue_program(w);
+	}
 }
 
 static bool is_program(void *user, pid_t pid, uid_t uid) {

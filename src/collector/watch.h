@@ -5,7 +5,8 @@
  * The recorded program as a process: a thread of its own that sleeps until something happens.
  *
  *  - A signal that a process sent to heaptrack is sent on to the program, once. What the terminal
- *    sends has reached the program by itself: it is in the same process group.
+ *    sends, or a process sends to the whole group, has reached the program by itself: it is in
+ *    the same process group.
  *  - When the program stops (Ctrl+Z) heaptrack stops as well, after it, so that the shell sees a
  *    stopped job; when heaptrack is continued, the program is.
  *  - The program's end is noted, other children (orphans, where heaptrack is PID 1) are reaped.
@@ -14,7 +15,7 @@
  * The caller has opened the signals (sys/signals.h) before it started any thread.
  */
 
-#include "base/err.h"
+#include "sys/witness.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@
 struct watch_params {
 	pid_t program;
 	int signals_fd;         // signals_open
+	struct witness *witness; // tells what was sent to the whole process group
 	int door_fd;            // fd_door_open; -1: none
 	int segment_fd;         // what the door hands out
 	_Atomic uint32_t *bell; // set to 1 and woken at the program's end

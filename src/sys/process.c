@@ -50,14 +50,15 @@ bool process_usage(pid_t pid, struct process_usage *out) {
 	const char *rest = strrchr(text, ')');
 	uint64_t minor, children, major, user, system;
 	int parent;
-	if (!rest || sscanf(rest + 1, " %*c %d %*d %*d %*d %*d %*u %" SCNu64 " %" SCNu64 " %" SCNu64
+	char state;
+	if (!rest || sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %" SCNu64 " %" SCNu64
 					" %*u %" SCNu64 " %" SCNu64,
-					&parent, &minor, &children, &major, &user, &system) != 6) {
+					&state, &parent, &minor, &children, &major, &user, &system) != 7) {
 		return false;
 	}
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
 	*out = (struct process_usage){minor, major, user * tick_ns, system * tick_ns,
-			children, parent};
+			children, parent, state};
 	return true;
 }
 

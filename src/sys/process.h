@@ -24,6 +24,7 @@ struct process_usage {
 	uint64_t user_ns, system_ns;
 	uint64_t children_faults; // of children that it has waited for; 0: there were none
 	pid_t parent;
+	char state; // R, S, D, T (stopped), Z (gone, not yet waited for)
 };
 bool process_usage(pid_t pid, struct process_usage *out);
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "sys/witness.h"
+
+#include "sys/file.h"
+#include "sys/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WITNESS_NAME "witness"
+
+enum {
+	DELIVERY_NS = 5000000,  // a group's members get a signal one after the other, within this
+	COUNTING_NS = 1000000,  // a pending one is counted as soon as the witness runs:
+	COUNTING_TRIES = 300,   // look so often
+	FIELD_ARG_START = 48,   // of /proc/PID/stat
+};
+
+// ---- the witness itself
+
+// Where argv[0] lies, so that neither `pidof heaptrack` nor `ps` takes the witness for heaptrack
+static char *own_name(void) {
+	char text[1024];
+	if (file_read_small("/proc/self/stat", text, sizeof text) <= 0) {
+		return NULL;
+	}
+	char *at = strrchr(text, ')'); // the end of field 2
+	for (int field = 2; at && field < FIELD_ARG_START; field++) {
+		at = strchr(at + 1, ' ');
+	}
+	return at ? (char *)(uintptr_t)strtoull(at, NULL, 10) : NULL;
+}
+
+static void take_name(void) {
+	(void)prctl(PR_SET_NAME, WITNESS_NAME);
+	char *name = own_name();
+	if (name) {
+		size_t n = strlen(name);
+		memset(name, 0, n);
+		(void)snprintf(name, n + 1, WITNESS_NAME);
+	}
+}
+
+static void witness(int life_fd, _Atomic uint32_t *counts) {
+	sigset_t all;
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	take_name();
+	(void)dup2(life_fd, 0);
+	(void)close_range(1, ~0u, 0);
+	int signals = signalfd(-1, &all, SFD_NONBLOCK);
+	struct pollfd fds[] = {{.fd = 0, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+	while (signals >= 0 && poll(fds, 2, -1) > 0 && !fds[0].revents) {
+		struct signals_arrived arrived;
+		while (signals_next(signals, &arrived)) {
+			if (arrived.is_sent && arrived.signal < WITNESS_SIGNALS) {
+				atomic_fetch_add(&counts[arrived.signal], 1);
+			}
+		}
+	}
+	_exit(0);
+}
+
+// ---- the other side
+
+bool witness_start(struct witness *w, struct err *err) {
+	*w = (struct witness){.life_fd = -1};
+	int life[2];
+	w->counts = mmap(NULL, WITNESS_SIGNALS * sizeof *w->counts, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (w->counts == MAP_FAILED) {
+		w->counts = NULL;
+		return err_memory(err);
+	}
+	if (pipe2(life, O_CLOEXEC) != 0) {
+		return err_system(err, errno, "pipe");
+	}
+	pid_t *pid = (pid_t *)(void *)w->counts; // entry 0 is no signal's: the grandchild's pid goes there
+	pid_t between = fork();
+	if (between == 0) {
+		(void)close(life[1]);
+		pid_t last = fork();
+		if (last == 0) {
+			witness(life[0], w->counts);
+		}
+		*pid = last > 0 ? last : 0;
+		_exit(0);
+	}
+	(void)close(life[0]);
+	w->life_fd = life[1];
+	while (between > 0 && waitpid(between, NULL, 0) < 0 && errno == EINTR) {
+	}
+	w->pid = *pid;
+	return w->pid > 0 ? true : err_system(err, errno, "cannot start a process");
+}
+
+static void sleep_ns(long ns) {
+	(void)nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
+static bool is_pending(const struct witness *w, int signal) {
+	char path[64], text[4096];
+	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)w->pid);
+	if (file_read_small(path, text, sizeof text) <= 0) {
+		return false;
+	}
+	const char *shared = strstr(text, "\nShdPnd:");
+	return shared && (strtoull(shared + 8, NULL, 16) >> (signal - 1) & 1) != 0;
+}
+
+bool witness_saw(struct witness *w, int signal) {
+	if (w->pid == 0 || signal <= 0 || signal >= WITNESS_SIGNALS) {
+		return false;
+	}
+	sleep_ns(DELIVERY_NS);
+	for (int i = 0; i < COUNTING_TRIES && is_pending(w, signal); i++) {
+		sleep_ns(COUNTING_NS);
+	}
+	uint32_t count = atomic_load(&w->counts[signal]);
+	bool is_new = count != w->known[signal];
+	w->known[signal] = count;
+	return is_new;
+}
+
+void witness_stop(struct witness *w) {
+	if (w->counts) {
+		(void)close(w->life_fd);
+		(void)munmap((void *)w->counts, WITNESS_SIGNALS * sizeof *w->counts);
+		w->counts = NULL;
+		w->pid = 0;
+	}
+}
