@@ -71,7 +71,8 @@ static inline bool sys_madvise(void *at, size_t bytes, int advice) {
  */
 static inline bool sys_is_readable(uint64_t address) {
 	enum { NO_SUCH_OPERATION = 0x7ead, FAULT = -14 };
-	return syscall_4(__NR_rt_sigprocmask, NO_SUCH_OPERATION, (long)address, 0, 8) != FAULT;
+	return address >= SYS_PAGE && // NULL would mean: no set to read
+			syscall_4(__NR_rt_sigprocmask, NO_SUCH_OPERATION, (long)address, 0, 8) != FAULT;
 }
 
 // The loops below stay loops: the core is built without the compiler's habit of turning them into
