@@ -2,14 +2,15 @@
 
 /**
  * Threads that allocate as fast as they can and keep count, until the process ends by one of many
- * ways: counted FILE HOW MILLISECONDS
+ * ways: counted FILE HOW MILLISECONDS [AT_A_TIME]
  *
  *   HOW   return, exit, _exit, abort, segv: after so long, in the middle of the work
  *         finish: the threads stop first, and the file says "done" (bit 1 of the last word)
+ *   AT_A_TIME   rest a millisecond after so many calls, so that others get their share of the machine
  *
  * FILE, mapped and shared, holds the truth: for thread k, whose every block comes from below
- * worker_k, struct count k; then one word, 1 once all threads run. It outlives any death. A count is raised right after
- * the call that it counts, so it is at most one behind.
+ * worker_k, struct count k; then one word, 1 once all threads run. It outlives any death. A count is
+ * raised right after the call that it counts, so it is at most one behind.
  */
 
 #include <fcntl.h>
@@ -44,6 +45,7 @@ struct worker {
 
 static pthread_barrier_t barrier;
 static atomic_bool stops;
+static long at_a_time;
 
 static uint32_t next_random(struct worker *w) {
 	w->random = w->random * 1664525 + 1013904223;
@@ -101,8 +103,11 @@ static void *work(int k) {
 	w->count = &truth->threads[k];
 	w->random = (uint32_t)k * 77777 + (uint32_t)getpid();
 	pthread_barrier_wait(&barrier);
-	while (!atomic_load(&stops)) {
+	for (long i = 1; !atomic_load(&stops); i++) {
 		descend_right(w, next_random(w) % 16, (int)(next_random(w) % DEPTH_MAX));
+		if (at_a_time && i % at_a_time == 0) {
+			nanosleep(&(struct timespec){0, 1000000}, NULL);
+		}
 	}
 	return NULL;
 }
@@ -172,9 +177,10 @@ static int end(const char *how) {
 }
 
 int main(int argc, char **argv) {
-	if (argc != 4) {
+	if (argc < 4) {
 		return 2;
 	}
+	at_a_time = argc > 4 ? atol(argv[4]) : 0;
 	map_truth(argv[1]);
 	pthread_barrier_init(&barrier, NULL, N_THREADS + 1);
 	for (int k = 0; k < N_THREADS; k++) {

@@ -56,7 +56,8 @@ int main(int argc, char **argv) {
 	if (n_threads > THREADS_MAX || ftruncate(fd, THREADS_MAX * sizeof *counters) != 0) {
 		return 99;
 	}
-	counters = mmap(NULL, THREADS_MAX * sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	counters = mmap(NULL, THREADS_MAX * sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			0);
 	pthread_t threads[THREADS_MAX];
 	for (int i = 1; i < n_threads; i++) {
 		pthread_create(&threads[i], NULL, work, &counters[i]);

@@ -28,7 +28,8 @@
 static _Atomic uint64_t n_allocations, n_frees, n_signals, n_jumps;
 static _Atomic uint64_t next_address = 0x100000000000;
 static sigjmp_buf back;
-static volatile sig_atomic_t jumps, is_ready, reenters;
+static timer_t clock_of_signals;
+static volatile sig_atomic_t jumps, is_ready, is_over, reenters;
 
 /** A block that nobody else ever had. */
 static void pair(void) {
@@ -39,6 +40,14 @@ static void pair(void) {
 	heaptrack_report_free((void *)at);
 }
 
+/** The next signal comes 5 to 60 us after this one is done, so that the program gets on. */
+static void order_next(void) {
+	static uint64_t random = 1;
+	random = random * 6364136223846793005u + 1442695040888963407u;
+	const struct itimerspec soon = {.it_value.tv_nsec = 5000 + (long)((random >> 40) % 55000)};
+	timer_settime(clock_of_signals, 0, is_over ? &(struct itimerspec){0} : &soon, NULL);
+}
+
 static void on_signal(int number) {
 	n_signals++;
 	for (int i = 0; i < 3; i++) {
@@ -47,13 +56,16 @@ static void on_signal(int number) {
 	if (reenters && number == SIGPROF) {
 		raise(SIGUSR1);
 	}
+	if (number == SIGPROF) {
+		order_next();
+	}
 	if (jumps && is_ready && n_signals % 3 == 0) {
 		n_jumps++;
 		siglongjmp(back, 1);
 	}
 }
 
-static void catch(int number, int flags) {
+static void catch (int number, int flags) {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
 	sigaction(number, &action, NULL);
 }
@@ -69,22 +81,22 @@ static __attribute__((noinline)) void deeper(int depth) {
 	frame[1] = frame[0];
 }
 
-static void work(double seconds) {
-	struct timespec start, now;
-	clock_gettime(CLOCK_MONOTONIC, &start);
+static void on_time(int number) {
+	(void)number;
+	jumps = 0;
+	is_over = 1;
+}
+
+static void work(void) {
 	// The mask is not restored by the jump: the next signal would nest in it, and so on
 	(void)sigsetjmp(back, 0);
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	is_ready = 1;
-	do {
-		for (int i = 0; i < 50; i++) {
-			deeper(i % 7);
-		}
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9 <
-			seconds);
+	for (int i = 0; !is_over; i++) {
+		deeper(i % 7);
+	}
 }
 
 int main(int argc, char **argv) {
@@ -99,17 +111,16 @@ int main(int argc, char **argv) {
 	}
 	jumps = strcmp(mode, "jump") == 0;
 	reenters = strcmp(mode, "reenter") == 0;
-	catch(SIGPROF, flags);
-	catch(SIGUSR1, flags);
+	catch (SIGPROF, flags);
+	catch (SIGUSR1, flags);
 
-	timer_t clock;
 	struct sigevent how = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
-	struct itimerspec often = {.it_interval = {0, 37000}, .it_value = {0, 37000}};
-	timer_create(CLOCK_MONOTONIC, &how, &clock);
-	timer_settime(clock, 0, &often, NULL);
-	work(atof(argv[2]));
-	timer_delete(clock);
-	jumps = 0;
+	timer_create(CLOCK_MONOTONIC, &how, &clock_of_signals);
+	order_next();
+	signal(SIGALRM, on_time);
+	alarm((unsigned)atoi(argv[2]));
+	work();
+	timer_delete(clock_of_signals);
 
 	FILE *f = fopen(argc > 3 ? argv[3] : "/dev/stdout", "w");
 	fprintf(f, "%llu %llu %llu %llu\n", (unsigned long long)n_allocations,

@@ -120,6 +120,7 @@ struct event {
 static struct {
 	uint32_t expected;
 	struct event *waiting; // by number
+	struct event *last;    // of them
 } regions[WIRE_N_REGIONS];
 
 static void apply(const struct event *e) {
@@ -148,19 +149,26 @@ static void apply_waiting(uint32_t r, bool skips_holes) {
 	}
 }
 
+static uint32_t distance(uint32_t r, const struct event *e) {
+	return (e->number - regions[r].expected) & WIRE_NUMBER_MASK;
+}
+
 static void order(const struct event *event) {
 	uint32_t r = wire_region_of(event->ptr);
 	struct event **at = &regions[r].waiting;
-	uint32_t expected = regions[r].expected;
-	while (*at != NULL &&
-			(((*at)->number - expected) & WIRE_NUMBER_MASK) <
-					((event->number - expected) & WIRE_NUMBER_MASK)) {
+	if (*at != NULL && distance(r, regions[r].last) < distance(r, event)) {
+		at = &regions[r].last->next;
+	}
+	while (*at != NULL && distance(r, *at) < distance(r, event)) {
 		at = &(*at)->next;
 	}
 	struct event *e = malloc(sizeof *e);
 	*e = *event;
 	e->next = *at;
 	*at = e;
+	if (e->next == NULL) {
+		regions[r].last = e;
+	}
 	apply_waiting(r, false);
 }
 
@@ -384,7 +392,8 @@ static void *serve_socket(void *arg) {
 	}
 	for (int fd; (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
 		_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-		struct iovec data = {.iov_base = "s", .iov_len = 1};
+		char byte = 0;
+		struct iovec data = {.iov_base = &byte, .iov_len = 1};
 		struct msghdr m = {.msg_iov = &data,
 				.msg_iovlen = 1,
 				.msg_control = control,

@@ -186,21 +186,20 @@ static bool is_on_signal_stack(uint64_t *low, uint64_t *high) {
 	return true;
 }
 
-/** True if a jump has left the hook `t`, seen from a stack pointer further on. */
-static bool is_left(const struct thread_hook *t, uint64_t sp) {
+/** True if a jump has left the hook `h`, seen from a stack pointer further on. */
+static bool is_left(const struct hook *h, uint64_t sp) {
 	if (!door_may_call_system()) {
 		return false;
 	}
-	uint64_t hook_sp = atomic_load_explicit(&t->sp, memory_order_relaxed);
-	if (sp >= hook_sp) {
+	if (sp >= (uint64_t)h) {
 		// Above it on the same stack: it has returned, or was jumped over. But a handler on a
 		// stack of its own may stand above what it interrupted.
 		uint64_t low = 0;
 		uint64_t high = 0;
-		return !is_on_signal_stack(&low, &high) || (hook_sp > low && hook_sp <= high);
+		return !is_on_signal_stack(&low, &high) || ((uint64_t)h >= low && (uint64_t)h < high);
 	}
-	return !sys_is_readable((uint64_t)t->mark_at) ||
-			*(const volatile uint64_t *)t->mark_at != t->mark;
+	return !sys_is_readable((uint64_t)&h->mark) ||
+			*(const volatile uint64_t *)&h->mark != hook_mark(h);
 }
 
 void hook_clean_up(struct thread_slot *slot, unsigned level) {
@@ -210,7 +209,7 @@ void hook_clean_up(struct thread_slot *slot, unsigned level) {
 	unsigned n_unanswered = 0;
 	for (unsigned i = THREAD_LEVELS; i-- > level;) {
 		struct thread_hook *t = &s->hooks[i];
-		if (atomic_load_explicit(&t->sp, memory_order_relaxed) == 0) {
+		if (hook_at(s, i) == NULL) {
 			continue;
 		}
 		uint64_t block = atomic_exchange_explicit(&t->open_realloc, 0, memory_order_relaxed);
@@ -221,8 +220,7 @@ void hook_clean_up(struct thread_slot *slot, unsigned level) {
 			capture_forget(s->captures[i]); // it may have been left half changed
 		}
 		thread_count(&slot->abandoned, 1);
-		atomic_signal_fence(memory_order_seq_cst);
-		atomic_store_explicit(&t->sp, 0, memory_order_relaxed);
+		hook_forget(s, i);
 	}
 	for (unsigned i = 0; i < n_unanswered; i++) {
 		if (ring_look_for_room(&s->ring, RING_EVENT_ENTRIES)) {
@@ -237,10 +235,11 @@ void hook_clean_up(struct thread_slot *slot, unsigned level) {
 static unsigned count_in_progress(struct thread_slot *slot, uint64_t sp) {
 	struct thread_state *s = thread_state_of(slot);
 	for (unsigned level = 0; level < THREAD_LEVELS; level++) {
-		if (atomic_load_explicit(&s->hooks[level].sp, memory_order_relaxed) == 0) {
+		const struct hook *h = hook_at(s, level);
+		if (h == NULL) {
 			return level;
 		}
-		if (is_left(&s->hooks[level], sp)) {
+		if (is_left(h, sp)) {
 			hook_clean_up(slot, level);
 			return level;
 		}
@@ -251,7 +250,7 @@ static unsigned count_in_progress(struct thread_slot *slot, uint64_t sp) {
 // ---- entering
 
 static void leave_unrecorded(struct thread_slot *slot, unsigned level) {
-	atomic_store_explicit(&thread_state_of(slot)->hooks[level].sp, 0, memory_order_relaxed);
+	hook_forget(thread_state_of(slot), level);
 	if (level == 0) {
 		atomic_store_explicit(&slot->depth, 0, memory_order_release);
 	}
@@ -278,8 +277,7 @@ bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool w
 	h->node = 0;
 	if (level > 0) {
 		// A signal handler's own, or from inside the real allocator: its stack tells
-		uint64_t outer_sp = atomic_load_explicit(&s->hooks[level - 1].sp, memory_order_relaxed);
-		struct capture_result result = hook_capture(slot, level, caller, outer_sp);
+		struct capture_result result = hook_capture(slot, level, caller, hook_at(s, level - 1)->sp);
 		if (!result.crossed_signal) {
 			leave_unrecorded(slot, level);
 			return false;

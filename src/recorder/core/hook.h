@@ -22,7 +22,8 @@
 
 /** Lives on the stack of the replaced function while the real one runs. */
 struct hook {
-	uint64_t mark; // first: a hook that a jump has left is known by this word written over
+	uint64_t mark; // hook_mark() of it: one that a jump has left is known by this written over
+	uint64_t sp;   // the caller's
 	struct thread_slot *slot;
 	uint32_t level;
 	uint32_t node;
@@ -47,18 +48,28 @@ static inline bool hook_wants_free_stacks(void) {
 	return (segment.options & SEGMENT_FREE_STACKS) != 0;
 }
 
-/** Note a hook in progress. All before `sp` is stored, so that a handler finds it whole. */
+static inline uint64_t hook_mark(const struct hook *h) {
+	return (uint64_t)h ^ 0x9E3779B97F4A7C15ull;
+}
+
+/** Note a hook in progress. All is in place before the one store that makes it known. */
 static inline void hook_begin(struct thread_hook *t, struct hook *h, uint64_t sp,
 		uint64_t n_reserved) {
-	const uint64_t spice = 0x9E3779B97F4A7C15ull;
-	uint64_t mark = (n_reserved + 1) * spice;
-	*(volatile uint64_t *)&h->mark = mark;
+	h->mark = hook_mark(h);
+	h->sp = sp;
 	t->reserved = n_reserved;
-	t->mark_at = &h->mark;
-	t->mark = mark;
 	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&t->sp, sp, memory_order_relaxed);
+	atomic_store_explicit(&t->hook, h, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline struct hook *hook_at(struct thread_state *s, unsigned level) {
+	return atomic_load_explicit(&s->hooks[level].hook, memory_order_relaxed);
+}
+
+static inline void hook_forget(struct thread_state *s, unsigned level) {
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&s->hooks[level].hook, NULL, memory_order_relaxed);
 }
 
 /** The stack of a caller, its losses counted. */
@@ -82,13 +93,17 @@ static inline struct capture_result hook_capture(struct thread_slot *slot, unsig
  */
 static inline __attribute__((always_inline)) bool hook_enter(struct hook *h,
 		struct capture_regs caller, bool wants_stack) {
+	uint32_t word = atomic_load_explicit(&door_page.word, memory_order_relaxed);
+	if (__builtin_expect(word == DOOR_CLOSED, 0)) {
+		return false;
+	}
 	struct thread_slot *slot = thread_self.slot;
-	if (__builtin_expect(!door_is_open() || slot == NULL, 0)) {
+	if (__builtin_expect(word != DOOR_OPEN || slot == NULL, 0)) {
 		return hook_enter_slowly(h, &caller, wants_stack);
 	}
 	struct thread_state *s = thread_state_of(slot);
 	uint64_t n_reserved = ring_reserved(&s->ring);
-	if (__builtin_expect(atomic_load_explicit(&s->hooks[0].sp, memory_order_relaxed) != 0 ||
+	if (__builtin_expect(hook_at(s, 0) != NULL ||
 						n_reserved + HOOK_ENTRIES + HOOK_ENTRIES_FOR_HANDLERS > s->ring.limit,
 				0)) {
 		return hook_enter_slowly(h, &caller, wants_stack);
@@ -108,13 +123,10 @@ static inline void hook_leave(struct hook *h) {
 	}
 	struct thread_slot *slot = h->slot;
 	struct thread_state *s = thread_state_of(slot);
-	if (__builtin_expect(h->level + 1 < THREAD_LEVELS &&
-						atomic_load_explicit(&s->hooks[h->level + 1].sp, memory_order_relaxed) != 0,
-				0)) {
+	if (__builtin_expect(h->level + 1 < THREAD_LEVELS && hook_at(s, h->level + 1) != NULL, 0)) {
 		hook_clean_up(slot, h->level + 1);
 	}
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&s->hooks[h->level].sp, 0, memory_order_relaxed);
+	hook_forget(s, h->level);
 	if (h->level == 0) {
 		atomic_store_explicit(&slot->depth, 0, memory_order_release);
 	}

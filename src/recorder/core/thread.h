@@ -5,8 +5,9 @@
  * What the recorder keeps for a thread: its slot in the segment, and on the first private page
  * of the slot the hooks in progress. Used by the thread itself and by its signal handlers.
  *
- * A hook in progress is an element of `hooks`; its `sp`, stored by one instruction after all else,
- * says so. The outermost is hooks[0]; a handler that interrupts it and allocates uses hooks[1].
+ * A hook in progress is an element of `hooks`. What it knows lies on its own stack, out of the
+ * reach of handlers; one store of its address makes it known, so they find it whole or not at all.
+ * The outermost is hooks[0]; a handler that interrupts it and allocates uses hooks[1].
  */
 
 #include "recorder/core/capture.h"
@@ -15,11 +16,12 @@
 
 enum { THREAD_LEVELS = 3 };
 
+struct hook;
 struct thread_hook {
-	_Atomic uint64_t sp;           // the caller's stack pointer; 0: not in progress
-	uint64_t reserved;             // of the ring when the hook began: its entries lie behind
-	const uint64_t *mark_at;       // the hook's own word on the stack ...
-	uint64_t mark;                 // ... and what it holds while the hook is in progress
+	_Atomic(struct hook *) hook; // NULL: none in progress
+	// Of the ring when the hook began: what it reserves lies behind. Written before `hook`; a
+	// handler that comes in between raises it, past nothing but entries of its own
+	uint64_t reserved;
 	_Atomic uint64_t open_realloc; // old block of a KIND_REALLOC that waits for its answer, or 0
 };
 
