@@ -25,10 +25,11 @@ enum {
 	NAPS = 20, // rounds without events before the sleep gets longer
 	SLEEP_MAX_NS = 500000000,
 	CHECKPOINT_GAP_NS = 1000000000,
-	CHECKPOINT_GAP_MAX_NS = 1900000000, // PRODUCT.md: figures are at most 2 s old,
-	LARGE_GAP_MAX_NS = 4500000000,      // or 5 s
-	LARGE_NODES = 500000,               // above so many nodes
-	CHECKPOINT_COST = 20,               // a checkpoint takes at most a 20th of the time
+	CHECKPOINT_GAP_MIN_NS = 300000000,
+	AGE_MAX_NS = 1900000000,       // figures in the file are at most 2 s old,
+	LARGE_AGE_MAX_NS = 4500000000, // or 5 s
+	LARGE_NODES = 500000,          // above so many nodes
+	CHECKPOINT_COST = 20,          // a checkpoint takes a 20th of the time, if that is soon enough
 	THREAD_LOOKS = 64,                  // names of threads looked up per round, at most
 	FINISH_PATIENCE_NS = 50000000,
 };
@@ -139,6 +140,21 @@ static void look_at_threads(struct run *run) {
 	}
 }
 
+/**
+ * From the start of a checkpoint to that of the next. Until the next is written, which takes as
+ * long as this one (the other half is spare), its figures are the newest.
+ */
+static uint64_t checkpoint_gap_ns(uint64_t cost_ns, uint32_t n_nodes) {
+	uint64_t age_ns = n_nodes > LARGE_NODES ? LARGE_AGE_MAX_NS : AGE_MAX_NS;
+	uint64_t longest_ns = CHECKPOINT_GAP_MIN_NS;
+	if (age_ns > 2 * cost_ns + longest_ns) {
+		longest_ns = age_ns - 2 * cost_ns;
+	}
+	uint64_t gap_ns = cost_ns * CHECKPOINT_COST;
+	gap_ns = gap_ns < CHECKPOINT_GAP_NS ? CHECKPOINT_GAP_NS : gap_ns;
+	return gap_ns > longest_ns ? longest_ns : gap_ns;
+}
+
 static void keep(struct run *run) {
 	uint64_t n_events = order_counts(run->order).events;
 	if (run->now_ns < run->next_checkpoint_ns || !keeper_is_ready(run->keeper) ||
@@ -152,12 +168,7 @@ static void keep(struct run *run) {
 	}
 	keeper_give(run->keeper, r);
 	uint64_t cost_ns = clock_now_ns() - start_ns + keeper_cost_ns(run->keeper);
-	uint64_t longest_ns =
-			run->tries.n_nodes > LARGE_NODES ? LARGE_GAP_MAX_NS : CHECKPOINT_GAP_MAX_NS;
-	uint64_t gap_ns = cost_ns * CHECKPOINT_COST;
-	gap_ns = gap_ns < CHECKPOINT_GAP_NS ? CHECKPOINT_GAP_NS : gap_ns;
-	gap_ns = gap_ns > longest_ns ? longest_ns : gap_ns;
-	run->next_checkpoint_ns = run->now_ns + gap_ns;
+	run->next_checkpoint_ns = run->now_ns + checkpoint_gap_ns(cost_ns, run->tries.n_nodes);
 	run->last_events = n_events;
 }
 
