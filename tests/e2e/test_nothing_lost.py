@@ -1,0 +1,227 @@
+"""Nothing is lost, however a program ends, and whoever else is killed with it.
+
+The victim `counted` keeps its own count of each thread in a mapped file that outlives any death. The
+binaries are moved away before a file is opened: names must be inside it.
+"""
+
+import os
+import random
+import shutil
+import signal
+import struct
+import time
+
+import pytest
+
+N_THREADS, SIZE_MAX = 4, 1000
+CALM = 100  # calls per millisecond and thread: leaves the collector its share of a busy machine
+DONE = 2  # bit of the last word: the victim came to its normal end
+
+
+class Truth:
+    """What the threads of `counted` say they did, at one moment."""
+
+    def __init__(self, path):
+        data = path.read_bytes().ljust(32 * N_THREADS + 8, b"\0")
+        words = struct.unpack(f"<{4 * N_THREADS + 1}Q", data)
+        self.threads = [dict(zip(("allocations", "allocated_bytes", "frees", "freed_bytes"),
+                                 words[4 * k:4 * k + 4])) for k in range(N_THREADS)]
+        self.state = words[-1]
+        self.when = time.monotonic()
+
+    def allocations(self):
+        return sum(thread["allocations"] for thread in self.threads)
+
+
+class Victim:
+    """A copy of `counted` that can be moved away, and its recording."""
+
+    def __init__(self, tools, helpers, folder, how, milliseconds, at_a_time=0):
+        self.tools, self.helpers = tools, helpers
+        self.folder = folder / "here"
+        self.folder.mkdir()
+        program = shutil.copy(tools.victim("counted"), self.folder / "counted")
+        self.truth_path = folder / "truth"
+        self.running = tools.start_record(program, self.truth_path, how, milliseconds,
+                                          at_a_time)
+        self.file = self.running.file
+        helpers.wait_until(self.is_working, what="the victim's start")
+
+    def truth(self):
+        return Truth(self.truth_path)
+
+    def is_working(self):
+        return self.truth_path.exists() and self.truth().state & 1
+
+    def pid(self):
+        """Of the recorded program, while it runs: the collector's child."""
+        children = open(f"/proc/{self.running.pid}/task/{self.running.pid}/children",
+                        encoding="ascii").read().split()
+        assert len(children) == 1
+        return int(children[0])
+
+    def watch(self, seconds):
+        """Let it work, and note its truth again and again."""
+        noted, end = [], time.monotonic() + seconds
+        while time.monotonic() < end:
+            noted.append(self.truth())
+            time.sleep(0.02)
+        return noted
+
+    def opened(self, file=None):
+        """What the file knows when the program is nowhere to be found."""
+        away = self.folder.with_name("moved away")
+        if self.folder.exists():
+            self.folder.rename(away)
+        known = self.tools.json(file or self.file)
+        assert_has_names(known, self.helpers)
+        return known
+
+
+def assert_has_names(known, helpers):
+    sites = helpers.through(known["sites"]["allocations"], "worker_0")
+    assert sites, "no site of worker_0 has a name"
+    for site in sites[:5]:
+        frame = next(frame for frame in site["stack"] if frame["function"] == "worker_0")
+        assert frame["file"].endswith("counted.c") and frame["line"] > 0
+        assert frame["module"].endswith("counted")
+
+
+def recorded_of(known, helpers, k):
+    allocated = helpers.through(known["sites"]["allocations"], f"worker_{k}")
+    live = helpers.through(known["sites"]["never_freed"], f"worker_{k}")
+    allocations, live_blocks = helpers.total(allocated, "blocks"), helpers.total(live, "blocks")
+    allocated_bytes, live_bytes = helpers.total(allocated, "bytes"), helpers.total(live, "bytes")
+    return {"allocations": allocations, "allocated_bytes": allocated_bytes,
+            "frees": allocations - live_blocks, "freed_bytes": allocated_bytes - live_bytes}
+
+
+def assert_counts_everything(known, truth, helpers):
+    """Each thread within one event of its own truth: the one during which it was killed."""
+    assert known["summary"]["complete"] and known["summary"]["lost_events"] == 0
+    assert known["quality"]["unknown_frees"] == known["quality"]["double_allocations"] == 0
+    for k, thread in enumerate(truth.threads):
+        recorded = recorded_of(known, helpers, k)
+        for what, allowed in [("allocations", 1), ("frees", 1), ("allocated_bytes", SIZE_MAX),
+                              ("freed_bytes", SIZE_MAX)]:
+            assert abs(recorded[what] - thread[what]) <= allowed, f"worker_{k}: {what}"
+
+
+def assert_at_most_two_seconds_missing(known, noted, end, truth, helpers):
+    """Everything that had been noted two seconds before the end is there, and nothing invented."""
+    old = [note for note in noted if note.when <= end - 2.0]
+    assert old, "not watched for two seconds"
+    for k in range(N_THREADS):
+        recorded = recorded_of(known, helpers, k)["allocations"]
+        assert old[-1].threads[k]["allocations"] <= recorded
+        assert recorded <= truth.threads[k]["allocations"] + 1
+
+
+def assert_frames_are_whole(tools, file):
+    done = tools.run("zstd", "-q", "-t", file)
+    assert done.status == 0, repr(done)
+
+
+@pytest.mark.parametrize("how, status", [
+    ("return", 7), ("exit", 5), ("_exit", 6), ("abort", 134), ("segv", 139), ("finish", 7)])
+def test_every_end(tools, helpers, tmp_path, how, status):
+    victim = Victim(tools, helpers, tmp_path, how, 400)
+    finished = victim.running.wait()
+    assert finished.status == status, repr(finished)
+    known = victim.opened()
+    assert known["program"]["exit_status"] == status
+    assert_counts_everything(known, victim.truth(), helpers)
+    assert_frames_are_whole(tools, victim.file)
+
+
+@pytest.mark.timeout(1800)
+def test_killed_program(tools, helpers, tmp_path, is_long):
+    for i in range(100 if is_long else 10):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        victim = Victim(tools, helpers, folder, "return", 60_000)
+        time.sleep(random.uniform(0, 0.6))
+        os.kill(victim.pid(), signal.SIGKILL)
+        finished = victim.running.wait()
+        assert finished.status == 137, repr(finished)
+        assert_counts_everything(victim.opened(), victim.truth(), helpers)
+        assert_frames_are_whole(tools, victim.file)
+        victim.file.unlink()
+
+
+@pytest.mark.timeout(3600)
+def test_killed_program_and_collector(tools, helpers, tmp_path, is_long):
+    for i in range(100 if is_long else 4):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        victim = Victim(tools, helpers, folder, "return", 60_000, CALM)
+        both = [victim.running.pid, victim.pid()]
+        random.shuffle(both)
+        noted = victim.watch(random.uniform(3.0, 4.5))
+        end = time.monotonic()
+        for pid in both:
+            os.kill(pid, signal.SIGKILL)
+        victim.running.wait()
+        helpers.wait_until(lambda: not os.path.exists(f"/proc/{both[0]}") or
+                           not os.path.exists(f"/proc/{both[1]}"))
+        known = victim.opened()
+        assert not known["summary"]["complete"]
+        assert_at_most_two_seconds_missing(known, noted, end, victim.truth(), helpers)
+        assert_frames_are_whole(tools, victim.file)
+        victim.file.unlink()
+
+
+def test_killed_collector_leaves_the_program_alone(tools, helpers, tmp_path):
+    victim = Victim(tools, helpers, tmp_path, "finish", 4500, CALM)
+    noted = victim.watch(3.2)
+    end = time.monotonic()
+    os.kill(victim.running.pid, signal.SIGKILL)
+    time.sleep(0.3)  # the death is seen within 50 ms
+    for _ in range(3):
+        before = victim.truth().allocations()
+        time.sleep(0.2)
+        assert victim.truth().allocations() > before, "the program hangs"
+    helpers.wait_until(lambda: victim.truth().state & DONE, 10, "the program's normal end")
+    known = victim.opened()
+    assert not known["summary"]["complete"]
+    assert_at_most_two_seconds_missing(known, noted, end, victim.truth(), helpers)
+    assert_frames_are_whole(tools, victim.file)
+
+
+def test_stopped_collector_leaves_the_program_alone(tools, helpers, tmp_path):
+    victim = Victim(tools, helpers, tmp_path, "finish", 1500)
+    time.sleep(0.5)
+    os.kill(victim.running.pid, signal.SIGSTOP)
+    try:
+        # Full rings wait five seconds for a heartbeat, then the program goes on without us
+        helpers.wait_until(lambda: victim.truth().state & DONE, 20, "the program's normal end")
+    finally:
+        os.kill(victim.running.pid, signal.SIGCONT)
+    finished = victim.running.wait()
+    assert finished.status == 7, repr(finished)
+    known = victim.opened()
+    truth = victim.truth()
+    for k in range(N_THREADS):
+        recorded = recorded_of(known, helpers, k)["allocations"]
+        assert 0 < recorded <= truth.threads[k]["allocations"] + 1
+    # What is missing is said
+    assert known["summary"]["lost_events"] > 0 or not known["summary"]["complete"]
+    assert known["quality"]["sentences"]
+    assert_frames_are_whole(tools, victim.file)
+
+
+def test_copies_taken_meanwhile(tools, helpers, tmp_path, is_long):
+    victim = Victim(tools, helpers, tmp_path, "return", 60_000, CALM)
+    noted, copies = victim.watch(3.0), []
+    for i in range(50 if is_long else 5):
+        noted += victim.watch(random.uniform(0, 0.7))
+        copies.append((tmp_path / f"copy{i}.zst", time.monotonic()))
+        shutil.copyfile(victim.file, copies[-1][0])
+    os.kill(victim.pid(), signal.SIGKILL)
+    assert victim.running.wait().status == 137
+    for path, when in copies:
+        known = victim.opened(path)
+        assert not known["summary"]["complete"]
+        assert_at_most_two_seconds_missing(known, noted, when, victim.truth(), helpers)
+        assert_frames_are_whole(tools, path)
+    assert_counts_everything(victim.opened(), victim.truth(), helpers)
