@@ -194,7 +194,12 @@ static inline void sample_count(struct recording *r, const struct sample_block *
 	r->summary.allocated_bytes += b->size;
 	r->summary.temporary += b->is_temporary;
 	r->summary.short_lived += b->is_temporary;
-	r->summary.frees += !is_never;
+	bool is_gone = !is_never && i % 11 == 0;
+	s->reallocs += i % 5 == 0;
+	r->summary.reallocs += i % 5 == 0;
+	r->summary.frees += !is_never && !is_gone;
+	r->summary.gone_at_exec += is_gone;
+	r->summary.gone_at_exec_bytes += is_gone ? b->size : 0;
 	r->summary.live_blocks += is_never;
 	r->summary.live_bytes += is_never ? b->size : 0;
 	struct rec_interval *v = &r->intervals.items[i];
@@ -270,6 +275,13 @@ static inline void sample_state(struct recording *r, uint64_t *random,
 		qsort(r->sizes.items, n, sizeof *r->sizes.items, sample_by_size);
 	}
 	sample_peak(r);
+	r->summary.failed = 3;
+	r->summary.peak_rss_bytes = sample_random(random);
+	r->summary.peak_rss_time_ns = 12345;
+	r->summary.minor_faults = 1000;
+	r->summary.major_faults = 10;
+	r->summary.user_cpu_ns = sample_random(random) >> 30;
+	r->summary.system_cpu_ns = 5;
 	SAMPLE_ROWS(r, threads, 3);
 	r->threads.items[1].tid = 4711;
 	r->threads.items[1].image = 1;
