@@ -8,6 +8,7 @@
 #include "trace/trace.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +94,7 @@ static void put_way_on(const struct run_result *result) {
 				"  scp \"%s%s%s:%s%s%s\" .\n", user ? user : "", user ? "@" : "", host,
 				is_relative && getcwd(folder, sizeof folder) ? folder : "", is_relative ? "/" : "",
 				result->path);
-	} else {
+	} else if (result->file_is_whole) {
 		(void)fprintf(stderr, "or copy it to any machine: all names are in the file\n");
 	}
 }
@@ -106,8 +107,8 @@ static void put_nothing_recorded(const char *program) {
 // ---- record
 
 // The program takes this process's place: its status, terminal and signals are its own
-static int run_unrecorded(const struct launch *launch, char **argv) {
-	complain("%s; it runs unrecorded", launch->why);
+static int run_unrecorded(const struct launch *launch, const char *why, char **argv) {
+	complain("%s; it runs unrecorded", why);
 	(void)execv(launch->path, argv);
 	complain("cannot run \"%s\": %s", launch->path, strerror(errno));
 	return errno == ENOENT ? 127 : 126;
@@ -138,7 +139,9 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 	bool has_run = run_program(&options, launch, result, &err);
 	end_progress(&screen);
 	int status = result->exit_status;
-	if (!has_run) {
+	if (!has_run && result->is_untouched) {
+		status = run_unrecorded(launch, err.text, o->rest);
+	} else if (!has_run) {
 		complain("%s", err.text);
 	} else if (!result->was_recorded) {
 		put_nothing_recorded(o->rest[0]);
@@ -199,7 +202,7 @@ static int inspect_and_record(const struct heaptrack_options *o) {
 		complain("%s", launch.why);
 		status = launch.exit_status;
 	} else if (launch.verdict == LAUNCH_UNRECORDED) {
-		status = run_unrecorded(&launch, o->rest);
+		status = run_unrecorded(&launch, launch.why, o->rest);
 	} else {
 		status = record(o, &launch);
 	}
@@ -222,6 +225,7 @@ static int analyze(int n, char **files) {
 	}
 	argv[0] = name;
 	memcpy(argv + 1, files, (size_t)n * sizeof *argv);
+	optind = 0; // getopt begins anew
 	int status = cli_print(n + 1, argv);
 	free(argv);
 	return status;

@@ -84,6 +84,9 @@ static bool gains_rights(int fd, const struct stat *s, const char **how) {
 static bool judge_elf(
 		struct launch *l, const char *path, const struct launch_elf *elf, struct arena *arena) {
 	const char *machine = launch_machine_name(elf->machine);
+	if (elf->is_torn) {
+		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a damaged program file", path);
+	}
 	if (!elf->is_ours && !elf->is_64_bit) {
 		return say(l, arena, LAUNCH_UNRECORDED, 126,
 				"\"%s\" is a 32-bit program (%s), which cannot be recorded", path, machine);

@@ -114,11 +114,14 @@ static bool is_loader_name(int fd) {
 void launch_elf_read(struct launch_elf *out, int fd) {
 	*out = (struct launch_elf){0};
 	Elf64_Ehdr head;
-	if (!read_exactly(fd, 0, &head, sizeof(Elf32_Ehdr)) ||
-			memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
+	if (!read_exactly(fd, 0, &head, SELFMAG) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
 		return;
 	}
 	out->is_elf = true;
+	out->is_torn = !read_exactly(fd, 0, &head, sizeof(Elf32_Ehdr));
+	if (out->is_torn) {
+		return;
+	}
 	out->is_64_bit = head.e_ident[EI_CLASS] == ELFCLASS64;
 	out->machine = head.e_machine; // at the same place in both widths
 	out->is_ours = out->is_64_bit && head.e_machine == OUR_MACHINE &&

@@ -10,6 +10,7 @@ enum launch_sanitizer { SANITIZER_NONE, SANITIZER_ADDRESS, SANITIZER_THREAD, SAN
 
 struct launch_elf {
 	bool is_elf;
+	bool is_torn;      // too short to be more than the beginning of one
 	bool is_64_bit;
 	unsigned machine;  // EM_*
 	bool is_ours;      // of the machine and width that we record

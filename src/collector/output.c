@@ -16,7 +16,7 @@
 enum {
 	RESERVE_MAX = 1 << 30, // PRODUCT.md: 1 GB or 5 % of the free space, whichever is smaller
 	RESERVE_PERCENT = 5,
-	CHARGE_STEP = 4 << 20, // look up the free space once per so much growth
+	LOOKS_PER_SPACE = 16, // the free space is looked up whenever so large a part of it is taken
 	MOVES_MAX = 100000,
 	HEAD_BYTES = 64,
 };
@@ -183,7 +183,6 @@ static bool create(struct output *o, bool overwrite, struct err *err) {
 	give_to_caller(o->fd);
 	uint64_t share = file_free_bytes(o->fd) / 100 * RESERVE_PERCENT;
 	o->reserve_bytes = share < RESERVE_MAX ? share : RESERVE_MAX;
-	o->uncharged_bytes = CHARGE_STEP;
 	return true;
 }
 
@@ -252,16 +251,17 @@ void output_close(struct output *o, bool keep) {
 // ---- bytes
 
 static bool may_grow(struct output *o, uint64_t growth, struct err *err) {
-	if (o->uncharged_bytes + growth < CHARGE_STEP) {
-		o->uncharged_bytes += growth;
+	if (growth < o->allowance_bytes) {
+		o->allowance_bytes -= growth;
 		return true;
 	}
 	uint64_t free_bytes = file_free_bytes(o->fd);
+	o->allowance_bytes = 0;
 	if (free_bytes < o->reserve_bytes || free_bytes - o->reserve_bytes < growth) {
 		return err_set(err, ERR_LIMIT, "the disk of \"%s\" is nearly full (%llu MB free)", o->path,
 				(unsigned long long)(free_bytes >> 20));
 	}
-	o->uncharged_bytes = 0;
+	o->allowance_bytes = (free_bytes - o->reserve_bytes - growth) / LOOKS_PER_SPACE;
 	return true;
 }
 
@@ -307,7 +307,6 @@ bool output_replace(struct output *o,
 	(void)snprintf(beside->path, sizeof beside->path, "%.*s.%d.part", (int)sizeof o->path - 32,
 			o->path, (int)getpid());
 	beside->reserve_bytes = o->reserve_bytes;
-	beside->uncharged_bytes = CHARGE_STEP;
 	beside->fd = open(beside->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (beside->fd < 0) {
 		(void)err_system(err, errno, "cannot write \"%s\"", beside->path);

@@ -34,6 +34,7 @@ struct run_result {
 	bool was_recorded; // false: no file (the program could not start, or never loaded the recorder)
 	char path[4608];
 	bool file_is_whole;
+	bool is_untouched; // nothing has been started or changed: the program can be run without us
 	uint32_t n_children; // not recorded
 	struct {
 		uint32_t pid;

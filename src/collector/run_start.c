@@ -59,15 +59,24 @@ static bool open_output(struct run *run, struct err *err) {
 	return true;
 }
 
-// The program has been forked: it keeps the limit that we were started with
-static uint32_t raise_file_limit(void) {
+// As high as we may
+static rlim_t raise_limit(int which) {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-		return 64;
+	if (getrlimit(which, &limit) != 0) {
+		return 0;
 	}
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	rlim_t half = limit.rlim_max / 2;
+	struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+	if (which == RLIMIT_NOFILE || setrlimit(which, &none) != 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(which, &limit);
+	}
+	return limit.rlim_cur;
+}
+
+// The program has been forked: it keeps the limits that we were started with
+static uint32_t raise_file_limits(void) {
+	(void)raise_limit(RLIMIT_FSIZE);
+	rlim_t half = raise_limit(RLIMIT_NOFILE) / 2;
 	return half < MODULES_OPEN_MAX ? (uint32_t)half : MODULES_OPEN_MAX;
 }
 
@@ -109,7 +118,7 @@ static void put_meta(struct run *run) {
 
 static bool create_parts(struct run *run, const struct launch *launch, struct err *err) {
 	(void)texts_id(&run->texts, (struct slice){0}); // id 0
-	modules_init(&run->modules, &run->texts, run->program, launch->image, raise_file_limit());
+	modules_init(&run->modules, &run->texts, run->program, launch->image, raise_file_limits());
 	if (run->texts.n == 0 || !vec_push(&run->modules.records)) {
 		return err_memory(err);
 	}
@@ -133,20 +142,36 @@ static void open_door(struct run *run) {
 	run->door_fd = fd_door_open(name, NULL); // without it only odd programs are lost
 }
 
-static bool prepare(struct run *run, const struct launch *launch, struct err *err) {
+// The memory is a file to the limit on the size of files (ulimit -f). The program keeps its limit
+static bool make_segment(struct run *run, const struct segment_params *params, struct err *err) {
+	struct rlimit before;
+	bool has_limit = getrlimit(RLIMIT_FSIZE, &before) == 0;
+	(void)raise_limit(RLIMIT_FSIZE);
+	bool ok = segment_init(&run->segment, params, err);
+	if (has_limit) {
+		(void)setrlimit(RLIMIT_FSIZE, &before);
+	}
+	return ok;
+}
+
+static bool prepare(struct run *run, const struct launch *launch, struct run_result *result,
+		struct err *err) {
 	const struct run_options *o = run->options;
 	struct segment_params params = {
 			.options = (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
 					(o->exact_time ? SEGMENT_EXACT_TIME : 0u),
 			.start_ns = clock_now_ns(),
 	};
+	if (!make_segment(run, &params, err)) {
+		result->is_untouched = true;
+		return false;
+	}
 	signals_save(&run->start_signals);
 	run->signals_fd = signals_open(err);
 	if (run->signals_fd >= 0) {
 		(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
 	}
-	if (run->signals_fd < 0 || !segment_init(&run->segment, &params, err) ||
-			!fork_program(run, launch, err) || !open_output(run, err) || !create_parts(run, launch, err) ||
+	if (run->signals_fd < 0 || !fork_program(run, launch, err) || !open_output(run, err) || !create_parts(run, launch, err) ||
 			!segment_hold(&run->segment, err)) {
 		return false;
 	}
@@ -233,7 +258,7 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 	run->options = options;
 	run->output.fd = run->signals_fd = run->door_fd = -1;
 
-	bool has_run = prepare(run, launch, err) && start(run, &result->exit_status, err);
+	bool has_run = prepare(run, launch, result, err) && start(run, &result->exit_status, err);
 	if (has_run) {
 		run_loop(run);
 		result->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
@@ -242,6 +267,7 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 		if (result->was_recorded) {
 			struct err why = {0};
 			if (!run_end(run, result, &why)) {
+				(void)err_add(&why, "the file is as it was a moment ago, it could not be finished");
 				options->say(options->user, why.text);
 			}
 			result->texts = run->texts.arena; // what the recording's texts point into
