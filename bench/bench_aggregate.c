@@ -11,7 +11,6 @@
 #include "engine/aggregate.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,7 @@
 struct shape {
 	const char *name;
 	size_t n_events;
-	uint32_t n_stacks;    // drawn with weights 1, 1/2, 1/3 ...
+	uint32_t n_stacks;    // some are drawn much more often
 	uint32_t node_stride; // between stacks' nodes: inner nodes of the tree
 	uint32_t n_threads;
 	uint32_t n_live;    // blocks to be reached, then kept
@@ -85,11 +84,11 @@ static void give_address(struct maker *m, struct live block) {
 	m->free[class][m->n_free[class]++] = block.ptr;
 }
 
-/** Weights 1, 1/2, 1/3 ...: a few stacks make most of the blocks. */
+/** Of each of the groups 1, 2..3, 4..7 ... as often: a few stacks make most of the blocks. */
 static uint32_t some_stack(struct maker *m, uint32_t n) {
-	double u = (double)(next_random(m) & 0xffffff) / 0x1000000;
-	uint32_t stack = (uint32_t)pow(n, u) - 1;
-	return stack < n ? stack : n - 1;
+	unsigned n_groups = 32 - (unsigned)__builtin_clz(n);
+	uint32_t first = 1u << next_random(m) % n_groups;
+	return (uint32_t)(first + next_random(m) % first - 1) % n;
 }
 
 static struct trace_event make_alloc(struct maker *m, const struct shape *s) {

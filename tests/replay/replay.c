@@ -88,6 +88,7 @@ static void end_event(struct replay *r) {
 
 static void end_block(struct replay *r, uint32_t number, uint32_t thread, bool is_realloc) {
 	struct replay_block *b = &r->blocks.items[number];
+	(void)allocations_of(r, thread); // it is known from now on
 	uint64_t further = *allocations_of(r, b->thread) - b->number;
 	b->death = r->moment;
 	b->freed_by = thread;

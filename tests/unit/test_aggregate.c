@@ -1,124 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/** The aggregate against the replay, on random streams of events. */
+/** The aggregate's rules one by one, and the aggregate against the replay on random events. */
 
-#include "engine/aggregate.h"
-#include "replay/replay.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-/** A small world that makes events, often wrong ones. */
-struct world {
-	uint64_t random;
-	uint64_t now;
-	uint32_t n_threads, n_nodes, n_addresses;
-	uint64_t max_step;   // ns between events
-	unsigned is_growing; // per cent of allocations among random events
-	bool has_odd_addresses, has_huge_sizes, has_wrong_times;
-};
-
-static uint64_t next_random(struct world *w) {
-	w->random ^= w->random << 13;
-	w->random ^= w->random >> 7;
-	w->random ^= w->random << 17;
-	return w->random * 0x2545f4914f6cdd1d >> 16;
-}
-
-static uint64_t below(struct world *w, uint64_t n) {
-	return next_random(w) % n;
-}
-
-static uint64_t some_address(struct world *w) {
-	uint64_t slot = below(w, w->n_addresses);
-	uint64_t ptr = 0x7f0000000000 + slot * 48 + (slot % 7) * (6u << 20);
-	if (w->has_odd_addresses && slot % 5 == 0) {
-		ptr = slot % 2 ? ptr + 8 : ptr | (uint64_t)1 << 52;
-	}
-	return ptr & ~(uint64_t)7;
-}
-
-static uint64_t some_size(struct world *w) {
-	uint64_t kind = below(w, 100);
-	if (w->has_huge_sizes && kind < 3) {
-		return ((uint64_t)1 << (31 + below(w, 10))) - below(w, 3);
-	}
-	return kind < 10 ? 0 : kind < 60 ? (uint64_t)16 << below(w, 4) : below(w, 5000);
-}
-
-static struct trace_event some_event(struct world *w) {
-	static const uint8_t others[] = {TRACE_FREE, TRACE_FREE, TRACE_FREE, TRACE_FREE, TRACE_FREE,
-			TRACE_REALLOC, TRACE_MOVED, TRACE_MOVED, TRACE_STAYED};
-	w->now += below(w, 4) ? below(w, w->max_step) : 0;
-	struct trace_event e = {.ptr = some_address(w), .time_ns = w->now};
-	e.thread = 1 + (uint32_t)below(w, w->n_threads);
-	e.kind = below(w, 100) < w->is_growing ? TRACE_ALLOC : others[below(w, sizeof others)];
-	if (w->has_wrong_times && below(w, 20) == 0) {
-		e.time_ns = e.time_ns > 5000 ? e.time_ns - 5000 : 0;
-	}
-	if (e.kind == TRACE_ALLOC || e.kind == TRACE_MOVED) {
-		e.size = some_size(w);
-		e.node = 1 + (uint32_t)(below(w, w->n_nodes) * below(w, 3)) % 200000;
-	}
-	return e;
-}
-
-/** Both sides, fed the same. */
-struct pair {
-	struct aggregate *aggregate;
-	struct replay *replay;
-};
-
-static struct pair start_pair(const struct aggregate_limits *limits, uint32_t n_threads) {
-	struct pair p = {
-			.aggregate = aggregate_create(limits, NULL),
-			.replay = replay_create(limits ? limits->max_sizes_per_stack : 64),
-	};
-	assert_non_null(p.aggregate);
-	for (uint32_t i = 1; i <= n_threads; i++) {
-		assert_int_equal(aggregate_thread(p.aggregate, 1000 + i, 1, 0), i);
-	}
-	return p;
-}
-
-static void finish_pair(struct pair *p) {
-	aggregate_destroy(p->aggregate);
-	replay_destroy(p->replay);
-}
-
-static void feed(struct pair *p, const struct trace_event *events, size_t n) {
-	size_t done;
-	struct err err = {0};
-	assert_true(aggregate_events(p->aggregate, events, n, &done, &err));
-	assert_int_equal(done, n);
-	replay_events(p->replay, events, n);
-}
-
-/** What the caller of aggregate_snapshot puts in: strings and nodes. */
-static void complete(struct recording *rec) {
-	rec->strings.n = 1;
-	rec->strings.items = arena_new(&rec->arena, struct slice, 1);
-	rec->locations.n = 1;
-	rec->locations.items = arena_new(&rec->arena, struct rec_location, 1);
-	rec->modules.n = 1;
-	rec->modules.items = arena_new(&rec->arena, struct rec_module, 1);
-	rec->nodes.n = 1 << 18;
-	rec->nodes.items = arena_new(&rec->arena, struct rec_node, rec->nodes.n);
-}
-
-static void compare(const struct pair *p, uint64_t now_ns) {
-	struct recording rec = {0};
-	struct err err = {0};
-	assert_true(aggregate_snapshot(p->aggregate, now_ns, &rec, &err));
-	complete(&rec);
-	if (!replay_agrees(p->replay, &rec, &err) || !recording_is_valid(&rec, &err)) {
-		fail_msg("%s", err.text);
-	}
-	recording_finish(&rec);
-}
+#include "aggregate_world.h"
+#include "engine/state.h"
 
 static void run(struct world w, const struct aggregate_limits *limits, size_t n_events,
 		unsigned n_compared) {
@@ -193,8 +78,404 @@ static void agrees_on_random_events(void **state) {
 	}
 }
 
+// ---- the rules, one by one
+
+static struct trace_event alloc_event(uint64_t now, uint32_t thread, uint64_t ptr, uint64_t size) {
+	struct trace_event e = {.kind = TRACE_ALLOC, .ptr = ptr, .size = size, .node = 1};
+	e.time_ns = now;
+	e.thread = thread & 0xfffffff;
+	return e;
+}
+
+static struct trace_event other_event(enum trace_event_kind kind, uint64_t now, uint32_t thread,
+		uint64_t ptr) {
+	struct trace_event e = alloc_event(now, thread, ptr, 0);
+	e.kind = kind & 15;
+	e.node = 0;
+	return e;
+}
+
+static struct trace_event moved_event(uint64_t now, uint32_t thread, uint64_t ptr, uint64_t size) {
+	struct trace_event e = alloc_event(now, thread, ptr, size);
+	e.kind = TRACE_MOVED;
+	return e;
+}
+
+/** Digest, compare with the replay, and hand out the recording: the caller finishes it. */
+static struct recording outcome_of(const struct trace_event *events, size_t n) {
+	struct pair p = start_pair(NULL, 3);
+	feed(&p, events, n);
+	compare(&p, 0);
+	struct recording rec = {0};
+	assert_true(aggregate_snapshot(p.aggregate, 0, &rec, NULL));
+	finish_pair(&p);
+	return rec;
+}
+
+static void realloc_never_counts_both_sizes(void **state) {
+	(void)state;
+	const struct trace_event events[] = {
+			alloc_event(10, 1, 0x1000, 100),
+			other_event(TRACE_REALLOC, 20, 1, 0x1000),
+			moved_event(30, 1, 0x2000, 150),
+	};
+	struct recording rec = outcome_of(events, 3);
+	assert_int_equal(rec.summary.peak_bytes, 150);
+	assert_int_equal(rec.summary.peak_blocks, 1);
+	assert_int_equal(rec.summary.peak_time_ns, 30);
+	assert_int_equal(rec.summary.allocations, 2);
+	assert_int_equal(rec.summary.frees, 1);
+	assert_int_equal(rec.summary.reallocs, 1);
+	assert_int_equal(rec.summary.temporary, 0);
+	assert_int_equal(rec.edges.items[0].min_bytes, 0);
+	recording_finish(&rec);
+}
+
+static void a_failed_realloc_changes_nothing(void **state) {
+	(void)state;
+	const struct trace_event events[] = {
+			alloc_event(10, 1, 0x1000, 100),
+			other_event(TRACE_REALLOC, 20, 2, 0x1000),
+			other_event(TRACE_STAYED, 30, 2, 0x1000),
+			other_event(TRACE_FREE, 40, 1, 0x1000),
+	};
+	struct recording rec = outcome_of(events, 4);
+	assert_int_equal(rec.summary.allocations, 1);
+	assert_int_equal(rec.summary.frees, 1);
+	assert_int_equal(rec.summary.temporary, 1);
+	assert_int_equal(rec.quality.unknown_frees, 0);
+	recording_finish(&rec);
+}
+
+static void temporary_looks_at_the_allocating_thread_alone(void **state) {
+	(void)state;
+	const struct trace_event events[] = {
+			alloc_event(10, 1, 0x1000, 8), alloc_event(11, 2, 0x2000, 8),
+			other_event(TRACE_FREE, 5000000, 2, 0x1000), // thread 1 made no other: temporary
+			alloc_event(5000001, 2, 0x3000, 8),
+			other_event(TRACE_FREE, 9000000, 1, 0x2000), // thread 2 did: not
+	};
+	struct recording rec = outcome_of(events, 5);
+	assert_int_equal(rec.summary.temporary, 1);
+	assert_int_equal(rec.summary.short_lived, 2); // within 16 allocations
+	assert_int_equal(rec.threads.items[1].foreign_frees, 1);
+	assert_int_equal(rec.handovers.n, 2);
+	recording_finish(&rec);
+}
+
+static void short_lived_is_16_allocations_or_1_ms(void **state) {
+	(void)state;
+	for (unsigned n_others = 15; n_others <= 18; n_others++) {
+		for (uint64_t life = 999999; life <= 1000001; life++) {
+			struct trace_event events[20] = {alloc_event(1, 1, 0x1000, 1)};
+			for (unsigned i = 0; i < n_others; i++) {
+				events[1 + i] = alloc_event(2 + i, 1, 0x2000 + 16 * i, 1);
+			}
+			events[1 + n_others] = other_event(TRACE_FREE, 1 + life, 1, 0x1000);
+			struct recording rec = outcome_of(events, n_others + 2);
+			assert_int_equal(rec.summary.short_lived, n_others <= 16 || life <= 1000000);
+			recording_finish(&rec);
+		}
+	}
+}
+
+static void the_first_of_equal_maxima_is_the_peak(void **state) {
+	(void)state;
+	const struct trace_event events[] = {
+			alloc_event(10, 1, 0x1000, 100),
+			other_event(TRACE_FREE, 20, 1, 0x1000),
+			alloc_event(30, 1, 0x1000, 100),
+			other_event(TRACE_FREE, 200000, 1, 0x1000),
+			alloc_event(400000, 1, 0x1000, 100),
+	};
+	struct recording rec = outcome_of(events, 5);
+	assert_int_equal(rec.summary.peak_time_ns, 10);
+	assert_int_equal(rec.edges.items[0].time_ns, 10);
+	recording_finish(&rec);
+}
+
+static void missed_frees_are_counted(void **state) {
+	(void)state;
+	const struct trace_event events[] = {
+			alloc_event(10, 1, 0x1000, 100),
+			alloc_event(20, 1, 0x1000, 50),
+			other_event(TRACE_FREE, 30, 1, 0x5000),
+			moved_event(40, 1, 0x6000, 7), // its REALLOC was lost
+			other_event(TRACE_REALLOC, 50, 1, 0x7000),
+			moved_event(60, 1, 0x8000, 7),
+	};
+	struct recording rec = outcome_of(events, 6);
+	assert_int_equal(rec.quality.double_allocations, 1);
+	assert_int_equal(rec.quality.unknown_frees, 3);
+	assert_int_equal(rec.summary.live_bytes, 64);
+	recording_finish(&rec);
+}
+
+static void a_pending_realloc_is_undone_with_its_thread(void **state) {
+	(void)state;
+	struct pair p = start_pair(NULL, 2);
+	const struct trace_event events[] = {
+			alloc_event(10, 1, 0x1000, 100), alloc_event(11, 1, 0x2008, 100),
+			other_event(TRACE_REALLOC, 20, 2, 0x1000), other_event(TRACE_REALLOC, 21, 2, 0x2008),
+			alloc_event(25, 1, 0x2008, 10), // it was handed out again
+	};
+	feed(&p, events, 5);
+	aggregate_thread_ended(p.aggregate, 2, 30);
+	replay_thread_ended(p.replay, 2, 30);
+	compare(&p, 30);
+	assert_int_equal(aggregate_now(p.aggregate).live_bytes, 110);
+	const struct trace_event more[] = {
+			other_event(TRACE_FREE, 40, 1, 0x1000),
+			other_event(TRACE_FREE, 41, 1, 0x2008),
+	};
+	feed(&p, more, 2);
+	compare(&p, 50);
+	assert_int_equal(aggregate_now(p.aggregate).live_bytes, 0);
+	finish_pair(&p);
+}
+
+static void an_exec_ends_all_blocks_and_frees_none(void **state) {
+	(void)state;
+	struct pair p = start_pair(NULL, 2);
+	const struct trace_event events[] = {
+			alloc_event(10, 1, 0x1000, 100),
+			alloc_event(11, 2, 0x2000, 30),
+			other_event(TRACE_REALLOC, 12, 2, 0x2000),
+	};
+	feed(&p, events, 3);
+	assert_true(aggregate_exec(p.aggregate, 20, NULL));
+	replay_exec(p.replay, 20);
+	const struct trace_event after = alloc_event(30, 1, 0x1000, 5);
+	feed(&p, &after, 1);
+	compare(&p, 40);
+	struct recording rec = {0};
+	assert_true(aggregate_snapshot(p.aggregate, 40, &rec, NULL));
+	assert_int_equal(rec.summary.gone_at_exec, 2);
+	assert_int_equal(rec.summary.gone_at_exec_bytes, 130);
+	assert_int_equal(rec.summary.frees, 0);
+	assert_int_equal(rec.summary.live_bytes, 5);
+	assert_int_equal(rec.quality.double_allocations, 0);
+	recording_finish(&rec);
+	finish_pair(&p);
+}
+
+static void an_empty_recording_has_one_edge(void **state) {
+	(void)state;
+	struct recording rec = outcome_of(NULL, 0);
+	assert_int_equal(rec.edges.n, 1);
+	assert_int_equal(rec.edges.items[0].bytes, 0);
+	assert_int_equal(rec.stacks.n, 0);
+	recording_finish(&rec);
+}
+
+// ---- limits
+
+static void times_may_be_anything(void **state) {
+	(void)state;
+	static const uint64_t times[] = {0, 131071, 131072, 131073, 1ull << 40, 5,
+			(1ull << 40) + 262144, 1ull << 55, (1ull << 62) - 1};
+	struct pair p = start_pair(NULL, 1);
+	for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+		for (unsigned k = 0; k < 3; k++) {
+			struct trace_event e = alloc_event(times[i], 1, 0x1000 * (i + 1), 10 + i * 7 % 5);
+			feed(&p, &e, 1);
+			e = other_event(TRACE_FREE, times[i], 1, 0x1000 * (i + 1));
+			feed(&p, &e, 1);
+		}
+		compare(&p, 0);
+	}
+	const struct trace_event latest = alloc_event(UINT64_MAX, 1, 0x100, 1);
+	size_t done;
+	assert_true(aggregate_events(p.aggregate, &latest, 1, &done, NULL));
+	assert_int_equal(done, 1);
+	finish_pair(&p);
+}
+
+static void edges_stay_between_the_limits(void **state) {
+	(void)state;
+	struct pair p = start_pair(&small_limits, 1);
+	for (uint64_t i = 0; i < 3000; i++) {
+		const struct trace_event events[] = {
+				alloc_event(i * 100000, 1, 0x10000 + i % 40 * 16, 10 + i * i % 91),
+				other_event(TRACE_FREE, i * 100000 + 50, 1, 0x10000 + i * 7 % 40 * 16),
+		};
+		feed(&p, events, 2);
+		uint32_t n = aggregate_now(p.aggregate).n_edges;
+		assert_true(n <= 2 * small_limits.min_bins + 1);
+		assert_true(i < 100 || n >= small_limits.min_bins);
+	}
+	compare(&p, 0);
+	finish_pair(&p);
+}
+
+static void intervals_stay_near_their_limit(void **state) {
+	(void)state;
+	const struct aggregate_limits limits = {.min_bins = 512,
+			.max_entries = 5000,
+			.max_sizes_per_stack = 64};
+	struct world w = a_world;
+	w.random = 77;
+	w.n_nodes = 400;
+	w.n_addresses = 2000;
+	w.max_step = 100000;
+	w.is_growing = 50;
+	struct pair p = start_pair(&limits, w.n_threads);
+	uint64_t most = 0;
+	for (unsigned i = 0; i < 60000; i++) {
+		struct trace_event e = some_event(&w);
+		feed(&p, &e, 1);
+		struct aggregate_now now = aggregate_now(p.aggregate);
+		most = now.n_entries > most ? now.n_entries : most;
+	}
+	compare(&p, w.now);
+	// A period's end may add what its log holds, and two periods pass before the next joining
+	assert_true(most < 5000 * 4);
+	assert_true(aggregate_now(p.aggregate).n_edges >= 3);
+	finish_pair(&p);
+}
+
+static void epochs_may_run_out(void **state) {
+	(void)state;
+	struct world w = a_world;
+	w.random = 99;
+	struct pair p = start_pair(NULL, w.n_threads);
+	for (unsigned i = 0; i < 20000; i++) {
+		w.is_growing = i / 500 % 2 ? 30 : 70;
+		if (i % 5000 == 2500) {
+			// As if there had been four thousand million peaks
+			uint32_t skipped = UINT32_MAX - BATCH - p.aggregate->epoch;
+			for (uint32_t k = 0; k < p.aggregate->stacks.n; k++) {
+				p.aggregate->stacks.items[k].epoch += skipped;
+			}
+			for (size_t k = 0; k < p.aggregate->threads.records.n; k++) {
+				p.aggregate->threads.records.items[k].epoch += skipped;
+			}
+			p.aggregate->epoch += skipped;
+		}
+		struct trace_event e = some_event(&w);
+		feed(&p, &e, 1);
+		if (i % 500 == 0) {
+			compare(&p, w.now);
+		}
+	}
+	assert_true(p.aggregate->epoch < 100000);
+	finish_pair(&p);
+}
+
+/** Many short threads: the table is bounded, the sums are exact. */
+static void short_threads_are_merged(void **state) {
+	(void)state;
+	enum { N_THREADS = 30000 };
+	struct pair p = start_pair(NULL, 1);
+	for (uint32_t i = 2; i < N_THREADS; i++) {
+		assert_int_equal(aggregate_thread(p.aggregate, i, 1, i), i);
+		aggregate_thread_name(p.aggregate, i, i % 3);
+		uint64_t ptr = 0x100000 + (uint64_t)i % 5000 * 32;
+		const struct trace_event events[] = {
+				other_event(TRACE_FREE, i, i, ptr), // of a thread that ended long ago
+				alloc_event(i, i, ptr, i % 1000 == 0 ? 100000 : 16),
+				other_event(TRACE_FREE, i, i - 1, 0x100000 + (uint64_t)(i - 1) % 5000 * 32 + 8),
+				alloc_event(i, i, ptr + 16, 100),
+				other_event(TRACE_FREE, i, 1, ptr + 16),
+		};
+		feed(&p, events, 5);
+		aggregate_thread_ended(p.aggregate, i, i);
+	}
+	compare(&p, N_THREADS);
+	struct recording rec = {0};
+	assert_true(aggregate_snapshot(p.aggregate, N_THREADS, &rec, NULL));
+	assert_true(rec.threads.n <= THREADS_MANY + 1);
+	uint64_t n_merged = 0;
+	uint64_t n_groups = 0;
+	for (uint32_t i = 0; i < rec.threads.n; i++) {
+		n_merged += rec.threads.items[i].n_merged;
+		n_groups += rec.threads.items[i].n_merged > 0;
+	}
+	assert_int_equal(n_groups, 3);
+	assert_int_equal(n_merged + rec.threads.n - n_groups, N_THREADS);
+	recording_finish(&rec);
+	finish_pair(&p);
+}
+
+static void many_names_and_many_pairs_are_bounded(void **state) {
+	(void)state;
+	enum { N_THREADS = 20000 };
+	struct pair p = start_pair(NULL, 0);
+	for (uint32_t i = 1; i < N_THREADS; i++) {
+		assert_int_equal(aggregate_thread(p.aggregate, i, 1, i), i);
+		aggregate_thread_name(p.aggregate, i, i);
+		struct trace_event events[20];
+		for (unsigned k = 0; k < 10; k++) {
+			uint64_t ptr = 0x100000 + ((uint64_t)i * 37 + k * 101) % 5000 * 16;
+			events[2 * k] = other_event(TRACE_FREE, i, i, ptr);
+			events[2 * k + 1] = alloc_event(i, i, ptr, 16);
+		}
+		feed(&p, events, 20);
+		if (i > 1000) {
+			aggregate_thread_ended(p.aggregate, i, i);
+		}
+	}
+	compare(&p, N_THREADS);
+	struct recording rec = {0};
+	assert_true(aggregate_snapshot(p.aggregate, N_THREADS, &rec, NULL));
+	assert_true(rec.threads.n < 2 * THREADS_MANY + THREAD_GROUPS + THREADS_KEPT);
+	assert_true(rec.handovers.n <= HANDOVERS_MAX + rec.threads.n);
+	uint64_t blocks = 0;
+	uint64_t foreign_frees = 0;
+	for (uint32_t i = 0; i < rec.handovers.n; i++) {
+		blocks += rec.handovers.items[i].blocks;
+	}
+	for (uint32_t i = 0; i < rec.threads.n; i++) {
+		foreign_frees += rec.threads.items[i].foreign_frees;
+	}
+	assert_int_equal(blocks, foreign_frees);
+	recording_finish(&rec);
+	finish_pair(&p);
+}
+
+/** A stack's node may be any number; a growing program must not pay for what is empty. */
+static void memory_is_bounded(void **state) {
+	(void)state;
+	struct aggregate *a = aggregate_create(NULL, NULL);
+	assert_non_null(a);
+	struct world w = a_world;
+	w.random = 5;
+	size_t done;
+	enum { N_LIVE = 200000, N_NODES = 20000, N_EVENTS = 3000000 };
+	for (uint64_t i = 0; i < N_EVENTS; i++) {
+		uint64_t slot = below(&w, N_LIVE);
+		struct trace_event e = alloc_event(i * 100, 0, 0x10000000 + slot * 64, 40);
+		e.node = (uint32_t)(i * 2654435761u % N_NODES) * 5;
+		if (i >= N_LIVE && i % 2) {
+			e = other_event(TRACE_FREE, i * 100, 0, e.ptr);
+		}
+		assert_true(aggregate_events(a, &e, 1, &done, NULL));
+	}
+	struct aggregate_now now = aggregate_now(a);
+	uint64_t bound = (32u << 20) + (uint64_t)now.n_stacks * 192 + now.live_blocks * 64 +
+			now.n_entries * 32;
+	assert_true(now.memory_bytes < bound);
+	aggregate_destroy(a);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(realloc_never_counts_both_sizes),
+			cmocka_unit_test(a_failed_realloc_changes_nothing),
+			cmocka_unit_test(temporary_looks_at_the_allocating_thread_alone),
+			cmocka_unit_test(short_lived_is_16_allocations_or_1_ms),
+			cmocka_unit_test(the_first_of_equal_maxima_is_the_peak),
+			cmocka_unit_test(missed_frees_are_counted),
+			cmocka_unit_test(a_pending_realloc_is_undone_with_its_thread),
+			cmocka_unit_test(an_exec_ends_all_blocks_and_frees_none),
+			cmocka_unit_test(an_empty_recording_has_one_edge),
+			cmocka_unit_test(times_may_be_anything),
+			cmocka_unit_test(edges_stay_between_the_limits),
+			cmocka_unit_test(intervals_stay_near_their_limit),
+			cmocka_unit_test(epochs_may_run_out),
+			cmocka_unit_test(short_threads_are_merged),
+			cmocka_unit_test(many_names_and_many_pairs_are_bounded),
+			cmocka_unit_test(memory_is_bounded),
 			cmocka_unit_test(agrees_on_random_events),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
