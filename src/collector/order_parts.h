@@ -46,6 +46,7 @@ struct reader {
 	struct wire_event *entries[N_RINGS];
 	uint64_t at[N_RINGS];        // next entry to take
 	uint64_t told[N_RINGS];      // what `taken` was set to
+	uint64_t last[N_RINGS];      // of a thread that is gone: what it had reserved
 	uint64_t proof_end[N_RINGS]; // see order_numbers.c
 	uint64_t label_ns;
 	uint64_t waits_since_ns;
@@ -183,6 +184,9 @@ bool order_has_more(const struct reader *r);
 
 /** Entries reserved in a ring: never less than taken, never more than it holds. */
 uint64_t order_reserved(const struct reader *r, unsigned ring);
+
+/** The reader's thread will write no more. */
+void order_set_gone(struct order *o, struct reader *r);
 
 /** Let the owner know of the room, if there is something new to say. */
 void order_tell_taken(struct reader *r);

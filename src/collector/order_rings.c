@@ -31,6 +31,9 @@ static inline bool is_published(uint64_t head, unsigned shift, uint64_t index) {
 }
 
 uint64_t order_reserved(const struct reader *r, unsigned ring) {
+	if (r->is_gone) {
+		return r->last[ring];
+	}
 	uint64_t reserved = atomic_load_explicit(
 			&r->slot->rings[ring].reserved, memory_order_acquire);
 	uint64_t at = r->at[ring];
@@ -44,11 +47,22 @@ static bool has_moved_on(const struct reader *r) {
 	return atomic_load_explicit(&r->slot->ring, memory_order_acquire) == RING_BIG;
 }
 
+void order_set_gone(struct order *o, struct reader *r) {
+	if (r->is_gone) {
+		return;
+	}
+	for (unsigned ring = 0; ring < N_RINGS; ring++) {
+		r->last[ring] = order_reserved(r, ring);
+	}
+	r->is_gone = true;
+	order_set_busy(o, r, true);
+}
+
 bool order_has_more(const struct reader *r) {
 	unsigned ring = r->ring;
 	uint64_t at = r->at[ring];
 	uint64_t head = atomic_load_explicit(&entry_at(r, ring, at)->head, memory_order_relaxed);
-	if (is_published(head, ring_shift[ring], at)) {
+	if (is_published(head, ring_shift[ring], at) && !r->is_gone) {
 		return true;
 	}
 	return order_reserved(r, RING_SMALL) != r->at[RING_SMALL] ||
@@ -132,7 +146,7 @@ static enum entry_is read_entry(
 	struct wire_event *e = entry_at(r, ring, index);
 	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
 	out->n = 1;
-	if (!is_published(head, ring_shift[ring], index)) {
+	if (!is_published(head, ring_shift[ring], index) || (r->is_gone && index >= r->last[ring])) {
 		return ENTRY_UNPUBLISHED;
 	}
 	uint64_t body = e->body;
@@ -382,7 +396,8 @@ void order_drain(struct order *o, struct reader *r) {
 	}
 	for (uint32_t n = 0; goes_on && n < DRAIN_MAX && !o->has_failed;) {
 		uint64_t before = r->at[RING_SMALL] + r->at[RING_BIG];
-		drain_plain(o, r, r->at[r->ring] + wire_ring_entries(r->ring) / 8);
+		uint64_t end = r->at[r->ring] + wire_ring_entries(r->ring) / 8;
+		drain_plain(o, r, r->is_gone && r->last[r->ring] < end ? r->last[r->ring] : end);
 		stop = drain_entry(o, r, &goes_on);
 		n += (uint32_t)(r->at[RING_SMALL] + r->at[RING_BIG] - before) + 1;
 		if (is_time_to_tell(r)) {

@@ -35,8 +35,7 @@ static void end_namesake(struct order *o, const struct reader *r) {
 	for (uint32_t i = 0; i < o->n_readers; i++) {
 		struct reader *other = o->readers[i];
 		if (other != r && other->tid == r->tid && other->pid == r->pid && !other->is_gone) {
-			other->is_gone = true;
-			order_set_busy(o, other, true);
+			order_set_gone(o, other);
 			return;
 		}
 	}
@@ -146,13 +145,12 @@ void order_find_threads(struct order *o, bool all) {
 bool order_is_gone(struct order *o, struct reader *r) {
 	uint32_t n_images = atomic_load_explicit(&o->segment->header->n_images, memory_order_acquire);
 	if (o->is_last || r->image < n_images) {
-		r->is_gone = true;
+		order_set_gone(o, r);
 	} else if (!r->is_gone && o->now_ns - r->alive_at_ns > ask_pause_ns) {
 		r->alive_at_ns = o->now_ns;
-		r->is_gone = !o->sink.is_thread_alive(o->sink.user, r->pid, r->tid);
-	}
-	if (r->is_gone) {
-		order_set_busy(o, r, true);
+		if (!o->sink.is_thread_alive(o->sink.user, r->pid, r->tid)) {
+			order_set_gone(o, r);
+		}
 	}
 	return r->is_gone;
 }

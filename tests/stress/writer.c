@@ -14,6 +14,10 @@ static bool try_claim(struct thread_slot *slot) {
 }
 
 bool writer_join(struct writer *w, struct segment *s, uint32_t image) {
+	return writer_join_as(w, s, image, (uint32_t)syscall(SYS_gettid));
+}
+
+bool writer_join_as(struct writer *w, struct segment *s, uint32_t image, uint32_t tid) {
 	struct segment_header *h = s->header;
 	uint32_t first = atomic_load(&h->slot_hint);
 	for (uint32_t i = 0; i < s->n_slots; i++) {
@@ -23,7 +27,7 @@ bool writer_join(struct writer *w, struct segment *s, uint32_t image) {
 			continue;
 		}
 		atomic_store(&h->slot_hint, at + 1);
-		slot->tid = (uint32_t)syscall(SYS_gettid);
+		slot->tid = tid;
 		slot->pid = (uint32_t)getpid();
 		slot->image = image;
 		*w = (struct writer){.segment = s, .slot = slot};

@@ -28,6 +28,9 @@ struct writer_event {
 /** Claim a slot for the calling thread. False: all are taken. */
 bool writer_join(struct writer *w, struct segment *s, uint32_t image);
 
+/** The same for a thread that is only played. */
+bool writer_join_as(struct writer *w, struct segment *s, uint32_t image, uint32_t tid);
+
 /**
  * Make room for `n` entries, waiting if need be. False: there is none and `may_wait` is false, as it
  * must be in a handler, or the collector has stopped.
