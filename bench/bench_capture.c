@@ -109,16 +109,16 @@ static __attribute__((noinline)) void measure(unsigned d) {
 }
 
 // Frames of different sizes, in turns
-#define LEVEL(NAME, NEXT, BYTES)                                                                   \
-	static __attribute__((noinline)) void NAME(unsigned left, unsigned d) {                    \
-		char room[BYTES];                                                                  \
-		__asm__ volatile("" : : "r"(room) : "memory");                                     \
-		if (left == 0) {                                                                   \
-			measure(d);                                                                \
-		} else {                                                                           \
-			NEXT(left - 1, d);                                                         \
-		}                                                                                  \
-		__asm__ volatile("" : : "r"(room) : "memory");                                     \
+#define LEVEL(NAME, NEXT, BYTES)                                            \
+	static __attribute__((noinline)) void NAME(unsigned left, unsigned d) { \
+		char room[BYTES];                                                   \
+		__asm__ volatile("" : : "r"(room) : "memory");                      \
+		if (left == 0) {                                                    \
+			measure(d);                                                     \
+		} else {                                                            \
+			NEXT(left - 1, d);                                              \
+		}                                                                   \
+		__asm__ volatile("" : : "r"(room) : "memory");                      \
 	}
 
 static void level_0(unsigned left, unsigned d);
@@ -127,8 +127,7 @@ LEVEL(level_1, level_2, 24)
 LEVEL(level_0, level_1, 72)
 
 static void print_table(const char *title, const double (*table)[N_DEPTHS]) {
-	static const char *const names[N_METHODS] = {
-			"no capture", "incremental", "full", "libunwind"};
+	static const char *const names[N_METHODS] = {"no capture", "incremental", "full", "libunwind"};
 	printf("%s\n%-12s", title, "ns, depth");
 	for (unsigned d = 0; d < N_DEPTHS; d++) {
 		printf("%8u", depths[d]);
@@ -164,8 +163,8 @@ int main(int argc, char **argv) {
 			level_0(depths[d] - 2, d);
 		}
 	}
-	print_table("unchanged stack", (const double (*)[N_DEPTHS])best[0]);
+	print_table("unchanged stack", (const double(*)[N_DEPTHS])best[0]);
 	print_table("two innermost callers churned (with the calls themselves)",
-			(const double (*)[N_DEPTHS])best[1]);
+			(const double(*)[N_DEPTHS])best[1]);
 	return 0;
 }

@@ -157,14 +157,12 @@ static void grow_trees(struct tree *t, int64_t n, bool is_deep) {
 }
 
 static void run_trees(int64_t n, uint64_t seed) {
-	struct tree t = {
-			.functions = tree_functions, .random = seed, .may_leave = 1, .visit = visit};
+	struct tree t = {.functions = tree_functions, .random = seed, .may_leave = 1, .visit = visit};
 	grow_trees(&t, n, false);
 }
 
 static void run_deep(int64_t n, uint64_t seed) {
-	struct tree t = {
-			.functions = tree_functions, .random = seed, .may_leave = 1, .visit = visit};
+	struct tree t = {.functions = tree_functions, .random = seed, .may_leave = 1, .visit = visit};
 	grow_trees(&t, n, true);
 }
 
@@ -209,7 +207,7 @@ static void prepare_coroutine(unsigned i) {
 	getcontext(context);
 	// Half of them in pages of their own, half in the middle of the heap
 	context->uc_stack.ss_sp = i % 2 == 0 ? fake_pages(COROUTINE_STACK_BYTES)
-			: malloc(COROUTINE_STACK_BYTES);
+										 : malloc(COROUTINE_STACK_BYTES);
 	context->uc_stack.ss_size = COROUTINE_STACK_BYTES;
 	context->uc_link = NULL;
 	makecontext(context, coroutine, 0);
@@ -217,7 +215,9 @@ static void prepare_coroutine(unsigned i) {
 
 static void run_coroutines(int64_t n, uint64_t seed) {
 	for (unsigned i = 0; i < N_COROUTINES; i++) {
-		co.trees[i] = (struct tree){.functions = tree_functions, .random = seed + 77 * i, .may_leave = 1,
+		co.trees[i] = (struct tree){.functions = tree_functions,
+				.random = seed + 77 * i,
+				.may_leave = 1,
 				.visit = visit_coroutine};
 		prepare_coroutine(i);
 	}
@@ -247,8 +247,7 @@ static void visit_interrupted(struct tree *t) {
 		setitimer(ITIMER_REAL, &soon, NULL);
 	}
 	visit(t);
-	for (volatile uint32_t i = tree_random(t, 1000); i > 0; i--) {
-	}
+	for (volatile uint32_t i = tree_random(t, 1000); i > 0; i--) {}
 }
 
 /** Trees with a signal every few visits. Nothing throws: libunwind cannot follow a throw. */
@@ -297,20 +296,20 @@ static bool set_up(void) {
 	world_view = fake_segment(256 << 20, 256);
 	extern void *__libc_stack_end;
 	for (unsigned i = 0; i < 2; i++) {
-		levels[i].incremental = capture_init(
-				fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0, (uint64_t)__libc_stack_end);
-		levels[i].full = capture_init(
-				fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0, (uint64_t)__libc_stack_end);
+		levels[i].incremental = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0,
+				(uint64_t)__libc_stack_end);
+		levels[i].full = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0,
+				(uint64_t)__libc_stack_end);
 	}
 	return capture_setup(&world_view);
 }
 
 static bool is_good(void) {
 	double mean = n_compared > 0 ? (double)depth_sum / (double)n_compared : 0;
-	printf("%" PRIu64 " captures (%" PRIu64 " in signal handlers), mean depth %.1f, deepest %" PRIu64
-	       ", %u nodes\n"
-	       "%" PRIu64 " differ from a full unwinding, %" PRIu64 " from libunwind, %" PRIu64
-	       " not compared\n",
+	printf("%" PRIu64 " captures (%" PRIu64
+		   " in signal handlers), mean depth %.1f, deepest %" PRIu64 ", %u nodes\n"
+		   "%" PRIu64 " differ from a full unwinding, %" PRIu64 " from libunwind, %" PRIu64
+		   " not compared\n",
 			n_captures, n_signals, mean, depth_max, atomic_load(&world_view.header->n_nodes),
 			n_full_differs, n_reference_differs, n_skipped);
 	return n_full_differs == 0 && n_reference_differs == 0 && n_skipped * 10000 <= n_captures &&

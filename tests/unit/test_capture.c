@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <ucontext.h>
-
 #include <cmocka.h>
 
 enum { PAGE = 4096, CONTEXT_BYTES = 16 << 20, STACK_BYTES = 64 << 10 };
@@ -33,8 +32,8 @@ static int setup(void **state) {
 }
 
 /** Capture the stack of the caller, as a hook does. */
-static __attribute__((noinline)) struct capture_regs capture_with(
-		struct capture *c, uint64_t stop_sp) {
+static __attribute__((noinline)) struct capture_regs capture_with(struct capture *c,
+		uint64_t stop_sp) {
 	const uint64_t *frame = __builtin_frame_address(0);
 	const struct capture_regs regs = {frame[1], (uint64_t)(frame + 2), frame[0]};
 	result = capture_stack(c, &regs, stop_sp);
@@ -110,8 +109,8 @@ static void test_deep_recursion(void **state) {
 
 static void test_too_deep_for_the_context(void **state) {
 	(void)state;
-	struct capture *small = capture_init(
-			fake_pages(CAPTURE_MIN_BYTES), CAPTURE_MIN_BYTES, 0, stack_end());
+	struct capture *small = capture_init(fake_pages(CAPTURE_MIN_BYTES), CAPTURE_MIN_BYTES, 0,
+			stack_end());
 	assert_non_null(small);
 	recurse(5000, small);
 	assert_cut();
@@ -176,54 +175,54 @@ void call_with_rbx(void (*function)(void));
 void call_on_stack(void (*function)(void), void *top);
 extern char asm_start[], asm_end[];
 __asm__(".text\n"
-	".globl call_with_bp, call_with_frame, call_with_rbx, call_on_stack, asm_start, asm_end\n"
-	"asm_start:\n"
-	"call_with_bp:\n" // no tables, no frame pointer
-	"	push %rbp\n"
-	"	mov %rsi, %rbp\n"
-	"	call *%rdi\n"
-	"	pop %rbp\n"
-	"	ret\n"
-	"	nop\n"
-	"call_with_frame:\n" // no tables, but a frame pointer
-	"	push %rbp\n"
-	"	mov %rsp, %rbp\n"
-	"	sub $48, %rsp\n"
-	"	call *%rdi\n"
-	"	leave\n"
-	"	ret\n"
-	"	nop\n"
-	"call_with_rbx:\n" // as ld.so's lazy binding has it
-	"	.cfi_startproc\n"
-	"	push %rbx\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	.cfi_rel_offset rbx, 0\n"
-	"	mov %rsp, %rbx\n"
-	"	.cfi_def_cfa_register rbx\n"
-	"	and $-64, %rsp\n"
-	"	sub $128, %rsp\n"
-	"	call *%rdi\n"
-	"	mov %rbx, %rsp\n"
-	"	.cfi_def_cfa_register rsp\n"
-	"	pop %rbx\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	.cfi_restore rbx\n"
-	"	ret\n"
-	"	.cfi_endproc\n"
-	"call_on_stack:\n" // as segmented stacks do: the frame pointer leads back
-	"	.cfi_startproc\n"
-	"	push %rbp\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	.cfi_rel_offset rbp, 0\n"
-	"	mov %rsp, %rbp\n"
-	"	.cfi_def_cfa_register rbp\n"
-	"	mov %rsi, %rsp\n"
-	"	call *%rdi\n"
-	"	leave\n"
-	"	.cfi_def_cfa rsp, 8\n"
-	"	ret\n"
-	"	.cfi_endproc\n"
-	"asm_end:\n");
+		".globl call_with_bp, call_with_frame, call_with_rbx, call_on_stack, asm_start, asm_end\n"
+		"asm_start:\n"
+		"call_with_bp:\n" // no tables, no frame pointer
+		"	push %rbp\n"
+		"	mov %rsi, %rbp\n"
+		"	call *%rdi\n"
+		"	pop %rbp\n"
+		"	ret\n"
+		"	nop\n"
+		"call_with_frame:\n" // no tables, but a frame pointer
+		"	push %rbp\n"
+		"	mov %rsp, %rbp\n"
+		"	sub $48, %rsp\n"
+		"	call *%rdi\n"
+		"	leave\n"
+		"	ret\n"
+		"	nop\n"
+		"call_with_rbx:\n" // as ld.so's lazy binding has it
+		"	.cfi_startproc\n"
+		"	push %rbx\n"
+		"	.cfi_adjust_cfa_offset 8\n"
+		"	.cfi_rel_offset rbx, 0\n"
+		"	mov %rsp, %rbx\n"
+		"	.cfi_def_cfa_register rbx\n"
+		"	and $-64, %rsp\n"
+		"	sub $128, %rsp\n"
+		"	call *%rdi\n"
+		"	mov %rbx, %rsp\n"
+		"	.cfi_def_cfa_register rsp\n"
+		"	pop %rbx\n"
+		"	.cfi_adjust_cfa_offset -8\n"
+		"	.cfi_restore rbx\n"
+		"	ret\n"
+		"	.cfi_endproc\n"
+		"call_on_stack:\n" // as segmented stacks do: the frame pointer leads back
+		"	.cfi_startproc\n"
+		"	push %rbp\n"
+		"	.cfi_adjust_cfa_offset 8\n"
+		"	.cfi_rel_offset rbp, 0\n"
+		"	mov %rsp, %rbp\n"
+		"	.cfi_def_cfa_register rbp\n"
+		"	mov %rsi, %rsp\n"
+		"	call *%rdi\n"
+		"	leave\n"
+		"	.cfi_def_cfa rsp, 8\n"
+		"	ret\n"
+		"	.cfi_endproc\n"
+		"asm_end:\n");
 
 static void test_frame_pointers(void **state) {
 	(void)state;
@@ -325,8 +324,8 @@ static void test_unknown_thread_stack(void **state) {
 // ---- generated code
 
 /** sub $24, %rsp; call *%rdi; add $24, %rsp; ret: no frame pointer, so tables are needed. */
-static const uint8_t generated[] = {
-		0x48, 0x83, 0xec, 0x18, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x18, 0xc3};
+static const uint8_t generated[] = {0x48, 0x83, 0xec, 0x18, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x18,
+		0xc3};
 
 static void put(uint8_t **at, const void *bytes, size_t n) {
 	memcpy(*at, bytes, n);
@@ -346,8 +345,8 @@ static void write_tables(uint8_t *at, const void *code) {
 static void test_registered_frames(void **state) {
 	(void)state;
 	static _Alignas(8) uint8_t tables[128];
-	void *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
 	assert_true(code != MAP_FAILED);
 	memcpy(code, generated, sizeof(generated));
 	void (*call)(void (*function)(void));

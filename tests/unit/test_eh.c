@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 /** An .eh_frame being written: one CIE as gcc writes it, one FDE. */
@@ -45,9 +44,9 @@ static struct eh_tables write_frame(const char *augmentation, const uint8_t *pro
 	put_u32(0);
 	put("\1", 1);
 	put(augmentation, strlen(augmentation) + 1);
-	put("\1\x78\x10", 3);         // code 1, data -8, return address in 16
-	put("\1\0", 2);               // augmentation: pointers absolute
-	put("\x0c\7\x08\x90\1", 5);   // CFA = rsp + 8, pc at CFA - 8
+	put("\1\x78\x10", 3);       // code 1, data -8, return address in 16
+	put("\1\0", 2);             // augmentation: pointers absolute
+	put("\x0c\7\x08\x90\1", 5); // CFA = rsp + 8, pc at CFA - 8
 	close_record(0);
 	size_t fde = frame.n;
 	put_u32(0);

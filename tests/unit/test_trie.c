@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 enum { N_NODES = 1 << 20, N_THREADS = 4, N_STACKS = 20000, DEPTH = 6 };

@@ -145,7 +145,8 @@ static unsigned rule_place(uint64_t key) {
 }
 _Static_assert(N_RULES == 1 << (64 - 55), "rule_place yields 9 bits");
 
-static __attribute__((noinline, cold)) void rule_fetch(struct rule *r, uint64_t key, bool is_stale) {
+static __attribute__((noinline, cold)) void rule_fetch(struct rule *r, uint64_t key,
+		bool is_stale) {
 	rule_get(r, key, is_stale);
 }
 
@@ -227,8 +228,7 @@ static uint32_t first_difference(const struct capture *c, uint32_t n) {
 /** The last (innermost) of `n` checks that differs; `n`: none does. Stops there. */
 static uint32_t last_difference(struct capture *c, struct walk *w, uint32_t n) {
 	for (uint32_t i = n; i-- > 0;) {
-		if (!walk_may_load(w, c->check_at[i]) ||
-				walk_load(c->check_at[i]) != c->check_value[i]) {
+		if (!walk_may_load(w, c->check_at[i]) || walk_load(c->check_at[i]) != c->check_value[i]) {
 			return i;
 		}
 	}
@@ -262,7 +262,8 @@ static inline bool is_met(struct capture *c, struct unwinding *u) {
 	}
 	uint32_t n = frame_checks(&c->frames[c->n - 1]);
 	uint32_t at = w->is_foreign ? last_difference(c, w, n)
-			: all_hold(c, n) ? n : first_difference(c, n);
+			: all_hold(c, n)    ? n
+								: first_difference(c, n);
 	if (at == n) {
 		return true;
 	}
@@ -328,7 +329,8 @@ static inline void check_add(struct checks *k, uint64_t at, uint64_t value) {
 }
 
 /** What the step from `f` to `outer` has loaded. */
-static inline void checks_of_step(struct checks *k, const struct frame *f, const struct frame *outer) {
+static inline void checks_of_step(struct checks *k, const struct frame *f,
+		const struct frame *outer) {
 	bool is_bp_live = (outer->checks & FRAME_BP_LIVE) != 0;
 	uint64_t pc = wire_where_pc(outer->where);
 	int32_t bp = packed_bp(f->rule);
@@ -427,7 +429,8 @@ static inline uint32_t leaf_node(struct capture *c, uint32_t parent, uint64_t wh
 _Static_assert(N_LEAVES == 1 << (64 - 55), "leaf_node hashes to 9 bits");
 
 /** Does a signal frame lie between the leaf and the frame at `stop_sp`? */
-static __attribute__((noinline)) bool has_crossed_signal(const struct capture *c, uint64_t stop_sp) {
+static __attribute__((noinline)) bool has_crossed_signal(const struct capture *c,
+		uint64_t stop_sp) {
 	for (uint32_t i = c->n; i-- > 0;) {
 		if ((c->frames[i].where & WIRE_EXACT_PC) != 0) {
 			return true;
@@ -494,8 +497,8 @@ static __attribute__((noinline)) struct capture_result capture_changed(struct ca
 	return result;
 }
 
-struct capture_result capture_stack(
-		struct capture *c, const struct capture_regs *regs, uint64_t stop_sp) {
+struct capture_result capture_stack(struct capture *c, const struct capture_regs *regs,
+		uint64_t stop_sp) {
 	if (c->generation != atomic_load_explicit(&world_generation, memory_order_acquire) &&
 			!begin_generation(c)) {
 		return (struct capture_result){.is_truncated = true};

@@ -48,9 +48,9 @@ struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uin
 enum { CAPTURE_MIN_BYTES = 64 << 10 };
 
 struct capture_result {
-	uint32_t node;        // 0: nothing could be found
-	bool is_truncated;    // outer callers unknown or folded into an ancestor
-	bool crossed_signal;  // a signal frame lies between the leaf and `stop_sp`
+	uint32_t node;       // 0: nothing could be found
+	bool is_truncated;   // outer callers unknown or folded into an ancestor
+	bool crossed_signal; // a signal frame lies between the leaf and `stop_sp`
 };
 
 /**
@@ -58,8 +58,8 @@ struct capture_result {
  * this call interrupted or came from: the result then says if a signal handler lies between, which
  * tells a handler's own allocation from one made inside the real allocator.
  */
-struct capture_result capture_stack(
-		struct capture *c, const struct capture_regs *regs, uint64_t stop_sp);
+struct capture_result capture_stack(struct capture *c, const struct capture_regs *regs,
+		uint64_t stop_sp);
 
 /** Forget what the last capture of this context found: the next one unwinds in full. */
 void capture_forget(struct capture *c);

@@ -146,8 +146,7 @@ static bool cie_read(struct eh_fde *fde, const uint8_t *at, const uint8_t *limit
 	}
 	uint64_t version = eh_fixed(&c, 1);
 	const char *letters = (const char *)c.at;
-	while (eh_fixed(&c, 1) != 0) {
-	}
+	while (eh_fixed(&c, 1) != 0) {}
 	if (c.failed || (version != 1 && version != 3)) {
 		return false;
 	}
@@ -202,9 +201,7 @@ static bool find_linear(const uint8_t *at, const struct eh_tables *t, uint64_t p
 
 static const uint8_t *table_entry(const uint8_t *hdr, const uint8_t *table, uint64_t n,
 		uint64_t pc) {
-	const struct {
-		int32_t start, fde;
-	} *rows = (const void *)table;
+	const struct { int32_t start, fde; } *rows = (const void *)table;
 	int64_t wanted = (int64_t)(pc - (uint64_t)hdr);
 	uint64_t low = 0;
 	while (n > 0) { // the last row that starts at or before pc
@@ -240,8 +237,7 @@ bool eh_find(const struct eh_tables *t, uint64_t pc, struct eh_fde *fde) {
 		return false;
 	}
 	const uint8_t *at = table_entry(t->hdr, c.at, n, pc);
-	return at != NULL && fde_read(fde, at, t->low, t->high) && pc >= fde->start &&
-			pc < fde->end;
+	return at != NULL && fde_read(fde, at, t->low, t->high) && pc >= fde->start && pc < fde->end;
 }
 
 bool eh_range(const uint8_t *frame, uint64_t *low, uint64_t *high) {
@@ -364,25 +360,59 @@ static void execute_extended(struct program *p, uint8_t op) {
 	case CFA_ADVANCE_1: p->loc += eh_fixed(c, 1) * p->fde->code_align; break;
 	case CFA_ADVANCE_2: p->loc += eh_fixed(c, 2) * p->fde->code_align; break;
 	case CFA_ADVANCE_4: p->loc += eh_fixed(c, 4) * p->fde->code_align; break;
-	case CFA_OFFSET_EXTENDED: reg = eh_uleb(c); set(p, reg, EH_AT, (int64_t)eh_uleb(c) * align); break;
-	case CFA_OFFSET_SF: reg = eh_uleb(c); set(p, reg, EH_AT, eh_sleb(c) * align); break;
-	case CFA_NEGATIVE_OFFSET: reg = eh_uleb(c); set(p, reg, EH_AT, -(int64_t)eh_uleb(c) * align); break;
-	case CFA_VAL_OFFSET: reg = eh_uleb(c); set(p, reg, EH_IS, (int64_t)eh_uleb(c) * align); break;
-	case CFA_VAL_OFFSET_SF: reg = eh_uleb(c); set(p, reg, EH_IS, eh_sleb(c) * align); break;
+	case CFA_OFFSET_EXTENDED:
+		reg = eh_uleb(c);
+		set(p, reg, EH_AT, (int64_t)eh_uleb(c) * align);
+		break;
+	case CFA_OFFSET_SF:
+		reg = eh_uleb(c);
+		set(p, reg, EH_AT, eh_sleb(c) * align);
+		break;
+	case CFA_NEGATIVE_OFFSET:
+		reg = eh_uleb(c);
+		set(p, reg, EH_AT, -(int64_t)eh_uleb(c) * align);
+		break;
+	case CFA_VAL_OFFSET:
+		reg = eh_uleb(c);
+		set(p, reg, EH_IS, (int64_t)eh_uleb(c) * align);
+		break;
+	case CFA_VAL_OFFSET_SF:
+		reg = eh_uleb(c);
+		set(p, reg, EH_IS, eh_sleb(c) * align);
+		break;
 	case CFA_RESTORE_EXTENDED: restore(p, eh_uleb(c)); break;
 	case CFA_UNDEFINED: set(p, eh_uleb(c), EH_UNDEFINED, 0); break;
 	case CFA_SAME: set(p, eh_uleb(c), EH_SAME, 0); break;
-	case CFA_REGISTER: reg = eh_uleb(c); set(p, reg, EH_REGISTER, (int64_t)eh_uleb(c)); break;
+	case CFA_REGISTER:
+		reg = eh_uleb(c);
+		set(p, reg, EH_REGISTER, (int64_t)eh_uleb(c));
+		break;
 	case CFA_REMEMBER: remember(p); break;
 	case CFA_RECALL: recall(p); break;
-	case CFA_DEF: reg = eh_uleb(c); set_cfa(p, EH_CFA_OFFSET, reg, (int64_t)eh_uleb(c)); break;
-	case CFA_DEF_SF: reg = eh_uleb(c); set_cfa(p, EH_CFA_OFFSET, reg, eh_sleb(c) * align); break;
+	case CFA_DEF:
+		reg = eh_uleb(c);
+		set_cfa(p, EH_CFA_OFFSET, reg, (int64_t)eh_uleb(c));
+		break;
+	case CFA_DEF_SF:
+		reg = eh_uleb(c);
+		set_cfa(p, EH_CFA_OFFSET, reg, eh_sleb(c) * align);
+		break;
 	case CFA_DEF_REGISTER: set_cfa(p, EH_CFA_OFFSET, eh_uleb(c), p->row->cfa_value); break;
-	case CFA_DEF_OFFSET: set_cfa(p, EH_CFA_OFFSET, p->row->cfa_register, (int64_t)eh_uleb(c)); break;
-	case CFA_DEF_OFFSET_SF: set_cfa(p, EH_CFA_OFFSET, p->row->cfa_register, eh_sleb(c) * align); break;
+	case CFA_DEF_OFFSET:
+		set_cfa(p, EH_CFA_OFFSET, p->row->cfa_register, (int64_t)eh_uleb(c));
+		break;
+	case CFA_DEF_OFFSET_SF:
+		set_cfa(p, EH_CFA_OFFSET, p->row->cfa_register, eh_sleb(c) * align);
+		break;
 	case CFA_DEF_EXPR: set_cfa(p, EH_CFA_EXPR, 0, expression_skip(p)); break;
-	case CFA_EXPR: reg = eh_uleb(c); set(p, reg, EH_AT_EXPR, expression_skip(p)); break;
-	case CFA_VAL_EXPR: reg = eh_uleb(c); set(p, reg, EH_IS_EXPR, expression_skip(p)); break;
+	case CFA_EXPR:
+		reg = eh_uleb(c);
+		set(p, reg, EH_AT_EXPR, expression_skip(p));
+		break;
+	case CFA_VAL_EXPR:
+		reg = eh_uleb(c);
+		set(p, reg, EH_IS_EXPR, expression_skip(p));
+		break;
 	case CFA_ARGS_SIZE: (void)eh_uleb(c); break;
 	default: c->failed = true;
 	}
@@ -396,7 +426,9 @@ static bool run(struct program *p, const uint8_t *at, const uint8_t *end, uint64
 		uint8_t operand = op & 0x3f;
 		switch (op & 0xc0) {
 		case CFA_ADVANCE: p->loc += operand * p->fde->code_align; break;
-		case CFA_OFFSET: set(p, operand, EH_AT, (int64_t)eh_uleb(&p->c) * p->fde->data_align); break;
+		case CFA_OFFSET:
+			set(p, operand, EH_AT, (int64_t)eh_uleb(&p->c) * p->fde->data_align);
+			break;
 		case CFA_RESTORE: restore(p, operand); break;
 		default: execute_extended(p, op);
 		}

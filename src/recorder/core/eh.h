@@ -52,7 +52,7 @@ struct eh_row {
 	uint8_t how[REG_N];
 	int32_t cfa_value;    // offset, or like `value`
 	int32_t value[REG_N]; // bytes, register, or where the expression (ULEB length first) begins,
-	                      // counted from the record
+						  // counted from the record
 };
 
 /** The record that covers `pc`. False: none does. */

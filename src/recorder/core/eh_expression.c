@@ -176,17 +176,21 @@ static void execute(struct evaluation *e, uint8_t op) {
 		push(e, below);
 		break;
 	case OP_ROT: rotate(e); break;
-	case OP_ABS: top = pop(e); push(e, (int64_t)top < 0 ? -top : top); break;
+	case OP_ABS:
+		top = pop(e);
+		push(e, (int64_t)top < 0 ? -top : top);
+		break;
 	case OP_NEG: push(e, -pop(e)); break;
 	case OP_NOT: push(e, ~pop(e)); break;
-	case OP_PLUS_UCONST: top = pop(e); push(e, top + eh_uleb(c)); break;
+	case OP_PLUS_UCONST:
+		top = pop(e);
+		push(e, top + eh_uleb(c));
+		break;
 	case OP_BRA: jump(e, pop(e) != 0); break;
 	case OP_SKIP: jump(e, true); break;
 	case OP_BREGX: push_register(e, eh_uleb(c)); break;
 	case OP_NOP: break;
-	default:
-		top = pop(e);
-		push(e, binary(op, pop(e), top, &c->failed));
+	default: top = pop(e); push(e, binary(op, pop(e), top, &c->failed));
 	}
 }
 

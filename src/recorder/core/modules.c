@@ -26,7 +26,7 @@ struct loader_object {
 	uint64_t reserved[7];
 };
 int _dl_find_object(void *pc, struct loader_object *result) __attribute__((weak));
-const char *gnu_get_libc_version(void) __attribute__((weak));
+extern void *__libc_stack_end __attribute__((weak)); // a variable of glibc's loader
 
 enum { MODULE_UNKNOWN = WIRE_MODULE_MAX + 1 };
 
@@ -53,19 +53,19 @@ static bool loader_find(uint64_t pc, struct loader_object *object) {
 	return _dl_find_object((void *)pc, object) == 0;
 }
 
+/** glibc's loader. musl's is its libc, and never unloads: it is not looked for. */
 static void find_loader(void) {
 	struct loader_object object;
-	if (has_loader() && loader_find((uint64_t)&_dl_find_object, &object)) {
-		loader_start = (uint64_t)object.start;
-		loader_bytes = (uint64_t)object.end - loader_start;
+	struct image image;
+	if (&__libc_stack_end == NULL) {
 		return;
 	}
-	struct image image;
-	// musl's loader is its libc, and never unloads
-	if (!has_loader() && &gnu_get_libc_version != NULL &&
-			image_read(&image, image_of_loader())) {
+	if (image_read(&image, image_of_loader())) {
 		loader_start = image.start;
 		loader_bytes = image.end - image.start;
+	} else if (has_loader() && loader_find((uint64_t)&__libc_stack_end, &object)) {
+		loader_start = (uint64_t)object.start; // the program was started by calling the loader
+		loader_bytes = (uint64_t)object.end - loader_start;
 	}
 }
 
@@ -224,8 +224,7 @@ static bool ask_loader(uint64_t pc, struct module *module) {
 	image.eh_frame_hdr = object.eh_frame_hdr;
 	image.path = object.map->name;
 	image.path_bytes = sys_text_length(image.path);
-	module_fill(module, remember(&image, generation), image.start, image.end,
-			image.eh_frame_hdr);
+	module_fill(module, remember(&image, generation), image.start, image.end, image.eh_frame_hdr);
 	return true;
 }
 
@@ -243,7 +242,10 @@ static void visit_maps(void) {
 	uint32_t before = atomic_load(&n_known);
 	images_visit(remember_visited);
 	bool is_vain = atomic_load(&n_known) == before;
-	atomic_store(&n_misses_allowed, !is_vain ? 0 : allowed < MISSES_MAX ? 2 * allowed + 1 : allowed);
+	atomic_store(&n_misses_allowed,
+			!is_vain                       ? 0
+					: allowed < MISSES_MAX ? 2 * allowed + 1
+										   : allowed);
 	atomic_store(&n_misses, 0);
 	atomic_store(&is_visiting, 0);
 }

@@ -7,7 +7,6 @@
  */
 
 #include "recorder/core/modules.h"
-
 #include "recorder/core/sys.h"
 #include "recorder/core/world.h"
 
@@ -40,8 +39,7 @@ static struct frames *take(struct frames *t, const uint8_t *frame) {
 		if (atomic_load(&t[i].frame) == NULL &&
 				atomic_compare_exchange_strong(&t[i].frame, &none, frame)) {
 			uint32_t n = atomic_load(&n_frames);
-			while (n < i + 1 && !atomic_compare_exchange_weak(&n_frames, &n, i + 1)) {
-			}
+			while (n < i + 1 && !atomic_compare_exchange_weak(&n_frames, &n, i + 1)) {}
 			return &t[i];
 		}
 	}

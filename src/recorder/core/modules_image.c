@@ -68,7 +68,7 @@ bool image_read(struct image *image, uint64_t start) {
 	}
 	image->start = start;
 	image->bias = start - (low & ~(SYS_PAGE - 1ull));
-	image->end = image->bias + ((high + SYS_PAGE - 1) & ~(SYS_PAGE - 1ull));
+	image->end = image->bias + high;
 	image->eh_frame_hdr = NULL;
 	image->build_id = NULL;
 	image->build_id_bytes = 0;

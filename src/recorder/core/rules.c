@@ -105,8 +105,9 @@ static enum rule_kind cfa_kind(struct rule *r, const struct eh_fde *fde, const s
 		uint64_t pc) {
 	r->cfa = row->cfa_value;
 	if (row->cfa_how == EH_CFA_OFFSET) {
-		return row->cfa_register == REG_SP ? RULE_SP
-				: row->cfa_register == REG_BP ? RULE_BP : RULE_SLOW;
+		return row->cfa_register == REG_SP    ? RULE_SP
+				: row->cfa_register == REG_BP ? RULE_BP
+											  : RULE_SLOW;
 	}
 	struct eh_expr expr = eh_expression(fde, row->cfa_value);
 	if (is_register_plus(expr, REG_SP, pc, &r->cfa)) { // entries of the PLT
@@ -123,12 +124,10 @@ static bool set_bp(struct rule *r, enum rule_kind kind, const struct eh_fde *fde
 	switch (row->how[REG_BP]) {
 	case EH_SAME:
 	case EH_UNDEFINED: return true;
-	case EH_AT:
-		r->bp = row->value[REG_BP];
-		return kind != RULE_DEREF;
+	case EH_AT: r->bp = row->value[REG_BP]; return kind != RULE_DEREF;
 	case EH_AT_EXPR:
-		if (kind == RULE_SP || !is_register_plus(eh_expression(fde, row->value[REG_BP]),
-				REG_BP, pc, &r->bp)) {
+		if (kind == RULE_SP ||
+				!is_register_plus(eh_expression(fde, row->value[REG_BP]), REG_BP, pc, &r->bp)) {
 			return false;
 		}
 		r->bp -= kind == RULE_BP ? r->cfa : 0;
@@ -143,8 +142,7 @@ static enum rule_kind classify(struct rule *r, const struct eh_fde *fde, const s
 		return RULE_END;
 	}
 	bool is_usual = row->how[REG_PC] == EH_AT && row->value[REG_PC] == -8 &&
-			(row->how[REG_SP] == EH_SAME ||
-					(row->how[REG_SP] == EH_IS && row->value[REG_SP] == 0));
+			(row->how[REG_SP] == EH_SAME || (row->how[REG_SP] == EH_IS && row->value[REG_SP] == 0));
 	enum rule_kind kind = is_usual ? cfa_kind(r, fde, row, pc) : RULE_SLOW;
 	return kind != RULE_SLOW && !set_bp(r, kind, fde, row, pc) ? RULE_SLOW : kind;
 }

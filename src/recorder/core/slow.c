@@ -52,8 +52,8 @@ static bool cfa_of(struct registers *r, const struct eh_fde *fde, const struct e
 }
 
 /** Register `reg` of the caller. False: not known. */
-static bool caller_register(struct registers *r, const struct eh_fde *fde,
-		const struct eh_row *row, unsigned reg, uint64_t cfa, uint64_t *result) {
+static bool caller_register(struct registers *r, const struct eh_fde *fde, const struct eh_row *row,
+		unsigned reg, uint64_t cfa, uint64_t *result) {
 	int32_t value = row->value[reg];
 	uint64_t at = cfa + (uint64_t)(int64_t)value;
 	struct eh_machine machine = machine_of(r);
@@ -69,8 +69,7 @@ static bool caller_register(struct registers *r, const struct eh_fde *fde,
 	case EH_AT_EXPR:
 		return eh_evaluate(eh_expression(fde, value), &machine, true, cfa, &at) &&
 				load(r, at, result);
-	case EH_IS_EXPR:
-		return eh_evaluate(eh_expression(fde, value), &machine, true, cfa, result);
+	case EH_IS_EXPR: return eh_evaluate(eh_expression(fde, value), &machine, true, cfa, result);
 	default: return false;
 	}
 }

@@ -31,10 +31,9 @@ static inline bool sys_failed(long result) {
 }
 
 /** mmap. NULL: it failed. */
-static inline void *sys_mmap(
-		void *at, size_t bytes, int protection, int flags, int fd, uint64_t offset) {
-	long result = syscall_6(
-			__NR_mmap, (long)at, (long)bytes, protection, flags, fd, (long)offset);
+static inline void *sys_mmap(void *at, size_t bytes, int protection, int flags, int fd,
+		uint64_t offset) {
+	long result = syscall_6(__NR_mmap, (long)at, (long)bytes, protection, flags, fd, (long)offset);
 	return sys_failed(result) ? NULL : (void *)result;
 }
 
@@ -47,8 +46,8 @@ static inline void *sys_map(size_t bytes) {
 
 /** Grow or shrink a mapping, which may move. NULL: it failed, the old mapping stands. */
 static inline void *sys_mremap(void *old, size_t old_bytes, size_t new_bytes) {
-	long result = syscall_4(
-			__NR_mremap, (long)old, (long)old_bytes, (long)new_bytes, MREMAP_MAYMOVE);
+	long result = syscall_4(__NR_mremap, (long)old, (long)old_bytes, (long)new_bytes,
+			MREMAP_MAYMOVE);
 	return sys_failed(result) ? NULL : (void *)result;
 }
 

@@ -24,7 +24,6 @@ enum {
 	PROBES = 16,
 };
 
-
 static _Atomic(_Atomic uint64_t *) tables[N_TABLES];
 static _Atomic uint32_t n_tables; // written after the table it counts
 
@@ -87,8 +86,7 @@ static uint32_t find(unsigned index, uint64_t hash, uint32_t parent, uint64_t wh
 	struct probe p = probe_of(index, hash);
 	for (unsigned i = 0; i < PROBES; i++) {
 		// Acquire pairs with the exchange in insert()
-		uint64_t slot = atomic_load_explicit(
-				&p.slots[(p.at + i) & p.mask], memory_order_acquire);
+		uint64_t slot = atomic_load_explicit(&p.slots[(p.at + i) & p.mask], memory_order_acquire);
 		if (slot == 0) {
 			return 0;
 		}
@@ -124,8 +122,8 @@ static uint32_t publish(uint32_t parent, uint64_t where) {
  * Put `id` (0: a new node) into the last table. `*is_full`: no room in its places.
  * Returns the node that is there in the end; 0 if `*is_full`, or if the budget is used up.
  */
-static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t parent,
-		uint64_t where, bool *is_full) {
+static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t parent, uint64_t where,
+		bool *is_full) {
 	struct probe p = probe_of(index, hash);
 	*is_full = false;
 	for (unsigned i = 0; i < PROBES; i++) {

@@ -78,8 +78,7 @@ static inline uint64_t walk_load(uint64_t address) {
 static inline enum walk_step walk_step_inline(struct walk *w, const struct rule *rule) {
 	uint64_t base = rule->kind == RULE_SP ? w->sp : w->bp;
 	uint64_t cfa = base + (uint64_t)(int64_t)rule->cfa;
-	if (rule->kind - RULE_SP > RULE_BP - RULE_SP || cfa < w->sp + 8 ||
-			cfa > w->window.high) {
+	if (rule->kind - RULE_SP > RULE_BP - RULE_SP || cfa < w->sp + 8 || cfa > w->window.high) {
 		return walk_step(w, rule);
 	}
 	uint64_t bp = w->bp;

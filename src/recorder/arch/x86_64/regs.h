@@ -29,26 +29,25 @@ enum { SIGNAL_TRAMPOLINE_BYTES = 9 };
 
 /** Where in a signal frame register `number` (DWARF) lies; -1: nowhere. */
 static inline int signal_frame_offset(unsigned number) {
-	static const int8_t greg[REG_N] = {
-			13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16};
+	static const int8_t greg[REG_N] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16};
 	return number < REG_N ? 40 + greg[number] * 8 : -1;
 }
 
 /** The registers that survive calls, and where we are: enough to unwind from here. */
-#define REGS_HERE(regs)                                                                            \
-	__asm__ volatile("movq %%rbx, 24(%0)\n\t"                                                  \
-			 "movq %%rbp, 48(%0)\n\t"                                                  \
-			 "movq %%rsp, 56(%0)\n\t"                                                  \
-			 "movq %%r12, 96(%0)\n\t"                                                  \
-			 "movq %%r13, 104(%0)\n\t"                                                 \
-			 "movq %%r14, 112(%0)\n\t"                                                 \
-			 "movq %%r15, 120(%0)\n\t"                                                 \
-			 "leaq 0f(%%rip), %%rax\n\t"                                               \
-			 "movq %%rax, 128(%0)\n"                                                   \
-			 "0:"                                                                      \
-			 :                                                                         \
-			 : "r"(regs)                                                               \
-			 : "rax", "memory")
+#define REGS_HERE(regs)                          \
+	__asm__ volatile("movq %%rbx, 24(%0)\n\t"    \
+					 "movq %%rbp, 48(%0)\n\t"    \
+					 "movq %%rsp, 56(%0)\n\t"    \
+					 "movq %%r12, 96(%0)\n\t"    \
+					 "movq %%r13, 104(%0)\n\t"   \
+					 "movq %%r14, 112(%0)\n\t"   \
+					 "movq %%r15, 120(%0)\n\t"   \
+					 "leaq 0f(%%rip), %%rax\n\t" \
+					 "movq %%rax, 128(%0)\n"     \
+					 "0:"                        \
+					 :                           \
+					 : "r"(regs)                 \
+					 : "rax", "memory")
 
 /** Bit per register that REGS_HERE fills in. */
 #define REGS_HERE_KNOWN (1u << 3 | 1u << 6 | 1u << 7 | 0xfu << 12 | 1u << 16)

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+
+#include "../fake_segment.h"
+#include "recorder/core/modules.h"
+#include "recorder/core/modules_image.h"
+#include "recorder/core/world.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <cmocka.h>
+
+#define LIBRARY "libz.so.1" // one that this program does not need
+
+static int setup(void **state) {
+	(void)state;
+	const struct capture_world fake = fake_segment(1024, 16);
+	return capture_setup(&fake) ? 0 : 1;
+}
+
+static const struct wire_module *find(uint64_t pc, struct module *module) {
+	assert_true(module_find(pc, module));
+	assert_true(module_covers(pc));
+	assert_in_range(module->id, 1, atomic_load(&world.header->n_modules));
+	const struct wire_module *m = &world.modules[module->id];
+	assert_int_equal(atomic_load(&m->state), 1);
+	assert_true(pc >= m->start && pc < m->end);
+	return m;
+}
+
+static void test_program_and_libc(void **state) {
+	(void)state;
+	struct module module;
+	const struct wire_module *m = find((uint64_t)setup, &module);
+	assert_int_equal(m->path_bytes, 0);
+	assert_int_equal(m->image, 1);
+	assert_non_null(module.tables.hdr);
+	uint32_t id = module.id;
+	find((uint64_t)test_program_and_libc, &module);
+	assert_int_equal(module.id, id);
+
+	m = find((uint64_t)dlsym(RTLD_DEFAULT, "malloc"), &module);
+	assert_int_not_equal(module.id, id);
+	assert_non_null(strstr(m->path, "libc.so"));
+	assert_true(m->build_id_bytes > 0);
+	assert_int_equal(m->path_bytes, strlen(m->path));
+}
+
+static void test_vdso(void **state) {
+	(void)state;
+	struct module module;
+	uint64_t start = getauxval(AT_SYSINFO_EHDR);
+	if (start == 0) {
+		skip();
+	}
+	const struct wire_module *m = find(start + 0x400, &module);
+	assert_true(m->start == start);
+	assert_non_null(strstr(m->path, "vdso"));
+	assert_non_null(module.tables.hdr);
+}
+
+static void test_in_no_module(void **state) {
+	(void)state;
+	struct module module;
+	char *pages = fake_pages(4096);
+	assert_false(module_find((uint64_t)pages, &module));
+	assert_false(module_find(0x1000, &module));
+	assert_false(module_covers((uint64_t)pages));
+}
+
+static void test_loader(void **state) {
+	(void)state;
+	assert_false(capture_is_loader((uint64_t)setup));
+	assert_false(capture_is_loader((uint64_t)dlsym(RTLD_DEFAULT, "malloc")));
+	assert_true(capture_is_loader(image_of_loader() + 0x2000));
+}
+
+static uint64_t load(void **library) {
+	*library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (*library == NULL) {
+		skip();
+	}
+	return (uint64_t)dlsym(*library, "zlibVersion");
+}
+
+// The same file at the same place keeps its id; what is gone is said to be
+static void test_load_and_unload(void **state) {
+	(void)state;
+	void *library;
+	struct module module;
+	uint64_t pc = load(&library);
+	uint64_t start = find(pc, &module)->start;
+	uint32_t id = module.id;
+	uint32_t generation = atomic_load(&world_generation);
+	capture_modules_changed(); // nothing has
+	assert_int_equal(atomic_load(&world_generation), generation);
+	for (unsigned i = 0; i < 50; i++) {
+		dlclose(library);
+		generation = atomic_load(&world_generation);
+		capture_modules_changed();
+		assert_int_not_equal(atomic_load(&world_generation), generation);
+		assert_true(world.modules[id].is_unloaded);
+		assert_false(module_covers(pc));
+		pc = load(&library);
+		const struct wire_module *m = find(pc, &module);
+		if (m->start == start) {
+			assert_int_equal(module.id, id);
+		}
+		assert_false(m->is_unloaded);
+	}
+	assert_true(atomic_load(&world.header->n_modules) < 8);
+	dlclose(library);
+	capture_modules_changed();
+}
+
+static struct image seen;
+static uint64_t wanted;
+
+static void look(const struct image *image) {
+	if (wanted >= image->start && wanted < image->end) {
+		seen = *image;
+	}
+}
+
+// What systems without _dl_find_object go by says the same
+static void test_maps_agree_with_loader(void **state) {
+	(void)state;
+	const uint64_t pcs[] = {(uint64_t)setup, (uint64_t)dlsym(RTLD_DEFAULT, "malloc"),
+			(uint64_t)dlsym(RTLD_DEFAULT, "_cmocka_run_group_tests")};
+	for (unsigned i = 0; i < sizeof(pcs) / sizeof(*pcs); i++) {
+		struct module module;
+		const struct wire_module *m = find(pcs[i], &module);
+		memset(&seen, 0, sizeof(seen));
+		wanted = pcs[i];
+		images_visit(look);
+		assert_true(seen.start == m->start && seen.end == m->end && seen.bias == m->bias);
+		assert_ptr_equal(seen.eh_frame_hdr, module.tables.hdr);
+		assert_int_equal(seen.build_id_bytes, m->build_id_bytes);
+		assert_memory_equal(seen.build_id, m->build_id, m->build_id_bytes);
+	}
+}
+
+static void test_full_table(void **state) {
+	(void)state;
+	void *library;
+	struct module module;
+	uint32_t n = atomic_exchange(&world.header->n_modules, world.n_modules_max - 1);
+	uint64_t pc = load(&library);
+	// An earlier test may have it known at this very place; then it keeps its id
+	assert_true(module_find(pc, &module));
+	const struct wire_module *m = &world.modules[module.id < 16 ? module.id : 0];
+	assert_true(module.id == WIRE_MODULE_MAX + 1 || (pc >= m->start && pc < m->end));
+	assert_non_null(module.tables.hdr);
+	atomic_store(&world.header->n_modules, n);
+	dlclose(library);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_program_and_libc),
+			cmocka_unit_test(test_vdso),
+			cmocka_unit_test(test_in_no_module),
+			cmocka_unit_test(test_loader),
+			cmocka_unit_test(test_load_and_unload),
+			cmocka_unit_test(test_maps_agree_with_loader),
+			cmocka_unit_test(test_full_table),
+	};
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
