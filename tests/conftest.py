@@ -83,6 +83,21 @@ class Running:
             stdout=self.outputs[0], stderr=self.outputs[1], start_new_session=True, **more)
         self.pid = self.process.pid
 
+    def program(self):
+        """The pid of what a running heaptrack records: its child that is another program."""
+        own = os.readlink(f"/proc/{self.pid}/exe")
+
+        def find():
+            for task in Path(f"/proc/{self.pid}/task").iterdir():
+                for child in (task / "children").read_text().split():
+                    try:
+                        if os.readlink(f"/proc/{child}/exe") != own:
+                            return int(child)
+                    except OSError:
+                        pass
+            return None
+        return wait_until(find, what="the program's start")
+
     def wait(self, timeout=60):
         """Wait for its end. Ends it, and fails the test, when the time is up."""
         try:

@@ -53,13 +53,6 @@ class Victim:
     def is_working(self):
         return self.truth_path.exists() and self.truth().state & 1
 
-    def pid(self):
-        """Of the recorded program, while it runs: the collector's child."""
-        children = open(f"/proc/{self.running.pid}/task/{self.running.pid}/children",
-                        encoding="ascii").read().split()
-        assert len(children) == 1
-        return int(children[0])
-
     def watch(self, seconds):
         """Let it work, and note its truth again and again."""
         noted, end = [], time.monotonic() + seconds
@@ -141,7 +134,7 @@ def test_killed_program(tools, helpers, tmp_path, is_long):
         folder.mkdir()
         victim = Victim(tools, helpers, folder, "return", 60_000)
         time.sleep(random.uniform(0, 0.6))
-        os.kill(victim.pid(), signal.SIGKILL)
+        os.kill(victim.running.program(), signal.SIGKILL)
         finished = victim.running.wait()
         assert finished.status == 137, repr(finished)
         assert_counts_everything(victim.opened(), victim.truth(), helpers)
@@ -155,7 +148,7 @@ def test_killed_program_and_collector(tools, helpers, tmp_path, is_long):
         folder = tmp_path / str(i)
         folder.mkdir()
         victim = Victim(tools, helpers, folder, "return", 60_000, CALM)
-        both = [victim.running.pid, victim.pid()]
+        both = [victim.running.pid, victim.running.program()]
         random.shuffle(both)
         noted = victim.watch(random.uniform(3.0, 4.5))
         end = time.monotonic()
@@ -217,7 +210,7 @@ def test_copies_taken_meanwhile(tools, helpers, tmp_path, is_long):
         noted += victim.watch(random.uniform(0, 0.7))
         copies.append((tmp_path / f"copy{i}.zst", time.monotonic()))
         shutil.copyfile(victim.file, copies[-1][0])
-    os.kill(victim.pid(), signal.SIGKILL)
+    os.kill(victim.running.program(), signal.SIGKILL)
     assert victim.running.wait().status == 137
     for path, when in copies:
         known = victim.opened(path)

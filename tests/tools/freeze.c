@@ -39,20 +39,26 @@ static pid_t any_thread(const char *pid) {
 	return chosen;
 }
 
-static int freeze(pid_t tid, double seconds) {
+/** Wait until the thread stands still because we asked; signals that come first are handed on. */
+static int wait_for_stop(pid_t tid) {
 	int status;
-	if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
-		return 0;
+	while (waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status)) {
+		if (status >> 16 == PTRACE_EVENT_STOP) {
+			return 1;
+		}
+		ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status));
 	}
-	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0 || waitpid(tid, &status, __WALL) != tid ||
-			!WIFSTOPPED(status)) {
+	return 0; // it is gone
+}
+
+static int freeze(pid_t tid, double seconds) {
+	if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0 || ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0 ||
+			!wait_for_stop(tid)) {
 		return 0;
 	}
 	sleep_for(seconds);
-	// A signal that came first is handed on
-	int event = status >> 16;
-	ptrace(PTRACE_DETACH, tid, 0, event ? 0 : WSTOPSIG(status));
-	return event != 0;
+	ptrace(PTRACE_DETACH, tid, 0, 0);
+	return 1;
 }
 
 int main(int argc, char **argv) {
