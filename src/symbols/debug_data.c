@@ -431,6 +431,7 @@ bool debug_data_ask(struct debug_data *d, const struct debug_question *q) {
 		return false;
 	}
 	bool ok = true;
+	d->n_missing_splits = 0;
 	for (size_t i = 0; ok && i < d->units.n; i++) {
 		if (entry_is_wanted(d, &d->units.items[i], &w)) {
 			ok = open_and_ask(d, q, &w, &d->units.items[i]);

@@ -33,5 +33,5 @@ struct debug_question {
  */
 bool debug_data_ask(struct debug_data *d, const struct debug_question *q);
 
-/** Split units whose other half was not found. */
+/** Split units of the last question whose other half was not found. */
 size_t debug_data_n_missing_splits(const struct debug_data *d);

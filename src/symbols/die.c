@@ -106,7 +106,7 @@ void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
 		out->linkage = out->linkage ? out->linkage : die_text(unit, &f.linkage_name);
 		out->plain = out->plain ? out->plain : die_text(unit, &f.name);
 		Dwarf_Die next;
-		if (out->linkage || !f.origin.form || !dwarf_formref_die(&f.origin, &next)) {
+		if ((out->linkage && out->plain) || !f.origin.form || !dwarf_formref_die(&f.origin, &next)) {
 			return;
 		}
 		out->declared = next;
@@ -114,8 +114,8 @@ void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
 	}
 }
 
-/** What a scope adds in front of "::"; NULL: nothing. */
-static const char *scope_name(Dwarf_Die *die, const struct unit *unit, const char *plain) {
+/** What a scope that is no function adds in front of "::"; NULL: nothing. */
+static const char *scope_name(const struct unit *unit, Dwarf_Die *die, const char *plain) {
 	struct die_facts facts;
 	die_facts(&facts, die);
 	const char *own = die_text(unit, &facts.name);
@@ -128,11 +128,6 @@ static const char *scope_name(Dwarf_Die *die, const struct unit *unit, const cha
 	case DW_TAG_module:
 	case DW_TAG_interface_type:
 	case DW_TAG_enumeration_type: return own;
-	case DW_TAG_subprogram: {
-		struct die_name name;
-		die_name(&name, unit, die, &facts);
-		return name.plain;
-	}
 	default: return NULL;
 	}
 }
@@ -161,25 +156,51 @@ static const char *join(const char *left, const char *right, struct arena *scrat
 	return text;
 }
 
-const char *die_qualified(const struct die_name *name, const struct unit *unit,
-		struct arena *scratch) {
+enum { FUNCTIONS_MAX = 8 }; // of functions in functions: damaged data could lead in a circle
+
+static const char *qualify(const struct die_name *name, const struct unit *unit,
+		struct arena *scratch, int n_functions);
+
+/** `scopes` and one scope more. NULL: no memory. */
+static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_Die *die,
+		const char *plain, struct arena *scratch, int n_functions) {
+	const char *scope;
+	if (dwarf_tag(die) == DW_TAG_subprogram && n_functions < FUNCTIONS_MAX) {
+		struct die_facts facts;
+		struct die_name function;
+		die_facts(&facts, die);
+		die_name(&function, unit, die, &facts);
+		if (function.plain && dwarf_dieoffset(&function.declared) != dwarf_dieoffset(die)) {
+			return qualify(&function, unit, scratch, n_functions + 1); // has scopes of its own
+		}
+		scope = function.plain;
+	} else {
+		scope = scope_name(unit, die, plain);
+	}
+	if (!scope) {
+		return scopes;
+	}
+	return *scopes ? join(scopes, scope, scratch) : scope;
+}
+
+static const char *qualify(const struct die_name *name, const struct unit *unit,
+		struct arena *scratch, int n_functions) {
 	enum { DEPTH_MAX = 100 };
 	Dwarf_Die target = name->declared, at, child;
 	Dwarf_Off offset = dwarf_dieoffset(&target);
 	if (!dwarf_cu_die(target.cu, &at, NULL, NULL, NULL, NULL, NULL, NULL)) {
 		return name->plain;
 	}
-	const char *scopes = NULL;
-	for (int depth = 0; depth < DEPTH_MAX && child_towards(&at, offset, &child) &&
+	const char *scopes = "";
+	for (int depth = 0; scopes && depth < DEPTH_MAX && child_towards(&at, offset, &child) &&
 			dwarf_dieoffset(&child) < offset; depth++) {
-		const char *scope = scope_name(&child, unit, name->plain);
-		if (scope) {
-			scopes = scopes ? join(scopes, scope, scratch) : scope;
-			if (!scopes) {
-				return NULL;
-			}
-		}
+		scopes = add_scope(scopes, unit, &child, name->plain, scratch, n_functions);
 		at = child;
 	}
-	return scopes ? join(scopes, name->plain, scratch) : name->plain;
+	return scopes && *scopes ? join(scopes, name->plain, scratch) : scopes ? name->plain : NULL;
+}
+
+const char *die_qualified(const struct die_name *name, const struct unit *unit,
+		struct arena *scratch) {
+	return qualify(name, unit, scratch, 0);
 }

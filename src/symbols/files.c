@@ -127,7 +127,7 @@ static bool try_link(struct search *s, uint32_t crc, const char *fmt, ...) {
 		return true;
 	}
 	mapped_file_close(s->out);
-	err_set(&s->err, ERR_NOT_FOUND, "%s has another checksum", path);
+	err_set(&s->err, ERR_NOT_FOUND, "another checksum: %s", path);
 	return false;
 }
 

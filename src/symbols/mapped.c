@@ -58,7 +58,7 @@ bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct sl
 		goto failed;
 	}
 	if (build_id.size && !slice_equal(build_id, elf_build_id(&m->elf))) {
-		err_set(err, ERR_NOT_FOUND, "%s has another build-id", path);
+		err_set(err, ERR_NOT_FOUND, "another build-id: %s", path);
 		goto failed;
 	}
 	return true;

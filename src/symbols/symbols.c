@@ -168,6 +168,12 @@ static void set_facts(struct symbols_facts *facts, const struct module *m) {
 		note = "stripped: no symbols, no debug data";
 	}
 	snprintf(facts->note, sizeof facts->note, "%s", note);
+	size_t n_missing = m->debug ? debug_data_n_missing_splits(m->debug) : 0;
+	if (!*note && n_missing) {
+		snprintf(facts->note, sizeof facts->note,
+				"split debug data (.dwo, .dwp) of %zu units are missing: no inlined calls there",
+				n_missing);
+	}
 }
 
 /** For an address that DWARF gave no function: the symbol's name, with the line if there is one. */
@@ -207,7 +213,9 @@ static bool resolve(struct module *m, const struct debug_question *q) {
 bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		const uint64_t *addresses, const bool *is_exact, size_t n, struct symbols_answer *answers,
 		struct symbols_facts *facts, struct arena *arena, struct err *err) {
-	memset(answers, 0, n * sizeof *answers);
+	if (n) {
+		memset(answers, 0, n * sizeof *answers);
+	}
 	uint64_t *pcs = malloc((n + 1) * sizeof *pcs);
 	struct module *m = pcs ? module_of(s, module) : NULL;
 	struct name_pool pool = {.arena = arena};
@@ -217,9 +225,9 @@ bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		for (size_t i = 0; i < n; i++) {
 			pcs[i] = addresses[i] - (!is_exact[i] && addresses[i]);
 		}
-		set_facts(facts, m);
 		struct debug_question q = {pcs, n, &m->table, &pool, answers};
 		ok = resolve(m, &q);
+		set_facts(facts, m);
 	}
 	name_pool_finish(&pool);
 	free(pcs);

@@ -1,0 +1,644 @@
+"""Names: programs built by several compilers, in every form of debug data, against other readers.
+
+Each address of the code (or a sample of them) is asked of our `symbols` (through
+build/bench/bench_symbols) and of an oracle: binutils' addr2line or LLVM's symbolizer. The whole
+chain must agree: the number of frames, each function, file and line. An address may differ only for
+a reason that `excuse` can prove for that very address; how many did is printed (pytest -rP). Where an
+oracle cannot read a form (addr2line: split and dwz data, clang's DWARF 5), the same code in a form that it
+reads stands in for it: debug options do not change code.
+"""
+
+import bisect
+import collections
+import http.server
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).resolve().parent / "symbols"
+SAMPLE = 2500
+
+
+# ---- the two sides
+
+def run(*command, cwd=None, stdin="", env=None):
+    done = subprocess.run([str(word) for word in command], cwd=cwd, input=stdin, env=env,
+                          capture_output=True, text=True, errors="replace", timeout=600)
+    assert done.returncode == 0, f"{command}: {done.stderr[-2000:]}"
+    return done.stdout, done.stderr
+
+
+class Resolver:
+    """Ours: address -> frames (function, symbol, file, line), innermost first, and what it cost."""
+
+    def __init__(self, build):
+        self.program = build / "bench" / "bench_symbols"
+
+    def ask(self, path, addresses, *options, env=None):
+        out, cost = run(self.program, "--print", *options, path, env=env,
+                        stdin="\n".join(f"{a:x}" for a in addresses))
+        answers = {}
+        for block in out.split("\n\n"):
+            head, *frames = block.strip("\n").split("\n")
+            if head:
+                answers[int(head, 16)] = [(f, s, p, int(n)) for f, s, p, n in
+                                          (frame.split("\t") for frame in frames)]
+        self.cost = dict(zip(cost.split()[0:22:2], cost.split()[1:22:2]))
+        self.note = cost.split("note: ")[-1].strip()
+        return answers
+
+
+def frames_of(lines):
+    """(function, file, line) of pairs of lines, "name" and "file:line[:column]"."""
+    frames = []
+    for name, place in zip(lines[0::2], lines[1::2]):
+        place = re.sub(r" \(discriminator \d+\)$", "", place)
+        file, line = re.fullmatch(r"(.*?):(\d+|\?)(?::\d+)?", place).groups()
+        frames.append((name, "??" if file == "??" else os.path.normpath(file),
+                       int(line) if line.isdigit() else 0))
+    return [] if all(f[:2] == ("??", "??") for f in frames) else frames
+
+
+def addr2line(path, addresses):
+    out, _ = run("addr2line", "-a", "-f", "-i", "-e", path,
+                 stdin="\n".join(f"0x{a:x}" for a in addresses))
+    answers, lines = {}, []
+    for line in reversed(out.splitlines()):
+        if re.fullmatch(r"0x[0-9a-f]{16}", line):
+            answers[int(line, 16)] = frames_of(lines[::-1])
+            lines = []
+        else:
+            lines.append(line)
+    return answers
+
+
+def llvm(path, addresses):
+    out, _ = run("llvm-symbolizer", "--inlines", "--functions=linkage", "--no-demangle",
+                 "--output-style=LLVM", "-e", path, stdin="\n".join(f"0x{a:x}" for a in addresses))
+    return {address: frames_of(block.strip("\n").split("\n"))
+            for address, block in zip(addresses, out.split("\n\n"))}
+
+
+ORACLES = {"addr2line": addr2line, "llvm": llvm}
+
+
+def code_addresses(path, n=SAMPLE):
+    """Where instructions of .text start, but for padding."""
+    out, _ = run("objdump", "-d", "--no-show-raw-insn", "-j", ".text", path)
+    found = [int(m[1], 16) for m in re.finditer(
+        r"^ +([0-9a-f]+):\t(?!nop|xchg +%ax,%ax|data16|cs nop|int3)", out, re.MULTILINE)]
+    assert found
+    return found if len(found) <= n else sorted(random.Random(1).sample(found, n))
+
+
+# ---- comparing
+
+COPY = re.compile(r"(\.(cold|localalias)(\.\d+)?|\.(llvm|part|constprop|isra|lto_priv)\.\d+)+$")
+
+
+def plain(symbol):
+    return COPY.sub("", symbol)
+
+
+class SymbolTable:
+    def __init__(self, path):
+        out, _ = run("nm", "--defined-only", "--print-size", path)
+        self.at = collections.defaultdict(set)  # address -> names
+        for line in out.splitlines():
+            words = line.split()
+            if len(words) == 4:
+                self.at[int(words[0], 16)].add(plain(words[3]))
+        self.starts = sorted(self.at)
+
+    def around(self, address):
+        i = bisect.bisect_right(self.starts, address)
+        return self.at[self.starts[i - 1]] if i else set()
+
+    def are_aliases(self, a, b):
+        return any(a in names and b in names for names in self.at.values())
+
+
+def same_function(ours, name):
+    function, symbol, *_ = ours
+    if plain(symbol) == plain(name) or function == name:
+        return True
+    # Without a linkage name the oracles say "f" where we say "scope::f"
+    return symbol == "??" and function.endswith("::" + name)
+
+
+def excuse(ours, theirs, table, address, oracle, path):
+    """Why this address may differ, or None. Each reason is a claim that is checked here."""
+    if len(ours) != len(theirs):
+        return None
+    reasons = []
+    for k, (mine, other) in enumerate(zip(ours, theirs)):
+        function, symbol, file, line = mine
+        name, their_file, their_line = other
+        is_outermost = k == len(ours) - 1
+        if not same_function(mine, name):
+            if is_outermost and table.are_aliases(plain(symbol), plain(name)):
+                reasons.append("alias: two symbols at one address (C1 and C2), either is right")
+            elif symbol == "??" and plain(name) in table.around(address):
+                reasons.append("nameless: no linkage name; the oracle shows the symbol around it")
+            else:
+                reasons.append(None)
+        if (file, line) == (their_file, their_line):
+            continue
+        if file == "??" and line == 0 and their_line == 0 and "/" not in their_file:
+            reasons.append("file symbol: no line data; the oracle shows the symbol table's FILE")
+        else:
+            reasons.append(None)
+    if None not in reasons:
+        return reasons[0] if reasons else "equal"
+    # addr2line 2.40 takes file numbers of DWARF 5 for others now and then, and shows a hidden
+    # function's bare name where its symbol says more
+    if oracle == "addr2line":
+        other = llvm(path, [address])[address]
+        if is_equal(ours, other) or excuse(ours, other, table, address, "llvm", path):
+            return "addr2line and LLVM disagree; ours is LLVM's answer"
+    return None
+
+
+def is_equal(ours, theirs):
+    return len(ours) == len(theirs) and all(
+        same_function(m, o[0]) and m[2:] == o[1:] for m, o in zip(ours, theirs))
+
+
+def compare(resolver, path, stand_in, oracle, addresses, *options):
+    """All must be equal or excused. Returns the share of equal answers."""
+    ours = resolver.ask(path, addresses, *options)
+    theirs = ORACLES[oracle](stand_in, addresses)
+    table = SymbolTable(stand_in)
+    counts, bad = collections.Counter(), []
+    for address in addresses:
+        mine, other = ours[address], theirs[address]
+        reason = "equal" if is_equal(mine, other) else excuse(
+            mine, other, table, address, oracle, stand_in)
+        counts[reason] += 1
+        if reason is None:
+            bad.append(f"0x{address:x}\n   ours {mine}\n   {oracle} {other}")
+    share = counts["equal"] / len(addresses)
+    print(f"{path.name} against {oracle}: {100 * share:.2f} % of {len(addresses)} equal",
+          *(f"\n    {n}: {reason}" for reason, n in counts.items() if reason != "equal"))
+    assert not bad, f"{len(bad)} of {len(addresses)} differ:\n" + "\n".join(bad[:5])
+    return share
+
+
+# ---- programs
+
+COMPILERS = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
+
+
+def compile_program(folder, name, compiler, *flags, link=()):
+    c, cxx = COMPILERS[compiler]
+    objects = folder / f"{name}.objects"
+    objects.mkdir()
+    for source in ("main.cpp", "other.cpp", "plain.c"):
+        command = [c] if source.endswith(".c") else [cxx, "-std=c++17"]
+        run(*command, *flags, "-c", SOURCES / source, "-o", f"{objects.name}/{source}.o", cwd=folder)
+    program = folder / name
+    run(cxx, *flags, *link, *sorted(objects.glob("*.o")), "-o", program, cwd=folder)
+    return program
+
+
+class Programs:
+    """Built when first asked for, once per session."""
+
+    def __init__(self, folder):
+        self.folder, self.built = folder, {}
+
+    def get(self, compiler, *flags, link=()):
+        key = (compiler, *flags, *link)
+        if key not in self.built:
+            name = "-".join([compiler, str(len(self.built))])
+            self.built[key] = compile_program(self.folder, name, compiler, *flags, link=link)
+        return self.built[key]
+
+    def rust(self, *flags):
+        key = ("rustc", *flags)
+        if key not in self.built:
+            program = self.folder / f"rust-{len(self.built)}"
+            run("rustc", *flags, SOURCES / "crate.rs", "-o", program, cwd=self.folder,
+                env={**os.environ, "RUSTC_BOOTSTRAP": "1"})
+            self.built[key] = program
+        return self.built[key]
+
+    def copy(self, program, name):
+        return Path(shutil.copy(program, self.folder / name))
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    return Programs(tmp_path_factory.mktemp("symbols"))
+
+
+@pytest.fixture
+def resolver(build):
+    resolver = Resolver(build)
+    assert resolver.program.is_file(), "bench/bench_symbols is not built"
+    return resolver
+
+
+# ---- forms of debug data that both read
+
+DIRECT = {
+    "gcc-O0": ("gcc", "-g", "-O0"),
+    "gcc-O2": ("gcc", "-g", "-O2"),
+    "gcc-O3-lto": ("gcc", "-g", "-O3", "-flto"),
+    "gcc-dwarf4": ("gcc", "-gdwarf-4", "-O2"),
+    "gcc-dwarf5": ("gcc", "-gdwarf-5", "-O2"),
+    "gcc-g1": ("gcc", "-g1", "-O2"),
+    "gcc-gz": ("gcc", "-g", "-gz", "-O2"),
+    "gcc-type-units": ("gcc", "-gdwarf-4", "-fdebug-types-section", "-O2"),
+    "clang-O0": ("clang", "-g", "-O0"),
+    "clang-O2": ("clang", "-g", "-O2"),
+    "clang-O3-lto": ("clang", "-g", "-O3", "-flto", "-fuse-ld=lld"),
+    "clang-dwarf4": ("clang", "-gdwarf-4", "-O2"),
+    "clang-dwarf5": ("clang", "-gdwarf-5", "-O2"),
+    "clang-lines-only": ("clang", "-gline-tables-only", "-O2"),
+    "clang-gz": ("clang", "-g", "-gz", "-O2"),
+}
+
+
+@pytest.mark.parametrize("form", DIRECT)
+def test_equals_llvm(form, programs, resolver):
+    program = programs.get(*DIRECT[form])
+    assert compare(resolver, program, program, "llvm", code_addresses(program)) > 0.88
+
+
+# addr2line (binutils 2.40) loses inlined calls of clang's DWARF 5 (ranges by index): not asked there
+@pytest.mark.parametrize("form", [f for f in DIRECT if f.startswith("gcc") or f in
+                                  ("clang-O0", "clang-dwarf4")])
+def test_equals_addr2line(form, programs, resolver):
+    program = programs.get(*DIRECT[form])
+    assert compare(resolver, program, program, "addr2line", code_addresses(program)) > 0.95
+
+
+@pytest.mark.parametrize("linker, more", [
+    ("gold", ("-Wl,--gc-sections", "-Wl,--icf=all")), ("lld", ("-Wl,--gc-sections",))])
+def test_other_linkers(linker, more, programs, resolver):
+    """Thrown-away sections leave tombstones behind."""
+    program = programs.get("gcc", "-g", "-O2", "-ffunction-sections",
+                           link=(f"-fuse-ld={linker}", *more))
+    assert compare(resolver, program, program, "llvm", code_addresses(program)) > 0.95
+
+
+# ---- rust
+
+@pytest.mark.parametrize("flags", [
+    ("-Cdebuginfo=2", "-Copt-level=2"),
+    ("-Cdebuginfo=2", "-Copt-level=0"),
+    ("-Cdebuginfo=1", "-Copt-level=2"),
+    ("-Cdebuginfo=line-tables-only", "-Copt-level=2"),
+    ("-Cdebuginfo=2", "-Copt-level=2", "-Zunstable-options", "-Csymbol-mangling-version=legacy"),
+    ("-Cdebuginfo=2", "-Copt-level=2", "-Csymbol-mangling-version=v0"),
+], ids=lambda flags: "-".join(f.split("=")[-1] for f in flags))
+def test_rust(flags, programs, resolver):
+    program = programs.rust(*flags)
+    addresses = code_addresses(program)
+    assert compare(resolver, program, program, "llvm", addresses) > 0.9
+    for frames in resolver.ask(program, addresses).values():
+        for function, *_ in frames:
+            assert not re.search(r"17h[0-9a-f]{16}|::h[0-9a-f]{16}|\[[0-9a-f]{8,}\]|^_R|^_ZN",
+                                 function), function
+
+
+# ---- split DWARF
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("version", [4, 5])
+def test_split(compiler, version, programs, resolver):
+    flags = (f"-gdwarf-{version}", "-O2")
+    whole = programs.get(compiler, *flags)
+    split = programs.get(compiler, *flags, "-gsplit-dwarf")
+    addresses = code_addresses(whole)
+    assert code_addresses(split) == addresses
+    assert compare(resolver, split, whole, "llvm", addresses) > 0.95
+
+
+def test_split_compressed_and_with_type_units(programs, resolver):
+    whole = programs.get("clang", "-gdwarf-5", "-O2")
+    split = programs.get("clang", "-gdwarf-5", "-O2", "-gsplit-dwarf", "-fdebug-types-section",
+                         "-gz")
+    assert compare(resolver, split, whole, "llvm", code_addresses(whole)) > 0.95
+
+
+@pytest.mark.parametrize("compiler, version, packer", [
+    ("gcc", 4, "dwp"), ("gcc", 5, "llvm-dwp"), ("clang", 5, "llvm-dwp")])
+def test_split_package(compiler, version, packer, programs, resolver):
+    flags = (f"-gdwarf-{version}", "-O2")
+    whole = programs.get(compiler, *flags)
+    # A linker's option that changes nothing: a build of its own, whose .dwo files may go
+    split = programs.get(compiler, *flags, "-gsplit-dwarf", link=("-Wl,-O1",))
+    run(packer, "-e", split, "-o", f"{split}.dwp", cwd=split.parent)
+    for half in split.parent.glob(f"{split.name}.objects/*.dwo"):
+        half.unlink()
+    assert compare(resolver, split, whole, "llvm", code_addresses(whole)) > 0.95
+
+
+def test_split_without_its_other_half(programs, resolver):
+    split = programs.get("gcc", "-gdwarf-5", "-O2", "-gsplit-dwarf", link=("-Wl,-O2",))
+    for half in split.parent.glob(f"{split.name}.objects/*.dwo"):
+        half.unlink()
+    addresses = code_addresses(split)
+    answers = resolver.ask(split, addresses)
+    assert all(len(frames) == 1 for frames in answers.values())
+    assert sum(frames[0][3] > 0 for frames in answers.values()) > 0.9 * len(addresses)
+    assert "split" in resolver.note
+
+
+# ---- files apart
+
+def test_dwz(programs, resolver):
+    """Debug data of two programs, the shared part in a file of its own; and of one, in itself."""
+    folder = programs.folder / "dwz"
+    folder.mkdir()
+    first, second = programs.get("gcc", "-g", "-O2"), programs.get("gcc", "-gdwarf-5", "-O2", "-gz=none")
+    one = Path(shutil.copy(first, folder / "one"))
+    two = Path(shutil.copy(second, folder / "two"))
+    run("dwz", "-m", "common", one.name, two.name, cwd=folder)
+    addresses = code_addresses(first)
+    assert compare(resolver, one, first, "llvm", addresses) > 0.95
+    assert compare(resolver, two, second, "llvm", code_addresses(second)) > 0.95
+    (folder / "common").rename(folder / "elsewhere")
+    resolver.ask(one, addresses)
+    assert "shared debug data are missing" in resolver.note
+    # Another file under that name is not used
+    shutil.copy(two, folder / "common")
+    answers = resolver.ask(one, addresses)
+    assert "another build-id" in resolver.note
+    assert all(frames and frames[-1][0] != "??" for frames in answers.values())
+    alone = programs.copy(first, "alone")
+    run("dwz", alone)
+    assert compare(resolver, alone, first, "llvm", addresses) > 0.95
+
+
+def build_id(path):
+    return re.search(r"Build ID: (\w+)", run("readelf", "-n", path)[0])[1]
+
+
+def separate(programs, name, program):
+    stripped = programs.copy(program, name)
+    debug = programs.folder / f"{name}.debug"
+    run("objcopy", "--only-keep-debug", stripped, debug)
+    run("strip", stripped)
+    return stripped, debug
+
+
+def test_separate_by_build_id(programs, resolver):
+    whole = programs.get("gcc", "-g", "-O2")
+    stripped, debug = separate(programs, "by-id", whole)
+    addresses = code_addresses(whole)
+    identity = build_id(whole)
+    assert not any(resolver.ask(stripped, addresses).values())
+    assert "stripped" in resolver.note
+    for root, option in ((programs.folder / "debugs", "--debug-path"),
+                         (programs.folder / "root" / "usr/lib/debug", "--sysroot")):
+        place = root / ".build-id" / identity[:2]
+        place.mkdir(parents=True)
+        shutil.copy(debug, place / f"{identity[2:]}.debug")
+        given = root if option == "--debug-path" else programs.folder / "root"
+        assert compare(resolver, stripped, whole, "llvm", addresses, option, given) > 0.95
+    # The module itself is gone: its debug file alone will do
+    gone = programs.folder / "gone"
+    answers = resolver.ask(gone, addresses, "--build-id", identity, "--debug-path",
+                           programs.folder / "debugs")
+    assert answers == resolver.ask(whole, addresses)
+    # A debug file of another build in that place is refused
+    other = programs.get("gcc", "-g", "-O0")
+    shutil.copy(other, programs.folder / "debugs/.build-id" / identity[:2] / f"{identity[2:]}.debug")
+    assert not any(resolver.ask(stripped, addresses, "--debug-path",
+                                programs.folder / "debugs").values())
+    assert "another build-id" in resolver.note
+
+
+@pytest.mark.parametrize("has_build_id", [True, False])
+def test_separate_by_link(has_build_id, programs, resolver):
+    whole = programs.get("gcc", "-g", "-O2", *(() if has_build_id else ("-Wl,--build-id=none",)))
+    stripped, debug = separate(programs, f"by-link-{has_build_id}", whole)
+    run("objcopy", f"--add-gnu-debuglink={debug}", stripped)
+    addresses = code_addresses(whole)
+    assert compare(resolver, stripped, whole, "llvm", addresses) > 0.95
+    hidden = debug.parent / f".debug-{has_build_id}"
+    hidden.mkdir()
+    debug = debug.rename(hidden / debug.name)
+    assert not any(resolver.ask(stripped, addresses).values())
+    assert any(resolver.ask(stripped, addresses, "--debug-path", hidden).values())
+    # Damage in it: refused by the checksum, where there is no build-id that says more
+    if not has_build_id:
+        with open(debug, "ab") as file:
+            file.write(b"!")
+        assert not any(resolver.ask(stripped, addresses, "--debug-path", hidden).values())
+        assert "another checksum" in resolver.note
+
+
+def test_other_build_is_never_used(programs, resolver):
+    program, other = programs.get("gcc", "-g", "-O2"), programs.get("gcc", "-g", "-O0")
+    addresses = code_addresses(program)
+    assert any(resolver.ask(program, addresses, "--build-id", build_id(program)).values())
+    assert not any(resolver.ask(program, addresses, "--build-id", build_id(other)).values())
+    assert "another build-id" in resolver.note and resolver.cost["unresolved"] == "1"
+    # The right one is below the sysroot, under the same path
+    root = programs.folder / "image"
+    place = root / str(program).lstrip("/")
+    place.parent.mkdir(parents=True)
+    shutil.copy(other, place)
+    answers = resolver.ask(program, addresses, "--build-id", build_id(other), "--sysroot", root)
+    assert answers == resolver.ask(place, addresses)
+
+
+def test_minidebuginfo(programs, resolver):
+    """Function names of a stripped program, packed into it, as Fedora does."""
+    whole = programs.get("gcc", "-g", "-O2")
+    mini, debug = separate(programs, "mini", whole)
+    names = programs.folder / "mini.names"
+    keep = programs.folder / "mini.keep"
+    keep.write_text("".join(row.split()[-1] + "\n" for row in
+                            run("nm", "--defined-only", whole)[0].splitlines()
+                            if row.split()[-2] in "tTwW"))
+    run("objcopy", "-S", f"--keep-symbols={keep}", debug, names)
+    run("xz", "-f", "-k", programs.folder / "mini.names")
+    run("objcopy", f"--add-section=.gnu_debugdata={programs.folder}/mini.names.xz", mini)
+    addresses = code_addresses(whole)
+    answers, want = resolver.ask(mini, addresses), resolver.ask(whole, addresses, "--names-only")
+    assert answers == want and any(want.values())
+
+
+# ---- names
+
+def test_names_are_those_of_cxxfilt(programs, resolver):
+    """Ours are demangled as c++filt does it, but for the suffixes of copies."""
+    program = programs.get("gcc", "-g", "-O2")
+    names = {(function, plain(symbol))
+             for frames in resolver.ask(program, code_addresses(program)).values()
+             for function, symbol, *_ in frames if symbol.startswith("_Z")}
+    out, _ = run("c++filt", stdin="\n".join(symbol for _, symbol in names))
+    assert [function for function, _ in names if function != "_Zebra"] == \
+        [line for line in out.splitlines() if line != "_Zebra"]
+    assert len(names) > 100
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("flags", [("-g", "-O0"), ("-g", "-O2"), ("-O1",)], ids="".join)
+def test_c_functions_stay_c(compiler, flags, programs, resolver):
+    program = programs.get(compiler, *flags)
+    at = {line.split()[-1]: int(line.split()[0], 16)
+          for line in run("nm", "--defined-only", program)[0].splitlines()}
+    answers = resolver.ask(program, [at["plain_c"], at["_Zebra"], at["main"]])
+    assert answers[at["_Zebra"]][-1][:2] == ("_Zebra", "_Zebra")
+    assert answers[at["plain_c"]][-1][:2] == ("plain_c", "plain_c")
+    assert answers[at["main"]][-1][0] == "main"
+
+
+def test_hidden_functions_have_scopes(programs, resolver):
+    """No linkage name in the debug data (gcc, inside a unit): the scopes are ours to add."""
+    program = programs.get("gcc", "-g", "-O2")
+    functions = {f for frames in resolver.ask(program, code_addresses(program, 10**6)).values()
+                 for f, *_ in frames}
+    assert "outer::inner::adder" in functions
+    assert "(anonymous namespace)::throwing" in functions or \
+        "(anonymous namespace)::throwing(int)" in functions
+    assert not any(f in ("adder", "throwing", "operator()") for f in functions), functions
+
+
+def test_return_addresses(programs, resolver):
+    """Looked up one byte before: the call, not what follows it."""
+    program = programs.get("gcc", "-g", "-O2")
+    addresses = code_addresses(program)
+    exact = resolver.ask(program, [a - 1 for a in addresses])
+    returns = resolver.ask(program, addresses, "--returns")
+    assert [returns[a] for a in addresses] == [exact[a - 1] for a in addresses]
+
+
+def test_open_file_of_a_deleted_program(programs, resolver):
+    """Only its descriptor is left; what lies at its path now is another program."""
+    program = programs.get("gcc", "-g", "-O2")
+    addresses = code_addresses(program)
+    deleted = programs.copy(program, "deleted")
+    fd = os.open(deleted, os.O_RDONLY)
+    deleted.unlink()
+    shutil.copy("/bin/true", deleted)
+    done = subprocess.run([resolver.program, "--print", "--fd", f"/proc/self/fd/{fd}"],
+                          input="\n".join(f"{a:x}" for a in addresses), text=True,
+                          capture_output=True, pass_fds=[fd], check=True)
+    os.close(fd)
+    out, _ = run(resolver.program, "--print", program,
+                 stdin="\n".join(f"{a:x}" for a in addresses))
+    assert done.stdout == out
+
+
+# ---- the network
+
+class Servant(http.server.BaseHTTPRequestHandler):
+    asked, serves = [], None
+
+    def do_GET(self):
+        Servant.asked.append(self.path)
+        found = Servant.serves and self.path.endswith("/debuginfo")
+        self.send_response(200 if found else 404)
+        body = Path(Servant.serves).read_bytes() if found else b""
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_debuginfod_only_when_asked(programs, resolver, tmp_path):
+    whole = programs.get("gcc", "-g", "-O2")
+    stripped, debug = separate(programs, "served", whole)
+    addresses = code_addresses(whole)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Servant)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    Servant.asked.clear()
+    Servant.serves = debug
+    env = {**os.environ, "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}",
+           "DEBUGINFOD_CACHE_PATH": str(tmp_path), "no_proxy": "*", "NO_PROXY": "*"}
+    try:
+        assert not any(resolver.ask(stripped, addresses, env=env).values())
+        resolver.ask(whole, addresses, env=env)
+        assert Servant.asked == []
+        answers = resolver.ask(stripped, addresses, "--debuginfod", env=env)
+        assert answers == resolver.ask(whole, addresses)
+        assert Servant.asked == [f"/buildid/{build_id(whole)}/debuginfo"]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+# ---- stripped programs of the system, and size
+
+def dynamic_functions(path):
+    """name -> address, of functions with a size"""
+    found = {}
+    for line in run("nm", "-D", "--defined-only", "--print-size", path)[0].splitlines():
+        words = line.split()
+        if len(words) == 4 and words[2] in "TW" and int(words[1], 16) > 1:
+            found[words[3].split("@")[0]] = int(words[0], 16)
+    return found
+
+
+@pytest.mark.parametrize("pattern", ["/usr/bin/node", "/usr/lib/x86_64-linux-gnu/libLLVM-14.so*",
+                                     "/usr/lib/x86_64-linux-gnu/libclang-cpp.so*"])
+def test_system_binaries_by_dynamic_symbols(pattern, resolver):
+    paths = sorted(Path("/").glob(pattern.lstrip("/")))
+    if not paths:
+        pytest.skip(f"no {pattern}")
+    functions = dynamic_functions(paths[0].resolve())
+    by_address = collections.defaultdict(set)
+    for name, address in functions.items():
+        by_address[address].add(plain(name))
+    addresses = sorted(random.Random(2).sample(sorted(by_address), min(20000, len(by_address))))
+    answers = resolver.ask(paths[0].resolve(), [a + 1 for a in addresses])
+    print(paths[0].name, resolver.cost)
+    wrong = [a for a in addresses if not answers[a + 1] or
+             plain(answers[a + 1][-1][1]).split("@")[0] not in by_address[a]]
+    assert not wrong, [(hex(a), answers[a + 1], by_address[a]) for a in wrong[:5]]
+    assert float(resolver.cost["cpu_ms"]) < 3000
+
+
+def big_program(folder, megabytes, *more):
+    sys.path.insert(0, str(SOURCES.parents[2] / "bench"))
+    import make_big_debug
+    program = folder / "big"
+    size = make_big_debug.make(program, megabytes, *more)
+    assert size > 0.85e6 * megabytes
+    return program
+
+
+def big_answers(resolver, program, n):
+    """Function addresses spread over all units, within the budget of memory and time."""
+    rows = run("nm", "--defined-only", program)[0].splitlines()
+    at = sorted({int(row.split()[0], 16) + 9 for row in rows if row.split()[1] in "tTW"})
+    addresses = at if len(at) <= n else sorted(random.Random(3).sample(at, n))
+    answers = resolver.ask(program, addresses)
+    print(resolver.cost)
+    assert float(resolver.cost["peak_rss_mb"]) <= 300
+    assert float(resolver.cost["wall_ms"]) <= 15000
+    return addresses, answers
+
+
+@pytest.mark.serial
+@pytest.mark.timeout(600)
+def test_big(tmp_path, resolver):
+    program = big_program(tmp_path, 100)
+    addresses, answers = big_answers(resolver, program, 5000)
+    assert float(resolver.cost["peak_rss_mb"]) <= 120
+    sample = sorted(random.Random(4).sample(addresses, 500))
+    compare(resolver, program, program, "addr2line", sample)
+    assert {a: answers[a] for a in sample} == resolver.ask(program, sample)
+
+
+@pytest.mark.long
+@pytest.mark.serial
+@pytest.mark.timeout(3600)
+def test_a_gigabyte(tmp_path, resolver):
+    big_answers(resolver, big_program(tmp_path, 1050, "gold"), 20000)

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/symbols.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+// The module is this test: what its functions are called and where they stand is known here.
+
+extern const char __executable_start[];
+
+static volatile int sink;
+
+enum { INLINED_LINE = __LINE__ + 2 };
+static inline __attribute__((always_inline)) void inlined(int n) {
+	sink += n * 7;
+}
+
+enum { OUTER_LINE = __LINE__ + 3 };
+__attribute__((noinline)) void outer_function(int n);
+void outer_function(int n) {
+	inlined(n);
+}
+
+static uint64_t address_of(void (*function)(int)) {
+	return (uint64_t)(uintptr_t)function - (uint64_t)(uintptr_t)__executable_start;
+}
+
+struct asked {
+	struct symbols *symbols;
+	struct arena arena;
+	struct symbols_facts facts;
+	struct symbols_answer answer;
+	struct err err;
+};
+
+static void ask(struct asked *a, const struct symbols_options *options,
+		const struct symbols_module *module, uint64_t address, bool is_exact) {
+	*a = (struct asked){0};
+	a->symbols = symbols_create(options, &a->err);
+	assert_non_null(a->symbols);
+	assert_true(symbols_resolve(a->symbols, module, &address, &is_exact, 1, &a->answer, &a->facts,
+			&a->arena, &a->err));
+}
+
+static void forget(struct asked *a) {
+	symbols_destroy(a->symbols);
+	arena_finish(&a->arena);
+}
+
+static const struct symbols_module own = {.fd = -1, .path = "/proc/self/exe"};
+
+static const char *base_name(const char *path) {
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	return slash ? slash + 1 : path;
+}
+
+static void names_and_inlined_calls(void **state) {
+	(void)state;
+	// Somewhere in the function is code of the inlined one: its first bytes are looked through
+	bool found_inlined = false;
+	for (uint64_t at = 0; at < 32; at++) {
+		struct asked a;
+		ask(&a, NULL, &own, address_of(outer_function) + at, true);
+		assert_true(a.facts.has_symbols && a.facts.has_lines && !a.facts.is_unresolved);
+		const struct symbols_answer *answer = &a.answer;
+		if (at == 0) {
+			assert_true(answer->n_frames > 0);
+			const struct symbols_frame *outer = &answer->frames[answer->n_frames - 1];
+			assert_string_equal(outer->function, "outer_function");
+			assert_string_equal(base_name(outer->file), "test_symbols.c");
+			assert_in_range(outer->line, OUTER_LINE - 1, OUTER_LINE + 1);
+		}
+		if (answer->n_frames == 2 && strcmp(answer->frames[0].function, "inlined") == 0) {
+			found_inlined = true;
+			assert_in_range(answer->frames[0].line, INLINED_LINE - 1, INLINED_LINE + 1);
+			assert_string_equal(answer->frames[1].function, "outer_function");
+			assert_int_equal(answer->frames[1].line, OUTER_LINE);
+		}
+		forget(&a);
+	}
+	assert_true(found_inlined);
+}
+
+static void a_return_address_means_the_call_before(void **state) {
+	(void)state;
+	struct asked a;
+	uint64_t address = address_of(outer_function);
+	ask(&a, NULL, &own, address, false);
+	assert_true(a.answer.n_frames == 0 ||
+			strcmp(a.answer.frames[a.answer.n_frames - 1].function, "outer_function") != 0);
+	forget(&a);
+	ask(&a, NULL, &own, address + 1, false);
+	assert_string_equal(a.answer.frames[a.answer.n_frames - 1].function, "outer_function");
+	forget(&a);
+	ask(&a, NULL, &own, 0, false);
+	assert_int_equal(a.answer.n_frames, 0);
+	forget(&a);
+}
+
+static void names_only_has_no_lines(void **state) {
+	(void)state;
+	struct asked a;
+	struct symbols_options options = {.names_only = true};
+	ask(&a, &options, &own, address_of(outer_function), true);
+	assert_int_equal(a.answer.n_frames, 1);
+	assert_string_equal(a.answer.frames[0].function, "outer_function");
+	assert_null(a.answer.frames[0].file);
+	assert_false(a.facts.has_lines);
+	forget(&a);
+}
+
+static void what_cannot_be_read_is_a_fact(void **state) {
+	(void)state;
+	static const char *const paths[] = {"/nonexistent/file", "/dev/null", "/", "/etc/passwd", "", NULL};
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		struct asked a;
+		struct symbols_module module = {.fd = -1, .path = paths[i]};
+		ask(&a, NULL, &module, 0x1000, true);
+		assert_int_equal(a.answer.n_frames, 0);
+		assert_true(a.facts.is_unresolved);
+		assert_true(a.facts.note[0]);
+		forget(&a);
+	}
+}
+
+static void another_build_id_is_never_used(void **state) {
+	(void)state;
+	struct asked a;
+	struct symbols_module module = own;
+	uint8_t id[20] = {1, 2, 3};
+	module.build_id = slice_of(id, sizeof id);
+	ask(&a, NULL, &module, address_of(outer_function), true);
+	assert_int_equal(a.answer.n_frames, 0);
+	assert_true(a.facts.is_unresolved);
+	assert_non_null(strstr(a.facts.note, "another build-id"));
+	forget(&a);
+	module.fd = open("/proc/self/exe", O_RDONLY);
+	ask(&a, NULL, &module, address_of(outer_function), true);
+	assert_true(a.facts.is_unresolved);
+	close(module.fd);
+	forget(&a);
+}
+
+static void answers_do_not_depend_on_company(void **state) {
+	(void)state;
+	enum { N = 2000 };
+	static uint64_t addresses[N];
+	static bool is_exact[N];
+	static struct symbols_answer together[N];
+	for (size_t i = 0; i < N; i++) {
+		addresses[i] = address_of(outer_function) - N + 2 * i;
+		is_exact[i] = i % 3 == 0;
+	}
+	struct err err;
+	struct arena arena = {0};
+	struct symbols_facts facts;
+	struct symbols *s = symbols_create(NULL, &err);
+	assert_true(symbols_resolve(s, &own, addresses, is_exact, N, together, &facts, &arena, &err));
+	for (size_t i = 0; i < N; i += 97) {
+		struct symbols_answer alone;
+		assert_true(symbols_resolve(
+				s, &own, &addresses[i], &is_exact[i], 1, &alone, &facts, &arena, &err));
+		assert_int_equal(alone.n_frames, together[i].n_frames);
+		for (uint32_t k = 0; k < alone.n_frames; k++) {
+			assert_string_equal(alone.frames[k].function ? alone.frames[k].function : "",
+					together[i].frames[k].function ? together[i].frames[k].function : "");
+			assert_int_equal(alone.frames[k].line, together[i].frames[k].line);
+		}
+	}
+	assert_true(symbols_resolve(s, &own, NULL, NULL, 0, NULL, &facts, &arena, &err));
+	symbols_destroy(s);
+	symbols_destroy(NULL);
+	arena_finish(&arena);
+}
+
+static void lack_of_memory_is_told(void **state) {
+	(void)state;
+	struct err err = {0};
+	struct arena tiny = {.max_bytes = 1};
+	struct symbols_facts facts;
+	struct symbols_answer answer;
+	uint64_t address = address_of(outer_function);
+	bool is_exact = true;
+	struct symbols *s = symbols_create(NULL, &err);
+	assert_false(
+			symbols_resolve(s, &own, &address, &is_exact, 1, &answer, &facts, &tiny, &err));
+	assert_int_equal(err.code, ERR_MEMORY);
+	symbols_destroy(s);
+}
+
+/** This test's file with bytes flipped, in a descriptor. */
+static int damaged_copy(struct slice whole, unsigned *seed, size_t size) {
+	int fd = memfd_create("damaged", 0);
+	assert_true(fd >= 0 && write(fd, whole.data, size) == (ssize_t)size);
+	for (int i = 0; i < 40; i++) {
+		uint8_t byte = (uint8_t)rand_r(seed);
+		// The debug data are in the second half; the first 64 bytes are needed to get there
+		off_t at = (off_t)(size / 3 + (size_t)rand_r(seed) % (size - size / 3));
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	}
+	return fd;
+}
+
+static void damage_is_survived(void **state) {
+	(void)state;
+	int self = open("/proc/self/exe", O_RDONLY);
+	struct stat st;
+	assert_int_equal(fstat(self, &st), 0);
+	struct slice whole = slice_of(
+			mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, self, 0), (size_t)st.st_size);
+	unsigned seed = 11;
+	for (int round = 0; round < 60; round++) {
+		size_t size = round % 5 ? whole.size : whole.size / 2 + (size_t)rand_r(&seed) % (whole.size / 2);
+		struct symbols_module module = {.fd = damaged_copy(whole, &seed, size), .path = ""};
+		struct asked a;
+		ask(&a, NULL, &module, address_of(outer_function), true);
+		forget(&a);
+		close(module.fd);
+	}
+	munmap((void *)whole.data, whole.size);
+	close(self);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(names_and_inlined_calls),
+			cmocka_unit_test(a_return_address_means_the_call_before),
+			cmocka_unit_test(names_only_has_no_lines),
+			cmocka_unit_test(what_cannot_be_read_is_a_fact),
+			cmocka_unit_test(another_build_id_is_never_used),
+			cmocka_unit_test(answers_do_not_depend_on_company),
+			cmocka_unit_test(lack_of_memory_is_told),
+			cmocka_unit_test(damage_is_survived),
+	};
+	outer_function(1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
