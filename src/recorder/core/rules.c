@@ -185,7 +185,8 @@ static void compile(struct rule *r, uint64_t key) {
 	r->bp = RULE_BP_SAME;
 	r->hot = 0;
 	r->reserved = 0;
-	if ((!has_fde || fde.is_signal) && is_signal_trampoline(pc)) {
+	bool is_candidate = module_id != 0 && (!has_fde || fde.is_signal); // musl has no tables for it
+	if (is_candidate && is_signal_trampoline(pc)) {
 		r->kind = RULE_SIGNAL;
 	} else if (!has_fde) {
 		r->kind = module_id != 0 ? RULE_FRAME : RULE_JIT;
