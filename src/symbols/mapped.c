@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/mapped.h"
 
+#include "symbols/guard.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,6 +29,7 @@ static bool map(struct slice *bytes, int fd, const char *path, struct err *err) 
 		return err_system(err, errno, "%s: cannot be mapped", path);
 	}
 	*bytes = slice_of(data, (size_t)st.st_size);
+	(void)guard_add(data, bytes->size);
 	return true;
 }
 
@@ -102,6 +105,7 @@ uint32_t mapped_file_crc(const struct mapped_file *m) {
 void mapped_file_close(struct mapped_file *m) {
 	if (m) {
 		if (m->bytes.size) {
+			guard_remove(m->bytes.data);
 			munmap((void *)m->bytes.data, m->bytes.size);
 		}
 		free(m->path);

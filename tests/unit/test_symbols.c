@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "elf/image.h"
 #include "symbols/symbols.h"
 
 #include <fcntl.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -229,6 +231,43 @@ static void damage_is_survived(void **state) {
 	close(self);
 }
 
+static void a_file_cut_short_is_survived(void **state) {
+	(void)state;
+	int self = open("/proc/self/exe", O_RDONLY);
+	struct stat st;
+	assert_int_equal(fstat(self, &st), 0);
+	int fd = memfd_create("cut", 0);
+	off_t at = 0;
+	while (at < st.st_size) {
+		assert_true(sendfile(fd, self, &at, (size_t)(st.st_size - at)) > 0);
+	}
+	struct symbols_module module = {.fd = fd, .path = "cut"};
+	struct asked a;
+	ask(&a, NULL, &module, address_of(outer_function), true);
+	assert_string_equal(a.answer.frames[a.answer.n_frames - 1].function, "outer_function");
+	// Known by its build-id, it is not opened again: what was mapped is gone but for a page
+	forget(&a);
+	uint8_t id[20];
+	struct elf_image e;
+	void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(elf_image_init(&e, slice_of(bytes, (size_t)st.st_size), NULL));
+	struct slice build_id = elf_build_id(&e);
+	if (build_id.size == sizeof id) {
+		memcpy(id, build_id.data, sizeof id);
+		module.build_id = slice_of(id, sizeof id);
+		ask(&a, NULL, &module, address_of(outer_function), true);
+		assert_int_equal(ftruncate(fd, 4096), 0);
+		uint64_t address = address_of(outer_function) + 1;
+		bool is_exact = true;
+		assert_true(symbols_resolve(a.symbols, &module, &address, &is_exact, 1, &a.answer,
+				&a.facts, &a.arena, &a.err));
+		forget(&a);
+	}
+	munmap(bytes, (size_t)st.st_size);
+	close(fd);
+	close(self);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(names_and_inlined_calls),
@@ -239,6 +278,7 @@ int main(void) {
 			cmocka_unit_test(answers_do_not_depend_on_company),
 			cmocka_unit_test(lack_of_memory_is_told),
 			cmocka_unit_test(damage_is_survived),
+			cmocka_unit_test(a_file_cut_short_is_survived),
 	};
 	outer_function(1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
