@@ -162,8 +162,9 @@ static bool load_best(struct load *l, struct recording *out, struct err *err) {
 		if (load_candidate(l, &list.items[i], out, &why)) {
 			return true;
 		}
-		if (i == 0) {
-			first = why;
+		first = i == 0 ? why : first;
+		if (why.code != ERR_FORMAT) {
+			break; // no fault of the file: an older state is no answer to it
 		}
 	}
 	return err_set(err, first.code, "%s", first.text);

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+
+// Every allocation of the trace module fails once: a clear error, nothing lost that was whole, no leak
+
+#include "trace_samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+// The linker sends all calls of our own libraries here (--wrap, in meson.build)
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+
+static uint64_t n_calls;
+static uint64_t failing_call; // 0: none
+
+static bool fails_now(void) {
+	return ++n_calls == failing_call;
+}
+
+void *__wrap_malloc(size_t n) {
+	return fails_now() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size) {
+	return fails_now() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n) {
+	return fails_now() ? NULL : __real_realloc(p, n);
+}
+
+static struct recording states[2];
+
+// Its own memory must not fail: the file takes it before
+static struct sample_file file_with_room(void) {
+	struct sample_file file = {0};
+	assert_non_null(buffer_room(&file.bytes, 4 << 20));
+	return file;
+}
+
+static bool add_events(struct trace_writer *w, struct err *err) {
+	bool ok = true;
+	for (uint32_t i = 0; i < 3000; i++) {
+		struct trace_event e = {.kind = i % 7 == 6 ? TRACE_REALLOC
+						: i % 3 == 2               ? TRACE_FREE
+												   : TRACE_ALLOC,
+				.ptr = 16 + 16 * (i * 7 % 100)};
+		e.node = e.kind == TRACE_ALLOC;
+		e.size = e.kind == TRACE_ALLOC ? i % 90 : 0;
+		ok &= trace_writer_events(w, &e, 1, err);
+	}
+	return ok;
+}
+
+static bool write_both(struct sample_file *growing, struct sample_file *finished, struct err *err) {
+	struct trace_writer *w = trace_writer_create(sample_file_sink(growing), err);
+	if (!w) {
+		return false;
+	}
+	trace_writer_set_event_budget(w, 2000);
+	bool ok = true;
+	for (int i = 0; i < 6; i++) {
+		ok &= add_events(w, err);
+		ok &= trace_writer_checkpoint(w, &states[i > 2], err);
+	}
+	struct trace_source old = sample_file_source(growing);
+	ok &= trace_write_whole(sample_file_sink(finished), &states[1], w, &old, err);
+	trace_writer_destroy(w);
+	return ok;
+}
+
+static void assert_reads_as_last(const struct sample_file *file) {
+	struct slice bytes = buffer_view(&file->bytes);
+	struct trace_source src = sample_source(&bytes);
+	struct recording got = {0};
+	struct err err = {0};
+	if (!trace_read(&got, NULL, &src, 0, &err)) {
+		fail_msg("%s", err.text);
+	}
+	assert_null(sample_difference(&got, &states[1]));
+	recording_finish(&got);
+}
+
+static void test_writer(void **state) {
+	(void)state;
+	bool ok = false;
+	uint64_t n = 1;
+	for (; !ok; n++) {
+		struct sample_file growing = file_with_room();
+		struct sample_file finished = file_with_room();
+		struct err err = {0};
+		n_calls = 0;
+		failing_call = n;
+		ok = write_both(&growing, &finished, &err);
+		failing_call = 0;
+		assert_int_equal(err.code, ok ? ERR_NONE : ERR_MEMORY);
+		// The writer goes on after one failure: the last of the checkpoints is there
+		if (growing.bytes.size && n > 1) {
+			assert_reads_as_last(&growing);
+		}
+		buffer_finish(&growing.bytes);
+		buffer_finish(&finished.bytes);
+	}
+	print_message("%d allocations\n", (int)n - 2);
+}
+
+static bool ignore_events(void *user, const struct trace_event *events, size_t n) {
+	(void)user;
+	return events != NULL && n > 0;
+}
+
+static bool read_all(const struct sample_file *file, struct err *err) {
+	struct slice bytes = buffer_view(&file->bytes);
+	struct trace_source src = sample_source(&bytes);
+	struct recording got = {0};
+	bool ok = trace_read(&got, NULL, &src, 0, err);
+	assert_true(ok || !got.arena.chunks);
+	if (ok) {
+		assert_null(sample_difference(&got, &states[1]));
+		ok = trace_read_events(&src, &got, ignore_events, NULL, err);
+	}
+	recording_finish(&got);
+	return ok;
+}
+
+static void test_reader(void **state) {
+	(void)state;
+	struct sample_file growing = file_with_room();
+	struct sample_file finished = file_with_room();
+	assert_true(write_both(&growing, &finished, NULL));
+	bool ok = false;
+	uint64_t n = 1;
+	for (; !ok; n++) {
+		struct err err = {0};
+		n_calls = 0;
+		failing_call = n;
+		ok = read_all(&finished, &err);
+		failing_call = 0;
+		// What the arena refuses is a limit, whatever its reason
+		assert_true(ok || err.code == ERR_MEMORY || err.code == ERR_LIMIT);
+	}
+	print_message("%d allocations\n", (int)n - 2);
+	buffer_finish(&growing.bytes);
+	buffer_finish(&finished.bytes);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_writer),
+			cmocka_unit_test(test_reader),
+	};
+	sample_recording_make(&states[0], 2, 2, &(struct sample_size){30, 20, 10, 10, 40});
+	sample_recording_make(&states[1], 2, 3, &(struct sample_size){900, 400, 300, 30, 3000});
+	int status = cmocka_run_group_tests(tests, NULL, NULL);
+	recording_finish(&states[0]);
+	recording_finish(&states[1]);
+	return status;
+}
