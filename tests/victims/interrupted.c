@@ -117,7 +117,9 @@ int main(int argc, char **argv) {
 	struct sigevent how = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
 	timer_create(CLOCK_MONOTONIC, &how, &clock_of_signals);
 	order_next();
-	signal(SIGALRM, on_time);
+	struct sigaction last = {.sa_handler = on_time};
+	sigfillset(&last.sa_mask); // nobody jumps out of this one
+	sigaction(SIGALRM, &last, NULL);
 	alarm((unsigned)atoi(argv[2]));
 	work();
 	timer_delete(clock_of_signals);

@@ -10,6 +10,7 @@
 #include "recorder/core/capture.h"
 #include "recorder/core/join.h"
 #include "recorder/core/sys.h"
+#include "recorder/core/world.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -18,7 +19,6 @@
 
 struct segment segment;
 
-enum { SLOTS_STEP = 16 };
 static _Atomic uint32_t n_open_slots;
 
 static bool header_is_valid(const struct segment_header *h, uint64_t bytes,
@@ -133,8 +133,12 @@ enum segment_role segment_open(char **environment) {
 		if (syscall_0(__NR_getpid) != address.program_pid) {
 			segment_count_child(h, false);
 			role = SEGMENT_ROLE_CHILD;
-		} else if (atomic_load(&h->state) == SEGMENT_OPEN && map_program(fd, h)) {
-			role = SEGMENT_ROLE_PROGRAM;
+		} else if (atomic_load(&h->state) == SEGMENT_OPEN) {
+			if (map_program(fd, h)) {
+				role = SEGMENT_ROLE_PROGRAM;
+			} else {
+				atomic_fetch_add(&h->lost_early, 1); // and all that follows
+			}
 		}
 	}
 	if (h != NULL) {
@@ -150,15 +154,54 @@ uint32_t segment_open_slots(void) {
 
 bool segment_open_more_slots(void) {
 	uint32_t n = segment_open_slots();
-	uint32_t end = n + SLOTS_STEP < segment.n_slots ? n + SLOTS_STEP : segment.n_slots;
-	if (n == end ||
-			!sys_mprotect(segment_slot(n), (end - n) * segment.slot_bytes,
-					SYS_PROT_READ | SYS_PROT_WRITE)) {
+	if (n >= segment.n_slots ||
+			!sys_mprotect(segment_slot(n), segment.slot_bytes, SYS_PROT_READ | SYS_PROT_WRITE)) {
 		return false;
 	}
-	// Another thread may have opened the same step, which is harmless
-	(void)atomic_compare_exchange_strong(&n_open_slots, &n, end);
+	// Another thread may have opened the same one, which is harmless
+	(void)atomic_compare_exchange_strong(&n_open_slots, &n, n + 1);
 	return true;
+}
+
+/** Nodes up to this one are in use, or may be by an insert that runs now. */
+static uint32_t n_nodes_in_use(void) {
+	enum { NODES_MARGIN = 1 << 16 };
+	uint64_t n = atomic_load(&segment.header->n_nodes) + (uint64_t)NODES_MARGIN;
+	const uint64_t per_page = WIRE_PAGE / sizeof(struct wire_node);
+	n = (n + per_page - 1) / per_page * per_page;
+	return n < segment.n_nodes ? (uint32_t)n : segment.n_nodes;
+}
+
+static uint64_t nodes_bytes(uint32_t n) {
+	return ((uint64_t)n * sizeof(struct wire_node) + WIRE_PAGE - 1) & ~(uint64_t)(WIRE_PAGE - 1);
+}
+
+void segment_give_back(uint64_t limit_bytes) {
+	uint64_t share_bytes = limit_bytes / 16;
+	uint32_t n_slots = segment_open_slots() + (uint32_t)(share_bytes / segment.slot_bytes);
+	if (n_slots < segment.n_slots) {
+		uint32_t n_before = segment.n_slots;
+		segment.n_slots = n_slots;
+		sys_munmap(segment_slot(n_slots), (n_before - n_slots) * segment.slot_bytes);
+	}
+	uint64_t share_nodes = share_bytes / WIRE_PAGE * (WIRE_PAGE / sizeof(struct wire_node));
+	uint32_t n_nodes = n_nodes_in_use();
+	n_nodes = share_nodes > n_nodes ? (uint32_t)share_nodes : n_nodes;
+	if (n_nodes < segment.n_nodes) {
+		uint64_t bytes = nodes_bytes(segment.n_nodes);
+		segment.n_nodes = world.n_nodes_max = n_nodes;
+		sys_munmap((unsigned char *)segment.nodes + nodes_bytes(n_nodes),
+				bytes - nodes_bytes(n_nodes));
+	}
+	say_what_is_mapped(segment.header);
+}
+
+void segment_close_unused(bool closes) {
+	uint32_t n = n_nodes_in_use();
+	world.n_nodes_max = closes ? n : segment.n_nodes;
+	(void)sys_mprotect((unsigned char *)segment.nodes + nodes_bytes(n),
+			nodes_bytes(segment.n_nodes) - nodes_bytes(n),
+			closes ? SYS_PROT_NONE : SYS_PROT_READ | SYS_PROT_WRITE);
 }
 
 /** What /proc/self/`name` links to or holds, cut and zero terminated. */

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/** What is mapped. Set by segment_open, constant afterwards. */
+/** What is mapped. Set by segment_open; only the n_* change afterwards, downwards. */
 struct segment {
 	struct segment_header *header;
 	struct wire_region *regions;
@@ -51,5 +51,17 @@ enum { SEGMENT_CAPTURES_AT = SLOT_PRIVATE_AT + WIRE_PAGE };
 /** How many slots may be touched: they are opened up in steps. */
 uint32_t segment_open_slots(void);
 
-/** Open the next step of slots, if there is one. */
+/** Open the next slot, if there is one. */
 bool segment_open_more_slots(void);
+
+/**
+ * The program limits its address space to `limit_bytes`: give back what we reserved and do not use,
+ * but for an eighth of that.
+ */
+void segment_give_back(uint64_t limit_bytes);
+
+/**
+ * Close the nodes that are not in use (and reopen them), so that mlockall between the two does not
+ * fill them with memory.
+ */
+void segment_close_unused(bool closes);

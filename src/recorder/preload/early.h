@@ -29,7 +29,3 @@ size_t early_size(const void *ptr);
 
 /** A longer copy; the old block stays. `ptr` is NULL or of the arena, anything else is refused. */
 void *early_realloc(void *ptr, size_t size);
-
-static inline void early_free(void *ptr) {
-	(void)ptr;
-}

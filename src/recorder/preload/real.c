@@ -5,36 +5,88 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdbool.h>
 
 static _Thread_local bool is_finding __attribute__((tls_model("initial-exec")));
 
-/** The next definition after ours. NULL: there is none. errno as it was. */
-static void *find_next(const char *name) {
+/** The names of loaded objects, borrowed from the loader. */
+struct objects {
+	const char *names[256];
+	unsigned n;
+};
+
+static int note_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
+	(void)bytes;
+	struct objects *objects = arg;
+	if (objects->n == sizeof objects->names / sizeof *objects->names) {
+		return 1;
+	}
+	objects->names[objects->n++] = info->dlpi_name;
+	return 0;
+}
+
+/**
+ * A definition in a library that the program itself loaded (dlopen), which is not in the global
+ * scope: without us its callers would have found it there.
+ */
+static void *find_loaded(const char *name, const void *ours) {
+	struct objects objects = {.n = 0};
+	(void)dl_iterate_phdr(note_object, &objects);
+	for (unsigned i = 0; i < objects.n; i++) {
+		void *library = objects.names[i][0] == '\0'
+				? NULL
+				: dlopen(objects.names[i], RTLD_LAZY | RTLD_NOLOAD);
+		void *found = library == NULL ? NULL : dlsym(library, name);
+		if (library != NULL) {
+			(void)dlclose(library);
+		}
+		if (found != NULL && found != ours) {
+			return found;
+		}
+	}
+	return NULL;
+}
+
+/** Functions of the C library and those that it lacks; all others may come by dlopen. */
+static bool is_of_library(const char *name) {
+	return (name[0] == 'm' && name[1] == 'i') || (name[0] == 'G' && name[1] == 'C') ||
+			name[0] == '_';
+}
+
+/** The definition that the program would use without us. NULL: there is none. errno as it was. */
+static void *find_real(const char *name, const void *ours) {
 	int before = errno;
 	is_finding = true;
 	void *found = dlsym(RTLD_NEXT, name);
+	if (found == NULL && is_of_library(name)) {
+		found = find_loaded(name, ours);
+	}
 	is_finding = false;
 	errno = before;
 	return found;
 }
 
+#pragma GCC diagnostic ignored "-Wunused-parameter" // they take what the real ones take
+
 // For each hook: what to do without a real function, and the function that stands in the table
 // first, which finds the real one. A call from inside dlsym finds nothing and changes nothing.
-#define HOOK(result, name, parameters, arguments, what, without)            \
-	static result without_##name parameters {                               \
-		return without;                                                     \
-	}                                                                       \
-	static result find_##name parameters {                                  \
-		if (is_finding) {                                                   \
-			return without_##name arguments;                                \
-		}                                                                   \
-		result(*found) parameters = (result(*) parameters)find_next(#name); \
-		if (found == NULL) {                                                \
-			found = without_##name;                                         \
-		}                                                                   \
-		__atomic_store_n(&real.name, found, __ATOMIC_RELAXED);              \
-		return found arguments;                                             \
+#define HOOK(result, name, parameters, arguments, what, without)                               \
+	extern result our_##name parameters __asm__(#name);                                        \
+	static result without_##name parameters {                                                  \
+		return without;                                                                        \
+	}                                                                                          \
+	static result find_##name parameters {                                                     \
+		if (is_finding) {                                                                      \
+			return without_##name arguments;                                                   \
+		}                                                                                      \
+		result(*found)                                                                         \
+				parameters = (result(*) parameters)find_real(#name, (const void *)our_##name); \
+		if (found == NULL) {                                                                   \
+			found = without_##name;                                                            \
+		}                                                                                      \
+		__atomic_store_n(&real.name, found, __ATOMIC_RELAXED);                                 \
+		return found arguments;                                                                \
 	}
 #include "recorder/hooks.def"
 #undef HOOK

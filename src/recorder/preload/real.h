@@ -7,6 +7,7 @@
  * Any thread, any signal handler, also from inside dlsym.
  */
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,4 +26,12 @@ extern struct real real;
 static inline size_t product(size_t n, size_t size) {
 	size_t bytes;
 	return __builtin_mul_overflow(n, size, &bytes) ? SIZE_MAX : bytes;
+}
+
+static inline void nothing(void) {}
+
+/** What a system's function says that is not there. */
+static inline int missing(void) {
+	errno = ENOSYS;
+	return -1;
 }

@@ -18,6 +18,10 @@
 #define OPERANDS_ALLOCATES_AT(at, n) ALLOCATES_AT, at, n
 #define OPERANDS_REALLOCATES(ptr, n) REALLOCATES, ptr, n
 #define OPERANDS_FREES(ptr)          FREES, ptr
+#define OPERANDS_REGISTERS(begin)    REGISTERS, begin
+#define OPERANDS_DEREGISTERS(begin)  DEREGISTERS, begin
+#define OPERANDS_LIMITS(what, limit) LIMITS, what, limit
+#define OPERANDS_LOCKS               LOCKS, none
 #define BODY(call, ...)              BODY_OF(call, __VA_ARGS__)
 #define BODY_OF(call, word, ...)     REPLACE_##word(call, __VA_ARGS__)
 

@@ -10,6 +10,8 @@
 #include "recorder/preload/early.h"
 #include "recorder/preload/real.h"
 
+#include <asm/resource.h>
+
 #define REPLACE_ALLOCATES(call, size)              \
 	struct hook h;                                 \
 	if (!hook_enter(&h, MACHINE_CALLER(), true)) { \
@@ -72,7 +74,37 @@
 	hook_leave(&h);                                \
 	return block;
 
-#define REPLACE_PASSES(call) return call;
+#define REPLACE_REGISTERS(call, begin)  \
+	if (door_is_ours()) {               \
+		capture_register_frames(begin); \
+	}                                   \
+	return call;
+
+#define REPLACE_DEREGISTERS(call, begin)  \
+	if (door_is_ours()) {                 \
+		capture_deregister_frames(begin); \
+	}                                     \
+	return call;
+
+#define REPLACE_LIMITS(call, resource, limit)                                               \
+	if (resource == RLIMIT_AS && limit != NULL && *limit != UINT64_MAX && door_is_ours()) { \
+		segment_give_back(*limit);                                                          \
+	}                                                                                       \
+	return call;
+
+// Without the right to lock more than its limit, a program is refused for what we only reserved
+#define REPLACE_LOCKS(call, none) \
+	if (!door_is_ours()) {        \
+		return call;              \
+	}                             \
+	segment_close_unused(true);   \
+	int result = call;            \
+	if (result != 0) {            \
+		segment_give_back(0);     \
+		result = call;            \
+	}                             \
+	segment_close_unused(false);  \
+	return result;
 
 /** realloc of a block of the early arena: a new block, and a copy. */
 void *replace_early(const void *ptr, size_t size);

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+
+/** Rings: what the owner publishes is what a reader finds, lap after lap, whoever interrupts. */
+
+#include "recorder/core/ring.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+struct fixture {
+	struct thread_slot *slot;
+	struct ring ring;
+};
+
+static int set_up(void **state) {
+	struct fixture *f = calloc(1, sizeof *f);
+	f->slot = aligned_alloc(WIRE_PAGE, SLOT_PRIVATE_AT);
+	memset(f->slot, 0, SLOT_PRIVATE_AT);
+	ring_open(&f->ring, f->slot, RING_SMALL);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state) {
+	struct fixture *f = *state;
+	free(f->slot);
+	free(f);
+	return 0;
+}
+
+/** The reader's side: the entry at `index`, if it is published. */
+static bool read_entry(struct fixture *f, uint64_t index, uint64_t *head, uint64_t *body) {
+	uint32_t n = wire_ring_entries(RING_SMALL);
+	struct wire_event *e = (struct wire_event *)((unsigned char *)f->slot +
+								   wire_ring_at(RING_SMALL)) +
+			index % n;
+	*head = atomic_load_explicit(&e->head, memory_order_acquire);
+	if ((*head & 1ull << 63) != wire_phase(index, n)) {
+		return false;
+	}
+	*body = e->body;
+	return true;
+}
+
+static void take(struct fixture *f, uint64_t n) {
+	atomic_fetch_add(&f->slot->rings[RING_SMALL].taken, n);
+}
+
+static void write_event(struct fixture *f, const struct ring_event *event) {
+	bool is_wide = wire_is_wide(event->ptr, event->size);
+	uint64_t index = ring_reserve(&f->ring, 1 + is_wide);
+	if (is_wide) {
+		ring_publish_wide(&f->ring, index, event);
+	} else {
+		ring_publish_event(&f->ring, index, event);
+	}
+}
+
+static uint64_t next_random(uint64_t *state) {
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return *state >> 20;
+}
+
+static struct ring_event random_event(uint64_t *random) {
+	return (struct ring_event){.kind = KIND_ALLOC + next_random(random) % 5,
+			.number = (uint32_t)next_random(random) & WIRE_NUMBER_MASK,
+			.node = (uint32_t)next_random(random),
+			.ptr = next_random(random) << (next_random(random) % 21),
+			.size = next_random(random) >> (next_random(random) % 44)};
+}
+
+static void expect_event(struct fixture *f, uint64_t *index, const struct ring_event *event) {
+	uint64_t head, body;
+	uint64_t ptr = 0;
+	uint64_t size = 0;
+	bool is_wide = wire_is_wide(event->ptr, event->size);
+	if (is_wide) {
+		assert_true(read_entry(f, (*index)++, &head, &body));
+		assert_int_equal(wire_head_kind(head), KIND_WIDE);
+		ptr = (head & ((1ull << 60) - 1)) << 4 | (body & 15);
+		size = body >> 4;
+	}
+	assert_true(read_entry(f, (*index)++, &head, &body));
+	assert_int_equal(wire_head_kind(head), event->kind);
+	assert_int_equal(wire_number(head, body), event->number);
+	assert_int_equal(wire_body_node(body), event->node);
+	assert_int_equal(is_wide ? ptr : wire_head_ptr(head), event->ptr);
+	assert_int_equal(is_wide ? size : wire_body_size(body), event->size);
+}
+
+static void test_events_come_back_lap_after_lap(void **state) {
+	struct fixture *f = *state;
+	uint64_t written = 1, expected = 1, index = 0, head, body;
+	for (unsigned i = 0; i < 10 * RING_SMALL_ENTRIES; i++) {
+		struct ring_event event = random_event(&written);
+		assert_true(ring_look_for_room(&f->ring, 2));
+		write_event(f, &event);
+		uint64_t before = index;
+		event = random_event(&expected);
+		expect_event(f, &index, &event);
+		assert_false(read_entry(f, index, &head, &body));
+		take(f, index - before);
+	}
+}
+
+static void test_room_ends_where_the_reader_stands(void **state) {
+	struct fixture *f = *state;
+	struct ring_event event = {.kind = KIND_FREE, .ptr = 16};
+	for (unsigned i = 0; i < RING_SMALL_ENTRIES; i++) {
+		assert_true(ring_has_room(&f->ring, 1));
+		write_event(f, &event);
+	}
+	assert_false(ring_look_for_room(&f->ring, 1));
+	assert_false(ring_is_blocked_by_owner(&f->ring, 1)); // all are published: the reader will come
+	take(f, 3);
+	assert_false(ring_has_room(&f->ring, 1)); // not looked yet
+	assert_true(ring_look_for_room(&f->ring, 3));
+	assert_false(ring_look_for_room(&f->ring, 4));
+}
+
+static void test_an_unpublished_entry_blocks_its_owner(void **state) {
+	struct fixture *f = *state;
+	struct ring_event event = {.kind = KIND_FREE, .ptr = 16};
+	(void)ring_reserve(&f->ring, 1); // the hook that a handler interrupts
+	for (unsigned i = 1; i < RING_SMALL_ENTRIES; i++) {
+		write_event(f, &event);
+	}
+	assert_true(ring_is_blocked_by_owner(&f->ring, 1));
+}
+
+static void test_what_was_left_becomes_void(void **state) {
+	struct fixture *f = *state;
+	struct ring_event event = {.kind = KIND_ALLOC, .ptr = 32, .size = 1};
+	uint64_t head, body;
+	write_event(f, &event);
+	uint64_t first = ring_reserved(&f->ring);
+	(void)ring_reserve(&f->ring, 2); // left
+	write_event(f, &event);          // a handler's, published
+	(void)ring_reserve(&f->ring, 1); // left
+	assert_int_equal(ring_void(&f->ring, first), 3);
+	assert_int_equal(ring_void(&f->ring, first), 0);
+	const enum wire_kind kinds[] = {KIND_ALLOC, KIND_VOID, KIND_VOID, KIND_ALLOC, KIND_VOID};
+	for (unsigned i = 0; i < 5; i++) {
+		assert_true(read_entry(f, i, &head, &body));
+		assert_int_equal(wire_head_kind(head), kinds[i]);
+	}
+}
+
+static void test_each_quarter_rings_once(void **state) {
+	struct fixture *f = *state;
+	unsigned n_rings = 0;
+	uint64_t random = 1;
+	uint64_t index = 0;
+	while (index < 100 * RING_SMALL_ENTRIES) {
+		uint32_t n = 1 + next_random(&random) % 3;
+		n_rings += ring_crossed_quarter(&f->ring, index, n);
+		index += n;
+	}
+	assert_int_equal(n_rings, index / (RING_SMALL_ENTRIES / 4));
+}
+
+// ---- with a reader on another thread
+
+enum { N_CONCURRENT = 500000 };
+
+static void *read_all(void *arg) {
+	struct fixture *f = arg;
+	uint64_t random = 7;
+	for (uint64_t index = 0; index < N_CONCURRENT;) {
+		uint64_t head, body;
+		if (!read_entry(f, index, &head, &body)) {
+			continue;
+		}
+		uint64_t wanted = next_random(&random);
+		if (body != wire_body((uint32_t)wanted, 5, 9) || wire_head_ptr(head) != (wanted & 0xff0)) {
+			return "an entry differs";
+		}
+		index++;
+		atomic_store_explicit(&f->slot->rings[RING_SMALL].taken, index, memory_order_release);
+	}
+	return NULL;
+}
+
+static void test_a_reader_sees_whole_entries(void **state) {
+	struct fixture *f = *state;
+	pthread_t reader;
+	assert_int_equal(pthread_create(&reader, NULL, read_all, f), 0);
+	uint64_t random = 7;
+	for (unsigned i = 0; i < N_CONCURRENT; i++) {
+		while (!ring_has_room(&f->ring, 1) && !ring_look_for_room(&f->ring, 1)) {}
+		uint64_t value = next_random(&random);
+		write_event(f,
+				&(struct ring_event){.kind = KIND_ALLOC,
+						.number = 9,
+						.node = (uint32_t)value,
+						.ptr = value & 0xff0,
+						.size = 5});
+	}
+	void *complaint;
+	pthread_join(reader, &complaint);
+	assert_null(complaint);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test_setup_teardown(test_events_come_back_lap_after_lap, set_up, tear_down),
+			cmocka_unit_test_setup_teardown(test_room_ends_where_the_reader_stands, set_up,
+					tear_down),
+			cmocka_unit_test_setup_teardown(test_an_unpublished_entry_blocks_its_owner, set_up,
+					tear_down),
+			cmocka_unit_test_setup_teardown(test_what_was_left_becomes_void, set_up, tear_down),
+			cmocka_unit_test_setup_teardown(test_each_quarter_rings_once, set_up, tear_down),
+			cmocka_unit_test_setup_teardown(test_a_reader_sees_whole_entries, set_up, tear_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
