@@ -54,7 +54,7 @@ static struct capture_world world_view;
 static struct level levels[2];
 static int (*unw_backtrace)(void **frames, int n);
 
-static uint64_t n_captures, n_compared, n_skipped, n_signals;
+static uint64_t n_captures, n_compared, n_skipped, n_signals, n_cut;
 static uint64_t n_full_differs, n_reference_differs;
 static uint64_t depth_sum, depth_max;
 static volatile sig_atomic_t is_checking; // a handler must not enter the reference again
@@ -71,19 +71,24 @@ static void report(const char *what, uint32_t node, void **frames, int n) {
 		void *theirs = i < n ? frames[i] : NULL;
 		Dl_info info = {0};
 		(void)dladdr((void *)wire_where_pc(where), &info);
-		fprintf(stderr, "  %c %12" PRIx64 "%s %12p %s\n",
+		const char *file = info.dli_fname != NULL ? strrchr(info.dli_fname, '/') : NULL;
+		fprintf(stderr, "  %c %12" PRIx64 "%s %12p %s %s+%" PRIx64 "\n",
 				wire_where_pc(where) == (uint64_t)theirs ? ' ' : '!', wire_where_pc(where),
 				where & WIRE_EXACT_PC ? "*" : " ", theirs,
-				info.dli_sname != NULL ? info.dli_sname : "?");
+				info.dli_sname != NULL ? info.dli_sname : "?", file != NULL ? file + 1 : "?",
+				wire_where_pc(where) - (uint64_t)info.dli_fbase);
 		node = node != 0 ? world_view.nodes[node].parent : 0;
 	}
 }
 
-/** Is the stack of `node` exactly the `n` program counters of `frames`? */
+/** Is the stack of `node`, but for the mark of a cut one, the `n` program counters of `frames`? */
 static bool is_same(uint32_t node, void **frames, int n) {
 	int i = 0;
 	for (; node != 0; node = world_view.nodes[node].parent, i++) {
 		uint64_t where = atomic_load(&world_view.nodes[node].where);
+		if (where == WIRE_PC_TRUNCATED) {
+			break;
+		}
 		if (i >= n || wire_where_pc(where) != (uint64_t)frames[i]) {
 			return false;
 		}
@@ -104,6 +109,10 @@ static __attribute__((noinline)) void check_here(struct level *level) {
 	void **frames = level->frames + 1;
 
 	n_captures++;
+	n_cut += result.is_truncated;
+	if (result.is_truncated && n_cut <= N_REPORTS_MAX && getenv("DIFFERENTIAL_SHOW_CUT") != NULL) {
+		report("what should be (cut short)", result.node, frames, n);
+	}
 	if (result.node != full.node || result.is_truncated != full.is_truncated) {
 		n_full_differs++;
 		report("a full unwinding", result.node, frames, n);
@@ -309,9 +318,9 @@ static bool is_good(void) {
 	printf("%" PRIu64 " captures (%" PRIu64
 		   " in signal handlers), mean depth %.1f, deepest %" PRIu64 ", %u nodes\n"
 		   "%" PRIu64 " differ from a full unwinding, %" PRIu64 " from libunwind, %" PRIu64
-		   " not compared\n",
+		   " not compared; %" PRIu64 " cut short by all\n",
 			n_captures, n_signals, mean, depth_max, atomic_load(&world_view.header->n_nodes),
-			n_full_differs, n_reference_differs, n_skipped);
+			n_full_differs, n_reference_differs, n_skipped, n_cut);
 	return n_full_differs == 0 && n_reference_differs == 0 && n_skipped * 10000 <= n_captures &&
 			mean >= 18;
 }

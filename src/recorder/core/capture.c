@@ -196,9 +196,8 @@ static inline uint64_t differences(const uint64_t *at, const uint64_t *value) {
 }
 
 /** Do the first `n` checks hold? The last block overlaps its predecessor: no remainder to count. */
-static inline bool all_hold(const struct capture *c, uint32_t n) {
-	const uint64_t *at = c->check_at;
-	const uint64_t *value = c->check_value;
+static inline __attribute__((always_inline)) bool all_hold(const uint64_t *at,
+		const uint64_t *value, uint32_t n) {
 	if (n < 4) {
 		uint32_t i = 0;
 		while (i < n && walk_load(at[i]) == value[i]) {
@@ -261,9 +260,9 @@ static inline bool is_met(struct capture *c, struct unwinding *u) {
 		return true;
 	}
 	uint32_t n = frame_checks(&c->frames[c->n - 1]);
-	uint32_t at = w->is_foreign ? last_difference(c, w, n)
-			: all_hold(c, n)    ? n
-								: first_difference(c, n);
+	uint32_t at = w->is_foreign                        ? last_difference(c, w, n)
+			: all_hold(c->check_at, c->check_value, n) ? n
+													   : first_difference(c, n);
 	if (at == n) {
 		return true;
 	}
@@ -414,23 +413,26 @@ static void push_mark(struct capture *c) {
 
 // ---- results
 
-static inline uint32_t leaf_node(struct capture *c, uint32_t parent, uint64_t where) {
+static inline struct leaf *leaf_at(struct capture *c, uint32_t parent, uint64_t where) {
 	uint64_t hash = (where ^ (uint64_t)parent << 20) * 0x9E3779B97F4A7C15ull;
-	struct leaf *leaf = &c->leaves[hash >> 55];
-	if (leaf->where == where && leaf->parent == parent) {
-		return leaf->node;
-	}
-	uint32_t node = trie_child(parent, where);
-	if (node != 0) {
+	return &c->leaves[hash >> 55];
+}
+_Static_assert(N_LEAVES == 1 << (64 - 55), "leaf_at hashes to 9 bits");
+
+static uint32_t leaf_node(struct capture *c, uint32_t parent, uint64_t where) {
+	struct leaf *leaf = leaf_at(c, parent, where);
+	if (leaf->where != where || leaf->parent != parent) {
+		uint32_t node = trie_child(parent, where);
+		if (node == 0) {
+			return 0;
+		}
 		*leaf = (struct leaf){where, parent, node};
 	}
-	return node;
+	return leaf->node;
 }
-_Static_assert(N_LEAVES == 1 << (64 - 55), "leaf_node hashes to 9 bits");
 
 /** Does a signal frame lie between the leaf and the frame at `stop_sp`? */
-static __attribute__((noinline)) bool has_crossed_signal(const struct capture *c,
-		uint64_t stop_sp) {
+static bool has_crossed_signal(const struct capture *c, uint64_t stop_sp) {
 	for (uint32_t i = c->n; i-- > 0;) {
 		if ((c->frames[i].where & WIRE_EXACT_PC) != 0) {
 			return true;
@@ -443,7 +445,8 @@ static __attribute__((noinline)) bool has_crossed_signal(const struct capture *c
 }
 
 /** The result, the leaf's callers being what is remembered now. */
-static inline struct capture_result result_of(struct capture *c, uint64_t where, uint64_t stop_sp) {
+static __attribute__((noinline)) struct capture_result result_of(struct capture *c, uint64_t where,
+		uint64_t stop_sp) {
 	const struct frame *top = c->n > 0 ? &c->frames[c->n - 1] : NULL;
 	uint32_t parent = top != NULL ? top->node : 0;
 	uint32_t flags = top != NULL ? top->checks : 0;
@@ -453,17 +456,6 @@ static inline struct capture_result result_of(struct capture *c, uint64_t where,
 			.is_truncated = node == 0 || (flags & FRAME_TRUNCATED) != 0,
 			.crossed_signal = stop_sp != 0 && has_crossed_signal(c, stop_sp),
 	};
-}
-
-/** Rules have changed since the last capture, or this is the first. False: there are no tables. */
-static __attribute__((noinline, cold)) bool begin_generation(struct capture *c) {
-	if (!atomic_load_explicit(&is_ready, memory_order_acquire)) {
-		return false;
-	}
-	c->generation = atomic_load_explicit(&world_generation, memory_order_acquire);
-	c->n = 0;
-	sys_fill(c->rules, 0, sizeof(c->rules));
-	return true;
 }
 
 static __attribute__((noinline)) struct capture_result capture_changed(struct capture *c,
@@ -497,18 +489,32 @@ static __attribute__((noinline)) struct capture_result capture_changed(struct ca
 	return result;
 }
 
-struct capture_result capture_stack(struct capture *c, const struct capture_regs *regs,
-		uint64_t stop_sp) {
-	if (c->generation != atomic_load_explicit(&world_generation, memory_order_acquire) &&
-			!begin_generation(c)) {
+/** Rules have changed since the last capture, or this is the first one. */
+static __attribute__((noinline, cold)) struct capture_result capture_first(struct capture *c,
+		const struct capture_regs *regs, uint64_t stop_sp) {
+	if (!atomic_load_explicit(&is_ready, memory_order_acquire)) {
 		return (struct capture_result){.is_truncated = true};
 	}
-	const struct rule *leaf = rule_at(c, regs->pc);
-	uint64_t base = leaf->kind == RULE_SP ? regs->sp : regs->bp;
-	uint64_t cfa = base + (uint64_t)(int64_t)leaf->cfa;
-	bool is_simple = leaf->kind - RULE_SP <= RULE_BP - RULE_SP && regs->sp >= c->own.low &&
-			cfa >= regs->sp + 8 && cfa <= c->own.high;
-	if (!is_simple) {
+	c->generation = atomic_load_explicit(&world_generation, memory_order_acquire);
+	c->n = 0;
+	sys_fill(c->rules, 0, sizeof(c->rules));
+	return capture_changed(c, regs, stop_sp);
+}
+
+/**
+ * The usual case, in which the leaf's caller and all beyond it are as they were. It calls nothing
+ * but, at its end, one of the others: so it has no registers to save.
+ */
+struct capture_result capture_stack(struct capture *c, const struct capture_regs *regs,
+		uint64_t stop_sp) {
+	if (c->generation != atomic_load_explicit(&world_generation, memory_order_acquire)) {
+		return capture_first(c, regs, stop_sp);
+	}
+	const uint64_t sp = regs->sp;
+	const struct rule *leaf = &c->rules[rule_place(regs->pc)];
+	uint64_t cfa = (leaf->kind == RULE_SP ? sp : regs->bp) + (uint64_t)(int64_t)leaf->cfa;
+	if (leaf->key != regs->pc || leaf->kind - RULE_SP > RULE_BP - RULE_SP || sp < c->own.low ||
+			cfa < sp + 8 || cfa > c->own.high) {
 		return capture_changed(c, regs, stop_sp);
 	}
 	uint64_t bp = regs->bp;
@@ -520,12 +526,15 @@ struct capture_result capture_stack(struct capture *c, const struct capture_regs
 		bp = walk_load(slot);
 	}
 	drop_returned(c, cfa);
-	if (c->n == 0 || !is_state(&c->frames[c->n - 1], walk_load(cfa - 8), cfa, bp)) {
+	const struct frame *top = &c->frames[c->n - 1];
+	if (c->n == 0 || !is_state(top, walk_load(cfa - 8), cfa, bp) ||
+			!all_hold(c->check_at, c->check_value, frame_checks(top))) {
 		return capture_changed(c, regs, stop_sp);
 	}
-	uint32_t n = frame_checks(&c->frames[c->n - 1]);
-	if (!all_hold(c, n)) {
-		return capture_changed(c, regs, stop_sp);
+	const struct leaf *hot = leaf_at(c, top->node, leaf->where);
+	if (hot->where != leaf->where || hot->parent != top->node || stop_sp != 0 ||
+			(top->checks & (FRAME_FOLDED | FRAME_TRUNCATED)) != 0) {
+		return result_of(c, leaf->where, stop_sp);
 	}
-	return result_of(c, leaf->where, stop_sp);
+	return (struct capture_result){.node = hot->node};
 }
