@@ -63,8 +63,8 @@ bool elf_alternate_link(const struct elf_image *e, const char **path, struct sli
 struct elf_symbol {
 	const char *name;
 	uint64_t address, size;
-	uint8_t type, binding;  // STT_FUNC..., STB_GLOBAL...
-	uint16_t section;       // SHN_UNDEF: defined elsewhere
+	uint8_t type, binding; // STT_FUNC..., STB_GLOBAL...
+	uint16_t section;      // SHN_UNDEF: defined elsewhere
 };
 
 /** An iterator over one table of symbols. */

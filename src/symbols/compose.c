@@ -2,7 +2,6 @@
 #include "symbols/compose.h"
 
 #include <elf.h>
-
 #include <zlib.h>
 #include <zstd.h>
 
@@ -109,8 +108,8 @@ struct slice compose_image(const struct compose_section *sections, size_t n, str
 }
 
 /** ".debug_x" may also be an old ".zdebug_x": "ZLIB", the size (big endian), the zlib stream. */
-static bool find_old_packed(
-		struct compose_section *out, const struct elf_image *image, const char *name) {
+static bool find_old_packed(struct compose_section *out, const struct elf_image *image,
+		const char *name) {
 	char old[64] = ".z";
 	struct elf_section section;
 	if (strlen(name) > sizeof old - 3 ||
@@ -125,14 +124,14 @@ static bool find_old_packed(
 	for (int i = 4; i < 12; i++) {
 		size = size << 8 | bytes.data[i];
 	}
-	*out = (struct compose_section){
-			name, slice_of(bytes.data + 12, bytes.size - 12), size, ELFCOMPRESS_ZLIB};
+	*out = (struct compose_section){name, slice_of(bytes.data + 12, bytes.size - 12), size,
+			ELFCOMPRESS_ZLIB};
 	return true;
 }
 
 /** As it lies in the image. False: it is not there, or has no bytes. */
-static bool find_section(
-		struct compose_section *out, const struct elf_image *image, const char *name) {
+static bool find_section(struct compose_section *out, const struct elf_image *image,
+		const char *name) {
 	struct elf_section section;
 	if (!elf_section_find(image, name, &section)) {
 		return find_old_packed(out, image, name);
@@ -152,8 +151,8 @@ static bool find_section(
 	return bytes.size > 0;
 }
 
-struct slice compose_section_bytes(
-		const struct elf_image *image, const char *name, struct arena *arena) {
+struct slice compose_section_bytes(const struct elf_image *image, const char *name,
+		struct arena *arena) {
 	struct compose_section s;
 	if (!find_section(&s, image, name)) {
 		return (struct slice){0};

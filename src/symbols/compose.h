@@ -12,9 +12,9 @@
 
 struct compose_section {
 	const char *name;
-	struct slice bytes;    // as they lie in the file
-	uint64_t plain_bytes;  // decompressed; as many as `bytes` if they are not compressed
-	uint32_t packing;      // 0: none, else an ELFCOMPRESS_ value
+	struct slice bytes;   // as they lie in the file
+	uint64_t plain_bytes; // decompressed; as many as `bytes` if they are not compressed
+	uint32_t packing;     // 0: none, else an ELFCOMPRESS_ value
 };
 
 /** A section that is not compressed. */
@@ -38,5 +38,5 @@ struct slice compose_unpacked(const struct elf_image *image, struct arena *arena
  * The bytes of a section, decompressed into `arena` if they are compressed, else as they lie in
  * the image. Empty: not there, damaged, or no memory.
  */
-struct slice compose_section_bytes(
-		const struct elf_image *image, const char *name, struct arena *arena);
+struct slice compose_section_bytes(const struct elf_image *image, const char *name,
+		struct arena *arena);

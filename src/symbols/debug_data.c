@@ -113,8 +113,8 @@ static bool list_units(struct debug_data *d) {
 	return renew_handle(d);
 }
 
-struct debug_data *debug_data_create(const struct module_files *files, const struct symbols_options *options,
-		const char *module_path) {
+struct debug_data *debug_data_create(const struct module_files *files,
+		const struct symbols_options *options, const char *module_path) {
 	const struct mapped_file *file = module_files_dwarf(files);
 	struct debug_data *d = file ? calloc(1, sizeof *d) : NULL;
 	if (!d) {
@@ -221,8 +221,9 @@ static bool has_mark(const char *symbol) {
 static bool name_plain(struct asking *a, struct symbols_frame *frame, const struct die_name *name,
 		const struct symbol_entry *entry) {
 	struct name_pool *pool = a->question->pool;
-	if (entry && (slice_equal(names_without_suffixes(entry->name), slice_of_text(name->plain)) ||
-				 (has_mark(entry->name) && a->unit->scheme == NAMES_MARKED))) {
+	if (entry &&
+			(slice_equal(names_without_suffixes(entry->name), slice_of_text(name->plain)) ||
+					(has_mark(entry->name) && a->unit->scheme == NAMES_MARKED))) {
 		return set_name(frame, pool, entry->name, a->unit->scheme);
 	}
 	if (a->unit->scheme != NAMES_MARKED) {
@@ -240,8 +241,8 @@ static bool name_plain(struct asking *a, struct symbols_frame *frame, const stru
 static bool name_frame(struct asking *a, struct symbols_frame *frame, struct chain_link *link,
 		struct die_facts *facts, uint64_t pc) {
 	struct name_pool *pool = a->question->pool;
-	const struct symbol_entry *entry =
-			link->outer ? NULL : symbol_table_find(a->question->table, pc);
+	const struct symbol_entry *entry = link->outer ? NULL
+												   : symbol_table_find(a->question->table, pc);
 	if (!is_symbol_of(entry, a->unit, &link->die, facts)) {
 		entry = NULL;
 	}
@@ -254,8 +255,8 @@ static bool name_frame(struct asking *a, struct symbols_frame *frame, struct cha
 		return !entry || set_name(frame, pool, entry->name, a->unit->scheme);
 	}
 	// A copy's symbol says which copy it is: foo.part.0
-	bool is_same = entry && slice_equal(names_without_suffixes(entry->name),
-							names_without_suffixes(name.linkage));
+	bool is_same = entry &&
+			slice_equal(names_without_suffixes(entry->name), names_without_suffixes(name.linkage));
 	return set_name(frame, pool, is_same ? entry->name : name.linkage, a->unit->scheme);
 }
 
@@ -347,8 +348,9 @@ static bool answer_lines(struct asking *a, struct die_range range) {
 		if (!set_line(a, &frame, w->pcs[i])) {
 			return false;
 		}
-		struct symbols_frame *kept =
-				frame.file ? arena_new(a->question->pool->arena, struct symbols_frame, 1) : NULL;
+		struct symbols_frame *kept = frame.file
+				? arena_new(a->question->pool->arena, struct symbols_frame, 1)
+				: NULL;
 		if (frame.file && !kept) {
 			return false;
 		}

@@ -14,8 +14,8 @@
 struct debug_data;
 
 /** Open the DWARF of the files; they are borrowed and must outlive it. NULL: there is none. */
-struct debug_data *debug_data_create(const struct module_files *files, const struct symbols_options *options,
-		const char *module_path);
+struct debug_data *debug_data_create(const struct module_files *files,
+		const struct symbols_options *options, const char *module_path);
 void debug_data_destroy(struct debug_data *d);
 
 /** What is asked, and where the answers go. */

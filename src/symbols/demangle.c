@@ -3,9 +3,8 @@
 #include "symbols/symbols.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-
 #include <libiberty/demangle.h>
+#include <stdlib.h>
 
 // Each scheme marks its names by a prefix, and only a name with a mark is translated: C++ and old
 // Rust "_Z", new Rust "_R", D "_D". What compilers append to the name of a copy is cut first.
@@ -68,8 +67,7 @@ struct slice names_without_suffixes(const char *linkage_name) {
 	if (version > name.data) {
 		name.size = (size_t)(version - name.data);
 	}
-	while (cut_suffix(&name)) {
-	}
+	while (cut_suffix(&name)) {}
 	return name;
 }
 

@@ -46,8 +46,7 @@ const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute) {
 
 static bool is_code(const struct unit *unit, struct die_range r) {
 	// -1 and -2 as a start would wrap; all of 0, 1, -1, -2 mark code that is not there
-	return r.start > 1 && r.start >= unit->first_code && r.end > r.start &&
-			r.start < (uint64_t)-2;
+	return r.start > 1 && r.start >= unit->first_code && r.end > r.start && r.start < (uint64_t)-2;
 }
 
 void die_ranges_init(struct die_ranges *r, const struct unit *unit, Dwarf_Die *die,
@@ -106,7 +105,8 @@ void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
 		out->linkage = out->linkage ? out->linkage : die_text(unit, &f.linkage_name);
 		out->plain = out->plain ? out->plain : die_text(unit, &f.name);
 		Dwarf_Die next;
-		if ((out->linkage && out->plain) || !f.origin.form || !dwarf_formref_die(&f.origin, &next)) {
+		if ((out->linkage && out->plain) || !f.origin.form ||
+				!dwarf_formref_die(&f.origin, &next)) {
 			return;
 		}
 		out->declared = next;
@@ -193,7 +193,8 @@ static const char *qualify(const struct die_name *name, const struct unit *unit,
 	}
 	const char *scopes = "";
 	for (int depth = 0; scopes && depth < DEPTH_MAX && child_towards(&at, offset, &child) &&
-			dwarf_dieoffset(&child) < offset; depth++) {
+			dwarf_dieoffset(&child) < offset;
+			depth++) {
 		scopes = add_scope(scopes, unit, &child, name->plain, scratch, n_functions);
 		at = child;
 	}

@@ -9,8 +9,8 @@
 struct unit;
 
 struct die_facts {
-	Dwarf_Attribute low, high, ranges;      // .form 0: not there, as for all below
-	Dwarf_Attribute origin;                 // abstract origin or specification
+	Dwarf_Attribute low, high, ranges; // .form 0: not there, as for all below
+	Dwarf_Attribute origin;            // abstract origin or specification
 	Dwarf_Attribute linkage_name, name;
 	Dwarf_Attribute call_file, call_line;
 };
@@ -32,7 +32,7 @@ struct die_ranges {
 	Dwarf_Die *die;
 	ptrdiff_t next; // elfutils' place
 	Dwarf_Addr base;
-	struct die_range only; // of low and high pc
+	struct die_range only;     // of low and high pc
 	struct split_ranges split; // of a split unit
 	bool is_list, is_done;
 };

@@ -151,8 +151,9 @@ static bool find_by_link(struct search *s, const struct symbols_options *o,
 			try_link(s, crc, "%.*s/.debug/%s", SLICE_ARG(here), name)) {
 		return true;
 	}
-	return (o->sysroot && try_link(s, crc, "%s/usr/lib/debug/%.*s/%s", o->sysroot,
-								  SLICE_ARG(folder), name)) ||
+	return (o->sysroot &&
+				   try_link(s, crc, "%s/usr/lib/debug/%.*s/%s", o->sysroot, SLICE_ARG(folder),
+						   name)) ||
 			try_link(s, crc, "/usr/lib/debug/%.*s/%s", SLICE_ARG(folder), name);
 }
 
@@ -163,8 +164,7 @@ static bool find_alternate(struct search *s, const struct symbols_options *o,
 		return false;
 	}
 	struct slice folder = folder_of(user->path);
-	if (*path == '/' ? try_roots(s, o, path)
-					 : try_path(s, "%.*s/%s", SLICE_ARG(folder), path)) {
+	if (*path == '/' ? try_roots(s, o, path) : try_path(s, "%.*s/%s", SLICE_ARG(folder), path)) {
 		return true;
 	}
 	for (const char *const *p = list_or_empty(o->debug_paths); *p; p++) {
@@ -177,8 +177,8 @@ static bool find_alternate(struct search *s, const struct symbols_options *o,
 }
 
 static bool has_dwarf(const struct mapped_file *m) {
-	return m->bytes.size && (elf_has_section(&m->elf, ".debug_info") ||
-			elf_has_section(&m->elf, ".zdebug_info"));
+	return m->bytes.size &&
+			(elf_has_section(&m->elf, ".debug_info") || elf_has_section(&m->elf, ".zdebug_info"));
 }
 
 const struct mapped_file *module_files_dwarf(const struct module_files *f) {
@@ -189,16 +189,15 @@ static void find_debug(struct module_files *f, const struct symbols_options *o,
 		const struct symbols_module *module, struct slice build_id) {
 	struct search s = {.out = &f->debug, .build_id = build_id};
 	const char *path = module->path ? module->path : "";
-	if (find_by_build_id(&s, o) ||
-			(f->image.bytes.size && find_by_link(&s, o, &f->image, path))) {
+	if (find_by_build_id(&s, o) || (f->image.bytes.size && find_by_link(&s, o, &f->image, path))) {
 		return;
 	}
 	if (o->use_debuginfod && debuginfod_open(s.out, build_id, &s.err)) {
 		return;
 	}
 	if (s.err.code && strstr(s.err.text, "another")) {
-		snprintf(f->note, sizeof f->note, "debug file not used: %.*s",
-				(int)sizeof f->note - 32, s.err.text);
+		snprintf(f->note, sizeof f->note, "debug file not used: %.*s", (int)sizeof f->note - 32,
+				s.err.text);
 	}
 }
 
@@ -244,8 +243,8 @@ bool module_files_open_split(struct mapped_file *out, const struct symbols_optio
 	struct search s = {.out = out};
 	if (*name == '/' ? try_roots(&s, options, name)
 					 : (options->sysroot &&
-								 try_path(&s, "%s/%s/%s", options->sysroot, folder, name)) ||
-							 try_path(&s, "%s/%s", folder, name)) {
+							   try_path(&s, "%s/%s/%s", options->sysroot, folder, name)) ||
+							try_path(&s, "%s/%s", folder, name)) {
 		return true;
 	}
 	struct slice beside = folder_of(module_path);

@@ -14,7 +14,7 @@ struct module_files {
 	struct mapped_file image; // without it there may still be `debug`
 	struct mapped_file debug;
 	struct mapped_file alternate;
-	struct slice minidebug;  // a decompressed .gnu_debugdata, ours
+	struct slice minidebug; // a decompressed .gnu_debugdata, ours
 	struct elf_image minidebug_elf;
 	char note[160]; // what is missing, for people
 };

@@ -59,8 +59,7 @@ bool guard_add(const void *start, size_t bytes) {
 	for (size_t i = 0; !ok && i < RANGES_MAX; i++) {
 		if (!atomic_load_explicit(&ranges[i].end, memory_order_relaxed)) {
 			atomic_store_explicit(&ranges[i].start, (uintptr_t)start, memory_order_relaxed);
-			atomic_store_explicit(
-					&ranges[i].end, (uintptr_t)start + bytes, memory_order_release);
+			atomic_store_explicit(&ranges[i].end, (uintptr_t)start + bytes, memory_order_release);
 			ok = true;
 		}
 	}

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <zlib.h>
 
 static bool map(struct slice *bytes, int fd, const char *path, struct err *err) {

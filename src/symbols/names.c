@@ -9,7 +9,7 @@ enum { KIND_PATH = 100, KIND_TEXT };
 
 struct name_slot {
 	uint64_t hash;
-	int kind; // KIND_*, or an enum names_scheme for a function
+	int kind;         // KIND_*, or an enum names_scheme for a function
 	struct name name; // symbol NULL: the slot is empty
 };
 
@@ -77,8 +77,8 @@ static const struct name *get(struct name_pool *p, int kind, const char *text) {
 	return &s->name;
 }
 
-const struct name *name_pool_function(
-		struct name_pool *pool, const char *linkage_name, enum names_scheme scheme) {
+const struct name *name_pool_function(struct name_pool *pool, const char *linkage_name,
+		enum names_scheme scheme) {
 	return get(pool, (int)scheme, linkage_name);
 }
 

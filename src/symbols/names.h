@@ -18,8 +18,7 @@ enum names_scheme {
 struct slice names_without_suffixes(const char *linkage_name);
 
 /** NULL: no memory. */
-const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
-		struct arena *arena);
+const char *names_demangle(const char *linkage_name, enum names_scheme scheme, struct arena *arena);
 const char *names_nim(struct slice name, struct arena *arena);
 
 /** "/a/./b//../c" is "/a/c"; links are not followed. NULL: no memory. */
@@ -37,8 +36,8 @@ struct name_pool {
 };
 
 /** NULL: no memory, as for all below. The result is valid until the pool's finish. */
-const struct name *name_pool_function(
-		struct name_pool *pool, const char *linkage_name, enum names_scheme scheme);
+const struct name *name_pool_function(struct name_pool *pool, const char *linkage_name,
+		enum names_scheme scheme);
 const char *name_pool_path(struct name_pool *pool, const char *path);
 const char *name_pool_text(struct name_pool *pool, const char *text);
 

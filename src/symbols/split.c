@@ -46,10 +46,8 @@ static void make_ready(struct split_source *s) {
 	if (module_files_open_package(&s->package, s->files, s->options, s->module_path)) {
 		const struct elf_image *package = &s->package.elf;
 		read_parts(s->parts, package, &s->arena);
-		s->index =
-				compose_section_bytes(package, ".debug_cu_index", &s->arena);
-		s->strings =
-				compose_section_bytes(package, ".debug_str.dwo", &s->arena);
+		s->index = compose_section_bytes(package, ".debug_cu_index", &s->arena);
+		s->strings = compose_section_bytes(package, ".debug_str.dwo", &s->arena);
 	}
 }
 
@@ -79,7 +77,8 @@ static uint32_t index_row(struct slice slots, uint32_t n_slots, uint64_t id) {
 }
 
 /** The parts of unit `id` of the package. */
-static bool package_parts(const struct split_source *s, uint64_t id, struct slice parts[static SPLIT_N_PARTS]) {
+static bool package_parts(const struct split_source *s, uint64_t id,
+		struct slice parts[static SPLIT_N_PARTS]) {
 	struct cursor c = cursor_init(s->index);
 	(void)cursor_u32(&c); // the version; its columns that we need are the same in all
 	uint32_t n_columns = cursor_u32(&c), n_units = cursor_u32(&c), n_slots = cursor_u32(&c);
@@ -114,15 +113,16 @@ static bool file_parts(struct split *s, struct split_source *source, Dwarf_Die *
 					dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &name)
 			? dwarf_formstring(&name)
 			: NULL;
-	const char *folder_text =
-			dwarf_attr(skeleton, DW_AT_comp_dir, &folder) ? dwarf_formstring(&folder) : NULL;
-	if (!name_text || !module_files_open_split(&s->file, source->options, source->module_path,
-							  folder_text ? folder_text : ".", name_text)) {
+	const char *folder_text = dwarf_attr(skeleton, DW_AT_comp_dir, &folder)
+			? dwarf_formstring(&folder)
+			: NULL;
+	if (!name_text ||
+			!module_files_open_split(&s->file, source->options, source->module_path,
+					folder_text ? folder_text : ".", name_text)) {
 		return false;
 	}
 	read_parts(parts, &s->file.elf, &s->arena);
-	s->strings =
-			compose_section_bytes(&s->file.elf, ".debug_str.dwo", &s->arena);
+	s->strings = compose_section_bytes(&s->file.elf, ".debug_str.dwo", &s->arena);
 	return parts[SPLIT_INFO].size > 0;
 }
 
@@ -159,14 +159,14 @@ bool split_is_skeleton(Dwarf_Die *unit_die) {
 			type == DW_UT_skeleton;
 }
 
-static bool read_unit(struct split *s, const struct slice parts[static SPLIT_N_PARTS], uint64_t id) {
+static bool read_unit(struct split *s, const struct slice parts[static SPLIT_N_PARTS],
+		uint64_t id) {
 	const struct compose_section sections[] = {
 			compose_plain(part_names[SPLIT_INFO], parts[SPLIT_INFO]),
 			compose_plain(part_names[SPLIT_ABBREV], parts[SPLIT_ABBREV]),
 			compose_plain(".debug_addr.dwo", s->addresses),
 	};
-	struct slice image =
-			compose_image(sections, sizeof sections / sizeof *sections, &s->arena);
+	struct slice image = compose_image(sections, sizeof sections / sizeof *sections, &s->arena);
 	s->elf = image.size ? elf_memory((char *)image.data, image.size) : NULL;
 	s->handle = s->elf ? dwarf_begin_elf(s->elf, DWARF_C_READ, NULL) : NULL;
 	if (!s->handle || !find_root(s, id)) {

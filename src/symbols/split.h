@@ -33,7 +33,7 @@ struct split_source {
 	struct mapped_file package; // .dwp, if there is one
 	bool is_ready;
 	struct slice addresses, ranges; // .debug_addr and .debug_ranges of the program
-	struct slice index, strings; // of the package
+	struct slice index, strings;    // of the package
 	struct slice parts[SPLIT_N_PARTS];
 	struct arena arena;
 };
@@ -43,9 +43,9 @@ void split_source_finish(struct split_source *s);
 /** The other half of one unit. A zeroed struct: not a split unit. */
 struct split {
 	unsigned version;
-	uint64_t base;  // the unit's low pc
+	uint64_t base;          // the unit's low pc
 	struct slice addresses; // from the unit's base on
-	struct slice ranges;    // version 4: of the program, from the base on; 5: the unit's range lists
+	struct slice ranges; // version 4: of the program, from the base on; 5: the unit's range lists
 	struct slice strings, string_offsets;
 	struct mapped_file file; // its .dwo
 	Elf *elf;

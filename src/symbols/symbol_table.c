@@ -36,8 +36,8 @@ static bool add(struct symbol_table *t, const struct elf_symbol *s, uint64_t sec
 	return true;
 }
 
-bool symbol_table_add(
-		struct symbol_table *t, const struct elf_image *image, uint32_t section_type) {
+bool symbol_table_add(struct symbol_table *t, const struct elf_image *image,
+		uint32_t section_type) {
 	struct elf_symbols symbols;
 	struct elf_symbol s;
 	struct elf_section section;
@@ -101,7 +101,8 @@ const struct symbol_entry *symbol_table_find(const struct symbol_table *t, uint6
 	}
 	// Backwards while anything still reaches here; nested symbols are few, so this is short
 	const struct symbol_entry *label = NULL;
-	for (size_t i = low, steps = 0; i-- > 0 && t->items[i].reach > address && steps < 1000; steps++) {
+	for (size_t i = low, steps = 0; i-- > 0 && t->items[i].reach > address && steps < 1000;
+			steps++) {
 		const struct symbol_entry *e = &t->items[i];
 		if (e->end <= address) {
 			continue;

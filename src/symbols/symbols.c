@@ -183,8 +183,8 @@ static bool name_by_table(const struct module *m, uint64_t pc, struct symbols_an
 	if (!entry || (answer->n_frames && answer->frames[0].function)) {
 		return true;
 	}
-	const struct name *name =
-			name_pool_function(pool, entry->name, m->table.is_nim ? NAMES_NIM : NAMES_MARKED);
+	const struct name *name = name_pool_function(pool, entry->name,
+			m->table.is_nim ? NAMES_NIM : NAMES_MARKED);
 	struct symbols_frame *frame = arena_new(pool->arena, struct symbols_frame, 1);
 	if (!name || !frame) {
 		return false;

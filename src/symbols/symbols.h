@@ -13,11 +13,12 @@
 #include "base/err.h"
 
 struct symbols_options {
-	const char *sysroot;          // tried before the file system's root, or NULL
+	const char *sysroot;            // tried before the file system's root, or NULL
 	const char *const *debug_paths; // NULL-terminated; more places for debug files, or NULL
-	const char *const *extra_paths; // NULL-terminated; tried by base name, then as sysroots, or NULL
-	bool use_debuginfod;          // only when the user asked
-	bool names_only;              // level 1: symbol tables alone, no DWARF
+	const char *const
+			*extra_paths; // NULL-terminated; tried by base name, then as sysroots, or NULL
+	bool use_debuginfod;  // only when the user asked
+	bool names_only;      // level 1: symbol tables alone, no DWARF
 };
 
 /** NULL options: all off. */
@@ -25,8 +26,8 @@ struct symbols *symbols_create(const struct symbols_options *options, struct err
 void symbols_destroy(struct symbols *s);
 
 struct symbols_module {
-	int fd;           // an open descriptor of the very file that was mapped, or -1; stays the caller's
-	const char *path; // as the program knew it; used if fd is -1, and to find debug files
+	int fd; // an open descriptor of the very file that was mapped, or -1; stays the caller's
+	const char *path;      // as the program knew it; used if fd is -1, and to find debug files
 	struct slice build_id; // of the mapped image; empty: not known, any file at `path` is taken
 };
 
@@ -38,7 +39,7 @@ struct symbols_frame {
 };
 
 struct symbols_answer {
-	uint32_t n_frames;                 // 0: nothing is known of this address
+	uint32_t n_frames;                  // 0: nothing is known of this address
 	const struct symbols_frame *frames; // innermost first; the last is the real function
 };
 

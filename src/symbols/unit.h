@@ -3,14 +3,14 @@
 
 /** Private to symbols: one compile unit at work. */
 
-#include "symbols/die.h"
 #include "symbols/debug_data.h"
+#include "symbols/die.h"
 #include "symbols/split.h"
 
 struct unit {
-	Dwarf_Die lines_die;  // of the unit with the line table
-	Dwarf_Die tree_die;   // of the unit with the functions: the same unless it is split
-	uint64_t first_code;  // of the module: below it there is no code
+	Dwarf_Die lines_die; // of the unit with the line table
+	Dwarf_Die tree_die;  // of the unit with the functions: the same unless it is split
+	uint64_t first_code; // of the module: below it there is no code
 	enum names_scheme scheme;
 	const struct split *split; // NULL: it is not
 };
@@ -36,7 +36,7 @@ struct walk {
 	struct {
 		uint32_t *items;
 		size_t n, capacity;
-	} claimed; // pcs that the unit at work took
+	} claimed;   // pcs that the unit at work took
 	bool failed; // no memory
 };
 

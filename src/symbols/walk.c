@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/unit.h"
-
 #include "base/vec.h"
+#include "symbols/unit.h"
 
 #include <dwarf.h>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/xz.h"
 
-#include <stdlib.h>
-
 #include <lzma.h>
+#include <stdlib.h>
 
 enum { UNPACKED_MAX = 64 << 20, MEMORY_MAX = 128 << 20 };
 
@@ -16,8 +15,8 @@ bool xz_unpack(struct slice packed, struct slice *out) {
 		}
 		uint64_t memory = MEMORY_MAX;
 		size_t from = 0, to = 0;
-		lzma_ret ret = lzma_stream_buffer_decode(
-				&memory, 0, NULL, packed.data, &from, packed.size, data, &to, room);
+		lzma_ret ret = lzma_stream_buffer_decode(&memory, 0, NULL, packed.data, &from, packed.size,
+				data, &to, room);
 		if (ret == LZMA_OK && to > 0) {
 			*out = slice_of(data, to);
 			return true;

@@ -5,7 +5,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-
 #include <cmocka.h>
 
 struct sample {
@@ -15,8 +14,7 @@ struct sample {
 static void check_all(const struct sample *samples, size_t n, bool is_c) {
 	struct arena arena = {0};
 	for (size_t i = 0; i < n; i++) {
-		assert_string_equal(
-				symbols_demangle(samples[i].linkage, is_c, &arena), samples[i].people);
+		assert_string_equal(symbols_demangle(samples[i].linkage, is_c, &arena), samples[i].people);
 	}
 	arena_finish(&arena);
 }
@@ -26,7 +24,8 @@ static void marked_names_are_translated(void **state) {
 	(void)state;
 	static const struct sample samples[] = {
 			{"_ZN3foo3barEi", "foo::bar(int)"},
-			{"_ZNKSt6vectorIiSaIiEE4sizeEv", "std::vector<int, std::allocator<int> >::size() const"},
+			{"_ZNKSt6vectorIiSaIiEE4sizeEv",
+					"std::vector<int, std::allocator<int> >::size() const"},
 			{"_ZN12_GLOBAL__N_13runEv", "(anonymous namespace)::run()"},
 			{"_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const"},
 			// Rust, old: the hash goes
@@ -114,8 +113,9 @@ static void nim_names_lose_their_module(void **state) {
 
 static void any_bytes_are_safe(void **state) {
 	(void)state;
-	static const char *const seeds[] = {"_ZNKSt6vectorIiSaIiEE4sizeEv", "_RNvMs_Cs1234_7mycrateNtB4_3Bar3baz",
-			"_D3foo3barFiZv", "X5BX5D___system_123", "_ZN71_$LT$a..B$u20$as$GT$4call17h0123456789abcdefE"};
+	static const char *const seeds[] = {"_ZNKSt6vectorIiSaIiEE4sizeEv",
+			"_RNvMs_Cs1234_7mycrateNtB4_3Bar3baz", "_D3foo3barFiZv", "X5BX5D___system_123",
+			"_ZN71_$LT$a..B$u20$as$GT$4call17h0123456789abcdefE"};
 	unsigned seed = 3;
 	for (int round = 0; round < 20000; round++) {
 		struct arena arena = {0};

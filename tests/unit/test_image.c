@@ -3,14 +3,12 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <gelf.h>
-
 #include <cmocka.h>
 
 // The file to read is this test itself, and the oracle is libelf.

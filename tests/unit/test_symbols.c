@@ -11,7 +11,6 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
 // The module is this test: what its functions are called and where they stand is known here.
@@ -121,7 +120,8 @@ static void names_only_has_no_lines(void **state) {
 
 static void what_cannot_be_read_is_a_fact(void **state) {
 	(void)state;
-	static const char *const paths[] = {"/nonexistent/file", "/dev/null", "/", "/etc/passwd", "", NULL};
+	static const char *const paths[] = {"/nonexistent/file", "/dev/null", "/", "/etc/passwd", "",
+			NULL};
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
 		struct asked a;
 		struct symbols_module module = {.fd = -1, .path = paths[i]};
@@ -168,8 +168,8 @@ static void answers_do_not_depend_on_company(void **state) {
 	assert_true(symbols_resolve(s, &own, addresses, is_exact, N, together, &facts, &arena, &err));
 	for (size_t i = 0; i < N; i += 97) {
 		struct symbols_answer alone;
-		assert_true(symbols_resolve(
-				s, &own, &addresses[i], &is_exact[i], 1, &alone, &facts, &arena, &err));
+		assert_true(symbols_resolve(s, &own, &addresses[i], &is_exact[i], 1, &alone, &facts, &arena,
+				&err));
 		assert_int_equal(alone.n_frames, together[i].n_frames);
 		for (uint32_t k = 0; k < alone.n_frames; k++) {
 			assert_string_equal(alone.frames[k].function ? alone.frames[k].function : "",
@@ -192,8 +192,7 @@ static void lack_of_memory_is_told(void **state) {
 	uint64_t address = address_of(outer_function);
 	bool is_exact = true;
 	struct symbols *s = symbols_create(NULL, &err);
-	assert_false(
-			symbols_resolve(s, &own, &address, &is_exact, 1, &answer, &facts, &tiny, &err));
+	assert_false(symbols_resolve(s, &own, &address, &is_exact, 1, &answer, &facts, &tiny, &err));
 	assert_int_equal(err.code, ERR_MEMORY);
 	symbols_destroy(s);
 }
@@ -216,11 +215,12 @@ static void damage_is_survived(void **state) {
 	int self = open("/proc/self/exe", O_RDONLY);
 	struct stat st;
 	assert_int_equal(fstat(self, &st), 0);
-	struct slice whole = slice_of(
-			mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, self, 0), (size_t)st.st_size);
+	struct slice whole = slice_of(mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, self, 0),
+			(size_t)st.st_size);
 	unsigned seed = 11;
 	for (int round = 0; round < 60; round++) {
-		size_t size = round % 5 ? whole.size : whole.size / 2 + (size_t)rand_r(&seed) % (whole.size / 2);
+		size_t size = round % 5 ? whole.size
+								: whole.size / 2 + (size_t)rand_r(&seed) % (whole.size / 2);
 		struct symbols_module module = {.fd = damaged_copy(whole, &seed, size), .path = ""};
 		struct asked a;
 		ask(&a, NULL, &module, address_of(outer_function), true);
@@ -259,8 +259,8 @@ static void a_file_cut_short_is_survived(void **state) {
 		assert_int_equal(ftruncate(fd, 4096), 0);
 		uint64_t address = address_of(outer_function) + 1;
 		bool is_exact = true;
-		assert_true(symbols_resolve(a.symbols, &module, &address, &is_exact, 1, &a.answer,
-				&a.facts, &a.arena, &a.err));
+		assert_true(symbols_resolve(a.symbols, &module, &address, &is_exact, 1, &a.answer, &a.facts,
+				&a.arena, &a.err));
 		forget(&a);
 	}
 	munmap(bytes, (size_t)st.st_size);

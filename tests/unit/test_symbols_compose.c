@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/compose.h"
 
+#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-
-#include <elf.h>
 #include <zlib.h>
 #include <zstd.h>
-
 #include <cmocka.h>
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -66,8 +64,8 @@ static struct slice packed_image(const char *name, uint32_t type, uint64_t claim
 	Elf64_Chdr header = {.ch_type = type, .ch_size = claim, .ch_addralign = 1};
 	memcpy(bytes, &header, sizeof header);
 	memcpy(bytes + sizeof header, data.data, data.size);
-	struct compose_section section =
-			compose_plain(name, slice_of(bytes, sizeof header + data.size));
+	struct compose_section section = compose_plain(name,
+			slice_of(bytes, sizeof header + data.size));
 	struct slice image = compose_image(&section, 1, arena);
 	Elf64_Ehdr *ehdr = (Elf64_Ehdr *)image.data;
 	Elf64_Shdr *table = (Elf64_Shdr *)(image.data + ehdr->e_shoff);

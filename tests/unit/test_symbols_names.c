@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
 #include <cmocka.h>
 
 static void paths_become_normal(void **state) {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/symbol_table.h"
 
+#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <stdio.h>
-
-#include <elf.h>
-
+#include <stdlib.h>
 #include <cmocka.h>
 
 enum { TEXT_AT = 0x1000, TEXT_BYTES = 0x1000, N_MAX = 64 };
@@ -72,13 +70,13 @@ static void finds_by_address(void **state) {
 	struct symbol_table t;
 	make(&m);
 	add(&m, "sized", 0x1100, 0x40, STT_FUNC, STB_GLOBAL);
-	add(&m, "label", 0x1110, 0, STT_NOTYPE, STB_LOCAL);      // inside of sized
-	add(&m, "inner", 0x1120, 0x10, STT_FUNC, STB_LOCAL);     // inside of sized
-	add(&m, "open", 0x1200, 0, STT_NOTYPE, STB_GLOBAL);      // to the next
+	add(&m, "label", 0x1110, 0, STT_NOTYPE, STB_LOCAL);  // inside of sized
+	add(&m, "inner", 0x1120, 0x10, STT_FUNC, STB_LOCAL); // inside of sized
+	add(&m, "open", 0x1200, 0, STT_NOTYPE, STB_GLOBAL);  // to the next
 	add(&m, "next", 0x1300, 0x10, STT_FUNC, STB_GLOBAL);
-	add(&m, "last", 0x1f00, 0, STT_FUNC, STB_GLOBAL);        // to the section's end
-	add(&m, "data", 0x1400, 8, STT_OBJECT, STB_GLOBAL);      // no function
-	add(&m, ".L1", 0x1500, 0, STT_NOTYPE, STB_LOCAL);        // an assembler's own
+	add(&m, "last", 0x1f00, 0, STT_FUNC, STB_GLOBAL);   // to the section's end
+	add(&m, "data", 0x1400, 8, STT_OBJECT, STB_GLOBAL); // no function
+	add(&m, ".L1", 0x1500, 0, STT_NOTYPE, STB_LOCAL);   // an assembler's own
 	fill(&t, &m);
 	assert_string_equal(name_at(&t, 0x10ff), "-");
 	assert_string_equal(name_at(&t, 0x1100), "sized");

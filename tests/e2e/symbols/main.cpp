@@ -8,8 +8,12 @@
 namespace {
 
 struct hidden {
-	int twice(int n) { return apply([n](int k) { return n * k; }, 2); }
-	template <typename F> int apply(F f, int n) { return f(n); }
+	int twice(int n) {
+		return apply([n](int k) { return n * k; }, 2);
+	}
+	template <typename F> int apply(F f, int n) {
+		return f(n);
+	}
 };
 
 int throwing(int n) {
@@ -30,7 +34,9 @@ namespace outer::inner {
 static std::function<int(int)> adder(int n) {
 	struct local {
 		int n;
-		__attribute__((noinline)) int add(int k) const { return n + k; }
+		__attribute__((noinline)) int add(int k) const {
+			return n + k;
+		}
 	};
 	local l{n};
 	return [l](int k) {

@@ -18,7 +18,9 @@ struct base {
 
 template <typename T> struct square : base {
 	explicit square(T a) : side(a) {}
-	double area() const override { return static_cast<double>(side * side); }
+	double area() const override {
+		return static_cast<double>(side * side);
+	}
 	T side;
 };
 
