@@ -7,5 +7,6 @@
 #define ATTR_NODISCARD         __attribute__((warn_unused_result))
 #define ATTR_NORETURN          __attribute__((noreturn))
 #define ATTR_COLD              __attribute__((cold))
+#define ATTR_NOINLINE          __attribute__((noinline))
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)

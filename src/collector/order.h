@@ -52,17 +52,17 @@ struct order_limits {
 
 /** Exact sums since the start. */
 struct order_counts {
-	uint64_t events;           // handed over
+	uint64_t events;                             // handed over
 	uint64_t failed, lost, truncated, abandoned; // as the threads counted (wire/event.h)
-	uint64_t skipped_numbers;  // that never came
-	uint64_t unpublished;      // entries that dead threads left half written
-	uint64_t strays;           // numbers out of their region's range: taken where they stood
-	uint64_t forced;           // went on without waiting to the end
-	uint64_t bad_entries;      // made no sense
-	uint64_t parked;           // events that had to wait in our memory
-	uint64_t looked_behind;    // events taken from behind an unpublished one
-	uint32_t n_threads;        // ever seen
-	uint32_t n_live;           // slots in use
+	uint64_t skipped_numbers;                    // that never came
+	uint64_t unpublished;                        // entries that dead threads left half written
+	uint64_t strays;        // numbers out of their region's range: taken where they stood
+	uint64_t forced;        // went on without waiting to the end
+	uint64_t bad_entries;   // made no sense
+	uint64_t parked;        // events that had to wait in our memory
+	uint64_t looked_behind; // events taken from behind an unpublished one
+	uint32_t n_threads;     // ever seen
+	uint32_t n_live;        // slots in use
 };
 
 /** `segment` and `tries` must outlive it. NULL: `err` says why. */

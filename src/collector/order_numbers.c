@@ -22,9 +22,8 @@
  *   ring B   # # #  gone: skipped  x x |
  *   ring C   # # # # # # # # # # # # # |# #       all three: what is missing is lost
  */
-#include "collector/order_parts.h"
-
 #include "base/vec.h"
+#include "collector/order_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +125,8 @@ static bool may_park(const struct order *o, const struct reader *r) {
 
 static struct parked *new_parked(struct order *o) {
 	if (!o->unused) {
-		struct parked *slab = vec_reserve(&o->slabs, 1) ? calloc(PARKED_PER_SLAB, sizeof *slab) : NULL;
+		struct parked *slab = vec_reserve(&o->slabs, 1) ? calloc(PARKED_PER_SLAB, sizeof *slab)
+														: NULL;
 		if (!slab) {
 			return NULL;
 		}
@@ -193,7 +193,7 @@ static void unchain(struct order *o, struct parked *p, uint32_t *n_todo) {
 static void emit_parked(struct order *o, struct waiter **link, uint32_t *n_todo) {
 	struct parked *p = (struct parked *)*link;
 	unlink_waiter(o, link);
-	*order_next(o) = p->event;
+	order_emit(o, &p->event);
 	if (p->is_chained) {
 		unchain(o, p, n_todo);
 	}
@@ -273,8 +273,8 @@ static uint32_t pass_lost(struct order *o, uint32_t region, uint32_t n) {
 	return passed;
 }
 
-enum turn_answer order_ask_turn(struct order *o, struct reader *r, uint32_t region,
-		uint32_t number, const struct trace_event *event, bool may_wait) {
+enum turn_answer order_ask_turn(struct order *o, struct reader *r, uint32_t region, uint32_t number,
+		const struct trace_event *event, bool may_wait) {
 	uint32_t turn = o->regions[region].turn;
 	uint32_t ahead = (number - turn) & WIRE_NUMBER_MASK;
 	bool is_behind_chain = r->chain_first && is_chain_kind(event->kind);
@@ -286,8 +286,7 @@ enum turn_answer order_ask_turn(struct order *o, struct reader *r, uint32_t regi
 		return TURN_NOW;
 	}
 	// Numbers that were not given out yet, or were taken before: scribbled memory
-	uint32_t given = atomic_load_explicit(
-			&o->segment->regions[region].next, memory_order_acquire);
+	uint32_t given = atomic_load_explicit(&o->segment->regions[region].next, memory_order_acquire);
 	if (ahead >= given - turn) {
 		return TURN_LOST;
 	}
@@ -328,8 +327,8 @@ static void begin_proof(struct order *o) {
 	o->proof.since_ns = o->now_ns;
 	for (uint32_t i = 0; i < WIRE_N_REGIONS; i++) {
 		o->proof.turns[i] = o->regions[i].turn;
-		o->proof.given[i] = atomic_load_explicit(
-				&o->segment->regions[i].next, memory_order_acquire);
+		o->proof.given[i] = atomic_load_explicit(&o->segment->regions[i].next,
+				memory_order_acquire);
 	}
 	uint64_t n_outstanding = o->n_waiters;
 	for (uint32_t i = 0; i < o->n_readers; i++) {
@@ -353,8 +352,9 @@ static bool is_proven(struct order *o) {
 	o->proof.is_held_up = false;
 	for (uint32_t i = 0; i < o->n_readers; i++) {
 		struct reader *r = o->readers[i];
-		if (r->is_held || (r->at[RING_SMALL] >= r->proof_end[RING_SMALL] &&
-								  r->at[RING_BIG] >= r->proof_end[RING_BIG])) {
+		if (r->is_held ||
+				(r->at[RING_SMALL] >= r->proof_end[RING_SMALL] &&
+						r->at[RING_BIG] >= r->proof_end[RING_BIG])) {
 			continue;
 		}
 		is_done = false;

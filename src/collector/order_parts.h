@@ -33,10 +33,10 @@ struct parked {
 };
 
 enum reader_state {
-	READER_RESTS,   // dry when last looked at, or ahead of the clock: polled in each round
-	READER_QUEUED,  // in the queue: has events whose label is not in the future
-	READER_AHEAD,   // in the heap: its next event's label is later than the clock
-	READER_WAITS,   // its next event waits for its turn
+	READER_RESTS,  // dry when last looked at, or ahead of the clock: polled in each round
+	READER_QUEUED, // in the queue: has events whose label is not in the future
+	READER_AHEAD,  // in the heap: its next event's label is later than the clock
+	READER_WAITS,  // its next event waits for its turn
 };
 
 /** One slot in use: a thread, as seen from here. */
@@ -60,15 +60,15 @@ struct reader {
 	uint32_t index; // in order.readers
 	uint32_t quiet_rounds;
 	uint8_t state;
-	uint8_t ring;     // RING_SMALL until it is drained
-	bool is_parking;  // parks what must wait, instead of waiting
-	bool is_gone;     // its thread is: what is not published will never be
-	bool is_held;     // belongs to an image that has not begun
-	bool has_thread;  // the sink knows it
+	uint8_t ring;    // RING_SMALL until it is drained
+	bool is_parking; // parks what must wait, instead of waiting
+	bool is_gone;    // its thread is: what is not published will never be
+	bool is_held;    // belongs to an image that has not begun
+	bool has_thread; // the sink knows it
 };
 
 struct region {
-	uint32_t turn;      // next number to take
+	uint32_t turn; // next number to take
 	uint32_t n_waiting;
 };
 
@@ -95,10 +95,10 @@ struct order {
 	struct tries *tries;
 	struct order_sink sink;
 	struct order_limits limits;
-	uint64_t now_ns;   // CLOCK_MONOTONIC, of this round
+	uint64_t now_ns;       // CLOCK_MONOTONIC, of this round
 	uint64_t label_now_ns; // the same as a label
 	uint64_t horizon_ns;   // no event is taken yet whose label is later
-	bool is_last;      // the process is gone
+	bool is_last;          // the process is gone
 	struct order_counts counts;
 	uint32_t image;
 
@@ -127,7 +127,7 @@ struct order {
 	} slabs;
 	struct proof proof;
 	uint32_t lost_until[WIRE_N_REGIONS]; // numbers below that are missing are lost
-	uint64_t stale_ns; // when stale waiters were last looked for
+	uint64_t stale_ns;                   // when stale waiters were last looked for
 	uint16_t todo[WIRE_N_REGIONS];
 	bool is_todo[WIRE_N_REGIONS];
 
@@ -145,12 +145,23 @@ struct order {
 /** Hand over what the batch holds. */
 void order_flush(struct order *o);
 
-/** The place for the next event of the row; fill it at once. */
-static inline struct trace_event *order_next(struct order *o) {
+/** Where the next events of the row go, room for at least one. order_commit says how far. */
+static inline struct trace_event *order_room(struct order *o) {
 	if (UNLIKELY(o->n_batch == ORDER_BATCH)) {
 		order_flush(o);
 	}
-	return &o->batch[o->n_batch++];
+	return &o->batch[o->n_batch];
+}
+
+static inline void order_commit(struct order *o, const struct trace_event *end) {
+	o->n_batch = (uint32_t)(end - o->batch);
+}
+
+/** The next event of the row. */
+static inline void order_emit(struct order *o, const struct trace_event *event) {
+	struct trace_event *out = order_room(o);
+	*out = *event;
+	order_commit(o, out + 1);
 }
 
 /** Let a reader be drained in this round (or, if it is ahead of the clock, later). */
@@ -200,15 +211,15 @@ void order_numbers_finish(struct order *o);
 void order_advance(struct order *o, uint32_t region);
 
 enum turn_answer {
-	TURN_NOW,   // emit it: its number is taken
-	TURN_LOST,  // emit it: its number means nothing
+	TURN_NOW,    // emit it: its number is taken
+	TURN_LOST,   // emit it: its number means nothing
 	TURN_PARKED, // it was put aside: go on with the next
-	TURN_WAIT,  // leave it where it is; the reader waits (if it is the reader's next)
+	TURN_WAIT,   // leave it where it is; the reader waits (if it is the reader's next)
 };
 
 /** May this event leave? `may_wait`: it is the reader's next, TURN_WAIT makes the reader wait. */
-enum turn_answer order_ask_turn(struct order *o, struct reader *r, uint32_t region,
-		uint32_t number, const struct trace_event *event, bool may_wait);
+enum turn_answer order_ask_turn(struct order *o, struct reader *r, uint32_t region, uint32_t number,
+		const struct trace_event *event, bool may_wait);
 
 /** Once per round, after all readers: who waited too long, which numbers will never come. */
 void order_mend(struct order *o);

@@ -10,7 +10,6 @@
  * event there that must wait ends the look, for the order of its thread's events.
  */
 #include "collector/order_parts.h"
-
 #include "sys/futex.h"
 
 enum { DRAIN_MAX = 1 << 16 }; // entries in one go, for other readers' sake
@@ -26,6 +25,10 @@ static inline struct wire_event *entry_at(const struct reader *r, unsigned ring,
 	return &r->entries[ring][index & (wire_ring_entries(ring) - 1)];
 }
 
+static inline uint64_t phase_of(uint64_t index, unsigned shift) {
+	return (~(index >> shift) & 1) << 63; // wire_phase without its division
+}
+
 static inline bool is_published(uint64_t head, unsigned shift, uint64_t index) {
 	return head >> 63 != (index >> shift & 1);
 }
@@ -34,8 +37,7 @@ uint64_t order_reserved(const struct reader *r, unsigned ring) {
 	if (r->is_gone) {
 		return r->last[ring];
 	}
-	uint64_t reserved = atomic_load_explicit(
-			&r->slot->rings[ring].reserved, memory_order_acquire);
+	uint64_t reserved = atomic_load_explicit(&r->slot->rings[ring].reserved, memory_order_acquire);
 	uint64_t at = r->at[ring];
 	if (reserved - at <= wire_ring_entries(ring)) {
 		return reserved;
@@ -141,8 +143,8 @@ static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned
 	return ENTRY_EVENT;
 }
 
-static enum entry_is read_entry(
-		struct order *o, const struct reader *r, unsigned ring, uint64_t index, struct entry *out) {
+static enum entry_is read_entry(struct order *o, const struct reader *r, unsigned ring,
+		uint64_t index, struct entry *out) {
 	struct wire_event *e = entry_at(r, ring, index);
 	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
 	out->n = 1;
@@ -169,18 +171,18 @@ static enum entry_is read_entry(
 
 /** True if the event is out of its ring; false if it must wait there. */
 static bool take(struct order *o, struct reader *r, const struct entry *entry, bool may_wait) {
-	enum turn_answer answer =
-			order_ask_turn(o, r, entry->region, entry->number, &entry->event, may_wait);
+	enum turn_answer answer = order_ask_turn(o, r, entry->region, entry->number, &entry->event,
+			may_wait);
 	switch (answer) {
 	case TURN_WAIT: return false;
 	case TURN_PARKED: return true;
 	case TURN_LOST:
 		o->counts.strays++;
-		*order_next(o) = entry->event;
+		order_emit(o, &entry->event);
 		return true;
 	case TURN_NOW: break;
 	}
-	*order_next(o) = entry->event;
+	order_emit(o, &entry->event);
 	o->regions[entry->region].turn++;
 	order_advance(o, entry->region);
 	return true;
@@ -295,8 +297,8 @@ static enum stop stop_at_unpublished(struct order *o, struct reader *r, bool *go
 	unsigned ring = r->ring;
 	*goes_on = true;
 	if (order_reserved(r, ring) != r->at[ring]) {
-		uint64_t head = atomic_load_explicit(
-				&entry_at(r, ring, r->at[ring])->head, memory_order_acquire);
+		uint64_t head = atomic_load_explicit(&entry_at(r, ring, r->at[ring])->head,
+				memory_order_acquire);
 		if (is_published(head, ring_shift[ring], r->at[ring]) &&
 				wire_head_kind(head) != KIND_WIDE) {
 			return STOP_DRY; // just now
@@ -342,44 +344,64 @@ static enum stop drain_entry(struct order *o, struct reader *r, bool *goes_on) {
 	return STOP_DRY;
 }
 
-/** The fast way: plain events whose turn it is, as long as there are any. Nearly all are. */
-static void drain_plain(struct order *o, struct reader *r, uint64_t end) {
-	const unsigned shift = ring_shift[r->ring];
-	const uint64_t mask = (1ull << shift) - 1;
-	struct wire_event *entries = r->entries[r->ring];
-	const uint32_t thread = r->thread;
-	const uint64_t label_ns = r->label_ns;
+/** How far the fast way may go: within the lap, so that the phase stays, and not too far. */
+static uint64_t plain_end(const struct reader *r) {
+	uint32_t n_entries = wire_ring_entries(r->ring);
 	uint64_t at = r->at[r->ring];
-	while (at < end) {
-		struct wire_event *e = &entries[at & mask];
+	uint64_t end = at + n_entries / 8;
+	uint64_t lap_end = (at | (n_entries - 1)) + 1;
+	end = end < lap_end ? end : lap_end;
+	return r->is_gone && r->last[r->ring] < end ? r->last[r->ring] : end;
+}
+
+/**
+ * The fast way: plain events whose turn it is, as long as there are any. Nearly all are. What the
+ * loop needs is held in locals, since it stores what might be anything.
+ */
+ATTR_NOINLINE static void drain_plain(struct order *o, struct reader *r) {
+	const struct wire_event *e = entry_at(r, r->ring, r->at[r->ring]);
+	const struct wire_event *end = e + (plain_end(r) - r->at[r->ring]);
+	const struct wire_event *const begin = e;
+	const uint64_t phase = phase_of(r->at[r->ring], ring_shift[r->ring]);
+	const uint64_t label_ns = r->label_ns;
+	const uint32_t thread = r->thread & 0xfffffff;
+	struct tries *const tries = o->tries;
+	struct trace_event *out = order_room(o);
+	while (e < end && !r->chain_first) {
 		uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
-		enum wire_kind kind = wire_head_kind(head);
-		if (!is_published(head, shift, at) || kind - 1u > KIND_STAYED - 1u) {
+		unsigned kind = (unsigned)((head ^ phase) >> 60); // more than 7: not published
+		if (kind - 1u > KIND_STAYED - 1u) {
 			break;
 		}
 		uint64_t body = e->body;
 		uint64_t ptr = wire_head_ptr(head);
-		uint32_t region = wire_region_of(ptr);
-		uint32_t turn = o->regions[region].turn;
-		if (((wire_number(head, body) ^ turn) & WIRE_NUMBER_MASK) != 0 ||
-				wire_body_size(body) == WIRE_SIZE_WIDE || r->chain_first) {
+		uint32_t size = wire_body_size(body);
+		struct region *region = &o->regions[wire_region_of(ptr)];
+		if (((wire_number(head, body) ^ region->turn) & WIRE_NUMBER_MASK) != 0 ||
+				size == WIRE_SIZE_WIDE) {
 			break;
 		}
-		*order_next(o) = (struct trace_event){
+		*out++ = (struct trace_event){
 				.ptr = ptr,
-				.size = wire_body_size(body),
+				.size = size,
 				.time_ns = label_ns,
-				.node = tries_node(o->tries, wire_body_node(body)),
+				.node = tries_node(tries, wire_body_node(body)),
 				.thread = thread,
 				.kind = kind & 0xf,
 		};
-		o->regions[region].turn = turn + 1;
-		at++;
-		if (UNLIKELY(o->regions[region].n_waiting)) {
-			order_advance(o, region);
+		region->turn++;
+		e++;
+		if (UNLIKELY(region->n_waiting)) {
+			order_commit(o, out);
+			order_advance(o, (uint32_t)(region - o->regions));
+			out = order_room(o);
+		} else if (UNLIKELY(out == o->batch + ORDER_BATCH)) {
+			order_commit(o, out);
+			out = order_room(o);
 		}
 	}
-	r->at[r->ring] = at;
+	order_commit(o, out);
+	r->at[r->ring] += (uint64_t)(e - begin);
 }
 
 static bool is_time_to_tell(const struct reader *r) {
@@ -396,8 +418,7 @@ void order_drain(struct order *o, struct reader *r) {
 	}
 	for (uint32_t n = 0; goes_on && n < DRAIN_MAX && !o->has_failed;) {
 		uint64_t before = r->at[RING_SMALL] + r->at[RING_BIG];
-		uint64_t end = r->at[r->ring] + wire_ring_entries(r->ring) / 8;
-		drain_plain(o, r, r->is_gone && r->last[r->ring] < end ? r->last[r->ring] : end);
+		drain_plain(o, r);
 		stop = drain_entry(o, r, &goes_on);
 		n += (uint32_t)(r->at[RING_SMALL] + r->at[RING_BIG] - before) + 1;
 		if (is_time_to_tell(r)) {

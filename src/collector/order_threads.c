@@ -198,9 +198,9 @@ static void ask_some(struct order *o, bool all) {
 		return;
 	}
 	o->asked_ns = o->now_ns;
-	uint32_t n = all || o->n_readers > o->segment->n_slots / 2 || o->n_readers < ASK_AT_ONCE ?
-			o->n_readers :
-			ASK_AT_ONCE;
+	uint32_t n = all || o->n_readers > o->segment->n_slots / 2 || o->n_readers < ASK_AT_ONCE
+			? o->n_readers
+			: ASK_AT_ONCE;
 	for (uint32_t i = 0; i < n; i++) {
 		if (o->next_asked >= o->n_readers) {
 			o->next_asked = 0;

@@ -32,10 +32,10 @@ static uint64_t or_default(uint64_t value, uint64_t usual) {
 static void lay_out(struct segment *s, struct segment_header *plan) {
 	plan->regions_at = align(sizeof(struct segment_header), WIRE_PAGE);
 	plan->modules_at = plan->regions_at + WIRE_N_REGIONS * sizeof(struct wire_region);
-	plan->nodes_at = align(
-			plan->modules_at + s->module_capacity * sizeof(struct wire_module), WIRE_PAGE);
-	plan->slots_at = align(
-			plan->nodes_at + (uint64_t)s->node_capacity * sizeof(struct wire_node), SLOTS_ALIGN);
+	plan->nodes_at = align(plan->modules_at + s->module_capacity * sizeof(struct wire_module),
+			WIRE_PAGE);
+	plan->slots_at = align(plan->nodes_at + (uint64_t)s->node_capacity * sizeof(struct wire_node),
+			SLOTS_ALIGN);
 	plan->segment_bytes = plan->slots_at + s->n_slots * s->slot_bytes;
 }
 

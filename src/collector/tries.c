@@ -66,7 +66,8 @@ static struct rec_location read_where(const struct tries *t, uint64_t where) {
 	uint64_t pc = wire_where_pc(where);
 	return (struct rec_location){
 			.pc = pc,
-			.module = module < t->segment->module_capacity && module <= WIRE_MODULE_MAX ? module : 0,
+			.module = module < t->segment->module_capacity && module <= WIRE_MODULE_MAX ? module
+																						: 0,
 			.is_exact = (where & WIRE_EXACT_PC) != 0,
 			.is_mark = pc == WIRE_PC_TRUNCATED,
 	};
@@ -97,8 +98,9 @@ static uint32_t location_of(struct tries *t, uint64_t where) {
 /** The new node's dense id, or `parent` if there is no room. */
 static uint32_t add_node(struct tries *t, uint32_t parent, uint64_t where) {
 	uint32_t location = location_of(t, where);
-	if (!location || (t->n_nodes == t->node_room &&
-							 !grow((void **)&t->nodes, &t->node_room, sizeof *t->nodes, NULL))) {
+	if (!location ||
+			(t->n_nodes == t->node_room &&
+					!grow((void **)&t->nodes, &t->node_room, sizeof *t->nodes, NULL))) {
 		t->lost_nodes++;
 		return parent;
 	}
@@ -145,8 +147,8 @@ uint32_t tries_copy(struct tries *t, uint32_t id) {
 }
 
 static void *map_lazily(size_t bytes) {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			-1, 0);
 	return p == MAP_FAILED ? NULL : p;
 }
 

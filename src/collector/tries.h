@@ -15,7 +15,7 @@
 
 struct tries {
 	// For readers. Valid until the next call of a function below; entries only ever come
-	struct rec_node *nodes; // 0: the empty stack
+	struct rec_node *nodes;         // 0: the empty stack
 	struct rec_location *locations; // 0: none. n_frames and first_frame are the caller's to fill
 	uint32_t n_nodes, n_locations;
 	uint32_t n_modules; // ids 1 .. n_modules may be asked for

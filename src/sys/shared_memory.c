@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-bool shared_memory_init(
-		struct shared_memory *m, const char *name, uint64_t bytes, struct err *err) {
+bool shared_memory_init(struct shared_memory *m, const char *name, uint64_t bytes,
+		struct err *err) {
 	*m = (struct shared_memory){.fd = memfd_create(name, MFD_CLOEXEC), .bytes = bytes};
 	if (m->fd < 0) {
 		return err_system(err, errno, "cannot make shared memory");

@@ -111,7 +111,7 @@ struct segment_header {
 	_Atomic uint32_t mapped_slots;          // < n_slots where the address space is limited
 	_Atomic uint32_t mapped_nodes;          // < node_capacity likewise
 	_Atomic uint32_t clock_is_not_tsc;      // 1: times come from the system call or vdso clock
-	_Atomic uint32_t slot_hint;             // where the search for a free slot begins
+	_Atomic uint32_t slot_hint;             // where the search for a free slot begins; C lowers it
 
 	// ---- the trie's next id, on a line of its own: threads add to it
 	_Alignas(64) _Atomic uint32_t n_nodes; // ids 1 .. n_nodes - 1 are given out; 0 is the root
@@ -129,7 +129,8 @@ _Static_assert(sizeof(struct segment_header) <= 9 * WIRE_PAGE, "layout");
 /**
  * An order counter. Every numbered event (wire/event.h) takes the next number of its block's
  * region by an atomic add, a free before the real free, an allocation after the real call, so the
- * numbers of one address follow causality without any clock.
+ * numbers of one address follow causality without any clock. The number is the value before the
+ * add; the add releases, so that whoever sees a later number sees the entry reserved before it.
  */
 struct wire_region {
 	_Alignas(64) _Atomic uint32_t next;
@@ -144,7 +145,8 @@ static inline uint32_t wire_region_of(uint64_t ptr) {
 /**
  * A mapped object (executable, library, vdso), announced by the target when the first program
  * counter inside it is seen. An id is never re-used for other contents: another load of the same
- * file at the same place may take the old id, anything else takes a new one.
+ * file at the same place may take the old id, anything else takes a new one. The id is the index:
+ * entry 0 is never used.
  */
 enum { WIRE_MODULE_PATH = 424 };
 struct wire_module {

@@ -298,8 +298,7 @@ static void allocate_in_handler(int signal_number) {
 			is_in_allocator = was;
 		}
 		atomic_fetch_add(&n_handled, 1);
-		if ((run.disturb & JUMPS) && w->may_jump && !is_in_allocator &&
-				next_random(w) % 4 == 0) {
+		if ((run.disturb & JUMPS) && w->may_jump && !is_in_allocator && next_random(w) % 4 == 0) {
 			w->may_jump = 0;
 			siglongjmp(w->back, 1);
 		}
@@ -350,9 +349,7 @@ struct held {
 };
 static struct held *map;
 static uint8_t *row; // by serial: what the row of events said
-static struct {
-	uint64_t wrong, twice, unpaired, backwards, threads, ended, events;
-} judged;
+static struct { uint64_t wrong, twice, unpaired, backwards, threads, ended, events; } judged;
 
 struct pending {
 	uint32_t serials[64];
@@ -515,8 +512,9 @@ static void collect(struct order *o) {
 static struct err err;
 
 static void set_up(struct tries *tries) {
-	const struct segment_params params = {
-			.n_slots = 8192, .node_capacity = 4096, .start_ns = clock_now_ns()};
+	const struct segment_params params = {.n_slots = 8192,
+			.node_capacity = 4096,
+			.start_ns = clock_now_ns()};
 	n_truth = (uint32_t)(2 * run.n_events + 100000000);
 	truth = calloc(n_truth, 1);
 	row = calloc(n_truth, 1);

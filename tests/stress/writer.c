@@ -84,14 +84,13 @@ static struct wire_event *reserve(struct writer *w, uint32_t n, uint64_t phases[
 	uint64_t at = atomic_fetch_add_explicit(&ring->reserved, n, memory_order_relaxed);
 	phases[0] = wire_phase(at, n_entries);
 	phases[1] = wire_phase(at + 1, n_entries);
-	return (struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(which)) +
-			at % n_entries;
+	return (struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(which)) + at % n_entries;
 }
 
 static struct wire_event *after(struct writer *w, struct wire_event *e) {
 	for (unsigned ring = 0; ring < N_RINGS; ring++) {
-		struct wire_event *first =
-				(struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(ring));
+		struct wire_event *first = (struct wire_event *)(void *)((uint8_t *)w->slot +
+				wire_ring_at(ring));
 		if (e + 1 == first + wire_ring_entries(ring)) {
 			return first;
 		}
@@ -99,8 +98,8 @@ static struct wire_event *after(struct writer *w, struct wire_event *e) {
 	return e + 1;
 }
 
-struct writer_event writer_reserve(
-		struct writer *w, enum wire_kind kind, uint64_t ptr, bool is_wide) {
+struct writer_event writer_reserve(struct writer *w, enum wire_kind kind, uint64_t ptr,
+		bool is_wide) {
 	struct writer_event e = {.kind = kind, .ptr = ptr, .is_wide = is_wide};
 	e.entries[0] = reserve(w, is_wide ? 2 : 1, e.phases);
 	e.entries[1] = is_wide ? after(w, e.entries[0]) : NULL;
@@ -113,8 +112,8 @@ void writer_number(struct writer *w, struct writer_event *e) {
 			memory_order_acq_rel);
 }
 
-struct writer_event writer_begin(
-		struct writer *w, enum wire_kind kind, uint64_t ptr, bool is_wide) {
+struct writer_event writer_begin(struct writer *w, enum wire_kind kind, uint64_t ptr,
+		bool is_wide) {
 	struct writer_event e = writer_reserve(w, kind, ptr, is_wide);
 	writer_number(w, &e);
 	return e;
@@ -140,8 +139,7 @@ void writer_publish(struct writer *w, const struct writer_event *e, uint64_t siz
 }
 
 void writer_label(struct writer *w, uint64_t now_ns) {
-	uint64_t tick =
-			atomic_load_explicit(&w->segment->header->tick_ns, memory_order_relaxed);
+	uint64_t tick = atomic_load_explicit(&w->segment->header->tick_ns, memory_order_relaxed);
 	if (tick == 0) {
 		tick = now_ns - w->segment->start_ns;
 	}
@@ -159,8 +157,8 @@ uint32_t writer_recover(struct writer *w) {
 	for (unsigned which = 0; which < N_RINGS; which++) {
 		struct wire_ring *ring = &w->slot->rings[which];
 		uint32_t n_entries = wire_ring_entries(which);
-		struct wire_event *entries =
-				(struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(which));
+		struct wire_event *entries = (struct wire_event *)(void *)((uint8_t *)w->slot +
+				wire_ring_at(which));
 		uint64_t end = atomic_load(&ring->reserved);
 		for (uint64_t i = atomic_load(&ring->taken); i < end; i++) {
 			_Atomic uint64_t *head = &entries[i % n_entries].head;

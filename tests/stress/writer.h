@@ -41,7 +41,8 @@ bool writer_make_room(struct writer *w, uint32_t n, bool may_wait);
 struct writer_event writer_begin(struct writer *w, enum wire_kind kind, uint64_t ptr, bool is_wide);
 
 /** The two halves of writer_begin, for those who want to stop or die between them. */
-struct writer_event writer_reserve(struct writer *w, enum wire_kind kind, uint64_t ptr, bool is_wide);
+struct writer_event writer_reserve(struct writer *w, enum wire_kind kind, uint64_t ptr,
+		bool is_wide);
 void writer_number(struct writer *w, struct writer_event *e);
 
 void writer_publish(struct writer *w, const struct writer_event *e, uint64_t size, uint32_t node);

@@ -76,16 +76,17 @@ static bool is_alive(void *user, uint32_t pid, uint32_t tid) {
 static int set_up_with(const struct order_limits *limits) {
 	memset(&t, 0, sizeof t);
 	t.now_ns = 1000 * MS;
-	const struct segment_params params = {
-			.n_slots = 64, .slot_bytes = 1 << 20, .node_capacity = 1 << 16,
-			.module_capacity = 256, .start_ns = 0};
+	const struct segment_params params = {.n_slots = 64,
+			.slot_bytes = 1 << 20,
+			.node_capacity = 1 << 16,
+			.module_capacity = 256,
+			.start_ns = 0};
 	const struct order_sink sink = {.events = take_events,
 			.thread = take_thread,
 			.thread_ended = take_end,
 			.image = take_image,
 			.is_thread_alive = is_alive};
-	if (!segment_init(&t.segment, &params, &t.err) ||
-			!tries_init(&t.tries, &t.segment, &t.err)) {
+	if (!segment_init(&t.segment, &params, &t.err) || !tries_init(&t.tries, &t.segment, &t.err)) {
 		return -1;
 	}
 	atomic_store(&t.segment.header->n_images, 1);

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "collector/tries.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+enum { N_NODES = 1 << 16, N_MODULES = 64 };
+
+static struct segment s;
+static struct tries t;
+static struct err err;
+
+static int set_up(void **state) {
+	(void)state;
+	const struct segment_params params = {.n_slots = 64,
+			.slot_bytes = 1 << 20,
+			.node_capacity = N_NODES,
+			.module_capacity = N_MODULES};
+	return segment_init(&s, &params, &err) && tries_init(&t, &s, &err) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	tries_finish(&t);
+	segment_finish(&s);
+	return 0;
+}
+
+static void node(uint32_t id, uint32_t parent, uint64_t where) {
+	s.nodes[id].parent = parent;
+	atomic_store(&s.nodes[id].where, where);
+}
+
+static uint64_t where(uint64_t pc, uint64_t module) {
+	return pc | module << WIRE_MODULE_SHIFT;
+}
+
+static void test_callers_come_first_whatever_their_ids(void **state) {
+	(void)state;
+	node(10, 0, where(0x1000, 1));
+	node(5, 10, where(0x2000, 2));
+	node(40000, 5, where(0x3000, 1) | WIRE_EXACT_PC);
+	uint32_t leaf = tries_node(&t, 40000);
+	assert_int_equal(leaf, 3);
+	assert_int_equal(t.n_nodes, 4);
+	assert_int_equal(t.nodes[3].parent, 2);
+	assert_int_equal(t.nodes[2].parent, 1);
+	assert_int_equal(t.nodes[1].parent, 0);
+	assert_int_equal(t.locations[t.nodes[3].location].pc, 0x3000);
+	assert_int_equal(t.locations[t.nodes[3].location].is_exact, 1);
+	assert_int_equal(t.locations[t.nodes[2].location].module, 2);
+	assert_int_equal(tries_node(&t, 40000), 3);
+	assert_int_equal(tries_node(&t, 10), 1);
+	assert_int_equal(tries_node(&t, 0), 0);
+	assert_int_equal(t.n_nodes, 4);
+	assert_int_equal(t.bad_nodes, 0);
+}
+
+static void test_marks_and_equal_places(void **state) {
+	(void)state;
+	node(1, 0, WIRE_PC_TRUNCATED);
+	node(2, 1, where(0x1000, 0x7fff)); // the module table was full
+	node(3, 0, where(0x1000, 0x7fff));
+	uint32_t a = tries_node(&t, 2), b = tries_node(&t, 3);
+	assert_int_not_equal(a, b);
+	assert_int_equal(t.nodes[a].location, t.nodes[b].location);
+	assert_int_equal(t.locations[t.nodes[a].location].module, 0);
+	assert_int_equal(t.locations[t.nodes[t.nodes[a].parent].location].is_mark, 1);
+}
+
+static void test_deep_and_many(void **state) {
+	(void)state;
+	for (uint32_t id = 1; id < N_NODES; id++) {
+		node(id, id - 1, where(0x1000 + id / 2, 1 + id % 3));
+	}
+	assert_int_equal(tries_node(&t, N_NODES - 1), N_NODES - 1);
+	for (uint32_t id = 1; id < N_NODES; id++) {
+		assert_int_equal(t.nodes[id].parent, id - 1);
+		assert_int_equal(t.locations[t.nodes[id].location].pc, 0x1000 + id / 2);
+		assert_int_equal(t.locations[t.nodes[id].location].module, 1 + id % 3);
+	}
+	// pairs of neighbours share a program counter, not a module
+	assert_int_equal(t.n_locations, N_NODES);
+}
+
+static void test_nonsense_ends_in_the_empty_stack(void **state) {
+	(void)state;
+	assert_int_equal(tries_node(&t, N_NODES), 0);
+	assert_int_equal(tries_node(&t, UINT32_MAX), 0);
+	assert_int_equal(tries_node(&t, 9), 0); // never published
+	assert_int_equal(t.bad_nodes, 3);
+	node(1, 3, where(0x1000, 1)); // a circle
+	node(2, 1, where(0x2000, 1));
+	node(3, 2, where(0x3000, 1));
+	uint32_t leaf = tries_node(&t, 3);
+	assert_int_equal(leaf, 3);
+	assert_int_equal(t.nodes[1].parent, 0);
+	assert_int_equal(t.bad_nodes, 4);
+	node(9, 0, where(0x4000, 1)); // now it is
+	assert_int_equal(tries_node(&t, 9), 4);
+}
+
+static struct {
+	uint32_t ids[N_MODULES];
+	unsigned n;
+} announced;
+
+static void announce(void *user, uint32_t id, const struct wire_module *module) {
+	assert_ptr_equal(user, &announced);
+	assert_int_equal(module->start, id * 0x10000ull);
+	assert_int_equal(module->path[WIRE_MODULE_PATH - 1], 0);
+	assert_true(module->build_id_bytes <= 32);
+	announced.ids[announced.n++] = id;
+}
+
+static void module_at(uint32_t id) {
+	struct wire_module *m = &s.modules[id];
+	m->start = id * 0x10000ull;
+	m->end = m->start + 0x1000;
+	memset(m->path, 'x', sizeof m->path);
+	m->build_id_bytes = 4000000000u;
+	atomic_store(&m->state, 1);
+}
+
+static void test_modules_are_announced_once_when_whole(void **state) {
+	(void)state;
+	memset(&announced, 0, sizeof announced);
+	atomic_store(&s.header->n_modules, 3);
+	module_at(2);
+	tries_poll_modules(&t, announce, &announced);
+	assert_int_equal(announced.n, 1);
+	assert_null(tries_module(&t, 1));
+	module_at(1);
+	module_at(3);
+	tries_poll_modules(&t, announce, &announced);
+	tries_poll_modules(&t, announce, &announced);
+	assert_int_equal(announced.n, 3);
+	assert_int_equal(announced.ids[0], 2);
+	assert_int_equal(announced.ids[1], 1);
+	assert_int_equal(announced.ids[2], 3);
+	assert_false(tries_module_is_unloaded(&t, 2));
+	s.modules[2].is_unloaded = 1;
+	assert_true(tries_module_is_unloaded(&t, 2));
+	atomic_store(&s.header->n_modules, UINT32_MAX);
+	tries_poll_modules(&t, announce, &announced);
+	assert_int_equal(announced.n, 3);
+	assert_null(tries_module(&t, UINT32_MAX));
+}
+
+int main(void) {
+#define ONE(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+			ONE(callers_come_first_whatever_their_ids),
+			ONE(marks_and_equal_places),
+			ONE(deep_and_many),
+			ONE(nonsense_ends_in_the_empty_stack),
+			ONE(modules_are_announced_once_when_whole),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
