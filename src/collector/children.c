@@ -35,6 +35,7 @@ static void read_table(struct children *c, const struct segment_header *header) 
 			known = &c->items[c->n++];
 			copy_entry(known, pid, entry);
 		} else if (known && known->is_fork && !entry->is_fork) {
+			c->n_became++;
 			copy_entry(known, pid, entry); // it went on to exec: the copy's size says nothing
 		}
 	}
@@ -58,14 +59,4 @@ void children_take(struct children *c, const struct segment_header *header, uint
 			child->peak_rss_bytes = memory.peak_rss_bytes;
 		}
 	}
-}
-
-const struct child *children_largest(const struct children *c) {
-	const struct child *largest = NULL;
-	for (uint32_t i = 0; i < c->n; i++) {
-		if (!largest || c->items[i].peak_rss_bytes > largest->peak_rss_bytes) {
-			largest = &c->items[i];
-		}
-	}
-	return largest;
 }

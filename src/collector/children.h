@@ -21,11 +21,9 @@ struct child {
 struct children {
 	struct child items[WIRE_N_CHILDREN];
 	uint32_t n;
+	uint32_t n_became; // first a fork, then a program of its own: the segment counts them as both
 	uint64_t next_ns;
 };
 
 /** Look at the segment's table and at the living, at most every 250 ms of `now_ns`. */
 void children_take(struct children *c, const struct segment_header *header, uint64_t now_ns);
-
-/** The one that grew largest; NULL: none is known. */
-const struct child *children_largest(const struct children *c);

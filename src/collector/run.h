@@ -35,12 +35,6 @@ struct run_result {
 	char path[4608];
 	bool file_is_whole;
 	bool is_untouched; // nothing has been started or changed: the program can be run without us
-	uint32_t n_children; // not recorded
-	struct {
-		uint32_t pid;
-		char name[16], exe[104];
-		uint64_t peak_rss_bytes;
-	} largest_child; // pid 0: none is known
 	struct recording recording; // the last state, for a summary. run_result_finish frees it
 	struct arena texts;         // its strings
 };

@@ -66,10 +66,11 @@ static rlim_t raise_limit(int which) {
 		return 0;
 	}
 	struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
-	if (which == RLIMIT_NOFILE || setrlimit(which, &none) != 0) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(which, &limit);
+	if (which != RLIMIT_NOFILE && setrlimit(which, &none) == 0) {
+		return RLIM_INFINITY;
 	}
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(which, &limit);
 	return limit.rlim_cur;
 }
 
@@ -146,10 +147,15 @@ static void open_door(struct run *run) {
 static bool make_segment(struct run *run, const struct segment_params *params, struct err *err) {
 	struct rlimit before;
 	bool has_limit = getrlimit(RLIMIT_FSIZE, &before) == 0;
-	(void)raise_limit(RLIMIT_FSIZE);
+	rlim_t limit = raise_limit(RLIMIT_FSIZE);
+	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
 	bool ok = segment_init(&run->segment, params, err);
+	(void)signal(SIGXFSZ, handler);
 	if (has_limit) {
 		(void)setrlimit(RLIMIT_FSIZE, &before);
+	}
+	if (!ok && limit != RLIM_INFINITY) {
+		(void)err_add(err, "the limit on the size of files (ulimit -f) may be too low");
 	}
 	return ok;
 }
@@ -234,19 +240,6 @@ static void tear_down(struct run *run) {
 	arena_finish(&run->arena);
 }
 
-static void put_children(struct run_result *result, const struct run *run) {
-	const struct segment_header *h = run->segment.header;
-	result->n_children =
-			atomic_load(&h->n_children_forked) + atomic_load(&h->n_children_executed);
-	const struct child *largest = children_largest(&run->children);
-	if (largest) {
-		result->largest_child.pid = largest->pid;
-		memcpy(result->largest_child.name, largest->name, sizeof largest->name);
-		memcpy(result->largest_child.exe, largest->exe, sizeof largest->exe);
-		result->largest_child.peak_rss_bytes = largest->peak_rss_bytes;
-	}
-}
-
 bool run_program(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err) {
 	memset(result, 0, sizeof *result);
@@ -263,7 +256,6 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 		run_loop(run);
 		result->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
 		result->was_recorded = atomic_load(&run->segment.header->n_images) > 0;
-		put_children(result, run);
 		if (result->was_recorded) {
 			struct err why = {0};
 			if (!run_end(run, result, &why)) {

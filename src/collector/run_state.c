@@ -56,7 +56,8 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->truncated_stacks = counts.truncated;
 	q->abandoned_hooks = counts.abandoned;
 	q->skipped_numbers = counts.skipped_numbers;
-	q->children_forked = atomic_load(&h->n_children_forked);
+	uint32_t n_forked = atomic_load(&h->n_children_forked);
+	q->children_forked = n_forked > run->children.n_became ? n_forked - run->children.n_became : 0;
 	q->children_executed = atomic_load(&h->n_children_executed);
 	q->clock_is_not_tsc = atomic_load(&h->clock_is_not_tsc) != 0;
 	q->detail_ends_ns = run->detail_ends_ns;

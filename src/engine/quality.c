@@ -155,12 +155,14 @@ static void say_children(struct lines *l) {
 				n == 1 ? " was" : "es were");
 		return;
 	}
+	struct slice exe = r->strings.items[largest->exe ? largest->exe : largest->name];
 	say(l, "children", n,
-			"%s child process%s not recorded; the largest was %.*s (pid %u%s%s): to see it, run "
-			"heaptrack on it",
+			"%s child process%s not recorded; the largest, %.*s (pid %u%s%s), would be by: "
+			"heaptrack %.*s ...",
 			count, n == 1 ? " was" : "es were", SLICE_ARG(r->strings.items[largest->name]),
 			largest->pid, largest->peak_rss_bytes ? ", " : "",
-			largest->peak_rss_bytes ? human_bytes(size, largest->peak_rss_bytes) : "");
+			largest->peak_rss_bytes ? human_bytes(size, largest->peak_rss_bytes) : "",
+			SLICE_ARG(exe));
 }
 
 size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,

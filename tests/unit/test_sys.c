@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+#include "sys/fd_door.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/signals.h"
+#include "sys/spawn.h"
+#include "sys/witness.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void parents_are_made(void **state) {
+	(void)state;
+	char folder[] = "/tmp/test-sys-XXXXXX", path[128], command[160];
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(path, sizeof path, "%s/a b/c/file", folder);
+	assert_true(file_make_parents(path, (unsigned)-1, (unsigned)-1, NULL));
+	assert_true(file_make_parents(path, (unsigned)-1, (unsigned)-1, NULL)); // again
+	assert_int_not_equal(access(path, F_OK), 0);
+	*strrchr(path, '/') = 0;
+	assert_int_equal(access(path, W_OK), 0);
+	(void)snprintf(path, sizeof path, "%s/file", folder);
+	(void)fclose(fopen(path, "w"));
+	strcat(path, "/x/y");
+	struct err err = {0};
+	assert_false(file_make_parents(path, (unsigned)-1, (unsigned)-1, &err));
+	assert_non_null(strstr(err.text, "/file"));
+	(void)snprintf(command, sizeof command, "rm -r '%s'", folder);
+	assert_int_equal(system(command), 0);
+}
+
+static void small_files(void **state) {
+	(void)state;
+	char text[8];
+	assert_int_equal(file_read_small("/no/such", text, sizeof text), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(file_read_small("/proc/self/stat", text, sizeof text), 7);
+	assert_int_equal(text[7], 0);
+	assert_string_equal(file_base_name("/a/b"), "b");
+	assert_string_equal(file_base_name("b"), "b");
+}
+
+static void ourselves_as_a_process(void **state) {
+	(void)state;
+	struct process_memory memory;
+	struct process_usage usage;
+	char text[256];
+	assert_true(process_memory(getpid(), &memory));
+	assert_true(memory.rss_bytes > 100 << 10 && memory.rss_bytes <= memory.peak_rss_bytes);
+	assert_int_equal(memory.rss_bytes,
+			memory.anon_bytes + memory.file_bytes + memory.shmem_bytes);
+	assert_int_equal(memory.n_threads, 1);
+	assert_true(process_usage(getpid(), &usage));
+	assert_int_equal(usage.parent, getppid());
+	assert_int_equal(usage.state, 'R');
+	assert_true(usage.minor_faults > 0);
+	assert_true(process_link(getpid(), "exe", text, sizeof text));
+	assert_string_equal(file_base_name(text), program_invocation_short_name);
+	assert_true(process_thread_name(getpid(), getpid(), text, sizeof text));
+	assert_memory_equal(text, program_invocation_short_name, strlen(text));
+}
+
+static void a_process_that_is_gone(void **state) {
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		_exit(0);
+	}
+	siginfo_t info;
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	struct process_memory memory;
+	struct process_usage usage;
+	char text[64];
+	assert_false(process_memory(pid, &memory)); // a zombie has none
+	assert_true(process_usage(pid, &usage));
+	assert_int_equal(usage.state, 'Z');
+	pid_t children[8];
+	assert_int_equal(process_children(getpid(), children, 8), 1);
+	assert_int_equal(children[0], pid);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(process_usage(pid, &usage));
+	assert_false(process_link(pid, "exe", text, sizeof text));
+	assert_string_equal(text, "");
+	assert_int_equal(process_children(getpid(), children, 8), 0);
+}
+
+// ---- spawn
+
+static const char *spawned_output(const char *script, const struct signals_start *start,
+		const char *variable, int *status) {
+	static char out[256];
+	int fds[2];
+	char *argv[] = {(char *)"sh", (char *)"-c", (char *)(uintptr_t)script, NULL};
+	char *envp[] = {NULL, (char *)"B=2", NULL};
+	struct spawn_program program = {"/bin/sh", argv, envp, start};
+	struct spawn s;
+	int why, kept = dup(STDOUT_FILENO);
+	assert_int_equal(pipe(fds), 0);
+	(void)dup2(fds[1], STDOUT_FILENO);
+	bool ok = spawn_fork(&s, &program, NULL);
+	(void)dup2(kept, STDOUT_FILENO);
+	(void)close(kept);
+	(void)close(fds[1]);
+	assert_true(ok);
+	pid_t pid = s.pid;
+	assert_true(spawn_exec(&s, variable, &why));
+	size_t n = 0;
+	ssize_t got;
+	while ((got = read(fds[0], out + n, sizeof out - 1 - n)) > 0) {
+		n += (size_t)got;
+	}
+	out[n] = 0;
+	(void)close(fds[0]);
+	assert_int_equal(waitpid(pid, status, 0), pid);
+	return out;
+}
+
+static void a_program_in_two_steps(void **state) {
+	(void)state;
+	struct signals_start start;
+	int status;
+	signals_save(&start);
+	assert_string_equal(spawned_output("echo $A $B; exit 3", &start, "A=1", &status), "1 2\n");
+	assert_int_equal(WEXITSTATUS(status), 3);
+}
+
+static void what_cannot_be_run(void **state) {
+	(void)state;
+	struct signals_start start;
+	signals_save(&start);
+	char *argv[] = {(char *)"x", NULL}, *envp[] = {NULL, NULL};
+	struct spawn s;
+	int why = 0;
+	struct spawn_program missing = {"/no/such", argv, envp, &start};
+	assert_true(spawn_fork(&s, &missing, NULL));
+	assert_false(spawn_exec(&s, "A=1", &why));
+	assert_int_equal(why, ENOENT);
+	struct spawn_program folder = {"/tmp", argv, envp, &start};
+	assert_true(spawn_fork(&s, &folder, NULL));
+	assert_false(spawn_exec(&s, "A=1", &why));
+	assert_int_equal(why, EACCES);
+	assert_true(spawn_fork(&s, &missing, NULL));
+	spawn_cancel(&s);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); // nobody is left
+	assert_int_equal(errno, ECHILD);
+}
+
+// ---- signals
+
+static bool next_within(int fd, int timeout_ms, struct signals_arrived *out) {
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	return poll(&p, 1, timeout_ms) > 0 && signals_next(fd, out);
+}
+
+// Runs in a process of its own: dispositions are changed for good
+static int signals_in_child(void) {
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGHUP, SIG_DFL);
+	(void)setpgid(0, 0);
+	struct signals_start start;
+	signals_save(&start);
+	int fd = signals_open(NULL);
+	struct witness w;
+	struct signals_arrived arrived;
+	if (fd < 0 || !witness_start(&w, NULL)) {
+		return 1;
+	}
+	while (next_within(fd, 0, &arrived)) { // SIGCHLD of what started the witness
+	}
+	for (int i = 0; i < 20; i++) {
+		// To us alone, though it was ignored; then to all
+		(void)kill(getpid(), SIGINT);
+		if (!next_within(fd, 1000, &arrived) || arrived.signal != SIGINT || !arrived.is_sent ||
+				arrived.sender != getpid() || witness_saw(&w, SIGINT)) {
+			return 2;
+		}
+		(void)kill(0, SIGTERM);
+		if (!next_within(fd, 1000, &arrived) || arrived.signal != SIGTERM ||
+				!witness_saw(&w, SIGTERM)) {
+			return 3;
+		}
+	}
+	pid_t witness = w.pid;
+	witness_stop(&w);
+	for (int i = 0; i < 100 && kill(witness, 0) == 0; i++) {
+		struct process_usage usage;
+		if (process_usage(witness, &usage) && usage.state == 'Z') {
+			break; // nobody reaps in this container
+		}
+		(void)usleep(10000);
+	}
+	struct process_usage usage;
+	if (process_usage(witness, &usage) && usage.state != 'Z') {
+		return 4;
+	}
+	int status;
+	const char *masks = spawned_output(
+			"grep -E 'SigBlk|SigIgn' /proc/self/status | cut -f2 | tr '\\n' ' '", &start, "A=1",
+			&status);
+	unsigned long long blocked, ignored;
+	if (sscanf(masks, "%llx %llx", &blocked, &ignored) != 2) {
+		return 5;
+	}
+	return blocked == 0 && ignored == 1ull << (SIGINT - 1) ? 0 : 6;
+}
+
+static void signals_and_the_witness(void **state) {
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		_exit(signals_in_child());
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+// ---- door
+
+static bool may_have(void *user, pid_t pid, uid_t uid) {
+	return pid == getpid() && uid == getuid() && *(bool *)user;
+}
+
+static int ask_door(const char *name, int door, int fd, bool answer) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	strcpy(address.sun_path + 1, name);
+	int s = socket(AF_UNIX, SOCK_STREAM, 0);
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+	assert_int_equal(connect(s, (struct sockaddr *)&address, size), 0);
+	fd_door_serve(door, fd, may_have, &answer);
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec data = {&byte, 1};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control,
+			.msg_controllen = sizeof control};
+	int received = -1;
+	if (recvmsg(s, &message, 0) == 1 && CMSG_FIRSTHDR(&message)) {
+		memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof received);
+	}
+	(void)close(s);
+	return received;
+}
+
+static void the_door_hands_out_a_descriptor(void **state) {
+	(void)state;
+	char name[64];
+	(void)snprintf(name, sizeof name, "heaptrack-test-%d", (int)getpid());
+	int door = fd_door_open(name, NULL);
+	assert_true(door >= 0);
+	assert_int_equal(fd_door_open(name, NULL), -1); // taken
+	int fds[2];
+	assert_int_equal(pipe(fds), 0);
+	int received = ask_door(name, door, fds[1], true);
+	assert_true(received >= 0);
+	assert_int_equal(write(received, "x", 1), 1);
+	char byte;
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	assert_int_equal(ask_door(name, door, fds[1], false), -1);
+	(void)close(received);
+	(void)close(door);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(parents_are_made),
+			cmocka_unit_test(small_files),
+			cmocka_unit_test(ourselves_as_a_process),
+			cmocka_unit_test(a_process_that_is_gone),
+			cmocka_unit_test(a_program_in_two_steps),
+			cmocka_unit_test(what_cannot_be_run),
+			cmocka_unit_test(signals_and_the_witness),
+			cmocka_unit_test(the_door_hands_out_a_descriptor),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
