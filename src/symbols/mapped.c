@@ -11,7 +11,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-static bool map(struct slice *bytes, int fd, const char *path, struct err *err) {
+static uint64_t changed_ns(const struct stat *st) {
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+static bool map(struct mapped_file *m, int fd, const char *path, struct err *err) {
 	struct stat st;
 	if (fstat(fd, &st) != 0) {
 		return err_system(err, errno, "%s", path);
@@ -27,19 +31,24 @@ static bool map(struct slice *bytes, int fd, const char *path, struct err *err) 
 	if (data == MAP_FAILED) {
 		return err_system(err, errno, "%s: cannot be mapped", path);
 	}
-	*bytes = slice_of(data, (size_t)st.st_size);
-	(void)guard_add(data, bytes->size);
+	*m = (struct mapped_file){
+			.bytes = slice_of(data, (size_t)st.st_size),
+			.device = st.st_dev,
+			.inode = st.st_ino,
+			.changed_ns = changed_ns(&st),
+	};
+	(void)guard_add(data, m->bytes.size);
 	return true;
 }
 
-static bool map_path(struct slice *bytes, const char *path, struct err *err) {
+static bool map_path(struct mapped_file *m, const char *path, struct err *err) {
 	// O_NONBLOCK: a fifo of that name must not hold us up
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		enum err_code code = errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_SYSTEM;
 		return err_set(err, code, "%s: %s", path, strerror(errno));
 	}
-	bool ok = map(bytes, fd, path, err);
+	bool ok = map(m, fd, path, err);
 	close(fd);
 	return ok;
 }
@@ -47,7 +56,7 @@ static bool map_path(struct slice *bytes, const char *path, struct err *err) {
 bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct slice build_id,
 		struct err *err) {
 	*m = (struct mapped_file){0};
-	if (!(fd >= 0 ? map(&m->bytes, fd, path, err) : map_path(&m->bytes, path, err))) {
+	if (!(fd >= 0 ? map(m, fd, path, err) : map_path(m, path, err))) {
 		return false;
 	}
 	m->path = strdup(path);
@@ -80,6 +89,13 @@ static void relax(const uint8_t *from, const uint8_t *to) {
 }
 
 // What elfutils wrote into the section headers must stay
+bool mapped_file_is_current(const struct mapped_file *m, int fd) {
+	struct stat st;
+	return m->bytes.size && (fd >= 0 ? fstat(fd, &st) : stat(m->path, &st)) == 0 &&
+			st.st_dev == m->device && st.st_ino == m->inode &&
+			(size_t)st.st_size == m->bytes.size && changed_ns(&st) == m->changed_ns;
+}
+
 void mapped_file_relax(const struct mapped_file *m) {
 	const struct slice *all = &m->bytes, *headers = &m->elf.sections;
 	if (headers->size) {

@@ -13,7 +13,8 @@
 struct mapped_file {
 	struct slice bytes;
 	struct elf_image elf;
-	char *path; // where it was found, or what the program called it
+	char *path;                         // where it was found, or what the program called it
+	uint64_t device, inode, changed_ns; // which file that was, and of when
 };
 
 /**
@@ -22,6 +23,9 @@ struct mapped_file {
  */
 bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct slice build_id,
 		struct err *err);
+
+/** Would mapping it again (`fd` -1: by its path) give the same file, unchanged? */
+bool mapped_file_is_current(const struct mapped_file *m, int fd);
 
 /** Give back the memory that reading took; what is read again comes from the file. */
 void mapped_file_relax(const struct mapped_file *m);

@@ -136,12 +136,13 @@ static bool is_same(const struct module *m, const struct symbols_module *asked) 
 			slice_equal(m->build_id, asked->build_id);
 }
 
-/** The module, opened before or now. A file without a build-id may have changed: opened anew. */
+/** The module, opened before or now. Without a build-id the file must be the same, unchanged. */
 static struct module *module_of(struct symbols *s, const struct symbols_module *asked) {
 	for (struct module **at = &s->modules; *at; at = &(*at)->next) {
 		struct module *m = *at;
 		if (is_same(m, asked)) {
-			if (m->is_found && m->build_id.size) {
+			if (m->is_found &&
+					(m->build_id.size || mapped_file_is_current(&m->files.image, asked->fd))) {
 				return m;
 			}
 			*at = m->next;

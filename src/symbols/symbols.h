@@ -6,7 +6,9 @@
  * calls. Built for many addresses of one module at once: sorted, each compile unit found by its
  * own ranges, walked once, dropped. elfutils and libiberty stay behind this header.
  *
- * One `struct symbols` may be used by one thread at a time; two of them are independent.
+ * One `struct symbols` may be used by one thread at a time; two of them are independent. Modules
+ * that were asked about stay open, mapped and indexed until its end. The process's SIGBUS handler is
+ * taken, so that a file that shrinks meanwhile is no danger.
  */
 
 #include "base/arena.h"
@@ -21,7 +23,7 @@ struct symbols_options {
 	bool names_only;      // level 1: symbol tables alone, no DWARF
 };
 
-/** NULL options: all off. */
+/** NULL options: all off. They are copied. NULL: no memory. */
 struct symbols *symbols_create(const struct symbols_options *options, struct err *err);
 void symbols_destroy(struct symbols *s);
 
@@ -63,6 +65,7 @@ bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
  * A name for people, from a linkage name: C++ (Itanium), Rust (legacy and v0, without hash and
  * disambiguators), D, Nim; `.llvm.N`, `.part.N`, `.constprop.N`, `.isra.N`, `.cold` dropped. A
  * plain C name comes back unchanged: `language_hint_c` (true for a symbol of a unit known to be
- * C) switches demangling off. Result in `arena`, or NULL for lack of memory.
+ * C) switches demangling off. Nim's names have no mark: with false, "foo__bar_12" becomes "foo"
+ * (symbols_resolve does so only in Nim programs). Result in `arena`, or NULL for lack of memory.
  */
 const char *symbols_demangle(const char *linkage_name, bool language_hint_c, struct arena *arena);

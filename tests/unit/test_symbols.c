@@ -183,6 +183,39 @@ static void answers_do_not_depend_on_company(void **state) {
 	arena_finish(&arena);
 }
 
+static void a_new_file_at_the_path_is_seen(void **state) {
+	(void)state;
+	char path[] = "/tmp/test_symbols_XXXXXX";
+	int fd = mkstemp(path), self = open("/proc/self/exe", O_RDONLY);
+	struct stat st;
+	assert_true(fd >= 0 && fstat(self, &st) == 0);
+	off_t at = 0;
+	while (at < st.st_size) {
+		assert_true(sendfile(fd, self, &at, (size_t)(st.st_size - at)) > 0);
+	}
+	struct symbols_module module = {.fd = -1, .path = path}; // no build-id is known
+	uint64_t address = address_of(outer_function);
+	bool is_exact = true;
+	struct asked a;
+	ask(&a, NULL, &module, address, is_exact);
+	assert_int_equal(a.answer.n_frames > 0, 1);
+	for (int i = 0; i < 2; i++) {
+		assert_true(symbols_resolve(a.symbols, &module, &address, &is_exact, 1, &a.answer, &a.facts,
+				&a.arena, &a.err));
+		assert_true(a.answer.n_frames > 0);
+	}
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/bin/true", path), 0);
+	assert_true(symbols_resolve(a.symbols, &module, &address, &is_exact, 1, &a.answer, &a.facts,
+			&a.arena, &a.err));
+	assert_true(
+			a.answer.n_frames == 0 || strcmp(a.answer.frames[0].function, "outer_function") != 0);
+	unlink(path);
+	close(fd);
+	close(self);
+	forget(&a);
+}
+
 static void lack_of_memory_is_told(void **state) {
 	(void)state;
 	struct err err = {0};
@@ -276,6 +309,7 @@ int main(void) {
 			cmocka_unit_test(what_cannot_be_read_is_a_fact),
 			cmocka_unit_test(another_build_id_is_never_used),
 			cmocka_unit_test(answers_do_not_depend_on_company),
+			cmocka_unit_test(a_new_file_at_the_path_is_seen),
 			cmocka_unit_test(lack_of_memory_is_told),
 			cmocka_unit_test(damage_is_survived),
 			cmocka_unit_test(a_file_cut_short_is_survived),
