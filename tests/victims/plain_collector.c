@@ -378,9 +378,8 @@ static void token_text(char text[33]) {
 	}
 }
 
-/** Hand the descriptor to whoever connects. */
-static void *serve_socket(void *arg) {
-	(void)arg;
+/** Before the program starts: it may ask at once. */
+static int open_socket(void) {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	strcpy(name.sun_path + 1, SEGMENT_SOCKET_PREFIX);
 	token_text(name.sun_path + 1 + strlen(SEGMENT_SOCKET_PREFIX));
@@ -390,6 +389,12 @@ static void *serve_socket(void *arg) {
 	if (bind(listener, (struct sockaddr *)&name, bytes) != 0 || listen(listener, 64) != 0) {
 		die("socket");
 	}
+	return listener;
+}
+
+/** Hand the descriptor to whoever connects. */
+static void *serve_socket(void *arg) {
+	int listener = *(int *)arg;
 	for (int fd; (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
 		_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
 		char byte = 0;
@@ -554,11 +559,12 @@ int main(int argc, char **argv) {
 		return 125;
 	}
 	make_segment();
+	int listener = open_socket();
 	pid_t program = start_program(argv + i + 2, argv[i]);
 	hold_owner_word();
 	pthread_t thread;
 	if (pthread_create(&thread, NULL, beat, NULL) != 0 ||
-			pthread_create(&thread, NULL, serve_socket, NULL) != 0) {
+			pthread_create(&thread, NULL, serve_socket, &listener) != 0) {
 		die("pthread_create");
 	}
 	int status = collect(program);

@@ -15,20 +15,19 @@
 
 // ---- time
 
-bool hook_take_label(struct thread_state *s, uint64_t *ns) {
+/** Give the label of the entries that follow in `ns`; false: it has not changed. */
+static bool take_label(struct thread_state *s, uint64_t *ns) {
 	const uint64_t step_ns = 1 << 15; // of labels, while the collector sleeps
 	const struct segment_header *h = segment.header;
-	uint64_t tick_ns = atomic_load_explicit(&h->tick_ns, memory_order_relaxed);
+	uint64_t label_ns = atomic_load_explicit(&h->tick_ns, memory_order_relaxed);
 	bool is_exact = (segment.options & SEGMENT_EXACT_TIME) != 0;
-	uint64_t label_ns = tick_ns;
-	if ((tick_ns == 0 || is_exact) && door_may_call_system()) {
+	bool takes_clock = (label_ns == 0 || is_exact) && door_may_call_system();
+	s->tick_ns = takes_clock ? UINT64_MAX : label_ns; // no tick is as large: look again next time
+	if (takes_clock) {
 		label_ns = door_services.clock_ns() - h->start_ns;
-		if (!is_exact && label_ns - s->label_ns < step_ns) {
-			return false;
-		}
 	}
-	s->tick_ns = is_exact ? UINT64_MAX : tick_ns;
-	if (s->label_ns != UINT64_MAX && label_ns <= s->label_ns) {
+	uint64_t least_ns = s->label_ns + (takes_clock && !is_exact ? step_ns : 1);
+	if (s->label_ns != UINT64_MAX && label_ns < least_ns) {
 		return false; // labels never step back
 	}
 	s->label_ns = label_ns;
@@ -36,22 +35,28 @@ bool hook_take_label(struct thread_state *s, uint64_t *ns) {
 	return true;
 }
 
-void hook_write_odd(struct thread_slot *slot, struct ring_event *event, bool has_label,
-		uint64_t ns) {
-	struct ring *r = &thread_state_of(slot)->ring;
-	bool is_wide = wire_is_wide(event->ptr, event->size);
+void hook_write_odd(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr, uint64_t size,
+		uint32_t node) {
+	struct thread_state *s = thread_state_of(slot);
+	struct ring *r = &s->ring;
+	uint64_t ns = 0;
+	bool has_label = take_label(s, &ns);
+	bool is_wide = wire_is_wide(ptr, size);
 	uint32_t n = 1 + has_label + is_wide;
 	uint64_t index = ring_reserve(r, n);
 	uint64_t at = index;
-	event->number = atomic_fetch_add_explicit(&segment.regions[wire_region_of(event->ptr)].next, 1,
-			memory_order_acq_rel);
+	const struct ring_event event = {.kind = kind,
+			.number = hook_take_number(ptr),
+			.node = node,
+			.ptr = ptr,
+			.size = size};
 	if (has_label) {
 		ring_publish_time(r, at++, ns);
 	}
 	if (is_wide) {
-		ring_publish_wide(r, at, event);
+		ring_publish_wide(r, at, &event);
 	} else {
-		ring_publish_event(r, at, event);
+		ring_publish_event(r, at, &event);
 	}
 	if (ring_crossed_quarter(r, index, n)) {
 		door_ring_bell();

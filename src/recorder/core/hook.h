@@ -35,14 +35,18 @@ enum { HOOK_ENTRIES = 2 * RING_EVENT_ENTRIES, HOOK_ENTRIES_FOR_HANDLERS = 64 };
 /** hook_enter for all that is not a plain outermost hook of a known thread with room. */
 bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack);
 
-/** Give the label of the entries that follow in `ns`; false: it has not changed. */
-bool hook_take_label(struct thread_state *s, uint64_t *ns);
-
 /** An outermost hook found that a hook above it was left by a jump. */
 void hook_clean_up(struct thread_slot *slot, unsigned level);
 
-void hook_write_odd(struct thread_slot *slot, struct ring_event *event, bool has_label,
-		uint64_t ns);
+/** hook_write where a label may be due, or pointer or size do not fit an entry. */
+void hook_write_odd(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr, uint64_t size,
+		uint32_t node);
+
+/** The next order number of a block's region. */
+static inline uint32_t hook_take_number(uint64_t ptr) {
+	return atomic_fetch_add_explicit(&segment.regions[wire_region_of(ptr)].next, 1,
+			memory_order_acq_rel);
+}
 
 static inline bool hook_wants_free_stacks(void) {
 	return (segment.options & SEGMENT_FREE_STACKS) != 0;
@@ -136,18 +140,15 @@ static inline void hook_leave(struct hook *h) {
 static inline void hook_write(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr,
 		uint64_t size, uint32_t node) {
 	struct thread_state *s = thread_state_of(slot);
-	struct ring_event event = {.kind = kind, .ptr = ptr, .size = size, .node = node};
-	uint64_t ns;
 	uint64_t tick_ns = atomic_load_explicit(&segment.header->tick_ns, memory_order_relaxed);
-	bool has_label = (tick_ns == 0 || tick_ns != s->tick_ns) && hook_take_label(s, &ns);
-	if (__builtin_expect(has_label || wire_is_wide(ptr, size), 0)) {
-		hook_write_odd(slot, &event, has_label, ns);
+	if (__builtin_expect(tick_ns != s->tick_ns || wire_is_wide(ptr, size), 0)) {
+		hook_write_odd(slot, kind, ptr, size, node);
 		return;
 	}
 	uint64_t index = ring_reserve(&s->ring, 1);
-	event.number = atomic_fetch_add_explicit(&segment.regions[wire_region_of(ptr)].next, 1,
-			memory_order_acq_rel);
-	ring_publish_event(&s->ring, index, &event);
+	uint32_t number = hook_take_number(ptr);
+	ring_publish(&s->ring, index, wire_head(0, kind, number, ptr),
+			wire_body(node, (uint32_t)size, number));
 	if (__builtin_expect(ring_crossed_quarter(&s->ring, index, 1), 0)) {
 		door_ring_bell();
 		door_look_at_collector();
