@@ -186,6 +186,10 @@ static void module_fill(struct module *module, uint32_t id, uint64_t start, uint
 		const uint8_t *hdr) {
 	module->id = id != 0 ? id : MODULE_UNKNOWN;
 	module->tables = (struct eh_tables){hdr, NULL, start, end};
+	if ((uint64_t)hdr < start || (uint64_t)hdr >= end) { // of another segment, unknown to us
+		module->tables.low = 0;
+		module->tables.high = INT64_MAX;
+	}
 }
 
 static bool known_find(uint64_t pc, struct module *module) {
@@ -203,27 +207,41 @@ static bool known_find(uint64_t pc, struct module *module) {
 	return false;
 }
 
+/**
+ * What the loader says of an object, with its build-id. Of an object with holes between its
+ * segments it names only the segment that was asked for: if that is the program, its ELF header
+ * tells the rest.
+ */
+static void image_of_object(struct image *image, const struct loader_object *object) {
+	image->build_id = NULL;
+	image->build_id_bytes = 0;
+	image->path = object->map->name;
+	image->path_bytes = sys_text_length(image->path);
+	bool is_whole = image_read(image, (uint64_t)object->start);
+	if (!is_whole && image->path_bytes == 0 && image_read(image, image_of_program()) &&
+			(uint64_t)object->start >= image->start && (uint64_t)object->end <= image->end) {
+		image->eh_frame_hdr = object->eh_frame_hdr;
+		return;
+	}
+	if (!is_whole || image->end < (uint64_t)object->end) {
+		image->start = (uint64_t)object->start;
+		image->end = (uint64_t)object->end;
+	}
+	image->bias = object->map->bias;
+	image->eh_frame_hdr = object->eh_frame_hdr;
+}
+
 static bool ask_loader(uint64_t pc, struct module *module) {
 	struct loader_object object;
 	if (!loader_find(pc, &object)) {
 		return false;
 	}
-	if (known_find(pc, module) && module->tables.low == (uint64_t)object.start) {
-		module->tables.hdr = object.eh_frame_hdr;
+	if (known_find(pc, module) && module->tables.hdr == object.eh_frame_hdr) {
 		return true;
 	}
 	uint32_t generation = atomic_load_explicit(&world_generation, memory_order_acquire);
 	struct image image;
-	if (!image_read(&image, (uint64_t)object.start)) {
-		image.build_id = NULL;
-		image.build_id_bytes = 0;
-	}
-	image.start = (uint64_t)object.start;
-	image.end = (uint64_t)object.end;
-	image.bias = object.map->bias;
-	image.eh_frame_hdr = object.eh_frame_hdr;
-	image.path = object.map->name;
-	image.path_bytes = sys_text_length(image.path);
+	image_of_object(&image, &object);
 	module_fill(module, remember(&image, generation), image.start, image.end, image.eh_frame_hdr);
 	return true;
 }
@@ -271,7 +289,8 @@ static bool is_gone(struct known *k) {
 	struct loader_object object;
 	uint64_t start = atomic_load(&k->start);
 	return !loader_find(start, &object) || (uint64_t)object.start != start ||
-			(uint64_t)object.end != atomic_load(&k->end);
+			(uint64_t)object.end > atomic_load(&k->end) ||
+			object.eh_frame_hdr != atomic_load(&k->eh_frame_hdr);
 }
 
 void modules_check(void) {

@@ -175,19 +175,28 @@ void images_visit(void (*visit)(const struct image *image)) {
 	reader_close(&r);
 }
 
-uint64_t image_of_loader(void) {
+/** An entry of the auxiliary vector. 0: it has none. */
+static uint64_t auxiliary(uint64_t type) {
 	struct reader r;
 	if (!world_may_call_system() || !reader_open(&r, "/proc/self/auxv")) {
 		return 0;
 	}
-	uint64_t base = 0;
+	uint64_t value = 0;
 	long n = syscall_3(__NR_read, r.fd, (long)r.bytes, sizeof(r.bytes));
 	const uint64_t *pairs = (const void *)r.bytes;
 	for (long i = 0; i + 16 <= n; i += 16, pairs += 2) {
-		if (pairs[0] == 7 /* AT_BASE */) {
-			base = pairs[1];
+		if (pairs[0] == type) {
+			value = pairs[1];
 		}
 	}
 	reader_close(&r);
-	return base;
+	return value;
+}
+
+uint64_t image_of_loader(void) {
+	return auxiliary(AT_BASE);
+}
+
+uint64_t image_of_program(void) {
+	return auxiliary(AT_PHDR) & ~(SYS_PAGE - 1ull); // they follow the ELF header
 }

@@ -23,5 +23,8 @@ bool image_read(struct image *image, uint64_t start);
 /** Call `visit` for each ELF image of this process, as /proc/self/maps has them. */
 void images_visit(void (*visit)(const struct image *image));
 
-/** Where the dynamic loader was mapped (AT_BASE). 0: unknown. */
+/** Where the ELF header of the dynamic loader lies (AT_BASE). 0: unknown. */
 uint64_t image_of_loader(void);
+
+/** Where the ELF header of the program lies (AT_PHDR). 0: unknown. */
+uint64_t image_of_program(void);
