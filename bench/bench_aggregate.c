@@ -25,8 +25,9 @@ struct shape {
 	uint32_t n_threads;
 	uint32_t n_live;    // blocks to be reached, then kept
 	unsigned temporary; // per cent of blocks freed at once
-	unsigned young;     // per cent of the other frees that take one of the 64 youngest
-	unsigned n_sizes;   // of a stack
+	unsigned young;   // per cent of the other frees that take one of the 64 youngest; the rest are
+					  // runs of neighbours, as when a structure is torn down
+	unsigned n_sizes; // of a stack
 };
 
 static const struct shape shapes[] = {
@@ -35,7 +36,7 @@ static const struct shape shapes[] = {
 		{"node", 1500000, 10493, 5, 6, 64000, 25, 70, 2},
 		{"clang", 6000000, 135218, 6, 1, 100000, 25, 85, 2},
 		{"cc1plus", 4000000, 77717, 6, 1, 46000, 30, 85, 3},
-		{"a million", 10000000, 1000000, 2, 4, 1000000, 0, 0, 4},
+		{"a million", 10000000, 1000000, 2, 4, 1000000, 0, 0, 4}, // all at random: the worst
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -49,6 +50,8 @@ struct maker {
 		uint64_t ptr, size;
 	} * live;
 	size_t n_live;
+	size_t n_run;   // frees to come of a structure
+	uint32_t phase; // which part of the program is busy
 };
 
 static uint64_t next_random(struct maker *m) {
@@ -92,7 +95,8 @@ static uint32_t some_stack(struct maker *m, uint32_t n) {
 }
 
 static struct trace_event make_alloc(struct maker *m, const struct shape *s) {
-	uint32_t stack = some_stack(m, s->n_stacks);
+	m->phase = next_random(m) % 20000 ? m->phase : (uint32_t)next_random(m) % s->n_stacks;
+	uint32_t stack = (some_stack(m, s->n_stacks) + m->phase) % s->n_stacks;
 	struct live block = {.size = 16 + stack % 40 * 8 + next_random(m) % s->n_sizes * 24};
 	block.ptr = take_address(m, block.size);
 	m->live[m->n_live++] = block;
@@ -101,9 +105,26 @@ static struct trace_event make_alloc(struct maker *m, const struct shape *s) {
 	return e;
 }
 
+/** Which of the live blocks is freed next. */
+static size_t some_victim(struct maker *m, const struct shape *s, bool is_temporary) {
+	if (is_temporary) {
+		return m->n_live - 1;
+	}
+	if (m->n_run == 0 && next_random(m) % 100 < s->young && m->n_live > 64) {
+		return m->n_live - 1 - next_random(m) % 64;
+	}
+	if (s->young == 0) {
+		return next_random(m) % m->n_live;
+	}
+	if (m->n_run == 0) {
+		m->n_run = (size_t)1 << next_random(m) % (64 - (unsigned)__builtin_clzll(m->n_live));
+	}
+	m->n_run--;
+	return m->n_live - 1;
+}
+
 static struct trace_event make_free(struct maker *m, const struct shape *s, bool is_temporary) {
-	size_t window = next_random(m) % 100 < s->young && m->n_live > 64 ? 64 : m->n_live;
-	size_t at = is_temporary ? m->n_live - 1 : m->n_live - 1 - next_random(m) % window;
+	size_t at = some_victim(m, s, is_temporary);
 	struct live block = m->live[at];
 	m->live[at] = m->live[--m->n_live];
 	give_address(m, block);
