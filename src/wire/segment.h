@@ -169,7 +169,9 @@ _Static_assert(offsetof(struct wire_module, path) == 88, "layout");
  * A node of the stack trie; its id is its index. `where` says which program counter (and in which
  * module), `parent` is the caller's node. Id 0 is the root: the empty stack. A node's parent is
  * published before it, `where` is written last (release). An id whose `where` is 0 for good is a
- * hole: an insert that lost its race. Ids of one recording are never re-used, over images as well.
+ * hole: its thread died in between. An insert that lost its race leaves a whole node that no event
+ * names; two nodes for one stack are rare but legal. Ids of one recording are never re-used, over
+ * images as well.
  */
 struct wire_node {
 	_Atomic uint64_t where;
