@@ -221,6 +221,39 @@ static void fetch_ahead(const struct aggregate *a, const struct trace_event *eve
 	}
 }
 
+/** Room for a new block, and its stack; STACK_NONE: out of memory. */
+static inline uint32_t stack_for(struct aggregate *a, const struct trace_event *e,
+		uint64_t moment) {
+	return LIKELY(shadow_reserve(&a->shadow, e->ptr))
+			? stacks_at(&a->stacks, e->node, e->size, moment)
+			: STACK_NONE;
+}
+
+/** False: out of memory, nothing changed. `by`: the thread of the event before. */
+static inline bool digest(struct aggregate *a, const struct trace_event *e, uint64_t moment,
+		struct actor *by) {
+	uint32_t stack = STACK_NONE;
+	if (e->kind == TRACE_ALLOC || e->kind == TRACE_MOVED) {
+		stack = stack_for(a, e, moment);
+		if (UNLIKELY(stack == STACK_NONE)) {
+			return false;
+		}
+	}
+	start_event(a, e->time_ns, moment);
+	if (e->thread != by->thread) {
+		*by = actor_of(a, e->thread < a->threads.ids.n ? e->thread : THREAD_NONE);
+	}
+	if (e->kind == TRACE_ALLOC) {
+		start_block(a, e, stack, by, 0);
+	} else if (e->kind == TRACE_FREE) {
+		on_free(a, e, by);
+	} else {
+		on_realloc(a, e, stack, by);
+	}
+	look_at_total(a);
+	return true;
+}
+
 size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n, bool *ok) {
 	n = n < BATCH ? n : BATCH;
 	if (a->sum.live_blocks >= BLOCKS_PREFETCH) {
@@ -230,35 +263,14 @@ size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t
 	size_t i = 0;
 	*ok = true;
 	for (; i < n; i++) {
-		const struct trace_event *e = &events[i];
-		uint64_t moment = next_moment(a, e->time_ns);
+		uint64_t moment = next_moment(a, events[i].time_ns);
 		if (moment >= a->bins.period_end) {
 			break;
 		}
-		uint32_t stack = STACK_NONE;
-		if (e->kind == TRACE_ALLOC || e->kind == TRACE_MOVED) {
-			if (UNLIKELY(!shadow_reserve(&a->shadow, e->ptr))) {
-				*ok = false;
-				break;
-			}
-			stack = stacks_at(&a->stacks, e->node, e->size, moment);
-			if (UNLIKELY(stack == STACK_NONE)) {
-				*ok = false;
-				break;
-			}
+		if (UNLIKELY(!digest(a, &events[i], moment, &by))) {
+			*ok = false;
+			break;
 		}
-		start_event(a, e->time_ns, moment);
-		if (e->thread != by.thread) {
-			by = actor_of(a, e->thread < a->threads.ids.n ? e->thread : THREAD_NONE);
-		}
-		if (e->kind == TRACE_ALLOC) {
-			start_block(a, e, stack, &by, 0);
-		} else if (e->kind == TRACE_FREE) {
-			on_free(a, e, &by);
-		} else {
-			on_realloc(a, e, stack, &by);
-		}
-		look_at_total(a);
 	}
 	a->n_events += i;
 	return i;

@@ -212,7 +212,7 @@ static struct rec_size usual_size(const struct stack *s, uint32_t stack,
 	return usual;
 }
 
-/** Each stack's sizes in order; at starts[stack], with room for the usual one before them. */
+/** Put in each stack's usual size, and bring its sizes in order. ends[stack]: where they end. */
 static void finish_sizes(const struct aggregate *a, const uint32_t *ends, struct rec_size *all,
 		struct recording *out) {
 	uint32_t n = 0;
@@ -233,6 +233,35 @@ static void finish_sizes(const struct aggregate *a, const uint32_t *ends, struct
 	out->sizes.n = n;
 }
 
+/** next[stack]: where in `all` its sizes begin, behind a place for the usual one. */
+static void find_starts(const struct aggregate *a, uint32_t *next) {
+	for (uint32_t i = 0; i < a->stacks.n; i++) {
+		next[i] = 1;
+	}
+	for (uint32_t i = 0; i < a->sizes.n; i++) {
+		next[a->sizes.items[i].stack]++;
+	}
+	counts_to_starts(next, a->stacks.n);
+	for (uint32_t i = 0; i < a->stacks.n; i++) {
+		next[i]++;
+	}
+}
+
+static void put_counted_sizes(const struct aggregate *a, const uint64_t *live, uint32_t *next,
+		struct rec_size *all) {
+	for (uint32_t i = 0; i < a->sizes.n; i++) {
+		const struct size_count *c = &a->sizes.items[i];
+		all[next[c->stack]++] = (struct rec_size){
+				.stack = c->stack,
+				.is_class = c->is_class,
+				.size = c->size,
+				.count = c->count,
+				.bytes = c->bytes,
+				.live = live[i],
+		};
+	}
+}
+
 static bool put_sizes(const struct aggregate *a, struct recording *out) {
 	size_t n = (size_t)a->sizes.n + a->stacks.n;
 	uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
@@ -241,27 +270,8 @@ static bool put_sizes(const struct aggregate *a, struct recording *out) {
 	bool ok = next && live && all && n < UINT32_MAX;
 	if (ok) {
 		count_live_sizes(a, live);
-		for (uint32_t i = 0; i < a->stacks.n; i++) {
-			next[i] = 1;
-		}
-		for (uint32_t i = 0; i < a->sizes.n; i++) {
-			next[a->sizes.items[i].stack]++;
-		}
-		counts_to_starts(next, a->stacks.n);
-		for (uint32_t i = 0; i < a->stacks.n; i++) {
-			next[i]++; // the usual size comes first
-		}
-		for (uint32_t i = 0; i < a->sizes.n; i++) {
-			const struct size_count *c = &a->sizes.items[i];
-			all[next[c->stack]++] = (struct rec_size){
-					.stack = c->stack,
-					.is_class = c->is_class,
-					.size = c->size,
-					.count = c->count,
-					.bytes = c->bytes,
-					.live = live[i],
-			};
-		}
+		find_starts(a, next);
+		put_counted_sizes(a, live, next, all);
 		finish_sizes(a, next, all, out);
 	}
 	free(live);
