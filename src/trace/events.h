@@ -7,7 +7,7 @@
  * Private to this folder.
  */
 
-#include "trace/map.h"
+#include "trace/blocks.h"
 #include "trace/tables.h"
 #include "trace/trace.h"
 
@@ -15,6 +15,7 @@ enum {
 	EVENTS_PER_BLOCK = 64 << 10,
 	EVENTS_BATCH = 1024, // handed out at once
 	MAX_INFOS = 1 << 20,
+	MAX_HINTS = 16 << 20,
 	OVER = 8, // bit of a stored kind: an alloc or move onto an address that was alive
 };
 
@@ -36,9 +37,18 @@ struct pending_realloc {
 	uint64_t ptr, number;
 };
 
+/** A node's first info: nearly always the one that it needs. */
+struct info_hint {
+	uint32_t size, info; // info: id + 1
+};
+
 struct events_encoder {
-	struct map blocks; // address -> block number
-	struct map infos;  // node << 32 | size -> id + 1
+	struct blocks blocks;
+	struct map infos; // node << 32 | size -> id + 1
+	struct {
+		struct info_hint *items;
+		size_t n, capacity;
+	} hints; // by node
 	struct {
 		struct pending_realloc *items;
 		size_t n, capacity;

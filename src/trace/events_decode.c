@@ -19,13 +19,14 @@ bool infos_decode(struct info_table *infos, struct slice payload, struct err *er
 			return err_set(err, ERR_FORMAT,
 					"table infos: rows %" PRIu64 " and up do not follow %zu", raw.first, infos->n);
 		}
+		if (raw.n == 0) {
+			continue;
+		}
 		if (!vec_reserve(infos, raw.n)) {
 			return err_memory(err);
 		}
 		struct info_row *rows = infos->items + infos->n;
-		if (raw.n) {
-			memset(rows, 0, raw.n * sizeof *rows);
-		}
+		memset(rows, 0, raw.n * sizeof *rows);
 		if (!table_decode(&raw, &table_infos, rows, NULL, err)) {
 			return false;
 		}

@@ -31,18 +31,53 @@ static void put_run(struct events_encoder *e, uint32_t thread) {
 	e->run++;
 }
 
-// The info of an allocation; a new one while there is room, else the pair itself
-static bool put_info(struct events_encoder *e, const struct trace_event *event) {
-	uint64_t key = (uint64_t)event->node << 32 | (uint32_t)event->size;
-	bool is_small = event->size <= UINT32_MAX;
-	uint64_t info = is_small ? map_get(&e->infos, key) : 0;
-	if (!info && is_small && e->infos.n < MAX_INFOS) {
-		if (!vec_reserve(&e->new_infos, 1) || !map_put(&e->infos, key, e->infos.n + 1)) {
+static bool add_info(struct events_encoder *e, const struct trace_event *event, uint64_t key) {
+	if (!vec_reserve(&e->new_infos, 1) || !map_put(&e->infos, key, e->infos.n + 1)) {
+		return false;
+	}
+	e->new_infos.items[e->new_infos.n++] = (struct info_row){event->node, (uint32_t)event->size};
+	return true;
+}
+
+// The node's hint, made if there is none; NULL: no memory, or a node beyond all measure
+static struct info_hint *find_hint(struct events_encoder *e, uint32_t node) {
+	if (node >= e->hints.n) {
+		size_t more = node + 1 - e->hints.n;
+		if (node >= MAX_HINTS || !vec_reserve(&e->hints, more)) {
+			return NULL;
+		}
+		memset(&e->hints.items[e->hints.n], 0, more * sizeof *e->hints.items);
+		e->hints.n += more;
+	}
+	return &e->hints.items[node];
+}
+
+// The info of an allocation that is not the hint; a new one while there is room; 0: none
+static bool look_up_info(struct events_encoder *e, const struct trace_event *event,
+		struct info_hint *hint, uint64_t *info) {
+	*info = 0;
+	if (event->size > UINT32_MAX) {
+		return true;
+	}
+	uint64_t key = (uint64_t)event->node << 32 | event->size;
+	*info = map_get(&e->infos, key);
+	if (!*info && e->infos.n < MAX_INFOS) {
+		if (!add_info(e, event, key)) {
 			return false;
 		}
-		e->new_infos.items[e->new_infos.n++] = (struct info_row){event->node,
-				(uint32_t)event->size};
-		info = e->infos.n;
+		*info = e->infos.n;
+	}
+	if (hint && !hint->info) {
+		*hint = (struct info_hint){(uint32_t)event->size, (uint32_t)*info};
+	}
+	return true;
+}
+
+static bool put_info(struct events_encoder *e, const struct trace_event *event) {
+	struct info_hint *hint = find_hint(e, event->node);
+	uint64_t info = hint && hint->size == event->size ? hint->info : 0;
+	if (!info && !look_up_info(e, event, hint, &info)) {
+		return false;
 	}
 	put(e, EVENTS_INFO, info);
 	if (!info) {
@@ -72,18 +107,18 @@ static bool add_alloc(struct events_encoder *e, const struct trace_event *event,
 	if (!put_info(e, event)) {
 		return false;
 	}
-	uint64_t over = map_get(&e->blocks, event->ptr);
+	uint64_t over = blocks_get(&e->blocks, event->ptr);
 	if (over) {
 		*kind |= OVER;
 		put(e, EVENTS_AGE, age_of(e, over));
 		e->allocations++;
 		return true;
 	}
-	return map_put(&e->blocks, event->ptr, ++e->allocations);
+	return blocks_put(&e->blocks, event->ptr, ++e->allocations);
 }
 
 static bool add_free(struct events_encoder *e, const struct trace_event *event) {
-	uint64_t number = map_take(&e->blocks, event->ptr);
+	uint64_t number = blocks_take(&e->blocks, event->ptr);
 	put(e, EVENTS_AGE, age_of(e, number));
 	put(e, EVENTS_FREE_NODE, event->node);
 	e->has_free_nodes |= event->node != 0;
@@ -99,7 +134,7 @@ static bool add_free(struct events_encoder *e, const struct trace_event *event) 
 }
 
 static bool undo_realloc(struct events_encoder *e, struct pending_realloc p) {
-	return !p.number || map_put(&e->blocks, p.ptr, p.number);
+	return !p.number || blocks_put(&e->blocks, p.ptr, p.number);
 }
 
 static bool add_stayed(struct events_encoder *e, const struct trace_event *event) {
@@ -131,7 +166,7 @@ static bool add_by_kind(struct events_encoder *e, const struct trace_event *even
 	case TRACE_STAYED: return add_stayed(e, event);
 	case TRACE_THREAD_ENDED: return add_thread_ended(e, event->thread);
 	case TRACE_EXEC:
-		map_clear(&e->blocks);
+		blocks_clear(&e->blocks);
 		e->pending.n = 0;
 		return true;
 	}
@@ -200,8 +235,9 @@ void infos_written(struct events_encoder *e) {
 }
 
 void events_finish(struct events_encoder *e) {
-	map_finish(&e->blocks);
+	blocks_finish(&e->blocks);
 	map_finish(&e->infos);
+	vec_finish(&e->hints);
 	vec_finish(&e->pending);
 	vec_finish(&e->new_infos);
 	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {

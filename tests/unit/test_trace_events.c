@@ -2,6 +2,7 @@
 
 // Single events: pairing without addresses, budget, and what a replay sees
 
+#include "base/vec.h"
 #include "trace_samples.h"
 
 #include <setjmp.h>
@@ -12,7 +13,7 @@ enum { N_THREADS = 5, N_ADDRESSES = 300 };
 
 struct events {
 	struct trace_event *items;
-	size_t n;
+	size_t n, capacity;
 };
 
 // What a program could do, and now and then what it could not: missed frees, halves without a whole
@@ -39,7 +40,7 @@ static struct trace_event random_event(uint64_t *random, uint64_t *time_ns) {
 }
 
 static struct events random_events(uint64_t seed, size_t n) {
-	struct events events = {calloc(n + 1, sizeof *events.items), n};
+	struct events events = {calloc(n + 1, sizeof *events.items), n, n};
 	uint64_t time_ns = seed * 1000;
 	for (size_t i = 0; i < n; i++) {
 		events.items[i] = random_event(&seed, &time_ns);
@@ -49,7 +50,7 @@ static struct events random_events(uint64_t seed, size_t n) {
 
 static bool take_events(void *user, const struct trace_event *events, size_t n) {
 	struct events *all = user;
-	all->items = realloc(all->items, (all->n + n) * sizeof *events);
+	assert_true(vec_reserve(all, n));
 	memcpy(all->items + all->n, events, n * sizeof *events);
 	all->n += n;
 	return true;
@@ -290,7 +291,7 @@ static void test_budget(void **state) {
 	struct recording r = small_recording();
 	struct trace_facts facts;
 	for (size_t i = 0; i < given.n; i += 100000) {
-		write_events(w, (struct events){given.items + i, 100000}, i);
+		write_events(w, (struct events){given.items + i, 100000, 0}, i);
 		assert_true(trace_writer_checkpoint(w, &r, NULL));
 		uint64_t n = file_facts(buffer_view(&file.bytes), &facts);
 		assert_int_equal(facts.first_event + n, i + 100000);
@@ -351,7 +352,7 @@ static void test_failed_writes_are_counted(void **state) {
 static void test_more_infos_than_are_kept(void **state) {
 	(void)state;
 	size_t n = (1 << 20) + 70000;
-	struct events given = {calloc(n, sizeof *given.items), n};
+	struct events given = {calloc(n, sizeof *given.items), n, n};
 	for (size_t i = 0; i < n; i++) {
 		given.items[i] = (struct trace_event){.ptr = i << 4,
 				.size = i * 3,

@@ -2,7 +2,7 @@
 
 // Tables as columns: any numbers come back, and what newer versions add is stepped over
 
-#include "trace/map.h"
+#include "trace/events.h"
 #include "trace/payload.h"
 #include "trace_samples.h"
 
@@ -214,7 +214,18 @@ static void test_wrong_tables(void **state) {
 	buffer_finish(&out);
 }
 
-// ---- the map of live blocks
+// A table of no infos, found by the fuzzer
+static void test_no_infos(void **state) {
+	(void)state;
+	struct buffer out = {0};
+	table_end(&out, table_begin(&out, TABLE_INFOS, 0, 0));
+	struct info_table infos = {0};
+	assert_true(infos_decode(&infos, buffer_view(&out), NULL));
+	assert_int_equal(infos.n, 0);
+	buffer_finish(&out);
+}
+
+// ---- maps
 
 static void test_map_against_an_array(void **state) {
 	(void)state;
@@ -249,6 +260,40 @@ static void test_map_against_an_array(void **state) {
 	map_finish(&m);
 }
 
+static void test_blocks_against_an_array(void **state) {
+	(void)state;
+	enum { N_KEYS = 3000 };
+	static uint64_t truth[N_KEYS];
+	struct blocks b = {0};
+	uint64_t random = 5;
+	for (int i = 0; i < 400000; i++) {
+		// Close together, far apart, and at addresses that no allocator of C gives out
+		uint64_t k = sample_random(&random) % N_KEYS;
+		uint64_t ptr = k % 3 == 0 ? k * 16 : k % 3 == 1 ? k << 24 : k * 8 + 4;
+		uint64_t value = 1 + sample_random(&random) % 1000;
+		switch (sample_random(&random) % 5) {
+		case 0:
+		case 1:
+			assert_true(blocks_put(&b, ptr, value));
+			truth[k] = value;
+			break;
+		case 2:
+		case 3:
+			assert_int_equal(blocks_take(&b, ptr), truth[k]);
+			truth[k] = 0;
+			break;
+		default: assert_int_equal(blocks_get(&b, ptr), truth[k]);
+		}
+		if (i % 100000 == 99999) {
+			blocks_clear(&b);
+			memset(truth, 0, sizeof truth);
+		}
+	}
+	// Pages of regions that are empty again were used again
+	assert_true(b.n_pages <= N_KEYS);
+	blocks_finish(&b);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_state_of_any_numbers),
@@ -256,7 +301,9 @@ int main(void) {
 			cmocka_unit_test(test_log_of_any_numbers),
 			cmocka_unit_test(test_unknown_is_skipped),
 			cmocka_unit_test(test_wrong_tables),
+			cmocka_unit_test(test_no_infos),
 			cmocka_unit_test(test_map_against_an_array),
+			cmocka_unit_test(test_blocks_against_an_array),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
