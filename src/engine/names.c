@@ -13,6 +13,7 @@ struct names {
 	uint32_t *first; // per location, one more at the end
 	struct name *frames;
 	uint8_t *module_owner;
+	uint32_t *site; // per node: the frame its stacks are named after, + 1
 };
 
 struct slice path_base(struct slice path) {
@@ -117,6 +118,70 @@ static bool name_location(struct names *n, uint32_t id) {
 	return true;
 }
 
+static bool is_allocation_function(struct slice f) {
+	static const char *const prefixes[] = {"operator new",
+			"std::", "__gnu_cxx::", "alloc::", "core::", "<alloc::", "__rust_", "__rdl_", "malloc",
+			"calloc", "realloc"};
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+		size_t length = strlen(prefixes[i]);
+		if (f.size >= length && memcmp(f.data, prefixes[i], length) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// How well a frame names a stack
+enum fitness { FIT_NOT, FIT_ANY, FIT_NAMED, FIT_YOURS };
+
+static enum fitness fitness_of(const struct name *f) {
+	return f->owner == OWNER_YOURS                                ? FIT_YOURS
+			: f->has_name && !is_allocation_function(f->function) ? FIT_NAMED
+																  : FIT_ANY;
+}
+
+/** The best of a location's own frames, the innermost of equals. */
+static uint32_t best_of_location(const struct names *n, uint32_t location, enum fitness *fitness) {
+	uint32_t best = n->first[location];
+	*fitness = FIT_NOT;
+	for (uint32_t i = n->first[location]; i < n->first[location + 1]; i++) {
+		enum fitness fit = fitness_of(&n->frames[i]);
+		if (fit > *fitness) {
+			*fitness = fit;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/** Parents come before children: each node takes its own frames' best, or its caller's better. */
+static bool find_sites(struct names *n) {
+	const struct recording *r = n->recording;
+	struct arena scratch = {0};
+	uint32_t *best = arena_new(&scratch, uint32_t, r->locations.n);
+	uint8_t *fitness = arena_new(&scratch, uint8_t, r->locations.n);
+	n->site = arena_new(&n->arena, uint32_t, r->nodes.n);
+	bool ok = best && fitness && n->site;
+	for (uint32_t i = 0; ok && i < r->locations.n; i++) {
+		enum fitness fit;
+		best[i] = best_of_location(n, i, &fit);
+		fitness[i] = (uint8_t)fit;
+	}
+	for (uint32_t i = 1; ok && i < r->nodes.n; i++) {
+		const struct rec_node *node = &r->nodes.items[i];
+		uint32_t outer = n->site[node->parent];
+		bool is_outer_better = outer && fitness_of(&n->frames[outer - 1]) > fitness[node->location];
+		n->site[i] = is_outer_better ? outer : best[node->location] + 1;
+	}
+	arena_finish(&scratch);
+	return ok;
+}
+
+const struct name *names_site(const struct names *n, uint32_t node) {
+	uint32_t site = n->site[node];
+	return site ? &n->frames[site - 1] : NULL;
+}
+
 static bool build(struct names *n) {
 	const struct recording *r = n->recording;
 	n->first = arena_new(&n->arena, uint32_t, (size_t)r->locations.n + 1);
@@ -143,7 +208,7 @@ static bool build(struct names *n) {
 			return false;
 		}
 	}
-	return true;
+	return find_sites(n);
 }
 
 struct names *names_create(const struct recording *r, struct err *err) {

@@ -36,6 +36,12 @@ void names_destroy(struct names *n);
 /** The frames of a location, innermost first; *n_frames >= 1. */
 const struct name *names_of(const struct names *n, uint32_t location, uint32_t *n_frames);
 
+/**
+ * The frame a stack is named after: its innermost frame that is the user's own; else the innermost
+ * named one that is more than an allocation function; else the innermost. NULL for the empty stack.
+ */
+const struct name *names_site(const struct names *n, uint32_t node);
+
 /** Walks a stack from its innermost frame outwards, inlined frames included. */
 struct stack_walk {
 	const struct recording *recording;

@@ -2,7 +2,6 @@
 #include "engine/quality.h"
 
 #include "base/human.h"
-#include "engine/sites.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -108,7 +107,7 @@ static void say_unnamed(struct lines *l) {
 	struct slice module = {0};
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		const struct rec_stack *s = &r->stacks.items[i];
-		const struct name *name = s->peak_bytes ? site_name(r, l->names, s->node) : NULL;
+		const struct name *name = s->peak_bytes ? names_site(l->names, s->node) : NULL;
 		all += s->peak_bytes;
 		if (!name || name->has_name) {
 			continue;

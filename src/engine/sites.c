@@ -77,36 +77,6 @@ bool rank_stacks(const struct recording *r, enum metric metric, struct arena *ar
 	return true;
 }
 
-static bool is_allocation_function(struct slice f) {
-	static const char *const prefixes[] = {"operator new",
-			"std::", "__gnu_cxx::", "alloc::", "core::", "<alloc::", "__rust_", "__rdl_", "malloc",
-			"calloc", "realloc"};
-	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-		size_t n = strlen(prefixes[i]);
-		if (f.size >= n && memcmp(f.data, prefixes[i], n) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-const struct name *site_name(const struct recording *r, const struct names *n, uint32_t node) {
-	const struct name *first = NULL, *named = NULL, *f;
-	struct stack_walk w = stack_walk_init(r, n, node);
-	while ((f = stack_walk_next(&w))) {
-		if (f->owner == OWNER_YOURS) {
-			return f;
-		}
-		if (!first) {
-			first = f;
-		}
-		if (!named && f->has_name && !is_allocation_function(f->function)) {
-			named = f;
-		}
-	}
-	return named ? named : first;
-}
-
 // Sites under construction: open addressing on (function, file)
 struct site_table {
 	struct site *sites;
@@ -189,7 +159,7 @@ bool rank_sites(const struct recording *r, const struct names *n, enum metric me
 	}
 	for (uint32_t i = 0; i < stacks.n; i++) {
 		uint32_t node = r->stacks.items[stacks.stacks[i]].node;
-		const struct name *name = site_name(r, n, node);
+		const struct name *name = names_site(n, node);
 		add_to_site(&t, name ? name : &nowhere, stacks.stacks[i]);
 	}
 	out->n = t.n;

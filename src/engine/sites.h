@@ -36,12 +36,6 @@ struct stack_ranking {
 bool rank_stacks(const struct recording *r, enum metric metric, struct arena *arena,
 		struct stack_ranking *out);
 
-/**
- * The frame a stack is named after: its innermost frame that is the user's own; else the innermost
- * named one that is more than an allocation function; else the innermost. NULL for the empty stack.
- */
-const struct name *site_name(const struct recording *r, const struct names *n, uint32_t node);
-
 /** All stacks that are named after the same function of the same file. */
 struct site {
 	const struct name *name; // as in its heaviest stack: so is its line

@@ -52,12 +52,12 @@ static void walks_inlined_frames_from_inside_out(void **state) {
 
 static void names_stacks_after_the_users_own_code(void **state) {
 	(void)state;
-	assert_function(site_name(&f.r, f.names, N_NEW), "make_row(int)");
-	assert_function(site_name(&f.r, f.names, N_PARSE_NEW), "parse(char const*)");
+	assert_function(names_site(f.names, N_NEW), "make_row(int)");
+	assert_function(names_site(f.names, N_PARSE_NEW), "parse(char const*)");
 	// Unnamed code of a library outside the system is the user's: the address of the call
-	assert_function(site_name(&f.r, f.names, N_PARSE_X), "libx.so+0x4f20");
-	assert_function(site_name(&f.r, f.names, N_START), "__libc_start_main_impl");
-	assert_null(site_name(&f.r, f.names, N_ROOT));
+	assert_function(names_site(f.names, N_PARSE_X), "libx.so+0x4f20");
+	assert_function(names_site(f.names, N_START), "__libc_start_main_impl");
+	assert_null(names_site(f.names, N_ROOT));
 }
 
 static void tells_whose_code_it_is(void **state) {
