@@ -38,7 +38,7 @@ void aggregate_destroy(struct aggregate *a) {
 		return;
 	}
 	shadow_finish(&a->shadow);
-	blocks_finish(&a->blocks);
+	block_pool_finish(&a->blocks);
 	stacks_finish(&a->stacks);
 	sizes_finish(&a->sizes);
 	bins_finish(&a->bins);
@@ -53,7 +53,7 @@ static bool reserve_batch(struct aggregate *a) {
 		threads_restart_epochs(&a->threads, a->epoch);
 		a->epoch = 1;
 	}
-	return blocks_reserve(&a->blocks, BATCH) && sizes_reserve(&a->sizes, BATCH) &&
+	return block_pool_reserve(&a->blocks, BATCH) && sizes_reserve(&a->sizes, BATCH) &&
 			bins_reserve(&a->bins, CHANGES) && handovers_reserve(&a->threads, CHANGES) &&
 			pendings_reserve(&a->pendings, BATCH);
 }

@@ -3,7 +3,7 @@
 
 #include "sys/pages.h"
 
-bool blocks_reserve(struct blocks *b, uint32_t more) {
+bool block_pool_reserve(struct block_pool *b, uint32_t more) {
 	size_t need = (size_t)(b->n ? b->n : 1) + more;
 	if (need > BLOCK_UNUSED ||
 			!pages_reserve((void **)&b->items, &b->capacity, need, sizeof *b->items)) {
@@ -16,7 +16,7 @@ bool blocks_reserve(struct blocks *b, uint32_t more) {
 	return true;
 }
 
-void blocks_finish(struct blocks *b) {
+void block_pool_finish(struct block_pool *b) {
 	pages_give(b->items, b->capacity * sizeof *b->items);
-	*b = (struct blocks){0};
+	*b = (struct block_pool){0};
 }

@@ -20,7 +20,7 @@ struct block {
 	uint32_t thread; // of an unused record: the next unused one
 };
 
-struct blocks {
+struct block_pool {
 	struct block *items;
 	size_t capacity;
 	uint32_t n;      // records ever used, with number 0
@@ -28,10 +28,10 @@ struct blocks {
 };
 
 /** Room for `more` further blocks. False: out of memory. */
-bool blocks_reserve(struct blocks *b, uint32_t more);
+bool block_pool_reserve(struct block_pool *b, uint32_t more);
 
-/** A number for a new block; blocks_reserve made room. */
-static inline uint32_t blocks_take(struct blocks *b) {
+/** A number for a new block; block_pool_reserve made room. */
+static inline uint32_t block_pool_take(struct block_pool *b) {
 	uint32_t number = b->unused;
 	if (number == BLOCK_NONE) {
 		return b->n++;
@@ -40,10 +40,10 @@ static inline uint32_t blocks_take(struct blocks *b) {
 	return number;
 }
 
-static inline void blocks_give(struct blocks *b, uint32_t number) {
+static inline void block_pool_give(struct block_pool *b, uint32_t number) {
 	b->items[number].stack = BLOCK_UNUSED;
 	b->items[number].thread = b->unused;
 	b->unused = number;
 }
 
-void blocks_finish(struct blocks *b);
+void block_pool_finish(struct block_pool *b);

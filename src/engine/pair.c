@@ -49,7 +49,7 @@ static inline void leave(struct aggregate *a, uint32_t number, struct thread_rec
 					.flags = (uint8_t)flags,
 			});
 	__builtin_prefetch(a->stacks.items[b->stack].lifetimes, 1);
-	blocks_give(&a->blocks, number);
+	block_pool_give(&a->blocks, number);
 }
 
 /** A block is freed that has no address any more. flags: 0 or CHANGE_REALLOC. */
@@ -88,7 +88,7 @@ static inline uint32_t epoch_of_growth(struct aggregate *a, uint64_t live) {
 /** A block is born; shadow_reserve made room for it. flags: 0 or CHANGE_REALLOC. */
 static inline void start_block(struct aggregate *a, const struct trace_event *e, uint32_t stack,
 		const struct actor *by, unsigned flags) {
-	uint32_t number = blocks_take(&a->blocks);
+	uint32_t number = block_pool_take(&a->blocks);
 	uint32_t replaced = shadow_put(&a->shadow, e->ptr, number);
 	if (UNLIKELY(replaced != BLOCK_NONE)) {
 		a->quality.double_allocations++;

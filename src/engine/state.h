@@ -43,7 +43,7 @@ _Static_assert(sizeof(struct change) == 32, "two in a cache line");
 
 struct aggregate {
 	struct shadow shadow;
-	struct blocks blocks;
+	struct block_pool blocks;
 	struct stacks stacks;
 	struct sizes sizes;
 	struct bins bins;
