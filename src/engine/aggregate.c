@@ -80,7 +80,8 @@ bool aggregate_events(struct aggregate *a, const struct trace_event *events, siz
 	*done = 0;
 	bool ok = true;
 	while (ok && *done < n) {
-		ok = reserve_batch(a) && reach(a, next_moment(a, events[*done].time_ns));
+		// In this order: joining periods takes up room in the log
+		ok = reach(a, next_moment(a, events[*done].time_ns)) && reserve_batch(a);
 		if (ok) {
 			*done += pair_events(a, events + *done, n - *done, &ok);
 			apply_changes(a);
