@@ -10,7 +10,7 @@
  *   wipe        empties its environment (and executes PROGRAM with an empty one)
  *   drop        becomes nobody (user and group 65534); needs root
  *   chroot DIR  DIR is the argument after N: makes it its root; needs root
- *   fsize       may not write files any more (RLIMIT_FSIZE 0)
+ *   fsize       may write no file of more than 1000 bytes any more (RLIMIT_FSIZE)
  *   as          may not map anything more (RLIMIT_AS as large as it is, and 1 MB)
  *   nofile      may not open anything more (RLIMIT_NOFILE 0)
  *   lock        locks all its memory, present and future
@@ -74,7 +74,7 @@ static int do_it(const char *how, const char *folder) {
 			: strcmp(how, "wipe") == 0   ? clearenv()
 			: strcmp(how, "drop") == 0   ? drop()
 			: strcmp(how, "chroot") == 0 ? chroot(folder) || chdir("/")
-			: strcmp(how, "fsize") == 0  ? limit(RLIMIT_FSIZE, 0)
+			: strcmp(how, "fsize") == 0  ? limit(RLIMIT_FSIZE, 1000)
 			: strcmp(how, "as") == 0     ? limit(RLIMIT_AS, mapped_bytes() + (1 << 20))
 			: strcmp(how, "nofile") == 0 ? limit(RLIMIT_NOFILE, 0)
 			: strcmp(how, "lock") == 0   ? mlockall(MCL_CURRENT | MCL_FUTURE)
