@@ -27,8 +27,9 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 	o->tries = tries;
 	o->sink = *sink;
 	o->limits = limits ? *limits : (struct order_limits){0};
-	o->limits.patience_ns = o->limits.patience_ns ? o->limits.patience_ns : 10000000u;
+	o->limits.patience_ns = o->limits.patience_ns ? o->limits.patience_ns : 100000000u;
 	o->limits.force_ns = o->limits.force_ns ? o->limits.force_ns : 10000000000u;
+	o->limits.max_backlog = o->limits.max_backlog ? o->limits.max_backlog : 1u << 22;
 	o->limits.max_parked = o->limits.max_parked ? o->limits.max_parked : 1u << 19;
 	o->by_slot = calloc(segment->n_slots, sizeof(struct reader *));
 	o->readers = calloc(segment->n_slots, sizeof(struct reader *));
@@ -51,6 +52,7 @@ void order_destroy(struct order *o) {
 		return;
 	}
 	for (uint32_t i = 0; i < o->n_readers; i++) {
+		order_drop_backlog(o, o->readers[i]);
 		free(o->readers[i]);
 	}
 	order_numbers_finish(o);
@@ -185,17 +187,21 @@ static void poll(struct order *o, uint32_t n) {
 
 static void tell_all(struct order *o) {
 	for (uint32_t i = 0; i < o->n_busy; i++) {
-		order_tell_taken(o->readers[i]);
+		struct reader *r = o->readers[i];
+		order_tell_taken(r);
+		if (r->backlog.entries && r->at[RING_BIG] >= r->backlog.end) {
+			order_drop_backlog(o, r);
+		}
 	}
 }
 
 static void take_all(struct order *o) {
-	for (uint32_t n = 0; n < ROUND_MAX && o->n_round < ROUND_MAX && !o->has_failed; n++) {
+	for (uint64_t work = 0; work < ROUND_MAX && !o->has_failed;) {
 		struct reader *r = next_reader(o);
 		if (!r) {
 			return;
 		}
-		order_drain(o, r);
+		work += order_drain(o, r);
 	}
 }
 

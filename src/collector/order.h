@@ -16,8 +16,9 @@
  * What the target's memory says is checked. Scribbled memory leads to counted nonsense.
  *
  * A thread that stands still between an event's number and its publication holds up its region,
- * nothing else: what waits for it is parked in our memory, up to `max_parked` events; then rings
- * fill and their threads wait. After `force_ns` the region goes on without it.
+ * nothing else: rings that wait for it are relieved into our memory while they wait in order, then
+ * what must wait is parked, up to `max_parked` events; then rings fill and their threads wait.
+ * After `force_ns` the region goes on without it.
  */
 
 #include "collector/tries.h"
@@ -45,9 +46,11 @@ struct order_sink {
 };
 
 struct order_limits {
-	uint64_t patience_ns; // 0: 10 ms. So long a ring waits for another's number before it is parked
-	uint64_t force_ns;    // 0: 10 s
-	uint32_t max_parked;  // 0: 512 Ki events, 40 MiB
+	uint64_t
+			patience_ns; // 0: 100 ms. So long a ring waits for another's number before it is parked
+	uint64_t force_ns;   // 0: 10 s
+	uint32_t max_parked; // 0: 512 Ki events, 40 MiB
+	uint32_t max_backlog; // 0: 4 Mi entries, 64 MiB: moved out of rings whose turn it is not
 };
 
 /** Exact sums since the start. */
@@ -59,7 +62,8 @@ struct order_counts {
 	uint64_t strays;        // numbers out of their region's range: taken where they stood
 	uint64_t forced;        // went on without waiting to the end
 	uint64_t bad_entries;   // made no sense
-	uint64_t parked;        // events that had to wait in our memory
+	uint64_t relieved;      // entries that waited in our memory, in their order
+	uint64_t parked;        // events that others of their thread overtook
 	uint64_t looked_behind; // events taken from behind an unpublished one
 	uint32_t n_threads;     // ever seen
 	uint32_t n_live;        // slots in use

@@ -6,9 +6,10 @@
  * hashed by (region, turn), whoever takes a number looks up the next one if the region has waiters.
  *
  * At first a whole ring waits with its next event, so that its thread's events keep their order.
- * Usually that takes as long as it takes to drain another ring. If it takes longer, a thread
- * stands still between its number and its entry. Then the ring is *parked*: events that must wait
- * are put aside, the others go on. REALLOC, MOVED and STAYED of a reader form a chain there: none
+ * Usually that takes as long as it takes to drain another ring; a thread that was preempted takes
+ * longer, and a ring that fills up meanwhile is relieved (order_backlog.c). If patience ends, a
+ * thread stands still between its number and its entry. Then the ring is *parked*: events that
+ * must wait are put aside, the others go on. REALLOC, MOVED and STAYED of a reader form a chain there: none
  * leaves before the one ahead of it, because the consumer pairs them by their order.
  *
  * A number can be lost with its thread. To know so, a proof: remember how far all rings are
@@ -171,7 +172,7 @@ static void add_todo(struct order *o, uint32_t *n, uint32_t region) {
 	}
 }
 
-/** Take it out of its reader's chain. What is first then may have had its turn already. */
+/** Take it out of its reader's chain. What is next may have had its turn already. */
 static void unchain(struct order *o, struct parked *p, uint32_t *n_todo) {
 	struct reader *r = p->reader;
 	struct parked **link = &r->chain_first;
@@ -187,6 +188,9 @@ static void unchain(struct order *o, struct parked *p, uint32_t *n_todo) {
 	if (r->chain_first) {
 		add_todo(o, n_todo, r->chain_first->waiter.region);
 	}
+	if (r->state == READER_WAITS) {
+		add_todo(o, n_todo, r->waiter.region);
+	}
 }
 
 /** Hand over a parked event that hangs at `link`. Its number is taken by the caller, if at all. */
@@ -197,9 +201,7 @@ static void emit_parked(struct order *o, struct waiter **link, uint32_t *n_todo)
 	if (p->is_chained) {
 		unchain(o, p, n_todo);
 	}
-	if (--p->reader->n_parked == 0) {
-		p->reader->is_parking = false;
-	}
+	p->reader->n_parked--;
 	o->n_parked--;
 	p->next = o->unused;
 	o->unused = p;
@@ -303,25 +305,28 @@ enum turn_answer order_ask_turn(struct order *o, struct reader *r, uint32_t regi
 
 // ---- what takes too long
 
-/** Let readers park that waited too long, whose ring fills up, or that wait out of turn. */
+static void begin_parking(struct order *o, struct reader *r) {
+	r->is_parking = true;
+	release_reader(o, link_of(o, &r->waiter));
+}
+
+/** Let readers park that waited too long, whose ring fills up for good, or that wait out of turn. */
 static void lose_patience(struct order *o) {
 	for (uint32_t i = 0; i < o->n_busy; i++) {
 		struct reader *r = o->readers[i];
-		if (r->state != READER_WAITS || !may_park(o, r)) {
+		if (r->state != READER_WAITS) {
 			continue;
 		}
-		bool is_filling = order_reserved(r, r->ring) - r->at[r->ring] >
-				wire_ring_entries(r->ring) / 4 * 3;
-		if (is_filling || o->is_last || r->is_parking ||
-				o->now_ns - r->waits_since_ns > o->limits.patience_ns) {
-			r->is_parking = true;
-			release_reader(o, link_of(o, &r->waiter));
+		bool is_full = !order_relieve(o, r);
+		if (may_park(o, r) &&
+				(is_full || o->is_last || r->is_parking ||
+						o->now_ns - r->waits_since_ns > o->limits.patience_ns)) {
+			begin_parking(o, r);
 		}
 	}
 }
 
 static void begin_proof(struct order *o) {
-	order_find_threads(o, true);
 	o->proof.is_running = true;
 	o->proof.is_held_up = true; // until it has been looked at
 	o->proof.since_ns = o->now_ns;
@@ -330,6 +335,8 @@ static void begin_proof(struct order *o) {
 		o->proof.given[i] = atomic_load_explicit(&o->segment->regions[i].next,
 				memory_order_acquire);
 	}
+	// In this order: whoever took one of these numbers had a slot, and an entry in it, before
+	order_find_threads(o, true);
 	uint64_t n_outstanding = o->n_waiters;
 	for (uint32_t i = 0; i < o->n_readers; i++) {
 		struct reader *r = o->readers[i];
@@ -346,24 +353,47 @@ static void begin_proof(struct order *o) {
 	}
 }
 
+static bool is_through(const struct reader *r) {
+	return r->is_held ||
+			(r->at[RING_SMALL] >= r->proof_end[RING_SMALL] &&
+					r->at[RING_BIG] >= r->proof_end[RING_BIG]);
+}
+
 /** True if all that was reserved when the proof began is taken, parked, or will never come. */
 static bool is_proven(struct order *o) {
 	bool is_done = true;
 	o->proof.is_held_up = false;
 	for (uint32_t i = 0; i < o->n_readers; i++) {
 		struct reader *r = o->readers[i];
-		if (r->is_held ||
-				(r->at[RING_SMALL] >= r->proof_end[RING_SMALL] &&
-						r->at[RING_BIG] >= r->proof_end[RING_BIG])) {
+		if (is_through(r)) {
 			continue;
 		}
 		is_done = false;
 		order_set_busy(o, r, true);
-		if (r->state == READER_RESTS && !order_is_gone(o, r)) {
-			o->proof.is_held_up = true;
+		if (r->state != READER_WAITS || !order_is_seen_through(r)) {
+			o->proof.is_held_up |= !order_is_gone(o, r);
 		}
 	}
 	return is_done;
+}
+
+/**
+ * Nobody publishes any more what they wait for: it is lost, or it stands behind another's event,
+ * because a handler came between a hook's entry and its number. Take such an event if there is
+ * one, else park.
+ */
+static void untangle(struct order *o) {
+	bool has_moved = false;
+	for (uint32_t i = 0; i < o->n_busy; i++) {
+		struct reader *r = o->readers[i];
+		has_moved |= r->state == READER_WAITS && !is_through(r) && order_look_ahead(o, r);
+	}
+	for (uint32_t i = 0; i < o->n_busy && !has_moved; i++) {
+		struct reader *r = o->readers[i];
+		if (r->state == READER_WAITS && !is_through(r) && may_park(o, r)) {
+			begin_parking(o, r);
+		}
+	}
 }
 
 /** What was given out when the proof began and is neither taken nor parked is lost. */
@@ -423,6 +453,8 @@ void order_mend(struct order *o) {
 	}
 	if (is_proven(o)) {
 		end_proof(o);
+	} else if (!o->proof.is_held_up) {
+		untangle(o);
 	} else if (o->now_ns - o->proof.since_ns > o->limits.force_ns ||
 			(o->is_last && o->n_idle > HOPELESS_ROUNDS)) {
 		force(o);

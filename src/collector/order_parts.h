@@ -2,10 +2,11 @@
 #pragma once
 
 /**
- * What the four files of the order share; nobody else includes this.
+ * What the five files of the order share; nobody else includes this.
  *
  *   order_threads.c   slots -> readers: who is there, who is gone
  *   order_rings.c     a reader's rings -> events whose turn it is
+ *   order_backlog.c   entries moved out of a ring that fills up while its reader waits
  *   order_numbers.c   regions: whose turn it is, who waits, which numbers will never come
  *   order.c           rounds: which reader is next, and the batch that leaves
  */
@@ -39,6 +40,13 @@ enum reader_state {
 	READER_WAITS,  // its next event waits for its turn
 };
 
+/** Entries of the big ring that were copied out of it: those from reader.at to `end`. */
+struct backlog {
+	struct wire_event *entries; // `room` of them, a power of two, by index modulo room
+	uint64_t end;
+	uint32_t room;
+};
+
 /** One slot in use: a thread, as seen from here. */
 struct reader {
 	struct waiter waiter; // first. Of its next event, while READER_WAITS
@@ -48,6 +56,8 @@ struct reader {
 	uint64_t told[N_RINGS];      // what `taken` was set to
 	uint64_t last[N_RINGS];      // of a thread that is gone: what it had reserved
 	uint64_t proof_end[N_RINGS]; // see order_numbers.c
+	uint64_t seen[N_RINGS];      // all entries before are known to be published
+	struct backlog backlog;
 	uint64_t label_ns;
 	uint64_t waits_since_ns;
 	uint64_t alive_at_ns; // when that was last asked
@@ -127,6 +137,7 @@ struct order {
 	} slabs;
 	struct proof proof;
 	uint32_t lost_until[WIRE_N_REGIONS]; // numbers below that are missing are lost
+	uint64_t n_backlog;                  // room of all backlogs
 	uint64_t stale_ns;                   // when stale waiters were last looked for
 	uint16_t todo[WIRE_N_REGIONS];
 	bool is_todo[WIRE_N_REGIONS];
@@ -187,8 +198,8 @@ void order_set_busy(struct order *o, struct reader *r, bool is_busy);
 
 // ---- order_rings.c
 
-/** Take all that may be taken from the reader's rings now; sets its state. */
-void order_drain(struct order *o, struct reader *r);
+/** Take all that may be taken from the reader's rings now; sets its state. How much work it was. */
+uint32_t order_drain(struct order *o, struct reader *r);
 
 /** True if there is something to look at in the ring that the reader is in. */
 bool order_has_more(const struct reader *r);
@@ -201,6 +212,36 @@ void order_set_gone(struct order *o, struct reader *r);
 
 /** Let the owner know of the room, if there is something new to say. */
 void order_tell_taken(struct reader *r);
+
+/** The entry of that index, in the ring or in the backlog. */
+static inline struct wire_event *order_entry(const struct reader *r, unsigned ring,
+		uint64_t index) {
+	return ring == RING_BIG && index < r->backlog.end
+			? &r->backlog.entries[index & (r->backlog.room - 1)]
+			: &r->entries[ring][index & (wire_ring_entries(ring) - 1)];
+}
+
+/** All entries of the ring before this are free for the owner. */
+static inline uint64_t order_taken(const struct reader *r, unsigned ring) {
+	uint64_t at = r->at[ring];
+	return ring == RING_BIG && r->backlog.end > at ? r->backlog.end : at;
+}
+
+bool order_is_published(const struct reader *r, unsigned ring, uint64_t index);
+
+/** Take one event from behind the one that the reader waits with. False: none is ready there. */
+bool order_look_ahead(struct order *o, struct reader *r);
+
+/** True if nothing that was reserved when the proof began can still be published. */
+bool order_is_seen_through(struct reader *r);
+
+// ---- order_backlog.c
+
+/** Make room in the big ring of a reader that waits. False: it needs some, and there is no memory. */
+bool order_relieve(struct order *o, struct reader *r);
+
+/** Give up the backlog's memory. */
+void order_drop_backlog(struct order *o, struct reader *r);
 
 // ---- order_numbers.c
 

@@ -21,10 +21,6 @@ _Static_assert((int)KIND_ALLOC == (int)TRACE_ALLOC && (int)KIND_FREE == (int)TRA
 				(int)KIND_STAYED == (int)TRACE_STAYED,
 		"kinds are passed on as they are");
 
-static inline struct wire_event *entry_at(const struct reader *r, unsigned ring, uint64_t index) {
-	return &r->entries[ring][index & (wire_ring_entries(ring) - 1)];
-}
-
 static inline uint64_t phase_of(uint64_t index, unsigned shift) {
 	return (~(index >> shift) & 1) << 63; // wire_phase without its division
 }
@@ -38,11 +34,31 @@ uint64_t order_reserved(const struct reader *r, unsigned ring) {
 		return r->last[ring];
 	}
 	uint64_t reserved = atomic_load_explicit(&r->slot->rings[ring].reserved, memory_order_acquire);
-	uint64_t at = r->at[ring];
-	if (reserved - at <= wire_ring_entries(ring)) {
+	uint64_t taken = order_taken(r, ring);
+	if (reserved - taken <= wire_ring_entries(ring)) {
 		return reserved;
 	}
-	return (int64_t)(reserved - at) < 0 ? at : at + wire_ring_entries(ring);
+	return (int64_t)(reserved - taken) < 0 ? taken : taken + wire_ring_entries(ring);
+}
+
+bool order_is_published(const struct reader *r, unsigned ring, uint64_t index) {
+	const struct wire_event *e = order_entry(r, ring, index);
+	return is_published(atomic_load_explicit(&e->head, memory_order_acquire), ring_shift[ring],
+			index);
+}
+
+bool order_is_seen_through(struct reader *r) {
+	for (unsigned ring = 0; ring < N_RINGS && !r->is_gone; ring++) {
+		uint64_t i = r->seen[ring] > r->at[ring] ? r->seen[ring] : r->at[ring];
+		while (i < r->proof_end[ring] && order_is_published(r, ring, i)) {
+			i++;
+		}
+		r->seen[ring] = i;
+		if (i < r->proof_end[ring]) {
+			return false;
+		}
+	}
+	return true;
 }
 
 static bool has_moved_on(const struct reader *r) {
@@ -63,7 +79,7 @@ void order_set_gone(struct order *o, struct reader *r) {
 bool order_has_more(const struct reader *r) {
 	unsigned ring = r->ring;
 	uint64_t at = r->at[ring];
-	uint64_t head = atomic_load_explicit(&entry_at(r, ring, at)->head, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(&order_entry(r, ring, at)->head, memory_order_relaxed);
 	if (is_published(head, ring_shift[ring], at) && !r->is_gone) {
 		return true;
 	}
@@ -74,12 +90,13 @@ bool order_has_more(const struct reader *r) {
 void order_tell_taken(struct reader *r) {
 	for (unsigned ring = 0; ring < N_RINGS; ring++) {
 		struct wire_ring *shared = &r->slot->rings[ring];
-		if (r->told[ring] == r->at[ring]) {
+		uint64_t taken = order_taken(r, ring);
+		if (r->told[ring] == taken) {
 			continue;
 		}
-		r->told[ring] = r->at[ring];
+		r->told[ring] = taken;
 		// Pairs with the owner that says it waits and then looks at `taken` once more
-		atomic_store(&shared->taken, r->at[ring]);
+		atomic_store(&shared->taken, taken);
 		if (atomic_load(&shared->owner_waits)) {
 			atomic_fetch_add(&shared->room, 1);
 			futex_wake(&shared->room, INT32_MAX);
@@ -121,9 +138,10 @@ static void fill_event(struct order *o, const struct reader *r, struct entry *ou
 /** A prefix and the event it belongs to. */
 static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned ring,
 		uint64_t index, uint64_t wide_head, uint64_t wide_body, struct entry *out) {
-	struct wire_event *e = entry_at(r, ring, index + 1);
+	struct wire_event *e = order_entry(r, ring, index + 1);
 	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
-	if (!is_published(head, ring_shift[ring], index + 1)) {
+	if (!is_published(head, ring_shift[ring], index + 1) ||
+			(r->is_gone && index + 1 >= r->last[ring])) {
 		// Left alone by a dead thread, the prefix means nothing
 		return r->is_gone ? ENTRY_NOTHING : ENTRY_UNPUBLISHED;
 	}
@@ -145,7 +163,7 @@ static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned
 
 static enum entry_is read_entry(struct order *o, const struct reader *r, unsigned ring,
 		uint64_t index, struct entry *out) {
-	struct wire_event *e = entry_at(r, ring, index);
+	struct wire_event *e = order_entry(r, ring, index);
 	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
 	out->n = 1;
 	if (!is_published(head, ring_shift[ring], index) || (r->is_gone && index >= r->last[ring])) {
@@ -192,7 +210,7 @@ static bool take(struct order *o, struct reader *r, const struct entry *entry, b
 
 static void make_void(const struct reader *r, unsigned ring, uint64_t index, uint32_t n) {
 	for (uint64_t i = index; i < index + n; i++) {
-		atomic_store_explicit(&entry_at(r, ring, i)->head,
+		atomic_store_explicit(&order_entry(r, ring, i)->head,
 				wire_head(wire_phase(i, wire_ring_entries(ring)), KIND_VOID, 0, 0),
 				memory_order_relaxed);
 	}
@@ -207,12 +225,12 @@ struct passed {
 
 /** Remember the entry at `index`. False: it was published just now, or there are too many. */
 static bool pass(struct passed *p, const struct reader *r, unsigned ring, uint64_t index) {
-	const _Atomic uint64_t *head = &entry_at(r, ring, index)->head;
+	const _Atomic uint64_t *head = &order_entry(r, ring, index)->head;
 	uint64_t seen = atomic_load_explicit(head, memory_order_relaxed);
 	bool is_prefix = is_published(seen, ring_shift[ring], index) &&
 			wire_head_kind(seen) == KIND_WIDE;
 	if (is_prefix) {
-		head = &entry_at(r, ring, ++index)->head;
+		head = &order_entry(r, ring, ++index)->head;
 		seen = atomic_load_explicit(head, memory_order_relaxed);
 	}
 	if (is_published(seen, ring_shift[ring], index) ||
@@ -282,6 +300,35 @@ static void look_behind(struct order *o, struct reader *r) {
 	}
 }
 
+/**
+ * Behind an event that waits: the next one whose turn it is. REALLOC, MOVED and STAYED do not pass
+ * each other even here.
+ */
+bool order_look_ahead(struct order *o, struct reader *r) {
+	enum { LOOK_MAX = 256 }; // what a handler did stands right behind
+	unsigned ring = r->ring;
+	uint64_t at = r->at[ring];
+	uint64_t end = order_reserved(r, ring);
+	end = end < at + LOOK_MAX ? end : at + LOOK_MAX;
+	bool has_passed_realloc = false;
+	struct entry entry;
+	for (uint64_t i = at; i < end; i += entry.n) {
+		enum entry_is is = read_entry(o, r, ring, i, &entry);
+		if (is == ENTRY_UNPUBLISHED) {
+			return false;
+		}
+		bool is_realloc = is == ENTRY_EVENT && entry.event.kind >= TRACE_REALLOC;
+		if (is == ENTRY_EVENT && i > at && !(is_realloc && has_passed_realloc) &&
+				take(o, r, &entry, false)) {
+			make_void(r, ring, i, entry.n);
+			o->counts.looked_behind++;
+			return true;
+		}
+		has_passed_realloc |= is_realloc;
+	}
+	return false;
+}
+
 // ---- in order
 
 enum stop {
@@ -297,7 +344,7 @@ static enum stop stop_at_unpublished(struct order *o, struct reader *r, bool *go
 	unsigned ring = r->ring;
 	*goes_on = true;
 	if (order_reserved(r, ring) != r->at[ring]) {
-		uint64_t head = atomic_load_explicit(&entry_at(r, ring, r->at[ring])->head,
+		uint64_t head = atomic_load_explicit(&order_entry(r, ring, r->at[ring])->head,
 				memory_order_acquire);
 		if (is_published(head, ring_shift[ring], r->at[ring]) &&
 				wire_head_kind(head) != KIND_WIDE) {
@@ -351,6 +398,9 @@ static uint64_t plain_end(const struct reader *r) {
 	uint64_t end = at + n_entries / 8;
 	uint64_t lap_end = (at | (n_entries - 1)) + 1;
 	end = end < lap_end ? end : lap_end;
+	if (r->ring == RING_BIG && at < r->backlog.end && r->backlog.end < end) {
+		end = r->backlog.end;
+	}
 	return r->is_gone && r->last[r->ring] < end ? r->last[r->ring] : end;
 }
 
@@ -359,7 +409,7 @@ static uint64_t plain_end(const struct reader *r) {
  * loop needs is held in locals, since it stores what might be anything.
  */
 ATTR_NOINLINE static void drain_plain(struct order *o, struct reader *r) {
-	const struct wire_event *e = entry_at(r, r->ring, r->at[r->ring]);
+	const struct wire_event *e = order_entry(r, r->ring, r->at[r->ring]);
 	const struct wire_event *end = e + (plain_end(r) - r->at[r->ring]);
 	const struct wire_event *const begin = e;
 	const uint64_t phase = phase_of(r->at[r->ring], ring_shift[r->ring]);
@@ -405,10 +455,10 @@ ATTR_NOINLINE static void drain_plain(struct order *o, struct reader *r) {
 }
 
 static bool is_time_to_tell(const struct reader *r) {
-	return r->at[r->ring] - r->told[r->ring] >= wire_ring_entries(r->ring) / 8;
+	return order_taken(r, r->ring) - r->told[r->ring] >= wire_ring_entries(r->ring) / 8;
 }
 
-void order_drain(struct order *o, struct reader *r) {
+uint32_t order_drain(struct order *o, struct reader *r) {
 	enum stop stop = STOP_LONG;
 	bool goes_on = true;
 	r->state = READER_RESTS;
@@ -416,7 +466,8 @@ void order_drain(struct order *o, struct reader *r) {
 	if (r->ring == RING_BIG && order_reserved(r, RING_SMALL) != r->at[RING_SMALL]) {
 		r->ring = RING_SMALL;
 	}
-	for (uint32_t n = 0; goes_on && n < DRAIN_MAX && !o->has_failed;) {
+	uint32_t n = 0;
+	while (goes_on && n < DRAIN_MAX && !o->has_failed) {
 		uint64_t before = r->at[RING_SMALL] + r->at[RING_BIG];
 		drain_plain(o, r);
 		stop = drain_entry(o, r, &goes_on);
@@ -427,7 +478,11 @@ void order_drain(struct order *o, struct reader *r) {
 	}
 	if (goes_on || stop == STOP_AHEAD) {
 		order_queue(o, r);
-	} else if (stop == STOP_BLOCKED) {
-		look_behind(o, r);
+	} else if (stop != STOP_WAITS) {
+		if (stop == STOP_BLOCKED) {
+			look_behind(o, r);
+		}
+		r->is_parking = false; // what comes now may wait in order again
 	}
+	return n;
 }

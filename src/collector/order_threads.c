@@ -189,6 +189,7 @@ static void end_thread(struct order *o, struct reader *r) {
 	last->index = r->index;
 	o->by_slot[r->slot_index] = NULL;
 	segment_free_slot(o->segment, r->slot_index);
+	order_drop_backlog(o, r);
 	free(r);
 }
 

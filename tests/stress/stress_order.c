@@ -569,11 +569,11 @@ static void parse(int argc, char **argv) {
 static int report(const struct order_counts *c, double seconds) {
 	uint64_t misjudged = count_misjudged();
 	uint64_t lost = n_published - judged.events;
-	printf("%" PRIu64 " events, %u threads, %.1f M/s | parked %" PRIu64 ", behind %" PRIu64
-		   ", skipped %" PRIu64 ", unpublished %" PRIu64 ", forced %" PRIu64 ", strays %" PRIu64
-		   ", bad %" PRIu64 "\n",
-			judged.events, c->n_threads, (double)judged.events / seconds / 1e6, c->parked,
-			c->looked_behind, c->skipped_numbers, c->unpublished, c->forced, c->strays,
+	printf("%" PRIu64 " events, %u threads, %.1f M/s | relieved %" PRIu64 ", parked %" PRIu64
+		   ", behind %" PRIu64 ", skipped %" PRIu64 ", unpublished %" PRIu64 ", forced %" PRIu64
+		   ", strays %" PRIu64 ", bad %" PRIu64 "\n",
+			judged.events, c->n_threads, (double)judged.events / seconds / 1e6, c->relieved,
+			c->parked, c->looked_behind, c->skipped_numbers, c->unpublished, c->forced, c->strays,
 			c->bad_entries);
 	printf("stalls %" PRIu64 ", frozen %" PRIu64 ", handlers %" PRIu64 ", jumps %" PRIu64
 		   ", deaths %" PRIu64 "\n",

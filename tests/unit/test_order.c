@@ -313,6 +313,8 @@ static void test_stopped_thread_holds_its_region_only(void **state) {
 	emit(&c, KIND_FREE, page(2), 0);
 	(void)round_now();
 	assert_int_equal(t.n_row, 0); // b's order first
+	rounds(90, MS);
+	assert_int_equal(t.n_row, 0);
 	rounds(30, MS);
 	ASSERT_ROW(page(2), page(2));
 	assert_int_equal(order_counts(t.order).parked, 1);
@@ -340,7 +342,7 @@ static void test_moved_never_overtakes_its_realloc(void **state) {
 	emit(&b, KIND_REALLOC, page(1), 0);
 	emit(&b, KIND_MOVED, page(2), 5);
 	emit(&b, KIND_ALLOC, page(3), 0);
-	rounds(30, MS);
+	rounds(130, MS);
 	ASSERT_ROW(page(3));
 	writer_publish(&a, &slow, 0, 0);
 	(void)round_now();
@@ -415,6 +417,32 @@ static void test_full_parking_lot_stops_rings_not_time(void **state) {
 	for (unsigned i = 0; i < 500; i++) {
 		assert_int_equal(t.row[i + 1].size, i);
 	}
+}
+
+static void test_ring_that_waits_is_relieved_in_order(void **state) {
+	(void)state;
+	enum { N = 60000 };
+	struct writer a = join(1), b = join(2);
+	struct writer_event slow = writer_begin(&a, KIND_ALLOC, page(1), false);
+	for (unsigned i = 0; i < N; i++) {
+		if (i % 5000 == 0) {
+			(void)round_now(); // no time passes
+		}
+		assert_true(writer_make_room(&b, 2, false));
+		emit(&b, KIND_ALLOC, page(1 + i % 7), i % 9 ? i : UINT64_C(1) << 40 | i);
+	}
+	(void)round_now();
+	assert_int_equal(t.n_row, 0);
+	assert_int_equal(order_counts(t.order).parked, 0);
+	assert_true(order_counts(t.order).relieved > N / 2);
+	writer_publish(&a, &slow, 0, 0);
+	(void)round_now();
+	assert_int_equal(t.n_row, N + 1);
+	for (unsigned i = 0; i < N; i++) {
+		assert_int_equal(t.row[i + 1].size & 0xffffff, i);
+	}
+	assert_int_equal(atomic_load(&b.slot->rings[RING_BIG].taken),
+			atomic_load(&b.slot->rings[RING_BIG].reserved));
 }
 
 static void test_slots_are_given_back(void **state) {
@@ -695,6 +723,7 @@ int main(void) {
 			ONE(abandoned_number_is_skipped_once_void),
 			ONE(after_long_it_goes_on_by_force),
 			ONE(full_parking_lot_stops_rings_not_time),
+			ONE(ring_that_waits_is_relieved_in_order),
 			ONE(slots_are_given_back),
 			ONE(tid_that_comes_again_ends_the_old_thread),
 			ONE(images_follow_each_other),
