@@ -89,6 +89,8 @@ struct info_table {
 
 bool infos_decode(struct info_table *infos, struct slice payload, struct err *err);
 
-/** Hand all events of a block to `each`. `*is_stopped`: it returned false (then true is returned). */
+/**
+ * Hand all events of a block to `each`. `*is_stopped`: it returned false (then true is returned).
+ */
 bool events_decode(struct slice payload, const struct info_table *infos, trace_each_events *each,
 		void *user, bool *is_stopped, struct err *err);

@@ -5,12 +5,12 @@
 
 /*
  * Blocks are numbered as they are allocated, and a free says how many allocations ago its block
- * came: small numbers where memory is used as a stack, which is most of the time. So the file needs no addresses, and a
- * reader no table of live blocks.
+ * came: small numbers where memory is used as a stack, which is most of the time. So the file needs
+ * no addresses, and a reader no table of live blocks.
  *
- * An address stands for one number at a time. When an allocation comes to an address that is
- * alive (its free was missed), the address keeps the number that it has: whoever replays the events then sees the
- * very same thing, a second allocation at a live address.
+ * An address stands for one number at a time. When an allocation comes to an address that is alive
+ * (its free was missed), the address keeps the number that it has: whoever replays the events then
+ * sees the very same thing, a second allocation at a live address.
  */
 
 static uint64_t age_of(const struct events_encoder *e, uint64_t number) {

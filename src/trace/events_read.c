@@ -6,8 +6,8 @@
 #include <inttypes.h>
 
 /*
- * Events of a whole file: first all infos, then the blocks by their sequence (a growing file may have them
- * in any order), each for itself.
+ * Events of a whole file: first all infos, then the blocks by their sequence (a growing file may
+ * have them in any order), each for itself.
  */
 
 enum { BLOCK_MAX_BYTES = 1 << 30 };

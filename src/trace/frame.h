@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Home of the byte layouts of our file's frames: docs/trace-format.md, "A row of frames". Private to
- * this folder. Everything is little endian; encoders write into memory of the size named,
+ * Home of the byte layouts of our file's frames: docs/trace-format.md, "A row of frames". Private
+ * to this folder. Everything is little endian; encoders write into memory of the size named,
  * decoders read through a cursor and never fail halfway.
  */
 

@@ -46,7 +46,9 @@ struct log_reader {
 	struct counts_row want, have;
 };
 
-/** Take room for want's rows in r's arena and begin. `log_bytes`: all bytes that the log unpacks to. */
+/**
+ * Take room for want's rows in r's arena and begin. `log_bytes`: all bytes that the log unpacks to.
+ */
 bool log_reader_init(struct log_reader *l, struct recording *out, struct counts_row want,
 		uint64_t log_bytes, struct err *err);
 bool log_decode(struct log_reader *l, struct slice payload, struct err *err);

@@ -10,8 +10,8 @@
 
 /*
  * A file offers states: the state block of a finished file, else the slots of a growing one. They
- * are tried from the newest on; the first whose log is there, that decodes and that is valid, wins. While
- * a file grows, slots are written under the reader's eyes: if none was whole, look again.
+ * are tried from the newest on; the first whose log is there, that decodes and that is valid, wins.
+ * While a file grows, slots are written under the reader's eyes: if none was whole, look again.
  */
 
 #define DEFAULT_MAX_BYTES (16ull << 30)

@@ -159,8 +159,7 @@ struct rec_interval {
 /** How many allocations of a stack had a size. Ordered by stack, then size. */
 struct rec_size {
 	uint32_t stack;
-	uint32_t
-			is_class; // 0: exactly `size`; 1: a class, size .. 2 * size - 1 (a stack with many sizes)
+	uint32_t is_class; // 0: exactly `size`; 1: size .. 2 * size - 1 (a stack with many sizes)
 	uint64_t size;
 	uint64_t count, bytes;
 	uint64_t live; // never freed

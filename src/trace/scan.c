@@ -50,8 +50,8 @@ static bool reaches(struct window *w, uint64_t end, struct err *err) {
 }
 
 /*
- * A frame that says it is a block, but whose header is not whole or not of the size that it implies, is just
- * a frame to be hopped over. So is a slot that is empty or being written.
+ * A frame that says it is a block, but whose header is not whole or not of the size that it
+ * implies, is just a frame to be hopped over. So is a slot that is empty or being written.
  */
 static bool look_block(struct window *w, struct frame *f, uint64_t payload_bytes, struct err *err) {
 	struct slice payload;

@@ -54,8 +54,8 @@ bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t
 		struct err *err);
 
 /**
- * Read `stored` bytes at `at` and unpack them to `raw_bytes` in `raw`; both lengths come from the file
- * and are checked before memory is taken.
+ * Read `stored` bytes at `at` and unpack them to `raw_bytes` in `raw`; both lengths come from the
+ * file and are checked before memory is taken.
  */
 bool scan_unpack(struct buffer *raw, const struct trace_source *src, uint64_t at,
 		uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes, struct err *err);

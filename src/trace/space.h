@@ -37,7 +37,10 @@ void space_finish(struct space *s);
 bool space_put_block(struct space *s, const struct frame_block *block, struct slice stored,
 		bool in_hole, struct place *out, struct err *err);
 
-/** Make `n` empty slots, each with room for `capacity` bytes behind its header; `at` gets their places. */
+/**
+ * Make `n` empty slots, each with room for `capacity` bytes behind its header; `at` gets their
+ * places.
+ */
 bool space_put_slots(struct space *s, size_t n, uint64_t capacity, struct place *at,
 		struct err *err);
 

@@ -270,6 +270,11 @@ static bool decode_column(struct slice bytes, struct walk *w, uint8_t *row,
 									   : decode_numbers(bytes, w, row, raw->first, raw->n);
 }
 
+// The rows are zeroed already; other ways need the fields that they refer to
+static bool is_zero_if_missing(const struct column *c) {
+	return c->way == COLUMN_PLAIN || c->way == COLUMN_DELTA || c->way == COLUMN_ID;
+}
+
 bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, const void *user,
 		struct err *err) {
 	struct cursor columns = cursor_init(raw->columns);
@@ -286,6 +291,9 @@ bool table_decode(const struct table_raw *raw, const struct table *t, void *rows
 			}
 		}
 		bool is_there = more && id == column->id;
+		if (!is_there && i > 0 && is_zero_if_missing(column)) {
+			continue;
+		}
 		struct slice its = is_there ? bytes : (struct slice){raw->columns.data, 0};
 		struct walk w = {t, column, user, 0};
 		if ((i == 0 && its.size < raw->n) || !decode_column(its, &w, rows, raw)) {

@@ -5,10 +5,10 @@
  * Our file: bytes <-> struct recording, through an injected source or sink. This module touches no
  * file descriptor. docs/trace-format.md is the specification.
  *
- * A file is a row of zstd frames, skippable ones included, so `zstd -t` accepts it: a head, an
- * append-only log (modules, names, nodes, events if asked for), two alternating checkpoint slots
- * with everything that changes, and, in a file that was finished, one compact index at the
- * end. A reader takes the index, else the newest whole checkpoint that the log can carry.
+ * A file is a row of zstd frames, skippable ones included, so `zstd -t` accepts it. While it grows:
+ * a head, an append-only log (strings, nodes, names; events if asked for) and slots for checkpoints
+ * of everything that changes. Finished: the same log, compact, and the state at the end. A reader
+ * takes the newest whole state that the log can carry.
  */
 
 #include "base/arena.h"
@@ -22,7 +22,7 @@ struct trace_source {
 	void *user;
 };
 
-/** Where bytes go. `write` writes all or fails; offsets may lie beyond the end (a hole of zeros). */
+/** Where bytes go. `write` writes all or fails; no offset lies beyond what was written before. */
 struct trace_sink {
 	bool (*write)(void *user, uint64_t offset, const void *data, size_t n, struct err *err);
 	void *user;
@@ -35,10 +35,11 @@ struct trace_writer *trace_writer_create(struct trace_sink sink, struct err *err
 
 /**
  * Bring the file up to the state of `r`: what is new at the end of the append-only tables
- * (strings, modules, nodes, locations and frames once they are named) goes to the log, the rest
- * into the older of the two checkpoint slots. Returns only when all is written; the other slot
- * stays whole meanwhile. `r`'s tables must be those of the last call or have grown; a location
- * may gain frames once (n_frames 0 -> n).
+ * (strings, nodes, locations, frames) goes to the log, the rest into a slot that is not the newest.
+ * Returns only when all is written. The file is whole after every single write of the sink, and
+ * holds the last checkpoint until the new one is there. `r`'s append-only tables must be those of
+ * the last call or have grown; a location may gain frames once (n_frames 0 -> n). False: what was
+ * last written whole is still there, and the writer may be used again.
  */
 bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, struct err *err);
 
@@ -126,10 +127,10 @@ typedef bool trace_each_events(void *user, const struct trace_event *events, siz
 
 /**
  * Hand all events that the file still holds, in order, to `each`, in batches; true also if `each`
- * ended it. `ptr` is not the address (that is not in the file) but names the block as an address would: unique
- * among the blocks alive, a multiple of 16, TRACE_UNKNOWN_PTR for one whose allocation was never seen.
- * A free of a block whose allocation was dropped has a ptr that did not occur. `size`
- * and `node` are 0 where the kind has none.
+ * ended it. `ptr` is not the address (that is not in the file) but names the block as an address
+ * would: unique among the blocks alive, a multiple of 16, TRACE_UNKNOWN_PTR for one whose
+ * allocation was never seen. A free of a block whose allocation was dropped has a ptr that did not
+ * occur. `size` and `node` are 0 where the kind has none.
  *
  * With `r`, the file's recording, nodes are checked against its table: in a growing file those too
  * young for it become 0, in a finished one they are damage. NULL: they are what the file says.

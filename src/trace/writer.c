@@ -14,8 +14,8 @@
  *      checkpoint  1 2 3 4 5 6 7 8 9 ...
  *      slot        0 1 0 1 0 1 0 2 0 ...
  *
- * So there is always a whole one that is one checkpoint old, and one for readers that take longer than
- * that: copying a slot over a slow line.
+ * So there is always a whole one that is one checkpoint old, and one for readers that take longer
+ * than that: copying a slot over a slow line.
  */
 
 enum { N_SLOTS = 3, SLOW_SLOT = 2, SLOW_TURNS = 8, SLOT_MIN_BYTES = 16 << 10 };

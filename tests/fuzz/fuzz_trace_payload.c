@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * The trace reader behind its checksums: the input is the contents of four blocks, around which a file is
- * built where all else is right. Four u16 lengths, then log, infos, events and state.
+ * The trace reader behind its checksums: the input is the contents of four blocks, around which a
+ * file is built where all else is right. Four u16 lengths, then log, infos, events and state.
  */
 
 #include "base/buffer.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 // 1 in the long form: after every byte
-static size_t stride = 7;
+static size_t stride = 11;
 
 enum { N_CHECKPOINTS = 20, N_COPIES = 100, MAX_WRITES = 20000 };
 
@@ -165,7 +165,7 @@ static void test_copy_with_a_jump(void **state) {
 		struct sample_file before = {0};
 		struct sample_file after = {0};
 		uint64_t random = seed;
-		for (int round = 0; round < 20; round++) {
+		for (int round = 0; round < 12; round++) {
 			size_t a = s->done[0] + sample_random(&random) % (s->n - s->done[0]);
 			size_t b = a + sample_random(&random) % (s->n - a);
 			image(s, a, &before);

@@ -2,7 +2,8 @@
 
 /*
  * Damaged files: cut, with bits turned, and with contents that make no sense under checksums that
- * are right. The reader says clearly what is wrong, or returns what was written; never anything else.
+ * are right. The reader says clearly what is wrong, or returns what was written; never anything
+ * else.
  */
 
 #include "trace/pack.h"

@@ -67,8 +67,8 @@ static struct events read_events(struct slice bytes, const struct recording *r) 
 }
 
 /*
- * The obvious replay. It knows blocks by their address alone, and keeps for each address what lives there, and for
- * each thread what it is reallocating.
+ * The obvious replay. It knows blocks by their address alone, and keeps for each address what lives
+ * there, and for each thread what it is reallocating.
  */
 struct live {
 	uint64_t ptr, serial; // of the event that began it; 0: nothing lives there
@@ -120,7 +120,9 @@ static void undo_pending(struct replay *r, long i) {
 	remove_pending(r, i);
 }
 
-/** What the event means for the blocks: the serial of the block that it ends or that it found there. */
+/**
+ * What the event means for the blocks: the serial of the block that it ends or that it found there.
+ */
 static uint64_t replay(struct replay *r, const struct trace_event *e, uint64_t serial) {
 	uint64_t found = 0;
 	long pending;

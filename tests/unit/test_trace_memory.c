@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// Every allocation of the trace module fails once: a clear error, nothing lost that was whole, no leak
+// Every allocation of the trace module fails once: a clear error, nothing lost that was whole, no
+// leak
 
 #include "trace_samples.h"
 
