@@ -13,6 +13,7 @@ int cli_gui(int argc, char **argv) {
 	}
 	(void)fprintf(stderr,
 			"heaptrack_gui: this version has no graphical view yet; the text report has all "
-			"figures:\n  heaptrack_print \"%s\"\n", file);
+			"figures:\n  heaptrack_print \"%s\"\n",
+			file);
 	return 1;
 }

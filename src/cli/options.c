@@ -13,7 +13,14 @@ enum {
 };
 
 // Options without a letter of their own
-enum { OPT_RECORD_ONLY = 256, OPT_EVENTS, OPT_FREE_STACKS, OPT_EXACT_TIME, OPT_USE_INJECT, OPT_ASAN };
+enum {
+	OPT_RECORD_ONLY = 256,
+	OPT_EVENTS,
+	OPT_FREE_STACKS,
+	OPT_EXACT_TIME,
+	OPT_USE_INJECT,
+	OPT_ASAN
+};
 
 static const struct option long_options[] = {
 		{"analyze", no_argument, NULL, 'a'},
@@ -114,10 +121,12 @@ static bool parse_one(struct heaptrack_options *o, int c, char **argv, struct er
 	case OPT_RECORD_ONLY:
 	case OPT_USE_INJECT: break; // both asked for what is the case anyway
 	case 'r':
-		return err_set(err, ERR_USAGE, "there are no raw recordings any more: names are put in "
+		return err_set(err, ERR_USAGE,
+				"there are no raw recordings any more: names are put in "
 				"while recording; leave out --raw");
 	case OPT_ASAN:
-		return err_set(err, ERR_UNSUPPORTED, "programs built with AddressSanitizer cannot be "
+		return err_set(err, ERR_UNSUPPORTED,
+				"programs built with AddressSanitizer cannot be "
 				"recorded; build it without -fsanitize=address and leave out --asan");
 	case ':': return err_set(err, ERR_USAGE, "%s needs a value", argv[optind - 1]);
 	default: return err_set(err, ERR_USAGE, "there is no option %s", argv[optind - 1]);
@@ -125,8 +134,7 @@ static bool parse_one(struct heaptrack_options *o, int c, char **argv, struct er
 	return true;
 }
 
-bool heaptrack_options_parse(
-		struct heaptrack_options *o, int argc, char **argv, struct err *err) {
+bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv, struct err *err) {
 	*o = (struct heaptrack_options){0};
 	opterr = 0;
 	optind = 1;

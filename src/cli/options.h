@@ -7,8 +7,15 @@
 
 #include <stdint.h>
 
-enum asked { ASKED_RECORD, ASKED_HELP, ASKED_VERSION, ASKED_ANALYZE, ASKED_INTERPRET, ASKED_ATTACH,
-	ASKED_DEBUG };
+enum asked {
+	ASKED_RECORD,
+	ASKED_HELP,
+	ASKED_VERSION,
+	ASKED_ANALYZE,
+	ASKED_INTERPRET,
+	ASKED_ATTACH,
+	ASKED_DEBUG
+};
 
 struct heaptrack_options {
 	enum asked what;
@@ -21,8 +28,7 @@ struct heaptrack_options {
 };
 
 /** False: `err` says what is wrong, with the word that is. */
-bool heaptrack_options_parse(
-		struct heaptrack_options *o, int argc, char **argv, struct err *err);
+bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv, struct err *err);
 
 /** "500M", "2G", "123k", "4096": bytes, in decimal units. */
 bool heaptrack_options_size(const char *text, uint64_t *bytes, struct err *err);

@@ -71,8 +71,8 @@ static void tell_progress(void *user, size_t n_left, size_t n_all) {
 static void put_figures(const struct run_result *result) {
 	struct err err = {0};
 	struct buffer out = {0};
-	struct report_options options = {
-			.file = result->path, .width = terminal_columns(STDERR_FILENO)};
+	struct report_options options = {.file = result->path,
+			.width = terminal_columns(STDERR_FILENO)};
 	struct names *names = names_create(&result->recording, &err);
 	if (names && report_summary(&out, &result->recording, names, &options, &err)) {
 		(void)fwrite(out.data, 1, out.size, stderr);
@@ -90,8 +90,10 @@ static void put_way_on(const struct run_result *result) {
 	(void)fprintf(stderr, "Look at it here:\n  heaptrack --analyze \"%s\"\n", result->path);
 	if (getenv("SSH_CONNECTION") && gethostname(host, sizeof host - 1) == 0) {
 		bool is_relative = result->path[0] != '/';
-		(void)fprintf(stderr, "or on your own machine, the file has all names in it:\n"
-				"  scp \"%s%s%s:%s%s%s\" .\n", user ? user : "", user ? "@" : "", host,
+		(void)fprintf(stderr,
+				"or on your own machine, the file has all names in it:\n"
+				"  scp \"%s%s%s:%s%s%s\" .\n",
+				user ? user : "", user ? "@" : "", host,
 				is_relative && getcwd(folder, sizeof folder) ? folder : "", is_relative ? "/" : "",
 				result->path);
 	} else if (result->file_is_whole) {
@@ -101,7 +103,8 @@ static void put_way_on(const struct run_result *result) {
 
 static void put_nothing_recorded(const char *program) {
 	complain("nothing was recorded: \"%s\" never loaded the recorder. Did it clear LD_PRELOAD, or "
-			"run something static?", program);
+			 "run something static?",
+			program);
 }
 
 // ---- record
@@ -255,7 +258,8 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_ANALYZE: return analyze(o.n_rest, o.rest);
 	case ASKED_ATTACH:
 		complain("attaching to a running program (-p %s) is not built yet; start the program with "
-				"heaptrack", o.attach_to);
+				 "heaptrack",
+				o.attach_to);
 		return 1;
 	case ASKED_INTERPRET:
 		complain("putting names to a file recorded elsewhere (-i) is not built yet");

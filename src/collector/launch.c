@@ -81,8 +81,8 @@ static bool gains_rights(int fd, const struct stat *s, const char **how) {
 	return true;
 }
 
-static bool judge_elf(
-		struct launch *l, const char *path, const struct launch_elf *elf, struct arena *arena) {
+static bool judge_elf(struct launch *l, const char *path, const struct launch_elf *elf,
+		struct arena *arena) {
 	const char *machine = launch_machine_name(elf->machine);
 	if (elf->is_torn) {
 		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a damaged program file", path);
@@ -106,7 +106,8 @@ static bool judge_elf(
 	if (elf->sanitizer) {
 		return say(l, arena, LAUNCH_UNRECORDED, 0,
 				"\"%s\" is built with %s, which replaces malloc itself; to record it, build it "
-				"without -fsanitize", path, launch_sanitizer_name(elf->sanitizer));
+				"without -fsanitize",
+				path, launch_sanitizer_name(elf->sanitizer));
 	}
 	l->verdict = LAUNCH_RECORDED;
 	char real[PATH_MAX];
@@ -118,14 +119,14 @@ static bool judge_elf(
 
 static bool judge_file(struct launch *l, const char *path, int depth, struct arena *arena);
 
-static bool judge_named(
-		struct launch *l, const char *name, const char *user, int depth, struct arena *arena) {
+static bool judge_named(struct launch *l, const char *name, const char *user, int depth,
+		struct arena *arena) {
 	char path[PATH_MAX];
 	if (strchr(name, '/')) {
 		(void)snprintf(path, sizeof path, "%s", name);
 	} else if (!find_in_path(name, path)) {
-		return say(l, arena, LAUNCH_REFUSED, 127, "\"%s\" needs \"%s\", which is not in PATH",
-				user, name);
+		return say(l, arena, LAUNCH_REFUSED, 127, "\"%s\" needs \"%s\", which is not in PATH", user,
+				name);
 	}
 	if (access(path, F_OK) != 0) {
 		return say(l, arena, LAUNCH_REFUSED, 127,
@@ -135,8 +136,8 @@ static bool judge_named(
 }
 
 // "#! /usr/bin/env node": what is loaded first is env, what counts in the end is node
-static bool judge_script(
-		struct launch *l, const char *path, char *line, int depth, struct arena *arena) {
+static bool judge_script(struct launch *l, const char *path, char *line, int depth,
+		struct arena *arena) {
 	if (depth >= MAX_SCRIPTS) {
 		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a script of a script, too deep", path);
 	}
@@ -151,8 +152,7 @@ static bool judge_script(
 	if (!judge_named(l, interpreter, path, depth + 1, arena)) {
 		return false;
 	}
-	if (l->verdict != LAUNCH_RECORDED || !rest ||
-			strcmp(file_base_name(interpreter), "env") != 0) {
+	if (l->verdict != LAUNCH_RECORDED || !rest || strcmp(file_base_name(interpreter), "env") != 0) {
 		return true;
 	}
 	rest += strspn(rest, " \t");
@@ -166,14 +166,15 @@ static bool judge_script(
 	return judge_named(l, name, path, depth + 1, arena);
 }
 
-static bool judge_open_file(
-		struct launch *l, const char *path, int fd, int depth, struct arena *arena) {
+static bool judge_open_file(struct launch *l, const char *path, int fd, int depth,
+		struct arena *arena) {
 	struct stat s;
 	const char *how;
 	if (fstat(fd, &s) == 0 && gains_rights(fd, &s, &how)) {
 		return say(l, arena, LAUNCH_REFUSED, 126,
 				"\"%s\" is %s, so the system keeps the recorder out; record a copy without that: "
-				"cp \"%s\" /tmp/ && heaptrack \"/tmp/%s\"", path, how, path, file_base_name(path));
+				"cp \"%s\" /tmp/ && heaptrack \"/tmp/%s\"",
+				path, how, path, file_base_name(path));
 	}
 	char line[512] = "";
 	size_t got;
@@ -234,8 +235,8 @@ bool launch_inspect(struct launch *out, const char *program, struct arena *arena
 }
 
 const char *launch_find_recorder(struct arena *arena, struct err *err) {
-	static const char *const places[] = {
-			"", "../lib/heaptrack/", "../lib64/heaptrack/", "lib/heaptrack/"};
+	static const char *const places[] = {"", "../lib/heaptrack/", "../lib64/heaptrack/",
+			"lib/heaptrack/"};
 	const char *exe = file_link_target("/proc/self/exe", arena);
 	if (!exe) {
 		(void)err_system(err, errno, "cannot find out where heaptrack lies (/proc/self/exe)");
@@ -249,15 +250,18 @@ const char *launch_find_recorder(struct arena *arena, struct err *err) {
 			continue;
 		}
 		if (strpbrk(real, " :")) {
-			(void)err_set(err, ERR_UNSUPPORTED, "\"%s\" has a space or a colon in its path, which "
-					"LD_PRELOAD cannot express; install heaptrack elsewhere", real);
+			(void)err_set(err, ERR_UNSUPPORTED,
+					"\"%s\" has a space or a colon in its path, which "
+					"LD_PRELOAD cannot express; install heaptrack elsewhere",
+					real);
 			return NULL;
 		}
 		return arena_text(arena, slice_of_text(real));
 	}
-	(void)err_set(err, ERR_NOT_FOUND, "the recorder %s is neither in %.*s nor in %.*s../lib/"
-			"heaptrack/; is the installation complete?", RECORDER_NAME, (int)folder, exe,
-			(int)folder, exe);
+	(void)err_set(err, ERR_NOT_FOUND,
+			"the recorder %s is neither in %.*s nor in %.*s../lib/"
+			"heaptrack/; is the installation complete?",
+			RECORDER_NAME, (int)folder, exe, (int)folder, exe);
 	return NULL;
 }
 

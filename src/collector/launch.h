@@ -19,7 +19,7 @@ enum launch_verdict {
 struct launch {
 	enum launch_verdict verdict;
 	int exit_status;
-	bool needs_shell; // neither ELF nor #!: /bin/sh runs it, as execvp does
+	bool needs_shell;  // neither ELF nor #!: /bin/sh runs it, as execvp does
 	const char *path;  // what to exec
 	const char *image; // the ELF file that will be loaded first: it, or its interpreter
 	const char *why;   // a sentence about the program, with its name

@@ -5,18 +5,24 @@
 
 #include "base/err.h"
 
-enum launch_sanitizer { SANITIZER_NONE, SANITIZER_ADDRESS, SANITIZER_THREAD, SANITIZER_MEMORY,
-	SANITIZER_LEAK, SANITIZER_HWADDRESS };
+enum launch_sanitizer {
+	SANITIZER_NONE,
+	SANITIZER_ADDRESS,
+	SANITIZER_THREAD,
+	SANITIZER_MEMORY,
+	SANITIZER_LEAK,
+	SANITIZER_HWADDRESS
+};
 
 struct launch_elf {
 	bool is_elf;
-	bool is_torn;      // too short to be more than the beginning of one
+	bool is_torn; // too short to be more than the beginning of one
 	bool is_64_bit;
-	unsigned machine;  // EM_*
-	bool is_ours;      // of the machine and width that we record
-	bool has_loader;   // names an interpreter (PT_INTERP): dynamically linked
-	bool is_loader;    // is one itself, run as a program
-	char loader[256];  // that interpreter
+	unsigned machine; // EM_*
+	bool is_ours;     // of the machine and width that we record
+	bool has_loader;  // names an interpreter (PT_INTERP): dynamically linked
+	bool is_loader;   // is one itself, run as a program
+	char loader[256]; // that interpreter
 	enum launch_sanitizer sanitizer;
 };
 

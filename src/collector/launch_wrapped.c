@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "collector/launch.h"
-
 #include "sys/file.h"
 
 #include <string.h>
@@ -9,9 +8,9 @@
 // such as env, nice or stdbuf, need no care: exec is followed.)
 struct wrapper {
 	const char *name;
-	const char *letters;         // options of one letter that take a value
+	const char *letters;             // options of one letter that take a value
 	const char *const *long_options; // long options that take one, NULL-terminated
-	int n_words;                 // words before the program's name
+	int n_words;                     // words before the program's name
 };
 
 static const char *const timeout_options[] = {"--kill-after", "--signal", NULL};

@@ -57,8 +57,9 @@ static bool is_right_file(int fd, const struct wire_module *module) {
 			elf_image_init(&image, slice_of(head, got), NULL)) {
 		struct slice found = elf_build_id(&image);
 		is_right = found.size == 0 ||
-				slice_equal(slice_of(found.data, found.size < wanted.size ? found.size
-				                                                         : wanted.size), wanted);
+				slice_equal(slice_of(found.data,
+									found.size < wanted.size ? found.size : wanted.size),
+						wanted);
 	}
 	free(head);
 	return is_right;
@@ -104,7 +105,10 @@ static int open_module(const struct modules *m, const struct wire_module *module
 		return -1;
 	}
 	(void)snprintf(path, sizeof path, "/proc/%d/%s%s", (int)pid,
-			!name[0] ? "exe" : name[0] == '/' ? "root" : "cwd/", name);
+			!name[0]                 ? "exe"
+					: name[0] == '/' ? "root"
+									 : "cwd/",
+			name);
 	int fd = open_if_right(path, module);
 	if (fd < 0) {
 		fd = open_mapped(pid, module);
@@ -179,8 +183,9 @@ struct symbols_module modules_lend(struct modules *m, uint32_t id) {
 		m->n_open += file->fd >= 0;
 	}
 	file->is_lent = true;
-	return (struct symbols_module){
-			.fd = file->fd, .path = file->path, .build_id = build_id_of(file->announced)};
+	return (struct symbols_module){.fd = file->fd,
+			.path = file->path,
+			.build_id = build_id_of(file->announced)};
 }
 
 void modules_take_back(struct modules *m, uint32_t id) {

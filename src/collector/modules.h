@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 struct module_file {
-	int fd; // -1: none
+	int fd;       // -1: none
 	bool is_lent; // another thread uses the descriptor
 	const char *path;
 	const struct wire_module *announced; // NULL: not yet
@@ -32,7 +32,7 @@ struct modules {
 	} files;
 	struct texts *texts;
 	pid_t pid;
-	const char *exe; // of the first image, should the process be gone before it was asked
+	const char *exe;           // of the first image, should the process be gone before it was asked
 	uint32_t n_open, max_open; // descriptors
 };
 

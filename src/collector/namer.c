@@ -150,8 +150,8 @@ static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 	}
 	modules_take_back(n->modules, b->module);
 	uint64_t rest_ns = b->cost_ns * COST_FACTOR;
-	n->waiting.items[b->module].due_ns =
-			now_ns + (rest_ns > BATCH_WAIT_NS ? rest_ns : BATCH_WAIT_NS);
+	n->waiting.items[b->module].due_ns = now_ns +
+			(rest_ns > BATCH_WAIT_NS ? rest_ns : BATCH_WAIT_NS);
 	n->n_pending -= b->n;
 	arena_finish(&b->arena);
 	free(b->wanted);
@@ -167,8 +167,8 @@ static bool is_known_module(const struct namer *n, uint32_t id) {
 }
 
 // False: out of memory; the location stays without a name
-static bool add_wanted(
-		struct namer *n, const struct rec_location *location, uint32_t id, uint64_t now_ns) {
+static bool add_wanted(struct namer *n, const struct rec_location *location, uint32_t id,
+		uint64_t now_ns) {
 	while (n->waiting.n <= location->module) {
 		if (!vec_push(&n->waiting)) {
 			return false;
@@ -207,7 +207,7 @@ static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns)
 static int compare_wanted(const void *a, const void *b) {
 	const struct wanted *x = a, *y = b;
 	return x->address != y->address ? (x->address > y->address) - (x->address < y->address)
-	                                : x->is_exact - y->is_exact;
+									: x->is_exact - y->is_exact;
 }
 
 // All that waits, but for the second of two that differ in is_exact alone: those wait on

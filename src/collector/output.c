@@ -99,7 +99,8 @@ static bool look_at_existing(const char *path, enum existing *what, struct err *
 	if (lstat(path, &s) != 0) {
 		*what = EXISTS_NOT;
 		return errno == ENOENT || errno == ENOTDIR
-				? true : err_system(err, errno, "cannot look at \"%s\"", path);
+				? true
+				: err_system(err, errno, "cannot look at \"%s\"", path);
 	}
 	if (S_ISDIR(s.st_mode)) {
 		return err_set(err, ERR_USAGE, "\"%s\" is a folder; name a file in it", path);
@@ -113,9 +114,9 @@ static bool look_at_existing(const char *path, enum existing *what, struct err *
 	size_t got = 0;
 	if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
 			file_read_at(fd, 0, head, sizeof head, &got, NULL)) {
-		*what = got == 0                                ? EXISTS_EMPTY
+		*what = got == 0                             ? EXISTS_EMPTY
 				: trace_is_ours(slice_of(head, got)) ? EXISTS_RECORDING
-				                                     : EXISTS_OTHER;
+													 : EXISTS_OTHER;
 	}
 	(void)close(fd);
 	return true;
@@ -151,21 +152,20 @@ static bool make_room_for_name(struct output *o, bool overwrite, struct err *err
 		return false;
 	}
 	switch (what) {
-	case EXISTS_NOT:
-		return true;
+	case EXISTS_NOT: return true;
 	case EXISTS_OTHER:
-		return err_set(err, ERR_USAGE, "\"%s\" exists and is no recording of heaptrack, so it is "
-				"left alone; choose another name with -o, or remove it", o->path);
+		return err_set(err, ERR_USAGE,
+				"\"%s\" exists and is no recording of heaptrack, so it is "
+				"left alone; choose another name with -o, or remove it",
+				o->path);
 	case EXISTS_RECORDING:
 		if (!overwrite) {
 			return move_aside(o, err);
 		}
 		break;
-	case EXISTS_EMPTY:
-		break;
+	case EXISTS_EMPTY: break;
 	}
-	return unlink(o->path) == 0 ? true
-	                            : err_system(err, errno, "cannot replace \"%s\"", o->path);
+	return unlink(o->path) == 0 ? true : err_system(err, errno, "cannot replace \"%s\"", o->path);
 }
 
 // ---- open
@@ -210,8 +210,8 @@ static bool open_named(struct output *o, const struct output_request *request, s
 
 static bool open_default(struct output *o, const struct output_request *request, struct err *err) {
 	char folder[PATH_MAX], name[NAME_MAX];
-	(void)snprintf(name, sizeof name, "heaptrack.%.200s.%d.zst",
-			file_base_name(request->program), (int)request->pid);
+	(void)snprintf(name, sizeof name, "heaptrack.%.200s.%d.zst", file_base_name(request->program),
+			(int)request->pid);
 	struct err here = {0};
 	if (getcwd(folder, sizeof folder)) {
 		(void)snprintf(o->path, sizeof o->path, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder,
@@ -265,8 +265,7 @@ static bool may_grow(struct output *o, uint64_t growth, struct err *err) {
 	return true;
 }
 
-static bool sink_write(
-		void *user, uint64_t offset, const void *data, size_t n, struct err *err) {
+static bool sink_write(void *user, uint64_t offset, const void *data, size_t n, struct err *err) {
 	struct output *o = user;
 	uint64_t end = offset + n;
 	if (end > o->size && !may_grow(o, end - o->size, err)) {
@@ -283,8 +282,8 @@ struct trace_sink output_sink(struct output *o) {
 	return (struct trace_sink){sink_write, o};
 }
 
-static bool source_read(
-		void *user, uint64_t offset, void *out, size_t n, size_t *got, struct err *err) {
+static bool source_read(void *user, uint64_t offset, void *out, size_t n, size_t *got,
+		struct err *err) {
 	struct output *o = user;
 	return file_read_at(o->fd, offset, out, n, got, err);
 }

@@ -12,10 +12,10 @@
 #include <sys/types.h>
 
 struct run_options {
-	char *const *argv;        // the program and its arguments, NULL-terminated
+	char *const *argv; // the program and its arguments, NULL-terminated
 	char *const *environment;
-	const char *output;       // -o, or NULL
-	const char *version;      // of this heaptrack, for the file
+	const char *output;  // -o, or NULL
+	const char *version; // of this heaptrack, for the file
 	bool overwrite;
 	bool free_stacks, exact_time;
 	uint64_t events_bytes; // 0: single events are not kept
@@ -30,7 +30,7 @@ struct run_options {
 };
 
 struct run_result {
-	int exit_status; // what heaptrack exits with: the program's, or 128 + its signal
+	int exit_status;   // what heaptrack exits with: the program's, or 128 + its signal
 	bool was_recorded; // false: no file (the program could not start, or never loaded the recorder)
 	char path[4608];
 	bool file_is_whole;

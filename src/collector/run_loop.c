@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "collector/run_parts.h"
-
 #include "base/vec.h"
+#include "collector/run_parts.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 
@@ -30,14 +29,13 @@ enum {
 	LARGE_AGE_MAX_NS = 4500000000, // or 5 s
 	LARGE_NODES = 500000,          // above so many nodes
 	CHECKPOINT_COST = 20,          // a checkpoint takes a 20th of the time, if that is soon enough
-	THREAD_LOOKS = 64,                  // names of threads looked up per round, at most
+	THREAD_LOOKS = 64,             // names of threads looked up per round, at most
 	FINISH_PATIENCE_NS = 50000000,
 };
 
 // ---- what order tells
 
-static bool take_events(
-		void *user, const struct trace_event *events, size_t n, struct err *err) {
+static bool take_events(void *user, const struct trace_event *events, size_t n, struct err *err) {
 	struct run *run = user;
 	size_t done;
 	if (!aggregate_events(run->aggregate, events, n, &done, err)) {

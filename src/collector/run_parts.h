@@ -8,8 +8,8 @@
 #include "collector/children.h"
 #include "collector/namer.h"
 #include "collector/order.h"
-#include "collector/sample.h"
 #include "collector/run.h"
+#include "collector/sample.h"
 #include "collector/watch.h"
 #include "engine/aggregate.h"
 #include "sys/spawn.h"
@@ -52,12 +52,12 @@ struct run {
 	} images;
 	struct rec_meta meta;
 	struct watch_end end;
-	uint64_t now_ns;            // of the recording's time
+	uint64_t now_ns; // of the recording's time
 	uint64_t next_checkpoint_ns;
-	uint64_t last_events;       // as of the last checkpoint
+	uint64_t last_events; // as of the last checkpoint
 	uint64_t detail_ends_ns;
 	bool keeps_events;
-	bool has_failed;            // events can no longer be digested
+	bool has_failed; // events can no longer be digested
 	bool stopped_early;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "collector/run_parts.h"
-
 #include "base/vec.h"
+#include "collector/run_parts.h"
 #include "sys/clock.h"
 #include "sys/fd_door.h"
 #include "sys/process.h"
@@ -177,8 +176,8 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 	if (run->signals_fd >= 0) {
 		(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
 	}
-	if (run->signals_fd < 0 || !fork_program(run, launch, err) || !open_output(run, err) || !create_parts(run, launch, err) ||
-			!segment_hold(&run->segment, err)) {
+	if (run->signals_fd < 0 || !fork_program(run, launch, err) || !open_output(run, err) ||
+			!create_parts(run, launch, err) || !segment_hold(&run->segment, err)) {
 		return false;
 	}
 	open_door(run);

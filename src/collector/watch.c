@@ -48,8 +48,9 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 	}
 	siginfo_t again;
 	struct rusage rusage;
-	if (usage.children_faults == 0 && syscall(SYS_waitid, P_PID, w->params.program, &again,
-					WEXITED | WNOHANG | WNOWAIT, &rusage) == 0) {
+	if (usage.children_faults == 0 &&
+			syscall(SYS_waitid, P_PID, w->params.program, &again, WEXITED | WNOHANG | WNOWAIT,
+					&rusage) == 0) {
 		end->max_rss_bytes = (uint64_t)rusage.ru_maxrss << 10;
 	}
 	atomic_store_explicit(&w->has_ended, true, memory_order_release);
@@ -135,8 +136,7 @@ static bool is_program(void *user, pid_t pid, uid_t uid) {
 static void *run(void *user) {
 	struct watch *w = user;
 	struct pollfd fds[] = {
-			{.fd = w->params.signals_fd, .events = POLLIN},
-			{.fd = w->stop_fd, .events = POLLIN},
+			{.fd = w->params.signals_fd, .events = POLLIN}, {.fd = w->stop_fd, .events = POLLIN},
 			{.fd = w->params.door_fd, .events = POLLIN}, // poll skips a negative one
 	};
 	reap(w);

@@ -23,21 +23,22 @@
 
 struct watch_params {
 	pid_t program;
-	int signals_fd;         // signals_open
+	int signals_fd;          // signals_open
 	struct witness *witness; // tells what was sent to the whole process group
-	int door_fd;            // fd_door_open; -1: none
-	int segment_fd;         // what the door hands out
-	_Atomic uint32_t *bell; // set to 1 and woken at the program's end
+	int door_fd;             // fd_door_open; -1: none
+	int segment_fd;          // what the door hands out
+	_Atomic uint32_t *bell;  // set to 1 and woken at the program's end
 };
 
 struct watch_end {
 	bool is_signaled;
-	int status;                     // exit status, or the signal
-	uint64_t time_ns;               // CLOCK_MONOTONIC
-	uint64_t user_ns, system_ns;    // CPU time, with that of its waited-for children
+	int status;                  // exit status, or the signal
+	uint64_t time_ns;            // CLOCK_MONOTONIC
+	uint64_t user_ns, system_ns; // CPU time, with that of its waited-for children
 	uint64_t minor_faults, major_faults;
-	uint64_t max_rss_bytes; // the kernel's account of its whole life, what was before its first exec
-	                        // included; 0: mixed up with that of children
+	uint64_t
+			max_rss_bytes; // the kernel's account of its whole life, what was before its first exec
+						   // included; 0: mixed up with that of children
 };
 
 struct watch;

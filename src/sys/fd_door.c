@@ -50,8 +50,8 @@ static void hand_over(int connection, int fd) {
 	(void)sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void fd_door_serve(
-		int door, int fd, bool (*may_have)(void *user, pid_t pid, uid_t uid), void *user) {
+void fd_door_serve(int door, int fd, bool (*may_have)(void *user, pid_t pid, uid_t uid),
+		void *user) {
 	int connection;
 	while ((connection = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct ucred who = {0};

@@ -17,4 +17,5 @@ int fd_door_open(const char *name, struct err *err);
  * Serve all who wait. `may_have` (pid as this process sees it: 0 if it cannot) decides.
  * Nobody is waited for.
  */
-void fd_door_serve(int door, int fd, bool (*may_have)(void *user, pid_t pid, uid_t uid), void *user);
+void fd_door_serve(int door, int fd, bool (*may_have)(void *user, pid_t pid, uid_t uid),
+		void *user);

@@ -51,14 +51,16 @@ bool process_usage(pid_t pid, struct process_usage *out) {
 	uint64_t minor, children, major, user, system;
 	int parent;
 	char state;
-	if (!rest || sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %" SCNu64 " %" SCNu64
-					" %*u %" SCNu64 " %" SCNu64,
+	if (!rest ||
+			sscanf(rest + 1,
+					" %c %d %*d %*d %*d %*d %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %" SCNu64
+					" %" SCNu64,
 					&state, &parent, &minor, &children, &major, &user, &system) != 7) {
 		return false;
 	}
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	*out = (struct process_usage){minor, major, user * tick_ns, system * tick_ns,
-			children, parent, state};
+	*out = (struct process_usage){minor, major, user * tick_ns, system * tick_ns, children, parent,
+			state};
 	return true;
 }
 
@@ -128,9 +130,9 @@ uint64_t process_memory_limit(pid_t pid) {
 		if (!is_v2 && !strstr(controllers, "memory")) {
 			continue;
 		}
-		uint64_t bytes = is_v2 ? limit_of_group("/sys/fs/cgroup", group, "memory.max")
-		                       : limit_of_group("/sys/fs/cgroup/memory", group,
-		                                     "memory.limit_in_bytes");
+		uint64_t bytes = is_v2
+				? limit_of_group("/sys/fs/cgroup", group, "memory.max")
+				: limit_of_group("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
 		if (bytes > 0 && (smallest == 0 || bytes < smallest)) {
 			smallest = bytes;
 		}

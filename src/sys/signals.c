@@ -25,8 +25,8 @@ void signals_restore(const struct signals_start *start) {
 }
 
 int signals_open(struct err *err) {
-	static const int taken[] = {
-			SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, SIGCONT};
+	static const int taken[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD,
+			SIGCONT};
 	static const int ignored[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ};
 	sigset_t set;
 	(void)sigemptyset(&set);

@@ -71,8 +71,7 @@ fail_answer:
 }
 
 static void reap(struct spawn *s) {
-	while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR) {
-	}
+	while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR) {}
 	s->pid = 0;
 }
 

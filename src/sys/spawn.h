@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 struct spawn {
-	pid_t pid; // 0: none
+	pid_t pid;  // 0: none
 	int order;  // pipe to the child
 	int answer; // pipe from the child
 };

@@ -20,10 +20,10 @@
 #define WITNESS_NAME "witness"
 
 enum {
-	DELIVERY_NS = 5000000,  // a group's members get a signal one after the other, within this
-	COUNTING_NS = 1000000,  // a pending one is counted as soon as the witness runs:
-	COUNTING_TRIES = 300,   // look so often
-	FIELD_ARG_START = 48,   // of /proc/PID/stat
+	DELIVERY_NS = 5000000, // a group's members get a signal one after the other, within this
+	COUNTING_NS = 1000000, // a pending one is counted as soon as the witness runs:
+	COUNTING_TRIES = 300,  // look so often
+	FIELD_ARG_START = 48,  // of /proc/PID/stat
 };
 
 // ---- the witness itself
@@ -85,7 +85,8 @@ bool witness_start(struct witness *w, struct err *err) {
 	if (pipe2(life, O_CLOEXEC) != 0) {
 		return err_system(err, errno, "pipe");
 	}
-	pid_t *pid = (pid_t *)(void *)w->counts; // entry 0 is no signal's: the grandchild's pid goes there
+	pid_t *pid = (pid_t *)(void *)
+						 w->counts; // entry 0 is no signal's: the grandchild's pid goes there
 	pid_t between = fork();
 	if (between == 0) {
 		(void)close(life[1]);
@@ -98,8 +99,7 @@ bool witness_start(struct witness *w, struct err *err) {
 	}
 	(void)close(life[0]);
 	w->life_fd = life[1];
-	while (between > 0 && waitpid(between, NULL, 0) < 0 && errno == EINTR) {
-	}
+	while (between > 0 && waitpid(between, NULL, 0) < 0 && errno == EINTR) {}
 	w->pid = *pid;
 	return w->pid > 0 ? true : err_system(err, errno, "cannot start a process");
 }

@@ -20,9 +20,9 @@
 enum { WITNESS_SIGNALS = 32 };
 
 struct witness {
-	int life_fd; // closed: it ends
-	pid_t pid;   // 0: there is none, and witness_saw is always false
-	_Atomic uint32_t *counts;       // by signal, shared with it
+	int life_fd;                     // closed: it ends
+	pid_t pid;                       // 0: there is none, and witness_saw is always false
+	_Atomic uint32_t *counts;        // by signal, shared with it
 	uint32_t known[WITNESS_SIGNALS]; // counts that have been asked for
 };
 

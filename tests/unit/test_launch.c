@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 static int wrapped(const char *const *argv) {

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
 static char folder[64];
@@ -68,7 +67,10 @@ static void placeholders(void **state) {
 }
 
 static bool open_named(struct output *o, const char *name, bool overwrite, struct err *err) {
-	struct output_request request = {.name = name, .program = "x", .pid = 7, .overwrite = overwrite};
+	struct output_request request = {.name = name,
+			.program = "x",
+			.pid = 7,
+			.overwrite = overwrite};
 	return output_open(o, &request, err);
 }
 
@@ -121,7 +123,7 @@ static void growth_stops_before_the_reserve(void **state) {
 
 static bool write_finished(void *user, struct trace_sink sink, struct err *err) {
 	return user ? sink.write(sink.user, 0, "finished", 8, err)
-	            : sink.write(sink.user, 0, "half", 4, err) && err_set(err, ERR_LIMIT, "no");
+				: sink.write(sink.user, 0, "half", 4, err) && err_set(err, ERR_LIMIT, "no");
 }
 
 static size_t files_here(void) {

@@ -20,7 +20,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
 static void parents_are_made(void **state) {
@@ -61,8 +60,7 @@ static void ourselves_as_a_process(void **state) {
 	char text[256];
 	assert_true(process_memory(getpid(), &memory));
 	assert_true(memory.rss_bytes > 100 << 10 && memory.rss_bytes <= memory.peak_rss_bytes);
-	assert_int_equal(memory.rss_bytes,
-			memory.anon_bytes + memory.file_bytes + memory.shmem_bytes);
+	assert_int_equal(memory.rss_bytes, memory.anon_bytes + memory.file_bytes + memory.shmem_bytes);
 	assert_int_equal(memory.n_threads, 1);
 	assert_true(process_usage(getpid(), &usage));
 	assert_int_equal(usage.parent, getppid());
@@ -208,9 +206,9 @@ static int signals_in_child(void) {
 		return 4;
 	}
 	int status;
-	const char *masks = spawned_output(
-			"grep -E 'SigBlk|SigIgn' /proc/self/status | cut -f2 | tr '\\n' ' '", &start, "A=1",
-			&status);
+	const char *masks =
+			spawned_output("grep -E 'SigBlk|SigIgn' /proc/self/status | cut -f2 | tr '\\n' ' '",
+					&start, "A=1", &status);
 	unsigned long long blocked, ignored;
 	if (sscanf(masks, "%llx %llx", &blocked, &ignored) != 2) {
 		return 5;
@@ -244,7 +242,9 @@ static int ask_door(const char *name, int door, int fd, bool answer) {
 	fd_door_serve(door, fd, may_have, &answer);
 	char byte, control[CMSG_SPACE(sizeof(int))];
 	struct iovec data = {&byte, 1};
-	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr message = {.msg_iov = &data,
+			.msg_iovlen = 1,
+			.msg_control = control,
 			.msg_controllen = sizeof control};
 	int received = -1;
 	if (recvmsg(s, &message, 0) == 1 && CMSG_FIRSTHDR(&message)) {

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 static void same_text_same_id(void **state) {
