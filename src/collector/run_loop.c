@@ -35,12 +35,8 @@ enum {
 
 // ---- what order tells
 
-static bool take_events(void *user, const struct trace_event *events, size_t n, struct err *err) {
-	struct run *run = user;
-	size_t done;
-	if (!aggregate_events(run->aggregate, events, n, &done, err)) {
-		return false;
-	}
+// The single events as well, if they were asked for
+static void keep_events(struct run *run, const struct trace_event *events, size_t n) {
 	struct err why;
 	if (run->keeps_events && !keeper_events(run->keeper, events, n, &why)) {
 		run->keeps_events = false;
@@ -49,6 +45,15 @@ static bool take_events(void *user, const struct trace_event *events, size_t n, 
 		(void)snprintf(text, sizeof text, "single events are no longer kept: %s", why.text);
 		run->options->say(run->options->user, text);
 	}
+}
+
+static bool take_events(void *user, const struct trace_event *events, size_t n, struct err *err) {
+	struct run *run = user;
+	size_t done;
+	if (!aggregate_events(run->aggregate, events, n, &done, err)) {
+		return false;
+	}
+	keep_events(run, events, n);
 	return true;
 }
 
@@ -76,6 +81,9 @@ static uint32_t take_thread(void *user, const struct order_thread *thread) {
 static void take_thread_end(void *user, uint32_t id) {
 	struct run *run = user;
 	aggregate_thread_ended(run->aggregate, id, run->now_ns);
+	struct trace_event end = {.kind = TRACE_THREAD_ENDED, .time_ns = run->now_ns};
+	end.thread = id & ((1u << 28) - 1);
+	keep_events(run, &end, 1);
 	for (size_t i = 0; i < run->threads.n; i++) {
 		if (run->threads.items[i].id == id) {
 			run->threads.items[i] = run->threads.items[--run->threads.n];
@@ -101,6 +109,7 @@ static bool take_image(void *user, uint32_t image, struct err *err) {
 	if (!aggregate_exec(run->aggregate, run->now_ns, err)) {
 		return false;
 	}
+	keep_events(run, &(struct trace_event){.kind = TRACE_EXEC, .time_ns = run->now_ns}, 1);
 	run_note_image(run);
 	return true;
 }
