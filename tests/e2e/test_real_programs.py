@@ -366,3 +366,17 @@ def test_git_packing_objects(tools, build, tmp_path, helpers):
     both.assert_unchanged()
     assert_counts_agree(both.known, both.counts)
     assert_sites_sum_up(both.known, helpers)
+
+
+# --- single events
+
+
+@pytest.mark.parametrize("program", ["jq", "node", "sh"])
+def test_slow_replay_agrees(tools, build, program):
+    """Each figure, each edge of the curve and each stack at it; through an exec as well."""
+    command = {"jq": ["-n", "[range(3000)] | map(tostring) | group_by(length)"],
+               "node": ["-e", "console.log(require('zlib').gzipSync('x'.repeat(1e6)).length)"],
+               "sh": ["-c", "exec perl -e 'print 1'"]}[program]
+    recording = tools.record(need(program), *command, options=["--events"])
+    replay = tools.run(build / "tests" / "replay" / "replay", recording.file, timeout=100)
+    assert recording.status == replay.status == 0, repr(replay)

@@ -101,3 +101,12 @@ def test_a_hundred_thousand_short_threads(tools, helpers):
     made = helpers.through(known["sites"]["allocations"], "be_short")
     assert helpers.total(made, "blocks") == 100_000
     assert helpers.total(helpers.through(known["sites"]["never_freed"], "be_short"), "blocks") == 0
+
+
+@pytest.mark.parametrize("allocator, signals", [("glibc", "outside"), ("lifo", "inside")])
+def test_slow_replay_agrees(tools, build, is_long, allocator, signals):
+    """Each figure, each edge of the curve and each stack at it, from the single events."""
+    recording = tools.record(tools.victim("handover"), 50_000 if is_long else 8_000, signals,
+                             options=["--events"], env=preloaded(build, allocator))
+    replay = tools.run(build / "tests" / "replay" / "replay", recording.file, timeout=600)
+    assert recording.status == replay.status == 0, repr(replay)
