@@ -61,8 +61,8 @@ char *human_duration(char out[HUMAN_MAX], uint64_t ns) {
 	} else if (s < 3600) {
 		(void)snprintf(out, HUMAN_MAX, "%u min %02u s", (unsigned)(s / 60), (unsigned)(s % 60));
 	} else if (s < 86400) {
-		(void)snprintf(
-				out, HUMAN_MAX, "%u h %02u min", (unsigned)(s / 3600), (unsigned)(s / 60 % 60));
+		(void)snprintf(out, HUMAN_MAX, "%u h %02u min", (unsigned)(s / 3600),
+				(unsigned)(s / 60 % 60));
 	} else {
 		(void)snprintf(out, HUMAN_MAX, "%llu d %02u h", (unsigned long long)(s / 86400),
 				(unsigned)(s / 3600 % 24));

@@ -26,8 +26,8 @@
 
 #include <string.h>
 
-static inline bool vec_grow(
-		void **items, size_t *capacity, size_t n, size_t more, size_t item_bytes) {
+static inline bool vec_grow(void **items, size_t *capacity, size_t n, size_t more,
+		size_t item_bytes) {
 	size_t need;
 	if (__builtin_add_overflow(n, more, &need)) {
 		return false;

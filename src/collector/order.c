@@ -6,6 +6,8 @@
  * only those ahead of it in a heap. A reader that waits for another's number is in neither; whoever
  * takes the number before queues it (order_numbers.c).
  */
+#include "collector/order.h"
+
 #include "base/vec.h"
 #include "collector/order_parts.h"
 

@@ -36,7 +36,7 @@ enum wire_kind {
 	KIND_REALLOC = 3, // numbered (old block). A realloc is about to release or move a block
 	KIND_MOVED = 4,   // numbered (new block). The thread's pending realloc succeeded: its new block
 	KIND_STAYED = 5,  // numbered (old block). The pending realloc failed: the old block lives on
-	                  // (a thread's pending reallocs are a stack, handlers push on it)
+					  // (a thread's pending reallocs are a stack, handlers push on it)
 	KIND_WIDE = 6,    // a prefix: full pointer and size of the very next entry of this ring
 	KIND_TIME = 7,    // value: ns since the recording's start, for the entries that follow
 };
@@ -137,8 +137,8 @@ static inline uint64_t wire_phase(uint64_t index, uint32_t n_entries) {
 	return (uint64_t)(~(index / n_entries) & 1) << 63;
 }
 
-static inline uint64_t wire_head(
-		uint64_t phase, enum wire_kind kind, uint32_t number, uint64_t ptr) {
+static inline uint64_t wire_head(uint64_t phase, enum wire_kind kind, uint32_t number,
+		uint64_t ptr) {
 	return phase | (uint64_t)kind << 60 |
 			(uint64_t)(number & ((1u << WIRE_NUMBER_LOW) - 1)) << WIRE_PTR_BITS |
 			((ptr >> 4) & ((1ull << WIRE_PTR_BITS) - 1));

@@ -74,7 +74,7 @@ static struct ring_event random_event(uint64_t *random) {
 }
 
 static void expect_event(struct fixture *f, uint64_t *index, const struct ring_event *event) {
-	uint64_t head, body;
+	uint64_t head = 0, body = 0;
 	uint64_t ptr = 0;
 	uint64_t size = 0;
 	bool is_wide = wire_is_wide(event->ptr, event->size);
@@ -135,7 +135,7 @@ static void test_an_unpublished_entry_blocks_its_owner(void **state) {
 static void test_what_was_left_becomes_void(void **state) {
 	struct fixture *f = *state;
 	struct ring_event event = {.kind = KIND_ALLOC, .ptr = 32, .size = 1};
-	uint64_t head, body;
+	uint64_t head = 0, body = 0;
 	write_event(f, &event);
 	uint64_t first = ring_reserved(&f->ring);
 	(void)ring_reserve(&f->ring, 2); // left
@@ -167,17 +167,19 @@ static void test_each_quarter_rings_once(void **state) {
 
 enum { N_CONCURRENT = 500000 };
 
+static const char *const differs = "an entry differs";
+
 static void *read_all(void *arg) {
 	struct fixture *f = arg;
 	uint64_t random = 7;
 	for (uint64_t index = 0; index < N_CONCURRENT;) {
-		uint64_t head, body;
+		uint64_t head, body = 0;
 		if (!read_entry(f, index, &head, &body)) {
 			continue;
 		}
 		uint64_t wanted = next_random(&random);
 		if (body != wire_body((uint32_t)wanted, 5, 9) || wire_head_ptr(head) != (wanted & 0xff0)) {
-			return "an entry differs";
+			return (void *)(uintptr_t)differs;
 		}
 		index++;
 		atomic_store_explicit(&f->slot->rings[RING_SMALL].taken, index, memory_order_release);

@@ -80,8 +80,8 @@ void door_close(bool is_for_all) {
 
 void door_pause(bool is_paused) {
 	uint32_t from = is_paused ? DOOR_OPEN : DOOR_PAUSED;
-	(void)atomic_compare_exchange_strong(
-			&door_page.word, &from, is_paused ? DOOR_PAUSED : DOOR_OPEN);
+	(void)atomic_compare_exchange_strong(&door_page.word, &from,
+			is_paused ? DOOR_PAUSED : DOOR_OPEN);
 }
 
 void door_look_at_collector(void) {
