@@ -616,8 +616,10 @@ def big_program(folder, megabytes, *more):
 
 def big_answers(resolver, program, n):
     """Function addresses spread over all units, within the budget of memory and time."""
-    rows = run("nm", "--defined-only", program)[0].splitlines()
-    at = sorted({int(row.split()[0], 16) + 9 for row in rows if row.split()[1] in "tTW"})
+    rows = [row.split() for row in
+            run("nm", "--defined-only", "--print-size", program)[0].splitlines()]
+    at = sorted({int(row[0], 16) + 9 for row in rows
+                 if len(row) == 4 and row[2] in "tTW" and int(row[1], 16) > 9})
     addresses = at if len(at) <= n else sorted(random.Random(3).sample(at, n))
     answers = resolver.ask(program, addresses)
     print(resolver.cost)
