@@ -3,8 +3,8 @@
 
 /**
  * Private to symbols: debug sections that are not in a file of their own (one unit of a package, an
- * address table that belongs to another file, what elfutils cannot decompress) put into an ELF image in
- * memory, for elfutils to read.
+ * address table that belongs to another file, what elfutils cannot decompress) put into an ELF
+ * image in memory, for elfutils to read.
  */
 
 #include "base/arena.h"

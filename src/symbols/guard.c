@@ -6,12 +6,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 // The handler may run in any thread at any time, so the ranges are a fixed table of atomics:
 // `end` is written last when a range is added and cleared first when it goes, and the handler
 // reads it first (release in add, acquire in the handler).
 
-enum { RANGES_MAX = 4096, PAGE_BYTES = 4096 };
+enum { RANGES_MAX = 4096 };
 
 static struct {
 	_Atomic uintptr_t start, end; // end 0: the slot is free
@@ -19,6 +20,7 @@ static struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of add and remove
 static struct sigaction before;
+static uintptr_t page_bytes;
 
 static bool is_guarded(uintptr_t address) {
 	for (size_t i = 0; i < RANGES_MAX; i++) {
@@ -34,9 +36,9 @@ static bool is_guarded(uintptr_t address) {
 static void on_sigbus(int signal, siginfo_t *info, void *context) {
 	(void)signal;
 	(void)context;
-	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(PAGE_BYTES - 1);
+	uintptr_t page = (uintptr_t)info->si_addr & ~(page_bytes - 1);
 	if (is_guarded((uintptr_t)info->si_addr) &&
-			mmap((void *)page, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 					0) != MAP_FAILED) {
 		return;
 	}
@@ -47,6 +49,7 @@ static void on_sigbus(int signal, siginfo_t *info, void *context) {
 /** Asked for with each range: somebody else may have taken the handler since. */
 static void install(void) {
 	struct sigaction now, action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
+	page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
 	if (sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != on_sigbus) {
 		(void)sigaction(SIGBUS, &action, &before);
 	}

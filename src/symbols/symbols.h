@@ -7,8 +7,8 @@
  * own ranges, walked once, dropped. elfutils and libiberty stay behind this header.
  *
  * One `struct symbols` may be used by one thread at a time; two of them are independent. Modules
- * that were asked about stay open, mapped and indexed until its end. The process's SIGBUS handler is
- * taken, so that a file that shrinks meanwhile is no danger.
+ * that were asked about stay open, mapped and indexed until its end. The process's SIGBUS handler
+ * is taken, so that a file that shrinks meanwhile is no danger.
  */
 
 #include "base/arena.h"

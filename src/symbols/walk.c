@@ -12,9 +12,9 @@
 //         lexical block      always entered
 //           inlined call     entered if it holds a pc of the owner: a link of the pc's chain
 //
-// The first unit whose subprogram holds a pc owns it: linkers leave debug data of thrown-away copies
-// that point at the kept copy, so that one pc may lie in dozens of units. Depth first, outer before
-// inner: each new link of a pc goes in front, so that its chain begins with the innermost call.
+// The first unit whose subprogram holds a pc owns it: linkers leave debug data of thrown-away
+// copies that point at the kept copy, so that one pc may lie in dozens of units. Depth first, outer
+// before inner: each new link of a pc goes in front, so that its chain begins with the innermost call.
 
 enum { DEPTH_MAX = 1000 }; // damaged data could nest without end
 
