@@ -37,7 +37,7 @@ struct pending_realloc {
 	uint64_t ptr, number;
 };
 
-/** A node's first info: nearly always the one that it needs. */
+/** The info that a node used last: most often the one that it needs next. */
 struct info_hint {
 	uint32_t size, info; // info: id + 1
 };
@@ -65,7 +65,7 @@ struct events_encoder {
 	uint32_t n;
 	uint32_t run, run_thread;
 	bool has_free_nodes;
-	struct buffer columns[N_EVENTS_COLUMNS + 1]; // by enum events_column
+	struct buffer columns[N_EVENTS_COLUMNS + 1]; // by enum events_column, with room for a block
 };
 
 /** Add one event to the block in the making. False: out of memory; the block must be given up. */

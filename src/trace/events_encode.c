@@ -17,8 +17,28 @@ static uint64_t age_of(const struct events_encoder *e, uint64_t number) {
 	return number ? e->allocations + 1 - number : 0;
 }
 
+// Without a look at the room: begin_block took enough for a whole block
 static void put(struct events_encoder *e, enum events_column column, uint64_t v) {
-	buffer_varint(&e->columns[column], v);
+	struct buffer *b = &e->columns[column];
+	uint8_t *at = b->data + b->size;
+	while (v >= 0x80) {
+		*at++ = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	*at++ = (uint8_t)v;
+	b->size = (size_t)(at - b->data);
+}
+
+static bool begin_block(struct events_encoder *e) {
+	// At most two numbers of ten bytes per event and column, and the last run
+	enum { ROOM = (EVENTS_PER_BLOCK + 1) * 2 * 10 };
+	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
+		if (!buffer_room(&e->columns[i], ROOM)) {
+			return false;
+		}
+	}
+	e->start = (struct start_row){e->allocations, e->time_ns};
+	return true;
 }
 
 static void put_run(struct events_encoder *e, uint32_t thread) {
@@ -67,7 +87,7 @@ static bool look_up_info(struct events_encoder *e, const struct trace_event *eve
 		}
 		*info = e->infos.n;
 	}
-	if (hint && !hint->info) {
+	if (hint && *info) {
 		*hint = (struct info_hint){(uint32_t)event->size, (uint32_t)*info};
 	}
 	return true;
@@ -175,15 +195,17 @@ static bool add_by_kind(struct events_encoder *e, const struct trace_event *even
 }
 
 bool events_add(struct events_encoder *e, const struct trace_event *event) {
-	if (e->n == 0) {
-		e->start = (struct start_row){e->allocations, e->time_ns};
+	check(e->n < EVENTS_PER_BLOCK);
+	if (e->n == 0 && !begin_block(e)) {
+		return false;
 	}
 	uint8_t kind = event->kind;
 	if (!add_by_kind(e, event, &kind)) {
 		return false;
 	}
-	buffer_u8(&e->columns[EVENTS_KIND], kind);
-	buffer_signed(&e->columns[EVENTS_TIME], (int64_t)(event->time_ns - e->time_ns));
+	put(e, EVENTS_KIND, kind); // below 128: one byte
+	uint64_t dt = event->time_ns - e->time_ns;
+	put(e, EVENTS_TIME, dt << 1 ^ -(dt >> 63));
 	e->time_ns = event->time_ns;
 	put_run(e, event->thread);
 	e->n++;
