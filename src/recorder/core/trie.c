@@ -17,15 +17,18 @@
 #include "recorder/core/sys.h"
 #include "recorder/core/world.h"
 
+#include <linux/mman.h>
+
 enum {
-	FIRST_BITS = 16,
+	FIRST_BITS = 18,
 	GROWTH_BITS = 2,
-	N_TABLES = 9, // 2^16 .. 2^32 slots
+	N_TABLES = 8, // 2^18 .. 2^32 slots
 	PROBES = 16,
 };
 
 static _Atomic(_Atomic uint64_t *) tables[N_TABLES];
-static _Atomic uint32_t n_tables; // written after the table it counts
+static _Atomic uint32_t first_id[N_TABLES]; // nodes from here on are younger than the table
+static _Atomic uint32_t n_tables;           // written after what it counts
 
 static unsigned table_bits(unsigned index) {
 	return FIRST_BITS + GROWTH_BITS * index;
@@ -44,10 +47,15 @@ static bool grow(uint32_t n) {
 	if (fresh == NULL) {
 		return false;
 	}
+	if (n > 0) {
+		// Large, and touched all over: spare it the page table walks. The first one stays small
+		(void)sys_madvise(fresh, table_bytes(n), MADV_HUGEPAGE);
+	}
 	_Atomic uint64_t *none = NULL;
 	if (!atomic_compare_exchange_strong(&tables[n], &none, fresh)) {
 		sys_munmap(fresh, table_bytes(n));
 	}
+	atomic_store(&first_id[n], atomic_load(&world.header->n_nodes));
 	// Whoever put the table there may have been stopped before this line: do it for him
 	(void)atomic_compare_exchange_strong(&n_tables, &n, n + 1);
 	return true;
@@ -118,6 +126,17 @@ static uint32_t publish(uint32_t parent, uint64_t where) {
 	return id;
 }
 
+/** A node that has its slot: only such may be found by neighbours. Its first guess is itself. */
+static void confirm(uint32_t id) {
+	uint32_t none = 0;
+	(void)atomic_compare_exchange_strong_explicit(&world.nodes[id].hot_child, &none, id,
+			memory_order_release, memory_order_relaxed);
+}
+
+static bool is_confirmed(uint32_t id) {
+	return atomic_load_explicit(&world.nodes[id].hot_child, memory_order_relaxed) != 0;
+}
+
 /**
  * Put `id` (0: a new node) into the last table. `*is_full`: no room in its places.
  * Returns the node that is there in the end; 0 if `*is_full`, or if the budget is used up.
@@ -132,7 +151,11 @@ static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t pare
 		if (seen == 0) {
 			id = id != 0 ? id : publish(parent, where);
 			uint64_t mine = (uint64_t)id << 32 | (uint32_t)hash;
-			if (id == 0 || atomic_compare_exchange_strong(slot, &seen, mine)) {
+			if (id == 0) {
+				return 0;
+			}
+			if (atomic_compare_exchange_strong(slot, &seen, mine)) {
+				confirm(id);
 				return id;
 			}
 		}
@@ -152,6 +175,9 @@ static uint32_t find_or_insert(uint32_t parent, uint64_t where) {
 		return id;
 	}
 	for (uint32_t i = n == 0 ? 0 : n - 1; i > 0 && id == 0; i--) {
+		if (parent >= atomic_load_explicit(&first_id[i], memory_order_relaxed)) {
+			break; // no child is older than its parent
+		}
 		id = find(i - 1, hash, parent, where);
 	}
 	bool is_full = n > 0;
@@ -176,7 +202,7 @@ static uint32_t find_nearby(uint32_t parent, uint64_t where) {
 	enum { NEIGHBOURS = 4 };
 	uint32_t end = atomic_load_explicit(&world.header->n_nodes, memory_order_relaxed);
 	for (uint32_t id = parent + 1; id < end && id <= parent + NEIGHBOURS; id++) {
-		if (node_is(id, parent, where)) {
+		if (node_is(id, parent, where) && is_confirmed(id)) {
 			return id;
 		}
 	}
