@@ -111,3 +111,8 @@ void json_text(struct json *j, const char *key, const char *text) {
 		json_null(j, key);
 	}
 }
+
+void json_raw(struct json *j, struct slice items) {
+	begin_item(j, NULL);
+	buffer_slice(j->out, items);
+}

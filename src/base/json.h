@@ -31,3 +31,6 @@ void json_bool(struct json *j, const char *key, bool v);
 void json_null(struct json *j, const char *key);
 void json_string(struct json *j, const char *key, struct slice text);
 void json_text(struct json *j, const char *key, const char *text); // NULL: null
+
+/** One or more items that were written before, with their commas: for what recurs often. */
+void json_raw(struct json *j, struct slice items);

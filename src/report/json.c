@@ -14,6 +14,7 @@ struct document {
 	const struct names *names;
 	const struct report_options *options;
 	struct arena arena;
+	struct slice *written; // per location: its frames as JSON; empty: not yet
 };
 
 static void put_id(struct document *d, const char *key, uint32_t string) {
@@ -112,34 +113,54 @@ static void put_text_or_null(struct json *j, const char *key, struct slice s) {
 	}
 }
 
-static void put_frame(struct document *d, const struct name *f, const struct rec_location *at) {
+static void put_frame(struct json *j, const struct name *f, const struct rec_location *at) {
 	char address[24];
 	(void)snprintf(address, sizeof address, "0x%" PRIx64, at->pc);
-	json_open(&d->j, NULL, '{');
-	json_string(&d->j, "function", f->function);
-	put_text_or_null(&d->j, "symbol", f->symbol);
-	put_text_or_null(&d->j, "file", f->file);
+	json_open(j, NULL, '{');
+	json_string(j, "function", f->function);
+	put_text_or_null(j, "symbol", f->symbol);
+	put_text_or_null(j, "file", f->file);
 	if (f->line) {
-		json_number(&d->j, "line", f->line);
+		json_number(j, "line", f->line);
 	} else {
-		json_null(&d->j, "line");
+		json_null(j, "line");
 	}
-	put_text_or_null(&d->j, "module", f->module);
-	json_text(&d->j, "address", address);
-	json_bool(&d->j, "inlined", f->is_inlined);
-	json_text(&d->j, "owner",
+	put_text_or_null(j, "module", f->module);
+	json_text(j, "address", address);
+	json_bool(j, "inlined", f->is_inlined);
+	json_text(j, "owner",
 			f->owner == OWNER_YOURS             ? "yours"
 					: f->owner == OWNER_LIBRARY ? "library"
 												: NULL);
-	json_close(&d->j);
+	json_close(j);
+}
+
+/** A location's frames as JSON items. Stacks share locations: each is written once and copied. */
+static struct slice frames_of(struct document *d, uint32_t location) {
+	struct slice *written = &d->written[location];
+	if (written->size == 0) {
+		struct buffer text = {0};
+		struct json j = json_init(&text);
+		uint32_t n;
+		const struct name *frames = names_of(d->names, location, &n);
+		for (uint32_t i = 0; i < n; i++) {
+			if (i > 0) {
+				buffer_u8(&text, ',');
+			}
+			put_frame(&j, &frames[i], &d->r->locations.items[location]);
+		}
+		const char *kept = text.failed ? NULL : arena_text(&d->arena, buffer_view(&text));
+		*written = slice_of(kept, kept ? text.size : 0);
+		d->j.out->failed |= !kept;
+		buffer_finish(&text);
+	}
+	return *written;
 }
 
 static void put_stack(struct document *d, uint32_t node) {
 	json_open(&d->j, "stack", '[');
-	struct stack_walk w = stack_walk_init(d->r, d->names, node);
-	const struct name *f;
-	while ((f = stack_walk_next(&w))) {
-		put_frame(d, f, &d->r->locations.items[w.location]);
+	for (; node != 0; node = d->r->nodes.items[node].parent) {
+		json_raw(&d->j, frames_of(d, d->r->nodes.items[node].location));
 	}
 	json_close(&d->j);
 }
@@ -215,7 +236,11 @@ static void put_children(struct document *d) {
 
 bool report_json(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
-	struct document d = {json_init(out), r, n, options, {0}};
+	struct document d = {json_init(out), r, n, options, {0}, NULL};
+	d.written = arena_new(&d.arena, struct slice, r->locations.n);
+	if (!d.written) {
+		return err_memory(err);
+	}
 	json_open(&d.j, NULL, '{');
 	json_number(&d.j, "version", 1);
 	put_program(&d);
