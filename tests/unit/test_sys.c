@@ -166,8 +166,12 @@ static bool next_within(int fd, int timeout_ms, struct signals_arrived *out) {
 
 // Runs in a process of its own: dispositions are changed for good
 static int signals_in_child(void) {
-	(void)signal(SIGINT, SIG_IGN);
-	(void)signal(SIGHUP, SIG_DFL);
+	sigset_t none;
+	(void)sigemptyset(&none);
+	for (int i = 1; i < NSIG; i++) { // we may have been started in the background, or by nohup
+		(void)signal(i, i == SIGINT ? SIG_IGN : SIG_DFL);
+	}
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)setpgid(0, 0);
 	struct signals_start start;
 	signals_save(&start);
