@@ -296,7 +296,7 @@ static void captures_there(void) {
 // The same addresses again and again, each time with less behind them
 static void test_stack_that_shrinks(void **state) {
 	(void)state;
-	char *pages = fake_pages(STACK_BYTES);
+	char *volatile pages = fake_pages(STACK_BYTES); // getcontext returns more than once
 	for (size_t bytes = STACK_BYTES; bytes >= 4 * PAGE; bytes -= PAGE) {
 		getcontext(&there);
 		there.uc_stack.ss_sp = pages;
