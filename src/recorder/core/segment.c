@@ -45,14 +45,21 @@ static void *map_piece(int fd, uint64_t offset, uint64_t bytes, int protection) 
 	return piece;
 }
 
-/** How much address space we may take: an eighth of what a limit leaves. */
-static uint64_t address_space_allowance(void) {
+static uint64_t address_space_limit(void) {
 	struct rlimit limit;
 	if (sys_failed(syscall_4(__NR_prlimit64, 0, RLIMIT_AS, 0, (long)&limit)) ||
 			limit.rlim_cur == RLIM_INFINITY) {
 		return UINT64_MAX;
 	}
-	return limit.rlim_cur / 8;
+	return limit.rlim_cur;
+}
+
+/** So many slots shall be there at least: 8, if a quarter of the limit holds them, or 1. */
+static uint32_t least_slots(const struct segment_header *h, uint64_t limit_bytes) {
+	enum { N_LEAST_SLOTS = 8 };
+	uint64_t n = limit_bytes / 4 / h->slot_bytes;
+	n = n > N_LEAST_SLOTS ? N_LEAST_SLOTS : n < 1 ? 1 : n;
+	return n < h->n_slots ? (uint32_t)n : h->n_slots;
 }
 
 /** Map up to `n` items of `item_bytes`, fewer if there is no room; 0: not even `n_least`. */
@@ -78,8 +85,9 @@ static void say_what_is_mapped(struct segment_header *h) {
 }
 
 static bool map_program(int fd, struct segment_header *h) {
-	enum { N_LEAST_SLOTS = 8, N_LEAST_NODES = 1 << 14 };
-	uint64_t allowance = address_space_allowance();
+	enum { N_LEAST_NODES = 1 << 14 };
+	uint64_t limit_bytes = address_space_limit();
+	uint64_t allowance = limit_bytes / 8; // for slots and nodes, but for the least of them
 	uint64_t base_bytes = h->nodes_at;
 	unsigned char *base = map_piece(fd, 0, base_bytes, SYS_PROT_READ | SYS_PROT_WRITE);
 	if (base == NULL) {
@@ -87,15 +95,17 @@ static bool map_program(int fd, struct segment_header *h) {
 	}
 	void *nodes = NULL;
 	void *slots = NULL;
-	uint32_t n_least_slots = h->n_slots < N_LEAST_SLOTS ? h->n_slots : N_LEAST_SLOTS;
 	uint32_t n_least_nodes = h->node_capacity < N_LEAST_NODES ? h->node_capacity : N_LEAST_NODES;
-	uint32_t n_slots = map_table(fd, h->slots_at, h->slot_bytes, h->n_slots, n_least_slots,
-			allowance / 2, &slots);
+	uint32_t n_slots = map_table(fd, h->slots_at, h->slot_bytes, h->n_slots,
+			least_slots(h, limit_bytes), allowance / 2, &slots);
 	uint32_t n_nodes = map_table(fd, h->nodes_at, sizeof(struct wire_node), h->node_capacity,
 			n_least_nodes, allowance / 2, &nodes);
+	uint64_t nodes_bytes = (uint64_t)n_nodes * sizeof(struct wire_node);
 	if (n_slots == 0 || n_nodes == 0 ||
-			!sys_mprotect(nodes, (uint64_t)n_nodes * sizeof(struct wire_node),
-					SYS_PROT_READ | SYS_PROT_WRITE)) {
+			!sys_mprotect(nodes, nodes_bytes, SYS_PROT_READ | SYS_PROT_WRITE)) {
+		sys_munmap(base, base_bytes); // the program needs the room
+		sys_munmap(slots, n_slots * h->slot_bytes);
+		sys_munmap(nodes, nodes_bytes);
 		return false;
 	}
 	struct segment_header *header = (struct segment_header *)base;
