@@ -286,8 +286,8 @@ bool report_text(struct buffer *out, const struct recording *r, const struct nam
 		put_totals(&p);
 		put_tables(&p);
 	}
-	report_six_lines(out, r);
-	buffer_text(out, "\nmore: heaptrack_print --full | --json\n");
+	buffer_text(out, "more: heaptrack_print --full | --json\n\n");
+	report_six_lines(out, r); // last: scripts read the end of the output
 	return finish(&p, err);
 }
 
