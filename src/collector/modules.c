@@ -104,8 +104,11 @@ static int open_module(const struct modules *m, const struct wire_module *module
 	if (name[0] == '[' || (!strchr(name, '/') && strstr(name, "vdso"))) {
 		return -1;
 	}
+	bool is_program = !name[0] ||
+			(process_link(pid, "exe", path, sizeof path) && strcmp(path, name) == 0);
+	name = is_program ? "" : name; // the link leads to the file even if it is deleted
 	(void)snprintf(path, sizeof path, "/proc/%d/%s%s", (int)pid,
-			!name[0]                 ? "exe"
+			is_program               ? "exe"
 					: name[0] == '/' ? "root"
 									 : "cwd/",
 			name);
@@ -113,6 +116,7 @@ static int open_module(const struct modules *m, const struct wire_module *module
 	if (fd < 0) {
 		fd = open_mapped(pid, module);
 	}
+	name = module->path;
 	name = !name[0] && m->exe && module->image == 1 ? m->exe : name;
 	if (fd < 0 && name[0] == '/') {
 		fd = open_if_right(name, module);

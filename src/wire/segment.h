@@ -160,7 +160,8 @@ struct wire_module {
 	uint16_t path_bytes;  // of the full path; if > WIRE_MODULE_PATH the path below is cut
 	uint8_t is_unloaded;  // T: known to be gone (dlclose)
 	uint8_t reserved[17];
-	char path[WIRE_MODULE_PATH]; // as the loader names it; empty: the executable
+	// As the loader names it; of the executable what /proc/self/exe links to, empty if that is unknown
+	char path[WIRE_MODULE_PATH];
 };
 _Static_assert(sizeof(struct wire_module) == 512, "layout");
 _Static_assert(offsetof(struct wire_module, path) == 88, "layout");

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define LIBRARY "libz.so.1" // one that this program does not need
@@ -35,7 +36,10 @@ static void test_program_and_libc(void **state) {
 	(void)state;
 	struct module module;
 	const struct wire_module *m = find((uint64_t)setup, &module);
-	assert_int_equal(m->path_bytes, 0);
+	char path[WIRE_MODULE_PATH];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+	assert_int_equal(m->path_bytes, n);
+	assert_memory_equal(m->path, path, n);
 	assert_int_equal(m->image, 1);
 	assert_non_null(module.tables.hdr);
 	uint32_t id = module.id;

@@ -41,6 +41,10 @@ static struct known *known;
 static _Atomic uint32_t n_known;
 static uint64_t loader_start, loader_bytes;
 
+// What /proc/self/exe links to; the loader has no name for the program. 0 bytes: too long, unknown
+static char program_path[WIRE_MODULE_PATH];
+static size_t program_path_bytes;
+
 // When there is no _dl_find_object: who reads the maps, and how often that was in vain
 static _Atomic uint32_t is_visiting;
 static _Atomic uint32_t n_misses, n_misses_allowed;
@@ -69,12 +73,24 @@ static void find_loader(void) {
 	}
 }
 
+/** Asked now: the process may exec at any time, and the collector would come too late. */
+static void find_program_path(void) {
+	enum { AT_CWD = -100 };
+	if (!world_may_call_system()) {
+		return;
+	}
+	long n = syscall_4(__NR_readlinkat, AT_CWD, (long)"/proc/self/exe", (long)program_path,
+			sizeof program_path);
+	program_path_bytes = sys_failed(n) || (size_t)n == sizeof program_path ? 0 : (size_t)n;
+}
+
 bool modules_setup(void) {
 	known = sys_map((size_t)world.n_modules_max * sizeof(*known));
 	if (known == NULL) {
 		return false;
 	}
 	find_loader();
+	find_program_path();
 	return true;
 }
 
@@ -242,6 +258,10 @@ static bool ask_loader(uint64_t pc, struct module *module) {
 	uint32_t generation = atomic_load_explicit(&world_generation, memory_order_acquire);
 	struct image image;
 	image_of_object(&image, &object);
+	if (image.path_bytes == 0) {
+		image.path = program_path;
+		image.path_bytes = program_path_bytes;
+	}
 	module_fill(module, remember(&image, generation), image.start, image.end, image.eh_frame_hdr);
 	return true;
 }
