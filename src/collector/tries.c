@@ -203,7 +203,6 @@ static struct wire_module *copy_module(const struct wire_module *module) {
 		return NULL;
 	}
 	memcpy(copy, module, sizeof *copy);
-	copy->path[WIRE_MODULE_PATH - 1] = '\0'; // it may fill its field, and be anything
 	copy->path[sizeof copy->path - 1] = '\0';
 	if (copy->build_id_bytes > sizeof copy->build_id) {
 		copy->build_id_bytes = 0;
