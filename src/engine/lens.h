@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The lens: which part of a recording a question is about. Every answer of the engine takes one, so
+ * that text, page, JSON and exports cannot disagree. It has one textual form, for --lens and for
+ * the address of the page; words in any order, joined by '&', values percent-encoded as in a URL:
+ *
+ *   m=peak            metric: peak never-freed kept allocations bytes temporary
+ *   t=1.66-2.19       time range. Each end: seconds; 12% of the run; -5s before the end; 12:03:07
+ *                     by wall clock; start; end; peak. `t=peak` alone: from the valley before the
+ *                     peak to the first edge at which what came with it is gone
+ *   q=parse           stacks with a frame whose function, file or module holds the text; /.../ is
+ *                     an extended regular expression; ! before it: stacks without such a frame.
+ *                     May stand several times: all must hold
+ *   focus=NAME        what NAME and its callees cost: stacks are cut above its outermost frame
+ *   hide=NAME         frames of this function are left out; their costs go to their callers
+ *   fold=0            library frames are shown one by one (1, the default: a run of them is one)
+ *   threads=NAME,...  only blocks allocated by threads of these names
+ *   group=package     frames are gathered: function (default) package module file
+ *
+ * Ranges snap to the recording's edges, outwards from a moment to the first edge at or after it;
+ * every number at an edge is exact. A range goes from just after edge `from` to edge `to`, both
+ * inclusive of what happened up to that moment:
+ *
+ *   allocated in it     from < interval.from <= to
+ *   alive at edge k     interval.from <= k < interval.until
+ *   kept                allocated in it, and interval.until > to
+ */
+
+#include "base/err.h"
+#include "engine/names.h"
+
+enum lens_metric {
+	LENS_PEAK,        // live at the largest heap in the range
+	LENS_NEVER_FREED, // allocated in the range, live at the end of the recording
+	LENS_KEPT,        // allocated in the range, live at its end
+	LENS_ALLOCATIONS, // made in the range; weighed by number
+	LENS_BYTES,       // the same, weighed by bytes
+	LENS_TEMPORARY,   // the temporary ones of them; weighed by number
+	N_LENS_METRICS,
+};
+
+enum lens_group { LENS_BY_FUNCTION, LENS_BY_PACKAGE, LENS_BY_MODULE, LENS_BY_FILE };
+
+enum {
+	LENS_START = -1, // before the first edge: nothing was allocated yet
+};
+
+struct lens_text { // one `q`
+	struct slice text;
+	bool is_regex, is_negated;
+};
+
+struct lens {
+	enum lens_metric metric;
+	enum lens_group group;
+	bool has_range;   // false: the whole recording, exact to its very end
+	int32_t from, to; // edges, LENS_START <= from < to <= edges.n (edges.n: the end)
+	bool is_unfolded;
+	const struct lens_text *texts;
+	uint32_t n_texts;
+	const struct slice *focus, *hide, *threads; // names
+	uint32_t n_focus, n_hide, n_threads;
+};
+
+/** Everything of the recording, by what was live at the peak. */
+struct lens lens_whole(void);
+
+/** The textual form. False: `err` says which word is wrong and how it is written. */
+bool lens_parse(struct lens *l, struct slice text, const struct recording *r, struct arena *arena,
+		struct err *err);
+
+/** The shortest text that lens_parse understands as the same lens; "" for lens_whole(). */
+struct slice lens_text(const struct lens *l, const struct recording *r, struct arena *arena);
+
+/** What a stack, a frame or a group costs under a lens. */
+struct lens_costs {
+	uint64_t bytes, blocks;                // by the metric
+	uint64_t allocations, allocated_bytes; // made in the range
+	uint64_t temporary;                    // of these
+};
+
+/** The number that ranks: bytes, or blocks for the metrics weighed by number. */
+uint64_t lens_weight(const struct lens *l, const struct lens_costs *c);
+
+struct lens_result {
+	struct lens_costs *stacks; // one per rec_stack; zero where the lens leaves it out
+	struct lens_costs total;   // of them
+	uint64_t moment_ns;        // of LENS_PEAK: when; else the end of the range
+};
+
+/** Costs of every stack under the lens: one scan over the intervals. False: no memory. */
+bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,
+		struct arena *arena, struct lens_result *out, struct err *err);
