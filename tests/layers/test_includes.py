@@ -17,7 +17,7 @@ LEVELS = [
     ["engine"],
     ["symbols", "injector"],
     ["collector", "session"],
-    ["report", "export", "tui", "web"],
+    ["report", "export", "server", "tui", "web"],
     ["cli"],
 ]
 LEVEL = {folder: level for level, folders in enumerate(LEVELS) for folder in folders}

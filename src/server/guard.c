@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "server/guard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+static bool random_hex(char *out, size_t digits, struct err *err) {
+	uint8_t bytes[GUARD_TOKEN_DIGITS / 2];
+	if (getrandom(bytes, digits / 2, 0) != (ssize_t)(digits / 2)) {
+		return err_system(err, errno, "no random numbers");
+	}
+	for (size_t i = 0; i < digits / 2; i++) {
+		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+	}
+	return true;
+}
+
+bool guard_init(struct guard *g, struct err *err) {
+	memcpy(g->name, "heaptrack-", 10);
+	return random_hex(g->name + 10, 8, err) && random_hex(g->token, GUARD_TOKEN_DIGITS, err);
+}
+
+static bool is_token(const struct guard *g, struct slice text) {
+	if (text.size != GUARD_TOKEN_DIGITS) {
+		return false;
+	}
+	unsigned different = 0;
+	for (size_t i = 0; i < GUARD_TOKEN_DIGITS; i++) {
+		different |= (unsigned)(text.data[i] ^ (uint8_t)g->token[i]);
+	}
+	return different == 0;
+}
+
+static bool starts_with(struct slice s, const char *text) {
+	size_t n = strlen(text);
+	return s.size >= n && memcmp(s.data, text, n) == 0;
+}
+
+/** The cookie line is "name=value; name=value". */
+static bool has_cookie(const struct guard *g, struct slice cookies) {
+	size_t n_name = strlen(g->name);
+	while (cookies.size > 0) {
+		const uint8_t *end = memchr(cookies.data, ';', cookies.size);
+		size_t n = end ? (size_t)(end - cookies.data) : cookies.size;
+		struct slice one = slice_of(cookies.data, n);
+		if (starts_with(one, g->name) && n > n_name && one.data[n_name] == '=' &&
+				is_token(g, slice_of(one.data + n_name + 1, n - n_name - 1))) {
+			return true;
+		}
+		n += end ? 1 : 0;
+		while (n < cookies.size && cookies.data[n] == ' ') {
+			n++;
+		}
+		cookies = slice_of(cookies.data + n, cookies.size - n);
+	}
+	return false;
+}
+
+static bool is_port(struct slice s) {
+	if (s.size == 0) {
+		return true;
+	}
+	bool ok = s.data[0] == ':' && s.size >= 2 && s.size <= 6;
+	for (size_t i = 1; ok && i < s.size; i++) {
+		ok = s.data[i] >= '0' && s.data[i] <= '9';
+	}
+	return ok;
+}
+
+/** Any port: through `ssh -L` it is that of the other end. */
+static bool is_own_host(struct slice host) {
+	static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		size_t n = strlen(names[i]);
+		if (starts_with(host, names[i]) && is_port(slice_of(host.data + n, host.size - n))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+enum guard_says guard_check(const struct guard *g, const struct http_request *q) {
+	if (!slice_equal(q->method, slice_of_text("GET"))) {
+		return GUARD_METHOD;
+	}
+	if (!is_own_host(q->host)) {
+		return GUARD_HOST;
+	}
+	if (has_cookie(g, q->cookies)) {
+		return GUARD_WELCOME;
+	}
+	return is_token(g, q->token) ? GUARD_NEWCOMER : GUARD_STRANGER;
+}
+
+void guard_cookie(const struct guard *g, char out[128]) {
+	(void)snprintf(out, 128, "%s=%s; HttpOnly; SameSite=Strict; Path=/", g->name, g->token);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Who may ask: a browser that was given the token, speaking to this machine by its own name. The
+ * token (128 bits from the kernel) is in the address that is printed or opened; the first request
+ * with it gets a cookie, which all others carry. Tokens are compared in constant time.
+ *
+ * What is kept out: other users of this machine (no token), other pages in the same browser
+ * (SameSite=Strict; no CORS answer), names that were made to point here (DNS rebinding: the Host
+ * line must name the loopback), anything but GET.
+ */
+
+#include "base/err.h"
+#include "server/http.h"
+
+enum { GUARD_TOKEN_DIGITS = 32 };
+
+struct guard {
+	char token[GUARD_TOKEN_DIGITS + 1]; // in hexadecimal
+	char name[24];                      // of the cookie: two servers at once don't share one
+};
+
+enum guard_says {
+	GUARD_WELCOME,  // the cookie is right
+	GUARD_NEWCOMER, // the token is right: set the cookie
+	GUARD_METHOD,   // not GET
+	GUARD_HOST,     // another name than this machine's own
+	GUARD_STRANGER, // neither token nor cookie
+};
+
+bool guard_init(struct guard *g, struct err *err);
+
+enum guard_says guard_check(const struct guard *g, const struct http_request *q);
+
+/** The Set-Cookie line for a newcomer. */
+void guard_cookie(const struct guard *g, char out[128]);

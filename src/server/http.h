@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * HTTP, as far as one page for one person needs it. http.c is the only file that knows which
+ * library speaks it. One thread of its own serves all connections; the handler runs there and must
+ * not block for long.
+ *
+ * Bounds: 256 connections at once, 16 KiB for the head of a request, 20 s without progress. A body
+ * that a client sends is never read.
+ */
+
+#include "base/err.h"
+#include "base/slice.h"
+
+struct http_request {
+	struct slice method, path; // path: decoded, without the query
+	struct slice host;         // its Host line; empty: none
+	struct slice cookies;      // its Cookie line
+	struct slice token;        // of the query: ?token=...
+};
+
+enum http_body {
+	HTTP_BORROWED, // `bytes` live as long as the server
+	HTTP_OWNED,    // malloc'ed: freed when they are sent
+	HTTP_STREAM,   // no bytes: the connection stays open until the client leaves; see http_streams
+};
+
+struct http_answer {
+	unsigned status;
+	const char *type;    // Content-Type; NULL: text
+	const char *save_as; // the name under which a browser saves it; NULL: it is shown
+	struct slice bytes;
+	enum http_body body;
+	char cookie[128]; // Set-Cookie; empty: none
+	char policy[512]; // Content-Security-Policy; empty: the strictest
+};
+
+typedef void http_handler(void *user, const struct http_request *q, struct http_answer *a);
+
+/** Serves `fd`, a listening socket, which it owns from now on, also if it fails. */
+struct http *http_start(int fd, http_handler *handler, void *user, struct err *err);
+
+/** Ends all connections and the thread. NULL is fine. */
+void http_stop(struct http *h);
+
+/**
+ * How many streams are open. Called every few seconds: it also sends each a sign of life, for a
+ * client that has left is noticed no other way.
+ */
+unsigned http_streams(struct http *h);

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "server/route.h"
+
+/** A plain decimal number that fits, without sign, space or leading zeros. */
+static bool parse_id(struct slice s, uint32_t *out) {
+	uint64_t id = 0;
+	if (s.size == 0 || s.size > 10 || (s.size > 1 && s.data[0] == '0')) {
+		return false;
+	}
+	for (size_t i = 0; i < s.size; i++) {
+		if (s.data[i] < '0' || s.data[i] > '9') {
+			return false;
+		}
+		id = id * 10 + (uint64_t)(s.data[i] - '0');
+	}
+	*out = (uint32_t)id;
+	return id <= UINT32_MAX;
+}
+
+struct route route_of(struct slice path) {
+	static const struct {
+		const char *path;
+		enum route_to to;
+	} exact[] = {
+			{"/", ROUTE_PAGE},
+			{"/profile.bin", ROUTE_PROFILE},
+			{"/save.html", ROUTE_WHOLE},
+			{"/alive", ROUTE_ALIVE},
+	};
+	for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
+		if (slice_equal(path, slice_of_text(exact[i].path))) {
+			return (struct route){.to = exact[i].to};
+		}
+	}
+	static const char source[] = "/source/";
+	const size_t n = sizeof source - 1;
+	uint32_t id;
+	if (path.size > n && memcmp(path.data, source, n) == 0 &&
+			parse_id(slice_of(path.data + n, path.size - n), &id)) {
+		return (struct route){ROUTE_SOURCE, id};
+	}
+	return (struct route){.to = ROUTE_NOWHERE};
+}

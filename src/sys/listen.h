@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** Listening sockets that nobody outside this machine can reach. Close-on-exec, non-blocking. */
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+/**
+ * Listens on 127.0.0.1. `port` 0: any that is free; `*got` is the port in use. Gives the
+ * descriptor, or -1 (`err` says which port, and why not).
+ */
+int listen_on_loopback(uint16_t port, uint16_t *got, struct err *err);
+
+/**
+ * Listens on a unix socket that only its owner may connect to (mode 0600 from its first moment on).
+ * A socket of that name that nobody listens to any more is replaced; anything else that has the
+ * name is left alone. -1: `err` says why. Whoever listens removes the file afterwards.
+ */
+int listen_on_unix(const char *path, struct err *err);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "server/guard.h"
+#include "server/route.h"
+
+// A request is cut at its line ends: method, host, cookies, token, path. Nobody gets in who does
+// not hold the token, whatever the lines say.
+
+static struct slice next_line(struct slice *rest) {
+	const uint8_t *end = rest->size ? memchr(rest->data, '\n', rest->size) : NULL;
+	size_t n = end ? (size_t)(end - rest->data) : rest->size;
+	struct slice line = slice_of(rest->data, n);
+	n += end ? 1 : 0;
+	*rest = slice_of(rest->data + n, rest->size - n);
+	return line;
+}
+
+static bool holds(struct slice s, const char *token) {
+	return s.size >= GUARD_TOKEN_DIGITS && memmem(s.data, s.size, token, GUARD_TOKEN_DIGITS);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+	static const struct guard guard = {.token = "0123456789abcdef0123456789abcdef",
+			.name = "heaptrack-01234567"};
+	struct slice rest = slice_of(data, size);
+	struct http_request q = {.method = next_line(&rest),
+			.host = next_line(&rest),
+			.cookies = next_line(&rest),
+			.token = next_line(&rest)};
+	q.path = rest;
+	enum guard_says says = guard_check(&guard, &q);
+	if (says == GUARD_WELCOME && !holds(q.cookies, guard.token)) {
+		__builtin_trap();
+	}
+	if (says == GUARD_NEWCOMER && !holds(q.token, guard.token)) {
+		__builtin_trap();
+	}
+	struct route route = route_of(q.path);
+	if (route.to != ROUTE_NOWHERE && memmem(q.path.data, q.path.size, "..", 2)) {
+		__builtin_trap();
+	}
+	return 0;
+}
