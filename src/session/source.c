@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "session/source.h"
+
+#include "sys/reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SOURCE_BYTES_MAX = 4 << 20 };
+
+static bool is_named_by_a_frame(const struct recording *r, uint32_t file) {
+	if (file == 0 || file >= r->strings.n) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->frames.n; i++) {
+		if (r->frames.items[i].file == file) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_all(const struct file_reader *f, struct buffer *out, struct err *err) {
+	if (f->size_bytes > SOURCE_BYTES_MAX) {
+		return err_set(err, ERR_LIMIT, "larger than 4 MiB");
+	}
+	size_t got = 0;
+	uint8_t *room = buffer_room(out, (size_t)f->size_bytes);
+	if (!room) {
+		return err_memory(err);
+	}
+	if (!file_reader_read(f, 0, room, (size_t)f->size_bytes, &got, err)) {
+		return false;
+	}
+	if (memchr(room, 0, got)) {
+		return err_set(err, ERR_FORMAT, "no text");
+	}
+	out->size += got;
+	return true;
+}
+
+static bool read_path(const char *path, struct buffer *out, struct err *err) {
+	struct file_reader f;
+	if (!file_reader_open(&f, path, err)) {
+		return err_add(err, "%s", path);
+	}
+	bool ok = read_all(&f, out, err) || err_add(err, "%s", path);
+	file_reader_close(&f);
+	return ok;
+}
+
+/** Below `root`, with fewer and fewer of the folders that the path begins with. */
+static bool read_below(const char *root, const char *path, struct buffer *out) {
+	for (const char *rest = path; rest; rest = strchr(rest, '/')) {
+		rest += *rest == '/';
+		char *full = NULL;
+		if (*rest == 0 || asprintf(&full, "%s/%s", root, rest) < 0) {
+			return false;
+		}
+		bool ok = read_path(full, out, NULL);
+		free(full);
+		if (ok) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool source_read(const struct recording *r, uint32_t file, const char *root, struct buffer *out,
+		struct err *err) {
+	if (!is_named_by_a_frame(r, file)) {
+		return err_set(err, ERR_NOT_FOUND, "the recording names no source file %u", file);
+	}
+	struct slice name = r->strings.items[file];
+	char *path = strndup((const char *)name.data, name.size);
+	if (!path) {
+		return err_memory(err);
+	}
+	bool ok = (root && read_below(root, path, out)) ||
+			(path[0] == '/' ? read_path(path, out, err)
+							: err_set(err, ERR_NOT_FOUND,
+									  "%s: a relative path; --source-root says where it begins",
+									  path));
+	free(path);
+	return ok;
+}
