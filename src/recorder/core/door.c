@@ -25,7 +25,7 @@ static enum door_word open_door(void) {
 	if (!sys_madvise(&door_page, sizeof door_page, MADV_WIPEONFORK)) {
 		return DOOR_CLOSED;
 	}
-	if (segment_open(door_services.environment()) != SEGMENT_ROLE_PROGRAM) {
+	if (door_services.open_segment() != SEGMENT_ROLE_PROGRAM) {
 		return DOOR_CLOSED;
 	}
 	const struct capture_world world = {

@@ -6,6 +6,8 @@
  * of a program that is recorded, and closes for good. Any thread, any signal handler.
  */
 
+#include "recorder/core/segment.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +38,7 @@ static inline bool door_is_ours(void) {
 
 /** What a door (preload, injection) provides to the core. Set before the first hook. */
 struct door_services {
-	char **(*environment)(void); // of the process as it was started, or NULL
+	enum segment_role (*open_segment)(void);
 	uint64_t (*clock_ns)(void);  // CLOCK_MONOTONIC. Any thread, any signal handler, errno as it was
 	uint64_t (*stack_end)(void); // of the main thread's stack, or 0
 };

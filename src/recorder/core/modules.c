@@ -9,24 +9,10 @@
 
 #include "recorder/core/modules.h"
 
+#include "host.h"
 #include "recorder/core/modules_image.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/world.h"
-
-/** glibc's struct dl_find_object and the public part of its struct link_map. */
-struct loader_map {
-	uint64_t bias;
-	const char *name;
-};
-struct loader_object {
-	uint64_t flags;
-	void *start, *end;
-	const struct loader_map *map;
-	const uint8_t *eh_frame_hdr;
-	uint64_t reserved[7];
-};
-int _dl_find_object(void *pc, struct loader_object *result) __attribute__((weak));
-extern void *__libc_stack_end __attribute__((weak)); // a variable of glibc's loader
 
 enum { MODULE_UNKNOWN = WIRE_MODULE_MAX + 1 };
 
@@ -49,25 +35,17 @@ static size_t program_path_bytes;
 static _Atomic uint32_t is_visiting;
 static _Atomic uint32_t n_misses, n_misses_allowed;
 
-static bool has_loader(void) {
-	return &_dl_find_object != NULL;
-}
-
-static bool loader_find(uint64_t pc, struct loader_object *object) {
-	return _dl_find_object((void *)pc, object) == 0;
-}
-
 /** glibc's loader. musl's is its libc, and never unloads: it is not looked for. */
 static void find_loader(void) {
-	struct loader_object object;
+	struct host_object object;
 	struct image image;
-	if (&__libc_stack_end == NULL) {
+	if (host_in_loader() == 0) {
 		return;
 	}
 	if (image_read(&image, image_of_loader())) {
 		loader_start = image.start;
 		loader_bytes = image.end - image.start;
-	} else if (has_loader() && loader_find((uint64_t)&__libc_stack_end, &object)) {
+	} else if (host_has_finder() && host_find_object(host_in_loader(), &object)) {
 		loader_start = (uint64_t)object.start; // the program was started by calling the loader
 		loader_bytes = (uint64_t)object.end - loader_start;
 	}
@@ -228,7 +206,7 @@ static bool known_find(uint64_t pc, struct module *module) {
  * segments it names only the segment that was asked for: if that is the program, its ELF header
  * tells the rest.
  */
-static void image_of_object(struct image *image, const struct loader_object *object) {
+static void image_of_object(struct image *image, const struct host_object *object) {
 	image->build_id = NULL;
 	image->build_id_bytes = 0;
 	image->path = object->map->name;
@@ -248,8 +226,8 @@ static void image_of_object(struct image *image, const struct loader_object *obj
 }
 
 static bool ask_loader(uint64_t pc, struct module *module) {
-	struct loader_object object;
-	if (!loader_find(pc, &object)) {
+	struct host_object object;
+	if (!host_find_object(pc, &object)) {
 		return false;
 	}
 	if (known_find(pc, module) && module->tables.hdr == object.eh_frame_hdr) {
@@ -289,7 +267,7 @@ static void visit_maps(void) {
 }
 
 bool module_find(uint64_t pc, struct module *module) {
-	if (has_loader()) {
+	if (host_has_finder()) {
 		return ask_loader(pc, module);
 	}
 	if (known_find(pc, module)) {
@@ -300,23 +278,23 @@ bool module_find(uint64_t pc, struct module *module) {
 }
 
 bool module_covers(uint64_t pc) {
-	struct loader_object object;
+	struct host_object object;
 	struct module module;
-	return has_loader() ? loader_find(pc, &object) : known_find(pc, &module);
+	return host_has_finder() ? host_find_object(pc, &object) : known_find(pc, &module);
 }
 
 static bool is_gone(struct known *k) {
-	struct loader_object object;
+	struct host_object object;
 	uint64_t start = atomic_load(&k->start);
-	return !loader_find(start, &object) || (uint64_t)object.start != start ||
+	return !host_find_object(start, &object) || (uint64_t)object.start != start ||
 			(uint64_t)object.end > atomic_load(&k->end) ||
 			object.eh_frame_hdr != atomic_load(&k->eh_frame_hdr);
 }
 
 void modules_check(void) {
 	uint32_t generation = atomic_load(&world_generation);
-	bool has_changed = !has_loader();
-	for (uint32_t i = known_count(); i-- > 0 && has_loader();) {
+	bool has_changed = !host_has_finder();
+	for (uint32_t i = known_count(); i-- > 0 && host_has_finder();) {
 		struct known *k = &known[i];
 		uint32_t id = atomic_load_explicit(&k->id, memory_order_acquire);
 		if (id != 0 && atomic_load(&k->generation) == generation && is_gone(k)) {

@@ -21,10 +21,11 @@ struct segment segment;
 
 static _Atomic uint32_t n_open_slots;
 
-static bool header_is_valid(const struct segment_header *h, uint64_t bytes,
-		const struct join_address *address) {
+/** `token`: what it must say, or NULL: the descriptor itself says enough. */
+static bool header_is_valid(const struct segment_header *h, uint64_t bytes, const uint8_t *token) {
 	return h->magic == SEGMENT_MAGIC && h->version == SEGMENT_VERSION &&
-			h->segment_bytes <= bytes && sys_equal(h->token, address->token, sizeof h->token) &&
+			h->segment_bytes <= bytes &&
+			(token == NULL || sys_equal(h->token, token, sizeof h->token)) &&
 			h->slot_bytes % WIRE_PAGE == 0 &&
 			h->slot_bytes >= SEGMENT_CAPTURES_AT + 3 * CAPTURE_MIN_BYTES && h->n_slots > 0 &&
 			h->regions_at >= sizeof *h && h->nodes_at >= h->modules_at &&
@@ -125,22 +126,15 @@ static bool map_program(int fd, struct segment_header *h) {
 	return true;
 }
 
-enum segment_role segment_open(char **environment) {
-	struct join_address address;
-	if (!join_address_find(&address, environment)) {
-		return SEGMENT_ROLE_NONE;
-	}
-	int fd = join_open(&address);
-	if (fd < 0) {
-		return SEGMENT_ROLE_NONE;
-	}
+/** Map the segment behind `fd`, if we are its program, and close that. */
+static enum segment_role open_behind(int fd, const uint8_t *token, int32_t program_pid) {
 	enum segment_role role = SEGMENT_ROLE_NONE;
 	uint64_t bytes = file_bytes(fd);
 	struct segment_header *h = bytes < sizeof *h
 			? NULL
 			: map_piece(fd, 0, sizeof *h, SYS_PROT_READ | SYS_PROT_WRITE);
-	if (h != NULL && header_is_valid(h, bytes, &address)) {
-		if (syscall_0(__NR_getpid) != address.program_pid) {
+	if (h != NULL && header_is_valid(h, bytes, token)) {
+		if (syscall_0(__NR_getpid) != program_pid) {
 			segment_count_child(h, false);
 			role = SEGMENT_ROLE_CHILD;
 		} else if (atomic_load(&h->state) == SEGMENT_OPEN) {
@@ -156,6 +150,19 @@ enum segment_role segment_open(char **environment) {
 	}
 	(void)syscall_1(__NR_close, fd);
 	return role;
+}
+
+enum segment_role segment_open(char **environment) {
+	struct join_address address;
+	if (!join_address_find(&address, environment)) {
+		return SEGMENT_ROLE_NONE;
+	}
+	int fd = join_open(&address);
+	return fd < 0 ? SEGMENT_ROLE_NONE : open_behind(fd, address.token, address.program_pid);
+}
+
+enum segment_role segment_adopt(int fd) {
+	return open_behind(fd, NULL, (int32_t)syscall_0(__NR_getpid));
 }
 
 uint32_t segment_open_slots(void) {

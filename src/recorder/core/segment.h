@@ -35,6 +35,9 @@ enum segment_role {
 /** Find and map the segment. `environment` as in environ, or NULL. Once, by one thread. */
 enum segment_role segment_open(char **environment);
 
+/** Map the segment behind a descriptor that somebody who knows put there, and close that. Once. */
+enum segment_role segment_adopt(int fd);
+
 /** Count this process among the children that are not recorded. Needs the header mapped. */
 void segment_count_child(struct segment_header *header, bool is_fork);
 

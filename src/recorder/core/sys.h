@@ -6,10 +6,11 @@
  * because the functions of libc may be interposed, allocate, take locks, set errno, or not be
  * there at all (a static target). Any thread, any signal handler.
  *
- * `syscall.h` and `regs.h` come from the folder of the machine (arch/<machine>), chosen by the
- * build's include path.
+ * `syscall.h` and `regs.h` come from the folder of the machine (arch/<machine>), `host.h` from that
+ * of the door, chosen by the build's include path.
  */
 
+#include "host.h"
 #include "syscall.h"
 
 #include <linux/mman.h>
@@ -34,7 +35,11 @@ static inline bool sys_failed(long result) {
 static inline void *sys_mmap(void *at, size_t bytes, int protection, int flags, int fd,
 		uint64_t offset) {
 	long result = syscall_6(__NR_mmap, (long)at, (long)bytes, protection, flags, fd, (long)offset);
-	return sys_failed(result) ? NULL : (void *)result;
+	if (sys_failed(result)) {
+		return NULL;
+	}
+	host_mapped((void *)result, bytes);
+	return (void *)result;
 }
 
 /** Zeroed private memory; pages cost nothing until touched. NULL: there is none. */
@@ -52,6 +57,7 @@ static inline void *sys_mremap(void *old, size_t old_bytes, size_t new_bytes) {
 }
 
 static inline void sys_munmap(void *at, size_t bytes) {
+	host_unmapped(at, bytes);
 	(void)syscall_2(__NR_munmap, (long)at, (long)bytes);
 }
 

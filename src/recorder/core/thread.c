@@ -7,8 +7,6 @@
 #include <linux/futex.h>
 #include <time.h>
 
-_Thread_local struct thread_self thread_self;
-
 static bool try_slot(struct thread_slot *slot) {
 	uint32_t is_free = SLOT_FREE;
 	return atomic_load_explicit(&slot->state, memory_order_relaxed) == SLOT_FREE &&
@@ -106,7 +104,7 @@ struct thread_slot *thread_claim(void) {
 
 /** Where the stack of this thread ends. Asking libc would allocate, or wait for a lock. */
 static uint64_t stack_end(const struct thread_slot *slot) {
-	return slot->tid == slot->pid ? door_services.stack_end() : machine_thread_pointer();
+	return slot->tid == slot->pid ? door_services.stack_end() : host_stack_end();
 }
 
 struct capture *thread_capture(struct thread_slot *slot, unsigned level) {

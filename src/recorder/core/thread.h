@@ -10,6 +10,7 @@
  * The outermost is hooks[0]; a handler that interrupts it and allocates uses hooks[1].
  */
 
+#include "host.h"
 #include "recorder/core/capture.h"
 #include "recorder/core/ring.h"
 #include "recorder/core/segment.h"
@@ -33,15 +34,6 @@ struct thread_state {
 	struct capture *captures[THREAD_LEVELS];
 };
 _Static_assert(sizeof(struct thread_state) <= WIRE_PAGE, "fits its page");
-
-/** The thread's own words, in static thread-local storage: small, it is scarce. */
-struct thread_self {
-	struct thread_slot *slot; // NULL: none yet
-	uint32_t n_refused;       // searches for a free slot in vain
-	uint32_t n_until_search;  // events to let go until the next search
-};
-extern _Thread_local struct thread_self thread_self
-		__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 static inline struct thread_state *thread_state_of(struct thread_slot *slot) {
 	return (struct thread_state *)((unsigned char *)slot + SLOT_PRIVATE_AT);

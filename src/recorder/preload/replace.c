@@ -57,6 +57,10 @@ static char **first_environment(void) {
 	return n < ARGUMENTS_MAX && stack[1 + n] == 0 ? (char **)(stack + 2 + n) : environ;
 }
 
+static enum segment_role open_segment(void) {
+	return segment_open(first_environment());
+}
+
 static uint64_t clock_ns(void) {
 	struct timespec t;
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -73,7 +77,7 @@ __attribute__((constructor)) static void begin(void) {
 }
 
 const struct door_services door_services = {
-		.environment = first_environment,
+		.open_segment = open_segment,
 		.clock_ns = clock_ns,
 		.stack_end = stack_end,
 };

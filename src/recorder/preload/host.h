@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What differs between the doors: how the core finds its thread's words and asks for modules.
+ * preload/host.h and inject/host.h define the same names; the build's include path picks one.
+ * Any thread, any signal handler.
+ */
+
+#include "machine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct thread_slot;
+
+/** The thread's own words, in static thread-local storage: small, it is scarce. */
+struct thread_self {
+	struct thread_slot *slot; // NULL: none yet
+	uint32_t n_refused;       // searches for a free slot in vain
+	uint32_t n_until_search;  // events to let go until the next search
+};
+extern _Thread_local struct thread_self thread_self
+		__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/** The end of the stack of a thread other than the main one, as far as it is known; 0: it is not. */
+static inline uint64_t host_stack_end(void) {
+	return machine_thread_pointer();
+}
+
+/** glibc's struct dl_find_object and the public part of its struct link_map. */
+struct host_map {
+	uint64_t bias;
+	const char *name;
+};
+struct host_object {
+	uint64_t flags;
+	void *start, *end;
+	const struct host_map *map;
+	const uint8_t *eh_frame_hdr;
+	uint64_t reserved[7];
+};
+int _dl_find_object(void *pc, struct host_object *result) __attribute__((weak));
+extern void *__libc_stack_end __attribute__((weak)); // a variable of glibc's loader
+
+/** True if the loader can be asked without a lock (glibc 2.35). */
+static inline bool host_has_finder(void) {
+	return &_dl_find_object != NULL;
+}
+
+/** Ask it for the object that `pc` lies in. False: in none. */
+static inline bool host_find_object(uint64_t pc, struct host_object *object) {
+	return _dl_find_object((void *)pc, object) == 0;
+}
+
+/** Some address inside of glibc's loader; 0: this is another C library. */
+static inline uint64_t host_in_loader(void) {
+	return &__libc_stack_end == NULL ? 0 : (uint64_t)&__libc_stack_end;
+}
+
+/** Called for each mapping that the core makes and gives back. */
+static inline void host_mapped(void *at, size_t bytes) {
+	(void)at;
+	(void)bytes;
+}
+static inline void host_unmapped(void *at, size_t bytes) {
+	(void)at;
+	(void)bytes;
+}
