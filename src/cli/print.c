@@ -1,154 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
-#include "report/report.h"
+#include "cli/print_options.h"
 #include "session/session.h"
 #include "sys/terminal.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-// heaptrack_print: options in, one report out. The classic section switches choose the classic
-// layout, as does --full; --json the one for programs; else the page of report_text.
-
-enum { SITES_IN_JSON = 100 };
-
-enum layout { LAYOUT_TEXT, LAYOUT_CLASSIC, LAYOUT_JSON };
-
-struct print_options {
-	const char *file;
-	enum layout layout;
-	struct classic_options classic;
-	struct report_options report;
-};
-
-// Options without a letter of their own
-enum { OPT_FULL = 256, OPT_JSON, OPT_LIMIT };
-
-static const struct option long_options[] = {
-		{"file", required_argument, NULL, 'f'},
-		{"full", no_argument, NULL, OPT_FULL},
-		{"json", no_argument, NULL, OPT_JSON},
-		{"limit", required_argument, NULL, OPT_LIMIT},
-		{"shorten-templates", optional_argument, NULL, 't'},
-		{"merge-backtraces", optional_argument, NULL, 'm'},
-		{"print-peaks", optional_argument, NULL, 'p'},
-		{"print-allocators", optional_argument, NULL, 'a'},
-		{"print-temporary", optional_argument, NULL, 'T'},
-		{"print-leaks", optional_argument, NULL, 'l'},
-		{"peak-limit", required_argument, NULL, 'n'},
-		{"sub-peak-limit", required_argument, NULL, 's'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'v'},
-		{0},
-};
-
-static const char help[] =
-		"Usage: heaptrack_print [options] FILE\n"
-		"\n"
-		"Says where the memory of a recorded program went.\n"
-		"\n"
-		"  (no option)             about 60 lines: totals, who held the peak, what was never freed,\n"
-		"                          what was temporary, who allocates most\n"
-		"  --json                  the same and more, for programs\n"
-		"  --limit N               sites per list in --json (100; 0: all)\n"
-		"  --full                  the long classic layout, with backtraces\n"
-		"\n"
-		"The classic layout, section by section (each takes 0 or 1):\n"
-		"  -a, --print-allocators  most calls to allocation functions (1)\n"
-		"  -p, --print-peaks       peak memory consumers (1)\n"
-		"  -l, --print-leaks       what was never freed (0)\n"
-		"  -T, --print-temporary   most temporary allocations (1)\n"
-		"  -m, --merge-backtraces  one entry per innermost function (1)\n"
-		"  -t, --shorten-templates template arguments as <> (1)\n"
-		"  -n, --peak-limit N      entries per section (10)\n"
-		"  -s, --sub-peak-limit N  backtraces per entry (5)\n"
-		"\n"
-		"  -f, --file FILE         the recording (or as the last word)\n"
-		"  -h, --help    -v, --version\n";
-
-static bool parse_number(const char *option, const char *text, uint32_t *out, struct err *err) {
-	char *end;
-	errno = 0;
-	unsigned long long v = strtoull(text, &end, 10);
-	if (errno || end == text || *end || v > UINT32_MAX || *text == '-') {
-		return err_set(err, ERR_USAGE, "%s takes a number, not \"%s\"", option, text);
-	}
-	*out = (uint32_t)v;
-	return true;
-}
-
-/** A switch of the original's kind: -l, -l1, -l 0, --print-leaks=1. Advances over a lone 0 or 1. */
-static bool parse_switch(char **argv, bool *out, struct err *err) {
-	const char *text = optarg;
-	const char *next = argv[optind];
-	if (!text && next && (strcmp(next, "0") == 0 || strcmp(next, "1") == 0)) {
-		text = next;
-		optind++;
-	}
-	if (text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0) {
-		return err_set(err, ERR_USAGE, "a switch takes 0 or 1, not \"%s\"", text);
-	}
-	*out = !text || *text == '1';
-	return true;
-}
-
-static bool parse_classic(int c, char **argv, struct print_options *o, struct err *err) {
-	struct classic_options *k = &o->classic;
-	bool *sections[] = {['a'] = &k->allocators,
-			['p'] = &k->peaks,
-			['l'] = &k->leaks,
-			['T'] = &k->temporary,
-			['m'] = &k->merge_backtraces,
-			['t'] = &k->shorten_templates};
-	o->layout = LAYOUT_CLASSIC;
-	if (c == 'n') {
-		return parse_number("--peak-limit", optarg, &k->peak_limit, err);
-	}
-	if (c == 's') {
-		return parse_number("--sub-peak-limit", optarg, &k->sub_peak_limit, err);
-	}
-	return parse_switch(argv, sections[c], err);
-}
-
-enum parsed { PARSED_RUN, PARSED_DONE, PARSED_WRONG };
-
-static enum parsed parse(int argc, char **argv, struct print_options *o, struct err *err) {
-	int c;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":f:t::m::p::a::T::l::n:s:hv", long_options, NULL)) != -1) {
-		bool ok = true;
-		switch (c) {
-		case 'f': o->file = optarg; break;
-		case OPT_FULL: o->layout = LAYOUT_CLASSIC; break;
-		case OPT_JSON: o->layout = LAYOUT_JSON; break;
-		case OPT_LIMIT: ok = parse_number("--limit", optarg, &o->report.limit, err); break;
-		case 'h': (void)fputs(help, stdout); return PARSED_DONE;
-		case 'v': (void)puts("heaptrack_print " HEAPTRACK_VERSION); return PARSED_DONE;
-		case ':': ok = err_set(err, ERR_USAGE, "%s needs a value", argv[optind - 1]); break;
-		case '?': ok = err_set(err, ERR_USAGE, "there is no option %s", argv[optind - 1]); break;
-		default: ok = parse_classic(c, argv, o, err);
-		}
-		if (!ok) {
-			return PARSED_WRONG;
-		}
-	}
-	if (!o->file && optind < argc) {
-		o->file = argv[optind++];
-	}
-	if (!o->file) {
-		(void)err_set(err, ERR_USAGE, "which recording? Usage: heaptrack_print [options] FILE");
-		return PARSED_WRONG;
-	}
-	if (optind < argc) {
-		(void)err_set(err, ERR_USAGE, "one recording at a time: what is \"%s\"?", argv[optind]);
-		return PARSED_WRONG;
-	}
-	return PARSED_RUN;
-}
+// heaptrack_print: options in (print_options.c), one report out.
 
 /** Write it all to stdout. A reader that went away (a closed pipe) is no failure of ours. */
 static bool put_out(void *user, struct buffer *out, struct err *err) {
@@ -161,19 +22,30 @@ static bool put_out(void *user, struct buffer *out, struct err *err) {
 	return true;
 }
 
+static bool put_report(struct buffer *out, const struct session *s, const struct print_options *o,
+		struct err *err) {
+	struct report_options report = {
+			.file = s->path,
+			.width = terminal_columns(STDOUT_FILENO),
+			.limit = o->limit,
+			.drain = put_out,
+	};
+	if (o->is_json) {
+		return report_json(out, &s->recording, s->names, &report, err);
+	}
+	if (o->layout == LAYOUT_CLASSIC) {
+		return report_classic(out, &s->recording, s->names, &report, &o->classic, err);
+	}
+	return report_text(out, &s->recording, s->names, &report, err);
+}
+
 static bool print(const struct print_options *o, struct err *err) {
 	struct session s;
 	if (!session_open(&s, o->file, err)) {
 		return false;
 	}
-	struct report_options report = o->report;
-	report.file = s.path;
 	struct buffer out = {0};
-	bool ok = o->layout == LAYOUT_JSON ? report_json(&out, &s.recording, s.names, &report, err)
-			: o->layout == LAYOUT_CLASSIC
-			? report_classic(&out, &s.recording, s.names, &report, &o->classic, err)
-			: report_text(&out, &s.recording, s.names, &report, err);
-	ok = ok && put_out(NULL, &out, err);
+	bool ok = put_report(&out, &s, o, err) && put_out(NULL, &out, err);
 	if (ok && fflush(stdout) != 0 && errno != EPIPE) {
 		ok = err_system(err, errno, "standard output cannot be written");
 	}
@@ -183,24 +55,14 @@ static bool print(const struct print_options *o, struct err *err) {
 }
 
 int cli_print(int argc, char **argv) {
-	struct print_options o = {
-			.classic = {.allocators = true,
-					.peaks = true,
-					.temporary = true,
-					.shorten_templates = true,
-					.merge_backtraces = true,
-					.peak_limit = 10,
-					.sub_peak_limit = 5},
-			.report = {.width = terminal_columns(STDOUT_FILENO),
-					.limit = SITES_IN_JSON,
-					.drain = put_out},
-	};
+	struct print_options o;
 	struct err err = {0};
-	enum parsed parsed = parse(argc, argv, &o, &err);
-	if (parsed == PARSED_DONE) {
-		return EXIT_SUCCESS;
-	}
-	if (parsed == PARSED_WRONG || !print(&o, &err)) {
+	bool ok = print_options_parse(&o, argc, argv, &err);
+	if (ok && o.asked == PRINT_HELP) {
+		(void)fputs(print_help, stdout);
+	} else if (ok && o.asked == PRINT_VERSION) {
+		(void)puts("heaptrack_print " HEAPTRACK_VERSION);
+	} else if (!ok || !print(&o, &err)) {
 		(void)fprintf(stderr, "heaptrack_print: %s\n", err.text);
 		return EXIT_FAILURE;
 	}

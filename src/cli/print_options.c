@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "cli/print_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A new option is a row in long_options, a field in the header, a line in parse_one and one of help.
+
+enum { SITES_IN_JSON = 100 };
+
+// Options without a letter of their own
+enum { OPT_FULL = 256, OPT_JSON, OPT_LIMIT };
+
+static const struct option long_options[] = {
+		{"file", required_argument, NULL, 'f'},
+		{"full", no_argument, NULL, OPT_FULL},
+		{"json", no_argument, NULL, OPT_JSON},
+		{"limit", required_argument, NULL, OPT_LIMIT},
+		{"shorten-templates", optional_argument, NULL, 't'},
+		{"merge-backtraces", optional_argument, NULL, 'm'},
+		{"print-peaks", optional_argument, NULL, 'p'},
+		{"print-allocators", optional_argument, NULL, 'a'},
+		{"print-temporary", optional_argument, NULL, 'T'},
+		{"print-leaks", optional_argument, NULL, 'l'},
+		{"peak-limit", required_argument, NULL, 'n'},
+		{"sub-peak-limit", required_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'},
+		{0},
+};
+
+const char print_help[] =
+		"Usage: heaptrack_print [options] FILE\n"
+		"\n"
+		"Says where the memory of a recorded program went.\n"
+		"\n"
+		"  (no option)             about 60 lines: totals, who held the peak, what was never freed,\n"
+		"                          what was temporary, who allocates most\n"
+		"  --json                  the same and more, for programs\n"
+		"  --limit N               sites per list in --json (100; 0: all)\n"
+		"  --full                  the long classic layout, with backtraces\n"
+		"\n"
+		"The classic layout, section by section (each takes 0 or 1):\n"
+		"  -a, --print-allocators  most calls to allocation functions (1)\n"
+		"  -p, --print-peaks       peak memory consumers (1)\n"
+		"  -l, --print-leaks       what was never freed (0)\n"
+		"  -T, --print-temporary   most temporary allocations (1)\n"
+		"  -m, --merge-backtraces  one entry per innermost function (1)\n"
+		"  -t, --shorten-templates template arguments as <> (1)\n"
+		"  -n, --peak-limit N      entries per section (10)\n"
+		"  -s, --sub-peak-limit N  backtraces per entry (5)\n"
+		"\n"
+		"  -f, --file FILE         the recording (or as the last word)\n"
+		"  -h, --help    -v, --version\n";
+
+static bool parse_number(const char *option, const char *text, uint32_t *out, struct err *err) {
+	char *end;
+	errno = 0;
+	unsigned long long v = strtoull(text, &end, 10);
+	if (errno || end == text || *end || v > UINT32_MAX || *text == '-') {
+		return err_set(err, ERR_USAGE, "%s takes a number, not \"%s\"", option, text);
+	}
+	*out = (uint32_t)v;
+	return true;
+}
+
+/** A switch of the original's kind: -l, -l1, -l 0, --print-leaks=1. Advances over a lone 0 or 1. */
+static bool parse_switch(char **argv, bool *out, struct err *err) {
+	const char *text = optarg;
+	const char *next = argv[optind];
+	if (!text && next && (strcmp(next, "0") == 0 || strcmp(next, "1") == 0)) {
+		text = next;
+		optind++;
+	}
+	if (text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0) {
+		return err_set(err, ERR_USAGE, "a switch takes 0 or 1, not \"%s\"", text);
+	}
+	*out = !text || *text == '1';
+	return true;
+}
+
+static bool parse_classic(int c, char **argv, struct print_options *o, struct err *err) {
+	struct classic_options *k = &o->classic;
+	bool *sections[] = {['a'] = &k->allocators,
+			['p'] = &k->peaks,
+			['l'] = &k->leaks,
+			['T'] = &k->temporary,
+			['m'] = &k->merge_backtraces,
+			['t'] = &k->shorten_templates};
+	o->layout = LAYOUT_CLASSIC;
+	if (c == 'n') {
+		return parse_number("--peak-limit", optarg, &k->peak_limit, err);
+	}
+	if (c == 's') {
+		return parse_number("--sub-peak-limit", optarg, &k->sub_peak_limit, err);
+	}
+	return parse_switch(argv, sections[c], err);
+}
+
+/** One option. False: `err` says what is wrong with it. */
+static bool parse_one(int c, char **argv, struct print_options *o, struct err *err) {
+	switch (c) {
+	case 'f': o->file = optarg; break;
+	case 'h': o->asked = PRINT_HELP; break;
+	case 'v': o->asked = PRINT_VERSION; break;
+	case OPT_FULL: o->layout = LAYOUT_CLASSIC; break;
+	case OPT_JSON: o->is_json = true; break;
+	case OPT_LIMIT: return parse_number("--limit", optarg, &o->limit, err);
+	case ':': return err_set(err, ERR_USAGE, "%s needs a value", argv[optind - 1]);
+	case '?': return err_set(err, ERR_USAGE, "there is no option %s", argv[optind - 1]);
+	default: return parse_classic(c, argv, o, err);
+	}
+	return true;
+}
+
+static bool parse_file(int argc, char **argv, struct print_options *o, struct err *err) {
+	if (!o->file && optind < argc) {
+		o->file = argv[optind++];
+	}
+	if (!o->file) {
+		return err_set(err, ERR_USAGE, "which recording? Usage: heaptrack_print [options] FILE");
+	}
+	if (optind < argc) {
+		return err_set(err, ERR_USAGE, "one recording at a time: what is \"%s\"?", argv[optind]);
+	}
+	return true;
+}
+
+bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err) {
+	*o = (struct print_options){
+			.limit = SITES_IN_JSON,
+			.classic = {.allocators = true,
+					.peaks = true,
+					.temporary = true,
+					.shorten_templates = true,
+					.merge_backtraces = true,
+					.peak_limit = 10,
+					.sub_peak_limit = 5},
+	};
+	opterr = 0;
+	optind = 1;
+	int c;
+	while (o->asked == PRINT_REPORT &&
+			(c = getopt_long(argc, argv, ":f:t::m::p::a::T::l::n:s:hv", long_options, NULL)) !=
+					-1) {
+		if (!parse_one(c, argv, o, err)) {
+			return false;
+		}
+	}
+	return o->asked != PRINT_REPORT || parse_file(argc, argv, o, err);
+}
