@@ -47,6 +47,11 @@ void aggregate_destroy(struct aggregate *a) {
 	free(a);
 }
 
+void aggregate_follow_kde(struct aggregate *a) {
+	a->follows_kde = true;
+	a->first.stack = a->last.stack = STACK_NONE;
+}
+
 static bool reserve_batch(struct aggregate *a) {
 	if (UNLIKELY(a->epoch >= UINT32_MAX - BATCH)) {
 		stacks_restart_epochs(&a->stacks, a->epoch);

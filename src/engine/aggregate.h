@@ -43,6 +43,14 @@ struct aggregate *aggregate_create(const struct aggregate_limits *limits, struct
 void aggregate_destroy(struct aggregate *a);
 
 /**
+ * Before the first event: follow the rules of KDE's heaptrack for its files, whose events have no
+ * thread and a clock of 10 ms. Temporary is a block whose free comes right behind an allocation of
+ * the same size and stack, with no other event between; and, as its tools count, a free of the
+ * file's first size and stack right behind another free. Churn goes by the number of allocations alone.
+ */
+void aggregate_follow_kde(struct aggregate *a);
+
+/**
  * Digest a batch in order. `thread` of an event is an id given by aggregate_thread. Node ids are
  * the caller's; a stack record is made for each node that allocates. False: out of memory;
  * the aggregate stays valid and has digested a prefix of the batch (`*done` events).

@@ -52,6 +52,13 @@ static inline void leave(struct aggregate *a, uint32_t number, struct thread_rec
 	block_pool_give(&a->blocks, number);
 }
 
+/** KDE's rule for a block that is freed: aggregate_follow_kde. */
+static bool is_temporary_for_kde(struct aggregate *a, const struct block *b) {
+	bool is_temporary = a->last.stack == b->stack && a->last.size == b->size;
+	a->last = a->first;
+	return is_temporary;
+}
+
 /** A block is freed that has no address any more. flags: 0 or CHANGE_REALLOC. */
 static inline void end_block(struct aggregate *a, uint32_t number, const struct actor *by,
 		unsigned flags) {
@@ -67,6 +74,10 @@ static inline void end_block(struct aggregate *a, uint32_t number, const struct 
 	uint64_t further = allocations - b->number;
 	bool is_temporary = further == 0 && !flags;
 	bool is_short_lived = further <= SHORT_LIVED_NUMBER || a->moment - b->birth <= SHORT_LIVED_NS;
+	if (UNLIKELY(a->follows_kde)) {
+		is_temporary = is_temporary_for_kde(a, b);
+		is_short_lived = is_temporary || further <= SHORT_LIVED_NUMBER;
+	}
 	a->sum.temporary += is_temporary;
 	a->sum.short_lived += is_short_lived;
 	owner->temporary += is_temporary;
@@ -93,6 +104,10 @@ static inline void start_block(struct aggregate *a, const struct trace_event *e,
 	if (UNLIKELY(replaced != BLOCK_NONE)) {
 		a->quality.double_allocations++;
 		end_block(a, replaced, by, 0);
+	}
+	if (UNLIKELY(a->follows_kde)) {
+		a->last = (struct kind_of_block){e->size, stack};
+		a->first = a->sum.allocations ? a->first : a->last;
 	}
 	a->sum.live_bytes += e->size;
 	a->sum.live_blocks++;

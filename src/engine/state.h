@@ -41,6 +41,12 @@ struct change {
 };
 _Static_assert(sizeof(struct change) == 32, "two in a cache line");
 
+/** A kind of allocation, for KDE's rule. */
+struct kind_of_block {
+	uint64_t size;
+	uint32_t stack;
+};
+
 struct aggregate {
 	struct shadow shadow;
 	struct block_pool blocks;
@@ -56,6 +62,8 @@ struct aggregate {
 	struct rec_quality quality; // its part
 	uint32_t epoch;             // of the peak, from 1
 	bool is_epoch_used;         // something was kept in it
+	bool follows_kde;
+	struct kind_of_block first, last; // of all; before the event at hand. For KDE's rule
 
 	size_t n_changes;
 	struct change changes[CHANGES];

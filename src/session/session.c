@@ -2,7 +2,6 @@
 #include "session/session.h"
 
 #include "session/find.h"
-#include "sys/reader.h"
 
 #include <stdlib.h>
 
@@ -11,47 +10,34 @@ static bool read_file(void *user, uint64_t offset, void *out, size_t n, size_t *
 	return file_reader_read(user, offset, out, n, got, err);
 }
 
-static bool is_packed_text(struct slice head) {
-	bool is_gzip = head.size >= 2 && head.data[0] == 0x1f && head.data[1] == 0x8b;
-	bool is_zstd = head.size >= 4 && memcmp(head.data, "\x28\xb5\x2f\xfd", 4) == 0;
-	return is_gzip || is_zstd;
+static struct trace_source source_of(struct session *s) {
+	return (struct trace_source){read_file, s->file.size_bytes, &s->file};
 }
 
-/** Say what a file is that is not ours. */
-static bool refuse(struct slice head, struct err *err) {
-	if (head.size == 0) {
-		return err_set(err, ERR_FORMAT, "the file is empty: nothing was recorded into it");
-	}
-	if (is_packed_text(head)) {
-		return err_set(err, ERR_UNSUPPORTED,
-				"the file is compressed, but not by this heaptrack; files of KDE's heaptrack "
-				"cannot be read yet");
-	}
-	return err_set(err, ERR_FORMAT, "the file is not a heaptrack recording");
-}
-
-static bool read_recording(struct session *s, struct file_reader *file, struct err *err) {
+static bool read_recording(struct session *s, const struct import_options *options,
+		struct err *err) {
 	uint8_t head[64];
 	size_t got;
-	if (!file_reader_read(file, 0, head, sizeof head, &got, err)) {
+	if (!file_reader_open(&s->file, s->path, err) ||
+			!file_reader_read(&s->file, 0, head, sizeof head, &got, err)) {
 		return false;
 	}
 	if (!trace_is_ours(slice_of(head, got))) {
-		return refuse(slice_of(head, got), err);
+		file_reader_close(&s->file);
+		return import_file(s->path, options, &s->recording, &s->suppressions, err);
 	}
-	struct trace_source source = {read_file, file->size_bytes, file};
+	s->is_ours = true;
+	struct trace_source source = source_of(s);
 	return trace_read(&s->recording, &s->facts, &source, 0, err);
 }
 
-bool session_open(struct session *s, const char *name, struct err *err) {
-	*s = (struct session){.path = find_recording(name, err)};
+bool session_open_with(struct session *s, const char *name, const struct import_options *options,
+		struct err *err) {
+	*s = (struct session){.path = find_recording(name, err), .file.fd = -1};
 	if (!s->path) {
 		return false;
 	}
-	struct file_reader file = {.fd = -1};
-	bool ok = file_reader_open(&file, s->path, err) && read_recording(s, &file, err) &&
-			(s->names = names_create(&s->recording, err));
-	file_reader_close(&file);
+	bool ok = read_recording(s, options, err) && (s->names = names_create(&s->recording, err));
 	if (!ok) {
 		(void)err_add(err, "%s", s->path);
 		session_close(s);
@@ -59,10 +45,24 @@ bool session_open(struct session *s, const char *name, struct err *err) {
 	return ok;
 }
 
+bool session_open(struct session *s, const char *name, struct err *err) {
+	return session_open_with(s, name, NULL, err);
+}
+
+bool session_source(struct session *s, struct trace_source *out) {
+	if (!s->is_ours || s->facts.n_events == 0) {
+		return false;
+	}
+	*out = source_of(s);
+	return true;
+}
+
 void session_close(struct session *s) {
-	if (s) {
+	if (s && s->path) {
 		names_destroy(s->names);
 		recording_finish(&s->recording);
+		buffer_finish(&s->suppressions);
+		file_reader_close(&s->file);
 		free(s->path);
 		*s = (struct session){0};
 	}

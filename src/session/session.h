@@ -2,26 +2,38 @@
 #pragma once
 
 /**
- * A recording opened for questions: found by what the user typed, read, named. Everything in it
- * lives until session_close.
+ * A recording opened for questions: found by what the user typed, read (ours, or one of another
+ * program: import.h), named. Everything in it lives until session_close. It must not be copied.
  */
 
+#include "base/buffer.h"
 #include "engine/names.h"
+#include "session/import.h"
+#include "sys/reader.h"
 #include "trace/trace.h"
 
 struct session {
 	char *path; // of the file that was opened
 	struct recording recording;
-	struct trace_facts facts;
+	struct trace_facts facts; // of files of ours
 	struct names *names;
+	struct buffer suppressions; // lines of LSan's kind that the program brought with it
+	bool is_ours;
+	struct file_reader file; // of ours, open for its single events
 };
 
 /**
  * Open what `name` means: the file itself, or the recording that a name without its suffix stands
- * for ("lodestar.heapdump" opens lodestar.heapdump.zst). False: `err` says what is wrong with
- * which file, and names recordings nearby if none has that name.
+ * for ("lodestar.heapdump" opens lodestar.heapdump.zst). `options` are for files of others; NULL:
+ * the defaults. False: `err` says what is wrong with which file, and names recordings nearby if
+ * none has that name.
  */
 bool session_open(struct session *s, const char *name, struct err *err);
+bool session_open_with(struct session *s, const char *name, const struct import_options *options,
+		struct err *err);
+
+/** Where its single events can be read from (trace_read_events). False: it has none. */
+bool session_source(struct session *s, struct trace_source *out);
 
 /** NULL, zeroed and half-opened sessions are fine. */
 void session_close(struct session *s);

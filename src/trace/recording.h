@@ -24,6 +24,7 @@ enum rec_source {
 	REC_LAUNCHED = 0,
 	REC_ATTACHED = 1,
 	REC_IMPORTED = 2,
+	REC_FROM_KDE = 3, // imported from KDE's heaptrack: "temporary" is by its own definition
 };
 
 /** Who and when. Strings are ids into `strings`. */

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+#include "formats/heaptrack.h"
+
+#include "base/vec.h"
+
+#include <inttypes.h>
+
+/** What a line of each letter has. */
+enum text_kind { TEXT_NONE, TEXT_LINE, TEXT_SIZED, TEXT_WORD };
+
+struct line_kind {
+	uint8_t is_known;
+	uint8_t text;        // enum text_kind: of format 3
+	uint8_t least, most; // numbers; most 255: any
+};
+
+static const struct line_kind kinds[128] = {
+		['v'] = {1, TEXT_NONE, 1, 2},
+		['x'] = {1, TEXT_SIZED, 0, 0},
+		['X'] = {1, TEXT_LINE, 0, 0},
+		['I'] = {1, TEXT_NONE, 2, 2},
+		['S'] = {1, TEXT_SIZED, 0, 0},
+		['A'] = {1, TEXT_NONE, 0, 0},
+		['m'] = {1, TEXT_WORD, 0, 255},
+		['s'] = {1, TEXT_SIZED, 0, 0},
+		['i'] = {1, TEXT_NONE, 1, 255},
+		['t'] = {1, TEXT_NONE, 2, 2},
+		['a'] = {1, TEXT_NONE, 2, 2},
+		['+'] = {1, TEXT_NONE, 1, 3},
+		['-'] = {1, TEXT_NONE, 1, 1},
+		['c'] = {1, TEXT_NONE, 1, 1},
+		['R'] = {1, TEXT_NONE, 1, 1},
+};
+
+static struct line_kind kind_of(uint8_t letter) {
+	return letter < 128 ? kinds[letter] : (struct line_kind){0};
+}
+
+// ---- reading
+
+static inline int hex_digit(uint8_t c) {
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/** A number up to a space or the end; *at moves behind the space. False: there is none. */
+static inline bool read_number(const uint8_t **at, const uint8_t *end, uint64_t *out) {
+	const uint8_t *p = *at;
+	uint64_t v = 0;
+	int digit;
+	while (p < end && (digit = hex_digit(*p)) >= 0) {
+		v = v << 4 | (uint64_t)digit;
+		p++;
+	}
+	if (p == *at || p - *at > 16 || (p < end && *p != ' ')) {
+		return false;
+	}
+	*at = p < end ? p + 1 : p;
+	*out = v;
+	return true;
+}
+
+/** True: `numbers` has all that is left of the line. *ok false: no memory. */
+static bool read_numbers(struct heaptrack_reader *r, const uint8_t *at, const uint8_t *end,
+		bool *ok) {
+	r->numbers.n = 0;
+	while (at < end) {
+		if (r->numbers.n == r->numbers.capacity && !vec_reserve(&r->numbers, 1)) {
+			*ok = false;
+			return false;
+		}
+		if (!read_number(&at, end, &r->numbers.items[r->numbers.n++])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** The text of a line: what its length says, or all of it if that is no length of it. */
+static struct slice read_line_text(const uint8_t *at, const uint8_t *end) {
+	const uint8_t *p = at;
+	uint64_t size;
+	if (read_number(&p, end, &size) && size == (uint64_t)(end - p)) {
+		at = p;
+	}
+	return slice_of(at, (size_t)(end - at));
+}
+
+/** A text that numbers follow; *at moves behind it. */
+static struct slice read_word(const uint8_t **at, const uint8_t *end) {
+	const uint8_t *p = *at;
+	uint64_t size;
+	if (!read_number(&p, end, &size) || size > (uint64_t)(end - p) ||
+			(size < (uint64_t)(end - p) && p[size] != ' ')) {
+		p = *at;
+		const uint8_t *space = memchr(p, ' ', (size_t)(end - p));
+		size = (uint64_t)((space ? space : end) - p);
+	}
+	*at = p + size < end ? p + size + 1 : end;
+	return slice_of(p, size);
+}
+
+/** Format and writer, from the first line. */
+static bool take_version(struct heaptrack_reader *r, struct err *err) {
+	enum { BEFORE_1_2_0 = 0x10200 }; // so was it called before its release, without a format
+	uint64_t program = r->numbers.items[0];
+	uint64_t format = r->numbers.n > 1 ? r->numbers.items[1] : program == BEFORE_1_2_0;
+	if (format > HEAPTRACK_FORMAT) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"a file of KDE heaptrack's format %" PRIu64 ", which is newer than the %d that "
+				"is known here",
+				format, HEAPTRACK_FORMAT);
+	}
+	r->format = (unsigned)format;
+	r->program = (unsigned)program;
+	return true;
+}
+
+static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t size,
+		heaptrack_each *each, void *user, struct err *err) {
+	r->n_lines++;
+	struct line_kind kind = size ? kind_of(line[0]) : (struct line_kind){0};
+	if (!kind.is_known) {
+		return true;
+	}
+	const uint8_t *end = line + size;
+	const uint8_t *at = size > 2 ? line + 2 : end;
+	struct heaptrack_record record = {.kind = (char)line[0]};
+	bool ok = true;
+	bool is_good = size < 2 || line[1] == ' ';
+	if (kind.text == TEXT_LINE) {
+		record.text = slice_of(at, (size_t)(end - at));
+		at = end;
+	} else if (kind.text == TEXT_SIZED) {
+		record.text = read_line_text(at, end);
+		at = end;
+	} else if (kind.text == TEXT_WORD) {
+		record.text = read_word(&at, end);
+	}
+	is_good = is_good && read_numbers(r, at, end, &ok) && r->numbers.n >= kind.least &&
+			(kind.most == 255 || r->numbers.n <= kind.most);
+	if (!ok) {
+		return err_memory(err);
+	}
+	if (!is_good) {
+		record.is_bad = true;
+		r->n_bad++;
+	} else {
+		record.numbers = r->numbers.items;
+		record.n = r->numbers.n;
+	}
+	if (record.kind == 'v' && is_good && !take_version(r, err)) {
+		return false;
+	}
+	return each(user, &record, err);
+}
+
+bool heaptrack_is_head(struct slice head) {
+	const uint8_t *end = head.size ? memchr(head.data, '\n', head.size) : NULL;
+	const uint8_t *at = head.data + 2;
+	if (!end || end - head.data < 3 || head.data[0] != 'v' || head.data[1] != ' ') {
+		return false;
+	}
+	uint64_t number;
+	while (at < end) {
+		if (!read_number(&at, end, &number)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** The end of a line that began in earlier bytes. *used: how many bytes of this portion it takes. */
+static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *used,
+		heaptrack_each *each, void *user, struct err *err) {
+	const uint8_t *newline = bytes.size ? memchr(bytes.data, '\n', bytes.size) : NULL;
+	*used = newline ? (size_t)(newline - bytes.data) : bytes.size;
+	if (r->rest.size + *used > HEAPTRACK_LINE_MAX) {
+		return err_set(err, ERR_FORMAT, "line %" PRIu64 " is longer than a line can be",
+				r->n_lines + 1);
+	}
+	buffer_bytes(&r->rest, bytes.data, *used);
+	if (r->rest.failed) {
+		return err_memory(err);
+	}
+	if (!newline) {
+		return true;
+	}
+	++*used;
+	bool ok = read_line(r, r->rest.data, r->rest.size, each, user, err);
+	buffer_clear(&r->rest);
+	return ok;
+}
+
+bool heaptrack_read(struct heaptrack_reader *r, struct slice bytes, heaptrack_each *each,
+		void *user, struct err *err) {
+	size_t at = 0;
+	if (r->rest.size && !read_rest(r, bytes, &at, each, user, err)) {
+		return false;
+	}
+	while (at < bytes.size) {
+		const uint8_t *line = bytes.data + at;
+		const uint8_t *newline = memchr(line, '\n', bytes.size - at);
+		if (!newline) {
+			return read_rest(r, slice_of(line, bytes.size - at), &at, each, user, err);
+		}
+		if (!read_line(r, line, (size_t)(newline - line), each, user, err)) {
+			return false;
+		}
+		at += (size_t)(newline - line) + 1;
+	}
+	return true;
+}
+
+bool heaptrack_is_cut(const struct heaptrack_reader *r) {
+	return r->rest.size > 0;
+}
+
+void heaptrack_reader_finish(struct heaptrack_reader *r) {
+	buffer_finish(&r->rest);
+	vec_finish(&r->numbers);
+}
+
+// ---- writing
+
+static void write_number(struct buffer *out, uint64_t v) {
+	static const char digits[] = "0123456789abcdef";
+	char text[16];
+	size_t at = sizeof text;
+	do {
+		text[--at] = digits[v & 15];
+		v >>= 4;
+	} while (v);
+	buffer_bytes(out, text + at, sizeof text - at);
+}
+
+static void write_text(struct buffer *out, struct slice text) {
+	uint8_t *room = buffer_room(out, text.size);
+	for (size_t i = 0; room && i < text.size; i++) {
+		bool is_plain = text.data[i] != '\n' && text.data[i] != '\0';
+		room[i] = is_plain ? text.data[i] : ' ';
+	}
+	out->size += room ? text.size : 0;
+}
+
+void heaptrack_write(struct buffer *out, char kind, struct slice text, const uint64_t *numbers,
+		size_t n) {
+	enum text_kind shape = kind_of((uint8_t)kind).text;
+	buffer_u8(out, (uint8_t)kind);
+	if (shape == TEXT_SIZED || shape == TEXT_WORD) {
+		buffer_u8(out, ' ');
+		write_number(out, text.size);
+	}
+	if (shape != TEXT_NONE) {
+		buffer_u8(out, ' ');
+		write_text(out, text);
+	}
+	for (size_t i = 0; i < n; i++) {
+		buffer_u8(out, ' ');
+		write_number(out, numbers[i]);
+	}
+	buffer_u8(out, '\n');
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "session/import_heaptrack_parts.h"
+
+#include <stdlib.h>
+
+// Events go to the engine in batches, with the time of the last `c`. Those of interpreted files say
+// which size and stack came or went; the address that the engine pairs by is made up here.
+
+bool kde_flush(struct kde_import *k, struct err *err) {
+	size_t n = k->n_batch, done;
+	k->n_batch = 0;
+	return aggregate_events(k->aggregate, k->batch, n, &done, err);
+}
+
+static inline bool add_event(struct kde_import *k, struct trace_event e, struct err *err) {
+	e.time_ns = k->time_ms * 1000000;
+	k->batch[k->n_batch++] = e;
+	return k->n_batch < KDE_BATCH || kde_flush(k, err);
+}
+
+static struct kde_info *info_of(struct kde_import *k, const struct heaptrack_record *r) {
+	return !r->is_bad && r->numbers[0] < k->infos.n ? &k->infos.items[r->numbers[0]] : NULL;
+}
+
+static uint64_t address_of(uint32_t block) {
+	return (uint64_t)block << 4;
+}
+
+static bool on_alloc(struct kde_import *k, struct kde_info *info, struct err *err) {
+	uint32_t block = k->unused_block;
+	if (block != KDE_NO_BLOCK) {
+		k->unused_block = k->next_block.items[block];
+	} else {
+		if (k->next_block.n == UINT32_MAX || !vec_push(&k->next_block)) {
+			return err_memory(err);
+		}
+		block = (uint32_t)k->next_block.n - 1;
+	}
+	k->next_block.items[block] = info->newest;
+	info->newest = block;
+	return add_event(k,
+			(struct trace_event){
+					.kind = TRACE_ALLOC,
+					.ptr = address_of(block),
+					.size = info->size,
+					.node = info->node,
+			},
+			err);
+}
+
+static bool on_free(struct kde_import *k, struct kde_info *info, struct err *err) {
+	uint32_t block = info->newest;
+	uint64_t ptr = TRACE_UNKNOWN_PTR;
+	if (block != KDE_NO_BLOCK) {
+		info->newest = k->next_block.items[block];
+		k->next_block.items[block] = k->unused_block;
+		k->unused_block = block;
+		ptr = address_of(block);
+	}
+	return add_event(k, (struct trace_event){.kind = TRACE_FREE, .ptr = ptr}, err);
+}
+
+static uint32_t known_node(const struct kde_import *k, uint64_t node) {
+	return node < k->nodes.n ? (uint32_t)node : 0;
+}
+
+/** Raw files, and those before format 1, say address, size and stack at each event. */
+static bool on_raw_alloc(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
+	return add_event(k,
+			(struct trace_event){
+					.kind = TRACE_ALLOC,
+					.size = r->numbers[0],
+					.node = known_node(k, r->numbers[1]),
+					.ptr = r->numbers[2],
+			},
+			err);
+}
+
+static bool has_addresses(const struct kde_import *k) {
+	return k->is_raw || k->reader.format == 0;
+}
+
+static bool add_info(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
+	struct kde_info *info = vec_push(&k->infos);
+	if (info && !r->is_bad) {
+		*info = (struct kde_info){.size = r->numbers[0], .node = known_node(k, r->numbers[1])};
+	}
+	return info || err_memory(err);
+}
+
+/** Half of the samples go, the smaller of each two. */
+static void thin_samples(struct kde_import *k) {
+	size_t n = 0;
+	for (size_t i = 0; i + 1 < k->samples.n; i += 2) {
+		const struct rec_sample *s = &k->samples.items[i];
+		k->samples.items[n++] = s[0].rss_bytes >= s[1].rss_bytes ? s[0] : s[1];
+	}
+	k->samples.n = n;
+	k->sample_ms = k->time_ms / n + 1;
+}
+
+/**
+ * R: resident pages. Before 1.2.0 a decimal number was taken for hexadecimal, so these are too many;
+ * KDE's tools show them as they are, and so do we.
+ */
+static bool on_resident(struct kde_import *k, uint64_t pages, struct err *err) {
+	uint64_t bytes = pages * k->out->meta.page_bytes;
+	if (bytes > k->peak_rss_bytes) {
+		k->peak_rss_bytes = bytes;
+		k->peak_rss_ms = k->time_ms;
+	}
+	if (!kde_flush(k, err)) {
+		return false;
+	}
+	struct rec_sample sample = {
+			.time_ns = k->time_ms * 1000000,
+			.rss_bytes = bytes,
+			.heap_bytes = aggregate_now(k->aggregate).live_bytes,
+	};
+	size_t n = k->samples.n;
+	if (n && sample.time_ns < k->samples.items[n - 1].time_ns + k->sample_ms * 1000000) {
+		struct rec_sample *last = &k->samples.items[n - 1];
+		*last = last->rss_bytes >= bytes ? *last : sample;
+		return true;
+	}
+	struct rec_sample *s = vec_push(&k->samples);
+	if (!s) {
+		return err_memory(err);
+	}
+	*s = sample;
+	if (k->samples.n == KDE_SAMPLES) {
+		thin_samples(k);
+	}
+	return true;
+}
+
+/** A: heaptrack was attached here; what came before does not count. */
+static bool on_attached(struct kde_import *k, struct err *err) {
+	struct aggregate *anew = aggregate_create(NULL, err);
+	if (!anew) {
+		return false;
+	}
+	aggregate_follow_kde(anew);
+	aggregate_destroy(k->aggregate);
+	k->aggregate = anew;
+	k->n_batch = 0;
+	k->peak_rss_bytes = 0;
+	for (size_t i = 0; i < k->infos.n; i++) {
+		k->infos.items[i].newest = KDE_NO_BLOCK;
+	}
+	k->next_block.n = 1;
+	k->unused_block = KDE_NO_BLOCK;
+	return true;
+}
+
+bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
+	struct kde_info *info;
+	switch (r->kind) {
+	case '+':
+		if (has_addresses(k)) {
+			return r->n < 3 || on_raw_alloc(k, r, err);
+		}
+		info = info_of(k, r);
+		return !info || on_alloc(k, info, err);
+	case '-':
+		if (has_addresses(k)) {
+			return r->is_bad ||
+					add_event(k, (struct trace_event){.kind = TRACE_FREE, .ptr = r->numbers[0]},
+							err);
+		}
+		info = info_of(k, r);
+		return !info || on_free(k, info, err);
+	case 'a': return add_info(k, r, err);
+	case 'c':
+		// A smaller one is damage
+		k->time_ms = !r->is_bad && r->numbers[0] > k->time_ms && r->numbers[0] < UINT32_MAX * 64ull
+				? r->numbers[0]
+				: k->time_ms;
+		return true;
+	case 'R': return r->is_bad || on_resident(k, r->numbers[0], err);
+	default: return on_attached(k, err);
+	}
+}
+
+bool kde_put_events(struct kde_import *k, struct err *err) {
+	return aggregate_snapshot(k->aggregate, k->time_ms * 1000000, k->out, err);
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include "session/resolve.h"
+
+#include "base/vec.h"
+#include "engine/index.h"
+
+#include <stdlib.h>
+
+// Places are sorted by module and address, each module is asked about once. Strings and frames grow
+// in vectors and move into the recording at the end.
+
+struct resolver {
+	struct recording *r;
+	const struct symbols_options *options;
+	struct arena scratch; // of one module
+	struct {
+		struct slice *items;
+		size_t n, capacity;
+	} strings;
+	struct {
+		struct rec_frame *items;
+		size_t n, capacity;
+	} frames;
+	struct index index; // of the strings that were added
+};
+
+static uint64_t hash_text(struct slice s) {
+	uint64_t h = s.size;
+	for (size_t i = 0; i < s.size; i++) {
+		h = (h ^ s.data[i]) * 0x100000001b3u;
+	}
+	return hash_u64(h);
+}
+
+/** The id of a text; *ok false: no memory. */
+static uint32_t string_of(struct resolver *v, const char *text, bool *ok) {
+	if (!text || !*text) {
+		return 0;
+	}
+	struct slice s = slice_of_text(text);
+	uint64_t hash = hash_text(s);
+	uint32_t at = index_first(&v->index, hash);
+	for (uint32_t i; (i = index_next(&v->index, hash, &at)) != INDEX_NONE;) {
+		if (slice_equal(v->strings.items[i], s)) {
+			return i;
+		}
+	}
+	char *copy = arena_text(&v->r->arena, s);
+	struct slice *added = copy && index_reserve(&v->index, 1) ? vec_push(&v->strings) : NULL;
+	if (!added) {
+		*ok = false;
+		return 0;
+	}
+	*added = slice_of(copy, s.size);
+	index_put(&v->index, hash, (uint32_t)v->strings.n - 1);
+	return (uint32_t)v->strings.n - 1;
+}
+
+static bool put_answer(struct resolver *v, struct rec_location *l,
+		const struct symbols_answer *answer) {
+	uint32_t n = answer->n_frames < UINT16_MAX ? answer->n_frames : UINT16_MAX;
+	bool ok = vec_reserve(&v->frames, n);
+	if (!ok || n == 0) {
+		return ok;
+	}
+	l->first_frame = (uint32_t)v->frames.n;
+	l->n_frames = (uint16_t)n;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct symbols_frame *f = &answer->frames[i];
+		v->frames.items[v->frames.n++] = (struct rec_frame){
+				.function = string_of(v, f->function, &ok),
+				.symbol = string_of(v, f->symbol, &ok),
+				.file = string_of(v, f->file, &ok),
+				.line = f->line,
+		};
+	}
+	return ok;
+}
+
+static int compare_places(const void *a, const void *b, void *user) {
+	const struct recording *r = user;
+	const struct rec_location *x = &r->locations.items[*(const uint32_t *)a];
+	const struct rec_location *y = &r->locations.items[*(const uint32_t *)b];
+	if (x->module != y->module) {
+		return x->module < y->module ? -1 : 1;
+	}
+	return x->pc != y->pc ? (x->pc < y->pc ? -1 : 1) : x->is_exact - y->is_exact;
+}
+
+static const char *module_path(struct resolver *v, const struct rec_module *m) {
+	const struct recording *r = v->r;
+	struct slice path = r->strings.items[m->path];
+	return arena_text(&v->scratch, path.size ? path : r->strings.items[r->meta.exe]);
+}
+
+/** All places of one module; `places` are sorted. Of two at one address the second is as the first. */
+static bool resolve_module(struct resolver *v, struct symbols *symbols, const uint32_t *places,
+		size_t n) {
+	struct recording *r = v->r;
+	struct rec_module *m = &r->modules.items[r->locations.items[places[0]].module];
+	uint64_t *addresses = arena_new(&v->scratch, uint64_t, n);
+	bool *is_exact = arena_new(&v->scratch, bool, n);
+	struct symbols_answer *answers = arena_new(&v->scratch, struct symbols_answer, n);
+	struct symbols_module file = {
+			.fd = -1,
+			.path = module_path(v, m),
+			.build_id = slice_of(m->build_id, m->build_id_bytes),
+	};
+	struct symbols_facts facts = {0};
+	if (!addresses || !is_exact || !answers || !file.path) {
+		return false;
+	}
+	size_t n_asked = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct rec_location *l = &r->locations.items[places[i]];
+		if (n_asked == 0 || addresses[n_asked - 1] != l->pc - m->bias) {
+			addresses[n_asked] = l->pc - m->bias;
+			is_exact[n_asked++] = l->is_exact;
+		}
+	}
+	if (!symbols_resolve(symbols, &file, addresses, is_exact, n_asked, answers, &facts, &v->scratch,
+				NULL)) {
+		return false;
+	}
+	m->has_symbols |= facts.has_symbols;
+	m->has_lines |= facts.has_lines;
+	m->is_unresolved = facts.is_unresolved;
+	size_t at = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct rec_location *l = &r->locations.items[places[i]];
+		at += l->pc - m->bias != addresses[at];
+		if (!put_answer(v, l, &answers[at])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** Those without a name, in modules that are known by their place. *n of them, sorted. */
+static uint32_t *places_without_names(const struct recording *r, size_t *n) {
+	uint32_t *places = calloc(r->locations.n, sizeof *places);
+	*n = 0;
+	for (uint32_t i = 1; places && i < r->locations.n; i++) {
+		const struct rec_location *l = &r->locations.items[i];
+		const struct rec_module *m = &r->modules.items[l->module];
+		if (l->n_frames == 0 && !l->is_mark && l->module && m->start < m->end) {
+			places[(*n)++] = i;
+		}
+	}
+	if (places) {
+		qsort_r(places, *n, sizeof *places, compare_places, (void *)r);
+	}
+	return places;
+}
+
+static bool resolve_places(struct resolver *v, const uint32_t *places, size_t n) {
+	struct symbols *symbols = symbols_create(v->options, NULL);
+	bool ok = symbols != NULL;
+	for (size_t i = 0, end; ok && i < n; i = end) {
+		uint32_t module = v->r->locations.items[places[i]].module;
+		end = i;
+		while (end < n && v->r->locations.items[places[end]].module == module) {
+			end++;
+		}
+		ok = resolve_module(v, symbols, places + i, end - i);
+		arena_finish(&v->scratch);
+	}
+	symbols_destroy(symbols);
+	return ok;
+}
+
+/** The tables as they are, in vectors; `put_back` is the way home. */
+static bool take_tables(struct resolver *v) {
+	struct recording *r = v->r;
+	if (!vec_reserve(&v->strings, r->strings.n) || !vec_reserve(&v->frames, r->frames.n)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->strings.n; i++) {
+		v->strings.items[v->strings.n++] = r->strings.items[i];
+	}
+	for (uint32_t i = 0; i < r->frames.n; i++) {
+		v->frames.items[v->frames.n++] = r->frames.items[i];
+	}
+	return true;
+}
+
+static bool put_back(struct resolver *v) {
+	struct recording *r = v->r;
+	struct slice *strings = arena_new(&r->arena, struct slice, v->strings.n);
+	struct rec_frame *frames = arena_new(&r->arena, struct rec_frame, v->frames.n + 1);
+	if (!strings || !frames) {
+		return false;
+	}
+	memcpy(strings, v->strings.items, v->strings.n * sizeof *strings);
+	if (v->frames.n) {
+		memcpy(frames, v->frames.items, v->frames.n * sizeof *frames);
+	}
+	r->strings.items = strings;
+	r->strings.n = (uint32_t)v->strings.n;
+	r->frames.items = frames;
+	r->frames.n = (uint32_t)v->frames.n;
+	return true;
+}
+
+bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err) {
+	struct resolver v = {.r = r, .options = options};
+	size_t n;
+	uint32_t *places = places_without_names(r, &n);
+	bool ok = places != NULL;
+	if (ok && n > 0) {
+		ok = take_tables(&v) && resolve_places(&v, places, n) && put_back(&v);
+	}
+	free(places);
+	index_finish(&v.index);
+	vec_finish(&v.strings);
+	vec_finish(&v.frames);
+	arena_finish(&v.scratch);
+	return ok || err_memory(err);
+}
