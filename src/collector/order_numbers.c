@@ -33,6 +33,8 @@ enum {
 	PARKED_PER_SLAB = 4096,
 	FIRST_BUCKETS = 256,
 	HOPELESS_ROUNDS = 16,
+	FORGET_LOST_AFTER = 1 << 28,
+	MAX_PARKED_FOR_PROOF = 1 << 25, // with it wire/event.h's numbers are still beyond mistake
 };
 static const uint64_t proof_pause_ns = 1000 * 1000; // rings should have a chance to move first
 static const uint64_t stale_pause_ns = 1000 * 1000 * 1000;
@@ -121,7 +123,8 @@ static struct waiter **link_of(struct order *o, struct waiter *w) {
 /** The end, and a proof that can come to its end, must come through the rings at any cost. */
 static bool may_park(const struct order *o, const struct reader *r) {
 	return o->n_parked < o->limits.max_parked || o->is_last ||
-			(o->proof.is_running && !o->proof.is_held_up && r->at[r->ring] < r->proof_end[r->ring]);
+			(o->proof.is_running && !o->proof.is_held_up && o->n_parked < MAX_PARKED_FOR_PROOF &&
+					r->at[r->ring] < r->proof_end[r->ring]);
 }
 
 static struct parked *new_parked(struct order *o) {
@@ -396,12 +399,39 @@ static void untangle(struct order *o) {
 	}
 }
 
+/**
+ * The number is here, but the chain of its thread says no. For the length of a whole proof that
+ * is only so if a handler reallocated between a realloc's entry and its number: then each stands
+ * before the other.
+ */
+static void untangle_chain(struct order *o, uint32_t region) {
+	const struct region *g = &o->regions[region];
+	if (g->n_waiting > 0 && o->proof.tangled[region] == g->turn + 1) {
+		serve(o, region, true);
+	}
+	o->proof.tangled[region] = g->n_waiting > 0 && find_turn(o, region) ? g->turn + 1 : 0;
+}
+
 /** What was given out when the proof began and is neither taken nor parked is lost. */
 static void end_proof(struct order *o) {
 	o->proof.is_running = false;
 	for (uint32_t region = 0; region < WIRE_N_REGIONS; region++) {
 		o->lost_until[region] = o->proof.given[region];
 		serve(o, region, false);
+		untangle_chain(o, region);
+	}
+}
+
+/** Long before numbers come round to what was lost 2^32 of them ago. */
+static void forget_lost(struct order *o) {
+	if (o->counts.events - o->lost_kept_at < FORGET_LOST_AFTER) {
+		return;
+	}
+	o->lost_kept_at = o->counts.events;
+	for (uint32_t region = 0; region < WIRE_N_REGIONS; region++) {
+		if ((int32_t)(o->lost_until[region] - o->regions[region].turn) < 0) {
+			o->lost_until[region] = o->regions[region].turn;
+		}
 	}
 }
 
@@ -414,6 +444,11 @@ static void force(struct order *o) {
 		}
 	}
 	o->counts.forced++;
+}
+
+static bool is_hopeless(const struct order *o) {
+	return o->is_last ? o->n_idle > HOPELESS_ROUNDS
+					  : o->proof.is_held_up && o->now_ns - o->proof.since_ns > o->limits.force_ns;
 }
 
 /** Waiters whose turn has passed, by numbers that came twice: let them go. */
@@ -440,9 +475,13 @@ static void release_stale(struct order *o) {
 }
 
 void order_mend(struct order *o) {
+	forget_lost(o);
 	if (o->n_waiters == 0) {
 		o->proof.is_running = false;
 		return;
+	}
+	if (o->is_last && o->n_round + o->n_batch > 0) {
+		return; // nothing new can come: as long as anything goes, it goes in order
 	}
 	lose_patience(o);
 	if (!o->proof.is_running) {
@@ -451,13 +490,13 @@ void order_mend(struct order *o) {
 		}
 		return;
 	}
-	if (is_proven(o)) {
+	bool is_proven_now = is_proven(o);
+	if (is_hopeless(o)) {
+		force(o);
+	} else if (is_proven_now) {
 		end_proof(o);
 	} else if (!o->proof.is_held_up) {
 		untangle(o);
-	} else if (o->now_ns - o->proof.since_ns > o->limits.force_ns ||
-			(o->is_last && o->n_idle > HOPELESS_ROUNDS)) {
-		force(o);
 	}
 	if (o->is_last || o->now_ns - o->stale_ns > stale_pause_ns) {
 		release_stale(o);

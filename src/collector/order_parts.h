@@ -16,7 +16,7 @@
 
 enum { ORDER_BATCH = 512 };
 
-/** Who waits for the turn of a number. Turns are counted in full, not modulo 2^21. */
+/** Who waits for the turn of a number. Turns are counted in full, not modulo 2^28. */
 struct waiter {
 	struct waiter *next; // in its bucket
 	uint32_t region;
@@ -96,8 +96,9 @@ struct proof {
 	bool is_running;
 	bool is_held_up; // by a thread that lives and has an entry reserved, not published
 	uint64_t since_ns;
-	uint32_t turns[WIRE_N_REGIONS]; // when it began
-	uint32_t given[WIRE_N_REGIONS]; // numbers that were given out then
+	uint32_t turns[WIRE_N_REGIONS];   // when it began
+	uint32_t given[WIRE_N_REGIONS];   // numbers that were given out then
+	uint32_t tangled[WIRE_N_REGIONS]; // 1 + the turn that a chain held up when the last one ended
 };
 
 struct order {
@@ -137,6 +138,7 @@ struct order {
 	} slabs;
 	struct proof proof;
 	uint32_t lost_until[WIRE_N_REGIONS]; // numbers below that are missing are lost
+	uint64_t lost_kept_at;               // counts.events when those of old were last forgotten
 	uint64_t n_backlog;                  // room of all backlogs
 	uint64_t stale_ns;                   // when stale waiters were last looked for
 	uint16_t todo[WIRE_N_REGIONS];

@@ -12,10 +12,8 @@
 #include <sys/random.h>
 
 enum {
-	DEFAULT_SLOTS = 8192,
 	LEAST_SLOTS = 64,
 	DEFAULT_SLOT_BYTES = 32 << 20,
-	DEFAULT_NODES = 32 << 20,
 	SLOTS_ALIGN = 2 << 20, // huge pages, where the system gives them to shared memory
 	TICK_NS = 50 * 1000,   // each store takes the line from all cores of the target
 	BEAT_NS = 100 * 1000 * 1000,
@@ -54,13 +52,14 @@ static bool map(struct segment *s, struct segment_header *plan, struct err *err)
 
 bool segment_init(struct segment *s, const struct segment_params *params, struct err *err) {
 	*s = (struct segment){
-			.n_slots = (uint32_t)or_default(params->n_slots, DEFAULT_SLOTS),
+			.n_slots = (uint32_t)or_default(params->n_slots, WIRE_MAX_SLOTS),
 			.slot_bytes = or_default(params->slot_bytes, DEFAULT_SLOT_BYTES),
-			.node_capacity = (uint32_t)or_default(params->node_capacity, DEFAULT_NODES),
+			.node_capacity = (uint32_t)or_default(params->node_capacity, WIRE_MAX_NODES),
 			.module_capacity = (uint32_t)or_default(params->module_capacity, WIRE_MODULE_MAX + 1),
 			.start_ns = params->start_ns,
 	};
 	check(s->slot_bytes % WIRE_PAGE == 0 && s->slot_bytes > SLOT_PRIVATE_AT);
+	check(s->n_slots <= WIRE_MAX_SLOTS && s->node_capacity <= WIRE_MAX_NODES);
 	if (getrandom(s->token, sizeof s->token, 0) != sizeof s->token) {
 		return err_system(err, errno, "cannot draw a random token");
 	}

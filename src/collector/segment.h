@@ -20,9 +20,9 @@
 #include "wire/event.h"
 
 struct segment_params {
-	uint32_t n_slots;         // 0: 8192. Halved, at least 64, until the address space can hold it
+	uint32_t n_slots; // 0: WIRE_MAX_SLOTS. Halved, at least 64, until the address space can hold it
 	uint64_t slot_bytes;      // 0: 32 MiB; a multiple of the page, > SLOT_PRIVATE_AT
-	uint32_t node_capacity;   // 0: 32 Mi nodes, 512 MiB
+	uint32_t node_capacity;   // 0: WIRE_MAX_NODES, 512 MiB
 	uint32_t module_capacity; // 0: WIRE_MODULE_MAX + 1, all that an id can say
 	uint32_t options;         // SEGMENT_FREE_STACKS ...
 	uint64_t start_ns;        // CLOCK_MONOTONIC: zero of all times

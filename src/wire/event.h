@@ -43,7 +43,7 @@ enum wire_kind {
 
 /**
  * head:  bit 63 phase | bits 60..62 kind | bits 43..59 number (low 17 bits) | bits 0..42 ptr >> 4
- * body:  bits 0..31 node id | bits 32..59 size | bits 60..63 number (bits 17..20)
+ * body:  bits 0..24 node id | bits 25..52 size | bits 53..63 number (bits 17..27)
  *
  * A pointer that is not a multiple of 16 or lies above 47 bits, or a size of WIRE_SIZE_WIDE or
  * more, needs a KIND_WIDE entry right before (both are reserved at once):
@@ -60,16 +60,26 @@ struct wire_event {
 _Static_assert(sizeof(struct wire_event) == 16, "layout");
 
 enum {
-	WIRE_NUMBER_BITS = 21, // numbers of a region compare modulo 2^21
+	// Numbers of a region compare modulo 2^28: more than all rings together can hold, because a
+	// thread that stands still with a number lets all others run on until their rings are full
+	WIRE_NUMBER_BITS = 28,
 	WIRE_NUMBER_LOW = 17,
 	WIRE_SIZE_BITS = 28,
+	WIRE_NODE_BITS = 25,
 };
+_Static_assert(WIRE_NODE_BITS + WIRE_SIZE_BITS + WIRE_NUMBER_BITS - WIRE_NUMBER_LOW == 64, "body");
+#define WIRE_MAX_NODES   (1u << WIRE_NODE_BITS)
 #define WIRE_NUMBER_MASK ((1u << WIRE_NUMBER_BITS) - 1)
 #define WIRE_SIZE_WIDE   ((1u << WIRE_SIZE_BITS) - 1)
 #define WIRE_PTR_BITS    43
 
 enum { RING_SMALL = 0, RING_BIG = 1, N_RINGS = 2 };
 enum { RING_SMALL_ENTRIES = 1024, RING_BIG_ENTRIES = 16384 };
+
+enum { WIRE_MAX_SLOTS = 8192 };
+_Static_assert(3ull * WIRE_MAX_SLOTS * (RING_SMALL_ENTRIES + RING_BIG_ENTRIES) / 2 < 1ull
+						<< WIRE_NUMBER_BITS,
+		"numbers cannot be mistaken: half as much again as the rings may wait in the collector");
 
 // struct thread_slot.state
 enum {
@@ -144,9 +154,10 @@ static inline uint64_t wire_head(uint64_t phase, enum wire_kind kind, uint32_t n
 			((ptr >> 4) & ((1ull << WIRE_PTR_BITS) - 1));
 }
 
+/** `node` is below WIRE_MAX_NODES. */
 static inline uint64_t wire_body(uint32_t node, uint32_t size, uint32_t number) {
-	return (uint64_t)node | (uint64_t)(size & WIRE_SIZE_WIDE) << 32 |
-			(uint64_t)(number >> WIRE_NUMBER_LOW & 0xf) << 60;
+	return (uint64_t)node | (uint64_t)(size & WIRE_SIZE_WIDE) << WIRE_NODE_BITS |
+			(uint64_t)(number >> WIRE_NUMBER_LOW) << (WIRE_NODE_BITS + WIRE_SIZE_BITS);
 }
 
 static inline enum wire_kind wire_head_kind(uint64_t head) {
@@ -159,15 +170,15 @@ static inline uint64_t wire_head_ptr(uint64_t head) {
 
 static inline uint32_t wire_number(uint64_t head, uint64_t body) {
 	return (uint32_t)(head >> WIRE_PTR_BITS & ((1u << WIRE_NUMBER_LOW) - 1)) |
-			(uint32_t)(body >> 60) << WIRE_NUMBER_LOW;
+			(uint32_t)(body >> (WIRE_NODE_BITS + WIRE_SIZE_BITS)) << WIRE_NUMBER_LOW;
 }
 
 static inline uint32_t wire_body_node(uint64_t body) {
-	return (uint32_t)body;
+	return (uint32_t)body & (WIRE_MAX_NODES - 1);
 }
 
 static inline uint32_t wire_body_size(uint64_t body) {
-	return (uint32_t)(body >> 32) & WIRE_SIZE_WIDE;
+	return (uint32_t)(body >> WIRE_NODE_BITS) & WIRE_SIZE_WIDE;
 }
 
 /** True if (ptr, size) need a KIND_WIDE entry. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "collector/order.h"
+#include "collector/order_parts.h"
 #include "writer.h"
 
 #include <setjmp.h>
@@ -20,6 +21,7 @@ static struct {
 	uint32_t tids[4096]; // by thread id
 	uint64_t now_ns;
 	uint64_t last_ptr;
+	uint64_t next_size, n_misplaced; // sizes count up by one in the tests that look at these
 	bool is_refusing;
 	struct err err;
 } t;
@@ -36,6 +38,7 @@ static bool take_events(void *user, const struct trace_event *events, size_t n, 
 			t.row[t.n_row++] = events[i];
 		}
 		t.last_ptr = events[i].ptr;
+		t.n_misplaced += events[i].size != t.next_size++;
 	}
 	return true;
 }
@@ -73,10 +76,10 @@ static bool is_alive(void *user, uint32_t pid, uint32_t tid) {
 	return true;
 }
 
-static int set_up_with(const struct order_limits *limits) {
+static int set_up_slots(uint32_t n_slots, const struct order_limits *limits) {
 	memset(&t, 0, sizeof t);
 	t.now_ns = 1000 * MS;
-	const struct segment_params params = {.n_slots = 64,
+	const struct segment_params params = {.n_slots = n_slots,
 			.slot_bytes = 1 << 20,
 			.node_capacity = 1 << 16,
 			.module_capacity = 256,
@@ -92,6 +95,10 @@ static int set_up_with(const struct order_limits *limits) {
 	atomic_store(&t.segment.header->n_images, 1);
 	t.order = order_create(&t.segment, &t.tries, &sink, limits, &t.err);
 	return t.order ? 0 : -1;
+}
+
+static int set_up_with(const struct order_limits *limits) {
+	return set_up_slots(64, limits);
 }
 
 static int set_up(void **state) {
@@ -225,14 +232,11 @@ static void test_laps_and_both_rings(void **state) {
 	assert_int_equal(order_counts(t.order).strays, 0);
 }
 
-static void test_numbers_wrap(void **state) {
-	(void)state;
-	struct writer a = join(1), b = join(2);
-	enum { N = (1 << WIRE_NUMBER_BITS) + 5000 };
-	for (uint32_t i = 0; i < N; i += 500) {
-		// In turns, so that one of them always waits for the other's
+/** 5000 events of one region, so that one of the two always waits for the other's. */
+static void take_turns(struct writer *a, struct writer *b) {
+	for (uint32_t i = 0; i < 5000; i += 500) {
 		for (uint32_t k = 0; k < 500; k++) {
-			emit(k % 3 ? &a : &b, KIND_ALLOC, page(1), k);
+			emit(k % 3 ? a : b, KIND_ALLOC, page(1), k);
 		}
 		t.n_row = 0;
 		(void)round_now();
@@ -240,7 +244,22 @@ static void test_numbers_wrap(void **state) {
 			assert_int_equal(t.row[k].size, k);
 		}
 	}
+}
+
+static void test_numbers_wrap(void **state) {
+	(void)state;
+	struct writer a = join(1), b = join(2);
+	const uint32_t region = wire_region_of(page(1)), step = 1u << (WIRE_NUMBER_BITS - 1);
+	for (uint32_t number = 2 * step - 2600, i = 0; i < 40; number += step, i++) {
+		// As if so many had passed
+		t.order->regions[region].turn = number;
+		t.order->counts.events += step;
+		atomic_store(&t.segment.regions[region].next, number);
+		(void)round_now();
+		take_turns(&a, &b);
+	}
 	assert_int_equal(order_counts(t.order).strays, 0);
+	assert_int_equal(order_counts(t.order).skipped_numbers, 0);
 }
 
 static void test_handlers_events_come_from_behind(void **state) {
@@ -443,6 +462,47 @@ static void test_ring_that_waits_is_relieved_in_order(void **state) {
 	}
 	assert_int_equal(atomic_load(&b.slot->rings[RING_BIG].taken),
 			atomic_load(&b.slot->rings[RING_BIG].reserved));
+}
+
+/**
+ * A thread stands still with a region's number while so many others go on in it, one after the
+ * other, that what waits is more than 21 bits of a number could tell apart.
+ */
+static void test_a_region_may_have_millions_of_numbers_out(void **state) {
+	enum { N_OTHERS = 140, N_EACH = 16000 };
+	_Static_assert(N_OTHERS * N_EACH > (1 << 21) + 100000, "enough");
+	tear_down(state);
+	assert_int_equal(set_up_slots(256, NULL), 0);
+	struct writer a = join(1);
+	struct writer_event slow = writer_begin(&a, KIND_ALLOC, page(1), false);
+	for (uint32_t i = 0; i < N_OTHERS * N_EACH; i += N_EACH) {
+		struct writer w = join(i + 2);
+		for (uint32_t k = 0; k < N_EACH; k++) {
+			assert_true(writer_make_room(&w, 1, false));
+			emit(&w, KIND_ALLOC, page(1), i + k + 1);
+		}
+		(void)round_now();
+	}
+	assert_int_equal(t.n_all, 0);
+	writer_publish(&a, &slow, 0, 0);
+	assert_true(order_finish(t.order, t.now_ns, &t.err));
+	assert_int_equal(t.n_all, N_OTHERS * N_EACH + 1);
+	assert_int_equal(t.n_misplaced, 0);
+	assert_int_equal(order_counts(t.order).strays, 0);
+}
+
+/** A handler reallocs between a realloc's entry and its number: each stands before the other. */
+static void test_tangled_reallocs_of_a_handler_come_to_an_end(void **state) {
+	(void)state;
+	struct writer a = join(1);
+	struct writer_event outer = writer_reserve(&a, KIND_REALLOC, page(1), false);
+	emit(&a, KIND_REALLOC, page(1), 0);
+	emit(&a, KIND_MOVED, page(2), 1);
+	writer_number(&a, &outer);
+	writer_publish(&a, &outer, 0, 0);
+	emit(&a, KIND_MOVED, page(3), 2);
+	rounds(300, MS);
+	assert_int_equal(t.n_row, 4);
 }
 
 static void test_slots_are_given_back(void **state) {
@@ -724,6 +784,8 @@ int main(void) {
 			ONE(after_long_it_goes_on_by_force),
 			ONE(full_parking_lot_stops_rings_not_time),
 			ONE(ring_that_waits_is_relieved_in_order),
+			ONE(a_region_may_have_millions_of_numbers_out),
+			ONE(tangled_reallocs_of_a_handler_come_to_an_end),
 			ONE(slots_are_given_back),
 			ONE(tid_that_comes_again_ends_the_old_thread),
 			ONE(images_follow_each_other),

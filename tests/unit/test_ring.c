@@ -68,7 +68,7 @@ static uint64_t next_random(uint64_t *state) {
 static struct ring_event random_event(uint64_t *random) {
 	return (struct ring_event){.kind = KIND_ALLOC + next_random(random) % 5,
 			.number = (uint32_t)next_random(random) & WIRE_NUMBER_MASK,
-			.node = (uint32_t)next_random(random),
+			.node = (uint32_t)next_random(random) % WIRE_MAX_NODES,
 			.ptr = next_random(random) << (next_random(random) % 21),
 			.size = next_random(random) >> (next_random(random) % 44)};
 }
@@ -178,7 +178,8 @@ static void *read_all(void *arg) {
 			continue;
 		}
 		uint64_t wanted = next_random(&random);
-		if (body != wire_body((uint32_t)wanted, 5, 9) || wire_head_ptr(head) != (wanted & 0xff0)) {
+		uint32_t node = (uint32_t)wanted % WIRE_MAX_NODES;
+		if (body != wire_body(node, 5, 9) || wire_head_ptr(head) != (wanted & 0xff0)) {
 			return (void *)(uintptr_t)differs;
 		}
 		index++;
@@ -198,7 +199,7 @@ static void test_a_reader_sees_whole_entries(void **state) {
 		write_event(f,
 				&(struct ring_event){.kind = KIND_ALLOC,
 						.number = 9,
-						.node = (uint32_t)value,
+						.node = (uint32_t)value % WIRE_MAX_NODES,
 						.ptr = value & 0xff0,
 						.size = 5});
 	}
