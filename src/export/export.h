@@ -16,7 +16,7 @@ struct export_sink {
 };
 
 struct export_request {
-	const struct session *session;
+	struct session *session;    // its file may be read; nothing else of it changes
 	const struct lens *lens;    // never NULL; lens_whole() for everything
 	const char *title;          // of the file that was opened, for formats that have a place for it
 	const struct session *base; // what it is compared with, and the same lens for it; NULL: none

@@ -10,7 +10,7 @@
 /**
  * u64 -> u64. Open addressing with linear probing; grows by load alone (at most half full), so no
  * order of keys can make it larger than its contents. A zeroed struct is empty. Key 0 is fine.
- * Private to this folder.
+ * For this folder and whoever follows the blocks of its events.
  */
 struct map_entry {
 	uint64_t key;
