@@ -418,6 +418,8 @@ static void end_proof(struct order *o) {
 	for (uint32_t region = 0; region < WIRE_N_REGIONS; region++) {
 		o->lost_until[region] = o->proof.given[region];
 		serve(o, region, false);
+	}
+	for (uint32_t region = 0; region < WIRE_N_REGIONS; region++) {
 		untangle_chain(o, region);
 	}
 }
