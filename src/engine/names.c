@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "engine/names.h"
+#include "engine/index.h"
+#include "engine/names_parts.h"
 
-#include "engine/owner.h"
-
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-struct names {
-	const struct recording *recording;
-	struct arena arena;
-	uint32_t *first; // per location, one more at the end
-	struct name *frames;
-	uint8_t *module_owner;
-	uint32_t *site; // per node: the frame its stacks are named after, + 1
-};
 
 struct slice path_base(struct slice path) {
 	const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
@@ -27,32 +18,87 @@ static struct slice text(const struct recording *r, uint32_t id) {
 }
 
 /** What a module's code is if neither file nor function of a frame say it. */
-static enum owner owner_of_module(const struct recording *r, uint32_t id) {
+static enum code code_of_module(const struct names *n, uint32_t id) {
+	const struct recording *r = n->recording;
 	if (id == 0) {
-		return OWNER_UNKNOWN;
+		// What an interpreter generates is of its scripts; else nobody knows
+		return n->is_runtime ? CODE_YOURS : CODE_UNSURE;
 	}
 	struct slice path = text(r, r->modules.items[id].path);
-	struct slice exe = text(r, r->meta.exe);
-	if (path.size == 0 || slice_equal(path, exe)) {
-		return owner_is_runtime(exe) ? OWNER_LIBRARY : OWNER_YOURS;
+	if (path.size == 0 || slice_equal(path, text(r, r->meta.exe))) {
+		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS;
 	}
-	return owner_module_is_library(path) ? OWNER_LIBRARY : OWNER_YOURS;
+	enum code code = owner_of_module(path);
+	return code ? code : CODE_YOURS;
 }
 
-static enum owner owner_of(const struct names *n, const struct name *f, uint32_t module) {
-	enum owner by_module = n->module_owner[module];
-	if (!f->has_name) {
+/** Ask once per string: files and functions recur in many frames. */
+static enum code ask(uint8_t *known, uint32_t id, enum code (*judge)(struct slice),
+		struct slice s) {
+	if (known[id] == 0) {
+		known[id] = (uint8_t)(judge(s) + 1);
+	}
+	return known[id] - 1;
+}
+
+/** Without a file, a Rust name tells its crate: the user's is that of the program. */
+static enum code code_of_rust(const struct names *n, const struct name *f) {
+	struct slice crate = owner_crate_of(f->function), root = n->root_crate;
+	enum code code = owner_of_crate(crate);
+	bool is_roots = crate.size >= root.size && memcmp(crate.data, root.data, root.size) == 0 &&
+			(crate.size == root.size || crate.data[root.size] == '_');
+	return code || crate.size == 0 ? code : is_roots ? CODE_YOURS : CODE_LIBRARY;
+}
+
+/** Nim's modules are part of the linked name; the compiler's own helpers begin with "nim". */
+static enum code code_of_nim(const struct name *f) {
+	static const char *const runtime[] = {"system", "stdZ", "pureZ", "coreZ", "implZ",
+			"collectionsZ"};
+	struct slice module = owner_nim_module_of(f->symbol);
+	for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++) {
+		size_t size = strlen(runtime[i]);
+		if (module.size >= size && memcmp(module.data, runtime[i], size) == 0) {
+			return CODE_RUNTIME;
+		}
+	}
+	const struct slice s = f->symbol.size ? f->symbol : f->function;
+	return s.size > 3 && memcmp(s.data, "nim", 3) == 0 && isupper(s.data[3]) ? CODE_RUNTIME
+																			 : CODE_UNSURE;
+}
+
+static enum code code_of(struct names *n, const struct rec_frame *rec, const struct name *f,
+		uint32_t module) {
+	enum code by_module = n->module_code[module];
+	if (!f->has_name || by_module == CODE_RUNTIME) {
 		// An unnamed place in the user's own program is the best that is known of it
 		return by_module;
 	}
-	bool runs_programs = by_module == OWNER_LIBRARY;
-	if (f->file.size > 0 && owner_file_is_library(f->file)) {
-		return OWNER_LIBRARY;
+	enum code by_file = rec->file ? ask(n->file_code, rec->file, owner_of_file, f->file)
+								  : CODE_UNSURE;
+	if (by_file != CODE_UNSURE || by_module == CODE_LIBRARY) {
+		return by_file ? by_file : by_module;
 	}
-	if (owner_function_is_library(f->function)) {
-		return OWNER_LIBRARY;
+	// Functions of the runtime come without a file, or with one of a folder that tells nothing
+	enum code code = ask(n->function_code, rec->function, owner_of_function, f->function);
+	if (code == CODE_UNSURE && !rec->file && owner_is_rust_symbol(f->symbol)) {
+		code = code_of_rust(n, f);
+	} else if (code == CODE_UNSURE && n->is_nim) {
+		code = code_of_nim(f);
 	}
-	return runs_programs ? OWNER_LIBRARY : module == 0 ? OWNER_UNKNOWN : OWNER_YOURS;
+	return code ? code : by_module;
+}
+
+static void judge(struct names *n, const struct rec_frame *rec, struct name *f, uint32_t module) {
+	const struct naming_rule *rule = naming_rules_find(n->rules, f->function, f->file, f->module);
+	enum code code = !rule               ? code_of(n, rec, f, module)
+			: rule->kind == NAMING_YOURS ? CODE_YOURS
+										 : CODE_LIBRARY;
+	f->owner = code == CODE_YOURS ? OWNER_YOURS
+			: code == CODE_UNSURE ? OWNER_UNKNOWN
+								  : OWNER_LIBRARY;
+	f->is_runtime = code == CODE_RUNTIME;
+	f->is_wrapper = rule ? rule->kind == NAMING_FOLD
+						 : f->has_name && owner_is_allocation_function(f->function);
 }
 
 /** "libfoo.so+0x4f20": the address in the file, of the call rather than of what follows it. */
@@ -95,102 +141,116 @@ static struct slice module_path(const struct recording *r, uint32_t module) {
 }
 
 static bool name_location(struct names *n, uint32_t id) {
+	static const struct rec_frame unnamed = {0};
 	const struct recording *r = n->recording;
 	const struct rec_location *l = &r->locations.items[id];
 	struct name *out = &n->frames[n->first[id]];
 	uint32_t count = n->first[id + 1] - n->first[id];
 	for (uint32_t i = 0; i < count; i++) {
+		const struct rec_frame *f = i < l->n_frames ? &r->frames.items[l->first_frame + i]
+													: &unnamed;
 		out[i].module = module_path(r, l->module);
 		out[i].is_inlined = i + 1 < count;
-		if (i < l->n_frames) {
-			const struct rec_frame *f = &r->frames.items[l->first_frame + i];
-			out[i].function = text(r, f->function);
-			out[i].symbol = text(r, f->symbol);
-			out[i].file = text(r, f->file);
-			out[i].line = f->line;
-		}
+		out[i].function = text(r, f->function);
+		out[i].symbol = text(r, f->symbol);
+		out[i].file = text(r, f->file);
+		out[i].line = f->line;
 		out[i].has_name = out[i].function.size > 0;
 		if (!out[i].has_name && !name_by_address(n, l, &out[i])) {
 			return false;
 		}
-		out[i].owner = (uint8_t)owner_of(n, &out[i], l->module);
+		judge(n, f, &out[i], l->module);
 	}
 	return true;
 }
 
-static bool is_allocation_function(struct slice f) {
-	static const char *const prefixes[] = {"operator new",
-			"std::", "__gnu_cxx::", "alloc::", "core::", "<alloc::", "__rust_", "__rdl_", "malloc",
-			"calloc", "realloc"};
-	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-		size_t length = strlen(prefixes[i]);
-		if (f.size >= length && memcmp(f.data, prefixes[i], length) == 0) {
+static uint64_t hash_text(uint64_t h, struct slice s) {
+	for (size_t i = 0; i < s.size; i++) {
+		h = (h ^ s.data[i]) * 0x100000001b3ull; // FNV-1a
+	}
+	return hash_u64(h ^ s.size);
+}
+
+/** Number the functions: frames of equal function and file get equal ids. */
+static bool number_functions(struct names *n) {
+	struct index known = {0};
+	uint32_t *sample = malloc((n->n_frames + 1ul) * sizeof *sample); // per function: a frame of it
+	bool ok = sample != NULL;
+	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
+		struct name *f = &n->frames[i];
+		uint64_t h = hash_text(hash_text(0xcbf29ce484222325ull, f->function), f->file);
+		uint32_t at = index_first(&known, h), id;
+		while ((id = index_next(&known, h, &at)) != INDEX_NONE) {
+			const struct name *other = &n->frames[sample[id]];
+			if (slice_equal(f->function, other->function) && slice_equal(f->file, other->file)) {
+				break;
+			}
+		}
+		if (id == INDEX_NONE) {
+			ok = index_reserve(&known, 1);
+			if (ok) {
+				id = n->n_functions++;
+				sample[id] = i;
+				index_put(&known, h, id);
+			}
+		}
+		f->function_id = id;
+	}
+	index_finish(&known);
+	free(sample);
+	return ok;
+}
+
+uint32_t names_n_functions(const struct names *n) {
+	return n->n_functions;
+}
+
+/** The crate of a Rust program's main, as its names tell; else a program's name may be its crate's. */
+static bool find_root_crate(struct names *n) {
+	const struct recording *r = n->recording;
+	struct slice exe = path_base(text(r, r->meta.exe));
+	char *like_exe = arena_text(&n->arena, exe);
+	if (!like_exe) {
+		return false;
+	}
+	for (char *c = like_exe; *c; c++) {
+		*c = *c == '-' ? '_' : *c;
+	}
+	n->root_crate = slice_of(like_exe, exe.size);
+	struct slice found = {0};
+	for (uint32_t i = 0; i < r->frames.n; i++) {
+		struct slice f = text(r, r->frames.items[i].function);
+		struct slice crate = owner_crate_of(f);
+		if (crate.size > 0 && crate.size + 6 == f.size &&
+				memcmp(f.data + crate.size, "::main", 6) == 0 &&
+				owner_is_rust_symbol(text(r, r->frames.items[i].symbol))) {
+			if (slice_equal(crate, n->root_crate)) {
+				return true;
+			}
+			found = crate;
+		}
+	}
+	n->root_crate = found.size ? found : n->root_crate;
+	return true;
+}
+
+static bool is_nim(const struct recording *r) {
+	for (uint32_t i = 0; i < r->frames.n; i++) {
+		if (slice_equal(text(r, r->frames.items[i].function), slice_of_text("NimMain"))) {
 			return true;
 		}
 	}
 	return false;
 }
 
-// How well a frame names a stack
-enum fitness { FIT_NOT, FIT_ANY, FIT_NAMED, FIT_YOURS };
-
-static enum fitness fitness_of(const struct name *f) {
-	return f->owner == OWNER_YOURS                                ? FIT_YOURS
-			: f->has_name && !is_allocation_function(f->function) ? FIT_NAMED
-																  : FIT_ANY;
-}
-
-/** The best of a location's own frames, the innermost of equals. */
-static uint32_t best_of_location(const struct names *n, uint32_t location, enum fitness *fitness) {
-	uint32_t best = n->first[location];
-	*fitness = FIT_NOT;
-	for (uint32_t i = n->first[location]; i < n->first[location + 1]; i++) {
-		enum fitness fit = fitness_of(&n->frames[i]);
-		if (fit > *fitness) {
-			*fitness = fit;
-			best = i;
-		}
-	}
-	return best;
-}
-
-/** Parents come before children: each node takes its own frames' best, or its caller's better. */
-static bool find_sites(struct names *n) {
-	const struct recording *r = n->recording;
-	struct arena scratch = {0};
-	uint32_t *best = arena_new(&scratch, uint32_t, r->locations.n);
-	uint8_t *fitness = arena_new(&scratch, uint8_t, r->locations.n);
-	n->site = arena_new(&n->arena, uint32_t, r->nodes.n);
-	bool ok = best && fitness && n->site;
-	for (uint32_t i = 0; ok && i < r->locations.n; i++) {
-		enum fitness fit;
-		best[i] = best_of_location(n, i, &fit);
-		fitness[i] = (uint8_t)fit;
-	}
-	for (uint32_t i = 1; ok && i < r->nodes.n; i++) {
-		const struct rec_node *node = &r->nodes.items[i];
-		uint32_t outer = n->site[node->parent];
-		bool is_outer_better = outer && fitness_of(&n->frames[outer - 1]) > fitness[node->location];
-		n->site[i] = is_outer_better ? outer : best[node->location] + 1;
-	}
-	arena_finish(&scratch);
-	return ok;
-}
-
-const struct name *names_site(const struct names *n, uint32_t node) {
-	uint32_t site = n->site[node];
-	return site ? &n->frames[site - 1] : NULL;
-}
-
-static bool build(struct names *n) {
+static bool make_room(struct names *n) {
 	const struct recording *r = n->recording;
 	n->first = arena_new(&n->arena, uint32_t, (size_t)r->locations.n + 1);
-	n->module_owner = arena_new(&n->arena, uint8_t, (size_t)r->modules.n + 1);
-	if (!n->first || !n->module_owner) {
+	n->module_code = arena_new(&n->arena, uint8_t, (size_t)r->modules.n + 1);
+	n->file_code = arena_new(&n->arena, uint8_t, (size_t)r->strings.n + 1);
+	n->function_code = arena_new(&n->arena, uint8_t, (size_t)r->strings.n + 1);
+	if (!n->first || !n->module_code || !n->file_code || !n->function_code) {
 		return false;
-	}
-	for (uint32_t i = 0; i < r->modules.n; i++) {
-		n->module_owner[i] = (uint8_t)owner_of_module(r, i);
 	}
 	uint64_t total = 0;
 	for (uint32_t i = 0; i < r->locations.n; i++) {
@@ -198,32 +258,52 @@ static bool build(struct names *n) {
 		uint32_t count = r->locations.items[i].n_frames;
 		total += count ? count : 1;
 	}
-	n->first[r->locations.n] = (uint32_t)total;
-	n->frames = total > UINT32_MAX ? NULL : arena_new(&n->arena, struct name, total);
-	if (!n->frames) {
+	if (total > UINT32_MAX - r->modules.n - 1) {
 		return false;
+	}
+	n->first[r->locations.n] = n->n_frames = (uint32_t)total;
+	n->frames = arena_new(&n->arena, struct name, total + r->modules.n + 1);
+	return n->frames != NULL;
+}
+
+static bool build(struct names *n) {
+	const struct recording *r = n->recording;
+	n->is_runtime = owner_is_runtime(text(r, r->meta.exe));
+	n->is_nim = is_nim(r);
+	if (!make_room(n) || !find_root_crate(n)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->modules.n; i++) {
+		n->module_code[i] = (uint8_t)code_of_module(n, i);
 	}
 	for (uint32_t i = 0; i < r->locations.n; i++) {
 		if (!name_location(n, i)) {
 			return false;
 		}
 	}
-	return find_sites(n);
+	return number_functions(n) && names_find_sites(n);
 }
 
-struct names *names_create(const struct recording *r, struct err *err) {
+struct names *names_create_ruled(const struct recording *r, const struct naming_rules *rules,
+		struct err *err) {
 	struct names *n = calloc(1, sizeof *n);
 	if (!n) {
 		(void)err_memory(err);
 		return NULL;
 	}
 	n->recording = r;
+	n->rules = rules;
 	if (!build(n)) {
 		(void)err_memory(err);
 		names_destroy(n);
 		return NULL;
 	}
+	n->rules = NULL;
 	return n;
+}
+
+struct names *names_create(const struct recording *r, struct err *err) {
+	return names_create_ruled(r, NULL, err);
 }
 
 void names_destroy(struct names *n) {

@@ -8,6 +8,7 @@
  */
 
 #include "base/err.h"
+#include "engine/naming_rules.h"
 #include "trace/recording.h"
 
 enum owner {
@@ -23,24 +24,41 @@ struct name {
 	struct slice file;     // empty: unknown
 	struct slice module;   // path; empty: none known
 	uint32_t line;         // 0: unknown
+	uint32_t function_id;  // equal for all frames of one function of one file; < names_n_functions
 	uint8_t owner;         // enum owner
 	bool is_inlined;       // into the frame that follows
 	bool has_name;         // false: `function` is module+0xoffset or a mark
+	bool is_runtime;       // the C library, the language's, an interpreter: names no site
+	bool is_wrapper;       // only hands memory out (malloc, operator new, xmalloc): names no site
 };
 
 struct names;
 
+/** As names_create_ruled, without rules. */
 struct names *names_create(const struct recording *r, struct err *err);
+
+/** `rules` (may be NULL) come before all others; they are used during the call alone. */
+struct names *names_create_ruled(const struct recording *r, const struct naming_rules *rules,
+		struct err *err);
 void names_destroy(struct names *n);
 
 /** The frames of a location, innermost first; *n_frames >= 1. */
 const struct name *names_of(const struct names *n, uint32_t location, uint32_t *n_frames);
 
+uint32_t names_n_functions(const struct names *n);
+
 /**
  * The frame a stack is named after: its innermost frame that is the user's own; else the innermost
- * named one that is more than an allocation function; else the innermost. NULL for the empty stack.
+ * of a dependency. A stack that has neither belongs to a runtime: its name is that of the module
+ * whose code asked for the memory ("libstdc++.so.6"), and is_runtime. NULL for the empty stack.
  */
 const struct name *names_site(const struct names *n, uint32_t node);
+
+/**
+ * What a frame's code was delivered in: a crate, npm, Nim or Python package, else the library or
+ * program. Never empty; lives as long as the recording. "libfoo.so.1" stays as it is.
+ */
+struct slice names_package(const struct name *name);
 
 /** Walks a stack from its innermost frame outwards, inlined frames included. */
 struct stack_walk {

@@ -6,17 +6,47 @@
 #include <stdbool.h>
 
 /**
- * Whose code a frame is, by the rules of PRODUCT's word "yours". Private to the engine.
+ * Whose code a frame is, by the rules of the words "yours" and "library". Each function judges by
+ * one thing alone and says CODE_UNSURE where that thing tells nothing; names.c puts them together.
+ * Private to the engine.
  */
 
-/** A source file that belongs to a library: system headers, language registries, vendored trees. */
-bool owner_file_is_library(struct slice file);
+enum code {
+	CODE_UNSURE,
+	CODE_YOURS,
+	CODE_LIBRARY, // a dependency: it names a site where nothing of the user's own does
+	CODE_RUNTIME, // the C library, the language's, an interpreter: never names a site
+};
 
-/** A function that belongs to a library, judged by its name alone. */
-bool owner_function_is_library(struct slice function);
+/** By its source file: system headers, language registries, vendored trees. */
+enum code owner_of_file(struct slice file);
 
-/** A module (shared object) that belongs to a library. */
-bool owner_module_is_library(struct slice path);
+/** By its name alone: namespaces and families of functions. */
+enum code owner_of_function(struct slice function);
+
+/** By the path of its module. An executable is CODE_RUNTIME if it runs other people's programs. */
+enum code owner_of_module(struct slice path);
 
 /** An executable that runs other people's programs (node, python3.11, java, ruby, perl, ...). */
 bool owner_is_runtime(struct slice exe);
+
+/**
+ * A function that does nothing but hand out memory: malloc, operator new, g_malloc, xmalloc and
+ * what programs call theirs. Judged by its name; a frame of it never names a site.
+ */
+bool owner_is_allocation_function(struct slice function);
+
+/** The crate that a Rust name is of: "core" of "<core::iter::Map<I, F> as T>::next". Or empty. */
+struct slice owner_crate_of(struct slice function);
+
+/** By a crate's name: the runtime's (std, core, alloc and what they are made of), or unsure. */
+enum code owner_of_crate(struct slice crate);
+
+/** True for names as Rust's compilers link them. */
+bool owner_is_rust_symbol(struct slice symbol);
+
+/** The Nim module in "newSeq__system_208": "system". Or empty. */
+struct slice owner_nim_module_of(struct slice symbol);
+
+/** Crate, npm, Nim or Python package, vendored project that a source file is of. Or empty. */
+struct slice owner_package_of_file(struct slice file);

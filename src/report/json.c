@@ -3,6 +3,7 @@
 
 #include "engine/quality.h"
 #include "engine/sites.h"
+#include "report/findings_json.h"
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -246,8 +247,12 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	put_program(&d);
 	put_summary(&d);
 	put_quality(&d);
-	json_open(&d.j, "findings", '[');
-	json_close(&d.j);
+	struct findings findings;
+	if (!findings_make(&findings, r, n, &d.arena, err)) {
+		arena_finish(&d.arena);
+		return false;
+	}
+	report_json_findings(&d.j, &findings);
 	json_open(&d.j, "sites", '{');
 	bool ok = put_sites(&d, "peak", METRIC_PEAK, err) &&
 			put_sites(&d, "never_freed", METRIC_NEVER_FREED, err) &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/human.h"
+#include "engine/findings.h"
 #include "engine/quality.h"
 #include "engine/shorten.h"
 #include "engine/sites.h"
@@ -234,6 +235,24 @@ static void put_table(struct page *p, const struct table *table) {
 	buffer_u8(p->out, '\n');
 }
 
+static bool put_findings(struct page *p, struct err *err) {
+	struct findings findings;
+	if (!findings_make(&findings, p->r, p->names, &p->arena, err)) {
+		return false;
+	}
+	buffer_text(p->out, "FINDINGS\n");
+	for (uint32_t i = 0; i < findings.n; i++) {
+		const struct finding *f = &findings.items[i];
+		if (!f->is_quality) {
+			char first[64];
+			(void)snprintf(first, sizeof first, "  %s  ", f->title);
+			put_wrapped(p->out, first, 4, f->text, p->width);
+		}
+	}
+	buffer_u8(p->out, '\n');
+	return true;
+}
+
 static void put_tables(struct page *p) {
 	static const struct table tables[] = {
 			{METRIC_PEAK, "PEAK, by your functions", "blocks", 10},
@@ -284,6 +303,10 @@ bool report_text(struct buffer *out, const struct recording *r, const struct nam
 		put_nothing_seen(&p);
 	} else {
 		put_totals(&p);
+		if (!put_findings(&p, err)) {
+			arena_finish(&p.arena);
+			return false;
+		}
 		put_tables(&p);
 	}
 	buffer_text(out, "more: heaptrack_print --full | --json\n\n");

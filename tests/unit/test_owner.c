@@ -5,38 +5,136 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
+
+struct judged {
+	const char *text;
+	enum code code;
+};
+
+#define CHECK(judge, table)                                                     \
+	for (size_t i = 0; i < sizeof(table) / sizeof *(table); i++) {              \
+		enum code code = judge(slice_of_text((table)[i].text));                 \
+		if (code != (table)[i].code) {                                          \
+			fail_msg("%s: %d, not %d", (table)[i].text, code, (table)[i].code); \
+		}                                                                       \
+	}
 
 static void knows_library_sources(void **state) {
 	(void)state;
-	static const char *const library[] = {"/usr/include/c++/12/bits/stl_vector.h",
-			"/rustc/59807616e/library/alloc/src/raw_vec.rs",
-			"/home/u/.cargo/registry/src/index-1/serde_json-1.0/src/de.rs",
-			"/home/u/.cargo/git/checkouts/x/src/lib.rs", "/srv/app/node_modules/level/binding.cc",
-			"/home/u/.nimble/pkgs2/chronos/chronos.nim", "./malloc/malloc.c",
-			"/b/_deps/fmt-src/src/format.cc", "/rust/deps/hashbrown-0.15/src/raw/mod.rs"};
-	static const char *const own[] = {"/home/u/src/app.cpp", "src/main.rs", "/work/library/x.c",
-			"/srv/app/addon/binding.cc", "./src/jq.c"};
-	for (size_t i = 0; i < sizeof library / sizeof *library; i++) {
-		assert_true(owner_file_is_library(slice_of_text(library[i])));
-	}
-	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-		assert_false(owner_file_is_library(slice_of_text(own[i])));
-	}
+	static const struct judged files[] = {
+			{"/usr/include/c++/12/bits/stl_vector.h", CODE_RUNTIME},
+			{"/usr/include/boost/any.hpp", CODE_LIBRARY},
+			{"/rustc/59807616e/library/alloc/src/raw_vec.rs", CODE_RUNTIME},
+			{"/usr/src/rustc-1.63.0/library/core/src/ops.rs", CODE_RUNTIME},
+			{"/home/u/.cargo/registry/src/index-1/serde_json-1.0/src/de.rs", CODE_LIBRARY},
+			{"/home/u/.cargo/git/checkouts/x/src/lib.rs", CODE_LIBRARY},
+			{"/srv/app/node_modules/level/binding.cc", CODE_LIBRARY},
+			{"node:internal/fs/streams", CODE_RUNTIME},
+			{"/home/u/.nimble/pkgs2/chronos/chronos.nim", CODE_LIBRARY},
+			{"/usr/lib/nim/lib/system/alloc.nim", CODE_RUNTIME},
+			{"./malloc/malloc.c", CODE_RUNTIME},
+			{"/b/_deps/fmt-src/src/format.cc", CODE_LIBRARY},
+			{"/rust/deps/hashbrown-0.15/src/raw/mod.rs", CODE_RUNTIME},
+			{"/home/u/src/app.cpp", CODE_UNSURE},
+			{"src/main.rs", CODE_UNSURE},
+			{"/srv/library/x.c", CODE_UNSURE},
+			{"/srv/app/addon/binding.cc", CODE_UNSURE},
+			{"./src/jq.c", CODE_UNSURE},
+	};
+	CHECK(owner_of_file, files);
 }
 
 static void knows_library_functions(void **state) {
 	(void)state;
-	static const char *const library[] = {"std::string::_M_create(unsigned long&, unsigned long)",
-			"operator new(unsigned long)", "<alloc::string::String as core::clone::Clone>::clone",
-			"__libc_start_main_impl", "start_thread", "malloc", "g_malloc", "__rust_alloc"};
-	static const char *const own[] = {"main", "mallocator", "start_threads", "standard::f()",
-			"spike()", "my_malloc", "g_mallocx"};
-	for (size_t i = 0; i < sizeof library / sizeof *library; i++) {
-		assert_true(owner_function_is_library(slice_of_text(library[i])));
+	static const struct judged functions[] = {
+			{"std::string::_M_create(unsigned long&, unsigned long)", CODE_RUNTIME},
+			{"operator new(unsigned long)", CODE_RUNTIME},
+			{"<alloc::string::String as core::clone::Clone>::clone", CODE_RUNTIME},
+			{"__libc_start_main_impl", CODE_RUNTIME},
+			{"start_thread", CODE_RUNTIME},
+			{"malloc", CODE_RUNTIME},
+			{"v8::internal::Factory::NewFillerObject(int)", CODE_RUNTIME},
+			{"g_malloc", CODE_LIBRARY},
+			{"boost::asio::detail::run()", CODE_LIBRARY},
+			{"main", CODE_UNSURE},
+			{"mallocator", CODE_UNSURE},
+			{"start_threads", CODE_UNSURE},
+			{"standard::f()", CODE_UNSURE},
+			{"spike()", CODE_UNSURE},
+			{"g_mallocx", CODE_UNSURE},
+	};
+	CHECK(owner_of_function, functions);
+}
+
+static void knows_modules(void **state) {
+	(void)state;
+	static const struct judged modules[] = {
+			{"/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30", CODE_RUNTIME},
+			{"/lib64/ld-linux-x86-64.so.2", CODE_RUNTIME},
+			{"/opt/node/lib/libnode.so.108", CODE_RUNTIME},
+			{"/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so", CODE_RUNTIME},
+			{"/usr/lib/x86_64-linux-gnu/libcurl.so.4", CODE_LIBRARY},
+			{"/srv/app/node_modules/x/build/Release/x.node", CODE_LIBRARY},
+			{"/srv/venv/lib/python3.11/site-packages/numpy/core/_umath.so", CODE_LIBRARY},
+			{"/srv/app/build/Release/addon.node", CODE_UNSURE},
+			{"/home/u/libcore.so", CODE_UNSURE},
+	};
+	CHECK(owner_of_module, modules);
+}
+
+static void knows_allocation_functions(void **state) {
+	(void)state;
+	static const char *const wrappers[] = {"malloc", "operator new[](unsigned long)", "xmalloc",
+			"g_malloc0", "zmalloc", "my_malloc", "safe_calloc", "_PyObject_Malloc", "sqlite3Malloc",
+			"xstrdup", "__rust_alloc", "git__malloc", "je_malloc", "posix_memalign", "reallocarray",
+			"PyMem_RawMalloc", "xrealloc(void*, unsigned long)"};
+	static const char *const work[] = {"main", "mallocator", "parse", "leaky_malloc",
+			"malloc_table", "app::malloc", "duplicate", "strdup_all", "allocate",
+			"build_realloc_list"};
+	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
+		if (!owner_is_allocation_function(slice_of_text(wrappers[i]))) {
+			fail_msg("%s", wrappers[i]);
+		}
 	}
-	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-		assert_false(owner_function_is_library(slice_of_text(own[i])));
+	for (size_t i = 0; i < sizeof work / sizeof *work; i++) {
+		if (owner_is_allocation_function(slice_of_text(work[i]))) {
+			fail_msg("%s", work[i]);
+		}
+	}
+}
+
+static void assert_text(struct slice s, const char *expected) {
+	char text[64];
+	(void)snprintf(text, sizeof text, "%.*s", SLICE_ARG(s));
+	assert_string_equal(text, expected);
+}
+
+static void knows_crates_modules_and_packages(void **state) {
+	(void)state;
+	static const char *const crates[][2] = {{"app::parse::line", "app"},
+			{"<app::A as core::fmt::Debug>::fmt", "app"}, {"<&mut app::A as x::Y>::z", "app"},
+			{"<[T] as alloc::slice::Concat>::concat", ""}, {"main", ""},
+			{"core::ptr::drop_in_place<app::A>", "core"}};
+	for (size_t i = 0; i < sizeof crates / sizeof *crates; i++) {
+		assert_text(owner_crate_of(slice_of_text(crates[i][0])), crates[i][1]);
+	}
+	assert_true(owner_is_rust_symbol(slice_of_text("_ZN3app4main17h0123456789abcdefE")));
+	assert_true(owner_is_rust_symbol(slice_of_text("_RNvCs1234_3app4main")));
+	assert_false(owner_is_rust_symbol(slice_of_text("_ZN3app4mainEv")));
+	assert_text(owner_nim_module_of(slice_of_text("newSeq__system_208")), "system");
+	assert_text(owner_nim_module_of(slice_of_text("plain_c_name")), "");
+	static const char *const packages[][2] =
+			{{"/h/.cargo/registry/src/index.crates.io-6f17/serde_json-1.0.140/src/de.rs",
+					 "serde_json"},
+					{"/a/node_modules/@scope/name/build/x.node", "@scope/name"},
+					{"/a/node_modules/a/node_modules/b/x.cc", "b"},
+					{"/h/.nimble/pkgs2/chronos-4.0.3-abc/chronos.nim", "chronos"},
+					{"/rustc/59807616e/library/alloc/src/raw_vec.rs", "alloc"},
+					{"/h/src/app.cpp", ""}};
+	for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
+		assert_text(owner_package_of_file(slice_of_text(packages[i][0])), packages[i][1]);
 	}
 }
 
@@ -57,6 +155,9 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(knows_library_sources),
 			cmocka_unit_test(knows_library_functions),
+			cmocka_unit_test(knows_modules),
+			cmocka_unit_test(knows_allocation_functions),
+			cmocka_unit_test(knows_crates_modules_and_packages),
 			cmocka_unit_test(knows_runtimes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

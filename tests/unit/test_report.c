@@ -49,7 +49,8 @@ static void prints_the_page(void **state) {
 			"  never freed   101.1 kB  in 1,001 blocks\n",
 			"  allocations      1,553  (1,553/s)            temporary        50  (3.2 %)\n",
 			"\nPEAK, by your functions ",
-			"  make_row()              app.cpp:12",
+			"\n  make_row() ",
+			" app.cpp:12 ",
 			"<- spike() <- main",
 			"  16.0M  100           1\n",
 			"\nNEVER FREED ",
@@ -153,7 +154,8 @@ static void prints_json_with_the_named_fields(void **state) {
 	assert_true(report_json(&out, &r, names, &o, NULL));
 	static const char *const parts[] = {"{\"version\":1,\"program\":{\"command\":[\"--fast\"]",
 			"\"exit_status\":0", "\"summary\":{\"duration_ns\":1000000000,\"allocations\":1553,",
-			"\"never_freed_blocks\":1001,\"never_freed_bytes\":101100,", "\"findings\":[]",
+			"\"never_freed_blocks\":1001,\"never_freed_bytes\":101100,",
+			"\"findings\":[{\"id\":\"peak\"",
 			"\"sites\":{\"peak\":[{\"bytes\":16000000,\"blocks\":1,\"allocations\":2,\"temporary\":0,"
 			"\"stack\":[{\"function\":\"operator new(unsigned long)\"",
 			"{\"function\":\"make_row(int)\",\"symbol\":null,\"file\":\"/home/u/src/app.cpp\","

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What the curve of live bytes of one site looks like over a run: the shapes that findings speak
+ * of. Pure arithmetic over points whose times rise; the last point is the end of the run.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct curve {
+	const uint64_t *times_ns;
+	const uint64_t *bytes;
+	uint32_t n;
+};
+
+enum curve_shape {
+	CURVE_OTHER,
+	CURVE_AT_START, // reached its level in the first twentieth of the run and held it
+	CURVE_GREW,     // rose to the end, or to the moment at which all was freed before the end
+	CURVE_STOPPED,  // rose gradually, then held its level to the end
+	CURVE_BURSTS,   // came and went, several times
+	CURVE_AT_END,   // came in the last hundredth of the run
+};
+
+struct curve_facts {
+	enum curve_shape shape;
+	uint64_t top_bytes;      // the largest value
+	uint64_t from_ns, to_ns; // GREW: the window measured. AT_START, STOPPED: to_ns is when the
+							 // level was reached
+	uint64_t from_bytes;     // GREW: at from_ns; top_bytes at to_ns
+	uint64_t rate;           // GREW: bytes per second over the window
+	bool is_even;            // GREW: along a straight line
+	bool is_freed_at_end;    // what was held to nearly the end was freed before it
+	uint32_t n_bursts;       // BURSTS
+	uint64_t burst_ns;       // BURSTS: how long one lasts, in the mean
+	uint64_t period_ns;      // BURSTS: from one's begin to the next one's, in the mean
+};
+
+struct curve_facts curve_judge(const struct curve *c);
+
+/** Around point `at`: the stretch in which the value never falls below half of that at `at`. */
+struct curve_stretch {
+	uint32_t first, last; // points
+	uint64_t ns;          // from half way before the first to half way behind the last
+};
+struct curve_stretch curve_stretch_at(const struct curve *c, uint32_t at);

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings_parts.h"
+#include "engine/shorten.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+// The rules run one after the other over the same sites and curves; each states what it is sure of.
+// Then what matters most is put first.
+
+struct finding *finder_add(struct finder *f, const char *id, const char *title) {
+	static struct finding nobody_sees_it;
+	if (f->n == f->capacity) {
+		uint32_t capacity = f->capacity ? f->capacity * 2 : 32;
+		struct finding *items = arena_new(f->arena, struct finding, capacity);
+		if (!items) {
+			f->failed = true;
+			return &nobody_sees_it;
+		}
+		if (f->n) {
+			memcpy(items, f->items, f->n * sizeof *items);
+		}
+		f->items = items;
+		f->capacity = capacity;
+	}
+	struct finding *out = &f->items[f->n++];
+	*out = (struct finding){.id = id, .title = title, .text = "", .lens = "", .place = ""};
+	return out;
+}
+
+void finding_put(struct finding *out, const char *name, uint64_t value) {
+	if (out->n_numbers < FINDING_NUMBERS_MAX) {
+		out->numbers[out->n_numbers++] = (struct finding_number){name, value};
+	}
+}
+
+uint64_t finding_number(const struct finding *f, const char *name) {
+	for (uint32_t i = 0; i < f->n_numbers; i++) {
+		if (strcmp(f->numbers[i].name, name) == 0) {
+			return f->numbers[i].value;
+		}
+	}
+	return 0;
+}
+
+static const char *keep(struct finder *f, struct buffer *text) {
+	const char *kept = text->failed ? NULL : arena_text(f->arena, buffer_view(text));
+	f->failed |= !kept;
+	buffer_finish(text);
+	return kept ? kept : "";
+}
+
+void finder_say(struct finder *f, struct finding *out, struct buffer *sentence) {
+	buffer_u8(sentence, '.');
+	out->text = keep(f, sentence);
+}
+
+struct slice short_name_of(struct finder *f, const struct name *name) {
+	const char *text = function_short(name->function, f->arena);
+	f->failed |= !text;
+	return slice_of_text(text ? text : "?");
+}
+
+static const char *place_of_name(struct finder *f, const struct name *name) {
+	struct buffer text = {0};
+	if (name->file.size > 0) {
+		buffer_printf(&text, "%.*s:%" PRIu32, SLICE_ARG(path_base(name->file)), name->line);
+	} else if (name->has_name && !name->is_runtime) {
+		buffer_slice(&text, path_base(name->module));
+	}
+	return keep(f, &text);
+}
+
+/** As in a URL: the lens is one. */
+static void put_encoded(struct buffer *out, struct slice s) {
+	for (size_t i = 0; i < s.size; i++) {
+		uint8_t c = s.data[i];
+		if (isalnum(c) || strchr("-_.~:()", c)) {
+			buffer_u8(out, c);
+		} else {
+			buffer_printf(out, "%%%02X", c);
+		}
+	}
+}
+
+void finder_about(struct finder *f, struct finding *out, const struct name *name,
+		const char *metric) {
+	struct buffer lens = {0};
+	if (metric) {
+		buffer_printf(&lens, "m=%s&", metric);
+	}
+	buffer_text(&lens, "focus=");
+	put_encoded(&lens, name->function);
+	out->lens = keep(f, &lens);
+	out->function = name;
+	out->place = place_of_name(f, name);
+}
+
+void put_name(struct finder *f, struct buffer *out, const struct name *name) {
+	const char *place = place_of_name(f, name);
+	buffer_printf(out, "%.*s", SLICE_ARG(short_name_of(f, name)));
+	if (*place) {
+		buffer_printf(out, " %s", place);
+	}
+}
+
+const struct name *caller_of_site(struct finder *f, uint32_t stack) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	bool is_behind = false;
+	while ((frame = stack_walk_next(&w))) {
+		if (is_behind && frame->owner == OWNER_YOURS && frame->function_id != site->function_id) {
+			return frame;
+		}
+		is_behind |= frame == site;
+	}
+	return NULL;
+}
+
+/** The frame of a dependency or of the library that the site called to have its memory. */
+static const struct name *called_by_site(struct finder *f, uint32_t stack) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame, *last = NULL;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	while ((frame = stack_walk_next(&w)) && frame != site) {
+		last = frame;
+	}
+	return last && !last->is_runtime && !last->is_wrapper && last->owner != OWNER_YOURS ? last
+																						: NULL;
+}
+
+void put_place_name(struct finder *f, struct buffer *out, const struct place *p) {
+	put_name(f, out, p->name);
+	const struct name *via = called_by_site(f, p->heaviest);
+	const struct name *caller = caller_of_site(f, p->heaviest);
+	if (via) {
+		buffer_printf(out, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via)),
+				SLICE_ARG(names_package(via)));
+	}
+	if (caller) {
+		buffer_printf(out, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));
+	}
+}
+
+struct usual_size usual_size_of(const struct finder *f, const struct place *p) {
+	const struct recording *r = f->r;
+	struct usual_size out = {.n = p->allocations};
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
+		const struct rec_size *s = &r->sizes.items[i];
+		if (f->place_of[s->stack] == p - f->places && !s->is_class && s->count > out.count) {
+			out.size = s->size;
+			out.count = s->count;
+		}
+	}
+	return out;
+}
+
+static int most_important_first(const void *a, const void *b) {
+	const struct finding *x = a, *y = b;
+	if (x->severity != y->severity) {
+		return x->severity < y->severity ? 1 : -1;
+	}
+	return x->weight < y->weight ? 1 : x->weight > y->weight ? -1 : 0;
+}
+
+bool findings_make(struct findings *out, const struct recording *r, const struct names *n,
+		struct arena *arena, struct err *err) {
+	*out = (struct findings){0};
+	struct finder f = {.r = r, .names = n, .arena = arena, .out = out};
+	f.failed = !finder_gather(&f);
+	if (!f.failed) {
+		find_held(&f);
+		find_peak(&f);
+		find_churn(&f);
+		find_unseen(&f);
+	}
+	if (f.n > 1) {
+		qsort(f.items, f.n, sizeof *f.items, most_important_first);
+	}
+	out->items = f.items;
+	out->n = f.n;
+	arena_finish(&f.scratch);
+	return !f.failed || err_memory(err);
+}

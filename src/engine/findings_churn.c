@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings_parts.h"
+
+// Work for the allocator that holds nothing: blocks that live for a moment, and many blocks of one
+// size from one place.
+
+static double per_second(const struct finder *f, uint64_t n) {
+	return f->r->meta.duration_ns ? (double)n * 1e9 / (double)f->r->meta.duration_ns : 0;
+}
+
+/** The class whose member asked for the memory: "std::vector" of "std::vector<int>::push_back()". */
+static struct slice class_of(struct finder *f, const struct place *p) {
+	uint32_t node = f->r->stacks.items[p->heaviest].node;
+	const struct name *site = names_site(f->names, node), *frame, *via = NULL;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	while ((frame = stack_walk_next(&w)) && frame != site) {
+		via = frame->is_wrapper || !frame->has_name ? via : frame;
+	}
+	struct slice name = via ? short_name_of(f, via) : (struct slice){0};
+	if (name.size > 0 && memmem(name.data, name.size, "basic_string", 12)) {
+		return slice_of_text("std::string");
+	}
+	// Up to the last "::", without template arguments; "std::f" has no class
+	size_t end = 0;
+	for (size_t i = 6; i + 1 < name.size && name.data[i] != '('; i++) {
+		end = name.data[i] == ':' && name.data[i + 1] == ':' ? i : end;
+	}
+	const uint8_t *arguments = end ? memchr(name.data, '<', end) : NULL;
+	end = arguments ? (size_t)(arguments - name.data) : end;
+	bool is_class = end > 0 && memmem(name.data, end, "::", 2) && name.data[0] != '<';
+	return is_class ? slice_of(name.data, end) : (struct slice){0};
+}
+
+/** ", always 101 bytes", "usually" if nine of ten are, else the mean. */
+static void put_size(struct finder *f, struct buffer *text, struct finding *out,
+		const struct place *p) {
+	struct usual_size usual = usual_size_of(f, p);
+	char number[HUMAN_MAX];
+	if (usual.count >= usual.n / 10 * 9 && usual.count > 0) {
+		buffer_printf(text, ", %s %s bytes", usual.count == usual.n ? "always" : "usually",
+				human_count(number, usual.size));
+		finding_put(out, "size", usual.size);
+	} else if (p->allocations > 0) {
+		uint64_t mean = p->allocated_bytes / p->allocations;
+		buffer_printf(text, ", %s bytes on average", human_count(number, mean));
+		finding_put(out, "mean_size", mean);
+	}
+	struct slice class = class_of(f, p);
+	if (class.size > 0) {
+		buffer_printf(text, " (%.*s)", SLICE_ARG(class));
+	}
+}
+
+static void say_churn(struct finder *f, struct place *p) {
+	const struct rec_summary *s = &f->r->summary;
+	struct finding *out = finder_add(f, "churn", "churn");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
+	finder_about(f, out, p->name, "temporary");
+	put_place_name(f, &text, p);
+	buffer_printf(&text, " makes %s of the short-lived blocks: %s, %s/s",
+			human_percent(a, p->short_lived, s->short_lived), human_count(b, p->short_lived),
+			human_count(c, (uint64_t)per_second(f, p->short_lived)));
+	put_size(f, &text, out, p);
+	finding_put(out, "short_lived", p->short_lived);
+	finding_put(out, "allocations", p->allocations);
+	finding_put(out, "per_s", (uint64_t)per_second(f, p->short_lived));
+	finder_say(f, out, &text);
+	bool is_felt = p->short_lived >= 10000 && p->short_lived >= s->allocations / 2;
+	out->severity = is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS;
+	out->weight = millionths(p->short_lived, s->allocations);
+	p->has_churn_finding = true;
+}
+
+static struct place *most_short_lived(struct finder *f) {
+	struct place *best = NULL;
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		struct place *p = &f->places[i];
+		bool is_candidate = !p->has_churn_finding && !p->name->is_runtime;
+		best = is_candidate && (!best || p->short_lived > best->short_lived) ? p : best;
+	}
+	return best;
+}
+
+static void find_short_lived(struct finder *f) {
+	enum { PLACES = 2, FEW = 1000 };
+	const struct rec_summary *s = &f->r->summary;
+	for (int i = 0; i < PLACES && s->short_lived >= FEW; i++) {
+		struct place *p = most_short_lived(f);
+		if (!p || p->short_lived < s->short_lived / 5 || p->short_lived < s->allocations / 10) {
+			return;
+		}
+		say_churn(f, p);
+	}
+}
+
+/** Blocks of one size from one stack, so many that a pool of them would be felt. */
+static void find_pool(struct finder *f) {
+	enum { MANY = 10000 };
+	const struct recording *r = f->r;
+	const struct rec_size *best = NULL;
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
+		const struct rec_size *s = &r->sizes.items[i];
+		const struct name *site = names_site(f->names, r->stacks.items[s->stack].node);
+		if (!s->is_class && site && !site->is_runtime && (!best || s->count > best->count)) {
+			best = s;
+		}
+	}
+	if (!best || best->count < MANY || best->count < r->summary.allocations / 10 * 3) {
+		return;
+	}
+	struct place *p = &f->places[f->place_of[best->stack]];
+	if (p->has_churn_finding) {
+		return;
+	}
+	struct finding *out = finder_add(f, "one-size", "one size");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	finder_about(f, out, p->name, "allocations");
+	put_place_name(f, &text, p);
+	buffer_printf(&text, " allocates %s blocks of %s bytes each on one path",
+			human_count(a, best->count), human_count(b, best->size));
+	finding_put(out, "blocks", best->count);
+	finding_put(out, "size", best->size);
+	finder_say(f, out, &text);
+	out->severity = FINDING_EXPLAINS;
+	out->weight = millionths(best->count, r->summary.allocations) / 2;
+}
+
+void find_churn(struct finder *f) {
+	find_short_lived(f);
+	find_pool(f);
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings_parts.h"
+
+#include <stdlib.h>
+
+// Stacks are gathered by the name of their site. Curves are made for the sites that could be spoken
+// of alone: the largest by what they held at the peak, never freed and allocated. One scan over the
+// intervals fills all curves, as differences first, then summed up.
+
+enum { LARGEST = 16 }; // per order
+
+static bool starts_with(struct slice s, const char *text) {
+	size_t n = strlen(text);
+	return s.size >= n && memcmp(s.data, text, n) == 0;
+}
+
+static bool is_noisy_function(const struct name *f) {
+	static const char *const noisy[] = {"_IO_", "_dl_", "__nss", "__gconv", "_nl_", "setlocale",
+			"tzset", "__tz", "__new_exitfn", "allocate_dtv", "allocate_stack",
+			"__cxa_thread_atexit", "__cxa_get_globals", "_dlerror", "__libc_alloc_buffer",
+			"std::locale", "std::io::stdio", "std::rt::", "std::thread::", "std::sys",
+			"<std::io::stdio", "call_init"};
+	for (size_t i = 0; i < sizeof noisy / sizeof *noisy; i++) {
+		if (starts_with(f->function, noisy[i])) {
+			return true;
+		}
+	}
+	return starts_with(path_base(f->module), "ld-");
+}
+
+bool stack_is_noise(const struct recording *r, const struct names *n, uint32_t stack) {
+	uint32_t node = r->stacks.items[stack].node;
+	const struct name *site = names_site(n, node);
+	if (!site || site->is_runtime) {
+		return true;
+	}
+	struct stack_walk w = stack_walk_init(r, n, node);
+	const struct name *f;
+	while ((f = stack_walk_next(&w)) && f != site) {
+		if (f->is_runtime && !f->is_wrapper && is_noisy_function(f)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct place *place_for(struct finder *f, uint32_t *place_of_function,
+		const struct name *name) {
+	uint32_t *at = &place_of_function[name->function_id];
+	if (*at == 0) {
+		*at = ++f->n_places;
+		f->places[*at - 1] = (struct place){.name = name, .first_ns = UINT64_MAX};
+	}
+	return &f->places[*at - 1];
+}
+
+static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
+	const struct rec_stack *s = &f->r->stacks.items[stack];
+	if (p->n_stacks++ == 0 ||
+			s->allocated_bytes > f->r->stacks.items[p->heaviest].allocated_bytes) {
+		p->heaviest = stack;
+		p->name = names_site(f->names, s->node);
+	}
+	p->allocations += s->allocations;
+	p->allocated_bytes += s->allocated_bytes;
+	p->short_lived += s->short_lived;
+	p->peak_bytes += s->peak_bytes;
+	p->peak_blocks += s->peak_blocks;
+	p->first_ns = s->first_ns < p->first_ns ? s->first_ns : p->first_ns;
+	p->last_ns = s->last_ns > p->last_ns ? s->last_ns : p->last_ns;
+	if (s->live_blocks > 0 && stack_is_noise(f->r, f->names, stack)) {
+		f->out->noise_bytes += s->live_bytes;
+		f->out->noise_blocks += s->live_blocks;
+		return;
+	}
+	p->live_bytes += s->live_bytes;
+	p->live_blocks += s->live_blocks;
+}
+
+static bool gather_places(struct finder *f) {
+	uint32_t n = f->r->stacks.n;
+	uint32_t *place_of_function = arena_new(&f->scratch, uint32_t,
+			names_n_functions(f->names) + 1ul);
+	f->place_of = arena_new(&f->scratch, uint32_t, n + 1ul);
+	f->places = arena_new(&f->scratch, struct place, n + 1ul);
+	if (!place_of_function || !f->place_of || !f->places) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct name *name = names_site(f->names, f->r->stacks.items[i].node);
+		f->place_of[i] = UINT32_MAX;
+		if (name) {
+			struct place *p = place_for(f, place_of_function, name);
+			f->place_of[i] = (uint32_t)(p - f->places);
+			add_stack(f, p, i);
+		}
+	}
+	return true;
+}
+
+static uint64_t rank_of(const struct place *p, int order) {
+	return p->name->is_runtime ? 0
+			: order == 0       ? p->peak_bytes
+			: order == 1       ? p->live_bytes
+							   : p->allocated_bytes;
+}
+
+/** Mark the largest of each order; how many there are. */
+static uint32_t choose(const struct finder *f, uint32_t *tag_of_place) {
+	uint32_t n_tags = 0;
+	for (int order = 0; order < 3; order++) {
+		uint32_t best[LARGEST], n = 0;
+		for (uint32_t i = 0; i < f->n_places; i++) {
+			uint64_t rank = rank_of(&f->places[i], order);
+			uint32_t at = n < LARGEST ? n : LARGEST - 1;
+			if (rank == 0 || (n == LARGEST && rank <= rank_of(&f->places[best[at]], order))) {
+				continue;
+			}
+			for (n = at + 1; at > 0 && rank_of(&f->places[best[at - 1]], order) < rank; at--) {
+				best[at] = best[at - 1];
+			}
+			best[at] = i;
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			if (tag_of_place[best[i]] == 0) {
+				tag_of_place[best[i]] = ++n_tags;
+			}
+		}
+	}
+	return n_tags;
+}
+
+static void sum_up(uint64_t *curve, uint32_t n_edges, uint64_t end) {
+	for (uint32_t i = 1; i < n_edges; i++) {
+		curve[i] += curve[i - 1];
+	}
+	curve[n_edges] = end;
+}
+
+static bool make_curves(struct finder *f) {
+	const struct recording *r = f->r;
+	uint32_t n_edges = r->edges.n;
+	uint32_t *tag_of_place = arena_new(&f->scratch, uint32_t, f->n_places + 1ul);
+	if (!tag_of_place) {
+		return false;
+	}
+	// Two curves per tag, each with a point for what goes behind the last edge
+	size_t stride = n_edges + 1ul;
+	uint32_t n_tags = choose(f, tag_of_place);
+	uint64_t *all = arena_new(&f->scratch, uint64_t, (n_tags + 1ul) * 2 * stride);
+	if (!all) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->intervals.n; i++) {
+		const struct rec_interval *v = &r->intervals.items[i];
+		uint32_t place = f->place_of[v->stack];
+		uint32_t tag = place == UINT32_MAX ? 0 : tag_of_place[place];
+		uint64_t *live = all + 2 * tag * stride, *kept = live + stride;
+		bool is_kept = v->until == REC_NEVER;
+		live[v->from] += v->bytes;
+		kept[v->from] += is_kept ? v->bytes : 0;
+		live[is_kept || v->until > n_edges ? n_edges : v->until] -= v->bytes;
+	}
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		struct place *p = &f->places[i];
+		if (tag_of_place[i]) {
+			uint64_t *live = all + 2 * tag_of_place[i] * stride;
+			sum_up(live, n_edges, p->live_bytes);
+			sum_up(live + stride, n_edges, p->live_bytes);
+			p->live_curve = live;
+			p->kept_curve = live + stride;
+		}
+	}
+	return true;
+}
+
+bool finder_gather(struct finder *f) {
+	const struct recording *r = f->r;
+	f->times_ns = arena_new(&f->scratch, uint64_t, r->edges.n + 1ul);
+	if (!f->times_ns) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->edges.n; i++) {
+		f->times_ns[i] = r->edges.items[i].time_ns;
+	}
+	f->n_points = r->edges.n + 1;
+	uint64_t last = r->edges.n ? f->times_ns[r->edges.n - 1] : 0;
+	f->times_ns[r->edges.n] = r->meta.duration_ns > last ? r->meta.duration_ns : last;
+	return gather_places(f) && make_curves(f);
+}
+
+uint64_t *finder_curve(struct finder *f, const uint8_t *tags) {
+	const struct recording *r = f->r;
+	uint64_t *curve = arena_new(&f->scratch, uint64_t, r->edges.n + 1ul);
+	uint64_t end = 0;
+	for (uint32_t i = 0; curve && i < r->intervals.n; i++) {
+		const struct rec_interval *v = &r->intervals.items[i];
+		if (tags[v->stack]) {
+			bool is_kept = v->until == REC_NEVER || v->until > r->edges.n;
+			curve[v->from] += v->bytes;
+			curve[is_kept ? r->edges.n : v->until] -= v->bytes;
+		}
+	}
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		end += tags[i] ? r->stacks.items[i].live_bytes : 0;
+	}
+	if (curve) {
+		sum_up(curve, r->edges.n, end);
+	}
+	f->failed |= !curve;
+	return curve;
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings_parts.h"
+
+#include <time.h>
+
+// What each site holds over time. A site is spoken of once: by what it never freed if that is a
+// good part of it, else by the shape of what it held.
+
+enum { MIN_BYTES = 1000, MIN_GROWN_BYTES = 64000 };
+
+static void put_bytes(struct buffer *out, uint64_t bytes) {
+	char text[HUMAN_MAX];
+	buffer_text(out, human_bytes(text, bytes));
+}
+
+static void put_duration(struct buffer *out, uint64_t ns) {
+	char text[HUMAN_MAX];
+	buffer_text(out, human_duration(text, ns));
+}
+
+/** " (12:03:05 to 12:13:07)", for runs that one remembers by the clock. */
+static void put_clock(struct buffer *out, const struct rec_meta *m, uint64_t from_ns,
+		uint64_t to_ns) {
+	enum { LONG_RUN_S = 60 };
+	char from[16], to[16];
+	struct tm tm;
+	time_t a = (time_t)((m->wall_start_ns + from_ns) / 1000000000);
+	time_t b = (time_t)((m->wall_start_ns + to_ns) / 1000000000);
+	if (!m->wall_start_ns || m->duration_ns < LONG_RUN_S * 1000000000ull) {
+		return;
+	}
+	(void)strftime(from, sizeof from, "%H:%M:%S", localtime_r(&a, &tm));
+	(void)strftime(to, sizeof to, "%H:%M:%S", localtime_r(&b, &tm));
+	buffer_printf(out, " (%s to %s)", from, to);
+}
+
+/** The time to the limit of its control group, if it goes on like this. */
+static void put_time_to_limit(struct finder *f, struct buffer *out, struct finding *finding,
+		uint64_t rate) {
+	const struct recording *r = f->r;
+	uint64_t limit = r->meta.memory_limit_bytes;
+	if (limit == 0 || r->samples.n == 0 || rate == 0) {
+		return;
+	}
+	const struct rec_sample *last = &r->samples.items[r->samples.n - 1];
+	uint64_t used = last->rss_bytes - (last->ours_bytes < last->rss_bytes ? last->ours_bytes : 0);
+	if (used >= limit) {
+		return;
+	}
+	double ns = (double)(limit - used) * 1e9 / (double)rate;
+	if (ns > 365 * 86400e9) {
+		return;
+	}
+	buffer_text(out, "; at this rate the limit of ");
+	put_bytes(out, limit);
+	buffer_text(out, " of its container is reached in ");
+	put_duration(out, (uint64_t)ns);
+	finding_put(finding, "limit_in_ns", (uint64_t)ns);
+}
+
+static void put_window(struct finding *out, const struct curve_facts *c) {
+	finding_put(out, "rate_bytes_per_s", c->rate);
+	finding_put(out, "from_ns", c->from_ns);
+	finding_put(out, "to_ns", c->to_ns);
+	finding_put(out, "grown_bytes", c->top_bytes - c->from_bytes);
+}
+
+/** "grew at an even 105 kB/s to the end", or by how much in which time. */
+static void put_growth(struct finder *f, struct buffer *out, struct finding *finding,
+		const struct curve_facts *c) {
+	bool is_to_end = c->to_ns >= f->r->meta.duration_ns / 100 * 98;
+	if (c->is_even) {
+		buffer_text(out, "grew at an even ");
+		put_bytes(out, c->rate);
+		buffer_text(out, is_to_end ? "/s to the end" : "/s");
+	} else {
+		buffer_text(out, "grew by ");
+		put_bytes(out, c->top_bytes - c->from_bytes);
+		buffer_text(out, " (");
+		put_bytes(out, c->rate);
+		buffer_text(out, "/s)");
+	}
+	if (!c->is_even || !is_to_end) {
+		buffer_text(out, " from ");
+		put_duration(out, c->from_ns);
+		buffer_text(out, " to ");
+		put_duration(out, c->to_ns);
+	}
+	put_clock(out, &f->r->meta, c->from_ns, c->to_ns);
+	put_window(finding, c);
+	put_time_to_limit(f, out, finding, c->rate);
+}
+
+// Frames of the user's own, from the site outwards
+struct own_frames {
+	const struct name *items[64];
+	uint32_t n;
+};
+
+static void collect_own(struct finder *f, uint32_t stack, struct own_frames *out) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	bool is_behind = false;
+	out->n = 0;
+	while (out->n < 64 && (frame = stack_walk_next(&w))) {
+		is_behind |= frame == site;
+		if (is_behind && frame->owner == OWNER_YOURS) {
+			out->items[out->n++] = frame;
+		}
+	}
+}
+
+/** The heaviest stacks of a place that always, and that never gave back what they had. */
+static bool find_paths(const struct finder *f, const struct place *p, uint32_t *freed,
+		uint32_t *kept) {
+	uint64_t n_freed = 0, n_kept = 0, n_mixed = 0, best_freed = 0, best_kept = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		const struct rec_stack *s = &f->r->stacks.items[i];
+		if (f->place_of[i] != p - f->places) {
+			continue;
+		}
+		if (s->live_blocks == 0) {
+			n_freed += s->allocations;
+			*freed = s->allocations > best_freed ? i : *freed;
+			best_freed = s->allocations > best_freed ? s->allocations : best_freed;
+		} else if (s->live_blocks == s->allocations) {
+			n_kept += s->allocations;
+			*kept = s->allocations > best_kept ? i : *kept;
+			best_kept = s->allocations > best_kept ? s->allocations : best_kept;
+		} else {
+			n_mixed += s->allocations;
+		}
+	}
+	return n_freed >= 5 && n_kept >= 5 && n_mixed * 20 <= p->allocations;
+}
+
+/** "freed when called from A, not from B": where the stacks of both kinds part. */
+static void put_partial(struct finder *f, struct buffer *out, const struct place *p) {
+	uint32_t freed = 0, kept = 0;
+	if (!find_paths(f, p, &freed, &kept)) {
+		return;
+	}
+	struct own_frames a, b;
+	collect_own(f, freed, &a);
+	collect_own(f, kept, &b);
+	for (uint32_t i = 0; i < a.n && i < b.n; i++) {
+		const struct name *x = a.items[i], *y = b.items[i];
+		if (x->function_id == y->function_id && x->line == y->line) {
+			continue;
+		}
+		if (i == 0) {
+			buffer_printf(out, "; what line %u allocates is freed, not what line %u does", x->line,
+					y->line);
+			return;
+		}
+		bool is_same = x->function_id == y->function_id;
+		buffer_text(out, "; freed when called from ");
+		if (is_same) {
+			buffer_printf(out, "line %u of %.*s, not from line %u", x->line,
+					SLICE_ARG(short_name_of(f, x)), y->line);
+		} else {
+			buffer_printf(out, "%.*s, not from %.*s", SLICE_ARG(short_name_of(f, x)),
+					SLICE_ARG(short_name_of(f, y)));
+		}
+		return;
+	}
+}
+
+/** "1,000 of 1,500 blocks, 542.0 kB". */
+static void put_kept(struct buffer *out, struct finding *finding, const struct place *p) {
+	char text[HUMAN_MAX];
+	buffer_printf(out, "%s of ", human_count(text, p->live_blocks));
+	buffer_printf(out, "%s block%s, ", human_count(text, p->allocations),
+			p->allocations == 1 ? "" : "s");
+	put_bytes(out, p->live_bytes);
+	finding_put(finding, "bytes", p->live_bytes);
+	finding_put(finding, "blocks", p->live_blocks);
+	finding_put(finding, "allocations", p->allocations);
+}
+
+static void say_never_freed(struct finder *f, struct place *p, const struct curve_facts *c) {
+	bool is_start = c->shape == CURVE_AT_START;
+	struct finding *out = is_start ? finder_add(f, "at-start", "at start-up")
+								   : finder_add(f, "never-freed", "never freed");
+	struct buffer text = {0};
+	finder_about(f, out, p->name, "never-freed");
+	put_place_name(f, &text, p);
+	buffer_text(&text, ": ");
+	put_kept(&text, out, p);
+	buffer_text(&text, is_start ? " were allocated once, in the first " : ", ");
+	switch (c->shape) {
+	case CURVE_GREW: put_growth(f, &text, out, c); break;
+	case CURVE_AT_START: put_duration(&text, c->to_ns); break;
+	case CURVE_STOPPED:
+		buffer_text(&text, "stopped growing after ");
+		put_duration(&text, c->to_ns);
+		finding_put(out, "stopped_ns", c->to_ns);
+		break;
+	case CURVE_AT_END:
+		buffer_text(&text, "allocated in the last ");
+		put_duration(&text, f->r->meta.duration_ns - f->r->meta.duration_ns / 100 * 99);
+		break;
+	default:
+		buffer_text(&text, "the last of it allocated at ");
+		put_duration(&text, p->last_ns);
+		break;
+	}
+	if (is_start) {
+		buffer_text(&text, ", and never freed");
+	}
+	put_partial(f, &text, p);
+	finder_say(f, out, &text);
+	bool is_little = p->live_bytes < f->r->summary.peak_bytes / 100 && p->live_blocks < 100;
+	out->severity = is_start || c->shape == CURVE_AT_END || is_little ? FINDING_EXPLAINS
+			: c->shape == CURVE_STOPPED                               ? FINDING_WORTH_IT
+																	  : FINDING_LOOK_FIRST;
+	out->weight = millionths(p->live_bytes, f->r->summary.peak_bytes);
+	p->has_memory_finding = true;
+}
+
+static void say_growing(struct finder *f, struct finding *out, struct buffer *text,
+		const struct curve_facts *c) {
+	buffer_text(text, ": ");
+	put_growth(f, text, out, c);
+	buffer_text(text, ", to ");
+	put_bytes(text, c->top_bytes);
+	if (c->is_freed_at_end) {
+		buffer_text(text, "; freed only at the end");
+	}
+	out->severity = FINDING_LOOK_FIRST;
+}
+
+static void say_stopped(struct finding *out, struct buffer *text, const struct curve_facts *c) {
+	buffer_text(text, ": stopped growing at ");
+	put_bytes(text, c->top_bytes);
+	buffer_text(text, " after ");
+	put_duration(text, c->to_ns);
+	finding_put(out, "stopped_ns", c->to_ns);
+	out->severity = FINDING_WORTH_IT;
+}
+
+static void say_start(struct finding *out, struct buffer *text, const struct curve_facts *c) {
+	buffer_text(text, ": ");
+	put_bytes(text, c->top_bytes);
+	buffer_text(text, " were allocated once, in the first ");
+	put_duration(text, c->to_ns);
+	buffer_text(text, c->is_freed_at_end ? ", and held to the end" : ", and held since");
+	finding_put(out, "reached_ns", c->to_ns);
+	out->severity = FINDING_EXPLAINS;
+}
+
+static void say_bursts(struct finder *f, struct finding *out, struct buffer *text,
+		const struct curve_facts *c) {
+	buffer_text(text, ": holds up to ");
+	put_bytes(text, c->top_bytes);
+	buffer_printf(text, ", in %u bursts of about ", c->n_bursts);
+	put_duration(text, c->burst_ns);
+	buffer_text(text, ", one every ");
+	put_duration(text, c->period_ns);
+	finding_put(out, "bursts", c->n_bursts);
+	finding_put(out, "lasted_ns", c->burst_ns);
+	finding_put(out, "period_ns", c->period_ns);
+	out->severity = c->top_bytes >= f->r->summary.peak_bytes / 2 ? FINDING_LOOK_FIRST
+																 : FINDING_WORTH_IT;
+}
+
+static void say_shape(struct finder *f, struct place *p, const struct curve_facts *c) {
+	static const struct {
+		const char *id, *title, *metric;
+	} kinds[] = {[CURVE_AT_START] = {"at-start", "at start-up", NULL},
+			[CURVE_GREW] = {"growing", "growing", NULL},
+			[CURVE_STOPPED] = {"stopped-growing", "stopped growing", NULL},
+			[CURVE_BURSTS] = {"bursts", "bursts", NULL}};
+	struct finding *out = finder_add(f, kinds[c->shape].id, kinds[c->shape].title);
+	struct buffer text = {0};
+	finder_about(f, out, p->name, NULL);
+	put_place_name(f, &text, p);
+	finding_put(out, "bytes", c->top_bytes);
+	switch (c->shape) {
+	case CURVE_GREW: say_growing(f, out, &text, c); break;
+	case CURVE_STOPPED: say_stopped(out, &text, c); break;
+	case CURVE_AT_START: say_start(out, &text, c); break;
+	default: say_bursts(f, out, &text, c); break;
+	}
+	finder_say(f, out, &text);
+	out->weight = millionths(c->top_bytes, f->r->summary.peak_bytes);
+	p->has_memory_finding = true;
+}
+
+static bool is_worth_saying(const struct finder *f, const struct curve_facts *c) {
+	uint64_t peak = f->r->summary.peak_bytes;
+	switch (c->shape) {
+	case CURVE_GREW: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 100;
+	case CURVE_STOPPED:
+	case CURVE_BURSTS: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 20;
+	case CURVE_AT_START: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 5;
+	default: return false;
+	}
+}
+
+static void look_at(struct finder *f, struct place *p) {
+	struct curve live = finder_as_curve(f, p->live_curve);
+	struct curve kept = finder_as_curve(f, p->kept_curve);
+	struct curve_facts shape = curve_judge(&live);
+	bool is_much = p->live_bytes >= MIN_BYTES &&
+			(p->live_bytes >= f->r->summary.peak_bytes / 2000 || p->live_blocks >= 100);
+	if (is_much && p->live_bytes >= shape.top_bytes / 10) {
+		struct curve_facts never_freed = curve_judge(&kept);
+		say_never_freed(f, p, &never_freed);
+	} else if (is_worth_saying(f, &shape)) {
+		say_shape(f, p, &shape);
+	}
+}
+
+void find_held(struct finder *f) {
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		if (f->places[i].live_curve) {
+			look_at(f, &f->places[i]);
+		}
+	}
+}

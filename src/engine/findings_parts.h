@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What the rules share: sites with their exact sums, the curves of those that matter, and the way
+ * to state a finding. Private to findings*.c.
+ */
+
+#include "base/attr.h"
+#include "base/buffer.h"
+#include "base/human.h"
+#include "engine/curve.h"
+#include "engine/findings.h"
+
+/** All stacks of one name, runtimes' stacks gathered by module. */
+struct place {
+	const struct name *name;
+	uint32_t heaviest; // stack: the one that allocated most bytes
+	uint32_t n_stacks;
+	uint64_t allocations, allocated_bytes, short_lived;
+	uint64_t peak_bytes, peak_blocks;
+	uint64_t live_bytes, live_blocks; // without noise
+	uint64_t first_ns, last_ns;
+	const uint64_t *live_curve; // n_points, or NULL: not one of those that matter
+	const uint64_t *kept_curve; // of it, what is never freed
+	bool has_memory_finding;    // its bytes are explained by a rule
+	bool has_churn_finding;
+};
+
+struct finder {
+	const struct recording *r;
+	const struct names *names;
+	struct arena *arena;  // of the result
+	struct arena scratch; // of the work
+	struct findings *out;
+	struct finding *items;
+	uint32_t n, capacity;
+	struct place *places;
+	uint32_t n_places;
+	uint32_t *place_of; // per stack
+	uint64_t *times_ns; // of the points of all curves: the edges, and the end of the run
+	uint32_t n_points;
+	bool failed; // no memory
+};
+
+/** Gather the stacks by site; curves for the sites that matter. */
+bool finder_gather(struct finder *f);
+
+/** The curve of what some stacks hold: those with tags[stack] != 0. NULL: no memory. */
+uint64_t *finder_curve(struct finder *f, const uint8_t *tags);
+
+static inline struct curve finder_as_curve(const struct finder *f, const uint64_t *bytes) {
+	return (struct curve){f->times_ns, bytes, f->n_points};
+}
+
+/** A new finding, or one that nobody will see if memory ran out (f->failed). */
+struct finding *finder_add(struct finder *f, const char *id, const char *title);
+
+void finding_put(struct finding *out, const char *name, uint64_t value);
+
+/** The sentence so far becomes the finding's text; the buffer is finished. */
+void finder_say(struct finder *f, struct finding *out, struct buffer *sentence);
+
+/** Whom it is about, and the lens "m=METRIC&focus=FUNCTION". `metric` NULL: focus alone. */
+void finder_about(struct finder *f, struct finding *out, const struct name *name,
+		const char *metric);
+
+/** "leakyParse() demo.cpp:44". */
+void put_name(struct finder *f, struct buffer *out, const struct name *name);
+
+/** The same with "<- caller()" and, where a dependency allocates for it, "via NAME (package)". */
+void put_place_name(struct finder *f, struct buffer *out, const struct place *p);
+
+/** The user's own function that called the site in this stack; NULL: none. */
+const struct name *caller_of_site(struct finder *f, uint32_t stack);
+
+struct slice short_name_of(struct finder *f, const struct name *name);
+
+/** What of a whole, in millionths. */
+static inline uint64_t millionths(uint64_t part, uint64_t whole) {
+	return whole ? (uint64_t)((double)part * 1e6 / (double)whole) : 0;
+}
+
+/** The most usual size of the blocks of some stacks, of one place. */
+struct usual_size {
+	uint64_t size, count;
+	uint64_t n; // of all blocks
+};
+struct usual_size usual_size_of(const struct finder *f, const struct place *p);
+
+// The rules, one file each
+void find_held(struct finder *f);   // growing, stopped, at start, bursts, never freed
+void find_peak(struct finder *f);   // after find_held: explained bytes are not said twice
+void find_churn(struct finder *f);  // short-lived blocks; blocks of one size
+void find_unseen(struct finder *f); // threads, memory outside the heap, children, the runtime
+
+/** Growth by doubling: "it grew by doubling: ..." appended to a sentence; false: it did not. */
+bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
+		const uint8_t *tags, const struct place *p);

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings_parts.h"
+
+#include <stdlib.h>
+
+// Who holds the peak: the innermost function of the user's own that, with what it calls, holds at
+// least half of it. Where no function does but those that hold everything (main), the largest site.
+
+struct holder {
+	const struct name *name;
+	uint64_t bytes; // with what it calls, at the peak
+	uint64_t own;   // as a site
+	uint8_t *tags;  // per stack: passes through it
+};
+
+// Per function, while the stacks of the peak are walked
+struct inclusive {
+	uint64_t bytes, own;
+	uint32_t seen_in; // stack + 1: recursion counts once
+	const struct name *name;
+};
+
+/** Stacks that hold something at the peak, the heaviest first, until they cover it or are many. */
+static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
+	enum { STACKS_MAX = 20000 };
+	struct stack_rank {
+		uint64_t bytes;
+		uint32_t stack;
+	} *ranks = arena_new(&f->scratch, struct stack_rank, f->r->stacks.n + 1ul);
+	uint32_t *out = arena_new(&f->scratch, uint32_t, STACKS_MAX);
+	*n = 0;
+	if (!ranks || !out) {
+		f->failed = true;
+		return NULL;
+	}
+	// By powers of two from the top: near enough to "heaviest first", in linear time
+	uint64_t left = f->r->summary.peak_bytes;
+	for (int bit = 63; bit >= 0 && *n < STACKS_MAX && left > f->r->summary.peak_bytes / 1000;
+			bit--) {
+		for (uint32_t i = 0; i < f->r->stacks.n && *n < STACKS_MAX; i++) {
+			uint64_t bytes = f->r->stacks.items[i].peak_bytes;
+			if (bytes >> bit == 1) {
+				out[(*n)++] = i;
+				left -= bytes < left ? bytes : left;
+			}
+		}
+	}
+	return out;
+}
+
+static void add_stack(struct finder *f, struct inclusive *functions, uint32_t stack) {
+	const struct rec_stack *s = &f->r->stacks.items[stack];
+	const struct name *site = names_site(f->names, s->node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, s->node);
+	while ((frame = stack_walk_next(&w))) {
+		struct inclusive *in = &functions[frame->function_id];
+		if ((frame->owner != OWNER_YOURS && frame != site) || frame->is_wrapper ||
+				in->seen_in == stack + 1) {
+			continue;
+		}
+		in->seen_in = stack + 1;
+		in->name = in->name ? in->name : frame;
+		in->bytes += s->peak_bytes;
+		in->own += frame == site ? s->peak_bytes : 0;
+	}
+}
+
+/** The smallest that holds half; NULL if that is one that holds nearly all by what it calls. */
+static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions) {
+	uint64_t peak = f->r->summary.peak_bytes;
+	const struct inclusive *best = NULL, *largest = NULL;
+	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
+		const struct inclusive *in = &functions[i];
+		if (!in->name) {
+			continue;
+		}
+		if (in->bytes >= peak / 2 &&
+				(!best || in->bytes < best->bytes ||
+						(in->bytes == best->bytes && in->own > best->own))) {
+			best = in;
+		}
+		largest = !largest || in->own > largest->own ? in : largest;
+	}
+	bool is_root = best && best->bytes >= peak / 100 * 95 && best->own < best->bytes / 2;
+	return best && !is_root ? best : largest;
+}
+
+static bool find_holder(struct finder *f, struct holder *out) {
+	uint32_t n;
+	uint32_t *stacks = stacks_of_peak(f, &n);
+	struct inclusive *functions = arena_new(&f->scratch, struct inclusive,
+			names_n_functions(f->names) + 1ul);
+	out->tags = arena_new(&f->scratch, uint8_t, f->r->stacks.n + 1ul);
+	uint8_t *through = arena_new(&f->scratch, uint8_t, f->r->nodes.n + 1ul);
+	if (!stacks || !functions || !out->tags || !through) {
+		f->failed = true;
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		add_stack(f, functions, stacks[i]);
+	}
+	const struct inclusive *best = choose(f, functions);
+	if (!best) {
+		return false;
+	}
+	out->name = best->name;
+	// All its stacks, also those that hold nothing at the peak: their curve is asked for
+	for (uint32_t i = 1; i < f->r->nodes.n; i++) {
+		uint32_t n_frames;
+		const struct rec_node *node = &f->r->nodes.items[i];
+		const struct name *frames = names_of(f->names, node->location, &n_frames);
+		through[i] = through[node->parent];
+		for (uint32_t k = 0; k < n_frames && !through[i]; k++) {
+			through[i] = frames[k].function_id == best->name->function_id;
+		}
+	}
+	out->bytes = 0;
+	out->own = best->own;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		uint32_t node = f->r->stacks.items[i].node;
+		bool is_named = names_site(f->names, node) == best->name; // a runtime's name is in no frame
+		out->tags[i] = through[node] || is_named;
+		out->bytes += out->tags[i] ? f->r->stacks.items[i].peak_bytes : 0;
+	}
+	return true;
+}
+
+static uint32_t edge_of_peak(const struct finder *f) {
+	const struct recording *r = f->r;
+	for (uint32_t i = 0; i < r->edges.n; i++) {
+		if (r->edges.items[i].time_ns == r->summary.peak_time_ns) {
+			return i;
+		}
+	}
+	return r->edges.n;
+}
+
+// Blocks of one exact size at the peak
+struct twins {
+	uint64_t size, blocks;
+	uint32_t n_stacks;
+};
+
+static bool has_size(const struct recording *r, uint32_t stack, uint64_t size) {
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
+		if (r->sizes.items[i].stack == stack && r->sizes.items[i].size == size &&
+				!r->sizes.items[i].is_class) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Large blocks of equal size from different places, alive at once: as a copy makes them. */
+static struct twins find_twins(const struct finder *f, const struct holder *h) {
+	enum { FEW = 8 };
+	struct twins found[FEW] = {0}, best = {0};
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		const struct rec_stack *s = &f->r->stacks.items[i];
+		if (!h->tags[i] || s->peak_blocks == 0 || s->peak_blocks > FEW ||
+				s->peak_bytes % s->peak_blocks) {
+			continue;
+		}
+		uint64_t size = s->peak_bytes / s->peak_blocks;
+		if (size < f->r->summary.peak_bytes / 10 ||
+				(s->peak_blocks > 1 && !has_size(f->r, i, size))) {
+			continue;
+		}
+		uint32_t k = 0;
+		while (k < n && found[k].size != size) {
+			k++;
+		}
+		if (k < FEW) {
+			n = k == n ? n + 1 : n;
+			found[k].size = size;
+			found[k].blocks += s->peak_blocks;
+			found[k].n_stacks++;
+		}
+	}
+	for (uint32_t k = 0; k < n; k++) {
+		bool is_more = found[k].size * found[k].blocks > best.size * best.blocks;
+		best = found[k].n_stacks > 1 && is_more ? found[k] : best;
+	}
+	return best;
+}
+
+/** The largest heap without what the holder holds, at the edges. */
+static void put_what_if(struct finder *f, struct buffer *text, struct finding *out,
+		const uint64_t *curve) {
+	const struct recording *r = f->r;
+	uint64_t most = 0, when = 0;
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	for (uint32_t i = 0; i < r->edges.n; i++) {
+		uint64_t rest = r->edges.items[i].bytes - curve[i];
+		if (rest > most) {
+			most = rest;
+			when = r->edges.items[i].time_ns;
+		}
+	}
+	if (most == 0) {
+		return;
+	}
+	buffer_printf(text, "; without it the largest heap is %s at %s", human_bytes(a, most),
+			human_duration(b, when));
+	finding_put(out, "without_bytes", most);
+	finding_put(out, "without_ns", when);
+}
+
+/** How long it lasted and what was there before; nothing if it was there most of the time. */
+static bool put_spike(struct finder *f, struct buffer *text, struct finding *out,
+		const uint64_t *curve) {
+	const struct recording *r = f->r;
+	struct curve c = finder_as_curve(f, curve);
+	uint32_t at = edge_of_peak(f);
+	if (at >= r->edges.n) {
+		return false;
+	}
+	struct curve_stretch s = curve_stretch_at(&c, at);
+	if (s.ns > r->meta.duration_ns / 2) {
+		return false;
+	}
+	uint32_t before = s.first;
+	while (before > 0 && curve[before] > curve[at] / 20) {
+		before--;
+	}
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	uint64_t base = before < s.first ? r->edges.items[before].bytes - curve[before] : 0;
+	buffer_printf(text, "; it lasted %s, on top of %s", human_duration(a, s.ns),
+			human_bytes(b, base));
+	finding_put(out, "lasted_ns", s.ns);
+	finding_put(out, "base_bytes", base);
+	return true;
+}
+
+static bool put_twins(struct buffer *text, struct finding *out, const struct finder *f,
+		const struct holder *h) {
+	struct twins twins = find_twins(f, h);
+	if (twins.blocks < 2 || twins.size * twins.blocks < f->r->summary.peak_bytes / 5) {
+		return false;
+	}
+	char size[HUMAN_MAX];
+	buffer_printf(text, ", %s%llu blocks of exactly %s each",
+			twins.size * twins.blocks == h->bytes ? "in " : "among it ",
+			(unsigned long long)twins.blocks, human_bytes(size, twins.size));
+	finding_put(out, "equal_blocks", twins.blocks);
+	finding_put(out, "equal_size", twins.size);
+	return true;
+}
+
+static const struct place *place_of_name(const struct finder *f, const struct name *name) {
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		if (f->places[i].name->function_id == name->function_id) {
+			return &f->places[i];
+		}
+	}
+	return NULL;
+}
+
+static void say_peak(struct finder *f, const struct holder *h) {
+	const struct rec_summary *s = &f->r->summary;
+	const struct place *place = place_of_name(f, h->name);
+	struct finding *out = finder_add(f, "peak", "peak");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	bool is_alone = h->own >= h->bytes / 10 * 9;
+	finder_about(f, out, h->name, "peak");
+	if (is_alone && place) {
+		put_place_name(f, &text, place);
+	} else {
+		put_name(f, &text, h->name);
+		buffer_text(&text, " and what it calls");
+	}
+	buffer_printf(&text, "%s %s (%s of the peak)", is_alone ? " holds" : " hold",
+			human_bytes(a, h->bytes), human_percent(b, h->bytes, s->peak_bytes));
+	finding_put(out, "bytes", h->bytes);
+	finding_put(out, "peak_bytes", s->peak_bytes);
+	finding_put(out, "peak_ns", s->peak_time_ns);
+	bool is_copied = put_twins(&text, out, f, h);
+	bool has_doubled = say_doubling(f, &text, out, h->tags, place);
+	bool is_explained = place && place->has_memory_finding && is_alone;
+	uint64_t *curve = finder_curve(f, h->tags);
+	bool is_spike = curve && put_spike(f, &text, out, curve);
+	if (curve) {
+		put_what_if(f, &text, out, curve);
+	}
+	finder_say(f, out, &text);
+	bool has_pattern = is_copied || has_doubled || is_spike;
+	bool is_large = h->bytes >= s->peak_bytes / 4;
+	out->severity = has_pattern && is_large && !is_explained ? FINDING_LOOK_FIRST
+															 : FINDING_EXPLAINS;
+	out->weight = millionths(h->bytes, s->peak_bytes);
+}
+
+void find_peak(struct finder *f) {
+	struct holder h = {0};
+	if (f->r->summary.peak_bytes > 0 && find_holder(f, &h) && h.bytes > 0) {
+		say_peak(f, &h);
+	}
+}

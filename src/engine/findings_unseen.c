@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings_parts.h"
+#include "engine/quality.h"
+
+#include <stdlib.h>
+
+// What no table of sites shows: blocks that change threads, memory that is not of the heap, other
+// processes, and that nothing is wrong.
+
+static struct slice text_of(const struct finder *f, uint32_t id) {
+	return f->r->strings.items[id];
+}
+
+/** The one site whose freed blocks are those that were handed over; NULL: several could be. */
+static const struct place *place_handed_over(const struct finder *f, const struct rec_handover *h) {
+	const struct place *found = NULL;
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		const struct place *p = &f->places[i];
+		uint64_t blocks = p->allocations - p->live_blocks;
+		uint64_t bytes = p->allocated_bytes - p->live_bytes;
+		bool is_near = blocks + blocks / 50 >= h->blocks && h->blocks + h->blocks / 50 >= blocks &&
+				bytes + bytes / 50 >= h->bytes && h->bytes + h->bytes / 50 >= bytes;
+		if (is_near && !p->name->is_runtime) {
+			if (found) {
+				return NULL;
+			}
+			found = p;
+		}
+	}
+	return found;
+}
+
+static void put_thread(const struct finder *f, struct buffer *text, uint32_t id) {
+	const struct rec_thread *t = &f->r->threads.items[id];
+	buffer_printf(text, "%.*s (%u)", SLICE_ARG(text_of(f, t->name)), t->tid);
+}
+
+static void find_handover(struct finder *f) {
+	const struct recording *r = f->r;
+	const struct rec_handover *best = NULL;
+	for (uint32_t i = 0; i < r->handovers.n; i++) {
+		const struct rec_handover *h = &r->handovers.items[i];
+		best = h->from != h->to && (!best || h->blocks > best->blocks) ? h : best;
+	}
+	if (!best || best->blocks < 1000 || best->blocks < r->summary.allocations / 10) {
+		return;
+	}
+	struct finding *out = finder_add(f, "handed-over", "handed over");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	const struct place *p = place_handed_over(f, best);
+	if (p) {
+		finder_about(f, out, p->name, "allocations");
+		put_place_name(f, &text, p);
+		buffer_text(&text, ": ");
+	}
+	buffer_printf(&text, "%s blocks (%s) allocated by thread ", human_count(a, best->blocks),
+			human_bytes(b, best->bytes));
+	put_thread(f, &text, best->from);
+	buffer_text(&text, " were freed by thread ");
+	put_thread(f, &text, best->to);
+	finding_put(out, "blocks", best->blocks);
+	finding_put(out, "bytes", best->bytes);
+	finding_put(out, "from_tid", r->threads.items[best->from].tid);
+	finding_put(out, "to_tid", r->threads.items[best->to].tid);
+	finder_say(f, out, &text);
+	out->severity = FINDING_WORTH_IT;
+	out->weight = millionths(best->blocks, r->summary.allocations);
+}
+
+static uint64_t outside_of(const struct rec_sample *s) {
+	uint64_t known = s->ours_bytes + s->heap_bytes;
+	return s->rss_bytes > known ? s->rss_bytes - known : 0;
+}
+
+/** Memory outside the heap that rises to the end while the run goes on. */
+static void find_growth_outside(struct finder *f) {
+	enum { MIN_SAMPLES = 16, MIN_BYTES = 8000000 };
+	const struct recording *r = f->r;
+	uint32_t n = r->samples.n;
+	uint64_t *times = arena_new(&f->scratch, uint64_t, n + 1ul);
+	uint64_t *bytes = arena_new(&f->scratch, uint64_t, n + 1ul);
+	if (!times || !bytes) {
+		f->failed = true;
+		return;
+	}
+	if (n < MIN_SAMPLES) {
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		times[i] = r->samples.items[i].time_ns;
+		bytes[i] = outside_of(&r->samples.items[i]);
+	}
+	struct curve curve = {times, bytes, n};
+	struct curve_facts c = curve_judge(&curve);
+	uint64_t grown = c.top_bytes - c.from_bytes;
+	if (c.shape != CURVE_GREW || c.is_freed_at_end || grown < MIN_BYTES) {
+		return;
+	}
+	uint64_t heap_before = r->samples.items[0].heap_bytes;
+	for (uint32_t i = 0; i < n && times[i] <= c.from_ns; i++) {
+		heap_before = r->samples.items[i].heap_bytes;
+	}
+	int64_t heap = (int64_t)(r->samples.items[n - 1].heap_bytes - heap_before);
+	struct finding *out = finder_add(f, "outside-growing", "outside the heap");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX], e[HUMAN_MAX];
+	buffer_printf(&text, "memory outside malloc grew by %s (%s/s) from %s on; the heap %s by %s",
+			human_bytes(a, grown), human_bytes(b, c.rate), human_duration(d, c.from_ns),
+			heap < 0 ? "fell" : "grew", human_bytes(e, (uint64_t)llabs(heap)));
+	finding_put(out, "grown_bytes", grown);
+	finding_put(out, "rate_bytes_per_s", c.rate);
+	finder_say(f, out, &text);
+	out->severity = FINDING_LOOK_FIRST;
+	out->weight = millionths(grown, r->summary.peak_rss_bytes);
+}
+
+/** What stands among the quality lines and is a finding, too: children, allocators, the outside. */
+static void repeat_quality(struct finder *f) {
+	static const struct {
+		const char *id, *title;
+	} kinds[] = {{"children", "other processes"}, {"allocators", "other allocators"},
+			{"outside-heap", "outside the heap"}};
+	struct quality_line lines[QUALITY_LINES_MAX];
+	size_t n = quality_lines(f->r, f->names, f->arena, lines);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+			if (strcmp(lines[i].id, kinds[k].id) == 0) {
+				struct finding *out = finder_add(f, kinds[k].id, kinds[k].title);
+				struct buffer text = {0};
+				buffer_text(&text, lines[i].text);
+				finding_put(out, "value", lines[i].value);
+				finder_say(f, out, &text);
+				out->is_quality = true;
+				out->severity = FINDING_EXPLAINS;
+			}
+		}
+	}
+}
+
+/** "Nothing was left allocated except 320 B of the runtime": when it is so. */
+static void find_all_freed(struct finder *f) {
+	const struct findings *o = f->out;
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	if (f->r->summary.allocations == 0 || f->r->summary.live_bytes > o->noise_bytes ||
+			!f->r->meta.is_complete) {
+		return;
+	}
+	struct finding *out = finder_add(f, "all-freed", "never freed");
+	struct buffer text = {0};
+	buffer_text(&text, "nothing was left allocated");
+	if (o->noise_blocks > 0) {
+		buffer_printf(&text, " except %s of the runtime itself, in %s block%s",
+				human_bytes(a, o->noise_bytes), human_count(b, o->noise_blocks),
+				o->noise_blocks == 1 ? "" : "s");
+	}
+	finding_put(out, "runtime_bytes", o->noise_bytes);
+	finding_put(out, "runtime_blocks", o->noise_blocks);
+	finder_say(f, out, &text);
+	out->severity = FINDING_FACT;
+}
+
+void find_unseen(struct finder *f) {
+	find_handover(f);
+	find_growth_outside(f);
+	repeat_quality(f);
+	find_all_freed(f);
+}

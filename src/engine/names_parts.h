@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** What names.c and names_site.c share. Private to them. */
+
+#include "engine/names.h"
+#include "engine/owner.h"
+
+struct names {
+	const struct recording *recording;
+	const struct naming_rules *rules; // while it is made
+	struct arena arena;
+	uint32_t *first;     // per location, one more at the end
+	struct name *frames; // of all locations; behind them one per module, for names_site
+	uint32_t n_frames;
+	uint8_t *module_code;               // enum code
+	uint8_t *file_code, *function_code; // per string: enum code + 1; 0: not asked yet
+	struct slice root_crate;            // of a Rust program; empty: another
+	bool is_runtime;                    // the program runs other people's programs
+	bool is_nim;
+	uint32_t n_functions;
+	uint32_t *site; // per node: the frame its stacks are named after, + 1
+};
+
+/** Find the frame that each node's stacks are named after. False: no memory. */
+bool names_find_sites(struct names *n);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "engine/names_parts.h"
+
+// A stack is named after its best frame, the innermost of equals:
+//
+//   the user's own > its allocation wrappers > a dependency's, named > unnamed > a runtime's
+//
+// Where a runtime's is the best there is, the function says nothing to its reader (call_init,
+// v8::internal::Factory::New): the name is the module's that asked for the memory. Parents come
+// before children, so each node takes its own frames' best or its caller's better.
+
+enum fitness { FIT_NOT, FIT_RUNTIME, FIT_UNNAMED, FIT_LIBRARY, FIT_WRAPPER, FIT_YOURS };
+
+static enum fitness fitness_of(const struct name *f) {
+	if (f->is_runtime) {
+		return FIT_RUNTIME;
+	}
+	if (f->owner == OWNER_YOURS) {
+		return f->is_wrapper ? FIT_WRAPPER : FIT_YOURS;
+	}
+	return f->is_wrapper || f->owner == OWNER_UNKNOWN ? FIT_RUNTIME
+			: f->has_name                             ? FIT_LIBRARY
+													  : FIT_UNNAMED;
+}
+
+/** Generated code has an address that is another in each run: it names nothing. */
+static enum fitness fitness_of_frame(const struct names *n, uint32_t frame, uint32_t module) {
+	const struct name *f = &n->frames[frame];
+	return module == 0 && !f->has_name ? FIT_RUNTIME : fitness_of(f);
+}
+
+static uint32_t best_of_location(const struct names *n, uint32_t location, enum fitness *fitness) {
+	uint32_t best = n->first[location];
+	*fitness = FIT_NOT;
+	for (uint32_t i = n->first[location]; i < n->first[location + 1]; i++) {
+		enum fitness fit = fitness_of_frame(n, i, n->recording->locations.items[location].module);
+		if (fit > *fitness) {
+			*fitness = fit;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static bool is_of_allocator(const struct names *n, uint32_t location) {
+	for (uint32_t i = n->first[location]; i < n->first[location + 1]; i++) {
+		if (!n->frames[i].is_wrapper) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** The names of modules stand behind those of the frames. */
+static void name_modules(struct names *n) {
+	const struct recording *r = n->recording;
+	for (uint32_t i = 0; i < r->modules.n; i++) {
+		struct name *out = &n->frames[n->n_frames + i];
+		out->module = r->strings.items[r->modules.items[i].path];
+		out->module = out->module.size ? out->module : r->strings.items[r->meta.exe];
+		out->function = path_base(out->module);
+		if (i == 0 || out->function.size == 0) {
+			out->function = slice_of_text("generated code");
+			out->module = (struct slice){0};
+		}
+		out->owner = OWNER_LIBRARY;
+		out->has_name = out->is_runtime = true;
+		out->function_id = n->n_functions++;
+	}
+}
+
+// Per node, while sites are found
+struct best {
+	uint8_t fitness;
+	bool is_allocator; // all frames so far hand out memory
+	uint32_t module;   // of the innermost frame that does more than hand out memory
+};
+
+static void find_site(struct names *n, uint32_t node, const uint32_t *best_frame,
+		const uint8_t *fitness, struct best *best) {
+	const struct rec_node *rec = &n->recording->nodes.items[node];
+	const struct best *outer = &best[rec->parent];
+	struct best *own = &best[node];
+	*own = (struct best){.fitness = fitness[rec->location],
+			.is_allocator = is_of_allocator(n, rec->location),
+			.module = n->recording->locations.items[rec->location].module};
+	if (own->is_allocator && rec->parent != 0) {
+		own->module = outer->module;
+		own->is_allocator = outer->is_allocator;
+	}
+	bool is_outer_better = rec->parent != 0 && outer->fitness > own->fitness;
+	own->fitness = is_outer_better ? outer->fitness : own->fitness;
+	n->site[node] = own->fitness <= FIT_RUNTIME ? n->n_frames + own->module + 1
+			: is_outer_better                   ? n->site[rec->parent]
+												: best_frame[rec->location] + 1;
+}
+
+bool names_find_sites(struct names *n) {
+	const struct recording *r = n->recording;
+	struct arena scratch = {0};
+	uint32_t *best_frame = arena_new(&scratch, uint32_t, r->locations.n);
+	uint8_t *fitness = arena_new(&scratch, uint8_t, r->locations.n);
+	struct best *best = arena_new(&scratch, struct best, r->nodes.n);
+	n->site = arena_new(&n->arena, uint32_t, r->nodes.n);
+	bool ok = best_frame && fitness && best && n->site;
+	for (uint32_t i = 0; ok && i < r->locations.n; i++) {
+		enum fitness fit;
+		best_frame[i] = best_of_location(n, i, &fit);
+		fitness[i] = (uint8_t)fit;
+	}
+	if (ok) {
+		name_modules(n);
+	}
+	for (uint32_t i = 1; ok && i < r->nodes.n; i++) {
+		find_site(n, i, best_frame, fitness, best);
+	}
+	arena_finish(&scratch);
+	return ok;
+}
+
+const struct name *names_site(const struct names *n, uint32_t node) {
+	uint32_t site = n->site[node];
+	return site ? &n->frames[site - 1] : NULL;
+}
+
+struct slice names_package(const struct name *name) {
+	struct slice package = owner_package_of_file(name->file);
+	if (package.size == 0) {
+		package = owner_package_of_file(name->module);
+	}
+	if (package.size == 0 && (name->file.size == 0 || owner_of_file(name->file) == CODE_RUNTIME) &&
+			owner_is_rust_symbol(name->symbol)) {
+		package = owner_crate_of(name->function);
+	}
+	if (package.size == 0) {
+		package = path_base(name->module);
+	}
+	return package.size ? package : slice_of_text("generated code");
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "engine/naming_rules.h"
+
+#include <ctype.h>
+
+bool naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
+		struct arena *arena, struct err *err) {
+	struct naming_rule *rule = arena_new(arena, struct naming_rule, 1);
+	const char *text = arena_text(arena, pattern);
+	if (!rule || !text) {
+		return err_memory(err);
+	}
+	*rule = (struct naming_rule){.kind = kind, .pattern = slice_of(text, pattern.size)};
+	if (rules->last) {
+		rules->last->next = rule;
+	} else {
+		rules->first = rule;
+	}
+	rules->last = rule;
+	return true;
+}
+
+static struct slice trimmed(struct slice s) {
+	while (s.size > 0 && isspace(s.data[s.size - 1])) {
+		s.size--;
+	}
+	while (s.size > 0 && isspace(s.data[0])) {
+		s = slice_of(s.data + 1, s.size - 1);
+	}
+	return s;
+}
+
+static bool parse_line(struct naming_rules *rules, struct slice line, struct arena *arena,
+		struct err *err) {
+	static const struct {
+		const char *word;
+		enum naming_kind kind;
+	} kinds[] = {{"yours", NAMING_YOURS}, {"library", NAMING_LIBRARY}, {"fold", NAMING_FOLD}};
+	const uint8_t *comment = line.size ? memchr(line.data, '#', line.size) : NULL;
+	line = trimmed(comment ? slice_of(line.data, (size_t)(comment - line.data)) : line);
+	if (line.size == 0) {
+		return true;
+	}
+	size_t n = 0;
+	while (n < line.size && !isspace(line.data[n])) {
+		n++;
+	}
+	struct slice pattern = trimmed(slice_of(line.data + n, line.size - n));
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		if (slice_equal(slice_of(line.data, n), slice_of_text(kinds[i].word)) && pattern.size > 0) {
+			return naming_rules_add(rules, kinds[i].kind, pattern, arena, err);
+		}
+	}
+	return err_set(err, ERR_USAGE,
+			"\"%.*s\" is no rule; rules are: yours PATTERN, library PATTERN, fold PATTERN",
+			SLICE_ARG(line));
+}
+
+bool naming_rules_parse(struct naming_rules *rules, struct slice text, struct arena *arena,
+		struct err *err) {
+	for (unsigned number = 1; text.size > 0; number++) {
+		const uint8_t *end = memchr(text.data, '\n', text.size);
+		size_t n = end ? (size_t)(end - text.data) : text.size;
+		if (!parse_line(rules, slice_of(text.data, n), arena, err)) {
+			return err_add(err, "line %u", number);
+		}
+		n += end != NULL;
+		text = slice_of(text.data + n, text.size - n);
+	}
+	return true;
+}
+
+/** The parts between stars must occur in `s`, in their order. */
+static bool is_match(struct slice pattern, struct slice s) {
+	while (pattern.size > 0) {
+		const uint8_t *star = memchr(pattern.data, '*', pattern.size);
+		size_t n = star ? (size_t)(star - pattern.data) : pattern.size;
+		const uint8_t *at = s.size ? memmem(s.data, s.size, pattern.data, n) : NULL;
+		if (!at) {
+			return false;
+		}
+		size_t used = (size_t)(at - s.data) + n;
+		s = slice_of(s.data + used, s.size - used);
+		n += star != NULL;
+		pattern = slice_of(pattern.data + n, pattern.size - n);
+	}
+	return true;
+}
+
+const struct naming_rule *naming_rules_find(const struct naming_rules *rules, struct slice function,
+		struct slice file, struct slice module) {
+	for (const struct naming_rule *r = rules ? rules->first : NULL; r; r = r->next) {
+		if (is_match(r->pattern, function) || is_match(r->pattern, file) ||
+				is_match(r->pattern, module)) {
+			return r;
+		}
+	}
+	return NULL;
+}
