@@ -50,10 +50,19 @@ static void put_numbers(struct kde_out *o, char kind, const uint64_t *numbers, s
 
 // ---- time
 
-/** R: what was resident, up to a moment. */
+static uint64_t page_bytes(const struct recording *r) {
+	return r->meta.page_bytes ? r->meta.page_bytes : 4096;
+}
+
+/** R: what was resident, up to a moment. The peak is no sample, but known. */
 static void put_samples(struct kde_out *o, uint64_t time_ns) {
 	const struct recording *r = o->r;
-	uint64_t page = r->meta.page_bytes ? r->meta.page_bytes : 4096;
+	uint64_t page = page_bytes(r);
+	if (!o->has_peak && r->summary.peak_rss_bytes && r->summary.peak_rss_time_ns <= time_ns) {
+		uint64_t pages = r->summary.peak_rss_bytes / page;
+		put_numbers(o, 'R', &pages, 1);
+		o->has_peak = true;
+	}
 	for (; o->next_sample < r->samples.n && r->samples.items[o->next_sample].time_ns <= time_ns;
 			o->next_sample++) {
 		uint64_t pages = r->samples.items[o->next_sample].rss_bytes / page;
@@ -231,7 +240,7 @@ static void put_modules(struct kde_out *o) {
 void kde_out_head(struct kde_out *o) {
 	const struct rec_meta *m = &o->r->meta;
 	uint64_t version[2] = {VERSION_WRITTEN, HEAPTRACK_FORMAT};
-	uint64_t page = m->page_bytes ? m->page_bytes : 4096;
+	uint64_t page = page_bytes(o->r);
 	uint64_t system[2] = {page, m->system_memory_bytes / page};
 	put_numbers(o, 'v', version, 2);
 	if (o->is_raw) {

@@ -14,9 +14,9 @@
  *
  * A temporary block is one whose `-` stands right behind its `+` and names the same number. Where
  * that must not be so, the `-` names a twin: another number for the same size and stack. A temporary
- * block that an edge saw is the last to come in its step and the first to go in the next one.
- * Those that are neither (several threads had one at that edge) are made up for by a block of the
- * same stack in 2.
+ * block that an edge saw is the last to come in its step and the first to go after it. Those that
+ * cannot be that (several threads had one at that edge) are made up for by a later block of the same
+ * stack in 2.
  *
  * Sizes of an interval are known by their sum alone: they are spread evenly.
  */
@@ -30,7 +30,9 @@ struct steps {
 	uint64_t *owed;               // stack -> temporary blocks that were not counted yet
 	uint64_t *next_ptr;           // raw files: interval -> address of its next block to go
 	uint64_t ptr;                 // and of the next new block
-	uint32_t last;                // the number that the last `+` named
+	uint32_t last;                // the number that the last `+` named, if nothing came behind it
+	uint32_t crossing;            // the temporary block that came last in the last step
+	bool is_crossing_gone;
 };
 
 static const struct rec_interval *interval(const struct steps *s, uint32_t i) {
@@ -93,10 +95,6 @@ static bool crosses(const struct rec_interval *v) {
 	return v->temporary && v->from != v->until;
 }
 
-static bool is_first_to_go(const struct steps *s, uint32_t step, uint32_t i) {
-	return crosses(interval(s, i)) && interval(s, i)->from + 1u == step;
-}
-
 /** The block of an interval that goes first was the last one to come. */
 static void put_one_gone(struct steps *s, uint32_t i, uint64_t nth, bool is_temporary) {
 	const struct rec_interval *v = interval(s, i);
@@ -107,20 +105,40 @@ static void put_one_gone(struct steps *s, uint32_t i, uint64_t nth, bool is_temp
 	}
 }
 
-/** The temporary block that goes first, if the last to come was of its kind: else NONE. */
-static uint32_t find_crossing(const struct steps *s, uint32_t step) {
-	for (uint32_t at = s->until_at[step]; at < s->until_at[step + 1]; at++) {
-		if (is_first_to_go(s, step, s->by_until[at])) {
+static bool is_idle(const struct steps *s, uint32_t step) {
+	return s->from_at[step] == s->from_at[step + 1] && s->until_at[step] == s->until_at[step + 1];
+}
+
+/** A temporary block that comes in one step and goes in another. */
+static uint32_t find_crossing(const struct steps *s, uint32_t came, uint32_t goes) {
+	for (uint32_t at = s->until_at[goes]; at < s->until_at[goes + 1]; at++) {
+		const struct rec_interval *v = interval(s, s->by_until[at]);
+		if (crosses(v) && v->from == came) {
 			return s->by_until[at];
 		}
 	}
 	return INDEX_NONE;
 }
 
+/**
+ * The block that comes last in a step, to go first thereafter. Where nothing but frees lies between
+ * it may go a few edges early: none of those can be the peak.
+ */
+static uint32_t choose_crossing(const struct steps *s, uint32_t step) {
+	for (uint32_t next = step + 1; next < s->n_steps; next++) {
+		uint32_t found = find_crossing(s, step, next);
+		if (found != INDEX_NONE || s->from_at[next] != s->from_at[next + 1]) {
+			return found;
+		}
+	}
+	return INDEX_NONE;
+}
+
 static void put_gone(struct steps *s, uint32_t step) {
-	uint32_t crossing = find_crossing(s, step);
-	if (crossing != INDEX_NONE) {
+	uint32_t crossing = s->crossing;
+	if (crossing != INDEX_NONE && !s->is_crossing_gone) {
 		put_one_gone(s, crossing, 0, true);
+		s->is_crossing_gone = true;
 	}
 	for (uint32_t at = s->until_at[step]; at < s->until_at[step + 1]; at++) {
 		uint32_t i = s->by_until[at];
@@ -149,19 +167,26 @@ static void put_one_come(struct steps *s, uint32_t i) {
 
 /** Blocks that the edge sees; last the one that is the first to go in the next step. */
 static void put_come(struct steps *s, uint32_t step) {
-	uint32_t last = step + 1 < s->n_steps ? find_crossing(s, step + 1) : INDEX_NONE;
+	uint32_t last = s->crossing;
+	if (s->from_at[step] < s->from_at[step + 1]) {
+		last = s->crossing = choose_crossing(s, step);
+		s->is_crossing_gone = false;
+	}
 	for (uint32_t at = s->from_at[step]; at < s->from_at[step + 1]; at++) {
 		uint32_t i = s->by_from[at];
 		if (i != last && interval(s, i)->from != interval(s, i)->until) {
 			put_one_come(s, i);
 		}
 	}
-	if (last != INDEX_NONE) {
+	if (last != INDEX_NONE && interval(s, last)->from == step) {
 		put_one_come(s, last);
 	}
 }
 
 static void put_step(struct steps *s, uint32_t step) {
+	if (is_idle(s, step)) {
+		return;
+	}
 	const struct recording *r = s->o->r;
 	put_gone(s, step);
 	for (uint32_t at = s->from_at[step]; at < s->from_at[step + 1]; at++) {
@@ -170,7 +195,9 @@ static void put_step(struct steps *s, uint32_t step) {
 			put_unseen(s, v);
 		}
 	}
-	kde_out_time(s->o, step < r->edges.n ? r->edges.items[step].time_ns : r->meta.duration_ns);
+	if (step < r->edges.n) {
+		kde_out_time(s->o, r->edges.items[step].time_ns);
+	}
 	put_come(s, step);
 }
 
@@ -202,7 +229,7 @@ static void sort(const struct recording *r, bool by_until, uint32_t *at, uint32_
 void kde_out_intervals(struct kde_out *o) {
 	const struct recording *r = o->r;
 	struct arena arena = {0};
-	struct steps s = {.o = o, .n_steps = r->edges.n + 1};
+	struct steps s = {.o = o, .n_steps = r->edges.n + 1, .crossing = INDEX_NONE};
 	s.by_from = arena_new(&arena, uint32_t, r->intervals.n);
 	s.by_until = arena_new(&arena, uint32_t, r->intervals.n);
 	s.from_at = arena_new(&arena, uint32_t, (size_t)s.n_steps + 1);

@@ -39,6 +39,7 @@ struct kde_out {
 
 	uint64_t time_ms;
 	uint32_t next_sample;
+	bool has_peak; // of what was resident
 };
 
 enum { KDE_OUT_NO_INFO = 0 };
