@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+#include "base/json_reader.h"
+
+static void fail(struct json_reader *j) {
+	j->failed = true;
+	j->at = j->end;
+}
+
+void json_reader_init(struct json_reader *j, struct slice bytes) {
+	memset(j, 0, offsetof(struct json_reader, closer));
+	j->start = j->at = bytes.data;
+	j->end = bytes.data + bytes.size;
+	j->has_items = false;
+	j->key = (struct slice){0};
+	j->key_text = j->value_text = (struct buffer){0};
+}
+
+void json_reader_finish(struct json_reader *j) {
+	buffer_finish(&j->key_text);
+	buffer_finish(&j->value_text);
+}
+
+static uint8_t look(struct json_reader *j) {
+	while (j->at < j->end &&
+			(*j->at == ' ' || *j->at == '\n' || *j->at == '\r' || *j->at == '\t')) {
+		j->at++;
+	}
+	return j->at < j->end ? *j->at : 0;
+}
+
+static bool take(struct json_reader *j, uint8_t c) {
+	if (look(j) != c || j->at == j->end) {
+		return false;
+	}
+	j->at++;
+	return true;
+}
+
+void json_enter(struct json_reader *j, char kind) {
+	if (!take(j, (uint8_t)kind) || j->depth == JSON_READ_DEPTH) {
+		fail(j);
+		return;
+	}
+	j->closer[j->depth++] = kind == '{' ? '}' : ']';
+	j->has_items = false;
+}
+
+// ---- texts
+
+static int hex_digit(uint8_t c) {
+	return c >= '0' && c <= '9'    ? c - '0'
+			: c >= 'a' && c <= 'f' ? c - 'a' + 10
+			: c >= 'A' && c <= 'F' ? c - 'A' + 10
+								   : -1;
+}
+
+static bool take_hex(struct json_reader *j, uint32_t *out) {
+	*out = 0;
+	for (int i = 0; i < 4; i++) {
+		int digit = j->at < j->end ? hex_digit(*j->at++) : -1;
+		if (digit < 0) {
+			return false;
+		}
+		*out = *out << 4 | (uint32_t)digit;
+	}
+	return true;
+}
+
+static void put_utf8(struct buffer *out, uint32_t c) {
+	if (c < 0x80) {
+		buffer_u8(out, (uint8_t)c);
+	} else if (c < 0x800) {
+		buffer_u8(out, (uint8_t)(0xc0 | c >> 6));
+		buffer_u8(out, (uint8_t)(0x80 | (c & 63)));
+	} else if (c < 0x10000) {
+		buffer_u8(out, (uint8_t)(0xe0 | c >> 12));
+		buffer_u8(out, (uint8_t)(0x80 | (c >> 6 & 63)));
+		buffer_u8(out, (uint8_t)(0x80 | (c & 63)));
+	} else {
+		buffer_u8(out, (uint8_t)(0xf0 | c >> 18));
+		buffer_u8(out, (uint8_t)(0x80 | (c >> 12 & 63)));
+		buffer_u8(out, (uint8_t)(0x80 | (c >> 6 & 63)));
+		buffer_u8(out, (uint8_t)(0x80 | (c & 63)));
+	}
+}
+
+/** Behind "\u". A half of a pair without its other half becomes U+FFFD. */
+static bool take_unicode(struct json_reader *j, struct buffer *out) {
+	uint32_t c, low;
+	if (!take_hex(j, &c)) {
+		return false;
+	}
+	if (c >= 0xd800 && c < 0xdc00 && j->end - j->at >= 6 && j->at[0] == '\\' && j->at[1] == 'u') {
+		const uint8_t *before = j->at;
+		j->at += 2;
+		if (!take_hex(j, &low)) {
+			return false;
+		}
+		if (low >= 0xdc00 && low < 0xe000) {
+			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+		} else {
+			j->at = before;
+		}
+	}
+	put_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
+	return true;
+}
+
+static bool take_escape(struct json_reader *j, struct buffer *out) {
+	static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
+	uint8_t c = j->at < j->end ? *j->at++ : 0;
+	const char *known = c ? strchr(names, c) : NULL;
+	if (known) {
+		buffer_u8(out, (uint8_t)values[known - names]);
+	}
+	return known || (c == 'u' && take_unicode(j, out));
+}
+
+/** A text without escapes is borrowed from the input. */
+static struct slice take_string(struct json_reader *j, struct buffer *store) {
+	if (!take(j, '"')) {
+		fail(j);
+		return (struct slice){0};
+	}
+	const uint8_t *first = j->at;
+	bool has_escapes = false;
+	buffer_clear(store);
+	while (j->at < j->end && *j->at != '"') {
+		uint8_t c = *j->at++;
+		if (c == '\\') {
+			if (!has_escapes) {
+				buffer_bytes(store, first, (size_t)(j->at - 1 - first));
+				has_escapes = true;
+			}
+			if (!take_escape(j, store)) {
+				fail(j);
+			}
+		} else if (c < ' ') {
+			fail(j);
+		} else if (has_escapes) {
+			buffer_u8(store, c);
+		}
+	}
+	if (j->at == j->end || store->failed) {
+		fail(j);
+		return (struct slice){0};
+	}
+	struct slice plain = slice_of(first, (size_t)(j->at - first));
+	j->at++;
+	return has_escapes ? buffer_view(store) : plain;
+}
+
+struct slice json_take_text(struct json_reader *j) {
+	return take_string(j, &j->value_text);
+}
+
+// ---- items
+
+bool json_next(struct json_reader *j) {
+	if (j->failed || j->depth == 0) {
+		return false;
+	}
+	uint8_t closer = j->closer[j->depth - 1];
+	if (take(j, closer)) {
+		j->depth--;
+		j->has_items = true; // the outer bracket's: this was its item
+		return false;
+	}
+	if (j->has_items && !take(j, ',')) {
+		fail(j);
+		return false;
+	}
+	j->has_items = true;
+	if (closer == '}') {
+		j->key = take_string(j, &j->key_text);
+		if (!take(j, ':')) {
+			fail(j);
+		}
+	}
+	if (look(j) == closer || j->at == j->end) { // nothing behind a comma or a colon
+		fail(j);
+	}
+	return !j->failed;
+}
+
+bool json_key_is(const struct json_reader *j, const char *key) {
+	return slice_equal(j->key, slice_of_text(key));
+}
+
+char json_peek(struct json_reader *j) {
+	uint8_t c = look(j);
+	return c == '-' || (c >= '0' && c <= '9') ? '0' : (char)c;
+}
+
+// ---- numbers and words
+
+// A number as it stands: whole and fraction cut in two places, without a locale
+struct number {
+	bool is_negative, is_integer;
+	uint64_t whole; // saturated
+	double value;   // without the sign
+};
+
+static bool is_digit(const struct json_reader *j) {
+	return j->at < j->end && *j->at >= '0' && *j->at <= '9';
+}
+
+static bool is_at(struct json_reader *j, char a, char b) {
+	return j->at < j->end && (*j->at == a || *j->at == b);
+}
+
+static void take_fraction(struct json_reader *j, struct number *n) {
+	j->at++;
+	double place = 0.1;
+	if (!is_digit(j)) {
+		fail(j);
+	}
+	for (; is_digit(j); place /= 10) {
+		n->value += place * (*j->at++ - '0');
+	}
+	n->is_integer = false;
+}
+
+static void take_exponent(struct json_reader *j, struct number *n) {
+	j->at++;
+	bool is_negative = is_at(j, '-', '-');
+	j->at += is_at(j, '-', '+');
+	int exponent = 0;
+	if (!is_digit(j)) {
+		fail(j);
+	}
+	for (; is_digit(j); j->at++) {
+		exponent = exponent < 1000 ? exponent * 10 + (*j->at - '0') : exponent;
+	}
+	for (; exponent > 0; exponent--) {
+		n->value = is_negative ? n->value / 10 : n->value * 10;
+	}
+	n->is_integer = false;
+}
+
+static struct number take_any_number(struct json_reader *j) {
+	struct number n = {.is_integer = true};
+	(void)look(j);
+	n.is_negative = is_at(j, '-', '-');
+	j->at += n.is_negative;
+	bool starts_with_zero = is_at(j, '0', '0');
+	const uint8_t *first = j->at;
+	for (; is_digit(j); j->at++) {
+		unsigned digit = *j->at - '0';
+		n.value = n.value * 10 + digit;
+		if (__builtin_mul_overflow(n.whole, 10u, &n.whole) ||
+				__builtin_add_overflow(n.whole, digit, &n.whole)) {
+			n.whole = UINT64_MAX;
+		}
+	}
+	if (j->at == first || (starts_with_zero && j->at - first > 1)) {
+		fail(j);
+	}
+	if (is_at(j, '.', '.')) {
+		take_fraction(j, &n);
+	}
+	if (is_at(j, 'e', 'E')) {
+		take_exponent(j, &n);
+	}
+	if (!n.is_integer) {
+		n.whole = n.value >= 1.8e19 ? UINT64_MAX : (uint64_t)n.value;
+	}
+	return j->failed ? (struct number){0} : n;
+}
+
+int64_t json_take_signed(struct json_reader *j) {
+	struct number n = take_any_number(j);
+	int64_t v = n.whole > INT64_MAX ? INT64_MAX : (int64_t)n.whole;
+	return n.is_negative ? -v : v;
+}
+
+uint64_t json_take_number(struct json_reader *j) {
+	struct number n = take_any_number(j);
+	return n.is_negative ? 0 : n.whole;
+}
+
+double json_take_double(struct json_reader *j) {
+	struct number n = take_any_number(j);
+	return n.is_negative ? -n.value : n.value;
+}
+
+static bool take_word(struct json_reader *j, const char *word) {
+	size_t n = strlen(word);
+	(void)look(j);
+	if ((size_t)(j->end - j->at) < n || memcmp(j->at, word, n) != 0) {
+		return false;
+	}
+	j->at += n;
+	return true;
+}
+
+bool json_take_bool(struct json_reader *j) {
+	if (take_word(j, "true")) {
+		return true;
+	}
+	if (!take_word(j, "false")) {
+		fail(j);
+	}
+	return false;
+}
+
+static void skip_scalar(struct json_reader *j) {
+	char c = json_peek(j);
+	if (c == '"') {
+		(void)json_take_text(j);
+	} else if (c == '0') {
+		(void)json_take_double(j);
+	} else if (!take_word(j, "null")) {
+		(void)json_take_bool(j);
+	}
+}
+
+void json_skip(struct json_reader *j) {
+	unsigned depth = j->depth;
+	do {
+		char c = json_peek(j);
+		if (c == '{' || c == '[') {
+			json_enter(j, c);
+		} else {
+			skip_scalar(j);
+		}
+		// To the next value, out of brackets that end here
+		while (!j->failed && j->depth > depth && !json_next(j)) {}
+	} while (!j->failed && j->depth > depth);
+}
