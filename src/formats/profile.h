@@ -11,7 +11,6 @@
 
 #include "base/arena.h"
 #include "base/slice.h"
-#include "base/vec.h"
 
 #include <stdint.h>
 
@@ -38,8 +37,8 @@ struct profile_frame {
 	uint32_t function, symbol, file; // strings
 	uint32_t line;
 	uint32_t mapping;
-	uint64_t address;
-	bool is_inlined; // into the frame of its parent node
+	uint64_t address; // of the call itself, not of what follows it; 0: unknown
+	bool is_inlined;  // into the frame of its parent node
 };
 
 struct profile_node {
@@ -47,16 +46,26 @@ struct profile_node {
 	uint32_t frame;
 };
 
-/** Numbers of the stack that ends in `node`. At most one sample per (node, size). */
+/** Numbers of the stack that ends in `node`. At most one sample per (node, size, is_base). */
 struct profile_sample {
 	uint32_t node;
+	uint32_t site; // frame: what the stack is named after; 0: unknown
+	bool is_base;  // of the older side of a comparison
 	uint64_t size; // of each block, where a format knows it; 0: various or unknown
 	uint64_t values[N_PROFILE_VALUES];
 };
 
-/** The heap over time, for formats that have snapshots. */
+/** The heap over time, for formats that have snapshots. Times rise. */
 struct profile_moment {
 	uint64_t time_ns, bytes, blocks;
+};
+
+/** Blocks of one sample that lived at moments from .. until - 1. */
+enum { PROFILE_NEVER = 0xffffffff };
+struct profile_life {
+	uint32_t sample;
+	uint32_t from, until; // until == PROFILE_NEVER: to the end; from == until: at no moment
+	uint64_t blocks, bytes;
 };
 
 #define PROFILE_TABLE(type) \
@@ -66,9 +75,10 @@ struct profile_moment {
 	}
 
 struct profile {
-	struct arena *arena;       // everything lies in it; the caller's
 	uint32_t known;            // bit 1 << enum profile_value: the profile has this number
+	bool is_diff;              // some samples are of the base
 	uint32_t program, command; // strings
+	uint32_t pid;
 	uint64_t wall_start_ns, duration_ns, peak_time_ns; // 0: unknown
 	PROFILE_TABLE(struct slice) strings;
 	PROFILE_TABLE(struct profile_mapping) mappings;
@@ -76,4 +86,36 @@ struct profile {
 	PROFILE_TABLE(struct profile_node) nodes;
 	PROFILE_TABLE(struct profile_sample) samples;
 	PROFILE_TABLE(struct profile_moment) moments;
+	PROFILE_TABLE(struct profile_life) lives;
 };
+
+static inline bool profile_knows(const struct profile *p, enum profile_value value) {
+	return p->known >> value & 1;
+}
+
+static inline struct slice profile_text(const struct profile *p, uint32_t string) {
+	return p->strings.items[string];
+}
+
+/** Over all samples of one side; sums wrap at 2^64. */
+uint64_t profile_total(const struct profile *p, enum profile_value value, bool of_base);
+
+/** "alloc_bytes" and so on: the words of our CSV and JSON. */
+const char *profile_value_name(enum profile_value value);
+
+/**
+ * The tree again, with nodes gathered that have the same key: by function name, say. Parents come
+ * before children; node 0 is the root. All lies in the arena.
+ */
+struct profile_tree {
+	uint32_t n;
+	uint32_t *parent, *key; // per gathered node
+	uint32_t *of_node;      // per node of the profile
+};
+
+/** `key_of_frame`: per frame of the profile. False: no memory. */
+bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
+		struct profile_tree *out);
+
+/** Keys for profile_gather: the string that a frame is called by. NULL: no memory. */
+uint32_t *profile_keys_by_function(const struct profile *p, struct arena *arena);

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "formats/maker.h"
+
+enum {
+	MOST_ITEMS = 1 << 30, // ids are 32 bits wide
+	ITEM_BYTES = 64,      // what one costs, with its place in the tables of ids
+};
+
+void profile_maker_init(struct profile_maker *m, struct arena *arena) {
+	size_t most = arena->max_bytes / ITEM_BYTES;
+	*m = (struct profile_maker){.arena = arena,
+			.most_items = most && most < MOST_ITEMS ? most : MOST_ITEMS};
+	(void)profile_maker_string(m, (struct slice){0});
+	m->failed |= !vec_push(&m->mappings) || !vec_push(&m->frames) || !vec_push(&m->nodes);
+}
+
+void profile_maker_finish(struct profile_maker *m) {
+	vec_finish(&m->strings);
+	vec_finish(&m->mappings);
+	vec_finish(&m->frames);
+	vec_finish(&m->nodes);
+	vec_finish(&m->samples);
+	vec_finish(&m->moments);
+	vec_finish(&m->lives);
+	intern_finish(&m->string_ids);
+	intern_finish(&m->mapping_ids);
+	intern_finish(&m->frame_ids);
+	intern_finish(&m->node_ids);
+	intern_finish(&m->sample_ids);
+}
+
+/** Remember item n of a table under its hash; 0 if anything failed. */
+static uint32_t added(struct profile_maker *m, struct intern *ids, uint32_t hash, const void *item,
+		size_t n) {
+	m->failed |= !item || n >= m->most_items || !intern_add(ids, hash, (uint32_t)n);
+	return m->failed ? 0 : (uint32_t)n;
+}
+
+uint32_t profile_maker_string(struct profile_maker *m, struct slice text) {
+	struct intern_probe probe = intern_probe(hash_slice(text));
+	while (intern_next(&m->string_ids, &probe)) {
+		if (slice_equal(m->strings.items[probe.id], text)) {
+			return probe.id;
+		}
+	}
+	const char *copy = m->failed ? NULL : arena_text(m->arena, text);
+	struct slice *s = copy ? vec_push(&m->strings) : NULL;
+	if (s) {
+		*s = slice_of(copy, text.size);
+	}
+	return added(m, &m->string_ids, probe.hash, s, m->strings.n - 1);
+}
+
+uint32_t profile_maker_mapping(struct profile_maker *m, const struct profile_mapping *mapping) {
+	uint32_t range = hash_pair((uint32_t)mapping->start, (uint32_t)mapping->end);
+	struct intern_probe probe = intern_probe(hash_pair(mapping->path, range));
+	while (intern_next(&m->mapping_ids, &probe)) {
+		const struct profile_mapping *known = &m->mappings.items[probe.id];
+		if (known->start == mapping->start && known->end == mapping->end &&
+				known->path == mapping->path) {
+			return probe.id;
+		}
+	}
+	struct profile_mapping *made = m->failed ? NULL : vec_push(&m->mappings);
+	if (made) {
+		*made = *mapping;
+	}
+	return added(m, &m->mapping_ids, probe.hash, made, m->mappings.n - 1);
+}
+
+static bool is_same_frame(const struct profile_frame *a, const struct profile_frame *b) {
+	return a->function == b->function && a->symbol == b->symbol && a->file == b->file &&
+			a->line == b->line && a->mapping == b->mapping && a->address == b->address &&
+			a->is_inlined == b->is_inlined;
+}
+
+uint32_t profile_maker_frame(struct profile_maker *m, const struct profile_frame *frame) {
+	uint32_t place = hash_pair((uint32_t)frame->address, (uint32_t)(frame->address >> 32));
+	uint32_t hash = hash_pair(hash_pair(frame->function, frame->line), place ^ frame->is_inlined);
+	struct intern_probe probe = intern_probe(hash);
+	while (intern_next(&m->frame_ids, &probe)) {
+		if (is_same_frame(&m->frames.items[probe.id], frame)) {
+			return probe.id;
+		}
+	}
+	struct profile_frame *made = m->failed ? NULL : vec_push(&m->frames);
+	if (made) {
+		*made = *frame;
+	}
+	return added(m, &m->frame_ids, hash, made, m->frames.n - 1);
+}
+
+uint32_t profile_maker_node(struct profile_maker *m, uint32_t parent, uint32_t frame) {
+	struct intern_probe probe = intern_probe(hash_pair(parent, frame));
+	while (intern_next(&m->node_ids, &probe)) {
+		const struct profile_node *n = &m->nodes.items[probe.id];
+		if (n->parent == parent && n->frame == frame) {
+			return probe.id;
+		}
+	}
+	struct profile_node *made = m->failed ? NULL : vec_push(&m->nodes);
+	if (made) {
+		*made = (struct profile_node){parent, frame};
+	}
+	return added(m, &m->node_ids, probe.hash, made, m->nodes.n - 1);
+}
+
+struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t node, uint64_t size,
+		bool is_base) {
+	uint32_t hash = hash_pair(node * 2 + is_base,
+			hash_pair((uint32_t)size, (uint32_t)(size >> 32)));
+	struct intern_probe probe = intern_probe(hash);
+	while (intern_next(&m->sample_ids, &probe)) {
+		struct profile_sample *s = &m->samples.items[probe.id];
+		if (s->node == node && s->size == size && s->is_base == is_base) {
+			return s;
+		}
+	}
+	struct profile_sample *made = m->failed ? NULL : vec_push(&m->samples);
+	if (made) {
+		*made = (struct profile_sample){.node = node, .is_base = is_base, .size = size};
+	}
+	(void)added(m, &m->sample_ids, hash, made, m->samples.n - 1);
+	return m->failed ? NULL : made;
+}
+
+void profile_maker_moment(struct profile_maker *m, uint64_t time_ns, uint64_t bytes,
+		uint64_t blocks) {
+	struct profile_moment *made = m->failed ? NULL : vec_push(&m->moments);
+	m->failed |= !made;
+	if (made) {
+		*made = (struct profile_moment){time_ns, bytes, blocks};
+	}
+}
+
+void profile_maker_life(struct profile_maker *m, const struct profile_life *life) {
+	struct profile_life *made = m->failed ? NULL : vec_push(&m->lives);
+	m->failed |= !made;
+	if (made) {
+		*made = *life;
+	}
+}
+
+#define TAKE(table)                                                                        \
+	do {                                                                                   \
+		out->table.items = arena_alloc(m->arena, m->table.n, sizeof *m->table.items);      \
+		out->table.n = (uint32_t)m->table.n;                                               \
+		m->failed |= !out->table.items || m->table.n >= MOST_ITEMS;                        \
+		if (!m->failed && m->table.n) {                                                    \
+			memcpy(out->table.items, m->table.items, m->table.n * sizeof *m->table.items); \
+		}                                                                                  \
+	} while (0)
+
+bool profile_maker_take(struct profile_maker *m, struct profile *out, struct err *err) {
+	*out = m->head;
+	TAKE(strings);
+	TAKE(mappings);
+	TAKE(frames);
+	TAKE(nodes);
+	TAKE(samples);
+	TAKE(moments);
+	TAKE(lives);
+	return !m->failed || err_memory(err);
+}

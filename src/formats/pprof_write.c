@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+#include "base/intern.h"
+#include "base/vec.h"
+#include "formats/formats.h"
+#include "formats/protobuf.h"
+
+/*
+ * google/pprof's profile.proto. A Location is one address with all that was inlined there, so a run
+ * of inlined nodes and the node they are inlined into become one:
+ *
+ *   nodes      main <- spike <- (make_row, inlined into spike) <- operator new
+ *   locations  [main]  [make_row, spike]  [operator new]            lines innermost first
+ *
+ * A run is known by its innermost frame and the run without it; equal ones are one Location.
+ */
+
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING_TABLE = 6,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION_NANOS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+};
+
+static const struct {
+	enum profile_value value;
+	const char *type, *unit;
+} types[] = {
+		{PROFILE_ALLOC_OBJECTS, "alloc_objects", "count"},
+		{PROFILE_ALLOC_BYTES, "alloc_space", "bytes"},
+		{PROFILE_LIVE_OBJECTS, "inuse_objects", "count"},
+		{PROFILE_LIVE_BYTES, "inuse_space", "bytes"},
+		{PROFILE_PEAK_OBJECTS, "peak_objects", "count"},
+		{PROFILE_PEAK_BYTES, "peak_space", "bytes"},
+		{PROFILE_TEMPORARY, "temporary", "count"},
+};
+enum { N_TYPES = sizeof types / sizeof *types };
+
+struct run {
+	uint32_t frame, outer; // outer: the run that it is inlined into; 0: it is the function itself
+};
+
+struct writer {
+	struct buffer *out;
+	struct buffer message, part, packed; // under construction
+	const struct profile *p;
+	struct arena scratch;
+	struct intern run_ids, function_ids;
+	PROFILE_TABLE(struct run) runs;    // [0]: none; a Location each
+	uint32_t *run_of_node;             // the run that starts with this node
+	PROFILE_TABLE(uint32_t) functions; // [0]: none; a frame that stands for each Function
+	uint32_t *function_of_frame;
+	struct {
+		const char **items;
+		size_t n, capacity;
+	} texts; // further strings behind those of the profile
+	bool failed;
+};
+
+static uint32_t text_id(struct writer *w, const char *text) {
+	for (size_t i = 0; i < w->texts.n; i++) {
+		if (strcmp(w->texts.items[i], text) == 0) {
+			return w->p->strings.n + (uint32_t)i;
+		}
+	}
+	const char **added = vec_push(&w->texts);
+	w->failed |= !added;
+	if (added) {
+		*added = text;
+	}
+	return w->p->strings.n + (uint32_t)(w->texts.n - 1);
+}
+
+static void end_message(struct writer *w, unsigned field) {
+	proto_bytes(w->out, field, buffer_view(&w->message));
+	w->failed |= w->message.failed;
+	buffer_clear(&w->message);
+}
+
+/** A message within the message. */
+static void end_part(struct writer *w, unsigned field) {
+	proto_bytes(&w->message, field, buffer_view(&w->part));
+	w->failed |= w->part.failed;
+	buffer_clear(&w->part);
+}
+
+static uint32_t find_run(struct writer *w, struct run run) {
+	struct intern_probe probe = intern_probe(hash_pair(run.frame, run.outer));
+	while (intern_next(&w->run_ids, &probe)) {
+		const struct run *known = &w->runs.items[probe.id];
+		if (known->frame == run.frame && known->outer == run.outer) {
+			return probe.id;
+		}
+	}
+	w->failed |= !intern_add(&w->run_ids, probe.hash, w->runs.n);
+	w->runs.items[w->runs.n] = run;
+	return w->runs.n++;
+}
+
+static bool find_runs(struct writer *w) {
+	const struct profile *p = w->p;
+	w->runs.items = arena_new(&w->scratch, struct run, p->nodes.n + 1ul);
+	w->runs.n = 1;
+	w->run_of_node = arena_new(&w->scratch, uint32_t, p->nodes.n);
+	if (!w->runs.items || !w->run_of_node) {
+		return false;
+	}
+	for (uint32_t i = 1; i < p->nodes.n; i++) {
+		const struct profile_node *n = &p->nodes.items[i];
+		bool is_inlined = p->frames.items[n->frame].is_inlined && n->parent;
+		w->run_of_node[i] = find_run(w,
+				(struct run){n->frame, is_inlined ? w->run_of_node[n->parent] : 0});
+	}
+	return !w->failed;
+}
+
+static uint32_t find_function(struct writer *w, uint32_t frame) {
+	const struct profile_frame *f = &w->p->frames.items[frame];
+	struct intern_probe probe = intern_probe(hash_pair(f->function, hash_pair(f->symbol, f->file)));
+	while (intern_next(&w->function_ids, &probe)) {
+		const struct profile_frame *known = &w->p->frames.items[w->functions.items[probe.id]];
+		if (known->function == f->function && known->symbol == f->symbol &&
+				known->file == f->file) {
+			return probe.id;
+		}
+	}
+	w->failed |= !intern_add(&w->function_ids, probe.hash, w->functions.n);
+	w->functions.items[w->functions.n] = frame;
+	return w->functions.n++;
+}
+
+static bool find_functions(struct writer *w) {
+	const struct profile *p = w->p;
+	w->functions.items = arena_new(&w->scratch, uint32_t, p->frames.n + 1ul);
+	w->functions.n = 1;
+	w->function_of_frame = arena_new(&w->scratch, uint32_t, p->frames.n);
+	if (!w->functions.items || !w->function_of_frame) {
+		return false;
+	}
+	for (uint32_t i = 1; i < p->frames.n; i++) {
+		w->function_of_frame[i] = find_function(w, i);
+	}
+	return !w->failed;
+}
+
+static void put_types(struct writer *w) {
+	for (size_t i = 0; i < N_TYPES; i++) {
+		if (profile_knows(w->p, types[i].value)) {
+			proto_varint(&w->message, 1, text_id(w, types[i].type));
+			proto_varint(&w->message, 2, text_id(w, types[i].unit));
+			end_message(w, PROFILE_SAMPLE_TYPE);
+		}
+	}
+}
+
+static void put_label(struct writer *w, const char *key, const char *text, uint64_t number,
+		const char *unit) {
+	proto_varint(&w->part, 1, text_id(w, key));
+	proto_varint(&w->part, 2, text ? text_id(w, text) : 0);
+	proto_varint(&w->part, 3, number);
+	proto_varint(&w->part, 4, unit ? text_id(w, unit) : 0);
+	end_part(w, 3);
+}
+
+/** The base of a comparison is what `pprof -diff_base` makes of one: negative, with a label. */
+static bool put_values(struct writer *w, const struct profile_sample *s) {
+	uint64_t any = 0;
+	buffer_clear(&w->packed);
+	for (size_t i = 0; i < N_TYPES; i++) {
+		if (profile_knows(w->p, types[i].value)) {
+			uint64_t v = s->values[types[i].value];
+			buffer_varint(&w->packed, s->is_base ? -v : v);
+			any |= v;
+		}
+	}
+	proto_bytes(&w->message, 2, buffer_view(&w->packed));
+	return any != 0;
+}
+
+static void put_sample(struct writer *w, const struct profile_sample *s) {
+	const struct profile *p = w->p;
+	buffer_clear(&w->message);
+	buffer_clear(&w->packed);
+	for (uint32_t node = s->node; node;) {
+		buffer_varint(&w->packed, w->run_of_node[node]);
+		while (p->frames.items[p->nodes.items[node].frame].is_inlined &&
+				p->nodes.items[node].parent) {
+			node = p->nodes.items[node].parent;
+		}
+		node = p->nodes.items[node].parent;
+	}
+	proto_bytes(&w->message, 1, buffer_view(&w->packed));
+	if (!put_values(w, s)) {
+		buffer_clear(&w->message);
+		return;
+	}
+	if (s->size) {
+		put_label(w, "bytes", NULL, s->size, "bytes");
+	}
+	if (s->is_base) {
+		put_label(w, "pprof::base", "true", 0, NULL);
+	}
+	end_message(w, PROFILE_SAMPLE);
+}
+
+static void put_mapping(struct writer *w, uint32_t id) {
+	const struct profile_mapping *m = &w->p->mappings.items[id];
+	proto_varint(&w->message, 1, id);
+	proto_varint(&w->message, 2, m->start);
+	proto_varint(&w->message, 3, m->end);
+	proto_varint(&w->message, 4, m->file_offset);
+	proto_varint(&w->message, 5, m->path);
+	proto_varint(&w->message, 6, m->build_id);
+	proto_varint(&w->message, 7, m->has_functions);
+	proto_varint(&w->message, 8, m->has_lines);
+	proto_varint(&w->message, 9, m->has_lines);
+	proto_varint(&w->message, 10, m->has_lines);
+	end_message(w, PROFILE_MAPPING);
+}
+
+static void put_location(struct writer *w, uint32_t id) {
+	const struct profile_frame *first = &w->p->frames.items[w->runs.items[id].frame];
+	proto_varint(&w->message, 1, id);
+	proto_varint(&w->message, 2, first->mapping);
+	proto_varint(&w->message, 3, first->address);
+	for (uint32_t run = id; run; run = w->runs.items[run].outer) {
+		uint32_t frame = w->runs.items[run].frame;
+		proto_varint(&w->part, 1, w->function_of_frame[frame]);
+		proto_varint(&w->part, 2, w->p->frames.items[frame].line);
+		end_part(w, 4);
+	}
+	end_message(w, PROFILE_LOCATION);
+}
+
+static void put_function(struct writer *w, uint32_t id) {
+	const struct profile_frame *f = &w->p->frames.items[w->functions.items[id]];
+	proto_varint(&w->message, 1, id);
+	proto_varint(&w->message, 2, f->function);
+	proto_varint(&w->message, 3, f->symbol ? f->symbol : f->function);
+	proto_varint(&w->message, 4, f->file);
+	end_message(w, PROFILE_FUNCTION);
+}
+
+static void put_head(struct writer *w, enum profile_value shown) {
+	const struct profile *p = w->p;
+	proto_varint(w->out, PROFILE_TIME_NANOS, p->wall_start_ns);
+	proto_varint(w->out, PROFILE_DURATION_NANOS, p->duration_ns);
+	proto_varint(&w->message, 1, text_id(w, "space"));
+	proto_varint(&w->message, 2, text_id(w, "bytes"));
+	end_message(w, PROFILE_PERIOD_TYPE);
+	proto_varint(w->out, PROFILE_PERIOD, 1); // every allocation, not a sample of them
+	proto_varint(w->out, PROFILE_COMMENT, p->command);
+	for (size_t i = 0; i < N_TYPES; i++) {
+		if (types[i].value == shown && profile_knows(p, shown)) {
+			proto_varint(w->out, PROFILE_DEFAULT_SAMPLE_TYPE, text_id(w, types[i].type));
+		}
+	}
+}
+
+static void put_strings(struct writer *w) {
+	for (uint32_t i = 0; i < w->p->strings.n; i++) {
+		proto_bytes(w->out, PROFILE_STRING_TABLE, w->p->strings.items[i]);
+	}
+	for (size_t i = 0; i < w->texts.n; i++) {
+		proto_bytes(w->out, PROFILE_STRING_TABLE, slice_of_text(w->texts.items[i]));
+	}
+}
+
+bool pprof_encode(struct buffer *out, const struct profile *p, enum profile_value shown,
+		struct err *err) {
+	struct writer w = {.out = out, .p = p};
+	bool ok = find_runs(&w) && find_functions(&w);
+	if (ok) {
+		put_types(&w);
+		for (uint32_t i = 0; i < p->samples.n; i++) {
+			put_sample(&w, &p->samples.items[i]);
+		}
+		for (uint32_t i = 1; i < p->mappings.n; i++) {
+			put_mapping(&w, i);
+		}
+		for (uint32_t i = 1; i < w.runs.n; i++) {
+			put_location(&w, i);
+		}
+		for (uint32_t i = 1; i < w.functions.n; i++) {
+			put_function(&w, i);
+		}
+		put_head(&w, shown);
+		put_strings(&w);
+	}
+	ok = ok && !w.failed && !out->failed;
+	vec_finish(&w.texts);
+	intern_finish(&w.run_ids);
+	intern_finish(&w.function_ids);
+	buffer_finish(&w.message);
+	buffer_finish(&w.part);
+	buffer_finish(&w.packed);
+	arena_finish(&w.scratch);
+	return ok || err_memory(err);
+}

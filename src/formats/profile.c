@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "formats/profile.h"
+
+#include "base/intern.h"
+
+uint64_t profile_total(const struct profile *p, enum profile_value value, bool of_base) {
+	uint64_t total = 0;
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.items[i];
+		total += s->is_base == of_base ? s->values[value] : 0;
+	}
+	return total;
+}
+
+const char *profile_value_name(enum profile_value value) {
+	static const char *const names[N_PROFILE_VALUES] = {
+			[PROFILE_ALLOC_OBJECTS] = "allocations",
+			[PROFILE_ALLOC_BYTES] = "allocated_bytes",
+			[PROFILE_TEMPORARY] = "temporary",
+			[PROFILE_PEAK_OBJECTS] = "peak_blocks",
+			[PROFILE_PEAK_BYTES] = "peak_bytes",
+			[PROFILE_LIVE_OBJECTS] = "never_freed_blocks",
+			[PROFILE_LIVE_BYTES] = "never_freed_bytes",
+	};
+	return names[value];
+}
+
+/** The gathered child of `parent` with this key, made if there is none; 0: no memory. */
+static uint32_t child(struct profile_tree *t, struct intern *table, uint32_t parent, uint32_t key) {
+	struct intern_probe probe = intern_probe(hash_pair(parent, key));
+	while (intern_next(table, &probe)) {
+		if (t->parent[probe.id] == parent && t->key[probe.id] == key) {
+			return probe.id;
+		}
+	}
+	if (!intern_add(table, probe.hash, t->n)) {
+		return 0;
+	}
+	t->parent[t->n] = parent;
+	t->key[t->n] = key;
+	return t->n++;
+}
+
+bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
+		struct profile_tree *out) {
+	struct intern table = {0};
+	*out = (struct profile_tree){
+			.n = 1,
+			.parent = arena_new(arena, uint32_t, p->nodes.n),
+			.key = arena_new(arena, uint32_t, p->nodes.n),
+			.of_node = arena_new(arena, uint32_t, p->nodes.n),
+	};
+	bool ok = key_of_frame && out->parent && out->key && out->of_node;
+	for (uint32_t i = 1; ok && i < p->nodes.n; i++) {
+		const struct profile_node *n = &p->nodes.items[i];
+		uint32_t parent = out->of_node[n->parent];
+		out->of_node[i] = child(out, &table, parent, key_of_frame[n->frame]);
+		ok = out->of_node[i] != 0;
+	}
+	intern_finish(&table);
+	return ok;
+}
+
+uint32_t *profile_keys_by_function(const struct profile *p, struct arena *arena) {
+	uint32_t *keys = arena_new(arena, uint32_t, p->frames.n);
+	for (uint32_t i = 0; keys && i < p->frames.n; i++) {
+		keys[i] = p->frames.items[i].function;
+	}
+	return keys;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What encoders of this folder share. Private to it.
+
+#include "base/buffer.h"
+#include "formats/profile.h"
+
+/** The text without line ends and other control characters; bytes of `forbidden` become ':'. */
+void put_plain(struct buffer *out, struct slice text, const char *forbidden);
+
+/** A frame's name for people; never empty. */
+struct slice frame_function(const struct profile *p, uint32_t frame);
+
+/** "function (file:line)", "function (in module)" or "function", as valgrind's tools write it. */
+void put_frame_place(struct buffer *out, const struct profile *p, uint32_t frame,
+		const char *forbidden);
+
+/** The nodes of a stack, outermost first. */
+struct path {
+	uint32_t *nodes;
+	uint32_t n;
+	uint32_t capacity;
+};
+
+/** `parent`: of each node; node 0 ends the walk. False: no memory. */
+bool path_of(struct path *path, const uint32_t *parent, uint32_t node);
+void path_finish(struct path *path);
+
+/** Sums of one value per gathered node and side. */
+struct tree_sums {
+	uint64_t *ours, *base;
+};
+bool sum_by_tree(const struct profile *p, const struct profile_tree *tree, enum profile_value value,
+		struct arena *arena, struct tree_sums *out);
