@@ -10,18 +10,23 @@
  *   t=1.66-2.19       time range. Each end: seconds; 12% of the run; -5s before the end; 12:03:07
  *                     by wall clock; start; end; peak. `t=peak` alone: from the valley before the
  *                     peak to the first edge at which what came with it is gone
- *   q=parse           stacks with a frame whose function, file or module holds the text; /.../ is
- *                     an extended regular expression; ! before it: stacks without such a frame.
- *                     May stand several times: all must hold
+ *   q=parse           stacks with a frame whose function, file or module holds the text, whatever
+ *                     the case of A to Z; /.../ is an extended regular expression, case as
+ *                     written; ! before it: stacks without such a frame. May stand several times:
+ *                     all must hold
  *   focus=NAME        what NAME and its callees cost: stacks are cut above its outermost frame
  *   hide=NAME         frames of this function are left out; their costs go to their callers
  *   fold=0            library frames are shown one by one (1, the default: a run of them is one)
  *   threads=NAME,...  only blocks allocated by threads of these names
  *   group=package     frames are gathered: function (default) package module file
  *
- * Ranges snap to the recording's edges, outwards from a moment to the first edge at or after it;
- * every number at an edge is exact. A range goes from just after edge `from` to edge `to`, both
- * inclusive of what happened up to that moment:
+ * NAME is a function's whole name, or what stands in it before the first '(' or '<', with or
+ * without "()" behind it: "spike", "spike()" and "spike(int)" name the same.
+ *
+ * Ranges snap to the recording's edges, outwards: the beginning to the last edge at or before the
+ * moment (none: the start), the end to the first edge at or after it (none: the end); what would
+ * be empty gets the edge that follows. Every number at an edge is exact. A range goes from just
+ * after edge `from` to edge `to`, both inclusive of what happened up to that moment:
  *
  *   allocated in it     from < interval.from <= to
  *   alive at edge k     interval.from <= k < interval.until
@@ -41,7 +46,23 @@ enum lens_metric {
 	N_LENS_METRICS,
 };
 
-enum lens_group { LENS_BY_FUNCTION, LENS_BY_PACKAGE, LENS_BY_MODULE, LENS_BY_FILE };
+/*
+ * In a range: LENS_PEAK is what was live at its largest edge (the first of equals; the end of the
+ * recording, if no edge is in it), also if it was allocated before. The bytes of LENS_TEMPORARY are
+ * exact for the whole recording; within a range they are those of the interval if all of its blocks
+ * were temporary, else their share by number: bytes * temporary / count, rounded down.
+ * t=peak goes from the valley (the last edge before the peak with at most half of its bytes, and
+ * from there back while the edge before has less; else the start) to the first edge after the peak
+ * with at most the valley's bytes and a tenth of the rise (else the end).
+ */
+
+enum lens_group {
+	LENS_BY_FUNCTION,
+	LENS_BY_PACKAGE,
+	LENS_BY_MODULE,
+	LENS_BY_FILE,
+	N_LENS_GROUPS,
+};
 
 enum {
 	LENS_START = -1, // before the first edge: nothing was allocated yet
@@ -71,6 +92,10 @@ struct lens lens_whole(void);
 bool lens_parse(struct lens *l, struct slice text, const struct recording *r, struct arena *arena,
 		struct err *err);
 
+/** "peak", "never-freed" ... as in the textual form. */
+extern const char *const lens_metric_names[N_LENS_METRICS];
+extern const char *const lens_group_names[N_LENS_GROUPS];
+
 /** The shortest text that lens_parse understands as the same lens; "" for lens_whole(). */
 struct slice lens_text(const struct lens *l, const struct recording *r, struct arena *arena);
 
@@ -80,6 +105,8 @@ struct lens_costs {
 	uint64_t allocations, allocated_bytes; // made in the range
 	uint64_t temporary;                    // of these
 };
+
+void lens_costs_add(struct lens_costs *to, const struct lens_costs *c);
 
 /** The number that ranks: bytes, or blocks for the metrics weighed by number. */
 uint64_t lens_weight(const struct lens *l, const struct lens_costs *c);

@@ -116,9 +116,13 @@ struct rec_node {
 	uint32_t location;
 };
 
-/** A stack that allocated, with its exact values over the whole recording. */
+/**
+ * A stack that allocated, with its exact values over the whole recording. What several threads
+ * allocated at one node stands in several rows.
+ */
 struct rec_stack {
 	uint32_t node;
+	uint32_t thread;     // whose allocations these are; 0: of any, threads were not told apart here
 	uint32_t usual_size; // the first size seen
 	uint64_t allocations, allocated_bytes;
 	uint64_t temporary, temporary_bytes, short_lived;

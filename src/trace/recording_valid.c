@@ -119,25 +119,19 @@ static bool stack_is_sound(const struct rec_stack *s) {
 }
 
 static bool stacks_are_valid(const struct recording *r, struct err *why) {
-	uint8_t *seen = calloc(r->nodes.n / 8 + 1, 1);
-	if (!seen) {
-		return err_memory(why);
-	}
-	bool ok = true;
-	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		const struct rec_stack *s = &r->stacks.items[i];
 		if (s->node >= r->nodes.n) {
-			ok = VIOLATION(why, "stack %u: node %u is undefined", i, s->node);
-		} else if (seen[s->node / 8] >> s->node % 8 & 1) {
-			ok = VIOLATION(why, "stack %u: node %u has two stacks", i, s->node);
-		} else if (!stack_is_sound(s)) {
-			ok = VIOLATION(why, "stack %u: more of a part than of the whole", i);
-		} else {
-			seen[s->node / 8] |= (uint8_t)(1u << s->node % 8);
+			return VIOLATION(why, "stack %u: node %u is undefined", i, s->node);
+		}
+		if (s->thread >= r->threads.n) {
+			return VIOLATION(why, "stack %u: thread %u is undefined", i, s->thread);
+		}
+		if (!stack_is_sound(s)) {
+			return VIOLATION(why, "stack %u: more of a part than of the whole", i);
 		}
 	}
-	free(seen);
-	return ok;
+	return true;
 }
 
 static bool sums_are_valid(const struct recording *r, struct err *why) {

@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct rec_module) == 72, "columns");
 _Static_assert(sizeof(struct rec_location) == 24, "columns");
 _Static_assert(sizeof(struct rec_frame) == 16, "columns");
 _Static_assert(sizeof(struct rec_node) == 8, "columns");
-_Static_assert(sizeof(struct rec_stack) == 168, "columns");
+_Static_assert(sizeof(struct rec_stack) == 176, "columns");
 _Static_assert(sizeof(struct rec_edge) == 64, "columns");
 _Static_assert(sizeof(struct rec_interval) == 24, "columns");
 _Static_assert(sizeof(struct rec_size) == 40, "columns");
@@ -125,7 +125,7 @@ static const struct column stack_columns[] = {D(1, node), P(2, usual_size), P(3,
 		X(4, allocated_bytes, allocations), P(5, temporary), P(6, short_lived), P(7, peak_blocks),
 		X(8, peak_bytes, peak_blocks), P(9, live_blocks), X(10, live_bytes, live_blocks),
 		P(11, reallocs), D(12, first_ns), A(13, last_ns, first_ns),
-		X(14, temporary_bytes, temporary), P(32, lifetimes[0]), P(33, lifetimes[1]),
+		X(14, temporary_bytes, temporary), P(15, thread), P(32, lifetimes[0]), P(33, lifetimes[1]),
 		P(34, lifetimes[2]), P(35, lifetimes[3]), P(36, lifetimes[4]), P(37, lifetimes[5]),
 		P(38, lifetimes[6]), P(39, lifetimes[7]), P(40, lifetimes[8]), P(41, lifetimes[9]),
 		P(42, lifetimes[10]), P(43, lifetimes[11]), P(44, lifetimes[12]), P(45, lifetimes[13]),

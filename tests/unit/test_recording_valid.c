@@ -73,7 +73,7 @@ static void test_code(void **state) {
 static void test_stacks(void **state) {
 	(void)state;
 	BREAK("node", r.stacks.items[3].node = r.nodes.n);
-	BREAK("two stacks", r.stacks.items[3].node = r.stacks.items[2].node);
+	BREAK("stack 3", r.stacks.items[3].thread = r.threads.n);
 	BREAK("more of a part", r.stacks.items[3].live_blocks = r.stacks.items[3].allocations + 1);
 	BREAK("more of a part", r.stacks.items[3].peak_bytes = UINT64_MAX);
 	BREAK("more of a part", r.stacks.items[3].first_ns = UINT64_MAX);

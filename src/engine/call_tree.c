@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+#include "engine/call_tree.h"
+
+#include "base/vec.h"
+#include "engine/index.h"
+#include "engine/lens_match.h"
+
+#include <stdlib.h>
+
+/**
+ * The recording's nodes come parents first. Each is followed from where its caller ended: frame by
+ * frame, outermost first, a child of that name is looked up or made. So the tree is made in one
+ * pass; then it is laid out in pre-order.
+ */
+
+enum { NODE_NONE = UINT32_MAX };
+
+/** A tree under construction: nodes as they come, children as lists. */
+struct maker {
+	const struct lens *lens;
+	const struct recording *recording;
+	const struct names *names;
+	struct lens_match match;
+	struct {
+		struct call_node *items;
+		size_t n, capacity;
+	} nodes;
+	struct index children; // (parent, key) -> node
+	struct end *ends;      // per node of the recording
+	uint32_t *groups;      // per frame of all locations: its key; NULL: functions are keys
+	uint32_t *first;       // per location: its first frame in groups
+};
+
+/** Where a stack ended in the tree. */
+struct end {
+	uint32_t node;    // NODE_NONE: no frame of the focus came yet
+	uint32_t n_boxed; // frames of the box that node is, so far; 0: it is none
+};
+
+static uint64_t hash_child(uint32_t parent, uint32_t key) {
+	return hash_u64((uint64_t)parent << 32 | key);
+}
+
+/** NODE_NONE: no memory. */
+static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t key, const struct name *name) {
+	uint64_t hash = hash_child(parent, key);
+	uint32_t at = index_first(&m->children, hash);
+	for (uint32_t i; (i = index_next(&m->children, hash, &at)) != INDEX_NONE;) {
+		const struct call_node *node = &m->nodes.items[i];
+		if (node->parent == parent && node->key == key) {
+			return i;
+		}
+	}
+	if (!index_reserve(&m->children, 1)) {
+		return NODE_NONE;
+	}
+	struct call_node *node = vec_push(&m->nodes);
+	if (!node) {
+		return NODE_NONE;
+	}
+	*node = (struct call_node){.name = name, .parent = parent, .key = key};
+	index_put(&m->children, hash, (uint32_t)m->nodes.n - 1);
+	return (uint32_t)m->nodes.n - 1;
+}
+
+/** One frame further in. False: no memory. */
+static bool follow(struct maker *m, struct end *end, const struct name *frame, uint32_t key) {
+	unsigned is = lens_frame_of(&m->match, frame);
+	if (is & LENS_IS_HIDDEN) {
+		return true;
+	}
+	if (end->node == NODE_NONE) {
+		if (!(is & LENS_IS_FOCUS)) {
+			return true;
+		}
+		*end = (struct end){0};
+	}
+	bool is_boxed = !m->groups && !m->lens->is_unfolded && frame->owner == OWNER_LIBRARY;
+	if (is_boxed && end->n_boxed) {
+		struct call_node *box = &m->nodes.items[end->node];
+		box->n_folded = end->n_boxed > box->n_folded ? end->n_boxed : box->n_folded;
+		end->n_boxed++;
+		return true;
+	}
+	if (m->groups && end->node && m->nodes.items[end->node].key == key) {
+		return true;
+	}
+	end->node = child_of(m, end->node, key, frame);
+	end->n_boxed = is_boxed;
+	return end->node != NODE_NONE;
+}
+
+static bool follow_all(struct maker *m) {
+	const struct recording *r = m->recording;
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
+		uint32_t location = r->nodes.items[i].location, count;
+		const struct name *frames = names_of(m->names, location, &count);
+		struct end end = m->ends[r->nodes.items[i].parent];
+		while (count-- > 0) {
+			uint32_t key = m->groups ? m->groups[m->first[location] + count]
+									 : frames[count].function_id;
+			if (!follow(m, &end, &frames[count], key)) {
+				return false;
+			}
+		}
+		m->ends[i] = end;
+	}
+	return true;
+}
+
+// ---- groups
+
+static struct slice group_of(const struct name *f, enum lens_group group) {
+	struct slice s = group == LENS_BY_PACKAGE ? names_package(f)
+			: group == LENS_BY_MODULE         ? f->module
+											  : f->file;
+	return s.size ? s : slice_of_text(group == LENS_BY_FILE ? "(unknown file)" : "(unknown)");
+}
+
+static uint64_t hash_text(struct slice s) {
+	uint64_t h = 0xcbf29ce484222325;
+	for (size_t i = 0; i < s.size; i++) {
+		h = (h ^ s.data[i]) * 0x100000001b3; // FNV-1a
+	}
+	return hash_u64(h);
+}
+
+/** The number of a label, a new one if need be; INDEX_NONE: no memory. */
+static uint32_t intern(struct index *ix, struct call_tree *t, struct slice label) {
+	uint64_t hash = hash_text(label);
+	uint32_t at = index_first(ix, hash);
+	for (uint32_t i; (i = index_next(ix, hash, &at)) != INDEX_NONE;) {
+		if (slice_equal(t->labels[i], label)) {
+			return i;
+		}
+	}
+	if (!index_reserve(ix, 1)) {
+		return INDEX_NONE;
+	}
+	index_put(ix, hash, t->n_keys);
+	t->labels[t->n_keys] = label;
+	return t->n_keys++;
+}
+
+/** Where each location's frames begin. Gives how many there are. */
+static uint32_t count_frames(const struct maker *m) {
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < m->recording->locations.n; i++) {
+		uint32_t count;
+		(void)names_of(m->names, i, &count);
+		m->first[i] = n;
+		n += count;
+	}
+	return n;
+}
+
+static bool find_groups(struct maker *m, struct arena *arena, struct arena *scratch,
+		struct call_tree *t) {
+	struct index ix = {0};
+	m->first = arena_new(scratch, uint32_t, m->recording->locations.n);
+	uint32_t n = m->first ? count_frames(m) : 0;
+	t->labels = arena_new(arena, struct slice, n);
+	m->groups = arena_new(scratch, uint32_t, n);
+	bool ok = m->first && t->labels && m->groups && index_reserve(&ix, 1);
+	for (uint32_t i = 0; ok && i < m->recording->locations.n; i++) {
+		uint32_t count;
+		const struct name *frames = names_of(m->names, i, &count);
+		for (uint32_t k = 0; ok && k < count; k++) {
+			uint32_t group = intern(&ix, t, group_of(&frames[k], m->lens->group));
+			m->groups[m->first[i] + k] = group;
+			ok = group != INDEX_NONE;
+		}
+	}
+	index_finish(&ix);
+	return ok;
+}
+
+// ---- pre-order
+
+/** new_of[old]: its place in pre-order. Children stand in the order in which they came. */
+static bool lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of,
+		struct call_tree *t) {
+	uint32_t n = (uint32_t)m->nodes.n;
+	const struct call_node *old = m->nodes.items;
+	t->nodes = arena_new(arena, struct call_node, n);
+	uint32_t *sizes = calloc(n, sizeof *sizes);
+	uint32_t *next = calloc(n, sizeof *next); // where a node's next child goes
+	bool ok = t->nodes && sizes && next;
+	for (uint32_t i = n; ok && i-- > 1;) {
+		sizes[i]++;
+		sizes[old[i].parent] += sizes[i];
+	}
+	if (ok) {
+		sizes[0]++;
+		next[0] = 1;
+		t->nodes[0] = (struct call_node){.end = n, .key = UINT32_MAX};
+	}
+	for (uint32_t i = 1; ok && i < n; i++) {
+		uint32_t parent = old[i].parent;
+		new_of[i] = next[parent];
+		next[parent] += sizes[i];
+		next[i] = new_of[i] + 1;
+		t->nodes[new_of[i]] = old[i];
+		t->nodes[new_of[i]].parent = new_of[parent];
+		t->nodes[new_of[i]].end = new_of[i] + sizes[i];
+	}
+	free(next);
+	free(sizes);
+	t->n = n;
+	return ok;
+}
+
+static bool make(struct maker *m, struct arena *arena, struct arena *scratch, struct call_tree *t) {
+	const struct recording *r = m->recording;
+	m->ends = arena_new(scratch, struct end, r->nodes.n);
+	t->of_stack = arena_new(arena, uint32_t, r->stacks.n);
+	if (!m->ends || !t->of_stack || !index_reserve(&m->children, 1) || !vec_push(&m->nodes)) {
+		return false;
+	}
+	m->nodes.items[0].key = UINT32_MAX;
+	m->ends[0].node = m->lens->n_focus ? NODE_NONE : 0;
+	if (!follow_all(m)) {
+		return false;
+	}
+	uint32_t *new_of = arena_new(scratch, uint32_t, m->nodes.n);
+	if (!new_of || !lay_out(m, arena, new_of, t)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		uint32_t node = m->ends[r->stacks.items[i].node].node;
+		t->of_stack[i] = node == NODE_NONE ? 0 : new_of[node];
+	}
+	return true;
+}
+
+bool call_tree_make(const struct lens *l, const struct recording *r, const struct names *n,
+		struct arena *arena, struct call_tree *out, struct err *err) {
+	struct arena scratch = {0};
+	struct maker m = {.lens = l, .recording = r, .names = n};
+	*out = (struct call_tree){.n_keys = names_n_functions(n)};
+	struct lens names_only = *l;
+	names_only.n_texts = 0;
+	bool ok = lens_match_names(&names_only, r, n, &scratch, &m.match, err);
+	if (ok && l->group != LENS_BY_FUNCTION) {
+		out->n_keys = 0;
+		ok = find_groups(&m, arena, &scratch, out) || err_memory(err);
+	}
+	ok = ok && (make(&m, arena, &scratch, out) || err_memory(err));
+	index_finish(&m.children);
+	vec_finish(&m.nodes);
+	arena_finish(&scratch);
+	return ok;
+}
+
+struct slice call_tree_label(const struct call_tree *t, uint32_t node) {
+	const struct call_node *c = &t->nodes[node];
+	return !c->name ? slice_of(NULL, 0) : t->labels ? t->labels[c->key] : c->name->function;
+}
+
+// ---- costs
+
+bool call_tree_costs(const struct call_tree *t, const struct recording *r,
+		const struct lens_result *result, struct arena *arena, struct tree_costs *out,
+		struct err *err) {
+	out->own = arena_new(arena, struct lens_costs, t->n);
+	out->all = arena_new(arena, struct lens_costs, t->n);
+	if (!out->own || !out->all) {
+		return err_memory(err);
+	}
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		lens_costs_add(&out->own[t->of_stack[i]], &result->stacks[i]);
+	}
+	memcpy(out->all, out->own, t->n * sizeof *out->all);
+	for (uint32_t i = t->n; i-- > 1;) {
+		lens_costs_add(&out->all[t->nodes[i].parent], &out->all[i]);
+	}
+	return true;
+}
+
+static bool is_anything(const struct lens_costs *c) {
+	return c->blocks || c->allocations;
+}
+
+struct rank {
+	uint64_t weight;
+	uint32_t index;
+};
+
+static int heaviest_first(const void *a, const void *b) {
+	const struct rank *x = a, *y = b;
+	if (x->weight != y->weight) {
+		return x->weight < y->weight ? 1 : -1;
+	}
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/** Functions with any cost into `out`, by their weight. */
+static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
+		const struct lens *l, struct arena *arena, struct call_functions *out) {
+	struct rank *ranks = malloc((n_keys + 1ul) * sizeof *ranks);
+	if (!ranks) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n_keys; i++) {
+		if (is_anything(&by_key[i].all)) {
+			ranks[out->n++] = (struct rank){lens_weight(l, &by_key[i].all), i};
+		}
+	}
+	qsort(ranks, out->n, sizeof *ranks, heaviest_first);
+	out->items = arena_new(arena, struct call_function, out->n);
+	for (uint32_t i = 0; out->items && i < out->n; i++) {
+		out->items[i] = by_key[ranks[i].index];
+	}
+	free(ranks);
+	return out->items != NULL;
+}
+
+bool call_tree_functions(const struct call_tree *t, const struct tree_costs *costs,
+		const struct lens *l, struct arena *arena, struct call_functions *out, struct err *err) {
+	struct arena scratch = {0};
+	*out = (struct call_functions){0};
+	// One more: the root, for stacks without any frame
+	struct call_function *by_key = arena_new(&scratch, struct call_function, t->n_keys + 1ul);
+	uint32_t *open_until = arena_new(&scratch, uint32_t, t->n_keys + 1ul);
+	bool ok = by_key && open_until;
+	for (uint32_t i = 0; ok && i < t->n; i++) {
+		uint32_t key = i == 0 ? t->n_keys : t->nodes[i].key;
+		struct call_function *f = &by_key[key];
+		lens_costs_add(&f->own, &costs->own[i]);
+		if (i == 0) {
+			f->all = costs->own[0];
+		} else if (i >= open_until[key]) {
+			f->node = f->node ? f->node : i;
+			open_until[key] = t->nodes[i].end;
+			lens_costs_add(&f->all, &costs->all[i]);
+		}
+	}
+	ok = ok && rank_functions(by_key, t->n_keys + 1, l, arena, out);
+	arena_finish(&scratch);
+	return ok || err_memory(err);
+}

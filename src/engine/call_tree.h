@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The stacks of a recording as the tree that people look at: inlined frames are frames, calls of one
+ * function from one place are one node whatever their lines, what the lens hides is left out, a run
+ * of library frames is one box, and `group` makes nodes of packages, modules or files. The tree
+ * depends on the lens's focus, hide, fold and group alone; costs under any range, text, thread and
+ * metric are laid over it.
+ *
+ * Nodes are in pre-order: the subtree of i is i .. end - 1, and parents come before children.
+ * Node 0 is the root: everything.
+ */
+
+#include "engine/lens.h"
+
+struct call_node {
+	const struct name *name; // of the first call seen; a box's outermost frame; NULL: the root
+	uint32_t parent, end;
+	uint32_t key;      // equal for all nodes of one function (or group)
+	uint32_t n_folded; // a box: how many frames it holds beside the outermost, at most
+};
+
+struct call_tree {
+	struct call_node *nodes;
+	uint32_t n;
+	uint32_t *of_stack;   // per rec_stack: its node
+	struct slice *labels; // per key: what a group is called; NULL: nodes are functions
+	uint32_t n_keys;
+};
+
+/** False: no memory. All in the arena; names are borrowed. */
+bool call_tree_make(const struct lens *l, const struct recording *r, const struct names *n,
+		struct arena *arena, struct call_tree *out, struct err *err);
+
+/** What a node is called: its function (in full), or its group. "" for the root. */
+struct slice call_tree_label(const struct call_tree *t, uint32_t node);
+
+struct tree_costs {
+	struct lens_costs *own; // per node: of the stacks that end in it
+	struct lens_costs *all; // and of those that go on
+};
+
+/** Lay costs over the tree: all[0] is the result's total. False: no memory. */
+bool call_tree_costs(const struct call_tree *t, const struct recording *r,
+		const struct lens_result *result, struct arena *arena, struct tree_costs *out,
+		struct err *err);
+
+/** A function (or group) wherever it is called. */
+struct call_function {
+	uint32_t node;         // one of its nodes, for its name
+	struct lens_costs own; // of the stacks that end in it
+	struct lens_costs all; // of the stacks that it is in, each once
+};
+
+/** All that cost anything, heaviest (by `all`) first; own costs sum to the total. */
+struct call_functions {
+	struct call_function *items;
+	uint32_t n;
+};
+bool call_tree_functions(const struct call_tree *t, const struct tree_costs *costs,
+		const struct lens *l, struct arena *arena, struct call_functions *out, struct err *err);
+
+// ---- from the inside out
+
+/**
+ * A node of the bottom-up tree: all stacks that end in one chain of functions. It is opened level by
+ * level, because the whole is many times larger than the tree itself.
+ */
+struct up_entry {
+	uint32_t node;   // of the call tree: how far up this path was followed
+	uint32_t source; // where the path began
+};
+struct up_node {
+	uint32_t node; // a call node with this node's name
+	struct lens_costs costs;
+	struct up_entry *entries; // the paths that it stands for
+	uint32_t n_entries;
+};
+struct up_nodes {
+	struct up_node *items; // heaviest first
+	uint32_t n;
+	struct lens_costs outermost; // paths that have no further caller
+};
+
+/** The first level: the functions that stacks end in. False: no memory. */
+bool call_tree_bottom_up(const struct call_tree *t, const struct tree_costs *costs,
+		const struct lens *l, struct arena *arena, struct up_nodes *out, struct err *err);
+
+/**
+ * The first level for one function: one node (or none), with what the function and its callees
+ * cost; each stack counts once, by the function's outermost call in it.
+ */
+bool call_tree_callers(const struct call_tree *t, const struct tree_costs *costs,
+		const struct lens *l, struct slice function, struct arena *arena, struct up_nodes *out,
+		struct err *err);
+
+/** Its callers. `is_inclusive`: of call_tree_callers, else of call_tree_bottom_up. */
+bool up_node_open(const struct call_tree *t, const struct tree_costs *costs, const struct lens *l,
+		const struct up_node *node, bool is_inclusive, struct arena *arena, struct up_nodes *out,
+		struct err *err);

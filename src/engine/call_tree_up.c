@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "engine/call_tree.h"
+#include "engine/index.h"
+#include "engine/lens_match.h"
+
+#include <stdlib.h>
+
+/**
+ * The tree from the inside out. A node is a list of paths: where each began, and how far up it was
+ * followed. To open a node is to follow each path by one call and to gather the paths by the
+ * function they then stand in.
+ */
+
+static const struct lens_costs *cost_of(const struct tree_costs *costs, bool is_inclusive,
+		uint32_t source) {
+	return is_inclusive ? &costs->all[source] : &costs->own[source];
+}
+
+/** Paths, gathered by the key of the node they stand in. */
+struct gathering {
+	const struct call_tree *tree;
+	const struct up_entry *entries; // those that stand in a node
+	uint32_t n;
+	uint32_t *group;   // per entry
+	struct index keys; // key -> group
+	struct up_node *groups;
+	uint32_t n_groups;
+};
+
+static bool find_group(struct gathering *g, uint32_t node, uint32_t *group) {
+	uint32_t key = g->tree->nodes[node].key;
+	uint64_t hash = hash_u64(key);
+	uint32_t at = index_first(&g->keys, hash);
+	for (uint32_t i; (i = index_next(&g->keys, hash, &at)) != INDEX_NONE;) {
+		if (g->tree->nodes[g->groups[i].node].key == key) {
+			*group = i;
+			return true;
+		}
+	}
+	if (!index_reserve(&g->keys, 1)) {
+		return false;
+	}
+	index_put(&g->keys, hash, g->n_groups);
+	g->groups[g->n_groups] = (struct up_node){.node = node};
+	*group = g->n_groups++;
+	return true;
+}
+
+static bool gather(struct gathering *g, const struct tree_costs *costs, bool is_inclusive,
+		struct arena *arena) {
+	for (uint32_t i = 0; i < g->n; i++) {
+		if (!find_group(g, g->entries[i].node, &g->group[i])) {
+			return false;
+		}
+		struct up_node *group = &g->groups[g->group[i]];
+		lens_costs_add(&group->costs, cost_of(costs, is_inclusive, g->entries[i].source));
+		group->n_entries++;
+	}
+	for (uint32_t i = 0; i < g->n_groups; i++) {
+		g->groups[i].entries = arena_new(arena, struct up_entry, g->groups[i].n_entries);
+		if (!g->groups[i].entries) {
+			return false;
+		}
+		g->groups[i].n_entries = 0;
+	}
+	for (uint32_t i = 0; i < g->n; i++) {
+		struct up_node *group = &g->groups[g->group[i]];
+		group->entries[group->n_entries++] = g->entries[i];
+	}
+	return true;
+}
+
+static int heaviest_first(const void *a, const void *b, void *user) {
+	const struct up_node *x = a, *y = b;
+	uint64_t wx = lens_weight(user, &x->costs), wy = lens_weight(user, &y->costs);
+	if (wx != wy) {
+		return wx < wy ? 1 : -1;
+	}
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/** The nodes of one level, from paths that stand in them. */
+static bool make_level(const struct call_tree *t, const struct tree_costs *costs,
+		const struct lens *l, const struct up_entry *entries, uint32_t n, bool is_inclusive,
+		struct arena *arena, struct up_nodes *out) {
+	struct gathering g = {.tree = t, .entries = entries, .n = n};
+	struct arena scratch = {0};
+	g.group = arena_new(&scratch, uint32_t, n);
+	g.groups = arena_new(&scratch, struct up_node, n);
+	bool ok = g.group && g.groups && index_reserve(&g.keys, 1) &&
+			gather(&g, costs, is_inclusive, arena);
+	out->items = ok ? arena_new(arena, struct up_node, g.n_groups) : NULL;
+	if (out->items) {
+		out->n = g.n_groups;
+		memcpy(out->items, g.groups, g.n_groups * sizeof *g.groups);
+		struct lens lens = *l;
+		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, &lens);
+	}
+	index_finish(&g.keys);
+	arena_finish(&scratch);
+	return out->items != NULL;
+}
+
+bool call_tree_bottom_up(const struct call_tree *t, const struct tree_costs *costs,
+		const struct lens *l, struct arena *arena, struct up_nodes *out, struct err *err) {
+	*out = (struct up_nodes){.outermost = costs->own[0]};
+	struct arena scratch = {0};
+	struct up_entry *entries = arena_new(&scratch, struct up_entry, t->n);
+	uint32_t n = 0;
+	for (uint32_t i = 1; entries && i < t->n; i++) {
+		if (costs->own[i].blocks || costs->own[i].allocations) {
+			entries[n++] = (struct up_entry){i, i};
+		}
+	}
+	bool ok = entries && make_level(t, costs, l, entries, n, false, arena, out);
+	arena_finish(&scratch);
+	return ok || err_memory(err);
+}
+
+bool call_tree_callers(const struct call_tree *t, const struct tree_costs *costs,
+		const struct lens *l, struct slice function, struct arena *arena, struct up_nodes *out,
+		struct err *err) {
+	*out = (struct up_nodes){0};
+	struct arena scratch = {0};
+	struct up_entry *entries = arena_new(&scratch, struct up_entry, t->n);
+	uint32_t n = 0;
+	for (uint32_t i = 1; entries && i < t->n;) {
+		if (!lens_is_named(call_tree_label(t, i), function)) {
+			i++;
+			continue;
+		}
+		entries[n++] = (struct up_entry){i, i};
+		i = t->nodes[i].end; // what it calls is in its costs
+	}
+	bool ok = entries && make_level(t, costs, l, entries, n, true, arena, out);
+	arena_finish(&scratch);
+	return ok || err_memory(err);
+}
+
+bool up_node_open(const struct call_tree *t, const struct tree_costs *costs, const struct lens *l,
+		const struct up_node *node, bool is_inclusive, struct arena *arena, struct up_nodes *out,
+		struct err *err) {
+	*out = (struct up_nodes){0};
+	struct arena scratch = {0};
+	struct up_entry *entries = arena_new(&scratch, struct up_entry, node->n_entries);
+	uint32_t n = 0;
+	for (uint32_t i = 0; entries && i < node->n_entries; i++) {
+		struct up_entry e = node->entries[i];
+		e.node = t->nodes[e.node].parent;
+		if (e.node) {
+			entries[n++] = e;
+		} else {
+			lens_costs_add(&out->outermost, cost_of(costs, is_inclusive, e.source));
+		}
+	}
+	bool ok = entries && make_level(t, costs, l, entries, n, is_inclusive, arena, out);
+	arena_finish(&scratch);
+	return ok || err_memory(err);
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+#include "engine/lens.h"
+
+#include "engine/lens_match.h"
+
+/**
+ * One scan over the intervals. Every metric over a range asks the same of an interval: does it
+ * begin in one span of edges, and does it end behind a third? So the loop knows no metric:
+ *
+ *                      begins in       ends behind
+ *   peak               0 .. k          k              k: the largest edge of the range
+ *   kept               from+1 .. to    to
+ *   never freed        from+1 .. to    the last       (until is REC_NEVER)
+ *   the others         from+1 .. to    (whenever)
+ */
+
+const char *const lens_metric_names[N_LENS_METRICS] = {
+		[LENS_PEAK] = "peak",
+		[LENS_NEVER_FREED] = "never-freed",
+		[LENS_KEPT] = "kept",
+		[LENS_ALLOCATIONS] = "allocations",
+		[LENS_BYTES] = "bytes",
+		[LENS_TEMPORARY] = "temporary",
+};
+
+const char *const lens_group_names[N_LENS_GROUPS] = {
+		[LENS_BY_FUNCTION] = "function",
+		[LENS_BY_PACKAGE] = "package",
+		[LENS_BY_MODULE] = "module",
+		[LENS_BY_FILE] = "file",
+};
+
+struct lens lens_whole(void) {
+	return (struct lens){.metric = LENS_PEAK};
+}
+
+void lens_costs_add(struct lens_costs *to, const struct lens_costs *c) {
+	to->bytes += c->bytes;
+	to->blocks += c->blocks;
+	to->allocations += c->allocations;
+	to->allocated_bytes += c->allocated_bytes;
+	to->temporary += c->temporary;
+}
+
+uint64_t lens_weight(const struct lens *l, const struct lens_costs *c) {
+	return l->metric == LENS_ALLOCATIONS || l->metric == LENS_TEMPORARY ? c->blocks : c->bytes;
+}
+
+// ---- which stacks
+
+enum { HAS_FOCUS = (uint32_t)1 << 31 };
+
+static uint32_t focus_of(const struct lens_match *match, const struct names *n, uint32_t location) {
+	uint32_t count;
+	const struct name *frames = names_of(n, location, &count);
+	for (uint32_t i = 0; i < count; i++) {
+		if (lens_frame_of(match, &frames[i]) & LENS_IS_FOCUS) {
+			return HAS_FOCUS;
+		}
+	}
+	return 0;
+}
+
+/** Per node: which texts its stack holds, and whether it goes through the focus. */
+static uint32_t *find_held(const struct lens *l, const struct recording *r, const struct names *n,
+		struct arena *scratch, struct err *err) {
+	struct lens_match match;
+	uint32_t *held = arena_new(scratch, uint32_t, r->nodes.n);
+	uint32_t *places = arena_new(scratch, uint32_t, r->locations.n);
+	if (!held || !places) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	if (!lens_match_names(l, r, n, scratch, &match, err)) {
+		return NULL;
+	}
+	for (uint32_t i = 1; i < r->locations.n; i++) {
+		places[i] = (match.locations ? match.locations[i] : 0) |
+				(l->n_focus ? focus_of(&match, n, i) : 0);
+	}
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
+		const struct rec_node *node = &r->nodes.items[i];
+		held[i] = held[node->parent] | places[node->location];
+	}
+	return held;
+}
+
+/** What a stack must hold of all that can be held. */
+static void find_wanted(const struct lens *l, uint32_t *asked, uint32_t *wanted) {
+	*asked = *wanted = l->n_focus ? HAS_FOCUS : 0;
+	for (uint32_t i = 0; i < l->n_texts; i++) {
+		*asked |= (uint32_t)1 << i;
+		*wanted |= l->texts[i].is_negated ? 0 : (uint32_t)1 << i;
+	}
+}
+
+static bool leave_out_by_names(const struct lens *l, const struct recording *r,
+		const struct names *n, struct arena *scratch, uint8_t *is_out, struct err *err) {
+	uint32_t asked, wanted;
+	find_wanted(l, &asked, &wanted);
+	const uint32_t *held = find_held(l, r, n, scratch, err);
+	for (uint32_t i = 0; held && i < r->stacks.n; i++) {
+		is_out[i] |= (held[r->stacks.items[i].node] & asked) != wanted;
+	}
+	return held != NULL;
+}
+
+static bool leave_out_by_threads(const struct lens *l, const struct recording *r,
+		struct arena *scratch, uint8_t *is_out, struct err *err) {
+	uint8_t *is_asked = arena_new(scratch, uint8_t, r->threads.n);
+	if (!is_asked) {
+		return err_memory(err);
+	}
+	for (uint32_t i = 1; i < r->threads.n; i++) {
+		for (uint32_t k = 0; k < l->n_threads; k++) {
+			is_asked[i] |= slice_equal(r->strings.items[r->threads.items[i].name], l->threads[k]);
+		}
+	}
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		is_out[i] |= !is_asked[r->stacks.items[i].thread];
+	}
+	return true;
+}
+
+/** *is_out: per stack, whether the lens leaves it out; NULL: none is. */
+static bool find_left_out(const struct lens *l, const struct recording *r, const struct names *n,
+		struct arena *scratch, uint8_t **is_out, struct err *err) {
+	*is_out = NULL;
+	if (!l->n_texts && !l->n_focus && !l->n_threads) {
+		return true;
+	}
+	*is_out = arena_new(scratch, uint8_t, r->stacks.n);
+	if (!*is_out) {
+		return err_memory(err);
+	}
+	return (!(l->n_texts || l->n_focus) || leave_out_by_names(l, r, n, scratch, *is_out, err)) &&
+			(!l->n_threads || leave_out_by_threads(l, r, scratch, *is_out, err));
+}
+
+// ---- what they cost
+
+/** The whole recording: the exact values of each stack. */
+static struct lens_costs whole_costs(const struct rec_stack *s, enum lens_metric metric) {
+	struct lens_costs c = {
+			.allocations = s->allocations,
+			.allocated_bytes = s->allocated_bytes,
+			.temporary = s->temporary,
+	};
+	switch (metric) {
+	case LENS_PEAK:
+		c.bytes = s->peak_bytes;
+		c.blocks = s->peak_blocks;
+		break;
+	case LENS_NEVER_FREED:
+	case LENS_KEPT:
+		c.bytes = s->live_bytes;
+		c.blocks = s->live_blocks;
+		break;
+	case LENS_ALLOCATIONS:
+	case LENS_BYTES:
+	case N_LENS_METRICS:
+		c.bytes = s->allocated_bytes;
+		c.blocks = s->allocations;
+		break;
+	case LENS_TEMPORARY:
+		c.bytes = s->temporary_bytes;
+		c.blocks = s->temporary;
+		break;
+	}
+	return c;
+}
+
+/** The largest edge after `from` up to `to`; edges.n, the end, if none is between. */
+static uint32_t largest_edge(const struct lens *l, const struct recording *r) {
+	uint32_t best = r->edges.n;
+	for (int32_t i = l->from + 1; i <= l->to && i < (int32_t)r->edges.n; i++) {
+		const struct rec_edge *e = &r->edges.items[i];
+		if (best == r->edges.n || e->bytes > r->edges.items[best].bytes) {
+			best = (uint32_t)i;
+		}
+	}
+	return best;
+}
+
+/** Blocks that begin within `first` .. `first + span` and end behind `behind`. */
+struct question {
+	uint32_t first, span;
+	int32_t behind;
+};
+
+static struct question question_of(const struct lens *l, const struct recording *r) {
+	struct question q = {
+			.first = (uint32_t)(l->from + 1),
+			.span = (uint32_t)(l->to - l->from - 1),
+			.behind = -1,
+	};
+	if (l->metric == LENS_PEAK) {
+		uint32_t edge = largest_edge(l, r);
+		q = (struct question){.first = 0, .span = edge, .behind = (int32_t)edge};
+	} else if (l->metric == LENS_KEPT) {
+		q.behind = l->to;
+	} else if (l->metric == LENS_NEVER_FREED) {
+		q.behind = REC_NEVER - 1;
+	}
+	return q;
+}
+
+/** All ones if `is`: the loop below has no branch that depends on an interval. */
+static inline uint64_t mask_of(bool is) {
+	return (uint64_t)0 - is;
+}
+
+static void range_costs(const struct lens *l, const struct recording *r,
+		struct lens_costs *stacks) {
+	const struct question q = question_of(l, r);
+	const uint32_t first = (uint32_t)(l->from + 1);
+	const uint32_t span = (uint32_t)(l->to - l->from - 1);
+	const struct rec_interval *end = r->intervals.items + r->intervals.n;
+	for (const struct rec_interval *v = r->intervals.items; v < end; v++) {
+		struct lens_costs *c = &stacks[v->stack];
+		uint64_t is_made = mask_of(v->from - first <= span);
+		uint64_t is_asked = mask_of((v->from - q.first <= q.span) & ((int32_t)v->until > q.behind));
+		c->bytes += v->bytes & is_asked;
+		c->blocks += v->count & is_asked;
+		c->allocations += v->count & is_made;
+		c->allocated_bytes += v->bytes & is_made;
+		c->temporary += v->temporary & is_made;
+	}
+}
+
+/** Of intervals that hold some: their bytes have no column of their own. */
+static void temporary_costs(const struct lens *l, const struct recording *r,
+		struct lens_costs *stacks) {
+	for (uint32_t i = 0; i < r->intervals.n; i++) {
+		const struct rec_interval *v = &r->intervals.items[i];
+		if (v->temporary && (int32_t)v->from > l->from && (int32_t)v->from <= l->to) {
+			unsigned __int128 share = (unsigned __int128)v->bytes * v->temporary / v->count;
+			stacks[v->stack].bytes += (uint64_t)share;
+		}
+	}
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		stacks[i].blocks = stacks[i].temporary;
+	}
+}
+
+static void apply_range(const struct lens *l, const struct recording *r,
+		struct lens_costs *stacks) {
+	range_costs(l, r, stacks);
+	if (l->metric == LENS_TEMPORARY) {
+		for (uint32_t i = 0; i < r->stacks.n; i++) {
+			stacks[i].bytes = 0;
+		}
+		temporary_costs(l, r, stacks);
+	}
+}
+
+static uint64_t moment_of(const struct lens *l, const struct recording *r) {
+	if (!l->has_range) {
+		return l->metric == LENS_PEAK ? r->summary.peak_time_ns : r->meta.duration_ns;
+	}
+	uint32_t edge = l->metric == LENS_PEAK ? largest_edge(l, r) : (uint32_t)l->to;
+	return edge < r->edges.n ? r->edges.items[edge].time_ns : r->meta.duration_ns;
+}
+
+bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,
+		struct arena *arena, struct lens_result *out, struct err *err) {
+	struct arena scratch = {0};
+	uint8_t *is_out = NULL;
+	*out = (struct lens_result){.moment_ns = moment_of(l, r)};
+	out->stacks = arena_new(arena, struct lens_costs, r->stacks.n);
+	bool ok = (out->stacks || err_memory(err)) && find_left_out(l, r, n, &scratch, &is_out, err);
+	if (ok && l->has_range) {
+		apply_range(l, r, out->stacks);
+	}
+	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
+		struct lens_costs *c = &out->stacks[i];
+		if (!l->has_range) {
+			*c = whole_costs(&r->stacks.items[i], l->metric);
+		}
+		if (is_out && is_out[i]) {
+			*c = (struct lens_costs){0};
+		}
+		lens_costs_add(&out->total, c);
+	}
+	arena_finish(&scratch);
+	return ok;
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include "engine/lens_match.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <stdlib.h>
+
+/**
+ * A text to look for. Plain texts are compared without regard to case. Most regular expressions
+ * hold a literal that every match must hold: names without it need no regexec, which is some
+ * twenty times slower than memmem.
+ */
+struct pattern {
+	struct slice text; // plain: in lower case
+	bool is_regex;
+	regex_t regex;
+	struct slice literal; // empty: none
+};
+
+static uint8_t lower(uint8_t c) {
+	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
+}
+
+/** The longest run of characters that each match of an expression holds. */
+static struct slice literal_of(struct slice pattern) {
+	struct slice best = {0};
+	size_t start = 0;
+	for (size_t i = 0; i <= pattern.size; i++) {
+		uint8_t c = i < pattern.size ? pattern.data[i] : '.';
+		if (memchr("|()[]\\{}", c, 8)) {
+			return (struct slice){0}; // alternatives, groups, escapes: not worth the trouble
+		}
+		if (!memchr(".*+?^$", c, 6)) {
+			continue;
+		}
+		// What is repeated may be missing
+		size_t end = i > start && (c == '*' || c == '?') ? i - 1 : i;
+		if (end - start > best.size) {
+			best = slice_of(pattern.data + start, end - start);
+		}
+		start = i + 1;
+	}
+	return best;
+}
+
+static bool compile(struct slice pattern, regex_t *regex, struct err *err) {
+	char *text = strndup((const char *)pattern.data, pattern.size);
+	if (!text) {
+		return err_memory(err);
+	}
+	int wrong = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
+	free(text);
+	if (wrong) {
+		char why[128];
+		(void)regerror(wrong, regex, why, sizeof why);
+		return err_set(err, wrong == REG_ESPACE ? ERR_MEMORY : ERR_USAGE, "%s", why);
+	}
+	return true;
+}
+
+bool lens_pattern_is_valid(struct slice pattern, struct err *err) {
+	regex_t regex;
+	if (memchr(pattern.data, 0, pattern.size)) {
+		return err_set(err, ERR_USAGE, "a zero byte");
+	}
+	if (!compile(pattern, &regex, err)) {
+		return false;
+	}
+	regfree(&regex);
+	return true;
+}
+
+static bool pattern_init(struct pattern *p, const struct lens_text *text, struct arena *arena,
+		struct err *err) {
+	*p = (struct pattern){.is_regex = text->is_regex, .text = text->text};
+	if (p->is_regex) {
+		p->literal = literal_of(text->text);
+		return compile(text->text, &p->regex, err);
+	}
+	uint8_t *copy = arena_new(arena, uint8_t, text->text.size + 1);
+	if (!copy) {
+		return err_memory(err);
+	}
+	for (size_t i = 0; i < text->text.size; i++) {
+		copy[i] = lower(text->text.data[i]);
+	}
+	p->text = slice_of(copy, text->text.size);
+	return true;
+}
+
+static void pattern_finish(struct pattern *p) {
+	if (p->is_regex) {
+		regfree(&p->regex);
+	}
+}
+
+static bool holds_plain(struct slice s, struct slice text) {
+	if (text.size == 0) {
+		return true;
+	}
+	for (size_t i = 0; i + text.size <= s.size; i++) {
+		size_t k = 0;
+		while (k < text.size && lower(s.data[i + k]) == text.data[k]) {
+			k++;
+		}
+		if (k == text.size) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool holds(const struct pattern *p, struct slice s) {
+	if (!p->is_regex) {
+		return holds_plain(s, p->text);
+	}
+	if (p->literal.size && !memmem(s.data, s.size, p->literal.data, p->literal.size)) {
+		return false;
+	}
+	regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)s.size};
+	const char *text = s.size ? (const char *)s.data : "";
+	return regexec(&p->regex, text, 1, &range, REG_STARTEND) == 0;
+}
+
+/** What was found so far, by function and by module. */
+struct found {
+	uint8_t *functions, *modules; // 0: not asked yet, 1: no, 2: yes
+};
+
+static bool frame_holds(const struct pattern *p, const struct name *f, struct found *found) {
+	uint8_t *known = &found->functions[f->function_id];
+	if (*known == 0) {
+		*known = holds(p, f->function) || holds(p, f->file) ? 2 : 1;
+	}
+	return *known == 2;
+}
+
+static bool module_holds(const struct pattern *p, struct slice module, uint32_t id,
+		struct found *found) {
+	uint8_t *known = &found->modules[id];
+	if (*known == 0) {
+		*known = holds(p, module) ? 2 : 1;
+	}
+	return *known == 2;
+}
+
+static void match_locations(const struct pattern *p, uint32_t bit, const struct recording *r,
+		const struct names *n, struct found *found, uint32_t *locations) {
+	for (uint32_t i = 1; i < r->locations.n; i++) {
+		uint32_t count;
+		const struct name *frames = names_of(n, i, &count);
+		bool is_found = module_holds(p, frames[0].module, r->locations.items[i].module, found);
+		for (uint32_t k = 0; !is_found && k < count; k++) {
+			is_found = frame_holds(p, &frames[k], found);
+		}
+		locations[i] |= is_found ? bit : 0;
+	}
+}
+
+static bool match_text(const struct lens_text *text, uint32_t bit, const struct recording *r,
+		const struct names *n, uint32_t *locations, struct err *err) {
+	struct arena scratch = {0};
+	struct found found = {
+			.functions = arena_new(&scratch, uint8_t, names_n_functions(n)),
+			.modules = arena_new(&scratch, uint8_t, r->modules.n),
+	};
+	struct pattern p = {0};
+	bool ok = (found.functions && found.modules) || err_memory(err);
+	ok = ok && pattern_init(&p, text, &scratch, err);
+	if (ok) {
+		match_locations(&p, bit, r, n, &found, locations);
+		pattern_finish(&p);
+	}
+	arena_finish(&scratch);
+	return ok;
+}
+
+bool lens_is_named(struct slice function, struct slice name) {
+	if (slice_equal(function, name)) {
+		return true;
+	}
+	if (name.size > 2 && memcmp(name.data + name.size - 2, "()", 2) == 0) {
+		name.size -= 2;
+	}
+	if (name.size == 0 || function.size < name.size ||
+			memcmp(function.data, name.data, name.size) != 0) {
+		return false;
+	}
+	if (memchr(name.data, '(', name.size) || memchr(name.data, '<', name.size)) {
+		return function.size == name.size;
+	}
+	return function.size == name.size || function.data[name.size] == '(' ||
+			function.data[name.size] == '<';
+}
+
+static bool is_one_of(struct slice function, const struct slice *names, uint32_t n) {
+	for (uint32_t i = 0; i < n; i++) {
+		if (lens_is_named(function, names[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** By function, once each: equal functions have equal ids. */
+static void match_functions(const struct lens *l, const struct recording *r, const struct names *n,
+		uint8_t *functions) {
+	enum { IS_KNOWN = 0x80 };
+	for (uint32_t i = 0; i < r->locations.n; i++) {
+		uint32_t count;
+		const struct name *frames = names_of(n, i, &count);
+		for (uint32_t k = 0; k < count; k++) {
+			uint8_t *f = &functions[frames[k].function_id];
+			if (*f == 0) {
+				bool is_focus = is_one_of(frames[k].function, l->focus, l->n_focus);
+				bool is_hidden = is_one_of(frames[k].function, l->hide, l->n_hide);
+				*f = (uint8_t)(IS_KNOWN | (is_focus ? LENS_IS_FOCUS : 0) |
+						(is_hidden ? LENS_IS_HIDDEN : 0));
+			}
+		}
+	}
+}
+
+bool lens_match_names(const struct lens *l, const struct recording *r, const struct names *n,
+		struct arena *arena, struct lens_match *out, struct err *err) {
+	*out = (struct lens_match){0};
+	if (l->n_texts) {
+		out->locations = arena_new(arena, uint32_t, r->locations.n);
+		if (!out->locations) {
+			return err_memory(err);
+		}
+		for (uint32_t i = 0; i < l->n_texts; i++) {
+			if (!match_text(&l->texts[i], (uint32_t)1 << i, r, n, out->locations, err)) {
+				return false;
+			}
+		}
+	}
+	if (l->n_focus || l->n_hide) {
+		out->functions = arena_new(arena, uint8_t, names_n_functions(n));
+		if (!out->functions) {
+			return err_memory(err);
+		}
+		match_functions(l, r, n, out->functions);
+	}
+	return true;
+}

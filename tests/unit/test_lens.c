@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: MIT
+#include "engine/call_tree.h"
+#include "engine/lens.h"
+#include "engine/lens_match.h"
+#include "random_recording.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+// ---- the textual form
+
+static struct recording small(struct rec_edge *edges) {
+	struct recording r = {
+			.meta = {.duration_ns = 5000000000, .wall_start_ns = 0},
+			.summary = {.peak_time_ns = 2000000000},
+	};
+	static const uint64_t bytes[] = {10, 5, 100, 80, 8, 30};
+	for (uint32_t i = 0; i < 6; i++) {
+		edges[i] = (struct rec_edge){.time_ns = 500000000ull * i + 500000000 + (i == 2) * 500000000,
+				.bytes = bytes[i]};
+	}
+	edges[2].time_ns = 1660000123;
+	r.edges.items = edges;
+	r.edges.n = 6;
+	return r;
+}
+
+struct range {
+	const char *text;
+	int32_t from, to;
+	const char *again; // as lens_text writes it
+};
+
+static void test_ranges_snap_outwards(void **state) {
+	(void)state;
+	struct rec_edge edges[6]; // 0.5 1 1.660000123 2 2.5 3
+	struct recording r = small(edges);
+	static const struct range ranges[] = {
+			{"t=start-1", -1, 1, "t=start-1"},
+			{"t=0-1", -1, 1, "t=start-1"},
+			{"t=0.6-0.9", 0, 1, "t=0.5-1"},
+			{"t=1.66-2", 1, 3, "t=1-2"},
+			{"t=1.67-end", 2, 6, "t=1.7-end"},
+			{"t=10%-20%", 0, 1, "t=0.5-1"},
+			{"t=-4s--3s", 1, 3, "t=1-2"},
+			{"t=2.1-2.2", 3, 4, "t=2-2.5"},
+			{"t=3-3", 5, 6, "t=3-end"},
+			{"t=2.5-2.5s", 4, 5, "t=2.5-3"},
+			{"t=4-5", 5, 6, "t=3-end"},
+			{"t=peak", 1, 4, "t=1-2.5"},
+			{"t=1.2-1.660000123", 1, 2, "t=1-1.6"},
+	};
+	struct arena arena = {0};
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+		struct lens l;
+		struct err err = {0};
+		if (!lens_parse(&l, slice_of_text(ranges[i].text), &r, &arena, &err)) {
+			fail_msg("%s", err.text);
+		}
+		assert_int_equal(l.from, ranges[i].from);
+		assert_int_equal(l.to, ranges[i].to);
+		struct slice again = lens_text(&l, &r, &arena);
+		assert_string_equal((const char *)again.data, ranges[i].again);
+		struct lens l2;
+		assert_true(lens_parse(&l2, again, &r, &arena, &err));
+		assert_int_equal(l2.from, l.from);
+		assert_int_equal(l2.to, l.to);
+	}
+	struct lens l;
+	assert_true(lens_parse(&l, slice_of_text("t=start-end"), &r, &arena, NULL));
+	assert_false(l.has_range);
+	arena_finish(&arena);
+}
+
+static void test_wall_clock(void **state) {
+	(void)state;
+	struct rec_edge edges[6];
+	struct recording r = small(edges);
+	struct arena arena = {0};
+	struct lens l;
+	struct err err = {0};
+	assert_int_equal(setenv("TZ", "UTC", 1), 0);
+	r.meta.wall_start_ns = (uint64_t)1700000000 * 1000000000 + 500000000; // 22:13:20.5
+	assert_true(lens_parse(&l, slice_of_text("t=22:13:21-22:13:22.5"), &r, &arena, &err));
+	assert_int_equal(l.from, 0);
+	assert_int_equal(l.to, 3);
+	arena_finish(&arena);
+}
+
+static void test_wrong_words_are_named(void **state) {
+	(void)state;
+	static const char *const wrong[][2] = {
+			{"m=peek", "m=peek"},
+			{"m=peak&t=5", "t=5"},
+			{"t=2-1", "t=2-1"},
+			{"t=1:2-3", "t=1:2-3"},
+			{"q=", "q="},
+			{"q=/(/", "q=/(/"},
+			{"q=%4", "q=%4"},
+			{"focus=", "focus="},
+			{"fold=2", "fold=2"},
+			{"group=x", "group=x"},
+			{"what=1", "what=1"},
+			{"peak", "peak"},
+	};
+	struct rec_edge edges[6];
+	struct recording r = small(edges);
+	struct arena arena = {0};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct lens l;
+		struct err err = {0};
+		assert_false(lens_parse(&l, slice_of_text(wrong[i][0]), &r, &arena, &err));
+		assert_non_null(strstr(err.text, wrong[i][1]));
+		assert_int_equal(err.code, ERR_USAGE);
+	}
+	r.summary.allocations = 1;
+	struct lens l;
+	struct err err = {0};
+	assert_false(lens_parse(&l, slice_of_text("t=1-2"), &r, &arena, &err));
+	assert_int_equal(err.code, ERR_UNSUPPORTED);
+	arena_finish(&arena);
+}
+
+static void test_text_comes_back(void **state) {
+	(void)state;
+	static const char *const texts[] = {
+			"",
+			"m=kept",
+			"m=temporary&t=start-1&q=parse&q=!/^std::.*alloc/&focus=a::b(int,%20char)&hide=x&hide=y",
+			"q=%2Fusr/lib/",
+			"q=%21not",
+			"q=100%25%26more%3D",
+			"fold=0&threads=main,pool%2C1&group=package",
+	};
+	struct rec_edge edges[6];
+	struct recording r = small(edges);
+	struct arena arena = {0};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct lens l;
+		struct err err = {0};
+		if (!lens_parse(&l, slice_of_text(texts[i]), &r, &arena, &err)) {
+			fail_msg("%s", err.text);
+		}
+		struct slice first = lens_text(&l, &r, &arena);
+		assert_true(lens_parse(&l, first, &r, &arena, &err));
+		assert_true(slice_equal(lens_text(&l, &r, &arena), first));
+		struct lens again;
+		assert_true(lens_parse(&again, slice_of_text(texts[i]), &r, &arena, &err));
+		assert_int_equal(again.n_texts, l.n_texts);
+		for (uint32_t k = 0; k < l.n_texts; k++) {
+			assert_true(slice_equal(again.texts[k].text, l.texts[k].text));
+			assert_int_equal(again.texts[k].is_regex, l.texts[k].is_regex);
+			assert_int_equal(again.texts[k].is_negated, l.texts[k].is_negated);
+		}
+	}
+	arena_finish(&arena);
+}
+
+static void test_names_of_functions(void **state) {
+	(void)state;
+	static const struct {
+		const char *function, *name;
+		bool is;
+	} cases[] = {
+			{"spike(int)", "spike", true},
+			{"spike(int)", "spike()", true},
+			{"spike(int)", "spike(int)", true},
+			{"spike(int)", "spike(long)", false},
+			{"spike(int)", "spik", false},
+			{"ns::spike<int>(int)", "ns::spike", true},
+			{"ns::spike<int>(int)", "spike", false},
+			{"main", "main()", true},
+			{"main", "", false},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(lens_is_named(slice_of_text(cases[i].function),
+								 slice_of_text(cases[i].name)),
+				cases[i].is);
+	}
+}
+
+// ---- what it says, counted by hand
+
+/** Is this block of the metric? The sentences of lens.h, block by block. */
+static bool is_counted(const struct made *m, const struct lens *l, const struct made_block *b) {
+	int32_t from = l->has_range ? l->from : LENS_START;
+	int32_t to = l->has_range ? l->to : (int32_t)m->r.edges.n;
+	bool is_made = (int32_t)b->from > from && (int32_t)b->from <= to;
+	int32_t largest = -1;
+	switch (l->metric) {
+	case LENS_NEVER_FREED: return is_made && b->until == REC_NEVER;
+	case LENS_KEPT: return is_made && (int32_t)b->until > to;
+	case LENS_TEMPORARY: return is_made && b->is_temporary;
+	case LENS_ALLOCATIONS:
+	case LENS_BYTES: return is_made;
+	case LENS_PEAK:
+	case N_LENS_METRICS: break;
+	}
+	for (int32_t k = from + 1; k <= to && k < (int32_t)m->r.edges.n; k++) {
+		if (largest < 0 || m->r.edges.items[k].bytes > m->r.edges.items[largest].bytes) {
+			largest = k;
+		}
+	}
+	largest = largest < 0 ? (int32_t)m->r.edges.n : largest;
+	return (int32_t)b->from <= largest && largest < (int32_t)b->until;
+}
+
+static bool stack_has(const struct made *m, const struct names *n, uint32_t stack,
+		bool (*is)(const struct name *, struct slice), struct slice text) {
+	struct stack_walk w = stack_walk_init(&m->r, n, m->r.stacks.items[stack].node);
+	for (const struct name *f; (f = stack_walk_next(&w));) {
+		if (is(f, text)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool holds(struct slice s, struct slice text) {
+	char *a = strndup((const char *)s.data, s.size),
+		 *b = strndup((const char *)text.data, text.size);
+	bool is = strcasestr(a, b) != NULL;
+	free(a);
+	free(b);
+	return is;
+}
+
+static bool frame_holds(const struct name *f, struct slice text) {
+	return holds(f->function, text) || holds(f->file, text) || holds(f->module, text);
+}
+
+static bool frame_is(const struct name *f, struct slice text) {
+	return lens_is_named(f->function, text);
+}
+
+static bool is_shown(const struct made *m, const struct names *n, const struct lens *l,
+		uint32_t stack) {
+	for (uint32_t i = 0; i < l->n_texts; i++) {
+		struct slice text = l->texts[i].text;
+		if (l->texts[i].is_regex && text.data[0] == '^') {
+			text = slice_of(text.data + 1, text.size - 1); // as the expressions below go
+		}
+		if (stack_has(m, n, stack, frame_holds, text) == l->texts[i].is_negated) {
+			return false;
+		}
+	}
+	bool is_focused = l->n_focus == 0;
+	for (uint32_t i = 0; i < l->n_focus; i++) {
+		is_focused |= stack_has(m, n, stack, frame_is, l->focus[i]);
+	}
+	uint32_t thread = m->r.stacks.items[stack].thread;
+	bool is_thread = l->n_threads == 0;
+	for (uint32_t i = 0; i < l->n_threads; i++) {
+		is_thread |= thread &&
+				slice_equal(m->r.strings.items[m->r.threads.items[thread].name], l->threads[i]);
+	}
+	return is_focused && is_thread;
+}
+
+static struct lens_costs *count_by_hand(const struct made *m, const struct names *n,
+		const struct lens *l) {
+	struct lens_costs *costs = calloc(m->r.stacks.n, sizeof *costs);
+	int32_t from = l->has_range ? l->from : LENS_START;
+	int32_t to = l->has_range ? l->to : (int32_t)m->r.edges.n;
+	assert_non_null(costs);
+	for (uint32_t i = 0; i < m->n_blocks; i++) {
+		const struct made_block *b = &m->blocks[i];
+		struct lens_costs *c = &costs[b->stack];
+		bool is_made = (int32_t)b->from > from && (int32_t)b->from <= to;
+		c->bytes += is_counted(m, l, b) ? b->size : 0;
+		c->blocks += is_counted(m, l, b);
+		c->allocations += is_made;
+		c->allocated_bytes += is_made ? b->size : 0;
+		c->temporary += is_made && b->is_temporary;
+	}
+	for (uint32_t i = 0; i < m->r.stacks.n; i++) {
+		if (!is_shown(m, n, l, i)) {
+			costs[i] = (struct lens_costs){0};
+		}
+	}
+	return costs;
+}
+
+static void same(const struct lens_costs *a, const struct lens_costs *b) {
+	assert_memory_equal(a, b, sizeof *a);
+}
+
+/** A lens from the bag of all lenses. */
+static void some_lens(struct made *m, struct lens *l, struct arena *arena) {
+	char text[256];
+	size_t n = (size_t)snprintf(text, sizeof text, "m=%s&group=%s&fold=%d",
+			lens_metric_names[made_random(m, N_LENS_METRICS)],
+			lens_group_names[made_random(m, N_LENS_GROUPS)], (int)made_random(m, 2));
+	static const char *const parts[] = {"&q=f1", "&q=!F2", "&q=/^std::f3/", "&q=libmine",
+			"&focus=f1", "&focus=f4()&focus=f5", "&hide=f2", "&hide=std::f3", "&threads=worker0",
+			"&threads=worker1,worker2", "&q=a.cpp"};
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		if (made_random(m, 6) == 0) {
+			n += (size_t)snprintf(text + n, sizeof text - n, "%s", parts[i]);
+		}
+	}
+	struct err err = {0};
+	if (!lens_parse(l, slice_of_text(text), &m->r, arena, &err)) {
+		fail_msg("%s", err.text);
+	}
+	if (made_random(m, 4)) {
+		l->has_range = true;
+		l->from = (int32_t)made_random(m, m->r.edges.n) - 1;
+		l->to = l->from + 1 + (int32_t)made_random(m, m->r.edges.n - (uint32_t)(l->from));
+	}
+}
+
+static void add_costs(struct lens_costs *sum, const struct up_nodes *level) {
+	for (uint32_t i = 0; i < level->n; i++) {
+		lens_costs_add(sum, &level->items[i].costs);
+	}
+	lens_costs_add(sum, &level->outermost);
+}
+
+/** Each level below a node sums to the node. */
+static void check_up(const struct call_tree *t, const struct tree_costs *costs,
+		const struct lens *l, const struct up_nodes *level, bool is_inclusive, int depth,
+		struct arena *arena) {
+	for (uint32_t i = 0; depth > 0 && i < level->n; i++) {
+		struct up_nodes below;
+		assert_true(up_node_open(t, costs, l, &level->items[i], is_inclusive, arena, &below, NULL));
+		struct lens_costs sum = {0};
+		add_costs(&sum, &below);
+		same(&sum, &level->items[i].costs);
+		check_up(t, costs, l, &below, is_inclusive, depth - 1, arena);
+	}
+}
+
+/** What a function costs, its callees included: stack by stack. */
+static struct lens_costs inclusive_by_hand(const struct made *m, const struct call_tree *t,
+		const struct lens_costs *stacks, uint32_t key) {
+	struct lens_costs sum = {0};
+	for (uint32_t i = 0; i < m->r.stacks.n; i++) {
+		for (uint32_t node = t->of_stack[i]; node; node = t->nodes[node].parent) {
+			if (t->nodes[node].key == key) {
+				lens_costs_add(&sum, &stacks[i]);
+				break;
+			}
+		}
+	}
+	return sum;
+}
+
+static void check_functions(const struct made *m, const struct call_tree *t,
+		const struct tree_costs *costs, const struct lens *l, const struct lens_result *result,
+		struct arena *arena) {
+	struct call_functions functions;
+	assert_true(call_tree_functions(t, costs, l, arena, &functions, NULL));
+	struct lens_costs sum = {0};
+	for (uint32_t i = 0; i < functions.n; i++) {
+		const struct call_function *f = &functions.items[i];
+		lens_costs_add(&sum, &f->own);
+		assert_true(i == 0 || lens_weight(l, &f[-1].all) >= lens_weight(l, &f->all));
+		if (f->node == 0) {
+			continue;
+		}
+		struct lens_costs all = inclusive_by_hand(m, t, result->stacks, t->nodes[f->node].key);
+		same(&f->all, &all);
+		struct up_nodes callers;
+		assert_true(
+				call_tree_callers(t, costs, l, call_tree_label(t, f->node), arena, &callers, NULL));
+		if (l->group == LENS_BY_FUNCTION && callers.n == 1) {
+			same(&callers.items[0].costs, &f->all);
+			check_up(t, costs, l, &callers, true, 3, arena);
+		}
+	}
+	same(&sum, &result->total);
+}
+
+static void check_tree(const struct made *m, const struct names *n, const struct lens *l,
+		const struct lens_result *result, struct arena *arena) {
+	struct call_tree t;
+	struct tree_costs costs;
+	assert_true(call_tree_make(l, &m->r, n, arena, &t, NULL));
+	assert_true(call_tree_costs(&t, &m->r, result, arena, &costs, NULL));
+	same(&costs.all[0], &result->total);
+	assert_int_equal(t.nodes[0].end, t.n);
+	for (uint32_t i = 1; i < t.n; i++) {
+		const struct call_node *node = &t.nodes[i];
+		const struct call_node *parent = &t.nodes[node->parent];
+		assert_true(node->parent < i && node->end <= parent->end && node->end > i);
+		assert_true(l->n_hide == 0 || l->group != LENS_BY_FUNCTION ||
+				!frame_is(node->name, l->hide[0]));
+		struct lens_costs sum = costs.own[i];
+		for (uint32_t k = i + 1; k < node->end; k = t.nodes[k].end) {
+			lens_costs_add(&sum, &costs.all[k]);
+			assert_true(node->end >= t.nodes[k].end);
+			// No two children of one name
+			for (uint32_t other = k; (other = t.nodes[other].end) < node->end;) {
+				assert_true(t.nodes[other].key != t.nodes[k].key);
+			}
+		}
+		same(&sum, &costs.all[i]);
+		if (l->n_focus && node->parent == 0 && l->group == LENS_BY_FUNCTION) {
+			bool is_focus = false;
+			for (uint32_t k = 0; k < l->n_focus; k++) {
+				is_focus |= frame_is(node->name, l->focus[k]);
+			}
+			assert_true(is_focus);
+		}
+	}
+	check_functions(m, &t, &costs, l, result, arena);
+	struct up_nodes up;
+	struct lens_costs sum = {0};
+	assert_true(call_tree_bottom_up(&t, &costs, l, arena, &up, NULL));
+	add_costs(&sum, &up);
+	same(&sum, &result->total);
+	check_up(&t, &costs, l, &up, false, 4, arena);
+}
+
+static void check_lenses(const struct make_options *options, int n_lenses) {
+	struct made m = make_recording(options);
+	struct err err = {0};
+	struct names *n = names_create(&m.r, &err);
+	assert_non_null(n);
+	if (!recording_is_valid(&m.r, &err)) {
+		fail_msg("%s", err.text);
+	}
+	for (int i = 0; i < n_lenses; i++) {
+		struct arena arena = {0};
+		struct lens l;
+		struct lens_result result;
+		some_lens(&m, &l, &arena);
+		assert_true(lens_apply(&l, &m.r, n, &arena, &result, &err));
+		struct lens_costs *hand = count_by_hand(&m, n, &l);
+		struct lens_costs total = {0};
+		for (uint32_t k = 0; k < m.r.stacks.n; k++) {
+			same(&result.stacks[k], &hand[k]);
+			lens_costs_add(&total, &hand[k]);
+		}
+		same(&result.total, &total);
+		check_tree(&m, n, &l, &result, &arena);
+		free(hand);
+		arena_finish(&arena);
+	}
+	names_destroy(n);
+	finish_made(&m);
+}
+
+static void test_random_lenses(void **state) {
+	(void)state;
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		struct make_options options = {
+				.seed = seed,
+				.nodes = 20 + 30 * (uint32_t)seed,
+				.stacks = 10 + 10 * (uint32_t)seed,
+				.edges = 1 + 3 * (uint32_t)seed,
+				.blocks = 500,
+				.functions = 4 + 2 * (uint32_t)seed,
+				.threads = 1 + (uint32_t)seed % 5,
+		};
+		check_lenses(&options, 40);
+	}
+}
+
+/** Without --fold's box, and with: the same sums, fewer nodes, and the outermost frame's name. */
+static void test_library_runs_are_boxes(void **state) {
+	(void)state;
+	struct make_options options = {.seed = 3,
+			.nodes = 300,
+			.stacks = 150,
+			.edges = 4,
+			.blocks = 400,
+			.functions = 30,
+			.threads = 1};
+	struct made m = make_recording(&options);
+	struct names *n = names_create(&m.r, NULL);
+	struct arena arena = {0};
+	struct lens folded = lens_whole(), plain = lens_whole();
+	plain.is_unfolded = true;
+	struct call_tree a, b;
+	assert_true(call_tree_make(&folded, &m.r, n, &arena, &a, NULL));
+	assert_true(call_tree_make(&plain, &m.r, n, &arena, &b, NULL));
+	assert_true(a.n < b.n);
+	uint32_t n_boxes = 0;
+	for (uint32_t i = 1; i < a.n; i++) {
+		const struct call_node *node = &a.nodes[i];
+		n_boxes += node->n_folded > 0;
+		if (node->parent && node->name->owner == OWNER_LIBRARY) {
+			assert_true(a.nodes[node->parent].name->owner != OWNER_LIBRARY);
+		}
+	}
+	assert_true(n_boxes > 0);
+	for (uint32_t i = 1; i < b.n; i++) {
+		assert_int_equal(b.nodes[i].n_folded, 0);
+	}
+	arena_finish(&arena);
+	names_destroy(n);
+	finish_made(&m);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_ranges_snap_outwards),
+			cmocka_unit_test(test_wall_clock),
+			cmocka_unit_test(test_wrong_words_are_named),
+			cmocka_unit_test(test_text_comes_back),
+			cmocka_unit_test(test_names_of_functions),
+			cmocka_unit_test(test_random_lenses),
+			cmocka_unit_test(test_library_runs_are_boxes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
