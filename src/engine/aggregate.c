@@ -47,8 +47,9 @@ void aggregate_destroy(struct aggregate *a) {
 	free(a);
 }
 
-void aggregate_follow_kde(struct aggregate *a) {
+void aggregate_follow_kde(struct aggregate *a, bool is_told) {
 	a->follows_kde = true;
+	a->is_told_temporary = is_told;
 	a->first.stack = a->last.stack = STACK_NONE;
 }
 

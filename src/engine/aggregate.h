@@ -46,9 +46,10 @@ void aggregate_destroy(struct aggregate *a);
  * Before the first event: follow the rules of KDE's heaptrack for its files, whose events have no
  * thread and a clock of 10 ms. Temporary is a block whose free comes right behind an allocation of
  * the same size and stack, with no other event between; and, as its tools count, a free of the
- * file's first size and stack right behind another free. Churn goes by the number of allocations alone.
+ * file's first size and stack right behind another free. `is_told`: the caller knows better which
+ * are, and says so by a FREE's size of 1. Churn goes by the number of allocations alone.
  */
-void aggregate_follow_kde(struct aggregate *a);
+void aggregate_follow_kde(struct aggregate *a, bool is_told);
 
 /**
  * Digest a batch in order. `thread` of an event is an id given by aggregate_thread. Node ids are

@@ -53,13 +53,16 @@ static inline void leave(struct aggregate *a, uint32_t number, struct thread_rec
 }
 
 /** KDE's rule for a block that is freed: aggregate_follow_kde. */
-static bool is_temporary_for_kde(struct aggregate *a, const struct block *b) {
+static bool is_temporary_for_kde(struct aggregate *a, const struct block *b, unsigned flags) {
+	if (a->is_told_temporary) {
+		return flags & CHANGE_TEMPORARY;
+	}
 	bool is_temporary = a->last.stack == b->stack && a->last.size == b->size;
 	a->last = a->first;
 	return is_temporary;
 }
 
-/** A block is freed that has no address any more. flags: 0 or CHANGE_REALLOC. */
+/** A block is freed that has no address any more. flags: 0, CHANGE_REALLOC, or what we are told. */
 static inline void end_block(struct aggregate *a, uint32_t number, const struct actor *by,
 		unsigned flags) {
 	const struct block *b = &a->blocks.items[number];
@@ -75,7 +78,7 @@ static inline void end_block(struct aggregate *a, uint32_t number, const struct 
 	bool is_temporary = further == 0 && !flags;
 	bool is_short_lived = further <= SHORT_LIVED_NUMBER || a->moment - b->birth <= SHORT_LIVED_NS;
 	if (UNLIKELY(a->follows_kde)) {
-		is_temporary = is_temporary_for_kde(a, b);
+		is_temporary = is_temporary_for_kde(a, b, flags);
 		is_short_lived = is_temporary || further <= SHORT_LIVED_NUMBER;
 	}
 	a->sum.temporary += is_temporary;
@@ -218,7 +221,7 @@ static inline void on_free(struct aggregate *a, const struct trace_event *e,
 		a->quality.unknown_frees++;
 		return;
 	}
-	end_block(a, block, by, 0);
+	end_block(a, block, by, UNLIKELY(a->is_told_temporary) && e->size ? CHANGE_TEMPORARY : 0);
 }
 
 /** With very many blocks, those that are freed in this batch are no longer in the cache. */

@@ -62,7 +62,7 @@ struct aggregate {
 	struct rec_quality quality; // its part
 	uint32_t epoch;             // of the peak, from 1
 	bool is_epoch_used;         // something was kept in it
-	bool follows_kde;
+	bool follows_kde, is_told_temporary;
 	struct kind_of_block first, last; // of all; before the event at hand. For KDE's rule
 
 	size_t n_changes;

@@ -20,7 +20,7 @@ static void fail(struct kde_out *o, const struct err *err) {
 	}
 }
 
-static void fail_memory(struct kde_out *o) {
+void kde_out_fail_memory(struct kde_out *o) {
 	struct err err = {0};
 	(void)err_memory(&err);
 	fail(o, &err);
@@ -29,7 +29,7 @@ static void fail_memory(struct kde_out *o) {
 static void flush(struct kde_out *o) {
 	struct err err = {0};
 	if (o->out.failed) {
-		fail_memory(o);
+		kde_out_fail_memory(o);
 	} else if (!o->failed && !o->sink->write(o->sink->user, buffer_view(&o->out), &err)) {
 		fail(o, &err);
 	}
@@ -124,7 +124,7 @@ static uint32_t location_of(struct kde_out *o, uint32_t id) {
 	uint32_t n_frames = l->is_mark ? 1 : l->n_frames;
 	uint64_t *numbers = calloc(2 + 3 * (size_t)n_frames, sizeof *numbers);
 	if (!numbers) {
-		fail_memory(o);
+		kde_out_fail_memory(o);
 		return 0;
 	}
 	size_t n = 0;
@@ -165,7 +165,7 @@ uint32_t kde_out_trace(struct kde_out *o, uint32_t node) {
 	for (uint32_t i = node; i && !o->nodes[i]; i = o->r->nodes.items[i].parent) {
 		uint32_t *step = vec_push(&o->path);
 		if (!step) {
-			fail_memory(o);
+			kde_out_fail_memory(o);
 			return 0;
 		}
 		*step = i;
@@ -188,7 +188,7 @@ uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_t
 	uint64_t numbers[2] = {size, kde_out_trace(o, node)};
 	struct kde_out_info *info = index_reserve(&o->info_index, 1) ? vec_push(&o->infos) : NULL;
 	if (!info) {
-		fail_memory(o);
+		kde_out_fail_memory(o);
 		return KDE_OUT_NO_INFO;
 	}
 	*info = (struct kde_out_info){size, node, is_twin};
@@ -196,6 +196,11 @@ uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_t
 	index_put(&o->info_index, hash, id);
 	put_numbers(o, 'a', numbers, 2);
 	return id;
+}
+
+void kde_out_block(struct kde_out *o, char kind, uint32_t info) {
+	uint64_t number = info - o->first_info;
+	put_numbers(o, kind, &number, 1);
 }
 
 // ---- the first lines
@@ -237,6 +242,15 @@ static void put_modules(struct kde_out *o) {
 	}
 }
 
+/** From an interpreted file no raw one can be made by copying: it names no addresses. */
+static bool copies(const struct kde_out *o) {
+	bool has_addresses = false;
+	for (uint32_t i = 1; i < o->r->modules.n; i++) {
+		has_addresses |= o->r->modules.items[i].start < o->r->modules.items[i].end;
+	}
+	return o->r->meta.source == REC_FROM_KDE && (!o->is_raw || has_addresses);
+}
+
 void kde_out_head(struct kde_out *o) {
 	const struct rec_meta *m = &o->r->meta;
 	uint64_t version[2] = {VERSION_WRITTEN, HEAPTRACK_FORMAT};
@@ -252,13 +266,15 @@ void kde_out_head(struct kde_out *o) {
 	if (m->source == REC_ATTACHED) {
 		kde_out_line(o, 'A', (struct slice){0}, NULL, 0);
 	}
+	o->first_info = copies(o);
 	if (o->is_raw) {
 		put_modules(o);
-		return;
+	} else if (!copies(o)) {
+		// KDE's tools take a free of number 0 behind another free for a temporary one: so it is
+		// no one's. A copy keeps the numbers of its original
+		uint64_t none[2] = {0, 0};
+		put_numbers(o, 'a', none, 2);
 	}
-	// KDE's tools take a free of number 0 behind another free for a temporary one: so it is no one's
-	uint64_t none[2] = {0, 0};
-	put_numbers(o, 'a', none, 2);
 }
 
 // ---- all of it
@@ -301,13 +317,17 @@ static bool write_file(const struct export_request *request, const struct export
 		kde_out_head(&o);
 		if (session_source(request->session, &source) && request->session->facts.first_event == 0) {
 			kde_out_events(&o, &source);
+		} else if (copies(&o)) {
+			kde_out_copy(&o);
 		} else {
 			kde_out_intervals(&o);
 		}
-		put_end(&o);
+		if (!copies(&o)) {
+			put_end(&o);
+		}
 		flush(&o);
 	} else {
-		fail_memory(&o);
+		kde_out_fail_memory(&o);
 	}
 	buffer_finish(&o.out);
 	vec_finish(&o.path);

@@ -32,12 +32,14 @@ static void put_alloc(struct replay *p, const struct trace_event *e, uint64_t *v
 		return;
 	}
 	*value = kde_out_info(o, e->node, e->size, false);
-	kde_out_line(o, '+', (struct slice){0}, value, 1);
+	kde_out_block(o, '+', (uint32_t)*value);
 }
 
 static void put_free(struct replay *p, uint64_t ptr, uint64_t value) {
-	if (value) {
-		kde_out_line(p->o, '-', (struct slice){0}, p->o->is_raw ? &ptr : &value, 1);
+	if (value && p->o->is_raw) {
+		kde_out_line(p->o, '-', (struct slice){0}, &ptr, 1);
+	} else if (value) {
+		kde_out_block(p->o, '-', (uint32_t)value);
 	}
 }
 

@@ -56,23 +56,23 @@ static void put_alloc(struct steps *s, const struct rec_interval *v, uint64_t i,
 		kde_out_line(o, '+', (struct slice){0}, numbers, 3);
 		return;
 	}
-	uint64_t info = kde_out_info(o, node_of(s, v), size_of(v, i), false);
-	kde_out_line(o, '+', (struct slice){0}, &info, 1);
-	s->last = (uint32_t)info;
+	s->last = kde_out_info(o, node_of(s, v), size_of(v, i), false);
+	kde_out_block(o, '+', s->last);
 }
 
 static void put_free(struct steps *s, const struct rec_interval *v, uint64_t i, uint64_t ptr,
 		bool is_temporary) {
 	struct kde_out *o = s->o;
-	uint64_t number = ptr;
-	if (!o->is_raw) {
-		number = kde_out_info(o, node_of(s, v), size_of(v, i), false);
-		if (!is_temporary && number == s->last) {
-			number = kde_out_info(o, node_of(s, v), size_of(v, i), true);
-		}
-		s->last = KDE_OUT_NO_INFO;
+	if (o->is_raw) {
+		kde_out_line(o, '-', (struct slice){0}, &ptr, 1);
+		return;
 	}
-	kde_out_line(o, '-', (struct slice){0}, &number, 1);
+	uint32_t info = kde_out_info(o, node_of(s, v), size_of(v, i), false);
+	if (!is_temporary && info == s->last) {
+		info = kde_out_info(o, node_of(s, v), size_of(v, i), true);
+	}
+	kde_out_block(o, '-', info);
+	s->last = KDE_OUT_NO_INFO;
 }
 
 /** Blocks that no edge saw. */

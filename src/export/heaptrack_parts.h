@@ -34,7 +34,8 @@ struct kde_out {
 	struct {
 		struct kde_out_info *items;
 		size_t n, capacity;
-	} infos; // 0 stands for none: see kde_out_head
+	} infos;             // 0 stands for none
+	uint32_t first_info; // the one that has number 0 in the file
 	struct index info_index;
 
 	uint64_t time_ms;
@@ -48,6 +49,8 @@ enum { KDE_OUT_NO_INFO = 0 };
 void kde_out_line(struct kde_out *o, char kind, struct slice text, const uint64_t *numbers,
 		size_t n);
 
+void kde_out_fail_memory(struct kde_out *o);
+
 /** What is the same for each file: the first lines, modules of raw ones, the tables. */
 void kde_out_head(struct kde_out *o);
 
@@ -60,6 +63,10 @@ uint32_t kde_out_trace(struct kde_out *o, uint32_t node);
 /** The number of a size at a stack, or of its twin; interpreted files alone. */
 uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_twin);
 
-/** The events themselves: from a recording's own, or from its intervals. */
+/** A block of an info comes, `+`, or goes, `-`. */
+void kde_out_block(struct kde_out *o, char kind, uint32_t info);
+
+/** The events themselves: from a recording's own, from the file of KDE's it was, or its intervals. */
 void kde_out_events(struct kde_out *o, const struct trace_source *source);
+void kde_out_copy(struct kde_out *o);
 void kde_out_intervals(struct kde_out *o);

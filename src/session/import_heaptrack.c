@@ -94,6 +94,7 @@ static void finish(struct kde_import *k) {
 	vec_finish(&k->module_of_string);
 	vec_finish(&k->ranges);
 	vec_finish(&k->infos);
+	index_finish(&k->info_index);
 	vec_finish(&k->next_block);
 	free(k);
 }
@@ -104,7 +105,7 @@ static bool start(struct kde_import *k, struct err *err) {
 	if (!k->aggregate) {
 		return false;
 	}
-	aggregate_follow_kde(k->aggregate);
+	aggregate_follow_kde(k->aggregate, true);
 	return (vec_push(&k->strings) && vec_push(&k->modules) && vec_push(&k->locations) &&
 				   vec_push(&k->nodes) && vec_push(&k->next_block)) ||
 			err_memory(err);

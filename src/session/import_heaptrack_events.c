@@ -27,6 +27,8 @@ static uint64_t address_of(uint32_t block) {
 }
 
 static bool on_alloc(struct kde_import *k, struct kde_info *info, struct err *err) {
+	k->last_info = (uint32_t)(info - k->infos.items);
+	info = &k->infos.items[info->same];
 	uint32_t block = k->unused_block;
 	if (block != KDE_NO_BLOCK) {
 		k->unused_block = k->next_block.items[block];
@@ -49,6 +51,9 @@ static bool on_alloc(struct kde_import *k, struct kde_info *info, struct err *er
 }
 
 static bool on_free(struct kde_import *k, struct kde_info *info, struct err *err) {
+	bool is_temporary = k->last_info == info - k->infos.items;
+	k->last_info = 0;
+	info = &k->infos.items[info->same];
 	uint32_t block = info->newest;
 	uint64_t ptr = TRACE_UNKNOWN_PTR;
 	if (block != KDE_NO_BLOCK) {
@@ -57,7 +62,8 @@ static bool on_free(struct kde_import *k, struct kde_info *info, struct err *err
 		k->unused_block = block;
 		ptr = address_of(block);
 	}
-	return add_event(k, (struct trace_event){.kind = TRACE_FREE, .ptr = ptr}, err);
+	return add_event(k, (struct trace_event){.kind = TRACE_FREE, .ptr = ptr, .size = is_temporary},
+			err);
 }
 
 static uint32_t known_node(const struct kde_import *k, uint64_t node) {
@@ -66,6 +72,10 @@ static uint32_t known_node(const struct kde_import *k, uint64_t node) {
 
 /** Raw files, and those before format 1, say address, size and stack at each event. */
 static bool on_raw_alloc(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
+	if (!k->has_events) {
+		aggregate_follow_kde(k->aggregate, false);
+		k->has_events = true;
+	}
 	return add_event(k,
 			(struct trace_event){
 					.kind = TRACE_ALLOC,
@@ -81,11 +91,28 @@ static bool has_addresses(const struct kde_import *k) {
 }
 
 static bool add_info(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
-	struct kde_info *info = vec_push(&k->infos);
-	if (info && !r->is_bad) {
-		*info = (struct kde_info){.size = r->numbers[0], .node = known_node(k, r->numbers[1])};
+	struct kde_info info = {.same = (uint32_t)k->infos.n};
+	if (!r->is_bad) {
+		info.size = r->numbers[0];
+		info.node = known_node(k, r->numbers[1]);
 	}
-	return info || err_memory(err);
+	uint64_t hash = hash_u64(info.size ^ (uint64_t)info.node << 33);
+	uint32_t at = index_first(&k->info_index, hash);
+	for (uint32_t i; (i = index_next(&k->info_index, hash, &at)) != INDEX_NONE;) {
+		if (k->infos.items[i].size == info.size && k->infos.items[i].node == info.node) {
+			info.same = i;
+			break;
+		}
+	}
+	struct kde_info *added = k->infos.n < UINT32_MAX ? vec_push(&k->infos) : NULL;
+	if (!added || !index_reserve(&k->info_index, 1)) {
+		return err_memory(err);
+	}
+	*added = info;
+	if (info.same == k->infos.n - 1) {
+		index_put(&k->info_index, hash, info.same);
+	}
+	return true;
 }
 
 /** Half of the samples go, the smaller of each two. */
@@ -140,7 +167,7 @@ static bool on_attached(struct kde_import *k, struct err *err) {
 	if (!anew) {
 		return false;
 	}
-	aggregate_follow_kde(anew);
+	aggregate_follow_kde(anew, !has_addresses(k));
 	aggregate_destroy(k->aggregate);
 	k->aggregate = anew;
 	k->n_batch = 0;

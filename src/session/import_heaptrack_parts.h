@@ -16,6 +16,7 @@ struct kde_info {
 	uint64_t size;
 	uint32_t node;
 	uint32_t newest; // block, or KDE_NO_BLOCK
+	uint32_t same;   // the first info with this size and stack; its blocks are all of theirs
 };
 
 /** A range of addresses of a module, as raw files list them. */
@@ -35,6 +36,7 @@ struct kde_import {
 	struct recording *out;
 	struct heaptrack_reader reader;
 	bool is_raw;
+	bool has_events; // of a raw file
 
 	// Tables of the recording while they grow. The file's ordinals are the ids: its first string,
 	// ip and trace have number 1 there and here.
@@ -54,6 +56,8 @@ struct kde_import {
 	// Events. Interpreted files name no addresses: each block gets one, and of several of one info
 	// the newest goes first
 	KDE_VEC(struct kde_info) infos;
+	struct index info_index; // by size and stack
+	uint32_t last_info; // that of the last event, if it was a `+`; else 0, as KDE's tools have it
 	KDE_VEC(uint32_t) next_block; // of the same info, or of the unused ones
 	uint32_t unused_block;
 	struct aggregate *aggregate;

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "sys/packer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+enum { OUT_BYTES = 128 << 10 };
+
+struct packer {
+	int fd;
+	char *path;      // NULL: stdout
+	char *temporary; // what the file is called meanwhile; NULL: it is no file of its own
+	ZSTD_CStream *zstd;
+	z_stream gzip;
+	bool is_gzip;
+	uint8_t out[OUT_BYTES];
+};
+
+static bool ends_with(const char *text, const char *suffix) {
+	size_t n = strlen(text), m = strlen(suffix);
+	return n > m && strcmp(text + n - m, suffix) == 0;
+}
+
+static bool put(struct packer *p, const uint8_t *bytes, size_t n, struct err *err) {
+	while (n) {
+		ssize_t done = write(p->fd, bytes, n);
+		if (done < 0 && errno != EINTR) {
+			return err_system(err, errno, "%s: cannot be written", p->path ? p->path : "stdout");
+		}
+		bytes += done > 0 ? done : 0;
+		n -= done > 0 ? (size_t)done : 0;
+	}
+	return true;
+}
+
+static bool put_zstd(struct packer *p, struct slice bytes, ZSTD_EndDirective how, struct err *err) {
+	ZSTD_inBuffer in = {bytes.data, bytes.size, 0};
+	for (size_t left = 1; in.pos < in.size || (how == ZSTD_e_end && left);) {
+		ZSTD_outBuffer out = {p->out, OUT_BYTES, 0};
+		left = ZSTD_compressStream2(p->zstd, &out, &in, how);
+		if (ZSTD_isError(left)) {
+			return err_set(err, ERR_MEMORY, "zstd: %s", ZSTD_getErrorName(left));
+		}
+		if (!put(p, p->out, out.pos, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool put_gzip(struct packer *p, struct slice bytes, int flush, struct err *err) {
+	p->gzip.next_in = (uint8_t *)bytes.data;
+	p->gzip.avail_in = (uInt)bytes.size;
+	do {
+		p->gzip.next_out = p->out;
+		p->gzip.avail_out = OUT_BYTES;
+		if (deflate(&p->gzip, flush) == Z_STREAM_ERROR) {
+			return err_set(err, ERR_MEMORY, "gzip: failed");
+		}
+		if (!put(p, p->out, OUT_BYTES - p->gzip.avail_out, err)) {
+			return false;
+		}
+	} while (p->gzip.avail_out == 0);
+	return true;
+}
+
+bool packer_write(struct packer *p, struct slice bytes, struct err *err) {
+	enum { PORTION = 1 << 30 }; // zlib counts in 32 bits
+	while (bytes.size) {
+		struct slice now = slice_of(bytes.data, bytes.size < PORTION ? bytes.size : PORTION);
+		bool ok = p->zstd    ? put_zstd(p, now, ZSTD_e_continue, err)
+				: p->is_gzip ? put_gzip(p, now, Z_NO_FLUSH, err)
+							 : put(p, now.data, now.size, err);
+		if (!ok) {
+			return false;
+		}
+		bytes = slice_of(bytes.data + now.size, bytes.size - now.size);
+	}
+	return true;
+}
+
+/** A name that a device or a pipe has is written to as it is; a file is made anew beside it. */
+static bool open_file(struct packer *p, const char *path, struct err *err) {
+	struct stat s;
+	bool is_special = stat(path, &s) == 0 && !S_ISREG(s.st_mode);
+	p->path = strdup(path);
+	if (!p->path || (!is_special && asprintf(&p->temporary, "%s.XXXXXX", path) < 0)) {
+		p->temporary = NULL;
+		return err_memory(err);
+	}
+	if (is_special) {
+		p->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	} else {
+		p->fd = mkostemp(p->temporary, O_CLOEXEC);
+		mode_t mask = umask(0);
+		(void)umask(mask);
+		if (p->fd >= 0) {
+			(void)fchmod(p->fd, 0666 & ~mask);
+		}
+	}
+	return p->fd >= 0 || err_system(err, errno, "%s: cannot be written", path);
+}
+
+static bool start_packing(struct packer *p, const char *path, struct err *err) {
+	if (ends_with(path, ".zst")) {
+		p->zstd = ZSTD_createCStream();
+		return p->zstd || err_memory(err);
+	}
+	p->is_gzip = ends_with(path, ".gz");
+	return !p->is_gzip ||
+			deflateInit2(&p->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+					Z_DEFAULT_STRATEGY) == Z_OK ||
+			err_memory(err);
+}
+
+struct packer *packer_open(const char *path, struct err *err) {
+	struct packer *p = calloc(1, sizeof *p);
+	if (!p) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	p->fd = STDOUT_FILENO;
+	bool is_stdout = strcmp(path, "-") == 0;
+	if (!is_stdout && (!open_file(p, path, err) || !start_packing(p, path, err))) {
+		packer_cancel(p);
+		return NULL;
+	}
+	return p;
+}
+
+static void close_all(struct packer *p) {
+	ZSTD_freeCStream(p->zstd);
+	if (p->is_gzip) {
+		(void)deflateEnd(&p->gzip);
+	}
+	if (p->path && p->fd >= 0) {
+		(void)close(p->fd);
+	}
+	free(p->temporary);
+	free(p->path);
+	free(p);
+}
+
+bool packer_finish(struct packer *p, struct err *err) {
+	struct slice none = {0};
+	bool ok = p->zstd    ? put_zstd(p, none, ZSTD_e_end, err)
+			: p->is_gzip ? put_gzip(p, none, Z_FINISH, err)
+						 : true;
+	if (ok && p->temporary && rename(p->temporary, p->path) != 0) {
+		ok = err_system(err, errno, "%s: cannot be written", p->path);
+	}
+	if (!ok) {
+		packer_cancel(p);
+		return false;
+	}
+	close_all(p);
+	return true;
+}
+
+void packer_cancel(struct packer *p) {
+	if (p) {
+		if (p->temporary) {
+			(void)unlink(p->temporary);
+		}
+		close_all(p);
+	}
+}
