@@ -177,7 +177,7 @@ _Static_assert(offsetof(struct wire_module, path) == 88, "layout");
 struct wire_node {
 	_Atomic uint64_t where;
 	uint32_t parent;
-	_Atomic uint32_t hot_child; // T only: a guess for speed
+	_Atomic uint32_t first_child; // T only: where the search for a child begins
 };
 _Static_assert(sizeof(struct wire_node) == 16, "layout");
 

@@ -109,15 +109,15 @@ static void test_deep_recursion(void **state) {
 
 static void test_too_deep_for_the_context(void **state) {
 	(void)state;
-	struct capture *small = capture_init(fake_pages(CAPTURE_MIN_BYTES), CAPTURE_MIN_BYTES, 0,
-			stack_end());
+	enum { SMALL = 4 * CAPTURE_SMALL_BYTES };
+	struct capture *small = capture_init(fake_pages(SMALL), SMALL, 0, stack_end());
 	assert_non_null(small);
 	recurse(5000, small);
 	assert_cut();
 	assert_true(depth_of(result.node) > 200);
 	recurse(100, small);
 	assert_whole();
-	assert_null(capture_init(small, CAPTURE_MIN_BYTES - 1, 0, stack_end()));
+	assert_null(capture_init(small, CAPTURE_SMALL_BYTES - 1, 0, stack_end()));
 }
 
 // ---- signals

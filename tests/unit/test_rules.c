@@ -31,8 +31,7 @@ static struct rule fresh(uint64_t key) {
 }
 
 static bool is_equal(const struct rule *a, const struct rule *b) {
-	return a->key == b->key && a->where == b->where && a->cfa == b->cfa && a->bp == b->bp &&
-			a->kind == b->kind;
+	return a->key == b->key && a->where == b->where && a->step == b->step;
 }
 
 static void test_kinds(void **state) {
@@ -41,18 +40,18 @@ static void test_kinds(void **state) {
 	unsigned n_kinds[RULE_SLOW + 1] = {0};
 	for (uint64_t i = 0; i < N_PLACES; i++) {
 		rule_get(&rule, (first_pc + i) | (i % 2 != 0 ? WIRE_EXACT_PC : 0), false);
-		assert_in_range(rule.kind, RULE_SP, RULE_SLOW);
+		assert_in_range(step_kind(rule.step), RULE_SP, RULE_SLOW);
 		assert_int_not_equal(wire_where_module(rule.where), 0);
 		assert_true((rule.where & RULE_KEY_MASK) == rule.key);
-		n_kinds[rule.kind]++;
+		n_kinds[step_kind(rule.step)]++;
 	}
 	assert_true(n_kinds[RULE_SP] > N_PLACES / 2);
 	assert_int_equal(n_kinds[RULE_JIT], 0);
 	// At its first byte a function has only been called: the state is known without tables
 	rule_get(&rule, first_pc | WIRE_EXACT_PC, false);
-	assert_int_equal(rule.kind, RULE_SP);
-	assert_int_equal(rule.cfa, 8);
-	assert_int_equal(rule.bp, RULE_BP_SAME);
+	assert_int_equal(step_kind(rule.step), RULE_SP);
+	assert_int_equal(step_cfa(rule.step), 8);
+	assert_int_equal(step_bp(rule.step), RULE_BP_SAME);
 }
 
 static void test_no_module(void **state) {
@@ -60,7 +59,7 @@ static void test_no_module(void **state) {
 	struct rule rule;
 	uint64_t pc = (uint64_t)fake_pages(4096) + 100;
 	rule_get(&rule, pc, false);
-	assert_int_equal(rule.kind, RULE_JIT);
+	assert_int_equal(step_kind(rule.step), RULE_JIT);
 	assert_true(rule.where == pc);
 }
 

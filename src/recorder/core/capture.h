@@ -45,7 +45,10 @@ bool capture_setup(const struct capture_world *world);
 struct capture;
 struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uint64_t stack_high);
 
-enum { CAPTURE_MIN_BYTES = 64 << 10 };
+enum {
+	CAPTURE_SMALL_BYTES = 6 << 10, // the least: for threads that rarely allocate
+	CAPTURE_BUSY_BYTES = 96 << 10, // from here on a context has large caches
+};
 
 struct capture_result {
 	uint32_t node;       // 0: nothing could be found

@@ -158,17 +158,24 @@ static bool spin_for_room(struct ring *r, uint32_t n) {
 	return false;
 }
 
-/** Make room for `n` entries; the thread may move to its big ring. False: there is none. */
+/**
+ * Make room for `n` entries. A thread that has filled its small ring once is a busy one: it moves to
+ * the big ring. False: there is no room.
+ */
 static bool make_room(struct thread_slot *slot, unsigned level, uint32_t n) {
 	struct ring *r = &thread_state_of(slot)->ring;
-	if (ring_has_room(r, n) || ring_look_for_room(r, n)) {
+	if (ring_has_room(r, n)) {
 		return true;
 	}
 	// Hooks in progress know their entries by index: the ring changes only when there are none
 	if (level == 0 && atomic_load_explicit(&slot->ring, memory_order_relaxed) == RING_SMALL) {
+		(void)thread_grow(slot);
 		ring_open(r, slot, RING_BIG);
 		thread_state_of(slot)->hooks[0].reserved = 0;
 		atomic_store_explicit(&slot->ring, RING_BIG, memory_order_release);
+		return true;
+	}
+	if (ring_look_for_room(r, n)) {
 		return true;
 	}
 	if (level > 0 && ring_is_blocked_by_owner(r, n)) {
@@ -253,6 +260,14 @@ static unsigned count_in_progress(struct thread_slot *slot, uint64_t sp) {
 }
 
 // ---- entering
+
+bool hook_capture_again(struct thread_slot *slot, unsigned level) {
+	if (level == 0 && thread_grow(slot)) {
+		return true;
+	}
+	thread_count(&slot->truncated, 1);
+	return false;
+}
 
 static void leave_unrecorded(struct thread_slot *slot, unsigned level) {
 	hook_forget(thread_state_of(slot), level);

@@ -76,18 +76,21 @@ static inline void hook_forget(struct thread_state *s, unsigned level) {
 	atomic_store_explicit(&s->hooks[level].hook, NULL, memory_order_relaxed);
 }
 
+/** A stack is not whole: counts it. True: there is a larger capture to try now. */
+bool hook_capture_again(struct thread_slot *slot, unsigned level);
+
 /** The stack of a caller, its losses counted. */
 static inline struct capture_result hook_capture(struct thread_slot *slot, unsigned level,
 		const struct capture_regs *caller, uint64_t stop_sp) {
 	struct thread_state *s = thread_state_of(slot);
-	struct capture *capture = s->captures[level];
-	if (__builtin_expect(capture == NULL, 0)) {
-		capture = thread_capture(slot, level);
-	}
-	struct capture_result result = capture_stack(capture, caller, stop_sp);
-	if (__builtin_expect(result.is_truncated, 0)) {
-		thread_count(&slot->truncated, 1);
-	}
+	struct capture_result result;
+	do {
+		struct capture *capture = s->captures[level];
+		if (__builtin_expect(capture == NULL, 0)) {
+			capture = thread_capture(slot, level);
+		}
+		result = capture_stack(capture, caller, stop_sp);
+	} while (__builtin_expect(result.is_truncated, 0) && hook_capture_again(slot, level));
 	return result;
 }
 
@@ -146,6 +149,7 @@ static inline void hook_write(struct thread_slot *slot, enum wire_kind kind, uin
 		return;
 	}
 	uint64_t index = ring_reserve(&s->ring, 1);
+	ring_prefetch(&s->ring, index);
 	uint32_t number = hook_take_number(ptr);
 	ring_publish(&s->ring, index, wire_head(0, kind, number, ptr),
 			wire_body(node, (uint32_t)size, number));

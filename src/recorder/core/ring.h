@@ -75,6 +75,15 @@ static inline void ring_publish(struct ring *r, uint64_t index, uint64_t head, u
 	atomic_store_explicit(&entry->head, ring_phase(r, index) | head, memory_order_release);
 }
 
+/**
+ * Ask for the line that will be written soon, which the collector has read: the number's atomic add
+ * would else wait for it.
+ */
+static inline void ring_prefetch(const struct ring *r, uint64_t index) {
+	enum { AHEAD = 12 };
+	machine_prefetch_to_write(&r->entries[(index + AHEAD) & r->mask]);
+}
+
 static inline uint64_t ring_reserve(struct ring *r, uint32_t n) {
 	return machine_local_add(&r->shared->reserved, n);
 }

@@ -26,9 +26,9 @@ enum {
 struct slot {
 	_Atomic uint64_t key; // 0: empty
 	_Atomic uint64_t where;
-	_Atomic uint64_t offsets; // cfa, bp
-	_Atomic uint32_t kind;
+	_Atomic uint64_t step;
 	_Atomic uint32_t generation;
+	uint32_t reserved;
 };
 _Static_assert(sizeof(struct slot) == 32, "two to a cache line");
 
@@ -101,50 +101,56 @@ static bool strip_deref(struct eh_expr *expr) {
 	return true;
 }
 
-static enum rule_kind cfa_kind(struct rule *r, const struct eh_fde *fde, const struct eh_row *row,
+/** How the CFA is found, and in `*offset` the constant of that. */
+static enum rule_kind cfa_kind(int32_t *offset, const struct eh_fde *fde, const struct eh_row *row,
 		uint64_t pc) {
-	r->cfa = row->cfa_value;
+	*offset = row->cfa_value;
 	if (row->cfa_how == EH_CFA_OFFSET) {
 		return row->cfa_register == REG_SP    ? RULE_SP
 				: row->cfa_register == REG_BP ? RULE_BP
 											  : RULE_SLOW;
 	}
 	struct eh_expr expr = eh_expression(fde, row->cfa_value);
-	if (is_register_plus(expr, REG_SP, pc, &r->cfa)) { // entries of the PLT
+	if (is_register_plus(expr, REG_SP, pc, offset)) { // entries of the PLT
 		return RULE_SP;
 	}
-	bool is_deref = strip_deref(&expr) && is_register_plus(expr, REG_BP, pc, &r->cfa);
+	bool is_deref = strip_deref(&expr) && is_register_plus(expr, REG_BP, pc, offset);
 	return is_deref ? RULE_DEREF : RULE_SLOW;
 }
 
 /** How the caller's bp is found. False: in a way that only the slow path knows. */
-static bool set_bp(struct rule *r, enum rule_kind kind, const struct eh_fde *fde,
+static bool find_bp(int32_t *bp, enum rule_kind kind, int32_t cfa, const struct eh_fde *fde,
 		const struct eh_row *row, uint64_t pc) {
-	r->bp = RULE_BP_SAME;
+	*bp = RULE_BP_SAME;
 	switch (row->how[REG_BP]) {
 	case EH_SAME:
 	case EH_UNDEFINED: return true;
-	case EH_AT: r->bp = row->value[REG_BP]; return kind != RULE_DEREF;
+	case EH_AT: *bp = row->value[REG_BP]; return kind != RULE_DEREF;
 	case EH_AT_EXPR:
 		if (kind == RULE_SP ||
-				!is_register_plus(eh_expression(fde, row->value[REG_BP]), REG_BP, pc, &r->bp)) {
+				!is_register_plus(eh_expression(fde, row->value[REG_BP]), REG_BP, pc, bp)) {
 			return false;
 		}
-		r->bp -= kind == RULE_BP ? r->cfa : 0;
+		*bp -= kind == RULE_BP ? cfa : 0;
 		return true;
 	default: return false;
 	}
 }
 
-static enum rule_kind classify(struct rule *r, const struct eh_fde *fde, const struct eh_row *row,
-		uint64_t pc) {
+static uint64_t step_of_row(const struct eh_fde *fde, const struct eh_row *row, uint64_t pc) {
 	if (row->how[REG_PC] == EH_UNDEFINED) {
-		return RULE_END;
+		return rule_step(RULE_END, 0, RULE_BP_SAME);
 	}
 	bool is_usual = row->how[REG_PC] == EH_AT && row->value[REG_PC] == -8 &&
 			(row->how[REG_SP] == EH_SAME || (row->how[REG_SP] == EH_IS && row->value[REG_SP] == 0));
-	enum rule_kind kind = is_usual ? cfa_kind(r, fde, row, pc) : RULE_SLOW;
-	return kind != RULE_SLOW && !set_bp(r, kind, fde, row, pc) ? RULE_SLOW : kind;
+	int32_t cfa = 0;
+	int32_t bp = RULE_BP_SAME;
+	enum rule_kind kind = is_usual ? cfa_kind(&cfa, fde, row, pc) : RULE_SLOW;
+	if (kind == RULE_SLOW || cfa > RULE_CFA_MAX || cfa < -RULE_CFA_MAX ||
+			!find_bp(&bp, kind, cfa, fde, row, pc)) {
+		return rule_step(RULE_SLOW, 0, RULE_BP_SAME);
+	}
+	return rule_step(kind, cfa, bp);
 }
 
 static bool is_signal_trampoline(uint64_t pc) {
@@ -181,21 +187,15 @@ static void compile(struct rule *r, uint64_t key) {
 	bool has_fde = rule_find_fde(key, &fde, &lookup_pc, &module_id);
 	r->key = key;
 	r->where = key | (uint64_t)module_id << WIRE_MODULE_SHIFT;
-	r->cfa = 0;
-	r->bp = RULE_BP_SAME;
-	r->hot = 0;
-	r->reserved = 0;
 	bool is_candidate = module_id != 0 && (!has_fde || fde.is_signal); // musl has no tables for it
 	if (is_candidate && is_signal_trampoline(pc)) {
-		r->kind = RULE_SIGNAL;
+		r->step = rule_step(RULE_SIGNAL, 0, RULE_BP_SAME);
 	} else if (!has_fde) {
-		r->kind = module_id != 0 ? RULE_FRAME : RULE_JIT;
-		r->cfa = 16;
-		r->bp = -16;
+		r->step = rule_step(module_id != 0 ? RULE_FRAME : RULE_JIT, 16, -16);
 	} else if (!eh_row(&fde, lookup_pc, &row)) {
-		r->kind = RULE_SLOW;
+		r->step = rule_step(RULE_SLOW, 0, RULE_BP_SAME);
 	} else {
-		r->kind = (uint16_t)classify(r, &fde, &row, pc);
+		r->step = step_of_row(&fde, &row, pc);
 	}
 }
 
@@ -218,14 +218,9 @@ static bool read_slot(struct slot *s, struct rule *r, uint64_t key, uint32_t gen
 			atomic_load_explicit(&s->generation, memory_order_acquire) != generation) {
 		return false;
 	}
-	uint64_t offsets = atomic_load_explicit(&s->offsets, memory_order_acquire);
 	r->key = key;
 	r->where = atomic_load_explicit(&s->where, memory_order_acquire);
-	r->cfa = (int32_t)(uint32_t)offsets;
-	r->bp = (int32_t)(uint32_t)(offsets >> 32);
-	r->kind = (uint16_t)atomic_load_explicit(&s->kind, memory_order_acquire);
-	r->hot = 0;
-	r->reserved = 0;
+	r->step = atomic_load_explicit(&s->step, memory_order_acquire);
 	return atomic_load_explicit(&s->key, memory_order_relaxed) == key &&
 			atomic_load_explicit(&s->generation, memory_order_relaxed) == generation;
 }
@@ -235,11 +230,9 @@ static bool write_slot(struct slot *s, uint64_t seen, const struct rule *r, uint
 		return false;
 	}
 	// Releases: none of these may be seen before SLOT_BUSY is
-	uint64_t offsets = (uint32_t)r->cfa | (uint64_t)(uint32_t)r->bp << 32;
 	atomic_store_explicit(&s->generation, generation, memory_order_release);
 	atomic_store_explicit(&s->where, r->where, memory_order_release);
-	atomic_store_explicit(&s->offsets, offsets, memory_order_release);
-	atomic_store_explicit(&s->kind, r->kind, memory_order_release);
+	atomic_store_explicit(&s->step, r->step, memory_order_release);
 	atomic_store_explicit(&s->key, r->key, memory_order_release);
 	return true;
 }

@@ -33,12 +33,33 @@ enum rule_kind {
 struct rule {
 	uint64_t key;
 	uint64_t where; // key and module, as a node has it
-	int32_t cfa, bp;
-	uint16_t kind;
-	uint16_t hot; // for the owner of a copy: where it keeps the caller's rule, a guess
-	uint32_t reserved;
+	uint64_t step;  // all there is to know of the step to the caller: rule_step()
+	uint64_t reserved;
 };
 _Static_assert(sizeof(struct rule) == 32, "two to a cache line");
+enum { RULE_CFA_MAX = (1 << 27) - 1 };
+
+/** bits 0..31 bp | 32..59 cfa | 60..63 kind */
+static inline uint64_t rule_step(enum rule_kind kind, int32_t cfa, int32_t bp) {
+	return (uint64_t)kind << 60 | (uint64_t)(uint32_t)cfa << 36 >> 4 | (uint32_t)bp;
+}
+
+static inline enum rule_kind step_kind(uint64_t step) {
+	return (enum rule_kind)(step >> 60);
+}
+
+static inline int64_t step_cfa(uint64_t step) {
+	return (int64_t)(step << 4) >> 36;
+}
+
+static inline int32_t step_bp(uint64_t step) {
+	return (int32_t)(uint32_t)step;
+}
+
+/** No tables, but both words of a frame at bp: a step by frame pointer. */
+static inline bool rule_is_frame(unsigned kind) {
+	return kind == RULE_FRAME || kind == RULE_JIT;
+}
 
 /** Prepare the shared table. False: no memory. */
 bool rules_setup(void);

@@ -46,10 +46,10 @@ static inline struct thread_slot *segment_slot(uint32_t i) {
 }
 
 /**
- * The private part of a slot: one page for the thread's state (thread.h), then the memory of the
- * captures.
+ * The private part of a slot: two pages for the thread's state and its first, small capture
+ * (thread.h), then the memory of the captures of a busy thread, and of handlers.
  */
-enum { SEGMENT_CAPTURES_AT = SLOT_PRIVATE_AT + WIRE_PAGE };
+enum { SEGMENT_CAPTURES_AT = SLOT_PRIVATE_AT + 2 * WIRE_PAGE };
 
 /** How many slots may be touched: they are opened up in steps. */
 uint32_t segment_open_slots(void);

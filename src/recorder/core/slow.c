@@ -128,7 +128,7 @@ static enum walk_step step(struct registers *r) {
 	bool is_found;
 	uint64_t key = r->value[REG_PC] | (r->is_exact ? WIRE_EXACT_PC : 0);
 	rule_get(&rule, key, false);
-	if (rule.kind == RULE_SIGNAL) {
+	if (step_kind(rule.step) == RULE_SIGNAL) {
 		is_found = step_signal(r);
 	} else if (rule_find_fde(key, &fde, &lookup_pc, &module_id)) {
 		is_found = step_tables(r, &fde, lookup_pc, &is_end);

@@ -107,15 +107,34 @@ static uint64_t stack_end(const struct thread_slot *slot) {
 	return slot->tid == slot->pid ? door_services.stack_end() : host_stack_end();
 }
 
+enum {
+	HANDLER_BYTES = 64 << 10, // for the captures of handlers
+	SMALL_BYTES = SEGMENT_CAPTURES_AT - SLOT_PRIVATE_AT - THREAD_STATE_BYTES,
+};
+_Static_assert((size_t)SMALL_BYTES >= CAPTURE_SMALL_BYTES, "fits");
+
 struct capture *thread_capture(struct thread_slot *slot, unsigned level) {
 	struct thread_state *s = thread_state_of(slot);
 	if (s->captures[level] == NULL) {
-		// Level 0, which every program uses, has all that the levels of handlers leave
-		uint64_t all_bytes = segment.slot_bytes - SEGMENT_CAPTURES_AT;
-		uint64_t first_bytes = all_bytes - (THREAD_LEVELS - 1) * CAPTURE_MIN_BYTES;
-		uint64_t at = level == 0 ? 0 : first_bytes + (level - 1) * CAPTURE_MIN_BYTES;
-		s->captures[level] = capture_init((unsigned char *)slot + SEGMENT_CAPTURES_AT + at,
-				level == 0 ? first_bytes : CAPTURE_MIN_BYTES, 0, stack_end(slot));
+		unsigned char *memory = (unsigned char *)slot + segment.slot_bytes - level * HANDLER_BYTES;
+		size_t bytes = HANDLER_BYTES;
+		if (level == 0) {
+			memory = (unsigned char *)s + THREAD_STATE_BYTES;
+			bytes = SMALL_BYTES;
+		}
+		s->captures[level] = capture_init(memory, bytes, 0, stack_end(slot));
 	}
 	return s->captures[level];
+}
+
+bool thread_grow(struct thread_slot *slot) {
+	struct thread_state *s = thread_state_of(slot);
+	unsigned char *memory = (unsigned char *)slot + SEGMENT_CAPTURES_AT;
+	size_t bytes = segment.slot_bytes - SEGMENT_CAPTURES_AT -
+			(THREAD_LEVELS - 1) * (size_t)HANDLER_BYTES;
+	if ((unsigned char *)s->captures[0] == memory) {
+		return false;
+	}
+	s->captures[0] = capture_init(memory, bytes, 0, stack_end(slot));
+	return true;
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * What the recorder keeps for a thread: its slot in the segment, and on the first private page
- * of the slot the hooks in progress. Used by the thread itself and by its signal handlers.
+ * What the recorder keeps for a thread: its slot in the segment, and in the private part of the
+ * slot the hooks in progress. Used by the thread itself and by its signal handlers.
  *
  * A hook in progress is an element of `hooks`. What it knows lies on its own stack, out of the
  * reach of handlers; one store of its address makes it known, so they find it whole or not at all.
@@ -33,7 +33,8 @@ struct thread_state {
 	uint64_t label_ns; // of the last KIND_TIME that was written
 	struct capture *captures[THREAD_LEVELS];
 };
-_Static_assert(sizeof(struct thread_state) <= WIRE_PAGE, "fits its page");
+enum { THREAD_STATE_BYTES = 512 }; // behind it lies the thread's small capture
+_Static_assert(sizeof(struct thread_state) <= THREAD_STATE_BYTES, "fits its place");
 
 static inline struct thread_state *thread_state_of(struct thread_slot *slot) {
 	return (struct thread_state *)((unsigned char *)slot + SLOT_PRIVATE_AT);
@@ -49,3 +50,9 @@ struct thread_slot *thread_claim(void);
 
 /** The capture of a level, made at its first use. The level must be in progress. */
 struct capture *thread_capture(struct thread_slot *slot, unsigned level);
+
+/**
+ * Give the outermost level its large capture, for a thread that is busy or has a deep stack. False:
+ * it has it.
+ */
+bool thread_grow(struct thread_slot *slot);

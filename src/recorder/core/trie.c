@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Nodes lie in the shared segment in the order of their birth; only they are the contract. To find
- * the child of a node there are two private helpers: each node's guess (`hot_child`), which is
- * right most of the time and lies where we read anyway, and a hash of (id, tag) slots.
+ * Nodes lie in the shared segment in the order of their birth; only they are the contract. The first
+ * children of a node form a chain: it begins in the node and goes on in private links, one per node,
+ * which also hold a tag, so that a walk along the chain touches no other node. A chain only grows,
+ * by compare-and-swap at its end.
  *
- * The hash is a row of tables, each four times its predecessor. New entries go to the last; what
- * is found in an earlier one is copied forward. Nothing is ever removed, so a reader needs no
- * protection. A node is whole before its slot is filled by compare-and-swap. Who loses that race
- * to an equal node leaves a node that no stack names; two threads that insert into different
- * tables while the last one grows may make two nodes for one stack, which readers add up.
+ *    node[parent].first_child ──► link[a] = {tag of a, b} ──► link[b] = {tag of b, 0}
+ *
+ * Children beyond the CHAIN_MAX-th are found by a hash of (id, tag) slots, a row of tables, each four
+ * times its predecessor. New entries go to the last; what is found in an earlier one is copied
+ * forward.
+ *
+ * Nothing is ever removed, so a reader needs no protection. A node is whole before it is entered.
+ * Who loses a race to an equal node leaves a node that no stack names; two threads that insert into
+ * different tables while the last one grows may make two nodes for one stack, which readers add up.
  */
 
 #include "recorder/core/trie.h"
@@ -24,7 +29,13 @@ enum {
 	GROWTH_BITS = 2,
 	N_TABLES = 8, // 2^18 .. 2^32 slots
 	PROBES = 16,
+	CHAIN_MAX = 8,
+	LINK_BITS = 16,    // links per piece
+	N_PIECES = 1 << 9, // for 2^25 nodes
 };
+
+// A link: the node's next sibling in bits 0..31, the tag of the node itself above
+static _Atomic(_Atomic uint64_t *) links[N_PIECES];
 
 static _Atomic(_Atomic uint64_t *) tables[N_TABLES];
 static _Atomic uint32_t first_id[N_TABLES]; // nodes from here on are younger than the table
@@ -126,17 +137,6 @@ static uint32_t publish(uint32_t parent, uint64_t where) {
 	return id;
 }
 
-/** A node that has its slot: only such may be found by neighbours. Its first guess is itself. */
-static void confirm(uint32_t id) {
-	uint32_t none = 0;
-	(void)atomic_compare_exchange_strong_explicit(&world.nodes[id].hot_child, &none, id,
-			memory_order_release, memory_order_relaxed);
-}
-
-static bool is_confirmed(uint32_t id) {
-	return atomic_load_explicit(&world.nodes[id].hot_child, memory_order_relaxed) != 0;
-}
-
 /**
  * Put `id` (0: a new node) into the last table. `*is_full`: no room in its places.
  * Returns the node that is there in the end; 0 if `*is_full`, or if the budget is used up.
@@ -155,7 +155,6 @@ static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t pare
 				return 0;
 			}
 			if (atomic_compare_exchange_strong(slot, &seen, mine)) {
-				confirm(id);
 				return id;
 			}
 		}
@@ -167,7 +166,8 @@ static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t pare
 	return 0;
 }
 
-static uint32_t find_or_insert(uint32_t parent, uint64_t where) {
+/** `fresh`: a node made for it and not entered yet, or 0. */
+static uint32_t find_or_insert(uint32_t parent, uint64_t where, uint32_t fresh) {
 	uint64_t hash = hash_of(parent, where);
 	uint32_t n = atomic_load_explicit(&n_tables, memory_order_acquire);
 	uint32_t id = n == 0 ? 0 : find(n - 1, hash, parent, where);
@@ -180,6 +180,7 @@ static uint32_t find_or_insert(uint32_t parent, uint64_t where) {
 		}
 		id = find(i - 1, hash, parent, where);
 	}
+	id = id != 0 ? id : fresh;
 	bool is_full = n > 0;
 	while (is_full) {
 		uint32_t there = insert(n - 1, hash, id, parent, where, &is_full);
@@ -194,30 +195,99 @@ static uint32_t find_or_insert(uint32_t parent, uint64_t where) {
 	return id;
 }
 
-/**
- * The first children of a node are mostly born right after it: a look at its next neighbours,
- * which share its cache line, spares the hash, whose slots are far from everything.
- */
-static uint32_t find_nearby(uint32_t parent, uint64_t where) {
-	enum { NEIGHBOURS = 4 };
-	uint32_t end = atomic_load_explicit(&world.header->n_nodes, memory_order_relaxed);
-	for (uint32_t id = parent + 1; id < end && id <= parent + NEIGHBOURS; id++) {
-		if (node_is(id, parent, where) && is_confirmed(id)) {
+// ---- chains
+
+static uint64_t tag_of(uint64_t where) {
+	return where << 32; // the low half of the program counter
+}
+
+/** The link of a node. NULL: there is no memory for it. */
+static _Atomic uint64_t *link_of(uint32_t id) {
+	if (id >> LINK_BITS >= N_PIECES) {
+		return NULL;
+	}
+	// Acquire pairs with the exchange in make_links()
+	_Atomic uint64_t *piece = atomic_load_explicit(&links[id >> LINK_BITS], memory_order_acquire);
+	return piece == NULL ? NULL : &piece[id & ((1u << LINK_BITS) - 1)];
+}
+
+static __attribute__((noinline, cold)) void make_links(uint32_t id) {
+	const size_t bytes = sizeof(uint64_t) << LINK_BITS;
+	if (id >> LINK_BITS >= N_PIECES || !world_may_call_system()) {
+		return;
+	}
+	_Atomic uint64_t *fresh = sys_map(bytes);
+	_Atomic uint64_t *none = NULL;
+	if (fresh != NULL && !atomic_compare_exchange_strong(&links[id >> LINK_BITS], &none, fresh)) {
+		sys_munmap(fresh, bytes);
+	}
+}
+
+/** Make the link of a new node. False: there is no memory for it. */
+static bool link_start(uint32_t id, uint64_t where) {
+	if (link_of(id) == NULL) {
+		make_links(id);
+	}
+	_Atomic uint64_t *link = link_of(id);
+	if (link != NULL) {
+		atomic_store_explicit(link, tag_of(where), memory_order_relaxed); // released with the id
+	}
+	return link != NULL;
+}
+
+/** Where a walk along a chain came to an end. */
+struct chain {
+	uint32_t first;         // of the children; 0: there are none
+	_Atomic uint64_t *last; // the link of the last one. NULL: the chain takes no more
+};
+
+static uint32_t chain_find(struct chain *chain, uint32_t id, uint32_t parent, uint64_t where) {
+	chain->last = NULL;
+	for (unsigned i = 0; i < CHAIN_MAX && id != 0; i++) {
+		_Atomic uint64_t *link = link_of(id);
+		if (link == NULL) {
+			chain->last = NULL;
+			return 0;
+		}
+		uint64_t seen = atomic_load_explicit(link, memory_order_acquire);
+		if (((seen ^ tag_of(where)) >> 32) == 0 && node_is(id, parent, where)) {
 			return id;
 		}
+		id = (uint32_t)seen;
+		chain->last = i + 1 < CHAIN_MAX ? link : NULL;
 	}
 	return 0;
 }
 
+/** Enter `id` behind the last child. False: another has been quicker. */
+static bool chain_add(const struct chain *chain, uint32_t parent, uint32_t id) {
+	if (chain->first == 0) {
+		uint32_t none = 0;
+		return atomic_compare_exchange_strong(&world.nodes[parent].first_child, &none, id);
+	}
+	uint64_t seen = atomic_load_explicit(chain->last, memory_order_relaxed);
+	return (uint32_t)seen == 0 && atomic_compare_exchange_strong(chain->last, &seen, seen | id);
+}
+
 uint32_t trie_child(uint32_t parent, uint64_t where) {
-	uint32_t guess = atomic_load_explicit(&world.nodes[parent].hot_child, memory_order_acquire);
-	if (guess != 0 && node_is(guess, parent, where)) {
-		return guess;
+	for (uint32_t fresh = 0;;) {
+		struct chain chain = {.first = atomic_load_explicit(&world.nodes[parent].first_child,
+									  memory_order_acquire)};
+		uint32_t id = chain_find(&chain, chain.first, parent, where);
+		if (id != 0) {
+			return id;
+		}
+		if (chain.first != 0 && chain.last == NULL) {
+			return find_or_insert(parent, where, fresh);
+		}
+		if (fresh == 0) {
+			fresh = publish(parent, where);
+			if (fresh == 0 || !link_start(fresh, where)) {
+				return find_or_insert(parent, where, fresh);
+			}
+		}
+		if (chain_add(&chain, parent, fresh)) {
+			return fresh;
+		}
 	}
-	uint32_t id = find_nearby(parent, where);
-	id = id != 0 ? id : find_or_insert(parent, where);
-	if (id != 0) {
-		atomic_store_explicit(&world.nodes[parent].hot_child, id, memory_order_release);
-	}
-	return id;
 }

@@ -117,17 +117,18 @@ static enum walk_step caller_at(struct walk *w, uint64_t cfa, uint64_t bp) {
 	return WALK_CALLER;
 }
 
-static enum walk_step step_cfa(struct walk *w, const struct rule *rule, uint64_t cfa) {
+/** The caller by a rule of the kind RULE_SP or RULE_BP. */
+static enum walk_step step_to(struct walk *w, uint64_t rule, uint64_t cfa) {
 	bool is_elsewhere = cfa <= w->sp || !walk_may_load(w, cfa - 8);
-	if (is_elsewhere && (rule->kind == RULE_SP || !walk_hop(w, cfa - 8))) {
+	if (is_elsewhere && (step_kind(rule) == RULE_SP || !walk_hop(w, cfa - 8))) {
 		return WALK_CUT;
 	}
 	if (is_elsewhere) {
 		w->sp = cfa - 8; // the new stack has no older frame to compare with
 	}
 	uint64_t bp = w->bp;
-	if (rule->bp != RULE_BP_SAME) {
-		uint64_t slot = cfa + (uint64_t)(int64_t)rule->bp;
+	if (step_bp(rule) != RULE_BP_SAME) {
+		uint64_t slot = cfa + (uint64_t)(int64_t)step_bp(rule);
 		if (!walk_may_load(w, slot)) {
 			return WALK_CUT;
 		}
@@ -136,15 +137,15 @@ static enum walk_step step_cfa(struct walk *w, const struct rule *rule, uint64_t
 	return caller_at(w, cfa, bp);
 }
 
-static enum walk_step step_deref(struct walk *w, const struct rule *rule) {
-	uint64_t at = w->bp + (uint64_t)(int64_t)rule->cfa;
+static enum walk_step step_deref(struct walk *w, uint64_t rule) {
+	uint64_t at = w->bp + (uint64_t)step_cfa(rule);
 	if (!walk_may_load(w, at)) {
 		return WALK_CUT;
 	}
 	uint64_t cfa = walk_load(at);
 	uint64_t bp = w->bp;
-	if (rule->bp != RULE_BP_SAME) {
-		uint64_t slot = w->bp + (uint64_t)(int64_t)rule->bp;
+	if (step_bp(rule) != RULE_BP_SAME) {
+		uint64_t slot = w->bp + (uint64_t)(int64_t)step_bp(rule);
 		if (!walk_may_load(w, slot)) {
 			return WALK_CUT;
 		}
@@ -199,11 +200,11 @@ static enum walk_step step_frame(struct walk *w) {
 	return caller_at(w, w->bp + 16, walk_load(w->bp));
 }
 
-enum walk_step walk_step(struct walk *w, const struct rule *rule) {
-	uint64_t offset = (uint64_t)(int64_t)rule->cfa;
-	switch ((enum rule_kind)rule->kind) {
-	case RULE_SP: return step_cfa(w, rule, w->sp + offset);
-	case RULE_BP: return step_cfa(w, rule, w->bp + offset);
+enum walk_step walk_step(struct walk *w, uint64_t rule) {
+	uint64_t offset = (uint64_t)step_cfa(rule);
+	switch (step_kind(rule)) {
+	case RULE_SP: return step_to(w, rule, w->sp + offset);
+	case RULE_BP: return step_to(w, rule, w->bp + offset);
 	case RULE_DEREF: return step_deref(w, rule);
 	case RULE_SIGNAL: return step_signal(w);
 	case RULE_FRAME:

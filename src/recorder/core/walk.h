@@ -48,8 +48,8 @@ enum walk_step {
 bool walk_begin(struct walk *w, const struct capture_regs *regs, struct window *own,
 		struct window *foreign);
 
-/** One step. Unless WALK_CALLER, tail_* say what was loaded. */
-enum walk_step walk_step(struct walk *w, const struct rule *rule);
+/** One step, by the step of a rule. Unless WALK_CALLER, tail_* say what was loaded. */
+enum walk_step walk_step(struct walk *w, uint64_t rule);
 
 /** Grow the window so that the 8 bytes at `address` lie inside. False: they may not be read. */
 bool walk_reach(struct walk *w, uint64_t address);
@@ -74,29 +74,4 @@ static inline bool walk_is_pc(uint64_t pc) {
 __attribute__((no_sanitize("address", "thread", "undefined"))) static inline uint64_t walk_load(
 		uint64_t address) {
 	return *(const uint64_t *)address;
-}
-
-/** walk_step, with the usual case in place. */
-static inline enum walk_step walk_step_inline(struct walk *w, const struct rule *rule) {
-	uint64_t base = rule->kind == RULE_SP ? w->sp : w->bp;
-	uint64_t cfa = base + (uint64_t)(int64_t)rule->cfa;
-	if (rule->kind - RULE_SP > RULE_BP - RULE_SP || cfa < w->sp + 8 || cfa > w->window.high) {
-		return walk_step(w, rule);
-	}
-	uint64_t bp = w->bp;
-	if (rule->bp != RULE_BP_SAME) {
-		uint64_t slot = cfa + (uint64_t)(int64_t)rule->bp;
-		if (!window_has(&w->window, slot)) {
-			return walk_step(w, rule);
-		}
-		bp = walk_load(slot);
-	}
-	uint64_t pc = walk_load(cfa - 8);
-	if (!walk_is_pc(pc)) {
-		return walk_step(w, rule);
-	}
-	w->key = pc;
-	w->sp = cfa;
-	w->bp = bp;
-	return WALK_CALLER;
 }

@@ -25,6 +25,11 @@ static inline void machine_relax(void) {
 	__builtin_ia32_pause();
 }
 
+/** The line of `at` will be written soon. */
+static inline void machine_prefetch_to_write(const void *at) {
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
+}
+
 /**
  * The registers of our caller, from inside the hook itself (a macro: it must not be a function of
  * its own). Asking for the frame address makes the compiler keep a frame pointer in the hook:
