@@ -95,6 +95,11 @@ bool call_tree_callers(const struct call_tree *t, const struct tree_costs *costs
 		const struct lens *l, struct slice function, struct arena *arena, struct up_nodes *out,
 		struct err *err);
 
+/** What it calls, of a node of call_tree_callers; *own: of the stacks that end in it. */
+bool up_node_callees(const struct call_tree *t, const struct tree_costs *costs,
+		const struct lens *l, const struct up_node *node, struct arena *arena, struct up_nodes *out,
+		struct lens_costs *own, struct err *err);
+
 /** Its callers. `is_inclusive`: of call_tree_callers, else of call_tree_bottom_up. */
 bool up_node_open(const struct call_tree *t, const struct tree_costs *costs, const struct lens *l,
 		const struct up_node *node, bool is_inclusive, struct arena *arena, struct up_nodes *out,

@@ -157,3 +157,38 @@ bool up_node_open(const struct call_tree *t, const struct tree_costs *costs, con
 	arena_finish(&scratch);
 	return ok || err_memory(err);
 }
+
+/** Entries of all nodes that are called from a place; how many. `entries` may be NULL. */
+static uint32_t put_callees(const struct call_tree *t, const struct up_node *node,
+		struct up_entry *entries) {
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < node->n_entries; i++) {
+		uint32_t caller = node->entries[i].node;
+		for (uint32_t k = caller + 1; k < t->nodes[caller].end; k = t->nodes[k].end) {
+			if (entries) {
+				entries[n] = (struct up_entry){k, k};
+			}
+			n++;
+		}
+	}
+	return n;
+}
+
+bool up_node_callees(const struct call_tree *t, const struct tree_costs *costs,
+		const struct lens *l, const struct up_node *node, struct arena *arena, struct up_nodes *out,
+		struct lens_costs *own, struct err *err) {
+	*out = (struct up_nodes){0};
+	*own = (struct lens_costs){0};
+	for (uint32_t i = 0; i < node->n_entries; i++) {
+		lens_costs_add(own, &costs->own[node->entries[i].node]);
+	}
+	struct arena scratch = {0};
+	uint32_t n = put_callees(t, node, NULL);
+	struct up_entry *entries = arena_new(&scratch, struct up_entry, n);
+	if (entries) {
+		(void)put_callees(t, node, entries);
+	}
+	bool ok = entries && make_level(t, costs, l, entries, n, true, arena, out);
+	arena_finish(&scratch);
+	return ok || err_memory(err);
+}

@@ -124,12 +124,12 @@ static bool leave_out_by_threads(const struct lens *l, const struct recording *r
 
 /** *is_out: per stack, whether the lens leaves it out; NULL: none is. */
 static bool find_left_out(const struct lens *l, const struct recording *r, const struct names *n,
-		struct arena *scratch, uint8_t **is_out, struct err *err) {
+		struct arena *arena, struct arena *scratch, uint8_t **is_out, struct err *err) {
 	*is_out = NULL;
 	if (!l->n_texts && !l->n_focus && !l->n_threads) {
 		return true;
 	}
-	*is_out = arena_new(scratch, uint8_t, r->stacks.n);
+	*is_out = arena_new(arena, uint8_t, r->stacks.n);
 	if (!*is_out) {
 		return err_memory(err);
 	}
@@ -265,10 +265,10 @@ static uint64_t moment_of(const struct lens *l, const struct recording *r) {
 bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,
 		struct arena *arena, struct lens_result *out, struct err *err) {
 	struct arena scratch = {0};
-	uint8_t *is_out = NULL;
 	*out = (struct lens_result){.moment_ns = moment_of(l, r)};
 	out->stacks = arena_new(arena, struct lens_costs, r->stacks.n);
-	bool ok = (out->stacks || err_memory(err)) && find_left_out(l, r, n, &scratch, &is_out, err);
+	bool ok = (out->stacks || err_memory(err)) &&
+			find_left_out(l, r, n, arena, &scratch, &out->is_left_out, err);
 	if (ok && l->has_range) {
 		apply_range(l, r, out->stacks);
 	}
@@ -277,7 +277,7 @@ bool lens_apply(const struct lens *l, const struct recording *r, const struct na
 		if (!l->has_range) {
 			*c = whole_costs(&r->stacks.items[i], l->metric);
 		}
-		if (is_out && is_out[i]) {
+		if (out->is_left_out && out->is_left_out[i]) {
 			*c = (struct lens_costs){0};
 		}
 		lens_costs_add(&out->total, c);

@@ -115,6 +115,7 @@ struct lens_result {
 	struct lens_costs *stacks; // one per rec_stack; zero where the lens leaves it out
 	struct lens_costs total;   // of them
 	uint64_t moment_ns;        // of LENS_PEAK: when; else the end of the range
+	uint8_t *is_left_out;      // per stack: by texts, focus or threads; NULL: none is
 };
 
 /** Costs of every stack under the lens: one scan over the intervals. False: no memory. */

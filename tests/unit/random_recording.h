@@ -114,7 +114,7 @@ static inline void make_stacks(struct made *m, const struct make_options *o) {
 	for (uint32_t i = 0; i < o->stacks; i++) {
 		r->stacks.items[i].node = (uint32_t)made_random(m, o->nodes);
 		r->stacks.items[i].thread = (uint32_t)made_random(m, o->threads + 1);
-		r->stacks.items[i].usual_size = 16 * (1 + (uint32_t)made_random(m, 8));
+		r->stacks.items[i].usual_size = 15 * (1 + (uint32_t)made_random(m, 8));
 	}
 }
 
@@ -129,7 +129,7 @@ static inline void make_blocks(struct made *m, const struct make_options *o) {
 	for (uint32_t i = 0; i < o->blocks; i++) {
 		struct made_block *b = &m->blocks[i];
 		b->stack = (uint32_t)((uint64_t)i * o->stacks / o->blocks);
-		b->size = r->stacks.items[b->stack].usual_size + (made_random(m, 5) == 0 ? 1 : 0);
+		b->size = r->stacks.items[b->stack].usual_size + (made_random(m, 5) == 0);
 		b->from = (uint32_t)made_random(m, o->edges + 1);
 		uint32_t life = (uint32_t)made_random(m, made_random(m, 2) ? 2 : o->edges + 8);
 		b->until = b->from + life > o->edges ? REC_NEVER : b->from + life;
@@ -137,6 +137,28 @@ static inline void make_blocks(struct made *m, const struct make_options *o) {
 			b->until = b->from; // the heap's end is not above its last edge
 		}
 		b->is_temporary = b->until == b->from && made_random(m, 2);
+	}
+}
+
+/** Blocks of a stack have its usual size, or one byte more. */
+static inline void make_sizes(struct made *m) {
+	struct recording *r = &m->r;
+	r->sizes.items = arena_new(&r->arena, struct rec_size, 2ul * r->stacks.n);
+	check(r->sizes.items);
+	for (uint32_t i = 0, at = 0; i < r->stacks.n; i++) {
+		struct rec_size z[2] = {{.stack = i, .size = r->stacks.items[i].usual_size},
+				{.stack = i, .size = r->stacks.items[i].usual_size + 1ul}};
+		for (; at < m->n_blocks && m->blocks[at].stack == i; at++) {
+			struct rec_size *one = &z[m->blocks[at].size != z[0].size];
+			one->count++;
+			one->bytes += one->size;
+			one->live += m->blocks[at].until == REC_NEVER;
+		}
+		for (int k = 0; k < 2; k++) {
+			if (z[k].count) {
+				r->sizes.items[r->sizes.n++] = z[k];
+			}
+		}
 	}
 }
 
@@ -203,6 +225,7 @@ static inline struct made make_recording(const struct make_options *o) {
 	make_code(&m, o);
 	make_stacks(&m, o);
 	make_blocks(&m, o);
+	make_sizes(&m);
 	add_up(&m);
 	return m;
 }

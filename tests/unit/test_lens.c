@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "engine/breakdown.h"
 #include "engine/call_tree.h"
 #include "engine/lens.h"
 #include "engine/lens_match.h"
+#include "engine/timeline.h"
 #include "random_recording.h"
 
 #include <setjmp.h>
@@ -367,6 +369,12 @@ static void check_functions(const struct made *m, const struct call_tree *t,
 				call_tree_callers(t, costs, l, call_tree_label(t, f->node), arena, &callers, NULL));
 		if (l->group == LENS_BY_FUNCTION && callers.n == 1) {
 			same(&callers.items[0].costs, &f->all);
+			struct up_nodes callees;
+			struct lens_costs parts;
+			assert_true(
+					up_node_callees(t, costs, l, &callers.items[0], arena, &callees, &parts, NULL));
+			add_costs(&parts, &callees);
+			same(&parts, &f->all);
 			check_up(t, costs, l, &callers, true, 3, arena);
 		}
 	}
@@ -414,6 +422,54 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 	check_up(&t, &costs, l, &up, false, 4, arena);
 }
 
+static void check_breakdowns(const struct made *m, const struct names *n, const struct lens *l,
+		const struct lens_result *result, struct arena *arena) {
+	for (unsigned by = 0; by < N_BREAKDOWNS; by++) {
+		struct breakdown b;
+		struct lens_costs sum = {0};
+		assert_true(breakdown_make((enum breakdown_by)by, l, &m->r, n, result, arena, &b, NULL));
+		for (uint32_t i = 0; i < b.n; i++) {
+			lens_costs_add(&sum, &b.parts[i].costs);
+			assert_true(b.parts[i].costs.blocks <= result->total.blocks);
+			assert_true(!b.parts[i].is_rest || i + 1 == b.n);
+		}
+		same(&sum, &result->total);
+	}
+}
+
+/** Against blocks that live at each edge, counted one by one. */
+static void check_timeline(const struct made *m, const struct names *n, const struct lens *l,
+		const struct lens_result *result, struct arena *arena) {
+	struct timeline t;
+	assert_true(timeline_make(l, &m->r, result, arena, &t, NULL));
+	uint64_t allocations = 0, temporary = 0, allocated_bytes = 0;
+	bool is_peak_there = false;
+	for (uint32_t i = 0; i < t.n; i++) {
+		const struct timeline_point *p = &t.points[i];
+		struct timeline_point hand = {.edge = p->edge, .time_ns = p->time_ns};
+		for (uint32_t k = 0; k < m->n_blocks; k++) {
+			const struct made_block *b = &m->blocks[k];
+			if (is_shown(m, n, l, b->stack)) {
+				bool is_live = b->from <= p->edge && p->edge < b->until;
+				hand.bytes += is_live ? b->size : 0;
+				hand.blocks += is_live;
+				hand.allocations += b->from == p->edge;
+				hand.allocated_bytes += b->from == p->edge ? b->size : 0;
+				hand.temporary += b->from == p->edge && b->is_temporary;
+			}
+		}
+		assert_memory_equal(&hand, p, sizeof hand);
+		allocations += p->allocations;
+		allocated_bytes += p->allocated_bytes;
+		temporary += p->temporary;
+		is_peak_there |= p->time_ns == result->moment_ns && p->bytes == result->total.bytes;
+	}
+	assert_int_equal(allocations, result->total.allocations);
+	assert_int_equal(allocated_bytes, result->total.allocated_bytes);
+	assert_int_equal(temporary, result->total.temporary);
+	assert_true(l->metric != LENS_PEAK || is_peak_there);
+}
+
 static void check_lenses(const struct make_options *options, int n_lenses) {
 	struct made m = make_recording(options);
 	struct err err = {0};
@@ -436,6 +492,8 @@ static void check_lenses(const struct make_options *options, int n_lenses) {
 		}
 		same(&result.total, &total);
 		check_tree(&m, n, &l, &result, &arena);
+		check_breakdowns(&m, n, &l, &result, &arena);
+		check_timeline(&m, n, &l, &result, &arena);
 		free(hand);
 		arena_finish(&arena);
 	}

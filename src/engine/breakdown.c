@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+#include "engine/breakdown.h"
+
+#include "base/human.h"
+#include "base/vec.h"
+#include "engine/index.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const breakdown_names[N_BREAKDOWNS] = {
+		[BY_SITE] = "site",
+		[BY_THREAD] = "thread",
+		[BY_SIZE] = "size",
+		[BY_LIFETIME] = "lifetime",
+};
+
+struct taker {
+	enum breakdown_by by;
+	const struct lens *lens;
+	const struct recording *recording;
+	const struct names *names;
+	const struct lens_result *result;
+	struct arena *arena;
+	struct {
+		struct part *items;
+		size_t n, capacity;
+	} parts;
+	struct part rest;
+};
+
+static bool is_anything(const struct lens_costs *c) {
+	return c->blocks || c->allocations;
+}
+
+static void add_stack(const struct taker *t, struct part *part, uint32_t stack) {
+	const struct lens_costs *c = &t->result->stacks[stack];
+	if (part->n_stacks++ == 0 ||
+			lens_weight(t->lens, c) > lens_weight(t->lens, &t->result->stacks[part->heaviest])) {
+		part->heaviest = stack;
+	}
+	lens_costs_add(&part->costs, c);
+}
+
+// ---- by what a stack is: its site, its thread
+
+/** What stacks of one part share, as a number below `n`; n - 1 is "none of them". */
+struct sorting {
+	uint32_t *part_of; // per number: part + 1
+	uint32_t n;
+};
+
+static bool add_to_part(struct taker *t, struct sorting *s, uint32_t number, uint32_t stack,
+		struct part fresh) {
+	if (!s->part_of[number]) {
+		struct part *part = vec_push(&t->parts);
+		if (!part) {
+			return false;
+		}
+		*part = fresh;
+		s->part_of[number] = (uint32_t)t->parts.n;
+	}
+	add_stack(t, &t->parts.items[s->part_of[number] - 1], stack);
+	return true;
+}
+
+static bool take_sites(struct taker *t) {
+	struct sorting s = {.n = names_n_functions(t->names) + 1};
+	s.part_of = calloc(s.n, sizeof *s.part_of);
+	bool ok = s.part_of != NULL;
+	for (uint32_t i = 0; ok && i < t->recording->stacks.n; i++) {
+		if (!is_anything(&t->result->stacks[i])) {
+			continue;
+		}
+		const struct name *name = names_site(t->names, t->recording->stacks.items[i].node);
+		uint32_t number = name ? name->function_id : s.n - 1;
+		struct part fresh = {
+				.name = name,
+				.label = name ? name->function : slice_of_text("(no stack)"),
+		};
+		ok = add_to_part(t, &s, number, i, fresh);
+	}
+	free(s.part_of);
+	return ok;
+}
+
+/** Threads of one name are one part: the lens knows them by name alone. */
+static bool take_threads(struct taker *t) {
+	const struct recording *r = t->recording;
+	struct sorting s = {.n = r->strings.n + 1};
+	s.part_of = calloc(s.n, sizeof *s.part_of);
+	bool ok = s.part_of != NULL;
+	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
+		uint32_t thread = r->stacks.items[i].thread;
+		if (!is_anything(&t->result->stacks[i])) {
+			continue;
+		}
+		if (thread == 0) {
+			add_stack(t, &t->rest, i);
+			continue;
+		}
+		uint32_t name = r->threads.items[thread].name;
+		struct slice label = r->strings.items[name];
+		ok = add_to_part(t, &s, name, i,
+				(struct part){.label = label.size ? label : slice_of_text("(no name)")});
+	}
+	t->rest.label = slice_of_text("(threads not told apart)");
+	free(s.part_of);
+	return ok;
+}
+
+// ---- by class: sizes and lifetimes
+
+enum { SIZE_CLASSES = 65 }; // 0, 1, 2 .. 3, 4 .. 7 ...
+
+static unsigned size_class(uint64_t size) {
+	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+}
+
+/** What a size of a stack costs under a lens without range, as far as it is known. */
+static struct lens_costs size_costs(const struct rec_size *z, const struct lens *l) {
+	struct lens_costs c = {.allocations = z->count, .allocated_bytes = z->bytes};
+	if (l->metric == LENS_ALLOCATIONS || l->metric == LENS_BYTES) {
+		c.blocks = z->count;
+		c.bytes = z->bytes;
+	} else if (l->metric == LENS_NEVER_FREED || l->metric == LENS_KEPT) {
+		c.blocks = z->live;
+		c.bytes = z->is_class ? 0 : z->live * z->size;
+	}
+	return c;
+}
+
+static void lens_costs_take(struct lens_costs *from, const struct lens_costs *c) {
+	from->bytes -= c->bytes;
+	from->blocks -= c->blocks;
+	from->allocations -= c->allocations;
+	from->allocated_bytes -= c->allocated_bytes;
+	from->temporary -= c->temporary;
+}
+
+/** A stack that made only one class of sizes: all its costs belong there. Else part by part. */
+static void add_sizes(struct taker *t, struct part *classes, uint32_t stack,
+		const struct rec_size *sizes, uint32_t n) {
+	bool is_one = n > 0;
+	for (uint32_t i = 1; i < n; i++) {
+		is_one &= size_class(sizes[i].size) == size_class(sizes[0].size);
+	}
+	if (is_one) {
+		add_stack(t, &classes[size_class(sizes[0].size)], stack);
+		return;
+	}
+	struct lens_costs rest = t->result->stacks[stack];
+	for (uint32_t i = 0; i < n && !t->lens->has_range; i++) {
+		struct lens_costs c = size_costs(&sizes[i], t->lens);
+		lens_costs_add(&classes[size_class(sizes[i].size)].costs, &c);
+		lens_costs_take(&rest, &c);
+	}
+	lens_costs_add(&t->rest.costs, &rest);
+}
+
+static bool take_sizes(struct taker *t) {
+	const struct recording *r = t->recording;
+	struct part *classes = calloc(SIZE_CLASSES, sizeof *classes);
+	if (!classes) {
+		return false;
+	}
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		uint32_t first = at;
+		while (at < r->sizes.n && r->sizes.items[at].stack == i) {
+			at++;
+		}
+		if (is_anything(&t->result->stacks[i])) {
+			add_sizes(t, classes, i, r->sizes.items + first, at - first);
+		}
+	}
+	bool ok = true;
+	for (unsigned i = 0; ok && i < SIZE_CLASSES; i++) {
+		char text[2 * HUMAN_MAX + 8], a[HUMAN_MAX], b[HUMAN_MAX];
+		uint64_t least = i ? (uint64_t)1 << (i - 1) : 0;
+		if (!is_anything(&classes[i].costs)) {
+			continue;
+		}
+		(void)snprintf(text, sizeof text, i < 2 ? "%s" : "%s to %s", human_bytes(a, least),
+				human_bytes(b, least * 2 - 1));
+		struct part *part = vec_push(&t->parts);
+		const char *label = arena_text(t->arena, slice_of_text(text));
+		ok = part && label;
+		if (ok) {
+			*part = classes[i];
+			part->label = slice_of_text(label);
+			part->least = least;
+		}
+	}
+	t->rest.label = slice_of_text("(sizes not told apart)");
+	free(classes);
+	return ok;
+}
+
+enum { LIFETIMES = 16 };
+
+static uint64_t lifetime_least_ns(unsigned class) {
+	return class ? (uint64_t)1000 << (2 * (class - 1)) : 0;
+}
+
+/** How many blocks of each life a stack made; what lives, or what a range asks about, is the rest. */
+static bool take_lifetimes(struct taker *t) {
+	const struct recording *r = t->recording;
+	uint64_t blocks[LIFETIMES] = {0};
+	bool is_counted = t->lens->metric == LENS_ALLOCATIONS || t->lens->metric == LENS_BYTES;
+	t->rest.costs = t->result->total;
+	for (uint32_t i = 0; i < r->stacks.n && !t->lens->has_range; i++) {
+		for (int k = 0; k < LIFETIMES && is_anything(&t->result->stacks[i]); k++) {
+			blocks[k] += r->stacks.items[i].lifetimes[k];
+		}
+	}
+	for (unsigned k = 0; k < LIFETIMES; k++) {
+		char text[HUMAN_MAX + 16], time[HUMAN_MAX];
+		if (!blocks[k]) {
+			continue;
+		}
+		bool is_last = k == LIFETIMES - 1;
+		(void)snprintf(text, sizeof text, "%s %s", is_last ? "from" : "below",
+				human_duration(time, lifetime_least_ns(is_last ? k : k + 1)));
+		struct part *part = vec_push(&t->parts);
+		const char *label = arena_text(t->arena, slice_of_text(text));
+		if (!part || !label) {
+			return false;
+		}
+		*part = (struct part){.label = slice_of_text(label), .least = lifetime_least_ns(k)};
+		part->costs.allocations = blocks[k];
+		part->costs.blocks = is_counted ? blocks[k] : 0;
+		lens_costs_take(&t->rest.costs, &part->costs);
+	}
+	t->rest.label = slice_of_text("(never freed, or lifetimes not told apart)");
+	return true;
+}
+
+// ---- all
+
+static int heaviest_first(const void *a, const void *b, void *user) {
+	const struct part *x = a, *y = b;
+	uint64_t wx = lens_weight(user, &x->costs), wy = lens_weight(user, &y->costs);
+	if (wx != wy) {
+		return wx < wy ? 1 : -1;
+	}
+	return x->heaviest < y->heaviest ? -1 : x->heaviest > y->heaviest;
+}
+
+static bool is_rest_needed(const struct lens_costs *c) {
+	return c->bytes || c->blocks || c->allocations || c->allocated_bytes || c->temporary;
+}
+
+static bool take(struct taker *t) {
+	switch (t->by) {
+	case BY_SITE: return take_sites(t);
+	case BY_THREAD: return take_threads(t);
+	case BY_SIZE: return take_sizes(t);
+	case BY_LIFETIME:
+	case N_BREAKDOWNS: break;
+	}
+	return take_lifetimes(t);
+}
+
+bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct recording *r,
+		const struct names *n, const struct lens_result *result, struct arena *arena,
+		struct breakdown *out, struct err *err) {
+	struct taker t = {by, l, r, n, result, arena, {0}, {.is_rest = true}};
+	bool ok = take(&t);
+	if (ok && (by == BY_SITE || by == BY_THREAD) && t.parts.n) {
+		struct lens lens = *l;
+		qsort_r(t.parts.items, t.parts.n, sizeof *t.parts.items, heaviest_first, &lens);
+	}
+	*out = (struct breakdown){.parts = ok ? arena_new(arena, struct part, t.parts.n + 1) : NULL};
+	if (out->parts) {
+		for (size_t i = 0; i < t.parts.n; i++) {
+			out->parts[out->n++] = t.parts.items[i];
+		}
+		if (is_rest_needed(&t.rest.costs)) {
+			out->parts[out->n++] = t.rest;
+		}
+	}
+	vec_finish(&t.parts);
+	return out->parts || err_memory(err);
+}

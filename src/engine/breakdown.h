@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The same total, taken apart in other ways than by callers: by site, thread, size and lifetime.
+ * Whatever the lens, the parts sum to the result's total. What a recording does not tell apart
+ * (sizes and lifetimes are kept for the whole run) stands in one part that says so.
+ */
+
+#include "engine/lens.h"
+
+enum breakdown_by { BY_SITE, BY_THREAD, BY_SIZE, BY_LIFETIME, N_BREAKDOWNS };
+
+/** "site", "thread", "size", "lifetime". */
+extern const char *const breakdown_names[N_BREAKDOWNS];
+
+struct part {
+	struct slice label;
+	const struct name *name; // of a site, else NULL
+	uint64_t least;          // BY_SIZE: bytes; BY_LIFETIME: ns: the least of the class
+	bool is_rest;            // not told apart, or of no class
+	struct lens_costs costs;
+	uint32_t n_stacks;
+	uint32_t heaviest; // stack
+};
+
+struct breakdown {
+	struct part *parts; // sites and threads heaviest first, classes rising; the rest last
+	uint32_t n;
+};
+
+/** Parts that cost nothing are left out. False: no memory. All in the arena. */
+bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct recording *r,
+		const struct names *n, const struct lens_result *result, struct arena *arena,
+		struct breakdown *out, struct err *err);
