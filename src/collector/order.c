@@ -207,9 +207,15 @@ static void take_all(struct order *o) {
 	}
 }
 
+static void note_progress(struct order *o) {
+	const struct order_counts *c = &o->counts;
+	uint64_t progress = c->events + c->parked + c->skipped_numbers + c->unpublished;
+	o->n_idle = progress == o->progress ? o->n_idle + 1 : 0;
+	o->progress = progress;
+}
+
 bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err) {
 	bool was_idle = o->n_round == 0;
-	o->n_idle = was_idle ? o->n_idle + 1 : 0;
 	o->n_round = 0;
 	o->now_ns = now_ns;
 	o->label_now_ns = now_ns - o->segment->start_ns;
@@ -224,6 +230,7 @@ bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err 
 	order_flush(o);
 	tell_all(o);
 	order_end_threads(o, o->is_last);
+	note_progress(o);
 
 	*n_events = o->n_round;
 	if (o->has_failed) {
@@ -243,13 +250,12 @@ uint64_t order_rest_ns(const struct order *o) {
 bool order_finish(struct order *o, uint64_t now_ns, struct err *err) {
 	enum { IDLE_ROUNDS = 4, IDLE_MAX = 64 }; // a proof takes two rounds
 	o->is_last = true;
-	unsigned n_idle = 0;
-	while (n_idle < IDLE_ROUNDS || (o->n_readers > 0 && n_idle < IDLE_MAX)) {
+	o->n_idle = 0;
+	while (o->n_idle < IDLE_ROUNDS || (o->n_readers > 0 && o->n_idle < IDLE_MAX)) {
 		size_t n;
 		if (!order_round(o, now_ns, &n, err)) {
 			return false;
 		}
-		n_idle = n > 0 ? 0 : n_idle + 1;
 	}
 	return true;
 }

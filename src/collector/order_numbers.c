@@ -33,6 +33,7 @@ enum {
 	PARKED_PER_SLAB = 4096,
 	FIRST_BUCKETS = 256,
 	HOPELESS_ROUNDS = 16,
+	LOOKS_PER_PROOF = 64,
 	FORGET_LOST_AFTER = 1 << 28,
 	MAX_PARKED_FOR_PROOF = 1 << 25, // with it wire/event.h's numbers are still beyond mistake
 };
@@ -332,6 +333,7 @@ static void lose_patience(struct order *o) {
 static void begin_proof(struct order *o) {
 	o->proof.is_running = true;
 	o->proof.is_held_up = true; // until it has been looked at
+	o->proof.n_looks = 0;
 	o->proof.since_ns = o->now_ns;
 	for (uint32_t i = 0; i < WIRE_N_REGIONS; i++) {
 		o->proof.turns[i] = o->regions[i].turn;
@@ -386,8 +388,10 @@ static bool is_proven(struct order *o) {
  * one, else park.
  */
 static void untangle(struct order *o) {
+	// Handlers tangle a few events. Many come loose one by one when a number is lost: park those
+	bool may_look = o->proof.n_looks++ < LOOKS_PER_PROOF;
 	bool has_moved = false;
-	for (uint32_t i = 0; i < o->n_busy; i++) {
+	for (uint32_t i = 0; i < o->n_busy && may_look; i++) {
 		struct reader *r = o->readers[i];
 		has_moved |= r->state == READER_WAITS && !is_through(r) && order_look_ahead(o, r);
 	}
@@ -485,6 +489,7 @@ void order_mend(struct order *o) {
 	if (o->is_last && o->n_round + o->n_batch > 0) {
 		return; // nothing new can come: as long as anything goes, it goes in order
 	}
+	bool is_proven_now = o->proof.is_running && is_proven(o); // as long as they still wait
 	lose_patience(o);
 	if (!o->proof.is_running) {
 		if (o->is_last || o->now_ns - o->proof.since_ns > proof_pause_ns) {
@@ -492,7 +497,6 @@ void order_mend(struct order *o) {
 		}
 		return;
 	}
-	bool is_proven_now = is_proven(o);
 	if (is_hopeless(o)) {
 		force(o);
 	} else if (is_proven_now) {

@@ -94,7 +94,8 @@ struct reader_heap {
  */
 struct proof {
 	bool is_running;
-	bool is_held_up; // by a thread that lives and has an entry reserved, not published
+	bool is_held_up;  // by a thread that lives and has an entry reserved, not published
+	uint32_t n_looks; // behind events that wait
 	uint64_t since_ns;
 	uint32_t turns[WIRE_N_REGIONS];   // when it began
 	uint32_t given[WIRE_N_REGIONS];   // numbers that were given out then
@@ -148,7 +149,8 @@ struct order {
 	struct trace_event batch[ORDER_BATCH];
 	uint32_t n_batch;
 	size_t n_round;
-	uint32_t n_idle; // rounds without an event, up to now
+	uint64_t progress; // sum of all that a round may bring, as of the last one
+	uint32_t n_idle;   // rounds that brought nothing of it, up to now
 	bool has_failed;
 	struct err err;
 };

@@ -491,6 +491,31 @@ static void test_a_region_may_have_millions_of_numbers_out(void **state) {
 	assert_int_equal(order_counts(t.order).strays, 0);
 }
 
+/**
+ * Behind events that wait for a lost number stand others whose turn it is, but only one at a time,
+ * and readers are looked at in the wrong order for it: looking there must not put off the proof.
+ */
+static void test_looking_ahead_does_not_put_off_a_proof(void **state) {
+	enum { N = 60, N_EACH = 200 };
+	const struct order_limits limits = {.patience_ns = UINT64_C(5000) * MS, .max_parked = 10};
+	tear_down(state);
+	assert_int_equal(set_up_with(&limits), 0);
+	struct writer dead = join(1), w[N];
+	(void)writer_begin(&dead, KIND_ALLOC, page(1), false);
+	t.dead_tid[0] = 1;
+	for (uint32_t i = 0; i < N; i++) {
+		w[i] = join(i + 2);
+		emit(&w[i], KIND_ALLOC, page(1), 0);
+	}
+	for (uint32_t i = 0; i < N * N_EACH; i++) {
+		emit(&w[N - 1 - i % N], KIND_ALLOC, page(2), i);
+	}
+	rounds(1000, MS);
+	assert_int_equal(t.n_row, N + N * N_EACH);
+	assert_int_equal(order_counts(t.order).skipped_numbers, 1);
+	assert_int_equal(order_counts(t.order).forced, 0);
+}
+
 /** A handler reallocs between a realloc's entry and its number: each stands before the other. */
 static void test_tangled_reallocs_of_a_handler_come_to_an_end(void **state) {
 	(void)state;
@@ -785,6 +810,7 @@ int main(void) {
 			ONE(full_parking_lot_stops_rings_not_time),
 			ONE(ring_that_waits_is_relieved_in_order),
 			ONE(a_region_may_have_millions_of_numbers_out),
+			ONE(looking_ahead_does_not_put_off_a_proof),
 			ONE(tangled_reallocs_of_a_handler_come_to_an_end),
 			ONE(slots_are_given_back),
 			ONE(tid_that_comes_again_ends_the_old_thread),
