@@ -111,6 +111,7 @@ static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts 
 	double top = (double)f->top_bytes;
 	uint64_t run = c->times_ns[c->n - 1];
 	uint32_t reached = first_with(c, top * 0.95), began = first_with(c, top * 0.1);
+	f->from_ns = c->times_ns[began];
 	f->to_ns = c->times_ns[reached];
 	if ((double)lowest(c, reached, end) < top * 0.85 || c->times_ns[end] < run / 10 * 8 ||
 			c->times_ns[end] - f->to_ns < run / 5) {
@@ -120,8 +121,9 @@ static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts 
 		f->shape = CURVE_AT_START;
 		return true;
 	}
-	f->shape = CURVE_STOPPED;
-	return reached >= began + 5 && f->to_ns - c->times_ns[began] >= run / 33;
+	bool is_gradual = f->to_ns - f->from_ns >= run / 33;
+	f->shape = is_gradual ? CURVE_STOPPED : CURVE_ONCE;
+	return !is_gradual || reached >= began + 5;
 }
 
 static bool judge_bursts(const struct curve *c, struct curve_facts *f) {

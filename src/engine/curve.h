@@ -18,6 +18,7 @@ struct curve {
 enum curve_shape {
 	CURVE_OTHER,
 	CURVE_AT_START, // reached its level in the first twentieth of the run and held it
+	CURVE_ONCE,     // the same, at once, later
 	CURVE_GREW,     // rose to the end, or to the moment at which all was freed before the end
 	CURVE_STOPPED,  // rose gradually, then held its level to the end
 	CURVE_BURSTS,   // came and went, several times
@@ -26,16 +27,17 @@ enum curve_shape {
 
 struct curve_facts {
 	enum curve_shape shape;
-	uint64_t top_bytes;      // the largest value
-	uint64_t from_ns, to_ns; // GREW: the window measured. AT_START, STOPPED: to_ns is when the
-							 // level was reached
-	uint64_t from_bytes;     // GREW: at from_ns; top_bytes at to_ns
-	uint64_t rate;           // GREW: bytes per second over the window
-	bool is_even;            // GREW: along a straight line
-	bool is_freed_at_end;    // what was held to nearly the end was freed before it
-	uint32_t n_bursts;       // BURSTS
-	uint64_t burst_ns;       // BURSTS: how long one lasts, in the mean
-	uint64_t period_ns;      // BURSTS: from one's begin to the next one's, in the mean
+	uint64_t top_bytes; // the largest value
+	uint64_t from_ns,
+			to_ns;        // GREW: the window measured. AT_START, ONCE, STOPPED: from when to when
+						  // the level was reached
+	uint64_t from_bytes;  // GREW: at from_ns; top_bytes at to_ns
+	uint64_t rate;        // GREW: bytes per second over the window
+	bool is_even;         // GREW: along a straight line
+	bool is_freed_at_end; // what was held to nearly the end was freed before it
+	uint32_t n_bursts;    // BURSTS
+	uint64_t burst_ns;    // BURSTS: how long one lasts, in the mean
+	uint64_t period_ns;   // BURSTS: from one's begin to the next one's, in the mean
 };
 
 struct curve_facts curve_judge(const struct curve *c);

@@ -197,6 +197,10 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 		put_duration(&text, c->to_ns);
 		finding_put(out, "stopped_ns", c->to_ns);
 		break;
+	case CURVE_ONCE:
+		buffer_text(&text, "allocated once, at ");
+		put_duration(&text, c->from_ns);
+		break;
 	case CURVE_AT_END:
 		buffer_text(&text, "allocated in the last ");
 		put_duration(&text, f->r->meta.duration_ns - f->r->meta.duration_ns / 100 * 99);
@@ -212,9 +216,10 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	put_partial(f, &text, p);
 	finder_say(f, out, &text);
 	bool is_little = p->live_bytes < f->r->summary.peak_bytes / 100 && p->live_blocks < 100;
-	out->severity = is_start || c->shape == CURVE_AT_END || is_little ? FINDING_EXPLAINS
-			: c->shape == CURVE_STOPPED                               ? FINDING_WORTH_IT
-																	  : FINDING_LOOK_FIRST;
+	out->severity = is_start || c->shape == CURVE_AT_END || c->shape == CURVE_ONCE || is_little
+			? FINDING_EXPLAINS
+			: c->shape == CURVE_STOPPED ? FINDING_WORTH_IT
+										: FINDING_LOOK_FIRST;
 	out->weight = millionths(p->live_bytes, f->r->summary.peak_bytes);
 	p->has_memory_finding = true;
 }
@@ -240,11 +245,12 @@ static void say_stopped(struct finding *out, struct buffer *text, const struct c
 	out->severity = FINDING_WORTH_IT;
 }
 
-static void say_start(struct finding *out, struct buffer *text, const struct curve_facts *c) {
+static void say_once(struct finding *out, struct buffer *text, const struct curve_facts *c) {
 	buffer_text(text, ": ");
 	put_bytes(text, c->top_bytes);
-	buffer_text(text, " were allocated once, in the first ");
-	put_duration(text, c->to_ns);
+	buffer_text(text, " were allocated once, ");
+	buffer_text(text, c->shape == CURVE_AT_START ? "in the first " : "at ");
+	put_duration(text, c->shape == CURVE_AT_START ? c->to_ns : c->from_ns);
 	buffer_text(text, c->is_freed_at_end ? ", and held to the end" : ", and held since");
 	finding_put(out, "reached_ns", c->to_ns);
 	out->severity = FINDING_EXPLAINS;
@@ -267,11 +273,12 @@ static void say_bursts(struct finder *f, struct finding *out, struct buffer *tex
 
 static void say_shape(struct finder *f, struct place *p, const struct curve_facts *c) {
 	static const struct {
-		const char *id, *title, *metric;
-	} kinds[] = {[CURVE_AT_START] = {"at-start", "at start-up", NULL},
-			[CURVE_GREW] = {"growing", "growing", NULL},
-			[CURVE_STOPPED] = {"stopped-growing", "stopped growing", NULL},
-			[CURVE_BURSTS] = {"bursts", "bursts", NULL}};
+		const char *id, *title;
+	} kinds[] = {[CURVE_AT_START] = {"at-start", "at start-up"},
+			[CURVE_ONCE] = {"allocated-once", "allocated once"},
+			[CURVE_GREW] = {"growing", "growing"},
+			[CURVE_STOPPED] = {"stopped-growing", "stopped growing"},
+			[CURVE_BURSTS] = {"bursts", "bursts"}};
 	struct finding *out = finder_add(f, kinds[c->shape].id, kinds[c->shape].title);
 	struct buffer text = {0};
 	finder_about(f, out, p->name, NULL);
@@ -280,7 +287,8 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	switch (c->shape) {
 	case CURVE_GREW: say_growing(f, out, &text, c); break;
 	case CURVE_STOPPED: say_stopped(out, &text, c); break;
-	case CURVE_AT_START: say_start(out, &text, c); break;
+	case CURVE_AT_START:
+	case CURVE_ONCE: say_once(out, &text, c); break;
 	default: say_bursts(f, out, &text, c); break;
 	}
 	finder_say(f, out, &text);
@@ -294,7 +302,8 @@ static bool is_worth_saying(const struct finder *f, const struct curve_facts *c)
 	case CURVE_GREW: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 100;
 	case CURVE_STOPPED:
 	case CURVE_BURSTS: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 20;
-	case CURVE_AT_START: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 5;
+	case CURVE_AT_START:
+	case CURVE_ONCE: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 5;
 	default: return false;
 	}
 }

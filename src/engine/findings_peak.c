@@ -65,24 +65,35 @@ static void add_stack(struct finder *f, struct inclusive *functions, uint32_t st
 	}
 }
 
-/** The smallest that holds half; NULL if that is one that holds nearly all by what it calls. */
-static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions) {
-	uint64_t peak = f->r->summary.peak_bytes;
-	const struct inclusive *best = NULL, *largest = NULL;
-	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
+/**
+ * The innermost that holds half: the smallest, and of those that differ little from it the one with
+ * most of its own. NULL if there are only such as hold nearly all by what they call.
+ */
+static const struct inclusive *innermost(const struct finder *f,
+		const struct inclusive *functions) {
+	uint64_t peak = f->r->summary.peak_bytes, smallest = UINT64_MAX;
+	uint32_t n = names_n_functions(f->names);
+	const struct inclusive *best = NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t bytes = functions[i].bytes;
+		smallest = functions[i].name && bytes >= peak / 2 && bytes < smallest ? bytes : smallest;
+	}
+	for (uint32_t i = 0; i < n && smallest < UINT64_MAX; i++) {
 		const struct inclusive *in = &functions[i];
-		if (!in->name) {
-			continue;
-		}
-		if (in->bytes >= peak / 2 &&
-				(!best || in->bytes < best->bytes ||
-						(in->bytes == best->bytes && in->own > best->own))) {
-			best = in;
-		}
-		largest = !largest || in->own > largest->own ? in : largest;
+		bool is_near = in->name && in->bytes >= smallest && in->bytes - smallest <= smallest / 20;
+		best = is_near && (!best || in->own > best->own) ? in : best;
 	}
 	bool is_root = best && best->bytes >= peak / 100 * 95 && best->own < best->bytes / 2;
-	return best && !is_root ? best : largest;
+	return is_root ? NULL : best;
+}
+
+static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions) {
+	const struct inclusive *best = innermost(f, functions), *largest = NULL;
+	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
+		const struct inclusive *in = &functions[i];
+		largest = in->name && (!largest || in->own > largest->own) ? in : largest;
+	}
+	return best ? best : largest;
 }
 
 static bool find_holder(struct finder *f, struct holder *out) {
@@ -217,7 +228,8 @@ static bool put_spike(struct finder *f, struct buffer *text, struct finding *out
 		return false;
 	}
 	struct curve_stretch s = curve_stretch_at(&c, at);
-	if (s.ns > r->meta.duration_ns / 2) {
+	bool is_gone = s.last + 1 < r->edges.n;
+	if (s.ns > r->meta.duration_ns / 2 || !is_gone) {
 		return false;
 	}
 	uint32_t before = s.first;
@@ -257,7 +269,20 @@ static const struct place *place_of_name(const struct finder *f, const struct na
 	return NULL;
 }
 
+/** Most of what it holds is of a site that another rule has explained. */
+static bool is_explained(const struct finder *f, const struct holder *h) {
+	uint64_t explained = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		uint32_t place = h->tags[i] ? f->place_of[i] : UINT32_MAX;
+		if (place != UINT32_MAX && f->places[place].has_memory_finding) {
+			explained += f->r->stacks.items[i].peak_bytes;
+		}
+	}
+	return explained > h->bytes / 2;
+}
+
 static void say_peak(struct finder *f, const struct holder *h) {
+	enum { LARGE_BYTES = 1000000 };
 	const struct rec_summary *s = &f->r->summary;
 	const struct place *place = place_of_name(f, h->name);
 	struct finding *out = finder_add(f, "peak", "peak");
@@ -278,7 +303,6 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	finding_put(out, "peak_ns", s->peak_time_ns);
 	bool is_copied = put_twins(&text, out, f, h);
 	bool has_doubled = say_doubling(f, &text, out, h->tags, place);
-	bool is_explained = place && place->has_memory_finding && is_alone;
 	uint64_t *curve = finder_curve(f, h->tags);
 	bool is_spike = curve && put_spike(f, &text, out, curve);
 	if (curve) {
@@ -286,9 +310,9 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	}
 	finder_say(f, out, &text);
 	bool has_pattern = is_copied || has_doubled || is_spike;
-	bool is_large = h->bytes >= s->peak_bytes / 4;
-	out->severity = has_pattern && is_large && !is_explained ? FINDING_LOOK_FIRST
-															 : FINDING_EXPLAINS;
+	bool is_large = h->bytes >= s->peak_bytes / 4 && h->bytes >= LARGE_BYTES;
+	out->severity = has_pattern && is_large && !is_explained(f, h) ? FINDING_LOOK_FIRST
+																   : FINDING_EXPLAINS;
 	out->weight = millionths(h->bytes, s->peak_bytes);
 }
 

@@ -11,15 +11,15 @@ static struct slice text_of(const struct finder *f, uint32_t id) {
 	return f->r->strings.items[id];
 }
 
-/** The one site whose freed blocks are those that were handed over; NULL: several could be. */
+/** The one site that allocated nine tenths of what was handed over, and no more; NULL: unsure. */
 static const struct place *place_handed_over(const struct finder *f, const struct rec_handover *h) {
 	const struct place *found = NULL;
 	for (uint32_t i = 0; i < f->n_places; i++) {
 		const struct place *p = &f->places[i];
 		uint64_t blocks = p->allocations - p->live_blocks;
 		uint64_t bytes = p->allocated_bytes - p->live_bytes;
-		bool is_near = blocks + blocks / 50 >= h->blocks && h->blocks + h->blocks / 50 >= blocks &&
-				bytes + bytes / 50 >= h->bytes && h->bytes + h->bytes / 50 >= bytes;
+		bool is_near = blocks <= h->blocks && blocks >= h->blocks / 10 * 9 && bytes <= h->bytes &&
+				bytes >= h->bytes / 10 * 9;
 		if (is_near && !p->name->is_runtime) {
 			if (found) {
 				return NULL;
@@ -42,23 +42,28 @@ static void find_handover(struct finder *f) {
 		const struct rec_handover *h = &r->handovers.items[i];
 		best = h->from != h->to && (!best || h->blocks > best->blocks) ? h : best;
 	}
-	if (!best || best->blocks < 1000 || best->blocks < r->summary.allocations / 10) {
+	if (!best || best->blocks < 1000 ||
+			best->blocks < r->threads.items[best->from].allocations / 2) {
 		return;
 	}
 	struct finding *out = finder_add(f, "handed-over", "handed over");
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	const struct place *p = place_handed_over(f, best);
-	if (p) {
-		finder_about(f, out, p->name, "allocations");
-		put_place_name(f, &text, p);
-		buffer_text(&text, ": ");
-	}
 	buffer_printf(&text, "%s blocks (%s) allocated by thread ", human_count(a, best->blocks),
 			human_bytes(b, best->bytes));
 	put_thread(f, &text, best->from);
 	buffer_text(&text, " were freed by thread ");
 	put_thread(f, &text, best->to);
+	if (p) {
+		finder_about(f, out, p->name, "allocations");
+		buffer_text(&text, "; ");
+		put_place_name(f, &text, p);
+		buffer_printf(&text, " allocated %s blocks (%s)", human_count(a, p->allocations),
+				human_bytes(b, p->allocated_bytes));
+		finding_put(out, "allocated_blocks", p->allocations);
+		finding_put(out, "allocated_bytes", p->allocated_bytes);
+	}
 	finding_put(out, "blocks", best->blocks);
 	finding_put(out, "bytes", best->bytes);
 	finding_put(out, "from_tid", r->threads.items[best->from].tid);

@@ -1,31 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "base/human.h"
-#include "engine/findings.h"
 #include "engine/quality.h"
 #include "engine/shorten.h"
-#include "engine/sites.h"
-#include "report/columns.h"
-#include "report/report.h"
+#include "report/text_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
-// The page, from top to bottom: title, quality lines, the four totals, four tables, the six
-// classic lines, ways to go on. Numbers stand right-aligned in the last columns, names get the rest.
-
-struct page {
-	struct buffer *out;
-	const struct recording *r;
-	const struct names *names;
-	const struct report_options *options;
-	size_t width;
-	struct arena arena; // of this page
-	bool failed;
-};
+// The page, from top to bottom: title, quality lines, the four totals, findings, four tables, ways to
+// go on, the six classic lines. Lines are counted as they are written: the tables get what is left.
 
 enum { WIDTH_MIN = 60, WIDTH_PIPED = 100, WIDTH_MAX = 160 };
-enum { BYTES_COLUMN = 10, PERCENT_COLUMN = 5, BLOCKS_COLUMN = 12 };
 
 static struct slice text(const struct page *p, uint32_t id) {
 	return p->r->strings.items[id];
@@ -100,169 +85,47 @@ static void put_totals(struct page *p) {
 	buffer_u8(p->out, '\n');
 }
 
-static struct slice short_name(struct page *p, const struct name *name) {
+struct slice page_short_name(struct page *p, const struct name *name) {
 	char *text = function_short(name->function, &p->arena);
 	p->failed |= !text;
 	return slice_of_text(text ? text : "?");
 }
 
-/** "makeSession() <- handleRequest() <- main": the user's own callers, innermost first. */
-static void put_callers(struct page *p, const struct site *site, struct buffer *out) {
-	struct stack_walk w = stack_walk_init(p->r, p->names, p->r->stacks.items[site->heaviest].node);
-	struct slice last = site->name->function;
-	bool is_behind = false;
-	const struct name *f;
-	for (int n = 0; n < 8 && (f = stack_walk_next(&w));) {
-		if (f == site->name) {
-			is_behind = true;
-		} else if (is_behind && f->owner == OWNER_YOURS && !slice_equal(f->function, last)) {
-			buffer_printf(out, "<- %.*s ", SLICE_ARG(short_name(p, f)));
-			last = f->function;
-			n++;
-		}
+size_t page_lines(const struct page *p) {
+	size_t n = 0;
+	for (size_t i = 0; i < p->out->size; i++) {
+		n += p->out->data[i] == '\n';
 	}
-	if (out->size > 0) {
-		out->size--; // the last space
-	}
+	return n;
 }
 
-/** How the width of a table is shared out; the numbers' columns are fixed. */
-struct columns {
-	size_t name, place, callers;
-};
-
-static struct columns share_out(const struct page *p, size_t widest_name) {
-	size_t gaps = 6, numbers = BYTES_COLUMN + PERCENT_COLUMN + BLOCKS_COLUMN;
-	size_t left = p->width - gaps - numbers;
-	struct columns c = {.name = widest_name};
-	if (c.name > left * 55 / 100) {
-		c.name = left * 55 / 100;
-	}
-	left -= c.name;
-	c.place = left > 44 ? 22 : left / 2;
-	c.callers = left - c.place;
-	return c;
+static void put_finding(struct page *p, const struct finding *f) {
+	char first[64];
+	(void)snprintf(first, sizeof first, "  %s  ", f->title);
+	put_wrapped(p->out, first, 4, f->text, p->width);
 }
 
-static void put_place(struct buffer *out, const struct name *name, size_t width) {
-	struct buffer place = {0};
-	if (name->file.size > 0) {
-		buffer_printf(&place, "%.*s:%" PRIu32, SLICE_ARG(path_base(name->file)), name->line);
-	} else if (name->has_name) {
-		buffer_slice(&place, path_base(name->module));
-	}
-	put_left(out, buffer_view(&place), width);
-	buffer_finish(&place);
-}
-
-static void put_row(struct page *p, const struct site *site, enum metric metric,
-		const struct costs *total, const struct columns *columns) {
-	char bytes[HUMAN_MAX], percent[8], blocks[HUMAN_MAX];
-	uint64_t whole = costs_weight(total, metric), part = costs_weight(&site->costs, metric);
-	double share = whole ? 100.0 * (double)part / (double)whole : 0;
-	(void)snprintf(percent, sizeof percent, "%.0f", share);
-
-	buffer_text(p->out, "  ");
-	put_left(p->out, short_name(p, site->name), columns->name);
-	buffer_text(p->out, "  ");
-	put_place(p->out, site->name, columns->place);
-	buffer_text(p->out, "  ");
-	struct buffer callers = {0};
-	put_callers(p, site, &callers);
-	put_cut_padded(p->out, buffer_view(&callers), columns->callers);
-	buffer_finish(&callers);
-	put_right(p->out, human_compact(bytes, site->costs.bytes), BYTES_COLUMN);
-	put_right(p->out, percent, PERCENT_COLUMN);
-	put_right(p->out, human_count(blocks, site->costs.blocks), BLOCKS_COLUMN);
-	buffer_u8(p->out, '\n');
-}
-
-struct table {
-	enum metric metric;
-	const char *title, *unit; // what its last column counts
-	uint32_t rows;
-};
-
-static size_t widest_name(struct page *p, const struct site_ranking *sites, uint32_t rows) {
-	size_t widest = 12;
-	for (uint32_t i = 0; i < rows; i++) {
-		size_t n = columns_of(short_name(p, sites->sites[i].name));
-		widest = n > widest ? n : widest;
-	}
-	return widest;
-}
-
-static void put_more(struct page *p, const struct site_ranking *sites, uint32_t rows,
-		const struct table *table) {
-	struct costs rest = {0};
-	for (uint32_t i = rows; i < sites->n; i++) {
-		rest.bytes += sites->sites[i].costs.bytes;
-		rest.blocks += sites->sites[i].costs.blocks;
-	}
-	char bytes[HUMAN_MAX], share[HUMAN_MAX];
-	human_bytes(bytes, rest.bytes);
-	human_percent(share, costs_weight(&rest, table->metric),
-			costs_weight(&sites->total, table->metric));
-	buffer_printf(p->out, "  … %" PRIu32 " more, %s (%s)\n", sites->n - rows, bytes, share);
-}
-
-static void put_table(struct page *p, const struct table *table) {
-	struct site_ranking sites;
-	if (!rank_sites(p->r, p->names, table->metric, &p->arena, &sites)) {
-		p->failed = true;
-		return;
-	}
-	if (sites.n == 0) {
-		return;
-	}
-	uint32_t rows = sites.n < table->rows ? sites.n : table->rows;
-	if (sites.n == rows + 1) {
-		rows++; // a line that says "1 more" could as well show it
-	}
-	put_left(p->out, slice_of_text(table->title),
-			p->width - BYTES_COLUMN - PERCENT_COLUMN - BLOCKS_COLUMN);
-	put_right(p->out, "bytes", BYTES_COLUMN);
-	put_right(p->out, "%", PERCENT_COLUMN);
-	put_right(p->out, table->unit, BLOCKS_COLUMN);
-	buffer_u8(p->out, '\n');
-	struct columns columns = share_out(p, widest_name(p, &sites, rows));
-	for (uint32_t i = 0; i < rows; i++) {
-		put_row(p, &sites.sites[i], table->metric, &sites.total, &columns);
-	}
-	if (rows < sites.n) {
-		put_more(p, &sites, rows, table);
-	}
-	buffer_u8(p->out, '\n');
-}
-
-static bool put_findings(struct page *p, struct err *err) {
-	struct findings findings;
-	if (!findings_make(&findings, p->r, p->names, &p->arena, err)) {
-		return false;
-	}
+/** What matters most, until the lines are used up; how many more there are. */
+static void put_findings(struct page *p, const struct findings *findings) {
+	enum { LINES = 18 };
+	size_t end = page_lines(p) + LINES;
+	uint32_t left = 0;
 	buffer_text(p->out, "FINDINGS\n");
-	for (uint32_t i = 0; i < findings.n; i++) {
-		const struct finding *f = &findings.items[i];
-		if (!f->is_quality) {
-			char first[64];
-			(void)snprintf(first, sizeof first, "  %s  ", f->title);
-			put_wrapped(p->out, first, 4, f->text, p->width);
+	for (uint32_t i = 0; i < findings->n; i++) {
+		const struct finding *f = &findings->items[i];
+		if (f->is_quality) {
+			continue;
+		}
+		if (page_lines(p) < end) {
+			put_finding(p, f);
+		} else {
+			left++;
 		}
 	}
-	buffer_u8(p->out, '\n');
-	return true;
-}
-
-static void put_tables(struct page *p) {
-	static const struct table tables[] = {
-			{METRIC_PEAK, "PEAK, by your functions", "blocks", 10},
-			{METRIC_NEVER_FREED, "NEVER FREED", "blocks", 5},
-			{METRIC_TEMPORARY, "TEMPORARY", "temporary", 5},
-			{METRIC_ALLOCATIONS, "ALLOCATIONS", "calls", 5},
-	};
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-		put_table(p, &tables[i]);
+	if (left > 0) {
+		buffer_printf(p->out, "  … %" PRIu32 " more in --json\n", left);
 	}
+	buffer_u8(p->out, '\n');
 }
 
 void report_six_lines(struct buffer *out, const struct recording *r) {
@@ -294,20 +157,33 @@ static bool finish(struct page *p, struct err *err) {
 	return ok || err_memory(err);
 }
 
+static struct page page_of(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options) {
+	return (struct page){.out = out,
+			.r = r,
+			.names = n,
+			.options = options,
+			.width = page_width(options)};
+}
+
 bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
-	struct page p = {out, r, n, options, page_width(options), {0}, false};
+	enum { LINES_AT_END = 8 };
+	struct page p = page_of(out, r, n, options);
+	struct findings findings;
+	if (!findings_make(&findings, r, n, &p.arena, err)) {
+		arena_finish(&p.arena);
+		return false;
+	}
 	put_title(&p);
 	put_quality(&p);
 	if (r->summary.allocations == 0) {
 		put_nothing_seen(&p);
 	} else {
 		put_totals(&p);
-		if (!put_findings(&p, err)) {
-			arena_finish(&p.arena);
-			return false;
-		}
-		put_tables(&p);
+		put_findings(&p, &findings);
+		size_t used = page_lines(&p) + LINES_AT_END;
+		page_put_tables(&p, used < PAGE_LINES ? PAGE_LINES - used : 0);
 	}
 	buffer_text(out, "more: heaptrack_print --full | --json\n\n");
 	report_six_lines(out, r); // last: scripts read the end of the output
@@ -316,12 +192,22 @@ bool report_text(struct buffer *out, const struct recording *r, const struct nam
 
 bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
-	struct page p = {out, r, n, options, page_width(options), {0}, false};
+	struct page p = page_of(out, r, n, options);
+	struct findings findings;
+	if (!findings_make(&findings, r, n, &p.arena, err)) {
+		arena_finish(&p.arena);
+		return false;
+	}
 	put_quality(&p);
 	if (r->summary.allocations == 0) {
 		put_nothing_seen(&p);
 	} else {
 		put_totals(&p);
+		if (findings.n > 0 && findings.items[0].severity == FINDING_LOOK_FIRST) {
+			p.out->size--; // the empty line behind the totals
+			put_finding(&p, &findings.items[0]);
+			buffer_u8(p.out, '\n');
+		}
 	}
 	return finish(&p, err);
 }

@@ -155,7 +155,7 @@ static void prints_json_with_the_named_fields(void **state) {
 	static const char *const parts[] = {"{\"version\":1,\"program\":{\"command\":[\"--fast\"]",
 			"\"exit_status\":0", "\"summary\":{\"duration_ns\":1000000000,\"allocations\":1553,",
 			"\"never_freed_blocks\":1001,\"never_freed_bytes\":101100,",
-			"\"findings\":[{\"id\":\"peak\"",
+			"\"findings\":[{\"id\":\"",
 			"\"sites\":{\"peak\":[{\"bytes\":16000000,\"blocks\":1,\"allocations\":2,\"temporary\":0,"
 			"\"stack\":[{\"function\":\"operator new(unsigned long)\"",
 			"{\"function\":\"make_row(int)\",\"symbol\":null,\"file\":\"/home/u/src/app.cpp\","

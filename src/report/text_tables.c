@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include "report/text_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+// A table per metric, a row per site. Numbers stand right-aligned in the last columns, names get the
+// rest. What runtimes allocate for themselves is no site of anybody's: it is one row at the end.
+
+struct table {
+	enum metric metric;
+	const char *title, *unit; // what its last column counts
+};
+
+// The sites of a table: the user's and the dependencies', and the sum of the runtimes'
+struct rows {
+	struct site *sites;
+	uint32_t n, shown;
+	struct costs total, runtime;
+	const struct name *runtimes[3]; // the largest of them
+	uint32_t n_runtimes;
+};
+
+/** "<- handleRequest() <- main": the user's own callers, innermost first. */
+static void put_callers(struct page *p, const struct site *site, struct buffer *out) {
+	struct stack_walk w = stack_walk_init(p->r, p->names, p->r->stacks.items[site->heaviest].node);
+	uint32_t last = site->name->function_id;
+	bool is_behind = false;
+	const struct name *f;
+	for (int n = 0; n < 8 && (f = stack_walk_next(&w));) {
+		if (f == site->name) {
+			is_behind = true;
+		} else if (is_behind && f->owner == OWNER_YOURS && f->function_id != last) {
+			buffer_printf(out, "<- %.*s ", SLICE_ARG(page_short_name(p, f)));
+			last = f->function_id;
+			n++;
+		}
+	}
+	if (out->size > 0) {
+		out->size--; // the last space
+	}
+}
+
+/** How the width of a table is shared out; the numbers' columns are fixed. */
+struct columns {
+	size_t name, place, callers;
+};
+
+static struct columns share_out(const struct page *p, size_t widest_name) {
+	size_t gaps = 6, numbers = BYTES_COLUMN + PERCENT_COLUMN + BLOCKS_COLUMN;
+	size_t left = p->width - gaps - numbers;
+	struct columns c = {.name = widest_name};
+	if (c.name > left * 55 / 100) {
+		c.name = left * 55 / 100;
+	}
+	left -= c.name;
+	c.place = left > 44 ? 22 : left / 2;
+	c.callers = left - c.place;
+	return c;
+}
+
+static void put_place(struct buffer *out, const struct name *name, size_t width) {
+	struct buffer place = {0};
+	if (name->file.size > 0) {
+		buffer_printf(&place, "%.*s:%" PRIu32, SLICE_ARG(path_base(name->file)), name->line);
+	} else if (name->has_name) {
+		buffer_slice(&place, path_base(name->module));
+	}
+	put_left(out, buffer_view(&place), width);
+	buffer_finish(&place);
+}
+
+static void put_numbers(struct page *p, const struct costs *costs, const struct costs *total,
+		enum metric metric) {
+	char bytes[HUMAN_MAX], percent[8], blocks[HUMAN_MAX];
+	uint64_t whole = costs_weight(total, metric), part = costs_weight(costs, metric);
+	double share = whole ? 100.0 * (double)part / (double)whole : 0;
+	(void)snprintf(percent, sizeof percent, "%.0f", share);
+	put_right(p->out, human_compact(bytes, costs->bytes), BYTES_COLUMN);
+	put_right(p->out, percent, PERCENT_COLUMN);
+	put_right(p->out, human_count(blocks, costs->blocks), BLOCKS_COLUMN);
+	buffer_u8(p->out, '\n');
+}
+
+static void put_row(struct page *p, const struct site *site, const struct table *table,
+		const struct costs *total, const struct columns *columns) {
+	buffer_text(p->out, "  ");
+	put_left(p->out, page_short_name(p, site->name), columns->name);
+	buffer_text(p->out, "  ");
+	put_place(p->out, site->name, columns->place);
+	buffer_text(p->out, "  ");
+	struct buffer callers = {0};
+	put_callers(p, site, &callers);
+	put_cut_padded(p->out, buffer_view(&callers), columns->callers);
+	buffer_finish(&callers);
+	put_numbers(p, &site->costs, total, table->metric);
+}
+
+static void add_costs(struct costs *to, const struct costs *c) {
+	to->bytes += c->bytes;
+	to->blocks += c->blocks;
+	to->allocations += c->allocations;
+	to->temporary += c->temporary;
+}
+
+static size_t names_width(const struct page *p) {
+	return p->width - BYTES_COLUMN - PERCENT_COLUMN - BLOCKS_COLUMN;
+}
+
+/** "  (the runtime itself: node, libstdc++.so.6, …)". */
+static void put_runtime(struct page *p, const struct rows *rows, const struct table *table) {
+	if (rows->runtime.blocks == 0) {
+		return;
+	}
+	struct buffer text = {0};
+	buffer_text(&text, "  (the runtime itself: ");
+	for (uint32_t i = 0; i < rows->n_runtimes && i < 3; i++) {
+		buffer_printf(&text, "%s%.*s", i ? ", " : "", SLICE_ARG(rows->runtimes[i]->function));
+	}
+	buffer_text(&text, rows->n_runtimes > 3 ? ", …)" : ")");
+	put_cut_padded(p->out, buffer_view(&text), names_width(p));
+	buffer_finish(&text);
+	put_numbers(p, &rows->runtime, &rows->total, table->metric);
+}
+
+static void put_more(struct page *p, const struct rows *rows, const struct table *table) {
+	if (rows->shown == rows->n) {
+		return;
+	}
+	struct costs rest = {0};
+	for (uint32_t i = rows->shown; i < rows->n; i++) {
+		add_costs(&rest, &rows->sites[i].costs);
+	}
+	char text[64];
+	(void)snprintf(text, sizeof text, "  … %" PRIu32 " more", rows->n - rows->shown);
+	put_left(p->out, slice_of_text(text), names_width(p));
+	put_numbers(p, &rest, &rows->total, table->metric);
+}
+
+/** Rank the sites; runtimes' are summed up. */
+static void rank(struct page *p, const struct table *table, struct rows *rows) {
+	struct site_ranking ranking;
+	*rows = (struct rows){0};
+	if (!rank_sites(p->r, p->names, table->metric, &p->arena, &ranking)) {
+		p->failed = true;
+		return;
+	}
+	rows->sites = ranking.sites;
+	rows->total = ranking.total;
+	for (uint32_t i = 0; i < ranking.n; i++) {
+		const struct site *site = &ranking.sites[i];
+		if (!site->name->is_runtime) {
+			rows->sites[rows->n++] = *site;
+			continue;
+		}
+		if (rows->n_runtimes < 3) {
+			rows->runtimes[rows->n_runtimes] = site->name;
+		}
+		rows->n_runtimes++;
+		add_costs(&rows->runtime, &site->costs);
+	}
+}
+
+static void put_table(struct page *p, const struct table *table, uint32_t max_rows) {
+	struct rows rows;
+	rank(p, table, &rows);
+	if (rows.n == 0 && rows.runtime.blocks == 0) {
+		return;
+	}
+	rows.shown = rows.n < max_rows ? rows.n : max_rows;
+	if (rows.n == rows.shown + 1) {
+		rows.shown++; // a line that says "1 more" could as well show it
+	}
+	put_left(p->out, slice_of_text(table->title), names_width(p));
+	put_right(p->out, "bytes", BYTES_COLUMN);
+	put_right(p->out, "%", PERCENT_COLUMN);
+	put_right(p->out, table->unit, BLOCKS_COLUMN);
+	buffer_u8(p->out, '\n');
+	size_t widest = 12;
+	for (uint32_t i = 0; i < rows.shown; i++) {
+		size_t n = columns_of(page_short_name(p, rows.sites[i].name));
+		widest = n > widest ? n : widest;
+	}
+	struct columns columns = share_out(p, widest);
+	for (uint32_t i = 0; i < rows.shown; i++) {
+		put_row(p, &rows.sites[i], table, &rows.total, &columns);
+	}
+	put_more(p, &rows, table);
+	put_runtime(p, &rows, table);
+	buffer_u8(p->out, '\n');
+}
+
+void page_put_tables(struct page *p, size_t lines) {
+	static const struct table tables[] = {
+			{METRIC_PEAK, "PEAK, by your functions", "blocks"},
+			{METRIC_NEVER_FREED, "NEVER FREED", "blocks"},
+			{METRIC_TEMPORARY, "TEMPORARY", "temporary"},
+			{METRIC_ALLOCATIONS, "ALLOCATIONS", "calls"},
+	};
+	enum { N = sizeof tables / sizeof *tables, AROUND = 4, PEAK_MAX = 10, OTHERS_MAX = 5, MIN = 2 };
+	// Title, "more", runtime and an empty line stand around the rows; the peak gets twice as many
+	size_t rows = lines > N * AROUND ? lines - N * AROUND : 0;
+	size_t others = rows / (N + 1);
+	others = others > OTHERS_MAX ? OTHERS_MAX : others < MIN ? MIN : others;
+	size_t peak = rows > others * (N - 1) ? rows - others * (N - 1) : MIN;
+	peak = peak > PEAK_MAX ? PEAK_MAX : peak < MIN ? MIN : peak;
+	for (size_t i = 0; i < N; i++) {
+		put_table(p, &tables[i], (uint32_t)(i == 0 ? peak : others));
+	}
+}

@@ -1,0 +1,130 @@
+"""Findings against programs with known truth: the right one first, of the right function.
+
+What is exact must be exact: figures within 1 %. Names on the first page are those of the program's
+own functions, never of the standard library, the allocator or the runtime.
+"""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import truth_cpp
+from truth import Draw
+
+SEEDS = {False: (1,), True: range(1, 11)}  # short form, --long
+
+# What PRODUCT's sentences never claim, and what is not a name for people
+FORBIDDEN = re.compile(r"\b(a real leak|leaks?|harmless|a cache|memory leak)\b", re.I)
+NOT_FOR_PEOPLE = re.compile(r"17h[0-9a-f]{16}|\[[0-9a-f]{8,}\]|__\w+_u?\d+\b|\.llvm\.|\[clone|"
+                            r"\bcall_init\b|_PyObject_|::internal::")
+OF_LIBRARIES = re.compile(r"^(std|alloc|core|v8|node|__gnu_cxx|__cxx|operator)\b|^(malloc|calloc|realloc)\b")
+
+
+def run(*command, **more):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          timeout=300, **more)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def need(tool):
+    if shutil.which(tool) is None:
+        pytest.skip(f"no {tool} here")
+
+
+def library_of(case, folder):
+    """The library of others, as a build system that fetches it would have it."""
+    if not case.library:
+        return []
+    home = folder / "_deps" / "other-src"
+    home.mkdir(parents=True)
+    (home / "other.c").write_text(case.library)
+    run("cc", "-g", "-O1", "-shared", "-fPIC", home / "other.c", "-o", home / "libother.so")
+    return [f"-L{home}", "-lother", f"-Wl,-rpath,{home}"]
+
+
+def build_cpp(case, folder):
+    source = folder / "prog.cpp"
+    source.write_text(case.source + truth_cpp.MAIN)
+    run("g++", "-g", "-O1", "-std=c++17", source, "-o", folder / "prog", "-pthread",
+        *library_of(case, folder))
+    return [folder / "prog"]
+
+
+def build_node(case, folder):
+    need("node")
+    source = folder / "addon.cpp"
+    source.write_text(case.source + truth_cpp.ADDON)
+    run("g++", "-g", "-O1", "-std=c++17", "-shared", "-fPIC", source, "-o", folder / "addon.node",
+        "-pthread", *library_of(case, folder))
+    script = folder / "main.js"
+    script.write_text(f"require({str(folder / 'addon.node')!r})()\n")
+    return ["node", script]
+
+
+LANGUAGES = {
+    "cpp": (truth_cpp.CASES, build_cpp),
+    "node": (truth_cpp.CASES, build_node),
+}
+
+ALL = [(language, name) for language, (cases, _) in LANGUAGES.items() for name in cases]
+
+
+def bare(function):
+    """A function's name without parameters, template arguments and what it is a member of."""
+    return re.sub(r"\(.*", "", function or "").removesuffix("::")
+
+
+def check_first(case, findings, what):
+    troubling = [f for f in findings if f["severity"] in ("look-first", "worth-it")]
+    if not case.ids:
+        assert troubling == [], what
+        return
+    first = findings[0]
+    assert first["id"] in case.ids, what
+    assert bare(first["function"]).endswith(case.function), what
+    for name, value in case.numbers.items():
+        assert abs(first["numbers"][name] - value) <= value / 100, (name, value, what)
+    for part in case.says:
+        assert part in first["text"], (part, what)
+    for finding in troubling[1:]:
+        name = bare(finding["function"])
+        assert any(name.endswith(own) for own in (case.function, *case.accuses)), what
+
+
+def site_names(page):
+    """The names in the tables of the page's first 40 lines."""
+    in_table = False
+    for line in page.splitlines()[:40]:
+        if re.match(r"(PEAK|NEVER FREED|TEMPORARY|ALLOCATIONS)\b", line):
+            in_table = True
+        elif not line.strip():
+            in_table = False
+        elif in_table and not line.startswith(("  …", "  (the runtime itself: ")):
+            yield line.split()[0]
+
+
+def check_page(page):
+    lines = page.splitlines()
+    assert len(lines) <= 62, page
+    head = "\n".join(lines[:-6])  # the last six are KDE's wording
+    assert not FORBIDDEN.search(head), FORBIDDEN.search(head)
+    assert not NOT_FOR_PEOPLE.search(page), (NOT_FOR_PEOPLE.search(page), page)
+    for name in site_names(page):
+        assert not OF_LIBRARIES.match(name), (name, page)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("language, name", ALL, ids=[f"{a}-{b}" for a, b in ALL])
+def test_says_the_right_thing_first(tools, tmp_path, is_long, language, name):
+    cases, build = LANGUAGES[language]
+    for seed in SEEDS[is_long]:
+        folder = tmp_path / f"seed{seed}"
+        folder.mkdir()
+        case = cases[name](Draw(f"{language} {name} {seed}"))
+        recording = tools.record(*build(case, folder), name=f"seed{seed}", timeout=300)
+        assert recording.status == 0, repr(recording)
+        page = recording.report()
+        check_first(case, recording.json()["findings"], page)
+        check_page(page)
