@@ -9,3 +9,4 @@
 int cli_heaptrack(int argc, char **argv);
 int cli_print(int argc, char **argv);
 int cli_gui(int argc, char **argv);
+int cli_interpret(int argc, char **argv); // the filter of that name

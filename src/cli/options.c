@@ -46,6 +46,7 @@ static const struct option long_options[] = {
 const char heaptrack_help[] =
 		"Usage: heaptrack [options] PROGRAM [ARGUMENTS...]\n"
 		"       heaptrack -a FILE\n"
+		"       heaptrack -i FILE [--sysroot DIR] [--debug-paths DIR...] [--extra-paths DIR...]\n"
 		"\n"
 		"Runs a program and records every block of memory that it allocates, with the stack of\n"
 		"calls that led there. The program runs as it would without heaptrack. Afterwards:\n"
@@ -61,6 +62,8 @@ const char heaptrack_help[] =
 		"      --free-stacks       also find the stack of every free\n"
 		"      --exact-time        take the time of every event, not of every millisecond\n"
 		"      --record-only       accepted: nothing is ever opened by itself\n"
+		"  -r, --raw               write the raw stream of KDE's heaptrack, without names\n"
+		"  -i, --interpret FILE    put names to a recording made elsewhere, from binaries found here\n"
 		"  -a, --analyze FILE      print the report of a recording\n"
 		"  -h, --help    -v, --version    --    end of the options\n"
 		"\n"
@@ -120,10 +123,7 @@ static bool parse_one(struct heaptrack_options *o, int c, char **argv, struct er
 	case OPT_FREE_STACKS: o->free_stacks = true; break;
 	case OPT_RECORD_ONLY:
 	case OPT_USE_INJECT: break; // both asked for what is the case anyway
-	case 'r':
-		return err_set(err, ERR_USAGE,
-				"there are no raw recordings any more: names are put in "
-				"while recording; leave out --raw");
+	case 'r': o->is_raw = true; break;
 	case OPT_ASAN:
 		return err_set(err, ERR_UNSUPPORTED,
 				"programs built with AddressSanitizer cannot be "

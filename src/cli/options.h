@@ -22,6 +22,7 @@ struct heaptrack_options {
 	const char *output;
 	const char *attach_to; // the word after -p
 	bool overwrite, is_quiet, free_stacks, exact_time;
+	bool is_raw; // --raw
 	uint64_t events_bytes; // 0: none
 	char **rest;           // the program and its arguments, or what follows -a
 	int n_rest;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
+#include "cli/interpret.h"
 #include "cli/options.h"
 #include "collector/run.h"
 #include "report/report.h"
+#include "session/session.h"
 #include "sys/file.h"
 #include "sys/terminal.h"
-#include "trace/trace.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -28,10 +29,13 @@ static void complain(const char *fmt, ...) {
 	va_end(args);
 }
 
+#define RAW_EVENTS ((uint64_t)1 << 60) // bytes: the raw stream wants all of them
+
 // ---- what the collector tells
 
 struct screen {
 	bool is_quiet;
+	bool is_raw;
 	bool has_progress; // a line without an end stands on the terminal
 };
 
@@ -42,8 +46,21 @@ static void end_progress(struct screen *screen) {
 	}
 }
 
+/** What --raw makes of "x.zst" or "x.raw.zst": "x.raw.zst". */
+static void raw_name(char *out, size_t size, const char *path) {
+	int n = (int)strlen(path);
+	n -= n > 4 && strcmp(path + n - 4, ".zst") == 0 ? 4 : 0;
+	n -= n > 4 && strncmp(path + n - 4, ".raw", 4) == 0 ? 4 : 0;
+	(void)snprintf(out, size, "%.*s.raw.zst", n, path);
+}
+
 static void tell_start(void *user, const char *path) {
 	const struct screen *screen = user;
+	char raw[4640];
+	if (screen->is_raw) {
+		raw_name(raw, sizeof raw, path);
+		path = raw;
+	}
 	if (!screen->is_quiet) {
 		(void)fprintf(stderr, "heaptrack output will be written to \"%s\"\n", path);
 	}
@@ -101,6 +118,24 @@ static void put_way_on(const struct run_result *result) {
 	}
 }
 
+/** --raw: single events become the raw stream. */
+static bool write_raw(const struct heaptrack_options *o, const struct run_result *result) {
+	char raw[4640];
+	struct err err = {0};
+	raw_name(raw, sizeof raw, result->path);
+	if (!interpret_to_raw(result->path, raw, &err)) {
+		complain("no raw stream: %s", err.text);
+		return false;
+	}
+	if (!o->is_quiet) {
+		(void)fprintf(stderr,
+				"Put names to it here, or copy it to where the binaries are:\n"
+				"  heaptrack --interpret \"%s\"\n",
+				raw);
+	}
+	return true;
+}
+
 static void put_nothing_recorded(const char *program) {
 	complain("nothing was recorded: \"%s\" never loaded the recorder. Did it clear LD_PRELOAD, or "
 			 "run something static?",
@@ -118,7 +153,7 @@ static int run_unrecorded(const struct launch *launch, const char *why, char **a
 }
 
 static int record(const struct heaptrack_options *o, const struct launch *launch) {
-	struct screen screen = {.is_quiet = o->is_quiet};
+	struct screen screen = {.is_quiet = o->is_quiet, .is_raw = o->is_raw};
 	struct run_options options = {
 			.argv = o->rest,
 			.environment = environ,
@@ -127,7 +162,7 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 			.overwrite = o->overwrite,
 			.free_stacks = o->free_stacks,
 			.exact_time = o->exact_time,
-			.events_bytes = o->events_bytes,
+			.events_bytes = o->is_raw ? RAW_EVENTS : o->events_bytes,
 			.user = &screen,
 			.started = tell_start,
 			.say = tell,
@@ -148,6 +183,11 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 		complain("%s", err.text);
 	} else if (!result->was_recorded) {
 		put_nothing_recorded(o->rest[0]);
+	} else if (o->is_raw && result->file_is_whole) {
+		if (!o->is_quiet) {
+			put_figures(result);
+		}
+		status = write_raw(o, result) || status ? status : 1;
 	} else if (!o->is_quiet) {
 		put_figures(result);
 		put_way_on(result);
@@ -236,13 +276,10 @@ static int analyze(int n, char **files) {
 
 // `heaptrack FILE` opens a recording, as it always did
 static bool is_recording(const char *name) {
-	uint8_t head[64];
 	if (access(name, F_OK) != 0 || access(name, X_OK) == 0) {
 		return false;
 	}
-	long n = file_read_small(name, (char *)head, sizeof head);
-	return (n > 0 && trace_is_ours(slice_of(head, (size_t)n))) ||
-			strstr(file_base_name(name), "heaptrack.");
+	return strstr(file_base_name(name), "heaptrack.") || session_knows(name);
 }
 
 int cli_heaptrack(int argc, char **argv) {
@@ -261,9 +298,7 @@ int cli_heaptrack(int argc, char **argv) {
 				 "heaptrack",
 				o.attach_to);
 		return 1;
-	case ASKED_INTERPRET:
-		complain("putting names to a file recorded elsewhere (-i) is not built yet");
-		return 1;
+	case ASKED_INTERPRET: return cli_interpret_files(o.n_rest, o.rest);
 	case ASKED_DEBUG:
 		complain("running under a debugger (-d) is not built; use: gdb --args heaptrack PROGRAM");
 		return 1;

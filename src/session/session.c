@@ -49,6 +49,22 @@ bool session_open(struct session *s, const char *name, struct err *err) {
 	return session_open_with(s, name, NULL, err);
 }
 
+bool session_knows(const char *path) {
+	struct unpack *in = unpack_open(path, 0, NULL);
+	uint8_t head[64];
+	struct slice unpacked;
+	struct file_reader file = {.fd = -1};
+	size_t got = 0;
+	bool is_known = file_reader_open(&file, path, NULL) &&
+			file_reader_read(&file, 0, head, sizeof head, &got, NULL) &&
+			(trace_is_ours(slice_of(head, got)) ||
+					(in && unpack_peek(in, IMPORT_HEAD_BYTES, &unpacked, NULL) &&
+							importer_for(unpacked)));
+	file_reader_close(&file);
+	unpack_close(in);
+	return is_known;
+}
+
 bool session_source(struct session *s, struct trace_source *out) {
 	if (!s->is_ours || s->facts.n_events == 0) {
 		return false;

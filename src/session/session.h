@@ -32,6 +32,9 @@ bool session_open(struct session *s, const char *name, struct err *err);
 bool session_open_with(struct session *s, const char *name, const struct import_options *options,
 		struct err *err);
 
+/** Is this a file that session_open can read, by its first bytes? */
+bool session_knows(const char *path);
+
 /** Where its single events can be read from (trace_read_events). False: it has none. */
 bool session_source(struct session *s, struct trace_source *out);
 

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT
+#include "cli/interpret.h"
+
+#include "base/vec.h"
+#include "cli/cli.h"
+#include "export/export.h"
+#include "session/resolve.h"
+#include "sys/file.h"
+#include "sys/packer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// heaptrack_interpret, the filter, and heaptrack -i. Both open the recording as a session, which
+// puts in the names, and write it by the export of that name.
+
+struct words {
+	const char **items;
+	size_t n, capacity;
+};
+
+struct interpret_options {
+	struct symbols_options symbols;
+	struct words debug_paths, extra_paths, files;
+	const char *output;
+	bool wants_help, wants_version;
+};
+
+static const char help[] =
+		"Usage: heaptrack_interpret [options] < RAW > INTERPRETED\n"
+		"       heaptrack --interpret FILE [options]\n"
+		"\n"
+		"Puts functions, files and lines into a recording that has only addresses.\n"
+		"\n"
+		"  --sysroot DIR          where the root folder of the recorded system is\n"
+		"  --debug-paths DIR...   further folders with debug symbols\n"
+		"  --extra-paths DIR...   further folders with binaries: tried by base name, then as sysroots\n"
+		"  -o, --output FILE      with --interpret: where to (default: FILE without .raw)\n"
+		"  -h, --help    -v, --version\n";
+
+// ---- words
+
+static bool add_word(struct words *w, const char *word) {
+	const char **at = vec_push(w);
+	if (at) {
+		*at = word;
+	}
+	return at != NULL;
+}
+
+/** "--name" or "--name=value": the value, or "" for the first; NULL: another option. */
+static const char *option_value(const char *word, const char *name) {
+	size_t n = strlen(name);
+	if (strncmp(word, name, n) != 0 || (word[n] && word[n] != '=')) {
+		return NULL;
+	}
+	return word[n] ? word + n + 1 : "";
+}
+
+/** One value: behind the '=', or the next word. */
+static bool take_one(int n, char **words, int *i, const char *value, const char **out,
+		struct err *err) {
+	if (!*value && *i + 1 >= n) {
+		return err_set(err, ERR_USAGE, "%s needs a value", words[*i]);
+	}
+	*out = *value ? value : words[++*i];
+	return true;
+}
+
+/** As many as there are up to the next option. */
+static bool take_some(int n, char **words, int *i, const char *value, struct words *out,
+		struct err *err) {
+	const char *name = words[*i];
+	if (*value && !add_word(out, value)) {
+		return err_memory(err);
+	}
+	while (!*value && *i + 1 < n && words[*i + 1][0] != '-') {
+		if (!add_word(out, words[++*i])) {
+			return err_memory(err);
+		}
+	}
+	return out->n > 0 || err_set(err, ERR_USAGE, "%s needs a folder", name);
+}
+
+static bool parse_word(struct interpret_options *o, int n, char **words, int *i, struct err *err) {
+	const char *word = words[*i], *value;
+	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
+		o->wants_help = true;
+	} else if (strcmp(word, "-v") == 0 || strcmp(word, "--version") == 0) {
+		o->wants_version = true;
+	} else if ((value = option_value(word, "--sysroot"))) {
+		return take_one(n, words, i, value, &o->symbols.sysroot, err);
+	} else if ((value = option_value(word, "--debug-paths"))) {
+		return take_some(n, words, i, value, &o->debug_paths, err);
+	} else if ((value = option_value(word, "--extra-paths"))) {
+		return take_some(n, words, i, value, &o->extra_paths, err);
+	} else if ((value = option_value(word, "-o")) || (value = option_value(word, "--output"))) {
+		return take_one(n, words, i, value, &o->output, err);
+	} else if (word[0] == '-' && word[1]) {
+		return err_set(err, ERR_USAGE, "there is no option %s", word);
+	} else if (!add_word(&o->files, word)) {
+		return err_memory(err);
+	}
+	return true;
+}
+
+static void finish_options(struct interpret_options *o) {
+	vec_finish(&o->debug_paths);
+	vec_finish(&o->extra_paths);
+	vec_finish(&o->files);
+}
+
+static bool parse(struct interpret_options *o, int n, char **words, struct err *err) {
+	*o = (struct interpret_options){0};
+	for (int i = 0; i < n; i++) {
+		if (!parse_word(o, n, words, &i, err)) {
+			return false;
+		}
+	}
+	if (!add_word(&o->debug_paths, NULL) || !add_word(&o->extra_paths, NULL)) {
+		return err_memory(err);
+	}
+	o->symbols.debug_paths = o->debug_paths.items;
+	o->symbols.extra_paths = o->extra_paths.items;
+	return true;
+}
+
+// ---- one recording
+
+static bool put_packed(void *user, struct slice bytes, struct err *err) {
+	return packer_write(user, bytes, err);
+}
+
+static bool export_to(struct session *s, const char *format, const char *path, struct err *err) {
+	const struct exporter *exporter = exporter_find(format, err);
+	struct packer *packer = exporter ? packer_open(path, err) : NULL;
+	if (!packer) {
+		return false;
+	}
+	struct lens whole = lens_whole();
+	struct export_request request = {.session = s, .lens = &whole, .title = s->path};
+	struct export_sink sink = {put_packed, packer};
+	if (!exporter->write(&request, &sink, err)) {
+		packer_cancel(packer);
+		return false;
+	}
+	return packer_finish(packer, err);
+}
+
+bool interpret_to_raw(const char *path, const char *raw_path, struct err *err) {
+	struct session s;
+	if (!session_open(&s, path, err)) {
+		return false;
+	}
+	bool ok = export_to(&s, "heaptrack-raw", raw_path, err);
+	session_close(&s);
+	if (ok && strcmp(path, raw_path) != 0) {
+		(void)unlink(path);
+	}
+	return ok;
+}
+
+static bool ends_with(const char *text, const char *suffix) {
+	size_t n = strlen(text), m = strlen(suffix);
+	return n > m && strcmp(text + n - m, suffix) == 0;
+}
+
+/** "x.raw.zst", "x.raw", "x.raw.gz": "x.zst". NULL: no memory. */
+static char *named_path(const char *path) {
+	static const char *const suffixes[] = {".zst", ".gz", ".raw"};
+	size_t n = strlen(path);
+	char *base = malloc(n + sizeof ".zst");
+	if (!base) {
+		return NULL;
+	}
+	memcpy(base, path, n + 1);
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+		if (ends_with(base, suffixes[i])) {
+			base[strlen(base) - strlen(suffixes[i])] = '\0';
+		}
+	}
+	return strcat(base, ".zst");
+}
+
+/** What has this name gets another: "x.zst" becomes "x.1.zst", or the next number that is free. */
+static bool move_aside(const char *path, struct err *err) {
+	size_t n = strlen(path) - (ends_with(path, ".zst") ? 4 : 0);
+	for (int i = 1; i < 10000; i++) {
+		char *aside;
+		if (asprintf(&aside, "%.*s.%d%s", (int)n, path, i, path + n) < 0) {
+			return err_memory(err);
+		}
+		bool is_done = renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) == 0;
+		int why = errno;
+		if (is_done) {
+			(void)fprintf(stderr, "heaptrack: what was in \"%s\" is in \"%s\" now\n", path, aside);
+		}
+		free(aside);
+		if (is_done || why == ENOENT) {
+			return true;
+		}
+		if (why != EEXIST) {
+			return err_system(err, why, "%s: cannot be moved aside", path);
+		}
+	}
+	return err_set(err, ERR_LIMIT, "%s: there are too many of that name", path);
+}
+
+static bool put_at(void *user, uint64_t offset, const void *data, size_t n, struct err *err) {
+	return file_write_at(*(const int *)user, offset, data, n, err);
+}
+
+static uint64_t count_names(const struct recording *r) {
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < r->locations.n; i++) {
+		n += r->locations.items[i].n_frames > 0;
+	}
+	return n;
+}
+
+/** A recording of ours, with the names that could be found, beside itself and then in its place. */
+static bool name_ours(struct session *s, const struct symbols_options *symbols, const char *path,
+		struct err *err) {
+	uint64_t before = count_names(&s->recording);
+	if (!resolve_names(&s->recording, symbols, err)) {
+		return false;
+	}
+	char *temporary;
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
+		return err_memory(err);
+	}
+	int fd = mkostemp(temporary, O_CLOEXEC);
+	struct trace_source old;
+	bool has_events = session_source(s, &old);
+	bool ok = fd >= 0 || err_system(err, errno, "%s: cannot be written", path);
+	ok = ok &&
+			trace_write_whole((struct trace_sink){put_at, &fd}, &s->recording, NULL,
+					has_events ? &old : NULL, err);
+	struct stat was;
+	if (ok && stat(s->path, &was) == 0) {
+		(void)fchmod(fd, was.st_mode & 0777);
+	}
+	ok = ok && move_aside(path, err);
+	if (ok && rename(temporary, path) != 0) {
+		ok = err_system(err, errno, "%s: cannot be written", path);
+	}
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+	if (!ok) {
+		(void)unlink(temporary);
+	} else {
+		(void)fprintf(stderr, "heaptrack: %" PRIu64 " places have names now, %" PRIu64 " had\n",
+				count_names(&s->recording), before);
+	}
+	free(temporary);
+	return ok;
+}
+
+static bool interpret_file(const struct interpret_options *o, const char *file, struct err *err) {
+	const struct import_options import = {.symbols = &o->symbols};
+	struct session s;
+	if (!session_open_with(&s, file, &import, err)) {
+		return false;
+	}
+	char *own = o->output ? strdup(o->output) : s.is_ours ? strdup(s.path) : named_path(s.path);
+	bool ok = own || err_memory(err);
+	if (ok && s.is_ours) {
+		ok = name_ours(&s, &o->symbols, own, err);
+	} else if (ok && s.recording.meta.source != REC_FROM_KDE) {
+		ok = err_set(err, ERR_USAGE, "%s: there are no names to be put to such a file", s.path);
+	} else if (ok && strcmp(own, s.path) == 0) {
+		ok = err_set(err, ERR_USAGE, "%s: it has its names already", s.path);
+	} else if (ok) {
+		ok = export_to(&s, "heaptrack", own, err);
+	}
+	if (ok) {
+		(void)fprintf(stderr,
+				"Now run the following to investigate the data:\n"
+				"  heaptrack --analyze \"%s\"\n",
+				own);
+	}
+	free(own);
+	session_close(&s);
+	return ok;
+}
+
+static int say_and_finish(struct interpret_options *o, const char *who, bool ok,
+		const struct err *err) {
+	if (!ok) {
+		(void)fprintf(stderr, "%s: %s\n", who, err->text);
+	}
+	finish_options(o);
+	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/** True: that was all that was asked. */
+static bool tell_of_itself(const struct interpret_options *o) {
+	if (o->wants_help) {
+		(void)fputs(help, stdout);
+	} else if (o->wants_version) {
+		(void)puts("heaptrack_interpret " HEAPTRACK_VERSION);
+	}
+	return o->wants_help || o->wants_version;
+}
+
+int cli_interpret_files(int n, char **words) {
+	struct interpret_options o;
+	struct err err = {0};
+	bool ok = parse(&o, n, words, &err);
+	if (ok && !tell_of_itself(&o)) {
+		ok = o.files.n > 0 ||
+				err_set(&err, ERR_USAGE,
+						"which recording? Usage: heaptrack "
+						"--interpret FILE");
+		for (size_t i = 0; ok && i < o.files.n; i++) {
+			ok = interpret_file(&o, o.files.items[i], &err);
+		}
+	}
+	return say_and_finish(&o, "heaptrack", ok, &err);
+}
+
+// ---- the filter
+
+/** What comes through stdin, as a file that can be read twice. NULL: `err` says why. */
+static char *spool(struct err *err) {
+	const char *folder = getenv("TMPDIR");
+	char *path;
+	if (asprintf(&path, "%s/heaptrack-interpret.XXXXXX", folder && *folder ? folder : "/tmp") < 0) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	int fd = mkostemp(path, O_CLOEXEC);
+	bool ok = fd >= 0;
+	static char bytes[1 << 16];
+	for (ssize_t n = 1; ok && n != 0;) {
+		n = read(STDIN_FILENO, bytes, sizeof bytes);
+		ok = n >= 0 || errno == EINTR;
+		for (ssize_t at = 0; ok && at < n;) {
+			ssize_t done = write(fd, bytes + at, (size_t)(n - at));
+			ok = done > 0 || errno == EINTR;
+			at += done > 0 ? done : 0;
+		}
+	}
+	if (!ok) {
+		(void)err_system(err, errno, "%s: cannot be filled with what comes in", path);
+		(void)unlink(path);
+		free(path);
+		path = NULL;
+	}
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+	return path;
+}
+
+static void put_stats(const struct rec_summary *s) {
+	(void)fprintf(stderr,
+			"heaptrack stats:\n"
+			"\tallocations:          \t%" PRIu64 "\n"
+			"\tleaked allocations:   \t%" PRIu64 "\n"
+			"\ttemporary allocations:\t%" PRIu64 "\n",
+			s->allocations, s->live_blocks, s->temporary);
+}
+
+static bool filter(const struct interpret_options *o, struct err *err) {
+	struct stat in;
+	bool is_file = fstat(STDIN_FILENO, &in) == 0 && S_ISREG(in.st_mode);
+	char *path = is_file ? strdup("/proc/self/fd/0") : spool(err);
+	if (!path) {
+		return false;
+	}
+	const struct import_options import = {.symbols = &o->symbols};
+	struct session s;
+	bool ok = session_open_with(&s, path, &import, err);
+	if (ok) {
+		ok = export_to(&s, "heaptrack", "-", err);
+		if (ok) {
+			put_stats(&s.recording.summary);
+		}
+		session_close(&s);
+	}
+	if (!is_file) {
+		(void)unlink(path);
+	}
+	free(path);
+	return ok;
+}
+
+int cli_interpret(int argc, char **argv) {
+	struct interpret_options o;
+	struct err err = {0};
+	// Words that are no options have always been passed over
+	bool ok = parse(&o, argc - 1, argv + 1, &err);
+	if (ok && !tell_of_itself(&o)) {
+		ok = filter(&o, &err);
+	}
+	return say_and_finish(&o, "heaptrack_interpret", ok, &err);
+}

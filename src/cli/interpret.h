@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "base/err.h"
+
+/**
+ * `heaptrack -i FILE [--sysroot D] [--debug-paths D...] [--extra-paths D...] [-o OUT]`: names from
+ * the binaries on this machine for a recording made elsewhere. A raw file of KDE's becomes an
+ * interpreted one (x.raw.zst: x.zst); a recording of ours gets the names that it lacks, under its
+ * own name, and what was there is moved aside. Gives the exit status.
+ */
+int cli_interpret_files(int n, char **words);
+
+/**
+ * `heaptrack --raw`: the recording at `path`, made with single events, becomes KDE's raw stream in
+ * `raw_path`, and is removed. False: it stays.
+ */
+bool interpret_to_raw(const char *path, const char *raw_path, struct err *err);
