@@ -27,6 +27,31 @@ static void say(struct lines *l, const char *id, uint64_t value, const char *fmt
 	}
 }
 
+/** A file of another program that lacks numbers: they are nowhere shown as zero. */
+static void say_missing(struct lines *l) {
+	static const struct {
+		uint32_t bit;
+		const char *what;
+	} numbers[] = {
+			{REC_PEAK_BYTES, "the peak"},
+			{REC_LIVE_BYTES, "what was never freed"},
+			{REC_ALLOCATIONS, "how many blocks were allocated"},
+			{REC_ALLOCATED_BYTES, "how many bytes were allocated"},
+			{REC_TEMPORARY, "what was temporary"},
+			{REC_TIME, "how long it took"},
+	};
+	char all[300] = "";
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		if (l->recording->missing & numbers[i].bit) {
+			(void)strcat(strcat(all, *all ? ", " : ""), numbers[i].what);
+		}
+	}
+	if (*all) {
+		say(l, "not-in-file", l->recording->missing,
+				"this file of another program does not say: %s", all);
+	}
+}
+
 static void say_how_it_ended(struct lines *l) {
 	const struct rec_meta *m = &l->recording->meta;
 	char at[HUMAN_MAX];
@@ -167,6 +192,7 @@ static void say_children(struct lines *l) {
 size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,
 		struct quality_line out[QUALITY_LINES_MAX]) {
 	struct lines l = {.recording = r, .names = n, .arena = arena, .out = out};
+	say_missing(&l);
 	say_how_it_ended(&l);
 	say_losses(&l);
 	say_outside(&l);

@@ -2,6 +2,7 @@
 #include "base/buffer.h"
 #include "export/export.h"
 #include "export/heaptrack.h"
+#include "export/others.h"
 
 #include <string.h>
 
@@ -11,6 +12,19 @@ const struct exporter exporters[] = {
 				export_heaptrack},
 		{"heaptrack-raw", ".raw", "the raw stream that KDE's heaptrack_interpret reads",
 				export_heaptrack_raw},
+		{"pprof", ".pb.gz", "profile.proto: go tool pprof, Grafana Pyroscope, Speedscope",
+				export_pprof},
+		{"folded", ".folded", "collapsed stacks by the lens's metric: flamegraph.pl, inferno",
+				export_folded},
+		{"speedscope", ".speedscope.json", "https://www.speedscope.app", export_speedscope},
+		{"firefox", ".json.gz", "https://profiler.firefox.com, with retained memory per range",
+				export_firefox},
+		{"massif", ".massif", "ms_print, massif-visualizer", export_massif},
+		{"dhat", ".dhat.json", "valgrind's dh_view.html", export_dhat},
+		{"callgrind", ".callgrind", "KCachegrind, callgrind_annotate", export_callgrind},
+		{"csv", ".csv", "a line per stack, for spreadsheets", export_csv},
+		{"json", ".json", "all stacks with all numbers, for programs", export_json},
+		{"histogram", ".txt", "sizes of blocks and how many were allocated", export_histogram},
 };
 const size_t n_exporters = sizeof exporters / sizeof *exporters;
 

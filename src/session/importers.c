@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/import.h"
 #include "session/import_heaptrack.h"
+#include "session/import_profile.h"
 
 #include <stdlib.h>
 
@@ -8,6 +9,12 @@
 // those with magic bytes stand first.
 static const struct importer importers[] = {
 		{"KDE heaptrack", import_heaptrack_knows, import_heaptrack},
+		{"a heap dump", heap_dump_knows, import_heap_dump},
+		{"massif", massif_knows, import_massif},
+		{"DHAT", dhat_knows, import_dhat},
+		{"V8", v8_heap_profile_knows, import_v8},
+		{"pprof", pprof_knows, import_pprof},
+		{"collapsed stacks", folded_knows, import_folded},
 };
 
 enum { N_IMPORTERS = sizeof importers / sizeof *importers };

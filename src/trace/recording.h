@@ -27,6 +27,18 @@ enum rec_source {
 	REC_FROM_KDE = 3, // imported from KDE's heaptrack: "temporary" is by its own definition
 };
 
+/** Numbers that an imported file may not know: bits of recording.missing. */
+enum rec_number {
+	REC_ALLOCATIONS = 1 << 0, // how many, in summary and stacks
+	REC_ALLOCATED_BYTES = 1 << 1,
+	REC_TEMPORARY = 1 << 2, // and short_lived
+	REC_PEAK_BLOCKS = 1 << 3,
+	REC_PEAK_BYTES = 1 << 4, // and when it was
+	REC_LIVE_BLOCKS = 1 << 5,
+	REC_LIVE_BYTES = 1 << 6,
+	REC_TIME = 1 << 7, // how long it ran
+};
+
 /** Who and when. Strings are ids into `strings`. */
 struct rec_meta {
 	uint32_t exe, cwd, host;     // as the program saw them
@@ -221,6 +233,8 @@ struct recording {
 	struct rec_meta meta;
 	struct rec_summary summary;
 	struct rec_quality quality;
+	uint32_t missing; // enum rec_number: what an imported file does not say. Its fields hold the
+					  // least that agrees with the others, and nobody shows them. Never in ours
 	REC_TABLE(struct slice) strings;
 	REC_TABLE(struct rec_module) modules;
 	REC_TABLE(struct rec_location) locations;

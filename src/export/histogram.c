@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "base/buffer.h"
+#include "export/others.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/*
+ * "size TAB count", ascending, as the classic -H. A stack with many sizes is kept in classes: its
+ * blocks stand at the mean size of their class, so counts are exact and bytes nearly so. Stacks that
+ * the lens leaves out are left out; sizes have no time, so a lens with a range is refused.
+ */
+
+struct size_count {
+	uint64_t size, count;
+};
+
+static int by_size(const void *a, const void *b) {
+	const struct size_count *x = a, *y = b;
+	return x->size < y->size ? -1 : x->size > y->size;
+}
+
+static void put_sizes(struct buffer *out, struct size_count *sizes, uint32_t n) {
+	qsort(sizes, n, sizeof *sizes, by_size);
+	for (uint32_t i = 0; i < n;) {
+		uint64_t size = sizes[i].size, count = 0;
+		for (; i < n && sizes[i].size == size; i++) {
+			count += sizes[i].count;
+		}
+		buffer_printf(out, "%" PRIu64 "\t%" PRIu64 "\n", size, count);
+	}
+}
+
+bool export_histogram(const struct export_request *request, const struct export_sink *sink,
+		struct err *err) {
+	const struct recording *r = &request->session->recording;
+	if (request->lens->has_range || request->base) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"a histogram is of a whole recording, not of a range or a comparison");
+	}
+	struct arena scratch = {0};
+	struct buffer out = {0};
+	struct lens_result costs;
+	struct size_count *sizes = arena_new(&scratch, struct size_count, r->sizes.n);
+	bool ok = (sizes || err_memory(err)) &&
+			lens_apply(request->lens, r, request->session->names, &scratch, &costs, err);
+	uint32_t n = 0;
+	for (uint32_t i = 0; ok && i < r->sizes.n; i++) {
+		const struct rec_size *s = &r->sizes.items[i];
+		if (s->count && costs.stacks[s->stack].allocations) {
+			sizes[n++] = (struct size_count){s->bytes / s->count, s->count};
+		}
+	}
+	if (ok) {
+		put_sizes(&out, sizes, n);
+		ok = (!out.failed || err_memory(err)) && sink->write(sink->user, buffer_view(&out), err);
+	}
+	buffer_finish(&out);
+	arena_finish(&scratch);
+	return ok;
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+#include "export/profile.h"
+
+#include "engine/lens_match.h"
+#include "formats/maker.h"
+
+/*
+ * Nodes come in the order of the recording, callers first: each adds the frames of its location to
+ * the profile's node of its caller, outermost first. Frames that the lens hides are passed over;
+ * under a focus the tree begins with it. Folding is for screens: all other frames are written. A
+ * sample is a stack that costs anything under the lens; what it held at the peak and what it never
+ * freed are two questions to the lens.
+ */
+
+struct side {
+	const struct session *session;
+	const struct lens *lens;
+	bool is_base;
+};
+
+struct making {
+	struct profile_maker *m;
+	const struct recording *r;
+	const struct names *names;
+	const struct side *side;
+	bool is_plain; // functions alone
+	struct arena scratch;
+	uint32_t *mapping_of;  // per module
+	uint32_t *first_frame; // per location: into frame_ids
+	uint32_t *frame_ids;   // + 1; 0: not made yet
+	uint32_t *node_of;     // per node
+	struct lens_match match;
+	uint8_t *is_focused; // per node: it, or a caller of it, is what the lens focuses on
+	uint32_t *sample_of; // per stack, + 1
+};
+
+enum profile_value profile_value_shown(const struct lens *lens) {
+	static const enum profile_value values[N_LENS_METRICS] = {
+			[LENS_PEAK] = PROFILE_PEAK_BYTES,
+			[LENS_NEVER_FREED] = PROFILE_LIVE_BYTES,
+			[LENS_KEPT] = PROFILE_LIVE_BYTES,
+			[LENS_ALLOCATIONS] = PROFILE_ALLOC_OBJECTS,
+			[LENS_BYTES] = PROFILE_ALLOC_BYTES,
+			[LENS_TEMPORARY] = PROFILE_TEMPORARY,
+	};
+	return values[lens->metric];
+}
+
+static uint32_t text_of(struct making *k, uint32_t string) {
+	return string ? profile_maker_string(k->m, k->r->strings.items[string]) : 0;
+}
+
+static uint32_t build_id_of(struct making *k, const struct rec_module *m) {
+	static const char digits[] = "0123456789abcdef";
+	char text[2 * sizeof m->build_id];
+	for (unsigned i = 0; i < m->build_id_bytes; i++) {
+		text[2 * i] = digits[m->build_id[i] >> 4];
+		text[2 * i + 1] = digits[m->build_id[i] & 15];
+	}
+	return profile_maker_string(k->m, slice_of(text, m->build_id_bytes * 2u));
+}
+
+static bool is_program(const struct recording *r, uint32_t module) {
+	uint32_t path = r->modules.items[module].path;
+	return path == 0 || slice_equal(r->strings.items[path], r->strings.items[r->meta.exe]);
+}
+
+/** The program itself comes first: so pprof knows which one it is. */
+static void make_mappings(struct making *k) {
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 1; i < k->r->modules.n; i++) {
+			const struct rec_module *m = &k->r->modules.items[i];
+			if (is_program(k->r, i) != (pass == 0)) {
+				continue;
+			}
+			struct profile_mapping mapping = {
+					.start = m->start,
+					.end = m->end,
+					.file_offset = m->start - m->bias,
+					.path = text_of(k, m->path ? m->path : k->r->meta.exe),
+					.build_id = build_id_of(k, m),
+					.has_functions = m->has_symbols,
+					.has_lines = m->has_lines,
+			};
+			k->mapping_of[i] = profile_maker_mapping(k->m, &mapping);
+		}
+	}
+}
+
+/** What the lens gathers frames by. */
+static struct slice group_of(const struct making *k, const struct name *name) {
+	switch (k->side->lens->group) {
+	case LENS_BY_PACKAGE: return names_package(name);
+	case LENS_BY_MODULE: return name->module.size ? path_base(name->module) : name->function;
+	case LENS_BY_FILE: return name->file.size ? name->file : name->function;
+	case LENS_BY_FUNCTION:
+	case N_LENS_GROUPS: break;
+	}
+	return name->function;
+}
+
+/** Of another build, unnamed code is at other addresses: all of a module is one. */
+static uint32_t make_plain_frame(struct making *k, const struct name *name) {
+	struct buffer text = {0};
+	struct slice group = group_of(k, name);
+	if (!name->has_name && name->module.size) {
+		buffer_text(&text, "code without a name in ");
+		group = path_base(name->module);
+	}
+	buffer_slice(&text, group);
+	struct profile_frame f = {.function = profile_maker_string(k->m, buffer_view(&text))};
+	k->m->failed |= text.failed;
+	buffer_finish(&text);
+	return profile_maker_frame(k->m, &f);
+}
+
+static uint32_t make_frame(struct making *k, uint32_t location, const struct name *name) {
+	if (k->is_plain || k->side->lens->group != LENS_BY_FUNCTION) {
+		return make_plain_frame(k, name);
+	}
+	const struct rec_location *l = &k->r->locations.items[location];
+	struct profile_frame f = {
+			.function = profile_maker_string(k->m, name->function),
+			.symbol = name->symbol.size ? profile_maker_string(k->m, name->symbol) : 0,
+			.file = name->file.size ? profile_maker_string(k->m, name->file) : 0,
+			.line = name->line,
+			.mapping = k->mapping_of[l->module],
+			.address = l->pc - (l->is_exact || l->is_mark || l->pc == 0 ? 0 : 1),
+			.is_inlined = name->is_inlined,
+	};
+	return profile_maker_frame(k->m, &f);
+}
+
+static uint32_t frame_of(struct making *k, uint32_t location, uint32_t i, const struct name *name) {
+	uint32_t *known = &k->frame_ids[k->first_frame[location] + i];
+	if (*known == 0) {
+		*known = make_frame(k, location, name) + 1;
+	}
+	return *known - 1;
+}
+
+static bool count_frames(struct making *k) {
+	uint32_t total = 0;
+	k->first_frame = arena_new(&k->scratch, uint32_t, k->r->locations.n);
+	for (uint32_t i = 0; k->first_frame && i < k->r->locations.n; i++) {
+		uint32_t n;
+		(void)names_of(k->names, i, &n);
+		k->first_frame[i] = total;
+		total += n;
+	}
+	k->frame_ids = arena_new(&k->scratch, uint32_t, total);
+	return k->first_frame && k->frame_ids;
+}
+
+/** One frame further in; the same node if the lens does not show it. */
+static uint32_t add_frame(struct making *k, uint32_t at, uint32_t frame) {
+	bool is_grouped = k->side->lens->group != LENS_BY_FUNCTION;
+	bool is_same = at && k->m->nodes.items[at].frame == frame;
+	return is_grouped && is_same ? at : profile_maker_node(k->m, at, frame);
+}
+
+static void make_nodes(struct making *k) {
+	bool has_focus = k->side->lens->n_focus > 0;
+	k->is_focused[0] = !has_focus;
+	for (uint32_t i = 1; i < k->r->nodes.n && !k->m->failed; i++) {
+		const struct rec_node *node = &k->r->nodes.items[i];
+		uint32_t at = k->node_of[node->parent];
+		uint32_t n;
+		const struct name *frames = names_of(k->names, node->location, &n);
+		bool is_focused = k->is_focused[node->parent];
+		while (n-- > 0) {
+			unsigned lens = lens_frame_of(&k->match, &frames[n]);
+			is_focused |= (lens & LENS_IS_FOCUS) != 0;
+			if (is_focused && !(lens & LENS_IS_HIDDEN)) {
+				at = add_frame(k, at, frame_of(k, node->location, n, &frames[n]));
+			}
+		}
+		k->node_of[i] = at;
+		k->is_focused[i] = is_focused;
+	}
+}
+
+/** The frame that a stack is named after. A runtime's stacks are named after no frame of theirs. */
+static uint32_t site_of(struct making *k, uint32_t node) {
+	const struct name *site = names_site(k->names, node);
+	struct stack_walk w = stack_walk_init(k->r, k->names, node);
+	const struct name *f;
+	while (site && (f = stack_walk_next(&w))) {
+		if (f == site) {
+			return frame_of(k, w.location, (uint32_t)(f - w.frames), f);
+		}
+	}
+	struct profile_frame named = {
+			.function = site ? profile_maker_string(k->m, site->function) : 0};
+	return site ? profile_maker_frame(k->m, &named) : 0;
+}
+
+struct answers {
+	struct lens_result peak, live;
+};
+
+static bool ask(const struct side *side, struct arena *arena, struct answers *out,
+		struct err *err) {
+	struct lens lens = *side->lens;
+	lens.metric = LENS_PEAK;
+	const struct session *s = side->session;
+	if (!lens_apply(&lens, &s->recording, s->names, arena, &out->peak, err)) {
+		return false;
+	}
+	lens.metric = side->lens->metric == LENS_KEPT ? LENS_KEPT : LENS_NEVER_FREED;
+	return lens_apply(&lens, &s->recording, s->names, arena, &out->live, err);
+}
+
+static void add_values(struct profile_sample *s, const struct lens_costs *peak,
+		const struct lens_costs *live) {
+	s->values[PROFILE_ALLOC_OBJECTS] += peak->allocations;
+	s->values[PROFILE_ALLOC_BYTES] += peak->allocated_bytes;
+	s->values[PROFILE_TEMPORARY] += peak->temporary;
+	s->values[PROFILE_PEAK_OBJECTS] += peak->blocks;
+	s->values[PROFILE_PEAK_BYTES] += peak->bytes;
+	s->values[PROFILE_LIVE_OBJECTS] += live->blocks;
+	s->values[PROFILE_LIVE_BYTES] += live->bytes;
+}
+
+static bool costs_anything(const struct lens_costs *peak, const struct lens_costs *live) {
+	return peak->allocations || peak->blocks || peak->bytes || live->blocks || live->bytes;
+}
+
+static uint64_t only_size(const struct making *k, const struct rec_stack *s) {
+	uint64_t bytes;
+	bool is_one = !__builtin_mul_overflow(s->allocations, s->usual_size, &bytes) &&
+			bytes == s->allocated_bytes;
+	return is_one && !k->is_plain ? s->usual_size : 0;
+}
+
+static void make_samples(struct making *k, const struct answers *a) {
+	for (uint32_t i = 0; i < k->r->stacks.n; i++) {
+		const struct rec_stack *stack = &k->r->stacks.items[i];
+		const struct lens_costs *peak = &a->peak.stacks[i], *live = &a->live.stacks[i];
+		if (!costs_anything(peak, live)) {
+			continue;
+		}
+		uint32_t site = site_of(k, stack->node);
+		struct profile_sample *s = profile_maker_sample(k->m, k->node_of[stack->node],
+				only_size(k, stack), k->side->is_base);
+		if (!s) {
+			return;
+		}
+		s->site = site;
+		add_values(s, peak, live);
+		k->sample_of[i] = (uint32_t)(s - k->m->samples.items) + 1;
+	}
+}
+
+/** What lived when, as far as the lens looks: its moments are the edges of its range. */
+static bool make_lives(struct making *k) {
+	const struct lens *lens = k->side->lens;
+	const struct recording *r = k->r;
+	uint32_t first = lens->has_range ? (uint32_t)(lens->from + 1) : 0;
+	uint32_t end = lens->has_range && (uint32_t)lens->to < r->edges.n ? (uint32_t)lens->to + 1
+																	  : r->edges.n;
+	uint32_t n = end > first ? end - first : 0;
+	struct profile_moment *moments = arena_new(&k->scratch, struct profile_moment, n + 1ul);
+	if (!moments) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->intervals.n; i++) {
+		const struct rec_interval *v = &r->intervals.items[i];
+		bool is_before = v->until <= first && v->until != REC_NEVER;
+		bool is_outside = lens->has_range && (v->from >= end || (v->from < first && is_before));
+		if (is_outside || k->sample_of[v->stack] == 0) {
+			continue;
+		}
+		// What was there before the range counts as come with it; what outlives it stays
+		uint32_t from = v->from > first ? v->from - first : 0;
+		bool outlives = v->until == REC_NEVER || (lens->has_range && v->until >= end);
+		uint32_t until = outlives ? PROFILE_NEVER : v->until - first;
+		struct profile_life life = {k->sample_of[v->stack] - 1, from, until, v->count, v->bytes};
+		profile_maker_life(k->m, &life);
+		moments[from < n ? from : n].bytes += v->bytes;
+		moments[from < n ? from : n].blocks += v->count;
+		moments[until < n ? until : n].bytes -= v->bytes;
+		moments[until < n ? until : n].blocks -= v->count;
+	}
+	uint64_t bytes = 0, blocks = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rec_edge *e = &r->edges.items[first + i];
+		bytes += moments[i].bytes;
+		blocks += moments[i].blocks;
+		bool has_detail = r->intervals.n > 0;
+		profile_maker_moment(k->m, e->time_ns, has_detail ? bytes : e->bytes,
+				has_detail ? blocks : e->blocks);
+	}
+	return true;
+}
+
+static void make_head(struct making *k, const struct answers *a) {
+	const struct rec_meta *meta = &k->r->meta;
+	struct profile *head = &k->m->head;
+	struct buffer command = {0};
+	head->program = text_of(k, meta->exe);
+	buffer_slice(&command, k->r->strings.items[meta->exe]);
+	for (uint32_t i = 0; i < meta->n_argv; i++) {
+		buffer_u8(&command, ' ');
+		buffer_slice(&command, k->r->strings.items[meta->argv_first + i]);
+	}
+	k->m->failed |= command.failed;
+	head->command = profile_maker_string(k->m, buffer_view(&command));
+	buffer_finish(&command);
+	head->pid = meta->pid;
+	head->known = (1u << N_PROFILE_VALUES) - 1;
+	head->wall_start_ns = meta->wall_start_ns;
+	head->duration_ns = meta->duration_ns;
+	head->peak_time_ns = a->peak.moment_ns;
+}
+
+static bool add_side(struct profile_maker *m, const struct side *side, bool is_plain,
+		struct err *err) {
+	struct making k = {.m = m,
+			.r = &side->session->recording,
+			.names = side->session->names,
+			.side = side,
+			.is_plain = is_plain};
+	struct answers answers;
+	k.mapping_of = arena_new(&k.scratch, uint32_t, k.r->modules.n);
+	k.node_of = arena_new(&k.scratch, uint32_t, k.r->nodes.n);
+	k.sample_of = arena_new(&k.scratch, uint32_t, k.r->stacks.n);
+	k.is_focused = arena_new(&k.scratch, uint8_t, k.r->nodes.n);
+	bool ok = (k.mapping_of && k.node_of && k.sample_of && k.is_focused && count_frames(&k)) ||
+			err_memory(err);
+	ok = ok && lens_match_names(side->lens, k.r, k.names, &k.scratch, &k.match, err);
+	ok = ok && ask(side, &k.scratch, &answers, err);
+	if (ok) {
+		if (!is_plain) {
+			make_mappings(&k);
+		}
+		make_nodes(&k);
+		make_samples(&k, &answers);
+		ok = is_plain || make_lives(&k) || err_memory(err);
+		if (!side->is_base) {
+			make_head(&k, &answers);
+		}
+	}
+	arena_finish(&k.scratch);
+	return ok;
+}
+
+bool profile_of_request(struct profile *out, const struct export_request *request,
+		struct arena *arena, struct err *err) {
+	struct profile_maker m;
+	struct side ours = {request->session, request->lens, false};
+	struct side base = {request->base, request->base_lens, true};
+	profile_maker_init(&m, arena);
+	bool ok = add_side(&m, &ours, request->base != NULL, err) &&
+			(!request->base || add_side(&m, &base, true, err));
+	m.head.is_diff = request->base != NULL;
+	ok = ok && profile_maker_take(&m, out, err);
+	profile_maker_finish(&m);
+	return ok;
+}
