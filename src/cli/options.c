@@ -18,6 +18,8 @@ enum {
 	OPT_EVENTS,
 	OPT_FREE_STACKS,
 	OPT_EXACT_TIME,
+	OPT_DURATION,
+	OPT_DETACH,
 	OPT_USE_INJECT,
 	OPT_ASAN
 };
@@ -26,6 +28,8 @@ static const struct option long_options[] = {
 		{"analyze", no_argument, NULL, 'a'},
 		{"asan", no_argument, NULL, OPT_ASAN},
 		{"debug", no_argument, NULL, 'd'},
+		{"detach", required_argument, NULL, OPT_DETACH},
+		{"duration", required_argument, NULL, OPT_DURATION},
 		{"events", optional_argument, NULL, OPT_EVENTS},
 		{"exact-time", no_argument, NULL, OPT_EXACT_TIME},
 		{"force", no_argument, NULL, 'f'},
@@ -45,6 +49,7 @@ static const struct option long_options[] = {
 
 const char heaptrack_help[] =
 		"Usage: heaptrack [options] PROGRAM [ARGUMENTS...]\n"
+		"       heaptrack [options] -p PID\n"
 		"       heaptrack -a FILE\n"
 		"       heaptrack -i FILE [--sysroot DIR] [--debug-paths DIR...] [--extra-paths DIR...]\n"
 		"\n"
@@ -62,6 +67,9 @@ const char heaptrack_help[] =
 		"      --free-stacks       also find the stack of every free\n"
 		"      --exact-time        take the time of every event, not of every millisecond\n"
 		"      --record-only       accepted: nothing is ever opened by itself\n"
+		"  -p, --pid PID           record a program that runs already, from now until Ctrl+C; it goes on\n"
+		"      --duration TIME     with -p: for so long (90s, 5m)\n"
+		"      --detach PID        put right what a killed heaptrack -p has left in a program\n"
 		"  -r, --raw               write the raw stream of KDE's heaptrack, without names\n"
 		"  -i, --interpret FILE    put names to a recording made elsewhere, from binaries found here\n"
 		"  -a, --analyze FILE      print the report of a recording\n"
@@ -104,6 +112,33 @@ static bool parse_events(struct heaptrack_options *o, struct err *err) {
 	return true;
 }
 
+bool heaptrack_options_time(const char *text, uint64_t *ns, struct err *err) {
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"min", 60}, {"h", 3600}};
+	char *end;
+	double n = strtod(text, &end);
+	for (size_t i = 0; isdigit((unsigned char)text[0]) && i < sizeof units / sizeof *units; i++) {
+		if (strcmp(end, units[i].name) == 0 && n * units[i].seconds < 1e9 && n > 0) {
+			*ns = (uint64_t)(n * units[i].seconds * 1e9);
+			return true;
+		}
+	}
+	return err_set(err, ERR_USAGE, "\"%s\" is no time; write it as 90s or 5m", text);
+}
+
+static bool parse_pid(struct heaptrack_options *o, const char *option, struct err *err) {
+	char *end;
+	errno = 0;
+	long pid = strtol(optarg, &end, 10);
+	if (errno != 0 || end == optarg || *end || pid <= 0 || pid > INT32_MAX) {
+		return err_set(err, ERR_USAGE, "%s %s: that is no process id", option, optarg);
+	}
+	o->pid = (int)pid;
+	return true;
+}
+
 static bool parse_one(struct heaptrack_options *o, int c, char **argv, struct err *err) {
 	switch (c) {
 	case 'a': o->what = ASKED_ANALYZE; break;
@@ -112,13 +147,13 @@ static bool parse_one(struct heaptrack_options *o, int c, char **argv, struct er
 	case 'h': o->what = ASKED_HELP; break;
 	case 'i': o->what = ASKED_INTERPRET; break;
 	case 'o': o->output = optarg; break;
-	case 'p':
-		o->what = ASKED_ATTACH;
-		o->attach_to = optarg;
-		break;
+	case 'p': o->what = ASKED_ATTACH; return parse_pid(o, "-p", err);
 	case 'q': o->is_quiet = true; break;
 	case 'v': o->what = ASKED_VERSION; break;
 	case OPT_EVENTS: return parse_events(o, err);
+	case OPT_DETACH: o->what = ASKED_DETACH; return parse_pid(o, "--detach", err);
+	case OPT_DURATION:
+		return heaptrack_options_time(optarg, &o->duration_ns, err) || err_add(err, "--duration");
 	case OPT_EXACT_TIME: o->exact_time = true; break;
 	case OPT_FREE_STACKS: o->free_stacks = true; break;
 	case OPT_RECORD_ONLY:
@@ -140,7 +175,7 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	optind = 1;
 	int c;
 	// "+": what follows the program's name is the program's
-	while (o->what == ASKED_RECORD &&
+	while ((o->what == ASKED_RECORD || o->what == ASKED_ATTACH) &&
 			(c = getopt_long(argc, argv, "+:adfhio:p:qrv", long_options, NULL)) != -1) {
 		if (!parse_one(o, c, argv, err)) {
 			return false;
@@ -148,6 +183,9 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	}
 	o->rest = argv + optind;
 	o->n_rest = argc - optind;
+	if (o->duration_ns != 0 && o->what != ASKED_ATTACH) {
+		return err_set(err, ERR_USAGE, "--duration goes with -p PID");
+	}
 	if (o->output && !*o->output) {
 		return err_set(err, ERR_USAGE, "-o needs the name of a file");
 	}

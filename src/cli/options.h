@@ -14,13 +14,15 @@ enum asked {
 	ASKED_ANALYZE,
 	ASKED_INTERPRET,
 	ASKED_ATTACH,
+	ASKED_DETACH,
 	ASKED_DEBUG
 };
 
 struct heaptrack_options {
 	enum asked what;
 	const char *output;
-	const char *attach_to; // the word after -p
+	int pid;              // after -p or --detach
+	uint64_t duration_ns; // 0: until somebody ends it
 	bool overwrite, is_quiet, free_stacks, exact_time;
 	bool is_raw; // --raw
 	uint64_t events_bytes; // 0: none
@@ -30,6 +32,9 @@ struct heaptrack_options {
 
 /** False: `err` says what is wrong, with the word that is. */
 bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv, struct err *err);
+
+/** "90", "90s", "1.5m", "2h", "300ms": a time. */
+bool heaptrack_options_time(const char *text, uint64_t *ns, struct err *err);
 
 /** "500M", "2G", "123k", "4096": bytes, in decimal units. */
 bool heaptrack_options_size(const char *text, uint64_t *bytes, struct err *err);

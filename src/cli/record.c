@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "cli/analyze.h"
 #include "cli/cli.h"
 #include "cli/interpret.h"
 #include "cli/options.h"
+#include "collector/attach.h"
 #include "collector/run.h"
 #include "report/report.h"
 #include "session/session.h"
@@ -152,9 +154,8 @@ static int run_unrecorded(const struct launch *launch, const char *why, char **a
 	return errno == ENOENT ? 127 : 126;
 }
 
-static int record(const struct heaptrack_options *o, const struct launch *launch) {
-	struct screen screen = {.is_quiet = o->is_quiet, .is_raw = o->is_raw};
-	struct run_options options = {
+static struct run_options options_of(const struct heaptrack_options *o, struct screen *screen) {
+	return (struct run_options){
 			.argv = o->rest,
 			.environment = environ,
 			.output = o->output,
@@ -163,11 +164,16 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 			.free_stacks = o->free_stacks,
 			.exact_time = o->exact_time,
 			.events_bytes = o->is_raw ? RAW_EVENTS : o->events_bytes,
-			.user = &screen,
+			.user = screen,
 			.started = tell_start,
 			.say = tell,
 			.progress = tell_progress,
 	};
+}
+
+static int record(const struct heaptrack_options *o, const struct launch *launch) {
+	struct screen screen = {.is_quiet = o->is_quiet, .is_raw = o->is_raw};
+	struct run_options options = options_of(o, &screen);
 	struct run_result *result = calloc(1, sizeof *result);
 	if (!result) {
 		complain("out of memory");
@@ -195,6 +201,51 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 	run_result_finish(result);
 	free(result);
 	return status;
+}
+
+static void tell_quietly(void *user, const char *text) {
+	(void)user;
+	(void)text;
+}
+
+static int attach(const struct heaptrack_options *o) {
+	struct screen screen = {.is_quiet = o->is_quiet};
+	struct run_options options = options_of(o, &screen);
+	const struct attach_options attached = {.pid = o->pid, .duration_ns = o->duration_ns};
+	struct run_result *result = calloc(1, sizeof *result);
+	if (!result) {
+		complain("out of memory");
+		return 1;
+	}
+	if (o->is_quiet) {
+		options.say = tell_quietly;
+	}
+	struct err err = {0};
+	bool was_attached = attach_program(&options, &attached, result, &err);
+	end_progress(&screen);
+	int status = result->exit_status;
+	if (!was_attached) {
+		complain("%s", err.text);
+	} else if (!o->is_quiet) {
+		put_figures(result);
+		put_way_on(result);
+	}
+	run_result_finish(result);
+	free(result);
+	return status;
+}
+
+static int detach(int pid) {
+	struct err err = {0};
+	bool was_attached;
+	if (!attach_repair(pid, &was_attached, &err)) {
+		complain("%s", err.text);
+		return 1;
+	}
+	complain(was_attached ? "process %d is as it was before heaptrack attached to it"
+						  : "no heaptrack is attached to process %d: nothing was changed",
+			pid);
+	return 0;
 }
 
 // What `timeout 5 PROGRAM` means is PROGRAM: heaptrack goes in between, as timeout's child
@@ -255,25 +306,6 @@ static int inspect_and_record(const struct heaptrack_options *o) {
 
 // ---- the other forms
 
-static int analyze(int n, char **files) {
-	if (n == 0) {
-		complain("which recording? Usage: heaptrack --analyze FILE");
-		return 1;
-	}
-	char *name = (char *)"heaptrack_print";
-	char **argv = calloc((size_t)n + 2, sizeof *argv);
-	if (!argv) {
-		complain("out of memory");
-		return 1;
-	}
-	argv[0] = name;
-	memcpy(argv + 1, files, (size_t)n * sizeof *argv);
-	optind = 0; // getopt begins anew
-	int status = cli_print(n + 1, argv);
-	free(argv);
-	return status;
-}
-
 // `heaptrack FILE` opens a recording, as it always did
 static bool is_recording(const char *name) {
 	if (access(name, F_OK) != 0 || access(name, X_OK) == 0) {
@@ -292,12 +324,9 @@ int cli_heaptrack(int argc, char **argv) {
 	switch (o.what) {
 	case ASKED_HELP: (void)fputs(heaptrack_help, stdout); return 0;
 	case ASKED_VERSION: (void)puts("heaptrack " HEAPTRACK_VERSION); return 0;
-	case ASKED_ANALYZE: return analyze(o.n_rest, o.rest);
-	case ASKED_ATTACH:
-		complain("attaching to a running program (-p %s) is not built yet; start the program with "
-				 "heaptrack",
-				o.attach_to);
-		return 1;
+	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
+	case ASKED_ATTACH: return attach(&o);
+	case ASKED_DETACH: return detach(o.pid);
 	case ASKED_INTERPRET: return cli_interpret_files(o.n_rest, o.rest);
 	case ASKED_DEBUG:
 		complain("running under a debugger (-d) is not built; use: gdb --args heaptrack PROGRAM");
@@ -309,7 +338,7 @@ int cli_heaptrack(int argc, char **argv) {
 		return 1;
 	}
 	if (o.n_rest == 1 && is_recording(o.rest[0])) {
-		return analyze(1, o.rest);
+		return cli_analyze(1, o.rest);
 	}
 	int wrapped = launch_wrapped(o.rest);
 	if (wrapped > 0) {

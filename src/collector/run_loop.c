@@ -119,6 +119,9 @@ static bool is_thread_alive(void *user, uint32_t pid, uint32_t tid) {
 	if (run->end.time_ns > 0) {
 		return false;
 	}
+	if (run->program_inside != 0 && run->program_inside != run->program) {
+		return process_has_thread_inside(run->program, (pid_t)tid);
+	}
 	return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM;
 }
 
@@ -264,6 +267,9 @@ void run_loop(struct run *run) {
 		}
 	}
 	run->stopped_early |= segment_is_closed(&run->segment);
+	if (run->leave) {
+		run->leave(run);
+	}
 	run->now_ns = run->end.time_ns - run->segment.start_ns;
 	struct err err = {0};
 	if (!run->has_failed && !order_finish(run->order, clock_now_ns(), &err)) {

@@ -6,6 +6,7 @@
 
 #include "collector/checkpoint.h"
 #include "collector/children.h"
+#include "collector/guardian.h"
 #include "collector/namer.h"
 #include "collector/order.h"
 #include "collector/run.h"
@@ -59,12 +60,27 @@ struct run {
 	bool keeps_events;
 	bool has_failed; // events can no longer be digested
 	bool stopped_early;
+
+	// Attached to a program that ran before: the program's side of it is let go of by this, between
+	// the end of the recording and the last look at the rings
+	void (*leave)(struct run *run);
+	struct guardian guardian;
+	pid_t program_inside; // the program's pid as it calls itself
 };
 
 /** The state as of now, with memory of its own; NULL: out of memory. */
 struct recording *run_state(struct run *run, bool is_last, struct err *err);
 
 extern const struct order_sink run_sink;
+
+/** The parts of run_start.c that launching and attaching share; in this order. */
+bool run_make_segment(struct run *run, const struct segment_params *params, struct err *err);
+bool run_open_output(struct run *run, struct err *err);
+bool run_create_parts(struct run *run, const char *image, struct err *err);
+void run_init(struct run *run, const struct run_options *options);
+void run_tear_down(struct run *run);
+/** The recording has run: write the last state. Then the file is kept or not. */
+void run_close(struct run *run, struct run_result *result);
 
 /** The program has become what /proc/PID/exe says now. */
 void run_note_image(struct run *run);

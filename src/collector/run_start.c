@@ -40,7 +40,7 @@ static bool fork_program(struct run *run, const struct launch *launch, struct er
 	return true;
 }
 
-static bool open_output(struct run *run, struct err *err) {
+bool run_open_output(struct run *run, struct err *err) {
 	const struct run_options *o = run->options;
 	struct output_request request = {
 			.name = o->output,
@@ -116,14 +116,14 @@ static void put_meta(struct run *run) {
 	m->has_free_stacks = run->options->free_stacks;
 }
 
-static bool create_parts(struct run *run, const struct launch *launch, struct err *err) {
+bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	(void)texts_id(&run->texts, (struct slice){0}); // id 0
-	modules_init(&run->modules, &run->texts, run->program, launch->image, raise_file_limits());
+	modules_init(&run->modules, &run->texts, run->program, image, raise_file_limits());
 	if (run->texts.n == 0 || !vec_push(&run->modules.records)) {
 		return err_memory(err);
 	}
 	put_meta(run);
-	run->meta.exe = texts_id_of(&run->texts, launch->image);
+	run->meta.exe = texts_id_of(&run->texts, image);
 	run->keeps_events = run->options->events_bytes > 0;
 	struct order_sink sink = run_sink;
 	sink.user = run;
@@ -143,7 +143,7 @@ static void open_door(struct run *run) {
 }
 
 // The memory is a file to the limit on the size of files (ulimit -f). The program keeps its limit
-static bool make_segment(struct run *run, const struct segment_params *params, struct err *err) {
+bool run_make_segment(struct run *run, const struct segment_params *params, struct err *err) {
 	struct rlimit before;
 	bool has_limit = getrlimit(RLIMIT_FSIZE, &before) == 0;
 	rlim_t limit = raise_limit(RLIMIT_FSIZE);
@@ -167,7 +167,7 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 					(o->exact_time ? SEGMENT_EXACT_TIME : 0u),
 			.start_ns = clock_now_ns(),
 	};
-	if (!make_segment(run, &params, err)) {
+	if (!run_make_segment(run, &params, err)) {
 		result->is_untouched = true;
 		return false;
 	}
@@ -176,8 +176,8 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 	if (run->signals_fd >= 0) {
 		(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
 	}
-	if (run->signals_fd < 0 || !fork_program(run, launch, err) || !open_output(run, err) ||
-			!create_parts(run, launch, err) || !segment_hold(&run->segment, err)) {
+	if (run->signals_fd < 0 || !fork_program(run, launch, err) || !run_open_output(run, err) ||
+			!run_create_parts(run, launch->image, err) || !segment_hold(&run->segment, err)) {
 		return false;
 	}
 	open_door(run);
@@ -215,12 +215,13 @@ static bool start(struct run *run, int *exit_status, struct err *err) {
 	return run->watch != NULL;
 }
 
-static void tear_down(struct run *run) {
+void run_tear_down(struct run *run) {
 	keeper_destroy(run->keeper);
 	namer_destroy(run->names);
 	watch_stop(run->watch);
 	witness_stop(&run->witness);
 	spawn_cancel(&run->spawn);
+	guardian_stop(&run->guardian);
 	order_destroy(run->order);
 	tries_finish(&run->tries);
 	aggregate_destroy(run->aggregate);
@@ -239,6 +240,26 @@ static void tear_down(struct run *run) {
 	arena_finish(&run->arena);
 }
 
+void run_init(struct run *run, const struct run_options *options) {
+	run->options = options;
+	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = -1;
+}
+
+void run_close(struct run *run, struct run_result *result) {
+	const struct run_options *o = run->options;
+	result->was_recorded = atomic_load(&run->segment.header->n_images) > 0;
+	if (result->was_recorded) {
+		struct err why = {0};
+		if (!run_end(run, result, &why)) {
+			(void)err_add(&why, "the file is as it was a moment ago, it could not be finished");
+			o->say(o->user, why.text);
+		}
+		result->texts = run->texts.arena; // what the recording's texts point into
+		run->texts.arena = (struct arena){0};
+	}
+	(void)snprintf(result->path, sizeof result->path, "%s", run->output.path);
+}
+
 bool run_program(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err) {
 	memset(result, 0, sizeof *result);
@@ -247,27 +268,16 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 	if (!run) {
 		return err_memory(err);
 	}
-	run->options = options;
-	run->output.fd = run->signals_fd = run->door_fd = -1;
+	run_init(run, options);
 
 	bool has_run = prepare(run, launch, result, err) && start(run, &result->exit_status, err);
 	if (has_run) {
 		run_loop(run);
 		result->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
-		result->was_recorded = atomic_load(&run->segment.header->n_images) > 0;
-		if (result->was_recorded) {
-			struct err why = {0};
-			if (!run_end(run, result, &why)) {
-				(void)err_add(&why, "the file is as it was a moment ago, it could not be finished");
-				options->say(options->user, why.text);
-			}
-			result->texts = run->texts.arena; // what the recording's texts point into
-			run->texts.arena = (struct arena){0};
-		}
-		(void)snprintf(result->path, sizeof result->path, "%s", run->output.path);
+		run_close(run, result);
 	}
 	output_close(&run->output, result->was_recorded);
-	tear_down(run);
+	run_tear_down(run);
 	free(run);
 	return has_run;
 }

@@ -99,7 +99,9 @@ static void put_meta(struct rec_meta *meta, const struct run *run, bool is_last)
 	meta->n_images = (uint32_t)run->images.n;
 	if (run->end.time_ns > 0) {
 		meta->duration_ns = run->end.time_ns - run->segment.start_ns;
-		meta->ended = run->end.is_signaled ? REC_SIGNALED : REC_EXITED;
+		meta->ended = run->end.is_detached ? REC_DETACHED
+				: run->end.is_signaled     ? REC_SIGNALED
+										   : REC_EXITED;
 		meta->exit_status = run->end.status;
 	}
 	meta->is_complete = is_last;

@@ -37,10 +37,14 @@ static void lay_out(struct segment *s, struct segment_header *plan) {
 	plan->segment_bytes = plan->slots_at + s->n_slots * s->slot_bytes;
 }
 
-static bool map(struct segment *s, struct segment_header *plan, struct err *err) {
+static bool map(struct segment *s, const struct segment_params *params, struct segment_header *plan,
+		struct err *err) {
 	for (;;) {
 		lay_out(s, plan);
-		if (shared_memory_init(&s->memory, SEGMENT_MAPPING_NAME, plan->segment_bytes, err)) {
+		if (params->has_memory ? shared_memory_adopt(&s->memory, params->memory_fd,
+										 plan->segment_bytes, err)
+							   : shared_memory_init(&s->memory, SEGMENT_MAPPING_NAME,
+										 plan->segment_bytes, err)) {
 			return true;
 		}
 		if (s->n_slots / 2 < LEAST_SLOTS) {
@@ -64,7 +68,7 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 		return err_system(err, errno, "cannot draw a random token");
 	}
 	struct segment_header plan = {0};
-	if (!map(s, &plan, err)) {
+	if (!map(s, params, &plan, err)) {
 		return false;
 	}
 

@@ -26,6 +26,8 @@ struct segment_params {
 	uint32_t module_capacity; // 0: WIRE_MODULE_MAX + 1, all that an id can say
 	uint32_t options;         // SEGMENT_FREE_STACKS ...
 	uint64_t start_ns;        // CLOCK_MONOTONIC: zero of all times
+	bool has_memory;          // `memory_fd` is an empty memfd to be used, else one is made
+	int memory_fd;
 };
 
 struct segment {

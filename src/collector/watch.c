@@ -34,11 +34,17 @@ static bool is_alive(const struct watch *w) {
 
 // ---- children
 
+static void tell_end(struct watch *w) {
+	w->end.time_ns = clock_now_ns();
+	atomic_store_explicit(&w->has_ended, true, memory_order_release);
+	atomic_store_explicit(w->params.bell, 1, memory_order_seq_cst);
+	futex_wake(w->params.bell, 1);
+}
+
 static void note_end(struct watch *w, const siginfo_t *info) {
 	struct watch_end *end = &w->end;
 	end->is_signaled = info->si_code != CLD_EXITED;
 	end->status = info->si_status;
-	end->time_ns = clock_now_ns();
 	struct process_usage usage = {.children_faults = 1};
 	if (process_usage(w->params.program, &usage)) { // a zombie still has its times
 		end->user_ns = usage.user_ns;
@@ -53,9 +59,7 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 					&rusage) == 0) {
 		end->max_rss_bytes = (uint64_t)rusage.ru_maxrss << 10;
 	}
-	atomic_store_explicit(&w->has_ended, true, memory_order_release);
-	atomic_store_explicit(w->params.bell, 1, memory_order_seq_cst);
-	futex_wake(w->params.bell, 1);
+	tell_end(w);
 }
 
 // The shell must see its job stopped, but only where somebody can continue it: a SIGSTOP that a
@@ -106,6 +110,12 @@ static void reap(struct watch *w) {
 static void pass_on(struct watch *w, const struct signals_arrived *arrived) {
 	if (!is_alive(w)) {
 		atomic_store(&w->is_hurried, true);
+	} else if (w->params.is_attached) {
+		bool ends = arrived->signal != SIGUSR1 && arrived->signal != SIGUSR2;
+		if (ends) {
+			w->end.is_detached = true;
+			tell_end(w);
+		}
 	} else if (arrived->is_sent && arrived->sender != w->params.program &&
 			!witness_saw(w->params.witness, arrived->signal)) {
 		(void)kill(w->params.program, arrived->signal);
@@ -133,16 +143,44 @@ static bool is_program(void *user, pid_t pid, uid_t uid) {
 	return pid == w->params.program && is_alive(w);
 }
 
+/** For poll: until the recording's end, if that was set. */
+static int patience_ms(const struct watch *w) {
+	const uint64_t day_ms = 86400000;
+	if (w->params.ends_ns == 0 || !is_alive(w)) {
+		return -1;
+	}
+	uint64_t now_ns = clock_now_ns();
+	uint64_t ms = now_ns < w->params.ends_ns ? (w->params.ends_ns - now_ns) / 1000000 + 1 : 0;
+	return (int)(ms < day_ms ? ms : day_ms);
+}
+
+static void look_at_attached(struct watch *w, bool has_program_ended) {
+	if (!w->params.is_attached || !is_alive(w)) {
+		return;
+	}
+	bool is_late = w->params.ends_ns != 0 && clock_now_ns() >= w->params.ends_ns;
+	if (has_program_ended || is_late) {
+		w->end.is_detached = !has_program_ended;
+		tell_end(w);
+	}
+}
+
 static void *run(void *user) {
 	struct watch *w = user;
 	struct pollfd fds[] = {
-			{.fd = w->params.signals_fd, .events = POLLIN}, {.fd = w->stop_fd, .events = POLLIN},
+			{.fd = w->params.signals_fd, .events = POLLIN},
+			{.fd = w->stop_fd, .events = POLLIN},
 			{.fd = w->params.door_fd, .events = POLLIN}, // poll skips a negative one
+			{.fd = w->params.is_attached ? w->params.program_fd : -1, .events = POLLIN},
 	};
 	reap(w);
 	for (;;) {
-		if (poll(fds, sizeof fds / sizeof *fds, -1) < 0 && errno != EINTR) {
+		if (poll(fds, sizeof fds / sizeof *fds, patience_ms(w)) < 0 && errno != EINTR) {
 			return NULL;
+		}
+		look_at_attached(w, fds[3].revents != 0);
+		if (fds[3].revents) {
+			fds[3].fd = -1; // said once
 		}
 		if (fds[1].revents) {
 			return NULL;

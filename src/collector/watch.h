@@ -12,6 +12,9 @@
  *  - The program's end is noted, other children (orphans, where heaptrack is PID 1) are reaped.
  *  - Who cannot open /proc/PID/fd gets the segment's descriptor by a socket, if it is the program.
  *
+ * A program that heaptrack has attached to is nobody's child of ours: its end is seen by a pidfd, and a
+ * signal to heaptrack ends the recording, as does the time that was set for it.
+ *
  * The caller has opened the signals (sys/signals.h) before it started any thread.
  */
 
@@ -28,9 +31,13 @@ struct watch_params {
 	int door_fd;             // fd_door_open; -1: none
 	int segment_fd;          // what the door hands out
 	_Atomic uint32_t *bell;  // set to 1 and woken at the program's end
+	bool is_attached;        // to a program that ran before
+	int program_fd;          // then: its pidfd
+	uint64_t ends_ns;        // then: CLOCK_MONOTONIC at which the recording ends; 0: never
 };
 
 struct watch_end {
+	bool is_detached; // the program goes on: its recording shall end
 	bool is_signaled;
 	int status;                  // exit status, or the signal
 	uint64_t time_ns;            // CLOCK_MONOTONIC

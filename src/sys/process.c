@@ -64,6 +64,29 @@ bool process_usage(pid_t pid, struct process_usage *out) {
 	return true;
 }
 
+bool process_has_thread_inside(pid_t pid, pid_t tid) {
+	char path[64 + 256], text[4096];
+	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	DIR *folder = opendir(path);
+	bool has_it = folder == NULL && access(path, F_OK) == 0;
+	for (struct dirent *entry; folder && !has_it && (entry = readdir(folder));) {
+		(void)snprintf(path, sizeof path, "/proc/%d/task/%.200s/status", (int)pid, entry->d_name);
+		const char *ids = file_read_small(path, text, sizeof text) > 0 ? strstr(text, "\nNSpid:")
+																	   : NULL;
+		long last = 0;
+		char *end;
+		for (ids = ids ? ids + 7 : ids; ids && *ids && *ids != '\n'; ids = end) {
+			last = strtol(ids, &end, 10);
+			end += strspn(end, " \t");
+		}
+		has_it = last == tid;
+	}
+	if (folder) {
+		(void)closedir(folder);
+	}
+	return has_it;
+}
+
 bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
 	char path[64];
 	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);

@@ -28,6 +28,10 @@ struct process_usage {
 };
 bool process_usage(pid_t pid, struct process_usage *out);
 
+/** Has `pid` a thread that calls itself `tid` in its own pid namespace? True as well if that cannot be
+ * found out. */
+bool process_has_thread_inside(pid_t pid, pid_t tid);
+
 /** The name of a thread (tid == pid: of the process), zero terminated. */
 bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size);
 

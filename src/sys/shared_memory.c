@@ -7,9 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-bool shared_memory_init(struct shared_memory *m, const char *name, uint64_t bytes,
-		struct err *err) {
-	*m = (struct shared_memory){.fd = memfd_create(name, MFD_CLOEXEC), .bytes = bytes};
+static bool size_and_map(struct shared_memory *m, int fd, uint64_t bytes, struct err *err) {
+	*m = (struct shared_memory){.fd = fd, .bytes = bytes};
 	if (m->fd < 0) {
 		return err_system(err, errno, "cannot make shared memory");
 	}
@@ -29,6 +28,15 @@ bool shared_memory_init(struct shared_memory *m, const char *name, uint64_t byte
 fail:
 	shared_memory_finish(m);
 	return false;
+}
+
+bool shared_memory_init(struct shared_memory *m, const char *name, uint64_t bytes,
+		struct err *err) {
+	return size_and_map(m, memfd_create(name, MFD_CLOEXEC), bytes, err);
+}
+
+bool shared_memory_adopt(struct shared_memory *m, int fd, uint64_t bytes, struct err *err) {
+	return size_and_map(m, fcntl(fd, F_DUPFD_CLOEXEC, 3), bytes, err);
 }
 
 bool shared_memory_clear(struct shared_memory *m, uint64_t offset, uint64_t bytes) {

@@ -19,6 +19,12 @@ struct shared_memory {
 /** Zeroed memory of `bytes` (a multiple of the page). False: `err` says why, *m is finished. */
 bool shared_memory_init(struct shared_memory *m, const char *name, uint64_t bytes, struct err *err);
 
+/**
+ * The same on an empty memfd that somebody else made; a descriptor of our own is made of it, `fd`
+ * stays the caller's.
+ */
+bool shared_memory_adopt(struct shared_memory *m, int fd, uint64_t bytes, struct err *err);
+
 /** Give whole pages back to the system: they read as zeros afterwards, for all who map them. */
 bool shared_memory_clear(struct shared_memory *m, uint64_t offset, uint64_t bytes);
 

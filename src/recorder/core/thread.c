@@ -75,7 +75,7 @@ static bool is_vfork_child(void) {
 
 struct thread_slot *thread_claim(void) {
 	enum { N_LEAST_UNTIL_SEARCH = 64, N_DOUBLINGS = 8 };
-	struct thread_self *self = &thread_self;
+	struct thread_words *self = &thread_self;
 	if (self->n_until_search > 0) {
 		self->n_until_search--;
 		atomic_fetch_add(&segment.header->lost_no_slot, 1);

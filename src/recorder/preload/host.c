@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "host.h"
+#include "recorder/preload/host.h"
 
-_Thread_local struct thread_self thread_self;
+_Thread_local struct thread_words thread_self;

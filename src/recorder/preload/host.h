@@ -16,12 +16,12 @@
 struct thread_slot;
 
 /** The thread's own words, in static thread-local storage: small, it is scarce. */
-struct thread_self {
+struct thread_words {
 	struct thread_slot *slot; // NULL: none yet
 	uint32_t n_refused;       // searches for a free slot in vain
 	uint32_t n_until_search;  // events to let go until the next search
 };
-extern _Thread_local struct thread_self thread_self
+extern _Thread_local struct thread_words thread_self
 		__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /** The end of the stack of a thread other than the main one, as far as it is known; 0: it is not. */

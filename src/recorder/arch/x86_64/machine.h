@@ -21,6 +21,16 @@ static inline uint64_t machine_thread_pointer(void) {
 	return pointer;
 }
 
+/**
+ * The FS base: what machine_thread_pointer() yields where there is thread-local storage, and 0 before.
+ * Linux 5.9 or later.
+ */
+static inline uint64_t machine_fs_base(void) {
+	uint64_t base;
+	__asm__ volatile("rdfsbase %0" : "=r"(base));
+	return base;
+}
+
 static inline void machine_relax(void) {
 	__builtin_ia32_pause();
 }

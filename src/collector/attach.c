@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ *   heaptrack                 guardian                    program
+ *      │ start, look at it ──────►│ checks only              │
+ *      │ memory ─────────────────►│ stops one thread ───────►│ maps the resident, makes a memfd
+ *      │ fills it in              │                          │
+ *      │ attach ─────────────────►│ stops all ──────────────►│ maps the memfd, is patched
+ *      │ records                  │ looks for new libraries  │
+ *      │ detach ─────────────────►│ stops all ──────────────►│ is as it was
+ *      │ takes the rest, writes   │                          │
+ */
+
+#include "collector/attach.h"
+
+#include "collector/run_parts.h"
+#include "injector/injector.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ARGUMENTS_MAX = 64 << 10, REPORT_BYTES = 16 << 10 };
+
+/** The program's arguments, as an argv. NULL: out of memory. */
+static char **arguments_of(pid_t pid, struct arena *arena) {
+	char path[64];
+	char *text = arena_new(arena, char, ARGUMENTS_MAX);
+	(void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+	if (!text) {
+		return NULL;
+	}
+	long n = file_read_small(path, text, ARGUMENTS_MAX);
+	if (n <= 0 || !text[0]) { // it wrote over them
+		(void)process_thread_name(pid, pid, text, ARGUMENTS_MAX);
+		n = (long)strlen(text) + 1;
+	}
+	size_t count = 0;
+	for (long i = 0; i < n; i++) {
+		count += text[i] == '\0';
+	}
+	char **argv = arena_new(arena, char *, count + 2);
+	size_t k = 0;
+	for (long i = 0; argv && i < n && k <= count; i += (long)strlen(text + i) + 1) {
+		argv[k++] = text + i;
+	}
+	return argv;
+}
+
+static const char *find_recorder(struct arena *arena, struct err *err) {
+	const char *preload = launch_find_recorder(arena, err);
+	if (!preload) {
+		return NULL;
+	}
+	const char *slash = strrchr(preload, '/');
+	size_t folder = (size_t)(slash - preload) + 1;
+	char *path = arena_new(arena, char, folder + sizeof "libheaptrack_inject.so");
+	if (!path) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	(void)sprintf(path, "%.*s%s", (int)folder, preload, "libheaptrack_inject.so");
+	if (access(path, R_OK) != 0) {
+		(void)err_system(err, errno, "cannot read the recorder \"%s\"", path);
+		return NULL;
+	}
+	return path;
+}
+
+// ---- before
+
+static bool make_memory(struct run *run, struct err *err) {
+	const struct run_options *o = run->options;
+	int fd = guardian_memory(&run->guardian, err);
+	if (fd < 0) {
+		return false;
+	}
+	const struct segment_params params = {
+			.options = (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
+					(o->exact_time ? SEGMENT_EXACT_TIME : 0u),
+			.start_ns = clock_now_ns(),
+			.has_memory = true,
+			.memory_fd = fd,
+	};
+	bool ok = run_make_segment(run, &params, err);
+	(void)close(fd);
+	if (ok) {
+		run->segment.header->program_pid = (uint32_t)run->program_inside;
+	}
+	return ok;
+}
+
+static void put_meta(struct run *run) {
+	char text[4096];
+	run->meta.source = REC_ATTACHED;
+	if (process_link(run->program, "cwd", text, sizeof text)) {
+		run->meta.cwd = texts_id_of(&run->texts, text);
+	}
+}
+
+static bool prepare(struct run *run, struct err *err) {
+	const char *recorder = find_recorder(&run->arena, err);
+	char *exe = arena_new(&run->arena, char, 4096);
+	if (!recorder || !exe) {
+		return recorder ? err_memory(err) : false;
+	}
+	if (!guardian_start(&run->guardian, run->program, recorder, &run->program_inside, err)) {
+		return false;
+	}
+	signals_save(&run->start_signals);
+	run->signals_fd = signals_open(err);
+	(void)process_link(run->program, "exe", exe, 4096);
+	if (run->signals_fd < 0 || !make_memory(run, err) || !run_open_output(run, err) ||
+			!run_create_parts(run, exe, err) || !segment_hold(&run->segment, err)) {
+		return false;
+	}
+	put_meta(run);
+	run_note_image(run);
+	return true;
+}
+
+static bool start(struct run *run, const struct attach_options *attach, struct err *err) {
+	struct watch_params params = {
+			.program = run->program,
+			.signals_fd = run->signals_fd,
+			.witness = &run->witness,
+			.door_fd = -1,
+			.segment_fd = run->segment.memory.fd,
+			.bell = &run->segment.header->bell,
+			.is_attached = true,
+			.program_fd = (int)syscall(SYS_pidfd_open, run->program, 0),
+	};
+	if (params.program_fd < 0) {
+		return err_system(err, errno, "process %d", (int)run->program);
+	}
+	if (!guardian_attach(&run->guardian, err)) {
+		return false;
+	}
+	params.ends_ns = attach->duration_ns ? clock_now_ns() + attach->duration_ns : 0;
+	run->watch = watch_start(&params, err);
+	return run->watch != NULL;
+}
+
+// ---- what the user is told
+
+static void say_lines(struct run *run, char *text) {
+	for (char *line = text, *end; *line; line = end) {
+		end = strchr(line, '\n');
+		end = end ? end + 1 : line + strlen(line);
+		size_t n = (size_t)(end - line);
+		char copy[1024];
+		(void)snprintf(copy, sizeof copy, "%.*s", (int)(n > 0 && line[n - 1] == '\n' ? n - 1 : n),
+				line);
+		run->options->say(run->options->user, copy);
+	}
+}
+
+static void say_attached(struct run *run) {
+	struct injector_report r;
+	char *text = malloc(REPORT_BYTES);
+	if (text && guardian_report(&run->guardian, &r, text, REPORT_BYTES)) {
+		char line[256];
+		say_lines(run, text);
+		(void)snprintf(line, sizeof line,
+				"attached to process %d: %u functions hooked, %u threads stopped for %.2f ms; Ctrl+C "
+				"ends the recording, the program goes on",
+				(int)run->program, r.n_functions, r.n_threads, (double)r.longest_pause_ns / 1e6);
+		run->options->say(run->options->user, line);
+	}
+	free(text);
+}
+
+static void say_detached(struct run *run) {
+	struct injector_report r;
+	char *text = malloc(REPORT_BYTES);
+	if (text && guardian_report(&run->guardian, &r, text, REPORT_BYTES)) {
+		char line[256];
+		(void)snprintf(line, sizeof line,
+				"detached: the program was stopped %u times, for %.2f ms in all, at most %.2f ms at a "
+				"time; one thread for %.2f ms more",
+				r.n_stops, (double)r.all_pause_ns / 1e6, (double)r.longest_pause_ns / 1e6,
+				(double)r.one_pause_ns / 1e6);
+		run->options->say(run->options->user, line);
+	}
+	free(text);
+}
+
+/** No events come from here on, but for threads that are still inside of the recorder. */
+static void leave(struct run *run) {
+	struct err err = {0};
+	if (run->end.is_detached) {
+		if (!guardian_detach(&run->guardian, &err)) {
+			run->options->say(run->options->user, err.text);
+		}
+		run->end.time_ns = clock_now_ns();
+		say_detached(run);
+	}
+}
+
+// ---- all of it
+
+bool attach_program(const struct run_options *options, const struct attach_options *attach,
+		struct run_result *result, struct err *err) {
+	memset(result, 0, sizeof *result);
+	result->exit_status = 1;
+	struct run *run = calloc(1, sizeof *run);
+	if (!run) {
+		return err_memory(err);
+	}
+	struct run_options own = *options;
+	run_init(run, &own);
+	run->program = attach->pid;
+	run->leave = leave;
+	own.argv = arguments_of(attach->pid, &run->arena);
+	bool ok = own.argv ? prepare(run, err) && start(run, attach, err) : err_memory(err);
+	if (ok) {
+		say_attached(run);
+		run_loop(run);
+		result->exit_status = 0;
+		run_close(run, result);
+	}
+	output_close(&run->output, result->was_recorded);
+	run_tear_down(run);
+	free(run);
+	return ok;
+}
+
+bool attach_repair(pid_t pid, bool *was_attached, struct err *err) {
+	sigset_t all, before;
+	(void)sigfillset(&all); // half done would be worse than not at all
+	(void)sigprocmask(SIG_BLOCK, &all, &before);
+	bool ok = injector_repair(pid, was_attached, err);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return ok;
+}

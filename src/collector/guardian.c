@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+#include "collector/guardian.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	RESCAN_MS = 1000,
+	TEXT_BYTES = 16 << 10,
+	NICE = -20, // all threads of the process wait for us while they are stopped
+};
+
+enum order { ORDER_CREATE, ORDER_MEMORY, ORDER_ATTACH, ORDER_DETACH, ORDER_REPORT };
+
+struct answer {
+	bool ok;
+	pid_t pid_inside;
+	struct err err;
+	struct injector_report report;
+	char text[TEXT_BYTES];
+};
+
+// ---- the guardian
+
+struct work {
+	int socket;
+	pid_t target;
+	const char *recorder;
+	struct injector *injector;
+};
+
+static bool send_answer(const struct work *w, const struct answer *answer, int fd) {
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec part = {(void *)answer, sizeof *answer};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	if (fd >= 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof control.bytes;
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(header), &fd, sizeof fd);
+	}
+	return sendmsg(w->socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *answer;
+}
+
+static void describe(struct work *w, struct answer *a) {
+	struct buffer text = {0};
+	a->report = injector_report(w->injector);
+	injector_describe(w->injector, &text);
+	(void)snprintf(a->text, sizeof a->text, "%.*s", text.failed ? 0 : (int)text.size,
+			text.data ? (const char *)text.data : "");
+	buffer_finish(&text);
+}
+
+static bool obey(struct work *w, enum order order, struct answer *a) {
+	int fd = -1;
+	*a = (struct answer){0};
+	if (order == ORDER_CREATE) {
+		w->injector = injector_create(w->target, w->recorder, &a->err);
+		a->ok = w->injector != NULL;
+		a->pid_inside = a->ok ? injector_pid_inside(w->injector) : 0;
+	} else if (w->injector) {
+		switch (order) {
+		case ORDER_MEMORY:
+			fd = injector_memory(w->injector, &a->err);
+			a->ok = fd >= 0;
+			break;
+		case ORDER_ATTACH: a->ok = injector_attach(w->injector, &a->err); break;
+		case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
+		default: a->ok = true; break;
+		}
+		describe(w, a);
+	}
+	bool is_sent = send_answer(w, a, fd);
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+	return is_sent;
+}
+
+/** Until heaptrack closes its end, or is gone. */
+static void serve(struct work *w, struct answer *a) {
+	struct pollfd poll_fd = {.fd = w->socket, .events = POLLIN};
+	for (;;) {
+		int n = poll(&poll_fd, 1, RESCAN_MS);
+		if (n == 0 && w->injector) {
+			(void)injector_rescan(w->injector, NULL);
+		}
+		enum order order;
+		if (n > 0 &&
+				(recv(w->socket, &order, sizeof order, 0) != (ssize_t)sizeof order ||
+						!obey(w, order, a))) {
+			return;
+		}
+	}
+}
+
+static _Noreturn void guard(struct work *w) {
+	sigset_t all;
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, NULL);
+	(void)setsid();
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+	int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (score >= 0) {
+		(void)!write(score, "-900", 4);
+		(void)close(score);
+	}
+	// It holds nobody's terminal or pipe open
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null >= 0 && fd < 3; fd++) {
+		(void)dup2(null, fd);
+	}
+	struct answer *answer = malloc(sizeof *answer);
+	if (answer) {
+		serve(w, answer);
+	}
+	if (w->injector) {
+		(void)injector_detach(w->injector, NULL);
+	}
+	_exit(0);
+}
+
+// ---- heaptrack's side
+
+static int received_descriptor(struct msghdr *message) {
+	int fd = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+				c->cmsg_len == CMSG_LEN(sizeof fd)) {
+			memcpy(&fd, CMSG_DATA(c), sizeof fd);
+		}
+	}
+	return fd;
+}
+
+/** `*fd` (may be NULL) is set to a descriptor that came along, or -1. */
+static bool ask(struct guardian *g, enum order order, struct answer *a, int *fd, struct err *err) {
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = {a, sizeof *a};
+	struct msghdr message = {.msg_iov = &part,
+			.msg_iovlen = 1,
+			.msg_control = control.bytes,
+			.msg_controllen = sizeof control.bytes};
+	ssize_t n = -1;
+	if (send(g->socket, &order, sizeof order, MSG_NOSIGNAL) == (ssize_t)sizeof order) {
+		do {
+			n = recvmsg(g->socket, &message, MSG_CMSG_CLOEXEC);
+		} while (n < 0 && errno == EINTR);
+	}
+	if (n != (ssize_t)sizeof *a) {
+		return err_set(err, ERR_SYSTEM, "heaptrack's own helper process has ended");
+	}
+	int received = received_descriptor(&message);
+	if (fd) {
+		*fd = received;
+	} else if (received >= 0) {
+		(void)close(received);
+	}
+	if (!a->ok && err) {
+		*err = a->err;
+	}
+	return a->ok;
+}
+
+static bool ask_simply(struct guardian *g, enum order order, pid_t *pid_inside, int *fd,
+		struct err *err) {
+	struct answer *a = malloc(sizeof *a);
+	bool ok = a ? ask(g, order, a, fd, err) : err_memory(err);
+	if (ok && pid_inside) {
+		*pid_inside = a->pid_inside;
+	}
+	free(a);
+	return ok;
+}
+
+bool guardian_start(struct guardian *g, pid_t target, const char *recorder, pid_t *pid_inside,
+		struct err *err) {
+	int ends[2];
+	*g = (struct guardian){.socket = -1};
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+		return err_system(err, errno, "cannot make a socket");
+	}
+	g->pid = fork();
+	if (g->pid == 0) {
+		struct work w = {.socket = ends[1], .target = target, .recorder = recorder};
+		(void)close(ends[0]);
+		guard(&w);
+	}
+	(void)close(ends[1]);
+	if (g->pid < 0) {
+		g->pid = 0;
+		(void)close(ends[0]);
+		return err_system(err, errno, "cannot start a process");
+	}
+	g->socket = ends[0];
+	if (!ask_simply(g, ORDER_CREATE, pid_inside, NULL, err)) {
+		guardian_stop(g);
+		return false;
+	}
+	return true;
+}
+
+int guardian_memory(struct guardian *g, struct err *err) {
+	int fd = -1;
+	return ask_simply(g, ORDER_MEMORY, NULL, &fd, err) ? fd : -1;
+}
+
+bool guardian_attach(struct guardian *g, struct err *err) {
+	return ask_simply(g, ORDER_ATTACH, NULL, NULL, err);
+}
+
+bool guardian_detach(struct guardian *g, struct err *err) {
+	return ask_simply(g, ORDER_DETACH, NULL, NULL, err);
+}
+
+bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size) {
+	struct answer *a = malloc(sizeof *a);
+	bool ok = a && ask(g, ORDER_REPORT, a, NULL, NULL);
+	if (ok) {
+		*report = a->report;
+		(void)snprintf(text, size, "%s", a->text);
+	}
+	free(a);
+	return ok;
+}
+
+void guardian_stop(struct guardian *g) {
+	if (g->pid <= 0) {
+		return;
+	}
+	(void)close(g->socket);
+	(void)waitpid(g->pid, NULL, 0); // somebody else may have taken note of its end
+	*g = (struct guardian){.socket = -1};
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The process that does the injector's work for heaptrack: a child of it, of the same name, in a
+ * session of its own and with all signals blocked. When heaptrack dies, however it does, the guardian
+ * finishes what it is at, takes the hooks out again and ends. So nothing but the guardian's own
+ * SIGKILL, in the millisecond of a change, can harm a process that is attached to.
+ *
+ * In between it looks once a second for libraries that the process has loaded.
+ *
+ * One thread; guardian_start is called before there are others.
+ */
+
+#include "injector/injector.h"
+
+struct guardian {
+	pid_t pid;  // 0: none
+	int socket; // to it
+};
+
+/** Start it, and let it look at `target`. False: refused; `err` says why and what helps. */
+bool guardian_start(struct guardian *g, pid_t target, const char *recorder, pid_t *pid_inside,
+		struct err *err);
+
+/** Steps of the injector (injector/injector.h). */
+int guardian_memory(struct guardian *g, struct err *err);
+bool guardian_attach(struct guardian *g, struct err *err);
+bool guardian_detach(struct guardian *g, struct err *err);
+
+/** What it cost, and what is hooked (lines, in `text`). */
+bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size);
+
+/** It detaches if that was not done, and ends. A zeroed one is fine. */
+void guardian_stop(struct guardian *g);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The recorder as a file (libheaptrack_inject.so), made ready to lie at some address. It has no
+ * undefined names, so that placing it takes no more than adding the address to some words.
+ */
+
+#include "base/err.h"
+#include "elf/image.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct blob_part {
+	uint64_t at, bytes; // from the image's start, whole pages
+	int protection;     // PROT_*
+};
+
+struct blob {
+	uint8_t *bytes; // the image, as it lies in memory
+	size_t n_bytes; // whole pages
+	struct blob_part parts[8];
+	unsigned n_parts;
+	uint64_t text_at, text_bytes;
+	uint64_t data_at, data_bytes; // the writable part
+	uint64_t frames_at;           // unwind tables
+	uint64_t begin_at, stub_at, done_at;
+	uint8_t id[32]; // build-id
+	uint8_t *file;
+	struct elf_image image; // of `file`
+};
+
+bool blob_open(struct blob *b, const char *path, struct err *err);
+
+/** Turn the image into one that lies at `address`. */
+void blob_place(struct blob *b, uint64_t address);
+
+void blob_close(struct blob *b);

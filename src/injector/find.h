@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Which functions of a process allocate memory: by their names in the symbol tables of its modules,
+ * dynamic and static, with the prefixes that allocators are built with. One entry per address.
+ */
+
+#include "injector/space.h"
+#include "wire/resident.h"
+
+struct found_function {
+	const char *name;   // as the symbol table has it; lives as long as the modules
+	const char *module; // path
+	uint64_t address, size;
+	uint64_t module_start, module_end;
+	uint8_t what, ptr, size_register, times; // as struct resident_hook has them
+};
+
+struct found_functions {
+	struct found_function *items;
+	size_t n, capacity;
+};
+
+/** False: out of memory. */
+bool find_functions(struct found_functions *out, const struct modules_code *modules,
+		struct err *err);
+
+/** The address of one symbol; 0: there is none. `module` as the end of its path, or NULL for any. */
+uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name);

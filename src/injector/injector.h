@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The recorder put into a running process, and taken out again, without a call of the process's own
+ * code: memory by system calls of a stopped thread, code by /proc/PID/mem, hooks by a jump at the
+ * beginning of each allocation function. docs/attach.md has the states and why they are safe.
+ *
+ *   injector_create      all checks; the process is not touched
+ *   injector_memory      shared memory is made in it; the descriptor is ours to size and to fill in
+ *   injector_attach      the recorder is mapped and opens that memory, functions are patched
+ *   injector_rescan      the same for modules loaded since
+ *   injector_detach      functions are as they were; what can be unmapped is
+ *
+ * Each step either succeeds or leaves the process as it found it. All from one thread, of a process
+ * that only SIGKILL can end (see injector/tracee.h).
+ */
+
+#include "base/buffer.h"
+#include "base/err.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct injector;
+
+/** What it cost and covers. */
+struct injector_report {
+	uint32_t n_functions; // patched
+	uint32_t n_modules;   // that they lie in
+	uint32_t n_threads;   // at the last stop of all
+	uint32_t n_stops;
+	uint64_t longest_pause_ns; // of all threads
+	uint64_t all_pause_ns;     // of all threads, in sum
+	uint64_t one_pause_ns;     // of the one thread that worked for us, in sum
+};
+
+/** `recorder`: path of libheaptrack_inject.so. NULL: refused; `err` says why and what helps. */
+struct injector *injector_create(pid_t pid, const char *recorder, struct err *err);
+void injector_destroy(struct injector *in);
+
+/** As the process itself calls it: in its own pid namespace. */
+pid_t injector_pid_inside(const struct injector *in);
+
+/** An empty memfd of the process, as a descriptor of ours. -1: failed. */
+int injector_memory(struct injector *in, struct err *err);
+
+bool injector_attach(struct injector *in, struct err *err);
+
+/** Also patch what was loaded since. Cheap if nothing was. False: the process is gone. */
+bool injector_rescan(struct injector *in, struct err *err);
+
+/** Undo. True as well if the process is gone. */
+bool injector_detach(struct injector *in, struct err *err);
+
+/** Undo what a dead heaptrack has left in a process. `*was_attached`: there was something. */
+bool injector_repair(pid_t pid, bool *was_attached, struct err *err);
+
+struct injector_report injector_report(const struct injector *in);
+
+/** The allocators that were found, a line each, for the user. */
+void injector_describe(struct injector *in, struct buffer *out);

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+#include "injector/space.h"
+
+#include "base/vec.h"
+#include "sys/file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	GAP_MARGIN = 64 << 10, // left free beside what is there
+	REACH = 0x78000000,    // of a jump: 2 GiB, less than that to be safe
+	LOWEST = 64 << 10,     // vm.mmap_min_addr
+};
+
+// ---- mappings
+
+static bool parse_line(struct process_space *s, const char *line) {
+	char access[5];
+	int name_at = 0;
+	struct mapping m = {0};
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &m.start, &m.end,
+				access, &m.offset, &m.inode, &name_at) != 5) {
+		return true;
+	}
+	struct slice name = slice_of_text(line + name_at);
+	while (name.size > 0 && name.data[name.size - 1] == '\n') {
+		name.size--;
+	}
+	m.is_readable = access[0] == 'r';
+	m.is_writable = access[1] == 'w';
+	m.is_executable = access[2] == 'x';
+	m.is_shared = access[3] == 's';
+	m.name = arena_text(&s->arena, name);
+	struct mapping *item = m.name ? vec_push(&s->mappings) : NULL;
+	if (item) {
+		*item = m;
+	}
+	return item != NULL;
+}
+
+/** Fields of /proc/PID/stat behind the name. */
+static void read_stat(struct process_space *s, pid_t pid) {
+	char path[64], text[2048];
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	if (file_read_small(path, text, sizeof text) <= 0) {
+		return;
+	}
+	char *rest = strrchr(text, ')');
+	for (unsigned field = 3; rest && field <= 47; field++) {
+		rest = strchr(rest + 1, ' ');
+		if (rest && field == 28) {
+			s->stack_start = strtoull(rest, NULL, 10);
+		} else if (rest && field == 47) {
+			s->brk_start = strtoull(rest, NULL, 10);
+		}
+	}
+}
+
+bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {
+	char path[64];
+	char *line = NULL;
+	size_t room = 0;
+	*s = (struct process_space){0};
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	FILE *file = fopen(path, "re");
+	if (!file) {
+		return err_system(err, errno, "cannot read %s", path);
+	}
+	bool ok = true;
+	while (ok && getline(&line, &room, file) > 0) {
+		ok = parse_line(s, line);
+	}
+	free(line);
+	(void)fclose(file);
+	if (!ok) {
+		process_space_finish(s);
+		return err_memory(err);
+	}
+	read_stat(s, pid);
+	return true;
+}
+
+void process_space_finish(struct process_space *s) {
+	vec_finish(&s->mappings);
+	arena_finish(&s->arena);
+}
+
+const struct mapping *process_space_at(const struct process_space *s, uint64_t address) {
+	for (size_t i = 0; i < s->mappings.n; i++) {
+		const struct mapping *m = &s->mappings.items[i];
+		if (address >= m->start && address < m->end) {
+			return m;
+		}
+	}
+	return NULL;
+}
+
+// ---- gaps
+
+/** Does the heap begin at the low end of the gap behind mapping `i`, or will it? */
+static bool heap_grows_into(const struct process_space *s, size_t i, uint64_t low, uint64_t high) {
+	return strcmp(s->mappings.items[i].name, "[heap]") == 0 ||
+			(s->brk_start >= low && s->brk_start <= high);
+}
+
+/** Does a stack grow down from the high end of the gap before mapping `i`? */
+static bool stack_grows_into(const struct process_space *s, size_t i) {
+	return i < s->mappings.n && strcmp(s->mappings.items[i].name, "[stack]") == 0;
+}
+
+static bool reaches(uint64_t at, uint64_t bytes, uint64_t low, uint64_t high) {
+	uint64_t from = at < low ? at : low;
+	uint64_t to = at + bytes > high ? at + bytes : high;
+	return to - from < REACH;
+}
+
+uint64_t process_space_gap_near(const struct process_space *s, uint64_t low, uint64_t high,
+		uint64_t bytes) {
+	uint64_t best = 0, best_distance = UINT64_MAX;
+	uint64_t gap_low = LOWEST;
+	for (size_t i = 0; i <= s->mappings.n; i++) {
+		uint64_t gap_high = i < s->mappings.n ? s->mappings.items[i].start : 0x7ffffffff000;
+		bool is_usable = gap_high > gap_low && gap_high - gap_low >= bytes + 2 * GAP_MARGIN;
+		bool may_use[] = {is_usable && !(i > 0 && heap_grows_into(s, i - 1, gap_low, gap_high)),
+				is_usable && !stack_grows_into(s, i)};
+		uint64_t ends[] = {gap_low + GAP_MARGIN, gap_high - GAP_MARGIN - bytes};
+		for (unsigned e = 0; e < 2; e++) {
+			uint64_t at = ends[e] & ~4095ull;
+			uint64_t distance = at < low ? low - at : at - high;
+			if (may_use[e] && reaches(at, bytes, low, high) && distance < best_distance) {
+				best = at;
+				best_distance = distance;
+			}
+		}
+		if (i < s->mappings.n) {
+			gap_low = s->mappings.items[i].end;
+		}
+	}
+	return best;
+}
+
+// ---- modules
+
+static int open_as_mapped(const struct mapping *m, pid_t pid) {
+	char path[4352];
+	struct stat st;
+	(void)snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
+			m->end);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) { // needs rights that root has; the name will do if it is the same file
+		(void)snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, m->name);
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_ino != m->inode)) {
+			(void)close(fd);
+			fd = -1;
+		}
+	}
+	return fd;
+}
+
+static bool set_bias(struct module_code *module, const struct mapping *code) {
+	struct elf_segment segment;
+	for (uint32_t i = 0; elf_segment_at(&module->image, i, &segment); i++) {
+		uint64_t first = segment.offset & ~4095ull;
+		if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0 && code->offset >= first &&
+				code->offset < segment.offset + segment.file_bytes) {
+			module->bias = code->start - code->offset - (segment.address - segment.offset);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool open_module(struct module_code *module, const struct mapping *code, pid_t pid) {
+	struct stat st;
+	int fd = open_as_mapped(code, pid);
+	if (fd < 0) {
+		return false;
+	}
+	bool ok = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+	if (ok) {
+		module->file_bytes = (size_t)st.st_size;
+		module->file = mmap(NULL, module->file_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+		ok = module->file != MAP_FAILED;
+	}
+	(void)close(fd);
+	if (ok && elf_image_init(&module->image, slice_of(module->file, module->file_bytes), NULL) &&
+			set_bias(module, code)) {
+		return true;
+	}
+	if (ok) {
+		(void)munmap(module->file, module->file_bytes);
+	}
+	return false;
+}
+
+static bool is_known(const struct modules_code *m, const struct mapping *mapping) {
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->items[i].inode == mapping->inode && strcmp(m->items[i].name, mapping->name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool modules_code_open(struct modules_code *m, const struct process_space *space, pid_t pid,
+		struct err *err) {
+	*m = (struct modules_code){0};
+	for (size_t i = 0; i < space->mappings.n; i++) {
+		const struct mapping *mapping = &space->mappings.items[i];
+		if (!mapping->is_executable || mapping->inode == 0 || mapping->name[0] != '/' ||
+				is_known(m, mapping)) {
+			continue;
+		}
+		struct module_code module = {.name = mapping->name, .inode = mapping->inode};
+		if (!open_module(&module, mapping, pid)) {
+			continue;
+		}
+		module.start = mapping->start;
+		for (size_t k = 0; k < space->mappings.n; k++) {
+			const struct mapping *other = &space->mappings.items[k];
+			if (other->inode == mapping->inode && strcmp(other->name, mapping->name) == 0) {
+				module.start = other->start < module.start ? other->start : module.start;
+				module.end = other->end > module.end ? other->end : module.end;
+			}
+		}
+		struct module_code *item = vec_push(m);
+		if (!item) {
+			(void)munmap(module.file, module.file_bytes);
+			modules_code_close(m);
+			return err_memory(err);
+		}
+		*item = module;
+	}
+	return true;
+}
+
+void modules_code_close(struct modules_code *m) {
+	for (size_t i = 0; i < m->n; i++) {
+		(void)munmap(m->items[i].file, m->items[i].file_bytes);
+	}
+	vec_finish(m);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The address space of another process: its mappings, and the ELF files behind them. Files are
+ * opened through the process itself (/proc/PID/map_files, /proc/PID/root), so it may live in other
+ * namespaces, and its files may be deleted.
+ */
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "elf/image.h"
+
+#include <sys/types.h>
+
+struct mapping {
+	uint64_t start, end, offset, inode;
+	bool is_readable, is_writable, is_executable, is_shared;
+	const char *name; // "" for anonymous memory
+};
+
+struct process_space {
+	struct {
+		struct mapping *items;
+		size_t n, capacity;
+	} mappings;
+	uint64_t brk_start; // where the heap begins, or will; 0: unknown
+	uint64_t stack_start;
+	struct arena arena;
+};
+
+/** Read it. It is out of date at once if the process runs. */
+bool process_space_read(struct process_space *s, pid_t pid, struct err *err);
+void process_space_finish(struct process_space *s);
+
+const struct mapping *process_space_at(const struct process_space *s, uint64_t address);
+
+/**
+ * A place of `bytes`, a multiple of the page, such that a jump reaches it from all of [low, high).
+ * Not where the heap or a stack would grow into. 0: there is none.
+ */
+uint64_t process_space_gap_near(const struct process_space *s, uint64_t low, uint64_t high,
+		uint64_t bytes);
+
+/** A file with code in a process. */
+struct module_code {
+	const char *name;
+	uint64_t start, end; // of its mappings
+	uint64_t inode;
+	uint64_t bias; // address = bias + address in the file
+	struct elf_image image;
+	void *file; // mapped here
+	size_t file_bytes;
+};
+
+struct modules_code {
+	struct module_code *items;
+	size_t n, capacity;
+};
+
+/** Open all of `space`. What cannot be opened, or is no ELF file, is left out. */
+bool modules_code_open(struct modules_code *m, const struct process_space *space, pid_t pid,
+		struct err *err);
+void modules_code_close(struct modules_code *m);

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+#include "injector/tracee.h"
+
+#include "base/vec.h"
+#include "injector/tracee_parts.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/kcmp.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE_NS = 1000000000 };
+
+// ---- memory
+
+bool tracee_open(struct tracee *t, pid_t pid, struct err *err) {
+	char path[64];
+	*t = (struct tracee){.pid = pid};
+	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+	t->memory = open(path, O_RDWR | O_CLOEXEC);
+	if (t->memory < 0) {
+		return err_system(err, errno, "cannot open the memory of process %d", (int)pid);
+	}
+	return true;
+}
+
+void tracee_close(struct tracee *t) {
+	tracee_resume(t);
+	vec_finish(&t->threads);
+	if (t->memory >= 0) {
+		(void)close(t->memory);
+	}
+	t->memory = -1;
+}
+
+bool tracee_read(const struct tracee *t, uint64_t at, void *out, size_t bytes) {
+	return pread(t->memory, out, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t bytes,
+		struct err *err) {
+	ssize_t n = pwrite(t->memory, from, bytes, (off_t)at);
+	if (n == (ssize_t)bytes) {
+		return true;
+	}
+	return err_system(err, n < 0 ? errno : EIO, "cannot write to the memory of process %d",
+			(int)t->pid);
+}
+
+// ---- what a thread is about
+
+static bool read_task(const struct tracee_thread *thread, const char *name, char *out,
+		size_t size) {
+	char path[96];
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)thread->pid, (int)thread->tid,
+			name);
+	return file_read_small(path, out, size) > 0;
+}
+
+/** Does it wait for a child that runs in its memory? Then it cannot be stopped, nor let go of. */
+static bool waits_for_vfork(const struct tracee *t, const struct tracee_thread *thread) {
+	char text[256];
+	unsigned long long number, a;
+	uint64_t flags = 0;
+	if (!read_task(thread, "syscall", text, sizeof text) ||
+			sscanf(text, "%llu %llx", &number, &a) != 2) {
+		return false;
+	}
+	switch (number) {
+	case SYS_vfork: return true;
+	case SYS_clone: return (a & CLONE_VFORK) != 0;
+	case SYS_clone3: return tracee_read(t, a, &flags, sizeof flags) && (flags & CLONE_VFORK) != 0;
+	default: return false;
+	}
+}
+
+/** "State: D ..., waits in ...": for people, of a thread that does not stop. */
+static bool complain_of(const struct tracee_thread *thread, struct err *err) {
+	char status[2048] = "", where[128] = "";
+	char state = '?';
+	if (!read_task(thread, "status", status, sizeof status)) {
+		return err_set(err, ERR_NOT_FOUND, "thread %d has ended", (int)thread->tid);
+	}
+	const char *at = strstr(status, "State:");
+	if (at) {
+		(void)sscanf(at, "State: %c", &state);
+	}
+	(void)read_task(thread, "wchan", where, sizeof where);
+	return err_set(err, ERR_SYSTEM,
+			"thread %d did not stop within a second (state %c%s%s); nothing was changed",
+			(int)thread->tid, state, where[0] ? ", in " : "", where);
+}
+
+// ---- stopping
+
+/** Is a signal waiting that the thread would take now? */
+static bool has_signal(const struct tracee_thread *thread) {
+	char text[4096];
+	uint64_t own = 0, shared = 0, blocked = 0;
+	if (!read_task(thread, "status", text, sizeof text)) {
+		return true;
+	}
+	const char *at = strstr(text, "SigPnd:");
+	if (!at ||
+			sscanf(at, "SigPnd: %" SCNx64 " ShdPnd: %" SCNx64 " SigBlk: %" SCNx64, &own, &shared,
+					&blocked) != 3) {
+		return true;
+	}
+	return ((own | shared) & ~blocked) != 0;
+}
+
+/** Calls that return EINTR when a tracer stops them, and may simply be made once more. */
+static bool may_begin_anew(uint64_t number) {
+	switch (number) {
+	case SYS_read:
+	case SYS_readv:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_rt_sigtimedwait:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_msgsnd:
+	case SYS_msgrcv:
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+	case SYS_io_uring_enter: return true;
+	default: return false;
+	}
+}
+
+/** Our stop shall not be seen: make the call again that it has broken off. */
+static void undo_interruption(struct tracee_thread *thread) {
+	struct user_regs_struct *regs = &thread->regs;
+	if ((int64_t)regs->rax == -EINTR && (int64_t)regs->orig_rax >= 0 &&
+			may_begin_anew(regs->orig_rax) && !has_signal(thread)) {
+		regs->rax = regs->orig_rax;
+		regs->rip -= 2;
+		regs->orig_rax = UINT64_MAX;
+		thread->is_changed = true;
+	}
+}
+
+enum tracee_wait tracee_wait_for(pid_t tid, int *status, uint64_t until_ns) {
+	for (unsigned n = 0;; n++) {
+		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+		if (got < 0 || (got > 0 && (WIFEXITED(*status) || WIFSIGNALED(*status)))) {
+			return WAIT_GONE;
+		}
+		if (got > 0) {
+			return WAIT_STOPPED;
+		}
+		if (clock_now_ns() > until_ns) {
+			return WAIT_LATE;
+		}
+		if (n > 50) {
+			(void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+		} else {
+			(void)sched_yield();
+		}
+	}
+}
+
+/** Wait until it stands in the stop that we asked for; signals met before are delivered. */
+static enum tracee_wait wait_for_stop(struct tracee_thread *thread, uint64_t until_ns) {
+	int status;
+	for (;;) {
+		enum tracee_wait wait = tracee_wait_for(thread->tid, &status, until_ns);
+		if (wait != WAIT_STOPPED) {
+			return wait;
+		}
+		unsigned event = (unsigned)status >> 16;
+		if (event == PTRACE_EVENT_STOP) {
+			break;
+		}
+		long signal = event == 0 ? WSTOPSIG(status) & 0x7f : 0;
+		(void)ptrace(PTRACE_CONT, thread->tid, 0, signal);
+	}
+	thread->is_stopped = true;
+	if (ptrace(PTRACE_GETREGS, thread->tid, 0, &thread->regs) != 0) {
+		return WAIT_GONE;
+	}
+	undo_interruption(thread);
+	return WAIT_STOPPED;
+}
+
+static bool seize(struct tracee *t, const struct tracee_thread *thread) {
+	long options = PTRACE_O_TRACESYSGOOD;
+	if (t->suspends_seccomp) {
+		options |= PTRACE_O_SUSPEND_SECCOMP;
+	}
+	return ptrace(PTRACE_SEIZE, thread->tid, 0, options) == 0 &&
+			ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) == 0;
+}
+
+static bool is_held(const struct tracee *t, pid_t tid) {
+	for (size_t i = 0; i < t->threads.n; i++) {
+		if (t->threads.items[i].tid == tid) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void forget(struct tracee *t, size_t i) {
+	t->threads.items[i] = t->threads.items[--t->threads.n];
+}
+
+/** Wait for those that were asked to stop, from the `first` on. */
+static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, struct err *err) {
+	for (size_t i = first; i < t->threads.n;) {
+		struct tracee_thread *thread = &t->threads.items[i];
+		enum tracee_wait wait = thread->is_stopped ? WAIT_STOPPED : wait_for_stop(thread, until_ns);
+		if (wait == WAIT_LATE && !waits_for_vfork(t, thread)) {
+			return complain_of(thread, err);
+		}
+		if (wait == WAIT_LATE) {
+			return err_set(err, ERR_SYSTEM, "thread %d waits for a child process",
+					(int)thread->tid);
+		}
+		if (wait == WAIT_GONE) {
+			forget(t, i);
+		} else {
+			i++;
+		}
+	}
+	return true;
+}
+
+/** Ask a thread to stop. False: out of memory. One that is gone, or cannot be stopped, is passed by. */
+static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
+	struct tracee_thread thread = {.tid = tid, .pid = pid};
+	if (is_held(t, tid) || waits_for_vfork(t, &thread)) {
+		return true;
+	}
+	if (!seize(t, &thread)) {
+		*is_refused |= errno == EPERM && !waits_for_vfork(t, &thread);
+		return true;
+	}
+	struct tracee_thread *item = vec_push(&t->threads);
+	if (item) {
+		*item = thread;
+	}
+	return item != NULL;
+}
+
+static bool shares_memory(pid_t a, pid_t b) {
+	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
+}
+
+/** The children of a thread that waits for one of vfork. */
+static bool ask_children(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
+	const struct tracee_thread thread = {.tid = tid, .pid = pid};
+	char text[1024];
+	if (!waits_for_vfork(t, &thread) || !read_task(&thread, "children", text, sizeof text)) {
+		return true;
+	}
+	char *rest = text;
+	for (long child; (child = strtol(rest, &rest, 10)) > 0;) {
+		if (shares_memory(pid, (pid_t)child) && !ask(t, (pid_t)child, (pid_t)child, is_refused)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** Ask all that are not held yet. `*n_running`: of the process's threads, not counting vfork's. */
+static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
+	DIR *folder = opendir(path);
+	if (!folder) {
+		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);
+	}
+	bool ok = true;
+	for (struct dirent *entry; ok && (entry = readdir(folder));) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		ok = tid <= 0 ||
+				(ask(t, t->pid, tid, is_refused) && ask_children(t, t->pid, tid, is_refused));
+	}
+	(void)closedir(folder);
+	return ok || err_memory(err);
+}
+
+bool tracee_stop_all(struct tracee *t, struct err *err) {
+	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
+	// Until a look at the list of threads finds none that is not held: those can make no more
+	for (size_t n_before = SIZE_MAX; n_before != t->threads.n;) {
+		bool is_refused = false;
+		n_before = t->threads.n;
+		if (!ask_all(t, &is_refused, err) || !wait_for_all(t, 0, until_ns, err)) {
+			goto fail;
+		}
+		if (is_refused) {
+			(void)err_set(err, ERR_SYSTEM, "a thread of process %d may not be traced", (int)t->pid);
+			goto fail;
+		}
+		if (t->threads.n == 0) {
+			(void)err_set(err, ERR_NOT_FOUND, "process %d has ended, or waits for a child",
+					(int)t->pid);
+			goto fail;
+		}
+	}
+	return true;
+
+fail:
+	tracee_resume(t);
+	return false;
+}
+
+bool tracee_stop_one(struct tracee *t, struct err *err) {
+	char path[64];
+	bool is_refused = false;
+	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
+	DIR *folder = opendir(path);
+	if (!folder) {
+		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);
+	}
+	bool ok = true;
+	for (struct dirent *entry; ok && t->threads.n == 0 && (entry = readdir(folder));) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		ok = tid <= 0 || ask(t, t->pid, tid, &is_refused);
+		if (ok && !wait_for_all(t, 0, clock_now_ns() + PATIENCE_NS, err)) {
+			(void)closedir(folder);
+			tracee_resume(t);
+			return false;
+		}
+	}
+	(void)closedir(folder);
+	if (!ok) {
+		return err_memory(err);
+	}
+	if (t->threads.n == 0) {
+		return is_refused
+				? err_set(err, ERR_SYSTEM, "process %d may not be traced", (int)t->pid)
+				: err_set(err, ERR_SYSTEM, "no thread of process %d can be stopped", (int)t->pid);
+	}
+	return true;
+}
+
+void tracee_resume(struct tracee *t) {
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct tracee_thread *thread = &t->threads.items[i];
+		if (!thread->is_stopped &&
+				wait_for_stop(thread, clock_now_ns() + PATIENCE_NS) != WAIT_STOPPED) {
+			continue; // the end of this process will let go of it
+		}
+		if (thread->is_changed) {
+			(void)ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->regs);
+		}
+		(void)ptrace(PTRACE_DETACH, thread->tid, 0, 0);
+	}
+	t->threads.n = 0;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Another process, stopped and resumed by ptrace, with its memory. Everything here leaves the process
+ * as it was, as far as the process can tell:
+ *
+ *  - stopped by SEIZE and INTERRUPT, so that no signal is made, and a stopped process stays stopped;
+ *  - system calls that were interrupted go on, also those that would return EINTR (docs/attach.md);
+ *  - signals that arrive meanwhile are delivered, none is lost;
+ *  - threads that wait for a child of vfork cannot be stopped; the child, which runs in the same
+ *    memory, is stopped instead;
+ *  - no single steps and no breakpoints, which would reset the handler of SIGTRAP.
+ *
+ * ptrace belongs to a thread: all calls come from one. When that thread ends, the kernel resumes
+ * what is stopped; in the middle of a tracee_system_call that would be fatal to the process, so
+ * the caller lives in a process of its own that nothing but SIGKILL can end (collector/guardian.h).
+ */
+
+#include "base/err.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct tracee_thread {
+	pid_t tid;
+	pid_t pid; // of its process: the tracee's, or that of a child of vfork
+	bool is_stopped;
+	bool is_changed; // regs are to be written back
+	struct user_regs_struct regs;
+};
+
+struct tracee {
+	pid_t pid;
+	int memory;          // /proc/PID/mem
+	uint64_t syscall_at; // an instruction "syscall" in it; 0: not looked for yet
+	bool suspends_seccomp;
+	struct {
+		struct tracee_thread *items;
+		size_t n, capacity;
+	} threads;
+};
+
+/** Nothing is stopped yet. False: no such process, or its memory may not be written. */
+bool tracee_open(struct tracee *t, pid_t pid, struct err *err);
+
+/** Resumes what is stopped. */
+void tracee_close(struct tracee *t);
+
+/** Stop one thread that can make system calls for us. */
+bool tracee_stop_one(struct tracee *t, struct err *err);
+
+/** Stop all threads. False: one does not stop within a second, or the process is gone. */
+bool tracee_stop_all(struct tracee *t, struct err *err);
+
+/** Resume what is stopped, and let go of it. */
+void tracee_resume(struct tracee *t);
+
+/** A system call by the first stopped thread. False: it could not be made at all. */
+bool tracee_system_call(struct tracee *t, long number, const uint64_t arguments[6], int64_t *result,
+		struct err *err);
+
+/** mmap there. False: `err` has the target's errno, `*errnum` too. */
+bool tracee_map(struct tracee *t, uint64_t at, uint64_t bytes, int protection, int flags,
+		uint64_t *address, int *errnum, struct err *err);
+
+/**
+ * Call `function` with one argument on a stack of ours; it returns to `done`, which makes system call
+ * `done_number` with the result as its first argument. False: it could not, or crashed.
+ */
+bool tracee_call(struct tracee *t, uint64_t function, uint64_t argument, uint64_t stack_top,
+		uint64_t done, long done_number, int64_t *result, struct err *err);
+
+/** Memory; false if not all of it could be read or written. Stopped or not. */
+bool tracee_read(const struct tracee *t, uint64_t at, void *out, size_t bytes);
+bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t bytes,
+		struct err *err);
+
+static inline bool tracee_is_stopped(const struct tracee *t) {
+	return t->threads.n > 0;
+}

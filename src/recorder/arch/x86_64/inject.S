@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+// Where calls of patched functions arrive. The island, which the patch jumps to, has done
+//
+//      push %rbp;  mov %rsp, %rbp;  push what
+//
+// so that frame pointers lead through us. No register may change but by the real function: callers
+// within one translation unit know what it leaves alone (-fipa-ra) and rely on it. What is called
+// here is built for general registers only.
+
+#include "recorder/inject/layout.h"
+
+	.text
+	.globl	inject_stub
+	.type	inject_stub, @function
+inject_stub:
+	.cfi_startproc
+	.cfi_def_cfa %rbp, 16
+	.cfi_offset %rbp, -16
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	pushq	%r10
+	pushq	%r11
+	subq	$INJECT_R11, %rsp
+	movq	%rsp, %rdi
+	call	inject_enter
+	movq	INJECT_R11(%rsp), %r11
+	movq	INJECT_R10(%rsp), %r10
+	movq	INJECT_R9(%rsp), %r9
+	movq	INJECT_R8(%rsp), %r8
+	movq	INJECT_RDI(%rsp), %rdi
+	movq	INJECT_RSI(%rsp), %rsi
+	movq	INJECT_RDX(%rsp), %rdx
+	movq	INJECT_RCX(%rsp), %rcx
+	movq	INJECT_RAX(%rsp), %rax
+	call	*INJECT_MOVED(%rsp)
+	movq	%r11, INJECT_R11(%rsp)
+	movq	%r10, INJECT_R10(%rsp)
+	movq	%r9, INJECT_R9(%rsp)
+	movq	%r8, INJECT_R8(%rsp)
+	movq	%rdi, INJECT_RDI(%rsp)
+	movq	%rsi, INJECT_RSI(%rsp)
+	movq	%rdx, INJECT_RDX(%rsp)
+	movq	%rcx, INJECT_RCX(%rsp)
+	movq	%rax, INJECT_RAX(%rsp)
+	movq	%rsp, %rdi
+	call	inject_leave
+	movq	INJECT_R11(%rsp), %r11
+	movq	INJECT_R10(%rsp), %r10
+	movq	INJECT_R9(%rsp), %r9
+	movq	INJECT_R8(%rsp), %r8
+	movq	INJECT_RDI(%rsp), %rdi
+	movq	INJECT_RSI(%rsp), %rsi
+	movq	INJECT_RDX(%rsp), %rdx
+	movq	INJECT_RCX(%rsp), %rcx
+	movq	INJECT_RAX(%rsp), %rax
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	ret
+	.cfi_endproc
+	.size	inject_stub, . - inject_stub
+
+// inject_call(function, a, b): with the vector registers kept, which the loader's code may use
+	.globl	inject_call
+	.hidden	inject_call
+	.type	inject_call, @function
+inject_call:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	andq	$-16, %rsp
+	subq	$256, %rsp
+	.irp	n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+	movaps	%xmm\n, 16 * \n(%rsp)
+	.endr
+	movq	%rdi, %rax
+	movq	%rsi, %rdi
+	movq	%rdx, %rsi
+	call	*%rax
+	.irp	n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+	movaps	16 * \n(%rsp), %xmm\n
+	.endr
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	ret
+	.cfi_endproc
+	.size	inject_call, . - inject_call
+
+// Where inject_begin returns to: whoever called it from outside waits for this system call, whose
+// argument is the result
+	.globl	inject_done
+	.type	inject_done, @function
+inject_done:
+	movq	%rax, %rdi
+	movl	$INJECT_DONE, %eax
+	syscall
+	jmp	inject_done
+	.size	inject_done, . - inject_done
+
+	.section	.note.GNU-stack, "", @progbits

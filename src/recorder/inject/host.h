@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * preload/host.h's twin for a recorder that was put into a running or static process: there is no
+ * thread-local storage of ours, and nothing to link with. Threads are known by their FS base.
+ */
+
+#include "machine.h"
+#include "wire/resident.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct thread_slot;
+
+struct thread_words {
+	struct thread_slot *slot;
+	uint32_t n_refused;
+	uint32_t n_until_search;
+	// FS base, or INJECT_KEY_IS_TID | tid. 0: free. Written by compare-and-swap, never changed
+	_Atomic uint64_t key;
+	uint32_t tid;
+	uint32_t tid_at; // the C library keeps the thread's id so far behind the FS base; 0: unknown
+	uint64_t reserved;
+};
+_Static_assert(sizeof(struct thread_words) == 40, "no holes");
+
+#define INJECT_KEY_IS_TID (1ull << 63)
+enum { INJECT_THREADS_LOG2 = 14 };
+extern struct thread_words inject_threads[1 << INJECT_THREADS_LOG2];
+
+/** What we were told from outside. */
+extern struct resident *inject_resident;
+
+struct thread_words *inject_find_thread(uint64_t fs_base);
+
+static inline unsigned inject_thread_place(uint64_t key) {
+	return (unsigned)(key * 0x9E3779B97F4A7C15ull >> (64 - INJECT_THREADS_LOG2));
+}
+
+/**
+ * FS bases are used again when a thread has ended. The C library's own note of the thread's id,
+ * which lies at its FS base, tells the one from the other without a system call.
+ */
+static inline struct thread_words *inject_thread(void) {
+	uint64_t fs_base = machine_fs_base();
+	struct thread_words *t = &inject_threads[inject_thread_place(fs_base)];
+	bool is_it = atomic_load_explicit(&t->key, memory_order_relaxed) == fs_base && t->tid_at != 0 &&
+			*(const volatile uint32_t *)(fs_base + t->tid_at) == t->tid;
+	return __builtin_expect(is_it, 1) ? t : inject_find_thread(fs_base);
+}
+#define thread_self (*inject_thread())
+
+static inline uint64_t host_stack_end(void) {
+	return machine_fs_base();
+}
+
+struct host_map {
+	uint64_t bias;
+	const char *name;
+};
+struct host_object {
+	uint64_t flags;
+	void *start, *end;
+	const struct host_map *map;
+	const uint8_t *eh_frame_hdr;
+	uint64_t reserved[7];
+};
+
+/** Call a function of the process that may use vector registers, and leave them as they are. */
+long inject_call(uint64_t function, uint64_t a, uint64_t b);
+
+static inline bool host_has_finder(void) {
+	return inject_resident->find_object != 0;
+}
+
+static inline bool host_find_object(uint64_t pc, struct host_object *object) {
+	return (int)inject_call(inject_resident->find_object, pc, (uint64_t)object) == 0;
+}
+
+static inline uint64_t host_in_loader(void) {
+	return inject_resident->in_loader;
+}
+
+void host_mapped(void *at, size_t bytes);
+void host_unmapped(void *at, size_t bytes);

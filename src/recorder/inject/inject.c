@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * The injection door. Whoever puts the recorder into a process calls inject_begin once, on a
+ * stack of our own, and then patches the beginnings of allocation functions: they jump to an
+ * island near them, which jumps to inject_stub (arch/<machine>/inject.S), which calls
+ *
+ *     inject_enter ─► the real function, by its moved beginning ─► inject_leave
+ *
+ * with every register as the caller and the real function have left it.
+ */
+
+#include "recorder/inject/inject.h"
+
+#include "recorder/core/hook.h"
+#include "recorder/core/sys.h"
+
+#include <time.h>
+
+struct resident *inject_resident;
+struct thread_words inject_threads[1 << INJECT_THREADS_LOG2];
+
+/** For threads that find no place in the table: never gets a slot, their events count as lost. */
+static struct thread_words nobody = {.n_until_search = UINT32_MAX};
+
+// ---- threads
+
+/** Where the C library keeps the thread's id: glibc, musl. 0: in neither place. */
+static uint32_t place_of_tid(uint64_t fs_base, uint32_t tid) {
+	static const uint16_t places[] = {0x2d0, 0x30};
+	for (unsigned i = 0; fs_base != 0 && i < sizeof places / sizeof *places; i++) {
+		uint64_t at = fs_base + places[i];
+		if (sys_is_readable(at & ~7ull) && *(const volatile uint32_t *)at == tid) {
+			return places[i];
+		}
+	}
+	return 0;
+}
+
+/** The place of `key`, taken now if it is new. NULL: there is none. */
+static struct thread_words *place_of(uint64_t key) {
+	enum { PROBES = 64 };
+	for (unsigned i = 0; i < PROBES; i++) {
+		unsigned at = (inject_thread_place(key) + i) & ((1u << INJECT_THREADS_LOG2) - 1);
+		struct thread_words *t = &inject_threads[at];
+		uint64_t seen = atomic_load(&t->key);
+		if (seen == key || (seen == 0 && atomic_compare_exchange_strong(&t->key, &seen, key)) ||
+				seen == key) {
+			return t;
+		}
+	}
+	return NULL;
+}
+
+struct thread_words *inject_find_thread(uint64_t fs_base) {
+	if (!door_may_call_system()) {
+		return &nobody;
+	}
+	uint32_t tid = (uint32_t)syscall_0(__NR_gettid);
+	uint32_t tid_at = place_of_tid(fs_base, tid);
+	// A child of vfork runs with its parent's FS base, where its parent's id stands
+	struct thread_words *t = place_of(tid_at != 0 ? fs_base : INJECT_KEY_IS_TID | tid);
+	if (t == NULL) {
+		return &nobody;
+	}
+	if (t->tid != tid) { // new, or its last thread has ended
+		t->slot = NULL;
+		t->n_refused = 0;
+		t->n_until_search = 0;
+		t->tid_at = tid_at;
+		atomic_signal_fence(memory_order_seq_cst);
+		t->tid = tid;
+	}
+	return t;
+}
+
+// ---- what the core needs of the process
+
+static enum segment_role open_segment(void) {
+	return segment_adopt(inject_resident->fd);
+}
+
+static uint64_t clock_ns(void) {
+	struct timespec t = {0};
+	if (inject_resident->clock != 0) {
+		(void)inject_call(inject_resident->clock, CLOCK_MONOTONIC, (uint64_t)&t);
+	} else {
+		(void)syscall_2(__NR_clock_gettime, CLOCK_MONOTONIC, (long)&t);
+	}
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t stack_end(void) {
+	return inject_resident->stack_end;
+}
+
+const struct door_services door_services = {
+		.open_segment = open_segment,
+		.clock_ns = clock_ns,
+		.stack_end = stack_end,
+};
+
+void host_mapped(void *at, size_t bytes) {
+	struct resident_range *ranges = inject_resident->mappings;
+	for (unsigned i = 0; i < RESIDENT_MAPPINGS; i++) {
+		uint64_t none = 0;
+		if (__atomic_compare_exchange_n(&ranges[i].bytes, &none, bytes, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED)) {
+			ranges[i].at = (uint64_t)at;
+			return;
+		}
+	}
+}
+
+/** Whole, or the end of one. */
+void host_unmapped(void *at, size_t bytes) {
+	struct resident_range *ranges = inject_resident->mappings;
+	for (unsigned i = 0; i < RESIDENT_MAPPINGS; i++) {
+		uint64_t end = ranges[i].at + ranges[i].bytes;
+		if (ranges[i].bytes != 0 && (uint64_t)at >= ranges[i].at && (uint64_t)at < end &&
+				(uint64_t)at + bytes >= end) {
+			ranges[i].bytes = (uint64_t)at - ranges[i].at;
+			return;
+		}
+	}
+}
+
+__attribute__((visibility("default"))) long inject_begin(struct resident *resident) {
+	inject_resident = resident;
+	bool is_open = door_find_out();
+	if (is_open) {
+		capture_register_frames((const void *)resident->frames_at);
+		resident->header_at = (uint64_t)segment.header;
+	}
+	return is_open;
+}
+
+// ---- hooks
+
+static inline uint64_t argument(const struct inject_frame *f, unsigned number) {
+	switch (number) {
+	case 0: return f->rdi;
+	case 1: return f->rsi;
+	case 2: return f->rdx;
+	case 3: return f->rcx;
+	case 4: return f->r8;
+	default: return f->r9;
+	}
+}
+
+static inline uint64_t size_of(const struct inject_frame *f, const struct resident_hook *what) {
+	uint64_t size = argument(f, what->size);
+	uint64_t bytes;
+	if (what->times == RESIDENT_NO_REGISTER) {
+		return size;
+	}
+	return __builtin_mul_overflow(size, argument(f, what->times), &bytes) ? SIZE_MAX : bytes;
+}
+
+_Static_assert(offsetof(struct inject_frame, moved) == INJECT_MOVED &&
+				offsetof(struct inject_frame, r11) == INJECT_R11 &&
+				offsetof(struct inject_frame, rdi) == INJECT_RDI &&
+				offsetof(struct inject_frame, rax) == INJECT_RAX &&
+				sizeof(struct inject_frame) % 16 == 0,
+		"as layout.h has it; the real function finds the stack aligned as its caller aligned it");
+
+/** A call's way through the hook, kept in frame.kind. */
+enum call_kind {
+	CALL_PASSES,
+	CALL_ALLOCATES,
+	CALL_ALLOCATES_AT,
+	CALL_MOVES,
+	CALL_FREES,
+	CALL_FREES_BY_REALLOC
+};
+
+static enum call_kind kind_of(const struct inject_frame *f, unsigned what) {
+	switch (what) {
+	case RESIDENT_ALLOCATES: return CALL_ALLOCATES;
+	case RESIDENT_ALLOCATES_AT: return CALL_ALLOCATES_AT;
+	case RESIDENT_FREES: return f->ptr == 0 ? CALL_PASSES : CALL_FREES;
+	default:
+		return f->ptr == 0 ? CALL_ALLOCATES : f->size == 0 ? CALL_FREES_BY_REALLOC : CALL_MOVES;
+	}
+}
+
+void inject_enter(struct inject_frame *f) {
+	struct resident_hook *what = f->what;
+	f->moved = what->moved;
+	f->kind = CALL_PASSES;
+	if (atomic_load_explicit(&door_page.word, memory_order_relaxed) == DOOR_CLOSED) {
+		return;
+	}
+	what->n_calls++;
+	f->ptr = what->ptr == RESIDENT_NO_REGISTER ? 0 : argument(f, what->ptr);
+	f->size = what->size == RESIDENT_NO_REGISTER ? 0 : size_of(f, what);
+	enum call_kind kind = kind_of(f, what->what);
+	bool wants_stack = kind != CALL_FREES || hook_wants_free_stacks();
+	const struct capture_regs caller = {.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
+	if (kind == CALL_PASSES || !hook_enter(&f->hook, caller, wants_stack)) {
+		return;
+	}
+	f->kind = (uint32_t)kind;
+	if (kind == CALL_FREES && __builtin_expect(capture_is_loader(f->pc), 0)) {
+		capture_modules_changed();
+	}
+	if (kind == CALL_FREES || kind == CALL_FREES_BY_REALLOC) {
+		hook_free(&f->hook, (const void *)f->ptr);
+	} else if (kind == CALL_MOVES) {
+		hook_realloc(&f->hook, (const void *)f->ptr);
+	}
+}
+
+void inject_leave(struct inject_frame *f) {
+	const void *result = (const void *)f->rax;
+	switch (f->kind) {
+	case CALL_PASSES: return;
+	case CALL_ALLOCATES: hook_allocated(&f->hook, result, f->size); break;
+	case CALL_ALLOCATES_AT:
+		hook_allocated(&f->hook, (int)f->rax == 0 ? *(void *const *)f->ptr : NULL, f->size);
+		break;
+	case CALL_MOVES: hook_realloc_answer(&f->hook, (const void *)f->ptr, result, f->size); break;
+	case CALL_FREES_BY_REALLOC:
+		if (result != NULL) {
+			hook_allocated(&f->hook, result, 0);
+		}
+		break;
+	default: break;
+	}
+	hook_leave(&f->hook);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What heaptrack leaves in a process that it attaches to: one mapping, the *resident*. Its first
+ * bytes are this struct; behind them lie a stack for the moments of attaching, and the recorder's
+ * code and data. docs/attach.md tells the story.
+ *
+ *   0                       guard page, nothing may be done with it: so a mapping begins here
+ *   RESIDENT_AT             struct resident
+ *   RESIDENT_STACK_AT       stack of RESIDENT_STACK_BYTES
+ *   RESIDENT_IMAGE_AT       the recorder, as its ELF file lays it out
+ *
+ * It stays when heaptrack leaves, and is used again by the next attach. All that is needed to put
+ * the process right is inside: who finds it with a dead collector restores `hooks` from it.
+ * Written from outside while the process is stopped, but for `mappings`; the recorder reads it.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
+#define RESIDENT_VERSION 1u
+
+enum {
+	RESIDENT_GUARD_BYTES = 4096,
+	RESIDENT_AT = RESIDENT_GUARD_BYTES,
+	RESIDENT_BYTES = 16 * 4096,
+	RESIDENT_STACK_AT = RESIDENT_AT + RESIDENT_BYTES,
+	RESIDENT_STACK_BYTES = 16 * 4096,
+	RESIDENT_IMAGE_AT = RESIDENT_STACK_AT + RESIDENT_STACK_BYTES,
+	RESIDENT_HOOKS = 384,
+	RESIDENT_PATCH_MAX = 16,
+	RESIDENT_MAPPINGS = 64,
+	RESIDENT_ISLANDS = 64,
+};
+
+/** What a hooked function does: how its registers are read. Registers count 0 to 5: rdi .. r9. */
+enum resident_what {
+	RESIDENT_ALLOCATES = 1,    // size (times `times`); returns the block
+	RESIDENT_ALLOCATES_AT = 2, // stores the block at the address in `ptr`, returns 0
+	RESIDENT_REALLOCATES = 3,  // ptr, size (times `times`); returns the block
+	RESIDENT_FREES = 4,        // ptr
+};
+enum { RESIDENT_NO_REGISTER = 0xff };
+
+/** One patched function. */
+struct resident_hook {
+	uint64_t
+			moved; // its first instructions, moved, and a jump to the rest: call this for the real one
+	uint64_t address;         // of the patch, in the process
+	uint64_t n_calls;         // written by the recorder, inexactly: was it ever called?
+	uint8_t what;             // enum resident_what
+	uint8_t ptr, size, times; // registers
+	uint8_t n_bytes;          // of the patch
+	uint8_t is_patched;       // stored before the patch is written, cleared after it was taken back
+	uint8_t reserved[2];
+	uint8_t original[RESIDENT_PATCH_MAX];
+	uint8_t patch[RESIDENT_PATCH_MAX];
+};
+_Static_assert(sizeof(struct resident_hook) == 64, "layout");
+
+struct resident_range {
+	uint64_t at, bytes; // bytes 0: free
+};
+
+enum resident_state {
+	RESIDENT_EMPTY = 0,    // nothing is patched, the recorder's data are as they were made
+	RESIDENT_ATTACHED = 1, // hooks are, or may be, patched
+	RESIDENT_USED = 2,     // nothing is patched, but threads may still be inside of the recorder
+};
+
+struct resident {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t state;                           // enum resident_state
+	uint64_t at;                              // address of the guard page
+	uint64_t bytes;                           // of the whole, from the guard page on
+	uint8_t image_id[32];                     // which recorder this is: only the same is used again
+	uint64_t image_data_at, image_data_bytes; // writable part, to be made anew; addresses
+	uint64_t text_at, text_bytes;             // code
+	uint64_t frames_at;                       // unwind tables of the code
+	uint64_t header_at;   // the segment's header as mapped there; 0: none. Written by the recorder
+	int32_t pid;          // as its getpid() said when we came: a forked child finds its parent's
+	int32_t fd;           // of the segment; closed by the recorder
+	uint64_t find_object; // address of the loader's _dl_find_object, or 0
+	uint64_t in_loader;   // an address in glibc's loader, or 0
+	uint64_t clock;       // of the vdso's clock_gettime, or 0: by system call
+	uint64_t stack_end;   // of the main thread's stack
+	uint32_t n_hooks;     // places of `hooks` in use; those of earlier attaches stay
+	uint32_t n_islands;
+	struct resident_hook hooks[RESIDENT_HOOKS];
+	struct resident_range islands[RESIDENT_ISLANDS];
+	struct resident_range mappings[RESIDENT_MAPPINGS]; // made by the recorder, to be unmapped
+};
+_Static_assert(sizeof(struct resident) <= RESIDENT_BYTES, "fits its pages");
