@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** What the build made of web/. Private to this folder; empty if it was told to make nothing. */
+
+extern const char page_bundle[], page_bundle_end[];

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "web/columns.h"
+
+// One column after the other compresses well: neighbours are alike. Rising columns are written as
+// differences.
+
+void columns_nodes(const struct columns *c, struct buffer *out) {
+	const struct frames *f = c->frames;
+	buffer_varint(out, f->n_nodes);
+	for (uint32_t i = 1; i < f->n_nodes; i++) {
+		buffer_varint(out, i - f->nodes[i].parent);
+	}
+	for (uint32_t i = 1; i < f->n_nodes; i++) {
+		buffer_varint(out, f->nodes[i].symbol);
+	}
+	for (uint32_t i = 1; i < f->n_nodes; i++) {
+		buffer_varint(out, f->nodes[i].line);
+	}
+}
+
+#define STACK_COLUMN(out, c, value)                         \
+	for (uint32_t i = 0; i < (c)->stacks.n; i++) {          \
+		const struct page_stack *s = &(c)->stacks.items[i]; \
+		buffer_varint((out), (value));                      \
+	}
+
+void columns_stacks(const struct columns *c, struct buffer *out) {
+	buffer_varint(out, c->stacks.n);
+	uint32_t before = 0;
+	for (uint32_t i = 0; i < c->stacks.n; i++) {
+		buffer_varint(out, c->stacks.items[i].node - before);
+		before = c->stacks.items[i].node;
+	}
+	STACK_COLUMN(out, c, s->node - s->site);
+	STACK_COLUMN(out, c, s->site_word);
+	STACK_COLUMN(out, c, s->sum.allocations);
+	STACK_COLUMN(out, c, s->sum.allocated_bytes);
+	STACK_COLUMN(out, c, s->sum.temporary);
+	STACK_COLUMN(out, c, s->sum.temporary_bytes);
+	STACK_COLUMN(out, c, s->sum.short_lived);
+	STACK_COLUMN(out, c, s->sum.peak_blocks);
+	STACK_COLUMN(out, c, s->sum.peak_bytes);
+	STACK_COLUMN(out, c, s->sum.live_blocks);
+	STACK_COLUMN(out, c, s->sum.live_bytes);
+	STACK_COLUMN(out, c, s->sum.reallocs);
+	STACK_COLUMN(out, c, s->sum.first_ns);
+	STACK_COLUMN(out, c, s->sum.last_ns - s->sum.first_ns);
+	for (size_t k = 0; k < 16; k++) {
+		STACK_COLUMN(out, c, s->sum.lifetimes[k]);
+	}
+}
+
+/** Fields of a table's rows, each a column of its own. */
+#define COLUMN(out, table, type, value)        \
+	for (uint32_t i = 0; i < (table).n; i++) { \
+		const type *row = &(table).items[i];   \
+		buffer_varint((out), (value));         \
+	}
+
+/** The same for what rises from row to row. */
+#define RISING(out, table, type, field)                             \
+	for (uint32_t i = 0; i < (table).n; i++) {                      \
+		const type *row = &(table).items[i];                        \
+		buffer_varint((out), row->field - (i ? row[-1].field : 0)); \
+	}
+
+void columns_edges(const struct columns *c, struct buffer *out) {
+	buffer_varint(out, c->r->edges.n);
+	RISING(out, c->r->edges, struct rec_edge, time_ns)
+	COLUMN(out, c->r->edges, struct rec_edge, row->end_ns - row->time_ns)
+	COLUMN(out, c->r->edges, struct rec_edge, row->bytes)
+	COLUMN(out, c->r->edges, struct rec_edge, row->blocks)
+	COLUMN(out, c->r->edges, struct rec_edge, row->min_bytes)
+	RISING(out, c->r->edges, struct rec_edge, allocations)
+	RISING(out, c->r->edges, struct rec_edge, allocated_bytes)
+	RISING(out, c->r->edges, struct rec_edge, temporary)
+}
+
+/** Row numbers of a table by the page's stacks: rows[starts[s]] .. rows[starts[s + 1]] are of s. */
+struct by_stack {
+	uint32_t *starts, *rows;
+};
+
+/** `stacks`: of each row, as the recording numbers them. */
+static bool sort_by_stack(struct columns *c, const uint32_t *stacks, uint32_t n,
+		struct by_stack *out) {
+	uint32_t *next = arena_new(c->arena, uint32_t, (size_t)c->stacks.n + 2);
+	out->starts = arena_new(c->arena, uint32_t, (size_t)c->stacks.n + 1);
+	out->rows = arena_new(c->arena, uint32_t, (size_t)n + 1);
+	if (!next || !out->starts || !out->rows) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		out->starts[c->stacks.of[stacks[i]] + 1]++;
+	}
+	for (uint32_t s = 0; s < c->stacks.n; s++) {
+		out->starts[s + 1] += out->starts[s];
+		next[s + 1] = out->starts[s + 1];
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		out->rows[next[c->stacks.of[stacks[i]]]++] = i;
+	}
+	return true;
+}
+
+static void put_counts(const struct columns *c, const struct by_stack *b, struct buffer *out) {
+	for (uint32_t i = 0; i < c->stacks.n; i++) {
+		buffer_varint(out, b->starts[i + 1] - b->starts[i]);
+	}
+}
+
+#define SORTED_COLUMN(out, by, table, type, value)      \
+	for (uint32_t i = 0; i < (table).n; i++) {          \
+		const type *row = &(table).items[(by).rows[i]]; \
+		buffer_varint((out), (value));                  \
+	}
+
+bool columns_intervals(struct columns *c, struct buffer *out) {
+	struct by_stack by;
+	uint32_t *stacks = arena_new(c->arena, uint32_t, (size_t)c->r->intervals.n + 1);
+	for (uint32_t i = 0; stacks && i < c->r->intervals.n; i++) {
+		stacks[i] = c->r->intervals.items[i].stack;
+	}
+	if (!stacks || !sort_by_stack(c, stacks, c->r->intervals.n, &by)) {
+		return false;
+	}
+	buffer_varint(out, c->r->intervals.n);
+	put_counts(c, &by, out);
+	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval, row->from)
+	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval,
+			row->until == REC_NEVER ? 0 : (uint32_t)row->until - row->from + 1)
+	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval, row->count)
+	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval, row->temporary)
+	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval, row->bytes)
+	return true;
+}
+
+bool columns_sizes(struct columns *c, struct buffer *out) {
+	struct by_stack by;
+	uint32_t *stacks = arena_new(c->arena, uint32_t, (size_t)c->r->sizes.n + 1);
+	for (uint32_t i = 0; stacks && i < c->r->sizes.n; i++) {
+		stacks[i] = c->r->sizes.items[i].stack;
+	}
+	if (!stacks || !sort_by_stack(c, stacks, c->r->sizes.n, &by)) {
+		return false;
+	}
+	buffer_varint(out, c->r->sizes.n);
+	put_counts(c, &by, out);
+	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->is_class)
+	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->size)
+	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->count)
+	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->bytes)
+	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->live)
+	return true;
+}
+
+void columns_handovers(const struct columns *c, struct buffer *out) {
+	buffer_varint(out, c->r->handovers.n);
+	COLUMN(out, c->r->handovers, struct rec_handover, row->from)
+	COLUMN(out, c->r->handovers, struct rec_handover, row->to)
+	COLUMN(out, c->r->handovers, struct rec_handover, row->blocks)
+	COLUMN(out, c->r->handovers, struct rec_handover, row->bytes)
+}
+
+void columns_samples(const struct columns *c, struct buffer *out) {
+	buffer_varint(out, c->r->samples.n);
+	RISING(out, c->r->samples, struct rec_sample, time_ns)
+	COLUMN(out, c->r->samples, struct rec_sample, row->rss_bytes)
+	COLUMN(out, c->r->samples, struct rec_sample, row->ours_bytes)
+	COLUMN(out, c->r->samples, struct rec_sample, row->heap_bytes)
+	COLUMN(out, c->r->samples, struct rec_sample, row->n_threads)
+}

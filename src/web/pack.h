@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** What browsers unpack without help: raw deflate, and base64 for text. Private to this folder. */
+
+#include "base/buffer.h"
+#include "base/err.h"
+
+/** Append `raw`, deflated without header or checksum. */
+bool pack_deflate(struct buffer *out, struct slice raw, struct err *err);
+
+void pack_base64(struct buffer *out, struct slice raw);

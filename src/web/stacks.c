@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "web/columns.h"
+
+// Which stacks the page shows. Stacks that end in the same node of the frames are one. Those that
+// are too small to matter, if a limit asks for it, end at the nearest caller that stays: so each
+// number stays in the sum of everything above it.
+
+static uint64_t max_u64(uint64_t a, uint64_t b) {
+	return a > b ? a : b;
+}
+
+/** What a stack is worth keeping for: the largest of its bytes, or a share of the calls. */
+static uint64_t weight_of(const struct recording *r, const struct rec_stack *s) {
+	uint64_t bytes = max_u64(s->peak_bytes, s->live_bytes);
+	double share = r->summary.allocations ? (double)s->allocations / (double)r->summary.allocations
+										  : 0;
+	return max_u64(bytes, (uint64_t)(share * (double)r->summary.peak_bytes));
+}
+
+/** Nodes that stay: those whose subtree is worth `least_bytes`. NULL: no memory. */
+static const uint64_t *weigh_nodes(struct columns *c) {
+	uint64_t *weights = arena_new(c->arena, uint64_t, c->frames->n_nodes);
+	if (!weights) {
+		return NULL;
+	}
+	for (uint32_t i = 0; i < c->r->stacks.n; i++) {
+		const struct rec_stack *s = &c->r->stacks.items[i];
+		weights[c->frames->node_of[s->node]] += weight_of(c->r, s);
+	}
+	for (uint32_t i = c->frames->n_nodes; i-- > 1;) {
+		weights[c->frames->nodes[i].parent] += weights[i];
+	}
+	return weights;
+}
+
+/** The node of the frame that a stack is named after; 0 if it is named after no frame of it. */
+static uint32_t find_site(const struct columns *c, uint32_t rec_node, const struct name *site) {
+	struct stack_walk w = stack_walk_init(c->r, c->names, rec_node);
+	uint32_t node = c->frames->node_of[rec_node];
+	const struct name *f;
+	while ((f = stack_walk_next(&w)) && f != site) {
+		node = c->frames->nodes[node].parent;
+	}
+	return f ? node : 0;
+}
+
+static void name_stack(const struct columns *c, struct page_stack *stack, uint32_t rec_node) {
+	const struct name *site = names_site(c->names, rec_node);
+	stack->site = site ? find_site(c, rec_node, site) : 0;
+	if (site && stack->site == 0) {
+		stack->site_name = site->function;
+	}
+}
+
+static void add_stack(struct rec_stack *sum, const struct rec_stack *s) {
+	bool is_first = sum->allocations == 0;
+	sum->allocations += s->allocations;
+	sum->allocated_bytes += s->allocated_bytes;
+	sum->temporary += s->temporary;
+	sum->temporary_bytes += s->temporary_bytes;
+	sum->short_lived += s->short_lived;
+	sum->peak_blocks += s->peak_blocks;
+	sum->peak_bytes += s->peak_bytes;
+	sum->live_blocks += s->live_blocks;
+	sum->live_bytes += s->live_bytes;
+	sum->reallocs += s->reallocs;
+	sum->first_ns = is_first || s->first_ns < sum->first_ns ? s->first_ns : sum->first_ns;
+	sum->last_ns = max_u64(sum->last_ns, s->last_ns);
+	for (size_t i = 0; i < sizeof s->lifetimes / sizeof *s->lifetimes; i++) {
+		uint64_t n = (uint64_t)sum->lifetimes[i] + s->lifetimes[i];
+		sum->lifetimes[i] = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+	}
+}
+
+/** Where a stack ends in the page. */
+static uint32_t end_of(const struct columns *c, const uint64_t *weights, uint32_t rec_node) {
+	uint32_t node = c->frames->node_of[rec_node];
+	while (node != 0 && weights[node] < c->options->least_bytes) {
+		node = c->frames->nodes[node].parent;
+	}
+	return node;
+}
+
+bool columns_find_stacks(struct columns *c) {
+	struct page_stacks *p = &c->stacks;
+	uint32_t n = c->r->stacks.n;
+	const uint64_t *weights = weigh_nodes(c);
+	uint32_t *number = arena_new(c->arena, uint32_t, c->frames->n_nodes); // of a stack, + 1
+	p->of = arena_new(c->arena, uint32_t, (size_t)n + 1);
+	p->items = arena_new(c->arena, struct page_stack, (size_t)n + 1);
+	if (!weights || !number || !p->of || !p->items) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		number[end_of(c, weights, c->r->stacks.items[i].node)] = 1;
+	}
+	for (uint32_t i = 0; i < c->frames->n_nodes; i++) {
+		if (number[i]) {
+			p->items[p->n].node = i;
+			number[i] = ++p->n;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rec_stack *s = &c->r->stacks.items[i];
+		uint32_t end = end_of(c, weights, s->node);
+		bool is_merged = end != c->frames->node_of[s->node];
+		p->of[i] = number[end] - 1;
+		p->n_merged += is_merged;
+		struct page_stack *stack = &p->items[p->of[i]];
+		if (is_merged) {
+			stack->site = end;
+		} else {
+			name_stack(c, stack, s->node);
+		}
+		add_stack(&stack->sum, s);
+	}
+	return true;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** Texts, each kept once and known by its number. Number 0 is the empty text. */
+
+#include "base/buffer.h"
+
+struct words {
+	struct slice *items;
+	uint32_t n;
+	size_t capacity;
+	uint32_t *slots;
+	uint32_t n_slots;
+	bool failed;
+};
+
+/** Borrows `s` until words_finish. No memory: sets `failed`, gives 0. */
+uint32_t words_add(struct words *t, struct slice s);
+
+/** The table of the blob: how many, then each with its length. */
+void words_write(const struct words *t, struct buffer *out);
+
+void words_finish(struct words *t);

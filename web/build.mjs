@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Bundles the page into one HTML document: node build.mjs FOLDER OUT
+// FOLDER holds a copy of web/ with its node_modules; marks like @@TITLE@@ stay, for src/web/page.c.
+
+import { createHash } from 'node:crypto';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const [folder, out] = process.argv.slice(2);
+process.chdir(folder);
+const { build } = await import(join(process.cwd(), 'node_modules/esbuild/lib/main.js'));
+
+async function bundle(entry) {
+	const result = await build({
+		entryPoints: [entry],
+		bundle: true,
+		minify: true,
+		write: false,
+		format: 'iife',
+		target: ['chrome103', 'firefox113', 'safari16.4'],
+		jsx: 'automatic',
+		jsxImportSource: 'preact',
+		legalComments: 'none',
+		loader: { '.worker.ts': 'text' },
+		define: { 'process.env.NODE_ENV': '"production"' },
+		logLevel: 'warning',
+	});
+	return result.outputFiles[0].text.trim();
+}
+
+/** What may stand in an inline script: nothing that ends it. */
+function inline(script) {
+	return script.replace(/<\/(script)/gi, '<\\/$1').replace(/<!--/g, '<\\!--');
+}
+
+const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+/** One line for each package that is in the bundle, then their licences in full. */
+function licences() {
+	const used = Object.keys(JSON.parse(readFileSync('package.json', 'utf8')).dependencies).sort();
+	const parts = used.map((name) => {
+		const at = join('node_modules', name);
+		const meta = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'));
+		const file = readdirSync(at).find((f) => /^licen[cs]e/i.test(f));
+		if (!file) {
+			throw new Error(`${name} has no licence file`);
+		}
+		const text = readFileSync(join(at, file), 'utf8').trim();
+		return { line: `${name} ${meta.version} (${meta.license})`, text };
+	});
+	const lines = parts.map((p) => p.line).join('\n');
+	return `${lines}\n\n${parts.map((p) => `${p.line}\n\n${p.text}`).join('\n\n')}`;
+}
+
+const style = await bundle('src/style/main.css');
+const early = inline(await bundle('src/early.ts'));
+const script = inline(await bundle('src/main.tsx'));
+const policy = [
+	"default-src 'none'",
+	`script-src ${hash(early)} ${hash(script)}`,
+	`style-src ${hash(style)}`,
+	"img-src data: blob:",
+	"connect-src 'self'",
+	"worker-src blob:",
+	"base-uri 'none'",
+	"form-action 'none'",
+].join('; ');
+
+const parts = { POLICY: policy, STYLE: style, EARLY: early, SCRIPT: script, LICENCES: licences() };
+const html = readFileSync('index.html', 'utf8').replace(
+	/(?<!@)@([A-Z]+)@(?!@)/g,
+	(mark, name) => parts[name] ?? mark,
+);
+writeFileSync(out, html);

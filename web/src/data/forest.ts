@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+import type { Answer } from './query.ts';
+import { childrenOf, selfCosts, totalCosts, type Children, type Tree } from './tree.ts';
+
+/**
+ * A tree with its costs, as flame graph and tree view draw it: from the program down, from the
+ * innermost frames up, or around one function. What is too small to be built stands in one node,
+ * `rest`, whose `more` says how many were left: so children and self always sum to their node.
+ */
+export interface Forest {
+	n: number;
+	parent: Uint32Array;
+	key: Int32Array;
+	symbol: Uint32Array;
+	base: Uint32Array; // a node of the profile, for lines and stacks
+	line: Uint32Array;
+	more: Uint32Array;
+	isRun: Uint8Array;
+	isRest: Uint8Array;
+	total: Float64Array;
+	self: Float64Array;
+	allocations: Float64Array; // with what is below
+	temporary: Float64Array;
+	blocks: Float64Array;
+	kind: 'down' | 'up';
+	tree: Tree;
+}
+
+export function topDown(t: Tree, a: Answer): Forest {
+	const self = selfCosts(t, a.weights);
+	return {
+		n: t.n,
+		parent: t.parent,
+		key: t.key,
+		symbol: t.symbol,
+		base: t.base,
+		line: t.line,
+		more: Uint32Array.from(t.more),
+		isRun: t.isRun,
+		isRest: new Uint8Array(t.n),
+		total: totalCosts(t, self),
+		self,
+		allocations: totalCosts(t, selfCosts(t, a.allocations)),
+		temporary: totalCosts(t, selfCosts(t, a.temporary)),
+		blocks: totalCosts(t, selfCosts(t, a.blocks)),
+		kind: 'down',
+		tree: t,
+	};
+}
+
+/** Columns that grow. */
+class Growing {
+	n = 0;
+	parent: number[] = [];
+	key: number[] = [];
+	symbol: number[] = [];
+	base: number[] = [];
+	line: number[] = [];
+	more: number[] = [];
+	isRun: number[] = [];
+	isRest: number[] = [];
+	total: number[] = [];
+	self: number[] = [];
+	allocations: number[] = [];
+	temporary: number[] = [];
+	blocks: number[] = [];
+
+	add(t: Tree, parent: number, of: number): number {
+		this.parent.push(parent);
+		this.key.push(of ? t.key[of]! : -1);
+		this.symbol.push(t.symbol[of]!);
+		this.base.push(t.base[of]!);
+		this.line.push(t.line[of]!);
+		this.more.push(of ? t.more[of]! : 0);
+		this.isRun.push(of ? t.isRun[of]! : 0);
+		this.isRest.push(0);
+		for (const column of [this.total, this.self, this.allocations, this.temporary, this.blocks]) {
+			column.push(0);
+		}
+		return this.n++;
+	}
+
+	finish(kind: 'down' | 'up', tree: Tree): Forest {
+		return {
+			n: this.n,
+			parent: Uint32Array.from(this.parent),
+			key: Int32Array.from(this.key),
+			symbol: Uint32Array.from(this.symbol),
+			base: Uint32Array.from(this.base),
+			line: Uint32Array.from(this.line),
+			more: Uint32Array.from(this.more),
+			isRun: Uint8Array.from(this.isRun),
+			isRest: Uint8Array.from(this.isRest),
+			total: Float64Array.from(this.total),
+			self: Float64Array.from(this.self),
+			allocations: Float64Array.from(this.allocations),
+			temporary: Float64Array.from(this.temporary),
+			blocks: Float64Array.from(this.blocks),
+			kind,
+			tree,
+		};
+	}
+}
+
+/** Something that walks: where it stands in the tree, and what it carries. */
+interface Walker {
+	at: number;
+	weight: number;
+	allocations: number;
+	temporary: number;
+	blocks: number;
+}
+
+interface Costs {
+	weight: Float64Array;
+	allocations: Float64Array;
+	temporary: Float64Array;
+	blocks: Float64Array;
+}
+
+function walker(at: number, from: number, c: Costs): Walker {
+	return {
+		at,
+		weight: c.weight[from]!,
+		allocations: c.allocations[from]!,
+		temporary: c.temporary[from]!,
+		blocks: c.blocks[from]!,
+	};
+}
+
+function addTo(g: Growing, node: number, w: Walker): void {
+	g.total[node]! += w.weight;
+	g.allocations[node]! += w.allocations;
+	g.temporary[node]! += w.temporary;
+	g.blocks[node]! += w.blocks;
+}
+
+const NODES_MAX = 300_000;
+const SMALL = 20_000; // trees below this are built whole
+const SHARE = 0.0005;
+
+/**
+ * Merges walkers that stand on equal keys, step by step. `step` gives where each goes next; those
+ * with nowhere to go have arrived, and are the self of the node they left.
+ */
+function merge(
+	t: Tree,
+	walkers: Walker[],
+	kind: 'down' | 'up',
+	step: (w: Walker) => Walker[],
+): Forest {
+	const g = new Growing();
+	const root = g.add(t, 0, 0);
+	const queue: { node: number; walkers: Walker[] }[] = [{ node: root, walkers }];
+	for (const w of walkers) {
+		addTo(g, root, w);
+	}
+	const least = walkers.length < SMALL ? 0 : g.total[root]! * SHARE;
+	for (let head = 0; head < queue.length; head++) {
+		const { node, walkers: here } = queue[head]!;
+		const groups = new Map<number, Walker[]>();
+		for (const w of here) {
+			if (w.at === 0) {
+				g.self[node]! += w.weight;
+				continue;
+			}
+			const key = t.key[w.at]! * 2 + t.isRun[w.at]!;
+			const group = groups.get(key);
+			if (group) {
+				group.push(w);
+			} else {
+				groups.set(key, [w]);
+			}
+		}
+		let rest = -1;
+		for (const group of groups.values()) {
+			const weight = group.reduce((sum, w) => sum + w.weight, 0);
+			if (weight < least || g.n > NODES_MAX) {
+				if (rest < 0) {
+					rest = g.add(t, node, 0);
+					g.isRest[rest] = 1;
+				}
+				g.more[rest]!++;
+				group.forEach((w) => addTo(g, rest, w));
+				g.self[rest]! += weight;
+				continue;
+			}
+			const heaviest = group.reduce((best, w) => (w.weight > best.weight ? w : best));
+			const child = g.add(t, node, heaviest.at);
+			group.forEach((w) => addTo(g, child, w));
+			queue.push({ node: child, walkers: group.flatMap(step) });
+		}
+		queue[head] = { node, walkers: [] };
+	}
+	return g.finish(kind, t);
+}
+
+function costsOf(t: Tree, a: Answer): Costs {
+	return {
+		weight: selfCosts(t, a.weights),
+		allocations: selfCosts(t, a.allocations),
+		temporary: selfCosts(t, a.temporary),
+		blocks: selfCosts(t, a.blocks),
+	};
+}
+
+/** From the innermost frames up. A folded run at the inner end is left out: its caller stands for it. */
+export function bottomUp(t: Tree, a: Answer): Forest {
+	const self = costsOf(t, a);
+	const walkers: Walker[] = [];
+	for (let i = 0; i < t.n; i++) {
+		if (self.weight[i]! > 0) {
+			const isFolded = t.isRun[i] && t.parent[i]! > 0;
+			walkers.push(walker(isFolded ? t.parent[i]! : i, i, self));
+		}
+	}
+	return merge(t, walkers, 'up', (w) => [{ ...w, at: t.parent[w.at]! }]);
+}
+
+/** Nodes with this key that have no other of it above them. */
+export function outermost(t: Tree, key: number): number[] {
+	const isBelow = new Uint8Array(t.n);
+	const found: number[] = [];
+	for (let i = 1; i < t.n; i++) {
+		const above = isBelow[t.parent[i]!]!;
+		const is = t.key[i] === key;
+		if (is && !above) {
+			found.push(i);
+		}
+		isBelow[i] = above | +is;
+	}
+	return found;
+}
+
+function totalsOf(t: Tree, a: Answer): Costs {
+	const self = costsOf(t, a);
+	return {
+		weight: totalCosts(t, self.weight),
+		allocations: totalCosts(t, self.allocations),
+		temporary: totalCosts(t, self.temporary),
+		blocks: totalCosts(t, self.blocks),
+	};
+}
+
+/** Who calls a function, outwards from it. The root is the function. */
+export function callersOf(t: Tree, a: Answer, key: number): Forest {
+	const totals = totalsOf(t, a);
+	const walkers = outermost(t, key)
+		.filter((i) => totals.weight[i]! > 0)
+		.map((i) => walker(t.parent[i]!, i, totals));
+	return merge(t, walkers, 'up', (w) => [{ ...w, at: t.parent[w.at]! }]);
+}
+
+/** What a function calls, wherever it is called from. The root is the function. */
+export function calleesOf(t: Tree, a: Answer, key: number): Forest {
+	const self = costsOf(t, a);
+	const totals = totalsOf(t, a);
+	const children: Children = childrenOf(t);
+	const inside = (at: number): Walker[] => {
+		const out: Walker[] = [];
+		for (let k = children.first[at]!; k < children.first[at + 1]!; k++) {
+			const child = children.list[k]!;
+			if (totals.weight[child]! > 0) {
+				out.push(walker(child, child, totals));
+			}
+		}
+		if (self.weight[at]! > 0) {
+			out.push(walker(0, at, self));
+		}
+		return out;
+	};
+	return merge(t, outermost(t, key).flatMap(inside), 'down', (w) => inside(w.at));
+}

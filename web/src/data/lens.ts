@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+import type { Edges, Profile } from './profile.ts';
+
+/**
+ * The lens: which part of a recording a question is about, with the meaning and the textual form
+ * that docs/lens.md gives it. The program answers the same text with the same numbers.
+ */
+
+export const METRICS = ['peak', 'never-freed', 'kept', 'allocations', 'bytes', 'temporary'] as const;
+export type Metric = (typeof METRICS)[number];
+
+export const GROUPS = ['function', 'package', 'module', 'file'] as const;
+export type Group = (typeof GROUPS)[number];
+
+/** From just after edge `from` to edge `to`; START <= from < to <= edges.n (which is the end). */
+export interface Range {
+	from: number;
+	to: number;
+}
+
+export const START = -1;
+
+export interface TextRule {
+	text: string;
+	isRegex: boolean;
+	isNegated: boolean;
+}
+
+export interface Lens {
+	metric: Metric;
+	group: Group;
+	range: Range | null;
+	isUnfolded: boolean;
+	texts: readonly TextRule[];
+	focus: readonly string[];
+	hide: readonly string[];
+	threads: readonly string[];
+}
+
+export const WHOLE: Lens = {
+	metric: 'peak',
+	group: 'function',
+	range: null,
+	isUnfolded: false,
+	texts: [],
+	focus: [],
+	hide: [],
+	threads: [],
+};
+
+/** True for metrics whose weight is a number of blocks. */
+export function isCounted(metric: Metric): boolean {
+	return metric === 'allocations' || metric === 'temporary';
+}
+
+const NS = 1e9;
+
+/** The first edge at or after a moment; edges.n: behind the last. */
+export function edgeAtOrAfter(edges: Edges, ns: number): number {
+	let low = 0;
+	let high = edges.n;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (edges.timeNs[middle]! < ns) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+/** The last edge at or before a moment; START: there is none. */
+export function edgeAtOrBefore(edges: Edges, ns: number): number {
+	const after = edgeAtOrAfter(edges, ns);
+	return after < edges.n && edges.timeNs[after] === ns ? lastOfEquals(edges, after) : after - 1;
+}
+
+function lastOfEquals(edges: Edges, edge: number): number {
+	while (edge + 1 < edges.n && edges.timeNs[edge + 1] === edges.timeNs[edge]) {
+		edge++;
+	}
+	return edge;
+}
+
+/** A range of two moments: snapped outwards, never empty. */
+export function rangeOf(edges: Edges, fromNs: number, toNs: number): Range {
+	const from = edgeAtOrBefore(edges, fromNs);
+	const to = edgeAtOrAfter(edges, toNs);
+	return from < to ? { from, to } : from < edges.n ? { from, to: from + 1 } : { from: to - 1, to };
+}
+
+export function peakEdge(edges: Edges): number {
+	let best = 0;
+	for (let i = 1; i < edges.n; i++) {
+		if (edges.bytes[i]! > edges.bytes[best]!) {
+			best = i;
+		}
+	}
+	return best;
+}
+
+/** From the valley before the peak to the first edge at which what came with it is gone. */
+export function peakRange(edges: Edges): Range | null {
+	if (edges.n === 0) {
+		return null;
+	}
+	const peak = peakEdge(edges);
+	const top = edges.bytes[peak]!;
+	let from = peak - 1;
+	while (from >= 0 && edges.bytes[from]! * 2 > top) {
+		from--;
+	}
+	while (from > 0 && edges.bytes[from - 1]! < edges.bytes[from]!) {
+		from--;
+	}
+	const valley = from >= 0 ? edges.bytes[from]! : 0;
+	const most = valley + Math.floor((top - valley) / 10);
+	let to = peak + 1;
+	while (to < edges.n && edges.bytes[to]! > most) {
+		to++;
+	}
+	return { from, to };
+}
+
+/** Seconds as they stand in an address: few digits, and at least these. */
+function seconds(ns: number, digits: number): string {
+	return (ns / NS).toFixed(digits);
+}
+
+function fromText(edges: Edges, edge: number): string {
+	if (edge < 0) {
+		return 'start';
+	}
+	const ns = edges.timeNs[edge]!;
+	const next = edge + 1 < edges.n ? edges.timeNs[edge + 1]! : Infinity;
+	for (let digits = 0; digits < 9; digits++) {
+		const unit = 10 ** (9 - digits);
+		const rounded = Math.ceil(ns / unit) * unit;
+		if (rounded < next) {
+			return seconds(rounded, digits);
+		}
+	}
+	return seconds(ns, 9);
+}
+
+function toText(edges: Edges, edge: number): string {
+	if (edge >= edges.n) {
+		return 'end';
+	}
+	const ns = edges.timeNs[edge]!;
+	const before = edge > 0 ? edges.timeNs[edge - 1]! : -1;
+	for (let digits = 0; digits < 9; digits++) {
+		const unit = 10 ** (9 - digits);
+		const rounded = Math.floor(ns / unit) * unit;
+		if (rounded > before) {
+			return seconds(rounded, digits);
+		}
+	}
+	return seconds(ns, 9);
+}
+
+export function rangeText(edges: Edges, range: Range): string {
+	return `${fromText(edges, range.from)}-${toText(edges, range.to)}`;
+}
+
+/** A moment in ns. null: the text is none. */
+function parseMoment(p: Profile, text: string): number | null {
+	const duration = p.facts.summary.duration_ns;
+	if (text === 'peak') {
+		return p.edges.timeNs[peakEdge(p.edges)] ?? 0;
+	}
+	const clock = /^(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?$/.exec(text);
+	if (clock) {
+		const base = p.facts.program.started_ns / 1e6;
+		const at = new Date(base).setHours(Number(clock[1]), Number(clock[2]), 0, 0);
+		return (at - base) * 1e6 + Number(clock[3] ?? 0) * NS;
+	}
+	const number = /^(-?)(\d+(?:\.\d*)?|\.\d+)(s|%)?$/.exec(text);
+	if (!number) {
+		return null;
+	}
+	const value = nanoseconds(number[2]!);
+	if (number[3] === '%') {
+		return Math.floor((value / NS / 100) * duration);
+	}
+	return number[1] ? duration - value : value;
+}
+
+/** Seconds as decimal digits, in ns, without the rounding of a product. */
+function nanoseconds(text: string): number {
+	const [whole, part = ''] = text.split('.');
+	return Number(whole) * NS + Number(`${part}000000000`.slice(0, 9));
+}
+
+/** A range from its text; null: it is not one. */
+export function parseRange(p: Profile, text: string): Range | null {
+	if (text === 'peak') {
+		return peakRange(p.edges);
+	}
+	const parts = /^(-?[^-]+)-(-?[^-]+)$/.exec(text);
+	if (!parts) {
+		return null;
+	}
+	const from = parts[1] === 'start' ? -1 : parseMoment(p, parts[1]!);
+	const to = parts[2] === 'end' ? Infinity : parseMoment(p, parts[2]!);
+	return from === null || to === null || from > to ? null : rangeOf(p.edges, from, to);
+}
+
+function parseRule(text: string): TextRule | null {
+	const isNegated = text.startsWith('!');
+	const rest = isNegated ? text.slice(1) : text;
+	const regex = /^\/(.*)\/$/s.exec(rest);
+	if (regex) {
+		try {
+			RegExp(regex[1]!);
+		} catch {
+			return null;
+		}
+		return { text: regex[1]!, isRegex: true, isNegated };
+	}
+	return rest ? { text: rest, isRegex: false, isNegated } : null;
+}
+
+export function ruleText(rule: TextRule): string {
+	return `${rule.isNegated ? '!' : ''}${rule.isRegex ? `/${rule.text}/` : rule.text}`;
+}
+
+function encode(text: string): string {
+	return encodeURIComponent(text).replace(/%(2F|3A|2C|20)/g, (code) =>
+		code === '%20' ? '%20' : decodeURIComponent(code),
+	);
+}
+
+/** The words of a lens, without those that say what is so anyway. */
+export function lensWords(p: Profile, l: Lens): string[] {
+	const words: string[] = [];
+	if (l.metric !== 'peak') {
+		words.push(`m=${l.metric}`);
+	}
+	if (l.range) {
+		words.push(`t=${rangeText(p.edges, l.range)}`);
+	}
+	words.push(...l.texts.map((rule) => `q=${encode(ruleText(rule))}`));
+	words.push(...l.focus.map((name) => `focus=${encode(name)}`));
+	words.push(...l.hide.map((name) => `hide=${encode(name)}`));
+	if (l.isUnfolded) {
+		words.push('fold=0');
+	}
+	if (l.threads.length) {
+		words.push(`threads=${l.threads.map((n) => encodeURIComponent(n)).join(',')}`);
+	}
+	if (l.group !== 'function') {
+		words.push(`group=${l.group}`);
+	}
+	return words;
+}
+
+export function lensText(p: Profile, l: Lens): string {
+	return lensWords(p, l).join('&');
+}
+
+/** Takes in one word. False: it is none of the lens's, or its value makes no sense. */
+function addWord(p: Profile, l: Lens, key: string, value: string): boolean {
+	switch (key) {
+		case 'm':
+			l.metric = METRICS.find((m) => m === value) ?? l.metric;
+			return l.metric === value;
+		case 't':
+			l.range = parseRange(p, value);
+			return l.range !== null;
+		case 'q': {
+			const rule = parseRule(value);
+			l.texts = rule ? [...l.texts, rule] : l.texts;
+			return rule !== null;
+		}
+		case 'focus':
+			l.focus = [...l.focus, value];
+			return true;
+		case 'hide':
+			l.hide = [...l.hide, value];
+			return true;
+		case 'fold':
+			l.isUnfolded = value === '0';
+			return value === '0' || value === '1';
+		case 'threads':
+			l.threads = value.split(',').filter(Boolean);
+			return true;
+		case 'group':
+			l.group = GROUPS.find((g) => g === value) ?? l.group;
+			return l.group === value;
+		default:
+			return false;
+	}
+}
+
+/** The lens of a text, and the words that are not the lens's or make no sense. */
+export function parseLens(p: Profile, text: string): { lens: Lens; rest: [string, string][] } {
+	const lens = { ...WHOLE };
+	const rest: [string, string][] = [];
+	for (const word of text.split('&').filter(Boolean)) {
+		const at = word.indexOf('=');
+		const key = at < 0 ? word : word.slice(0, at);
+		const value = at < 0 ? '' : decode(word.slice(at + 1));
+		if (!addWord(p, lens, key, value)) {
+			rest.push([key, value]);
+		}
+	}
+	return { lens, rest };
+}
+
+function decode(text: string): string {
+	try {
+		return decodeURIComponent(text.replace(/\+/g, ' '));
+	} catch {
+		return text;
+	}
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+import type { TextRule } from './lens.ts';
+import type { Profile } from './profile.ts';
+
+/** Which symbols a rule speaks of: one byte each, 1 for those that hold the text. */
+export function matchSymbols(p: Profile, rule: { text: string; isRegex: boolean }): Uint8Array {
+	const s = p.symbols;
+	const out = new Uint8Array(s.n);
+	const regex = rule.isRegex ? new RegExp(rule.text) : null;
+	const wanted = lower(rule.text);
+	const known = new Map<string, boolean>();
+	const holds = (text: string) => {
+		let is = known.get(text);
+		if (is === undefined) {
+			is = regex ? regex.test(text) : lower(text).includes(wanted);
+			known.set(text, is);
+		}
+		return is;
+	};
+	for (let i = 1; i < s.n; i++) {
+		out[i] = +(holds(s.name[i]!) || holds(s.file[i]!) || holds(s.module[i]!));
+	}
+	return out;
+}
+
+/** A to Z alone, as the program does it. */
+function lower(text: string): string {
+	return text.replace(/[A-Z]+/g, (part) => part.toLowerCase());
+}
+
+/** A function goes by its whole name, or by what stands before the first '(' or '<'. */
+export function isNamed(name: string, wanted: string): boolean {
+	if (name === wanted) {
+		return true;
+	}
+	const short = wanted.length > 2 && wanted.endsWith('()') ? wanted.slice(0, -2) : wanted;
+	if (!short || !name.startsWith(short)) {
+		return false;
+	}
+	if (/[(<]/.test(short)) {
+		return name.length === short.length;
+	}
+	return name.length === short.length || '(<'.includes(name[short.length]!);
+}
+
+/** Which symbols go by one of the names. null: there are no names. */
+export function symbolsNamed(p: Profile, names: readonly string[]): Uint8Array | null {
+	if (!names.length) {
+		return null;
+	}
+	const out = new Uint8Array(p.symbols.n);
+	for (let i = 1; i < p.symbols.n; i++) {
+		out[i] = +names.some((name) => isNamed(p.symbols.name[i]!, name));
+	}
+	return out;
+}
+
+/** For each stack: 1 if all rules hold for it. null: no rule says anything. */
+export function stacksUnder(
+	p: Profile,
+	rules: readonly TextRule[],
+	focus: readonly string[],
+): Uint8Array | null {
+	if (!rules.length && !focus.length) {
+		return null;
+	}
+	const out = new Uint8Array(p.stacks.n).fill(1);
+	for (const rule of rules) {
+		keep(p, out, matchSymbols(p, rule), rule.isNegated);
+	}
+	if (focus.length) {
+		keep(p, out, symbolsNamed(p, focus)!, false);
+	}
+	return out;
+}
+
+/** Nodes whose own symbol or one above it is marked. */
+export function nodesBelow(p: Profile, marked: Uint8Array): Uint8Array {
+	const { n, parent, symbol } = p.nodes;
+	const out = new Uint8Array(n);
+	for (let i = 1; i < n; i++) {
+		out[i] = out[parent[i]!]! | marked[symbol[i]!]!;
+	}
+	return out;
+}
+
+function keep(p: Profile, stacks: Uint8Array, marked: Uint8Array, isNegated: boolean): void {
+	const nodes = nodesBelow(p, marked);
+	for (let i = 0; i < stacks.length; i++) {
+		stacks[i]! &= nodes[p.stacks.node[i]!]! ^ +isNegated;
+	}
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * A recording as the page has it: docs/page-format.md. Columns and indices; nothing here changes
+ * once it is read. Bytes, counts and times (ns) are exact as long as they stay below 2^53.
+ */
+
+export interface Facts {
+	program: {
+		name: string;
+		executable: string;
+		command: string[];
+		host: string;
+		pid: number;
+		ended: number;
+		exit_status: number;
+		source: number;
+		started_ns: number;
+		complete: boolean;
+		memory_limit_bytes: number;
+	};
+	summary: {
+		duration_ns: number;
+		allocations: number;
+		failed: number;
+		allocated_bytes: number;
+		frees: number;
+		reallocations: number;
+		temporary: number;
+		short_lived: number;
+		peak_bytes: number;
+		peak_blocks: number;
+		peak_time_ns: number;
+		never_freed_blocks: number;
+		never_freed_bytes: number;
+		peak_rss_bytes: number;
+		peak_rss_time_ns: number;
+	};
+	quality: { id: string; value: number; text: string }[];
+	findings: Finding[];
+	noise_bytes: number;
+	noise_blocks: number;
+	children: { pid: number; name: string; peak_rss_bytes: number }[];
+	page: {
+		heaptrack_version: string;
+		merged_stacks: number;
+		merged_below_bytes: number;
+		redacted: boolean;
+	};
+}
+
+/** A sentence with its numbers and the lens that shows it: docs/findings.md. */
+export interface Finding {
+	id: string;
+	title: string;
+	text: string;
+	lens: string;
+	function: string | null;
+	place: string;
+	severity: number; // 0 good to know .. 3 look first
+	is_quality: boolean;
+	numbers: Record<string, number>;
+}
+
+export const ENDED = { running: 0, exited: 1, signaled: 2, detached: 3 };
+
+/** `until` of blocks that were never freed. */
+export const NEVER = 0xffff;
+
+export const FLAG_YOURS = 1;
+export const FLAG_LIBRARY = 2;
+export const FLAG_NAMED = 4;
+export const FLAG_RUNTIME = 8; // the C library, the language's, an interpreter
+export const FLAG_WRAPPER = 16; // only hands memory out
+
+export interface Symbols {
+	n: number;
+	name: string[];
+	file: string[];
+	module: string[];
+	linkage: string[];
+	package: string[];
+	function: Uint32Array; // equal for one function of one file, whatever its module
+	source: Uint32Array; // what /source/ID is asked for
+	flags: Uint8Array;
+}
+
+/** Frames in pre-order; 0 is the program. */
+export interface Nodes {
+	n: number;
+	parent: Uint32Array;
+	symbol: Uint32Array;
+	line: Uint32Array;
+}
+
+/** What ends in one node, over the whole recording. */
+export interface Stacks {
+	n: number;
+	node: Uint32Array;
+	site: Uint32Array; // the node it is named after; 0: siteName is its name
+	siteName: string[]; // '' where a node has the name
+	allocations: Float64Array;
+	allocatedBytes: Float64Array;
+	temporary: Float64Array;
+	temporaryBytes: Float64Array;
+	shortLived: Float64Array;
+	peakBlocks: Float64Array;
+	peakBytes: Float64Array;
+	liveBlocks: Float64Array;
+	liveBytes: Float64Array;
+	reallocs: Float64Array;
+	firstNs: Float64Array;
+	lastNs: Float64Array;
+	lifetimes: Uint32Array[]; // 16 classes: < 1 us, < 4 us, ...
+}
+
+export interface Edges {
+	n: number;
+	timeNs: Float64Array;
+	endNs: Float64Array;
+	bytes: Float64Array;
+	blocks: Float64Array;
+	minBytes: Float64Array;
+	allocations: Float64Array;
+	allocatedBytes: Float64Array;
+	temporary: Float64Array;
+}
+
+/** Ordered by stack: those of stack s are first[s] .. first[s + 1]. */
+export interface Intervals {
+	n: number;
+	first: Uint32Array;
+	from: Uint16Array;
+	until: Uint16Array;
+	count: Uint32Array;
+	temporary: Uint32Array;
+	bytes: Float64Array;
+}
+
+export interface Sizes {
+	n: number;
+	first: Uint32Array;
+	isClass: Uint8Array;
+	size: Float64Array;
+	count: Float64Array;
+	bytes: Float64Array;
+	live: Float64Array;
+}
+
+export interface Thread {
+	id: number;
+	tid: number;
+	name: string;
+	merged: number;
+	firstNs: number;
+	lastNs: number;
+	allocations: number;
+	allocatedBytes: number;
+	frees: number;
+	temporary: number;
+	liveBytes: number;
+	peakBytes: number;
+	foreignFrees: number;
+}
+
+export interface Handover {
+	from: number;
+	to: number;
+	blocks: number;
+	bytes: number;
+}
+
+export interface Samples {
+	n: number;
+	timeNs: Float64Array;
+	rssBytes: Float64Array;
+	oursBytes: Float64Array;
+	heapBytes: Float64Array;
+	threads: Float64Array;
+}
+
+export interface SourceExcerpt {
+	source: number;
+	firstLine: number;
+	lines: string[];
+}
+
+export interface Profile {
+	facts: Facts;
+	symbols: Symbols;
+	nodes: Nodes;
+	stacks: Stacks;
+	edges: Edges;
+	intervals: Intervals;
+	sizes: Sizes;
+	threads: Thread[];
+	handovers: Handover[];
+	samples: Samples;
+	sources: SourceExcerpt[];
+}

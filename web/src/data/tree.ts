@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+import type { Group } from './lens.ts';
+import { symbolsNamed } from './match.ts';
+import { FLAG_LIBRARY, FLAG_YOURS, type Profile } from './profile.ts';
+
+/**
+ * The stacks as a tree to look at: lines of one function are one node, library frames are folded,
+ * hidden ones left out, all as the lens says. It depends on the words of the lens, not on its
+ * times: a new range only brings new costs (costs.ts).
+ *
+ * A run of library frames is one node, named after its outermost function; `more` is how many
+ * frames stand in it beside that. Parents have smaller indices than their children; 0 is the root.
+ */
+export interface Tree {
+	n: number;
+	parent: Uint32Array;
+	key: Int32Array; // equal for what is shown as the same thing, wherever it stands
+	symbol: Uint32Array; // what it is called; 0 for the root
+	line: Uint32Array; // of the first frame in it
+	more: Uint16Array;
+	isRun: Uint8Array;
+	base: Uint32Array; // a node of the profile that is in it
+	ofStack: Uint32Array; // per stack: where it ends
+	ofBase: Uint32Array; // per node of the profile: where it is
+	group: Group;
+}
+
+export interface Shape {
+	group: Group;
+	isUnfolded: boolean;
+	hide: readonly string[];
+	focus: readonly string[];
+	foldsRecursion: boolean;
+	opened: ReadonlySet<number>; // keys of runs that are shown frame by frame
+}
+
+/** What frames are gathered under: a number per symbol, equal for those that belong together. */
+function keysOf(p: Profile, group: Group): Int32Array {
+	if (group === 'function') {
+		return Int32Array.from(p.symbols.function);
+	}
+	const texts = group === 'package' ? p.symbols.package : p.symbols[group];
+	const known = new Map<string, number>();
+	return Int32Array.from({ length: p.symbols.n }, (_, i) => {
+		const text = texts[i]!;
+		let id = known.get(text);
+		if (id === undefined) {
+			id = known.size;
+			known.set(text, id);
+		}
+		return id;
+	});
+}
+
+class Builder {
+	n = 1;
+	private readonly slots: Int32Array;
+	private readonly mask: number;
+	readonly parent: Uint32Array;
+	readonly key: Int32Array;
+	readonly symbol: Uint32Array;
+	readonly line: Uint32Array;
+	readonly more: Uint16Array;
+	readonly isRun: Uint8Array;
+	readonly base: Uint32Array;
+
+	constructor(capacity: number) {
+		let size = 16;
+		while (size < capacity * 2) {
+			size *= 2;
+		}
+		this.slots = new Int32Array(size);
+		this.mask = size - 1;
+		this.parent = new Uint32Array(capacity);
+		this.key = new Int32Array(capacity);
+		this.symbol = new Uint32Array(capacity);
+		this.line = new Uint32Array(capacity);
+		this.more = new Uint16Array(capacity);
+		this.isRun = new Uint8Array(capacity);
+		this.base = new Uint32Array(capacity);
+	}
+
+	/** The child of `parent` with this key; runs and single frames of one function differ. */
+	child(parent: number, key: number, isRun: number, base: number, symbol: number, line: number) {
+		let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(key * 2 + isRun, 0x85ebca6b)) >>> 0;
+		at ^= at >>> 15;
+		for (let i = at & this.mask; ; i = (i + 1) & this.mask) {
+			const id = this.slots[i]!;
+			if (id === 0) {
+				const added = this.n++;
+				this.slots[i] = added;
+				this.parent[added] = parent;
+				this.key[added] = key;
+				this.isRun[added] = isRun;
+				this.base[added] = base;
+				this.symbol[added] = symbol;
+				this.line[added] = line;
+				return added;
+			}
+			if (this.parent[id] === parent && this.key[id] === key && this.isRun[id] === isRun) {
+				return id;
+			}
+		}
+	}
+}
+
+/** The nearest node at or above `node` with this key, or -1. */
+function findAbove(b: Builder, node: number, key: number): number {
+	for (let at = node; at > 0; at = b.parent[at]!) {
+		if (b.key[at] === key && !b.isRun[at]) {
+			return at;
+		}
+	}
+	return -1;
+}
+
+export function buildTree(p: Profile, shape: Shape): Tree {
+	const { n, parent, symbol, line } = p.nodes;
+	const flags = p.symbols.flags;
+	const keys = keysOf(p, shape.group);
+	const hidden = symbolsNamed(p, shape.hide);
+	const focus = symbolsNamed(p, shape.focus);
+	const isInFocus = focus ? new Uint8Array(n) : null;
+	const isGathered = shape.group !== 'function';
+	const folds = !shape.isUnfolded && !isGathered;
+	const ofBase = new Uint32Array(n);
+	const runDepth = new Uint16Array(n); // of a base node in a run: frames of the run so far
+	const b = new Builder(n + 1);
+
+	for (let i = 1; i < n; i++) {
+		const s = symbol[i]!;
+		const above = ofBase[parent[i]!]!;
+		if (isInFocus) {
+			isInFocus[i] = isInFocus[parent[i]!]! | focus![s]!;
+			if (!isInFocus[i]) {
+				continue; // cut: ofBase is the root
+			}
+		}
+		if (hidden?.[s]) {
+			ofBase[i] = above;
+			runDepth[i] = runDepth[parent[i]!]!;
+			continue;
+		}
+		const key = keys[s]!;
+		if (isGathered) {
+			const isSame = above > 0 && b.key[above] === key;
+			ofBase[i] = isSame ? above : b.child(above, key, 0, i, s, line[i]!);
+			continue;
+		}
+		if (folds && flags[s]! & FLAG_LIBRARY) {
+			if (b.isRun[above] && above > 0) {
+				ofBase[i] = above;
+				runDepth[i] = runDepth[parent[i]!]! + 1;
+				b.more[above] = Math.max(b.more[above]!, runDepth[i]!);
+				continue;
+			}
+			if (!shape.opened.has(key)) {
+				ofBase[i] = b.child(above, key, 1, i, s, line[i]!);
+				continue;
+			}
+		}
+		if (shape.foldsRecursion) {
+			const same = findAbove(b, above, key);
+			if (same > 0) {
+				ofBase[i] = same;
+				continue;
+			}
+		}
+		ofBase[i] = b.child(above, key, 0, i, s, line[i]!);
+	}
+	const cut = b.n;
+	return {
+		n: cut,
+		parent: b.parent.slice(0, cut),
+		key: b.key.slice(0, cut),
+		symbol: b.symbol.slice(0, cut),
+		line: b.line.slice(0, cut),
+		more: b.more.slice(0, cut),
+		isRun: b.isRun.slice(0, cut),
+		base: b.base.slice(0, cut),
+		ofStack: p.stacks.node.map((node) => ofBase[node]!),
+		ofBase,
+		group: shape.group,
+	};
+}
+
+/** What the stacks that end in each node cost. */
+export function selfCosts(t: Tree, ofStacks: Float64Array): Float64Array {
+	const out = new Float64Array(t.n);
+	for (let s = 0; s < ofStacks.length; s++) {
+		out[t.ofStack[s]!]! += ofStacks[s]!;
+	}
+	return out;
+}
+
+/** What each node and all below it cost. */
+export function totalCosts(t: Tree, self: Float64Array): Float64Array {
+	const out = self.slice();
+	for (let i = t.n - 1; i > 0; i--) {
+		out[t.parent[i]!]! += out[i]!;
+	}
+	return out;
+}
+
+/** Children of each node: those of i are list[first[i]] .. list[first[i + 1] - 1]. */
+export interface Children {
+	first: Uint32Array;
+	list: Uint32Array;
+}
+
+export function childrenOf(t: { n: number; parent: Uint32Array }): Children {
+	const first = new Uint32Array(t.n + 2);
+	for (let i = 1; i < t.n; i++) {
+		first[t.parent[i]! + 2]!++;
+	}
+	for (let i = 2; i < first.length; i++) {
+		first[i]! += first[i - 1]!;
+	}
+	const list = new Uint32Array(Math.max(0, t.n - 1));
+	for (let i = 1; i < t.n; i++) {
+		list[first[t.parent[i]! + 1]!++] = i;
+	}
+	return { first: first.subarray(0, t.n + 1), list };
+}
+
+export type Owner = 'yours' | 'library' | 'unknown';
+
+export function ownerOf(p: Profile, symbol: number): Owner {
+	const flags = p.symbols.flags[symbol]!;
+	return flags & FLAG_YOURS ? 'yours' : flags & FLAG_LIBRARY ? 'library' : 'unknown';
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+import type { Forest } from '../data/forest.ts';
+import type { Layout } from './layout.ts';
+
+export const ROW = 22;
+const FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
+
+/** What part of a layout is on the screen, and how. */
+export interface Scene {
+	forest: Forest;
+	layout: Layout;
+	from: number; // weights
+	to: number;
+	top: number; // px that are scrolled away
+	width: number;
+	height: number;
+	isFlipped: boolean; // the root at the bottom
+	selected: number; // box; -1: none
+	focused: number;
+	isMarked: ((node: number) => boolean) | null; // by a search
+	label: (node: number, chars: number) => string;
+	colour: (node: number) => Colour;
+}
+
+/** Index into the palette. */
+export const enum Colour {
+	YoursA,
+	YoursB,
+	Library,
+	Unknown,
+	Root,
+	Series,
+}
+
+export interface Palette {
+	fills: string[];
+	text: string;
+	dim: string;
+	line: string;
+	background: string;
+	accent: string;
+	mark: string;
+}
+
+export function palette(): Palette {
+	const style = getComputedStyle(document.documentElement);
+	const token = (name: string) => style.getPropertyValue(`--${name}`).trim();
+	return {
+		fills: [
+			token('yours-a'),
+			token('yours-b'),
+			token('library'),
+			token('unknown'),
+			token('root'),
+			...Array.from({ length: 6 }, (_, i) => token(`series-${i}`)),
+		],
+		text: token('box-text'),
+		dim: token('dim'),
+		line: token('line'),
+		background: token('panel'),
+		accent: token('accent'),
+		mark: token('mark'),
+	};
+}
+
+let hatches: Map<string, CanvasPattern> = new Map();
+
+/** Slanting lines, for what is unknown and for what is too small to be told apart. */
+function hatch(context: CanvasRenderingContext2D, colour: string, background: string) {
+	const key = `${colour} ${background}`;
+	let pattern = hatches.get(key);
+	if (!pattern) {
+		const tile = document.createElement('canvas');
+		tile.width = tile.height = 6;
+		const c = tile.getContext('2d')!;
+		c.fillStyle = background;
+		c.fillRect(0, 0, 6, 6);
+		c.strokeStyle = colour;
+		c.lineWidth = 1.2;
+		for (const shift of [-6, 0, 6]) {
+			c.beginPath();
+			c.moveTo(shift, 6);
+			c.lineTo(shift + 6, 0);
+			c.stroke();
+		}
+		pattern = context.createPattern(tile, 'repeat')!;
+		hatches.set(key, pattern);
+	}
+	return pattern;
+}
+
+export function forgetHatches(): void {
+	hatches = new Map();
+}
+
+let charWidth = 0;
+
+export function rowTop(s: Scene, depth: number): number {
+	const levels = Math.max(s.layout.levels * ROW, s.height);
+	return (s.isFlipped ? levels - (depth + 1) * ROW : depth * ROW) - s.top;
+}
+
+interface Drawn {
+	boxes: number;
+	visited: number;
+}
+
+/** Draws what can be seen, and counts it. */
+export function draw(context: CanvasRenderingContext2D, s: Scene, p: Palette): Drawn {
+	const { layout, forest } = s;
+	const scale = s.width / (s.to - s.from || 1);
+	const drawn: Drawn = { boxes: 0, visited: 0 };
+	context.clearRect(0, 0, s.width, s.height);
+	context.font = FONT;
+	context.textBaseline = 'middle';
+	charWidth ||= context.measureText('0000000000').width / 10;
+
+	const shown: number[][] = p.fills.map(() => []);
+	const faded: number[] = [];
+	const texts: number[] = [];
+	const small: [number, number, number][] = []; // row, left, right
+
+	for (let i = 0; i < layout.n; ) {
+		drawn.visited++;
+		const node = layout.node[i]!;
+		const left = (layout.start[i]! - s.from) * scale;
+		const width = forest.total[node]! * scale;
+		if (left + width <= 0 || left >= s.width) {
+			i = layout.end[i]!;
+			continue;
+		}
+		const depth = layout.depth[i]!;
+		const y = rowTop(s, depth);
+		const isOutside = y >= s.height || y + ROW <= 0;
+		if (isOutside && (s.isFlipped ? y + ROW <= 0 : y >= s.height)) {
+			i = layout.end[i]!; // what is below it is further out
+			continue;
+		}
+		if (width < 1.5) {
+			const last = small[small.length - 1];
+			if (last && last[0] === depth && left - last[2] < 1) {
+				last[2] = left + width;
+			} else {
+				small.push([depth, left, left + width]);
+			}
+			i = layout.end[i]!;
+			continue;
+		}
+		if (!isOutside) {
+			drawn.boxes++;
+			if (s.isMarked && !s.isMarked(node)) {
+				faded.push(i);
+			} else {
+				shown[s.colour(node)]!.push(i);
+			}
+			if (width > 24) {
+				texts.push(i);
+			}
+		}
+		i++;
+	}
+	const fillBox = (i: number) => {
+		const left = Math.max(0, (layout.start[i]! - s.from) * scale);
+		const right = Math.min(
+			s.width,
+			(layout.start[i]! + forest.total[layout.node[i]!]! - s.from) * scale,
+		);
+		const gap = right - left > 3 ? 1 : 0;
+		context.fillRect(left, rowTop(s, layout.depth[i]!), right - left - gap, ROW - 1);
+	};
+	shown.forEach((boxes, colour) => {
+		context.fillStyle =
+			colour === Colour.Unknown
+				? hatch(context, p.line, p.fills[Colour.Library]!)
+				: p.fills[colour]!;
+		boxes.forEach(fillBox);
+	});
+	context.globalAlpha = 0.35;
+	for (const i of faded) {
+		context.fillStyle = p.fills[Colour.Library]!;
+		fillBox(i);
+	}
+	context.globalAlpha = 1;
+	context.fillStyle = hatch(context, p.dim, p.fills[Colour.Library]!);
+	for (const [depth, left, right] of small) {
+		const y = rowTop(s, depth);
+		if (y < s.height && y + ROW > 0) {
+			context.fillRect(Math.max(0, left), y, Math.max(1, right - left - 0.5), ROW - 1);
+		}
+	}
+	drawTexts(context, s, p, texts, scale);
+	outline(context, s, p, scale);
+	return drawn;
+}
+
+function drawTexts(
+	context: CanvasRenderingContext2D,
+	s: Scene,
+	p: Palette,
+	texts: number[],
+	scale: number,
+): void {
+	const { layout, forest } = s;
+	let isItalic = false;
+	context.fillStyle = p.text;
+	for (const i of texts) {
+		const node = layout.node[i]!;
+		const left = Math.max(0, (layout.start[i]! - s.from) * scale);
+		const right = Math.min(s.width, (layout.start[i]! + forest.total[node]! - s.from) * scale);
+		const chars = Math.floor((right - left - 10) / charWidth);
+		if (chars < 3) {
+			continue;
+		}
+		const wantsItalic = forest.isRun[node] === 1;
+		if (wantsItalic !== isItalic) {
+			isItalic = wantsItalic;
+			context.font = `${isItalic ? 'italic ' : ''}${FONT}`;
+		}
+		context.globalAlpha = s.isMarked && !s.isMarked(node) ? 0.6 : 1;
+		context.fillText(s.label(node, chars), left + 6, rowTop(s, layout.depth[i]!) + ROW / 2);
+	}
+	context.globalAlpha = 1;
+}
+
+function outline(context: CanvasRenderingContext2D, s: Scene, p: Palette, scale: number): void {
+	for (const [box, colour] of [
+		[s.selected, p.accent],
+		[s.focused, p.text],
+	] as const) {
+		if (box < 0) {
+			continue;
+		}
+		const { layout, forest } = s;
+		const left = Math.max(1, (layout.start[box]! - s.from) * scale);
+		const right = Math.min(
+			s.width - 1,
+			(layout.start[box]! + forest.total[layout.node[box]!]! - s.from) * scale,
+		);
+		if (right > left) {
+			context.strokeStyle = colour;
+			context.lineWidth = 2;
+			const y = rowTop(s, layout.depth[box]!);
+			context.strokeRect(left, y + 1, Math.max(2, right - left - 2), ROW - 3);
+		}
+	}
+}

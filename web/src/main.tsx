@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+import { render } from 'preact';
+import { App } from './app.tsx';
+import { isEmbedded, loadProfile, stayAlive } from './load.ts';
+import { isServed, isServerGone, profile } from './state.ts';
+import { Loading, Failed } from './ui/loading.tsx';
+import { bindAddress } from './url.ts';
+
+async function start(root: HTMLElement): Promise<void> {
+	const title = document.title.split(' · ')[0]!;
+	render(<Loading title={title} what="opening" />, root);
+	isServed.value = !isEmbedded() && location.protocol.startsWith('http');
+	profile.value = await loadProfile((what) => render(<Loading title={title} what={what} />, root));
+	bindAddress();
+	document.getElementById('plain')?.remove();
+	render(<App />, root);
+	if (isServed.value) {
+		void stayAlive(() => (isServerGone.value = true));
+	}
+}
+
+/** The text report stays; above it stands why there is no more. */
+function giveUp(root: HTMLElement, why: unknown): void {
+	const text = why instanceof Error ? why.message : String(why);
+	document.documentElement.classList.remove('js');
+	render(<Failed why={text} />, root);
+}
+
+const root = document.getElementById('app')!;
+if (document.documentElement.classList.contains('js')) {
+	start(root).catch((why: unknown) => giveUp(root, why));
+} else {
+	giveUp(root, 'This browser cannot unpack the profile (Chrome 103, Firefox 113 or Safari 16.4 can)');
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+import { batch, computed, signal } from '@preact/signals-core';
+import { isCounted, WHOLE, type Lens, type Metric, type Range } from './data/lens.ts';
+import { stacksUnder } from './data/match.ts';
+import type { Profile } from './data/profile.ts';
+import { useBinary } from './ui/format.ts';
+import { ask } from './data/query.ts';
+import { buildTree, selfCosts, totalCosts, type Shape } from './data/tree.ts';
+
+/**
+ * What the page shows: the recording, the lens, and what is chosen in the views. Views read
+ * these and what is computed from them; nothing else holds state that two of them need.
+ */
+
+export const VIEWS = [
+	'overview',
+	'flame',
+	'tree',
+	'timeline',
+	'sizes',
+	'never-freed',
+	'threads',
+	'compare',
+] as const;
+export type View = (typeof VIEWS)[number];
+
+export type Direction = 'top-down' | 'bottom-up' | 'around';
+export type TreeMode = 'top-down' | 'bottom-up' | 'functions';
+
+export const profile = signal<Profile>(null as unknown as Profile);
+export const lens = signal<Lens>(WHOLE);
+export const view = signal<View>('overview');
+export const direction = signal<Direction>('top-down');
+export const treeMode = signal<TreeMode>('top-down');
+export const isFlipped = signal(false);
+export const foldsRecursion = signal(false);
+export const openedRuns = signal<ReadonlySet<number>>(new Set());
+export const colouring = signal<'owner' | 'module'>('owner');
+export const isDetailsOpen = signal(true);
+export const isClock = signal(false);
+export const isBinary = signal(false);
+export const marks = signal<readonly number[]>([]); // edges
+export const cursorEdge = signal(-1); // under the pointer in a chart of time
+export const compared = signal<{ name: string; profile: Profile } | null>(null);
+export const suppressed = signal<readonly string[]>([]);
+export const isServed = signal(false);
+export const isServerGone = signal(false);
+export const announcement = signal('');
+
+/** What is looked at: something with a key in the tree; the path tells which of several. */
+export interface Selection {
+	symbol: number; // of the profile
+	base: number; // a node of the profile it stands for; 0: the function, wherever it is
+}
+export const selected = signal<Selection | null>(null);
+
+/** What a search in the flame graph or tree marks; not a part of the lens until Enter. */
+export const searched = signal('');
+
+const shape = computed<Shape>(() => ({
+	group: lens.value.group,
+	isUnfolded: lens.value.isUnfolded,
+	hide: lens.value.hide,
+	focus: lens.value.focus,
+	foldsRecursion: foldsRecursion.value,
+	opened: openedRuns.value,
+}));
+
+let lastShape = '';
+let lastShapeValue: Shape | null = null;
+const stableShape = computed(() => {
+	const text = JSON.stringify({ ...shape.value, opened: [...shape.value.opened] });
+	if (text !== lastShape || !lastShapeValue) {
+		lastShape = text;
+		lastShapeValue = shape.value;
+	}
+	return lastShapeValue;
+});
+
+export const tree = computed(() => buildTree(profile.value, stableShape.value));
+
+let lastTexts = '';
+let lastKept: { profile: Profile; kept: Uint8Array | null } | null = null;
+const keptStacks = computed(() => {
+	const l = lens.value;
+	const text = JSON.stringify([l.texts, l.focus]);
+	if (text !== lastTexts || lastKept?.profile !== profile.value) {
+		lastTexts = text;
+		lastKept = { profile: profile.value, kept: stacksUnder(profile.value, l.texts, l.focus) };
+	}
+	return lastKept;
+});
+
+export const answer = computed(() => ask(profile.value, lens.value, keptStacks.value.kept));
+export const kept = computed(() => keptStacks.value.kept);
+
+/** Weights of the tree's nodes under the lens. */
+export const treeSelf = computed(() => selfCosts(tree.value, answer.value.weights));
+export const treeTotal = computed(() => totalCosts(tree.value, treeSelf.value));
+
+export const totalWeight = computed(() => {
+	const { total } = answer.value;
+	return isCounted(lens.value.metric) ? total.blocks : total.bytes;
+});
+
+// --- changes
+
+export function change(part: Partial<Lens>): void {
+	lens.value = { ...lens.value, ...part };
+}
+
+export function setMetric(metric: Metric): void {
+	change({ metric });
+}
+
+export function setRange(range: Range | null): void {
+	change({ range });
+}
+
+export function focusOn(name: string): void {
+	if (!lens.value.focus.includes(name)) {
+		change({ focus: [name] });
+	}
+}
+
+export function hide(name: string): void {
+	if (!lens.value.hide.includes(name)) {
+		change({ hide: [...lens.value.hide, name] });
+	}
+}
+
+export function resetLens(): void {
+	batch(() => {
+		lens.value = { ...WHOLE, metric: lens.value.metric };
+		searched.value = '';
+	});
+}
+
+export function toggleUnits(): void {
+	useBinary(!isBinary.value);
+	isBinary.value = !isBinary.value;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+import { batch } from '@preact/signals-core';
+import { GROUPS, peakRange, START } from '../data/lens.ts';
+import * as state from '../state.ts';
+import { currentLink } from '../url.ts';
+import { copyText } from './copy.ts';
+import { heaviest, stacksOf, stackText } from './details.tsx';
+import { isHelpOpen } from './help.tsx';
+import { stepSearch } from './search.ts';
+import { cycleTheme } from './theme.ts';
+import { ruleText } from '../data/lens.ts';
+
+/** All that a key or the palette does: one table, from which the help is made as well. */
+export interface Action {
+	id: string;
+	keys: string[];
+	text: string;
+	run: () => void;
+}
+
+function selectedName(): string | null {
+	const s = state.selected.value;
+	return s ? state.profile.value.symbols.name[s.symbol]! : null;
+}
+
+/** Moves an end of the range; without a range the whole run is one. */
+function moveRange(end: 'from' | 'to', by: number): void {
+	const n = state.profile.value.edges.n;
+	const range = state.lens.value.range ?? { from: START, to: n };
+	const next = { ...range, [end]: range[end] + by };
+	next.from = Math.max(START, Math.min(next.from, n - 1));
+	next.to = Math.max(0, Math.min(next.to, n));
+	if (next.from < next.to) {
+		state.setRange(next);
+	}
+}
+
+function setMark(): void {
+	const { range } = state.lens.value;
+	const n = state.profile.value.edges.n;
+	const edge = Math.min(n - 1, range ? range.to : state.cursorEdge.value);
+	if (edge >= 0 && !state.marks.value.includes(edge)) {
+		state.marks.value = [...state.marks.value, edge].sort((a, b) => a - b);
+	}
+}
+
+let lastEscape = 0;
+
+/** Once: what is selected and typed. Twice: the lens. */
+function escape(): void {
+	const now = performance.now();
+	if (now - lastEscape < 600) {
+		state.resetLens();
+	}
+	lastEscape = now;
+	batch(() => {
+		if (state.lens.value.range) {
+			state.setRange(null);
+		}
+		state.selected.value = null;
+		state.searched.value = '';
+	});
+}
+
+function focusStack(): void {
+	const s = state.selected.value;
+	if (s?.base) {
+		const p = state.profile.value;
+		const names = new Set<string>();
+		for (let at = s.base; at > 0; at = p.nodes.parent[at]!) {
+			names.add(p.symbols.name[p.nodes.symbol[at]!]!);
+		}
+		const texts = [...names].slice(0, 12).map((text) => ({ text, isRegex: false, isNegated: false }));
+		const known = new Set(state.lens.value.texts.map(ruleText));
+		state.change({ texts: [...state.lens.value.texts, ...texts.filter((t) => !known.has(ruleText(t)))] });
+	}
+}
+
+function cycleGroup(): void {
+	const at = GROUPS.indexOf(state.lens.value.group);
+	state.change({ group: GROUPS[(at + 1) % GROUPS.length]! });
+}
+
+function inTree(mode: state.TreeMode): () => void {
+	return () =>
+		batch(() => {
+			state.treeMode.value = mode;
+			if (state.view.value === 'flame') {
+				state.direction.value = mode === 'functions' ? 'around' : mode;
+			} else {
+				state.view.value = 'tree';
+			}
+		});
+}
+
+const VIEW_TITLES = ['Overview', 'Flame graph', 'Tree', 'Timeline', 'Sizes & lifetimes', 'Never freed & growth', 'Threads', 'Compare'];
+
+export const actions: Action[] = [
+	...state.VIEWS.map((view, i) => ({
+		id: `view-${view}`,
+		keys: [String(i + 1)],
+		text: `Go to ${VIEW_TITLES[i]}`,
+		run: () => (state.view.value = view),
+	})),
+	{ id: 'search', keys: ['/'], text: 'Filter functions, files, modules', run: () => document.getElementById('search')?.focus() },
+	{ id: 'next', keys: ['n'], text: 'Next match', run: () => stepSearch(1) },
+	{ id: 'previous', keys: ['N'], text: 'Previous match', run: () => stepSearch(-1) },
+	{
+		id: 'focus',
+		keys: ['f'],
+		text: 'Only the selected function and what it calls',
+		run: () => {
+			const name = selectedName();
+			if (name) {
+				state.focusOn(name);
+			}
+		},
+	},
+	{ id: 'focus-stack', keys: ['F'], text: 'Only stacks like the selected one', run: focusStack },
+	{
+		id: 'hide',
+		keys: ['x'],
+		text: 'Leave the selected function out',
+		run: () => {
+			const name = selectedName();
+			if (name) {
+				state.hide(name);
+			}
+		},
+	},
+	{
+		id: 'fold',
+		keys: ['l'],
+		text: 'Fold or show library frames',
+		run: () => state.change({ isUnfolded: !state.lens.value.isUnfolded }),
+	},
+	{ id: 'recursion', keys: ['r'], text: 'Fold or show recursion', run: () => (state.foldsRecursion.value = !state.foldsRecursion.value) },
+	{ id: 'flip', keys: ['o'], text: 'Flip the flame graph', run: () => (state.isFlipped.value = !state.isFlipped.value) },
+	{ id: 'group', keys: ['G'], text: 'Gather by function, package, module, file', run: cycleGroup },
+	{ id: 'top-down', keys: ['t'], text: 'Top-down', run: inTree('top-down') },
+	{ id: 'bottom-up', keys: ['b'], text: 'Bottom-up', run: inTree('bottom-up') },
+	{ id: 'callers', keys: ['c'], text: 'Callers and callees', run: inTree('functions') },
+	{ id: 'from-left', keys: ['['], text: 'Move the beginning of the range back', run: () => moveRange('from', -1) },
+	{ id: 'to-right', keys: [']'], text: 'Move the end of the range on', run: () => moveRange('to', 1) },
+	{ id: 'from-right', keys: ['{'], text: 'Move the beginning of the range on by 10', run: () => moveRange('from', 10) },
+	{ id: 'to-left', keys: ['}'], text: 'Move the end of the range back by 10', run: () => moveRange('to', -10) },
+	{ id: 'peak-range', keys: ['p'], text: 'Select the range of the peak', run: () => state.setRange(peakRange(state.profile.value.edges)) },
+	{
+		id: 'peak-view',
+		keys: [],
+		text: 'Go to the peak (g p)',
+		run: () =>
+			batch(() => {
+				state.change({ metric: 'peak', range: null });
+				state.view.value = 'flame';
+			}),
+	},
+	{ id: 'mark', keys: ['M'], text: 'Set a mark at the cursor or the end of the range', run: setMark },
+	{ id: 'details', keys: ['d'], text: 'Show or hide details', run: () => (state.isDetailsOpen.value = !state.isDetailsOpen.value) },
+	{
+		id: 'source',
+		keys: ['s'],
+		text: 'Source of the selected function',
+		run: () => {
+			state.isDetailsOpen.value = true;
+			requestAnimationFrame(() => document.getElementById('source')?.scrollIntoView({ block: 'center' }));
+		},
+	},
+	{
+		id: 'copy-stack',
+		keys: ['y'],
+		text: 'Copy the stack as text',
+		run: () => {
+			const s = state.selected.value;
+			const p = state.profile.value;
+			if (s) {
+				void copyText(stackText(p, s.base || heaviest(p, stacksOf(p, s))));
+			}
+		},
+	},
+	{ id: 'copy-link', keys: ['Y'], text: 'Copy a link to this view', run: () => void copyText(currentLink()) },
+	{ id: 'clock', keys: ['w'], text: 'Time of day or seconds on the axes', run: () => (state.isClock.value = !state.isClock.value) },
+	{ id: 'units', keys: ['i'], text: 'Units of 1000 or 1024', run: () => state.toggleUnits() },
+	{ id: 'theme', keys: [], text: 'Light, dark or the system’s colours', run: cycleTheme },
+	{ id: 'escape', keys: ['Escape'], text: 'Clear the selection; twice: reset the lens', run: escape },
+	{ id: 'help', keys: ['?'], text: 'Keys and words', run: () => (isHelpOpen.value = true) },
+];
+
+export function run(id: string): boolean {
+	const action = actions.find((a) => a.id === id);
+	action?.run();
+	return action !== undefined;
+}

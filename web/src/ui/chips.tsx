@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+import { METRICS, ruleText, WHOLE, type Lens } from '../data/lens.ts';
+import { change, lens, profile, resetLens, setMetric } from '../state.ts';
+import { METRIC_HELP, METRIC_NAMES } from './labels.ts';
+import { shortName } from './format.ts';
+import { useValue } from './signals.ts';
+import { rangeWords } from './timechart.tsx';
+
+interface ChipProps {
+	what: string;
+	text: string;
+	onRemove: () => void;
+}
+
+function Chip({ what, text, onRemove }: ChipProps) {
+	return (
+		<span class="chip">
+			<span class="dim">{what}</span> {text}
+			<button type="button" aria-label={`Remove ${what} ${text}`} onClick={onRemove}>
+				×
+			</button>
+		</span>
+	);
+}
+
+function without<T>(list: readonly T[], item: T): T[] {
+	return list.filter((other) => other !== item);
+}
+
+/** The words of the lens that a person can take away again. */
+function chipsOf(l: Lens, range: string): ChipProps[] {
+	const chips: ChipProps[] = [];
+	if (l.range) {
+		chips.push({ what: 'time', text: range, onRemove: () => change({ range: null }) });
+	}
+	for (const name of l.focus) {
+		const onRemove = () => change({ focus: without(l.focus, name) });
+		chips.push({ what: 'under', text: shortName(name), onRemove });
+	}
+	for (const rule of l.texts) {
+		const onRemove = () => change({ texts: without(l.texts, rule) });
+		const text = ruleText({ ...rule, isNegated: false });
+		chips.push({ what: rule.isNegated ? 'not' : 'with', text, onRemove });
+	}
+	for (const name of l.hide) {
+		const onRemove = () => change({ hide: without(l.hide, name) });
+		chips.push({ what: 'hidden', text: shortName(name), onRemove });
+	}
+	if (l.threads.length) {
+		chips.push({ what: 'threads', text: l.threads.join(', '), onRemove: () => change({ threads: [] }) });
+	}
+	if (l.group !== 'function') {
+		chips.push({ what: 'by', text: l.group, onRemove: () => change({ group: 'function' }) });
+	}
+	if (l.isUnfolded) {
+		chips.push({ what: 'library frames', text: 'shown', onRemove: () => change({ isUnfolded: false }) });
+	}
+	return chips;
+}
+
+/** The cost that is looked at. Kept makes sense only in a range. */
+export function Metrics() {
+	const now = useValue(() => lens.value.metric);
+	const hasRange = useValue(() => lens.value.range !== null);
+	return (
+		<div class="metrics" role="group" aria-label="Cost">
+			{METRICS.filter((m) => m !== 'kept' || hasRange || now === 'kept').map((m) => (
+				<button
+					key={m}
+					type="button"
+					class={`pill${m === now ? ' on' : ''}`}
+					aria-pressed={m === now}
+					title={METRIC_HELP[m]}
+					onClick={() => setMetric(m)}
+				>
+					{METRIC_NAMES[m]}
+				</button>
+			))}
+		</div>
+	);
+}
+
+/** The lens, as things that can be taken away. */
+export function Chips() {
+	const l = useValue(() => lens.value);
+	const p = useValue(() => profile.value);
+	const chips = chipsOf(l, l.range ? rangeWords(p, l.range) : '');
+	if (!chips.length) {
+		return null;
+	}
+	return (
+		<div class="chips" role="group" aria-label="Lens">
+			{chips.map((chip) => (
+				<Chip key={`${chip.what} ${chip.text}`} {...chip} />
+			))}
+			<button type="button" class="link" title="Esc Esc" onClick={resetLens}>
+				reset
+			</button>
+		</div>
+	);
+}
+
+export const isWhole = (l: Lens) => JSON.stringify({ ...l, metric: WHOLE.metric }) === JSON.stringify(WHOLE);

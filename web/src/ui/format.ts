@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+
+/** Numbers and names for people. Decimal units: 1 kB is 1000 bytes; `useBinary` makes it 1 KiB. */
+
+let base = 1000;
+let units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+
+export function useBinary(isBinary: boolean): void {
+	base = isBinary ? 1024 : 1000;
+	units = isBinary
+		? ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
+		: ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+}
+
+export function bytes(n: number): string {
+	const sign = n < 0 ? '−' : '';
+	let value = Math.abs(n);
+	let unit = 0;
+	while (unit + 1 < units.length && value >= (unit === 0 ? base : base - 0.05)) {
+		value /= base;
+		unit++;
+	}
+	return `${sign}${unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+export function count(n: number): string {
+	return `${n < 0 ? '−' : ''}${Math.abs(Math.round(n)).toLocaleString('en-US')}`;
+}
+
+/** For boxes and axes: 118,943 as 119k. */
+export function shortCount(n: number): string {
+	if (Math.abs(n) < 10000) {
+		return count(n);
+	}
+	const power = Math.min(3, Math.floor(Math.log10(Math.abs(n)) / 3));
+	const value = n / 1000 ** power;
+	return `${Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(1)}${['', 'k', 'M', 'G'][power]}`;
+}
+
+export function percent(part: number, whole: number): string {
+	if (whole === 0 || part === 0) {
+		return '0 %';
+	}
+	const share = (100 * part) / whole;
+	if (part === whole) {
+		return '100 %';
+	}
+	if (Math.abs(share) < 0.1) {
+		return share > 0 ? '< 0.1 %' : '> −0.1 %';
+	}
+	return Math.abs(share) < 9.95 ? `${share.toFixed(1)} %` : `${Math.min(99, Math.round(share))} %`;
+}
+
+export function duration(ns: number): string {
+	if (ns < 1000) {
+		return `${Math.round(ns)} ns`;
+	}
+	if (ns < 1e6) {
+		return `${(ns / 1e3).toFixed(1)} µs`;
+	}
+	if (ns < 1e9) {
+		const ms = ns / 1e6;
+		return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+	}
+	if (ns < 60e9) {
+		return `${(ns / 1e9).toFixed(2)} s`;
+	}
+	const s = Math.round(ns / 1e9);
+	const two = (n: number) => String(n).padStart(2, '0');
+	if (s < 3600) {
+		return `${Math.floor(s / 60)} min ${two(s % 60)} s`;
+	}
+	if (s < 86400) {
+		return `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} min`;
+	}
+	return `${Math.floor(s / 86400)} d ${two(Math.floor((s % 86400) / 3600))} h`;
+}
+
+/** A moment on the time axis, in seconds with as many digits as its neighbours need. */
+export function moment(ns: number, span = ns): string {
+	const s = ns / 1e9;
+	const digits = span > 100e9 ? 0 : span > 10e9 ? 1 : span > 1e9 ? 2 : span > 0.1e9 ? 3 : 4;
+	return `${s.toFixed(digits)} s`;
+}
+
+export function clock(startedNs: number, ns: number): string {
+	const at = new Date((startedNs + ns) / 1e6);
+	const two = (n: number) => String(n).padStart(2, '0');
+	return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
+
+export function date(ns: number): string {
+	const at = new Date(ns / 1e6);
+	const two = (n: number) => String(n).padStart(2, '0');
+	const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+	return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
+}
+
+export function baseName(path: string): string {
+	return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** Where the bracket that opens at `at` closes; the end if it does not. */
+function closing(text: string, at: number, open: string, close: string): number {
+	let depth = 0;
+	for (let i = at; i < text.length; i++) {
+		if (text[i] === open) {
+			depth++;
+		} else if (text[i] === close && text[i - 1] !== '-' && --depth === 0) {
+			return i;
+		}
+	}
+	return text.length - 1;
+}
+
+const known = new Map<string, string>();
+
+/** "void f<int>(char, int)" as "f<…>()"; other names as they are. */
+export function shortName(name: string): string {
+	let short = known.get(name);
+	if (short === undefined) {
+		short = shorten(name);
+		known.set(name, short);
+	}
+	return short;
+}
+
+function shorten(name: string): string {
+	if (name.includes('operator') || name.startsWith('(') || name.startsWith('<')) {
+		return name.length > 80 ? `${name.slice(0, 79)}…` : name;
+	}
+	let out = '';
+	let isCall = false;
+	for (let i = 0; i < name.length; i++) {
+		const c = name[i]!;
+		if (c === '<') {
+			i = closing(name, i, '<', '>');
+			out += '<…>';
+		} else if (c === '(' && name.startsWith('(anonymous namespace)', i)) {
+			out += '(anonymous)';
+			i += '(anonymous namespace)'.length - 1;
+		} else if (c === '(') {
+			i = closing(name, i, '(', ')');
+			isCall = true;
+			out += '()';
+			if (name[i + 1] === ' ' || i + 1 >= name.length || name[i + 1] === '[') {
+				break;
+			}
+		} else if (c === ' ' && !isCall && /^[\w:<>…*& ]+$/.test(out) && name.includes('(', i)) {
+			out = ''; // what stood before was the type
+		} else {
+			out += c;
+		}
+	}
+	return out || name;
+}
+
+/** For tight places: the middle goes, the end, which says most, stays. */
+export function elide(text: string, chars: number): string {
+	if (text.length <= chars) {
+		return text;
+	}
+	if (chars < 4) {
+		return '';
+	}
+	const tail = Math.ceil((chars - 1) * 0.6);
+	return `${text.slice(0, chars - 1 - tail)}…${text.slice(text.length - tail)}`;
+}

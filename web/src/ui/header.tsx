@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+import { useRef, useState } from 'preact/hooks';
+import { change, isServed, lens, profile, searched, view, type View } from '../state.ts';
+import { saveAddress } from '../load.ts';
+import { count, date, duration } from './format.ts';
+import { copyText } from './copy.ts';
+import { currentLink } from '../url.ts';
+import { isHelpOpen } from './help.tsx';
+import { useValue } from './signals.ts';
+import { cycleTheme, theme } from './theme.ts';
+import { commitSearch, searchInfo, stepSearch } from './search.ts';
+
+export const VIEW_NAMES: [View, string][] = [
+	['overview', 'Overview'],
+	['flame', 'Flame graph'],
+	['tree', 'Tree'],
+	['timeline', 'Timeline'],
+	['sizes', 'Sizes & lifetimes'],
+	['never-freed', 'Never freed & growth'],
+	['threads', 'Threads'],
+	['compare', 'Compare'],
+];
+
+/** What people who know other tools look for: shown when the pointer rests on a tab. */
+const VIEW_HINTS: Record<View, string> = {
+	overview: 'Summary: what matters, in sentences (1)',
+	flame: 'Flame graph: top-down, bottom-up, around a function (2)',
+	tree: 'Top-down, bottom-up, callers/callees (3)',
+	timeline: 'Consumed, allocations and temporary allocations over time (4)',
+	sizes: 'Sizes of allocations, and how long they live (5)',
+	'never-freed': 'Leaks and what grows: stacks that were never freed, suppressions (6)',
+	threads: 'Who allocates, who frees (7)',
+	compare: 'Two recordings side by side (8)',
+};
+
+function Title() {
+	const p = useValue(() => profile.value);
+	const { program, summary } = p.facts;
+	const command = program.command.join(' ');
+	return (
+		<div class="title">
+			<h1>{program.name || 'unknown program'}</h1>
+			<span class="dim facts" title={command}>
+				{command && command !== program.name && <span class="command">{command}</span>}
+				<span>{duration(summary.duration_ns)}</span>
+				<span>{count(summary.allocations)} allocations</span>
+				{program.started_ns > 0 && <span>recorded {date(program.started_ns)}</span>}
+			</span>
+		</div>
+	);
+}
+
+function Search() {
+	const text = useValue(() => searched.value);
+	const info = useValue(() => searchInfo.value);
+	const input = useRef<HTMLInputElement>(null);
+	return (
+		<div class="search" role="search">
+			<input
+				id="search"
+				ref={input}
+				type="search"
+				placeholder="Filter functions, files, modules…   /"
+				aria-label="Filter functions, files and modules"
+				value={text}
+				onInput={(e) => (searched.value = e.currentTarget.value)}
+				onKeyDown={(e) => {
+					if (e.key === 'Enter') {
+						commitSearch();
+						e.currentTarget.blur();
+					} else if (e.key === 'Escape') {
+						searched.value = '';
+						e.currentTarget.blur();
+					} else {
+						return;
+					}
+					e.preventDefault();
+				}}
+			/>
+			{text && (
+				<span class="matches" role="status">
+					<span>{info}</span>
+					<button type="button" aria-label="Previous match" onClick={() => stepSearch(-1)}>
+						↑
+					</button>
+					<button type="button" aria-label="Next match" onClick={() => stepSearch(1)}>
+						↓
+					</button>
+				</span>
+			)}
+		</div>
+	);
+}
+
+export function Header() {
+	const now = useValue(() => view.value);
+	const isUnfolded = useValue(() => lens.value.isUnfolded);
+	const group = useValue(() => lens.value.group);
+	const served = useValue(() => isServed.value);
+	const shade = useValue(() => theme.value);
+	const [hasCopied, setCopied] = useState(false);
+	return (
+		<header>
+			<div class="bar">
+				<Title />
+				<Search />
+				<select
+					class="pill"
+					aria-label="What frames are gathered under"
+					value={group}
+					onChange={(e) => change({ group: e.currentTarget.value as typeof group })}
+				>
+					<option value="function">by function</option>
+					<option value="package">by package</option>
+					<option value="module">by module</option>
+					<option value="file">by file</option>
+				</select>
+				<button
+					class={`pill${isUnfolded ? '' : ' on'}`}
+					type="button"
+					aria-pressed={!isUnfolded}
+					title="A run of library frames is one box (l)"
+					onClick={() => change({ isUnfolded: !isUnfolded })}
+				>
+					Library frames {isUnfolded ? 'shown' : 'folded'}
+				</button>
+				<button
+					class="pill"
+					type="button"
+					title="Copy the address of exactly this view (Y)"
+					onClick={async () => {
+						await copyText(currentLink());
+						setCopied(true);
+						setTimeout(() => setCopied(false), 1500);
+					}}
+				>
+					{hasCopied ? 'Copied' : 'Copy link'}
+				</button>
+				{served && (
+					<a class="pill" href={saveAddress} download>
+						Save as one file
+					</a>
+				)}
+				<button
+					class="pill round"
+					type="button"
+					aria-label={`Theme: ${shade}`}
+					title={`Theme: ${shade}`}
+					onClick={cycleTheme}
+				>
+					{shade === 'dark' ? '☾' : shade === 'light' ? '☀' : '◐'}
+				</button>
+				<button
+					class="pill round"
+					type="button"
+					aria-label="Keys and words"
+					title="Keys and words (?)"
+					onClick={() => (isHelpOpen.value = true)}
+				>
+					?
+				</button>
+			</div>
+			<nav aria-label="Views">
+				{VIEW_NAMES.map(([id, name]) => (
+					<button
+						key={id}
+						type="button"
+						title={VIEW_HINTS[id]}
+						aria-current={now === id ? 'page' : undefined}
+						onClick={() => (view.value = id)}
+					>
+						{name}
+					</button>
+				))}
+			</nav>
+		</header>
+	);
+}

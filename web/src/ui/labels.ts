@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+import type { Forest } from '../data/forest.ts';
+import type { Group, Metric } from '../data/lens.ts';
+import type { Profile } from '../data/profile.ts';
+import { baseName, bytes, count, percent, shortCount, shortName } from './format.ts';
+
+export const METRIC_NAMES: Record<Metric, string> = {
+	peak: 'Peak',
+	'never-freed': 'Never freed',
+	kept: 'Kept',
+	allocations: 'Allocations',
+	bytes: 'Allocated bytes',
+	temporary: 'Temporary',
+};
+
+export const METRIC_HELP: Record<Metric, string> = {
+	peak: 'Bytes alive at the moment the heap was largest (in the range)',
+	'never-freed': 'Still allocated at the end of the recording. What is called a leak may be in it',
+	kept: 'Allocated in the selected range and alive at its end',
+	allocations: 'Calls that handed out a block',
+	bytes: 'The sum of the sizes of all allocations',
+	temporary: 'Freed before the same thread allocated again',
+};
+
+export const METRIC_KEYS: Record<string, Metric> = {
+	p: 'peak',
+	n: 'never-freed',
+	a: 'allocations',
+	t: 'temporary',
+	k: 'kept',
+	y: 'bytes',
+};
+
+/** A weight with its unit: 38.5 MB, or a number of calls. */
+export function weight(metric: Metric, value: number): string {
+	return metric === 'allocations' || metric === 'temporary' ? count(value) : bytes(value);
+}
+
+export function shortWeight(metric: Metric, value: number): string {
+	return metric === 'allocations' || metric === 'temporary' ? shortCount(value) : bytes(value);
+}
+
+/** What a weight counts. */
+export function unitOf(metric: Metric): string {
+	return metric === 'allocations'
+		? 'allocations'
+		: metric === 'temporary'
+			? 'temporary allocations'
+			: 'bytes';
+}
+
+/** What a symbol is called, alone or as what it is gathered under. */
+export function symbolName(p: Profile, symbol: number, group: Group = 'function'): string {
+	const s = p.symbols;
+	switch (group) {
+		case 'package':
+			return s.package[symbol] || '(no package)';
+		case 'module':
+			return baseName(s.module[symbol]!) || '(no module)';
+		case 'file':
+			return baseName(s.file[symbol]!) || '(no file)';
+		default:
+			return shortName(s.name[symbol]!);
+	}
+}
+
+export function nodeName(p: Profile, f: Forest, node: number): string {
+	if (f.isRest[node]) {
+		return `${count(f.more[node]!)} smaller`;
+	}
+	if (f.symbol[node] === 0) {
+		return p.facts.program.name || 'program';
+	}
+	const name = symbolName(p, f.symbol[node]!, f.tree.group);
+	return f.isRun[node] && f.more[node]! > 0 ? `${name} +${f.more[node]}` : name;
+}
+
+/** "demo.cpp:37", or the module where no file is known. */
+export function placeOf(p: Profile, symbol: number, line: number): string {
+	const file = p.symbols.file[symbol];
+	if (file) {
+		return line ? `${baseName(file)}:${line}` : baseName(file);
+	}
+	return baseName(p.symbols.module[symbol] ?? '');
+}
+
+export function sharedText(metric: Metric, part: number, whole: number): string {
+	return `${weight(metric, part)} · ${percent(part, whole)}`;
+}

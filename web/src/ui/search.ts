@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+import { batch, computed, signal } from '@preact/signals-core';
+import { matchSymbols } from '../data/match.ts';
+import { nodesBelow } from '../data/match.ts';
+import type { TextRule } from '../data/lens.ts';
+import * as state from '../state.ts';
+import { percent } from './format.ts';
+import { shortWeight } from './labels.ts';
+
+/** What is typed marks functions at once; Enter makes it a part of the lens. */
+
+function ruleOf(text: string): TextRule | null {
+	const isNegated = text.startsWith('!');
+	const rest = isNegated ? text.slice(1) : text;
+	const regex = /^\/(.+)\/$/.exec(rest);
+	if (regex) {
+		try {
+			RegExp(regex[1]!);
+		} catch {
+			return null;
+		}
+		return { text: regex[1]!, isRegex: true, isNegated };
+	}
+	return rest ? { text: rest, isRegex: false, isNegated } : null;
+}
+
+/** Symbols that hold what is typed; null: nothing is typed. */
+export const matched = computed(() => {
+	const rule = ruleOf(state.searched.value);
+	return rule ? matchSymbols(state.profile.value, rule) : null;
+});
+
+/** Nodes of the tree that are marked, heaviest first. */
+const hits = computed(() => {
+	const marked = matched.value;
+	if (!marked) {
+		return [];
+	}
+	const t = state.tree.value;
+	const total = state.treeTotal.value;
+	const found = new Map<number, number>(); // function: its heaviest node
+	for (let i = 1; i < t.n; i++) {
+		if (marked[t.symbol[i]!] && total[i]! > 0) {
+			const before = found.get(t.key[i]!);
+			if (before === undefined || total[before]! < total[i]!) {
+				found.set(t.key[i]!, i);
+			}
+		}
+	}
+	return [...found.values()].sort((a, b) => total[b]! - total[a]!);
+});
+
+const at = signal(-1);
+
+export const searchInfo = computed(() => {
+	const marked = matched.value;
+	if (!marked) {
+		return '';
+	}
+	const p = state.profile.value;
+	const nodes = nodesBelow(p, marked);
+	let sum = 0;
+	for (let s = 0; s < p.stacks.n; s++) {
+		if (nodes[p.stacks.node[s]!]) {
+			sum += state.answer.value.weights[s]!;
+		}
+	}
+	const n = hits.value.length;
+	const weight = shortWeight(state.lens.value.metric, sum);
+	const place = at.value >= 0 && n ? `${(at.value % n) + 1} of ` : '';
+	return `${place}${n} function${n === 1 ? '' : 's'}, ${weight} (${percent(sum, state.totalWeight.value)})`;
+});
+
+/** Selects the next function that was found. */
+export function stepSearch(by: number): void {
+	const found = hits.value;
+	if (!found.length) {
+		return;
+	}
+	at.value = (Math.max(at.value, by > 0 ? -1 : 0) + by + found.length) % found.length;
+	const node = found[at.value]!;
+	const t = state.tree.value;
+	state.selected.value = { symbol: t.symbol[node]!, base: t.base[node]! };
+}
+
+/** What is typed becomes a chip. The function that is named exactly, or is meant alone, is selected. */
+export function commitSearch(): void {
+	const rule = ruleOf(state.searched.value);
+	if (!rule) {
+		return;
+	}
+	const found = hits.value;
+	const t = state.tree.value;
+	batch(() => {
+		state.change({ texts: [...state.lens.value.texts, rule] });
+		if (!rule.isNegated && found.length) {
+			state.selected.value = { symbol: t.symbol[found[0]!]!, base: t.base[found[0]!]! };
+		}
+		state.searched.value = '';
+		at.value = -1;
+	});
+}

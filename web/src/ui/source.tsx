@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { Profile } from '../data/profile.ts';
+import { loadSource } from '../load.ts';
+import { answer, isServed, lens, profile } from '../state.ts';
+import { baseName } from './format.ts';
+import { shortWeight } from './labels.ts';
+import { OpenInEditor } from './editor.tsx';
+
+const AROUND = 20;
+
+interface Text {
+	firstLine: number;
+	lines: string[];
+}
+
+const loaded = new Map<number, Text | string>();
+
+function embedded(p: Profile, id: number, line: number): Text | null {
+	const has = p.sources.find(
+		(s) => s.source === id && line >= s.firstLine && line < s.firstLine + s.lines.length,
+	);
+	return has ?? p.sources.find((s) => s.source === id) ?? null;
+}
+
+/** What each line of a file costs under the lens, by the frames that stand there. */
+function costsOfLines(p: Profile, source: number): Map<number, number> {
+	const weights = answer.value.weights;
+	const totals = new Float64Array(p.nodes.n);
+	for (let s = 0; s < p.stacks.n; s++) {
+		totals[p.stacks.node[s]!]! += weights[s]!;
+	}
+	for (let i = p.nodes.n - 1; i > 0; i--) {
+		totals[p.nodes.parent[i]!]! += totals[i]!;
+	}
+	const out = new Map<number, number>();
+	for (let i = 1; i < p.nodes.n; i++) {
+		if (p.symbols.source[p.nodes.symbol[i]!] === source && totals[i]! > 0) {
+			const line = p.nodes.line[i]!;
+			out.set(line, (out.get(line) ?? 0) + totals[i]!);
+		}
+	}
+	return out;
+}
+
+/** The most expensive line of a function, where none is selected. */
+function lineOf(p: Profile, symbol: number, costs: Map<number, number>): number {
+	let best = 0;
+	for (let i = 1; i < p.nodes.n; i++) {
+		const line = p.nodes.line[i]!;
+		if (p.nodes.symbol[i] === symbol && (costs.get(line) ?? 0) > (costs.get(best) ?? 0)) {
+			best = line;
+		}
+	}
+	return best;
+}
+
+function useText(p: Profile, id: number, line: number): Text | string {
+	const [, redraw] = useState(0);
+	const own = embedded(p, id, line);
+	useEffect(() => {
+		if (!own && id && isServed.value && !loaded.has(id)) {
+			loadSource(id).then(
+				(lines) => {
+					loaded.set(id, { firstLine: 1, lines });
+					redraw((n) => n + 1);
+				},
+				(why: Error) => {
+					loaded.set(id, why.message);
+					redraw((n) => n + 1);
+				},
+			);
+		}
+	}, [id]);
+	return own ?? loaded.get(id) ?? (isServed.value ? 'reading the source…' : '');
+}
+
+/** The lines around a frame, each with what it costs. */
+export function Source({ symbol, line }: { symbol: number; line: number }) {
+	const p = profile.value;
+	const id = p.symbols.source[symbol]!;
+	const file = p.symbols.file[symbol]!;
+	const a = answer.value;
+	const costs = useMemo(() => costsOfLines(p, id), [p, id, a]);
+	const at = line || lineOf(p, symbol, costs);
+	const text = useText(p, id, at);
+	if (!file) {
+		return null;
+	}
+	const most = Math.max(1, ...costs.values());
+	return (
+		<>
+			<h3 id="source">
+				{baseName(file)}
+				{at ? `:${at}` : ''}
+			</h3>
+			<OpenInEditor file={file} line={at} />
+			{typeof text === 'string' ? (
+				<p class="dim">
+					{text || `The source is not in this file (heaptrack_print --with-source puts it in); ${file}${at ? `, line ${at}` : ''}.`}
+				</p>
+			) : (
+				<div class="source" tabIndex={0} role="region" aria-label={`Source of ${baseName(file)}`}>
+					{text.lines.map((code, i) => {
+						const number = text.firstLine + i;
+						if (at && Math.abs(number - at) > AROUND) {
+							return null;
+						}
+						const cost = costs.get(number);
+						return (
+							<div key={number} class={`code${number === at ? ' here' : ''}`}>
+								<span class="cost" title={cost ? shortWeight(lens.value.metric, cost) : ''}>
+									{cost ? shortWeight(lens.value.metric, cost) : ''}
+									{cost && <i style={{ width: `${(100 * cost) / most}%` }} />}
+								</span>
+								<span class="number">{number}</span>
+								<code>{code || ' '}</code>
+							</div>
+						);
+					})}
+				</div>
+			)}
+		</>
+	);
+}

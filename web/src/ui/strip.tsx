@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+import { useMemo } from 'preact/hooks';
+import { periodStarts } from '../data/series.ts';
+import { lens, marks, profile, setRange } from '../state.ts';
+import { bytes, moment } from './format.ts';
+import { useValue } from './signals.ts';
+import { themeTurn } from './theme.ts';
+import { TimeChart, type Line } from './timechart.tsx';
+
+/** The heap over time in one line, on every tab: drag to choose a range. */
+export function Strip() {
+	const p = useValue(() => profile.value);
+	const range = useValue(() => lens.value.range);
+	const marked = useValue(() => marks.value);
+	const turn = useValue(() => themeTurn.value);
+	const lines = useMemo<Line[]>(
+		() => [
+			{ label: 'heap', colour: 'series-3', times: periodStarts(p), values: p.edges.bytes, kind: 'area' },
+		],
+		[p],
+	);
+	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
+	return (
+		<div class="strip">
+			<TimeChart
+				profile={p}
+				lines={lines}
+				height={52}
+				range={range}
+				onRange={setRange}
+				isBare
+				flag={{ ns: peak_time_ns, text: '' }}
+				marks={marked}
+				theme={String(turn)}
+				label={`Heap over time, largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}. Keys [ and ] move the range`}
+			/>
+			<div class="strip-words dim" aria-hidden="true">
+				<span>0 s</span>
+				<span>
+					heap over time · peak {bytes(peak_bytes)} at {moment(peak_time_ns)} · drag to select
+				</span>
+				<span>{moment(duration_ns)}</span>
+			</div>
+		</div>
+	);
+}

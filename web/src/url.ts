@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+import { batch, effect } from '@preact/signals-core';
+import { edgeAtOrAfter, lensWords, parseLens } from './data/lens.ts';
+import * as state from './state.ts';
+
+/**
+ * The address holds what is shown: the words of the lens (data/lens.ts), and v (view), dir (flame),
+ * mode (tree), sel (function), marks (seconds), clock.
+ */
+
+const SHORT: Record<string, string> = { 'top-down': 'td', 'bottom-up': 'bu', around: 'around', functions: 'fn' };
+const LONG = Object.fromEntries(Object.entries(SHORT).map(([long, short]) => [short, long]));
+
+export function address(): string {
+	const p = state.profile.value;
+	const words = lensWords(p, state.lens.value);
+	if (state.view.value !== 'overview') {
+		words.unshift(`v=${state.view.value}`);
+	}
+	if (state.direction.value !== 'top-down') {
+		words.push(`dir=${SHORT[state.direction.value]}`);
+	}
+	if (state.treeMode.value !== 'top-down') {
+		words.push(`mode=${SHORT[state.treeMode.value]}`);
+	}
+	const selected = state.selected.value;
+	if (selected) {
+		const path = selected.base ? `@${selected.base}` : '';
+		words.push(`sel=${encodeURIComponent(p.symbols.name[selected.symbol]! + path)}`);
+	}
+	if (state.marks.value.length) {
+		const seconds = state.marks.value.map((edge) => (p.edges.timeNs[edge] ?? 0) / 1e9);
+		words.push(`marks=${seconds.map((s) => +s.toFixed(9)).join(',')}`);
+	}
+	if (state.isClock.value) {
+		words.push('clock=1');
+	}
+	return words.join('&');
+}
+
+/** A selection by its function's name, and a node of this recording if it still is that function. */
+function select(text: string): void {
+	const p = state.profile.value;
+	const parts = /^(.*?)(?:@(\d+))?$/s.exec(text)!;
+	const base = Number(parts[2] ?? 0);
+	const symbol = p.symbols.name.indexOf(parts[1]!);
+	if (symbol > 0) {
+		const is = p.symbols.name[p.nodes.symbol[base] ?? 0] === parts[1];
+		state.selected.value = { symbol: is && base ? p.nodes.symbol[base]! : symbol, base: is ? base : 0 };
+	}
+}
+
+function takeWord(key: string, value: string): void {
+	const p = state.profile.value;
+	switch (key) {
+		case 'v':
+			state.view.value = state.VIEWS.find((v) => v === value) ?? 'overview';
+			break;
+		case 'dir':
+			state.direction.value = (LONG[value] ?? 'top-down') as state.Direction;
+			break;
+		case 'mode':
+			state.treeMode.value = (LONG[value] ?? 'top-down') as state.TreeMode;
+			break;
+		case 'sel':
+			select(value);
+			break;
+		case 'marks':
+			state.marks.value = value
+				.split(',')
+				.map((s) => edgeAtOrAfter(p.edges, Math.round(Number(s) * 1e9)))
+				.filter((edge) => edge < p.edges.n);
+			break;
+		case 'clock':
+			state.isClock.value = value === '1';
+			break;
+	}
+}
+
+export function readAddress(): void {
+	const { lens, rest } = parseLens(state.profile.value, location.hash.slice(1));
+	batch(() => {
+		state.lens.value = lens;
+		state.view.value = 'overview';
+		state.direction.value = 'top-down';
+		state.treeMode.value = 'top-down';
+		state.selected.value = null;
+		state.marks.value = [];
+		rest.forEach(([key, value]) => takeWord(key, value));
+	});
+}
+
+/** Shows the lens of a finding, in the view that shows it best. */
+export function follow(text: string, view: state.View): void {
+	const { lens } = parseLens(state.profile.value, text);
+	batch(() => {
+		state.lens.value = lens;
+		state.view.value = view;
+	});
+}
+
+/** Keeps the address and the page at one. */
+export function bindAddress(): void {
+	readAddress();
+	let timer = 0;
+	let written = '';
+	effect(() => {
+		const now = address();
+		if (now === location.hash.slice(1) || now === written) {
+			return;
+		}
+		clearTimeout(timer);
+		timer = setTimeout(() => {
+			written = now;
+			history.replaceState(null, '', now ? `#${now}` : location.pathname + location.search);
+		}, 50);
+	});
+	addEventListener('hashchange', () => {
+		if (location.hash.slice(1) !== written) {
+			readAddress();
+		}
+	});
+}
+
+export function currentLink(): string {
+	const base = location.href.split('#')[0]!;
+	const words = address();
+	return words ? `${base}#${words}` : base;
+}
+

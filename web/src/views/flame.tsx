@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+import { signal } from '@preact/signals-core';
+import { useMemo } from 'preact/hooks';
+import { bottomUp, calleesOf, callersOf, topDown, type Forest } from '../data/forest.ts';
+import { Flame } from '../flame/flame.tsx';
+import * as state from '../state.ts';
+import { percent } from '../ui/format.ts';
+import { METRIC_NAMES, nodeName, symbolName } from '../ui/labels.ts';
+import { Metrics } from '../ui/chips.tsx';
+import { matched } from '../ui/search.ts';
+import { useValue } from '../ui/signals.ts';
+import { Nothing } from './empty.tsx';
+
+/** The node that fills the width; 0: all. Of the forest that is shown. */
+export const zoomed = signal(0);
+
+const DIRECTIONS: [state.Direction, string][] = [
+	['top-down', 'Top-down'],
+	['bottom-up', 'Bottom-up'],
+	['around', 'Callers and callees'],
+];
+
+export function selectNode(f: Forest, node: number): void {
+	if (f.symbol[node]) {
+		state.selected.value = { symbol: f.symbol[node]!, base: f.base[node]! };
+	}
+}
+
+/** Shift+click: a run frame by frame, or as one box again. */
+export function openRun(f: Forest, node: number): void {
+	const key = f.key[node]!;
+	const opened = new Set(state.openedRuns.value);
+	if (opened.has(key)) {
+		opened.delete(key);
+	} else if (f.isRun[node]) {
+		opened.add(key);
+	} else {
+		return;
+	}
+	state.openedRuns.value = opened;
+}
+
+function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
+	const direction = useValue(() => state.direction.value);
+	const recursion = useValue(() => state.foldsRecursion.value);
+	const flipped = useValue(() => state.isFlipped.value);
+	const colouring = useValue(() => state.colouring.value);
+	return (
+		<div class="toolbar">
+			<Metrics />
+			<div role="group" aria-label="Direction">
+				{DIRECTIONS.map(([id, name]) => (
+					<button
+						key={id}
+						type="button"
+						class={`pill${direction === id ? ' on' : ''}`}
+						aria-pressed={direction === id}
+						onClick={() => (state.direction.value = id)}
+					>
+						{name}
+					</button>
+				))}
+			</div>
+			<button
+				type="button"
+				class={`pill${recursion ? ' on' : ''}`}
+				aria-pressed={recursion}
+				title="Calls of a function within itself are one box (r)"
+				onClick={() => (state.foldsRecursion.value = !recursion)}
+			>
+				Fold recursion
+			</button>
+			<button
+				type="button"
+				class={`pill${flipped ? ' on' : ''}`}
+				aria-pressed={flipped}
+				title="The root at the bottom (o)"
+				onClick={() => (state.isFlipped.value = !flipped)}
+			>
+				Flip
+			</button>
+			<select
+				class="pill"
+				aria-label="Colours"
+				value={colouring}
+				onChange={(e) => (state.colouring.value = e.currentTarget.value as 'owner' | 'module')}
+			>
+				<option value="owner">colour by owner</option>
+				<option value="module">colour by module</option>
+			</select>
+			{zoom > 0 && (
+				<button type="button" class="pill" onClick={() => (zoomed.value = 0)}>
+					Zoom out ({percent(forest.total[zoom]!, forest.total[0]!)} shown)
+				</button>
+			)}
+		</div>
+	);
+}
+
+interface CanvasProps {
+	forest: Forest;
+	title: string;
+	height: number | 'fill';
+	zoom?: number;
+	isFlipped?: boolean;
+}
+
+function Canvas({ forest, title, height, zoom, isFlipped }: CanvasProps) {
+	const p = state.profile.value;
+	const picked = useValue(() => state.selected.value);
+	const marked = useValue(() => matched.value);
+	const colouring = useValue(() => state.colouring.value);
+	const metric = state.lens.value.metric;
+	return (
+		<Flame
+			profile={p}
+			forest={forest}
+			metric={metric}
+			height={height}
+			label={title}
+			zoom={zoom ?? 0}
+			isFlipped={isFlipped ?? false}
+			selectedBase={picked?.base ?? 0}
+			byModule={colouring === 'module'}
+			isMarked={marked ? (node) => marked[forest.symbol[node]!] === 1 : null}
+			onSelect={(node) => selectNode(forest, node)}
+			onZoom={(node) => {
+				if (zoom !== undefined) {
+					zoomed.value = node;
+				}
+				selectNode(forest, node);
+			}}
+			onOpenRun={(node) => openRun(forest, node)}
+			onHide={(node) => state.hide(p.symbols.name[forest.symbol[node]!]!)}
+		/>
+	);
+}
+
+/** A function between those who call it and those it calls. */
+function Around() {
+	const p = state.profile.value;
+	const t = useValue(() => state.tree.value);
+	const a = useValue(() => state.answer.value);
+	const picked = useValue(() => state.selected.value);
+	const key = picked ? keyOfSymbol(picked.symbol) : -1;
+	const callers = useMemo(() => (key >= 0 ? callersOf(t, a, key) : null), [t, a, key]);
+	const callees = useMemo(() => (key >= 0 ? calleesOf(t, a, key) : null), [t, a, key]);
+	if (!picked || !callers || !callees) {
+		return <p class="nothing">Select a function first: click a box, or search for it with /.</p>;
+	}
+	const name = symbolName(p, picked.symbol, t.group);
+	callers.symbol[0] = callees.symbol[0] = picked.symbol;
+	return (
+		<div class="around">
+			<h2>
+				Callers of <code>{name}</code>
+			</h2>
+			<Canvas forest={callers} title={`Callers of ${name}`} height={300} isFlipped />
+			<h2>
+				Callees of <code>{name}</code>
+			</h2>
+			<Canvas forest={callees} title={`Callees of ${name}`} height={300} />
+		</div>
+	);
+}
+
+/** The key that the tree has for a function, whatever it is gathered under. */
+export function keyOfSymbol(symbol: number): number {
+	const t = state.tree.value;
+	const p = state.profile.value;
+	if (t.group === 'function') {
+		return p.symbols.function[symbol]!;
+	}
+	const at = t.symbol.indexOf(symbol);
+	return at > 0 ? t.key[at]! : -1;
+}
+
+/** Where in the whole the zoomed part is. */
+function Minimap({ forest, zoom }: { forest: Forest; zoom: number }) {
+	const path: number[] = [];
+	for (let at = zoom; at > 0; at = forest.parent[at]!) {
+		path.unshift(at);
+	}
+	const p = state.profile.value;
+	return (
+		<nav class="crumbs" aria-label="Zoom">
+			<button type="button" class="link" onClick={() => (zoomed.value = 0)}>
+				{p.facts.program.name}
+			</button>
+			{path.map((node) => (
+				<span key={node}>
+					{' › '}
+					<button type="button" class="link" onClick={() => (zoomed.value = node)}>
+						<code>{nodeName(p, forest, node)}</code>
+					</button>
+				</span>
+			))}
+		</nav>
+	);
+}
+
+export function FlameView() {
+	const t = useValue(() => state.tree.value);
+	const a = useValue(() => state.answer.value);
+	const direction = useValue(() => state.direction.value);
+	const flipped = useValue(() => state.isFlipped.value);
+	const wanted = useValue(() => zoomed.value);
+	const forest = useMemo(() => (direction === 'bottom-up' ? bottomUp(t, a) : topDown(t, a)), [t, a, direction]);
+	const zoom = wanted < forest.n && forest.total[wanted]! > 0 ? wanted : 0;
+	const title = `Flame graph, ${direction}, of ${METRIC_NAMES[a.lens.metric]}`;
+	return (
+		<section class="panel flame-panel" aria-label="Flame graph">
+			<Toolbar forest={forest} zoom={zoom} />
+			{zoom > 0 && direction !== 'around' && <Minimap forest={forest} zoom={zoom} />}
+			{forest.total[0] === 0 ? (
+				<Nothing />
+			) : direction === 'around' ? (
+				<Around />
+			) : (
+				<Canvas forest={forest} title={title} height="fill" zoom={zoom} isFlipped={flipped} />
+			)}
+		</section>
+	);
+}

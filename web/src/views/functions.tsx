@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { functionsOf, type FunctionCosts } from '../data/functions.ts';
+import * as state from '../state.ts';
+import { percent } from '../ui/format.ts';
+import { METRIC_NAMES, symbolName, weight } from '../ui/labels.ts';
+import { matched } from '../ui/search.ts';
+import { useValue } from '../ui/signals.ts';
+
+const ROW = 24;
+type Order = 'total' | 'self';
+
+/** All functions, to choose one from; the others of its kind stand where they were. */
+export function FunctionTable() {
+	const p = state.profile.value;
+	const t = useValue(() => state.tree.value);
+	const a = useValue(() => state.answer.value);
+	const picked = useValue(() => state.selected.value);
+	const marked = useValue(() => matched.value);
+	const [order, setOrder] = useState<Order>('total');
+	const [top, setTop] = useState(0);
+	const [height, setHeight] = useState(400);
+	const box = useRef<HTMLDivElement>(null);
+	useLayoutEffect(() => {
+		const watch = new ResizeObserver(([entry]) => setHeight(entry!.contentRect.height));
+		watch.observe(box.current!);
+		return () => watch.disconnect();
+	}, []);
+	const all = useMemo(() => functionsOf(t, a), [t, a]);
+	const rows = useMemo(() => {
+		const kept = marked ? all.filter((f) => marked[f.symbol]) : all;
+		return order === 'self' ? [...kept].sort((x, y) => y.self - x.self) : kept;
+	}, [all, order, marked]);
+	const metric = a.lens.metric;
+	const total = state.totalWeight.value;
+	const key = picked ? p.symbols.function[picked.symbol] : -1;
+	const at = rows.findIndex((f) => (t.group === 'function' ? f.key === key : f.symbol === picked?.symbol));
+	const pick = (f: FunctionCosts | undefined) => {
+		if (f) {
+			state.selected.value = { symbol: f.symbol, base: t.base[f.node]! };
+		}
+	};
+	const onKey = (event: KeyboardEvent) => {
+		const by = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 20, PageUp: -20 }[event.key];
+		if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) {
+			return;
+		}
+		const next = Math.max(0, Math.min(rows.length - 1, at + by));
+		pick(rows[next]);
+		const scroller = box.current!;
+		const y = next * ROW;
+		if (y < scroller.scrollTop || y + 2 * ROW > scroller.scrollTop + scroller.clientHeight) {
+			scroller.scrollTop = y - scroller.clientHeight / 2;
+		}
+		event.preventDefault();
+		event.stopPropagation();
+	};
+	const first = Math.max(0, Math.floor(top / ROW) - 4);
+	const shown = rows.slice(first, Math.ceil((top + height) / ROW) + 4);
+	const header = (id: Order, name: string) => (
+		<span role="columnheader" class="num" aria-sort={order === id ? 'descending' : 'none'}>
+			<button type="button" class="link" onClick={() => setOrder(id)}>
+				{name}
+				{order === id ? ' ▾' : ''}
+			</button>
+		</span>
+	);
+	return (
+		<div
+			class="treegrid functions"
+			role="grid"
+			aria-label={`Functions by ${METRIC_NAMES[metric]}`}
+			aria-rowcount={rows.length + 1}
+			tabIndex={0}
+			ref={box}
+			onKeyDown={onKey}
+			onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
+		>
+			<div class="tr th" role="row" aria-rowindex={1}>
+				<span role="columnheader">function</span>
+				{header('total', 'with callees')}
+				<span role="columnheader" class="num">
+					%
+				</span>
+				{header('self', 'self')}
+			</div>
+			<div role="rowgroup" class="rows" style={{ height: `${rows.length * ROW}px` }}>
+				{shown.map((f, i) => (
+					<div
+						key={f.key}
+						role="row"
+						class={`tr${first + i === at ? ' at' : ''}`}
+						aria-rowindex={first + i + 2}
+						aria-selected={first + i === at}
+						style={{ top: `${(first + i) * ROW}px` }}
+						onClick={() => pick(f)}
+					>
+						<span role="gridcell" class={`name ${t.isRun[f.node] ? 'run library' : ''}`} title={p.symbols.name[f.symbol]}>
+							<code>{symbolName(p, f.symbol, t.group)}</code>
+						</span>
+						<span role="gridcell" class="num bar">
+							<i style={{ width: `${(100 * f.total) / (total || 1)}%` }} />
+							<b>{weight(metric, f.total)}</b>
+						</span>
+						<span role="gridcell" class="num">
+							{percent(f.total, total)}
+						</span>
+						<span role="gridcell" class="num">
+							{weight(metric, f.self)}
+						</span>
+					</div>
+				))}
+			</div>
+		</div>
+	);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+import { useMemo } from 'preact/hooks';
+import type { Finding, Profile } from '../data/profile.ts';
+import { NEVER } from '../data/profile.ts';
+import { siteKeys } from '../data/series.ts';
+import * as state from '../state.ts';
+import { copyText } from '../ui/copy.ts';
+import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
+import { placeOf } from '../ui/labels.ts';
+import { useValue } from '../ui/signals.ts';
+import { Sparkline } from '../ui/sparkline.tsx';
+import { Nothing } from './empty.tsx';
+
+interface Site {
+	key: number;
+	name: string;
+	symbol: number;
+	stack: number;
+	bytes: number;
+	blocks: number;
+	allocations: number;
+	first: number;
+	last: number;
+	findings: Finding[];
+}
+
+function sitesOf(p: Profile, kept: Uint8Array | null): Site[] {
+	const sites = siteKeys(p);
+	const found = new Map<number, Site>();
+	const s = p.stacks;
+	for (let i = 0; i < s.n; i++) {
+		if (kept && !kept[i]) {
+			continue;
+		}
+		const key = sites.keys[i]!;
+		const name = sites.name.get(key)!;
+		const findings = p.facts.findings.filter((f) => f.function === name && /never-freed|grow|stopped|start|exit|partial|leak/.test(f.id));
+		if (!s.liveBlocks[i] && !findings.length) {
+			continue;
+		}
+		const site = found.get(key) ?? {
+			key,
+			name,
+			symbol: sites.symbol.get(key)!,
+			stack: i,
+			bytes: 0,
+			blocks: 0,
+			allocations: 0,
+			first: Infinity,
+			last: 0,
+			findings,
+		};
+		site.bytes += s.liveBytes[i]!;
+		site.blocks += s.liveBlocks[i]!;
+		site.first = Math.min(site.first, s.firstNs[i]!);
+		site.last = Math.max(site.last, s.lastNs[i]!);
+		if (s.liveBytes[i]! > s.liveBytes[site.stack]!) {
+			site.stack = i;
+		}
+		found.set(key, site);
+	}
+	for (let i = 0; i < s.n; i++) {
+		const site = found.get(sites.keys[i]!);
+		if (site && (!kept || kept[i])) {
+			site.allocations += s.allocations[i]!;
+		}
+	}
+	return [...found.values()].sort((a, b) => b.bytes - a.bytes);
+}
+
+/** Over the run, what of the never freed was there already; and what is alive. */
+function curves(p: Profile, sites: Site[], keys: Int32Array): Map<number, Float64Array> {
+	const n = p.edges.n;
+	const out = new Map(sites.map((site) => [site.key, new Float64Array(n + 1)]));
+	const { first, from, until, bytes: size } = p.intervals;
+	for (let s = 0; s < p.stacks.n; s++) {
+		const curve = out.get(keys[s]!);
+		for (let i = curve ? first[s]! : first[s + 1]!; i < first[s + 1]!; i++) {
+			if (until[i] === NEVER) {
+				curve![from[i]!]! += size[i]!;
+			}
+		}
+	}
+	for (const [key, curve] of out) {
+		let sum = 0;
+		out.set(key, curve.map((v) => (sum += v)));
+	}
+	return out;
+}
+
+function suppression(name: string): string {
+	return `leak:${name.replace(/\(.*$/, '').replace(/<.*>/g, '*')}`;
+}
+
+export function GrowthView() {
+	const p = useValue(() => state.profile.value);
+	const kept = useValue(() => state.kept.value);
+	const hidden = useValue(() => state.suppressed.value);
+	const keys = useMemo(() => siteKeys(p).keys, [p]);
+	const all = useMemo(() => sitesOf(p, kept), [p, kept]);
+	const lines = useMemo(() => curves(p, all.slice(0, 200), keys), [all]);
+	const shown = all.filter((site) => !hidden.includes(site.name));
+	const total = all.reduce((sum, site) => sum + site.bytes, 0);
+	const suppressed = all.filter((site) => hidden.includes(site.name));
+	if (!all.length) {
+		return kept ? <Nothing /> : <p class="panel nothing">Every block was freed before the end of the recording.</p>;
+	}
+	const select = (site: Site) => {
+		state.change({ metric: 'never-freed' });
+		const node = p.stacks.site[site.stack]! || p.stacks.node[site.stack]!;
+		state.selected.value = { symbol: site.symbol || p.nodes.symbol[node]!, base: node };
+		state.isDetailsOpen.value = true;
+	};
+	return (
+		<section class="panel" aria-labelledby="never-title">
+			<div class="panel-head">
+				<h2 id="never-title">Never freed (leaks and what is still in use), by your functions</h2>
+				<span class="dim hint">the recorder cannot tell unreachable memory from memory in use at the end</span>
+			</div>
+			<table class="data growth">
+				<thead>
+					<tr>
+						<th>function</th>
+						<th class="num">bytes</th>
+						<th class="num">%</th>
+						<th class="num">blocks never freed</th>
+						<th>never freed over time</th>
+						<th>first, last allocation</th>
+						<th>what was measured</th>
+						<th>
+							<span class="sr">suppress</span>
+						</th>
+					</tr>
+				</thead>
+				<tbody>
+					{shown.slice(0, 200).map((site) => (
+						<tr key={site.key}>
+							<td>
+								<button type="button" class="link name" title={site.name} onClick={() => select(site)}>
+									<code>{shortName(site.name)}</code>
+								</button>{' '}
+								<span class="dim place">
+									{site.symbol > 0 && placeOf(p, site.symbol, p.nodes.line[p.stacks.site[site.stack]!]!)}
+								</span>
+							</td>
+							<td class="num">{bytes(site.bytes)}</td>
+							<td class="num">{percent(site.bytes, total)}</td>
+							<td class="num">
+								{count(site.blocks)} of {count(site.allocations)}
+							</td>
+							<td>{lines.has(site.key) && <Sparkline values={lines.get(site.key)!} />}</td>
+							<td class="dim">
+								{duration(site.first)}, {duration(site.last)}
+							</td>
+							<td>{site.findings[0]?.text ?? ''}</td>
+							<td>
+								<button
+									type="button"
+									class="link"
+									title="Hide it here, and copy the line for a suppressions file"
+									onClick={() => {
+										state.suppressed.value = [...hidden, site.name];
+										void copyText(suppression(site.name));
+									}}
+								>
+									Suppress…
+								</button>
+							</td>
+						</tr>
+					))}
+				</tbody>
+			</table>
+			{suppressed.length > 0 && (
+				<div class="suppressed">
+					<h3>Suppressed here</h3>
+					<pre>{suppressed.map((site) => suppression(site.name)).join('\n')}</pre>
+					<p class="dim">
+						{bytes(suppressed.reduce((sum, site) => sum + site.bytes, 0))} in{' '}
+						{count(suppressed.reduce((sum, site) => sum + site.blocks, 0))} blocks.{' '}
+						<button type="button" class="link" onClick={() => (state.suppressed.value = [])}>
+							show again
+						</button>
+					</p>
+				</div>
+			)}
+		</section>
+	);
+}

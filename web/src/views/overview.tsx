@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+import { useMemo } from 'preact/hooks';
+import { topDown } from '../data/forest.ts';
+import { lens, profile, selected, setRange, tree, answer, kept, marks, isClock, view } from '../state.ts';
+import { periodStarts, siteKeys, stackedSeries } from '../data/series.ts';
+import { bytes, moment, shortName } from '../ui/format.ts';
+import { Metrics } from '../ui/chips.tsx';
+import { useValue } from '../ui/signals.ts';
+import { themeTurn } from '../ui/theme.ts';
+import { TimeChart, type Line } from '../ui/timechart.tsx';
+import { Flame } from '../flame/flame.tsx';
+import { METRIC_NAMES } from '../ui/labels.ts';
+import { Cards } from './cards.tsx';
+import { TopTables } from './toptables.tsx';
+import { ChartTable } from '../ui/charttable.tsx';
+
+const TITLES: Record<string, string> = {
+	peak: 'What the heap holds at its peak',
+	'never-freed': 'What was never freed',
+	kept: 'What the range keeps',
+	allocations: 'Who allocates most often',
+	bytes: 'Who allocates most bytes',
+	temporary: 'Who makes temporary allocations',
+};
+
+/** Curves that stand on each other, the highest first: each is drawn over the one before. */
+export function stacked(p: { edges: { n: number } }, series: { label: string; values: Float64Array }[], times: Float64Array): Line[] {
+	const sums = new Float64Array(p.edges.n);
+	const lines = series.map((s, i): Line => {
+		for (let k = 0; k < sums.length; k++) {
+			sums[k]! += s.values[k]!;
+		}
+		return {
+			label: s.label,
+			colour: s.label === 'other' ? 'series-5' : `series-${Math.min(i, 4)}`,
+			times,
+			values: sums.slice(),
+			kind: 'area',
+		};
+	});
+	return lines.reverse();
+}
+
+function HeapChart() {
+	const p = useValue(() => profile.value);
+	const range = useValue(() => lens.value.range);
+	const metric = useValue(() => lens.value.metric);
+	const stacks = useValue(() => kept.value);
+	const turn = useValue(() => themeTurn.value);
+	const clock = useValue(() => isClock.value);
+	const marked = useValue(() => marks.value);
+	const series = useMemo(() => {
+		const sites = siteKeys(p);
+		const weights = metric === 'never-freed' ? p.stacks.liveBytes : p.stacks.peakBytes;
+		const name = (key: number) => ({ label: shortName(sites.name.get(key)!), symbol: sites.symbol.get(key)! });
+		return stackedSeries(p, sites.keys, weights, name, 5, stacks);
+	}, [p, metric, stacks]);
+	const lines = useMemo<Line[]>(() => {
+		const out = stacked(p, series, periodStarts(p));
+		if (p.samples.n > 0) {
+			out.push({ label: 'RSS', colour: 'dim', times: p.samples.timeNs, values: p.samples.rssBytes, kind: 'dashed' });
+		}
+		return out;
+	}, [series]);
+	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
+	return (
+		<section class="panel" aria-labelledby="heap-title">
+			<div class="panel-head">
+				<h2 id="heap-title">Heap over time</h2>
+				<ul class="legend">
+					{series.map((s, i) => (
+						<li key={s.label}>
+							<i class={`swatch s${s.label === 'other' ? 5 : Math.min(i, 4)}`} /> <code>{s.label}</code>
+						</li>
+					))}
+					{p.samples.n > 0 && (
+						<li title="Resident memory of the whole process, without the recorder's own">
+							<i class="dash" /> RSS
+						</li>
+					)}
+				</ul>
+				<span class="dim hint">drag to select · [ ] move edges · Esc clear</span>
+			</div>
+			<TimeChart
+				profile={p}
+				lines={lines}
+				height={230}
+				range={range}
+				onRange={setRange}
+				flag={{ ns: peak_time_ns, text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns, duration_ns)}` }}
+				marks={marked}
+				isClock={clock}
+				theme={String(turn)}
+				label={`Heap over time by function: largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}`}
+			/>
+			<ChartTable profile={p} series={series} />
+		</section>
+	);
+}
+
+function HeapFlame() {
+	const p = useValue(() => profile.value);
+	const t = useValue(() => tree.value);
+	const a = useValue(() => answer.value);
+	const picked = useValue(() => selected.value);
+	const forest = useMemo(() => topDown(t, a), [t, a]);
+	const metric = a.lens.metric;
+	return (
+		<section class="panel" aria-labelledby="flame-title">
+			<div class="panel-head">
+				<h2 id="flame-title">{TITLES[metric]}</h2>
+				<Metrics />
+				<ul class="legend right">
+					<li>
+						<i class="swatch yours" /> your code
+					</li>
+					<li>
+						<i class="swatch library" /> library{a.lens.isUnfolded ? '' : ' (folded)'}
+					</li>
+					<li>
+						<i class="swatch root" /> program
+					</li>
+				</ul>
+			</div>
+			{a.total.allocations === 0 && a.weights.every((w) => w === 0) ? (
+				<p class="nothing">Nothing is left under this lens.</p>
+			) : (
+				<Flame
+					profile={p}
+					forest={forest}
+					metric={metric}
+					height={230}
+					label={`Flame graph of ${METRIC_NAMES[metric]}`}
+					selectedBase={picked?.base ?? 0}
+					onSelect={(node) => {
+						if (forest.symbol[node]) {
+							selected.value = { symbol: forest.symbol[node]!, base: forest.base[node]! };
+						}
+					}}
+					onZoom={(node) => {
+						if (forest.symbol[node]) {
+							selected.value = { symbol: forest.symbol[node]!, base: forest.base[node]! };
+						}
+						view.value = 'flame';
+					}}
+				/>
+			)}
+		</section>
+	);
+}
+
+export function Overview() {
+	return (
+		<>
+			<Cards />
+			<HeapChart />
+			<HeapFlame />
+			<TopTables />
+		</>
+	);
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+import { useMemo, useState } from 'preact/hooks';
+import type { Profile } from '../data/profile.ts';
+import { siteKeys } from '../data/series.ts';
+import * as state from '../state.ts';
+import { bytes, count, percent, shortName } from '../ui/format.ts';
+import { LIFETIMES } from '../ui/mix.tsx';
+import { useValue } from '../ui/signals.ts';
+
+interface SizeClass {
+	power: number; // 2^(power - 1) < size <= 2^power
+	count: number;
+	bytes: number;
+	live: number;
+	bySite: Map<number, [number, number]>;
+}
+
+const classOf = (size: number) => (size <= 1 ? 0 : Math.ceil(Math.log2(size)));
+
+function classLabel(power: number): string {
+	return power === 0 ? '0 – 1 B' : `${bytes(2 ** (power - 1) + 1)} – ${bytes(2 ** power)}`;
+}
+
+function classesOf(p: Profile, kept: Uint8Array | null, keys: Int32Array): SizeClass[] {
+	const found = new Map<number, SizeClass>();
+	const z = p.sizes;
+	for (let s = 0; s < p.stacks.n; s++) {
+		if (kept && !kept[s]) {
+			continue;
+		}
+		for (let i = z.first[s]!; i < z.first[s + 1]!; i++) {
+			const size = z.isClass[i] ? z.size[i]! * 2 - 1 : z.size[i]!;
+			const power = classOf(size);
+			let c = found.get(power);
+			if (!c) {
+				c = { power, count: 0, bytes: 0, live: 0, bySite: new Map() };
+				found.set(power, c);
+			}
+			c.count += z.count[i]!;
+			c.bytes += z.bytes[i]!;
+			c.live += z.live[i]!;
+			const site = c.bySite.get(keys[s]!) ?? [0, 0];
+			site[0] += z.count[i]!;
+			site[1] += z.bytes[i]!;
+			c.bySite.set(keys[s]!, site);
+		}
+	}
+	return [...found.values()].sort((a, b) => a.power - b.power);
+}
+
+/** Freed blocks by how long they lived and what they had as usual size, per stack. */
+function heat(p: Profile, kept: Uint8Array | null): { powers: number[]; cells: Map<number, number[]> } {
+	const cells = new Map<number, number[]>();
+	for (let s = 0; s < p.stacks.n; s++) {
+		const n = p.stacks.allocations[s]!;
+		if ((kept && !kept[s]) || !n) {
+			continue;
+		}
+		const power = classOf(p.stacks.allocatedBytes[s]! / n);
+		const row = cells.get(power) ?? LIFETIMES.map(() => 0);
+		p.stacks.lifetimes.forEach((column, k) => (row[k]! += column[s]!));
+		cells.set(power, row);
+	}
+	return { powers: [...cells.keys()].sort((a, b) => a - b), cells };
+}
+
+function Heat({ p, kept }: { p: Profile; kept: Uint8Array | null }) {
+	const { powers, cells } = useMemo(() => heat(p, kept), [p, kept]);
+	const used = LIFETIMES.map((_, k) => k).filter((k) => powers.some((w) => cells.get(w)![k]! > 0));
+	const most = Math.max(1, ...[...cells.values()].flat());
+	if (!used.length) {
+		return <p class="dim">No block was freed.</p>;
+	}
+	return (
+		<div class="scroll" tabIndex={0} role="region" aria-label="Sizes and lifetimes">
+			<table class="heat">
+				<thead>
+					<tr>
+						<th>mean size \ lifetime</th>
+						{used.map((k) => (
+							<th key={k}>{LIFETIMES[k]}</th>
+						))}
+					</tr>
+				</thead>
+				<tbody>
+					{powers.map((w) => (
+						<tr key={w}>
+							<th scope="row">{classLabel(w)}</th>
+							{used.map((k) => {
+								const n = cells.get(w)![k]!;
+								const share = n ? 0.12 + (0.88 * Math.log1p(n)) / Math.log1p(most) : 0;
+								return (
+									<td key={k} class={share > 0.6 ? 'hot' : ''} style={n ? { '--heat': share.toFixed(2) } : {}}>
+										{n ? count(n) : ''}
+									</td>
+								);
+							})}
+						</tr>
+					))}
+				</tbody>
+			</table>
+		</div>
+	);
+}
+
+interface Pool {
+	key: number;
+	size: number;
+	count: number;
+	bytes: number;
+	stack: number;
+}
+
+const POOL_CALLS = 10_000;
+
+/** One site, one size, very often. */
+function poolsOf(p: Profile, keys: Int32Array, kept: Uint8Array | null): Pool[] {
+	const out: Pool[] = [];
+	const z = p.sizes;
+	for (let s = 0; s < p.stacks.n; s++) {
+		for (let i = z.first[s]!; i < z.first[s + 1]!; i++) {
+			if ((!kept || kept[s]) && !z.isClass[i] && z.count[i]! > POOL_CALLS) {
+				out.push({ key: keys[s]!, size: z.size[i]!, count: z.count[i]!, bytes: z.bytes[i]!, stack: s });
+			}
+		}
+	}
+	return out.sort((a, b) => b.count - a.count).slice(0, 20);
+}
+
+export function SizesView() {
+	const p = useValue(() => state.profile.value);
+	const kept = useValue(() => state.kept.value);
+	const range = useValue(() => state.lens.value.range);
+	const [byBytes, setByBytes] = useState(false);
+	const [chosen, setChosen] = useState<number | null>(null);
+	const sites = useMemo(() => siteKeys(p), [p]);
+	const classes = useMemo(() => classesOf(p, kept, sites.keys), [p, kept]);
+	const pools = useMemo(() => poolsOf(p, sites.keys, kept), [p, kept]);
+	const value = (c: { count: number; bytes: number }) => (byBytes ? c.bytes : c.count);
+	const most = Math.max(1, ...classes.map(value));
+	const total = classes.reduce((sum, c) => sum + value(c), 0);
+	const own = classes.find((c) => c.power === chosen);
+	const pick = (key: number) => {
+		const symbol = sites.symbol.get(key)!;
+		if (symbol) {
+			state.selected.value = { symbol, base: 0 };
+		}
+	};
+	const top = own ? [...own.bySite.entries()].sort((a, b) => (byBytes ? b[1][1] - a[1][1] : b[1][0] - a[1][0])).slice(0, 12) : [];
+	return (
+		<>
+			<section class="panel" aria-labelledby="sizes-title">
+				<div class="panel-head">
+					<h2 id="sizes-title">Sizes of allocations</h2>
+					<div role="group" aria-label="Weighed by">
+						<button type="button" class={`pill${byBytes ? '' : ' on'}`} aria-pressed={!byBytes} onClick={() => setByBytes(false)}>
+							Calls
+						</button>
+						<button type="button" class={`pill${byBytes ? ' on' : ''}`} aria-pressed={byBytes} onClick={() => setByBytes(true)}>
+							Bytes
+						</button>
+					</div>
+					{range && <span class="dim hint">of the whole run: sizes are not kept by time</span>}
+				</div>
+				<table class="bars histogram">
+					<thead>
+						<tr>
+							<th>size</th>
+							<th>{byBytes ? 'bytes' : 'calls'}</th>
+							<th class="num">calls</th>
+							<th class="num">total</th>
+							<th class="num">average</th>
+							<th class="num">share</th>
+							<th class="num">never freed</th>
+						</tr>
+					</thead>
+					<tbody>
+						{classes.map((c) => (
+							<tr key={c.power} class={c.power === chosen ? 'at' : ''}>
+								<th scope="row">
+									<button type="button" class="link" aria-pressed={c.power === chosen} onClick={() => setChosen(c.power === chosen ? null : c.power)}>
+										{classLabel(c.power)}
+									</button>
+								</th>
+								<td>
+									<i style={{ width: `${(100 * value(c)) / most}%` }} />
+								</td>
+								<td class="num">{count(c.count)}</td>
+								<td class="num">{bytes(c.bytes)}</td>
+								<td class="num">{bytes(c.bytes / c.count)}</td>
+								<td class="num">{percent(value(c), total)}</td>
+								<td class="num">{count(c.live)}</td>
+							</tr>
+						))}
+					</tbody>
+				</table>
+			</section>
+			{own && (
+				<section class="panel" aria-labelledby="class-title">
+					<h2 id="class-title">Who asks for {classLabel(own.power)}</h2>
+					<table class="data">
+						<thead>
+							<tr>
+								<th>function</th>
+								<th class="num">allocations</th>
+								<th class="num">total</th>
+								<th class="num">average</th>
+							</tr>
+						</thead>
+						<tbody>
+							{top.map(([key, [n, sum]]) => (
+								<tr key={key}>
+									<td>
+										<button type="button" class="link name" onClick={() => pick(key)}>
+											<code>{shortName(sites.name.get(key)!)}</code>
+										</button>
+									</td>
+									<td class="num">{count(n)}</td>
+									<td class="num">{bytes(sum)}</td>
+									<td class="num">{bytes(sum / n)}</td>
+								</tr>
+							))}
+						</tbody>
+					</table>
+				</section>
+			)}
+			<section class="panel" aria-labelledby="heat-title">
+				<h2 id="heat-title">Freed blocks by size and lifetime</h2>
+				<Heat p={p} kept={kept} />
+			</section>
+			{pools.length > 0 && (
+				<section class="panel" aria-labelledby="pool-title">
+					<h2 id="pool-title">Same stack, same size, more than {count(POOL_CALLS)} times</h2>
+					<table class="data">
+						<thead>
+							<tr>
+								<th>function</th>
+								<th class="num">size</th>
+								<th class="num">allocations</th>
+								<th class="num">total</th>
+							</tr>
+						</thead>
+						<tbody>
+							{pools.map((pool) => (
+								<tr key={`${pool.stack} ${pool.size}`}>
+									<td>
+										<button type="button" class="link name" onClick={() => pick(pool.key)}>
+											<code>{shortName(sites.name.get(pool.key)!)}</code>
+										</button>
+									</td>
+									<td class="num">{bytes(pool.size)}</td>
+									<td class="num">{count(pool.count)}</td>
+									<td class="num">{bytes(pool.bytes)}</td>
+								</tr>
+							))}
+						</tbody>
+					</table>
+				</section>
+			)}
+		</>
+	);
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+import { useMemo, useState } from 'preact/hooks';
+import { edgeAtOrAfter, type Range } from '../data/lens.ts';
+import type { Profile } from '../data/profile.ts';
+import { ask } from '../data/query.ts';
+import { periodStarts, siteKeys, stackedSeries } from '../data/series.ts';
+import * as state from '../state.ts';
+import { ChartTable } from '../ui/charttable.tsx';
+import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
+import { useValue } from '../ui/signals.ts';
+import { themeTurn } from '../ui/theme.ts';
+import { TimeChart, type Line } from '../ui/timechart.tsx';
+import { stacked } from './overview.tsx';
+
+type Stacking = 'site' | 'module' | 'size';
+
+/** Powers of two of the usual size: what a stack asks for on average. */
+function sizeClassOf(p: Profile, s: number): number {
+	const n = p.stacks.allocations[s]!;
+	return n ? Math.max(0, Math.ceil(Math.log2(p.stacks.allocatedBytes[s]! / n || 1))) : 0;
+}
+
+function grouping(p: Profile, by: Stacking): { keys: Int32Array; name: (key: number) => { label: string; symbol: number } } {
+	const sites = siteKeys(p);
+	if (by === 'site') {
+		return {
+			keys: sites.keys,
+			name: (key) => ({ label: shortName(sites.name.get(key)!), symbol: sites.symbol.get(key)! }),
+		};
+	}
+	if (by === 'size') {
+		return {
+			keys: Int32Array.from({ length: p.stacks.n }, (_, s) => sizeClassOf(p, s)),
+			name: (key) => ({ label: `up to ${bytes(2 ** key)}`, symbol: 0 }),
+		};
+	}
+	const modules: string[] = [];
+	const keys = Int32Array.from({ length: p.stacks.n }, (_, s) => {
+		const symbol = p.nodes.symbol[p.stacks.site[s]! || p.stacks.node[s]!]!;
+		const module = baseName(p.symbols.module[symbol]!);
+		const at = modules.indexOf(module);
+		return at >= 0 ? at : modules.push(module) - 1;
+	});
+	return { keys, name: (key) => ({ label: modules[key] || '(unknown)', symbol: 0 }) };
+}
+
+/** Per second and period, of a column that counts up. */
+function rates(p: Profile, column: Float64Array): Float64Array {
+	const e = p.edges;
+	return column.map((v, i) => {
+		const span = e.timeNs[i]! - (i ? e.timeNs[i - 1]! : 0);
+		return span > 0 ? ((v - (i ? column[i - 1]! : 0)) * 1e9) / span : 0;
+	});
+}
+
+/** At its edge each value is known; a rate holds from the edge before. */
+function edgeStarts(p: Profile): Float64Array {
+	return p.edges.timeNs.map((_, i) => (i ? p.edges.timeNs[i - 1]! : 0));
+}
+
+const perSecond = (n: number) => `${shortCount(n)}/s`;
+
+function Between({ p, from, to, name }: { p: Profile; from: number; to: number; name: string }) {
+	const range: Range = { from, to };
+	const kept = state.kept.value;
+	const base = { ...state.lens.value, range };
+	const made = ask(p, { ...base, metric: 'kept' }, kept);
+	const sites = siteKeys(p);
+	const sums = new Map<number, number>();
+	made.weights.forEach((w, s) => sums.set(sites.keys[s]!, (sums.get(sites.keys[s]!) ?? 0) + w));
+	const top = [...sums.entries()].filter(([, w]) => w > 0).sort((a, b) => b[1] - a[1]).slice(0, 3);
+	const at = (edge: number) => (edge < 0 ? 0 : edge < p.edges.n ? p.edges.bytes[edge]! : p.facts.summary.never_freed_bytes);
+	const growth = at(to) - at(from);
+	const ns = (edge: number) => (edge < 0 ? 0 : edge < p.edges.n ? p.edges.timeNs[edge]! : p.facts.summary.duration_ns);
+	return (
+		<tr>
+			<th scope="row">
+				<button type="button" class="link" onClick={() => state.change({ range, metric: 'kept' })}>
+					{name}
+				</button>
+			</th>
+			<td class="num">{duration(ns(to) - ns(from))}</td>
+			<td class="num">{`${growth > 0 ? '+' : ''}${bytes(growth)}`}</td>
+			<td class="num">{bytes(made.total.bytes)}</td>
+			<td class="num">{bytes(made.total.allocatedBytes - made.total.bytes)}</td>
+			<td class="num">{count(made.total.allocations)}</td>
+			<td>
+				{top.map(([key, w]) => `${shortName(sites.name.get(key)!)} ${bytes(w)}`).join(', ') || 'nothing'}
+			</td>
+		</tr>
+	);
+}
+
+/** What came and stayed between the marks: generations of a finished recording. */
+function Generations({ p }: { p: Profile }) {
+	const marks = useValue(() => state.marks.value);
+	const a = useValue(() => state.answer.value);
+	void a;
+	const ends = [-1, ...marks, p.edges.n];
+	const name = (i: number) => (i === 0 ? 'start' : i > marks.length ? 'end' : String.fromCharCode(64 + i));
+	return (
+		<section class="panel" aria-labelledby="marks-title">
+			<div class="panel-head">
+				<h2 id="marks-title">Between marks</h2>
+				<span class="dim hint">M sets a mark at the pointer, or at the end of the range</span>
+				{marks.length > 0 && (
+					<button type="button" class="link" onClick={() => (state.marks.value = [])}>
+						remove all
+					</button>
+				)}
+			</div>
+			<table class="data">
+				<thead>
+					<tr>
+						<th>from – to</th>
+						<th class="num">time</th>
+						<th class="num">growth</th>
+						<th class="num">kept</th>
+						<th class="num">made and freed</th>
+						<th class="num">allocations</th>
+						<th>who keeps most</th>
+					</tr>
+				</thead>
+				<tbody>
+					{ends.slice(1).map((to, i) => (
+						<Between key={`${i} ${to}`} p={p} from={ends[i]!} to={to} name={`${name(i)} – ${name(i + 1)}`} />
+					))}
+				</tbody>
+			</table>
+		</section>
+	);
+}
+
+export function TimelineView() {
+	const p = useValue(() => state.profile.value);
+	const range = useValue(() => state.lens.value.range);
+	const kept = useValue(() => state.kept.value);
+	const marks = useValue(() => state.marks.value);
+	const clock = useValue(() => state.isClock.value);
+	const turn = useValue(() => themeTurn.value);
+	const [by, setBy] = useState<Stacking>('site');
+	const [isCumulative, setCumulative] = useState(false);
+	const [cursor, setCursor] = useState<number | null>(null);
+	const series = useMemo(() => {
+		const { keys, name } = grouping(p, by);
+		return stackedSeries(p, keys, p.stacks.peakBytes, name, 5, kept);
+	}, [p, by, kept]);
+	const heap = useMemo<Line[]>(() => {
+		const lines = stacked(p, series, periodStarts(p));
+		if (p.samples.n) {
+			lines.push({ label: 'RSS', colour: 'dim', times: p.samples.timeNs, values: p.samples.rssBytes, kind: 'dashed' });
+		}
+		return lines;
+	}, [series]);
+	const line = (column: Float64Array, colour: string): Line[] => [
+		{
+			label: colour,
+			colour,
+			times: isCumulative ? p.edges.timeNs : edgeStarts(p),
+			values: isCumulative ? column : rates(p, column),
+			kind: 'area',
+		},
+	];
+	const made = useMemo(() => line(p.edges.allocations, 'series-2'), [p, isCumulative]);
+	const short = useMemo(() => line(p.edges.temporary, 'temporary'), [p, isCumulative]);
+	const common = {
+		profile: p,
+		range,
+		onRange: state.setRange,
+		marks,
+		isClock: clock,
+		cursor,
+		theme: String(turn),
+		onCursor: (ns: number | null) => {
+			setCursor(ns);
+			state.cursorEdge.value = ns === null ? -1 : edgeAtOrAfter(p.edges, ns);
+		},
+	};
+	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
+	const unit = isCumulative ? shortCount : perSecond;
+	return (
+		<>
+			<section class="panel" aria-labelledby="consumed">
+				<div class="panel-head">
+					<h2 id="consumed">Consumed</h2>
+					<ul class="legend">
+						{series.map((s, i) => (
+							<li key={s.label}>
+								<i class={`swatch s${s.label === 'other' ? 5 : Math.min(i, 4)}`} /> <code>{s.label}</code>
+							</li>
+						))}
+						{p.samples.n > 0 && (
+							<li>
+								<i class="dash" /> RSS
+							</li>
+						)}
+					</ul>
+					<select class="pill" aria-label="Stacked by" value={by} onChange={(e) => setBy(e.currentTarget.value as Stacking)}>
+						<option value="site">by function</option>
+						<option value="module">by module</option>
+						<option value="size">by size</option>
+					</select>
+					<button type="button" class={`pill${clock ? ' on' : ''}`} aria-pressed={clock} title="Time of day (w)" onClick={() => (state.isClock.value = !clock)}>
+						Time of day
+					</button>
+				</div>
+				<TimeChart
+					{...common}
+					lines={heap}
+					height={260}
+					flag={{ ns: peak_time_ns, text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns, duration_ns)}` }}
+					label={`Heap over time: largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}`}
+				/>
+				<ChartTable profile={p} series={series} />
+			</section>
+			<section class="panel" aria-labelledby="rate">
+				<div class="panel-head">
+					<h2 id="rate">Allocations {isCumulative ? 'so far' : 'per second'}</h2>
+					<button type="button" class={`pill${isCumulative ? ' on' : ''}`} aria-pressed={isCumulative} onClick={() => setCumulative(!isCumulative)}>
+						Cumulative
+					</button>
+				</div>
+				<TimeChart {...common} lines={made} height={140} unit={unit} label="Allocations per second" />
+			</section>
+			<section class="panel" aria-labelledby="temporary-rate">
+				<div class="panel-head">
+					<h2 id="temporary-rate">Temporary allocations {isCumulative ? 'so far' : 'per second'}</h2>
+				</div>
+				<TimeChart {...common} lines={short} height={140} unit={unit} label="Temporary allocations per second" />
+			</section>
+			<Generations p={p} />
+		</>
+	);
+}

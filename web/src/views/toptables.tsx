@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+import { useMemo } from 'preact/hooks';
+import type { Metric } from '../data/lens.ts';
+import type { Profile } from '../data/profile.ts';
+import { siteKeys } from '../data/series.ts';
+import { aliveOverTime } from '../data/query.ts';
+import { change, profile, selected, view } from '../state.ts';
+import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
+import { placeOf, weight } from '../ui/labels.ts';
+import { Sparkline } from '../ui/sparkline.tsx';
+import { useValue } from '../ui/signals.ts';
+
+const ROWS = 10;
+
+interface Site {
+	key: number;
+	name: string;
+	symbol: number;
+	stack: number; // its heaviest
+	weight: number;
+	blocks: number;
+}
+
+function rankSites(p: Profile, weights: Float64Array, blocks: Float64Array): Site[] {
+	const sites = siteKeys(p);
+	const found = new Map<number, Site>();
+	for (let s = 0; s < p.stacks.n; s++) {
+		if (weights[s]! === 0) {
+			continue;
+		}
+		const key = sites.keys[s]!;
+		const site = found.get(key);
+		if (!site) {
+			found.set(key, {
+				key,
+				name: sites.name.get(key)!,
+				symbol: sites.symbol.get(key)!,
+				stack: s,
+				weight: weights[s]!,
+				blocks: blocks[s]!,
+			});
+			continue;
+		}
+		if (weights[s]! > weights[site.stack]!) {
+			site.stack = s;
+		}
+		site.weight += weights[s]!;
+		site.blocks += blocks[s]!;
+	}
+	return [...found.values()].sort((a, b) => b.weight - a.weight);
+}
+
+interface TableKind {
+	metric: Metric;
+	title: string;
+	blocks: string;
+}
+
+const TABLES: TableKind[] = [
+	{ metric: 'peak', title: 'Peak, by your functions', blocks: 'blocks' },
+	{ metric: 'never-freed', title: 'Never freed', blocks: 'blocks' },
+	{ metric: 'temporary', title: 'Temporary allocations', blocks: 'bytes' },
+	{ metric: 'allocations', title: 'Allocations', blocks: 'bytes' },
+];
+
+function columnsOf(p: Profile, metric: Metric): [Float64Array, Float64Array] {
+	const s = p.stacks;
+	switch (metric) {
+		case 'never-freed':
+			return [s.liveBytes, s.liveBlocks];
+		case 'temporary':
+			return [s.temporary, s.temporaryBytes];
+		case 'allocations':
+			return [s.allocations, s.allocatedBytes];
+		default:
+			return [s.peakBytes, s.peakBlocks];
+	}
+}
+
+function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
+	const [weights, blocks] = columnsOf(p, kind.metric);
+	const sites = useMemo(() => rankSites(p, weights, blocks), [p]);
+	const total = sites.reduce((sum, s) => sum + s.weight, 0);
+	const rows = sites.slice(0, ROWS);
+	const keys = useMemo(() => siteKeys(p).keys, [p]);
+	const curves = useMemo(() => rows.map((site) => aliveOverTime(p, (s) => keys[s] === site.key)), [p]);
+	const rest = total - rows.reduce((sum, s) => sum + s.weight, 0);
+	return (
+		<section class="panel top" aria-labelledby={`top-${kind.metric}`}>
+			<h2 id={`top-${kind.metric}`}>{kind.title}</h2>
+			{rows.length === 0 ? (
+				<p class="dim">None.</p>
+			) : (
+				<table class="data">
+					<thead>
+						<tr>
+							<th>function</th>
+							<th class="num">{kind.metric === 'peak' || kind.metric === 'never-freed' ? 'bytes' : 'calls'}</th>
+							<th class="num">%</th>
+							<th class="num">{kind.blocks}</th>
+							<th>alive over time</th>
+						</tr>
+					</thead>
+					<tbody>
+						{rows.map((site, i) => {
+							const node = p.stacks.site[site.stack]!;
+							return (
+								<tr key={site.key}>
+									<td>
+										<button
+											type="button"
+											class="link name"
+											title={site.name}
+											onClick={() => {
+												change({ metric: kind.metric });
+												selected.value = { symbol: site.symbol || p.nodes.symbol[p.stacks.node[site.stack]!]!, base: node || p.stacks.node[site.stack]! };
+												view.value = 'tree';
+											}}
+										>
+											<code>{shortName(site.name)}</code>
+										</button>{' '}
+										<span class="dim place">{site.symbol > 0 && placeOf(p, site.symbol, p.nodes.line[node]!)}</span>
+									</td>
+									<td class="num">{weight(kind.metric, site.weight)}</td>
+									<td class="num">{percent(site.weight, total)}</td>
+									<td class="num">{kind.blocks === 'bytes' ? bytes(site.blocks) : count(site.blocks)}</td>
+									<td>
+										<Sparkline values={curves[i]!} />
+									</td>
+								</tr>
+							);
+						})}
+					</tbody>
+				</table>
+			)}
+			{sites.length > ROWS && (
+				<p class="dim">
+					… {count(sites.length - ROWS)} more, {weight(kind.metric, rest)} ({percent(rest, total)})
+				</p>
+			)}
+		</section>
+	);
+}
+
+function RunFacts({ profile: p }: { profile: Profile }) {
+	const { summary: s, program, children } = p.facts;
+	const rate = s.duration_ns > 0 ? s.allocations / (s.duration_ns / 1e9) : 0;
+	const facts: [string, string][] = [
+		['runtime', duration(s.duration_ns)],
+		['allocations', `${count(s.allocations)} (${count(rate)} per second)`],
+		['allocated', bytes(s.allocated_bytes)],
+		['frees', count(s.frees)],
+		['reallocations', count(s.reallocations)],
+		['peak RSS', s.peak_rss_bytes ? bytes(s.peak_rss_bytes) : 'not seen'],
+		['process', program.pid ? `${program.pid}${program.host ? ` on ${program.host}` : ''}` : 'not known'],
+		['executable', program.executable || 'not known'],
+	];
+	if (s.failed) {
+		facts.push(['failed calls', count(s.failed)]);
+	}
+	if (children.length) {
+		facts.push(['not recorded', children.map((c) => `${c.name} (${c.pid})`).join(', ')]);
+	}
+	return (
+		<section class="panel" aria-labelledby="run-title">
+			<h2 id="run-title">The run</h2>
+			<dl class="facts-list">
+				{facts.map(([name, value]) => (
+					<div key={name}>
+						<dt>{name}</dt>
+						<dd>{value}</dd>
+					</div>
+				))}
+			</dl>
+		</section>
+	);
+}
+
+/** Below the fold: the ten largest of each cost, and what the run was. */
+export function TopTables() {
+	const p = useValue(() => profile.value);
+	return (
+		<>
+			<div class="tops">
+				{TABLES.map((kind) => (
+					<TopTable key={kind.metric} profile={p} kind={kind} />
+				))}
+			</div>
+			<RunFacts profile={p} />
+		</>
+	);
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Forest } from '../data/forest.ts';
+import { children } from '../flame/layout.ts';
+import * as state from '../state.ts';
+import { ownerOf } from '../data/tree.ts';
+import { count, percent } from '../ui/format.ts';
+import { METRIC_NAMES, nodeName, placeOf, weight } from '../ui/labels.ts';
+import { matched } from '../ui/search.ts';
+import { useValue } from '../ui/signals.ts';
+import { Sparkline } from '../ui/sparkline.tsx';
+import { curveOf } from './curves.ts';
+import { openRun, selectNode } from './flame.tsx';
+
+const ROW = 24;
+const BRANCHES_BELOW = 0.7; // of a node's weight: then its heaviest child is one of several
+
+interface Row {
+	node: number;
+	level: number;
+	position: number;
+	siblings: number;
+}
+
+function sortedChildren(f: Forest, node: number): number[] {
+	const { first, list } = children(f);
+	const own: number[] = [];
+	for (let k = first[node]!; k < first[node + 1]!; k++) {
+		if (f.total[list[k]!]! > 0) {
+			own.push(list[k]!);
+		}
+	}
+	return own.sort((a, b) => f.isRest[a]! - f.isRest[b]! || f.total[b]! - f.total[a]! || a - b);
+}
+
+/** Open along the heaviest path until it branches. */
+function heaviestPath(f: Forest, from: number): Set<number> {
+	const open = new Set<number>([from]);
+	for (let at = from; ; ) {
+		const [next] = sortedChildren(f, at);
+		if (next === undefined || f.isRest[next] || f.total[next]! < f.total[at]! * BRANCHES_BELOW) {
+			return open;
+		}
+		open.add(next);
+		at = next;
+	}
+}
+
+function rowsOf(f: Forest, open: ReadonlySet<number>): Row[] {
+	const rows: Row[] = [];
+	const walk = (node: number, level: number, position: number, siblings: number) => {
+		rows.push({ node, level, position, siblings });
+		if (open.has(node)) {
+			const own = sortedChildren(f, node);
+			own.forEach((child, i) => walk(child, level + 1, i + 1, own.length));
+		}
+	};
+	walk(0, 1, 1, 1);
+	return rows;
+}
+
+function openAll(f: Forest, from: number): number[] {
+	const out: number[] = [];
+	const queue = [from];
+	while (queue.length && out.length < 5000) {
+		const node = queue.pop()!;
+		out.push(node);
+		queue.push(...sortedChildren(f, node));
+	}
+	return out;
+}
+
+export interface TreeGridProps {
+	forest: Forest;
+	label: string;
+	rootSymbol?: number; // what the root is, if it is not the program
+	isNarrow?: boolean;
+}
+
+/** A tree as a table; only the rows on the screen are there. */
+export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGridProps) {
+	const p = state.profile.value;
+	const metric = useValue(() => state.lens.value.metric);
+	const marked = useValue(() => matched.value);
+	const picked = useValue(() => state.selected.value);
+	const forest = useMemo(() => {
+		if (rootSymbol !== undefined) {
+			given.symbol[0] = rootSymbol;
+		}
+		return given;
+	}, [given, rootSymbol]);
+	const [open, setOpen] = useState<ReadonlySet<number>>(() => heaviestPath(forest, 0));
+	const [at, setAt] = useState(0);
+	const [top, setTop] = useState(0);
+	const [height, setHeight] = useState(400);
+	const box = useRef<HTMLDivElement>(null);
+	const body = useRef<HTMLDivElement>(null);
+	const shape = useRef(forest.parent);
+
+	useEffect(() => {
+		if (shape.current !== forest.parent) {
+			shape.current = forest.parent;
+			setOpen(heaviestPath(forest, 0));
+			setAt(0);
+		}
+	}, [forest]);
+	useEffect(() => {
+		if (picked?.base && forest.kind === 'down' && !rootSymbol) {
+			const node = forest.tree.ofBase[picked.base]!;
+			const path = new Set(open);
+			for (let up = forest.parent[node]!; ; up = forest.parent[up]!) {
+				path.add(up);
+				if (up === 0) {
+					break;
+				}
+			}
+			setOpen(path);
+			const row = rowsOf(forest, path).findIndex((r) => r.node === node);
+			if (row >= 0) {
+				setAt(row);
+				show(row);
+			}
+		}
+	}, [picked?.base]);
+	useLayoutEffect(() => {
+		const watch = new ResizeObserver(([entry]) => setHeight(entry!.contentRect.height));
+		watch.observe(box.current!);
+		return () => watch.disconnect();
+	}, []);
+
+	const rows = useMemo(() => rowsOf(forest, open), [forest, open]);
+	const show = (row: number) => {
+		const scroller = box.current;
+		if (!scroller) {
+			return;
+		}
+		const y = row * ROW;
+		if (y < scroller.scrollTop) {
+			scroller.scrollTop = y;
+		} else if (y + 2 * ROW > scroller.scrollTop + scroller.clientHeight) {
+			scroller.scrollTop = y + 2 * ROW - scroller.clientHeight;
+		}
+	};
+	const toggle = (node: number, wanted = !open.has(node)) => {
+		const next = new Set(open);
+		if (wanted) {
+			next.add(node);
+		} else {
+			next.delete(node);
+		}
+		setOpen(next);
+	};
+	const go = (row: number) => {
+		const to = Math.max(0, Math.min(rows.length - 1, row));
+		setAt(to);
+		show(to);
+		selectNode(forest, rows[to]!.node);
+	};
+	const onKey = (event: KeyboardEvent) => {
+		if (event.ctrlKey || event.metaKey || event.altKey) {
+			return;
+		}
+		const row = rows[at]!;
+		const page = Math.max(1, Math.floor(height / ROW) - 2);
+		switch (event.key) {
+			case 'ArrowDown':
+			case 'j':
+				go(at + 1);
+				break;
+			case 'ArrowUp':
+			case 'k':
+				go(at - 1);
+				break;
+			case 'PageDown':
+				go(at + page);
+				break;
+			case 'PageUp':
+				go(at - page);
+				break;
+			case 'Home':
+				go(0);
+				break;
+			case 'End':
+				go(rows.length - 1);
+				break;
+			case 'ArrowRight':
+				if (open.has(row.node)) {
+					go(at + 1);
+				} else {
+					toggle(row.node, true);
+				}
+				break;
+			case 'ArrowLeft':
+				if (open.has(row.node)) {
+					toggle(row.node, false);
+				} else {
+					go(rows.findIndex((r) => r.node === forest.parent[row.node]));
+				}
+				break;
+			case 'Backspace':
+			case 'u':
+				go(rows.findIndex((r) => r.node === forest.parent[row.node]));
+				break;
+			case 'Enter':
+				toggle(row.node);
+				break;
+			case ' ':
+				openRun(forest, row.node);
+				break;
+			case 'e':
+				setOpen(new Set([...open, ...heaviestPath(forest, row.node)]));
+				break;
+			case '*':
+				setOpen(new Set([...open, ...openAll(forest, row.node)]));
+				break;
+			case '-':
+				toggle(row.node, false);
+				break;
+			default:
+				return;
+		}
+		event.preventDefault();
+		event.stopPropagation();
+	};
+
+	const first = Math.max(0, Math.floor(top / ROW) - 4);
+	const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + 4);
+	const shown = rows.slice(first, last);
+	const total = forest.total[0]!;
+	const extra = isNarrow ? [] : ['blocks', 'allocations', 'temporary', 'alive over time'];
+	return (
+		<div
+			class={`treegrid${isNarrow ? ' narrow' : ''}`}
+			role="treegrid"
+			aria-label={label}
+			aria-rowcount={rows.length + 1}
+			aria-activedescendant={`${label.replace(/\W+/g, '-')}-${at}`}
+			tabIndex={0}
+			ref={box}
+			onKeyDown={onKey}
+			onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
+		>
+			<div class="tr th" role="row" aria-rowindex={1}>
+				<span role="columnheader">function</span>
+				<span role="columnheader">place</span>
+				<span role="columnheader" class="num" aria-sort="descending">
+					{METRIC_NAMES[metric].toLowerCase()}
+				</span>
+				<span role="columnheader" class="num">
+					%
+				</span>
+				<span role="columnheader" class="num">
+					self
+				</span>
+				{extra.map((name) => (
+					<span key={name} role="columnheader" class={name === 'alive over time' ? '' : 'num'}>
+						{name}
+					</span>
+				))}
+			</div>
+			<div ref={body} role="rowgroup" class="rows" style={{ height: `${rows.length * ROW}px` }}>
+				{shown.map((row, i) => (
+					<TreeRow
+						key={row.node}
+						id={`${label.replace(/\W+/g, '-')}-${first + i}`}
+						forest={forest}
+						row={row}
+						index={first + i}
+						total={total}
+						metric={metric}
+						isOpen={open.has(row.node)}
+						isAt={first + i === at}
+						isMarked={marked?.[forest.symbol[row.node]!] === 1}
+						isNarrow={isNarrow ?? false}
+						onToggle={() => toggle(row.node)}
+						onPick={(event) => {
+							setAt(first + i);
+							if (event.shiftKey) {
+								openRun(forest, row.node);
+							} else if (event.altKey) {
+								state.hide(p.symbols.name[forest.symbol[row.node]!]!);
+							} else {
+								selectNode(forest, row.node);
+							}
+						}}
+					/>
+				))}
+			</div>
+		</div>
+	);
+}
+
+interface RowProps {
+	id: string;
+	forest: Forest;
+	row: Row;
+	index: number;
+	total: number;
+	metric: Parameters<typeof weight>[0];
+	isOpen: boolean;
+	isAt: boolean;
+	isMarked: boolean;
+	isNarrow: boolean;
+	onToggle: () => void;
+	onPick: (event: MouseEvent) => void;
+}
+
+function TreeRow(props: RowProps) {
+	const { forest: f, row, total, metric } = props;
+	const p = state.profile.value;
+	const { node } = row;
+	const { first } = children(f);
+	const hasChildren = first[node + 1]! > first[node]!;
+	const symbol = f.symbol[node]!;
+	const owner = symbol ? ownerOf(p, symbol) : 'unknown';
+	const value = f.total[node]!;
+	return (
+		<div
+			class={`tr${props.isAt ? ' at' : ''}${props.isMarked ? ' marked' : ''}`}
+			role="row"
+			id={props.id}
+			style={{ top: `${props.index * ROW}px` }}
+			aria-level={row.level}
+			aria-posinset={row.position}
+			aria-setsize={row.siblings}
+			aria-rowindex={props.index + 2}
+			aria-selected={props.isAt}
+			aria-expanded={hasChildren ? props.isOpen : undefined}
+			onClick={props.onPick}
+			onDblClick={props.onToggle}
+		>
+			<span
+				class={`name ${owner}${f.isRun[node] ? ' run' : ''}`}
+				role="gridcell"
+				style={{ paddingLeft: `${Math.min(row.level - 1, 40) * 14}px` }}
+				title={symbol ? p.symbols.name[symbol] : ''}
+			>
+				<i
+					class={hasChildren ? (props.isOpen ? 'open' : 'closed') : 'leaf'}
+					aria-hidden="true"
+					onClick={(e) => {
+						e.stopPropagation();
+						props.onToggle();
+					}}
+				/>
+				<code>{nodeName(p, f, node)}</code>
+			</span>
+			<span role="gridcell" class="dim place">
+				{symbol > 0 && f.tree.group === 'function' && placeOf(p, symbol, f.line[node]!)}
+			</span>
+			<span role="gridcell" class="num bar">
+				<i style={{ width: `${(100 * value) / (total || 1)}%` }} />
+				<b>{weight(metric, value)}</b>
+			</span>
+			<span role="gridcell" class="num">
+				{percent(value, total)}
+			</span>
+			<span role="gridcell" class="num">
+				{weight(metric, f.self[node]!)}
+			</span>
+			{!props.isNarrow && (
+				<>
+					<span role="gridcell" class="num">
+						{count(f.blocks[node]!)}
+					</span>
+					<span role="gridcell" class="num">
+						{count(f.allocations[node]!)}
+					</span>
+					<span role="gridcell" class="num">
+						{count(f.temporary[node]!)}
+					</span>
+					<span role="gridcell">{f.kind === 'down' && !f.isRest[node] && <Sparkline values={curveOf(p, f, node)} />}</span>
+				</>
+			)}
+		</div>
+	);
+}
