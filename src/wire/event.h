@@ -95,7 +95,7 @@ enum {
  * thread is gone: a fresh owner finds the slot zeroed, but for `state` and `generation`).
  */
 enum {
-	SLOT_SMALL_RING_AT = 4096,
+	SLOT_SMALL_RING_AT = 512, // on the first page: threads that rarely allocate need no more
 	SLOT_BIG_RING_AT = 4096 + RING_SMALL_ENTRIES * 16, // 20480
 	SLOT_PRIVATE_AT = SLOT_BIG_RING_AT + RING_BIG_ENTRIES * 16,
 };
