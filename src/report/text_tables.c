@@ -10,6 +10,7 @@
 struct table {
 	enum metric metric;
 	const char *title, *unit; // what its last column counts
+	uint32_t bytes, count;    // enum rec_number: an imported file may not say them
 };
 
 // The sites of a table: the user's and the dependencies', and the sum of the runtimes'
@@ -71,14 +72,16 @@ static void put_place(struct buffer *out, const struct name *name, size_t width)
 }
 
 static void put_numbers(struct page *p, const struct costs *costs, const struct costs *total,
-		enum metric metric) {
+		const struct table *table) {
+	enum metric metric = table->metric;
 	char bytes[HUMAN_MAX], percent[8], blocks[HUMAN_MAX];
 	uint64_t whole = costs_weight(total, metric), part = costs_weight(costs, metric);
 	double share = whole ? 100.0 * (double)part / (double)whole : 0;
 	(void)snprintf(percent, sizeof percent, "%.0f", share);
 	put_right(p->out, human_compact(bytes, costs->bytes), BYTES_COLUMN);
 	put_right(p->out, percent, PERCENT_COLUMN);
-	put_right(p->out, human_count(blocks, costs->blocks), BLOCKS_COLUMN);
+	bool is_known = !(p->r->missing & table->count);
+	put_right(p->out, is_known ? human_count(blocks, costs->blocks) : "", BLOCKS_COLUMN);
 	buffer_u8(p->out, '\n');
 }
 
@@ -93,7 +96,7 @@ static void put_row(struct page *p, const struct site *site, const struct table 
 	put_callers(p, site, &callers);
 	put_cut_padded(p->out, buffer_view(&callers), columns->callers);
 	buffer_finish(&callers);
-	put_numbers(p, &site->costs, total, table->metric);
+	put_numbers(p, &site->costs, total, table);
 }
 
 static void add_costs(struct costs *to, const struct costs *c) {
@@ -120,7 +123,7 @@ static void put_runtime(struct page *p, const struct rows *rows, const struct ta
 	buffer_text(&text, rows->n_runtimes > 3 ? ", …)" : ")");
 	put_cut_padded(p->out, buffer_view(&text), names_width(p));
 	buffer_finish(&text);
-	put_numbers(p, &rows->runtime, &rows->total, table->metric);
+	put_numbers(p, &rows->runtime, &rows->total, table);
 }
 
 static void put_more(struct page *p, const struct rows *rows, const struct table *table) {
@@ -134,7 +137,7 @@ static void put_more(struct page *p, const struct rows *rows, const struct table
 	char text[64];
 	(void)snprintf(text, sizeof text, "  … %" PRIu32 " more", rows->n - rows->shown);
 	put_left(p->out, slice_of_text(text), names_width(p));
-	put_numbers(p, &rest, &rows->total, table->metric);
+	put_numbers(p, &rest, &rows->total, table);
 }
 
 /** Rank the sites; runtimes' are summed up. */
@@ -163,6 +166,9 @@ static void rank(struct page *p, const struct table *table, struct rows *rows) {
 
 static void put_table(struct page *p, const struct table *table, uint32_t max_rows) {
 	struct rows rows;
+	if (p->r->missing & table->bytes) {
+		return;
+	}
 	rank(p, table, &rows);
 	if (rows.n == 0 && rows.runtime.blocks == 0) {
 		return;
@@ -192,10 +198,10 @@ static void put_table(struct page *p, const struct table *table, uint32_t max_ro
 
 void page_put_tables(struct page *p, size_t lines) {
 	static const struct table tables[] = {
-			{METRIC_PEAK, "PEAK, by your functions", "blocks"},
-			{METRIC_NEVER_FREED, "NEVER FREED", "blocks"},
-			{METRIC_TEMPORARY, "TEMPORARY", "temporary"},
-			{METRIC_ALLOCATIONS, "ALLOCATIONS", "calls"},
+			{METRIC_PEAK, "PEAK, by your functions", "blocks", REC_PEAK_BYTES, REC_PEAK_BLOCKS},
+			{METRIC_NEVER_FREED, "NEVER FREED", "blocks", REC_LIVE_BYTES, REC_LIVE_BLOCKS},
+			{METRIC_TEMPORARY, "TEMPORARY", "temporary", REC_TEMPORARY, REC_TEMPORARY},
+			{METRIC_ALLOCATIONS, "ALLOCATIONS", "calls", REC_ALLOCATED_BYTES, REC_ALLOCATIONS},
 	};
 	enum { N = sizeof tables / sizeof *tables, AROUND = 4, PEAK_MAX = 10, OTHERS_MAX = 5, MIN = 2 };
 	// Title, "more", runtime and an empty line stand around the rows; the peak gets twice as many
