@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
+#include "cli/print_html.h"
 #include "cli/print_options.h"
 #include "session/session.h"
 #include "sys/terminal.h"
+#include "web/page.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,6 +46,11 @@ static bool print(const struct print_options *o, struct err *err) {
 	if (!session_open(&s, o->file, err)) {
 		return false;
 	}
+	if (o->html) {
+		bool is_written = print_html(&s, o, err);
+		session_close(&s);
+		return is_written;
+	}
 	struct buffer out = {0};
 	bool ok = put_report(&out, &s, o, err) && put_out(NULL, &out, err);
 	if (ok && fflush(stdout) != 0 && errno != EPIPE) {
@@ -62,6 +69,9 @@ int cli_print(int argc, char **argv) {
 		(void)fputs(print_help, stdout);
 	} else if (ok && o.asked == PRINT_VERSION) {
 		(void)puts("heaptrack_print " HEAPTRACK_VERSION);
+		if (page_is_there()) {
+			(void)printf("the page holds:\n%s", page_licences());
+		}
 	} else if (!ok || !print(&o, &err)) {
 		(void)fprintf(stderr, "heaptrack_print: %s\n", err.text);
 		return EXIT_FAILURE;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/print_options.h"
 
+#include "cli/options.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -11,13 +13,17 @@
 enum { SITES_IN_JSON = 100 };
 
 // Options without a letter of their own
-enum { OPT_FULL = 256, OPT_JSON, OPT_LIMIT };
+enum { OPT_FULL = 256, OPT_JSON, OPT_LIMIT, OPT_HTML, OPT_HTML_LIMIT, OPT_REDACT, OPT_WITH_SOURCE };
 
 static const struct option long_options[] = {
 		{"file", required_argument, NULL, 'f'},
 		{"full", no_argument, NULL, OPT_FULL},
 		{"json", no_argument, NULL, OPT_JSON},
 		{"limit", required_argument, NULL, OPT_LIMIT},
+		{"html", required_argument, NULL, OPT_HTML},
+		{"html-limit", required_argument, NULL, OPT_HTML_LIMIT},
+		{"redact", no_argument, NULL, OPT_REDACT},
+		{"with-source", no_argument, NULL, OPT_WITH_SOURCE},
 		{"shorten-templates", optional_argument, NULL, 't'},
 		{"merge-backtraces", optional_argument, NULL, 'm'},
 		{"print-peaks", optional_argument, NULL, 'p'},
@@ -41,6 +47,11 @@ const char print_help[] =
 		"  --json                  the same and more, for programs\n"
 		"  --limit N               sites per list in --json (100; 0: all)\n"
 		"  --full                  the long classic layout, with backtraces\n"
+		"\n"
+		"  --html OUT              all views in one file that opens in a browser, without a network\n"
+		"  --html-limit SIZE       of at most this size (30M): what is small is merged, and said so\n"
+		"  --redact                without folders, arguments, host and linkage names\n"
+		"  --with-source           with the lines around the heaviest sites\n"
 		"\n"
 		"The classic layout, section by section (each takes 0 or 1):\n"
 		"  -a, --print-allocators  most calls to allocation functions (1)\n"
@@ -108,6 +119,10 @@ static bool parse_one(int c, char **argv, struct print_options *o, struct err *e
 	case OPT_FULL: o->layout = LAYOUT_CLASSIC; break;
 	case OPT_JSON: o->is_json = true; break;
 	case OPT_LIMIT: return parse_number("--limit", optarg, &o->limit, err);
+	case OPT_HTML: o->html = optarg; break;
+	case OPT_HTML_LIMIT: return heaptrack_options_size(optarg, &o->html_limit, err);
+	case OPT_REDACT: o->is_redacted = true; break;
+	case OPT_WITH_SOURCE: o->with_source = true; break;
 	case ':': return err_set(err, ERR_USAGE, "%s needs a value", argv[optind - 1]);
 	case '?': return err_set(err, ERR_USAGE, "there is no option %s", argv[optind - 1]);
 	default: return parse_classic(c, argv, o, err);

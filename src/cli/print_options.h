@@ -20,6 +20,9 @@ struct print_options {
 	bool is_json;   // the same for programs
 	uint32_t limit; // sites per list in JSON; 0: all
 	struct classic_options classic;
+	const char *html;    // --html: where to; NULL: no page
+	uint64_t html_limit; // bytes; 0: none
+	bool is_redacted, with_source;
 };
 
 extern const char print_help[];

@@ -14,7 +14,7 @@ static void put_section(struct buffer *body, enum blob_section kind, struct buff
 	buffer_clear(section);
 }
 
-static bool put_words(const struct columns *c, struct buffer *body) {
+static bool put_words(struct columns *c, struct buffer *body) {
 	struct buffer strings = {0}, symbols = {0}, threads = {0};
 	bool ok = columns_symbols(c, &strings, &symbols, &threads);
 	put_section(body, BLOB_STRINGS, &strings);

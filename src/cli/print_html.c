@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "cli/print_html.h"
+
+#include "session/source.h"
+#include "sys/file.h"
+#include "web/page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static bool read_source(void *user, uint32_t file, struct buffer *out) {
+	const struct session *s = user;
+	return source_read(&s->recording, file, NULL, out, NULL);
+}
+
+static bool make_page(const struct session *s, const struct print_options *options,
+		struct buffer *page, struct err *err) {
+	struct buffer text = {0};
+	struct report_options report = {.file = options->is_redacted ? NULL : s->path};
+	bool ok = report_text(&text, &s->recording, s->names, &report, err);
+	struct page_options o = {
+			.text = buffer_view(&text),
+			.is_redacted = options->is_redacted,
+			.limit_bytes = options->html_limit,
+			.source = options->with_source ? read_source : NULL,
+			.user = (void *)(uintptr_t)s, // given back to read_source, which does not change it
+	};
+	ok = ok && page_whole(page, &s->recording, s->names, &o, err);
+	buffer_finish(&text);
+	return ok;
+}
+
+/** Under another name until it is whole: nobody finds half a page. */
+static bool write_file(const char *path, const struct buffer *page, struct err *err) {
+	struct buffer name = {0};
+	buffer_printf(&name, "%s.part", path);
+	buffer_u8(&name, 0);
+	if (name.failed) {
+		return err_memory(err);
+	}
+	const char *part = (const char *)name.data;
+	int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	bool ok = fd >= 0 || err_system(err, errno, "%s cannot be written", path);
+	if (fd >= 0) {
+		ok = file_write_at(fd, 0, page->data, page->size, err) || err_add(err, "%s", path);
+		(void)close(fd);
+		if (ok && rename(part, path) != 0) {
+			ok = err_system(err, errno, "%s cannot be written", path);
+		}
+		if (!ok) {
+			(void)unlink(part);
+		}
+	}
+	buffer_finish(&name);
+	return ok;
+}
+
+bool print_html(const struct session *s, const struct print_options *options, struct err *err) {
+	struct buffer page = {0};
+	bool ok = make_page(s, options, &page, err) && write_file(options->html, &page, err);
+	buffer_finish(&page);
+	return ok;
+}

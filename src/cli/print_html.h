@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** heaptrack_print --html: one file that shows a recording in a browser. */
+
+#include "cli/print_options.h"
+#include "session/session.h"
+
+/** Write it to options->html. False: `err` says why; a file begun is not left behind. */
+bool print_html(const struct session *s, const struct print_options *options, struct err *err);
