@@ -1,19 +1,74 @@
 // SPDX-License-Identifier: MIT
+#include "base/human.h"
 #include "cli/cli.h"
+#include "cli/gui_options.h"
+#include "cli/show.h"
+#include "session/list.h"
 
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
+#include <time.h>
 
-// The page does not exist yet: say so, and what does the work meanwhile.
-int cli_gui(int argc, char **argv) {
-	const char *file = argc > 1 && argv[argc - 1][0] != '-' ? argv[argc - 1] : "FILE";
-	if (argc > 1 && (strcmp(argv[1], "-v") == 0 || strcmp(argv[1], "--version") == 0)) {
-		(void)puts("heaptrack_gui " HEAPTRACK_VERSION);
-		return 0;
+// heaptrack_gui: options in, a page served; without a file, what there is to look at.
+
+static void complain(const struct err *err) {
+	(void)fprintf(stderr, "heaptrack_gui: %s\n", err->text);
+}
+
+static void put_listed(const struct listed *one) {
+	char size[HUMAN_MAX];
+	char when[32] = "";
+	time_t seconds = (time_t)(one->written_ns / 1000000000);
+	struct tm tm;
+	if (localtime_r(&seconds, &tm)) {
+		(void)strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
 	}
-	(void)fprintf(stderr,
-			"heaptrack_gui: this version has no graphical view yet; the text report has all "
-			"figures:\n  heaptrack_print \"%s\"\n",
-			file);
-	return 1;
+	(void)printf("  %s  %9s  %s\n", when, human_bytes(size, one->size_bytes), one->name);
+}
+
+static int list(void) {
+	struct arena arena = {0};
+	struct listing found;
+	struct err err = {0};
+	int status = EXIT_SUCCESS;
+	if (!list_recordings(".", &arena, &found, &err)) {
+		complain(&err);
+		status = EXIT_FAILURE;
+	} else if (found.n == 0) {
+		(void)puts("There is no recording in this folder. To make one: heaptrack PROGRAM");
+	} else {
+		(void)puts("Recordings in this folder, newest first:");
+		for (size_t i = 0; i < found.n; i++) {
+			put_listed(&found.items[i]);
+		}
+		(void)printf("To look at the newest: heaptrack_gui \"%s\"\n", found.items[0].name);
+	}
+	vec_finish(&found);
+	arena_finish(&arena);
+	return status;
+}
+
+int cli_gui(int argc, char **argv) {
+	struct gui_options o;
+	struct err err = {0};
+	if (!gui_options_parse(&o, argc, argv, &err)) {
+		(void)fprintf(stderr, "heaptrack_gui: %s; see heaptrack_gui --help\n", err.text);
+		return EXIT_FAILURE;
+	}
+	if (o.wants_help) {
+		(void)fputs(gui_help, stdout);
+		return EXIT_SUCCESS;
+	}
+	if (o.wants_version) {
+		(void)puts("heaptrack_gui " HEAPTRACK_VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (!o.file) {
+		return list();
+	}
+	if (!show(&o, &err)) {
+		complain(&err);
+		return EXIT_FAILURE;
+	}
+	return EXIT_SUCCESS;
 }

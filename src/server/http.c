@@ -182,6 +182,13 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection, con
 	return result;
 }
 
+/** Our addresses need no escapes: what has some is another address. */
+static size_t keep_escapes(void *user, struct MHD_Connection *connection, char *text) {
+	(void)user;
+	(void)connection;
+	return strlen(text);
+}
+
 // ---- life
 
 struct http *http_start(int fd, http_handler *handler, void *user, struct err *err) {
@@ -197,7 +204,8 @@ struct http *http_start(int fd, http_handler *handler, void *user, struct err *e
 			NULL, answer, h, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 			(unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
 			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SECONDS_WITHOUT_PROGRESS,
-			MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+			MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+			MHD_OPTION_END);
 	if (!h->daemon) {
 		(void)err_system(err, errno, "the web server cannot be started");
 		(void)close(fd);

@@ -14,7 +14,7 @@
 #include "base/slice.h"
 
 struct http_request {
-	struct slice method, path; // path: decoded, without the query
+	struct slice method, path; // path: as sent, not unescaped, without the query
 	struct slice host;         // its Host line; empty: none
 	struct slice cookies;      // its Cookie line
 	struct slice token;        // of the query: ?token=...

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "cli/show.h"
+
+#include "report/report.h"
+#include "server/server.h"
+#include "session/session.h"
+#include "session/source.h"
+#include "sys/browser.h"
+#include "sys/listen.h"
+#include "sys/signals.h"
+#include "web/page.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct show {
+	const struct gui_options *options;
+	struct session session;
+	struct buffer profile; // what the page reads
+	struct buffer text;    // the report: for those whose scripts are off
+	char opened[4096];     // the file that the browser was sent to; empty: none
+};
+
+// ---- what the server asks for
+
+static bool give_page(void *user, const char *nonce, struct buffer *out, struct err *err) {
+	const struct show *show = user;
+	const struct recording *r = &show->session.recording;
+	struct slice title = path_base(r->strings.items[r->meta.exe]);
+	return page_bare(out, nonce, title, buffer_view(&show->text), err);
+}
+
+static bool give_source(void *user, uint32_t id, struct buffer *out, struct err *err) {
+	struct show *show = user;
+	return source_read(&show->session.recording, id, show->options->source_root, out, err);
+}
+
+static bool give_whole(void *user, struct buffer *out, struct err *err) {
+	const struct show *show = user;
+	struct page_options options = {.text = buffer_view(&show->text)};
+	return page_whole(out, &show->session.recording, show->session.names, &options, err);
+}
+
+static void forget_opened(void *user) {
+	struct show *show = user;
+	if (show->opened[0]) {
+		(void)unlink(show->opened);
+		show->opened[0] = 0;
+	}
+}
+
+// ---- what the user reads
+
+static const char *host_name(char out[256]) {
+	return gethostname(out, 255) == 0 ? out : "HOST";
+}
+
+static void tell_forwarding(const char *there, unsigned port, const char *entrance) {
+	char host[256] = "";
+	(void)printf("On your own machine:\n  ssh -L %u:%s %s\nand open there:\n"
+				 "  http://127.0.0.1:%u%s\n",
+			port, there, host_name(host), port, entrance);
+}
+
+static void tell(struct show *show, struct server *server, unsigned port) {
+	const struct gui_options *o = show->options;
+	char there[64];
+	char address[160];
+	struct err err = {0};
+	(void)snprintf(there, sizeof there, "127.0.0.1:%u", port);
+	(void)snprintf(address, sizeof address, "http://%s%s", there, server_entrance(server));
+	if (o->socket) {
+		tell_forwarding(o->socket, 8899, server_entrance(server));
+	} else if (browser_is_remote() && !browser_is_likely()) {
+		tell_forwarding(there, port, server_entrance(server));
+	} else {
+		(void)printf("%s is shown at\n  %s\n", show->session.path, address);
+		if (!o->has_no_browser && browser_is_likely() &&
+				!browser_open(address, show->opened, &err)) {
+			(void)printf("(no browser could be opened: %s)\n", err.text);
+		}
+	}
+	(void)printf(o->stays ? "Ctrl+C ends it.\n"
+						  : "It ends when its last tab is closed, or with Ctrl+C.\n");
+	(void)fflush(stdout);
+}
+
+// ---- serving
+
+static bool serve(struct show *show, int signals, struct err *err) {
+	const struct gui_options *o = show->options;
+	uint16_t port = 0;
+	int fd = o->socket ? listen_on_unix(o->socket, err) : listen_on_loopback(o->port, &port, err);
+	if (fd < 0) {
+		return false;
+	}
+	struct server_content content = {
+			.user = show,
+			.profile = buffer_view(&show->profile),
+			.page = give_page,
+			.source = o->has_no_source ? NULL : give_source,
+			.whole = give_whole,
+			.whole_name = "heaptrack.html",
+	};
+	struct server *server = server_start(fd, &content, err);
+	if (server) {
+		tell(show, server, port);
+		(void)server_wait(server, signals, o->stays, forget_opened, show);
+		server_stop(server);
+		forget_opened(show);
+	}
+	if (o->socket) {
+		(void)unlink(o->socket);
+	}
+	return server != NULL;
+}
+
+static bool prepare(struct show *show, struct err *err) {
+	const struct session *s = &show->session;
+	struct blob_options blob = {0};
+	struct report_options report = {.file = s->path};
+	return session_open(&show->session, show->options->file, err) &&
+			blob_write(&show->profile, &s->recording, s->names, &blob, err) &&
+			report_text(&show->text, &s->recording, s->names, &report, err);
+}
+
+bool show(const struct gui_options *o, struct err *err) {
+	struct show *show = calloc(1, sizeof *show);
+	if (!show) {
+		return err_memory(err);
+	}
+	show->options = o;
+	int signals = -1;
+	bool ok = prepare(show, err) && (signals = signals_open(err)) >= 0 && serve(show, signals, err);
+	if (signals >= 0) {
+		(void)close(signals);
+	}
+	buffer_finish(&show->profile);
+	buffer_finish(&show->text);
+	session_close(&show->session);
+	free(show);
+	return ok;
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#include "cli/show.h"
+
+// Built without the server: everything else works.
+
+bool show(const struct gui_options *o, struct err *err) {
+	return err_set(err, ERR_UNSUPPORTED,
+			"built without the served page (it needs libmicrohttpd); one file that opens in any "
+			"browser: heaptrack_print --html page.html \"%s\"",
+			o->file);
+}
