@@ -24,6 +24,28 @@ static bool put_out(void *user, struct buffer *out, struct err *err) {
 	return true;
 }
 
+static bool put_view(struct buffer *out, const struct session *s, const struct print_options *o,
+		const struct report_options *report, struct err *err) {
+	struct arena arena = {0};
+	struct lens lens = lens_whole();
+	bool ok = !o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err);
+	if (o->group >= 0) {
+		lens.group = (enum lens_group)o->group;
+	}
+	struct view_request request = {
+			.view = o->view,
+			.lens = &lens,
+			.of = slice_of_text(o->of ? o->of : ""),
+			.by = o->by,
+			.depth = o->depth,
+	};
+	ok = ok &&
+			(o->is_json ? report_view_json : report_view)(out, &s->recording, s->names, report,
+					&request, err);
+	arena_finish(&arena);
+	return ok;
+}
+
 static bool put_report(struct buffer *out, const struct session *s, const struct print_options *o,
 		struct err *err) {
 	struct report_options report = {
@@ -32,6 +54,9 @@ static bool put_report(struct buffer *out, const struct session *s, const struct
 			.limit = o->limit,
 			.drain = put_out,
 	};
+	if (o->layout == LAYOUT_VIEW) {
+		return put_view(out, s, o, &report, err);
+	}
 	if (o->is_json) {
 		return report_json(out, &s->recording, s->names, &report, err);
 	}

@@ -13,17 +13,41 @@
 enum { SITES_IN_JSON = 100 };
 
 // Options without a letter of their own
-enum { OPT_FULL = 256, OPT_JSON, OPT_LIMIT, OPT_HTML, OPT_HTML_LIMIT, OPT_REDACT, OPT_WITH_SOURCE };
+enum {
+	OPT_FULL = 256,
+	OPT_JSON,
+	OPT_LIMIT,
+	OPT_LENS,
+	OPT_STACKS,
+	OPT_TREE,
+	OPT_BOTTOM_UP,
+	OPT_CALLERS,
+	OPT_BY,
+	OPT_TIMELINE,
+	OPT_DEPTH,
+	OPT_HTML,
+	OPT_HTML_LIMIT,
+	OPT_REDACT,
+	OPT_WITH_SOURCE,
+};
 
 static const struct option long_options[] = {
+		{"bottom-up", no_argument, NULL, OPT_BOTTOM_UP},
+		{"by", required_argument, NULL, OPT_BY},
+		{"callers", required_argument, NULL, OPT_CALLERS},
+		{"depth", required_argument, NULL, OPT_DEPTH},
 		{"file", required_argument, NULL, 'f'},
 		{"full", no_argument, NULL, OPT_FULL},
 		{"json", no_argument, NULL, OPT_JSON},
+		{"lens", required_argument, NULL, OPT_LENS},
 		{"limit", required_argument, NULL, OPT_LIMIT},
 		{"html", required_argument, NULL, OPT_HTML},
 		{"html-limit", required_argument, NULL, OPT_HTML_LIMIT},
 		{"redact", no_argument, NULL, OPT_REDACT},
 		{"with-source", no_argument, NULL, OPT_WITH_SOURCE},
+		{"stacks", required_argument, NULL, OPT_STACKS},
+		{"timeline", no_argument, NULL, OPT_TIMELINE},
+		{"tree", no_argument, NULL, OPT_TREE},
 		{"shorten-templates", optional_argument, NULL, 't'},
 		{"merge-backtraces", optional_argument, NULL, 'm'},
 		{"print-peaks", optional_argument, NULL, 'p'},
@@ -52,6 +76,18 @@ const char print_help[] =
 		"  --html-limit SIZE       of at most this size (30M): what is small is merged, and said so\n"
 		"  --redact                without folders, arguments, host and linkage names\n"
 		"  --with-source           with the lines around the heaviest sites\n"
+		"\n"
+		"Views, of everything or of a part (--json shows each for programs):\n"
+		"  --lens LENS             the part, as in the page's address: t=1.5-2.2&q=parse, t=peak,\n"
+		"                          m=kept&t=10%-end, focus=main&threads=worker; metrics (m=): peak\n"
+		"                          never-freed kept allocations bytes temporary\n"
+		"  --tree                  what the program called\n"
+		"  --bottom-up             who allocated, and who called that\n"
+		"  --callers FUNCTION      who called a function, and what it called\n"
+		"  --stacks SITE           the stacks that are named after a function\n"
+		"  --by WHAT               a list: function package module file site thread size lifetime\n"
+		"  --timeline              the heap over time\n"
+		"  --depth N               levels of callers in --json (3)\n"
 		"\n"
 		"The classic layout, section by section (each takes 0 or 1):\n"
 		"  -a, --print-allocators  most calls to allocation functions (1)\n"
@@ -110,6 +146,33 @@ static bool parse_classic(int c, char **argv, struct print_options *o, struct er
 	return parse_switch(argv, sections[c], err);
 }
 
+static bool choose_view(struct print_options *o, enum view view, const char *of) {
+	o->layout = LAYOUT_VIEW;
+	o->view = view;
+	o->of = of;
+	return true;
+}
+
+/** --by: a list of functions gathered in some way, or of parts. */
+static bool parse_by(struct print_options *o, struct err *err) {
+	for (int i = 0; i < N_LENS_GROUPS; i++) {
+		if (strcmp(optarg, lens_group_names[i]) == 0) {
+			o->group = i;
+			return choose_view(o, VIEW_FUNCTIONS, NULL);
+		}
+	}
+	for (int i = 0; i < N_BREAKDOWNS; i++) {
+		if (strcmp(optarg, breakdown_names[i]) == 0) {
+			o->by = (enum breakdown_by)i;
+			return choose_view(o, VIEW_PARTS, NULL);
+		}
+	}
+	return err_set(err, ERR_USAGE,
+			"--by takes function, package, module, file, site, thread, size or lifetime, not "
+			"\"%s\"",
+			optarg);
+}
+
 /** One option. False: `err` says what is wrong with it. */
 static bool parse_one(int c, char **argv, struct print_options *o, struct err *err) {
 	switch (c) {
@@ -123,6 +186,14 @@ static bool parse_one(int c, char **argv, struct print_options *o, struct err *e
 	case OPT_HTML_LIMIT: return heaptrack_options_size(optarg, &o->html_limit, err);
 	case OPT_REDACT: o->is_redacted = true; break;
 	case OPT_WITH_SOURCE: o->with_source = true; break;
+	case OPT_LENS: o->lens = optarg; break;
+	case OPT_TREE: return choose_view(o, VIEW_TREE, NULL);
+	case OPT_BOTTOM_UP: return choose_view(o, VIEW_BOTTOM_UP, NULL);
+	case OPT_CALLERS: return choose_view(o, VIEW_CALLERS, optarg);
+	case OPT_STACKS: return choose_view(o, VIEW_STACKS, optarg);
+	case OPT_TIMELINE: return choose_view(o, VIEW_TIMELINE, NULL);
+	case OPT_BY: return parse_by(o, err);
+	case OPT_DEPTH: return parse_number("--depth", optarg, &o->depth, err);
 	case ':': return err_set(err, ERR_USAGE, "%s needs a value", argv[optind - 1]);
 	case '?': return err_set(err, ERR_USAGE, "there is no option %s", argv[optind - 1]);
 	default: return parse_classic(c, argv, o, err);
@@ -146,6 +217,7 @@ static bool parse_file(int argc, char **argv, struct print_options *o, struct er
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err) {
 	*o = (struct print_options){
 			.limit = SITES_IN_JSON,
+			.group = -1,
 			.classic = {.allocators = true,
 					.peaks = true,
 					.temporary = true,
@@ -163,6 +235,10 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 		if (!parse_one(c, argv, o, err)) {
 			return false;
 		}
+	}
+	if (o->lens && o->layout == LAYOUT_TEXT) {
+		// A lens alone asks for what it shows
+		(void)choose_view(o, o->is_json ? VIEW_TOTALS : VIEW_TREE, NULL);
 	}
 	return o->asked != PRINT_REPORT || parse_file(argc, argv, o, err);
 }

@@ -4,21 +4,28 @@
 /** What is asked of heaptrack_print: its command line, understood. Texts are those of argv. */
 
 #include "base/err.h"
-#include "report/report.h"
+#include "report/view.h"
 
 enum print_asked { PRINT_REPORT, PRINT_HELP, PRINT_VERSION };
 
 enum print_layout {
 	LAYOUT_TEXT,    // the page
 	LAYOUT_CLASSIC, // --full, and the classic section switches
+	LAYOUT_VIEW,    // one of the views
 };
 
 struct print_options {
 	enum print_asked asked;
 	const char *file;
 	enum print_layout layout;
-	bool is_json;   // the same for programs
-	uint32_t limit; // sites per list in JSON; 0: all
+	bool is_json;     // the same for programs
+	uint32_t limit;   // sites per list in JSON; 0: all
+	const char *lens; // NULL: everything
+	enum view view;
+	const char *of;       // VIEW_STACKS: a site; VIEW_CALLERS: a function
+	enum breakdown_by by; // VIEW_PARTS
+	int group;            // --by function, package, module or file: enum lens_group; -1: not asked
+	uint32_t depth;
 	struct classic_options classic;
 	const char *html;    // --html: where to; NULL: no page
 	uint64_t html_limit; // bytes; 0: none

@@ -203,6 +203,17 @@ static uint64_t lifetime_least_ns(unsigned class) {
 	return class ? (uint64_t)1000 << (2 * (class - 1)) : 0;
 }
 
+static void put_life(char *out, size_t size, unsigned class) {
+	char time[HUMAN_MAX];
+	bool is_last = class == LIFETIMES - 1;
+	uint64_t ns = lifetime_least_ns(is_last ? class : class + 1);
+	if (ns < 1000000) {
+		(void)snprintf(out, size, "below %u us", (unsigned)(ns / 1000));
+	} else {
+		(void)snprintf(out, size, "%s %s", is_last ? "from" : "below", human_duration(time, ns));
+	}
+}
+
 /** How many blocks of each life a stack made; what lives, or what a range asks about, is the rest. */
 static bool take_lifetimes(struct taker *t) {
 	const struct recording *r = t->recording;
@@ -215,13 +226,11 @@ static bool take_lifetimes(struct taker *t) {
 		}
 	}
 	for (unsigned k = 0; k < LIFETIMES; k++) {
-		char text[HUMAN_MAX + 16], time[HUMAN_MAX];
+		char text[HUMAN_MAX + 16];
 		if (!blocks[k]) {
 			continue;
 		}
-		bool is_last = k == LIFETIMES - 1;
-		(void)snprintf(text, sizeof text, "%s %s", is_last ? "from" : "below",
-				human_duration(time, lifetime_least_ns(is_last ? k : k + 1)));
+		put_life(text, sizeof text, k);
 		struct part *part = vec_push(&t->parts);
 		const char *label = arena_text(t->arena, slice_of_text(text));
 		if (!part || !label) {

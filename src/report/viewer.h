@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** What the sources of the views share. Private to report/. */
+
+#include "engine/call_tree.h"
+#include "report/view.h"
+
+struct viewer {
+	struct buffer *out;
+	const struct recording *r;
+	const struct names *names;
+	const struct report_options *options;
+	const struct view_request *request;
+	const struct lens *lens;
+	size_t width;
+	struct arena arena;
+	struct lens_result result;
+	struct call_tree tree; // of views that have one
+	struct tree_costs costs;
+};
+
+/** Ask the engine. False: no memory; viewer_finish all the same. */
+bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r,
+		const struct names *n, const struct report_options *options,
+		const struct view_request *request, struct err *err);
+void viewer_finish(struct viewer *v);
+
+// ---- text
+
+/** A row of figures: bytes, share of the total's weight, blocks. The caller goes on behind them. */
+void viewer_put_costs(struct viewer *v, const struct lens_costs *c);
+void viewer_put_head(struct viewer *v, const char *what);
+
+/** "… 12 more": rows that were left out. */
+void viewer_put_more(struct viewer *v, size_t indent, uint32_t n, const struct lens_costs *c);
+
+/** The name of a tree's node as a line has room for it, with its place: "spike()  app.cpp:20". */
+bool viewer_put_label(struct viewer *v, uint32_t node);
+bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded);
+
+bool view_put_tree(struct viewer *v, struct err *err);
+bool view_put_bottom_up(struct viewer *v, struct err *err);
+bool view_put_callers(struct viewer *v, struct err *err);
+bool view_put_functions(struct viewer *v, struct err *err);
+bool view_put_parts(struct viewer *v, struct err *err);
+bool view_put_stacks(struct viewer *v, struct err *err);
+bool view_put_timeline(struct viewer *v, struct err *err);
+
+// ---- both
+
+/** The stacks of a site, heaviest first; *total: what they cost. ERR_NOT_FOUND: no such site. */
+bool view_find_stacks(struct viewer *v, uint32_t **stacks, uint32_t *n, struct lens_costs *total,
+		struct err *err);
+
+/** The first level of VIEW_CALLERS. ERR_NOT_FOUND: no such function under this lens. */
+bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err);
