@@ -154,8 +154,9 @@ static bool export_to(struct session *s, const char *format, const char *path, s
 }
 
 bool interpret_to_raw(const char *path, const char *raw_path, struct err *err) {
+	const struct session_options options = {.no_embedded = true, .no_built_in = true};
 	struct session s;
-	if (!session_open(&s, path, err)) {
+	if (!session_open_with(&s, path, &options, err)) {
 		return false;
 	}
 	bool ok = export_to(&s, "heaptrack-raw", raw_path, err);
@@ -265,8 +266,9 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 
 static bool interpret_file(const struct interpret_options *o, const char *file, struct err *err) {
 	const struct import_options import = {.symbols = &o->symbols};
+	const struct session_options options = {&import, NULL, true, true};
 	struct session s;
-	if (!session_open_with(&s, file, &import, err)) {
+	if (!session_open_with(&s, file, &options, err)) {
 		return false;
 	}
 	char *own = o->output ? strdup(o->output) : s.is_ours ? strdup(s.path) : named_path(s.path);
@@ -377,8 +379,9 @@ static bool filter(const struct interpret_options *o, struct err *err) {
 		return false;
 	}
 	const struct import_options import = {.symbols = &o->symbols};
+	const struct session_options options = {&import, NULL, true, true};
 	struct session s;
-	bool ok = session_open_with(&s, path, &import, err);
+	bool ok = session_open_with(&s, path, &options, err);
 	if (ok) {
 		ok = export_to(&s, "heaptrack", "-", err);
 		if (ok) {

@@ -68,7 +68,7 @@ static bool put_report(struct buffer *out, const struct session *s, const struct
 
 static bool print(const struct print_options *o, struct err *err) {
 	struct session s;
-	if (!session_open(&s, o->file, err)) {
+	if (!session_open_with(&s, o->file, &o->session, err)) {
 		return false;
 	}
 	if (o->html) {
@@ -77,7 +77,12 @@ static bool print(const struct print_options *o, struct err *err) {
 		return is_written;
 	}
 	struct buffer out = {0};
-	bool ok = put_report(&out, &s, o, err) && put_out(NULL, &out, err);
+	(void)fwrite(s.suppressions.complaints.data, 1, s.suppressions.complaints.size, stderr);
+	bool ok = put_report(&out, &s, o, err);
+	if (ok && o->shows_suppressions && !o->is_json) {
+		report_suppressions(&out, &s.suppressions);
+	}
+	ok = ok && put_out(NULL, &out, err);
 	if (ok && fflush(stdout) != 0 && errno != EPIPE) {
 		ok = err_system(err, errno, "standard output cannot be written");
 	}

@@ -29,6 +29,10 @@ enum {
 	OPT_HTML_LIMIT,
 	OPT_REDACT,
 	OPT_WITH_SOURCE,
+	OPT_SUPPRESSIONS,
+	OPT_NO_EMBEDDED,
+	OPT_NO_BUILT_IN,
+	OPT_PRINT_SUPPRESSIONS,
 };
 
 static const struct option long_options[] = {
@@ -56,6 +60,10 @@ static const struct option long_options[] = {
 		{"print-leaks", optional_argument, NULL, 'l'},
 		{"peak-limit", required_argument, NULL, 'n'},
 		{"sub-peak-limit", required_argument, NULL, 's'},
+		{"suppressions", required_argument, NULL, OPT_SUPPRESSIONS},
+		{"disable-embedded-suppressions", optional_argument, NULL, OPT_NO_EMBEDDED},
+		{"disable-builtin-suppressions", optional_argument, NULL, OPT_NO_BUILT_IN},
+		{"print-suppressions", optional_argument, NULL, OPT_PRINT_SUPPRESSIONS},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'v'},
 		{0},
@@ -98,6 +106,12 @@ const char print_help[] =
 		"  -t, --shorten-templates template arguments as <> (1)\n"
 		"  -n, --peak-limit N      entries per section (10)\n"
 		"  -s, --sub-peak-limit N  backtraces per entry (5)\n"
+		"\n"
+		"Blocks that shall not count as never freed (lines leak:PATTERN, as LeakSanitizer has them):\n"
+		"  --suppressions FILE     further rules; those of the program and a few for system libraries\n"
+		"                          apply as well, but for:\n"
+		"  --disable-embedded-suppressions, --disable-builtin-suppressions\n"
+		"  --print-suppressions    say what each rule covered\n"
 		"\n"
 		"  -f, --file FILE         the recording (or as the last word)\n"
 		"  -h, --help    -v, --version\n";
@@ -180,6 +194,10 @@ static bool parse_one(int c, char **argv, struct print_options *o, struct err *e
 	case 'h': o->asked = PRINT_HELP; break;
 	case 'v': o->asked = PRINT_VERSION; break;
 	case OPT_FULL: o->layout = LAYOUT_CLASSIC; break;
+	case OPT_SUPPRESSIONS: o->session.suppressions = optarg; break;
+	case OPT_NO_EMBEDDED: return parse_switch(argv, &o->session.no_embedded, err);
+	case OPT_NO_BUILT_IN: return parse_switch(argv, &o->session.no_built_in, err);
+	case OPT_PRINT_SUPPRESSIONS: return parse_switch(argv, &o->shows_suppressions, err);
 	case OPT_JSON: o->is_json = true; break;
 	case OPT_LIMIT: return parse_number("--limit", optarg, &o->limit, err);
 	case OPT_HTML: o->html = optarg; break;

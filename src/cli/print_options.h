@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "report/view.h"
 
+#include "session/session.h"
+
 enum print_asked { PRINT_REPORT, PRINT_HELP, PRINT_VERSION };
 
 enum print_layout {
@@ -27,6 +29,8 @@ struct print_options {
 	int group;            // --by function, package, module or file: enum lens_group; -1: not asked
 	uint32_t depth;
 	struct classic_options classic;
+	struct session_options session;
+	bool shows_suppressions; // the table of those that covered something
 	const char *html;    // --html: where to; NULL: no page
 	uint64_t html_limit; // bytes; 0: none
 	bool is_redacted, with_source;

@@ -221,7 +221,7 @@ static void put_command(struct kde_out *o) {
 
 /** Lines of LSan's kind that the program brought. */
 static void put_suppressions(struct kde_out *o) {
-	struct slice left = buffer_view(&o->request->session->suppressions);
+	struct slice left = buffer_view(&o->request->session->embedded);
 	while (left.size) {
 		const uint8_t *end = memchr(left.data, '\n', left.size);
 		size_t n = end ? (size_t)(end - left.data) : left.size;
@@ -337,12 +337,30 @@ static bool write_file(const struct export_request *request, const struct export
 	return !o.failed || err_set(err, o.err.code, "%s", o.err.text);
 }
 
+/** KDE's tools suppress by rules of their own: they get what was recorded. */
+static bool write_unsuppressed(const struct export_request *request, const struct export_sink *sink,
+		bool is_raw, struct err *err) {
+	if (request->session->recording.summary.suppressed_blocks == 0) {
+		return write_file(request, sink, is_raw, err);
+	}
+	const struct session_options options = {.no_embedded = true, .no_built_in = true};
+	struct session plain;
+	if (!session_open_with(&plain, request->session->path, &options, err)) {
+		return false;
+	}
+	struct export_request same = *request;
+	same.session = &plain;
+	bool ok = write_file(&same, sink, is_raw, err);
+	session_close(&plain);
+	return ok;
+}
+
 bool export_heaptrack(const struct export_request *request, const struct export_sink *sink,
 		struct err *err) {
-	return write_file(request, sink, false, err);
+	return write_unsuppressed(request, sink, false, err);
 }
 
 bool export_heaptrack_raw(const struct export_request *request, const struct export_sink *sink,
 		struct err *err) {
-	return write_file(request, sink, true, err);
+	return write_unsuppressed(request, sink, true, err);
 }

@@ -70,7 +70,7 @@ static void put_summary(struct document *d) {
 	json_number(j, "peak_time_ns", s->peak_time_ns);
 	json_number(j, "never_freed_blocks", s->live_blocks);
 	json_number(j, "never_freed_bytes", s->live_bytes);
-	json_number(j, "suppressed_bytes", 0);
+	json_number(j, "suppressed_bytes", s->suppressed_bytes);
 	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
 	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
 	json_number(j, "lost_events", r->quality.lost_events);

@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "engine/names.h"
+#include "engine/suppress.h"
 
 struct report_options {
 	const char *file; // as the user named it, for the title and the lines to go on with
@@ -40,8 +41,12 @@ bool report_classic(struct buffer *out, const struct recording *r, const struct 
 		const struct report_options *options, const struct classic_options *classic,
 		struct err *err);
 
-/** The six lines that scripts grep, in KDE's wording and number format. */
+/** The six lines that scripts grep, in KDE's wording and number format; and a seventh where leaks
+ * were suppressed. */
 void report_six_lines(struct buffer *out, const struct recording *r);
+
+/** KDE's table of the suppressions that covered something. */
+void report_suppressions(struct buffer *out, const struct suppressions *s);
 
 /** Everything for programs; docs/json.md names the fields. */
 bool report_json(struct buffer *out, const struct recording *r, const struct names *n,

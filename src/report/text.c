@@ -140,6 +140,9 @@ void report_six_lines(struct buffer *out, const struct recording *r) {
 	buffer_printf(out, "peak RSS (including heaptrack overhead): %s\n",
 			human_classic(text, s->peak_rss_bytes));
 	buffer_printf(out, "total memory leaked: %s\n", human_classic(text, s->live_bytes));
+	if (s->suppressed_bytes) {
+		buffer_printf(out, "suppressed leaks: %s\n", human_classic(text, s->suppressed_bytes));
+	}
 }
 
 static void put_nothing_seen(struct page *p) {

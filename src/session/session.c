@@ -2,8 +2,11 @@
 #include "session/session.h"
 
 #include "session/find.h"
+#include "sys/file.h"
 
 #include <stdlib.h>
+
+enum { RULES_MAX_BYTES = 4 << 20 };
 
 static bool read_file(void *user, uint64_t offset, void *out, size_t n, size_t *got,
 		struct err *err) {
@@ -12,6 +15,20 @@ static bool read_file(void *user, uint64_t offset, void *out, size_t n, size_t *
 
 static struct trace_source source_of(struct session *s) {
 	return (struct trace_source){read_file, s->file.size_bytes, &s->file};
+}
+
+/** All rules that apply: the user's before those of the program before ours. */
+static bool suppress(struct session *s, const struct session_options *o, struct err *err) {
+	struct suppressions *rules = &s->suppressions;
+	struct buffer text = {0};
+	bool ok = !o->suppressions || file_read_whole(o->suppressions, &text, RULES_MAX_BYTES, err);
+	ok = ok && suppressions_add(rules, buffer_view(&text), SUPPRESSION_FROM_FILE, err);
+	ok = ok &&
+			(o->no_embedded ||
+					suppressions_add(rules, buffer_view(&s->embedded), SUPPRESSION_EMBEDDED, err));
+	ok = ok && (o->no_built_in || suppressions_add_built_in(rules, err));
+	buffer_finish(&text);
+	return ok && suppressions_apply(rules, &s->recording, err);
 }
 
 static bool read_recording(struct session *s, const struct import_options *options,
@@ -24,22 +41,28 @@ static bool read_recording(struct session *s, const struct import_options *optio
 	}
 	if (!trace_is_ours(slice_of(head, got))) {
 		file_reader_close(&s->file);
-		return import_file(s->path, options, &s->recording, &s->suppressions, err);
+		return import_file(s->path, options, &s->recording, &s->embedded, err);
 	}
 	s->is_ours = true;
 	struct trace_source source = source_of(s);
 	return trace_read(&s->recording, &s->facts, &source, 0, err);
 }
 
-bool session_open_with(struct session *s, const char *name, const struct import_options *options,
+bool session_open_with(struct session *s, const char *name, const struct session_options *options,
 		struct err *err) {
+	static const struct session_options defaults = {0};
+	options = options ? options : &defaults;
 	*s = (struct session){.path = find_recording(name, err), .file.fd = -1};
 	if (!s->path) {
 		return false;
 	}
-	bool ok = read_recording(s, options, err) && (s->names = names_create(&s->recording, err));
+	bool ok = read_recording(s, options->import, err) &&
+			(s->names = names_create(&s->recording, err));
 	if (!ok) {
 		(void)err_add(err, "%s", s->path);
+	}
+	ok = ok && suppress(s, options, err);
+	if (!ok) {
 		session_close(s);
 	}
 	return ok;
@@ -77,7 +100,8 @@ void session_close(struct session *s) {
 	if (s && s->path) {
 		names_destroy(s->names);
 		recording_finish(&s->recording);
-		buffer_finish(&s->suppressions);
+		buffer_finish(&s->embedded);
+		suppressions_finish(&s->suppressions);
 		file_reader_close(&s->file);
 		free(s->path);
 		*s = (struct session){0};

@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "engine/names.h"
+#include "engine/suppress.h"
 #include "session/import.h"
 #include "sys/reader.h"
 #include "trace/trace.h"
@@ -17,19 +18,26 @@ struct session {
 	struct recording recording;
 	struct trace_facts facts; // of files of ours
 	struct names *names;
-	struct buffer suppressions; // lines of LSan's kind that the program brought with it
+	struct buffer embedded;           // lines of LSan's kind that the program brought with it
+	struct suppressions suppressions; // the rules in force, and what each covers
 	bool is_ours;
 	struct file_reader file; // of ours, open for its single events
 };
 
+struct session_options {
+	const struct import_options *import; // for files of others; NULL: the defaults
+	const char *suppressions;            // a file of further rules, or NULL
+	bool no_embedded, no_built_in;       // rules of the program, and ours
+};
+
 /**
  * Open what `name` means: the file itself, or the recording that a name without its suffix stands
- * for ("lodestar.heapdump" opens lodestar.heapdump.zst). `options` are for files of others; NULL:
- * the defaults. False: `err` says what is wrong with which file, and names recordings nearby if
+ * for ("lodestar.heapdump" opens lodestar.heapdump.zst). NULL options: the defaults. False: `err`
+ * says what is wrong with which file, and names recordings nearby if
  * none has that name.
  */
 bool session_open(struct session *s, const char *name, struct err *err);
-bool session_open_with(struct session *s, const char *name, const struct import_options *options,
+bool session_open_with(struct session *s, const char *name, const struct session_options *options,
 		struct err *err);
 
 /** Is this a file that session_open can read, by its first bytes? */

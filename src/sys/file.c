@@ -30,6 +30,27 @@ long file_read_small(const char *path, char *out, size_t size) {
 	return (long)n;
 }
 
+bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	bool ok = fd >= 0 || err_system(err, errno, "%s: cannot be opened", path);
+	for (ssize_t n = 1; ok && n != 0;) {
+		uint8_t *room = buffer_room(out, 1 << 12);
+		n = room ? read(fd, room, 1 << 12) : 0;
+		out->size += n > 0 ? (size_t)n : 0;
+		if (!room) {
+			ok = err_memory(err);
+		} else if (n < 0 && errno != EINTR) {
+			ok = err_system(err, errno, "%s: cannot be read", path);
+		} else if (out->size > max_bytes) {
+			ok = err_set(err, ERR_LIMIT, "%s: larger than %zu bytes", path, max_bytes);
+		}
+	}
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+	return ok;
+}
+
 bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct err *err) {
 	const uint8_t *at = data;
 	while (n > 0) {

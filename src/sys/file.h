@@ -4,6 +4,7 @@
 /** Files and folders. Paths may contain anything; descriptors are opened close-on-exec. */
 
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/err.h"
 
 /**
@@ -11,6 +12,9 @@
  * number of bytes, or -1 with errno set.
  */
 long file_read_small(const char *path, char *out, size_t size);
+
+/** Append a whole file of at most `max_bytes`. False: `err` says what is wrong with which file. */
+bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err);
 
 /** All `n` bytes at `offset`, however many calls it takes. */
 bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct err *err);

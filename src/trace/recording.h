@@ -75,6 +75,8 @@ struct rec_summary {
 	uint64_t peak_rss_bytes, peak_rss_time_ns;
 	uint64_t minor_faults, major_faults;
 	uint64_t user_cpu_ns, system_cpu_ns; // of the program, as far as known
+	uint64_t suppressed_blocks, suppressed_bytes; // engine/suppress.h: counted as freed. Never in a
+												  // file
 };
 
 /** What the numbers above do not contain. All zero: nothing is missing. */

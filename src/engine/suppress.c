@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "engine/suppress.h"
+
+#include "base/vec.h"
+
+#include <stdlib.h>
+
+// A rule is looked for once per string of the recording, then once per location, then once per
+// node, whose callers come before it. Numbers of rules are + 1; 0 is none.
+
+static const char built_in[] =
+		// caches and registries that live as long as the process
+		"leak:^__nss_module_allocate$\n"
+		"leak:^__gconv_read_conf$\n"
+		"leak:^__new_exitfn$\n"
+		"leak:^tzset_internal$\n"
+		"leak:^g_main_context_new$\n"
+		"leak:^g_thread_self$\n";
+
+// ---- matching
+
+static bool glob(struct slice pattern, struct slice name) {
+	size_t p = 0, n = 0, star = SIZE_MAX, kept = 0;
+	while (n < name.size) {
+		if (p < pattern.size && pattern.data[p] == '*') {
+			star = p++;
+			kept = n;
+		} else if (p < pattern.size && pattern.data[p] == name.data[n]) {
+			p++;
+			n++;
+		} else if (star != SIZE_MAX) {
+			p = star + 1;
+			n = ++kept;
+		} else {
+			return false;
+		}
+	}
+	while (p < pattern.size && pattern.data[p] == '*') {
+		p++;
+	}
+	return p == pattern.size;
+}
+
+/** The same where the pattern may stop before the name does. */
+static bool glob_beginning(struct slice pattern, struct slice name) {
+	for (size_t n = 0; n <= name.size; n++) {
+		if (glob(pattern, slice_of(name.data, n))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** A pattern without '*': at the beginning, at the end, both, or anywhere. */
+static bool matches_plain(struct slice pattern, struct slice name, bool at_start, bool at_end) {
+	if (pattern.size > name.size) {
+		return false;
+	}
+	struct slice tail = slice_of(name.data + name.size - pattern.size, pattern.size);
+	if (at_start && at_end) {
+		return slice_equal(pattern, name);
+	}
+	if (at_start || at_end) {
+		return slice_equal(pattern, at_end ? tail : slice_of(name.data, pattern.size));
+	}
+	return memmem(name.data, name.size, pattern.data, pattern.size) != NULL;
+}
+
+bool suppression_matches(struct slice pattern, struct slice name) {
+	if (pattern.size == 0 || name.size == 0) {
+		return false;
+	}
+	if (slice_equal(pattern, name)) {
+		return true;
+	}
+	bool at_start = pattern.data[0] == '^';
+	bool at_end = pattern.size > 1 && pattern.data[pattern.size - 1] == '$';
+	pattern = slice_of(pattern.data + at_start, pattern.size - at_start - at_end);
+	if (pattern.size == 0) {
+		return false;
+	}
+	if (!memchr(pattern.data, '*', pattern.size)) {
+		return matches_plain(pattern, name, at_start, at_end);
+	}
+	for (size_t from = 0; from < name.size; from++) {
+		struct slice rest = slice_of(name.data + from, name.size - from);
+		if (at_end ? glob(pattern, rest) : glob_beginning(pattern, rest)) {
+			return true;
+		}
+		if (at_start) {
+			break;
+		}
+	}
+	return false;
+}
+
+// ---- rules
+
+static struct slice trim(struct slice s) {
+	while (s.size && strchr(" \t\r", s.data[0])) {
+		s = slice_of(s.data + 1, s.size - 1);
+	}
+	while (s.size && strchr(" \t\r", s.data[s.size - 1])) {
+		s.size--;
+	}
+	return s;
+}
+
+static bool add_line(struct suppressions *s, struct slice line, enum suppression_source source) {
+	static const char leak[] = "leak:";
+	enum { LEAK = sizeof leak - 1 };
+	line = trim(line);
+	if (line.size == 0 || line.data[0] == '#') {
+		return true;
+	}
+	if (line.size <= LEAK || memcmp(line.data, leak, LEAK) != 0) {
+		buffer_printf(&s->complaints, "invalid suppression line: %.*s\n", SLICE_ARG(line));
+		return !s->complaints.failed;
+	}
+	struct slice pattern = slice_of(line.data + LEAK, line.size - LEAK);
+	struct suppression *rule = vec_push(&s->rules);
+	char *copy = rule ? arena_text(&s->arena, pattern) : NULL;
+	if (rule) {
+		rule->pattern = slice_of(copy, copy ? pattern.size : 0);
+		rule->source = source;
+	}
+	return copy != NULL;
+}
+
+bool suppressions_add(struct suppressions *s, struct slice text, enum suppression_source source,
+		struct err *err) {
+	while (text.size) {
+		const uint8_t *end = memchr(text.data, '\n', text.size);
+		size_t n = end ? (size_t)(end - text.data) : text.size;
+		if (!add_line(s, slice_of(text.data, n), source)) {
+			return err_memory(err);
+		}
+		size_t used = n + (end != NULL);
+		text = slice_of(text.data + used, text.size - used);
+	}
+	return true;
+}
+
+bool suppressions_add_built_in(struct suppressions *s, struct err *err) {
+	return suppressions_add(s, slice_of_text(built_in), SUPPRESSION_BUILT_IN, err);
+}
+
+void suppressions_finish(struct suppressions *s) {
+	arena_finish(&s->arena);
+	vec_finish(&s->rules);
+	buffer_finish(&s->complaints);
+}
+
+// ---- applying
+
+static uint32_t rule_of_text(const struct suppressions *s, struct slice text) {
+	for (size_t i = 0; i < s->rules.n; i++) {
+		if (suppression_matches(s->rules.items[i].pattern, text)) {
+			return (uint32_t)i + 1;
+		}
+	}
+	return 0;
+}
+
+/** The first of two rules. */
+static uint32_t earlier(uint32_t a, uint32_t b) {
+	return !a ? b : !b || a < b ? a : b;
+}
+
+static uint32_t rule_of_location(const struct recording *r, const struct rec_location *l,
+		const uint32_t *of_string) {
+	const struct rec_module *m = &r->modules.items[l->module];
+	uint32_t path = l->module && r->strings.items[m->path].size == 0 ? r->meta.exe : m->path;
+	uint32_t rule = l->module ? of_string[path] : 0;
+	for (uint32_t i = 0; i < l->n_frames; i++) {
+		const struct rec_frame *f = &r->frames.items[l->first_frame + i];
+		rule = earlier(rule, of_string[f->function]);
+		rule = earlier(rule, of_string[f->symbol]);
+		rule = earlier(rule, of_string[f->file]);
+	}
+	return rule;
+}
+
+/** of_node: the rule of each node. */
+static bool find_rules(const struct suppressions *s, const struct recording *r,
+		struct arena *scratch, uint32_t **of_node) {
+	uint32_t *of_string = arena_new(scratch, uint32_t, r->strings.n);
+	uint32_t *of_location = arena_new(scratch, uint32_t, r->locations.n);
+	*of_node = arena_new(scratch, uint32_t, r->nodes.n);
+	if (!of_string || !of_location || !*of_node) {
+		return false;
+	}
+	for (uint32_t i = 1; i < r->strings.n; i++) {
+		of_string[i] = rule_of_text(s, r->strings.items[i]);
+	}
+	for (uint32_t i = 1; i < r->locations.n; i++) {
+		of_location[i] = rule_of_location(r, &r->locations.items[i], of_string);
+	}
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
+		const struct rec_node *n = &r->nodes.items[i];
+		uint32_t outer = (*of_node)[n->parent];
+		(*of_node)[i] = outer ? outer : of_location[n->location];
+	}
+	return true;
+}
+
+/** Its blocks that live count as freed at the very end. */
+static void free_stack(struct recording *r, struct rec_stack *s, struct suppression *rule) {
+	rule->n_stacks++;
+	rule->blocks += s->live_blocks;
+	rule->bytes += s->live_bytes;
+	r->summary.frees += s->live_blocks;
+	r->summary.live_blocks -= s->live_blocks;
+	r->summary.live_bytes -= s->live_bytes;
+	r->summary.suppressed_blocks += s->live_blocks;
+	r->summary.suppressed_bytes += s->live_bytes;
+	s->live_blocks = s->live_bytes = 0;
+}
+
+bool suppressions_apply(struct suppressions *s, struct recording *r, struct err *err) {
+	struct arena scratch = {0};
+	uint32_t *of_node;
+	bool ok = find_rules(s, r, &scratch, &of_node);
+	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
+		uint32_t rule = of_node[r->stacks.items[i].node];
+		if (rule) {
+			free_stack(r, &r->stacks.items[i], &s->rules.items[rule - 1]);
+		}
+	}
+	for (uint32_t i = 0; ok && i < r->intervals.n; i++) {
+		struct rec_interval *v = &r->intervals.items[i];
+		if (v->until == REC_NEVER && of_node[r->stacks.items[v->stack].node]) {
+			v->until = (uint16_t)r->edges.n;
+		}
+	}
+	for (uint32_t i = 0; ok && i < r->sizes.n; i++) {
+		struct rec_size *z = &r->sizes.items[i];
+		z->live = of_node[r->stacks.items[z->stack].node] ? 0 : z->live;
+	}
+	arena_finish(&scratch);
+	return ok || err_memory(err);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Blocks that nobody wants to hear of as never freed: rules in the syntax of LeakSanitizer, a line
+ * each:
+ *
+ *   leak:PATTERN    # and what follows a '#' at a line's start is a comment
+ *
+ * A pattern is part of the name of a function, a source file or a module of any frame, inlined
+ * ones too, anywhere in the stack; '*' stands for anything, '^' and '$' for its two ends. Of several
+ * rules the first wins; a caller's rule wins over that of what it calls.
+ *
+ * What a rule covers counts as freed at the very end: it is in every figure but "never freed", and
+ * its sum is kept apart.
+ */
+
+#include "base/buffer.h"
+#include "base/err.h"
+#include "trace/recording.h"
+
+enum suppression_source {
+	SUPPRESSION_FROM_FILE,
+	SUPPRESSION_EMBEDDED, // brought by the program: __lsan_default_suppressions()
+	SUPPRESSION_BUILT_IN, // what the system's libraries keep on purpose
+};
+
+struct suppression {
+	struct slice pattern;
+	enum suppression_source source;
+	uint64_t n_stacks; // that it covers, whatever they hold
+	uint64_t blocks, bytes;
+};
+
+struct suppressions {
+	struct arena arena; // of the patterns
+	struct {
+		struct suppression *items;
+		size_t n, capacity;
+	} rules;                  // in their order
+	struct buffer complaints; // a line each for lines that are no rules
+};
+
+/** The rules of a text. Lines that are none go to `complaints`. False: no memory. */
+bool suppressions_add(struct suppressions *s, struct slice text, enum suppression_source source,
+		struct err *err);
+
+/** Those that every recording has. Narrow: nothing is suppressed for being loaded by dlopen. */
+bool suppressions_add_built_in(struct suppressions *s, struct err *err);
+
+/** Change the recording, and count in the rules. Once per recording. False: no memory. */
+bool suppressions_apply(struct suppressions *s, struct recording *r, struct err *err);
+
+void suppressions_finish(struct suppressions *s);
+
+/** Does a pattern match a name? Never an empty one. */
+bool suppression_matches(struct slice pattern, struct slice name);

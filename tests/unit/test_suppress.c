@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "engine/suppress.h"
+#include "sample_recording.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static bool matches(const char *pattern, const char *name) {
+	return suppression_matches(slice_of_text(pattern), slice_of_text(name));
+}
+
+static void patterns(void **state) {
+	(void)state;
+	assert_true(matches("foo", "foo"));
+	assert_true(matches("foo", "a foo b"));
+	assert_false(matches("foo", "fo"));
+	assert_true(matches("^foo", "foobar"));
+	assert_false(matches("^foo", "a foo"));
+	assert_true(matches("foo$", "a foo"));
+	assert_false(matches("foo$", "foobar"));
+	assert_true(matches("^foo$", "foo"));
+	assert_false(matches("^foo$", "foofoo"));
+	assert_true(matches("^/lib*/ld-linux-*.so.2$", "/lib64/ld-linux-x86-64.so.2"));
+	assert_false(matches("^/lib*/ld-linux-*.so.2$", "/usr/lib64/ld-linux-x86-64.so.2"));
+	assert_true(matches("^leak*Supp$", "leakFooSupp"));
+	assert_false(matches("^leak*Supp$", "leakFooSupp2"));
+	assert_true(matches("a*b*c", "xxaxxbxxcxx"));
+	assert_false(matches("a*b*c", "xxcxxbxxaxx"));
+	assert_true(matches("a$", "aba")); // the first 'a' is not at the end, the last one is
+	assert_true(matches("*", "anything"));
+	assert_true(matches("std::vector<int>", "std::vector<int>::push_back"));
+}
+
+static void empty_patterns_match_nothing(void **state) {
+	(void)state;
+	assert_false(matches("", "anything"));
+	assert_false(matches("^", "anything"));
+	assert_false(matches("foo", ""));
+	assert_false(matches("*", ""));
+	struct suppressions s = {0};
+	assert_true(suppressions_add(&s, slice_of_text("leak:\nleak\n"), SUPPRESSION_FROM_FILE, NULL));
+	assert_int_equal(s.rules.n, 0);
+	suppressions_finish(&s);
+}
+
+static void lines(void **state) {
+	(void)state;
+	struct suppressions s = {0};
+	static const char text[] = "# a comment\n\n  leak:one  \r\nnonsense\nleak:two";
+	assert_true(suppressions_add(&s, slice_of_text(text), SUPPRESSION_FROM_FILE, NULL));
+	assert_int_equal(s.rules.n, 2);
+	assert_true(slice_equal(s.rules.items[0].pattern, slice_of_text("one")));
+	assert_true(slice_equal(s.rules.items[1].pattern, slice_of_text("two")));
+	assert_true(slice_equal(buffer_view(&s.complaints),
+			slice_of_text("invalid suppression line: nonsense\n")));
+	suppressions_finish(&s);
+}
+
+static void the_built_in_ones_are_narrow(void **state) {
+	(void)state;
+	struct suppressions s = {0};
+	assert_true(suppressions_add_built_in(&s, NULL));
+	assert_true(s.rules.n > 0);
+	static const char *const not [] = {"dl_open_worker", "_dl_open", "dlopen", "main", "malloc",
+			"/usr/lib/libglib-2.0.so.0"};
+	for (size_t i = 0; i < s.rules.n; i++) {
+		for (size_t k = 0; k < sizeof not / sizeof *not ; k++) {
+			assert_false(suppression_matches(s.rules.items[i].pattern, slice_of_text(not [k])));
+		}
+	}
+	suppressions_finish(&s);
+}
+
+/** What is suppressed counts as freed; the first rule wins, and a caller's over its callee's. */
+static void applied(void **state) {
+	(void)state;
+	struct recording r = sample_recording();
+	struct suppressions s = {0};
+	static const char text[] = "leak:^parse(\nleak:operator new\nleak:nowhere\n";
+	assert_true(suppressions_add(&s, slice_of_text(text), SUPPRESSION_FROM_FILE, NULL));
+	assert_true(suppressions_apply(&s, &r, NULL));
+	struct err why = {0};
+	assert_true(recording_is_valid(&r, &why));
+	assert_int_equal(r.summary.live_bytes, 100);
+	assert_int_equal(r.summary.live_blocks, 1);
+	assert_int_equal(r.summary.suppressed_bytes, 101000);
+	assert_int_equal(r.summary.suppressed_blocks, 1000);
+	assert_int_equal(r.summary.allocations, 1553);
+	assert_int_equal(s.rules.items[0].n_stacks, 2);
+	assert_int_equal(s.rules.items[0].bytes, 101000);
+	assert_int_equal(s.rules.items[1].n_stacks, 1); // below spike(), which nothing suppresses
+	assert_int_equal(s.rules.items[1].bytes, 0);
+	assert_int_equal(s.rules.items[2].n_stacks, 0);
+	suppressions_finish(&s);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(patterns),
+			cmocka_unit_test(empty_patterns_match_nothing),
+			cmocka_unit_test(lines),
+			cmocka_unit_test(the_built_in_ones_are_narrow),
+			cmocka_unit_test(applied),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
