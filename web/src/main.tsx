@@ -11,11 +11,19 @@ async function start(root: HTMLElement): Promise<void> {
 	render(<Loading title={title} what="opening" />, root);
 	isServed.value = !isEmbedded() && location.protocol.startsWith('http');
 	profile.value = await loadProfile((what) => render(<Loading title={title} what={what} />, root));
+	forgetToken();
 	bindAddress();
 	document.getElementById('plain')?.remove();
 	render(<App />, root);
 	if (isServed.value) {
 		void stayAlive(() => (isServerGone.value = true));
+	}
+}
+
+/** The cookie has taken its place: a link that is copied from here lets nobody in. */
+function forgetToken(): void {
+	if (isServed.value && location.search) {
+		history.replaceState(null, '', location.pathname + location.hash);
 	}
 }
 
