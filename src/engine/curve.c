@@ -106,6 +106,16 @@ static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts
 	return line > 0.7 && keeps_rising(v);
 }
 
+/** The largest single rise on the way, as a part of the whole. */
+static double largest_step(const struct curve *c, uint32_t first, uint32_t last, uint64_t top) {
+	uint64_t step = 0;
+	for (uint32_t i = first > 0 ? first : 1; i <= last; i++) {
+		uint64_t rise = c->bytes[i] > c->bytes[i - 1] ? c->bytes[i] - c->bytes[i - 1] : 0;
+		step = rise > step ? rise : step;
+	}
+	return (double)step / (double)top;
+}
+
 /** Where it stopped: it rose step by step until there, and kept what it had until nearly the end. */
 static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts *f) {
 	double top = (double)f->top_bytes;
@@ -117,13 +127,16 @@ static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts 
 			c->times_ns[end] - f->to_ns < run / 5) {
 		return false;
 	}
-	if (f->to_ns <= run / 20) {
+	if (f->to_ns <= run / 10) {
 		f->shape = CURVE_AT_START;
 		return true;
 	}
-	bool is_gradual = f->to_ns - f->from_ns >= run / 33;
-	f->shape = is_gradual ? CURVE_STOPPED : CURVE_ONCE;
-	return !is_gradual || reached >= began + 5;
+	if (f->to_ns - f->from_ns < run / 33) {
+		f->shape = CURVE_ONCE;
+		return true;
+	}
+	f->shape = CURVE_STOPPED;
+	return reached >= began + 5 && largest_step(c, began, reached, f->top_bytes) < 0.3;
 }
 
 static bool judge_bursts(const struct curve *c, struct curve_facts *f) {

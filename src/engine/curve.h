@@ -17,7 +17,7 @@ struct curve {
 
 enum curve_shape {
 	CURVE_OTHER,
-	CURVE_AT_START, // reached its level in the first twentieth of the run and held it
+	CURVE_AT_START, // reached its level in the first tenth of the run and held it
 	CURVE_ONCE,     // the same, at once, later
 	CURVE_GREW,     // rose to the end, or to the moment at which all was freed before the end
 	CURVE_STOPPED,  // rose gradually, then held its level to the end

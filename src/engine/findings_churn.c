@@ -8,7 +8,17 @@ static double per_second(const struct finder *f, uint64_t n) {
 	return f->r->meta.duration_ns ? (double)n * 1e9 / (double)f->r->meta.duration_ns : 0;
 }
 
-/** The class whose member asked for the memory: "std::vector" of "std::vector<int>::push_back()". */
+/** The part before the last "::", without template arguments: "std::vector" of its push_back. */
+static struct slice qualifier_of(struct slice name) {
+	size_t end = 0;
+	for (size_t i = 0; i + 1 < name.size && name.data[i] != '('; i++) {
+		end = name.data[i] == ':' && name.data[i + 1] == ':' ? i : end;
+	}
+	const uint8_t *arguments = end ? memchr(name.data, '<', end) : NULL;
+	return slice_of(name.data, arguments ? (size_t)(arguments - name.data) : end);
+}
+
+/** The class whose member asked for the memory: "std::vector", Rust's "Vec". Empty: none known. */
 static struct slice class_of(struct finder *f, const struct place *p) {
 	uint32_t node = f->r->stacks.items[p->heaviest].node;
 	const struct name *site = names_site(f->names, node), *frame, *via = NULL;
@@ -16,19 +26,17 @@ static struct slice class_of(struct finder *f, const struct place *p) {
 	while ((frame = stack_walk_next(&w)) && frame != site) {
 		via = frame->is_wrapper || !frame->has_name ? via : frame;
 	}
-	struct slice name = via ? short_name_of(f, via) : (struct slice){0};
-	if (name.size > 0 && memmem(name.data, name.size, "basic_string", 12)) {
-		return slice_of_text("std::string");
+	struct slice class = qualifier_of(via ? short_name_of(f, via) : (struct slice){0});
+	if (class.size == 0 || memmem(class.data, class.size, "basic_string", 12)) {
+		return class.size ? slice_of_text("std::string") : class;
 	}
-	// Up to the last "::", without template arguments; "std::f" has no class
-	size_t end = 0;
-	for (size_t i = 6; i + 1 < name.size && name.data[i] != '('; i++) {
-		end = name.data[i] == ':' && name.data[i + 1] == ':' ? i : end;
+	const uint8_t *last = memrchr(class.data, ':', class.size);
+	bool is_std = class.size > 5 && memcmp(class.data, "std::", 5) == 0;
+	bool is_private = memmem(class.data, class.size, "__", 2) != NULL;
+	if (last && last[1] >= 'A' && last[1] <= 'Z') { // Rust's types
+		return slice_of(last + 1, (size_t)(class.data + class.size - last - 1));
 	}
-	const uint8_t *arguments = end ? memchr(name.data, '<', end) : NULL;
-	end = arguments ? (size_t)(arguments - name.data) : end;
-	bool is_class = end > 0 && memmem(name.data, end, "::", 2) && name.data[0] != '<';
-	return is_class ? slice_of(name.data, end) : (struct slice){0};
+	return is_std && !is_private ? class : (struct slice) { 0 };
 }
 
 /** ", always 101 bytes", "usually" if nine of ten are, else the mean. */

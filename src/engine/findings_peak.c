@@ -164,12 +164,12 @@ static bool has_size(const struct recording *r, uint32_t stack, uint64_t size) {
 
 /** Large blocks of equal size from different places, alive at once: as a copy makes them. */
 static struct twins find_twins(const struct finder *f, const struct holder *h) {
-	enum { FEW = 8 };
+	enum { FEW = 8, ON_ONE_PATH = 2, COPIES_MAX = 4 };
 	struct twins found[FEW] = {0}, best = {0};
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
 		const struct rec_stack *s = &f->r->stacks.items[i];
-		if (!h->tags[i] || s->peak_blocks == 0 || s->peak_blocks > FEW ||
+		if (!h->tags[i] || s->peak_blocks == 0 || s->peak_blocks > ON_ONE_PATH ||
 				s->peak_bytes % s->peak_blocks) {
 			continue;
 		}
@@ -191,7 +191,8 @@ static struct twins find_twins(const struct finder *f, const struct holder *h) {
 	}
 	for (uint32_t k = 0; k < n; k++) {
 		bool is_more = found[k].size * found[k].blocks > best.size * best.blocks;
-		best = found[k].n_stacks > 1 && is_more ? found[k] : best;
+		bool are_copies = found[k].n_stacks > 1 && found[k].blocks <= COPIES_MAX;
+		best = are_copies && is_more ? found[k] : best;
 	}
 	return best;
 }
@@ -309,16 +310,16 @@ static void say_peak(struct finder *f, const struct holder *h) {
 		put_what_if(f, &text, out, curve);
 	}
 	finder_say(f, out, &text);
-	bool has_pattern = is_copied || has_doubled || is_spike;
 	bool is_large = h->bytes >= s->peak_bytes / 4 && h->bytes >= LARGE_BYTES;
-	out->severity = has_pattern && is_large && !is_explained(f, h) ? FINDING_LOOK_FIRST
-																   : FINDING_EXPLAINS;
+	bool has_pattern = is_copied || has_doubled || (is_spike && !is_explained(f, h));
+	out->severity = has_pattern && is_large ? FINDING_LOOK_FIRST : FINDING_EXPLAINS;
 	out->weight = millionths(h->bytes, s->peak_bytes);
 }
 
 void find_peak(struct finder *f) {
 	struct holder h = {0};
-	if (f->r->summary.peak_bytes > 0 && find_holder(f, &h) && h.bytes > 0) {
+	if (f->r->summary.peak_bytes > 0 && find_holder(f, &h) &&
+			h.bytes >= f->r->summary.peak_bytes / 10) {
 		say_peak(f, &h);
 	}
 }

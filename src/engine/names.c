@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "engine/index.h"
 #include "engine/names_parts.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,22 +48,6 @@ static enum code code_of_rust(const struct names *n, const struct name *f) {
 	return code || crate.size == 0 ? code : is_roots ? CODE_YOURS : CODE_LIBRARY;
 }
 
-/** Nim's modules are part of the linked name; the compiler's own helpers begin with "nim". */
-static enum code code_of_nim(const struct name *f) {
-	static const char *const runtime[] = {"system", "stdZ", "pureZ", "coreZ", "implZ",
-			"collectionsZ"};
-	struct slice module = owner_nim_module_of(f->symbol);
-	for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++) {
-		size_t size = strlen(runtime[i]);
-		if (module.size >= size && memcmp(module.data, runtime[i], size) == 0) {
-			return CODE_RUNTIME;
-		}
-	}
-	const struct slice s = f->symbol.size ? f->symbol : f->function;
-	return s.size > 3 && memcmp(s.data, "nim", 3) == 0 && isupper(s.data[3]) ? CODE_RUNTIME
-																			 : CODE_UNSURE;
-}
-
 static enum code code_of(struct names *n, const struct rec_frame *rec, const struct name *f,
 		uint32_t module) {
 	enum code by_module = n->module_code[module];
@@ -83,7 +65,7 @@ static enum code code_of(struct names *n, const struct rec_frame *rec, const str
 	if (code == CODE_UNSURE && !rec->file && owner_is_rust_symbol(f->symbol)) {
 		code = code_of_rust(n, f);
 	} else if (code == CODE_UNSURE && n->is_nim) {
-		code = code_of_nim(f);
+		code = names_nim_code(f);
 	}
 	return code ? code : by_module;
 }
@@ -140,6 +122,14 @@ static struct slice module_path(const struct recording *r, uint32_t module) {
 	return path.size ? path : text(r, r->meta.exe);
 }
 
+/** What a Rust thread runs is inlined into its start; without debug data nothing else names it. */
+static bool is_thread_body(const struct name *f) {
+	static const char start[] = "::__rust_begin_short_backtrace";
+	size_t size = sizeof start - 1;
+	return f->file.size == 0 && f->function.size > size &&
+			memcmp(f->function.data + f->function.size - size, start, size) == 0;
+}
+
 static bool name_location(struct names *n, uint32_t id) {
 	static const struct rec_frame unnamed = {0};
 	const struct recording *r = n->recording;
@@ -160,15 +150,12 @@ static bool name_location(struct names *n, uint32_t id) {
 			return false;
 		}
 		judge(n, f, &out[i], l->module);
+		if (is_thread_body(&out[i])) {
+			out[i].function = slice_of_text("what a thread runs");
+			out[i].is_runtime = false;
+		}
 	}
 	return true;
-}
-
-static uint64_t hash_text(uint64_t h, struct slice s) {
-	for (size_t i = 0; i < s.size; i++) {
-		h = (h ^ s.data[i]) * 0x100000001b3ull; // FNV-1a
-	}
-	return hash_u64(h ^ s.size);
 }
 
 /** Number the functions: frames of equal function and file get equal ids. */
@@ -178,7 +165,7 @@ static bool number_functions(struct names *n) {
 	bool ok = sample != NULL;
 	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
 		struct name *f = &n->frames[i];
-		uint64_t h = hash_text(hash_text(0xcbf29ce484222325ull, f->function), f->file);
+		uint64_t h = names_hash(names_hash(0xcbf29ce484222325ull, f->function), f->file);
 		uint32_t at = index_first(&known, h), id;
 		while ((id = index_next(&known, h, &at)) != INDEX_NONE) {
 			const struct name *other = &n->frames[sample[id]];
@@ -234,15 +221,6 @@ static bool find_root_crate(struct names *n) {
 	return true;
 }
 
-static bool is_nim(const struct recording *r) {
-	for (uint32_t i = 0; i < r->frames.n; i++) {
-		if (slice_equal(text(r, r->frames.items[i].function), slice_of_text("NimMain"))) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool make_room(struct names *n) {
 	const struct recording *r = n->recording;
 	n->first = arena_new(&n->arena, uint32_t, (size_t)r->locations.n + 1);
@@ -269,7 +247,7 @@ static bool make_room(struct names *n) {
 static bool build(struct names *n) {
 	const struct recording *r = n->recording;
 	n->is_runtime = owner_is_runtime(text(r, r->meta.exe));
-	n->is_nim = is_nim(r);
+	n->is_nim = names_nim_is_program(r);
 	if (!make_room(n) || !find_root_crate(n)) {
 		return false;
 	}
@@ -281,7 +259,8 @@ static bool build(struct names *n) {
 			return false;
 		}
 	}
-	return number_functions(n) && names_find_sites(n);
+	return (!n->is_nim || names_nim_correct_places(n)) && number_functions(n) &&
+			names_find_sites(n);
 }
 
 struct names *names_create_ruled(const struct recording *r, const struct naming_rules *rules,

@@ -3,6 +3,7 @@
 
 /** What names.c and names_site.c share. Private to them. */
 
+#include "engine/index.h"
 #include "engine/names.h"
 #include "engine/owner.h"
 
@@ -24,3 +25,19 @@ struct names {
 
 /** Find the frame that each node's stacks are named after. False: no memory. */
 bool names_find_sites(struct names *n);
+
+/** A Nim program has NimMain. */
+bool names_nim_is_program(const struct recording *r);
+
+/** By the module that is part of a Nim function's linked name. */
+enum code names_nim_code(const struct name *f);
+
+/** Give functions the file and line of their own that code inlined by Nim took. False: no memory. */
+bool names_nim_correct_places(struct names *n);
+
+static inline uint64_t names_hash(uint64_t h, struct slice s) {
+	for (size_t i = 0; i < s.size; i++) {
+		h = (h ^ s.data[i]) * 0x100000001b3ull; // FNV-1a
+	}
+	return hash_u64(h ^ s.size);
+}

@@ -128,7 +128,25 @@ static size_t copy_elided(char *out, struct slice s, size_t begin, size_t end) {
 	return n;
 }
 
+/** "<app::Cache>::fill", as Rust's new names have it, is "app::Cache::fill" for people. */
+static struct slice without_self_brackets(struct slice s, struct arena *arena) {
+	size_t end = s.size > 0 && s.data[0] == '<' ? skip_brackets(s, 0) : 0;
+	struct slice inner = slice_of(s.data + 1, end > 2 ? end - 2 : 0);
+	if (inner.size == 0 || !at_word(s, end, "::") || !is_name_char(inner.data[0]) ||
+			memmem(inner.data, inner.size, " as ", 4)) {
+		return s;
+	}
+	char *text = arena_alloc(arena, s.size, 1);
+	if (!text) {
+		return s;
+	}
+	memcpy(text, inner.data, inner.size);
+	memcpy(text + inner.size, s.data + end, s.size - end);
+	return slice_of(text, s.size - 2);
+}
+
 char *function_short(struct slice s, struct arena *arena) {
+	s = without_self_brackets(s, arena);
 	// An unclosed "<" grows by one, "()" and the zero by three
 	char *out = arena_alloc(arena, s.size + 4, 1);
 	if (!out) {

@@ -11,6 +11,8 @@ import subprocess
 import pytest
 
 import truth_cpp
+import truth_nim
+import truth_rust
 from truth import Draw
 
 SEEDS = {False: (1,), True: range(1, 11)}  # short form, --long
@@ -63,12 +65,37 @@ def build_node(case, folder):
     return ["node", script]
 
 
+def build_rust(*flags):
+    def build(case, folder):
+        need("rustc")
+        source = folder / "prog.rs"
+        source.write_text(case.source)
+        run("rustc", "-O", "-A", "warnings", *flags, source, "-o", folder / "prog", cwd=folder)
+        return [folder / "prog"]
+    return build
+
+
+def build_nim(case, folder):
+    need("nim")
+    source = folder / "prog.nim"
+    source.write_text(case.source)
+    run("nim", "c", "--hints:off", "-d:useMalloc", "--mm:arc", "--threads:on", "--debugger:native",
+        "--opt:speed", f"--nimcache:{folder / 'cache'}", f"--out:{folder / 'prog'}", source)
+    return [folder / "prog"]
+
+
 LANGUAGES = {
     "cpp": (truth_cpp.CASES, build_cpp),
     "node": (truth_cpp.CASES, build_node),
+    "rust": (truth_rust.CASES, build_rust("-g")),
+    "rust-bare": (truth_rust.CASES, build_rust("-Cdebuginfo=0")),
+    "rust-bare-v0": (truth_rust.CASES,
+                     build_rust("-Cdebuginfo=0", "-Csymbol-mangling-version=v0")),
+    "nim": (truth_nim.CASES, build_nim),
 }
 
 ALL = [(language, name) for language, (cases, _) in LANGUAGES.items() for name in cases]
+BRIEFLY = {"rust-bare-v0": ("copied", "slow_leak")}  # else only with --long
 
 
 def bare(function):
@@ -118,6 +145,8 @@ def check_page(page):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("language, name", ALL, ids=[f"{a}-{b}" for a, b in ALL])
 def test_says_the_right_thing_first(tools, tmp_path, is_long, language, name):
+    if not is_long and name not in BRIEFLY.get(language, (name,)):
+        pytest.skip("with --long")
     cases, build = LANGUAGES[language]
     for seed in SEEDS[is_long]:
         folder = tmp_path / f"seed{seed}"

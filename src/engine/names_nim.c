@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "engine/names_parts.h"
+
+#include <ctype.h>
+
+// Nim writes C with #line directives, and those of code that it expands in place (copies, iterators,
+// templates) name the file of the expanded code: a line of the user's function may then seem to be
+// one of Nim's own library. The linked name, "parse__app_12", tells the module it is really of.
+
+bool names_nim_is_program(const struct recording *r) {
+	for (uint32_t i = 0; i < r->frames.n; i++) {
+		struct slice function = r->strings.items[r->frames.items[i].function];
+		if (slice_equal(function, slice_of_text("NimMain"))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+enum code names_nim_code(const struct name *f) {
+	static const char *const runtime[] = {"system", "stdZ", "pureZ", "coreZ", "implZ",
+			"collectionsZ"};
+	struct slice module = owner_nim_module_of(f->symbol);
+	for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++) {
+		size_t size = strlen(runtime[i]);
+		if (module.size >= size && memcmp(module.data, runtime[i], size) == 0) {
+			return CODE_RUNTIME;
+		}
+	}
+	// The compiler's own helpers begin with "nim"
+	const struct slice s = f->symbol.size ? f->symbol : f->function;
+	bool is_helper = s.size > 3 && memcmp(s.data, "nim", 3) == 0 && isupper(s.data[3]);
+	return is_helper ? CODE_RUNTIME : CODE_UNSURE;
+}
+
+static bool is_of_user(const struct name *f) {
+	return !f->is_inlined && owner_nim_module_of(f->symbol).size > 0 &&
+			names_nim_code(f) == CODE_UNSURE;
+}
+
+static const struct name *find_symbol(const struct names *n, const struct index *known,
+		struct slice symbol) {
+	uint64_t h = names_hash(0, symbol);
+	uint32_t at = index_first(known, h), i;
+	while ((i = index_next(known, h, &at)) != INDEX_NONE) {
+		if (slice_equal(n->frames[i].symbol, symbol)) {
+			return &n->frames[i];
+		}
+	}
+	return NULL;
+}
+
+bool names_nim_correct_places(struct names *n) {
+	struct index known = {0};
+	bool ok = true;
+	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
+		const struct name *f = &n->frames[i];
+		if (f->owner == OWNER_YOURS && is_of_user(f) && !find_symbol(n, &known, f->symbol)) {
+			ok = index_reserve(&known, 1);
+			if (ok) {
+				index_put(&known, names_hash(0, f->symbol), i);
+			}
+		}
+	}
+	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
+		struct name *f = &n->frames[i];
+		const struct name *own = f->is_runtime && is_of_user(f) && f->file.size > 0
+				? find_symbol(n, &known, f->symbol)
+				: NULL;
+		if (own) {
+			f->file = own->file;
+			f->line = own->line;
+			f->owner = OWNER_YOURS;
+			f->is_runtime = false;
+		}
+	}
+	index_finish(&known);
+	return ok;
+}

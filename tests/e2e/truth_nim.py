@@ -1,0 +1,165 @@
+"""The cases in Nim, with its memory management on malloc (-d:useMalloc)."""
+
+from truth import Case
+
+HEAD = """
+import std/[os, strutils, deques, tables]
+var used {.volatile.}: int
+"""
+
+
+def case(draw, body, first, numbers=None, says=(), function="$a", accuses=(), **values):
+    text, drawn = draw.text(HEAD + body, **values)
+
+    def fill(part):
+        for name, value in drawn.items():
+            part = part.replace(f"${name}", str(value))
+        return part
+    return Case(text, first, fill(function), numbers or {}, tuple(map(fill, says)),
+                tuple(map(fill, accuses)))
+
+
+def copied(draw):
+    size, base = draw.number(9_000_000, 30_000_000), draw.number(1_000_000, 4_000_000)
+    return case(draw, """
+proc $a(round: int) {.noinline.} =
+  var first = newSeq[byte]($n)
+  first[7] = byte(round)
+  var second = first
+  second[3] = 1
+  sleep(150)
+  used = used + first.len + second.len + int(first[7])
+proc $d(): seq[byte] {.noinline.} = newSeq[byte]($m)
+proc run() =
+  let keep = $d()
+  sleep(400)
+  $a(1)
+  sleep(450)
+  used = used + keep.len
+run()
+""", ("peak",), {"bytes": 2 * size, "equal_blocks": 2}, ("2 blocks of exactly", "it lasted"),
+        n=size, m=base)
+
+
+def bounded_cache(draw):
+    size, limit = draw.number(4_000, 9_000), draw.number(400, 800)
+    return case(draw, """
+proc $a(items: var Deque[seq[byte]]) {.noinline.} =
+  items.addLast(newSeq[byte]($n))
+  if items.len > $m: discard items.popFirst()
+proc $c(items: var Deque[seq[byte]]) {.noinline.} =
+  for i in 0 ..< 5: $a(items)
+  sleep(2)
+proc run() =
+  var items = initDeque[seq[byte]](1024)
+  for i in 0 ..< $m div 2: $c(items)
+  used = used + items.len
+run()
+""", ("stopped-growing",), {"bytes": size * (limit + 1)}, ("stopped growing at", "<- $c"),
+        n=size, m=limit)
+
+
+def unbounded_log(draw):
+    size, lines = draw.number(1_000, 4_000), draw.number(500, 900)
+    return case(draw, """
+proc $a(log: var seq[string], i: int) {.noinline.} = log.add(repeat('l', $n))
+proc run() =
+  var log = newSeqOfCap[string]($m)
+  for i in 0 ..< $m:
+    $a(log, i)
+    sleep(1)
+  used = used + log.len
+run()
+""", ("growing",), {"bytes": size * lines}, ("freed only at the end", "even"), n=size, m=lines)
+
+
+def one_path(draw):
+    size, rounds = draw.number(1_000, 3_000), draw.number(300, 500)
+    return case(draw, """
+proc $a(i: int): pointer {.noinline.} =
+  result = alloc($n)
+  cast[ptr int](result)[] = i
+proc $b(i: int) {.noinline.} =
+  let p = $a(i)
+  used = used + cast[ptr int](p)[]
+  dealloc(p)
+proc $c(i: int) {.noinline.} =
+  let p = $a(i)
+  used = used + cast[ptr int](p)[]
+for i in 0 ..< $m:
+  $b(i)
+  $c(i)
+  sleep(1)
+""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds, "allocations": 2 * rounds},
+        ("freed when called from $b, not from $c",), n=size, m=rounds)
+
+
+def bursts(draw):
+    size, count = draw.number(5_000_000, 20_000_000), draw.number(5, 8)
+    return case(draw, """
+proc $a(i: int) {.noinline.} =
+  var page = newSeq[byte]($n)
+  page[5] = byte(i)
+  sleep(20)
+  used = used + page.len + int(page[5])
+proc $b() {.noinline.} =
+  for i in 0 ..< $m:
+    sleep(110)
+    $a(i)
+$b()
+sleep(110)
+""", ("bursts",), {"bytes": size, "bursts": count}, (f"{count} bursts",), n=size, m=count)
+
+
+def churn(draw):
+    length, count = draw.number(60, 300), draw.number(60_000, 120_000)
+    return case(draw, """
+proc $a(i: int): int {.noinline.} =
+  let line = repeat(char(97 + i mod 26), $n)
+  result = line.len + int(line[3])
+proc $b(i: int): int {.noinline.} = $a(i) + 1
+for i in 0 ..< $m:
+  used = used + $b(i)
+  if i mod 1000 == 0: sleep(4)
+""", ("churn",), {"short_lived": count, "allocations": count}, ("<- $b",), n=length, m=count)
+
+
+def slow_leak(draw):
+    size, rounds = draw.number(100, 400), draw.number(500, 800)
+    return case(draw, """
+type $b = object
+  size: int
+proc $a(self: $b, i: int): pointer {.noinline.} =
+  result = alloc(self.size)
+  cast[ptr int](result)[] = i
+proc $c(i: int): int {.noinline.} = repeat('s', 40 + i mod 9).len
+let maker = $b(size: $n)
+for i in 0 ..< $m:
+  used = used + cast[ptr int](maker.$a(i))[]
+  for k in 0 ..< 80: used = used + $c(k)
+  sleep(1)
+""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("even",), accuses=("$c",),
+        n=size, m=rounds)
+
+
+def healthy(draw):
+    return case(draw, """
+proc $a(i: int): int {.noinline.} =
+  var m = initTable[int, string]()
+  for k in 0 ..< 20: m[k * i mod 31] = repeat('m', 60)
+  sleep(1)
+  m.len
+proc $b(v: var seq[float]) {.noinline.} =
+  for i in 0 ..< v.len: v[i] += 1.0
+proc run() =
+  var state = newSeq[float]($n)
+  for i in 0 ..< 250:
+    $b(state)
+    used = used + $a(i + 1)
+    sleep(1)
+run()
+""", (), function="", n=draw.number(20_000, 60_000))
+
+
+CASES = {function.__name__: function for function in (
+    copied, bounded_cache, unbounded_log, one_path, bursts, churn, slow_leak, healthy)}
