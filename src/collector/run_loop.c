@@ -2,12 +2,14 @@
 #include "base/vec.h"
 #include "collector/run_parts.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 #include "sys/process.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -99,7 +101,54 @@ void run_note_image(struct run *run) {
 		if (process_link(run->program, "exe", exe, sizeof exe)) {
 			run->meta.exe = texts_id_of(&run->texts, exe);
 		}
-		*entry = (struct rec_image){run->meta.exe, run->now_ns};
+		*entry = (struct rec_image){.exe = run->meta.exe, .time_ns = run->now_ns};
+	}
+}
+
+// The process became a program without the recorder: what lived before is gone
+static void note_unrecorded(struct run *run) {
+	struct err err;
+	if (run->has_failed || !aggregate_exec(run->aggregate, run->now_ns, &err)) {
+		return;
+	}
+	keep_events(run, &(struct trace_event){.kind = TRACE_EXEC, .time_ns = run->now_ns}, 1);
+	struct rec_image *entry = vec_push(&run->images);
+	if (entry) {
+		uint64_t before_ns = run->images.n > 1 ? entry[-1].time_ns : 0;
+		uint64_t since_ns = run->exec_watch.since_ns;
+		run->meta.exe = texts_id_of(&run->texts, run->exec_watch.path);
+		*entry = (struct rec_image){run->meta.exe, true,
+				since_ns > before_ns ? since_ns : before_ns};
+	}
+}
+
+static bool has_module(void *user, uint32_t image, const char *name) {
+	const struct run *run = user;
+	for (uint32_t id = 1; id <= run->tries.n_modules; id++) {
+		const struct wire_module *m = tries_module(&run->tries, id);
+		if (m && m->image == image && strcmp(file_base_name(m->path), name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void run_watch_exec(struct run *run) {
+	run->exec_watch.has_module = has_module;
+	run->exec_watch.user = run;
+	exec_watch_init(&run->exec_watch, (const char *)run->texts.items[run->meta.exe].data);
+}
+
+static void look_at_program(struct run *run) {
+	uint32_t n_images = atomic_load(&run->segment.header->n_images);
+	switch (exec_watch_look(&run->exec_watch, run->program, n_images, run->now_ns)) {
+	case EXEC_NOTHING_NEW: return;
+	case EXEC_UNRECORDED: note_unrecorded(run); return;
+	case EXEC_RECORDED: // it took long to load; its own entry is about to come
+		if (run->images.n > 0 && run->images.items[run->images.n - 1].is_unrecorded) {
+			run->images.n--;
+		}
+		return;
 	}
 }
 
@@ -195,6 +244,7 @@ static void tell_failures(struct run *run) {
 static void housekeep(struct run *run, bool is_idle) {
 	tries_poll_modules(&run->tries, announce, run);
 	look_at_threads(run);
+	look_at_program(run);
 	samples_take(&run->samples, run->program, run->now_ns, is_idle,
 			aggregate_now(run->aggregate).live_bytes, run->segment.memory.fd);
 	if (run->samples.seccomp_mode == 1) {
@@ -277,6 +327,9 @@ void run_loop(struct run *run) {
 	}
 	segment_close(&run->segment); // children that still run shall not wait for us
 	tries_poll_modules(&run->tries, announce, run);
+	if (exec_watch_end(&run->exec_watch, atomic_load(&run->segment.header->n_images))) {
+		note_unrecorded(run);
+	}
 	run->children.next_ns = 0;
 	children_take(&run->children, run->segment.header, run->now_ns);
 }

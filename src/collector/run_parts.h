@@ -6,6 +6,7 @@
 
 #include "collector/checkpoint.h"
 #include "collector/children.h"
+#include "collector/exec_watch.h"
 #include "collector/guardian.h"
 #include "collector/namer.h"
 #include "collector/order.h"
@@ -41,6 +42,7 @@ struct run {
 	struct keeper *keeper;
 
 	uint64_t rss_before_exec; // what the kernel's account of max_rss begins with
+	struct exec_watch exec_watch;
 	struct samples samples;
 	struct children children;
 	struct {
@@ -84,6 +86,9 @@ void run_close(struct run *run, struct run_result *result);
 
 /** The program has become what /proc/PID/exe says now. */
 void run_note_image(struct run *run);
+
+/** The program that meta.exe says has been started: see what it becomes. */
+void run_watch_exec(struct run *run);
 
 /** From the program's start to its end, all events drained. */
 void run_loop(struct run *run);

@@ -103,6 +103,20 @@ static void say_losses(struct lines *l) {
 	}
 }
 
+static void say_unrecorded_images(struct lines *l) {
+	const struct recording *r = l->recording;
+	for (uint32_t i = 0; i < r->images.n; i++) {
+		const struct rec_image *m = &r->images.items[i];
+		char at[HUMAN_MAX];
+		if (m->is_unrecorded) {
+			say(l, "unrecorded-image", m->time_ns,
+					"%s after the start the program became %.*s, which the recorder did not get into "
+					"(it is static, or its environment was emptied): what that allocated is missing",
+					human_duration(at, m->time_ns), SLICE_ARG(r->strings.items[m->exe]));
+		}
+	}
+}
+
 /** Memory outside the heap is told when it is most of the process. */
 static void say_outside(struct lines *l) {
 	const struct recording *r = l->recording;
@@ -195,6 +209,7 @@ size_t quality_lines(const struct recording *r, const struct names *n, struct ar
 	say_missing(&l);
 	say_how_it_ended(&l);
 	say_losses(&l);
+	say_unrecorded_images(&l);
 	say_outside(&l);
 	say_unnamed(&l);
 	say_children(&l);

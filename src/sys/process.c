@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // "Name:   123 kB" of a /proc/PID/status
@@ -96,6 +97,22 @@ bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
 		return false;
 	}
 	out[strcspn(out, "\n")] = 0;
+	return true;
+}
+
+bool process_exe(pid_t pid, struct process_exe *out) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	return process_exe_file(path, out);
+}
+
+bool process_exe_file(const char *path, struct process_exe *out) {
+	*out = (struct process_exe){0};
+	struct stat s;
+	if (stat(path, &s) != 0) {
+		return false;
+	}
+	*out = (struct process_exe){s.st_dev, s.st_ino};
 	return true;
 }
 

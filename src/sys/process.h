@@ -38,6 +38,13 @@ bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size);
 /** What /proc/PID/exe, cwd or another link points to, zero terminated. */
 bool process_link(pid_t pid, const char *link, char *out, size_t size);
 
+/** Which file the process runs, and whether it is the same as before; even if it was deleted. */
+struct process_exe {
+	uint64_t device, inode;
+};
+bool process_exe(pid_t pid, struct process_exe *out);
+bool process_exe_file(const char *path, struct process_exe *out);
+
 /** Memory limit of the control group of the process, the smallest on its way up; 0: none. */
 uint64_t process_memory_limit(pid_t pid);
 

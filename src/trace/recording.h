@@ -220,7 +220,8 @@ struct rec_child {
 };
 
 struct rec_image {
-	uint32_t exe; // string
+	uint32_t exe;          // string
+	uint8_t is_unrecorded; // the recorder did not get into it: what it allocated is missing
 	uint64_t time_ns;
 };
 

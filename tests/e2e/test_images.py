@@ -146,7 +146,7 @@ def public(build):
     folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="heaptrack-test-"))
     folder.chmod(0o755)
     for name in ("heaptrack", "libheaptrack_preload.so", "tests/victims/hostile",
-                 "tests/victims/steady"):
+                 "tests/victims/stands_alone", "tests/victims/steady"):
         shutil.copy(build / name, folder / Path(name).name)
     yield folder
     shutil.rmtree(folder)
@@ -195,18 +195,31 @@ def test_program_that_cuts_itself_off_and_execs(public_tools, public, helpers, h
     assert blocks_of(known, helpers, "allocate_blocks") == N // 100 or known["quality"]["sentences"]
 
 
-@pytest.mark.xfail(strict=True, reason="not built yet: the report does not say that the process became "
-                   "a program without the recorder")
-def test_wiped_environment_and_exec(public_tools, public, helpers):
-    """Without its environment the recorder is not in the next program, and that is said."""
-    recording = public_tools.record(public / "hostile", "wipe", 1000, public / "steady", N)
-    assert recording.status == 0 and recording.stdout == "steady\n", repr(recording)
+def said(known, what):
+    return [line["text"] for line in known["quality"]["sentences"] if line["id"] == what]
+
+
+def assert_says_that_it_became(recording, program, helpers):
     known = recording.json()
     made = helpers.through(known["sites"]["allocations"], "before_it")
     assert helpers.total(made, "blocks") == 1000
-    steady = helpers.through(known["sites"]["allocations"], "allocate_blocks")
-    if helpers.total(steady, "blocks") != N:
-        assert known["quality"]["sentences"], "nothing says that the second program is missing"
+    sentences = said(known, "unrecorded-image")
+    assert len(sentences) == 1 and f"became {program}," in sentences[0], known["quality"]
+    assert known["summary"]["never_freed_blocks"] == 0, "an exec ends all blocks"
+    assert f"became {program}," in recording.report()
+
+
+def test_wiped_environment_and_exec(public_tools, public, helpers):
+    """Without its environment the recorder is not in the next program, and that is said."""
+    recording = public_tools.record(public / "hostile", "wipe", 1000, public / "steady", 10 * N)
+    assert recording.status == 0 and recording.stdout == "steady\n", repr(recording)
+    assert_says_that_it_became(recording, public / "steady", helpers)
+
+
+def test_static_program_in_the_same_process(public_tools, public, helpers):
+    recording = public_tools.record(public / "hostile", "nothing", 1000, public / "stands_alone", 300)
+    assert recording.status == 7, repr(recording)
+    assert_says_that_it_became(recording, public / "stands_alone", helpers)
 
 
 @pytest.mark.parametrize("limit", [

@@ -135,6 +135,7 @@ static void test_the_rest(void **state) {
 	BREAK("child 0", r.children.items[0].name = r.strings.n);
 	BREAK("image 1", r.images.items[1].exe = r.strings.n);
 	BREAK("image 1", r.images.items[0].time_ns = 78);
+	BREAK("image 0", r.images.items[0].is_unrecorded = 2);
 }
 
 // A recording in which nothing happened

@@ -150,6 +150,7 @@ static inline void sample_around(struct recording *r, uint64_t *random) {
 	r->images.items[0].exe = 1;
 	r->images.items[1].exe = 2;
 	r->images.items[1].time_ns = 77;
+	r->images.items[1].is_unrecorded = 1;
 	SAMPLE_ROWS(r, samples, 20);
 	for (uint32_t i = 0; i < 20; i++) {
 		struct rec_sample *s = &r->samples.items[i];

@@ -14,6 +14,7 @@
  *   as          may not map anything more (RLIMIT_AS as large as it is, and 1 MB)
  *   nofile      may not open anything more (RLIMIT_NOFILE 0)
  *   lock        locks all its memory, present and future
+ *   nothing     (for what PROGRAM is)
  *   rename      calls itself otherwise (PR_SET_NAME) and is not dumpable
  */
 
@@ -70,16 +71,17 @@ static int drop(void) {
 }
 
 static int do_it(const char *how, const char *folder) {
-	return strcmp(how, "close") == 0     ? close_all()
-			: strcmp(how, "wipe") == 0   ? clearenv()
-			: strcmp(how, "drop") == 0   ? drop()
-			: strcmp(how, "chroot") == 0 ? chroot(folder) || chdir("/")
-			: strcmp(how, "fsize") == 0  ? limit(RLIMIT_FSIZE, 1000)
-			: strcmp(how, "as") == 0     ? limit(RLIMIT_AS, mapped_bytes() + (1 << 20))
-			: strcmp(how, "nofile") == 0 ? limit(RLIMIT_NOFILE, 0)
-			: strcmp(how, "lock") == 0   ? mlockall(MCL_CURRENT | MCL_FUTURE)
-			: strcmp(how, "rename") == 0 ? prctl(PR_SET_NAME, "other") || prctl(PR_SET_DUMPABLE, 0)
-										 : -1;
+	return strcmp(how, "close") == 0      ? close_all()
+			: strcmp(how, "nothing") == 0 ? 0
+			: strcmp(how, "wipe") == 0    ? clearenv()
+			: strcmp(how, "drop") == 0    ? drop()
+			: strcmp(how, "chroot") == 0  ? chroot(folder) || chdir("/")
+			: strcmp(how, "fsize") == 0   ? limit(RLIMIT_FSIZE, 1000)
+			: strcmp(how, "as") == 0      ? limit(RLIMIT_AS, mapped_bytes() + (1 << 20))
+			: strcmp(how, "nofile") == 0  ? limit(RLIMIT_NOFILE, 0)
+			: strcmp(how, "lock") == 0    ? mlockall(MCL_CURRENT | MCL_FUTURE)
+			: strcmp(how, "rename") == 0  ? prctl(PR_SET_NAME, "other") || prctl(PR_SET_DUMPABLE, 0)
+										  : -1;
 }
 
 int main(int argc, char **argv) {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "collector/exec_watch.h"
+
+#include "sys/file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const uint64_t look_gap_ns = 1000000;
+static const uint64_t load_patience_ns = 10000000000u;
+
+static bool is_same(const struct process_exe *a, const struct process_exe *b) {
+	return a->device == b->device && a->inode == b->inode;
+}
+
+void exec_watch_init(struct exec_watch *w, const char *path) {
+	(void)snprintf(w->path, sizeof w->path, "%s", path);
+	(void)process_exe_file(path, &w->exe);
+}
+
+static void begin(struct exec_watch *w, pid_t pid, const struct process_exe *exe, uint64_t now_ns) {
+	memcpy(w->previous, w->path, sizeof w->previous);
+	w->n_announced = w->n_last;
+	w->exe = *exe;
+	w->since_ns = now_ns;
+	w->is_judged = w->is_told = false;
+	if (!process_link(pid, "exe", w->path, sizeof w->path)) {
+		w->path[0] = 0;
+	}
+}
+
+/**
+ * None came after the program before was seen last: it is not recorded. If one did, and is the
+ * last, it may have been that program all the same, which had not announced itself by then.
+ */
+static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
+	if (n_images <= w->n_announced) {
+		return true;
+	}
+	return w->n_last == n_images && w->previous[0] &&
+			w->has_module(w->user, n_images, file_base_name(w->previous)) &&
+			!w->has_module(w->user, n_images, file_base_name(w->path));
+}
+
+enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_images,
+		uint64_t now_ns) {
+	struct process_exe exe;
+	if (now_ns - w->looked_ns < look_gap_ns || !process_exe(pid, &exe)) {
+		return EXEC_NOTHING_NEW;
+	}
+	w->looked_ns = now_ns;
+	if (!is_same(&exe, &w->exe)) {
+		begin(w, pid, &exe, now_ns);
+	}
+	bool has_come = n_images > w->n_last;
+	w->n_last = n_images;
+	if (w->is_told && has_come) {
+		w->is_told = false;
+		return EXEC_RECORDED;
+	}
+	if (w->is_judged || now_ns - w->since_ns < load_patience_ns) {
+		return EXEC_NOTHING_NEW;
+	}
+	w->is_judged = true;
+	w->is_told = is_unrecorded(w, n_images);
+	return w->is_told ? EXEC_UNRECORDED : EXEC_NOTHING_NEW;
+}
+
+bool exec_watch_end(const struct exec_watch *w, uint32_t n_images) {
+	return !w->is_told && is_unrecorded(w, n_images);
+}
