@@ -171,8 +171,12 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 	struct finder f = {.r = r, .names = n, .arena = arena, .out = out};
 	f.failed = !finder_gather(&f);
 	if (!f.failed) {
-		find_held(&f);
-		find_peak(&f);
+		if (!(f.r->missing & REC_LIVE_BYTES)) {
+			find_held(&f);
+		}
+		if (!(f.r->missing & REC_PEAK_BYTES)) {
+			find_peak(&f);
+		}
 		find_churn(&f);
 		find_unseen(&f);
 	}

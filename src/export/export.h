@@ -27,7 +27,8 @@ struct export_request {
 
 struct exporter {
 	const char *name;   // as in --export NAME=OUT
-	const char *suffix; // usual one of such files, with its dot: ".pb.gz"
+	const char *suffix; // usual one of such files, with its dot: ".pb.gz"; ".gz": they are packed
+						// already, whatever the file is called
 	const char *about;  // one line for --help: what it is and who reads it
 	bool (*write)(const struct export_request *request, const struct export_sink *sink,
 			struct err *err);

@@ -52,24 +52,33 @@ static void put_program(struct document *d) {
 	json_close(&d->j);
 }
 
+/** A number, or null where an imported file does not say it. */
+static void put_known(struct document *d, const char *key, uint64_t v, uint32_t number) {
+	if (d->r->missing & number) {
+		json_null(&d->j, key);
+	} else {
+		json_number(&d->j, key, v);
+	}
+}
+
 static void put_summary(struct document *d) {
 	const struct recording *r = d->r;
 	const struct rec_summary *s = &r->summary;
 	struct json *j = &d->j;
 	json_open(j, "summary", '{');
-	json_number(j, "duration_ns", r->meta.duration_ns);
-	json_number(j, "allocations", s->allocations);
+	put_known(d, "duration_ns", r->meta.duration_ns, REC_TIME);
+	put_known(d, "allocations", s->allocations, REC_ALLOCATIONS);
 	json_number(j, "failed", s->failed);
-	json_number(j, "allocated_bytes", s->allocated_bytes);
-	json_number(j, "frees", s->frees);
+	put_known(d, "allocated_bytes", s->allocated_bytes, REC_ALLOCATED_BYTES);
+	put_known(d, "frees", s->frees, REC_ALLOCATIONS | REC_LIVE_BLOCKS);
 	json_number(j, "reallocations", s->reallocs);
-	json_number(j, "temporary", s->temporary);
-	json_number(j, "short_lived", s->short_lived);
-	json_number(j, "peak_bytes", s->peak_bytes);
-	json_number(j, "peak_blocks", s->peak_blocks);
-	json_number(j, "peak_time_ns", s->peak_time_ns);
-	json_number(j, "never_freed_blocks", s->live_blocks);
-	json_number(j, "never_freed_bytes", s->live_bytes);
+	put_known(d, "temporary", s->temporary, REC_TEMPORARY);
+	put_known(d, "short_lived", s->short_lived, REC_TEMPORARY);
+	put_known(d, "peak_bytes", s->peak_bytes, REC_PEAK_BYTES);
+	put_known(d, "peak_blocks", s->peak_blocks, REC_PEAK_BLOCKS);
+	put_known(d, "peak_time_ns", s->peak_time_ns, REC_PEAK_BYTES | REC_TIME);
+	put_known(d, "never_freed_blocks", s->live_blocks, REC_LIVE_BLOCKS);
+	put_known(d, "never_freed_bytes", s->live_bytes, REC_LIVE_BYTES);
 	json_number(j, "suppressed_bytes", s->suppressed_bytes);
 	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
 	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
@@ -185,15 +194,17 @@ static bool put_sites(struct document *d, const char *key, enum metric metric, s
 	if (d->options->limit && n > d->options->limit) {
 		n = d->options->limit;
 	}
+	static const uint32_t counts[N_METRICS] = {REC_PEAK_BLOCKS, REC_LIVE_BLOCKS, REC_TEMPORARY,
+			REC_ALLOCATIONS};
 	json_open(&d->j, key, '[');
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rec_stack *s = &d->r->stacks.items[ranking.stacks[i]];
 		struct costs c = costs_of_stack(s, metric);
 		json_open(&d->j, NULL, '{');
 		json_number(&d->j, "bytes", c.bytes);
-		json_number(&d->j, "blocks", c.blocks);
-		json_number(&d->j, "allocations", c.allocations);
-		json_number(&d->j, "temporary", c.temporary);
+		put_known(d, "blocks", c.blocks, counts[metric]);
+		put_known(d, "allocations", c.allocations, REC_ALLOCATIONS);
+		put_known(d, "temporary", c.temporary, REC_TEMPORARY);
 		put_stack(d, s->node);
 		json_close(&d->j);
 		if (!drain(d, err)) {

@@ -67,21 +67,43 @@ static void put_pair(struct page *p, const char *name, const char *number, const
 	buffer_printf(p->out, "%s%s\n", *remark2 ? "  " : "", remark2);
 }
 
+/** The text; "not said" where an imported file does not know the number. */
+static const char *known(const struct page *p, uint32_t number, const char *text) {
+	return p->r->missing & number ? "not said" : text;
+}
+
+static void put_never_freed(struct page *p) {
+	const struct rec_summary *s = &p->r->summary;
+	char a[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "";
+	if (s->live_blocks && !(p->r->missing & REC_LIVE_BLOCKS)) {
+		(void)snprintf(remark, sizeof remark, "in %s block%s", human_count(t, s->live_blocks),
+				s->live_blocks == 1 ? "" : "s");
+	}
+	buffer_printf(p->out, "  %-11s %10s  %s\n", "never freed",
+			known(p, REC_LIVE_BYTES, human_bytes(a, s->live_bytes)), remark);
+}
+
 static void put_totals(struct page *p) {
 	const struct recording *r = p->r;
 	const struct rec_summary *s = &r->summary;
-	char a[HUMAN_MAX], b[HUMAN_MAX], t[HUMAN_MAX], remark[64], remark2[64];
-	(void)snprintf(remark, sizeof remark, "at %s", human_duration(t, s->peak_time_ns));
-	put_pair(p, "peak heap", human_bytes(a, s->peak_bytes), s->peak_bytes ? remark : "", "peak RSS",
-			s->peak_rss_bytes ? human_bytes(b, s->peak_rss_bytes) : "not seen", "");
-	(void)snprintf(remark, sizeof remark, "in %s block%s", human_count(t, s->live_blocks),
-			s->live_blocks == 1 ? "" : "s");
-	buffer_printf(p->out, "  %-11s %10s  %s\n", "never freed", human_bytes(a, s->live_bytes),
-			s->live_blocks ? remark : "");
-	(void)snprintf(remark, sizeof remark, "(%s/s)", human_count(t, per_second(r, s->allocations)));
-	(void)snprintf(remark2, sizeof remark2, "(%s)", human_percent(t, s->temporary, s->allocations));
-	put_pair(p, "allocations", human_count(a, s->allocations), remark, "temporary",
-			human_count(b, s->temporary), remark2);
+	char a[HUMAN_MAX], b[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "", remark2[64] = "";
+	if (s->peak_bytes && !(r->missing & (REC_PEAK_BYTES | REC_TIME))) {
+		(void)snprintf(remark, sizeof remark, "at %s", human_duration(t, s->peak_time_ns));
+	}
+	put_pair(p, "peak heap", known(p, REC_PEAK_BYTES, human_bytes(a, s->peak_bytes)), remark,
+			"peak RSS", s->peak_rss_bytes ? human_bytes(b, s->peak_rss_bytes) : "not seen", "");
+	put_never_freed(p);
+	remark[0] = '\0';
+	if (!(r->missing & (REC_ALLOCATIONS | REC_TIME))) {
+		(void)snprintf(remark, sizeof remark, "(%s/s)",
+				human_count(t, per_second(r, s->allocations)));
+	}
+	if (!(r->missing & (REC_ALLOCATIONS | REC_TEMPORARY))) {
+		(void)snprintf(remark2, sizeof remark2, "(%s)",
+				human_percent(t, s->temporary, s->allocations));
+	}
+	put_pair(p, "allocations", known(p, REC_ALLOCATIONS, human_count(a, s->allocations)), remark,
+			"temporary", known(p, REC_TEMPORARY, human_count(b, s->temporary)), remark2);
 	buffer_u8(p->out, '\n');
 }
 

@@ -58,14 +58,14 @@ static uint64_t at_least(uint64_t v, uint64_t least) {
 
 /** Make a stack's numbers agree. Bytes are in one block at least. */
 static void complete_stack(const struct profile *p, struct rec_stack *t) {
-	t->live_blocks = at_least(t->live_blocks, t->live_bytes > 0);
-	t->peak_blocks = at_least(t->peak_blocks, t->peak_bytes > 0);
 	if (!profile_knows(p, PROFILE_PEAK_BYTES)) {
 		t->peak_bytes = t->live_bytes;
 	}
 	if (!profile_knows(p, PROFILE_PEAK_OBJECTS)) {
 		t->peak_blocks = t->live_blocks;
 	}
+	t->live_blocks = at_least(t->live_blocks, t->live_bytes > 0);
+	t->peak_blocks = at_least(t->peak_blocks, t->peak_bytes > 0);
 	t->allocated_bytes = at_least(at_least(t->allocated_bytes, t->peak_bytes), t->live_bytes);
 	t->allocations = at_least(t->allocations, t->allocated_bytes > 0);
 	t->allocations = at_least(at_least(t->allocations, t->peak_blocks), t->live_blocks);

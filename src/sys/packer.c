@@ -120,7 +120,7 @@ static bool start_packing(struct packer *p, const char *path, struct err *err) {
 			err_memory(err);
 }
 
-struct packer *packer_open(const char *path, struct err *err) {
+static struct packer *open_packer(const char *path, bool is_plain, struct err *err) {
 	struct packer *p = calloc(1, sizeof *p);
 	if (!p) {
 		(void)err_memory(err);
@@ -128,11 +128,19 @@ struct packer *packer_open(const char *path, struct err *err) {
 	}
 	p->fd = STDOUT_FILENO;
 	bool is_stdout = strcmp(path, "-") == 0;
-	if (!is_stdout && (!open_file(p, path, err) || !start_packing(p, path, err))) {
+	if (!is_stdout && (!open_file(p, path, err) || (!is_plain && !start_packing(p, path, err)))) {
 		packer_cancel(p);
 		return NULL;
 	}
 	return p;
+}
+
+struct packer *packer_open(const char *path, struct err *err) {
+	return open_packer(path, false, err);
+}
+
+struct packer *packer_open_plain(const char *path, struct err *err) {
+	return open_packer(path, true, err);
 }
 
 static void close_all(struct packer *p) {

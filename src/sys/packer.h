@@ -14,6 +14,9 @@ struct packer;
 /** "-" is stdout, as it is. NULL: `err` says what and why. */
 struct packer *packer_open(const char *path, struct err *err);
 
+/** The same, written as it is whatever its name: the bytes are packed already. */
+struct packer *packer_open_plain(const char *path, struct err *err);
+
 bool packer_write(struct packer *p, struct slice bytes, struct err *err);
 
 /** The file is whole: give it its name, and close. False: there is no such file, `p` is gone. */

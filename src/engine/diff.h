@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Two recordings compared, also of different builds. What is matched are names: functions without
+ * hashes and numbers that compilers add, whatever their files, lines, addresses and whether they
+ * were inlined. Code without a name is matched by its module.
+ */
+
+#include "engine/lens.h"
+
+/** Ours is the newer one, with which the base is compared. */
+enum diff_side { DIFF_OURS, DIFF_BASE, N_DIFF_SIDES };
+
+/** What is compared: both sides' own lens, parsed of one text. The metric is ours'. */
+struct diff_input {
+	const struct recording *recording;
+	const struct names *names;
+	const struct lens *lens;
+};
+
+enum diff_change { DIFF_SAME, DIFF_CHANGED, DIFF_NEW, DIFF_GONE };
+
+struct diff_costs {
+	struct lens_costs side[N_DIFF_SIDES];
+};
+
+/** The difference of what the metric weighs by: ours less the base's. */
+int64_t diff_delta(const struct lens *l, const struct diff_costs *c);
+enum diff_change diff_change_of(const struct lens *l, const struct diff_costs *c);
+
+/** Stacks named after one function. */
+struct diff_site {
+	struct slice label;
+	const struct name *name; // as in ours, else as in the base; NULL: none
+	struct diff_costs costs;
+	uint32_t heaviest;   // stack of that side that has the name
+	enum diff_side seen; // that side
+};
+
+/** All sites of both sides, by the size of their difference, largest first; equal ones last. */
+struct diff_sites {
+	struct diff_site *items;
+	uint32_t n;
+	struct diff_costs total;
+};
+
+/** `metric` is used instead of the lenses'. False: no memory. All in the arena. */
+bool diff_sites_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
+		struct arena *arena, struct diff_sites *out, struct err *err);
+
+/**
+ * Both call trees as one. Nodes come parents first; node 0 is the root. A node's width, where it is
+ * drawn, is the sum of the increases and decreases below it, so that what grew here and shrank there
+ * is not invisible: `grown` and `shrunk` are those of all stacks in it.
+ */
+struct diff_node {
+	uint32_t parent;
+	uint32_t label; // into labels
+	struct diff_costs own;
+	struct diff_costs all;
+	uint64_t grown, shrunk;
+};
+
+struct diff_tree {
+	struct diff_node *nodes;
+	uint32_t n;
+	struct slice *labels;
+	uint32_t n_labels;
+};
+
+bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
+		struct arena *arena, struct diff_tree *out, struct err *err);
+
+/** The same of trees and costs that are there already, of the same lens. */
+struct call_tree;
+bool diff_tree_merge(const struct call_tree *const trees[N_DIFF_SIDES],
+		const struct lens_result *const results[N_DIFF_SIDES],
+		const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric, struct arena *arena,
+		struct diff_tree *out, struct err *err);
