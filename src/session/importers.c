@@ -31,7 +31,10 @@ const struct importer *importer_for(struct slice head) {
 }
 
 /** Say what a file is that nobody knows. */
-static bool refuse(struct slice head, struct err *err) {
+static bool refuse(struct slice head, bool is_torn, struct err *err) {
+	if (head.size == 0 && is_torn) {
+		return err_set(err, ERR_FORMAT, "the file is cut short: nothing in it is whole");
+	}
 	if (head.size == 0) {
 		return err_set(err, ERR_FORMAT, "the file is empty: nothing was recorded into it");
 	}
@@ -64,7 +67,7 @@ bool import_file(const char *path, const struct import_options *options, struct 
 	bool ok = unpack_peek(in, IMPORT_HEAD_BYTES, &head, err);
 	if (ok) {
 		const struct importer *importer = importer_for(head);
-		ok = importer ? read_as(importer, &import, err) : refuse(head, err);
+		ok = importer ? read_as(importer, &import, err) : refuse(head, unpack_is_torn(in), err);
 	}
 	unpack_close(in);
 	if (!ok) {
