@@ -266,7 +266,9 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 
 static bool interpret_file(const struct interpret_options *o, const char *file, struct err *err) {
 	const struct import_options import = {.symbols = &o->symbols};
-	const struct session_options options = {&import, NULL, true, true};
+	const struct session_options options = {.import = &import,
+			.no_embedded = true,
+			.no_built_in = true};
 	struct session s;
 	if (!session_open_with(&s, file, &options, err)) {
 		return false;
@@ -379,7 +381,9 @@ static bool filter(const struct interpret_options *o, struct err *err) {
 		return false;
 	}
 	const struct import_options import = {.symbols = &o->symbols};
-	const struct session_options options = {&import, NULL, true, true};
+	const struct session_options options = {.import = &import,
+			.no_embedded = true,
+			.no_built_in = true};
 	struct session s;
 	bool ok = session_open_with(&s, path, &options, err);
 	if (ok) {

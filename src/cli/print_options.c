@@ -33,6 +33,7 @@ enum {
 	OPT_NO_EMBEDDED,
 	OPT_NO_BUILT_IN,
 	OPT_PRINT_SUPPRESSIONS,
+	OPT_FOLD,
 };
 
 static const struct option long_options[] = {
@@ -41,6 +42,7 @@ static const struct option long_options[] = {
 		{"callers", required_argument, NULL, OPT_CALLERS},
 		{"depth", required_argument, NULL, OPT_DEPTH},
 		{"file", required_argument, NULL, 'f'},
+		{"fold", required_argument, NULL, OPT_FOLD},
 		{"full", no_argument, NULL, OPT_FULL},
 		{"json", no_argument, NULL, OPT_JSON},
 		{"lens", required_argument, NULL, OPT_LENS},
@@ -96,6 +98,8 @@ const char print_help[] =
 		"  --by WHAT               a list: function package module file site thread size lifetime\n"
 		"  --timeline              the heap over time\n"
 		"  --depth N               levels of callers in --json (3)\n"
+		"  --fold PATTERN          functions, files or modules that name no site (several times;\n"
+		"                          .heaptrackrc: yours, library or fold PATTERN, a line each)\n"
 		"\n"
 		"The classic layout, section by section (each takes 0 or 1):\n"
 		"  -a, --print-allocators  most calls to allocation functions (1)\n"
@@ -160,6 +164,16 @@ static bool parse_classic(int c, char **argv, struct print_options *o, struct er
 	return parse_switch(argv, sections[c], err);
 }
 
+static bool add_fold(struct print_options *o, struct err *err) {
+	struct session_options *s = &o->session;
+	if (s->n_folds == SESSION_FOLDS_MAX) {
+		return err_set(err, ERR_USAGE, "more than %d times --fold: .heaptrackrc takes any number",
+				SESSION_FOLDS_MAX);
+	}
+	s->folds[s->n_folds++] = optarg;
+	return true;
+}
+
 static bool choose_view(struct print_options *o, enum view view, const char *of) {
 	o->layout = LAYOUT_VIEW;
 	o->view = view;
@@ -200,6 +214,7 @@ static bool parse_one(int c, char **argv, struct print_options *o, struct err *e
 	case OPT_PRINT_SUPPRESSIONS: return parse_switch(argv, &o->shows_suppressions, err);
 	case OPT_JSON: o->is_json = true; break;
 	case OPT_LIMIT: return parse_number("--limit", optarg, &o->limit, err);
+	case OPT_FOLD: return add_fold(o, err);
 	case OPT_HTML: o->html = optarg; break;
 	case OPT_HTML_LIMIT: return heaptrack_options_size(optarg, &o->html_limit, err);
 	case OPT_REDACT: o->is_redacted = true; break;

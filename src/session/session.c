@@ -2,6 +2,7 @@
 #include "session/session.h"
 
 #include "session/find.h"
+#include "session/rules.h"
 #include "sys/file.h"
 
 #include <stdlib.h>
@@ -48,6 +49,15 @@ static bool read_recording(struct session *s, const struct import_options *optio
 	return trace_read(&s->recording, &s->facts, &source, 0, err);
 }
 
+static bool name_frames(struct session *s, const struct session_options *options, struct err *err) {
+	struct arena scratch = {0};
+	struct naming_rules rules = {0};
+	bool ok = session_rules(&rules, s->path, options->folds, options->n_folds, &scratch, err) &&
+			(s->names = names_create_ruled(&s->recording, &rules, err));
+	arena_finish(&scratch);
+	return ok;
+}
+
 bool session_open_with(struct session *s, const char *name, const struct session_options *options,
 		struct err *err) {
 	static const struct session_options defaults = {0};
@@ -56,8 +66,7 @@ bool session_open_with(struct session *s, const char *name, const struct session
 	if (!s->path) {
 		return false;
 	}
-	bool ok = read_recording(s, options->import, err) &&
-			(s->names = names_create(&s->recording, err));
+	bool ok = read_recording(s, options->import, err) && name_frames(s, options, err);
 	if (!ok) {
 		(void)err_add(err, "%s", s->path);
 	}

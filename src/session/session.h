@@ -24,10 +24,14 @@ struct session {
 	struct file_reader file; // of ours, open for its single events
 };
 
+enum { SESSION_FOLDS_MAX = 32 };
+
 struct session_options {
-	const struct import_options *import; // for files of others; NULL: the defaults
-	const char *suppressions;            // a file of further rules, or NULL
-	bool no_embedded, no_built_in;       // rules of the program, and ours
+	const struct import_options *import;  // for files of others; NULL: the defaults
+	const char *suppressions;             // a file of further rules, or NULL
+	bool no_embedded, no_built_in;        // rules of the program, and ours
+	const char *folds[SESSION_FOLDS_MAX]; // patterns of code that names no site (rules.h)
+	uint32_t n_folds;
 };
 
 /**

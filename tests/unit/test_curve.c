@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "engine/curve.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+// A run of one second, with a point every 2 ms or so; each shape is a function of the time in ms.
+
+enum { POINTS = 500, MB = 1000000 };
+
+static uint64_t times[POINTS], bytes[POINTS];
+
+static struct curve_facts judge(uint64_t (*at)(uint64_t ms)) {
+	for (uint32_t i = 0; i < POINTS; i++) {
+		// Unevenly: edges stand at the maxima of their periods
+		uint64_t us = i * 2000 + i * 7919 % 1900;
+		times[i] = (i + 1 == POINTS ? 1000000 : us) * 1000;
+		bytes[i] = at(times[i] / MB);
+	}
+	struct curve c = {times, bytes, POINTS};
+	return curve_judge(&c);
+}
+
+static uint64_t nothing(uint64_t ms) {
+	return ms & 0;
+}
+
+static uint64_t evenly(uint64_t ms) {
+	return ms * 1000;
+}
+
+static uint64_t freed_at_end(uint64_t ms) {
+	return ms > 990 ? 0 : ms * 1000;
+}
+
+static uint64_t with_noise(uint64_t ms) {
+	return ms * 1000 + ms * 37 % 11 * 4000;
+}
+
+static uint64_t cache(uint64_t ms) {
+	return ms < 400 ? ms * 10000 : 4 * MB + ms % 7 * 10000;
+}
+
+static uint64_t table(uint64_t ms) {
+	return ms < 20 ? 0 : MB;
+}
+
+static uint64_t table_later(uint64_t ms) {
+	return ms < 300 ? 0 : MB;
+}
+
+static uint64_t bursts(uint64_t ms) {
+	return ms % 200 >= 100 && ms % 200 < 140 ? 8 * MB : 1000;
+}
+
+static uint64_t spike(uint64_t ms) {
+	return ms >= 500 && ms < 600 ? 32 * MB : MB;
+}
+
+static uint64_t at_exit(uint64_t ms) {
+	return ms >= 996 ? MB : 0;
+}
+
+static uint64_t doubling(uint64_t ms) {
+	return ms < 200 ? 0 : (uint64_t)1000 << (ms - 200) / 40;
+}
+
+static uint64_t up_and_down(uint64_t ms) {
+	return ms < 500 ? ms * 1000 : (1000 - ms) * 1000;
+}
+
+static void knows_the_shapes(void **state) {
+	(void)state;
+	static const struct {
+		uint64_t (*at)(uint64_t ms);
+		enum curve_shape shape;
+	} shapes[] = {
+			{nothing, CURVE_OTHER},
+			{evenly, CURVE_GREW},
+			{freed_at_end, CURVE_GREW},
+			{with_noise, CURVE_GREW},
+			{cache, CURVE_STOPPED},
+			{table, CURVE_AT_START},
+			{table_later, CURVE_ONCE},
+			{bursts, CURVE_BURSTS},
+			{spike, CURVE_OTHER},
+			{at_exit, CURVE_AT_END},
+			{doubling, CURVE_OTHER},
+			{up_and_down, CURVE_OTHER},
+	};
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		enum curve_shape shape = judge(shapes[i].at).shape;
+		if (shape != shapes[i].shape) {
+			fail_msg("curve %zu: shape %d, not %d", i, shape, shapes[i].shape);
+		}
+	}
+}
+
+static void assert_near(uint64_t value, uint64_t expected, uint64_t percent) {
+	assert_in_range(value, expected - expected * percent / 100,
+			expected + expected * percent / 100);
+}
+
+static void measures_growth(void **state) {
+	(void)state;
+	struct curve_facts c = judge(evenly);
+	assert_true(c.is_even);
+	assert_false(c.is_freed_at_end);
+	assert_near(c.rate, MB, 1);
+	assert_near(c.to_ns - c.from_ns, 950 * MB, 1); // not its start-up
+	c = judge(freed_at_end);
+	assert_true(c.is_freed_at_end);
+	assert_near(c.rate, MB, 1);
+	assert_near(c.top_bytes, 990000, 1);
+}
+
+static void measures_bursts_and_levels(void **state) {
+	(void)state;
+	struct curve_facts c = judge(bursts);
+	assert_int_equal(c.n_bursts, 5);
+	assert_near(c.burst_ns, 40 * MB, 10);
+	assert_near(c.period_ns, 200 * MB, 2);
+	assert_near(judge(cache).to_ns, 380 * MB, 3); // 95 % of its level
+	assert_near(judge(table_later).from_ns, 300 * MB, 2);
+}
+
+static void finds_how_long_a_spike_lasts(void **state) {
+	(void)state;
+	(void)judge(spike);
+	uint32_t at = 0;
+	while (bytes[at] < 32 * MB) {
+		at++;
+	}
+	struct curve c = {times, bytes, POINTS};
+	assert_near(curve_stretch_at(&c, at + 10).ns, 100 * MB, 4);
+}
+
+static void needs_points(void **state) {
+	(void)state;
+	struct curve c = {times, bytes, 3};
+	assert_int_equal(curve_judge(&c).shape, CURVE_OTHER);
+	c.n = 0;
+	assert_int_equal(curve_judge(&c).shape, CURVE_OTHER);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(knows_the_shapes),
+			cmocka_unit_test(measures_growth),
+			cmocka_unit_test(measures_bursts_and_levels),
+			cmocka_unit_test(finds_how_long_a_spike_lasts),
+			cmocka_unit_test(needs_points),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

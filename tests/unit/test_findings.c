@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings.h"
+#include "sample_recording.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+// The sample recording, with the intervals and edges that its stacks would have left: 100 edges over
+// a second, spike() at the 50th, parse() leaking a thousand blocks evenly.
+
+enum { EDGES = 100, AT_PEAK = 49, MS = 1000000 };
+
+static struct recording r;
+static struct rec_edge edges[EDGES];
+static struct rec_interval intervals[EDGES * 2 + 2];
+static struct names *names;
+static struct arena arena;
+
+static void add(uint32_t stack, uint16_t from, uint16_t until, uint32_t count, uint64_t size) {
+	intervals[r.intervals.n++] = (struct rec_interval){.stack = stack,
+			.from = from,
+			.until = until,
+			.count = count,
+			.bytes = count * size};
+}
+
+static void fill_edges(void) {
+	for (uint32_t i = 0; i < EDGES; i++) {
+		edges[i] = (struct rec_edge){.time_ns = (i + 1) * 10 * MS - 5 * MS,
+				.end_ns = (i + 1) * 10 * MS};
+		for (uint32_t k = 0; k < r.intervals.n; k++) {
+			const struct rec_interval *v = &intervals[k];
+			edges[i].bytes += v->from <= i && i < v->until ? v->bytes : 0;
+		}
+	}
+	r.edges.items = edges, r.edges.n = EDGES;
+	r.summary.peak_time_ns = edges[AT_PEAK].time_ns;
+	r.summary.peak_bytes = edges[AT_PEAK].bytes;
+}
+
+static int set_up(void **state) {
+	(void)state;
+	r = sample_recording();
+	r.intervals.items = intervals, r.intervals.n = 0;
+	add(0, AT_PEAK, AT_PEAK + 10, 1, 16000000);
+	add(3, 0, REC_NEVER, 1, 100);
+	for (uint16_t i = 0; i < EDGES; i++) {
+		add(1, i, REC_NEVER, 10, 101);
+	}
+	fill_edges();
+	names = names_create(&r, NULL);
+	return names ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	names_destroy(names);
+	arena_finish(&arena);
+	return 0;
+}
+
+static struct findings make(void) {
+	struct findings out;
+	assert_true(findings_make(&out, &r, names, &arena, NULL));
+	return out;
+}
+
+static const struct finding *find(const struct findings *all, const char *id) {
+	for (uint32_t i = 0; i < all->n; i++) {
+		if (strcmp(all->items[i].id, id) == 0) {
+			return &all->items[i];
+		}
+	}
+	return NULL;
+}
+
+static void explains_the_peak(void **state) {
+	(void)state;
+	struct findings all = make();
+	const struct finding *peak = find(&all, "peak");
+	assert_non_null(peak);
+	assert_ptr_equal(peak, &all.items[0]);
+	assert_string_equal(peak->text,
+			"make_row() app.cpp:12 <- spike() holds 16.0 MB (99 % of the peak); it lasted 100 ms, on "
+			"top of 49.6 kB; without it the largest heap is 101.1 kB at 995 ms.");
+	assert_string_equal(peak->lens, "m=peak&focus=make_row(int)");
+	assert_string_equal(peak->place, "app.cpp:12");
+	assert_int_equal(finding_number(peak, "bytes"), 16000000);
+	assert_int_equal(finding_number(peak, "base_bytes"), 49 * 1010 + 100);
+	assert_int_equal(finding_number(peak, "without_bytes"), 101100);
+}
+
+static void says_how_a_leak_grows(void **state) {
+	(void)state;
+	struct findings all = make();
+	const struct finding *leak = find(&all, "never-freed");
+	assert_non_null(leak);
+	assert_string_equal(leak->text,
+			"parse() app.cpp:33 <- main: 1,000 of 1,500 blocks, 101.0 kB, grew at an even 100.5 kB/s "
+			"to the end.");
+	assert_string_equal(leak->lens, "m=never-freed&focus=parse(char%20const%2A)");
+	assert_int_equal(all.noise_bytes, 100); // the C library's own
+}
+
+static void says_when_a_container_is_full(void **state) {
+	(void)state;
+	static struct rec_sample sample = {.time_ns = 1000 * MS, .rss_bytes = 20000000};
+	r.samples.items = &sample, r.samples.n = 1;
+	r.meta.memory_limit_bytes = 30000000;
+	struct findings all = make();
+	const struct finding *leak = find(&all, "never-freed");
+	assert_non_null(strstr(leak->text,
+			"; at this rate the limit of 30.0 MB of its container is "
+			"reached in 99.5"));
+}
+
+static void says_that_all_was_freed(void **state) {
+	(void)state;
+	for (uint32_t i = 0; i < r.intervals.n; i++) {
+		if (intervals[i].stack == 1) {
+			intervals[i].until = (uint16_t)(intervals[i].from + 1);
+		}
+	}
+	struct rec_stack *leaky = &r.stacks.items[1];
+	struct rec_stack before = *leaky;
+	leaky->live_blocks = leaky->live_bytes = 0;
+	r.summary.live_bytes = 100, r.summary.live_blocks = 1;
+	fill_edges();
+	struct findings all = make();
+	*leaky = before;
+	assert_null(find(&all, "never-freed"));
+	assert_string_equal(find(&all, "all-freed")->text,
+			"nothing was left allocated except 100 B of the runtime itself, in 1 block.");
+}
+
+static void is_silent_about_nothing(void **state) {
+	(void)state;
+	r.stacks.n = r.intervals.n = r.edges.n = 0;
+	r.summary = (struct rec_summary){0};
+	assert_int_equal(make().n, 0);
+}
+
+#define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			TEST(explains_the_peak),
+			TEST(says_how_a_leak_grows),
+			TEST(says_when_a_container_is_full),
+			TEST(says_that_all_was_freed),
+			TEST(is_silent_about_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
