@@ -33,6 +33,7 @@ void columns_stacks(const struct columns *c, struct buffer *out) {
 	}
 	STACK_COLUMN(out, c, s->node - s->site);
 	STACK_COLUMN(out, c, s->site_word);
+	STACK_COLUMN(out, c, s->thread);
 	STACK_COLUMN(out, c, s->sum.allocations);
 	STACK_COLUMN(out, c, s->sum.allocated_bytes);
 	STACK_COLUMN(out, c, s->sum.temporary);

@@ -10,10 +10,11 @@
 #include "web/blob.h"
 #include "web/frames.h"
 
-/** What the page shows as one stack: all of the recording's that end in the same node. */
+/** What the page shows as one stack: all of a thread's that end in the same node. */
 struct page_stack {
 	uint32_t node;
-	uint32_t site; // the node it is named after; 0: site_name is its name
+	uint32_t thread; // 0: not told apart
+	uint32_t site;   // the node it is named after; 0: site_name is its name
 	struct slice site_name;
 	uint32_t site_word; // of site_name; known once the words are written
 	struct rec_stack sum;

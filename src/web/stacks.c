@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "web/columns.h"
 
-// Which stacks the page shows. Stacks that end in the same node of the frames are one. Those that
+#include <stdlib.h>
+
+// Which stacks the page shows. Stacks of one thread that end in the same node of
+// the frames are one. Those that
 // are too small to matter, if a limit asks for it, end at the nearest caller that stays: so each
 // number stays in the sum of everything above it.
 
@@ -81,37 +84,61 @@ static uint32_t end_of(const struct columns *c, const uint64_t *weights, uint32_
 	return node;
 }
 
+/** A stack of the recording, and what it is in the page. */
+struct place {
+	uint32_t stack; // of the recording
+	uint32_t node, thread;
+};
+
+static int compare_places(const void *x, const void *y) {
+	const struct place *a = x, *b = y;
+	if (a->node != b->node) {
+		return a->node < b->node ? -1 : 1;
+	}
+	if (a->thread != b->thread) {
+		return a->thread < b->thread ? -1 : 1;
+	}
+	return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+/** All stacks, by where they end and whose they are. NULL: no memory. */
+static struct place *find_places(struct columns *c) {
+	const uint64_t *weights = weigh_nodes(c);
+	struct place *places = arena_new(c->arena, struct place, (size_t)c->r->stacks.n + 1);
+	if (!weights || !places) {
+		return NULL;
+	}
+	for (uint32_t i = 0; i < c->r->stacks.n; i++) {
+		const struct rec_stack *s = &c->r->stacks.items[i];
+		places[i] = (struct place){i, end_of(c, weights, s->node), s->thread};
+	}
+	qsort(places, c->r->stacks.n, sizeof *places, compare_places);
+	return places;
+}
+
 bool columns_find_stacks(struct columns *c) {
 	struct page_stacks *p = &c->stacks;
 	uint32_t n = c->r->stacks.n;
-	const uint64_t *weights = weigh_nodes(c);
-	uint32_t *number = arena_new(c->arena, uint32_t, c->frames->n_nodes); // of a stack, + 1
+	const struct place *places = find_places(c);
 	p->of = arena_new(c->arena, uint32_t, (size_t)n + 1);
 	p->items = arena_new(c->arena, struct page_stack, (size_t)n + 1);
-	if (!weights || !number || !p->of || !p->items) {
+	if (!places || !p->of || !p->items) {
 		return false;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		number[end_of(c, weights, c->r->stacks.items[i].node)] = 1;
-	}
-	for (uint32_t i = 0; i < c->frames->n_nodes; i++) {
-		if (number[i]) {
-			p->items[p->n].node = i;
-			number[i] = ++p->n;
+		const struct place *at = &places[i];
+		const struct rec_stack *s = &c->r->stacks.items[at->stack];
+		if (i == 0 || at->node != places[i - 1].node || at->thread != places[i - 1].thread) {
+			p->items[p->n++] = (struct page_stack){.node = at->node, .thread = at->thread};
 		}
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		const struct rec_stack *s = &c->r->stacks.items[i];
-		uint32_t end = end_of(c, weights, s->node);
-		bool is_merged = end != c->frames->node_of[s->node];
-		p->of[i] = number[end] - 1;
-		p->n_merged += is_merged;
-		struct page_stack *stack = &p->items[p->of[i]];
-		if (is_merged) {
-			stack->site = end;
+		struct page_stack *stack = &p->items[p->n - 1];
+		if (at->node != c->frames->node_of[s->node]) {
+			stack->site = at->node;
+			p->n_merged++;
 		} else {
 			name_stack(c, stack, s->node);
 		}
+		p->of[at->stack] = p->n - 1;
 		add_stack(&stack->sum, s);
 	}
 	return true;

@@ -10,7 +10,7 @@ import { bindDrop } from './ui/drop.ts';
 import { Strip } from './ui/strip.tsx';
 import { useValue } from './ui/signals.ts';
 import { Notices } from './ui/notices.tsx';
-import { announcement, isDetailsOpen, profile, selected, view, type View } from './state.ts';
+import { announcement, isDetailsOpen, profile, selected, treeMode, view, type View } from './state.ts';
 import { Overview } from './views/overview.tsx';
 import { FlameView } from './views/flame.tsx';
 import { TreeView } from './views/tree.tsx';
@@ -44,7 +44,9 @@ export function App() {
 	useEffect(() => bindDrop(), []);
 	const isEmpty = p.facts.summary.allocations === 0;
 	const Part = VIEW_PARTS[now];
-	const isSplit = !isEmpty && hasDetails && WITH_DETAILS.includes(now);
+	const mode = useValue(() => treeMode.value);
+	const isSplit =
+		!isEmpty && hasDetails && WITH_DETAILS.includes(now) && !(now === 'tree' && mode === 'functions');
 	return (
 		<>
 			<Header />

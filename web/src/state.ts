@@ -83,10 +83,10 @@ let lastTexts = '';
 let lastKept: { profile: Profile; kept: Uint8Array | null } | null = null;
 const keptStacks = computed(() => {
 	const l = lens.value;
-	const text = JSON.stringify([l.texts, l.focus]);
+	const text = JSON.stringify([l.texts, l.focus, l.threads]);
 	if (text !== lastTexts || lastKept?.profile !== profile.value) {
 		lastTexts = text;
-		lastKept = { profile: profile.value, kept: stacksUnder(profile.value, l.texts, l.focus) };
+		lastKept = { profile: profile.value, kept: stacksUnder(profile.value, l) };
 	}
 	return lastKept;
 });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { batch, effect } from '@preact/signals-core';
 import { edgeAtOrAfter, lensWords, parseLens } from './data/lens.ts';
+import { isNamed } from './data/match.ts';
 import * as state from './state.ts';
 
 /**
@@ -43,7 +44,7 @@ function select(text: string): void {
 	const p = state.profile.value;
 	const parts = /^(.*?)(?:@(\d+))?$/s.exec(text)!;
 	const base = Number(parts[2] ?? 0);
-	const symbol = p.symbols.name.indexOf(parts[1]!);
+	const symbol = p.symbols.name.findIndex((name) => name !== '' && isNamed(name, parts[1]!));
 	if (symbol > 0) {
 		const is = p.symbols.name[p.nodes.symbol[base] ?? 0] === parts[1];
 		state.selected.value = { symbol: is && base ? p.nodes.symbol[base]! : symbol, base: is ? base : 0 };

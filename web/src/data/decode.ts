@@ -102,6 +102,7 @@ function stacks(r: Reader, texts: string[]): Stacks {
 		node,
 		site,
 		siteName: Array.from(r.column32(n), (id) => texts[id] ?? ''),
+		thread: r.column32(n),
 		allocations: r.column(n),
 		allocatedBytes: r.column(n),
 		temporary: r.column(n),

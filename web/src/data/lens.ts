@@ -85,9 +85,9 @@ function lastOfEquals(edges: Edges, edge: number): number {
 
 /** A range of two moments: snapped outwards, never empty. */
 export function rangeOf(edges: Edges, fromNs: number, toNs: number): Range {
-	const from = edgeAtOrBefore(edges, fromNs);
+	const from = Math.min(edgeAtOrBefore(edges, fromNs), edges.n - 1);
 	const to = edgeAtOrAfter(edges, toNs);
-	return from < to ? { from, to } : from < edges.n ? { from, to: from + 1 } : { from: to - 1, to };
+	return { from, to: Math.max(to, from + 1) };
 }
 
 export function peakEdge(edges: Edges): number {
@@ -168,23 +168,30 @@ export function rangeText(edges: Edges, range: Range): string {
 function parseMoment(p: Profile, text: string): number | null {
 	const duration = p.facts.summary.duration_ns;
 	if (text === 'peak') {
-		return p.edges.timeNs[peakEdge(p.edges)] ?? 0;
+		return p.facts.summary.peak_time_ns;
 	}
-	const clock = /^(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?$/.exec(text);
+	const clock = /^(\d+):(\d+):(\d+(?:\.\d*)?)$/.exec(text);
 	if (clock) {
-		const base = p.facts.program.started_ns / 1e6;
-		const at = new Date(base).setHours(Number(clock[1]), Number(clock[2]), 0, 0);
-		return (at - base) * 1e6 + Number(clock[3] ?? 0) * NS;
+		return byWallClock(p, Number(clock[1]), Number(clock[2]), nanoseconds(clock[3]!));
 	}
-	const number = /^(-?)(\d+(?:\.\d*)?|\.\d+)(s|%)?$/.exec(text);
+	const number = /^(-?)(\d+(?:\.\d*)?)(s|%|%25)?$/.exec(text);
 	if (!number) {
 		return null;
 	}
 	const value = nanoseconds(number[2]!);
-	if (number[3] === '%') {
-		return Math.floor((value / NS / 100) * duration);
+	if (number[3]?.startsWith('%')) {
+		return Number((BigInt(duration) * BigInt(value)) / 100n / BigInt(NS));
 	}
-	return number[1] ? duration - value : value;
+	return number[1] ? Math.max(0, duration - value) : value;
+}
+
+/** The first such time of the day after the beginning. */
+function byWallClock(p: Profile, hours: number, minutes: number, ns: number): number {
+	const started = p.facts.program.started_ns;
+	const at = new Date(started / 1e6);
+	const began = (at.getHours() * 3600 + at.getMinutes() * 60 + at.getSeconds()) * NS + (started % NS);
+	const day = 86400 * NS;
+	return ((hours * 3600 + minutes * 60) * NS + ns + day - began) % day;
 }
 
 /** Seconds as decimal digits, in ns, without the rounding of a product. */
@@ -268,6 +275,10 @@ function addWord(p: Profile, l: Lens, key: string, value: string): boolean {
 			return l.metric === value;
 		case 't':
 			l.range = parseRange(p, value);
+			if (l.range?.from === START && l.range.to === p.edges.n) {
+				l.range = null; // all of it is known better than by edges
+				return true;
+			}
 			return l.range !== null;
 		case 'q': {
 			const rule = parseRule(value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { TextRule } from './lens.ts';
+import type { Lens } from './lens.ts';
 import type { Profile } from './profile.ts';
 
 /** Which symbols a rule speaks of: one byte each, 1 for those that hold the text. */
@@ -56,12 +56,9 @@ export function symbolsNamed(p: Profile, names: readonly string[]): Uint8Array |
 }
 
 /** For each stack: 1 if all rules hold for it. null: no rule says anything. */
-export function stacksUnder(
-	p: Profile,
-	rules: readonly TextRule[],
-	focus: readonly string[],
-): Uint8Array | null {
-	if (!rules.length && !focus.length) {
+export function stacksUnder(p: Profile, lens: Lens): Uint8Array | null {
+	const { texts: rules, focus, threads } = lens;
+	if (!rules.length && !focus.length && !threads.length) {
 		return null;
 	}
 	const out = new Uint8Array(p.stacks.n).fill(1);
@@ -70,6 +67,12 @@ export function stacksUnder(
 	}
 	if (focus.length) {
 		keep(p, out, symbolsNamed(p, focus)!, false);
+	}
+	if (threads.length) {
+		const isAsked = p.threads.map((t) => t.id > 0 && threads.includes(t.name));
+		for (let s = 0; s < out.length; s++) {
+			out[s]! &= +isAsked[p.stacks.thread[s]!]!;
+		}
 	}
 	return out;
 }

@@ -99,6 +99,7 @@ export interface Stacks {
 	node: Uint32Array;
 	site: Uint32Array; // the node it is named after; 0: siteName is its name
 	siteName: string[]; // '' where a node has the name
+	thread: Uint32Array; // 0: not told apart
 	allocations: Float64Array;
 	allocatedBytes: Float64Array;
 	temporary: Float64Array;

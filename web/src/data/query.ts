@@ -149,7 +149,7 @@ export function weightsOf(lens: Lens, costs: Costs): Float64Array {
 }
 
 /** `kept`: which stacks the lens's texts leave, if it has any; made once per set of texts. */
-export function ask(p: Profile, lens: Lens, kept = stacksUnder(p, lens.texts, lens.focus)): Answer {
+export function ask(p: Profile, lens: Lens, kept = stacksUnder(p, lens)): Answer {
 	const n = p.edges.n;
 	const { from, to } = lens.range ?? { from: START, to: n };
 	const moment = lens.range ? peakOfRange(p, from, to) : -1;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-import { aliveOverTime } from './query.ts';
 import type { Profile } from './profile.ts';
 
 /**
@@ -47,32 +46,71 @@ export function siteKeys(p: Profile): { keys: Int32Array; symbol: Map<number, nu
 	return { keys, symbol, name };
 }
 
-/** The `most` groups with the largest weight, each with its curve, and one for the rest. */
+const CANDIDATES = 400;
+
+/** Groups that may be seen: large at the peak, or large in what they ever asked for. */
+function candidates(p: Profile, keys: ArrayLike<number>, kept: Uint8Array | null): Map<number, number> {
+	const sums = new Map<number, [number, number]>();
+	for (let s = 0; s < p.stacks.n; s++) {
+		if (!kept || kept[s]) {
+			const sum = sums.get(keys[s]!) ?? [0, 0];
+			sum[0] += p.stacks.peakBytes[s]!;
+			sum[1] += p.stacks.allocatedBytes[s]!;
+			sums.set(keys[s]!, sum);
+		}
+	}
+	const all = [...sums.entries()];
+	const found = new Map<number, number>();
+	for (const column of [0, 1] as const) {
+		all.sort((a, b) => b[1][column] - a[1][column]);
+		for (const [key] of all.slice(0, CANDIDATES)) {
+			if (!found.has(key)) {
+				found.set(key, found.size);
+			}
+		}
+	}
+	return found;
+}
+
+/** The `most` groups that are largest at any moment, each with its curve, and one for the rest. */
 export function stackedSeries(
 	p: Profile,
 	keys: ArrayLike<number>,
-	weights: Float64Array,
 	nameOf: (key: number) => { label: string; symbol: number },
 	most: number,
 	kept: Uint8Array | null,
 ): Series[] {
-	const sums = new Map<number, number>();
+	const rows = candidates(p, keys, kept);
+	const n = p.edges.n;
+	const width = n + 1;
+	const change = new Float64Array((rows.size + 1) * width); // the last row: all others
+	const { first, from, until, bytes } = p.intervals;
 	for (let s = 0; s < p.stacks.n; s++) {
-		if (!kept || kept[s]) {
-			sums.set(keys[s]!, (sums.get(keys[s]!) ?? 0) + weights[s]!);
+		const at = (rows.get(keys[s]!) ?? rows.size) * width;
+		for (let i = !kept || kept[s] ? first[s]! : first[s + 1]!; i < first[s + 1]!; i++) {
+			change[at + from[i]!]! += bytes[i]!;
+			if (until[i]! < n) {
+				change[at + until[i]!]! -= bytes[i]!;
+			}
 		}
 	}
-	const top = [...sums.entries()]
-		.filter(([, w]) => w > 0)
-		.sort((a, b) => b[1] - a[1])
+	const curve = (row: number) => {
+		let sum = 0;
+		return change.subarray(row * width, row * width + n).map((c) => (sum += c));
+	};
+	const curves = [...rows].map(([key, row]) => {
+		const values = curve(row);
+		return { key, values, top: values.reduce((a, b) => Math.max(a, b), 0) };
+	});
+	curves.sort((a, b) => b.top - a.top);
+	const out = curves
 		.slice(0, most)
-		.map(([key]) => key);
-	const isTop = new Set(top);
-	const out = top.map((key) => ({
-		...nameOf(key),
-		values: aliveOverTime(p, (s) => keys[s] === key && (!kept || kept[s] === 1)),
-	}));
-	const rest = aliveOverTime(p, (s) => !isTop.has(keys[s]!) && (!kept || kept[s] === 1));
+		.filter((c) => c.top > 0)
+		.map((c) => ({ ...nameOf(c.key), values: c.values }));
+	const rest = curve(rows.size);
+	for (const c of curves.slice(most)) {
+		c.values.forEach((v, k) => (rest[k]! += v));
+	}
 	if (rest.some((v) => v > 0)) {
 		out.push({ label: 'other', symbol: 0, values: rest });
 	}

@@ -80,9 +80,9 @@ class Builder {
 		this.base = new Uint32Array(capacity);
 	}
 
-	/** The child of `parent` with this key; runs and single frames of one function differ. */
+	/** The child of `parent` with this key. */
 	child(parent: number, key: number, isRun: number, base: number, symbol: number, line: number) {
-		let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(key * 2 + isRun, 0x85ebca6b)) >>> 0;
+		let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(key, 0x85ebca6b)) >>> 0;
 		at ^= at >>> 15;
 		for (let i = at & this.mask; ; i = (i + 1) & this.mask) {
 			const id = this.slots[i]!;
@@ -97,7 +97,7 @@ class Builder {
 				this.line[added] = line;
 				return added;
 			}
-			if (this.parent[id] === parent && this.key[id] === key && this.isRun[id] === isRun) {
+			if (this.parent[id] === parent && this.key[id] === key) {
 				return id;
 			}
 		}
@@ -124,7 +124,7 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 	const isGathered = shape.group !== 'function';
 	const folds = !shape.isUnfolded && !isGathered;
 	const ofBase = new Uint32Array(n);
-	const runDepth = new Uint16Array(n); // of a base node in a run: frames of the run so far
+	const boxed = new Uint16Array(n); // frames of the run that a base node ends, so far; 0: none
 	const b = new Builder(n + 1);
 
 	for (let i = 1; i < n; i++) {
@@ -138,7 +138,7 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 		}
 		if (hidden?.[s]) {
 			ofBase[i] = above;
-			runDepth[i] = runDepth[parent[i]!]!;
+			boxed[i] = boxed[parent[i]!]!;
 			continue;
 		}
 		const key = keys[s]!;
@@ -148,14 +148,16 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 			continue;
 		}
 		if (folds && flags[s]! & FLAG_LIBRARY) {
-			if (b.isRun[above] && above > 0) {
+			const before = boxed[parent[i]!]!;
+			if (before > 0) {
 				ofBase[i] = above;
-				runDepth[i] = runDepth[parent[i]!]! + 1;
-				b.more[above] = Math.max(b.more[above]!, runDepth[i]!);
+				boxed[i] = before + 1;
+				b.more[above] = Math.max(b.more[above]!, before);
 				continue;
 			}
 			if (!shape.opened.has(key)) {
 				ofBase[i] = b.child(above, key, 1, i, s, line[i]!);
+				boxed[i] = 1;
 				continue;
 			}
 		}

@@ -126,6 +126,9 @@ export function shortName(name: string): string {
 }
 
 function shorten(name: string): string {
+	if (/^operator (new|delete)/.test(name)) {
+		return name.replace(/\(.*$/, '()');
+	}
 	if (name.includes('operator') || name.startsWith('(') || name.startsWith('<')) {
 		return name.length > 80 ? `${name.slice(0, 79)}…` : name;
 	}

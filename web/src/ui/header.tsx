@@ -101,7 +101,7 @@ export function Header() {
 	const [hasCopied, setCopied] = useState(false);
 	return (
 		<header>
-			<div class="bar">
+			<div class="top-bar">
 				<Title />
 				<Search />
 				<select

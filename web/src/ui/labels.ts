@@ -54,11 +54,11 @@ export function symbolName(p: Profile, symbol: number, group: Group = 'function'
 	const s = p.symbols;
 	switch (group) {
 		case 'package':
-			return s.package[symbol] || '(no package)';
+			return s.package[symbol] || '(unknown)';
 		case 'module':
-			return baseName(s.module[symbol]!) || '(no module)';
+			return baseName(s.module[symbol]!) || '(unknown)';
 		case 'file':
-			return baseName(s.file[symbol]!) || '(no file)';
+			return baseName(s.file[symbol]!) || '(unknown file)';
 		default:
 			return shortName(s.name[symbol]!);
 	}

@@ -17,10 +17,9 @@ interface Text {
 const loaded = new Map<number, Text | string>();
 
 function embedded(p: Profile, id: number, line: number): Text | null {
-	const has = p.sources.find(
-		(s) => s.source === id && line >= s.firstLine && line < s.firstLine + s.lines.length,
-	);
-	return has ?? p.sources.find((s) => s.source === id) ?? null;
+	const far = (s: Text) => Math.abs(s.firstLine + s.lines.length / 2 - line);
+	const own = p.sources.filter((s) => s.source === id).sort((a, b) => far(a) - far(b));
+	return own[0] ?? null;
 }
 
 /** What each line of a file costs under the lens, by the frames that stand there. */

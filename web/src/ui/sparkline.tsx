@@ -26,7 +26,7 @@ export function Sparkline({ values }: { values: Float64Array }) {
 		.map((v, i) => `L${(i * step).toFixed(1)} ${y(v, most)}L${((i + 1) * step).toFixed(1)} ${y(v, most)}`)
 		.join('');
 	return (
-		<svg class="spark" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
+		<svg class="spark" width={WIDTH} height={HEIGHT} preserveAspectRatio="none" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
 			<path d={`M0 ${HEIGHT}${path}L${WIDTH} ${HEIGHT}Z`} />
 		</svg>
 	);

@@ -70,7 +70,7 @@ function options(props: TimeChartProps, width: number): uPlot.Options {
 	return {
 		width,
 		height: props.height,
-		padding: props.isBare ? [4, 0, 0, 0] : [20, 12, 0, 0],
+		padding: props.isBare ? [4, 0, 0, 0] : [20, 14, 0, 0],
 		legend: { show: false },
 		cursor: { drag: { x: false, y: false }, points: { show: false }, y: false, x: !props.isBare },
 		scales: {
@@ -82,6 +82,7 @@ function options(props: TimeChartProps, width: number): uPlot.Options {
 			: [
 					{
 						...axis,
+						size: 26,
 						space: props.isClock ? 80 : 60,
 						incrs: increments(),
 						values: (_u, ticks) =>

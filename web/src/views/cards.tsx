@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Finding, Profile } from '../data/profile.ts';
 import { profile, type View } from '../state.ts';
-import { bytes, count, percent } from '../ui/format.ts';
+import { bytes, count, percent, shortName } from '../ui/format.ts';
 import { useValue } from '../ui/signals.ts';
 import { follow } from '../url.ts';
 
@@ -75,16 +75,19 @@ const CARDS: CardKind[] = [
 	},
 ];
 
-function Sentence({ text, name }: { text: string; name: string | null }) {
-	const at = name ? text.indexOf(name) : -1;
-	if (!name || at < 0) {
+/** A sentence of the program; the function that it is about is set as code. */
+export function Sentence({ text: given, name }: { text: string; name: string | null }) {
+	const text = given.replaceAll('<-', '←');
+	const shown = [name ?? '', name ? shortName(name) : ''].find((n) => n && text.includes(n));
+	if (!shown) {
 		return <>{text}</>;
 	}
+	const at = text.indexOf(shown);
 	return (
 		<>
 			{text.slice(0, at)}
-			<code>{name}</code>
-			{text.slice(at + name.length)}
+			<code>{shown}</code>
+			{text.slice(at + shown.length)}
 		</>
 	);
 }

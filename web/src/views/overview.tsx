@@ -44,17 +44,15 @@ export function stacked(p: { edges: { n: number } }, series: { label: string; va
 function HeapChart() {
 	const p = useValue(() => profile.value);
 	const range = useValue(() => lens.value.range);
-	const metric = useValue(() => lens.value.metric);
 	const stacks = useValue(() => kept.value);
 	const turn = useValue(() => themeTurn.value);
 	const clock = useValue(() => isClock.value);
 	const marked = useValue(() => marks.value);
 	const series = useMemo(() => {
 		const sites = siteKeys(p);
-		const weights = metric === 'never-freed' ? p.stacks.liveBytes : p.stacks.peakBytes;
 		const name = (key: number) => ({ label: shortName(sites.name.get(key)!), symbol: sites.symbol.get(key)! });
-		return stackedSeries(p, sites.keys, weights, name, 5, stacks);
-	}, [p, metric, stacks]);
+		return stackedSeries(p, sites.keys, name, 5, stacks);
+	}, [p, stacks]);
 	const lines = useMemo<Line[]>(() => {
 		const out = stacked(p, series, periodStarts(p));
 		if (p.samples.n > 0) {

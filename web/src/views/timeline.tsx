@@ -143,7 +143,7 @@ export function TimelineView() {
 	const [cursor, setCursor] = useState<number | null>(null);
 	const series = useMemo(() => {
 		const { keys, name } = grouping(p, by);
-		return stackedSeries(p, keys, p.stacks.peakBytes, name, 5, kept);
+		return stackedSeries(p, keys, name, 5, kept);
 	}, [p, by, kept]);
 	const heap = useMemo<Line[]>(() => {
 		const lines = stacked(p, series, periodStarts(p));

@@ -312,7 +312,7 @@ function TreeRow(props: RowProps) {
 	const { first } = children(f);
 	const hasChildren = first[node + 1]! > first[node]!;
 	const symbol = f.symbol[node]!;
-	const owner = symbol ? ownerOf(p, symbol) : 'unknown';
+	const owner = symbol ? ownerOf(p, symbol) : 'program';
 	const value = f.total[node]!;
 	return (
 		<div

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The page's own arithmetic, run by node: node engine.mjs MODULES PAGE  < lenses, one per line
+// For each lens one line of JSON: what the page computes under it. MODULES is web/src/data bundled.
+
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+const [modules, page] = process.argv.slice(2);
+const m = await import(modules);
+
+const html = readFileSync(page, 'latin1');
+const from = html.indexOf('id="profile">') + 'id="profile">'.length;
+const blob = Buffer.from(html.slice(from, html.indexOf('</script>', from)), 'base64');
+const profile = await m.decode(new Uint8Array(blob));
+
+function answer(text) {
+	const { lens, rest } = m.parseLens(profile, text);
+	const a = m.ask(profile, lens);
+	const shape = { ...lens, foldsRecursion: false, opened: new Set() };
+	const tree = m.buildTree(profile, shape);
+	const columns = {
+		bytes: a.bytes,
+		blocks: a.blocks,
+		allocations: a.allocations,
+		allocated_bytes: a.allocatedBytes,
+		temporary: a.temporary,
+	};
+	const own = {};
+	const all = {};
+	for (const [name, column] of Object.entries(columns)) {
+		own[name] = m.selfCosts(tree, column);
+		all[name] = m.totalCosts(tree, own[name]);
+	}
+	const nodes = [];
+	const group = { function: 'name', package: 'package', module: 'module', file: 'file' }[lens.group];
+	for (let i = 0; i < tree.n; i++) {
+		const costs = Object.fromEntries(Object.keys(columns).map((c) => [c, all[c][i]]));
+		if (i > 0 && Object.values(costs).every((v) => v === 0)) {
+			continue;
+		}
+		nodes.push({
+			id: i,
+			parent: i ? tree.parent[i] : null,
+			label: i ? profile.symbols[group][tree.symbol[i]] : null,
+			folded: tree.more[i],
+			own_bytes: own.bytes[i],
+			own_blocks: own.blocks[i],
+			...costs,
+		});
+	}
+	const up = m.bottomUp(tree, a);
+	const sites = m.siteKeys(profile);
+	let bySite = 0;
+	a.weights.forEach((w) => (bySite += w));
+	const functions = m.functionsOf(tree, a);
+	return {
+		text: m.lensText(profile, lens),
+		rest,
+		totals: Object.fromEntries(Object.entries(columns).map(([name, c]) => [name, m.sum(c)])),
+		moment_ns: a.momentNs,
+		tree: nodes,
+		sums: {
+			topDown: m.sum(m.selfCosts(tree, a.weights)),
+			bottomUp: up.total[0],
+			bottomUpSelf: m.sum(up.self),
+			functionsSelf: functions.reduce((sum, f) => sum + f.self, 0),
+			weight: m.sum(a.weights),
+			bySite,
+		},
+		sites: sites.keys.length,
+	};
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+	process.stdout.write(`${JSON.stringify(answer(line))}\n`);
+}

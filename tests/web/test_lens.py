@@ -1,0 +1,128 @@
+"""The page and the program answer the same question with the same numbers.
+
+Random lenses, each asked of both: totals, the whole call tree, and every way of summing it up.
+"""
+
+import collections
+import json
+import random
+import subprocess
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+HERE = Path(__file__).parent
+SHORT, LONG = 20, 200
+METRICS = ["peak", "never-freed", "kept", "allocations", "bytes", "temporary"]
+COSTS = ["bytes", "blocks", "allocations", "allocated_bytes", "temporary"]
+
+PROGRAMS = {
+    "demo": lambda build: [build / "tests/victims/demo"],
+    "threads": lambda build: [build / "tests/victims/many_threads", "exchange", "2000"],
+    "python": lambda build: ["/usr/bin/python3", "-c",
+                             "import json, re\n"
+                             "x = [json.loads('{\"a\": [1, 2, 3]}') for i in range(3000)]\n"
+                             "re.compile('(a|b)*c' * 20)"],
+}
+
+
+def words_of(program, random_):
+    """A lens: each word now and then; names are those of the recording."""
+    names = [frame["function"] for site in program["sites"]["allocations"]
+             for frame in site["stack"] if frame["function"]]
+    times = [point["time_ns"] for point in program["timeline"]]
+    words = []
+    if random_.random() < 0.8:
+        words.append("m=" + random_.choice(METRICS))
+    if random_.random() < 0.6:
+        a, b = sorted(random_.choice(times) for _ in range(2))
+        first = random_.choice([f"{a / 1e9:.9f}", f"{a / 1e9:.2f}", "start", "10%"])
+        last = random_.choice([f"{b / 1e9:.9f}", f"{b / 1e9:.2f}", "end", "peak"])
+        words.append("t=" + random_.choice([f"{first}-{last}"] * 4 + ["peak", "-1s-end"]))
+    if random_.random() < 0.3:
+        text = random_.choice(names)
+        start = random_.randrange(max(1, len(text) - 3))
+        words.append("q=" + random_.choice(["", "!"]) + quote(text[start:start + 5]))
+    if random_.random() < 0.15:
+        words.append("q=/" + random_.choice(["^main", "alloc", "[a-m]e.*r", "v(e|o)"]) + "/")
+    if random_.random() < 0.2:
+        words.append("focus=" + quote(random_.choice(names)))
+    if random_.random() < 0.2:
+        words.append("hide=" + quote(random_.choice(names)))
+    if random_.random() < 0.3:
+        words.append("fold=0")
+    if random_.random() < 0.15:
+        words.append("threads=" + random_.choice(program["program"]["command"][0].rsplit("/", 1)[-1:]))
+    if random_.random() < 0.25:
+        words.append("group=" + random_.choice(["package", "module", "file"]))
+    return "&".join(words)
+
+
+def costs_of(node):
+    return tuple(node[name] for name in COSTS) + (node["own_bytes"], node["own_blocks"])
+
+
+def paths_of(nodes, label):
+    """The tree as a bag of (names from the root, frames folded, costs): order does not count."""
+    path = {}
+    bag = collections.Counter()
+    for node in nodes:
+        above = path[node["parent"]] if node["parent"] is not None else ()
+        path[node["id"]] = above + (label(node),)
+        bag[path[node["id"]], node.get("folded") or 0, costs_of(node)] += 1
+    return bag
+
+
+def ask_program(build, file, lens):
+    asked = subprocess.run([build / "heaptrack_print", "--json", "--limit", "0", "--tree",
+                            "--lens", lens, file], capture_output=True, timeout=60, check=False)
+    return json.loads(asked.stdout) if asked.returncode == 0 else asked.stderr.decode()
+
+
+def ask_page(modules, page, lenses):
+    asked = subprocess.run(["node", HERE / "engine.mjs", modules, page],
+                           input="\n".join(lenses), capture_output=True, text=True, timeout=600,
+                           check=False)
+    assert asked.returncode == 0, asked.stderr
+    return [json.loads(line) for line in asked.stdout.splitlines()]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_page_and_program_agree(name, build, pages, modules, is_long):
+    recording, page = pages(name, *PROGRAMS[name](build))
+    whole = json.loads(subprocess.run([build / "heaptrack_print", "--json", "--limit", "0",
+                                       recording], capture_output=True, check=True).stdout)
+    random_ = random.Random(f"lenses {name}")
+    lenses = ["", "t=peak"] + [words_of(whole, random_) for _ in range(LONG if is_long else SHORT)]
+    answered = 0
+    for lens, mine in zip(lenses, ask_page(modules, page, lenses), strict=True):
+        theirs = ask_program(build, recording, lens)
+        if isinstance(theirs, str):
+            assert mine["rest"], f"the program refuses {lens!r} ({theirs}), the page does not"
+            continue
+        answered += 1
+        assert not mine["rest"], f"the page does not understand {mine['rest']} of {lens!r}"
+        assert mine["totals"] == theirs["totals"], lens
+        assert mine["moment_ns"] == theirs["lens"]["moment_ns"], lens
+        group = theirs["lens"]["group"]
+        unknown = "(unknown file)" if group == "file" else "(unknown)"
+        mine_tree = paths_of(mine["tree"], lambda node: node["label"] or (
+            unknown if node["parent"] is not None and group != "function" else None))
+        their_tree = paths_of(theirs["tree"], lambda node: node.get(group))
+        assert mine_tree == their_tree, (lens, mine_tree - their_tree, their_tree - mine_tree)
+        for way, total in mine["sums"].items():
+            assert total == mine["sums"]["weight"], f"{lens}: {way}"
+    assert answered >= len(lenses) * 3 // 4, f"only {answered} of {len(lenses)} were asked of both"
+
+
+@pytest.mark.parametrize("name", ["demo"])
+def test_a_lens_survives_its_own_text(name, build, pages, modules):
+    """What the page writes into its address means the same to the program."""
+    recording, page = pages(name, *PROGRAMS[name](build))
+    lenses = ["m=kept&t=1.5-2.6", "t=peak", "q=!vector&fold=0", "q=/^ma.*n/", "t=start-1.0", "t=40%-end"]
+    for lens, mine in zip(lenses, ask_page(modules, page, lenses), strict=True):
+        again = ask_program(build, recording, mine["text"])
+        assert isinstance(again, dict), (lens, mine["text"], again)
+        assert again["lens"] == ask_program(build, recording, lens)["lens"], (lens, mine["text"])
