@@ -66,15 +66,55 @@ static bool put_report(struct buffer *out, const struct session *s, const struct
 	return report_text(out, &s->recording, s->names, &report, err);
 }
 
+/** --html and the exports, under the lens. */
+static bool put_files(struct session *s, const struct print_options *o, struct err *err) {
+	struct arena arena = {0};
+	struct lens lens = lens_whole();
+	struct export_subject subject = {.session = s, .lens = &lens};
+	bool ok = (!o->html || print_html(s, o, err)) &&
+			(!o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err)) &&
+			export_all(&o->exports, &subject, err);
+	arena_finish(&arena);
+	return ok;
+}
+
+static bool flush_out(struct err *err) {
+	return fflush(stdout) == 0 || errno == EPIPE ||
+			err_system(err, errno, "standard output cannot be written");
+}
+
+/** Recordings compared or judged: *is_broken, a gate failed. */
+static bool print_comparison(const struct print_options *o, bool *is_broken, struct err *err) {
+	struct buffer out = {0};
+	struct compare_task task = {
+			.options = &o->compare,
+			.exports = &o->exports,
+			.session = &o->session,
+			.files = o->files,
+			.n_files = o->n_files,
+			.lens = o->lens,
+			.is_json = o->is_json,
+			.width = terminal_columns(STDOUT_FILENO),
+			.limit = o->limit,
+	};
+	bool ok = compare_run(&task, &out, is_broken, err) && put_out(NULL, &out, err) &&
+			flush_out(err);
+	buffer_finish(&out);
+	return ok;
+}
+
 static bool print(const struct print_options *o, struct err *err) {
 	struct session s;
 	if (!session_open_with(&s, o->file, &o->session, err)) {
 		return false;
 	}
-	if (o->html) {
-		bool is_written = print_html(&s, o, err);
-		session_close(&s);
-		return is_written;
+	if (o->html || o->exports.n) {
+		bool is_written = put_files(&s, o, err);
+		bool is_all = o->html || o->exports.has_new;
+		if (!is_written || is_all) {
+			session_close(&s);
+			return is_written;
+		}
 	}
 	struct buffer out = {0};
 	(void)fwrite(s.suppressions.complaints.data, 1, s.suppressions.complaints.size, stderr);
@@ -83,9 +123,7 @@ static bool print(const struct print_options *o, struct err *err) {
 		report_suppressions(&out, &s.suppressions);
 	}
 	ok = ok && put_out(NULL, &out, err);
-	if (ok && fflush(stdout) != 0 && errno != EPIPE) {
-		ok = err_system(err, errno, "standard output cannot be written");
-	}
+	ok = ok && flush_out(err);
 	buffer_finish(&out);
 	session_close(&s);
 	return ok;
@@ -94,17 +132,23 @@ static bool print(const struct print_options *o, struct err *err) {
 int cli_print(int argc, char **argv) {
 	struct print_options o;
 	struct err err = {0};
+	bool is_broken = false;
 	bool ok = print_options_parse(&o, argc, argv, &err);
 	if (ok && o.asked == PRINT_HELP) {
-		(void)fputs(print_help, stdout);
+		(void)printf("%s%s%s%s", print_help, export_help, compare_help, print_help_classic);
 	} else if (ok && o.asked == PRINT_VERSION) {
 		(void)puts("heaptrack_print " HEAPTRACK_VERSION);
 		if (page_is_there()) {
 			(void)printf("the page holds:\n%s", page_licences());
 		}
-	} else if (!ok || !print(&o, &err)) {
+	} else if (ok && compare_is_asked(&o.compare)) {
+		ok = print_comparison(&o, &is_broken, &err);
+	} else {
+		ok = ok && print(&o, &err);
+	}
+	if (!ok) {
 		(void)fprintf(stderr, "heaptrack_print: %s\n", err.text);
 		return EXIT_FAILURE;
 	}
-	return EXIT_SUCCESS;
+	return is_broken ? EXIT_GATE : EXIT_SUCCESS;
 }

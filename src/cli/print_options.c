@@ -29,6 +29,13 @@ enum {
 	OPT_HTML_LIMIT,
 	OPT_REDACT,
 	OPT_WITH_SOURCE,
+	OPT_EXPORT,
+	OPT_COST_TYPE,
+	OPT_MASSIF_THRESHOLD,
+	OPT_MASSIF_DETAILED,
+	OPT_FAIL_IF,
+	OPT_MARKDOWN,
+	OPT_JUNIT,
 	OPT_SUPPRESSIONS,
 	OPT_NO_EMBEDDED,
 	OPT_NO_BUILT_IN,
@@ -41,7 +48,18 @@ static const struct option long_options[] = {
 		{"by", required_argument, NULL, OPT_BY},
 		{"callers", required_argument, NULL, OPT_CALLERS},
 		{"depth", required_argument, NULL, OPT_DEPTH},
+		{"diff", required_argument, NULL, 'd'},
+		{"export", required_argument, NULL, OPT_EXPORT},
+		{"fail-if", required_argument, NULL, OPT_FAIL_IF},
 		{"file", required_argument, NULL, 'f'},
+		{"flamegraph-cost-type", required_argument, NULL, OPT_COST_TYPE},
+		{"junit", required_argument, NULL, OPT_JUNIT},
+		{"markdown", no_argument, NULL, OPT_MARKDOWN},
+		{"massif-detailed-freq", required_argument, NULL, OPT_MASSIF_DETAILED},
+		{"massif-threshold", required_argument, NULL, OPT_MASSIF_THRESHOLD},
+		{"print-flamegraph", required_argument, NULL, 'F'},
+		{"print-histogram", required_argument, NULL, 'H'},
+		{"print-massif", required_argument, NULL, 'M'},
 		{"fold", required_argument, NULL, OPT_FOLD},
 		{"full", no_argument, NULL, OPT_FULL},
 		{"json", no_argument, NULL, OPT_JSON},
@@ -100,7 +118,9 @@ const char print_help[] =
 		"  --depth N               levels of callers in --json (3)\n"
 		"  --fold PATTERN          functions, files or modules that name no site (several times;\n"
 		"                          .heaptrackrc: yours, library or fold PATTERN, a line each)\n"
-		"\n"
+		"\n";
+
+const char print_help_classic[] =
 		"The classic layout, section by section (each takes 0 or 1):\n"
 		"  -a, --print-allocators  most calls to allocation functions (1)\n"
 		"  -p, --print-peaks       peak memory consumers (1)\n"
@@ -205,6 +225,10 @@ static bool parse_by(struct print_options *o, struct err *err) {
 static bool parse_one(int c, char **argv, struct print_options *o, struct err *err) {
 	switch (c) {
 	case 'f': o->file = optarg; break;
+	case 'F':
+	case 'M':
+	case 'H': return export_options_classic(&o->exports, (char)c, optarg, err);
+	case 'd': return compare_options_base(&o->compare, optarg, err);
 	case 'h': o->asked = PRINT_HELP; break;
 	case 'v': o->asked = PRINT_VERSION; break;
 	case OPT_FULL: o->layout = LAYOUT_CLASSIC; break;
@@ -220,6 +244,15 @@ static bool parse_one(int c, char **argv, struct print_options *o, struct err *e
 	case OPT_REDACT: o->is_redacted = true; break;
 	case OPT_WITH_SOURCE: o->with_source = true; break;
 	case OPT_LENS: o->lens = optarg; break;
+	case OPT_EXPORT: return export_options_add(&o->exports, optarg, err);
+	case OPT_COST_TYPE: return export_options_cost_type(&o->exports, optarg, err);
+	case OPT_MASSIF_THRESHOLD: return export_options_threshold(&o->exports, optarg, err);
+	case OPT_MASSIF_DETAILED:
+		return parse_number("--massif-detailed-freq", optarg, &o->exports.massif_detailed_every,
+				err);
+	case OPT_FAIL_IF: return compare_options_gate(&o->compare, optarg, err);
+	case OPT_MARKDOWN: o->compare.is_markdown = true; break;
+	case OPT_JUNIT: o->compare.junit = optarg; break;
 	case OPT_TREE: return choose_view(o, VIEW_TREE, NULL);
 	case OPT_BOTTOM_UP: return choose_view(o, VIEW_BOTTOM_UP, NULL);
 	case OPT_CALLERS: return choose_view(o, VIEW_CALLERS, optarg);
@@ -234,15 +267,22 @@ static bool parse_one(int c, char **argv, struct print_options *o, struct err *e
 	return true;
 }
 
-static bool parse_file(int argc, char **argv, struct print_options *o, struct err *err) {
-	if (!o->file && optind < argc) {
-		o->file = argv[optind++];
+/** The recording, and with something to compare further ones. */
+static bool parse_files(int argc, char **argv, struct print_options *o, struct err *err) {
+	if (o->file) {
+		argv[--optind] = (char *)o->file; // -f took that place
 	}
+	o->files = (const char *const *)argv + optind;
+	o->n_files = (uint32_t)(argc - optind);
+	o->file = o->n_files ? o->files[0] : NULL;
 	if (!o->file) {
 		return err_set(err, ERR_USAGE, "which recording? Usage: heaptrack_print [options] FILE");
 	}
-	if (optind < argc) {
-		return err_set(err, ERR_USAGE, "one recording at a time: what is \"%s\"?", argv[optind]);
+	if (o->n_files > 1 && !compare_is_asked(&o->compare)) {
+		return err_set(err, ERR_USAGE,
+				"one recording at a time: what is \"%s\"? (Several are repeated runs, for "
+				"--fail-if and -d)",
+				o->files[1]);
 	}
 	return true;
 }
@@ -251,6 +291,7 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 	*o = (struct print_options){
 			.limit = SITES_IN_JSON,
 			.group = -1,
+			.exports = export_options_default(),
 			.classic = {.allocators = true,
 					.peaks = true,
 					.temporary = true,
@@ -263,8 +304,8 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 	optind = 1;
 	int c;
 	while (o->asked == PRINT_REPORT &&
-			(c = getopt_long(argc, argv, ":f:t::m::p::a::T::l::n:s:hv", long_options, NULL)) !=
-					-1) {
+			(c = getopt_long(argc, argv, ":F:H:M:d:f:t::m::p::a::T::l::n:s:hv", long_options,
+					 NULL)) != -1) {
 		if (!parse_one(c, argv, o, err)) {
 			return false;
 		}
@@ -273,5 +314,5 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 		// A lens alone asks for what it shows
 		(void)choose_view(o, o->is_json ? VIEW_TOTALS : VIEW_TREE, NULL);
 	}
-	return o->asked != PRINT_REPORT || parse_file(argc, argv, o, err);
+	return o->asked != PRINT_REPORT || parse_files(argc, argv, o, err);
 }

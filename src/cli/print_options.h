@@ -3,10 +3,9 @@
 
 /** What is asked of heaptrack_print: its command line, understood. Texts are those of argv. */
 
-#include "base/err.h"
+#include "cli/compare.h"
+#include "cli/print_exports.h"
 #include "report/view.h"
-
-#include "session/session.h"
 
 enum print_asked { PRINT_REPORT, PRINT_HELP, PRINT_VERSION };
 
@@ -19,6 +18,8 @@ enum print_layout {
 struct print_options {
 	enum print_asked asked;
 	const char *file;
+	const char *const *files; // the same and further ones: repeated runs, to be compared
+	uint32_t n_files;
 	enum print_layout layout;
 	bool is_json;     // the same for programs
 	uint32_t limit;   // sites per list in JSON; 0: all
@@ -31,12 +32,14 @@ struct print_options {
 	struct classic_options classic;
 	struct session_options session;
 	bool shows_suppressions; // the table of those that covered something
-	const char *html;    // --html: where to; NULL: no page
-	uint64_t html_limit; // bytes; 0: none
+	const char *html;        // --html: where to; NULL: no page
+	uint64_t html_limit;     // bytes; 0: none
 	bool is_redacted, with_source;
+	struct export_options exports;
+	struct compare_options compare;
 };
 
-extern const char print_help[];
+extern const char print_help[], print_help_classic[]; // those of exports and comparing between
 
 /** False: `err` says what is wrong. */
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err);

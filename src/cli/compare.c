@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "cli/compare.h"
+
+#include "report/compare.h"
+#include "sys/packer.h"
+
+#include <stdlib.h>
+
+const char compare_help[] =
+		"Comparing and judging (several FILEs, several -d: repeated runs, by their medians):\n"
+		"  -d, --diff BASE         what changed since BASE, also of another build\n"
+		"  --fail-if 'GATE'        exit with status 3 if it holds; may stand several times:\n"
+		"                          'peak>500M' 'never-freed>0' 'temporary>30%', and against -d\n"
+		"                          'allocations>+5%' 'peak>+10M'; also never-freed-blocks,\n"
+		"                          allocated, peak-rss, lost\n"
+		"  --markdown              for a pull request\n"
+		"  --junit OUT             the gates as JUnit's XML\n"
+		"\n";
+
+bool compare_options_base(struct compare_options *o, const char *path, struct err *err) {
+	if (o->n_bases == BASES_MAX) {
+		return err_set(err, ERR_USAGE, "%d bases are the most", BASES_MAX);
+	}
+	o->bases[o->n_bases++] = path;
+	return true;
+}
+
+bool compare_options_gate(struct compare_options *o, const char *text, struct err *err) {
+	if (o->n_gates == GATES_MAX) {
+		return err_set(err, ERR_USAGE, "%d gates are the most", GATES_MAX);
+	}
+	return gate_parse(&o->gates[o->n_gates++], text, err);
+}
+
+bool compare_is_asked(const struct compare_options *o) {
+	return o->n_bases || o->n_gates || o->is_markdown || o->junit;
+}
+
+// ---- the recordings
+
+struct side {
+	struct session *sessions;
+	struct lens *lenses;
+	struct diff_input *runs;
+	uint32_t n;
+};
+
+static bool open_side(struct side *s, const struct compare_task *t, const char *const *files,
+		uint32_t n, struct arena *arena, struct err *err) {
+	s->sessions = arena_new(arena, struct session, n + 1ul);
+	s->lenses = arena_new(arena, struct lens, n + 1ul);
+	s->runs = arena_new(arena, struct diff_input, n + 1ul);
+	if (!s->sessions || !s->lenses || !s->runs) {
+		return err_memory(err);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct session *session = &s->sessions[i];
+		if (!session_open_with(session, files[i], t->session, err)) {
+			return false;
+		}
+		s->n++;
+		s->lenses[i] = lens_whole();
+		if (t->lens &&
+				!lens_parse(&s->lenses[i], slice_of_text(t->lens), &session->recording, arena,
+						err)) {
+			return false;
+		}
+		s->runs[i] = (struct diff_input){&session->recording, session->names, &s->lenses[i]};
+	}
+	return true;
+}
+
+static void close_side(struct side *s) {
+	for (uint32_t i = 0; i < s->n; i++) {
+		session_close(&s->sessions[i]);
+	}
+}
+
+// ---- what is written
+
+static bool write_junit(const char *path, const struct compare_request *request, struct err *err) {
+	struct buffer out = {0};
+	bool ok = report_junit(&out, request, err);
+	struct packer *packer = ok ? packer_open(path, err) : NULL;
+	if (packer && packer_write(packer, buffer_view(&out), err)) {
+		ok = packer_finish(packer, err);
+	} else {
+		packer_cancel(packer);
+		ok = false;
+	}
+	buffer_finish(&out);
+	return ok || err_add(err, "%s", path);
+}
+
+static bool write_all(const struct compare_task *t, const struct side sides[2],
+		const uint32_t shown[2], const struct compare_request *request, struct buffer *out,
+		struct err *err) {
+	struct export_subject subject = {
+			.session = &sides[0].sessions[shown[0]],
+			.base = request->has_base ? &sides[1].sessions[shown[1]] : NULL,
+			.lens = &sides[0].lenses[shown[0]],
+			.base_lens = request->has_base ? &sides[1].lenses[shown[1]] : NULL,
+	};
+	if (!export_all(t->exports, &subject, err) ||
+			(t->options->junit && !write_junit(t->options->junit, request, err))) {
+		return false;
+	}
+	return t->is_json                 ? report_compare_json(out, request, err)
+			: t->options->is_markdown ? report_compare_markdown(out, request, err)
+									  : report_compare(out, request, err);
+}
+
+/** Of repeated runs the one in the middle is shown: by what the first gate is about, or the peak. */
+static bool choose_runs(const struct compare_task *t, const struct side sides[2],
+		struct arena *arena, uint32_t shown[2], struct err *err) {
+	enum gate_number number = t->options->n_gates ? t->options->gates[0].number : GATE_PEAK;
+	struct err why = {0};
+	for (int i = 0; i < 2; i++) {
+		struct gate_runs runs = {sides[i].runs, sides[i].n};
+		shown[i] = runs.n ? gate_median_run(runs, number, arena, &why) : 0;
+	}
+	if (why.code != ERR_NONE) {
+		*err = why;
+	}
+	return why.code == ERR_NONE;
+}
+
+static bool judge(const struct compare_task *t, const struct side sides[2], struct arena *arena,
+		struct buffer *out, bool *is_broken, struct err *err) {
+	const struct compare_options *o = t->options;
+	struct gate_runs ours = {sides[0].runs, sides[0].n}, base = {sides[1].runs, sides[1].n};
+	struct gate_result *results;
+	uint32_t shown[2];
+	if (!gates_check(o->gates, o->n_gates, ours, base, arena, &results, err) ||
+			!choose_runs(t, sides, arena, shown, err)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < o->n_gates; i++) {
+		*is_broken |= results[i].is_failed;
+	}
+	struct diff_input input[N_DIFF_SIDES] = {sides[0].runs[shown[0]]};
+	if (sides[1].n) {
+		input[DIFF_BASE] = sides[1].runs[shown[1]];
+	}
+	struct compare_request request = {
+			.input = input,
+			.has_base = sides[1].n > 0,
+			.file = sides[0].sessions[shown[0]].path,
+			.base_file = sides[1].n ? sides[1].sessions[shown[1]].path : NULL,
+			.n_runs = sides[0].n,
+			.n_base_runs = sides[1].n,
+			.gates = results,
+			.n_gates = o->n_gates,
+			.width = t->width ? t->width : 100,
+			.limit = t->limit,
+	};
+	return write_all(t, sides, shown, &request, out, err);
+}
+
+bool compare_run(const struct compare_task *task, struct buffer *out, bool *is_broken,
+		struct err *err) {
+	const struct compare_options *o = task->options;
+	struct arena arena = {0};
+	struct side sides[2] = {{0}};
+	*is_broken = false;
+	bool ok = open_side(&sides[0], task, task->files, task->n_files, &arena, err) &&
+			open_side(&sides[1], task, o->bases, o->n_bases, &arena, err) &&
+			judge(task, sides, &arena, out, is_broken, err);
+	close_side(&sides[0]);
+	close_side(&sides[1]);
+	arena_finish(&arena);
+	return ok;
+}

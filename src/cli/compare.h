@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * heaptrack_print -d BASE, --fail-if, --markdown, --junit: recordings compared and judged. Several
+ * recordings, and several bases, are repeated runs.
+ */
+
+#include "cli/print_exports.h"
+#include "report/gates.h"
+
+enum { BASES_MAX = 64, GATES_MAX = 64, EXIT_GATE = 3 };
+
+struct compare_options {
+	const char *bases[BASES_MAX];
+	struct gate gates[GATES_MAX];
+	uint32_t n_bases, n_gates;
+	bool is_markdown;
+	const char *junit; // where to; NULL: nowhere
+};
+
+bool compare_options_base(struct compare_options *o, const char *path, struct err *err);
+bool compare_options_gate(struct compare_options *o, const char *text, struct err *err);
+
+/** Anything of this file was asked for. */
+bool compare_is_asked(const struct compare_options *o);
+
+struct compare_task {
+	const struct compare_options *options;
+	const struct export_options *exports;
+	const char *const *files;
+	uint32_t n_files;
+	const struct session_options *session;
+	const char *lens; // NULL: everything
+	bool is_json;
+	uint32_t width, limit;
+};
+
+/**
+ * Append what is to be printed to `out`, write the other files. *is_broken: a gate failed. False:
+ * `err` says what could not be done.
+ */
+bool compare_run(const struct compare_task *task, struct buffer *out, bool *is_broken,
+		struct err *err);
+
+extern const char compare_help[];

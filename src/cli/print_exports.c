@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "cli/print_exports.h"
+
+#include "export/export.h"
+#include "export/others.h"
+#include "sys/packer.h"
+
+#include <string.h>
+
+const char export_help[] =
+		"Files for other tools (--lens chooses the part, -d compares):\n"
+		"  --export NAME=OUT       heaptrack heaptrack-raw pprof folded speedscope firefox massif\n"
+		"                          dhat callgrind csv json histogram; may stand several times;\n"
+		"                          OUT - is the standard output\n"
+		"  -F, --print-flamegraph OUT   collapsed stacks, by\n"
+		"      --flamegraph-cost-type T allocations (default), temporary, leaked or peak\n"
+		"  -M, --print-massif OUT       for ms_print, with\n"
+		"      --massif-threshold P     branches under P % gathered (1)\n"
+		"      --massif-detailed-freq N a tree in every Nth snapshot (2; 0: only at the peak)\n"
+		"  -H, --print-histogram OUT    sizes and how many were allocated\n"
+		"\n";
+
+static const struct {
+	const char *name;
+	enum profile_value value;
+} cost_types[] = {
+		{"allocations", PROFILE_ALLOC_OBJECTS},
+		{"temporary", PROFILE_TEMPORARY},
+		{"leaked", PROFILE_LIVE_BYTES},
+		{"peak", PROFILE_PEAK_BYTES},
+};
+enum { N_COST_TYPES = sizeof cost_types / sizeof *cost_types };
+
+struct export_options export_options_default(void) {
+	return (struct export_options){
+			.cost_type = cost_types[0].name,
+			.massif_threshold = 1,
+			.massif_detailed_every = 2,
+	};
+}
+
+static struct export_job *add_job(struct export_options *o, const char *path, struct err *err) {
+	if (o->n == EXPORTS_MAX) {
+		(void)err_set(err, ERR_USAGE, "%d exports are the most for one call", EXPORTS_MAX);
+		return NULL;
+	}
+	o->jobs[o->n] = (struct export_job){.path = path};
+	return &o->jobs[o->n++];
+}
+
+bool export_options_add(struct export_options *o, const char *text, struct err *err) {
+	const char *equals = strchr(text, '=');
+	char name[32];
+	if (!equals || equals == text || !equals[1] || (size_t)(equals - text) >= sizeof name) {
+		return err_set(err, ERR_USAGE, "--export takes NAME=OUT, not \"%s\"", text);
+	}
+	memcpy(name, text, (size_t)(equals - text));
+	name[equals - text] = '\0';
+	const struct exporter *exporter = exporter_find(name, err);
+	struct export_job *job = exporter ? add_job(o, equals + 1, err) : NULL;
+	if (!job) {
+		return false;
+	}
+	job->format = exporter->name;
+	o->has_new = true;
+	return true;
+}
+
+bool export_options_classic(struct export_options *o, char option, const char *path,
+		struct err *err) {
+	struct export_job *job = add_job(o, path, err);
+	if (job) {
+		job->format = option == 'F' ? "folded" : option == 'M' ? "massif" : "histogram";
+		job->is_flamegraph = option == 'F';
+	}
+	return job;
+}
+
+static bool find_cost_type(const char *text, enum profile_value *value) {
+	for (size_t i = 0; i < N_COST_TYPES; i++) {
+		if (strcmp(cost_types[i].name, text) == 0) {
+			*value = cost_types[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool export_options_cost_type(struct export_options *o, const char *text, struct err *err) {
+	enum profile_value value;
+	o->cost_type = text;
+	return find_cost_type(text, &value) ||
+			err_set(err, ERR_USAGE,
+					"--flamegraph-cost-type takes allocations, temporary, leaked or peak, not \"%s\"",
+					text);
+}
+
+/** "1", "0.25": percent, without a locale. */
+bool export_options_threshold(struct export_options *o, const char *text, struct err *err) {
+	double value = 0, place = 1;
+	bool is_behind_point = false;
+	const char *c = text;
+	for (; (*c >= '0' && *c <= '9') || (*c == '.' && !is_behind_point); c++) {
+		if (*c == '.') {
+			is_behind_point = true;
+		} else {
+			place /= is_behind_point ? 10 : 1;
+			value = is_behind_point ? value + place * (*c - '0') : value * 10 + (*c - '0');
+		}
+	}
+	o->massif_threshold = value;
+	return (c > text && !*c && value <= 100) ||
+			err_set(err, ERR_USAGE, "--massif-threshold takes percent, 0 to 100, not \"%s\"", text);
+}
+
+static bool put_out(void *user, struct slice bytes, struct err *err) {
+	return packer_write(user, bytes, err);
+}
+
+static bool is_packed_already(const struct exporter *exporter) {
+	size_t n = strlen(exporter->suffix);
+	return n > 3 && strcmp(exporter->suffix + n - 3, ".gz") == 0;
+}
+
+static bool export_one(const struct export_options *o, const struct export_job *job,
+		const struct export_request *request, struct err *err) {
+	const struct exporter *exporter = exporter_find(job->format, err);
+	struct packer *packer = !exporter     ? NULL
+			: is_packed_already(exporter) ? packer_open_plain(job->path, err)
+										  : packer_open(job->path, err);
+	if (!packer) {
+		return false;
+	}
+	struct export_sink sink = {put_out, packer};
+	enum profile_value value = PROFILE_ALLOC_OBJECTS;
+	(void)find_cost_type(o->cost_type, &value);
+	bool ok = job->is_flamegraph ? export_folded_by(request, value, &sink, err)
+								 : exporter->write(request, &sink, err);
+	if (!ok) {
+		packer_cancel(packer);
+		return err_add(err, "%s", job->path);
+	}
+	return packer_finish(packer, err);
+}
+
+bool export_all(const struct export_options *o, const struct export_subject *subject,
+		struct err *err) {
+	struct export_request request = {
+			.session = subject->session,
+			.lens = subject->lens,
+			.title = subject->session->path,
+			.base = subject->base,
+			.base_lens = subject->base_lens,
+			.massif_threshold = o->massif_threshold,
+			.massif_detailed_every = o->massif_detailed_every,
+	};
+	for (uint32_t i = 0; i < o->n; i++) {
+		if (!export_one(o, &o->jobs[i], &request, err)) {
+			return false;
+		}
+	}
+	return true;
+}

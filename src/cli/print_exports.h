@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** heaptrack_print --export, and the classic -F, -M and -H: files for other tools. */
+
+#include "base/err.h"
+#include "engine/lens.h"
+#include "session/session.h"
+
+enum { EXPORTS_MAX = 32 };
+
+struct export_job {
+	const char *format; // of the table of exporters
+	const char *path;   // "-": stdout
+	bool is_flamegraph; // -F: folded by cost_type, whatever the lens
+};
+
+struct export_options {
+	struct export_job jobs[EXPORTS_MAX];
+	uint32_t n;
+	bool has_new; // --export: then no report is printed, unless something else asks for one
+	const char *cost_type;
+	double massif_threshold;
+	uint32_t massif_detailed_every;
+};
+
+struct export_options export_options_default(void);
+
+/** "NAME=OUT". False: `err` says what is wrong; a name that there is not is found out here. */
+bool export_options_add(struct export_options *o, const char *text, struct err *err);
+
+/** One of the classic ones: `option` is its letter. */
+bool export_options_classic(struct export_options *o, char option, const char *path,
+		struct err *err);
+bool export_options_cost_type(struct export_options *o, const char *text, struct err *err);
+bool export_options_threshold(struct export_options *o, const char *text, struct err *err);
+
+/** What is exported: a session under a lens, compared with another or (base NULL) not. */
+struct export_subject {
+	struct session *session;
+	const struct session *base;
+	const struct lens *lens, *base_lens;
+};
+bool export_all(const struct export_options *o, const struct export_subject *subject,
+		struct err *err);
+
+/** The part of the help. */
+extern const char export_help[];

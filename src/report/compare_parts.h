@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the ways to write a comparison share. Private to report/.
+
+#include "report/compare.h"
+
+enum { N_COMPARED = 4 };
+extern const struct compared {
+	enum lens_metric metric;
+	const char *title, *key; // for people; in JSON
+	uint32_t missing;        // enum rec_number
+} compared[N_COMPARED];
+
+/** A total of both sides; texts for people. */
+struct total {
+	const char *what;
+	bool is_bytes, is_known[N_DIFF_SIDES];
+	uint64_t value[N_DIFF_SIDES];
+	const char *key;
+};
+enum { N_TOTALS = 7 };
+bool totals_of(const struct compare_request *request, struct arena *arena,
+		struct total out[N_TOTALS], struct err *err);
+
+/** Sites of one metric that differ, largest first. With no base: none. */
+bool changed_sites(const struct compare_request *request, enum lens_metric metric,
+		struct arena *arena, struct diff_sites *out, uint32_t *n_changed, struct err *err);
+
+/** "+3.9 MB", "-12", "0". */
+void compare_put_change(struct buffer *out, int64_t delta, bool is_bytes);
+
+/** "+12.3 %", "new", "gone", "". */
+void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base);
+
+/** "makeRow() app.cpp:12", and who calls it. */
+void compare_put_site(struct buffer *out, const struct diff_site *site, struct arena *arena);

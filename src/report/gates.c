@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+#include "report/gates.h"
+
+#include "base/human.h"
+#include "engine/breakdown.h"
+#include "engine/shorten.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What the numbers are, where they come from
+static const struct {
+	const char *what;
+	enum lens_metric metric; // whose sites stand for it
+	bool is_bytes, has_sites;
+	uint32_t missing; // enum rec_number
+} kinds[N_GATE_NUMBERS] = {
+		[GATE_PEAK] = {"the peak is", LENS_PEAK, true, true, REC_PEAK_BYTES},
+		[GATE_NEVER_FREED] = {"never freed are", LENS_NEVER_FREED, true, true, REC_LIVE_BYTES},
+		[GATE_NEVER_FREED_BLOCKS] = {"blocks never freed:", LENS_NEVER_FREED, false, true,
+				REC_LIVE_BLOCKS},
+		[GATE_ALLOCATIONS] = {"allocations:", LENS_ALLOCATIONS, false, true, REC_ALLOCATIONS},
+		[GATE_ALLOCATED] = {"allocated are", LENS_BYTES, true, true, REC_ALLOCATED_BYTES},
+		[GATE_TEMPORARY] = {"temporary allocations:", LENS_TEMPORARY, false, true, REC_TEMPORARY},
+		[GATE_PEAK_RSS] = {"the peak RSS is", LENS_PEAK, true, false, 0},
+		[GATE_LOST] = {"lost events:", LENS_PEAK, false, false, 0},
+};
+
+struct run_value {
+	double value;
+	uint32_t run;
+	bool is_missing;
+};
+
+struct checking {
+	struct gate_runs ours, base;
+	struct arena *arena;
+	struct err *err;
+};
+
+// ---- numbers of runs
+
+static bool ask(const struct diff_input *run, enum lens_metric metric, struct arena *scratch,
+		struct lens_result *out, struct err *err) {
+	struct lens lens = *run->lens;
+	lens.metric = metric;
+	return lens_apply(&lens, run->recording, run->names, scratch, out, err);
+}
+
+static bool value_of_run(const struct diff_input *run, enum gate_number number,
+		struct run_value *out, struct err *err) {
+	struct arena scratch = {0};
+	struct lens_result result;
+	const struct recording *r = run->recording;
+	out->is_missing = (r->missing & kinds[number].missing) != 0;
+	if (number == GATE_PEAK_RSS || number == GATE_LOST) {
+		bool is_rss = number == GATE_PEAK_RSS;
+		out->value = (double)(is_rss ? r->summary.peak_rss_bytes : r->quality.lost_events);
+		out->is_missing = is_rss && r->summary.peak_rss_bytes == 0;
+		return true;
+	}
+	bool ok = ask(run, kinds[number].metric, &scratch, &result, err);
+	if (ok) {
+		const struct lens_costs *c = &result.total;
+		out->value = (double)(number == GATE_ALLOCATED || kinds[number].is_bytes ? c->bytes
+																				 : c->blocks);
+	}
+	arena_finish(&scratch);
+	return ok;
+}
+
+static int by_value(const void *a, const void *b) {
+	const struct run_value *x = a, *y = b;
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+/** Ascending. NULL: `err` says why. */
+static struct run_value *values_of(struct gate_runs runs, enum gate_number number,
+		struct arena *arena, struct err *err) {
+	struct run_value *values = arena_new(arena, struct run_value, runs.n);
+	if (!values) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < runs.n; i++) {
+		values[i].run = i;
+		if (!value_of_run(&runs.runs[i], number, &values[i], err)) {
+			return NULL;
+		}
+	}
+	qsort(values, runs.n, sizeof *values, by_value);
+	return values;
+}
+
+/** The lower of two in the middle: always the number of a run that there was. */
+static const struct run_value *median(const struct run_value *values, uint32_t n) {
+	return &values[(n - 1) / 2];
+}
+
+uint32_t gate_median_run(struct gate_runs runs, enum gate_number number, struct arena *arena,
+		struct err *err) {
+	struct run_value *values = values_of(runs, number, arena, err);
+	return values ? median(values, runs.n)->run : 0;
+}
+
+// ---- verdicts
+
+static bool is_beyond(const struct gate *g, double value, double limit) {
+	return g->is_below ? value < limit || (g->or_equal && value <= limit)
+					   : value > limit || (g->or_equal && value >= limit);
+}
+
+/** Not one of ours on the base's side of its median, nor one of the base's on ours. */
+static bool are_apart(const struct gate *g, const struct run_value *ours, uint32_t n_ours,
+		const struct run_value *base, uint32_t n_base) {
+	double our_median = median(ours, n_ours)->value, base_median = median(base, n_base)->value;
+	if (g->is_below) {
+		return ours[n_ours - 1].value < base_median && base[0].value > our_median;
+	}
+	return ours[0].value > base_median && base[n_base - 1].value < our_median;
+}
+
+// ---- sentences
+
+struct sentence {
+	char text[700];
+	size_t n;
+};
+
+ATTR_PRINTF(2, 3)
+static void say(struct sentence *s, const char *fmt, ...) {
+	va_list args;
+	va_start(args, fmt);
+	int n = vsnprintf(s->text + s->n, sizeof s->text - s->n, fmt, args);
+	va_end(args);
+	size_t left = sizeof s->text - s->n - 1;
+	s->n += n < 0 ? 0 : (size_t)n < left ? (size_t)n : left;
+}
+
+static char *number_text(char out[HUMAN_MAX], enum gate_number number, double v) {
+	uint64_t n = v > 0 ? (uint64_t)v : 0;
+	return kinds[number].is_bytes ? human_bytes(out, n) : human_count(out, n);
+}
+
+static void say_place(struct sentence *s, const struct name *name, struct slice label,
+		struct arena *arena) {
+	char *text = name ? function_short(name->function, arena) : arena_text(arena, label);
+	say(s, "%s", text ? text : "?");
+	if (name && name->file.size && name->line) {
+		struct slice file = path_base(name->file);
+		say(s, " %.*s:%" PRIu32, SLICE_ARG(file), name->line);
+	}
+}
+
+/** The site that weighs most, for limits without a base. */
+static bool say_heaviest(struct sentence *s, const struct diff_input *run, enum gate_number number,
+		struct checking *k) {
+	struct lens lens = *run->lens;
+	lens.metric = kinds[number].metric;
+	struct lens_result result;
+	struct breakdown parts;
+	if (!lens_apply(&lens, run->recording, run->names, k->arena, &result, k->err) ||
+			!breakdown_make(BY_SITE, &lens, run->recording, run->names, &result, k->arena, &parts,
+					k->err)) {
+		return false;
+	}
+	if (parts.n > 0) {
+		char text[HUMAN_MAX];
+		const struct lens_costs *c = &parts.parts[0].costs;
+		say(s, "; the largest part is ");
+		say_place(s, parts.parts[0].name, parts.parts[0].label, k->arena);
+		say(s, " with %s",
+				number_text(text, number, (double)(kinds[number].is_bytes ? c->bytes : c->blocks)));
+	}
+	return true;
+}
+
+/** The site that grew most. */
+static bool say_grown(struct sentence *s, const struct diff_input input[N_DIFF_SIDES],
+		enum gate_number number, struct checking *k) {
+	struct diff_sites sites;
+	struct lens lens = *input[DIFF_OURS].lens;
+	lens.metric = kinds[number].metric;
+	if (!diff_sites_make(input, lens.metric, k->arena, &sites, k->err)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < sites.n; i++) {
+		int64_t delta = diff_delta(&lens, &sites.items[i].costs);
+		if (delta > 0) {
+			char text[HUMAN_MAX];
+			bool is_new = diff_change_of(&lens, &sites.items[i].costs) == DIFF_NEW;
+			say(s, "; most of it is %s", is_new ? "new: " : "");
+			say_place(s, sites.items[i].name, sites.items[i].label, k->arena);
+			say(s, ", +%s", number_text(text, number, (double)delta));
+			break;
+		}
+	}
+	return true;
+}
+
+static void say_runs(struct sentence *s, struct gate_runs runs) {
+	if (runs.n > 1) {
+		say(s, " (median of %" PRIu32 " runs)", runs.n);
+	}
+}
+
+static void say_against(struct sentence *s, const struct gate *g, double ours, double base,
+		struct gate_runs runs) {
+	char text[HUMAN_MAX];
+	double change = base > 0 ? (ours - base) / base * 100 : 0;
+	if (base > 0) {
+		say(s, ", %.1f %% %s than the base's %s", change < 0 ? -change : change,
+				change < 0 ? "less" : "more", number_text(text, g->number, base));
+	} else {
+		say(s, ", the base had none");
+	}
+	say_runs(s, runs);
+}
+
+// ---- one gate
+
+static bool check_alone(struct checking *k, const struct gate *g, struct sentence *s,
+		bool *is_failed) {
+	struct run_value *ours = values_of(k->ours, g->number, k->arena, k->err);
+	if (!ours) {
+		return false;
+	}
+	const struct run_value *middle = median(ours, k->ours.n);
+	double value = middle->value;
+	char text[HUMAN_MAX];
+	if (middle->is_missing) {
+		*is_failed = true;
+		say(s, "the file does not say this number");
+		return true;
+	}
+	say(s, "%s %s", kinds[g->number].what, number_text(text, g->number, value));
+	say_runs(s, k->ours);
+	if (g->limit == GATE_SHARE) {
+		struct run_value all;
+		if (!value_of_run(&k->ours.runs[middle->run], GATE_ALLOCATIONS, &all, k->err)) {
+			return false;
+		}
+		value = all.value > 0 ? value / all.value : 0;
+		say(s, ", %.1f %% of the allocations", value * 100);
+	}
+	*is_failed = is_beyond(g, value, g->value);
+	return !*is_failed || !kinds[g->number].has_sites || g->is_below ||
+			say_heaviest(s, &k->ours.runs[middle->run], g->number, k);
+}
+
+static bool check_against(struct checking *k, const struct gate *g, struct sentence *s,
+		bool *is_failed) {
+	struct run_value *ours = values_of(k->ours, g->number, k->arena, k->err);
+	struct run_value *base = ours ? values_of(k->base, g->number, k->arena, k->err) : NULL;
+	if (!base) {
+		return false;
+	}
+	const struct run_value *our = median(ours, k->ours.n), *theirs = median(base, k->base.n);
+	char text[HUMAN_MAX];
+	if (our->is_missing || theirs->is_missing) {
+		*is_failed = true;
+		say(s, "%s does not say this number", our->is_missing ? "the file" : "the base");
+		return true;
+	}
+	double limit = g->limit == GATE_MORE ? theirs->value + g->value
+										 : theirs->value * (1 + g->value);
+	bool is_far = is_beyond(g, our->value, limit);
+	bool is_noise = is_far && k->ours.n + k->base.n > 2 &&
+			!are_apart(g, ours, k->ours.n, base, k->base.n);
+	*is_failed = is_far && !is_noise;
+	say(s, "%s %s", kinds[g->number].what, number_text(text, g->number, our->value));
+	say_against(s, g, our->value, theirs->value, k->ours);
+	if (is_noise) {
+		say(s, "; the runs differ as much among themselves, so this is no alarm");
+	}
+	const struct diff_input input[N_DIFF_SIDES] = {k->ours.runs[our->run],
+			k->base.runs[theirs->run]};
+	return !*is_failed || !kinds[g->number].has_sites || g->is_below ||
+			say_grown(s, input, g->number, k);
+}
+
+bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, struct gate_runs base,
+		struct arena *arena, struct gate_result **out, struct err *err) {
+	struct checking k = {ours, base, arena, err};
+	*out = arena_new(arena, struct gate_result, n);
+	if (!*out) {
+		return err_memory(err);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct gate *g = &gates[i];
+		struct gate_result *result = &(*out)[i];
+		struct sentence s = {0};
+		bool needs_base = g->limit == GATE_MORE || g->limit == GATE_MORE_SHARE;
+		if (needs_base && base.n == 0) {
+			return err_set(err, ERR_USAGE, "--fail-if \"%s\" needs a base to compare with: -d BASE",
+					g->text);
+		}
+		bool ok = needs_base ? check_against(&k, g, &s, &result->is_failed)
+							 : check_alone(&k, g, &s, &result->is_failed);
+		result->gate = g;
+		result->sentence = ok ? arena_text(arena, slice_of_text(s.text)) : NULL;
+		if (!result->sentence) {
+			return ok ? err_memory(err) : false;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Gates for CI: claims that a recording must not fulfil, alone or against a base. Several recordings
+ * on a side are repeated runs of one program.
+ *
+ *   peak>500M             the number itself, in decimal units (500MiB: in binary ones)
+ *   temporary>30%         its share of the allocations
+ *   allocations>+5%       more than the base's by this share
+ *   never-freed>+1M       more than the base's by this much
+ *
+ * Numbers: peak, never-freed, never-freed-blocks, allocations, allocated (bytes), temporary,
+ * peak-rss, lost. Repeated runs are compared by their medians; and a gate against a base fails only
+ * if the runs are apart: none of ours is as small as the base's median, none of the base's as large
+ * as ours. So what differs from run to run raises no alarm by itself.
+ */
+
+#include "engine/diff.h"
+
+enum gate_number {
+	GATE_PEAK,
+	GATE_NEVER_FREED,
+	GATE_NEVER_FREED_BLOCKS,
+	GATE_ALLOCATIONS,
+	GATE_ALLOCATED,
+	GATE_TEMPORARY,
+	GATE_PEAK_RSS,
+	GATE_LOST,
+	N_GATE_NUMBERS,
+};
+
+enum gate_limit { GATE_ABSOLUTE, GATE_SHARE, GATE_MORE, GATE_MORE_SHARE };
+
+struct gate {
+	const char *text; // as typed; borrowed
+	enum gate_number number;
+	bool is_below; // "<": it must not be smaller; else ">": it must not be larger
+	bool or_equal; // ">=", "<="
+	enum gate_limit limit;
+	double value; // shares: 1 is all
+};
+
+/** False: `err` shows how gates are written. */
+bool gate_parse(struct gate *g, const char *text, struct err *err);
+
+/** Runs of one side. */
+struct gate_runs {
+	const struct diff_input *runs;
+	uint32_t n;
+};
+
+struct gate_result {
+	const struct gate *gate;
+	bool is_failed;
+	const char *sentence; // what was found, of which site it is; ends with no stop
+};
+
+/** False: no memory, or a gate that asks for a base that there is not. Results in the arena. */
+bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, struct gate_runs base,
+		struct arena *arena, struct gate_result **out, struct err *err);
+
+/** The run whose number of this kind is the median: the one to show. */
+uint32_t gate_median_run(struct gate_runs runs, enum gate_number number, struct arena *arena,
+		struct err *err);
