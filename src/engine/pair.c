@@ -239,11 +239,16 @@ static void fetch_ahead(const struct aggregate *a, const struct trace_event *eve
 	}
 }
 
+/** Events of ids that were never given are of no thread. */
+static inline uint32_t thread_of_event(const struct aggregate *a, const struct trace_event *e) {
+	return e->thread < a->threads.ids.n ? e->thread : THREAD_NONE;
+}
+
 /** Room for a new block, and its stack; STACK_NONE: out of memory. */
 static inline uint32_t stack_for(struct aggregate *a, const struct trace_event *e,
 		uint64_t moment) {
 	return LIKELY(shadow_reserve(&a->shadow, e->ptr))
-			? stacks_at(&a->stacks, e->node, e->size, moment)
+			? stacks_at(&a->stacks, e->node, thread_of_event(a, e), e->size, moment)
 			: STACK_NONE;
 }
 
@@ -259,7 +264,7 @@ static inline bool digest(struct aggregate *a, const struct trace_event *e, uint
 	}
 	start_event(a, e->time_ns, moment);
 	if (e->thread != by->thread) {
-		*by = actor_of(a, e->thread < a->threads.ids.n ? e->thread : THREAD_NONE);
+		*by = actor_of(a, thread_of_event(a, e));
 	}
 	if (e->kind == TRACE_ALLOC) {
 		start_block(a, e, stack, by, 0);

@@ -42,6 +42,7 @@ static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *o
 	bool has_kept = s->epoch == a->epoch;
 	*out = (struct rec_stack){
 			.node = rest->node,
+			.thread = rest->thread, // an id: put_threads makes it a number
 			.usual_size = s->usual_size,
 			.allocations = s->allocations,
 			.allocated_bytes = s->allocated_bytes,
@@ -314,6 +315,10 @@ static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recor
 			number[i] = out->threads.n;
 			out->threads.items[out->threads.n++] = thread_of(a, &t->records.items[i], now_ns);
 		}
+	}
+	for (uint32_t i = 0; i < out->stacks.n; i++) {
+		struct rec_stack *s = &out->stacks.items[i];
+		s->thread = number[t->ids.items[s->thread].record];
 	}
 	out->handovers.n = (uint32_t)t->handovers.n;
 	for (size_t i = 0; i < t->handovers.n; i++) {

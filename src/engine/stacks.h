@@ -3,7 +3,12 @@
 
 /**
  * What is known of each stack that allocated, at every moment exact, and the map from the caller's
- * node to our stack. Two cache lines hold what nearly every event touches.
+ * node and thread to our stack. Two cache lines hold what nearly every event touches.
+ *
+ * What several threads allocate at one node is told apart as long as there are few of both: the
+ * first STACKS_THREADS threads, until there are STACKS_BY_THREAD stacks. All others share one stack
+ * per node, that of thread 0. A node remembers the stack it was last asked for: programs of one
+ * thread, and runs of one, never look further.
  *
  * The composition at the peak needs no second pass: "copy on first write after a new peak". Each
  * new peak that follows a change below it starts an epoch. Before a stack changes without a new
@@ -11,7 +16,7 @@
  * it copied in this epoch, or, if it did not change since, what it holds now.
  */
 
-#include "base/attr.h"
+#include "engine/index.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,34 +47,53 @@ struct stack_rest {
 	uint64_t reallocs;
 	uint64_t temporary, temporary_bytes, short_lived;
 	uint32_t node;
+	uint32_t thread; // 0: of all that have none of their own
 };
 
-enum { STACK_NODE_PAGE = 1 << 16 };
+enum {
+	STACK_NODE_PAGE = 1 << 16,
+	STACKS_THREADS = 1 << 10,
+	STACKS_BY_THREAD = 300000,
+};
+
+/** What a node was last asked for. */
+struct stack_at_node {
+	uint32_t stack; // + 1; 0: never
+	uint32_t thread;
+};
 
 struct stacks {
 	struct stack *items;
 	struct stack_rest *rest;
 	size_t capacity, rest_capacity;
 	uint32_t n;
-	uint32_t **node_pages; // [node >> 16][node & 0xffff]: its stack + 1
+	struct stack_at_node **node_pages; // [node >> 16][node & 0xffff]
 	uint32_t n_node_pages;
+	struct index by_thread; // (node, thread) -> stack
 };
 
 bool stacks_init(struct stacks *s);
 void stacks_finish(struct stacks *s);
 uint64_t stacks_bytes(const struct stacks *s);
 
-/** The rare half of stacks_at. */
-uint32_t stacks_add(struct stacks *s, uint32_t node, uint64_t size, uint64_t moment);
+/** The rare half of stacks_at: another thread than last time, or a new stack. */
+uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
+		uint64_t moment);
 
 /**
- * The stack of a node; a new one, whose first block has this size, if it never allocated.
- * STACK_NONE: out of memory.
+ * The stack of a node and a thread; a new one, whose first block has this size, if they never
+ * allocated. STACK_NONE: out of memory.
  */
-static inline uint32_t stacks_at(struct stacks *s, uint32_t node, uint64_t size, uint64_t moment) {
-	const uint32_t *page = s->node_pages[node / STACK_NODE_PAGE];
-	uint32_t known = LIKELY(page != NULL) ? page[node % STACK_NODE_PAGE] : 0;
-	return LIKELY(known) ? known - 1 : stacks_add(s, node, size, moment);
+static inline uint32_t stacks_at(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
+		uint64_t moment) {
+	const struct stack_at_node *page = s->node_pages[node / STACK_NODE_PAGE];
+	if (LIKELY(page != NULL)) {
+		const struct stack_at_node *known = &page[node % STACK_NODE_PAGE];
+		if (LIKELY(known->stack && known->thread == thread)) {
+			return known->stack - 1;
+		}
+	}
+	return stacks_find(s, node, thread, size, moment);
 }
 
 /** To be called before live values change without a new peak. */

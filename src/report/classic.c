@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/human.h"
+#include "engine/by_node.h"
 #include "engine/shorten.h"
 #include "engine/sites.h"
 #include "report/report.h"
@@ -290,7 +291,10 @@ bool report_classic(struct buffer *out, const struct recording *r, const struct 
 			options->file ? options->file : "");
 	put_command(&c);
 	buffer_text(out, "finished reading file, now analyzing data:\n\n");
-	bool ok = gather(&c);
+	struct recording by_node;
+	bool ok = recording_by_node(r, &c.arena, &by_node, err);
+	c.r = &by_node;
+	ok = ok && gather(&c);
 	if (ok && classic->allocators) {
 		put_section(&c, "MOST CALLS TO ALLOCATION FUNCTIONS", CALLS);
 	}

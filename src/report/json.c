@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/json.h"
 
+#include "engine/by_node.h"
 #include "engine/quality.h"
 #include "engine/sites.h"
 #include "report/findings_json.h"
@@ -250,6 +251,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 		const struct report_options *options, struct err *err) {
 	struct document d = {json_init(out), r, n, options, {0}, NULL};
 	d.written = arena_new(&d.arena, struct slice, r->locations.n);
+	struct recording by_node;
 	if (!d.written) {
 		return err_memory(err);
 	}
@@ -265,7 +267,9 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	}
 	report_json_findings(&d.j, &findings);
 	json_open(&d.j, "sites", '{');
-	bool ok = put_sites(&d, "peak", METRIC_PEAK, err) &&
+	bool ok = recording_by_node(r, &d.arena, &by_node, err);
+	d.r = &by_node;
+	ok = ok && put_sites(&d, "peak", METRIC_PEAK, err) &&
 			put_sites(&d, "never_freed", METRIC_NEVER_FREED, err) &&
 			put_sites(&d, "temporary", METRIC_TEMPORARY, err) &&
 			put_sites(&d, "allocations", METRIC_ALLOCATIONS, err);

@@ -433,6 +433,34 @@ static void many_names_and_many_pairs_are_bounded(void **state) {
 	finish_pair(&p);
 }
 
+/** What threads allocate at one node is told apart, for the first threads. */
+static void threads_have_stacks_of_their_own(void **state) {
+	(void)state;
+	enum { N_THREADS = STACKS_THREADS + 10, N_ROUNDS = 3 };
+	struct pair p = start_pair(NULL, N_THREADS);
+	for (uint32_t round = 0; round < N_ROUNDS; round++) {
+		for (uint32_t i = 1; i <= N_THREADS; i++) {
+			struct trace_event e = alloc_event(round * N_THREADS + i, i,
+					0x100000 + ((uint64_t)round * N_THREADS + i) * 64, i);
+			e.node = 7;
+			feed(&p, &e, 1);
+		}
+	}
+	compare(&p, N_ROUNDS * N_THREADS);
+	struct recording rec = {0};
+	assert_true(aggregate_snapshot(p.aggregate, N_ROUNDS * N_THREADS, &rec, NULL));
+	assert_int_equal(rec.stacks.n, STACKS_THREADS + 1);
+	for (uint32_t i = 0; i < rec.stacks.n; i++) {
+		const struct rec_stack *s = &rec.stacks.items[i];
+		bool is_shared = s->thread == 0;
+		assert_int_equal(s->node, 7);
+		assert_int_equal(s->allocations, is_shared ? 10 * N_ROUNDS : N_ROUNDS);
+		assert_true(is_shared || s->allocated_bytes == (uint64_t)s->thread * N_ROUNDS);
+	}
+	recording_finish(&rec);
+	finish_pair(&p);
+}
+
 /** A stack's node may be any number; a growing program must not pay for what is empty. */
 static void memory_is_bounded(void **state) {
 	(void)state;
@@ -473,6 +501,7 @@ int main(void) {
 			cmocka_unit_test(edges_stay_between_the_limits),
 			cmocka_unit_test(intervals_stay_near_their_limit),
 			cmocka_unit_test(epochs_may_run_out),
+			cmocka_unit_test(threads_have_stacks_of_their_own),
 			cmocka_unit_test(short_threads_are_merged),
 			cmocka_unit_test(many_names_and_many_pairs_are_bounded),
 			cmocka_unit_test(memory_is_bounded),

@@ -49,7 +49,7 @@ static void test_meta(void **state) {
 	BREAK("meta", r.meta.n_argv = r.strings.n);
 	BREAK("meta", r.meta.argv_first = UINT32_MAX);
 	BREAK("meta", r.meta.ended = 9);
-	BREAK("meta", r.meta.source = 3);
+	BREAK("meta", r.meta.source = 9);
 	BREAK("meta", r.meta.is_complete = 2);
 }
 

@@ -31,7 +31,7 @@ static struct recording random_bits(uint64_t seed) {
 	uint64_t random = seed;
 	uint64_t n = sample_below(&random, 300);
 	fill(&r.meta, sizeof r.meta, &random);
-	fill(&r.summary, sizeof r.summary, &random);
+	fill(&r.summary, offsetof(struct rec_summary, suppressed_blocks), &random);
 	struct rec_quality *q = &r.quality;
 	fill(q, offsetof(struct rec_quality, clock_is_not_tsc), &random);
 	q->clock_is_not_tsc = 1;
@@ -43,6 +43,10 @@ static struct recording random_bits(uint64_t seed) {
 	FILL_ROWS(&r, handovers, n, &random);
 	SAMPLE_ROWS(&r, modules, n);
 	for (uint64_t i = 0; i < n; i++) {
+		struct rec_stack *s = &r.stacks.items[i];
+		memset(&s->usual_size + 1, 0,
+				offsetof(struct rec_stack, allocations) - offsetof(struct rec_stack, usual_size) -
+						sizeof s->usual_size); // no field
 		struct rec_interval *v = &r.intervals.items[i];
 		v->stack = i % 5 ? v->stack % 400 : v->stack;
 		v->until = v->until < v->from ? REC_NEVER : v->until;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "base/err.h"
+#include "trace/recording.h"
+
+/**
+ * The recording with one stack per node, whoever's threads allocated there: for answers that know
+ * no threads. A shallow copy, whose stacks live in `arena`; it has no intervals and no sizes,
+ * because those name stacks by their rows. False: no memory.
+ */
+bool recording_by_node(const struct recording *r, struct arena *arena, struct recording *out,
+		struct err *err);
