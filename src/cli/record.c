@@ -138,7 +138,13 @@ static bool write_raw(const struct heaptrack_options *o, const struct run_result
 	return true;
 }
 
-static void put_nothing_recorded(const char *program) {
+static void put_nothing_recorded(const char *program, bool was_too_narrow) {
+	if (was_too_narrow) {
+		complain("nothing was recorded: the address space of \"%s\" is too narrow for the recorder "
+				 "(ulimit -v); with 100 MB more it is recorded",
+				program);
+		return;
+	}
 	complain("nothing was recorded: \"%s\" never loaded the recorder. Did it clear LD_PRELOAD, or "
 			 "run something static?",
 			program);
@@ -188,7 +194,7 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 	} else if (!has_run) {
 		complain("%s", err.text);
 	} else if (!result->was_recorded) {
-		put_nothing_recorded(o->rest[0]);
+		put_nothing_recorded(o->rest[0], result->was_too_narrow);
 	} else if (o->is_raw && result->file_is_whole) {
 		if (!o->is_quiet) {
 			put_figures(result);

@@ -32,6 +32,7 @@ struct run_options {
 struct run_result {
 	int exit_status;   // what heaptrack exits with: the program's, or 128 + its signal
 	bool was_recorded; // false: no file (the program could not start, or never loaded the recorder)
+	bool was_too_narrow; // because its address space is limited too much
 	char path[4608];
 	bool file_is_whole;
 	bool is_untouched; // nothing has been started or changed: the program can be run without us

@@ -117,8 +117,12 @@ static void note_unrecorded(struct run *run) {
 		uint64_t before_ns = run->images.n > 1 ? entry[-1].time_ns : 0;
 		uint64_t since_ns = run->exec_watch.since_ns;
 		run->meta.exe = texts_id_of(&run->texts, run->exec_watch.path);
-		*entry = (struct rec_image){run->meta.exe, true,
-				since_ns > before_ns ? since_ns : before_ns};
+		*entry = (struct rec_image){
+				.exe = run->meta.exe,
+				.is_unrecorded = true,
+				.is_too_narrow = atomic_load(&run->segment.header->n_too_narrow) > 0,
+				.time_ns = since_ns > before_ns ? since_ns : before_ns,
+		};
 	}
 }
 

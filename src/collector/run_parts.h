@@ -16,6 +16,8 @@
 #include "engine/aggregate.h"
 #include "sys/spawn.h"
 
+#include <sys/resource.h>
+
 struct live_thread {
 	uint32_t id, tid; // id: of the aggregate
 	uint64_t look_ns; // when to look at its name again
@@ -25,7 +27,8 @@ struct live_thread {
 struct run {
 	const struct run_options *options;
 	struct signals_start start_signals;
-	struct arena arena; // what lives as long as the session
+	struct arena arena;          // what lives as long as the session
+	struct rlimit address_space; // as we were started with
 	struct segment segment;
 	struct spawn spawn;
 	pid_t program; // stays, when the process is gone

@@ -30,6 +30,7 @@ static bool fork_program(struct run *run, const struct launch *launch, struct er
 	program->argv = launch_arguments(launch, o->argv, &run->arena);
 	program->envp = launch_environment(recorder, o->environment, &run->arena);
 	program->start = &run->start_signals;
+	program->address_space = &run->address_space;
 	if (!program->argv || !program->envp) {
 		return err_memory(err);
 	}
@@ -142,16 +143,22 @@ static void open_door(struct run *run) {
 	run->door_fd = fd_door_open(name, NULL); // without it only odd programs are lost
 }
 
-// The memory is a file to the limit on the size of files (ulimit -f). The program keeps its limit
+// The memory is a file to the limit on the size of files (ulimit -f), and takes address space
+// (ulimit -v). The program keeps its limits
 bool run_make_segment(struct run *run, const struct segment_params *params, struct err *err) {
 	struct rlimit before;
 	bool has_limit = getrlimit(RLIMIT_FSIZE, &before) == 0;
 	rlim_t limit = raise_limit(RLIMIT_FSIZE);
+	(void)getrlimit(RLIMIT_AS, &run->address_space);
+	(void)raise_limit(RLIMIT_AS);
 	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
 	bool ok = segment_init(&run->segment, params, err);
 	(void)signal(SIGXFSZ, handler);
 	if (has_limit) {
 		(void)setrlimit(RLIMIT_FSIZE, &before);
+	}
+	if (!ok) {
+		(void)setrlimit(RLIMIT_AS, &run->address_space);
 	}
 	if (!ok && limit != RLIM_INFINITY) {
 		(void)err_add(err, "the limit on the size of files (ulimit -f) may be too low");
@@ -249,6 +256,7 @@ void run_init(struct run *run, const struct run_options *options) {
 void run_close(struct run *run, struct run_result *result) {
 	const struct run_options *o = run->options;
 	result->was_recorded = atomic_load(&run->segment.header->n_images) > 0;
+	result->was_too_narrow = atomic_load(&run->segment.header->n_too_narrow) > 0;
 	if (result->was_recorded) {
 		struct err why = {0};
 		if (!run_end(run, result, &why)) {

@@ -6,13 +6,21 @@
 #include "sys/robust.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 enum {
+	// Where the address space is limited there are first fewer slots, then all gets smaller
+	OWN_BYTES = 600 << 20, // the engine's table of addresses is half of it
 	LEAST_SLOTS = 64,
+	LEAST_OF_ALL_SLOTS = 8,
+	LEAST_SLOT_BYTES = 1 << 20,
+	LEAST_NODES = 1 << 18,
+	LEAST_MODULES = 1 << 12,
 	DEFAULT_SLOT_BYTES = 32 << 20,
 	SLOTS_ALIGN = 2 << 20, // huge pages, where the system gives them to shared memory
 	TICK_NS = 50 * 1000,   // each store takes the line from all cores of the target
@@ -37,20 +45,52 @@ static void lay_out(struct segment *s, struct segment_header *plan) {
 	plan->segment_bytes = plan->slots_at + s->n_slots * s->slot_bytes;
 }
 
+/** Half of what is there most of. False: it is as little as can be. */
+static bool shrink(struct segment *s) {
+	if (s->n_slots / 2 >= LEAST_SLOTS) {
+		s->n_slots /= 2;
+	} else if (s->slot_bytes / 2 >= LEAST_SLOT_BYTES) {
+		s->slot_bytes /= 2;
+	} else if (s->node_capacity / 2 >= LEAST_NODES) {
+		s->node_capacity /= 2;
+	} else if (s->module_capacity / 2 >= LEAST_MODULES) {
+		s->module_capacity /= 2;
+	} else if (s->n_slots / 2 >= 1 && s->n_slots > LEAST_OF_ALL_SLOTS) {
+		s->n_slots /= 2;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/** What we do with it needs its part of a limited address space. */
+static bool is_within_limit(uint64_t bytes, rlim_t *limit_bytes) {
+	struct rlimit limit;
+	bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+	*limit_bytes = is_limited ? limit.rlim_cur : 0;
+	return !is_limited || (limit.rlim_cur > OWN_BYTES && bytes <= (limit.rlim_cur - OWN_BYTES) / 2);
+}
+
 static bool map(struct segment *s, const struct segment_params *params, struct segment_header *plan,
 		struct err *err) {
 	for (;;) {
 		lay_out(s, plan);
-		if (params->has_memory ? shared_memory_adopt(&s->memory, params->memory_fd,
-										 plan->segment_bytes, err)
-							   : shared_memory_init(&s->memory, SEGMENT_MAPPING_NAME,
-										 plan->segment_bytes, err)) {
+		rlim_t limit_bytes;
+		bool fits = is_within_limit(plan->segment_bytes, &limit_bytes);
+		if (!fits) {
+			(void)err_set(err, ERR_LIMIT,
+					"the address space is limited to %" PRIu64 " MB (ulimit -v), too little for "
+					"heaptrack; limit the program alone: heaptrack sh -c 'ulimit -v N; exec PROGRAM'",
+					(uint64_t)limit_bytes / 1000000);
+		} else if (params->has_memory ? shared_memory_adopt(&s->memory, params->memory_fd,
+												plan->segment_bytes, err)
+									  : shared_memory_init(&s->memory, SEGMENT_MAPPING_NAME,
+												plan->segment_bytes, err)) {
 			return true;
 		}
-		if (s->n_slots / 2 < LEAST_SLOTS) {
-			return err_add(err, "%u slots", s->n_slots);
+		if (!shrink(s)) {
+			return false;
 		}
-		s->n_slots /= 2;
 	}
 }
 

@@ -20,7 +20,8 @@
 #include "wire/event.h"
 
 struct segment_params {
-	uint32_t n_slots; // 0: WIRE_MAX_SLOTS. Halved, at least 64, until the address space can hold it
+	uint32_t n_slots;         // 0: WIRE_MAX_SLOTS. All of these are halved
+							  // until a limited address space can hold it and what we need
 	uint64_t slot_bytes;      // 0: 32 MiB; a multiple of the page, > SLOT_PRIVATE_AT
 	uint32_t node_capacity;   // 0: WIRE_MAX_NODES, 512 MiB
 	uint32_t module_capacity; // 0: WIRE_MODULE_MAX + 1, all that an id can say

@@ -108,7 +108,13 @@ static void say_unrecorded_images(struct lines *l) {
 	for (uint32_t i = 0; i < r->images.n; i++) {
 		const struct rec_image *m = &r->images.items[i];
 		char at[HUMAN_MAX];
-		if (m->is_unrecorded) {
+		if (m->is_too_narrow) {
+			say(l, "unrecorded-image", m->time_ns,
+					"%s after the start the program became %.*s, whose address space is too narrow for "
+					"the recorder (ulimit -v): what that allocated is missing; with 100 MB more it is "
+					"recorded",
+					human_duration(at, m->time_ns), SLICE_ARG(r->strings.items[m->exe]));
+		} else if (m->is_unrecorded) {
 			say(l, "unrecorded-image", m->time_ns,
 					"%s after the start the program became %.*s, which the recorder did not get into "
 					"(it is static, or its environment was emptied): what that allocated is missing",

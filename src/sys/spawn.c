@@ -31,6 +31,9 @@ static void child_run(const struct spawn_program *program, int order, int answer
 	}
 	program->envp[0] = variable;
 	signals_restore(program->start);
+	if (program->address_space) {
+		(void)setrlimit(RLIMIT_AS, program->address_space);
+	}
 	(void)execve(program->path, program->argv, program->envp);
 	int why = errno;
 	(void)!write(answer, &why, sizeof why);

@@ -9,6 +9,7 @@
 
 #include "sys/signals.h"
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct spawn {
@@ -23,6 +24,7 @@ struct spawn_program {
 	char *const *argv;
 	char **envp; // envp[0] is a place for the variable that spawn_exec names
 	const struct signals_start *start;
+	const struct rlimit *address_space; // its limit, where ours has been raised; NULL: as ours
 };
 
 bool spawn_fork(struct spawn *s, const struct spawn_program *program, struct err *err);

@@ -74,7 +74,7 @@ struct rec_summary {
 											   // nor live; allocations = frees + live + gone
 	uint64_t peak_rss_bytes, peak_rss_time_ns;
 	uint64_t minor_faults, major_faults;
-	uint64_t user_cpu_ns, system_cpu_ns; // of the program, as far as known
+	uint64_t user_cpu_ns, system_cpu_ns;          // of the program, as far as known
 	uint64_t suppressed_blocks, suppressed_bytes; // engine/suppress.h: counted as freed. Never in a
 												  // file
 };
@@ -222,6 +222,7 @@ struct rec_child {
 struct rec_image {
 	uint32_t exe;          // string
 	uint8_t is_unrecorded; // the recorder did not get into it: what it allocated is missing
+	uint8_t is_too_narrow; // and that for lack of address space (ulimit -v)
 	uint64_t time_ns;
 };
 

@@ -358,7 +358,8 @@ static bool processes_are_valid(const struct recording *r, struct err *why) {
 	}
 	for (uint32_t i = 0; i < r->images.n; i++) {
 		const struct rec_image *m = &r->images.items[i];
-		if (!is_string(r, m->exe) || m->is_unrecorded > 1 || (i && m->time_ns < m[-1].time_ns)) {
+		if (!is_string(r, m->exe) || m->is_unrecorded > 1 || m->is_too_narrow > 1 ||
+				(i && m->time_ns < m[-1].time_ns)) {
 			return VIOLATION(why, "image %u is out of range", i);
 		}
 	}

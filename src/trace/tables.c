@@ -190,7 +190,8 @@ static const struct table table_children = TABLE(28, "children", child_columns, 
 #undef ROW
 
 #define ROW struct rec_image
-static const struct column image_columns[] = {P(1, exe), D(2, time_ns), P(3, is_unrecorded)};
+static const struct column image_columns[] = {P(1, exe), D(2, time_ns), P(3, is_unrecorded),
+		P(4, is_too_narrow)};
 static const struct table table_images = TABLE(29, "images", image_columns, NULL);
 #undef ROW
 

@@ -111,6 +111,7 @@ struct segment_header {
 	_Atomic uint32_t mapped_slots;          // < n_slots where the address space is limited
 	_Atomic uint32_t mapped_nodes;          // < node_capacity likewise
 	_Atomic uint32_t clock_is_not_tsc;      // 1: times come from the system call or vdso clock
+	_Atomic uint32_t n_too_narrow;          // images whose address space cannot hold the segment
 	_Atomic uint32_t slot_hint;             // where the search for a free slot begins; C lowers it
 
 	// ---- the trie's next id, on a line of its own: threads add to it

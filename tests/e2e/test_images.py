@@ -2,9 +2,11 @@
 a recorder off. Where it cannot be, the report says what is missing.
 """
 
+import json
 import os
 import shutil
 import stat
+import subprocess
 import tempfile
 import textwrap
 from pathlib import Path
@@ -148,6 +150,7 @@ def public(build):
     for name in ("heaptrack", "libheaptrack_preload.so", "tests/victims/hostile",
                  "tests/victims/stands_alone", "tests/victims/steady"):
         shutil.copy(build / name, folder / Path(name).name)
+    (folder / "heaptrack_print").symlink_to("heaptrack")
     yield folder
     shutil.rmtree(folder)
 
@@ -235,7 +238,33 @@ def test_limits_from_the_start(public_tools, public, helpers, limit):
     sites = helpers.through(known["sites"]["allocations"], "allocate_blocks")
     recorded = helpers.total(sites, "blocks")
     assert recorded == N or known["summary"]["lost_events"] > 0 or known["quality"]["sentences"]
-    assert recorded == N or limit == "--as=40000000", f"{limit}: {recorded} of {N}"
+    if limit == "--as=40000000":
+        sentence, = said(known, "unrecorded-image")
+        assert "address space is too narrow" in sentence and str(public / "steady") in sentence
+    else:
+        assert recorded == N, f"{limit}: {recorded} of {N}"
+
+
+@pytest.mark.parametrize("kilobytes", [40000, 300000, 900000, 3000000])
+@pytest.mark.parametrize("user", [0, 65534])
+def test_address_space_limited_for_all(public, kilobytes, user):
+    """`ulimit -v` before heaptrack itself: who may not raise his own makes do, or says so."""
+    if os.getuid() != 0:
+        pytest.skip("needs root, to become another user")
+    folder = Path(tempfile.mkdtemp(dir=public))
+    os.chown(folder, user, user)
+    file = folder / "a.zst"
+    result = subprocess.run(
+        ["sh", "-c", f'ulimit -v {kilobytes}; exec "$@"', "sh", public / "heaptrack", "-o", file,
+         public / "steady", str(N), "6"], user=user, group=user, text=True, capture_output=True,
+        timeout=60, check=False, cwd=folder)
+    assert result.returncode == 6 and result.stdout == "steady\n", result
+    if "runs unrecorded" in result.stderr:
+        assert kilobytes <= 300000 and "ulimit -v" in result.stderr, result.stderr
+        return
+    known = json.loads(subprocess.run([public / "heaptrack_print", "--json", file], text=True,
+                                      capture_output=True, check=True, timeout=60).stdout)
+    assert known["summary"]["allocations"] >= N or said(known, "unrecorded-image")
 
 
 @needs_root

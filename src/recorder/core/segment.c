@@ -143,7 +143,7 @@ static enum segment_role open_behind(int fd, const uint8_t *token, int32_t progr
 			if (map_program(fd, h)) {
 				role = SEGMENT_ROLE_PROGRAM;
 			} else {
-				atomic_fetch_add(&h->lost_early, 1); // and all that follows
+				atomic_fetch_add(&h->n_too_narrow, 1);
 			}
 		}
 	}
