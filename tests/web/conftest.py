@@ -33,6 +33,7 @@ def pages(build, web, tmp_path_factory):
         return made[name]
 
     make.folder = folder
+    make.page_of = lambda *arguments: page_of(build, *arguments)
     make.demo = lambda: make("demo", build / "tests/victims/demo")
     return make
 

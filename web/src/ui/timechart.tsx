@@ -123,7 +123,10 @@ export function TimeChart(props: TimeChartProps) {
 		plot.current = u;
 		listen(u, latest);
 		const watch = new ResizeObserver(() => {
-			u.setSize({ width: host.current!.clientWidth, height: latest.current.height });
+			if (!host.current) {
+				return; // the view has gone
+			}
+			u.setSize({ width: host.current.clientWidth, height: latest.current.height });
 			place(u, shade.current!, latest.current);
 		});
 		watch.observe(host.current!);

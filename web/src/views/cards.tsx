@@ -23,7 +23,7 @@ const CARDS: CardKind[] = [
 		id: 'peak',
 		title: 'Peak',
 		tone: 'peak',
-		ids: /^(peak|spike|copies|doubling|slack|overhead)/,
+		ids: /^(peak|doubling|bursts)$/,
 		lens: '',
 		view: 'flame',
 		action: 'Heap at the peak',
@@ -34,7 +34,7 @@ const CARDS: CardKind[] = [
 		id: 'never-freed',
 		title: 'Never freed',
 		tone: 'never',
-		ids: /^(never-freed|leak|unreachable|partial|at-exit|at-start|nothing-left)/,
+		ids: /^(never-freed|all-freed|allocated-once|at-start)$/,
 		lens: 'm=never-freed',
 		view: 'never-freed',
 		action: 'Stacks',
@@ -50,7 +50,7 @@ const CARDS: CardKind[] = [
 		id: 'temporary',
 		title: 'Temporary',
 		tone: 'temporary',
-		ids: /^(churn|temporary|short|doubling-churn)/,
+		ids: /^(churn|one-size)$/,
 		lens: 'm=temporary',
 		view: 'tree',
 		action: 'Temporary stacks',
@@ -62,7 +62,7 @@ const CARDS: CardKind[] = [
 		id: 'growing',
 		title: 'Growing',
 		tone: 'growing',
-		ids: /^(grow|stopped|cache|burst|heap-grow|limit)/,
+		ids: /^(growing|stopped-growing|outside-growing)$/,
 		lens: 'm=never-freed',
 		view: 'never-freed',
 		action: 'Growth',
@@ -80,7 +80,7 @@ export function Sentence({ text: given, name }: { text: string; name: string | n
 	const text = given.replaceAll('<-', '←');
 	const shown = [name ?? '', name ? shortName(name) : ''].find((n) => n && text.includes(n));
 	if (!shown) {
-		return <>{text}</>;
+		return <>{text.charAt(0).toUpperCase() + text.slice(1)}</>;
 	}
 	const at = text.indexOf(shown);
 	return (

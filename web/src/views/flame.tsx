@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals-core';
 import { useMemo } from 'preact/hooks';
 import { bottomUp, calleesOf, callersOf, topDown, type Forest } from '../data/forest.ts';
+import { ownerOf } from '../data/tree.ts';
 import { Flame } from '../flame/flame.tsx';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
@@ -38,6 +39,28 @@ export function openRun(f: Forest, node: number): void {
 		return;
 	}
 	state.openedRuns.value = opened;
+}
+
+/** Where nearly all of it is library code, its frames are what there is to see. */
+function FoldHint({ forest }: { forest: Forest }) {
+	const p = state.profile.value;
+	const t = forest.tree;
+	const share = useMemo(() => {
+		let sum = 0;
+		for (let i = 1; i < forest.n; i++) {
+			sum += forest.isRun[i] && forest.kind === 'down' ? forest.self[i]! : 0;
+		}
+		const own = forest.symbol.some((s) => s > 0 && ownerOf(p, s) === 'yours');
+		return own && sum < forest.total[0]! * 0.9 ? 0 : sum;
+	}, [forest]);
+	if (state.lens.value.isUnfolded || t.group !== 'function' || !share || forest.n > 40) {
+		return null;
+	}
+	return (
+		<button type="button" class="link" onClick={() => state.change({ isUnfolded: true })}>
+			{percent(share, forest.total[0]!)} is asked for by library code: show its frames (l)
+		</button>
+	);
 }
 
 function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
@@ -88,6 +111,7 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 				<option value="owner">colour by owner</option>
 				<option value="module">colour by module</option>
 			</select>
+			<FoldHint forest={forest} />
 			{zoom > 0 && (
 				<button type="button" class="pill" onClick={() => (zoomed.value = 0)}>
 					Zoom out ({percent(forest.total[zoom]!, forest.total[0]!)} shown)

@@ -34,7 +34,7 @@ function sitesOf(p: Profile, kept: Uint8Array | null): Site[] {
 		}
 		const key = sites.keys[i]!;
 		const name = sites.name.get(key)!;
-		const findings = p.facts.findings.filter((f) => f.function === name && /never-freed|grow|stopped|start|exit|partial|leak/.test(f.id));
+		const findings = p.facts.findings.filter((f) => f.function === name && /never-freed|growing|start|once/.test(f.id));
 		if (!s.liveBlocks[i] && !findings.length) {
 			continue;
 		}
