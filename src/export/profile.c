@@ -294,16 +294,28 @@ static bool make_lives(struct making *k) {
 	return true;
 }
 
+/** The words it was called with; an imported file has but the program and what stood behind it. */
+static void put_command(struct buffer *out, const struct recording *r) {
+	const struct slice *argv = &r->strings.items[r->meta.argv_first];
+	struct slice exe = r->strings.items[r->meta.exe];
+	bool has_program = r->meta.n_argv && slice_equal(path_base(argv[0]), path_base(exe));
+	if (!has_program) {
+		buffer_slice(out, exe);
+	}
+	for (uint32_t i = 0; i < r->meta.n_argv; i++) {
+		if (out->size) {
+			buffer_u8(out, ' ');
+		}
+		buffer_slice(out, argv[i]);
+	}
+}
+
 static void make_head(struct making *k, const struct answers *a) {
 	const struct rec_meta *meta = &k->r->meta;
 	struct profile *head = &k->m->head;
 	struct buffer command = {0};
 	head->program = text_of(k, meta->exe);
-	buffer_slice(&command, k->r->strings.items[meta->exe]);
-	for (uint32_t i = 0; i < meta->n_argv; i++) {
-		buffer_u8(&command, ' ');
-		buffer_slice(&command, k->r->strings.items[meta->argv_first + i]);
-	}
+	put_command(&command, k->r);
 	k->m->failed |= command.failed;
 	head->command = profile_maker_string(k->m, buffer_view(&command));
 	buffer_finish(&command);

@@ -1,0 +1,289 @@
+"""Files of other tools, made by them here, and read: totals are those that they print themselves."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import conftest
+import foreign
+import pytest
+
+PROGRAM = r"""
+#include <stdlib.h>
+#include <string.h>
+static char *keep[3000];
+static volatile unsigned sink;
+static inline __attribute__((always_inline)) char *cell(size_t n) {
+	char *p = malloc(n);
+	memset(p, 1, n);
+	return p;
+}
+__attribute__((noinline)) void table(int n) {
+	for (int i = 0; i < n; i++) {
+		keep[i] = cell(1000 + (size_t)(i % 50) * 8);
+	}
+}
+__attribute__((noinline)) void spike(void) {
+	char *p = malloc(3000000);
+	memset(p, 2, 3000000);
+	sink += (unsigned)p[5];
+	free(p);
+}
+int main(void) {
+	table(3000);
+	spike();
+	for (int i = 0; i < 1000; i++) {
+		free(keep[i]);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("imports")
+    (folder / "program.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-O2", "-g", "program.c", "-o", "program"], cwd=folder, check=True,
+                   timeout=120)
+    return folder / "program"
+
+
+def needs(tool):
+    return pytest.mark.skipif(not shutil.which(tool), reason=f"{tool} is not installed")
+
+
+def sites_of(tools, file):
+    document = tools.json(file)
+    return document["summary"], document["sites"]
+
+
+def names(site):
+    return [frame["function"].split("(")[0] for frame in site["stack"]]
+
+
+@needs("valgrind")
+def test_massif(tools, program, tmp_path):
+    out = tmp_path / "massif.out.1"
+    done = subprocess.run(["valgrind", "-q", "--tool=massif", "--threshold=0", "--detailed-freq=1",
+                           f"--massif-out-file={out}", program], capture_output=True, timeout=300)
+    assert done.returncode == 0
+    judge = subprocess.run(["ms_print", out], capture_output=True, text=True, timeout=60).stdout
+    number = re.search(r"(\d+) \(peak\)", judge)[1]
+    row = re.search(rf"^ +{number} +([\d,]+) +([\d,]+) +([\d,]+)", judge, re.MULTILINE)
+    summary, sites = sites_of(tools, out)
+    assert summary["peak_bytes"] == int(row[3].replace(",", ""))  # "useful-heap"
+    assert summary["allocations"] is None and summary["temporary"] is None  # massif does not say
+    assert summary["peak_blocks"] is None
+    spike = next(site for site in sites["peak"] if "spike" in names(site))
+    assert spike["bytes"] == 3000000 and names(spike)[:2] == ["spike", "main"]
+    report = tools.print(out).stdout
+    assert "not said" in report and "this file of another program does not say" in report
+
+
+@needs("valgrind")
+def test_dhat(tools, program, tmp_path):
+    out = tmp_path / "dhat.out.1"
+    done = subprocess.run(["valgrind", "--tool=dhat", f"--dhat-out-file={out}", program],
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0
+    says = {key: [int(number.replace(",", "")) for number in numbers] for key, *numbers in
+            re.findall(r"(Total|At t-gmax|At t-end): +([\d,]+) bytes in ([\d,]+) blocks", done.stderr)}
+    summary, sites = sites_of(tools, out)
+    assert [summary["allocated_bytes"], summary["allocations"]] == says["Total"]
+    assert [summary["peak_bytes"], summary["peak_blocks"]] == says["At t-gmax"]
+    assert [summary["never_freed_bytes"], summary["never_freed_blocks"]] == says["At t-end"]
+    assert summary["temporary"] is None
+    table = next(site for site in sites["never_freed"] if "table" in names(site))
+    assert table["blocks"] == 2000
+
+
+GPERFTOOLS = sorted(Path("/usr/lib").glob("*/libtcmalloc.so.4"))
+
+
+@pytest.mark.skipif(not GPERFTOOLS or not shutil.which("google-pprof"),
+                    reason="libgoogle-perftools4 or google-perftools is not installed")
+def test_gperftools(tools, program, tmp_path):
+    """The heap profiler's dump at the end, against google-pprof's own totals."""
+    env = {**os.environ, "LD_PRELOAD": str(GPERFTOOLS[0]), "HEAPPROFILE": str(tmp_path / "heap"),
+           "HEAP_PROFILE_ALLOCATION_INTERVAL": "1000000"}
+    done = subprocess.run([program], env=env, capture_output=True, timeout=120)
+    assert done.returncode == 0
+    dumps = sorted(tmp_path.glob("heap.*.heap"))
+    assert dumps
+    for dump in dumps[-2:]:
+        summary, sites = sites_of(tools, dump)
+        head = re.match(r"heap profile: +(\d+): +(\d+) \[ +(\d+): +(\d+)\]", dump.read_text())
+        assert [summary[key] for key in ("never_freed_blocks", "never_freed_bytes", "allocations",
+                                         "allocated_bytes")] == [int(n) for n in head.groups()]
+        judge = subprocess.run(["google-pprof", "--text", "--show_bytes", program, dump],
+                               capture_output=True, text=True, timeout=120)
+        total = int(re.search(r"Total: (\d+) B", judge.stdout + judge.stderr)[1])
+        assert summary["never_freed_bytes"] == total
+        assert summary["peak_bytes"] is None and summary["temporary"] is None
+        # Addresses got their names here, from the program's own debug data: with the inlined frame
+        table = next(site for site in sites["allocations"] if "table" in names(site))
+        chain = names(table)
+        assert chain[chain.index("table") - 1] == "cell"
+        assert chain[chain.index("table") + 1] == "main"
+
+
+def jemalloc_with_profiling(folder):
+    """Debian's libjemalloc, if it was built with profiling: a dump of a small program."""
+    for library in sorted(Path("/usr/lib").glob("*/libjemalloc.so.2")):
+        env = {**os.environ, "LD_PRELOAD": str(library),
+               "MALLOC_CONF": f"prof:true,prof_final:true,prof_prefix:{folder}/jeprof"}
+        done = subprocess.run(["/bin/true"], env=env, capture_output=True, text=True, timeout=60)
+        if "Invalid conf pair" not in done.stderr and list(folder.glob("jeprof.*.heap")):
+            return library
+    return None
+
+
+@needs("jeprof")
+def test_jemalloc(tools, program, tmp_path):
+    library = jemalloc_with_profiling(tmp_path)
+    if not library:
+        pytest.skip("Debian's libjemalloc2 is built without profiling (MALLOC_CONF=prof:true)")
+    for old in tmp_path.glob("jeprof.*.heap"):
+        old.unlink()
+    env = {**os.environ, "LD_PRELOAD": str(library),
+           "MALLOC_CONF": f"prof:true,prof_final:true,lg_prof_sample:12,prof_prefix:{tmp_path}/jeprof"}
+    assert subprocess.run([program], env=env, capture_output=True, timeout=120).returncode == 0
+    dump = sorted(tmp_path.glob("jeprof.*.heap"))[-1]
+    summary, _ = sites_of(tools, dump)
+    judge = subprocess.run(["jeprof", "--text", "--show_bytes", program, dump],
+                           capture_output=True, text=True, timeout=120)
+    total = int(re.search(r"Total: (\d+) B", judge.stdout + judge.stderr)[1])
+    assert abs(summary["never_freed_bytes"] - total) <= total // 1000 + 100
+    # And the truth: 2000 blocks were left; one in three was sampled
+    assert abs(summary["never_freed_blocks"] - 2000) < 300
+
+
+@needs("node")
+def test_v8_heap_profile(tools, tmp_path):
+    script = tmp_path / "script.js"
+    script.write_text("globalThis.kept = [];\nfunction fill() {\n  for (let i = 0; i < 200000; i++) {\n"
+                      "    kept.push({i, text: 'x' + i});\n  }\n}\nfill();\n")
+    done = subprocess.run(["node", "--heap-prof", f"--heap-prof-dir={tmp_path}", script],
+                          capture_output=True, timeout=120)
+    assert done.returncode == 0
+    out = next(tmp_path.glob("*.heapprofile"))
+
+    def total(node):
+        return node["selfSize"] + sum(map(total, node["children"]))
+
+    def places(node):
+        frame = node["callFrame"]
+        if frame["url"]:
+            yield frame["functionName"], frame["url"].removeprefix("file://"), frame["lineNumber"]
+        for child in node["children"]:
+            yield from places(child)
+    head = json.loads(out.read_text())["head"]
+    summary, sites = sites_of(tools, out)
+    assert summary["never_freed_bytes"] == total(head) > 0
+    assert summary["never_freed_blocks"] is None and summary["peak_bytes"] is None
+    fill = next(site for site in sites["never_freed"] if "fill" in names(site))
+    load = next(frame for frame in fill["stack"] if frame["function"] == "Module._load")
+    assert ("Module._load", load["file"], load["line"] - 1) in set(places(head))
+
+
+def test_folded(tools, tmp_path):
+    out = tmp_path / "stacks.folded"
+    out.write_text("main;parse;malloc 100\nmain;spike (deep);make row 5000\n# a remark\n")
+    summary, sites = sites_of(tools, out)
+    assert summary["peak_bytes"] == 5100 and summary["never_freed_bytes"] is None
+    assert names(sites["peak"][0]) == ["make row", "spike ", "main"]
+
+
+# ---- what goes out comes back
+
+CPP = r"""
+#include <cstdlib>
+#include <string>
+#include <vector>
+static inline __attribute__((always_inline)) char *inner(size_t n) { return (char *)malloc(n); }
+static inline __attribute__((always_inline)) char *outer(size_t n) { return inner(n + 1); }
+std::vector<char *> kept;
+__attribute__((noinline)) void fill(int n) {
+	for (int i = 0; i < n; i++) {
+		kept.push_back(outer(10 + (size_t)i));
+	}
+}
+__attribute__((noinline)) int recurse(int depth) {
+	kept.push_back(outer(7));
+	return depth ? recurse(depth - 1) + 1 : 0;
+}
+int main() {
+	fill(500);
+	recurse(30);
+	for (size_t i = 0; i < kept.size(); i += 3) {
+		free(kept[i]);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(build, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("back")
+    (folder / "program.cpp").write_text(CPP)
+    subprocess.run(["g++", "-O2", "-g", "program.cpp", "-o", "program"], cwd=folder, check=True,
+                   timeout=120)
+    tools = conftest.Tools(build, folder)
+    recording = tools.record(folder / "program")
+    assert recording.status == 0, repr(recording)
+    yield tools, recording
+    tools.finish()
+
+
+@pytest.mark.parametrize("name,known", [
+    ("pprof", ["allocations", "allocated_bytes", "temporary", "peak_blocks", "peak_bytes",
+               "never_freed_blocks", "never_freed_bytes"]),
+    ("dhat", ["allocations", "allocated_bytes", "peak_blocks", "peak_bytes", "never_freed_blocks",
+              "never_freed_bytes"]),
+    ("massif", ["peak_bytes", "never_freed_bytes"]),
+    ("folded", ["peak_bytes"]),
+])
+def test_export_then_import_is_the_same(recorded, tmp_path, name, known):
+    tools, recording = recorded
+    out, ours, theirs = tmp_path / f"out.{name}", tmp_path / "ours.json", tmp_path / "theirs.json"
+    tools.print(recording.file, "--export", f"{name}={out}", "--export", f"json={ours}",
+                *(["--massif-threshold", "0"] if name == "massif" else []))
+    tools.print(out, "--export", f"json={theirs}")
+    summary, before = tools.json(out)["summary"], tools.json(recording.file)["summary"]
+    for what in before:
+        if what in known:
+            assert summary[what] == before[what], what
+        elif what in ("allocations", "allocated_bytes", "temporary", "peak_bytes",
+                      "never_freed_bytes"):
+            assert summary[what] is None, what
+    a, b = foreign.own_json(ours)[0], foreign.own_json(theirs)[0]
+    for what in known:
+        assert foreign.summed(a, what) == foreign.summed(b, what), what
+    if name != "folded":  # inlined frames are still known as such
+        inlined = [[frame["function"] for frame in json.loads(path.read_bytes())["frames"]
+                    if frame["inlined"]] for path in (ours, theirs)]
+        assert set(inlined[0]) == set(inlined[1]) and "inner" in inlined[0]
+
+
+def test_bombs_and_torn_files_end_with_a_sentence(tools, tmp_path):
+    deep = tmp_path / "deep.heapprofile"
+    deep.write_text('{"head":' + '{"callFrame":{"functionName":"f"},"selfSize":1,"children":[' * 5000)
+    cut = tmp_path / "dhat.json"
+    cut.write_text('{"dhatFileVersion":2,"mode":"heap","pps":[{"tb":1')
+    version = tmp_path / "dhat3.json"
+    version.write_text('{"dhatFileVersion":3}')
+    backwards = tmp_path / "massif.out"
+    backwards.write_text("desc: x\ncmd: y\ntime_unit: i\n#-\nsnapshot=0\n#-\ntime=5\nmem_heap_B=0\n"
+                         "mem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=empty\n#-\nsnapshot=1\n#-\n"
+                         "time=4\nmem_heap_B=0\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=empty\n")
+    cpu = tmp_path / "cpu.pb"
+    cpu.write_bytes(b"\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x03cpu\x32\x05nanos")
+    for path, sentence in [(deep, "V8"), (cut, "cut short"), (version, "version 3"),
+                           (backwards, "time goes backwards"), (cpu, "no profile of a heap")]:
+        finished = tools.run(tools.heaptrack_print, path)
+        assert finished.status == 1 and sentence in finished.stderr, repr(finished)
