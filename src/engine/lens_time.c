@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "engine/lens_time.h"
 
+#include "engine/clock_time.h"
+
 #include <inttypes.h>
-#include <time.h>
 
 enum { SECONDS_DIGITS = 9 };
 static const uint64_t second_ns = 1000000000;
@@ -105,21 +106,11 @@ static bool take_decimal(struct scan *s, uint64_t *nanos) {
 	return true;
 }
 
-/** Seconds of the recording at a time of the day, the first such time after its beginning. */
+/** The first moment of the recording at a time of the day. */
 static bool by_wall_clock(const struct recording *r, uint64_t hours, uint64_t minutes,
 		uint64_t nanos, uint64_t *moment) {
-	const uint64_t day_ns = 86400 * second_ns;
-	time_t start = (time_t)(r->meta.wall_start_ns / second_ns);
-	struct tm tm;
-	if (!r->meta.wall_start_ns || !localtime_r(&start, &tm) || hours > 23 || minutes > 59 ||
-			nanos >= 61 * second_ns) {
-		return false;
-	}
-	uint64_t then = (hours * 3600 + minutes * 60) * second_ns + nanos;
-	uint64_t began = (uint64_t)(tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec) * second_ns +
-			r->meta.wall_start_ns % second_ns;
-	*moment = (then + day_ns - began) % day_ns;
-	return true;
+	return hours < 24 && minutes < 60 && nanos < 61 * second_ns &&
+			clock_time_moment(&r->meta, (hours * 3600 + minutes * 60) * second_ns + nanos, moment);
 }
 
 struct end {

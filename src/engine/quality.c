@@ -2,6 +2,7 @@
 #include "engine/quality.h"
 
 #include "base/human.h"
+#include "engine/clock_time.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,10 +64,10 @@ static void say_how_it_ended(struct lines *l) {
 		}
 		return;
 	}
+	char when[CLOCK_TIME_MAX];
 	say(l, "incomplete", m->duration_ns,
-			"the recording has no end: it still runs, or its collector was killed; "
-			"everything below is the state at %s",
-			at);
+			"still recording, state at %s, %s after the start (or the collector was killed then)",
+			clock_time_text(when, m, m->written_ns), at);
 }
 
 static void say_losses(struct lines *l) {

@@ -5,82 +5,16 @@
  * obvious way and compare every figure with the file's. Exit status 0: all agree.
  */
 
-#include "replay/replay.h"
+#include "replay/files.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-struct file {
-	uint8_t *data;
-	size_t size;
-};
-
-static bool read_file(const char *path, struct file *out, struct err *err) {
-	FILE *in = fopen(path, "rb");
-	if (!in) {
-		return err_set(err, ERR_SYSTEM, "cannot be opened");
-	}
-	size_t capacity = 0;
-	for (size_t got = 1; got > 0; out->size += got) {
-		if (out->size == capacity) {
-			capacity = capacity * 2 + 65536;
-			uint8_t *grown = realloc(out->data, capacity);
-			if (!grown) {
-				(void)fclose(in);
-				return err_memory(err);
-			}
-			out->data = grown;
-		}
-		got = fread(out->data + out->size, 1, capacity - out->size, in);
-	}
-	(void)fclose(in);
-	return true;
-}
-
-static bool read_at(void *user, uint64_t offset, void *out, size_t n, size_t *got,
-		struct err *err) {
-	(void)err;
-	const struct file *file = user;
-	*got = offset >= file->size ? 0 : file->size - offset < n ? file->size - offset : n;
-	if (*got) {
-		memcpy(out, file->data + offset, *got);
-	}
-	return true;
-}
-
-static bool feed(void *user, const struct trace_event *events, size_t n) {
-	replay_events(user, events, n);
-	return true;
-}
-
-static bool compare(const struct trace_source *source, struct replay *replay, struct recording *rec,
-		struct err *err) {
-	struct trace_facts facts = {0};
-	if (!trace_read(rec, &facts, source, 0, err)) {
-		return false;
-	}
-	if (facts.n_events == 0 && rec->summary.allocations > 0) {
-		return err_set(err, ERR_USAGE, "has no single events: record with --events");
-	}
-	if (facts.first_event > 0 || rec->quality.events_dropped) {
-		return err_set(err, ERR_USAGE, "%" PRIu64 " of its single events were dropped",
-				rec->quality.events_dropped);
-	}
-	return trace_read_events(source, rec, feed, replay, err) && replay_agrees(replay, rec, err);
-}
 
 static bool check_file(const char *path) {
 	struct err err = {0};
-	struct file file = {0};
 	struct recording rec = {0};
 	struct replay *replay = replay_create(64);
-	bool ok = read_file(path, &file, &err);
-	if (ok) {
-		struct trace_source source = {.read = read_at, .size = file.size, .user = &file};
-		ok = compare(&source, replay, &rec, &err);
-	}
+	bool ok = replay_file(path, replay, &rec, &err) && replay_agrees(replay, &rec, &err);
 	if (ok) {
 		printf("%s: %zu events, %" PRIu32 " edges, %" PRIu32 " intervals: all figures agree\n",
 				path, replay->states.n, rec.edges.n, rec.intervals.n);
@@ -89,7 +23,6 @@ static bool check_file(const char *path) {
 	}
 	recording_finish(&rec);
 	replay_destroy(replay);
-	free(file.data);
 	return ok;
 }
 

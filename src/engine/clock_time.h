@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "trace/recording.h"
+
+#include <stdbool.h>
+
+/** Moments of a recording by the clock on the wall, where the reader's clock hangs. */
+
+enum { CLOCK_TIME_MAX = 16, DAY_SECONDS = 86400 };
+
+/** "12:03:07"; "?" if nothing says when the recording began. Returns `out`. */
+char *clock_time_text(char out[CLOCK_TIME_MAX], const struct rec_meta *m, uint64_t moment_ns);
+
+/**
+ * The first moment of a recording at which the clock shows this many ns after midnight. False:
+ * nothing says when it began.
+ */
+bool clock_time_moment(const struct rec_meta *m, uint64_t after_midnight_ns, uint64_t *moment_ns);
