@@ -60,7 +60,7 @@ function Search() {
 				id="search"
 				ref={input}
 				type="search"
-				placeholder="Filter functions, files, modules…   /"
+				placeholder="Filter functions…  ( / )"
 				aria-label="Filter functions, files and modules"
 				value={text}
 				onInput={(e) => (searched.value = e.currentTarget.value)}

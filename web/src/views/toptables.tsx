@@ -58,7 +58,7 @@ interface TableKind {
 
 const TABLES: TableKind[] = [
 	{ metric: 'peak', title: 'Peak, by your functions', blocks: 'blocks' },
-	{ metric: 'never-freed', title: 'Never freed', blocks: 'blocks' },
+	{ metric: 'never-freed', title: 'Never freed, by your functions', blocks: 'blocks' },
 	{ metric: 'temporary', title: 'Temporary allocations', blocks: 'bytes' },
 	{ metric: 'allocations', title: 'Allocations', blocks: 'bytes' },
 ];

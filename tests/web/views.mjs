@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Every view, looked at: node views.mjs MODULES ADDRESS FOLDER NAME OPTIONS-AS-JSON
+// Keeps a picture of each in FOLDER, and prints what axe finds in it as JSON, by view.
+
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { launch, open } from './browser.mjs';
+
+const [modules, address, folder, name, given] = process.argv.slice(2);
+const options = JSON.parse(given ?? '{}');
+const axe = readFileSync(createRequire(join(modules, 'package.json')).resolve('axe-core/axe.min.js'), 'utf8');
+
+const VIEWS = {
+	overview: '',
+	flame: 'v=flame',
+	'flame-bottom-up': 'v=flame&dir=bu',
+	'flame-around': 'v=flame&dir=around&sel=main',
+	'flame-details': 'v=flame&sel=main&m=allocations',
+	tree: 'v=tree&m=allocations',
+	'tree-bottom-up': 'v=tree&mode=bu',
+	'tree-functions': 'v=tree&mode=fn&sel=main',
+	packages: 'v=tree&group=package',
+	timeline: 'v=timeline&marks=0.1,0.2',
+	range: 't=peak',
+	sizes: 'v=sizes',
+	'never-freed': 'v=never-freed&m=never-freed',
+	threads: 'v=threads',
+	compare: 'v=compare',
+	nothing: 'v=flame&q=nothing-is-called-this',
+};
+
+/** Names and controls whose text does not fit where it stands; tables' cells may be cut with a title. */
+function cutTexts() {
+	const wrong = [];
+	for (const part of document.querySelectorAll('button, h1, h2, h3, th, .number, .chip, .pill')) {
+		const style = getComputedStyle(part);
+		if (part.closest('.sr, nav') || part.title || style.overflow === 'visible' || part.clientWidth === 0) {
+			continue;
+		}
+		if (part.scrollWidth > part.clientWidth + 1) {
+			wrong.push(part.textContent);
+		}
+	}
+	if (document.documentElement.scrollWidth > innerWidth) {
+		wrong.push(`the page is ${document.documentElement.scrollWidth - innerWidth} px too wide`);
+	}
+	return wrong;
+}
+
+const browser = await launch(modules);
+const found = {};
+const { page, wrong } = await open(browser, address, options);
+const states = Object.entries(VIEWS);
+for (const [view, words] of states) {
+	await page.evaluate((hash) => (location.hash = hash), words || 'v=overview');
+	await page.waitForTimeout(350);
+	await page.screenshot({ path: join(folder, `${name}-${view}-${options.theme}-${options.width}.png`) });
+	await page.evaluate(axe);
+	const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+	found[view] = violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`);
+	found[view].push(...(await page.evaluate(cutTexts)).map((text) => `cut: ${text}`));
+}
+await page.keyboard.press('?');
+await page.waitForTimeout(200);
+await page.screenshot({ path: join(folder, `${name}-help-${options.theme}-${options.width}.png`) });
+await browser.close();
+process.stdout.write(JSON.stringify({ found, wrong }));
