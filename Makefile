@@ -3,7 +3,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all run check install clean format
+.PHONY: all run check install dist clean format
 .SILENT:
 
 all: $(BUILD)/build.ninja
@@ -32,6 +32,10 @@ install: all
 	meson setup --reconfigure $(BUILD) -Dprefix='$(abspath $(PREFIX))' >/dev/null
 	ninja -C $(BUILD) --quiet >/dev/null
 	meson install -C $(BUILD) --no-rebuild
+
+# make dist                    one archive that needs nothing but a C library
+dist: all
+	tools/dist '$(BUILD)'
 
 format:
 	find src tests bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null | xargs clang-format-14 -i

@@ -12,7 +12,8 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 HOOKS = HERE.parents[1] / "src" / "recorder" / "hooks.def"
-LIBRARIES = re.compile(r"libc\.so\.6|ld-linux-[\w-]+\.so\.\d")
+LIBRARIES = re.compile(r"libc\.so\.6|libdl\.so\.2|ld-linux-[\w-]+\.so\.\d")  # all of glibc
+OLDEST_GLIBC = (2, 28)
 
 
 @pytest.fixture
@@ -41,6 +42,12 @@ def test_undefined_symbols_are_allowed(library):
 def test_depends_on_libc_alone(library):
     needed = re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-d", "-W", library))
     assert [name for name in needed if not LIBRARIES.fullmatch(name)] == []
+
+
+def test_runs_with_old_glibc(library):
+    versions = re.findall(r"Name: GLIBC_([\d.]+)", output_of("readelf", "-V", "-W", library))
+    assert versions
+    assert all(tuple(int(n) for n in v.split(".")) <= OLDEST_GLIBC for v in versions), versions
 
 
 def test_exports_only_hooks_and_the_public_names(library):

@@ -24,11 +24,13 @@
  *   capture_in_full  anything (capture_full.c)
  */
 
+#include "recorder/core/capture.h"
+
 #include "recorder/core/capture_parts.h"
 #include "recorder/core/sys.h"
 
 enum {
-	RULE_BITS = 10, // of the caches of a busy thread
+	RULE_BITS = 11, // of the caches of a busy thread
 	CHILD_BITS = 11,
 	SMALL_BITS = 5, // and of one with little memory
 	NEAR_MAX = 48,  // frames that capture_near takes on
@@ -158,7 +160,7 @@ static inline uint32_t room_near(const struct capture *c) {
 static __attribute__((noinline)) bool is_plain_frame(const struct rule *rule, uint64_t sp,
 		uint64_t bp) {
 	return rule_is_frame(step_kind(rule->step)) && bp >= sp && bp % 8 == 0 &&
-			!rule_is_stale(rule, rule->key);
+			!rule_is_stale(rule, rule->where & RULE_KEY_MASK);
 }
 
 /**
@@ -262,8 +264,8 @@ struct capture_result capture_stack(struct capture *c, const struct capture_regs
 	const struct rule *leaf = rule_place(c, regs->pc);
 	const uint64_t step = leaf->step;
 	uint64_t cfa = (step_kind(step) == RULE_SP ? sp : regs->bp) + (uint64_t)step_cfa(step);
-	if (leaf->key != regs->pc || step_kind(step) > RULE_BP || sp < c->own.low || cfa < sp + 8 ||
-			cfa > c->own.high) {
+	if (!rule_is_of(leaf, regs->pc) || step_kind(step) > RULE_BP || sp < c->own.low ||
+			cfa < sp + 8 || cfa > c->own.high) {
 		return capture_near(c, regs, stop_sp);
 	}
 	uint64_t bp = regs->bp;

@@ -69,7 +69,7 @@ static inline struct rule *rule_place(const struct capture *c, uint64_t key) {
 
 static inline struct rule *rule_at(struct capture *c, uint64_t key) {
 	struct rule *r = rule_place(c, key);
-	if (__builtin_expect(r->key != key, 0)) {
+	if (__builtin_expect(!rule_is_of(r, key), 0)) {
 		capture_fetch_rule(r, key, false);
 	}
 	return r;

@@ -185,7 +185,6 @@ static void compile(struct rule *r, uint64_t key) {
 	uint32_t module_id;
 	uint64_t pc = key & WIRE_PC_MASK;
 	bool has_fde = rule_find_fde(key, &fde, &lookup_pc, &module_id);
-	r->key = key;
 	r->where = key | (uint64_t)module_id << WIRE_MODULE_SHIFT;
 	bool is_candidate = module_id != 0 && (!has_fde || fde.is_signal); // musl has no tables for it
 	if (is_candidate && is_signal_trampoline(pc)) {
@@ -218,7 +217,6 @@ static bool read_slot(struct slot *s, struct rule *r, uint64_t key, uint32_t gen
 			atomic_load_explicit(&s->generation, memory_order_acquire) != generation) {
 		return false;
 	}
-	r->key = key;
 	r->where = atomic_load_explicit(&s->where, memory_order_acquire);
 	r->step = atomic_load_explicit(&s->step, memory_order_acquire);
 	return atomic_load_explicit(&s->key, memory_order_relaxed) == key &&
@@ -233,7 +231,7 @@ static bool write_slot(struct slot *s, uint64_t seen, const struct rule *r, uint
 	atomic_store_explicit(&s->generation, generation, memory_order_release);
 	atomic_store_explicit(&s->where, r->where, memory_order_release);
 	atomic_store_explicit(&s->step, r->step, memory_order_release);
-	atomic_store_explicit(&s->key, r->key, memory_order_release);
+	atomic_store_explicit(&s->key, r->where & RULE_KEY_MASK, memory_order_release);
 	return true;
 }
 
@@ -254,7 +252,7 @@ static bool insert(struct probe p, const struct rule *r, uint32_t generation) {
 	for (unsigned i = 0; i < PROBES; i++) {
 		struct slot *s = &p.slots[(p.at + i) & p.mask];
 		uint64_t seen = atomic_load_explicit(&s->key, memory_order_acquire);
-		bool is_ours_to_take = seen == 0 || seen == r->key ||
+		bool is_ours_to_take = seen == 0 || seen == (r->where & RULE_KEY_MASK) ||
 				atomic_load_explicit(&s->generation, memory_order_relaxed) != generation;
 		if (is_ours_to_take && write_slot(s, seen, r, generation)) {
 			return true;

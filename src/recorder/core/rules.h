@@ -31,13 +31,15 @@ enum rule_kind {
 #define RULE_BP_SAME INT32_MIN
 
 struct rule {
-	uint64_t key;
-	uint64_t where; // key and module, as a node has it
+	uint64_t where; // key and module, as a node has it. 0: no rule
 	uint64_t step;  // all there is to know of the step to the caller: rule_step()
-	uint64_t reserved;
 };
-_Static_assert(sizeof(struct rule) == 32, "two to a cache line");
+_Static_assert(sizeof(struct rule) == 16, "four to a cache line");
 enum { RULE_CFA_MAX = (1 << 27) - 1 };
+
+static inline bool rule_is_of(const struct rule *r, uint64_t key) {
+	return ((r->where ^ key) & RULE_KEY_MASK) == 0;
+}
 
 /** bits 0..31 bp | 32..59 cfa | 60..63 kind */
 static inline uint64_t rule_step(enum rule_kind kind, int32_t cfa, int32_t bp) {
