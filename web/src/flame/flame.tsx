@@ -15,7 +15,7 @@ export interface FlameProps {
 	forest: Forest;
 	metric: Metric;
 	label: string; // what it shows, for those who do not see it
-	height: number | 'fill';
+	height: 'content' | 'fill'; // as high as its boxes, within bounds; or all there is
 	isFlipped?: boolean;
 	selectedBase?: number; // a node of the profile
 	isMarked?: ((node: number) => boolean) | null;
@@ -48,6 +48,8 @@ export function colourOf(p: Profile, f: Forest, node: number, byModule: boolean)
 			? Colour.Library
 			: Colour.Unknown;
 }
+
+const CONTENT_MAX = 15 * ROW;
 
 const reduced = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 
@@ -198,7 +200,7 @@ export function Flame(props: FlameProps) {
 	return (
 		<div
 			class={`flame${props.height === 'fill' ? ' fill' : ''}`}
-			style={props.height === 'fill' ? {} : { height: `${props.height}px` }}
+			style={props.height === 'fill' ? {} : { height: `${Math.min(CONTENT_MAX, levels)}px` }}
 		>
 			<div
 				class="flame-scroll"

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals-core';
 import { useMemo } from 'preact/hooks';
 import { bottomUp, calleesOf, callersOf, topDown, type Forest } from '../data/forest.ts';
 import { ownerOf } from '../data/tree.ts';
-import { Flame } from '../flame/flame.tsx';
+import { Flame, type FlameProps } from '../flame/flame.tsx';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
 import { METRIC_NAMES, nodeName, symbolName } from '../ui/labels.ts';
@@ -46,19 +46,22 @@ function FoldHint({ forest }: { forest: Forest }) {
 	const p = state.profile.value;
 	const t = forest.tree;
 	const share = useMemo(() => {
+		const hasYours = new Uint8Array(forest.n);
 		let sum = 0;
 		for (let i = 1; i < forest.n; i++) {
-			sum += forest.isRun[i] && forest.kind === 'down' ? forest.self[i]! : 0;
+			const isYours = ownerOf(p, forest.symbol[i]!) === 'yours';
+			hasYours[i] = hasYours[forest.parent[i]!]! | +isYours;
+			sum += hasYours[i] ? 0 : forest.self[i]!;
 		}
-		const own = forest.symbol.some((s) => s > 0 && ownerOf(p, s) === 'yours');
-		return own && sum < forest.total[0]! * 0.9 ? 0 : sum;
+		return sum;
 	}, [forest]);
-	if (state.lens.value.isUnfolded || t.group !== 'function' || !share || forest.n > 40) {
+	const isMost = forest.kind === 'down' && share > forest.total[0]! / 2;
+	if (state.lens.value.isUnfolded || t.group !== 'function' || !isMost) {
 		return null;
 	}
 	return (
 		<button type="button" class="link" onClick={() => state.change({ isUnfolded: true })}>
-			{percent(share, forest.total[0]!)} is asked for by library code: show its frames (l)
+			{percent(share, forest.total[0]!)} has no frame of yours: show the library's (l)
 		</button>
 	);
 }
@@ -124,7 +127,7 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 interface CanvasProps {
 	forest: Forest;
 	title: string;
-	height: number | 'fill';
+	height: FlameProps['height'];
 	zoom?: number;
 	isFlipped?: boolean;
 }
@@ -179,11 +182,11 @@ function Around() {
 			<h2>
 				Callers of <code>{name}</code>
 			</h2>
-			<Canvas forest={callers} title={`Callers of ${name}`} height={300} isFlipped />
+			<Canvas forest={callers} title={`Callers of ${name}`} height="content" isFlipped />
 			<h2>
 				Callees of <code>{name}</code>
 			</h2>
-			<Canvas forest={callees} title={`Callees of ${name}`} height={300} />
+			<Canvas forest={callees} title={`Callees of ${name}`} height="content" />
 		</div>
 	);
 }

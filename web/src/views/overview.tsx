@@ -127,7 +127,7 @@ function HeapFlame() {
 					profile={p}
 					forest={forest}
 					metric={metric}
-					height={230}
+					height="content"
 					label={`Flame graph of ${METRIC_NAMES[metric]}`}
 					selectedBase={picked?.base ?? 0}
 					onSelect={(node) => {

@@ -13,6 +13,12 @@ import { curveOf } from './curves.ts';
 import { openRun, selectNode } from './flame.tsx';
 
 const ROW = 24;
+// Columns beside the fixed ones, by the room there is
+const EXTRA = {
+	narrow: [],
+	medium: ['allocations', 'alive over time'],
+	wide: ['blocks', 'temporary', 'allocations', 'alive over time'],
+};
 const BRANCHES_BELOW = 0.7; // of a node's weight: then its heaviest child is one of several
 
 interface Row {
@@ -93,6 +99,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	const [at, setAt] = useState(0);
 	const [top, setTop] = useState(0);
 	const [height, setHeight] = useState(400);
+	const [width, setWidth] = useState(1400);
 	const box = useRef<HTMLDivElement>(null);
 	const body = useRef<HTMLDivElement>(null);
 	const shape = useRef(forest.parent);
@@ -123,7 +130,10 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 		}
 	}, [picked?.base]);
 	useLayoutEffect(() => {
-		const watch = new ResizeObserver(([entry]) => setHeight(entry!.contentRect.height));
+		const watch = new ResizeObserver(([entry]) => {
+			setHeight(entry!.contentRect.height);
+			setWidth(entry!.contentRect.width);
+		});
 		watch.observe(box.current!);
 		return () => watch.disconnect();
 	}, []);
@@ -227,10 +237,11 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + 4);
 	const shown = rows.slice(first, last);
 	const total = forest.total[0]!;
-	const extra = isNarrow ? [] : ['blocks', 'allocations', 'temporary', 'alive over time'];
+	const size = isNarrow || width < 640 ? 'narrow' : width < 1040 ? 'medium' : 'wide';
+	const extra = EXTRA[size];
 	return (
 		<div
-			class={`treegrid${isNarrow ? ' narrow' : ''}`}
+			class={`treegrid ${size}`}
 			role="treegrid"
 			aria-label={label}
 			aria-rowcount={rows.length + 1}
@@ -271,7 +282,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 						isOpen={open.has(row.node)}
 						isAt={first + i === at}
 						isMarked={marked?.[forest.symbol[row.node]!] === 1}
-						isNarrow={isNarrow ?? false}
+						size={size}
 						onToggle={() => toggle(row.node)}
 						onPick={(event) => {
 							setAt(first + i);
@@ -300,7 +311,7 @@ interface RowProps {
 	isOpen: boolean;
 	isAt: boolean;
 	isMarked: boolean;
-	isNarrow: boolean;
+	size: keyof typeof EXTRA;
 	onToggle: () => void;
 	onPick: (event: MouseEvent) => void;
 }
@@ -358,16 +369,20 @@ function TreeRow(props: RowProps) {
 			<span role="gridcell" class="num">
 				{weight(metric, f.self[node]!)}
 			</span>
-			{!props.isNarrow && (
+			{props.size === 'wide' && (
 				<>
 					<span role="gridcell" class="num">
 						{count(f.blocks[node]!)}
 					</span>
 					<span role="gridcell" class="num">
-						{count(f.allocations[node]!)}
-					</span>
-					<span role="gridcell" class="num">
 						{count(f.temporary[node]!)}
+					</span>
+				</>
+			)}
+			{props.size !== 'narrow' && (
+				<>
+					<span role="gridcell" class="num">
+						{count(f.allocations[node]!)}
 					</span>
 					<span role="gridcell">{f.kind === 'down' && !f.isRest[node] && <Sparkline values={curveOf(p, f, node)} />}</span>
 				</>
