@@ -2,7 +2,6 @@
 import { signal } from '@preact/signals-core';
 import { useMemo } from 'preact/hooks';
 import { bottomUp, calleesOf, callersOf, topDown, type Forest } from '../data/forest.ts';
-import { ownerOf } from '../data/tree.ts';
 import { Flame, type FlameProps } from '../flame/flame.tsx';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
@@ -10,6 +9,7 @@ import { METRIC_NAMES, nodeName, symbolName } from '../ui/labels.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
+import { FoldHint } from './foldhint.tsx';
 import { Nothing } from './empty.tsx';
 
 /** The node that fills the width; 0: all. Of the forest that is shown. */
@@ -39,31 +39,6 @@ export function openRun(f: Forest, node: number): void {
 		return;
 	}
 	state.openedRuns.value = opened;
-}
-
-/** Where nearly all of it is library code, its frames are what there is to see. */
-function FoldHint({ forest }: { forest: Forest }) {
-	const p = state.profile.value;
-	const t = forest.tree;
-	const share = useMemo(() => {
-		const hasYours = new Uint8Array(forest.n);
-		let sum = 0;
-		for (let i = 1; i < forest.n; i++) {
-			const isYours = ownerOf(p, forest.symbol[i]!) === 'yours';
-			hasYours[i] = hasYours[forest.parent[i]!]! | +isYours;
-			sum += hasYours[i] ? 0 : forest.self[i]!;
-		}
-		return sum;
-	}, [forest]);
-	const isMost = forest.kind === 'down' && share > forest.total[0]! / 2;
-	if (state.lens.value.isUnfolded || t.group !== 'function' || !isMost) {
-		return null;
-	}
-	return (
-		<button type="button" class="link" onClick={() => state.change({ isUnfolded: true })}>
-			{percent(share, forest.total[0]!)} has no frame of yours: show the library's (l)
-		</button>
-	);
 }
 
 function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {

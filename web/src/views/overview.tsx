@@ -11,6 +11,7 @@ import { TimeChart, type Line } from '../ui/timechart.tsx';
 import { Flame } from '../flame/flame.tsx';
 import { METRIC_NAMES } from '../ui/labels.ts';
 import { Cards } from './cards.tsx';
+import { FoldHint } from './foldhint.tsx';
 import { TopTables } from './toptables.tsx';
 import { ChartTable } from '../ui/charttable.tsx';
 
@@ -108,6 +109,7 @@ function HeapFlame() {
 			<div class="panel-head">
 				<h2 id="flame-title">{TITLES[metric]}</h2>
 				<Metrics />
+				<FoldHint forest={forest} />
 				<ul class="legend right">
 					<li>
 						<i class="swatch yours" /> your code
