@@ -193,14 +193,20 @@ static void say_detached(struct run *run) {
 	free(text);
 }
 
+static void drain(void *user) {
+	run_drain(user);
+}
+
 /** No events come from here on, but for threads that are still inside of the recorder. */
 static void leave(struct run *run) {
 	struct err err = {0};
 	if (run->end.is_detached) {
-		if (!guardian_detach(&run->guardian, &err)) {
+		run->end.time_ns = 0; // its threads live until it is set again
+		if (!guardian_detach(&run->guardian, drain, run, &err)) {
 			run->options->say(run->options->user, err.text);
 		}
 		run->end.time_ns = clock_now_ns();
+		run->segment.is_lived_in = true;
 		say_detached(run);
 	}
 }

@@ -148,8 +148,12 @@ static int received_descriptor(struct msghdr *message) {
 	return fd;
 }
 
+static bool send_order(const struct guardian *g, enum order order) {
+	return send(g->socket, &order, sizeof order, MSG_NOSIGNAL) == (ssize_t)sizeof order;
+}
+
 /** `*fd` (may be NULL) is set to a descriptor that came along, or -1. */
-static bool ask(struct guardian *g, enum order order, struct answer *a, int *fd, struct err *err) {
+static bool take_answer(const struct guardian *g, struct answer *a, int *fd, struct err *err) {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
@@ -159,12 +163,10 @@ static bool ask(struct guardian *g, enum order order, struct answer *a, int *fd,
 			.msg_iovlen = 1,
 			.msg_control = control.bytes,
 			.msg_controllen = sizeof control.bytes};
-	ssize_t n = -1;
-	if (send(g->socket, &order, sizeof order, MSG_NOSIGNAL) == (ssize_t)sizeof order) {
-		do {
-			n = recvmsg(g->socket, &message, MSG_CMSG_CLOEXEC);
-		} while (n < 0 && errno == EINTR);
-	}
+	ssize_t n;
+	do {
+		n = recvmsg(g->socket, &message, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)sizeof *a) {
 		return err_set(err, ERR_SYSTEM, "heaptrack's own helper process has ended");
 	}
@@ -178,6 +180,12 @@ static bool ask(struct guardian *g, enum order order, struct answer *a, int *fd,
 		*err = a->err;
 	}
 	return a->ok;
+}
+
+static bool ask(const struct guardian *g, enum order order, struct answer *a, int *fd,
+		struct err *err) {
+	(void)send_order(g, order); // if it is gone, there is no answer either
+	return take_answer(g, a, fd, err);
 }
 
 static bool ask_simply(struct guardian *g, enum order order, pid_t *pid_inside, int *fd,
@@ -227,8 +235,19 @@ bool guardian_attach(struct guardian *g, struct err *err) {
 	return ask_simply(g, ORDER_ATTACH, NULL, NULL, err);
 }
 
-bool guardian_detach(struct guardian *g, struct err *err) {
-	return ask_simply(g, ORDER_DETACH, NULL, NULL, err);
+bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err) {
+	struct answer *a = malloc(sizeof *a);
+	if (!a) {
+		return err_memory(err);
+	}
+	struct pollfd answer = {.fd = g->socket, .events = POLLIN};
+	(void)send_order(g, ORDER_DETACH);
+	while (poll(&answer, 1, 1) <= 0) {
+		work(user);
+	}
+	bool ok = take_answer(g, a, NULL, err);
+	free(a);
+	return ok;
 }
 
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size) {

@@ -26,7 +26,12 @@ bool guardian_start(struct guardian *g, pid_t target, const char *recorder, pid_
 /** Steps of the injector (injector/injector.h). */
 int guardian_memory(struct guardian *g, struct err *err);
 bool guardian_attach(struct guardian *g, struct err *err);
-bool guardian_detach(struct guardian *g, struct err *err);
+
+/**
+ * Detach. Threads of the process may wait for room in their rings until they are outside: `work`, which
+ * takes at most some ms, is called again and again meanwhile.
+ */
+bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err);
 
 /** What it cost, and what is hooked (lines, in `text`). */
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size);

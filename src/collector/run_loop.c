@@ -281,6 +281,12 @@ static bool round_of_events(struct run *run, size_t *n) {
 	return false;
 }
 
+void run_drain(struct run *run) {
+	size_t n;
+	segment_tick(&run->segment, clock_now_ns());
+	(void)round_of_events(run, &n);
+}
+
 // Sleep, but keep the time label: the target does without the clock
 static void nap(struct run *run) {
 	atomic_store(&run->segment.header->bell, 0);

@@ -87,6 +87,9 @@ void run_tear_down(struct run *run);
 /** The recording has run: write the last state. Then the file is kept or not. */
 void run_close(struct run *run, struct run_result *result);
 
+/** Take what is in the rings now; cheap if there is nothing. */
+void run_drain(struct run *run);
+
 /** The program has become what /proc/PID/exe says now. */
 void run_note_image(struct run *run);
 

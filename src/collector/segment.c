@@ -213,6 +213,10 @@ bool segment_is_closed(const struct segment *s) {
 
 void segment_free_slot(struct segment *s, uint32_t index) {
 	struct thread_slot *slot = segment_slot(s, index);
+	if (s->is_lived_in) {
+		atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
+		return; // it is done with, but its thread may still look into it
+	}
 	uint64_t at = s->slots_at + index * s->slot_bytes;
 	uint32_t generation = slot->generation + 1;
 

@@ -44,6 +44,7 @@ struct segment {
 	struct shared_memory memory; // memory.fd is what the target maps
 	uint64_t last_tick_ns, last_beat_ns;
 	bool is_held;
+	bool is_lived_in; // the recording ends, the program does not: its threads may be inside of slots
 };
 
 /** An open, empty segment. False: `err` says why, nothing is left behind. */
@@ -85,5 +86,5 @@ static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t
 	return (struct thread_slot *)(void *)(s->slots + (uint64_t)index * s->slot_bytes);
 }
 
-/** Clear a slot whose thread is gone and offer it to others; its pages go back to the system. */
+/** Clear a slot whose thread is gone (or close it, if is_lived_in) and offer it to others; its pages go back to the system. */
 void segment_free_slot(struct segment *s, uint32_t index);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/vec.h"
 #include "injector/injector.h"
 
+#include "base/vec.h"
 #include "injector/injector_parts.h"
 #include "sys/clock.h"
 #include "wire/segment.h"

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RETIRE_TRIES = 6 };
+enum { RETIRE_TRIES = 8 }; // with growing pauses between: 127 ms in all
 
 static void sleep_ms(long ms) {
 	(void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
@@ -255,7 +255,7 @@ bool resident_retire(struct injector *in, bool *is_clean, struct err *err) {
 	*is_clean = false;
 	for (unsigned i = 0; i < RETIRE_TRIES && !*is_clean; i++) {
 		if (i > 0) {
-			sleep_ms(2);
+			sleep_ms(1 << (i - 1));
 		}
 		if (!injector_stop_all(in, err)) {
 			return false;
