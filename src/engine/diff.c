@@ -48,7 +48,7 @@ static struct diff_site *find_site(struct gathering *g, struct slice label) {
 static struct slice label_of(const struct part *part) {
 	bool is_unnamed = part->name && !part->name->has_name && part->name->module.size;
 	return is_unnamed    ? path_base(part->name->module)
-			: part->name ? part->name->function
+			: part->name ? diff_match(part->name->function)
 						 : part->label;
 }
 

@@ -3,8 +3,8 @@
 
 /**
  * Two recordings compared, also of different builds. What is matched are names: functions without
- * hashes and numbers that compilers add, whatever their files, lines, addresses and whether they
- * were inlined. Code without a name is matched by its module.
+ * hashes and numbers that compilers add, whatever their parameters, files, lines, addresses and
+ * whether they were inlined. Code without a name is matched by its module.
  */
 
 #include "engine/lens.h"
@@ -24,6 +24,12 @@ enum diff_change { DIFF_SAME, DIFF_CHANGED, DIFF_NEW, DIFF_GONE };
 struct diff_costs {
 	struct lens_costs side[N_DIFF_SIDES];
 };
+
+/**
+ * What a function is matched by: its name without parameters and return type, for where it was
+ * inlined there is no more of it. "void fill<int>(int) const" gives "fill<int>". A part of `name`.
+ */
+struct slice diff_match(struct slice name);
 
 /** The difference of what the metric weighs by: ours less the base's. */
 int64_t diff_delta(const struct lens *l, const struct diff_costs *c);

@@ -41,7 +41,8 @@ static uint32_t find_label(struct merging *m, struct slice label) {
 static struct slice label_of(const struct call_tree *t, uint32_t node) {
 	const struct name *name = t->nodes[node].name;
 	bool is_unnamed = !t->labels && name && !name->has_name && name->module.size;
-	return is_unnamed ? path_base(name->module) : call_tree_label(t, node);
+	struct slice label = call_tree_label(t, node);
+	return is_unnamed ? path_base(name->module) : t->labels ? label : diff_match(label);
 }
 
 /** Per key of one side: the label. A box and a function of one name are one. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "export/profile.h"
 
+#include "engine/diff.h"
 #include "engine/lens_match.h"
 #include "formats/maker.h"
 
@@ -103,6 +104,7 @@ static struct slice group_of(const struct making *k, const struct name *name) {
 static uint32_t make_plain_frame(struct making *k, const struct name *name) {
 	struct buffer text = {0};
 	struct slice group = group_of(k, name);
+	group = k->is_plain ? diff_match(group) : group;
 	if (!name->has_name && name->module.size) {
 		buffer_text(&text, "code without a name in ");
 		group = path_base(name->module);
