@@ -21,6 +21,7 @@ struct keeper {
 	uint64_t cost_ns;
 	struct err failure;
 	bool failure_is_told;
+	uint64_t detail_ends_ns; // 0: the last state is in the file with all its detail
 };
 
 static void destroy_recording(struct recording *r) {
@@ -34,6 +35,21 @@ static void note_failure(struct keeper *k, const struct err *err) {
 	if (k->failure.code == ERR_NONE) {
 		k->failure = *err;
 	}
+}
+
+/** Write the state; if it does not fit, at least its totals: then *is_narrowed. */
+static bool write_state(struct keeper *k, struct recording *r, bool *is_narrowed, struct err *err) {
+	*is_narrowed = false;
+	if (trace_writer_checkpoint(k->writer, r, err)) {
+		k->detail_ends_ns = 0;
+		return true;
+	}
+	k->detail_ends_ns = k->detail_ends_ns ? k->detail_ends_ns : r->meta.duration_ns;
+	if (!r->quality.detail_ends_ns) {
+		r->quality.detail_ends_ns = k->detail_ends_ns;
+	}
+	*is_narrowed = trace_writer_narrow(k->writer, r, NULL);
+	return false;
 }
 
 static void *run(void *user) {
@@ -53,7 +69,8 @@ static void *run(void *user) {
 		uint64_t start_ns = clock_now_ns();
 		struct err err = {0};
 		(void)pthread_mutex_lock(&k->writing);
-		bool ok = trace_writer_checkpoint(k->writer, r, &err);
+		bool is_narrowed;
+		bool ok = write_state(k, r, &is_narrowed, &err);
 		(void)pthread_mutex_unlock(&k->writing);
 		destroy_recording(r);
 
@@ -177,11 +194,10 @@ static bool write_whole(void *user, struct trace_sink sink, struct err *err) {
 			has_events ? &w->old : NULL, err);
 }
 
-bool keeper_finish(struct keeper *k, const struct recording *r, struct err *err) {
+bool keeper_finish(struct keeper *k, struct recording *r, struct err *err) {
 	end_thread(k);
 	struct whole whole = {k, r, output_source(k->output)};
-	if (output_replace(k->output, write_whole, &whole, NULL)) {
-		return true;
-	}
-	return trace_writer_checkpoint(k->writer, r, err);
+	bool is_narrowed = false;
+	return output_replace(k->output, write_whole, &whole, NULL) ||
+			write_state(k, r, &is_narrowed, err) || is_narrowed;
 }

@@ -6,7 +6,9 @@
  * up the program. The caller builds a state (struct recording, with its own memory) and hands it
  * over; at the end the file is finished by the caller's thread.
  *
- * A write that fails is told once and tried again with the next state: the recording goes on.
+ * A write that fails is told once and tried again with the next state: the recording goes on. On a
+ * full disk totals still find their place (trace_writer_narrow); quality.detail_ends_ns says since
+ * when only they did.
  * All functions: one thread, that of the caller.
  */
 
@@ -35,6 +37,7 @@ bool keeper_failure(struct keeper *k, struct err *err);
 
 /**
  * Wait for what is being written, then finish the file with the last state: compactly in the
- * growing file's place, or, if that cannot be, as a last checkpoint. False: neither worked.
+ * growing file's place, or, if that cannot be, as a last checkpoint; on a full disk `r` loses the
+ * detail that the file has no room for. False: nothing worked.
  */
-bool keeper_finish(struct keeper *k, const struct recording *r, struct err *err);
+bool keeper_finish(struct keeper *k, struct recording *r, struct err *err);

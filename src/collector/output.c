@@ -16,7 +16,6 @@
 enum {
 	RESERVE_MAX = 1 << 30, // PRODUCT.md: 1 GB or 5 % of the free space, whichever is smaller
 	RESERVE_PERCENT = 5,
-	LOOKS_PER_SPACE = 16, // the free space is looked up whenever so large a part of it is taken
 	MOVES_MAX = 100000,
 	HEAD_BYTES = 64,
 };
@@ -250,18 +249,13 @@ void output_close(struct output *o, bool keep) {
 
 // ---- bytes
 
-static bool may_grow(struct output *o, uint64_t growth, struct err *err) {
-	if (growth < o->allowance_bytes) {
-		o->allowance_bytes -= growth;
-		return true;
-	}
+// Others write to the disk as well: it is looked at each time
+static bool may_grow(const struct output *o, uint64_t growth, struct err *err) {
 	uint64_t free_bytes = file_free_bytes(o->fd);
-	o->allowance_bytes = 0;
 	if (free_bytes < o->reserve_bytes || free_bytes - o->reserve_bytes < growth) {
 		return err_set(err, ERR_LIMIT, "the disk of \"%s\" is nearly full (%llu MB free)", o->path,
 				(unsigned long long)(free_bytes >> 20));
 	}
-	o->allowance_bytes = (free_bytes - o->reserve_bytes - growth) / LOOKS_PER_SPACE;
 	return true;
 }
 

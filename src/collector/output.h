@@ -22,10 +22,9 @@ enum { OUTPUT_NOTES = 4 };
 
 struct output {
 	char path[4096 + 512];
-	int fd;                   // -1: closed
-	uint64_t size;            // bytes, as far as written
-	uint64_t reserve_bytes;   // of the disk's free space, never used up
-	uint64_t allowance_bytes; // the file may grow by so much before the free space is looked up
+	int fd;                 // -1: closed
+	uint64_t size;          // bytes, as far as written
+	uint64_t reserve_bytes; // of the disk's free space, never used up
 	uint32_t n_notes;
 	char notes[OUTPUT_NOTES][5000]; // sentences for the user: a suffix replaced, a file moved aside
 };

@@ -43,6 +43,13 @@ struct trace_writer *trace_writer_create(struct trace_sink sink, struct err *err
  */
 bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, struct err *err);
 
+/**
+ * After a checkpoint that failed because the disk is full: the same without any growth. What the log lacks, and
+ * if need be what the slots cannot hold, is taken out of `r`; its totals stay. False: the file holds
+ * no state yet, or cannot even be written where it is.
+ */
+bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err *err);
+
 /** One event of an --events recording, as ordered by the collector. 32 bytes. */
 struct trace_event {
 	uint64_t ptr;

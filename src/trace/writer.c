@@ -3,6 +3,7 @@
 
 #include "base/vec.h"
 #include "trace/events.h"
+#include "trace/narrow.h"
 #include "trace/pack.h"
 #include "trace/payload.h"
 #include "trace/space.h"
@@ -36,6 +37,7 @@ struct trace_writer {
 	struct place slots[N_SLOTS];
 	uint64_t slot_bytes; // 0: no slots yet
 	uint64_t n_checkpoints;
+	bool has_state; // of the last checkpoint
 
 	struct events_encoder events;
 	struct {
@@ -144,13 +146,25 @@ static bool drop_slots(struct trace_writer *w, const struct place *old, struct e
 	return true;
 }
 
-static bool write_state(struct trace_writer *w, const struct recording *r, struct err *err) {
+static bool pack_state(struct trace_writer *w, const struct recording *r, struct err *err) {
 	buffer_clear(&w->raw);
 	state_encode(&w->raw, r);
-	if (w->raw.failed) {
-		return err_memory(err);
+	return w->raw.failed ? err_memory(err) : pack(&w->stored, buffer_view(&w->raw), PACK_FAST, err);
+}
+
+/** Put what is in `stored` into the slot whose turn it is. */
+static bool fill_slot(struct trace_writer *w, struct err *err) {
+	struct frame_slot header = {w->n_checkpoints + 1, w->stored.size, w->raw.size, w->n_log_blocks};
+	size_t slot = turn(header.sequence);
+	if (!space_write_slot(&w->space, w->slots[slot], &header, buffer_view(&w->stored), err)) {
+		return false;
 	}
-	if (!pack(&w->stored, buffer_view(&w->raw), PACK_FAST, err)) {
+	w->n_checkpoints++;
+	return true;
+}
+
+static bool write_state(struct trace_writer *w, const struct recording *r, struct err *err) {
+	if (!pack_state(w, r, err)) {
 		return false;
 	}
 	struct place old[N_SLOTS] = {0};
@@ -158,13 +172,7 @@ static bool write_state(struct trace_writer *w, const struct recording *r, struc
 	if (is_larger && !make_slots(w, w->stored.size, old, err)) {
 		return false;
 	}
-	struct frame_slot header = {w->n_checkpoints + 1, w->stored.size, w->raw.size, w->n_log_blocks};
-	size_t slot = turn(header.sequence);
-	if (!space_write_slot(&w->space, w->slots[slot], &header, buffer_view(&w->stored), err)) {
-		return false;
-	}
-	w->n_checkpoints++;
-	return !is_larger || drop_slots(w, old, err);
+	return fill_slot(w, err) && (!is_larger || drop_slots(w, old, err));
 }
 
 // ---- events
@@ -275,9 +283,31 @@ uint64_t trace_writer_events_dropped(const struct trace_writer *w) {
 }
 
 bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, struct err *err) {
+	w->has_state = false;
 	bool has_events = writer_cut_events(w, err);
 	if (!write_log(w, r, err)) {
 		return err_add(err, "log");
 	}
-	return (write_state(w, r, err) || err_add(err, "checkpoint")) && has_events;
+	w->has_state = write_state(w, r, err) || err_add(err, "checkpoint");
+	return w->has_state && has_events;
+}
+
+bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err *err) {
+	const struct counts_row *log = &w->marks.counts;
+	if (w->has_state) {
+		return true; // it was the events that found no room
+	}
+	if (w->slot_bytes == 0 || !log->strings || !log->locations || !log->nodes) {
+		return err_set(err, ERR_LIMIT, "there is no room for a first checkpoint");
+	}
+	for (enum narrow_level level = NARROW_TO_LOG; level < N_NARROW_LEVELS; level++) {
+		narrow(r, log, level);
+		if (!pack_state(w, r, err)) {
+			return false;
+		}
+		if (w->stored.size <= w->slot_bytes) {
+			return fill_slot(w, err);
+		}
+	}
+	return err_set(err, ERR_LIMIT, "there is no room for the totals");
 }

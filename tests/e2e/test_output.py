@@ -6,6 +6,7 @@ import resource
 import shutil
 import socket
 import subprocess
+import textwrap
 
 import pytest
 
@@ -186,11 +187,11 @@ def test_a_limit_on_file_size_harms_nothing(tools, tmp_path):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def small_disk(tmp_path, request):
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = os.geteuid() == 0 and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder],
+        ["mount", "-t", "tmpfs", "-o", f"size={getattr(request, 'param', '64k')}", "none", folder],
         capture_output=True).returncode == 0
     if not mounted:
         pytest.skip("needs to mount a file system")
@@ -208,6 +209,43 @@ def test_a_full_disk_never_harms_the_program(tools, small_disk):
     assert sum("cannot be brought up to date" in line
                for line in finished.stderr.splitlines()) <= 1
     assert not [name for name in names(small_disk) if name.endswith(".part")]
+
+
+@pytest.mark.parametrize("small_disk", ["20m"], indirect=True)
+def test_totals_go_on_when_the_disk_is_full(tools, helpers, small_disk, tmp_path):
+    """Somebody fills the disk after 1.5 s: totals stay exact, what came later has no stacks of its
+    own, and a part of the disk is left as it was found."""
+    go = tmp_path / "go"
+    program = textwrap.dedent(f"""\
+        import json, os, sys, time
+        time.sleep(1.5)
+        while not os.path.exists({str(go)!r}):
+            time.sleep(0.05)
+        import decimal, argparse, unittest, xml.dom.minidom, email.message
+        kept = [bytes(1000 + i) for i in range(20000)]
+        time.sleep(2.5)
+        print("done")
+        """)
+    environment = dict(os.environ, PYTHONMALLOC="malloc")
+    whole = tools.record("python3", "-c", program.replace("while not", "while False and not"),
+                         env=environment)
+    file = small_disk / "t.zst"
+    running = tools.start(tools.heaptrack, "-o", file, "python3", "-c", program, env=environment)
+    helpers.wait_until(lambda: file.exists() and file.stat().st_size > 20000,
+                       what="a checkpoint")
+    free = os.statvfs(small_disk).f_bavail * 4096
+    (small_disk / "filler").write_bytes(bytes(free - (1 << 20)))  # less than is to be left
+    go.touch()
+    finished = running.wait(60)
+    assert finished.status == 0 and finished.stdout == "done\n", repr(finished)
+    assert os.statvfs(small_disk).f_bavail * 4096 > 1 << 19, "the rest was used up"
+    known, expected = tools.json(file), whole.json()
+    for what in ("allocations", "allocated_bytes", "peak_bytes"):
+        assert known["summary"][what] == pytest.approx(expected["summary"][what], rel=0.02), what
+    assert known["summary"]["complete"] and known["quality"]["detail_ends_ns"] > 10**9
+    assert any("disk was nearly full" in line["text"] for line in known["quality"]["sentences"])
+    assert "disk was nearly full" in finished.stderr
+    assert "disk was nearly full" in tools.print(file).stdout
 
 
 def test_a_file_that_is_moved_meanwhile_stays_moved(tools, tmp_path, helpers):

@@ -92,11 +92,67 @@ static void test_growing_round_trip(void **state) {
 	}
 }
 
+// ---- a disk that is full
+
+static bool write_within(void *user, uint64_t at, const void *data, size_t n, struct err *err) {
+	struct sample_file *f = user;
+	return at + n <= f->stop_after ? sample_file_store(f, at, data, n)
+								   : err_set(err, ERR_LIMIT, "the disk is full");
+}
+
+static void assert_totals_are(struct slice bytes, const struct recording *expected) {
+	struct trace_source src = sample_source(&bytes);
+	struct recording got = {0};
+	struct trace_facts facts = {0};
+	struct err err = {0};
+	if (!trace_read(&got, &facts, &src, 0, &err) || !recording_is_valid(&got, &err)) {
+		fail_msg("%s", err.text);
+	}
+	assert_memory_equal(&got.summary, &expected->summary, sizeof got.summary);
+	assert_int_equal(got.meta.duration_ns, expected->meta.duration_ns);
+	recording_finish(&got);
+}
+
+static void test_totals_go_on_in_a_file_that_cannot_grow(void **state) {
+	(void)state;
+	unsigned n_narrow = 0, n_as_one = 0;
+	for (int i = 0; i < 40; i++) {
+		struct sample_file file = {.stop_after = UINT64_MAX};
+		struct trace_writer *w = trace_writer_create((struct trace_sink){write_within, &file},
+				NULL);
+		struct sample_size size = {20, 20, 10, 30, 100};
+		struct recording r;
+		sample_recording_make(&r, i, i, &size);
+		assert_true(trace_writer_checkpoint(w, &r, NULL));
+		recording_finish(&r);
+		file.stop_after = file.bytes.size;
+		for (int k = 1; k < 20; k++) {
+			size.nodes += 20u << (k / 2);
+			size.stacks = size.nodes - 1;
+			size.edges += 20;
+			size.blocks += 1000;
+			sample_recording_make(&r, i, i * 100 + k, &size);
+			if (!trace_writer_checkpoint(w, &r, NULL)) {
+				n_narrow++;
+				assert_true(trace_writer_narrow(w, &r, NULL));
+				n_as_one += r.stacks.n == 1;
+			}
+			assert_totals_are(buffer_view(&file.bytes), &r);
+			recording_finish(&r);
+		}
+		assert_int_equal(file.bytes.size, file.stop_after);
+		trace_writer_destroy(w);
+		buffer_finish(&file.bytes);
+	}
+	assert_true(n_narrow > n_as_one && n_as_one > 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_samples_are_valid),
 			cmocka_unit_test(test_whole_round_trip),
 			cmocka_unit_test(test_growing_round_trip),
+			cmocka_unit_test(test_totals_go_on_in_a_file_that_cannot_grow),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

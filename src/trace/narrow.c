@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "trace/narrow.h"
+
+static void cut_string(uint32_t *id, const struct recording *r) {
+	*id = *id < r->strings.n ? *id : 0;
+}
+
+static void cut_strings(struct recording *r) {
+	struct rec_meta *m = &r->meta;
+	cut_string(&m->exe, r);
+	cut_string(&m->cwd, r);
+	cut_string(&m->host, r);
+	cut_string(&m->version, r);
+	if ((uint64_t)m->argv_first + m->n_argv > r->strings.n) {
+		m->argv_first = m->n_argv = 0;
+	}
+	for (uint32_t i = 0; i < r->modules.n; i++) {
+		cut_string(&r->modules.items[i].path, r);
+		cut_string(&r->modules.items[i].package, r);
+	}
+	for (uint32_t i = 0; i < r->threads.n; i++) {
+		cut_string(&r->threads.items[i].name, r);
+	}
+	for (uint32_t i = 0; i < r->children.n; i++) {
+		cut_string(&r->children.items[i].name, r);
+		cut_string(&r->children.items[i].exe, r);
+	}
+	for (uint32_t i = 0; i < r->images.n; i++) {
+		cut_string(&r->images.items[i].exe, r);
+	}
+}
+
+static void to_log(struct recording *r, const struct counts_row *log) {
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		uint32_t *node = &r->stacks.items[i].node;
+		while (*node >= log->nodes) {
+			*node = r->nodes.items[*node].parent;
+		}
+	}
+	r->nodes.n = log->nodes;
+	r->locations.n = log->locations;
+	r->frames.n = log->frames;
+	r->strings.n = log->strings;
+	cut_strings(r);
+}
+
+static void to_stacks(struct recording *r) {
+	r->edges.n = r->intervals.n = r->sizes.n = r->handovers.n = r->samples.n = 0;
+}
+
+static void add(struct rec_stack *sum, const struct rec_stack *s) {
+	sum->allocations += s->allocations;
+	sum->allocated_bytes += s->allocated_bytes;
+	sum->temporary += s->temporary;
+	sum->temporary_bytes += s->temporary_bytes;
+	sum->short_lived += s->short_lived;
+	sum->peak_blocks += s->peak_blocks;
+	sum->peak_bytes += s->peak_bytes;
+	sum->live_blocks += s->live_blocks;
+	sum->live_bytes += s->live_bytes;
+	sum->reallocs += s->reallocs;
+	sum->first_ns = s->first_ns < sum->first_ns ? s->first_ns : sum->first_ns;
+	sum->last_ns = s->last_ns > sum->last_ns ? s->last_ns : sum->last_ns;
+	for (size_t i = 0; i < sizeof s->lifetimes / sizeof *s->lifetimes; i++) {
+		if (__builtin_add_overflow(sum->lifetimes[i], s->lifetimes[i], &sum->lifetimes[i])) {
+			sum->lifetimes[i] = UINT32_MAX;
+		}
+	}
+}
+
+static void to_totals(struct recording *r) {
+	if (r->stacks.n > 0) {
+		struct rec_stack *sum = &r->stacks.items[0];
+		for (uint32_t i = 1; i < r->stacks.n; i++) {
+			add(sum, &r->stacks.items[i]);
+		}
+		sum->node = sum->thread = 0;
+		r->stacks.n = 1;
+	}
+	r->threads.n = r->threads.n ? 1 : 0;
+	r->children.n = 0;
+}
+
+void narrow(struct recording *r, const struct counts_row *log, enum narrow_level level) {
+	switch (level) {
+	case NARROW_TO_LOG: to_log(r, log); return;
+	case NARROW_TO_STACKS: to_stacks(r); return;
+	case NARROW_TO_TOTALS: to_totals(r); return;
+	case N_NARROW_LEVELS: return;
+	}
+}
