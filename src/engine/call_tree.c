@@ -214,6 +214,7 @@ static bool make(struct maker *m, struct arena *arena, struct arena *scratch, st
 	const struct recording *r = m->recording;
 	m->ends = arena_new(scratch, struct end, r->nodes.n);
 	t->of_stack = arena_new(arena, uint32_t, r->stacks.n);
+	t->n_stacks = r->stacks.n;
 	if (!m->ends || !t->of_stack || !index_reserve(&m->children, 1) || !vec_push(&m->nodes)) {
 		return false;
 	}
@@ -259,22 +260,36 @@ struct slice call_tree_label(const struct call_tree *t, uint32_t node) {
 
 // ---- costs
 
-bool call_tree_costs(const struct call_tree *t, const struct recording *r,
-		const struct lens_result *result, struct arena *arena, struct tree_costs *out,
-		struct err *err) {
-	out->own = arena_new(arena, struct lens_costs, t->n);
-	out->all = arena_new(arena, struct lens_costs, t->n);
-	if (!out->own || !out->all) {
+bool call_tree_costs(const struct call_tree *t, const struct lens_result *result,
+		struct arena *arena, struct tree_costs *out, struct err *err) {
+	*out = (struct tree_costs){result->stacks, arena_new(arena, struct lens_costs, t->n)};
+	if (!out->all) {
 		return err_memory(err);
 	}
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		lens_costs_add(&out->own[t->of_stack[i]], &result->stacks[i]);
+	for (uint32_t i = 0; i < t->n_stacks; i++) {
+		lens_costs_add(&out->all[t->of_stack[i]], &result->stacks[i]);
 	}
-	memcpy(out->all, out->own, t->n * sizeof *out->all);
 	for (uint32_t i = t->n; i-- > 1;) {
 		lens_costs_add(&out->all[t->nodes[i].parent], &out->all[i]);
 	}
 	return true;
+}
+
+static void take_costs(struct lens_costs *from, const struct lens_costs *c) {
+	from->bytes -= c->bytes;
+	from->blocks -= c->blocks;
+	from->allocations -= c->allocations;
+	from->allocated_bytes -= c->allocated_bytes;
+	from->temporary -= c->temporary;
+}
+
+struct lens_costs call_tree_own(const struct call_tree *t, const struct tree_costs *costs,
+		uint32_t node) {
+	struct lens_costs own = costs->all[node];
+	for (uint32_t i = node + 1; i < t->nodes[node].end; i = t->nodes[i].end) {
+		take_costs(&own, &costs->all[i]);
+	}
+	return own;
 }
 
 static bool is_anything(const struct lens_costs *c) {
@@ -323,17 +338,22 @@ bool call_tree_functions(const struct call_tree *t, const struct tree_costs *cos
 	struct call_function *by_key = arena_new(&scratch, struct call_function, t->n_keys + 1ul);
 	uint32_t *open_until = arena_new(&scratch, uint32_t, t->n_keys + 1ul);
 	bool ok = by_key && open_until;
-	for (uint32_t i = 0; ok && i < t->n; i++) {
-		uint32_t key = i == 0 ? t->n_keys : t->nodes[i].key;
+	for (uint32_t i = 1; ok && i < t->n; i++) {
+		uint32_t key = t->nodes[i].key;
 		struct call_function *f = &by_key[key];
-		lens_costs_add(&f->own, &costs->own[i]);
-		if (i == 0) {
-			f->all = costs->own[0];
-		} else if (i >= open_until[key]) {
+		if (i >= open_until[key]) {
 			f->node = f->node ? f->node : i;
 			open_until[key] = t->nodes[i].end;
 			lens_costs_add(&f->all, &costs->all[i]);
 		}
+	}
+	for (uint32_t i = 0; ok && i < t->n_stacks; i++) {
+		uint32_t node = t->of_stack[i];
+		struct call_function *f = &by_key[node ? t->nodes[node].key : t->n_keys];
+		lens_costs_add(&f->own, &costs->stacks[i]);
+	}
+	if (ok) {
+		by_key[t->n_keys].all = by_key[t->n_keys].own;
 	}
 	ok = ok && rank_functions(by_key, t->n_keys + 1, l, arena, out);
 	arena_finish(&scratch);

@@ -24,7 +24,8 @@ struct call_node {
 struct call_tree {
 	struct call_node *nodes;
 	uint32_t n;
-	uint32_t *of_stack;   // per rec_stack: its node
+	uint32_t *of_stack; // per rec_stack: its node
+	uint32_t n_stacks;
 	struct slice *labels; // per key: what a group is called; NULL: nodes are functions
 	uint32_t n_keys;
 };
@@ -37,14 +38,17 @@ bool call_tree_make(const struct lens *l, const struct recording *r, const struc
 struct slice call_tree_label(const struct call_tree *t, uint32_t node);
 
 struct tree_costs {
-	struct lens_costs *own; // per node: of the stacks that end in it
-	struct lens_costs *all; // and of those that go on
+	const struct lens_costs *stacks; // of the result, borrowed
+	struct lens_costs *all;          // per node: of the stacks that go through it or end in it
 };
 
 /** Lay costs over the tree: all[0] is the result's total. False: no memory. */
-bool call_tree_costs(const struct call_tree *t, const struct recording *r,
-		const struct lens_result *result, struct arena *arena, struct tree_costs *out,
-		struct err *err);
+bool call_tree_costs(const struct call_tree *t, const struct lens_result *result,
+		struct arena *arena, struct tree_costs *out, struct err *err);
+
+/** What the stacks cost that end in a node. */
+struct lens_costs call_tree_own(const struct call_tree *t, const struct tree_costs *costs,
+		uint32_t node);
 
 /** A function (or group) wherever it is called. */
 struct call_function {
@@ -69,7 +73,7 @@ bool call_tree_functions(const struct call_tree *t, const struct tree_costs *cos
  */
 struct up_entry {
 	uint32_t node;   // of the call tree: how far up this path was followed
-	uint32_t source; // where the path began
+	uint32_t source; // where the path began: a stack; for call_tree_callers, a node
 };
 struct up_node {
 	uint32_t node; // a call node with this node's name

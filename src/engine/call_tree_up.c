@@ -13,7 +13,7 @@
 
 static const struct lens_costs *cost_of(const struct tree_costs *costs, bool is_inclusive,
 		uint32_t source) {
-	return is_inclusive ? &costs->all[source] : &costs->own[source];
+	return is_inclusive ? &costs->all[source] : &costs->stacks[source];
 }
 
 /** Paths, gathered by the key of the node they stand in. */
@@ -103,13 +103,16 @@ static bool make_level(const struct call_tree *t, const struct tree_costs *costs
 
 bool call_tree_bottom_up(const struct call_tree *t, const struct tree_costs *costs,
 		const struct lens *l, struct arena *arena, struct up_nodes *out, struct err *err) {
-	*out = (struct up_nodes){.outermost = costs->own[0]};
+	*out = (struct up_nodes){0};
 	struct arena scratch = {0};
-	struct up_entry *entries = arena_new(&scratch, struct up_entry, t->n);
+	struct up_entry *entries = arena_new(&scratch, struct up_entry, t->n_stacks);
 	uint32_t n = 0;
-	for (uint32_t i = 1; entries && i < t->n; i++) {
-		if (costs->own[i].blocks || costs->own[i].allocations) {
-			entries[n++] = (struct up_entry){i, i};
+	for (uint32_t i = 0; entries && i < t->n_stacks; i++) {
+		const struct lens_costs *c = &costs->stacks[i];
+		if (t->of_stack[i] == 0) {
+			lens_costs_add(&out->outermost, c);
+		} else if (c->blocks || c->allocations) {
+			entries[n++] = (struct up_entry){t->of_stack[i], i};
 		}
 	}
 	bool ok = entries && make_level(t, costs, l, entries, n, false, arena, out);
@@ -180,7 +183,8 @@ bool up_node_callees(const struct call_tree *t, const struct tree_costs *costs,
 	*out = (struct up_nodes){0};
 	*own = (struct lens_costs){0};
 	for (uint32_t i = 0; i < node->n_entries; i++) {
-		lens_costs_add(own, &costs->own[node->entries[i].node]);
+		struct lens_costs c = call_tree_own(t, costs, node->entries[i].node);
+		lens_costs_add(own, &c);
 	}
 	struct arena scratch = {0};
 	uint32_t n = put_callees(t, node, NULL);

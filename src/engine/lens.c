@@ -34,14 +34,6 @@ struct lens lens_whole(void) {
 	return (struct lens){.metric = LENS_PEAK};
 }
 
-void lens_costs_add(struct lens_costs *to, const struct lens_costs *c) {
-	to->bytes += c->bytes;
-	to->blocks += c->blocks;
-	to->allocations += c->allocations;
-	to->allocated_bytes += c->allocated_bytes;
-	to->temporary += c->temporary;
-}
-
 uint64_t lens_weight(const struct lens *l, const struct lens_costs *c) {
 	return l->metric == LENS_ALLOCATIONS || l->metric == LENS_TEMPORARY ? c->blocks : c->bytes;
 }
@@ -215,16 +207,23 @@ static void range_costs(const struct lens *l, const struct recording *r,
 	const struct question q = question_of(l, r);
 	const uint32_t first = (uint32_t)(l->from + 1);
 	const uint32_t span = (uint32_t)(l->to - l->from - 1);
-	const struct rec_interval *end = r->intervals.items + r->intervals.n;
-	for (const struct rec_interval *v = r->intervals.items; v < end; v++) {
-		struct lens_costs *c = &stacks[v->stack];
-		uint64_t is_made = mask_of(v->from - first <= span);
-		uint64_t is_asked = mask_of((v->from - q.first <= q.span) & ((int32_t)v->until > q.behind));
-		c->bytes += v->bytes & is_asked;
-		c->blocks += v->count & is_asked;
-		c->allocations += v->count & is_made;
-		c->allocated_bytes += v->bytes & is_made;
-		c->temporary += v->temporary & is_made;
+	const struct rec_interval *v = r->intervals.items, *end = v + r->intervals.n;
+	while (v < end) {
+		// Those of a stack stand together: they are summed up in registers
+		const uint32_t stack = v->stack;
+		struct lens_costs c = {0};
+		do {
+			uint64_t is_made = mask_of(v->from - first <= span);
+			uint64_t is_asked = mask_of(
+					(v->from - q.first <= q.span) & ((int32_t)v->until > q.behind));
+			c.bytes += v->bytes & is_asked;
+			c.blocks += v->count & is_asked;
+			c.allocations += v->count & is_made;
+			c.allocated_bytes += v->bytes & is_made;
+			c.temporary += v->temporary & is_made;
+			v++;
+		} while (v < end && v->stack == stack);
+		lens_costs_add(&stacks[stack], &c);
 	}
 }
 

@@ -106,7 +106,13 @@ struct lens_costs {
 	uint64_t temporary;                    // of these
 };
 
-void lens_costs_add(struct lens_costs *to, const struct lens_costs *c);
+static inline void lens_costs_add(struct lens_costs *to, const struct lens_costs *c) {
+	to->bytes += c->bytes;
+	to->blocks += c->blocks;
+	to->allocations += c->allocations;
+	to->allocated_bytes += c->allocated_bytes;
+	to->temporary += c->temporary;
+}
 
 /** The number that ranks: bytes, or blocks for the metrics weighed by number. */
 uint64_t lens_weight(const struct lens *l, const struct lens_costs *c);

@@ -135,8 +135,9 @@ static bool put_tree(struct writer *w) {
 		ids[i] = open_item(w, i ? ids[t->nodes[i].parent] : UINT32_MAX);
 		put_label(w, i);
 		put_costs(&w->j, all);
-		json_number(&w->j, "own_bytes", costs->own[i].bytes);
-		json_number(&w->j, "own_blocks", costs->own[i].blocks);
+		struct lens_costs own = call_tree_own(t, costs, i);
+		json_number(&w->j, "own_bytes", own.bytes);
+		json_number(&w->j, "own_blocks", own.blocks);
 		json_close(&w->j);
 		if (!drain(w)) {
 			return false;

@@ -175,12 +175,16 @@ static inline void add_up(struct made *m) {
 		const struct made_block *b = &m->blocks[i];
 		struct rec_stack *stack = &r->stacks.items[b->stack];
 		bool is_live = b->until == REC_NEVER;
-		for (uint32_t k = b->from; k < r->edges.n; k++) {
-			struct rec_edge *e = &r->edges.items[k];
+		if (b->from < r->edges.n) {
+			struct rec_edge *e = &r->edges.items[b->from];
 			e->allocations++;
 			e->allocated_bytes += b->size;
-			e->bytes += k < b->until ? b->size : 0;
-			e->blocks += k < b->until;
+			e->bytes += b->size;
+			e->blocks++;
+		}
+		if (b->until < r->edges.n) {
+			r->edges.items[b->until].bytes -= b->size; // modulo 2^64, until they are summed up
+			r->edges.items[b->until].blocks--;
 		}
 		stack->allocations++;
 		stack->allocated_bytes += b->size;
@@ -203,6 +207,13 @@ static inline void add_up(struct made *m) {
 		s->live_blocks += is_live;
 		s->live_bytes += is_live ? b->size : 0;
 		s->frees += !is_live;
+	}
+	for (uint32_t i = 1; i < r->edges.n; i++) {
+		struct rec_edge *e = &r->edges.items[i];
+		e->bytes += e[-1].bytes;
+		e->blocks += e[-1].blocks;
+		e->allocations += e[-1].allocations;
+		e->allocated_bytes += e[-1].allocated_bytes;
 	}
 	uint32_t peak = 0;
 	for (uint32_t i = 1; i < r->edges.n; i++) {

@@ -386,7 +386,7 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 	struct call_tree t;
 	struct tree_costs costs;
 	assert_true(call_tree_make(l, &m->r, n, arena, &t, NULL));
-	assert_true(call_tree_costs(&t, &m->r, result, arena, &costs, NULL));
+	assert_true(call_tree_costs(&t, result, arena, &costs, NULL));
 	same(&costs.all[0], &result->total);
 	assert_int_equal(t.nodes[0].end, t.n);
 	for (uint32_t i = 1; i < t.n; i++) {
@@ -395,7 +395,13 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 		assert_true(node->parent < i && node->end <= parent->end && node->end > i);
 		assert_true(l->n_hide == 0 || l->group != LENS_BY_FUNCTION ||
 				!frame_is(node->name, l->hide[0]));
-		struct lens_costs sum = costs.own[i];
+		struct lens_costs sum = {0}, own = call_tree_own(&t, &costs, i);
+		for (uint32_t k = 0; k < m->r.stacks.n; k++) {
+			if (t.of_stack[k] == i) {
+				lens_costs_add(&sum, &result->stacks[k]);
+			}
+		}
+		same(&own, &sum);
 		for (uint32_t k = i + 1; k < node->end; k = t.nodes[k].end) {
 			lens_costs_add(&sum, &costs.all[k]);
 			assert_true(node->end >= t.nodes[k].end);
