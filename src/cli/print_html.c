@@ -19,7 +19,11 @@ static bool make_page(const struct session *s, const struct print_options *optio
 		struct buffer *page, struct err *err) {
 	struct buffer text = {0};
 	struct report_options report = {.file = options->is_redacted ? NULL : s->path};
-	bool ok = report_text(&text, &s->recording, s->names, &report, err);
+	struct recording shown = s->recording; // shares its tables
+	if (options->is_redacted) {
+		shown.meta.n_argv = 0;
+	}
+	bool ok = report_text(&text, &shown, s->names, &report, err);
 	struct page_options o = {
 			.text = buffer_view(&text),
 			.is_redacted = options->is_redacted,

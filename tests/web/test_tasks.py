@@ -1,10 +1,12 @@
 """What a person can do with the page, in Debian's Chromium, from the file system."""
 
+import base64
 import json
 import os
 import signal
 import subprocess
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -204,3 +206,21 @@ def test_understand_a_stripped_recording(do, pages, program, look):
 def test_read_it_without_scripts(demo):
     html = Path(demo[1]).read_text()
     assert "total memory leaked" in html[html.index("<pre>"):html.index("</pre>")]
+
+
+def test_redacted_page_tells_no_path(demo, pages):
+    page = pages.page_of(demo[0], pages.folder / "redacted.html", "--redact").read_text()
+    blob = base64.b64decode(page.split('id="profile">')[1].split("</script>")[0])
+    body = zlib.decompress(blob[20:], -15)
+    for path in (b"/tests/victims", str(pages.folder).encode(), os.uname().nodename.encode() + b'"'):
+        assert path not in body and path.decode() not in page, path
+    assert b"demo.cpp" in body and b"_ZL" not in body
+
+
+def test_limit_is_kept_and_said(demo, pages, do):
+    whole = pages.page_of(demo[0], pages.folder / "whole.html").stat().st_size
+    limit = whole - 500
+    page = pages.page_of(demo[0], pages.folder / "limited.html", "--html-limit", str(limit))
+    assert page.stat().st_size <= limit
+    text = do("whole_text", page, LOOKS[0])["text"]
+    assert "To keep this file small" in text and "37." in text
