@@ -70,7 +70,7 @@ static double mean(const double *v, int n) {
 	return sum / n;
 }
 
-/** Every quarter is above the one before, and the last still rises half as fast as all together. */
+/** No quarter is below the one before, and the last still rises: it did not stop. */
 static bool keeps_rising(const double v[N_SAMPLES]) {
 	enum { QUARTER = N_SAMPLES / 4 };
 	double q[4];
@@ -78,8 +78,8 @@ static bool keeps_rising(const double v[N_SAMPLES]) {
 		q[i] = mean(v + i * QUARTER, QUARTER);
 	}
 	double rise = v[N_SAMPLES - 1] - v[0];
-	return q[0] < q[1] && q[1] < q[2] && q[2] < q[3] &&
-			v[N_SAMPLES - 1] - v[N_SAMPLES - QUARTER] >= rise / 8;
+	return q[0] <= q[1] && q[1] <= q[2] && q[2] <= q[3] &&
+			v[N_SAMPLES - 1] - v[N_SAMPLES - QUARTER] >= rise / 20;
 }
 
 static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts *f) {
@@ -92,7 +92,7 @@ static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts
 	f->from_ns = c->times_ns[begin];
 	f->to_ns = c->times_ns[end];
 	f->from_bytes = c->bytes[begin];
-	if (f->to_ns < f->from_ns + run / 2 || f->to_ns < run / 10 * 7 || end < begin + 8 ||
+	if (f->to_ns < f->from_ns + run / 10 * 3 || f->to_ns < run / 10 * 7 || end < begin + 8 ||
 			c->bytes[end] < f->from_bytes + f->top_bytes / 5) {
 		return false;
 	}

@@ -179,6 +179,7 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 		}
 		find_churn(&f);
 		find_unseen(&f);
+		find_advice(&f);
 	}
 	if (f.n > 1) {
 		qsort(f.items, f.n, sizeof *f.items, most_important_first);

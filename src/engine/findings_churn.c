@@ -59,7 +59,22 @@ static void put_size(struct finder *f, struct buffer *text, struct finding *out,
 	}
 }
 
-static void say_churn(struct finder *f, struct place *p) {
+// What the user's and the dependencies' sites make; a runtime's own is not theirs to change
+struct own_work {
+	uint64_t allocations, short_lived;
+};
+
+static struct own_work own_work_of(const struct finder *f) {
+	struct own_work own = {0};
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		const struct place *p = &f->places[i];
+		own.allocations += p->name->is_runtime ? 0 : p->allocations;
+		own.short_lived += p->name->is_runtime ? 0 : p->short_lived;
+	}
+	return own;
+}
+
+static void say_churn(struct finder *f, struct place *p, const struct own_work *own) {
 	const struct rec_summary *s = &f->r->summary;
 	struct finding *out = finder_add(f, "churn", "churn");
 	struct buffer text = {0};
@@ -74,7 +89,7 @@ static void say_churn(struct finder *f, struct place *p) {
 	finding_put(out, "allocations", p->allocations);
 	finding_put(out, "per_s", (uint64_t)per_second(f, p->short_lived));
 	finder_say(f, out, &text);
-	bool is_felt = p->short_lived >= 10000 && p->short_lived >= s->allocations / 2;
+	bool is_felt = p->short_lived >= 10000 && p->short_lived >= own->allocations / 2;
 	out->severity = is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS;
 	out->weight = millionths(p->short_lived, s->allocations);
 	p->has_churn_finding = true;
@@ -93,12 +108,13 @@ static struct place *most_short_lived(struct finder *f) {
 static void find_short_lived(struct finder *f) {
 	enum { PLACES = 2, FEW = 1000 };
 	const struct rec_summary *s = &f->r->summary;
-	for (int i = 0; i < PLACES && s->short_lived >= FEW; i++) {
+	struct own_work own = own_work_of(f);
+	for (int i = 0; i < PLACES && own.short_lived >= FEW; i++) {
 		struct place *p = most_short_lived(f);
-		if (!p || p->short_lived < s->short_lived / 5 || p->short_lived < s->allocations / 10) {
+		if (!p || p->short_lived < own.short_lived / 5 || p->short_lived < s->allocations / 10) {
 			return;
 		}
-		say_churn(f, p);
+		say_churn(f, p, &own);
 	}
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "engine/findings_parts.h"
+#include "engine/owner.h"
 
 #include <stdlib.h>
 
@@ -98,11 +99,12 @@ static bool gather_places(struct finder *f) {
 	return true;
 }
 
-static uint64_t rank_of(const struct place *p, int order) {
-	return p->name->is_runtime ? 0
-			: order == 0       ? p->peak_bytes
-			: order == 1       ? p->live_bytes
-							   : p->allocated_bytes;
+/** What a runtime holds matters where it holds it for the scripts that it runs. */
+static uint64_t rank_of(const struct finder *f, const struct place *p, int order) {
+	return p->name->is_runtime && !f->runs_scripts ? 0
+			: order == 0                           ? p->peak_bytes
+			: order == 1                           ? p->live_bytes
+												   : p->allocated_bytes;
 }
 
 /** Mark the largest of each order; how many there are. */
@@ -111,12 +113,12 @@ static uint32_t choose(const struct finder *f, uint32_t *tag_of_place) {
 	for (int order = 0; order < 3; order++) {
 		uint32_t best[LARGEST], n = 0;
 		for (uint32_t i = 0; i < f->n_places; i++) {
-			uint64_t rank = rank_of(&f->places[i], order);
+			uint64_t rank = rank_of(f, &f->places[i], order);
 			uint32_t at = n < LARGEST ? n : LARGEST - 1;
-			if (rank == 0 || (n == LARGEST && rank <= rank_of(&f->places[best[at]], order))) {
+			if (rank == 0 || (n == LARGEST && rank <= rank_of(f, &f->places[best[at]], order))) {
 				continue;
 			}
-			for (n = at + 1; at > 0 && rank_of(&f->places[best[at - 1]], order) < rank; at--) {
+			for (n = at + 1; at > 0 && rank_of(f, &f->places[best[at - 1]], order) < rank; at--) {
 				best[at] = best[at - 1];
 			}
 			best[at] = i;
@@ -176,6 +178,7 @@ static bool make_curves(struct finder *f) {
 
 bool finder_gather(struct finder *f) {
 	const struct recording *r = f->r;
+	f->runs_scripts = owner_is_runtime(r->strings.items[r->meta.exe]);
 	f->times_ns = arena_new(&f->scratch, uint64_t, r->edges.n + 1ul);
 	if (!f->times_ns) {
 		return false;

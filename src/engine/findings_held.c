@@ -6,7 +6,7 @@
 // What each site holds over time. A site is spoken of once: by what it never freed if that is a
 // good part of it, else by the shape of what it held.
 
-enum { MIN_BYTES = 1000, MIN_GROWN_BYTES = 64000 };
+enum { MIN_BYTES = 1000, MIN_GROWN_BYTES = 64000, MIN_RUNTIME_BYTES = 8000000 };
 
 static void put_bytes(struct buffer *out, uint64_t bytes) {
 	char text[HUMAN_MAX];
@@ -91,82 +91,6 @@ static void put_growth(struct finder *f, struct buffer *out, struct finding *fin
 	put_time_to_limit(f, out, finding, c->rate);
 }
 
-// Frames of the user's own, from the site outwards
-struct own_frames {
-	const struct name *items[64];
-	uint32_t n;
-};
-
-static void collect_own(struct finder *f, uint32_t stack, struct own_frames *out) {
-	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node), *frame;
-	struct stack_walk w = stack_walk_init(f->r, f->names, node);
-	bool is_behind = false;
-	out->n = 0;
-	while (out->n < 64 && (frame = stack_walk_next(&w))) {
-		is_behind |= frame == site;
-		if (is_behind && frame->owner == OWNER_YOURS) {
-			out->items[out->n++] = frame;
-		}
-	}
-}
-
-/** The heaviest stacks of a place that always, and that never gave back what they had. */
-static bool find_paths(const struct finder *f, const struct place *p, uint32_t *freed,
-		uint32_t *kept) {
-	uint64_t n_freed = 0, n_kept = 0, n_mixed = 0, best_freed = 0, best_kept = 0;
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		const struct rec_stack *s = &f->r->stacks.items[i];
-		if (f->place_of[i] != p - f->places) {
-			continue;
-		}
-		if (s->live_blocks == 0) {
-			n_freed += s->allocations;
-			*freed = s->allocations > best_freed ? i : *freed;
-			best_freed = s->allocations > best_freed ? s->allocations : best_freed;
-		} else if (s->live_blocks == s->allocations) {
-			n_kept += s->allocations;
-			*kept = s->allocations > best_kept ? i : *kept;
-			best_kept = s->allocations > best_kept ? s->allocations : best_kept;
-		} else {
-			n_mixed += s->allocations;
-		}
-	}
-	return n_freed >= 5 && n_kept >= 5 && n_mixed * 20 <= p->allocations;
-}
-
-/** "freed when called from A, not from B": where the stacks of both kinds part. */
-static void put_partial(struct finder *f, struct buffer *out, const struct place *p) {
-	uint32_t freed = 0, kept = 0;
-	if (!find_paths(f, p, &freed, &kept)) {
-		return;
-	}
-	struct own_frames a, b;
-	collect_own(f, freed, &a);
-	collect_own(f, kept, &b);
-	for (uint32_t i = 0; i < a.n && i < b.n; i++) {
-		const struct name *x = a.items[i], *y = b.items[i];
-		if (x->function_id == y->function_id && x->line == y->line) {
-			continue;
-		}
-		if (i == 0) {
-			buffer_printf(out, "; what line %u allocates is freed, not what line %u does", x->line,
-					y->line);
-			return;
-		}
-		bool is_same = x->function_id == y->function_id;
-		buffer_text(out, "; freed when called from ");
-		if (is_same) {
-			buffer_printf(out, "line %u of %.*s, not from line %u", x->line,
-					SLICE_ARG(short_name_of(f, x)), y->line);
-		} else {
-			buffer_printf(out, "%.*s, not from %.*s", SLICE_ARG(short_name_of(f, x)),
-					SLICE_ARG(short_name_of(f, y)));
-		}
-		return;
-	}
-}
-
 /** "1,000 of 1,500 blocks, 542.0 kB". */
 static void put_kept(struct buffer *out, struct finding *finding, const struct place *p) {
 	char text[HUMAN_MAX];
@@ -179,47 +103,66 @@ static void put_kept(struct buffer *out, struct finding *finding, const struct p
 	finding_put(finding, "allocations", p->allocations);
 }
 
+/** How what is kept came to be there. */
+static void put_kept_shape(struct finder *f, struct buffer *text, struct finding *out,
+		const struct place *p, const struct curve_facts *c) {
+	uint64_t run = f->r->meta.duration_ns;
+	switch (c->shape) {
+	case CURVE_GREW: put_growth(f, text, out, c); return;
+	case CURVE_AT_START:
+		buffer_text(text, "allocated once, in the first ");
+		put_duration(text, c->to_ns);
+		return;
+	case CURVE_ONCE:
+		buffer_text(text, "allocated once, at ");
+		put_duration(text, c->from_ns);
+		return;
+	case CURVE_STOPPED:
+		buffer_text(text, "stopped growing after ");
+		put_duration(text, c->to_ns);
+		finding_put(out, "stopped_ns", c->to_ns);
+		return;
+	case CURVE_AT_END:
+		buffer_text(text, "allocated in the last ");
+		put_duration(text, run - run / 100 * 99);
+		return;
+	default:
+		buffer_text(text, "the last of it allocated at ");
+		put_duration(text, p->last_ns);
+		return;
+	}
+}
+
+static enum finding_severity severity_of_kept(const struct finder *f, const struct place *p,
+		const struct curve_facts *c) {
+	switch (c->shape) {
+	case CURVE_AT_START:
+	case CURVE_ONCE:
+	case CURVE_AT_END: return FINDING_EXPLAINS;
+	default: break;
+	}
+	bool is_little = p->live_bytes < f->r->summary.peak_bytes / 100 && p->live_blocks < 100;
+	return is_little                    ? FINDING_EXPLAINS
+			: c->shape == CURVE_STOPPED ? FINDING_WORTH_IT
+										: FINDING_LOOK_FIRST;
+}
+
 static void say_never_freed(struct finder *f, struct place *p, const struct curve_facts *c) {
-	bool is_start = c->shape == CURVE_AT_START;
+	bool is_start = c->shape == CURVE_AT_START, is_once = c->shape == CURVE_ONCE;
 	struct finding *out = is_start ? finder_add(f, "at-start", "at start-up")
+			: is_once              ? finder_add(f, "allocated-once", "allocated once")
 								   : finder_add(f, "never-freed", "never freed");
 	struct buffer text = {0};
 	finder_about(f, out, p->name, "never-freed");
 	put_place_name(f, &text, p);
 	buffer_text(&text, ": ");
 	put_kept(&text, out, p);
-	buffer_text(&text, is_start ? " were allocated once, in the first " : ", ");
-	switch (c->shape) {
-	case CURVE_GREW: put_growth(f, &text, out, c); break;
-	case CURVE_AT_START: put_duration(&text, c->to_ns); break;
-	case CURVE_STOPPED:
-		buffer_text(&text, "stopped growing after ");
-		put_duration(&text, c->to_ns);
-		finding_put(out, "stopped_ns", c->to_ns);
-		break;
-	case CURVE_ONCE:
-		buffer_text(&text, "allocated once, at ");
-		put_duration(&text, c->from_ns);
-		break;
-	case CURVE_AT_END:
-		buffer_text(&text, "allocated in the last ");
-		put_duration(&text, f->r->meta.duration_ns - f->r->meta.duration_ns / 100 * 99);
-		break;
-	default:
-		buffer_text(&text, "the last of it allocated at ");
-		put_duration(&text, p->last_ns);
-		break;
-	}
-	if (is_start) {
-		buffer_text(&text, ", and never freed");
-	}
-	put_partial(f, &text, p);
+	buffer_text(&text, ", ");
+	put_kept_shape(f, &text, out, p, c);
+	buffer_text(&text, is_start || is_once ? ", and never freed" : "");
+	put_paths(f, &text, p);
 	finder_say(f, out, &text);
-	bool is_little = p->live_bytes < f->r->summary.peak_bytes / 100 && p->live_blocks < 100;
-	out->severity = is_start || c->shape == CURVE_AT_END || c->shape == CURVE_ONCE || is_little
-			? FINDING_EXPLAINS
-			: c->shape == CURVE_STOPPED ? FINDING_WORTH_IT
-										: FINDING_LOOK_FIRST;
+	out->severity = severity_of_kept(f, p, c);
 	out->weight = millionths(p->live_bytes, f->r->summary.peak_bytes);
 	p->has_memory_finding = true;
 }
@@ -283,6 +226,7 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	struct buffer text = {0};
 	finder_about(f, out, p->name, NULL);
 	put_place_name(f, &text, p);
+	buffer_text(&text, p->name->is_runtime ? ", for what it runs" : "");
 	finding_put(out, "bytes", c->top_bytes);
 	switch (c->shape) {
 	case CURVE_GREW: say_growing(f, out, &text, c); break;
@@ -296,8 +240,12 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	p->has_memory_finding = true;
 }
 
-static bool is_worth_saying(const struct finder *f, const struct curve_facts *c) {
+static bool is_worth_saying(const struct finder *f, const struct place *p,
+		const struct curve_facts *c) {
 	uint64_t peak = f->r->summary.peak_bytes;
+	if (p->name->is_runtime) {
+		return c->shape == CURVE_GREW && c->top_bytes - c->from_bytes >= MIN_RUNTIME_BYTES;
+	}
 	switch (c->shape) {
 	case CURVE_GREW: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 100;
 	case CURVE_STOPPED:
@@ -308,16 +256,24 @@ static bool is_worth_saying(const struct finder *f, const struct curve_facts *c)
 	}
 }
 
+/** Enough was never freed to be spoken of; of what came in one go, a good part. */
+static bool is_much_kept(const struct finder *f, const struct place *p,
+		const struct curve_facts *kept) {
+	uint64_t peak = f->r->summary.peak_bytes;
+	bool is_gradual = kept->shape == CURVE_GREW || kept->shape == CURVE_STOPPED ||
+			kept->shape == CURVE_OTHER;
+	return !p->name->is_runtime && p->live_bytes >= MIN_BYTES &&
+			(p->live_bytes >= peak / (is_gradual ? 2000 : 100) ||
+					(is_gradual && p->live_blocks >= 100));
+}
+
 static void look_at(struct finder *f, struct place *p) {
 	struct curve live = finder_as_curve(f, p->live_curve);
 	struct curve kept = finder_as_curve(f, p->kept_curve);
-	struct curve_facts shape = curve_judge(&live);
-	bool is_much = p->live_bytes >= MIN_BYTES &&
-			(p->live_bytes >= f->r->summary.peak_bytes / 2000 || p->live_blocks >= 100);
-	if (is_much && p->live_bytes >= shape.top_bytes / 10) {
-		struct curve_facts never_freed = curve_judge(&kept);
+	struct curve_facts shape = curve_judge(&live), never_freed = curve_judge(&kept);
+	if (p->live_bytes >= shape.top_bytes / 10 && is_much_kept(f, p, &never_freed)) {
 		say_never_freed(f, p, &never_freed);
-	} else if (is_worth_saying(f, &shape)) {
+	} else if (is_worth_saying(f, p, &shape)) {
 		say_shape(f, p, &shape);
 	}
 }

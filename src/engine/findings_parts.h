@@ -40,7 +40,8 @@ struct finder {
 	uint32_t *place_of; // per stack
 	uint64_t *times_ns; // of the points of all curves: the edges, and the end of the run
 	uint32_t n_points;
-	bool failed; // no memory
+	bool runs_scripts; // the program is a runtime: what it holds, it holds for them
+	bool failed;       // no memory
 };
 
 /** Gather the stacks by site; curves for the sites that matter. */
@@ -88,10 +89,14 @@ struct usual_size {
 };
 struct usual_size usual_size_of(const struct finder *f, const struct place *p);
 
+/** "; freed when called from A, not from B", if that is so for all of its stacks. */
+void put_paths(struct finder *f, struct buffer *out, const struct place *p);
+
 // The rules, one file each
 void find_held(struct finder *f);   // growing, stopped, at start, bursts, never freed
 void find_peak(struct finder *f);   // after find_held: explained bytes are not said twice
 void find_churn(struct finder *f);  // short-lived blocks; blocks of one size
+void find_advice(struct finder *f); // what would tell more: names, lines, another site
 void find_unseen(struct finder *f); // threads, memory outside the heap, children, the runtime
 
 /** Growth by doubling: "it grew by doubling: ..." appended to a sentence; false: it did not. */

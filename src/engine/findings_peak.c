@@ -23,20 +23,23 @@ struct inclusive {
 /** Stacks that hold something at the peak, the heaviest first, until they cover it or are many. */
 static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
 	enum { STACKS_MAX = 20000 };
-	struct stack_rank {
-		uint64_t bytes;
-		uint32_t stack;
-	} *ranks = arena_new(&f->scratch, struct stack_rank, f->r->stacks.n + 1ul);
 	uint32_t *out = arena_new(&f->scratch, uint32_t, STACKS_MAX);
 	*n = 0;
-	if (!ranks || !out) {
+	if (!out) {
 		f->failed = true;
 		return NULL;
 	}
 	// By powers of two from the top: near enough to "heaviest first", in linear time
-	uint64_t left = f->r->summary.peak_bytes;
-	for (int bit = 63; bit >= 0 && *n < STACKS_MAX && left > f->r->summary.peak_bytes / 1000;
-			bit--) {
+	uint64_t left = f->r->summary.peak_bytes, largest = 1;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		uint64_t bytes = f->r->stacks.items[i].peak_bytes;
+		largest = bytes > largest ? bytes : largest;
+	}
+	int bit = 0;
+	while (largest >> bit > 1) {
+		bit++;
+	}
+	for (; bit >= 0 && *n < STACKS_MAX && left > f->r->summary.peak_bytes / 1000; bit--) {
 		for (uint32_t i = 0; i < f->r->stacks.n && *n < STACKS_MAX; i++) {
 			uint64_t bytes = f->r->stacks.items[i].peak_bytes;
 			if (bytes >> bit == 1) {
@@ -96,14 +99,38 @@ static const struct inclusive *choose(const struct finder *f, const struct inclu
 	return best ? best : largest;
 }
 
+/** Tag all stacks through the holder, also those that hold nothing at the peak, and sum them up. */
+static bool tag_stacks(struct finder *f, struct holder *h) {
+	uint32_t id = h->name->function_id, n_frames;
+	uint8_t *through = arena_new(&f->scratch, uint8_t, f->r->nodes.n + 1ul);
+	h->tags = arena_new(&f->scratch, uint8_t, f->r->stacks.n + 1ul);
+	if (!through || !h->tags) {
+		return false;
+	}
+	for (uint32_t i = 1; i < f->r->nodes.n; i++) {
+		const struct rec_node *node = &f->r->nodes.items[i];
+		const struct name *frames = names_of(f->names, node->location, &n_frames);
+		through[i] = through[node->parent];
+		for (uint32_t k = 0; k < n_frames && !through[i]; k++) {
+			through[i] = frames[k].owner == OWNER_YOURS && frames[k].function_id == id;
+		}
+	}
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		uint32_t node = f->r->stacks.items[i].node;
+		// A runtime's name is in no frame; a dependency's counts only where it names the stack
+		const struct name *site = names_site(f->names, node);
+		h->tags[i] = through[node] || (site && site->function_id == id);
+		h->bytes += h->tags[i] ? f->r->stacks.items[i].peak_bytes : 0;
+	}
+	return true;
+}
+
 static bool find_holder(struct finder *f, struct holder *out) {
 	uint32_t n;
 	uint32_t *stacks = stacks_of_peak(f, &n);
 	struct inclusive *functions = arena_new(&f->scratch, struct inclusive,
 			names_n_functions(f->names) + 1ul);
-	out->tags = arena_new(&f->scratch, uint8_t, f->r->stacks.n + 1ul);
-	uint8_t *through = arena_new(&f->scratch, uint8_t, f->r->nodes.n + 1ul);
-	if (!stacks || !functions || !out->tags || !through) {
+	if (!stacks || !functions) {
 		f->failed = true;
 		return false;
 	}
@@ -114,26 +141,9 @@ static bool find_holder(struct finder *f, struct holder *out) {
 	if (!best) {
 		return false;
 	}
-	out->name = best->name;
-	// All its stacks, also those that hold nothing at the peak: their curve is asked for
-	for (uint32_t i = 1; i < f->r->nodes.n; i++) {
-		uint32_t n_frames;
-		const struct rec_node *node = &f->r->nodes.items[i];
-		const struct name *frames = names_of(f->names, node->location, &n_frames);
-		through[i] = through[node->parent];
-		for (uint32_t k = 0; k < n_frames && !through[i]; k++) {
-			through[i] = frames[k].function_id == best->name->function_id;
-		}
-	}
-	out->bytes = 0;
-	out->own = best->own;
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		uint32_t node = f->r->stacks.items[i].node;
-		bool is_named = names_site(f->names, node) == best->name; // a runtime's name is in no frame
-		out->tags[i] = through[node] || is_named;
-		out->bytes += out->tags[i] ? f->r->stacks.items[i].peak_bytes : 0;
-	}
-	return true;
+	*out = (struct holder){.name = best->name, .own = best->own};
+	f->failed |= !tag_stacks(f, out);
+	return !f->failed;
 }
 
 static uint32_t edge_of_peak(const struct finder *f) {

@@ -73,46 +73,59 @@ static void find_handover(struct finder *f) {
 	out->weight = millionths(best->blocks, r->summary.allocations);
 }
 
-static uint64_t outside_of(const struct rec_sample *s) {
-	uint64_t known = s->ours_bytes + s->heap_bytes;
-	return s->rss_bytes > known ? s->rss_bytes - known : 0;
+/**
+ * Resident memory that malloc never had: beside the largest heap so far, for what was freed may stay
+ * resident.
+ */
+static void outside_of_heap(const struct recording *r, uint64_t *times, uint64_t *bytes) {
+	uint64_t largest_heap = 0;
+	for (uint32_t i = 0; i < r->samples.n; i++) {
+		const struct rec_sample *s = &r->samples.items[i];
+		largest_heap = s->heap_bytes > largest_heap ? s->heap_bytes : largest_heap;
+		uint64_t known = s->ours_bytes + largest_heap;
+		times[i] = s->time_ns;
+		bytes[i] = s->rss_bytes > known ? s->rss_bytes - known : 0;
+	}
+}
+
+/** How much the largest heap grew after a moment. */
+static uint64_t heap_growth(const struct recording *r, uint64_t from_ns) {
+	uint64_t before = 0, largest = 0;
+	for (uint32_t i = 0; i < r->samples.n; i++) {
+		const struct rec_sample *s = &r->samples.items[i];
+		largest = s->heap_bytes > largest ? s->heap_bytes : largest;
+		before = s->time_ns <= from_ns ? largest : before;
+	}
+	return largest - before;
 }
 
 /** Memory outside the heap that rises to the end while the run goes on. */
 static void find_growth_outside(struct finder *f) {
 	enum { MIN_SAMPLES = 16, MIN_BYTES = 8000000 };
 	const struct recording *r = f->r;
-	uint32_t n = r->samples.n;
-	uint64_t *times = arena_new(&f->scratch, uint64_t, n + 1ul);
-	uint64_t *bytes = arena_new(&f->scratch, uint64_t, n + 1ul);
+	uint64_t *times = arena_new(&f->scratch, uint64_t, r->samples.n + 1ul);
+	uint64_t *bytes = arena_new(&f->scratch, uint64_t, r->samples.n + 1ul);
 	if (!times || !bytes) {
 		f->failed = true;
 		return;
 	}
-	if (n < MIN_SAMPLES) {
+	if (r->samples.n < MIN_SAMPLES) {
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		times[i] = r->samples.items[i].time_ns;
-		bytes[i] = outside_of(&r->samples.items[i]);
-	}
-	struct curve curve = {times, bytes, n};
+	outside_of_heap(r, times, bytes);
+	struct curve curve = {times, bytes, r->samples.n};
 	struct curve_facts c = curve_judge(&curve);
-	uint64_t grown = c.top_bytes - c.from_bytes;
-	if (c.shape != CURVE_GREW || c.is_freed_at_end || grown < MIN_BYTES) {
+	uint64_t grown = c.top_bytes - c.from_bytes, heap = heap_growth(r, c.from_ns);
+	// What malloc adds to its blocks is no growth of its own
+	if (c.shape != CURVE_GREW || c.is_freed_at_end || grown < MIN_BYTES || grown < heap / 2) {
 		return;
 	}
-	uint64_t heap_before = r->samples.items[0].heap_bytes;
-	for (uint32_t i = 0; i < n && times[i] <= c.from_ns; i++) {
-		heap_before = r->samples.items[i].heap_bytes;
-	}
-	int64_t heap = (int64_t)(r->samples.items[n - 1].heap_bytes - heap_before);
 	struct finding *out = finder_add(f, "outside-growing", "outside the heap");
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX], e[HUMAN_MAX];
-	buffer_printf(&text, "memory outside malloc grew by %s (%s/s) from %s on; the heap %s by %s",
+	buffer_printf(&text, "memory outside malloc grew by %s (%s/s) from %s on; the heap by %s",
 			human_bytes(a, grown), human_bytes(b, c.rate), human_duration(d, c.from_ns),
-			heap < 0 ? "fell" : "grew", human_bytes(e, (uint64_t)llabs(heap)));
+			human_bytes(e, heap));
 	finding_put(out, "grown_bytes", grown);
 	finding_put(out, "rate_bytes_per_s", c.rate);
 	finder_say(f, out, &text);

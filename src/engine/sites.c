@@ -77,47 +77,25 @@ bool rank_stacks(const struct recording *r, enum metric metric, struct arena *ar
 	return true;
 }
 
-// Sites under construction: open addressing on (function, file)
+// Sites under construction
 struct site_table {
 	struct site *sites;
 	uint32_t n;
-	uint32_t *slots; // site + 1, 0: empty
-	uint32_t mask;
+	uint32_t *of_function; // site + 1, 0: none yet; the last is that of the empty stack
 	const struct recording *recording;
 	enum metric metric;
 };
 
-static uint64_t hash_text(uint64_t h, struct slice s) {
-	for (size_t i = 0; i < s.size; i++) {
-		h = (h ^ s.data[i]) * 0x100000001b3ull; // FNV-1a
-	}
-	return (h ^ s.size) * 0x100000001b3ull;
-}
-
-static struct site *find_site(struct site_table *t, const struct name *name) {
-	uint64_t h = hash_text(hash_text(0xcbf29ce484222325ull, name->function), name->file);
-	for (uint32_t i = (uint32_t)(h >> 20);; i++) {
-		uint32_t *slot = &t->slots[i & t->mask];
-		if (*slot == 0) {
-			*slot = ++t->n;
-			t->sites[t->n - 1].name = name;
-			return &t->sites[t->n - 1];
-		}
-		struct site *s = &t->sites[*slot - 1];
-		if (slice_equal(s->name->function, name->function) &&
-				slice_equal(s->name->file, name->file)) {
-			return s;
-		}
-	}
-}
-
-static void add_to_site(struct site_table *t, const struct name *name, uint32_t stack) {
+static void add_to_site(struct site_table *t, uint32_t function, const struct name *name,
+		uint32_t stack) {
 	struct costs c = costs_of_stack(&t->recording->stacks.items[stack], t->metric);
-	struct site *s = find_site(t, name);
-	// Stacks come heaviest first
-	if (s->n_stacks++ == 0) {
-		s->heaviest = stack;
+	uint32_t *at = &t->of_function[function];
+	if (*at == 0) { // stacks come heaviest first
+		*at = ++t->n;
+		t->sites[t->n - 1] = (struct site){.name = name, .heaviest = stack};
 	}
+	struct site *s = &t->sites[*at - 1];
+	s->n_stacks++;
 	add(&s->costs, &c);
 }
 
@@ -147,20 +125,17 @@ bool rank_sites(const struct recording *r, const struct names *n, enum metric me
 	if (!rank_stacks(r, metric, &scratch, &stacks)) {
 		goto done;
 	}
-	uint32_t size = 16;
-	while (size < stacks.n * 2ul) {
-		size *= 2;
-	}
-	struct site_table t = {.mask = size - 1, .recording = r, .metric = metric};
-	t.slots = arena_new(&scratch, uint32_t, size);
+	uint32_t n_functions = names_n_functions(n);
+	struct site_table t = {.recording = r, .metric = metric};
+	t.of_function = arena_new(&scratch, uint32_t, n_functions + 1ul);
 	t.sites = arena_new(&scratch, struct site, stacks.n);
-	if (!t.slots || !t.sites) {
+	if (!t.of_function || !t.sites) {
 		goto done;
 	}
 	for (uint32_t i = 0; i < stacks.n; i++) {
-		uint32_t node = r->stacks.items[stacks.stacks[i]].node;
-		const struct name *name = names_site(n, node);
-		add_to_site(&t, name ? name : &nowhere, stacks.stacks[i]);
+		const struct name *name = names_site(n, r->stacks.items[stacks.stacks[i]].node);
+		add_to_site(&t, name ? name->function_id : n_functions, name ? name : &nowhere,
+				stacks.stacks[i]);
 	}
 	out->n = t.n;
 	out->total = stacks.total;

@@ -120,6 +120,13 @@ def check_first(case, findings, what):
         assert any(name.endswith(own) for own in (case.function, *case.accuses)), what
 
 
+def check_lens(recording, finding):
+    """The lens of a finding shows what its sentence says."""
+    if finding["id"] in ("peak", "never-freed"):
+        shown = recording.json("--lens", finding["lens"])["totals"]
+        assert shown["bytes"] == finding["numbers"]["bytes"], finding
+
+
 def site_names(page):
     """The names in the tables of the page's first 40 lines."""
     in_table = False
@@ -155,5 +162,7 @@ def test_says_the_right_thing_first(tools, tmp_path, is_long, language, name):
         recording = tools.record(*build(case, folder), name=f"seed{seed}", timeout=300)
         assert recording.status == 0, repr(recording)
         page = recording.report()
-        check_first(case, recording.json()["findings"], page)
+        findings = recording.json()["findings"]
+        check_first(case, findings, page)
+        check_lens(recording, findings[0])
         check_page(page)

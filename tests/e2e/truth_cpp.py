@@ -118,7 +118,7 @@ APART static void $a(int i) {
 APART static void $b() { for (int i = 0; i < $m; i++) { $a(i); nap(1); } }
 APART static void $c() { for (char *line : *entries) { free(line); } }
 static void scenario() { entries = new std::vector<char *>; entries->reserve($m); $b(); $c(); delete entries; }
-""", ("growing",), {"bytes": size * lines}, ("freed only at the end", "even"), n=size, m=lines)
+""", ("growing",), {"bytes": size * lines}, ("freed only at the end",), n=size, m=lines)
 
 
 def one_path(draw):
@@ -133,7 +133,7 @@ static void scenario() { for (int i = 0; i < $m; i++) { $b(i); $c(i); $b(i); nap
 
 
 def at_start(draw):
-    size, tables = draw.number(500_000, 900_000), draw.number(6, 12)
+    size, tables = draw.number(100_000, 200_000), draw.number(6, 12)
     is_freed = draw.number(0, 1)
     return case(draw, """
 APART static void $a(std::vector<int *> &out) {
@@ -144,7 +144,7 @@ static void scenario() {
     std::vector<int *> tables;
     tables.reserve($m);
     $a(tables);
-    for (int i = 0; i < 500; i++) { used = used + $b(tables[size_t(i) % $m], i); nap(2); }
+    for (int i = 0; i < 700; i++) { used = used + $b(tables[size_t(i) % $m], i); nap(2); }
     if ($f) { for (int *t : tables) { free(t); } }
 }
 """, ("at-start", "allocated-once"), {"bytes": 4 * size * tables}, ("allocated once",),
@@ -224,7 +224,7 @@ static void scenario() {
         nap(1);
     }
 }
-""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("even",), function="$b::$a",
+""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("grew",), function="$b::$a",
         accuses=("$c",), n=size, m=rounds)
 
 
@@ -235,7 +235,7 @@ def of_a_library(draw):
 extern "C" size_t $l(int i);
 APART static void $a(int i) { used = used + $l(i); }
 static void scenario() { for (int i = 0; i < $m; i++) { $a(i); nap(1); } }
-""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("via $l (", "even"),
+""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("via $l (", "grew"),
         library=f"""
 #include <stdlib.h>
 #include <string.h>

@@ -70,7 +70,7 @@ proc run() =
     sleep(1)
   used = used + log.len
 run()
-""", ("growing",), {"bytes": size * lines}, ("freed only at the end", "even"), n=size, m=lines)
+""", ("growing",), {"bytes": size * lines}, ("freed only at the end",), n=size, m=lines)
 
 
 def one_path(draw):
@@ -138,7 +138,7 @@ for i in 0 ..< $m:
   used = used + cast[ptr int](maker.$a(i))[]
   for k in 0 ..< 80: used = used + $c(k)
   sleep(1)
-""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("even",), accuses=("$c",),
+""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("grew",), accuses=("$c",),
         n=size, m=rounds)
 
 

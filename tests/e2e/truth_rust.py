@@ -77,7 +77,7 @@ fn main() {
     for i in 0..$m { $a(i, &mut log); nap(1); }
     black_box(&log);
 }
-""", ("growing",), {"bytes": size * lines}, ("freed only at the end", "even"), n=size, m=lines)
+""", ("growing",), {"bytes": size * lines}, ("freed only at the end",), n=size, m=lines)
 
 
 def one_path(draw):
@@ -92,14 +92,14 @@ fn main() { for i in 0..$m { $b(i); $c(i); $b(i); nap(1); } }
 
 
 def at_start(draw):
-    size, tables = draw.number(500_000, 900_000), draw.number(6, 12)
+    size, tables = draw.number(100_000, 200_000), draw.number(6, 12)
     return case(draw, """
 #[inline(never)] fn $a(out: &mut Vec<Vec<u32>>) { for i in 0..$m { out.push(black_box(vec![i; $n])); } }
 #[inline(never)] fn $b(t: &[u32], i: usize) -> usize { black_box("x".repeat(30 + i % 5)).len() + t[i] as usize }
 fn main() {
     let mut tables = Vec::with_capacity($m);
     $a(&mut tables);
-    for i in 0..500 { black_box($b(&tables[i % $m], i)); nap(2); }
+    for i in 0..700 { black_box($b(&tables[i % $m], i)); nap(2); }
     if $f == 1 { std::mem::forget(tables); }
 }
 """, ("at-start", "allocated-once"), {"bytes": 4 * size * tables}, ("allocated once",),
@@ -156,7 +156,7 @@ fn main() {
         nap(1);
     }
 }
-""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("even",), accuses=("$c",),
+""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("grew",), accuses=("$c",),
         n=size, m=rounds)
 
 
