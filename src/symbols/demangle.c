@@ -135,6 +135,14 @@ const char *names_nim(struct slice name, struct arena *arena) {
 	return text;
 }
 
+/** What the demangler says of a suffix that we do not know: "f(int) [clone .avx2]". */
+static void cut_clone(char *text) {
+	char *clone = strstr(text, " [clone ");
+	if (clone) {
+		*clone = '\0';
+	}
+}
+
 const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
 		struct arena *arena) {
 	struct slice name = names_without_suffixes(linkage_name);
@@ -144,6 +152,7 @@ const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
 	}
 	char *demangled = name.size <= MANGLED_BYTES_MAX ? demangle(text) : NULL;
 	if (demangled && strlen(demangled) <= DEMANGLED_BYTES_MAX) {
+		cut_clone(demangled);
 		text = arena_text(arena, slice_of_text(demangled));
 	} else if (!demangled && scheme == NAMES_NIM) {
 		text = (char *)names_nim(name, arena);

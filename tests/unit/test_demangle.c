@@ -52,6 +52,8 @@ static void suffixes_of_copies_go(void **state) {
 			{"_ZN3foo3barEi.llvm.1234567890", "foo::bar(int)"},
 			{"_RNvCs1234_7mycrate3foo.llvm.99", "mycrate::foo"},
 			{"foo.lto_priv.0", "foo"},
+			{"_ZN3foo3barEi.avx2", "foo::bar(int)"},
+			{"_Z3runv._omp_fn.0", "run()"},
 			{"memcpy@@GLIBC_2.14", "memcpy"},
 			// Not of a copy
 			{"foo.5", "foo.5"},
