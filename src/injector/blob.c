@@ -76,6 +76,9 @@ static bool find_names(struct blob *b, const struct elf_image *image, struct err
 			b->begin_at = symbol.address;
 		} else if (strcmp(symbol.name, "inject_stub") == 0) {
 			b->stub_at = symbol.address;
+		} else if (strcmp(symbol.name, "inject_threads") == 0) {
+			b->threads_at = symbol.address;
+			b->threads_bytes = symbol.size;
 		} else if (strcmp(symbol.name, "inject_done") == 0) {
 			b->done_at = symbol.address;
 		}
@@ -85,8 +88,8 @@ static bool find_names(struct blob *b, const struct elf_image *image, struct err
 	}
 	struct slice id = elf_build_id(image);
 	memcpy(b->id, id.data, id.size < sizeof b->id ? id.size : sizeof b->id);
-	return (b->begin_at && b->stub_at && b->done_at && b->frames_at && b->text_bytes &&
-				   b->data_bytes && id.size > 0) ||
+	return (b->begin_at && b->stub_at && b->done_at && b->threads_at && b->frames_at &&
+				   b->text_bytes && b->data_bytes && id.size > 0) ||
 			bad(err, "names are missing");
 }
 

@@ -26,6 +26,7 @@ struct blob {
 	uint64_t data_at, data_bytes; // the writable part
 	uint64_t frames_at;           // unwind tables
 	uint64_t begin_at, stub_at, done_at;
+	uint64_t threads_at, threads_bytes;
 	uint8_t id[32]; // build-id
 	uint8_t *file;
 	struct elf_image image; // of `file`

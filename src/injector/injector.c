@@ -161,6 +161,8 @@ static void describe_resident(struct injector *in, uint64_t at, uint64_t clock) 
 	r->image_data_bytes = in->blob.data_bytes;
 	r->text_at = image + in->blob.text_at;
 	r->text_bytes = in->blob.text_bytes;
+	r->threads_at = image + in->blob.threads_at;
+	r->n_threads = in->blob.threads_bytes / sizeof(struct resident_thread);
 	r->frames_at = image + in->blob.frames_at;
 	r->header_at = 0;
 	r->pid = in->pid_inside;

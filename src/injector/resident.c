@@ -228,15 +228,46 @@ static bool close_descriptor(struct injector *in, struct err *err) {
 					err);
 }
 
+/** A forked child has notes of threads that only its parent has. */
+static bool has_thread(const struct injector *in, uint32_t tid) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%u", (int)in->pid, tid);
+	// Ids are the process's own: only where they are ours as well can they be looked up
+	return in->pid != in->pid_inside || access(path, F_OK) == 0;
+}
+
+/**
+ * Does any thread depend on the recorder's data? Those that have begun a call and not ended it say so
+ * themselves; those between that and the process's own code stand in ours, or are in a handler of a
+ * signal that came just there, which needs nothing but the code. A thread that waits for a child of vfork
+ * stands in the kernel.
+ */
+static bool is_lived_in(const struct injector *in) {
+	const struct resident *r = &in->resident;
+	for (size_t i = 0; i < in->tracee.threads.n; i++) {
+		uint64_t rip = in->tracee.threads.items[i].regs.rip;
+		bool is_inside = rip - r->text_at < r->text_bytes;
+		for (uint32_t k = 0; k < r->n_islands && k < RESIDENT_ISLANDS; k++) {
+			is_inside |= rip - r->islands[k].at < r->islands[k].bytes;
+		}
+		if (is_inside) {
+			return true;
+		}
+	}
+	size_t bytes = r->n_threads * sizeof(struct resident_thread);
+	struct resident_thread *threads = r->n_threads < 1 << 20 ? malloc(bytes) : NULL;
+	bool is_lived_in = !threads || !tracee_read(&in->tracee, r->threads_at, threads, bytes);
+	for (size_t i = 0; !is_lived_in && i < r->n_threads; i++) {
+		is_lived_in = threads[i].inside != 0 && has_thread(in, threads[i].tid);
+	}
+	free(threads);
+	return is_lived_in;
+}
+
 bool resident_clean(struct injector *in, struct err *err) {
 	struct resident *r = &in->resident;
-	struct resident_range ranges[RESIDENT_ISLANDS + 1] = {{r->text_at, r->text_bytes}};
-	size_t n = 1;
-	for (uint32_t i = 0; i < r->n_islands && i < RESIDENT_ISLANDS; i++) {
-		ranges[n++] = r->islands[i];
-	}
 	bool can_work = in->tracee.threads.n > 0 && in->tracee.threads.items[0].pid == in->pid;
-	if (!can_work || threads_touch(in, ranges, n)) {
+	if (!can_work || is_lived_in(in)) {
 		return false;
 	}
 	if (!tracee_read(&in->tracee, in->resident_at + offsetof(struct resident, mappings),

@@ -60,6 +60,17 @@ struct resident_hook {
 };
 _Static_assert(sizeof(struct resident_hook) == 64, "layout");
 
+/** What the recorder keeps for a thread. */
+struct resident_thread {
+	uint64_t slot;
+	uint32_t n_refused, n_until_search;
+	uint64_t key;    // FS base, or another name; 0: free
+	uint32_t tid;    // as its gettid() says
+	uint32_t tid_at; // the C library keeps it so far behind the FS base; 0: unknown
+	uint64_t inside; // calls of hooked functions that the recorder has begun and not ended
+};
+_Static_assert(sizeof(struct resident_thread) == 40, "layout");
+
 struct resident_range {
 	uint64_t at, bytes; // bytes 0: free
 };
@@ -79,6 +90,7 @@ struct resident {
 	uint8_t image_id[32];                     // which recorder this is: only the same is used again
 	uint64_t image_data_at, image_data_bytes; // writable part, to be made anew; addresses
 	uint64_t text_at, text_bytes;             // code
+	uint64_t threads_at, n_threads;           // struct resident_thread
 	uint64_t frames_at;                       // unwind tables of the code
 	uint64_t header_at;   // the segment's header as mapped there; 0: none. Written by the recorder
 	int32_t pid;          // as its getpid() said when we came: a forked child finds its parent's

@@ -24,13 +24,17 @@ struct thread_words {
 	_Atomic uint64_t key;
 	uint32_t tid;
 	uint32_t tid_at; // the C library keeps the thread's id so far behind the FS base; 0: unknown
-	uint64_t reserved;
+	_Atomic uint64_t inside; // calls that the recorder has begun and not ended
 };
-_Static_assert(sizeof(struct thread_words) == 40, "no holes");
+_Static_assert(sizeof(struct thread_words) == sizeof(struct resident_thread) &&
+				offsetof(struct thread_words, tid) == offsetof(struct resident_thread, tid) &&
+				offsetof(struct thread_words, inside) == offsetof(struct resident_thread, inside),
+		"read from outside");
 
 #define INJECT_KEY_IS_TID (1ull << 63)
 enum { INJECT_THREADS_LOG2 = 14 };
-extern struct thread_words inject_threads[1 << INJECT_THREADS_LOG2];
+extern struct thread_words inject_threads[1 << INJECT_THREADS_LOG2]
+		__attribute__((visibility("default")));
 
 /** What we were told from outside. */
 extern struct resident *inject_resident;

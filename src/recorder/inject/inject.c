@@ -184,13 +184,8 @@ static enum call_kind kind_of(const struct inject_frame *f, unsigned what) {
 	}
 }
 
-void inject_enter(struct inject_frame *f) {
+static void enter(struct inject_frame *f) {
 	struct resident_hook *what = f->what;
-	f->moved = what->moved;
-	f->kind = CALL_PASSES;
-	if (atomic_load_explicit(&door_page.word, memory_order_relaxed) == DOOR_CLOSED) {
-		return;
-	}
 	what->n_calls++;
 	f->ptr = what->ptr == RESIDENT_NO_REGISTER ? 0 : argument(f, what->ptr);
 	f->size = what->size == RESIDENT_NO_REGISTER ? 0 : size_of(f, what);
@@ -211,7 +206,25 @@ void inject_enter(struct inject_frame *f) {
 	}
 }
 
-void inject_leave(struct inject_frame *f) {
+/**
+ * From the first line of ours that depends on our data to the last, `inside` says so: whoever stops
+ * all threads and finds it 0 may make the data anew. What comes before and after only reads what stays.
+ */
+void inject_enter(struct inject_frame *f) {
+	f->moved = f->what->moved;
+	f->kind = CALL_PASSES;
+	f->self = NULL;
+	if (inject_resident == NULL ||
+			atomic_load_explicit(&door_page.word, memory_order_relaxed) == DOOR_CLOSED) {
+		return;
+	}
+	struct thread_words *self = inject_thread();
+	(void)machine_local_add(&self->inside, 1);
+	f->self = self;
+	enter(f);
+}
+
+static void leave(struct inject_frame *f) {
 	const void *result = (const void *)f->rax;
 	switch (f->kind) {
 	case CALL_PASSES: return;
@@ -228,4 +241,11 @@ void inject_leave(struct inject_frame *f) {
 	default: break;
 	}
 	hook_leave(&f->hook);
+}
+
+void inject_leave(struct inject_frame *f) {
+	if (f->self != NULL) {
+		leave(f);
+		(void)machine_local_add(&f->self->inside, UINT64_MAX);
+	}
 }

@@ -12,6 +12,8 @@ struct inject_frame {
 	uint64_t moved; // what the stub calls: the real function
 	uint32_t kind, reserved;
 	uint64_t ptr, size; // arguments: the registers below change
+	struct thread_words *self;
+	uint64_t align;
 	struct hook hook;
 	// The caller's registers, then, but for r10 and r11, those that the real function has left
 	uint64_t r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax;
