@@ -68,6 +68,7 @@ static void stop_with_program(struct watch *w, int signal) {
 	w->program_is_stopped = true;
 	bool by_terminal = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 	if (by_terminal ? terminal_controls_us() : terminal_is_foreground()) {
+		witness_guard(w->params.witness, w->params.program);
 		(void)kill(getpid(), SIGSTOP); // all threads, at some moment from now on
 	}
 }

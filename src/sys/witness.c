@@ -2,11 +2,13 @@
 #include "sys/witness.h"
 
 #include "sys/file.h"
+#include "sys/process.h"
 #include "sys/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@
 
 enum {
 	DELIVERY_NS = 5000000, // a group's members get a signal one after the other, within this
+	GUARD_MS = 50,
+	GUARD_LOOKS = 20,
 	COUNTING_NS = 1000000, // a pending one is counted as soon as the witness runs:
 	COUNTING_TRIES = 300,  // look so often
 	FIELD_ARG_START = 48,  // of /proc/PID/stat
@@ -51,7 +55,23 @@ static void take_name(void) {
 	}
 }
 
-static void witness(int life_fd, _Atomic uint32_t *counts) {
+static bool is_stopped(pid_t pid) {
+	struct process_usage usage;
+	return process_usage(pid, &usage) && usage.state == 'T';
+}
+
+// True if the program is stopped; else heaptrack shall not be either
+static bool guard(pid_t program, pid_t heaptrack) {
+	if (is_stopped(program)) {
+		return true;
+	}
+	if (is_stopped(heaptrack)) {
+		(void)kill(heaptrack, SIGCONT);
+	}
+	return false;
+}
+
+static void witness(int life_fd, pid_t heaptrack, _Atomic uint32_t *counts) {
 	sigset_t all;
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -60,7 +80,15 @@ static void witness(int life_fd, _Atomic uint32_t *counts) {
 	(void)close_range(1, ~0u, 0);
 	int signals = signalfd(-1, &all, SFD_NONBLOCK);
 	struct pollfd fds[] = {{.fd = 0, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
-	while (signals >= 0 && poll(fds, 2, -1) > 0 && !fds[0].revents) {
+	pid_t program = 0;    // stopped, and heaptrack with it
+	unsigned n_looks = 0; // after it went on: heaptrack may be about to stop still
+	while (signals >= 0 && poll(fds, 2, program ? GUARD_MS : -1) >= 0) {
+		if (fds[0].revents && read(0, &program, sizeof program) != (ssize_t)sizeof program) {
+			break; // heaptrack is gone
+		}
+		n_looks = fds[0].revents ? GUARD_LOOKS : n_looks;
+		n_looks = program && guard(program, heaptrack) ? GUARD_LOOKS : n_looks;
+		program = program && n_looks-- > 0 ? program : 0;
 		struct signals_arrived arrived;
 		while (signals_next(signals, &arrived)) {
 			if (arrived.is_sent && arrived.signal < WITNESS_SIGNALS) {
@@ -87,12 +115,12 @@ bool witness_start(struct witness *w, struct err *err) {
 	}
 	pid_t *pid = (pid_t *)(void *)
 						 w->counts; // entry 0 is no signal's: the grandchild's pid goes there
-	pid_t between = fork();
+	pid_t heaptrack = getpid(), between = fork();
 	if (between == 0) {
 		(void)close(life[1]);
 		pid_t last = fork();
 		if (last == 0) {
-			witness(life[0], w->counts);
+			witness(life[0], heaptrack, w->counts);
 		}
 		*pid = last > 0 ? last : 0;
 		_exit(0);
@@ -130,6 +158,12 @@ bool witness_saw(struct witness *w, int signal) {
 	bool is_new = count != w->known[signal];
 	w->known[signal] = count;
 	return is_new;
+}
+
+void witness_guard(struct witness *w, pid_t program) {
+	if (w->pid != 0) {
+		(void)!write(w->life_fd, &program, sizeof program);
+	}
 }
 
 void witness_stop(struct witness *w) {

@@ -7,6 +7,8 @@
  * service manager the other process has it already. So a tiny process in the same group does
  * nothing but count what arrives; what it has got as well was sent to all.
  *
+ * While we are stopped it has a second duty: witness_guard.
+ *
  * It is no child of ours (it is handed to init at once), holds no descriptor, goes by the name of
  * "witness" and ends with us, however we end.
  */
@@ -31,6 +33,12 @@ bool witness_start(struct witness *w, struct err *err);
 
 /** True if a process sent `signal`, which has just arrived here, to the witness too. Takes 5 ms. */
 bool witness_saw(struct witness *w, int signal);
+
+/**
+ * We are about to stop because `program` has: if it goes on and we do not, because somebody
+ * continued it alone, the witness continues us.
+ */
+void witness_guard(struct witness *w, pid_t program);
 
 /** A zeroed one is fine. */
 void witness_stop(struct witness *w);

@@ -222,6 +222,25 @@ def test_ctrl_z_and_fg(tools, terminal, counter, tmp_path, helpers):
     assert_whole(tools, tmp_path / "t.zst")
 
 
+def test_a_stopped_program_that_is_continued_alone(tools, terminal, counter, tmp_path, helpers):
+    """Ctrl+Z stops both; who continues the program alone shall not run into a stopped collector."""
+    shell = terminal(shutil.which("bash"), "--norc", "--noprofile", "-i")
+    shell.read_until("PROMPT> ")
+    shell.send(f"{tools.heaptrack} -q -o {tmp_path}/t {sys.executable} {counter} 2 SIGCONT\n".encode())
+    shell.read_until("ready")
+    shell.send(b"\x1a")
+    shell.read_until("Stopped")
+    shell.read_until("PROMPT> ")
+    heaptrack, = children_of(shell.pid)
+    program = program_of(heaptrack, helpers)
+    os.kill(program, signal.SIGCONT)
+    helpers.wait_until(lambda: state_of(heaptrack) != "T", what="heaptrack to go on")
+    assert shell.read_until(r"counts SIGCONT=(\d+)")[1] == "1"
+    shell.send(b"wait; echo status $?; exit\n")
+    shell.read_until(r"status (\d+)")
+    assert_whole(tools, tmp_path / "t.zst")
+
+
 def state_of(pid):
     with open(f"/proc/{pid}/stat") as file:
         return file.read().rsplit(")", 1)[1].split()[0]
