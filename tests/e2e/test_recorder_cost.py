@@ -67,3 +67,17 @@ def test_hardly_a_system_call(tools):
     per_start = 400  # mapping the segment, the modules, each thread's first event
     n_events = 2 * 16 * 60000
     assert recorded - bare <= per_start + n_events / 4096
+
+
+def test_locking_all_memory_does_not_fill_the_reserve(tools):
+    # The segment reserves 32 MiB for each thread, and far more for nodes
+    program = ("import ctypes, re; failed = ctypes.CDLL(None).mlockall(1);"
+               "print(failed, re.search(r'VmRSS:\\s+(\\d+)', open('/proc/self/status').read()).group(1))")
+    python = ["/usr/bin/python3", "-c", program]
+    bare = subprocess.run(python, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    if bare[0] != "0":
+        pytest.skip("this user may not lock memory")
+    recorded = subprocess.run([tools.build / "heaptrack", "-q", "-o", tools.folder / "lock"] + python,
+                              capture_output=True, text=True, check=True, timeout=100).stdout.split()
+    assert recorded[0] == "0"
+    assert int(recorded[1]) - int(bare[1]) < 32 << 10

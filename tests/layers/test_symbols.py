@@ -12,7 +12,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 HOOKS = HERE.parents[1] / "src" / "recorder" / "hooks.def"
-LIBRARIES = re.compile(r"libc\.so\.6|libdl\.so\.2|ld-linux-[\w-]+\.so\.\d")  # all of glibc
+LIBRARIES = re.compile(r"libc\.so\.6|ld-linux-[\w-]+\.so\.\d")
 OLDEST_GLIBC = (2, 28)
 
 

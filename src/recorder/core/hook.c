@@ -169,7 +169,9 @@ static bool make_room(struct thread_slot *slot, unsigned level, uint32_t n) {
 	}
 	// Hooks in progress know their entries by index: the ring changes only when there are none
 	if (level == 0 && atomic_load_explicit(&slot->ring, memory_order_relaxed) == RING_SMALL) {
-		(void)thread_grow(slot);
+		if (thread_state_of(slot)->open_bytes == 0) {
+			(void)thread_grow(slot);
+		}
 		ring_open(r, slot, RING_BIG);
 		thread_state_of(slot)->hooks[0].reserved = 0;
 		atomic_store_explicit(&slot->ring, RING_BIG, memory_order_release);

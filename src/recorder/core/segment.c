@@ -21,16 +21,13 @@ struct segment segment;
 
 static _Atomic uint32_t n_open_slots;
 
-enum { SEGMENT_LEAST_CAPTURES_BYTES = 2 * CAPTURE_BUSY_BYTES };
-
 /** `token`: what it must say, or NULL: the descriptor itself says enough. */
 static bool header_is_valid(const struct segment_header *h, uint64_t bytes, const uint8_t *token) {
 	return h->magic == SEGMENT_MAGIC && h->version == SEGMENT_VERSION &&
 			h->segment_bytes <= bytes &&
 			(token == NULL || sys_equal(h->token, token, sizeof h->token)) &&
-			h->slot_bytes % WIRE_PAGE == 0 &&
-			h->slot_bytes >= SEGMENT_CAPTURES_AT + SEGMENT_LEAST_CAPTURES_BYTES && h->n_slots > 0 &&
-			h->regions_at >= sizeof *h && h->nodes_at >= h->modules_at &&
+			h->slot_bytes % WIRE_PAGE == 0 && h->slot_bytes >= SEGMENT_OPEN_BYTES &&
+			h->n_slots > 0 && h->regions_at >= sizeof *h && h->nodes_at >= h->modules_at &&
 			h->slots_at >= h->nodes_at + (uint64_t)h->node_capacity * sizeof(struct wire_node) &&
 			h->slots_at + h->n_slots * h->slot_bytes <= h->segment_bytes;
 }
@@ -171,10 +168,13 @@ uint32_t segment_open_slots(void) {
 	return atomic_load_explicit(&n_open_slots, memory_order_acquire);
 }
 
+bool segment_open_slot(struct thread_slot *slot, uint64_t bytes) {
+	return sys_mprotect(slot, bytes, SYS_PROT_READ | SYS_PROT_WRITE);
+}
+
 bool segment_open_more_slots(void) {
 	uint32_t n = segment_open_slots();
-	if (n >= segment.n_slots ||
-			!sys_mprotect(segment_slot(n), segment.slot_bytes, SYS_PROT_READ | SYS_PROT_WRITE)) {
+	if (n >= segment.n_slots || !segment_open_slot(segment_slot(n), SEGMENT_OPEN_BYTES)) {
 		return false;
 	}
 	// Another thread may have opened the same one, which is harmless

@@ -47,15 +47,24 @@ static inline struct thread_slot *segment_slot(uint32_t i) {
 
 /**
  * The private part of a slot: two pages for the thread's state and its first, small capture
- * (thread.h), then the memory of the captures of a busy thread, and of handlers.
+ * (thread.h), then the captures of its handlers, then the large one. That has all the rest, but only
+ * its first part may be touched: what is open is filled with memory by mlockall.
  */
-enum { SEGMENT_CAPTURES_AT = SLOT_PRIVATE_AT + 2 * WIRE_PAGE };
+enum {
+	SEGMENT_HANDLER_BYTES = 64 << 10,
+	SEGMENT_HANDLERS_AT = SLOT_PRIVATE_AT + 2 * WIRE_PAGE,
+	SEGMENT_CAPTURES_AT = SEGMENT_HANDLERS_AT + 2 * SEGMENT_HANDLER_BYTES,
+	SEGMENT_OPEN_BYTES = SEGMENT_CAPTURES_AT + (160 << 10), // of a slot, from its start
+};
 
 /** How many slots may be touched: they are opened up in steps. */
 uint32_t segment_open_slots(void);
 
 /** Open the next slot, if there is one. */
 bool segment_open_more_slots(void);
+
+/** Open the first `bytes` of a slot. False: the system refuses. */
+bool segment_open_slot(struct thread_slot *slot, uint64_t bytes);
 
 /**
  * The program limits its address space to `limit_bytes`: give back what we reserved and do not use,

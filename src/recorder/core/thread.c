@@ -107,20 +107,18 @@ static uint64_t stack_end(const struct thread_slot *slot) {
 	return slot->tid == slot->pid ? door_services.stack_end() : host_stack_end();
 }
 
-enum {
-	HANDLER_BYTES = 64 << 10, // for the captures of handlers
-	SMALL_BYTES = SEGMENT_CAPTURES_AT - SLOT_PRIVATE_AT - THREAD_STATE_BYTES,
-};
+enum { SMALL_BYTES = SEGMENT_HANDLERS_AT - SLOT_PRIVATE_AT - THREAD_STATE_BYTES };
 _Static_assert((size_t)SMALL_BYTES >= CAPTURE_SMALL_BYTES, "fits");
+_Static_assert(SEGMENT_OPEN_BYTES - SEGMENT_CAPTURES_AT >= CAPTURE_BUSY_BYTES, "fits");
 
 struct capture *thread_capture(struct thread_slot *slot, unsigned level) {
 	struct thread_state *s = thread_state_of(slot);
 	if (s->captures[level] == NULL) {
-		unsigned char *memory = (unsigned char *)slot + segment.slot_bytes - level * HANDLER_BYTES;
-		size_t bytes = HANDLER_BYTES;
-		if (level == 0) {
-			memory = (unsigned char *)s + THREAD_STATE_BYTES;
-			bytes = SMALL_BYTES;
+		unsigned char *memory = (unsigned char *)s + THREAD_STATE_BYTES;
+		size_t bytes = SMALL_BYTES;
+		if (level > 0) {
+			bytes = SEGMENT_HANDLER_BYTES;
+			memory = (unsigned char *)slot + SEGMENT_HANDLERS_AT + (level - 1) * bytes;
 		}
 		s->captures[level] = capture_init(memory, bytes, 0, stack_end(slot));
 	}
@@ -128,13 +126,17 @@ struct capture *thread_capture(struct thread_slot *slot, unsigned level) {
 }
 
 bool thread_grow(struct thread_slot *slot) {
+	enum { GROWTH = 4 };
 	struct thread_state *s = thread_state_of(slot);
-	unsigned char *memory = (unsigned char *)slot + SEGMENT_CAPTURES_AT;
-	size_t bytes = segment.slot_bytes - SEGMENT_CAPTURES_AT -
-			(THREAD_LEVELS - 1) * (size_t)HANDLER_BYTES;
-	if ((unsigned char *)s->captures[0] == memory) {
+	uint64_t open = s->open_bytes == 0 ? SEGMENT_OPEN_BYTES : GROWTH * s->open_bytes;
+	open = open < segment.slot_bytes ? open : segment.slot_bytes;
+	bool is_more = open > SEGMENT_OPEN_BYTES;
+	if (open == s->open_bytes ||
+			(is_more && (!door_may_call_system() || !segment_open_slot(slot, open)))) {
 		return false;
 	}
-	s->captures[0] = capture_init(memory, bytes, 0, stack_end(slot));
+	s->open_bytes = open;
+	s->captures[0] = capture_init((unsigned char *)slot + SEGMENT_CAPTURES_AT,
+			open - SEGMENT_CAPTURES_AT, 0, stack_end(slot));
 	return true;
 }

@@ -32,6 +32,7 @@ struct thread_state {
 	uint64_t tick_ns;  // the collector's tick when `label_ns` was last looked at
 	uint64_t label_ns; // of the last KIND_TIME that was written
 	struct capture *captures[THREAD_LEVELS];
+	uint64_t open_bytes; // of the slot, once the outermost level has a large capture
 };
 enum { THREAD_STATE_BYTES = 512 }; // behind it lies the thread's small capture
 _Static_assert(sizeof(struct thread_state) <= THREAD_STATE_BYTES, "fits its place");
@@ -52,7 +53,7 @@ struct thread_slot *thread_claim(void);
 struct capture *thread_capture(struct thread_slot *slot, unsigned level);
 
 /**
- * Give the outermost level its large capture, for a thread that is busy or has a deep stack. False:
- * it has it.
+ * Give the outermost level a larger capture, for a thread that is busy or has a deep stack. False:
+ * there is no larger one.
  */
 bool thread_grow(struct thread_slot *slot);

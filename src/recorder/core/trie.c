@@ -25,9 +25,9 @@
 #include <linux/mman.h>
 
 enum {
-	FIRST_BITS = 18,
+	FIRST_BITS = 14,
 	GROWTH_BITS = 2,
-	N_TABLES = 8, // 2^18 .. 2^32 slots
+	N_TABLES = 8, // 2^14 .. 2^28 slots
 	PROBES = 16,
 	CHAIN_MAX = 8,
 	LINK_BITS = 16,    // links per piece

@@ -2,11 +2,17 @@
 #include "recorder/preload/real.h"
 
 #include "recorder/preload/early.h"
+#include "recorder/preload/lookup.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <stdbool.h>
+
+// Glibc before 2.34 has these in a file of their own
+#pragma weak dlsym
+#pragma weak dlopen
+#pragma weak dlclose
 
 static _Thread_local bool is_finding __attribute__((tls_model("initial-exec")));
 
@@ -58,8 +64,8 @@ static bool is_of_library(const char *name) {
 static void *find_real(const char *name, const void *ours) {
 	int before = errno;
 	is_finding = true;
-	void *found = dlsym(RTLD_NEXT, name);
-	if (found == NULL && is_of_library(name)) {
+	void *found = &dlsym == NULL ? lookup_function(name, ours) : dlsym(RTLD_NEXT, name);
+	if (found == NULL && is_of_library(name) && &dlopen != NULL) {
 		found = find_loaded(name, ours);
 	}
 	is_finding = false;

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * A function of the loaded objects by its name, read from their own tables: for a C library whose
+ * dlsym is in another file that nobody has loaded (glibc before 2.34). NULL: nobody but `ours`
+ * defines it. Never from a signal handler: it takes the loader's lock.
+ */
+void *lookup_function(const char *name, const void *ours);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+/* Functions found in the tables of loaded objects are those that dlsym finds. */
+
+#include "recorder/preload/lookup.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static void test_as_dlsym(void **state) {
+	(void)state;
+	static const char *const names[] = {"malloc", "free", "calloc", "realloc", "reallocarray",
+			"posix_memalign", "aligned_alloc", "memalign", "valloc", "pvalloc", "setrlimit",
+			"mlockall", "_test_malloc", "run_tests_that_are_not_there"};
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+		assert_ptr_equal(lookup_function(names[i], NULL), dlsym(RTLD_DEFAULT, names[i]));
+	}
+}
+
+static void test_passes_over_ours(void **state) {
+	(void)state;
+	void *first = lookup_function("malloc", NULL);
+	assert_non_null(first);
+	assert_ptr_not_equal(lookup_function("malloc", first), first);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_as_dlsym),
+			cmocka_unit_test(test_passes_over_ours),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
