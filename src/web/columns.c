@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "web/columns.h"
 
+#include <stdlib.h>
+
 // One column after the other compresses well: neighbours are alike. Rising columns are written as
 // differences.
 
@@ -116,6 +118,44 @@ static void put_counts(const struct columns *c, const struct by_stack *b, struct
 		buffer_varint((out), (value));                  \
 	}
 
+static int compare_from(const void *x, const void *y, void *user) {
+	const struct rec_interval *intervals = user;
+	const struct rec_interval *a = &intervals[*(const uint32_t *)x];
+	const struct rec_interval *b = &intervals[*(const uint32_t *)y];
+	if (a->from != b->from) {
+		return a->from < b->from ? -1 : 1;
+	}
+	return a->until < b->until ? -1 : a->until > b->until;
+}
+
+/** Within a stack they begin one after the other: only the differences are written. */
+static void put_from(const struct columns *c, const struct by_stack *by, struct buffer *out) {
+	struct rec_interval *intervals = c->r->intervals.items;
+	for (uint32_t s = 0; s < c->stacks.n; s++) {
+		uint32_t *rows = &by->rows[by->starts[s]];
+		uint32_t n = by->starts[s + 1] - by->starts[s], before = 0;
+		if (n > 1) {
+			qsort_r(rows, n, sizeof *rows, compare_from, intervals);
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			buffer_varint(out, intervals[rows[i]].from - before);
+			before = intervals[rows[i]].from;
+		}
+	}
+}
+
+/** Most blocks of a stack have one size: what is written is how far off that their bytes are. */
+static void put_bytes(const struct columns *c, const struct by_stack *by, struct buffer *out) {
+	for (uint32_t s = 0; s < c->stacks.n; s++) {
+		const struct rec_stack *sum = &c->stacks.items[s].sum;
+		uint64_t mean = sum->allocations ? sum->allocated_bytes / sum->allocations : 0;
+		for (uint32_t i = by->starts[s]; i < by->starts[s + 1]; i++) {
+			const struct rec_interval *v = &c->r->intervals.items[by->rows[i]];
+			buffer_signed(out, (int64_t)(v->bytes - v->count * mean));
+		}
+	}
+}
+
 bool columns_intervals(struct columns *c, struct buffer *out) {
 	struct by_stack by;
 	uint32_t *stacks = arena_new(c->arena, uint32_t, (size_t)c->r->intervals.n + 1);
@@ -127,12 +167,12 @@ bool columns_intervals(struct columns *c, struct buffer *out) {
 	}
 	buffer_varint(out, c->r->intervals.n);
 	put_counts(c, &by, out);
-	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval, row->from)
+	put_from(c, &by, out);
 	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval,
 			row->until == REC_NEVER ? 0 : (uint32_t)row->until - row->from + 1)
 	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval, row->count)
 	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval, row->temporary)
-	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval, row->bytes)
+	put_bytes(c, &by, out);
 	return true;
 }
 

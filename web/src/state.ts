@@ -3,6 +3,7 @@ import { batch, computed, signal } from '@preact/signals-core';
 import { isCounted, WHOLE, type Lens, type Metric, type Range } from './data/lens.ts';
 import { stacksUnder } from './data/match.ts';
 import type { Profile } from './data/profile.ts';
+import { measured } from './measure.ts';
 import { useBinary } from './ui/format.ts';
 import { ask } from './data/query.ts';
 import { buildTree, selfCosts, totalCosts, type Shape } from './data/tree.ts';
@@ -77,7 +78,9 @@ const stableShape = computed(() => {
 	return lastShapeValue;
 });
 
-export const tree = computed(() => buildTree(profile.value, stableShape.value));
+export const tree = computed(() =>
+	measured('tree', () => buildTree(profile.value, stableShape.value)),
+);
 
 let lastTexts = '';
 let lastKept: { profile: Profile; kept: Uint8Array | null } | null = null;
@@ -91,7 +94,9 @@ const keptStacks = computed(() => {
 	return lastKept;
 });
 
-export const answer = computed(() => ask(profile.value, lens.value, keptStacks.value.kept));
+export const answer = computed(() =>
+	measured('query', () => ask(profile.value, lens.value, keptStacks.value.kept)),
+);
 export const kept = computed(() => keptStacks.value.kept);
 
 /** Weights of the tree's nodes under the lens. */

@@ -149,13 +149,17 @@ function starts(r: Reader, nStacks: number): Uint32Array {
 	return out;
 }
 
-function intervals(r: Reader, nStacks: number): Intervals {
+function intervals(r: Reader, stacks: Stacks): Intervals {
 	const n = r.varint();
-	const first = starts(r, nStacks);
+	const first = starts(r, stacks.n);
 	const from = new Uint16Array(n);
 	const until = new Uint16Array(n);
-	for (let i = 0; i < n; i++) {
-		from[i] = r.varint();
+	for (let s = 0; s < stacks.n; s++) {
+		let at = 0;
+		for (let i = first[s]!; i < first[s + 1]!; i++) {
+			at += r.varint();
+			from[i] = at;
+		}
 	}
 	for (let i = 0; i < n; i++) {
 		const life = r.varint();
@@ -163,7 +167,15 @@ function intervals(r: Reader, nStacks: number): Intervals {
 	}
 	const count = r.column32(n);
 	const temporary = r.column32(n);
-	return { n, first, from, until, count, temporary, bytes: r.column(n) };
+	const bytes = new Float64Array(n);
+	for (let s = 0; s < stacks.n; s++) {
+		const [total, calls] = [stacks.allocatedBytes[s]!, stacks.allocations[s]!];
+		const mean = calls ? (total - (total % calls)) / calls : 0;
+		for (let i = first[s]!; i < first[s + 1]!; i++) {
+			bytes[i] = r.signed() + count[i]! * mean;
+		}
+	}
+	return { n, first, from, until, count, temporary, bytes };
 }
 
 function sizes(r: Reader, nStacks: number): Sizes {
@@ -279,7 +291,7 @@ export async function decode(blob: Uint8Array<ArrayBuffer>): Promise<Profile> {
 		nodes: nodes(section(Section.Nodes)),
 		stacks: ends,
 		edges: edges(section(Section.Edges)),
-		intervals: intervals(section(Section.Intervals), ends.n),
+		intervals: intervals(section(Section.Intervals), ends),
 		sizes: sizes(section(Section.Sizes), ends.n),
 		threads: threads(section(Section.Threads), texts),
 		handovers: handovers(section(Section.Handovers)),

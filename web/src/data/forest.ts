@@ -14,7 +14,7 @@ export interface Forest {
 	symbol: Uint32Array;
 	base: Uint32Array; // a node of the profile, for lines and stacks
 	line: Uint32Array;
-	more: Uint32Array;
+	more: Uint32Array | Uint16Array;
 	isRun: Uint8Array;
 	isRest: Uint8Array;
 	total: Float64Array;
@@ -35,17 +35,30 @@ export function topDown(t: Tree, a: Answer): Forest {
 		symbol: t.symbol,
 		base: t.base,
 		line: t.line,
-		more: Uint32Array.from(t.more),
+		more: t.more,
 		isRun: t.isRun,
-		isRest: new Uint8Array(t.n),
+		isRest: t.noRest,
 		total: totalCosts(t, self),
 		self,
-		allocations: totalCosts(t, selfCosts(t, a.allocations)),
-		temporary: totalCosts(t, selfCosts(t, a.temporary)),
-		blocks: totalCosts(t, selfCosts(t, a.blocks)),
+		get allocations() {
+			return onDemand(this, 'allocations', t, a.allocations);
+		},
+		get temporary() {
+			return onDemand(this, 'temporary', t, a.temporary);
+		},
+		get blocks() {
+			return onDemand(this, 'blocks', t, a.blocks);
+		},
 		kind: 'down',
 		tree: t,
 	};
+}
+
+/** Columns that a flame graph does not show are added up when they are looked at. */
+function onDemand(f: object, name: string, t: Tree, ofStacks: Float64Array): Float64Array {
+	const value = totalCosts(t, selfCosts(t, ofStacks));
+	Object.defineProperty(f, name, { value });
+	return value;
 }
 
 /** Columns that grow. */

@@ -8,19 +8,44 @@ export function matchSymbols(p: Profile, rule: { text: string; isRegex: boolean 
 	const out = new Uint8Array(s.n);
 	const regex = rule.isRegex ? new RegExp(rule.text) : null;
 	const wanted = lower(rule.text);
-	const known = new Map<string, boolean>();
-	const holds = (text: string) => {
-		let is = known.get(text);
-		if (is === undefined) {
-			is = regex ? regex.test(text) : lower(text).includes(wanted);
-			known.set(text, is);
-		}
-		return is;
-	};
+	const { texts, lowered, name, file, module } = textsOf(p);
+	const holds = Uint8Array.from(regex ? texts : lowered, (text) =>
+		+(regex ? regex.test(text) : text.includes(wanted)),
+	);
 	for (let i = 1; i < s.n; i++) {
-		out[i] = +(holds(s.name[i]!) || holds(s.file[i]!) || holds(s.module[i]!));
+		out[i] = holds[name[i]!]! | holds[file[i]!]! | holds[module[i]!]!;
 	}
 	return out;
+}
+
+/** The texts that symbols are made of, each once, and which of them each symbol has. */
+interface Texts {
+	texts: string[];
+	lowered: string[];
+	name: Uint32Array;
+	file: Uint32Array;
+	module: Uint32Array;
+}
+
+const known = new WeakMap<Profile, Texts>();
+
+function textsOf(p: Profile): Texts {
+	let found = known.get(p);
+	if (!found) {
+		const ids = new Map<string, number>();
+		const idOf = (text: string) => {
+			const id = ids.get(text) ?? ids.size;
+			ids.set(text, id);
+			return id;
+		};
+		const column = (texts: string[]) => Uint32Array.from(texts, idOf);
+		const s = p.symbols;
+		const columns = { name: column(s.name), file: column(s.file), module: column(s.module) };
+		const texts = [...ids.keys()];
+		found = { texts, lowered: texts.map(lower), ...columns };
+		known.set(p, found);
+	}
+	return found;
 }
 
 /** A to Z alone, as the program does it. */

@@ -44,6 +44,12 @@ export class Reader {
 		return value;
 	}
 
+	/** Zigzag: 0, -1, 1, -2, ... */
+	signed(): number {
+		const value = this.varint();
+		return value % 2 ? -(value + 1) / 2 : value / 2;
+	}
+
 	/** n numbers below 2^32. */
 	column32(n: number): Uint32Array {
 		const out = new Uint32Array(n);

@@ -19,6 +19,7 @@ export interface Tree {
 	line: Uint32Array; // of the first frame in it
 	more: Uint16Array;
 	isRun: Uint8Array;
+	noRest: Uint8Array; // zeros, as many as nodes
 	base: Uint32Array; // a node of the profile that is in it
 	ofStack: Uint32Array; // per stack: where it ends
 	ofBase: Uint32Array; // per node of the profile: where it is
@@ -180,6 +181,7 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 		more: b.more.slice(0, cut),
 		isRun: b.isRun.slice(0, cut),
 		base: b.base.slice(0, cut),
+		noRest: new Uint8Array(cut),
 		ofStack: p.stacks.node.map((node) => ofBase[node]!),
 		ofBase,
 		group: shape.group,

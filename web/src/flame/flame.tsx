@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { Forest } from '../data/forest.ts';
 import type { Metric } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
+import { measured } from '../measure.ts';
 import { ownerOf } from '../data/tree.ts';
 import { elide, percent } from '../ui/format.ts';
 import { nodeName, placeOf, shortWeight, weight } from '../ui/labels.ts';
@@ -62,7 +63,7 @@ export function Flame(props: FlameProps) {
 	const [top, setTop] = useState(0);
 	const [hover, setHover] = useState<{ box: number; x: number; y: number } | null>(null);
 	const [focused, setFocused] = useState(0);
-	const layout = useMemo(() => layOut(f, f.total[0]! / 1e6), [f]);
+	const layout = useMemo(() => measured('layout', () => layOut(f, f.total[0]! / 1e6)), [f]);
 	const zoomed = Math.max(0, layout.of[props.zoom ?? 0] ?? 0);
 	const from = layout.start[zoomed] ?? 0;
 	const to = from + (f.total[layout.node[zoomed]!] ?? 0);
@@ -132,7 +133,7 @@ export function Flame(props: FlameProps) {
 		const context = c.getContext('2d')!;
 		context.setTransform(ratio, 0, 0, ratio, 0, 0);
 		forgetHatches();
-		draw(context, scene, palette());
+		measured('draw', () => draw(context, scene, palette()));
 	});
 	void theme;
 

@@ -3,6 +3,7 @@ import { batch, computed, signal } from '@preact/signals-core';
 import { matchSymbols } from '../data/match.ts';
 import { nodesBelow } from '../data/match.ts';
 import type { TextRule } from '../data/lens.ts';
+import { measured } from '../measure.ts';
 import * as state from '../state.ts';
 import { percent } from './format.ts';
 import { shortWeight } from './labels.ts';
@@ -27,7 +28,7 @@ function ruleOf(text: string): TextRule | null {
 /** Symbols that hold what is typed; null: nothing is typed. */
 export const matched = computed(() => {
 	const rule = ruleOf(state.searched.value);
-	return rule ? matchSymbols(state.profile.value, rule) : null;
+	return rule ? measured('search', () => matchSymbols(state.profile.value, rule)) : null;
 });
 
 /** Nodes of the tree that are marked, heaviest first. */
