@@ -176,8 +176,12 @@ uint32_t kde_out_trace(struct kde_out *o, uint32_t node) {
 	return o->nodes[node];
 }
 
-uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_twin) {
-	uint64_t hash = hash_u64(size ^ ((uint64_t)node << 33) ^ is_twin);
+static uint64_t hash_info(uint32_t node, uint64_t size, bool is_twin) {
+	return hash_u64(size * 2 + is_twin + ((uint64_t)node << 34));
+}
+
+uint32_t kde_out_find(const struct kde_out *o, uint32_t node, uint64_t size, bool is_twin) {
+	uint64_t hash = hash_info(node, size, is_twin);
 	uint32_t at = index_first(&o->info_index, hash);
 	for (uint32_t i; (i = index_next(&o->info_index, hash, &at)) != INDEX_NONE;) {
 		const struct kde_out_info *info = &o->infos.items[i];
@@ -185,6 +189,15 @@ uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_t
 			return i;
 		}
 	}
+	return KDE_OUT_NO_INFO;
+}
+
+uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_twin) {
+	uint32_t found = kde_out_find(o, node, size, is_twin);
+	if (found != KDE_OUT_NO_INFO) {
+		return found;
+	}
+	uint64_t hash = hash_info(node, size, is_twin);
 	uint64_t numbers[2] = {size, kde_out_trace(o, node)};
 	struct kde_out_info *info = index_reserve(&o->info_index, 1) ? vec_push(&o->infos) : NULL;
 	if (!info) {
@@ -199,7 +212,7 @@ uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_t
 }
 
 void kde_out_block(struct kde_out *o, char kind, uint32_t info) {
-	uint64_t number = info - o->first_info;
+	uint64_t number = info - KDE_OUT_FIRST;
 	put_numbers(o, kind, &number, 1);
 }
 
@@ -266,14 +279,8 @@ void kde_out_head(struct kde_out *o) {
 	if (m->source == REC_ATTACHED) {
 		kde_out_line(o, 'A', (struct slice){0}, NULL, 0);
 	}
-	o->first_info = copies(o);
 	if (o->is_raw) {
 		put_modules(o);
-	} else if (!copies(o)) {
-		// KDE's tools take a free of number 0 behind another free for a temporary one: so it is
-		// no one's. A copy keeps the numbers of its original
-		uint64_t none[2] = {0, 0};
-		put_numbers(o, 'a', none, 2);
 	}
 }
 

@@ -31,7 +31,9 @@ static void put_alloc(struct replay *p, const struct trace_event *e, uint64_t *v
 		*value = 1;
 		return;
 	}
-	*value = kde_out_info(o, e->node, e->size, false);
+	// A free of number 0 behind another free counts as temporary: it is the first block's alone
+	bool is_first = kde_out_find(o, e->node, e->size, false) == KDE_OUT_FIRST;
+	*value = kde_out_info(o, e->node, e->size, is_first);
 	kde_out_block(o, '+', (uint32_t)*value);
 }
 

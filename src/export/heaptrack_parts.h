@@ -34,8 +34,7 @@ struct kde_out {
 	struct {
 		struct kde_out_info *items;
 		size_t n, capacity;
-	} infos;             // 0 stands for none
-	uint32_t first_info; // the one that has number 0 in the file
+	} infos; // 0 stands for none
 	struct index info_index;
 
 	uint64_t time_ms;
@@ -43,7 +42,10 @@ struct kde_out {
 	bool has_peak; // of what was resident
 };
 
-enum { KDE_OUT_NO_INFO = 0 };
+enum {
+	KDE_OUT_NO_INFO = 0,
+	KDE_OUT_FIRST = 1, // has number 0 in the file
+};
 
 /** All of these note a failure in `o` and do nothing once there is one. */
 void kde_out_line(struct kde_out *o, char kind, struct slice text, const uint64_t *numbers,
@@ -60,7 +62,11 @@ void kde_out_time(struct kde_out *o, uint64_t time_ns);
 /** The ordinal of a stack, written with all that it needs. */
 uint32_t kde_out_trace(struct kde_out *o, uint32_t node);
 
-/** The number of a size at a stack, or of its twin; interpreted files alone. */
+/**
+ * The number of a size at a stack, or of its twin; interpreted files alone. A number that is new
+ * must be that of a `+` at once. kde_out_find: one that was given out, or KDE_OUT_NO_INFO.
+ */
+uint32_t kde_out_find(const struct kde_out *o, uint32_t node, uint64_t size, bool is_twin);
 uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_twin);
 
 /** A block of an info comes, `+`, or goes, `-`. */
