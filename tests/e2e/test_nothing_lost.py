@@ -130,6 +130,16 @@ def test_every_end(tools, helpers, tmp_path, how, status):
     assert_frames_are_whole(tools, victim.file)
 
 
+def test_child_of_vfork_leaves_its_parents_blocks_alone(tools, helpers):
+    """What it allocates itself is counted as lost, not what its thread does afterwards."""
+    recording = tools.record(tools.victim("processes"), "vfork-first")
+    assert recording.status == 0
+    known = recording.json()
+    assert known["summary"]["lost_events"] <= 2
+    made = helpers.through(known["sites"]["allocations"], "allocate_after_child")
+    assert helpers.total([s for s in made if s["bytes"] == 123 * s["blocks"]], "blocks") == 100
+
+
 @pytest.mark.timeout(1800)
 def test_killed_program(tools, helpers, tmp_path, is_long):
     for i in range(100 if is_long else 10):

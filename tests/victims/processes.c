@@ -5,6 +5,7 @@
  *   fork    a child that allocates 1000 blocks, while the parent allocates 10
  *   clone   the same by a raw clone, which no handler of libc sees
  *   vfork   a child of vfork that executes PROGRAM
+ *   vfork-first a thread whose child of vfork allocates before it does, 100 blocks then
  *   spawn   posix_spawn of PROGRAM
  *   exec    10 blocks, then PROGRAM in this very process
  *   thread-exec   the same from a second thread
@@ -44,6 +45,17 @@ static void *execute(void *argv) {
 	abort();
 }
 
+static void *allocate_after_child(void *unused) {
+	pid_t pid = vfork();
+	if (pid == 0) {
+		kept = malloc(321);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	allocate(100);
+	return unused;
+}
+
 int main(int argc, char **argv) {
 	(void)argc;
 	const char *mode = argv[1];
@@ -62,6 +74,9 @@ int main(int argc, char **argv) {
 			_exit(127);
 		}
 		waitpid(pid, NULL, 0);
+	} else if (strcmp(mode, "vfork-first") == 0) {
+		pthread_create(&thread, NULL, allocate_after_child, NULL);
+		pthread_join(thread, NULL);
 	} else if (strcmp(mode, "spawn") == 0) {
 		posix_spawnp(&pid, words[0], NULL, NULL, words, environ);
 		waitpid(pid, NULL, 0);

@@ -81,8 +81,12 @@ struct thread_slot *thread_claim(void) {
 		atomic_fetch_add(&segment.header->lost_no_slot, 1);
 		return NULL;
 	}
+	if (door_may_call_system() && is_vfork_child()) {
+		atomic_fetch_add(&segment.header->lost_no_slot, 1); // its parent shall search as ever
+		return NULL;
+	}
 	struct thread_slot *slot = NULL;
-	if (door_may_call_system() && !is_vfork_child() && (slot = search()) == NULL) {
+	if (door_may_call_system() && (slot = search()) == NULL) {
 		slot = search_again();
 	}
 	if (slot == NULL) {
