@@ -113,6 +113,7 @@ static void put_meta(struct run *run) {
 	m->system_memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * m->page_bytes;
 	m->memory_limit_bytes = process_memory_limit(run->program);
 	m->wall_start_ns = clock_wall_ns();
+	m->wall_offset_s = clock_wall_offset_s(m->wall_start_ns);
 	m->source = REC_LAUNCHED;
 	m->has_free_stacks = run->options->free_stacks;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "engine/clock_time.h"
 #include "engine/findings_parts.h"
-
-#include <time.h>
 
 // What each site holds over time. A site is spoken of once: by what it never freed if that is a
 // good part of it, else by the shape of what it held.
@@ -22,16 +21,12 @@ static void put_duration(struct buffer *out, uint64_t ns) {
 static void put_clock(struct buffer *out, const struct rec_meta *m, uint64_t from_ns,
 		uint64_t to_ns) {
 	enum { LONG_RUN_S = 60 };
-	char from[16], to[16];
-	struct tm tm;
-	time_t a = (time_t)((m->wall_start_ns + from_ns) / 1000000000);
-	time_t b = (time_t)((m->wall_start_ns + to_ns) / 1000000000);
+	char from[CLOCK_TIME_MAX], to[CLOCK_TIME_MAX];
 	if (!m->wall_start_ns || m->duration_ns < LONG_RUN_S * 1000000000ull) {
 		return;
 	}
-	(void)strftime(from, sizeof from, "%H:%M:%S", localtime_r(&a, &tm));
-	(void)strftime(to, sizeof to, "%H:%M:%S", localtime_r(&b, &tm));
-	buffer_printf(out, " (%s to %s)", from, to);
+	buffer_printf(out, " (%s to %s)", clock_time_text(from, m, from_ns),
+			clock_time_text(to, m, to_ns));
 }
 
 /** The time to the limit of its control group, if it goes on like this. */

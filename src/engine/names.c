@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "engine/names.h"
+
 #include "engine/names_parts.h"
 
 #include <inttypes.h>

@@ -3,6 +3,7 @@
 
 #include "session/find.h"
 #include "session/rules.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 
 #include <stdlib.h>
@@ -66,7 +67,10 @@ bool session_open_with(struct session *s, const char *name, const struct session
 	if (!s->path) {
 		return false;
 	}
-	bool ok = read_recording(s, options->import, err) && name_frames(s, options, err);
+	bool ok = read_recording(s, options->import, err);
+	struct rec_meta *meta = &s->recording.meta;
+	meta->wall_offset_s = clock_wall_offset_s(meta->wall_start_ns);
+	ok = ok && name_frames(s, options, err);
 	if (!ok) {
 		(void)err_add(err, "%s", s->path);
 	}

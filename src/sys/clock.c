@@ -17,6 +17,12 @@ uint64_t clock_wall_ns(void) {
 	return read_clock(CLOCK_REALTIME);
 }
 
+int64_t clock_wall_offset_s(uint64_t wall_ns) {
+	time_t seconds = (time_t)(wall_ns / 1000000000u);
+	struct tm tm;
+	return localtime_r(&seconds, &tm) ? tm.tm_gmtoff : 0;
+}
+
 uint64_t clock_thread_cpu_ns(void) {
 	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }

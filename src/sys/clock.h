@@ -9,5 +9,8 @@ uint64_t clock_now_ns(void);
 /** Nanoseconds since the Unix epoch. */
 uint64_t clock_wall_ns(void);
 
+/** Seconds that the local clock was ahead of UTC at that moment. */
+int64_t clock_wall_offset_s(uint64_t wall_ns);
+
 /** CPU time that the calling thread has used. */
 uint64_t clock_thread_cpu_ns(void);

@@ -58,6 +58,9 @@ struct rec_meta {
 	int32_t exit_status;
 	uint32_t n_images; // programs that this process was, one after the other
 	uint32_t version;  // string: of the heaptrack that wrote it
+
+	// Not in the file: set by who opens it
+	int64_t wall_offset_s; // the reader's clock at the start less UTC
 };
 
 /** Totals, exact for the whole recording. */

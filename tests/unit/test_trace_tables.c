@@ -30,7 +30,7 @@ static struct recording random_bits(uint64_t seed) {
 	struct recording r = {0};
 	uint64_t random = seed;
 	uint64_t n = sample_below(&random, 300);
-	fill(&r.meta, sizeof r.meta, &random);
+	fill(&r.meta, offsetof(struct rec_meta, wall_offset_s), &random);
 	fill(&r.summary, offsetof(struct rec_summary, suppressed_blocks), &random);
 	struct rec_quality *q = &r.quality;
 	fill(q, offsetof(struct rec_quality, clock_is_not_tsc), &random);
