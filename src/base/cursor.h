@@ -15,7 +15,7 @@ struct cursor {
 };
 
 static inline struct cursor cursor_init(struct slice s) {
-	return (struct cursor){s.data, s.data + s.size, false};
+	return (struct cursor){s.data, s.size ? s.data + s.size : s.data, false}; // data may be NULL
 }
 
 static inline size_t cursor_left(const struct cursor *c) {

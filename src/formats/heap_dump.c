@@ -91,7 +91,7 @@ static uint32_t take_stack(struct dump *d, struct slice s) {
 
 /** "55d0c000-55d0d000 r-xp 00001000 fd:01 1234   /usr/bin/program" */
 static void take_mapping(struct dump *d, struct slice line) {
-	uint64_t start, end, offset, inode;
+	uint64_t start = 0, end = 0, offset = 0, inode;
 	bool ok = take_hexadecimal(&line, &start) && take_prefix(&line, "-") &&
 			take_hexadecimal(&line, &end);
 	line = skip_spaces(line);
@@ -194,7 +194,10 @@ static bool take_all(struct dump *d, struct slice in, struct err *err) {
 	struct slice line;
 	size_t number = 1;
 	bool has_mappings = false;
-	if (!next_line(&in, &line) || !take_head(d, line, err)) {
+	if (!next_line(&in, &line)) {
+		return err_set(err, ERR_FORMAT, "it is empty");
+	}
+	if (!take_head(d, line, err)) {
 		return err_add(err, "line 1");
 	}
 	while (next_line(&in, &line) && !d->m.failed) {
