@@ -8,7 +8,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,16 +25,30 @@ enum {
 
 // ---- stops
 
+/** An exec takes the resident away, and with it all that we know. */
+static bool is_same_program(struct injector *in, struct err *err) {
+	uint64_t magic;
+	if (in->resident_at == 0 ||
+			(tracee_read(&in->tracee, in->resident_at, &magic, sizeof magic) &&
+					magic == RESIDENT_MAGIC)) {
+		return true;
+	}
+	in->is_attached = false;
+	tracee_resume(&in->tracee);
+	return err_set(err, ERR_NOT_FOUND, "process %d has ended, or runs another program now",
+			(int)in->pid);
+}
+
 bool injector_stop_one(struct injector *in, struct err *err) {
 	in->stopped_ns = clock_now_ns();
 	in->has_stopped_all = false;
-	return tracee_stop_one(&in->tracee, err);
+	return tracee_stop_one(&in->tracee, err) && is_same_program(in, err);
 }
 
 bool injector_stop_all(struct injector *in, struct err *err) {
 	in->stopped_ns = clock_now_ns();
 	in->has_stopped_all = true;
-	if (!tracee_stop_all(&in->tracee, err)) {
+	if (!tracee_stop_all(&in->tracee, err) || !is_same_program(in, err)) {
 		return false;
 	}
 	// A thread of the process itself works for us, not one of a child that borrows its memory
@@ -561,8 +574,10 @@ bool injector_detach(struct injector *in, struct err *err) {
 		return true;
 	}
 	in->is_attached = false;
-	bool ok = resident_retire(in, &is_clean, err);
-	return ok || kill(in->pid, 0) != 0;
+	// A program that has ended, or is another one by now, has nothing left to undo
+	uint64_t magic;
+	return resident_retire(in, &is_clean, err) ||
+			!tracee_read(&in->tracee, in->resident_at, &magic, sizeof magic);
 }
 
 bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {

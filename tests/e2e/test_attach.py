@@ -264,6 +264,17 @@ def test_the_end_of_the_program_ends_the_recording(build, target, tmp_path):
     assert known(build, tmp_path / "ended.zst")["summary"]["complete"]
 
 
+def test_exec_ends_what_is_recorded(build, target, tmp_path):
+    """The hooks are gone with the old program: the new one is left alone."""
+    script = f"trap 'exec {build}/tests/attach/pattern 2' USR1; echo ready; while :; do sleep 0.05; done"
+    victim = target(["bash", "-c", script])
+    process = start_listening(build, victim, tmp_path / "exec")
+    victim.process.send_signal(signal.SIGUSR1)
+    time.sleep(2.5)  # the helper looks for new libraries once a second
+    assert victim.is_alive() and finish(process)[0] == 0
+    assert victim.end() == 0, repr(victim)
+
+
 def test_stopped_program_stays_stopped(build, target, tmp_path):
     victim = target([build / "tests/attach/pattern", "2"])
     victim.process.send_signal(signal.SIGSTOP)
