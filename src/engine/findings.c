@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "engine/findings.h"
+
 #include "engine/findings_parts.h"
 #include "engine/shorten.h"
 
@@ -102,6 +104,9 @@ void put_name(struct finder *f, struct buffer *out, const struct name *name) {
 	buffer_printf(out, "%.*s", SLICE_ARG(short_name_of(f, name)));
 	if (*place) {
 		buffer_printf(out, " %s", place);
+	}
+	if (name->owner == OWNER_LIBRARY && !name->is_runtime) {
+		buffer_printf(out, " (%.*s)", SLICE_ARG(names_package(name)));
 	}
 }
 

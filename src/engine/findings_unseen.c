@@ -101,7 +101,7 @@ static uint64_t heap_growth(const struct recording *r, uint64_t from_ns) {
 
 /** Memory outside the heap that rises to the end while the run goes on. */
 static void find_growth_outside(struct finder *f) {
-	enum { MIN_SAMPLES = 16, MIN_BYTES = 8000000 };
+	enum { MIN_SAMPLES = 32, MIN_BYTES = 8000000 };
 	const struct recording *r = f->r;
 	uint64_t *times = arena_new(&f->scratch, uint64_t, r->samples.n + 1ul);
 	uint64_t *bytes = arena_new(&f->scratch, uint64_t, r->samples.n + 1ul);
@@ -116,8 +116,11 @@ static void find_growth_outside(struct finder *f) {
 	struct curve curve = {times, bytes, r->samples.n};
 	struct curve_facts c = curve_judge(&curve);
 	uint64_t grown = c.top_bytes - c.from_bytes, heap = heap_growth(r, c.from_ns);
-	// What malloc adds to its blocks is no growth of its own
-	if (c.shape != CURVE_GREW || c.is_freed_at_end || grown < MIN_BYTES || grown < heap / 2) {
+	// What malloc adds to its blocks is no growth of its own, nor is a long start
+	uint64_t late = bytes[r->samples.n - 1] - bytes[r->samples.n / 2];
+	bool is_late = bytes[r->samples.n - 1] > bytes[r->samples.n / 2] && late >= grown / 4;
+	if (c.shape != CURVE_GREW || c.is_freed_at_end || grown < MIN_BYTES || grown < heap / 2 ||
+			!is_late) {
 		return;
 	}
 	struct finding *out = finder_add(f, "outside-growing", "outside the heap");

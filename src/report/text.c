@@ -210,9 +210,24 @@ bool report_text(struct buffer *out, const struct recording *r, const struct nam
 		size_t used = page_lines(&p) + LINES_AT_END;
 		page_put_tables(&p, used < PAGE_LINES ? PAGE_LINES - used : 0);
 	}
-	buffer_text(out, "more: heaptrack_print --full | --json\n\n");
+	buffer_text(out, "more: heaptrack_print --full | --html OUT | --tree | --help\n\n");
 	report_six_lines(out, r); // last: scripts read the end of the output
 	return finish(&p, err);
+}
+
+/** Only its first clause: it stands among few lines. */
+static void put_first_clause(struct page *p, const struct finding *f) {
+	const char *end = strstr(f->text, "; ");
+	struct buffer clause = {0};
+	if (end) {
+		buffer_printf(&clause, "%.*s.", (int)(end - f->text), f->text);
+	}
+	buffer_u8(&clause, 0);
+	p->failed |= clause.failed;
+	struct finding brief = *f;
+	brief.text = end && !clause.failed ? (const char *)clause.data : f->text;
+	put_finding(p, &brief);
+	buffer_finish(&clause);
 }
 
 bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
@@ -228,9 +243,11 @@ bool report_summary(struct buffer *out, const struct recording *r, const struct 
 		put_nothing_seen(&p);
 	} else {
 		put_totals(&p);
-		if (findings.n > 0 && findings.items[0].severity == FINDING_LOOK_FIRST) {
+		// Ten lines with those that the command prints itself; what is missing comes first
+		bool has_room = page_lines(&p) <= 4;
+		if (has_room && findings.n > 0 && findings.items[0].severity == FINDING_LOOK_FIRST) {
 			p.out->size--; // the empty line behind the totals
-			put_finding(&p, &findings.items[0]);
+			put_first_clause(&p, &findings.items[0]);
 			buffer_u8(p.out, '\n');
 		}
 	}
