@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -39,7 +40,8 @@ def do(web, pages):
     done = {}
 
     def run(task, page, look, **options):
-        names = DEMO_TASKS if task in DEMO_TASKS else [task]
+        is_of_demo = task in DEMO_TASKS and "real" not in options
+        names = DEMO_TASKS if is_of_demo else [task]
         key = (str(page), json.dumps(look), names[0])
         if key not in done:
             asked = subprocess.run(
@@ -224,3 +226,39 @@ def test_limit_is_kept_and_said(demo, pages, do):
     assert page.stat().st_size <= limit
     text = do("whole_text", page, LOOKS[0])["text"]
     assert "To keep this file small" in text and "37." in text
+
+
+CPP = "#include <map>\n#include <string>\n#include <vector>\n" \
+    "int main() { std::map<std::string, std::vector<int>> m; m[\"a\"].push_back(1); return 0; }\n"
+
+
+def real_program(name, pages):
+    """The command that records it; None: this machine lacks it."""
+    source = pages.folder / "real.cpp"
+    source.write_text(CPP)
+    commands = {
+        "clang++": ["clang++", "-c", "-O2", source, "-o", pages.folder / "real.o"],
+        "node": ["node", "-e", "let a = []; for (let i = 0; i < 50000; i++) a.push({i, s: String(i)})"],
+        "python3": ["/usr/bin/python3", "-c", "import ast, json; ast.parse(open(ast.__file__).read())"],
+    }
+    return commands[name] if shutil.which(commands[name][0]) else None
+
+
+@pytest.mark.parametrize("name", ["clang++", "node", "python3", "kde"])
+def test_look_at_a_real_recording(name, do, pages, build):
+    if name == "kde":
+        if not shutil.which("/usr/bin/heaptrack"):
+            pytest.skip("KDE's heaptrack is not installed")
+        subprocess.run(["/usr/bin/heaptrack", "-o", pages.folder / "kde",
+                        build / "tests/victims/demo"], capture_output=True, timeout=120, check=True)
+        recording = next(path for path in pages.folder.glob("kde.*") if path.suffix in (".gz", ".zst"))
+        page = pages.page_of(recording, pages.folder / "kde.html")
+    else:
+        command = real_program(name, pages)
+        if not command:
+            pytest.skip(f"{name} is not installed")
+        recording, page = pages(name, *command)
+    peak = ask(build, recording, "")["totals"]["bytes"]
+    assert human(peak) in do("whole_text", page, LOOKS[0])["text"]
+    seen = do("all_views", page, LOOKS[0], real=True)["seen"]
+    assert len(seen) == 8 and all(length > 40 for length in seen.values()), seen
