@@ -24,7 +24,7 @@ struct heaptrack_options {
 	int pid;              // after -p or --detach
 	uint64_t duration_ns; // 0: until somebody ends it
 	bool overwrite, is_quiet, free_stacks, exact_time;
-	bool is_raw; // --raw
+	bool is_raw;           // --raw
 	uint64_t events_bytes; // 0: none
 	char **rest;           // the program and its arguments, or what follows -a
 	int n_rest;
