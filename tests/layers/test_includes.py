@@ -17,7 +17,7 @@ LEVELS = [
     ["engine"],
     ["symbols", "injector"],
     ["collector", "session"],
-    ["report", "export", "server", "tui", "web"],
+    ["report", "export", "server", "web"],
     ["cli"],
 ]
 LEVEL = {folder: level for level, folders in enumerate(LEVELS) for folder in folders}
