@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+
+/** The page's arithmetic as one module: what tests run without a browser. */
+
+export { decode } from './decode.ts';
+export { bottomUp } from './forest.ts';
+export { functionsOf } from './functions.ts';
+export { lensText, parseLens } from './lens.ts';
+export { ask, sum } from './query.ts';
+export { siteKeys } from './series.ts';
+export { buildTree, selfCosts, totalCosts } from './tree.ts';
