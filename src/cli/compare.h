@@ -6,7 +6,7 @@
  * recordings, and several bases, are repeated runs.
  */
 
-#include "cli/print_exports.h"
+#include "cli/outputs.h"
 #include "report/gates.h"
 
 enum { BASES_MAX = 64, GATES_MAX = 64, EXIT_GATE = 3 };
@@ -28,6 +28,7 @@ bool compare_is_asked(const struct compare_options *o);
 struct compare_task {
 	const struct compare_options *options;
 	const struct export_options *exports;
+	const struct outputs *outputs; // of exports and JUnit
 	const char *const *files;
 	uint32_t n_files;
 	const struct session_options *session;

@@ -89,6 +89,7 @@ static bool print_comparison(const struct print_options *o, bool *is_broken, str
 	struct compare_task task = {
 			.options = &o->compare,
 			.exports = &o->exports,
+			.outputs = &o->outputs,
 			.session = &o->session,
 			.files = o->files,
 			.n_files = o->n_files,
@@ -108,8 +109,8 @@ static bool print(const struct print_options *o, struct err *err) {
 	if (!session_open_with(&s, o->file, &o->session, err)) {
 		return false;
 	}
-	if (o->html || o->exports.n) {
-		bool is_written = put_files(&s, o, err);
+	if (o->outputs.n) {
+		bool is_written = outputs_spare(&o->outputs, &s, 1, err) && put_files(&s, o, err);
 		bool is_all = o->html || o->exports.has_new;
 		if (!is_written || is_all) {
 			session_close(&s);

@@ -52,7 +52,8 @@ bool export_options_add(struct export_options *o, const char *text, struct err *
 	const char *equals = strchr(text, '=');
 	char name[32];
 	if (!equals || equals == text || !equals[1] || (size_t)(equals - text) >= sizeof name) {
-		return err_set(err, ERR_USAGE, "--export takes NAME=OUT, not \"%s\"", text);
+		return err_set(err, ERR_USAGE,
+				"--export takes NAME=OUT, such as pprof=app.pb.gz, not \"%s\"", text);
 	}
 	memcpy(name, text, (size_t)(equals - text));
 	name[equals - text] = '\0';
@@ -113,8 +114,15 @@ bool export_options_threshold(struct export_options *o, const char *text, struct
 			err_set(err, ERR_USAGE, "--massif-threshold takes percent, 0 to 100, not \"%s\"", text);
 }
 
+struct out {
+	struct packer *packer;
+	bool is_broken; // writing failed, and `err` names the file
+};
+
 static bool put_out(void *user, struct slice bytes, struct err *err) {
-	return packer_write(user, bytes, err);
+	struct out *out = user;
+	out->is_broken = !packer_write(out->packer, bytes, err);
+	return !out->is_broken;
 }
 
 static bool is_packed_already(const struct exporter *exporter) {
@@ -125,22 +133,26 @@ static bool is_packed_already(const struct exporter *exporter) {
 static bool export_one(const struct export_options *o, const struct export_job *job,
 		const struct export_request *request, struct err *err) {
 	const struct exporter *exporter = exporter_find(job->format, err);
-	struct packer *packer = !exporter     ? NULL
+	struct out out = {0};
+	out.packer = !exporter                ? NULL
 			: is_packed_already(exporter) ? packer_open_plain(job->path, err)
 										  : packer_open(job->path, err);
-	if (!packer) {
+	if (!out.packer) {
 		return false;
 	}
-	struct export_sink sink = {put_out, packer};
+	struct export_sink sink = {put_out, &out};
 	enum profile_value value = PROFILE_ALLOC_OBJECTS;
 	(void)find_cost_type(o->cost_type, &value);
 	bool ok = job->is_flamegraph ? export_folded_by(request, value, &sink, err)
 								 : exporter->write(request, &sink, err);
 	if (!ok) {
-		packer_cancel(packer);
-		return err_add(err, "%s", job->path);
+		packer_cancel(out.packer);
+		if (!out.is_broken) {
+			(void)err_add(err, "%s", job->path);
+		}
+		return false;
 	}
-	return packer_finish(packer, err);
+	return packer_finish(out.packer, err);
 }
 
 bool export_all(const struct export_options *o, const struct export_subject *subject,

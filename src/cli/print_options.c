@@ -276,7 +276,13 @@ static bool parse_files(int argc, char **argv, struct print_options *o, struct e
 	o->n_files = (uint32_t)(argc - optind);
 	o->file = o->n_files ? o->files[0] : NULL;
 	if (!o->file) {
-		return err_set(err, ERR_USAGE, "which recording? Usage: heaptrack_print [options] FILE");
+		const struct compare_options *c = &o->compare;
+		return c->n_bases
+				? err_set(err, ERR_USAGE,
+						  "which recording shall be compared with %s? Usage: "
+						  "heaptrack_print -d BASE FILE",
+						  c->bases[0])
+				: err_set(err, ERR_USAGE, "which recording? Usage: heaptrack_print [options] FILE");
 	}
 	if (o->n_files > 1 && !compare_is_asked(&o->compare)) {
 		return err_set(err, ERR_USAGE,
@@ -285,6 +291,16 @@ static bool parse_files(int argc, char **argv, struct print_options *o, struct e
 				o->files[1]);
 	}
 	return true;
+}
+
+static bool gather_outputs(struct print_options *o, struct err *err) {
+	for (uint32_t i = 0; i < o->exports.n; i++) {
+		if (!outputs_add(&o->outputs, o->exports.jobs[i].path, err)) {
+			return false;
+		}
+	}
+	return outputs_add(&o->outputs, o->html, err) &&
+			outputs_add(&o->outputs, o->compare.junit, err);
 }
 
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err) {
@@ -314,5 +330,5 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 		// A lens alone asks for what it shows
 		(void)choose_view(o, o->is_json ? VIEW_TOTALS : VIEW_TREE, NULL);
 	}
-	return o->asked != PRINT_REPORT || parse_files(argc, argv, o, err);
+	return o->asked != PRINT_REPORT || (gather_outputs(o, err) && parse_files(argc, argv, o, err));
 }

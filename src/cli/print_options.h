@@ -4,7 +4,6 @@
 /** What is asked of heaptrack_print: its command line, understood. Texts are those of argv. */
 
 #include "cli/compare.h"
-#include "cli/print_exports.h"
 #include "report/view.h"
 
 enum print_asked { PRINT_REPORT, PRINT_HELP, PRINT_VERSION };
@@ -37,6 +36,7 @@ struct print_options {
 	bool is_redacted, with_source;
 	struct export_options exports;
 	struct compare_options compare;
+	struct outputs outputs; // of --html, the exports and --junit
 };
 
 extern const char print_help[], print_help_classic[]; // those of exports and comparing between

@@ -120,6 +120,12 @@ bool file_is_same(int fd, const char *path) {
 			a.st_ino == b.st_ino;
 }
 
+bool file_is_one(const char *a, const char *b) {
+	struct stat x, y;
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+			x.st_ino == y.st_ino;
+}
+
 const char *file_base_name(const char *path) {
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;

@@ -31,6 +31,9 @@ uint64_t file_free_bytes(int fd);
 /** True if `path` leads to the very file that `fd` has open. */
 bool file_is_same(int fd, const char *path);
 
+/** True if both lead to one file that there is; devices and pipes are no files. */
+bool file_is_one(const char *a, const char *b);
+
 /** The last part of a path: what follows the last slash. */
 const char *file_base_name(const char *path);
 

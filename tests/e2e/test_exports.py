@@ -344,9 +344,25 @@ def test_what_is_wrong_is_said(made, tmp_path):
     tools, recording = made
     for words, sentence in [
             (["--export", "nothing=x"], "there is no export \"nothing\"; there are: heaptrack, "),
-            (["--export", "pprof"], "--export takes NAME=OUT"),
+            (["--export", "pprof"], "--export takes NAME=OUT, such as pprof=app.pb.gz"),
+            (["--export", "csv=x", "--export", "json=x"], "x is asked for twice"),
+            (["--export", "csv=/dev/full"], "heaptrack_print: /dev/full: cannot be written: No space"),
             (["--export", f"csv={tmp_path}/no/such/x"], "no/such/x"),
             (["-F", "x", "--flamegraph-cost-type", "size"], "allocations, temporary, leaked or peak"),
             (["--export", "histogram=-", "--lens", "t=0-1"], "a histogram is of a whole recording")]:
         finished = tools.run(tools.heaptrack_print, *words, recording.file)
         assert finished.status == 1 and sentence in finished.stderr, repr(finished)
+
+
+def test_what_is_read_is_never_written(made, tmp_path):
+    tools, recording = made
+    base = tmp_path / "base.zst"
+    shutil.copy(recording.file, base)
+    (tmp_path / "link").symlink_to(recording.file)
+    before = recording.file.read_bytes()
+    for words in [["--export", f"csv={recording.file}"], ["--export", f"csv={tmp_path / 'link'}"],
+                  ["--html", recording.file], ["-d", base, "--export", f"csv={base}"],
+                  ["-d", base, "--fail-if", "peak>1G", "--junit", base]]:
+        finished = tools.run(tools.heaptrack_print, *words, recording.file)
+        assert finished.status == 1 and "is the file that is read" in finished.stderr, repr(finished)
+    assert recording.file.read_bytes() == base.read_bytes() == before

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "cli/outputs.h"
+
+#include "base/check.h"
+#include "sys/file.h"
+
+#include <string.h>
+
+/** A device takes what several write. */
+static bool is_device(const char *path) {
+	return strncmp(path, "/dev/", strlen("/dev/")) == 0;
+}
+
+bool outputs_add(struct outputs *o, const char *path, struct err *err) {
+	if (!path) {
+		return true;
+	}
+	for (uint32_t i = 0; i < o->n; i++) {
+		if (strcmp(o->paths[i], path) == 0 && !is_device(path)) {
+			return err_set(err, ERR_USAGE,
+					"%s is asked for twice; give each file a name of its own",
+					strcmp(path, "-") == 0 ? "the standard output" : path);
+		}
+	}
+	check(o->n < OUTPUTS_MAX);
+	o->paths[o->n++] = path;
+	return true;
+}
+
+bool outputs_spare(const struct outputs *o, const struct session *sessions, uint32_t n,
+		struct err *err) {
+	for (uint32_t i = 0; i < o->n; i++) {
+		for (uint32_t k = 0; k < n; k++) {
+			if (file_is_one(o->paths[i], sessions[k].path)) {
+				return err_set(err, ERR_USAGE,
+						"%s is the file that is read, so it is not written; choose another name",
+						o->paths[i]);
+			}
+		}
+	}
+	return true;
+}
