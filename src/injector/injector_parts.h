@@ -3,10 +3,13 @@
 
 // What the files of the injector share; nobody else includes this.
 //
-//   refuse.c     may it be done at all?
-//   plan.c       functions -> hooks, islands, code
-//   resident.c   what is left in the process: find, restore, clean
-//   injector.c   the steps, in their order
+//   refuse.c        may it be done at all?
+//   look.c          what the process is made of
+//   resident_lay.c  what is left in the process: made,
+//   resident.c      found, restored, cleaned
+//   plan.c          functions -> hooks, islands, code
+//   patch.c         that put into the process
+//   injector.c      the steps, in their order
 
 #include "injector/blob.h"
 #include "injector/find.h"
@@ -64,6 +67,39 @@ struct injector {
 
 /** May `pid` be attached to? False: `err` says why not and what helps. Touches nothing. */
 bool refuse_or_go_on(pid_t pid, pid_t *pid_inside, struct err *err);
+
+/** Mappings, files and allocation functions as they are now. */
+bool injector_look(struct injector *in, struct err *err);
+void injector_forget(struct injector *in);
+
+/** Of the mapped files with code: another sum, other files. */
+uint64_t injector_sum_of_modules(const struct process_space *s);
+
+/** An instruction "syscall", and the clock (0: none), in the vdso, which every process has. */
+bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err);
+
+/** False: nothing to hook, `err` says where was looked. */
+bool injector_has_allocator(const struct injector *in, struct err *err);
+
+/** Map a new resident, with the recorder in it. One thread is stopped. */
+bool resident_lay(struct injector *in, uint64_t clock, struct err *err);
+
+/** What the recorder must know, into our copy of the resident at `at`. */
+void resident_describe(struct injector *in, uint64_t at, uint64_t clock);
+
+/** Make the memfd; ours of two descriptors, or -1. One thread is stopped. */
+int resident_make_memory(struct injector *in, struct err *err);
+
+/** Memory of the process. One thread is stopped. */
+void injector_unmap(struct injector *in, uint64_t at, uint64_t bytes);
+
+/** Plan, and map what is planned: all or nothing. True: one thread is stopped afterwards. */
+bool patch_prepare(struct injector *in, struct err *err);
+
+/** Write the planned patches, at a moment when no thread is in their way. */
+bool patch_all(struct injector *in, struct err *err);
+
+struct resident_hook *injector_hook_of(struct injector *in, const struct planned *planned);
 
 /** Which functions become which hooks. `space` gets the islands added. */
 bool plan_make(struct injector *in, struct err *err);

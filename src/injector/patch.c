@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+
+// Islands are mapped with one thread stopped, functions are patched with all of them stopped.
+
+#include "injector/injector_parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum {
+	PLAN_TRIES = 6,   // the process may map something where we wanted to
+	PATCH_TRIES = 60, // until no thread returns into what is replaced
+};
+
+static bool map_islands(struct injector *in, bool *is_taken, struct err *err) {
+	struct plan *p = &in->plan;
+	*is_taken = false;
+	for (size_t i = 0; i < p->islands.n; i++) {
+		struct island *island = &p->islands.items[i];
+		uint64_t at;
+		int errnum;
+		if (island->at == 0 || in->resident.n_islands == RESIDENT_ISLANDS) {
+			continue;
+		}
+		if (!tracee_map(&in->tracee, island->at, island->bytes, PROT_READ | PROT_EXEC,
+					MAP_FIXED_NOREPLACE, &at, &errnum, err)) {
+			*is_taken = errnum == EEXIST;
+			return false;
+		}
+		if (at != island->at) { // a kernel that does not know the flag
+			injector_unmap(in, at, island->bytes);
+			*is_taken = true;
+			return false;
+		}
+		island->is_mapped = true;
+		if (!tracee_write(&in->tracee, at, island->code, island->bytes, err)) {
+			return false;
+		}
+		in->resident.islands[in->resident.n_islands++] = (struct resident_range){at, island->bytes};
+	}
+	return true;
+}
+
+static void unmap_islands(struct injector *in) {
+	for (size_t i = 0; i < in->plan.islands.n; i++) {
+		struct island *island = &in->plan.islands.items[i];
+		if (island->is_mapped) {
+			injector_unmap(in, island->at, island->bytes);
+		}
+	}
+}
+
+bool patch_prepare(struct injector *in, struct err *err) {
+	uint32_t n_hooks = in->resident.n_hooks, n_islands = in->resident.n_islands;
+	for (unsigned i = 0; i < PLAN_TRIES; i++) {
+		bool is_taken = false;
+		if (!injector_look(in, err) || !plan_make(in, err) || !injector_stop_one(in, err)) {
+			return false;
+		}
+		if (map_islands(in, &is_taken, err)) {
+			return true;
+		}
+		unmap_islands(in);
+		injector_resume(in);
+		in->resident.n_hooks = n_hooks;
+		in->resident.n_islands = n_islands;
+		if (!is_taken) {
+			return false;
+		}
+	}
+	return err_set(err, ERR_SYSTEM, "process %d maps memory faster than we do; try again",
+			(int)in->pid);
+}
+
+struct resident_hook *injector_hook_of(struct injector *in, const struct planned *planned) {
+	return &in->resident.hooks[planned->hook];
+}
+
+/** Move a thread that stands within a beginning to the same instruction of the moved one. */
+static void move_thread(struct injector *in, struct tracee_thread *thread) {
+	for (size_t i = 0; i < in->plan.hooks.n; i++) {
+		const struct planned *planned = &in->plan.hooks.items[i];
+		const struct resident_hook *hook = injector_hook_of(in, planned);
+		uint64_t into = thread->regs.rip - hook->address;
+		if (planned->is_reused || hook->is_patched || into == 0 || into >= hook->n_bytes) {
+			continue;
+		}
+		for (unsigned s = 0; s < planned->moved.n_steps; s++) {
+			if (planned->moved.from[s] == into) {
+				thread->regs.rip = hook->moved + planned->moved.to[s];
+				thread->is_changed = true;
+			}
+		}
+	}
+}
+
+/** May the beginnings be written over? Nobody stands in one, nobody returns into one. */
+static bool is_safe(struct injector *in) {
+	struct resident_range ranges[RESIDENT_HOOKS];
+	size_t n = 0;
+	for (size_t i = 0; i < in->plan.hooks.n; i++) {
+		const struct resident_hook *hook = injector_hook_of(in, &in->plan.hooks.items[i]);
+		if (!hook->is_patched) {
+			ranges[n++] = (struct resident_range){hook->address + 1, hook->n_bytes - 1u};
+		}
+	}
+	for (size_t i = 0; i < in->tracee.threads.n; i++) {
+		move_thread(in, &in->tracee.threads.items[i]);
+	}
+	return !threads_touch(in, ranges, n);
+}
+
+static bool patch_hook(struct injector *in, uint32_t index, struct err *err) {
+	struct resident_hook *hook = &in->resident.hooks[index];
+	uint64_t at = in->resident_at + offsetof(struct resident, hooks) + index * sizeof *hook;
+	uint8_t now[RESIDENT_PATCH_MAX];
+	if (hook->is_patched || !tracee_read(&in->tracee, hook->address, now, hook->n_bytes) ||
+			memcmp(now, hook->original, hook->n_bytes) != 0) {
+		return true; // it is already, or the module has gone since
+	}
+	hook->is_patched = 1;
+	return tracee_write(&in->tracee, at, hook, sizeof *hook, err) &&
+			tracee_write(&in->tracee, hook->address, hook->patch, hook->n_bytes, err);
+}
+
+/** Stop all at a moment when it is safe. */
+static bool stop_all_safely(struct injector *in, struct err *err) {
+	for (unsigned i = 0; i < PATCH_TRIES; i++) {
+		if (i > 0) {
+			(void)nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
+		}
+		if (!injector_stop_all(in, err)) {
+			return false;
+		}
+		if (is_safe(in)) {
+			return true;
+		}
+		injector_resume(in);
+	}
+	return err_set(err, ERR_SYSTEM,
+			"a thread of process %d stays at the beginning of an allocation function; nothing was "
+			"changed",
+			(int)in->pid);
+}
+
+bool patch_all(struct injector *in, struct err *err) {
+	if (!stop_all_safely(in, err)) {
+		return false;
+	}
+	in->resident.state = RESIDENT_ATTACHED;
+	bool ok = tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, state),
+			&in->resident.state, sizeof in->resident.state, err);
+	for (size_t i = 0; ok && i < in->plan.hooks.n; i++) {
+		ok = patch_hook(in, in->plan.hooks.items[i].hook, err);
+	}
+	if (!ok) {
+		(void)resident_restore(in, NULL);
+	}
+	injector_resume(in);
+	return ok;
+}

@@ -1,0 +1,89 @@
+"""heaptrack is ended in every way at random moments, also in the middle of attaching and detaching.
+
+The target must live and see nothing of it, its code be as it was within a second, each file be
+readable, and the next attach work. The short form does it 16 times, --long: 300 times.
+HEAPTRACK_KILLS=N sets another number.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from attaching import attach, attach_command, changed_code, start_listening, target  # noqa: F401
+
+WAYS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
+PATIENCE_S = 1.0
+
+
+def wait_until_restored(victim, patience_s):
+    until = time.monotonic() + patience_s
+    while changed_code(victim.pid):
+        assert time.monotonic() < until, f"still hooked after {patience_s} s"
+        time.sleep(0.02)
+
+
+def check_files(build, folder):
+    for path in folder.glob("killed*.zst"):
+        if path.stat().st_size > 0:
+            shown = subprocess.run([build / "heaptrack_print", path], capture_output=True, text=True,
+                                   timeout=60, check=False)
+            # One that was killed before its first checkpoint says just that
+            assert shown.returncode == 0 or "ended before its first" in shown.stderr, shown.stderr
+        path.unlink()
+
+
+@pytest.mark.serial
+@pytest.mark.timeout(3600)
+def test_any_end_at_any_moment(build, target, tmp_path, is_long):  # noqa: F811
+    n = int(os.environ.get("HEAPTRACK_KILLS", 300 if is_long else 16))
+    victim = target([build / "tests/attach/pattern", "3", "signals", "old"])
+    began = time.monotonic()
+    attach(build, victim.pid, tmp_path / "first", "-q", duration="10ms")
+    whole_s = time.monotonic() - began
+    rng = random.Random(n)
+    for i in range(n):
+        process = subprocess.Popen(
+            attach_command(build, victim.pid, tmp_path / "killed", "-q", "--duration", "50ms"),
+            stderr=subprocess.PIPE, text=True)
+        time.sleep(rng.uniform(0, whole_s + 0.05))
+        process.send_signal(WAYS[i % len(WAYS)])
+        _, err = process.communicate(timeout=60)
+        assert victim.is_alive(), f"{i}: {victim!r} {err}"
+        # A busy machine may keep the helper process from its work for a while
+        wait_until_restored(victim, PATIENCE_S if os.getloadavg()[0] < 2 * os.cpu_count() else 10)
+        check_files(build, tmp_path)
+    repaired = subprocess.run([build / "heaptrack", "--detach", str(victim.pid)],
+                              capture_output=True, text=True, timeout=60, check=False)
+    assert repaired.returncode == 0 and "nothing was changed" in repaired.stderr, repaired.stderr
+    attach(build, victim.pid, tmp_path / "after", "-q")
+    assert victim.end() == 0, repr(victim)
+
+
+def kill_with_helper(process):
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for pid in [process.pid, *map(int, children)]:
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("way", ["detach", "attach"])
+def test_a_killed_helper_is_repaired(build, target, tmp_path, way):  # noqa: F811
+    """Both processes are killed: the hooks stay, go quiet, and --detach or an attach removes them."""
+    victim = target([build / "tests/attach/pattern", "3", "signals"])
+    kill_with_helper(start_listening(build, victim.pid, tmp_path / "both"))
+    time.sleep(0.3)
+    assert victim.is_alive() and changed_code(victim.pid)
+    if way == "detach":
+        done = subprocess.run([build / "heaptrack", "--detach", str(victim.pid)],
+                              capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0 and "as it was" in done.stderr, done.stderr
+    else:
+        attach(build, victim.pid, tmp_path / "again")
+    assert not changed_code(victim.pid)
+    assert victim.end() == 0, repr(victim)
