@@ -105,6 +105,9 @@ static bool write_all(const struct compare_task *t, const struct side sides[2],
 			(t->options->junit && !write_junit(t->options->junit, request, err))) {
 		return false;
 	}
+	if (t->is_tree) {
+		return (t->is_json ? report_compare_tree_json : report_compare_tree)(out, request, err);
+	}
 	return t->is_json                 ? report_compare_json(out, request, err)
 			: t->options->is_markdown ? report_compare_markdown(out, request, err)
 									  : report_compare(out, request, err);

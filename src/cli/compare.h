@@ -34,6 +34,7 @@ struct compare_task {
 	const struct session_options *session;
 	const char *lens; // NULL: everything
 	bool is_json;
+	bool is_tree; // call trees instead of sites
 	uint32_t width, limit;
 };
 

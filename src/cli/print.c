@@ -13,6 +13,8 @@
 
 // heaptrack_print: options in (print_options.c), one report out.
 
+enum { SITES_COMPARED = 12 }; // per list, so that all of it fits a screen or two
+
 /** Write it all to stdout. A reader that went away (a closed pipe) is no failure of ours. */
 static bool put_out(void *user, struct buffer *out, struct err *err) {
 	(void)user;
@@ -96,7 +98,10 @@ static bool print_comparison(const struct print_options *o, bool *is_broken, str
 			.lens = o->lens,
 			.is_json = o->is_json,
 			.width = terminal_columns(STDOUT_FILENO),
-			.limit = o->limit,
+			.is_tree = o->layout == LAYOUT_VIEW && o->view == VIEW_TREE,
+			.limit = !o->has_limit ? SITES_COMPARED
+					: o->limit     ? o->limit
+								   : UINT32_MAX,
 	};
 	bool ok = compare_run(&task, &out, is_broken, err) && put_out(NULL, &out, err) &&
 			flush_out(err);

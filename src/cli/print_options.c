@@ -29,6 +29,7 @@ enum {
 	OPT_HTML_LIMIT,
 	OPT_REDACT,
 	OPT_WITH_SOURCE,
+	OPT_CSV,
 	OPT_EXPORT,
 	OPT_COST_TYPE,
 	OPT_MASSIF_THRESHOLD,
@@ -47,6 +48,7 @@ static const struct option long_options[] = {
 		{"bottom-up", no_argument, NULL, OPT_BOTTOM_UP},
 		{"by", required_argument, NULL, OPT_BY},
 		{"callers", required_argument, NULL, OPT_CALLERS},
+		{"csv", no_argument, NULL, OPT_CSV},
 		{"depth", required_argument, NULL, OPT_DEPTH},
 		{"diff", required_argument, NULL, 'd'},
 		{"export", required_argument, NULL, OPT_EXPORT},
@@ -97,7 +99,8 @@ const char print_help[] =
 		"  (no option)             about 60 lines: totals, who held the peak, what was never freed,\n"
 		"                          what was temporary, who allocates most\n"
 		"  --json                  the same and more, for programs\n"
-		"  --limit N               sites per list in --json (100; 0: all)\n"
+		"  --csv                   a line per stack (--export csv=OUT writes it to a file)\n"
+		"  --limit N               sites per list in --json (100) and with -d (12); 0: all\n"
 		"  --full                  the long classic layout, with backtraces\n"
 		"\n"
 		"  --html OUT              all views in one file that opens in a browser, without a network\n"
@@ -237,7 +240,7 @@ static bool parse_one(int c, char **argv, struct print_options *o, struct err *e
 	case OPT_NO_BUILT_IN: return parse_switch(argv, &o->session.no_built_in, err);
 	case OPT_PRINT_SUPPRESSIONS: return parse_switch(argv, &o->shows_suppressions, err);
 	case OPT_JSON: o->is_json = true; break;
-	case OPT_LIMIT: return parse_number("--limit", optarg, &o->limit, err);
+	case OPT_LIMIT: o->has_limit = true; return parse_number("--limit", optarg, &o->limit, err);
 	case OPT_FOLD: return add_fold(o, err);
 	case OPT_HTML: o->html = optarg; break;
 	case OPT_HTML_LIMIT: return heaptrack_options_size(optarg, &o->html_limit, err);
@@ -245,6 +248,7 @@ static bool parse_one(int c, char **argv, struct print_options *o, struct err *e
 	case OPT_WITH_SOURCE: o->with_source = true; break;
 	case OPT_LENS: o->lens = optarg; break;
 	case OPT_EXPORT: return export_options_add(&o->exports, optarg, err);
+	case OPT_CSV: return export_options_add(&o->exports, "csv=-", err);
 	case OPT_COST_TYPE: return export_options_cost_type(&o->exports, optarg, err);
 	case OPT_MASSIF_THRESHOLD: return export_options_threshold(&o->exports, optarg, err);
 	case OPT_MASSIF_DETAILED:
@@ -303,6 +307,18 @@ static bool gather_outputs(struct print_options *o, struct err *err) {
 			outputs_add(&o->outputs, o->compare.junit, err);
 }
 
+/** Two recordings have totals, sites and calls to compare; the other views are of one. */
+static bool check_comparison(const struct print_options *o, struct err *err) {
+	bool is_view = o->layout == LAYOUT_VIEW;
+	bool is_tree = is_view && o->view == VIEW_TREE && o->compare.n_bases;
+	return !o->html && (!is_view || is_tree)
+			? true
+			: err_set(err, ERR_USAGE,
+					  "%s is of one recording, and takes a call of its own; -d shows totals and sites, "
+					  "--tree calls, and goes into every --export",
+					  o->html ? "--html" : "this view");
+}
+
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err) {
 	*o = (struct print_options){
 			.limit = SITES_IN_JSON,
@@ -325,6 +341,10 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 		if (!parse_one(c, argv, o, err)) {
 			return false;
 		}
+	}
+	if (compare_is_asked(&o->compare)) {
+		return check_comparison(o, err) && gather_outputs(o, err) &&
+				parse_files(argc, argv, o, err);
 	}
 	if (o->lens && o->layout == LAYOUT_TEXT) {
 		// A lens alone asks for what it shows

@@ -21,7 +21,8 @@ struct print_options {
 	uint32_t n_files;
 	enum print_layout layout;
 	bool is_json;     // the same for programs
-	uint32_t limit;   // sites per list in JSON; 0: all
+	uint32_t limit;   // sites per list; 0: all
+	bool has_limit;   // asked for; else each layout has its usual one
 	const char *lens; // NULL: everything
 	enum view view;
 	const char *of;       // VIEW_STACKS: a site; VIEW_CALLERS: a function

@@ -106,6 +106,12 @@ void compare_put_site(struct buffer *out, const struct diff_site *site, struct a
 	}
 }
 
+void compare_trim(struct buffer *out) {
+	while (out->size && out->data[out->size - 1] == ' ') {
+		out->size--;
+	}
+}
+
 // ---- text
 
 static void put_total(struct buffer *out, const struct compare_request *request,
@@ -132,7 +138,7 @@ static void put_total(struct buffer *out, const struct compare_request *request,
 }
 
 /** Programs that ran for different times are told apart by their rates. */
-static void put_rates(struct buffer *out, const struct compare_request *request,
+static void put_rate(struct buffer *out, const struct compare_request *request,
 		const struct total *allocations) {
 	char text[HUMAN_MAX];
 	buffer_printf(out, "  %-12s", "  a second");
@@ -144,6 +150,10 @@ static void put_rates(struct buffer *out, const struct compare_request *request,
 		put_right(out, is_known ? human_count(text, (uint64_t)rate) : "not said", 14);
 	}
 	buffer_u8(out, '\n');
+}
+
+static void put_durations(struct buffer *out, const struct compare_request *request) {
+	char text[HUMAN_MAX];
 	buffer_printf(out, "  %-12s", "ran for");
 	for (int side = request->has_base; side >= 0; side--) {
 		put_right(out, human_duration(text, request->input[side].recording->meta.duration_ns), 14);
@@ -168,9 +178,7 @@ static void put_site_row(struct buffer *out, const struct compare_request *reque
 	compare_put_site(&place, site, arena);
 	put_left(out, buffer_view(&place), request->width > 30 ? request->width - 26 : 4);
 	buffer_finish(&place);
-	while (out->size && out->data[out->size - 1] == ' ') {
-		out->size--;
-	}
+	compare_trim(out);
 	buffer_u8(out, '\n');
 }
 
@@ -199,7 +207,7 @@ static bool put_sites(struct buffer *out, const struct compare_request *request,
 	return true;
 }
 
-static void put_gates(struct buffer *out, const struct compare_request *request) {
+void compare_put_gates(struct buffer *out, const struct compare_request *request) {
 	for (uint32_t i = 0; i < request->n_gates; i++) {
 		const struct gate_result *g = &request->gates[i];
 		char first[128];
@@ -209,7 +217,7 @@ static void put_gates(struct buffer *out, const struct compare_request *request)
 	}
 }
 
-static void put_head(struct buffer *out, const struct compare_request *request) {
+void compare_put_head(struct buffer *out, const struct compare_request *request) {
 	buffer_printf(out, "%s", request->file);
 	if (request->n_runs > 1) {
 		buffer_printf(out, " (of %" PRIu32 " runs)", request->n_runs);
@@ -228,7 +236,7 @@ bool report_compare(struct buffer *out, const struct compare_request *request, s
 	struct total totals[N_TOTALS];
 	bool ok = totals_of(request, &arena, totals, err);
 	if (ok) {
-		put_head(out, request);
+		compare_put_head(out, request);
 		buffer_printf(out, "  %-12s", "");
 		if (request->has_base) {
 			put_right(out, "base", 14);
@@ -237,13 +245,16 @@ bool report_compare(struct buffer *out, const struct compare_request *request, s
 		buffer_u8(out, '\n');
 		for (int i = 0; i < N_TOTALS; i++) {
 			put_total(out, request, &totals[i]);
+			if (i == TOTAL_ALLOCATED_BYTES) {
+				put_rate(out, request, &totals[TOTAL_ALLOCATIONS]);
+			}
 		}
-		put_rates(out, request, &totals[3]);
+		put_durations(out, request);
 	}
 	for (int i = 0; ok && request->has_base && i < N_COMPARED; i++) {
 		ok = put_sites(out, request, &compared[i], &arena, err);
 	}
-	put_gates(out, request);
+	compare_put_gates(out, request);
 	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));
 }

@@ -27,5 +27,11 @@ bool report_compare_markdown(struct buffer *out, const struct compare_request *r
 bool report_compare_json(struct buffer *out, const struct compare_request *request,
 		struct err *err);
 
+/** Both call trees as one, by the lens's metric. Only with a base. */
+bool report_compare_tree(struct buffer *out, const struct compare_request *request,
+		struct err *err);
+bool report_compare_tree_json(struct buffer *out, const struct compare_request *request,
+		struct err *err);
+
 /** A test suite with one case per gate. */
 bool report_junit(struct buffer *out, const struct compare_request *request, struct err *err);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "base/json.h"
 #include "report/compare.h"
 #include "report/compare_parts.h"
 
@@ -64,7 +63,7 @@ static bool put_sites(struct json *j, const struct compare_request *request,
 	return true;
 }
 
-static void put_gates(struct json *j, const struct compare_request *request) {
+void compare_put_gates_json(struct json *j, const struct compare_request *request) {
 	json_open(j, "gates", '[');
 	for (uint32_t i = 0; i < request->n_gates; i++) {
 		const struct gate_result *g = &request->gates[i];
@@ -90,7 +89,7 @@ bool report_compare_json(struct buffer *out, const struct compare_request *reque
 		if (request->has_base) {
 			put_totals(&j, "base", totals, DIFF_BASE);
 		}
-		put_gates(&j, request);
+		compare_put_gates_json(&j, request);
 		json_open(&j, "changed", '{');
 		for (int i = 0; ok && request->has_base && i < N_COMPARED; i++) {
 			ok = put_sites(&j, request, &compared[i], &arena, err);

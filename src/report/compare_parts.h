@@ -3,6 +3,7 @@
 
 // What the ways to write a comparison share. Private to report/.
 
+#include "base/json.h"
 #include "report/compare.h"
 
 enum { N_COMPARED = 4 };
@@ -19,7 +20,7 @@ struct total {
 	uint64_t value[N_DIFF_SIDES];
 	const char *key;
 };
-enum { N_TOTALS = 7 };
+enum { TOTAL_ALLOCATIONS = 3, TOTAL_ALLOCATED_BYTES, N_TOTALS = 7 };
 bool totals_of(const struct compare_request *request, struct arena *arena,
 		struct total out[N_TOTALS], struct err *err);
 
@@ -35,3 +36,11 @@ void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base);
 
 /** "makeRow() app.cpp:12", and who calls it. */
 void compare_put_site(struct buffer *out, const struct diff_site *site, struct arena *arena);
+
+/** What is compared with what; the verdicts, as text and for programs. */
+void compare_put_head(struct buffer *out, const struct compare_request *request);
+void compare_put_gates(struct buffer *out, const struct compare_request *request);
+void compare_put_gates_json(struct json *j, const struct compare_request *request);
+
+/** No spaces at a line's end. */
+void compare_trim(struct buffer *out);

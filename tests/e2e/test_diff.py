@@ -183,3 +183,35 @@ def test_a_lens_is_obeyed_on_both_sides(tools, tmp_path):
     document = json.loads(tools.print(new, "-d", base, "--json", "--lens", "q=parse").stdout)
     assert document["this"]["peak_bytes"] == 130 and document["base"]["peak_bytes"] == 100
     assert conftest.total([c["this"] for c in document["changed"]["peak"]], "bytes") == 130
+
+
+def test_both_call_trees_are_one(tools, tmp_path):
+    """What grew here and shrank there is seen: 30 more and 30 less are a change of 60."""
+    base, new = tmp_path / "a.folded", tmp_path / "b.folded"
+    base.write_text("main;work;parse 100\nmain;work;pack 50\nmain;same 7\n")
+    new.write_text("main;work;parse 130\nmain;work;pack 20\nmain;same 7\nmain;fresh 4\n")
+    document = json.loads(tools.print(new, "-d", base, "--tree", "--json").stdout)
+    nodes = document["nodes"]
+
+    def path(i):
+        return () if i == 0 else (*path(nodes[i]["parent"]), nodes[i]["function"])
+    changes = {path(i): (n["base"], n["this"], n["grown"], n["shrunk"])
+               for i, n in enumerate(nodes)}
+    assert changes == {
+        (): (157, 161, 34, 30), ("main",): (157, 161, 34, 30),
+        ("main", "work"): (150, 150, 30, 30), ("main", "work", "parse"): (100, 130, 30, 0),
+        ("main", "work", "pack"): (50, 20, 0, 30), ("main", "same"): (7, 7, 0, 0),
+        ("main", "fresh"): (0, 4, 4, 0)}
+    rows = [line.split() for line in tools.print(new, "-d", base, "--tree").stdout.splitlines()[3:]]
+    assert [row[-1] for row in rows] == ["main", "work", "parse", "pack", "fresh"]
+    assert rows[4][-2] == "new" and "same" not in str(rows)
+    text = tools.print(base, "-d", base, "--tree").stdout
+    assert "nothing changed" in text
+
+
+def test_views_of_one_recording_are_refused(tools, tmp_path):
+    file = tmp_path / "a.folded"
+    file.write_text("main;parse 100\n")
+    for words in (["--html", tmp_path / "x.html"], ["--timeline"], ["--bottom-up"], ["--by", "site"]):
+        done = tools.run(tools.heaptrack_print, "-d", file, *words, file)
+        assert done.status == 1 and "is of one recording" in done.stderr, repr(done)

@@ -147,6 +147,9 @@ def test_classic_switches(made, tmp_path):
     assert "all below massif's threshold (10.00%)" in massif
     rows = [tuple(map(int, line.split("\t"))) for line in (tmp_path / "h").read_text().splitlines()]
     assert rows == sorted(rows) and sum(n for _, n in rows) == totals_of["allocations"]
+    # A table for a pipe
+    rows = list(csv.DictReader(tools.print(recording.file, "--csv").stdout.splitlines()))
+    assert sum(int(row["peak_bytes"]) for row in rows) == totals_of["peak_bytes"]
     # The report is printed beside them, as it always was
     assert "peak heap memory consumption" in tools.print(recording.file, "-H", tmp_path / "h").stdout
 
