@@ -127,6 +127,19 @@ static bool put_frames(struct namer *n, struct rec_location *location,
 	return true;
 }
 
+uint32_t namer_text(struct namer *n, struct slice text) {
+	return texts_id(n->texts, text);
+}
+
+void namer_put(struct namer *n, struct rec_location *location, uint32_t name) {
+	struct rec_frame *frame = vec_push(&n->frames);
+	if (frame) {
+		location->first_frame = (uint32_t)(n->frames.n - 1);
+		location->n_frames = 1;
+		frame->function = name;
+	}
+}
+
 static void put_facts(struct rec_module *module, const struct symbols_facts *facts) {
 	module->has_symbols |= facts->has_symbols;
 	module->has_lines |= facts->has_lines;

@@ -32,6 +32,13 @@ const struct namer_frames *namer_frames(const struct namer *n);
  */
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last);
 
+/**
+ * Give a location of generated code the name that stands as text `name`. Texts are the namer's to
+ * keep.
+ */
+void namer_put(struct namer *n, struct rec_location *location, uint32_t name);
+uint32_t namer_text(struct namer *n, struct slice text);
+
 /** Locations that still wait for their names. */
 size_t namer_pending(const struct namer *n);
 

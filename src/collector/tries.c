@@ -38,6 +38,14 @@ static uint32_t *location_slot(const struct tries *t, uint64_t where) {
 	return &t->location_slots[i];
 }
 
+static void fill_slots(struct tries *t) {
+	for (uint32_t id = 1; id < t->n_locations; id++) {
+		if (t->wheres[id]) {
+			*location_slot(t, t->wheres[id]) = id;
+		}
+	}
+}
+
 static bool grow_locations(struct tries *t) {
 	uint32_t room = t->location_room;
 	if (!grow((void **)&t->locations, &room, sizeof *t->locations, NULL)) {
@@ -55,9 +63,7 @@ static bool grow_locations(struct tries *t) {
 	t->location_slots = slots;
 	t->n_location_slots = room * 2;
 	t->location_room = room;
-	for (uint32_t id = 1; id < t->n_locations; id++) {
-		*location_slot(t, t->wheres[id]) = id;
-	}
+	fill_slots(t);
 	return true;
 }
 
@@ -131,6 +137,7 @@ static uint32_t walk_up(struct tries *t, uint32_t id) {
 		}
 		t->path.items[t->path.n++] = id;
 		t->dense[id] = ON_PATH;
+		t->n_dense = id >= t->n_dense ? id + 1 : t->n_dense;
 		id = t->segment->nodes[id].parent;
 	}
 }
@@ -144,6 +151,25 @@ uint32_t tries_copy(struct tries *t, uint32_t id) {
 		t->dense[at] = dense;
 	}
 	return dense;
+}
+
+void tries_retire(struct tries *t, const uint32_t *locations, size_t n) {
+	uint8_t *is_gone = calloc(t->n_nodes, sizeof *is_gone);
+	if (!is_gone) {
+		return; // the names stay those of the older code
+	}
+	for (size_t i = 0; i < n; i++) {
+		t->wheres[locations[i]] = 0;
+	}
+	memset(t->location_slots, 0, t->n_location_slots * sizeof *t->location_slots);
+	fill_slots(t);
+	for (uint32_t i = 1; i < t->n_nodes; i++) {
+		is_gone[i] = is_gone[t->nodes[i].parent] || t->wheres[t->nodes[i].location] == 0;
+	}
+	for (uint32_t id = 1; id < t->n_dense; id++) {
+		t->dense[id] = is_gone[t->dense[id]] ? 0 : t->dense[id];
+	}
+	free(is_gone);
 }
 
 static void *map_lazily(size_t bytes) {

@@ -25,10 +25,11 @@ struct tries {
 
 	// private
 	const struct segment *segment;
-	uint32_t *dense; // by the target's id
+	uint32_t *dense;  // by the target's id
+	uint32_t n_dense; // ids from here on were never asked for
 	uint32_t node_room, location_room;
 	uint32_t *location_slots; // hash of `where`, ids
-	uint64_t *wheres;         // by location id
+	uint64_t *wheres;         // by location id; 0: retired
 	uint32_t n_location_slots;
 	struct wire_module **modules; // by id; NULL: not whole yet
 	uint32_t first_unseen;        // all modules below have been announced
@@ -66,6 +67,12 @@ void tries_poll_modules(struct tries *t,
 
 /** The copy of a module that was announced, or NULL. */
 const struct wire_module *tries_module(const struct tries *t, uint32_t id);
+
+/**
+ * At these locations other code stands from now on: they keep what they have got, and the next event
+ * that names their place gets a new location and new nodes, down from there.
+ */
+void tries_retire(struct tries *t, const uint32_t *locations, size_t n);
 
 /** True if the target has since said that the module was unloaded. */
 bool tries_module_is_unloaded(const struct tries *t, uint32_t id);

@@ -34,6 +34,54 @@ static void find_scripts(struct finder *f) {
 	out->weight = millionths(bytes, r->summary.peak_bytes);
 }
 
+/** What was at the peak by stacks with frames of JavaScript; 0 if these have names. */
+static uint64_t bytes_by_unnamed_script(struct finder *f) {
+	const struct recording *r = f->r;
+	uint8_t *is_script = arena_new(&f->scratch, uint8_t, r->nodes.n);
+	uint64_t bytes = 0;
+	f->failed |= !is_script;
+	for (uint32_t i = 1; is_script && i < r->nodes.n; i++) {
+		uint32_t location = r->nodes.items[i].location, n;
+		const struct rec_location *l = &r->locations.items[location];
+		const struct name *name = names_of(f->names, location, &n);
+		if (l->module == 0 && name->has_name) {
+			return 0;
+		}
+		static const char entry[] = "Builtins_JSEntry";
+		is_script[i] = is_script[r->nodes.items[i].parent] || (l->module == 0 && !l->is_mark) ||
+				(name->function.size >= sizeof entry - 1 &&
+						memcmp(name->function.data, entry, sizeof entry - 1) == 0);
+	}
+	for (uint32_t i = 0; is_script && i < r->stacks.n; i++) {
+		bytes += is_script[r->stacks.items[i].node] ? r->stacks.items[i].peak_bytes : 0;
+	}
+	return bytes;
+}
+
+/** node tells the names of JavaScript's functions if it is asked to. */
+static void find_unnamed_script(struct finder *f) {
+	const struct recording *r = f->r;
+	struct slice exe = path_base(r->strings.items[r->meta.exe]);
+	if (!f->runs_scripts || exe.size < 4 || memcmp(exe.data, "node", 4) != 0) {
+		return;
+	}
+	uint64_t bytes = bytes_by_unnamed_script(f);
+	if (bytes == 0 || bytes < r->summary.peak_bytes / 10) {
+		return;
+	}
+	struct finding *out = finder_add(f, "no-script-names", "JavaScript");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	buffer_printf(&text,
+			"%s (%s of the peak) is JavaScript's, whose functions have no names here: start it as "
+			"%.*s --perf-basic-prof --interpreted-frames-native-stack",
+			human_bytes(a, bytes), human_percent(b, bytes, r->summary.peak_bytes), SLICE_ARG(exe));
+	finding_put(out, "bytes", bytes);
+	finder_say(f, out, &text);
+	out->severity = FINDING_FACT;
+	out->weight = millionths(bytes, r->summary.peak_bytes);
+}
+
 /** How a program is built with lines, by what its names look like. */
 static const char *how_to_have_lines(const struct finder *f) {
 	for (uint32_t i = 0; i < f->r->frames.n; i++) {
@@ -145,6 +193,7 @@ static void find_wrapper(struct finder *f) {
 
 void find_advice(struct finder *f) {
 	find_scripts(f);
+	find_unnamed_script(f);
 	find_no_lines(f);
 	find_wrapper(f);
 }

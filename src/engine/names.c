@@ -51,8 +51,12 @@ static enum code code_of_rust(const struct names *n, const struct name *f) {
 }
 
 static enum code code_of(struct names *n, const struct rec_frame *rec, const struct name *f,
-		uint32_t module) {
-	enum code by_module = n->module_code[module];
+		const struct rec_location *l) {
+	enum code by_module = n->module_code[l->module];
+	if (l->module == 0 && !l->is_mark) {
+		// Without a name it is a grey box: nobody knows whose it is, and its address is of no use
+		return f->has_name ? names_jit_code(f, by_module) : CODE_RUNTIME;
+	}
 	if (!f->has_name || by_module == CODE_RUNTIME) {
 		// An unnamed place in the user's own program is the best that is known of it
 		return by_module;
@@ -72,9 +76,10 @@ static enum code code_of(struct names *n, const struct rec_frame *rec, const str
 	return code ? code : by_module;
 }
 
-static void judge(struct names *n, const struct rec_frame *rec, struct name *f, uint32_t module) {
+static void judge(struct names *n, const struct rec_frame *rec, struct name *f,
+		const struct rec_location *l) {
 	const struct naming_rule *rule = naming_rules_find(n->rules, f->function, f->file, f->module);
-	enum code code = !rule               ? code_of(n, rec, f, module)
+	enum code code = !rule               ? code_of(n, rec, f, l)
 			: rule->kind == NAMING_YOURS ? CODE_YOURS
 										 : CODE_LIBRARY;
 	f->owner = code == CODE_YOURS ? OWNER_YOURS
@@ -85,7 +90,7 @@ static void judge(struct names *n, const struct rec_frame *rec, struct name *f, 
 						 : f->has_name && owner_is_allocation_function(f->function);
 }
 
-/** "libfoo.so+0x4f20": the address in the file, of the call rather than of what follows it. */
+/** "libfoo.so+0x4f20", "generated code": the address in the file, of the call rather than of what follows it. */
 static bool name_by_address(struct names *n, const struct rec_location *l, struct name *out) {
 	char number[32];
 	const char *what = "?";
@@ -94,8 +99,8 @@ static bool name_by_address(struct names *n, const struct rec_location *l, struc
 		what = "(callers not recorded)";
 		number[0] = '\0';
 	} else if (l->module == 0) {
-		what = "generated code ";
-		(void)snprintf(number, sizeof number, "0x%" PRIx64, l->pc);
+		what = "generated code"; // all of it one name: addresses differ from run to run
+		number[0] = '\0';
 	} else {
 		const struct rec_module *m = &n->recording->modules.items[l->module];
 		base = path_base(text(n->recording, m->path));
@@ -148,10 +153,13 @@ static bool name_location(struct names *n, uint32_t id) {
 		out[i].file = text(r, f->file);
 		out[i].line = f->line;
 		out[i].has_name = out[i].function.size > 0;
+		if (out[i].has_name && l->module == 0) {
+			names_jit_read(&out[i]);
+		}
 		if (!out[i].has_name && !name_by_address(n, l, &out[i])) {
 			return false;
 		}
-		judge(n, f, &out[i], l->module);
+		judge(n, f, &out[i], l);
 		if (is_thread_body(&out[i])) {
 			out[i].function = slice_of_text("what a thread runs");
 			out[i].is_runtime = false;

@@ -26,6 +26,15 @@ struct names {
 /** Find the frame that each node's stacks are named after. False: no memory. */
 bool names_find_sites(struct names *n);
 
+/** Takes a JIT compiler's name apart, that stands as the function: function, symbol, file, line. */
+void names_jit_read(struct name *out);
+
+/** A script is its own package; the runtime's are "node". Empty: there is no file. */
+struct slice names_jit_package(const struct name *f);
+
+/** By its file and its name; `otherwise` if they tell nothing. */
+enum code names_jit_code(const struct name *f, enum code otherwise);
+
 /** A Nim program has NimMain. */
 bool names_nim_is_program(const struct recording *r);
 

@@ -133,7 +133,7 @@ struct slice names_package(const struct name *name) {
 		package = owner_crate_of(name->function);
 	}
 	if (package.size == 0) {
-		package = path_base(name->module);
+		package = name->module.size ? path_base(name->module) : names_jit_package(name);
 	}
 	return package.size ? package : slice_of_text("generated code");
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 // "Name:   123 kB" of a /proc/PID/status
@@ -63,6 +64,27 @@ bool process_usage(pid_t pid, struct process_usage *out) {
 	*out = (struct process_usage){minor, major, user * tick_ns, system * tick_ns, children, parent,
 			state};
 	return true;
+}
+
+uint64_t process_start_wall_ns(pid_t pid) {
+	char path[64], text[1024];
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	const char *fields = file_read_small(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+	uint64_t ticks;
+	struct timespec wall, boot;
+	if (!fields ||
+			sscanf(fields + 1,
+					" %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+					"%" SCNu64,
+					&ticks) != 1 ||
+			clock_gettime(CLOCK_REALTIME, &wall) != 0 ||
+			clock_gettime(CLOCK_BOOTTIME, &boot) != 0) {
+		return 0;
+	}
+	uint64_t second = 1000000000u, tick_ns = second / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t booted_ns = ((uint64_t)wall.tv_sec - (uint64_t)boot.tv_sec) * second +
+			(uint64_t)wall.tv_nsec - (uint64_t)boot.tv_nsec;
+	return booted_ns + ticks * tick_ns;
 }
 
 bool process_has_thread_inside(pid_t pid, pid_t tid) {

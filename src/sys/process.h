@@ -28,6 +28,9 @@ struct process_usage {
 };
 bool process_usage(pid_t pid, struct process_usage *out);
 
+/** When it was started, since the Unix epoch, to a tick or so; 0: unknown. */
+uint64_t process_start_wall_ns(pid_t pid);
+
 /** Has `pid` a thread that calls itself `tid` in its own pid namespace? True as well if that cannot be
  * found out. */
 bool process_has_thread_inside(pid_t pid, pid_t tid);

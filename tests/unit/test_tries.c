@@ -102,6 +102,35 @@ static void test_nonsense_ends_in_the_empty_stack(void **state) {
 	assert_int_equal(tries_node(&t, 9), 4);
 }
 
+static void test_other_code_at_a_place_makes_other_nodes(void **state) {
+	(void)state;
+	node(1, 0, where(0x1000, 1));
+	node(2, 1, where(0x2000, 0)); // generated
+	node(3, 2, where(0x3000, 1));
+	node(4, 1, where(0x4000, 0));
+	uint32_t leaf = tries_node(&t, 3), other = tries_node(&t, 4);
+	uint32_t middle = t.nodes[leaf].parent, location = t.nodes[middle].location;
+	tries_retire(&t, &location, 1);
+	assert_int_equal(tries_node(&t, 1), t.nodes[middle].parent);
+	assert_int_equal(tries_node(&t, 4), other);
+	uint32_t again = tries_node(&t, 3), above = t.nodes[again].parent;
+	assert_int_not_equal(again, leaf);
+	assert_int_equal(t.nodes[again].location, t.nodes[leaf].location);
+	assert_int_not_equal(t.nodes[above].location, location);
+	assert_int_equal(t.locations[t.nodes[above].location].pc, 0x2000);
+	assert_int_equal(t.nodes[above].parent, t.nodes[middle].parent);
+	assert_int_equal(tries_node(&t, 2), above);
+	for (uint32_t id = 5; id < 5000; id++) { // the tables grow
+		node(id, 1, where(0x10000 + id, 1));
+		(void)tries_node(&t, id);
+	}
+	assert_int_equal(tries_node(&t, 3), again);
+	uint32_t second = t.nodes[above].location;
+	tries_retire(&t, &second, 1);
+	assert_int_not_equal(tries_node(&t, 3), again);
+	assert_int_equal(tries_node(&t, 4), other);
+}
+
 static struct {
 	uint32_t ids[N_MODULES];
 	unsigned n;
@@ -155,6 +184,7 @@ int main(void) {
 			ONE(callers_come_first_whatever_their_ids),
 			ONE(marks_and_equal_places),
 			ONE(deep_and_many),
+			ONE(other_code_at_a_place_makes_other_nodes),
 			ONE(nonsense_ends_in_the_empty_stack),
 			ONE(modules_are_announced_once_when_whole),
 	};

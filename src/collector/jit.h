@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Names for code that the program makes while it runs, from the map that its JIT compiler writes for
+ * perf: /tmp/perf-PID.map, as the program sees it. Read as it grows, because code moves: a place in
+ * the code is named by what stood there when its first stack came, and when other code takes that
+ * place it becomes another location (tries_retire). Without generated code on a stack nothing is
+ * opened. What cannot be read stays without a name; nothing here fails.
+ *
+ * One thread, that of the tries.
+ */
+
+#include "collector/namer.h"
+#include "collector/tries.h"
+#include "symbols/perf_map.h"
+
+#include <sys/types.h>
+
+/** A location of generated code. */
+struct jit_place {
+	uint64_t pc;       // within the instruction that is meant
+	uint32_t location; // of the tries
+	uint32_t name;     // text; 0: waits for it
+};
+
+struct jit {
+	pid_t program, program_inside; // as we call it, and as it calls itself
+	int fd;                        // -1: no map yet
+	uint64_t n_read;               // bytes of it
+	uint64_t next_open_ns;
+	struct perf_map map;
+	struct {
+		struct jit_place *items; // ascending by pc up to n_sorted
+		size_t n, capacity;
+	} places;
+	size_t n_sorted;
+	size_t n_waiting; // places without a name
+	uint32_t n_seen;  // locations looked at
+	char *buffer;
+};
+
+/** `program_inside`: 0 if it is the same. */
+void jit_init(struct jit *j, pid_t program, pid_t program_inside);
+void jit_finish(struct jit *j);
+
+/**
+ * See what locations and what code are new. `is_last`: read all that is left, however much. Call it
+ * after the events that are there were taken: they are of the code that was there before.
+ */
+void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_ns, bool is_last);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/perf_map.h"
+
+#include "base/vec.h"
+
+#include <stdlib.h>
+
+static int digit_of(uint8_t c) {
+	return c >= '0' && c <= '9'    ? c - '0'
+			: c >= 'a' && c <= 'f' ? c - 'a' + 10
+			: c >= 'A' && c <= 'F' ? c - 'A' + 10
+								   : -1;
+}
+
+/** A hex number and the blanks behind it. False: there is none, or it is too large. */
+static bool take_number(struct slice *line, uint64_t *out) {
+	size_t i = line->size > 2 && line->data[0] == '0' && (line->data[1] | 0x20) == 'x' ? 2 : 0;
+	size_t first = i;
+	uint64_t value = 0;
+	for (int digit; i < line->size && (digit = digit_of(line->data[i])) >= 0; i++) {
+		if (value >> 60) {
+			return false;
+		}
+		value = value << 4 | (uint64_t)digit;
+	}
+	if (i == first || i == line->size || line->data[i] != ' ') {
+		return false;
+	}
+	while (i < line->size && line->data[i] == ' ') {
+		i++;
+	}
+	*line = slice_of(line->data + i, line->size - i);
+	*out = value;
+	return true;
+}
+
+bool perf_map_line(struct slice line, uint64_t at, struct perf_map_entry *out) {
+	struct slice rest = line;
+	uint64_t start, size, end;
+	if (!take_number(&rest, &start) || !take_number(&rest, &size) || size == 0 || rest.size == 0 ||
+			__builtin_add_overflow(start, size, &end)) {
+		return false;
+	}
+	size_t bytes = rest.size < PERF_MAP_NAME_MAX ? rest.size : PERF_MAP_NAME_MAX;
+	*out = (struct perf_map_entry){start, end, at + (line.size - rest.size), (uint32_t)bytes, 0};
+	return true;
+}
+
+size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at) {
+	size_t done = 0;
+	const uint8_t *newline;
+	while (done < bytes.size &&
+			(newline = memchr(bytes.data + done, '\n', bytes.size - done)) != NULL) {
+		size_t size = (size_t)(newline - bytes.data) - done;
+		struct perf_map_entry entry;
+		bool has_room = m->current.n + m->fresh.n < PERF_MAP_ENTRIES_MAX;
+		if (has_room && perf_map_line(slice_of(bytes.data + done, size), at + done, &entry)) {
+			struct perf_map_entry *item = vec_push(&m->fresh);
+			if (item) {
+				*item = entry;
+				item->number = m->n_lines++;
+			}
+		}
+		done += size + 1;
+	}
+	return done;
+}
+
+static int compare(const void *a, const void *b) {
+	const struct perf_map_entry *x = a, *y = b;
+	return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
+								: (x->number > y->number) - (x->number < y->number);
+}
+
+void perf_map_sort(struct perf_map *m) {
+	struct perf_map_entries *f = &m->fresh;
+	if (f->n > 0) {
+		qsort(f->items, f->n, sizeof *f->items, compare);
+	}
+	size_t kept = 0;
+	for (size_t i = 0; i < f->n; i++) {
+		const struct perf_map_entry entry = f->items[i];
+		while (kept > 0 && f->items[kept - 1].end > entry.start &&
+				f->items[kept - 1].number < entry.number) {
+			kept--;
+		}
+		if (kept == 0 || f->items[kept - 1].end <= entry.start) {
+			f->items[kept++] = entry;
+		}
+	}
+	f->n = kept;
+}
+
+bool perf_map_merge(struct perf_map *m) {
+	struct perf_map_entries merged = {0}, *old = &m->current, *fresh = &m->fresh;
+	if (fresh->n == 0) {
+		return true;
+	}
+	if (!vec_reserve(&merged, old->n + fresh->n)) {
+		fresh->n = 0;
+		return false;
+	}
+	size_t k = 0;
+	for (size_t i = 0; i < fresh->n; i++) {
+		const struct perf_map_entry *entry = &fresh->items[i];
+		while (k < old->n && old->items[k].end <= entry->start) {
+			merged.items[merged.n++] = old->items[k++];
+		}
+		while (k < old->n && old->items[k].start < entry->end) {
+			k++; // overwritten
+		}
+		merged.items[merged.n++] = *entry;
+	}
+	while (k < old->n) {
+		merged.items[merged.n++] = old->items[k++];
+	}
+	vec_finish(old);
+	*old = merged;
+	fresh->n = 0;
+	return true;
+}
+
+const struct perf_map_entry *perf_map_find(const struct perf_map_entries *entries,
+		uint64_t address) {
+	size_t low = 0, high = entries->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (entries->items[middle].start <= address) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low > 0 && entries->items[low - 1].end > address ? &entries->items[low - 1] : NULL;
+}
+
+void perf_map_finish(struct perf_map *m) {
+	vec_finish(&m->current);
+	vec_finish(&m->fresh);
+}

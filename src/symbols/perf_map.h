@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What a JIT compiler says of the code that it made: lines "START SIZE NAME", numbers in hex, as
+ * they are appended to /tmp/perf-PID.map. Code is freed and its place given to other code, so a
+ * later line takes away what it overlaps. The names stay in the file: an entry says where.
+ *
+ * Pure: bytes go in as they are read. One thread.
+ */
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct perf_map_entry {
+	uint64_t start, end; // of the code; start < end
+	uint64_t name_at;    // of the name, in the file
+	uint32_t name_bytes;
+	uint32_t number; // of its line: a later one is higher
+};
+
+struct perf_map_entries {
+	struct perf_map_entry *items;
+	size_t n, capacity;
+};
+
+struct perf_map {
+	struct perf_map_entries current; // ascending, disjoint
+	struct perf_map_entries fresh;   // read since the last merge; after perf_map_sort likewise
+	uint32_t n_lines;
+};
+
+enum { PERF_MAP_NAME_MAX = 4096, PERF_MAP_ENTRIES_MAX = 1 << 21 };
+
+/** One line without its end. False: it is none, and is skipped. `at`: where it stands in the file. */
+bool perf_map_line(struct slice line, uint64_t at, struct perf_map_entry *out);
+
+/**
+ * Take the whole lines of `bytes`, that stand at `at` in the file, into `fresh`. Gives how many bytes
+ * these are: the rest comes again with what follows. What exceeds PERF_MAP_ENTRIES_MAX is passed over.
+ */
+size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at);
+
+/** Put `fresh` in order, without what a later line of it has overwritten. */
+void perf_map_sort(struct perf_map *m);
+
+/** Sorted `fresh` takes the place of what it overlaps. False: no memory, and they are lost. */
+bool perf_map_merge(struct perf_map *m);
+
+/** The entry that covers an address, or NULL. `entries` are in order. */
+const struct perf_map_entry *perf_map_find(const struct perf_map_entries *entries,
+		uint64_t address);
+
+void perf_map_finish(struct perf_map *m);
