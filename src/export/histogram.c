@@ -38,6 +38,9 @@ bool export_histogram(const struct export_request *request, const struct export_
 		return err_set(err, ERR_UNSUPPORTED,
 				"a histogram is of a whole recording, not of a range or a comparison");
 	}
+	if (r->sizes.n == 0 && r->summary.allocations) {
+		return err_set(err, ERR_UNSUPPORTED, "what was read does not say the sizes of blocks");
+	}
 	struct arena scratch = {0};
 	struct buffer out = {0};
 	struct lens_result costs;

@@ -38,17 +38,24 @@ static bool export_as(const struct export_request *request, encode_fn *encode, b
 
 static bool as_pprof(struct buffer *out, const struct profile *p,
 		const struct export_request *request, struct err *err) {
-	return pprof_encode(out, p, profile_value_shown(request->lens), err);
+	return pprof_encode(out, p, profile_value_shown(request->lens, p), err);
+}
+
+static bool folded_of(struct buffer *out, const struct profile *p, enum profile_value value,
+		struct err *err) {
+	return profile_knows(p, value) ? folded_encode(out, p, value, err)
+								   : err_set(err, ERR_UNSUPPORTED, "what was read does not say %s",
+											 profile_value_name(value));
 }
 
 static bool as_folded(struct buffer *out, const struct profile *p,
 		const struct export_request *request, struct err *err) {
-	return folded_encode(out, p, profile_value_shown(request->lens), err);
+	return folded_of(out, p, profile_value_shown(request->lens, p), err);
 }
 
 static bool as_speedscope(struct buffer *out, const struct profile *p,
 		const struct export_request *request, struct err *err) {
-	return speedscope_encode(out, p, profile_value_shown(request->lens), err);
+	return speedscope_encode(out, p, profile_value_shown(request->lens, p), err);
 }
 
 static bool as_firefox(struct buffer *out, const struct profile *p,
@@ -71,7 +78,7 @@ static bool as_dhat(struct buffer *out, const struct profile *p,
 
 static bool as_callgrind(struct buffer *out, const struct profile *p,
 		const struct export_request *request, struct err *err) {
-	return callgrind_encode(out, p, profile_value_shown(request->lens), err);
+	return callgrind_encode(out, p, profile_value_shown(request->lens, p), err);
 }
 
 static bool as_csv(struct buffer *out, const struct profile *p,
@@ -136,7 +143,7 @@ bool export_folded_by(const struct export_request *request, enum profile_value v
 	struct arena arena = {0};
 	struct buffer out = {0};
 	struct profile p;
-	bool ok = profile_of_request(&p, request, &arena, err) && folded_encode(&out, &p, value, err) &&
+	bool ok = profile_of_request(&p, request, &arena, err) && folded_of(&out, &p, value, err) &&
 			sink->write(sink->user, buffer_view(&out), err);
 	buffer_finish(&out);
 	arena_finish(&arena);

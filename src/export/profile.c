@@ -35,7 +35,18 @@ struct making {
 	uint32_t *sample_of; // per stack, + 1
 };
 
-enum profile_value profile_value_shown(const struct lens *lens) {
+static enum profile_value heaviest_known(const struct profile *p) {
+	static const enum profile_value order[] = {PROFILE_PEAK_BYTES, PROFILE_LIVE_BYTES,
+			PROFILE_ALLOC_BYTES, PROFILE_ALLOC_OBJECTS};
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+		if (profile_knows(p, order[i])) {
+			return order[i];
+		}
+	}
+	return PROFILE_PEAK_BYTES;
+}
+
+enum profile_value profile_value_shown(const struct lens *lens, const struct profile *p) {
 	static const enum profile_value values[N_LENS_METRICS] = {
 			[LENS_PEAK] = PROFILE_PEAK_BYTES,
 			[LENS_NEVER_FREED] = PROFILE_LIVE_BYTES,
@@ -44,7 +55,7 @@ enum profile_value profile_value_shown(const struct lens *lens) {
 			[LENS_BYTES] = PROFILE_ALLOC_BYTES,
 			[LENS_TEMPORARY] = PROFILE_TEMPORARY,
 	};
-	return values[lens->metric];
+	return lens->metric == LENS_PEAK ? heaviest_known(p) : values[lens->metric];
 }
 
 static uint32_t text_of(struct making *k, uint32_t string) {
@@ -232,7 +243,8 @@ static uint64_t only_size(const struct making *k, const struct rec_stack *s) {
 	uint64_t bytes;
 	bool is_one = !__builtin_mul_overflow(s->allocations, s->usual_size, &bytes) &&
 			bytes == s->allocated_bytes;
-	return is_one && !k->is_plain ? s->usual_size : 0;
+	bool is_known = !(k->r->missing & (REC_ALLOCATIONS | REC_ALLOCATED_BYTES));
+	return is_one && is_known && !k->is_plain ? s->usual_size : 0;
 }
 
 static void make_samples(struct making *k, const struct answers *a) {
@@ -322,7 +334,6 @@ static void make_head(struct making *k, const struct answers *a) {
 	head->command = profile_maker_string(k->m, buffer_view(&command));
 	buffer_finish(&command);
 	head->pid = meta->pid;
-	head->known = (1u << N_PROFILE_VALUES) - 1;
 	head->wall_start_ns = meta->wall_start_ns;
 	head->duration_ns = meta->duration_ns;
 	head->peak_time_ns = a->peak.moment_ns;
@@ -359,6 +370,33 @@ static bool add_side(struct profile_maker *m, const struct side *side, bool is_p
 	return ok;
 }
 
+/** What an imported file did not say was made up to agree with the rest: it is not passed on. */
+static uint32_t known_of(const struct recording *r) {
+	static const uint32_t bits[N_PROFILE_VALUES] = {
+			[PROFILE_ALLOC_OBJECTS] = REC_ALLOCATIONS,
+			[PROFILE_ALLOC_BYTES] = REC_ALLOCATED_BYTES,
+			[PROFILE_TEMPORARY] = REC_TEMPORARY,
+			[PROFILE_PEAK_OBJECTS] = REC_PEAK_BLOCKS,
+			[PROFILE_PEAK_BYTES] = REC_PEAK_BYTES,
+			[PROFILE_LIVE_OBJECTS] = REC_LIVE_BLOCKS,
+			[PROFILE_LIVE_BYTES] = REC_LIVE_BYTES,
+	};
+	uint32_t known = 0;
+	for (int v = 0; v < N_PROFILE_VALUES; v++) {
+		known |= r->missing & bits[v] ? 0 : 1u << v;
+	}
+	return known;
+}
+
+static void drop_unknown(struct profile *p) {
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		for (int v = 0; v < N_PROFILE_VALUES; v++) {
+			uint64_t *value = &p->samples.items[i].values[v];
+			*value = profile_knows(p, (enum profile_value)v) ? *value : 0;
+		}
+	}
+}
+
 bool profile_of_request(struct profile *out, const struct export_request *request,
 		struct arena *arena, struct err *err) {
 	struct profile_maker m;
@@ -368,7 +406,12 @@ bool profile_of_request(struct profile *out, const struct export_request *reques
 	bool ok = add_side(&m, &ours, request->base != NULL, err) &&
 			(!request->base || add_side(&m, &base, true, err));
 	m.head.is_diff = request->base != NULL;
+	m.head.known = known_of(&request->session->recording) &
+			(request->base ? known_of(&request->base->recording) : ~0u);
 	ok = ok && profile_maker_take(&m, out, err);
+	if (ok) {
+		drop_unknown(out);
+	}
 	profile_maker_finish(&m);
 	return ok;
 }

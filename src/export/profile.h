@@ -13,5 +13,8 @@
 bool profile_of_request(struct profile *out, const struct export_request *request,
 		struct arena *arena, struct err *err);
 
-/** The value that a lens ranks by. */
-enum profile_value profile_value_shown(const struct lens *lens);
+/**
+ * The value that a lens ranks by; for the peak of a profile that has none, the weightiest that it has.
+ * Another metric may be one that the profile does not know.
+ */
+enum profile_value profile_value_shown(const struct lens *lens, const struct profile *p);

@@ -28,6 +28,7 @@ struct point {
 struct document {
 	struct json j;
 	const struct profile *p;
+	bool has_lifetimes;
 	struct arena scratch;
 	struct profile_tree tree;
 	uint32_t *line_of_frame; // in ftbl
@@ -163,12 +164,14 @@ static void put_point(struct document *d, uint32_t node, int side) {
 	json_open(j, NULL, '{');
 	json_number(j, "tb", point->values[PROFILE_ALLOC_BYTES]);
 	json_number(j, "tbk", point->values[PROFILE_ALLOC_OBJECTS]);
-	json_number(j, "tl", point->lifetimes_us);
-	put_most(j, point);
-	json_number(j, "gb", point->values[PROFILE_PEAK_BYTES]);
-	json_number(j, "gbk", point->values[PROFILE_PEAK_OBJECTS]);
-	json_number(j, "eb", point->values[PROFILE_LIVE_BYTES]);
-	json_number(j, "ebk", point->values[PROFILE_LIVE_OBJECTS]);
+	if (d->has_lifetimes) {
+		json_number(j, "tl", point->lifetimes_us);
+		put_most(j, point);
+		json_number(j, "gb", point->values[PROFILE_PEAK_BYTES]);
+		json_number(j, "gbk", point->values[PROFILE_PEAK_OBJECTS]);
+		json_number(j, "eb", point->values[PROFILE_LIVE_BYTES]);
+		json_number(j, "ebk", point->values[PROFILE_LIVE_OBJECTS]);
+	}
 	put_frames(d, node, side);
 	json_close(j);
 }
@@ -179,15 +182,17 @@ static void put_head(struct document *d) {
 	json_number(j, "dhatFileVersion", 2);
 	json_text(j, "mode", "heap");
 	json_text(j, "verb", "Allocated");
-	json_bool(j, "bklt", true);
+	json_bool(j, "bklt", d->has_lifetimes);
 	json_bool(j, "bkacc", false);
 	json_text(j, "tu", "µs");
 	json_text(j, "Mtu", "s");
-	json_number(j, "tuth", 500);
+	if (d->has_lifetimes) {
+		json_number(j, "tuth", 500);
+		json_number(j, "tg", p->peak_time_ns / 1000);
+	}
 	json_string(j, "cmd", profile_text(p, p->command ? p->command : p->program));
 	json_number(j, "pid", p->pid);
 	json_number(j, "te", p->duration_ns / 1000);
-	json_number(j, "tg", p->peak_time_ns / 1000);
 }
 
 static void put_points(struct document *d) {
@@ -232,8 +237,18 @@ static bool collect(struct document *d) {
 	return find_most(d);
 }
 
+/** All that lifetimes go with: without one of them the file is one without (bklt false). */
+static bool has_lifetimes(const struct profile *p) {
+	return profile_knows(p, PROFILE_PEAK_BYTES) && profile_knows(p, PROFILE_PEAK_OBJECTS) &&
+			profile_knows(p, PROFILE_LIVE_BYTES) && profile_knows(p, PROFILE_LIVE_OBJECTS);
+}
+
 bool dhat_encode(struct buffer *out, const struct profile *p, struct err *err) {
-	struct document d = {.j = json_init(out), .p = p};
+	if (!profile_knows(p, PROFILE_ALLOC_BYTES) || !profile_knows(p, PROFILE_ALLOC_OBJECTS)) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"DHAT's format counts allocations, which what was read does not");
+	}
+	struct document d = {.j = json_init(out), .p = p, .has_lifetimes = has_lifetimes(p)};
 	bool ok = collect(&d);
 	if (ok) {
 		json_open(&d.j, NULL, '{');

@@ -16,6 +16,14 @@ static void put_text(struct json *j, const char *key, const struct profile *p, u
 	}
 }
 
+static void put_time(struct json *j, const char *key, uint64_t ns) {
+	if (ns) {
+		json_number(j, key, ns);
+	} else {
+		json_null(j, key);
+	}
+}
+
 static void put_totals(struct json *j, const char *key, const struct profile *p, bool of_base) {
 	json_open(j, key, '{');
 	for (int v = 0; v < N_PROFILE_VALUES; v++) {
@@ -81,7 +89,9 @@ static void put_moments(struct json *j, const struct profile *p) {
 		json_open(j, NULL, '{');
 		json_number(j, "time_ns", m->time_ns);
 		json_number(j, "bytes", m->bytes);
-		json_number(j, "blocks", m->blocks);
+		if (profile_knows(p, PROFILE_PEAK_OBJECTS)) {
+			json_number(j, "blocks", m->blocks);
+		}
 		json_close(j);
 	}
 	json_close(j);
@@ -93,8 +103,8 @@ bool json_profile_encode(struct buffer *out, const struct profile *p, struct err
 	json_number(&j, "version", 1);
 	put_text(&j, "program", p, p->program);
 	put_text(&j, "command", p, p->command);
-	json_number(&j, "duration_ns", p->duration_ns);
-	json_number(&j, "peak_time_ns", p->peak_time_ns);
+	put_time(&j, "duration_ns", p->duration_ns);
+	put_time(&j, "peak_time_ns", p->peak_time_ns);
 	put_totals(&j, "totals", p, false);
 	if (p->is_diff) {
 		put_totals(&j, "base_totals", p, true);

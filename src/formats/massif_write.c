@@ -271,6 +271,11 @@ static bool put_comparison(struct snapshots *s) {
 
 bool massif_encode(struct buffer *out, const struct profile *p,
 		const struct massif_options *options, struct err *err) {
+	if (!profile_knows(p, PROFILE_PEAK_BYTES) &&
+			(p->is_diff || !profile_knows(p, PROFILE_LIVE_BYTES))) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"massif's format holds the heap's size, which what was read does not say");
+	}
 	struct snapshots s = {.out = out, .p = p, .options = options};
 	s.weights = arena_new(&s.scratch, struct weight, p->samples.n);
 	s.live = arena_new(&s.scratch, uint64_t, p->samples.n);

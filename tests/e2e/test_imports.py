@@ -1,5 +1,6 @@
 """Files of other tools, made by them here, and read: totals are those that they print themselves."""
 
+import csv
 import json
 import os
 import re
@@ -268,6 +269,57 @@ def test_export_then_import_is_the_same(recorded, tmp_path, name, known):
         inlined = [[frame["function"] for frame in json.loads(path.read_bytes())["frames"]
                     if frame["inlined"]] for path in (ours, theirs)]
         assert set(inlined[0]) == set(inlined[1]) and "inner" in inlined[0]
+
+
+def test_what_a_file_does_not_say_stays_unsaid(tools, tmp_path):
+    """Missing is not zero: neither in our own exports nor in those for other tools."""
+    folded, dump, ad_hoc = (tmp_path / name for name in ("a.folded", "a.heap", "dhat.json"))
+    folded.write_text("main;parse 100\nmain;pack 50\n")
+    dump.write_text("heap profile: 2: 96 [5: 240] @ heapprofile\n"
+                    "  2: 96 [5: 240] @ 0x1000 0x2000\n\nMAPPED_LIBRARIES:\n")
+    ad_hoc.write_text(json.dumps({
+        "dhatFileVersion": 2, "mode": "copy", "verb": "Copied", "bklt": False, "bkacc": False,
+        "tu": "us", "Mtu": "s", "cmd": "app", "pid": 1, "te": 5, "ftbl": ["[root]", "0x1: f (a.c:1)"],
+        "pps": [{"tb": 30, "tbk": 3, "fs": [1]}]}))
+    for file, known, shown in [
+            (folded, {"peak_bytes": 150}, 150),
+            (dump, {"allocations": 5, "allocated_bytes": 240, "never_freed_blocks": 2,
+                    "never_freed_bytes": 96}, 96),
+            (ad_hoc, {"allocations": 3, "allocated_bytes": 30}, 30)]:
+        paths = {name: tmp_path / f"out.{name}" for name in
+                 ("json", "csv", "pprof", "speedscope", "callgrind", "folded", "firefox")}
+        tools.print(file, *[word for name, path in paths.items()
+                            for word in ("--export", f"{name}={path}")])
+        stacks, document = foreign.own_json(paths["json"])
+        assert {key: v for key, v in document["totals"].items() if v is not None} == known
+        assert document["duration_ns"] is None or file == ad_hoc
+        assert all(set(values) & set(document["totals"]) == set(known) for _, values in stacks)
+        with open(paths["csv"], newline="") as table:
+            for row in csv.DictReader(table):
+                assert {key for key in document["totals"] if row[key]} == set(known)
+        names = {"alloc_objects": "allocations", "alloc_space": "allocated_bytes",
+                 "inuse_objects": "never_freed_blocks", "inuse_space": "never_freed_bytes",
+                 "peak_space": "peak_bytes"}
+        types, samples = foreign.pprof(paths["pprof"])
+        assert {names[kind]: sum(v[kind] for _, v in samples) for kind in types} == known
+        assert sum(foreign.folded(paths["folded"].read_text()).values()) == shown
+        columns = {"peak_bytes": "PeakBytes", "never_freed_bytes": "NeverFreedBytes",
+                   "allocated_bytes": "AllocatedBytes", "allocations": "Allocations"}
+        events = re.search("events: (.*)", paths["callgrind"].read_text())[1].split()
+        assert set(events) == {columns[key] for key in known if key in columns}
+        foreign.speedscope(json.loads(paths["speedscope"].read_bytes()))
+    # A format without lifetimes leaves them out; one that has nothing to hold says so
+    tools.print(dump, "--export", f"dhat={tmp_path / 'dhat'}")
+    document = json.loads((tmp_path / "dhat").read_bytes())
+    assert document["bklt"] is False and sum(p["tb"] for _, p in foreign.dhat(document)) == 240
+    for file, name, sentence in [(folded, "dhat", "DHAT's format counts allocations"),
+                                 (ad_hoc, "massif", "massif's format holds the heap's size"),
+                                 (folded, "histogram", "does not say the sizes of blocks")]:
+        out = tmp_path / "refused"
+        done = tools.run(tools.heaptrack_print, "--export", f"{name}={out}", file)
+        assert done.status == 1 and sentence in done.stderr and not out.exists(), repr(done)
+    done = tools.run(tools.heaptrack_print, "--export", "folded=-", "--lens", "m=temporary", folded)
+    assert done.status == 1 and "does not say temporary" in done.stderr
 
 
 def test_bombs_and_torn_files_end_with_a_sentence(tools, tmp_path):
