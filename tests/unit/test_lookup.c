@@ -28,10 +28,22 @@ static void test_passes_over_ours(void **state) {
 	assert_ptr_not_equal(lookup_function("malloc", first), first);
 }
 
+static void test_beside(void **state) {
+	(void)state;
+	const void *in_libc = dlsym(RTLD_DEFAULT, "strlen");
+	const void *in_cmocka = dlsym(RTLD_DEFAULT, "_test_malloc");
+	assert_true(lookup_is_beside(in_cmocka, "_test_free"));
+	assert_false(lookup_is_beside(in_cmocka, "mlockall"));
+	assert_true(lookup_is_beside(in_libc, "mlockall"));
+	assert_false(lookup_is_beside(in_libc, "_test_malloc"));
+	assert_false(lookup_is_beside(&in_libc, "mlockall")); // of no object
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_as_dlsym),
 			cmocka_unit_test(test_passes_over_ours),
+			cmocka_unit_test(test_beside),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,7 +233,8 @@ void hook_clean_up(struct thread_slot *slot, unsigned level) {
 		if (s->captures[i] != NULL) {
 			capture_forget(s->captures[i]); // it may have been left half changed
 		}
-		thread_count(&slot->abandoned, 1);
+		bool has_thrown = atomic_exchange_explicit(&t->may_throw, false, memory_order_relaxed);
+		thread_count(has_thrown ? &slot->failed : &slot->abandoned, 1);
 		hook_forget(s, i);
 	}
 	for (unsigned i = 0; i < n_unanswered; i++) {

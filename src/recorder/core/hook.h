@@ -159,6 +159,15 @@ static inline void hook_write(struct thread_slot *slot, enum wire_kind kind, uin
 	}
 }
 
+/**
+ * From now on, or no longer, the real function may be left by an exception, which says that there is
+ * no memory.
+ */
+static inline void hook_set_may_throw(const struct hook *h, bool may_throw) {
+	atomic_store_explicit(&thread_state_of(h->slot)->hooks[h->level].may_throw, may_throw,
+			memory_order_relaxed);
+}
+
 /** The real function gave out `block` (NULL: it failed) for `size` bytes. */
 static inline void hook_allocated(struct hook *h, const void *block, uint64_t size) {
 	if (__builtin_expect(!door_is_open(), 0)) {

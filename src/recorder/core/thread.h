@@ -24,6 +24,7 @@ struct thread_hook {
 	// handler that comes in between raises it, past nothing but entries of its own
 	uint64_t reserved;
 	_Atomic uint64_t open_realloc; // old block of a KIND_REALLOC that waits for its answer, or 0
+	_Atomic bool may_throw;        // the real function: to be left by it is to have failed
 };
 
 struct thread_state {

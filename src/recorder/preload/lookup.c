@@ -72,12 +72,11 @@ static bool is_equal(const char *a, const char *b) {
 	return *a == *b;
 }
 
-static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
-	(void)bytes;
-	struct search *s = arg;
+/** A function that the object defines, but not `ours`. */
+static void *find_in_object(const struct dl_phdr_info *info, const char *name, const void *ours) {
 	struct tables t;
 	if (!read_tables(&t, info)) {
-		return 0;
+		return NULL;
 	}
 	uint32_t n = t.hash != NULL  ? t.hash[1]
 			: t.gnu_hash != NULL ? count_by_gnu_hash(t.gnu_hash)
@@ -86,16 +85,49 @@ static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
 		const ElfW(Sym) *symbol = &t.symbols[i];
 		void *function = (void *)(info->dlpi_addr + symbol->st_value);
 		if (symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 0xf) == STT_FUNC &&
-				function != s->ours && is_equal(t.names + symbol->st_name, s->name)) {
-			s->found = function;
-			return 1;
+				function != ours && is_equal(t.names + symbol->st_name, name)) {
+			return function;
 		}
 	}
-	return 0;
+	return NULL;
+}
+
+static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
+	(void)bytes;
+	struct search *s = arg;
+	s->found = find_in_object(info, s->name, s->ours);
+	return s->found != NULL;
 }
 
 void *lookup_function(const char *name, const void *ours) {
 	struct search s = {.name = name, .ours = ours};
 	(void)dl_iterate_phdr(search_object, &s);
 	return s.found;
+}
+
+static bool is_of_object(const struct dl_phdr_info *info, const void *address) {
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type == PT_LOAD &&
+				(uint64_t)address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int search_beside(struct dl_phdr_info *info, size_t bytes, void *arg) {
+	(void)bytes;
+	struct search *s = arg;
+	if (!is_of_object(info, s->ours)) {
+		return 0;
+	}
+	s->found = find_in_object(info, s->name, s->ours);
+	return 1;
+}
+
+bool lookup_is_beside(const void *function, const char *name) {
+	struct search s = {.name = name, .ours = function};
+	(void)dl_iterate_phdr(search_beside, &s);
+	return s.found != NULL;
 }

@@ -32,11 +32,8 @@ static int note_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
 	return 0;
 }
 
-/**
- * A definition in a library that the program itself loaded (dlopen), which is not in the global
- * scope: without us its callers would have found it there.
- */
-static void *find_loaded(const char *name, const void *ours) {
+/** Without us, callers in a scope of their own would have found it there. */
+static void *look_in_objects(const char *name, const void *ours) {
 	struct objects objects = {.n = 0};
 	(void)dl_iterate_phdr(note_object, &objects);
 	for (unsigned i = 0; i < objects.n; i++) {
@@ -54,23 +51,36 @@ static void *find_loaded(const char *name, const void *ours) {
 	return NULL;
 }
 
+void *real_find_global(const char *name, const void *ours) {
+	int before = errno;
+	is_finding = true;
+	void *found = &dlsym == NULL ? lookup_function(name, ours) : dlsym(RTLD_NEXT, name);
+	is_finding = false;
+	errno = before;
+	return found;
+}
+
+void *real_find_loaded(const char *name, const void *ours) {
+	if (&dlopen == NULL) {
+		return NULL;
+	}
+	int before = errno;
+	is_finding = true;
+	void *found = look_in_objects(name, ours);
+	is_finding = false;
+	errno = before;
+	return found;
+}
+
 /** Functions of the C library and those that it lacks; all others may come by dlopen. */
 static bool is_of_library(const char *name) {
 	return (name[0] == 'm' && name[1] == 'i') || (name[0] == 'G' && name[1] == 'C') ||
 			name[0] == '_';
 }
 
-/** The definition that the program would use without us. NULL: there is none. errno as it was. */
 static void *find_real(const char *name, const void *ours) {
-	int before = errno;
-	is_finding = true;
-	void *found = &dlsym == NULL ? lookup_function(name, ours) : dlsym(RTLD_NEXT, name);
-	if (found == NULL && is_of_library(name) && &dlopen != NULL) {
-		found = find_loaded(name, ours);
-	}
-	is_finding = false;
-	errno = before;
-	return found;
+	void *found = real_find_global(name, ours);
+	return found == NULL && is_of_library(name) ? real_find_loaded(name, ours) : found;
 }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" // they take what the real ones take

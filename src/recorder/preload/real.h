@@ -22,6 +22,14 @@ extern struct real real;
 /** The real function, to be called at once. */
 #define REAL(name) (__atomic_load_n(&real.name, __ATOMIC_RELAXED))
 
+/**
+ * Another definition than `ours`: the one that the program would use without us, by the global
+ * scope; else one in a library that the program loaded into a scope of its own. NULL: there is none.
+ * errno stays. What allocates meanwhile gets early memory.
+ */
+void *real_find_global(const char *name, const void *ours);
+void *real_find_loaded(const char *name, const void *ours);
+
 /** n * size, or SIZE_MAX where that does not fit: no allocator has so much. */
 static inline size_t product(size_t n, size_t size) {
 	size_t bytes;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * operator new and operator delete. A C++ library's call malloc and free, which is where they are
+ * recorded: we jump to them, and a stack looks as it does without us. But an allocator's own library
+ * may bring operators that reach its blocks directly. Whose they are is found out at the first call
+ * of each:
+ *
+ *   next in the global scope, beside a malloc    recorded here
+ *   next in the global scope                     jumped to
+ *   not there: a C program whose C++ libraries   recorded here, and made of malloc and free: such a
+ *   have a scope of their own                    library may go at any time, and its functions with it
+ *
+ * They cannot be told apart by a name that is exported or not, since the loader binds callers before
+ * anything of ours runs.
+ *
+ * An exception passes a recorded operator as a jump does: a later hook finds that it was left, and
+ * counts a failed call.
+ */
+
+#include "recorder/preload/lookup.h"
+#include "recorder/preload/replace.h"
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+/** Operators are asked for at least a byte: each block has an address of its own. */
+static inline size_t some(size_t size) {
+	return size + (size == 0);
+}
+
+// ---- two tables: what a call goes to, and what a recorded operator calls
+
+struct operators {
+#define HOOK(...)
+#define OPERATOR_NEW(name, parameters, ...)    void *(*name)parameters;
+#define OPERATOR_DELETE(name, parameters, ...) void(*name) parameters;
+#include "recorder/hooks.def"
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+};
+
+static struct operators now, own;
+
+#define NOW(name) (__atomic_load_n(&now.name, __ATOMIC_ACQUIRE))
+
+// `own` before `now`: who sees the one sees the other
+#define SETTLE(name, ours, made)                                             \
+	void *found = real_find_global(#name, (const void *)(ours));             \
+	bool is_passed_on = found != NULL && !lookup_is_beside(found, "malloc"); \
+	own.name = found != NULL ? found : (void *)(made);                       \
+	__atomic_store_n(&now.name, is_passed_on ? found : (void *)recorded_##name, __ATOMIC_RELEASE);
+
+// ---- the operators
+
+#pragma GCC diagnostic ignored "-Wunused-parameter" // they take what the real ones take
+
+// Only a C++ library can throw where there is no memory
+#define OPERATOR_NEW(name, parameters, arguments, by_malloc)                                     \
+	EXPORT void *name parameters;                                                                \
+	static void *made_##name parameters {                                                        \
+		void *block = by_malloc;                                                                 \
+		void *(*theirs)parameters = block != NULL ? NULL                                         \
+												  : real_find_loaded(#name, (const void *)name); \
+		return theirs != NULL ? theirs arguments : block;                                        \
+	}                                                                                            \
+	static void *recorded_##name parameters {                                                    \
+		struct hook h;                                                                           \
+		if (!hook_enter(&h, MACHINE_CALLER(), true)) {                                           \
+			return own.name arguments;                                                           \
+		}                                                                                        \
+		hook_set_may_throw(&h, true);                                                            \
+		void *block = own.name arguments;                                                        \
+		hook_set_may_throw(&h, false);                                                           \
+		hook_allocated(&h, block, size);                                                         \
+		hook_leave(&h);                                                                          \
+		return block;                                                                            \
+	}                                                                                            \
+	static void *find_##name parameters {                                                        \
+		SETTLE(name, name, made_##name)                                                          \
+		return NOW(name) arguments;                                                              \
+	}                                                                                            \
+	EXPORT void *name parameters {                                                               \
+		return NOW(name) arguments;                                                              \
+	}
+
+#define OPERATOR_DELETE(name, parameters, arguments) \
+	EXPORT void name parameters;                     \
+	static void made_##name parameters {             \
+		real.free(ptr);                              \
+	}                                                \
+	static void recorded_##name parameters {         \
+		REPLACE_FREES(own.name arguments, ptr)       \
+	}                                                \
+	static void find_##name parameters {             \
+		SETTLE(name, name, made_##name)              \
+		NOW(name) arguments;                         \
+	}                                                \
+	EXPORT void name parameters {                    \
+		NOW(name) arguments;                         \
+	}
+#include "recorder/hooks.def"
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+
+#define OPERATOR_NEW(name, ...)    .name = find_##name,
+#define OPERATOR_DELETE(name, ...) .name = find_##name,
+static struct operators now = {
+#include "recorder/hooks.def"
+};
