@@ -11,6 +11,9 @@
  */
 int cli_interpret_files(int n, char **words);
 
+/** Bytes of single events to be kept for the raw stream: all of them. */
+#define RECORD_ALL_EVENTS ((uint64_t)1 << 60)
+
 /**
  * `heaptrack --raw`: the recording at `path`, made with single events, becomes KDE's raw stream in
  * `raw_path`, and is removed. False: it stays.

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ enum {
 
 // Options without a letter of their own
 enum {
-	OPT_RECORD_ONLY = 256,
+	OPT_BESIDE = 256,
+	OPT_RECORD_ONLY,
 	OPT_EVENTS,
 	OPT_FREE_STACKS,
 	OPT_EXACT_TIME,
@@ -27,6 +29,7 @@ enum {
 static const struct option long_options[] = {
 		{"analyze", no_argument, NULL, 'a'},
 		{"asan", no_argument, NULL, OPT_ASAN},
+		{"beside", required_argument, NULL, OPT_BESIDE}, // the recorder library says it
 		{"debug", no_argument, NULL, 'd'},
 		{"detach", required_argument, NULL, OPT_DETACH},
 		{"duration", required_argument, NULL, OPT_DURATION},
@@ -139,6 +142,13 @@ static bool parse_pid(struct heaptrack_options *o, const char *option, struct er
 	return true;
 }
 
+/** "PID:FD" */
+static bool parse_beside(struct heaptrack_options *o, struct err *err) {
+	char end;
+	return sscanf(optarg, "%d:%d%c", &o->pid, &o->fd, &end) == 2 ||
+			err_set(err, ERR_USAGE, "--beside is the recorder library's own");
+}
+
 static bool parse_one(struct heaptrack_options *o, int c, char **argv, struct err *err) {
 	switch (c) {
 	case 'a': o->what = ASKED_ANALYZE; break;
@@ -150,6 +160,7 @@ static bool parse_one(struct heaptrack_options *o, int c, char **argv, struct er
 	case 'p': o->what = ASKED_ATTACH; return parse_pid(o, "-p", err);
 	case 'q': o->is_quiet = true; break;
 	case 'v': o->what = ASKED_VERSION; break;
+	case OPT_BESIDE: o->what = ASKED_BESIDE; return parse_beside(o, err);
 	case OPT_EVENTS: return parse_events(o, err);
 	case OPT_DETACH: o->what = ASKED_DETACH; return parse_pid(o, "--detach", err);
 	case OPT_DURATION:

@@ -15,13 +15,15 @@ enum asked {
 	ASKED_INTERPRET,
 	ASKED_ATTACH,
 	ASKED_DETACH,
-	ASKED_DEBUG
+	ASKED_DEBUG,
+	ASKED_BESIDE
 };
 
 struct heaptrack_options {
 	enum asked what;
 	const char *output;
-	int pid;              // after -p or --detach
+	int pid;              // after -p, --detach or --beside
+	int fd;               // after --beside
 	uint64_t duration_ns; // 0: until somebody ends it
 	bool overwrite, is_quiet, free_stacks, exact_time;
 	bool is_raw;           // --raw

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/analyze.h"
+#include "cli/beside.h"
 #include "cli/cli.h"
 #include "cli/interpret.h"
 #include "cli/options.h"
@@ -30,8 +31,6 @@ static void complain(const char *fmt, ...) {
 	(void)fputc('\n', stderr);
 	va_end(args);
 }
-
-#define RAW_EVENTS ((uint64_t)1 << 60) // bytes: the raw stream wants all of them
 
 // ---- what the collector tells
 
@@ -169,7 +168,7 @@ static struct run_options options_of(const struct heaptrack_options *o, struct s
 			.overwrite = o->overwrite,
 			.free_stacks = o->free_stacks,
 			.exact_time = o->exact_time,
-			.events_bytes = o->is_raw ? RAW_EVENTS : o->events_bytes,
+			.events_bytes = o->is_raw ? RECORD_ALL_EVENTS : o->events_bytes,
 			.user = screen,
 			.started = tell_start,
 			.say = tell,
@@ -333,6 +332,7 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
 	case ASKED_ATTACH: return attach(&o);
 	case ASKED_DETACH: return detach(o.pid);
+	case ASKED_BESIDE: return cli_beside(o.pid, o.fd);
 	case ASKED_INTERPRET: return cli_interpret_files(o.n_rest, o.rest);
 	case ASKED_DEBUG:
 		complain("running under a debugger (-d) is not built; use: gdb --args heaptrack PROGRAM");

@@ -29,8 +29,7 @@
 
 enum { ARGUMENTS_MAX = 64 << 10, REPORT_BYTES = 16 << 10 };
 
-/** The program's arguments, as an argv. NULL: out of memory. */
-static char **arguments_of(pid_t pid, struct arena *arena) {
+char **run_arguments_of(pid_t pid, struct arena *arena) {
 	char path[64];
 	char *text = arena_new(arena, char, ARGUMENTS_MAX);
 	(void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
@@ -225,7 +224,7 @@ bool attach_program(const struct run_options *options, const struct attach_optio
 	run_init(run, &own);
 	run->program = attach->pid;
 	run->leave = leave;
-	own.argv = arguments_of(attach->pid, &run->arena);
+	own.argv = run_arguments_of(attach->pid, &run->arena);
 	bool ok = own.argv ? prepare(run, err) && start(run, attach, err) : err_memory(err);
 	if (ok) {
 		say_attached(run);

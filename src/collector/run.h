@@ -19,6 +19,7 @@ struct run_options {
 	bool overwrite;
 	bool free_stacks, exact_time;
 	uint64_t events_bytes; // 0: single events are not kept
+	bool lacks_names;      // nobody wants those that are not known when the program has ended
 
 	void *user;
 	/** The file is there, the program starts in a moment. */

@@ -25,7 +25,6 @@ enum {
 	NAP_NS = 1000000,
 	NAPS = 20, // rounds without events before the sleep gets longer
 	SLEEP_MAX_NS = 500000000,
-	JIT_SLEEP_MAX_NS = 50000000, // the events of code that moves shall not wait for its next name
 	CHECKPOINT_GAP_NS = 1000000000,
 	CHECKPOINT_GAP_MIN_NS = 300000000,
 	AGE_MAX_NS = 1900000000,       // figures in the file are at most 2 s old,
@@ -257,7 +256,6 @@ static void housekeep(struct run *run, bool is_idle) {
 	}
 	children_take(&run->children, run->segment.header, run->now_ns);
 	namer_step(run->names, &run->tries, run->now_ns, false);
-	jit_step(&run->jit, &run->tries, run->names, run->now_ns, false);
 	keep(run);
 	tell_failures(run);
 }
@@ -304,14 +302,25 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	uint64_t most_ns = order_rest_ns(run->order);
 	bool is_waiting = most_ns < NAP_NS;
 	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
-	uint64_t max_ns = run->jit.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
-	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
+	*sleep_ns = *sleep_ns * 2 > SLEEP_MAX_NS ? SLEEP_MAX_NS : *sleep_ns * 2;
+}
+
+static bool has_ended(struct run *run) {
+	if (watch_has_ended(run->watch, &run->end)) {
+		return true;
+	}
+	if (!run->ends_when_closed || !segment_is_closed(&run->segment)) {
+		return false;
+	}
+	run->end = (struct watch_end){.is_detached = true, .time_ns = clock_now_ns()};
+	run->segment.is_lived_in = true;
+	return true;
 }
 
 void run_loop(struct run *run) {
 	uint64_t sleep_ns = NAP_NS;
 	unsigned n_empty = 0;
-	while (!watch_has_ended(run->watch, &run->end)) {
+	while (!has_ended(run)) {
 		size_t n;
 		segment_tick(&run->segment, clock_now_ns());
 		(void)round_of_events(run, &n);
@@ -329,7 +338,7 @@ void run_loop(struct run *run) {
 			rest(run, &sleep_ns);
 		}
 	}
-	run->stopped_early |= segment_is_closed(&run->segment);
+	run->stopped_early |= !run->ends_when_closed && segment_is_closed(&run->segment);
 	if (run->leave) {
 		run->leave(run);
 	}
@@ -352,7 +361,6 @@ void run_loop(struct run *run) {
 static void finish_names(struct run *run) {
 	size_t n_all = namer_pending(run->names);
 	uint64_t start_ns = clock_now_ns();
-	jit_step(&run->jit, &run->tries, run->names, run->now_ns, true);
 	namer_step(run->names, &run->tries, run->now_ns, true);
 	while (namer_pending(run->names) > 0 && !watch_is_hurried(run->watch)) {
 		namer_wait(run->names, FINISH_PATIENCE_NS);
@@ -366,7 +374,9 @@ static void finish_names(struct run *run) {
 bool run_end(struct run *run, struct run_result *result, struct err *err) {
 	// As long as no names are in: what a kill would leave now is whole but for names
 	run->next_checkpoint_ns = 0;
-	finish_names(run);
+	if (!run->options->lacks_names) {
+		finish_names(run);
+	}
 	struct recording *r = run_state(run, true, err);
 	if (!r) {
 		return false;

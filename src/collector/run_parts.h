@@ -8,7 +8,6 @@
 #include "collector/children.h"
 #include "collector/exec_watch.h"
 #include "collector/guardian.h"
-#include "collector/jit.h"
 #include "collector/namer.h"
 #include "collector/order.h"
 #include "collector/run.h"
@@ -43,7 +42,6 @@ struct run {
 	struct order *order;
 	struct aggregate *aggregate;
 	struct namer *names;
-	struct jit jit;
 	struct keeper *keeper;
 
 	uint64_t rss_before_exec; // what the kernel's account of max_rss begins with
@@ -67,6 +65,7 @@ struct run {
 	bool keeps_events;
 	bool has_failed; // events can no longer be digested
 	bool stopped_early;
+	bool ends_when_closed; // the program may end the recording
 
 	// Attached to a program that ran before: the program's side of it is let go of by this, between
 	// the end of the recording and the last look at the rings
@@ -84,8 +83,12 @@ extern const struct order_sink run_sink;
 bool run_make_segment(struct run *run, const struct segment_params *params, struct err *err);
 bool run_open_output(struct run *run, struct err *err);
 bool run_create_parts(struct run *run, const char *image, struct err *err);
+void run_open_door(struct run *run);
 void run_init(struct run *run, const struct run_options *options);
 void run_tear_down(struct run *run);
+/** The arguments of a program that runs, as an argv. NULL: out of memory. */
+char **run_arguments_of(pid_t pid, struct arena *arena);
+
 /** The recording has run: write the last state. Then the file is kept or not. */
 void run_close(struct run *run, struct run_result *result);
 

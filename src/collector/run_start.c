@@ -125,7 +125,6 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 		return err_memory(err);
 	}
 	put_meta(run);
-	jit_init(&run->jit, run->program, run->program_inside);
 	run->meta.exe = texts_id_of(&run->texts, image);
 	run->keeps_events = run->options->events_bytes > 0;
 	struct order_sink sink = run_sink;
@@ -137,7 +136,7 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 			(run->keeper = keeper_create(&run->output, run->options->events_bytes, err));
 }
 
-static void open_door(struct run *run) {
+void run_open_door(struct run *run) {
 	char name[sizeof SEGMENT_SOCKET_PREFIX + 2 * sizeof run->segment.token] = SEGMENT_SOCKET_PREFIX;
 	for (size_t i = 0; i < sizeof run->segment.token; i++) {
 		(void)sprintf(name + strlen(name), "%02x", run->segment.token[i]);
@@ -189,7 +188,7 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 			!run_create_parts(run, launch->image, err) || !segment_hold(&run->segment, err)) {
 		return false;
 	}
-	open_door(run);
+	run_open_door(run);
 	return true;
 }
 
@@ -228,7 +227,6 @@ static bool start(struct run *run, int *exit_status, struct err *err) {
 void run_tear_down(struct run *run) {
 	keeper_destroy(run->keeper);
 	namer_destroy(run->names);
-	jit_finish(&run->jit);
 	watch_stop(run->watch);
 	witness_stop(&run->witness);
 	spawn_cancel(&run->spawn);
@@ -253,7 +251,7 @@ void run_tear_down(struct run *run) {
 
 void run_init(struct run *run, const struct run_options *options) {
 	run->options = options;
-	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = run->jit.fd = -1;
+	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = -1;
 }
 
 void run_close(struct run *run, struct run_result *result) {

@@ -51,6 +51,9 @@ enum {
 enum {
 	SEGMENT_FREE_STACKS = 1u << 0, // capture a stack for each free as well
 	SEGMENT_EXACT_TIME = 1u << 1,  // a time event before every event
+	// The recording ends when the program says so (SEGMENT_CLOSED), and the program's exit waits
+	// until `owner` is let go of: then the file is there
+	SEGMENT_PROGRAM_WAITS = 1u << 2,
 };
 
 // struct segment_header.state

@@ -11,10 +11,11 @@
 
 void *__environ, *environ;
 void clock_gettime(void), dl_iterate_phdr(void), __errno_location(void);
-void dlopen(void), dlsym(void), dlclose(void);
+void dlopen(void), dlsym(void), dlclose(void), __cxa_atexit(void);
 void clock_gettime(void) {}
 void dl_iterate_phdr(void) {}
 void __errno_location(void) {}
 void dlopen(void) {}
 void dlsym(void) {}
 void dlclose(void) {}
+void __cxa_atexit(void) {}

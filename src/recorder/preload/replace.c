@@ -5,6 +5,7 @@
 #include "recorder/preload/replace.h"
 
 #include "recorder/core/sys.h"
+#include "recorder/preload/beside.h"
 
 #include <time.h>
 
@@ -58,7 +59,7 @@ static char **first_environment(void) {
 }
 
 static enum segment_role open_segment(void) {
-	return segment_open(first_environment());
+	return beside_open(first_environment());
 }
 
 static uint64_t clock_ns(void) {
@@ -74,6 +75,7 @@ static uint64_t stack_end(void) {
 /** Before the program runs, so that a program that first allocates after a fork is known too. */
 __attribute__((constructor)) static void begin(void) {
 	(void)door_find_out();
+	beside_begin();
 }
 
 const struct door_services door_services = {

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "cli/beside.h"
+
+#include "base/buffer.h"
+#include "cli/cli.h"
+#include "cli/interpret.h"
+#include "collector/beside.h"
+#include "sys/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// The recording is made beside the file that was asked for, as one of ours, so that what a kill of
+// everything leaves is a recording. In the end it becomes the raw stream.
+
+#define VARIABLE "DUMP_HEAPTRACK_OUTPUT"
+
+enum { READER_PATIENCE_MS = 10000, NAP_MS = 20 };
+
+struct beside_target {
+	struct buffer path;      // "-": stdout
+	struct buffer recording; // as a name for the collector, which expands %
+	bool has_failed;
+};
+
+static void complain(const char *text) {
+	(void)fprintf(stderr, "heaptrack: %s\n", text);
+}
+
+static void put_text(struct buffer *out, const char *text) {
+	buffer_bytes(out, text, strlen(text));
+}
+
+/** "$$" is the program's pid, as it always was. */
+static void put_path(struct buffer *out, const char *name, int pid) {
+	for (const char *at = name; *at; at++) {
+		if (at[0] == '$' && at[1] == '$') {
+			buffer_printf(out, "%d", pid);
+			at++;
+		} else {
+			buffer_u8(out, (uint8_t)*at);
+		}
+	}
+	buffer_u8(out, 0);
+}
+
+static bool is_stream(const char *name) {
+	return strcmp(name, "-") == 0 || strcmp(name, "stdout") == 0 || strcmp(name, "stderr") == 0;
+}
+
+/** Where the recording stands until it is the stream: beside a file, else where temporary files do. */
+static void put_recording(struct buffer *out, const char *path, int pid) {
+	struct stat s;
+	const char *folder = getenv("TMPDIR");
+	char beside[64];
+	(void)snprintf(beside, sizeof beside, "/heaptrack.%d", pid);
+	bool is_file = !is_stream(path) && (stat(path, &s) != 0 || S_ISREG(s.st_mode));
+	const char *parts[] = {is_file      ? path
+					: folder && *folder ? folder
+										: "/tmp",
+			is_file ? "" : beside};
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		for (const char *at = parts[i]; *at; at++) {
+			buffer_printf(out, *at == '%' ? "%%%%" : "%c", *at);
+		}
+	}
+	put_text(out, ".recording.zst");
+	buffer_u8(out, 0);
+}
+
+static bool choose(struct beside_target *target, int pid, struct err *err) {
+	const char *name = getenv(VARIABLE);
+	put_path(&target->path, name ? name : "heaptrack.$$", pid);
+	if (target->path.failed) {
+		return err_memory(err);
+	}
+	const char *path = (const char *)target->path.data;
+	struct stat s;
+	if (!is_stream(path) && stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
+		return err_set(err, ERR_USAGE, VARIABLE "=%s is a folder; name a file in it", path);
+	}
+	if (strcmp(path, "stderr") == 0) {
+		(void)dup2(STDERR_FILENO, STDOUT_FILENO);
+	}
+	put_recording(&target->recording, path, pid);
+	return !target->recording.failed || err_memory(err);
+}
+
+/** A pipe with a name has a reader, or gets one soon. */
+static bool has_reader(const char *path) {
+	struct stat s;
+	if (stat(path, &s) != 0 || !S_ISFIFO(s.st_mode)) {
+		return true;
+	}
+	for (int ms = 0; ms < READER_PATIENCE_MS; ms += NAP_MS) {
+		int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+		if (fd >= 0) {
+			// The reader must not see an end before the stream: this one stays open
+			return true;
+		}
+		(void)usleep(NAP_MS * 1000);
+	}
+	return false;
+}
+
+static void write_stream(void *user, const struct run_result *result) {
+	struct beside_target *target = user;
+	struct err err = {0};
+	const char *path = (const char *)target->path.data;
+	bool ok = result->was_recorded ||
+			err_set(&err, ERR_NOT_FOUND, "nothing was recorded: the program never came to it");
+	ok = ok && (has_reader(path) || err_set(&err, ERR_NOT_FOUND, "%s: nobody reads it", path));
+	ok = ok && interpret_to_raw(result->path, is_stream(path) ? "-" : path, &err);
+	if (!ok && result->was_recorded) {
+		(void)err_add(&err, "the recording stays in %s, but the raw stream could not be written",
+				result->path);
+	}
+	if (!ok) {
+		complain(err.text);
+	}
+	target->has_failed = !ok;
+}
+
+static void tell_start(void *user, const char *path) {
+	(void)user;
+	(void)path;
+}
+
+static void tell(void *user, const char *text) {
+	(void)user;
+	complain(text);
+}
+
+static void tell_progress(void *user, size_t n_left, size_t n_all) {
+	(void)user;
+	(void)n_left;
+	(void)n_all;
+}
+
+/** The program's descriptors are not ours: whoever waits for their end shall not wait for us. */
+static void let_go(int fd) {
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (nothing >= 0) {
+		(void)dup2(nothing, STDIN_FILENO);
+		(void)close(nothing);
+	}
+	if (fd > STDERR_FILENO + 1) {
+		(void)close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
+	}
+	(void)close_range((unsigned)fd + 1, ~0u, 0);
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+int cli_beside(int pid, int fd) {
+	let_go(fd);
+	struct beside_target target = {0};
+	struct err err = {0};
+	struct run_result *result = calloc(1, sizeof *result);
+	bool ok = (result || err_memory(&err)) && choose(&target, pid, &err);
+	const struct run_options run = {
+			.environment = environ,
+			.output = (const char *)target.recording.data,
+			.version = HEAPTRACK_VERSION,
+			.overwrite = true,
+			.events_bytes = RECORD_ALL_EVENTS,
+			.lacks_names = true,
+			.started = tell_start,
+			.say = tell,
+			.progress = tell_progress,
+	};
+	const struct beside_options beside = {pid, fd, write_stream, &target};
+	ok = ok && beside_program(&run, &beside, result, &err);
+	if (!ok) {
+		(void)fprintf(stderr, "heaptrack: %s; the program runs unrecorded\n", err.text);
+	} else {
+		run_result_finish(result);
+	}
+	free(result);
+	buffer_finish(&target.path);
+	buffer_finish(&target.recording);
+	return ok && !target.has_failed ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Record a program whose recorder library has started us itself (recorder/preload/beside.h): it is no
+ * child of ours, and waits, before its first allocation, for what we say through `fd`.
+ */
+
+#include "collector/run.h"
+
+struct beside_options {
+	pid_t pid;
+	int fd; // the segment's address is written there as a line; closed
+	/** The file is complete; the program, if it waits at its exit, does so until this returns. */
+	void (*written)(void *user, const struct run_result *result);
+	void *user;
+};
+
+/**
+ * `run`: argv and environment are not used. Until the program ends or closes the recording. False:
+ * nothing was recorded, `err` says why; the program goes on. As run_program: called before there
+ * are other threads.
+ */
+bool beside_program(const struct run_options *run, const struct beside_options *beside,
+		struct run_result *result, struct err *err);
