@@ -25,6 +25,7 @@ enum {
 	NAP_NS = 1000000,
 	NAPS = 20, // rounds without events before the sleep gets longer
 	SLEEP_MAX_NS = 500000000,
+	JIT_SLEEP_MAX_NS = 50000000, // the events of code that moves shall not wait for its next name
 	CHECKPOINT_GAP_NS = 1000000000,
 	CHECKPOINT_GAP_MIN_NS = 300000000,
 	AGE_MAX_NS = 1900000000,       // figures in the file are at most 2 s old,
@@ -256,6 +257,7 @@ static void housekeep(struct run *run, bool is_idle) {
 	}
 	children_take(&run->children, run->segment.header, run->now_ns);
 	namer_step(run->names, &run->tries, run->now_ns, false);
+	jit_step(&run->jit, &run->tries, run->names, run->now_ns, false);
 	keep(run);
 	tell_failures(run);
 }
@@ -302,7 +304,8 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	uint64_t most_ns = order_rest_ns(run->order);
 	bool is_waiting = most_ns < NAP_NS;
 	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
-	*sleep_ns = *sleep_ns * 2 > SLEEP_MAX_NS ? SLEEP_MAX_NS : *sleep_ns * 2;
+	uint64_t max_ns = run->jit.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
+	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
 }
 
 static bool has_ended(struct run *run) {
@@ -361,6 +364,7 @@ void run_loop(struct run *run) {
 static void finish_names(struct run *run) {
 	size_t n_all = namer_pending(run->names);
 	uint64_t start_ns = clock_now_ns();
+	jit_step(&run->jit, &run->tries, run->names, run->now_ns, true);
 	namer_step(run->names, &run->tries, run->now_ns, true);
 	while (namer_pending(run->names) > 0 && !watch_is_hurried(run->watch)) {
 		namer_wait(run->names, FINISH_PATIENCE_NS);

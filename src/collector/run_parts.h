@@ -8,6 +8,7 @@
 #include "collector/children.h"
 #include "collector/exec_watch.h"
 #include "collector/guardian.h"
+#include "collector/jit.h"
 #include "collector/namer.h"
 #include "collector/order.h"
 #include "collector/run.h"
@@ -42,6 +43,7 @@ struct run {
 	struct order *order;
 	struct aggregate *aggregate;
 	struct namer *names;
+	struct jit jit;
 	struct keeper *keeper;
 
 	uint64_t rss_before_exec; // what the kernel's account of max_rss begins with

@@ -125,6 +125,7 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 		return err_memory(err);
 	}
 	put_meta(run);
+	jit_init(&run->jit, run->program, run->program_inside);
 	run->meta.exe = texts_id_of(&run->texts, image);
 	run->keeps_events = run->options->events_bytes > 0;
 	struct order_sink sink = run_sink;
@@ -227,6 +228,7 @@ static bool start(struct run *run, int *exit_status, struct err *err) {
 void run_tear_down(struct run *run) {
 	keeper_destroy(run->keeper);
 	namer_destroy(run->names);
+	jit_finish(&run->jit);
 	watch_stop(run->watch);
 	witness_stop(&run->witness);
 	spawn_cancel(&run->spawn);
@@ -251,7 +253,7 @@ void run_tear_down(struct run *run) {
 
 void run_init(struct run *run, const struct run_options *options) {
 	run->options = options;
-	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = -1;
+	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = run->jit.fd = -1;
 }
 
 void run_close(struct run *run, struct run_result *result) {
