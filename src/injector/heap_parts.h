@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the files of the walk share; nobody else includes this.
+//
+//   heap_walk.c    arenas and their heaps, chunk by chunk
+//   heap_lists.c   chunks that are free although their headers do not say so
+//   heap_mapped.c  chunks with a mapping of their own
+//
+// A chunk begins 16 bytes before the block: the size of the chunk before it, if that is free, and its
+// own size with three flags. Whether it is in use stands in the flags of the chunk behind it.
+
+#include "injector/heap_walk.h"
+
+enum {
+	CHUNK_HEAD = 16,
+	CHUNK_MIN = 32,
+	IN_USE_BEFORE = 1, // flags of a size
+	IS_MAPPED = 2,
+	IS_OTHER_ARENA = 4,
+	SIZE_FLAGS = 7,
+	N_BINS = 127,
+	N_FASTBINS = 10,
+};
+
+/** malloc_state, as it has been since 2.27. */
+struct arena_image {
+	int32_t mutex, flags, have_fast, pad;
+	uint64_t fastbins[N_FASTBINS];
+	uint64_t top, last_remainder;
+	uint64_t bins[2 * N_BINS];
+	uint32_t binmap[4];
+	uint64_t next, next_free, n_threads;
+	uint64_t system_bytes, max_system_bytes;
+};
+_Static_assert(sizeof(struct arena_image) == 2200, "malloc_state");
+
+struct heap_arena {
+	uint64_t at;
+	struct arena_image image;
+};
+
+/** Memory that is read in order: a window moves over it. */
+struct heap_reader {
+	int memory;
+	uint64_t at;
+	size_t n;
+	uint8_t *window;
+};
+
+struct heap_walker {
+	struct heap_walk *out;
+	const struct process_space *space;
+	struct heap_reader reader;
+	struct {
+		struct heap_arena *items; // the first is main's
+		size_t n, capacity;
+	} arenas;
+	uint64_t data_at, data_bytes; // the C library's writable data, where main's arena was found
+	bool has_failed;              // no memory
+};
+
+bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t bytes);
+
+/** Eight bytes, by the window. False: not readable. */
+bool heap_word(struct heap_walker *w, uint64_t at, uint64_t *out);
+
+/** How far writable memory without a file goes on from there, in however many mappings. */
+uint64_t heap_run_end(const struct heap_walker *w, uint64_t at);
+
+bool heap_add(struct heap_walker *w, uint64_t chunk, uint64_t size);
+
+/** Take out what lies in lists of free chunks. The blocks are in order. */
+void heap_take_out_free(struct heap_walker *w);
+
+/** Add chunks with a mapping of their own, if they are as many as malloc counts. */
+void heap_add_mapped(struct heap_walker *w);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The blocks that glibc's malloc has handed out in another process, found from outside by their
+ * headers. Nothing is called there, no symbols are needed, no version is asked for: structures are
+ * known by what must hold in them (glibc 2.27 to 2.41 on x86-64), and what does not hold is left out
+ * and counted. docs/attach.md tells what is looked at.
+ *
+ * The memory must not change meanwhile: that of a snapshot (injector/snapshot.h) or of a process
+ * whose threads are all stopped.
+ */
+
+#include "injector/space.h"
+
+struct heap_block {
+	uint64_t address; // as the program knows it
+	uint64_t bytes;   // usable: what was asked for is not known
+};
+
+struct heap_walk {
+	struct {
+		struct heap_block *items; // ascending by address
+		size_t n, capacity;
+	} blocks;
+	uint64_t bytes;    // of all
+	uint32_t n_heaps;  // walked from end to end
+	uint32_t n_unsure; // that could not be, or whose free blocks are not all known
+	bool is_unsure;    // some blocks may be missing
+};
+
+/** `memory`: of /proc/PID/mem. False: no heap of glibc was found, or no memory. */
+bool heap_walk(struct heap_walk *out, const struct process_space *space, int memory);
+void heap_walk_finish(struct heap_walk *w);
