@@ -5,6 +5,7 @@
 #include "cli/interpret.h"
 #include "cli/options.h"
 #include "collector/attach.h"
+#include "collector/launch_injected.h"
 #include "collector/run.h"
 #include "report/report.h"
 #include "session/session.h"
@@ -166,6 +167,7 @@ static struct run_options options_of(const struct heaptrack_options *o, struct s
 			.output = o->output,
 			.version = HEAPTRACK_VERSION,
 			.overwrite = o->overwrite,
+			.is_quiet = o->is_quiet,
 			.free_stacks = o->free_stacks,
 			.exact_time = o->exact_time,
 			.events_bytes = o->is_raw ? RECORD_ALL_EVENTS : o->events_bytes,
@@ -174,6 +176,19 @@ static struct run_options options_of(const struct heaptrack_options *o, struct s
 			.say = tell,
 			.progress = tell_progress,
 	};
+}
+
+/** Where the recorder cannot be put into it, it can perhaps be loaded by it. */
+static bool run_in_some_way(const struct run_options *options, const struct launch *launch,
+		struct run_result *result, struct err *err) {
+	if (launch->verdict == LAUNCH_INJECTED) {
+		bool has_run = run_injected_program(options, launch, result, err);
+		if (has_run || !result->is_untouched || !launch->has_loader) {
+			return has_run;
+		}
+		complain("allocators of its own are not recorded: %s", err->text);
+	}
+	return run_program(options, launch, result, err);
 }
 
 static int record(const struct heaptrack_options *o, const struct launch *launch) {
@@ -185,7 +200,7 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 		return 1;
 	}
 	struct err err = {0};
-	bool has_run = run_program(&options, launch, result, &err);
+	bool has_run = run_in_some_way(&options, launch, result, &err);
 	end_progress(&screen);
 	int status = result->exit_status;
 	if (!has_run && result->is_untouched) {
@@ -193,7 +208,9 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 	} else if (!has_run) {
 		complain("%s", err.text);
 	} else if (!result->was_recorded) {
-		put_nothing_recorded(o->rest[0], result->was_too_narrow);
+		if (!result->is_explained) {
+			put_nothing_recorded(o->rest[0], result->was_too_narrow);
+		}
 	} else if (o->is_raw && result->file_is_whole) {
 		if (!o->is_quiet) {
 			put_figures(result);

@@ -13,7 +13,7 @@
 
 #include "collector/attach.h"
 
-#include "collector/run_parts.h"
+#include "collector/attach_parts.h"
 #include "injector/injector.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -53,7 +53,7 @@ char **run_arguments_of(pid_t pid, struct arena *arena) {
 	return argv;
 }
 
-static const char *find_recorder(struct arena *arena, struct err *err) {
+const char *attach_find_recorder(struct arena *arena, struct err *err) {
 	const char *preload = launch_find_recorder(arena, err);
 	if (!preload) {
 		return NULL;
@@ -75,7 +75,7 @@ static const char *find_recorder(struct arena *arena, struct err *err) {
 
 // ---- before
 
-static bool make_memory(struct run *run, struct err *err) {
+bool attach_make_segment(struct run *run, struct err *err) {
 	const struct run_options *o = run->options;
 	int fd = guardian_memory(&run->guardian, err);
 	if (fd < 0) {
@@ -105,18 +105,20 @@ static void put_meta(struct run *run) {
 }
 
 static bool prepare(struct run *run, struct err *err) {
-	const char *recorder = find_recorder(&run->arena, err);
+	const char *recorder = attach_find_recorder(&run->arena, err);
 	char *exe = arena_new(&run->arena, char, 4096);
 	if (!recorder || !exe) {
 		return recorder ? err_memory(err) : false;
 	}
-	if (!guardian_start(&run->guardian, run->program, recorder, &run->program_inside, err)) {
+	if (!guardian_start(&run->guardian, recorder, err) ||
+			!guardian_create(&run->guardian, run->program, INJECTOR_RUNNING, &run->program_inside,
+					err)) {
 		return false;
 	}
 	signals_save(&run->start_signals);
 	run->signals_fd = signals_open(err);
 	(void)process_link(run->program, "exe", exe, 4096);
-	if (run->signals_fd < 0 || !make_memory(run, err) || !run_open_output(run, err) ||
+	if (run->signals_fd < 0 || !attach_make_segment(run, err) || !run_open_output(run, err) ||
 			!run_create_parts(run, exe, err) || !segment_hold(&run->segment, err)) {
 		return false;
 	}
@@ -162,19 +164,28 @@ static void say_lines(struct run *run, char *text) {
 	}
 }
 
-static void say_attached(struct run *run) {
+bool attach_say_hooks(struct run *run, struct injector_report *report) {
 	struct injector_report r;
 	char *text = malloc(REPORT_BYTES);
-	if (text && guardian_report(&run->guardian, &r, text, REPORT_BYTES)) {
-		char line[256];
+	bool ok = text && guardian_report(&run->guardian, report ? report : &r, text, REPORT_BYTES);
+	if (ok) {
 		say_lines(run, text);
-		(void)snprintf(line, sizeof line,
-				"attached to process %d: %u functions hooked, %u threads stopped for %.2f ms; Ctrl+C "
-				"ends the recording, the program goes on",
-				(int)run->program, r.n_functions, r.n_threads, (double)r.longest_pause_ns / 1e6);
-		run->options->say(run->options->user, line);
 	}
 	free(text);
+	return ok;
+}
+
+static void say_attached(struct run *run) {
+	struct injector_report r;
+	char line[256];
+	if (!attach_say_hooks(run, &r)) {
+		return;
+	}
+	(void)snprintf(line, sizeof line,
+			"attached to process %d: %u functions hooked, %u threads stopped for %.2f ms; Ctrl+C "
+			"ends the recording, the program goes on",
+			(int)run->program, r.n_functions, r.n_threads, (double)r.longest_pause_ns / 1e6);
+	run->options->say(run->options->user, line);
 }
 
 static void say_detached(struct run *run) {

@@ -19,7 +19,21 @@ enum {
 	NICE = -20, // all threads of the process wait for us while they are stopped
 };
 
-enum order { ORDER_CREATE, ORDER_MEMORY, ORDER_ATTACH, ORDER_DETACH, ORDER_REPORT };
+enum order {
+	ORDER_CATCH,
+	ORDER_CREATE,
+	ORDER_MEMORY,
+	ORDER_ATTACH,
+	ORDER_LET_GO,
+	ORDER_DETACH,
+	ORDER_REPORT
+};
+
+struct request {
+	enum order order;
+	pid_t target;              // of ORDER_CATCH and ORDER_CREATE
+	enum injector_start start; // of ORDER_CREATE
+};
 
 struct answer {
 	bool ok;
@@ -33,7 +47,6 @@ struct answer {
 
 struct work {
 	int socket;
-	pid_t target;
 	const char *recorder;
 	struct injector *injector;
 };
@@ -66,24 +79,35 @@ static void describe(struct work *w, struct answer *a) {
 	buffer_finish(&text);
 }
 
-static bool obey(struct work *w, enum order order, struct answer *a) {
+/** The steps of an injector that is there. */
+static void step(struct work *w, enum order order, struct answer *a, int *fd) {
+	switch (order) {
+	case ORDER_MEMORY:
+		*fd = injector_memory(w->injector, &a->err);
+		a->ok = *fd >= 0;
+		break;
+	case ORDER_ATTACH: a->ok = injector_attach(w->injector, &a->err); break;
+	case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
+	case ORDER_LET_GO:
+		injector_let_go(w->injector);
+		a->ok = true;
+		break;
+	default: a->ok = true; break;
+	}
+	describe(w, a);
+}
+
+static bool obey(struct work *w, const struct request *r, struct answer *a) {
 	int fd = -1;
 	*a = (struct answer){0};
-	if (order == ORDER_CREATE) {
-		w->injector = injector_create(w->target, w->recorder, &a->err);
+	if (r->order == ORDER_CATCH) {
+		a->ok = injector_catch(r->target, &a->err);
+	} else if (r->order == ORDER_CREATE) {
+		w->injector = injector_create(r->target, r->start, w->recorder, &a->err);
 		a->ok = w->injector != NULL;
 		a->pid_inside = a->ok ? injector_pid_inside(w->injector) : 0;
 	} else if (w->injector) {
-		switch (order) {
-		case ORDER_MEMORY:
-			fd = injector_memory(w->injector, &a->err);
-			a->ok = fd >= 0;
-			break;
-		case ORDER_ATTACH: a->ok = injector_attach(w->injector, &a->err); break;
-		case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
-		default: a->ok = true; break;
-		}
-		describe(w, a);
+		step(w, r->order, a, &fd);
 	}
 	bool is_sent = send_answer(w, a, fd);
 	if (fd >= 0) {
@@ -100,10 +124,10 @@ static void serve(struct work *w, struct answer *a) {
 		if (n == 0 && w->injector) {
 			(void)injector_rescan(w->injector, NULL);
 		}
-		enum order order;
+		struct request request;
 		if (n > 0 &&
-				(recv(w->socket, &order, sizeof order, 0) != (ssize_t)sizeof order ||
-						!obey(w, order, a))) {
+				(recv(w->socket, &request, sizeof request, 0) != (ssize_t)sizeof request ||
+						!obey(w, &request, a))) {
 			return;
 		}
 	}
@@ -132,7 +156,7 @@ static _Noreturn void guard(struct work *w) {
 	if (w->injector) {
 		(void)injector_detach(w->injector, NULL);
 	}
-	_exit(0);
+	_exit(0); // the kernel lets go of what is held still
 }
 
 // ---- heaptrack's side
@@ -148,8 +172,8 @@ static int received_descriptor(struct msghdr *message) {
 	return fd;
 }
 
-static bool send_order(const struct guardian *g, enum order order) {
-	return send(g->socket, &order, sizeof order, MSG_NOSIGNAL) == (ssize_t)sizeof order;
+static bool send_request(const struct guardian *g, const struct request *r) {
+	return send(g->socket, r, sizeof *r, MSG_NOSIGNAL) == (ssize_t)sizeof *r;
 }
 
 /** `*fd` (may be NULL) is set to a descriptor that came along, or -1. */
@@ -182,25 +206,20 @@ static bool take_answer(const struct guardian *g, struct answer *a, int *fd, str
 	return a->ok;
 }
 
-static bool ask(const struct guardian *g, enum order order, struct answer *a, int *fd,
+static bool ask(const struct guardian *g, const struct request *r, struct answer *a, int *fd,
 		struct err *err) {
-	(void)send_order(g, order); // if it is gone, there is no answer either
+	(void)send_request(g, r); // if it is gone, there is no answer either
 	return take_answer(g, a, fd, err);
 }
 
-static bool ask_simply(struct guardian *g, enum order order, pid_t *pid_inside, int *fd,
-		struct err *err) {
+static bool ask_simply(struct guardian *g, const struct request *r, int *fd, struct err *err) {
 	struct answer *a = malloc(sizeof *a);
-	bool ok = a ? ask(g, order, a, fd, err) : err_memory(err);
-	if (ok && pid_inside) {
-		*pid_inside = a->pid_inside;
-	}
+	bool ok = a ? ask(g, r, a, fd, err) : err_memory(err);
 	free(a);
 	return ok;
 }
 
-bool guardian_start(struct guardian *g, pid_t target, const char *recorder, pid_t *pid_inside,
-		struct err *err) {
+bool guardian_start(struct guardian *g, const char *recorder, struct err *err) {
 	int ends[2];
 	*g = (struct guardian){.socket = -1};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -208,7 +227,7 @@ bool guardian_start(struct guardian *g, pid_t target, const char *recorder, pid_
 	}
 	g->pid = fork();
 	if (g->pid == 0) {
-		struct work w = {.socket = ends[1], .target = target, .recorder = recorder};
+		struct work w = {.socket = ends[1], .recorder = recorder};
 		(void)close(ends[0]);
 		guard(&w);
 	}
@@ -219,20 +238,44 @@ bool guardian_start(struct guardian *g, pid_t target, const char *recorder, pid_
 		return err_system(err, errno, "cannot start a process");
 	}
 	g->socket = ends[0];
-	if (!ask_simply(g, ORDER_CREATE, pid_inside, NULL, err)) {
-		guardian_stop(g);
-		return false;
-	}
 	return true;
+}
+
+bool guardian_catch(struct guardian *g, pid_t target, struct err *err) {
+	return ask_simply(g, &(struct request){.order = ORDER_CATCH, .target = target}, NULL, err);
+}
+
+void guardian_await(struct guardian *g, pid_t target, enum injector_start start) {
+	(void)send_request(g, &(struct request){ORDER_CREATE, target, start});
+}
+
+bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err) {
+	struct answer *a = malloc(sizeof *a);
+	bool ok = a ? take_answer(g, a, NULL, err) : err_memory(err);
+	if (ok) {
+		*pid_inside = a->pid_inside;
+	}
+	free(a);
+	return ok;
+}
+
+bool guardian_create(struct guardian *g, pid_t target, enum injector_start start, pid_t *pid_inside,
+		struct err *err) {
+	guardian_await(g, target, start);
+	return guardian_awaited(g, pid_inside, err);
+}
+
+void guardian_let_go(struct guardian *g) {
+	(void)ask_simply(g, &(struct request){.order = ORDER_LET_GO}, NULL, NULL);
 }
 
 int guardian_memory(struct guardian *g, struct err *err) {
 	int fd = -1;
-	return ask_simply(g, ORDER_MEMORY, NULL, &fd, err) ? fd : -1;
+	return ask_simply(g, &(struct request){.order = ORDER_MEMORY}, &fd, err) ? fd : -1;
 }
 
 bool guardian_attach(struct guardian *g, struct err *err) {
-	return ask_simply(g, ORDER_ATTACH, NULL, NULL, err);
+	return ask_simply(g, &(struct request){.order = ORDER_ATTACH}, NULL, err);
 }
 
 bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err) {
@@ -241,7 +284,7 @@ bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, s
 		return err_memory(err);
 	}
 	struct pollfd answer = {.fd = g->socket, .events = POLLIN};
-	(void)send_order(g, ORDER_DETACH);
+	(void)send_request(g, &(struct request){.order = ORDER_DETACH});
 	while (poll(&answer, 1, 1) <= 0) {
 		work(user);
 	}
@@ -252,7 +295,7 @@ bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, s
 
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size) {
 	struct answer *a = malloc(sizeof *a);
-	bool ok = a && ask(g, ORDER_REPORT, a, NULL, NULL);
+	bool ok = a && ask(g, &(struct request){.order = ORDER_REPORT}, a, NULL, NULL);
 	if (ok) {
 		*report = a->report;
 		(void)snprintf(text, size, "%s", a->text);

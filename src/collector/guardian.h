@@ -19,11 +19,16 @@ struct guardian {
 	int socket; // to it
 };
 
-/** Start it, and let it look at `target`. False: refused; `err` says why and what helps. */
-bool guardian_start(struct guardian *g, pid_t target, const char *recorder, pid_t *pid_inside,
-		struct err *err);
+bool guardian_start(struct guardian *g, const char *recorder, struct err *err);
 
 /** Steps of the injector (injector/injector.h). */
+bool guardian_catch(struct guardian *g, pid_t target, struct err *err);
+bool guardian_create(struct guardian *g, pid_t target, enum injector_start start, pid_t *pid_inside,
+		struct err *err);
+/** The same in two steps; between them the program is told to exec. */
+void guardian_await(struct guardian *g, pid_t target, enum injector_start start);
+bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err);
+void guardian_let_go(struct guardian *g);
 int guardian_memory(struct guardian *g, struct err *err);
 bool guardian_attach(struct guardian *g, struct err *err);
 

@@ -81,6 +81,20 @@ static bool gains_rights(int fd, const struct stat *s, const char **how) {
 	return true;
 }
 
+static bool is_musl(const struct launch_elf *elf) {
+	return strncmp(file_base_name(elf->loader), "ld-musl", 7) == 0;
+}
+
+static bool note_image(struct launch *l, const char *path, enum launch_verdict verdict,
+		struct arena *arena) {
+	char real[PATH_MAX];
+	l->verdict = verdict;
+	if (!l->image && realpath(path, real)) {
+		l->image = arena_text(arena, slice_of_text(real));
+	}
+	return true;
+}
+
 static bool judge_elf(struct launch *l, const char *path, const struct launch_elf *elf,
 		struct arena *arena) {
 	const char *machine = launch_machine_name(elf->machine);
@@ -100,8 +114,7 @@ static bool judge_elf(struct launch *l, const char *path, const struct launch_el
 				"\"%s\" needs the loader \"%s\", which is not installed", path, elf->loader);
 	}
 	if (!elf->has_loader && !elf->is_loader) {
-		return say(l, arena, LAUNCH_UNRECORDED, 0,
-				"\"%s\" is statically linked: it cannot load the recorder", path);
+		return note_image(l, path, LAUNCH_INJECTED, arena);
 	}
 	if (elf->sanitizer) {
 		return say(l, arena, LAUNCH_UNRECORDED, 0,
@@ -109,12 +122,11 @@ static bool judge_elf(struct launch *l, const char *path, const struct launch_el
 				"without -fsanitize",
 				path, launch_sanitizer_name(elf->sanitizer));
 	}
-	l->verdict = LAUNCH_RECORDED;
-	char real[PATH_MAX];
-	if (!l->image && realpath(path, real)) {
-		l->image = arena_text(arena, slice_of_text(real));
+	if (is_musl(elf)) {
+		return note_image(l, path, LAUNCH_INJECTED, arena);
 	}
-	return true;
+	l->has_loader = !elf->is_loader && elf->has_allocator;
+	return note_image(l, path, l->has_loader ? LAUNCH_INJECTED : LAUNCH_RECORDED, arena);
 }
 
 static bool judge_file(struct launch *l, const char *path, int depth, struct arena *arena);
@@ -133,6 +145,17 @@ static bool judge_named(struct launch *l, const char *name, const char *user, in
 				"\"%s\" needs the interpreter \"%s\", which does not exist", user, path);
 	}
 	return judge_file(l, path, depth, arena);
+}
+
+// It is not the first that is executed: it can only be recorded if it loads the recorder itself
+static bool give_up_on_second(struct launch *l, const char *name, struct arena *arena) {
+	if (l->verdict != LAUNCH_INJECTED) {
+		return true;
+	}
+	l->verdict = LAUNCH_RECORDED;
+	return l->has_loader ||
+			say(l, arena, LAUNCH_UNRECORDED, 0, "\"%s\", which runs it, cannot load the recorder",
+					name);
 }
 
 // "#! /usr/bin/env node": what is loaded first is env, what counts in the end is node
@@ -163,7 +186,7 @@ static bool judge_script(struct launch *l, const char *path, char *line, int dep
 	if (!*name || *name == '-' || strchr(name, '=')) {
 		return true; // more than a name: leave it to env
 	}
-	return judge_named(l, name, path, depth + 1, arena);
+	return judge_named(l, name, path, depth + 1, arena) && give_up_on_second(l, name, arena);
 }
 
 static bool judge_open_file(struct launch *l, const char *path, int fd, int depth,

@@ -12,6 +12,7 @@
 
 enum launch_verdict {
 	LAUNCH_RECORDED,   // the recorder will be loaded
+	LAUNCH_INJECTED,   // it is put into the program by launch_injected.h
 	LAUNCH_UNRECORDED, // it can run, but without the recorder: `why` says so
 	LAUNCH_REFUSED,    // it cannot run: `why`, and exit_status 126 or 127 as shells have it
 };
@@ -19,6 +20,7 @@ enum launch_verdict {
 struct launch {
 	enum launch_verdict verdict;
 	int exit_status;
+	bool has_loader;   // LAUNCH_INJECTED: glibc's loader starts it, it could be preloaded as well
 	bool needs_shell;  // neither ELF nor #!: /bin/sh runs it, as execvp does
 	const char *path;  // what to exec
 	const char *image; // the ELF file that will be loaded first: it, or its interpreter

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "collector/launch_elf.h"
 
+#include "injector/find.h"
 #include "sys/file.h"
 
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #if defined __x86_64__
@@ -111,6 +114,23 @@ static bool is_loader_name(int fd) {
 	return strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0;
 }
 
+// Mapped, not read: programs are large, their symbol tables are not
+static bool defines_allocator(int fd) {
+	struct stat s;
+	struct elf_image image;
+	if (fstat(fd, &s) != 0 || s.st_size <= 0) {
+		return false;
+	}
+	size_t n = (size_t)s.st_size;
+	void *file = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
+	bool found = file != MAP_FAILED && elf_image_init(&image, slice_of(file, n), NULL) &&
+			find_defines_allocator(&image);
+	if (file != MAP_FAILED) {
+		(void)munmap(file, n);
+	}
+	return found;
+}
+
 void launch_elf_read(struct launch_elf *out, int fd) {
 	*out = (struct launch_elf){0};
 	Elf64_Ehdr head;
@@ -144,6 +164,7 @@ void launch_elf_read(struct launch_elf *out, int fd) {
 		}
 		out->is_loader = !loader && head.e_type == ET_DYN && is_loader_name(fd);
 		out->sanitizer = find_sanitizer(fd, segments);
+		out->has_allocator = loader && defines_allocator(fd);
 	}
 	free(segments);
 }

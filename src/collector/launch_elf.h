@@ -18,11 +18,12 @@ struct launch_elf {
 	bool is_elf;
 	bool is_torn; // too short to be more than the beginning of one
 	bool is_64_bit;
-	unsigned machine; // EM_*
-	bool is_ours;     // of the machine and width that we record
-	bool has_loader;  // names an interpreter (PT_INTERP): dynamically linked
-	bool is_loader;   // is one itself, run as a program
-	char loader[256]; // that interpreter
+	unsigned machine;   // EM_*
+	bool is_ours;       // of the machine and width that we record
+	bool has_loader;    // names an interpreter (PT_INTERP): dynamically linked
+	bool is_loader;     // is one itself, run as a program
+	char loader[256];   // that interpreter
+	bool has_allocator; // defines functions that allocate and free: calls of its own go to those
 	enum launch_sanitizer sanitizer;
 };
 

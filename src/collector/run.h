@@ -17,6 +17,7 @@ struct run_options {
 	const char *output;  // -o, or NULL
 	const char *version; // of this heaptrack, for the file
 	bool overwrite;
+	bool is_quiet; // what is only good to know is not said
 	bool free_stacks, exact_time;
 	uint64_t events_bytes; // 0: single events are not kept
 	bool lacks_names;      // nobody wants those that are not known when the program has ended
@@ -36,6 +37,7 @@ struct run_result {
 	bool was_too_narrow; // because its address space is limited too much
 	char path[4608];
 	bool file_is_whole;
+	bool is_explained; // why it was not recorded has been said
 	bool is_untouched; // nothing has been started or changed: the program can be run without us
 	struct recording recording; // the last state, for a summary. run_result_finish frees it
 	struct arena texts;         // its strings

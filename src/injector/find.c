@@ -205,6 +205,24 @@ bool find_functions(struct found_functions *out, const struct modules_code *modu
 	return true;
 }
 
+bool find_defines_allocator(const struct elf_image *image) {
+	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
+	bool allocates = false, frees = false;
+	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
+		struct elf_symbols symbols;
+		struct elf_symbol symbol;
+		bool has_table = elf_symbols_init(&symbols, image, tables[i]);
+		while (has_table && elf_symbols_next(&symbols, &symbol)) {
+			const struct known_function *known = is_code(&symbol) && may_be(symbol.name)
+					? look_up_any(symbol.name)
+					: NULL;
+			allocates |= known && known->what == RESIDENT_ALLOCATES;
+			frees |= known && known->what == RESIDENT_FREES;
+		}
+	}
+	return allocates && frees;
+}
+
 static uint64_t find_in(const struct module_code *module, uint32_t table, const char *name) {
 	struct elf_symbols symbols;
 	struct elf_symbol symbol;

@@ -26,5 +26,8 @@ struct found_functions {
 bool find_functions(struct found_functions *out, const struct modules_code *modules,
 		struct err *err);
 
+/** Does a program define functions that allocate and free, be it for itself alone? */
+bool find_defines_allocator(const struct elf_image *image);
+
 /** The address of one symbol; 0: there is none. `module` as the end of its path, or NULL for any. */
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name);

@@ -79,7 +79,46 @@ static void count(struct injector *in) {
 	}
 }
 
-struct injector *injector_create(pid_t pid, const char *recorder, struct err *err) {
+bool injector_catch(pid_t pid, struct err *err) {
+	return tracee_seize(pid, err);
+}
+
+void injector_let_go(struct injector *in) {
+	tracee_let_go(&in->tracee);
+}
+
+static bool open_tracee(struct injector *in, enum injector_start start, struct err *err) {
+	if (start == INJECTOR_RUNNING) {
+		return refuse_or_go_on(in->pid, &in->pid_inside, err) &&
+				tracee_open(&in->tracee, in->pid, err);
+	}
+	// Until the exec is done there is nothing to be looked at
+	return tracee_open_at_start(&in->tracee, in->pid, start == INJECTOR_AT_LOAD, err) &&
+			refuse_or_go_on(in->pid, &in->pid_inside, err);
+}
+
+/** One that an earlier attach has left: used again, or put right and left alone. */
+static bool deal_with_resident(struct injector *in, struct err *err) {
+	bool is_clean = false;
+	uint64_t clock;
+	if (in->resident_at == 0 || in->resident.state == RESIDENT_EMPTY) {
+		return true;
+	}
+	if (in->resident.state == RESIDENT_ATTACHED && resident_is_in_use(in)) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"process %d is being recorded already, by another heaptrack; stop that one first",
+				(int)in->pid);
+	}
+	if (!injector_find_vdso(in, &clock, err) || !resident_retire(in, &is_clean, err)) {
+		return false;
+	}
+	bool is_ours = memcmp(in->resident.image_id, in->blob.id, sizeof in->blob.id) == 0;
+	in->resident_at = is_clean && is_ours ? in->resident_at : 0;
+	return true;
+}
+
+struct injector *injector_create(pid_t pid, enum injector_start start, const char *recorder,
+		struct err *err) {
 	struct injector *in = calloc(1, sizeof *in);
 	if (!in) {
 		(void)err_memory(err);
@@ -87,31 +126,13 @@ struct injector *injector_create(pid_t pid, const char *recorder, struct err *er
 	}
 	in->pid = pid;
 	in->tracee.memory = -1;
-	if (!refuse_or_go_on(pid, &in->pid_inside, err) || !blob_open(&in->blob, recorder, err) ||
-			!tracee_open(&in->tracee, pid, err) || !injector_look(in, err) ||
-			!injector_has_allocator(in, err) || !resident_find(in, err)) {
-		goto fail;
-	}
-	if (in->resident_at != 0 && in->resident.state != RESIDENT_EMPTY) {
-		bool is_clean = false;
-		uint64_t clock;
-		if (in->resident.state == RESIDENT_ATTACHED && resident_is_in_use(in)) {
-			(void)err_set(err, ERR_UNSUPPORTED,
-					"process %d is being recorded already, by another heaptrack; stop that one first",
-					(int)pid);
-			goto fail;
-		}
-		if (!injector_find_vdso(in, &clock, err) || !resident_retire(in, &is_clean, err)) {
-			goto fail;
-		}
-		bool is_ours = memcmp(in->resident.image_id, in->blob.id, sizeof in->blob.id) == 0;
-		in->resident_at = is_clean && is_ours ? in->resident_at : 0;
+	if (!open_tracee(in, start, err) || !blob_open(&in->blob, recorder, err) ||
+			!injector_look(in, err) || !injector_has_allocator(in, err) ||
+			!resident_find(in, err) || !deal_with_resident(in, err)) {
+		injector_destroy(in);
+		return NULL;
 	}
 	return in;
-
-fail:
-	injector_destroy(in);
-	return NULL;
 }
 
 void injector_destroy(struct injector *in) {

@@ -12,6 +12,8 @@
  *   injector_rescan      the same for modules loaded since
  *   injector_detach      functions are as they were; what can be unmapped is
  *
+ * A process that is only about to start is caught before: then no event is missed.
+ *
  * Each step either succeeds or leaves the process as it found it. All from one thread, of a process
  * that only SIGKILL can end (see injector/tracee.h).
  */
@@ -35,8 +37,23 @@ struct injector_report {
 	uint64_t one_pause_ns;     // of the one thread that worked for us, in sum
 };
 
-/** `recorder`: path of libheaptrack_inject.so. NULL: refused; `err` says why and what helps. */
-struct injector *injector_create(pid_t pid, const char *recorder, struct err *err);
+/** What the process is about. */
+enum injector_start {
+	INJECTOR_RUNNING,
+	INJECTOR_AT_EXEC, // it was caught and is on its way to exec: held before its first instruction,
+	INJECTOR_AT_LOAD, // or, if glibc's loader starts it, when its libraries are mapped
+};
+
+/** Before it execs. From the same thread as all that follows. */
+bool injector_catch(pid_t pid, struct err *err);
+
+/**
+ * `recorder`: path of libheaptrack_inject.so. NULL: refused; `err` says why and what helps. A caught
+ * process then goes on without us, else it is held until injector_let_go.
+ */
+struct injector *injector_create(pid_t pid, enum injector_start start, const char *recorder,
+		struct err *err);
+void injector_let_go(struct injector *in);
 void injector_destroy(struct injector *in);
 
 /** As the process itself calls it: in its own pid namespace. */

@@ -77,7 +77,7 @@ static bool is_not_traced(pid_t pid, const struct status *s, struct err *err) {
 	unsigned long tracer = number(s, "\nTracerPid:", 10);
 	struct status other;
 	char who[24];
-	if (tracer == 0) {
+	if (tracer == 0 || tracer == (unsigned long)getpid()) {
 		return true;
 	}
 	(void)snprintf(who, sizeof who, "%lu", tracer);

@@ -5,11 +5,45 @@
 #include "injector/injector_parts.h"
 #include "wire/segment.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/** Where a module's unwind tables lie, if only its sections say so, as in many static programs. */
+static uint64_t hidden_tables(const struct module_code *module) {
+	struct elf_segment segment;
+	struct elf_section section;
+	uint32_t end;
+	for (uint32_t i = 0; elf_segment_at(&module->image, i, &segment); i++) {
+		if (segment.type == PT_GNU_EH_FRAME) {
+			return 0;
+		}
+	}
+	if (!elf_section_find(&module->image, ".eh_frame", &section)) {
+		return 0;
+	}
+	// A record of length 0 must end them: nothing else does
+	struct slice bytes = elf_section_bytes(&module->image, &section);
+	if (bytes.size < sizeof end) {
+		return 0;
+	}
+	memcpy(&end, bytes.data + bytes.size - sizeof end, sizeof end);
+	return end == 0 ? module->bias + section.address : 0;
+}
+
+static void describe_tables(struct resident *r, const struct modules_code *modules) {
+	memset(r->tables, 0, sizeof r->tables);
+	unsigned n = 0;
+	for (size_t i = 0; i < modules->n && n < RESIDENT_TABLES; i++) {
+		uint64_t at = hidden_tables(&modules->items[i]);
+		if (at != 0) {
+			r->tables[n++] = at;
+		}
+	}
+}
 
 void resident_describe(struct injector *in, uint64_t at, uint64_t clock) {
 	struct resident *r = &in->resident;
@@ -28,6 +62,7 @@ void resident_describe(struct injector *in, uint64_t at, uint64_t clock) {
 	r->threads_at = image + in->blob.threads_at;
 	r->n_threads = in->blob.threads_bytes / sizeof(struct resident_thread);
 	r->frames_at = image + in->blob.frames_at;
+	describe_tables(r, &in->modules);
 	r->header_at = 0;
 	r->pid = in->pid_inside;
 	r->fd = -1;

@@ -24,7 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_NS = 1000000000 };
+static const uint64_t patience_ns = 1000000000;
+static const uint64_t
+		busy_patience_ns = 10000000000; // on a busy machine, before it is a thread's turn
 
 // ---- memory
 
@@ -40,7 +42,7 @@ bool tracee_open(struct tracee *t, pid_t pid, struct err *err) {
 }
 
 void tracee_close(struct tracee *t) {
-	tracee_resume(t);
+	tracee_let_go(t);
 	vec_finish(&t->threads);
 	if (t->memory >= 0) {
 		(void)close(t->memory);
@@ -89,16 +91,24 @@ static bool waits_for_vfork(const struct tracee *t, const struct tracee_thread *
 	}
 }
 
-/** "State: D ..., waits in ...": for people, of a thread that does not stop. */
-static bool complain_of(const struct tracee_thread *thread, struct err *err) {
-	char status[2048] = "", where[128] = "";
+/** As /proc has it: R, S, D ... '?': it is gone. */
+static char state_of(const struct tracee_thread *thread) {
+	char status[2048] = "";
 	char state = '?';
-	if (!read_task(thread, "status", status, sizeof status)) {
-		return err_set(err, ERR_NOT_FOUND, "thread %d has ended", (int)thread->tid);
-	}
+	(void)read_task(thread, "status", status, sizeof status);
 	const char *at = strstr(status, "State:");
 	if (at) {
 		(void)sscanf(at, "State: %c", &state);
+	}
+	return state;
+}
+
+/** For people, of a thread that does not stop. */
+static bool complain_of(const struct tracee_thread *thread, struct err *err) {
+	char where[128] = "";
+	char state = state_of(thread);
+	if (state == '?') {
+		return err_set(err, ERR_NOT_FOUND, "thread %d has ended", (int)thread->tid);
 	}
 	(void)read_task(thread, "wchan", where, sizeof where);
 	return err_set(err, ERR_SYSTEM,
@@ -233,6 +243,9 @@ static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, stru
 	for (size_t i = first; i < t->threads.n;) {
 		struct tracee_thread *thread = &t->threads.items[i];
 		enum tracee_wait wait = thread->is_stopped ? WAIT_STOPPED : wait_for_stop(thread, until_ns);
+		if (wait == WAIT_LATE && state_of(thread) == 'R') { // it will, when it is its turn
+			wait = wait_for_stop(thread, until_ns + busy_patience_ns);
+		}
 		if (wait == WAIT_LATE && !waits_for_vfork(t, thread)) {
 			return complain_of(thread, err);
 		}
@@ -305,7 +318,10 @@ static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 }
 
 bool tracee_stop_all(struct tracee *t, struct err *err) {
-	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
+	if (t->is_held) {
+		return true;
+	}
+	uint64_t until_ns = clock_now_ns() + patience_ns;
 	// Until a look at the list of threads finds none that is not held: those can make no more
 	for (size_t n_before = SIZE_MAX; n_before != t->threads.n;) {
 		bool is_refused = false;
@@ -331,6 +347,9 @@ fail:
 }
 
 bool tracee_stop_one(struct tracee *t, struct err *err) {
+	if (t->is_held) {
+		return true;
+	}
 	char path[64];
 	bool is_refused = false;
 	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
@@ -342,7 +361,7 @@ bool tracee_stop_one(struct tracee *t, struct err *err) {
 	for (struct dirent *entry; ok && t->threads.n == 0 && (entry = readdir(folder));) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		ok = tid <= 0 || ask(t, t->pid, tid, &is_refused);
-		if (ok && !wait_for_all(t, 0, clock_now_ns() + PATIENCE_NS, err)) {
+		if (ok && !wait_for_all(t, 0, clock_now_ns() + patience_ns, err)) {
 			(void)closedir(folder);
 			tracee_resume(t);
 			return false;
@@ -364,13 +383,17 @@ void tracee_resume(struct tracee *t) {
 	for (size_t i = 0; i < t->threads.n; i++) {
 		struct tracee_thread *thread = &t->threads.items[i];
 		if (!thread->is_stopped &&
-				wait_for_stop(thread, clock_now_ns() + PATIENCE_NS) != WAIT_STOPPED) {
+				wait_for_stop(thread, clock_now_ns() + patience_ns) != WAIT_STOPPED) {
 			continue; // the end of this process will let go of it
 		}
 		if (thread->is_changed) {
 			(void)ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->regs);
 		}
-		(void)ptrace(PTRACE_DETACH, thread->tid, 0, 0);
+		if (!t->is_held) {
+			(void)ptrace(PTRACE_DETACH, thread->tid, 0, 0);
+		}
 	}
-	t->threads.n = 0;
+	if (!t->is_held) {
+		t->threads.n = 0;
+	}
 }

@@ -36,6 +36,7 @@ struct tracee {
 	int memory;          // /proc/PID/mem
 	uint64_t syscall_at; // an instruction "syscall" in it; 0: not looked for yet
 	bool suspends_seccomp;
+	bool is_held; // has not begun to run: its one thread stays stopped until tracee_let_go
 	struct {
 		struct tracee_thread *items;
 		size_t n, capacity;
@@ -44,6 +45,18 @@ struct tracee {
 
 /** Nothing is stopped yet. False: no such process, or its memory may not be written. */
 bool tracee_open(struct tracee *t, pid_t pid, struct err *err);
+
+/** Before it execs. */
+bool tracee_seize(pid_t pid, struct err *err);
+
+/**
+ * tracee_open for a process that was seized and is on its way to exec: it is held before its first
+ * instruction or, if glibc's loader starts it (`has_loader`), when that has mapped the libraries and
+ * nothing else. What stops or resumes it does nothing then, until tracee_let_go. False: it ended, or
+ * was not there within a minute; the end of this thread lets go of it.
+ */
+bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct err *err);
+void tracee_let_go(struct tracee *t);
 
 /** Resumes what is stopped. */
 void tracee_close(struct tracee *t);

@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { VARIABLE_MAX = 256 };
+
+static const char no_variable[] = "-";
 
 static ssize_t read_all(int fd, char *out, size_t size) {
 	size_t n = 0;
@@ -26,10 +29,15 @@ static ssize_t read_all(int fd, char *out, size_t size) {
 
 static void child_run(const struct spawn_program *program, int order, int answer) {
 	static char variable[VARIABLE_MAX];
+	if (program->tracer > 0) {
+		(void)prctl(PR_SET_PTRACER, program->tracer);
+	}
 	if (read_all(order, variable, sizeof variable - 1) <= 0) {
 		_exit(127); // cancelled, or the parent died
 	}
-	program->envp[0] = variable;
+	if (strcmp(variable, no_variable) != 0) {
+		program->envp[0] = variable;
+	}
 	signals_restore(program->start);
 	if (program->address_space) {
 		(void)setrlimit(RLIMIT_AS, program->address_space);
@@ -79,6 +87,7 @@ static void reap(struct spawn *s) {
 }
 
 bool spawn_exec(struct spawn *s, const char *variable, int *errnum) {
+	variable = variable ? variable : no_variable;
 	(void)!write(s->order, variable, strlen(variable));
 	(void)close(s->order);
 	int why;

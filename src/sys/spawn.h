@@ -22,7 +22,8 @@ struct spawn {
 struct spawn_program {
 	const char *path;
 	char *const *argv;
-	char **envp; // envp[0] is a place for the variable that spawn_exec names
+	char **envp;  // envp[0] is a place for the variable that spawn_exec names, unless that is NULL
+	pid_t tracer; // a process that may trace it, where the system asks for that; 0: none
 	const struct signals_start *start;
 	const struct rlimit *address_space; // its limit, where ours has been raised; NULL: as ours
 };
@@ -30,7 +31,7 @@ struct spawn_program {
 bool spawn_fork(struct spawn *s, const struct spawn_program *program, struct err *err);
 
 /**
- * Let it exec, with `variable` ("NAME=value", at most 255 bytes) as envp[0]. False: it could not;
+ * Let it exec, with `variable` ("NAME=value", at most 255 bytes; NULL: none) as envp[0]. False: it could not;
  * `*errnum` says why in the system's words; the process is gone and reaped.
  */
 bool spawn_exec(struct spawn *s, const char *variable, int *errnum);

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
-#define RESIDENT_VERSION 1u
+#define RESIDENT_VERSION 2u
 
 enum {
 	RESIDENT_GUARD_BYTES = 4096,
@@ -33,6 +33,7 @@ enum {
 	RESIDENT_PATCH_MAX = 16,
 	RESIDENT_MAPPINGS = 64,
 	RESIDENT_ISLANDS = 64,
+	RESIDENT_TABLES = 8,
 };
 
 /** What a hooked function does: how its registers are read. Registers count 0 to 5: rdi .. r9. */
@@ -92,6 +93,7 @@ struct resident {
 	uint64_t text_at, text_bytes;             // code
 	uint64_t threads_at, n_threads;           // struct resident_thread
 	uint64_t frames_at;                       // unwind tables of the code
+	uint64_t tables[RESIDENT_TABLES]; // unwind tables of modules that do not tell where theirs are
 	uint64_t header_at;   // the segment's header as mapped there; 0: none. Written by the recorder
 	int32_t pid;          // as its getpid() said when we came: a forked child finds its parent's
 	int32_t fd;           // of the segment; closed by the recorder

@@ -130,6 +130,9 @@ __attribute__((visibility("default"))) long inject_begin(struct resident *reside
 	bool is_open = door_find_out();
 	if (is_open) {
 		capture_register_frames((const void *)resident->frames_at);
+		for (unsigned i = 0; i < RESIDENT_TABLES; i++) {
+			capture_register_frames((const void *)resident->tables[i]); // passes 0 by
+		}
 		resident->header_at = (uint64_t)segment.header;
 	}
 	return is_open;

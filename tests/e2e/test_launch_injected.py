@@ -1,0 +1,94 @@
+"""`heaptrack PROGRAM` where the preloaded recorder does not get in: it is put in at the start.
+
+Static programs, those of musl, and those with an allocator of their own. tests/attach/once.c says what
+it allocates, half of it before main: all of it must be seen.
+"""
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from attaching import Target, changed_code
+
+WITH_TABLES = ["once_static", "once_static_pie", "once_jemalloc"]
+WITHOUT_TABLES = ["once_musl", "once_musl_static"]  # musl's own code has none below main
+
+
+def program(build, name):
+    path = build / "tests" / "attach" / name
+    if not path.exists():
+        pytest.skip(f"{name} is not built")
+    return path
+
+
+@pytest.mark.parametrize("name", WITH_TABLES + WITHOUT_TABLES)
+def test_all_is_recorded_from_the_first_instruction(build, tools, helpers, name):
+    recording = tools.record(program(build, name))
+    assert recording.status == 7, repr(recording)
+    known = recording.json()
+    assert known["summary"]["complete"] and known["summary"]["lost_events"] == 0
+    sites = helpers.through(known["sites"]["allocations"], "make")
+    assert helpers.total(sites, "allocations") == 100
+    kept = helpers.through(known["sites"]["never_freed"], "make")
+    assert helpers.total(kept, "blocks") == 60
+    assert helpers.total(kept, "bytes") == 10 * 1000 + 50 * 2000
+    for caller in ("early", "main"):
+        assert helpers.total(helpers.through(sites, caller), "allocations") == 50
+    assert known["quality"]["unknown_frees"] == 0
+
+
+@pytest.mark.parametrize("name", WITH_TABLES)
+def test_stacks_are_whole(build, tools, name):
+    known = tools.record(program(build, name)).json()
+    assert known["summary"]["truncated_stacks"] == 0
+
+
+def test_what_is_hooked_is_told(build, tools):
+    recording = tools.record(program(build, "once_jemalloc"))
+    assert "hooked in" in recording.stderr
+    assert "mallocx" in recording.stderr and "libc.so.6" in recording.stderr
+
+
+@pytest.mark.parametrize("name", ["pattern_static", "pattern_musl", "pattern_jemalloc"])
+def test_threads_and_signals_are_unharmed(build, tools, name):
+    running = tools.start_record(program(build, name), "4", "signals")
+    running.program()
+    time.sleep(0.5)
+    running.process.send_signal(signal.SIGTERM)  # passed on to the program
+    done = running.wait()
+    assert done.status == 0, repr(done)
+    assert "bad 0 eintr 0" in done.stdout
+    known = tools.json(running.file)
+    assert known["summary"]["allocations"] > 1000 and known["summary"]["lost_events"] == 0
+
+
+def test_without_an_allocator_it_runs_unrecorded(build, tools):
+    recording = tools.record(program(build, "bare"))
+    assert recording.status == 9
+    assert "runs unrecorded" in recording.stderr
+    assert "no allocation function is known" in recording.stderr
+    assert not recording.file.exists()
+
+
+def test_the_programs_environment_is_its_own(build, tools):
+    static_env = tools.folder / "environment"
+    source = tools.folder / "environment.c"
+    source.write_text('#include <stdio.h>\n#include <stdlib.h>\nextern char **environ;\n'
+                      'int main(void) { free(malloc(1)); for (char **e = environ; *e; e++) puts(*e); }')
+    subprocess.run(["gcc", "-static", "-o", static_env, source], check=True, timeout=60)
+    recording = tools.record(static_env)
+    assert recording.status == 0, repr(recording)
+    assert "LD_PRELOAD" not in recording.stdout and "HEAPTRACK_SEGMENT" not in recording.stdout
+
+
+def test_a_killed_heaptrack_leaves_it_running(build, tools, helpers):
+    running = tools.start_record(program(build, "once_static"), "wait")
+    pid = running.program()
+    helpers.wait_until(lambda: changed_code(pid), 60, "the hooks")
+    helpers.wait_until(lambda: "S" in Target.status(None, "State", pid), 60, "its wait")
+    running.process.kill()
+    helpers.wait_until(lambda: not changed_code(pid), 60, "the end of the hooks")
+    assert Path(f"/proc/{pid}/status").exists()
