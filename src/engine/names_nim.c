@@ -17,6 +17,18 @@ bool names_nim_is_program(const struct recording *r) {
 	return false;
 }
 
+/** What the compiler puts before the user's code; lines of other code stand beside it, whichever. */
+static bool is_start_up(struct slice symbol) {
+	static const char *const names[] = {"main", "NimMain", "NimMainInner", "PreMain",
+			"PreMainInner"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (slice_equal(symbol, slice_of_text(names[i]))) {
+			return true;
+		}
+	}
+	return false;
+}
+
 enum code names_nim_code(const struct name *f) {
 	static const char *const runtime[] = {"system", "stdZ", "pureZ", "coreZ", "implZ",
 			"collectionsZ"};
@@ -30,7 +42,7 @@ enum code names_nim_code(const struct name *f) {
 	// The compiler's own helpers begin with "nim"
 	const struct slice s = f->symbol.size ? f->symbol : f->function;
 	bool is_helper = s.size > 3 && memcmp(s.data, "nim", 3) == 0 && isupper(s.data[3]);
-	return is_helper ? CODE_RUNTIME : CODE_UNSURE;
+	return is_helper || is_start_up(s) ? CODE_RUNTIME : CODE_UNSURE;
 }
 
 static bool is_of_user(const struct name *f) {

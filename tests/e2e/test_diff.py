@@ -144,6 +144,21 @@ def test_two_builds_differ_at_one_site(tools, tmp_path, language):
     old, new = files[0].json()["summary"], files[1].json()["summary"]
     assert document["this"]["peak_bytes"] == new["peak_bytes"]
     assert document["base"]["peak_bytes"] == old["peak_bytes"]
+    # In the tree of calls nothing changed but on the way to it
+    tree = json.loads(tools.print(files[1].file, "-d", files[0].file, "--tree", "--json").stdout)
+    nodes = tree["nodes"]
+    leads = {0}
+    for i in reversed(range(len(nodes))):
+        if nodes[i]["function"] and site in nodes[i]["function"]:
+            leads.add(i)
+        if i in leads and i:
+            leads.add(nodes[i]["parent"])
+    below = {i for i, n in enumerate(nodes) if site in (n["function"] or "")}
+    for i, n in enumerate(nodes):
+        if n["parent"] in below:
+            below.add(i)
+        if n["grown"] or n["shrunk"]:
+            assert i in leads | below, n
     # The text names it, and says what it is
     text = tools.print(files[1].file, "-d", files[0].file).stdout
     row = next(line for line in text.splitlines() if site in line)
