@@ -16,6 +16,21 @@ static int by_size(const void *a, const void *b) {
 	return x->size < y->size ? -1 : x->size > y->size;
 }
 
+static bool is_exact_of(const struct rec_size *s, const uint8_t *tags) {
+	return tags[s->stack] && !s->is_class && s->size > 0;
+}
+
+/** Is one of the tagged stacks' sizes worth speaking of? Most programs end here. */
+static bool has_large(const struct recording *r, const uint8_t *tags) {
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
+		const struct rec_size *s = &r->sizes.items[i];
+		if (s->size >= r->summary.peak_bytes / 20 && is_exact_of(s, tags)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /** The exact sizes of the tagged stacks, ascending, equal ones joined. */
 static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n) {
 	const struct recording *r = f->r;
@@ -23,7 +38,7 @@ static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n)
 	*n = 0;
 	for (uint32_t i = 0; steps && i < r->sizes.n; i++) {
 		const struct rec_size *s = &r->sizes.items[i];
-		if (tags[s->stack] && !s->is_class && s->size > 0) {
+		if (is_exact_of(s, tags)) {
 			steps[(*n)++] = (struct step){s->size, s->count, s->bytes};
 		}
 	}
@@ -76,8 +91,8 @@ bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
 		const uint8_t *tags, const struct place *p) {
 	enum { LONG = 6 };
 	uint32_t n;
-	struct step *steps = sizes_of(f, tags, &n);
-	if (!steps || !p) {
+	struct step *steps = p && has_large(f->r, tags) ? sizes_of(f, tags, &n) : NULL;
+	if (!steps) {
 		return false;
 	}
 	struct chain c = find_chain(steps, n);
@@ -85,7 +100,7 @@ bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
 	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
 		all += tags[i] ? f->r->stacks.items[i].allocated_bytes : 0;
 	}
-	if (c.n < LONG || c.bytes < all / 2 || c.largest < f->r->summary.peak_bytes / 20) {
+	if (c.n < LONG || c.bytes < all / 2) {
 		return false;
 	}
 	char a[HUMAN_MAX], b[HUMAN_MAX], count[HUMAN_MAX], saved[HUMAN_MAX];
