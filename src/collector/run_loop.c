@@ -60,10 +60,31 @@ static bool take_events(void *user, const struct trace_event *events, size_t n, 
 	return true;
 }
 
+/** What the program calls its thread itself. False: nothing, or it is writing there now. */
+static bool thread_label(const struct run *run, const struct live_thread *thread,
+		char label[WIRE_LABEL]) {
+	const struct thread_slot *slot = segment_slot(&run->segment, thread->slot);
+	uint32_t version = atomic_load(&slot->label_version);
+	memcpy(label, slot->label, WIRE_LABEL);
+	label[WIRE_LABEL - 1] = '\0';
+	atomic_thread_fence(memory_order_acquire);
+	return version != 0 && version % 2 == 0 && atomic_load(&slot->label_version) == version &&
+			slot->tid == thread->tid && label[0];
+}
+
+/** One that was given since the thread was last looked at. */
+static void take_label(struct run *run, const struct live_thread *thread) {
+	char label[WIRE_LABEL];
+	if (thread_label(run, thread, label)) {
+		aggregate_thread_name(run->aggregate, thread->id, texts_id_of(&run->texts, label));
+	}
+}
+
 static void look_at_thread(struct run *run, struct live_thread *thread) {
 	static const uint64_t gaps_ns[] = {20000000, 200000000, 2000000000, 20000000000};
-	char name[32];
-	if (process_thread_name(run->program, (pid_t)thread->tid, name, sizeof name)) {
+	char name[WIRE_LABEL];
+	if (thread_label(run, thread, name) ||
+			process_thread_name(run->program, (pid_t)thread->tid, name, sizeof name)) {
 		aggregate_thread_name(run->aggregate, thread->id, texts_id_of(&run->texts, name));
 	}
 	thread->look_ns = run->now_ns + gaps_ns[thread->n_looks];
@@ -75,7 +96,7 @@ static uint32_t take_thread(void *user, const struct order_thread *thread) {
 	uint32_t id = aggregate_thread(run->aggregate, thread->tid, thread->image, thread->time_ns);
 	struct live_thread *live = id ? vec_push(&run->threads) : NULL;
 	if (live) {
-		*live = (struct live_thread){.id = id, .tid = thread->tid};
+		*live = (struct live_thread){.id = id, .tid = thread->tid, .slot = thread->slot};
 		look_at_thread(run, live);
 	}
 	return id;
@@ -89,6 +110,7 @@ static void take_thread_end(void *user, uint32_t id) {
 	keep_events(run, &end, 1);
 	for (size_t i = 0; i < run->threads.n; i++) {
 		if (run->threads.items[i].id == id) {
+			take_label(run, &run->threads.items[i]);
 			run->threads.items[i] = run->threads.items[--run->threads.n];
 			return;
 		}
@@ -346,6 +368,9 @@ void run_loop(struct run *run) {
 		run->leave(run);
 	}
 	run->now_ns = run->end.time_ns - run->segment.start_ns;
+	for (size_t i = 0; i < run->threads.n; i++) {
+		take_label(run, &run->threads.items[i]);
+	}
 	struct err err = {0};
 	if (!run->has_failed && !order_finish(run->order, clock_now_ns(), &err)) {
 		run->stopped_early = true;

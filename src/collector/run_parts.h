@@ -21,6 +21,7 @@
 
 struct live_thread {
 	uint32_t id, tid; // id: of the aggregate
+	uint32_t slot;
 	uint64_t look_ns; // when to look at its name again
 	uint32_t n_looks;
 };

@@ -101,6 +101,8 @@ enum {
 };
 _Static_assert(SLOT_PRIVATE_AT % WIRE_PAGE == 0, "layout");
 
+enum { WIRE_LABEL = 60 };
+
 struct wire_ring {
 	// written by O: entries ever reserved. Raised by a plain add of the owner (signal-atomic)
 	_Alignas(64) _Atomic uint64_t reserved;
@@ -131,6 +133,10 @@ struct thread_slot {
 	_Atomic uint64_t abandoned; // hooks that a jump left
 
 	struct wire_ring rings[N_RINGS];
+
+	// written by O: what the program calls this thread (heaptrack_thread_label)
+	_Alignas(64) _Atomic uint32_t label_version; // 0: nothing; odd: it is being written
+	char label[WIRE_LABEL];                      // zero terminated
 };
 _Static_assert(sizeof(struct thread_slot) <= SLOT_SMALL_RING_AT, "layout");
 

@@ -7,6 +7,7 @@
 
 #include "recorder/core/hook.h"
 #include "recorder/core/sys.h"
+#include "recorder/preload/pools.h"
 
 #include <stdio.h>
 
@@ -19,18 +20,28 @@ EXPORT void heaptrack_free(void *ptr);
 EXPORT void heaptrack_realloc(void *from, size_t size, void *to);
 EXPORT void heaptrack_realloc2(uintptr_t from, size_t size, uintptr_t to);
 
-EXPORT void heaptrack_malloc(void *ptr, size_t size) {
+/**
+ * Such blocks often lie in those of another allocator, which is recorded as well: the first one of
+ * a chunk may have the chunk's very address. So theirs are told apart by a bit that no address has.
+ */
+static inline void *nested(const void *ptr) {
+	return (void *)((uintptr_t)ptr ^ (uintptr_t)1 << 62);
+}
+
+static inline __attribute__((always_inline)) void report_malloc(struct capture_regs caller,
+		void *ptr, size_t size) {
 	struct hook h;
-	if (ptr != NULL && hook_enter(&h, MACHINE_CALLER(), true)) {
-		hook_allocated(&h, ptr, size);
+	if (ptr != NULL && hook_enter(&h, caller, true)) {
+		hook_allocated(&h, nested(ptr), size);
 		hook_leave(&h);
 	}
 }
 
-EXPORT void heaptrack_free(void *ptr) {
+static inline __attribute__((always_inline)) void report_free(struct capture_regs caller,
+		void *ptr) {
 	struct hook h;
-	if (ptr != NULL && hook_enter(&h, MACHINE_CALLER(), hook_wants_free_stacks())) {
-		hook_free(&h, ptr);
+	if (ptr != NULL && hook_enter(&h, caller, hook_wants_free_stacks())) {
+		hook_free(&h, nested(ptr));
 		hook_leave(&h);
 	}
 }
@@ -42,12 +53,20 @@ static inline __attribute__((always_inline)) void report_realloc(struct capture_
 		return;
 	}
 	if (from == NULL) {
-		hook_allocated(&h, to, size);
+		hook_allocated(&h, nested(to), size);
 	} else {
-		hook_realloc(&h, from);
-		hook_realloc_answer(&h, from, to, size);
+		hook_realloc(&h, nested(from));
+		hook_realloc_answer(&h, nested(from), nested(to), size);
 	}
 	hook_leave(&h);
+}
+
+EXPORT void heaptrack_malloc(void *ptr, size_t size) {
+	report_malloc(MACHINE_CALLER(), ptr, size);
+}
+
+EXPORT void heaptrack_free(void *ptr) {
+	report_free(MACHINE_CALLER(), ptr);
 }
 
 EXPORT void heaptrack_realloc(void *from, size_t size, void *to) {
@@ -56,6 +75,73 @@ EXPORT void heaptrack_realloc(void *from, size_t size, void *to) {
 
 EXPORT void heaptrack_realloc2(uintptr_t from, size_t size, uintptr_t to) {
 	report_realloc(MACHINE_CALLER(), (void *)from, size, (void *)to);
+}
+
+// ---- pools
+
+EXPORT void heaptrack_pool_create(void *pool);
+EXPORT void heaptrack_pool_malloc(void *pool, void *ptr, size_t size);
+EXPORT void heaptrack_pool_free(void *pool, void *ptr);
+EXPORT void heaptrack_pool_destroy(void *pool);
+
+static void end_block(void *user, uint64_t block) {
+	const struct capture_regs *caller = user;
+	report_free(*caller, (void *)block);
+}
+
+EXPORT void heaptrack_pool_create(void *pool) {
+	struct capture_regs caller = MACHINE_CALLER();
+	if (pool != NULL && door_is_ours()) {
+		pools_end((uint64_t)pool, end_block, &caller); // of one whose end nobody reported
+		(void)pools_begin((uint64_t)pool);
+	}
+}
+
+EXPORT void heaptrack_pool_malloc(void *pool, void *ptr, size_t size) {
+	struct capture_regs caller = MACHINE_CALLER();
+	// Without room for it, it is a block like others: it ends when its own end is reported
+	if (pool != NULL && ptr != NULL && door_is_open()) {
+		(void)pools_add((uint64_t)pool, (uint64_t)ptr);
+	}
+	report_malloc(caller, ptr, size);
+}
+
+EXPORT void heaptrack_pool_free(void *pool, void *ptr) {
+	struct capture_regs caller = MACHINE_CALLER();
+	if (pool != NULL && ptr != NULL && door_is_ours()) {
+		(void)pools_remove((uint64_t)pool, (uint64_t)ptr);
+	}
+	report_free(caller, ptr);
+}
+
+EXPORT void heaptrack_pool_destroy(void *pool) {
+	struct capture_regs caller = MACHINE_CALLER();
+	if (pool != NULL && door_is_ours()) {
+		pools_end((uint64_t)pool, end_block, &caller);
+	}
+}
+
+// ---- names
+
+EXPORT void heaptrack_thread_label(const char *label);
+
+/** What the thread is called in the recording, in place of the system's name of 15 bytes. */
+EXPORT void heaptrack_thread_label(const char *label) {
+	struct hook h;
+	if (label == NULL || !hook_enter(&h, MACHINE_CALLER(), false)) {
+		return;
+	}
+	struct thread_slot *slot = h.slot;
+	uint32_t version = atomic_load(&slot->label_version) | 1;
+	atomic_store(&slot->label_version, version);
+	atomic_thread_fence(memory_order_release);
+	size_t n = 0;
+	for (; n + 1 < sizeof slot->label && label[n] != '\0'; n++) {
+		slot->label[n] = label[n];
+	}
+	sys_fill(slot->label + n, 0, sizeof slot->label - n);
+	atomic_store(&slot->label_version, version + 1);
+	hook_leave(&h);
 }
 
 // ---- control

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * Allocators of a program's own, which tell heaptrack: allocators MODE. The test knows what each mode
+ * does. Also built by the test: as C++, with the functions looked up, as a library.
+ */
+
+#define HEAPTRACK_DEFINE_VALGRIND_MACROS
+#include "heaptrack_api.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 16, BLOCK = 64 };
+
+static char *chunk;
+
+static void *block(int i) {
+	return chunk + i * BLOCK;
+}
+
+/** The first block has the chunk's own address, and goes before it. */
+static void nest(void) {
+	for (int i = 0; i < 100; i++) {
+		heaptrack_report_alloc(block(i), 10);
+	}
+	for (int i = 0; i < 90; i++) {
+		heaptrack_report_free(block(i));
+	}
+	heaptrack_report_realloc(block(90), 1000, block(200));
+	heaptrack_report_realloc(block(91), 500, block(91));
+	heaptrack_report_realloc(NULL, 7, block(201));
+}
+
+/** 20 pools of 50 blocks, of which 10 go by themselves and come again; the last pool stays. */
+static void pool(void) {
+	for (int p = 0; p < 20; p++) {
+		void *own = chunk + CHUNK + p;
+		heaptrack_report_pool_create(own);
+		for (int i = 0; i < 50; i++) {
+			heaptrack_report_pool_alloc(own, block(p % 3 * 50 + i), 16);
+		}
+		for (int i = 0; i < 10; i++) {
+			heaptrack_report_pool_free(own, block(p % 3 * 50 + i));
+			heaptrack_report_pool_alloc(own, block(p % 3 * 50 + i), 32);
+		}
+		if (p < 19) {
+			heaptrack_report_pool_destroy(own);
+		}
+	}
+}
+
+/** As code annotated for valgrind does. */
+static void annotate(void) {
+	VALGRIND_CREATE_MEMPOOL(chunk, 0, 0);
+	for (int i = 0; i < 30; i++) {
+		VALGRIND_MEMPOOL_ALLOC(chunk, block(i), 100);
+	}
+	VALGRIND_MEMPOOL_FREE(chunk, block(3));
+	VALGRIND_DESTROY_MEMPOOL(chunk);
+	VALGRIND_CREATE_MEMPOOL(chunk, 0, 0);
+	VALGRIND_MEMPOOL_ALLOC(chunk, block(0), 5);
+}
+
+static void *work(void *label) {
+	char name[80];
+	(void)snprintf(name, sizeof name, "reader of the network, number %d", (int)(size_t)label);
+	heaptrack_report_thread_label(name);
+	heaptrack_report_alloc(block(300 + (int)(size_t)label), 11);
+	return NULL;
+}
+
+static void label(void) {
+	pthread_t threads[3];
+	for (size_t i = 0; i < 3; i++) {
+		(void)pthread_create(&threads[i], NULL, work, (void *)i);
+		(void)pthread_join(threads[i], NULL);
+	}
+}
+
+/** 10 blocks are seen, 10 come while nobody looks, 10 are seen; the first 5 go unlooked at. */
+static void halt(void) {
+	for (int i = 0; i < 30; i++) {
+		if (i == 10) {
+			heaptrack_report_pause();
+			for (int k = 0; k < 5; k++) {
+				heaptrack_report_free(block(k));
+			}
+		} else if (i == 20) {
+			heaptrack_report_resume();
+		}
+		heaptrack_report_alloc(block(i), 100);
+	}
+}
+
+static void stop(void) {
+	heaptrack_report_alloc(block(0), 100);
+	heaptrack_report_stop();
+	heaptrack_report_alloc(block(1), 100);
+}
+
+int run(const char *mode);
+
+int run(const char *mode) {
+	static const struct {
+		const char *name;
+		void (*act)(void);
+	} modes[] = {{"nest", nest}, {"pool", pool}, {"annotate", annotate}, {"label", label},
+			{"halt", halt}, {"stop", stop}};
+	chunk = (char *)malloc(2 * CHUNK);
+	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+		if (strcmp(mode, modes[i].name) == 0) {
+			modes[i].act();
+		}
+	}
+	free(chunk);
+	return 0;
+}
+
+#ifndef IS_LIBRARY
+int main(int argc, char **argv) {
+	return run(argc > 1 ? argv[1] : "nest");
+}
+#endif
