@@ -64,6 +64,12 @@ static void say_how_it_ended(struct lines *l) {
 		}
 		return;
 	}
+	if (m->source == REC_IMPORTED || m->source == REC_FROM_KDE) {
+		say(l, "incomplete", m->duration_ns,
+				"the recording has no end: the file is cut, or still being written (state after %s)",
+				at);
+		return;
+	}
 	char when[CLOCK_TIME_MAX];
 	say(l, "incomplete", m->duration_ns,
 			"still recording, state at %s, %s after the start (or the collector was killed then)",

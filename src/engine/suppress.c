@@ -205,8 +205,13 @@ static bool find_rules(const struct suppressions *s, const struct recording *r,
 }
 
 /** Its blocks that live count as freed at the very end. */
-static void free_stack(struct recording *r, struct rec_stack *s, struct suppression *rule) {
+static void free_stack(struct recording *r, uint32_t stack, struct suppression *rule) {
+	struct rec_stack *s = &r->stacks.items[stack];
 	rule->n_stacks++;
+	if (s->live_blocks) {
+		r->suppressed.items[r->suppressed.n++] = (struct rec_suppressed){stack, s->live_blocks,
+				s->live_bytes};
+	}
 	rule->blocks += s->live_blocks;
 	rule->bytes += s->live_bytes;
 	r->summary.frees += s->live_blocks;
@@ -217,16 +222,23 @@ static void free_stack(struct recording *r, struct rec_stack *s, struct suppress
 	s->live_blocks = s->live_bytes = 0;
 }
 
+static int by_bytes(const void *a, const void *b) {
+	const struct rec_suppressed *x = a, *y = b;
+	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
 bool suppressions_apply(struct suppressions *s, struct recording *r, struct err *err) {
 	struct arena scratch = {0};
 	uint32_t *of_node;
-	bool ok = find_rules(s, r, &scratch, &of_node);
+	r->suppressed.items = arena_new(&r->arena, struct rec_suppressed, r->stacks.n + 1ul);
+	bool ok = r->suppressed.items && find_rules(s, r, &scratch, &of_node);
 	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
 		uint32_t rule = of_node[r->stacks.items[i].node];
 		if (rule) {
-			free_stack(r, &r->stacks.items[i], &s->rules.items[rule - 1]);
+			free_stack(r, i, &s->rules.items[rule - 1]);
 		}
 	}
+	qsort(r->suppressed.items, r->suppressed.n, sizeof *r->suppressed.items, by_bytes);
 	for (uint32_t i = 0; ok && i < r->intervals.n; i++) {
 		struct rec_interval *v = &r->intervals.items[i];
 		if (v->until == REC_NEVER && of_node[r->stacks.items[v->stack].node]) {

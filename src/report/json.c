@@ -71,15 +71,16 @@ static void put_summary(struct document *d) {
 	put_known(d, "allocations", s->allocations, REC_ALLOCATIONS);
 	json_number(j, "failed", s->failed);
 	put_known(d, "allocated_bytes", s->allocated_bytes, REC_ALLOCATED_BYTES);
-	put_known(d, "frees", s->frees, REC_ALLOCATIONS | REC_LIVE_BLOCKS);
+	put_known(d, "frees", s->frees - s->suppressed_blocks, REC_ALLOCATIONS | REC_LIVE_BLOCKS);
 	json_number(j, "reallocations", s->reallocs);
 	put_known(d, "temporary", s->temporary, REC_TEMPORARY);
 	put_known(d, "short_lived", s->short_lived, REC_TEMPORARY);
 	put_known(d, "peak_bytes", s->peak_bytes, REC_PEAK_BYTES);
 	put_known(d, "peak_blocks", s->peak_blocks, REC_PEAK_BLOCKS);
 	put_known(d, "peak_time_ns", s->peak_time_ns, REC_PEAK_BYTES | REC_TIME);
-	put_known(d, "never_freed_blocks", s->live_blocks, REC_LIVE_BLOCKS);
-	put_known(d, "never_freed_bytes", s->live_bytes, REC_LIVE_BYTES);
+	put_known(d, "never_freed_blocks", s->live_blocks + s->suppressed_blocks, REC_LIVE_BLOCKS);
+	put_known(d, "never_freed_bytes", s->live_bytes + s->suppressed_bytes, REC_LIVE_BYTES);
+	json_number(j, "suppressed_blocks", s->suppressed_blocks);
 	json_number(j, "suppressed_bytes", s->suppressed_bytes);
 	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
 	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
@@ -186,15 +187,40 @@ static bool drain(struct document *d, struct err *err) {
 	return d->options->drain(d->options->user, out, err);
 }
 
+static uint32_t limited(const struct document *d, uint64_t n) {
+	uint32_t limit = d->options->limit ? d->options->limit : UINT32_MAX;
+	return n < limit ? (uint32_t)n : limit;
+}
+
+/** Behind the others that were never freed: together they are the summary's. */
+static bool put_suppressed(struct document *d, uint32_t n, struct err *err) {
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rec_suppressed *v = &d->r->suppressed.items[i];
+		const struct rec_stack *s = &d->r->stacks.items[v->stack];
+		json_open(&d->j, NULL, '{');
+		json_number(&d->j, "bytes", v->bytes);
+		put_known(d, "blocks", v->blocks, REC_LIVE_BLOCKS);
+		put_known(d, "allocations", s->allocations, REC_ALLOCATIONS);
+		put_known(d, "temporary", s->temporary, REC_TEMPORARY);
+		json_bool(&d->j, "suppressed", true);
+		put_stack(d, s->node);
+		json_close(&d->j);
+		if (!drain(d, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool put_sites(struct document *d, const char *key, enum metric metric, struct err *err) {
 	struct stack_ranking ranking;
 	if (!rank_stacks(d->r, metric, &d->arena, &ranking)) {
 		return err_memory(err);
 	}
-	uint32_t n = ranking.n;
-	if (d->options->limit && n > d->options->limit) {
-		n = d->options->limit;
-	}
+	uint32_t n = limited(d, ranking.n);
+	uint32_t n_suppressed = metric == METRIC_NEVER_FREED
+			? limited(d, ranking.n + (uint64_t)d->r->suppressed.n) - n
+			: 0;
 	static const uint32_t counts[N_METRICS] = {REC_PEAK_BLOCKS, REC_LIVE_BLOCKS, REC_TEMPORARY,
 			REC_ALLOCATIONS};
 	json_open(&d->j, key, '[');
@@ -212,8 +238,9 @@ static bool put_sites(struct document *d, const char *key, enum metric metric, s
 			return false;
 		}
 	}
+	bool ok = put_suppressed(d, n_suppressed, err);
 	json_close(&d->j);
-	return true;
+	return ok;
 }
 
 static void put_timeline(struct document *d) {

@@ -229,6 +229,12 @@ struct rec_image {
 	uint64_t time_ns;
 };
 
+/** What a stack never freed and a rule covers; in no figure of the stack. Never in a file. */
+struct rec_suppressed {
+	uint32_t stack;
+	uint64_t blocks, bytes;
+};
+
 #define REC_TABLE(type) \
 	struct {            \
 		type *items;    \
@@ -256,6 +262,7 @@ struct recording {
 	REC_TABLE(struct rec_sample) samples;
 	REC_TABLE(struct rec_child) children;
 	REC_TABLE(struct rec_image) images;
+	REC_TABLE(struct rec_suppressed) suppressed; // heaviest first
 };
 
 /**

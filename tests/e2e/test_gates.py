@@ -10,6 +10,7 @@ import pytest
 PROGRAM = r"""
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 static char *volatile kept[10000];
 __attribute__((noinline)) void keep(int n, size_t size) {
 	for (int i = 0; i < n; i++) {
@@ -25,6 +26,7 @@ __attribute__((noinline)) void churn(int n) {
 int main(int argc, char **argv) {
 	keep(argc > 1 ? atoi(argv[1]) : 100, argc > 2 ? (size_t)atoi(argv[2]) : 1000);
 	churn(argc > 3 ? atoi(argv[3]) : 50);
+	usleep(300000); // long enough for a look at its resident memory
 	return 0;
 }
 """
