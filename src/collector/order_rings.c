@@ -342,6 +342,8 @@ enum stop {
 /** The next entry is not published: why? May move on to another ring, or over dead entries. */
 static enum stop stop_at_unpublished(struct order *o, struct reader *r, bool *goes_on) {
 	unsigned ring = r->ring;
+	// First: what it reserved before it moved on must be seen below
+	bool has_moved = ring == RING_SMALL && has_moved_on(r);
 	*goes_on = true;
 	if (order_reserved(r, ring) != r->at[ring]) {
 		uint64_t head = atomic_load_explicit(&order_entry(r, ring, r->at[ring])->head,
@@ -358,7 +360,7 @@ static enum stop stop_at_unpublished(struct order *o, struct reader *r, bool *go
 		*goes_on = false;
 		return STOP_BLOCKED;
 	}
-	if (ring == RING_SMALL && has_moved_on(r)) {
+	if (has_moved) {
 		r->ring = RING_BIG;
 		return STOP_DRY;
 	}
