@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+PATIENCE = 180  # seconds: for hangs, on a machine that is busy with other things
+
 SOURCE = Path(__file__).resolve().parent.parent
 
 
@@ -31,7 +33,7 @@ def pytest_collection_modifyitems(config, items):
 def bounded(item):
     """A test that hangs is a failure with a traceback, not a hang."""
     marker = item.get_closest_marker("timeout")
-    seconds = marker.args[0] if marker else 3600 if item.config.getoption("--long") else 120
+    seconds = marker.args[0] if marker else 3600 if item.config.getoption("--long") else 2 * PATIENCE
 
     def out_of_time(_signal, _frame):
         pytest.fail(f"not done after {seconds} s")
@@ -98,7 +100,7 @@ class Running:
             return None
         return wait_until(find, what="the program's start")
 
-    def wait(self, timeout=60):
+    def wait(self, timeout=PATIENCE):
         """Wait for its end. Ends it, and fails the test, when the time is up."""
         try:
             status = self.process.wait(timeout)
@@ -155,10 +157,10 @@ class Recording(Finished):
         self.__dict__.update(finished.__dict__)
         self.file, self.tools = file, tools
 
-    def json(self, *options, timeout=60):
+    def json(self, *options, timeout=PATIENCE):
         return self.tools.json(self.file, *options, timeout=timeout)
 
-    def report(self, *options, timeout=60):
+    def report(self, *options, timeout=PATIENCE):
         return self.tools.print(self.file, *options, timeout=timeout).stdout
 
 
@@ -183,7 +185,7 @@ class Tools:
         self.started.append(running)
         return running
 
-    def run(self, *command, timeout=60, **more):
+    def run(self, *command, timeout=PATIENCE, **more):
         return self.start(*command, **more).wait(timeout)
 
     def start_record(self, *command, options=(), name="recording", **more):
@@ -193,17 +195,17 @@ class Tools:
         running.file = file
         return running
 
-    def record(self, *command, timeout=60, **more):
+    def record(self, *command, timeout=PATIENCE, **more):
         """Record a command to its end."""
         running = self.start_record(*command, **more)
         return Recording(running.wait(timeout), running.file, self)
 
-    def print(self, file, *options, timeout=60, status=0):
+    def print(self, file, *options, timeout=PATIENCE, status=0):
         finished = self.run(self.heaptrack_print, *options, file, timeout=timeout)
         assert finished.status == status, repr(finished)
         return finished
 
-    def json(self, file, *options, timeout=60):
+    def json(self, file, *options, timeout=PATIENCE):
         """All that heaptrack_print knows of a file, with every site."""
         return json.loads(self.print(file, "--json", "--limit", "0", *options,
                                      timeout=timeout).stdout_bytes)
@@ -226,7 +228,7 @@ def total(sites, what):
     return sum(site[what] for site in sites)
 
 
-def wait_until(condition, timeout=10, what="the condition"):
+def wait_until(condition, timeout=PATIENCE / 3, what="the condition"):
     """Ask again and again until it is true; its value is returned."""
     end = time.monotonic() + timeout
     while not (value := condition()):
