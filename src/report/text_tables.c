@@ -64,7 +64,7 @@ static void put_place(struct buffer *out, const struct name *name, size_t width)
 	struct buffer place = {0};
 	if (name->file.size > 0) {
 		buffer_printf(&place, "%.*s:%" PRIu32, SLICE_ARG(path_base(name->file)), name->line);
-	} else if (name->has_name) {
+	} else if (name->has_name && !slice_equal(name->function, path_base(name->module))) {
 		buffer_slice(&place, path_base(name->module));
 	}
 	put_left(out, buffer_view(&place), width);

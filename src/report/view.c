@@ -75,6 +75,7 @@ void viewer_put_more(struct viewer *v, size_t indent, uint32_t n, const struct l
 	}
 }
 
+/** A runtime's stacks are named after the module, which then is not said twice. */
 static void put_place(struct buffer *out, const struct name *f) {
 	if (f->file.size) {
 		struct slice file = path_base(f->file);
@@ -82,7 +83,7 @@ static void put_place(struct buffer *out, const struct name *f) {
 		if (f->line) {
 			buffer_printf(out, ":%" PRIu32, f->line);
 		}
-	} else if (f->has_name && f->module.size) {
+	} else if (f->has_name && f->module.size && !slice_equal(f->function, path_base(f->module))) {
 		buffer_printf(out, "  %.*s", SLICE_ARG(path_base(f->module)));
 	}
 }

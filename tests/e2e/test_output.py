@@ -271,3 +271,11 @@ def test_a_copy_from_the_middle_has_names(tools, tmp_path, helpers):
     helpers.wait_until(has_names, timeout=3.5, what="names in a copy")
     assert running.process.poll() is None, "the program had ended"
     running.wait()
+
+
+def test_a_module_is_said_once(tools):
+    """A runtime's stacks are named after the module: it is not their place as well."""
+    recording = tools.record("/usr/bin/python3", "-c", "import json")
+    rows = [line.split() for line in recording.report("--by", "site").splitlines()[3:]]
+    assert rows and any("python3" in row[3] for row in rows)
+    assert all(len(row) < 5 or row[-1] != row[-2] for row in rows), rows
