@@ -171,7 +171,7 @@ bool recording_of_profile(struct recording *out, const struct profile *p, struct
 
 // ---- files
 
-enum { MOST_BYTES = 0x7fffffff }; // of a file, unpacked: it is read whole
+enum { MOST_BYTES = 1000000000 }; // of a file, unpacked: it is read whole
 
 static bool read_whole(struct import *import, struct buffer *out, struct err *err) {
 	struct slice part;
@@ -180,7 +180,8 @@ static bool read_whole(struct import *import, struct buffer *out, struct err *er
 			return false;
 		}
 		if (part.size > MOST_BYTES - out->size) {
-			return err_set(err, ERR_LIMIT, "it is larger than 2 GB");
+			return err_set(err, ERR_LIMIT,
+					"unpacked it is larger than 1 GB, the most that is read of such a file");
 		}
 		buffer_slice(out, part);
 	} while (part.size && !out->failed);

@@ -1,6 +1,7 @@
 """Files of other tools, made by them here, and read: totals are those that they print themselves."""
 
 import csv
+import gzip
 import json
 import os
 import re
@@ -320,6 +321,21 @@ def test_what_a_file_does_not_say_stays_unsaid(tools, tmp_path):
         assert done.status == 1 and sentence in done.stderr and not out.exists(), repr(done)
     done = tools.run(tools.heaptrack_print, "--export", "folded=-", "--lens", "m=temporary", folded)
     assert done.status == 1 and "does not say temporary" in done.stderr
+
+
+@pytest.mark.long
+def test_what_unpacks_to_too_much_is_put_down(tools, tmp_path):
+    bomb = tmp_path / "bomb.folded.gz"
+    with gzip.open(bomb, "wb", 9) as file:
+        for _ in range(1100):
+            file.write(b"main;parse;make_row 100\n" * 42000)
+    watched = tools.run("/usr/bin/python3", "-c",
+                        "import resource, subprocess, sys\n"
+                        "status = subprocess.run(sys.argv[1:]).returncode\n"
+                        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+                        "sys.exit(status)", tools.heaptrack_print, bomb, timeout=600)
+    assert watched.status == 1 and "unpacked it is larger than 1 GB" in watched.stderr
+    assert int(watched.stdout) < 1_200_000  # kB
 
 
 def test_bombs_and_torn_files_end_with_a_sentence(tools, tmp_path):
