@@ -66,7 +66,7 @@ void resident_describe(struct injector *in, uint64_t at, uint64_t clock) {
 	r->header_at = 0;
 	r->pid = in->pid_inside;
 	r->fd = -1;
-	r->find_object = find_symbol(&in->modules, "ld-linux", "_dl_find_object");
+	r->find_object = find_symbol(&in->modules, NULL, "_dl_find_object"); // of libc or the loader
 	r->in_loader = find_symbol(&in->modules, "ld-linux", "__libc_stack_end");
 	r->clock = clock;
 	r->stack_end = in->space.stack_start;

@@ -97,7 +97,7 @@ struct resident {
 	uint64_t header_at;   // the segment's header as mapped there; 0: none. Written by the recorder
 	int32_t pid;          // as its getpid() said when we came: a forked child finds its parent's
 	int32_t fd;           // of the segment; closed by the recorder
-	uint64_t find_object; // address of the loader's _dl_find_object, or 0
+	uint64_t find_object; // address of _dl_find_object, or 0
 	uint64_t in_loader;   // an address in glibc's loader, or 0
 	uint64_t clock;       // of the vdso's clock_gettime, or 0: by system call
 	uint64_t stack_end;   // of the main thread's stack

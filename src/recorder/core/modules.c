@@ -62,16 +62,6 @@ static void find_program_path(void) {
 	program_path_bytes = sys_failed(n) || (size_t)n == sizeof program_path ? 0 : (size_t)n;
 }
 
-bool modules_setup(void) {
-	known = sys_map((size_t)world.n_modules_max * sizeof(*known));
-	if (known == NULL) {
-		return false;
-	}
-	find_loader();
-	find_program_path();
-	return true;
-}
-
 bool capture_is_loader(uint64_t pc) {
 	return pc - loader_start < loader_bytes;
 }
@@ -264,6 +254,19 @@ static void visit_maps(void) {
 										   : allowed);
 	atomic_store(&n_misses, 0);
 	atomic_store(&is_visiting, 0);
+}
+
+bool modules_setup(void) {
+	known = sys_map((size_t)world.n_modules_max * sizeof(*known));
+	if (known == NULL) {
+		return false;
+	}
+	find_loader();
+	find_program_path();
+	if (!host_has_finder()) {
+		visit_maps(); // now: threads that come at once would not wait for the one that reads them
+	}
+	return true;
 }
 
 bool module_find(uint64_t pc, struct module *module) {
