@@ -18,7 +18,7 @@ struct keeper {
 	pthread_cond_t changed;
 	struct recording *given; // NULL: nothing to do
 	bool is_busy, is_ending;
-	uint64_t cost_ns;
+	struct keeper_cost cost;
 	struct err failure;
 	bool failure_is_told;
 	uint64_t detail_ends_ns; // 0: the last state is in the file with all its detail
@@ -67,6 +67,7 @@ static void *run(void *user) {
 		(void)pthread_mutex_unlock(&k->lock);
 
 		uint64_t start_ns = clock_now_ns();
+		uint64_t start_cpu_ns = clock_thread_cpu_ns();
 		struct err err = {0};
 		(void)pthread_mutex_lock(&k->writing);
 		bool is_narrowed;
@@ -78,7 +79,8 @@ static void *run(void *user) {
 		if (!ok) {
 			note_failure(k, &err);
 		}
-		k->cost_ns = clock_now_ns() - start_ns;
+		k->cost.wall_ns = clock_now_ns() - start_ns;
+		k->cost.cpu_ns = clock_thread_cpu_ns() - start_cpu_ns;
 		k->is_busy = false;
 		(void)pthread_cond_broadcast(&k->changed);
 	}
@@ -147,12 +149,12 @@ bool keeper_is_ready(const struct keeper *k) {
 	return is_ready;
 }
 
-uint64_t keeper_cost_ns(const struct keeper *k) {
+struct keeper_cost keeper_cost(const struct keeper *k) {
 	struct keeper *m = (struct keeper *)k;
 	(void)pthread_mutex_lock(&m->lock);
-	uint64_t cost_ns = m->cost_ns;
+	struct keeper_cost cost = m->cost;
 	(void)pthread_mutex_unlock(&m->lock);
-	return cost_ns;
+	return cost;
 }
 
 void keeper_give(struct keeper *k, struct recording *r) {

@@ -23,8 +23,11 @@ void keeper_destroy(struct keeper *k);
 /** True if a state may be handed over now; the last one has been written. */
 bool keeper_is_ready(const struct keeper *k);
 
-/** What the last checkpoint took, from hand-over to written. */
-uint64_t keeper_cost_ns(const struct keeper *k);
+/** What the last checkpoint took, from hand-over to written: by the clock, and of the CPU. */
+struct keeper_cost {
+	uint64_t wall_ns, cpu_ns;
+};
+struct keeper_cost keeper_cost(const struct keeper *k);
 
 /** Write this state. `r` is the keeper's from here on. Only when it is ready. */
 void keeper_give(struct keeper *k, struct recording *r);

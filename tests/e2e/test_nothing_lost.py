@@ -62,10 +62,19 @@ class Victim:
         return noted
 
     def watch_for_long(self, seconds):
-        """The same, until what has to be in the file is more than nothing: slow machines wait."""
+        """The same, until what has to be in the file is more than nothing, and the names are there,
+        which come at low priority: slow machines wait."""
         give_up = time.monotonic() + 30
-        return self.watch(seconds, lambda noted: time.monotonic() > give_up or
-                          old_notes(noted, time.monotonic()))
+        noted = self.watch(seconds, lambda noted: time.monotonic() > give_up or
+                           old_notes(noted, time.monotonic()))
+        while time.monotonic() < give_up and not self.has_names():
+            noted += self.watch(0.3)
+        return noted
+
+    def has_names(self):
+        copy = shutil.copyfile(self.file, self.folder.with_name("copy.zst"))
+        shown = self.tools.run(self.tools.heaptrack_print, "--by", "function", copy)
+        return shown.status == 0 and "worker_0" in shown.stdout
 
     def opened(self, file=None):
         """What the file knows when the program is nowhere to be found."""
