@@ -375,3 +375,41 @@ def test_killed_collector_leaves_the_program_alone(tools, tmp_path, helpers):
     os.kill(running.pid, signal.SIGKILL)
     running.process.wait()
     helpers.wait_until((tmp_path / "done").exists, what="the program's end")
+
+
+# An init of containers: starts its command, forwards what it gets (to the command, as tini does; or to
+# its whole session's group, as dumb-init does), reaps, ends as the command did
+INIT = """
+import os, signal, sys
+child = os.fork()
+if child == 0:
+    if sys.argv[1] == "group":
+        os.setsid()
+    os.execvp(sys.argv[2], sys.argv[2:])
+def forward(number, frame):
+    (os.killpg if sys.argv[1] == "group" else os.kill)(child, number)
+for number in (signal.SIGTERM, signal.SIGUSR1):
+    signal.signal(number, forward)
+while True:
+    pid, status = os.wait()
+    if pid == child:
+        sys.exit(os.waitstatus_to_exitcode(status) % 256)
+"""
+
+
+@pytest.mark.skipif(not can_unshare(), reason="pid namespaces need rights")
+@pytest.mark.parametrize("to", ["child", "group"])
+def test_under_an_init_of_containers(tools, tmp_path, helpers, counter, to):
+    """Each signal arrives once; the file is whole when the container ends, as its PID 1 does."""
+    init = tmp_path / "init.py"
+    init.write_text(INIT)
+    running = tools.start(*NAMESPACE, sys.executable, init, to, tools.heaptrack, "-q", "-o",
+                          tmp_path / "t", sys.executable, counter, "2.5", "SIGTERM", "SIGUSR1")
+    wait_ready(running, helpers)
+    pid_1 = children_of(running.pid)[0]
+    for name in ("SIGUSR1", "SIGTERM", "SIGUSR1"):
+        os.kill(pid_1, getattr(signal, name))
+        time.sleep(0.4)
+    finished = running.wait()
+    assert finished.status == 0 and "counts SIGTERM=1 SIGUSR1=2" in finished.stdout, repr(finished)
+    assert_whole(tools, tmp_path / "t.zst")
