@@ -181,11 +181,18 @@ static void say_attached(struct run *run) {
 	if (!attach_say_hooks(run, &r)) {
 		return;
 	}
+	if (r.snapshot != 0) {
+		(void)snprintf(line, sizeof line,
+				"memory copied, to know older blocks: stopped for %.2f ms beside what follows",
+				(double)r.snapshot_ns / 1e6);
+		run->options->say(run->options->user, line);
+	}
 	(void)snprintf(line, sizeof line,
 			"attached to process %d: %u functions hooked, %u threads stopped for %.2f ms; Ctrl+C "
 			"ends the recording, the program goes on",
 			(int)run->program, r.n_functions, r.n_threads, (double)r.longest_pause_ns / 1e6);
 	run->options->say(run->options->user, line);
+	old_heap_start(&run->old_heap, r.snapshot, run->aggregate);
 }
 
 static void say_detached(struct run *run) {
@@ -219,6 +226,7 @@ static void leave(struct run *run) {
 		run->segment.is_lived_in = true;
 		say_detached(run);
 	}
+	old_heap_step(&run->old_heap, &run->guardian, run->aggregate, true);
 }
 
 // ---- all of it

@@ -26,6 +26,7 @@ enum order {
 	ORDER_ATTACH,
 	ORDER_LET_GO,
 	ORDER_DETACH,
+	ORDER_DROP_SNAPSHOT,
 	ORDER_REPORT
 };
 
@@ -88,6 +89,10 @@ static void step(struct work *w, enum order order, struct answer *a, int *fd) {
 		break;
 	case ORDER_ATTACH: a->ok = injector_attach(w->injector, &a->err); break;
 	case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
+	case ORDER_DROP_SNAPSHOT:
+		injector_drop_snapshot(w->injector);
+		a->ok = true;
+		break;
 	case ORDER_LET_GO:
 		injector_let_go(w->injector);
 		a->ok = true;
@@ -155,6 +160,7 @@ static _Noreturn void guard(struct work *w) {
 	}
 	if (w->injector) {
 		(void)injector_detach(w->injector, NULL);
+		injector_drop_snapshot(w->injector);
 	}
 	_exit(0); // the kernel lets go of what is held still
 }
@@ -291,6 +297,10 @@ bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, s
 	bool ok = take_answer(g, a, NULL, err);
 	free(a);
 	return ok;
+}
+
+void guardian_drop_snapshot(struct guardian *g) {
+	(void)ask_simply(g, &(struct request){.order = ORDER_DROP_SNAPSHOT}, NULL, NULL);
 }
 
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size) {

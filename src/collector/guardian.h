@@ -38,6 +38,9 @@ bool guardian_attach(struct guardian *g, struct err *err);
  */
 bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err);
 
+/** The copy of its memory is needed no longer. */
+void guardian_drop_snapshot(struct guardian *g);
+
 /** What it cost, and what is hooked (lines, in `text`). */
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size);
 

@@ -284,6 +284,7 @@ static void housekeep(struct run *run, bool is_idle) {
 	children_take(&run->children, run->segment.header, run->now_ns);
 	namer_step(run->names, &run->tries, run->now_ns, false);
 	jit_step(&run->jit, &run->tries, run->names, run->now_ns, false);
+	old_heap_step(&run->old_heap, &run->guardian, run->aggregate, false);
 	keep(run);
 	tell_failures(run);
 }

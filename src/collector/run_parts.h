@@ -10,6 +10,7 @@
 #include "collector/guardian.h"
 #include "collector/jit.h"
 #include "collector/namer.h"
+#include "collector/old_heap.h"
 #include "collector/order.h"
 #include "collector/run.h"
 #include "collector/sample.h"
@@ -74,6 +75,7 @@ struct run {
 	// the end of the recording and the last look at the rings
 	void (*leave)(struct run *run);
 	struct guardian guardian;
+	struct old_heap old_heap;
 	pid_t program_inside; // the program's pid as it calls itself
 };
 

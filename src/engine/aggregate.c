@@ -39,6 +39,7 @@ void aggregate_destroy(struct aggregate *a) {
 	}
 	shadow_finish(&a->shadow);
 	block_pool_finish(&a->blocks);
+	old_blocks_finish(&a->old);
 	stacks_finish(&a->stacks);
 	sizes_finish(&a->sizes);
 	bins_finish(&a->bins);
@@ -152,6 +153,20 @@ bool aggregate_exec(struct aggregate *a, uint64_t now_ns, struct err *err) {
 		}
 		apply_changes(a);
 	}
+	return true;
+}
+
+void aggregate_expect_old_blocks(struct aggregate *a) {
+	a->old.is_waiting = true;
+}
+
+bool aggregate_old_blocks(struct aggregate *a, const uint64_t *ptrs, const uint64_t *sizes,
+		size_t n, struct err *err) {
+	uint64_t n_explained;
+	if (!old_blocks_take(&a->old, ptrs, sizes, n, &n_explained)) {
+		return err_memory(err);
+	}
+	a->quality.unknown_frees -= n_explained;
 	return true;
 }
 

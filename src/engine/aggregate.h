@@ -78,6 +78,20 @@ void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_n
  */
 bool aggregate_exec(struct aggregate *a, uint64_t now_ns, struct err *err);
 
+/**
+ * Before the first event, of a program that ran before: its blocks are being looked for. Frees of
+ * unknown blocks are remembered from now on, for aggregate_old_blocks.
+ */
+void aggregate_expect_old_blocks(struct aggregate *a);
+
+/**
+ * Here they are, ascending, with their usable sizes; none if they could not be found. A free of one,
+ * before or after this call, counts in summary.old_freed_blocks and no longer in
+ * quality.unknown_frees; nothing else is changed by it. False: out of memory, they stay unknown.
+ */
+bool aggregate_old_blocks(struct aggregate *a, const uint64_t *ptrs, const uint64_t *sizes,
+		size_t n, struct err *err);
+
 /** Live figures, for progress lines and samples. */
 struct aggregate_now {
 	uint64_t live_bytes, live_blocks, peak_bytes, allocations, events;

@@ -164,6 +164,11 @@ static inline void look_at_total(struct aggregate *a) {
 	}
 }
 
+/** A block that was never seen is freed: one from before, or by means that nobody knows. */
+static void on_unknown(struct aggregate *a, uint64_t ptr) {
+	a->quality.unknown_frees += !old_blocks_free(&a->old, ptr);
+}
+
 static void on_moved(struct aggregate *a, const struct trace_event *e, uint32_t stack,
 		const struct actor *by) {
 	struct pending p = {0};
@@ -171,7 +176,7 @@ static void on_moved(struct aggregate *a, const struct trace_event *e, uint32_t 
 	if (p.block != BLOCK_NONE) {
 		end_block(a, p.block, by, CHANGE_REALLOC);
 	} else {
-		a->quality.unknown_frees++;
+		on_unknown(a, p.ptr);
 	}
 	start_block(a, e, stack, by, CHANGE_REALLOC);
 	// Only now: the reserved leaf of the new block may be that of the old one
@@ -218,7 +223,7 @@ static inline void on_free(struct aggregate *a, const struct trace_event *e,
 		const struct actor *by) {
 	uint32_t block = shadow_take(&a->shadow, e->ptr);
 	if (UNLIKELY(block == BLOCK_NONE)) {
-		a->quality.unknown_frees++;
+		on_unknown(a, e->ptr);
 		return;
 	}
 	end_block(a, block, by, UNLIKELY(a->is_told_temporary) && e->size ? CHANGE_TEMPORARY : 0);

@@ -110,6 +110,26 @@ static void say_losses(struct lines *l) {
 	}
 }
 
+/** What a program had before it was attached to is nobody's leak. */
+static void say_before(struct lines *l) {
+	const struct rec_summary *s = &l->recording->summary;
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], d[HUMAN_MAX];
+	if (s->old_blocks) {
+		say(l, "before-attach", s->old_blocks,
+				"allocated before the attach: %s blocks, %s; %s of them, %s, were freed since. They are "
+				"in no other number here",
+				human_count(a, s->old_blocks), human_bytes(b, s->old_bytes),
+				human_count(c, s->old_freed_blocks), human_bytes(d, s->old_freed_bytes));
+	}
+	uint64_t n = l->recording->quality.unknown_frees;
+	if (l->recording->meta.source == REC_ATTACHED && n) {
+		say(l, "unknown-frees", n,
+				"%s frees were of%s blocks from before the attach, of which "
+				"nothing is known",
+				human_count(a, n), s->old_blocks ? " other" : "");
+	}
+}
+
 static void say_unrecorded_images(struct lines *l) {
 	const struct recording *r = l->recording;
 	for (uint32_t i = 0; i < r->images.n; i++) {
@@ -142,14 +162,15 @@ static void say_outside(struct lines *l) {
 		return;
 	}
 	uint64_t rss = top->rss_bytes - top->ours_bytes;
-	if (rss < 64000000 || top->heap_bytes > rss / 2) {
+	uint64_t heap_bytes = top->heap_bytes + r->summary.old_bytes;
+	if (rss < 64000000 || heap_bytes > rss / 2) {
 		return;
 	}
 	char heap[HUMAN_MAX], all[HUMAN_MAX], rest[HUMAN_MAX];
-	say(l, "outside-heap", rss - top->heap_bytes,
+	say(l, "outside-heap", rss - heap_bytes,
 			"the heap seen here is %s of %s RSS; %s are outside malloc",
-			human_bytes(heap, top->heap_bytes), human_bytes(all, rss),
-			human_bytes(rest, rss - top->heap_bytes));
+			human_bytes(heap, heap_bytes), human_bytes(all, rss),
+			human_bytes(rest, rss - heap_bytes));
 }
 
 /** The share of the bytes at the peak that are named after code without a name. */
@@ -222,6 +243,7 @@ size_t quality_lines(const struct recording *r, const struct names *n, struct ar
 	say_missing(&l);
 	say_how_it_ended(&l);
 	say_losses(&l);
+	say_before(&l);
 	say_unrecorded_images(&l);
 	say_outside(&l);
 	say_unnamed(&l);

@@ -31,6 +31,10 @@ static void put_summary(const struct aggregate *a, struct recording *out) {
 	s->live_blocks = a->sum.live_blocks;
 	s->gone_at_exec = a->sum.gone_at_exec;
 	s->gone_at_exec_bytes = a->sum.gone_at_exec_bytes;
+	s->old_blocks = a->old.n;
+	s->old_bytes = a->old.all_bytes;
+	s->old_freed_blocks = a->old.n_freed;
+	s->old_freed_bytes = a->old.freed_bytes;
 	out->quality.unknown_frees = a->quality.unknown_frees;
 	out->quality.double_allocations = a->quality.double_allocations;
 	out->quality.time_corrections = a->quality.time_corrections;

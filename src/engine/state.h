@@ -6,6 +6,7 @@
 #include "engine/aggregate.h"
 #include "engine/bins.h"
 #include "engine/blocks.h"
+#include "engine/old_blocks.h"
 #include "engine/pending.h"
 #include "engine/shadow.h"
 #include "engine/sizes.h"
@@ -55,6 +56,7 @@ struct aggregate {
 	struct bins bins;
 	struct threads threads;
 	struct pendings pendings;
+	struct old_blocks old;
 
 	uint64_t label, moment; // of the last event: its time, and the time that it got
 	uint64_t n_events;

@@ -37,7 +37,8 @@ struct list {
 	uint64_t first;       // where its first link lies
 	uint64_t bytes;       // of each block
 	unsigned link_offset; // a link leads to a chunk's beginning, or to its block
-	unsigned n;           // how many there must be; 0: unknown
+	unsigned n;           // how many there must be, or one more or less, in the middle of a change;
+						  // 0: unknown
 };
 
 /** False: it is none. `takes`: mark the blocks, by an odd size. */
@@ -53,7 +54,7 @@ static bool follow(struct heap_walker *w, const struct list *l, bool is_hidden, 
 		found->bytes |= takes;
 		link = is_hidden ? link ^ block >> 12 : link;
 	}
-	return l->n == 0 || n == l->n;
+	return l->n == 0 || (n + 1 >= l->n && n <= l->n + 1);
 }
 
 static bool take_list(struct heap_walker *w, const struct list *l) {
@@ -81,12 +82,14 @@ static bool take_cache(struct heap_walker *w, uint64_t block, bool has_wide_coun
 		uint64_t lists[CACHE_BINS];
 	} cache;
 	uint8_t counts[CACHE_BINS];
+	unsigned n_odd = 0; // one list may be in the middle of a change
 	bool ok = has_wide_counts ? heap_read(w, block, &cache, sizeof cache)
 							  : heap_read(w, block, counts, sizeof counts) &&
 					heap_read(w, block + sizeof counts, cache.lists, sizeof cache.lists);
 	for (unsigned i = 0; ok && i < CACHE_BINS; i++) {
 		cache.counts[i] = has_wide_counts ? cache.counts[i] : counts[i];
-		ok = (cache.counts[i] == 0) == (cache.lists[i] == 0) && cache.lists[i] % 16 == 0;
+		n_odd += (cache.counts[i] == 0) != (cache.lists[i] == 0);
+		ok = n_odd <= 1 && cache.lists[i] % 16 == 0;
 	}
 	bool has_any = false;
 	for (unsigned i = 0; ok && i < CACHE_BINS; i++) {

@@ -15,14 +15,8 @@
 
 enum { PAGE = 4096, ALIGN_MAX_LOG2 = 26 };
 
-/** What malloc counts, from malloc_par: four numbers, two sizes, and where the heap begins. */
-struct parameters {
-	int32_t n_mapped, max_mapped, top_mapped, is_fixed;
-	uint64_t mapped_bytes, top_mapped_bytes, heap_begin;
-};
-
 /** Since 2.35 there is a fifth number before the four, and so four bytes of nothing behind them. */
-static bool read_parameters(const uint8_t *at, unsigned padding, struct parameters *out) {
+static bool read_parameters(const uint8_t *at, unsigned padding, struct heap_parameters *out) {
 	memcpy(out, at, 16);
 	memcpy(&out->mapped_bytes, at + 16 + padding, 24);
 	return out->n_mapped >= 0 && out->n_mapped <= out->top_mapped &&
@@ -36,7 +30,8 @@ static bool is_begin(const struct heap_walker *w, uint64_t address) {
 			address <= w->arenas.items[0].image.top;
 }
 
-static bool find_parameters(struct heap_walker *w, struct parameters *out) {
+bool heap_find_parameters(struct heap_walker *w) {
+	struct heap_parameters *out = &w->parameters;
 	enum { BEFORE = 36 }; // bytes of them before heap_begin, padding included
 	uint8_t *data = malloc(w->data_bytes);
 	bool is_found = false;
@@ -49,6 +44,7 @@ static bool find_parameters(struct heap_walker *w, struct parameters *out) {
 						read_parameters(data + i - BEFORE + 4, 0, out));
 	}
 	free(data);
+	*out = is_found ? *out : (struct heap_parameters){0};
 	return is_found;
 }
 
@@ -93,23 +89,16 @@ static uint64_t scan_mapping(struct heap_walker *w, uint64_t at, uint64_t end) {
 }
 
 void heap_add_mapped(struct heap_walker *w) {
-	struct parameters p;
-	size_t n_before = w->out->blocks.n;
-	if (!find_parameters(w, &p)) {
-		w->out->n_unsure++;
-		return;
-	}
+	size_t n_wanted = (size_t)w->parameters.n_mapped, n_before = w->out->blocks.n;
 	uint64_t at = 0;
-	for (size_t i = 0; p.n_mapped > 0 && i < w->space->mappings.n; i++) {
+	for (size_t i = 0; n_wanted > 0 && i < w->space->mappings.n; i++) {
 		const struct mapping *m = &w->space->mappings.items[i];
 		at = at > m->start ? at : m->start;
 		if (m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '\0') {
 			at = scan_mapping(w, at, m->end);
 		}
 	}
-	if (w->out->blocks.n - n_before != (size_t)p.n_mapped) {
-		w->out->n_unsure++;
-		w->out->blocks.n = w->out->blocks.n - n_before > (size_t)p.n_mapped ? n_before
-																			: w->out->blocks.n;
-	}
+	size_t n_found = w->out->blocks.n - n_before;
+	w->out->n_unsure += n_found != n_wanted;
+	w->out->blocks.n = n_found > n_wanted ? n_before : w->out->blocks.n;
 }

@@ -40,6 +40,12 @@ struct heap_arena {
 	struct arena_image image;
 };
 
+/** What malloc counts, from malloc_par: four numbers, two sizes, and where the heap begins. */
+struct heap_parameters {
+	int32_t n_mapped, max_mapped, top_mapped, is_fixed;
+	uint64_t mapped_bytes, top_mapped_bytes, heap_begin;
+};
+
 /** Memory that is read in order: a window moves over it. */
 struct heap_reader {
 	int memory;
@@ -56,6 +62,7 @@ struct heap_walker {
 		struct heap_arena *items; // the first is main's
 		size_t n, capacity;
 	} arenas;
+	struct heap_parameters parameters;
 	uint64_t data_at, data_bytes; // the C library's writable data, where main's arena was found
 	bool has_failed;              // no memory
 };
@@ -69,6 +76,9 @@ bool heap_word(struct heap_walker *w, uint64_t at, uint64_t *out);
 uint64_t heap_run_end(const struct heap_walker *w, uint64_t at);
 
 bool heap_add(struct heap_walker *w, uint64_t chunk, uint64_t size);
+
+/** From the data in which main's arena was found. */
+bool heap_find_parameters(struct heap_walker *w);
 
 /** Take out what lies in lists of free chunks. The blocks are in order. */
 void heap_take_out_free(struct heap_walker *w);

@@ -184,8 +184,13 @@ static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64
 				(next & ~(uint64_t)SIZE_FLAGS) == 0) {
 			return end - at <= 2 * CHUNK_MIN;
 		}
-		if (bytes < CHUNK_MIN || bytes % 16 != 0 || (size & IS_MAPPED) || bytes > end - at ||
-				!heap_word(w, at + bytes + 8, &next)) {
+		if (bytes < CHUNK_MIN || bytes % 16 != 0 || (size & IS_MAPPED) || bytes > end - at) {
+			return false;
+		}
+		if (at < top && at + bytes > top) {
+			return at + bytes + CHUNK_MIN > end; // the top a moment ago: a block is being cut off
+		}
+		if (!heap_word(w, at + bytes + 8, &next)) {
 			return false;
 		}
 		if ((next & IN_USE_BEFORE) && !heap_add(w, at, bytes)) {
@@ -209,17 +214,13 @@ static void walk_heap(struct heap_walker *w, uint64_t at, uint64_t top, uint64_t
 
 static void walk_main(struct heap_walker *w) {
 	const struct heap_arena *a = &w->arenas.items[0];
-	uint64_t size;
 	if (a->image.top == bin_address(a->at, 0)) {
 		return; // nothing was ever allocated
 	}
-	if (!heap_word(w, a->image.top + 8, &size)) {
-		w->out->n_unsure++;
-		return;
-	}
-	uint64_t end = a->image.top + (size & ~(uint64_t)SIZE_FLAGS);
-	uint64_t begin = end - a->image.system_bytes;
-	if (a->image.top < begin || heap_run_end(w, begin) < end) {
+	// The top chunk's own header would not do: a thread may be about to write it
+	uint64_t begin = heap_find_parameters(w) ? w->parameters.heap_begin : 0;
+	uint64_t end = begin + a->image.system_bytes;
+	if (begin == 0 || a->image.top < begin || a->image.top >= end || heap_run_end(w, begin) < end) {
 		w->out->n_unsure++; // in pieces: somebody else moved the break
 		return;
 	}

@@ -199,6 +199,16 @@ bool injector_attach(struct injector *in, struct err *err) {
 	return true;
 }
 
+void injector_drop_snapshot(struct injector *in) {
+	if (in->snapshot.pid != 0) {
+		bool is_there = injector_stop_one(in, NULL);
+		snapshot_drop(&in->snapshot, is_there ? &in->tracee : NULL);
+		if (is_there) {
+			injector_resume(in);
+		}
+	}
+}
+
 bool injector_rescan(struct injector *in, struct err *err) {
 	struct process_space now;
 	if (!process_space_read(&now, in->pid, err)) {

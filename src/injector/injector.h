@@ -35,6 +35,8 @@ struct injector_report {
 	uint64_t longest_pause_ns; // of all threads
 	uint64_t all_pause_ns;     // of all threads, in sum
 	uint64_t one_pause_ns;     // of the one thread that worked for us, in sum
+	uint64_t snapshot_ns; // of all threads besides, for a copy of its memory when it was attached,
+	pid_t snapshot;       // which this process is (injector/heap_walk.h); 0: there was none
 };
 
 /** What the process is about. */
@@ -63,6 +65,9 @@ pid_t injector_pid_inside(const struct injector *in);
 int injector_memory(struct injector *in, struct err *err);
 
 bool injector_attach(struct injector *in, struct err *err);
+
+/** The copy of its memory is needed no longer. */
+void injector_drop_snapshot(struct injector *in);
 
 /** Also patch what was loaded since. Cheap if nothing was. False: the process is gone. */
 bool injector_rescan(struct injector *in, struct err *err);

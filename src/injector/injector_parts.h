@@ -15,6 +15,7 @@
 #include "injector/find.h"
 #include "injector/injector.h"
 #include "injector/relocate.h"
+#include "injector/snapshot.h"
 #include "injector/space.h"
 #include "injector/tracee.h"
 #include "wire/resident.h"
@@ -54,6 +55,7 @@ struct injector {
 	struct modules_code modules;
 	struct found_functions functions;
 	struct plan plan;
+	struct snapshot snapshot; // as it was when it was attached to
 	struct resident resident; // our copy; hooks and islands are ours to write
 	uint64_t resident_at;     // of the struct, in the process; 0: not there yet
 	bool is_fresh;            // the recorder's image has not been written yet

@@ -145,10 +145,21 @@ static bool stop_all_safely(struct injector *in, struct err *err) {
 			(int)in->pid);
 }
 
+/** Once, before the first block is recorded. What it costs is told apart from the stop's. */
+static void copy_memory(struct injector *in) {
+	bool is_first = !in->is_attached && !in->tracee.is_held && in->snapshot.pid == 0;
+	if (is_first && snapshot_take(&in->snapshot, &in->tracee, NULL)) {
+		in->report.snapshot = in->snapshot.pid;
+		in->report.snapshot_ns = in->snapshot.cost_ns;
+		in->stopped_ns += in->snapshot.cost_ns;
+	}
+}
+
 bool patch_all(struct injector *in, struct err *err) {
 	if (!stop_all_safely(in, err)) {
 		return false;
 	}
+	copy_memory(in);
 	in->resident.state = RESIDENT_ATTACHED;
 	bool ok = tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, state),
 			&in->resident.state, sizeof in->resident.state, err);

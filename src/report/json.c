@@ -82,6 +82,10 @@ static void put_summary(struct document *d) {
 	put_known(d, "never_freed_bytes", s->live_bytes + s->suppressed_bytes, REC_LIVE_BYTES);
 	json_number(j, "suppressed_blocks", s->suppressed_blocks);
 	json_number(j, "suppressed_bytes", s->suppressed_bytes);
+	json_number(j, "before_attach_blocks", s->old_blocks);
+	json_number(j, "before_attach_bytes", s->old_bytes);
+	json_number(j, "before_attach_freed_blocks", s->old_freed_blocks);
+	json_number(j, "before_attach_freed_bytes", s->old_freed_bytes);
 	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
 	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
 	json_number(j, "lost_events", r->quality.lost_events);

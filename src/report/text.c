@@ -168,10 +168,13 @@ void report_six_lines(struct buffer *out, const struct recording *r) {
 }
 
 static void put_nothing_seen(struct page *p) {
+	bool was_attached = p->r->meta.source == REC_ATTACHED;
 	put_wrapped(p->out, "  ", 2,
-			"The recorder saw no allocation. Usual reasons: the program is linked statically, it "
-			"is set-uid so that libraries cannot be preloaded, or it brings an allocator of its "
-			"own.",
+			was_attached
+					? "The program allocated nothing while it was attached to."
+					: "The recorder saw no allocation. Usual reasons: the program is linked statically, it "
+					  "is set-uid so that libraries cannot be preloaded, or it brings an allocator of its "
+					  "own.",
 			p->width);
 	buffer_u8(p->out, '\n');
 }

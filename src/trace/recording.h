@@ -77,7 +77,9 @@ struct rec_summary {
 											   // nor live; allocations = frees + live + gone
 	uint64_t peak_rss_bytes, peak_rss_time_ns;
 	uint64_t minor_faults, major_faults;
-	uint64_t user_cpu_ns, system_cpu_ns;          // of the program, as far as known
+	uint64_t user_cpu_ns, system_cpu_ns; // of the program, as far as known
+	uint64_t old_blocks, old_bytes; // found when it was attached to: usable sizes, in nothing above
+	uint64_t old_freed_blocks, old_freed_bytes;   // of them, freed since
 	uint64_t suppressed_blocks, suppressed_bytes; // engine/suppress.h: counted as freed. Never in a
 												  // file
 };
@@ -88,7 +90,7 @@ struct rec_quality {
 	uint64_t truncated_stacks;   // outer callers unknown
 	uint64_t abandoned_hooks;    // left by a jump between number and event
 	uint64_t skipped_numbers;    // order numbers that never came
-	uint64_t unknown_frees;      // of blocks never seen: allocated before, or by other means
+	uint64_t unknown_frees;      // of blocks never seen, and not among summary.old_blocks
 	uint64_t double_allocations; // an address handed out twice: a free was missed
 	uint64_t time_corrections;   // labels pushed forward to keep time rising
 	uint64_t children_forked, children_executed; // processes that were not recorded

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from attaching import (attach, attach_command, finish, known, start_listening,  # noqa: F401
+from attaching import (attach, changed_code, finish, known, start_listening,  # noqa: F401
                        target)
 
 # ---- what is recorded
@@ -38,7 +38,7 @@ def test_counts_are_exact(build, target, tmp_path, n_threads):
     assert summary["allocations"] == 1000 * 6 * n_threads, summary
     assert summary["lost_events"] == 0 and summary["truncated_stacks"] == 0
     assert summary["never_freed_bytes"] == 100 * 1000 * n_threads, summary
-    assert got["quality"]["unknown_frees"] == 1000, "blocks from before the attach"
+    assert summary["before_attach_freed_blocks"] == 1000 and not got["quality"]["unknown_frees"]
     assert victim.is_alive() and victim.end() == 0
 
 
@@ -53,6 +53,52 @@ def test_stacks_are_whole(build, target, tmp_path):
     lines = (tmp_path / "folded").read_text().splitlines()
     deep = [line for line in lines if line.count("deeper") == 101]
     assert len(deep) == 1 and "main;use;deeper" in deep[0] and deep[0].endswith(" 1000"), lines[:20]
+
+
+def test_all_code_is_as_it_was_afterwards(build, target, tmp_path):
+    victim = target([build / "tests/attach/pattern", "2"])
+    assert not changed_code(victim.pid)
+    process = start_listening(build, victim.pid, tmp_path / "hooked")
+    assert changed_code(victim.pid)
+    assert finish(process)[0] == 0
+    assert not changed_code(victim.pid)
+    assert victim.end() == 0, repr(victim)
+
+
+def test_the_user_is_told_what_it_cost_and_covers(build, target, tmp_path):
+    victim = target([build / "tests/attach/pattern_jemalloc", "7"])
+    said = attach(build, victim.pid, tmp_path / "told")
+    assert "pattern_jemalloc: " in said and "mallocx" in said and "hooked in" in said
+    pauses = re.search(r"stopped (\d+) times, for ([\d.]+) ms in all, at most ([\d.]+) ms at a time; "
+                       r"one thread for ([\d.]+) ms more", said)
+    assert pauses and 0 < float(pauses[3]) <= float(pauses[2])
+    assert victim.end() == 0, repr(victim)
+
+
+# ---- namespaces
+
+
+@pytest.mark.parametrize("spaces", [["--pid", "--mount-proc", "--mount"],
+                                    ["--user", "--map-root-user", "--pid", "--mount-proc", "--mount"]])
+@pytest.mark.parametrize("program", ["pattern", "pattern_musl_static"])
+def test_from_outside_of_a_container(build, target, tmp_path, spaces, program):
+    path = build / "tests" / "attach" / program
+    if not path.exists():
+        pytest.skip(f"{program} is not built")
+    if subprocess.run(["unshare", *spaces, "--fork", "true"], check=False).returncode != 0:
+        pytest.skip("no namespaces here")
+    outer = target(["unshare", *spaces, "--fork", "--kill-child", path, "2", "signals"])
+    children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()
+    inner = int(children[0])
+    for _ in range(3):
+        said = attach(build, inner, tmp_path / "inner")
+    assert f"attached to process {inner}" in said
+    summary = known(build, tmp_path / "inner.zst")["summary"]
+    assert summary["allocations"] > 0 and summary["lost_events"] == 0
+    assert not changed_code(inner)
+    os.kill(inner, signal.SIGTERM)
+    assert outer.process.wait(60) == 0, repr(outer)
+    assert "bad 0 eintr 0" in repr(outer)
 
 
 # ---- ends

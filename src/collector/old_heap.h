@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The blocks that a program had before it was attached to, found in a copy of its memory by a thread
+ * of low priority while events come already.
+ */
+
+#include "collector/guardian.h"
+#include "engine/aggregate.h"
+
+#include <pthread.h>
+
+struct old_heap {
+	pid_t snapshot; // 0: nothing is looked for
+	pthread_t worker;
+	_Atomic bool is_done; // release: pairs with the acquire of the step
+	uint64_t *ptrs, *sizes;
+	size_t n;
+};
+
+/** Before the first event is digested. */
+void old_heap_start(struct old_heap *o, pid_t snapshot, struct aggregate *a);
+
+/** When it is done, hand it over and let the copy go. `waits`: until it is. */
+void old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "engine/old_blocks.h"
+
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNKNOWN_MAX = 1 << 22 };
+
+static size_t find(const struct old_blocks *o, uint64_t ptr) {
+	size_t low = 0, high = o->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (o->ptrs[middle] < ptr) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+static void keep_unknown(struct old_blocks *o, uint64_t ptr) {
+	uint64_t *item = o->unknown.n < UNKNOWN_MAX ? vec_push(&o->unknown) : NULL;
+	if (item) {
+		*item = ptr;
+	}
+}
+
+bool old_blocks_free(struct old_blocks *o, uint64_t ptr) {
+	if (o->is_waiting) {
+		keep_unknown(o, ptr);
+		return false;
+	}
+	size_t i = find(o, ptr);
+	if (i == o->n || o->ptrs[i] != ptr || o->sizes[i] == 0) {
+		return false;
+	}
+	o->n_freed++;
+	o->freed_bytes += o->sizes[i];
+	o->sizes[i] = 0;
+	return true;
+}
+
+bool old_blocks_take(struct old_blocks *o, const uint64_t *ptrs, const uint64_t *sizes, size_t n,
+		uint64_t *n_explained) {
+	*n_explained = 0;
+	o->is_waiting = false;
+	o->ptrs = malloc((n + 1) * sizeof *o->ptrs);
+	o->sizes = malloc((n + 1) * sizeof *o->sizes);
+	if (!o->ptrs || !o->sizes) {
+		old_blocks_finish(o);
+		return false;
+	}
+	o->n = n;
+	for (size_t i = 0; i < n; i++) {
+		o->ptrs[i] = ptrs[i];
+		o->sizes[i] = sizes[i];
+		o->all_bytes += sizes[i];
+	}
+	for (size_t i = 0; i < o->unknown.n; i++) {
+		*n_explained += old_blocks_free(o, o->unknown.items[i]);
+	}
+	vec_finish(&o->unknown);
+	return true;
+}
+
+void old_blocks_finish(struct old_blocks *o) {
+	vec_finish(&o->unknown);
+	free(o->ptrs);
+	free(o->sizes);
+	*o = (struct old_blocks){0};
+}
