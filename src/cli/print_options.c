@@ -309,6 +309,10 @@ static bool gather_outputs(struct print_options *o, struct err *err) {
 
 /** Two recordings have totals, sites and calls to compare; the other views are of one. */
 static bool check_comparison(const struct print_options *o, struct err *err) {
+	if (o->compare.junit && o->compare.n_gates == 0) {
+		return err_set(err, ERR_USAGE,
+				"--junit writes what became of gates; ask for one with --fail-if");
+	}
 	bool is_view = o->layout == LAYOUT_VIEW;
 	bool is_tree = is_view && o->view == VIEW_TREE && o->compare.n_bases;
 	return !o->html && (!is_view || is_tree)

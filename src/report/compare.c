@@ -217,6 +217,20 @@ void compare_put_gates(struct buffer *out, const struct compare_request *request
 	}
 }
 
+/** Mistaken files are a common reason for surprising differences. */
+static void put_other_program(struct buffer *out, const struct compare_request *request) {
+	struct slice programs[N_DIFF_SIDES] = {{0}};
+	for (int side = 0; side <= request->has_base; side++) {
+		const struct recording *r = request->input[side].recording;
+		programs[side] = path_base(r->strings.items[r->meta.exe]);
+	}
+	const struct slice *ours = &programs[DIFF_OURS], *base = &programs[DIFF_BASE];
+	if (ours->size && base->size && !slice_equal(*ours, *base)) {
+		buffer_printf(out, "  ! the base is of another program: %.*s, not %.*s\n", SLICE_ARG(*base),
+				SLICE_ARG(*ours));
+	}
+}
+
 void compare_put_head(struct buffer *out, const struct compare_request *request) {
 	buffer_printf(out, "%s", request->file);
 	if (request->n_runs > 1) {
@@ -228,7 +242,9 @@ void compare_put_head(struct buffer *out, const struct compare_request *request)
 			buffer_printf(out, " (of %" PRIu32 " runs)", request->n_base_runs);
 		}
 	}
-	buffer_text(out, "\n\n");
+	buffer_text(out, "\n");
+	put_other_program(out, request);
+	buffer_u8(out, '\n');
 }
 
 bool report_compare(struct buffer *out, const struct compare_request *request, struct err *err) {

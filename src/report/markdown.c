@@ -61,8 +61,8 @@ static void put_totals(struct buffer *out, const struct compare_request *request
 							  : "| | |\n|---|--:|\n");
 	for (int i = 0; i < N_TOTALS; i++) {
 		const struct total *t = &totals[i];
-		const char *what = t->what + strspn(t->what, " ");
-		buffer_printf(out, "| %s |", what);
+		size_t indent = strspn(t->what, " "); // a part of the row above
+		buffer_printf(out, "| %s%s |", indent ? "&emsp;" : "", t->what + indent);
 		if (request->has_base) {
 			put_number(out, t, DIFF_BASE);
 		}

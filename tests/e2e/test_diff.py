@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import conftest
 import foreign
@@ -173,6 +174,15 @@ def test_a_recording_does_not_differ_from_itself(tools):
     document = json.loads(tools.print(recording.file, "-d", recording.file, "--json").stdout)
     assert document["this"] == document["base"]
     assert all(sites == [] for sites in document["changed"].values())
+    text = tools.print(recording.file, "-d", recording.file).stdout
+    assert "another program" not in text
+
+
+def test_another_program_is_said_to_be_one(tools):
+    files = [tools.record(*command, name=command[0].name).file
+             for command in ([Path("/bin/ls"), "/"], [Path("/bin/cat"), "/dev/null"])]
+    text = tools.print(files[1], "-d", files[0]).stdout
+    assert "! the base is of another program: ls, not cat" in text
 
 
 def test_files_of_any_kind_are_compared(tools, tmp_path):
