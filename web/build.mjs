@@ -15,6 +15,7 @@ async function bundle(entry) {
 		entryPoints: [entry],
 		bundle: true,
 		minify: true,
+		charset: 'utf8',
 		write: false,
 		format: 'iife',
 		target: ['chrome103', 'firefox113', 'safari16.4'],

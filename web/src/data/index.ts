@@ -3,9 +3,10 @@
 /** The page's arithmetic as one module: what tests run without a browser. */
 
 export { decode } from './decode.ts';
-export { bottomUp } from './forest.ts';
+export { bottomUp, topDown } from './forest.ts';
 export { functionsOf } from './functions.ts';
 export { lensText, parseLens } from './lens.ts';
-export { ask, sum } from './query.ts';
+export { stacksUnder } from './match.ts';
+export { aliveOverTime, ask, sum } from './query.ts';
 export { siteKeys } from './series.ts';
 export { buildTree, selfCosts, totalCosts } from './tree.ts';

@@ -320,9 +320,10 @@ export function parseLens(p: Profile, text: string): { lens: Lens; rest: [string
 	return { lens, rest };
 }
 
+/** A plus is a plus: functions and threads have some in their names. */
 function decode(text: string): string {
 	try {
-		return decodeURIComponent(text.replace(/\+/g, ' '));
+		return decodeURIComponent(text);
 	} catch {
 		return text;
 	}

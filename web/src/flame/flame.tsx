@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Forest } from '../data/forest.ts';
-import type { Metric } from '../data/lens.ts';
+import { isCounted, type Metric } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
 import { measured } from '../measure.ts';
 import { ownerOf } from '../data/tree.ts';
@@ -260,7 +260,8 @@ function boxText(
 	const name = nodeName(p, f, node);
 	const value = shortWeight(metric, f.total[node]!);
 	const share = percent(f.total[node]!, total);
-	for (const text of [`${name}  ${value} · ${share}`, `${name}  ${value}`, name]) {
+	const unit = isCounted(metric) ? ' calls' : '';
+	for (const text of [`${name}  ${value}${unit} · ${share}`, `${name}  ${value}${unit}`, name]) {
 		if (text.length <= chars) {
 			return text;
 		}

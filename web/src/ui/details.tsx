@@ -47,9 +47,10 @@ function Costs({ p, own }: { p: Profile; own: Uint8Array }) {
 	const a = answer.value;
 	const add = (column: Float64Array) => column.reduce((sum, v, i) => sum + (own[i] ? v : 0), 0);
 	const s = p.stacks;
-	const rows: [string, string, string][] = [
+	const isWhole = !a.lens.range && !a.lens.texts.length && !a.lens.focus.length && !a.lens.threads.length;
+	const all: [string, string, string][] = [
 		[
-			`${METRIC_NAMES[a.lens.metric]} (lens)`,
+			`${METRIC_NAMES[a.lens.metric]} under the lens`,
 			weight(a.lens.metric, add(a.weights)),
 			percent(add(a.weights), a.weights.reduce((x, y) => x + y, 0)),
 		],
@@ -59,6 +60,7 @@ function Costs({ p, own }: { p: Profile; own: Uint8Array }) {
 		['Allocated', bytes(add(s.allocatedBytes)), percent(add(s.allocatedBytes), p.facts.summary.allocated_bytes)],
 		['Temporary', count(add(s.temporary)), percent(add(s.temporary), p.facts.summary.temporary)],
 	];
+	const rows = isWhole ? all.slice(1) : all; // it says the same as one of the others
 	return (
 		<table class="data">
 			<thead class="sr">

@@ -48,7 +48,10 @@ export function percent(part: number, whole: number): string {
 	if (Math.abs(share) < 0.1) {
 		return share > 0 ? '< 0.1 %' : '> −0.1 %';
 	}
-	return Math.abs(share) < 9.95 ? `${share.toFixed(1)} %` : `${Math.min(99, Math.round(share))} %`;
+	if (Math.abs(share) < 9.95) {
+		return `${share.toFixed(1)} %`;
+	}
+	return `${count(share < 100 ? Math.min(99, share) : share)} %`;
 }
 
 export function duration(ns: number): string {

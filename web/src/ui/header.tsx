@@ -41,10 +41,10 @@ function Title() {
 		<div class="title">
 			<h1>{program.name || 'unknown program'}</h1>
 			<span class="dim facts" title={command}>
-				{command && command !== program.name && <span class="command">{command}</span>}
 				<span>{duration(summary.duration_ns)}</span>
 				<span>{count(summary.allocations)} allocations</span>
 				{program.started_ns > 0 && <span>recorded {date(program.started_ns)}</span>}
+				{command && command !== program.name && <span>{command}</span>}
 			</span>
 		</div>
 	);

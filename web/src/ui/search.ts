@@ -84,12 +84,21 @@ export function stepSearch(by: number): void {
 	state.selected.value = { symbol: t.symbol[node]!, base: t.base[node]! };
 }
 
-/** What is typed becomes a chip. The function that is named exactly, or is meant alone, is selected. */
+/** Who looks for a function that stands in folded boxes alone wants to see it. */
+function unfoldFor(marked: Uint8Array | null): void {
+	const p = state.profile.value;
+	if (!hits.value.length && marked && p.nodes.symbol.some((symbol) => marked[symbol] === 1)) {
+		state.change({ isUnfolded: true });
+	}
+}
+
+/** What is typed becomes a chip; the heaviest function that it names is selected. */
 export function commitSearch(): void {
 	const rule = ruleOf(state.searched.value);
 	if (!rule) {
 		return;
 	}
+	unfoldFor(rule.isNegated ? null : matched.value);
 	const found = hits.value;
 	const t = state.tree.value;
 	batch(() => {

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: MIT
+import type { Profile } from '../data/profile.ts';
+import { profile } from '../state.ts';
 
 const POINTS = 48;
 const WIDTH = 96;
 const HEIGHT = 18;
 
-/** The largest value of each of a few stretches: a spike is seen however short it is. */
-export function thin(values: Float64Array, points = POINTS): number[] {
-	const n = Math.min(points, values.length);
-	return Array.from({ length: n }, (_, i) => {
-		let most = 0;
-		const end = Math.floor(((i + 1) * values.length) / n);
-		for (let k = Math.floor((i * values.length) / n); k < end; k++) {
-			most = Math.max(most, values[k]!);
+/**
+ * The largest value in each of a few stretches of time: a spike is seen however short it is.
+ * Value k holds from the end of edge k - 1 to that of edge k, one behind the last to the run's end.
+ */
+function thin(p: Profile, values: Float64Array): number[] {
+	const points = new Array<number>(POINTS).fill(0);
+	const width = Math.max(1, p.facts.summary.duration_ns / POINTS);
+	const at = (ns: number) => Math.min(POINTS - 1, Math.floor(ns / width));
+	let from = 0;
+	values.forEach((value, k) => {
+		const to = p.edges.endNs[k] ?? p.facts.summary.duration_ns;
+		for (let i = at(from); i <= at(to); i++) {
+			points[i] = Math.max(points[i]!, value);
 		}
-		return most;
+		from = to;
 	});
+	return points;
 }
 
 /** What is alive over the run, very small. */
 export function Sparkline({ values }: { values: Float64Array }) {
-	const points = thin(values);
+	const points = thin(profile.value, values);
 	const most = Math.max(...points, 1);
 	const step = WIDTH / Math.max(1, points.length);
 	const path = points

@@ -68,7 +68,7 @@ const CARDS: CardKind[] = [
 		action: 'Growth',
 		number: (_p, f) => {
 			const rate = f?.numbers['rate_bytes_per_s'];
-			const held = f?.numbers['bytes'] ?? f?.numbers['top_bytes'];
+			const held = f?.id === 'stopped-growing' ? 0 : (f?.numbers['bytes'] ?? f?.numbers['top_bytes']);
 			return rate ? `+${bytes(rate)}/s` : held ? bytes(held) : 'none';
 		},
 		none: () => 'No function’s live memory rose through the run.',

@@ -118,11 +118,13 @@ export function CompareView() {
 					<thead>
 						<tr>
 							<th>function</th>
-							<th />
+							<th>change</th>
 							<th class="num">before</th>
 							<th class="num">now</th>
 							<th class="num">difference in {METRIC_NAMES[metric].toLowerCase()}</th>
-							<th aria-label="as a bar" />
+							<th>
+								<span class="sr">as a bar</span>
+							</th>
 							<th class="num">blocks</th>
 						</tr>
 					</thead>

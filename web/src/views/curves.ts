@@ -3,26 +3,58 @@ import type { Forest } from '../data/forest.ts';
 import type { Profile } from '../data/profile.ts';
 import { aliveOverTime } from '../data/query.ts';
 import { kept } from '../state.ts';
+import { LIFETIMES } from '../ui/mix.tsx';
 import type { Tree } from '../data/tree.ts';
 
-/** Curves of tree nodes, kept as long as the tree and the lens's texts are the same. */
-let known: { tree: Tree; kept: Uint8Array | null; curves: Map<number, Float64Array> } | null = null;
+/** What is costly to find out about a tree node: kept while the tree and the lens's texts are the same. */
+interface Known {
+	tree: Tree;
+	kept: Uint8Array | null;
+	curves: Map<number, Float64Array>;
+	lives: Map<number, string>;
+}
+let known: Known | null = null;
+
+function knownOf(f: Forest): Known {
+	if (known?.tree !== f.tree || known.kept !== kept.value) {
+		known = { tree: f.tree, kept: kept.value, curves: new Map(), lives: new Map() };
+	}
+	return known;
+}
+
+/** Whether a stack ends at a node or below it, and is under the lens. */
+function stacksBelow(f: Forest, node: number): (stack: number) => boolean {
+	const isBelow = new Uint8Array(f.n);
+	isBelow[node] = 1;
+	for (let i = node + 1; i < f.n; i++) {
+		isBelow[i]! |= isBelow[f.parent[i]!]!;
+	}
+	const ends = f.tree.ofStack;
+	const filter = kept.value;
+	return (s) => isBelow[ends[s]!] === 1 && (!filter || filter[s] === 1);
+}
 
 export function curveOf(p: Profile, f: Forest, node: number): Float64Array {
-	if (known?.tree !== f.tree || known.kept !== kept.value) {
-		known = { tree: f.tree, kept: kept.value, curves: new Map() };
-	}
-	let curve = known.curves.get(node);
+	const { curves } = knownOf(f);
+	let curve = curves.get(node);
 	if (!curve) {
-		const isBelow = new Uint8Array(f.n);
-		isBelow[node] = 1;
-		for (let i = node + 1; i < f.n; i++) {
-			isBelow[i]! |= isBelow[f.parent[i]!]!;
-		}
-		const ends = f.tree.ofStack;
-		const filter = kept.value;
-		curve = aliveOverTime(p, (s) => isBelow[ends[s]!] === 1 && (!filter || filter[s] === 1));
-		known.curves.set(node, curve);
+		curve = aliveOverTime(p, stacksBelow(f, node));
+		curves.set(node, curve);
 	}
 	return curve;
+}
+
+/** The class of lifetimes in which half of the freed blocks are reached; '': none was freed. */
+export function medianLife(p: Profile, f: Forest, node: number): string {
+	const { lives } = knownOf(f);
+	let life = lives.get(node);
+	if (life === undefined) {
+		const isBelow = stacksBelow(f, node);
+		const sums = p.stacks.lifetimes.map((column) => column.reduce((sum, n, s) => sum + (n && isBelow(s) ? n : 0), 0));
+		let left = sums.reduce((sum, n) => sum + n, 0) / 2;
+		const at = left > 0 ? sums.findIndex((n) => (left -= n) <= 0) : -1;
+		life = LIFETIMES[at] ?? '';
+		lives.set(node, life);
+	}
+	return life;
 }

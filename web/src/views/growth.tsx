@@ -9,6 +9,7 @@ import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
 import { placeOf } from '../ui/labels.ts';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
+import { Sentence } from './cards.tsx';
 import { Nothing } from './empty.tsx';
 
 interface Site {
@@ -152,7 +153,7 @@ export function GrowthView() {
 							<td class="dim">
 								{duration(site.first)}, {duration(site.last)}
 							</td>
-							<td>{site.findings[0]?.text ?? ''}</td>
+							<td>{site.findings[0] && <Sentence text={site.findings[0].text} name={site.name} />}</td>
 							<td>
 								<button
 									type="button"

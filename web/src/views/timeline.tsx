@@ -44,18 +44,29 @@ function grouping(p: Profile, by: Stacking): { keys: Int32Array; name: (key: num
 	return { keys, name: (key) => ({ label: modules[key] || '(unknown)', symbol: 0 }) };
 }
 
-/** Per second and period, of a column that counts up. */
-function rates(p: Profile, column: Float64Array): Float64Array {
-	const e = p.edges;
-	return column.map((v, i) => {
-		const span = e.timeNs[i]! - (i ? e.timeNs[i - 1]! : 0);
-		return span > 0 ? ((v - (i ? column[i - 1]! : 0)) * 1e9) / span : 0;
-	});
-}
+const BINS = 240;
 
-/** At its edge each value is known; a rate holds from the edge before. */
-function edgeStarts(p: Profile): Float64Array {
-	return p.edges.timeNs.map((_, i) => (i ? p.edges.timeNs[i - 1]! : 0));
+/**
+ * Per second, of a column that counts up, over stretches of one length: edges may be nanoseconds
+ * apart, and the rate between two of those says nothing. Between edges it counts up evenly.
+ */
+function rates(p: Profile, column: Float64Array): { times: Float64Array; values: Float64Array } {
+	const width = Math.max(1, p.facts.summary.duration_ns / BINS);
+	const values = new Float64Array(BINS);
+	let from = 0;
+	let before = 0;
+	for (let i = 0; i < column.length; i++) {
+		const to = Math.max(from, p.edges.timeNs[i]!);
+		const made = column[i]! - before;
+		const last = Math.min(BINS - 1, Math.floor(to / width));
+		for (let bin = Math.min(BINS - 1, Math.floor(from / width)); bin <= last; bin++) {
+			const inside = Math.min(to, (bin + 1) * width) - Math.max(from, bin * width);
+			values[bin]! += to > from ? (made * Math.max(0, inside)) / (to - from) : made;
+		}
+		from = to;
+		before = column[i]!;
+	}
+	return { times: values.map((_, bin) => bin * width), values: values.map((n) => (n * 1e9) / width) };
 }
 
 const perSecond = (n: number) => `${shortCount(n)}/s`;
@@ -152,15 +163,10 @@ export function TimelineView() {
 		}
 		return lines;
 	}, [series]);
-	const line = (column: Float64Array, colour: string): Line[] => [
-		{
-			label: colour,
-			colour,
-			times: isCumulative ? p.edges.timeNs : edgeStarts(p),
-			values: isCumulative ? column : rates(p, column),
-			kind: 'area',
-		},
-	];
+	const line = (column: Float64Array, colour: string): Line[] => {
+		const curve = isCumulative ? { times: p.edges.timeNs, values: column } : rates(p, column);
+		return [{ label: colour, colour, kind: 'area', ...curve }];
+	};
 	const made = useMemo(() => line(p.edges.allocations, 'series-2'), [p, isCumulative]);
 	const short = useMemo(() => line(p.edges.temporary, 'temporary'), [p, isCumulative]);
 	const common = {

@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Forest } from '../data/forest.ts';
 import { children } from '../flame/layout.ts';
+import { isCounted, type Metric } from '../data/lens.ts';
 import * as state from '../state.ts';
 import { ownerOf } from '../data/tree.ts';
 import { count, percent } from '../ui/format.ts';
@@ -9,16 +10,25 @@ import { METRIC_NAMES, nodeName, placeOf, weight } from '../ui/labels.ts';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
-import { curveOf } from './curves.ts';
+import { curveOf, medianLife } from './curves.ts';
 import { openRun, selectNode } from './flame.tsx';
 
 const ROW = 24;
-// Columns beside the fixed ones, by the room there is
+const CURVE = 'alive over time';
+const LIFE = 'median life';
+// Columns beside the fixed ones, by the room there is, and how wide each is
 const EXTRA = {
 	narrow: [],
-	medium: ['allocations', 'alive over time'],
-	wide: ['blocks', 'temporary', 'allocations', 'alive over time'],
+	medium: ['allocations', CURVE],
+	wide: ['blocks', 'temporary', 'allocations', LIFE, CURVE],
 };
+const WIDTHS: Record<string, string> = { [CURVE]: '100px', [LIFE]: '76px' };
+
+/** A count that is the weight already is not said twice. */
+function extraColumns(size: keyof typeof EXTRA, metric: Metric): string[] {
+	const said = isCounted(metric) ? ['blocks', metric as string] : [];
+	return EXTRA[size].filter((name) => !said.includes(name));
+}
 const BRANCHES_BELOW = 0.7; // of a node's weight: then its heaviest child is one of several
 
 interface Row {
@@ -238,7 +248,8 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	const shown = rows.slice(first, last);
 	const total = forest.total[0]!;
 	const size = isNarrow || width < 640 ? 'narrow' : width < 1040 ? 'medium' : 'wide';
-	const extra = EXTRA[size];
+	const extra = extraColumns(size, metric);
+	const columns = extra.map((name) => WIDTHS[name] ?? '84px').join(' ');
 	return (
 		<div
 			class={`treegrid ${size}`}
@@ -246,6 +257,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 			aria-label={label}
 			aria-rowcount={rows.length + 1}
 			aria-activedescendant={`${label.replace(/\W+/g, '-')}-${at}`}
+			style={{ '--extra': columns }}
 			tabIndex={0}
 			ref={box}
 			onKeyDown={onKey}
@@ -264,7 +276,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 					self
 				</span>
 				{extra.map((name) => (
-					<span key={name} role="columnheader" class={name === 'alive over time' ? '' : 'num'}>
+					<span key={name} role="columnheader" class={name === CURVE ? '' : 'num'}>
 						{name}
 					</span>
 				))}
@@ -282,7 +294,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 						isOpen={open.has(row.node)}
 						isAt={first + i === at}
 						isMarked={marked?.[forest.symbol[row.node]!] === 1}
-						size={size}
+						extra={extra}
 						onToggle={() => toggle(row.node)}
 						onPick={(event) => {
 							setAt(first + i);
@@ -301,17 +313,34 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	);
 }
 
+function Extra({ name, forest: f, node }: { name: string; forest: Forest; node: number }) {
+	const p = state.profile.value;
+	const isPlace = f.kind === 'down' && !f.isRest[node]; // its stacks are known
+	switch (name) {
+		case CURVE:
+			return isPlace ? <Sparkline values={curveOf(p, f, node)} /> : null;
+		case LIFE:
+			return <>{isPlace ? medianLife(p, f, node) : ''}</>;
+		case 'blocks':
+			return <>{count(f.blocks[node]!)}</>;
+		case 'temporary':
+			return <>{count(f.temporary[node]!)}</>;
+		default:
+			return <>{count(f.allocations[node]!)}</>;
+	}
+}
+
 interface RowProps {
 	id: string;
 	forest: Forest;
 	row: Row;
 	index: number;
 	total: number;
-	metric: Parameters<typeof weight>[0];
+	metric: Metric;
 	isOpen: boolean;
 	isAt: boolean;
 	isMarked: boolean;
-	size: keyof typeof EXTRA;
+	extra: string[];
 	onToggle: () => void;
 	onPick: (event: MouseEvent) => void;
 }
@@ -369,24 +398,11 @@ function TreeRow(props: RowProps) {
 			<span role="gridcell" class="num">
 				{weight(metric, f.self[node]!)}
 			</span>
-			{props.size === 'wide' && (
-				<>
-					<span role="gridcell" class="num">
-						{count(f.blocks[node]!)}
-					</span>
-					<span role="gridcell" class="num">
-						{count(f.temporary[node]!)}
-					</span>
-				</>
-			)}
-			{props.size !== 'narrow' && (
-				<>
-					<span role="gridcell" class="num">
-						{count(f.allocations[node]!)}
-					</span>
-					<span role="gridcell">{f.kind === 'down' && !f.isRest[node] && <Sparkline values={curveOf(p, f, node)} />}</span>
-				</>
-			)}
+			{props.extra.map((name) => (
+				<span key={name} role="gridcell" class={name === CURVE ? '' : 'num'}>
+					<Extra name={name} forest={f} node={node} />
+				</span>
+			))}
 		</div>
 	);
 }
