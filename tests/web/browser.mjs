@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A browser for one page: what goes wrong in it is kept, and so is every request.
+// Nothing here waits for a length of time alone: a busy machine may take as long as it needs.
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -8,19 +9,21 @@ const FLAGS = [
 	'--headless',
 	'--no-sandbox',
 	'--disable-gpu',
+	'--disable-dev-shm-usage',
 	'--disable-quic',
 	'--no-first-run',
 	'--disable-background-networking',
 	'--disable-component-update',
 	'--disable-sync',
 ];
+const PATIENCE_MS = 120_000;
 
 export async function launch(modules) {
 	const { chromium } = createRequire(join(modules, 'package.json'))('playwright-core');
-	return chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS });
+	return chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS, timeout: PATIENCE_MS });
 }
 
-/** A fresh profile of the browser, with one tab. */
+/** A fresh profile of the browser, with one tab; a page that is a file gets no network. */
 export async function open(browser, address, { theme = 'light', width = 1440, height = 900 } = {}) {
 	const context = await browser.newContext({
 		viewport: { width, height },
@@ -28,11 +31,14 @@ export async function open(browser, address, { theme = 'light', width = 1440, he
 		reducedMotion: 'reduce',
 		offline: address.startsWith('file:'),
 	});
+	context.setDefaultTimeout(PATIENCE_MS);
 	const page = await context.newPage();
 	const wrong = [];
 	const requests = [];
 	page.on('console', (message) => {
-		if (['error', 'warning'].includes(message.type())) {
+		// Chromium remarks on every 404; that a source file is not on this machine is no fault
+		const isMissingSource = /\/source\/\d+$/.test(message.location().url);
+		if (['error', 'warning'].includes(message.type()) && !isMissingSource) {
 			wrong.push(message.text());
 		}
 	});
@@ -47,12 +53,59 @@ export async function open(browser, address, { theme = 'light', width = 1440, he
 			console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
 		);
 	});
-	await page.goto(address);
-	await page.getByRole('navigation', { name: 'Views' }).waitFor({ timeout: 60_000 });
+	await page.goto(address, { waitUntil: 'domcontentloaded' });
+	await page.getByRole('navigation', { name: 'Views' }).waitFor();
+	await settle(page);
 	return { context, page, wrong, requests };
+}
+
+/** Until the page has drawn what it was asked for, and written its address (50 ms after that). */
+export async function settle(page) {
+	await page.evaluate(
+		() =>
+			new Promise((done) =>
+				requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(done), 100))),
+			),
+	);
 }
 
 /** The one live element of a canvas: what the arrow keys are at. */
 export async function focusedBox(page) {
+	await settle(page);
 	return (await page.locator('[role=treeitem]').last().textContent()).trim();
+}
+
+/** A picture of the page once it no longer changes. */
+export async function picture(page) {
+	let last = await page.screenshot();
+	for (let i = 0; i < 20; i++) {
+		await settle(page);
+		const next = await page.screenshot();
+		if (next.equals(last)) {
+			break;
+		}
+		last = next;
+	}
+	return last;
+}
+
+/** True if two pictures are the same to the eye: edges that were drawn twice may be off by a shade. */
+export async function looksSame(browser, one, other) {
+	const page = await browser.newPage();
+	const same = await page.evaluate(
+		async (pictures) => {
+			const pixels = pictures.map(async (base64) => {
+				const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+				const image = await createImageBitmap(new Blob([bytes]));
+				const context = new OffscreenCanvas(image.width, image.height).getContext('2d');
+				context.drawImage(image, 0, 0);
+				return context.getImageData(0, 0, image.width, image.height).data;
+			});
+			const [a, b] = await Promise.all(pixels);
+			return a.length === b.length && a.every((v, i) => Math.abs(v - b[i]) <= 4);
+		},
+		[one.toString('base64'), other.toString('base64')],
+	);
+	await page.close();
+	return same;
 }

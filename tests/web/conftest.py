@@ -1,11 +1,18 @@
-"""What the page's tests share: the page's tools, and recordings with their pages, made once."""
+"""What the page's tests share: the page's tools, the recordings, and the page served."""
 
+import json
+import os
+import re
+import signal
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from page_recordings import Recordings, wait_for
 
 SOURCE = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
@@ -19,36 +26,68 @@ def web(build):
 
 @pytest.fixture(scope="session")
 def pages(build, web, tmp_path_factory):
-    """make(name, command) -> (recording, page): recorded once per run of the tests."""
-    folder = tmp_path_factory.mktemp("pages")
-    made = {}
-
-    def make(name, *command, options=()):
-        if name not in made:
-            recording = folder / f"{name}.zst"
-            subprocess.run([build / "heaptrack", "-o", recording, *options, *command],
-                           cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
-                           timeout=120, check=False)
-            made[name] = (recording, page_of(build, recording, folder / f"{name}.html"))
-        return made[name]
-
-    make.folder = folder
-    make.page_of = lambda *arguments: page_of(build, *arguments)
-    make.demo = lambda: make("demo", build / "tests/victims/demo")
-    return make
-
-
-def page_of(build, recording, page, *options):
-    subprocess.run([build / "heaptrack_print", "--html", page, *options, recording],
-                   capture_output=True, timeout=120, check=True)
-    return page
+    """The recordings and their pages; one folder for all workers of this run."""
+    base = tmp_path_factory.getbasetemp()
+    return Recordings(build, (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "pages")
 
 
 @pytest.fixture(scope="session")
-def modules(web, tmp_path_factory):
+def modules(web, pages):
     """The page's arithmetic as one module for node."""
-    out = tmp_path_factory.mktemp("modules") / "data.mjs"
-    subprocess.run([web / "node_modules/.bin/esbuild", SOURCE / "web/src/data/index.ts",
-                    "--bundle", "--format=esm", f"--outfile={out}", "--log-level=warning"],
-                   check=True, timeout=60)
-    return out
+    return pages.once("data.mjs", lambda out: subprocess.run(
+        [web / "node_modules/.bin/esbuild", SOURCE / "web/src/data/index.ts", "--bundle",
+         "--format=esm", f"--outfile={out}", "--log-level=warning"], check=True, timeout=120))
+
+
+@pytest.fixture(scope="session")
+def serve(build, pages):
+    """with serve(recording) as address: the page as heaptrack_gui serves it."""
+    if b"libmicrohttpd" not in subprocess.run(["ldd", build / "heaptrack"], check=True,
+                                              capture_output=True).stdout:
+        pytest.skip("built without the served page")
+
+    @contextmanager
+    def start(recording):
+        said = pages.folder / f".said.{os.getpid()}"
+        with open(said, "w+", encoding="utf-8") as out:
+            gui = subprocess.Popen([build / "heaptrack_gui", "--no-browser", "--keep", recording],
+                                   stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            try:
+                yield wait_for(lambda: re.search(r"http://127\.0\.0\.1:\d+/\?token=[0-9a-f]{32}(?=\s)",
+                                                 said.read_text(encoding="utf-8")), 120,
+                               f"the address of {recording}")[0]
+            finally:
+                gui.send_signal(signal.SIGTERM)
+                assert gui.wait(120) == 0
+    return start
+
+
+@pytest.fixture(scope="session")
+def ask(build):
+    """ask(recording, lens): what the program says, without a lens of the whole recording.
+
+    Words of an address that are not the lens's are left out.
+    """
+    words_of_lens = ("m", "t", "q", "focus", "hide", "fold", "threads", "group")
+
+    def run(recording, lens=None):
+        about = []
+        if lens is not None:
+            words = [word for word in lens.split("&") if word.split("=")[0] in words_of_lens]
+            about = ["--tree", "--lens", "&".join(words)]
+        asked = subprocess.run([build / "heaptrack_print", "--json", "--limit", "0", *about,
+                                recording], capture_output=True, timeout=300, check=False)
+        assert asked.returncode == 0, (lens, asked.stderr)
+        return json.loads(asked.stdout)
+    return run
+
+
+@pytest.fixture(scope="session")
+def browse(web):
+    """browse(script, address, *words, timeout): the JSON that a script of this folder prints."""
+    def run(script, *words, timeout=600):
+        done = subprocess.run(["node", HERE / script, web, *map(str, words)], capture_output=True,
+                              text=True, timeout=timeout, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads(done.stdout)
+    return run

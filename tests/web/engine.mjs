@@ -13,6 +13,29 @@ const from = html.indexOf('id="profile">') + 'id="profile">'.length;
 const blob = Buffer.from(html.slice(from, html.indexOf('</script>', from)), 'base64');
 const profile = await m.decode(new Uint8Array(blob));
 
+/** Nodes that are not the sum of what is below them and their own. */
+function unevenNodes(f) {
+	const left = Float64Array.from(f.total, (total, i) => total - f.self[i]);
+	for (let i = 1; i < f.n; i++) {
+		left[f.parent[i]] -= f.total[i];
+	}
+	return left.filter((v) => v !== 0).length;
+}
+
+/** What the curves over time say of a lens's total, where they can. */
+function totalOfTimeline(lens, a) {
+	const e = profile.edges;
+	if (lens.metric === 'peak' && lens.range && a.edge < e.n) {
+		const kept = m.stacksUnder(profile, lens);
+		return m.aliveOverTime(profile, (s) => !kept || kept[s] === 1)[a.edge];
+	}
+	const isAll = !lens.texts.length && !lens.focus.length && !lens.threads.length;
+	if (isAll && lens.range && lens.range.to < e.n && lens.metric === 'allocations') {
+		return e.allocations[lens.range.to] - (e.allocations[lens.range.from] ?? 0);
+	}
+	return m.sum(a.weights);
+}
+
 function answer(text) {
 	const { lens, rest } = m.parseLens(profile, text);
 	const a = m.ask(profile, lens);
@@ -59,7 +82,9 @@ function answer(text) {
 		totals: Object.fromEntries(Object.entries(columns).map(([name, c]) => [name, m.sum(c)])),
 		moment_ns: a.momentNs,
 		tree: nodes,
+		uneven: unevenNodes(m.topDown(tree, a)) + unevenNodes(up),
 		sums: {
+			timeline: totalOfTimeline(lens, a),
 			topDown: m.sum(m.selfCosts(tree, a.weights)),
 			bottomUp: up.total[0],
 			bottomUpSelf: m.sum(up.self),

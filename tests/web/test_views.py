@@ -1,38 +1,29 @@
 """Every view: nothing for axe to find, nothing cut. The pictures are kept to be looked at."""
 
 import json
-import subprocess
-from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
 LOOKS = [("light", 1440, 900), ("dark", 1024, 700)]
 MORE_LOOKS = [("dark", 1440, 900), ("light", 1024, 700)]
 
-RECORDED = {
-    "demo": None,
-    "python": ["/usr/bin/python3", "-c",
-               "import ast; [ast.parse(open(ast.__file__).read()) for _ in range(3)]"],
-}
+
+def pytest_generate_tests(metafunc):
+    """The demo in light and dark, other recordings once; with --long all in all sizes."""
+    is_long = metafunc.config.getoption("--long")
+    chosen = [(name, look) for name in ("demo", "python3", "clang++") for look in LOOKS + MORE_LOOKS
+              if is_long or (look in LOOKS and name == "demo") or (look, name) == (LOOKS[0], "python3")]
+    metafunc.parametrize("name,look", chosen, ids=lambda v: v if isinstance(v, str) else f"{v[0]}-{v[1]}")
 
 
-@pytest.mark.timeout(400)
-@pytest.mark.parametrize("name", RECORDED)
-@pytest.mark.parametrize("look", LOOKS + MORE_LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
-def test_every_view(look, name, pages, web, build, is_long):
-    if not is_long and (look in MORE_LOOKS or (name != "demo" and look != LOOKS[0])):
-        pytest.skip("long: run with --long")
-    _, page = pages(name, *RECORDED[name]) if RECORDED[name] else pages.demo()
+@pytest.mark.timeout(900)
+def test_every_view(look, name, pages, build, browse):
     folder = build / "screenshots"
     folder.mkdir(exist_ok=True)
     theme, width, height = look
-    looked = subprocess.run(
-        ["node", HERE / "views.mjs", web, f"file://{page}", folder, name,
-         json.dumps({"theme": theme, "width": width, "height": height})],
-        capture_output=True, text=True, timeout=380, check=False)
-    assert looked.returncode == 0, looked.stderr[-3000:]
-    seen = json.loads(looked.stdout)
+    options = {"theme": theme, "width": width, "height": height, "other": str(pages.page("before"))}
+    page = pages.page(name, "--with-source")
+    seen = browse("views.mjs", f"file://{page}", folder, name, json.dumps(options), timeout=850)
     assert not seen["wrong"], seen["wrong"]
     bad = {view: found for view, found in seen["found"].items() if found}
     assert not bad, json.dumps(bad, indent=1)

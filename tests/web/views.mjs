@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
-import { launch, open } from './browser.mjs';
+import { launch, open, settle } from './browser.mjs';
 
 const [modules, address, folder, name, given] = process.argv.slice(2);
 const options = JSON.parse(given ?? '{}');
@@ -16,7 +16,8 @@ const VIEWS = {
 	flame: 'v=flame',
 	'flame-bottom-up': 'v=flame&dir=bu',
 	'flame-around': 'v=flame&dir=around&sel=main',
-	'flame-details': 'v=flame&sel=main&m=allocations',
+	'flame-details': 'v=flame&sel=leakyParse&m=allocations',
+	'flame-modules': 'v=flame&group=module',
 	tree: 'v=tree&m=allocations',
 	'tree-bottom-up': 'v=tree&mode=bu',
 	'tree-functions': 'v=tree&mode=fn&sel=main',
@@ -54,7 +55,12 @@ const { page, wrong } = await open(browser, address, options);
 const states = Object.entries(VIEWS);
 for (const [view, words] of states) {
 	await page.evaluate((hash) => (location.hash = hash), words || 'v=overview');
-	await page.waitForTimeout(350);
+	await settle(page);
+	if (view === 'compare' && options.other) {
+		await page.getByLabel('Page to compare with').setInputFiles(options.other);
+		await page.getByRole('region', { name: 'Functions that changed' }).waitFor();
+		await settle(page);
+	}
 	await page.screenshot({ path: join(folder, `${name}-${view}-${options.theme}-${options.width}.png`) });
 	await page.evaluate(axe);
 	const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
@@ -62,7 +68,8 @@ for (const [view, words] of states) {
 	found[view].push(...(await page.evaluate(cutTexts)).map((text) => `cut: ${text}`));
 }
 await page.keyboard.press('?');
-await page.waitForTimeout(200);
+await page.getByRole('dialog').waitFor();
+await settle(page);
 await page.screenshot({ path: join(folder, `${name}-help-${options.theme}-${options.width}.png`) });
 await browser.close();
 process.stdout.write(JSON.stringify({ found, wrong }));

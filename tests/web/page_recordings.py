@@ -1,0 +1,142 @@
+"""The eight recordings that the page is tried with, each made once for all tests of a run.
+
+demo, clang++, node and python3 are programs as people record them; kde comes out of KDE's
+heaptrack; killed, empty and stripped are those that need a word of explanation.
+"""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *kept[200];
+__attribute__((noinline)) void *old_site(int i) { return kept[i] = malloc(1000); }
+__attribute__((noinline)) void *new_site(int i) { return kept[i] = malloc(50000); }
+int main(int argc, char **argv) {
+	for (int i = 0; i < 100; i++) { old_site(i); }
+	if (argc > 1) { for (int i = 100; i < 200; i++) { new_site(i); } }
+	if (argc > 2) { (void)!write(1, "done\n", 5); for (;;) { pause(); } }
+	return kept[0] == argv[0];
+}
+"""
+
+CPP = "#include <map>\n#include <string>\n#include <vector>\n" \
+    "int main() { std::map<std::string, std::vector<int>> m; m[\"a\"].push_back(1); return 0; }\n"
+
+JAVASCRIPT = "let a = []; for (let i = 0; i < 50000; i++) a.push({i, s: String(i)})"
+
+PYTHON = "import ast, json; ast.parse(open(ast.__file__).read())"
+
+EIGHT = ["demo", "clang++", "node", "python3", "kde", "killed", "empty", "stripped"]
+
+
+class Recordings:
+    """recording(name), page(recording, name, *options): files of one folder, made when asked for.
+
+    The folder is shared by all workers of a run; a lock keeps them from making a file twice.
+    """
+
+    def __init__(self, build, folder):
+        self.build, self.folder = build, folder
+        folder.mkdir(exist_ok=True)
+
+    def once(self, name, make):
+        """The file of this name; made by make(path) if nobody has."""
+        path = self.folder / name
+        with open(self.folder / ".lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                made = self.folder / f".new.{name}"
+                make(made)
+                made.rename(path)
+        return path
+
+    def recording(self, name):
+        """One of the eight; `before`: the program of `killed` without its new site; `threads`."""
+        made = {"kde": self.kde, "killed": self.killed}.get(name)
+        return self.once(f"{name}.zst", made or (lambda out: self.record(out, *self.command(name))))
+
+    def record(self, out, *command):
+        done = subprocess.run([self.build / "heaptrack", "-o", out, *command], cwd=self.folder,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=300, check=False)
+        assert out.exists(), done.stderr
+
+    def command(self, name):
+        if name in ("clang++", "node") and not shutil.which(name):
+            pytest.skip(f"{name} is not installed")
+        commands = {
+            "demo": lambda: [self.build / "tests/victims/demo"],
+            "clang++": lambda: ["clang++", "-c", "-O2", self.source("real.cpp", CPP), "-o",
+                                self.folder / "real.o"],
+            "node": lambda: ["node", "-e", JAVASCRIPT],
+            "python3": lambda: ["/usr/bin/python3", "-c", PYTHON],
+            "empty": lambda: [self.compiled("empty", "int main(void) { return 0; }\n")],
+            "stripped": lambda: [self.compiled("stripped", PROGRAM, "-s"), "more"],
+            "before": lambda: [self.compiled("program", PROGRAM, "-g")],
+            "threads": lambda: [self.build / "tests/victims/many_threads", "exchange", "2000"],
+        }
+        return commands[name]()
+
+    def source(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def compiled(self, name, text, *options):
+        source = self.source(f"{name}.c", text)
+        subprocess.run(["gcc", "-O1", *options, "-o", self.folder / name, source], check=True)
+        return self.folder / name
+
+    def kde(self, out):
+        if not shutil.which("/usr/bin/heaptrack"):
+            pytest.skip("KDE's heaptrack is not installed")
+        subprocess.run(["/usr/bin/heaptrack", "-o", self.folder / "kde-itself",
+                        self.build / "tests/victims/demo"], capture_output=True, timeout=300,
+                       check=True)
+        next(path for path in self.folder.glob("kde-itself.*") if path.is_file()).rename(out)
+
+    def killed(self, out):
+        """Ended by SIGKILL once it has said that it has allocated all it will."""
+        program = self.compiled("program", PROGRAM, "-g")
+        heaptrack = subprocess.Popen([self.build / "heaptrack", "-o", out, program, "more", "wait"],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.DEVNULL)
+        with heaptrack.stdout:
+            assert heaptrack.stdout.readline() == b"done\n"
+        os.kill(child_of(heaptrack.pid, program), signal.SIGKILL)
+        heaptrack.wait(120)
+
+    def page(self, name, *options):
+        """The page of a recording as one file."""
+        recording = self.recording(name)
+        label = "-".join([name, *(str(option).strip("-") for option in options)])
+        return self.once(f"{label}.html", lambda out: subprocess.run(
+            [self.build / "heaptrack_print", "--html", out, *options, recording],
+            capture_output=True, timeout=300, check=True))
+
+
+def child_of(pid, program):
+    """The process that runs `program` among the children of `pid`, whichever thread started it."""
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in children.read_text().split():
+            if os.readlink(f"/proc/{child}/exe") == str(program.resolve()):
+                return int(child)
+    raise AssertionError(f"{program} is no child of {pid}")
+
+
+def wait_for(condition, seconds, what):
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"{what} did not come true within {seconds} s"
+        time.sleep(0.02)
+    return value
