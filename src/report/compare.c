@@ -247,6 +247,35 @@ void compare_put_head(struct buffer *out, const struct compare_request *request)
 	buffer_u8(out, '\n');
 }
 
+/** "-1.20K": a difference in the classic form. */
+static void put_classic(struct buffer *out, const char *what, const struct total *t) {
+	char text[HUMAN_MAX];
+	uint64_t ours = t->value[DIFF_OURS], base = t->value[DIFF_BASE];
+	buffer_printf(out, "%s: %s%s\n", what, ours < base ? "-" : "",
+			human_classic(text, ours < base ? base - ours : ours - base));
+}
+
+static void put_classic_calls(struct buffer *out, const char *what, const struct total *t,
+		double seconds) {
+	int64_t delta = (int64_t)(t->value[DIFF_OURS] - t->value[DIFF_BASE]);
+	buffer_printf(out, "%s: %" PRId64 " (%" PRId64 "/s)\n", what, delta,
+			seconds != 0 ? (int64_t)((double)delta / seconds) : 0);
+}
+
+/** The six lines that scripts look for: the differences, as ever. */
+static void put_six_lines(struct buffer *out, const struct compare_request *request,
+		const struct total totals[N_TOTALS]) {
+	double seconds = ((double)request->input[DIFF_OURS].recording->meta.duration_ns -
+							 (double)request->input[DIFF_BASE].recording->meta.duration_ns) /
+			1e9;
+	buffer_printf(out, "\ntotal runtime: %.2fs.\n", seconds);
+	put_classic_calls(out, "calls to allocation functions", &totals[TOTAL_ALLOCATIONS], seconds);
+	put_classic_calls(out, "temporary memory allocations", &totals[TOTAL_TEMPORARY], seconds);
+	put_classic(out, "peak heap memory consumption", &totals[TOTAL_PEAK]);
+	put_classic(out, "peak RSS (including heaptrack overhead)", &totals[TOTAL_PEAK_RSS]);
+	put_classic(out, "total memory leaked", &totals[TOTAL_NEVER_FREED]);
+}
+
 bool report_compare(struct buffer *out, const struct compare_request *request, struct err *err) {
 	struct arena arena = {0};
 	struct total totals[N_TOTALS];
@@ -271,6 +300,9 @@ bool report_compare(struct buffer *out, const struct compare_request *request, s
 		ok = put_sites(out, request, &compared[i], &arena, err);
 	}
 	compare_put_gates(out, request);
+	if (ok && request->has_base) {
+		put_six_lines(out, request, totals);
+	}
 	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));
 }

@@ -20,7 +20,15 @@ struct total {
 	uint64_t value[N_DIFF_SIDES];
 	const char *key;
 };
-enum { TOTAL_ALLOCATIONS = 3, TOTAL_ALLOCATED_BYTES, N_TOTALS = 7 };
+enum {
+	TOTAL_PEAK,
+	TOTAL_NEVER_FREED,
+	TOTAL_ALLOCATIONS = 3,
+	TOTAL_ALLOCATED_BYTES,
+	TOTAL_TEMPORARY,
+	TOTAL_PEAK_RSS,
+	N_TOTALS,
+};
 bool totals_of(const struct compare_request *request, struct arena *arena,
 		struct total out[N_TOTALS], struct err *err);
 
