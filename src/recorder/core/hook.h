@@ -98,13 +98,13 @@ static inline struct capture_result hook_capture(struct thread_slot *slot, unsig
  * Begin a hook. False: it is not to be recorded, or cannot be (counted); call the real function
  * and nothing of this header.
  */
-static inline __attribute__((always_inline)) bool hook_enter(struct hook *h,
-		struct capture_regs caller, bool wants_stack) {
+static inline __attribute__((always_inline)) bool hook_enter_as(const struct thread_words *self,
+		struct hook *h, struct capture_regs caller, bool wants_stack) {
 	uint32_t word = atomic_load_explicit(&door_page.word, memory_order_relaxed);
 	if (__builtin_expect(word == DOOR_CLOSED, 0)) {
 		return false;
 	}
-	struct thread_slot *slot = thread_self.slot;
+	struct thread_slot *slot = self->slot;
 	if (__builtin_expect(word != DOOR_OPEN || slot == NULL, 0)) {
 		return hook_enter_slowly(h, &caller, wants_stack);
 	}
@@ -121,6 +121,11 @@ static inline __attribute__((always_inline)) bool hook_enter(struct hook *h,
 	h->level = 0;
 	h->node = wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0;
 	return true;
+}
+
+static inline __attribute__((always_inline)) bool hook_enter(struct hook *h,
+		struct capture_regs caller, bool wants_stack) {
+	return hook_enter_as(&thread_self, h, caller, wants_stack);
 }
 
 /** End a hook. */

@@ -187,7 +187,7 @@ static enum call_kind kind_of(const struct inject_frame *f, unsigned what) {
 	}
 }
 
-static void enter(struct inject_frame *f) {
+static void enter(struct inject_frame *f, const struct thread_words *self) {
 	struct resident_hook *what = f->what;
 	what->n_calls++;
 	f->ptr = what->ptr == RESIDENT_NO_REGISTER ? 0 : argument(f, what->ptr);
@@ -195,7 +195,7 @@ static void enter(struct inject_frame *f) {
 	enum call_kind kind = kind_of(f, what->what);
 	bool wants_stack = kind != CALL_FREES || hook_wants_free_stacks();
 	const struct capture_regs caller = {.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
-	if (kind == CALL_PASSES || !hook_enter(&f->hook, caller, wants_stack)) {
+	if (kind == CALL_PASSES || !hook_enter_as(self, &f->hook, caller, wants_stack)) {
 		return;
 	}
 	f->kind = (uint32_t)kind;
@@ -224,7 +224,7 @@ void inject_enter(struct inject_frame *f) {
 	struct thread_words *self = inject_thread();
 	(void)machine_local_add(&self->inside, 1);
 	f->self = self;
-	enter(f);
+	enter(f, self);
 }
 
 static void leave(struct inject_frame *f) {
