@@ -318,6 +318,11 @@ static bool write_file(const struct export_request *request, const struct export
 				"a file of heaptrack's holds a whole recording: leave out "
 				"--lens");
 	}
+	const struct recording *r = &request->session->recording;
+	if (r->intervals.n == 0 && r->summary.allocations > 0 && r->meta.source == REC_IMPORTED) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"a file of heaptrack's holds events; what was read has totals alone");
+	}
 	struct arena arena = {0};
 	struct kde_out o = {
 			.request = request,

@@ -315,6 +315,7 @@ def test_what_a_file_does_not_say_stays_unsaid(tools, tmp_path):
     assert document["bklt"] is False and sum(p["tb"] for _, p in foreign.dhat(document)) == 240
     for file, name, sentence in [(folded, "dhat", "DHAT's format counts allocations"),
                                  (ad_hoc, "massif", "massif's format holds the heap's size"),
+                                 (dump, "heaptrack", "what was read has totals alone"),
                                  (folded, "histogram", "does not say the sizes of blocks")]:
         out = tmp_path / "refused"
         done = tools.run(tools.heaptrack_print, "--export", f"{name}={out}", file)
