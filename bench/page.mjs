@@ -6,6 +6,10 @@
 // What ends in "CPU" is what the page's main thread took of a processor: other programs on the
 // machine do not stretch it. That of a zoom is all it takes, drawing the largest part of it.
 
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { launch } from '../tests/web/browser.mjs';
 
 const [modules, page, rounds = '5'] = process.argv.slice(2);
@@ -91,8 +95,28 @@ await tab.keyboard.press('/');
 await tab.keyboard.type('Component_12', { delay: 20 });
 (await since(before)).filter(([what]) => what === 'search').forEach(([, ms]) => note('search keystroke', ms));
 
+/** The same queries in this process, which is told what they take of the processor. */
+async function queriesAlone() {
+	const { buildSync } = createRequire(join(modules, 'package.json'))('esbuild');
+	const entry = join(dirname(fileURLToPath(import.meta.url)), '../web/src/data/index.ts');
+	const [code] = buildSync({ entryPoints: [entry], bundle: true, format: 'esm', write: false }).outputFiles;
+	const m = await import(`data:text/javascript;base64,${Buffer.from(code.contents).toString('base64')}`);
+	const html = readFileSync(page, 'latin1');
+	const from = html.indexOf('id="profile">') + 'id="profile">'.length;
+	const blob = Buffer.from(html.slice(from, html.indexOf('</script>', from)), 'base64');
+	const profile = await m.decode(new Uint8Array(blob));
+	for (let i = 1; i <= 40; i++) {
+		const { lens } = m.parseLens(profile, `t=5%-${5 + 2 * i}%`);
+		const before = process.cpuUsage();
+		m.ask(profile, lens, null);
+		const { user, system } = process.cpuUsage(before);
+		note('query CPU', (user + system) / 1000);
+	}
+}
+
 const heap = await tab.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
 await browser.close();
+await queriesAlone();
 
 const at = (list, share) => list.sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(list.length * share))];
 const result = { heap_mb: Math.round(heap / 1e6) };

@@ -102,7 +102,10 @@ function rangeCosts(p: Profile, lens: Lens, from: number, to: number, moment: nu
 		let shortBytes = 0;
 		for (let i = first[s]!, end = first[s + 1]!; i < end; i++) {
 			const at = born[i]!;
-			const isInside = at > from && at <= to;
+			if (at > to) {
+				break; // those of a stack begin one after the other
+			}
+			const isInside = at > from;
 			if (isInside) {
 				made += count[i]!;
 				madeBytes += bytes[i]!;
