@@ -230,6 +230,22 @@ def test_slow_and_many_clients_hold_nobody_up(serve):
         s.close()
 
 
+def test_two_hundred_at_once(serve):
+    """A profile each, all asked for before the first is read."""
+    server = serve("--no-browser")
+    whole = server.ask("/profile.bin").body
+    request = f"GET /profile.bin HTTP/1.1\r\nHost: localhost\r\nCookie: {server.cookie}\r\n" \
+        "Connection: close\r\n\r\n"
+    many = [server.connect() for _ in range(200)]
+    for s in many:
+        s.sendall(request.encode())
+    for s in many:
+        answer = Answer(receive_all(s))
+        assert answer.status == 200 and answer.body == whole
+        s.close()
+    assert server.ask("/").status == 200
+
+
 def test_it_ends_by_signals_and_says_nothing_of_it(serve):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         server = serve("--no-browser")
