@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "engine/index.h"
 #include "engine/lens_match.h"
+#include "engine/rank.h"
 
 #include <stdlib.h>
 
@@ -296,19 +297,6 @@ static bool is_anything(const struct lens_costs *c) {
 	return c->blocks || c->allocations;
 }
 
-struct rank {
-	uint64_t weight;
-	uint32_t index;
-};
-
-static int heaviest_first(const void *a, const void *b) {
-	const struct rank *x = a, *y = b;
-	if (x->weight != y->weight) {
-		return x->weight < y->weight ? 1 : -1;
-	}
-	return x->index < y->index ? -1 : x->index > y->index;
-}
-
 /** Functions with any cost into `out`, by their weight. */
 static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
 		const struct lens *l, struct arena *arena, struct call_functions *out) {
@@ -321,7 +309,7 @@ static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
 			ranks[out->n++] = (struct rank){lens_weight(l, &by_key[i].all), i};
 		}
 	}
-	qsort(ranks, out->n, sizeof *ranks, heaviest_first);
+	qsort(ranks, out->n, sizeof *ranks, rank_heaviest_first);
 	out->items = arena_new(arena, struct call_function, out->n);
 	for (uint32_t i = 0; out->items && i < out->n; i++) {
 		out->items[i] = by_key[ranks[i].index];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/sites.h"
 
+#include "engine/rank.h"
+
 #include <stdlib.h>
 
 struct costs costs_of_stack(const struct rec_stack *s, enum metric metric) {
@@ -38,20 +40,6 @@ static void add(struct costs *to, const struct costs *c) {
 	to->temporary += c->temporary;
 }
 
-// A rank: the weight first, so that sorting touches nothing else
-struct rank {
-	uint64_t weight;
-	uint32_t index;
-};
-
-static int heaviest_first(const void *a, const void *b) {
-	const struct rank *x = a, *y = b;
-	if (x->weight != y->weight) {
-		return x->weight < y->weight ? 1 : -1;
-	}
-	return x->index < y->index ? -1 : x->index > y->index;
-}
-
 bool rank_stacks(const struct recording *r, enum metric metric, struct arena *arena,
 		struct stack_ranking *out) {
 	*out = (struct stack_ranking){0};
@@ -69,7 +57,7 @@ bool rank_stacks(const struct recording *r, enum metric metric, struct arena *ar
 			ranks[out->n++] = (struct rank){costs_weight(&c, metric), i};
 		}
 	}
-	qsort(ranks, out->n, sizeof *ranks, heaviest_first);
+	qsort(ranks, out->n, sizeof *ranks, rank_heaviest_first);
 	for (uint32_t i = 0; i < out->n; i++) {
 		out->stacks[i] = ranks[i].index;
 	}
@@ -107,7 +95,7 @@ static bool sort_sites(struct site_ranking *out, const struct site *sites, enum 
 	for (uint32_t i = 0; i < out->n; i++) {
 		ranks[i] = (struct rank){costs_weight(&sites[i].costs, metric), i};
 	}
-	qsort(ranks, out->n, sizeof *ranks, heaviest_first);
+	qsort(ranks, out->n, sizeof *ranks, rank_heaviest_first);
 	for (uint32_t i = 0; i < out->n; i++) {
 		out->sites[i] = sites[ranks[i].index];
 	}
