@@ -4,6 +4,7 @@
 #include "cli/gui_options.h"
 #include "cli/show.h"
 #include "session/list.h"
+#include "web/page.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,9 @@ int cli_gui(int argc, char **argv) {
 	}
 	if (o.wants_version) {
 		(void)puts("heaptrack_gui " HEAPTRACK_VERSION);
+		if (page_is_there()) {
+			(void)printf("the page holds:\n%s", page_licences());
+		}
 		return EXIT_SUCCESS;
 	}
 	if (!o.file) {

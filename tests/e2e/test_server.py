@@ -373,6 +373,14 @@ def test_analyze_prints_the_report_where_no_browser_is(tools, recording):
     assert status == 0 and "scp " in text and "ssh -L" in text
 
 
+def test_the_version_names_what_the_page_is_made_of(tools):
+    if not (tools.build / "src/web/page.html").exists():
+        pytest.skip("built without the page")
+    said = tools.run(tools.build / "heaptrack_gui", "--version")
+    assert said.status == 0 and said.stdout.startswith("heaptrack_gui ")
+    assert "preact" in said.stdout and "uplot" in said.stdout and "MIT" in said.stdout
+
+
 def test_a_missing_file_is_said_in_one_line(tools):
     finished = tools.run(tools.build / "heaptrack_gui", "--no-browser", "nowhere.zst",
                          cwd=tools.folder)
