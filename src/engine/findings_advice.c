@@ -89,7 +89,7 @@ static const char *how_to_have_lines(const struct finder *f) {
 		if (owner_is_rust_symbol(symbol)) {
 			return "debug = \"line-tables-only\" in its profile in Cargo.toml";
 		}
-		if (slice_equal(symbol, slice_of_text("NimMain"))) {
+		if (symbol.size >= 7 && memcmp(symbol.data, "NimMain", 7) == 0) {
 			return "nim's --debugger:native";
 		}
 	}

@@ -9,8 +9,9 @@
 
 bool names_nim_is_program(const struct recording *r) {
 	for (uint32_t i = 0; i < r->frames.n; i++) {
+		// NimMain, or what is left of it where it was inlined
 		struct slice function = r->strings.items[r->frames.items[i].function];
-		if (slice_equal(function, slice_of_text("NimMain"))) {
+		if (function.size >= 7 && memcmp(function.data, "NimMain", 7) == 0) {
 			return true;
 		}
 	}
@@ -29,6 +30,39 @@ static bool is_start_up(struct slice symbol) {
 	return false;
 }
 
+/**
+ * What the compiler calls by name has no module in it: the system's memory, sequences and strings,
+ * and what visits or initialises a module's globals. Library procs of old carry their module's mark.
+ */
+static bool is_of_compiler(struct slice s) {
+	static const char *const known[] = {"newObj", "newSeq", "rawNewString", "mnewString",
+			"copyString", "toNimStr", "cstrToNimstr", "setLengthSeq", "setLengthStr",
+			"resizeString", "prepareAdd", "prepareSeqAdd", "incrSeq", "growObj", "addChar",
+			"addInt", "appendString", "appendChar", "echoBinSafe", "alignedAlloc", "alignedDealloc",
+			"rawAlloc", "rawDealloc", "dealloc", "alloc0"};
+	static const char *const globals[] = {"Marker_", "atmdotdot"};
+	static const char *const marks[] = {"nim", "nsu", "nos", "npu", "nuc", "nto", "ncr"};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		size_t size = strlen(known[i]);
+		if (s.size >= size && memcmp(s.data, known[i], size) == 0 &&
+				(s.size == size || !islower(s.data[size]))) {
+			return true;
+		}
+	}
+	for (size_t i = 0; i < sizeof globals / sizeof *globals; i++) {
+		size_t size = strlen(globals[i]);
+		if (s.size >= size && memcmp(s.data, globals[i], size) == 0) {
+			return true;
+		}
+	}
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+		if (s.size > 3 && memcmp(s.data, marks[i], 3) == 0 && isupper(s.data[3])) {
+			return true;
+		}
+	}
+	return false;
+}
+
 enum code names_nim_code(const struct name *f) {
 	static const char *const runtime[] = {"system", "stdZ", "pureZ", "coreZ", "implZ",
 			"collectionsZ"};
@@ -39,10 +73,8 @@ enum code names_nim_code(const struct name *f) {
 			return CODE_RUNTIME;
 		}
 	}
-	// The compiler's own helpers begin with "nim"
 	const struct slice s = f->symbol.size ? f->symbol : f->function;
-	bool is_helper = s.size > 3 && memcmp(s.data, "nim", 3) == 0 && isupper(s.data[3]);
-	return is_helper || is_start_up(s) ? CODE_RUNTIME : CODE_UNSURE;
+	return is_of_compiler(s) || is_start_up(s) ? CODE_RUNTIME : CODE_UNSURE;
 }
 
 static bool is_of_user(const struct name *f) {

@@ -269,6 +269,7 @@ bool owner_is_allocation_function(struct slice f) {
 			{"g_slice_alloc", BEGINS, CODE_RUNTIME},
 			{"asprintf", EQUALS, CODE_RUNTIME},
 			{"xasprintf", EQUALS, CODE_RUNTIME},
+			{"::GlobalAlloc>::", CONTAINS, CODE_RUNTIME},
 	};
 	if (FIRST(whole, f)) {
 		return true;

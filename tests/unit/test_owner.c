@@ -89,7 +89,8 @@ static void knows_allocation_functions(void **state) {
 	static const char *const wrappers[] = {"malloc", "operator new[](unsigned long)", "xmalloc",
 			"g_malloc0", "zmalloc", "my_malloc", "safe_calloc", "_PyObject_Malloc", "sqlite3Malloc",
 			"xstrdup", "__rust_alloc", "git__malloc", "je_malloc", "posix_memalign", "reallocarray",
-			"PyMem_RawMalloc", "xrealloc(void*, unsigned long)"};
+			"PyMem_RawMalloc", "xrealloc(void*, unsigned long)",
+			"<app::Jemalloc as core::alloc::global::GlobalAlloc>::alloc"};
 	static const char *const work[] = {"main", "mallocator", "parse", "leaky_malloc",
 			"malloc_table", "app::malloc", "duplicate", "strdup_all", "allocate",
 			"build_realloc_list"};
