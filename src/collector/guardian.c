@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,7 +48,8 @@ struct answer {
 // ---- the guardian
 
 struct work {
-	int socket;
+	int socket, signals_fd;
+	pid_t heaptrack;
 	const char *recorder;
 	struct injector *injector;
 };
@@ -121,16 +123,29 @@ static bool obey(struct work *w, const struct request *r, struct answer *a) {
 	return is_sent;
 }
 
+/** Who means heaptrack may name this process: it has the same arguments. */
+static void pass_on_signal(const struct work *w) {
+	struct signalfd_siginfo info;
+	if (read(w->signals_fd, &info, sizeof info) == (ssize_t)sizeof info &&
+			getppid() == w->heaptrack) {
+		(void)kill(w->heaptrack, (int)info.ssi_signo);
+	}
+}
+
 /** Until heaptrack closes its end, or is gone. */
 static void serve(struct work *w, struct answer *a) {
-	struct pollfd poll_fd = {.fd = w->socket, .events = POLLIN};
+	struct pollfd fds[] = {{.fd = w->socket, .events = POLLIN},
+			{.fd = w->signals_fd, .events = POLLIN}}; // poll skips a negative one
 	for (;;) {
-		int n = poll(&poll_fd, 1, RESCAN_MS);
+		int n = poll(fds, 2, RESCAN_MS);
 		if (n == 0 && w->injector) {
 			(void)injector_rescan(w->injector, NULL);
 		}
+		if (n > 0 && fds[1].revents) {
+			pass_on_signal(w);
+		}
 		struct request request;
-		if (n > 0 &&
+		if (n > 0 && fds[0].revents &&
 				(recv(w->socket, &request, sizeof request, 0) != (ssize_t)sizeof request ||
 						!obey(w, &request, a))) {
 			return;
@@ -138,10 +153,22 @@ static void serve(struct work *w, struct answer *a) {
 	}
 }
 
-static _Noreturn void guard(struct work *w) {
-	sigset_t all;
+/** It finishes what it does, whatever is sent to it; what is meant for heaptrack it passes on. */
+static sigset_t block_signals(void) {
+	static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	sigset_t all, some;
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, NULL);
+	(void)sigemptyset(&some);
+	for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
+		(void)signal(passed_on[i], SIG_DFL); // ignored ones would not arrive
+		(void)sigaddset(&some, passed_on[i]);
+	}
+	return some;
+}
+
+static _Noreturn void guard(struct work *w) {
+	const sigset_t passed_on = block_signals();
 	(void)setsid();
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -154,6 +181,7 @@ static _Noreturn void guard(struct work *w) {
 	for (int fd = 0; null >= 0 && fd < 3; fd++) {
 		(void)dup2(null, fd);
 	}
+	w->signals_fd = signalfd(-1, &passed_on, SFD_CLOEXEC | SFD_NONBLOCK);
 	struct answer *answer = malloc(sizeof *answer);
 	if (answer) {
 		serve(w, answer);
@@ -231,9 +259,10 @@ bool guardian_start(struct guardian *g, const char *recorder, struct err *err) {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
 		return err_system(err, errno, "cannot make a socket");
 	}
+	pid_t heaptrack = getpid();
 	g->pid = fork();
 	if (g->pid == 0) {
-		struct work w = {.socket = ends[1], .recorder = recorder};
+		struct work w = {.socket = ends[1], .heaptrack = heaptrack, .recorder = recorder};
 		(void)close(ends[0]);
 		guard(&w);
 	}
