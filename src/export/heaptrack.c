@@ -304,11 +304,11 @@ static void put_end(struct kde_out *o) {
 	// The tools call the last time and 1 ms the runtime
 	kde_out_time(o, (duration_ms ? duration_ms - 1 : 0) * 1000000);
 	put_samples(o, UINT64_MAX);
-	if (r->samples.n) {
-		// A whole file ends with what is resident: who looks at the last line sees it
-		uint64_t pages = r->samples.items[r->samples.n - 1].rss_bytes / page_bytes(r);
-		put_numbers(o, 'R', &pages, 1);
-	}
+	// A whole file ends with what is resident; a program may be too short to have been looked at
+	uint64_t bytes = r->samples.n ? r->samples.items[r->samples.n - 1].rss_bytes
+								  : r->summary.peak_rss_bytes;
+	uint64_t pages = bytes / page_bytes(r);
+	put_numbers(o, 'R', &pages, 1);
 }
 
 static bool write_file(const struct export_request *request, const struct export_sink *sink,
