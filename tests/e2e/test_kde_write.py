@@ -58,6 +58,12 @@ def ours(tools, file):
 
 # ---- round trips of ours
 
+def same_runtime(*figures):
+    """Taken out of each: the files know ms, and the second digit is rounded from them."""
+    seconds = [float(f.pop("total runtime").rstrip("s.")) for f in figures]
+    assert max(seconds) - min(seconds) < 0.011, seconds
+
+
 def test_from_intervals_every_figure_is_the_recordings(tools, program, tmp_path):
     recording = tools.record(*program)
     out = export(tools, recording.file, "", tmp_path / "out.zst")
@@ -70,6 +76,7 @@ def test_from_intervals_every_figure_is_the_recordings(tools, program, tmp_path)
     temporary = int(exported.pop("temporary memory allocations"))
     expected = int(recorded.pop("temporary memory allocations"))
     assert abs(temporary - expected) <= max(20, expected // 50)
+    same_runtime(exported, recorded)
     assert exported == recorded
 
 
@@ -83,12 +90,14 @@ def test_event_by_event(tools, program, tmp_path):
         subprocess.run([kde.INTERPRET], stdin=stream, stdout=result, check=True,
                        stderr=subprocess.DEVNULL, timeout=110)
     exported, recorded = kde.totals(out), ours(tools, recording.file)
+    same_runtime(exported, recorded)
     temporary = exported.pop("temporary memory allocations")
     recorded.pop("temporary memory allocations")
     assert exported == recorded
     by_address = kde.totals(theirs)
     # Number 0 is somebody's there, and its free behind another free counts as temporary
     assert 0 <= int(by_address.pop("temporary memory allocations")) - int(temporary) <= 1
+    by_address.pop("total runtime")
     assert by_address == exported
 
 
