@@ -66,7 +66,7 @@ class Terminal:
         self.text = self.text[match.end():]
         return match
 
-    def wait(self, timeout=20):
+    def wait(self, timeout=60):
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -155,7 +155,7 @@ def test_ctrl_c_in_a_terminal_arrives_once(tools, terminal, counter, tmp_path):
 
 def test_ctrl_c_ends_what_does_not_catch_it(tools, terminal, tmp_path):
     shell = terminal(tools.heaptrack, "-q", "-o", tmp_path / "t", "sh", "-c",
-                     "echo ready; exec sleep 30")
+                     "echo ready; exec sleep 90")
     shell.read_until("ready")
     time.sleep(0.3)
     shell.send(b"\x03")
@@ -176,7 +176,7 @@ def test_sent_signal_arrives_once(tools, counter, helpers, name):
 
 
 def test_sent_signal_ends_the_program_and_its_status_is_passed_on(tools, helpers):
-    running = tools.start_record("sh", "-c", "echo ready; exec sleep 30")
+    running = tools.start_record("sh", "-c", "echo ready; exec sleep 90")
     wait_ready(running, helpers)
     time.sleep(0.3)
     os.kill(running.pid, signal.SIGTERM)
