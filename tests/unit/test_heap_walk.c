@@ -241,6 +241,10 @@ static void destroyed_heaps_are_left_out(void **state) {
 }
 
 int main(void) {
+#ifdef __SANITIZE_ADDRESS__
+	puts("AddressSanitizer's allocator is in the place of glibc's: there is nothing to walk");
+	return 77; // skipped, for Meson
+#endif
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(one_thread),
 			cmocka_unit_test(threads_with_arenas),
