@@ -95,6 +95,7 @@ static void applied(void **state) {
 	assert_int_equal(s.rules.items[1].bytes, 0);
 	assert_int_equal(s.rules.items[2].n_stacks, 0);
 	suppressions_finish(&s);
+	recording_finish(&r);
 }
 
 int main(void) {
