@@ -188,9 +188,10 @@ static void say_attached(struct run *run) {
 		run->options->say(run->options->user, line);
 	}
 	(void)snprintf(line, sizeof line,
-			"attached to process %d: %u functions hooked, %u threads stopped for %.2f ms; Ctrl+C "
-			"ends the recording, the program goes on",
-			(int)run->program, r.n_functions, r.n_threads, (double)r.longest_pause_ns / 1e6);
+			"attached to process %d: %u functions hooked, %u thread%s stopped for %.2f ms; "
+			"Ctrl+C ends the recording, the program goes on",
+			(int)run->program, r.n_functions, r.n_threads, r.n_threads == 1 ? "" : "s",
+			(double)r.longest_pause_ns / 1e6);
 	run->options->say(run->options->user, line);
 	old_heap_start(&run->old_heap, r.snapshot, run->aggregate);
 }

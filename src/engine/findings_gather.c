@@ -72,6 +72,7 @@ static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 	if (s->live_blocks > 0 && stack_is_noise(f->r, f->names, stack)) {
 		f->out->noise_bytes += s->live_bytes;
 		f->out->noise_blocks += s->live_blocks;
+		p->noise_bytes += s->live_bytes;
 		return;
 	}
 	p->live_bytes += s->live_bytes;
@@ -167,7 +168,7 @@ static bool make_curves(struct finder *f) {
 		struct place *p = &f->places[i];
 		if (tag_of_place[i]) {
 			uint64_t *live = all + 2 * tag_of_place[i] * stride;
-			sum_up(live, n_edges, p->live_bytes);
+			sum_up(live, n_edges, p->live_bytes + p->noise_bytes);
 			sum_up(live + stride, n_edges, p->live_bytes);
 			p->live_curve = live;
 			p->kept_curve = live + stride;

@@ -164,7 +164,8 @@ static void find_all_freed(struct finder *f) {
 	const struct findings *o = f->out;
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	if (f->r->summary.allocations == 0 || f->r->summary.live_bytes > o->noise_bytes ||
-			!f->r->meta.is_complete || (f->r->missing & REC_LIVE_BYTES)) {
+			o->noise_bytes > f->r->summary.peak_bytes / 4 || !f->r->meta.is_complete ||
+			(f->r->missing & REC_LIVE_BYTES)) {
 		return;
 	}
 	struct finding *out = finder_add(f, "all-freed", "never freed");

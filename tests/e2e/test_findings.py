@@ -175,3 +175,12 @@ def test_says_the_right_thing_first(tools, tmp_path, is_long, language, name):
         except AssertionError:  # a machine that stalls bends a curve that the program draws by time
             again = tools.record(*command, name=f"seed{seed}-again", timeout=300)
             check_case(case, again)
+
+
+def test_what_a_runtime_holds_to_the_end_is_not_freed(tools):
+    script = "import os, time\nkept = []\nfor i in range(600):\n" \
+        "    kept.append(bytearray(20000)); time.sleep(0.002)\nos._exit(0)"
+    recording = tools.record("python3", "-c", script)
+    findings = recording.json()["findings"]
+    assert any(f["id"] == "growing" for f in findings), findings
+    assert not any(f["id"] == "all-freed" or "freed only" in f["text"] for f in findings), findings
