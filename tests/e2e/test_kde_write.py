@@ -167,8 +167,8 @@ def test_the_window_opens_ours(tools, tmp_path):
     screen = tools.start("Xvfb", "-displayfd", str(write), "-screen", "0", "1400x900x24",
                          "-nolisten", "tcp", pass_fds=[write])
     os.close(write)
-    display = ":" + os.read(read, 16).decode().strip()
-    os.close(read)
+    with open(read) as told:
+        display = ":" + told.readline().strip()  # to its end: it stops if nobody reads that
     env = {"DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
     gui = tools.start(kde.GUI, out, env=env)
     picture, colours = tmp_path / "window.png", 0
