@@ -159,7 +159,7 @@ def test_stacks_that_never_reach_main_end(tools, tmp_path):
 # ---- the window
 
 @pytest.mark.skipif(not kde.has_gui or not shutil.which("Xvfb"), reason="no heaptrack_gui, no Xvfb")
-def test_the_window_opens_ours(tools, tmp_path):
+def test_the_window_opens_ours(tools, build, tmp_path):
     """Debian's heaptrack_gui on a screen of its own; what it shows is looked at."""
     recording = tools.record(tools.victim("demo"))
     out = export(tools, recording.file, "", tmp_path / "heaptrack.demo.zst")
@@ -186,8 +186,7 @@ def test_the_window_opens_ours(tools, tmp_path):
     assert colours > 300, f"{colours} colours in {picture}"
     titles = kde.run("xwininfo", "-root", "-tree", env={**os.environ, **env}).stdout
     assert "heaptrack" in titles.lower()
-    kept = os.environ.get("HEAPTRACK_SCREENSHOTS")
-    if kept:
-        shutil.copy(picture, Path(kept) / "heaptrack_gui.png")
+    (build / "screenshots").mkdir(exist_ok=True)
+    shutil.copy(picture, build / "screenshots" / "heaptrack_gui.png")
     gui.end()
     screen.end()
