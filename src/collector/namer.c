@@ -2,6 +2,7 @@
 #include "collector/namer.h"
 
 #include "base/vec.h"
+#include "symbols/suppressions.h"
 #include "sys/clock.h"
 
 #include <pthread.h>
@@ -30,6 +31,7 @@ struct waiting {
 	struct wanted *items;
 	size_t n, capacity;
 	uint64_t due_ns;
+	bool had_batch;
 };
 
 struct batch {
@@ -39,7 +41,9 @@ struct batch {
 	size_t n;
 	struct symbols_answer *answers;
 	struct symbols_facts facts;
-	struct arena arena; // the rest of the batch
+	bool is_first;             // of its module
+	struct slice suppressions; // of the module, found with the first batch
+	struct arena arena;        // the rest of the batch
 	uint64_t cost_ns;
 	bool is_answered;
 };
@@ -95,6 +99,9 @@ static void *work(void *user) {
 		(void)pthread_mutex_unlock(&n->lock);
 		uint64_t start_ns = clock_thread_cpu_ns();
 		n->batch.is_answered = resolve(n, &n->batch);
+		if (n->batch.is_first) {
+			n->batch.suppressions = symbols_suppressions(&n->batch.file, &n->batch.arena);
+		}
 		n->batch.cost_ns = clock_thread_cpu_ns() - start_ns;
 		(void)pthread_mutex_lock(&n->lock);
 		n->is_given = false;
@@ -161,6 +168,9 @@ static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 	if (b->is_answered) {
 		put_facts(&n->modules->records.items[b->module], &b->facts);
 	}
+	if (b->is_first) {
+		n->modules->records.items[b->module].suppressions = texts_id(n->texts, b->suppressions);
+	}
 	modules_take_back(n->modules, b->module);
 	uint64_t rest_ns = b->cost_ns * COST_FACTOR;
 	n->waiting.items[b->module].due_ns = now_ns +
@@ -226,7 +236,8 @@ static int compare_wanted(const void *a, const void *b) {
 // All that waits, but for the second of two that differ in is_exact alone: those wait on
 static void fill_batch(struct namer *n, struct waiting *from, struct batch *b) {
 	qsort(from->items, from->n, sizeof *from->items, compare_wanted);
-	struct waiting rest = {.due_ns = from->due_ns};
+	struct waiting rest = {.due_ns = from->due_ns, .had_batch = true};
+	b->is_first = !from->had_batch;
 	size_t kept = 0;
 	for (size_t i = 0; i < from->n; i++) {
 		if (kept == 0 || from->items[kept - 1].address != from->items[i].address) {

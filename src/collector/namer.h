@@ -2,10 +2,10 @@
 #pragma once
 
 /**
- * Names for the locations of the stacks, found while the program runs: a thread of low priority
- * looks them up, module by module, in batches that grow with what a module costs; the caller's
- * thread hands out the work and puts the results into the tables. So a file copied in the middle
- * of a recording has names, and at the end little is left to do.
+ * Names for the locations of the stacks, and the suppressions that modules bring, found while the
+ * program runs: a thread of low priority looks them up, module by module, in batches that grow with
+ * what a module costs; the caller's thread hands out the work and puts the results into the tables.
+ * So a file copied in the middle of a recording has names, and at the end little is left to do.
  *
  * All functions: one thread, that of the caller.
  */

@@ -33,6 +33,24 @@ static bool suppress(struct session *s, const struct session_options *o, struct 
 	return ok && suppressions_apply(rules, &s->recording, err);
 }
 
+/** The rules of all modules, each text once. */
+static bool take_embedded(struct session *s, struct err *err) {
+	const struct recording *r = &s->recording;
+	for (uint32_t i = 1; i < r->modules.n; i++) {
+		uint32_t text = r->modules.items[i].suppressions;
+		bool is_new = text != 0;
+		for (uint32_t k = 1; is_new && k < i; k++) {
+			is_new = r->modules.items[k].suppressions != text;
+		}
+		if (is_new) {
+			struct slice rules = r->strings.items[text];
+			buffer_slice(&s->embedded, rules);
+			buffer_text(&s->embedded, rules.data[rules.size - 1] == '\n' ? "" : "\n");
+		}
+	}
+	return !s->embedded.failed || err_memory(err);
+}
+
 static bool read_recording(struct session *s, const struct import_options *options,
 		struct err *err) {
 	uint8_t head[64];
@@ -47,7 +65,7 @@ static bool read_recording(struct session *s, const struct import_options *optio
 	}
 	s->is_ours = true;
 	struct trace_source source = source_of(s);
-	return trace_read(&s->recording, &s->facts, &source, 0, err);
+	return trace_read(&s->recording, &s->facts, &source, 0, err) && take_embedded(s, err);
 }
 
 static bool name_frames(struct session *s, const struct session_options *options, struct err *err) {

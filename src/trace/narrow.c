@@ -17,6 +17,7 @@ static void cut_strings(struct recording *r) {
 	for (uint32_t i = 0; i < r->modules.n; i++) {
 		cut_string(&r->modules.items[i].path, r);
 		cut_string(&r->modules.items[i].package, r);
+		cut_string(&r->modules.items[i].suppressions, r);
 	}
 	for (uint32_t i = 0; i < r->threads.n; i++) {
 		cut_string(&r->threads.items[i].name, r);

@@ -111,6 +111,7 @@ struct rec_module {
 	uint8_t has_symbols;   // any name was found in it
 	uint8_t has_lines;     // any line was found in it
 	uint8_t is_unresolved; // its file could not be opened, or has another build id
+	uint32_t suppressions; // string: the rules that it brings (engine/suppress.h); 0: none
 };
 
 /** A place in code: one program counter of one module. */

@@ -65,8 +65,9 @@ static bool modules_are_valid(const struct recording *r, struct err *why) {
 	for (uint32_t i = 0; i < r->modules.n; i++) {
 		const struct rec_module *m = &r->modules.items[i];
 		if (m->start > m->end || !is_string(r, m->path) || !is_string(r, m->package) ||
-				m->build_id_bytes > sizeof m->build_id || !is_image(r, m->image) ||
-				m->has_symbols > 1 || m->has_lines > 1 || m->is_unresolved > 1) {
+				!is_string(r, m->suppressions) || m->build_id_bytes > sizeof m->build_id ||
+				!is_image(r, m->image) || m->has_symbols > 1 || m->has_lines > 1 ||
+				m->is_unresolved > 1) {
 			return VIOLATION(why, "module %u is out of range", i);
 		}
 	}

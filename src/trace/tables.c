@@ -34,7 +34,7 @@
 _Static_assert(sizeof(struct rec_meta) == 96, "columns");        // one has none
 _Static_assert(sizeof(struct rec_summary) == 26 * 8, "columns"); // two have none
 _Static_assert(sizeof(struct rec_quality) == 12 * 8, "columns");
-_Static_assert(sizeof(struct rec_module) == 72, "columns");
+_Static_assert(sizeof(struct rec_module) == 80, "columns");
 _Static_assert(sizeof(struct rec_location) == 24, "columns");
 _Static_assert(sizeof(struct rec_frame) == 16, "columns");
 _Static_assert(sizeof(struct rec_node) == 8, "columns");
@@ -112,7 +112,7 @@ static const struct table table_quality = TABLE(19, "quality", quality_columns, 
 #define ROW struct rec_module
 static const struct column module_columns[] = {D(1, start), A(2, end, start), A(3, bias, start),
 		D(4, path), P(5, image), P(6, package), I(7, build_id, build_id_bytes), P(8, has_symbols),
-		P(9, has_lines), P(10, is_unresolved)};
+		P(9, has_lines), P(10, is_unresolved), P(11, suppressions)};
 static const struct table table_modules = TABLE(20, "modules", module_columns, NULL);
 #undef ROW
 

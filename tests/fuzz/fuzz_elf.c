@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "elf/image.h"
+#include "elf/returned_text.h"
 
 #include <elf.h>
 
@@ -41,5 +42,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	sink += elf_debug_link(&e, &text, &crc) ? strlen(text) : 0;
 	sink += elf_alternate_link(&e, &text, &id) ? strlen(text) : 0;
 	sink += elf_first_code_address(&e);
+	sink += elf_returned_text(&e, "main", &id) && id.size ? id.data[id.size - 1] : 0;
 	return 0;
 }

@@ -57,6 +57,7 @@ static void test_code(void **state) {
 	(void)state;
 	BREAK("module 1", r.modules.items[1].start = r.modules.items[1].end + 1);
 	BREAK("module 2", r.modules.items[2].path = r.strings.n);
+	BREAK("module 2", r.modules.items[2].suppressions = r.strings.n);
 	BREAK("module 2", r.modules.items[2].build_id_bytes = 33);
 	BREAK("module 3", r.modules.items[3].image = r.images.n + 1);
 	BREAK("location 7", r.locations.items[7].module = r.modules.n);

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The rules for blocks that nobody wants to hear of, which a module brings for LeakSanitizer as the
+ * text of its function __lsan_default_suppressions. They are read from the file; a function that
+ * does more than return a constant has none. Any thread.
+ */
+
+#include "symbols/symbols.h"
+
+/**
+ * Only of the file behind `module->fd`. The text is copied into `arena`; empty: no rules, or none
+ * that can be read.
+ */
+struct slice symbols_suppressions(const struct symbols_module *module, struct arena *arena);
