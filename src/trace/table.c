@@ -15,15 +15,6 @@ static uint64_t load(const uint8_t *row, size_t offset, unsigned width) {
 	}
 }
 
-static void store(uint8_t *row, size_t offset, unsigned width, uint64_t v) {
-	switch (width) {
-	case 1: row[offset] = (uint8_t)v; break;
-	case 2: *(uint16_t *)(void *)(row + offset) = (uint16_t)v; break;
-	case 4: *(uint32_t *)(void *)(row + offset) = (uint32_t)v; break;
-	default: *(uint64_t *)(void *)(row + offset) = v; break;
-	}
-}
-
 static uint64_t zigzag(uint64_t v) {
 	return v << 1 ^ -(v >> 63);
 }
@@ -210,94 +201,175 @@ bool table_count_is_possible(const struct table_raw *raw) {
 	return raw->n <= UINT32_MAX && raw->n <= table_column(raw, 1).size;
 }
 
-// The field's value from what the column stores. `old`: what the field holds already
-static uint64_t from_stored(const struct walk *w, const uint8_t *row, uint64_t index, uint64_t s,
-		uint64_t old) {
-	const struct column *c = w->column;
-	switch ((enum column_way)c->way) {
-	case COLUMN_DELTA: return w->previous + unzigzag(s);
-	case COLUMN_AFTER: return load(row, c->by, c->by_width) + unzigzag(s);
-	case COLUMN_BACK: return index - s;
-	case COLUMN_PRODUCT:
-		return load(row, c->by, c->by_width) * w->t->unit(w->user, row) + unzigzag(s);
-	case COLUMN_UNTIL: return s == 0 ? low_bits(c->width) : load(row, c->by, c->by_width) + s - 1;
-	case COLUMN_HIGH: return ((w->previous >> 16) + unzigzag(s)) << 16;
-	case COLUMN_LOW: return old | (s & 0xffff);
-	default: return s;
+/*
+ * Rows are decoded a few at a time, all their columns before the next, so that they stay in the
+ * cache. Of a column: numbers from bytes, then fields from numbers, then fields into rows. Each
+ * step is a plain loop: what is the same for all rows is decided before it.
+ */
+enum { COLUMNS_MAX = 32, ROWS_AT_ONCE = 256, GROUP = 16 };
+
+// True: one byte each, as most numbers
+static bool are_short(const uint8_t *group) {
+	uint64_t bytes[GROUP / 8];
+	memcpy(bytes, group, sizeof bytes);
+	return ((bytes[0] | bytes[1]) & 0x8080808080808080) == 0;
+}
+
+static void widen(uint64_t *restrict out, const uint8_t *restrict group) {
+	for (size_t i = 0; i < GROUP; i++) {
+		out[i] = group[i];
 	}
 }
 
-// Most numbers take one byte
-static inline uint64_t next_varint(struct cursor *c) {
-	return LIKELY(c->at != c->end && *c->at < 0x80) ? *c->at++ : cursor_varint(c);
+// There are two bytes at least
+static inline uint64_t next_of_many(struct cursor *c) {
+	const uint8_t *at = c->at;
+	if (at[0] < 0x80) {
+		c->at += 1;
+		return at[0];
+	}
+	if (at[1] < 0x80) {
+		c->at += 2;
+		return (at[0] & 0x7fu) | (uint64_t)at[1] << 7;
+	}
+	return cursor_varint(c);
 }
 
-// Nearly all columns: a field of four or eight bytes, as it is or as the step from the row before
-static bool is_simple(const struct column *c) {
-	return (c->way == COLUMN_PLAIN || c->way == COLUMN_DELTA) && (c->width == 4 || c->width == 8);
-}
-
-static bool decode_simple(struct slice bytes, const struct walk *w, uint8_t *row, uint64_t n) {
-	struct cursor c = cursor_init(bytes);
-	const bool is_delta = w->column->way == COLUMN_DELTA;
-	const uint64_t row_bytes = w->t->row_bytes;
-	uint64_t fits = low_bits(w->column->width), value = 0;
-	row += w->column->offset;
-	for (; n && !c.failed; n--, row += row_bytes) {
-		uint64_t s = next_varint(&c);
-		value = is_delta ? value + unzigzag(s) : s;
-		if (value > fits) {
-			return false;
-		}
-		if (fits == UINT64_MAX) {
-			*(uint64_t *)(void *)row = value;
+static void take_numbers(uint64_t *out, struct cursor *c, size_t n) {
+	size_t i = 0;
+	for (; n - i >= GROUP && cursor_left(c) >= GROUP * VARINT_MAX; i += GROUP) {
+		if (are_short(c->at)) {
+			widen(out + i, c->at);
+			c->at += GROUP;
 		} else {
-			*(uint32_t *)(void *)row = (uint32_t)value;
+			for (size_t k = 0; k < GROUP; k++) {
+				out[i + k] = next_of_many(c);
+			}
 		}
 	}
-	return !c.failed && cursor_left(&c) == 0;
+	for (; i < n; i++) {
+		out[i] = cursor_varint(c);
+	}
 }
 
-// False: a number that does not fit its field, or the column has not one number per row
-static bool decode_numbers(struct slice bytes, struct walk *w, uint8_t *row, uint64_t index,
-		uint64_t n) {
-	struct cursor c = cursor_init(bytes);
-	unsigned width = w->column->width;
-	uint64_t fits = low_bits(width);
-	for (; n && !c.failed; n--, row += w->t->row_bytes) {
-		uint64_t s = bytes.size ? next_varint(&c) : 0;
-		uint64_t v = from_stored(w, row, index++, s, load(row, w->column->offset, width));
-		if (v > fits) {
+#define LOAD_EACH(type)                                \
+	for (size_t i = 0; i < n; i++, row += row_bytes) { \
+		out[i] = *(const type *)(const void *)row;     \
+	}
+
+// The fields of n rows
+static void load_all(uint64_t *out, const uint8_t *row, size_t row_bytes, unsigned width,
+		size_t n) {
+	switch (width) {
+	case 1: LOAD_EACH(uint8_t) break;
+	case 2: LOAD_EACH(uint16_t) break;
+	case 4: LOAD_EACH(uint32_t) break;
+	default: LOAD_EACH(uint64_t) break;
+	}
+}
+
+#define STORE_EACH(type)                               \
+	for (size_t i = 0; i < n; i++, row += row_bytes) { \
+		*(type *)(void *)row = (type)v[i];             \
+		any |= v[i];                                   \
+	}
+
+// False: one of them does not fit its field
+static bool store_all(uint8_t *row, size_t row_bytes, unsigned width, const uint64_t *v, size_t n) {
+	uint64_t any = 0;
+	switch (width) {
+	case 1: STORE_EACH(uint8_t) break;
+	case 2: STORE_EACH(uint16_t) break;
+	case 4: STORE_EACH(uint32_t) break;
+	default: STORE_EACH(uint64_t) break;
+	}
+	return any <= low_bits(width);
+}
+
+// From steps to where they lead
+static void add_steps(uint64_t *v, size_t n, uint64_t *previous, unsigned shift) {
+	uint64_t at = *previous;
+	for (size_t i = 0; i < n; i++) {
+		at += unzigzag(v[i]) << shift;
+		v[i] = at;
+	}
+	*previous = at;
+}
+
+// From what the column stores to the fields' values, where those hang on another field, or on what
+// this one holds already
+static void add_others(const struct walk *w, uint64_t *v, const uint8_t *row, size_t n) {
+	const struct column *c = w->column;
+	const size_t row_bytes = w->t->row_bytes;
+	const uint64_t none = low_bits(c->width);
+	bool is_low = c->way == COLUMN_LOW;
+	uint64_t other[ROWS_AT_ONCE];
+	load_all(other, row + (is_low ? c->offset : c->by), row_bytes, is_low ? c->width : c->by_width,
+			n);
+	for (size_t i = 0; i < n; i++) {
+		switch ((enum column_way)c->way) {
+		case COLUMN_AFTER: v[i] = other[i] + unzigzag(v[i]); break;
+		case COLUMN_PRODUCT:
+			v[i] = other[i] * w->t->unit(w->user, row + i * row_bytes) + unzigzag(v[i]);
+			break;
+		case COLUMN_UNTIL: v[i] = v[i] == 0 ? none : other[i] + v[i] - 1; break;
+		default: v[i] = other[i] | (v[i] & 0xffff); break;
+		}
+	}
+}
+
+static void to_fields(struct walk *w, uint64_t *v, const uint8_t *row, uint64_t index, size_t n) {
+	switch ((enum column_way)w->column->way) {
+	case COLUMN_PLAIN: break;
+	case COLUMN_DELTA: add_steps(v, n, &w->previous, 0); break;
+	case COLUMN_HIGH: add_steps(v, n, &w->previous, 16); break;
+	case COLUMN_BACK:
+		for (size_t i = 0; i < n; i++) {
+			v[i] = index + i - v[i];
+		}
+		break;
+	default: add_others(w, v, row, n); break;
+	}
+}
+
+// A column on its way into rows
+struct reading {
+	struct walk walk;
+	struct cursor bytes;
+	bool is_zero; // no bytes: all its numbers are zero
+};
+
+static bool decode_numbers(struct reading *r, uint8_t *row, uint64_t index, size_t n) {
+	struct walk *w = &r->walk;
+	uint64_t v[ROWS_AT_ONCE];
+	if (r->is_zero) {
+		memset(v, 0, n * sizeof *v);
+	} else {
+		take_numbers(v, &r->bytes, n);
+	}
+	to_fields(w, v, row, index, n);
+	return store_all(row + w->column->offset, w->t->row_bytes, w->column->width, v, n);
+}
+
+static bool decode_ids(struct reading *r, uint8_t *row, size_t n) {
+	const struct column *c = r->walk.column;
+	for (; n && !r->bytes.failed; n--, row += r->walk.t->row_bytes) {
+		uint8_t size = cursor_u8(&r->bytes);
+		struct slice id = cursor_bytes(&r->bytes, size);
+		if (size > c->width) {
 			return false;
 		}
-		store(row, w->column->offset, width, v);
-		w->previous = v;
+		row[c->by] = (uint8_t)id.size;
+		memcpy(row + c->offset, id.data, id.size);
 	}
-	return !c.failed && cursor_left(&c) == 0;
+	return true;
 }
 
-static bool decode_ids(struct slice bytes, struct walk *w, uint8_t *row, uint64_t n) {
-	struct cursor c = cursor_init(bytes);
-	for (; n && bytes.size && !c.failed; n--, row += w->t->row_bytes) {
-		uint8_t size = cursor_u8(&c);
-		struct slice id = cursor_bytes(&c, size);
-		if (size > w->column->width) {
-			return false;
-		}
-		row[w->column->by] = (uint8_t)id.size;
-		memcpy(row + w->column->offset, id.data, id.size);
-	}
-	return !c.failed && cursor_left(&c) == 0;
-}
-
-static bool decode_column(struct slice bytes, struct walk *w, uint8_t *row,
-		const struct table_raw *raw) {
-	if (w->column->way == COLUMN_ID) {
-		return decode_ids(bytes, w, row, raw->n);
-	}
-	return bytes.size > 0 && is_simple(w->column)
-			? decode_simple(bytes, w, row, raw->n)
-			: decode_numbers(bytes, w, row, raw->first, raw->n);
+// False: something does not fit its field, or there is not one number per row
+static bool decode_piece(struct reading *r, uint8_t *row, uint64_t index, size_t n, bool is_last) {
+	bool fits = r->walk.column->way == COLUMN_ID ? decode_ids(r, row, n)
+												 : decode_numbers(r, row, index, n);
+	return fits && !r->bytes.failed && !(is_last && cursor_left(&r->bytes));
 }
 
 // The rows are zeroed already; other ways need the fields that they refer to
@@ -305,13 +377,14 @@ static bool is_zero_if_missing(const struct column *c) {
 	return c->way == COLUMN_PLAIN || c->way == COLUMN_DELTA || c->way == COLUMN_ID;
 }
 
-bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, const void *user,
-		struct err *err) {
+static bool find_columns(struct reading *out, size_t *n, const struct table_raw *raw,
+		const struct table *t, const void *user, struct err *err) {
 	struct cursor columns = cursor_init(raw->columns);
 	uint64_t id = 0;
 	struct slice bytes = {raw->columns.data, 0};
 	bool more = next_column(&columns, &id, &bytes);
-	for (size_t i = 0; raw->n && i < t->n_columns; i++) {
+	check(t->n_columns <= COLUMNS_MAX);
+	for (size_t i = 0; i < t->n_columns; i++) {
 		const struct column *column = &t->columns[i];
 		while (more && id < column->id) {
 			uint64_t before = id;
@@ -320,18 +393,34 @@ bool table_decode(const struct table_raw *raw, const struct table *t, void *rows
 				return err_set(err, ERR_FORMAT, "table %s: columns out of order", t->name);
 			}
 		}
-		bool is_there = more && id == column->id;
-		if (!is_there && i > 0 && is_zero_if_missing(column)) {
-			continue;
-		}
-		struct slice its = is_there ? bytes : (struct slice){raw->columns.data, 0};
-		struct walk w = {t, column, user, 0};
-		if ((i == 0 && its.size < raw->n) || !decode_column(its, &w, rows, raw)) {
+		struct slice its = more && id == column->id ? bytes : (struct slice){NULL, 0};
+		if (i == 0 && its.size < raw->n) {
 			return err_set(err, ERR_FORMAT, "table %s: bad column %u", t->name, column->id);
 		}
+		if (its.size > 0 || !is_zero_if_missing(column)) {
+			out[(*n)++] = (struct reading){{t, column, user, 0}, cursor_init(its), its.size == 0};
+		}
 	}
-	if (columns.failed) {
-		return err_set(err, ERR_FORMAT, "table %s: torn column", t->name);
+	return !columns.failed || err_set(err, ERR_FORMAT, "table %s: torn column", t->name);
+}
+
+bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, const void *user,
+		struct err *err) {
+	struct reading readings[COLUMNS_MAX];
+	size_t n_readings = 0, n;
+	if (!find_columns(readings, &n_readings, raw, t, user, err)) {
+		return false;
+	}
+	uint8_t *row = rows;
+	for (uint64_t done = 0; done < raw->n; done += n, row += n * t->row_bytes) {
+		n = raw->n - done < ROWS_AT_ONCE ? (size_t)(raw->n - done) : ROWS_AT_ONCE;
+		for (size_t i = 0; i < n_readings; i++) {
+			struct reading *r = &readings[i];
+			if (!decode_piece(r, row, raw->first + done, n, done + n == raw->n)) {
+				return err_set(err, ERR_FORMAT, "table %s: bad column %u", t->name,
+						r->walk.column->id);
+			}
+		}
 	}
 	return true;
 }

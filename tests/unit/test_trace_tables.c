@@ -10,10 +10,12 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
+// Any bits, or mostly zeros: then most numbers are short, as in real tables, with long ones between
 static void fill(void *data, size_t n, uint64_t *random) {
 	uint8_t *at = data;
+	uint64_t rarity = (uint64_t[]){1, 1, 40, 1000}[sample_random(random) % 4];
 	for (size_t i = 0; i < n; i++) {
-		at[i] = (uint8_t)sample_random(random);
+		at[i] = sample_random(random) % rarity ? 0 : (uint8_t)sample_random(random);
 	}
 	// Now and then the extremes
 	if (n >= 8 && sample_random(random) % 4 == 0) {
@@ -29,7 +31,7 @@ static void fill(void *data, size_t n, uint64_t *random) {
 static struct recording random_bits(uint64_t seed) {
 	struct recording r = {0};
 	uint64_t random = seed;
-	uint64_t n = sample_below(&random, 300);
+	uint64_t n = sample_below(&random, 700);
 	fill(&r.meta, offsetof(struct rec_meta, wall_offset_s), &random);
 	fill(&r.summary, offsetof(struct rec_summary, suppressed_blocks), &random);
 	struct rec_quality *q = &r.quality;
