@@ -2,6 +2,7 @@
 #include "base/arena.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -9,7 +10,15 @@ struct arena_chunk {
 	_Alignas(16) uint8_t data[];
 };
 
-enum { CHUNK_MIN = 64 << 10 };
+enum { CHUNK_MIN = 64 << 10, LARGE_PAGE = 2 << 20 };
+
+// A large table is filled once, and handing it small pages one by one costs as much as filling it
+static void prefer_large_pages(uint8_t *data, size_t size) {
+	size_t before = -(uintptr_t)data & (LARGE_PAGE - 1);
+	if (size / 2 >= LARGE_PAGE) {
+		(void)madvise(data + before, (size - before) & ~((size_t)LARGE_PAGE - 1), MADV_HUGEPAGE);
+	}
+}
 
 static bool add_chunk(struct arena *a, size_t need) {
 	size_t size = a->bytes / 4 > CHUNK_MIN ? a->bytes / 4 : CHUNK_MIN;
@@ -19,11 +28,12 @@ static bool add_chunk(struct arena *a, size_t need) {
 	if (a->max_bytes && (size > a->max_bytes || a->bytes > a->max_bytes - size)) {
 		return false;
 	}
-	// calloc: the system's fresh pages are zero already, and no page is touched before its use
+	// calloc: the system's fresh pages are zero already, and none is taken before its use
 	struct arena_chunk *chunk = calloc(1, sizeof *chunk + size);
 	if (!chunk) {
 		return false;
 	}
+	prefer_large_pages(chunk->data, size);
 	chunk->size = size;
 	chunk->next = a->chunks;
 	a->chunks = chunk;

@@ -30,6 +30,25 @@ static void gives_zeroed_aligned_memory_apart(void **state) {
 	arena_finish(&a);
 }
 
+static void gives_large_memory_to_its_last_byte(void **state) {
+	(void)state;
+	struct arena a = {0};
+	for (size_t n = 4 << 20; n < 5 << 20; n += 333333) {
+		uint8_t *p = arena_alloc(&a, n, 1);
+		uint8_t *behind = arena_alloc(&a, 16, 1);
+		assert_non_null(p);
+		assert_non_null(behind);
+		for (size_t i = 0; i < n; i++) {
+			if (p[i]) {
+				fail_msg("byte %zu of %zu is not zero", i, n);
+			}
+			p[i] = 0xaa;
+		}
+		assert_int_equal(behind[0], 0);
+	}
+	arena_finish(&a);
+}
+
 static void refuses_what_overflows(void **state) {
 	(void)state;
 	struct arena a = {0};
@@ -97,6 +116,7 @@ static void says_what_went_wrong(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(gives_zeroed_aligned_memory_apart),
+			cmocka_unit_test(gives_large_memory_to_its_last_byte),
 			cmocka_unit_test(refuses_what_overflows),
 			cmocka_unit_test(keeps_its_limit),
 			cmocka_unit_test(copies_text_with_a_zero),
