@@ -204,17 +204,32 @@ static bool edges_are_valid(const struct recording *r, struct err *why) {
 	return true;
 }
 
-static bool intervals_are_in_range(const struct recording *r, struct err *why) {
+struct change {
+	uint64_t bytes, blocks; // modulo 2^64: they come and go
+};
+
+static bool is_in_range(const struct recording *r, const struct rec_interval *v) {
+	bool is_never = v->until == REC_NEVER;
+	return v->stack < r->stacks.n && v->from <= r->edges.n &&
+			(is_never || (v->until >= v->from && v->until <= r->edges.n)) &&
+			v->temporary <= v->count && !(is_never && v->temporary);
+}
+
+// What each edge changes by the intervals; they are the largest table, and gone through once
+static bool add_intervals(const struct recording *r, struct change *at, struct err *why) {
 	struct sum count = {0}, bytes = {0};
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval *v = &r->intervals.items[i];
+		if (!is_in_range(r, v)) {
+			return VIOLATION(why, "interval %u is out of range", i);
+		}
 		sum_add(&count, v->count);
 		sum_add(&bytes, v->bytes);
-		bool is_never = v->until == REC_NEVER;
-		if (v->stack >= r->stacks.n || v->from > r->edges.n ||
-				(!is_never && (v->until < v->from || v->until > r->edges.n)) ||
-				v->temporary > v->count || (is_never && v->temporary)) {
-			return VIOLATION(why, "interval %u is out of range", i);
+		at[v->from].bytes += v->bytes;
+		at[v->from].blocks += v->count;
+		if (v->until != REC_NEVER) {
+			at[v->until].bytes -= v->bytes;
+			at[v->until].blocks -= v->count;
 		}
 	}
 	if (count.is_over || bytes.is_over || count.total > r->summary.allocations ||
@@ -223,10 +238,6 @@ static bool intervals_are_in_range(const struct recording *r, struct err *why) {
 	}
 	return true;
 }
-
-struct change {
-	uint64_t bytes, blocks; // modulo 2^64: they come and go
-};
 
 // What lives at each edge by the intervals is what the edge says
 static bool edges_agree(const struct recording *r, const struct change *at, struct err *why) {
@@ -242,9 +253,6 @@ static bool edges_agree(const struct recording *r, const struct change *at, stru
 }
 
 static bool intervals_are_valid(const struct recording *r, struct err *why) {
-	if (!intervals_are_in_range(r, why)) {
-		return false;
-	}
 	if (r->intervals.n == 0) {
 		return true; // no detail, as in imported files
 	}
@@ -252,16 +260,7 @@ static bool intervals_are_valid(const struct recording *r, struct err *why) {
 	if (!at) {
 		return err_memory(why);
 	}
-	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		at[v->from].bytes += v->bytes;
-		at[v->from].blocks += v->count;
-		if (v->until != REC_NEVER) {
-			at[v->until].bytes -= v->bytes;
-			at[v->until].blocks -= v->count;
-		}
-	}
-	bool ok = edges_agree(r, at, why);
+	bool ok = add_intervals(r, at, why) && edges_agree(r, at, why);
 	free(at);
 	return ok;
 }
