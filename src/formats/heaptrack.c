@@ -191,22 +191,54 @@ static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *us
 	return ok;
 }
 
+/**
+ * Nearly all lines of a file are "+ number" or "- number": those are read without a look for their end
+ * first. The bytes that the line takes; 0: it is another line, or so near to the end that it may be cut.
+ */
+static inline size_t read_event(struct slice bytes, uint64_t *number) {
+	enum { DIGITS_AT = 2, DIGITS_MOST = 16 };
+	const uint8_t *p = bytes.data;
+	if (bytes.size <= DIGITS_AT + DIGITS_MOST || (p[0] != '+' && p[0] != '-') || p[1] != ' ') {
+		return 0;
+	}
+	uint64_t v = 0;
+	size_t at = DIGITS_AT;
+	for (int digit; at < DIGITS_AT + DIGITS_MOST && (digit = hex_digit(p[at])) >= 0; at++) {
+		v = v << 4 | (uint64_t)digit;
+	}
+	*number = v;
+	return at > DIGITS_AT && p[at] == '\n' ? at + 1 : 0;
+}
+
+/** A line at the start of `bytes`. *used: its bytes, all there are if it goes on after them. */
+static inline bool read_next(struct heaptrack_reader *r, struct slice bytes, size_t *used,
+		heaptrack_each *each, void *user, struct err *err) {
+	uint64_t number;
+	*used = read_event(bytes, &number);
+	if (*used) {
+		struct heaptrack_record event = {.kind = (char)*bytes.data, .numbers = &number, .n = 1};
+		r->n_lines++;
+		return each(user, &event, err);
+	}
+	const uint8_t *newline = memchr(bytes.data, '\n', bytes.size);
+	if (!newline) {
+		return read_rest(r, bytes, used, each, user, err);
+	}
+	size_t size = (size_t)(newline - bytes.data);
+	*used = size + 1;
+	return read_line(r, bytes.data, size, each, user, err);
+}
+
 bool heaptrack_read(struct heaptrack_reader *r, struct slice bytes, heaptrack_each *each,
 		void *user, struct err *err) {
 	size_t at = 0;
 	if (r->rest.size && !read_rest(r, bytes, &at, each, user, err)) {
 		return false;
 	}
-	while (at < bytes.size) {
-		const uint8_t *line = bytes.data + at;
-		const uint8_t *newline = memchr(line, '\n', bytes.size - at);
-		if (!newline) {
-			return read_rest(r, slice_of(line, bytes.size - at), &at, each, user, err);
-		}
-		if (!read_line(r, line, (size_t)(newline - line), each, user, err)) {
+	for (size_t used; at < bytes.size; at += used) {
+		if (!read_next(r, slice_of(bytes.data + at, bytes.size - at), &used, each, user, err)) {
 			return false;
 		}
-		at += (size_t)(newline - line) + 1;
 	}
 	return true;
 }
