@@ -12,6 +12,11 @@ export function useBinary(isBinary: boolean): void {
 		: ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 }
 
+/** As the report rounds: of two that are as near, the even one. `value` is no less than 0. */
+function oneDigit(value: number): string {
+	return (value * 4) % 4 === 1 ? (Math.floor(value) + 0.2).toFixed(1) : value.toFixed(1);
+}
+
 export function bytes(n: number): string {
 	const sign = n < 0 ? '−' : '';
 	let value = Math.abs(n);
@@ -20,7 +25,7 @@ export function bytes(n: number): string {
 		value /= base;
 		unit++;
 	}
-	return `${sign}${unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+	return `${sign}${unit === 0 ? Math.round(value) : oneDigit(value)} ${units[unit]}`;
 }
 
 export function count(n: number): string {
@@ -49,7 +54,7 @@ export function percent(part: number, whole: number): string {
 		return share > 0 ? '< 0.1 %' : '> −0.1 %';
 	}
 	if (Math.abs(share) < 9.95) {
-		return `${share.toFixed(1)} %`;
+		return `${share < 0 ? '−' : ''}${oneDigit(Math.abs(share))} %`;
 	}
 	return `${count(share < 100 ? Math.min(99, share) : share)} %`;
 }
