@@ -63,7 +63,7 @@ const since = async (from) => (await tab.evaluate(() => window.taken)).slice(fro
 const count = () => tab.evaluate(() => window.taken.length);
 
 // Dragging over the strip: each move is a range, each range a query, a layout, a picture
-const strip = await tab.locator('.timechart .u-over').first().boundingBox();
+const strip = await tab.locator('.timechart .plot').first().boundingBox();
 const y = strip.y + strip.height / 2;
 await tab.mouse.move(strip.x + 100, y);
 await tab.mouse.down();

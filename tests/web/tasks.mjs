@@ -26,7 +26,7 @@ async function lensOf(page) {
 
 /** Drags over the heap's curve, from one share of its width to another. */
 async function drag(page, from, to) {
-	const chart = page.locator('.timechart .u-over').first();
+	const chart = page.locator('.timechart .plot').first();
 	await chart.scrollIntoViewIfNeeded();
 	const plot = await chart.boundingBox();
 	const y = plot.y + plot.height / 2;

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
-import { useEffect, useMemo, useRef } from 'preact/hooks';
-import uPlot from 'uplot';
-import { edgeAtOrAfter, rangeOf, type Range } from '../data/lens.ts';
+import { useLayoutEffect, useEffect, useRef, useState } from 'preact/hooks';
+import { rangeOf, type Range } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
+import { isBinary } from '../state.ts';
 import { bytes, clock, duration, moment } from './format.ts';
+import { drawPlot, frameOf, valueAt, type Frame, type Line, type Look } from './plot.ts';
+import { useValue } from './signals.ts';
 
-export interface Line {
-	label: string;
-	colour: string; // a token's name
-	times: ArrayLike<number>; // ns
-	values: ArrayLike<number>;
-	kind: 'area' | 'line' | 'dashed';
-}
+export type { Line } from './plot.ts';
 
 export interface TimeChartProps {
 	profile: Profile;
@@ -30,133 +26,77 @@ export interface TimeChartProps {
 	theme: string;
 }
 
-const token = (name: string) =>
-	getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-
-/** Lines that begin at different times, on one axis. */
-function joined(lines: Line[], end: number): uPlot.AlignedData {
-	const tables = lines.map((l): uPlot.AlignedData => {
-		const x = Array.from(l.times, (t) => t / 1e9);
-		const y: (number | null)[] = Array.from(l.values);
-		if (x.length && x[x.length - 1]! < end) {
-			x.push(end);
-			y.push(y[y.length - 1]!);
-		}
-		return [x, y] as uPlot.AlignedData;
-	});
-	return uPlot.join(
-		tables,
-		tables.map((t) => t.slice(1).map(() => 2)),
-	) as uPlot.AlignedData;
-}
-
-function increments(): number[] {
-	const out: number[] = [];
-	for (let power = -6; power < 7; power++) {
-		for (const m of [1, 2, 2.5, 5]) {
-			out.push(m * 10 ** power);
-		}
-	}
-	return out;
-}
-
-/** The ends of the axis marks of binary or decimal sizes come out round by themselves. */
-function options(props: TimeChartProps, width: number): uPlot.Options {
-	const span = props.profile.facts.summary.duration_ns;
-	const unit = props.unit ?? bytes;
-	const grid = { stroke: token('line'), width: 1 };
-	const axis = { stroke: token('dim'), font: '12px system-ui, sans-serif', grid, ticks: { show: false } };
+function lookOf(props: TimeChartProps, hasBinary: boolean): Look {
+	const style = getComputedStyle(document.documentElement);
+	const colour = (token: string) => style.getPropertyValue(`--${token}`).trim();
 	const started = props.profile.facts.program.started_ns;
 	return {
-		width,
-		height: props.height,
-		padding: props.isBare ? [4, 0, 0, 0] : [20, 14, 0, 0],
-		legend: { show: false },
-		cursor: { drag: { x: false, y: false }, points: { show: false }, y: false, x: !props.isBare },
-		scales: {
-			x: { time: false, range: [0, Math.max(span / 1e9, 1e-6)] },
-			y: { range: (_u, _min, max) => [0, Math.max(max * 1.04, 1)] },
-		},
-		axes: props.isBare
-			? [{ show: false }, { show: false }]
-			: [
-					{
-						...axis,
-						size: 26,
-						space: props.isClock ? 80 : 60,
-						incrs: increments(),
-						values: (_u, ticks) =>
-							ticks.map((t) =>
-								props.isClock ? clock(started, t * 1e9) : `${+t.toFixed(6)} s`,
-							),
-					},
-					{ ...axis, size: 74, values: (_u, ticks) => ticks.map(unit) },
-				],
-		series: [
-			{},
-			...props.lines.map((l): uPlot.Series => ({
-				label: l.label,
-				spanGaps: true,
-				points: { show: false },
-				paths: l.kind === 'dashed' ? uPlot.paths.linear!() : uPlot.paths.stepped!({ align: 1 }),
-				stroke: l.kind === 'area' ? undefined : token(l.colour),
-				width: l.kind === 'area' ? 0 : 1.2,
-				dash: l.kind === 'dashed' ? [4, 3] : undefined,
-				fill: l.kind === 'area' ? token(l.colour) : undefined,
-			})),
-		],
+		line: colour('line'),
+		dim: colour('dim'),
+		colour,
+		time: (ns) => (props.isClock ? clock(started, ns) : `${+(ns / 1e9).toFixed(6)} s`),
+		value: props.unit ?? bytes,
+		isBinary: hasBinary && !props.unit,
+		isBare: props.isBare ?? false,
 	};
 }
 
 /** Curves over the run of a program. Dragging chooses a range, at once; a click clears it. */
 export function TimeChart(props: TimeChartProps) {
-	const host = useRef<HTMLDivElement>(null);
-	const plot = useRef<uPlot | null>(null);
-	const shade = useRef<HTMLDivElement>(null);
-	const latest = useRef(props);
-	latest.current = props;
-	const end = props.profile.facts.summary.duration_ns / 1e9;
-	const data = useMemo(() => joined(props.lines, end), [props.lines]);
+	const canvas = useRef<HTMLCanvasElement>(null);
+	const plot = useRef<HTMLDivElement>(null);
+	const overlay = useRef<HTMLDivElement>(null);
+	const [width, setWidth] = useState(0);
+	const [hover, setHover] = useState<number | null>(null);
+	const hasBinary = useValue(() => isBinary.value);
+	const frame = frameOf(props.lines, width, props.height, props.profile.facts.summary.duration_ns, props.isBare ?? false);
+	const latest = useRef({ props, frame });
+	latest.current = { props, frame };
 
-	useEffect(() => {
-		const u = new uPlot(options(props, host.current!.clientWidth), data, host.current!);
-		plot.current = u;
-		listen(u, latest);
-		const watch = new ResizeObserver(() => {
-			if (!host.current) {
-				return; // the view has gone
-			}
-			u.setSize({ width: host.current.clientWidth, height: latest.current.height });
-			place(u, shade.current!, latest.current);
-		});
-		watch.observe(host.current!);
-		u.over.append(shade.current!);
-		place(u, shade.current!, latest.current);
-		return () => {
-			watch.disconnect();
-			host.current?.append(shade.current!);
-			u.destroy();
-			plot.current = null;
-		};
-	}, [data, props.height, props.theme, props.isClock, props.unit]);
-
-	useEffect(() => {
-		if (plot.current) {
-			place(plot.current, shade.current!, props);
+	useLayoutEffect(() => {
+		const watch = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)));
+		watch.observe(canvas.current!);
+		return () => watch.disconnect();
+	}, []);
+	useEffect(() => listen(plot.current!, latest, setHover), []);
+	useLayoutEffect(() => {
+		if (width > 0) {
+			drawPlot(canvas.current!, frame, props.lines, lookOf(props, hasBinary));
 		}
-	}, [props.range, props.flag, props.marks, props.cursor]);
+	}, [props.lines, width, props.height, props.theme, props.isClock, props.unit, hasBinary]);
+	const cursor = props.cursor ?? hover;
+	useLayoutEffect(() => {
+		place(overlay.current!, props, frame, cursor);
+	}, [props.range, props.flag, props.marks, props.lines, cursor, width]);
 
 	return (
-		<div class="timechart" role="img" aria-label={props.label} ref={host} style={{ height: `${props.height}px` }}>
-			<div class="overlay" ref={shade} />
+		<div class="timechart" role="img" aria-label={props.label} style={{ height: `${props.height}px` }}>
+			<canvas ref={canvas} aria-hidden="true" />
+			<div
+				class="plot"
+				ref={plot}
+				style={{ left: `${frame.left}px`, top: `${frame.top}px`, width: `${frame.width}px`, height: `${frame.height}px` }}
+			>
+				<div class="overlay" ref={overlay} />
+			</div>
 		</div>
 	);
 }
 
+/** What is read off where the pointer is: when, and how much there was. */
+function reading(props: TimeChartProps, ns: number): string {
+	const { profile: p, lines } = props;
+	const top = lines.find((line) => line.kind === 'area');
+	const started = p.facts.program.started_ns;
+	const when = props.isClock ? clock(started, ns) : moment(ns, p.facts.summary.duration_ns);
+	return top ? `${when} · ${(props.unit ?? bytes)(valueAt(top, ns))}` : when;
+}
+
 /** Puts the shaded range, the flag and the marks where they belong. */
-function place(u: uPlot, overlay: HTMLDivElement, props: TimeChartProps): void {
+function place(overlay: HTMLDivElement, props: TimeChartProps, frame: Frame, cursor: number | null): void {
 	const e = props.profile.edges;
-	const x = (ns: number) => u.valToPos(ns / 1e9, 'x');
+	const x = (ns: number) => (ns / frame.endNs) * frame.width;
+	const at = (edge: number) => (edge < 0 ? 0 : edge < e.n ? e.timeNs[edge]! : frame.endNs);
 	const parts: HTMLElement[] = [];
 	const add = (name: string, left: number, width?: number, text?: string) => {
 		const part = document.createElement('div');
@@ -168,65 +108,71 @@ function place(u: uPlot, overlay: HTMLDivElement, props: TimeChartProps): void {
 		if (text) {
 			const span = document.createElement('span');
 			span.textContent = text;
-			if (left > u.over.clientWidth - 180) {
-				span.className = 'left';
-			}
+			span.className = left > frame.width - 180 ? 'left' : '';
 			part.append(span);
 		}
 		parts.push(part);
 	};
 	if (props.range) {
-		const left = props.range.from < 0 ? 0 : x(e.timeNs[props.range.from]!);
-		const to = props.range.to < e.n ? e.timeNs[props.range.to]! : props.profile.facts.summary.duration_ns;
-		add('range', left, Math.max(1, x(to) - left));
+		const left = x(at(props.range.from));
+		add('range', left, Math.max(1, x(at(props.range.to)) - left));
 	}
 	if (props.flag) {
 		add('flag', x(props.flag.ns), undefined, props.isBare ? '' : props.flag.text);
 	}
-	props.marks?.forEach((mark, i) => {
-		const ns = mark < e.n ? e.timeNs[mark]! : props.profile.facts.summary.duration_ns;
-		add('mark', x(ns), undefined, String.fromCharCode(65 + i));
-	});
-	if (props.cursor !== null && props.cursor !== undefined) {
-		add('cursor', x(props.cursor));
+	props.marks?.forEach((mark, i) => add('mark', x(at(mark)), undefined, String.fromCharCode(65 + i)));
+	if (cursor !== null) {
+		add('cursor', x(cursor), undefined, props.isBare ? '' : reading(props, cursor));
 	}
 	overlay.replaceChildren(...parts);
 }
 
-/** Drags become ranges while they last. */
-function listen(u: uPlot, latest: { current: TimeChartProps }): void {
-	let start: number | null = null;
-	let frame = 0;
+/** Drags become ranges while they last. Gives what ends the listening. */
+function listen(
+	plot: HTMLDivElement,
+	latest: { current: { props: TimeChartProps; frame: Frame } },
+	setHover: (ns: number | null) => void,
+): () => void {
+	let start: { ns: number; x: number } | null = null;
+	let request = 0;
 	const at = (event: PointerEvent) => {
-		const r = u.over.getBoundingClientRect();
-		const x = Math.min(Math.max(0, event.clientX - r.left), r.width);
-		return Math.max(0, u.posToVal(x, 'x') * 1e9);
+		const r = plot.getBoundingClientRect();
+		const share = Math.min(Math.max(0, event.clientX - r.left), r.width) / r.width;
+		return share * latest.current.frame.endNs;
 	};
-	u.over.addEventListener('pointerdown', (event) => {
+	const point = (ns: number | null) => {
+		setHover(ns);
+		latest.current.props.onCursor?.(ns);
+	};
+	const down = (event: PointerEvent) => {
 		if (event.button === 0) {
-			start = at(event);
-			u.over.setPointerCapture(event.pointerId);
+			start = { ns: at(event), x: event.clientX };
+			plot.setPointerCapture(event.pointerId);
+			event.preventDefault();
 		}
-	});
-	u.over.addEventListener('pointermove', (event) => {
-		const { profile, onRange, onCursor } = latest.current;
+	};
+	const move = (event: PointerEvent) => {
 		const here = at(event);
-		onCursor?.(here);
-		if (start !== null) {
-			const [from, to] = start < here ? [start, here] : [here, start];
-			cancelAnimationFrame(frame);
-			frame = requestAnimationFrame(() => onRange(rangeOf(profile.edges, from, to)));
+		point(here);
+		if (start) {
+			const [from, to] = start.ns < here ? [start.ns, here] : [here, start.ns];
+			const { profile, onRange } = latest.current.props;
+			cancelAnimationFrame(request);
+			request = requestAnimationFrame(() => onRange(rangeOf(profile.edges, from, to)));
 		}
-	});
-	u.over.addEventListener('pointerleave', () => latest.current.onCursor?.(null));
-	u.over.addEventListener('pointerup', (event) => {
-		const here = at(event);
-		if (start !== null && Math.abs(u.valToPos(start / 1e9, 'x') - u.valToPos(here / 1e9, 'x')) < 3) {
-			cancelAnimationFrame(frame);
-			latest.current.onRange(null);
+	};
+	const up = (event: PointerEvent) => {
+		if (start && Math.abs(start.x - event.clientX) < 3) {
+			cancelAnimationFrame(request);
+			latest.current.props.onRange(null);
 		}
 		start = null;
-	});
+	};
+	const leave = () => point(null);
+	const listeners = { pointerdown: down, pointermove: move, pointerup: up, pointerleave: leave };
+	const all = Object.entries(listeners) as [keyof typeof listeners, (event: PointerEvent) => void][];
+	all.forEach(([name, run]) => plot.addEventListener(name, run));
+	return () => all.forEach(([name, run]) => plot.removeEventListener(name, run));
 }
 
 /** What a range is, in words. */
@@ -237,9 +183,4 @@ export function rangeWords(p: Profile, range: Range): string {
 	const to = range.to < e.n ? e.timeNs[range.to]! : span;
 	const [a, b] = [moment(from, to - from), moment(to, to - from)];
 	return `${a.replace(/ s$/, '')}–${b} (${duration(to - from)})`;
-}
-
-/** The edge that is drawn at a moment. */
-export function edgeShownAt(p: Profile, ns: number): number {
-	return Math.min(p.edges.n - 1, edgeAtOrAfter({ ...p.edges, timeNs: p.edges.endNs }, ns));
 }

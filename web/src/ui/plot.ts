@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+
+/** Curves over the run of a program, drawn on a canvas: areas, dashed lines, and what is beside them. */
+
+export interface Line {
+	label: string;
+	colour: string; // a token's name
+	times: ArrayLike<number>; // ns, rising: value k holds from times[k] on
+	values: ArrayLike<number>;
+	kind: 'area' | 'dashed';
+}
+
+/** Where the curves are, in px of the whole, and what its ends stand for. */
+export interface Frame {
+	left: number;
+	top: number;
+	width: number;
+	height: number;
+	endNs: number;
+	most: number;
+}
+
+export interface Look {
+	line: string;
+	dim: string;
+	colour: (token: string) => string;
+	time: (ns: number) => string;
+	value: (n: number) => string;
+	isBinary: boolean; // values are round in powers of two
+	isBare: boolean; // no axes
+}
+
+const AXIS = { left: 74, right: 14, top: 20, bottom: 26 };
+const BARE = { left: 0, right: 0, top: 4, bottom: 0 };
+const X_SPACE = 90; // px from one label to the next, at least
+const Y_SPACE = 32;
+
+export function frameOf(lines: Line[], width: number, height: number, endNs: number, isBare: boolean): Frame {
+	const inset = isBare ? BARE : AXIS;
+	let most = 0;
+	for (const { values } of lines) {
+		for (let i = 0; i < values.length; i++) {
+			most = Math.max(most, values[i]!);
+		}
+	}
+	return {
+		left: inset.left,
+		top: inset.top,
+		width: Math.max(1, width - inset.left - inset.right),
+		height: height - inset.top - inset.bottom,
+		endNs: Math.max(endNs, 1000),
+		most: Math.max(most * 1.04, 1),
+	};
+}
+
+/** A round step so that at most `places` of them are in `span`. */
+export function roundStep(span: number, places: number, isBinary = false): number {
+	const least = span / Math.max(1, places);
+	if (isBinary) {
+		return 2 ** Math.ceil(Math.log2(least));
+	}
+	const power = 10 ** Math.floor(Math.log10(least));
+	return [1, 2, 2.5, 5, 10].map((m) => m * power).find((step) => step >= least * 0.999999)!;
+}
+
+const round = (px: number) => Math.round(px) + 0.5; // a line of one px is sharp there
+
+function drawAxes(c: CanvasRenderingContext2D, f: Frame, look: Look): void {
+	c.font = '12px system-ui, sans-serif';
+	c.fillStyle = look.dim;
+	c.strokeStyle = look.line;
+	c.lineWidth = 1;
+	c.beginPath();
+	c.textAlign = 'center';
+	c.textBaseline = 'top';
+	const step = roundStep(f.endNs, f.width / X_SPACE);
+	for (let ns = 0; ns <= f.endNs; ns += step) {
+		const x = f.left + (ns / f.endNs) * f.width;
+		c.moveTo(round(x), f.top);
+		c.lineTo(round(x), f.top + f.height);
+		c.fillText(look.time(ns), x, f.top + f.height + 7);
+	}
+	c.textAlign = 'right';
+	c.textBaseline = 'middle';
+	const rise = roundStep(f.most, f.height / Y_SPACE, look.isBinary);
+	for (let value = 0; value <= f.most; value += rise) {
+		const y = f.top + f.height * (1 - value / f.most);
+		c.moveTo(f.left, round(y));
+		c.lineTo(f.left + f.width, round(y));
+		c.fillText(look.value(value), f.left - 8, y);
+	}
+	c.stroke();
+}
+
+function drawLine(c: CanvasRenderingContext2D, f: Frame, line: Line, look: Look): void {
+	const { times, values } = line;
+	const n = times.length;
+	const x = (ns: number) => f.left + (Math.min(ns, f.endNs) / f.endNs) * f.width;
+	const y = (value: number) => f.top + f.height * (1 - value / f.most);
+	if (n === 0) {
+		return;
+	}
+	c.beginPath();
+	if (line.kind === 'area') {
+		c.moveTo(x(times[0]!), y(0));
+		for (let i = 0; i < n; i++) {
+			c.lineTo(x(times[i]!), y(values[i]!));
+			c.lineTo(x(i + 1 < n ? times[i + 1]! : f.endNs), y(values[i]!));
+		}
+		c.lineTo(x(f.endNs), y(0));
+		c.fillStyle = look.colour(line.colour);
+		c.fill();
+		return;
+	}
+	for (let i = 0; i < n; i++) {
+		c.lineTo(x(times[i]!), y(values[i]!));
+	}
+	c.lineTo(x(f.endNs), y(values[n - 1]!));
+	c.setLineDash([4, 3]);
+	c.strokeStyle = look.colour(line.colour);
+	c.lineWidth = 1.2;
+	c.stroke();
+	c.setLineDash([]);
+}
+
+/** Draws all of it: areas from the first to the last, the highest first. */
+export function drawPlot(canvas: HTMLCanvasElement, f: Frame, lines: Line[], look: Look): void {
+	const ratio = devicePixelRatio || 1;
+	canvas.width = canvas.clientWidth * ratio;
+	canvas.height = canvas.clientHeight * ratio;
+	const c = canvas.getContext('2d')!;
+	c.setTransform(ratio, 0, 0, ratio, 0, 0);
+	if (!look.isBare) {
+		drawAxes(c, f, look);
+	}
+	lines.forEach((line) => drawLine(c, f, line, look));
+}
+
+/** What holds at a moment of a line. */
+export function valueAt(line: Line, ns: number): number {
+	let low = 0;
+	let high = line.times.length;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (line.times[middle]! <= ns) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return line.values[Math.max(0, low - 1)] ?? 0;
+}
