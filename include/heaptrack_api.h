@@ -25,6 +25,9 @@
  *
  *     heaptrack_report_thread_label("reader 3");       what this thread is called in the recording
  *
+ *     heaptrack_report_mark("requests served");        this moment has a name: reports show what came
+ *                                                      before and after (the first 1024 of a run)
+ *
  * A part of a run is recorded with
  *
  *     heaptrack_report_pause();      new blocks are not recorded, the ends of known ones are
@@ -53,6 +56,7 @@ void heaptrack_pool_malloc(void *pool, void *ptr, size_t size) __attribute__((we
 void heaptrack_pool_free(void *pool, void *ptr) __attribute__((weak));
 void heaptrack_pool_destroy(void *pool) __attribute__((weak));
 void heaptrack_thread_label(const char *label) __attribute__((weak));
+void heaptrack_mark(const char *name) __attribute__((weak));
 void heaptrack_pause(void) __attribute__((weak));
 void heaptrack_resume(void) __attribute__((weak));
 void heaptrack_stop(void) __attribute__((weak));
@@ -70,6 +74,7 @@ struct heaptrack_api {
 	void (*pool_free)(void *, void *);
 	void (*pool_destroy)(void *);
 	void (*thread_label)(const char *);
+	void (*mark)(const char *);
 	void (*pause)(void);
 	void (*resume)(void);
 	void (*stop)(void);
@@ -88,6 +93,7 @@ static inline const struct heaptrack_api *heaptrack_api_find(void) {
 		*(void **)&api.pool_free = dlsym(RTLD_DEFAULT, "heaptrack_pool_free");
 		*(void **)&api.pool_destroy = dlsym(RTLD_DEFAULT, "heaptrack_pool_destroy");
 		*(void **)&api.thread_label = dlsym(RTLD_DEFAULT, "heaptrack_thread_label");
+		*(void **)&api.mark = dlsym(RTLD_DEFAULT, "heaptrack_mark");
 		*(void **)&api.pause = dlsym(RTLD_DEFAULT, "heaptrack_pause");
 		*(void **)&api.resume = dlsym(RTLD_DEFAULT, "heaptrack_resume");
 		*(void **)&api.stop = dlsym(RTLD_DEFAULT, "heaptrack_stop");
@@ -138,6 +144,7 @@ static inline void heaptrack_init_api(void) {
 	HEAPTRACK_REPORT_EITHER(pool_free, (pool, ptr), free, (ptr))
 
 #define heaptrack_report_thread_label(label) HEAPTRACK_REPORT(thread_label, (label))
+#define heaptrack_report_mark(name)          HEAPTRACK_REPORT(mark, (name))
 #define heaptrack_report_pause()             HEAPTRACK_REPORT(pause, ())
 #define heaptrack_report_resume()            HEAPTRACK_REPORT(resume, ())
 #define heaptrack_report_stop()              HEAPTRACK_REPORT(stop, ())

@@ -47,6 +47,35 @@ static bool put_children(struct recording *r, struct run *run) {
 	return r->children.items != NULL;
 }
 
+static int by_time(const void *a, const void *b) {
+	const struct rec_mark *x = a, *y = b;
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+/** The segment's marks. They are the program's memory: names may lack their end, times may be any. */
+static bool put_marks(struct recording *r, struct run *run) {
+	uint32_t n = atomic_load(&run->segment.header->n_marks);
+	n = n < WIRE_N_MARKS ? n : WIRE_N_MARKS;
+	r->marks.items = arena_new(&r->arena, struct rec_mark, n ? n : 1);
+	for (uint32_t i = 0; r->marks.items && i < n; i++) {
+		const struct wire_mark *mark = &run->segment.marks[i];
+		uint64_t time_ns = atomic_load_explicit(&mark->time_ns, memory_order_acquire);
+		char name[WIRE_MARK_NAME];
+		memcpy(name, mark->name, sizeof name);
+		name[sizeof name - 1] = '\0';
+		if (time_ns > 0) {
+			r->marks.items[r->marks.n++] = (struct rec_mark){
+					.time_ns = time_ns < run->now_ns ? time_ns : run->now_ns,
+					.name = texts_id_of(&run->texts, name),
+			};
+		}
+	}
+	if (r->marks.n > 1) {
+		qsort(r->marks.items, r->marks.n, sizeof *r->marks.items, by_time);
+	}
+	return r->marks.items != NULL;
+}
+
 static void put_quality(struct rec_quality *q, const struct run *run) {
 	struct order_counts counts = order_counts(run->order);
 	const struct segment_header *h = run->segment.header;
@@ -59,6 +88,8 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->children_forked = n_forked > run->children.n_became ? n_forked - run->children.n_became : 0;
 	q->children_executed = atomic_load(&h->n_children_executed);
 	q->clock_is_not_tsc = atomic_load(&h->clock_is_not_tsc) != 0;
+	uint32_t n_marks = atomic_load(&h->n_marks);
+	q->marks_dropped = n_marks > WIRE_N_MARKS ? n_marks - WIRE_N_MARKS : 0;
 	q->detail_ends_ns = run->detail_ends_ns;
 	q->recording_stopped_early = run->stopped_early;
 }
@@ -116,8 +147,8 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 	if (!aggregate_snapshot(run->aggregate, run->now_ns, r, err)) {
 		goto fail;
 	}
-	// The children's names may be new texts: before the texts are copied
-	if (!put_children(r, run) || !copy_tables(r, run)) {
+	// The names of children and marks may be new texts: before the texts are copied
+	if (!put_children(r, run) || !put_marks(r, run) || !copy_tables(r, run)) {
 		(void)err_memory(err);
 		goto fail;
 	}

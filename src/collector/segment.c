@@ -37,7 +37,8 @@ static uint64_t or_default(uint64_t value, uint64_t usual) {
 
 static void lay_out(struct segment *s, struct segment_header *plan) {
 	plan->regions_at = align(sizeof(struct segment_header), WIRE_PAGE);
-	plan->modules_at = plan->regions_at + WIRE_N_REGIONS * sizeof(struct wire_region);
+	plan->marks_at = plan->regions_at + WIRE_N_REGIONS * sizeof(struct wire_region);
+	plan->modules_at = plan->marks_at + WIRE_N_MARKS * sizeof(struct wire_mark);
 	plan->nodes_at = align(plan->modules_at + s->module_capacity * sizeof(struct wire_module),
 			WIRE_PAGE);
 	plan->slots_at = align(plan->nodes_at + (uint64_t)s->node_capacity * sizeof(struct wire_node),
@@ -115,6 +116,7 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	uint8_t *base = s->memory.base;
 	s->header = (struct segment_header *)(void *)base;
 	s->regions = (struct wire_region *)(void *)(base + plan.regions_at);
+	s->marks = (struct wire_mark *)(void *)(base + plan.marks_at);
 	s->modules = (struct wire_module *)(void *)(base + plan.modules_at);
 	s->nodes = (struct wire_node *)(void *)(base + plan.nodes_at);
 	s->slots = base + plan.slots_at;
@@ -127,6 +129,7 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	memcpy(h->token, s->token, sizeof h->token);
 	h->segment_bytes = plan.segment_bytes;
 	h->regions_at = plan.regions_at;
+	h->marks_at = plan.marks_at;
 	h->modules_at = plan.modules_at;
 	h->nodes_at = plan.nodes_at;
 	h->slots_at = plan.slots_at;

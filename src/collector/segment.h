@@ -34,6 +34,7 @@ struct segment_params {
 struct segment {
 	struct segment_header *header;
 	struct wire_region *regions;
+	struct wire_mark *marks;
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	uint8_t *slots;

@@ -8,7 +8,8 @@
  *
  *   m=peak            metric: peak never-freed kept allocations bytes temporary
  *   t=1.66-2.19       time range. Each end: seconds; 12% of the run; -5s before the end; 12:03:07
- *                     by wall clock; start; end; peak. `t=peak` alone: from the valley before the
+ *                     by wall clock; start; end; peak; mark:NAME, a moment that the program named
+ *                     (mark:NAME#2: the second of that name). `t=peak` alone: from the valley before the
  *                     peak to the first edge at which what came with it is gone
  *   q=parse           stacks with a frame whose function, file or module holds the text, whatever
  *                     the case of A to Z; /.../ is an extended regular expression, case as
@@ -24,9 +25,10 @@
  * without "()" behind it: "spike", "spike()" and "spike(int)" name the same.
  *
  * Ranges snap to the recording's edges, outwards: the beginning to the last edge at or before the
- * moment (none: the start), the end to the first edge at or after it (none: the end); what would
- * be empty gets the edge that follows. Every number at an edge is exact. A range goes from just
- * after edge `from` to edge `to`, both inclusive of what happened up to that moment:
+ * moment (none: the start), the end to the first edge at or after it (none: the end), but for marks:
+ * there both go to the last edge before it, so that ranges from mark to mark neither overlap nor leave
+ * a gap. What would be empty gets the edge that follows. Every number at an edge is exact. A range goes
+ * from just after edge `from` to edge `to`, both inclusive of what happened up to that moment:
  *
  *   allocated in it     from < interval.from <= to
  *   alive at edge k     interval.from <= k < interval.until
@@ -91,6 +93,9 @@ struct lens lens_whole(void);
 /** The textual form. False: `err` says which word is wrong and how it is written. */
 bool lens_parse(struct lens *l, struct slice text, const struct recording *r, struct arena *arena,
 		struct err *err);
+
+/** The range between two marks, snapped as marks are; `to_ns` may be the end. There are edges. */
+void lens_between(struct lens *l, const struct recording *r, uint64_t from_ns, uint64_t to_ns);
 
 /** "peak", "never-freed" ... as in the textual form. */
 extern const char *const lens_metric_names[N_LENS_METRICS];

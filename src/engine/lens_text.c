@@ -65,6 +65,16 @@ static bool read_choice(struct slice value, const char *const *names, unsigned n
 	return false;
 }
 
+/** Its percent signs are those of shares, but where a mark is named. */
+static bool read_time(struct reader *rd, struct slice value) {
+	static const char mark[] = "mark:";
+	struct slice text = value;
+	if (memmem(value.data, value.size, mark, sizeof mark - 1) && !decode(rd, value, &text)) {
+		return false;
+	}
+	return lens_time_parse(rd->lens, text, rd->recording, rd->err);
+}
+
 static bool read_text(struct reader *rd, struct slice value) {
 	if (rd->lens->n_texts == LENS_TEXTS_MAX) {
 		return err_set(rd->err, ERR_LIMIT, "at most %d texts", LENS_TEXTS_MAX);
@@ -131,7 +141,7 @@ static bool read_word(struct reader *rd, struct slice key, struct slice value) {
 		return ok;
 	}
 	if (slice_equal(key, slice_of_text("t"))) {
-		return lens_time_parse(l, value, rd->recording, rd->err);
+		return read_time(rd, value);
 	}
 	if (slice_equal(key, slice_of_text("q"))) {
 		return read_text(rd, value);

@@ -33,6 +33,11 @@ static int32_t edge_before(const struct recording *r, uint64_t moment) {
 	return after - 1;
 }
 
+/** A mark's own moment is the first of what follows it. */
+static int32_t mark_edge(const struct recording *r, uint64_t moment) {
+	return edge_after(r, moment) - 1;
+}
+
 static int32_t peak_edge(const struct recording *r) {
 	uint32_t best = 0;
 	for (uint32_t i = 1; i < r->edges.n; i++) {
@@ -62,11 +67,25 @@ static void find_peak(struct lens *l, const struct recording *r) {
 	l->to = end;
 }
 
+static void set_range(struct lens *l, const struct recording *r, int32_t from, int32_t to) {
+	int32_t last = (int32_t)r->edges.n - 1;
+	l->from = from < last ? from : last;
+	l->to = to > l->from ? to : l->from + 1;
+	// All of it is known better than by edges
+	l->has_range = l->from != LENS_START || l->to != (int32_t)r->edges.n;
+}
+
+void lens_between(struct lens *l, const struct recording *r, uint64_t from_ns, uint64_t to_ns) {
+	set_range(l, r, mark_edge(r, from_ns),
+			to_ns >= r->meta.duration_ns ? (int32_t)r->edges.n : mark_edge(r, to_ns));
+}
+
 // ---- reading
 
 /** A text that is read from its beginning. */
 struct scan {
 	const uint8_t *at, *end;
+	bool lacks_mark; // a mark was named that is not there
 };
 
 static bool take(struct scan *s, const char *word) {
@@ -118,6 +137,45 @@ struct end {
 	uint64_t moment;
 };
 
+/** The longest name of a mark that stands there, whole. NULL: none does. */
+static const struct rec_mark *find_mark(const struct scan *s, const struct recording *r) {
+	const struct rec_mark *best = NULL;
+	size_t best_bytes = 0, left = (size_t)(s->end - s->at);
+	for (uint32_t i = 0; i < r->marks.n; i++) {
+		struct slice name = r->strings.items[r->marks.items[i].name];
+		bool is_there = name.size <= left && memcmp(s->at, name.data, name.size) == 0 &&
+				(name.size == left || s->at[name.size] == '-' || s->at[name.size] == '#');
+		if (is_there && (!best || name.size > best_bytes)) {
+			best = &r->marks.items[i];
+			best_bytes = name.size;
+		}
+	}
+	return best;
+}
+
+/** What follows "mark:". Marks of one name are counted from 1. */
+static bool take_mark(struct scan *s, const struct recording *r, uint64_t *moment) {
+	const struct rec_mark *m = find_mark(s, r);
+	s->lacks_mark = true;
+	if (!m) {
+		return false;
+	}
+	uint64_t which = 1;
+	s->at += r->strings.items[m->name].size;
+	if (take(s, "#") && !take_digits(s, &which)) {
+		return false;
+	}
+	for (const struct rec_mark *end = r->marks.items + r->marks.n, *of = m; of < end; of++) {
+		if (of->name == m->name && --which == 0) {
+			int32_t edge = mark_edge(r, of->time_ns);
+			*moment = edge >= 0 ? r->edges.items[edge].time_ns : 0;
+			s->lacks_mark = false;
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool take_end(struct scan *s, const struct recording *r, struct end *out) {
 	uint64_t nanos, minutes, hours;
 	*out = (struct end){0};
@@ -132,6 +190,9 @@ static bool take_end(struct scan *s, const struct recording *r, struct end *out)
 	if (take(s, "peak")) {
 		out->moment = r->summary.peak_time_ns;
 		return true;
+	}
+	if (take(s, "mark:")) {
+		return take_mark(s, r, &out->moment);
 	}
 	if (take(s, "-")) {
 		bool ok = take_decimal(s, &nanos) && take(s, "s");
@@ -158,7 +219,7 @@ static bool take_end(struct scan *s, const struct recording *r, struct end *out)
 
 bool lens_time_parse(struct lens *l, struct slice text, const struct recording *r,
 		struct err *err) {
-	struct scan s = {text.data, text.data + text.size};
+	struct scan s = {.at = text.data, .end = text.data + text.size};
 	struct end from, to;
 	if (r->edges.n == 0 || (r->intervals.n == 0 && r->summary.allocations)) {
 		return err_set(err, ERR_UNSUPPORTED,
@@ -170,23 +231,21 @@ bool lens_time_parse(struct lens *l, struct slice text, const struct recording *
 		return true;
 	}
 	if (!take_end(&s, r, &from) || !take(&s, "-") || !take_end(&s, r, &to) || s.at != s.end) {
+		if (s.lacks_mark) {
+			return err_set(err, ERR_USAGE,
+					"the recording has no such mark: --timeline lists those that it has (%u)",
+					r->marks.n);
+		}
 		return err_set(err, ERR_USAGE,
 				"a range is FROM-TO, each of them seconds (1.66), a share (12%%), seconds before "
-				"the end (-5s), the time of the day (12:03:07), start, end or peak; or just peak");
+				"the end (-5s), the time of the day (12:03:07), a mark (mark:NAME), start, end or "
+				"peak; or just peak");
 	}
 	if (from.is_end || to.is_start || (!from.is_start && !to.is_end && from.moment > to.moment)) {
 		return err_set(err, ERR_USAGE, "the range ends before it begins");
 	}
-	l->from = from.is_start ? LENS_START : edge_before(r, from.moment);
-	l->to = to.is_end ? (int32_t)r->edges.n : edge_after(r, to.moment);
-	if (l->from >= (int32_t)r->edges.n - 1) {
-		l->from = (int32_t)r->edges.n - 1;
-	}
-	if (l->to <= l->from) {
-		l->to = l->from + 1;
-	}
-	// All of it is known better than by edges
-	l->has_range = l->from != LENS_START || l->to != (int32_t)r->edges.n;
+	set_range(l, r, from.is_start ? LENS_START : edge_before(r, from.moment),
+			to.is_end ? (int32_t)r->edges.n : edge_after(r, to.moment));
 	return true;
 }
 

@@ -97,6 +97,11 @@ static void say_losses(struct lines *l) {
 				"is the deepest that is known",
 				human_count(n, q->truncated_stacks));
 	}
+	if (q->marks_dropped) {
+		say(l, "marks-dropped", q->marks_dropped,
+				"%s named moments found no room: the first are kept",
+				human_count(n, q->marks_dropped));
+	}
 	if (q->double_allocations) {
 		say(l, "missed-frees", q->double_allocations,
 				"%s addresses were handed out twice: an allocator's frees are partly not seen, "

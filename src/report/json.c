@@ -5,6 +5,7 @@
 #include "engine/quality.h"
 #include "engine/sites.h"
 #include "report/findings_json.h"
+#include "report/marks.h"
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -107,6 +108,7 @@ static void put_quality(struct document *d) {
 	json_number(j, "children_executed", q->children_executed);
 	json_number(j, "detail_ends_ns", q->detail_ends_ns);
 	json_number(j, "events_dropped", q->events_dropped);
+	json_number(j, "marks_dropped", q->marks_dropped);
 	json_open(j, "sentences", '[');
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n = quality_lines(d->r, d->names, &d->arena, lines);
@@ -306,6 +308,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 			put_sites(&d, "allocations", METRIC_ALLOCATIONS, err);
 	json_close(&d.j);
 	put_timeline(&d);
+	report_json_marks(&d.j, r);
 	put_children(&d);
 	json_close(&d.j);
 	buffer_u8(out, '\n');

@@ -2,6 +2,7 @@
 #include "base/human.h"
 #include "engine/timeline.h"
 #include "report/columns.h"
+#include "report/marks.h"
 #include "report/viewer.h"
 
 // The heap over time as bars: each row is a stretch of time, its bar the largest heap in it.
@@ -76,5 +77,5 @@ bool view_put_timeline(struct viewer *v, struct err *err) {
 	for (uint32_t i = 0; i < rows; i++) {
 		put_row(v, &stretches[i], i ? stretches[i - 1].end_ns : start, most);
 	}
-	return true;
+	return view_put_marks(v, start, end, err);
 }

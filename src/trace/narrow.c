@@ -29,6 +29,9 @@ static void cut_strings(struct recording *r) {
 	for (uint32_t i = 0; i < r->images.n; i++) {
 		cut_string(&r->images.items[i].exe, r);
 	}
+	for (uint32_t i = 0; i < r->marks.n; i++) {
+		cut_string(&r->marks.items[i].name, r);
+	}
 }
 
 static void to_log(struct recording *r, const struct counts_row *log) {
@@ -79,7 +82,7 @@ static void to_totals(struct recording *r) {
 		r->stacks.n = 1;
 	}
 	r->threads.n = r->threads.n ? 1 : 0;
-	r->children.n = 0;
+	r->children.n = r->marks.n = 0;
 }
 
 void narrow(struct recording *r, const struct counts_row *log, enum narrow_level level) {

@@ -96,6 +96,7 @@ struct rec_quality {
 	uint64_t children_forked, children_executed; // processes that were not recorded
 	uint64_t detail_ends_ns; // > 0: from here on, only totals (disk or memory limit)
 	uint64_t events_dropped; // --events: single events dropped by the budget
+	uint64_t marks_dropped;  // named moments that found no room
 	uint8_t clock_is_not_tsc;
 	uint8_t recording_stopped_early; // the collector or a limit ended it before the program
 };
@@ -232,6 +233,12 @@ struct rec_image {
 	uint64_t time_ns;
 };
 
+/** A moment that the program gave a name. */
+struct rec_mark {
+	uint64_t time_ns;
+	uint32_t name; // string
+};
+
 /** What a stack never freed and a rule covers; in no figure of the stack. Never in a file. */
 struct rec_suppressed {
 	uint32_t stack;
@@ -265,6 +272,7 @@ struct recording {
 	REC_TABLE(struct rec_sample) samples;
 	REC_TABLE(struct rec_child) children;
 	REC_TABLE(struct rec_image) images;
+	REC_TABLE(struct rec_mark) marks;            // in order of time
 	REC_TABLE(struct rec_suppressed) suppressed; // heaviest first
 };
 

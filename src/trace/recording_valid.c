@@ -366,11 +366,21 @@ static bool processes_are_valid(const struct recording *r, struct err *why) {
 	return true;
 }
 
+static bool marks_are_valid(const struct recording *r, struct err *why) {
+	for (uint32_t i = 0; i < r->marks.n; i++) {
+		const struct rec_mark *m = &r->marks.items[i];
+		if (!is_string(r, m->name) || (i && m->time_ns < m[-1].time_ns)) {
+			return VIOLATION(why, "mark %u is out of range", i);
+		}
+	}
+	return true;
+}
+
 bool recording_is_valid(const struct recording *r, struct err *why) {
 	return has_nones(r, why) && meta_is_valid(r, why) && modules_are_valid(r, why) &&
 			locations_are_valid(r, why) && frames_are_valid(r, why) && nodes_are_valid(r, why) &&
 			stacks_are_valid(r, why) && sums_are_valid(r, why) && summary_is_valid(r, why) &&
 			edges_are_valid(r, why) && intervals_are_valid(r, why) && sizes_are_valid(r, why) &&
 			threads_are_valid(r, why) && handovers_are_valid(r, why) && samples_are_valid(r, why) &&
-			processes_are_valid(r, why);
+			processes_are_valid(r, why) && marks_are_valid(r, why);
 }

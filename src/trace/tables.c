@@ -33,7 +33,7 @@
 // A new field needs a column. Then its struct has another size
 _Static_assert(sizeof(struct rec_meta) == 96, "columns");        // one has none
 _Static_assert(sizeof(struct rec_summary) == 26 * 8, "columns"); // two have none
-_Static_assert(sizeof(struct rec_quality) == 12 * 8, "columns");
+_Static_assert(sizeof(struct rec_quality) == 13 * 8, "columns");
 _Static_assert(sizeof(struct rec_module) == 80, "columns");
 _Static_assert(sizeof(struct rec_location) == 24, "columns");
 _Static_assert(sizeof(struct rec_frame) == 16, "columns");
@@ -47,6 +47,7 @@ _Static_assert(sizeof(struct rec_handover) == 24, "columns");
 _Static_assert(sizeof(struct rec_sample) == 80, "columns");
 _Static_assert(sizeof(struct rec_child) == 24, "columns");
 _Static_assert(sizeof(struct rec_image) == 16, "columns");
+_Static_assert(sizeof(struct rec_mark) == 16, "columns");
 
 // ---- log
 
@@ -105,7 +106,7 @@ static const struct column quality_columns[] = {P(1, lost_events), P(2, truncate
 		P(3, abandoned_hooks), P(4, skipped_numbers), P(5, unknown_frees), P(6, double_allocations),
 		P(7, time_corrections), P(8, children_forked), P(9, children_executed),
 		P(10, detail_ends_ns), P(11, events_dropped), P(12, clock_is_not_tsc),
-		P(13, recording_stopped_early)};
+		P(13, recording_stopped_early), P(14, marks_dropped)};
 static const struct table table_quality = TABLE(19, "quality", quality_columns, NULL);
 #undef ROW
 
@@ -196,6 +197,11 @@ static const struct column image_columns[] = {P(1, exe), D(2, time_ns), P(3, is_
 static const struct table table_images = TABLE(29, "images", image_columns, NULL);
 #undef ROW
 
+#define ROW struct rec_mark
+static const struct column mark_columns[] = {D(1, time_ns), P(2, name)};
+static const struct table table_marks = TABLE(30, "marks", mark_columns, NULL);
+#undef ROW
+
 const struct state_table state_tables[] = {
 		{&table_meta, offsetof(struct recording, meta), true},
 		{&table_summary, offsetof(struct recording, summary), true},
@@ -210,6 +216,7 @@ const struct state_table state_tables[] = {
 		{&table_samples, offsetof(struct recording, samples), false},
 		{&table_children, offsetof(struct recording, children), false},
 		{&table_images, offsetof(struct recording, images), false},
+		{&table_marks, offsetof(struct recording, marks), false},
 };
 const size_t n_state_tables = sizeof state_tables / sizeof *state_tables;
 

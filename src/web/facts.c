@@ -73,6 +73,18 @@ static void put_children(struct facts *f) {
 	json_close(&f->j);
 }
 
+static void put_marks(struct facts *f) {
+	json_open(&f->j, "marks", '[');
+	for (uint32_t i = 0; i < f->r->marks.n; i++) {
+		const struct rec_mark *m = &f->r->marks.items[i];
+		json_open(&f->j, NULL, '{');
+		json_string(&f->j, "name", f->r->strings.items[m->name]);
+		json_number(&f->j, "time_ns", m->time_ns);
+		json_close(&f->j);
+	}
+	json_close(&f->j);
+}
+
 static void put_quality(struct facts *f, const struct names *n, struct arena *arena) {
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n_lines = quality_lines(f->r, n, arena, lines);
@@ -145,6 +157,7 @@ bool facts_write(struct buffer *out, const struct recording *r, const struct nam
 	put_quality(&f, n, &arena);
 	bool ok = put_findings(&f, n, &arena, err);
 	put_children(&f);
+	put_marks(&f);
 	put_page(&f, options, n_merged);
 	json_close(&f.j);
 	arena_finish(&arena);

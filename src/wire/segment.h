@@ -8,6 +8,7 @@
  *
  *   0            header page(s)      struct segment_header
  *   regions_at   order counters      WIRE_N_REGIONS x struct wire_region
+ *   marks_at     named moments       WIRE_N_MARKS x struct wire_mark
  *   modules_at   module table        module_capacity x struct wire_module
  *   nodes_at     stack trie          node_capacity x struct wire_node
  *   slots_at     thread slots        n_slots x slot_bytes, each begins with struct thread_slot
@@ -25,7 +26,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 3u                    // bump on any change of layout or meaning
+#define SEGMENT_VERSION 4u                    // bump on any change of layout or meaning
 
 /**
  * How the target finds the segment: an environment variable of the form
@@ -44,6 +45,7 @@ enum {
 	WIRE_N_REGIONS = 4096,
 	WIRE_REGION_SHIFT = 12, // blocks of the same 4 KiB share a counter
 	WIRE_N_CHILDREN = 256,
+	WIRE_N_MARKS = 1024,
 	WIRE_PAGE = 4096,
 };
 
@@ -89,7 +91,8 @@ struct segment_header {
 	uint32_t node_capacity; // node budget: beyond it stacks fold to their deepest ancestor
 	uint32_t program_pid;   // as the target's own getpid() says
 	uint64_t start_ns;      // CLOCK_MONOTONIC when the recording began: zero of all times
-	uint8_t reserved0[24];
+	uint64_t marks_at;
+	uint8_t reserved0[16];
 
 	// ---- written by C while recording (one line)
 	_Alignas(
@@ -116,6 +119,7 @@ struct segment_header {
 	_Atomic uint32_t clock_is_not_tsc;      // 1: times come from the system call or vdso clock
 	_Atomic uint32_t n_too_narrow;          // images whose address space cannot hold the segment
 	_Atomic uint32_t slot_hint;             // where the search for a free slot begins; C lowers it
+	_Atomic uint32_t n_marks;               // made so far, also those that found no room
 
 	// ---- the trie's next id, on a line of its own: threads add to it
 	_Alignas(64) _Atomic uint32_t n_nodes; // ids 1 .. n_nodes - 1 are given out; 0 is the root
@@ -145,6 +149,17 @@ _Static_assert(sizeof(struct wire_region) == 64, "layout");
 static inline uint32_t wire_region_of(uint64_t ptr) {
 	return (uint32_t)(((ptr >> WIRE_REGION_SHIFT) * 0x9E3779B97F4A7C15ull) >> 52);
 }
+
+/**
+ * A moment that the program gave a name (heaptrack_mark). The first WIRE_N_MARKS are kept, in the order
+ * in which they were begun; one whose thread died in between stays without a time.
+ */
+enum { WIRE_MARK_NAME = 120 };
+struct wire_mark {
+	_Atomic uint64_t time_ns;  // since start_ns, at least 1. Written last (release); 0: not whole
+	char name[WIRE_MARK_NAME]; // cut, zero terminated
+};
+_Static_assert(sizeof(struct wire_mark) == 128, "layout");
 
 /**
  * A mapped object (executable, library, vdso), announced by the target when the first program

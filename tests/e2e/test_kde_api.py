@@ -1,5 +1,6 @@
 """heaptrack_api.h: programs that report blocks of their own allocators."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -72,6 +73,28 @@ def test_a_stop_ends_the_recording(tools):
     recording = tools.record(tools.victim("allocators"), "stop")
     assert reported(recording, "stop")["allocations"] == 1
     assert "before the program did" in recording.report()
+
+
+def test_moments_with_a_name(tools):
+    """What came between two of them, and what of it stayed: as a table, as JSON, as ends of a range."""
+    recording = tools.record(tools.victim("allocators"), "phases")
+    document = recording.json()
+    marks = document["marks"]
+    assert [mark["name"] for mark in marks[:4]] == ["load & index", "serve", "serve", "done"]
+    assert all(a["time_ns"] + 40_000_000 < b["time_ns"] for a, b in zip(marks, marks[1:4]))
+    assert (len(marks), document["quality"]["marks_dropped"]) == (1024, 980)
+    assert "980 named moments found no room" in recording.report()
+    table = recording.report("--timeline").split("mark   ")[1].splitlines()
+    for line, size in zip(table[1:4], (50, 100, 150)):
+        words = line.split()
+        assert words[-5:] == [words[-5], "100", f"{2 * size}.0K", f"{size}.0K", "50"], line
+    for lens, size in (("load%20%26%20index-mark:serve", 1000), ("serve-mark:serve%232", 2000),
+                       ("serve%232-mark:done", 3000)):
+        kept = recording.report("--json", "--lens", f"m=kept&t=mark:{lens}")
+        totals = json.loads(kept)["totals"]
+        assert (totals["blocks"], totals["bytes"]) == (50, 50 * size)
+    done = tools.print(recording.file, "--lens", "t=mark:lunch-end", status=1)
+    assert "no such mark" in done.stderr
 
 
 # ---- the ways in which programs use it today

@@ -137,6 +137,8 @@ static void test_the_rest(void **state) {
 	BREAK("image 1", r.images.items[1].exe = r.strings.n);
 	BREAK("image 1", r.images.items[0].time_ns = 78);
 	BREAK("image 0", r.images.items[0].is_unrecorded = 2);
+	BREAK("mark 1", r.marks.items[1].name = r.strings.n);
+	BREAK("mark 1", r.marks.items[1].time_ns = 4);
 }
 
 // A recording in which nothing happened

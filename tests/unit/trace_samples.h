@@ -151,6 +151,9 @@ static inline void sample_around(struct recording *r, uint64_t *random) {
 	r->images.items[1].exe = 2;
 	r->images.items[1].time_ns = 77;
 	r->images.items[1].is_unrecorded = 1;
+	SAMPLE_ROWS(r, marks, 2);
+	r->marks.items[0] = (struct rec_mark){.time_ns = 5, .name = 2};
+	r->marks.items[1] = (struct rec_mark){.time_ns = 1000000, .name = 1};
 	SAMPLE_ROWS(r, samples, 20);
 	for (uint32_t i = 0; i < 20; i++) {
 		struct rec_sample *s = &r->samples.items[i];
@@ -349,6 +352,7 @@ static inline const char *sample_difference(const struct recording *a, const str
 			: !SAMPLE_SAME(a, b, samples)                         ? "samples"
 			: !SAMPLE_SAME(a, b, children)                        ? "children"
 			: !SAMPLE_SAME(a, b, images)                          ? "images"
+			: !SAMPLE_SAME(a, b, marks)                           ? "marks"
 																  : NULL;
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { CHUNK = 1 << 16, BLOCK = 64 };
 
@@ -101,6 +102,31 @@ static void stop(void) {
 	heaptrack_report_alloc(block(1), 100);
 }
 
+static void wait_ms(long ms) {
+	const struct timespec nap = {.tv_nsec = ms * 1000000};
+	(void)nanosleep(&nap, NULL);
+}
+
+/** Three phases, each with blocks of its own size; every second one stays. */
+static void phases(void) {
+	static const char *const names[] = {"load & index", "serve", "serve"};
+	for (int p = 0; p < 3; p++) {
+		wait_ms(50);
+		heaptrack_report_mark(names[p]);
+		for (int i = 0; i < 100; i++) {
+			heaptrack_report_alloc(block(p * 100 + i), (size_t)(p + 1) * 1000);
+			if (i % 2) {
+				heaptrack_report_free(block(p * 100 + i));
+			}
+		}
+	}
+	wait_ms(50);
+	heaptrack_report_mark("done");
+	for (int i = 0; i < 2000; i++) {
+		heaptrack_report_mark("too many");
+	}
+}
+
 int run(const char *mode);
 
 int run(const char *mode) {
@@ -108,7 +134,7 @@ int run(const char *mode) {
 		const char *name;
 		void (*act)(void);
 	} modes[] = {{"nest", nest}, {"pool", pool}, {"annotate", annotate}, {"label", label},
-			{"halt", halt}, {"stop", stop}};
+			{"halt", halt}, {"stop", stop}, {"phases", phases}};
 	chunk = (char *)malloc(2 * CHUNK);
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
 		if (strcmp(mode, modes[i].name) == 0) {

@@ -64,6 +64,18 @@ void hook_write_odd(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr,
 	}
 }
 
+uint64_t hook_label_now(const struct hook *h) {
+	struct thread_state *s = thread_state_of(h->slot);
+	uint64_t now_ns = door_may_call_system()
+			? door_services.clock_ns() - segment.header->start_ns
+			: atomic_load_explicit(&segment.header->tick_ns, memory_order_relaxed);
+	if (s->label_ns == UINT64_MAX || now_ns > s->label_ns) {
+		s->label_ns = now_ns;
+		ring_publish_time(&s->ring, ring_reserve(&s->ring, 1), now_ns);
+	}
+	return s->label_ns;
+}
+
 // ---- realloc
 
 void hook_realloc(struct hook *h, const void *block) {

@@ -195,6 +195,9 @@ static inline void hook_free(struct hook *h, const void *block) {
 	hook_write(h->slot, KIND_FREE, (uint64_t)block, 0, hook_free_node(h));
 }
 
+/** The time now, by which what this thread does next is labelled, and nothing that it did before. */
+uint64_t hook_label_now(const struct hook *h);
+
 /** `block` is about to be resized to `size` > 0 bytes. Before the real call. */
 void hook_realloc(struct hook *h, const void *block);
 

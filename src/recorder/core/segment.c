@@ -27,7 +27,9 @@ static bool header_is_valid(const struct segment_header *h, uint64_t bytes, cons
 			h->segment_bytes <= bytes &&
 			(token == NULL || sys_equal(h->token, token, sizeof h->token)) &&
 			h->slot_bytes % WIRE_PAGE == 0 && h->slot_bytes >= SEGMENT_OPEN_BYTES &&
-			h->n_slots > 0 && h->regions_at >= sizeof *h && h->nodes_at >= h->modules_at &&
+			h->n_slots > 0 && h->regions_at >= sizeof *h && h->marks_at >= h->regions_at &&
+			h->modules_at >= h->marks_at + WIRE_N_MARKS * sizeof(struct wire_mark) &&
+			h->nodes_at >= h->modules_at &&
 			h->slots_at >= h->nodes_at + (uint64_t)h->node_capacity * sizeof(struct wire_node) &&
 			h->slots_at + h->n_slots * h->slot_bytes <= h->segment_bytes;
 }
@@ -112,6 +114,7 @@ static bool map_program(int fd, struct segment_header *h) {
 	segment = (struct segment){
 			.header = header,
 			.regions = (struct wire_region *)(base + h->regions_at),
+			.marks = (struct wire_mark *)(base + h->marks_at),
 			.modules = (struct wire_module *)(base + h->modules_at),
 			.nodes = nodes,
 			.slots = slots,

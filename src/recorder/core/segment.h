@@ -14,6 +14,7 @@
 struct segment {
 	struct segment_header *header;
 	struct wire_region *regions;
+	struct wire_mark *marks;
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	unsigned char *slots;

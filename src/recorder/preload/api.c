@@ -124,6 +124,16 @@ EXPORT void heaptrack_pool_destroy(void *pool) {
 // ---- names
 
 EXPORT void heaptrack_thread_label(const char *label);
+EXPORT void heaptrack_mark(const char *name);
+
+/** As much of a text as there is room for, and zeros behind it. */
+static void put_text(char *out, size_t bytes, const char *text) {
+	size_t n = 0;
+	for (; n + 1 < bytes && text[n] != '\0'; n++) {
+		out[n] = text[n];
+	}
+	sys_fill(out + n, 0, bytes - n);
+}
 
 /** What the thread is called in the recording, in place of the system's name of 15 bytes. */
 EXPORT void heaptrack_thread_label(const char *label) {
@@ -135,12 +145,25 @@ EXPORT void heaptrack_thread_label(const char *label) {
 	uint32_t version = atomic_load(&slot->label_version) | 1;
 	atomic_store(&slot->label_version, version);
 	atomic_thread_fence(memory_order_release);
-	size_t n = 0;
-	for (; n + 1 < sizeof slot->label && label[n] != '\0'; n++) {
-		slot->label[n] = label[n];
-	}
-	sys_fill(slot->label + n, 0, sizeof slot->label - n);
+	put_text(slot->label, sizeof slot->label, label);
 	atomic_store(&slot->label_version, version + 1);
+	hook_leave(&h);
+}
+
+/** This moment gets a name. What finds no room any more is counted all the same. */
+EXPORT void heaptrack_mark(const char *name) {
+	struct hook h;
+	if (name == NULL || !hook_enter(&h, MACHINE_CALLER(), false)) {
+		return;
+	}
+	struct segment_header *header = segment.header;
+	uint32_t i = atomic_fetch_add(&header->n_marks, 1);
+	if (i < WIRE_N_MARKS) {
+		struct wire_mark *mark = &segment.marks[i];
+		put_text(mark->name, sizeof mark->name, name);
+		uint64_t now_ns = hook_label_now(&h);
+		atomic_store_explicit(&mark->time_ns, now_ns > 0 ? now_ns : 1, memory_order_release);
+	}
 	hook_leave(&h);
 }
 
