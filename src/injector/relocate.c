@@ -51,12 +51,6 @@ static void put(struct relocated *out, const void *bytes, size_t n) {
 	out->n_code = (uint8_t)(out->n_code + n);
 }
 
-/** jmp to anywhere: an indirect one over the word behind it. */
-static void put_far_jump(struct relocated *out, uint64_t to) {
-	put(out, "\xff\x25\0\0\0\0", 6);
-	put(out, &to, sizeof to);
-}
-
 static bool put_distance(struct relocated *out, uint64_t from, uint64_t to) {
 	int64_t distance = (int64_t)(to - (from + 4));
 	int32_t short_distance = (int32_t)distance;
@@ -168,7 +162,10 @@ bool relocate(struct relocated *out, const struct function_code *f, uint64_t tar
 		return refuse(err, f, "it jumps into its own beginning");
 	}
 	if (!has_ended) {
-		put_far_jump(out, f->address + at);
+		put(out, "\xe9", 1);
+		if (!put_distance(out, target + out->n_code, f->address + at)) {
+			return refuse(err, f, "its rest is out of reach");
+		}
 	}
 	out->patch_at = f->address + start;
 	out->n_taken = (uint8_t)taken;

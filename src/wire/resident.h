@@ -47,10 +47,9 @@ enum { RESIDENT_NO_REGISTER = 0xff };
 
 /** One patched function. */
 struct resident_hook {
-	uint64_t
-			moved; // its first instructions, moved, and a jump to the rest: call this for the real one
-	uint64_t address;         // of the patch, in the process
-	uint64_t n_calls;         // written by the recorder, inexactly: was it ever called?
+	uint64_t moved;   // its first instructions and a jump to the rest: the real function
+	uint64_t address; // of the patch, in the process
+	uint64_t unused;
 	uint8_t what;             // enum resident_what
 	uint8_t ptr, size, times; // registers
 	uint8_t n_bytes;          // of the patch
@@ -69,8 +68,9 @@ struct resident_thread {
 	uint32_t tid;    // as its gettid() says
 	uint32_t tid_at; // the C library keeps it so far behind the FS base; 0: unknown
 	uint64_t inside; // calls of hooked functions that the recorder has begun and not ended
+	uint64_t unused[3];
 };
-_Static_assert(sizeof(struct resident_thread) == 40, "layout");
+_Static_assert(sizeof(struct resident_thread) == 64, "layout");
 
 struct resident_range {
 	uint64_t at, bytes; // bytes 0: free

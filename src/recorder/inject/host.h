@@ -25,6 +25,7 @@ struct thread_words {
 	uint32_t tid;
 	uint32_t tid_at; // the C library keeps the thread's id so far behind the FS base; 0: unknown
 	_Atomic uint64_t inside; // calls that the recorder has begun and not ended
+	uint64_t unused[3];      // a line of its own
 };
 _Static_assert(sizeof(struct thread_words) == sizeof(struct resident_thread) &&
 				offsetof(struct thread_words, tid) == offsetof(struct resident_thread, tid) &&
@@ -34,7 +35,7 @@ _Static_assert(sizeof(struct thread_words) == sizeof(struct resident_thread) &&
 #define INJECT_KEY_IS_TID (1ull << 63)
 enum { INJECT_THREADS_LOG2 = 14 };
 extern struct thread_words inject_threads[1 << INJECT_THREADS_LOG2]
-		__attribute__((visibility("default")));
+		__attribute__((visibility("default"), aligned(64)));
 
 /** What we were told from outside. */
 extern struct resident *inject_resident;

@@ -140,30 +140,19 @@ __attribute__((visibility("default"))) long inject_begin(struct resident *reside
 
 // ---- hooks
 
-static inline uint64_t argument(const struct inject_frame *f, unsigned number) {
-	switch (number) {
-	case 0: return f->rdi;
-	case 1: return f->rsi;
-	case 2: return f->rdx;
-	case 3: return f->rcx;
-	case 4: return f->r8;
-	default: return f->r9;
-	}
-}
-
 static inline uint64_t size_of(const struct inject_frame *f, const struct resident_hook *what) {
-	uint64_t size = argument(f, what->size);
+	uint64_t size = f->arguments[what->size];
 	uint64_t bytes;
 	if (what->times == RESIDENT_NO_REGISTER) {
 		return size;
 	}
-	return __builtin_mul_overflow(size, argument(f, what->times), &bytes) ? SIZE_MAX : bytes;
+	return __builtin_mul_overflow(size, f->arguments[what->times], &bytes) ? SIZE_MAX : bytes;
 }
 
 _Static_assert(offsetof(struct inject_frame, moved) == INJECT_MOVED &&
-				offsetof(struct inject_frame, r11) == INJECT_R11 &&
-				offsetof(struct inject_frame, rdi) == INJECT_RDI &&
+				offsetof(struct inject_frame, arguments) == INJECT_RDI &&
 				offsetof(struct inject_frame, rax) == INJECT_RAX &&
+				offsetof(struct inject_frame, r11) == INJECT_R11 &&
 				sizeof(struct inject_frame) % 16 == 0,
 		"as layout.h has it; the real function finds the stack aligned as its caller aligned it");
 
@@ -177,32 +166,45 @@ enum call_kind {
 	CALL_FREES_BY_REALLOC
 };
 
-static enum call_kind kind_of(const struct inject_frame *f, unsigned what) {
-	switch (what) {
-	case RESIDENT_ALLOCATES: return CALL_ALLOCATES;
-	case RESIDENT_ALLOCATES_AT: return CALL_ALLOCATES_AT;
-	case RESIDENT_FREES: return f->ptr == 0 ? CALL_PASSES : CALL_FREES;
-	default:
-		return f->ptr == 0 ? CALL_ALLOCATES : f->size == 0 ? CALL_FREES_BY_REALLOC : CALL_MOVES;
+/** Each kind of call has a way in of its own, so that the two that matter keep few registers. */
+static inline __attribute__((always_inline)) bool begin(struct inject_frame *f,
+		const struct thread_words *self, enum call_kind kind, bool wants_stack) {
+	const struct capture_regs caller = {.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
+	bool is_recorded = hook_enter_as(self, &f->hook, caller, wants_stack);
+	f->kind = is_recorded ? (uint32_t)kind : CALL_PASSES;
+	return is_recorded;
+}
+
+static void enter_allocation(struct inject_frame *f, const struct thread_words *self) {
+	f->size = size_of(f, f->what);
+	(void)begin(f, self, CALL_ALLOCATES, true);
+}
+
+static void enter_free(struct inject_frame *f, const struct thread_words *self) {
+	const void *block = (const void *)f->arguments[f->what->ptr];
+	if (block == NULL) {
+		f->kind = CALL_PASSES;
+		return;
+	}
+	if (begin(f, self, CALL_FREES, hook_wants_free_stacks())) {
+		if (__builtin_expect(capture_is_loader(f->pc), 0)) {
+			capture_modules_changed();
+		}
+		hook_free(&f->hook, block);
 	}
 }
 
-static void enter(struct inject_frame *f, const struct thread_words *self) {
-	struct resident_hook *what = f->what;
-	what->n_calls++;
-	f->ptr = what->ptr == RESIDENT_NO_REGISTER ? 0 : argument(f, what->ptr);
-	f->size = what->size == RESIDENT_NO_REGISTER ? 0 : size_of(f, what);
-	enum call_kind kind = kind_of(f, what->what);
-	bool wants_stack = kind != CALL_FREES || hook_wants_free_stacks();
-	const struct capture_regs caller = {.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
-	if (kind == CALL_PASSES || !hook_enter_as(self, &f->hook, caller, wants_stack)) {
+static void enter_other(struct inject_frame *f, const struct thread_words *self) {
+	f->ptr = f->arguments[f->what->ptr];
+	f->size = size_of(f, f->what);
+	enum call_kind kind = f->what->what == RESIDENT_ALLOCATES_AT ? CALL_ALLOCATES_AT
+			: f->ptr == 0                                        ? CALL_ALLOCATES
+			: f->size == 0                                       ? CALL_FREES_BY_REALLOC
+																 : CALL_MOVES;
+	if (!begin(f, self, kind, true)) {
 		return;
 	}
-	f->kind = (uint32_t)kind;
-	if (kind == CALL_FREES && __builtin_expect(capture_is_loader(f->pc), 0)) {
-		capture_modules_changed();
-	}
-	if (kind == CALL_FREES || kind == CALL_FREES_BY_REALLOC) {
+	if (kind == CALL_FREES_BY_REALLOC) {
 		hook_free(&f->hook, (const void *)f->ptr);
 	} else if (kind == CALL_MOVES) {
 		hook_realloc(&f->hook, (const void *)f->ptr);
@@ -215,23 +217,24 @@ static void enter(struct inject_frame *f, const struct thread_words *self) {
  */
 void inject_enter(struct inject_frame *f) {
 	f->moved = f->what->moved;
-	f->kind = CALL_PASSES;
-	f->self = NULL;
 	if (inject_resident == NULL ||
 			atomic_load_explicit(&door_page.word, memory_order_relaxed) == DOOR_CLOSED) {
+		f->self = NULL;
 		return;
 	}
 	struct thread_words *self = inject_thread();
-	(void)machine_local_add(&self->inside, 1);
+	machine_local_bump(&self->inside, 1);
 	f->self = self;
-	enter(f, self);
+	switch (f->what->what) {
+	case RESIDENT_ALLOCATES: enter_allocation(f, self); break;
+	case RESIDENT_FREES: enter_free(f, self); break;
+	default: enter_other(f, self); break;
+	}
 }
 
-static void leave(struct inject_frame *f) {
+static void leave_other(struct inject_frame *f) {
 	const void *result = (const void *)f->rax;
 	switch (f->kind) {
-	case CALL_PASSES: return;
-	case CALL_ALLOCATES: hook_allocated(&f->hook, result, f->size); break;
 	case CALL_ALLOCATES_AT:
 		hook_allocated(&f->hook, (int)f->rax == 0 ? *(void *const *)f->ptr : NULL, f->size);
 		break;
@@ -243,12 +246,19 @@ static void leave(struct inject_frame *f) {
 		break;
 	default: break;
 	}
-	hook_leave(&f->hook);
 }
 
 void inject_leave(struct inject_frame *f) {
-	if (f->self != NULL) {
-		leave(f);
-		(void)machine_local_add(&f->self->inside, UINT64_MAX);
+	if (f->self == NULL) {
+		return;
 	}
+	if (f->kind == CALL_ALLOCATES) {
+		hook_allocated(&f->hook, (const void *)f->rax, f->size);
+	} else if (f->kind != CALL_FREES) {
+		leave_other(f);
+	}
+	if (f->kind != CALL_PASSES) {
+		hook_leave(&f->hook);
+	}
+	machine_local_bump(&f->self->inside, UINT64_MAX);
 }

@@ -11,12 +11,13 @@
 struct inject_frame {
 	uint64_t moved; // what the stub calls: the real function
 	uint32_t kind, reserved;
-	uint64_t ptr, size; // arguments: the registers below change
+	uint64_t ptr, size; // arguments
 	struct thread_words *self;
 	uint64_t align;
 	struct hook hook;
-	// The caller's registers, then, but for r10 and r11, those that the real function has left
-	uint64_t r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax;
+	uint64_t arguments
+			[6]; // the caller's registers; rdx and rax, then, as the real function left them
+	uint64_t rax, r10, r11;
 	struct resident_hook *what;
 	uint64_t bp, pc; // the caller's frame pointer, and where it goes on
 };

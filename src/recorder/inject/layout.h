@@ -4,15 +4,15 @@
 // Offsets of struct inject_frame (inject.h) for the assembler; inject.c asserts them.
 
 #define INJECT_MOVED 0
-#define INJECT_R11   80
-#define INJECT_R10   88
-#define INJECT_R9    96
-#define INJECT_R8    104
-#define INJECT_RDI   112
-#define INJECT_RSI   120
-#define INJECT_RDX   128
-#define INJECT_RCX   136
-#define INJECT_RAX   144
+#define INJECT_RDI   80
+#define INJECT_RSI   88
+#define INJECT_RDX   96
+#define INJECT_RCX   104
+#define INJECT_R8    112
+#define INJECT_R9    120
+#define INJECT_RAX   128
+#define INJECT_R10   136
+#define INJECT_R11   144
 
 /** The system call, of a number that does not exist, that a remote call ends with. */
 #define INJECT_DONE 0x6865617

@@ -5,8 +5,10 @@
 //      push %rbp;  mov %rsp, %rbp;  push what
 //
 // so that frame pointers lead through us. No register may change but by the real function: callers
-// within one translation unit know what it leaves alone (-fipa-ra) and rely on it. What is called
-// here is built for general registers only.
+// within one translation unit know what it leaves alone (-fipa-ra) and rely on it. So all are given
+// back as they came but for those that it answers in: what it leaves alone it has not changed, and what
+// else it has changed nobody reads. It is given those that carry arguments. What is called here is
+// built for general registers only.
 
 #include "recorder/inject/layout.h"
 
@@ -17,48 +19,38 @@ inject_stub:
 	.cfi_startproc
 	.cfi_def_cfa %rbp, 16
 	.cfi_offset %rbp, -16
+	pushq	%r11
+	pushq	%r10
 	pushq	%rax
+	pushq	%r9
+	pushq	%r8
 	pushq	%rcx
 	pushq	%rdx
 	pushq	%rsi
 	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r10
-	pushq	%r11
-	subq	$INJECT_R11, %rsp
+	subq	$INJECT_RDI, %rsp
 	movq	%rsp, %rdi
 	call	inject_enter
-	movq	INJECT_R11(%rsp), %r11
-	movq	INJECT_R10(%rsp), %r10
-	movq	INJECT_R9(%rsp), %r9
-	movq	INJECT_R8(%rsp), %r8
 	movq	INJECT_RDI(%rsp), %rdi
 	movq	INJECT_RSI(%rsp), %rsi
 	movq	INJECT_RDX(%rsp), %rdx
 	movq	INJECT_RCX(%rsp), %rcx
-	movq	INJECT_RAX(%rsp), %rax
+	movq	INJECT_R8(%rsp), %r8
+	movq	INJECT_R9(%rsp), %r9
 	call	*INJECT_MOVED(%rsp)
-	movq	%r11, INJECT_R11(%rsp)
-	movq	%r10, INJECT_R10(%rsp)
-	movq	%r9, INJECT_R9(%rsp)
-	movq	%r8, INJECT_R8(%rsp)
-	movq	%rdi, INJECT_RDI(%rsp)
-	movq	%rsi, INJECT_RSI(%rsp)
-	movq	%rdx, INJECT_RDX(%rsp)
-	movq	%rcx, INJECT_RCX(%rsp)
 	movq	%rax, INJECT_RAX(%rsp)
+	movq	%rdx, INJECT_RDX(%rsp)
 	movq	%rsp, %rdi
 	call	inject_leave
-	movq	INJECT_R11(%rsp), %r11
-	movq	INJECT_R10(%rsp), %r10
-	movq	INJECT_R9(%rsp), %r9
-	movq	INJECT_R8(%rsp), %r8
 	movq	INJECT_RDI(%rsp), %rdi
 	movq	INJECT_RSI(%rsp), %rsi
 	movq	INJECT_RDX(%rsp), %rdx
 	movq	INJECT_RCX(%rsp), %rcx
+	movq	INJECT_R8(%rsp), %r8
+	movq	INJECT_R9(%rsp), %r9
 	movq	INJECT_RAX(%rsp), %rax
+	movq	INJECT_R10(%rsp), %r10
+	movq	INJECT_R11(%rsp), %r11
 	movq	%rbp, %rsp
 	popq	%rbp
 	.cfi_def_cfa %rsp, 8

@@ -14,6 +14,11 @@ static inline uint64_t machine_local_add(_Atomic uint64_t *word, uint64_t n) {
 	return n;
 }
 
+/** The same where nobody asks for the old value, which would have to be waited for. */
+static inline void machine_local_bump(_Atomic uint64_t *word, uint64_t n) {
+	__asm__ volatile("addq %1, %0" : "+m"(*word) : "er"(n) : "memory");
+}
+
 /** The thread control block, which lies on top of the stack that pthread_create made. */
 static inline uint64_t machine_thread_pointer(void) {
 	uint64_t pointer;
