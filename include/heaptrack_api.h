@@ -34,6 +34,12 @@
  *     heaptrack_report_resume();
  *     heaptrack_report_stop();       the recording ends here for good
  *
+ * and where the recorder is there but was not asked to record (LD_PRELOAD alone, or linked), a program can
+ * begin by itself, once: what KDE calls a raw stream is in the file after heaptrack_report_stop(), or after
+ * the program's end. "$$" in the name is the pid. Under `heaptrack` this does nothing.
+ *
+ *     heaptrack_report_start("/tmp/trace.$$");
+ *
  * Where weak symbols do not do (main programs that are linked statically or without -rdynamic's
  * kin), define HEAPTRACK_API_DLSYM before including this header, in any number of source files:
  * the functions are then looked up at their first use.
@@ -57,6 +63,7 @@ void heaptrack_pool_free(void *pool, void *ptr) __attribute__((weak));
 void heaptrack_pool_destroy(void *pool) __attribute__((weak));
 void heaptrack_thread_label(const char *label) __attribute__((weak));
 void heaptrack_mark(const char *name) __attribute__((weak));
+void heaptrack_start(const char *file) __attribute__((weak));
 void heaptrack_pause(void) __attribute__((weak));
 void heaptrack_resume(void) __attribute__((weak));
 void heaptrack_stop(void) __attribute__((weak));
@@ -75,6 +82,7 @@ struct heaptrack_api {
 	void (*pool_destroy)(void *);
 	void (*thread_label)(const char *);
 	void (*mark)(const char *);
+	void (*start)(const char *);
 	void (*pause)(void);
 	void (*resume)(void);
 	void (*stop)(void);
@@ -94,6 +102,7 @@ static inline const struct heaptrack_api *heaptrack_api_find(void) {
 		*(void **)&api.pool_destroy = dlsym(RTLD_DEFAULT, "heaptrack_pool_destroy");
 		*(void **)&api.thread_label = dlsym(RTLD_DEFAULT, "heaptrack_thread_label");
 		*(void **)&api.mark = dlsym(RTLD_DEFAULT, "heaptrack_mark");
+		*(void **)&api.start = dlsym(RTLD_DEFAULT, "heaptrack_start");
 		*(void **)&api.pause = dlsym(RTLD_DEFAULT, "heaptrack_pause");
 		*(void **)&api.resume = dlsym(RTLD_DEFAULT, "heaptrack_resume");
 		*(void **)&api.stop = dlsym(RTLD_DEFAULT, "heaptrack_stop");
@@ -145,6 +154,7 @@ static inline void heaptrack_init_api(void) {
 
 #define heaptrack_report_thread_label(label) HEAPTRACK_REPORT(thread_label, (label))
 #define heaptrack_report_mark(name)          HEAPTRACK_REPORT(mark, (name))
+#define heaptrack_report_start(file)         HEAPTRACK_REPORT(start, (file))
 #define heaptrack_report_pause()             HEAPTRACK_REPORT(pause, ())
 #define heaptrack_report_resume()            HEAPTRACK_REPORT(resume, ())
 #define heaptrack_report_stop()              HEAPTRACK_REPORT(stop, ())

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import kde
 import pytest
@@ -125,6 +126,66 @@ def test_what_cannot_be_written_is_said_and_the_program_runs(tools, tmp_path):
     done = alone(tools, tmp_path, "/usr/bin/perl", "-e", "print 'ran'")
     assert done.stdout == "ran" and done.status == 0
     assert "is a folder" in done.stderr and "unrecorded" in done.stderr
+
+
+def through_begin(tools, file):
+    sites = tools.json(file)["sites"]["allocations"]
+    return sum(site["allocations"] for site in sites
+               if site["stack"] and site["stack"][0]["function"] == "begin")
+
+
+@pytest.mark.parametrize("how", ["preloaded", "linked"])
+def test_a_program_starts_pauses_and_stops_by_itself(tools, tmp_path, how):
+    program, env = tools.victim("allocators"), {"LD_PRELOAD": str(tools.preload)}
+    if how == "linked":
+        source = Path(__file__).resolve().parents[1] / "victims" / "allocators.c"
+        program, env = tmp_path / "program", {}
+        subprocess.run(["cc", "-g", "-O1", "-fno-builtin", "-I", source.parents[2] / "include",
+                        "-o", program, source, "-lpthread", tools.preload,
+                        f"-Wl,-rpath,{tools.preload.parent}"], check=True, timeout=60)
+    done = tools.run(program, "begin", env=env, cwd=tmp_path)
+    assert (done.status, done.stdout, done.stderr) == (0, "there", "")
+    is_whole((tmp_path / "inside").read_bytes())
+    assert through_begin(tools, tmp_path / "inside") == 10
+    assert not list(tmp_path.glob("*.recording*"))
+
+
+def test_a_program_that_starts_by_itself_under_heaptrack(tools, tmp_path):
+    """It is being recorded: there is one recording, from the beginning to the stop."""
+    recording = tools.record(tools.victim("allocators"), "begin", cwd=tmp_path)
+    assert recording.stdout == "missing"
+    assert through_begin(tools, recording.file) == 20
+
+
+def test_the_classic_way_to_start_and_stop(tools, tmp_path):
+    source = tmp_path / "classic.c"
+    source.write_text('''
+#include <stdio.h>
+#include <stdlib.h>
+typedef void (*callback)(void);
+void heaptrack_init(const char *, callback, void (*)(FILE *), callback);
+void heaptrack_stop(void);
+static void before(void) { puts("before"); }
+static void stopped(void) { puts("stopped"); }
+static void *volatile kept[100];
+int main(void) {
+    setvbuf(stdout, NULL, _IONBF, 0);
+    heaptrack_init("classic.$$", before, NULL, stopped);
+    for (int i = 0; i < 100; i++) { kept[i] = malloc(1000); }
+    heaptrack_stop();
+    heaptrack_init("again", NULL, NULL, NULL);
+    return 0;
+}
+''')
+    program = tmp_path / "program"
+    subprocess.run(["cc", "-g", "-O0", "-o", program, source, tools.preload,
+                    f"-Wl,-rpath,{tools.preload.parent}"], check=True, timeout=60)
+    done = tools.run(program, cwd=tmp_path)
+    assert (done.status, done.stdout) == (0, "before\nstopped\n")
+    file, = (path for path in tmp_path.glob("classic.*") if path != source)
+    assert re.fullmatch(r"classic\.\d+", file.name) and not (tmp_path / "again").exists()
+    summary = tools.json(file)["summary"]
+    assert (summary["allocations"], summary["never_freed_bytes"]) == (100, 100_000)
 
 
 def test_without_the_variable_nothing_happens(tools, tmp_path):

@@ -20,12 +20,12 @@ static void set_word(enum door_word word) {
 	atomic_store_explicit(&door_page.word, word, memory_order_release);
 }
 
-static enum door_word open_door(void) {
+static enum door_word open_door(enum segment_role (*open_segment)(void)) {
 	// Without this a forked child would write into its parent's rings
 	if (!sys_madvise(&door_page, sizeof door_page, MADV_WIPEONFORK)) {
 		return DOOR_CLOSED;
 	}
-	if (door_services.open_segment() != SEGMENT_ROLE_PROGRAM) {
+	if (open_segment() != SEGMENT_ROLE_PROGRAM) {
 		return DOOR_CLOSED;
 	}
 	const struct capture_world world = {
@@ -55,7 +55,7 @@ bool door_find_out(void) {
 	}
 	uint32_t seen = START_NOBODY;
 	if (atomic_compare_exchange_strong(&start, &seen, START_RUNNING)) {
-		word = open_door();
+		word = open_door(door_services.open_segment);
 		if (word == DOOR_OPEN) {
 			atomic_fetch_add(&segment.header->lost_early, atomic_load(&n_lost_early));
 		}
@@ -69,6 +69,18 @@ bool door_find_out(void) {
 		atomic_fetch_add(&n_lost_early, 1);
 	}
 	return false;
+}
+
+bool door_open_late(enum segment_role (*open_segment)(void)) {
+	uint32_t done = START_DONE;
+	if (atomic_load(&door_page.word) != DOOR_CLOSED || segment.header != NULL ||
+			!atomic_compare_exchange_strong(&start, &done, START_RUNNING)) {
+		return false;
+	}
+	enum door_word word = open_door(open_segment);
+	atomic_store(&start, START_DONE);
+	set_word(word);
+	return word == DOOR_OPEN;
 }
 
 void door_close(bool is_for_all) {

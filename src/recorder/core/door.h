@@ -3,7 +3,7 @@
 
 /**
  * Whether this process records: the word that every hook tests first. It opens at the first hook
- * of a program that is recorded, and closes for good. Any thread, any signal handler.
+ * of a program that is recorded, or when the program itself asks for that, and closes for good. Any thread, any signal handler.
  */
 
 #include "recorder/core/segment.h"
@@ -49,6 +49,12 @@ extern const struct door_services door_services;
  * if it is open now. False as well while another thread is at it: then the event is lost, counted.
  */
 bool door_find_out(void);
+
+/**
+ * Open a door that nobody wanted open so far, by another way to a segment. False: that failed, or this
+ * process has been recorded already.
+ */
+bool door_open_late(enum segment_role (*open_segment)(void));
 
 /** End recording in this process for good; `is_for_all`: in the segment as well. */
 void door_close(bool is_for_all);

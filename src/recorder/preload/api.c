@@ -7,6 +7,7 @@
 
 #include "recorder/core/hook.h"
 #include "recorder/core/sys.h"
+#include "recorder/preload/beside.h"
 #include "recorder/preload/pools.h"
 
 #include <stdio.h>
@@ -172,6 +173,7 @@ EXPORT void heaptrack_mark(const char *name) {
 typedef void (*callback)(void);
 static callback stop_callback;
 
+EXPORT void heaptrack_start(const char *file);
 EXPORT void heaptrack_init(const char *file, callback before, void (*after)(FILE *), callback stop);
 EXPORT void heaptrack_stop(void);
 EXPORT void heaptrack_pause(void);
@@ -179,20 +181,26 @@ EXPORT void heaptrack_resume(void);
 EXPORT void heaptrack_invalidate_module_cache(void);
 EXPORT void heaptrack_warning(void (*say)(FILE *));
 
-/** We record, or not, from the first allocation on; a file of its own is not for the target. */
+/** Record from here on, unless this process is recorded, or has been. */
+EXPORT void heaptrack_start(const char *file) {
+	(void)beside_start(file == NULL ? "heaptrack.$$" : file);
+}
+
+/** The classic way to start. What `after` would write has no place in a file that is written later. */
 EXPORT void heaptrack_init(const char *file, callback before, void (*after)(FILE *),
 		callback stop) {
-	(void)file;
-	(void)after; // would write to the file
+	(void)after;
 	if (before != NULL) {
 		before();
 	}
 	stop_callback = stop;
+	heaptrack_start(file);
 }
 
 EXPORT void heaptrack_stop(void) {
-	if (door_is_open()) {
+	if (door_is_ours()) {
 		door_close(true);
+		beside_wait();
 	}
 	callback stop = stop_callback;
 	stop_callback = NULL;

@@ -16,6 +16,7 @@
 
 #include "recorder/core/door.h"
 #include "recorder/core/sys.h"
+#include "recorder/preload/host.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -92,24 +93,39 @@ static size_t put_number(char *out, long n) {
 
 // ---- the collector's process
 
-/** The environment without LD_PRELOAD: the collector is not recorded. NULL: no memory. */
-static char **without_preload(char **environment) {
+/** What a collector is started with. */
+struct plan {
+	char **environment;
+	char *asked;           // the entry that names the file
+	char path[PATH_BYTES]; // begins with the folder of this library
+	size_t folder;         // its length; 0: unknown
+};
+
+/**
+ * The environment with the entry that names the file, and without LD_PRELOAD: the collector is not
+ * recorded. NULL: no memory.
+ */
+static char **environment_of(const struct plan *plan) {
 	size_t n = 0;
-	while (environment[n] != NULL) {
+	while (plan->environment[n] != NULL) {
 		n++;
 	}
-	char **out = sys_map((n + 1) * sizeof *out);
+	char **out = sys_map((n + 2) * sizeof *out);
 	size_t at = 0;
 	for (size_t i = 0; out != NULL && i < n; i++) {
-		if (!starts_with(environment[i], PRELOAD)) {
-			out[at++] = environment[i];
+		char *entry = plan->environment[i];
+		if (!starts_with(entry, PRELOAD) && !starts_with(entry, ASKED)) {
+			out[at++] = entry;
 		}
+	}
+	if (out != NULL) {
+		out[at] = plan->asked;
 	}
 	return out;
 }
 
 /** In the new process. Ends it if none of the places has the command. */
-static void become_collector(char *path, size_t folder, char **environment, long pid, int fd) {
+static void become_collector(struct plan *plan, long pid, int fd) {
 	enum { LEAST_FD = 10 }; // not one of the three that have a meaning
 	char door[64];
 	long own = syscall_3(__NR_fcntl, fd, F_DUPFD, LEAST_FD);
@@ -119,25 +135,25 @@ static void become_collector(char *path, size_t folder, char **environment, long
 	char command[] = "heaptrack";
 	char option[] = "--beside";
 	char *arguments[] = {command, option, door, NULL};
-	char **variables = without_preload(environment);
+	char **variables = environment_of(plan);
 	(void)syscall_0(__NR_setsid); // what the terminal sends is the program's
 	for (size_t i = 0; variables != NULL && i < sizeof places / sizeof *places; i++) {
 		size_t bytes = sys_text_length(places[i]) + 1;
-		if (folder + bytes <= PATH_BYTES) {
-			sys_copy(path + folder, places[i], bytes);
-			(void)syscall_3(__NR_execve, (long)path, (long)arguments, (long)variables);
+		if (plan->folder + bytes <= PATH_BYTES) {
+			sys_copy(plan->path + plan->folder, places[i], bytes);
+			(void)syscall_3(__NR_execve, (long)plan->path, (long)arguments, (long)variables);
 		}
 	}
 	(void)syscall_1(__NR_exit_group, 127);
 }
 
 /** A process that is nobody's child of ours, and that tells no one when it ends. */
-static void start_collector(char *path, size_t folder, char **environment, int fd) {
+static void start_collector(struct plan *plan, int fd) {
 	long pid = syscall_0(__NR_getpid);
 	long child = syscall_6(__NR_clone, 0, 0, 0, 0, 0, 0);
 	if (child == 0) {
 		if (syscall_6(__NR_clone, 0, 0, 0, 0, 0, 0) == 0) {
-			become_collector(path, folder, environment, pid, fd);
+			become_collector(plan, pid, fd);
 		}
 		(void)syscall_1(__NR_exit_group, 0);
 	}
@@ -162,24 +178,30 @@ static bool read_line(int fd, char out[VARIABLE_BYTES]) {
 	return false;
 }
 
-/** Start it and put what it says in the place of `entry`. */
-static bool join_new_collector(char **environment, char **entry) {
-	static char variable[VARIABLE_BYTES]; // the environment's from now on
-	char path[PATH_BYTES];
-	char **preload = find_entry(environment, PRELOAD);
-	size_t folder = preload == NULL ? 0 : find_folder(*preload + sizeof PRELOAD - 1, path);
+/** Start it. What it says is for the environment. NULL: it could not be started. */
+static char *start_as_planned(struct plan *plan) {
+	static char variable[VARIABLE_BYTES]; // one collector at most per process
 	int fds[2];
-	if (folder == 0 || sys_failed(syscall_2(__NR_pipe2, (long)fds, O_CLOEXEC))) {
-		return false;
+	if (plan->folder == 0 || sys_failed(syscall_2(__NR_pipe2, (long)fds, O_CLOEXEC))) {
+		return NULL;
 	}
-	start_collector(path, folder, environment, fds[1]);
+	start_collector(plan, fds[1]);
 	(void)syscall_1(__NR_close, fds[1]);
 	bool ok = read_line(fds[0], variable) && starts_with(variable, SEGMENT_ENV "=");
 	(void)syscall_1(__NR_close, fds[0]);
-	if (ok) {
+	return ok ? variable : NULL;
+}
+
+/** Start it and put what it says in the place of `entry`. */
+static bool join_new_collector(char **environment, char **entry) {
+	struct plan plan = {.environment = environment, .asked = *entry};
+	char **preload = find_entry(environment, PRELOAD);
+	plan.folder = preload == NULL ? 0 : find_folder(*preload + sizeof PRELOAD - 1, plan.path);
+	char *variable = start_as_planned(&plan);
+	if (variable != NULL) {
 		*entry = variable;
 	}
-	return ok;
+	return variable != NULL;
 }
 
 enum segment_role beside_open(char **environment) {
@@ -191,6 +213,53 @@ enum segment_role beside_open(char **environment) {
 	return segment_open(environment);
 }
 
+// ---- started by the program itself
+
+extern char **environ __attribute__((weak));
+
+static const char *wanted_file; // what heaptrack_start was told
+
+/** The folder of this library, which may have come by LD_PRELOAD or be linked. */
+static void find_own_folder(struct plan *plan) {
+	struct host_object object;
+	char **preload = find_entry(plan->environment, PRELOAD);
+	if (host_has_finder() && host_find_object((uint64_t)beside_start, &object)) {
+		const char *name = object.map->name;
+		size_t n = sys_text_length(name);
+		while (n > 0 && name[n - 1] != '/') {
+			n--;
+		}
+		plan->folder = n < PATH_BYTES ? n : 0;
+		sys_copy(plan->path, name, plan->folder);
+	} else if (preload != NULL) {
+		plan->folder = find_folder(*preload + sizeof PRELOAD - 1, plan->path);
+	}
+}
+
+static enum segment_role open_wanted(void) {
+	char asked[sizeof ASKED + PATH_BYTES] = ASKED;
+	char *none[] = {NULL};
+	struct plan plan = {.environment = &environ == NULL ? none : environ, .asked = asked};
+	size_t n = sys_text_length(wanted_file);
+	if (n >= PATH_BYTES) {
+		return SEGMENT_ROLE_NONE;
+	}
+	sys_copy(asked + sizeof ASKED - 1, wanted_file, n + 1);
+	find_own_folder(&plan);
+	char *answer[] = {start_as_planned(&plan), NULL};
+	return answer[0] == NULL ? SEGMENT_ROLE_NONE : segment_open(answer);
+}
+
+bool beside_start(const char *file) {
+	wanted_file = file;
+	(void)door_find_out();
+	if (!door_open_late(open_wanted)) {
+		return false;
+	}
+	beside_begin();
+	return true;
+}
+
 // ---- the end
 
 static bool collector_is_there(void) {
@@ -198,16 +267,22 @@ static bool collector_is_there(void) {
 	return owner != 0 && (owner & FUTEX_OWNER_DIED) == 0;
 }
 
-static void end(void *unused) {
-	(void)unused;
-	if (!door_is_ours() || (segment.options & SEGMENT_PROGRAM_WAITS) == 0) {
+void beside_wait(void) {
+	if ((segment.options & SEGMENT_PROGRAM_WAITS) == 0) {
 		return;
 	}
-	door_close(true);
 	door_ring_bell();
 	const struct timespec nap = {.tv_nsec = 1000000};
 	for (int i = 0; i < END_PATIENCE_MS && collector_is_there(); i++) {
 		(void)syscall_2(__NR_nanosleep, (long)&nap, 0);
+	}
+}
+
+static void end(void *unused) {
+	(void)unused;
+	if (door_is_ours() && (segment.options & SEGMENT_PROGRAM_WAITS) != 0) {
+		door_close(true);
+		beside_wait();
 	}
 }
 
