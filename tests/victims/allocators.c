@@ -152,8 +152,7 @@ int run(const char *mode) {
 		const char *name;
 		void (*act)(void);
 	} modes[] = {{"nest", nest}, {"pool", pool}, {"annotate", annotate}, {"label", label},
-			{"halt", halt}, {"stop", stop}, {"phases", phases},
-			{"begin", begin}};
+			{"halt", halt}, {"stop", stop}, {"phases", phases}, {"begin", begin}};
 	chunk = (char *)malloc(2 * CHUNK);
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
 		if (strcmp(mode, modes[i].name) == 0) {
