@@ -140,6 +140,29 @@ static void sum_up(uint64_t *curve, uint32_t n_edges, uint64_t end) {
 	curve[n_edges] = end;
 }
 
+/** Where the intervals of another stack begin: those of one stand together. */
+static uint32_t end_of_stack(const struct recording *r, uint32_t i) {
+	uint32_t stack = r->intervals.items[i].stack;
+	while (i < r->intervals.n && r->intervals.items[i].stack == stack) {
+		i++;
+	}
+	return i;
+}
+
+/** What the intervals of a stack, from `first` on, change at each edge; `kept` may be NULL. */
+static void add_changes(const struct recording *r, uint32_t first, uint64_t *live, uint64_t *kept) {
+	const struct rec_interval *v = &r->intervals.items[first];
+	const struct rec_interval *end = r->intervals.items + r->intervals.n;
+	for (uint32_t stack = v->stack; v < end && v->stack == stack; v++) {
+		live[v->from] += v->bytes;
+		if (v->until <= r->edges.n) {
+			live[v->until] -= v->bytes;
+		} else if (kept) {
+			kept[v->from] += v->bytes;
+		}
+	}
+}
+
 static bool make_curves(struct finder *f) {
 	const struct recording *r = f->r;
 	uint32_t n_edges = r->edges.n;
@@ -154,15 +177,13 @@ static bool make_curves(struct finder *f) {
 	if (!all) {
 		return false;
 	}
-	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		uint32_t place = f->place_of[v->stack];
+	for (uint32_t i = 0; i < r->intervals.n; i = end_of_stack(r, i)) {
+		uint32_t place = f->place_of[r->intervals.items[i].stack];
 		uint32_t tag = place == UINT32_MAX ? 0 : tag_of_place[place];
-		uint64_t *live = all + 2 * tag * stride, *kept = live + stride;
-		bool is_kept = v->until == REC_NEVER;
-		live[v->from] += v->bytes;
-		kept[v->from] += is_kept ? v->bytes : 0;
-		live[is_kept || v->until > n_edges ? n_edges : v->until] -= v->bytes;
+		if (tag) {
+			uint64_t *live = all + 2 * tag * stride;
+			add_changes(r, i, live, live + stride);
+		}
 	}
 	for (uint32_t i = 0; i < f->n_places; i++) {
 		struct place *p = &f->places[i];
@@ -197,12 +218,9 @@ uint64_t *finder_curve(struct finder *f, const uint8_t *tags) {
 	const struct recording *r = f->r;
 	uint64_t *curve = arena_new(&f->scratch, uint64_t, r->edges.n + 1ul);
 	uint64_t end = 0;
-	for (uint32_t i = 0; curve && i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		if (tags[v->stack]) {
-			bool is_kept = v->until == REC_NEVER || v->until > r->edges.n;
-			curve[v->from] += v->bytes;
-			curve[is_kept ? r->edges.n : v->until] -= v->bytes;
+	for (uint32_t i = 0; curve && i < r->intervals.n; i = end_of_stack(r, i)) {
+		if (tags[r->intervals.items[i].stack]) {
+			add_changes(r, i, curve, NULL);
 		}
 	}
 	for (uint32_t i = 0; i < r->stacks.n; i++) {

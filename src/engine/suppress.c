@@ -227,27 +227,36 @@ static int by_bytes(const void *a, const void *b) {
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-bool suppressions_apply(struct suppressions *s, struct recording *r, struct err *err) {
-	struct arena scratch = {0};
-	uint32_t *of_node;
-	r->suppressed.items = arena_new(&r->arena, struct rec_suppressed, r->stacks.n + 1ul);
-	bool ok = r->suppressed.items && find_rules(s, r, &scratch, &of_node);
-	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
-		uint32_t rule = of_node[r->stacks.items[i].node];
-		if (rule) {
-			free_stack(r, i, &s->rules.items[rule - 1]);
-		}
-	}
-	qsort(r->suppressed.items, r->suppressed.n, sizeof *r->suppressed.items, by_bytes);
-	for (uint32_t i = 0; ok && i < r->intervals.n; i++) {
+/** What time and sizes say of them. The largest tables: gone through only if a rule covers a stack. */
+static void free_details(struct recording *r, const uint32_t *of_node) {
+	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		struct rec_interval *v = &r->intervals.items[i];
 		if (v->until == REC_NEVER && of_node[r->stacks.items[v->stack].node]) {
 			v->until = (uint16_t)r->edges.n;
 		}
 	}
-	for (uint32_t i = 0; ok && i < r->sizes.n; i++) {
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
 		struct rec_size *z = &r->sizes.items[i];
 		z->live = of_node[r->stacks.items[z->stack].node] ? 0 : z->live;
+	}
+}
+
+bool suppressions_apply(struct suppressions *s, struct recording *r, struct err *err) {
+	struct arena scratch = {0};
+	uint32_t *of_node;
+	r->suppressed.items = arena_new(&r->arena, struct rec_suppressed, r->stacks.n + 1ul);
+	bool ok = r->suppressed.items && find_rules(s, r, &scratch, &of_node);
+	bool is_any = false;
+	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
+		uint32_t rule = of_node[r->stacks.items[i].node];
+		if (rule) {
+			free_stack(r, i, &s->rules.items[rule - 1]);
+			is_any = true;
+		}
+	}
+	if (is_any) {
+		qsort(r->suppressed.items, r->suppressed.n, sizeof *r->suppressed.items, by_bytes);
+		free_details(r, of_node);
 	}
 	arena_finish(&scratch);
 	return ok || err_memory(err);
