@@ -3,17 +3,12 @@
 
 #include "base/check.h"
 
-// A column's numbers are written in pieces: memory for the longest form of each is taken at once
-enum { PIECE = 4096, VARINT_MAX = 10 };
-
-static uint64_t load(const uint8_t *row, size_t offset, unsigned width) {
-	switch (width) {
-	case 1: return row[offset];
-	case 2: return *(const uint16_t *)(const void *)(row + offset);
-	case 4: return *(const uint32_t *)(const void *)(row + offset);
-	default: return *(const uint64_t *)(const void *)(row + offset);
-	}
-}
+/*
+ * Rows are gone through a few at a time, so that they stay in the cache. Of a column: fields of rows
+ * to numbers, then numbers to what the column stores, then bytes; and back. Each step is a plain
+ * loop: what is the same for all rows is decided before it.
+ */
+enum { ROWS_AT_ONCE = 256, COLUMNS_MAX = 32, VARINT_MAX = 10 };
 
 static uint64_t zigzag(uint64_t v) {
 	return v << 1 ^ -(v >> 63);
@@ -77,22 +72,79 @@ struct walk {
 	uint64_t previous;
 };
 
-// What a column stores for a row
-static uint64_t to_stored(struct walk *w, const uint8_t *row, uint64_t index) {
-	const struct column *c = w->column;
-	uint64_t v = load(row, c->offset, c->width);
-	uint64_t previous = w->previous;
-	w->previous = v;
-	switch ((enum column_way)c->way) {
-	case COLUMN_DELTA: return zigzag(v - previous);
-	case COLUMN_AFTER: return zigzag(v - load(row, c->by, c->by_width));
-	case COLUMN_BACK: return index - v;
-	case COLUMN_PRODUCT:
-		return zigzag(v - load(row, c->by, c->by_width) * w->t->unit(w->user, row));
-	case COLUMN_UNTIL: return v == low_bits(c->width) ? 0 : v - load(row, c->by, c->by_width) + 1;
-	case COLUMN_HIGH: return zigzag((v >> 16) - (previous >> 16));
-	case COLUMN_LOW: return v & 0xffff;
-	default: return v;
+#define LOAD_EACH(type)                                \
+	for (size_t i = 0; i < n; i++, row += row_bytes) { \
+		out[i] = *(const type *)(const void *)row;     \
+	}
+
+// The fields of n rows
+static void load_all(uint64_t *out, const uint8_t *row, size_t row_bytes, unsigned width,
+		size_t n) {
+	switch (width) {
+	case 1: LOAD_EACH(uint8_t) break;
+	case 2: LOAD_EACH(uint16_t) break;
+	case 4: LOAD_EACH(uint32_t) break;
+	default: LOAD_EACH(uint64_t) break;
+	}
+}
+
+// What the numbers of a column are told from: another field, times the rows' units
+static void load_others(const struct walk *w, uint64_t *out, const uint8_t *row, size_t n) {
+	load_all(out, row + w->column->by, w->t->row_bytes, w->column->by_width, n);
+	if (w->column->way == COLUMN_PRODUCT) {
+		uint64_t units[ROWS_AT_ONCE];
+		w->t->units(units, w->user, row, n);
+		for (size_t i = 0; i < n; i++) {
+			out[i] *= units[i];
+		}
+	}
+}
+
+static void take_steps(uint64_t *v, size_t n, uint64_t *previous) {
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at = v[i];
+		v[i] = zigzag(at - *previous);
+		*previous = at;
+	}
+}
+
+// From fields to what the column stores for them, where that hangs on another field
+static void take_others(const struct walk *w, uint64_t *v, const uint8_t *row, size_t n) {
+	const uint64_t none = low_bits(w->column->width);
+	uint64_t other[ROWS_AT_ONCE];
+	load_others(w, other, row, n);
+	if (w->column->way == COLUMN_UNTIL) {
+		for (size_t i = 0; i < n; i++) {
+			v[i] = v[i] == none ? 0 : v[i] - other[i] + 1;
+		}
+	} else {
+		for (size_t i = 0; i < n; i++) {
+			v[i] = zigzag(v[i] - other[i]);
+		}
+	}
+}
+
+static void to_stored(struct walk *w, uint64_t *v, const uint8_t *row, uint64_t index, size_t n) {
+	switch ((enum column_way)w->column->way) {
+	case COLUMN_PLAIN: break;
+	case COLUMN_DELTA: take_steps(v, n, &w->previous); break;
+	case COLUMN_HIGH:
+		for (size_t i = 0; i < n; i++) {
+			v[i] >>= 16;
+		}
+		take_steps(v, n, &w->previous);
+		break;
+	case COLUMN_LOW:
+		for (size_t i = 0; i < n; i++) {
+			v[i] &= 0xffff;
+		}
+		break;
+	case COLUMN_BACK:
+		for (size_t i = 0; i < n; i++) {
+			v[i] = index + i - v[i];
+		}
+		break;
+	default: take_others(w, v, row, n); break;
 	}
 }
 
@@ -107,21 +159,23 @@ static uint8_t *put_varint(uint8_t *at, uint64_t v) {
 
 // Returns whether any number was not zero
 static bool encode_numbers(struct buffer *out, struct walk *w, const uint8_t *row, uint64_t index,
-		uint64_t n) {
-	uint64_t any = 0;
-	while (n) {
-		uint64_t piece = n < PIECE ? n : PIECE;
-		uint8_t *at = buffer_room(out, piece * VARINT_MAX);
+		uint64_t n_rows) {
+	const struct column *c = w->column;
+	uint64_t v[ROWS_AT_ONCE], any = 0;
+	size_t n;
+	for (uint64_t left = n_rows; left; left -= n, index += n, row += n * w->t->row_bytes) {
+		n = left < ROWS_AT_ONCE ? (size_t)left : ROWS_AT_ONCE;
+		uint8_t *at = buffer_room(out, n * VARINT_MAX);
 		if (!at) {
 			return true;
 		}
-		for (uint64_t i = 0; i < piece; i++, row += w->t->row_bytes) {
-			uint64_t v = to_stored(w, row, index++);
-			any |= v;
-			at = put_varint(at, v);
+		load_all(v, row + c->offset, w->t->row_bytes, c->width, n);
+		to_stored(w, v, row, index, n);
+		for (size_t i = 0; i < n; i++) {
+			any |= v[i];
+			at = put_varint(at, v[i]);
 		}
 		out->size = (size_t)(at - out->data);
-		n -= piece;
 	}
 	return any != 0;
 }
@@ -201,12 +255,7 @@ bool table_count_is_possible(const struct table_raw *raw) {
 	return raw->n <= UINT32_MAX && raw->n <= table_column(raw, 1).size;
 }
 
-/*
- * Rows are decoded a few at a time, all their columns before the next, so that they stay in the
- * cache. Of a column: numbers from bytes, then fields from numbers, then fields into rows. Each
- * step is a plain loop: what is the same for all rows is decided before it.
- */
-enum { COLUMNS_MAX = 32, ROWS_AT_ONCE = 256, GROUP = 16 };
+enum { GROUP = 16 };
 
 // True: one byte each, as most numbers
 static bool are_short(const uint8_t *group) {
@@ -252,22 +301,6 @@ static void take_numbers(uint64_t *out, struct cursor *c, size_t n) {
 	}
 }
 
-#define LOAD_EACH(type)                                \
-	for (size_t i = 0; i < n; i++, row += row_bytes) { \
-		out[i] = *(const type *)(const void *)row;     \
-	}
-
-// The fields of n rows
-static void load_all(uint64_t *out, const uint8_t *row, size_t row_bytes, unsigned width,
-		size_t n) {
-	switch (width) {
-	case 1: LOAD_EACH(uint8_t) break;
-	case 2: LOAD_EACH(uint16_t) break;
-	case 4: LOAD_EACH(uint32_t) break;
-	default: LOAD_EACH(uint64_t) break;
-	}
-}
-
 #define STORE_EACH(type)                               \
 	for (size_t i = 0; i < n; i++, row += row_bytes) { \
 		*(type *)(void *)row = (type)v[i];             \
@@ -296,25 +329,29 @@ static void add_steps(uint64_t *v, size_t n, uint64_t *previous, unsigned shift)
 	*previous = at;
 }
 
-// From what the column stores to the fields' values, where those hang on another field, or on what
-// this one holds already
+// From what the column stores to the fields' values, where those hang on another field
 static void add_others(const struct walk *w, uint64_t *v, const uint8_t *row, size_t n) {
-	const struct column *c = w->column;
-	const size_t row_bytes = w->t->row_bytes;
-	const uint64_t none = low_bits(c->width);
-	bool is_low = c->way == COLUMN_LOW;
+	const uint64_t none = low_bits(w->column->width);
 	uint64_t other[ROWS_AT_ONCE];
-	load_all(other, row + (is_low ? c->offset : c->by), row_bytes, is_low ? c->width : c->by_width,
-			n);
-	for (size_t i = 0; i < n; i++) {
-		switch ((enum column_way)c->way) {
-		case COLUMN_AFTER: v[i] = other[i] + unzigzag(v[i]); break;
-		case COLUMN_PRODUCT:
-			v[i] = other[i] * w->t->unit(w->user, row + i * row_bytes) + unzigzag(v[i]);
-			break;
-		case COLUMN_UNTIL: v[i] = v[i] == 0 ? none : other[i] + v[i] - 1; break;
-		default: v[i] = other[i] | (v[i] & 0xffff); break;
+	load_others(w, other, row, n);
+	if (w->column->way == COLUMN_UNTIL) {
+		for (size_t i = 0; i < n; i++) {
+			v[i] = v[i] == 0 ? none : other[i] + v[i] - 1;
 		}
+	} else {
+		for (size_t i = 0; i < n; i++) {
+			v[i] = other[i] + unzigzag(v[i]);
+		}
+	}
+}
+
+// The low bits join the high ones, which their field holds already
+static void add_low(const struct walk *w, uint64_t *v, const uint8_t *row, size_t n) {
+	const struct column *c = w->column;
+	uint64_t high[ROWS_AT_ONCE];
+	load_all(high, row + c->offset, w->t->row_bytes, c->width, n);
+	for (size_t i = 0; i < n; i++) {
+		v[i] = high[i] | (v[i] & 0xffff);
 	}
 }
 
@@ -323,6 +360,7 @@ static void to_fields(struct walk *w, uint64_t *v, const uint8_t *row, uint64_t 
 	case COLUMN_PLAIN: break;
 	case COLUMN_DELTA: add_steps(v, n, &w->previous, 0); break;
 	case COLUMN_HIGH: add_steps(v, n, &w->previous, 16); break;
+	case COLUMN_LOW: add_low(w, v, row, n); break;
 	case COLUMN_BACK:
 		for (size_t i = 0; i < n; i++) {
 			v[i] = index + i - v[i];
@@ -339,9 +377,20 @@ struct reading {
 	bool is_zero; // no bytes: all its numbers are zero
 };
 
+// Zeros need no storing: the rows hold them
+static bool skip_zeros(struct cursor *c, size_t n) {
+	static const uint8_t zeros[ROWS_AT_ONCE];
+	bool are_zeros = cursor_left(c) >= n && memcmp(c->at, zeros, n) == 0;
+	c->at += are_zeros ? n : 0;
+	return are_zeros;
+}
+
 static bool decode_numbers(struct reading *r, uint8_t *row, uint64_t index, size_t n) {
 	struct walk *w = &r->walk;
 	uint64_t v[ROWS_AT_ONCE];
+	if (w->column->way == COLUMN_PLAIN && skip_zeros(&r->bytes, n)) {
+		return true;
+	}
 	if (r->is_zero) {
 		memset(v, 0, n * sizeof *v);
 	} else {

@@ -39,8 +39,8 @@ struct table {
 	size_t row_bytes;
 	const struct column *columns;
 	size_t n_columns;
-	/** For COLUMN_PRODUCT. `user` is what encode or decode was given. */
-	uint64_t (*unit)(const void *user, const void *row);
+	/** For COLUMN_PRODUCT: of n rows. `user` is what encode or decode was given. */
+	void (*units)(uint64_t *out, const void *user, const void *rows, size_t n);
 };
 
 /** Append n rows as one table; the first of them, at `rows`, has the number `first`. */

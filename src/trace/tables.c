@@ -27,7 +27,7 @@
 #define TABLE(number, text, list, measure)                                     \
 	{                                                                          \
 		.id = number, .name = text, .row_bytes = sizeof(ROW), .columns = list, \
-		.n_columns = sizeof list / sizeof *list, .unit = measure               \
+		.n_columns = sizeof list / sizeof *list, .units = measure              \
 	}
 
 // A new field needs a column. Then its struct has another size
@@ -117,9 +117,12 @@ static const struct column module_columns[] = {D(1, start), A(2, end, start), A(
 static const struct table table_modules = TABLE(20, "modules", module_columns, NULL);
 #undef ROW
 
-static uint64_t stack_unit(const void *user, const void *row) {
+static void stack_units(uint64_t *out, const void *user, const void *rows, size_t n) {
+	const struct rec_stack *s = rows;
 	(void)user;
-	return ((const struct rec_stack *)row)->usual_size;
+	for (size_t i = 0; i < n; i++) {
+		out[i] = s[i].usual_size;
+	}
 }
 
 #define ROW struct rec_stack
@@ -132,7 +135,7 @@ static const struct column stack_columns[] = {D(1, node), P(2, usual_size), P(3,
 		P(38, lifetimes[6]), P(39, lifetimes[7]), P(40, lifetimes[8]), P(41, lifetimes[9]),
 		P(42, lifetimes[10]), P(43, lifetimes[11]), P(44, lifetimes[12]), P(45, lifetimes[13]),
 		P(46, lifetimes[14]), P(47, lifetimes[15])};
-static const struct table table_stacks = TABLE(21, "stacks", stack_columns, stack_unit);
+static const struct table table_stacks = TABLE(21, "stacks", stack_columns, stack_units);
 #undef ROW
 
 #define ROW struct rec_edge
@@ -143,27 +146,34 @@ static const struct table table_edges = TABLE(22, "edges", edge_columns, NULL);
 #undef ROW
 
 // Stacks come before intervals in a state, so a reader has them; ids are not checked yet
-static uint64_t interval_unit(const void *user, const void *row) {
+static void interval_units(uint64_t *out, const void *user, const void *rows, size_t n) {
 	const struct recording *r = user;
-	uint32_t stack = ((const struct rec_interval *)row)->stack;
-	return stack < r->stacks.n ? r->stacks.items[stack].usual_size : 0;
+	const struct rec_interval *v = rows;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t stack = v[i].stack;
+		out[i] = stack < r->stacks.n ? r->stacks.items[stack].usual_size : 0;
+	}
 }
 
 #define ROW struct rec_interval
 static const struct column interval_columns[] = {D(1, stack), D(2, from), U(3, until, from),
 		P(4, count), X(5, bytes, count), P(6, temporary)};
-static const struct table table_intervals = TABLE(23, "intervals", interval_columns, interval_unit);
+static const struct table table_intervals = TABLE(23, "intervals", interval_columns,
+		interval_units);
 #undef ROW
 
-static uint64_t size_unit(const void *user, const void *row) {
+static void size_units(uint64_t *out, const void *user, const void *rows, size_t n) {
+	const struct rec_size *s = rows;
 	(void)user;
-	return ((const struct rec_size *)row)->size;
+	for (size_t i = 0; i < n; i++) {
+		out[i] = s[i].size;
+	}
 }
 
 #define ROW struct rec_size
 static const struct column size_columns[] = {D(1, stack), P(2, is_class), D(3, size), P(4, count),
 		X(5, bytes, count), P(6, live)};
-static const struct table table_sizes = TABLE(24, "sizes", size_columns, size_unit);
+static const struct table table_sizes = TABLE(24, "sizes", size_columns, size_units);
 #undef ROW
 
 #define ROW struct rec_thread
