@@ -8,6 +8,7 @@
 enum { OPT_NO_BROWSER = 256, OPT_PORT, OPT_SOCKET, OPT_KEEP, OPT_SOURCE_ROOT, OPT_NO_SOURCE };
 
 static const struct option long_options[] = {
+		{"diff", required_argument, NULL, 'd'},
 		{"help", no_argument, NULL, 'h'},
 		{"keep", no_argument, NULL, OPT_KEEP},
 		{"no-browser", no_argument, NULL, OPT_NO_BROWSER},
@@ -21,11 +22,13 @@ static const struct option long_options[] = {
 
 const char gui_help[] =
 		"Usage: heaptrack_gui [options] FILE\n"
+		"       heaptrack_gui [options] BASE FILE\n"
 		"       heaptrack_gui               lists the recordings of this folder\n"
 		"\n"
 		"Shows a recording in the browser. Over ssh it prints the line that makes the page\n"
 		"reachable from your own machine. It ends when the last tab is closed.\n"
 		"\n"
+		"  -d, --diff BASE           compare with BASE, which was before; as BASE FILE does\n"
 		"      --no-browser          print the address, open nothing\n"
 		"      --port N              listen on this port of 127.0.0.1 (any that is free)\n"
 		"      --socket PATH         listen on a unix socket that only you may use\n"
@@ -49,6 +52,7 @@ static bool parse_port(struct gui_options *o, struct err *err) {
 
 static bool parse_one(struct gui_options *o, int c, char **argv, struct err *err) {
 	switch (c) {
+	case 'd': o->base = optarg; break;
 	case 'h': o->wants_help = true; break;
 	case 'v': o->wants_version = true; break;
 	case OPT_KEEP: o->stays = true; break;
@@ -68,14 +72,22 @@ bool gui_options_parse(struct gui_options *o, int argc, char **argv, struct err 
 	opterr = 0;
 	optind = 0; // getopt begins anew: `heaptrack -a` has used it
 	int c;
-	while ((c = getopt_long(argc, argv, ":hv", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":d:hv", long_options, NULL)) != -1) {
 		if (!parse_one(o, c, argv, err)) {
 			return false;
 		}
 	}
-	o->file = optind < argc ? argv[optind++] : NULL;
-	if (optind < argc) {
-		return err_set(err, ERR_USAGE, "one recording at a time: what is \"%s\"?", argv[optind]);
+	int n_files = argc - optind;
+	if (n_files > (o->base ? 1 : 2)) {
+		return err_set(err, ERR_USAGE,
+				"one recording and what it is compared with: what is \"%s\"?", argv[argc - 1]);
+	}
+	if (n_files == 2) {
+		o->base = argv[optind++];
+	}
+	o->file = n_files > 0 ? argv[optind] : NULL;
+	if (o->base && !o->file) {
+		return err_set(err, ERR_USAGE, "what is to be compared with %s?", o->base);
 	}
 	if (o->port && o->socket) {
 		return err_set(err, ERR_USAGE, "either --port or --socket");

@@ -9,6 +9,7 @@
 
 struct gui_options {
 	const char *file; // NULL: list what there is
+	const char *base; // what it is compared with; NULL: nothing
 	const char *socket, *source_root;
 	uint16_t port; // 0: any
 	bool has_no_browser, has_no_source, stays;

@@ -85,6 +85,14 @@ static bool flush_out(struct err *err) {
 			err_system(err, errno, "standard output cannot be written");
 }
 
+static bool print_page(const struct print_options *o, struct err *err) {
+	struct session s;
+	bool ok = session_open_with(&s, o->file, &o->session, err);
+	ok = ok && print_html(&s, o, err);
+	session_close(&s);
+	return ok;
+}
+
 /** Recordings compared or judged: *is_broken, a gate failed. */
 static bool print_comparison(const struct print_options *o, bool *is_broken, struct err *err) {
 	struct buffer out = {0};
@@ -103,8 +111,8 @@ static bool print_comparison(const struct print_options *o, bool *is_broken, str
 					: o->limit     ? o->limit
 								   : UINT32_MAX,
 	};
-	bool ok = compare_run(&task, &out, is_broken, err) && put_out(NULL, &out, err) &&
-			flush_out(err);
+	bool ok = compare_run(&task, &out, is_broken, err) && (!o->html || print_page(o, err)) &&
+			put_out(NULL, &out, err) && flush_out(err);
 	buffer_finish(&out);
 	return ok;
 }

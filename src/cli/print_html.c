@@ -15,8 +15,8 @@ static bool read_source(void *user, uint32_t file, struct buffer *out) {
 	return source_read(&s->recording, file, NULL, out, NULL);
 }
 
-static bool make_page(const struct session *s, const struct print_options *options,
-		struct buffer *page, struct err *err) {
+static bool make_page(const struct session *s, const struct session *before,
+		const struct print_options *options, struct buffer *page, struct err *err) {
 	struct buffer text = {0};
 	struct report_options report = {.file = options->is_redacted ? NULL : s->path};
 	struct recording shown = s->recording; // shares its tables
@@ -24,12 +24,17 @@ static bool make_page(const struct session *s, const struct print_options *optio
 		shown.meta.n_argv = 0;
 	}
 	bool ok = report_text(&text, &shown, s->names, &report, err);
+	struct page_base base = {&before->recording, before->names, {0}};
+	if (before->path) {
+		base.name = path_base(slice_of_text(before->path));
+	}
 	struct page_options o = {
 			.text = buffer_view(&text),
 			.is_redacted = options->is_redacted,
 			.limit_bytes = options->html_limit,
 			.source = options->with_source ? read_source : NULL,
 			.user = (void *)(uintptr_t)s, // given back to read_source, which does not change it
+			.base = before->path ? &base : NULL,
 	};
 	ok = ok && page_whole(page, &s->recording, s->names, &o, err);
 	buffer_finish(&text);
@@ -63,7 +68,11 @@ static bool write_file(const char *path, const struct buffer *page, struct err *
 
 bool print_html(const struct session *s, const struct print_options *options, struct err *err) {
 	struct buffer page = {0};
-	bool ok = make_page(s, options, &page, err) && write_file(options->html, &page, err);
+	struct session before = {0};
+	const struct compare_options *c = &options->compare;
+	bool ok = c->n_bases == 0 || session_open_with(&before, c->bases[0], &options->session, err);
+	ok = ok && make_page(s, &before, options, &page, err) && write_file(options->html, &page, err);
 	buffer_finish(&page);
+	session_close(&before);
 	return ok;
 }

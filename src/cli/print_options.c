@@ -103,7 +103,8 @@ const char print_help[] =
 		"  --limit N               sites per list in --json (100) and with -d (12); 0: all\n"
 		"  --full                  the long classic layout, with backtraces\n"
 		"\n"
-		"  --html OUT              all views in one file that opens in a browser, without a network\n"
+		"  --html OUT              all views in one file that opens in a browser, without a network;\n"
+		"                          with -d also what changed\n"
 		"  --html-limit SIZE       of at most this size (30M): what is small is merged, and said so\n"
 		"  --redact                without folders, arguments, host and linkage names\n"
 		"  --with-source           with the lines around the heaviest sites\n"
@@ -315,12 +316,14 @@ static bool check_comparison(const struct print_options *o, struct err *err) {
 	}
 	bool is_view = o->layout == LAYOUT_VIEW;
 	bool is_tree = is_view && o->view == VIEW_TREE && o->compare.n_bases;
-	return !o->html && (!is_view || is_tree)
+	if (o->html && (o->n_files > 1 || o->compare.n_bases > 1)) {
+		return err_set(err, ERR_USAGE, "--html shows one recording, with -d against one BASE");
+	}
+	return !is_view || is_tree
 			? true
 			: err_set(err, ERR_USAGE,
-					  "%s is of one recording, and takes a call of its own; -d shows totals and sites, "
-					  "--tree calls, and goes into every --export",
-					  o->html ? "--html" : "this view");
+					  "this view is of one recording, and takes a call of its own; -d shows totals and "
+					  "sites, --tree calls, and goes into --html and every --export");
 }
 
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err) {

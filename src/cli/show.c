@@ -16,19 +16,29 @@
 
 struct show {
 	const struct gui_options *options;
-	struct session session;
-	struct buffer profile; // what the page reads
-	struct buffer text;    // the report: for those whose scripts are off
-	char opened[4096];     // the file that the browser was sent to; empty: none
+	struct session session, base;
+	struct buffer profile, before; // what the page reads: of both
+	struct buffer text;            // the report: for those whose scripts are off
+	char opened[4096];             // the file that the browser was sent to; empty: none
 };
+
+static struct slice base_name(const struct show *show) {
+	const char *path = show->base.path;
+	return path ? path_base(slice_of_text(path)) : slice_of(NULL, 0);
+}
 
 // ---- what the server asks for
 
 static bool give_page(void *user, const char *nonce, struct buffer *out, struct err *err) {
 	const struct show *show = user;
 	const struct recording *r = &show->session.recording;
-	struct slice title = path_base(r->strings.items[r->meta.exe]);
-	return page_bare(out, nonce, title, buffer_view(&show->text), err);
+	struct page_frame frame = {
+			.title = path_base(r->strings.items[r->meta.exe]),
+			.text = buffer_view(&show->text),
+			.base_name = base_name(show),
+			.nonce = nonce,
+	};
+	return page_bare(out, &frame, err);
 }
 
 static bool give_source(void *user, uint32_t id, struct buffer *out, struct err *err) {
@@ -38,7 +48,11 @@ static bool give_source(void *user, uint32_t id, struct buffer *out, struct err 
 
 static bool give_whole(void *user, struct buffer *out, struct err *err) {
 	const struct show *show = user;
-	struct page_options options = {.text = buffer_view(&show->text)};
+	struct page_base base = {&show->base.recording, show->base.names, base_name(show)};
+	struct page_options options = {
+			.text = buffer_view(&show->text),
+			.base = show->options->base ? &base : NULL,
+	};
 	return page_whole(out, &show->session.recording, show->session.names, &options, err);
 }
 
@@ -98,6 +112,7 @@ static bool serve(struct show *show, int signals, struct err *err) {
 	struct server_content content = {
 			.user = show,
 			.profile = buffer_view(&show->profile),
+			.base = buffer_view(&show->before),
 			.page = give_page,
 			.source = o->has_no_source ? NULL : give_source,
 			.whole = give_whole,
@@ -117,12 +132,17 @@ static bool serve(struct show *show, int signals, struct err *err) {
 }
 
 static bool prepare(struct show *show, struct err *err) {
-	const struct session *s = &show->session;
+	const struct session *s = &show->session, *base = &show->base;
+	const char *base_file = show->options->base;
 	struct blob_options blob = {0};
+	if (!session_open(&show->session, show->options->file, err)) {
+		return false;
+	}
 	struct report_options report = {.file = s->path};
-	return session_open(&show->session, show->options->file, err) &&
-			blob_write(&show->profile, &s->recording, s->names, &blob, err) &&
-			report_text(&show->text, &s->recording, s->names, &report, err);
+	return blob_write(&show->profile, &s->recording, s->names, &blob, err) &&
+			report_text(&show->text, &s->recording, s->names, &report, err) &&
+			(!base_file || session_open(&show->base, base_file, err)) &&
+			(!base_file || blob_write(&show->before, &base->recording, base->names, &blob, err));
 }
 
 bool show(const struct gui_options *o, struct err *err) {
@@ -137,7 +157,9 @@ bool show(const struct gui_options *o, struct err *err) {
 		(void)close(signals);
 	}
 	buffer_finish(&show->profile);
+	buffer_finish(&show->before);
 	buffer_finish(&show->text);
+	session_close(&show->base);
 	session_close(&show->session);
 	free(show);
 	return ok;

@@ -24,6 +24,7 @@ struct route route_of(struct slice path) {
 	} exact[] = {
 			{"/", ROUTE_PAGE},
 			{"/profile.bin", ROUTE_PROFILE},
+			{"/base.bin", ROUTE_BASE},
 			{"/save.html", ROUTE_WHOLE},
 			{"/alive", ROUTE_ALIVE},
 	};

@@ -9,6 +9,7 @@ enum route_to {
 	ROUTE_NOWHERE,
 	ROUTE_PAGE,
 	ROUTE_PROFILE,
+	ROUTE_BASE,
 	ROUTE_SOURCE, // `id` is the file's
 	ROUTE_WHOLE,
 	ROUTE_ALIVE,

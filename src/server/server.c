@@ -71,6 +71,16 @@ static void give_page(struct server *s, struct http_answer *a) {
 	atomic_store(&s->was_entered, true);
 }
 
+static void give_bytes(struct slice bytes, struct http_answer *a) {
+	if (bytes.size == 0) {
+		refuse(a, 404, "it is compared with nothing\n");
+		return;
+	}
+	a->status = 200;
+	a->type = "application/octet-stream";
+	a->bytes = bytes;
+}
+
 static void give_source(struct server *s, uint32_t id, struct http_answer *a) {
 	struct buffer out = {0};
 	struct err err = {0};
@@ -98,11 +108,8 @@ static void give_route(struct server *s, const struct http_request *q, struct ht
 	struct route route = route_of(q->path);
 	switch (route.to) {
 	case ROUTE_PAGE: give_page(s, a); break;
-	case ROUTE_PROFILE:
-		a->status = 200;
-		a->type = "application/octet-stream";
-		a->bytes = s->content.profile;
-		break;
+	case ROUTE_PROFILE: give_bytes(s->content.profile, a); break;
+	case ROUTE_BASE: give_bytes(s->content.base, a); break;
 	case ROUTE_SOURCE: give_source(s, route.id, a); break;
 	case ROUTE_WHOLE: give_whole(s, a); break;
 	case ROUTE_ALIVE:

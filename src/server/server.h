@@ -8,6 +8,7 @@
  *
  *   /                 the page
  *   /profile.bin      what the page reads
+ *   /base.bin         the same of what it is compared with
  *   /source/ID        a source file that the recording names, by its number there
  *   /save.html        the page and the profile as one file
  *   /alive            stays open as long as a tab does
@@ -20,6 +21,7 @@
 struct server_content {
 	void *user;
 	struct slice profile; // borrowed as long as it is served
+	struct slice base;    // the same; empty: none
 
 	/** The page's HTML; its scripts and styles carry the attribute nonce="`nonce`". */
 	bool (*page)(void *user, const char *nonce, struct buffer *out, struct err *err);

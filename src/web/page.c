@@ -7,13 +7,21 @@
 // The bundle is the whole document with marks where something of the recording belongs. What
 // stands between two marks is copied.
 
-static const char mark_title[] = "@@TITLE@@", mark_text[] = "@@TEXT@@",
-				  mark_profile[] = "@@PROFILE@@", mark_nonce[] = "@@NONCE@@";
+enum mark { MARK_TITLE, MARK_TEXT, MARK_PROFILE, MARK_NONCE, MARK_BASE, MARK_BASE_NAME, N_MARKS };
+
+static const char *const marks[N_MARKS] = {
+		[MARK_TITLE] = "@@TITLE@@",
+		[MARK_TEXT] = "@@TEXT@@",
+		[MARK_PROFILE] = "@@PROFILE@@",
+		[MARK_NONCE] = "@@NONCE@@",
+		[MARK_BASE] = "@@BASE@@",
+		[MARK_BASE_NAME] = "@@BASE_NAME@@",
+};
 
 struct page {
 	struct buffer *out;
-	struct slice title, text, blob;
-	const char *nonce;
+	struct page_frame frame;
+	struct slice profile, base;
 };
 
 bool page_is_there(void) {
@@ -32,6 +40,7 @@ static void put_escaped(struct buffer *out, struct slice text) {
 		case '&': buffer_text(out, "&amp;"); break;
 		case '<': buffer_text(out, "&lt;"); break;
 		case '>': buffer_text(out, "&gt;"); break;
+		case '"': buffer_text(out, "&quot;"); break;
 		default: buffer_u8(out, text.data[i]);
 		}
 	}
@@ -39,18 +48,19 @@ static void put_escaped(struct buffer *out, struct slice text) {
 
 /** If a mark begins here, what stands for it is written; the number of bytes to step over. */
 static size_t put_mark(struct page *p, struct slice rest) {
-	static const char *const marks[] = {mark_title, mark_text, mark_profile, mark_nonce};
 	size_t which = 0;
-	while (which < 4 &&
+	while (which < N_MARKS &&
 			(rest.size < strlen(marks[which]) ||
 					memcmp(rest.data, marks[which], strlen(marks[which])) != 0)) {
 		which++;
 	}
 	switch (which) {
-	case 0: put_escaped(p->out, p->title); break;
-	case 1: put_escaped(p->out, p->text); break;
-	case 2: pack_base64(p->out, p->blob); break;
-	case 3: buffer_text(p->out, p->nonce); break;
+	case MARK_TITLE: put_escaped(p->out, p->frame.title); break;
+	case MARK_TEXT: put_escaped(p->out, p->frame.text); break;
+	case MARK_PROFILE: pack_base64(p->out, p->profile); break;
+	case MARK_NONCE: buffer_text(p->out, p->frame.nonce); break;
+	case MARK_BASE: pack_base64(p->out, p->base); break;
+	case MARK_BASE_NAME: put_escaped(p->out, p->frame.base_name); break;
 	default: return 0;
 	}
 	return strlen(marks[which]);
@@ -73,48 +83,64 @@ static bool put_page(struct page *p, struct err *err) {
 	return !p->out->failed || err_memory(err);
 }
 
-static size_t html_bytes(const struct buffer *blob, const struct page_options *options) {
-	return (size_t)(page_bundle_end - page_bundle) + options->text.size + blob->size / 3 * 4 + 4;
+/** What is put into the page: of the recording, and of what it is compared with. */
+struct blobs {
+	struct buffer profile, base;
+};
+
+static size_t html_bytes(const struct blobs *b, const struct page_options *options) {
+	return (size_t)(page_bundle_end - page_bundle) + options->text.size +
+			(b->profile.size + b->base.size) / 3 * 4 + 8;
 }
 
-/** A blob that fits. What is small goes first, ever more of it, until it does. */
-static bool write_blob(struct buffer *blob, const struct recording *r, const struct names *n,
+static bool write_both(struct blobs *out, const struct recording *r, const struct names *n,
+		const struct page_options *options, uint64_t least_bytes, struct err *err) {
+	const struct page_base *base = options->base;
+	struct blob_options b = {options->is_redacted, least_bytes, options->source, options->user};
+	struct blob_options of_base = {.is_redacted = options->is_redacted, .least_bytes = least_bytes};
+	buffer_clear(&out->profile);
+	buffer_clear(&out->base);
+	return blob_write(&out->profile, r, n, &b, err) &&
+			(!base || blob_write(&out->base, base->recording, base->names, &of_base, err));
+}
+
+/** Blobs that fit. What is small goes first, ever more of it, until they do. */
+static bool write_blobs(struct blobs *out, const struct recording *r, const struct names *n,
 		const struct page_options *options, struct err *err) {
-	struct blob_options b = {options->is_redacted, 0, options->source, options->user};
-	if (!blob_write(blob, r, n, &b, err)) {
-		return false;
-	}
-	b.least_bytes = r->summary.peak_bytes / 1000000 + 1;
-	while (options->limit_bytes && html_bytes(blob, options) > options->limit_bytes) {
-		if (b.least_bytes > r->summary.peak_bytes && b.least_bytes > r->summary.live_bytes) {
+	uint64_t least_bytes = r->summary.peak_bytes / 1000000 + 1;
+	bool ok = write_both(out, r, n, options, 0, err);
+	while (ok && options->limit_bytes && html_bytes(out, options) > options->limit_bytes) {
+		if (least_bytes > r->summary.peak_bytes && least_bytes > r->summary.live_bytes) {
 			return err_set(err, ERR_LIMIT, "the page does not fit into %llu bytes: %zu are needed",
-					(unsigned long long)options->limit_bytes, html_bytes(blob, options));
+					(unsigned long long)options->limit_bytes, html_bytes(out, options));
 		}
-		buffer_clear(blob);
-		if (!blob_write(blob, r, n, &b, err)) {
-			return false;
-		}
-		b.least_bytes *= 4;
+		ok = write_both(out, r, n, options, least_bytes, err);
+		least_bytes *= 4;
 	}
-	return true;
+	return ok;
 }
 
 bool page_whole(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct page_options *options, struct err *err) {
-	struct buffer blob = {0};
-	bool ok = need_bundle(err) && write_blob(&blob, r, n, options, err);
+	struct blobs blobs = {0};
+	bool ok = need_bundle(err) && write_blobs(&blobs, r, n, options, err);
 	if (ok) {
-		struct slice title = path_base(r->strings.items[r->meta.exe]);
-		struct page p = {out, title, options->text, buffer_view(&blob), ""};
+		struct page_frame frame = {
+				.title = path_base(r->strings.items[r->meta.exe]),
+				.text = options->text,
+				.base_name = options->base ? options->base->name : slice_of(NULL, 0),
+				.nonce = "",
+		};
+		struct page p = {out, frame, buffer_view(&blobs.profile), buffer_view(&blobs.base)};
 		ok = put_page(&p, err);
 	}
-	buffer_finish(&blob);
+	buffer_finish(&blobs.profile);
+	buffer_finish(&blobs.base);
 	return ok;
 }
 
-bool page_bare(struct buffer *out, const char *nonce, struct slice title, struct slice text,
-		struct err *err) {
-	struct page p = {out, title, text, {0}, nonce};
+bool page_bare(struct buffer *out, const struct page_frame *frame, struct err *err) {
+	struct page p = {.out = out, .frame = *frame};
 	return need_bundle(err) && put_page(&p, err);
 }
 

@@ -8,12 +8,20 @@
 
 #include "web/blob.h"
 
+/** The recording that the page compares with: what was before. */
+struct page_base {
+	const struct recording *recording;
+	const struct names *names;
+	struct slice name; // what people know it by: a file's
+};
+
 struct page_options {
 	struct slice text;    // the text report: what is read where scripts do not run
 	bool is_redacted;     // blob.h says what is left out
 	uint64_t limit_bytes; // of the file; 0: none. What does not fit is merged, and the page says so
 	bool (*source)(void *user, uint32_t file, struct buffer *out); // as in blob.h
 	void *user;
+	const struct page_base *base; // NULL: none
 };
 
 /** False: this program was built without the page; everything below fails and says so. */
@@ -23,12 +31,15 @@ bool page_is_there(void);
 bool page_whole(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct page_options *options, struct err *err);
 
-/**
- * Append the page alone: it asks for /profile.bin. Its scripts and styles carry `nonce`. `title`
- * and `text` are shown until the profile is there.
- */
-bool page_bare(struct buffer *out, const char *nonce, struct slice title, struct slice text,
-		struct err *err);
+/** What is shown until the profile is there, and what the page needs to ask for it. */
+struct page_frame {
+	struct slice title, text;
+	struct slice base_name; // not empty: it also asks for /base.bin
+	const char *nonce;      // its scripts and styles carry it
+};
+
+/** Append the page alone: it asks for /profile.bin. */
+bool page_bare(struct buffer *out, const struct page_frame *frame, struct err *err);
 
 /** What the page is made of beside our own sources: names and licences, for --version. "": none. */
 const char *page_licences(void);

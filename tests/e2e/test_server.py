@@ -131,7 +131,7 @@ def test_headers_forbid_all_that_the_page_does_not_need(serve):
     assert "access-control-allow-origin" not in page.headers
 
 
-@pytest.mark.parametrize("path", ["/", "/profile.bin", "/save.html", "/source/1", "/alive",
+@pytest.mark.parametrize("path", ["/", "/profile.bin", "/base.bin", "/save.html", "/source/1", "/alive",
                                   "/nothing"])
 def test_strangers_get_nothing(serve, path):
     server = serve("--no-browser")

@@ -98,6 +98,7 @@ static void knows_its_paths(void **state) {
 	(void)state;
 	assert_int_equal(to("/"), ROUTE_PAGE);
 	assert_int_equal(to("/profile.bin"), ROUTE_PROFILE);
+	assert_int_equal(to("/base.bin"), ROUTE_BASE);
 	assert_int_equal(to("/save.html"), ROUTE_WHOLE);
 	assert_int_equal(to("/alive"), ROUTE_ALIVE);
 	struct route source = route_of(slice_of_text("/source/4294967295"));

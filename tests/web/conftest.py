@@ -41,21 +41,21 @@ def modules(web, pages):
 
 @pytest.fixture(scope="session")
 def serve(build, pages):
-    """with serve(recording) as address: the page as heaptrack_gui serves it."""
+    """with serve(recording, ...) as address: the page as heaptrack_gui serves it."""
     if b"libmicrohttpd" not in subprocess.run(["ldd", build / "heaptrack"], check=True,
                                               capture_output=True).stdout:
         pytest.skip("built without the served page")
 
     @contextmanager
-    def start(recording):
+    def start(*recordings):
         said = pages.folder / f".said.{os.getpid()}"
         with open(said, "w+", encoding="utf-8") as out:
-            gui = subprocess.Popen([build / "heaptrack_gui", "--no-browser", "--keep", recording],
+            gui = subprocess.Popen([build / "heaptrack_gui", "--no-browser", "--keep", *recordings],
                                    stdin=subprocess.DEVNULL, stdout=out, stderr=out)
             try:
                 yield wait_for(lambda: re.search(r"http://127\.0\.0\.1:\d+/\?token=[0-9a-f]{32}(?=\s)",
                                                  said.read_text(encoding="utf-8")), 120,
-                               f"the address of {recording}")[0]
+                               f"the address of {recordings}")[0]
             finally:
                 gui.send_signal(signal.SIGTERM)
                 assert gui.wait(120) == 0

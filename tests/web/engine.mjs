@@ -2,16 +2,13 @@
 // The page's own arithmetic, run by node: node engine.mjs MODULES PAGE  < lenses, one per line
 // For each lens one line of JSON: what the page computes under it. MODULES is web/src/data bundled.
 
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { profileOf } from './profile.mjs';
 
 const [modules, page] = process.argv.slice(2);
 const m = await import(modules);
 
-const html = readFileSync(page, 'latin1');
-const from = html.indexOf('id="profile">') + 'id="profile">'.length;
-const blob = Buffer.from(html.slice(from, html.indexOf('</script>', from)), 'base64');
-const profile = await m.decode(new Uint8Array(blob));
+const profile = await profileOf(m, page);
 
 /** Nodes that are not the sum of what is below them and their own. */
 function unevenNodes(f) {

@@ -119,7 +119,7 @@ class Recordings:
     def page(self, name, *options):
         """The page of a recording as one file."""
         recording = self.recording(name)
-        label = "-".join([name, *(str(option).strip("-") for option in options)])
+        label = "-".join([name, *(Path(str(option)).name.strip("-") for option in options)])
         return self.once(f"{label}.html", lambda out: subprocess.run(
             [self.build / "heaptrack_print", "--html", out, *options, recording],
             capture_output=True, timeout=300, check=True))

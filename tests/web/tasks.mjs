@@ -98,15 +98,43 @@ async function details(page) {
 	return pane.innerText();
 }
 
+/** What the comparison says: totals, functions, and the boxes of its flame graph down the left. */
+async function comparison(page) {
+	const table = page.getByRole('region', { name: 'Functions that changed' });
+	await table.waitFor();
+	await settle(page);
+	const seen = {
+		lens: await lensOf(page),
+		totals: await page.getByRole('region', { name: /^Before/ }).getByRole('row').allInnerTexts(),
+		rows: await table.getByRole('row').allInnerTexts(),
+		boxes: [],
+	};
+	const graph = page.getByRole('tree', { name: /difference/ });
+	if (await graph.isVisible()) {
+		await graph.focus();
+		await page.keyboard.press('Home');
+		for (let i = 0, box = ''; i < 40 && box !== seen.boxes.at(-1); i++) {
+			seen.boxes.push(...(box ? [box] : []));
+			box = await focusedBox(page);
+			await page.keyboard.press('ArrowDown');
+		}
+	}
+	return seen;
+}
+
 async function compareWith(page, file) {
 	await tab(page, 'Compare').click();
 	await page.getByLabel('Page to compare with').setInputFiles(file);
-	const table = page.getByRole('region', { name: 'Functions that changed' });
-	await table.waitFor();
-	return {
-		totals: await page.getByRole('region', { name: /^Before/ }).getByRole('row').allInnerTexts(),
-		rows: await table.getByRole('row').allInnerTexts(),
-	};
+	return comparison(page);
+}
+
+/** Sets a mark where the pointer is then: at a share of the heap's curve. */
+async function setMark(page, share) {
+	const chart = page.locator('.timechart .plot').first();
+	const plot = await chart.boundingBox();
+	await page.mouse.move(plot.x + plot.width * share, plot.y + plot.height / 2);
+	await page.keyboard.press('M');
+	await settle(page);
 }
 
 async function everyView(page) {
@@ -260,6 +288,25 @@ const tasks = {
 
 	async compare({ page }) {
 		return compareWith(page, options.other);
+	},
+
+	async compare_marks({ page }) {
+		await tab(page, 'Timeline').click();
+		await settle(page);
+		await setMark(page, 0.3);
+		await setMark(page, 0.6);
+		const between = page.getByRole('region', { name: 'Between marks' });
+		const row = between.getByRole('row').filter({ hasText: 'A – B' });
+		if (!(await row.isVisible())) {
+			return { said: 'one moment' }; // it was over within one edge
+		}
+		const said = await row.innerText();
+		await row.getByRole('button', { name: 'compare' }).click();
+		return { said, ...(await comparison(page)) };
+	},
+
+	async base({ page }) {
+		return comparison(page);
 	},
 
 	async understand({ page }) {

@@ -73,8 +73,8 @@ def ask_program(build, file, lens):
     return json.loads(asked.stdout) if asked.returncode == 0 else asked.stderr.decode()
 
 
-def ask_page(modules, page, lenses):
-    asked = subprocess.run(["node", HERE / "engine.mjs", modules, page],
+def ask_page(modules, lenses, *pages, script="engine.mjs"):
+    asked = subprocess.run(["node", HERE / script, modules, *pages],
                            input="\n".join(lenses), capture_output=True, text=True, timeout=1200,
                            check=False)
     assert asked.returncode == 0, asked.stderr
@@ -89,7 +89,7 @@ def test_page_and_program_agree(name, build, pages, modules, ask, is_long):
     whole = ask(recording)
     lenses = ["", "t=peak"] + [words_of(whole, random_) for _ in range(LONG if is_long else SHORT)]
     answered = 0
-    for lens, mine in zip(lenses, ask_page(modules, page, lenses), strict=True):
+    for lens, mine in zip(lenses, ask_page(modules, lenses, page), strict=True):
         theirs = ask_program(build, recording, lens)
         if isinstance(theirs, str):
             assert mine["rest"], f"the program refuses {lens!r} ({theirs}), the page does not"
@@ -114,7 +114,46 @@ def test_a_lens_survives_its_own_text(build, pages, modules):
     """What the page writes into its address means the same to the program."""
     recording, page = pages.recording("demo"), pages.page("demo")
     lenses = ["m=kept&t=1.5-2.6", "t=peak", "q=!vector&fold=0", "q=/^ma.*n/", "t=start-1.0", "t=40%-end"]
-    for lens, mine in zip(lenses, ask_page(modules, page, lenses), strict=True):
+    for lens, mine in zip(lenses, ask_page(modules, lenses, page), strict=True):
         again = ask_program(build, recording, mine["text"])
         assert isinstance(again, dict), (lens, mine["text"], again)
         assert again["lens"] == ask_program(build, recording, lens)["lens"], (lens, mine["text"])
+
+
+# ---- two recordings
+
+METRIC_KEYS = {"peak": "peak", "never-freed": "never_freed", "allocations": "allocations",
+               "temporary": "temporary"}
+
+
+def tree_of(nodes, width):
+    """What changed in a merged tree: by the names from the root. Of equal paths the sum."""
+    path, found = {None: ()}, collections.Counter()
+    for i, node in enumerate(nodes):
+        path[i] = path[node["parent"]] + (node["function"],)
+        if width(node):
+            for side in ("base", "this"):
+                found[path[i], side] += node[side]
+            found[path[i], "width"] += width(node)
+    return +found
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name,before", [("killed", "before"), ("demo", "kde"), ("python3", "demo")])
+def test_page_and_program_compare_alike(name, before, build, pages, modules, is_long):
+    files = pages.recording(name), pages.recording(before)
+    lenses = [f"m={metric}{more}" for metric in METRIC_KEYS
+              for more in ["", "&fold=0", "&t=10%-60%", "&q=main"][:4 if is_long else 2]]
+    mine = ask_page(modules, lenses, pages.page(name), pages.page(before), script="difference.mjs")
+    for lens, page in zip(lenses, mine, strict=True):
+        asked = [build / "heaptrack_print", "--json", "--limit", "0", "--lens", lens, "-d", files[1]]
+        sites, tree = (json.loads(subprocess.run([*asked, *more, files[0]], capture_output=True,
+                                                 timeout=300, check=True).stdout)
+                       for more in ([], ["--tree"]))
+        changed = sites["changed"][METRIC_KEYS[lens.split("&")[0][2:]]]
+        theirs = [[s["function"], s["change"], s["delta"], s["base"]["blocks"], s["this"]["blocks"]]
+                  for s in changed]
+        assert sorted(page["sites"]) == sorted(theirs), lens
+        assert tree_of(page["nodes"], lambda n: n["width"]) == \
+            tree_of(tree["nodes"], lambda n: n["grown"] + n["shrunk"]), lens
+    assert any(page["sites"] for page in mine)

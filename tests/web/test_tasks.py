@@ -18,7 +18,7 @@ from page_recordings import EIGHT
 pytestmark = pytest.mark.timeout(900)
 
 TASKS = ["peak_owner", "leak", "range_of_peak", "drag_range", "kept", "callers", "unfold", "source",
-         "link", "one_file", "keyboard_only", "compare", "understand"]
+         "link", "one_file", "keyboard_only", "compare", "compare_marks", "understand"]
 FILE, SERVED = "file", "served"
 LOOKS = {  # the short form; --long adds the other two of each
     FILE: {"theme": "light", "width": 1440, "height": 900},
@@ -232,10 +232,22 @@ def test_11_compare_two_recordings_and_name_the_new_site(see, truth, name):
         if name == "killed":
             assert "new_site" in seen["rows"][1] and "+5.0 MB" in seen["rows"][1], seen
             assert "new" in seen["rows"][1].split(), seen
+            assert any("new_site" in box and "difference +5.0 MB" in box for box in seen["boxes"]), seen
             assert not any("old_site" in row for row in seen["rows"]), seen
         else:
             assert any("new" in row.split() for row in seen["rows"]), seen
             assert any("old_site" in row and "gone" in row.split() for row in seen["rows"]), seen
+
+
+def test_11_compare_two_moments(see, truth, name):
+    for seen in see("compare_marks"):
+        if seen["said"] != "one moment":
+            growth = seen["said"].split("\t")[2].strip()
+            alive = next(row for row in seen["totals"] if row.startswith("alive")).split("\t")
+            assert alive[3].strip() == growth, seen
+            assert "cmp=@" in seen["lens"]
+        elif name == "demo":
+            raise AssertionError(seen)
 
 
 def test_12_understand_what_kind_of_recording_it_is(see, truth, name):
@@ -279,3 +291,18 @@ def test_limit_is_kept_and_said(pages, browse, truth):
     assert not seen["wrong"]
     assert "To keep this file small" in seen["text"]
     assert human(truth("clang++").whole["summary"]["peak_bytes"]) in seen["text"]
+
+
+# ---- two recordings from the start
+
+@pytest.mark.parametrize("mode", [FILE, SERVED])
+def test_opens_what_is_compared(pages, browse, serve, mode):
+    base = pages.recording("before")
+    at = serve(base, pages.recording("killed")) if mode == SERVED else \
+        nullcontext(f"file://{pages.page('killed', '-d', base)}")
+    with at as address:
+        seen = browse("tasks.mjs", address, "base", json.dumps(LOOKS[mode]))["base"]
+    assert not seen["wrong"] and not seen["foreign"], seen
+    assert "new_site" in seen["rows"][1] and "+5.0 MB" in seen["rows"][1], seen
+    assert any("new_site" in box for box in seen["boxes"]), seen
+    assert f"cmp={base.name}" in seen["lens"]

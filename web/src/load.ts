@@ -7,11 +7,21 @@
 
 import { decode } from './data/decode.ts';
 import type { Profile } from './data/profile.ts';
+import type { Base } from './state.ts';
 
 const PROFILE = 'profile.bin';
+const BASE = 'base.bin';
 const SOURCE = 'source/';
 const SAVE = 'save.html';
 const ALIVE = 'alive';
+
+/** What an element of the page holds; it is emptied, for it may be large. */
+function takeText(id: string): string {
+	const element = document.getElementById(id);
+	const text = element?.textContent?.trim() ?? '';
+	element?.remove();
+	return text;
+}
 
 function embedded(): string {
 	return document.getElementById('profile')?.textContent?.trim() ?? '';
@@ -38,8 +48,8 @@ export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
 	return out;
 }
 
-async function fetched(): Promise<Uint8Array<ArrayBuffer>> {
-	const answer = await fetch(PROFILE);
+async function fetched(address: string): Promise<Uint8Array<ArrayBuffer>> {
+	const answer = await fetch(address);
 	if (!answer.ok) {
 		throw new Error(`the program did not give the profile: ${answer.status} ${answer.statusText}`);
 	}
@@ -51,12 +61,20 @@ export async function loadProfile(say: (what: string) => void): Promise<Profile>
 	if (text) {
 		say(`unpacking ${(text.length / 1e6).toFixed(1)} MB`);
 		await new Promise((resume) => setTimeout(resume)); // the words are seen first
-		const blob = bytesOfBase64(text);
-		document.getElementById('profile')!.textContent = '';
-		return decode(blob);
+		return decode(bytesOfBase64(takeText('profile')));
 	}
 	say('reading the profile');
-	return decode(await fetched());
+	return decode(await fetched(PROFILE));
+}
+
+/** The recording that this one is to be compared with; null: there is none. */
+export async function loadBase(): Promise<Base | null> {
+	const name = document.querySelector<HTMLElement>('meta[name=base]')?.getAttribute('content');
+	if (!name) {
+		return null;
+	}
+	const text = takeText('base');
+	return { name, profile: await decode(text ? bytesOfBase64(text) : await fetched(BASE)) };
 }
 
 /** A profile out of a file that somebody dropped: the page's HTML, or the profile alone. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { isEmbedded, loadProfile, stayAlive } from './load.ts';
-import { isServed, isServerGone, profile } from './state.ts';
+import { isEmbedded, loadBase, loadProfile, stayAlive } from './load.ts';
+import { isServed, isServerGone, profile, view } from './state.ts';
+import { takeBase } from './ui/drop.ts';
 import { Loading, Failed } from './ui/loading.tsx';
 import { bindAddress } from './url.ts';
 
@@ -15,8 +16,18 @@ async function start(root: HTMLElement): Promise<void> {
 	bindAddress();
 	document.getElementById('plain')?.remove();
 	render(<App />, root);
+	void openBase();
 	if (isServed.value) {
 		void stayAlive(() => (isServerGone.value = true));
+	}
+}
+
+/** What it is compared with comes after what is looked at first. */
+async function openBase(): Promise<void> {
+	const hasView = /(^#|&)v=/.test(location.hash);
+	const base = await loadBase();
+	if (base) {
+		takeBase(base.name, base.profile, hasView ? view.value : 'compare');
 	}
 }
 

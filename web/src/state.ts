@@ -42,7 +42,16 @@ export const isClock = signal(false);
 export const isBinary = signal(false);
 export const marks = signal<readonly number[]>([]); // edges
 export const cursorEdge = signal(-1); // under the pointer in a chart of time
-export const compared = signal<{ name: string; profile: Profile } | null>(null);
+
+/** Another recording, from before this one. */
+export interface Base {
+	name: string;
+	profile: Profile;
+}
+export const base = signal<Base | null>(null);
+export const compared = signal<Base | Range | null>(null); // or this one between two edges
+export const missing = signal(''); // a recording that the address compares with, and that is not here
+
 export const suppressed = signal<readonly string[]>([]);
 export const isServed = signal(false);
 export const isServerGone = signal(false);
@@ -69,7 +78,8 @@ const shape = computed<Shape>(() => ({
 
 let lastShape = '';
 let lastShapeValue: Shape | null = null;
-const stableShape = computed(() => {
+/** How the lens shapes trees: the same object as long as it does. */
+export const stableShape = computed(() => {
 	const text = JSON.stringify({ ...shape.value, opened: [...shape.value.opened] });
 	if (text !== lastShape || !lastShapeValue) {
 		lastShape = text;
@@ -132,6 +142,13 @@ export function hide(name: string): void {
 	if (!lens.value.hide.includes(name)) {
 		change({ hide: [...lens.value.hide, name] });
 	}
+}
+
+export function compareEdges(range: Range): void {
+	batch(() => {
+		compared.value = range;
+		view.value = 'compare';
+	});
 }
 
 export function resetLens(): void {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 import { batch, effect } from '@preact/signals-core';
-import { edgeAtOrAfter, lensWords, parseLens } from './data/lens.ts';
+import { edgeAtOrAfter, lensWords, parseLens, parseRange, rangeText } from './data/lens.ts';
 import { isNamed } from './data/match.ts';
 import * as state from './state.ts';
 
 /**
  * The address holds what is shown: the words of the lens (data/lens.ts), and v (view), dir (flame),
- * mode (tree), sel (function), marks (seconds), clock.
+ * mode (tree), sel (function), marks (seconds), clock, cmp (what it is compared with: the name of a
+ * recording, or @ and a range of this one).
  */
 
 const SHORT: Record<string, string> = { 'top-down': 'td', 'bottom-up': 'bu', around: 'around', functions: 'fn' };
@@ -36,6 +37,10 @@ export function address(): string {
 	if (state.isClock.value) {
 		words.push('clock=1');
 	}
+	const other = state.compared.value;
+	if (other) {
+		words.push(`cmp=${'profile' in other ? encodeURIComponent(other.name) : `@${rangeText(p.edges, other)}`}`);
+	}
 	return words.join('&');
 }
 
@@ -49,6 +54,14 @@ function select(text: string): void {
 		const is = p.symbols.name[p.nodes.symbol[base] ?? 0] === parts[1];
 		state.selected.value = { symbol: is && base ? p.nodes.symbol[base]! : symbol, base: is ? base : 0 };
 	}
+}
+
+/** A range is taken; a recording must be here already: an address does not bring it. */
+function compareWith(text: string): void {
+	const range = text.startsWith('@') ? parseRange(state.profile.value, text.slice(1)) : null;
+	const base = state.base.value?.name === text ? state.base.value : null;
+	state.compared.value = range ?? base;
+	state.missing.value = range || base ? '' : text;
 }
 
 function takeWord(key: string, value: string): void {
@@ -72,6 +85,9 @@ function takeWord(key: string, value: string): void {
 				.map((s) => edgeAtOrAfter(p.edges, Math.round(Number(s) * 1e9)))
 				.filter((edge) => edge < p.edges.n);
 			break;
+		case 'cmp':
+			compareWith(value);
+			break;
 		case 'clock':
 			state.isClock.value = value === '1';
 			break;
@@ -87,6 +103,7 @@ export function readAddress(): void {
 		state.treeMode.value = 'top-down';
 		state.selected.value = null;
 		state.marks.value = [];
+		state.compared.value = null;
 		rest.forEach(([key, value]) => takeWord(key, value));
 	});
 }

@@ -3,11 +3,11 @@ import type { Answer } from './query.ts';
 import { childrenOf, selfCosts, totalCosts, type Children, type Tree } from './tree.ts';
 
 /**
- * A tree with its costs, as flame graph and tree view draw it: from the program down, from the
- * innermost frames up, or around one function. What is too small to be built stands in one node,
- * `rest`, whose `more` says how many were left: so children and self always sum to their node.
+ * A tree with what it is drawn by, as a flame graph has it. What is too small to be built stands in
+ * one node, `rest`, whose `more` says how many were left: so children and self always sum to their
+ * node.
  */
-export interface Forest {
+export interface Boxes {
 	n: number;
 	parent: Uint32Array;
 	key: Int32Array;
@@ -19,11 +19,15 @@ export interface Forest {
 	isRest: Uint8Array;
 	total: Float64Array;
 	self: Float64Array;
+	kind: 'down' | 'up';
+	tree: Tree;
+}
+
+/** A tree with its costs: from the program down, from the innermost frames up, or around a function. */
+export interface Forest extends Boxes {
 	allocations: Float64Array; // with what is below
 	temporary: Float64Array;
 	blocks: Float64Array;
-	kind: 'down' | 'up';
-	tree: Tree;
 }
 
 export function topDown(t: Tree, a: Answer): Forest {

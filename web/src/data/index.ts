@@ -2,6 +2,7 @@
 
 /** The page's arithmetic as one module: what tests run without a browser. */
 
+export { compareSites, changeOf, diffForest, labelOf, sidesOf } from './compare.ts';
 export { decode } from './decode.ts';
 export { bottomUp, topDown } from './forest.ts';
 export { functionsOf } from './functions.ts';

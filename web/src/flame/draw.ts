@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Forest } from '../data/forest.ts';
+import type { Boxes } from '../data/forest.ts';
 import type { Layout } from './layout.ts';
 
 export const ROW = 22;
@@ -7,7 +7,7 @@ const FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans M
 
 /** What part of a layout is on the screen, and how. */
 export interface Scene {
-	forest: Forest;
+	forest: Boxes;
 	layout: Layout;
 	from: number; // weights
 	to: number;
@@ -30,6 +30,9 @@ export const enum Colour {
 	Unknown,
 	Root,
 	Series,
+	Less = Series + 6, // three steps, from little to all; then what is the same, then more
+	Same = Less + 3,
+	More,
 }
 
 export interface Palette {
@@ -53,6 +56,9 @@ export function palette(): Palette {
 			token('unknown'),
 			token('root'),
 			...Array.from({ length: 6 }, (_, i) => token(`series-${i}`)),
+			...[1, 2, 3].map((i) => token(`less-${i}`)),
+			token('same'),
+			...[1, 2, 3].map((i) => token(`more-${i}`)),
 		],
 		text: token('box-text'),
 		dim: token('dim'),

@@ -1,53 +1,27 @@
 // SPDX-License-Identifier: MIT
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Forest } from '../data/forest.ts';
-import { isCounted, type Metric } from '../data/lens.ts';
-import type { Profile } from '../data/profile.ts';
+import type { Boxes } from '../data/forest.ts';
 import { measured } from '../measure.ts';
-import { ownerOf } from '../data/tree.ts';
-import { elide, percent } from '../ui/format.ts';
-import { nodeName, placeOf, shortWeight, weight } from '../ui/labels.ts';
-import { Colour, draw, forgetHatches, palette, ROW, rowTop, type Scene } from './draw.ts';
+import { useValue } from '../ui/signals.ts';
+import { themeTurn } from '../ui/theme.ts';
+import { draw, forgetHatches, palette, ROW, rowTop, type Scene } from './draw.ts';
 import { boxAt, layOut, type Layout } from './layout.ts';
+import type { Skin } from './skin.tsx';
 import { Tip } from './tip.tsx';
 
 export interface FlameProps {
-	profile: Profile;
-	forest: Forest;
-	metric: Metric;
+	forest: Boxes;
+	skin: Skin;
 	label: string; // what it shows, for those who do not see it
 	height: 'content' | 'fill'; // as high as its boxes, within bounds; or all there is
 	isFlipped?: boolean;
 	selectedBase?: number; // a node of the profile
 	isMarked?: ((node: number) => boolean) | null;
-	byModule?: boolean;
 	zoom?: number; // a node; 0: all
 	onZoom?: (node: number) => void;
 	onSelect?: (node: number) => void;
 	onOpenRun?: (node: number) => void;
 	onHide?: (node: number) => void;
-}
-
-export function colourOf(p: Profile, f: Forest, node: number, byModule: boolean): Colour {
-	const symbol = f.symbol[node]!;
-	if (symbol === 0 || f.isRest[node]) {
-		return f.isRest[node] ? Colour.Unknown : Colour.Root;
-	}
-	if (byModule) {
-		let h = 0;
-		for (const c of p.symbols.module[symbol]!) {
-			h = (Math.imul(h, 31) + c.charCodeAt(0)) >>> 0;
-		}
-		return Colour.Series + (h % 6);
-	}
-	const owner = ownerOf(p, symbol);
-	return owner === 'yours'
-		? f.key[node]! & 1
-			? Colour.YoursA
-			: Colour.YoursB
-		: owner === 'library'
-			? Colour.Library
-			: Colour.Unknown;
 }
 
 const CONTENT_MAX = 15 * ROW;
@@ -56,13 +30,14 @@ const reduced = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 
 /** A flame graph on a canvas, with a tree of one live element beside it for screen readers. */
 export function Flame(props: FlameProps) {
-	const { profile: p, forest: f, metric } = props;
+	const { forest: f, skin } = props;
 	const box = useRef<HTMLDivElement>(null);
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const [size, setSize] = useState({ width: 0, height: 0 });
 	const [top, setTop] = useState(0);
 	const [hover, setHover] = useState<{ box: number; x: number; y: number } | null>(null);
 	const [focused, setFocused] = useState(0);
+	const [hasFocus, setHasFocus] = useState(false);
 	const layout = useMemo(() => measured('layout', () => layOut(f, f.total[0]! / 1e6)), [f]);
 	const zoomed = Math.max(0, layout.of[props.zoom ?? 0] ?? 0);
 	const from = layout.start[zoomed] ?? 0;
@@ -99,13 +74,10 @@ export function Flame(props: FlameProps) {
 		return () => cancelAnimationFrame(frame.current);
 	}, [from, to]);
 
-	const total = f.total[0]!;
-	const label = (node: number, chars: number) => boxText(p, f, metric, total, node, chars);
 	const selected = useMemo(() => {
 		const node = props.selectedBase ? nodeOfBase(f, props.selectedBase) : -1;
 		return node > 0 ? layout.of[node]! : -1;
 	}, [f, layout, props.selectedBase]);
-	const isFocusShown = document.activeElement === box.current;
 	const scene: Scene = {
 		forest: f,
 		layout,
@@ -114,12 +86,12 @@ export function Flame(props: FlameProps) {
 		...size,
 		isFlipped: props.isFlipped ?? false,
 		selected,
-		focused: isFocusShown ? focused : -1,
+		focused: hasFocus ? focused : -1,
 		isMarked: props.isMarked ?? null,
-		label,
-		colour: (node) => colourOf(p, f, node, props.byModule ?? false),
+		label: skin.text,
+		colour: skin.colour,
 	};
-	const theme = document.documentElement.dataset['theme'] ?? '';
+	const turn = useValue(() => themeTurn.value);
 
 	useLayoutEffect(() => {
 		const c = canvas.current!;
@@ -134,8 +106,7 @@ export function Flame(props: FlameProps) {
 		context.setTransform(ratio, 0, 0, ratio, 0, 0);
 		forgetHatches();
 		measured('draw', () => draw(context, scene, palette()));
-	});
-	void theme;
+	}, [f, skin, layout, window_, top, size, scene.isFlipped, selected, scene.focused, props.isMarked, turn]);
 
 	const find = (event: MouseEvent) => {
 		const r = canvas.current!.getBoundingClientRect();
@@ -198,6 +169,7 @@ export function Flame(props: FlameProps) {
 	};
 	const focusedNode = layout.node[Math.min(focused, layout.n - 1)] ?? 0;
 	const levels = layout.levels * ROW;
+	const itemId = `box-of-${props.label.replace(/\W+/g, '-')}`;
 	return (
 		<div
 			class={`flame${props.height === 'fill' ? ' fill' : ''}`}
@@ -209,9 +181,10 @@ export function Flame(props: FlameProps) {
 				tabIndex={0}
 				role="tree"
 				aria-label={`${props.label}. Arrow keys move, Enter zooms, Backspace zooms out`}
-				aria-activedescendant="flame-item"
+				aria-activedescendant={itemId}
 				onKeyDown={onKey}
-				onFocus={() => setFocused((i) => i)}
+				onFocus={() => setHasFocus(true)}
+				onBlur={() => setHasFocus(false)}
 				onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
 			>
 				<canvas
@@ -233,44 +206,24 @@ export function Flame(props: FlameProps) {
 				/>
 				<div style={{ height: `${Math.max(0, levels - size.height)}px` }} aria-hidden="true" />
 				<div
-					id="flame-item"
+					id={itemId}
 					class="sr"
 					role="treeitem"
 					aria-selected="true"
 					aria-level={(layout.depth[focused] ?? 0) + 1}
 				>
-					{`${nodeName(p, f, focusedNode)}, ${weight(metric, f.total[focusedNode]!)}, ${percent(f.total[focusedNode]!, total)} ${placeOf(p, f.symbol[focusedNode]!, f.line[focusedNode]!)}`}
+					{skin.words(focusedNode)}
 				</div>
 			</div>
 			{hover && layout.node[hover.box] !== undefined && (
-				<Tip profile={p} forest={f} metric={metric} node={layout.node[hover.box]!} {...hover} />
+				<Tip skin={skin} forest={f} node={layout.node[hover.box]!} {...hover} />
 			)}
 		</div>
 	);
 }
 
-function boxText(
-	p: Profile,
-	f: Forest,
-	metric: Metric,
-	total: number,
-	node: number,
-	chars: number,
-): string {
-	const name = nodeName(p, f, node);
-	const value = shortWeight(metric, f.total[node]!);
-	const share = percent(f.total[node]!, total);
-	const unit = isCounted(metric) ? ' calls' : '';
-	for (const text of [`${name}  ${value}${unit} · ${share}`, `${name}  ${value}${unit}`, name]) {
-		if (text.length <= chars) {
-			return text;
-		}
-	}
-	return elide(name, chars);
-}
-
 /** The node of a forest that a node of the profile is in. */
-function nodeOfBase(f: Forest, base: number): number {
+function nodeOfBase(f: Boxes, base: number): number {
 	if (f.kind === 'down' && f.tree.parent === f.parent) {
 		return f.tree.ofBase[base]!;
 	}
@@ -280,7 +233,7 @@ function nodeOfBase(f: Forest, base: number): number {
 /** The box that an arrow key leads to; null: the key leads nowhere. */
 function move(
 	l: Layout,
-	f: Forest,
+	f: Boxes,
 	at: number,
 	key: string,
 	isFlipped: boolean,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Forest } from '../data/forest.ts';
+import type { Boxes } from '../data/forest.ts';
 import { childrenOf, type Children } from '../data/tree.ts';
 
 /**
@@ -19,7 +19,7 @@ export interface Layout {
 
 const known = new WeakMap<Uint32Array, Children>();
 
-export function children(f: Forest): Children {
+export function children(f: Boxes): Children {
 	let c = known.get(f.parent);
 	if (!c) {
 		c = childrenOf(f);
@@ -29,7 +29,7 @@ export function children(f: Forest): Children {
 }
 
 /** `minimum`: nodes below this weight get no box (they could not be seen). */
-export function layOut(f: Forest, minimum = 0): Layout {
+export function layOut(f: Boxes, minimum = 0): Layout {
 	const { first, list } = children(f);
 	const out = {
 		n: 0,
@@ -85,7 +85,7 @@ export function layOut(f: Forest, minimum = 0): Layout {
 }
 
 /** The box at a place: depth and weight. -1: none. */
-export function boxAt(l: Layout, f: Forest, depth: number, at: number): number {
+export function boxAt(l: Layout, f: Boxes, depth: number, at: number): number {
 	let i = 0;
 	while (i < l.n) {
 		const start = l.start[i]!;

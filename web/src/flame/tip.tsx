@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-import type { Forest } from '../data/forest.ts';
-import type { Metric } from '../data/lens.ts';
-import type { Profile } from '../data/profile.ts';
+import type { Boxes } from '../data/forest.ts';
 import { ownerOf } from '../data/tree.ts';
-import { count, percent } from '../ui/format.ts';
-import { METRIC_NAMES, nodeName, placeOf, weight } from '../ui/labels.ts';
+import { nodeName, placeOf } from '../ui/labels.ts';
+import type { Skin } from './skin.tsx';
 
 interface TipProps {
-	profile: Profile;
-	forest: Forest;
-	metric: Metric;
+	skin: Skin;
+	forest: Boxes;
 	node: number;
 	x: number;
 	y: number;
@@ -18,10 +15,11 @@ interface TipProps {
 const OWNERS = { yours: 'your code', library: 'library', unknown: 'unknown code' };
 
 /** What a box is, beside the pointer. */
-export function Tip({ profile: p, forest: f, metric, node, x, y }: TipProps) {
+export function Tip({ skin, forest: f, node, x, y }: TipProps) {
+	const p = skin.profile;
 	const symbol = f.symbol[node]!;
 	const isRight = x > innerWidth - 440;
-	const isLow = y > innerHeight - 180;
+	const isLow = y > innerHeight - 200;
 	const style = {
 		left: isRight ? 'auto' : `${x + 14}px`,
 		right: isRight ? `${innerWidth - x + 14}px` : 'auto',
@@ -38,23 +36,7 @@ export function Tip({ profile: p, forest: f, metric, node, x, y }: TipProps) {
 				</div>
 			)}
 			<table>
-				<tbody>
-					<tr>
-						<td>{METRIC_NAMES[metric]}</td>
-						<td class="num">{weight(metric, f.total[node]!)}</td>
-						<td class="num">{percent(f.total[node]!, f.total[0]!)}</td>
-					</tr>
-					<tr>
-						<td>by itself</td>
-						<td class="num">{weight(metric, f.self[node]!)}</td>
-						<td class="num">{percent(f.self[node]!, f.total[0]!)}</td>
-					</tr>
-					<tr>
-						<td>allocations</td>
-						<td class="num">{count(f.allocations[node]!)}</td>
-						<td class="num">{count(f.temporary[node]!)} temporary</td>
-					</tr>
-				</tbody>
+				<tbody>{skin.tip(node)}</tbody>
 			</table>
 		</div>
 	);

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: MIT
-import { announcement, compared, view } from '../state.ts';
+import { batch } from '@preact/signals-core';
+import type { Profile } from '../data/profile.ts';
+import { announcement, base, compared, missing, view, type View } from '../state.ts';
 import { loadFile } from '../load.ts';
+
+/** Compares with a recording, in the view for it unless the address asks for another one. */
+export function takeBase(name: string, profile: Profile, wanted: View = 'compare'): void {
+	batch(() => {
+		base.value = compared.value = { name, profile };
+		missing.value = '';
+		view.value = wanted;
+	});
+}
 
 /** Takes in a second recording: a page or a profile of heaptrack. */
 export async function compareWith(file: File): Promise<void> {
 	try {
-		compared.value = { name: file.name, profile: await loadFile(file) };
-		view.value = 'compare';
+		const profile = await loadFile(file);
+		takeBase(file.name, profile);
 	} catch (why) {
 		announcement.value = `${file.name}: ${why instanceof Error ? why.message : String(why)}`;
 	}

@@ -104,9 +104,7 @@ export function date(ns: number): string {
 	return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-export function baseName(path: string): string {
-	return path.slice(path.lastIndexOf('/') + 1);
-}
+export { baseOf as baseName } from '../data/names.ts';
 
 /** Where the bracket that opens at `at` closes; the end if it does not. */
 function closing(text: string, at: number, open: string, close: string): number {

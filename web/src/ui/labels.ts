@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Forest } from '../data/forest.ts';
+import type { Boxes } from '../data/forest.ts';
 import type { Group, Metric } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
 import { baseName, bytes, count, percent, shortCount, shortName } from './format.ts';
@@ -36,6 +36,15 @@ export function weight(metric: Metric, value: number): string {
 	return metric === 'allocations' || metric === 'temporary' ? count(value) : bytes(value);
 }
 
+/** A text with the sign of a number. */
+export function signed(text: string, n: number): string {
+	return n > 0 ? `+${text}` : n < 0 ? `−${text}` : text;
+}
+
+export function signedWeight(metric: Metric, value: number): string {
+	return signed(weight(metric, Math.abs(value)), value);
+}
+
 export function shortWeight(metric: Metric, value: number): string {
 	return metric === 'allocations' || metric === 'temporary' ? shortCount(value) : bytes(value);
 }
@@ -64,7 +73,7 @@ export function symbolName(p: Profile, symbol: number, group: Group = 'function'
 	}
 }
 
-export function nodeName(p: Profile, f: Forest, node: number): string {
+export function nodeName(p: Profile, f: Boxes, node: number): string {
 	if (f.isRest[node]) {
 		return `${count(f.more[node]!)} smaller`;
 	}

@@ -3,6 +3,7 @@ import { batch, computed, signal } from '@preact/signals-core';
 import { matchSymbols } from '../data/match.ts';
 import { nodesBelow } from '../data/match.ts';
 import type { TextRule } from '../data/lens.ts';
+import type { Profile } from '../data/profile.ts';
 import { measured } from '../measure.ts';
 import * as state from '../state.ts';
 import { percent } from './format.ts';
@@ -25,11 +26,13 @@ function ruleOf(text: string): TextRule | null {
 	return rest ? { text: rest, isRegex: false, isNegated } : null;
 }
 
-/** Symbols that hold what is typed; null: nothing is typed. */
-export const matched = computed(() => {
+/** Symbols of a profile that hold what is typed; null: nothing is typed. */
+export function matchedIn(p: Profile): Uint8Array | null {
 	const rule = ruleOf(state.searched.value);
-	return rule ? measured('search', () => matchSymbols(state.profile.value, rule)) : null;
-});
+	return rule ? measured('search', () => matchSymbols(p, rule)) : null;
+}
+
+export const matched = computed(() => matchedIn(state.profile.value));
 
 /** Nodes of the tree that are marked, heaviest first. */
 const hits = computed(() => {

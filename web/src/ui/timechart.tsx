@@ -4,6 +4,7 @@ import { rangeOf, type Range } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
 import { isBinary } from '../state.ts';
 import { bytes, clock, duration, moment } from './format.ts';
+import { markLetter } from './marks.ts';
 import { drawPlot, frameOf, valueAt, type Frame, type Line, type Look } from './plot.ts';
 import { useValue } from './signals.ts';
 
@@ -120,7 +121,7 @@ function place(overlay: HTMLDivElement, props: TimeChartProps, frame: Frame, cur
 	if (props.flag) {
 		add('flag', x(props.flag.ns), undefined, props.isBare ? '' : props.flag.text);
 	}
-	props.marks?.forEach((mark, i) => add('mark', x(at(mark)), undefined, String.fromCharCode(65 + i)));
+	props.marks?.forEach((mark, i) => add('mark', x(at(mark)), undefined, markLetter(i)));
 	if (cursor !== null) {
 		add('cursor', x(cursor), undefined, props.isBare ? '' : reading(props, cursor));
 	}

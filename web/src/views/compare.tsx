@@ -1,18 +1,61 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import { compareProfiles, type Difference } from '../data/compare.ts';
+import { changeOf, compareSites, sidesAt, sidesOf, type Change, type Difference, type Side } from '../data/compare.ts';
+import type { Metric } from '../data/lens.ts';
 import type { Facts, Profile } from '../data/profile.ts';
 import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { compareWith } from '../ui/drop.ts';
 import { baseName, bytes, count, duration, percent, shortName } from '../ui/format.ts';
-import { METRIC_NAMES, weight } from '../ui/labels.ts';
+import { METRIC_NAMES, signed, signedWeight, weight } from '../ui/labels.ts';
+import { markName } from '../ui/marks.ts';
 import { useValue } from '../ui/signals.ts';
+import { DiffFlame } from './diffflame.tsx';
+
+/** Pairs of marks, each as a button. */
+function ChooseMarks() {
+	const p = state.profile.value;
+	const marks = useValue(() => state.marks.value);
+	const ends = [...marks, p.edges.n];
+	if (!marks.length) {
+		return (
+			<p>
+				Or compare two moments of this recording: set marks in the timeline (<kbd>M</kbd>).
+			</p>
+		);
+	}
+	return (
+		<p class="pairs">
+			Or two moments of this recording:{' '}
+			{marks.flatMap((from, i) =>
+				ends.slice(i + 1).map((to) => (
+					<button key={`${from} ${to}`} type="button" class="pill" onClick={() => (state.compared.value = { from, to })}>
+						{markName(p, from)} and {markName(p, to)}
+					</button>
+				)),
+			)}
+		</p>
+	);
+}
 
 function Choose() {
+	const missing = useValue(() => state.missing.value);
+	const base = useValue(() => state.base.value);
 	return (
 		<section class="panel empty" aria-labelledby="compare-title">
 			<h2 id="compare-title">Compare with another recording</h2>
+			{base && (
+				<p>
+					<button type="button" class="pill" onClick={() => (state.compared.value = base)}>
+						Compare with {base.name}
+					</button>
+				</p>
+			)}
+			{missing && (
+				<p class="notice">
+					This address compares with <strong>{missing}</strong>, which is not here.
+				</p>
+			)}
 			<p>
 				Drop a page of heaptrack (<code>heaptrack_print --html OUT FILE</code>) anywhere on this one, or choose it. It is taken as
 				what was <em>before</em>; nothing leaves your machine.
@@ -28,13 +71,12 @@ function Choose() {
 					}
 				}}
 			/>
+			<ChooseMarks />
 		</section>
 	);
 }
 
-function signed(text: string, n: number): string {
-	return n > 0 ? `+${text}` : text;
-}
+type Total = { name: string; before: number; now: number; text: (n: number) => string };
 
 const TOTALS: [string, (f: Facts['summary']) => number, (n: number) => string][] = [
 	['peak', (s) => s.peak_bytes, bytes],
@@ -44,9 +86,32 @@ const TOTALS: [string, (f: Facts['summary']) => number, (n: number) => string][]
 	['runtime', (s) => s.duration_ns, duration],
 ];
 
-function Totals({ before, after }: { before: Profile; after: Profile }) {
+function totalsOfFiles(before: Profile, now: Profile): Total[] {
+	return TOTALS.map(([name, read, text]) => ({ name, before: read(before.facts.summary), now: read(now.facts.summary), text }));
+}
+
+/** What was alive at two edges, and what had been made until then. */
+function totalsOfMarks(p: Profile, from: number, to: number): Total[] {
+	const { edges: e, facts } = p;
+	const s = facts.summary;
+	const row = (name: string, column: Float64Array, atEnd: number, text: (n: number) => string) => ({
+		name,
+		before: column[from] ?? atEnd,
+		now: column[to] ?? atEnd,
+		text,
+	});
+	return [
+		row('alive', e.bytes, s.never_freed_bytes, bytes),
+		row('blocks', e.blocks, s.never_freed_blocks, count),
+		row('allocations so far', e.allocations, s.allocations, count),
+		row('temporary so far', e.temporary, s.temporary, count),
+		row('time', e.timeNs, s.duration_ns, duration),
+	];
+}
+
+function Totals({ rows }: { rows: Total[] }) {
 	return (
-		<table class="data">
+		<table class="data totals">
 			<thead>
 				<tr>
 					<th>total</th>
@@ -57,100 +122,109 @@ function Totals({ before, after }: { before: Profile; after: Profile }) {
 				</tr>
 			</thead>
 			<tbody>
-				{TOTALS.map(([name, read, text]) => {
-					const [b, a] = [read(before.facts.summary), read(after.facts.summary)];
-					const d = a - b;
-					const delta = d < 0 ? `−${text(-d)}` : signed(text(d), d);
-					return (
-						<tr key={name}>
-							<th scope="row">{name}</th>
-							<td class="num">{text(b)}</td>
-							<td class="num">{text(a)}</td>
-							<td class="num">{delta}</td>
-							<td class="num">{b ? signed(percent(d, b), d) : ''}</td>
-						</tr>
-					);
-				})}
+				{rows.map(({ name, before, now, text }) => (
+					<tr key={name}>
+						<th scope="row">{name}</th>
+						<td class="num">{text(before)}</td>
+						<td class="num">{text(now)}</td>
+						<td class="num">{signed(text(Math.abs(now - before)), now - before)}</td>
+						<td class="num">{before && now !== before ? signed(percent(Math.abs(now - before), before), now - before) : ''}</td>
+					</tr>
+				))}
 			</tbody>
 		</table>
 	);
 }
 
-function kindOf(d: Difference): string {
-	return d.before === 0 ? 'new' : d.after === 0 ? 'gone' : d.after === d.before ? 'same' : 'changed';
-}
-
 const ROWS = 200;
 
-export function CompareView() {
+function ChangedSites({ sites, metric }: { sites: Difference[]; metric: Metric }) {
+	const changed = sites.filter((d) => changeOf(d) !== 'same');
+	const most = Math.max(1, ...changed.map((d) => Math.abs(d.now - d.before)));
+	const of = (kind: Change) => count(sites.filter((d) => changeOf(d) === kind).length);
+	return (
+		<section class="panel" aria-labelledby="changed-title">
+			<div class="panel-head">
+				<h2 id="changed-title">Functions that changed</h2>
+				<span class="dim hint">
+					{of('new')} new, {of('gone')} gone, {of('changed')} changed
+				</span>
+			</div>
+			<table class="data compare">
+				<thead>
+					<tr>
+						<th>function</th>
+						<th>change</th>
+						<th class="num">before</th>
+						<th class="num">now</th>
+						<th class="num">difference in {METRIC_NAMES[metric].toLowerCase()}</th>
+						<th>
+							<span class="sr">as a bar</span>
+						</th>
+						<th class="num">blocks</th>
+					</tr>
+				</thead>
+				<tbody>
+					{changed.slice(0, ROWS).map((d) => {
+						const blocks = d.blocksNow - d.blocksBefore;
+						return (
+							<tr key={d.label}>
+								<td title={d.name}>
+									<code>{shortName(d.name)}</code> <span class="dim place">{baseName(d.file)}</span>
+								</td>
+								<td class={`kind ${changeOf(d)}`}>{changeOf(d)}</td>
+								<td class="num">{weight(metric, d.before)}</td>
+								<td class="num">{weight(metric, d.now)}</td>
+								<td class="num">{signedWeight(metric, d.now - d.before)}</td>
+								<td class="delta">
+									<i class={d.now > d.before ? 'more' : 'less'} style={{ width: `${(100 * Math.abs(d.now - d.before)) / most}%` }} />
+								</td>
+								<td class="num">{signed(count(Math.abs(blocks)), blocks)}</td>
+							</tr>
+						);
+					})}
+				</tbody>
+			</table>
+			{changed.length === 0 && <p class="dim">No function costs more or less than before.</p>}
+			{changed.length > ROWS && <p class="dim">{count(changed.length - ROWS)} more with smaller differences.</p>}
+		</section>
+	);
+}
+
+function Compared({ other }: { other: NonNullable<typeof state.compared.value> }) {
 	const p = useValue(() => state.profile.value);
-	const other = useValue(() => state.compared.value);
-	const metric = useValue(() => state.lens.value.metric);
-	const rows = useMemo(() => (other ? compareProfiles(other.profile, p, metric) : []), [p, other, metric]);
-	if (!other) {
-		return <Choose />;
-	}
-	const changed = rows.filter((d) => d.before !== d.after);
-	const most = Math.max(1, ...changed.map((d) => Math.abs(d.after - d.before)));
-	const of = (kind: string) => rows.filter((d) => kindOf(d) === kind).length;
+	const lens = useValue(() => state.lens.value);
+	const isFile = 'profile' in other;
+	const sides = useMemo<[Side, Side]>(
+		() => (isFile ? sidesOf(other.profile, p, lens) : sidesAt(p, lens, other.from, other.to)),
+		[p, other, lens],
+	);
+	const sites = useMemo(() => compareSites(...sides), [sides]);
+	const names = isFile ? [other.name, p.facts.program.name] : [markName(p, other.from), markName(p, other.to)];
 	return (
 		<>
 			<section class="panel" aria-labelledby="totals-title">
 				<div class="panel-head">
 					<h2 id="totals-title">
-						Before ({other.name}) and now ({p.facts.program.name})
+						Before ({names[0]}) and now ({names[1]})
 					</h2>
 					<button type="button" class="link" onClick={() => (state.compared.value = null)}>
 						choose another
 					</button>
 				</div>
-				<Totals before={other.profile} after={p} />
+				<Totals rows={isFile ? totalsOfFiles(other.profile, p) : totalsOfMarks(p, other.from, other.to)} />
 			</section>
-			<section class="panel" aria-labelledby="changed-title">
-				<div class="panel-head">
-					<h2 id="changed-title">Functions that changed</h2>
-					<Metrics />
-					<span class="dim hint">
-						{count(of('new'))} new, {count(of('gone'))} gone, {count(of('changed'))} changed
-					</span>
-				</div>
-				<table class="data compare">
-					<thead>
-						<tr>
-							<th>function</th>
-							<th>change</th>
-							<th class="num">before</th>
-							<th class="num">now</th>
-							<th class="num">difference in {METRIC_NAMES[metric].toLowerCase()}</th>
-							<th>
-								<span class="sr">as a bar</span>
-							</th>
-							<th class="num">blocks</th>
-						</tr>
-					</thead>
-					<tbody>
-						{changed.slice(0, ROWS).map((d) => {
-							const delta = d.after - d.before;
-							return (
-								<tr key={`${d.name} ${d.file}`}>
-									<td title={d.name}>
-										<code>{shortName(d.name)}</code> <span class="dim place">{baseName(d.file)}</span>
-									</td>
-									<td class={`kind ${kindOf(d)}`}>{kindOf(d)}</td>
-									<td class="num">{weight(metric, d.before)}</td>
-									<td class="num">{weight(metric, d.after)}</td>
-									<td class="num">{signed(weight(metric, delta), delta)}</td>
-									<td class="delta">
-										<i class={delta > 0 ? 'more' : 'less'} style={{ width: `${(100 * Math.abs(delta)) / most}%` }} />
-									</td>
-									<td class="num">{signed(count(d.blocksAfter - d.blocksBefore), d.blocksAfter - d.blocksBefore)}</td>
-								</tr>
-							);
-						})}
-					</tbody>
-				</table>
-				{changed.length === 0 && <p class="dim">No function costs more or less than before.</p>}
-			</section>
+			<div class="toolbar">
+				<Metrics />
+				{!isFile && <span class="dim hint">peak and never freed: what was alive at each moment; others: what was made until then</span>}
+			</div>
+			<DiffFlame sides={sides} metric={lens.metric} />
+			<ChangedSites sites={sites} metric={lens.metric} />
 		</>
 	);
+}
+
+export function CompareView() {
+	const other = useValue(() => state.compared.value);
+	return other ? <Compared other={other} /> : <Choose />;
 }

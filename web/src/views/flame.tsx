@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 import { signal } from '@preact/signals-core';
 import { useMemo } from 'preact/hooks';
-import { bottomUp, calleesOf, callersOf, topDown, type Forest } from '../data/forest.ts';
-import { Flame, type FlameProps } from '../flame/flame.tsx';
+import { bottomUp, topDown, type Forest } from '../data/forest.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
-import { METRIC_NAMES, nodeName, symbolName } from '../ui/labels.ts';
+import { METRIC_NAMES, nodeName } from '../ui/labels.ts';
 import { Metrics } from '../ui/chips.tsx';
-import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
+import { CostFlame } from './costflame.tsx';
 import { FoldHint } from './foldhint.tsx';
 import { Nothing } from './empty.tsx';
+import { useAround } from './nodes.ts';
 
 /** The node that fills the width; 0: all. Of the forest that is shown. */
 export const zoomed = signal(0);
@@ -20,26 +20,6 @@ const DIRECTIONS: [state.Direction, string][] = [
 	['bottom-up', 'Bottom-up'],
 	['around', 'Callers and callees'],
 ];
-
-export function selectNode(f: Forest, node: number): void {
-	if (f.symbol[node]) {
-		state.selected.value = { symbol: f.symbol[node]!, base: f.base[node]! };
-	}
-}
-
-/** Shift+click: a run frame by frame, or as one box again. */
-export function openRun(f: Forest, node: number): void {
-	const key = f.key[node]!;
-	const opened = new Set(state.openedRuns.value);
-	if (opened.has(key)) {
-		opened.delete(key);
-	} else if (f.isRun[node]) {
-		opened.add(key);
-	} else {
-		return;
-	}
-	state.openedRuns.value = opened;
-}
 
 function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 	const direction = useValue(() => state.direction.value);
@@ -99,82 +79,25 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 	);
 }
 
-interface CanvasProps {
-	forest: Forest;
-	title: string;
-	height: FlameProps['height'];
-	zoom?: number;
-	isFlipped?: boolean;
-}
-
-function Canvas({ forest, title, height, zoom, isFlipped }: CanvasProps) {
-	const p = state.profile.value;
-	const picked = useValue(() => state.selected.value);
-	const marked = useValue(() => matched.value);
-	const colouring = useValue(() => state.colouring.value);
-	const metric = state.lens.value.metric;
-	return (
-		<Flame
-			profile={p}
-			forest={forest}
-			metric={metric}
-			height={height}
-			label={title}
-			zoom={zoom ?? 0}
-			isFlipped={isFlipped ?? false}
-			selectedBase={picked?.base ?? 0}
-			byModule={colouring === 'module'}
-			isMarked={marked ? (node) => marked[forest.symbol[node]!] === 1 : null}
-			onSelect={(node) => selectNode(forest, node)}
-			onZoom={(node) => {
-				if (zoom !== undefined) {
-					zoomed.value = node;
-				}
-				selectNode(forest, node);
-			}}
-			onOpenRun={(node) => openRun(forest, node)}
-			onHide={(node) => state.hide(p.symbols.name[forest.symbol[node]!]!)}
-		/>
-	);
-}
-
 /** A function between those who call it and those it calls. */
 function Around() {
-	const p = state.profile.value;
-	const t = useValue(() => state.tree.value);
-	const a = useValue(() => state.answer.value);
-	const picked = useValue(() => state.selected.value);
-	const key = picked ? keyOfSymbol(picked.symbol) : -1;
-	const callers = useMemo(() => (key >= 0 ? callersOf(t, a, key) : null), [t, a, key]);
-	const callees = useMemo(() => (key >= 0 ? calleesOf(t, a, key) : null), [t, a, key]);
-	if (!picked || !callers || !callees) {
+	const around = useAround();
+	if (!around) {
 		return <p class="nothing">Select a function first: click a box, or search for it with /.</p>;
 	}
-	const name = symbolName(p, picked.symbol, t.group);
-	callers.symbol[0] = callees.symbol[0] = picked.symbol;
+	const { name, callers, callees } = around;
 	return (
 		<div class="around">
 			<h2>
 				Callers of <code>{name}</code>
 			</h2>
-			<Canvas forest={callers} title={`Callers of ${name}`} height="content" isFlipped />
+			<CostFlame forest={callers} label={`Callers of ${name}`} height="content" isFlipped />
 			<h2>
 				Callees of <code>{name}</code>
 			</h2>
-			<Canvas forest={callees} title={`Callees of ${name}`} height="content" />
+			<CostFlame forest={callees} label={`Callees of ${name}`} height="content" />
 		</div>
 	);
-}
-
-/** The key that the tree has for a function, whatever it is gathered under. */
-export function keyOfSymbol(symbol: number): number {
-	const t = state.tree.value;
-	const p = state.profile.value;
-	if (t.group === 'function') {
-		return p.symbols.function[symbol]!;
-	}
-	const at = t.symbol.indexOf(symbol);
-	return at > 0 ? t.key[at]! : -1;
 }
 
 /** Where in the whole the zoomed part is. */
@@ -219,7 +142,14 @@ export function FlameView() {
 			) : direction === 'around' ? (
 				<Around />
 			) : (
-				<Canvas forest={forest} title={title} height="fill" zoom={zoom} isFlipped={flipped} />
+				<CostFlame
+					forest={forest}
+					label={title}
+					height="fill"
+					zoom={zoom}
+					isFlipped={flipped}
+					onZoom={(node) => (zoomed.value = node)}
+				/>
 			)}
 		</section>
 	);

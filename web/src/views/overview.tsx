@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import { topDown } from '../data/forest.ts';
-import { lens, profile, selected, setRange, tree, answer, kept, marks, isClock, view } from '../state.ts';
+import { lens, profile, setRange, tree, answer, kept, marks, isClock, view } from '../state.ts';
 import { periodStarts, siteKeys, stackedSeries } from '../data/series.ts';
 import { bytes, moment, shortName } from '../ui/format.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
-import { Flame } from '../flame/flame.tsx';
 import { METRIC_NAMES } from '../ui/labels.ts';
 import { Cards } from './cards.tsx';
+import { CostFlame } from './costflame.tsx';
 import { FoldHint } from './foldhint.tsx';
 import { TopTables } from './toptables.tsx';
 import { ChartTable } from '../ui/charttable.tsx';
@@ -98,10 +98,8 @@ function HeapChart() {
 }
 
 function HeapFlame() {
-	const p = useValue(() => profile.value);
 	const t = useValue(() => tree.value);
 	const a = useValue(() => answer.value);
-	const picked = useValue(() => selected.value);
 	const forest = useMemo(() => topDown(t, a), [t, a]);
 	const metric = a.lens.metric;
 	return (
@@ -125,24 +123,11 @@ function HeapFlame() {
 			{a.total.allocations === 0 && a.weights.every((w) => w === 0) ? (
 				<p class="nothing">Nothing is left under this lens.</p>
 			) : (
-				<Flame
-					profile={p}
+				<CostFlame
 					forest={forest}
-					metric={metric}
 					height="content"
 					label={`Flame graph of ${METRIC_NAMES[metric]}`}
-					selectedBase={picked?.base ?? 0}
-					onSelect={(node) => {
-						if (forest.symbol[node]) {
-							selected.value = { symbol: forest.symbol[node]!, base: forest.base[node]! };
-						}
-					}}
-					onZoom={(node) => {
-						if (forest.symbol[node]) {
-							selected.value = { symbol: forest.symbol[node]!, base: forest.base[node]! };
-						}
-						view.value = 'flame';
-					}}
+					onZoom={() => (view.value = 'flame')}
 				/>
 			)}
 		</section>

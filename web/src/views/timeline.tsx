@@ -7,6 +7,7 @@ import { periodStarts, siteKeys, stackedSeries } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
+import { markLetter } from '../ui/marks.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
@@ -95,6 +96,13 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 			<td class="num">{bytes(made.total.bytes)}</td>
 			<td class="num">{bytes(made.total.allocatedBytes - made.total.bytes)}</td>
 			<td class="num">{count(made.total.allocations)}</td>
+			<td class="num">
+				{from >= 0 && (
+					<button type="button" class="link" title="Flame graph and functions of the difference" onClick={() => state.compareEdges(range)}>
+						compare
+					</button>
+				)}
+			</td>
 			<td>
 				{top.map(([key, w]) => `${shortName(sites.name.get(key)!)} ${bytes(w)}`).join(', ') || 'nothing'}
 			</td>
@@ -108,7 +116,7 @@ function Generations({ p }: { p: Profile }) {
 	const a = useValue(() => state.answer.value);
 	void a;
 	const ends = [-1, ...marks, p.edges.n];
-	const name = (i: number) => (i === 0 ? 'start' : i > marks.length ? 'end' : String.fromCharCode(64 + i));
+	const name = (i: number) => (i === 0 ? 'start' : i > marks.length ? 'end' : markLetter(i - 1));
 	return (
 		<section class="panel" aria-labelledby="marks-title">
 			<div class="panel-head">
@@ -129,6 +137,9 @@ function Generations({ p }: { p: Profile }) {
 						<th class="num">kept</th>
 						<th class="num">made and freed</th>
 						<th class="num">allocations</th>
+						<th>
+							<span class="sr">compare</span>
+						</th>
 						<th>who keeps most</th>
 					</tr>
 				</thead>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import { bottomUp, calleesOf, callersOf, topDown } from '../data/forest.ts';
+import { bottomUp, topDown, type Forest } from '../data/forest.ts';
 import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
-import { METRIC_NAMES, symbolName } from '../ui/labels.ts';
+import { METRIC_NAMES } from '../ui/labels.ts';
 import { useValue } from '../ui/signals.ts';
+import { CostFlame } from './costflame.tsx';
 import { Nothing } from './empty.tsx';
-import { keyOfSymbol } from './flame.tsx';
 import { FunctionTable } from './functions.tsx';
+import { useAround } from './nodes.ts';
 import { TreeGrid } from './treegrid.tsx';
 
 const MODES: [state.TreeMode, string][] = [
@@ -16,35 +17,42 @@ const MODES: [state.TreeMode, string][] = [
 	['functions', 'Functions: callers/callees'],
 ];
 
+interface HalfProps {
+	title: string;
+	forest: Forest;
+	name: string;
+	symbol: number;
+	isFlipped?: boolean;
+}
+
+/** Callers or callees of a function: a small flame graph, and the same as a tree. */
+function Half({ title, forest, name, symbol, isFlipped = false }: HalfProps) {
+	const hasAny = forest.n > 1;
+	return (
+		<section class="half" aria-label={`${title} of ${name}`}>
+			<h2>
+				{title} <code>{name}</code>
+			</h2>
+			{hasAny && <CostFlame forest={forest} label={`${title} of ${name} as a flame graph`} height="content" isFlipped={isFlipped} />}
+			<TreeGrid forest={forest} rootSymbol={symbol} label={`${title} of ${name}`} isNarrow />
+		</section>
+	);
+}
+
 /** A list of functions; beside it who calls the selected one, and what it calls. */
 function Sandwich() {
-	const p = state.profile.value;
-	const t = useValue(() => state.tree.value);
-	const a = useValue(() => state.answer.value);
-	const picked = useValue(() => state.selected.value);
-	const key = picked ? keyOfSymbol(picked.symbol) : -1;
-	const callers = useMemo(() => (key >= 0 ? callersOf(t, a, key) : null), [t, a, key]);
-	const callees = useMemo(() => (key >= 0 ? calleesOf(t, a, key) : null), [t, a, key]);
-	const name = picked ? symbolName(p, picked.symbol, t.group) : '';
+	const around = useAround();
 	return (
 		<div class="sandwich">
 			<FunctionTable />
 			<div class="sandwich-right">
-				<h2>
-					Callers <code>{name}</code>
-				</h2>
-				{callers && picked ? (
-					<TreeGrid forest={callers} rootSymbol={picked.symbol} label={`Callers of ${name}`} isNarrow />
+				{around ? (
+					<>
+						<Half title="Callers" forest={around.callers} isFlipped {...around} />
+						<Half title="Callees" forest={around.callees} {...around} />
+					</>
 				) : (
-					<p class="nothing">Select a function on the left.</p>
-				)}
-				<h2>
-					Callees <code>{name}</code>
-				</h2>
-				{callees && picked ? (
-					<TreeGrid forest={callees} rootSymbol={picked.symbol} label={`Callees of ${name}`} isNarrow />
-				) : (
-					<p class="nothing">Select a function on the left.</p>
+					<p class="nothing">Select a function on the left: who calls it stands here, and what it calls.</p>
 				)}
 			</div>
 		</div>

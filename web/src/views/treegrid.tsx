@@ -11,7 +11,7 @@ import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { curveOf, medianLife } from './curves.ts';
-import { openRun, selectNode } from './flame.tsx';
+import { hideNode, openRun, selectNode } from './nodes.ts';
 
 const ROW = 24;
 const CURVE = 'alive over time';
@@ -95,7 +95,6 @@ export interface TreeGridProps {
 
 /** A tree as a table; only the rows on the screen are there. */
 export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGridProps) {
-	const p = state.profile.value;
 	const metric = useValue(() => state.lens.value.metric);
 	const marked = useValue(() => matched.value);
 	const picked = useValue(() => state.selected.value);
@@ -301,7 +300,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 							if (event.shiftKey) {
 								openRun(forest, row.node);
 							} else if (event.altKey) {
-								state.hide(p.symbols.name[forest.symbol[row.node]!]!);
+								hideNode(forest, row.node);
 							} else {
 								selectNode(forest, row.node);
 							}

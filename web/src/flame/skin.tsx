@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+import type { ComponentChildren } from 'preact';
+import type { Boxes, Forest } from '../data/forest.ts';
+import { isCounted, type Metric } from '../data/lens.ts';
+import type { Profile } from '../data/profile.ts';
+import { ownerOf } from '../data/tree.ts';
+import { count, elide, percent } from '../ui/format.ts';
+import { METRIC_NAMES, nodeName, placeOf, shortWeight, weight } from '../ui/labels.ts';
+import { Colour } from './draw.ts';
+
+/** What the boxes of a graph look like, and what they say. */
+export interface Skin {
+	profile: Profile; // whose symbols they have
+	colour: (node: number) => Colour;
+	text: (node: number, chars: number) => string; // in the box
+	words: (node: number) => string; // for those who do not see it
+	tip: (node: number) => ComponentChildren; // beside the pointer: rows of a table
+}
+
+/** The most that fits behind a name. */
+export function fitting(name: string, additions: string[], chars: number): string {
+	const fits = additions.find((more) => name.length + 2 + more.length <= chars);
+	return fits ? `${name}  ${fits}` : elide(name, chars);
+}
+
+export function wordsOf(p: Profile, f: Boxes, node: number, cost: string): string {
+	return `${nodeName(p, f, node)}, ${cost} ${placeOf(p, f.symbol[node]!, f.line[node]!)}`;
+}
+
+function moduleColour(module: string): Colour {
+	let h = 0;
+	for (const c of module) {
+		h = (Math.imul(h, 31) + c.charCodeAt(0)) >>> 0;
+	}
+	return Colour.Series + (h % 6);
+}
+
+function ownerColour(p: Profile, f: Boxes, symbol: number, node: number): Colour {
+	switch (ownerOf(p, symbol)) {
+		case 'yours':
+			return f.key[node]! & 1 ? Colour.YoursA : Colour.YoursB;
+		case 'library':
+			return Colour.Library;
+		default:
+			return Colour.Unknown;
+	}
+}
+
+export interface TipRow {
+	name: string;
+	value: string;
+	share: string;
+}
+
+export const tipRows = (rows: TipRow[]) =>
+	rows.map(({ name, value, share }) => (
+		<tr key={name}>
+			<td>{name}</td>
+			<td class="num">{value}</td>
+			<td class="num">{share}</td>
+		</tr>
+	));
+
+/** Whose code it is, or of which module; and what it costs. */
+export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false): Skin {
+	const total = f.total[0]!;
+	const unit = isCounted(metric) ? ' calls' : '';
+	return {
+		profile: p,
+		colour: (node) => {
+			const symbol = f.symbol[node]!;
+			if (symbol === 0 || f.isRest[node]) {
+				return f.isRest[node] ? Colour.Unknown : Colour.Root;
+			}
+			return byModule ? moduleColour(p.symbols.module[symbol]!) : ownerColour(p, f, symbol, node);
+		},
+		text: (node, chars) => {
+			const value = `${shortWeight(metric, f.total[node]!)}${unit}`;
+			return fitting(nodeName(p, f, node), [`${value} · ${percent(f.total[node]!, total)}`, value], chars);
+		},
+		words: (node) => wordsOf(p, f, node, `${weight(metric, f.total[node]!)}, ${percent(f.total[node]!, total)}`),
+		tip: (node) =>
+			tipRows([
+				{ name: METRIC_NAMES[metric], value: weight(metric, f.total[node]!), share: percent(f.total[node]!, total) },
+				{ name: 'by itself', value: weight(metric, f.self[node]!), share: percent(f.self[node]!, total) },
+				{ name: 'allocations', value: count(f.allocations[node]!), share: `${count(f.temporary[node]!)} temporary` },
+			]),
+	};
+}

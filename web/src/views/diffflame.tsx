@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+import { useMemo, useState } from 'preact/hooks';
+import { diffForest, type DiffBoxes, type Side, type Width } from '../data/compare.ts';
+import type { Metric } from '../data/lens.ts';
+import { Colour } from '../flame/draw.ts';
+import { Flame } from '../flame/flame.tsx';
+import { fitting, tipRows, wordsOf, type Skin } from '../flame/skin.tsx';
+import * as state from '../state.ts';
+import { percent } from '../ui/format.ts';
+import { nodeName, signedWeight, weight } from '../ui/labels.ts';
+import { matchedIn } from '../ui/search.ts';
+import { useValue } from '../ui/signals.ts';
+
+const LITTLE = 0.01; // of the larger of both: below this nothing has changed
+const SOME = 1 / 3;
+
+/** More is orange, less is blue, the more of the box it is the stronger; new and gone are strongest. */
+function colourOfChange(before: number, now: number): Colour {
+	const share = Math.abs(now - before) / Math.max(before, now, 1);
+	if (share < LITTLE) {
+		return Colour.Same;
+	}
+	const step = share < SOME ? 0 : before > 0 && now > 0 ? 1 : 2;
+	return (now > before ? Colour.More : Colour.Less) + step;
+}
+
+function diffSkin(f: DiffBoxes, metric: Metric): Skin {
+	const change = (node: number) => signedWeight(metric, f.now[node]! - f.before[node]!);
+	const kind = (node: number) =>
+		f.before[node] === 0 && f.now[node]! > 0 ? 'new ' : f.now[node] === 0 && f.before[node]! > 0 ? 'gone ' : '';
+	const costs = (node: number) => [
+		{ name: 'before', value: weight(metric, f.before[node]!), share: percent(f.before[node]!, f.before[0]!) },
+		{ name: 'now', value: weight(metric, f.now[node]!), share: percent(f.now[node]!, f.now[0]!) },
+		{ name: 'difference', value: change(node), share: kind(node) || percent(f.now[node]! - f.before[node]!, f.before[node]!) },
+	];
+	return {
+		profile: f.profile,
+		colour: (node) => colourOfChange(f.before[node]!, f.now[node]!),
+		text: (node, chars) => {
+			const more = `${kind(node)}${change(node)}`;
+			return fitting(nodeName(f.profile, f, node), [`${more} · now ${weight(metric, f.now[node]!)}`, more], chars);
+		},
+		words: (node) => wordsOf(f.profile, f, node, costs(node).map((c) => `${c.name} ${c.value}`).join(', ')),
+		tip: (node) => tipRows(costs(node)),
+	};
+}
+
+function Legend() {
+	return (
+		<ul class="legend right">
+			<li>
+				gone <i class="swatch less-3" /> <i class="swatch less-2" /> <i class="swatch less-1" /> less
+			</li>
+			<li>
+				<i class="swatch same" /> same
+			</li>
+			<li>
+				more <i class="swatch more-1" /> <i class="swatch more-2" /> <i class="swatch more-3" /> new
+			</li>
+		</ul>
+	);
+}
+
+/** The call trees of both sides as one flame graph, in colours of change. */
+export function DiffFlame({ sides, metric }: { sides: [Side, Side]; metric: Metric }) {
+	const shape = useValue(() => state.stableShape.value);
+	const searched = useValue(() => state.searched.value);
+	const hasBinary = useValue(() => state.isBinary.value);
+	const [width, setWidth] = useState<Width>('change');
+	const [zoom, setZoom] = useState(0);
+	const forest = useMemo(() => {
+		setZoom(0);
+		return diffForest(sides[0], sides[1], { ...shape, opened: new Set() }, width);
+	}, [sides, shape, width]);
+	const skin = useMemo(() => diffSkin(forest, metric), [forest, metric, hasBinary]);
+	const isMarked = useMemo(() => {
+		const marked = matchedIn(forest.profile);
+		return marked ? (node: number) => marked[forest.symbol[node]!] === 1 : null;
+	}, [forest, searched]);
+	return (
+		<section class="panel" aria-labelledby="diff-flame-title">
+			<div class="panel-head">
+				<h2 id="diff-flame-title">What changed, by call tree</h2>
+				<select class="pill" aria-label="Width of boxes" value={width} onChange={(e) => setWidth(e.currentTarget.value as Width)}>
+					<option value="change">as wide as the change</option>
+					<option value="size">as wide as the cost</option>
+				</select>
+				{zoom > 0 && (
+					<button type="button" class="pill" onClick={() => setZoom(0)}>
+						Zoom out
+					</button>
+				)}
+				<Legend />
+			</div>
+			{forest.total[0] === 0 ? (
+				<p class="dim">{width === 'change' ? 'No stack costs more or less than before.' : 'There is nothing on either side.'}</p>
+			) : (
+				<Flame
+					forest={forest}
+					skin={skin}
+					height="content"
+					label="Flame graph of the difference"
+					zoom={zoom < forest.n ? zoom : 0}
+					onZoom={setZoom}
+					isMarked={isMarked}
+				/>
+			)}
+		</section>
+	);
+}
