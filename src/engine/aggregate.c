@@ -65,9 +65,9 @@ static bool reserve_batch(struct aggregate *a) {
 			pendings_reserve(&a->pendings, BATCH);
 }
 
-/** The period that a moment is after has ended. False: out of memory. */
+/** The periods that a moment is after have ended. False: out of memory. */
 static bool reach(struct aggregate *a, uint64_t moment) {
-	while (moment >= a->bins.period_end) {
+	while (moment >= a->bins.curve_end) {
 		struct rec_edge now = {
 				.bytes = a->sum.live_bytes,
 				.blocks = a->sum.live_blocks,
@@ -75,7 +75,7 @@ static bool reach(struct aggregate *a, uint64_t moment) {
 				.allocated_bytes = a->sum.allocated_bytes,
 				.temporary = a->sum.temporary,
 		};
-		if (!bins_end_period(&a->bins, &now)) {
+		if (!bins_advance(&a->bins, &now, a->stacks.n)) {
 			return false;
 		}
 	}

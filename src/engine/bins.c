@@ -72,10 +72,13 @@ bool bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals) {
 			.max_intervals = max_intervals,
 			.shift = BINS_SHORTEST_SHIFT,
 			.period_end = 1 << BINS_SHORTEST_SHIFT,
+			.curve_shift = BINS_SHORTEST_SHIFT,
+			.curve_end = 1 << BINS_SHORTEST_SHIFT,
 	};
+	b->curve = calloc((size_t)min_bins * 2, sizeof *b->curve);
 	b->edges = calloc((size_t)min_bins * 2, sizeof *b->edges);
 	b->edge_times = calloc((size_t)min_bins * 2, sizeof *b->edge_times);
-	return b->edges && b->edge_times &&
+	return b->curve && b->edges && b->edge_times &&
 			pages_reserve((void **)&b->log, &b->log_capacity, 1, sizeof *b->log) &&
 			pages_reserve((void **)&b->intervals, &b->intervals_capacity, 1, sizeof *b->intervals);
 }
@@ -86,11 +89,13 @@ void bins_finish(struct bins *b) {
 	free(b->scratch);
 	free(b->edge_times);
 	free(b->edges);
+	free(b->curve);
 	*b = (struct bins){0};
 }
 
 uint64_t bins_bytes(const struct bins *b) {
-	return (uint64_t)b->min_bins * 2 * (sizeof *b->edges + sizeof *b->edge_times) +
+	return (uint64_t)b->min_bins * 2 *
+			(sizeof *b->curve + sizeof *b->edges + sizeof *b->edge_times) +
 			b->log_capacity * sizeof *b->log + b->n_intervals * sizeof *b->intervals +
 			b->scratch_size * sizeof *b->scratch;
 }
@@ -147,18 +152,26 @@ static void append_settled(struct bins *b) {
 	b->mark = b->n_log;
 }
 
+static uint64_t min_u64(uint64_t x, uint64_t y) {
+	return x < y ? x : y;
+}
+
+/** Two periods become one: the larger edge stays, the first of equal ones. True: that of `first`. */
+static bool join(struct rec_edge *out, const struct rec_edge *first,
+		const struct rec_edge *second) {
+	bool first_stays = first->bytes >= second->bytes;
+	struct rec_edge joined = first_stays ? *first : *second;
+	joined.end_ns = second->end_ns;
+	joined.min_bytes = min_u64(first->min_bytes, second->min_bytes);
+	*out = joined;
+	return first_stays;
+}
+
 /** Join edges 2j and 2j + 1. new_edge[k]: what edge k, as an end of an interval, has become. */
 static void join_edges(struct bins *b, uint16_t *new_edge) {
 	for (uint32_t j = 0; j < b->n / 2; j++) {
-		const struct rec_edge *first = &b->edges[2 * j];
-		const struct rec_edge *second = &b->edges[2 * j + 1];
-		bool first_stays = first->bytes >= second->bytes;
-		struct rec_edge joined = first_stays ? *first : *second;
-		joined.end_ns = second->end_ns;
-		joined.min_bytes = first->min_bytes < second->min_bytes ? first->min_bytes
-																: second->min_bytes;
-		b->edges[j] = joined;
-		b->edge_times[j] = joined.time_ns;
+		bool first_stays = join(&b->edges[j], &b->edges[2 * j], &b->edges[2 * j + 1]);
+		b->edge_times[j] = b->edges[j].time_ns;
 		new_edge[2 * j] = (uint16_t)j;
 		new_edge[2 * j + 1] = (uint16_t)(j + first_stays);
 	}
@@ -236,13 +249,30 @@ static bool halve(struct bins *b) {
 	return true;
 }
 
-static bool must_halve(const struct bins *b) {
-	return b->n == b->min_bins * 2 ||
-			(b->n_intervals > b->max_intervals && b->n % 2 == 0 && b->n >= 4);
+/** How many intervals are worth their cost. */
+static uint64_t allowed_intervals(const struct bins *b, const struct rec_edge *so_far,
+		uint32_t n_stacks) {
+	uint64_t allowed = b->max_intervals / 4;
+	uint64_t by_deaths = (so_far->allocations - so_far->blocks) / BINS_DEATHS;
+	uint64_t by_stacks = (uint64_t)n_stacks * BINS_PER_STACK;
+	allowed = by_deaths > allowed ? by_deaths : allowed;
+	allowed = by_stacks > allowed ? by_stacks : allowed;
+	return min_u64(allowed, b->max_intervals);
 }
 
-bool bins_end_period(struct bins *b, const struct rec_edge *so_far) {
-	if (must_halve(b)) {
+/** The first moment of a period, until something is larger: what there is at its begin. */
+static struct rec_edge begin_at(const struct rec_edge *so_far, uint64_t moment) {
+	struct rec_edge edge = *so_far;
+	edge.time_ns = moment;
+	edge.min_bytes = so_far->bytes;
+	return edge;
+}
+
+/** The running period is over, or made longer. False: out of memory. */
+static bool end_period(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
+	if (b->n == b->min_bins * 2 ||
+			(b->n % 2 == 0 && b->n >= 4 &&
+					b->n_intervals > allowed_intervals(b, so_far, n_stacks))) {
 		return halve(b);
 	}
 	if (!reserve_scratch(b, b->mark) ||
@@ -251,14 +281,48 @@ bool bins_end_period(struct bins *b, const struct rec_edge *so_far) {
 		return false;
 	}
 	append_settled(b);
-	b->running.end_ns = b->period_end;
-	b->edges[b->n] = b->running;
+	b->edges[b->n] = bins_edge_at(b, b->period_end);
 	b->edge_times[b->n] = b->running.time_ns;
 	b->n++;
-	b->running = *so_far;
-	b->running.time_ns = b->period_end;
-	b->running.min_bytes = so_far->bytes;
+	b->running = begin_at(so_far, b->period_end);
 	b->running_edge = b->period_end;
 	b->period_end = ((uint64_t)b->n + 1) << b->shift;
 	return true;
+}
+
+/** The running point is over, or its period made longer. */
+static void end_point(struct bins *b, const struct rec_edge *so_far) {
+	if (b->n_curve == b->min_bins * 2) {
+		b->n_curve /= 2;
+		b->curve_shift++;
+		for (uint32_t j = 0; j < b->n_curve; j++) {
+			(void)join(&b->curve[j], &b->curve[2 * j], &b->curve[2 * j + 1]);
+		}
+	} else {
+		b->curve[b->n_curve++] = bins_point_at(b, b->curve_end);
+		b->point = begin_at(so_far, b->curve_end);
+	}
+	b->curve_end = ((uint64_t)b->n_curve + 1) << b->curve_shift;
+}
+
+bool bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
+	b->running.min_bytes = min_u64(b->running.min_bytes, b->point.min_bytes);
+	if (b->period_end == b->curve_end && !end_period(b, so_far, n_stacks)) {
+		return false;
+	}
+	end_point(b, so_far);
+	return true;
+}
+
+struct rec_edge bins_edge_at(const struct bins *b, uint64_t end_ns) {
+	struct rec_edge edge = b->running;
+	edge.end_ns = end_ns;
+	edge.min_bytes = min_u64(edge.min_bytes, b->point.min_bytes);
+	return edge;
+}
+
+struct rec_edge bins_point_at(const struct bins *b, uint64_t end_ns) {
+	struct rec_edge point = b->point;
+	point.end_ns = end_ns;
+	return point;
 }

@@ -27,7 +27,12 @@
  * When there are twice the wanted number of periods, neighbours are joined: the larger edge of the
  * two stays (the first of equal ones), periods become twice as long, intervals that are now equal
  * are merged. The largest edge of all is the peak, and stays for ever. If intervals become too many,
- * periods are joined before their time.
+ * periods are joined before their time: an interval shall stand for some deaths, or detail would cost
+ * as much as the events themselves.
+ *
+ * The heap as a whole has a curve of its own: points are to it what edges are to intervals, their
+ * periods are joined only when there are twice the wanted number. So each edge is one of its points,
+ * and the curve stays fine where the intervals had to become coarse.
  */
 
 #include "base/attr.h"
@@ -39,6 +44,8 @@
 enum {
 	BINS_SHORTEST_SHIFT = 17, // the shortest period is 2^17 ns
 	BINS_MAX = 1 << 14,       // of min_bins: twice that must fit into 16 bits
+	BINS_DEATHS = 8,          // per interval, beyond a quarter of max_intervals
+	BINS_PER_STACK = 4,       // intervals that a stack may have in any case, as long as max allows
 };
 
 struct bins {
@@ -51,6 +58,12 @@ struct bins {
 	uint64_t *edge_times;  // of those that ended
 	struct rec_edge *edges;
 	struct rec_edge running;
+
+	unsigned curve_shift; // at most `shift`
+	uint64_t curve_end;   // of the running point's period
+	uint32_t n_curve;
+	struct rec_edge *curve; // points whose periods ended
+	struct rec_edge point;  // the running one
 
 	struct rec_interval *log;
 	size_t n_log, mark, log_capacity;
@@ -105,10 +118,33 @@ static inline void bins_settle(struct bins *b) {
 bool bins_compact_log(struct bins *b);
 
 /**
- * The running period is over; or it was made longer, because there were too many: look at period_end
- * again. `so_far`: bytes, blocks and the counters of now. False: out of memory, nothing changed.
+ * The heap is larger than ever in the running point's period: `now` is its point so far. True: than
+ * ever in the running period, too; now is its edge.
  */
-bool bins_end_period(struct bins *b, const struct rec_edge *so_far);
+static inline bool bins_rise(struct bins *b, const struct rec_edge *now) {
+	uint64_t min_bytes = b->point.min_bytes;
+	b->point = *now;
+	b->point.min_bytes = min_bytes;
+	if (now->bytes <= b->running.bytes) {
+		return false;
+	}
+	min_bytes = b->running.min_bytes;
+	b->running = *now;
+	b->running.min_bytes = min_bytes;
+	b->running_edge = now->time_ns;
+	return true;
+}
+
+/**
+ * The running point's period is over, and with it perhaps the running period; or they were made
+ * longer, because there were too many: look at curve_end again. `so_far`: bytes, blocks and the
+ * counters of now. `n_stacks`: of all intervals. False: out of memory, nothing changed.
+ */
+bool bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks);
+
+/** The running edge, and the running point, as if their periods ended at `end_ns`. */
+struct rec_edge bins_edge_at(const struct bins *b, uint64_t end_ns);
+struct rec_edge bins_point_at(const struct bins *b, uint64_t end_ns);
 
 /**
  * Merge, in place, items of equal (stack, from); those of one call have equal `until`. `scratch`

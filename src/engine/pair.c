@@ -142,18 +142,22 @@ static inline void start_block(struct aggregate *a, const struct trace_event *e,
 /** At an event's end: is the total higher or lower than ever in this period, or ever? */
 static inline void look_at_total(struct aggregate *a) {
 	uint64_t live = a->sum.live_bytes;
-	struct rec_edge *edge = &a->bins.running;
-	if (live <= edge->bytes) {
-		edge->min_bytes = live < edge->min_bytes ? live : edge->min_bytes;
+	struct rec_edge *point = &a->bins.point;
+	if (live <= point->bytes) {
+		point->min_bytes = live < point->min_bytes ? live : point->min_bytes;
 		return;
 	}
-	edge->time_ns = a->moment;
-	edge->bytes = live;
-	edge->blocks = a->sum.live_blocks;
-	edge->allocations = a->sum.allocations;
-	edge->allocated_bytes = a->sum.allocated_bytes;
-	edge->temporary = a->sum.temporary;
-	a->bins.running_edge = a->moment;
+	if (!bins_rise(&a->bins,
+				&(struct rec_edge){
+						.time_ns = a->moment,
+						.bytes = live,
+						.blocks = a->sum.live_blocks,
+						.allocations = a->sum.allocations,
+						.allocated_bytes = a->sum.allocated_bytes,
+						.temporary = a->sum.temporary,
+				})) {
+		return;
+	}
 	a->changes[a->n_changes - 1].flags |= CHANGE_MOVES_EDGE;
 	if (live > a->sum.peak_bytes) {
 		a->sum.peak_bytes = live;
@@ -292,7 +296,7 @@ size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t
 	*ok = true;
 	for (; i < n; i++) {
 		uint64_t moment = next_moment(a, events[i].time_ns);
-		if (moment >= a->bins.period_end) {
+		if (moment >= a->bins.curve_end) {
 			break;
 		}
 		if (UNLIKELY(!digest(a, &events[i], moment, &by))) {

@@ -76,18 +76,29 @@ static bool put_stacks(const struct aggregate *a, struct recording *out) {
 	return true;
 }
 
+/** Those of the periods that ended, and that of the running one. NULL: out of memory. */
+static struct rec_edge *copy_edges(struct arena *arena, const struct rec_edge *ended, uint32_t n,
+		struct rec_edge running) {
+	struct rec_edge *edges = arena_new(arena, struct rec_edge, (size_t)n + 1);
+	if (edges) {
+		memcpy(edges, ended, n * sizeof *edges);
+		edges[n] = running;
+	}
+	return edges;
+}
+
+/** A curve that is no finer than the edges is left out. */
 static bool put_edges(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
 	const struct bins *b = &a->bins;
-	out->edges.items = arena_new(&out->arena, struct rec_edge, (size_t)b->n + 1);
-	if (!out->edges.items) {
-		return false;
-	}
+	uint64_t last_ns = max_u64(b->running.time_ns, b->point.time_ns);
+	uint64_t end_ns = max_u64(max_u64(now_ns, a->moment), last_ns + 1);
+	out->edges.items = copy_edges(&out->arena, b->edges, b->n, bins_edge_at(b, end_ns));
 	out->edges.n = b->n + 1;
-	memcpy(out->edges.items, b->edges, b->n * sizeof *b->edges);
-	struct rec_edge *last = &out->edges.items[b->n];
-	*last = b->running;
-	last->end_ns = max_u64(max_u64(now_ns, a->moment), last->time_ns + 1);
-	return true;
+	if (b->curve_shift < b->shift) {
+		out->curve.items = copy_edges(&out->arena, b->curve, b->n_curve, bins_point_at(b, end_ns));
+		out->curve.n = b->n_curve + 1;
+	}
+	return out->edges.items && (out->curve.n == 0 || out->curve.items);
 }
 
 /** The log of the running period, labelled and merged: in `log`, which the caller finishes. */

@@ -22,23 +22,47 @@ static void add_intervals(const struct recording *r, const struct lens_result *r
 	}
 }
 
-/** Imported recordings may have edges only: then the whole is known, and no part of it. */
-static void copy_edges(const struct recording *r, struct timeline_point *points) {
+static struct timeline_point point_of(const struct rec_edge *e, const struct rec_edge *before) {
+	return (struct timeline_point){
+			.time_ns = e->time_ns,
+			.bytes = e->bytes,
+			.blocks = e->blocks,
+			.allocations = e->allocations - before->allocations,
+			.allocated_bytes = e->allocated_bytes - before->allocated_bytes,
+			.temporary = e->temporary - before->temporary,
+	};
+}
+
+/** What is known at the end, as if it were an edge. */
+static struct rec_edge end_of(const struct recording *r) {
+	return (struct rec_edge){
+			.time_ns = r->meta.duration_ns,
+			.bytes = r->summary.live_bytes,
+			.blocks = r->summary.live_blocks,
+			.allocations = r->summary.allocations,
+			.allocated_bytes = r->summary.allocated_bytes,
+			.temporary = r->summary.temporary,
+	};
+}
+
+/** n points, and the end. */
+static void copy_edges(const struct recording *r, const struct rec_edge *edges, uint32_t n,
+		struct timeline_point *points) {
 	struct rec_edge before = {0};
-	for (uint32_t i = 0; i < r->edges.n; i++) {
-		const struct rec_edge *e = &r->edges.items[i];
-		points[i].bytes = e->bytes - before.bytes;
-		points[i].blocks = e->blocks - before.blocks;
-		points[i].allocations = e->allocations - before.allocations;
-		points[i].allocated_bytes = e->allocated_bytes - before.allocated_bytes;
-		points[i].temporary = e->temporary - before.temporary;
-		before = *e;
+	for (uint32_t i = 0; i < n; i++) {
+		points[i] = point_of(&edges[i], &before);
+		before = edges[i];
 	}
-	points[r->edges.n].bytes = r->summary.live_bytes - before.bytes;
-	points[r->edges.n].blocks = r->summary.live_blocks - before.blocks;
-	points[r->edges.n].allocations = r->summary.allocations - before.allocations;
-	points[r->edges.n].allocated_bytes = r->summary.allocated_bytes - before.allocated_bytes;
-	points[r->edges.n].temporary = r->summary.temporary - before.temporary;
+	struct rec_edge end = end_of(r);
+	points[n] = point_of(&end, &before);
+}
+
+/** From what comes and goes to what lives. */
+static void sum_up(struct timeline_point *points, uint32_t n) {
+	for (uint32_t i = 1; i < n; i++) {
+		points[i].bytes += points[i - 1].bytes;
+		points[i].blocks += points[i - 1].blocks;
+	}
 }
 
 bool timeline_make(const struct lens *l, const struct recording *r,
@@ -51,17 +75,46 @@ bool timeline_make(const struct lens *l, const struct recording *r,
 	}
 	if (r->intervals.n) {
 		add_intervals(r, result, points);
+		sum_up(points, n);
 	} else if (!result->is_left_out) {
-		copy_edges(r, points);
+		// Imported recordings may have edges only: then the whole is known, and no part of it
+		copy_edges(r, r->edges.items, r->edges.n, points);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		points[i].edge = i;
 		points[i].time_ns = i < r->edges.n ? r->edges.items[i].time_ns : r->meta.duration_ns;
-		points[i].bytes += i ? points[i - 1].bytes : 0;
-		points[i].blocks += i ? points[i - 1].blocks : 0;
 	}
 	uint32_t first = l->has_range ? (uint32_t)(l->from + 1) : 0;
 	uint32_t last = l->has_range ? (uint32_t)l->to : n - 1;
 	*out = (struct timeline){.points = points + first, .n = last - first + 1};
+	return true;
+}
+
+/** How many points of the curve are not after edge `edge`. */
+static uint32_t points_until(const struct recording *r, int32_t edge) {
+	uint32_t n = 0;
+	while (edge >= 0 && n < r->curve.n &&
+			r->curve.items[n].time_ns <= r->edges.items[edge].time_ns) {
+		n++;
+	}
+	return n;
+}
+
+bool timeline_draw(const struct lens *l, const struct recording *r,
+		const struct lens_result *result, struct arena *arena, struct timeline *out,
+		struct err *err) {
+	if (result->is_left_out || r->curve.n == 0) {
+		return timeline_make(l, r, result, arena, out, err);
+	}
+	uint32_t n = r->curve.n;
+	struct timeline_point *points = arena_new(arena, struct timeline_point, n + 1ul);
+	if (!points) {
+		return err_memory(err);
+	}
+	copy_edges(r, r->curve.items, n, points);
+	bool has_end = !l->has_range || l->to >= (int32_t)r->edges.n;
+	uint32_t first = l->has_range ? points_until(r, l->from) : 0;
+	uint32_t behind = has_end ? n + 1 : points_until(r, l->to);
+	*out = (struct timeline){.points = points + first, .n = behind - first};
 	return true;
 }

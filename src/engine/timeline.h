@@ -25,3 +25,11 @@ struct timeline {
 bool timeline_make(const struct lens *l, const struct recording *r,
 		const struct lens_result *result, struct arena *arena, struct timeline *out,
 		struct err *err);
+
+/**
+ * The same for a picture: as fine as it is known. If the lens leaves nothing out, the points are
+ * those of the whole's curve (`edge` is then 0), which may have many more of them.
+ */
+bool timeline_draw(const struct lens *l, const struct recording *r,
+		const struct lens_result *result, struct arena *arena, struct timeline *out,
+		struct err *err);

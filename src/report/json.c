@@ -249,18 +249,24 @@ static bool put_sites(struct document *d, const char *key, enum metric metric, s
 	return ok;
 }
 
+static void put_moment(struct document *d, const struct rec_edge *e) {
+	json_open(&d->j, NULL, '{');
+	json_number(&d->j, "time_ns", e->time_ns);
+	json_number(&d->j, "bytes", e->bytes);
+	json_number(&d->j, "blocks", e->blocks);
+	json_number(&d->j, "min_bytes", e->min_bytes);
+	json_number(&d->j, "allocations", e->allocations);
+	json_number(&d->j, "temporary", e->temporary);
+	json_close(&d->j);
+}
+
 static void put_timeline(struct document *d) {
 	json_open(&d->j, "timeline", '[');
-	for (uint32_t i = 0; i < d->r->edges.n; i++) {
-		const struct rec_edge *e = &d->r->edges.items[i];
-		json_open(&d->j, NULL, '{');
-		json_number(&d->j, "time_ns", e->time_ns);
-		json_number(&d->j, "bytes", e->bytes);
-		json_number(&d->j, "blocks", e->blocks);
-		json_number(&d->j, "min_bytes", e->min_bytes);
-		json_number(&d->j, "allocations", e->allocations);
-		json_number(&d->j, "temporary", e->temporary);
-		json_close(&d->j);
+	for (uint32_t i = 0; i < d->r->curve.n; i++) {
+		put_moment(d, &d->r->curve.items[i]);
+	}
+	for (uint32_t i = 0; d->r->curve.n == 0 && i < d->r->edges.n; i++) {
+		put_moment(d, &d->r->edges.items[i]);
 	}
 	json_close(&d->j);
 }

@@ -52,7 +52,7 @@ static void put_row(struct viewer *v, const struct stretch *s, uint64_t start_ns
 /** Points are where the heap was largest: a stretch without one had no period end in it. */
 bool view_put_timeline(struct viewer *v, struct err *err) {
 	struct timeline t;
-	if (!timeline_make(v->lens, v->r, &v->result, &v->arena, &t, err)) {
+	if (!timeline_draw(v->lens, v->r, &v->result, &v->arena, &t, err)) {
 		return false;
 	}
 	int32_t from = v->lens->has_range ? v->lens->from : LENS_START;

@@ -49,7 +49,7 @@ static void to_log(struct recording *r, const struct counts_row *log) {
 }
 
 static void to_stacks(struct recording *r) {
-	r->edges.n = r->intervals.n = r->sizes.n = r->handovers.n = r->samples.n = 0;
+	r->edges.n = r->curve.n = r->intervals.n = r->sizes.n = r->handovers.n = r->samples.n = 0;
 }
 
 static void add(struct rec_stack *sum, const struct rec_stack *s) {

@@ -265,6 +265,7 @@ struct recording {
 	REC_TABLE(struct rec_node) nodes;
 	REC_TABLE(struct rec_stack) stacks;
 	REC_TABLE(struct rec_edge) edges;
+	REC_TABLE(struct rec_edge) curve; // of the whole, finer than edges; empty: edges are it
 	REC_TABLE(struct rec_interval) intervals;
 	REC_TABLE(struct rec_size) sizes;
 	REC_TABLE(struct rec_thread) threads;

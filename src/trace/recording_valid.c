@@ -182,26 +182,32 @@ static bool summary_is_valid(const struct recording *r, struct err *why) {
 
 // ---- time: edges and intervals
 
-static bool edges_are_valid(const struct recording *r, struct err *why) {
-	if (r->edges.n >= REC_NEVER) {
-		return VIOLATION(why, "%u edges are too many", r->edges.n);
+static bool periods_are_valid(const struct recording *r, const struct rec_edge *edges, uint32_t n,
+		const char *what, struct err *why) {
+	if (n >= REC_NEVER) {
+		return VIOLATION(why, "%s: %u are too many", what, n);
 	}
 	struct rec_edge before = {0};
-	for (uint32_t i = 0; i < r->edges.n; i++) {
-		const struct rec_edge *e = &r->edges.items[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rec_edge *e = &edges[i];
 		if (e->time_ns < before.end_ns || e->end_ns < e->time_ns) {
-			return VIOLATION(why, "edge %u: time does not rise", i);
+			return VIOLATION(why, "%s %u: time does not rise", what, i);
 		}
 		if (e->min_bytes > e->bytes || e->bytes > r->summary.peak_bytes ||
 				e->allocations < before.allocations ||
 				e->allocated_bytes < before.allocated_bytes || e->temporary < before.temporary ||
 				e->allocations > r->summary.allocations ||
 				e->allocated_bytes > r->summary.allocated_bytes) {
-			return VIOLATION(why, "edge %u: its values are out of range", i);
+			return VIOLATION(why, "%s %u: its values are out of range", what, i);
 		}
 		before = *e;
 	}
 	return true;
+}
+
+static bool edges_are_valid(const struct recording *r, struct err *why) {
+	return periods_are_valid(r, r->edges.items, r->edges.n, "edge", why) &&
+			periods_are_valid(r, r->curve.items, r->curve.n, "point of the curve", why);
 }
 
 struct change {

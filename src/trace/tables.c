@@ -143,6 +143,7 @@ static const struct column edge_columns[] = {D(1, time_ns), A(2, end_ns, time_ns
 		D(4, blocks), A(5, min_bytes, bytes), D(6, allocations), D(7, allocated_bytes),
 		D(8, temporary)};
 static const struct table table_edges = TABLE(22, "edges", edge_columns, NULL);
+static const struct table table_curve = TABLE(31, "curve", edge_columns, NULL);
 #undef ROW
 
 // Stacks come before intervals in a state, so a reader has them; ids are not checked yet
@@ -219,6 +220,7 @@ const struct state_table state_tables[] = {
 		{&table_modules, offsetof(struct recording, modules), false},
 		{&table_stacks, offsetof(struct recording, stacks), false},
 		{&table_edges, offsetof(struct recording, edges), false},
+		{&table_curve, offsetof(struct recording, curve), false},
 		{&table_intervals, offsetof(struct recording, intervals), false},
 		{&table_sizes, offsetof(struct recording, sizes), false},
 		{&table_threads, offsetof(struct recording, threads), false},

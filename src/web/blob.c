@@ -34,6 +34,8 @@ static bool put_tables(struct columns *c, struct buffer *body) {
 	put_section(body, BLOB_STACKS, &s);
 	columns_edges(c, &s);
 	put_section(body, BLOB_EDGES, &s);
+	columns_curve(c, &s);
+	put_section(body, BLOB_CURVE, &s);
 	bool ok = columns_intervals(c, &s);
 	put_section(body, BLOB_INTERVALS, &s);
 	ok = ok && columns_sizes(c, &s);

@@ -29,6 +29,7 @@ enum blob_section {
 	BLOB_HANDOVERS,
 	BLOB_SAMPLES,
 	BLOB_SOURCES,
+	BLOB_CURVE,
 };
 
 struct blob_options {

@@ -73,21 +73,28 @@ static bool edge_agrees(const struct replay *r, const struct rec_edge *edge, uin
 			SAME(why, "temporary", highest.temporary, edge->temporary);
 }
 
-static bool edges_agree(const struct replay *r, const struct recording *rec, struct err *why) {
+static bool periods_agree(const struct replay *r, const struct rec_edge *edges, uint32_t n,
+		const char *what, struct err *why) {
 	struct replay_state carried = {0};
-	size_t at = 0;
 	uint64_t start = 0;
-	for (uint32_t k = 0; k < rec->edges.n; k++) {
-		const struct rec_edge *edge = &rec->edges.items[k];
+	size_t at = 0;
+	for (uint32_t k = 0; k < n; k++) {
+		const struct rec_edge *edge = &edges[k];
 		if (edge->end_ns <= start || edge->time_ns < start || edge->time_ns > edge->end_ns) {
-			return err_set(why, ERR_FORMAT, "edge %" PRIu32 " is out of order", k);
+			return err_set(why, ERR_FORMAT, "%s %" PRIu32 " is out of order", what, k);
 		}
 		if (!edge_agrees(r, edge, start, &carried, &at, why)) {
-			return err_add(why, "edge %" PRIu32, k);
+			return err_add(why, "%s %" PRIu32, what, k);
 		}
 		start = edge->end_ns;
 	}
-	return SAME(why, "number of events before the last edge's end", r->states.n, at);
+	return SAME(why, "number of events before the last period's end", r->states.n, at);
+}
+
+static bool edges_agree(const struct replay *r, const struct recording *rec, struct err *why) {
+	return periods_agree(r, rec->edges.items, rec->edges.n, "edge", why) &&
+			(rec->curve.n == 0 ||
+					periods_agree(r, rec->curve.items, rec->curve.n, "point of the curve", why));
 }
 
 static bool are_merged(const struct recording *rec) {

@@ -334,6 +334,39 @@ static void intervals_stay_near_their_limit(void **state) {
 	finish_pair(&p);
 }
 
+/** Each stack at all times: few deaths an interval, so the edges become few and the curve does not. */
+static void the_curve_stays_fine(void **state) {
+	(void)state;
+	const struct aggregate_limits limits = {.min_bins = 64,
+			.max_entries = 4000,
+			.max_sizes_per_stack = 64};
+	struct pair p = start_pair(&limits, 1);
+	for (uint64_t i = 0; i < 30000; i++) {
+		uint64_t at = 0x10000 + i % 300 * 16;
+		struct trace_event events[] = {
+				other_event(TRACE_FREE, i * 40000, 1, at),
+				alloc_event(i * 40000 + 9, 1, at, 10 + i * i % 91),
+		};
+		events[1].node = 1 + (uint32_t)(i % 300);
+		feed(&p, events, 2);
+	}
+	compare(&p, 0);
+	struct recording rec = {0};
+	assert_true(aggregate_snapshot(p.aggregate, 0, &rec, NULL));
+	assert_in_range(rec.edges.n, 3, 32);
+	assert_in_range(rec.curve.n, limits.min_bins, 2 * limits.min_bins + 1);
+	for (uint32_t i = 0, k = 0; i < rec.edges.n; i++) {
+		while (k < rec.curve.n && rec.curve.items[k].time_ns < rec.edges.items[i].time_ns) {
+			k++;
+		}
+		assert_true(k < rec.curve.n);
+		assert_int_equal(rec.curve.items[k].time_ns, rec.edges.items[i].time_ns);
+		assert_int_equal(rec.curve.items[k].bytes, rec.edges.items[i].bytes);
+	}
+	recording_finish(&rec);
+	finish_pair(&p);
+}
+
 static void epochs_may_run_out(void **state) {
 	(void)state;
 	struct world w = a_world;
@@ -499,6 +532,7 @@ int main(void) {
 			cmocka_unit_test(an_empty_recording_has_one_edge),
 			cmocka_unit_test(times_may_be_anything),
 			cmocka_unit_test(edges_stay_between_the_limits),
+			cmocka_unit_test(the_curve_stays_fine),
 			cmocka_unit_test(intervals_stay_near_their_limit),
 			cmocka_unit_test(epochs_may_run_out),
 			cmocka_unit_test(threads_have_stacks_of_their_own),

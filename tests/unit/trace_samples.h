@@ -256,6 +256,11 @@ static inline void sample_state(struct recording *r, uint64_t *random,
 		r->edges.items[k].time_ns = k * 1000000ull + sample_random(random) % 1000000;
 		r->edges.items[k].end_ns = (k + 1) * 1000000ull;
 	}
+	SAMPLE_ROWS(r, curve, size->edges * 2);
+	for (uint32_t k = 0; k < r->curve.n; k++) {
+		r->curve.items[k].time_ns = k * 500000ull + sample_random(random) % 500000;
+		r->curve.items[k].end_ns = (k + 1) * 500000ull;
+	}
 	uint32_t n = size->stacks ? size->blocks : 0;
 	SAMPLE_ROWS(r, intervals, n);
 	SAMPLE_ROWS(r, sizes, n);
@@ -345,6 +350,7 @@ static inline const char *sample_difference(const struct recording *a, const str
 			: !SAMPLE_SAME(a, b, nodes)                           ? "nodes"
 			: !SAMPLE_SAME(a, b, stacks)                          ? "stacks"
 			: !SAMPLE_SAME(a, b, edges)                           ? "edges"
+			: !SAMPLE_SAME(a, b, curve)                           ? "curve"
 			: !SAMPLE_SAME(a, b, intervals)                       ? "intervals"
 			: !SAMPLE_SAME(a, b, sizes)                           ? "sizes"
 			: !SAMPLE_SAME(a, b, threads)                         ? "threads"

@@ -192,6 +192,7 @@ export interface Profile {
 	nodes: Nodes;
 	stacks: Stacks;
 	edges: Edges;
+	curve: Edges; // the heap as a whole, as fine as it is known: the edges themselves, or more
 	intervals: Intervals;
 	sizes: Sizes;
 	threads: Thread[];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Profile } from './profile.ts';
+import type { Edges, Profile } from './profile.ts';
 
 /**
  * What is alive over time, by who made it. Value k holds during period k of the recording, which
@@ -11,8 +11,7 @@ export interface Series {
 	values: Float64Array;
 }
 
-export function periodStarts(p: Profile): Float64Array {
-	const e = p.edges;
+export function periodStarts(e: Edges): Float64Array {
 	return e.endNs.map((_, i) => (i === 0 ? 0 : e.endNs[i - 1]!));
 }
 

@@ -28,29 +28,9 @@ export function children(f: Boxes): Children {
 	return c;
 }
 
-/** The nodes of list[from] .. list[to - 1], the heaviest first; what is left over comes last. */
-function sortByWeight(f: Boxes, list: Uint32Array, from: number, to: number): void {
-	const isBefore = (a: number, b: number) =>
-		f.isRest[a] !== f.isRest[b] ? f.isRest[a]! < f.isRest[b]! : f.total[a]! > f.total[b]!;
-	if (to - from > 24) {
-		const sorted = Array.from(list.subarray(from, to));
-		list.set(sorted.sort((a, b) => +isBefore(b, a) - +isBefore(a, b)), from);
-		return;
-	}
-	for (let i = from + 1; i < to; i++) {
-		const node = list[i]!;
-		let at = i;
-		for (; at > from && isBefore(node, list[at - 1]!); at--) {
-			list[at] = list[at - 1]!;
-		}
-		list[at] = node;
-	}
-}
-
 /** `minimum`: nodes below this weight get no box (they could not be seen). */
 export function layOut(f: Boxes, minimum = 0): Layout {
 	const { first, list } = children(f);
-	const { total } = f;
 	const out = {
 		n: 0,
 		node: new Uint32Array(f.n),
@@ -60,15 +40,15 @@ export function layOut(f: Boxes, minimum = 0): Layout {
 		of: new Int32Array(f.n).fill(-1),
 		levels: 0,
 	};
-	const own = new Uint32Array(f.n); // children of the node at hand
-	const waiting = new Uint32Array(f.n); // nodes to be placed, the last one next
-	const starts = new Float64Array(f.n);
-	const depths = new Uint16Array(f.n);
+	const total = f.total;
+	const stack: number[] = [0];
+	const starts: number[] = [0];
+	const depths: number[] = [0];
 	const open: number[] = []; // boxes whose end is not known yet
-	for (let left = 1; left > 0; ) {
-		const node = waiting[--left]!;
-		const start = starts[left]!;
-		const depth = depths[left]!;
+	while (stack.length) {
+		const node = stack.pop()!;
+		const start = starts.pop()!;
+		const depth = depths.pop()!;
 		while (open.length > depth) {
 			out.end[open.pop()!] = out.n;
 		}
@@ -79,22 +59,23 @@ export function layOut(f: Boxes, minimum = 0): Layout {
 		out.of[node] = box;
 		out.levels = Math.max(out.levels, depth + 1);
 		open.push(box);
-		let n = 0;
-		let at = start;
+		const own: number[] = [];
 		for (let k = first[node]!; k < first[node + 1]!; k++) {
 			const child = list[k]!;
 			if (total[child]! > minimum) {
-				own[n++] = child;
-				at += total[child]!;
+				own.push(child);
 			}
 		}
-		sortByWeight(f, own, 0, n);
-		while (n > 0) {
-			const child = own[--n]!;
-			at -= total[child]!;
-			waiting[left] = child;
-			starts[left] = at;
-			depths[left++] = depth + 1;
+		own.sort((a, b) => f.isRest[a]! - f.isRest[b]! || total[b]! - total[a]! || a - b);
+		let at = start;
+		for (const child of own) {
+			at += total[child]!;
+		}
+		for (let k = own.length - 1; k >= 0; k--) { // the last is drawn first from the stack
+			at -= total[own[k]!]!;
+			stack.push(own[k]!);
+			starts.push(at);
+			depths.push(depth + 1);
 		}
 	}
 	while (open.length) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/** Curves over the run of a program, drawn on a canvas: areas, dashed lines, and what is beside them. */
+/** Curves over the run of a program, drawn on a canvas: areas, lines, and what is beside them. */
 
 export interface Line {
 	label: string;
 	colour: string; // a token's name
 	times: ArrayLike<number>; // ns, rising: value k holds from times[k] on
 	values: ArrayLike<number>;
-	kind: 'area' | 'dashed';
+	kind: 'area' | 'line' | 'dashed'; // a dashed one goes from value to value, the others in steps
 }
 
 /** Where the curves are, in px of the whole, and what its ends stand for. */
@@ -103,20 +103,21 @@ function drawLine(c: CanvasRenderingContext2D, f: Frame, line: Line, look: Look)
 	c.beginPath();
 	if (line.kind === 'area') {
 		c.moveTo(x(times[0]!), y(0));
-		for (let i = 0; i < n; i++) {
-			c.lineTo(x(times[i]!), y(values[i]!));
+	}
+	for (let i = 0; i < n; i++) {
+		c.lineTo(x(times[i]!), y(values[i]!));
+		if (line.kind !== 'dashed') {
 			c.lineTo(x(i + 1 < n ? times[i + 1]! : f.endNs), y(values[i]!));
 		}
+	}
+	if (line.kind === 'area') {
 		c.lineTo(x(f.endNs), y(0));
 		c.fillStyle = look.colour(line.colour);
 		c.fill();
 		return;
 	}
-	for (let i = 0; i < n; i++) {
-		c.lineTo(x(times[i]!), y(values[i]!));
-	}
 	c.lineTo(x(f.endNs), y(values[n - 1]!));
-	c.setLineDash([4, 3]);
+	c.setLineDash(line.kind === 'dashed' ? [4, 3] : []);
 	c.strokeStyle = look.colour(line.colour);
 	c.lineWidth = 1.2;
 	c.stroke();

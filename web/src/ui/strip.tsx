@@ -15,7 +15,7 @@ export function Strip() {
 	const turn = useValue(() => themeTurn.value);
 	const lines = useMemo<Line[]>(
 		() => [
-			{ label: 'heap', colour: 'series-3', times: periodStarts(p), values: p.edges.bytes, kind: 'area' },
+			{ label: 'heap', colour: 'series-3', times: periodStarts(p.curve), values: p.curve.bytes, kind: 'area' },
 		],
 		[p],
 	);

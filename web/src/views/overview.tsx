@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import { topDown } from '../data/forest.ts';
+import type { Profile } from '../data/profile.ts';
 import { lens, profile, setRange, tree, answer, kept, marks, isClock, view } from '../state.ts';
 import { periodStarts, siteKeys, stackedSeries } from '../data/series.ts';
 import { bytes, moment, shortName } from '../ui/format.ts';
@@ -24,8 +25,12 @@ const TITLES: Record<string, string> = {
 	temporary: 'Who makes temporary allocations',
 };
 
-/** Curves that stand on each other, the highest first: each is drawn over the one before. */
-export function stacked(p: { edges: { n: number } }, series: { label: string; values: Float64Array }[], times: Float64Array): Line[] {
+/**
+ * Curves that stand on each other, the highest first: each is drawn over the one before. The heap as
+ * a whole may be known in finer steps than its parts: then it has a line of its own.
+ */
+export function stacked(p: Profile, series: { label: string; values: Float64Array }[], isWhole: boolean): Line[] {
+	const times = periodStarts(p.edges);
 	const sums = new Float64Array(p.edges.n);
 	const lines = series.map((s, i): Line => {
 		for (let k = 0; k < sums.length; k++) {
@@ -39,7 +44,11 @@ export function stacked(p: { edges: { n: number } }, series: { label: string; va
 			kind: 'area',
 		};
 	});
-	return lines.reverse();
+	lines.reverse();
+	if (isWhole && p.curve !== p.edges) {
+		lines.push({ label: 'heap', colour: 'fg', times: periodStarts(p.curve), values: p.curve.bytes, kind: 'line' });
+	}
+	return lines;
 }
 
 function HeapChart() {
@@ -55,7 +64,7 @@ function HeapChart() {
 		return stackedSeries(p, sites.keys, name, 5, stacks);
 	}, [p, stacks]);
 	const lines = useMemo<Line[]>(() => {
-		const out = stacked(p, series, periodStarts(p));
+		const out = stacked(p, series, stacks === null);
 		if (p.samples.n > 0) {
 			out.push({ label: 'RSS', colour: 'dim', times: p.samples.timeNs, values: p.samples.rssBytes, kind: 'dashed' });
 		}
@@ -120,7 +129,7 @@ function HeapFlame() {
 					</li>
 				</ul>
 			</div>
-			{forest.total[0] === 0 ? (
+			{a.total.allocations === 0 && a.weights.every((w) => w === 0) ? (
 				<p class="nothing">Nothing is left under this lens.</p>
 			) : (
 				<CostFlame

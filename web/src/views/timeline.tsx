@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { edgeAtOrAfter, type Range } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
 import { ask } from '../data/query.ts';
-import { periodStarts, siteKeys, stackedSeries } from '../data/series.ts';
+import { siteKeys, stackedSeries } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
@@ -48,8 +48,8 @@ function grouping(p: Profile, by: Stacking): { keys: Int32Array; name: (key: num
 const BINS = 240;
 
 /**
- * Per second, of a column that counts up, over stretches of one length: edges may be nanoseconds
- * apart, and the rate between two of those says nothing. Between edges it counts up evenly.
+ * Per second, of a column that counts up, over stretches of one length: points may be nanoseconds
+ * apart, and the rate between two of those says nothing. Between points it counts up evenly.
  */
 function rates(p: Profile, column: Float64Array): { times: Float64Array; values: Float64Array } {
 	const width = Math.max(1, p.facts.summary.duration_ns / BINS);
@@ -57,7 +57,7 @@ function rates(p: Profile, column: Float64Array): { times: Float64Array; values:
 	let from = 0;
 	let before = 0;
 	for (let i = 0; i < column.length; i++) {
-		const to = Math.max(from, p.edges.timeNs[i]!);
+		const to = Math.max(from, p.curve.timeNs[i]!);
 		const made = column[i]! - before;
 		const last = Math.min(BINS - 1, Math.floor(to / width));
 		for (let bin = Math.min(BINS - 1, Math.floor(from / width)); bin <= last; bin++) {
@@ -168,18 +168,18 @@ export function TimelineView() {
 		return stackedSeries(p, keys, name, 5, kept);
 	}, [p, by, kept]);
 	const heap = useMemo<Line[]>(() => {
-		const lines = stacked(p, series, periodStarts(p));
+		const lines = stacked(p, series, kept === null);
 		if (p.samples.n) {
 			lines.push({ label: 'RSS', colour: 'dim', times: p.samples.timeNs, values: p.samples.rssBytes, kind: 'dashed' });
 		}
 		return lines;
 	}, [series]);
 	const line = (column: Float64Array, colour: string): Line[] => {
-		const curve = isCumulative ? { times: p.edges.timeNs, values: column } : rates(p, column);
+		const curve = isCumulative ? { times: p.curve.timeNs, values: column } : rates(p, column);
 		return [{ label: colour, colour, kind: 'area', ...curve }];
 	};
-	const made = useMemo(() => line(p.edges.allocations, 'series-2'), [p, isCumulative]);
-	const short = useMemo(() => line(p.edges.temporary, 'temporary'), [p, isCumulative]);
+	const made = useMemo(() => line(p.curve.allocations, 'series-2'), [p, isCumulative]);
+	const short = useMemo(() => line(p.curve.temporary, 'temporary'), [p, isCumulative]);
 	const common = {
 		profile: p,
 		range,
