@@ -119,14 +119,14 @@ static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t si
 		heaptrack_each *each, void *user, struct err *err) {
 	r->n_lines++;
 	struct line_kind kind = size ? kind_of(line[0]) : (struct line_kind){0};
-	if (!kind.is_known) {
+	bool is_record = kind.is_known && (size < 2 || line[1] == ' ');
+	if (!is_record) {
 		return true;
 	}
 	const uint8_t *end = line + size;
 	const uint8_t *at = size > 2 ? line + 2 : end;
 	struct heaptrack_record record = {.kind = (char)line[0]};
 	bool ok = true;
-	bool is_good = size < 2 || line[1] == ' ';
 	if (kind.text == TEXT_LINE) {
 		record.text = slice_of(at, (size_t)(end - at));
 		at = end;
@@ -136,7 +136,7 @@ static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t si
 	} else if (kind.text == TEXT_WORD) {
 		record.text = read_word(&at, end);
 	}
-	is_good = is_good && read_numbers(r, at, end, &ok) && r->numbers.n >= kind.least &&
+	bool is_good = read_numbers(r, at, end, &ok) && r->numbers.n >= kind.least &&
 			(kind.most == 255 || r->numbers.n <= kind.most);
 	if (!ok) {
 		return err_memory(err);
@@ -216,8 +216,11 @@ static inline bool read_next(struct heaptrack_reader *r, struct slice bytes, siz
 	uint64_t number;
 	*used = read_event(bytes, &number);
 	if (*used) {
-		struct heaptrack_record event = {.kind = (char)*bytes.data, .numbers = &number, .n = 1};
 		r->n_lines++;
+		if (r->event) {
+			return r->event(user, *bytes.data == '-', number, err);
+		}
+		struct heaptrack_record event = {.kind = (char)*bytes.data, .numbers = &number, .n = 1};
 		return each(user, &event, err);
 	}
 	const uint8_t *newline = memchr(bytes.data, '\n', bytes.size);

@@ -29,6 +29,9 @@ struct heaptrack_record {
 /** False: stop, with what `err` says. The record and all in it are borrowed for the call. */
 typedef bool heaptrack_each(void *user, const struct heaptrack_record *record, struct err *err);
 
+/** `+ number` or `- number` and nothing else: nearly all lines of an interpreted file. */
+typedef bool heaptrack_event(void *user, bool is_free, uint64_t number, struct err *err);
+
 /** A zeroed struct is ready to read. */
 struct heaptrack_reader {
 	unsigned format;    // of the file, known once `v` was read
@@ -36,6 +39,7 @@ struct heaptrack_reader {
 	uint64_t n_lines;   // read so far
 	uint64_t n_bad;     // of these, lines that make no sense
 	struct buffer rest; // a line whose end has not come yet
+	heaptrack_event *event; // gets most of those lines, which `each` then does not; may be NULL
 	struct {
 		uint64_t *items;
 		size_t n, capacity;

@@ -52,14 +52,19 @@ static bool take_record(void *user, const struct heaptrack_record *r, struct err
 	}
 }
 
+static bool take_event(void *user, bool is_free, uint64_t number, struct err *err) {
+	return kde_plain_event(user, is_free, number, err);
+}
+
 static bool read_all(struct kde_import *k, struct err *err) {
 	struct unpack *in = k->import->in;
+	k->reader.event = take_event;
 	for (struct slice bytes;;) {
 		if (!unpack_next(in, &bytes, err)) {
 			return false;
 		}
 		if (bytes.size == 0) {
-			return kde_flush(k, err);
+			return feed_drain(&k->feed, err);
 		}
 		if (!heaptrack_read(&k->reader, bytes, take_record, k, err)) {
 			return false;
@@ -83,7 +88,9 @@ static void put_meta(struct kde_import *k) {
 
 static void finish(struct kde_import *k) {
 	heaptrack_reader_finish(&k->reader);
-	aggregate_destroy(k->aggregate);
+	struct aggregate *aggregate = k->feed.aggregate;
+	feed_finish(&k->feed);
+	aggregate_destroy(aggregate);
 	index_finish(&k->location_index);
 	vec_finish(&k->strings);
 	vec_finish(&k->modules);
@@ -101,11 +108,12 @@ static void finish(struct kde_import *k) {
 
 /** Row 0 of each table is "none". */
 static bool start(struct kde_import *k, struct err *err) {
-	k->aggregate = aggregate_create(NULL, err);
-	if (!k->aggregate) {
+	struct aggregate *aggregate = aggregate_create(NULL, err);
+	if (!aggregate || !feed_init(&k->feed, aggregate, err)) {
+		aggregate_destroy(aggregate);
 		return false;
 	}
-	aggregate_follow_kde(k->aggregate, true);
+	aggregate_follow_kde(aggregate, true);
 	return (vec_push(&k->strings) && vec_push(&k->modules) && vec_push(&k->locations) &&
 				   vec_push(&k->nodes) && vec_push(&k->next_block)) ||
 			err_memory(err);

@@ -6,29 +6,26 @@
 // Events go to the engine in batches, with the time of the last `c`. Those of interpreted files say
 // which size and stack came or went; the address that the engine pairs by is made up here.
 
-bool kde_flush(struct kde_import *k, struct err *err) {
-	size_t n = k->n_batch, done;
-	k->n_batch = 0;
-	return aggregate_events(k->aggregate, k->batch, n, &done, err);
-}
-
-static inline bool add_event(struct kde_import *k, struct trace_event e, struct err *err) {
-	e.time_ns = k->time_ms * 1000000;
-	k->batch[k->n_batch++] = e;
-	return k->n_batch < KDE_BATCH || kde_flush(k, err);
-}
-
-static struct kde_info *info_of(struct kde_import *k, const struct heaptrack_record *r) {
-	return !r->is_bad && r->numbers[0] < k->infos.n ? &k->infos.items[r->numbers[0]] : NULL;
+/** Field by field where it lies: a copy right behind such stores waits for them. */
+static inline bool add_event(struct kde_import *k, enum trace_event_kind kind, uint64_t ptr,
+		uint64_t size, uint32_t node, struct err *err) {
+	struct trace_event *e = feed_next(&k->feed);
+	e->ptr = ptr;
+	e->size = size;
+	e->time_ns = k->time_ms * 1000000;
+	e->node = node;
+	e->thread = 0;
+	e->kind = kind;
+	return !feed_is_full(&k->feed) || feed_pass(&k->feed, err);
 }
 
 static uint64_t address_of(uint32_t block) {
 	return (uint64_t)block << 4;
 }
 
-static bool on_alloc(struct kde_import *k, struct kde_info *info, struct err *err) {
-	k->last_info = (uint32_t)(info - k->infos.items);
-	info = &k->infos.items[info->same];
+static bool on_alloc(struct kde_import *k, uint32_t number, struct err *err) {
+	struct kde_info *info = &k->infos.items[k->infos.items[number].same];
+	k->last_info = number;
 	uint32_t block = k->unused_block;
 	if (block != KDE_NO_BLOCK) {
 		k->unused_block = k->next_block.items[block];
@@ -40,30 +37,24 @@ static bool on_alloc(struct kde_import *k, struct kde_info *info, struct err *er
 	}
 	k->next_block.items[block] = info->newest;
 	info->newest = block;
-	return add_event(k,
-			(struct trace_event){
-					.kind = TRACE_ALLOC,
-					.ptr = address_of(block),
-					.size = info->size,
-					.node = info->node,
-			},
-			err);
+	k->live_bytes += info->size;
+	return add_event(k, TRACE_ALLOC, address_of(block), info->size, info->node, err);
 }
 
-static bool on_free(struct kde_import *k, struct kde_info *info, struct err *err) {
-	bool is_temporary = k->last_info == info - k->infos.items;
+static bool on_free(struct kde_import *k, uint32_t number, struct err *err) {
+	struct kde_info *info = &k->infos.items[k->infos.items[number].same];
+	bool is_temporary = k->last_info == number;
 	k->last_info = 0;
-	info = &k->infos.items[info->same];
 	uint32_t block = info->newest;
 	uint64_t ptr = TRACE_UNKNOWN_PTR;
 	if (block != KDE_NO_BLOCK) {
 		info->newest = k->next_block.items[block];
 		k->next_block.items[block] = k->unused_block;
 		k->unused_block = block;
+		k->live_bytes -= info->size;
 		ptr = address_of(block);
 	}
-	return add_event(k, (struct trace_event){.kind = TRACE_FREE, .ptr = ptr, .size = is_temporary},
-			err);
+	return add_event(k, TRACE_FREE, ptr, is_temporary, 0, err);
 }
 
 static uint32_t known_node(const struct kde_import *k, uint64_t node) {
@@ -73,16 +64,10 @@ static uint32_t known_node(const struct kde_import *k, uint64_t node) {
 /** Raw files, and those before format 1, say address, size and stack at each event. */
 static bool on_raw_alloc(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
 	if (!k->has_events) {
-		aggregate_follow_kde(k->aggregate, false);
+		aggregate_follow_kde(k->feed.aggregate, false);
 		k->has_events = true;
 	}
-	return add_event(k,
-			(struct trace_event){
-					.kind = TRACE_ALLOC,
-					.size = r->numbers[0],
-					.node = known_node(k, r->numbers[1]),
-					.ptr = r->numbers[2],
-			},
+	return add_event(k, TRACE_ALLOC, r->numbers[2], r->numbers[0], known_node(k, r->numbers[1]),
 			err);
 }
 
@@ -136,13 +121,16 @@ static bool on_resident(struct kde_import *k, uint64_t pages, struct err *err) {
 		k->peak_rss_bytes = bytes;
 		k->peak_rss_ms = k->time_ms;
 	}
-	if (!kde_flush(k, err)) {
-		return false;
+	if (has_addresses(k)) {
+		if (!feed_drain(&k->feed, err)) {
+			return false;
+		}
+		k->live_bytes = aggregate_now(k->feed.aggregate).live_bytes;
 	}
 	struct rec_sample sample = {
 			.time_ns = k->time_ms * 1000000,
 			.rss_bytes = bytes,
-			.heap_bytes = aggregate_now(k->aggregate).live_bytes,
+			.heap_bytes = k->live_bytes,
 	};
 	size_t n = k->samples.n;
 	if (n && sample.time_ns < k->samples.items[n - 1].time_ns + k->sample_ms * 1000000) {
@@ -168,9 +156,13 @@ static bool on_attached(struct kde_import *k, struct err *err) {
 		return false;
 	}
 	aggregate_follow_kde(anew, !has_addresses(k));
-	aggregate_destroy(k->aggregate);
-	k->aggregate = anew;
-	k->n_batch = 0;
+	if (!feed_drain(&k->feed, err)) {
+		aggregate_destroy(anew);
+		return false;
+	}
+	aggregate_destroy(k->feed.aggregate);
+	k->feed.aggregate = anew;
+	k->live_bytes = 0;
 	k->peak_rss_bytes = 0;
 	for (size_t i = 0; i < k->infos.n; i++) {
 		k->infos.items[i].newest = KDE_NO_BLOCK;
@@ -180,23 +172,25 @@ static bool on_attached(struct kde_import *k, struct err *err) {
 	return true;
 }
 
+bool kde_plain_event(struct kde_import *k, bool is_free, uint64_t number, struct err *err) {
+	if (has_addresses(k)) {
+		return !is_free || add_event(k, TRACE_FREE, number, 0, 0, err);
+	}
+	if (number >= k->infos.n) {
+		return true;
+	}
+	return is_free ? on_free(k, (uint32_t)number, err) : on_alloc(k, (uint32_t)number, err);
+}
+
 bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
-	struct kde_info *info;
 	switch (r->kind) {
 	case '+':
-		if (has_addresses(k)) {
-			return r->n < 3 || on_raw_alloc(k, r, err);
-		}
-		info = info_of(k, r);
-		return !info || on_alloc(k, info, err);
 	case '-':
-		if (has_addresses(k)) {
-			return r->is_bad ||
-					add_event(k, (struct trace_event){.kind = TRACE_FREE, .ptr = r->numbers[0]},
-							err);
+		if (r->is_bad) {
+			return true;
 		}
-		info = info_of(k, r);
-		return !info || on_free(k, info, err);
+		return r->n == 3 && has_addresses(k) ? on_raw_alloc(k, r, err)
+											 : kde_plain_event(k, r->kind == '-', *r->numbers, err);
 	case 'a': return add_info(k, r, err);
 	case 'c':
 		// A smaller one is damage
@@ -210,5 +204,5 @@ bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct er
 }
 
 bool kde_put_events(struct kde_import *k, struct err *err) {
-	return aggregate_snapshot(k->aggregate, k->time_ms * 1000000, k->out, err);
+	return aggregate_snapshot(k->feed.aggregate, k->time_ms * 1000000, k->out, err);
 }

@@ -4,12 +4,12 @@
 /** Private to import_heaptrack*.c: a file of KDE's heaptrack on its way into a recording. */
 
 #include "base/vec.h"
-#include "engine/aggregate.h"
 #include "engine/index.h"
 #include "formats/heaptrack.h"
+#include "session/feed.h"
 #include "session/import.h"
 
-enum { KDE_BATCH = 1024, KDE_SAMPLES = 8192, KDE_NO_BLOCK = 0 };
+enum { KDE_SAMPLES = 8192, KDE_NO_BLOCK = 0 };
 
 /** An `a` record: a size and a stack, and the newest of its blocks that live. */
 struct kde_info {
@@ -60,9 +60,8 @@ struct kde_import {
 	uint32_t last_info; // that of the last event, if it was a `+`; else 0, as KDE's tools have it
 	KDE_VEC(uint32_t) next_block; // of the same info, or of the unused ones
 	uint32_t unused_block;
-	struct aggregate *aggregate;
-	struct trace_event batch[KDE_BATCH];
-	size_t n_batch;
+	struct feed feed;
+	uint64_t live_bytes;         // now
 	uint64_t time_ms, sample_ms; // sample_ms: the least time between two samples that are kept
 	uint64_t peak_rss_bytes, peak_rss_ms;
 };
@@ -72,9 +71,7 @@ bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err
 
 /** Records of events: a + - c R A. False: no memory. */
 bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err);
-
-/** Events so far reach the aggregate. */
-bool kde_flush(struct kde_import *k, struct err *err);
+bool kde_plain_event(struct kde_import *k, bool is_free, uint64_t number, struct err *err);
 
 /** All tables are complete: into the recording. */
 bool kde_put_code(struct kde_import *k, struct err *err);
