@@ -157,55 +157,73 @@ static uint8_t *put_varint(uint8_t *at, uint64_t v) {
 	return at;
 }
 
-// Returns whether any number was not zero
-static bool encode_numbers(struct buffer *out, struct walk *w, const uint8_t *row, uint64_t index,
-		uint64_t n_rows) {
-	const struct column *c = w->column;
+// A column on its way out of rows
+struct writing {
+	struct walk walk;
+	struct buffer bytes;
+	bool is_needed; // any number was not zero: a missing column says the same as zeros
+};
+
+static void encode_numbers(struct writing *c, const uint8_t *row, uint64_t index, size_t n) {
+	const struct column *column = c->walk.column;
 	uint64_t v[ROWS_AT_ONCE], any = 0;
-	size_t n;
-	for (uint64_t left = n_rows; left; left -= n, index += n, row += n * w->t->row_bytes) {
-		n = left < ROWS_AT_ONCE ? (size_t)left : ROWS_AT_ONCE;
-		uint8_t *at = buffer_room(out, n * VARINT_MAX);
-		if (!at) {
-			return true;
-		}
-		load_all(v, row + c->offset, w->t->row_bytes, c->width, n);
-		to_stored(w, v, row, index, n);
-		for (size_t i = 0; i < n; i++) {
-			any |= v[i];
-			at = put_varint(at, v[i]);
-		}
-		out->size = (size_t)(at - out->data);
+	uint8_t *at = buffer_room(&c->bytes, n * VARINT_MAX);
+	if (!at) {
+		return;
 	}
-	return any != 0;
+	load_all(v, row + column->offset, c->walk.t->row_bytes, column->width, n);
+	to_stored(&c->walk, v, row, index, n);
+	for (size_t i = 0; i < n; i++) {
+		any |= v[i];
+		at = put_varint(at, v[i]);
+	}
+	c->bytes.size = (size_t)(at - c->bytes.data);
+	c->is_needed |= any != 0;
 }
 
-static bool encode_ids(struct buffer *out, struct walk *w, const uint8_t *row, uint64_t n) {
-	bool any = false;
-	for (; n; n--, row += w->t->row_bytes) {
-		uint8_t size = row[w->column->by];
-		check(size <= w->column->width);
-		buffer_u8(out, size);
-		buffer_bytes(out, row + w->column->offset, size);
-		any |= size != 0;
+static void encode_ids(struct writing *c, const uint8_t *row, size_t n) {
+	const struct column *column = c->walk.column;
+	for (; n; n--, row += c->walk.t->row_bytes) {
+		uint8_t size = row[column->by];
+		check(size <= column->width);
+		buffer_u8(&c->bytes, size);
+		buffer_bytes(&c->bytes, row + column->offset, size);
+		c->is_needed |= size != 0;
 	}
-	return any;
+}
+
+static void put_column(struct buffer *out, struct writing *c, bool is_first) {
+	if (c->is_needed || is_first) {
+		size_t mark = table_column_begin(out, c->walk.column->id);
+		buffer_slice(out, buffer_view(&c->bytes));
+		table_column_end(out, mark);
+	}
+	out->failed |= c->bytes.failed;
+	buffer_finish(&c->bytes);
 }
 
 void table_encode(struct buffer *out, const struct table *t, const void *rows, uint64_t first,
-		uint64_t n, const void *user) {
-	size_t mark = table_begin(out, t->id, first, n);
-	for (size_t i = 0; n && i < t->n_columns; i++) {
-		struct walk w = {t, &t->columns[i], user, 0};
-		size_t before = out->size;
-		size_t column = table_column_begin(out, w.column->id);
-		bool any = w.column->way == COLUMN_ID ? encode_ids(out, &w, rows, n)
-											  : encode_numbers(out, &w, rows, first, n);
-		if (any || i == 0) {
-			table_column_end(out, column);
-		} else {
-			out->size = before; // all zeros: a missing column says the same
+		uint64_t n_rows, const void *user) {
+	struct writing columns[COLUMNS_MAX] = {0};
+	const uint8_t *row = rows;
+	size_t n;
+	check(t->n_columns <= COLUMNS_MAX);
+	for (size_t i = 0; i < t->n_columns; i++) {
+		columns[i].walk = (struct walk){t, &t->columns[i], user, 0};
+	}
+	for (uint64_t done = 0; done < n_rows; done += n, row += n * t->row_bytes) {
+		n = n_rows - done < ROWS_AT_ONCE ? (size_t)(n_rows - done) : ROWS_AT_ONCE;
+		for (size_t i = 0; i < t->n_columns; i++) {
+			if (columns[i].walk.column->way == COLUMN_ID) {
+				encode_ids(&columns[i], row, n);
+			} else {
+				encode_numbers(&columns[i], row, first + done, n);
+			}
 		}
+	}
+	size_t mark = table_begin(out, t->id, first, n_rows);
+	for (size_t i = 0; n_rows && i < t->n_columns; i++) {
+		put_column(out, &columns[i], i == 0);
 	}
 	table_end(out, mark);
 }
