@@ -34,8 +34,8 @@ struct lens lens_whole(void) {
 	return (struct lens){.metric = LENS_PEAK};
 }
 
-uint64_t lens_weight(const struct lens *l, const struct lens_costs *c) {
-	return l->metric == LENS_ALLOCATIONS || l->metric == LENS_TEMPORARY ? c->blocks : c->bytes;
+uint64_t lens_metric_weight(enum lens_metric metric, const struct lens_costs *c) {
+	return metric == LENS_ALLOCATIONS || metric == LENS_TEMPORARY ? c->blocks : c->bytes;
 }
 
 // ---- which stacks
@@ -131,8 +131,7 @@ static bool find_left_out(const struct lens *l, const struct recording *r, const
 
 // ---- what they cost
 
-/** The whole recording: the exact values of each stack. */
-static struct lens_costs whole_costs(const struct rec_stack *s, enum lens_metric metric) {
+struct lens_costs lens_stack_costs(enum lens_metric metric, const struct rec_stack *s) {
 	struct lens_costs c = {
 			.allocations = s->allocations,
 			.allocated_bytes = s->allocated_bytes,
@@ -274,7 +273,7 @@ bool lens_apply(const struct lens *l, const struct recording *r, const struct na
 	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
 		struct lens_costs *c = &out->stacks[i];
 		if (!l->has_range) {
-			*c = whole_costs(&r->stacks.items[i], l->metric);
+			*c = lens_stack_costs(l->metric, &r->stacks.items[i]);
 		}
 		if (out->is_left_out && out->is_left_out[i]) {
 			*c = (struct lens_costs){0};

@@ -218,21 +218,26 @@ static bool put_suppressed(struct document *d, uint32_t n, struct err *err) {
 	return true;
 }
 
-static bool put_sites(struct document *d, const char *key, enum metric metric, struct err *err) {
+static bool put_sites(struct document *d, const char *key, enum lens_metric metric,
+		struct err *err) {
 	struct stack_ranking ranking;
 	if (!rank_stacks(d->r, metric, &d->arena, &ranking)) {
 		return err_memory(err);
 	}
 	uint32_t n = limited(d, ranking.n);
-	uint32_t n_suppressed = metric == METRIC_NEVER_FREED
+	uint32_t n_suppressed = metric == LENS_NEVER_FREED
 			? limited(d, ranking.n + (uint64_t)d->r->suppressed.n) - n
 			: 0;
-	static const uint32_t counts[N_METRICS] = {REC_PEAK_BLOCKS, REC_LIVE_BLOCKS, REC_TEMPORARY,
-			REC_ALLOCATIONS};
+	static const uint32_t counts[N_LENS_METRICS] = {
+			[LENS_PEAK] = REC_PEAK_BLOCKS,
+			[LENS_NEVER_FREED] = REC_LIVE_BLOCKS,
+			[LENS_TEMPORARY] = REC_TEMPORARY,
+			[LENS_ALLOCATIONS] = REC_ALLOCATIONS,
+	};
 	json_open(&d->j, key, '[');
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rec_stack *s = &d->r->stacks.items[ranking.stacks[i]];
-		struct costs c = costs_of_stack(s, metric);
+		struct lens_costs c = lens_stack_costs(metric, s);
 		json_open(&d->j, NULL, '{');
 		json_number(&d->j, "bytes", c.bytes);
 		put_known(d, "blocks", c.blocks, counts[metric]);
@@ -308,10 +313,10 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	json_open(&d.j, "sites", '{');
 	bool ok = recording_by_node(r, &d.arena, &by_node, err);
 	d.r = &by_node;
-	ok = ok && put_sites(&d, "peak", METRIC_PEAK, err) &&
-			put_sites(&d, "never_freed", METRIC_NEVER_FREED, err) &&
-			put_sites(&d, "temporary", METRIC_TEMPORARY, err) &&
-			put_sites(&d, "allocations", METRIC_ALLOCATIONS, err);
+	ok = ok && put_sites(&d, "peak", LENS_PEAK, err) &&
+			put_sites(&d, "never_freed", LENS_NEVER_FREED, err) &&
+			put_sites(&d, "temporary", LENS_TEMPORARY, err) &&
+			put_sites(&d, "allocations", LENS_ALLOCATIONS, err);
 	json_close(&d.j);
 	put_timeline(&d);
 	report_json_marks(&d.j, r);

@@ -8,7 +8,7 @@
 // rest. What runtimes allocate for themselves is no site of anybody's: it is one row at the end.
 
 struct table {
-	enum metric metric;
+	enum lens_metric metric;
 	const char *title, *unit; // what its last column counts
 	uint32_t bytes, count;    // enum rec_number: an imported file may not say them
 };
@@ -17,7 +17,7 @@ struct table {
 struct rows {
 	struct site *sites;
 	uint32_t n, shown;
-	struct costs total, runtime;
+	struct lens_costs total, runtime;
 	const struct name *runtimes[3]; // the largest of them
 	uint32_t n_runtimes;
 };
@@ -71,11 +71,11 @@ static void put_place(struct buffer *out, const struct name *name, size_t width)
 	buffer_finish(&place);
 }
 
-static void put_numbers(struct page *p, const struct costs *costs, const struct costs *total,
-		const struct table *table) {
-	enum metric metric = table->metric;
+static void put_numbers(struct page *p, const struct lens_costs *costs,
+		const struct lens_costs *total, const struct table *table) {
+	enum lens_metric metric = table->metric;
 	char bytes[HUMAN_MAX], percent[8], blocks[HUMAN_MAX];
-	uint64_t whole = costs_weight(total, metric), part = costs_weight(costs, metric);
+	uint64_t whole = lens_metric_weight(metric, total), part = lens_metric_weight(metric, costs);
 	double share = whole ? 100.0 * (double)part / (double)whole : 0;
 	(void)snprintf(percent, sizeof percent, "%.0f", share);
 	put_right(p->out, human_compact(bytes, costs->bytes), BYTES_COLUMN);
@@ -86,7 +86,7 @@ static void put_numbers(struct page *p, const struct costs *costs, const struct 
 }
 
 static void put_row(struct page *p, const struct site *site, const struct table *table,
-		const struct costs *total, const struct columns *columns) {
+		const struct lens_costs *total, const struct columns *columns) {
 	buffer_text(p->out, "  ");
 	put_left(p->out, page_short_name(p, site->name), columns->name);
 	buffer_text(p->out, "  ");
@@ -97,13 +97,6 @@ static void put_row(struct page *p, const struct site *site, const struct table 
 	put_cut_padded(p->out, buffer_view(&callers), columns->callers);
 	buffer_finish(&callers);
 	put_numbers(p, &site->costs, total, table);
-}
-
-static void add_costs(struct costs *to, const struct costs *c) {
-	to->bytes += c->bytes;
-	to->blocks += c->blocks;
-	to->allocations += c->allocations;
-	to->temporary += c->temporary;
 }
 
 static size_t names_width(const struct page *p) {
@@ -130,9 +123,9 @@ static void put_more(struct page *p, const struct rows *rows, const struct table
 	if (rows->shown == rows->n) {
 		return;
 	}
-	struct costs rest = {0};
+	struct lens_costs rest = {0};
 	for (uint32_t i = rows->shown; i < rows->n; i++) {
-		add_costs(&rest, &rows->sites[i].costs);
+		lens_costs_add(&rest, &rows->sites[i].costs);
 	}
 	char text[64];
 	(void)snprintf(text, sizeof text, "  … %" PRIu32 " more", rows->n - rows->shown);
@@ -160,7 +153,7 @@ static void rank(struct page *p, const struct table *table, struct rows *rows) {
 			rows->runtimes[rows->n_runtimes] = site->name;
 		}
 		rows->n_runtimes++;
-		add_costs(&rows->runtime, &site->costs);
+		lens_costs_add(&rows->runtime, &site->costs);
 	}
 }
 
@@ -198,10 +191,10 @@ static void put_table(struct page *p, const struct table *table, uint32_t max_ro
 
 void page_put_tables(struct page *p, size_t lines) {
 	static const struct table tables[] = {
-			{METRIC_PEAK, "PEAK, by your functions", "blocks", REC_PEAK_BYTES, REC_PEAK_BLOCKS},
-			{METRIC_NEVER_FREED, "NEVER FREED", "blocks", REC_LIVE_BYTES, REC_LIVE_BLOCKS},
-			{METRIC_TEMPORARY, "TEMPORARY", "temporary", REC_TEMPORARY, REC_TEMPORARY},
-			{METRIC_ALLOCATIONS, "ALLOCATIONS", "calls", REC_ALLOCATED_BYTES, REC_ALLOCATIONS},
+			{LENS_PEAK, "PEAK, by your functions", "blocks", REC_PEAK_BYTES, REC_PEAK_BLOCKS},
+			{LENS_NEVER_FREED, "NEVER FREED", "blocks", REC_LIVE_BYTES, REC_LIVE_BLOCKS},
+			{LENS_TEMPORARY, "TEMPORARY", "temporary", REC_TEMPORARY, REC_TEMPORARY},
+			{LENS_ALLOCATIONS, "ALLOCATIONS", "calls", REC_ALLOCATED_BYTES, REC_ALLOCATIONS},
 	};
 	enum { N = sizeof tables / sizeof *tables, AROUND = 4, PEAK_MAX = 10, OTHERS_MAX = 5, MIN = 2 };
 	// Title, "more", runtime and an empty line stand around the rows; the peak gets twice as many

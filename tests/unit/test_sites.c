@@ -79,15 +79,16 @@ static void tells_whose_code_it_is(void **state) {
 static void ranks_sum_to_the_totals(void **state) {
 	(void)state;
 	const struct rec_summary *s = &f.r.summary;
-	const uint64_t bytes[N_METRICS] = {s->peak_bytes, s->live_bytes, 400, s->allocated_bytes};
-	const uint64_t blocks[N_METRICS] = {s->peak_blocks, s->live_blocks, s->temporary,
-			s->allocations};
-	for (enum metric m = 0; m < N_METRICS; m++) {
+	const uint64_t bytes[N_LENS_METRICS] = {s->peak_bytes, s->live_bytes, s->live_bytes,
+			s->allocated_bytes, s->allocated_bytes, 400};
+	const uint64_t blocks[N_LENS_METRICS] = {s->peak_blocks, s->live_blocks, s->live_blocks,
+			s->allocations, s->allocations, s->temporary};
+	for (enum lens_metric m = 0; m < N_LENS_METRICS; m++) {
 		struct stack_ranking stacks;
 		struct site_ranking sites;
 		assert_true(rank_stacks(&f.r, m, &f.arena, &stacks));
 		assert_true(rank_sites(&f.r, f.names, m, &f.arena, &sites));
-		struct costs sum = {0};
+		struct lens_costs sum = {0};
 		for (uint32_t i = 0; i < sites.n; i++) {
 			sum.bytes += sites.sites[i].costs.bytes;
 			sum.blocks += sites.sites[i].costs.blocks;
@@ -97,9 +98,10 @@ static void ranks_sum_to_the_totals(void **state) {
 		assert_int_equal(sum.bytes, bytes[m]);
 		assert_int_equal(sum.blocks, blocks[m]);
 		for (uint32_t i = 1; i < stacks.n; i++) {
-			struct costs a = costs_of_stack(&f.r.stacks.items[stacks.stacks[i - 1]], m);
-			struct costs b = costs_of_stack(&f.r.stacks.items[stacks.stacks[i]], m);
-			assert_true(costs_weight(&a, m) >= costs_weight(&b, m));
+			const struct rec_stack *all = f.r.stacks.items;
+			struct lens_costs a = lens_stack_costs(m, &all[stacks.stacks[i - 1]]);
+			struct lens_costs b = lens_stack_costs(m, &all[stacks.stacks[i]]);
+			assert_true(lens_metric_weight(m, &a) >= lens_metric_weight(m, &b));
 		}
 	}
 }
