@@ -248,6 +248,28 @@ def test_totals_go_on_when_the_disk_is_full(tools, helpers, small_disk, tmp_path
     assert "disk was nearly full" in tools.print(file).stdout
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("small_disk, n_events", [
+    ("5m", 16_000_000), pytest.param("20m", 60_000_000, marks=pytest.mark.long)],
+    indirect=["small_disk"])
+def test_totals_go_on_when_events_fill_the_disk(tools, small_disk, n_events):
+    """The single events of a program that allocates without end: they stop, the totals do not."""
+    file = small_disk / "t.zst"
+    finished = tools.run(tools.heaptrack, "--events", "-o", file, tools.victim("many_stacks"),
+                         n_events, timeout=500)
+    assert finished.status == 3, repr(finished)
+    truth = dict(zip(("allocations", "allocated_bytes", "peak_bytes", "never_freed_blocks",
+                      "never_freed_bytes"), map(int, finished.stdout.split())))
+    left = os.statvfs(small_disk)
+    assert left.f_bavail * left.f_frsize >= left.f_blocks * left.f_frsize // 25, "it was used up"
+    known = tools.json(file, "--limit", "5")
+    assert {name: known["summary"][name] for name in truth} == truth
+    assert known["summary"]["complete"] and known["summary"]["lost_events"] == 0
+    assert 0 < known["quality"]["detail_ends_ns"] < known["summary"]["duration_ns"]
+    assert "single events are no longer kept" in finished.stderr
+    assert "the disk was nearly full: from " in tools.print(file).stdout
+
+
 def test_a_file_that_is_moved_meanwhile_stays_moved(tools, tmp_path, helpers):
     running = tools.start_record("sh", "-c", "sleep 1; exit 3")
     helpers.wait_until(running.file.exists, what="the file")
