@@ -6,8 +6,9 @@
  *
  *   bench_page NODES OUT.html
  *
- * 29 % of the nodes are stacks with 23 intervals each over 1000 edges; 50,000 functions at most;
- * stacks are at most 69 deep. All figures agree with each other as in a real recording.
+ * 29 % of the nodes are stacks, with 23 intervals each over 1000 edges below half a million nodes and
+ * 21 above: 2 million for 300,000 nodes and 6 million for 1,000,000. 50,000 functions at most; stacks
+ * are at most 69 deep. All figures agree with each other as in a real recording.
  */
 
 #include "web/page.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { N_EDGES = 1000, INTERVALS = 23, DEPTH_MAX = 69, N_MODULES = 12, MS = 1000000 };
+enum { N_EDGES = 1000, DEPTH_MAX = 69, N_MODULES = 12, MS = 1000000 };
 
 static uint64_t seed = 42;
 
@@ -95,15 +96,15 @@ static void make_interval(struct rec_interval *v, uint32_t stack) {
 	v->bytes = (uint64_t)v->count * (16 + 8 * (stack % 64));
 }
 
-static void make_stacks(struct recording *r, uint32_t n) {
+static void make_stacks(struct recording *r, uint32_t n, uint32_t n_intervals) {
 	ROWS(r, stacks, n);
-	ROWS(r, intervals, n * INTERVALS);
+	ROWS(r, intervals, n * n_intervals);
 	ROWS(r, sizes, n);
 	for (uint32_t i = 0; i < n; i++) {
 		struct rec_stack *s = &r->stacks.items[i];
 		s->node = 1 + (uint32_t)((uint64_t)i * (r->nodes.n - 1) / n);
-		for (uint32_t k = 0; k < INTERVALS; k++) {
-			struct rec_interval *v = &r->intervals.items[i * INTERVALS + k];
+		for (uint32_t k = 0; k < n_intervals; k++) {
+			struct rec_interval *v = &r->intervals.items[i * n_intervals + k];
 			make_interval(v, i);
 			bool lives = v->until == REC_NEVER;
 			s->allocations += v->count;
@@ -171,7 +172,7 @@ int main(int argc, char **argv) {
 	struct recording r = {0};
 	make_names(&r, n_functions);
 	make_nodes(&r, n_nodes, n_functions);
-	make_stacks(&r, (uint32_t)((uint64_t)n_nodes * 29 / 100));
+	make_stacks(&r, (uint32_t)((uint64_t)n_nodes * 29 / 100), n_nodes < 500000 ? 23 : 21);
 	make_edges(&r);
 	struct err err = {0};
 	struct names *names = names_create(&r, &err);

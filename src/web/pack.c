@@ -3,7 +3,7 @@
 
 #include <zlib.h>
 
-enum { LEVEL = 6, WINDOW = -15, MEMORY = 9 }; // a negative window: no header
+enum { LEVEL = 7, WINDOW = -15, MEMORY = 9 }; // a negative window: no header
 
 bool pack_deflate(struct buffer *out, struct slice raw, struct err *err) {
 	z_stream z = {0};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 import { batch, computed, signal } from '@preact/signals-core';
-import { isCounted, WHOLE, type Lens, type Metric, type Range } from './data/lens.ts';
+import { WHOLE, type Lens, type Metric, type Range } from './data/lens.ts';
 import { stacksUnder } from './data/match.ts';
 import type { Profile } from './data/profile.ts';
 import { measured } from './measure.ts';
 import { useBinary } from './ui/format.ts';
-import { ask } from './data/query.ts';
+import { ask, sum } from './data/query.ts';
 import { buildTree, selfCosts, totalCosts, type Shape } from './data/tree.ts';
 
 /**
@@ -114,8 +114,7 @@ export const treeSelf = computed(() => selfCosts(tree.value, answer.value.weight
 export const treeTotal = computed(() => totalCosts(tree.value, treeSelf.value));
 
 export const totalWeight = computed(() => {
-	const { total } = answer.value;
-	return isCounted(lens.value.metric) ? total.blocks : total.bytes;
+	return sum(answer.value.weights);
 });
 
 // --- changes

@@ -58,45 +58,31 @@ async function inflate(packed: Uint8Array<ArrayBuffer>, size: number): Promise<U
 	return out;
 }
 
-function strings(r: Reader): string[] {
-	const decoder = new TextDecoder();
-	return Array.from({ length: r.varint() }, () => decoder.decode(r.bytesOf(r.varint())));
-}
-
-/** A column that has no row 0. */
-function behindNone(r: Reader, n: number): Uint32Array {
-	const out = new Uint32Array(n);
-	for (let i = 1; i < n; i++) {
-		out[i] = r.varint();
-	}
-	return out;
-}
-
 function symbols(r: Reader, texts: string[]): Symbols {
 	const n = r.varint();
-	const words = () => Array.from(behindNone(r, n), (id) => texts[id] ?? '');
+	const words = () => Array.from(r.column32From1(n), (id) => texts[id] ?? '');
 	const name = words();
 	const file = words();
 	const module = words();
 	const linkage = words();
-	const source = behindNone(r, n);
-	const flags = Uint8Array.from(behindNone(r, n));
+	const source = r.column32From1(n);
+	const flags = new Uint8Array(r.column32From1(n));
 	const packages = words();
-	return { n, name, file, module, linkage, source, flags, package: packages, function: behindNone(r, n) };
+	return { n, name, file, module, linkage, source, flags, package: packages, function: r.column32From1(n) };
 }
 
 function nodes(r: Reader): Nodes {
 	const n = r.varint();
-	const parent = behindNone(r, n);
+	const parent = r.column32From1(n);
 	for (let i = 1; i < n; i++) {
 		parent[i] = i - parent[i]!;
 	}
-	return { n, parent, symbol: behindNone(r, n), line: behindNone(r, n) };
+	return { n, parent, symbol: r.column32From1(n), line: r.column32From1(n) };
 }
 
 function stacks(r: Reader, texts: string[]): Stacks {
 	const n = r.varint();
-	const node = Uint32Array.from(r.rising(n));
+	const node = new Uint32Array(r.rising(n));
 	const site = r.column32(n).map((up, i) => node[i]! - up);
 	const out = {
 		n,
@@ -144,8 +130,9 @@ function edges(r: Reader): Edges {
 /** Counts per stack, as where each stack's rows begin. */
 function starts(r: Reader, nStacks: number): Uint32Array {
 	const out = new Uint32Array(nStacks + 1);
+	const counts = r.column32(nStacks);
 	for (let i = 0; i < nStacks; i++) {
-		out[i + 1] = out[i]! + r.varint();
+		out[i + 1] = out[i]! + counts[i]!;
 	}
 	return out;
 }
@@ -155,25 +142,26 @@ function intervals(r: Reader, stacks: Stacks): Intervals {
 	const first = starts(r, stacks.n);
 	const from = new Uint16Array(n);
 	const until = new Uint16Array(n);
+	const steps = r.column32(n);
 	for (let s = 0; s < stacks.n; s++) {
 		let at = 0;
 		for (let i = first[s]!; i < first[s + 1]!; i++) {
-			at += r.varint();
-			from[i] = at;
+			from[i] = at += steps[i]!;
 		}
 	}
+	const lives = r.column32(n);
 	for (let i = 0; i < n; i++) {
-		const life = r.varint();
-		until[i] = life === 0 ? NEVER : from[i]! + life - 1;
+		until[i] = lives[i] === 0 ? NEVER : from[i]! + lives[i]! - 1;
 	}
 	const count = r.column32(n);
 	const temporary = r.column32(n);
-	const bytes = new Float64Array(n);
+	const bytes = r.column(n); // zigzag: 0, -1, 1, -2, ...
 	for (let s = 0; s < stacks.n; s++) {
 		const [total, calls] = [stacks.allocatedBytes[s]!, stacks.allocations[s]!];
 		const mean = calls ? (total - (total % calls)) / calls : 0;
 		for (let i = first[s]!; i < first[s + 1]!; i++) {
-			bytes[i] = r.signed() + count[i]! * mean;
+			const off = bytes[i]!;
+			bytes[i] = (off & 1 ? -(off + 1) / 2 : off / 2) + count[i]! * mean;
 		}
 	}
 	return { n, first, from, until, count, temporary, bytes };
@@ -184,7 +172,7 @@ function sizes(r: Reader, nStacks: number): Sizes {
 	return {
 		n,
 		first: starts(r, nStacks),
-		isClass: Uint8Array.from(r.column32(n)),
+		isClass: new Uint8Array(r.column32(n)),
 		size: r.column(n),
 		count: r.column(n),
 		bytes: r.column(n),
@@ -284,7 +272,8 @@ export async function decode(blob: Uint8Array<ArrayBuffer>): Promise<Profile> {
 	};
 	const facts = section(Section.Facts);
 	const text = new TextDecoder().decode(facts.bytesOf(facts.left));
-	const texts = strings(section(Section.Strings));
+	const strings = section(Section.Strings);
+	const texts = strings.texts(strings.varint());
 	const ends = stacks(section(Section.Stacks), texts);
 	const known = edges(section(Section.Edges));
 	const curve = edges(section(Section.Curve));

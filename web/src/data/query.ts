@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Lens } from './lens.ts';
-import { START } from './lens.ts';
+import { isCounted, START, type Lens, type Metric, type Range } from './lens.ts';
 import { NEVER, type Profile } from './profile.ts';
 import { stacksUnder } from './match.ts';
 
@@ -25,6 +24,7 @@ export interface Totals {
 	temporary: number;
 }
 
+/** What was made in the range is added up when it is asked for: a flame graph of the peak never does. */
 export interface Answer extends Costs {
 	lens: Lens;
 	total: Totals;
@@ -53,90 +53,109 @@ function shareOf(bytes: number, part: number, whole: number): number {
 	return Number((BigInt(bytes) * BigInt(part)) / BigInt(whole));
 }
 
-function emptyCosts(n: number): Costs {
-	return {
-		bytes: new Float64Array(n),
-		blocks: new Float64Array(n),
-		allocations: new Float64Array(n),
-		allocatedBytes: new Float64Array(n),
-		temporary: new Float64Array(n),
-	};
+/** What ranks, beside which the rest stands. */
+interface Ranked {
+	bytes: Float64Array;
+	blocks: Float64Array;
 }
 
+type Made = Pick<Costs, 'allocations' | 'allocatedBytes' | 'temporary'>;
+
 /** The whole recording: the exact columns. */
-function wholeCosts(p: Profile, lens: Lens): Costs {
+function wholeRanked(p: Profile, metric: Metric): Ranked {
 	const s = p.stacks;
-	const made = {
-		allocations: s.allocations,
-		allocatedBytes: s.allocatedBytes,
-		temporary: s.temporary,
-	};
-	switch (lens.metric) {
+	switch (metric) {
 		case 'peak':
-			return { bytes: s.peakBytes, blocks: s.peakBlocks, ...made };
+			return { bytes: s.peakBytes, blocks: s.peakBlocks };
 		case 'never-freed':
 		case 'kept':
-			return { bytes: s.liveBytes, blocks: s.liveBlocks, ...made };
+			return { bytes: s.liveBytes, blocks: s.liveBlocks };
 		case 'temporary':
-			return { bytes: s.temporaryBytes, blocks: s.temporary, ...made };
+			return { bytes: s.temporaryBytes, blocks: s.temporary };
 		default:
-			return { bytes: s.allocatedBytes, blocks: s.allocations, ...made };
+			return { bytes: s.allocatedBytes, blocks: s.allocations };
 	}
 }
 
-/** One range: those intervals that a block of it can be in. */
-function rangeCosts(p: Profile, lens: Lens, from: number, to: number, moment: number): Costs {
-	const { first, from: born, until, count, temporary, bytes } = p.intervals;
-	const out = emptyCosts(p.stacks.n);
-	const isPeak = lens.metric === 'peak';
-	const isMade = lens.metric === 'allocations' || lens.metric === 'bytes';
-	const isTemporary = lens.metric === 'temporary';
-	// A block counts as live if it dies after this edge
-	const lives = lens.metric === 'never-freed' ? NEVER - 1 : isPeak ? moment : to;
-	for (let s = 0; s < p.stacks.n; s++) {
-		let sumBytes = 0;
-		let sumBlocks = 0;
-		let made = 0;
-		let madeBytes = 0;
-		let short = 0;
-		let shortBytes = 0;
-		for (let i = first[s]!, end = first[s + 1]!; i < end; i++) {
-			const at = born[i]!;
-			if (at > to) {
-				break; // those of a stack begin one after the other
-			}
-			const isInside = at > from;
-			if (isInside) {
-				made += count[i]!;
-				madeBytes += bytes[i]!;
-				short += temporary[i]!;
-				if (isTemporary && temporary[i]! > 0) {
-					shortBytes += shareOf(bytes[i]!, temporary[i]!, count[i]!);
-				}
-			}
-			if ((isPeak ? at <= moment : isInside) && until[i]! > lives) {
-				sumBytes += bytes[i]!;
-				sumBlocks += count[i]!;
+/** What was made after `from` and up to `to`, and dies after `lives`. */
+function living(p: Profile, from: number, to: number, lives: number): Ranked {
+	const { first, from: born, until, count, bytes } = p.intervals;
+	const out = { bytes: new Float64Array(p.stacks.n), blocks: new Float64Array(p.stacks.n) };
+	for (let s = 0, i = first[0]!; s < p.stacks.n; s++) {
+		const end = first[s + 1]!;
+		let sum = 0;
+		let blocks = 0;
+		for (; i < end && born[i]! <= to; i++) { // those of a stack begin one after the other
+			if (until[i]! > lives && born[i]! > from) {
+				sum += bytes[i]!;
+				blocks += count[i]!;
 			}
 		}
-		out.allocations[s] = made;
-		out.allocatedBytes[s] = madeBytes;
-		out.temporary[s] = short;
-		out.bytes[s] = isMade ? madeBytes : isTemporary ? shortBytes : sumBytes;
-		out.blocks[s] = isMade ? made : isTemporary ? short : sumBlocks;
+		i = end;
+		out.bytes[s] = sum;
+		out.blocks[s] = blocks;
 	}
 	return out;
 }
 
-function without(costs: Costs, kept: Uint8Array): Costs {
-	const only = (column: Float64Array) => column.map((v, i) => (kept[i] ? v : 0));
-	return {
-		bytes: only(costs.bytes),
-		blocks: only(costs.blocks),
-		allocations: only(costs.allocations),
-		allocatedBytes: only(costs.allocatedBytes),
-		temporary: only(costs.temporary),
-	};
+/** The first interval of a stack that begins after an edge. */
+function firstAfter(p: Profile, stack: number, edge: number): number {
+	let low = p.intervals.first[stack]!;
+	let high = p.intervals.first[stack + 1]!;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (p.intervals.from[middle]! <= edge) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+function madeIn(p: Profile, from: number, to: number): Made {
+	const { first, from: born, count, temporary, bytes } = p.intervals;
+	const column = () => new Float64Array(p.stacks.n);
+	const out = { allocations: column(), allocatedBytes: column(), temporary: column() };
+	for (let s = 0; s < p.stacks.n; s++) {
+		let [made, sum, short] = [0, 0, 0];
+		for (let i = firstAfter(p, s, from), end = first[s + 1]!; i < end && born[i]! <= to; i++) {
+			made += count[i]!;
+			sum += bytes[i]!;
+			short += temporary[i]!;
+		}
+		out.allocations[s] = made;
+		out.allocatedBytes[s] = sum;
+		out.temporary[s] = short;
+	}
+	return out;
+}
+
+function temporaryBytesIn(p: Profile, from: number, to: number): Float64Array {
+	const { first, from: born, count, temporary, bytes } = p.intervals;
+	return Float64Array.from({ length: p.stacks.n }, (_, s) => {
+		let sum = 0;
+		for (let i = firstAfter(p, s, from), end = first[s + 1]!; i < end && born[i]! <= to; i++) {
+			sum += temporary[i] ? shareOf(bytes[i]!, temporary[i]!, count[i]!) : 0;
+		}
+		return sum;
+	});
+}
+
+function rangeRanked(p: Profile, metric: Metric, range: Range, moment: number, made: () => Made): Ranked {
+	const { from, to } = range;
+	switch (metric) {
+		case 'peak':
+			return living(p, START, Math.min(moment, to), moment);
+		case 'never-freed':
+			return living(p, from, to, NEVER - 1);
+		case 'kept':
+			return living(p, from, to, to);
+		case 'temporary':
+			return { bytes: temporaryBytesIn(p, from, to), blocks: made().temporary };
+		default:
+			return { bytes: made().allocatedBytes, blocks: made().allocations };
+	}
 }
 
 export function sum(column: Float64Array): number {
@@ -147,37 +166,65 @@ export function sum(column: Float64Array): number {
 	return total;
 }
 
-export function weightsOf(lens: Lens, costs: Costs): Float64Array {
-	return lens.metric === 'allocations' || lens.metric === 'temporary' ? costs.blocks : costs.bytes;
+/** Gives what `make` gives, which is called once, when it is asked for. */
+function once<T>(make: () => T): () => T {
+	let made: T | null = null;
+	return () => (made ??= make());
+}
+
+/** The columns of `costs`, without the stacks that the lens's texts leave out. */
+function without<T extends object>(costs: T, kept: Uint8Array | null): T {
+	if (!kept) {
+		return costs;
+	}
+	const only = (column: Float64Array) => column.map((v, i) => (kept[i] ? v : 0));
+	return Object.fromEntries(Object.entries(costs).map(([name, column]) => [name, only(column)])) as T;
 }
 
 /** `kept`: which stacks the lens's texts leave, if it has any; made once per set of texts. */
 export function ask(p: Profile, lens: Lens, kept = stacksUnder(p, lens)): Answer {
+	const { metric } = lens;
 	const n = p.edges.n;
-	const { from, to } = lens.range ?? { from: START, to: n };
-	const moment = lens.range ? peakOfRange(p, from, to) : -1;
-	let costs = lens.range ? rangeCosts(p, lens, from, to, moment) : wholeCosts(p, lens);
-	if (kept) {
-		costs = without(costs, kept);
-	}
-	const isPeak = lens.metric === 'peak';
-	const end = to < n ? p.edges.timeNs[to]! : p.facts.summary.duration_ns;
+	const range = lens.range ?? { from: START, to: n };
+	const moment = lens.range ? peakOfRange(p, range.from, range.to) : -1;
+	const allMade = once(() => (lens.range ? madeIn(p, range.from, range.to) : p.stacks));
+	const made = once((): Made => {
+		const { allocations, allocatedBytes, temporary } = allMade();
+		return without({ allocations, allocatedBytes, temporary }, kept);
+	});
+	const ranked = without(
+		lens.range ? rangeRanked(p, metric, range, moment, allMade) : wholeRanked(p, metric),
+		kept,
+	);
+	const end = range.to < n ? p.edges.timeNs[range.to]! : p.facts.summary.duration_ns;
 	const peakNs = lens.range
 		? (p.edges.timeNs[moment] ?? p.facts.summary.duration_ns)
 		: p.facts.summary.peak_time_ns;
+	const total = once(() => ({
+		bytes: sum(ranked.bytes),
+		blocks: sum(ranked.blocks),
+		allocations: sum(made().allocations),
+		allocatedBytes: sum(made().allocatedBytes),
+		temporary: sum(made().temporary),
+	}));
 	return {
-		...costs,
-		lens,
-		weights: weightsOf(lens, costs),
-		total: {
-			bytes: sum(costs.bytes),
-			blocks: sum(costs.blocks),
-			allocations: sum(costs.allocations),
-			allocatedBytes: sum(costs.allocatedBytes),
-			temporary: sum(costs.temporary),
+		...ranked,
+		get allocations() {
+			return made().allocations;
 		},
-		momentNs: isPeak ? peakNs : end,
-		edge: isPeak ? (lens.range ? moment : -1) : to,
+		get allocatedBytes() {
+			return made().allocatedBytes;
+		},
+		get temporary() {
+			return made().temporary;
+		},
+		get total() {
+			return total();
+		},
+		lens,
+		weights: isCounted(metric) ? ranked.blocks : ranked.bytes,
+		momentNs: metric === 'peak' ? peakNs : end,
+		edge: metric === 'peak' ? (lens.range ? moment : -1) : range.to,
 	};
 }
 

@@ -45,7 +45,20 @@ export interface Palette {
 	mark: string;
 }
 
-export function palette(): Palette {
+const hatches = new Map<string, CanvasPattern>();
+
+let known: { turn: number; palette: Palette } | null = null;
+
+/** The colours as they are since they changed for the `turn`th time. */
+export function palette(turn: number): Palette {
+	if (known?.turn !== turn) {
+		known = { turn, palette: readPalette() };
+		hatches.clear();
+	}
+	return known.palette;
+}
+
+function readPalette(): Palette {
 	const style = getComputedStyle(document.documentElement);
 	const token = (name: string) => style.getPropertyValue(`--${name}`).trim();
 	return {
@@ -69,7 +82,6 @@ export function palette(): Palette {
 	};
 }
 
-let hatches: Map<string, CanvasPattern> = new Map();
 
 /** Slanting lines, for what is unknown and for what is too small to be told apart. */
 function hatch(context: CanvasRenderingContext2D, colour: string, background: string) {
@@ -93,10 +105,6 @@ function hatch(context: CanvasRenderingContext2D, colour: string, background: st
 		hatches.set(key, pattern);
 	}
 	return pattern;
-}
-
-export function forgetHatches(): void {
-	hatches = new Map();
 }
 
 let charWidth = 0;

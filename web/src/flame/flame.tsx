@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Boxes } from '../data/forest.ts';
 import { measured } from '../measure.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
-import { draw, forgetHatches, palette, ROW, rowTop, type Scene } from './draw.ts';
+import { draw, palette, ROW, rowTop, type Scene } from './draw.ts';
 import { boxAt, layOut, type Layout } from './layout.ts';
 import type { Skin } from './skin.tsx';
 import { Tip } from './tip.tsx';
@@ -22,6 +22,12 @@ export interface FlameProps {
 	onSelect?: (node: number) => void;
 	onOpenRun?: (node: number) => void;
 	onHide?: (node: number) => void;
+}
+
+/** What of the width is seen: weights. */
+interface Window {
+	from: number;
+	to: number;
 }
 
 const CONTENT_MAX = 15 * ROW;
@@ -42,8 +48,10 @@ export function Flame(props: FlameProps) {
 	const zoomed = Math.max(0, layout.of[props.zoom ?? 0] ?? 0);
 	const from = layout.start[zoomed] ?? 0;
 	const to = from + (f.total[layout.node[zoomed]!] ?? 0);
-	const [window_, setWindow] = useState({ from, to });
-	const frame = useRef(0);
+	const [moving, setMoving] = useState<(Window & { of: Boxes }) | null>(null); // while it zooms
+	const shown = moving?.of === f ? moving : { from, to };
+	const drawn = useRef<Window & { of: Boxes }>({ from, to, of: f });
+	const context = useRef<CanvasRenderingContext2D | null>(null);
 
 	useLayoutEffect(() => {
 		const watch = new ResizeObserver(([entry]) => {
@@ -54,25 +62,26 @@ export function Flame(props: FlameProps) {
 		return () => watch.disconnect();
 	}, []);
 
-	useEffect(() => {
-		const start = { ...window_ };
+	useLayoutEffect(() => {
+		const start = drawn.current;
+		if (reduced() || start.of !== f || (start.from === from && start.to === to)) {
+			return; // of other costs there is no way from one to the other
+		}
 		const began = performance.now();
+		let request = 0;
 		const step = (now: number) => {
-			const t = reduced() ? 1 : Math.min(1, (now - began) / 120);
+			const t = Math.min(1, (now - began) / 120);
 			const ease = 1 - (1 - t) ** 3;
-			setWindow({
-				from: start.from + (from - start.from) * ease,
-				to: start.to + (to - start.to) * ease,
-			});
+			const at = (a: number, b: number) => a + (b - a) * ease;
+			setMoving(t < 1 ? { from: at(start.from, from), to: at(start.to, to), of: f } : null);
 			if (t < 1) {
-				frame.current = requestAnimationFrame(step);
+				request = requestAnimationFrame(step);
 			}
 		};
-		if (start.from !== from || start.to !== to) {
-			frame.current = requestAnimationFrame(step);
-		}
-		return () => cancelAnimationFrame(frame.current);
-	}, [from, to]);
+		setMoving(start);
+		request = requestAnimationFrame(step);
+		return () => cancelAnimationFrame(request);
+	}, [f, from, to]);
 
 	const selected = useMemo(() => {
 		const node = props.selectedBase ? nodeOfBase(f, props.selectedBase) : -1;
@@ -81,7 +90,8 @@ export function Flame(props: FlameProps) {
 	const scene: Scene = {
 		forest: f,
 		layout,
-		...window_,
+		from: shown.from,
+		to: shown.to,
 		top,
 		...size,
 		isFlipped: props.isFlipped ?? false,
@@ -94,6 +104,9 @@ export function Flame(props: FlameProps) {
 	const turn = useValue(() => themeTurn.value);
 
 	useLayoutEffect(() => {
+		if (size.width === 0) {
+			return; // its place is not known yet
+		}
 		const c = canvas.current!;
 		const ratio = devicePixelRatio || 1;
 		const width = Math.round(size.width * ratio);
@@ -102,11 +115,11 @@ export function Flame(props: FlameProps) {
 			c.width = width;
 			c.height = height;
 		}
-		const context = c.getContext('2d')!;
-		context.setTransform(ratio, 0, 0, ratio, 0, 0);
-		forgetHatches();
-		measured('draw', () => draw(context, scene, palette()));
-	}, [f, skin, layout, window_, top, size, scene.isFlipped, selected, scene.focused, props.isMarked, turn]);
+		context.current ??= c.getContext('2d')!;
+		context.current.setTransform(ratio, 0, 0, ratio, 0, 0);
+		measured('draw', () => draw(context.current!, scene, palette(turn)));
+		drawn.current = { from: shown.from, to: shown.to, of: f };
+	}, [f, skin, layout, shown.from, shown.to, top, size, scene.isFlipped, selected, scene.focused, props.isMarked, turn]);
 
 	const find = (event: MouseEvent) => {
 		const r = canvas.current!.getBoundingClientRect();
@@ -114,7 +127,7 @@ export function Flame(props: FlameProps) {
 		const y = event.clientY - r.top + top;
 		const levels = Math.max(layout.levels * ROW, size.height);
 		const depth = Math.floor((scene.isFlipped ? levels - y : y) / ROW);
-		const at = window_.from + (x / size.width) * (window_.to - window_.from);
+		const at = shown.from + (x / size.width) * (shown.to - shown.from);
 		return boxAt(layout, f, depth, at);
 	};
 	const choose = (i: number) => {

@@ -28,9 +28,51 @@ export function children(f: Boxes): Children {
 	return c;
 }
 
+/** The nodes of list[from] .. list[to - 1], the heaviest first; what is left over comes last. */
+function sortByWeight(f: Boxes, list: Uint32Array, from: number, to: number): void {
+	const isBefore = (a: number, b: number) =>
+		f.isRest[a] !== f.isRest[b] ? f.isRest[a]! < f.isRest[b]! : f.total[a]! > f.total[b]!;
+	if (to - from > 24) {
+		const sorted = Array.from(list.subarray(from, to));
+		list.set(sorted.sort((a, b) => +isBefore(b, a) - +isBefore(a, b)), from);
+		return;
+	}
+	for (let i = from + 1; i < to; i++) {
+		const node = list[i]!;
+		let at = i;
+		for (; at > from && isBefore(node, list[at - 1]!); at--) {
+			list[at] = list[at - 1]!;
+		}
+		list[at] = node;
+	}
+}
+
+interface Scratch {
+	own: Uint32Array; // children of the node at hand
+	waiting: Uint32Array; // nodes to be placed, the last one next
+	starts: Float64Array;
+	depths: Uint16Array;
+}
+
+let scratch: Scratch | null = null;
+
+/** Room for n nodes; what is in it is of no use. */
+function scratchFor(n: number): Scratch {
+	if (!scratch || scratch.own.length < n) {
+		scratch = {
+			own: new Uint32Array(n),
+			waiting: new Uint32Array(n),
+			starts: new Float64Array(n),
+			depths: new Uint16Array(n),
+		};
+	}
+	return scratch;
+}
+
 /** `minimum`: nodes below this weight get no box (they could not be seen). */
 export function layOut(f: Boxes, minimum = 0): Layout {
 	const { first, list } = children(f);
+	const { total } = f;
 	const out = {
 		n: 0,
 		node: new Uint32Array(f.n),
@@ -40,15 +82,13 @@ export function layOut(f: Boxes, minimum = 0): Layout {
 		of: new Int32Array(f.n).fill(-1),
 		levels: 0,
 	};
-	const total = f.total;
-	const stack: number[] = [0];
-	const starts: number[] = [0];
-	const depths: number[] = [0];
+	const { own, waiting, starts, depths } = scratchFor(f.n);
+	waiting[0] = starts[0] = depths[0] = 0;
 	const open: number[] = []; // boxes whose end is not known yet
-	while (stack.length) {
-		const node = stack.pop()!;
-		const start = starts.pop()!;
-		const depth = depths.pop()!;
+	for (let left = 1; left > 0; ) {
+		const node = waiting[--left]!;
+		const start = starts[left]!;
+		const depth = depths[left]!;
 		while (open.length > depth) {
 			out.end[open.pop()!] = out.n;
 		}
@@ -59,23 +99,22 @@ export function layOut(f: Boxes, minimum = 0): Layout {
 		out.of[node] = box;
 		out.levels = Math.max(out.levels, depth + 1);
 		open.push(box);
-		const own: number[] = [];
+		let n = 0;
+		let at = start;
 		for (let k = first[node]!; k < first[node + 1]!; k++) {
 			const child = list[k]!;
 			if (total[child]! > minimum) {
-				own.push(child);
+				own[n++] = child;
+				at += total[child]!;
 			}
 		}
-		own.sort((a, b) => f.isRest[a]! - f.isRest[b]! || total[b]! - total[a]! || a - b);
-		let at = start;
-		for (const child of own) {
-			at += total[child]!;
-		}
-		for (let k = own.length - 1; k >= 0; k--) { // the last is drawn first from the stack
-			at -= total[own[k]!]!;
-			stack.push(own[k]!);
-			starts.push(at);
-			depths.push(depth + 1);
+		sortByWeight(f, own, 0, n);
+		while (n > 0) {
+			const child = own[--n]!;
+			at -= total[child]!;
+			waiting[left] = child;
+			starts[left] = at;
+			depths[left++] = depth + 1;
 		}
 	}
 	while (open.length) {

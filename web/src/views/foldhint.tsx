@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import type { Forest } from '../data/forest.ts';
+import type { Profile } from '../data/profile.ts';
 import { ownerOf } from '../data/tree.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
+
+const known = new WeakMap<Uint32Array, Uint8Array>(); // by the parents of nodes
+
+/** Nodes that are the user's own code, or have some above them. */
+function belowYours(p: Profile, f: Forest): Uint8Array {
+	let below = known.get(f.parent);
+	if (!below) {
+		below = new Uint8Array(f.n);
+		for (let i = 1; i < f.n; i++) {
+			below[i] = below[f.parent[i]!]! | +(ownerOf(p, f.symbol[i]!) === 'yours');
+		}
+		known.set(f.parent, below);
+	}
+	return below;
+}
 
 /** Where nearly all of it is library code, its frames are what there is to see. */
 export function FoldHint({ forest }: { forest: Forest }) {
 	const p = state.profile.value;
 	const share = useMemo(() => {
-		const hasYours = new Uint8Array(forest.n);
+		const below = belowYours(p, forest);
 		let sum = 0;
 		for (let i = 1; i < forest.n; i++) {
-			const isYours = ownerOf(p, forest.symbol[i]!) === 'yours';
-			hasYours[i] = hasYours[forest.parent[i]!]! | +isYours;
-			sum += hasYours[i] ? 0 : forest.self[i]!;
+			sum += below[i] ? 0 : forest.self[i]!;
 		}
 		return sum;
 	}, [forest]);

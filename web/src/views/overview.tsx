@@ -129,7 +129,7 @@ function HeapFlame() {
 					</li>
 				</ul>
 			</div>
-			{a.total.allocations === 0 && a.weights.every((w) => w === 0) ? (
+			{forest.total[0] === 0 ? (
 				<p class="nothing">Nothing is left under this lens.</p>
 			) : (
 				<CostFlame
