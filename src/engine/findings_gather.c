@@ -140,59 +140,84 @@ static void sum_up(uint64_t *curve, uint32_t n_edges, uint64_t end) {
 	curve[n_edges] = end;
 }
 
-/** Where the intervals of another stack begin: those of one stand together. */
-static uint32_t end_of_stack(const struct recording *r, uint32_t i) {
-	uint32_t stack = r->intervals.items[i].stack;
-	while (i < r->intervals.n && r->intervals.items[i].stack == stack) {
-		i++;
-	}
-	return i;
-}
-
-/** What the intervals of a stack, from `first` on, change at each edge; `kept` may be NULL. */
-static void add_changes(const struct recording *r, uint32_t first, uint64_t *live, uint64_t *kept) {
-	const struct rec_interval *v = &r->intervals.items[first];
-	const struct rec_interval *end = r->intervals.items + r->intervals.n;
-	for (uint32_t stack = v->stack; v < end && v->stack == stack; v++) {
+/** What intervals change at each edge. */
+static void add_changes(uint64_t *live, uint64_t *kept, const struct rec_interval *v,
+		const struct rec_interval *end) {
+	for (; v < end; v++) {
 		live[v->from] += v->bytes;
-		if (v->until <= r->edges.n) {
+		if (v->until != REC_NEVER) {
 			live[v->until] -= v->bytes;
-		} else if (kept) {
+		} else {
 			kept[v->from] += v->bytes;
 		}
 	}
 }
 
+/** Curves under construction: two per tag, each with a point for what goes behind the last edge. */
+struct curves {
+	uint64_t *all;
+	size_t stride;
+	const uint32_t *tag_of_place;
+};
+
+static void add_curve(struct curves *c, uint32_t tag, const struct rec_interval *v,
+		const struct rec_interval *end) {
+	uint64_t *live = c->all + 2 * tag * c->stride;
+	add_changes(live, live + c->stride, v, end);
+}
+
+/** The holder's curves have the tag 0, which no place has. */
+static void scan_intervals(const struct finder *f, struct curves *c) {
+	const struct rec_interval *v = f->r->intervals.items, *end = v + f->r->intervals.n, *next;
+	for (; v < end; v = next) {
+		// Those of a stack stand together
+		uint32_t stack = v->stack;
+		for (next = v + 1; next < end && next->stack == stack;) {
+			next++;
+		}
+		uint32_t place = f->place_of[stack];
+		if (place != UINT32_MAX && c->tag_of_place[place]) {
+			add_curve(c, c->tag_of_place[place], v, next);
+		}
+		if (f->holder.tags && f->holder.tags[stack]) {
+			add_curve(c, 0, v, next);
+		}
+	}
+}
+
+static uint64_t live_bytes_of(const struct finder *f, const uint8_t *tags) {
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		bytes += tags[i] ? f->r->stacks.items[i].live_bytes : 0;
+	}
+	return bytes;
+}
+
 static bool make_curves(struct finder *f) {
-	const struct recording *r = f->r;
-	uint32_t n_edges = r->edges.n;
+	uint32_t n_edges = f->r->edges.n;
 	uint32_t *tag_of_place = arena_new(&f->scratch, uint32_t, f->n_places + 1ul);
 	if (!tag_of_place) {
 		return false;
 	}
-	// Two curves per tag, each with a point for what goes behind the last edge
-	size_t stride = n_edges + 1ul;
+	struct curves c = {.stride = n_edges + 1ul, .tag_of_place = tag_of_place};
 	uint32_t n_tags = choose(f, tag_of_place);
-	uint64_t *all = arena_new(&f->scratch, uint64_t, (n_tags + 1ul) * 2 * stride);
-	if (!all) {
+	c.all = arena_new(&f->scratch, uint64_t, (n_tags + 1ul) * 2 * c.stride);
+	if (!c.all) {
 		return false;
 	}
-	for (uint32_t i = 0; i < r->intervals.n; i = end_of_stack(r, i)) {
-		uint32_t place = f->place_of[r->intervals.items[i].stack];
-		uint32_t tag = place == UINT32_MAX ? 0 : tag_of_place[place];
-		if (tag) {
-			uint64_t *live = all + 2 * tag * stride;
-			add_changes(r, i, live, live + stride);
-		}
+	scan_intervals(f, &c);
+	if (f->holder.tags) {
+		sum_up(c.all, n_edges, live_bytes_of(f, f->holder.tags));
+		f->holder.curve = c.all;
 	}
 	for (uint32_t i = 0; i < f->n_places; i++) {
 		struct place *p = &f->places[i];
 		if (tag_of_place[i]) {
-			uint64_t *live = all + 2 * tag_of_place[i] * stride;
+			uint64_t *live = c.all + 2 * tag_of_place[i] * c.stride;
 			sum_up(live, n_edges, p->live_bytes + p->noise_bytes);
-			sum_up(live + stride, n_edges, p->live_bytes);
+			sum_up(live + c.stride, n_edges, p->live_bytes);
 			p->live_curve = live;
-			p->kept_curve = live + stride;
+			p->kept_curve = live + c.stride;
 		}
 	}
 	return true;
@@ -211,24 +236,6 @@ bool finder_gather(struct finder *f) {
 	f->n_points = r->edges.n + 1;
 	uint64_t last = r->edges.n ? f->times_ns[r->edges.n - 1] : 0;
 	f->times_ns[r->edges.n] = r->meta.duration_ns > last ? r->meta.duration_ns : last;
-	return gather_places(f) && make_curves(f);
-}
-
-uint64_t *finder_curve(struct finder *f, const uint8_t *tags) {
-	const struct recording *r = f->r;
-	uint64_t *curve = arena_new(&f->scratch, uint64_t, r->edges.n + 1ul);
-	uint64_t end = 0;
-	for (uint32_t i = 0; curve && i < r->intervals.n; i = end_of_stack(r, i)) {
-		if (tags[r->intervals.items[i].stack]) {
-			add_changes(r, i, curve, NULL);
-		}
-	}
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		end += tags[i] ? r->stacks.items[i].live_bytes : 0;
-	}
-	if (curve) {
-		sum_up(curve, r->edges.n, end);
-	}
-	f->failed |= !curve;
-	return curve;
+	bool has_peak = r->summary.peak_bytes > 0 && !(r->missing & REC_PEAK_BYTES);
+	return gather_places(f) && (!has_peak || finder_find_holder(f)) && make_curves(f);
 }

@@ -28,6 +28,15 @@ struct place {
 	bool has_churn_finding;
 };
 
+/** Who holds the peak, with what it calls (findings_peak.c says how it is chosen). */
+struct holder {
+	const struct name *name; // NULL: nobody in particular
+	uint64_t bytes;          // with what it calls, at the peak
+	uint64_t own;            // as a site
+	uint8_t *tags;           // per stack: passes through it
+	uint64_t *curve;         // of these stacks: n_points
+};
+
 struct finder {
 	const struct recording *r;
 	const struct names *names;
@@ -39,17 +48,18 @@ struct finder {
 	struct place *places;
 	uint32_t n_places;
 	uint32_t *place_of; // per stack
+	struct holder holder;
 	uint64_t *times_ns; // of the points of all curves: the edges, and the end of the run
 	uint32_t n_points;
 	bool runs_scripts; // the program is a runtime: what it holds, it holds for them
 	bool failed;       // no memory
 };
 
-/** Gather the stacks by site; curves for the sites that matter. */
+/** Gather the stacks by site; curves for the sites that matter, and for the holder of the peak. */
 bool finder_gather(struct finder *f);
 
-/** The curve of what some stacks hold: those with tags[stack] != 0. NULL: no memory. */
-uint64_t *finder_curve(struct finder *f, const uint8_t *tags);
+/** Find f->holder, but for its curve. False: no memory. */
+bool finder_find_holder(struct finder *f);
 
 static inline struct curve finder_as_curve(const struct finder *f, const uint64_t *bytes) {
 	return (struct curve){f->times_ns, bytes, f->n_points};

@@ -6,13 +6,6 @@
 // Who holds the peak: the innermost function of the user's own that, with what it calls, holds at
 // least half of it. Where no function does but those that hold everything (main), the largest site.
 
-struct holder {
-	const struct name *name;
-	uint64_t bytes; // with what it calls, at the peak
-	uint64_t own;   // as a site
-	uint8_t *tags;  // per stack: passes through it
-};
-
 // Per function, while the stacks of the peak are walked
 struct inclusive {
 	uint64_t bytes, own;
@@ -26,7 +19,6 @@ static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
 	uint32_t *out = arena_new(&f->scratch, uint32_t, STACKS_MAX);
 	*n = 0;
 	if (!out) {
-		f->failed = true;
 		return NULL;
 	}
 	// By powers of two from the top: near enough to "heaviest first", in linear time
@@ -125,13 +117,12 @@ static bool tag_stacks(struct finder *f, struct holder *h) {
 	return true;
 }
 
-static bool find_holder(struct finder *f, struct holder *out) {
+bool finder_find_holder(struct finder *f) {
 	uint32_t n;
 	uint32_t *stacks = stacks_of_peak(f, &n);
 	struct inclusive *functions = arena_new(&f->scratch, struct inclusive,
 			names_n_functions(f->names) + 1ul);
 	if (!stacks || !functions) {
-		f->failed = true;
 		return false;
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -139,11 +130,10 @@ static bool find_holder(struct finder *f, struct holder *out) {
 	}
 	const struct inclusive *best = choose(f, functions);
 	if (!best) {
-		return false;
+		return true;
 	}
-	*out = (struct holder){.name = best->name, .own = best->own};
-	f->failed |= !tag_stacks(f, out);
-	return !f->failed;
+	f->holder = (struct holder){.name = best->name, .own = best->own};
+	return tag_stacks(f, &f->holder);
 }
 
 static uint32_t edge_of_peak(const struct finder *f) {
@@ -314,11 +304,8 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	finding_put(out, "peak_ns", s->peak_time_ns);
 	bool is_copied = put_twins(&text, out, f, h);
 	bool has_doubled = say_doubling(f, &text, out, h->tags, place);
-	uint64_t *curve = finder_curve(f, h->tags);
-	bool is_spike = curve && put_spike(f, &text, out, curve);
-	if (curve) {
-		put_what_if(f, &text, out, curve);
-	}
+	bool is_spike = put_spike(f, &text, out, h->curve);
+	put_what_if(f, &text, out, h->curve);
 	finder_say(f, out, &text);
 	bool is_large = h->bytes >= s->peak_bytes / 4 && h->bytes >= LARGE_BYTES;
 	bool has_pattern = is_copied || has_doubled || (is_spike && !is_explained(f, h));
@@ -327,9 +314,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 }
 
 void find_peak(struct finder *f) {
-	struct holder h = {0};
-	if (f->r->summary.peak_bytes > 0 && find_holder(f, &h) &&
-			h.bytes >= f->r->summary.peak_bytes / 10) {
-		say_peak(f, &h);
+	if (f->holder.name && f->holder.bytes >= f->r->summary.peak_bytes / 10) {
+		say_peak(f, &f->holder);
 	}
 }
