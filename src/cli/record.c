@@ -87,19 +87,24 @@ static void tell_progress(void *user, size_t n_left, size_t n_all) {
 
 // ---- afterwards
 
-static void put_figures(const struct run_result *result) {
+/** What a report on the file would say first. */
+static void put_figures(struct run_result *result) {
 	struct err err = {0};
 	struct buffer out = {0};
+	struct session s;
 	struct report_options options = {.file = result->path,
 			.width = terminal_columns(STDERR_FILENO)};
-	struct names *names = names_create(&result->recording, &err);
-	if (names && report_summary(&out, &result->recording, names, &options, &err)) {
+	bool ok = session_of_recording(&s, &result->recording, result->path, &err);
+	if (ok) {
+		ok = report_summary(&out, &s.recording, s.names, &options, &err);
+		session_close(&s);
+	}
+	if (ok) {
 		(void)fwrite(out.data, 1, out.size, stderr);
 	} else {
 		complain("no summary: %s", err.text);
 	}
 	buffer_finish(&out);
-	names_destroy(names);
 }
 
 static void put_way_on(const struct run_result *result) {

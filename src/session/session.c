@@ -77,22 +77,40 @@ static bool name_frames(struct session *s, const struct session_options *options
 	return ok;
 }
 
+/** Once the recording is there. */
+static bool prepare(struct session *s, const struct session_options *options, struct err *err) {
+	struct rec_meta *meta = &s->recording.meta;
+	meta->wall_offset_s = clock_wall_offset_s(meta->wall_start_ns);
+	return (name_frames(s, options, err) || err_add(err, "%s", s->path)) &&
+			suppress(s, options, err);
+}
+
+static const struct session_options defaults;
+
 bool session_open_with(struct session *s, const char *name, const struct session_options *options,
 		struct err *err) {
-	static const struct session_options defaults = {0};
 	options = options ? options : &defaults;
 	*s = (struct session){.path = find_recording(name, err), .file.fd = -1};
 	if (!s->path) {
 		return false;
 	}
-	bool ok = read_recording(s, options->import, err);
-	struct rec_meta *meta = &s->recording.meta;
-	meta->wall_offset_s = clock_wall_offset_s(meta->wall_start_ns);
-	ok = ok && name_frames(s, options, err);
+	bool ok = (read_recording(s, options->import, err) || err_add(err, "%s", s->path)) &&
+			prepare(s, options, err);
 	if (!ok) {
-		(void)err_add(err, "%s", s->path);
+		session_close(s);
 	}
-	ok = ok && suppress(s, options, err);
+	return ok;
+}
+
+bool session_of_recording(struct session *s, struct recording *r, const char *path,
+		struct err *err) {
+	*s = (struct session){.path = strdup(path), .recording = *r, .file.fd = -1};
+	*r = (struct recording){0};
+	if (!s->path) {
+		recording_finish(&s->recording);
+		return err_memory(err);
+	}
+	bool ok = take_embedded(s, err) && prepare(s, &defaults, err);
 	if (!ok) {
 		session_close(s);
 	}

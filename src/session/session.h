@@ -44,6 +44,13 @@ bool session_open(struct session *s, const char *name, struct err *err);
 bool session_open_with(struct session *s, const char *name, const struct session_options *options,
 		struct err *err);
 
+/**
+ * A session over a recording in memory that is, or is to be, in the file at `path`: it says what
+ * session_open would say of that file. *r is taken over, also if it fails.
+ */
+bool session_of_recording(struct session *s, struct recording *r, const char *path,
+		struct err *err);
+
 /** Is this a file that session_open can read, by its first bytes? */
 bool session_knows(const char *path);
 

@@ -184,3 +184,30 @@ def test_what_a_runtime_holds_to_the_end_is_not_freed(tools):
     findings = recording.json()["findings"]
     assert any(f["id"] == "growing" for f in findings), findings
     assert not any(f["id"] == "all-freed" or "freed only" in f["text"] for f in findings), findings
+
+
+SUPPRESSES = """
+#include <stdlib.h>
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:kept_on_purpose\\n"; }
+__attribute__((noinline)) static void *allocate(size_t n) { return malloc(n); }
+__attribute__((noinline)) void *kept_on_purpose(void) { return allocate(300000); }
+__attribute__((noinline)) void *forgotten(void) { return allocate(20000); }
+int main(void) {
+	void *volatile a = kept_on_purpose(), *volatile b = forgotten();
+	return a == b;
+}
+"""
+
+
+def test_what_is_said_at_the_end_is_what_the_report_says(tools, tmp_path):
+    """The program's own suppressions and the user's rules hold for the summary as well."""
+    (tmp_path / "prog.c").write_text(SUPPRESSES)
+    run("cc", "-g", "-O1", tmp_path / "prog.c", "-o", tmp_path / "prog")
+    (tmp_path / ".heaptrackrc").write_text("fold allocate\n")
+    done = tools.run(tools.heaptrack, "-o", tmp_path / "t", tmp_path / "prog")
+    said = next(line for line in done.stderr.splitlines() if line.startswith("  never freed "))
+    page = tools.print(tmp_path / "t.zst").stdout.splitlines()
+    assert said.split() == "never freed 20.0 kB in 1 block".split(), done.stderr
+    assert said in page, page
+    assert any("forgotten" in line for line in page), page
