@@ -235,6 +235,14 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	p->has_memory_finding = true;
 }
 
+/**
+ * Edges see a level, not whether it is the same blocks that make it: a site that asked for several
+ * times as much has thrown away and made anew. Doubling on the way to the level is twice as much.
+ */
+static bool is_allocated_once(const struct place *p, const struct curve_facts *c) {
+	return p->allocated_bytes / 3 <= c->top_bytes;
+}
+
 static bool is_worth_saying(const struct finder *f, const struct place *p,
 		const struct curve_facts *c) {
 	uint64_t peak = f->r->summary.peak_bytes;
@@ -246,7 +254,9 @@ static bool is_worth_saying(const struct finder *f, const struct place *p,
 	case CURVE_STOPPED:
 	case CURVE_BURSTS: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 20;
 	case CURVE_AT_START:
-	case CURVE_ONCE: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 5;
+	case CURVE_ONCE:
+		return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 5 &&
+				is_allocated_once(p, c);
 	default: return false;
 	}
 }

@@ -137,6 +137,32 @@ static void says_that_all_was_freed(void **state) {
 			"nothing was left allocated except 100 B of the runtime itself, in 1 block.");
 }
 
+/** A table that stands, and as much that is thrown away and made anew in every period. */
+static void tells_what_is_held_from_what_is_replaced(void **state) {
+	(void)state;
+	struct rec_stack *s = &r.stacks.items[0];
+	struct rec_stack before = *s;
+	r.intervals.n = 0;
+	add(0, 0, EDGES - 1, 1, 16000000);
+	fill_edges();
+	s->live_bytes = s->live_blocks = 0;
+	s->allocated_bytes = 16000000;
+	struct findings held = make();
+	const struct finding *once = find(&held, "at-start");
+	assert_non_null(once);
+	assert_non_null(strstr(once->text,
+			"16.0 MB were allocated once, in the first 5.0 ms, and held to the end"));
+	r.intervals.n = 0;
+	for (uint16_t i = 0; i + 1 < EDGES; i++) {
+		add(0, i, i + 1, 1, 16000000);
+	}
+	fill_edges();
+	s->allocated_bytes = (EDGES - 1) * 16000000ull;
+	struct findings replaced = make();
+	assert_null(find(&replaced, "at-start"));
+	*s = before;
+}
+
 static void is_silent_about_nothing(void **state) {
 	(void)state;
 	r.stacks.n = r.intervals.n = r.edges.n = 0;
@@ -152,6 +178,7 @@ int main(void) {
 			TEST(says_how_a_leak_grows),
 			TEST(says_when_a_container_is_full),
 			TEST(says_that_all_was_freed),
+			TEST(tells_what_is_held_from_what_is_replaced),
 			TEST(is_silent_about_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
