@@ -29,12 +29,32 @@ int main(int argc, char **argv) {
 }
 """
 
+MARKED = r"""
+#include "heaptrack_api.h"
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile last;
+int main(void) {
+	for (int round = 0; round < 4; round++) {
+		for (int i = 0; i < 50; i++) {
+			last = malloc(1000 * (round + 1));
+			if (i % 2) { free(last); }
+			usleep(1000);
+		}
+		heaptrack_report_mark(round % 2 ? "warm-up" : "request");
+	}
+	return 0;
+}
+"""
+
 CPP = "#include <map>\n#include <string>\n#include <vector>\n" \
     "int main() { std::map<std::string, std::vector<int>> m; m[\"a\"].push_back(1); return 0; }\n"
 
 JAVASCRIPT = "let a = []; for (let i = 0; i < 50000; i++) a.push({i, s: String(i)})"
 
 PYTHON = "import ast, json; ast.parse(open(ast.__file__).read())"
+
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
 
 EIGHT = ["demo", "clang++", "node", "python3", "kde", "killed", "empty", "stripped"]
 
@@ -83,6 +103,7 @@ class Recordings:
             "empty": lambda: [self.compiled("empty", "int main(void) { return 0; }\n")],
             "stripped": lambda: [self.compiled("stripped", PROGRAM, "-s"), "more"],
             "before": lambda: [self.compiled("program", PROGRAM, "-g")],
+            "marked": lambda: [self.compiled("marked", MARKED, "-g", f"-I{INCLUDE}")],
             "threads": lambda: [self.build / "tests/victims/many_threads", "exchange", "2000"],
         }
         return commands[name]()

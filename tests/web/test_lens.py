@@ -120,6 +120,18 @@ def test_a_lens_survives_its_own_text(build, pages, modules):
         assert again["lens"] == ask_program(build, recording, lens)["lens"], (lens, mine["text"])
 
 
+def test_moments_that_the_program_named(build, pages, modules):
+    recording, page = pages.recording("marked"), pages.page("marked")
+    lenses = ["m=kept&t=mark:request-mark:warm-up", "t=mark:request%232-end", "t=start-mark:warm-up#2",
+              "m=allocations&t=mark:warm-up-mark:request#2", "t=mark:none-end"]
+    for lens, mine in zip(lenses, ask_page(modules, lenses, page), strict=True):
+        theirs = ask_program(build, recording, lens)
+        if lens == lenses[-1]:
+            assert isinstance(theirs, str) and mine["rest"]
+        else:
+            assert mine["totals"] == theirs["totals"] and theirs["totals"]["allocations"], lens
+
+
 # ---- two recordings
 
 METRIC_KEYS = {"peak": "peak", "never-freed": "never_freed", "allocations": "allocations",

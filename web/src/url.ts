@@ -3,6 +3,7 @@ import { batch, effect } from '@preact/signals-core';
 import { edgeAtOrAfter, lensWords, parseLens, parseRange, rangeText } from './data/lens.ts';
 import { isNamed } from './data/match.ts';
 import * as state from './state.ts';
+import { programMarks } from './ui/marks.ts';
 
 /**
  * The address holds what is shown: the words of the lens (data/lens.ts), and v (view), dir (flame),
@@ -30,7 +31,7 @@ export function address(): string {
 		const path = selected.base ? `@${selected.base}` : '';
 		words.push(`sel=${encodeURIComponent(p.symbols.name[selected.symbol]! + path)}`);
 	}
-	if (state.marks.value.length) {
+	if (String(state.marks.value) !== String(programMarks(p))) {
 		const seconds = state.marks.value.map((edge) => (p.edges.timeNs[edge] ?? 0) / 1e9);
 		words.push(`marks=${seconds.map((s) => +s.toFixed(9)).join(',')}`);
 	}
@@ -82,6 +83,7 @@ function takeWord(key: string, value: string): void {
 		case 'marks':
 			state.marks.value = value
 				.split(',')
+				.filter(Boolean)
 				.map((s) => edgeAtOrAfter(p.edges, Math.round(Number(s) * 1e9)))
 				.filter((edge) => edge < p.edges.n);
 			break;
@@ -102,7 +104,7 @@ export function readAddress(): void {
 		state.direction.value = 'top-down';
 		state.treeMode.value = 'top-down';
 		state.selected.value = null;
-		state.marks.value = [];
+		state.marks.value = programMarks(state.profile.value);
 		state.compared.value = null;
 		rest.forEach(([key, value]) => takeWord(key, value));
 	});

@@ -200,18 +200,43 @@ function nanoseconds(text: string): number {
 	return Number(whole) * NS + Number(`${part}000000000`.slice(0, 9));
 }
 
+/** The edge of a moment that the program named: its own is the first of what follows it. */
+export function markEdge(edges: Edges, ns: number): number {
+	return edgeAtOrAfter(edges, ns) - 1;
+}
+
+interface End {
+	ns: number;
+	rest: string; // what stands behind it
+}
+
+/** What follows "mark:": the longest name that stands there, and which of several of that name. */
+function takeMark(p: Profile, text: string): End | null {
+	const { marks } = p.facts;
+	const names = marks.map((m) => m.name).filter((name) => text.startsWith(name) && /^([-#]|$)/.test(text.slice(name.length)));
+	const name = names.reduce((best, n) => (n.length > best.length ? n : best), names[0] ?? '');
+	const rest = /^(?:#(\d+))?(.*)$/s.exec(text.slice(name.length))!;
+	const mark = marks.filter((m) => m.name === name)[Number(rest[1] ?? 1) - 1];
+	return names.length && mark ? { ns: p.edges.timeNs[markEdge(p.edges, mark.time_ns)] ?? 0, rest: rest[2]! } : null;
+}
+
+function takeEnd(p: Profile, text: string): End | null {
+	if (text.startsWith('mark:')) {
+		return takeMark(p, text.slice('mark:'.length));
+	}
+	const [word = ''] = /^-?[^-]+/.exec(text) ?? [];
+	const ns = word === 'start' ? -1 : word === 'end' ? Infinity : parseMoment(p, word);
+	return ns === null ? null : { ns, rest: text.slice(word.length) };
+}
+
 /** A range from its text; null: it is not one. */
 export function parseRange(p: Profile, text: string): Range | null {
 	if (text === 'peak') {
 		return peakRange(p.edges);
 	}
-	const parts = /^(-?[^-]+)-(-?[^-]+)$/.exec(text);
-	if (!parts) {
-		return null;
-	}
-	const from = parts[1] === 'start' ? -1 : parseMoment(p, parts[1]!);
-	const to = parts[2] === 'end' ? Infinity : parseMoment(p, parts[2]!);
-	return from === null || to === null || from > to ? null : rangeOf(p.edges, from, to);
+	const from = takeEnd(p, text);
+	const to = from?.rest.startsWith('-') ? takeEnd(p, from.rest.slice(1)) : null;
+	return from && to && !to.rest && from.ns <= to.ns ? rangeOf(p.edges, from.ns, to.ns) : null;
 }
 
 function parseRule(text: string): TextRule | null {

@@ -40,6 +40,7 @@ export interface Facts {
 	findings: Finding[];
 	noise_bytes: number;
 	noise_blocks: number;
+	marks: { name: string; time_ns: number }[]; // moments that the program named
 	children: { pid: number; name: string; peak_rss_bytes: number }[];
 	page: {
 		heaptrack_version: string;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-import { useLayoutEffect, useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { rangeOf, type Range } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
 import { isBinary } from '../state.ts';
 import { bytes, clock, duration, moment } from './format.ts';
-import { markLetter } from './marks.ts';
+import { markLabel } from './marks.ts';
 import { drawPlot, frameOf, valueAt, type Frame, type Line, type Look } from './plot.ts';
 import { useValue } from './signals.ts';
 
@@ -50,7 +50,11 @@ export function TimeChart(props: TimeChartProps) {
 	const [width, setWidth] = useState(0);
 	const [hover, setHover] = useState<number | null>(null);
 	const hasBinary = useValue(() => isBinary.value);
-	const frame = frameOf(props.lines, width, props.height, props.profile.facts.summary.duration_ns, props.isBare ?? false);
+	const endNs = props.profile.facts.summary.duration_ns;
+	const frame = useMemo(
+		() => frameOf(props.lines, width, props.height, endNs, props.isBare ?? false),
+		[props.lines, width, props.height, endNs],
+	);
 	const latest = useRef({ props, frame });
 	latest.current = { props, frame };
 
@@ -121,7 +125,7 @@ function place(overlay: HTMLDivElement, props: TimeChartProps, frame: Frame, cur
 	if (props.flag) {
 		add('flag', x(props.flag.ns), undefined, props.isBare ? '' : props.flag.text);
 	}
-	props.marks?.forEach((mark, i) => add('mark', x(at(mark)), undefined, markLetter(i)));
+	props.marks?.forEach((mark, i) => add('mark', x(at(mark)), undefined, markLabel(props.profile, i)));
 	if (cursor !== null) {
 		add('cursor', x(cursor), undefined, props.isBare ? '' : reading(props, cursor));
 	}

@@ -7,13 +7,13 @@ import { siteKeys, stackedSeries } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
-import { markLetter } from '../ui/marks.ts';
+import { markLabel } from '../ui/marks.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
 import { stacked } from './overview.tsx';
 
-type Stacking = 'site' | 'module' | 'size';
+type Stacking = 'site' | 'module' | 'thread' | 'size';
 
 /** Powers of two of the usual size: what a stack asks for on average. */
 function sizeClassOf(p: Profile, s: number): number {
@@ -27,6 +27,12 @@ function grouping(p: Profile, by: Stacking): { keys: Int32Array; name: (key: num
 		return {
 			keys: sites.keys,
 			name: (key) => ({ label: shortName(sites.name.get(key)!), symbol: sites.symbol.get(key)! }),
+		};
+	}
+	if (by === 'thread') {
+		return {
+			keys: Int32Array.from(p.stacks.thread),
+			name: (key) => ({ label: (key && p.threads[key]?.name) || 'not told apart', symbol: 0 }),
 		};
 	}
 	if (by === 'size') {
@@ -116,7 +122,7 @@ function Generations({ p }: { p: Profile }) {
 	const a = useValue(() => state.answer.value);
 	void a;
 	const ends = [-1, ...marks, p.edges.n];
-	const name = (i: number) => (i === 0 ? 'start' : i > marks.length ? 'end' : markLetter(i - 1));
+	const name = (i: number) => (i === 0 ? 'start' : i > marks.length ? 'end' : markLabel(p, i - 1));
 	return (
 		<section class="panel" aria-labelledby="marks-title">
 			<div class="panel-head">
@@ -215,6 +221,7 @@ export function TimelineView() {
 					<select class="pill" aria-label="Stacked by" value={by} onChange={(e) => setBy(e.currentTarget.value as Stacking)}>
 						<option value="site">by function</option>
 						<option value="module">by module</option>
+						<option value="thread">by thread</option>
 						<option value="size">by size</option>
 					</select>
 					<button type="button" class={`pill${clock ? ' on' : ''}`} aria-pressed={clock} title="Time of day (w)" onClick={() => (state.isClock.value = !clock)}>
