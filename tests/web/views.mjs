@@ -31,7 +31,7 @@ const VIEWS = {
 	nothing: 'v=flame&q=nothing-is-called-this',
 };
 
-/** Names and controls whose text does not fit where it stands; tables' cells may be cut with a title. */
+/** Names and controls whose text does not fit where it stands, cells that do not stand beside each other. */
 function cutTexts() {
 	const wrong = [];
 	for (const part of document.querySelectorAll('button, h1, h2, h3, th, .number, .chip, .pill')) {
@@ -41,6 +41,12 @@ function cutTexts() {
 		}
 		if (part.scrollWidth > part.clientWidth + 1) {
 			wrong.push(part.textContent);
+		}
+	}
+	for (const row of document.querySelectorAll('.treegrid [role=row]')) {
+		const tops = [...row.children].map((cell) => cell.getBoundingClientRect()).filter((r) => r.width);
+		if (tops.some((r) => r.bottom > row.getBoundingClientRect().bottom + 1)) {
+			wrong.push(`cells below each other: ${row.textContent}`);
 		}
 	}
 	if (document.documentElement.scrollWidth > innerWidth) {

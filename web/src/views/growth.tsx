@@ -125,8 +125,8 @@ export function GrowthView() {
 						<th class="num">bytes</th>
 						<th class="num">%</th>
 						<th class="num">blocks never freed</th>
-						<th>never freed over time</th>
-						<th>first, last allocation</th>
+						<th class="nowrap">never freed over time</th>
+						<th class="nowrap">first, last allocation</th>
 						<th>what was measured</th>
 						<th>
 							<span class="sr">suppress</span>
@@ -150,7 +150,7 @@ export function GrowthView() {
 								{count(site.blocks)} of {count(site.allocations)}
 							</td>
 							<td>{lines.has(site.key) && <Sparkline values={lines.get(site.key)!} />}</td>
-							<td class="dim">
+							<td class="dim nowrap">
 								{duration(site.first)}, {duration(site.last)}
 							</td>
 							<td>{site.findings[0] && <Sentence text={site.findings[0].text} name={site.name} />}</td>

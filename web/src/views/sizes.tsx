@@ -166,7 +166,9 @@ export function SizesView() {
 					<thead>
 						<tr>
 							<th>size</th>
-							<th>{byBytes ? 'bytes' : 'calls'}</th>
+							<th>
+								<span class="sr">{byBytes ? 'bytes' : 'calls'} as a bar</span>
+							</th>
 							<th class="num">calls</th>
 							<th class="num">total</th>
 							<th class="num">average</th>

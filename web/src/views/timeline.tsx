@@ -218,15 +218,17 @@ export function TimelineView() {
 							</li>
 						)}
 					</ul>
-					<select class="pill" aria-label="Stacked by" value={by} onChange={(e) => setBy(e.currentTarget.value as Stacking)}>
-						<option value="site">by function</option>
-						<option value="module">by module</option>
-						<option value="thread">by thread</option>
-						<option value="size">by size</option>
-					</select>
-					<button type="button" class={`pill${clock ? ' on' : ''}`} aria-pressed={clock} title="Time of day (w)" onClick={() => (state.isClock.value = !clock)}>
-						Time of day
-					</button>
+					<div class="controls">
+						<select class="pill" aria-label="Stacked by" value={by} onChange={(e) => setBy(e.currentTarget.value as Stacking)}>
+							<option value="site">by function</option>
+							<option value="module">by module</option>
+							<option value="thread">by thread</option>
+							<option value="size">by size</option>
+						</select>
+						<button type="button" class={`pill${clock ? ' on' : ''}`} aria-pressed={clock} title="Time of day (w)" onClick={() => (state.isClock.value = !clock)}>
+							Time of day
+						</button>
+					</div>
 				</div>
 				<TimeChart
 					{...common}
