@@ -47,7 +47,9 @@ static uint64_t of_entry(const struct entry *e, enum what what) {
 
 static bool is_plain_operator_new(struct slice f) {
 	return slice_equal(f, slice_of_text("operator new(unsigned long)")) ||
-			slice_equal(f, slice_of_text("operator new[](unsigned long)"));
+			slice_equal(f, slice_of_text("operator new[](unsigned long)")) ||
+			slice_equal(f, slice_of_text("operator new(unsigned int)")) ||
+			slice_equal(f, slice_of_text("operator new[](unsigned int)"));
 }
 
 static bool is_stop(struct slice f) {
@@ -74,12 +76,17 @@ static int compare_text(struct slice a, struct slice b) {
 	return order ? order : a.size < b.size ? -1 : a.size > b.size;
 }
 
+/** Addresses alone tell nothing apart: all of a module that have no name are one. */
+static struct slice known_function(const struct name *f) {
+	return f->has_name ? f->function : (struct slice){0};
+}
+
 /** By what the merged view compares: module, function, file, line of the innermost frame. */
 static int compare_leaves(const void *a, const void *b, void *user) {
 	const struct classic *c = user;
 	uint32_t n, s = *(const uint32_t *)a, t = *(const uint32_t *)b;
 	const struct name *x = frames_of(c, c->leaf[s], &n), *y = frames_of(c, c->leaf[t], &n);
-	int order = compare_text(x->function, y->function);
+	int order = compare_text(known_function(x), known_function(y));
 	order = order ? order : compare_text(x->file, y->file);
 	order = order ? order : compare_text(x->module, y->module);
 	order = order ? order : x->line < y->line ? -1 : x->line > y->line;
@@ -89,7 +96,7 @@ static int compare_leaves(const void *a, const void *b, void *user) {
 static bool is_same_leaf(const struct classic *c, uint32_t s, uint32_t t) {
 	uint32_t n;
 	const struct name *x = frames_of(c, c->leaf[s], &n), *y = frames_of(c, c->leaf[t], &n);
-	return x->line == y->line && slice_equal(x->function, y->function) &&
+	return x->line == y->line && slice_equal(known_function(x), known_function(y)) &&
 			slice_equal(x->file, y->file) && slice_equal(x->module, y->module);
 }
 
@@ -125,10 +132,16 @@ static bool gather(struct classic *c) {
 	return true;
 }
 
-static void put_function(struct classic *c, struct slice f) {
-	char *text = c->options->shorten_templates ? NULL : arena_text(&c->arena, f);
+/** The function's name; where none is known, the address of the call. */
+static void put_function(struct classic *c, uint32_t node, const struct name *f) {
+	const struct rec_location *l = &c->r->locations.items[c->r->nodes.items[node].location];
+	if (!f->has_name && !l->is_mark) {
+		buffer_printf(c->out, "0x%" PRIx64, l->pc - (!l->is_exact && l->pc > 0));
+		return;
+	}
+	char *text = c->options->shorten_templates ? NULL : arena_text(&c->arena, f->function);
 	if (!text) {
-		text = template_short(f, &c->arena);
+		text = template_short(f->function, &c->arena);
 	}
 	buffer_text(c->out, text ? text : "?");
 }
@@ -139,7 +152,7 @@ static void put_node(struct classic *c, uint32_t node, int indent) {
 	const struct name *f = frames_of(c, node, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		buffer_printf(c->out, "%*s", indent, "");
-		put_function(c, f[i].function);
+		put_function(c, node, &f[i]);
 		if (f[i].file.size) {
 			buffer_printf(c->out, "\n%*s  at %.*s:%" PRIu32, indent, "", SLICE_ARG(f[i].file),
 					f[i].line);
@@ -152,13 +165,22 @@ static void put_node(struct classic *c, uint32_t node, int indent) {
 	}
 }
 
+static bool is_stop_node(const struct classic *c, uint32_t node) {
+	uint32_t n;
+	return is_stop(frames_of(c, node, &n)[0].function);
+}
+
+/** From a node that no operator new is, outwards. */
 static void put_backtrace(struct classic *c, uint32_t node, int indent) {
-	bool stop = false;
-	while (node && !stop) {
-		uint32_t n;
-		stop = is_stop(frames_of(c, node, &n)[0].function);
+	while (node && c->r->nodes.items[node].location) {
 		put_node(c, node, indent);
-		node = c->r->nodes.items[node].parent;
+		node = is_stop_node(c, node) ? 0 : skip_operator_new(c, c->r->nodes.items[node].parent);
+	}
+}
+
+static void put_callers(struct classic *c, uint32_t node) {
+	if (!is_stop_node(c, node)) {
+		put_backtrace(c, skip_operator_new(c, c->r->nodes.items[node].parent), 4);
 	}
 }
 
@@ -230,22 +252,24 @@ static void put_rest(struct classic *c, const struct entry *e, uint32_t shown, e
 	} else {
 		buffer_printf(c->out, "  and %s", human_classic(bytes, rest));
 	}
-	buffer_printf(c->out, " from %" PRIu32 " other places\n", e->n - shown);
+	buffer_printf(c->out, " from %" PRIu32 " other places\n", e->n - c->options->sub_peak_limit);
 }
 
 static void put_entry(struct classic *c, const struct entry *e, enum what what) {
 	put_entry_line(c, e, what);
 	uint32_t *stacks = &c->order[e->first];
 	if (!c->options->merge_backtraces) {
-		put_backtrace(c, c->leaf[stacks[0]], 0);
-		buffer_u8(c->out, '\n');
+		put_backtrace(c, c->leaf[stacks[0]], 2);
+		buffer_text(c->out, c->r->stacks.items[stacks[0]].node ? "\n" : "  ??\n");
 		return;
 	}
 	struct by by = {c, what};
 	qsort_r(stacks, e->n, sizeof *stacks, compare_stacks, &by);
-	if (c->leaf[stacks[0]]) {
-		put_node(c, c->leaf[stacks[0]], 0);
+	if (!c->leaf[stacks[0]]) {
+		buffer_text(c->out, "0x0\n  in ??\n");
+		return;
 	}
+	put_node(c, c->leaf[stacks[0]], 0);
 	uint32_t shown = 0;
 	for (; shown < e->n && shown < c->options->sub_peak_limit; shown++) {
 		const struct rec_stack *s = &c->r->stacks.items[stacks[shown]];
@@ -253,9 +277,9 @@ static void put_entry(struct classic *c, const struct entry *e, enum what what) 
 			break;
 		}
 		put_stack_line(c, s, what);
-		put_backtrace(c, c->r->nodes.items[c->leaf[stacks[shown]]].parent, 4);
+		put_callers(c, c->leaf[stacks[shown]]);
 	}
-	if (shown < e->n) {
+	if (e->n > c->options->sub_peak_limit) {
 		put_rest(c, e, shown, what);
 	}
 	buffer_u8(c->out, '\n');
@@ -271,11 +295,14 @@ static void put_section(struct classic *c, const char *title, enum what what) {
 		}
 		put_entry(c, &c->entries[i], what);
 	}
-	buffer_u8(c->out, '\n');
+	buffer_text(c->out, c->options->merge_backtraces ? "\n" : "\n\n");
 }
 
 static void put_command(struct classic *c) {
 	const struct rec_meta *m = &c->r->meta;
+	if (m->n_argv == 0) {
+		return;
+	}
 	buffer_text(c->out, "Debuggee command was:");
 	for (uint32_t i = 0; i < m->n_argv; i++) {
 		buffer_printf(c->out, " %.*s", SLICE_ARG(c->r->strings.items[m->argv_first + i]));

@@ -57,7 +57,11 @@ static bool add_ip(struct kde_import *k, const struct heaptrack_record *r) {
 	if (!l || r->is_bad) {
 		return l != NULL;
 	}
-	*l = (struct rec_location){.pc = pc_of(k, r->numbers[0]), .module = module};
+	*l = (struct rec_location){
+			.pc = pc_of(k, r->numbers[0]),
+			.module = module,
+			.is_exact = k->reader.program < ADDRESS_OF_CALL, // shown as it stands there
+	};
 	size_t n = r->n > 2 ? (r->n - 2 + 2) / 3 : 0;
 	n = n < UINT16_MAX ? n : UINT16_MAX;
 	l->first_frame = (uint32_t)k->frames.n;

@@ -64,9 +64,10 @@ static uint32_t known_node(const struct kde_import *k, uint64_t node) {
 /** Raw files, and those before format 1, say address, size and stack at each event. */
 static bool on_raw_alloc(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
 	if (!k->has_events) {
-		aggregate_follow_kde(k->feed.aggregate, false);
+		aggregate_follow_kde(k->feed.aggregate, !k->is_raw);
 		k->has_events = true;
 	}
+	k->last_ptr = r->numbers[2];
 	return add_event(k, TRACE_ALLOC, r->numbers[2], r->numbers[0], known_node(k, r->numbers[1]),
 			err);
 }
@@ -155,7 +156,7 @@ static bool on_attached(struct kde_import *k, struct err *err) {
 	if (!anew) {
 		return false;
 	}
-	aggregate_follow_kde(anew, !has_addresses(k));
+	aggregate_follow_kde(anew, !k->is_raw);
 	if (!feed_drain(&k->feed, err)) {
 		aggregate_destroy(anew);
 		return false;
@@ -174,7 +175,9 @@ static bool on_attached(struct kde_import *k, struct err *err) {
 
 bool kde_plain_event(struct kde_import *k, bool is_free, uint64_t number, struct err *err) {
 	if (has_addresses(k)) {
-		return !is_free || add_event(k, TRACE_FREE, number, 0, 0, err);
+		bool is_temporary = number == k->last_ptr;
+		k->last_ptr = 0;
+		return !is_free || add_event(k, TRACE_FREE, number, is_temporary && !k->is_raw, 0, err);
 	}
 	if (number >= k->infos.n) {
 		return true;

@@ -57,6 +57,7 @@ struct kde_import {
 	// the newest goes first
 	KDE_VEC(struct kde_info) infos;
 	struct index info_index; // by size and stack
+	uint64_t last_ptr;       // format 0: of the last event, if it was a `+`; else 0
 	uint32_t last_info; // that of the last event, if it was a `+`; else 0, as KDE's tools have it
 	KDE_VEC(uint32_t) next_block; // of the same info, or of the unused ones
 	uint32_t unused_block;

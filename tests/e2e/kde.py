@@ -40,9 +40,9 @@ def totals(file):
     return reported(done.stdout)
 
 
-def sites(file):
+def sites(file, program=PRINT):
     """Every site with its figures and whole backtrace, addresses left out: a Counter per section."""
-    done = run(PRINT, "-n", "1000000", "-s", "1000000", "-l", "1", "-m", "0", "-t", "0",
+    done = run(program, "-n", "1000000", "-s", "1000000", "-l", "1", "-m", "0", "-t", "0",
                "--disable-builtin-suppressions", "--disable-embedded-suppressions", file)
     found = {}
     text = re.sub(r"0x[0-9a-f]+", "0x", done.stdout)
