@@ -15,6 +15,7 @@ export interface Skin {
 	text: (node: number, chars: number) => string; // in the box
 	words: (node: number) => string; // for those who do not see it
 	tip: (node: number) => ComponentChildren; // beside the pointer: rows of a table
+	more?: (node: number) => ComponentChildren; // below them, once the pointer rests
 }
 
 /** The most that fits behind a name. */

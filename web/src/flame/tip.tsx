@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { useEffect, useState } from 'preact/hooks';
 import type { Boxes } from '../data/forest.ts';
 import { ownerOf } from '../data/tree.ts';
 import { nodeName, placeOf } from '../ui/labels.ts';
@@ -13,6 +14,18 @@ interface TipProps {
 }
 
 const OWNERS = { yours: 'your code', library: 'library', unknown: 'unknown code' };
+
+const REST_MS = 150;
+
+/** What takes a moment to find out: only where the pointer stays. */
+function More({ skin, node }: { skin: Skin; node: number }) {
+	const [at, setAt] = useState(-1);
+	useEffect(() => {
+		const timer = setTimeout(() => setAt(node), REST_MS);
+		return () => clearTimeout(timer);
+	}, [node]);
+	return <>{at === node && skin.more?.(node)}</>;
+}
 
 /** What a box is, beside the pointer. */
 export function Tip({ skin, forest: f, node, x, y }: TipProps) {
@@ -38,6 +51,7 @@ export function Tip({ skin, forest: f, node, x, y }: TipProps) {
 			<table>
 				<tbody>{skin.tip(node)}</tbody>
 			</table>
+			<More skin={skin} node={node} />
 		</div>
 	);
 }

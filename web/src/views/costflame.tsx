@@ -2,13 +2,30 @@
 import { useMemo } from 'preact/hooks';
 import type { Forest } from '../data/forest.ts';
 import { Flame, type FlameProps } from '../flame/flame.tsx';
-import { costSkin } from '../flame/skin.tsx';
+import { costSkin, type Skin } from '../flame/skin.tsx';
 import * as state from '../state.ts';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
+import { Sparkline } from '../ui/sparkline.tsx';
+import { curveOf, medianLife } from './curves.ts';
 import { hideNode, openRun, selectNode } from './nodes.ts';
 
 type Props = Pick<FlameProps, 'label' | 'height' | 'zoom' | 'isFlipped' | 'onZoom'> & { forest: Forest };
+
+/** When a box's blocks were alive, and for how long. */
+function Life({ forest: f, node }: { forest: Forest; node: number }) {
+	const p = state.profile.value;
+	if (f.kind !== 'down' || f.tree.parent !== f.parent) {
+		return null; // its stacks are not known
+	}
+	const life = medianLife(p, f, node);
+	return (
+		<div class="life">
+			<Sparkline values={curveOf(p, f, node)} />
+			<span class="dim nowrap">alive over time{life && ` · median life ${life}`}</span>
+		</div>
+	);
+}
 
 /** A flame graph of this recording under the lens: what is clicked is selected. */
 export function CostFlame({ forest, onZoom, ...rest }: Props) {
@@ -17,8 +34,11 @@ export function CostFlame({ forest, onZoom, ...rest }: Props) {
 	const colouring = useValue(() => state.colouring.value);
 	const metric = useValue(() => state.lens.value.metric);
 	const hasBinary = useValue(() => state.isBinary.value);
-	const skin = useMemo(
-		() => costSkin(state.profile.value, forest, metric, colouring === 'module'),
+	const skin = useMemo<Skin>(
+		() => ({
+			...costSkin(state.profile.value, forest, metric, colouring === 'module'),
+			more: (node) => <Life forest={forest} node={node} />,
+		}),
 		[forest, metric, colouring, hasBinary],
 	);
 	const isMarked = useMemo(

@@ -2,14 +2,15 @@
 import { useMemo } from 'preact/hooks';
 import type { Forest } from '../data/forest.ts';
 import type { Profile } from '../data/profile.ts';
-import { ownerOf } from '../data/tree.ts';
+import { ownerOf, type Tree } from '../data/tree.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
+import { useValue } from '../ui/signals.ts';
 
 const known = new WeakMap<Uint32Array, Uint8Array>(); // by the parents of nodes
 
 /** Nodes that are the user's own code, or have some above them. */
-function belowYours(p: Profile, f: Forest): Uint8Array {
+function belowYours(p: Profile, f: Tree): Uint8Array {
 	let below = known.get(f.parent);
 	if (!below) {
 		below = new Uint8Array(f.n);
@@ -24,15 +25,17 @@ function belowYours(p: Profile, f: Forest): Uint8Array {
 /** Where nearly all of it is library code, its frames are what there is to see. */
 export function FoldHint({ forest }: { forest: Forest }) {
 	const p = state.profile.value;
+	const t = useValue(() => state.tree.value);
+	const self = useValue(() => state.treeSelf.value);
 	const share = useMemo(() => {
-		const below = belowYours(p, forest);
+		const below = belowYours(p, t);
 		let sum = 0;
-		for (let i = 1; i < forest.n; i++) {
-			sum += below[i] ? 0 : forest.self[i]!;
+		for (let i = 1; i < t.n; i++) {
+			sum += below[i] ? 0 : self[i]!;
 		}
 		return sum;
-	}, [forest]);
-	const isMost = forest.kind === 'down' && share > forest.total[0]! / 2;
+	}, [t, self]);
+	const isMost = share > forest.total[0]! / 2;
 	if (state.lens.value.isUnfolded || forest.tree.group !== 'function' || !isMost) {
 		return null;
 	}

@@ -61,10 +61,80 @@ function heat(p: Profile, kept: Uint8Array | null): { powers: number[]; cells: M
 		p.stacks.lifetimes.forEach((column, k) => (row[k]! += column[s]!));
 		cells.set(power, row);
 	}
-	return { powers: [...cells.keys()].sort((a, b) => a - b), cells };
+	const powers = [...cells.keys()].filter((power) => cells.get(power)!.some((n) => n > 0));
+	return { powers: powers.sort((a, b) => a - b), cells };
 }
 
-function Heat({ p, kept }: { p: Profile; kept: Uint8Array | null }) {
+interface Cell {
+	power: number;
+	life: number; // class of lifetimes
+}
+
+interface Share {
+	key: number; // of a site
+	count: number;
+	bytes: number;
+}
+
+/** Who made the freed blocks of a cell, by how many. */
+function sitesOfCell(p: Profile, kept: Uint8Array | null, keys: Int32Array, cell: Cell): Share[] {
+	const sums = new Map<number, Share>();
+	for (let s = 0; s < p.stacks.n; s++) {
+		const mean = p.stacks.allocatedBytes[s]! / p.stacks.allocations[s]!;
+		const count = p.stacks.lifetimes[cell.life]![s]!;
+		if (count && (!kept || kept[s]) && classOf(mean) === cell.power) {
+			const sum = sums.get(keys[s]!) ?? { key: keys[s]!, count: 0, bytes: 0 };
+			sum.count += count;
+			sum.bytes += count * mean;
+			sums.set(sum.key, sum);
+		}
+	}
+	return [...sums.values()].sort((a, b) => b.count - a.count);
+}
+
+const MOST = 12;
+
+/** Functions with their share in something; one is selected by a click. */
+function Shares({ title, shares, names, onPick }: { title: string; shares: Share[]; names: Map<number, string>; onPick: (key: number) => void }) {
+	return (
+		<section class="panel" aria-label={title}>
+			<h2>{title}</h2>
+			<table class="data">
+				<thead>
+					<tr>
+						<th>function</th>
+						<th class="num">allocations</th>
+						<th class="num">total</th>
+						<th class="num">average</th>
+					</tr>
+				</thead>
+				<tbody>
+					{shares.slice(0, MOST).map((share) => (
+						<tr key={share.key}>
+							<td>
+								<button type="button" class="link name" onClick={() => onPick(share.key)}>
+									<code>{shortName(names.get(share.key)!)}</code>
+								</button>
+							</td>
+							<td class="num">{count(share.count)}</td>
+							<td class="num">{bytes(share.bytes)}</td>
+							<td class="num">{bytes(share.bytes / share.count)}</td>
+						</tr>
+					))}
+				</tbody>
+			</table>
+		</section>
+	);
+}
+
+interface HeatProps {
+	p: Profile;
+	kept: Uint8Array | null;
+	chosen: Cell | null;
+	onChoose: (cell: Cell) => void;
+}
+
+function Heat({ p, kept, chosen, onChoose }: HeatProps) {
 	const { powers, cells } = useMemo(() => heat(p, kept), [p, kept]);
 	const used = LIFETIMES.map((_, k) => k).filter((k) => powers.some((w) => cells.get(w)![k]! > 0));
 	const most = Math.max(1, ...[...cells.values()].flat());
@@ -90,8 +160,16 @@ function Heat({ p, kept }: { p: Profile; kept: Uint8Array | null }) {
 								const n = cells.get(w)![k]!;
 								const share = n ? 0.12 + (0.88 * Math.log1p(n)) / Math.log1p(most) : 0;
 								return (
-									<td key={k} class={share > 0.6 ? 'hot' : ''} style={n ? { '--heat': share.toFixed(2) } : {}}>
-										{n ? count(n) : ''}
+									<td
+										key={k}
+										class={`${share > 0.6 ? 'hot' : ''}${chosen?.power === w && chosen.life === k ? ' at' : ''}`}
+										style={n ? { '--heat': share.toFixed(2) } : {}}
+									>
+										{n > 0 && (
+											<button type="button" title="Who made them" onClick={() => onChoose({ power: w, life: k })}>
+												{count(n)}
+											</button>
+										)}
 									</td>
 								);
 							})}
@@ -133,6 +211,7 @@ export function SizesView() {
 	const range = useValue(() => state.lens.value.range);
 	const [byBytes, setByBytes] = useState(false);
 	const [chosen, setChosen] = useState<number | null>(null);
+	const [cell, setCell] = useState<Cell | null>(null);
 	const sites = useMemo(() => siteKeys(p), [p]);
 	const classes = useMemo(() => classesOf(p, kept, sites.keys), [p, kept]);
 	const pools = useMemo(() => poolsOf(p, sites.keys, kept), [p, kept]);
@@ -146,7 +225,8 @@ export function SizesView() {
 			state.selected.value = { symbol, base: 0 };
 		}
 	};
-	const top = own ? [...own.bySite.entries()].sort((a, b) => (byBytes ? b[1][1] - a[1][1] : b[1][0] - a[1][0])).slice(0, 12) : [];
+	const inClass = own ? [...own.bySite].map(([key, [n, sum]]) => ({ key, count: n, bytes: sum })) : [];
+	inClass.sort((a, b) => value(b) - value(a));
 	return (
 		<>
 			<section class="panel" aria-labelledby="sizes-title">
@@ -197,39 +277,19 @@ export function SizesView() {
 					</tbody>
 				</table>
 			</section>
-			{own && (
-				<section class="panel" aria-labelledby="class-title">
-					<h2 id="class-title">Who asks for {classLabel(own.power)}</h2>
-					<table class="data">
-						<thead>
-							<tr>
-								<th>function</th>
-								<th class="num">allocations</th>
-								<th class="num">total</th>
-								<th class="num">average</th>
-							</tr>
-						</thead>
-						<tbody>
-							{top.map(([key, [n, sum]]) => (
-								<tr key={key}>
-									<td>
-										<button type="button" class="link name" onClick={() => pick(key)}>
-											<code>{shortName(sites.name.get(key)!)}</code>
-										</button>
-									</td>
-									<td class="num">{count(n)}</td>
-									<td class="num">{bytes(sum)}</td>
-									<td class="num">{bytes(sum / n)}</td>
-								</tr>
-							))}
-						</tbody>
-					</table>
-				</section>
-			)}
+			{own && <Shares title={`Who asks for ${classLabel(own.power)}`} shares={inClass} names={sites.name} onPick={pick} />}
 			<section class="panel" aria-labelledby="heat-title">
 				<h2 id="heat-title">Freed blocks by size and lifetime</h2>
-				<Heat p={p} kept={kept} />
+				<Heat p={p} kept={kept} chosen={cell} onChoose={setCell} />
 			</section>
+			{cell && (
+				<Shares
+					title={`Who made blocks of ${classLabel(cell.power)} that lived ${LIFETIMES[cell.life]}`}
+					shares={sitesOfCell(p, kept, sites.keys, cell)}
+					names={sites.name}
+					onPick={pick}
+				/>
+			)}
 			{pools.length > 0 && (
 				<section class="panel" aria-labelledby="pool-title">
 					<h2 id="pool-title">Same stack, same size, more than {count(POOL_CALLS)} times</h2>
