@@ -155,9 +155,22 @@ def test_child_of_vfork_leaves_its_parents_blocks_alone(tools, helpers):
     recording = tools.record(tools.victim("processes"), "vfork-first")
     assert recording.status == 0
     known = recording.json()
-    assert known["summary"]["lost_events"] <= 2
+    assert known["summary"]["lost_events"] == 1000
+    assert any(s["id"] == "lost-events" and s["value"] == 1000 for s in known["quality"]["sentences"])
     made = helpers.through(known["sites"]["allocations"], "allocate_after_child")
     assert helpers.total([s for s in made if s["bytes"] == 123 * s["blocks"]], "blocks") == 100
+
+
+def test_stacks_that_nobody_can_follow_are_counted(tools, helpers):
+    recording = tools.record(tools.victim("no_way_out"))
+    assert recording.status == 0
+    known = recording.json()
+    assert known["summary"]["truncated_stacks"] == 700
+    assert known["summary"]["lost_events"] == 0
+    sites = known["sites"]["never_freed"]
+    assert helpers.total(helpers.through(sites, "from_outside"), "blocks") == 700
+    assert helpers.total(helpers.through(sites, "directly"), "blocks") == 300
+    assert helpers.total(helpers.through(sites, "main"), "blocks") == 300
 
 
 @pytest.mark.timeout(1800)

@@ -5,7 +5,8 @@
  *   fork    a child that allocates 1000 blocks, while the parent allocates 10
  *   clone   the same by a raw clone, which no handler of libc sees
  *   vfork   a child of vfork that executes PROGRAM
- *   vfork-first a thread whose child of vfork allocates before it does, 100 blocks then
+ *   vfork-first a thread whose child of vfork allocates and frees 500 times before it
+ *           allocates 100 blocks
  *   spawn   posix_spawn of PROGRAM
  *   exec    10 blocks, then PROGRAM in this very process
  *   thread-exec   the same from a second thread
@@ -48,7 +49,10 @@ static void *execute(void *argv) {
 static void *allocate_after_child(void *unused) {
 	pid_t pid = vfork();
 	if (pid == 0) {
-		kept = malloc(321);
+		for (int i = 0; i < 500; i++) {
+			kept = malloc(321);
+			free(kept);
+		}
 		_exit(0);
 	}
 	waitpid(pid, NULL, 0);
