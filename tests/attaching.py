@@ -67,7 +67,7 @@ def attach_command(build, pid, file, *options):
 def attach(build, pid, file, *options, duration="60ms"):
     """Record for a while; what heaptrack said."""
     done = subprocess.run(attach_command(build, pid, file, "--duration", duration, *options),
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -93,7 +93,7 @@ def start_listening(build, pid, file, *options):
 
 def finish(process, sig=signal.SIGINT):
     process.send_signal(sig)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=900)
     return process.returncode, err
 
 

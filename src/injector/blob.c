@@ -71,16 +71,25 @@ static bool find_names(struct blob *b, const struct elf_image *image, struct err
 	if (!elf_symbols_init(&symbols, image, SHT_DYNSYM)) {
 		return bad(err, "no symbols");
 	}
+	const struct {
+		const char *name;
+		uint64_t *at;
+	} names[] = {
+			{"inject_begin", &b->begin_at},
+			{"inject_errand", &b->errand_at},
+			{"inject_has_tids", &b->has_tids_at},
+			{"inject_resident", &b->resident_at},
+			{"inject_stub", &b->stub_at},
+			{"inject_threads", &b->threads_at},
+	};
+	enum { N_NAMES = sizeof names / sizeof *names };
+	size_t n_found = 0;
 	while (elf_symbols_next(&symbols, &symbol)) {
-		if (strcmp(symbol.name, "inject_begin") == 0) {
-			b->begin_at = symbol.address;
-		} else if (strcmp(symbol.name, "inject_stub") == 0) {
-			b->stub_at = symbol.address;
-		} else if (strcmp(symbol.name, "inject_threads") == 0) {
-			b->threads_at = symbol.address;
-			b->threads_bytes = symbol.size;
-		} else if (strcmp(symbol.name, "inject_done") == 0) {
-			b->done_at = symbol.address;
+		for (size_t i = 0; i < N_NAMES; i++) {
+			if (strcmp(symbol.name, names[i].name) == 0) {
+				*names[i].at = symbol.address;
+				n_found++;
+			}
 		}
 	}
 	if (elf_section_find(image, ".eh_frame", &section)) {
@@ -88,8 +97,7 @@ static bool find_names(struct blob *b, const struct elf_image *image, struct err
 	}
 	struct slice id = elf_build_id(image);
 	memcpy(b->id, id.data, id.size < sizeof b->id ? id.size : sizeof b->id);
-	return (b->begin_at && b->stub_at && b->done_at && b->threads_at && b->frames_at &&
-				   b->text_bytes && b->data_bytes && id.size > 0) ||
+	return (n_found == N_NAMES && b->frames_at && b->text_bytes && b->data_bytes && id.size > 0) ||
 			bad(err, "names are missing");
 }
 

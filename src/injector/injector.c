@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DONE_NUMBER \
-	0x6865617 // recorder/inject/layout.h: the recorder's folder is not ours to include
-
 // ---- stops
 
 /** An exec takes the resident away, and with it all that we know. */
@@ -64,6 +61,26 @@ void injector_resume(struct injector *in) {
 	r->n_threads = (uint32_t)n_threads;
 	r->all_pause_ns += pause_ns;
 	r->longest_pause_ns = pause_ns > r->longest_pause_ns ? pause_ns : r->longest_pause_ns;
+}
+
+// ---- errands
+
+struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64_t b, uint64_t c) {
+	if (e->n_calls == ERRAND_CALLS) {
+		return NULL;
+	}
+	struct errand_call *call = &e->calls[e->n_calls++];
+	*call = (struct errand_call){.number = number, .arguments = {a, b, c}};
+	return call;
+}
+
+bool injector_send(struct injector *in, struct errand *e, struct err *err) {
+	if (!injector_stop_one(in, err)) {
+		return false;
+	}
+	bool ok = tracee_errand(&in->tracee, NULL, e, err);
+	injector_resume(in);
+	return ok;
 }
 
 // ---- the steps
@@ -152,42 +169,20 @@ pid_t injector_pid_inside(const struct injector *in) {
 
 int injector_memory(struct injector *in, struct err *err) {
 	uint64_t clock = 0;
-	if (!injector_find_vdso(in, &clock, err) || !injector_stop_one(in, err)) {
-		return -1;
-	}
-	bool ok = true;
-	in->is_fresh = in->resident_at == 0;
-	if (in->is_fresh) {
-		ok = resident_lay(in, clock, err);
-	} else {
-		resident_describe(in, in->resident.at, clock);
-	}
-	int fd = ok ? resident_make_memory(in, err) : -1;
-	injector_resume(in);
-	return fd;
+	return injector_find_vdso(in, &clock, err) ? resident_make_memory(in, clock, err) : -1;
 }
 
 bool injector_attach(struct injector *in, struct err *err) {
 	int64_t is_open = 0;
-	if (!patch_prepare(in, err)) {
-		return false;
-	}
-	uint64_t image = in->resident.at + RESIDENT_IMAGE_AT;
-	bool ok = resident_write_head(in, err) &&
-			tracee_call(&in->tracee, image + in->blob.begin_at, in->resident_at,
-					in->resident.at + RESIDENT_STACK_AT + RESIDENT_STACK_BYTES - 64,
-					image + in->blob.done_at, DONE_NUMBER, &is_open, err);
-	injector_resume(in);
+	uint64_t begin = in->resident.at + RESIDENT_IMAGE_AT + in->blob.begin_at;
+	in->resident.state = RESIDENT_USED; // to be cleaned from here on, patched or not
+	bool ok = resident_write_head(in, err) && patch_prepare(in, begin, &is_open, err);
 	if (ok && is_open != 1) {
 		ok = err_set(err, ERR_SYSTEM,
 				"the recorder could not map its memory in process %d; is its address space limited "
 				"(ulimit -v)?",
 				(int)in->pid);
 	}
-	in->resident.state = RESIDENT_USED; // to be cleaned, patched or not
-	ok = ok &&
-			tracee_read(&in->tracee, in->resident_at + offsetof(struct resident, header_at),
-					&in->resident.header_at, sizeof in->resident.header_at);
 	in->resident.fd = -1;
 	in->is_attached = ok && patch_all(in, err);
 	if (!in->is_attached) {
@@ -220,7 +215,7 @@ bool injector_rescan(struct injector *in, struct err *err) {
 	if (!has_any || sum == in->modules_sum || !in->is_attached) {
 		return has_any || err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)in->pid);
 	}
-	if (!patch_prepare(in, err)) {
+	if (!patch_prepare(in, 0, NULL, err)) {
 		in->modules_sum = sum;
 		return true; // the new ones stay without hooks
 	}
@@ -228,10 +223,6 @@ bool injector_rescan(struct injector *in, struct err *err) {
 	for (size_t i = 0; i < in->plan.hooks.n; i++) {
 		has_new |= !injector_hook_of(in, &in->plan.hooks.items[i])->is_patched;
 	}
-	if (has_new) {
-		(void)resident_write_head(in, err);
-	}
-	injector_resume(in);
 	if (has_new) {
 		(void)patch_all(in, err);
 	}

@@ -6,7 +6,8 @@
 //   refuse.c        may it be done at all?
 //   look.c          what the process is made of
 //   resident_lay.c  what is left in the process: made,
-//   resident.c      found, restored, cleaned
+//   resident.c      found, restored,
+//   resident_clean.c  cleaned
 //   plan.c          functions -> hooks, islands, code
 //   patch.c         that put into the process
 //   injector.c      the steps, in their order
@@ -83,20 +84,20 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err);
 /** False: nothing to hook, `err` says where was looked. */
 bool injector_has_allocator(const struct injector *in, struct err *err);
 
-/** Map a new resident, with the recorder in it. One thread is stopped. */
-bool resident_lay(struct injector *in, uint64_t clock, struct err *err);
+/** A new resident with the recorder in it, or the one that is there; and a memfd: ours of two, or -1. */
+int resident_make_memory(struct injector *in, uint64_t clock, struct err *err);
 
-/** What the recorder must know, into our copy of the resident at `at`. */
-void resident_describe(struct injector *in, uint64_t at, uint64_t clock);
+/** One more call of an errand. NULL: there are too many. */
+struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64_t b, uint64_t c);
 
-/** Make the memfd; ours of two descriptors, or -1. One thread is stopped. */
-int resident_make_memory(struct injector *in, struct err *err);
+/** Stop a thread, and send it on an errand. Not NULL: `err` says so. */
+bool injector_send(struct injector *in, struct errand *e, struct err *err);
 
-/** Memory of the process. One thread is stopped. */
-void injector_unmap(struct injector *in, uint64_t at, uint64_t bytes);
-
-/** Plan, and map what is planned: all or nothing. True: one thread is stopped afterwards. */
-bool patch_prepare(struct injector *in, struct err *err);
+/**
+ * Plan, and map what is planned: all or nothing. `function`, of the recorder, is called with the
+ * resident then; 0: none.
+ */
+bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, struct err *err);
 
 /** Write the planned patches, at a moment when no thread is in their way. */
 bool patch_all(struct injector *in, struct err *err);
@@ -107,6 +108,9 @@ struct resident_hook *injector_hook_of(struct injector *in, const struct planned
 bool plan_make(struct injector *in, struct err *err);
 void plan_finish(struct plan *p);
 
+/** Errands begin in that resident. */
+void resident_use_for_errands(struct injector *in);
+
 /** Find a resident; false only for errors. Sets resident, resident_at. */
 bool resident_find(struct injector *in, struct err *err);
 
@@ -115,9 +119,6 @@ bool resident_is_in_use(const struct injector *in);
 
 /** All threads are stopped: put the original bytes back. */
 bool resident_restore(struct injector *in, struct err *err);
-
-/** All threads are stopped and nothing is patched: unmap what the recorder has, if nobody is inside. */
-bool resident_clean(struct injector *in, struct err *err);
 
 /** Restore and clean, as often as it takes to find all threads outside; `is_clean` in the end? */
 bool resident_retire(struct injector *in, bool *is_clean, struct err *err);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 enum {
@@ -14,56 +15,84 @@ enum {
 	PATCH_TRIES = 60, // until no thread returns into what is replaced
 };
 
-static bool map_islands(struct injector *in, bool *is_taken, struct err *err) {
-	struct plan *p = &in->plan;
-	*is_taken = false;
-	for (size_t i = 0; i < p->islands.n; i++) {
-		struct island *island = &p->islands.items[i];
-		uint64_t at;
-		int errnum;
-		if (island->at == 0 || in->resident.n_islands == RESIDENT_ISLANDS) {
-			continue;
-		}
-		if (!tracee_map(&in->tracee, island->at, island->bytes, PROT_READ | PROT_EXEC,
-					MAP_FIXED_NOREPLACE, &at, &errnum, err)) {
-			*is_taken = errnum == EEXIST;
-			return false;
-		}
-		if (at != island->at) { // a kernel that does not know the flag
-			injector_unmap(in, at, island->bytes);
-			*is_taken = true;
-			return false;
-		}
-		island->is_mapped = true;
-		if (!tracee_write(&in->tracee, at, island->code, island->bytes, err)) {
-			return false;
-		}
-		in->resident.islands[in->resident.n_islands++] = (struct resident_range){at, island->bytes};
-	}
-	return true;
-}
-
-static void unmap_islands(struct injector *in) {
+/** The thread goes for these: the islands in their places, then the recorder's own beginning. */
+static void add_islands(const struct injector *in, struct errand *e) {
 	for (size_t i = 0; i < in->plan.islands.n; i++) {
-		struct island *island = &in->plan.islands.items[i];
-		if (island->is_mapped) {
-			injector_unmap(in, island->at, island->bytes);
+		const struct island *island = &in->plan.islands.items[i];
+		struct errand_call *call = island->at == 0 ||
+						in->resident.n_islands + e->n_calls == RESIDENT_ISLANDS
+				? NULL
+				: errand_add(e, SYS_mmap, island->at, island->bytes, PROT_READ | PROT_EXEC);
+		if (call) {
+			call->arguments[3] = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+			call->arguments[4] = UINT64_MAX;
 		}
 	}
 }
 
-bool patch_prepare(struct injector *in, struct err *err) {
+static struct island *island_of(struct injector *in, const struct errand_call *call) {
+	struct island *island = in->plan.islands.items;
+	while (island->at != call->arguments[0]) {
+		island++;
+	}
+	return island;
+}
+
+/** Nothing is written to an island before it is known to be there, and ours. */
+static bool fill_islands(struct injector *in, const struct errand *e, struct err *err) {
+	struct resident *r = &in->resident;
+	if (!tracee_read(&in->tracee, in->resident_at + offsetof(struct resident, header_at),
+				&r->header_at, sizeof r->header_at)) { // the recorder has written it
+		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)in->pid);
+	}
+	for (uint32_t i = 0; i < e->n_calls; i++) {
+		const struct island *island = island_of(in, &e->calls[i]);
+		if (!tracee_write(&in->tracee, island->at, island->code, island->bytes, err)) {
+			return false;
+		}
+		r->islands[r->n_islands++] = (struct resident_range){island->at, island->bytes};
+	}
+	return resident_write_head(in, err);
+}
+
+/** A place was taken, or given elsewhere by a kernel that does not know the flag: undo what was done. */
+static bool are_in_place(struct injector *in, const struct errand *e, bool *is_taken,
+		struct err *err) {
+	struct errand undo = {0};
+	bool ok = true;
+	*is_taken = false;
+	for (uint32_t i = 0; i < e->n_calls; i++) {
+		const struct errand_call *call = &e->calls[i];
+		if (call->result >= 0 || call->result < -4095) {
+			(void)errand_add(&undo, SYS_munmap, (uint64_t)call->result, call->arguments[1], 0);
+			*is_taken |= (uint64_t)call->result != call->arguments[0];
+		} else if (call->result != ERRAND_NOT_MADE) {
+			*is_taken |= call->result == -EEXIST;
+			ok = err_system(err, (int)-call->result, "process %d cannot map memory", (int)in->pid);
+		}
+	}
+	ok = ok && !*is_taken;
+	return ok || ((void)(undo.n_calls > 0 && injector_send(in, &undo, NULL)), false);
+}
+
+bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, struct err *err) {
 	uint32_t n_hooks = in->resident.n_hooks, n_islands = in->resident.n_islands;
 	for (unsigned i = 0; i < PLAN_TRIES; i++) {
+		struct errand e = {.function = function, .argument = in->resident_at};
 		bool is_taken = false;
-		if (!injector_look(in, err) || !plan_make(in, err) || !injector_stop_one(in, err)) {
+		if (!injector_look(in, err) || !plan_make(in, err)) {
 			return false;
 		}
-		if (map_islands(in, &is_taken, err)) {
-			return true;
+		add_islands(in, &e);
+		if ((e.n_calls > 0 || function != 0) && !injector_send(in, &e, err)) {
+			return false;
 		}
-		unmap_islands(in);
-		injector_resume(in);
+		if (are_in_place(in, &e, &is_taken, err)) {
+			if (result) {
+				*result = e.result;
+			}
+			return fill_islands(in, &e, err);
+		}
 		in->resident.n_hooks = n_hooks;
 		in->resident.n_islands = n_islands;
 		if (!is_taken) {

@@ -10,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RETIRE_TRIES = 8 }; // with growing pauses between: 127 ms in all
-
 static void sleep_ms(long ms) {
 	(void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
@@ -21,6 +19,13 @@ static void sleep_ms(long ms) {
 static bool is_resident(const struct injector *in, uint64_t at, struct resident *out) {
 	return tracee_read(&in->tracee, at, out, sizeof *out) && out->magic == RESIDENT_MAGIC &&
 			out->at + RESIDENT_AT == at;
+}
+
+void resident_use_for_errands(struct injector *in) {
+	const struct resident *r = &in->resident;
+	in->tracee.errands.code = r->errand_code;
+	in->tracee.errands.errand = r->at + RESIDENT_ERRAND_AT;
+	in->tracee.errands.stack_top = r->at + RESIDENT_STACK_AT + RESIDENT_STACK_BYTES;
 }
 
 /** An attached one must be dealt with first; then those that can be used at once are the best. */
@@ -53,6 +58,7 @@ bool resident_find(struct injector *in, struct err *err) {
 			best = rank(in, r);
 			in->resident = *r;
 			in->resident_at = m->start;
+			resident_use_for_errands(in);
 		}
 	}
 	free(r);
@@ -168,135 +174,4 @@ bool threads_touch(struct injector *in, const struct resident_range *ranges, siz
 	}
 	process_space_finish(&space);
 	return touches;
-}
-
-// ---- cleaning
-
-static bool call(struct injector *in, long number, uint64_t a, uint64_t b, uint64_t c,
-		int64_t *result, struct err *err) {
-	const uint64_t arguments[6] = {a, b, c};
-	return tracee_system_call(&in->tracee, number, arguments, result, err);
-}
-
-/** As it was made: the data of the image's file, zeros behind. */
-static bool renew_data(struct injector *in, struct err *err) {
-	struct resident *r = &in->resident;
-	int64_t result;
-	if (memcmp(r->image_id, in->blob.id, sizeof r->image_id) != 0) {
-		return true; // another version's: nobody will use it again
-	}
-	if (!call(in, SYS_madvise, r->image_data_at, r->image_data_bytes, MADV_DONTNEED, &result,
-				err)) {
-		return false;
-	}
-	blob_place(&in->blob, r->at + RESIDENT_IMAGE_AT);
-	const uint8_t *data = in->blob.bytes + in->blob.data_at;
-	size_t n = in->blob.data_bytes;
-	while (result == 0 && n > 0 && data[n - 1] == 0) {
-		n--; // zeros are there already
-	}
-	return tracee_write(&in->tracee, r->image_data_at, data, n, err);
-}
-
-static bool unmap_all(struct injector *in, struct err *err) {
-	struct resident *r = &in->resident;
-	for (unsigned i = 0; i < RESIDENT_MAPPINGS; i++) {
-		int64_t result;
-		if (r->mappings[i].bytes != 0 &&
-				!call(in, SYS_munmap, r->mappings[i].at, r->mappings[i].bytes, 0, &result, err)) {
-			return false;
-		}
-		r->mappings[i] = (struct resident_range){0};
-	}
-	return tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, mappings),
-			r->mappings, sizeof r->mappings, err);
-}
-
-/** The descriptor of the segment, if an attach was broken off before the recorder closed it. */
-static bool close_descriptor(struct injector *in, struct err *err) {
-	char path[64], target[64];
-	int64_t result;
-	if (in->resident.fd < 0 || in->resident.pid != in->pid_inside) {
-		return true;
-	}
-	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)in->pid, (int)in->resident.fd);
-	ssize_t n = readlink(path, target, sizeof target - 1);
-	target[n > 0 ? n : 0] = '\0';
-	in->resident.fd = -1;
-	return strncmp(target, "/memfd:" SEGMENT_MAPPING_NAME, 7 + strlen(SEGMENT_MAPPING_NAME)) != 0 ||
-			call(in, SYS_close, (uint64_t)strtol(strrchr(path, '/') + 1, NULL, 10), 0, 0, &result,
-					err);
-}
-
-/** A forked child has notes of threads that only its parent has. */
-static bool has_thread(const struct injector *in, uint32_t tid) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%u", (int)in->pid, tid);
-	// Ids are the process's own: only where they are ours as well can they be looked up
-	return in->pid != in->pid_inside || access(path, F_OK) == 0;
-}
-
-/**
- * Does any thread depend on the recorder's data? Those that have begun a call and not ended it say so
- * themselves; those between that and the process's own code stand in ours, or are in a handler of a
- * signal that came just there, which needs nothing but the code. A thread that waits for a child of vfork
- * stands in the kernel.
- */
-static bool is_lived_in(const struct injector *in) {
-	const struct resident *r = &in->resident;
-	for (size_t i = 0; i < in->tracee.threads.n; i++) {
-		uint64_t rip = in->tracee.threads.items[i].regs.rip;
-		bool is_inside = rip - r->text_at < r->text_bytes;
-		for (uint32_t k = 0; k < r->n_islands && k < RESIDENT_ISLANDS; k++) {
-			is_inside |= rip - r->islands[k].at < r->islands[k].bytes;
-		}
-		if (is_inside) {
-			return true;
-		}
-	}
-	size_t bytes = r->n_threads * sizeof(struct resident_thread);
-	struct resident_thread *threads = r->n_threads < 1 << 20 ? malloc(bytes) : NULL;
-	bool is_lived_in = !threads || !tracee_read(&in->tracee, r->threads_at, threads, bytes);
-	for (size_t i = 0; !is_lived_in && i < r->n_threads; i++) {
-		is_lived_in = threads[i].inside != 0 && has_thread(in, threads[i].tid);
-	}
-	free(threads);
-	return is_lived_in;
-}
-
-bool resident_clean(struct injector *in, struct err *err) {
-	struct resident *r = &in->resident;
-	bool can_work = in->tracee.threads.n > 0 && in->tracee.threads.items[0].pid == in->pid;
-	if (!can_work || is_lived_in(in)) {
-		return false;
-	}
-	if (!tracee_read(&in->tracee, in->resident_at + offsetof(struct resident, mappings),
-				r->mappings, sizeof r->mappings) ||
-			!unmap_all(in, err) || !close_descriptor(in, err) || !renew_data(in, err)) {
-		return false;
-	}
-	r->header_at = 0;
-	// With data that could not be made anew it is nobody's to use again
-	bool is_ours = memcmp(r->image_id, in->blob.id, sizeof r->image_id) == 0;
-	r->state = is_ours ? RESIDENT_EMPTY : RESIDENT_USED;
-	return resident_write_head(in, err);
-}
-
-bool resident_retire(struct injector *in, bool *is_clean, struct err *err) {
-	*is_clean = false;
-	for (unsigned i = 0; i < RETIRE_TRIES && !*is_clean; i++) {
-		if (i > 0) {
-			sleep_ms(1 << (i - 1));
-		}
-		if (!injector_stop_all(in, err)) {
-			return false;
-		}
-		bool ok = resident_restore(in, err);
-		*is_clean = ok && resident_clean(in, NULL);
-		injector_resume(in);
-		if (!ok) {
-			return false;
-		}
-	}
-	return true;
 }

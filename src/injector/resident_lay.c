@@ -45,7 +45,8 @@ static void describe_tables(struct resident *r, const struct modules_code *modul
 	}
 }
 
-void resident_describe(struct injector *in, uint64_t at, uint64_t clock) {
+/** What the recorder must know, into our copy of the resident at `at`. */
+static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	struct resident *r = &in->resident;
 	uint64_t image = at + RESIDENT_IMAGE_AT;
 	if (in->is_fresh) {
@@ -60,7 +61,9 @@ void resident_describe(struct injector *in, uint64_t at, uint64_t clock) {
 	r->text_at = image + in->blob.text_at;
 	r->text_bytes = in->blob.text_bytes;
 	r->threads_at = image + in->blob.threads_at;
-	r->n_threads = in->blob.threads_bytes / sizeof(struct resident_thread);
+	r->n_threads = 1u << RESIDENT_THREADS_LOG2;
+	r->has_tids_at = image + in->blob.has_tids_at;
+	r->door_at = image + in->blob.resident_at;
 	r->frames_at = image + in->blob.frames_at;
 	describe_tables(r, &in->modules);
 	r->header_at = 0;
@@ -70,45 +73,8 @@ void resident_describe(struct injector *in, uint64_t at, uint64_t clock) {
 	r->in_loader = find_symbol(&in->modules, "ld-linux", "__libc_stack_end");
 	r->clock = clock;
 	r->stack_end = in->space.stack_start;
-}
-
-static bool protect(struct injector *in, uint64_t at, uint64_t bytes, int protection,
-		struct err *err) {
-	const uint64_t arguments[6] = {at, bytes, (uint64_t)protection};
-	int64_t result;
-	if (!tracee_system_call(&in->tracee, SYS_mprotect, arguments, &result, err)) {
-		return false;
-	}
-	return result == 0 ||
-			err_system(err, (int)-result, "process %d cannot protect memory", (int)in->pid);
-}
-
-void injector_unmap(struct injector *in, uint64_t at, uint64_t bytes) {
-	const uint64_t arguments[6] = {at, bytes};
-	int64_t result;
-	(void)tracee_system_call(&in->tracee, SYS_munmap, arguments, &result, NULL);
-}
-
-/** Map a new one and give its parts their protection. */
-static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
-	uint64_t at;
-	int errnum;
-	uint64_t bytes = RESIDENT_IMAGE_AT + in->blob.n_bytes;
-	if (!tracee_map(&in->tracee, 0, bytes, PROT_NONE, MAP_NORESERVE, &at, &errnum, err)) {
-		return false;
-	}
-	bool ok = protect(in, at + RESIDENT_AT, RESIDENT_BYTES + RESIDENT_STACK_BYTES,
-			PROT_READ | PROT_WRITE, err);
-	for (unsigned i = 0; ok && i < in->blob.n_parts; i++) {
-		const struct blob_part *part = &in->blob.parts[i];
-		ok = protect(in, at + RESIDENT_IMAGE_AT + part->at, part->bytes, part->protection, err);
-	}
-	if (!ok) {
-		injector_unmap(in, at, bytes);
-		return false;
-	}
-	resident_describe(in, at, clock);
-	return true;
+	r->errand_code = image + in->blob.errand_at;
+	resident_use_for_errands(in);
 }
 
 static bool write_image(struct injector *in, struct err *err) {
@@ -140,27 +106,72 @@ static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
 	return ours;
 }
 
-/** Its name must stand somewhere in the process. */
-int resident_make_memory(struct injector *in, struct err *err) {
-	static const char name[] = SEGMENT_MAPPING_NAME;
-	uint64_t name_at = in->resident.at + RESIDENT_STACK_AT;
-	const uint64_t arguments[6] = {name_at, MFD_CLOEXEC};
-	int64_t fd;
-	if (!tracee_write(&in->tracee, name_at, name, sizeof name, err) ||
-			!tracee_system_call(&in->tracee, SYS_memfd_create, arguments, &fd, err)) {
-		return -1;
-	}
-	if (fd < 0) {
-		(void)err_system(err, (int)-fd, "process %d cannot make shared memory", (int)in->pid);
-		return -1;
-	}
-	in->resident.fd = (int32_t)fd;
-	if (!resident_write_head(in, err)) {
-		return -1;
-	}
-	return take_descriptor(in->pid, fd, err);
+/** The errand's first: what is written in on it must be writable. */
+static struct errand_call open_head(uint64_t at) {
+	return (struct errand_call){.number = SYS_mprotect,
+			.arguments = {at + RESIDENT_AT, RESIDENT_IMAGE_AT - RESIDENT_AT,
+					PROT_READ | PROT_WRITE}};
 }
 
-bool resident_lay(struct injector *in, uint64_t clock, struct err *err) {
-	return map_resident(in, clock, err) && write_image(in, err);
+/** All of it was mapped as code is. */
+static void protect_parts(const struct injector *in, struct errand *e) {
+	uint64_t at = in->resident.at;
+	(void)errand_add(e, SYS_mprotect, at, RESIDENT_GUARD_BYTES, PROT_NONE);
+	for (unsigned i = 0; i < in->blob.n_parts; i++) {
+		const struct blob_part *part = &in->blob.parts[i];
+		if (part->at != in->blob.text_at) {
+			(void)errand_add(e, SYS_mprotect, at + RESIDENT_IMAGE_AT + part->at, part->bytes,
+					(uint64_t)part->protection);
+		}
+	}
+}
+
+/** Map a new one. It can be written to, by us alone, before its parts have their protection. */
+static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
+	uint64_t at;
+	int errnum;
+	if (!tracee_map(&in->tracee, 0, RESIDENT_IMAGE_AT + in->blob.n_bytes, PROT_READ | PROT_EXEC,
+				MAP_NORESERVE, &at, &errnum, err)) {
+		return false;
+	}
+	describe(in, at, clock);
+	return write_image(in, err);
+}
+
+/** Send the stopped thread. The last call's result is the descriptor. */
+static bool make(struct injector *in, struct errand *e, int64_t *fd, struct err *err) {
+	static const char name[] = SEGMENT_MAPPING_NAME;
+	uint64_t at = in->resident.at;
+	const struct errand_call first = open_head(at);
+	if (in->is_fresh) {
+		protect_parts(in, e);
+	}
+	(void)errand_add(e, SYS_memfd_create, at + RESIDENT_STACK_AT, MFD_CLOEXEC, 0);
+	if (!tracee_write(&in->tracee, at + RESIDENT_STACK_AT, name, sizeof name, err) ||
+			!tracee_errand(&in->tracee, in->is_fresh ? &first : NULL, e, err)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < e->n_calls; i++) {
+		*fd = e->calls[i].result;
+		if (*fd < 0) {
+			return err_system(err, (int)-*fd, "process %d cannot make memory for us", (int)in->pid);
+		}
+	}
+	return true;
+}
+
+int resident_make_memory(struct injector *in, uint64_t clock, struct err *err) {
+	struct errand e = {0};
+	int64_t fd = -1;
+	in->is_fresh = in->resident_at == 0;
+	if (!in->is_fresh) {
+		describe(in, in->resident.at, clock);
+	}
+	if (!injector_stop_one(in, err)) {
+		return -1;
+	}
+	bool ok = (!in->is_fresh || map_resident(in, clock, err)) && make(in, &e, &fd, err);
+	injector_resume(in);
+	in->resident.fd = (int32_t)fd;
+	return ok && resident_write_head(in, err) ? take_descriptor(in->pid, fd, err) : -1;
 }

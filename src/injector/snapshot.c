@@ -40,16 +40,18 @@ static pid_t wait_for_birth(const struct tracee *t) {
 }
 
 bool snapshot_take(struct snapshot *s, struct tracee *t, struct err *err) {
-	const uint64_t arguments[6] = {CLONE_FILES | CLONE_FS}; // and no signal at its end
 	pid_t tid = t->threads.items[0].tid;
 	uint64_t start_ns = clock_now_ns();
-	int64_t result = -1;
+	struct errand e = {.n_calls = 1};
+	e.calls[0] = (struct errand_call){.number = SYS_clone,
+			.arguments = {CLONE_FILES | CLONE_FS}}; // and no signal at its end
 	long usual = PTRACE_O_TRACESYSGOOD | (t->suspends_seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0);
 	*s = (struct snapshot){0};
 	if (ptrace(PTRACE_SETOPTIONS, tid, 0, usual | PTRACE_O_TRACECLONE) != 0) {
 		return err_system(err, errno, "process %d cannot be copied", (int)t->pid);
 	}
-	bool ok = tracee_system_call(t, SYS_clone, arguments, &result, err);
+	bool ok = tracee_errand(t, NULL, &e, err);
+	int64_t result = e.calls[0].result;
 	(void)ptrace(PTRACE_SETOPTIONS, tid, 0, usual);
 	if (!ok || result < 0) {
 		return ok ? err_system(err, (int)-result, "process %d cannot be copied", (int)t->pid)
@@ -72,10 +74,11 @@ void snapshot_drop(struct snapshot *s, struct tracee *t) {
 	}
 	(void)kill(s->pid, SIGKILL);
 	(void)waitpid(s->pid, &status, __WALL);
-	const uint64_t arguments[6] = {(uint64_t)s->pid_inside, 0, __WALL};
-	int64_t result;
 	if (t) {
-		(void)tracee_system_call(t, SYS_wait4, arguments, &result, NULL);
+		struct errand e = {.n_calls = 1};
+		e.calls[0] = (struct errand_call){.number = SYS_wait4,
+				.arguments = {(uint64_t)s->pid_inside, 0, __WALL}};
+		(void)tracee_errand(t, NULL, &e, NULL);
 	}
 	s->pid = 0;
 }

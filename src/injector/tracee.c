@@ -27,6 +27,8 @@
 static const uint64_t patience_ns = 1000000000;
 static const uint64_t
 		busy_patience_ns = 10000000000; // on a busy machine, before it is a thread's turn
+static const uint64_t
+		vfork_patience_ns = 2000000; // before it is looked whether it waits for a child
 
 // ---- memory
 
@@ -173,6 +175,14 @@ static void undo_interruption(struct tracee_thread *thread) {
 	}
 }
 
+void tracee_pause(unsigned n) {
+	if (n > 50) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+	} else {
+		(void)sched_yield();
+	}
+}
+
 enum tracee_wait tracee_wait_for(pid_t tid, int *status, uint64_t until_ns) {
 	for (unsigned n = 0;; n++) {
 		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
@@ -185,11 +195,7 @@ enum tracee_wait tracee_wait_for(pid_t tid, int *status, uint64_t until_ns) {
 		if (clock_now_ns() > until_ns) {
 			return WAIT_LATE;
 		}
-		if (n > 50) {
-			(void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
-		} else {
-			(void)sched_yield();
-		}
+		tracee_pause(n);
 	}
 }
 
@@ -238,20 +244,35 @@ static void forget(struct tracee *t, size_t i) {
 	t->threads.items[i] = t->threads.items[--t->threads.n];
 }
 
-/** Wait for those that were asked to stop, from the `first` on. */
-static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, struct err *err) {
+/** Wait for one; longer if it only waits for its turn, shorter if it has just begun to wait for a child. */
+static enum tracee_wait wait_for_one(const struct tracee *t, struct tracee_thread *thread,
+		uint64_t until_ns, bool *is_in_vfork) {
+	uint64_t first_ns = clock_now_ns() + vfork_patience_ns;
+	enum tracee_wait wait = wait_for_stop(thread, first_ns < until_ns ? first_ns : until_ns);
+	*is_in_vfork = wait == WAIT_LATE && waits_for_vfork(t, thread);
+	if (wait == WAIT_LATE && !*is_in_vfork) {
+		wait = wait_for_stop(thread, until_ns);
+	}
+	if (wait == WAIT_LATE && !*is_in_vfork && state_of(thread) == 'R') {
+		wait = wait_for_stop(thread, until_ns + busy_patience_ns);
+	}
+	return wait;
+}
+
+/** Wait for those that were asked to stop, from the `first` on. `*is_in_vfork`: one cannot. */
+static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, bool *is_in_vfork,
+		struct err *err) {
+	*is_in_vfork = false;
 	for (size_t i = first; i < t->threads.n;) {
 		struct tracee_thread *thread = &t->threads.items[i];
-		enum tracee_wait wait = thread->is_stopped ? WAIT_STOPPED : wait_for_stop(thread, until_ns);
-		if (wait == WAIT_LATE && state_of(thread) == 'R') { // it will, when it is its turn
-			wait = wait_for_stop(thread, until_ns + busy_patience_ns);
-		}
-		if (wait == WAIT_LATE && !waits_for_vfork(t, thread)) {
-			return complain_of(thread, err);
-		}
-		if (wait == WAIT_LATE) {
+		enum tracee_wait wait = thread->is_stopped ? WAIT_STOPPED
+												   : wait_for_one(t, thread, until_ns, is_in_vfork);
+		if (*is_in_vfork) {
 			return err_set(err, ERR_SYSTEM, "thread %d waits for a child process",
 					(int)thread->tid);
+		}
+		if (wait == WAIT_LATE) {
+			return complain_of(thread, err);
 		}
 		if (wait == WAIT_GONE) {
 			forget(t, i);
@@ -265,9 +286,6 @@ static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, stru
 /** Ask a thread to stop. False: out of memory. One that is gone, or cannot be stopped, is passed by. */
 static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	struct tracee_thread thread = {.tid = tid, .pid = pid};
-	if (is_held(t, tid) || waits_for_vfork(t, &thread)) {
-		return true;
-	}
 	if (!seize(t, &thread)) {
 		*is_refused |= errno == EPERM && !waits_for_vfork(t, &thread);
 		return true;
@@ -283,23 +301,35 @@ static bool shares_memory(pid_t a, pid_t b) {
 	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
 }
 
+static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused);
+
 /** The children of a thread that waits for one of vfork. */
-static bool ask_children(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
-	const struct tracee_thread thread = {.tid = tid, .pid = pid};
+static bool ask_children(struct tracee *t, const struct tracee_thread *thread, bool *is_refused) {
 	char text[1024];
-	if (!waits_for_vfork(t, &thread) || !read_task(&thread, "children", text, sizeof text)) {
+	if (!read_task(thread, "children", text, sizeof text)) {
 		return true;
 	}
 	char *rest = text;
 	for (long child; (child = strtol(rest, &rest, 10)) > 0;) {
-		if (shares_memory(pid, (pid_t)child) && !ask(t, (pid_t)child, (pid_t)child, is_refused)) {
+		if (shares_memory(thread->pid, (pid_t)child) &&
+				!ask_family(t, (pid_t)child, (pid_t)child, is_refused)) {
 			return false;
 		}
 	}
 	return true;
 }
 
-/** Ask all that are not held yet. `*n_running`: of the process's threads, not counting vfork's. */
+/** A thread, or whoever runs in its place. */
+static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
+	const struct tracee_thread thread = {.tid = tid, .pid = pid};
+	if (is_held(t, tid)) {
+		return true;
+	}
+	return waits_for_vfork(t, &thread) ? ask_children(t, &thread, is_refused)
+									   : ask(t, pid, tid, is_refused);
+}
+
+/** Ask all that are not held yet. */
 static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 	char path[64];
 	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
@@ -310,40 +340,41 @@ static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 	bool ok = true;
 	for (struct dirent *entry; ok && (entry = readdir(folder));) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		ok = tid <= 0 ||
-				(ask(t, t->pid, tid, is_refused) && ask_children(t, t->pid, tid, is_refused));
+		ok = tid <= 0 || ask_family(t, t->pid, tid, is_refused);
 	}
 	(void)closedir(folder);
 	return ok || err_memory(err);
 }
 
-bool tracee_stop_all(struct tracee *t, struct err *err) {
-	if (t->is_held) {
-		return true;
-	}
+/** Until a look at the list of threads finds none that is not held: those can make no more. */
+static bool try_to_stop_all(struct tracee *t, bool *is_in_vfork, struct err *err) {
 	uint64_t until_ns = clock_now_ns() + patience_ns;
-	// Until a look at the list of threads finds none that is not held: those can make no more
+	*is_in_vfork = false;
 	for (size_t n_before = SIZE_MAX; n_before != t->threads.n;) {
 		bool is_refused = false;
 		n_before = t->threads.n;
-		if (!ask_all(t, &is_refused, err) || !wait_for_all(t, 0, until_ns, err)) {
-			goto fail;
+		if (!ask_all(t, &is_refused, err) || !wait_for_all(t, 0, until_ns, is_in_vfork, err)) {
+			return false;
 		}
 		if (is_refused) {
-			(void)err_set(err, ERR_SYSTEM, "a thread of process %d may not be traced", (int)t->pid);
-			goto fail;
-		}
-		if (t->threads.n == 0) {
-			(void)err_set(err, ERR_NOT_FOUND, "process %d has ended, or waits for a child",
+			return err_set(err, ERR_SYSTEM, "a thread of process %d may not be traced",
 					(int)t->pid);
-			goto fail;
 		}
 	}
-	return true;
+	return t->threads.n > 0 ||
+			err_set(err, ERR_NOT_FOUND, "process %d has ended, or waits for a child", (int)t->pid);
+}
 
-fail:
-	tracee_resume(t);
-	return false;
+bool tracee_stop_all(struct tracee *t, struct err *err) {
+	enum { TRIES = 20 };
+	bool is_in_vfork = true, ok = t->is_held;
+	for (unsigned i = 0; !ok && is_in_vfork && i < TRIES; i++) {
+		ok = try_to_stop_all(t, &is_in_vfork, err);
+		if (!ok) {
+			tracee_resume(t);
+		}
+	}
+	return ok;
 }
 
 bool tracee_stop_one(struct tracee *t, struct err *err) {
@@ -351,46 +382,57 @@ bool tracee_stop_one(struct tracee *t, struct err *err) {
 		return true;
 	}
 	char path[64];
-	bool is_refused = false;
+	bool is_refused = false, ok = true;
 	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
 	DIR *folder = opendir(path);
 	if (!folder) {
 		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);
 	}
-	bool ok = true;
 	for (struct dirent *entry; ok && t->threads.n == 0 && (entry = readdir(folder));) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		ok = tid <= 0 || ask(t, t->pid, tid, &is_refused);
-		if (ok && !wait_for_all(t, 0, clock_now_ns() + patience_ns, err)) {
-			(void)closedir(folder);
+		const struct tracee_thread thread = {.tid = (pid_t)strtol(entry->d_name, NULL, 10),
+				.pid = t->pid};
+		bool is_in_vfork = false;
+		if (thread.tid <= 0 || waits_for_vfork(t, &thread)) {
+			continue;
+		}
+		ok = ask(t, t->pid, thread.tid, &is_refused) || err_memory(err);
+		ok = ok && wait_for_all(t, 0, clock_now_ns() + patience_ns, &is_in_vfork, err);
+		if (!ok) {
 			tracee_resume(t);
-			return false;
+			ok = is_in_vfork; // the next, then
 		}
 	}
 	(void)closedir(folder);
-	if (!ok) {
-		return err_memory(err);
+	if (ok && t->threads.n == 0) {
+		ok = err_set(err, ERR_SYSTEM,
+				is_refused ? "process %d may not be traced"
+						   : "no thread of process %d can be stopped",
+				(int)t->pid);
 	}
-	if (t->threads.n == 0) {
-		return is_refused
-				? err_set(err, ERR_SYSTEM, "process %d may not be traced", (int)t->pid)
-				: err_set(err, ERR_SYSTEM, "no thread of process %d can be stopped", (int)t->pid);
+	return ok;
+}
+
+static void resume_one(const struct tracee *t, const struct tracee_thread *thread) {
+	if (thread->is_changed) {
+		(void)ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->regs);
 	}
-	return true;
+	if (!t->is_held) {
+		(void)ptrace(PTRACE_DETACH, thread->tid, 0, 0);
+	}
 }
 
 void tracee_resume(struct tracee *t) {
 	for (size_t i = 0; i < t->threads.n; i++) {
+		if (t->threads.items[i].is_stopped) {
+			resume_one(t, &t->threads.items[i]);
+		}
+	}
+	// What does not stop now will be let go of by the end of this process
+	for (size_t i = 0; i < t->threads.n; i++) {
 		struct tracee_thread *thread = &t->threads.items[i];
 		if (!thread->is_stopped &&
-				wait_for_stop(thread, clock_now_ns() + patience_ns) != WAIT_STOPPED) {
-			continue; // the end of this process will let go of it
-		}
-		if (thread->is_changed) {
-			(void)ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->regs);
-		}
-		if (!t->is_held) {
-			(void)ptrace(PTRACE_DETACH, thread->tid, 0, 0);
+				wait_for_stop(thread, clock_now_ns() + patience_ns) == WAIT_STOPPED) {
+			resume_one(t, thread);
 		}
 	}
 	if (!t->is_held) {

@@ -13,11 +13,12 @@
  *  - no single steps and no breakpoints, which would reset the handler of SIGTRAP.
  *
  * ptrace belongs to a thread: all calls come from one. When that thread ends, the kernel resumes
- * what is stopped; in the middle of a tracee_system_call that would be fatal to the process, so
- * the caller lives in a process of its own that nothing but SIGKILL can end (collector/guardian.h).
+ * what is stopped; in the middle of a tracee_system_call that would be fatal to the process (an
+ * errand finds its way back), so the caller lives in a process of its own that nothing but SIGKILL can end (collector/guardian.h).
  */
 
 #include "base/err.h"
+#include "wire/errand.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -36,6 +37,9 @@ struct tracee {
 	int memory;          // /proc/PID/mem
 	uint64_t syscall_at; // an instruction "syscall" in it; 0: not looked for yet
 	bool suspends_seccomp;
+	struct {
+		uint64_t code, errand, stack_top; // of the resident; 0: there is none yet
+	} errands;
 	bool is_held; // has not begun to run: its one thread stays stopped until tracee_let_go
 	struct {
 		struct tracee_thread *items;
@@ -79,11 +83,12 @@ bool tracee_map(struct tracee *t, uint64_t at, uint64_t bytes, int protection, i
 		uint64_t *address, int *errnum, struct err *err);
 
 /**
- * Call `function` with one argument on a stack of ours; it returns to `done`, which makes system call
- * `done_number` with the result as its first argument. False: it could not, or crashed.
+ * Send the first stopped thread on an errand (wire/errand.h). `first`, which may be NULL, is made before
+ * anything is written in the process; if it fails, that is a fault. False: it could not be sent, or did
+ * not come back. Results of calls are in `errand`.
  */
-bool tracee_call(struct tracee *t, uint64_t function, uint64_t argument, uint64_t stack_top,
-		uint64_t done, long done_number, int64_t *result, struct err *err);
+bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,
+		struct err *err);
 
 /** Memory; false if not all of it could be read or written. Stopped or not. */
 bool tracee_read(const struct tracee *t, uint64_t at, void *out, size_t bytes);

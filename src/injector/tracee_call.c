@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A stopped thread works for us: its registers are changed, it runs into a system call, and gets its
- * registers back. Signals are blocked meanwhile, but for those that a fault of ours would raise.
+ * A stopped thread works for us: its registers are changed, it makes a system call or runs an errand, and
+ * gets its registers back. Signals are blocked meanwhile, but for those that a fault of ours would raise.
  *
  * The registers are given back in a PTRACE_EVENT_STOP, as they were taken: there the kernel
  * still knows how to go on with the system call that we found the thread in.
+ *
+ * A single system call runs at an instruction of the vdso, which costs three turns of the thread. All
+ * but the very first, which makes room for us, are errands (wire/errand.h): two turns, for any
+ * number of calls, and code of ours that finds its way back if we are killed.
  */
 
 #include "base/check.h"
@@ -21,10 +25,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum {
-	CALL_PATIENCE_NS = 2000000000, // a call that takes longer will not end
-	SIGNALS_BYTES = 8,
-};
+enum { SIGNALS_BYTES = 8 };
+
+// A call that takes longer will not end. It may take its time until it is the thread's turn
+static const uint64_t CALL_PATIENCE_NS = 10000000000;
 
 static bool is_fault(int signal) {
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
@@ -57,13 +61,68 @@ static bool work_begin(struct work *w, struct tracee *t, struct err *err) {
 	return true;
 }
 
-/** Run on to the next stop at a system call. False: gone, late, or a fault (`*signal`). */
-static bool run_to_system_call(const struct work *w, int *signal) {
+/** What a stop that is not the one waited for asks for: a signal to deliver, or 0. `*fault`: ours. */
+static long deal_with_stop(int status, int *fault) {
+	bool is_event = (unsigned)status >> 16 != 0;
+	int signal = is_event ? 0 : WSTOPSIG(status) & 0x7f;
+	*fault = is_fault(signal) ? signal : 0;
+	return signal;
+}
+
+/** To a stop like the one that we found the thread in. False: it is gone, or does not come. */
+static bool fetch(pid_t tid, bool is_stopped) {
+	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
+	int status = 0, fault;
+	long deliver = 0;
+	(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	do {
+		if ((is_stopped && ptrace(PTRACE_CONT, tid, 0, deliver) != 0) ||
+				tracee_wait_for(tid, &status, until_ns) != WAIT_STOPPED) {
+			return false;
+		}
+		deliver = deal_with_stop(status, &fault);
+		deliver = fault != 0 ? 0 : deliver;
+		is_stopped = true;
+	} while ((unsigned)status >> 16 != PTRACE_EVENT_STOP);
+	return true;
+}
+
+/** Its own registers again. */
+static bool give_back(const struct work *w) {
+	pid_t tid = w->thread->tid;
+	return ptrace(PTRACE_SETREGS, tid, 0, &w->thread->regs) == 0 &&
+			ptrace(PTRACE_SETSIGMASK, tid, SIGNALS_BYTES, &w->mask) == 0;
+}
+
+static bool give_up(const struct work *w, bool is_stopped, int fault, struct err *err) {
+	bool is_back = fetch(w->thread->tid, is_stopped) && give_back(w);
+	if (fault != 0) {
+		return err_set(err, ERR_SYSTEM, "thread %d: %s in code of ours%s", (int)w->thread->tid,
+				strsignal(fault), is_back ? "" : ", and it is gone");
+	}
+	return err_set(err, ERR_SYSTEM, "thread %d is gone, or does not answer", (int)w->thread->tid);
+}
+
+static void set_call(struct user_regs_struct *regs, long number, const uint64_t arguments[6]) {
+	regs->rax = (uint64_t)number;
+	regs->orig_rax = UINT64_MAX; // else the kernel might begin the old system call anew
+	regs->rdi = arguments[0];
+	regs->rsi = arguments[1];
+	regs->rdx = arguments[2];
+	regs->r10 = arguments[3];
+	regs->r8 = arguments[4];
+	regs->r9 = arguments[5];
+}
+
+// ---- one system call
+
+/** Run on to the next stop at a system call. False: gone, late, or a fault (`*fault`). */
+static bool run_to_system_call(const struct work *w, int *fault) {
 	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
 	long deliver = 0;
 	for (;;) {
 		int status;
-		*signal = 0;
+		*fault = 0;
 		if (ptrace(PTRACE_SYSCALL, w->thread->tid, 0, deliver) != 0 ||
 				tracee_wait_for(w->thread->tid, &status, until_ns) != WAIT_STOPPED) {
 			return false;
@@ -71,67 +130,30 @@ static bool run_to_system_call(const struct work *w, int *signal) {
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 			return true;
 		}
-		bool is_event = (unsigned)status >> 16 != 0;
-		*signal = is_event ? 0 : WSTOPSIG(status);
-		if (is_fault(*signal)) {
+		deliver = deal_with_stop(status, fault);
+		if (*fault != 0) {
 			return false;
 		}
-		deliver = *signal;
 	}
-}
-
-/** Back to a stop like the one that we found the thread in, with its own registers. */
-static bool work_end(const struct work *w) {
-	pid_t tid = w->thread->tid;
-	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
-	int status = 0;
-	(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-	long deliver = 0;
-	do {
-		if (ptrace(PTRACE_CONT, tid, 0, deliver) != 0 ||
-				tracee_wait_for(tid, &status, until_ns) != WAIT_STOPPED) {
-			return false;
-		}
-		bool is_event = (unsigned)status >> 16 != 0;
-		deliver = is_event || is_fault(WSTOPSIG(status)) ? 0 : WSTOPSIG(status) & 0x7f;
-	} while ((unsigned)status >> 16 != PTRACE_EVENT_STOP);
-	return ptrace(PTRACE_SETREGS, tid, 0, &w->thread->regs) == 0 &&
-			ptrace(PTRACE_SETSIGMASK, tid, SIGNALS_BYTES, &w->mask) == 0;
-}
-
-static bool give_up(const struct work *w, int signal, struct err *err) {
-	bool is_back = work_end(w);
-	if (signal != 0) {
-		return err_set(err, ERR_SYSTEM, "thread %d: %s in code of ours%s", (int)w->thread->tid,
-				strsignal(signal), is_back ? "" : ", and it is gone");
-	}
-	return err_set(err, ERR_SYSTEM, "thread %d is gone, or does not answer", (int)w->thread->tid);
 }
 
 bool tracee_system_call(struct tracee *t, long number, const uint64_t arguments[6], int64_t *result,
 		struct err *err) {
 	struct work w;
-	int signal;
+	int fault = 0;
 	if (!work_begin(&w, t, err)) {
 		return false;
 	}
 	struct user_regs_struct regs = w.thread->regs;
 	regs.rip = t->syscall_at;
-	regs.rax = (uint64_t)number;
-	regs.orig_rax = UINT64_MAX; // else the kernel might begin the old system call anew
-	regs.rdi = arguments[0];
-	regs.rsi = arguments[1];
-	regs.rdx = arguments[2];
-	regs.r10 = arguments[3];
-	regs.r8 = arguments[4];
-	regs.r9 = arguments[5];
-	if (ptrace(PTRACE_SETREGS, w.thread->tid, 0, &regs) != 0 || !run_to_system_call(&w, &signal) ||
-			!run_to_system_call(&w, &signal) ||
+	set_call(&regs, number, arguments);
+	if (ptrace(PTRACE_SETREGS, w.thread->tid, 0, &regs) != 0 || !run_to_system_call(&w, &fault) ||
+			!run_to_system_call(&w, &fault) ||
 			ptrace(PTRACE_GETREGS, w.thread->tid, 0, &regs) != 0) {
-		return give_up(&w, signal, err);
+		return give_up(&w, true, fault, err);
 	}
 	*result = (int64_t)regs.rax;
-	if (!work_end(&w)) {
+	if (!fetch(w.thread->tid, true) || !give_back(&w)) {
 		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
 	}
 	return true;
@@ -154,32 +176,80 @@ bool tracee_map(struct tracee *t, uint64_t at, uint64_t bytes, int protection, i
 	return true;
 }
 
-bool tracee_call(struct tracee *t, uint64_t function, uint64_t argument, uint64_t stack_top,
-		uint64_t done, long done_number, int64_t *result, struct err *err) {
-	struct work w;
-	int signal = 0;
-	uint64_t stack = stack_top - 8;
-	if (!tracee_write(t, stack, &done, sizeof done, err) || !work_begin(&w, t, err)) {
-		return false;
+// ---- errands
+
+static bool state_is(const struct tracee *t, enum errand_state state) {
+	uint32_t now;
+	return tracee_read(t, t->errands.errand + offsetof(struct errand, state), &now, sizeof now) &&
+			now == (uint32_t)state;
+}
+
+/** Wait until it says that it is done. False: gone, late, or a fault; `*is_stopped`: it stands. */
+static bool wait_until_done(const struct tracee *t, pid_t tid, bool *is_stopped, int *fault) {
+	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
+	*is_stopped = false;
+	*fault = 0;
+	for (unsigned n = 0; !state_is(t, ERRAND_DONE) && !state_is(t, ERRAND_LEFT); n++) {
+		int status;
+		pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+		if (got < 0 || (got > 0 && !WIFSTOPPED(status)) || clock_now_ns() > until_ns) {
+			return false;
+		}
+		if (got > 0) { // a signal, or the birth of a copy
+			long deliver = deal_with_stop(status, fault);
+			*is_stopped = *fault != 0;
+			if (*is_stopped || ptrace(PTRACE_CONT, tid, 0, deliver) != 0) {
+				return false;
+			}
+		}
+		tracee_pause(n);
 	}
-	struct user_regs_struct regs = w.thread->regs;
-	regs.rip = function;
-	regs.rdi = argument;
-	regs.rsp = stack;
+	return true;
+}
+
+/** Back from it, if it has not gone by itself because we were too slow. */
+static bool come_back(const struct tracee *t, const struct work *w) {
+	return fetch(w->thread->tid, false) && (state_is(t, ERRAND_LEFT) || give_back(w));
+}
+
+static bool send(struct tracee *t, const struct work *w, const struct errand_call *first) {
+	struct user_regs_struct regs = w->thread->regs;
+	set_call(&regs, (long)first->number, first->arguments);
+	regs.rip = t->errands.code;
+	regs.rbx = t->errands.errand;
+	regs.rsp = t->errands.stack_top;
 	regs.rbp = 0;
 	regs.eflags &= ~0x400ull; // the direction of string instructions, as functions expect it
-	regs.orig_rax = UINT64_MAX;
-	bool ok = ptrace(PTRACE_SETREGS, w.thread->tid, 0, &regs) == 0;
-	do {
-		ok = ok && run_to_system_call(&w, &signal) &&
-				ptrace(PTRACE_GETREGS, w.thread->tid, 0, &regs) == 0;
-	} while (ok && (long)regs.orig_rax != done_number);
-	if (!ok) {
-		return give_up(&w, signal, err);
+	return ptrace(PTRACE_SETREGS, w->thread->tid, 0, &regs) == 0 &&
+			ptrace(PTRACE_CONT, w->thread->tid, 0, 0) == 0;
+}
+
+bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,
+		struct err *err) {
+	static const struct errand_call nothing = {.number = SYS_getpid};
+	struct work w;
+	int fault;
+	bool is_stopped;
+	errand->state = ERRAND_BEGUN;
+	errand->result = ERRAND_NOT_MADE;
+	errand->frame = t->errands.errand + ERRAND_FRAME_AT;
+	for (uint32_t i = 0; i < errand->n_calls; i++) {
+		errand->calls[i].result = ERRAND_NOT_MADE;
 	}
-	*result = (int64_t)regs.rdi;
-	(void)run_to_system_call(&w, &signal); // out of it
-	if (!work_end(&w)) {
+	size_t bytes = offsetof(struct errand, calls) + errand->n_calls * sizeof *errand->calls;
+	if (!tracee_write(t, t->errands.errand, errand, bytes, err) || !work_begin(&w, t, err)) {
+		return false;
+	}
+	if (!tracee_write_frame(t, w.thread, w.mask, errand->frame, err)) {
+		return give_back(&w) && false;
+	}
+	if (!send(t, &w, first ? first : &nothing)) {
+		return give_up(&w, true, 0, err);
+	}
+	if (!wait_until_done(t, w.thread->tid, &is_stopped, &fault)) {
+		return give_up(&w, is_stopped, fault, err);
+	}
+	if (!come_back(t, &w) || !tracee_read(t, t->errands.errand, errand, bytes)) {
 		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
 	}
 	return true;

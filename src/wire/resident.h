@@ -8,7 +8,8 @@
  *
  *   0                       guard page, nothing may be done with it: so a mapping begins here
  *   RESIDENT_AT             struct resident
- *   RESIDENT_STACK_AT       stack of RESIDENT_STACK_BYTES
+ *   RESIDENT_STACK_AT       stack of RESIDENT_STACK_BYTES, for errands
+ *   RESIDENT_ERRAND_AT      struct errand (wire/errand.h)
  *   RESIDENT_IMAGE_AT       the recorder, as its ELF file lays it out
  *
  * It stays when heaptrack leaves, and is used again by the next attach. All that is needed to put
@@ -16,11 +17,13 @@
  * Written from outside while the process is stopped, but for `mappings`; the recorder reads it.
  */
 
+#include "wire/errand.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
-#define RESIDENT_VERSION 2u
+#define RESIDENT_VERSION 3u
 
 enum {
 	RESIDENT_GUARD_BYTES = 4096,
@@ -28,7 +31,8 @@ enum {
 	RESIDENT_BYTES = 16 * 4096,
 	RESIDENT_STACK_AT = RESIDENT_AT + RESIDENT_BYTES,
 	RESIDENT_STACK_BYTES = 16 * 4096,
-	RESIDENT_IMAGE_AT = RESIDENT_STACK_AT + RESIDENT_STACK_BYTES,
+	RESIDENT_ERRAND_AT = RESIDENT_STACK_AT + RESIDENT_STACK_BYTES,
+	RESIDENT_IMAGE_AT = RESIDENT_ERRAND_AT + ERRAND_BYTES,
 	RESIDENT_HOOKS = 384,
 	RESIDENT_PATCH_MAX = 16,
 	RESIDENT_MAPPINGS = 64,
@@ -60,11 +64,19 @@ struct resident_hook {
 };
 _Static_assert(sizeof(struct resident_hook) == 64, "layout");
 
+enum { RESIDENT_THREADS_LOG2 = 14, RESIDENT_THREAD_PROBES = 64 };
+#define RESIDENT_KEY_IS_TID (1ull << 63)
+
+/** Where to look first for a thread; it is there, or in one of the RESIDENT_THREAD_PROBES from there on. */
+static inline unsigned resident_thread_place(uint64_t key) {
+	return (unsigned)(key * 0x9E3779B97F4A7C15ull >> (64 - RESIDENT_THREADS_LOG2));
+}
+
 /** What the recorder keeps for a thread. */
 struct resident_thread {
 	uint64_t slot;
 	uint32_t n_refused, n_until_search;
-	uint64_t key;    // FS base, or another name; 0: free
+	uint64_t key;    // FS base, or RESIDENT_KEY_IS_TID | tid; 0: free
 	uint32_t tid;    // as its gettid() says
 	uint32_t tid_at; // the C library keeps it so far behind the FS base; 0: unknown
 	uint64_t inside; // calls of hooked functions that the recorder has begun and not ended
@@ -92,7 +104,10 @@ struct resident {
 	uint64_t image_data_at, image_data_bytes; // writable part, to be made anew; addresses
 	uint64_t text_at, text_bytes;             // code
 	uint64_t threads_at, n_threads;           // struct resident_thread
-	uint64_t frames_at;                       // unwind tables of the code
+	uint64_t has_tids_at; // of a word: not 0 if threads are known by their ids instead of FS bases
+	uint64_t errand_code; // where errands begin
+	uint64_t door_at;     // of the recorder's pointer to this struct; NULL: calls pass by
+	uint64_t frames_at;   // unwind tables of the code
 	uint64_t tables[RESIDENT_TABLES]; // unwind tables of modules that do not tell where theirs are
 	uint64_t header_at;   // the segment's header as mapped there; 0: none. Written by the recorder
 	int32_t pid;          // as its getpid() said when we came: a forked child finds its parent's

@@ -17,6 +17,7 @@ import pytest
 
 from attaching import (attach, changed_code, finish, known, start_listening,  # noqa: F401
                        target)
+from conftest import wait_until
 
 # ---- what is recorded
 
@@ -141,7 +142,8 @@ def test_stopped_program_stays_stopped(build, target, tmp_path):
     victim.process.send_signal(signal.SIGSTOP)
     time.sleep(0.1)
     attach(build, victim.pid, tmp_path / "stopped", "-q")
-    assert victim.status("State") == "T"
+    # It goes back to its stop, without an instruction, when it is its turn
+    wait_until(lambda: victim.status("State") == "T", 60, "its stop")
     victim.process.send_signal(signal.SIGCONT)
     assert victim.end() == 0
 

@@ -65,11 +65,36 @@ def test_any_end_at_any_moment(build, target, tmp_path, is_long):  # noqa: F811
 
 
 def kill_with_helper(process):
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    for pid in [process.pid, *map(int, children)]:
-        os.kill(pid, signal.SIGKILL)
+    try:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        for pid in [*map(int, children), process.pid]:
+            os.kill(pid, signal.SIGKILL)
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it has ended by itself
     process.wait()
     process.stderr.close()
+
+
+@pytest.mark.serial
+@pytest.mark.timeout(3600)
+def test_all_of_heaptrack_killed_at_any_moment(build, target, tmp_path, is_long):  # noqa: F811
+    """The helper, too: a thread that works for it then finds its way back by itself."""
+    n = int(os.environ.get("HEAPTRACK_KILLS", 300 if is_long else 12))
+    victim = target([build / "tests/attach/pattern", "3", "signals", "old"])
+    began = time.monotonic()
+    attach(build, victim.pid, tmp_path / "first", "-q", duration="10ms")
+    whole_s = time.monotonic() - began
+    rng = random.Random(n)
+    for i in range(n):
+        process = subprocess.Popen(
+            attach_command(build, victim.pid, tmp_path / "killed", "-q", "--duration", "20ms"),
+            stderr=subprocess.PIPE, text=True)
+        time.sleep(rng.uniform(0, whole_s))
+        kill_with_helper(process)
+        assert victim.is_alive(), f"{i}: {victim!r}"
+    attach(build, victim.pid, tmp_path / "after", "-q")
+    assert not changed_code(victim.pid)
+    assert victim.end() == 0, repr(victim)
 
 
 @pytest.mark.parametrize("way", ["detach", "attach"])

@@ -20,7 +20,7 @@ struct thread_words {
 	struct thread_slot *slot;
 	uint32_t n_refused;
 	uint32_t n_until_search;
-	// FS base, or INJECT_KEY_IS_TID | tid. 0: free. Written by compare-and-swap, never changed
+	// FS base, or RESIDENT_KEY_IS_TID | tid. 0: free. Written by compare-and-swap, never changed
 	_Atomic uint64_t key;
 	uint32_t tid;
 	uint32_t tid_at; // the C library keeps the thread's id so far behind the FS base; 0: unknown
@@ -32,19 +32,16 @@ _Static_assert(sizeof(struct thread_words) == sizeof(struct resident_thread) &&
 				offsetof(struct thread_words, inside) == offsetof(struct resident_thread, inside),
 		"read from outside");
 
-#define INJECT_KEY_IS_TID (1ull << 63)
-enum { INJECT_THREADS_LOG2 = 14 };
-extern struct thread_words inject_threads[1 << INJECT_THREADS_LOG2]
+extern struct thread_words inject_threads[1 << RESIDENT_THREADS_LOG2]
 		__attribute__((visibility("default"), aligned(64)));
 
+/** Some threads are known by their ids. */
+extern uint32_t inject_has_tids __attribute__((visibility("default")));
+
 /** What we were told from outside. */
-extern struct resident *inject_resident;
+extern struct resident *inject_resident __attribute__((visibility("default")));
 
 struct thread_words *inject_find_thread(uint64_t fs_base);
-
-static inline unsigned inject_thread_place(uint64_t key) {
-	return (unsigned)(key * 0x9E3779B97F4A7C15ull >> (64 - INJECT_THREADS_LOG2));
-}
 
 /**
  * FS bases are used again when a thread has ended. The C library's own note of the thread's id,
@@ -52,7 +49,7 @@ static inline unsigned inject_thread_place(uint64_t key) {
  */
 static inline struct thread_words *inject_thread(void) {
 	uint64_t fs_base = machine_fs_base();
-	struct thread_words *t = &inject_threads[inject_thread_place(fs_base)];
+	struct thread_words *t = &inject_threads[resident_thread_place(fs_base)];
 	bool is_it = atomic_load_explicit(&t->key, memory_order_relaxed) == fs_base && t->tid_at != 0 &&
 			*(const volatile uint32_t *)(fs_base + t->tid_at) == t->tid;
 	return __builtin_expect(is_it, 1) ? t : inject_find_thread(fs_base);

@@ -18,7 +18,8 @@
 #include <time.h>
 
 struct resident *inject_resident;
-struct thread_words inject_threads[1 << INJECT_THREADS_LOG2];
+struct thread_words inject_threads[1 << RESIDENT_THREADS_LOG2];
+uint32_t inject_has_tids;
 
 /** For threads that find no place in the table: never gets a slot, their events count as lost. */
 static struct thread_words nobody = {.n_until_search = UINT32_MAX};
@@ -39,9 +40,8 @@ static uint32_t place_of_tid(uint64_t fs_base, uint32_t tid) {
 
 /** The place of `key`, taken now if it is new. NULL: there is none. */
 static struct thread_words *place_of(uint64_t key) {
-	enum { PROBES = 64 };
-	for (unsigned i = 0; i < PROBES; i++) {
-		unsigned at = (inject_thread_place(key) + i) & ((1u << INJECT_THREADS_LOG2) - 1);
+	for (unsigned i = 0; i < RESIDENT_THREAD_PROBES; i++) {
+		unsigned at = (resident_thread_place(key) + i) & ((1u << RESIDENT_THREADS_LOG2) - 1);
 		struct thread_words *t = &inject_threads[at];
 		uint64_t seen = atomic_load(&t->key);
 		if (seen == key || (seen == 0 && atomic_compare_exchange_strong(&t->key, &seen, key)) ||
@@ -59,7 +59,8 @@ struct thread_words *inject_find_thread(uint64_t fs_base) {
 	uint32_t tid = (uint32_t)syscall_0(__NR_gettid);
 	uint32_t tid_at = place_of_tid(fs_base, tid);
 	// A child of vfork runs with its parent's FS base, where its parent's id stands
-	struct thread_words *t = place_of(tid_at != 0 ? fs_base : INJECT_KEY_IS_TID | tid);
+	inject_has_tids |= tid_at == 0;
+	struct thread_words *t = place_of(tid_at != 0 ? fs_base : RESIDENT_KEY_IS_TID | tid);
 	if (t == NULL) {
 		return &nobody;
 	}

@@ -31,5 +31,11 @@ void inject_leave(struct inject_frame *f);
 /** Open the door. Called once, from outside, before anything is patched. 1: it is open. */
 long inject_begin(struct resident *resident);
 
-/** Where inject_begin returns to: makes the system call INJECT_DONE for ever. */
-void inject_done(void);
+/**
+ * Where errands begin (wire/errand.h), in the midst of a system call: the first is made by the registers
+ * as they are, so that it can make the resident's memory writable. %rbx: the errand.
+ */
+void inject_errand(void);
+
+/** All of it but the first call. Returns if nobody came: the frame to go back by. */
+uint64_t inject_do_errand(struct errand *errand);

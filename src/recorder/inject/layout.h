@@ -13,6 +13,3 @@
 #define INJECT_RAX   128
 #define INJECT_R10   136
 #define INJECT_R11   144
-
-/** The system call, of a number that does not exist, that a remote call ends with. */
-#define INJECT_DONE 0x6865617

@@ -88,15 +88,18 @@ inject_call:
 	.cfi_endproc
 	.size	inject_call, . - inject_call
 
-// Where inject_begin returns to: whoever called it from outside waits for this system call, whose
-// argument is the result
-	.globl	inject_done
-	.type	inject_done, @function
-inject_done:
-	movq	%rax, %rdi
-	movl	$INJECT_DONE, %eax
+	.globl	inject_errand
+	.type	inject_errand, @function
+inject_errand:
 	syscall
-	jmp	inject_done
-	.size	inject_done, . - inject_done
+	testq	%rax, %rax
+	js	1f
+	movq	%rbx, %rdi
+	call	inject_do_errand
+	movq	%rax, %rsp
+	movl	$15, %eax // rt_sigreturn
+	syscall
+1:	ud2 // nothing can be written down: a fault tells
+	.size	inject_errand, . - inject_errand
 
 	.section	.note.GNU-stack, "", @progbits

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+
+// What a thread does that was stopped and sent on an errand. It depends on no data of the recorder.
+
+#include "recorder/core/sys.h"
+#include "recorder/inject/inject.h"
+
+static bool make_call(struct errand_call *c) {
+	const uint64_t *a = c->arguments;
+	long result = syscall_6((long)c->number, (long)a[0], (long)a[1], (long)a[2], (long)a[3],
+			(long)a[4], (long)a[5]);
+	if (c->number == __NR_clone && result == 0) {
+		// We are the copy, which is stopped before it gets here, unless who made it has been killed
+		(void)syscall_1(__NR_exit_group, 0);
+	}
+	c->result = result;
+	return !sys_failed(result);
+}
+
+/**
+ * Until somebody comes and changes our registers. ppoll, because it keeps nothing in the kernel for
+ * going on after an interruption: that belongs to the call that the thread was found in.
+ */
+static void wait_to_be_fetched(void) {
+	struct {
+		int64_t s, ns;
+	} patience = {ERRAND_PATIENCE_S, 0};
+	(void)syscall_6(__NR_ppoll, 0, 0, (long)&patience, 0, 0, 0);
+}
+
+uint64_t inject_do_errand(struct errand *errand) {
+	bool ok = true;
+	for (uint32_t i = 0; ok && i < errand->n_calls; i++) {
+		ok = make_call(&errand->calls[i]);
+	}
+	if (ok && errand->function != 0) {
+		errand->result = ((long (*)(uint64_t))errand->function)(errand->argument);
+	}
+	__atomic_store_n(&errand->state, ERRAND_DONE, __ATOMIC_SEQ_CST);
+	wait_to_be_fetched();
+	__atomic_store_n(&errand->state, ERRAND_LEFT, __ATOMIC_SEQ_CST);
+	return errand->frame;
+}
