@@ -81,7 +81,7 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
 	finder_about(f, out, p->name, "temporary");
 	put_place_name(f, &text, p);
-	buffer_printf(&text, " makes %s of the short-lived blocks: %s, %s/s",
+	buffer_printf(&text, " makes %s of the short-lived blocks: %s in all, %s/s",
 			human_percent(a, p->short_lived, s->short_lived), human_count(b, p->short_lived),
 			human_count(c, (uint64_t)per_second(f, p->short_lived)));
 	put_size(f, &text, out, p);

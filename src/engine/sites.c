@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/sites.h"
 
+#include "engine/findings.h"
 #include "engine/rank.h"
 
 #include <stdlib.h>
@@ -73,18 +74,23 @@ static bool sort_sites(struct site_ranking *out, const struct site_table *t) {
 	return true;
 }
 
-static void gather_sites(struct site_table *t, const struct names *n, struct lens_costs *total) {
+static void gather_stack(struct site_table *t, const struct names *n, uint32_t stack,
+		struct site_ranking *out) {
 	static const struct name nowhere = {.function = {(const uint8_t *)"(no stack)", 10}};
-	uint32_t n_functions = names_n_functions(n);
-	for (uint32_t i = 0; i < t->recording->stacks.n; i++) {
-		const struct rec_stack *s = &t->recording->stacks.items[i];
-		struct lens_costs c = lens_stack_costs(t->metric, s);
-		lens_costs_add(total, &c);
-		if (c.blocks > 0) {
-			const struct name *name = names_site(n, s->node);
-			add_to_site(t, name ? name->function_id : n_functions, name ? name : &nowhere, i, &c);
-		}
+	const struct rec_stack *s = &t->recording->stacks.items[stack];
+	struct lens_costs c = lens_stack_costs(t->metric, s);
+	lens_costs_add(&out->total, &c);
+	if (c.blocks == 0) {
+		return;
 	}
+	const struct name *name = names_site(n, s->node);
+	if (t->metric == LENS_NEVER_FREED && name && !name->is_runtime &&
+			stack_is_noise(t->recording, n, stack)) {
+		lens_costs_add(&out->noise, &c);
+		return;
+	}
+	add_to_site(t, name ? name->function_id : names_n_functions(n), name ? name : &nowhere, stack,
+			&c);
 }
 
 bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
@@ -99,7 +105,9 @@ bool rank_sites(const struct recording *r, const struct names *n, enum lens_metr
 	t.weights = arena_new(&scratch, uint64_t, most);
 	bool ok = out->sites && t.of_function && t.sites && t.weights;
 	if (ok) {
-		gather_sites(&t, n, &out->total);
+		for (uint32_t i = 0; i < r->stacks.n; i++) {
+			gather_stack(&t, n, i, out);
+		}
 		ok = sort_sites(out, &t);
 	}
 	arena_finish(&scratch);

@@ -28,6 +28,8 @@ struct site {
 struct site_ranking {
 	struct site *sites; // heaviest first
 	uint32_t n;
+	struct lens_costs noise; // LENS_NEVER_FREED: what runtimes keep for themselves, whoever called
+							 // them (stack_is_noise); in no site, but in the total
 	struct lens_costs total;
 };
 bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,

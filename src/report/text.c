@@ -127,6 +127,16 @@ static void put_finding(struct page *p, const struct finding *f) {
 	put_wrapped(p->out, first, 4, f->text, p->width);
 }
 
+/** Enough of one kind was said. */
+static bool is_one_of_many(const struct findings *findings, uint32_t i) {
+	enum { OF_A_KIND = 3 };
+	uint32_t n = 0;
+	for (uint32_t k = 0; k < i; k++) {
+		n += strcmp(findings->items[k].id, findings->items[i].id) == 0;
+	}
+	return n >= OF_A_KIND;
+}
+
 /** What matters most, until the lines are used up; how many more there are. */
 static void put_findings(struct page *p, const struct findings *findings) {
 	enum { LINES = 18 };
@@ -138,7 +148,7 @@ static void put_findings(struct page *p, const struct findings *findings) {
 		if (f->is_quality) {
 			continue;
 		}
-		if (page_lines(p) < end) {
+		if (page_lines(p) < end && !is_one_of_many(findings, i)) {
 			put_finding(p, f);
 		} else {
 			left++;

@@ -109,7 +109,7 @@ static void put_runtime(struct page *p, const struct rows *rows, const struct ta
 		return;
 	}
 	struct buffer text = {0};
-	buffer_text(&text, "  (the runtime itself: ");
+	buffer_text(&text, rows->n_runtimes ? "  (the runtime itself: " : "  (the runtime itself");
 	for (uint32_t i = 0; i < rows->n_runtimes && i < 3; i++) {
 		buffer_printf(&text, "%s%.*s", i ? ", " : "", SLICE_ARG(rows->runtimes[i]->function));
 	}
@@ -143,6 +143,7 @@ static void rank(struct page *p, const struct table *table, struct rows *rows) {
 	}
 	rows->sites = ranking.sites;
 	rows->total = ranking.total;
+	rows->runtime = ranking.noise;
 	for (uint32_t i = 0; i < ranking.n; i++) {
 		const struct site *site = &ranking.sites[i];
 		if (!site->name->is_runtime) {
@@ -163,7 +164,8 @@ static void put_table(struct page *p, const struct table *table, uint32_t max_ro
 		return;
 	}
 	rank(p, table, &rows);
-	if (rows.n == 0 && rows.runtime.blocks == 0) {
+	// That all of it is the runtime's is said once: who held the peak
+	if (rows.n == 0 && (table->metric != LENS_PEAK || rows.runtime.blocks == 0)) {
 		return;
 	}
 	rows.shown = rows.n < max_rows ? rows.n : max_rows;

@@ -70,7 +70,9 @@ def build_rust(*flags):
         need("rustc")
         source = folder / "prog.rs"
         source.write_text(case.source)
-        run("rustc", "-O", "-A", "warnings", *flags, source, "-o", folder / "prog", cwd=folder)
+        library = library_of(case, folder)
+        run("rustc", "-O", "-A", "warnings", *flags, *[f"-Clink-arg={word}" for word in library],
+            source, "-o", folder / "prog", cwd=folder)
         return [folder / "prog"]
     return build
 
@@ -80,7 +82,8 @@ def build_nim(case, folder):
     source = folder / "prog.nim"
     source.write_text(case.source)
     run("nim", "c", "--hints:off", "-d:useMalloc", "--mm:arc", "--threads:on", "--debugger:native",
-        "--opt:speed", f"--nimcache:{folder / 'cache'}", f"--out:{folder / 'prog'}", source)
+        "--opt:speed", f"--nimcache:{folder / 'cache'}", f"--out:{folder / 'prog'}",
+        *[f"--passL:{word}" for word in library_of(case, folder)], source)
     return [folder / "prog"]
 
 
@@ -135,7 +138,7 @@ def site_names(page):
             in_table = True
         elif not line.strip():
             in_table = False
-        elif in_table and not line.startswith(("  …", "  (the runtime itself: ")):
+        elif in_table and not line.startswith(("  …", "  (the runtime itself")):
             yield line.split()[0]
 
 

@@ -21,6 +21,16 @@ class Case:
     library: str = ""     # source of a library of others, linked from _deps/
 
 
+def leaking_library(function, size):
+    """C: a library whose function never frees what it allocates."""
+    return f"""
+#include <stdlib.h>
+#include <string.h>
+static char *volatile last; // or the compiler sees that nobody needs it
+size_t {function}(int i) {{ char *p = malloc({size}); memset(p, i, {size}); last = p; return (size_t)(p[3] & 127); }}
+"""
+
+
 SYLLABLES = "ba ce di fo gu ka le mi no pu ra se ti vo wu xa ye zi lor min tar vek sol dra".split()
 TAKEN = {"case", "main", "done"}
 

@@ -1,6 +1,6 @@
 """The cases in C++: a function `scenario()`, called by main or by a script of node."""
 
-from truth import Case
+from truth import Case, leaking_library
 
 HEAD = """
 #include <chrono>
@@ -236,12 +236,7 @@ extern "C" size_t $l(int i);
 APART static void $a(int i) { used = used + $l(i); }
 static void scenario() { for (int i = 0; i < $m; i++) { $a(i); nap(1); } }
 """, ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("via $l (", "grew"),
-        library=f"""
-#include <stdlib.h>
-#include <string.h>
-static char *volatile last; // or the compiler sees that nobody needs it
-size_t {library}(int i) {{ char *p = malloc({size}); memset(p, i, {size}); last = p; return (size_t)p[3]; }}
-""", m=rounds, l=library)
+        library=leaking_library(library, size), m=rounds, l=library)
 
 
 def healthy(draw):

@@ -1,14 +1,15 @@
 """The cases in Nim, with its memory management on malloc (-d:useMalloc)."""
 
-from truth import Case
+from truth import Case, leaking_library
 
 HEAD = """
-import std/[os, strutils, deques, tables]
+import std/[os, locks, strutils, deques, tables]
 var used {.volatile.}: int
 """
 
 
-def case(draw, body, first, numbers=None, says=(), function="$a", accuses=(), **values):
+def case(draw, body, first, numbers=None, says=(), function="$a", accuses=(), library="",
+         **values):
     text, drawn = draw.text(HEAD + body, **values)
 
     def fill(part):
@@ -16,7 +17,7 @@ def case(draw, body, first, numbers=None, says=(), function="$a", accuses=(), **
             part = part.replace(f"${name}", str(value))
         return part
     return Case(text, first, fill(function), numbers or {}, tuple(map(fill, says)),
-                tuple(map(fill, accuses)))
+                tuple(map(fill, accuses)), library)
 
 
 def copied(draw):
@@ -39,6 +40,27 @@ proc run() =
 run()
 """, ("peak",), {"bytes": 2 * size, "equal_blocks": 2}, ("2 blocks of exactly", "it lasted"),
         n=size, m=base)
+
+
+def doubled(draw):
+    count = draw.number(1_100_000, 6_000_000)
+    capacities = [4]
+    while capacities[-1] < count:  # doubled while small, then half as much again
+        last = capacities[-1]
+        capacities.append(last * 2 if last < 65536 else last * 3 // 2)
+    return case(draw, """
+proc $a(items: var seq[uint32]) {.noinline.} =
+  for i in 0 ..< $n: items.add(uint32(i))
+proc run() =
+  sleep(300)
+  block:
+    var items: seq[uint32]
+    $a(items)
+    sleep(200)
+    used = used + items.len
+  sleep(300)
+run()
+""", ("peak",), {"bytes": 4 * capacities[-1]}, ("grew by doubling",), n=count)
 
 
 def bounded_cache(draw):
@@ -94,6 +116,23 @@ for i in 0 ..< $m:
         ("freed when called from $b, not from $c",), n=size, m=rounds)
 
 
+def at_start(draw):
+    size, tables = draw.number(100_000, 200_000), draw.number(6, 12)
+    return case(draw, """
+proc $a(tables: var seq[seq[int32]]) {.noinline.} =
+  for i in 0 ..< $m: tables.add(newSeq[int32]($n))
+proc $b(table: seq[int32], i: int): int {.noinline.} = repeat('x', 30 + i mod 5).len + int(table[i])
+proc run() =
+  var tables = newSeqOfCap[seq[int32]]($m)
+  $a(tables)
+  for i in 0 ..< 700:
+    used = used + $b(tables[i mod $m], i)
+    sleep(2)
+run()
+""", ("at-start", "allocated-once"), {"bytes": 4 * size * tables}, ("allocated once",),
+        n=size, m=tables)
+
+
 def bursts(draw):
     size, count = draw.number(5_000_000, 20_000_000), draw.number(5, 8)
     return case(draw, """
@@ -124,6 +163,48 @@ for i in 0 ..< $m:
 """, ("churn",), {"short_lived": count, "allocations": count}, ("<- $b",), n=length, m=count)
 
 
+def handed_over(draw):
+    size, count = draw.number(300, 900), draw.number(8_000, 15_000)
+    return case(draw, """
+var guard: Lock
+var there: Cond
+var ring: array[256, pointer] # of a fixed size
+var first, waiting: int
+proc $a(i: int): pointer {.noinline.} =
+  result = allocShared($n)
+  cast[ptr int](result)[] = i
+proc $b() {.thread.} =
+  for i in 0 ..< $m:
+    acquire(guard)
+    while waiting >= 200: wait(there, guard)
+    ring[(first + waiting) mod 256] = $a(i)
+    waiting += 1
+    signal(there)
+    release(guard)
+    if i mod 100 == 0: sleep(3)
+proc $c() {.thread.} =
+  for i in 0 ..< $m:
+    acquire(guard)
+    while waiting == 0 or (waiting <= 100 and i < $m - 101): wait(there, guard)
+    let p = ring[first mod 256]
+    first += 1
+    waiting -= 1
+    signal(there)
+    release(guard)
+    deallocShared(p)
+proc run() =
+  var one, two: Thread[void]
+  initLock(guard)
+  initCond(there)
+  createThread(one, $b)
+  createThread(two, $c)
+  joinThread(one)
+  joinThread(two)
+run()
+""", ("handed-over",), {"allocated_blocks": count, "allocated_bytes": size * count},
+        ("were freed by thread",), accuses=("$b",), n=size, m=count)
+
+
 def slow_leak(draw):
     size, rounds = draw.number(100, 400), draw.number(500, 800)
     return case(draw, """
@@ -140,6 +221,19 @@ for i in 0 ..< $m:
   sleep(1)
 """, ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("grew",), accuses=("$c",),
         n=size, m=rounds)
+
+
+def of_a_library(draw):
+    size, rounds = draw.number(500, 2_000), draw.number(400, 700)
+    library = draw.name()
+    return case(draw, """
+proc $l(i: cint): csize_t {.importc.}
+proc $a(i: int): int {.noinline.} = int($l(cint(i))) + 1
+for i in 0 ..< $m:
+  used = used + $a(i)
+  sleep(1)
+""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("via $l (", "grew"),
+        library=leaking_library(library, size), m=rounds, l=library)
 
 
 def healthy(draw):
@@ -162,4 +256,5 @@ run()
 
 
 CASES = {function.__name__: function for function in (
-    copied, bounded_cache, unbounded_log, one_path, bursts, churn, slow_leak, healthy)}
+    copied, doubled, bounded_cache, unbounded_log, one_path, at_start, bursts, churn, handed_over,
+    slow_leak, of_a_library, healthy)}

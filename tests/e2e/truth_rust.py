@@ -1,6 +1,6 @@
 """The cases in Rust. Built with and without debug data, with old and with new names."""
 
-from truth import Case
+from truth import Case, leaking_library
 
 HEAD = """
 #![allow(dead_code, unused_imports)]
@@ -13,7 +13,8 @@ fn nap(ms: u64) { sleep(Duration::from_millis(ms)); }
 """
 
 
-def case(draw, body, first, numbers=None, says=(), function="$a", accuses=(), **values):
+def case(draw, body, first, numbers=None, says=(), function="$a", accuses=(), library="",
+         **values):
     text, drawn = draw.text(HEAD + body, **values)
 
     def fill(part):
@@ -21,7 +22,7 @@ def case(draw, body, first, numbers=None, says=(), function="$a", accuses=(), **
             part = part.replace(f"${name}", str(value))
         return part
     return Case(text, first, fill(function), numbers or {}, tuple(map(fill, says)),
-                tuple(map(fill, accuses)))
+                tuple(map(fill, accuses)), library)
 
 
 def copied(draw):
@@ -160,6 +161,17 @@ fn main() {
         n=size, m=rounds)
 
 
+def of_a_library(draw):
+    size, rounds = draw.number(500, 2_000), draw.number(400, 700)
+    library = draw.name()
+    return case(draw, """
+extern "C" { fn $l(i: i32) -> usize; }
+#[inline(never)] fn $a(i: i32) -> usize { unsafe { $l(i) + 1 } }
+fn main() { for i in 0..$m { black_box($a(i)); nap(1); } }
+""", ("never-freed",), {"bytes": size * rounds, "blocks": rounds}, ("via $l (", "grew"),
+        library=leaking_library(library, size), m=rounds, l=library)
+
+
 def healthy(draw):
     return case(draw, """
 #[inline(never)] fn $a(i: usize) -> usize {
@@ -178,4 +190,4 @@ fn main() {
 
 CASES = {function.__name__: function for function in (
     copied, doubled, bounded_cache, unbounded_log, one_path, at_start, bursts, churn, handed_over,
-    slow_leak, healthy)}
+    slow_leak, of_a_library, healthy)}
