@@ -201,8 +201,20 @@ static inline uint64_t mask_of(bool is) {
 	return (uint64_t)0 - is;
 }
 
-static void range_costs(const struct lens *l, const struct recording *r,
-		struct lens_costs *stacks) {
+static bool is_left_out(const struct lens_result *out, uint32_t stack) {
+	return out->is_left_out && out->is_left_out[stack];
+}
+
+static void whole_costs(const struct lens *l, const struct recording *r, struct lens_result *out) {
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		if (!is_left_out(out, i)) {
+			out->stacks[i] = lens_stack_costs(l->metric, &r->stacks.items[i]);
+			lens_costs_add(&out->total, &out->stacks[i]);
+		}
+	}
+}
+
+static void range_costs(const struct lens *l, const struct recording *r, struct lens_result *out) {
 	const struct question q = question_of(l, r);
 	const uint32_t first = (uint32_t)(l->from + 1);
 	const uint32_t span = (uint32_t)(l->to - l->from - 1);
@@ -222,33 +234,30 @@ static void range_costs(const struct lens *l, const struct recording *r,
 			c.temporary += v->temporary & is_made;
 			v++;
 		} while (v < end && v->stack == stack);
-		lens_costs_add(&stacks[stack], &c);
+		if (!is_left_out(out, stack)) {
+			lens_costs_add(&out->stacks[stack], &c);
+			lens_costs_add(&out->total, &c);
+		}
 	}
 }
 
 /** Of intervals that hold some: their bytes have no column of their own. */
 static void temporary_costs(const struct lens *l, const struct recording *r,
-		struct lens_costs *stacks) {
+		struct lens_result *out) {
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		out->stacks[i].bytes = 0;
+		out->stacks[i].blocks = out->stacks[i].temporary;
+	}
+	out->total.bytes = 0;
+	out->total.blocks = out->total.temporary;
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval *v = &r->intervals.items[i];
-		if (v->temporary && (int32_t)v->from > l->from && (int32_t)v->from <= l->to) {
+		if (v->temporary && (int32_t)v->from > l->from && (int32_t)v->from <= l->to &&
+				!is_left_out(out, v->stack)) {
 			unsigned __int128 share = (unsigned __int128)v->bytes * v->temporary / v->count;
-			stacks[v->stack].bytes += (uint64_t)share;
+			out->stacks[v->stack].bytes += (uint64_t)share;
+			out->total.bytes += (uint64_t)share;
 		}
-	}
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		stacks[i].blocks = stacks[i].temporary;
-	}
-}
-
-static void apply_range(const struct lens *l, const struct recording *r,
-		struct lens_costs *stacks) {
-	range_costs(l, r, stacks);
-	if (l->metric == LENS_TEMPORARY) {
-		for (uint32_t i = 0; i < r->stacks.n; i++) {
-			stacks[i].bytes = 0;
-		}
-		temporary_costs(l, r, stacks);
 	}
 }
 
@@ -268,17 +277,12 @@ bool lens_apply(const struct lens *l, const struct recording *r, const struct na
 	bool ok = (out->stacks || err_memory(err)) &&
 			find_left_out(l, r, n, arena, &scratch, &out->is_left_out, err);
 	if (ok && l->has_range) {
-		apply_range(l, r, out->stacks);
-	}
-	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
-		struct lens_costs *c = &out->stacks[i];
-		if (!l->has_range) {
-			*c = lens_stack_costs(l->metric, &r->stacks.items[i]);
+		range_costs(l, r, out);
+		if (l->metric == LENS_TEMPORARY) {
+			temporary_costs(l, r, out);
 		}
-		if (out->is_left_out && out->is_left_out[i]) {
-			*c = (struct lens_costs){0};
-		}
-		lens_costs_add(&out->total, c);
+	} else if (ok) {
+		whole_costs(l, r, out);
 	}
 	arena_finish(&scratch);
 	return ok;
