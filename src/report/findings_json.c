@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "report/findings_json.h"
 
+#include "engine/facts_json.h"
+
 static void put_finding(struct json *j, const struct finding *f) {
 	static const char *const severities[] = {[FINDING_FACT] = "fact",
 			[FINDING_EXPLAINS] = "explains",
 			[FINDING_WORTH_IT] = "worth-it",
 			[FINDING_LOOK_FIRST] = "look-first"};
 	json_open(j, NULL, '{');
-	json_text(j, "id", f->id);
-	json_text(j, "title", f->title);
-	json_text(j, "text", f->text);
-	json_text(j, "lens", f->lens);
+	finding_put_json(j, f);
 	json_text(j, "severity", severities[f->severity]);
 	if (f->function) {
-		json_string(j, "function", f->function->function);
 		json_text(j, "place", f->place);
 		json_string(j, "package", names_package(f->function));
-	} else {
-		json_null(j, "function");
 	}
-	json_open(j, "numbers", '{');
-	for (uint32_t i = 0; i < f->n_numbers; i++) {
-		json_number(j, f->numbers[i].name, f->numbers[i].value);
-	}
-	json_close(j);
 	json_close(j);
 }
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/json.h"
-
 #include "engine/by_node.h"
-#include "engine/quality.h"
+#include "engine/facts_json.h"
 #include "engine/sites.h"
 #include "report/findings_json.h"
-#include "report/marks.h"
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -109,17 +106,7 @@ static void put_quality(struct document *d) {
 	json_number(j, "detail_ends_ns", q->detail_ends_ns);
 	json_number(j, "events_dropped", q->events_dropped);
 	json_number(j, "marks_dropped", q->marks_dropped);
-	json_open(j, "sentences", '[');
-	struct quality_line lines[QUALITY_LINES_MAX];
-	size_t n = quality_lines(d->r, d->names, &d->arena, lines);
-	for (size_t i = 0; i < n; i++) {
-		json_open(j, NULL, '{');
-		json_text(j, "id", lines[i].id);
-		json_number(j, "value", lines[i].value);
-		json_text(j, "text", lines[i].text);
-		json_close(j);
-	}
-	json_close(j);
+	quality_put_json(j, "sentences", d->r, d->names, &d->arena);
 	json_close(j);
 }
 
@@ -319,7 +306,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 			put_sites(&d, "allocations", LENS_ALLOCATIONS, err);
 	json_close(&d.j);
 	put_timeline(&d);
-	report_json_marks(&d.j, r);
+	marks_put_json(&d.j, r);
 	put_children(&d);
 	json_close(&d.j);
 	buffer_u8(out, '\n');

@@ -54,14 +54,3 @@ bool view_put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns, struct
 			"  allocations and bytes: from the mark to the next; kept: of these, alive then\n");
 	return true;
 }
-
-void report_json_marks(struct json *j, const struct recording *r) {
-	json_open(j, "marks", '[');
-	for (uint32_t i = 0; i < r->marks.n; i++) {
-		json_open(j, NULL, '{');
-		json_string(j, "name", r->strings.items[r->marks.items[i].name]);
-		json_number(j, "time_ns", r->marks.items[i].time_ns);
-		json_close(j);
-	}
-	json_close(j);
-}

@@ -3,7 +3,6 @@
 
 /** Moments that the program gave a name. Private to report/. */
 
-#include "base/json.h"
 #include "report/viewer.h"
 
 /**
@@ -11,6 +10,3 @@
  * that lived then. Nothing if there is none. False: no memory.
  */
 bool view_put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns, struct err *err);
-
-/** "marks": [...] into an object that is open. */
-void report_json_marks(struct json *j, const struct recording *r);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "base/json.h"
+#include "engine/facts_json.h"
 #include "engine/timeline.h"
-#include "report/marks.h"
 #include "report/viewer.h"
 
 // Views for programs. Trees are lists in pre-order whose items name their parents: nesting would
@@ -359,7 +358,7 @@ static bool put_timeline(struct writer *w) {
 		json_close(&w->j);
 	}
 	json_close(&w->j);
-	report_json_marks(&w->j, w->v->r);
+	marks_put_json(&w->j, w->v->r);
 	return drain(w);
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "web/facts.h"
 
-#include "base/json.h"
-#include "engine/findings.h"
-#include "engine/quality.h"
+#include "engine/facts_json.h"
 
 struct facts {
 	struct json j;
@@ -73,51 +71,12 @@ static void put_children(struct facts *f) {
 	json_close(&f->j);
 }
 
-static void put_marks(struct facts *f) {
-	json_open(&f->j, "marks", '[');
-	for (uint32_t i = 0; i < f->r->marks.n; i++) {
-		const struct rec_mark *m = &f->r->marks.items[i];
-		json_open(&f->j, NULL, '{');
-		json_string(&f->j, "name", f->r->strings.items[m->name]);
-		json_number(&f->j, "time_ns", m->time_ns);
-		json_close(&f->j);
-	}
-	json_close(&f->j);
-}
-
-static void put_quality(struct facts *f, const struct names *n, struct arena *arena) {
-	struct quality_line lines[QUALITY_LINES_MAX];
-	size_t n_lines = quality_lines(f->r, n, arena, lines);
-	json_open(&f->j, "quality", '[');
-	for (size_t i = 0; i < n_lines; i++) {
-		json_open(&f->j, NULL, '{');
-		json_text(&f->j, "id", lines[i].id);
-		json_number(&f->j, "value", lines[i].value);
-		json_text(&f->j, "text", lines[i].text);
-		json_close(&f->j);
-	}
-	json_close(&f->j);
-}
-
 static void put_finding(struct json *j, const struct finding *f) {
 	json_open(j, NULL, '{');
-	json_text(j, "id", f->id);
-	json_text(j, "title", f->title);
-	json_text(j, "text", f->text);
-	json_text(j, "lens", f->lens);
-	if (f->function) {
-		json_string(j, "function", f->function->function);
-	} else {
-		json_null(j, "function");
-	}
+	finding_put_json(j, f);
 	json_text(j, "place", f->place);
 	json_number(j, "severity", f->severity);
 	json_bool(j, "is_quality", f->is_quality);
-	json_open(j, "numbers", '{');
-	for (uint32_t i = 0; i < f->n_numbers; i++) {
-		json_number(j, f->numbers[i].name, f->numbers[i].value);
-	}
-	json_close(j);
 	json_close(j);
 }
 
@@ -154,10 +113,10 @@ bool facts_write(struct buffer *out, const struct recording *r, const struct nam
 	json_open(&f.j, NULL, '{');
 	put_program(&f);
 	put_summary(&f);
-	put_quality(&f, n, &arena);
+	quality_put_json(&f.j, "quality", r, n, &arena);
 	bool ok = put_findings(&f, n, &arena, err);
 	put_children(&f);
-	put_marks(&f);
+	marks_put_json(&f.j, r);
 	put_page(&f, options, n_merged);
 	json_close(&f.j);
 	arena_finish(&arena);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "engine/facts_json.h"
+
+#include "engine/quality.h"
+
+void finding_put_json(struct json *j, const struct finding *f) {
+	json_text(j, "id", f->id);
+	json_text(j, "title", f->title);
+	json_text(j, "text", f->text);
+	json_text(j, "lens", f->lens);
+	if (f->function) {
+		json_string(j, "function", f->function->function);
+	} else {
+		json_null(j, "function");
+	}
+	json_open(j, "numbers", '{');
+	for (uint32_t i = 0; i < f->n_numbers; i++) {
+		json_number(j, f->numbers[i].name, f->numbers[i].value);
+	}
+	json_close(j);
+}
+
+void quality_put_json(struct json *j, const char *key, const struct recording *r,
+		const struct names *n, struct arena *arena) {
+	struct quality_line lines[QUALITY_LINES_MAX];
+	size_t n_lines = quality_lines(r, n, arena, lines);
+	json_open(j, key, '[');
+	for (size_t i = 0; i < n_lines; i++) {
+		json_open(j, NULL, '{');
+		json_text(j, "id", lines[i].id);
+		json_number(j, "value", lines[i].value);
+		json_text(j, "text", lines[i].text);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+void marks_put_json(struct json *j, const struct recording *r) {
+	json_open(j, "marks", '[');
+	for (uint32_t i = 0; i < r->marks.n; i++) {
+		const struct rec_mark *m = &r->marks.items[i];
+		json_open(j, NULL, '{');
+		json_string(j, "name", r->strings.items[m->name]);
+		json_number(j, "time_ns", m->time_ns);
+		json_close(j);
+	}
+	json_close(j);
+}

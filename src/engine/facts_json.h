@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** What the page's JSON and that of --json say alike. Who calls has an object or a list open. */
+
+#include "base/json.h"
+#include "engine/findings.h"
+
+/** Members of an object: id, title, text, lens, function (or null) and numbers. */
+void finding_put_json(struct json *j, const struct finding *f);
+
+/** A list: id, value and text of every quality line. Their texts are made in `arena`. */
+void quality_put_json(struct json *j, const char *key, const struct recording *r,
+		const struct names *n, struct arena *arena);
+
+/** A list: name and moment of every mark. */
+void marks_put_json(struct json *j, const struct recording *r);
