@@ -13,7 +13,10 @@ bool stacks_init(struct stacks *s) {
 }
 
 void stacks_finish(struct stacks *s) {
-	for (uint32_t i = 0; s->node_pages && i < NODE_PAGES; i++) {
+	// Few of many places are in use: the sweep ends with the last one
+	uint32_t n_left = s->node_pages ? s->n_node_pages : 0;
+	for (uint32_t i = 0; n_left > 0; i++) {
+		n_left -= s->node_pages[i] != NULL;
 		free(s->node_pages[i]);
 	}
 	free(s->node_pages);

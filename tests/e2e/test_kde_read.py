@@ -89,6 +89,15 @@ def test_raw_files_get_their_names_on_the_fly(tools, recorded_raw, tmp_path):
     assert "_PyEval_EvalFrameDefault" in report
 
 
+def test_a_file_into_which_nothing_came(tools, tmp_path):
+    """What KDE's interpreter leaves of a program that ended before anything was written."""
+    nothing = subprocess.run([kde.INTERPRET], input=b"", stdout=subprocess.PIPE, check=True,
+                             stderr=subprocess.DEVNULL, timeout=60).stdout
+    (tmp_path / "nothing").write_bytes(nothing)
+    got = ours(tools, tmp_path / "nothing")
+    assert got["calls to allocation functions"] == "0" and got["total memory leaked"] == "0B"
+
+
 # ---- older formats and odd lines
 
 SMALL = ["X ./prog a b", "I 1000 100",
