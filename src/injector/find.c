@@ -6,24 +6,27 @@
 #include <elf.h>
 #include <string.h>
 
-enum { NONE = RESIDENT_NO_REGISTER };
+enum {
+	NONE = RESIDENT_NO_REGISTER,
+	// Of an object, before what points to it: its count, and with orc a place among the roots
+	NIM_HEADER_ARC = 8,
+	NIM_HEADER_ORC = 16,
+};
 
 /** A function as its last name, behind the prefix, tells it. */
 struct known_function {
 	const char *name;
 	uint8_t what, ptr, size, times;
+	bool is_nim_free, is_behind_header;
 };
 
-#define ALLOCATES(name, size) \
-	{ name, RESIDENT_ALLOCATES, NONE, size, NONE }
-#define ALLOCATES_N(name, n, size) \
-	{ name, RESIDENT_ALLOCATES, NONE, size, n }
-#define ALLOCATES_AT(name, at, size) \
-	{ name, RESIDENT_ALLOCATES_AT, at, size, NONE }
-#define REALLOCATES(name, ptr, size) \
-	{ name, RESIDENT_REALLOCATES, ptr, size, NONE }
-#define FREES(name, ptr) \
-	{ name, RESIDENT_FREES, ptr, NONE, NONE }
+#define KNOWN(its_name, does, in, bytes, n) \
+	{ .name = its_name, .what = does, .ptr = in, .size = bytes, .times = n }
+#define ALLOCATES(name, size)        KNOWN(name, RESIDENT_ALLOCATES, NONE, size, NONE)
+#define ALLOCATES_N(name, n, size)   KNOWN(name, RESIDENT_ALLOCATES, NONE, size, n)
+#define ALLOCATES_AT(name, at, size) KNOWN(name, RESIDENT_ALLOCATES_AT, at, size, NONE)
+#define REALLOCATES(name, ptr, size) KNOWN(name, RESIDENT_REALLOCATES, ptr, size, NONE)
+#define FREES(name, ptr)             KNOWN(name, RESIDENT_FREES, ptr, NONE, NONE)
 
 // reallocarray and its kind call realloc, whose own beginning is patched
 static const struct known_function common[] = {
@@ -57,6 +60,15 @@ static const struct known_function mimalloc[] = {
 		FREES("free_size", 0),
 		FREES("free_aligned", 0),
 		FREES("free_size_aligned", 0),
+};
+
+// Nim's optimiser puts rawDealloc into these, of release builds with orc and arc. Not into others that
+// run destructors, which free more
+static const struct known_function nim_frees[] = {
+		{"dealloc", RESIDENT_FREES, 0, NONE, NONE, .is_nim_free = true},
+		{"alignedDealloc", RESIDENT_FREES, 0, NONE, NONE, .is_nim_free = true},
+		{"nimRawDispose", RESIDENT_FREES, 0, NONE, NONE, .is_nim_free = true,
+				.is_behind_header = true},
 };
 
 static const char *const prefixes[] = {"", "je_", "_rjem_", "mi_", "tc_", "sn_", "__libc_"};
@@ -102,7 +114,9 @@ static const struct known_function *look_up_any(const char *name) {
 	if (strncmp(name, "mi_", 3) == 0) {
 		return look_up(name + 3, mimalloc, sizeof mimalloc / sizeof *mimalloc);
 	}
-	return look_up_nim(name);
+	const struct known_function *frees = look_up(name, nim_frees,
+			sizeof nim_frees / sizeof *nim_frees);
+	return frees ? frees : look_up_nim(name);
 }
 
 /** Cheap: most names of a symbol table end here. */
@@ -118,6 +132,7 @@ static bool may_be(const char *name) {
 	case 'd':
 	case 's':
 	case 'j':
+	case 'n':
 	case 't':
 	case '_': return true;
 	default: return false;
@@ -172,9 +187,42 @@ static bool look_through(struct found_functions *out, const struct module_code *
 				.ptr = known->ptr,
 				.size_register = known->size,
 				.times = known->times,
+				.behind = known->is_behind_header ? NIM_HEADER_ARC : 0,
+				.is_nim_free = known->is_nim_free,
 		};
 	}
 	return true;
+}
+
+static bool has_name(const struct module_code *module, const char *beginning) {
+	struct elf_symbols symbols;
+	struct elf_symbol symbol;
+	bool has_table = elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
+	while (has_table && elf_symbols_next(&symbols, &symbol)) {
+		if (is_code(&symbol) && strncmp(symbol.name, beginning, strlen(beginning)) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Those of the last module, from `first` on: what is Nim's is known by its allocator, orc by its cycles. */
+static void judge_nim(struct found_functions *out, size_t first, const struct module_code *module) {
+	bool has_any = false;
+	for (size_t i = first; i < out->n; i++) {
+		has_any |= out->items[i].is_nim_free;
+	}
+	bool is_nim = has_any && has_name(module, "rawAlloc__system_");
+	bool is_orc = is_nim && has_name(module, "collectCycles");
+	size_t n = first;
+	for (size_t i = first; i < out->n; i++) {
+		struct found_function *f = &out->items[i];
+		f->behind = f->behind != 0 && is_orc ? NIM_HEADER_ORC : f->behind;
+		if (!f->is_nim_free || is_nim) {
+			out->items[n++] = *f;
+		}
+	}
+	out->n = n;
 }
 
 /** The loader's own little allocator serves itself, before there is another. */
@@ -197,10 +245,12 @@ bool find_functions(struct found_functions *out, const struct modules_code *modu
 		if (is_loader(module) || is_of_tool(module)) {
 			continue;
 		}
+		size_t first = out->n;
 		if (!look_through(out, module, SHT_DYNSYM) || !look_through(out, module, SHT_SYMTAB)) {
 			vec_finish(out);
 			return err_memory(err);
 		}
+		judge_nim(out, first, module);
 	}
 	return true;
 }
@@ -217,7 +267,7 @@ bool find_defines_allocator(const struct elf_image *image) {
 					? look_up_any(symbol.name)
 					: NULL;
 			allocates |= known && known->what == RESIDENT_ALLOCATES;
-			frees |= known && known->what == RESIDENT_FREES;
+			frees |= known && known->what == RESIDENT_FREES && !known->is_nim_free;
 		}
 	}
 	return allocates && frees;

@@ -14,7 +14,8 @@ struct found_function {
 	const char *module; // path
 	uint64_t address, size;
 	uint64_t module_start, module_end;
-	uint8_t what, ptr, size_register, times; // as struct resident_hook has them
+	uint8_t what, ptr, size_register, times, behind; // as struct resident_hook has them
+	bool is_nim_free;                                // counts only beside Nim's allocator
 };
 
 struct found_functions {

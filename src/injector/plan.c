@@ -120,6 +120,7 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 				.ptr = f->ptr,
 				.size = f->size_register,
 				.times = f->times,
+				.behind = f->behind,
 		};
 		put_patch(hook, at);
 		memcpy(hook->original, bytes + (moved.patch_at - f->address), hook->n_bytes);

@@ -58,7 +58,8 @@ struct resident_hook {
 	uint8_t ptr, size, times; // registers
 	uint8_t n_bytes;          // of the patch
 	uint8_t is_patched;       // stored before the patch is written, cleared after it was taken back
-	uint8_t reserved[2];
+	uint8_t behind;           // the block begins so many bytes before what `ptr` says
+	uint8_t reserved;
 	uint8_t original[RESIDENT_PATCH_MAX];
 	uint8_t patch[RESIDENT_PATCH_MAX];
 };

@@ -182,8 +182,9 @@ static void enter_allocation(struct inject_frame *f, const struct thread_words *
 }
 
 static void enter_free(struct inject_frame *f, const struct thread_words *self) {
-	const void *block = (const void *)f->arguments[f->what->ptr];
-	if (block == NULL) {
+	uint64_t pointer = f->arguments[f->what->ptr];
+	const void *block = (const void *)(pointer - f->what->behind);
+	if (pointer == 0) {
 		f->kind = CALL_PASSES;
 		return;
 	}
