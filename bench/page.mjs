@@ -114,6 +114,8 @@ async function queriesAlone() {
 	}
 }
 
+const session = await tab.context().newCDPSession(tab);
+await session.send('HeapProfiler.collectGarbage');
 const heap = await tab.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
 await browser.close();
 await queriesAlone();

@@ -23,6 +23,7 @@ function answer(text) {
 		width: f.total[i],
 	}));
 	return {
+		text: m.lensText(now, lens),
 		sites: sites.map((d) => [d.label, m.changeOf(d), d.now - d.before, d.blocksBefore, d.blocksNow]),
 		nodes,
 	};

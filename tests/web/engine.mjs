@@ -85,7 +85,8 @@ function answer(text) {
 			topDown: m.sum(m.selfCosts(tree, a.weights)),
 			bottomUp: up.total[0],
 			bottomUpSelf: m.sum(up.self),
-			functionsSelf: functions.reduce((sum, f) => sum + f.self, 0),
+			// What is left of a stack without frames is the program's own
+			functionsSelf: functions.reduce((sum, f) => sum + f.self, m.selfCosts(tree, a.weights)[0]),
 			weight: m.sum(a.weights),
 			bySite,
 		},

@@ -18,17 +18,13 @@ const ALIVE = 'alive';
 /** What an element of the page holds; it is emptied, for it may be large. */
 function takeText(id: string): string {
 	const element = document.getElementById(id);
-	const text = element?.textContent?.trim() ?? '';
+	const text = element?.textContent ?? '';
 	element?.remove();
 	return text;
 }
 
-function embedded(): string {
-	return document.getElementById('profile')?.textContent?.trim() ?? '';
-}
-
 export function isEmbedded(): boolean {
-	return embedded() !== '';
+	return document.getElementById('profile')?.firstChild != null;
 }
 
 interface FromBase64 {
@@ -57,11 +53,11 @@ async function fetched(address: string): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 export async function loadProfile(say: (what: string) => void): Promise<Profile> {
-	const text = embedded();
-	if (text) {
+	if (isEmbedded()) {
+		const text = takeText('profile');
 		say(`unpacking ${(text.length / 1e6).toFixed(1)} MB`);
 		await new Promise((resume) => setTimeout(resume)); // the words are seen first
-		return decode(bytesOfBase64(takeText('profile')));
+		return decode(bytesOfBase64(text));
 	}
 	say('reading the profile');
 	return decode(await fetched(PROFILE));
