@@ -258,7 +258,8 @@ static inline void sample_state(struct recording *r, uint64_t *random,
 	}
 	SAMPLE_ROWS(r, curve, size->edges * 2);
 	for (uint32_t k = 0; k < r->curve.n; k++) {
-		r->curve.items[k].time_ns = k * 500000ull + sample_random(random) % 500000;
+		// Draws nothing: the golden files were made before there was a curve
+		r->curve.items[k].time_ns = k * 500000ull + k * 7919ull % 500000;
 		r->curve.items[k].end_ns = (k + 1) * 500000ull;
 	}
 	uint32_t n = size->stacks ? size->blocks : 0;
