@@ -10,9 +10,11 @@
 
 // elfutils keeps all that it ever read of a unit until its handle is closed. So the list of units
 // with their ranges is ours and stays, while the handle is opened anew whenever the units walked
-// since the last time have cost enough: memory stays flat however much DWARF there is.
+// since the last time have cost enough: memory stays flat however much DWARF there is. The pages of
+// the file count as memory too, and the kernel maps more of them than are read: they are given back
+// every few units.
 
-enum { HANDLE_BYTES_MAX = 40 << 20 };
+enum { HANDLE_BYTES_MAX = 40 << 20, UNITS_TO_RELAX = 64 };
 
 struct unit_entry {
 	Dwarf_Off offset; // of its first DIE
@@ -29,6 +31,7 @@ struct debug_data {
 	const struct mapped_file *file; // that of `elf`
 	uint64_t first_code;
 	uint64_t handle_bytes; // what the handle may have taken since it was opened
+	unsigned n_units_read; // since pages were given back
 	struct {
 		struct unit_entry *items;
 		size_t n, capacity;
@@ -55,13 +58,24 @@ static bool open_handle(struct debug_data *d) {
 	return d->handle != NULL;
 }
 
-/** Give back what elfutils read so far. False: the file cannot be read any more. */
-static bool renew_handle(struct debug_data *d) {
-	dwarf_end(d->handle);
+static void relax(struct debug_data *d) {
 	mapped_file_relax(d->file);
 	if (d->alternate) {
 		mapped_file_relax(&d->splits.files->alternate);
 	}
+	d->n_units_read = 0;
+}
+
+static void count_unit(struct debug_data *d) {
+	if (++d->n_units_read == UNITS_TO_RELAX) {
+		relax(d);
+	}
+}
+
+/** Give back what elfutils read so far. False: the file cannot be read any more. */
+static bool renew_handle(struct debug_data *d) {
+	dwarf_end(d->handle);
+	relax(d);
 	return open_handle(d);
 }
 
@@ -109,6 +123,7 @@ static bool list_units(struct debug_data *d) {
 		if (d->units.items[d->units.n - 1].n_ranges == 0) {
 			d->units.n--;
 		}
+		count_unit(d);
 	}
 	return renew_handle(d);
 }
@@ -398,12 +413,26 @@ static uint64_t line_bytes(struct unit *unit) {
 	return n * 64 + 4096;
 }
 
+/**
+ * The handle anew, and on its way to unit `e`: elfutils reads the heads of all units before the one
+ * that is asked for, which is most of a large file's pages.
+ */
+static void renew_up_to(struct debug_data *d, const struct unit_entry *e) {
+	size_t wanted = (size_t)(e - d->units.items);
+	Dwarf_Die die;
+	(void)renew_handle(d);
+	for (size_t i = 0; d->handle && i < wanted; i += UNITS_TO_RELAX) {
+		(void)dwarf_offdie(d->handle, d->units.items[i].offset, &die);
+		relax(d);
+	}
+}
+
 /** False: no memory. A unit that cannot be read is passed over. */
 static bool open_and_ask(struct debug_data *d, const struct debug_question *q, struct walk *w,
 		const struct unit_entry *e) {
 	struct unit unit = {.first_code = d->first_code};
 	if (d->handle_bytes > HANDLE_BYTES_MAX) {
-		(void)renew_handle(d);
+		renew_up_to(d, e);
 	}
 	if (!d->handle || !dwarf_offdie(d->handle, e->offset, &unit.lines_die)) {
 		return true;
@@ -422,6 +451,7 @@ static bool open_and_ask(struct debug_data *d, const struct debug_question *q, s
 	struct asking a = {.question = q, .unit = &unit, .walk = w};
 	bool ok = ask_unit(&a, d, e);
 	d->handle_bytes += e->bytes + split.arena.bytes + line_bytes(&unit);
+	count_unit(d);
 	split_close(&split);
 	arena_finish(&a.scratch);
 	return ok;
