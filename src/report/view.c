@@ -199,8 +199,11 @@ bool report_view(struct buffer *out, const struct recording *r, const struct nam
 		bool is_shown = v.result.total.blocks || request->view == VIEW_TIMELINE;
 		if (put[request->view] && is_shown) {
 			buffer_u8(out, '\n');
-			ok = put[request->view](&v, err) && (!out->failed || err_memory(err));
+			ok = put[request->view](&v, err);
 		}
+		buffer_u8(out, '\n');
+		report_six_lines(out, r); // of the whole recording, whatever the lens: as all reports end
+		ok = ok && (!out->failed || err_memory(err));
 	}
 	viewer_finish(&v);
 	return ok;

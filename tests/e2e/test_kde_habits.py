@@ -36,7 +36,8 @@ def test_the_file_of_a_recording_is_found_in_what_it_says(shell, tmp_path):
     assert (tmp_path / done.stdout.strip()).is_file()
 
 
-@pytest.mark.parametrize("options", ["", "--full", "-p0 -a0 -T0"])
+@pytest.mark.parametrize("options", ["", "--full", "-p0 -a0 -T0", "--tree", "--by size",
+                                     "--timeline --lens m=bytes"])
 def test_the_six_lines_are_grepped(shell, file, options):
     """heaptrack_print FILE | grep 'peak heap memory' | awk '{print $5}'"""
     done = shell(f"heaptrack_print {options} '{file}' | grep 'peak heap memory consumption' | "

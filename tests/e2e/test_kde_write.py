@@ -64,12 +64,20 @@ def same_runtime(*figures):
     assert max(seconds) - min(seconds) < 0.011, seconds
 
 
+def assert_same_sites(tools, recording, found):
+    """Every site with its figures and its whole stack, inlined calls in their order."""
+    known = kde.sites(recording, tools.heaptrack_print)
+    for title in ("MOST CALLS TO ALLOCATION FUNCTIONS", "PEAK MEMORY CONSUMERS", "MEMORY LEAKS"):
+        assert found[title] == known[title], title
+
+
 def test_from_intervals_every_figure_is_the_recordings(tools, program, tmp_path):
     recording = tools.record(*program)
     out = export(tools, recording.file, "", tmp_path / "out.zst")
     exported, recorded = kde.totals(out), ours(tools, recording.file)
     assert ours(tools, out) == exported  # and back again
     found = kde.sites(out)
+    assert_same_sites(tools, recording.file, found)
     summary = recording.json("--disable-builtin-suppressions")["summary"]
     assert sum_of(found["MOST CALLS TO ALLOCATION FUNCTIONS"]) == summary["allocations"]
     # Near the peak a few blocks can only be placed so that they look temporary
@@ -99,6 +107,7 @@ def test_event_by_event(tools, program, tmp_path):
     assert 0 <= int(by_address.pop("temporary memory allocations")) - int(temporary) <= 1
     by_address.pop("total runtime")
     assert by_address == exported
+    assert_same_sites(tools, recording.file, kde.sites(out))
 
 
 def sum_of(entries):
