@@ -1,6 +1,7 @@
 """Files of KDE's heaptrack: whatever its tools read, ours reads with the same figures."""
 
 import gzip
+import os
 import subprocess
 from pathlib import Path
 
@@ -277,3 +278,23 @@ def test_a_library_that_takes_the_place_of_another_has_its_own_names(tools, tmp_
                      "m 1 -", "m 5 /b.so 1000 0 1000", "t 1010 0", "+ 20 2 6000", "c 1")
     report = tools.print(file, "--full").stdout
     assert "/a.so" in report and "/b.so" in report
+
+
+# ---- large ones
+
+@pytest.mark.timeout(1800)
+def test_memory_does_not_follow_the_size_of_a_file(tools, tmp_path, is_long):
+    """1 GB of events (in short 30 MB) that come and go."""
+    head = "\n".join(version(3)) + "\n"
+    chunk = ("+ 0\n+ 1\n- 0\n- 1\n" * 60_000 + "R 9\n").encode()
+    n_chunks = (1 << 30 if is_long else 30 << 20) // len(chunk)
+    file, report = tmp_path / "large.gz", tmp_path / "report"
+    file.write_bytes(gzip.compress(head.encode()) + gzip.compress(chunk) * n_chunks)
+    with open(report, "wb") as out:
+        child = subprocess.Popen([tools.heaptrack_print, file], stdout=out)
+        _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    figures = kde.reported(report.read_text())
+    assert int(figures["calls to allocation functions"]) == 4 + n_chunks * 120_000
+    assert usage.ru_maxrss < 100_000, f"{usage.ru_maxrss} kB"
