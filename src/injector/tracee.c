@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { STOP_TRIES = 50 };
 static const uint64_t patience_ns = 1000000000;
 static const uint64_t
 		busy_patience_ns = 10000000000; // on a busy machine, before it is a thread's turn
@@ -283,6 +284,12 @@ static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, bool
 	return true;
 }
 
+static void sleep_between(unsigned n_tries) {
+	if (n_tries > 0) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+	}
+}
+
 /** Ask a thread to stop. False: out of memory. One that is gone, or cannot be stopped, is passed by. */
 static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	struct tracee_thread thread = {.tid = tid, .pid = pid};
@@ -346,17 +353,21 @@ static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 	return ok || err_memory(err);
 }
 
-/** Until a look at the list of threads finds none that is not held: those can make no more. */
-static bool try_to_stop_all(struct tracee *t, bool *is_in_vfork, struct err *err) {
+/**
+ * Until a look at the list of threads finds none that is not held: those can make no more. `*is_passing`:
+ * what was in the way will be over soon, a thread that ends or execs, or waits for one that does.
+ */
+static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err) {
 	uint64_t until_ns = clock_now_ns() + patience_ns;
-	*is_in_vfork = false;
+	*is_passing = false;
 	for (size_t n_before = SIZE_MAX; n_before != t->threads.n;) {
 		bool is_refused = false;
 		n_before = t->threads.n;
-		if (!ask_all(t, &is_refused, err) || !wait_for_all(t, 0, until_ns, is_in_vfork, err)) {
+		if (!ask_all(t, &is_refused, err) || !wait_for_all(t, 0, until_ns, is_passing, err)) {
 			return false;
 		}
 		if (is_refused) {
+			*is_passing = true;
 			return err_set(err, ERR_SYSTEM, "a thread of process %d may not be traced",
 					(int)t->pid);
 		}
@@ -365,29 +376,9 @@ static bool try_to_stop_all(struct tracee *t, bool *is_in_vfork, struct err *err
 			err_set(err, ERR_NOT_FOUND, "process %d has ended, or waits for a child", (int)t->pid);
 }
 
-bool tracee_stop_all(struct tracee *t, struct err *err) {
-	enum { TRIES = 20 };
-	bool is_in_vfork = true, ok = t->is_held;
-	for (unsigned i = 0; !ok && is_in_vfork && i < TRIES; i++) {
-		ok = try_to_stop_all(t, &is_in_vfork, err);
-		if (!ok) {
-			tracee_resume(t);
-		}
-	}
-	return ok;
-}
-
-bool tracee_stop_one(struct tracee *t, struct err *err) {
-	if (t->is_held) {
-		return true;
-	}
-	char path[64];
+/** The first that can be. */
+static bool try_to_stop_one(struct tracee *t, DIR *folder, bool *is_passing, struct err *err) {
 	bool is_refused = false, ok = true;
-	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
-	DIR *folder = opendir(path);
-	if (!folder) {
-		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);
-	}
 	for (struct dirent *entry; ok && t->threads.n == 0 && (entry = readdir(folder));) {
 		const struct tracee_thread thread = {.tid = (pid_t)strtol(entry->d_name, NULL, 10),
 				.pid = t->pid};
@@ -402,12 +393,38 @@ bool tracee_stop_one(struct tracee *t, struct err *err) {
 			ok = is_in_vfork; // the next, then
 		}
 	}
-	(void)closedir(folder);
-	if (ok && t->threads.n == 0) {
-		ok = err_set(err, ERR_SYSTEM,
-				is_refused ? "process %d may not be traced"
-						   : "no thread of process %d can be stopped",
-				(int)t->pid);
+	*is_passing = ok && t->threads.n == 0;
+	return !*is_passing ? ok
+						: err_set(err, ERR_SYSTEM,
+								  is_refused ? "process %d may not be traced"
+											 : "no thread of process %d can be stopped",
+								  (int)t->pid);
+}
+
+bool tracee_stop_all(struct tracee *t, struct err *err) {
+	bool is_passing = true, ok = t->is_held;
+	for (unsigned i = 0; !ok && is_passing && i < STOP_TRIES; i++) {
+		sleep_between(i);
+		ok = try_to_stop_all(t, &is_passing, err);
+		if (!ok) {
+			tracee_resume(t);
+		}
+	}
+	return ok;
+}
+
+bool tracee_stop_one(struct tracee *t, struct err *err) {
+	char path[64];
+	bool is_passing = true, ok = t->is_held;
+	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
+	for (unsigned i = 0; !ok && is_passing && i < STOP_TRIES; i++) {
+		sleep_between(i);
+		DIR *folder = opendir(path);
+		if (!folder) {
+			return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);
+		}
+		ok = try_to_stop_one(t, folder, &is_passing, err);
+		(void)closedir(folder);
 	}
 	return ok;
 }
