@@ -17,7 +17,7 @@
 struct aggregate *aggregate_create(const struct aggregate_limits *limits, struct err *err) {
 	static const struct aggregate_limits defaults = {
 			.min_bins = 512,
-			.max_entries = 4 << 20,
+			.max_entries = 2 << 20,
 			.max_sizes_per_stack = 64,
 	};
 	limits = limits ? limits : &defaults;

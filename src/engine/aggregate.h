@@ -33,7 +33,7 @@
 
 struct aggregate_limits {
 	uint32_t min_bins;    // 512: edges are halved in number when there are twice as many
-	uint32_t max_entries; // 4 Mi interval entries: beyond it, bins are halved below min_bins too
+	uint32_t max_entries; // 2 Mi interval entries: beyond it, bins are halved below min_bins too
 	uint32_t
 			max_sizes_per_stack; // 64 are counted exactly; further sizes of that stack in log2 classes
 };

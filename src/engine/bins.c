@@ -252,7 +252,7 @@ static bool halve(struct bins *b) {
 /** How many intervals are worth their cost. */
 static uint64_t allowed_intervals(const struct bins *b, const struct rec_edge *so_far,
 		uint32_t n_stacks) {
-	uint64_t allowed = b->max_intervals / 4;
+	uint64_t allowed = b->max_intervals / 2;
 	uint64_t by_deaths = (so_far->allocations - so_far->blocks) / BINS_DEATHS;
 	uint64_t by_stacks = (uint64_t)n_stacks * BINS_PER_STACK;
 	allowed = by_deaths > allowed ? by_deaths : allowed;

@@ -44,7 +44,7 @@
 enum {
 	BINS_SHORTEST_SHIFT = 17, // the shortest period is 2^17 ns
 	BINS_MAX = 1 << 14,       // of min_bins: twice that must fit into 16 bits
-	BINS_DEATHS = 8,          // per interval, beyond a quarter of max_intervals
+	BINS_DEATHS = 8,          // per interval, beyond half of max_intervals
 	BINS_PER_STACK = 4,       // intervals that a stack may have in any case, as long as max allows
 };
 

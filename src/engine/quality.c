@@ -79,7 +79,8 @@ static void say_how_it_ended(struct lines *l) {
 static void say_losses(struct lines *l) {
 	const struct rec_quality *q = &l->recording->quality;
 	char n[HUMAN_MAX];
-	if (q->lost_events) {
+	// Of what came after the recording's end, nobody knows how much it was
+	if (q->lost_events && !q->recording_stopped_early) {
 		say(l, "lost-events", q->lost_events,
 				"%s allocations or frees could not be recorded; totals are too small by them",
 				human_count(n, q->lost_events));
