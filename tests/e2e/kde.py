@@ -78,3 +78,14 @@ def write(path, *text):
 
 
 has_gui = shutil.which(GUI) is not None
+
+
+def peak_kb(*command, timeout=110):
+    """What a command writes to stdout, and the largest memory it took. A process of its own starts it:
+    a child's peak is never below what its parent held when it was made."""
+    done = subprocess.run(["/usr/bin/python3", "-c",
+                           "import resource, subprocess, sys\n"
+                           "subprocess.run(sys.argv[1:], check=True)\n"
+                           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)",
+                           *command], capture_output=True, check=True, text=True, timeout=timeout)
+    return done.stdout, int(done.stderr.split()[-1])

@@ -324,7 +324,8 @@ static void make_segment(void) {
 	const uint32_t module_capacity = 1024;
 	const uint64_t private_bytes = 1 << 20;
 	uint64_t regions_at = page_up(sizeof *header);
-	uint64_t modules_at = regions_at + WIRE_N_REGIONS * sizeof(struct wire_region);
+	uint64_t marks_at = regions_at + WIRE_N_REGIONS * sizeof(struct wire_region);
+	uint64_t modules_at = marks_at + WIRE_N_MARKS * sizeof(struct wire_mark);
 	uint64_t nodes_at = modules_at + module_capacity * sizeof(struct wire_module);
 	uint64_t slots_at = nodes_at + page_up(wanted.node_capacity * sizeof(struct wire_node));
 	uint64_t slot_bytes = SLOT_PRIVATE_AT + private_bytes;
@@ -344,6 +345,7 @@ static void make_segment(void) {
 			.options = wanted.options,
 			.segment_bytes = bytes,
 			.regions_at = regions_at,
+			.marks_at = marks_at,
 			.modules_at = modules_at,
 			.nodes_at = nodes_at,
 			.slots_at = slots_at,
