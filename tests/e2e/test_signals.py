@@ -44,6 +44,8 @@ class Terminal:
         if self.pid == 0:
             os.chdir(cwd)
             os.environ["PS1"] = "PROMPT> "
+            for number in (signal.SIGINT, signal.SIGQUIT):  # ignored, if we run in the background
+                signal.signal(number, signal.SIG_DFL)
             os.execv(command[0], command)
         self.text = ""
 
