@@ -562,36 +562,6 @@ static void test_library_runs_are_boxes(void **state) {
 	finish_made(&m);
 }
 
-static void pictures_are_as_fine_as_the_curve(void **state) {
-	(void)state;
-	struct rec_edge curve[] = {
-			{.time_ns = 5, .end_ns = 10, .bytes = 50, .allocations = 1},
-			{.time_ns = 12, .end_ns = 20, .bytes = 70, .allocations = 3},
-			{.time_ns = 25, .end_ns = 30, .bytes = 20, .allocations = 6},
-			{.time_ns = 39, .end_ns = 40, .bytes = 60, .allocations = 9},
-	};
-	struct rec_edge edges[] = {curve[1], curve[3]};
-	struct recording r = {.edges = {edges, 2}, .curve = {curve, 4}};
-	r.meta.duration_ns = 40;
-	r.summary.allocations = 10;
-	struct lens l = lens_whole();
-	struct lens_result result = {0};
-	struct arena arena = {0};
-	struct timeline t;
-	assert_true(timeline_draw(&l, &r, &result, &arena, &t, NULL));
-	assert_int_equal(t.n, 5);
-	assert_int_equal(t.points[2].bytes, 20);
-	assert_int_equal(t.points[4].allocations, 1);
-	l.has_range = true;
-	l.from = 0;
-	l.to = 1;
-	assert_true(timeline_draw(&l, &r, &result, &arena, &t, NULL));
-	assert_int_equal(t.n, 2);
-	assert_int_equal(t.points[0].time_ns, 25);
-	assert_int_equal(t.points[0].allocations + t.points[1].allocations, 6);
-	arena_finish(&arena);
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_ranges_snap_outwards),
@@ -601,7 +571,6 @@ int main(void) {
 			cmocka_unit_test(test_names_of_functions),
 			cmocka_unit_test(test_random_lenses),
 			cmocka_unit_test(test_library_runs_are_boxes),
-			cmocka_unit_test(pictures_are_as_fine_as_the_curve),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

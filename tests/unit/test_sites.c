@@ -139,6 +139,16 @@ static void says_what_touches_the_numbers(void **state) {
 	assert_true(says("outside-heap"));
 }
 
+/** What was lost after the end of a recording, nobody counted: "7 were lost" would be too little. */
+static void counts_no_losses_after_the_end(void **state) {
+	(void)state;
+	f.r.quality.lost_events = 7;
+	f.r.quality.recording_stopped_early = 1;
+	f.r.meta.is_complete = 1;
+	assert_true(says("stopped-early"));
+	assert_false(says("lost-events"));
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 
 int main(void) {
@@ -149,6 +159,7 @@ int main(void) {
 			TEST(ranks_sum_to_the_totals),
 			TEST(is_silent_when_all_is_well),
 			TEST(says_what_touches_the_numbers),
+			TEST(counts_no_losses_after_the_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
