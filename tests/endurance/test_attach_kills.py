@@ -37,19 +37,28 @@ def check_files(build, folder):
         path.unlink()
 
 
+def attached_once(build, target, folder):
+    """A victim that has been attached to, and how long that took."""
+    victim = target([build / "tests/attach/pattern", "3", "signals", "old"])
+    began = time.monotonic()
+    attach(build, victim.pid, folder / "first", "-q", duration="10ms")
+    return victim, time.monotonic() - began
+
+
+def start_attach(build, victim, folder, duration):
+    return subprocess.Popen(
+        attach_command(build, victim.pid, folder / "killed", "-q", "--duration", duration),
+        stderr=subprocess.PIPE, text=True)
+
+
 @pytest.mark.serial
 @pytest.mark.timeout(3600)
 def test_any_end_at_any_moment(build, target, tmp_path, is_long):  # noqa: F811
     n = int(os.environ.get("HEAPTRACK_KILLS", 300 if is_long else 16))
-    victim = target([build / "tests/attach/pattern", "3", "signals", "old"])
-    began = time.monotonic()
-    attach(build, victim.pid, tmp_path / "first", "-q", duration="10ms")
-    whole_s = time.monotonic() - began
+    victim, whole_s = attached_once(build, target, tmp_path)
     rng = random.Random(n)
     for i in range(n):
-        process = subprocess.Popen(
-            attach_command(build, victim.pid, tmp_path / "killed", "-q", "--duration", "50ms"),
-            stderr=subprocess.PIPE, text=True)
+        process = start_attach(build, victim, tmp_path, "50ms")
         time.sleep(rng.uniform(0, whole_s + 0.05))
         process.send_signal(WAYS[i % len(WAYS)])
         _, err = process.communicate(timeout=60)
@@ -80,15 +89,10 @@ def kill_with_helper(process):
 def test_all_of_heaptrack_killed_at_any_moment(build, target, tmp_path, is_long):  # noqa: F811
     """The helper, too: a thread that works for it then finds its way back by itself."""
     n = int(os.environ.get("HEAPTRACK_KILLS", 300 if is_long else 12))
-    victim = target([build / "tests/attach/pattern", "3", "signals", "old"])
-    began = time.monotonic()
-    attach(build, victim.pid, tmp_path / "first", "-q", duration="10ms")
-    whole_s = time.monotonic() - began
+    victim, whole_s = attached_once(build, target, tmp_path)
     rng = random.Random(n)
     for i in range(n):
-        process = subprocess.Popen(
-            attach_command(build, victim.pid, tmp_path / "killed", "-q", "--duration", "20ms"),
-            stderr=subprocess.PIPE, text=True)
+        process = start_attach(build, victim, tmp_path, "20ms")
         time.sleep(rng.uniform(0, whole_s))
         kill_with_helper(process)
         assert victim.is_alive(), f"{i}: {victim!r}"
