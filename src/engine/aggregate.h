@@ -33,7 +33,8 @@
 
 struct aggregate_limits {
 	uint32_t min_bins;    // 512: edges are halved in number when there are twice as many
-	uint32_t max_entries; // 2 Mi interval entries: beyond it, bins are halved below min_bins too
+	uint32_t max_entries; // 2 Mi interval entries: beyond it, bins are halved below min_bins too;
+						  // beyond half of it, if they stand for too few deaths (bins.h)
 	uint32_t
 			max_sizes_per_stack; // 64 are counted exactly; further sizes of that stack in log2 classes
 };
