@@ -87,5 +87,8 @@ static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t
 	return (struct thread_slot *)(void *)(s->slots + (uint64_t)index * s->slot_bytes);
 }
 
-/** Clear a slot whose thread is gone (or close it, if is_lived_in) and offer it to others; its pages go back to the system. */
+/**
+ * Clear a slot whose thread is gone (or close it, if is_lived_in) and offer it to others; its pages go
+ * back to the system.
+ */
 void segment_free_slot(struct segment *s, uint32_t index);
