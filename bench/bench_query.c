@@ -10,6 +10,7 @@
 #include "../tests/unit/random_recording.h"
 #include "engine/breakdown.h"
 #include "engine/call_tree.h"
+#include "engine/diff.h"
 #include "engine/timeline.h"
 
 #include <inttypes.h>
@@ -31,6 +32,7 @@ struct desk {
 	struct lens_result result;
 	struct call_tree tree;
 	struct tree_costs costs;
+	struct lens_result earlier; // of another range: what a difference is made with
 };
 
 static bool ask_range(struct desk *d) {
@@ -54,6 +56,16 @@ static bool ask_functions(struct desk *d) {
 static bool ask_bottom_up(struct desk *d) {
 	struct up_nodes up;
 	return call_tree_bottom_up(&d->tree, &d->costs, &d->lens, &d->arena, &up, NULL);
+}
+
+/** All calls of the range against those of an earlier one: as many nodes on both sides. */
+static bool ask_difference(struct desk *d) {
+	const struct call_tree *const trees[N_DIFF_SIDES] = {&d->tree, &d->tree};
+	const struct lens_result *const results[N_DIFF_SIDES] = {&d->result, &d->earlier};
+	const struct diff_input side = {d->r, d->names, &d->lens};
+	const struct diff_input input[N_DIFF_SIDES] = {side, side};
+	struct diff_tree tree;
+	return diff_tree_merge(trees, results, input, d->lens.metric, &d->arena, &tree, NULL);
 }
 
 static bool ask_timeline(struct desk *d) {
@@ -100,6 +112,14 @@ static void measure_text(struct desk *d, const char *what, const char *text, boo
 	d->lens.n_texts = 0;
 }
 
+static void measure_difference(struct desk *d, int rounds) {
+	struct lens earlier = d->lens;
+	earlier.from = 0;
+	earlier.to = d->lens.from;
+	check(lens_apply(&earlier, d->r, d->names, &d->kept, &d->earlier, NULL));
+	measure(d, "the difference to an earlier range", ask_difference, rounds);
+}
+
 static void measure_size(const struct make_options *options, int rounds) {
 	struct made m = make_recording(options);
 	struct desk d = {.r = &m.r, .lens = lens_whole()};
@@ -126,6 +146,7 @@ static void measure_size(const struct make_options *options, int rounds) {
 	check(call_tree_costs(&d.tree, &range, &d.kept, &d.costs, NULL));
 	measure(&d, "by function, recursion once", ask_functions, rounds);
 	measure(&d, "bottom-up, first level", ask_bottom_up, rounds);
+	measure_difference(&d, rounds);
 	measure(&d, "timeline", ask_timeline, rounds);
 	measure(&d, "sites", ask_sites, rounds);
 	printf("  the tree has %" PRIu32 " nodes\n", d.tree.n);
