@@ -2,142 +2,16 @@
 #include "injector/find.h"
 
 #include "base/vec.h"
+#include "injector/operators.h"
 
 #include <elf.h>
 #include <string.h>
 
 enum {
-	NONE = RESIDENT_NO_REGISTER,
 	// Of an object, before what points to it: its count, and with orc a place among the roots
 	NIM_HEADER_ARC = 8,
 	NIM_HEADER_ORC = 16,
 };
-
-/** A function as its last name, behind the prefix, tells it. */
-struct known_function {
-	const char *name;
-	uint8_t what, ptr, size, times;
-	bool is_nim_free, is_behind_header;
-};
-
-#define KNOWN(its_name, does, in, bytes, n) \
-	{ .name = its_name, .what = does, .ptr = in, .size = bytes, .times = n }
-#define ALLOCATES(name, size)        KNOWN(name, RESIDENT_ALLOCATES, NONE, size, NONE)
-#define ALLOCATES_N(name, n, size)   KNOWN(name, RESIDENT_ALLOCATES, NONE, size, n)
-#define ALLOCATES_AT(name, at, size) KNOWN(name, RESIDENT_ALLOCATES_AT, at, size, NONE)
-#define REALLOCATES(name, ptr, size) KNOWN(name, RESIDENT_REALLOCATES, ptr, size, NONE)
-#define FREES(name, ptr)             KNOWN(name, RESIDENT_FREES, ptr, NONE, NONE)
-
-// reallocarray and its kind call realloc, whose own beginning is patched
-static const struct known_function common[] = {
-		ALLOCATES("malloc", 0),
-		FREES("free", 0),
-		ALLOCATES_N("calloc", 0, 1),
-		REALLOCATES("realloc", 0, 1),
-		ALLOCATES("memalign", 1),
-		ALLOCATES("aligned_alloc", 1),
-		ALLOCATES_AT("posix_memalign", 0, 2),
-		ALLOCATES("valloc", 0),
-		ALLOCATES("pvalloc", 0),
-		FREES("cfree", 0),
-		// jemalloc
-		ALLOCATES("mallocx", 0),
-		REALLOCATES("rallocx", 0, 1),
-		FREES("dallocx", 0),
-		FREES("sdallocx", 0),
-};
-
-// mimalloc, which other names of its own
-static const struct known_function mimalloc[] = {
-		ALLOCATES("malloc_small", 0),
-		ALLOCATES("zalloc", 0),
-		ALLOCATES("zalloc_small", 0),
-		ALLOCATES("malloc_aligned", 0),
-		ALLOCATES("zalloc_aligned", 0),
-		ALLOCATES_N("mallocn", 0, 1),
-		REALLOCATES("realloc_aligned", 0, 1),
-		REALLOCATES("rezalloc", 0, 1),
-		FREES("free_size", 0),
-		FREES("free_aligned", 0),
-		FREES("free_size_aligned", 0),
-};
-
-// Nim's optimiser puts rawDealloc into these, of release builds with orc and arc. Not into others that
-// run destructors, which free more
-static const struct known_function nim_frees[] = {
-		{"dealloc", RESIDENT_FREES, 0, NONE, NONE, .is_nim_free = true},
-		{"alignedDealloc", RESIDENT_FREES, 0, NONE, NONE, .is_nim_free = true},
-		{"nimRawDispose", RESIDENT_FREES, 0, NONE, NONE, .is_nim_free = true,
-				.is_behind_header = true},
-};
-
-static const char *const prefixes[] = {"", "je_", "_rjem_", "mi_", "tc_", "sn_", "__libc_"};
-
-static const struct known_function *look_up(const char *name, const struct known_function *table,
-		size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(table[i].name, name) == 0) {
-			return &table[i];
-		}
-	}
-	return NULL;
-}
-
-/** Nim's own: raw(A|Dea)lloc__system_N(region, size or block), in each of its memory managers. */
-static const struct known_function *look_up_nim(const char *name) {
-	static const struct known_function allocates = ALLOCATES("rawAlloc", 1);
-	static const struct known_function frees = FREES("rawDealloc", 1);
-	const struct known_function *found = NULL;
-	const char *rest = name;
-	if (strncmp(name, "rawAlloc__system_", 17) == 0) {
-		found = &allocates;
-		rest += 17;
-	} else if (strncmp(name, "rawDealloc__system_", 19) == 0) {
-		found = &frees;
-		rest += 19;
-	}
-	rest += *rest == 'u';
-	// No suffix: a clone of the compiler's (.constprop) takes other arguments
-	return found && *rest && strspn(rest, "0123456789") == strlen(rest) ? found : NULL;
-}
-
-static const struct known_function *look_up_any(const char *name) {
-	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-		size_t n = strlen(prefixes[i]);
-		const struct known_function *found = strncmp(name, prefixes[i], n) != 0
-				? NULL
-				: look_up(name + n, common, sizeof common / sizeof *common);
-		if (found) {
-			return found;
-		}
-	}
-	if (strncmp(name, "mi_", 3) == 0) {
-		return look_up(name + 3, mimalloc, sizeof mimalloc / sizeof *mimalloc);
-	}
-	const struct known_function *frees = look_up(name, nim_frees,
-			sizeof nim_frees / sizeof *nim_frees);
-	return frees ? frees : look_up_nim(name);
-}
-
-/** Cheap: most names of a symbol table end here. */
-static bool may_be(const char *name) {
-	switch (name[0]) {
-	case 'm':
-	case 'f':
-	case 'c':
-	case 'r':
-	case 'a':
-	case 'p':
-	case 'v':
-	case 'd':
-	case 's':
-	case 'j':
-	case 'n':
-	case 't':
-	case '_': return true;
-	default: return false;
-	}
-}
 
 static bool is_code(const struct elf_symbol *symbol) {
 	// The value of STT_GNU_IFUNC is not the function but what chooses it
@@ -165,8 +39,8 @@ static bool look_through(struct found_functions *out, const struct module_code *
 		return true;
 	}
 	while (elf_symbols_next(&symbols, &symbol)) {
-		const struct known_function *known = is_code(&symbol) && may_be(symbol.name)
-				? look_up_any(symbol.name)
+		const struct known_function *known = is_code(&symbol) && known_may_be(symbol.name)
+				? known_function_of(symbol.name)
 				: NULL;
 		uint64_t address = module->bias + symbol.address;
 		if (!known || is_found(out, address, symbol.name)) {
@@ -177,7 +51,7 @@ static bool look_through(struct found_functions *out, const struct module_code *
 			return false;
 		}
 		*item = (struct found_function){
-				.name = symbol.name,
+				.name = known->shown ? known->shown : symbol.name,
 				.module = module->name,
 				.address = address,
 				.size = symbol.size,
@@ -188,7 +62,7 @@ static bool look_through(struct found_functions *out, const struct module_code *
 				.size_register = known->size,
 				.times = known->times,
 				.behind = known->is_behind_header ? NIM_HEADER_ARC : 0,
-				.is_nim_free = known->is_nim_free,
+				.known = known,
 		};
 	}
 	return true;
@@ -210,7 +84,7 @@ static bool has_name(const struct module_code *module, const char *beginning) {
 static void judge_nim(struct found_functions *out, size_t first, const struct module_code *module) {
 	bool has_any = false;
 	for (size_t i = first; i < out->n; i++) {
-		has_any |= out->items[i].is_nim_free;
+		has_any |= out->items[i].known->is_nim_free;
 	}
 	bool is_nim = has_any && has_name(module, "rawAlloc__system_");
 	bool is_orc = is_nim && has_name(module, "collectCycles");
@@ -218,7 +92,7 @@ static void judge_nim(struct found_functions *out, size_t first, const struct mo
 	for (size_t i = first; i < out->n; i++) {
 		struct found_function *f = &out->items[i];
 		f->behind = f->behind != 0 && is_orc ? NIM_HEADER_ORC : f->behind;
-		if (!f->is_nim_free || is_nim) {
+		if (!f->known->is_nim_free || is_nim) {
 			out->items[n++] = *f;
 		}
 	}
@@ -251,6 +125,7 @@ bool find_functions(struct found_functions *out, const struct modules_code *modu
 			return err_memory(err);
 		}
 		judge_nim(out, first, module);
+		operators_judge(out, first, module);
 	}
 	return true;
 }
@@ -263,11 +138,12 @@ bool find_defines_allocator(const struct elf_image *image) {
 		struct elf_symbol symbol;
 		bool has_table = elf_symbols_init(&symbols, image, tables[i]);
 		while (has_table && elf_symbols_next(&symbols, &symbol)) {
-			const struct known_function *known = is_code(&symbol) && may_be(symbol.name)
-					? look_up_any(symbol.name)
+			const struct known_function *known = is_code(&symbol) && known_may_be(symbol.name)
+					? known_function_of(symbol.name)
 					: NULL;
-			allocates |= known && known->what == RESIDENT_ALLOCATES;
-			frees |= known && known->what == RESIDENT_FREES && !known->is_nim_free;
+			bool is_plain = known && !known->is_operator && !known->is_nim_free;
+			allocates |= is_plain && known->what == RESIDENT_ALLOCATES;
+			frees |= is_plain && known->what == RESIDENT_FREES;
 		}
 	}
 	return allocates && frees;

@@ -6,16 +6,19 @@
  * dynamic and static, with the prefixes that allocators are built with. One entry per address.
  */
 
+#include "injector/known.h"
 #include "injector/space.h"
 #include "wire/resident.h"
 
 struct found_function {
-	const char *name;   // as the symbol table has it; lives as long as the modules
+	const char *name;   // for people; lives as long as the modules
 	const char *module; // path
 	uint64_t address, size;
 	uint64_t module_start, module_end;
 	uint8_t what, ptr, size_register, times, behind; // as struct resident_hook has them
-	bool is_nim_free;                                // counts only beside Nim's allocator
+	uint64_t quiet_at; // of one that throws: the function that returns NULL instead
+	const struct known_function *known;
+	const char *why_not; // not NULL: it is seen, but cannot be hooked
 };
 
 struct found_functions {

@@ -115,6 +115,7 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 		struct resident_hook *hook = &in->resident.hooks[index];
 		*hook = (struct resident_hook){
 				.moved = at + RELAY_BYTES,
+				.called = at + RELAY_BYTES,
 				.address = moved.patch_at,
 				.what = f->what,
 				.ptr = f->ptr,
@@ -156,7 +157,8 @@ static bool plan_module(struct injector *in, size_t first, struct err *err) {
 	unsigned n_new = 0;
 	for (size_t i = first; i < in->functions.n; i++) {
 		const struct found_function *other = &in->functions.items[i];
-		n_new += other->module_start == f->module_start && !known_hook(in, other);
+		n_new += other->module_start == f->module_start && !other->why_not &&
+				!known_hook(in, other);
 	}
 	struct island *island = NULL;
 	if (n_new > 0) {
@@ -180,7 +182,9 @@ static bool plan_module(struct injector *in, size_t first, struct err *err) {
 			continue;
 		}
 		bool ok = true;
-		if ((known = known_hook(in, other))) {
+		if (other->why_not) {
+			note_refusal(p, other, other->why_not);
+		} else if ((known = known_hook(in, other))) {
 			ok = add_known(in, other, known);
 		} else if (!island->at) {
 			note_refusal(p, other, "there is no room within reach of a jump");
@@ -203,12 +207,33 @@ static bool is_first_of_module(const struct injector *in, size_t i) {
 	return true;
 }
 
+/** What is called for `f`, a function that throws: its quiet twin, by its moved beginning if that is hooked. */
+static uint64_t quiet_entry(struct injector *in, const struct found_function *f) {
+	for (size_t i = 0; i < in->plan.hooks.n; i++) {
+		const struct planned *planned = &in->plan.hooks.items[i];
+		if (planned->function->address == f->quiet_at) {
+			return injector_hook_of(in, planned)->moved;
+		}
+	}
+	return f->quiet_at;
+}
+
+static void call_quiet_ones(struct injector *in) {
+	for (size_t i = 0; i < in->plan.hooks.n; i++) {
+		const struct planned *planned = &in->plan.hooks.items[i];
+		if (planned->function->quiet_at != 0) {
+			injector_hook_of(in, planned)->called = quiet_entry(in, planned->function);
+		}
+	}
+}
+
 bool plan_make(struct injector *in, struct err *err) {
 	for (size_t i = 0; i < in->functions.n; i++) {
 		if (is_first_of_module(in, i) && !plan_module(in, i, err)) {
 			return false;
 		}
 	}
+	call_quiet_ones(in);
 	return true;
 }
 

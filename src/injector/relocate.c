@@ -171,3 +171,19 @@ bool relocate(struct relocated *out, const struct function_code *f, uint64_t tar
 	out->n_taken = (uint8_t)taken;
 	return true;
 }
+
+size_t relocate_ways_out(const struct function_code *f, uint64_t *out, size_t max) {
+	size_t n = 0;
+	for (size_t at = 0; at < f->size && n < max;) {
+		struct decoded d;
+		uint64_t target;
+		if (!decode(&d, f->bytes + at, f->n_bytes - at)) {
+			break;
+		}
+		if (is_branch(&d, f->address + at, &target) && target - f->address >= f->size) {
+			out[n++] = target;
+		}
+		at += d.i.length;
+	}
+	return n;
+}

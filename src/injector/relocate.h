@@ -38,3 +38,6 @@ struct relocated {
 /** Move the beginning of `f` to `target`. False: that cannot be done safely; `err` says why. */
 bool relocate(struct relocated *out, const struct function_code *f, uint64_t target,
 		struct err *err);
+
+/** Where `f` calls or jumps to outside of itself, as far as it says itself; at most `max`. */
+size_t relocate_ways_out(const struct function_code *f, uint64_t *out, size_t max);

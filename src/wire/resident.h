@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
-#define RESIDENT_VERSION 3u
+#define RESIDENT_VERSION 4u
 
 enum {
 	RESIDENT_GUARD_BYTES = 4096,
@@ -42,10 +42,11 @@ enum {
 
 /** What a hooked function does: how its registers are read. Registers count 0 to 5: rdi .. r9. */
 enum resident_what {
-	RESIDENT_ALLOCATES = 1,    // size (times `times`); returns the block
-	RESIDENT_ALLOCATES_AT = 2, // stores the block at the address in `ptr`, returns 0
-	RESIDENT_REALLOCATES = 3,  // ptr, size (times `times`); returns the block
-	RESIDENT_FREES = 4,        // ptr
+	RESIDENT_ALLOCATES = 1,           // size (times `times`); returns the block
+	RESIDENT_ALLOCATES_AT = 2,        // stores the block at the address in `ptr`, returns 0
+	RESIDENT_REALLOCATES = 3,         // ptr, size (times `times`); returns the block
+	RESIDENT_FREES = 4,               // ptr
+	RESIDENT_ALLOCATES_OR_THROWS = 5, // size; returns the block, or throws an exception
 };
 enum { RESIDENT_NO_REGISTER = 0xff };
 
@@ -53,7 +54,9 @@ enum { RESIDENT_NO_REGISTER = 0xff };
 struct resident_hook {
 	uint64_t moved;   // its first instructions and a jump to the rest: the real function
 	uint64_t address; // of the patch, in the process
-	uint64_t unused;
+	// What is called: `moved`. No exception passes our frame: of a function that throws it is one that
+	// returns NULL instead. Then the real one is jumped to, when our frame has gone
+	uint64_t called;
 	uint8_t what;             // enum resident_what
 	uint8_t ptr, size, times; // registers
 	uint8_t n_bytes;          // of the patch

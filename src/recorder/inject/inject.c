@@ -150,7 +150,7 @@ static inline uint64_t size_of(const struct inject_frame *f, const struct reside
 	return __builtin_mul_overflow(size, f->arguments[what->times], &bytes) ? SIZE_MAX : bytes;
 }
 
-_Static_assert(offsetof(struct inject_frame, moved) == INJECT_MOVED &&
+_Static_assert(offsetof(struct inject_frame, called) == INJECT_CALLED &&
 				offsetof(struct inject_frame, arguments) == INJECT_RDI &&
 				offsetof(struct inject_frame, rax) == INJECT_RAX &&
 				offsetof(struct inject_frame, r11) == INJECT_R11 &&
@@ -218,7 +218,7 @@ static void enter_other(struct inject_frame *f, const struct thread_words *self)
  * all threads and finds it 0 may make the data anew. What comes before and after only reads what stays.
  */
 void inject_enter(struct inject_frame *f) {
-	f->moved = f->what->moved;
+	f->called = f->what->called;
 	if (inject_resident == NULL ||
 			atomic_load_explicit(&door_page.word, memory_order_relaxed) == DOOR_CLOSED) {
 		f->self = NULL;
@@ -228,7 +228,8 @@ void inject_enter(struct inject_frame *f) {
 	machine_local_bump(&self->inside, 1);
 	f->self = self;
 	switch (f->what->what) {
-	case RESIDENT_ALLOCATES: enter_allocation(f, self); break;
+	case RESIDENT_ALLOCATES:
+	case RESIDENT_ALLOCATES_OR_THROWS: enter_allocation(f, self); break;
 	case RESIDENT_FREES: enter_free(f, self); break;
 	default: enter_other(f, self); break;
 	}
@@ -250,10 +251,7 @@ static void leave_other(struct inject_frame *f) {
 	}
 }
 
-void inject_leave(struct inject_frame *f) {
-	if (f->self == NULL) {
-		return;
-	}
+static void record_answer(struct inject_frame *f) {
 	if (f->kind == CALL_ALLOCATES) {
 		hook_allocated(&f->hook, (const void *)f->rax, f->size);
 	} else if (f->kind != CALL_FREES) {
@@ -263,4 +261,15 @@ void inject_leave(struct inject_frame *f) {
 		hook_leave(&f->hook);
 	}
 	machine_local_bump(&f->self->inside, UINT64_MAX);
+}
+
+bool inject_leave(struct inject_frame *f) {
+	if (f->self != NULL) {
+		record_answer(f);
+	}
+	bool shall_throw = f->rax == 0 && f->what->what == RESIDENT_ALLOCATES_OR_THROWS;
+	if (__builtin_expect(shall_throw, 0)) {
+		f->goes_on_at = f->what->moved;
+	}
+	return shall_throw;
 }

@@ -9,7 +9,7 @@
 
 /** A call of a patched function, lowest address first; behind it the caller's stack goes on. */
 struct inject_frame {
-	uint64_t moved; // what the stub calls: the real function
+	uint64_t called; // by the stub: the real function, or its twin that throws no exception
 	uint32_t kind, reserved;
 	uint64_t ptr, size; // arguments
 	struct thread_words *self;
@@ -18,7 +18,10 @@ struct inject_frame {
 	uint64_t arguments
 			[6]; // the caller's registers; rdx and rax, then, as the real function left them
 	uint64_t rax, r10, r11;
-	struct resident_hook *what;
+	union {
+		struct resident_hook *what;
+		uint64_t goes_on_at;
+	};
 	uint64_t bp, pc; // the caller's frame pointer, and where it goes on
 };
 
@@ -26,7 +29,8 @@ struct inject_frame {
 void inject_stub(void);
 
 void inject_enter(struct inject_frame *f);
-void inject_leave(struct inject_frame *f);
+/** True: what was called has found no memory. The real function, at `goes_on_at`, shall say so itself. */
+bool inject_leave(struct inject_frame *f);
 
 /** Open the door. Called once, from outside, before anything is patched. 1: it is open. */
 long inject_begin(struct resident *resident);
