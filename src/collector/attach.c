@@ -13,6 +13,7 @@
 
 #include "collector/attach.h"
 
+#include "base/vec.h"
 #include "collector/attach_parts.h"
 #include "injector/injector.h"
 #include "sys/clock.h"
@@ -152,24 +153,51 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 
 // ---- what the user is told
 
-static void say_lines(struct run *run, char *text) {
-	for (char *line = text, *end; *line; line = end) {
-		end = strchr(line, '\n');
-		end = end ? end + 1 : line + strlen(line);
-		size_t n = (size_t)(end - line);
-		char copy[1024];
-		(void)snprintf(copy, sizeof copy, "%.*s", (int)(n > 0 && line[n - 1] == '\n' ? n - 1 : n),
-				line);
-		run->options->say(run->options->user, copy);
+static void say_hooks(struct run *run, const struct rec_allocator *a) {
+	const struct slice *texts = run->texts.items;
+	char line[1024];
+	if (a->why == 0) {
+		(void)snprintf(line, sizeof line, "hooked in %.*s: %.*s", SLICE_ARG(texts[a->module]),
+				SLICE_ARG(texts[a->functions]));
+	} else {
+		(void)snprintf(line, sizeof line, "%.*s of %.*s cannot be hooked: %.*s",
+				SLICE_ARG(texts[a->functions]), SLICE_ARG(texts[a->module]),
+				SLICE_ARG(texts[a->why]));
+	}
+	run->options->say(run->options->user, line);
+}
+
+/** One line of injector_describe; changes it. */
+static void note_hooks(struct run *run, char *line, bool says_so) {
+	char *functions = strchr(line, '\t');
+	char *why = functions ? strchr(functions + 1, '\t') : NULL;
+	struct rec_allocator *a = why ? vec_push(&run->allocators) : NULL;
+	if (!a) {
+		return;
+	}
+	*functions++ = *why++ = '\0';
+	*a = (struct rec_allocator){
+			.module = texts_id_of(&run->texts, line),
+			.functions = texts_id_of(&run->texts, functions),
+			.why = texts_id_of(&run->texts, why),
+			.n_functions = 1,
+	};
+	for (const char *at = functions; (at = strstr(at, ", ")); at++) {
+		a->n_functions++;
+	}
+	if (says_so) {
+		say_hooks(run, a);
 	}
 }
 
-bool attach_say_hooks(struct run *run, struct injector_report *report) {
+bool attach_note_hooks(struct run *run, bool says_so, struct injector_report *report) {
 	struct injector_report r;
 	char *text = malloc(REPORT_BYTES);
 	bool ok = text && guardian_report(&run->guardian, report ? report : &r, text, REPORT_BYTES);
-	if (ok) {
-		say_lines(run, text);
+	run->allocators.n = ok ? 0 : run->allocators.n;
+	for (char *line = text, *end; ok && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		note_hooks(run, line, says_so);
 	}
 	free(text);
 	return ok;
@@ -178,7 +206,7 @@ bool attach_say_hooks(struct run *run, struct injector_report *report) {
 static void say_attached(struct run *run) {
 	struct injector_report r;
 	char line[256];
-	if (!attach_say_hooks(run, &r)) {
+	if (!attach_note_hooks(run, true, &r)) {
 		return;
 	}
 	if (r.snapshot != 0) {
@@ -198,8 +226,8 @@ static void say_attached(struct run *run) {
 
 static void say_detached(struct run *run) {
 	struct injector_report r;
-	char *text = malloc(REPORT_BYTES);
-	if (text && guardian_report(&run->guardian, &r, text, REPORT_BYTES)) {
+	char text[1];
+	if (guardian_report(&run->guardian, &r, text, sizeof text)) {
 		char line[256];
 		(void)snprintf(line, sizeof line,
 				"detached: the program was stopped %u times, for %.2f ms in all, at most %.2f ms at a "
@@ -208,7 +236,6 @@ static void say_detached(struct run *run) {
 				(double)r.one_pause_ns / 1e6);
 		run->options->say(run->options->user, line);
 	}
-	free(text);
 }
 
 static void drain(void *user) {
@@ -218,6 +245,7 @@ static void drain(void *user) {
 /** No events come from here on, but for threads that are still inside of the recorder. */
 static void leave(struct run *run) {
 	struct err err = {0};
+	(void)attach_note_hooks(run, false, NULL); // those of libraries that came later, too
 	if (run->end.is_detached) {
 		run->end.time_ns = 0; // its threads live until it is set again
 		if (!guardian_detach(&run->guardian, drain, run, &err)) {

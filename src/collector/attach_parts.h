@@ -11,5 +11,8 @@ const char *attach_find_recorder(struct arena *arena, struct err *err);
 /** The guardian has looked at the program: make the segment, of memory that is the program's. */
 bool attach_make_segment(struct run *run, struct err *err);
 
-/** Say which allocators are hooked, and where; `*report` may be NULL. False: nobody knows. */
-bool attach_say_hooks(struct run *run, struct injector_report *report);
+/**
+ * Take down which allocators are hooked, and where, and say so if that is asked; `*report` may be NULL.
+ * False: nobody knows.
+ */
+bool attach_note_hooks(struct run *run, bool says_so, struct injector_report *report);

@@ -41,7 +41,7 @@ bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, s
 /** The copy of its memory is needed no longer. */
 void guardian_drop_snapshot(struct guardian *g);
 
-/** What it cost, and what is hooked (lines, in `text`). */
+/** What it cost, and what is hooked (in `text`, as injector_describe says). */
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size);
 
 /** It detaches if that was not done, and ends. A zeroed one is fine. */

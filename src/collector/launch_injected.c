@@ -102,8 +102,8 @@ static bool record(struct run *run, const struct launch *launch, struct err *err
 	if (has_guardian && !guardian_attach(&run->guardian, &why)) {
 		(void)err_add(&why, "\"%s\" runs unrecorded", run->options->argv[0]);
 		run->options->say(run->options->user, why.text);
-	} else if (has_guardian && !run->options->is_quiet) {
-		(void)attach_say_hooks(run, NULL);
+	} else if (has_guardian) {
+		(void)attach_note_hooks(run, !run->options->is_quiet, NULL);
 	}
 	return true;
 }
@@ -151,6 +151,7 @@ bool run_injected_program(const struct run_options *options, const struct launch
 			start(run, launch, err);
 	if (has_run) {
 		run_loop(run);
+		(void)attach_note_hooks(run, false, NULL);
 		result->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
 		run_close(run, result);
 		result->is_explained = !result->was_recorded;

@@ -75,6 +75,10 @@ struct run {
 	// the end of the recording and the last look at the rings
 	void (*leave)(struct run *run);
 	struct guardian guardian;
+	struct {
+		struct rec_allocator *items;
+		size_t n, capacity;
+	} allocators; // that the guardian has hooked, or seen
 	struct old_heap old_heap;
 	pid_t program_inside; // the program's pid as it calls itself
 };

@@ -241,6 +241,7 @@ void run_tear_down(struct run *run) {
 	samples_finish(&run->samples);
 	vec_finish(&run->threads);
 	vec_finish(&run->images);
+	vec_finish(&run->allocators);
 	segment_finish(&run->segment);
 	if (run->door_fd >= 0) {
 		(void)close(run->door_fd);

@@ -28,7 +28,8 @@ static bool copy_tables(struct recording *r, const struct run *run) {
 			COPY_TABLE(r, frames, frames->items, frames->n) &&
 			COPY_TABLE(r, nodes, run->tries.nodes, run->tries.n_nodes) &&
 			COPY_TABLE(r, samples, run->samples.items, run->samples.n) &&
-			COPY_TABLE(r, images, run->images.items, run->images.n);
+			COPY_TABLE(r, images, run->images.items, run->images.n) &&
+			COPY_TABLE(r, allocators, run->allocators.items, run->allocators.n);
 }
 
 static bool put_children(struct recording *r, struct run *run) {

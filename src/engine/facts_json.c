@@ -3,6 +3,8 @@
 
 #include "engine/quality.h"
 
+#include <string.h>
+
 void finding_put_json(struct json *j, const struct finding *f) {
 	json_text(j, "id", f->id);
 	json_text(j, "title", f->title);
@@ -42,6 +44,36 @@ void marks_put_json(struct json *j, const struct recording *r) {
 		json_open(j, NULL, '{');
 		json_string(j, "name", r->strings.items[m->name]);
 		json_number(j, "time_ns", m->time_ns);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+/** `list`: names with ", " between them. */
+static void put_names(struct json *j, const char *key, struct slice list) {
+	json_open(j, key, '[');
+	while (list.size > 0) {
+		const uint8_t *end = memmem(list.data, list.size, ", ", 2);
+		size_t n = end ? (size_t)(end - list.data) : list.size;
+		json_string(j, NULL, slice_of(list.data, n));
+		list = slice_of(list.data + n + (end ? 2 : 0), list.size - n - (end ? 2 : 0));
+	}
+	json_close(j);
+}
+
+void allocators_put_json(struct json *j, const struct recording *r) {
+	json_open(j, "allocators", '[');
+	for (uint32_t i = 0; i < r->allocators.n; i++) {
+		const struct rec_allocator *a = &r->allocators.items[i];
+		json_open(j, NULL, '{');
+		json_string(j, "module", r->strings.items[a->module]);
+		put_names(j, "functions", r->strings.items[a->functions]);
+		json_bool(j, "hooked", a->why == 0);
+		if (a->why) {
+			json_string(j, "why", r->strings.items[a->why]);
+		} else {
+			json_null(j, "why");
+		}
 		json_close(j);
 	}
 	json_close(j);

@@ -4,8 +4,10 @@
 #include "base/human.h"
 #include "engine/clock_time.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 struct lines {
 	const struct recording *recording;
@@ -136,6 +138,37 @@ static void say_before(struct lines *l) {
 	}
 }
 
+static struct slice file_name(struct slice path) {
+	const uint8_t *slash = memrchr(path.data, '/', path.size);
+	size_t n = slash ? (size_t)(slash + 1 - path.data) : 0;
+	return slice_of(path.data + n, path.size - n);
+}
+
+/** Allocators that were seen and could not be hooked. */
+static void say_unhooked(struct lines *l) {
+	const struct recording *r = l->recording;
+	const struct rec_allocator *first = NULL;
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < r->allocators.n; i++) {
+		const struct rec_allocator *a = &r->allocators.items[i];
+		first = !first && a->why ? a : first;
+		n += a->why ? a->n_functions : 0;
+	}
+	if (!first) {
+		return;
+	}
+	char more[64] = "";
+	if (n > first->n_functions) {
+		(void)snprintf(more, sizeof more, " (and %" PRIu64 " more functions, see --json)",
+				n - first->n_functions);
+	}
+	say(l, "not-hooked", n, "%.*s of %.*s %s seen but not hooked: %.*s%s. What %s is missing here",
+			SLICE_ARG(r->strings.items[first->functions]),
+			SLICE_ARG(file_name(r->strings.items[first->module])),
+			first->n_functions == 1 ? "was" : "were", SLICE_ARG(r->strings.items[first->why]), more,
+			n == 1 ? "it does" : "they do");
+}
+
 static void say_unrecorded_images(struct lines *l) {
 	const struct recording *r = l->recording;
 	for (uint32_t i = 0; i < r->images.n; i++) {
@@ -250,6 +283,7 @@ size_t quality_lines(const struct recording *r, const struct names *n, struct ar
 	say_how_it_ended(&l);
 	say_losses(&l);
 	say_before(&l);
+	say_unhooked(&l);
 	say_unrecorded_images(&l);
 	say_outside(&l);
 	say_unnamed(&l);

@@ -275,7 +275,7 @@ void injector_describe(struct injector *in, struct buffer *out) {
 			continue;
 		}
 		if (!last || last->module_start != f->module_start) {
-			buffer_printf(out, "%shooked in %s: ", last ? "\n" : "", f->module);
+			buffer_printf(out, "%s%s\t", last ? "\t\n" : "", f->module);
 		} else {
 			buffer_text(out, ", ");
 		}
@@ -283,7 +283,7 @@ void injector_describe(struct injector *in, struct buffer *out) {
 		last = f;
 	}
 	if (last) {
-		buffer_text(out, "\n");
+		buffer_text(out, "\t\n");
 	}
 	buffer_slice(out, buffer_view(&in->plan.refused));
 }

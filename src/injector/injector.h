@@ -80,5 +80,8 @@ bool injector_repair(pid_t pid, bool *was_attached, struct err *err);
 
 struct injector_report injector_report(const struct injector *in);
 
-/** The allocators that were found, a line each, for the user. */
+/**
+ * What was found to allocate, a line each: the module's path, names with ", " between them, and why they
+ * are not hooked (nothing: they are), with tabs between the three.
+ */
 void injector_describe(struct injector *in, struct buffer *out);

@@ -45,7 +45,7 @@ struct plan {
 		struct island *items;
 		size_t n, capacity;
 	} islands;
-	struct buffer refused; // lines: what could not be hooked, and why
+	struct buffer refused; // lines of injector_describe: what could not be hooked, and why
 };
 
 struct injector {

@@ -23,13 +23,8 @@ enum {
 	PAGE = 4096,
 };
 
-static const char *short_name(const char *path) {
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static void note_refusal(struct plan *p, const struct found_function *f, const char *why) {
-	buffer_printf(&p->refused, "%s of %s is not hooked: %s\n", f->name, short_name(f->module), why);
+	buffer_printf(&p->refused, "%s\t%s\t%s\n", f->module, f->name, why);
 }
 
 /** A hook of an earlier attach at the same place. */

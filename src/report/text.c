@@ -83,6 +83,29 @@ static void put_never_freed(struct page *p) {
 			known(p, REC_LIVE_BYTES, human_bytes(a, s->live_bytes)), remark);
 }
 
+/** Which allocators these numbers are of, where that is not a matter of course. */
+static void put_hooked(struct page *p) {
+	const struct recording *r = p->r;
+	enum { MODULES = 4 };
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < r->allocators.n; i++) {
+		const struct rec_allocator *a = &r->allocators.items[i];
+		struct slice path = r->strings.items[a->module];
+		const uint8_t *slash = memrchr(path.data, '/', path.size);
+		size_t skipped = slash ? (size_t)(slash + 1 - path.data) : 0;
+		if (a->why == 0 && n++ < MODULES) {
+			buffer_printf(p->out, n > 1 ? ", %u of %.*s" : "  hooked      %u functions of %.*s",
+					a->n_functions, (int)(path.size - skipped), (const char *)path.data + skipped);
+		}
+	}
+	if (n > MODULES) {
+		buffer_printf(p->out, " and more of %u others", n - MODULES);
+	}
+	if (n > 0) {
+		buffer_u8(p->out, '\n');
+	}
+}
+
 static void put_totals(struct page *p) {
 	const struct recording *r = p->r;
 	const struct rec_summary *s = &r->summary;
@@ -104,6 +127,7 @@ static void put_totals(struct page *p) {
 	}
 	put_pair(p, "allocations", known(p, REC_ALLOCATIONS, human_count(a, s->allocations)), remark,
 			"temporary", known(p, REC_TEMPORARY, human_count(b, s->temporary)), remark2);
+	put_hooked(p);
 	buffer_u8(p->out, '\n');
 }
 

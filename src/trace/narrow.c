@@ -32,6 +32,11 @@ static void cut_strings(struct recording *r) {
 	for (uint32_t i = 0; i < r->marks.n; i++) {
 		cut_string(&r->marks.items[i].name, r);
 	}
+	for (uint32_t i = 0; i < r->allocators.n; i++) {
+		cut_string(&r->allocators.items[i].module, r);
+		cut_string(&r->allocators.items[i].functions, r);
+		cut_string(&r->allocators.items[i].why, r);
+	}
 }
 
 static void to_log(struct recording *r, const struct counts_row *log) {

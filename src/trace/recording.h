@@ -239,6 +239,17 @@ struct rec_mark {
 	uint32_t name; // string
 };
 
+/**
+ * Functions of one module that allocate or free, where the recorder was put in: hooked, or seen and left
+ * alone. A preloaded recorder stands in for all that others call and lists none.
+ */
+struct rec_allocator {
+	uint32_t module;    // string: its path
+	uint32_t functions; // string: their names, with ", " between them
+	uint32_t why;       // string: why they could not be hooked; 0: they are
+	uint32_t n_functions;
+};
+
 /** What a stack never freed and a rule covers; in no figure of the stack. Never in a file. */
 struct rec_suppressed {
 	uint32_t stack;
@@ -273,7 +284,8 @@ struct recording {
 	REC_TABLE(struct rec_sample) samples;
 	REC_TABLE(struct rec_child) children;
 	REC_TABLE(struct rec_image) images;
-	REC_TABLE(struct rec_mark) marks;            // in order of time
+	REC_TABLE(struct rec_mark) marks; // in order of time
+	REC_TABLE(struct rec_allocator) allocators;
 	REC_TABLE(struct rec_suppressed) suppressed; // heaviest first
 };
 

@@ -382,11 +382,21 @@ static bool marks_are_valid(const struct recording *r, struct err *why) {
 	return true;
 }
 
+static bool allocators_are_valid(const struct recording *r, struct err *why) {
+	for (uint32_t i = 0; i < r->allocators.n; i++) {
+		const struct rec_allocator *a = &r->allocators.items[i];
+		if (!is_string(r, a->module) || !is_string(r, a->functions) || !is_string(r, a->why)) {
+			return VIOLATION(why, "allocator %u is out of range", i);
+		}
+	}
+	return true;
+}
+
 bool recording_is_valid(const struct recording *r, struct err *why) {
 	return has_nones(r, why) && meta_is_valid(r, why) && modules_are_valid(r, why) &&
 			locations_are_valid(r, why) && frames_are_valid(r, why) && nodes_are_valid(r, why) &&
 			stacks_are_valid(r, why) && sums_are_valid(r, why) && summary_is_valid(r, why) &&
 			edges_are_valid(r, why) && intervals_are_valid(r, why) && sizes_are_valid(r, why) &&
 			threads_are_valid(r, why) && handovers_are_valid(r, why) && samples_are_valid(r, why) &&
-			processes_are_valid(r, why) && marks_are_valid(r, why);
+			processes_are_valid(r, why) && marks_are_valid(r, why) && allocators_are_valid(r, why);
 }

@@ -48,6 +48,7 @@ _Static_assert(sizeof(struct rec_sample) == 80, "columns");
 _Static_assert(sizeof(struct rec_child) == 24, "columns");
 _Static_assert(sizeof(struct rec_image) == 16, "columns");
 _Static_assert(sizeof(struct rec_mark) == 16, "columns");
+_Static_assert(sizeof(struct rec_allocator) == 16, "columns");
 
 // ---- log
 
@@ -213,6 +214,12 @@ static const struct column mark_columns[] = {D(1, time_ns), P(2, name)};
 static const struct table table_marks = TABLE(30, "marks", mark_columns, NULL);
 #undef ROW
 
+#define ROW struct rec_allocator
+static const struct column allocator_columns[] = {P(1, module), P(2, functions), P(3, why),
+		P(4, n_functions)};
+static const struct table table_allocators = TABLE(32, "allocators", allocator_columns, NULL);
+#undef ROW
+
 const struct state_table state_tables[] = {
 		{&table_meta, offsetof(struct recording, meta), true},
 		{&table_summary, offsetof(struct recording, summary), true},
@@ -229,6 +236,7 @@ const struct state_table state_tables[] = {
 		{&table_children, offsetof(struct recording, children), false},
 		{&table_images, offsetof(struct recording, images), false},
 		{&table_marks, offsetof(struct recording, marks), false},
+		{&table_allocators, offsetof(struct recording, allocators), false},
 };
 const size_t n_state_tables = sizeof state_tables / sizeof *state_tables;
 

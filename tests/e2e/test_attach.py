@@ -70,10 +70,54 @@ def test_the_user_is_told_what_it_cost_and_covers(build, target, tmp_path):
     victim = target([build / "tests/attach/pattern_jemalloc", "7"])
     said = attach(build, victim.pid, tmp_path / "told")
     assert "pattern_jemalloc: " in said and "mallocx" in said and "hooked in" in said
+    shown = subprocess.run([build / "heaptrack_print", tmp_path / "told.zst"], capture_output=True,
+                           text=True, timeout=60, check=True).stdout
+    assert re.search(r"hooked +12 functions of pattern_jemalloc, 8 of libc.so.6\n", shown), shown
+    hooked = {os.path.basename(one["module"]): one for one in
+              known(build, tmp_path / "told.zst")["allocators"]}
+    assert "mallocx" in hooked["pattern_jemalloc"]["functions"]
+    assert all(one["hooked"] and one["why"] is None for one in hooked.values())
     pauses = re.search(r"stopped (\d+) times, for ([\d.]+) ms in all, at most ([\d.]+) ms at a time; "
                        r"one thread for ([\d.]+) ms more", said)
     assert pauses and 0 < float(pauses[3]) <= float(pauses[2])
     assert victim.end() == 0, repr(victim)
+
+
+UNHOOKABLE = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// It jumps into its first bytes, in the place of which a jump to the recorder would have to stand
+__asm__(".type je_malloc, @function\n"
+        "je_malloc: nop\n1: dec %rdi\n test %rdi, %rdi\n jns 1b\n xor %eax, %eax\n ret\n"
+        ".size je_malloc, . - je_malloc\n");
+void *je_malloc(size_t size);
+
+int main(void) {
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		free(malloc(10));
+		je_malloc(5);
+		usleep(1000);
+	}
+}
+"""
+
+
+def test_what_is_seen_but_not_hooked_is_told(build, target, tmp_path):
+    (tmp_path / "unhookable.c").write_text(UNHOOKABLE)
+    subprocess.run(["gcc", "-o", tmp_path / "unhookable", tmp_path / "unhookable.c"], check=True,
+                   timeout=60)
+    victim = target([tmp_path / "unhookable"])
+    said = attach(build, victim.pid, tmp_path / "seen")
+    assert re.search("je_malloc of .*/unhookable cannot be hooked: .*its own beginning", said), said
+    got = known(build, tmp_path / "seen.zst")
+    assert [one["functions"] for one in got["allocators"] if not one["hooked"]] == [["je_malloc"]]
+    assert got["summary"]["allocations"] > 0
+    sentences = {one["id"]: one["text"] for one in got["quality"]["sentences"]}
+    assert "je_malloc of unhookable was seen but not hooked" in sentences["not-hooked"], sentences
 
 
 # ---- namespaces

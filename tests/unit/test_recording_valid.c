@@ -139,6 +139,7 @@ static void test_the_rest(void **state) {
 	BREAK("image 0", r.images.items[0].is_unrecorded = 2);
 	BREAK("mark 1", r.marks.items[1].name = r.strings.n);
 	BREAK("mark 1", r.marks.items[1].time_ns = 4);
+	BREAK("allocator 1", r.allocators.items[1].why = r.strings.n);
 }
 
 // A recording in which nothing happened

@@ -154,6 +154,12 @@ static inline void sample_around(struct recording *r, uint64_t *random) {
 	SAMPLE_ROWS(r, marks, 2);
 	r->marks.items[0] = (struct rec_mark){.time_ns = 5, .name = 2};
 	r->marks.items[1] = (struct rec_mark){.time_ns = 1000000, .name = 1};
+	SAMPLE_ROWS(r, allocators, 2);
+	r->allocators.items[0] = (struct rec_allocator){.module = 1, .functions = 2, .n_functions = 7};
+	r->allocators.items[1] = (struct rec_allocator){.module = 2,
+			.functions = 1,
+			.why = 3,
+			.n_functions = 1};
 	SAMPLE_ROWS(r, samples, 20);
 	for (uint32_t i = 0; i < 20; i++) {
 		struct rec_sample *s = &r->samples.items[i];
@@ -360,6 +366,7 @@ static inline const char *sample_difference(const struct recording *a, const str
 			: !SAMPLE_SAME(a, b, children)                        ? "children"
 			: !SAMPLE_SAME(a, b, images)                          ? "images"
 			: !SAMPLE_SAME(a, b, marks)                           ? "marks"
+			: !SAMPLE_SAME(a, b, allocators)                      ? "allocators"
 																  : NULL;
 }
 
