@@ -62,10 +62,8 @@ static bool ask_bottom_up(struct desk *d) {
 static bool ask_difference(struct desk *d) {
 	const struct call_tree *const trees[N_DIFF_SIDES] = {&d->tree, &d->tree};
 	const struct lens_result *const results[N_DIFF_SIDES] = {&d->result, &d->earlier};
-	const struct diff_input side = {d->r, d->names, &d->lens};
-	const struct diff_input input[N_DIFF_SIDES] = {side, side};
 	struct diff_tree tree;
-	return diff_tree_merge(trees, results, input, d->lens.metric, &d->arena, &tree, NULL);
+	return diff_tree_merge(trees, results, d->lens.metric, &d->arena, &tree, NULL);
 }
 
 static bool ask_timeline(struct desk *d) {

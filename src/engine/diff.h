@@ -56,15 +56,14 @@ bool diff_sites_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metr
 		struct arena *arena, struct diff_sites *out, struct err *err);
 
 /**
- * Both call trees as one. Nodes come parents first; node 0 is the root. A node's width, where it is
- * drawn, is the sum of the increases and decreases below it, so that what grew here and shrank there
- * is not invisible: `grown` and `shrunk` are those of all stacks in it.
+ * Both call trees as one. Nodes come parents first, siblings side by side; node 0 is the root. A
+ * node's width, where it is drawn, is the sum of the increases and decreases below it, so that what
+ * grew here and shrank there is not invisible: `grown` and `shrunk` are those of all stacks in it.
  */
 struct diff_node {
 	uint32_t parent;
-	uint32_t label; // into labels
-	struct diff_costs own;
-	struct diff_costs all;
+	uint32_t label;                // into labels
+	uint64_t weight[N_DIFF_SIDES]; // by the metric: of the stacks that go through it or end in it
 	uint64_t grown, shrunk;
 };
 
@@ -81,6 +80,5 @@ bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metri
 /** The same of trees and costs that are there already, of the same lens. */
 struct call_tree;
 bool diff_tree_merge(const struct call_tree *const trees[N_DIFF_SIDES],
-		const struct lens_result *const results[N_DIFF_SIDES],
-		const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric, struct arena *arena,
-		struct diff_tree *out, struct err *err);
+		const struct lens_result *const results[N_DIFF_SIDES], enum lens_metric metric,
+		struct arena *arena, struct diff_tree *out, struct err *err);

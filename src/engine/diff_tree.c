@@ -5,24 +5,39 @@
 
 /*
  * Each side has its call tree, whose nodes know their function by a key. Keys of both sides that
- * read the same get one label; then both trees, parents first, are laid over each other by (merged
- * parent, label). The table of nodes is asked once per node of either side: it is what takes the
- * time, so all that it compares lies in it.
+ * read the same get one label. Then both trees are laid over each other from the root inwards: the
+ * children of all nodes that became one are told apart by their label alone, in a table of labels
+ * that says which of them were met below this parent. Nothing is hashed per node, and what is
+ * touched after each other lies near each other on either side.
  */
 
-struct slot {
-	uint32_t parent, label;
-	uint32_t node; // 0: free
+enum { NO_LABEL = UINT32_MAX, AHEAD = 8 };
+
+/** The node that a label has below a parent. */
+struct met {
+	uint32_t parent, node; // node 0: none
+};
+
+/** What a node of one side became. */
+struct placed {
+	uint32_t merged;
+	uint32_t twin; // the side's next node that became the same; 0: none
 };
 
 struct merging {
 	struct diff_tree *out;
 	struct arena *arena;
-	struct slot *slots;
-	uint32_t mask;
+	const struct call_tree *const *trees;
+	uint32_t *labels[N_DIFF_SIDES];      // per key: its label
+	struct placed *placed[N_DIFF_SIDES]; // per node of a side
+	uint32_t (*first)[N_DIFF_SIDES];     // per merged node: one of each side's nodes; 0: none
+	uint32_t *waiting;                   // merged nodes whose children were not looked at
+	uint32_t n_waiting;
+	struct met *met; // per label
 	struct intern label_ids;
 };
 
+/** A new one if need be. NO_LABEL: no memory. */
 static uint32_t find_label(struct merging *m, struct slice label) {
 	struct intern_probe probe = intern_probe(hash_slice(label));
 	while (intern_next(&m->label_ids, &probe)) {
@@ -31,126 +46,139 @@ static uint32_t find_label(struct merging *m, struct slice label) {
 		}
 	}
 	if (!intern_add(&m->label_ids, probe.hash, m->out->n_labels)) {
-		return UINT32_MAX;
+		return NO_LABEL;
 	}
 	m->out->labels[m->out->n_labels] = label;
 	return m->out->n_labels++;
 }
 
 /** Code without a name is known by its module. */
-static struct slice label_of(const struct call_tree *t, uint32_t node) {
-	const struct name *name = t->nodes[node].name;
-	bool is_unnamed = !t->labels && name && !name->has_name && name->module.size;
-	struct slice label = call_tree_label(t, node);
-	return is_unnamed ? path_base(name->module) : t->labels ? label : diff_match(label);
+static struct slice label_of(const struct name *name) {
+	bool is_unnamed = !name->has_name && name->module.size;
+	return is_unnamed ? path_base(name->module) : diff_match(name->function);
 }
 
-/** Per key of one side: the label. A box and a function of one name are one. */
-static uint32_t *find_labels(struct merging *m, const struct call_tree *t) {
-	uint32_t *labels = arena_new(m->arena, uint32_t, t->n_keys + 1ul);
-	for (uint32_t i = 1; labels && i < t->n; i++) {
-		uint32_t *label = &labels[t->nodes[i].key];
-		if (*label == 0) {
-			uint32_t found = find_label(m, label_of(t, i));
-			if (found == UINT32_MAX) {
-				return NULL;
-			}
-			*label = found + 1;
+/**
+ * A box and a function of one name are one. Names lie in the order of their keys: asked in that
+ * order, they come from memory many times faster than in the order of the tree.
+ */
+static bool find_labels(struct merging *m, enum diff_side side) {
+	const struct call_tree *t = m->trees[side];
+	const struct name **names = arena_new(m->arena, const struct name *, t->n_keys);
+	m->labels[side] = arena_new(m->arena, uint32_t, t->n_keys);
+	bool ok = names && m->labels[side];
+	for (uint32_t i = 1; ok && i < t->n; i++) {
+		names[t->nodes[i].key] = t->nodes[i].name;
+	}
+	for (uint32_t key = 0; ok && key < t->n_keys; key++) {
+		if (names[key]) {
+			uint32_t label = find_label(m, t->labels ? t->labels[key] : label_of(names[key]));
+			m->labels[side][key] = label;
+			ok = label != NO_LABEL;
 		}
 	}
-	return labels;
+	return ok;
 }
 
-static uint32_t place_of(const struct merging *m, uint32_t parent, uint32_t label) {
-	return hash_pair(parent, label) & m->mask;
+/** The child of `parent` that is called so, a new one if need be. */
+static uint32_t child_of(struct merging *m, uint32_t parent, uint32_t label) {
+	struct met *met = &m->met[label];
+	if (met->node == 0 || met->parent != parent) {
+		*met = (struct met){parent, m->out->n++};
+		m->out->nodes[met->node] = (struct diff_node){.parent = parent, .label = label};
+		m->waiting[m->n_waiting++] = met->node;
+	}
+	return met->node;
 }
 
-static uint32_t find_node(struct merging *m, uint32_t parent, uint32_t label) {
-	for (uint32_t at = place_of(m, parent, label);; at = (at + 1) & m->mask) {
-		struct slot *s = &m->slots[at];
-		if (s->node == 0) {
-			*s = (struct slot){parent, label, m->out->n};
-			m->out->nodes[m->out->n] = (struct diff_node){.parent = parent, .label = label};
-			return m->out->n++;
-		}
-		if (s->parent == parent && s->label == label) {
-			return s->node;
-		}
+/** The children of one side's node, which became `parent`. */
+static void add_children(struct merging *m, enum diff_side side, uint32_t node, uint32_t parent) {
+	const struct call_node *nodes = m->trees[side]->nodes;
+	for (uint32_t i = node + 1; i < nodes[node].end; i = nodes[i].end) {
+		uint32_t child = child_of(m, parent, m->labels[side][nodes[i].key]);
+		uint32_t *first = &m->first[child][side];
+		m->placed[side][i] = (struct placed){child, *first};
+		*first = i;
 	}
 }
 
-/** Per node of one side: the merged node. */
-static uint32_t *merge(struct merging *m, const struct call_tree *t, const uint32_t *labels) {
-	uint32_t *merged = arena_new(m->arena, uint32_t, t->n);
-	for (uint32_t i = 1; merged && i < t->n; i++) {
-		const struct call_node *n = &t->nodes[i];
-		merged[i] = find_node(m, merged[n->parent], labels[n->key] - 1);
+static void merge(struct merging *m) {
+	for (int side = 0; side < N_DIFF_SIDES; side++) {
+		add_children(m, (enum diff_side)side, 0, 0);
 	}
-	return merged;
-}
-
-static bool make_room(struct merging *m, const struct call_tree *const trees[N_DIFF_SIDES]) {
-	size_t most = (size_t)trees[0]->n + trees[1]->n;
-	uint32_t size = 64;
-	while (size < most * 3 / 2) { // most nodes are in both
-		size *= 2;
-	}
-	m->mask = size - 1;
-	m->slots = arena_new(m->arena, struct slot, size);
-	m->out->nodes = arena_new(m->arena, struct diff_node, most);
-	m->out->labels = arena_new(m->arena, struct slice, (size_t)trees[0]->n_keys + trees[1]->n_keys);
-	m->out->n = 1;
-	return m->slots && m->out->nodes && m->out->labels;
-}
-
-static void add_own(struct diff_tree *t, const struct diff_input *in, enum diff_side side,
-		const struct call_tree *tree, const uint32_t *merged, const struct lens_result *result) {
-	for (uint32_t i = 0; i < in->recording->stacks.n; i++) {
-		struct diff_node *node = &t->nodes[merged[tree->of_stack[i]]];
-		lens_costs_add(&node->own.side[side], &result->stacks[i]);
-	}
-}
-
-static void add_up(struct diff_tree *t, const struct lens *lens) {
-	for (uint32_t i = t->n; i-- > 0;) {
-		struct diff_node *node = &t->nodes[i];
-		int64_t delta = diff_delta(lens, &node->own);
-		node->grown += delta > 0 ? (uint64_t)delta : 0;
-		node->shrunk += delta < 0 ? -(uint64_t)delta : 0;
+	while (m->n_waiting) {
+		uint32_t parent = m->waiting[--m->n_waiting];
 		for (int side = 0; side < N_DIFF_SIDES; side++) {
-			lens_costs_add(&node->all.side[side], &node->own.side[side]);
-			if (i > 0) {
-				lens_costs_add(&t->nodes[node->parent].all.side[side], &node->all.side[side]);
+			for (uint32_t i = m->first[parent][side]; i; i = m->placed[side][i].twin) {
+				add_children(m, (enum diff_side)side, i, parent);
 			}
 		}
-		if (i > 0) {
-			t->nodes[node->parent].grown += node->grown;
-			t->nodes[node->parent].shrunk += node->shrunk;
+	}
+}
+
+static bool make_room(struct merging *m) {
+	size_t most = (size_t)m->trees[0]->n + m->trees[1]->n;
+	size_t n_labels = (size_t)m->trees[0]->n_keys + m->trees[1]->n_keys;
+	m->out->nodes = arena_new(m->arena, struct diff_node, most);
+	m->out->labels = arena_new(m->arena, struct slice, n_labels);
+	m->out->n = 1;
+	m->waiting = arena_new(m->arena, uint32_t, most);
+	m->met = arena_new(m->arena, struct met, n_labels);
+	m->first = arena_alloc(m->arena, most, sizeof *m->first);
+	bool ok = m->out->nodes && m->out->labels && m->waiting && m->met && m->first;
+	for (int side = 0; ok && side < N_DIFF_SIDES; side++) {
+		m->placed[side] = arena_new(m->arena, struct placed, m->trees[side]->n);
+		ok = m->placed[side];
+	}
+	return ok;
+}
+
+/** Stacks come in no order of the tree: their nodes are called for before their turn. */
+static void add_own(struct merging *m, enum diff_side side, enum lens_metric metric,
+		const struct lens_result *result) {
+	const uint32_t *of_stack = m->trees[side]->of_stack;
+	const struct placed *placed = m->placed[side];
+	uint32_t n = m->trees[side]->n_stacks;
+	for (uint32_t i = 0; i < n; i++) {
+		if (i + 2 * AHEAD < n) {
+			__builtin_prefetch(&placed[of_stack[i + 2 * AHEAD]]);
+			__builtin_prefetch(&m->out->nodes[placed[of_stack[i + AHEAD]].merged], 1);
 		}
+		struct diff_node *node = &m->out->nodes[placed[of_stack[i]].merged];
+		node->weight[side] += lens_metric_weight(metric, &result->stacks[i]);
+	}
+}
+
+static void add_up(struct diff_tree *t) {
+	for (uint32_t i = 0; i < t->n; i++) {
+		struct diff_node *node = &t->nodes[i];
+		uint64_t ours = node->weight[DIFF_OURS], base = node->weight[DIFF_BASE];
+		node->grown = ours > base ? ours - base : 0;
+		node->shrunk = base > ours ? base - ours : 0;
+	}
+	for (uint32_t i = t->n; i-- > 1;) {
+		const struct diff_node *node = &t->nodes[i];
+		struct diff_node *parent = &t->nodes[node->parent];
+		parent->weight[DIFF_OURS] += node->weight[DIFF_OURS];
+		parent->weight[DIFF_BASE] += node->weight[DIFF_BASE];
+		parent->grown += node->grown;
+		parent->shrunk += node->shrunk;
 	}
 }
 
 bool diff_tree_merge(const struct call_tree *const trees[N_DIFF_SIDES],
-		const struct lens_result *const results[N_DIFF_SIDES],
-		const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric, struct arena *arena,
-		struct diff_tree *out, struct err *err) {
-	struct merging m = {.out = out, .arena = arena};
+		const struct lens_result *const results[N_DIFF_SIDES], enum lens_metric metric,
+		struct arena *arena, struct diff_tree *out, struct err *err) {
+	struct merging m = {.out = out, .arena = arena, .trees = trees};
 	*out = (struct diff_tree){0};
-	bool ok = make_room(&m, trees);
-	for (int side = 0; ok && side < N_DIFF_SIDES; side++) {
-		uint32_t *labels = find_labels(&m, trees[side]);
-		uint32_t *merged = labels ? merge(&m, trees[side], labels) : NULL;
-		ok = merged != NULL;
-		if (ok) {
-			add_own(out, &input[side], (enum diff_side)side, trees[side], merged, results[side]);
-		}
+	bool ok = make_room(&m) && find_labels(&m, DIFF_OURS) && find_labels(&m, DIFF_BASE);
+	if (ok) {
+		merge(&m);
+		add_own(&m, DIFF_OURS, metric, results[DIFF_OURS]);
+		add_own(&m, DIFF_BASE, metric, results[DIFF_BASE]);
+		add_up(out);
 	}
 	intern_finish(&m.label_ids);
-	struct lens lens = *input[DIFF_OURS].lens;
-	lens.metric = metric;
-	if (ok) {
-		add_up(out, &lens);
-	}
 	return ok || err_memory(err);
 }
 
@@ -169,5 +197,5 @@ bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metri
 	}
 	const struct call_tree *const both[N_DIFF_SIDES] = {&trees[0], &trees[1]};
 	const struct lens_result *const costs[N_DIFF_SIDES] = {&results[0], &results[1]};
-	return diff_tree_merge(both, costs, input, metric, arena, out, err);
+	return diff_tree_merge(both, costs, metric, arena, out, err);
 }

@@ -34,10 +34,6 @@ struct lens lens_whole(void) {
 	return (struct lens){.metric = LENS_PEAK};
 }
 
-uint64_t lens_metric_weight(enum lens_metric metric, const struct lens_costs *c) {
-	return metric == LENS_ALLOCATIONS || metric == LENS_TEMPORARY ? c->blocks : c->bytes;
-}
-
 // ---- which stacks
 
 enum { HAS_FOCUS = (uint32_t)1 << 31 };

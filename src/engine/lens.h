@@ -123,7 +123,9 @@ static inline void lens_costs_add(struct lens_costs *to, const struct lens_costs
 struct lens_costs lens_stack_costs(enum lens_metric metric, const struct rec_stack *s);
 
 /** The number that ranks: bytes, or blocks for the metrics weighed by number. */
-uint64_t lens_metric_weight(enum lens_metric metric, const struct lens_costs *c);
+static inline uint64_t lens_metric_weight(enum lens_metric metric, const struct lens_costs *c) {
+	return metric == LENS_ALLOCATIONS || metric == LENS_TEMPORARY ? c->blocks : c->bytes;
+}
 
 static inline uint64_t lens_weight(const struct lens *l, const struct lens_costs *c) {
 	return lens_metric_weight(l->metric, c);

@@ -71,10 +71,6 @@ static bool make(struct tree_writer *w, struct arena *arena, struct err *err) {
 			(sort_children(w, arena) || err_memory(err));
 }
 
-static uint64_t weight_of(const struct tree_writer *w, uint32_t node, enum diff_side side) {
-	return lens_weight(&w->lens, &w->tree.nodes[node].all.side[side]);
-}
-
 // ---- text
 
 static void put_number(struct tree_writer *w, uint64_t number) {
@@ -83,8 +79,9 @@ static void put_number(struct tree_writer *w, uint64_t number) {
 }
 
 static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {
-	uint64_t ours = weight_of(w, node, DIFF_OURS), base = weight_of(w, node, DIFF_BASE);
-	struct slice label = w->tree.labels[w->tree.nodes[node].label];
+	const struct diff_node *n = &w->tree.nodes[node];
+	uint64_t ours = n->weight[DIFF_OURS], base = n->weight[DIFF_BASE];
+	struct slice label = w->tree.labels[n->label];
 	struct buffer change = {0};
 	put_number(w, base);
 	put_number(w, ours);
@@ -154,8 +151,8 @@ static void put_node(struct json *j, const struct tree_writer *w, uint32_t node)
 		json_null(j, "parent");
 		json_null(j, "function");
 	}
-	json_number(j, "base", weight_of(w, node, DIFF_BASE));
-	json_number(j, "this", weight_of(w, node, DIFF_OURS));
+	json_number(j, "base", n->weight[DIFF_BASE]);
+	json_number(j, "this", n->weight[DIFF_OURS]);
 	json_number(j, "grown", n->grown);
 	json_number(j, "shrunk", n->shrunk);
 	json_close(j);
