@@ -137,6 +137,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 			.door_fd = -1,
 			.segment_fd = run->segment.memory.fd,
 			.bell = &run->segment.header->bell,
+			.heartbeat = &run->segment.header->heartbeat,
 			.is_attached = true,
 			.program_fd = (int)syscall(SYS_pidfd_open, run->program, 0),
 	};

@@ -116,6 +116,7 @@ static bool watch(struct run *run, struct err *err) {
 			.door_fd = -1,
 			.segment_fd = run->segment.memory.fd,
 			.bell = &run->segment.header->bell,
+			.heartbeat = &run->segment.header->heartbeat,
 	};
 	run->watch = watch_start(&params, err);
 	return run->watch != NULL;

@@ -17,14 +17,14 @@
 // mostly sleep: watch (signals, the program's end), names (symbols), keeper (the file).
 //
 // How long it sleeps between two rounds follows from what the last ones brought: not at all while
-// rings fill fast, 1 ms while events come, then twice as long each time, up to half a second. The
+// rings fill fast, 1 ms while events come, then twice as long each time, up to a second. The
 // target rings when a quarter of a ring is full, so a long sleep loses nothing but freshness.
 
 enum {
 	MANY_EVENTS = 4096, // a round with so many is followed by the next at once
 	NAP_NS = 1000000,
 	NAPS = 20, // rounds without events before the sleep gets longer
-	SLEEP_MAX_NS = 500000000,
+	SLEEP_MAX_NS = 1000000000,
 	JIT_SLEEP_MAX_NS = 50000000, // the events of code that moves shall not wait for its next name
 	CHECKPOINT_GAP_NS = 1000000000,
 	CHECKPOINT_GAP_MIN_NS = 300000000,
@@ -324,7 +324,7 @@ static void nap(struct run *run) {
 
 static void rest(struct run *run, uint64_t *sleep_ns) {
 	size_t n;
-	segment_arm(&run->segment, clock_now_ns());
+	segment_arm(&run->segment);
 	if (round_of_events(run, &n) && n > 0) {
 		return;
 	}

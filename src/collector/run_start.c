@@ -216,6 +216,7 @@ static bool start(struct run *run, int *exit_status, struct err *err) {
 			.door_fd = run->door_fd,
 			.segment_fd = run->segment.memory.fd,
 			.bell = &run->segment.header->bell,
+			.heartbeat = &run->segment.header->heartbeat,
 	};
 	run->watch = watch_start(&params, err);
 	if (!run->watch) {

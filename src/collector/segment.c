@@ -24,7 +24,6 @@ enum {
 	DEFAULT_SLOT_BYTES = 32 << 20,
 	SLOTS_ALIGN = 2 << 20, // huge pages, where the system gives them to shared memory
 	TICK_NS = 50 * 1000,   // each store takes the line from all cores of the target
-	BEAT_NS = 100 * 1000 * 1000,
 };
 
 static uint64_t align(uint64_t value, uint64_t to) {
@@ -175,15 +174,7 @@ void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector
 			collector_pid, s->memory.fd, token);
 }
 
-static void beat(struct segment *s, uint64_t now_ns) {
-	if (now_ns - s->last_beat_ns >= BEAT_NS) {
-		s->last_beat_ns = now_ns;
-		atomic_fetch_add_explicit(&s->header->heartbeat, 1, memory_order_relaxed);
-	}
-}
-
 void segment_tick(struct segment *s, uint64_t now_ns) {
-	beat(s, now_ns);
 	if (now_ns - s->last_tick_ns < TICK_NS) {
 		return;
 	}
@@ -192,8 +183,7 @@ void segment_tick(struct segment *s, uint64_t now_ns) {
 	atomic_store_explicit(&s->header->tick_ns, tick ? tick : 1, memory_order_relaxed);
 }
 
-void segment_arm(struct segment *s, uint64_t now_ns) {
-	beat(s, now_ns);
+void segment_arm(struct segment *s) {
 	s->last_tick_ns = 0;
 	atomic_store_explicit(&s->header->tick_ns, 0, memory_order_relaxed);
 	atomic_store(&s->header->bell, 0); // pairs with the target's exchange

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The collector's end of the shared segment (wire/segment.h): make it, say that we live, sleep
- * until the target rings, give slots back. One thread.
+ * The collector's end of the shared segment (wire/segment.h): make it, tell the time, sleep until
+ * the target rings, give slots back. One thread.
  *
  * The life of a main loop:
  *
@@ -43,7 +43,7 @@ struct segment {
 	uint64_t start_ns;
 	uint8_t token[16];
 	struct shared_memory memory; // memory.fd is what the target maps
-	uint64_t last_tick_ns, last_beat_ns;
+	uint64_t last_tick_ns;
 	bool is_held;
 	bool is_lived_in; // the recording ends, the program does not: its threads may be inside of slots
 };
@@ -72,7 +72,7 @@ void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector
 void segment_tick(struct segment *s, uint64_t now_ns);
 
 /** Stop the ticks and let the target ring. Look at all rings after this and before the wait. */
-void segment_arm(struct segment *s, uint64_t now_ns);
+void segment_arm(struct segment *s);
 
 /** Sleep until the bell rings, a signal comes, or the timeout. Silences the bell again. */
 void segment_wait(struct segment *s, uint64_t timeout_ns);

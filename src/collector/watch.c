@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { BEAT_MS = 950 };
+
 struct watch {
 	struct watch_params params;
 	pthread_t thread;
@@ -144,15 +146,14 @@ static bool is_program(void *user, pid_t pid, uid_t uid) {
 	return pid == w->params.program && is_alive(w);
 }
 
-/** For poll: until the recording's end, if that was set. */
+/** For poll: until the next beat, or the recording's end, if that was set. */
 static int patience_ms(const struct watch *w) {
-	const uint64_t day_ms = 86400000;
 	if (w->params.ends_ns == 0 || !is_alive(w)) {
-		return -1;
+		return BEAT_MS;
 	}
 	uint64_t now_ns = clock_now_ns();
 	uint64_t ms = now_ns < w->params.ends_ns ? (w->params.ends_ns - now_ns) / 1000000 + 1 : 0;
-	return (int)(ms < day_ms ? ms : day_ms);
+	return (int)(ms < BEAT_MS ? ms : BEAT_MS);
 }
 
 static void look_at_attached(struct watch *w, bool has_program_ended) {
@@ -176,6 +177,7 @@ static void *run(void *user) {
 	};
 	reap(w);
 	for (;;) {
+		atomic_fetch_add_explicit(w->params.heartbeat, 1, memory_order_relaxed);
 		if (poll(fds, sizeof fds / sizeof *fds, patience_ms(w)) < 0 && errno != EINTR) {
 			return NULL;
 		}

@@ -66,7 +66,7 @@ bool resident_find(struct injector *in, struct err *err) {
 }
 
 bool resident_is_in_use(const struct injector *in) {
-	enum { LOOKS = 24, LOOK_MS = 50, OWNER_DIED = 0x40000000 };
+	enum { LOOKS = 40, LOOK_MS = 50, OWNER_DIED = 0x40000000 };
 	struct segment_header first, now;
 	// A forked child has its parent's resident: nobody records the child by it
 	if (in->resident.pid != in->pid_inside || in->resident.header_at == 0 ||

@@ -4,6 +4,7 @@ The victim `counted` keeps its own count of each thread in a mapped file that ou
 binaries are moved away before a file is opened: names must be inside it.
 """
 
+import ctypes
 import os
 import random
 import shutil
@@ -264,6 +265,37 @@ def test_stopped_collector_leaves_the_program_alone(tools, helpers, tmp_path, is
         assert known["quality"]["sentences"]
         assert_frames_are_whole(tools, victim.file)
         victim.file.unlink()
+
+
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 17, 0x4206, 0x4207, 0x40000000
+
+
+class StoppedThread:
+    """One thread of another process stands still, the others run on."""
+
+    def __init__(self, tid):
+        self.tid, self.libc = tid, ctypes.CDLL(None, use_errno=True)
+
+    def ask(self, request):
+        done = self.libc.ptrace(ctypes.c_long(request), self.tid, None, None)
+        assert done == 0, os.strerror(ctypes.get_errno())
+
+    def __enter__(self):
+        self.ask(PTRACE_SEIZE)
+        self.ask(PTRACE_INTERRUPT)
+        os.waitpid(self.tid, WALL)
+
+    def __exit__(self, *_):
+        self.ask(PTRACE_DETACH)
+
+
+def test_busy_collector_is_waited_for(tools, helpers, tmp_path):
+    """A large checkpoint on a slow machine: no event is taken for long, but the collector lives."""
+    victim = Victim(tools, helpers, tmp_path, "finish", 1500)
+    with StoppedThread(victim.running.pid):
+        time.sleep(8)
+    assert victim.running.wait().status == 7
+    assert_counts_everything(victim.opened(), victim.truth(), helpers)
 
 
 def test_copies_taken_meanwhile(tools, helpers, tmp_path, is_long):

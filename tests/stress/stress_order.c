@@ -493,7 +493,7 @@ static void collect(struct order *o) {
 			abort();
 		}
 		if (n == 0) {
-			segment_arm(&segment, clock_now_ns());
+			segment_arm(&segment);
 			(void)order_round(o, clock_now_ns(), &n, &err);
 			if (n == 0) {
 				segment_wait(&segment, order_rest_ns(o));

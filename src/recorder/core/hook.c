@@ -113,7 +113,7 @@ struct patience {
 static bool stays_patient(struct patience *p, const struct ring *r) {
 	const uint64_t step_max_ns = 100000000; // a longer step means that we were stopped ourselves
 	const uint64_t no_beat_max_ns = 5000000000;
-	const uint64_t no_progress_max_ns = 10000000000;
+	const uint64_t no_progress_max_ns = 30000000000;
 
 	uint64_t now_ns = door_services.clock_ns();
 	uint64_t step_ns = now_ns - p->before_ns;
