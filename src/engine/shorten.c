@@ -145,8 +145,27 @@ static struct slice without_self_brackets(struct slice s, struct arena *arena) {
 	return slice_of(text, s.size - 2);
 }
 
+/** "name[abi:cxx11]()" is "name()" for people: which of the library's strings it returns is noise. */
+static struct slice without_abi_tags(struct slice s, struct arena *arena) {
+	static const char tag[] = "[abi:";
+	bool has_tag = s.size > 0 && memmem(s.data, s.size, tag, strlen(tag));
+	uint8_t *text = has_tag ? arena_alloc(arena, s.size, 1) : NULL;
+	if (!text) {
+		return s;
+	}
+	size_t n = 0;
+	for (size_t i = 0; i < s.size;) {
+		if (at_word(s, i, tag)) {
+			i = skip_brackets(s, i);
+		} else {
+			text[n++] = s.data[i++];
+		}
+	}
+	return slice_of(text, n);
+}
+
 char *function_short(struct slice s, struct arena *arena) {
-	s = without_self_brackets(s, arena);
+	s = without_self_brackets(without_abi_tags(s, arena), arena);
 	// An unclosed "<" grows by one, "()" and the zero by three
 	char *out = arena_alloc(arena, s.size + 4, 1);
 	if (!out) {

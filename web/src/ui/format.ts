@@ -138,6 +138,7 @@ function shorten(name: string): string {
 	if (name.includes('operator') || name.startsWith('(') || name.startsWith('<')) {
 		return name.length > 80 ? `${name.slice(0, 79)}…` : name;
 	}
+	name = name.replace(/\[abi:\w+\]/g, ''); // which of the library's strings it returns
 	let out = '';
 	let isCall = false;
 	for (let i = 0; i < name.length; i++) {
