@@ -54,6 +54,10 @@ void aggregate_follow_kde(struct aggregate *a, bool is_told) {
 	a->first.stack = a->last.stack = STACK_NONE;
 }
 
+void aggregate_expect_numbers(struct aggregate *a) {
+	a->has_numbers = true;
+}
+
 static bool reserve_batch(struct aggregate *a) {
 	if (UNLIKELY(a->epoch >= UINT32_MAX - BATCH)) {
 		stacks_restart_epochs(&a->stacks, a->epoch);

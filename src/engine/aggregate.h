@@ -53,6 +53,13 @@ void aggregate_destroy(struct aggregate *a);
 void aggregate_follow_kde(struct aggregate *a, bool is_told);
 
 /**
+ * Before the first event: the caller pairs frees with allocations itself. An event's ptr is then the
+ * number of its block: 1 is the first, and a new block has a number whose block was freed, or the
+ * least that none had yet. There are no reallocs.
+ */
+void aggregate_expect_numbers(struct aggregate *a);
+
+/**
  * Digest a batch in order. `thread` of an event is an id given by aggregate_thread. Node ids are
  * the caller's; a stack record is made for each node that allocates. False: out of memory;
  * the aggregate stays valid and has digested a prefix of the batch (`*done` events).

@@ -117,20 +117,26 @@ static inline void bins_settle(struct bins *b) {
  */
 bool bins_compact_log(struct bins *b);
 
+/** Field by field: a copy of many bytes right behind stores of few waits for them. */
+static inline void bins_set_edge(struct rec_edge *edge, const struct rec_edge *now) {
+	edge->time_ns = now->time_ns;
+	edge->bytes = now->bytes;
+	edge->blocks = now->blocks;
+	edge->allocations = now->allocations;
+	edge->allocated_bytes = now->allocated_bytes;
+	edge->temporary = now->temporary;
+}
+
 /**
  * The heap is larger than ever in the running point's period: `now` is its point so far. True: than
  * ever in the running period, too; now is its edge.
  */
 static inline bool bins_rise(struct bins *b, const struct rec_edge *now) {
-	uint64_t min_bytes = b->point.min_bytes;
-	b->point = *now;
-	b->point.min_bytes = min_bytes;
+	bins_set_edge(&b->point, now);
 	if (now->bytes <= b->running.bytes) {
 		return false;
 	}
-	min_bytes = b->running.min_bytes;
-	b->running = *now;
-	b->running.min_bytes = min_bytes;
+	bins_set_edge(&b->running, now);
 	b->running_edge = now->time_ns;
 	return true;
 }

@@ -47,4 +47,21 @@ static inline void block_pool_give(struct block_pool *b, uint32_t number) {
 	b->unused = number;
 }
 
+/** Is that the number of a block? */
+static inline bool block_pool_has(const struct block_pool *b, uint64_t number) {
+	return number < b->n && b->items[number].stack != BLOCK_UNUSED;
+}
+
+/**
+ * A number for a new block that the caller chose: one that was used before, or the next one; that is
+ * taken for any other. Not together with block_pool_take.
+ */
+static inline uint32_t block_pool_claim(struct block_pool *b, uint64_t number) {
+	if (number - 1 < b->n - 1) { // neither BLOCK_NONE nor new
+		return (uint32_t)number;
+	}
+	b->items[b->n].stack = BLOCK_UNUSED;
+	return b->n++;
+}
+
 void block_pool_finish(struct block_pool *b);

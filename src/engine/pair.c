@@ -99,15 +99,35 @@ static inline uint32_t epoch_of_growth(struct aggregate *a, uint64_t live) {
 	return a->epoch;
 }
 
-/** A block is born; shadow_reserve made room for it. flags: 0 or CHANGE_REALLOC. */
-static inline void start_block(struct aggregate *a, const struct trace_event *e, uint32_t stack,
-		const struct actor *by, unsigned flags) {
-	uint32_t number = block_pool_take(&a->blocks);
-	uint32_t replaced = shadow_put(&a->shadow, e->ptr, number);
+/** The number of a block that is born at `ptr`; one that is still there ends. */
+static inline uint32_t number_for(struct aggregate *a, uint64_t ptr, const struct actor *by) {
+	uint32_t number, replaced;
+	if (a->has_numbers) {
+		number = block_pool_claim(&a->blocks, ptr);
+		replaced = block_pool_has(&a->blocks, number) ? number : BLOCK_NONE;
+	} else {
+		number = block_pool_take(&a->blocks);
+		replaced = shadow_put(&a->shadow, ptr, number);
+	}
 	if (UNLIKELY(replaced != BLOCK_NONE)) {
 		a->quality.double_allocations++;
 		end_block(a, replaced, by, 0);
 	}
+	return number;
+}
+
+/** The block at `ptr`, which has that address no more; or BLOCK_NONE. */
+static inline uint32_t take_block(struct aggregate *a, uint64_t ptr) {
+	if (a->has_numbers) {
+		return block_pool_has(&a->blocks, ptr) ? (uint32_t)ptr : BLOCK_NONE;
+	}
+	return shadow_take(&a->shadow, ptr);
+}
+
+/** A block is born; shadow_reserve made room for it. flags: 0 or CHANGE_REALLOC. */
+static inline void start_block(struct aggregate *a, const struct trace_event *e, uint32_t stack,
+		const struct actor *by, unsigned flags) {
+	uint32_t number = number_for(a, e->ptr, by);
 	if (UNLIKELY(a->follows_kde)) {
 		a->last = (struct kind_of_block){e->size, stack};
 		a->first = a->sum.allocations ? a->first : a->last;
@@ -225,7 +245,7 @@ static void on_realloc(struct aggregate *a, const struct trace_event *e, uint32_
 
 static inline void on_free(struct aggregate *a, const struct trace_event *e,
 		const struct actor *by) {
-	uint32_t block = shadow_take(&a->shadow, e->ptr);
+	uint32_t block = take_block(a, e->ptr);
 	if (UNLIKELY(block == BLOCK_NONE)) {
 		on_unknown(a, e->ptr);
 		return;
@@ -233,8 +253,18 @@ static inline void on_free(struct aggregate *a, const struct trace_event *e,
 	end_block(a, block, by, UNLIKELY(a->is_told_temporary) && e->size ? CHANGE_TEMPORARY : 0);
 }
 
-/** With very many blocks, those that are freed in this batch are no longer in the cache. */
-static void fetch_ahead(const struct aggregate *a, const struct trace_event *events, size_t n) {
+/**
+ * Blocks of this batch are not always in the cache; with addresses, only very many are worth a look.
+ * In line: gcc takes a function that does nothing but fetch for one without effect, and drops it.
+ */
+static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct trace_event *events,
+		size_t n) {
+	if (a->has_numbers) {
+		for (size_t i = 0; i < n; i++) {
+			__builtin_prefetch(&a->blocks.items[events[i].ptr & UINT32_MAX], 1);
+		}
+		return;
+	}
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < n; i++) {
 			uint64_t ptr = events[i].ptr;
@@ -256,7 +286,7 @@ static inline uint32_t thread_of_event(const struct aggregate *a, const struct t
 /** Room for a new block, and its stack; STACK_NONE: out of memory. */
 static inline uint32_t stack_for(struct aggregate *a, const struct trace_event *e,
 		uint64_t moment) {
-	return LIKELY(shadow_reserve(&a->shadow, e->ptr))
+	return LIKELY(a->has_numbers || shadow_reserve(&a->shadow, e->ptr))
 			? stacks_at(&a->stacks, e->node, thread_of_event(a, e), e->size, moment)
 			: STACK_NONE;
 }
@@ -288,7 +318,7 @@ static inline bool digest(struct aggregate *a, const struct trace_event *e, uint
 
 size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n, bool *ok) {
 	n = n < BATCH ? n : BATCH;
-	if (a->sum.live_blocks >= BLOCKS_PREFETCH) {
+	if (a->has_numbers || a->sum.live_blocks >= BLOCKS_PREFETCH) {
 		fetch_ahead(a, events, n);
 	}
 	struct actor by = actor_of(a, THREAD_NONE);

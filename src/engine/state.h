@@ -65,6 +65,7 @@ struct aggregate {
 	uint32_t epoch;             // of the peak, from 1
 	bool is_epoch_used;         // something was kept in it
 	bool follows_kde, is_told_temporary;
+	bool has_numbers;                 // events have numbers of blocks, not addresses
 	struct kind_of_block first, last; // of all; before the event at hand. For KDE's rule
 
 	size_t n_changes;

@@ -38,8 +38,31 @@ static struct line_kind kind_of(uint8_t letter) {
 
 // ---- reading
 
+#define DIGIT(c, value) [c] = (value) + 1
+
+/** One more than the digit's value; 0: it is none. A table, for no one can guess what comes next. */
+static const uint8_t digits[256] = {
+		DIGIT('0', 0),
+		DIGIT('1', 1),
+		DIGIT('2', 2),
+		DIGIT('3', 3),
+		DIGIT('4', 4),
+		DIGIT('5', 5),
+		DIGIT('6', 6),
+		DIGIT('7', 7),
+		DIGIT('8', 8),
+		DIGIT('9', 9),
+		DIGIT('a', 10),
+		DIGIT('b', 11),
+		DIGIT('c', 12),
+		DIGIT('d', 13),
+		DIGIT('e', 14),
+		DIGIT('f', 15),
+};
+
+/** Negative: it is none. */
 static inline int hex_digit(uint8_t c) {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	return digits[c] - 1;
 }
 
 /** A number up to a space or the end; *at moves behind the space. False: there is none. */
@@ -200,14 +223,14 @@ static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *us
 	return ok;
 }
 
-/**
- * Nearly all lines of a file are "+ number" or "- number": those are read without a look for their end
- * first. The bytes that the line takes; 0: it is another line, or so near to the end that it may be cut.
- */
-static inline size_t read_event(struct slice bytes, uint64_t *number) {
-	enum { DIGITS_AT = 2, DIGITS_MOST = 16 };
-	const uint8_t *p = bytes.data;
-	if (bytes.size <= DIGITS_AT + DIGITS_MOST || (p[0] != '+' && p[0] != '-') || p[1] != ' ') {
+// Nearly all lines of a file are "+ number" or "- number". They are read without a look for their end
+// first, and go on in batches.
+
+enum { EVENTS_MOST = 512, DIGITS_AT = 2, DIGITS_MOST = 16 };
+
+/** The bytes that an event takes; 0: another line stands here. A longest event fits into what is left. */
+static inline size_t read_event(const uint8_t *p, struct heaptrack_event *out) {
+	if ((p[0] != '+' && p[0] != '-') || p[1] != ' ') {
 		return 0;
 	}
 	uint64_t v = 0;
@@ -215,23 +238,50 @@ static inline size_t read_event(struct slice bytes, uint64_t *number) {
 	for (int digit; at < DIGITS_AT + DIGITS_MOST && (digit = hex_digit(p[at])) >= 0; at++) {
 		v = v << 4 | (uint64_t)digit;
 	}
-	*number = v;
+	*out = (struct heaptrack_event){v, p[0] == '-'};
 	return at > DIGITS_AT && p[at] == '\n' ? at + 1 : 0;
 }
 
-/** A line at the start of `bytes`. *used: its bytes, all there are if it goes on after them. */
-static inline bool read_next(struct heaptrack_reader *r, struct slice bytes, size_t *used,
-		heaptrack_each *each, void *user, struct err *err) {
-	uint64_t number;
-	*used = read_event(bytes, &number);
-	if (*used) {
-		r->n_lines++;
-		if (r->event) {
-			return r->event(user, *bytes.data == '-', number, err);
-		}
-		struct heaptrack_record event = {.kind = (char)*bytes.data, .numbers = &number, .n = 1};
-		return each(user, &event, err);
+static bool give_events(const struct heaptrack_reader *r, const struct heaptrack_event *events,
+		size_t n, heaptrack_each *each, void *user, struct err *err) {
+	if (r->events) {
+		return n == 0 || r->events(user, events, n, err);
 	}
+	for (size_t i = 0; i < n; i++) {
+		struct heaptrack_record record = {
+				.kind = events[i].is_free ? '-' : '+',
+				.numbers = &events[i].number,
+				.n = 1,
+		};
+		if (!each(user, &record, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** As many events as stand at the start of `bytes`, up to a batch. *used: the bytes that they take. */
+static bool read_events(struct heaptrack_reader *r, struct slice bytes, size_t *used,
+		heaptrack_each *each, void *user, struct err *err) {
+	enum { EVENT_BYTES = DIGITS_AT + DIGITS_MOST + 1 };
+	struct heaptrack_event events[EVENTS_MOST];
+	size_t n = 0, at = 0;
+	while (n < EVENTS_MOST && bytes.size - at >= EVENT_BYTES) {
+		size_t size = read_event(bytes.data + at, &events[n]);
+		if (size == 0) {
+			break;
+		}
+		at += size;
+		n++;
+	}
+	r->n_lines += n;
+	*used = at;
+	return give_events(r, events, n, each, user, err);
+}
+
+/** A line at the start of `bytes`. *used: its bytes, all there are if it goes on after them. */
+static bool read_other(struct heaptrack_reader *r, struct slice bytes, size_t *used,
+		heaptrack_each *each, void *user, struct err *err) {
 	const uint8_t *newline = memchr(bytes.data, '\n', bytes.size);
 	if (!newline) {
 		return read_rest(r, bytes, used, each, user, err);
@@ -248,7 +298,9 @@ bool heaptrack_read(struct heaptrack_reader *r, struct slice bytes, heaptrack_ea
 		return false;
 	}
 	for (size_t used; at < bytes.size; at += used) {
-		if (!read_next(r, slice_of(bytes.data + at, bytes.size - at), &used, each, user, err)) {
+		struct slice left = slice_of(bytes.data + at, bytes.size - at);
+		if (!read_events(r, left, &used, each, user, err) ||
+				(used == 0 && !read_other(r, left, &used, each, user, err))) {
 			return false;
 		}
 	}
@@ -267,11 +319,11 @@ void heaptrack_reader_finish(struct heaptrack_reader *r) {
 // ---- writing
 
 static void write_number(struct buffer *out, uint64_t v) {
-	static const char digits[] = "0123456789abcdef";
+	static const char letters[] = "0123456789abcdef";
 	char text[16];
 	size_t at = sizeof text;
 	do {
-		text[--at] = digits[v & 15];
+		text[--at] = letters[v & 15];
 		v >>= 4;
 	} while (v);
 	buffer_bytes(out, text + at, sizeof text - at);

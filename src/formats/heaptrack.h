@@ -30,7 +30,14 @@ struct heaptrack_record {
 typedef bool heaptrack_each(void *user, const struct heaptrack_record *record, struct err *err);
 
 /** `+ number` or `- number` and nothing else: nearly all lines of an interpreted file. */
-typedef bool heaptrack_event(void *user, bool is_free, uint64_t number, struct err *err);
+struct heaptrack_event {
+	uint64_t number;
+	bool is_free;
+};
+
+/** Some that follow each other, borrowed for the call. False: stop, with what `err` says. */
+typedef bool heaptrack_events(void *user, const struct heaptrack_event *events, size_t n,
+		struct err *err);
 
 /** A zeroed struct is ready to read. */
 struct heaptrack_reader {
@@ -39,7 +46,7 @@ struct heaptrack_reader {
 	uint64_t n_lines;   // read so far
 	uint64_t n_bad;     // of these, lines that make no sense
 	struct buffer rest; // a line whose end has not come yet
-	heaptrack_event *event; // gets most of those lines, which `each` then does not; may be NULL
+	heaptrack_events *events; // gets most of those lines, which `each` then does not; may be NULL
 	struct {
 		uint64_t *items;
 		size_t n, capacity;

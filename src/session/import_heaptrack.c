@@ -52,13 +52,14 @@ static bool take_record(void *user, const struct heaptrack_record *r, struct err
 	}
 }
 
-static bool take_event(void *user, bool is_free, uint64_t number, struct err *err) {
-	return kde_plain_event(user, is_free, number, err);
+static bool take_events(void *user, const struct heaptrack_event *events, size_t n,
+		struct err *err) {
+	return kde_events(user, events, n, err);
 }
 
 static bool read_all(struct kde_import *k, struct err *err) {
 	struct unpack *in = k->import->in;
-	k->reader.event = take_event;
+	k->reader.events = take_events;
 	for (struct slice bytes;;) {
 		if (!unpack_next(in, &bytes, err)) {
 			return false;
@@ -113,7 +114,6 @@ static bool start(struct kde_import *k, struct err *err) {
 		aggregate_destroy(aggregate);
 		return false;
 	}
-	aggregate_follow_kde(aggregate, true);
 	return (vec_push(&k->strings) && vec_push(&k->modules) && vec_push(&k->locations) &&
 				   vec_push(&k->nodes) && vec_push(&k->next_block)) ||
 			err_memory(err);

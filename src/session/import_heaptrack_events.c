@@ -4,7 +4,28 @@
 #include <stdlib.h>
 
 // Events go to the engine in batches, with the time of the last `c`. Those of interpreted files say
-// which size and stack came or went; the address that the engine pairs by is made up here.
+// which size and stack came or went: they are paired here.
+
+enum { KDE_AHEAD = 8 };
+
+static bool has_addresses(const struct kde_import *k) {
+	return k->is_raw || k->reader.format == 0;
+}
+
+static void set_rules(const struct kde_import *k, struct aggregate *a) {
+	aggregate_follow_kde(a, !k->is_raw);
+	if (!has_addresses(k)) {
+		aggregate_expect_numbers(a);
+	}
+}
+
+/** Before an aggregate gets anything; by then it is known what kind of file this is. */
+static void begin_events(struct kde_import *k) {
+	if (!k->has_events) {
+		set_rules(k, k->feed.aggregate);
+		k->has_events = true;
+	}
+}
 
 /** Field by field where it lies: a copy right behind such stores waits for them. */
 static inline bool add_event(struct kde_import *k, enum trace_event_kind kind, uint64_t ptr,
@@ -19,16 +40,14 @@ static inline bool add_event(struct kde_import *k, enum trace_event_kind kind, u
 	return !feed_is_full(&k->feed) || feed_pass(&k->feed, err);
 }
 
-static uint64_t address_of(uint32_t block) {
-	return (uint64_t)block << 4;
-}
-
 static bool on_alloc(struct kde_import *k, uint32_t number, struct err *err) {
 	struct kde_info *info = &k->infos.items[k->infos.items[number].same];
 	k->last_info = number;
 	uint32_t block = k->unused_block;
 	if (block != KDE_NO_BLOCK) {
 		k->unused_block = k->next_block.items[block];
+		__builtin_prefetch(&k->next_block.items[k->unused_block],
+				1); // the next one's turn comes soon
 	} else {
 		if (k->next_block.n == UINT32_MAX || !vec_push(&k->next_block)) {
 			return err_memory(err);
@@ -38,7 +57,7 @@ static bool on_alloc(struct kde_import *k, uint32_t number, struct err *err) {
 	k->next_block.items[block] = info->newest;
 	info->newest = block;
 	k->live_bytes += info->size;
-	return add_event(k, TRACE_ALLOC, address_of(block), info->size, info->node, err);
+	return add_event(k, TRACE_ALLOC, block, info->size, info->node, err);
 }
 
 static bool on_free(struct kde_import *k, uint32_t number, struct err *err) {
@@ -52,7 +71,7 @@ static bool on_free(struct kde_import *k, uint32_t number, struct err *err) {
 		k->next_block.items[block] = k->unused_block;
 		k->unused_block = block;
 		k->live_bytes -= info->size;
-		ptr = address_of(block);
+		ptr = block;
 	}
 	return add_event(k, TRACE_FREE, ptr, is_temporary, 0, err);
 }
@@ -63,17 +82,10 @@ static uint32_t known_node(const struct kde_import *k, uint64_t node) {
 
 /** Raw files, and those before format 1, say address, size and stack at each event. */
 static bool on_raw_alloc(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
-	if (!k->has_events) {
-		aggregate_follow_kde(k->feed.aggregate, !k->is_raw);
-		k->has_events = true;
-	}
+	begin_events(k);
 	k->last_ptr = r->numbers[2];
 	return add_event(k, TRACE_ALLOC, r->numbers[2], r->numbers[0], known_node(k, r->numbers[1]),
 			err);
-}
-
-static bool has_addresses(const struct kde_import *k) {
-	return k->is_raw || k->reader.format == 0;
 }
 
 static bool add_info(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
@@ -156,7 +168,7 @@ static bool on_attached(struct kde_import *k, struct err *err) {
 	if (!anew) {
 		return false;
 	}
-	aggregate_follow_kde(anew, !k->is_raw);
+	set_rules(k, anew);
 	if (!feed_drain(&k->feed, err)) {
 		aggregate_destroy(anew);
 		return false;
@@ -173,27 +185,53 @@ static bool on_attached(struct kde_import *k, struct err *err) {
 	return true;
 }
 
-bool kde_plain_event(struct kde_import *k, bool is_free, uint64_t number, struct err *err) {
-	if (has_addresses(k)) {
-		bool is_temporary = number == k->last_ptr;
-		k->last_ptr = 0;
-		return !is_free || add_event(k, TRACE_FREE, number, is_temporary && !k->is_raw, 0, err);
+/** What a file with addresses says of a free. An allocation of one number there is damage. */
+static bool on_address(struct kde_import *k, const struct heaptrack_event *e, struct err *err) {
+	bool is_temporary = e->number == k->last_ptr;
+	k->last_ptr = 0;
+	return !e->is_free || add_event(k, TRACE_FREE, e->number, is_temporary && !k->is_raw, 0, err);
+}
+
+static ATTR_INLINE void fetch_info(const struct kde_import *k, uint64_t number) {
+	__builtin_prefetch(&k->infos.items[number < k->infos.n ? number : 0], 1);
+}
+
+bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size_t n,
+		struct err *err) {
+	bool by_address = has_addresses(k), ok = true;
+	if (by_address || k->infos.n) {
+		begin_events(k);
 	}
-	if (number >= k->infos.n) {
+	for (size_t i = 0; ok && i < n; i++) {
+		uint64_t number = events[i].number;
+		if (i + KDE_AHEAD < n) {
+			fetch_info(k, events[i + KDE_AHEAD].number);
+		}
+		if (by_address) {
+			ok = on_address(k, &events[i], err);
+		} else if (number < k->infos.n) {
+			ok = events[i].is_free ? on_free(k, (uint32_t)number, err)
+								   : on_alloc(k, (uint32_t)number, err);
+		}
+	}
+	return ok;
+}
+
+/** + or -, of whatever kind. */
+static bool on_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
+	if (r->is_bad) {
 		return true;
 	}
-	return is_free ? on_free(k, (uint32_t)number, err) : on_alloc(k, (uint32_t)number, err);
+	if (r->n == 3 && has_addresses(k)) {
+		return on_raw_alloc(k, r, err);
+	}
+	return kde_events(k, &(struct heaptrack_event){*r->numbers, r->kind == '-'}, 1, err);
 }
 
 bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
 	switch (r->kind) {
 	case '+':
-	case '-':
-		if (r->is_bad) {
-			return true;
-		}
-		return r->n == 3 && has_addresses(k) ? on_raw_alloc(k, r, err)
-											 : kde_plain_event(k, r->kind == '-', *r->numbers, err);
+	case '-': return on_event(k, r, err);
 	case 'a': return add_info(k, r, err);
 	case 'c':
 		// A smaller one is damage

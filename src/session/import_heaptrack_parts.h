@@ -36,7 +36,7 @@ struct kde_import {
 	struct recording *out;
 	struct heaptrack_reader reader;
 	bool is_raw;
-	bool has_events; // of a raw file
+	bool has_events;
 
 	// Tables of the recording while they grow. The file's ordinals are the ids: its first string,
 	// ip and trace have number 1 there and here.
@@ -72,7 +72,8 @@ bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err
 
 /** Records of events: a + - c R A. False: no memory. */
 bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err);
-bool kde_plain_event(struct kde_import *k, bool is_free, uint64_t number, struct err *err);
+bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size_t n,
+		struct err *err);
 
 /** All tables are complete: into the recording. */
 bool kde_put_code(struct kde_import *k, struct err *err);

@@ -102,6 +102,18 @@ static void step_plain(struct unpack *u) {
 	u->out_end += n;
 }
 
+/** Plain bytes need no stop in `in`. */
+static bool read_plain(struct unpack *u, struct err *err) {
+	size_t n;
+	if (!u->source.read(u->source.user, u->out + u->out_end, OUT_BYTES - u->out_end, &n, err)) {
+		return false;
+	}
+	u->in_is_over = n == 0;
+	u->out_end += n;
+	u->bytes_in += n;
+	return true;
+}
+
 static bool step_gzip(struct unpack *u, struct err *err) {
 	z_stream *z = &u->gzip;
 	z->next_in = u->in + u->in_at;
@@ -159,6 +171,12 @@ static bool goes_on(const struct unpack *u) {
 static bool advance(struct unpack *u, struct err *err) {
 	size_t out_before = u->out_end;
 	while (u->out_end == out_before && !u->has_ended) {
+		if (u->packing == PACKING_NONE && u->in_at == u->in_end && !u->in_is_over) {
+			if (!read_plain(u, err)) {
+				return false;
+			}
+			continue;
+		}
 		if (!fill_head(u, err)) {
 			return false;
 		}

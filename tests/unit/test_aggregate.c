@@ -211,6 +211,38 @@ static void missed_frees_are_counted(void **state) {
 	recording_finish(&rec);
 }
 
+/** By numbers of the caller's is the same as by addresses, wrong ones included. */
+static void numbers_stand_for_addresses(void **state) {
+	(void)state;
+	enum { ROUNDS = 200000, BLOCKS = 300 };
+	struct world w = {.random = 77};
+	struct aggregate *by_number = aggregate_create(NULL, NULL);
+	struct pair other = start_pair(NULL, 0);
+	aggregate_expect_numbers(by_number);
+	uint64_t n_used = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t number = 1 + below(&w, n_used < BLOCKS ? n_used + 1 : BLOCKS);
+		bool is_alloc = number > n_used || below(&w, 2);
+		n_used = number > n_used ? number : n_used;
+		struct trace_event e = {.ptr = number,
+				.time_ns = (uint64_t)i * 300,
+				.kind = is_alloc ? TRACE_ALLOC : TRACE_FREE,
+				.size = is_alloc ? some_size(&w) : 0,
+				.node = is_alloc ? 1 + (uint32_t)below(&w, 9) : 0};
+		if (!is_alloc && below(&w, 50) == 0) {
+			e.ptr = UINT64_MAX - 15; // nobody's
+		}
+		size_t done;
+		assert_true(aggregate_events(by_number, &e, 1, &done, NULL));
+		e.ptr *= 16;
+		feed(&other, &e, 1);
+	}
+	aggregate_destroy(other.aggregate);
+	other.aggregate = by_number;
+	compare(&other, (uint64_t)ROUNDS * 300);
+	finish_pair(&other);
+}
+
 static void a_pending_realloc_is_undone_with_its_thread(void **state) {
 	(void)state;
 	struct pair p = start_pair(NULL, 2);
@@ -527,6 +559,7 @@ int main(void) {
 			cmocka_unit_test(short_lived_is_16_allocations_or_1_ms),
 			cmocka_unit_test(the_first_of_equal_maxima_is_the_peak),
 			cmocka_unit_test(missed_frees_are_counted),
+			cmocka_unit_test(numbers_stand_for_addresses),
 			cmocka_unit_test(a_pending_realloc_is_undone_with_its_thread),
 			cmocka_unit_test(an_exec_ends_all_blocks_and_frees_none),
 			cmocka_unit_test(an_empty_recording_has_one_edge),

@@ -8,7 +8,8 @@
 #include <cmocka.h>
 
 // Lines read in one go and in portions of every size must be the same records: portions of one byte go
-// the slow way, whole texts the short one of events.
+// the slow way, whole texts the short one of events; and events that come in batches the same as those
+// that come one by one.
 
 static bool write_down(void *user, const struct heaptrack_record *r, struct err *err) {
 	(void)err;
@@ -21,9 +22,21 @@ static bool write_down(void *user, const struct heaptrack_record *r, struct err 
 	return true;
 }
 
+static bool write_events(void *user, const struct heaptrack_event *events, size_t n,
+		struct err *err) {
+	assert_true(n > 0);
+	for (size_t i = 0; i < n; i++) {
+		struct heaptrack_record r = {.kind = events[i].is_free ? '-' : '+',
+				.numbers = &events[i].number,
+				.n = 1};
+		(void)write_down(user, &r, err);
+	}
+	return true;
+}
+
 /** What is read of a text that comes `portion` bytes at a time, and what the reader counted. */
-static struct buffer read_in(struct slice text, size_t portion) {
-	struct heaptrack_reader r = {0};
+static struct buffer read_in(struct slice text, size_t portion, bool in_batches) {
+	struct heaptrack_reader r = {.events = in_batches ? write_events : NULL};
 	struct buffer out = {0};
 	for (size_t at = 0; at < text.size; at += portion) {
 		size_t n = text.size - at < portion ? text.size - at : portion;
@@ -37,9 +50,9 @@ static struct buffer read_in(struct slice text, size_t portion) {
 }
 
 static void check_portions(struct slice text) {
-	struct buffer wanted = read_in(text, 1);
+	struct buffer wanted = read_in(text, 1, false);
 	for (size_t portion = 2; portion <= text.size + 1; portion += 1 + portion / 16) {
-		struct buffer got = read_in(text, portion);
+		struct buffer got = read_in(text, portion, portion % 2);
 		assert_true(slice_equal(buffer_view(&got), buffer_view(&wanted)));
 		buffer_finish(&got);
 	}
@@ -53,7 +66,7 @@ static void odd_lines_are_the_same_in_any_portions(void **state) {
 					 "+ 10000000000000000\n+\n+ \n- \n+  1\n+1\n+ 1 \n- 1 2\n+ 10 1 5000\n"
 					 "+ A\n- 1g\n+ 1\r\n* 1\n-- 1\n\n# + 1\nc 5\nR 10\n+ 7\n- 7\n+ 12";
 	check_portions(slice_of_text(text));
-	struct buffer out = read_in(slice_of_text(text), sizeof text);
+	struct buffer out = read_in(slice_of_text(text), sizeof text, true);
 	static const char *const wanted[] = {"+ '' abcdef0123456789\n", "- '' ffffffffffffffff\n",
 			"+ '' 10 1 5000\n", "+ bad ''\n", "- '' 7\n25 lines, ", ", cut: 1\n"};
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -78,10 +91,44 @@ static void any_lines_are_the_same_in_any_portions(void **state) {
 	}
 }
 
+/** More events than a batch holds. */
+static void many_events(void **state) {
+	(void)state;
+	struct buffer text = {0};
+	for (unsigned i = 0; i < 5000; i++) {
+		buffer_printf(&text, i % 700 == 0 ? "c %x\n" : i % 3 ? "+ %x\n" : "- %x\n", i * i);
+	}
+	struct buffer wanted = read_in(buffer_view(&text), 1, false);
+	for (int in_batches = 0; in_batches < 2; in_batches++) {
+		struct buffer got = read_in(buffer_view(&text), text.size, in_batches);
+		assert_true(slice_equal(buffer_view(&got), buffer_view(&wanted)));
+		buffer_finish(&got);
+	}
+	buffer_finish(&wanted);
+	buffer_finish(&text);
+}
+
+static bool stop(void *user, const struct heaptrack_event *events, size_t n, struct err *err) {
+	(void)user, (void)events, (void)n;
+	return err_set(err, ERR_LIMIT, "enough");
+}
+
+static void a_batch_can_stop_it(void **state) {
+	(void)state;
+	struct heaptrack_reader r = {.events = stop};
+	struct err err = {0};
+	struct slice text = slice_of_text("+ 0\n+ 0\n- 0\n- 0\n+ 0123456789abcdef\nc 1\n");
+	assert_false(heaptrack_read(&r, text, write_down, NULL, &err));
+	assert_string_equal(err.text, "enough");
+	heaptrack_reader_finish(&r);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(odd_lines_are_the_same_in_any_portions),
 			cmocka_unit_test(any_lines_are_the_same_in_any_portions),
+			cmocka_unit_test(many_events),
+			cmocka_unit_test(a_batch_can_stop_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
