@@ -149,6 +149,14 @@ bool keeper_is_ready(const struct keeper *k) {
 	return is_ready;
 }
 
+void keeper_wait(struct keeper *k) {
+	(void)pthread_mutex_lock(&k->lock);
+	while (k->is_busy) {
+		(void)pthread_cond_wait(&k->changed, &k->lock);
+	}
+	(void)pthread_mutex_unlock(&k->lock);
+}
+
 struct keeper_cost keeper_cost(const struct keeper *k) {
 	struct keeper *m = (struct keeper *)k;
 	(void)pthread_mutex_lock(&m->lock);

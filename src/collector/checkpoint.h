@@ -23,6 +23,9 @@ void keeper_destroy(struct keeper *k);
 /** True if a state may be handed over now; the last one has been written. */
 bool keeper_is_ready(const struct keeper *k);
 
+/** Wait until it is. */
+void keeper_wait(struct keeper *k);
+
 /** What the last checkpoint took, from hand-over to written: by the clock, and of the CPU. */
 struct keeper_cost {
 	uint64_t wall_ns, cpu_ns;

@@ -405,16 +405,25 @@ static void finish_names(struct run *run) {
 	}
 }
 
+/** The last state is a copy of these: what it takes to write it shall not come on top of them. */
+static void forget_tables(struct run *run) {
+	aggregate_destroy(run->aggregate);
+	run->aggregate = NULL;
+	tries_finish(&run->tries);
+}
+
 bool run_end(struct run *run, struct run_result *result, struct err *err) {
 	// As long as no names are in: what a kill would leave now is whole but for names
 	run->next_checkpoint_ns = 0;
 	if (!run->options->lacks_names) {
 		finish_names(run);
 	}
+	keeper_wait(run->keeper); // two states at a time would take twice the memory
 	struct recording *r = run_state(run, true, err);
 	if (!r) {
 		return false;
 	}
+	forget_tables(run);
 	result->file_is_whole = keeper_finish(run->keeper, r, err);
 	result->recording = *r;
 	free(r);
