@@ -20,7 +20,7 @@
 #error "no recorder for this machine"
 #endif
 
-enum { MAX_SEGMENTS = 512, MAX_DYNAMIC = 4096, MAX_NAMES = 64 << 20 };
+enum { MAX_SEGMENTS = 512 };
 
 struct program_headers {
 	Elf64_Phdr items[MAX_SEGMENTS];
@@ -52,36 +52,47 @@ static bool offset_of(const struct program_headers *segments, uint64_t address, 
 	return false;
 }
 
-// The names of the dynamic symbol table and of the needed libraries, in memory to be freed
-static char *read_names(int fd, const struct program_headers *segments, size_t *size) {
+// Mapped, not read: programs are large, what is asked of them is not
+static struct slice map_file(int fd) {
+	struct stat s;
+	if (fstat(fd, &s) != 0 || s.st_size <= 0) {
+		return (struct slice){0};
+	}
+	void *file = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	return file == MAP_FAILED ? (struct slice){0} : slice_of(file, (size_t)s.st_size);
+}
+
+// The names of the dynamic symbol table and of the needed libraries
+static struct slice find_names(struct slice file, const struct program_headers *segments) {
 	const Elf64_Phdr *dynamic = find_segment(segments, PT_DYNAMIC);
-	if (!dynamic) {
-		return NULL;
+	uint64_t n = dynamic ? dynamic->p_filesz / sizeof(Elf64_Dyn) : 0;
+	if (n == 0 || dynamic->p_offset > file.size ||
+			n > (file.size - dynamic->p_offset) / sizeof(Elf64_Dyn)) {
+		return (struct slice){0};
 	}
 	uint64_t address = 0, bytes = 0, offset;
-	for (unsigned i = 0; i < MAX_DYNAMIC && i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		Elf64_Dyn entry;
-		if (!read_exactly(fd, dynamic->p_offset + i * sizeof entry, &entry, sizeof entry) ||
-				entry.d_tag == DT_NULL) {
+		memcpy(&entry, file.data + dynamic->p_offset + i * sizeof entry, sizeof entry);
+		if (entry.d_tag == DT_NULL) {
 			break;
 		}
 		address = entry.d_tag == DT_STRTAB ? entry.d_un.d_ptr : address;
 		bytes = entry.d_tag == DT_STRSZ ? entry.d_un.d_val : bytes;
 	}
-	if (bytes == 0 || bytes > MAX_NAMES || !offset_of(segments, address, &offset)) {
-		return NULL;
+	if (!offset_of(segments, address, &offset) || offset > file.size ||
+			bytes > file.size - offset) {
+		return (struct slice){0};
 	}
-	char *names = malloc(bytes);
-	if (names && !read_exactly(fd, offset, names, bytes)) {
-		free(names);
-		names = NULL;
-	}
-	*size = bytes;
-	return names;
+	return slice_of(file.data + offset, bytes);
+}
+
+static bool has_name(struct slice names, const char *name) {
+	return memmem(names.data, names.size, name, strlen(name) + 1) != NULL;
 }
 
 // An instrumented program calls its runtime's init function, be that linked in or a library
-static enum launch_sanitizer find_sanitizer(int fd, const struct program_headers *segments) {
+static enum launch_sanitizer find_sanitizer(struct slice names) {
 	static const struct {
 		const char *name;
 		enum launch_sanitizer which;
@@ -93,16 +104,16 @@ static enum launch_sanitizer find_sanitizer(int fd, const struct program_headers
 			{"__lsan_init", SANITIZER_LEAK},
 			{"liblsan.so.0", SANITIZER_LEAK},
 	};
-	size_t size;
-	char *names = read_names(fd, segments, &size);
-	enum launch_sanitizer found = SANITIZER_NONE;
-	for (size_t i = 0; names && !found && i < sizeof marks / sizeof *marks; i++) {
-		if (memmem(names, size, marks[i].name, strlen(marks[i].name) + 1)) {
-			found = marks[i].which;
+	// Some programs have megabytes of names, and nearly none has one of these
+	if (names.size == 0 || (!has_name(names, "san_init") && !has_name(names, "liblsan.so.0"))) {
+		return SANITIZER_NONE;
+	}
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+		if (has_name(names, marks[i].name)) {
+			return marks[i].which;
 		}
 	}
-	free(names);
-	return found;
+	return SANITIZER_NONE;
 }
 
 static bool is_loader_name(int fd) {
@@ -114,21 +125,20 @@ static bool is_loader_name(int fd) {
 	return strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0;
 }
 
-// Mapped, not read: programs are large, their symbol tables are not
-static bool defines_allocator(int fd) {
-	struct stat s;
+static bool defines_allocator(struct slice file) {
 	struct elf_image image;
-	if (fstat(fd, &s) != 0 || s.st_size <= 0) {
-		return false;
+	return elf_image_init(&image, file, NULL) && find_defines_allocator(&image);
+}
+
+// What takes more than the program's headers
+static void look_inside(struct launch_elf *out, int fd, const struct program_headers *segments) {
+	struct slice file = map_file(fd);
+	if (file.size == 0) {
+		return;
 	}
-	size_t n = (size_t)s.st_size;
-	void *file = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
-	bool found = file != MAP_FAILED && elf_image_init(&image, slice_of(file, n), NULL) &&
-			find_defines_allocator(&image);
-	if (file != MAP_FAILED) {
-		(void)munmap(file, n);
-	}
-	return found;
+	out->sanitizer = find_sanitizer(find_names(file, segments));
+	out->has_allocator = out->has_loader && defines_allocator(file);
+	(void)munmap((void *)file.data, file.size);
 }
 
 void launch_elf_read(struct launch_elf *out, int fd) {
@@ -163,8 +173,7 @@ void launch_elf_read(struct launch_elf *out, int fd) {
 			(void)read_exactly(fd, loader->p_offset, out->loader, loader->p_filesz);
 		}
 		out->is_loader = !loader && head.e_type == ET_DYN && is_loader_name(fd);
-		out->sanitizer = find_sanitizer(fd, segments);
-		out->has_allocator = loader && defines_allocator(fd);
+		look_inside(out, fd, segments);
 	}
 	free(segments);
 }

@@ -166,8 +166,11 @@ bool known_may_be(const char *name) {
 	case 's':
 	case 'j':
 	case 'n':
-	case 't':
-	case '_': return true;
+	case 't': return true;
+	// Most names of C++ begin with _Z; the operators new and delete with _Zn and _Zd
+	case '_':
+		return name[1] == 'Z' ? name[2] == 'n' || name[2] == 'd'
+							  : name[1] == 'r' || (name[1] == '_' && name[2] == 'l');
 	default: return false;
 	}
 }
