@@ -118,7 +118,7 @@ static bool open_tracee(struct injector *in, enum injector_start start, struct e
 static bool deal_with_resident(struct injector *in, struct err *err) {
 	bool is_clean = false;
 	uint64_t clock;
-	if (in->resident_at == 0 || in->resident.state == RESIDENT_EMPTY) {
+	if (in->resident_at == 0 || resident_is_free(in)) {
 		return true;
 	}
 	if (in->resident.state == RESIDENT_ATTACHED && resident_is_in_use(in)) {
@@ -145,7 +145,8 @@ struct injector *injector_create(pid_t pid, enum injector_start start, const cha
 	in->tracee.memory = -1;
 	if (!open_tracee(in, start, err) || !blob_open(&in->blob, recorder, err) ||
 			!injector_look(in, err) || !injector_has_allocator(in, err) ||
-			!resident_find(in, err) || !deal_with_resident(in, err)) {
+			!resident_await_errands(in, err) || !resident_find(in, err) ||
+			!deal_with_resident(in, err)) {
 		injector_destroy(in);
 		return NULL;
 	}
@@ -206,13 +207,16 @@ void injector_drop_snapshot(struct injector *in) {
 
 bool injector_rescan(struct injector *in, struct err *err) {
 	struct process_space now;
+	if (!in->is_attached) {
+		return true;
+	}
 	if (!process_space_read(&now, in->pid, err)) {
 		return false;
 	}
 	uint64_t sum = injector_sum_of_modules(&now);
 	bool has_any = now.mappings.n > 0;
 	process_space_finish(&now);
-	if (!has_any || sum == in->modules_sum || !in->is_attached) {
+	if (!has_any || sum == in->modules_sum) {
 		return has_any || err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)in->pid);
 	}
 	if (!patch_prepare(in, 0, NULL, err)) {
@@ -249,7 +253,7 @@ bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {
 	in.tracee.memory = -1;
 	*was_attached = false;
 	bool ok = refuse_or_go_on(pid, &in.pid_inside, err) && tracee_open(&in.tracee, pid, err) &&
-			injector_look(&in, err) && resident_find(&in, err);
+			injector_look(&in, err) && resident_await_errands(&in, err) && resident_find(&in, err);
 	if (ok && in.resident_at != 0 && in.resident.state == RESIDENT_ATTACHED) {
 		*was_attached = true;
 		ok = !resident_is_in_use(&in) ||

@@ -114,6 +114,15 @@ void resident_use_for_errands(struct injector *in);
 /** Find a resident; false only for errors. Sets resident, resident_at. */
 bool resident_find(struct injector *in, struct err *err);
 
+/** May it be used as it is? Not if its last errand has ended in another way than by its tracer. */
+bool resident_is_free(const struct injector *in);
+
+/**
+ * Wait until no thread is on an errand of a heaptrack that was killed: that takes some seconds. Sent on
+ * another one it would come back to where it waits, and never to its own work.
+ */
+bool resident_await_errands(struct injector *in, struct err *err);
+
 /** Is somebody recording it now? Takes up to a second. */
 bool resident_is_in_use(const struct injector *in);
 

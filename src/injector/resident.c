@@ -10,11 +10,25 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { RESIDENTS_MAX = 64 };
+
 static void sleep_ms(long ms) {
 	(void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
 // ---- finding
+
+/** How far the last errand of a resident is. */
+static uint32_t errand_state(const struct injector *in, uint64_t at) {
+	uint32_t state = ERRAND_NONE;
+	(void)tracee_read(&in->tracee, at + RESIDENT_ERRAND_AT + offsetof(struct errand, state), &state,
+			sizeof state);
+	return state;
+}
+
+bool resident_is_free(const struct injector *in) {
+	return in->resident.state == RESIDENT_EMPTY && errand_state(in, in->resident.at) == ERRAND_NONE;
+}
 
 static bool is_resident(const struct injector *in, uint64_t at, struct resident *out) {
 	return tracee_read(&in->tracee, at, out, sizeof *out) && out->magic == RESIDENT_MAGIC &&
@@ -63,6 +77,72 @@ bool resident_find(struct injector *in, struct err *err) {
 	}
 	free(r);
 	return ok;
+}
+
+// ---- errands of those who were killed
+
+struct pending {
+	uint64_t at[RESIDENTS_MAX]; // residents with an errand that is not over
+	size_t n;
+};
+
+/** A resident at `head`, its first word behind the guard page? */
+static void add_if_pending(const struct injector *in, struct pending *p, uint64_t head) {
+	uint64_t magic;
+	if (p->n < RESIDENTS_MAX && tracee_read(&in->tracee, head, &magic, sizeof magic) &&
+			magic == RESIDENT_MAGIC) {
+		uint32_t state = errand_state(in, head - RESIDENT_AT);
+		if (state == ERRAND_BEGUN || state == ERRAND_DONE) {
+			p->at[p->n++] = head - RESIDENT_AT;
+		}
+	}
+}
+
+static struct pending find_pending(const struct injector *in) {
+	struct pending p = {.n = 0};
+	for (size_t i = 0; i < in->space.mappings.n; i++) {
+		const struct mapping *m = &in->space.mappings.items[i];
+		if (!m->is_shared && m->inode == 0 && m->end - m->start >= RESIDENT_BYTES) {
+			add_if_pending(in, &p, m->start);
+			add_if_pending(in, &p, m->start + RESIDENT_AT); // as it was mapped
+		}
+	}
+	return p;
+}
+
+/** Is a thread there? Not if who wanted to send it was killed before, or if its parent has forked us. */
+static bool is_on_errand(const struct injector *in, const struct pending *p) {
+	enum { BYTES = RESIDENT_ERRAND_AT + ERRAND_BYTES - RESIDENT_STACK_AT };
+	for (size_t i = 0; i < in->tracee.threads.n; i++) {
+		for (size_t k = 0; k < p->n; k++) {
+			if (in->tracee.threads.items[i].regs.rsp - (p->at[k] + RESIDENT_STACK_AT) < BYTES) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+bool resident_await_errands(struct injector *in, struct err *err) {
+	enum { LOOKS = 80, LOOK_MS = 100 }; // more than ERRAND_PATIENCE_S in all
+	for (unsigned i = 0; i < LOOKS; i++) {
+		const struct pending p = find_pending(in);
+		if (p.n == 0) {
+			return true;
+		}
+		if (!injector_stop_all(in, err)) {
+			return false;
+		}
+		bool waits = is_on_errand(in, &p);
+		injector_resume(in);
+		if (!waits) {
+			return true;
+		}
+		sleep_ms(LOOK_MS);
+	}
+	return err_set(err, ERR_SYSTEM,
+			"a thread of process %d waits for a heaptrack that was killed; try again in a few seconds",
+			(int)in->pid);
 }
 
 bool resident_is_in_use(const struct injector *in) {

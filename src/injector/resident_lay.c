@@ -135,7 +135,12 @@ static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
 		return false;
 	}
 	describe(in, at, clock);
-	return write_image(in, err);
+	// It can be found before a thread is sent on its first errand, which is not over
+	const uint32_t begun = ERRAND_BEGUN;
+	return write_image(in, err) &&
+			tracee_write(&in->tracee, at + RESIDENT_ERRAND_AT + offsetof(struct errand, state),
+					&begun, sizeof begun, err) &&
+			resident_write_head(in, err);
 }
 
 /** Send the stopped thread. The last call's result is the descriptor. */

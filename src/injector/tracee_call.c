@@ -53,12 +53,17 @@ struct work {
 static bool work_begin(struct work *w, struct tracee *t, struct err *err) {
 	check(t->threads.n > 0);
 	w->thread = &t->threads.items[0];
+	return ptrace(PTRACE_GETSIGMASK, w->thread->tid, SIGNALS_BYTES, &w->mask) == 0 ||
+			err_system(err, errno, "thread %d is gone", (int)w->thread->tid);
+}
+
+static bool block_signals(const struct work *w) {
 	uint64_t mask = mask_of_all_but_faults();
-	if (ptrace(PTRACE_GETSIGMASK, w->thread->tid, SIGNALS_BYTES, &w->mask) != 0 ||
-			ptrace(PTRACE_SETSIGMASK, w->thread->tid, SIGNALS_BYTES, &mask) != 0) {
-		return err_system(err, errno, "thread %d is gone", (int)w->thread->tid);
-	}
-	return true;
+	return ptrace(PTRACE_SETSIGMASK, w->thread->tid, SIGNALS_BYTES, &mask) == 0;
+}
+
+static bool unblock_signals(const struct work *w) {
+	return ptrace(PTRACE_SETSIGMASK, w->thread->tid, SIGNALS_BYTES, &w->mask) == 0;
 }
 
 /** What a stop that is not the one waited for asks for: a signal to deliver, or 0. `*fault`: ours. */
@@ -87,11 +92,12 @@ static bool fetch(pid_t tid, bool is_stopped) {
 	return true;
 }
 
-/** Its own registers again. */
+/**
+ * Its own registers and mask again. The mask first: if we are killed in between, it is on an errand with
+ * signals it may take, and finds its way back. With its own registers it would keep our mask.
+ */
 static bool give_back(const struct work *w) {
-	pid_t tid = w->thread->tid;
-	return ptrace(PTRACE_SETREGS, tid, 0, &w->thread->regs) == 0 &&
-			ptrace(PTRACE_SETSIGMASK, tid, SIGNALS_BYTES, &w->mask) == 0;
+	return unblock_signals(w) && ptrace(PTRACE_SETREGS, w->thread->tid, 0, &w->thread->regs) == 0;
 }
 
 static bool give_up(const struct work *w, bool is_stopped, int fault, struct err *err) {
@@ -147,13 +153,16 @@ bool tracee_system_call(struct tracee *t, long number, const uint64_t arguments[
 	struct user_regs_struct regs = w.thread->regs;
 	regs.rip = t->syscall_at;
 	set_call(&regs, number, arguments);
-	if (ptrace(PTRACE_SETREGS, w.thread->tid, 0, &regs) != 0 || !run_to_system_call(&w, &fault) ||
-			!run_to_system_call(&w, &fault) ||
+	// Signals are blocked around all of it: killed in between, a thread is worse off with our registers
+	if (!block_signals(&w) || ptrace(PTRACE_SETREGS, w.thread->tid, 0, &regs) != 0 ||
+			!run_to_system_call(&w, &fault) || !run_to_system_call(&w, &fault) ||
 			ptrace(PTRACE_GETREGS, w.thread->tid, 0, &regs) != 0) {
 		return give_up(&w, true, fault, err);
 	}
 	*result = (int64_t)regs.rax;
-	if (!fetch(w.thread->tid, true) || !give_back(&w)) {
+	if (!fetch(w.thread->tid, true) ||
+			ptrace(PTRACE_SETREGS, w.thread->tid, 0, &w.thread->regs) != 0 ||
+			!unblock_signals(&w)) {
 		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
 	}
 	return true;
@@ -207,11 +216,6 @@ static bool wait_until_done(const struct tracee *t, pid_t tid, bool *is_stopped,
 	return true;
 }
 
-/** Back from it, if it has not gone by itself because we were too slow. */
-static bool come_back(const struct tracee *t, const struct work *w) {
-	return fetch(w->thread->tid, false) && (state_is(t, ERRAND_LEFT) || give_back(w));
-}
-
 static bool send(struct tracee *t, const struct work *w, const struct errand_call *first) {
 	struct user_regs_struct regs = w->thread->regs;
 	set_call(&regs, (long)first->number, first->arguments);
@@ -220,8 +224,29 @@ static bool send(struct tracee *t, const struct work *w, const struct errand_cal
 	regs.rsp = t->errands.stack_top;
 	regs.rbp = 0;
 	regs.eflags &= ~0x400ull; // the direction of string instructions, as functions expect it
-	return ptrace(PTRACE_SETREGS, w->thread->tid, 0, &regs) == 0 &&
+	return ptrace(PTRACE_SETREGS, w->thread->tid, 0, &regs) == 0 && block_signals(w) &&
 			ptrace(PTRACE_CONT, w->thread->tid, 0, 0) == 0;
+}
+
+static void set_state(const struct tracee *t, enum errand_state state) {
+	uint32_t word = (uint32_t)state;
+	(void)tracee_write(t, t->errands.errand + offsetof(struct errand, state), &word, sizeof word,
+			NULL);
+}
+
+/** Back from it, if it has not gone by itself because we were too slow. */
+static bool come_back(const struct tracee *t, const struct work *w) {
+	if (!fetch(w->thread->tid, false)) {
+		return false;
+	}
+	if (state_is(t, ERRAND_LEFT)) {
+		return true;
+	}
+	bool ok = give_back(w);
+	if (ok) {
+		set_state(t, ERRAND_NONE);
+	}
+	return ok;
 }
 
 bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,

@@ -6,9 +6,10 @@
  * of the recorder. It runs on the resident's stack, with its signals blocked, and says when it is done;
  * whoever sent it then stops it and gives it its registers back. If nobody comes within
  * ERRAND_PATIENCE_S, because who sent it has been killed, it goes back by itself, as from a signal
- * handler: `frame` has all that it needs.
+ * handler: `frame` has all that it needs. Until then nothing here may be written over, nor may the thread be
+ * sent elsewhere: it would come back to where it waits.
  *
- *   sent ──► BEGUN ──► all calls made ──► DONE ──► stopped, its registers given back
+ *   sent ──► BEGUN ──► all calls made ──► DONE ──► stopped, its registers given back: NONE
  *                                           └────► nobody came: LEFT, rt_sigreturn
  */
 
@@ -18,9 +19,10 @@
 enum { ERRAND_CALLS = 100, ERRAND_PATIENCE_S = 5, ERRAND_NOT_MADE = INT32_MIN };
 
 enum errand_state {
-	ERRAND_BEGUN = 0,
-	ERRAND_DONE = 1,
-	ERRAND_LEFT = 2,
+	ERRAND_NONE = 0, // who was sent has its own registers again
+	ERRAND_BEGUN = 1,
+	ERRAND_DONE = 2,
+	ERRAND_LEFT = 3, // by now, or in a moment
 };
 
 struct errand_call {

@@ -146,7 +146,7 @@ def endure(build, tmp_path, request):
     return run
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", PATTERNS)
 def test_patterns(build, target, endure, name):
     program, arguments = PATTERNS[name]
@@ -162,7 +162,7 @@ def test_patterns(build, target, endure, name):
     assert "bad 0 eintr 0" in repr(victim)
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", PRELOADED)
 def test_preloaded_allocators(build, target, endure, name):
     victim = target([build / "tests/attach/pattern", "4", "signals"],
@@ -171,7 +171,7 @@ def test_preloaded_allocators(build, target, endure, name):
     assert victim.end() == 0, repr(victim)
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 def test_rust_with_its_own_jemalloc(target, endure, tmp_path):
     needs("rustc", "objcopy")
     own = tmp_path / "libown.a"
@@ -189,7 +189,7 @@ def test_rust_with_its_own_jemalloc(target, endure, tmp_path):
     victim.process.kill()
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("manager", ["orc", "arc", "refc"])
 def test_nim(target, endure, tmp_path, manager):  # noqa: F811
     needs("nim", "gcc")
@@ -204,7 +204,7 @@ def test_nim(target, endure, tmp_path, manager):  # noqa: F811
     victim.process.kill()
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 def test_node(target, endure, tmp_path):
     needs("node")
     (tmp_path / "work.js").write_text(NODE)
@@ -213,7 +213,7 @@ def test_node(target, endure, tmp_path):
     assert victim.end() == 0, repr(victim)
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 def test_redis(target, endure, tmp_path):
     needs("redis-server", "redis-benchmark")
     port = str(random.randrange(20000, 30000))
@@ -255,7 +255,7 @@ class Client(threading.Thread):
                 self.errors.append(right)
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 def test_nginx(target, endure, tmp_path):
     needs("nginx")
     port = random.randrange(30000, 32000)

@@ -7,6 +7,7 @@ HEAPTRACK_KILLS=N sets another number.
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -73,12 +74,32 @@ def test_any_end_at_any_moment(build, target, tmp_path, is_long):  # noqa: F811
     assert victim.end() == 0, repr(victim)
 
 
+def children_of(pid):
+    try:
+        return [int(word) for word in
+                Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def kill_family(tracer):
+    """strace, the heaptrack below it and the helper below that: from the last on."""
+    family = [tracer.pid]
+    for pid in family:
+        family += children_of(pid)
+    for pid in reversed(family):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    tracer.wait()
+
+
 def kill_with_helper(process):
     try:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        for pid in [*map(int, children), process.pid]:
+        for pid in [*children_of(process.pid), process.pid]:
             os.kill(pid, signal.SIGKILL)
-    except (FileNotFoundError, ProcessLookupError):
+    except ProcessLookupError:
         pass  # it has ended by itself
     process.wait()
     process.stderr.close()
@@ -97,6 +118,38 @@ def test_all_of_heaptrack_killed_at_any_moment(build, target, tmp_path, is_long)
         kill_with_helper(process)
         assert victim.is_alive(), f"{i}: {victim!r}"
     attach(build, victim.pid, tmp_path / "after", "-q")
+    assert not changed_code(victim.pid)
+    assert victim.end() == 0, repr(victim)
+
+
+def blocks_all(victim):
+    """Threads that have signals blocked which the program itself never blocks."""
+    threads = sorted(os.listdir(f"/proc/{victim.pid}/task"))
+    return [tid for tid in threads
+            if int(victim.status("SigBlk", f"{victim.pid}/task/{tid}"), 16) & 1 << signal.SIGHUP - 1]
+
+
+@pytest.mark.serial
+@pytest.mark.timeout(3600)
+def test_all_of_heaptrack_killed_between_its_steps(build, target, tmp_path, is_long):  # noqa: F811
+    """The helper is held up at each of its calls of ptrace, so most kills come in between two."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    n = int(os.environ.get("HEAPTRACK_KILLS", 300 if is_long else 6))
+    victim, _ = attached_once(build, target, tmp_path)
+    rng = random.Random(n)
+    for i in range(n):
+        slow = ["strace", "-f", "-o", "/dev/null", "-e", "trace=ptrace", "-e",
+                "inject=ptrace:delay_exit=4000"]
+        tracer = subprocess.Popen([*slow, *attach_command(build, victim.pid, tmp_path / "killed",
+                                                          "-q", "--duration", "20ms")])
+        time.sleep(rng.uniform(0.1, 1.2))
+        kill_family(tracer)
+        assert victim.is_alive(), f"{i}: {victim!r}"
+        # It is attached to again while a thread may still wait for the one that was killed
+        attach(build, victim.pid, tmp_path / "after", "-q", duration="1ms")
+    time.sleep(6)  # by then who has waited in vain has gone back
+    assert not blocks_all(victim)
     assert not changed_code(victim.pid)
     assert victim.end() == 0, repr(victim)
 
