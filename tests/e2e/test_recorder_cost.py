@@ -1,6 +1,5 @@
 """What the recorder takes from the program beside time: memory and system calls, and no change."""
 
-import os
 import re
 import subprocess
 
