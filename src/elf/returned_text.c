@@ -113,7 +113,9 @@ static bool find_in(const struct elf_image *e, uint32_t table, const char *funct
 		struct slice *out) {
 	struct elf_symbols symbols;
 	struct elf_symbol s;
-	if (!elf_symbols_init(&symbols, e, table)) {
+	// Most files do not even have the name: to look for that is quicker than symbol by symbol
+	if (!elf_symbols_init(&symbols, e, table) || symbols.names.size == 0 ||
+			!memmem(symbols.names.data, symbols.names.size, function, strlen(function) + 1)) {
 		return false;
 	}
 	while (elf_symbols_next(&symbols, &s)) {

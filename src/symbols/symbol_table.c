@@ -32,7 +32,7 @@ static bool add(struct symbol_table *t, const struct elf_symbol *s, uint64_t sec
 	e->end = s->size && s->size <= UINT64_MAX - s->address ? s->address + s->size : section_end;
 	e->name = s->name;
 	e->rank = rank_of(s);
-	t->is_nim |= strcmp(s->name, "NimMain") == 0;
+	t->is_nim |= s->name[0] == 'N' && strcmp(s->name, "NimMain") == 0;
 	return true;
 }
 
