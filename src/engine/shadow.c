@@ -34,6 +34,7 @@ void shadow_clear(struct shadow *s) {
 		pages_give(s->leaves.items[i], sizeof(struct shadow_leaf));
 	}
 	s->leaves.n = 0;
+	s->emptied = NULL;
 	odd_finish(&s->odd);
 }
 
@@ -64,7 +65,7 @@ bool shadow_add_leaf(struct shadow *s, uint64_t ptr) {
 	return true;
 }
 
-void shadow_drop_leaf(struct shadow *s, struct shadow_leaf *leaf) {
+static void drop_leaf(struct shadow *s, struct shadow_leaf *leaf) {
 	struct shadow_leaf *last = s->leaves.items[--s->leaves.n];
 	last->number = leaf->number;
 	s->leaves.items[leaf->number] = last;
@@ -73,6 +74,14 @@ void shadow_drop_leaf(struct shadow *s, struct shadow_leaf *leaf) {
 		s->spares[s->n_spares++] = leaf;
 	} else {
 		pages_give(leaf, sizeof *leaf);
+	}
+}
+
+void shadow_leaf_emptied(struct shadow *s, struct shadow_leaf *leaf) {
+	struct shadow_leaf *before = s->emptied;
+	s->emptied = leaf;
+	if (before && before != leaf && before->n == 0) {
+		drop_leaf(s, before);
 	}
 }
 
@@ -107,6 +116,6 @@ void shadow_release(struct shadow *s, uint64_t ptr) {
 	}
 	struct shadow_leaf *leaf = shadow_leaf_of(s, ptr);
 	if (--leaf->n == 0) {
-		shadow_drop_leaf(s, leaf);
+		shadow_leaf_emptied(s, leaf);
 	}
 }

@@ -10,7 +10,8 @@
  *         [ leaf* | NULL | leaf* ]    [ block | 0 | 0 | block ... ]   4 MB of addresses in 1 MB
  *
  * Directory and leaves are pages that the system provides where touched. A leaf that became empty
- * is dropped; being empty it is all zero, so a few are kept to serve as new ones.
+ * is dropped, as soon as another one does: a program's only block may come and go. Being empty it is
+ * all zero, so a few are kept to serve as new ones.
  *
  * A block whose realloc is pending has no address, but may get it back: its place is `held`, so
  * that putting it back needs no memory.
@@ -44,6 +45,7 @@ struct shadow {
 	} leaves;
 	struct shadow_leaf *spares[SHADOW_SPARES];
 	uint32_t n_spares;
+	struct shadow_leaf *emptied; // the last one that was; it may have blocks again. Or NULL
 	struct odd odd;
 };
 
@@ -59,7 +61,7 @@ uint64_t shadow_bytes(const struct shadow *s);
 
 // The rare half of what follows
 bool shadow_add_leaf(struct shadow *s, uint64_t ptr);
-void shadow_drop_leaf(struct shadow *s, struct shadow_leaf *leaf);
+void shadow_leaf_emptied(struct shadow *s, struct shadow_leaf *leaf);
 
 static inline bool shadow_is_odd(uint64_t ptr) {
 	return (ptr & 15) != 0 || ptr >> 47 != 0;
@@ -108,7 +110,7 @@ static inline uint32_t shadow_take(struct shadow *s, uint64_t ptr) {
 	if (LIKELY(block != BLOCK_NONE)) {
 		*slot = BLOCK_NONE;
 		if (UNLIKELY(--leaf->n == 0)) {
-			shadow_drop_leaf(s, leaf);
+			shadow_leaf_emptied(s, leaf);
 		}
 	}
 	return block;
