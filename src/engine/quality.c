@@ -183,8 +183,11 @@ static void say_unrecorded_images(struct lines *l) {
 		} else if (m->is_unrecorded) {
 			say(l, "unrecorded-image", m->time_ns,
 					"%s after the start the program became %.*s, which the recorder did not get into "
-					"(it is static, or its environment was emptied): what that allocated is missing",
-					human_duration(at, m->time_ns), SLICE_ARG(r->strings.items[m->exe]));
+					"(%s): what that allocated is missing",
+					human_duration(at, m->time_ns), SLICE_ARG(r->strings.items[m->exe]),
+					r->allocators.n
+							? "where it was put into a program, it does not follow to the next"
+							: "it is static, or its environment was emptied");
 		}
 	}
 }

@@ -2,6 +2,7 @@
 #include "injector/injector.h"
 
 #include "injector/injector_parts.h"
+#include "injector/sandbox.h"
 #include "sys/clock.h"
 
 #include <stdlib.h>
@@ -104,14 +105,26 @@ void injector_let_go(struct injector *in) {
 	tracee_let_go(&in->tracee);
 }
 
-static bool open_tracee(struct injector *in, enum injector_start start, struct err *err) {
-	if (start == INJECTOR_RUNNING) {
-		return refuse_or_go_on(in->pid, &in->pid_inside, err) &&
-				tracee_open(&in->tracee, in->pid, err);
+/** No system call of ours may harm a process that is in a sandbox. */
+static bool ask_filters(struct injector *in, struct err *err) {
+	if (!injector_stop_all(in, err)) {
+		return false;
 	}
-	// Until the exec is done there is nothing to be looked at
-	return tracee_open_at_start(&in->tracee, in->pid, start == INJECTOR_AT_LOAD, err) &&
-			refuse_or_go_on(in->pid, &in->pid_inside, err);
+	bool ok = sandbox_lets_us(&in->tracee, err);
+	injector_resume(in);
+	return ok;
+}
+
+static bool open_tracee(struct injector *in, enum injector_start start, struct err *err) {
+	bool is_running = start == INJECTOR_RUNNING;
+	struct who_is who_is;
+	// Of one that starts there is nothing to be looked at until the exec is done
+	bool ok = is_running ||
+			tracee_open_at_start(&in->tracee, in->pid, start == INJECTOR_AT_LOAD, err);
+	ok = ok && refuse_or_go_on(in->pid, &who_is, err);
+	in->pid_inside = ok ? who_is.pid_inside : 0;
+	ok = ok && (!is_running || tracee_open(&in->tracee, in->pid, err));
+	return ok && (!who_is.has_filter || ask_filters(in, err));
 }
 
 /** One that an earlier attach has left: used again, or put right and left alone. */
@@ -252,8 +265,8 @@ bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {
 	bool is_clean;
 	in.tracee.memory = -1;
 	*was_attached = false;
-	bool ok = refuse_or_go_on(pid, &in.pid_inside, err) && tracee_open(&in.tracee, pid, err) &&
-			injector_look(&in, err) && resident_await_errands(&in, err) && resident_find(&in, err);
+	bool ok = open_tracee(&in, INJECTOR_RUNNING, err) && injector_look(&in, err) &&
+			resident_await_errands(&in, err) && resident_find(&in, err);
 	if (ok && in.resident_at != 0 && in.resident.state == RESIDENT_ATTACHED) {
 		*was_attached = true;
 		ok = !resident_is_in_use(&in) ||

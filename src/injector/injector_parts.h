@@ -68,8 +68,13 @@ struct injector {
 	struct buffer description;
 };
 
+struct who_is {
+	pid_t pid_inside; // as it calls itself
+	bool has_filter;  // in a sandbox, whose filters are to be asked (injector/sandbox.h)
+};
+
 /** May `pid` be attached to? False: `err` says why not and what helps. Touches nothing. */
-bool refuse_or_go_on(pid_t pid, pid_t *pid_inside, struct err *err);
+bool refuse_or_go_on(pid_t pid, struct who_is *who_is, struct err *err);
 
 /** Mappings, files and allocation functions as they are now. */
 bool injector_look(struct injector *in, struct err *err);

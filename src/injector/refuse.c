@@ -86,15 +86,24 @@ static bool is_not_traced(pid_t pid, const struct status *s, struct err *err) {
 			(int)pid, tracer, (int)strcspn(name, "\n"), name);
 }
 
-static bool is_not_sandboxed(pid_t pid, const struct status *s, struct err *err) {
+/** In a container heaptrack has the same filters as its programs: what it may do itself, they may. */
+static bool shares_our_sandbox(const struct status *s) {
+	static const char filters[] = "\nSeccomp_filters:";
+	struct status own;
+	return read_status(&own, "self") && number(&own, filters, 10) > 0 &&
+			number(&own, filters, 10) == number(s, filters, 10);
+}
+
+/** What its filters let pass is seen when it is stopped. */
+static bool is_not_sandboxed(pid_t pid, const struct status *s, bool *has_filter, struct err *err) {
+	enum { NO_SANDBOX = 0, STRICT = 1 };
 	unsigned long mode = number(s, "\nSeccomp:", 10);
-	if (mode == 0) {
-		return true;
-	}
-	return refuse(err,
-			"process %d is in a sandbox (seccomp %s): a system call that its filter does not expect "
-			"would kill it. Start it under heaptrack, or without the sandbox",
-			(int)pid, mode == 1 ? "strict mode" : "filter");
+	*has_filter = mode > STRICT && !shares_our_sandbox(s);
+	return mode != STRICT ||
+			refuse(err,
+					"process %d is in a sandbox (seccomp, strict mode): any system call would kill it. "
+					"Start it under heaptrack, or without the sandbox",
+					(int)pid);
 }
 
 // ---- rights
@@ -189,7 +198,7 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 	return ok;
 }
 
-bool refuse_or_go_on(pid_t pid, pid_t *pid_inside, struct err *err) {
+bool refuse_or_go_on(pid_t pid, struct who_is *who_is, struct err *err) {
 	struct status s;
 	char who[24];
 	(void)snprintf(who, sizeof who, "%d", (int)pid);
@@ -200,15 +209,15 @@ bool refuse_or_go_on(pid_t pid, pid_t *pid_inside, struct err *err) {
 		return refuse(err, "attaching needs Linux 5.9 and a processor with FSGSBASE");
 	}
 	if (!is_a_process(pid, &s, err) || !is_not_traced(pid, &s, err) || !is_allowed(pid, &s, err) ||
-			!is_our_machine(pid, err) || !is_not_sandboxed(pid, &s, err) ||
+			!is_our_machine(pid, err) || !is_not_sandboxed(pid, &s, &who_is->has_filter, err) ||
 			!is_free_of_others(pid, err)) {
 		return false;
 	}
 	// The last of its pids is that of its own namespace
 	const char *ids = field(&s, "\nNSpid:");
-	*pid_inside = pid;
+	who_is->pid_inside = pid;
 	for (char *end; *ids && *ids != '\n'; ids = end + strspn(end, " \t")) {
-		*pid_inside = (pid_t)strtol(ids, &end, 10);
+		who_is->pid_inside = (pid_t)strtol(ids, &end, 10);
 		if (end == ids) {
 			break;
 		}

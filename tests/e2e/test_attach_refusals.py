@@ -1,0 +1,199 @@
+"""`heaptrack -p PID` of what it cannot, or may not, attach to: each cause has its own message, and the
+program is as it was. In sandboxes it attaches where their filters let it.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from attaching import attach, changed_code, finish, known, start_listening, target  # noqa: F401
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+SANDBOX = [sys.executable, Path(__file__).with_name("sandbox.py")]
+KEYCTL, MEMFD_CREATE, READLINKAT = "250", "319", "267"
+
+
+def refused(build, *arguments, by=()):
+    done = subprocess.run([str(word) for word in (*by, build / "heaptrack", *arguments)],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
+def test_refusals_say_why(build, target, tmp_path):
+    assert "there is no process" in refused(build, "-p", 4194303)
+    assert "no process id" in refused(build, "-p", "me")
+    assert "thread of the kernel" in refused(build, "-p", 2) or os.getpid() < 3
+    ended = subprocess.Popen(["true"])
+    time.sleep(0.3)
+    assert "has ended" in refused(build, "-p", ended.pid)
+    ended.wait()
+
+
+def test_a_second_attach_is_refused(build, target, tmp_path):
+    victim = target([build / "tests/attach/pattern", "2"])
+    process = start_listening(build, victim.pid, tmp_path / "first")
+    err = refused(build, "-p", victim.pid, "-o", tmp_path / "second")
+    assert "being recorded already" in err
+    assert not list(tmp_path.glob("second*"))
+    assert finish(process)[0] == 0
+    assert victim.end() == 0
+
+
+def test_a_traced_program_is_refused(build, target, tmp_path):
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    victim = target([build / "tests/attach/pattern", "1"])
+    tracer = subprocess.Popen(["strace", "-f", "-o", "/dev/null", "-p", str(victim.pid)],
+                              stderr=subprocess.PIPE, text=True)
+    tracer.stderr.readline()
+    assert re.search(r"traced already, by process \d+ \(strace\)", refused(build, "-p", victim.pid))
+    tracer.terminate()
+    tracer.communicate()
+    assert victim.end() == 0
+
+
+def test_a_thread_is_refused(build, target):  # noqa: F811
+    victim = target([build / "tests/attach/pattern", "1"])
+    tid = max(map(int, os.listdir(f"/proc/{victim.pid}/task")))
+    assert f"{tid} is a thread of process {victim.pid}: heaptrack -p {victim.pid}" in \
+        refused(build, "-p", tid)
+
+
+# ---- rights
+
+
+@pytest.fixture
+def nobodys(build, tmp_path):
+    """What heaptrack needs, where everybody may read it."""
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("needs root and setpriv")
+    folder = Path("/var/tmp") / f"heaptrack-test-{os.getpid()}"
+    folder.mkdir(mode=0o755)
+    for name in ("heaptrack", "libheaptrack_preload.so", "libheaptrack_inject.so"):
+        shutil.copy(build / name, folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_anothers_process_is_refused(build, target, nobodys):  # noqa: F811
+    victim = target([build / "tests/attach/pattern", "1"])
+    err = refused(nobodys, "-p", victim.pid, by=NOBODY)
+    assert f"process {victim.pid} belongs to user 0: run heaptrack as that user, or with sudo" in err
+    assert victim.end() == 0
+
+
+def test_what_does_not_let_itself_be_looked_at_is_refused(target, nobodys):  # noqa: F811
+    not_dumpable = ("import ctypes, time\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"
+                    "print('ready', flush=True)\ntime.sleep(1000)")
+    victim = target([*NOBODY, "/usr/bin/python3", "-c", not_dumpable])
+    err = refused(nobodys, "-p", victim.pid, by=NOBODY)
+    assert "does not let itself be looked at" in err and f"sudo heaptrack -p {victim.pid}" in err
+    victim.process.kill()
+
+
+# ---- sandboxes
+
+
+def sandboxed(target, action, calls, *program):  # noqa: F811
+    return target([*SANDBOX, action, calls, *program])
+
+
+def test_a_sandbox_that_lets_us_is_attached_to(build, target, tmp_path):  # noqa: F811
+    victim = sandboxed(target, "errno", KEYCTL, build / "tests/attach/pattern", "2")
+    assert victim.status("Seccomp") == "2" and victim.status("NoNewPrivs") == "1"
+    attach(build, victim.pid, tmp_path / "let")
+    assert known(build, tmp_path / "let.zst")["summary"]["allocations"] > 0
+    assert not changed_code(victim.pid)
+    assert victim.end() == 0, repr(victim)
+
+
+@pytest.mark.parametrize("call, name", [(MEMFD_CREATE, "memfd_create"), (READLINKAT, "readlinkat")])
+def test_a_sandbox_that_kills_is_refused(build, target, tmp_path, call, name):  # noqa: F811
+    victim = sandboxed(target, "kill", call, build / "tests/attach/pattern", "1")
+    err = refused(build, "-p", victim.pid, "-o", tmp_path / "never")
+    assert "sandbox (seccomp) whose filter would stop it" in err and f"called {name}," in err
+    assert victim.is_alive() and victim.end() == 0
+
+
+def test_a_sandbox_that_says_no_is_left_as_it_was(build, target, tmp_path):  # noqa: F811
+    victim = sandboxed(target, "errno", MEMFD_CREATE, build / "tests/attach/pattern", "1")
+    err = refused(build, "-p", victim.pid, "-o", tmp_path / "never")
+    assert "cannot make memory for us" in err
+    assert not changed_code(victim.pid) and victim.end() == 0
+
+
+def test_inside_of_a_sandbox_like_its_own(build, target, tmp_path):  # noqa: F811
+    """As in a container: heaptrack has the same filter, and could not read that of others."""
+    file = tmp_path / "inside"
+    victim = sandboxed(target, "errno", KEYCTL, build / "tests/attach/pattern", "1")
+    done = subprocess.run([*SANDBOX, "errno", KEYCTL, build / "heaptrack", "-o", file, "--duration",
+                           "50ms", "-p", str(victim.pid)], capture_output=True, text=True,
+                          timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert victim.end() == 0
+    static = subprocess.run([*SANDBOX, "errno", KEYCTL, build / "heaptrack", "-o", file, "-f",
+                             build / "tests/attach/once_static"], capture_output=True, text=True,
+                            timeout=120, check=False)
+    assert static.returncode == 7 and "unrecorded" not in static.stderr, static.stderr
+
+
+# ---- programs
+
+
+def test_what_runs_under_heaptrack_is_refused(build, tools):
+    running = tools.start_record(build / "tests/attach/pattern", "1")
+    pid = running.program()
+    time.sleep(0.3)
+    assert "was started under heaptrack" in refused(build, "-p", pid)
+    os.kill(pid, signal.SIGTERM)
+    assert running.wait().status == 0
+
+
+def test_sanitizers_are_refused(build, target, tmp_path):  # noqa: F811
+    source = tmp_path / "checked.c"
+    source.write_text('#include <stdio.h>\n#include <unistd.h>\n'
+                      'int main(void) { puts("ready"); fflush(stdout); sleep(1000); }')
+    made = subprocess.run(["gcc", "-fsanitize=address", "-o", tmp_path / "checked", source],
+                          capture_output=True, timeout=60, check=False)
+    if made.returncode != 0:
+        pytest.skip("no AddressSanitizer here")
+    victim = target([tmp_path / "checked"])
+    assert "runs with AddressSanitizer" in refused(build, "-p", victim.pid)
+
+
+def test_stripped_static_programs_are_refused(build, target, tmp_path):  # noqa: F811
+    program = tmp_path / "stripped"
+    subprocess.run(["strip", "-o", program, build / "tests/attach/pattern_static"], check=True,
+                   timeout=60)
+    victim = target([program, "1"])
+    err = refused(build, "-p", victim.pid)
+    assert "is linked statically and stripped" in err and "strip --strip-debug" in err
+    assert victim.end() == 0
+
+
+WAITS_32 = """
+.globl _start
+_start: mov $4, %eax; mov $1, %ebx; mov $text, %ecx; mov $6, %edx; int $0x80
+1: mov $29, %eax; int $0x80; jmp 1b
+text: .ascii "ready\\n"
+"""
+
+
+def test_programs_of_32_bits_are_refused(build, target, tmp_path):  # noqa: F811
+    (tmp_path / "waits.s").write_text(WAITS_32)
+    for command in (["as", "--32", "-o", tmp_path / "waits.o", tmp_path / "waits.s"],
+                    ["ld", "-m", "elf_i386", "-o", tmp_path / "waits", tmp_path / "waits.o"]):
+        subprocess.run(command, check=True, timeout=60)
+    try:
+        victim = target([tmp_path / "waits"])
+    except OSError:
+        pytest.skip("this kernel runs no such program")
+    assert "is not a 64-bit x86 program" in refused(build, "-p", victim.pid)
