@@ -167,7 +167,7 @@ static bool join(struct rec_edge *out, const struct rec_edge *first,
 	return first_stays;
 }
 
-/** Join edges 2j and 2j + 1. new_edge[k]: what edge k, as an end of an interval, has become. */
+/** Join edges 2j and 2j + 1. new_edge[k]: what edge k has become. */
 static void join_edges(struct bins *b, uint16_t *new_edge) {
 	for (uint32_t j = 0; j < b->n / 2; j++) {
 		bool first_stays = join(&b->edges[j], &b->edges[2 * j], &b->edges[2 * j + 1]);
@@ -200,12 +200,12 @@ static void relabel_intervals(struct bins *b, const uint16_t *new_edge) {
 	}
 }
 
-/** How many intervals any `until` has, at most. */
-static size_t largest_group(const struct bins *b) {
+/** How many intervals end at any so many edges in a row, at most. */
+static size_t largest_span(const struct bins *b, uint32_t n_edges) {
 	size_t largest = 0;
 	for (size_t i = 0, start = 0; i < b->n_intervals; i++) {
-		if (b->intervals[i].until != b->intervals[start].until) {
-			start = i;
+		while (b->intervals[i].until - b->intervals[start].until >= (int)n_edges) {
+			start++;
 		}
 		largest = i - start >= largest ? i - start + 1 : largest;
 	}
@@ -225,28 +225,101 @@ static void unsettle_last(struct bins *b) {
 	b->mark += n;
 }
 
+/** Join edges again and again. new_edge[k]: what edge k, as an end of an interval, has become. */
+static void join_levels(struct bins *b, unsigned levels, uint16_t *new_edge, uint16_t *step) {
+	uint32_t n = b->n + 2;
+	for (uint32_t k = 0; k < n; k++) {
+		new_edge[k] = (uint16_t)k;
+	}
+	for (unsigned i = 0; i < levels; i++) {
+		join_edges(b, step);
+		for (uint32_t k = 0; k < n; k++) {
+			new_edge[k] = step[new_edge[k]];
+		}
+		b->n /= 2;
+	}
+}
+
 /**
- * Half as many periods, each twice as long. Their number is even, so the running one, too, only
+ * 1 << levels periods become one. Their number is a multiple of that, so the running one, too, only
  * grows at its end. False: out of memory.
  */
-static bool halve(struct bins *b) {
-	uint16_t *new_edge = malloc(((size_t)b->n + 2) * sizeof *new_edge);
-	// Of three old groups, one may go to the group before and one to that behind
-	size_t n_group = largest_group(b) * 3;
+static bool coarsen(struct bins *b, unsigned levels) {
+	uint16_t *new_edge = malloc(2 * ((size_t)b->n + 2) * sizeof *new_edge);
+	// What ends at one edge from now on ended up to that edge, and behind the one that stays before it
+	size_t n_group = largest_span(b, (2u << levels) - 1);
 	if (!new_edge || !reserve_scratch(b, n_group) ||
 			!pages_reserve((void **)&b->log, &b->log_capacity, b->n_log + n_group,
 					sizeof *b->log)) {
 		free(new_edge);
 		return false;
 	}
-	join_edges(b, new_edge);
+	join_levels(b, levels, new_edge, new_edge + b->n + 2);
 	relabel_intervals(b, new_edge);
 	free(new_edge);
-	b->n /= 2;
-	b->shift++;
+	b->shift += levels;
 	b->period_end = ((uint64_t)b->n + 1) << b->shift;
+	b->levels = 0;
 	unsettle_last(b);
 	return true;
+}
+
+// One stack in so many is looked at, to know beforehand what joining periods will bring
+enum { SAMPLE = 64, LEVELS_MAX = 5 };
+
+static bool is_sampled(uint32_t stack) {
+	return hash_u64(stack) % SAMPLE == 0;
+}
+
+/** About how many intervals are left if 1 << levels periods become one. n: of the sample. */
+static size_t count_left(const struct rec_interval *sample, size_t n, unsigned levels,
+		uint32_t *scratch) {
+	size_t mask = intervals_merge_scratch(n) - 1;
+	size_t n_left = 0;
+	memset(scratch, 0, (mask + 1) * sizeof *scratch);
+	for (size_t i = 0; i < n; i++) {
+		const struct rec_interval *x = &sample[i];
+		uint64_t key = (uint64_t)x->stack << 32 | (uint32_t)(x->from >> levels) << 16 |
+				(uint32_t)(x->until >> levels);
+		// Part of the hash stands for the whole: this is an estimate
+		uint64_t hash = hash_u64(key);
+		uint32_t tag = (uint32_t)(hash >> 32) | 1;
+		size_t at = hash & mask;
+		while (scratch[at] && scratch[at] != tag) {
+			at = (at + 1) & mask;
+		}
+		n_left += scratch[at] == 0;
+		scratch[at] = tag;
+	}
+	return n_left * SAMPLE;
+}
+
+/**
+ * How many times periods must be joined until intervals are few enough: where blocks live for many
+ * periods, the first times bring nothing and cost as much as the last. 1 if there is no memory.
+ */
+static unsigned levels_wanted(struct bins *b, uint64_t allowed) {
+	size_t n = 0;
+	for (size_t i = 0; i < b->n_intervals; i++) {
+		n += is_sampled(b->intervals[i].stack);
+	}
+	struct rec_interval *sample = calloc(n + 1, sizeof *sample);
+	if (!sample || !reserve_scratch(b, n)) {
+		free(sample);
+		return 1;
+	}
+	n = 0;
+	for (size_t i = 0; i < b->n_intervals; i++) {
+		sample[n] = b->intervals[i];
+		n += is_sampled(b->intervals[i].stack);
+	}
+	unsigned levels = 1;
+	while (levels < LEVELS_MAX && b->n >> (levels + 1) >= 2 &&
+			count_left(sample, n, levels, b->scratch) > allowed) {
+		levels++;
+	}
+	free(sample);
+	return levels;
 }
 
 /** How many intervals are worth their cost. */
@@ -270,10 +343,15 @@ static struct rec_edge begin_at(const struct rec_edge *so_far, uint64_t moment) 
 
 /** The running period is over, or made longer. False: out of memory. */
 static bool end_period(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
-	if (b->n == b->min_bins * 2 ||
-			(b->n % 2 == 0 && b->n >= 4 &&
-					b->n_intervals > allowed_intervals(b, so_far, n_stacks))) {
-		return halve(b);
+	if (b->n == b->min_bins * 2) {
+		return coarsen(b, 1);
+	}
+	uint64_t allowed = allowed_intervals(b, so_far, n_stacks);
+	if (b->n % 2 == 0 && b->n >= 4 && b->n_intervals > allowed) {
+		b->levels = b->levels ? b->levels : levels_wanted(b, allowed);
+		if (b->n % (1u << b->levels) == 0 || b->n_intervals > b->max_intervals) {
+			return coarsen(b, b->n % (1u << b->levels) == 0 ? b->levels : 1);
+		}
 	}
 	if (!reserve_scratch(b, b->mark) ||
 			!pages_reserve((void **)&b->intervals, &b->intervals_capacity, b->n_intervals + b->mark,

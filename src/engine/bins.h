@@ -28,7 +28,8 @@
  * two stays (the first of equal ones), periods become twice as long, intervals that are now equal
  * are merged. The largest edge of all is the peak, and stays for ever. If intervals become too many,
  * periods are joined before their time: an interval shall stand for some deaths, or detail would cost
- * as much as the events themselves.
+ * as much as the events themselves. Then they are joined as often at once as a sample of the stacks
+ * says that it takes: where blocks live for many periods, the first times would bring nothing.
  *
  * The heap as a whole has a curve of its own: points are to it what edges are to intervals, their
  * periods are joined only when there are twice the wanted number. So each edge is one of its points,
@@ -69,6 +70,8 @@ struct bins {
 	size_t n_log, mark, log_capacity;
 	struct rec_interval *intervals;
 	size_t n_intervals, intervals_capacity;
+
+	unsigned levels; // periods are to be joined that often at once, when their number allows; 0: no
 
 	uint32_t *scratch; // of merging: (stack, from) -> item
 	size_t scratch_size;

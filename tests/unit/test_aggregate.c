@@ -366,6 +366,27 @@ static void intervals_stay_near_their_limit(void **state) {
 	finish_pair(&p);
 }
 
+/** Blocks live for hundreds of periods: joining two brings nothing, many must be joined at once. */
+static void many_periods_become_one(void **state) {
+	(void)state;
+	const struct aggregate_limits limits = {.min_bins = 512,
+			.max_entries = 6000,
+			.max_sizes_per_stack = 64};
+	struct pair p = start_pair(&limits, 1);
+	for (uint64_t i = 0; i < 40000; i++) {
+		uint64_t at = 0x10000 + i % 3000 * 16;
+		struct trace_event events[] = {
+				alloc_event(i * 50000 + 9, 1, at, 10 + i * i % 91),
+				other_event(TRACE_FREE, i * 50000 + 20, 1, 0x10000 + (i + 1) % 3000 * 16),
+		};
+		events[0].node = 1 + (uint32_t)(i % 300);
+		feed(&p, events, i < 2999 ? 1 : 2);
+	}
+	compare(&p, 0);
+	assert_in_range(aggregate_now(p.aggregate).n_edges, 3, 255);
+	finish_pair(&p);
+}
+
 /** Each stack at all times: few deaths an interval, so the edges become few and the curve does not. */
 static void the_curve_stays_fine(void **state) {
 	(void)state;
@@ -565,6 +586,7 @@ int main(void) {
 			cmocka_unit_test(an_empty_recording_has_one_edge),
 			cmocka_unit_test(times_may_be_anything),
 			cmocka_unit_test(edges_stay_between_the_limits),
+			cmocka_unit_test(many_periods_become_one),
 			cmocka_unit_test(the_curve_stays_fine),
 			cmocka_unit_test(intervals_stay_near_their_limit),
 			cmocka_unit_test(epochs_may_run_out),
