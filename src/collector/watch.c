@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BEAT_MS = 950 };
+enum { BEAT_MS = 1250 }; // with the loop's one per second, less than two wake-ups
 
 struct watch {
 	struct watch_params params;

@@ -4,7 +4,7 @@
 /**
  * The recorded program as a process: a thread of its own that sleeps until something happens.
  *
- *  - Once a second it wakes and raises the heartbeat, by which the target knows that the collector
+ *  - Every 1.25 s it wakes and raises the heartbeat, by which the target knows that the collector
  *    lives: also while the thread that takes the events is busy with a large checkpoint.
  *  - A signal that a process sent to heaptrack is sent on to the program, once. What the terminal
  *    sends, or a process sends to the whole group, has reached the program by itself: it is in
@@ -33,7 +33,7 @@ struct watch_params {
 	int door_fd;                 // fd_door_open; -1: none
 	int segment_fd;              // what the door hands out
 	_Atomic uint32_t *bell;      // set to 1 and woken at the program's end
-	_Atomic uint32_t *heartbeat; // raised at least once a second, whatever other threads do
+	_Atomic uint32_t *heartbeat; // raised every 1.25 s, whatever other threads do
 	bool is_attached;            // to a program that ran before
 	int program_fd;              // then: its pidfd
 	uint64_t ends_ns;            // then: CLOCK_MONOTONIC at which the recording ends; 0: never

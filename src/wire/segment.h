@@ -99,7 +99,7 @@ struct segment_header {
 			64) _Atomic uint64_t tick_ns; // now - start_ns, or 0: C sleeps, take the clock yourself
 	_Atomic uint32_t state;               // SEGMENT_OPEN ...; T may set SEGMENT_CLOSED
 	_Atomic uint32_t no_syscalls;         // 1: the target is in seccomp mode 1
-	_Atomic uint32_t heartbeat;           // rises at least once per second while C lives
+	_Atomic uint32_t heartbeat;           // rises at least every 2 s while C lives
 
 	// ---- robust futex word of C: its tid, or FUTEX_OWNER_DIED once it is gone
 	_Alignas(64) _Atomic uint32_t owner;
