@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // How the page does with a large profile: node page.mjs MODULES PAGE [ROUNDS]
 // MODULES is the folder with the page's npm packages (src/web/page in the build). Prints medians
-// and P95 in ms as JSON: opening to the first flame graph and to the overview, a query of a range,
-// a whole frame of dragging, drawing while zooming, a keystroke of a search; and the JS heap.
+// and P95 in ms as JSON: opening to the first flame graph, to the overview and to the moment when
+// all can be asked for; a query of a range, a whole frame of dragging, drawing while zooming, a keystroke of a search; and the JS heap.
 // What ends in "CPU" is what the page's main thread took of a processor: other programs on the
 // machine do not stretch it. That of a zoom is all it takes, drawing the largest part of it.
 
 import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../tests/web/browser.mjs';
+import { profileOf } from '../tests/web/profile.mjs';
 
 const [modules, page, rounds = '5'] = process.argv.slice(2);
 const browser = await launch(modules);
@@ -43,17 +43,22 @@ async function fresh(hash) {
 		window.heaptrackMeasured = (what, ms) => window.taken.push([what, ms, performance.now()]);
 	});
 	const spent = await meter(context, tab);
-	await tab.goto(`file://${page}${hash}`);
+	await tab.goto(`file://${page}${hash}`, { waitUntil: 'commit' });
 	await tab.waitForFunction(() => window.taken.some(([what]) => what === 'draw'), null, { timeout: 120_000 });
 	const opened = await tab.evaluate(() => window.taken.find(([what]) => what === 'draw')[2]);
-	return { context, tab, opened, spent };
+	const openedCpu = await spent();
+	const isWhole = () => !document.querySelector('#app[aria-busy]') && performance.now();
+	const whole = await (await tab.waitForFunction(isWhole, null, { timeout: 120_000 })).jsonValue();
+	return { context, tab, opened, openedCpu, whole, spent };
 }
 
 for (let i = 0; i < Number(rounds); i++) {
 	for (const [what, hash] of [['open to flame graph', '#v=flame'], ['open to overview', '']]) {
-		const { context, opened, spent } = await fresh(hash);
+		const { context, opened, openedCpu, whole, spent } = await fresh(hash);
 		note(what, opened);
-		note(`${what} CPU`, await spent());
+		note(`${what} CPU`, openedCpu);
+		note('open to all of it', whole);
+		note('open to all of it CPU', await spent());
 		await context.close();
 	}
 }
@@ -101,10 +106,7 @@ async function queriesAlone() {
 	const entry = join(dirname(fileURLToPath(import.meta.url)), '../web/src/data/index.ts');
 	const [code] = buildSync({ entryPoints: [entry], bundle: true, format: 'esm', write: false }).outputFiles;
 	const m = await import(`data:text/javascript;base64,${Buffer.from(code.contents).toString('base64')}`);
-	const html = readFileSync(page, 'latin1');
-	const from = html.indexOf('id="profile">') + 'id="profile">'.length;
-	const blob = Buffer.from(html.slice(from, html.indexOf('</script>', from)), 'base64');
-	const profile = await m.decode(new Uint8Array(blob));
+	const profile = await profileOf(m, page);
 	for (let i = 1; i <= 40; i++) {
 		const { lens } = m.parseLens(profile, `t=5%-${5 + 2 * i}%`);
 		const before = process.cpuUsage();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "web/blob.h"
 
+#include "base/cursor.h"
 #include "web/columns.h"
 #include "web/facts.h"
 #include "web/pack.h"
@@ -26,8 +27,12 @@ static bool put_words(struct columns *c, struct buffer *body) {
 	return ok;
 }
 
-static bool put_tables(struct columns *c, struct buffer *body) {
+/** What the first picture needs: who is there, what each cost over the whole run, and when. */
+static bool put_first(struct columns *c, struct buffer *body, struct err *err) {
 	struct buffer s = {0};
+	bool ok = facts_write(&s, c->r, c->names, c->options, c->stacks.n_merged, err);
+	put_section(body, BLOB_FACTS, &s);
+	ok = ok && (put_words(c, body) || err_memory(err));
 	columns_nodes(c, &s);
 	put_section(body, BLOB_NODES, &s);
 	columns_stacks(c, &s);
@@ -36,26 +41,43 @@ static bool put_tables(struct columns *c, struct buffer *body) {
 	put_section(body, BLOB_EDGES, &s);
 	columns_curve(c, &s);
 	put_section(body, BLOB_CURVE, &s);
+	columns_samples(c, &s);
+	put_section(body, BLOB_SAMPLES, &s);
+	columns_handovers(c, &s);
+	put_section(body, BLOB_HANDOVERS, &s);
+	buffer_finish(&s);
+	return ok && (!body->failed || err_memory(err));
+}
+
+static bool put_rest(struct columns *c, struct buffer *body, struct err *err) {
+	struct buffer s = {0};
 	bool ok = columns_intervals(c, &s);
 	put_section(body, BLOB_INTERVALS, &s);
 	ok = ok && columns_sizes(c, &s);
 	put_section(body, BLOB_SIZES, &s);
-	columns_handovers(c, &s);
-	put_section(body, BLOB_HANDOVERS, &s);
-	columns_samples(c, &s);
-	put_section(body, BLOB_SAMPLES, &s);
 	ok = ok && sources_write(c, &s);
 	put_section(body, BLOB_SOURCES, &s);
 	buffer_finish(&s);
-	return ok && !body->failed;
+	return (ok && !body->failed) || err_memory(err);
 }
 
-static bool put_body(struct columns *c, struct buffer *body, struct err *err) {
-	struct buffer facts = {0};
-	bool ok = facts_write(&facts, c->r, c->names, c->options, c->stacks.n_merged, err);
-	put_section(body, BLOB_FACTS, &facts);
-	buffer_finish(&facts);
-	return ok && ((put_words(c, body) && put_tables(c, body)) || err_memory(err));
+static bool pack_part(struct buffer *out, const struct buffer *body, struct err *err) {
+	struct buffer packed = {0};
+	bool ok = pack_deflate(&packed, buffer_view(body), err);
+	buffer_u64(out, body->size);
+	buffer_u64(out, packed.size);
+	buffer_slice(out, buffer_view(&packed));
+	buffer_finish(&packed);
+	return ok && (!out->failed || err_memory(err));
+}
+
+static bool write_parts(struct columns *c, struct buffer *out, struct err *err) {
+	struct buffer body = {0};
+	bool ok = put_first(c, &body, err) && pack_part(out, &body, err);
+	buffer_clear(&body);
+	ok = ok && put_rest(c, &body, err) && pack_part(out, &body, err);
+	buffer_finish(&body);
+	return ok;
 }
 
 bool blob_write(struct buffer *out, const struct recording *r, const struct names *n,
@@ -63,16 +85,17 @@ bool blob_write(struct buffer *out, const struct recording *r, const struct name
 	struct arena arena = {0};
 	struct frames frames;
 	struct columns c = {r, n, &frames, options, &arena, {0}};
-	struct buffer body = {0};
+	buffer_text(out, BLOB_MAGIC);
+	buffer_u32(out, BLOB_VERSION);
 	bool ok = (frames_build(r, n, &arena, &frames) && columns_find_stacks(&c)) || err_memory(err);
-	ok = ok && put_body(&c, &body, err);
+	ok = ok && write_parts(&c, out, err);
 	arena_finish(&arena);
-	if (ok) {
-		buffer_text(out, BLOB_MAGIC);
-		buffer_u32(out, BLOB_VERSION);
-		buffer_u64(out, body.size);
-		ok = pack_deflate(out, buffer_view(&body), err) && (!out->failed || err_memory(err));
-	}
-	buffer_finish(&body);
 	return ok;
+}
+
+size_t blob_first_size(struct slice blob) {
+	struct cursor c = cursor_init(blob);
+	(void)cursor_bytes(&c, BLOB_HEAD_BYTES + BLOB_PART_BYTES / 2);
+	uint64_t packed = cursor_u64(&c);
+	return c.failed ? blob.size : BLOB_HEAD_BYTES + BLOB_PART_BYTES + (size_t)packed;
 }

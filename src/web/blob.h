@@ -3,7 +3,8 @@
 
 /**
  * A recording as the page reads it: docs/page-format.md. Served as /profile.bin, or kept in the
- * page's HTML.
+ * page's HTML. Two parts, each packed by itself: what the first picture needs, and the rest, which
+ * is the larger and is read while that picture is looked at.
  */
 
 #include "base/buffer.h"
@@ -12,8 +13,9 @@
 #define BLOB_MAGIC "heappage"
 
 enum {
-	BLOB_VERSION = 1,
-	BLOB_HEAD_BYTES = 20, // magic, version (u32), bytes of the sections (u64); then deflate
+	BLOB_VERSION = 2,
+	BLOB_HEAD_BYTES = 12, // magic, version (u32)
+	BLOB_PART_BYTES = 16, // before each part: its bytes unpacked and packed (u64 each)
 };
 
 enum blob_section {
@@ -47,3 +49,6 @@ struct blob_options {
 /** Append the blob to `out`. */
 bool blob_write(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct blob_options *options, struct err *err);
+
+/** How many bytes of a blob are its head and its first part. */
+size_t blob_first_size(struct slice blob);

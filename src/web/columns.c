@@ -20,13 +20,22 @@ void columns_nodes(const struct columns *c, struct buffer *out) {
 	}
 }
 
+/** With its length in bytes before it, so that it can be read when it is asked for. */
+static void put_sized(struct buffer *out, struct buffer *column) {
+	buffer_sized(out, buffer_view(column));
+	out->failed |= column->failed;
+	buffer_clear(column);
+}
+
 #define STACK_COLUMN(out, c, value)                         \
 	for (uint32_t i = 0; i < (c)->stacks.n; i++) {          \
 		const struct page_stack *s = &(c)->stacks.items[i]; \
-		buffer_varint((out), (value));                      \
-	}
+		buffer_varint(&column, (value));                    \
+	}                                                       \
+	put_sized((out), &column);
 
 void columns_stacks(const struct columns *c, struct buffer *out) {
+	struct buffer column = {0};
 	buffer_varint(out, c->stacks.n);
 	uint32_t before = 0;
 	for (uint32_t i = 0; i < c->stacks.n; i++) {
@@ -51,6 +60,7 @@ void columns_stacks(const struct columns *c, struct buffer *out) {
 	for (size_t k = 0; k < 16; k++) {
 		STACK_COLUMN(out, c, s->sum.lifetimes[k]);
 	}
+	buffer_finish(&column);
 }
 
 /** Fields of a table's rows, each a column of its own. */

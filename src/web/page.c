@@ -7,12 +7,22 @@
 // The bundle is the whole document with marks where something of the recording belongs. What
 // stands between two marks is copied.
 
-enum mark { MARK_TITLE, MARK_TEXT, MARK_PROFILE, MARK_NONCE, MARK_BASE, MARK_BASE_NAME, N_MARKS };
+enum mark {
+	MARK_TITLE,
+	MARK_TEXT,
+	MARK_PROFILE,
+	MARK_REST,
+	MARK_NONCE,
+	MARK_BASE,
+	MARK_BASE_NAME,
+	N_MARKS,
+};
 
 static const char *const marks[N_MARKS] = {
 		[MARK_TITLE] = "@@TITLE@@",
 		[MARK_TEXT] = "@@TEXT@@",
 		[MARK_PROFILE] = "@@PROFILE@@",
+		[MARK_REST] = "@@REST@@",
 		[MARK_NONCE] = "@@NONCE@@",
 		[MARK_BASE] = "@@BASE@@",
 		[MARK_BASE_NAME] = "@@BASE_NAME@@",
@@ -21,7 +31,7 @@ static const char *const marks[N_MARKS] = {
 struct page {
 	struct buffer *out;
 	struct page_frame frame;
-	struct slice profile, base;
+	struct slice profile, rest, base; // blobs; the profile in the two parts in which it is read
 };
 
 bool page_is_there(void) {
@@ -58,6 +68,7 @@ static size_t put_mark(struct page *p, struct slice rest) {
 	case MARK_TITLE: put_escaped(p->out, p->frame.title); break;
 	case MARK_TEXT: put_escaped(p->out, p->frame.text); break;
 	case MARK_PROFILE: pack_base64(p->out, p->profile); break;
+	case MARK_REST: pack_base64(p->out, p->rest); break;
 	case MARK_NONCE: buffer_text(p->out, p->frame.nonce); break;
 	case MARK_BASE: pack_base64(p->out, p->base); break;
 	case MARK_BASE_NAME: put_escaped(p->out, p->frame.base_name); break;
@@ -90,7 +101,7 @@ struct blobs {
 
 static size_t html_bytes(const struct blobs *b, const struct page_options *options) {
 	return (size_t)(page_bundle_end - page_bundle) + options->text.size +
-			(b->profile.size + b->base.size) / 3 * 4 + 8;
+			(b->profile.size + b->base.size) / 3 * 4 + 12;
 }
 
 static bool write_both(struct blobs *out, const struct recording *r, const struct names *n,
@@ -131,7 +142,10 @@ bool page_whole(struct buffer *out, const struct recording *r, const struct name
 				.base_name = options->base ? options->base->name : slice_of(NULL, 0),
 				.nonce = "",
 		};
-		struct page p = {out, frame, buffer_view(&blobs.profile), buffer_view(&blobs.base)};
+		size_t first = blob_first_size(buffer_view(&blobs.profile));
+		struct page p = {out, frame, slice_of(blobs.profile.data, first),
+				slice_of(blobs.profile.data + first, blobs.profile.size - first),
+				buffer_view(&blobs.base)};
 		ok = put_page(&p, err);
 	}
 	buffer_finish(&blobs.profile);

@@ -69,8 +69,12 @@ uint32_t words_add(struct words *t, struct slice s) {
 
 void words_write(const struct words *t, struct buffer *out) {
 	buffer_varint(out, t->n ? t->n : 1);
-	for (uint32_t i = 0; i < t->n || i == 0; i++) {
-		buffer_sized(out, t->n ? t->items[i] : (struct slice){0});
+	buffer_varint(out, 0);
+	for (uint32_t i = 1; i < t->n; i++) {
+		buffer_varint(out, t->items[i].size);
+	}
+	for (uint32_t i = 1; i < t->n; i++) {
+		buffer_slice(out, t->items[i]);
 	}
 }
 

@@ -17,7 +17,7 @@ struct words {
 /** Borrows `s` until words_finish. No memory: sets `failed`, gives 0. */
 uint32_t words_add(struct words *t, struct slice s);
 
-/** The table of the blob: how many, then each with its length. */
+/** The table of the blob: how many, the length of each, then all of them without a gap. */
 void words_write(const struct words *t, struct buffer *out);
 
 void words_finish(struct words *t);

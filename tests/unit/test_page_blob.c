@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/cursor.h"
 #include "engine/names.h"
 #include "web/blob.h"
 #include "web/frames.h"
@@ -136,21 +137,26 @@ static void frames_hold_every_stack(void **state) {
 	recording_finish(&r);
 }
 
+/** The sections of both parts. */
 static struct buffer inflated(struct slice blob) {
 	struct buffer out = {0};
-	uint64_t size = 0;
-	for (int i = 0; i < 8; i++) {
-		size |= (uint64_t)blob.data[12 + i] << (8 * i);
+	struct cursor c = cursor_init(blob);
+	(void)cursor_bytes(&c, BLOB_HEAD_BYTES);
+	for (int part = 0; part < 2; part++) {
+		uint64_t size = cursor_u64(&c);
+		struct slice packed = cursor_bytes(&c, cursor_u64(&c));
+		assert_int_equal(part ? blob.size : blob_first_size(blob), c.at - blob.data);
+		z_stream z = {.next_in = (Bytef *)(uintptr_t)packed.data,
+				.avail_in = (uInt)packed.size,
+				.next_out = buffer_room(&out, size),
+				.avail_out = (uInt)size};
+		assert_int_equal(inflateInit2(&z, -15), Z_OK);
+		assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+		assert_int_equal(z.total_out, size);
+		(void)inflateEnd(&z);
+		out.size += size;
 	}
-	z_stream z = {.next_in = (Bytef *)(uintptr_t)(blob.data + BLOB_HEAD_BYTES),
-			.avail_in = (uInt)(blob.size - BLOB_HEAD_BYTES),
-			.next_out = buffer_room(&out, size),
-			.avail_out = (uInt)size};
-	assert_int_equal(inflateInit2(&z, -15), Z_OK);
-	assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
-	assert_int_equal(z.total_out, size);
-	(void)inflateEnd(&z);
-	out.size = size;
+	assert_true(!c.failed && cursor_left(&c) == 0);
 	return out;
 }
 
@@ -173,9 +179,14 @@ static uint64_t sum_of_stacks(struct slice body, unsigned column, uint64_t *n) {
 		assert_true(at < body.data + body.size);
 	}
 	*n = varint(&at);
-	for (uint64_t i = 0; i < *n * column; i++) {
-		(void)varint(&at);
+	for (uint64_t i = 0; i < *n; i++) {
+		(void)varint(&at); // nodes
 	}
+	for (unsigned i = 1; i < column; i++) {
+		uint64_t bytes = varint(&at);
+		at += bytes;
+	}
+	(void)varint(&at);
 	uint64_t sum = 0;
 	for (uint64_t i = 0; i < *n; i++) {
 		sum += varint(&at);

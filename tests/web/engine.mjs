@@ -24,7 +24,7 @@ function totalOfTimeline(lens, a) {
 	const e = profile.edges;
 	if (lens.metric === 'peak' && lens.range && a.edge < e.n) {
 		const kept = m.stacksUnder(profile, lens);
-		return m.aliveOverTime(profile, (s) => !kept || kept[s] === 1)[a.edge];
+		return m.aliveOverTime(profile, m.stacksWhere(profile, (s) => !kept || kept[s] === 1))[a.edge];
 	}
 	const isAll = !lens.texts.length && !lens.focus.length && !lens.threads.length;
 	if (isAll && lens.range && lens.range.to < e.n && lens.metric === 'allocations') {

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs';
 /** The profile that a page's file holds; `m` is web/src/data bundled. */
 export async function profileOf(m, page) {
 	const html = readFileSync(page, 'latin1');
-	const from = html.indexOf('id="profile">') + 'id="profile">'.length;
-	const blob = Buffer.from(html.slice(from, html.indexOf('</script>', from)), 'base64');
-	return m.decode(new Uint8Array(blob));
+	const parts = ['profile', 'rest'].map((id) => {
+		const from = html.indexOf(`id="${id}">`) + `id="${id}">`.length;
+		return new Uint8Array(Buffer.from(html.slice(from, html.indexOf('</script>', from)), 'base64'));
+	});
+	return m.decode(parts);
 }

@@ -87,7 +87,7 @@ def ask_page(modules, lenses, *pages, script="engine.mjs"):
         assert node.wait(60) == 0
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", EIGHT + ["threads"])
 def test_page_and_program_agree(name, build, pages, modules, ask, is_long):
     recording, page = pages.recording(name), pages.page(name)

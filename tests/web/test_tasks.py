@@ -261,11 +261,17 @@ def test_12_understand_what_kind_of_recording_it_is(see, truth, name):
 def packed(page):
     """The profile in a page, as docs/page-format.md describes it."""
     html = page.read_text(encoding="utf-8")
-    return base64.b64decode(html.split('id="profile">')[1].split("</script>")[0])
+    return b"".join(base64.b64decode(html.split(f'id="{part}">')[1].split("</script>")[0])
+                    for part in ("profile", "rest"))
 
 
 def unpacked(page):
-    return zlib.decompress(packed(page)[20:], -15)
+    blob, sections = packed(page)[12:], b""
+    while blob:
+        size = int.from_bytes(blob[8:16], "little")
+        sections += zlib.decompress(blob[16:16 + size], -15)
+        blob = blob[16 + size:]
+    return sections
 
 
 def test_read_it_without_scripts(pages):

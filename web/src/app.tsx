@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-import { useEffect } from 'preact/hooks';
 import { Details } from './ui/details.tsx';
-import { bindKeys } from './ui/keys.ts';
 import { Header } from './ui/header.tsx';
 import { Chips } from './ui/chips.tsx';
 import { Help } from './ui/help.tsx';
 import { PaletteDialog } from './ui/palette.tsx';
-import { bindDrop } from './ui/drop.ts';
 import { Strip } from './ui/strip.tsx';
 import { useValue } from './ui/signals.ts';
 import { Notices } from './ui/notices.tsx';
@@ -40,8 +37,6 @@ export function App() {
 	const p = useValue(() => profile.value);
 	const said = useValue(() => announcement.value);
 	const hasDetails = useValue(() => isDetailsOpen.value && selected.value !== null);
-	useEffect(() => bindKeys(), []);
-	useEffect(() => bindDrop(), []);
 	const isEmpty = p.facts.summary.allocations === 0;
 	const Part = VIEW_PARTS[now];
 	const mode = useValue(() => treeMode.value);

@@ -5,7 +5,7 @@
  * the server are here.
  */
 
-import { decode } from './data/decode.ts';
+import { decode, openBlob, type Opened } from './data/decode.ts';
 import type { Profile } from './data/profile.ts';
 import type { Base } from './state.ts';
 
@@ -27,11 +27,13 @@ export function isEmbedded(): boolean {
 	return document.getElementById('profile')?.firstChild != null;
 }
 
+type Bytes = Uint8Array<ArrayBuffer>;
+
 interface FromBase64 {
-	fromBase64?: (text: string) => Uint8Array<ArrayBuffer>;
+	fromBase64?: (text: string) => Bytes;
 }
 
-export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
+function bytesOfBase64(text: string): Bytes {
 	const native = (Uint8Array as unknown as FromBase64).fromBase64;
 	if (native) {
 		return native.call(Uint8Array, text);
@@ -44,23 +46,42 @@ export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
 	return out;
 }
 
-async function fetched(address: string): Promise<Uint8Array<ArrayBuffer>> {
+/** Once the browser has read all of the page. */
+function whenParsed(): Promise<void> {
+	return new Promise((resume) => {
+		if (document.readyState === 'loading') {
+			document.addEventListener('DOMContentLoaded', () => resume(), { once: true });
+		} else {
+			resume();
+		}
+	});
+}
+
+/** The profile's second part stands behind the script that reads it. */
+async function* embedded(): AsyncGenerator<Bytes> {
+	yield bytesOfBase64(takeText('profile'));
+	await whenParsed();
+	yield bytesOfBase64(takeText('rest'));
+}
+
+async function* fetched(address: string): AsyncGenerator<Bytes> {
 	const answer = await fetch(address);
 	if (!answer.ok) {
 		throw new Error(`the program did not give the profile: ${answer.status} ${answer.statusText}`);
 	}
-	return new Uint8Array(await answer.arrayBuffer());
+	const reader = answer.body!.getReader();
+	for (;;) {
+		const { done, value } = await reader.read();
+		if (done) {
+			return;
+		}
+		yield value;
+	}
 }
 
-export async function loadProfile(say: (what: string) => void): Promise<Profile> {
-	if (isEmbedded()) {
-		const text = takeText('profile');
-		say(`unpacking ${(text.length / 1e6).toFixed(1)} MB`);
-		await new Promise((resume) => setTimeout(resume)); // the words are seen first
-		return decode(bytesOfBase64(text));
-	}
-	say('reading the profile');
-	return decode(await fetched(PROFILE));
+export function openProfile(say: (what: string) => void): Promise<Opened> {
+	say(isEmbedded() ? 'unpacking the profile' : 'reading the profile');
+	return openBlob(isEmbedded() ? embedded() : fetched(PROFILE));
 }
 
 /** The recording that this one is to be compared with; null: there is none. */
@@ -69,23 +90,31 @@ export async function loadBase(): Promise<Base | null> {
 	if (!name) {
 		return null;
 	}
+	await whenParsed();
 	const text = takeText('base');
-	return { name, profile: await decode(text ? bytesOfBase64(text) : await fetched(BASE)) };
+	return { name, profile: await decode(text ? [bytesOfBase64(text)] : fetched(BASE)) };
+}
+
+/** What an element of a page's HTML holds, as the page is written (web/index.html). */
+function embeddedIn(html: string, id: string): string | null {
+	const start = `id="${id}">`;
+	const from = html.indexOf(start);
+	const to = html.indexOf('</script>', from);
+	return from < 0 || to < 0 ? null : html.slice(from + start.length, to);
 }
 
 /** A profile out of a file that somebody dropped: the page's HTML, or the profile alone. */
 export async function loadFile(file: File): Promise<Profile> {
 	const bytes = new Uint8Array(await file.arrayBuffer());
 	if (bytes[0] !== 0x3c) {
-		return decode(bytes);
+		return decode([bytes]);
 	}
 	const html = new TextDecoder().decode(bytes);
-	const from = html.indexOf('id="profile">');
-	const to = html.indexOf('</script>', from);
-	if (from < 0 || to < 0) {
+	const [profile, rest] = [embeddedIn(html, 'profile'), embeddedIn(html, 'rest')];
+	if (!profile || !rest) {
 		throw new Error(`${file.name} is neither a page nor a profile of heaptrack`);
 	}
-	return decode(bytesOfBase64(html.slice(from + 'id="profile">'.length, to).trim()));
+	return decode([bytesOfBase64(profile), bytesOfBase64(rest)]);
 }
 
 /** The lines of a source file, by the number that the profile has for it. */

@@ -1,25 +1,48 @@
 // SPDX-License-Identifier: MIT
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { isEmbedded, loadBase, loadProfile, stayAlive } from './load.ts';
-import { isServed, isServerGone, profile, view } from './state.ts';
-import { takeBase } from './ui/drop.ts';
+import { isEmbedded, loadBase, openProfile, stayAlive } from './load.ts';
+import { isServed, isServerGone, isWhole, profile, view } from './state.ts';
+import { bindDrop, takeBase } from './ui/drop.ts';
+import { bindKeys } from './ui/keys.ts';
 import { Loading, Failed } from './ui/loading.tsx';
-import { bindAddress } from './url.ts';
+import { bindAddress, isSoonDrawn, readAddress } from './url.ts';
 
 async function start(root: HTMLElement): Promise<void> {
 	const title = document.title.split(' · ')[0]!;
 	render(<Loading title={title} what="opening" />, root);
 	isServed.value = !isEmbedded() && location.protocol.startsWith('http');
-	profile.value = await loadProfile((what) => render(<Loading title={title} what={what} />, root));
+	const opened = await openProfile((what) => render(<Loading title={title} what={what} />, root));
+	profile.value = opened.profile;
 	forgetToken();
-	bindAddress();
-	document.getElementById('plain')?.remove();
+	readAddress();
+	if (isSoonDrawn()) {
+		await showFirst(root);
+	}
+	await opened.rest();
+	isWhole.value = true;
+	root.inert = false;
+	root.removeAttribute('aria-busy');
 	render(<App />, root);
+	document.getElementById('plain')?.remove();
+	bindAddress();
+	bindKeys();
+	bindDrop();
 	void openBase();
 	if (isServed.value) {
 		void stayAlive(() => (isServerGone.value = true));
 	}
+}
+
+/** A picture to look at while the rest is read; until then nothing can be asked of it. */
+async function showFirst(root: HTMLElement): Promise<void> {
+	root.inert = true;
+	root.setAttribute('aria-busy', 'true');
+	render(<App />, root);
+	await new Promise((resume) => {
+		requestAnimationFrame(() => setTimeout(resume));
+		setTimeout(resume, 100); // a tab in the background draws nothing
+	});
 }
 
 /** What it is compared with comes after what is looked at first. */

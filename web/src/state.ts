@@ -29,6 +29,7 @@ export type Direction = 'top-down' | 'bottom-up' | 'around';
 export type TreeMode = 'top-down' | 'bottom-up' | 'functions';
 
 export const profile = signal<Profile>(null as unknown as Profile);
+export const isWhole = signal(false); // until then intervals, sizes and sources are empty
 export const lens = signal<Lens>(WHOLE);
 export const view = signal<View>('overview');
 export const direction = signal<Direction>('top-down');

@@ -96,8 +96,11 @@ function takeWord(key: string, value: string): void {
 	}
 }
 
+let known = ''; // what the address says as far as we know
+
 export function readAddress(): void {
-	const { lens, rest } = parseLens(state.profile.value, location.hash.slice(1));
+	known = location.hash.slice(1);
+	const { lens, rest } = parseLens(state.profile.value, known);
 	batch(() => {
 		state.lens.value = lens;
 		state.view.value = 'overview';
@@ -119,27 +122,35 @@ export function follow(text: string, view: state.View): void {
 	});
 }
 
-/** Keeps the address and the page at one. */
+/** True if what the address asks for can be drawn without what a recording's second part says. */
+export function isSoonDrawn(): boolean {
+	return (
+		['overview', 'flame'].includes(state.view.value) && !state.lens.value.range && !state.selected.value
+	);
+}
+
+function takeChanges(): void {
+	if (location.hash.slice(1) !== known) {
+		readAddress();
+	}
+}
+
+/** Keeps the address and the page at one. It has been read. */
 export function bindAddress(): void {
-	readAddress();
+	takeChanges();
 	let timer = 0;
-	let written = '';
 	effect(() => {
 		const now = address();
-		if (now === location.hash.slice(1) || now === written) {
+		if (now === location.hash.slice(1) || now === known) {
 			return;
 		}
 		clearTimeout(timer);
 		timer = setTimeout(() => {
-			written = now;
+			known = now;
 			history.replaceState(null, '', now ? `#${now}` : location.pathname + location.search);
 		}, 50);
 	});
-	addEventListener('hashchange', () => {
-		if (location.hash.slice(1) !== written) {
-			readAddress();
-		}
-	});
+	addEventListener('hashchange', takeChanges);
 }
 
 export function currentLink(): string {

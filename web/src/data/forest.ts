@@ -23,6 +23,35 @@ export interface Boxes {
 	tree: Tree;
 }
 
+const known = new WeakMap<Uint32Array, Children>();
+
+function children(f: Boxes): Children {
+	let c = known.get(f.parent);
+	if (!c) {
+		c = childrenOf(f);
+		known.set(f.parent, c);
+	}
+	return c;
+}
+
+/** The children of a node that weigh more than this, the heaviest first; what is left over comes last. */
+export function heaviest(f: Boxes, node: number, minimum = 0): number[] {
+	const { first, list } = children(f);
+	const { total, isRest } = f;
+	const found: number[] = [];
+	for (let k = first[node]!; k < first[node + 1]!; k++) {
+		if (total[list[k]!]! > minimum) {
+			found.push(list[k]!);
+		}
+	}
+	return found.sort((a, b) => isRest[a]! - isRest[b]! || total[b]! - total[a]!);
+}
+
+export function hasChildren(f: Boxes, node: number): boolean {
+	const { first } = children(f);
+	return first[node + 1]! > first[node]!;
+}
+
 /** A tree with its costs: from the program down, from the innermost frames up, or around a function. */
 export interface Forest extends Boxes {
 	allocations: Float64Array; // with what is below

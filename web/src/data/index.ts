@@ -8,6 +8,6 @@ export { bottomUp, topDown } from './forest.ts';
 export { functionsOf } from './functions.ts';
 export { lensText, parseLens } from './lens.ts';
 export { stacksUnder } from './match.ts';
-export { aliveOverTime, ask, sum } from './query.ts';
+export { aliveOverTime, ask, stacksWhere, sum } from './query.ts';
 export { siteKeys } from './series.ts';
 export { buildTree, selfCosts, totalCosts } from './tree.ts';

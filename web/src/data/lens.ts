@@ -71,7 +71,7 @@ export function edgeAtOrAfter(edges: Edges, ns: number): number {
 }
 
 /** The last edge at or before a moment; START: there is none. */
-export function edgeAtOrBefore(edges: Edges, ns: number): number {
+function edgeAtOrBefore(edges: Edges, ns: number): number {
 	const after = edgeAtOrAfter(edges, ns);
 	return after < edges.n && edges.timeNs[after] === ns ? lastOfEquals(edges, after) : after - 1;
 }
@@ -90,7 +90,7 @@ export function rangeOf(edges: Edges, fromNs: number, toNs: number): Range {
 	return { from, to: Math.max(to, from + 1) };
 }
 
-export function peakEdge(edges: Edges): number {
+function peakEdge(edges: Edges): number {
 	let best = 0;
 	for (let i = 1; i < edges.n; i++) {
 		if (edges.bytes[i]! > edges.bytes[best]!) {

@@ -2,7 +2,9 @@
 
 /**
  * A recording as the page has it: docs/page-format.md. Columns and indices; nothing here changes
- * once it is read. Bytes, counts and times (ns) are exact as long as they stay below 2^53.
+ * once it is read, which happens in two steps: intervals, sizes and sources come a moment after the
+ * rest, and are empty until then. Bytes, counts and times (ns) are exact as long as they stay below
+ * 2^53.
  */
 
 export interface Facts {
@@ -71,8 +73,6 @@ export const NEVER = 0xffff;
 export const FLAG_YOURS = 1;
 export const FLAG_LIBRARY = 2;
 export const FLAG_NAMED = 4;
-export const FLAG_RUNTIME = 8; // the C library, the language's, an interpreter
-export const FLAG_WRAPPER = 16; // only hands memory out
 
 export interface Symbols {
 	n: number;

@@ -34,7 +34,7 @@ export interface Answer extends Costs {
 }
 
 /** The edge of the largest heap in a range, the first of equals; edges.n if no edge is in it. */
-export function peakOfRange(p: Profile, from: number, to: number): number {
+function peakOfRange(p: Profile, from: number, to: number): number {
 	const { bytes, n } = p.edges;
 	let best = from + 1;
 	for (let k = best + 1; k <= to && k < n; k++) {
@@ -228,15 +228,22 @@ export function ask(p: Profile, lens: Lens, kept = stacksUnder(p, lens)): Answer
 	};
 }
 
+export function stacksWhere(p: Profile, isWanted: (stack: number) => boolean): Uint32Array {
+	const found: number[] = [];
+	for (let s = 0; s < p.stacks.n; s++) {
+		if (isWanted(s)) {
+			found.push(s);
+		}
+	}
+	return Uint32Array.from(found);
+}
+
 /** What is alive at each edge, of some stacks: the difference of births and deaths, summed up. */
-export function aliveOverTime(p: Profile, isWanted: (stack: number) => boolean): Float64Array {
+export function aliveOverTime(p: Profile, stacks: Iterable<number>): Float64Array {
 	const { first, from, until, bytes } = p.intervals;
 	const n = p.edges.n;
 	const change = new Float64Array(n + 1);
-	for (let s = 0; s < p.stacks.n; s++) {
-		if (!isWanted(s)) {
-			continue;
-		}
+	for (const s of stacks) {
 		for (let i = first[s]!, end = first[s + 1]!; i < end; i++) {
 			change[from[i]!]! += bytes[i]!;
 			if (until[i]! < n) {

@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-function isAscii(bytes: Uint8Array): boolean {
-	for (let i = 0; i < bytes.length; i++) {
-		if (bytes[i]! > 127) {
-			return false;
-		}
-	}
-	return true;
-}
-
 /** Reads the blob's numbers: LEB128, below 2^53. Past the end it throws: the blob was cut. */
 export class Reader {
 	private at: number;
@@ -54,7 +45,7 @@ export class Reader {
 	}
 
 	/** Numbers for the rows of `out` from `first` on. */
-	private fill<T extends Uint32Array | Float64Array>(out: T, first: number): T {
+	private fill<T extends Uint16Array | Uint32Array | Float64Array>(out: T, first: number): T {
 		const b = this.bytes;
 		let at = this.at;
 		for (let i = first; i < out.length; i++) {
@@ -71,6 +62,11 @@ export class Reader {
 		}
 		this.at = at;
 		return out;
+	}
+
+	/** n numbers below 2^16. */
+	column16(n: number): Uint16Array {
+		return this.fill(new Uint16Array(n), 0);
 	}
 
 	/** n numbers below 2^32. */
@@ -97,16 +93,27 @@ export class Reader {
 		return out;
 	}
 
-	/** Texts, each its length and its bytes. */
-	texts(n: number): string[] {
-		const b = this.bytes;
-		const all = new TextDecoder('latin1').decode(b.subarray(this.at, this.end)); // a character per byte
+	/** A column with its length before it: what follows is read from there when it is asked for. */
+	sized(): Reader {
+		const bytes = this.varint();
 		const start = this.at;
+		this.bytesOf(bytes);
+		return new Reader(this.bytes, start, this.at);
+	}
+
+	/** Texts: how long each is, then all of them. */
+	texts(n: number): string[] {
+		const ends = this.column32(n);
+		for (let i = 1; i < n; i++) {
+			ends[i]! += ends[i - 1]!;
+		}
+		const bytes = this.bytesOf(ends[n - 1]!);
 		const utf8 = new TextDecoder();
-		return Array.from({ length: n }, () => {
-			const bytes = this.bytesOf(this.varint());
-			const to = this.at - start;
-			return isAscii(bytes) ? all.slice(to - bytes.length, to) : utf8.decode(bytes);
+		const all = utf8.decode(bytes);
+		const isAscii = all.length === bytes.length; // else a letter has more bytes than units
+		return Array.from(ends, (end, i) => {
+			const start = i ? ends[i - 1]! : 0;
+			return isAscii ? all.slice(start, end) : utf8.decode(bytes.subarray(start, end));
 		});
 	}
 

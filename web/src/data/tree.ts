@@ -53,10 +53,13 @@ function keysOf(p: Profile, group: Group): Int32Array {
 	});
 }
 
+const FEW = 12; // children that are looked through one by one
+
 class Builder {
 	n = 1;
-	private readonly slots: Int32Array;
-	private readonly mask: number;
+	private readonly first: Uint32Array; // child
+	private readonly next: Uint32Array; // sibling
+	private readonly many = new Map<number, Map<number, number>>(); // by parent: its children by key
 	readonly parent: Uint32Array;
 	readonly key: Int32Array;
 	readonly symbol: Uint32Array;
@@ -66,12 +69,8 @@ class Builder {
 	readonly base: Uint32Array;
 
 	constructor(capacity: number) {
-		let size = 16;
-		while (size < capacity * 2) {
-			size *= 2;
-		}
-		this.slots = new Int32Array(size);
-		this.mask = size - 1;
+		this.first = new Uint32Array(capacity);
+		this.next = new Uint32Array(capacity);
 		this.parent = new Uint32Array(capacity);
 		this.key = new Int32Array(capacity);
 		this.symbol = new Uint32Array(capacity);
@@ -82,26 +81,50 @@ class Builder {
 	}
 
 	/** The child of `parent` with this key. */
-	child(parent: number, key: number, isRun: number, base: number, symbol: number, line: number) {
-		let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(key, 0x85ebca6b)) >>> 0;
-		at ^= at >>> 15;
-		for (let i = at & this.mask; ; i = (i + 1) & this.mask) {
-			const id = this.slots[i]!;
-			if (id === 0) {
-				const added = this.n++;
-				this.slots[i] = added;
-				this.parent[added] = parent;
-				this.key[added] = key;
-				this.isRun[added] = isRun;
-				this.base[added] = base;
-				this.symbol[added] = symbol;
-				this.line[added] = line;
-				return added;
+	child(parent: number, key: number, isRun: number, base: number, symbol: number, line: number): number {
+		return this.find(parent, key) || this.add(parent, key, isRun, base, symbol, line);
+	}
+
+	/** 0: there is none. */
+	private find(parent: number, key: number): number {
+		let steps = 0;
+		for (let at = this.first[parent]!; at; at = this.next[at]!) {
+			if (this.key[at] === key) {
+				return at;
 			}
-			if (this.parent[id] === parent && this.key[id] === key) {
-				return id;
+			if (++steps === FEW) {
+				return this.childrenByKey(parent).get(key) ?? 0;
 			}
 		}
+		return 0;
+	}
+
+	private childrenByKey(parent: number): Map<number, number> {
+		let found = this.many.get(parent);
+		if (!found) {
+			found = new Map();
+			for (let at = this.first[parent]!; at; at = this.next[at]!) {
+				found.set(this.key[at]!, at);
+			}
+			this.many.set(parent, found);
+		}
+		return found;
+	}
+
+	private add(parent: number, key: number, isRun: number, base: number, symbol: number, line: number): number {
+		const added = this.n++;
+		this.next[added] = this.first[parent]!;
+		this.first[parent] = added;
+		this.parent[added] = parent;
+		this.key[added] = key;
+		this.isRun[added] = isRun;
+		this.base[added] = base;
+		this.symbol[added] = symbol;
+		this.line[added] = line;
+		if (this.many.size) {
+			this.many.get(parent)?.set(key, added);
+		}
+		return added;
 	}
 }
 
@@ -174,13 +197,13 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 	const cut = b.n;
 	return {
 		n: cut,
-		parent: b.parent.slice(0, cut),
-		key: b.key.slice(0, cut),
-		symbol: b.symbol.slice(0, cut),
-		line: b.line.slice(0, cut),
-		more: b.more.slice(0, cut),
-		isRun: b.isRun.slice(0, cut),
-		base: b.base.slice(0, cut),
+		parent: b.parent.subarray(0, cut),
+		key: b.key.subarray(0, cut),
+		symbol: b.symbol.subarray(0, cut),
+		line: b.line.subarray(0, cut),
+		more: b.more.subarray(0, cut),
+		isRun: b.isRun.subarray(0, cut),
+		base: b.base.subarray(0, cut),
 		noRest: new Uint8Array(cut),
 		ofStack: p.stacks.node.map((node) => ofBase[node]!),
 		ofBase,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Boxes } from '../data/forest.ts';
-import type { Layout } from './layout.ts';
+import { SMALL_PX, type Layout } from './layout.ts';
 
 export const ROW = 22;
 const FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
@@ -82,7 +82,6 @@ function readPalette(): Palette {
 	};
 }
 
-
 /** Slanting lines, for what is unknown and for what is too small to be told apart. */
 function hatch(context: CanvasRenderingContext2D, colour: string, background: string) {
 	const key = `${colour} ${background}`;
@@ -109,102 +108,112 @@ function hatch(context: CanvasRenderingContext2D, colour: string, background: st
 
 let charWidth = 0;
 
+const TEXT_PX = 24; // narrower boxes have no text
+
 export function rowTop(s: Scene, depth: number): number {
 	const levels = Math.max(s.layout.levels * ROW, s.height);
 	return (s.isFlipped ? levels - (depth + 1) * ROW : depth * ROW) - s.top;
 }
 
-interface Drawn {
-	boxes: number;
-	visited: number;
+/** The row that a point of the canvas is in. */
+export function depthAt(s: Scene, y: number): number {
+	const levels = Math.max(s.layout.levels * ROW, s.height);
+	return Math.floor((s.isFlipped ? levels - y - s.top : y + s.top) / ROW);
 }
 
-/** Draws what can be seen, and counts it. */
-export function draw(context: CanvasRenderingContext2D, s: Scene, p: Palette): Drawn {
+/** Boxes side by side that are too small to be told apart. */
+interface Run {
+	depth: number;
+	left: number;
+	right: number;
+}
+
+/** What is on the screen, by how it is drawn: one colour after the other. */
+interface Seen {
+	boxes: number[][]; // by colour
+	faded: number[];
+	texts: number[];
+	runs: Run[];
+}
+
+function addSmall(seen: Seen, depth: number, left: number, right: number): void {
+	const last = seen.runs[seen.runs.length - 1];
+	if (last?.depth === depth && left - last.right < 1) {
+		last.right = right;
+	} else {
+		seen.runs.push({ depth, left, right });
+	}
+}
+
+function look(s: Scene, scale: number, nColours: number): Seen {
 	const { layout, forest } = s;
-	const scale = s.width / (s.to - s.from || 1);
-	const drawn: Drawn = { boxes: 0, visited: 0 };
-	context.clearRect(0, 0, s.width, s.height);
-	context.font = FONT;
-	context.textBaseline = 'middle';
-	charWidth ||= context.measureText('0000000000').width / 10;
-
-	const shown: number[][] = p.fills.map(() => []);
-	const faded: number[] = [];
-	const texts: number[] = [];
-	const small: [number, number, number][] = []; // row, left, right
-
+	const seen: Seen = { boxes: Array.from({ length: nColours }, () => []), faded: [], texts: [], runs: [] };
+	const rows = Array.from({ length: layout.levels }, (_, depth) => rowTop(s, depth));
 	for (let i = 0; i < layout.n; ) {
-		drawn.visited++;
 		const node = layout.node[i]!;
+		const depth = layout.depth[i]!;
 		const left = (layout.start[i]! - s.from) * scale;
 		const width = forest.total[node]! * scale;
-		if (left + width <= 0 || left >= s.width) {
+		const y = rows[depth]!;
+		const isAbove = y + ROW <= 0;
+		const isBelow = y >= s.height;
+		if (left + width <= 0 || left >= s.width || (s.isFlipped ? isAbove : isBelow)) {
+			i = layout.end[i]!; // what is in it is further out
+			continue;
+		}
+		if (width < SMALL_PX) {
+			addSmall(seen, depth, left, left + width);
 			i = layout.end[i]!;
 			continue;
 		}
-		const depth = layout.depth[i]!;
-		const y = rowTop(s, depth);
-		const isOutside = y >= s.height || y + ROW <= 0;
-		if (isOutside && (s.isFlipped ? y + ROW <= 0 : y >= s.height)) {
-			i = layout.end[i]!; // what is below it is further out
-			continue;
-		}
-		if (width < 1.5) {
-			const last = small[small.length - 1];
-			if (last && last[0] === depth && left - last[2] < 1) {
-				last[2] = left + width;
-			} else {
-				small.push([depth, left, left + width]);
-			}
-			i = layout.end[i]!;
-			continue;
-		}
-		if (!isOutside) {
-			drawn.boxes++;
-			if (s.isMarked && !s.isMarked(node)) {
-				faded.push(i);
-			} else {
-				shown[s.colour(node)]!.push(i);
-			}
-			if (width > 24) {
-				texts.push(i);
+		if (!isAbove && !isBelow) {
+			(s.isMarked && !s.isMarked(node) ? seen.faded : seen.boxes[s.colour(node)]!).push(i);
+			if (width > TEXT_PX) {
+				seen.texts.push(i);
 			}
 		}
 		i++;
 	}
-	const fillBox = (i: number) => {
-		const left = Math.max(0, (layout.start[i]! - s.from) * scale);
-		const right = Math.min(
-			s.width,
-			(layout.start[i]! + forest.total[layout.node[i]!]! - s.from) * scale,
-		);
-		const gap = right - left > 3 ? 1 : 0;
-		context.fillRect(left, rowTop(s, layout.depth[i]!), right - left - gap, ROW - 1);
-	};
-	shown.forEach((boxes, colour) => {
-		context.fillStyle =
-			colour === Colour.Unknown
-				? hatch(context, p.line, p.fills[Colour.Library]!)
-				: p.fills[colour]!;
-		boxes.forEach(fillBox);
+	return seen;
+}
+
+/** Draws what can be seen. */
+export function draw(context: CanvasRenderingContext2D, s: Scene, p: Palette): void {
+	const scale = s.width / (s.to - s.from || 1);
+	const seen = look(s, scale, p.fills.length);
+	context.fillStyle = p.background;
+	context.fillRect(0, 0, s.width, s.height);
+	seen.boxes.forEach((boxes, colour) => {
+		const isUnknown = (colour as Colour) === Colour.Unknown;
+		context.fillStyle = isUnknown ? hatch(context, p.line, p.fills[Colour.Library]!) : p.fills[colour]!;
+		boxes.forEach((i) => fillBox(context, s, scale, i));
 	});
 	context.globalAlpha = 0.35;
-	for (const i of faded) {
-		context.fillStyle = p.fills[Colour.Library]!;
-		fillBox(i);
-	}
+	context.fillStyle = p.fills[Colour.Library]!;
+	seen.faded.forEach((i) => fillBox(context, s, scale, i));
 	context.globalAlpha = 1;
+	drawRuns(context, s, p, seen.runs);
+	drawTexts(context, s, p, seen.texts, scale);
+	outline(context, s, p, scale);
+}
+
+function fillBox(context: CanvasRenderingContext2D, s: Scene, scale: number, i: number): void {
+	const { layout, forest } = s;
+	const start = layout.start[i]! - s.from;
+	const left = Math.max(0, start * scale);
+	const right = Math.min(s.width, (start + forest.total[layout.node[i]!]!) * scale);
+	const gap = right - left > 3 ? 1 : 0;
+	context.fillRect(left, rowTop(s, layout.depth[i]!), right - left - gap, ROW - 1);
+}
+
+function drawRuns(context: CanvasRenderingContext2D, s: Scene, p: Palette, runs: Run[]): void {
 	context.fillStyle = hatch(context, p.dim, p.fills[Colour.Library]!);
-	for (const [depth, left, right] of small) {
+	for (const { depth, left, right } of runs) {
 		const y = rowTop(s, depth);
 		if (y < s.height && y + ROW > 0) {
 			context.fillRect(Math.max(0, left), y, Math.max(1, right - left - 0.5), ROW - 1);
 		}
 	}
-	drawTexts(context, s, p, texts, scale);
-	outline(context, s, p, scale);
-	return drawn;
 }
 
 function drawTexts(
@@ -216,7 +225,10 @@ function drawTexts(
 ): void {
 	const { layout, forest } = s;
 	let isItalic = false;
+	context.font = FONT;
+	context.textBaseline = 'middle';
 	context.fillStyle = p.text;
+	charWidth ||= context.measureText('0000000000').width / 10;
 	for (const i of texts) {
 		const node = layout.node[i]!;
 		const left = Math.max(0, (layout.start[i]! - s.from) * scale);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
+import type { RefObject } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Boxes } from '../data/forest.ts';
 import { measured } from '../measure.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
-import { draw, palette, ROW, rowTop, type Scene } from './draw.ts';
-import { boxAt, layOut, type Layout } from './layout.ts';
+import { depthAt, draw, palette, ROW, rowTop, type Scene } from './draw.ts';
+import { boxAt, boxOf, layOut } from './layout.ts';
+import { useMotion } from './motion.ts';
 import type { Skin } from './skin.tsx';
 import { Tip } from './tip.tsx';
+import { depthOf, walk } from './walk.ts';
 
 export interface FlameProps {
 	forest: Boxes;
@@ -24,143 +27,113 @@ export interface FlameProps {
 	onHide?: (node: number) => void;
 }
 
-/** What of the width is seen: weights. */
-interface Window {
-	from: number;
-	to: number;
-}
-
 const CONTENT_MAX = 15 * ROW;
 
-const reduced = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
+function useSize(of: RefObject<HTMLElement | null>): { width: number; height: number } {
+	const [size, setSize] = useState({ width: 0, height: 0 });
+	useLayoutEffect(() => {
+		const measure = () => setSize({ width: of.current!.clientWidth, height: of.current!.clientHeight });
+		const watch = new ResizeObserver(measure);
+		watch.observe(of.current!);
+		measure(); // at once: the first picture need not wait
+		return () => watch.disconnect();
+	}, []);
+	return size;
+}
+
+/** The canvas as large as its place, in the screen's own pixels; null: its place is not known yet. */
+function contextOf(canvas: HTMLCanvasElement, size: { width: number; height: number }): CanvasRenderingContext2D | null {
+	if (size.width === 0) {
+		return null;
+	}
+	const ratio = devicePixelRatio || 1;
+	const width = Math.round(size.width * ratio);
+	const height = Math.round(size.height * ratio);
+	if (canvas.width !== width || canvas.height !== height) {
+		canvas.width = width;
+		canvas.height = height;
+	}
+	const context = canvas.getContext('2d', { alpha: false })!;
+	context.setTransform(ratio, 0, 0, ratio, 0, 0);
+	return context;
+}
+
+/** The layout for what is looked at; while it zooms out, still as close as it was. */
+function useLayout(f: Boxes, pixels: number, zoom: number) {
+	const whole = useMemo(() => measured('layout', () => layOut(f, { zoom, pixels })), [f, zoom, pixels]);
+	const zoomed = Math.max(0, boxOf(whole, zoom));
+	const from = whole.start[zoomed]!;
+	const to = from + f.total[whole.node[zoomed]!]!;
+	const moving = useMotion({ forest: f, zoom, from, to });
+	const finer = moving && f.total[moving.zoom]! < f.total[zoom]! ? moving.zoom : zoom;
+	const layout = useMemo(() => (finer === zoom ? whole : layOut(f, { zoom: finer, pixels })), [whole, finer]);
+	return { layout, from: moving?.from ?? from, to: moving?.to ?? to };
+}
 
 /** A flame graph on a canvas, with a tree of one live element beside it for screen readers. */
 export function Flame(props: FlameProps) {
 	const { forest: f, skin } = props;
-	const box = useRef<HTMLDivElement>(null);
+	const scroller = useRef<HTMLDivElement>(null);
 	const canvas = useRef<HTMLCanvasElement>(null);
-	const [size, setSize] = useState({ width: 0, height: 0 });
+	const size = useSize(scroller);
 	const [top, setTop] = useState(0);
-	const [hover, setHover] = useState<{ box: number; x: number; y: number } | null>(null);
-	const [focused, setFocused] = useState(0);
+	const [hover, setHover] = useState<{ node: number; x: number; y: number } | null>(null);
+	const [focus, setFocus] = useState(0); // a node
 	const [hasFocus, setHasFocus] = useState(false);
-	const layout = useMemo(() => measured('layout', () => layOut(f, f.total[0]! / 1e6)), [f]);
-	const zoomed = Math.max(0, layout.of[props.zoom ?? 0] ?? 0);
-	const from = layout.start[zoomed] ?? 0;
-	const to = from + (f.total[layout.node[zoomed]!] ?? 0);
-	const [moving, setMoving] = useState<(Window & { of: Boxes }) | null>(null); // while it zooms
-	const shown = moving?.of === f ? moving : { from, to };
-	const drawn = useRef<Window & { of: Boxes }>({ from, to, of: f });
-	const context = useRef<CanvasRenderingContext2D | null>(null);
-
-	useLayoutEffect(() => {
-		const watch = new ResizeObserver(([entry]) => {
-			const r = entry!.contentRect;
-			setSize({ width: Math.floor(r.width), height: Math.floor(r.height) });
-		});
-		watch.observe(box.current!);
-		return () => watch.disconnect();
-	}, []);
-
-	useLayoutEffect(() => {
-		const start = drawn.current;
-		if (reduced() || start.of !== f || (start.from === from && start.to === to)) {
-			return; // of other costs there is no way from one to the other
-		}
-		const began = performance.now();
-		let request = 0;
-		const step = (now: number) => {
-			const t = Math.min(1, (now - began) / 120);
-			const ease = 1 - (1 - t) ** 3;
-			const at = (a: number, b: number) => a + (b - a) * ease;
-			setMoving(t < 1 ? { from: at(start.from, from), to: at(start.to, to), of: f } : null);
-			if (t < 1) {
-				request = requestAnimationFrame(step);
-			}
-		};
-		setMoving(start);
-		request = requestAnimationFrame(step);
-		return () => cancelAnimationFrame(request);
-	}, [f, from, to]);
-
-	const selected = useMemo(() => {
-		const node = props.selectedBase ? nodeOfBase(f, props.selectedBase) : -1;
-		return node > 0 ? layout.of[node]! : -1;
-	}, [f, layout, props.selectedBase]);
+	const { layout, from, to } = useLayout(f, size.width, props.zoom ?? 0);
+	const focused = focus < f.n ? focus : 0;
+	const selected = useMemo(() => (props.selectedBase ? nodeOfBase(f, props.selectedBase) : 0), [f, props.selectedBase]);
+	const turn = useValue(() => themeTurn.value);
 	const scene: Scene = {
 		forest: f,
 		layout,
-		from: shown.from,
-		to: shown.to,
+		from,
+		to,
 		top,
 		...size,
 		isFlipped: props.isFlipped ?? false,
-		selected,
-		focused: hasFocus ? focused : -1,
+		selected: selected > 0 ? boxOf(layout, selected) : -1,
+		focused: hasFocus ? boxOf(layout, focused) : -1,
 		isMarked: props.isMarked ?? null,
 		label: skin.text,
 		colour: skin.colour,
 	};
-	const turn = useValue(() => themeTurn.value);
 
 	useLayoutEffect(() => {
-		if (size.width === 0) {
-			return; // its place is not known yet
+		const context = contextOf(canvas.current!, size);
+		if (context) {
+			measured('draw', () => draw(context, scene, palette(turn)));
 		}
-		const c = canvas.current!;
-		const ratio = devicePixelRatio || 1;
-		const width = Math.round(size.width * ratio);
-		const height = Math.round(size.height * ratio);
-		if (c.width !== width || c.height !== height) {
-			c.width = width;
-			c.height = height;
-		}
-		context.current ??= c.getContext('2d')!;
-		context.current.setTransform(ratio, 0, 0, ratio, 0, 0);
-		measured('draw', () => draw(context.current!, scene, palette(turn)));
-		drawn.current = { from: shown.from, to: shown.to, of: f };
-	}, [f, skin, layout, shown.from, shown.to, top, size, scene.isFlipped, selected, scene.focused, props.isMarked, turn]);
+	}, [skin, layout, from, to, top, size, scene.isFlipped, scene.selected, scene.focused, props.isMarked, turn]);
 
+	/** The node under the pointer; -1: none. */
 	const find = (event: MouseEvent) => {
 		const r = canvas.current!.getBoundingClientRect();
-		const x = event.clientX - r.left;
-		const y = event.clientY - r.top + top;
-		const levels = Math.max(layout.levels * ROW, size.height);
-		const depth = Math.floor((scene.isFlipped ? levels - y : y) / ROW);
-		const at = shown.from + (x / size.width) * (shown.to - shown.from);
-		return boxAt(layout, f, depth, at);
+		const depth = depthAt(scene, event.clientY - r.top);
+		const box = boxAt(layout, f, depth, from + ((event.clientX - r.left) / size.width) * (to - from));
+		return box < 0 ? -1 : layout.node[box]!;
 	};
-	const choose = (i: number) => {
-		setFocused(i);
-		props.onSelect?.(layout.node[i]!);
+	const choose = (node: number) => {
+		setFocus(node);
+		props.onSelect?.(node);
 	};
-	const zoomTo = (i: number) => props.onZoom?.(layout.node[i]!);
-	const showBox = (i: number) => {
-		const y = rowTop({ ...scene, top: 0 }, layout.depth[i]!);
-		const scroller = box.current!;
-		if (y < scroller.scrollTop) {
-			scroller.scrollTop = y;
-		} else if (y + ROW > scroller.scrollTop + scroller.clientHeight) {
-			scroller.scrollTop = y + ROW - scroller.clientHeight;
-		}
-	};
-	const go = (i: number) => {
-		if (i >= 0) {
-			choose(i);
-			showBox(i);
-		}
+	const show = (node: number) => {
+		const y = rowTop({ ...scene, top: 0 }, depthOf(f, node));
+		const { scrollTop, clientHeight } = scroller.current!;
+		scroller.current!.scrollTop = Math.min(y, Math.max(scrollTop, y + ROW - clientHeight));
 	};
 	const onKey = (event: KeyboardEvent) => {
-		const moved = move(layout, f, focused, event.key, scene.isFlipped);
-		if (moved !== null && !event.ctrlKey && !event.metaKey && !event.altKey) {
-			go(moved);
+		const hasModifier = event.ctrlKey || event.metaKey || event.altKey;
+		const next = hasModifier ? null : walk(f, focused, event.key, scene.isFlipped);
+		if (next !== null) {
+			choose(next);
+			show(next);
 		} else if (event.key === 'Enter') {
-			zoomTo(focused);
+			props.onZoom?.(focused);
 		} else if (event.key === 'Backspace' || event.key === 'u') {
-			const node = props.zoom ?? 0;
-			props.onZoom?.(node ? f.parent[node]! : 0);
+			props.onZoom?.(f.parent[props.zoom ?? 0]!);
 		} else if (event.key === ' ') {
-			props.onOpenRun?.(layout.node[focused]!);
+			props.onOpenRun?.(focused);
 		} else {
 			return;
 		}
@@ -168,19 +141,11 @@ export function Flame(props: FlameProps) {
 		event.stopPropagation();
 	};
 	const onClick = (event: MouseEvent) => {
-		const i = find(event);
-		if (i < 0) {
-			return;
-		}
-		if (event.altKey) {
-			props.onHide?.(layout.node[i]!);
-		} else if (event.shiftKey) {
-			props.onOpenRun?.(layout.node[i]!);
-		} else {
-			choose(i);
+		const node = find(event);
+		if (node >= 0) {
+			(event.altKey ? props.onHide : event.shiftKey ? props.onOpenRun : choose)?.(node);
 		}
 	};
-	const focusedNode = layout.node[Math.min(focused, layout.n - 1)] ?? 0;
 	const levels = layout.levels * ROW;
 	const itemId = `box-of-${props.label.replace(/\W+/g, '-')}`;
 	return (
@@ -190,7 +155,7 @@ export function Flame(props: FlameProps) {
 		>
 			<div
 				class="flame-scroll"
-				ref={box}
+				ref={scroller}
 				tabIndex={0}
 				role="tree"
 				aria-label={`${props.label}. Arrow keys move, Enter zooms, Backspace zooms out`}
@@ -198,7 +163,7 @@ export function Flame(props: FlameProps) {
 				onKeyDown={onKey}
 				onFocus={() => setHasFocus(true)}
 				onBlur={() => setHasFocus(false)}
-				onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
+				onScroll={(e) => setTop(e.currentTarget.scrollTop)}
 			>
 				<canvas
 					ref={canvas}
@@ -206,31 +171,23 @@ export function Flame(props: FlameProps) {
 					style={{ width: `${size.width}px`, height: `${size.height}px` }}
 					onClick={onClick}
 					onDblClick={(e) => {
-						const i = find(e);
-						if (i >= 0) {
-							zoomTo(i);
+						const node = find(e);
+						if (node >= 0) {
+							props.onZoom?.(node);
 						}
 					}}
 					onMouseMove={(e) => {
-						const i = find(e);
-						setHover(i < 0 ? null : { box: i, x: e.clientX, y: e.clientY });
+						const node = find(e);
+						setHover(node < 0 ? null : { node, x: e.clientX, y: e.clientY });
 					}}
 					onMouseLeave={() => setHover(null)}
 				/>
 				<div style={{ height: `${Math.max(0, levels - size.height)}px` }} aria-hidden="true" />
-				<div
-					id={itemId}
-					class="sr"
-					role="treeitem"
-					aria-selected="true"
-					aria-level={(layout.depth[focused] ?? 0) + 1}
-				>
-					{skin.words(focusedNode)}
+				<div id={itemId} class="sr" role="treeitem" aria-selected="true" aria-level={depthOf(f, focused) + 1}>
+					{skin.words(focused)}
 				</div>
 			</div>
-			{hover && layout.node[hover.box] !== undefined && (
-				<Tip skin={skin} forest={f} node={layout.node[hover.box]!} {...hover} />
-			)}
+			{hover && hover.node < f.n && <Tip skin={skin} forest={f} {...hover} />}
 		</div>
 	);
 }
@@ -241,35 +198,4 @@ function nodeOfBase(f: Boxes, base: number): number {
 		return f.tree.ofBase[base]!;
 	}
 	return f.base.indexOf(base);
-}
-
-/** The box that an arrow key leads to; null: the key leads nowhere. */
-function move(
-	l: Layout,
-	f: Boxes,
-	at: number,
-	key: string,
-	isFlipped: boolean,
-): number | null {
-	const up = isFlipped ? 'ArrowDown' : 'ArrowUp';
-	const down = isFlipped ? 'ArrowUp' : 'ArrowDown';
-	if (key === up) {
-		return l.of[f.parent[l.node[at]!]!]!;
-	}
-	if (key === down) {
-		return at + 1 < l.end[at]! ? at + 1 : at;
-	}
-	if (key === 'ArrowRight') {
-		const next = l.end[at]!;
-		return next < l.n && l.depth[next] === l.depth[at] ? next : at;
-	}
-	if (key === 'ArrowLeft') {
-		for (let i = at - 1; i >= 0 && l.depth[i]! >= l.depth[at]!; i--) {
-			if (l.depth[i] === l.depth[at]) {
-				return i;
-			}
-		}
-		return at;
-	}
-	return key === 'Home' ? 0 : null;
 }

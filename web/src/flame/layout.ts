@@ -1,126 +1,83 @@
 // SPDX-License-Identifier: MIT
-import type { Boxes } from '../data/forest.ts';
-import { childrenOf, type Children } from '../data/tree.ts';
+import { heaviest, type Boxes } from '../data/forest.ts';
 
 /**
  * Where the boxes of a forest are: in pre-order, the heaviest child first, so that the boxes
  * below box i are those up to end[i], and a box that is too small to see is stepped over with
  * all of its own. Positions are weights; the root begins at 0.
+ *
+ * Only what can be seen has a box: what is in a box is laid out if that box is wide enough for it.
+ * So the work follows the picture, not the recording.
  */
 export interface Layout {
 	n: number;
-	node: Uint32Array;
-	depth: Uint16Array;
-	start: Float64Array;
-	end: Uint32Array;
-	of: Int32Array; // per node: its box; -1: it has no weight
+	node: number[];
+	depth: number[];
+	start: number[];
+	end: number[];
 	levels: number;
 }
 
-const known = new WeakMap<Uint32Array, Children>();
-
-export function children(f: Boxes): Children {
-	let c = known.get(f.parent);
-	if (!c) {
-		c = childrenOf(f);
-		known.set(f.parent, c);
-	}
-	return c;
+/** What part of a graph is looked at, and how closely. */
+export interface Focus {
+	zoom: number; // the node that fills the width
+	pixels: number; // how many that are
 }
 
-/** The nodes of list[from] .. list[to - 1], the heaviest first; what is left over comes last. */
-function sortByWeight(f: Boxes, list: Uint32Array, from: number, to: number): void {
-	const isBefore = (a: number, b: number) =>
-		f.isRest[a] !== f.isRest[b] ? f.isRest[a]! < f.isRest[b]! : f.total[a]! > f.total[b]!;
-	if (to - from > 24) {
-		const sorted = Array.from(list.subarray(from, to));
-		list.set(sorted.sort((a, b) => +isBefore(b, a) - +isBefore(a, b)), from);
-		return;
-	}
-	for (let i = from + 1; i < to; i++) {
-		const node = list[i]!;
-		let at = i;
-		for (; at > from && isBefore(node, list[at - 1]!); at--) {
-			list[at] = list[at - 1]!;
-		}
-		list[at] = node;
-	}
+export const SMALL_PX = 1.5; // boxes below this have no others in them
+
+const NEGLIGIBLE = 1e-6; // of all: many of these are still nothing to see
+
+/** What is to be placed, the last one next. */
+interface Waiting {
+	node: number;
+	start: number;
+	depth: number;
+	isNear: boolean; // in what fills the width
 }
 
-interface Scratch {
-	own: Uint32Array; // children of the node at hand
-	waiting: Uint32Array; // nodes to be placed, the last one next
-	starts: Float64Array;
-	depths: Uint16Array;
-}
-
-let scratch: Scratch | null = null;
-
-/** Room for n nodes; what is in it is of no use. */
-function scratchFor(n: number): Scratch {
-	if (!scratch || scratch.own.length < n) {
-		scratch = {
-			own: new Uint32Array(n),
-			waiting: new Uint32Array(n),
-			starts: new Float64Array(n),
-			depths: new Uint16Array(n),
-		};
+export function layOut(f: Boxes, focus: Focus): Layout {
+	const out: Layout = { n: 0, node: [], depth: [], start: [], end: [], levels: 0 };
+	const minimum = f.total[0]! * NEGLIGIBLE;
+	const small = (node: number) => (f.total[node]! * SMALL_PX) / Math.max(1, focus.pixels);
+	const [far, near] = [small(0), small(focus.zoom)];
+	const path = new Set<number>([0]);
+	for (let node = focus.zoom; node > 0; node = f.parent[node]!) {
+		path.add(node);
 	}
-	return scratch;
-}
-
-/** `minimum`: nodes below this weight get no box (they could not be seen). */
-export function layOut(f: Boxes, minimum = 0): Layout {
-	const { first, list } = children(f);
-	const { total } = f;
-	const out = {
-		n: 0,
-		node: new Uint32Array(f.n),
-		depth: new Uint16Array(f.n),
-		start: new Float64Array(f.n),
-		end: new Uint32Array(f.n),
-		of: new Int32Array(f.n).fill(-1),
-		levels: 0,
-	};
-	const { own, waiting, starts, depths } = scratchFor(f.n);
-	waiting[0] = starts[0] = depths[0] = 0;
 	const open: number[] = []; // boxes whose end is not known yet
-	for (let left = 1; left > 0; ) {
-		const node = waiting[--left]!;
-		const start = starts[left]!;
-		const depth = depths[left]!;
+	const close = (depth: number) => {
 		while (open.length > depth) {
 			out.end[open.pop()!] = out.n;
 		}
-		const box = out.n++;
-		out.node[box] = node;
-		out.depth[box] = depth;
-		out.start[box] = start;
-		out.of[node] = box;
+	};
+	const waiting: Waiting[] = [{ node: 0, start: 0, depth: 0, isNear: focus.zoom === 0 }];
+	for (let next = waiting.pop(); next; next = waiting.pop()) {
+		const { node, depth, isNear } = next;
+		close(depth);
+		open.push(out.n++);
+		out.node.push(node);
+		out.depth.push(depth);
+		out.start.push(next.start);
+		out.end.push(0);
 		out.levels = Math.max(out.levels, depth + 1);
-		open.push(box);
-		let n = 0;
-		let at = start;
-		for (let k = first[node]!; k < first[node + 1]!; k++) {
-			const child = list[k]!;
-			if (total[child]! > minimum) {
-				own[n++] = child;
-				at += total[child]!;
-			}
+		if (f.total[node]! < (isNear ? near : far) && !path.has(node)) {
+			continue;
 		}
-		sortByWeight(f, own, 0, n);
-		while (n > 0) {
-			const child = own[--n]!;
-			at -= total[child]!;
-			waiting[left] = child;
-			starts[left] = at;
-			depths[left++] = depth + 1;
+		const inside = heaviest(f, node, minimum);
+		let start = next.start + inside.reduce((sum, child) => sum + f.total[child]!, 0);
+		for (let child = inside.pop(); child !== undefined; child = inside.pop()) {
+			start -= f.total[child]!;
+			waiting.push({ node: child, start, depth: depth + 1, isNear: isNear || child === focus.zoom });
 		}
 	}
-	while (open.length) {
-		out.end[open.pop()!] = out.n;
-	}
+	close(0);
 	return out;
+}
+
+/** The box of a node; -1: it has none. */
+export function boxOf(l: Layout, node: number): number {
+	return l.node.indexOf(node);
 }
 
 /** The box at a place: depth and weight. -1: none. */

@@ -174,7 +174,7 @@ export const actions: Action[] = [
 			const s = state.selected.value;
 			const p = state.profile.value;
 			if (s) {
-				void copyText(stackText(p, s.base || heaviest(p, stacksOf(p, s))));
+				void copyText(stackText(p, s.base || heaviest(p, stacksOf(p, s, null))));
 			}
 		},
 	},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import { aliveOverTime } from '../data/query.ts';
+import { aliveOverTime, stacksWhere, sum, type Answer } from '../data/query.ts';
 import { nodesBelow } from '../data/match.ts';
 import type { Profile } from '../data/profile.ts';
 import { isDetailsOpen, answer, focusOn, hide, kept, profile, selected, type Selection } from '../state.ts';
@@ -9,20 +9,20 @@ import { bytes, count, duration, percent, shortName } from './format.ts';
 import { METRIC_NAMES, placeOf, weight } from './labels.ts';
 import { Lifetimes, SizeMix } from './mix.tsx';
 import { Source } from './source.tsx';
-import { useValue } from './signals.ts';
+import { useResting, useValue } from './signals.ts';
 import { Sparkline } from './sparkline.tsx';
 import { Stacks } from './stacks.tsx';
 import { WhatIf } from './whatif.tsx';
 
-/** Stacks that have the selected function in them: those through its node, if one is selected. */
-export function stacksOf(p: Profile, s: Selection): Uint8Array {
+/** Stacks that have a function in them, of those that are kept. */
+export function stacksOf(p: Profile, s: Selection, filter: Uint8Array | null): Uint32Array {
 	const marked = new Uint8Array(p.symbols.n);
 	const wanted = p.symbols.function[s.symbol]!;
 	for (let i = 1; i < p.symbols.n; i++) {
 		marked[i] = +(p.symbols.function[i] === wanted);
 	}
 	const below = nodesBelow(p, marked);
-	return Uint8Array.from(p.stacks.node, (node) => below[node]!);
+	return stacksWhere(p, (i) => below[p.stacks.node[i]!] === 1 && (!filter || filter[i] === 1));
 }
 
 /** The outermost frames of a stack first. */
@@ -43,16 +43,20 @@ export function stackText(p: Profile, node: number): string {
 		.join('\n');
 }
 
-function Costs({ p, own }: { p: Profile; own: Uint8Array }) {
-	const a = answer.value;
-	const add = (column: Float64Array) => column.reduce((sum, v, i) => sum + (own[i] ? v : 0), 0);
+interface Part {
+	p: Profile;
+	stacks: Uint32Array;
+}
+
+function Costs({ p, stacks, answer: a }: Part & { answer: Answer }) {
+	const add = (column: Float64Array) => stacks.reduce((sum, s) => sum + column[s]!, 0);
 	const s = p.stacks;
 	const isWhole = !a.lens.range && !a.lens.texts.length && !a.lens.focus.length && !a.lens.threads.length;
 	const all: [string, string, string][] = [
 		[
 			`${METRIC_NAMES[a.lens.metric]} under the lens`,
 			weight(a.lens.metric, add(a.weights)),
-			percent(add(a.weights), a.weights.reduce((x, y) => x + y, 0)),
+			percent(add(a.weights), sum(a.weights)),
 		],
 		['Peak', bytes(add(s.peakBytes)), percent(add(s.peakBytes), p.facts.summary.peak_bytes)],
 		['Never freed', bytes(add(s.liveBytes)), percent(add(s.liveBytes), p.facts.summary.never_freed_bytes)],
@@ -83,15 +87,9 @@ function Costs({ p, own }: { p: Profile; own: Uint8Array }) {
 	);
 }
 
-function Times({ p, own }: { p: Profile; own: Uint8Array }) {
-	let first = Infinity;
-	let last = 0;
-	for (let s = 0; s < p.stacks.n; s++) {
-		if (own[s]) {
-			first = Math.min(first, p.stacks.firstNs[s]!);
-			last = Math.max(last, p.stacks.lastNs[s]!);
-		}
-	}
+function Times({ p, stacks }: Part) {
+	const first = useMemo(() => stacks.reduce((least, s) => Math.min(least, p.stacks.firstNs[s]!), Infinity), [p, stacks]);
+	const last = useMemo(() => stacks.reduce((most, s) => Math.max(most, p.stacks.lastNs[s]!), 0), [p, stacks]);
 	if (first > last) {
 		return null;
 	}
@@ -107,15 +105,11 @@ export function Details() {
 	const p = useValue(() => profile.value);
 	const s = useValue(() => selected.value)!;
 	const filter = useValue(() => kept.value);
-	const a = useValue(() => answer.value);
-	const own = useMemo(() => {
-		const all = stacksOf(p, s);
-		return filter ? all.map((v, i) => v & filter[i]!) : all;
-	}, [p, s.symbol, filter]);
-	const curve = useMemo(() => aliveOverTime(p, (i) => own[i] === 1), [own]);
+	const a = useResting(() => answer.value);
+	const stacks = useMemo(() => stacksOf(p, s, filter), [p, s.symbol, filter]);
+	const curve = useMemo(() => aliveOverTime(p, stacks), [stacks]);
 	const name = p.symbols.name[s.symbol]!;
 	const line = s.base ? p.nodes.line[s.base]! : 0;
-	void a;
 	return (
 		<aside class="panel details" aria-label="Details">
 			<div class="details-head">
@@ -138,34 +132,29 @@ export function Details() {
 				<button type="button" class="link" title="Leave its frames out (x)" onClick={() => hide(name)}>
 					hide
 				</button>
-				<button type="button" class="link" title="Copy the heaviest stack (y)" onClick={() => void copyText(stackText(p, s.base || heaviest(p, own)))}>
+				<button type="button" class="link" title="Copy the heaviest stack (y)" onClick={() => void copyText(stackText(p, s.base || heaviest(p, stacks)))}>
 					copy stack
 				</button>
 			</p>
-			<Costs p={p} own={own} />
+			<Costs p={p} stacks={stacks} answer={a} />
 			<h3>Alive over time</h3>
 			<div class="wide-spark">
 				<Sparkline values={curve} />
 			</div>
-			<Times p={p} own={own} />
-			<Source symbol={s.symbol} line={line} />
-			<Stacks p={p} own={own} />
+			<Times p={p} stacks={stacks} />
+			<Source symbol={s.symbol} line={line} answer={a} />
+			<Stacks p={p} stacks={stacks} answer={a} />
 			<h3>Sizes</h3>
-			<SizeMix p={p} own={own} />
+			<SizeMix p={p} stacks={stacks} />
 			<h3>Lifetimes of freed blocks</h3>
-			<Lifetimes p={p} own={own} />
-			<WhatIf p={p} own={own} name={shortName(name)} />
+			<Lifetimes p={p} stacks={stacks} />
+			<WhatIf p={p} stacks={stacks} name={shortName(name)} />
 		</aside>
 	);
 }
 
-export function heaviest(p: Profile, own: Uint8Array): number {
-	const weights = answer.value.weights;
-	let best = -1;
-	for (let s = 0; s < p.stacks.n; s++) {
-		if (own[s] && (best < 0 || weights[s]! > weights[best]!)) {
-			best = s;
-		}
-	}
-	return best < 0 ? 0 : p.stacks.node[best]!;
+/** The node in which the heaviest of some stacks ends; 0: there is none. */
+export function heaviest(p: Profile, stacks: Uint32Array): number {
+	const { weights } = answer.value;
+	return stacks.length ? p.stacks.node[stacks.reduce((best, s) => (weights[s]! > weights[best]! ? s : best))]! : 0;
 }

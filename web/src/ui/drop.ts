@@ -24,19 +24,13 @@ export async function compareWith(file: File): Promise<void> {
 }
 
 /** A file that is dropped anywhere is compared with this one. */
-export function bindDrop(): () => void {
-	const over = (event: DragEvent) => event.preventDefault();
-	const drop = (event: DragEvent) => {
+export function bindDrop(): void {
+	addEventListener('dragover', (event) => event.preventDefault());
+	addEventListener('drop', (event) => {
 		event.preventDefault();
 		const file = event.dataTransfer?.files[0];
 		if (file) {
 			void compareWith(file);
 		}
-	};
-	addEventListener('dragover', over);
-	addEventListener('drop', drop);
-	return () => {
-		removeEventListener('dragover', over);
-		removeEventListener('drop', drop);
-	};
+	});
 }

@@ -34,7 +34,7 @@ function take(event: KeyboardEvent): boolean {
 	return action !== undefined && run(action.id);
 }
 
-export function bindKeys(): () => void {
+export function bindKeys(): void {
 	const onKey = (event: KeyboardEvent) => {
 		if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
 			isPaletteOpen.value = true;
@@ -51,5 +51,4 @@ export function bindKeys(): () => void {
 		}
 	};
 	addEventListener('keydown', onKey);
-	return () => removeEventListener('keydown', onKey);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { useMemo } from 'preact/hooks';
 import type { Profile } from '../data/profile.ts';
 import { bytes, count } from './format.ts';
 
@@ -33,29 +34,47 @@ function Bars({ rows }: { rows: [string, number, string][] }) {
 	);
 }
 
-/** The sizes that a function asks for, most frequent first. */
-export function SizeMix({ p, own }: { p: Profile; own: Uint8Array }) {
+interface SizeRow {
+	name: string;
+	count: number;
+	bytes: number;
+}
+
+/** The sizes that some stacks ask for, most frequent first. */
+function sizesOf(p: Profile, stacks: Uint32Array): SizeRow[] {
 	const z = p.sizes;
-	const found = new Map<string, [number, number, number]>();
-	for (let s = 0; s < p.stacks.n; s++) {
-		for (let i = own[s] ? z.first[s]! : z.first[s + 1]!; i < z.first[s + 1]!; i++) {
+	const found = new Map<number, SizeRow>();
+	for (const s of stacks) {
+		for (let i = z.first[s]!; i < z.first[s + 1]!; i++) {
 			const size = z.size[i]!;
-			const name = z.isClass[i] ? `${bytes(size)} – ${bytes(size * 2)}` : bytes(size);
-			const row = found.get(name) ?? [0, 0, size];
-			row[0] += z.count[i]!;
-			row[1] += z.bytes[i]!;
-			found.set(name, row);
+			const key = z.isClass[i] ? -size : size;
+			let row = found.get(key);
+			if (!row) {
+				row = { name: key < 0 ? `${bytes(size)} – ${bytes(size * 2)}` : bytes(size), count: 0, bytes: 0 };
+				found.set(key, row);
+			}
+			row.count += z.count[i]!;
+			row.bytes += z.bytes[i]!;
 		}
 	}
-	const rows = [...found.entries()].sort((a, b) => b[1][0] - a[1][0]).slice(0, 6);
-	return <Bars rows={rows.map(([name, [n, total]]) => [name, n, `${count(n)} × · ${bytes(total)}`])} />;
+	return [...found.values()].sort((a, b) => b.count - a.count);
+}
+
+const SIZES_SHOWN = 6;
+
+export function SizeMix({ p, stacks }: { p: Profile; stacks: Uint32Array }) {
+	const rows = useMemo(() => sizesOf(p, stacks).slice(0, SIZES_SHOWN), [p, stacks]);
+	return <Bars rows={rows.map((row) => [row.name, row.count, `${count(row.count)} × · ${bytes(row.bytes)}`])} />;
+}
+
+/** How many freed blocks of some stacks lived how long: by class. */
+export function lifetimesOf(p: Profile, stacks: Uint32Array): number[] {
+	return p.stacks.lifetimes.map((column) => stacks.reduce((sum, s) => sum + column[s]!, 0));
 }
 
 /** How long its blocks lived, of those that were freed. */
-export function Lifetimes({ p, own }: { p: Profile; own: Uint8Array }) {
-	const sums = LIFETIMES.map((_, k) =>
-		p.stacks.lifetimes[k]!.reduce((sum, n, s) => sum + (own[s] ? n : 0), 0),
-	);
+export function Lifetimes({ p, stacks }: { p: Profile; stacks: Uint32Array }) {
+	const sums = useMemo(() => lifetimesOf(p, stacks), [p, stacks]);
 	const used = LIFETIMES.map((name, k): [string, number, string] => [name, sums[k]!, count(sums[k]!)]);
 	const rows = used.filter(([, n]) => n > 0);
 	return rows.length ? <Bars rows={rows} /> : <p class="dim">None was freed.</p>;

@@ -2,6 +2,20 @@
 import { effect } from '@preact/signals-core';
 import { useEffect, useState } from 'preact/hooks';
 
+const REST_MS = 60;
+
+/** What a function of signals gives, once it has been the same for a moment: while a range is
+ * dragged, what takes longer than a picture waits. */
+export function useResting<T>(read: () => T): T {
+	const now = useValue(read);
+	const [resting, setResting] = useState(now);
+	useEffect(() => {
+		const timer = setTimeout(() => setResting(now), REST_MS);
+		return () => clearTimeout(timer);
+	}, [now]);
+	return resting;
+}
+
 /** What a function of signals gives; the component is drawn again when it gives another. */
 export function useValue<T>(read: () => T): T {
 	const [, redraw] = useState(0);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Profile } from '../data/profile.ts';
+import type { Answer } from '../data/query.ts';
 import { loadSource } from '../load.ts';
-import { answer, isServed, lens, profile } from '../state.ts';
+import { isServed, profile } from '../state.ts';
 import { baseName } from './format.ts';
 import { shortWeight } from './labels.ts';
 import { OpenInEditor } from './editor.tsx';
@@ -23,8 +24,7 @@ function embedded(p: Profile, id: number, line: number): Text | null {
 }
 
 /** What each line of a file costs under the lens, by the frames that stand there. */
-function costsOfLines(p: Profile, source: number): Map<number, number> {
-	const weights = answer.value.weights;
+function costsOfLines(p: Profile, source: number, weights: Float64Array): Map<number, number> {
 	const totals = new Float64Array(p.nodes.n);
 	for (let s = 0; s < p.stacks.n; s++) {
 		totals[p.stacks.node[s]!]! += weights[s]!;
@@ -75,12 +75,15 @@ function useText(p: Profile, id: number, line: number): Text | string {
 }
 
 /** The lines around a frame, each with what it costs. */
-export function Source({ symbol, line }: { symbol: number; line: number }) {
+export function Source({ symbol, line, answer: a }: { symbol: number; line: number; answer: Answer }) {
 	const p = profile.value;
 	const id = p.symbols.source[symbol]!;
 	const file = p.symbols.file[symbol]!;
-	const a = answer.value;
-	const costs = useMemo(() => costsOfLines(p, id), [p, id, a]);
+	const isWanted = !line || isServed.value || p.sources.some((s) => s.source === id);
+	const costs = useMemo(
+		() => (isWanted ? costsOfLines(p, id, a.weights) : new Map<number, number>()),
+		[p, id, a, isWanted],
+	);
 	const at = line || lineOf(p, symbol, costs);
 	const text = useText(p, id, at);
 	if (!file) {
@@ -108,8 +111,8 @@ export function Source({ symbol, line }: { symbol: number; line: number }) {
 						const cost = costs.get(number);
 						return (
 							<div key={number} class={`code${number === at ? ' here' : ''}`}>
-								<span class="cost" title={cost ? shortWeight(lens.value.metric, cost) : ''}>
-									{cost ? shortWeight(lens.value.metric, cost) : ''}
+								<span class="cost" title={cost ? shortWeight(a.lens.metric, cost) : ''}>
+									{cost ? shortWeight(a.lens.metric, cost) : ''}
 									{cost && <i style={{ width: `${(100 * cost) / most}%` }} />}
 								</span>
 								<span class="number">{number}</span>

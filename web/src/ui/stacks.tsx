@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
 import type { Profile } from '../data/profile.ts';
+import type { Answer } from '../data/query.ts';
 import { ownerOf } from '../data/tree.ts';
-import { answer, lens } from '../state.ts';
 import { copyText } from './copy.ts';
 import { framesOf, stackText } from './details.tsx';
 import { count, percent, shortName } from './format.ts';
@@ -50,16 +50,12 @@ function rowsOf(p: Profile, node: number, folds: boolean): Row[] {
 const AT_ONCE = 5;
 
 /** The stacks of a function, heaviest first; what a stack shares with the first is grey. */
-export function Stacks({ p, own }: { p: Profile; own: Uint8Array }) {
+export function Stacks({ p, stacks: all, answer: a }: { p: Profile; stacks: Uint32Array; answer: Answer }) {
 	const [most, setMost] = useState(AT_ONCE);
-	const a = answer.value;
-	const l = lens.value;
+	const l = a.lens;
 	const stacks = useMemo(
-		() =>
-			Array.from({ length: p.stacks.n }, (_, s) => s)
-				.filter((s) => own[s] && a.weights[s]! > 0)
-				.sort((x, y) => a.weights[y]! - a.weights[x]!),
-		[own, a],
+		() => all.filter((s) => a.weights[s]! > 0).sort((x, y) => a.weights[y]! - a.weights[x]!),
+		[all, a],
 	);
 	const total = stacks.reduce((sum, s) => sum + a.weights[s]!, 0);
 	const first = stacks.length ? new Set(framesOf(p, p.stacks.node[stacks[0]!]!)) : new Set<number>();
@@ -69,7 +65,7 @@ export function Stacks({ p, own }: { p: Profile; own: Uint8Array }) {
 				{count(stacks.length)} stack{stacks.length === 1 ? '' : 's'}
 			</h3>
 			<ol class="stacks">
-				{stacks.slice(0, most).map((s, i) => (
+				{Array.from(stacks.subarray(0, most), (s, i) => (
 					<li key={s}>
 						<p class="stack-head">
 							<strong>{weight(l.metric, a.weights[s]!)}</strong>{' '}

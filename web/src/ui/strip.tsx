@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import { periodStarts } from '../data/series.ts';
 import { lens, marks, profile, setRange } from '../state.ts';
 import { bytes, moment } from './format.ts';
+import { heapLine } from './lines.ts';
 import { useValue } from './signals.ts';
 import { themeTurn } from './theme.ts';
-import { TimeChart, type Line } from './timechart.tsx';
+import { TimeChart } from './timechart.tsx';
 
 /** The heap over time in one line, on every tab: drag to choose a range. */
 export function Strip() {
@@ -13,12 +13,7 @@ export function Strip() {
 	const range = useValue(() => lens.value.range);
 	const marked = useValue(() => marks.value);
 	const turn = useValue(() => themeTurn.value);
-	const lines = useMemo<Line[]>(
-		() => [
-			{ label: 'heap', colour: 'series-3', times: periodStarts(p.curve), values: p.curve.bytes, kind: 'area' },
-		],
-		[p],
-	);
+	const lines = useMemo(() => [heapLine(p)], [p]);
 	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
 	return (
 		<div class="strip">

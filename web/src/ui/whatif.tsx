@@ -5,8 +5,8 @@ import type { Profile } from '../data/profile.ts';
 import { bytes, moment } from './format.ts';
 
 /** The peak, if a function and what it calls had allocated nothing. Exact at the edges. */
-export function peakWithout(p: Profile, own: Uint8Array): { bytes: number; edge: number } {
-	const alive = aliveOverTime(p, (s) => own[s] === 1);
+function peakWithout(p: Profile, stacks: Uint32Array): { bytes: number; edge: number } {
+	const alive = aliveOverTime(p, stacks);
 	let best = { bytes: 0, edge: 0 };
 	for (let k = 0; k < p.edges.n; k++) {
 		const left = p.edges.bytes[k]! - alive[k]!;
@@ -17,8 +17,8 @@ export function peakWithout(p: Profile, own: Uint8Array): { bytes: number; edge:
 	return best;
 }
 
-export function WhatIf({ p, own, name }: { p: Profile; own: Uint8Array; name: string }) {
-	const without = useMemo(() => peakWithout(p, own), [p, own]);
+export function WhatIf({ p, stacks, name }: { p: Profile; stacks: Uint32Array; name: string }) {
+	const without = useMemo(() => peakWithout(p, stacks), [p, stacks]);
 	const peak = p.facts.summary.peak_bytes;
 	if (!peak) {
 		return null;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 import type { Forest } from '../data/forest.ts';
 import type { Profile } from '../data/profile.ts';
-import { aliveOverTime } from '../data/query.ts';
+import { aliveOverTime, stacksWhere } from '../data/query.ts';
 import { kept } from '../state.ts';
-import { LIFETIMES } from '../ui/mix.tsx';
+import { LIFETIMES, lifetimesOf } from '../ui/mix.tsx';
 import type { Tree } from '../data/tree.ts';
 
 /** What is costly to find out about a tree node: kept while the tree and the lens's texts are the same. */
@@ -22,8 +22,8 @@ function knownOf(f: Forest): Known {
 	return known;
 }
 
-/** Whether a stack ends at a node or below it, and is under the lens. */
-function stacksBelow(f: Forest, node: number): (stack: number) => boolean {
+/** The stacks that end at a node or below it, and are under the lens. */
+function stacksBelow(p: Profile, f: Forest, node: number): Uint32Array {
 	const isBelow = new Uint8Array(f.n);
 	isBelow[node] = 1;
 	for (let i = node + 1; i < f.n; i++) {
@@ -31,14 +31,14 @@ function stacksBelow(f: Forest, node: number): (stack: number) => boolean {
 	}
 	const ends = f.tree.ofStack;
 	const filter = kept.value;
-	return (s) => isBelow[ends[s]!] === 1 && (!filter || filter[s] === 1);
+	return stacksWhere(p, (s) => isBelow[ends[s]!] === 1 && (!filter || filter[s] === 1));
 }
 
 export function curveOf(p: Profile, f: Forest, node: number): Float64Array {
 	const { curves } = knownOf(f);
 	let curve = curves.get(node);
 	if (!curve) {
-		curve = aliveOverTime(p, stacksBelow(f, node));
+		curve = aliveOverTime(p, stacksBelow(p, f, node));
 		curves.set(node, curve);
 	}
 	return curve;
@@ -49,8 +49,7 @@ export function medianLife(p: Profile, f: Forest, node: number): string {
 	const { lives } = knownOf(f);
 	let life = lives.get(node);
 	if (life === undefined) {
-		const isBelow = stacksBelow(f, node);
-		const sums = p.stacks.lifetimes.map((column) => column.reduce((sum, n, s) => sum + (n && isBelow(s) ? n : 0), 0));
+		const sums = lifetimesOf(p, stacksBelow(p, f, node));
 		let left = sums.reduce((sum, n) => sum + n, 0) / 2;
 		const at = left > 0 ? sums.findIndex((n) => (left -= n) <= 0) : -1;
 		life = LIFETIMES[at] ?? '';

@@ -32,7 +32,7 @@ export function hideNode(f: Boxes, node: number): void {
 }
 
 /** The key that the tree has for a function, whatever it is gathered under. */
-export function keyOfSymbol(symbol: number): number {
+function keyOfSymbol(symbol: number): number {
 	const t = state.tree.value;
 	const p = state.profile.value;
 	if (t.group === 'function') {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import { topDown } from '../data/forest.ts';
-import type { Profile } from '../data/profile.ts';
-import { lens, profile, setRange, tree, answer, kept, marks, isClock, view } from '../state.ts';
-import { periodStarts, siteKeys, stackedSeries } from '../data/series.ts';
+import { lens, profile, setRange, tree, answer, isWhole, kept, marks, isClock, view } from '../state.ts';
+import { siteKeys, stackedSeries } from '../data/series.ts';
 import { bytes, moment, shortName } from '../ui/format.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
+import { heapLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
 import { METRIC_NAMES } from '../ui/labels.ts';
 import { Cards } from './cards.tsx';
@@ -25,32 +25,6 @@ const TITLES: Record<string, string> = {
 	temporary: 'Who makes temporary allocations',
 };
 
-/**
- * Curves that stand on each other, the highest first: each is drawn over the one before. The heap as
- * a whole may be known in finer steps than its parts: then it has a line of its own.
- */
-export function stacked(p: Profile, series: { label: string; values: Float64Array }[], isWhole: boolean): Line[] {
-	const times = periodStarts(p.edges);
-	const sums = new Float64Array(p.edges.n);
-	const lines = series.map((s, i): Line => {
-		for (let k = 0; k < sums.length; k++) {
-			sums[k]! += s.values[k]!;
-		}
-		return {
-			label: s.label,
-			colour: s.label === 'other' ? 'series-5' : `series-${Math.min(i, 4)}`,
-			times,
-			values: sums.slice(),
-			kind: 'area',
-		};
-	});
-	lines.reverse();
-	if (isWhole && p.curve !== p.edges) {
-		lines.push({ label: 'heap', colour: 'fg', times: periodStarts(p.curve), values: p.curve.bytes, kind: 'line' });
-	}
-	return lines;
-}
-
 function HeapChart() {
 	const p = useValue(() => profile.value);
 	const range = useValue(() => lens.value.range);
@@ -58,13 +32,14 @@ function HeapChart() {
 	const turn = useValue(() => themeTurn.value);
 	const clock = useValue(() => isClock.value);
 	const marked = useValue(() => marks.value);
+	const whole = useValue(() => isWhole.value);
 	const series = useMemo(() => {
 		const sites = siteKeys(p);
 		const name = (key: number) => ({ label: shortName(sites.name.get(key)!), symbol: sites.symbol.get(key)! });
 		return stackedSeries(p, sites.keys, name, 5, stacks);
-	}, [p, stacks]);
+	}, [p, stacks, whole]);
 	const lines = useMemo<Line[]>(() => {
-		const out = stacked(p, series, stacks === null);
+		const out = whole ? stacked(p, series, stacks === null) : [heapLine(p)];
 		if (p.samples.n > 0) {
 			out.push({ label: 'RSS', colour: 'dim', times: p.samples.timeNs, values: p.samples.rssBytes, kind: 'dashed' });
 		}
@@ -87,7 +62,9 @@ function HeapChart() {
 						</li>
 					)}
 				</ul>
-				<span class="dim hint">drag to select · [ ] move edges · Esc clear</span>
+				<span class="dim hint">
+					{whole ? 'drag to select · [ ] move edges · Esc clear' : 'reading what each function held…'}
+				</span>
 			</div>
 			<TimeChart
 				profile={p}
@@ -144,12 +121,13 @@ function HeapFlame() {
 }
 
 export function Overview() {
+	const whole = useValue(() => isWhole.value);
 	return (
 		<>
 			<Cards />
 			<HeapChart />
 			<HeapFlame />
-			<TopTables />
+			{whole && <TopTables />}
 		</>
 	);
 }

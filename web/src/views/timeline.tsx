@@ -10,8 +10,8 @@ import { baseName, bytes, count, duration, moment, shortCount, shortName } from 
 import { markLabel } from '../ui/marks.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
+import { stacked } from '../ui/lines.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
-import { stacked } from './overview.tsx';
 
 type Stacking = 'site' | 'module' | 'thread' | 'size';
 

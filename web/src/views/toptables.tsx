@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import type { Metric } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
 import { siteKeys } from '../data/series.ts';
-import { aliveOverTime } from '../data/query.ts';
+import { aliveOverTime, stacksWhere } from '../data/query.ts';
 import { change, profile, selected, view } from '../state.ts';
 import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
 import { placeOf, weight } from '../ui/labels.ts';
@@ -83,7 +83,7 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
 	const total = sites.reduce((sum, s) => sum + s.weight, 0);
 	const rows = sites.slice(0, ROWS);
 	const keys = useMemo(() => siteKeys(p).keys, [p]);
-	const curves = useMemo(() => rows.map((site) => aliveOverTime(p, (s) => keys[s] === site.key)), [p]);
+	const curves = useMemo(() => rows.map((site) => aliveOverTime(p, stacksWhere(p, (s) => keys[s] === site.key))), [p]);
 	const rest = total - rows.reduce((sum, s) => sum + s.weight, 0);
 	return (
 		<section class="panel top" aria-labelledby={`top-${kind.metric}`}>

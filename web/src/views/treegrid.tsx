@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Forest } from '../data/forest.ts';
-import { children } from '../flame/layout.ts';
+import { hasChildren, heaviest, type Forest } from '../data/forest.ts';
 import { isCounted, type Metric } from '../data/lens.ts';
 import * as state from '../state.ts';
 import { ownerOf } from '../data/tree.ts';
@@ -38,22 +37,11 @@ interface Row {
 	siblings: number;
 }
 
-function sortedChildren(f: Forest, node: number): number[] {
-	const { first, list } = children(f);
-	const own: number[] = [];
-	for (let k = first[node]!; k < first[node + 1]!; k++) {
-		if (f.total[list[k]!]! > 0) {
-			own.push(list[k]!);
-		}
-	}
-	return own.sort((a, b) => f.isRest[a]! - f.isRest[b]! || f.total[b]! - f.total[a]! || a - b);
-}
-
 /** Open along the heaviest path until it branches. */
 function heaviestPath(f: Forest, from: number): Set<number> {
 	const open = new Set<number>([from]);
 	for (let at = from; ; ) {
-		const [next] = sortedChildren(f, at);
+		const [next] = heaviest(f, at);
 		if (next === undefined || f.isRest[next] || f.total[next]! < f.total[at]! * BRANCHES_BELOW) {
 			return open;
 		}
@@ -67,7 +55,7 @@ function rowsOf(f: Forest, open: ReadonlySet<number>): Row[] {
 	const walk = (node: number, level: number, position: number, siblings: number) => {
 		rows.push({ node, level, position, siblings });
 		if (open.has(node)) {
-			const own = sortedChildren(f, node);
+			const own = heaviest(f, node);
 			own.forEach((child, i) => walk(child, level + 1, i + 1, own.length));
 		}
 	};
@@ -81,7 +69,7 @@ function openAll(f: Forest, from: number): number[] {
 	while (queue.length && out.length < 5000) {
 		const node = queue.pop()!;
 		out.push(node);
-		queue.push(...sortedChildren(f, node));
+		queue.push(...heaviest(f, node));
 	}
 	return out;
 }
@@ -348,8 +336,7 @@ function TreeRow(props: RowProps) {
 	const { forest: f, row, total, metric } = props;
 	const p = state.profile.value;
 	const { node } = row;
-	const { first } = children(f);
-	const hasChildren = first[node + 1]! > first[node]!;
+	const isParent = hasChildren(f, node);
 	const symbol = f.symbol[node]!;
 	const owner = symbol ? ownerOf(p, symbol) : 'program';
 	const value = f.total[node]!;
@@ -364,7 +351,7 @@ function TreeRow(props: RowProps) {
 			aria-setsize={row.siblings}
 			aria-rowindex={props.index + 2}
 			aria-selected={props.isAt}
-			aria-expanded={hasChildren ? props.isOpen : undefined}
+			aria-expanded={isParent ? props.isOpen : undefined}
 			onClick={props.onPick}
 			onDblClick={props.onToggle}
 		>
@@ -375,7 +362,7 @@ function TreeRow(props: RowProps) {
 				title={symbol ? p.symbols.name[symbol] : ''}
 			>
 				<i
-					class={hasChildren ? (props.isOpen ? 'open' : 'closed') : 'leaf'}
+					class={isParent ? (props.isOpen ? 'open' : 'closed') : 'leaf'}
 					aria-hidden="true"
 					onClick={(e) => {
 						e.stopPropagation();

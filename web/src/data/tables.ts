@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+import {
+	NEVER,
+	type Edges,
+	type Facts,
+	type Handover,
+	type Intervals,
+	type Nodes,
+	type Profile,
+	type Samples,
+	type Sizes,
+	type SourceExcerpt,
+	type Stacks,
+	type Symbols,
+	type Thread,
+} from './profile.ts';
+import { pause } from './pause.ts';
+import { Reader } from './reader.ts';
+
+/** The tables of the blob's two parts, column after column: docs/page-format.md. */
+
+const enum Section {
+	Facts = 1,
+	Strings,
+	Symbols,
+	Nodes,
+	Stacks,
+	Edges,
+	Intervals,
+	Sizes,
+	Threads,
+	Handovers,
+	Samples,
+	Sources,
+	Curve,
+}
+
+/** What the functions give, each called when its field is asked for the first time. */
+function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] }): T {
+	const out = {};
+	for (const [name, make] of Object.entries<() => unknown>(fields)) {
+		Object.defineProperty(out, name, {
+			configurable: true,
+			enumerable: true,
+			get: () => {
+				const value = make();
+				Object.defineProperty(out, name, { value, enumerable: true });
+				return value;
+			},
+		});
+	}
+	return out as T;
+}
+
+function symbols(r: Reader, texts: string[]): Symbols {
+	const n = r.varint();
+	const column = () => r.column32From1(n);
+	const [name, file, module, linkage] = [column(), column(), column(), column()];
+	const [source, flags, packages, functions] = [column(), column(), column(), column()];
+	const words = (ids: Uint32Array) => () => Array.from(ids, (id) => texts[id] ?? '');
+	return lazily<Symbols>({
+		n: () => n,
+		name: words(name),
+		file: words(file),
+		module: words(module),
+		linkage: words(linkage),
+		source: () => source,
+		flags: () => new Uint8Array(flags),
+		package: words(packages),
+		function: () => functions,
+	});
+}
+
+function nodes(r: Reader): Nodes {
+	const n = r.varint();
+	const parent = r.column32From1(n);
+	for (let i = 1; i < n; i++) {
+		parent[i] = i - parent[i]!;
+	}
+	return { n, parent, symbol: r.column32From1(n), line: r.column32From1(n) };
+}
+
+function stacks(r: Reader, texts: string[]): Stacks {
+	const n = r.varint();
+	const node = new Uint32Array(r.rising(n));
+	const column = () => {
+		const at = r.sized();
+		return () => at.column(n);
+	};
+	const column32 = () => {
+		const at = r.sized();
+		return () => at.column32(n);
+	};
+	const [site, siteName] = [column32(), column32()];
+	const fields = {
+		n: () => n,
+		node: () => node,
+		site: () => site().map((up, i) => node[i]! - up),
+		siteName: () => Array.from(siteName(), (id) => texts[id] ?? ''),
+		thread: column32(),
+		allocations: column(),
+		allocatedBytes: column(),
+		temporary: column(),
+		temporaryBytes: column(),
+		shortLived: column(),
+		peakBlocks: column(),
+		peakBytes: column(),
+		liveBlocks: column(),
+		liveBytes: column(),
+		reallocs: column(),
+		firstNs: column(),
+	};
+	const lived = column();
+	const lifetimes = Array.from({ length: 16 }, column32);
+	const out: Stacks = lazily({
+		...fields,
+		lastNs: () => lived().map((ns, i) => out.firstNs[i]! + ns),
+		lifetimes: () => lifetimes.map((read) => read()),
+	});
+	return out;
+}
+
+function edges(r: Reader): Edges {
+	const n = r.varint();
+	const timeNs = r.rising(n);
+	const endNs = r.column(n).map((more, i) => timeNs[i]! + more);
+	return {
+		n,
+		timeNs,
+		endNs,
+		bytes: r.column(n),
+		blocks: r.column(n),
+		minBytes: r.column(n),
+		allocations: r.rising(n),
+		allocatedBytes: r.rising(n),
+		temporary: r.rising(n),
+	};
+}
+
+/** Counts per stack, as where each stack's rows begin. */
+function starts(r: Reader, nStacks: number): Uint32Array {
+	const out = new Uint32Array(nStacks + 1);
+	const counts = r.column32(nStacks);
+	for (let i = 0; i < nStacks; i++) {
+		out[i + 1] = out[i]! + counts[i]!;
+	}
+	return out;
+}
+
+async function intervals(r: Reader, stacks: Stacks): Promise<Intervals> {
+	const n = r.varint();
+	const first = starts(r, stacks.n);
+	const from = r.column16(n);
+	for (let s = 0; s < stacks.n; s++) {
+		for (let i = first[s]! + 1, end = first[s + 1]!; i < end; i++) {
+			from[i]! += from[i - 1]!;
+		}
+	}
+	await pause();
+	const until = r.column16(n);
+	for (let i = 0; i < n; i++) {
+		until[i] = until[i] === 0 ? NEVER : from[i]! + until[i]! - 1;
+	}
+	await pause();
+	const count = r.column32(n);
+	await pause();
+	const temporary = r.column32(n);
+	await pause();
+	const bytes = r.column(n); // zigzag: 0, -1, 1, -2, ...
+	for (let s = 0; s < stacks.n; s++) {
+		const [total, calls] = [stacks.allocatedBytes[s]!, stacks.allocations[s]!];
+		const mean = calls ? (total - (total % calls)) / calls : 0;
+		for (let i = first[s]!; i < first[s + 1]!; i++) {
+			const off = bytes[i]!;
+			bytes[i] = (off & 1 ? -(off + 1) / 2 : off / 2) + count[i]! * mean;
+		}
+	}
+	return { n, first, from, until, count, temporary, bytes };
+}
+
+function noIntervals(nStacks: number): Intervals {
+	const none = new Uint32Array();
+	return {
+		n: 0,
+		first: new Uint32Array(nStacks + 1),
+		from: new Uint16Array(),
+		until: new Uint16Array(),
+		count: none,
+		temporary: none,
+		bytes: new Float64Array(),
+	};
+}
+
+function sizes(r: Reader, nStacks: number): Sizes {
+	const n = r.varint();
+	return {
+		n,
+		first: starts(r, nStacks),
+		isClass: new Uint8Array(r.column32(n)),
+		size: r.column(n),
+		count: r.column(n),
+		bytes: r.column(n),
+		live: r.column(n),
+	};
+}
+
+function noSizes(nStacks: number): Sizes {
+	const none = new Float64Array();
+	return {
+		n: 0,
+		first: new Uint32Array(nStacks + 1),
+		isClass: new Uint8Array(),
+		size: none,
+		count: none,
+		bytes: none,
+		live: none,
+	};
+}
+
+function threads(r: Reader, texts: string[]): Thread[] {
+	const n = r.varint();
+	const columns = Array.from({ length: 12 }, () => r.column(n));
+	return Array.from({ length: n }, (_, i) => {
+		const c = columns.map((column) => column[i]!);
+		return {
+			id: i,
+			tid: c[0]!,
+			name: texts[c[1]!] ?? '',
+			merged: c[2]!,
+			firstNs: c[3]!,
+			lastNs: c[3]! + c[4]!,
+			allocations: c[5]!,
+			allocatedBytes: c[6]!,
+			frees: c[7]!,
+			temporary: c[8]!,
+			liveBytes: c[9]!,
+			peakBytes: c[10]!,
+			foreignFrees: c[11]!,
+		};
+	});
+}
+
+function handovers(r: Reader): Handover[] {
+	const n = r.varint();
+	const columns = { from: r.column(n), to: r.column(n), blocks: r.column(n), bytes: r.column(n) };
+	return Array.from({ length: n }, (_, i) => ({
+		from: columns.from[i]!,
+		to: columns.to[i]!,
+		blocks: columns.blocks[i]!,
+		bytes: columns.bytes[i]!,
+	}));
+}
+
+function samples(r: Reader): Samples {
+	const n = r.varint();
+	return {
+		n,
+		timeNs: r.rising(n),
+		rssBytes: r.column(n),
+		oursBytes: r.column(n),
+		heapBytes: r.column(n),
+		threads: r.column(n),
+	};
+}
+
+function sources(r: Reader): SourceExcerpt[] {
+	const decoder = new TextDecoder();
+	return Array.from({ length: r.varint() }, () => ({
+		source: r.varint(),
+		firstLine: r.varint(),
+		lines: decoder.decode(r.bytesOf(r.varint())).replace(/\n$/, '').split('\n'),
+	}));
+}
+
+
+type Sections = (kind: Section) => Reader;
+
+/** The sections of a part, by their numbers. */
+function sectionsOf(part: Uint8Array): Sections {
+	const sections = new Map<number, Reader>();
+	for (const r = new Reader(part); !r.isDone; ) {
+		const kind = r.varint();
+		const bytes = r.varint();
+		sections.set(kind, new Reader(part, r.offset, r.offset + bytes));
+		r.bytesOf(bytes);
+	}
+	return (kind) => {
+		const r = sections.get(kind);
+		if (!r) {
+			throw new Error(`the profile lacks table ${kind}`);
+		}
+		return r;
+	};
+}
+
+/** What the first part says; of the second there is nothing yet. */
+export function readFirst(part: Uint8Array): Profile {
+	const section = sectionsOf(part);
+	const facts = section(Section.Facts);
+	const text = new TextDecoder().decode(facts.bytesOf(facts.left));
+	const strings = section(Section.Strings);
+	const texts = strings.texts(strings.varint());
+	const ends = stacks(section(Section.Stacks), texts);
+	const known = edges(section(Section.Edges));
+	const curve = edges(section(Section.Curve));
+	return {
+		facts: JSON.parse(text) as Facts,
+		symbols: symbols(section(Section.Symbols), texts),
+		nodes: nodes(section(Section.Nodes)),
+		stacks: ends,
+		edges: known,
+		curve: curve.n ? curve : known,
+		threads: threads(section(Section.Threads), texts),
+		handovers: handovers(section(Section.Handovers)),
+		samples: samples(section(Section.Samples)),
+		intervals: noIntervals(ends.n),
+		sizes: noSizes(ends.n),
+		sources: [],
+	};
+}
+
+/** Adds what the second part says. */
+export async function readRest(p: Profile, part: Uint8Array): Promise<void> {
+	const section = sectionsOf(part);
+	p.sizes = sizes(section(Section.Sizes), p.stacks.n);
+	p.sources = sources(section(Section.Sources));
+	p.intervals = await intervals(section(Section.Intervals), p.stacks);
+}

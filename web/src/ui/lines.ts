@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+import type { Profile } from '../data/profile.ts';
+import { periodStarts } from '../data/series.ts';
+import type { Line } from './plot.ts';
+
+/** The heap as a whole. */
+export function heapLine(p: Profile): Line {
+	return { label: 'heap', colour: 'series-3', times: periodStarts(p.curve), values: p.curve.bytes, kind: 'area' };
+}
+
+/**
+ * Curves that stand on each other, the highest first: each is drawn over the one before. The heap as
+ * a whole may be known in finer steps than its parts: then it has a line of its own.
+ */
+export function stacked(p: Profile, series: { label: string; values: Float64Array }[], hasAll: boolean): Line[] {
+	const times = periodStarts(p.edges);
+	const sums = new Float64Array(p.edges.n);
+	const lines = series.map((s, i): Line => {
+		for (let k = 0; k < sums.length; k++) {
+			sums[k]! += s.values[k]!;
+		}
+		return {
+			label: s.label,
+			colour: s.label === 'other' ? 'series-5' : `series-${Math.min(i, 4)}`,
+			times,
+			values: sums.slice(),
+			kind: 'area',
+		};
+	});
+	lines.reverse();
+	if (hasAll && p.curve !== p.edges) {
+		lines.push({ ...heapLine(p), colour: 'fg', kind: 'line' });
+	}
+	return lines;
+}
