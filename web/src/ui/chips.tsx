@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { METRICS, ruleText, WHOLE, type Lens } from '../data/lens.ts';
+import { METRICS, ruleText, type Lens } from '../data/lens.ts';
 import { change, lens, profile, resetLens, setMetric } from '../state.ts';
 import { METRIC_HELP, METRIC_NAMES } from './labels.ts';
 import { shortName } from './format.ts';
@@ -99,5 +99,3 @@ export function Chips() {
 		</div>
 	);
 }
-
-export const isWhole = (l: Lens) => JSON.stringify({ ...l, metric: WHOLE.metric }) === JSON.stringify(WHOLE);

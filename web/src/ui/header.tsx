@@ -10,7 +10,7 @@ import { useValue } from './signals.ts';
 import { cycleTheme, theme } from './theme.ts';
 import { commitSearch, searchInfo, stepSearch } from './search.ts';
 
-export const VIEW_NAMES: [View, string][] = [
+const VIEW_NAMES: [View, string][] = [
 	['overview', 'Overview'],
 	['flame', 'Flame graph'],
 	['tree', 'Tree'],

@@ -2,7 +2,7 @@
 import type { Boxes } from '../data/forest.ts';
 import type { Group, Metric } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
-import { baseName, bytes, count, percent, shortCount, shortName } from './format.ts';
+import { baseName, bytes, count, shortCount, shortName } from './format.ts';
 
 export const METRIC_NAMES: Record<Metric, string> = {
 	peak: 'Peak',
@@ -49,15 +49,6 @@ export function shortWeight(metric: Metric, value: number): string {
 	return metric === 'allocations' || metric === 'temporary' ? shortCount(value) : bytes(value);
 }
 
-/** What a weight counts. */
-export function unitOf(metric: Metric): string {
-	return metric === 'allocations'
-		? 'allocations'
-		: metric === 'temporary'
-			? 'temporary allocations'
-			: 'bytes';
-}
-
 /** What a symbol is called, alone or as what it is gathered under. */
 export function symbolName(p: Profile, symbol: number, group: Group = 'function'): string {
 	const s = p.symbols;
@@ -91,8 +82,4 @@ export function placeOf(p: Profile, symbol: number, line: number): string {
 		return line ? `${baseName(file)}:${line}` : baseName(file);
 	}
 	return baseName(p.symbols.module[symbol] ?? '');
-}
-
-export function sharedText(metric: Metric, part: number, whole: number): string {
-	return `${weight(metric, part)} · ${percent(part, whole)}`;
 }

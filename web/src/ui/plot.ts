@@ -54,7 +54,7 @@ export function frameOf(lines: Line[], width: number, height: number, endNs: num
 }
 
 /** A round step so that at most `places` of them are in `span`. */
-export function roundStep(span: number, places: number, isBinary = false): number {
+function roundStep(span: number, places: number, isBinary = false): number {
 	const least = span / Math.max(1, places);
 	if (isBinary) {
 		return 2 ** Math.ceil(Math.log2(least));

@@ -11,7 +11,7 @@ export const themeTurn = signal(0);
 
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => themeTurn.value++);
 
-export function setTheme(next: Theme): void {
+function setTheme(next: Theme): void {
 	theme.value = next;
 	const root = document.documentElement;
 	if (next === 'system') {

@@ -75,19 +75,50 @@ const CARDS: CardKind[] = [
 	},
 ];
 
+const FIGURE = /\d[\d.,]* (?:[kMGT]?B(?:\/s)?|%|of [\d,]+ blocks)(?: \([^)]*%[^)]*\))?/;
+
+/** The first figure of a text is what the eye looks for. */
+function Figures({ text }: { text: string }) {
+	const found = FIGURE.exec(text);
+	if (!found) {
+		return <>{text}</>;
+	}
+	return (
+		<>
+			{text.slice(0, found.index)}
+			<strong>{found[0]}</strong>
+			{text.slice(found.index + found[0].length)}
+		</>
+	);
+}
+
 /** A sentence of the program; the function that it is about is set as code. */
 export function Sentence({ text: given, name }: { text: string; name: string | null }) {
 	const text = given.replaceAll('<-', '←');
 	const shown = [name ?? '', name ? shortName(name) : ''].find((n) => n && text.includes(n));
 	if (!shown) {
-		return <>{text.charAt(0).toUpperCase() + text.slice(1)}</>;
+		return <Figures text={text.charAt(0).toUpperCase() + text.slice(1)} />;
 	}
 	const at = text.indexOf(shown);
 	return (
 		<>
 			{text.slice(0, at)}
 			<code>{shown}</code>
-			{text.slice(at + shown.length)}
+			<Figures text={text.slice(at + shown.length)} />
+		</>
+	);
+}
+
+/** What a finding says: its first part stands out, what explains it below. */
+function Said({ finding }: { finding: Finding }) {
+	const at = finding.text.indexOf('; ');
+	const [first, more] = at < 0 ? [finding.text, ''] : [`${finding.text.slice(0, at)}.`, finding.text.slice(at + 2)];
+	return (
+		<>
+			<p class="main">
+				<Sentence text={first} name={finding.function} />
+			</p>
+			{more && <p class="dim more">{more.charAt(0).toUpperCase() + more.slice(1)}</p>}
 		</>
 	);
 }
@@ -103,7 +134,7 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 		<section class="panel card" aria-labelledby={`card-${kind.id}`}>
 			<h2 id={`card-${kind.id}`}>{kind.title}</h2>
 			<p class={`number ${number === 'none' ? 'dim' : kind.tone}`}>{number}</p>
-			<p class="main">{main ? <Sentence text={main.text} name={main.function} /> : kind.none(p)}</p>
+			{main ? <Said finding={main} /> : <p class="main">{kind.none(p)}</p>}
 			{more.slice(0, 2).map((f) => (
 				<p key={f.text} class="dim more">
 					<Sentence text={f.text} name={f.function} />

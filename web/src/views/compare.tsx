@@ -10,6 +10,7 @@ import { baseName, bytes, count, duration, percent, shortName } from '../ui/form
 import { METRIC_NAMES, signed, signedWeight, weight } from '../ui/labels.ts';
 import { markName } from '../ui/marks.ts';
 import { useValue } from '../ui/signals.ts';
+import { rangeWords } from '../ui/timechart.tsx';
 import { DiffFlame } from './diffflame.tsx';
 
 /** Pairs of marks, each as a button. */
@@ -216,6 +217,7 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 			</section>
 			<div class="toolbar">
 				<Metrics />
+				{isFile && lens.range && <span class="dim hint">both from {rangeWords(p, lens.range)} after their start</span>}
 				{!isFile && <span class="dim hint">peak and never freed: what was alive at each moment; others: what was made until then</span>}
 			</div>
 			<DiffFlame sides={sides} metric={lens.metric} />
