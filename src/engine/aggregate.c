@@ -14,12 +14,16 @@
 
 #include <stdlib.h>
 
-struct aggregate *aggregate_create(const struct aggregate_limits *limits, struct err *err) {
-	static const struct aggregate_limits defaults = {
+struct aggregate_limits aggregate_default_limits(void) {
+	return (struct aggregate_limits){
 			.min_bins = 512,
 			.max_entries = 2 << 20,
 			.max_sizes_per_stack = 64,
 	};
+}
+
+struct aggregate *aggregate_create(const struct aggregate_limits *limits, struct err *err) {
+	const struct aggregate_limits defaults = aggregate_default_limits();
 	limits = limits ? limits : &defaults;
 	struct aggregate *a = calloc(1, sizeof *a);
 	if (!a || !shadow_init(&a->shadow) || !stacks_init(&a->stacks) || !threads_init(&a->threads) ||

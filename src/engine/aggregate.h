@@ -39,6 +39,8 @@ struct aggregate_limits {
 			max_sizes_per_stack; // 64 are counted exactly; further sizes of that stack in log2 classes
 };
 
+struct aggregate_limits aggregate_default_limits(void);
+
 /** NULL limits: the defaults above. NULL: no memory. */
 struct aggregate *aggregate_create(const struct aggregate_limits *limits, struct err *err);
 void aggregate_destroy(struct aggregate *a);

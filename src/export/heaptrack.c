@@ -276,7 +276,7 @@ void kde_out_head(struct kde_out *o) {
 	put_command(o);
 	put_numbers(o, 'I', system, 2);
 	put_suppressions(o);
-	if (m->source == REC_ATTACHED) {
+	if (m->source == REC_ATTACHED || m->was_attached) {
 		kde_out_line(o, 'A', (struct slice){0}, NULL, 0);
 	}
 	if (o->is_raw) {

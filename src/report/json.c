@@ -47,6 +47,7 @@ static void put_program(struct document *d) {
 	}
 	json_number(&d->j, "started_ns", m->wall_start_ns);
 	json_number(&d->j, "images", m->n_images);
+	json_bool(&d->j, "attached", m->source == REC_ATTACHED || m->was_attached);
 	put_id(d, "heaptrack_version", m->version);
 	json_close(&d->j);
 }
@@ -85,6 +86,7 @@ static void put_summary(struct document *d) {
 	json_number(j, "before_attach_freed_blocks", s->old_freed_blocks);
 	json_number(j, "before_attach_freed_bytes", s->old_freed_bytes);
 	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
+	json_number(j, "system_memory_bytes", r->meta.system_memory_bytes);
 	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
 	json_number(j, "lost_events", r->quality.lost_events);
 	json_number(j, "truncated_stacks", r->quality.truncated_stacks);

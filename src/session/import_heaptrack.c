@@ -109,7 +109,7 @@ static void finish(struct kde_import *k) {
 
 /** Row 0 of each table is "none". */
 static bool start(struct kde_import *k, struct err *err) {
-	struct aggregate *aggregate = aggregate_create(NULL, err);
+	struct aggregate *aggregate = kde_aggregate(err);
 	if (!aggregate || !feed_init(&k->feed, aggregate, err)) {
 		aggregate_destroy(aggregate);
 		return false;

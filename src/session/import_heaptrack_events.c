@@ -12,6 +12,12 @@ static bool has_addresses(const struct kde_import *k) {
 	return k->is_raw || k->reader.format == 0;
 }
 
+struct aggregate *kde_aggregate(struct err *err) {
+	struct aggregate_limits limits = aggregate_default_limits();
+	limits.max_sizes_per_stack = 1 << 20;
+	return aggregate_create(&limits, err);
+}
+
 static void set_rules(const struct kde_import *k, struct aggregate *a) {
 	aggregate_follow_kde(a, !k->is_raw);
 	if (!has_addresses(k)) {
@@ -164,7 +170,7 @@ static bool on_resident(struct kde_import *k, uint64_t pages, struct err *err) {
 
 /** A: heaptrack was attached here; what came before does not count. */
 static bool on_attached(struct kde_import *k, struct err *err) {
-	struct aggregate *anew = aggregate_create(NULL, err);
+	struct aggregate *anew = kde_aggregate(err);
 	if (!anew) {
 		return false;
 	}
@@ -175,6 +181,7 @@ static bool on_attached(struct kde_import *k, struct err *err) {
 	}
 	aggregate_destroy(k->feed.aggregate);
 	k->feed.aggregate = anew;
+	k->out->meta.was_attached = true;
 	k->live_bytes = 0;
 	k->peak_rss_bytes = 0;
 	for (size_t i = 0; i < k->infos.n; i++) {

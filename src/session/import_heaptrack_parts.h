@@ -75,6 +75,9 @@ bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct er
 bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size_t n,
 		struct err *err);
 
+/** For the events of a file: nearly every size is told apart, as the file does. NULL: no memory. */
+struct aggregate *kde_aggregate(struct err *err);
+
 /** All tables are complete: into the recording. */
 bool kde_put_code(struct kde_import *k, struct err *err);
 bool kde_put_events(struct kde_import *k, struct err *err);

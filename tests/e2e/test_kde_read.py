@@ -2,48 +2,16 @@
 
 import gzip
 import subprocess
-from pathlib import Path
 
 import kde
 import pytest
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-DAVID = SHARED / "heaptrack.david.18594.gz"
-EMBEDDED = SHARED / "heaptrack.embedded_lsan_suppressions.84207.zst"
-
 PYTHON = ["/usr/bin/python3", "-c",
           "import json; kept = [json.dumps({str(i): [i] * 5}) for i in range(2000)]"]
-
-needs_shared = pytest.mark.skipif(not DAVID.exists(), reason="upstream's files are not here")
 
 
 def summary(tools, file, *options):
     return tools.json(file, *options)["summary"]
-
-
-# ---- upstream's own figures for its own files
-
-@needs_shared
-def test_upstreams_figures_for_david(tools):
-    rules = SHARED / "suppressions.txt"
-    s = summary(tools, DAVID, "--suppressions", rules)
-    assert (s["allocations"], s["temporary"], s["never_freed_bytes"]) == (2896, 729, 30463)
-    assert (s["suppressed_bytes"], s["peak_bytes"]) == (30463, 996970)
-    assert (s["duration_ns"], s["peak_rss_bytes"]) == (80_000_000, 76042240)
-    assert s["peak_time_ns"] // 1_000_000 == 0
-    document = tools.json(DAVID)
-    assert document["summary"]["never_freed_bytes"] == 25259 + 5204
-    assert document["summary"]["suppressed_bytes"] == 5204
-    assert "Debuggee command was: ./david" in tools.print(DAVID, "--full").stdout
-
-
-@needs_shared
-def test_upstreams_figures_for_embedded_suppressions(tools):
-    s = summary(tools, EMBEDDED)
-    assert (s["allocations"], s["temporary"], s["peak_bytes"]) == (5, 0, 72714)
-    assert (s["never_freed_bytes"], s["suppressed_bytes"]) == (10, 5)
-    s = summary(tools, EMBEDDED, "--disable-embedded-suppressions")
-    assert (s["never_freed_bytes"], s["suppressed_bytes"]) == (10, 0)
 
 
 # ---- files that Debian's heaptrack records here and now
