@@ -9,6 +9,8 @@
 const char compare_help[] =
 		"Comparing and judging (several FILEs, several -d: repeated runs, by their medians):\n"
 		"  -d, --diff BASE         what changed since BASE, also of another build\n"
+		"  --base-lens LENS        of BASE, if it is another part; without -d, of FILE itself:\n"
+		"                          --base-lens t=mark:a-mark:b --lens t=mark:b-mark:c FILE\n"
 		"  --fail-if 'GATE'        exit with status 3 if it holds; may stand several times:\n"
 		"                          'peak>500M' 'never-freed>0' 'temporary>30%', and against -d\n"
 		"                          'allocations>+5%' 'peak>+10M'; also never-freed-blocks,\n"
@@ -46,7 +48,7 @@ struct side {
 };
 
 static bool open_side(struct side *s, const struct compare_task *t, const char *const *files,
-		uint32_t n, struct arena *arena, struct err *err) {
+		uint32_t n, const char *lens, struct arena *arena, struct err *err) {
 	s->sessions = arena_new(arena, struct session, n + 1ul);
 	s->lenses = arena_new(arena, struct lens, n + 1ul);
 	s->runs = arena_new(arena, struct diff_input, n + 1ul);
@@ -60,9 +62,8 @@ static bool open_side(struct side *s, const struct compare_task *t, const char *
 		}
 		s->n++;
 		s->lenses[i] = lens_whole();
-		if (t->lens &&
-				!lens_parse(&s->lenses[i], slice_of_text(t->lens), &session->recording, arena,
-						err)) {
+		if (lens &&
+				!lens_parse(&s->lenses[i], slice_of_text(lens), &session->recording, arena, err)) {
 			return false;
 		}
 		s->runs[i] = (struct diff_input){&session->recording, session->names, &s->lenses[i]};
@@ -128,6 +129,20 @@ static bool choose_runs(const struct compare_task *t, const struct side sides[2]
 	return why.code == ERR_NONE;
 }
 
+/** How a side is called: if two parts are compared, with the part. */
+static const char *title(const struct compare_task *t, const struct session *s, const char *lens,
+		struct arena *arena) {
+	const char *name = session_title(s);
+	if (!t->options->base_lens) {
+		return name;
+	}
+	struct buffer text = {0};
+	buffer_printf(&text, "%s (%s)", name, lens ? lens : "all of it");
+	const char *copy = arena_text(arena, buffer_view(&text));
+	buffer_finish(&text);
+	return copy ? copy : name;
+}
+
 static bool judge(const struct compare_task *t, const struct side sides[2], struct arena *arena,
 		struct buffer *out, bool *is_broken, struct err *err) {
 	const struct compare_options *o = t->options;
@@ -152,8 +167,9 @@ static bool judge(const struct compare_task *t, const struct side sides[2], stru
 	struct compare_request request = {
 			.input = input,
 			.has_base = sides[1].n > 0,
-			.file = sides[0].sessions[shown[0]].path,
-			.base_file = sides[1].n ? sides[1].sessions[shown[1]].path : NULL,
+			.file = title(t, &sides[0].sessions[shown[0]], t->lens, arena),
+			.base_file = sides[1].n ? title(t, &sides[1].sessions[shown[1]], o->base_lens, arena)
+									: NULL,
 			.n_runs = sides[0].n,
 			.n_base_runs = sides[1].n,
 			.gates = results,
@@ -170,8 +186,9 @@ bool compare_run(const struct compare_task *task, struct buffer *out, bool *is_b
 	struct arena arena = {0};
 	struct side sides[2] = {{0}};
 	*is_broken = false;
-	bool ok = open_side(&sides[0], task, task->files, task->n_files, &arena, err) &&
-			open_side(&sides[1], task, o->bases, o->n_bases, &arena, err) &&
+	const char *base_lens = o->base_lens ? o->base_lens : task->lens;
+	bool ok = open_side(&sides[0], task, task->files, task->n_files, task->lens, &arena, err) &&
+			open_side(&sides[1], task, o->bases, o->n_bases, base_lens, &arena, err) &&
 			judge(task, sides, &arena, out, is_broken, err);
 	close_side(&sides[0]);
 	close_side(&sides[1]);

@@ -16,7 +16,8 @@ struct compare_options {
 	struct gate gates[GATES_MAX];
 	uint32_t n_bases, n_gates;
 	bool is_markdown;
-	const char *junit; // where to; NULL: nowhere
+	const char *junit;     // where to; NULL: nowhere
+	const char *base_lens; // of the bases; NULL: the same as of the others
 };
 
 bool compare_options_base(struct compare_options *o, const char *path, struct err *err);

@@ -332,38 +332,6 @@ int cli_interpret_files(int n, char **words) {
 
 // ---- the filter
 
-/** What comes through stdin, as a file that can be read twice. NULL: `err` says why. */
-static char *spool(struct err *err) {
-	const char *folder = getenv("TMPDIR");
-	char *path;
-	if (asprintf(&path, "%s/heaptrack-interpret.XXXXXX", folder && *folder ? folder : "/tmp") < 0) {
-		(void)err_memory(err);
-		return NULL;
-	}
-	int fd = mkostemp(path, O_CLOEXEC);
-	bool ok = fd >= 0;
-	static char bytes[1 << 16];
-	for (ssize_t n = 1; ok && n != 0;) {
-		n = read(STDIN_FILENO, bytes, sizeof bytes);
-		ok = n >= 0 || errno == EINTR;
-		for (ssize_t at = 0; ok && at < n;) {
-			ssize_t done = write(fd, bytes + at, (size_t)(n - at));
-			ok = done > 0 || errno == EINTR;
-			at += done > 0 ? done : 0;
-		}
-	}
-	if (!ok) {
-		(void)err_system(err, errno, "%s: cannot be filled with what comes in", path);
-		(void)unlink(path);
-		free(path);
-		path = NULL;
-	}
-	if (fd >= 0) {
-		(void)close(fd);
-	}
-	return path;
-}
-
 static void put_stats(const struct rec_summary *s) {
 	(void)fprintf(stderr,
 			"heaptrack stats:\n"
@@ -374,18 +342,12 @@ static void put_stats(const struct rec_summary *s) {
 }
 
 static bool filter(const struct interpret_options *o, struct err *err) {
-	struct stat in;
-	bool is_file = fstat(STDIN_FILENO, &in) == 0 && S_ISREG(in.st_mode);
-	char *path = is_file ? strdup("/proc/self/fd/0") : spool(err);
-	if (!path) {
-		return false;
-	}
 	const struct import_options import = {.symbols = &o->symbols};
 	const struct session_options options = {.import = &import,
 			.no_embedded = true,
 			.no_built_in = true};
 	struct session s;
-	bool ok = session_open_with(&s, path, &options, err);
+	bool ok = session_open_with(&s, "-", &options, err);
 	if (ok) {
 		ok = export_to(&s, "heaptrack", "-", err);
 		if (ok) {
@@ -393,10 +355,6 @@ static bool filter(const struct interpret_options *o, struct err *err) {
 		}
 		session_close(&s);
 	}
-	if (!is_file) {
-		(void)unlink(path);
-	}
-	free(path);
 	return ok;
 }
 

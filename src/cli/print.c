@@ -51,7 +51,7 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 static bool put_report(struct buffer *out, const struct session *s, const struct print_options *o,
 		struct err *err) {
 	struct report_options report = {
-			.file = s->path,
+			.file = session_title(s),
 			.width = terminal_columns(STDOUT_FILENO),
 			.limit = o->limit,
 			.drain = put_out,

@@ -18,7 +18,7 @@ static bool read_source(void *user, uint32_t file, struct buffer *out) {
 static bool make_page(const struct session *s, const struct session *before,
 		const struct print_options *options, struct buffer *page, struct err *err) {
 	struct buffer text = {0};
-	struct report_options report = {.file = options->is_redacted ? NULL : s->path};
+	struct report_options report = {.file = options->is_redacted ? NULL : session_title(s)};
 	struct recording shown = s->recording; // shares its tables
 	if (options->is_redacted) {
 		shown.meta.n_argv = 0;

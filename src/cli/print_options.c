@@ -34,6 +34,7 @@ enum {
 	OPT_COST_TYPE,
 	OPT_MASSIF_THRESHOLD,
 	OPT_MASSIF_DETAILED,
+	OPT_BASE_LENS,
 	OPT_FAIL_IF,
 	OPT_MARKDOWN,
 	OPT_JUNIT,
@@ -45,6 +46,7 @@ enum {
 };
 
 static const struct option long_options[] = {
+		{"base-lens", required_argument, NULL, OPT_BASE_LENS},
 		{"bottom-up", no_argument, NULL, OPT_BOTTOM_UP},
 		{"by", required_argument, NULL, OPT_BY},
 		{"callers", required_argument, NULL, OPT_CALLERS},
@@ -94,7 +96,7 @@ static const struct option long_options[] = {
 const char print_help[] =
 		"Usage: heaptrack_print [options] FILE\n"
 		"\n"
-		"Says where the memory of a recorded program went.\n"
+		"Says where the memory of a recorded program went. FILE may be - (standard input).\n"
 		"\n"
 		"  (no option)             about 60 lines: totals, who held the peak, what was never freed,\n"
 		"                          what was temporary, who allocates most\n"
@@ -255,6 +257,7 @@ static bool parse_one(int c, char **argv, struct print_options *o, struct err *e
 	case OPT_MASSIF_DETAILED:
 		return parse_number("--massif-detailed-freq", optarg, &o->exports.massif_detailed_every,
 				err);
+	case OPT_BASE_LENS: o->compare.base_lens = optarg; break;
 	case OPT_FAIL_IF: return compare_options_gate(&o->compare, optarg, err);
 	case OPT_MARKDOWN: o->compare.is_markdown = true; break;
 	case OPT_JUNIT: o->compare.junit = optarg; break;
@@ -348,6 +351,10 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 		if (!parse_one(c, argv, o, err)) {
 			return false;
 		}
+	}
+	const char *file = o->file ? o->file : argv[optind];
+	if (o->compare.base_lens && o->compare.n_bases == 0 && file) {
+		(void)compare_options_base(&o->compare, file, err); // another part of the same
 	}
 	if (compare_is_asked(&o->compare)) {
 		return check_comparison(o, err) && gather_outputs(o, err) &&

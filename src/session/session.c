@@ -3,10 +3,12 @@
 
 #include "session/find.h"
 #include "session/rules.h"
+#include "session/spool.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { RULES_MAX_BYTES = 4 << 20 };
 
@@ -81,20 +83,33 @@ static bool name_frames(struct session *s, const struct session_options *options
 static bool prepare(struct session *s, const struct session_options *options, struct err *err) {
 	struct rec_meta *meta = &s->recording.meta;
 	meta->wall_offset_s = clock_wall_offset_s(meta->wall_start_ns);
-	return (name_frames(s, options, err) || err_add(err, "%s", s->path)) &&
+	return (name_frames(s, options, err) || err_add(err, "%s", session_title(s))) &&
 			suppress(s, options, err);
 }
 
 static const struct session_options defaults;
 
+static char *copy_of(const char *path, struct err *err) {
+	char *copy = path ? strdup(path) : NULL;
+	if (path && !copy) {
+		(void)err_memory(err);
+	}
+	return copy;
+}
+
+const char *session_title(const struct session *s) {
+	return s->is_stdin ? "standard input" : s->path;
+}
+
 bool session_open_with(struct session *s, const char *name, const struct session_options *options,
 		struct err *err) {
 	options = options ? options : &defaults;
-	*s = (struct session){.path = find_recording(name, err), .file.fd = -1};
+	*s = (struct session){.file.fd = -1, .is_stdin = strcmp(name, "-") == 0};
+	s->path = s->is_stdin ? copy_of(spool_stdin(err), err) : find_recording(name, err);
 	if (!s->path) {
 		return false;
 	}
-	bool ok = (read_recording(s, options->import, err) || err_add(err, "%s", s->path)) &&
+	bool ok = (read_recording(s, options->import, err) || err_add(err, "%s", session_title(s))) &&
 			prepare(s, options, err);
 	if (!ok) {
 		session_close(s);

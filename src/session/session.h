@@ -15,6 +15,7 @@
 
 struct session {
 	char *path; // of the file that was opened
+	bool is_stdin;
 	struct recording recording;
 	struct trace_facts facts; // of files of ours
 	struct names *names;
@@ -36,7 +37,7 @@ struct session_options {
 
 /**
  * Open what `name` means: the file itself, or the recording that a name without its suffix stands
- * for ("lodestar.heapdump" opens lodestar.heapdump.zst). NULL options: the defaults. False: `err`
+ * for ("lodestar.heapdump" opens lodestar.heapdump.zst), or with "-" what comes through standard input. NULL options: the defaults. False: `err`
  * says what is wrong with which file, and names recordings nearby if
  * none has that name.
  */
@@ -50,6 +51,9 @@ bool session_open_with(struct session *s, const char *name, const struct session
  */
 bool session_of_recording(struct session *s, struct recording *r, const char *path,
 		struct err *err);
+
+/** What people call it: its path, or "standard input". */
+const char *session_title(const struct session *s);
 
 /** Is this a file that session_open can read, by its first bytes? */
 bool session_knows(const char *path);

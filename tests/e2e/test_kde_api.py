@@ -97,6 +97,22 @@ def test_moments_with_a_name(tools):
     assert "no such mark" in done.stderr
 
 
+def test_two_phases_compared(tools):
+    """Of one run, and of two: what is between two named moments."""
+    recording = tools.record(tools.victim("allocators"), "phases")
+    load, last = "t=mark:load%20%26%20index-mark:serve", "t=mark:serve%232-mark:done"
+    for words in ([recording.file], ["-d", recording.file, recording.file]):
+        document = tools.json(*words[-1:], *words[:-1], "--base-lens", load, "--lens", last)
+        before, after = document["base"], document["this"]
+        assert (before["never_freed_bytes"], after["never_freed_bytes"]) == (50_000, 150_000)
+        assert (before["allocations"], after["allocations"]) == (100, 100)
+    done = tools.print(recording.file, "--base-lens", load)
+    assert f"compared with {recording.file} ({load})" in done.stdout
+    assert "(all of it)" in done.stdout
+    done = tools.print(recording.file, "--base-lens", "t=mark:lunch-end", status=1)
+    assert "no such mark" in done.stderr
+
+
 # ---- the ways in which programs use it today
 
 @pytest.mark.parametrize("options, compiler", [

@@ -95,6 +95,28 @@ def test_the_filter_in_a_pipe(shell, tools, tmp_path):
     assert int(kde.totals(tmp_path / "named.zst")["calls to allocation functions"]) > 0
 
 
+def test_a_recording_through_a_pipe(shell, file, tmp_path):
+    """zstd -dc FILE | heaptrack_print -"""
+    named = shell(f"heaptrack_print '{file}' | tail -n 6").stdout
+    for line in (f"cat '{file}' | heaptrack_print -", f"heaptrack_print - < '{file}'",
+                 f"heaptrack_print --full - < '{file}'", f"cat '{file}' | heaptrack_print -f -"):
+        done = shell(f"{line} | tail -n 6", timeout=60)
+        assert done.stdout == named, (line, repr(done))
+    same = shell(f"cat '{file}' | heaptrack_print -d - - | tail -n 6")
+    assert kde.reported(same.stdout)["calls to allocation functions"] == "0"
+    done = shell(f"cat '{file}' | TMPDIR='{tmp_path}' heaptrack_print --export heaptrack=out -")
+    assert done.status == 0 and int(kde.totals(tmp_path / "out")["calls to allocation functions"])
+    assert not list(tmp_path.glob("heaptrack-stdin*"))
+
+
+def test_a_pipe_with_nothing_of_use(shell):
+    for line, word in (("true", "empty"), ("echo hello", "not a heaptrack recording")):
+        done = shell(f"{line} | heaptrack_print -")
+        assert done.status == 1 and word in done.stderr and "standard input" in done.stderr
+    done = shell("echo | TMPDIR=/nowhere/at/all heaptrack_print -")
+    assert done.status == 1 and "/nowhere/at/all" in done.stderr
+
+
 def test_a_comparison(shell, file):
     """heaptrack_print -d old new | tail"""
     done = shell(f"heaptrack_print -d '{file}' '{file}' | tail -n 6")
