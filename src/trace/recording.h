@@ -60,8 +60,8 @@ struct rec_meta {
 	uint32_t version;  // string: of the heaptrack that wrote it
 
 	// Not in the file: set by who opens it
-	bool was_attached;     // to a running program, by KDE's heaptrack
 	int64_t wall_offset_s; // the reader's clock at the start less UTC
+	bool was_attached;     // to a running program, by KDE's heaptrack
 };
 
 /** Totals, exact for the whole recording. */
