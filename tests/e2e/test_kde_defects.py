@@ -246,3 +246,20 @@ def test_every_site_of_a_negative_comparison(tools, theirs):
     """A comparison with itself: every figure 0, no site is left."""
     report = tools.print(theirs, "--full", "-d", theirs).stdout
     assert kde.reported(report)["calls to allocation functions"] == "0"
+
+
+def test_large_blocks_are_not_among_small_ones(tools, compiled):
+    """Their window shows blocks of 5000 bytes as "17B to 32B" where sizes between are empty."""
+    program = compiled("#include <stdlib.h>\nvoid *volatile kept[10];\n"
+                       "int main(void) {\n"
+                       "  for (int i = 0; i < 10; i++) kept[i] = malloc(5000);\n"
+                       "  for (int i = 0; i < 3; i++) free(malloc(20));\n  return 0;\n}")
+    parts = tools.record(program).json("--by", "size", "--lens", "m=allocations")["parts"]
+    assert [(part["least"], part["blocks"]) for part in parts] == [(16, 3), (4096, 10)]
+
+
+def test_sanitized_programs_are_refused_with_a_reason(tools):
+    """Theirs looks at /proc//exe: "Unable to detect libasan"."""
+    done = tools.run(tools.heaptrack, "--asan", "/usr/bin/perl", "-e", "1")
+    assert done.status == 1
+    assert "AddressSanitizer" in done.stderr and "libasan" not in done.stderr
