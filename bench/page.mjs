@@ -47,7 +47,7 @@ async function fresh(hash) {
 	await tab.waitForFunction(() => window.taken.some(([what]) => what === 'draw'), null, { timeout: 120_000 });
 	const opened = await tab.evaluate(() => window.taken.find(([what]) => what === 'draw')[2]);
 	const openedCpu = await spent();
-	const isWhole = () => !document.querySelector('#app[aria-busy]') && performance.now();
+	const isWhole = () => !document.querySelector('#app[aria-busy=true]') && performance.now();
 	const whole = await (await tab.waitForFunction(isWhole, null, { timeout: 120_000 })).jsonValue();
 	return { context, tab, opened, openedCpu, whole, spent };
 }

@@ -22,7 +22,6 @@ async function bundle(entry) {
 		jsx: 'automatic',
 		jsxImportSource: 'preact',
 		legalComments: 'none',
-		loader: { '.worker.ts': 'text' },
 		define: { 'process.env.NODE_ENV': '"production"' },
 		logLevel: 'warning',
 	});
@@ -60,9 +59,8 @@ const policy = [
 	"default-src 'none'",
 	`script-src ${hash(early)} ${hash(script)}`,
 	`style-src ${hash(style)}`,
-	"img-src data: blob:",
+	'img-src data:',
 	"connect-src 'self'",
-	"worker-src blob:",
 	"base-uri 'none'",
 	"form-action 'none'",
 ].join('; ');

@@ -65,8 +65,7 @@ static void give_page(struct server *s, struct http_answer *a) {
 	give(a, &out, "text/html; charset=utf-8");
 	(void)snprintf(a->policy, sizeof a->policy,
 			"default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; connect-src 'self'; "
-			"img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; "
-			"frame-ancestors 'none'",
+			"img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 			nonce, nonce);
 	atomic_store(&s->was_entered, true);
 }

@@ -55,7 +55,7 @@ export async function open(browser, address, { theme = 'light', width = 1440, he
 	});
 	await page.goto(address, { waitUntil: 'domcontentloaded' });
 	await page.getByRole('navigation', { name: 'Views' }).waitFor();
-	await page.locator('#app:not([aria-busy])').waitFor(); // all of the recording is there
+	await page.locator('#app:not([aria-busy=true])').waitFor(); // all of the recording is there
 	await settle(page);
 	return { context, page, wrong, requests };
 }

@@ -280,6 +280,18 @@ def test_read_it_without_scripts(pages):
     assert "total memory leaked" in plain and "spike()" in plain
 
 
+@pytest.mark.parametrize("part", ["profile", "rest"])
+def test_damaged_page_still_has_its_report(pages, browse, part):
+    html = pages.page("demo").read_text(encoding="utf-8")
+    start = html.index(f'id="{part}">') + len(f'id="{part}">')
+    end = html.index("</script>", start)
+    cut = pages.folder / f"cut-{part}.html"
+    cut.write_text(html[:start + (end - start) // 8 * 4] + html[end:], encoding="utf-8")
+    seen = browse("cut.mjs", f"file://{cut}")
+    assert "cannot show this profile" in seen["why"] and "cut" in seen["why"], seen
+    assert seen["isShown"] and "total memory leaked" in seen["report"]
+
+
 def test_redacted_page_tells_no_path(pages):
     page = pages.page("demo", "--redact")
     body, text = unpacked(page), page.read_text(encoding="utf-8")

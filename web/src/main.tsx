@@ -21,8 +21,7 @@ async function start(root: HTMLElement): Promise<void> {
 	}
 	await opened.rest();
 	isWhole.value = true;
-	root.inert = false;
-	root.removeAttribute('aria-busy');
+	setBusy(root, false);
 	render(<App />, root);
 	document.getElementById('plain')?.remove();
 	bindAddress();
@@ -34,10 +33,14 @@ async function start(root: HTMLElement): Promise<void> {
 	}
 }
 
+function setBusy(root: HTMLElement, isBusy: boolean): void {
+	root.inert = isBusy;
+	root.setAttribute('aria-busy', String(isBusy));
+}
+
 /** A picture to look at while the rest is read; until then nothing can be asked of it. */
 async function showFirst(root: HTMLElement): Promise<void> {
-	root.inert = true;
-	root.setAttribute('aria-busy', 'true');
+	setBusy(root, true);
 	render(<App />, root);
 	await new Promise((resume) => {
 		requestAnimationFrame(() => setTimeout(resume));
@@ -65,6 +68,7 @@ function forgetToken(): void {
 function giveUp(root: HTMLElement, why: unknown): void {
 	const text = why instanceof Error ? why.message : String(why);
 	document.documentElement.classList.remove('js');
+	setBusy(root, false);
 	render(<Failed why={text} />, root);
 }
 
