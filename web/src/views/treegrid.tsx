@@ -15,18 +15,22 @@ import { hideNode, openRun, selectNode } from './nodes.ts';
 const ROW = 24;
 const CURVE = 'alive over time';
 const LIFE = 'median life';
+const SELF = 'self';
 // Columns beside the fixed ones, by the room there is, and how wide each is
 const EXTRA = {
-	narrow: [],
-	medium: ['allocations', CURVE],
-	wide: ['blocks', 'temporary', 'allocations', LIFE, CURVE],
+	narrow: [SELF],
+	medium: [SELF, 'allocations', CURVE],
+	wide: [SELF, 'blocks', 'temporary', 'allocations', LIFE, CURVE],
 };
 const WIDTHS: Record<string, string> = { [CURVE]: '100px', [LIFE]: '76px' };
+// A node of the bottom-up tree is a way out to callers: these are nothing that it has
+const OF_CALLS = [SELF, LIFE, CURVE];
 
 /** A count that is the weight already is not said twice. */
-function extraColumns(size: keyof typeof EXTRA, metric: Metric): string[] {
+function extraColumns(size: keyof typeof EXTRA, metric: Metric, f: Forest): string[] {
 	const said = isCounted(metric) ? ['blocks', metric as string] : [];
-	return EXTRA[size].filter((name) => !said.includes(name));
+	const left = f.kind === 'up' ? OF_CALLS : [];
+	return EXTRA[size].filter((name) => !said.includes(name) && !left.includes(name));
 }
 const BRANCHES_BELOW = 0.7; // of a node's weight: then its heaviest child is one of several
 
@@ -235,7 +239,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	const shown = rows.slice(first, last);
 	const total = forest.total[0]!;
 	const size = isNarrow || width < 640 ? 'narrow' : width < 1040 ? 'medium' : 'wide';
-	const extra = extraColumns(size, metric);
+	const extra = extraColumns(size, metric, forest);
 	const columns = extra.map((name) => WIDTHS[name] ?? '84px').join(' ');
 	return (
 		<div
@@ -258,9 +262,6 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 				</span>
 				<span role="columnheader" class="num">
 					%
-				</span>
-				<span role="columnheader" class="num">
-					self
 				</span>
 				{extra.map((name) => (
 					<span key={name} role="columnheader" class={name === CURVE ? '' : 'num'}>
@@ -300,10 +301,13 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	);
 }
 
-function Extra({ name, forest: f, node }: { name: string; forest: Forest; node: number }) {
+function Extra(props: { name: string; forest: Forest; node: number; metric: Metric }) {
+	const { forest: f, node } = props;
 	const p = state.profile.value;
-	const isPlace = f.kind === 'down' && !f.isRest[node]; // its stacks are known
-	switch (name) {
+	const isPlace = !f.isRest[node]; // its stacks are known
+	switch (props.name) {
+		case SELF:
+			return <>{weight(props.metric, f.self[node]!)}</>;
 		case CURVE:
 			return isPlace ? <Sparkline values={curveOf(p, f, node)} /> : null;
 		case LIFE:
@@ -381,12 +385,9 @@ function TreeRow(props: RowProps) {
 			<span role="gridcell" class="num">
 				{percent(value, total)}
 			</span>
-			<span role="gridcell" class="num">
-				{weight(metric, f.self[node]!)}
-			</span>
 			{props.extra.map((name) => (
 				<span key={name} role="gridcell" class={name === CURVE ? '' : 'num'}>
-					<Extra name={name} forest={f} node={node} />
+					<Extra name={name} forest={f} node={node} metric={metric} />
 				</span>
 			))}
 		</div>
