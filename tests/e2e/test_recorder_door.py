@@ -230,10 +230,10 @@ def test_program_survives_its_collector(tools, start, helpers, how):
 def test_full_rings_wait_and_then_give_up(tools, start):
     running = start(tools.victim("ends"), "exit", tools.folder / "n", 2, 100_000,
                     options=("--stop-after", "10000"))
-    finished = running.wait(40)
+    finished = running.wait(90)
     counts = running.counts()
     assert finished.status == 7, repr(finished)
-    assert 9 < finished.seconds < 20  # the heart beats, nothing is drained: 10 s
+    assert 29 < finished.seconds < 60  # the heart beats, nothing is drained: 30 s
     assert counts["state"] == 2 and counts["lost"] >= 1
 
 
