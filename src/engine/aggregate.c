@@ -189,8 +189,8 @@ struct aggregate_now aggregate_now(const struct aggregate *a) {
 			.n_edges = a->bins.n + 1,
 			.n_entries = a->bins.n_intervals + a->bins.n_log,
 			.memory_bytes = sizeof *a + shadow_bytes(&a->shadow) + stacks_bytes(&a->stacks) +
-					(uint64_t)a->blocks.n * sizeof *a->blocks.items + sizes_bytes(&a->sizes) +
-					bins_bytes(&a->bins) + threads_bytes(&a->threads) +
+					(uint64_t)a->blocks.n * (sizeof *a->blocks.items + sizeof *a->blocks.unused) +
+					sizes_bytes(&a->sizes) + bins_bytes(&a->bins) + threads_bytes(&a->threads) +
 					a->pendings.capacity * sizeof *a->pendings.items,
 	};
 }

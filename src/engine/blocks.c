@@ -6,7 +6,8 @@
 bool block_pool_reserve(struct block_pool *b, uint32_t more) {
 	size_t need = (size_t)(b->n ? b->n : 1) + more;
 	if (need > BLOCK_UNUSED ||
-			!pages_reserve((void **)&b->items, &b->capacity, need, sizeof *b->items)) {
+			!pages_reserve((void **)&b->items, &b->capacity, need, sizeof *b->items) ||
+			!pages_reserve((void **)&b->unused, &b->unused_capacity, need, sizeof *b->unused)) {
 		return false;
 	}
 	if (b->n == 0) {
@@ -17,6 +18,7 @@ bool block_pool_reserve(struct block_pool *b, uint32_t more) {
 }
 
 void block_pool_finish(struct block_pool *b) {
+	pages_give(b->unused, b->unused_capacity * sizeof *b->unused);
 	pages_give(b->items, b->capacity * sizeof *b->items);
 	*b = (struct block_pool){0};
 }

@@ -3,28 +3,32 @@
 
 /**
  * The live blocks: a pool of records, found by number. Numbers start at 1; a number is used again
- * as soon as its block has ended, the newest first, because it is still in the cache.
+ * as soon as its block has ended, the newest first, because it is still in the cache. What is used
+ * next, and after that, is known beforehand: so where a structure is built anew of many blocks that
+ * ended long ago, their records are asked for in time.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BLOCK_NONE = 0, BLOCK_UNUSED = UINT32_MAX };
+enum { BLOCK_NONE = 0, BLOCK_UNUSED = UINT32_MAX, BLOCKS_AHEAD = 8 };
 
 struct block {
 	uint64_t size;
 	uint64_t birth;  // its moment
 	uint64_t number; // of its thread's allocations, this was that one
 	uint32_t stack;  // BLOCK_UNUSED: not a block
-	uint32_t thread; // of an unused record: the next unused one
+	uint32_t thread;
 };
 
 struct block_pool {
 	struct block *items;
 	size_t capacity;
-	uint32_t n;      // records ever used, with number 0
-	uint32_t unused; // the newest unused record
+	uint32_t n;       // records ever used, with number 0
+	uint32_t *unused; // numbers, the newest last; behind them, room for those of all blocks
+	size_t unused_capacity;
+	uint32_t n_unused;
 };
 
 /** Room for `more` further blocks. False: out of memory. */
@@ -32,19 +36,23 @@ bool block_pool_reserve(struct block_pool *b, uint32_t more);
 
 /** A number for a new block; block_pool_reserve made room. */
 static inline uint32_t block_pool_take(struct block_pool *b) {
-	uint32_t number = b->unused;
-	if (number == BLOCK_NONE) {
+	if (b->n_unused == 0) {
 		return b->n++;
 	}
-	b->unused = b->items[number].thread;
-	__builtin_prefetch(&b->items[b->unused], 1); // the next one's turn comes soon
-	return number;
+	uint32_t at = --b->n_unused;
+	__builtin_prefetch(&b->items[b->unused[at < BLOCKS_AHEAD ? 0 : at - BLOCKS_AHEAD]], 1);
+	return b->unused[at];
 }
 
+/** A block has ended; its number is for block_pool_take. */
 static inline void block_pool_give(struct block_pool *b, uint32_t number) {
 	b->items[number].stack = BLOCK_UNUSED;
-	b->items[number].thread = b->unused;
-	b->unused = number;
+	b->unused[b->n_unused++] = number;
+}
+
+/** A block has ended; its number is for block_pool_claim. */
+static inline void block_pool_release(struct block_pool *b, uint32_t number) {
+	b->items[number].stack = BLOCK_UNUSED;
 }
 
 /** Is that the number of a block? */
@@ -54,7 +62,7 @@ static inline bool block_pool_has(const struct block_pool *b, uint64_t number) {
 
 /**
  * A number for a new block that the caller chose: one that was used before, or the next one; that is
- * taken for any other. Not together with block_pool_take.
+ * taken for any other. Not together with block_pool_take and block_pool_give.
  */
 static inline uint32_t block_pool_claim(struct block_pool *b, uint64_t number) {
 	if (number - 1 < b->n - 1) { // neither BLOCK_NONE nor new

@@ -49,7 +49,11 @@ static inline void leave(struct aggregate *a, uint32_t number, struct thread_rec
 					.flags = (uint8_t)flags,
 			});
 	__builtin_prefetch(a->stacks.items[b->stack].lifetimes, 1);
-	block_pool_give(&a->blocks, number);
+	if (a->has_numbers) {
+		block_pool_release(&a->blocks, number);
+	} else {
+		block_pool_give(&a->blocks, number);
+	}
 }
 
 /** KDE's rule for a block that is freed: aggregate_follow_kde. */
@@ -253,28 +257,40 @@ static inline void on_free(struct aggregate *a, const struct trace_event *e,
 	end_block(a, block, by, UNLIKELY(a->is_told_temporary) && e->size ? CHANGE_TEMPORARY : 0);
 }
 
+// How many events before its turn an event's lines are asked for: first its slot, then what that names
+enum { AHEAD_SLOT = 24, AHEAD_BLOCK = 12 };
+
 /**
- * Blocks of this batch are not always in the cache; with addresses, only very many are worth a look.
- * In line: gcc takes a function that does nothing but fetch for one without effect, and drops it.
+ * The cache lines of events to come. In line: gcc takes a function that does nothing but fetch for one
+ * without effect, and drops it.
  */
-static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct trace_event *events,
-		size_t n) {
-	if (a->has_numbers) {
-		for (size_t i = 0; i < n; i++) {
-			__builtin_prefetch(&a->blocks.items[events[i].ptr & UINT32_MAX], 1);
-		}
-		return;
+static ATTR_INLINE void fetch_slot(const struct aggregate *a, const struct trace_event *e) {
+	struct shadow_leaf *leaf = shadow_is_odd(e->ptr) ? NULL : shadow_leaf_of(&a->shadow, e->ptr);
+	if (leaf) {
+		__builtin_prefetch(shadow_slot_of(leaf, e->ptr), 1);
 	}
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < n; i++) {
-			uint64_t ptr = events[i].ptr;
-			struct shadow_leaf *leaf = shadow_is_odd(ptr) ? NULL : shadow_leaf_of(&a->shadow, ptr);
-			if (leaf && pass == 0) {
-				__builtin_prefetch(shadow_slot_of(leaf, ptr), 1);
-			} else if (leaf) {
-				__builtin_prefetch(&a->blocks.items[*shadow_slot_of(leaf, ptr)], 1);
-			}
+}
+
+static ATTR_INLINE void fetch_block(const struct aggregate *a, const struct trace_event *e) {
+	if (e->kind == TRACE_ALLOC) {
+		stacks_fetch(&a->stacks, e->node);
+	} else if (a->has_numbers) {
+		__builtin_prefetch(&a->blocks.items[e->ptr & UINT32_MAX], 1);
+	} else if (!shadow_is_odd(e->ptr)) {
+		struct shadow_leaf *leaf = shadow_leaf_of(&a->shadow, e->ptr);
+		if (leaf) {
+			__builtin_prefetch(&a->blocks.items[*shadow_slot_of(leaf, e->ptr)], 1);
 		}
+	}
+}
+
+static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct trace_event *e,
+		size_t n) {
+	if (n > AHEAD_SLOT && !a->has_numbers) {
+		fetch_slot(a, e + AHEAD_SLOT);
+	}
+	if (n > AHEAD_BLOCK) {
+		fetch_block(a, e + AHEAD_BLOCK);
 	}
 }
 
@@ -317,14 +333,11 @@ static inline bool digest(struct aggregate *a, const struct trace_event *e, uint
 }
 
 size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n, bool *ok) {
-	n = n < BATCH ? n : BATCH;
-	if (a->has_numbers || a->sum.live_blocks >= BLOCKS_PREFETCH) {
-		fetch_ahead(a, events, n);
-	}
 	struct actor by = actor_of(a, THREAD_NONE);
 	size_t i = 0;
 	*ok = true;
-	for (; i < n; i++) {
+	for (; i < n && i < BATCH; i++) {
+		fetch_ahead(a, &events[i], n - i);
 		uint64_t moment = next_moment(a, events[i].time_ns);
 		if (moment >= a->bins.curve_end) {
 			break;

@@ -96,6 +96,14 @@ static inline uint32_t stacks_at(struct stacks *s, uint32_t node, uint32_t threa
 	return stacks_find(s, node, thread, size, moment);
 }
 
+/** Soon it will be asked for the stack of `node`. In line, or gcc drops it: it has no other effect. */
+static ATTR_INLINE void stacks_fetch(const struct stacks *s, uint32_t node) {
+	const struct stack_at_node *page = s->node_pages[node / STACK_NODE_PAGE];
+	if (page) {
+		__builtin_prefetch(&page[node % STACK_NODE_PAGE]);
+	}
+}
+
 /** To be called before live values change without a new peak. */
 static inline void stack_keep_peak(struct stack *s, uint32_t epoch) {
 	if (s->epoch != epoch) {

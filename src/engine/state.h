@@ -14,9 +14,8 @@
 #include "engine/threads.h"
 
 enum {
-	BATCH = 256,              // events
-	CHANGES = 3 * BATCH,      // an event is at most one block born and two ended
-	BLOCKS_PREFETCH = 500000, // from so many live blocks on, fetching ahead pays
+	BATCH = 256,         // events
+	CHANGES = 3 * BATCH, // an event is at most one block born and two ended
 	SHORT_LIVED_NUMBER = 16,
 	SHORT_LIVED_NS = 1000000,
 };
