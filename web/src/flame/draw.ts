@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 import type { Boxes } from '../data/forest.ts';
 import { SMALL_PX, type Layout } from './layout.ts';
+import type { Label } from './skin.tsx';
+import { drawTexts } from './texts.ts';
 
 export const ROW = 22;
-const FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
 /** What part of a layout is on the screen, and how. */
 export interface Scene {
@@ -15,10 +16,8 @@ export interface Scene {
 	width: number;
 	height: number;
 	isFlipped: boolean; // the root at the bottom
-	selected: number; // box; -1: none
-	focused: number;
 	isMarked: ((node: number) => boolean) | null; // by a search
-	label: (node: number, chars: number) => string;
+	label: (node: number) => Label;
 	colour: (node: number) => Colour;
 }
 
@@ -41,8 +40,6 @@ export interface Palette {
 	dim: string;
 	line: string;
 	background: string;
-	accent: string;
-	mark: string;
 }
 
 const hatches = new Map<string, CanvasPattern>();
@@ -77,8 +74,6 @@ function readPalette(): Palette {
 		dim: token('dim'),
 		line: token('line'),
 		background: token('panel'),
-		accent: token('accent'),
-		mark: token('mark'),
 	};
 }
 
@@ -106,8 +101,6 @@ function hatch(context: CanvasRenderingContext2D, colour: string, background: st
 	return pattern;
 }
 
-let charWidth = 0;
-
 const TEXT_PX = 24; // narrower boxes have no text
 
 export function rowTop(s: Scene, depth: number): number {
@@ -121,152 +114,108 @@ export function depthAt(s: Scene, y: number): number {
 	return Math.floor((s.isFlipped ? levels - y - s.top : y + s.top) / ROW);
 }
 
-/** Boxes side by side that are too small to be told apart. */
-interface Run {
-	depth: number;
-	left: number;
-	right: number;
+/** Where a box begins and ends, as far as it can be seen; whole px are filled fastest. */
+export function sidesOf(s: Scene, box: number): [left: number, right: number] {
+	const scale = s.width / (s.to - s.from || 1);
+	const start = s.layout.start[box]! - s.from;
+	const end = start + s.forest.total[s.layout.node[box]!]!;
+	return [Math.max(0, Math.round(start * scale)), Math.min(s.width, Math.round(end * scale))];
 }
+
+/** Rectangles that are filled alike, one row high: left, top and width of each in turn. */
+type Rects = number[];
 
 /** What is on the screen, by how it is drawn: one colour after the other. */
 interface Seen {
-	boxes: number[][]; // by colour
-	faded: number[];
-	texts: number[];
-	runs: Run[];
+	fills: Rects[]; // by colour
+	faded: Rects;
+	runs: Rects; // boxes side by side that are too small to be told apart
+	texts: number[]; // boxes
 }
 
-function addSmall(seen: Seen, depth: number, left: number, right: number): void {
-	const last = seen.runs[seen.runs.length - 1];
-	if (last?.depth === depth && left - last.right < 1) {
-		last.right = right;
+/** The end of a row, as far as it is filled: what follows without a gap makes that longer. */
+interface RowEnd {
+	of: Rects | null;
+	at: number;
+	right: number;
+}
+
+function addRect(row: RowEnd, to: Rects, left: number, right: number, top: number): void {
+	if (row.of === to && left - row.right < 1) {
+		to[row.at + 2] = right - to[row.at]!;
 	} else {
-		seen.runs.push({ depth, left, right });
+		row.of = to;
+		row.at = to.length;
+		to.push(left, top, right - left);
+	}
+	row.right = right;
+}
+
+const GAP_PX = 3; // wider boxes have a gap behind them
+
+function addBox(row: RowEnd, to: Rects, [left, right]: [number, number], top: number): void {
+	if (right - left > GAP_PX) {
+		row.of = null;
+		to.push(left, top, right - left - 1);
+	} else {
+		addRect(row, to, left, Math.max(right, left + 1), top);
 	}
 }
 
 function look(s: Scene, scale: number, nColours: number): Seen {
 	const { layout, forest } = s;
-	const seen: Seen = { boxes: Array.from({ length: nColours }, () => []), faded: [], texts: [], runs: [] };
-	const rows = Array.from({ length: layout.levels }, (_, depth) => rowTop(s, depth));
+	const seen: Seen = { fills: Array.from({ length: nColours }, () => []), faded: [], runs: [], texts: [] };
+	const tops = Array.from({ length: layout.levels }, (_, depth) => rowTop(s, depth));
+	const ends = Array.from({ length: layout.levels }, (): RowEnd => ({ of: null, at: 0, right: 0 }));
 	for (let i = 0; i < layout.n; ) {
 		const node = layout.node[i]!;
 		const depth = layout.depth[i]!;
 		const left = (layout.start[i]! - s.from) * scale;
 		const width = forest.total[node]! * scale;
-		const y = rows[depth]!;
-		const isAbove = y + ROW <= 0;
-		const isBelow = y >= s.height;
+		const top = tops[depth]!;
+		const isAbove = top + ROW <= 0;
+		const isBelow = top >= s.height;
 		if (left + width <= 0 || left >= s.width || (s.isFlipped ? isAbove : isBelow)) {
 			i = layout.end[i]!; // what is in it is further out
 			continue;
 		}
-		if (width < SMALL_PX) {
-			addSmall(seen, depth, left, left + width);
-			i = layout.end[i]!;
-			continue;
-		}
+		const isSmall = width < SMALL_PX;
 		if (!isAbove && !isBelow) {
-			(s.isMarked && !s.isMarked(node) ? seen.faded : seen.boxes[s.colour(node)]!).push(i);
+			if (isSmall) {
+				addRect(ends[depth]!, seen.runs, left, left + Math.max(1, width), top);
+			} else {
+				const isFaded = s.isMarked && !s.isMarked(node);
+				addBox(ends[depth]!, isFaded ? seen.faded : seen.fills[s.colour(node)]!, sidesOf(s, i), top);
+			}
 			if (width > TEXT_PX) {
 				seen.texts.push(i);
 			}
 		}
-		i++;
+		i = isSmall ? layout.end[i]! : i + 1;
 	}
 	return seen;
 }
 
+function fill(context: CanvasRenderingContext2D, rects: Rects, colour: string | CanvasPattern): void {
+	context.fillStyle = colour;
+	for (let i = 0; i < rects.length; i += 3) {
+		context.fillRect(rects[i]!, rects[i + 1]!, rects[i + 2]!, ROW - 1);
+	}
+}
+
 /** Draws what can be seen. */
 export function draw(context: CanvasRenderingContext2D, s: Scene, p: Palette): void {
-	const scale = s.width / (s.to - s.from || 1);
-	const seen = look(s, scale, p.fills.length);
+	const seen = look(s, s.width / (s.to - s.from || 1), p.fills.length);
+	const library = p.fills[Colour.Library]!;
 	context.fillStyle = p.background;
 	context.fillRect(0, 0, s.width, s.height);
-	seen.boxes.forEach((boxes, colour) => {
+	seen.fills.forEach((rects, colour) => {
 		const isUnknown = (colour as Colour) === Colour.Unknown;
-		context.fillStyle = isUnknown ? hatch(context, p.line, p.fills[Colour.Library]!) : p.fills[colour]!;
-		boxes.forEach((i) => fillBox(context, s, scale, i));
+		fill(context, rects, isUnknown ? hatch(context, p.line, library) : p.fills[colour]!);
 	});
 	context.globalAlpha = 0.35;
-	context.fillStyle = p.fills[Colour.Library]!;
-	seen.faded.forEach((i) => fillBox(context, s, scale, i));
+	fill(context, seen.faded, library);
 	context.globalAlpha = 1;
-	drawRuns(context, s, p, seen.runs);
-	drawTexts(context, s, p, seen.texts, scale);
-	outline(context, s, p, scale);
-}
-
-function fillBox(context: CanvasRenderingContext2D, s: Scene, scale: number, i: number): void {
-	const { layout, forest } = s;
-	const start = layout.start[i]! - s.from;
-	const left = Math.max(0, start * scale);
-	const right = Math.min(s.width, (start + forest.total[layout.node[i]!]!) * scale);
-	const gap = right - left > 3 ? 1 : 0;
-	context.fillRect(left, rowTop(s, layout.depth[i]!), right - left - gap, ROW - 1);
-}
-
-function drawRuns(context: CanvasRenderingContext2D, s: Scene, p: Palette, runs: Run[]): void {
-	context.fillStyle = hatch(context, p.dim, p.fills[Colour.Library]!);
-	for (const { depth, left, right } of runs) {
-		const y = rowTop(s, depth);
-		if (y < s.height && y + ROW > 0) {
-			context.fillRect(Math.max(0, left), y, Math.max(1, right - left - 0.5), ROW - 1);
-		}
-	}
-}
-
-function drawTexts(
-	context: CanvasRenderingContext2D,
-	s: Scene,
-	p: Palette,
-	texts: number[],
-	scale: number,
-): void {
-	const { layout, forest } = s;
-	let isItalic = false;
-	context.font = FONT;
-	context.textBaseline = 'middle';
-	context.fillStyle = p.text;
-	charWidth ||= context.measureText('0000000000').width / 10;
-	for (const i of texts) {
-		const node = layout.node[i]!;
-		const left = Math.max(0, (layout.start[i]! - s.from) * scale);
-		const right = Math.min(s.width, (layout.start[i]! + forest.total[node]! - s.from) * scale);
-		const chars = Math.floor((right - left - 10) / charWidth);
-		if (chars < 3) {
-			continue;
-		}
-		const wantsItalic = forest.isRun[node] === 1;
-		if (wantsItalic !== isItalic) {
-			isItalic = wantsItalic;
-			context.font = `${isItalic ? 'italic ' : ''}${FONT}`;
-		}
-		context.globalAlpha = s.isMarked && !s.isMarked(node) ? 0.6 : 1;
-		context.fillText(s.label(node, chars), left + 6, rowTop(s, layout.depth[i]!) + ROW / 2);
-	}
-	context.globalAlpha = 1;
-}
-
-function outline(context: CanvasRenderingContext2D, s: Scene, p: Palette, scale: number): void {
-	for (const [box, colour] of [
-		[s.selected, p.accent],
-		[s.focused, p.text],
-	] as const) {
-		if (box < 0) {
-			continue;
-		}
-		const { layout, forest } = s;
-		const left = Math.max(1, (layout.start[box]! - s.from) * scale);
-		const right = Math.min(
-			s.width - 1,
-			(layout.start[box]! + forest.total[layout.node[box]!]! - s.from) * scale,
-		);
-		if (right > left) {
-			context.strokeStyle = colour;
-			context.lineWidth = 2;
-			const y = rowTop(s, layout.depth[box]!);
-			context.strokeRect(left, y + 1, Math.max(2, right - left - 2), ROW - 3);
-		}
-	}
+	fill(context, seen.runs, hatch(context, p.dim, library));
+	drawTexts(context, s, p.text, seen.texts);
 }

@@ -5,10 +5,10 @@ import type { Boxes } from '../data/forest.ts';
 import { measured } from '../measure.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
-import { depthAt, draw, palette, ROW, rowTop, type Scene } from './draw.ts';
+import { depthAt, draw, palette, ROW, rowTop, sidesOf, type Scene } from './draw.ts';
 import { boxAt, boxOf, layOut } from './layout.ts';
 import { useMotion } from './motion.ts';
-import type { Skin } from './skin.tsx';
+import type { Label, Skin } from './skin.tsx';
 import { Tip } from './tip.tsx';
 import { depthOf, walk } from './walk.ts';
 
@@ -49,12 +49,12 @@ function contextOf(canvas: HTMLCanvasElement, size: { width: number; height: num
 	const ratio = devicePixelRatio || 1;
 	const width = Math.round(size.width * ratio);
 	const height = Math.round(size.height * ratio);
+	const context = canvas.getContext('2d', { alpha: false })!;
 	if (canvas.width !== width || canvas.height !== height) {
 		canvas.width = width;
 		canvas.height = height;
+		context.setTransform(ratio, 0, 0, ratio, 0, 0);
 	}
-	const context = canvas.getContext('2d', { alpha: false })!;
-	context.setTransform(ratio, 0, 0, ratio, 0, 0);
 	return context;
 }
 
@@ -68,6 +68,30 @@ function useLayout(f: Boxes, pixels: number, zoom: number) {
 	const finer = moving && f.total[moving.zoom]! < f.total[zoom]! ? moving.zoom : zoom;
 	const layout = useMemo(() => (finer === zoom ? whole : layOut(f, { zoom: finer, pixels })), [whole, finer]);
 	return { layout, from: moving?.from ?? from, to: moving?.to ?? to };
+}
+
+/** What a skin says of its boxes, found out once for each. */
+function remembered(skin: Skin): (node: number) => Label {
+	const known = new Map<number, Label>();
+	return (node) => {
+		let label = known.get(node);
+		if (!label) {
+			label = skin.label(node);
+			known.set(node, label);
+		}
+		return label;
+	};
+}
+
+/** The edge of a box; an element of its own, for moving it draws no picture anew. */
+function Outline({ scene: s, box, kind }: { scene: Scene; box: number; kind: string }) {
+	const [left, right] = box < 0 ? [0, 0] : sidesOf(s, box);
+	if (right <= left) {
+		return null;
+	}
+	const top = rowTop(s, s.layout.depth[box]!);
+	const width = Math.max(4, right - left - 1);
+	return <div class={`outline ${kind}`} style={{ left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${ROW - 1}px` }} />;
 }
 
 /** A flame graph on a canvas, with a tree of one live element beside it for screen readers. */
@@ -92,10 +116,8 @@ export function Flame(props: FlameProps) {
 		top,
 		...size,
 		isFlipped: props.isFlipped ?? false,
-		selected: selected > 0 ? boxOf(layout, selected) : -1,
-		focused: hasFocus ? boxOf(layout, focused) : -1,
 		isMarked: props.isMarked ?? null,
-		label: skin.text,
+		label: useMemo(() => remembered(skin), [skin]),
 		colour: skin.colour,
 	};
 
@@ -104,7 +126,7 @@ export function Flame(props: FlameProps) {
 		if (context) {
 			measured('draw', () => draw(context, scene, palette(turn)));
 		}
-	}, [skin, layout, from, to, top, size, scene.isFlipped, scene.selected, scene.focused, props.isMarked, turn]);
+	}, [skin, layout, from, to, top, size, scene.isFlipped, props.isMarked, turn]);
 
 	/** The node under the pointer; -1: none. */
 	const find = (event: MouseEvent) => {
@@ -165,23 +187,25 @@ export function Flame(props: FlameProps) {
 				onBlur={() => setHasFocus(false)}
 				onScroll={(e) => setTop(e.currentTarget.scrollTop)}
 			>
-				<canvas
-					ref={canvas}
-					aria-hidden="true"
-					style={{ width: `${size.width}px`, height: `${size.height}px` }}
-					onClick={onClick}
-					onDblClick={(e) => {
-						const node = find(e);
-						if (node >= 0) {
-							props.onZoom?.(node);
-						}
-					}}
-					onMouseMove={(e) => {
-						const node = find(e);
-						setHover(node < 0 ? null : { node, x: e.clientX, y: e.clientY });
-					}}
-					onMouseLeave={() => setHover(null)}
-				/>
+				<div class="flame-picture" aria-hidden="true" style={{ width: `${size.width}px`, height: `${size.height}px` }}>
+					<canvas
+						ref={canvas}
+						onClick={onClick}
+						onDblClick={(e) => {
+							const node = find(e);
+							if (node >= 0) {
+								props.onZoom?.(node);
+							}
+						}}
+						onMouseMove={(e) => {
+							const node = find(e);
+							setHover(node < 0 ? null : { node, x: e.clientX, y: e.clientY });
+						}}
+						onMouseLeave={() => setHover(null)}
+					/>
+					<Outline scene={scene} box={selected > 0 ? boxOf(layout, selected) : -1} kind="selected" />
+					<Outline scene={scene} box={hasFocus ? boxOf(layout, focused) : -1} kind="focused" />
+				</div>
 				<div style={{ height: `${Math.max(0, levels - size.height)}px` }} aria-hidden="true" />
 				<div id={itemId} class="sr" role="treeitem" aria-selected="true" aria-level={depthOf(f, focused) + 1}>
 					{skin.words(focused)}

@@ -4,24 +4,24 @@ import type { Boxes, Forest } from '../data/forest.ts';
 import { isCounted, type Metric } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
 import { ownerOf } from '../data/tree.ts';
-import { count, elide, percent } from '../ui/format.ts';
+import { count, percent } from '../ui/format.ts';
 import { METRIC_NAMES, nodeName, placeOf, shortWeight, weight } from '../ui/labels.ts';
 import { Colour } from './draw.ts';
+
+/** A box's name, and what may stand behind it: the first of these that fits. */
+export interface Label {
+	name: string;
+	additions: string[];
+}
 
 /** What the boxes of a graph look like, and what they say. */
 export interface Skin {
 	profile: Profile; // whose symbols they have
 	colour: (node: number) => Colour;
-	text: (node: number, chars: number) => string; // in the box
+	label: (node: number) => Label; // in the box
 	words: (node: number) => string; // for those who do not see it
 	tip: (node: number) => ComponentChildren; // beside the pointer: rows of a table
 	more?: (node: number) => ComponentChildren; // below them, once the pointer rests
-}
-
-/** The most that fits behind a name. */
-export function fitting(name: string, additions: string[], chars: number): string {
-	const fits = additions.find((more) => name.length + 2 + more.length <= chars);
-	return fits ? `${name}  ${fits}` : elide(name, chars);
 }
 
 export function wordsOf(p: Profile, f: Boxes, node: number, cost: string): string {
@@ -75,9 +75,9 @@ export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false
 			}
 			return byModule ? moduleColour(p.symbols.module[symbol]!) : ownerColour(p, f, symbol, node);
 		},
-		text: (node, chars) => {
+		label: (node) => {
 			const value = `${shortWeight(metric, f.total[node]!)}${unit}`;
-			return fitting(nodeName(p, f, node), [`${value} · ${percent(f.total[node]!, total)}`, value], chars);
+			return { name: nodeName(p, f, node), additions: [`${value} · ${percent(f.total[node]!, total)}`, value] };
 		},
 		words: (node) => wordsOf(p, f, node, `${weight(metric, f.total[node]!)}, ${percent(f.total[node]!, total)}`),
 		tip: (node) =>

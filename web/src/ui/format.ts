@@ -28,8 +28,11 @@ export function bytes(n: number): string {
 	return `${sign}${unit === 0 ? Math.round(value) : oneDigit(value)} ${units[unit]}`;
 }
 
+/** By hand: the browser's own takes ten times as long, and a flame graph says hundreds at once. */
 export function count(n: number): string {
-	return `${n < 0 ? '−' : ''}${Math.abs(Math.round(n)).toLocaleString('en-US')}`;
+	const digits = String(Math.abs(Math.round(n)));
+	const grouped = digits.length > 3 ? digits.replace(/\B(?=(\d{3})+$)/g, ',') : digits;
+	return n < 0 ? `−${grouped}` : grouped;
 }
 
 /** For boxes and axes: 118,943 as 119k. */

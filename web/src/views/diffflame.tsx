@@ -4,7 +4,7 @@ import { diffForest, type DiffBoxes, type Side, type Width } from '../data/compa
 import type { Metric } from '../data/lens.ts';
 import { Colour } from '../flame/draw.ts';
 import { Flame } from '../flame/flame.tsx';
-import { fitting, tipRows, wordsOf, type Skin } from '../flame/skin.tsx';
+import { tipRows, wordsOf, type Skin } from '../flame/skin.tsx';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
 import { nodeName, signedWeight, weight } from '../ui/labels.ts';
@@ -36,9 +36,9 @@ function diffSkin(f: DiffBoxes, metric: Metric): Skin {
 	return {
 		profile: f.profile,
 		colour: (node) => colourOfChange(f.before[node]!, f.now[node]!),
-		text: (node, chars) => {
+		label: (node) => {
 			const more = `${kind(node)}${change(node)}`;
-			return fitting(nodeName(f.profile, f, node), [`${more} · now ${weight(metric, f.now[node]!)}`, more], chars);
+			return { name: nodeName(f.profile, f, node), additions: [`${more} · now ${weight(metric, f.now[node]!)}`, more] };
 		},
 		words: (node) => wordsOf(f.profile, f, node, costs(node).map((c) => `${c.name} ${c.value}`).join(', ')),
 		tip: (node) => tipRows(costs(node)),
