@@ -98,6 +98,14 @@ void hook_realloc_answer(struct hook *h, const void *block, const void *moved, u
 	}
 }
 
+void hook_realloc_unanswered(struct hook *h, const void *block) {
+	if (door_is_ours()) {
+		atomic_store_explicit(&thread_state_of(h->slot)->hooks[h->level].open_realloc, 0,
+				memory_order_relaxed);
+		hook_write(h->slot, KIND_STAYED, (uint64_t)block, 0, 0);
+	}
+}
+
 // ---- room
 
 /** How a wait for the collector goes on. */

@@ -203,3 +203,6 @@ void hook_realloc(struct hook *h, const void *block);
 
 /** The answer to hook_realloc: the block of `size` bytes is `moved` now (NULL: it failed). */
 void hook_realloc_answer(struct hook *h, const void *block, const void *moved, uint64_t size);
+
+/** There is no answer within the recording: `block` is what it was to its end. */
+void hook_realloc_unanswered(struct hook *h, const void *block);

@@ -251,8 +251,21 @@ static void leave_other(struct inject_frame *f) {
 	}
 }
 
+/**
+ * Has the patch been taken back while the real function ran? Then the recording is over: others have freed
+ * blocks unseen since, and what this call gives out may be one of them.
+ */
+static bool is_late(const struct inject_frame *f) {
+	// Written from outside, all threads stopped
+	return __atomic_load_n(&f->what->is_patched, __ATOMIC_RELAXED) == 0;
+}
+
 static void record_answer(struct inject_frame *f) {
-	if (f->kind == CALL_ALLOCATES) {
+	if (__builtin_expect(f->kind != CALL_FREES && is_late(f), 0)) {
+		if (f->kind == CALL_MOVES) {
+			hook_realloc_unanswered(&f->hook, (const void *)f->ptr);
+		}
+	} else if (f->kind == CALL_ALLOCATES) {
 		hook_allocated(&f->hook, (const void *)f->rax, f->size);
 	} else if (f->kind != CALL_FREES) {
 		leave_other(f);
