@@ -1,22 +1,40 @@
 // SPDX-License-Identifier: MIT
 #include "base/arena.h"
 
+#include "base/large_pages.h"
+
 #include <stdlib.h>
-#include <sys/mman.h>
 
 struct arena_chunk {
 	struct arena_chunk *next;
 	size_t size; // of data
+	bool is_large;
 	_Alignas(16) uint8_t data[];
 };
 
-enum { CHUNK_MIN = 64 << 10, LARGE_PAGE = 2 << 20 };
+enum { CHUNK_MIN = 64 << 10 };
 
-// A large table is filled once, and handing it small pages one by one costs as much as filling it
-static void prefer_large_pages(uint8_t *data, size_t size) {
-	size_t before = -(uintptr_t)data & (LARGE_PAGE - 1);
-	if (size / 2 >= LARGE_PAGE) {
-		(void)madvise(data + before, (size - before) & ~((size_t)LARGE_PAGE - 1), MADV_HUGEPAGE);
+static bool is_allowed(const struct arena *a, size_t size) {
+	return !a->max_bytes || (size <= a->max_bytes && a->bytes <= a->max_bytes - size);
+}
+
+/** A chunk of `size` bytes for data, zeroed: large ones in whole large pages. */
+static struct arena_chunk *take_chunk(size_t size, bool is_large) {
+	const size_t bytes = sizeof(struct arena_chunk) + size;
+	// calloc: the system's fresh pages are zero already, and none is taken before its use
+	struct arena_chunk *chunk = is_large ? large_pages_take(bytes) : calloc(1, bytes);
+	if (chunk) {
+		chunk->size = size;
+		chunk->is_large = is_large;
+	}
+	return chunk;
+}
+
+static void give_chunk(struct arena_chunk *chunk) {
+	if (chunk->is_large) {
+		large_pages_give(chunk, sizeof *chunk + chunk->size);
+	} else {
+		free(chunk);
 	}
 }
 
@@ -25,16 +43,14 @@ static bool add_chunk(struct arena *a, size_t need) {
 	if (size < need) {
 		size = need;
 	}
-	if (a->max_bytes && (size > a->max_bytes || a->bytes > a->max_bytes - size)) {
-		return false;
-	}
-	// calloc: the system's fresh pages are zero already, and none is taken before its use
-	struct arena_chunk *chunk = calloc(1, sizeof *chunk + size);
+	size_t whole = large_pages_round(sizeof(struct arena_chunk) + size) -
+			sizeof(struct arena_chunk);
+	bool is_large = size > LARGE_PAGE / 2 && is_allowed(a, whole);
+	size = is_large ? whole : size;
+	struct arena_chunk *chunk = is_allowed(a, size) ? take_chunk(size, is_large) : NULL;
 	if (!chunk) {
 		return false;
 	}
-	prefer_large_pages(chunk->data, size);
-	chunk->size = size;
 	chunk->next = a->chunks;
 	a->chunks = chunk;
 	a->used = 0;
@@ -70,7 +86,7 @@ void arena_finish(struct arena *a) {
 	struct arena_chunk *chunk = a ? a->chunks : NULL;
 	while (chunk) {
 		struct arena_chunk *next = chunk->next;
-		free(chunk);
+		give_chunk(chunk);
 		chunk = next;
 	}
 	if (a) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/buffer.h"
 
+#include "base/large_pages.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@ uint8_t *buffer_room(struct buffer *b, size_t n) {
 		b->failed = true;
 		return NULL;
 	}
+	large_pages_prefer(data, want);
 	b->data = data;
 	b->capacity = want;
 	return data + b->size;
