@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /**
- * What questions cost: CPU time, the best of several rounds, of every step of an answer, over
- * made-up recordings of the size of a compiler's run, and of twice and a half that.
+ * What questions cost: time and CPU time, the best and the median of several rounds, of every step of an
+ * answer, over made-up recordings of the size of a compiler's run, and of twice and a half that.
  *
  *   bench_query [ROUNDS]
  */
@@ -16,9 +16,11 @@
 #include <inttypes.h>
 #include <time.h>
 
-static double cpu_ms(void) {
+enum { ROUNDS_MOST = 1000 };
+
+static double ms_of(clockid_t clock) {
 	struct timespec t;
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	(void)clock_gettime(clock, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
@@ -32,7 +34,9 @@ struct desk {
 	struct lens_result result;
 	struct call_tree tree;
 	struct tree_costs costs;
-	struct lens_result earlier; // of another range: what a difference is made with
+	struct lens_result earlier;    // of another range: what a difference is made with
+	struct call_tree another_tree; // and the same tree once more, as another recording has one
+	uint64_t sum;                  // of what was asked for: else the compiler need not answer
 };
 
 static bool ask_range(struct desk *d) {
@@ -44,8 +48,27 @@ static bool ask_tree(struct desk *d) {
 	return call_tree_make(&d->lens, d->r, d->names, &d->arena, &tree, NULL);
 }
 
+static bool ask_costs(struct desk *d) {
+	struct tree_costs costs;
+	return call_tree_costs(&d->tree, &d->result, &d->arena, &costs, NULL);
+}
+
 static bool ask_inclusive(struct desk *d) {
-	return call_tree_costs(&d->tree, &d->result, &d->arena, &d->costs, NULL);
+	struct tree_costs costs;
+	bool ok = call_tree_costs(&d->tree, &d->result, &d->arena, &costs, NULL);
+	for (uint32_t i = 0; ok && i < d->tree.n; i++) {
+		struct lens_costs all = call_tree_all(&d->tree, &costs, i);
+		d->sum += all.bytes ^ all.blocks ^ all.allocations ^ all.allocated_bytes ^ all.temporary;
+	}
+	return ok;
+}
+
+/** What moving a range takes. */
+static bool ask_range_and_inclusive(struct desk *d) {
+	struct lens_result before = d->result;
+	bool ok = lens_apply(&d->lens, d->r, d->names, &d->arena, &d->result, NULL) && ask_inclusive(d);
+	d->result = before;
+	return ok;
 }
 
 static bool ask_functions(struct desk *d) {
@@ -59,11 +82,19 @@ static bool ask_bottom_up(struct desk *d) {
 }
 
 /** All calls of the range against those of an earlier one: as many nodes on both sides. */
-static bool ask_difference(struct desk *d) {
-	const struct call_tree *const trees[N_DIFF_SIDES] = {&d->tree, &d->tree};
+static bool diff_against(struct desk *d, const struct call_tree *tree) {
+	const struct call_tree *const trees[N_DIFF_SIDES] = {&d->tree, tree};
 	const struct lens_result *const results[N_DIFF_SIDES] = {&d->result, &d->earlier};
-	struct diff_tree tree;
-	return diff_tree_merge(trees, results, d->lens.metric, &d->arena, &tree, NULL);
+	struct diff_tree merged;
+	return diff_tree_merge(trees, results, d->lens.metric, &d->arena, &merged, NULL);
+}
+
+static bool ask_difference(struct desk *d) {
+	return diff_against(d, &d->tree);
+}
+
+static bool ask_difference_to_another(struct desk *d) {
+	return diff_against(d, &d->another_tree);
 }
 
 static bool ask_timeline(struct desk *d) {
@@ -82,17 +113,25 @@ static bool ask_names(struct desk *d) {
 	return n != NULL;
 }
 
+static int by_value(const void *a, const void *b) {
+	const double *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
 /** Ask again and again. What the last answer left in the arena stays until the desk is cleared. */
 static void measure(struct desk *d, const char *what, bool (*ask)(struct desk *), int rounds) {
-	double best = 1e9;
+	double wall[ROUNDS_MOST], cpu[ROUNDS_MOST];
 	for (int i = 0; i < rounds; i++) {
 		arena_finish(&d->arena);
-		double start = cpu_ms();
+		double start = ms_of(CLOCK_MONOTONIC), cpu_start = ms_of(CLOCK_PROCESS_CPUTIME_ID);
 		check(ask(d));
-		double ms = cpu_ms() - start;
-		best = ms < best ? ms : best;
+		wall[i] = ms_of(CLOCK_MONOTONIC) - start;
+		cpu[i] = ms_of(CLOCK_PROCESS_CPUTIME_ID) - cpu_start;
 	}
-	printf("  %-44s %8.2f ms\n", what, best);
+	qsort(wall, (size_t)rounds, sizeof *wall, by_value);
+	qsort(cpu, (size_t)rounds, sizeof *cpu, by_value);
+	printf("  %-44s %8.2f %8.2f ms   CPU %8.2f %8.2f ms\n", what, wall[0], wall[rounds / 2], cpu[0],
+			cpu[rounds / 2]);
 }
 
 static void keep_tree(struct desk *d, struct lens_result *result) {
@@ -115,7 +154,9 @@ static void measure_difference(struct desk *d, int rounds) {
 	earlier.from = 0;
 	earlier.to = d->lens.from;
 	check(lens_apply(&earlier, d->r, d->names, &d->kept, &d->earlier, NULL));
+	check(call_tree_make(&earlier, d->r, d->names, &d->kept, &d->another_tree, NULL));
 	measure(d, "the difference to an earlier range", ask_difference, rounds);
+	measure(d, "the same as to another recording", ask_difference_to_another, rounds);
 }
 
 static void measure_size(const struct make_options *options, int rounds) {
@@ -140,7 +181,9 @@ static void measure_size(const struct make_options *options, int rounds) {
 	measure(&d, "the call tree, once per fold, focus, hide", ask_tree, rounds);
 	arena_finish(&d.arena);
 	keep_tree(&d, &range);
-	measure(&d, "inclusive costs of all its nodes", ask_inclusive, rounds);
+	measure(&d, "costs laid over it", ask_costs, rounds);
+	measure(&d, "the same, and told of each of its nodes", ask_inclusive, rounds);
+	measure(&d, "the range, and inclusive costs", ask_range_and_inclusive, rounds);
 	check(call_tree_costs(&d.tree, &range, &d.kept, &d.costs, NULL));
 	measure(&d, "by function, recursion once", ask_functions, rounds);
 	measure(&d, "bottom-up, first level", ask_bottom_up, rounds);
@@ -160,6 +203,8 @@ int main(int argc, char **argv) {
 			{2, 1000000, 325000, 1000, 5270000, 50000, 4},
 	};
 	int rounds = argc > 1 ? atoi(argv[1]) : 7;
+	check(rounds >= 1 && rounds <= ROUNDS_MOST);
+	printf("%-46s  least   median          least   median\n", "");
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		measure_size(&sizes[i], rounds);
 	}

@@ -211,6 +211,34 @@ static bool lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of
 	return ok;
 }
 
+/** Stacks in the order of their nodes: each node's are counted, then put where they belong. */
+static bool put_stacks(struct arena *arena, struct call_tree *t) {
+	t->stacks = arena_new(arena, uint32_t, t->n_stacks);
+	t->first = arena_new(arena, uint32_t, t->n + 2ul);
+	if (!t->stacks || !t->first) {
+		return false;
+	}
+	uint32_t *next = t->first + 1; // while they are put: where the next one of a node goes
+	for (uint32_t i = 0; i < t->n_stacks; i++) {
+		next[t->of_stack[i] + 1]++;
+	}
+	for (uint32_t i = 1; i <= t->n; i++) {
+		next[i] += next[i - 1];
+	}
+	for (uint32_t i = 0; i < t->n_stacks; i++) {
+		t->stacks[next[t->of_stack[i]]++] = i;
+	}
+	return true;
+}
+
+static bool put_names(struct arena *arena, struct call_tree *t) {
+	t->names = arena_new(arena, const struct name *, t->n_keys);
+	for (uint32_t i = t->n; t->names && i-- > 1;) {
+		t->names[t->nodes[i].key] = t->nodes[i].name;
+	}
+	return t->names;
+}
+
 static bool make(struct maker *m, struct arena *arena, struct arena *scratch, struct call_tree *t) {
 	const struct recording *r = m->recording;
 	m->ends = arena_new(scratch, struct end, r->nodes.n);
@@ -232,7 +260,7 @@ static bool make(struct maker *m, struct arena *arena, struct arena *scratch, st
 		uint32_t node = m->ends[r->stacks.items[i].node].node;
 		t->of_stack[i] = node == NODE_NONE ? 0 : new_of[node];
 	}
-	return true;
+	return put_stacks(arena, t) && put_names(arena, t);
 }
 
 bool call_tree_make(const struct lens *l, const struct recording *r, const struct names *n,
@@ -254,6 +282,21 @@ bool call_tree_make(const struct lens *l, const struct recording *r, const struc
 	return ok;
 }
 
+static bool are_same_names(const struct slice *a, uint32_t n_a, const struct slice *b,
+		uint32_t n_b) {
+	bool are_same = n_a == n_b;
+	for (uint32_t i = 0; are_same && i < n_a; i++) {
+		are_same = slice_equal(a[i], b[i]);
+	}
+	return are_same;
+}
+
+bool call_tree_is_same(const struct lens *a, const struct lens *b) {
+	return a->group == b->group && a->is_unfolded == b->is_unfolded &&
+			are_same_names(a->focus, a->n_focus, b->focus, b->n_focus) &&
+			are_same_names(a->hide, a->n_hide, b->hide, b->n_hide);
+}
+
 struct slice call_tree_label(const struct call_tree *t, uint32_t node) {
 	const struct call_node *c = &t->nodes[node];
 	return !c->name ? slice_of(NULL, 0) : t->labels ? t->labels[c->key] : c->name->function;
@@ -263,34 +306,21 @@ struct slice call_tree_label(const struct call_tree *t, uint32_t node) {
 
 bool call_tree_costs(const struct call_tree *t, const struct lens_result *result,
 		struct arena *arena, struct tree_costs *out, struct err *err) {
-	*out = (struct tree_costs){result->stacks, arena_new(arena, struct lens_costs, t->n)};
-	if (!out->all) {
+	enum { AHEAD = 16 };
+	*out = (struct tree_costs){result->stacks,
+			arena_new(arena, struct lens_costs, t->n_stacks + 1ul)};
+	if (!out->before) {
 		return err_memory(err);
 	}
+	struct lens_costs sum = {0};
 	for (uint32_t i = 0; i < t->n_stacks; i++) {
-		lens_costs_add(&out->all[t->of_stack[i]], &result->stacks[i]);
-	}
-	for (uint32_t i = t->n; i-- > 1;) {
-		lens_costs_add(&out->all[t->nodes[i].parent], &out->all[i]);
+		if (i + AHEAD < t->n_stacks) {
+			__builtin_prefetch(&result->stacks[t->stacks[i + AHEAD]]);
+		}
+		lens_costs_add(&sum, &result->stacks[t->stacks[i]]);
+		out->before[i + 1] = sum;
 	}
 	return true;
-}
-
-static void take_costs(struct lens_costs *from, const struct lens_costs *c) {
-	from->bytes -= c->bytes;
-	from->blocks -= c->blocks;
-	from->allocations -= c->allocations;
-	from->allocated_bytes -= c->allocated_bytes;
-	from->temporary -= c->temporary;
-}
-
-struct lens_costs call_tree_own(const struct call_tree *t, const struct tree_costs *costs,
-		uint32_t node) {
-	struct lens_costs own = costs->all[node];
-	for (uint32_t i = node + 1; i < t->nodes[node].end; i = t->nodes[i].end) {
-		take_costs(&own, &costs->all[i]);
-	}
-	return own;
 }
 
 static bool is_anything(const struct lens_costs *c) {
@@ -332,7 +362,8 @@ bool call_tree_functions(const struct call_tree *t, const struct tree_costs *cos
 		if (i >= open_until[key]) {
 			f->node = f->node ? f->node : i;
 			open_until[key] = t->nodes[i].end;
-			lens_costs_add(&f->all, &costs->all[i]);
+			struct lens_costs all = call_tree_all(t, costs, i);
+			lens_costs_add(&f->all, &all);
 		}
 	}
 	for (uint32_t i = 0; ok && i < t->n_stacks; i++) {

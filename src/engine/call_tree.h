@@ -26,7 +26,10 @@ struct call_tree {
 	uint32_t n;
 	uint32_t *of_stack; // per rec_stack: its node
 	uint32_t n_stacks;
+	uint32_t *stacks;     // all of them, in the order of their nodes
+	uint32_t *first;      // per node, and once more at the end: where in `stacks` its own begin
 	struct slice *labels; // per key: what a group is called; NULL: nodes are functions
+	const struct name **names; // per key: of its first node; NULL: it has none
 	uint32_t n_keys;
 };
 
@@ -37,18 +40,31 @@ bool call_tree_make(const struct lens *l, const struct recording *r, const struc
 /** What a node is called: its function (in full), or its group. "" for the root. */
 struct slice call_tree_label(const struct call_tree *t, uint32_t node);
 
+/** The stacks of a subtree stand side by side: what they cost is the difference of two sums. */
 struct tree_costs {
 	const struct lens_costs *stacks; // of the result, borrowed
-	struct lens_costs *all;          // per node: of the stacks that go through it or end in it
+	struct lens_costs *before;       // of all that stand before a place in call_tree.stacks
 };
 
-/** Lay costs over the tree: all[0] is the result's total. False: no memory. */
+/** Do two lenses show the same tree? */
+bool call_tree_is_same(const struct lens *a, const struct lens *b);
+
+/** Lay costs over the tree. False: no memory. */
 bool call_tree_costs(const struct call_tree *t, const struct lens_result *result,
 		struct arena *arena, struct tree_costs *out, struct err *err);
 
+/** What the stacks cost that go through a node or end in it; of node 0: the result's total. */
+static inline struct lens_costs call_tree_all(const struct call_tree *t,
+		const struct tree_costs *costs, uint32_t node) {
+	return lens_costs_between(&costs->before[t->first[node]],
+			&costs->before[t->first[t->nodes[node].end]]);
+}
+
 /** What the stacks cost that end in a node. */
-struct lens_costs call_tree_own(const struct call_tree *t, const struct tree_costs *costs,
-		uint32_t node);
+static inline struct lens_costs call_tree_own(const struct call_tree *t,
+		const struct tree_costs *costs, uint32_t node) {
+	return lens_costs_between(&costs->before[t->first[node]], &costs->before[t->first[node + 1]]);
+}
 
 /** A function (or group) wherever it is called. */
 struct call_function {

@@ -11,9 +11,9 @@
  * function they then stand in.
  */
 
-static const struct lens_costs *cost_of(const struct tree_costs *costs, bool is_inclusive,
-		uint32_t source) {
-	return is_inclusive ? &costs->all[source] : &costs->stacks[source];
+static struct lens_costs cost_of(const struct call_tree *t, const struct tree_costs *costs,
+		bool is_inclusive, uint32_t source) {
+	return is_inclusive ? call_tree_all(t, costs, source) : costs->stacks[source];
 }
 
 /** Paths, gathered by the key of the node they stand in. */
@@ -53,7 +53,8 @@ static bool gather(struct gathering *g, const struct tree_costs *costs, bool is_
 			return false;
 		}
 		struct up_node *group = &g->groups[g->group[i]];
-		lens_costs_add(&group->costs, cost_of(costs, is_inclusive, g->entries[i].source));
+		struct lens_costs c = cost_of(g->tree, costs, is_inclusive, g->entries[i].source);
+		lens_costs_add(&group->costs, &c);
 		group->n_entries++;
 	}
 	for (uint32_t i = 0; i < g->n_groups; i++) {
@@ -153,7 +154,8 @@ bool up_node_open(const struct call_tree *t, const struct tree_costs *costs, con
 		if (e.node) {
 			entries[n++] = e;
 		} else {
-			lens_costs_add(&out->outermost, cost_of(costs, is_inclusive, e.source));
+			struct lens_costs c = cost_of(t, costs, is_inclusive, e.source);
+			lens_costs_add(&out->outermost, &c);
 		}
 	}
 	bool ok = entries && make_level(t, costs, l, entries, n, is_inclusive, arena, out);

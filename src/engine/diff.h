@@ -77,7 +77,7 @@ struct diff_tree {
 bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
 		struct arena *arena, struct diff_tree *out, struct err *err);
 
-/** The same of trees and costs that are there already, of the same lens. */
+/** The same of trees and costs that are there already, of the same lens; both may be one tree. */
 struct call_tree;
 bool diff_tree_merge(const struct call_tree *const trees[N_DIFF_SIDES],
 		const struct lens_result *const results[N_DIFF_SIDES], enum lens_metric metric,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/lens.h"
 
+#include "base/parallel.h"
 #include "engine/lens_match.h"
 
 /**
@@ -210,30 +211,117 @@ static void whole_costs(const struct lens *l, const struct recording *r, struct 
 	}
 }
 
-static void range_costs(const struct lens *l, const struct recording *r, struct lens_result *out) {
-	const struct question q = question_of(l, r);
-	const uint32_t first = (uint32_t)(l->from + 1);
-	const uint32_t span = (uint32_t)(l->to - l->from - 1);
-	const struct rec_interval *v = r->intervals.items, *end = v + r->intervals.n;
-	while (v < end) {
-		// Those of a stack stand together: they are summed up in registers
-		const uint32_t stack = v->stack;
-		struct lens_costs c = {0};
-		do {
-			uint64_t is_made = mask_of(v->from - first <= span);
-			uint64_t is_asked = mask_of(
-					(v->from - q.first <= q.span) & ((int32_t)v->until > q.behind));
-			c.bytes += v->bytes & is_asked;
-			c.blocks += v->count & is_asked;
-			c.allocations += v->count & is_made;
-			c.allocated_bytes += v->bytes & is_made;
-			c.temporary += v->temporary & is_made;
-			v++;
-		} while (v < end && v->stack == stack);
-		if (!is_left_out(out, stack)) {
-			lens_costs_add(&out->stacks[stack], &c);
-			lens_costs_add(&out->total, &c);
+/** A scan in parts. The stacks of one are smaller than those of the next: no two add to the same one. */
+struct scan {
+	const struct lens *lens;
+	struct lens_result *out;
+	struct question question;
+	unsigned n_parts;
+	struct scan_part {
+		const struct rec_interval *begin, *end;
+		uint64_t least, behind; // what its stacks should be
+		struct lens_costs total;
+		bool is_disordered; // they are not
+	} parts[PARALLEL_MOST];
+};
+
+/** Where a part's intervals begin: not among those of one stack. */
+static const struct rec_interval *begin_of(const struct recording *r, unsigned n_parts,
+		unsigned part) {
+	const struct rec_interval *v = r->intervals.items;
+	uint64_t n = r->intervals.n, at = parallel_begin(n, n_parts, part);
+	while (at > 0 && at < n && v[at].stack == v[at - 1].stack) {
+		at++;
+	}
+	return v + at;
+}
+
+static void one_part(struct scan *s, const struct recording *r) {
+	const struct rec_interval *v = r->intervals.items;
+	s->n_parts = 1;
+	s->parts[0] = (struct scan_part){.begin = v, .end = v + r->intervals.n, .behind = UINT64_MAX};
+}
+
+static void make_parts(struct scan *s, const struct recording *r) {
+	enum { LEAST = 200000 }; // intervals: for fewer, starting a thread costs more than it brings
+	unsigned n = parallel_parts(r->intervals.n, LEAST);
+	one_part(s, r);
+	for (unsigned i = 1; i < n; i++) {
+		const struct rec_interval *begin = begin_of(r, n, i);
+		struct scan_part *before = &s->parts[i - 1], *part = &s->parts[i];
+		if (begin == before->end || begin->stack <= before->least) {
+			one_part(s, r);
+			return;
 		}
+		*part = *before;
+		before->end = part->begin = begin;
+		before->behind = part->least = begin->stack;
+		s->n_parts++;
+	}
+}
+
+/** Those of a stack stand together: they are summed up in registers. Gives the end of them. */
+static inline const struct rec_interval *add_up_stack(const struct scan *s,
+		const struct rec_interval *v, const struct rec_interval *end, struct lens_costs *sum) {
+	const struct question q = s->question;
+	const uint32_t first = (uint32_t)(s->lens->from + 1);
+	const uint32_t span = (uint32_t)(s->lens->to - s->lens->from - 1);
+	const uint32_t stack = v->stack;
+	struct lens_costs c = {0};
+	do {
+		uint64_t is_made = mask_of(v->from - first <= span);
+		uint64_t is_asked = mask_of((v->from - q.first <= q.span) & ((int32_t)v->until > q.behind));
+		c.bytes += v->bytes & is_asked;
+		c.blocks += v->count & is_asked;
+		c.allocations += v->count & is_made;
+		c.allocated_bytes += v->bytes & is_made;
+		c.temporary += v->temporary & is_made;
+		v++;
+	} while (v < end && v->stack == stack);
+	*sum = c;
+	return v;
+}
+
+static void scan_part(void *user, unsigned number) {
+	struct scan *s = user;
+	struct scan_part *part = &s->parts[number];
+	struct lens_costs total = {0}; // its own until the end: the parts lie in one cache line
+	for (const struct rec_interval *v = part->begin; v < part->end;) {
+		const uint32_t stack = v->stack;
+		if (UNLIKELY(stack < part->least || stack >= part->behind)) {
+			part->is_disordered = true;
+			return;
+		}
+		struct lens_costs c;
+		v = add_up_stack(s, v, part->end, &c);
+		if (!is_left_out(s->out, stack)) {
+			lens_costs_add(&s->out->stacks[stack], &c);
+			lens_costs_add(&total, &c);
+		}
+	}
+	part->total = total;
+}
+
+/** False: a part met another's stacks, and nothing is to be used. */
+static bool scan_in_parts(struct scan *s) {
+	bool ok = true;
+	parallel_run(s->n_parts, scan_part, s);
+	for (unsigned i = 0; i < s->n_parts; i++) {
+		lens_costs_add(&s->out->total, &s->parts[i].total);
+		ok = ok && !s->parts[i].is_disordered;
+	}
+	return ok;
+}
+
+static void range_costs(const struct lens *l, const struct recording *r, struct lens_result *out) {
+	struct scan s = {.lens = l, .out = out, .question = question_of(l, r)};
+	make_parts(&s, r);
+	if (!scan_in_parts(&s)) {
+		// A file may have its intervals in any order; ours are ordered by stack
+		memset(out->stacks, 0, r->stacks.n * sizeof *out->stacks);
+		out->total = (struct lens_costs){0};
+		one_part(&s, r);
+		(void)scan_in_parts(&s);
 	}
 }
 

@@ -119,6 +119,18 @@ static inline void lens_costs_add(struct lens_costs *to, const struct lens_costs
 	to->temporary += c->temporary;
 }
 
+/** What one sum has more than a smaller one. */
+static inline struct lens_costs lens_costs_between(const struct lens_costs *smaller,
+		const struct lens_costs *larger) {
+	return (struct lens_costs){
+			.bytes = larger->bytes - smaller->bytes,
+			.blocks = larger->blocks - smaller->blocks,
+			.allocations = larger->allocations - smaller->allocations,
+			.allocated_bytes = larger->allocated_bytes - smaller->allocated_bytes,
+			.temporary = larger->temporary - smaller->temporary,
+	};
+}
+
 /** What a stack costs over the whole recording: its exact values. */
 struct lens_costs lens_stack_costs(enum lens_metric metric, const struct rec_stack *s);
 

@@ -127,14 +127,14 @@ static bool put_tree(struct writer *w) {
 	}
 	json_open(&w->j, "tree", '[');
 	for (uint32_t i = 0; i < t->n;) {
-		const struct lens_costs *all = &costs->all[i];
-		if (i > 0 && !all->blocks && !all->allocations) {
+		struct lens_costs all = call_tree_all(t, costs, i);
+		if (i > 0 && !all.blocks && !all.allocations) {
 			i = t->nodes[i].end; // nor has anything below it
 			continue;
 		}
 		ids[i] = open_item(w, i ? ids[t->nodes[i].parent] : UINT32_MAX);
 		put_label(w, i);
-		put_costs(&w->j, all);
+		put_costs(&w->j, &all);
 		struct lens_costs own = call_tree_own(t, costs, i);
 		json_number(&w->j, "own_bytes", own.bytes);
 		json_number(&w->j, "own_blocks", own.blocks);

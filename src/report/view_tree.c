@@ -30,7 +30,9 @@ struct level {
 };
 
 static bool heavier(const struct viewer *v, uint32_t a, uint32_t b) {
-	return lens_weight(v->lens, &v->costs.all[a]) > lens_weight(v->lens, &v->costs.all[b]);
+	struct lens_costs x = call_tree_all(&v->tree, &v->costs, a);
+	struct lens_costs y = call_tree_all(&v->tree, &v->costs, b);
+	return lens_weight(v->lens, &x) > lens_weight(v->lens, &y);
 }
 
 static bool find_level(struct viewer *v, uint32_t node, struct level *out) {
@@ -38,16 +40,18 @@ static bool find_level(struct viewer *v, uint32_t node, struct level *out) {
 	uint32_t n = 0;
 	*out = (struct level){0};
 	for (uint32_t i = node + 1; i < t->nodes[node].end; i = t->nodes[i].end) {
-		n += is_shown(v, &v->costs.all[i]);
+		struct lens_costs c = call_tree_all(t, &v->costs, i);
+		n += is_shown(v, &c);
 	}
 	out->shown = arena_new(&v->arena, uint32_t, n);
 	if (!out->shown) {
 		return false;
 	}
 	for (uint32_t i = node + 1; i < t->nodes[node].end; i = t->nodes[i].end) {
-		if (!is_shown(v, &v->costs.all[i])) {
-			out->n_more += is_anything(&v->costs.all[i]);
-			lens_costs_add(&out->more, &v->costs.all[i]);
+		struct lens_costs c = call_tree_all(t, &v->costs, i);
+		if (!is_shown(v, &c)) {
+			out->n_more += is_anything(&c);
+			lens_costs_add(&out->more, &c);
 			continue;
 		}
 		// At most a hundred: put in its place
@@ -69,7 +73,8 @@ static bool put_below(struct viewer *v, uint32_t node, uint32_t depth) {
 		return false;
 	}
 	for (uint32_t i = 0; i < level.n; i++) {
-		viewer_put_costs(v, &v->costs.all[level.shown[i]]);
+		struct lens_costs c = call_tree_all(&v->tree, &v->costs, level.shown[i]);
+		viewer_put_costs(v, &c);
 		put_spaces(v->out, indent_of(depth));
 		bool ok = viewer_put_label(v, level.shown[i]);
 		buffer_u8(v->out, '\n');

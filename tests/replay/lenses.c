@@ -264,7 +264,8 @@ static bool views_agree(const struct world *w, const struct lens *l,
 			call_tree_functions(&tree, &costs, l, arena, &functions, NULL) &&
 			call_tree_bottom_up(&tree, &costs, l, arena, &up, NULL) &&
 			timeline_make(l, w->r, result, arena, &timeline, NULL));
-	if (!same("the tree", &result->total, &costs.all[0], err)) {
+	struct lens_costs root = call_tree_all(&tree, &costs, 0);
+	if (!same("the tree", &result->total, &root, err)) {
 		return false;
 	}
 	for (uint32_t i = 0; i < functions.n; i++) {

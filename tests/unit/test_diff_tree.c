@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/call_tree.h"
 #include "engine/diff.h"
+#include "one_core.h"
 #include "random_recording.h"
 
 #include <setjmp.h>
@@ -174,9 +175,69 @@ static void merged_nodes_weigh_what_their_stacks_weigh(void **state) {
 	}
 }
 
+/** Large ones are merged in parts. */
+static void parts_of_the_work_change_nothing(void **state) {
+	(void)state;
+	const struct make_options o = {7, 60000, 20000, 20, 60000, 3000, 2};
+	struct made made = make_recording(&o);
+	const struct names *names = names_create(&made.r, NULL);
+	struct arena arena = {0};
+	struct lens ours = lens_whole(), base = {.has_range = true, .from = 3, .to = 9};
+	struct lens unfolded = {.is_unfolded = true};
+	const struct lens *const others[] = {&base, &unfolded};
+	for (size_t i = 0; i < 2; i++) {
+		const struct diff_input input[N_DIFF_SIDES] = {{&made.r, names, &ours},
+				{&made.r, names, others[i]}};
+		struct diff_tree one, all;
+		assert_true(diff_tree_make(input, LENS_PEAK, &arena, &all, NULL));
+		cpu_set_t cores = take_one_core();
+		assert_true(diff_tree_make(input, LENS_PEAK, &arena, &one, NULL));
+		take_cores_back(&cores);
+		assert_true(one.n > 1000);
+		assert_int_equal(one.n, all.n);
+		assert_memory_equal(one.nodes, all.nodes, one.n * sizeof *one.nodes);
+		assert_int_equal(one.n_labels, all.n_labels);
+		for (uint32_t k = 0; k < one.n_labels; k++) {
+			assert_true(slice_equal(one.labels[k], all.labels[k]));
+		}
+	}
+	arena_finish(&arena);
+	names_destroy((struct names *)names);
+	finish_made(&made);
+}
+
+/** A tree that both sides have is merged once: as if there were two. */
+static void one_tree_is_as_good_as_two(void **state) {
+	(void)state;
+	const struct make_options o = {8, 400, 200, 20, 900, 20, 2};
+	struct made made = make_recording(&o);
+	const struct names *names = names_create(&made.r, NULL);
+	struct arena arena = {0};
+	struct lens_result results[N_DIFF_SIDES];
+	struct call_tree trees[N_DIFF_SIDES];
+	for (int i = 0; i < N_DIFF_SIDES; i++) {
+		struct lens l = {.has_range = true, .from = 5 * i, .to = 5 * i + 5, .metric = LENS_BYTES};
+		assert_true(lens_apply(&l, &made.r, names, &arena, &results[i], NULL));
+		assert_true(call_tree_make(&l, &made.r, names, &arena, &trees[i], NULL));
+	}
+	const struct lens_result *const costs[] = {&results[0], &results[1]};
+	const struct call_tree *const two[] = {&trees[0], &trees[1]}, *const same[] = {two[0], two[0]};
+	struct diff_tree of_two, of_one;
+	assert_true(diff_tree_merge(two, costs, LENS_BYTES, &arena, &of_two, NULL));
+	assert_true(diff_tree_merge(same, costs, LENS_BYTES, &arena, &of_one, NULL));
+	assert_int_equal(of_two.n, of_one.n);
+	assert_memory_equal(of_two.nodes, of_one.nodes, of_one.n * sizeof *of_one.nodes);
+	assert_true(of_one.nodes[0].grown > 0 && of_one.nodes[0].shrunk > 0);
+	arena_finish(&arena);
+	names_destroy((struct names *)names);
+	finish_made(&made);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(merged_nodes_weigh_what_their_stacks_weigh),
+			cmocka_unit_test(one_tree_is_as_good_as_two),
+			cmocka_unit_test(parts_of_the_work_change_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "engine/lens.h"
 #include "engine/lens_match.h"
 #include "engine/timeline.h"
+#include "one_core.h"
 #include "random_recording.h"
 
 #include <setjmp.h>
@@ -390,7 +391,8 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 	struct tree_costs costs;
 	assert_true(call_tree_make(l, &m->r, n, arena, &t, NULL));
 	assert_true(call_tree_costs(&t, result, arena, &costs, NULL));
-	same(&costs.all[0], &result->total);
+	struct lens_costs root = call_tree_all(&t, &costs, 0);
+	same(&root, &result->total);
 	assert_int_equal(t.nodes[0].end, t.n);
 	for (uint32_t i = 1; i < t.n; i++) {
 		const struct call_node *node = &t.nodes[i];
@@ -406,14 +408,16 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 		}
 		same(&own, &sum);
 		for (uint32_t k = i + 1; k < node->end; k = t.nodes[k].end) {
-			lens_costs_add(&sum, &costs.all[k]);
+			struct lens_costs child = call_tree_all(&t, &costs, k);
+			lens_costs_add(&sum, &child);
 			assert_true(node->end >= t.nodes[k].end);
 			// No two children of one name
 			for (uint32_t other = k; (other = t.nodes[other].end) < node->end;) {
 				assert_true(t.nodes[other].key != t.nodes[k].key);
 			}
 		}
-		same(&sum, &costs.all[i]);
+		struct lens_costs all = call_tree_all(&t, &costs, i);
+		same(&sum, &all);
 		if (l->n_focus && node->parent == 0 && l->group == LENS_BY_FUNCTION) {
 			bool is_focus = false;
 			for (uint32_t k = 0; k < l->n_focus; k++) {
@@ -562,8 +566,45 @@ static void test_library_runs_are_boxes(void **state) {
 	finish_made(&m);
 }
 
+/** A large recording is scanned in parts; one whose intervals lie in no order, too. */
+static void parts_of_the_scan_change_nothing(void **state) {
+	(void)state;
+	const struct make_options o = {11, 3000, 2000, 40, 450000, 50, 3};
+	struct made m = make_recording(&o);
+	struct names *n = names_create(&m.r, NULL);
+	struct arena arena = {0};
+	struct rec_interval *v = m.r.intervals.items;
+	struct lens_result ordered = {0};
+	for (int round = 0; round < 3; round++) {
+		struct lens l = {.has_range = true, .from = 8, .to = 25, .metric = LENS_KEPT};
+		struct lens_result one, all;
+		assert_true(lens_apply(&l, &m.r, n, &arena, &all, NULL));
+		cpu_set_t cores = take_one_core();
+		assert_true(lens_apply(&l, &m.r, n, &arena, &one, NULL));
+		take_cores_back(&cores);
+		assert_true(one.total.blocks > 0);
+		same(&one.total, &all.total);
+		assert_memory_equal(one.stacks, all.stacks, m.r.stacks.n * sizeof *one.stacks);
+		ordered = round == 0 ? one : ordered;
+		assert_memory_equal(one.stacks, ordered.stacks, m.r.stacks.n * sizeof *one.stacks);
+		// One out of place; then the halves of all
+		struct rec_interval moved = v[round * 100];
+		v[round * 100] = v[m.r.intervals.n - 10];
+		v[m.r.intervals.n - 10] = moved;
+		for (uint32_t i = 0; round == 1 && i < m.r.intervals.n / 2; i++) {
+			struct rec_interval first = v[i];
+			v[i] = v[i + m.r.intervals.n / 2];
+			v[i + m.r.intervals.n / 2] = first;
+		}
+	}
+	arena_finish(&arena);
+	names_destroy(n);
+	finish_made(&m);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(parts_of_the_scan_change_nothing),
 			cmocka_unit_test(test_ranges_snap_outwards),
 			cmocka_unit_test(test_wall_clock),
 			cmocka_unit_test(test_wrong_words_are_named),
