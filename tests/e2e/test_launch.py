@@ -201,7 +201,7 @@ def test_what_follows_the_program_is_the_programs(tools):
 
 def test_descriptors_environment_and_folder_are_the_programs_own(tools, tmp_path):
     script = "ls -l /proc/self/fd | awk '{print $9}' | grep . | sort | tr '\\n' ' '; pwd; umask; " \
-        "env | grep -v -e LD_PRELOAD -e HEAPTRACK_SEGMENT | cut -d= -f1 | sort"
+        "env | grep -v -e LD_PRELOAD -e HEAPTRACK_SEGMENT -e ASAN_OPTIONS | cut -d= -f1 | sort"
     alone = tools.run("sh", "-c", script, cwd=tmp_path)
     recording = tools.record("sh", "-c", script, cwd=tmp_path)
     assert recording.stdout == alone.stdout
@@ -218,6 +218,21 @@ def test_the_users_own_preload_is_kept(tools, tmp_path):
     # heaptrack itself is started with it as well
     assert recording.stdout.count("own ") >= 1 and recording.stdout.endswith(f":{library}")
     assert recording.json()["summary"]["allocations"] > 0
+
+
+def test_a_clock_of_the_program_is_not_asked(tools, tmp_path):
+    """Another's clock_gettime may lie (libfaketime), or not work yet (sanitizers, while they begin)."""
+    source = tmp_path / "clock.c"
+    source.write_text("#include <stdlib.h>\nint clock_gettime(void) { abort(); }\n")
+    subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-o", tmp_path / "clock.so", source], check=True)
+    program = tmp_path / "program.c"
+    program.write_text("#include <stdlib.h>\nvoid *volatile p;\n"
+                       "int main(void) { for (int i = 0; i < 1000; i++) free(p = malloc(50)); return 4; }\n")
+    subprocess.run(["gcc", "-Wl,--no-as-needed", "-o", tmp_path / "program", program,
+                    tmp_path / "clock.so"], check=True)
+    recording = tools.record(tmp_path / "program", options=["--exact-time"])
+    assert recording.status == 4, repr(recording)
+    assert recording.json()["summary"]["duration_ns"] > 0
 
 
 def test_stdin_and_stdout_pass_through(tools, tmp_path):

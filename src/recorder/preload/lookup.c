@@ -131,3 +131,20 @@ bool lookup_is_beside(const void *function, const char *name) {
 	(void)dl_iterate_phdr(search_beside, &s);
 	return s.found != NULL;
 }
+
+void *lookup_in_image(const void *image, const char *name) {
+	const ElfW(Ehdr) *head = image;
+	struct dl_phdr_info info = {
+			.dlpi_phdr = (const ElfW(Phdr) *)((uintptr_t)image + head->e_phoff),
+			.dlpi_phnum = head->e_phnum,
+	};
+	int i = 0;
+	while (i < info.dlpi_phnum && info.dlpi_phdr[i].p_type != PT_LOAD) {
+		i++;
+	}
+	if (i == info.dlpi_phnum) {
+		return NULL;
+	}
+	info.dlpi_addr = (ElfW(Addr))image - info.dlpi_phdr[i].p_vaddr + info.dlpi_phdr[i].p_offset;
+	return find_in_object(&info, name, NULL);
+}

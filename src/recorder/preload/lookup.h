@@ -12,3 +12,6 @@ void *lookup_function(const char *name, const void *ours);
 
 /** True if the loaded object that `function` is of also defines a function of that name. */
 bool lookup_is_beside(const void *function, const char *name);
+
+/** A function of an object that lies in memory as its file, from its ELF header on. NULL: none. */
+void *lookup_in_image(const void *image, const char *name);

@@ -10,9 +10,8 @@
  */
 
 void *__environ, *environ;
-void clock_gettime(void), dl_iterate_phdr(void), __errno_location(void);
+void dl_iterate_phdr(void), __errno_location(void);
 void dlopen(void), dlsym(void), dlclose(void), __cxa_atexit(void);
-void clock_gettime(void) {}
 void dl_iterate_phdr(void) {}
 void __errno_location(void) {}
 void dlopen(void) {}

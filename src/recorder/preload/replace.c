@@ -6,8 +6,8 @@
 
 #include "recorder/core/sys.h"
 #include "recorder/preload/beside.h"
-
-#include <time.h>
+#include "recorder/preload/clock.h"
+#include "recorder/preload/start.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
 
@@ -44,28 +44,15 @@ void *replace_early(const void *ptr, size_t size) {
 
 // ---- what the core needs of the process
 
-extern void *__libc_stack_end __attribute__((weak));
 extern char **environ __attribute__((weak));
 
-/** The stack as the kernel made it: argc, argv, NULL, then the environment. */
 static char **first_environment(void) {
-	enum { ARGUMENTS_MAX = 1 << 24 };
-	if (&__libc_stack_end == NULL) {
-		return &environ == NULL ? NULL : environ;
-	}
-	uintptr_t *stack = __libc_stack_end;
-	uintptr_t n = stack[0];
-	return n < ARGUMENTS_MAX && stack[1 + n] == 0 ? (char **)(stack + 2 + n) : environ;
+	char **environment = start_environment();
+	return environment != NULL || &environ == NULL ? environment : environ;
 }
 
 static enum segment_role open_segment(void) {
 	return beside_open(first_environment());
-}
-
-static uint64_t clock_ns(void) {
-	struct timespec t;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static uint64_t stack_end(void) {
@@ -80,6 +67,6 @@ __attribute__((constructor)) static void begin(void) {
 
 const struct door_services door_services = {
 		.open_segment = open_segment,
-		.clock_ns = clock_ns,
+		.clock_ns = preload_clock_ns,
 		.stack_end = stack_end,
 };
