@@ -167,13 +167,10 @@ static bool parse_one(struct heaptrack_options *o, int c, char **argv, struct er
 		return heaptrack_options_time(optarg, &o->duration_ns, err) || err_add(err, "--duration");
 	case OPT_EXACT_TIME: o->exact_time = true; break;
 	case OPT_FREE_STACKS: o->free_stacks = true; break;
-	case OPT_RECORD_ONLY:
-	case OPT_USE_INJECT: break; // both asked for what is the case anyway
-	case 'r': o->is_raw = true; break;
 	case OPT_ASAN:
-		return err_set(err, ERR_UNSUPPORTED,
-				"programs built with AddressSanitizer cannot be "
-				"recorded; build it without -fsanitize=address and leave out --asan");
+	case OPT_RECORD_ONLY:
+	case OPT_USE_INJECT: break; // they ask for what is the case anyway
+	case 'r': o->is_raw = true; break;
 	case ':': return err_set(err, ERR_USAGE, "%s needs a value", argv[optind - 1]);
 	default: return err_set(err, ERR_USAGE, "there is no option %s", argv[optind - 1]);
 	}

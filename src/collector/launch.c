@@ -118,8 +118,8 @@ static bool judge_elf(struct launch *l, const char *path, const struct launch_el
 	}
 	if (elf->sanitizer) {
 		return say(l, arena, LAUNCH_UNRECORDED, 0,
-				"\"%s\" is built with %s, which replaces malloc itself; to record it, build it "
-				"without -fsanitize",
+				"\"%s\" is built with %s, under which nothing can be recorded; build it with "
+				"-fsanitize=address, or without -fsanitize",
 				path, launch_sanitizer_name(elf->sanitizer));
 	}
 	if (is_musl(elf)) {
@@ -293,29 +293,59 @@ static bool names_variable(const char *entry, const char *name) {
 	return strncmp(entry, name, n) == 0 && entry[n] == '=';
 }
 
+// What AddressSanitizer's runtime has to be told so as not to end a program that has a library of ours
+// before it. To all others it says nothing
+#define RUNTIME_MAY_COME_LATER "verify_asan_link_order=0"
+
+/** A variable that is a list: what is added to the user's, in front of it or behind it. */
+struct list_variable {
+	const char *name, *added;
+	bool is_in_front;
+	const char *theirs; // or NULL
+};
+
+static char *join_lists(const struct list_variable *v, struct arena *arena) {
+	bool has_theirs = v->theirs && *v->theirs;
+	const char *first = v->is_in_front || !has_theirs ? v->added : v->theirs;
+	const char *second = v->is_in_front ? v->theirs : v->added;
+	struct buffer entry = {0};
+	buffer_printf(&entry, "%s=%s", v->name, first);
+	if (has_theirs) {
+		buffer_printf(&entry, ":%s", second);
+	}
+	char *text = entry.failed ? NULL : arena_text(arena, buffer_view(&entry));
+	buffer_finish(&entry);
+	return text;
+}
+
 char **launch_environment(const char *recorder, char *const *environment, struct arena *arena) {
+	struct list_variable lists[] = {
+			{.name = "LD_PRELOAD", .added = recorder, .is_in_front = true},
+			{.name = "ASAN_OPTIONS", .added = RUNTIME_MAY_COME_LATER},
+	};
+	const size_t n_lists = sizeof lists / sizeof *lists;
 	size_t n = 0;
 	while (environment[n]) {
 		n++;
 	}
-	char **out = arena_new(arena, char *, n + 3);
-	struct buffer preload = {0};
-	buffer_printf(&preload, "LD_PRELOAD=%s", recorder);
+	char **out = arena_new(arena, char *, n + 2 + n_lists);
 	size_t at = 1;
 	for (size_t i = 0; out && i < n; i++) {
-		if (names_variable(environment[i], "LD_PRELOAD")) {
-			const char *theirs = strchr(environment[i], '=') + 1;
-			buffer_printf(&preload, "%s%s", *theirs ? ":" : "", theirs);
+		size_t k = 0;
+		while (k < n_lists && !names_variable(environment[i], lists[k].name)) {
+			k++;
+		}
+		if (k < n_lists) {
+			lists[k].theirs = strchr(environment[i], '=') + 1;
 		} else if (!names_variable(environment[i], "HEAPTRACK_SEGMENT")) {
 			out[at++] = environment[i];
 		}
 	}
-	if (out && !preload.failed) {
-		out[at] = arena_text(arena, buffer_view(&preload));
+	for (size_t k = 0; out && k < n_lists; k++) {
+		out[at] = join_lists(&lists[k], arena);
+		out = out[at++] ? out : NULL;
 	}
-	bool ok = out && !preload.failed && out[at];
-	buffer_finish(&preload);
-	return ok ? out : NULL;
+	return out;
 }
 
 char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena) {

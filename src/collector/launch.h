@@ -45,7 +45,8 @@ const char *launch_find_recorder(struct arena *arena, struct err *err);
 
 /**
  * `environ` as the program shall see it: entry 0 is left for the segment's variable, LD_PRELOAD has
- * the recorder first and then what the user had. NULL: no memory.
+ * the recorder first and then what the user had; ASAN_OPTIONS allows that, for it and all that it
+ * starts. NULL: no memory.
  */
 char **launch_environment(const char *recorder, char *const *environment, struct arena *arena);
 

@@ -97,15 +97,12 @@ static enum launch_sanitizer find_sanitizer(struct slice names) {
 		const char *name;
 		enum launch_sanitizer which;
 	} marks[] = {
-			{"__asan_init", SANITIZER_ADDRESS},
 			{"__hwasan_init", SANITIZER_HWADDRESS},
 			{"__tsan_init", SANITIZER_THREAD},
 			{"__msan_init", SANITIZER_MEMORY},
-			{"__lsan_init", SANITIZER_LEAK},
-			{"liblsan.so.0", SANITIZER_LEAK},
 	};
 	// Some programs have megabytes of names, and nearly none has one of these
-	if (names.size == 0 || (!has_name(names, "san_init") && !has_name(names, "liblsan.so.0"))) {
+	if (names.size == 0 || !has_name(names, "san_init")) {
 		return SANITIZER_NONE;
 	}
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -181,10 +178,8 @@ void launch_elf_read(struct launch_elf *out, int fd) {
 const char *launch_sanitizer_name(enum launch_sanitizer which) {
 	static const char *const names[] = {
 			[SANITIZER_NONE] = "no sanitizer",
-			[SANITIZER_ADDRESS] = "AddressSanitizer",
 			[SANITIZER_THREAD] = "ThreadSanitizer",
 			[SANITIZER_MEMORY] = "MemorySanitizer",
-			[SANITIZER_LEAK] = "LeakSanitizer",
 			[SANITIZER_HWADDRESS] = "HWAddressSanitizer",
 	};
 	return names[which];

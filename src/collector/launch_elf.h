@@ -5,14 +5,8 @@
 
 #include "base/err.h"
 
-enum launch_sanitizer {
-	SANITIZER_NONE,
-	SANITIZER_ADDRESS,
-	SANITIZER_THREAD,
-	SANITIZER_MEMORY,
-	SANITIZER_LEAK,
-	SANITIZER_HWADDRESS
-};
+/** Those that leave no room for another in the program. Under the others its blocks are recorded. */
+enum launch_sanitizer { SANITIZER_NONE, SANITIZER_THREAD, SANITIZER_MEMORY, SANITIZER_HWADDRESS };
 
 struct launch_elf {
 	bool is_elf;

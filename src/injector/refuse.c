@@ -177,7 +177,6 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 	static const struct {
 		const char *mapped, *why;
 	} others[] = {
-			{"/libasan.so", "runs with AddressSanitizer, which replaces the allocator"},
 			{"/libtsan.so", "runs with ThreadSanitizer, which replaces the allocator"},
 			{"/libheaptrack_preload.so", "was started under heaptrack: it is recorded there"},
 			{"/vgpreload_", "runs under valgrind"},

@@ -157,16 +157,16 @@ def test_what_runs_under_heaptrack_is_refused(build, tools):
     assert running.wait().status == 0
 
 
-def test_sanitizers_are_refused(build, target, tmp_path):  # noqa: F811
+def test_thread_sanitizer_is_refused(build, target, tmp_path):  # noqa: F811
     source = tmp_path / "checked.c"
     source.write_text('#include <stdio.h>\n#include <unistd.h>\n'
                       'int main(void) { puts("ready"); fflush(stdout); sleep(1000); }')
-    made = subprocess.run(["gcc", "-fsanitize=address", "-o", tmp_path / "checked", source],
+    made = subprocess.run(["gcc", "-fsanitize=thread", "-o", tmp_path / "checked", source],
                           capture_output=True, timeout=60, check=False)
     if made.returncode != 0:
-        pytest.skip("no AddressSanitizer here")
+        pytest.skip("no ThreadSanitizer here")
     victim = target([tmp_path / "checked"])
-    assert "runs with AddressSanitizer" in refused(build, "-p", victim.pid)
+    assert "runs with ThreadSanitizer" in refused(build, "-p", victim.pid)
 
 
 def test_stripped_static_programs_are_refused(build, target, tmp_path):  # noqa: F811

@@ -110,12 +110,9 @@ def test_32_bit_programs_run_unrecorded(heaptrack, tmp_path):
     assert finished.status == 7 and "32-bit" in finished.stderr, repr(finished)
 
 
-@pytest.mark.parametrize("which, name", [("address", "AddressSanitizer"),
-                                         ("thread", "ThreadSanitizer"),
-                                         ("leak", "LeakSanitizer")])
-def test_sanitizers_run_unrecorded(heaptrack, tmp_path, which, name):
-    finished = heaptrack(compiled(tmp_path, f"-fsanitize={which}"))
-    assert finished.status == 7 and name in finished.stderr, repr(finished)
+def test_thread_sanitizer_runs_unrecorded(heaptrack, tmp_path):
+    finished = heaptrack(compiled(tmp_path, "-fsanitize=thread"))
+    assert finished.status == 7 and "ThreadSanitizer" in finished.stderr, repr(finished)
 
 
 def test_static_after_exec(tools, tmp_path, executable):

@@ -42,19 +42,22 @@ static void environment(void **state) {
 	(void)state;
 	struct arena arena = {0};
 	char *const mine[] = {(char *)"A=1", (char *)"LD_PRELOAD=theirs.so:more.so",
-			(char *)"HEAPTRACK_SEGMENT=1:2:3:4", (char *)"LD_PRELOAD_NOT=x", NULL};
+			(char *)"HEAPTRACK_SEGMENT=1:2:3:4", (char *)"LD_PRELOAD_NOT=x",
+			(char *)"ASAN_OPTIONS=halt_on_error=1", NULL};
 	char **out = launch_environment("/lib/ours.so", mine, &arena);
 	assert_non_null(out);
 	assert_null(out[0]); // the segment's place
 	assert_string_equal(out[1], "A=1");
 	assert_string_equal(out[2], "LD_PRELOAD_NOT=x");
 	assert_string_equal(out[3], "LD_PRELOAD=/lib/ours.so:theirs.so:more.so");
-	assert_null(out[4]);
+	assert_string_equal(out[4], "ASAN_OPTIONS=halt_on_error=1:verify_asan_link_order=0");
+	assert_null(out[5]);
 
 	char *const none[] = {NULL};
 	out = launch_environment("/lib/ours.so", none, &arena);
 	assert_string_equal(out[1], "LD_PRELOAD=/lib/ours.so");
-	assert_null(out[2]);
+	assert_string_equal(out[2], "ASAN_OPTIONS=verify_asan_link_order=0");
+	assert_null(out[3]);
 	arena_finish(&arena);
 }
 
