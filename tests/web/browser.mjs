@@ -60,19 +60,20 @@ export async function open(browser, address, { theme = 'light', width = 1440, he
 	return { context, page, wrong, requests };
 }
 
-/** Until the page has drawn what it was asked for, and written its address (50 ms after that). */
+/** Until the page has drawn what it was asked for. */
+async function drawn(page) {
+	await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+/** The same, with what it does only once it is left alone: details (60 ms) and its address (50 ms). */
 export async function settle(page) {
-	await page.evaluate(
-		() =>
-			new Promise((done) =>
-				requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(done), 100))),
-			),
-	);
+	await drawn(page);
+	await page.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(done), 100)));
 }
 
 /** The one live element of a canvas: what the arrow keys are at. */
 export async function focusedBox(page) {
-	await settle(page);
+	await drawn(page);
 	return (await page.locator('[role=treeitem]').last().textContent()).trim();
 }
 

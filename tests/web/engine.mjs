@@ -69,7 +69,7 @@ function answer(text) {
 		});
 	}
 	const up = m.bottomUp(tree, a);
-	const sites = m.siteKeys(profile);
+	const sites = m.sitesOf(profile);
 	let bySite = 0;
 	a.weights.forEach((w) => (bySite += w));
 	const functions = m.functionsOf(tree, a);

@@ -6,8 +6,9 @@ import { Help } from './ui/help.tsx';
 import { PaletteDialog } from './ui/palette.tsx';
 import { Strip } from './ui/strip.tsx';
 import { useValue } from './ui/signals.ts';
+import { Reading } from './ui/loading.tsx';
 import { Notices } from './ui/notices.tsx';
-import { announcement, isDetailsOpen, profile, selected, treeMode, view, type View } from './state.ts';
+import { announcement, isAnswerable, isDetailsOpen, profile, selected, treeMode, view, type View } from './state.ts';
 import { Overview } from './views/overview.tsx';
 import { FlameView } from './views/flame.tsx';
 import { TreeView } from './views/tree.tsx';
@@ -37,11 +38,12 @@ export function App() {
 	const p = useValue(() => profile.value);
 	const said = useValue(() => announcement.value);
 	const hasDetails = useValue(() => isDetailsOpen.value && selected.value !== null);
+	const canAnswer = useValue(() => isAnswerable.value);
 	const isEmpty = p.facts.summary.allocations === 0;
 	const Part = VIEW_PARTS[now];
 	const mode = useValue(() => treeMode.value);
 	const isSplit =
-		!isEmpty && hasDetails && WITH_DETAILS.includes(now) && !(now === 'tree' && mode === 'functions');
+		!isEmpty && canAnswer && hasDetails && WITH_DETAILS.includes(now) && !(now === 'tree' && mode === 'functions');
 	return (
 		<>
 			<Header />
@@ -55,7 +57,7 @@ export function App() {
 						{now !== 'overview' && now !== 'timeline' && now !== 'compare' && <Strip />}
 						<div class={isSplit ? 'split' : 'whole'}>
 							<div class="view">
-								<Part />
+								{canAnswer ? <Part /> : <Reading />}
 							</div>
 							{isSplit && <Details />}
 						</div>

@@ -6,7 +6,7 @@ import { isServed, isServerGone, isWhole, profile, view } from './state.ts';
 import { bindDrop, takeBase } from './ui/drop.ts';
 import { bindKeys } from './ui/keys.ts';
 import { Loading, Failed } from './ui/loading.tsx';
-import { bindAddress, isSoonDrawn, readAddress } from './url.ts';
+import { bindAddress, readAddress } from './url.ts';
 
 async function start(root: HTMLElement): Promise<void> {
 	const title = document.title.split(' · ')[0]!;
@@ -16,16 +16,11 @@ async function start(root: HTMLElement): Promise<void> {
 	profile.value = opened.profile;
 	forgetToken();
 	readAddress();
-	if (isSoonDrawn()) {
-		await showFirst(root);
-	}
+	await showFirst(root);
 	await opened.rest();
 	isWhole.value = true;
-	setBusy(root, false);
-	render(<App />, root);
+	root.removeAttribute('aria-busy');
 	document.getElementById('plain')?.remove();
-	bindAddress();
-	bindKeys();
 	bindDrop();
 	void openBase();
 	if (isServed.value) {
@@ -33,15 +28,12 @@ async function start(root: HTMLElement): Promise<void> {
 	}
 }
 
-function setBusy(root: HTMLElement, isBusy: boolean): void {
-	root.inert = isBusy;
-	root.setAttribute('aria-busy', String(isBusy));
-}
-
-/** A picture to look at while the rest is read; until then nothing can be asked of it. */
+/** What the first part answers can be asked for while the rest is read. */
 async function showFirst(root: HTMLElement): Promise<void> {
-	setBusy(root, true);
+	root.setAttribute('aria-busy', 'true');
 	render(<App />, root);
+	bindAddress();
+	bindKeys();
 	await new Promise((resume) => {
 		requestAnimationFrame(() => setTimeout(resume));
 		setTimeout(resume, 100); // a tab in the background draws nothing
@@ -68,7 +60,7 @@ function forgetToken(): void {
 function giveUp(root: HTMLElement, why: unknown): void {
 	const text = why instanceof Error ? why.message : String(why);
 	document.documentElement.classList.remove('js');
-	setBusy(root, false);
+	root.removeAttribute('aria-busy');
 	render(<Failed why={text} />, root);
 }
 

@@ -105,9 +105,15 @@ const keptStacks = computed(() => {
 	return lastKept;
 });
 
-export const answer = computed(() =>
-	measured('query', () => ask(profile.value, lens.value, keptStacks.value.kept)),
+/** False while a lens or view asks for what only the recording's second part says. */
+export const isAnswerable = computed(
+	() => isWhole.value || ((view.value === 'overview' || view.value === 'flame') && !lens.value.range),
 );
+
+export const answer = computed(() => {
+	void isAnswerable.value; // then it is another
+	return measured('query', () => ask(profile.value, lens.value, keptStacks.value.kept));
+});
 export const kept = computed(() => keptStacks.value.kept);
 
 /** Weights of the tree's nodes under the lens. */

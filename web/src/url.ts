@@ -122,13 +122,6 @@ export function follow(text: string, view: state.View): void {
 	});
 }
 
-/** True if what the address asks for can be drawn without what a recording's second part says. */
-export function isSoonDrawn(): boolean {
-	return (
-		['overview', 'flame'].includes(state.view.value) && !state.lens.value.range && !state.selected.value
-	);
-}
-
 function takeChanges(): void {
 	if (location.hash.slice(1) !== known) {
 		readAddress();

@@ -3,7 +3,7 @@ import { lensText, parseLens, START, type Lens, type Metric } from './lens.ts';
 import { baseOf, matchName } from './names.ts';
 import { FLAG_NAMED, type Profile, type Symbols } from './profile.ts';
 import { ask, type Answer } from './query.ts';
-import { siteKeys } from './series.ts';
+import { sitesOf } from './series.ts';
 import { buildTree, selfCosts, totalCosts, type Shape, type Tree } from './tree.ts';
 import type { Boxes } from './forest.ts';
 
@@ -65,22 +65,19 @@ export function changeOf(d: Difference): Change {
 
 function addSites(found: Map<string, Difference>, side: Side, isNow: boolean): void {
 	const { profile: p, answer: a } = side;
-	const sites = siteKeys(p);
-	const labels = new Map<number, string>();
-	for (const [key, symbol] of sites.symbol) {
-		labels.set(key, symbol ? labelOf(p.symbols, symbol) : sites.name.get(key)!);
-	}
+	const sites = sitesOf(p);
+	const labels = sites.symbol.map((symbol, key) => (symbol ? labelOf(p.symbols, symbol) : sites.name[key]!));
 	for (let s = 0; s < p.stacks.n; s++) {
 		const [weight, blocks] = [a.weights[s]!, a.blocks[s]!];
 		if (weight === 0 && blocks === 0) {
 			continue;
 		}
 		const key = sites.keys[s]!;
-		const label = labels.get(key)!;
+		const label = labels[key]!;
 		let d = found.get(label);
 		if (!d) {
-			const file = p.symbols.file[sites.symbol.get(key)!] ?? '';
-			d = { name: sites.name.get(key)!, label, file, before: 0, now: 0, blocksBefore: 0, blocksNow: 0 };
+			const file = p.symbols.file[sites.symbol[key]!] ?? '';
+			d = { name: sites.name[key]!, label, file, before: 0, now: 0, blocksBefore: 0, blocksNow: 0 };
 			found.set(label, d);
 		}
 		if (isNow) {

@@ -9,5 +9,5 @@ export { functionsOf } from './functions.ts';
 export { lensText, parseLens } from './lens.ts';
 export { stacksUnder } from './match.ts';
 export { aliveOverTime, ask, stacksWhere, sum } from './query.ts';
-export { siteKeys } from './series.ts';
+export { sitesOf } from './series.ts';
 export { buildTree, selfCosts, totalCosts } from './tree.ts';

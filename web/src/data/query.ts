@@ -166,6 +166,15 @@ export function sum(column: Float64Array): number {
 	return total;
 }
 
+/** What some stacks have of a column. */
+export function sumOf(column: ArrayLike<number>, stacks: Uint32Array): number {
+	let total = 0;
+	for (let i = 0; i < stacks.length; i++) {
+		total += column[stacks[i]!]!;
+	}
+	return total;
+}
+
 /** Gives what `make` gives, which is called once, when it is asked for. */
 function once<T>(make: () => T): () => T {
 	let made: T | null = null;

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+import { pause } from './pause.ts';
+
+type Column = Uint16Array | Uint32Array | Float64Array;
+
+const PIECE = 100_000; // numbers: some ms
 
 /** Reads the blob's numbers: LEB128, below 2^53. Past the end it throws: the blob was cut. */
 export class Reader {
@@ -45,10 +50,10 @@ export class Reader {
 	}
 
 	/** Numbers for the rows of `out` from `first` on. */
-	private fill<T extends Uint16Array | Uint32Array | Float64Array>(out: T, first: number): T {
+	private fill<T extends Column>(out: T, first: number, last = out.length): T {
 		const b = this.bytes;
 		let at = this.at;
-		for (let i = first; i < out.length; i++) {
+		for (let i = first; i < last; i++) {
 			let byte = b[at++]!;
 			let value = byte & 127;
 			for (let scale = 128; byte > 127; scale *= 128) {
@@ -64,9 +69,13 @@ export class Reader {
 		return out;
 	}
 
-	/** n numbers below 2^16. */
-	column16(n: number): Uint16Array {
-		return this.fill(new Uint16Array(n), 0);
+	/** Numbers for all rows of a long column, with pauses. */
+	async fillSlowly<T extends Column>(out: T): Promise<T> {
+		for (let i = 0; i < out.length; i += PIECE) {
+			await pause();
+			this.fill(out, i, Math.min(out.length, i + PIECE));
+		}
+		return out;
 	}
 
 	/** n numbers below 2^32. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Edges, Profile } from './profile.ts';
+import { heaviestOf } from './rank.ts';
 
 /**
  * What is alive over time, by who made it. Value k holds during period k of the recording, which
@@ -15,60 +16,90 @@ export function periodStarts(e: Edges): Float64Array {
 	return e.endNs.map((_, i) => (i === 0 ? 0 : e.endNs[i - 1]!));
 }
 
-/** What a stack is named after, as a number: a function's, or (below zero) a name of its own. */
-export function siteKeys(p: Profile): { keys: Int32Array; symbol: Map<number, number>; name: Map<number, string> } {
-	const keys = new Int32Array(p.stacks.n);
-	const symbol = new Map<number, number>();
-	const name = new Map<number, string>();
-	const names = new Map<string, number>();
+/** What stacks are named after: functions, or names of their own. */
+export interface Sites {
+	keys: Uint32Array; // by stack: a row of what follows
+	name: string[];
+	symbol: number[]; // 0: it is no function
+}
+
+const known = new WeakMap<Profile, Sites>();
+
+export function sitesOf(p: Profile): Sites {
+	let sites = known.get(p);
+	if (!sites) {
+		sites = findSites(p);
+		known.set(p, sites);
+	}
+	return sites;
+}
+
+function findSites(p: Profile): Sites {
+	const sites: Sites = { keys: new Uint32Array(p.stacks.n), name: [], symbol: [] };
+	const ofFunction = new Map<number, number>();
+	const ofText = new Map<string, number>();
+	const add = (name: string, symbol: number) => sites.symbol.push(symbol) && sites.name.push(name) - 1;
 	for (let s = 0; s < p.stacks.n; s++) {
 		const text = p.stacks.siteName[s]!;
-		if (text) {
-			let key = names.get(text);
-			if (key === undefined) {
-				key = -1 - names.size;
-				names.set(text, key);
-				name.set(key, text);
-				symbol.set(key, 0);
-			}
-			keys[s] = key;
-		} else {
-			const own = p.nodes.symbol[p.stacks.site[s]!]!;
-			const key = p.symbols.function[own]!;
-			keys[s] = key;
-			if (!symbol.has(key)) {
-				symbol.set(key, own);
-				name.set(key, p.symbols.name[own] ?? '');
-			}
+		const symbol = p.nodes.symbol[p.stacks.site[s]!]!;
+		const own = p.symbols.function[symbol]!;
+		let key = text ? ofText.get(text) : ofFunction.get(own);
+		if (key === undefined) {
+			key = text ? add(text, 0) : add(p.symbols.name[symbol] ?? '', symbol);
+			void (text ? ofText.set(text, key) : ofFunction.set(own, key));
+		}
+		sites.keys[s] = key;
+	}
+	return sites;
+}
+
+/** What the stacks of each site have of a column. */
+export function sumsBySite(p: Profile, column: Float64Array): Float64Array {
+	const { keys, name } = sitesOf(p);
+	const out = new Float64Array(name.length);
+	for (let s = 0; s < keys.length; s++) {
+		out[keys[s]!]! += column[s]!;
+	}
+	return out;
+}
+
+/** What is alive over time of some groups of stacks, each with its key: one scan for all. */
+export function curvesOfGroups(p: Profile, keys: ArrayLike<number>, wanted: number[]): Float64Array[] {
+	const { first, from, until, bytes } = p.intervals;
+	const { n } = p.edges;
+	const rows = new Map(wanted.map((key) => [key, new Float64Array(n + 1)]));
+	for (let s = 0; s < p.stacks.n; s++) {
+		const row = rows.get(keys[s]!);
+		for (let i = row ? first[s]! : first[s + 1]!; i < first[s + 1]!; i++) {
+			row![from[i]!]! += bytes[i]!;
+			row![Math.min(until[i]!, n)]! -= bytes[i]!;
 		}
 	}
-	return { keys, symbol, name };
+	return wanted.map((key) => {
+		let alive = 0;
+		return rows.get(key)!.subarray(0, n).map((change) => (alive += change));
+	});
 }
 
 const CANDIDATES = 400;
 
-/** Groups that may be seen: large at the peak, or large in what they ever asked for. */
-function candidates(p: Profile, keys: ArrayLike<number>, kept: Uint8Array | null): Map<number, number> {
-	const sums = new Map<number, [number, number]>();
+/** Groups that may be seen: large at the peak, or large in what they ever asked for. -1: the others. */
+function candidates(p: Profile, keys: ArrayLike<number>, kept: Uint8Array | null): { rows: Int32Array; found: number[] } {
+	let n = 0;
+	for (let s = 0; s < p.stacks.n; s++) {
+		n = Math.max(n, keys[s]! + 1);
+	}
+	const [peak, ever] = [new Float64Array(n), new Float64Array(n)];
 	for (let s = 0; s < p.stacks.n; s++) {
 		if (!kept || kept[s]) {
-			const sum = sums.get(keys[s]!) ?? [0, 0];
-			sum[0] += p.stacks.peakBytes[s]!;
-			sum[1] += p.stacks.allocatedBytes[s]!;
-			sums.set(keys[s]!, sum);
+			peak[keys[s]!]! += p.stacks.peakBytes[s]!;
+			ever[keys[s]!]! += p.stacks.allocatedBytes[s]!;
 		}
 	}
-	const all = [...sums.entries()];
-	const found = new Map<number, number>();
-	for (const column of [0, 1] as const) {
-		all.sort((a, b) => b[1][column] - a[1][column]);
-		for (const [key] of all.slice(0, CANDIDATES)) {
-			if (!found.has(key)) {
-				found.set(key, found.size);
-			}
-		}
-	}
-	return found;
+	const found = [...new Set([peak, ever].flatMap((sums) => heaviestOf(null, sums, CANDIDATES).ids))];
+	const rows = new Int32Array(n).fill(-1);
+	found.forEach((key, row) => (rows[key] = row));
+	return { rows, found };
 }
 
 /** The `most` groups that are largest at any moment, each with its curve, and one for the rest. */
@@ -79,25 +110,25 @@ export function stackedSeries(
 	most: number,
 	kept: Uint8Array | null,
 ): Series[] {
-	const rows = candidates(p, keys, kept);
+	const { rows, found } = candidates(p, keys, kept);
 	const n = p.edges.n;
 	const width = n + 1;
-	const change = new Float64Array((rows.size + 1) * width); // the last row: all others
+	const change = new Float64Array((found.length + 1) * width); // the last row: all others
 	const { first, from, until, bytes } = p.intervals;
 	for (let s = 0; s < p.stacks.n; s++) {
-		const at = (rows.get(keys[s]!) ?? rows.size) * width;
-		for (let i = !kept || kept[s] ? first[s]! : first[s + 1]!; i < first[s + 1]!; i++) {
+		const row = rows[keys[s]!]!;
+		const at = (row < 0 ? found.length : row) * width;
+		const end = first[s + 1]!;
+		for (let i = !kept || kept[s] ? first[s]! : end; i < end; i++) {
 			change[at + from[i]!]! += bytes[i]!;
-			if (until[i]! < n) {
-				change[at + until[i]!]! -= bytes[i]!;
-			}
+			change[at + Math.min(until[i]!, n)]! -= bytes[i]!;
 		}
 	}
 	const curve = (row: number) => {
 		let sum = 0;
 		return change.subarray(row * width, row * width + n).map((c) => (sum += c));
 	};
-	const curves = [...rows].map(([key, row]) => {
+	const curves = found.map((key, row) => {
 		const values = curve(row);
 		return { key, values, top: values.reduce((a, b) => Math.max(a, b), 0) };
 	});
@@ -106,7 +137,7 @@ export function stackedSeries(
 		.slice(0, most)
 		.filter((c) => c.top > 0)
 		.map((c) => ({ ...nameOf(c.key), values: c.values }));
-	const rest = curve(rows.size);
+	const rest = curve(found.length);
 	for (const c of curves.slice(most)) {
 		c.values.forEach((v, k) => (rest[k]! += v));
 	}

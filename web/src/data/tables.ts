@@ -147,34 +147,37 @@ function starts(r: Reader, nStacks: number): Uint32Array {
 	return out;
 }
 
+const STACKS_AT_ONCE = 4096;
+
+/** Does something for each stack, with pauses. */
+async function eachSlowly(nStacks: number, run: (stack: number) => void): Promise<void> {
+	for (let s = 0; s < nStacks; s++) {
+		if (s % STACKS_AT_ONCE === 0) {
+			await pause();
+		}
+		run(s);
+	}
+}
+
 async function intervals(r: Reader, stacks: Stacks): Promise<Intervals> {
 	const n = r.varint();
 	const first = starts(r, stacks.n);
-	const from = r.column16(n);
-	for (let s = 0; s < stacks.n; s++) {
-		for (let i = first[s]! + 1, end = first[s + 1]!; i < end; i++) {
-			from[i]! += from[i - 1]!;
-		}
-	}
-	await pause();
-	const until = r.column16(n);
-	for (let i = 0; i < n; i++) {
-		until[i] = until[i] === 0 ? NEVER : from[i]! + until[i]! - 1;
-	}
-	await pause();
-	const count = r.column32(n);
-	await pause();
-	const temporary = r.column32(n);
-	await pause();
-	const bytes = r.column(n); // zigzag: 0, -1, 1, -2, ...
-	for (let s = 0; s < stacks.n; s++) {
+	const from = await r.fillSlowly(new Uint16Array(n));
+	const until = await r.fillSlowly(new Uint16Array(n));
+	const count = await r.fillSlowly(new Uint32Array(n));
+	const temporary = await r.fillSlowly(new Uint32Array(n));
+	const bytes = await r.fillSlowly(new Float64Array(n));
+	await eachSlowly(stacks.n, (s) => {
 		const [total, calls] = [stacks.allocatedBytes[s]!, stacks.allocations[s]!];
 		const mean = calls ? (total - (total % calls)) / calls : 0;
-		for (let i = first[s]!; i < first[s + 1]!; i++) {
-			const off = bytes[i]!;
+		let edge = 0;
+		for (let i = first[s]!, end = first[s + 1]!; i < end; i++) {
+			edge = from[i]! += edge;
+			until[i] = until[i] === 0 ? NEVER : edge + until[i]! - 1;
+			const off = bytes[i]!; // zigzag: 0, -1, 1, -2, ...
 			bytes[i] = (off & 1 ? -(off + 1) / 2 : off / 2) + count[i]! * mean;
 		}
-	}
+	});
 	return { n, first, from, until, count, temporary, bytes };
 }
 
@@ -191,16 +194,17 @@ function noIntervals(nStacks: number): Intervals {
 	};
 }
 
-function sizes(r: Reader, nStacks: number): Sizes {
+async function sizes(r: Reader, nStacks: number): Promise<Sizes> {
 	const n = r.varint();
+	const column = () => r.fillSlowly(new Float64Array(n));
 	return {
 		n,
 		first: starts(r, nStacks),
-		isClass: new Uint8Array(r.column32(n)),
-		size: r.column(n),
-		count: r.column(n),
-		bytes: r.column(n),
-		live: r.column(n),
+		isClass: new Uint8Array(await r.fillSlowly(new Uint32Array(n))),
+		size: await column(),
+		count: await column(),
+		bytes: await column(),
+		live: await column(),
 	};
 }
 
@@ -322,7 +326,7 @@ export function readFirst(part: Uint8Array): Profile {
 /** Adds what the second part says. */
 export async function readRest(p: Profile, part: Uint8Array): Promise<void> {
 	const section = sectionsOf(part);
-	p.sizes = sizes(section(Section.Sizes), p.stacks.n);
 	p.sources = sources(section(Section.Sources));
+	p.sizes = await sizes(section(Section.Sizes), p.stacks.n);
 	p.intervals = await intervals(section(Section.Intervals), p.stacks);
 }

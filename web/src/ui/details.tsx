@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import { aliveOverTime, stacksWhere, sum, type Answer } from '../data/query.ts';
+import { aliveOverTime, stacksWhere, sum, sumOf, type Answer } from '../data/query.ts';
 import { nodesBelow } from '../data/match.ts';
 import type { Profile } from '../data/profile.ts';
-import { isDetailsOpen, answer, focusOn, hide, kept, profile, selected, type Selection } from '../state.ts';
+import { isDetailsOpen, isWhole, answer, focusOn, hide, kept, profile, selected, type Selection } from '../state.ts';
 import { copyText } from './copy.ts';
 import { bytes, count, duration, percent, shortName } from './format.ts';
 import { METRIC_NAMES, placeOf, weight } from './labels.ts';
@@ -48,23 +48,29 @@ interface Part {
 	stacks: Uint32Array;
 }
 
-function Costs({ p, stacks, answer: a }: Part & { answer: Answer }) {
-	const add = (column: Float64Array) => stacks.reduce((sum, s) => sum + column[s]!, 0);
-	const s = p.stacks;
-	const isWhole = !a.lens.range && !a.lens.texts.length && !a.lens.focus.length && !a.lens.threads.length;
-	const all: [string, string, string][] = [
-		[
-			`${METRIC_NAMES[a.lens.metric]} under the lens`,
-			weight(a.lens.metric, add(a.weights)),
-			percent(add(a.weights), sum(a.weights)),
-		],
-		['Peak', bytes(add(s.peakBytes)), percent(add(s.peakBytes), p.facts.summary.peak_bytes)],
-		['Never freed', bytes(add(s.liveBytes)), percent(add(s.liveBytes), p.facts.summary.never_freed_bytes)],
-		['Allocations', count(add(s.allocations)), percent(add(s.allocations), p.facts.summary.allocations)],
-		['Allocated', bytes(add(s.allocatedBytes)), percent(add(s.allocatedBytes), p.facts.summary.allocated_bytes)],
-		['Temporary', count(add(s.temporary)), percent(add(s.temporary), p.facts.summary.temporary)],
+/** Name, value and share of each cost; first that of the lens, unless it is one of the others. */
+function costRows(p: Profile, stacks: Uint32Array, a: Answer): [string, string, string][] {
+	const { stacks: s, facts } = p;
+	const row = (name: string, column: Float64Array, all: number, words: (n: number) => string): [string, string, string] => {
+		const part = sumOf(column, stacks);
+		return [name, words(part), percent(part, all)];
+	};
+	const isAll = !a.lens.range && !a.lens.texts.length && !a.lens.focus.length && !a.lens.threads.length;
+	const { metric } = a.lens;
+	const ofLens = () =>
+		row(`${METRIC_NAMES[metric]} under the lens`, a.weights, sum(a.weights), (n) => weight(metric, n));
+	return [
+		...(isAll ? [] : [ofLens()]),
+		row('Peak', s.peakBytes, facts.summary.peak_bytes, bytes),
+		row('Never freed', s.liveBytes, facts.summary.never_freed_bytes, bytes),
+		row('Allocations', s.allocations, facts.summary.allocations, count),
+		row('Allocated', s.allocatedBytes, facts.summary.allocated_bytes, bytes),
+		row('Temporary', s.temporary, facts.summary.temporary, count),
 	];
-	const rows = isWhole ? all.slice(1) : all; // it says the same as one of the others
+}
+
+function Costs({ p, stacks, answer: a }: Part & { answer: Answer }) {
+	const rows = useMemo(() => costRows(p, stacks, a), [p, stacks, a]);
 	return (
 		<table class="data">
 			<thead class="sr">
@@ -88,8 +94,15 @@ function Costs({ p, stacks, answer: a }: Part & { answer: Answer }) {
 }
 
 function Times({ p, stacks }: Part) {
-	const first = useMemo(() => stacks.reduce((least, s) => Math.min(least, p.stacks.firstNs[s]!), Infinity), [p, stacks]);
-	const last = useMemo(() => stacks.reduce((most, s) => Math.max(most, p.stacks.lastNs[s]!), 0), [p, stacks]);
+	const [first, last] = useMemo(() => {
+		const { firstNs, lastNs } = p.stacks;
+		let [least, most] = [Infinity, 0];
+		for (const s of stacks) {
+			least = Math.min(least, firstNs[s]!);
+			most = Math.max(most, lastNs[s]!);
+		}
+		return [least, most];
+	}, [p, stacks]);
 	if (first > last) {
 		return null;
 	}
@@ -103,11 +116,12 @@ function Times({ p, stacks }: Part) {
 /** All that is known of one function. */
 export function Details() {
 	const p = useValue(() => profile.value);
-	const s = useValue(() => selected.value)!;
+	const s = useResting(() => selected.value)!; // who walks from box to box need not wait for it
 	const filter = useValue(() => kept.value);
 	const a = useResting(() => answer.value);
 	const stacks = useMemo(() => stacksOf(p, s, filter), [p, s.symbol, filter]);
-	const curve = useMemo(() => aliveOverTime(p, stacks), [stacks]);
+	const hasAll = useValue(() => isWhole.value);
+	const curve = useMemo(() => (hasAll ? aliveOverTime(p, stacks) : null), [stacks, hasAll]);
 	const name = p.symbols.name[s.symbol]!;
 	const line = s.base ? p.nodes.line[s.base]! : 0;
 	return (
@@ -137,18 +151,26 @@ export function Details() {
 				</button>
 			</p>
 			<Costs p={p} stacks={stacks} answer={a} />
-			<h3>Alive over time</h3>
-			<div class="wide-spark">
-				<Sparkline values={curve} />
-			</div>
+			{curve && (
+				<>
+					<h3>Alive over time</h3>
+					<div class="wide-spark">
+						<Sparkline values={curve} />
+					</div>
+				</>
+			)}
 			<Times p={p} stacks={stacks} />
-			<Source symbol={s.symbol} line={line} answer={a} />
+			{curve && <Source symbol={s.symbol} line={line} answer={a} />}
 			<Stacks p={p} stacks={stacks} answer={a} />
-			<h3>Sizes</h3>
-			<SizeMix p={p} stacks={stacks} />
 			<h3>Lifetimes of freed blocks</h3>
 			<Lifetimes p={p} stacks={stacks} />
-			<WhatIf p={p} stacks={stacks} name={shortName(name)} />
+			{curve && (
+				<>
+					<h3>Sizes</h3>
+					<SizeMix p={p} stacks={stacks} />
+					<WhatIf p={p} alive={curve} name={shortName(name)} />
+				</>
+			)}
 		</aside>
 	);
 }

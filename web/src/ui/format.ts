@@ -35,6 +35,11 @@ export function count(n: number): string {
 	return n < 0 ? `−${grouped}` : grouped;
 }
 
+/** "1 block", "2,000 blocks". */
+export function plural(n: number, what: string): string {
+	return `${count(n)} ${what}${n === 1 ? '' : 's'}`;
+}
+
 /** For boxes and axes: 118,943 as 119k. */
 export function shortCount(n: number): string {
 	if (Math.abs(n) < 10000) {

@@ -9,6 +9,15 @@ export function Loading({ title, what }: { title: string; what: string }) {
 	);
 }
 
+/** In place of what needs all of the recording. */
+export function Reading() {
+	return (
+		<p class="nothing" role="status">
+			Reading when each block lived, and its size…
+		</p>
+	);
+}
+
 export function Failed({ why }: { why: string }) {
 	return (
 		<div class="failed" role="alert">

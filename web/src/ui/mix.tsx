@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import type { Profile } from '../data/profile.ts';
+import { sumOf } from '../data/query.ts';
 import { bytes, count } from './format.ts';
 
 /** Labels of the 16 classes of lifetimes: < 1 µs, < 4 µs, ... */
@@ -69,7 +70,7 @@ export function SizeMix({ p, stacks }: { p: Profile; stacks: Uint32Array }) {
 
 /** How many freed blocks of some stacks lived how long: by class. */
 export function lifetimesOf(p: Profile, stacks: Uint32Array): number[] {
-	return p.stacks.lifetimes.map((column) => stacks.reduce((sum, s) => sum + column[s]!, 0));
+	return p.stacks.lifetimes.map((column) => sumOf(column, stacks));
 }
 
 /** How long its blocks lived, of those that were freed. */

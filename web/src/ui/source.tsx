@@ -23,20 +23,33 @@ function embedded(p: Profile, id: number, line: number): Text | null {
 	return own[0] ?? null;
 }
 
+const totalsOf = new WeakMap<Float64Array, Float64Array>(); // by the weights of stacks
+
+/** What each frame and all below it cost. */
+function frameTotals(p: Profile, weights: Float64Array): Float64Array {
+	let totals = totalsOf.get(weights);
+	if (!totals) {
+		totals = new Float64Array(p.nodes.n);
+		for (let s = 0; s < p.stacks.n; s++) {
+			totals[p.stacks.node[s]!]! += weights[s]!;
+		}
+		for (let i = p.nodes.n - 1; i > 0; i--) {
+			totals[p.nodes.parent[i]!]! += totals[i]!;
+		}
+		totalsOf.set(weights, totals);
+	}
+	return totals;
+}
+
 /** What each line of a file costs under the lens, by the frames that stand there. */
 function costsOfLines(p: Profile, source: number, weights: Float64Array): Map<number, number> {
-	const totals = new Float64Array(p.nodes.n);
-	for (let s = 0; s < p.stacks.n; s++) {
-		totals[p.stacks.node[s]!]! += weights[s]!;
-	}
-	for (let i = p.nodes.n - 1; i > 0; i--) {
-		totals[p.nodes.parent[i]!]! += totals[i]!;
-	}
+	const totals = frameTotals(p, weights);
+	const { symbol, line } = p.nodes;
+	const isThere = p.symbols.source.map((id) => +(id === source));
 	const out = new Map<number, number>();
 	for (let i = 1; i < p.nodes.n; i++) {
-		if (p.symbols.source[p.nodes.symbol[i]!] === source && totals[i]! > 0) {
-			const line = p.nodes.line[i]!;
-			out.set(line, (out.get(line) ?? 0) + totals[i]!);
+		if (isThere[symbol[i]!] && totals[i]! > 0) {
+			out.set(line[i]!, (out.get(line[i]!) ?? 0) + totals[i]!);
 		}
 	}
 	return out;

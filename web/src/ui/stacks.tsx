@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
+import { isCounted } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
-import type { Answer } from '../data/query.ts';
+import { sumOf, type Answer } from '../data/query.ts';
+import { heaviestOf } from '../data/rank.ts';
 import { ownerOf } from '../data/tree.ts';
 import { copyText } from './copy.ts';
 import { framesOf, stackText } from './details.tsx';
-import { count, percent, shortName } from './format.ts';
+import { count, percent, plural, shortName } from './format.ts';
 import { placeOf, weight } from './labels.ts';
 
 interface Row {
@@ -53,24 +55,21 @@ const AT_ONCE = 5;
 export function Stacks({ p, stacks: all, answer: a }: { p: Profile; stacks: Uint32Array; answer: Answer }) {
 	const [most, setMost] = useState(AT_ONCE);
 	const l = a.lens;
-	const stacks = useMemo(
-		() => all.filter((s) => a.weights[s]! > 0).sort((x, y) => a.weights[y]! - a.weights[x]!),
-		[all, a],
-	);
-	const total = stacks.reduce((sum, s) => sum + a.weights[s]!, 0);
-	const first = stacks.length ? new Set(framesOf(p, p.stacks.node[stacks[0]!]!)) : new Set<number>();
+	const { n, ids: top } = useMemo(() => heaviestOf(all, a.weights, most), [all, a, most]);
+	const total = useMemo(() => sumOf(a.weights, all), [all, a]);
+	const first = top.length ? new Set(framesOf(p, p.stacks.node[top[0]!]!)) : new Set<number>();
 	return (
 		<>
 			<h3>
-				{count(stacks.length)} stack{stacks.length === 1 ? '' : 's'}
+				{plural(n, 'stack')}
 			</h3>
 			<ol class="stacks">
-				{Array.from(stacks.subarray(0, most), (s, i) => (
+				{top.map((s, i) => (
 					<li key={s}>
 						<p class="stack-head">
 							<strong>{weight(l.metric, a.weights[s]!)}</strong>{' '}
 							<span class="dim">
-								{percent(a.weights[s]!, total)} · {count(a.blocks[s]!)} blocks
+								{percent(a.weights[s]!, total)} · {plural(a.blocks[s]!, isCounted(l.metric) ? 'call' : 'block')}
 							</span>
 							<button type="button" class="link" onClick={() => void copyText(stackText(p, p.stacks.node[s]!))}>
 								copy
@@ -89,9 +88,9 @@ export function Stacks({ p, stacks: all, answer: a }: { p: Profile; stacks: Uint
 					</li>
 				))}
 			</ol>
-			{stacks.length > most && (
+			{n > most && (
 				<button type="button" class="link" onClick={() => setMost(most + 20)}>
-					{count(stacks.length - most)} more
+					{count(n - most)} more
 				</button>
 			)}
 		</>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import { aliveOverTime } from '../data/query.ts';
 import type { Profile } from '../data/profile.ts';
 import { bytes, moment } from './format.ts';
 
 /** The peak, if a function and what it calls had allocated nothing. Exact at the edges. */
-function peakWithout(p: Profile, stacks: Uint32Array): { bytes: number; edge: number } {
-	const alive = aliveOverTime(p, stacks);
+function peakWithout(p: Profile, alive: Float64Array): { bytes: number; edge: number } {
 	let best = { bytes: 0, edge: 0 };
 	for (let k = 0; k < p.edges.n; k++) {
 		const left = p.edges.bytes[k]! - alive[k]!;
@@ -17,8 +15,9 @@ function peakWithout(p: Profile, stacks: Uint32Array): { bytes: number; edge: nu
 	return best;
 }
 
-export function WhatIf({ p, stacks, name }: { p: Profile; stacks: Uint32Array; name: string }) {
-	const without = useMemo(() => peakWithout(p, stacks), [p, stacks]);
+/** `alive`: what the function and what it calls hold at each edge. */
+export function WhatIf({ p, alive, name }: { p: Profile; alive: Float64Array; name: string }) {
+	const without = useMemo(() => peakWithout(p, alive), [p, alive]);
 	const peak = p.facts.summary.peak_bytes;
 	if (!peak) {
 		return null;

@@ -15,7 +15,8 @@ type Props = Pick<FlameProps, 'label' | 'height' | 'zoom' | 'isFlipped' | 'onZoo
 /** When a box's blocks were alive, and for how long. */
 function Life({ forest: f, node }: { forest: Forest; node: number }) {
 	const p = state.profile.value;
-	if (f.kind !== 'down' || f.tree.parent !== f.parent) {
+	const isWhole = useValue(() => state.isWhole.value);
+	if (!isWhole || f.kind !== 'down' || f.tree.parent !== f.parent) {
 		return null; // its stacks are not known
 	}
 	const life = medianLife(p, f, node);

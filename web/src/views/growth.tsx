@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import type { Finding, Profile } from '../data/profile.ts';
 import { NEVER } from '../data/profile.ts';
-import { siteKeys } from '../data/series.ts';
+import { sitesOf as namesOf } from '../data/series.ts';
 import * as state from '../state.ts';
 import { copyText } from '../ui/copy.ts';
 import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
@@ -26,30 +26,28 @@ interface Site {
 }
 
 function sitesOf(p: Profile, kept: Uint8Array | null): Site[] {
-	const sites = siteKeys(p);
+	const sites = namesOf(p);
 	const found = new Map<number, Site>();
 	const s = p.stacks;
+	const told = p.facts.findings.filter((f) => /never-freed|growing|start|once/.test(f.id));
+	const isTold = new Set(told.map((f) => f.function));
 	for (let i = 0; i < s.n; i++) {
-		if (kept && !kept[i]) {
-			continue;
-		}
 		const key = sites.keys[i]!;
-		const name = sites.name.get(key)!;
-		const findings = p.facts.findings.filter((f) => f.function === name && /never-freed|growing|start|once/.test(f.id));
-		if (!s.liveBlocks[i] && !findings.length) {
+		const name = sites.name[key]!;
+		if ((kept && !kept[i]) || (!s.liveBlocks[i] && !isTold.has(name))) {
 			continue;
 		}
 		const site = found.get(key) ?? {
 			key,
 			name,
-			symbol: sites.symbol.get(key)!,
+			symbol: sites.symbol[key]!,
 			stack: i,
 			bytes: 0,
 			blocks: 0,
 			allocations: 0,
 			first: Infinity,
 			last: 0,
-			findings,
+			findings: told.filter((f) => f.function === name),
 		};
 		site.bytes += s.liveBytes[i]!;
 		site.blocks += s.liveBlocks[i]!;
@@ -70,7 +68,7 @@ function sitesOf(p: Profile, kept: Uint8Array | null): Site[] {
 }
 
 /** Over the run, what of the never freed was there already; and what is alive. */
-function curves(p: Profile, sites: Site[], keys: Int32Array): Map<number, Float64Array> {
+function curves(p: Profile, sites: Site[], keys: Uint32Array): Map<number, Float64Array> {
 	const n = p.edges.n;
 	const out = new Map(sites.map((site) => [site.key, new Float64Array(n + 1)]));
 	const { first, from, until, bytes: size } = p.intervals;
@@ -97,7 +95,7 @@ export function GrowthView() {
 	const p = useValue(() => state.profile.value);
 	const kept = useValue(() => state.kept.value);
 	const hidden = useValue(() => state.suppressed.value);
-	const keys = useMemo(() => siteKeys(p).keys, [p]);
+	const keys = useMemo(() => namesOf(p).keys, [p]);
 	const all = useMemo(() => sitesOf(p, kept), [p, kept]);
 	const lines = useMemo(() => curves(p, all.slice(0, 200), keys), [all]);
 	const shown = all.filter((site) => !hidden.includes(site.name));

@@ -2,10 +2,10 @@
 import { useMemo } from 'preact/hooks';
 import { topDown } from '../data/forest.ts';
 import { lens, profile, setRange, tree, answer, isWhole, kept, marks, isClock, view } from '../state.ts';
-import { siteKeys, stackedSeries } from '../data/series.ts';
+import { sitesOf, stackedSeries } from '../data/series.ts';
 import { bytes, moment, shortName } from '../ui/format.ts';
 import { Metrics } from '../ui/chips.tsx';
-import { useValue } from '../ui/signals.ts';
+import { useResting, useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { heapLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
@@ -34,8 +34,8 @@ function HeapChart() {
 	const marked = useValue(() => marks.value);
 	const whole = useValue(() => isWhole.value);
 	const series = useMemo(() => {
-		const sites = siteKeys(p);
-		const name = (key: number) => ({ label: shortName(sites.name.get(key)!), symbol: sites.symbol.get(key)! });
+		const sites = sitesOf(p);
+		const name = (key: number) => ({ label: shortName(sites.name[key]!), symbol: sites.symbol[key]! });
 		return stackedSeries(p, sites.keys, name, 5, stacks);
 	}, [p, stacks, whole]);
 	const lines = useMemo<Line[]>(() => {
@@ -121,7 +121,7 @@ function HeapFlame() {
 }
 
 export function Overview() {
-	const whole = useValue(() => isWhole.value);
+	const whole = useResting(() => isWhole.value); // after the chart
 	return (
 		<>
 			<Cards />

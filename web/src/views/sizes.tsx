@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
 import type { Profile } from '../data/profile.ts';
-import { siteKeys } from '../data/series.ts';
+import { sitesOf } from '../data/series.ts';
 import * as state from '../state.ts';
 import { bytes, count, percent, shortName } from '../ui/format.ts';
 import { LIFETIMES } from '../ui/mix.tsx';
@@ -21,7 +21,7 @@ function classLabel(power: number): string {
 	return power === 0 ? '0 – 1 B' : `${bytes(2 ** (power - 1) + 1)} – ${bytes(2 ** power)}`;
 }
 
-function classesOf(p: Profile, kept: Uint8Array | null, keys: Int32Array): SizeClass[] {
+function classesOf(p: Profile, kept: Uint8Array | null, keys: Uint32Array): SizeClass[] {
 	const found = new Map<number, SizeClass>();
 	const z = p.sizes;
 	for (let s = 0; s < p.stacks.n; s++) {
@@ -77,7 +77,7 @@ interface Share {
 }
 
 /** Who made the freed blocks of a cell, by how many. */
-function sitesOfCell(p: Profile, kept: Uint8Array | null, keys: Int32Array, cell: Cell): Share[] {
+function sitesOfCell(p: Profile, kept: Uint8Array | null, keys: Uint32Array, cell: Cell): Share[] {
 	const sums = new Map<number, Share>();
 	for (let s = 0; s < p.stacks.n; s++) {
 		const mean = p.stacks.allocatedBytes[s]! / p.stacks.allocations[s]!;
@@ -95,7 +95,7 @@ function sitesOfCell(p: Profile, kept: Uint8Array | null, keys: Int32Array, cell
 const MOST = 12;
 
 /** Functions with their share in something; one is selected by a click. */
-function Shares({ title, shares, names, onPick }: { title: string; shares: Share[]; names: Map<number, string>; onPick: (key: number) => void }) {
+function Shares({ title, shares, names, onPick }: { title: string; shares: Share[]; names: string[]; onPick: (key: number) => void }) {
 	return (
 		<section class="panel" aria-label={title}>
 			<h2>{title}</h2>
@@ -113,7 +113,7 @@ function Shares({ title, shares, names, onPick }: { title: string; shares: Share
 						<tr key={share.key}>
 							<td>
 								<button type="button" class="link name" onClick={() => onPick(share.key)}>
-									<code>{shortName(names.get(share.key)!)}</code>
+									<code>{shortName(names[share.key]!)}</code>
 								</button>
 							</td>
 							<td class="num">{count(share.count)}</td>
@@ -192,7 +192,7 @@ interface Pool {
 const POOL_CALLS = 10_000;
 
 /** One site, one size, very often. */
-function poolsOf(p: Profile, keys: Int32Array, kept: Uint8Array | null): Pool[] {
+function poolsOf(p: Profile, keys: Uint32Array, kept: Uint8Array | null): Pool[] {
 	const out: Pool[] = [];
 	const z = p.sizes;
 	for (let s = 0; s < p.stacks.n; s++) {
@@ -212,7 +212,7 @@ export function SizesView() {
 	const [byBytes, setByBytes] = useState(false);
 	const [chosen, setChosen] = useState<number | null>(null);
 	const [cell, setCell] = useState<Cell | null>(null);
-	const sites = useMemo(() => siteKeys(p), [p]);
+	const sites = useMemo(() => sitesOf(p), [p]);
 	const classes = useMemo(() => classesOf(p, kept, sites.keys), [p, kept]);
 	const pools = useMemo(() => poolsOf(p, sites.keys, kept), [p, kept]);
 	const value = (c: { count: number; bytes: number }) => (byBytes ? c.bytes : c.count);
@@ -220,7 +220,7 @@ export function SizesView() {
 	const total = classes.reduce((sum, c) => sum + value(c), 0);
 	const own = classes.find((c) => c.power === chosen);
 	const pick = (key: number) => {
-		const symbol = sites.symbol.get(key)!;
+		const symbol = sites.symbol[key]!;
 		if (symbol) {
 			state.selected.value = { symbol, base: 0 };
 		}
@@ -307,7 +307,7 @@ export function SizesView() {
 								<tr key={`${pool.stack} ${pool.size}`}>
 									<td>
 										<button type="button" class="link name" onClick={() => pick(pool.key)}>
-											<code>{shortName(sites.name.get(pool.key)!)}</code>
+											<code>{shortName(sites.name[pool.key]!)}</code>
 										</button>
 									</td>
 									<td class="num">{bytes(pool.size)}</td>

@@ -3,7 +3,8 @@ import { useMemo, useState } from 'preact/hooks';
 import { edgeAtOrAfter, type Range } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
 import { ask } from '../data/query.ts';
-import { siteKeys, stackedSeries } from '../data/series.ts';
+import { heaviestOf } from '../data/rank.ts';
+import { sitesOf, stackedSeries, sumsBySite } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
@@ -21,17 +22,17 @@ function sizeClassOf(p: Profile, s: number): number {
 	return n ? Math.max(0, Math.ceil(Math.log2(p.stacks.allocatedBytes[s]! / n || 1))) : 0;
 }
 
-function grouping(p: Profile, by: Stacking): { keys: Int32Array; name: (key: number) => { label: string; symbol: number } } {
-	const sites = siteKeys(p);
+function grouping(p: Profile, by: Stacking): { keys: ArrayLike<number>; name: (key: number) => { label: string; symbol: number } } {
+	const sites = sitesOf(p);
 	if (by === 'site') {
 		return {
 			keys: sites.keys,
-			name: (key) => ({ label: shortName(sites.name.get(key)!), symbol: sites.symbol.get(key)! }),
+			name: (key) => ({ label: shortName(sites.name[key]!), symbol: sites.symbol[key]! }),
 		};
 	}
 	if (by === 'thread') {
 		return {
-			keys: Int32Array.from(p.stacks.thread),
+			keys: p.stacks.thread,
 			name: (key) => ({ label: (key && p.threads[key]?.name) || 'not told apart', symbol: 0 }),
 		};
 	}
@@ -83,10 +84,9 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 	const kept = state.kept.value;
 	const base = { ...state.lens.value, range };
 	const made = ask(p, { ...base, metric: 'kept' }, kept);
-	const sites = siteKeys(p);
-	const sums = new Map<number, number>();
-	made.weights.forEach((w, s) => sums.set(sites.keys[s]!, (sums.get(sites.keys[s]!) ?? 0) + w));
-	const top = [...sums.entries()].filter(([, w]) => w > 0).sort((a, b) => b[1] - a[1]).slice(0, 3);
+	const sites = sitesOf(p);
+	const sums = sumsBySite(p, made.weights);
+	const top = heaviestOf(null, sums, 3).ids;
 	const at = (edge: number) => (edge < 0 ? 0 : edge < p.edges.n ? p.edges.bytes[edge]! : p.facts.summary.never_freed_bytes);
 	const growth = at(to) - at(from);
 	const ns = (edge: number) => (edge < 0 ? 0 : edge < p.edges.n ? p.edges.timeNs[edge]! : p.facts.summary.duration_ns);
@@ -110,7 +110,7 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 				)}
 			</td>
 			<td>
-				{top.map(([key, w]) => `${shortName(sites.name.get(key)!)} ${bytes(w)}`).join(', ') || 'nothing'}
+				{top.map((key) => `${shortName(sites.name[key]!)} ${bytes(sums[key]!)}`).join(', ') || 'nothing'}
 			</td>
 		</tr>
 	);

@@ -2,8 +2,9 @@
 import { useMemo } from 'preact/hooks';
 import type { Metric } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
-import { siteKeys } from '../data/series.ts';
-import { aliveOverTime, stacksWhere } from '../data/query.ts';
+import { sum } from '../data/query.ts';
+import { heaviestOf } from '../data/rank.ts';
+import { curvesOfGroups, sitesOf, sumsBySite } from '../data/series.ts';
 import { change, profile, selected, view } from '../state.ts';
 import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
 import { placeOf, weight } from '../ui/labels.ts';
@@ -21,33 +22,21 @@ interface Site {
 	blocks: number;
 }
 
-function rankSites(p: Profile, weights: Float64Array, blocks: Float64Array): Site[] {
-	const sites = siteKeys(p);
-	const found = new Map<number, Site>();
+/** The heaviest sites; and how many weigh anything. */
+function rankSites(p: Profile, weights: Float64Array, blocks: Float64Array): { n: number; rows: Site[] } {
+	const { keys, name, symbol } = sitesOf(p);
+	const sums = sumsBySite(p, weights);
+	const ofBlocks = sumsBySite(p, blocks);
+	const { n, ids } = heaviestOf(null, sums, ROWS);
+	const rows = ids.map((key) => ({ key, name: name[key]!, symbol: symbol[key]!, stack: -1, weight: sums[key]!, blocks: ofBlocks[key]! }));
+	const rowOf = new Map(rows.map((site) => [site.key, site]));
 	for (let s = 0; s < p.stacks.n; s++) {
-		if (weights[s]! === 0) {
-			continue;
-		}
-		const key = sites.keys[s]!;
-		const site = found.get(key);
-		if (!site) {
-			found.set(key, {
-				key,
-				name: sites.name.get(key)!,
-				symbol: sites.symbol.get(key)!,
-				stack: s,
-				weight: weights[s]!,
-				blocks: blocks[s]!,
-			});
-			continue;
-		}
-		if (weights[s]! > weights[site.stack]!) {
+		const site = weights[s] ? rowOf.get(keys[s]!) : undefined;
+		if (site && (site.stack < 0 || weights[s]! > weights[site.stack]!)) {
 			site.stack = s;
 		}
-		site.weight += weights[s]!;
-		site.blocks += blocks[s]!;
 	}
-	return [...found.values()].sort((a, b) => b.weight - a.weight);
+	return { n, rows };
 }
 
 interface TableKind {
@@ -79,11 +68,9 @@ function columnsOf(p: Profile, metric: Metric): [Float64Array, Float64Array] {
 
 function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
 	const [weights, blocks] = columnsOf(p, kind.metric);
-	const sites = useMemo(() => rankSites(p, weights, blocks), [p]);
-	const total = sites.reduce((sum, s) => sum + s.weight, 0);
-	const rows = sites.slice(0, ROWS);
-	const keys = useMemo(() => siteKeys(p).keys, [p]);
-	const curves = useMemo(() => rows.map((site) => aliveOverTime(p, stacksWhere(p, (s) => keys[s] === site.key))), [p]);
+	const { n, rows } = useMemo(() => rankSites(p, weights, blocks), [p]);
+	const total = sum(weights);
+	const curves = useMemo(() => curvesOfGroups(p, sitesOf(p).keys, rows.map((site) => site.key)), [p]);
 	const rest = total - rows.reduce((sum, s) => sum + s.weight, 0);
 	return (
 		<section class="panel top" aria-labelledby={`top-${kind.metric}`}>
@@ -133,9 +120,9 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
 					</tbody>
 				</table>
 			)}
-			{sites.length > ROWS && (
+			{n > ROWS && (
 				<p class="dim">
-					… {count(sites.length - ROWS)} more, {weight(kind.metric, rest)} ({percent(rest, total)})
+					… {count(n - ROWS)} more, {weight(kind.metric, rest)} ({percent(rest, total)})
 				</p>
 			)}
 		</section>
