@@ -134,7 +134,8 @@ static bool serve(struct show *show, int signals, struct err *err) {
 static bool prepare(struct show *show, struct err *err) {
 	const struct session *s = &show->session, *base = &show->base;
 	const char *base_file = show->options->base;
-	struct blob_options blob = {0};
+	bool is_far = show->options->socket || browser_is_remote();
+	struct blob_options blob = {.packing = is_far ? BLOB_QUICKLY : BLOB_AS_IS};
 	if (!session_open(&show->session, show->options->file, err)) {
 		return false;
 	}

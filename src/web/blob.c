@@ -61,9 +61,11 @@ static bool put_rest(struct columns *c, struct buffer *body, struct err *err) {
 	return (ok && !body->failed) || err_memory(err);
 }
 
-static bool pack_part(struct buffer *out, const struct buffer *body, struct err *err) {
+static bool pack_part(struct buffer *out, const struct buffer *body, enum blob_packing packing,
+		struct err *err) {
+	static const int levels[] = {[BLOB_SMALL] = 7, [BLOB_QUICKLY] = 1, [BLOB_AS_IS] = 0};
 	struct buffer packed = {0};
-	bool ok = pack_deflate(&packed, buffer_view(body), err);
+	bool ok = pack_deflate(&packed, buffer_view(body), levels[packing], err);
 	buffer_u64(out, body->size);
 	buffer_u64(out, packed.size);
 	buffer_slice(out, buffer_view(&packed));
@@ -72,10 +74,11 @@ static bool pack_part(struct buffer *out, const struct buffer *body, struct err 
 }
 
 static bool write_parts(struct columns *c, struct buffer *out, struct err *err) {
+	enum blob_packing packing = c->options->packing;
 	struct buffer body = {0};
-	bool ok = put_first(c, &body, err) && pack_part(out, &body, err);
+	bool ok = put_first(c, &body, err) && pack_part(out, &body, packing, err);
 	buffer_clear(&body);
-	ok = ok && put_rest(c, &body, err) && pack_part(out, &body, err);
+	ok = ok && put_rest(c, &body, err) && pack_part(out, &body, packing, err);
 	buffer_finish(&body);
 	return ok;
 }

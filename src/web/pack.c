@@ -3,11 +3,11 @@
 
 #include <zlib.h>
 
-enum { LEVEL = 7, WINDOW = -15, MEMORY = 9 }; // a negative window: no header
+enum { WINDOW = -15, MEMORY = 9 }; // a negative window: no header
 
-bool pack_deflate(struct buffer *out, struct slice raw, struct err *err) {
+bool pack_deflate(struct buffer *out, struct slice raw, int level, struct err *err) {
 	z_stream z = {0};
-	if (deflateInit2(&z, LEVEL, Z_DEFLATED, WINDOW, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (deflateInit2(&z, level, Z_DEFLATED, WINDOW, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) {
 		return err_memory(err);
 	}
 	bool ok = raw.size <= UINT32_MAX && deflateBound(&z, raw.size) <= UINT32_MAX;

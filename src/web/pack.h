@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "base/err.h"
 
-/** Append `raw`, deflated without header or checksum. */
-bool pack_deflate(struct buffer *out, struct slice raw, struct err *err);
+/** Append `raw`, deflated without header or checksum: level 0 (as it is) to 9 (slow and small). */
+bool pack_deflate(struct buffer *out, struct slice raw, int level, struct err *err);
 
 void pack_base64(struct buffer *out, struct slice raw);

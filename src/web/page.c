@@ -107,7 +107,10 @@ static size_t html_bytes(const struct blobs *b, const struct page_options *optio
 static bool write_both(struct blobs *out, const struct recording *r, const struct names *n,
 		const struct page_options *options, uint64_t least_bytes, struct err *err) {
 	const struct page_base *base = options->base;
-	struct blob_options b = {options->is_redacted, least_bytes, options->source, options->user};
+	struct blob_options b = {.is_redacted = options->is_redacted,
+			.least_bytes = least_bytes,
+			.source = options->source,
+			.user = options->user};
 	struct blob_options of_base = {.is_redacted = options->is_redacted, .least_bytes = least_bytes};
 	buffer_clear(&out->profile);
 	buffer_clear(&out->base);

@@ -224,6 +224,29 @@ static void blob_keeps_every_sum(void **state) {
 	recording_finish(&r);
 }
 
+/** However it is packed, the same is in it. */
+static void blob_is_the_same_in_each_packing(void **state) {
+	(void)state;
+	struct recording r = {0};
+	make_recording(&r);
+	struct names *n = names_create(&r, NULL);
+	struct buffer body[3] = {0}, blob[3] = {0};
+	for (int packing = BLOB_SMALL; packing <= BLOB_AS_IS; packing++) {
+		struct blob_options options = {.packing = (enum blob_packing)packing};
+		assert_true(blob_write(&blob[packing], &r, n, &options, NULL));
+		body[packing] = inflated(buffer_view(&blob[packing]));
+		assert_true(slice_equal(buffer_view(&body[packing]), buffer_view(&body[BLOB_SMALL])));
+	}
+	assert_true(blob[BLOB_SMALL].size < blob[BLOB_QUICKLY].size);
+	assert_true(blob[BLOB_QUICKLY].size < blob[BLOB_AS_IS].size);
+	for (int packing = BLOB_SMALL; packing <= BLOB_AS_IS; packing++) {
+		buffer_finish(&body[packing]);
+		buffer_finish(&blob[packing]);
+	}
+	names_destroy(n);
+	recording_finish(&r);
+}
+
 static void redacted_blob_names_no_folder(void **state) {
 	(void)state;
 	struct recording r = {0};
@@ -257,6 +280,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(frames_hold_every_stack),
 			cmocka_unit_test(blob_keeps_every_sum),
+			cmocka_unit_test(blob_is_the_same_in_each_packing),
 			cmocka_unit_test(redacted_blob_names_no_folder),
 			cmocka_unit_test(base64_as_in_the_rfc),
 	};
