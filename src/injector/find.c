@@ -3,6 +3,7 @@
 
 #include "base/vec.h"
 #include "injector/operators.h"
+#include "injector/stripped.h"
 
 #include <elf.h>
 #include <string.h>
@@ -111,6 +112,19 @@ static bool is_of_tool(const struct module_code *module) {
 	return strstr(module->name, "libheaptrack_") != NULL;
 }
 
+bool find_is_stripped_static(const struct module_code *module) {
+	struct elf_segment segment;
+	struct elf_symbols symbols;
+	for (uint32_t i = 0; elf_segment_at(&module->image, i, &segment); i++) {
+		if (segment.type == PT_INTERP) {
+			return false;
+		}
+	}
+	// The table of a static-pie has nothing but its first entry, which means nothing
+	bool is_linked = elf_symbols_init(&symbols, &module->image, SHT_DYNSYM) && symbols.n > 1;
+	return !is_linked && !elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
+}
+
 bool find_functions(struct found_functions *out, const struct modules_code *modules,
 		struct err *err) {
 	*out = (struct found_functions){0};
@@ -121,6 +135,10 @@ bool find_functions(struct found_functions *out, const struct modules_code *modu
 		}
 		size_t first = out->n;
 		if (!look_through(out, module, SHT_DYNSYM) || !look_through(out, module, SHT_SYMTAB)) {
+			vec_finish(out);
+			return err_memory(err);
+		}
+		if (out->n == first && find_is_stripped_static(module) && !stripped_find(out, module)) {
 			vec_finish(out);
 			return err_memory(err);
 		}

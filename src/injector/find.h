@@ -3,7 +3,8 @@
 
 /**
  * Which functions of a process allocate memory: by their names in the symbol tables of its modules,
- * dynamic and static, with the prefixes that allocators are built with. One entry per address.
+ * dynamic and static, with the prefixes that allocators are built with; in a static program that has
+ * none, by what glibc's look like (injector/stripped.h). One entry per address.
  */
 
 #include "injector/known.h"
@@ -29,6 +30,9 @@ struct found_functions {
 /** False: out of memory. */
 bool find_functions(struct found_functions *out, const struct modules_code *modules,
 		struct err *err);
+
+/** No names, and no loader that would bring others? */
+bool find_is_stripped_static(const struct module_code *module);
 
 /** Does a program define functions that allocate and free, be it for itself alone? */
 bool find_defines_allocator(const struct elf_image *image);

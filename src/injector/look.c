@@ -68,26 +68,15 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
 					(int)in->pid);
 }
 
-/** Names of functions were in it once. */
-static bool is_stripped_static(const struct module_code *module) {
-	struct elf_segment segment;
-	struct elf_symbols symbols;
-	for (uint32_t i = 0; elf_segment_at(&module->image, i, &segment); i++) {
-		if (segment.type == PT_INTERP) {
-			return false;
-		}
-	}
-	return !elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
-}
-
 bool injector_has_allocator(const struct injector *in, struct err *err) {
 	if (in->functions.n > 0) {
 		return true;
 	}
-	if (in->modules.n == 1 && is_stripped_static(&in->modules.items[0])) {
+	if (in->modules.n == 1 && find_is_stripped_static(&in->modules.items[0])) {
 		return err_set(err, ERR_NOT_FOUND,
-				"process %d (%.300s) is linked statically and stripped: nothing in it tells where it "
-				"allocates. Run a build that was not stripped; strip --strip-debug keeps what is needed",
+				"process %d (%.300s) is linked statically and stripped, and its allocator is not the one "
+				"of glibc as heaptrack knows it. Run a build that was not stripped; strip --strip-debug "
+				"keeps what is needed",
 				(int)in->pid, in->modules.items[0].name);
 	}
 	struct buffer names = {0};

@@ -4,6 +4,7 @@ Static programs, those of musl, and those with an allocator of their own. tests/
 it allocates, half of it before main: all of it must be seen.
 """
 
+import shutil
 import signal
 import subprocess
 import time
@@ -38,6 +39,21 @@ def test_all_is_recorded_from_the_first_instruction(build, tools, helpers, name)
     for caller in ("early", "main"):
         assert helpers.total(helpers.through(sites, caller), "allocations") == 50
     assert known["quality"]["unknown_frees"] == 0
+
+
+@pytest.mark.parametrize("name", ["once_static", "once_static_pie"])
+def test_without_names_glibc_is_recognized(build, tools, name):
+    whole, stripped = tools.folder / "with", tools.folder / "less"  # paths are allocated, too
+    shutil.copy(program(build, name), whole)
+    subprocess.run(["strip", "-o", stripped, whole], check=True, timeout=60)
+    truth, recording = tools.record(whole).json(), tools.record(stripped)
+    assert recording.status == 7, repr(recording)
+    assert ": malloc, free, calloc, realloc, memalign" in recording.stderr
+    seen = recording.json()
+    for what in ("allocations", "allocated_bytes", "frees", "never_freed_bytes", "peak_bytes"):
+        assert seen["summary"][what] == truth["summary"][what], what
+    assert seen["summary"]["allocations"] >= 100 and seen["summary"]["truncated_stacks"] == 0
+    assert seen["quality"]["unknown_frees"] == seen["quality"]["double_allocations"] == 0
 
 
 @pytest.mark.parametrize("name", WITH_TABLES)

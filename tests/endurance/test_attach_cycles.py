@@ -25,6 +25,7 @@ PATTERNS = {
     "vfork": ("pattern", "3 vfork"),
     "static": ("pattern_static", "4 signals"),
     "static-pie": ("pattern_static_pie", "4 signals"),
+    "stripped": ("pattern_static", "4 signals old"),
     "musl": ("pattern_musl", "4 signals waits"),
     "musl-static": ("pattern_musl_static", "4 signals"),
     "60-threads": ("pattern", "60"),
@@ -148,11 +149,14 @@ def endure(build, tmp_path, request):
 
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", PATTERNS)
-def test_patterns(build, target, endure, name):
+def test_patterns(build, target, endure, tmp_path, name):
     program, arguments = PATTERNS[name]
     path = build / "tests" / "attach" / program
     if not path.exists():
         pytest.skip(f"{program} is not built")
+    if name == "stripped":
+        subprocess.run(["strip", "-o", tmp_path / program, path], check=True, timeout=60)
+        path = tmp_path / program
     # Sixty busy threads leave a heaptrack of equal priority a sixtieth of the processors
     polite = ["nice", "-n", "10"] if name == "60-threads" else []
     victim = target([*polite, path, *arguments.split()])
