@@ -16,13 +16,17 @@ struct part {
 	pthread_t thread;
 };
 
-unsigned parallel_parts(uint64_t work, uint64_t least) {
+unsigned parallel_cores(void) {
 	cpu_set_t cores;
+	return sched_getaffinity(0, sizeof cores, &cores) == 0 ? (unsigned)CPU_COUNT(&cores) : 1;
+}
+
+unsigned parallel_parts(uint64_t work, uint64_t least) {
 	uint64_t n = work / (least ? least : 1);
-	if (n < 2 || sched_getaffinity(0, sizeof cores, &cores) != 0) {
+	if (n < 2) {
 		return 1;
 	}
-	unsigned n_cores = (unsigned)CPU_COUNT(&cores);
+	unsigned n_cores = parallel_cores();
 	n = n < n_cores ? n : n_cores;
 	return n < PARALLEL_MOST ? (unsigned)n : PARALLEL_MOST;
 }

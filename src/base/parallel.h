@@ -11,6 +11,9 @@
 
 enum { PARALLEL_MOST = 8 };
 
+/** Cores that this process may use. */
+unsigned parallel_cores(void);
+
 /** How many parts to make of so much work: one per core, but none smaller than `least`. */
 unsigned parallel_parts(uint64_t work, uint64_t least);
 

@@ -274,8 +274,6 @@ static ATTR_INLINE void fetch_slot(const struct aggregate *a, const struct trace
 static ATTR_INLINE void fetch_block(const struct aggregate *a, const struct trace_event *e) {
 	if (e->kind == TRACE_ALLOC) {
 		stacks_fetch(&a->stacks, e->node);
-	} else if (a->has_numbers) {
-		__builtin_prefetch(&a->blocks.items[e->ptr & UINT32_MAX], 1);
 	} else if (!shadow_is_odd(e->ptr)) {
 		struct shadow_leaf *leaf = shadow_leaf_of(&a->shadow, e->ptr);
 		if (leaf) {
@@ -286,7 +284,14 @@ static ATTR_INLINE void fetch_block(const struct aggregate *a, const struct trac
 
 static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct trace_event *e,
 		size_t n) {
-	if (n > AHEAD_SLOT && !a->has_numbers) {
+	if (a->has_numbers) {
+		if (n > AHEAD_BLOCK) {
+			__builtin_prefetch(&a->blocks.items[e[AHEAD_BLOCK].ptr & UINT32_MAX], 1);
+			stacks_fetch(&a->stacks, e[AHEAD_BLOCK].node);
+		}
+		return;
+	}
+	if (n > AHEAD_SLOT) {
 		fetch_slot(a, e + AHEAD_SLOT);
 	}
 	if (n > AHEAD_BLOCK) {

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Events on their way to an aggregate. A thread of the feed's own digests them, so that whoever reads
- * a file goes on reading meanwhile. What comes out is the same as without it: the order is that of the
+ * Events on their way to an aggregate. Where there are several cores, a thread of the feed's own
+ * digests them, so that whoever reads a file goes on reading meanwhile. What comes out is the same as without it: the order is that of the
  * calls. One thread calls all of this:
  *
  *     feed_init(&f, aggregate, &err);

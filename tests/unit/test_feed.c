@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "one_core.h"
 #include "session/feed.h"
 
 #include <setjmp.h>
@@ -72,6 +73,9 @@ static void test_the_order_is_that_of_the_calls(void **state) {
 	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		feed_and_compare(sizes[i], i);
 	}
+	cpu_set_t cores = take_one_core(); // there no thread digests
+	feed_and_compare(20 * FEED_BATCH, 77);
+	take_cores_back(&cores);
 }
 
 /** After a drain the aggregate may be exchanged, as for a program that was attached to. */

@@ -91,6 +91,28 @@ static void any_lines_are_the_same_in_any_portions(void **state) {
 	}
 }
 
+/** Numbers of every length, with every byte at every place. */
+static void any_byte_in_a_number(void **state) {
+	(void)state;
+	struct buffer text = {0};
+	for (unsigned byte = 0; byte < 256; byte++) {
+		for (size_t n = 1; n <= 17; n++) {
+			char number[] = "9a0f5b3c81e2d4607";
+			number[byte / 3 % n] = (char)byte;
+			number[byte % 3 == 0 ? n - 1 : 0] = (char)byte;
+			buffer_printf(&text, "%c ", byte % 2 ? '+' : '-');
+			buffer_bytes(&text, number, n);
+			buffer_u8(&text, '\n');
+		}
+	}
+	struct buffer wanted = read_in(buffer_view(&text), 1, false);
+	struct buffer got = read_in(buffer_view(&text), text.size, true);
+	assert_true(slice_equal(buffer_view(&got), buffer_view(&wanted)));
+	buffer_finish(&got);
+	buffer_finish(&wanted);
+	buffer_finish(&text);
+}
+
 /** More events than a batch holds. */
 static void many_events(void **state) {
 	(void)state;
@@ -127,6 +149,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(odd_lines_are_the_same_in_any_portions),
 			cmocka_unit_test(any_lines_are_the_same_in_any_portions),
+			cmocka_unit_test(any_byte_in_a_number),
 			cmocka_unit_test(many_events),
 			cmocka_unit_test(a_batch_can_stop_it),
 	};
