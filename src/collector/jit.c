@@ -2,61 +2,23 @@
 #include "collector/jit.h"
 
 #include "base/vec.h"
+#include "symbols/jit_dump.h"
 #include "sys/file.h"
-#include "sys/process.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-	OPEN_GAP_NS = 100000000, // between two looks whether there is a map
+	OPEN_GAP_NS = 100000000, // between two looks whether there is a map,
+	DUMP_GAPS = 10,          // and so many of them whether there is a dump
 	BUFFER_BYTES = 1 << 20,
-	STEP_BUFFERS = 8,      // read in one step, so that the rings are not kept waiting
-	OLDER_NS = 1000000000, // the kernel's clocks differ, by ticks
+	STEP_BUFFERS = 8, // read in one step, so that the rings are not kept waiting
 };
 
 static const uint64_t MAP_MAX_BYTES = 1ull << 30;
 
 // ---- the file
-
-/** A map of an earlier process of that number is none; nor is one that somebody else has put there. */
-static bool is_of_program(const struct jit *j, int fd) {
-	struct stat map, process;
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d", (int)j->program);
-	if (fstat(fd, &map) != 0 || !S_ISREG(map.st_mode) || stat(path, &process) != 0) {
-		return false;
-	}
-	uint64_t written_ns = (uint64_t)map.st_mtim.tv_sec * 1000000000u +
-			(uint64_t)map.st_mtim.tv_nsec;
-	return (map.st_uid == process.st_uid || map.st_uid == 0) &&
-			written_ns + OLDER_NS >= process_start_wall_ns(j->program);
-}
-
-static int open_if_of_program(const struct jit *j, const char *path) {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-	if (fd >= 0 && !is_of_program(j, fd)) {
-		(void)close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
-static int open_map(const struct jit *j) {
-	char path[96];
-	(void)snprintf(path, sizeof path, "/proc/%d/root/tmp/perf-%d.map", (int)j->program,
-			(int)j->program_inside);
-	int fd = open_if_of_program(j, path);
-	if (fd < 0 && j->program == j->program_inside) {
-		// The root of a process that has ended is gone: then ours is the best guess
-		(void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)j->program);
-		fd = open_if_of_program(j, path);
-	}
-	return fd;
-}
 
 /** It was begun anew: so is what we know of it. The names that are given stay. */
 static void begin_again(struct jit *j) {
@@ -69,18 +31,23 @@ static void begin_again(struct jit *j) {
 static bool read_on(struct jit *j) {
 	struct stat st;
 	size_t got;
-	if (fstat(j->fd, &st) != 0 || j->n_read >= MAP_MAX_BYTES) {
+	if (fstat(j->source.fd, &st) != 0 || j->n_read >= MAP_MAX_BYTES) {
 		return false;
 	}
 	if ((uint64_t)st.st_size < j->n_read) {
 		begin_again(j);
 	}
 	if ((uint64_t)st.st_size == j->n_read ||
-			!file_read_at(j->fd, j->n_read, j->buffer, BUFFER_BYTES, &got, NULL)) {
+			!file_read_at(j->source.fd, j->n_read, j->buffer, BUFFER_BYTES, &got, NULL)) {
 		return false;
 	}
-	size_t used = perf_map_feed(&j->map, slice_of(j->buffer, got), j->n_read);
-	used = used == 0 && got == BUFFER_BYTES ? got : used; // a line that has no end is none
+	struct slice bytes = slice_of(j->buffer, got);
+	uint64_t used = j->source.is_dump
+			? jit_dump_feed(&j->map, bytes, j->n_read, (uint64_t)st.st_size)
+			: perf_map_feed(&j->map, bytes, j->n_read);
+	if (used == 0 && got == BUFFER_BYTES && !j->source.is_dump) {
+		used = got; // a line that has no end is none
+	}
 	j->n_read += used;
 	return used > 0;
 }
@@ -89,7 +56,7 @@ static uint32_t name_of(const struct jit *j, struct namer *names,
 		const struct perf_map_entry *entry) {
 	char text[PERF_MAP_NAME_MAX];
 	size_t got;
-	if (!file_read_at(j->fd, entry->name_at, text, entry->name_bytes, &got, NULL) ||
+	if (!file_read_at(j->source.fd, entry->name_at, text, entry->name_bytes, &got, NULL) ||
 			got < entry->name_bytes) {
 		return 0;
 	}
@@ -190,12 +157,13 @@ static void name_waiting(struct jit *j, struct tries *t, struct namer *names) {
 
 // ---- all of it
 
-static bool has_map(struct jit *j, uint64_t now_ns, bool is_last) {
-	if (j->fd < 0 && (is_last || now_ns >= j->next_open_ns)) {
+static bool has_source(struct jit *j, uint64_t now_ns, bool is_last) {
+	if (j->source.fd < 0 && (is_last || now_ns >= j->next_open_ns)) {
 		j->next_open_ns = now_ns + OPEN_GAP_NS;
-		j->fd = open_map(j);
+		bool wants_dump = is_last || j->n_looks++ % DUMP_GAPS == 0;
+		j->source = jit_source_open(j->program, j->program_inside, wants_dump);
 	}
-	if (j->fd >= 0 && !j->buffer) {
+	if (j->source.fd >= 0 && !j->buffer) {
 		j->buffer = malloc(BUFFER_BYTES);
 	}
 	return j->buffer != NULL;
@@ -204,7 +172,7 @@ static bool has_map(struct jit *j, uint64_t now_ns, bool is_last) {
 void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_ns, bool is_last) {
 	size_t n_before = j->places.n;
 	look_at_new(j, t);
-	if (j->places.n == 0 || !has_map(j, now_ns, is_last)) {
+	if (j->places.n == 0 || !has_source(j, now_ns, is_last)) {
 		return;
 	}
 	bool has_new = j->places.n > n_before;
@@ -225,7 +193,7 @@ void jit_init(struct jit *j, pid_t program, pid_t program_inside) {
 	*j = (struct jit){
 			.program = program,
 			.program_inside = program_inside ? program_inside : program,
-			.fd = -1,
+			.source.fd = -1,
 	};
 }
 
@@ -233,7 +201,7 @@ void jit_finish(struct jit *j) {
 	perf_map_finish(&j->map);
 	vec_finish(&j->places);
 	free(j->buffer);
-	if (j->fd >= 0) {
-		(void)close(j->fd);
+	if (j->source.fd >= 0) {
+		(void)close(j->source.fd);
 	}
 }

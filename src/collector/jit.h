@@ -3,7 +3,7 @@
 
 /**
  * Names for code that the program makes while it runs, from the map that its JIT compiler writes for
- * perf: /tmp/perf-PID.map, as the program sees it. Read as it grows, because code moves: a place in
+ * perf: /tmp/perf-PID.map, as the program sees it, or else from its jitdump. Read as it grows, because code moves: a place in
  * the code is named by what stood there when its first stack came, and when other code takes that
  * place it becomes another location (tries_retire). Without generated code on a stack nothing is
  * opened. What cannot be read stays without a name; nothing here fails.
@@ -11,6 +11,7 @@
  * One thread, that of the tries.
  */
 
+#include "collector/jit_source.h"
 #include "collector/namer.h"
 #include "collector/tries.h"
 #include "symbols/perf_map.h"
@@ -26,9 +27,10 @@ struct jit_place {
 
 struct jit {
 	pid_t program, program_inside; // as we call it, and as it calls itself
-	int fd;                        // -1: no map yet
-	uint64_t n_read;               // bytes of it
+	struct jit_source source;
+	uint64_t n_read; // bytes of it
 	uint64_t next_open_ns;
+	unsigned n_looks; // whether there is one
 	struct perf_map map;
 	struct {
 		struct jit_place *items; // ascending by pc up to n_sorted

@@ -331,7 +331,7 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	uint64_t most_ns = order_rest_ns(run->order);
 	bool is_waiting = most_ns < NAP_NS;
 	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
-	uint64_t max_ns = run->jit.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
+	uint64_t max_ns = run->jit.source.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
 	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
 }
 

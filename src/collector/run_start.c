@@ -255,7 +255,8 @@ void run_tear_down(struct run *run) {
 
 void run_init(struct run *run, const struct run_options *options) {
 	run->options = options;
-	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = run->jit.fd = -1;
+	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = run->jit.source
+																					 .fd = -1;
 }
 
 void run_close(struct run *run, struct run_result *result) {

@@ -1,4 +1,4 @@
-"""Code that programs make while they run: its names are those of the map that is written for perf.
+"""Code that programs make while they run: its names are those of the map, or the dump, that is written for perf.
 
 tests/victims/jit.c makes code and gives its place to other code; node does so for real.
 """
@@ -15,6 +15,7 @@ from attaching import attach, finish, known, start_listening, target  # noqa: F4
 from conftest import through, total, wait_until
 
 FLAGS = ("--perf-basic-prof", "--interpreted-frames-native-stack")
+DUMPS = ("--perf-prof", "--interpreted-frames-native-stack")
 SERVER = """
 const kept = [];
 function onGossipBlock(size) {
@@ -97,8 +98,9 @@ def test_an_old_map_is_not_read(tools, tmp_path):
     assert not sites_by(data, "old")
 
 
-def test_node_names_its_functions(tools, node, tmp_path):
-    recording = tools.record(node, *FLAGS, "srv.js", cwd=tmp_path)
+@pytest.mark.parametrize("flags", [FLAGS, DUMPS], ids=["map", "dump"])
+def test_node_names_its_functions(tools, node, tmp_path, flags):
+    recording = tools.record(node, *flags, "srv.js", cwd=tmp_path)
     assert recording.status == 0, recording
     data = recording.json()
     sites = sites_by(data, "onGossipBlock")
@@ -120,8 +122,9 @@ def test_node_without_names_is_told_how(tools, node, tmp_path):
     assert not [name for name in names if name.startswith("generated code 0x")]
 
 
-def test_node_that_is_attached_to(build, target, node, tmp_path):
-    victim = target([node, *FLAGS, "srv.js", "serve"], cwd=tmp_path)
+@pytest.mark.parametrize("flags", [FLAGS, DUMPS], ids=["map", "dump"])
+def test_node_that_is_attached_to(build, target, node, tmp_path, flags):
+    victim = target([node, *flags, "srv.js", "serve"], cwd=tmp_path)
     attach(build, victim.pid, tmp_path / "node", duration="1500ms")
     data = known(build, tmp_path / "node.zst")
     sites = sites_by(data, "onGossipBlock")

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/jit_dump.h"
+
+#include <stdlib.h>
+
+/** The first byte says in which pieces the rest comes. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+	struct perf_map m = {0};
+	size_t piece = size ? 1u + data[0] : 1;
+	size_t end = 0;
+	(void)jit_dump_is_of(slice_of(data, size), 1);
+	for (uint64_t at = 0; end < size;) {
+		end = end + piece < size ? end + piece : size;
+		if (at < end) {
+			at += jit_dump_feed(&m, slice_of(data + at, end - at), at, end);
+		}
+		perf_map_sort(&m);
+		if (at > end || !perf_map_merge(&m)) {
+			abort();
+		}
+	}
+	for (size_t i = 0; i < m.current.n; i++) {
+		const struct perf_map_entry *e = &m.current.items[i];
+		if (e->start >= e->end || e->name_at + e->name_bytes > size || e->name_bytes == 0) {
+			abort();
+		}
+	}
+	perf_map_finish(&m);
+	return 0;
+}
