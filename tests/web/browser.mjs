@@ -15,6 +15,11 @@ const FLAGS = [
 	'--disable-background-networking',
 	'--disable-component-update',
 	'--disable-sync',
+	// Of these the first three are pages of its own that it prepares for each window, which take as
+	// long as ours; the others are what Playwright switches off, and says in the same option
+	'--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,' +
+		'DialMediaRouteProvider,GlobalMediaControls,HttpsUpgrades,LensOverlay,MediaRouter,' +
+		'OptimizationHints,PaintHolding,Translate',
 ];
 const PATIENCE_MS = 120_000;
 
