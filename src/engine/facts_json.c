@@ -61,12 +61,13 @@ static void put_names(struct json *j, const char *key, struct slice list) {
 	json_close(j);
 }
 
-void allocators_put_json(struct json *j, const struct recording *r) {
+void allocators_put_json(struct json *j, const struct recording *r, bool has_paths) {
 	json_open(j, "allocators", '[');
 	for (uint32_t i = 0; i < r->allocators.n; i++) {
 		const struct rec_allocator *a = &r->allocators.items[i];
 		json_open(j, NULL, '{');
-		json_string(j, "module", r->strings.items[a->module]);
+		struct slice module = r->strings.items[a->module];
+		json_string(j, "module", has_paths ? module : path_base(module));
 		put_names(j, "functions", r->strings.items[a->functions]);
 		json_bool(j, "hooked", a->why == 0);
 		if (a->why) {

@@ -16,5 +16,5 @@ void quality_put_json(struct json *j, const char *key, const struct recording *r
 /** A list: name and moment of every mark. */
 void marks_put_json(struct json *j, const struct recording *r);
 
-/** Which allocators were hooked, and which were not. */
-void allocators_put_json(struct json *j, const struct recording *r);
+/** Which allocators were hooked, and which were not; of modules their whole paths or the last part. */
+void allocators_put_json(struct json *j, const struct recording *r, bool has_paths);

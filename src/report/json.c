@@ -309,7 +309,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	json_close(&d.j);
 	put_timeline(&d);
 	marks_put_json(&d.j, r);
-	allocators_put_json(&d.j, r);
+	allocators_put_json(&d.j, r, true);
 	put_children(&d);
 	json_close(&d.j);
 	buffer_u8(out, '\n');

@@ -117,6 +117,7 @@ bool facts_write(struct buffer *out, const struct recording *r, const struct nam
 	bool ok = put_findings(&f, n, &arena, err);
 	put_children(&f);
 	marks_put_json(&f.j, r);
+	allocators_put_json(&f.j, r, !options->is_redacted);
 	put_page(&f, options, n_merged);
 	json_close(&f.j);
 	arena_finish(&arena);

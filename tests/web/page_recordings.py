@@ -102,6 +102,7 @@ class Recordings:
             "python3": lambda: ["/usr/bin/python3", "-c", PYTHON],
             "empty": lambda: [self.compiled("empty", "int main(void) { return 0; }\n")],
             "stripped": lambda: [self.compiled("stripped", PROGRAM, "-s"), "more"],
+            "static": lambda: [self.compiled("static", PROGRAM, "-g", "-static"), "more"],
             "before": lambda: [self.compiled("program", PROGRAM, "-g")],
             "marked": lambda: [self.compiled("marked", MARKED, "-g", f"-I{INCLUDE}")],
             "threads": lambda: [self.build / "tests/victims/many_threads", "exchange", "2000"],

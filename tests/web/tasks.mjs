@@ -309,6 +309,13 @@ const tasks = {
 		return comparison(page);
 	},
 
+	async allocators({ page }) {
+		const said = page.getByText(/^Recorded: /);
+		await said.click();
+		const rows = page.getByRole('region', { name: 'Allocators' }).getByRole('row');
+		return { said: await said.innerText(), rows: await rows.allInnerTexts() };
+	},
+
 	async understand({ page }) {
 		return { text: await main(page).innerText() };
 	},

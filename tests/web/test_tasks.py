@@ -300,6 +300,17 @@ def test_redacted_page_tells_no_path(pages):
     assert b"demo.cpp" in body and b"_ZL" not in body
 
 
+def test_it_says_which_allocators_it_speaks_of(pages, browse, ask):
+    """A static program has its own: hooked where they stand."""
+    module, = ask(pages.recording("static"))["allocators"]
+    seen = browse("tasks.mjs", f"file://{pages.page('static')}", "allocators", json.dumps(LOOKS[FILE]))
+    assert not seen["allocators"]["wrong"], seen
+    assert seen["allocators"]["said"] == f"Recorded: {len(module['functions'])} functions of static"
+    assert seen["allocators"]["rows"][1].split("\t") == ["static", ", ".join(module["functions"]), "yes"]
+    redacted = pages.page("static", "--redact")
+    assert str(pages.folder).encode() not in unpacked(redacted)
+
+
 def test_limit_is_kept_and_said(pages, browse, truth):
     whole = pages.page("clang++").stat().st_size
     limit = whole - len(base64.b64encode(packed(pages.page("clang++")))) // 4

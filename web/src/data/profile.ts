@@ -43,6 +43,7 @@ export interface Facts {
 	noise_bytes: number;
 	noise_blocks: number;
 	marks: { name: string; time_ns: number }[]; // moments that the program named
+	allocators: Allocator[]; // where the recorder was put in; none: it was preloaded
 	children: { pid: number; name: string; peak_rss_bytes: number }[];
 	page: {
 		heaptrack_version: string;
@@ -50,6 +51,14 @@ export interface Facts {
 		merged_below_bytes: number;
 		redacted: boolean;
 	};
+}
+
+/** Functions of one module that allocate or free: hooked, or why they could not be. */
+export interface Allocator {
+	module: string;
+	functions: string[];
+	hooked: boolean;
+	why: string | null;
 }
 
 /** A sentence with its numbers and the lens that shows it: docs/findings.md. */

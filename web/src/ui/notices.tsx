@@ -1,15 +1,59 @@
 // SPDX-License-Identifier: MIT
-import { ENDED } from '../data/profile.ts';
-import { isServerGone, profile } from '../state.ts';
-import { count, duration } from './format.ts';
-import { bytes } from './format.ts';
+import { ENDED, type Allocator } from '../data/profile.ts';
+import { isServerGone, profile, view } from '../state.ts';
+import { baseName, bytes, count, duration, plural } from './format.ts';
 import { useValue } from './signals.ts';
+
+/** "8 functions of libc.so.6, 12 of server". */
+function hookedWords(allocators: Allocator[]): string {
+	const hooked = allocators.filter((a) => a.hooked);
+	const parts = hooked.map((a, i) => {
+		const n = a.functions.length;
+		return `${i ? count(n) : plural(n, 'function')} of ${baseName(a.module)}`;
+	});
+	const more = parts.length > MODULES ? [`${count(parts.length - MODULES)} more modules`] : [];
+	return [...parts.slice(0, MODULES), ...more].join(', ') || 'none';
+}
+
+const MODULES = 4;
+
+/** Which allocators the figures are of, where that is not a matter of course. */
+function Hooked({ allocators }: { allocators: Allocator[] }) {
+	return (
+		<details class="as-table hooked">
+			<summary>Recorded: {hookedWords(allocators)}</summary>
+			<div class="scroll" tabIndex={0} role="region" aria-label="Allocators">
+				<table class="data">
+					<thead>
+						<tr>
+							<th>module</th>
+							<th>allocates and frees with</th>
+							<th>recorded</th>
+						</tr>
+					</thead>
+					<tbody>
+						{allocators.map((a, i) => (
+							<tr key={i}>
+								<td title={a.module}>{baseName(a.module)}</td>
+								<td>
+									<code>{a.functions.join(', ')}</code>
+								</td>
+								<td>{a.hooked ? 'yes' : `no: ${a.why}`}</td>
+							</tr>
+						))}
+					</tbody>
+				</table>
+			</div>
+		</details>
+	);
+}
 
 /** What touches the numbers stands above them. */
 export function Notices() {
 	const p = useValue(() => profile.value);
 	const isGone = useValue(() => isServerGone.value);
-	const { program, quality, page, summary } = p.facts;
+	const isFirst = useValue(() => view.value === 'overview');
+	const { program, quality, page, summary, allocators } = p.facts;
 	const lines = quality.map((line) => line.text);
 	const end = duration(summary.duration_ns);
 	if (program.ended === ENDED.signaled) {
@@ -30,14 +74,16 @@ export function Notices() {
 	if (isGone) {
 		lines.unshift('heaptrack has quit; what is loaded stays usable');
 	}
-	if (!lines.length) {
-		return null;
-	}
 	return (
-		<ul class="notices" aria-label="What touches the numbers">
-			{lines.map((line) => (
-				<li key={line}>{line}</li>
-			))}
-		</ul>
+		<>
+			{lines.length > 0 && (
+				<ul class="notices" aria-label="What touches the numbers">
+					{lines.map((line) => (
+						<li key={line}>{line}</li>
+					))}
+				</ul>
+			)}
+			{isFirst && allocators.length > 0 && <Hooked allocators={allocators} />}
+		</>
 	);
 }
