@@ -14,7 +14,7 @@
  *   stress_order [-n EVENTS] [-t THREADS] [-a lifo|glibc] [-d stalls,freeze,signals,jumps,deaths]
  *                [-s SEED]
  */
-#include "collector/order.h"
+#include "judge.h"
 #include "sys/clock.h"
 #include "writer.h"
 
@@ -33,8 +33,6 @@ enum {
 	BLOCK_BYTES = 64,
 	POOL_BLOCKS = 1 << 16,
 	MAX_THREADS = 4096,
-	N_MAP = 1 << 20,
-	SERIAL_DEAD = 0,
 };
 
 enum { STALLS = 1, FREEZE = 2, SIGNALS = 4, JUMPS = 8, DEATHS = 16 };
@@ -52,9 +50,7 @@ struct block {
 	uint32_t serial;
 };
 
-// What was really done, by serial
-enum { TRUTH_ALLOC = 1, TRUTH_FREE = 2 };
-static _Atomic uint8_t *truth;
+static _Atomic uint8_t *truth; // what was really done, by serial
 static uint32_t n_truth;
 static _Atomic uint32_t next_serial = 1;
 static _Atomic(struct block *) places[N_PLACES];
@@ -341,144 +337,6 @@ static void *disturb_all(void *unused) {
 	return NULL;
 }
 
-// ---- the judge
-
-struct held {
-	uint64_t ptr; // 0: empty
-	uint32_t serial;
-};
-static struct held *map;
-static uint8_t *row; // by serial: what the row of events said
-static struct { uint64_t wrong, twice, unpaired, backwards, threads, ended, events; } judged;
-
-struct pending {
-	uint32_t serials[64];
-	unsigned n;
-};
-static struct pending *pendings; // by thread id
-static uint32_t n_pendings;
-
-static size_t home_of(uint64_t ptr) {
-	return (ptr * 0x9E3779B97F4A7C15ull >> 40) % N_MAP;
-}
-
-static struct held *find(uint64_t ptr) {
-	size_t i = home_of(ptr);
-	while (map[i].ptr != 0 && map[i].ptr != ptr) {
-		i = (i + 1) % N_MAP;
-	}
-	return &map[i];
-}
-
-static void forget(struct held *h) {
-	size_t hole = (size_t)(h - map);
-	for (size_t i = (hole + 1) % N_MAP; map[i].ptr != 0; i = (i + 1) % N_MAP) {
-		size_t home = home_of(map[i].ptr);
-		if ((i - home + N_MAP) % N_MAP >= (i - hole + N_MAP) % N_MAP) {
-			map[hole] = map[i];
-			hole = i;
-		}
-	}
-	map[hole].ptr = 0;
-}
-
-static void judge_end(uint64_t ptr, uint32_t serial) {
-	struct held *h = find(ptr);
-	if (h->ptr == 0 || h->serial != serial) {
-		judged.wrong++;
-		return;
-	}
-	forget(h);
-}
-
-static void judge_begin(uint64_t ptr, uint32_t serial) {
-	struct held *h = find(ptr);
-	judged.twice += h->ptr != 0;
-	*h = (struct held){ptr, serial};
-	row[serial] |= TRUTH_ALLOC;
-}
-
-static void judge_event(const struct trace_event *e) {
-	struct pending *p = &pendings[e->thread];
-	uint32_t serial = (uint32_t)e->size;
-	switch (e->kind) {
-	case TRACE_ALLOC: judge_begin(e->ptr, serial); return;
-	case TRACE_FREE:
-		judge_end(e->ptr, serial);
-		row[serial] |= TRUTH_FREE;
-		return;
-	case TRACE_REALLOC:
-		judge_end(e->ptr, serial);
-		if (p->n == 64) { // jumps left some
-			memmove(p->serials, p->serials + 1, 63 * sizeof p->serials[0]);
-			p->n--;
-		}
-		p->serials[p->n++] = serial;
-		return;
-	case TRACE_MOVED:
-	case TRACE_STAYED:
-		if (p->n == 0) {
-			judged.unpaired++;
-			return;
-		}
-		p->n--;
-		if (e->kind == TRACE_MOVED) {
-			row[p->serials[p->n]] |= TRUTH_FREE;
-		} else if (p->serials[p->n] != serial) {
-			judged.unpaired++;
-		}
-		judge_begin(e->ptr, serial);
-		return;
-	default: judged.wrong++; return;
-	}
-}
-
-static bool judge(void *user, const struct trace_event *events, size_t n, struct err *err) {
-	(void)user;
-	(void)err;
-	for (size_t i = 0; i < n; i++) {
-		judge_event(&events[i]);
-	}
-	judged.events += n;
-	return true;
-}
-
-static uint32_t judge_thread(void *user, const struct order_thread *thread) {
-	(void)user;
-	(void)thread;
-	if (++judged.threads >= n_pendings) {
-		n_pendings *= 2;
-		pendings = realloc(pendings, n_pendings * sizeof *pendings);
-		memset(pendings + n_pendings / 2, 0, n_pendings / 2 * sizeof *pendings);
-	}
-	return (uint32_t)judged.threads;
-}
-
-static void judge_thread_ended(void *user, uint32_t thread) {
-	(void)user;
-	(void)thread;
-	judged.ended++;
-}
-
-static bool judge_image(void *user, uint32_t image, struct err *err) {
-	(void)user;
-	(void)image;
-	return err_set(err, ERR_FORMAT, "there is but one image");
-}
-
-static bool is_thread_alive(void *user, uint32_t pid, uint32_t tid) {
-	(void)user;
-	return syscall(SYS_tgkill, pid, tid, 0) == 0;
-}
-
-static uint64_t count_misjudged(void) {
-	uint64_t n = 0;
-	for (uint32_t serial = 1; serial < next_serial; serial++) {
-		n += row[serial] != atomic_load_explicit(&truth[serial], memory_order_relaxed);
-	}
-	return n;
-}
-
 // ---- the run
 
 static void collect(struct order *o) {
@@ -517,12 +375,8 @@ static void set_up(struct tries *tries) {
 			.start_ns = clock_now_ns()};
 	n_truth = (uint32_t)(2 * run.n_events + 100000000);
 	truth = calloc(n_truth, 1);
-	row = calloc(n_truth, 1);
-	map = calloc(N_MAP, sizeof *map);
-	n_pendings = 1024;
-	pendings = calloc(n_pendings, sizeof *pendings);
 	pool = aligned_alloc(BLOCK_BYTES, (size_t)POOL_BLOCKS * BLOCK_BYTES);
-	if (!truth || !row || !map || !pendings || !pool || !segment_init(&segment, &params, &err) ||
+	if (!truth || !judge_set_up(n_truth) || !pool || !segment_init(&segment, &params, &err) ||
 			!tries_init(tries, &segment, &err)) {
 		fprintf(stderr, "set-up: %s\n", err.text);
 		exit(1);
@@ -567,7 +421,7 @@ static void parse(int argc, char **argv) {
 }
 
 static int report(const struct order_counts *c, double seconds) {
-	uint64_t misjudged = count_misjudged();
+	uint64_t misjudged = judge_count_misjudged(truth, next_serial);
 	uint64_t lost = n_published - judged.events;
 	printf("%" PRIu64 " events, %u threads, %.1f M/s | relieved %" PRIu64 ", parked %" PRIu64
 		   ", behind %" PRIu64 ", skipped %" PRIu64 ", unpublished %" PRIu64 ", forced %" PRIu64
@@ -591,14 +445,7 @@ int main(int argc, char **argv) {
 	parse(argc, argv);
 	struct tries tries;
 	set_up(&tries);
-	const struct order_sink sink = {
-			.events = judge,
-			.thread = judge_thread,
-			.thread_ended = judge_thread_ended,
-			.image = judge_image,
-			.is_thread_alive = is_thread_alive,
-	};
-	struct order *o = order_create(&segment, &tries, &sink, NULL, &err);
+	struct order *o = order_create(&segment, &tries, &judge_sink, NULL, &err);
 	if (!o) {
 		return 1;
 	}
