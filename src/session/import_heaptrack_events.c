@@ -82,6 +82,14 @@ static bool on_free(struct kde_import *k, uint32_t number, struct err *err) {
 	return add_event(k, TRACE_FREE, ptr, is_temporary, 0, err);
 }
 
+/** A block that comes and goes at once, as most do: its number stays the next that is unused. */
+static bool on_blink(struct kde_import *k, uint32_t number, struct err *err) {
+	const struct kde_info *info = &k->infos.items[number];
+	k->last_info = 0;
+	return add_event(k, TRACE_ALLOC, k->unused_block, info->size, info->node, err) &&
+			add_event(k, TRACE_FREE, k->unused_block, true, 0, err);
+}
+
 static uint32_t known_node(const struct kde_import *k, uint64_t node) {
 	return node < k->nodes.n ? (uint32_t)node : 0;
 }
@@ -203,6 +211,11 @@ static ATTR_INLINE void fetch_info(const struct kde_import *k, uint64_t number) 
 	__builtin_prefetch(&k->infos.items[number < k->infos.n ? number : 0], 1);
 }
 
+/** Does the next event free what this one allocates? */
+static ATTR_INLINE bool is_blink(const struct heaptrack_event *e) {
+	return !e[0].is_free && e[1].is_free && e[0].number == e[1].number;
+}
+
 bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size_t n,
 		struct err *err) {
 	bool by_address = has_addresses(k), ok = true;
@@ -216,7 +229,12 @@ bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size
 		}
 		if (by_address) {
 			ok = on_address(k, &events[i], err);
-		} else if (number < k->infos.n) {
+		} else if (number >= k->infos.n) {
+			continue;
+		} else if (i + 1 < n && is_blink(&events[i]) && k->unused_block != KDE_NO_BLOCK) {
+			ok = on_blink(k, (uint32_t)number, err);
+			i++;
+		} else {
 			ok = events[i].is_free ? on_free(k, (uint32_t)number, err)
 								   : on_alloc(k, (uint32_t)number, err);
 		}
