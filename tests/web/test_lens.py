@@ -56,15 +56,33 @@ def costs_of(node):
     return tuple(node[name] for name in COSTS) + (node["own_bytes"], node["own_blocks"])
 
 
-def paths_of(nodes, label):
-    """The tree as a bag of (names from the root, frames folded, costs): order does not count."""
-    path = {}
-    bag = collections.Counter()
-    for node in nodes:
-        above = path[node["parent"]] if node["parent"] is not None else ()
-        path[node["id"]] = above + (label(node),)
-        bag[path[node["id"]], node.get("folded") or 0, costs_of(node)] += 1
-    return bag
+class Paths:
+    """Names from the root, each such row as one number: trees are deep, and hold each prefix often."""
+
+    def __init__(self):
+        self.ids = {}
+
+    def bag(self, nodes, label):
+        """The tree as a bag of (path, frames folded, costs): order does not count."""
+        path = {None: 0}
+        bag = collections.Counter()
+        for node in nodes:
+            key = path[node["parent"]], label(node)
+            path[node["id"]] = at = self.ids.setdefault(key, len(self.ids) + 1)
+            bag[at, node.get("folded") or 0, costs_of(node)] += 1
+        return bag
+
+    def words(self, bag):
+        """The first of a bag, for people."""
+        keys = {at: key for key, at in self.ids.items()}
+        said = []
+        for at, *what in list(bag)[:5]:
+            names = []
+            while at:
+                at, name = keys[at]
+                names.append(name)
+            said.append((names[::-1], *what))
+        return said
 
 
 def ask_program(build, file, lens):
@@ -106,10 +124,12 @@ def test_page_and_program_agree(name, build, pages, modules, ask, is_long):
         assert mine["moment_ns"] == theirs["lens"]["moment_ns"], lens
         group = theirs["lens"]["group"]
         unknown = "(unknown file)" if group == "file" else "(unknown)"
-        mine_tree = paths_of(mine["tree"], lambda node: node["label"] or (
+        paths = Paths()
+        mine_tree = paths.bag(mine["tree"], lambda node, unknown=unknown, group=group: node["label"] or (
             unknown if node["parent"] is not None and group != "function" else None))
-        their_tree = paths_of(theirs["tree"], lambda node: node.get(group))
-        assert mine_tree == their_tree, (lens, mine_tree - their_tree, their_tree - mine_tree)
+        their_tree = paths.bag(theirs["tree"], lambda node, group=group: node.get(group))
+        assert mine_tree == their_tree, (lens, paths.words(mine_tree - their_tree),
+                                         paths.words(their_tree - mine_tree))
         assert mine["uneven"] == 0, f"{lens}: nodes that are not the sum of what is below them"
         for way, total in mine["sums"].items():
             assert total == mine["sums"]["weight"], f"{lens}: {way}"

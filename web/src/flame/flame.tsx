@@ -6,7 +6,7 @@ import { measured } from '../measure.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { depthAt, draw, palette, ROW, rowTop, sidesOf, type Scene } from './draw.ts';
-import { boxAt, boxOf, layOut } from './layout.ts';
+import { boxAt, boxOf, layOut, smallBeside } from './layout.ts';
 import { useMotion } from './motion.ts';
 import type { Label, Skin } from './skin.tsx';
 import { Tip } from './tip.tsx';
@@ -211,7 +211,9 @@ export function Flame(props: FlameProps) {
 					{skin.words(focused)}
 				</div>
 			</div>
-			{hover && hover.node < f.n && <Tip skin={skin} forest={f} {...hover} />}
+			{hover && hover.node < f.n && (
+				<Tip skin={skin} forest={f} small={smallBeside(f, hover.node, size.width / (to - from))} {...hover} />
+			)}
 		</div>
 	);
 }

@@ -75,6 +75,16 @@ export function layOut(f: Boxes, focus: Focus): Layout {
 	return out;
 }
 
+/** What stands beside a box that is too small to be told apart, with it; null: it is not. */
+export function smallBeside(f: Boxes, node: number, scale: number): { n: number; total: number } | null {
+	const isSmall = (other: number) => f.total[other]! * scale < SMALL_PX;
+	if (!isSmall(node) || node === 0) {
+		return null;
+	}
+	const all = heaviest(f, f.parent[node]!).filter(isSmall);
+	return { n: all.length, total: all.reduce((sum, other) => sum + f.total[other]!, 0) };
+}
+
 /** The box of a node; -1: it has none. */
 export function boxOf(l: Layout, node: number): number {
 	return l.node.indexOf(node);

@@ -19,6 +19,7 @@ export interface Skin {
 	profile: Profile; // whose symbols they have
 	colour: (node: number) => Colour;
 	label: (node: number) => Label; // in the box
+	weight: (total: number) => string; // of several boxes
 	words: (node: number) => string; // for those who do not see it
 	tip: (node: number) => ComponentChildren; // beside the pointer: rows of a table
 	more?: (node: number) => ComponentChildren; // below them, once the pointer rests
@@ -79,6 +80,7 @@ export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false
 			const value = `${shortWeight(metric, f.total[node]!)}${unit}`;
 			return { name: nodeName(p, f, node), additions: [`${value} · ${percent(f.total[node]!, total)}`, value] };
 		},
+		weight: (sum) => `${weight(metric, sum)}${unit}`,
 		words: (node) => wordsOf(p, f, node, `${weight(metric, f.total[node]!)}, ${percent(f.total[node]!, total)}`),
 		tip: (node) =>
 			tipRows([

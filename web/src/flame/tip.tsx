@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Boxes } from '../data/forest.ts';
 import { ownerOf } from '../data/tree.ts';
+import { count } from '../ui/format.ts';
 import { nodeName, placeOf } from '../ui/labels.ts';
 import type { Skin } from './skin.tsx';
 
@@ -9,6 +10,7 @@ interface TipProps {
 	skin: Skin;
 	forest: Boxes;
 	node: number;
+	small: { n: number; total: number } | null; // that it cannot be told apart from
 	x: number;
 	y: number;
 }
@@ -28,7 +30,7 @@ function More({ skin, node }: { skin: Skin; node: number }) {
 }
 
 /** What a box is, beside the pointer. */
-export function Tip({ skin, forest: f, node, x, y }: TipProps) {
+export function Tip({ skin, forest: f, node, small, x, y }: TipProps) {
 	const p = skin.profile;
 	const symbol = f.symbol[node]!;
 	const isRight = x > innerWidth - 440;
@@ -51,6 +53,11 @@ export function Tip({ skin, forest: f, node, x, y }: TipProps) {
 			<table>
 				<tbody>{skin.tip(node)}</tbody>
 			</table>
+			{small && small.n > 1 && (
+				<p class="dim">
+					and {count(small.n - 1)} more too small to be told apart, {skin.weight(small.total)} together
+				</p>
+			)}
 			<More skin={skin} node={node} />
 		</div>
 	);

@@ -136,8 +136,7 @@ export function Details() {
 			</div>
 			{shortName(name) !== name && <p class="full dim">{name}</p>}
 			<p class="dim">
-				{placeOf(p, s.symbol, line)}
-				{p.symbols.package[s.symbol] && ` · ${p.symbols.package[s.symbol]}`}
+				{[...new Set([placeOf(p, s.symbol, line), p.symbols.package[s.symbol]])].filter(Boolean).join(' · ')}
 			</p>
 			<p class="actions">
 				<button type="button" class="link" title="Only what it and its callees cost (f)" onClick={() => focusOn(name)}>

@@ -92,11 +92,11 @@ export function duration(ns: number): string {
 	return `${Math.floor(s / 86400)} d ${two(Math.floor((s % 86400) / 3600))} h`;
 }
 
-/** A moment on the time axis, in seconds with as many digits as its neighbours need. */
+/** A moment on the time axis, with as many digits as its neighbours need. */
 export function moment(ns: number, span = ns): string {
-	const s = ns / 1e9;
-	const digits = span > 100e9 ? 0 : span > 10e9 ? 1 : span > 1e9 ? 2 : span > 0.1e9 ? 3 : 4;
-	return `${s.toFixed(digits)} s`;
+	const [unit, name] = Math.max(ns, span) < 1e9 ? [1e6, 'ms'] : [1e9, 's'];
+	const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(span, 1) / unit)));
+	return `${ns === 0 ? 0 : (ns / unit).toFixed(Math.min(digits, 4))} ${name}`;
 }
 
 export function clock(startedNs: number, ns: number): string {
@@ -173,14 +173,21 @@ function shorten(name: string): string {
 	return out || name;
 }
 
-/** For tight places: the middle goes, the end, which says most, stays. */
-export function elide(text: string, chars: number): string {
-	if (text.length <= chars) {
-		return text;
+/** Where a function's own name begins, behind the last :: of its scope. */
+export function ownFrom(name: string): number {
+	const at = name.lastIndexOf('::');
+	return at < 0 || name.endsWith('::') ? 0 : at + 2;
+}
+
+/** For tight places: of a name its scope goes first, then its end. '': a letter or two say nothing. */
+export function elide(name: string, chars: number): string {
+	if (name.length <= chars) {
+		return name;
 	}
 	if (chars < 4) {
 		return '';
 	}
-	const tail = Math.ceil((chars - 1) * 0.6);
-	return `${text.slice(0, chars - 1 - tail)}…${text.slice(text.length - tail)}`;
+	const own = name.slice(ownFrom(name));
+	const left = chars - own.length - 1;
+	return left >= 0 ? `${name.slice(0, left)}…${own}` : `${own.slice(0, chars - 1)}…`;
 }

@@ -30,7 +30,7 @@ export function Strip() {
 				label={`Heap over time, largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}. Keys [ and ] move the range`}
 			/>
 			<div class="strip-words dim" aria-hidden="true">
-				<span>0 s</span>
+				<span>{moment(0, duration_ns)}</span>
 				<span>
 					heap over time · peak {bytes(peak_bytes)} at {moment(peak_time_ns)} · drag to select
 				</span>

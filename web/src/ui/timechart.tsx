@@ -31,11 +31,12 @@ function lookOf(props: TimeChartProps, hasBinary: boolean): Look {
 	const style = getComputedStyle(document.documentElement);
 	const colour = (token: string) => style.getPropertyValue(`--${token}`).trim();
 	const started = props.profile.facts.program.started_ns;
+	const isShort = props.profile.facts.summary.duration_ns < 1e9;
 	return {
 		line: colour('line'),
 		dim: colour('dim'),
 		colour,
-		time: (ns) => (props.isClock ? clock(started, ns) : `${+(ns / 1e9).toFixed(6)} s`),
+		time: (ns) => (props.isClock ? clock(started, ns) : isShort ? `${+(ns / 1e6).toFixed(6)} ms` : `${+(ns / 1e9).toFixed(6)} s`),
 		value: props.unit ?? bytes,
 		isBinary: hasBinary && !props.unit,
 		isBare: props.isBare ?? false,
@@ -187,5 +188,6 @@ export function rangeWords(p: Profile, range: Range): string {
 	const from = range.from < 0 ? 0 : e.timeNs[range.from]!;
 	const to = range.to < e.n ? e.timeNs[range.to]! : span;
 	const [a, b] = [moment(from, to - from), moment(to, to - from)];
-	return `${a.replace(/ s$/, '')}–${b} (${duration(to - from)})`;
+	const [number, unit] = a.split(' ');
+	return `${b.endsWith(` ${unit}`) ? number : a}–${b} (${duration(to - from)})`;
 }

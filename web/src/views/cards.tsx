@@ -97,7 +97,8 @@ export function Sentence({ text: given, name }: { text: string; name: string | n
 	const text = given.replaceAll('<-', '←');
 	const shown = [name ?? '', name ? shortName(name) : ''].find((n) => n && text.includes(n));
 	if (!shown) {
-		return <Figures text={text.charAt(0).toUpperCase() + text.slice(1)} />;
+		const isName = text.startsWith(profile.value.facts.program.name);
+		return <Figures text={isName ? text : text.charAt(0).toUpperCase() + text.slice(1)} />;
 	}
 	const at = text.indexOf(shown);
 	return (

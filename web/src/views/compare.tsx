@@ -9,6 +9,7 @@ import { compareWith } from '../ui/drop.ts';
 import { baseName, bytes, count, duration, percent, shortName } from '../ui/format.ts';
 import { METRIC_NAMES, signed, signedWeight, weight } from '../ui/labels.ts';
 import { markName } from '../ui/marks.ts';
+import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
 import { rangeWords } from '../ui/timechart.tsx';
 import { DiffFlame } from './diffflame.tsx';
@@ -171,7 +172,7 @@ function ChangedSites({ sites, metric }: { sites: Difference[]; metric: Metric }
 						return (
 							<tr key={d.label}>
 								<td title={d.name}>
-									<code>{shortName(d.name)}</code> <span class="dim place">{baseName(d.file)}</span>
+									<Name text={shortName(d.name)} /> <span class="dim place">{baseName(d.file)}</span>
 								</td>
 								<td class={`kind ${changeOf(d)}`}>{changeOf(d)}</td>
 								<td class="num">{weight(metric, d.before)}</td>

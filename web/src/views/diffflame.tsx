@@ -40,6 +40,7 @@ function diffSkin(f: DiffBoxes, metric: Metric): Skin {
 			const more = `${kind(node)}${change(node)}`;
 			return { name: nodeName(f.profile, f, node), additions: [`${more} · now ${weight(metric, f.now[node]!)}`, more] };
 		},
+		weight: (sum) => weight(metric, sum),
 		words: (node) => wordsOf(f.profile, f, node, costs(node).map((c) => `${c.name} ${c.value}`).join(', ')),
 		tip: (node) => tipRows(costs(node)),
 	};

@@ -4,6 +4,7 @@ import { functionsOf, type FunctionCosts } from '../data/functions.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
 import { METRIC_NAMES, symbolName, weight } from '../ui/labels.ts';
+import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
 
@@ -96,7 +97,7 @@ export function FunctionTable() {
 						onClick={() => pick(f)}
 					>
 						<span role="gridcell" class={`name ${t.isRun[f.node] ? 'run library' : ''}`} title={p.symbols.name[f.symbol]}>
-							<code>{symbolName(p, f.symbol, t.group)}</code>
+							<Name text={symbolName(p, f.symbol, t.group)} />
 						</span>
 						<span role="gridcell" class="num bar">
 							<i style={{ width: `${(100 * f.total) / (total || 1)}%` }} />

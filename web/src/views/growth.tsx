@@ -7,6 +7,7 @@ import * as state from '../state.ts';
 import { copyText } from '../ui/copy.ts';
 import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
 import { placeOf } from '../ui/labels.ts';
+import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { Sentence } from './cards.tsx';
@@ -111,7 +112,7 @@ export function GrowthView() {
 		state.isDetailsOpen.value = true;
 	};
 	return (
-		<section class="panel" aria-labelledby="never-title">
+		<section class="panel measures" aria-labelledby="never-title">
 			<div class="panel-head">
 				<h2 id="never-title">Never freed (leaks and what is still in use), by your functions</h2>
 				<span class="dim hint">the recorder cannot tell unreachable memory from memory in use at the end</span>
@@ -124,7 +125,7 @@ export function GrowthView() {
 						<th class="num">%</th>
 						<th class="num">blocks never freed</th>
 						<th class="nowrap">never freed over time</th>
-						<th class="nowrap">first, last allocation</th>
+						<th class="nowrap roomy">first, last allocation</th>
 						<th>what was measured</th>
 						<th>
 							<span class="sr">suppress</span>
@@ -136,7 +137,7 @@ export function GrowthView() {
 						<tr key={site.key}>
 							<td>
 								<button type="button" class="link name" title={site.name} onClick={() => select(site)}>
-									<code>{shortName(site.name)}</code>
+									<Name text={shortName(site.name)} />
 								</button>{' '}
 								<span class="dim place">
 									{site.symbol > 0 && placeOf(p, site.symbol, p.nodes.line[p.stacks.site[site.stack]!]!)}
@@ -148,10 +149,10 @@ export function GrowthView() {
 								{count(site.blocks)} of {count(site.allocations)}
 							</td>
 							<td>{lines.has(site.key) && <Sparkline values={lines.get(site.key)!} />}</td>
-							<td class="dim nowrap">
+							<td class="dim nowrap roomy">
 								{duration(site.first)}, {duration(site.last)}
 							</td>
-							<td>{site.findings[0] && <Sentence text={site.findings[0].text} name={site.name} />}</td>
+							<td class="sentence">{site.findings[0] && <Sentence text={site.findings[0].text} name={site.name} />}</td>
 							<td>
 								<button
 									type="button"

@@ -5,6 +5,7 @@ import { sitesOf } from '../data/series.ts';
 import * as state from '../state.ts';
 import { bytes, count, percent, shortName } from '../ui/format.ts';
 import { LIFETIMES } from '../ui/mix.tsx';
+import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
 
 interface SizeClass {
@@ -18,7 +19,7 @@ interface SizeClass {
 const classOf = (size: number) => (size <= 1 ? 0 : Math.ceil(Math.log2(size)));
 
 function classLabel(power: number): string {
-	return power === 0 ? '0 – 1 B' : `${bytes(2 ** (power - 1) + 1)} – ${bytes(2 ** power)}`;
+	return power < 2 ? ['0 – 1 B', '2 B'][power]! : `${bytes(2 ** (power - 1) + 1)} – ${bytes(2 ** power)}`;
 }
 
 function classesOf(p: Profile, kept: Uint8Array | null, keys: Uint32Array): SizeClass[] {
@@ -113,7 +114,7 @@ function Shares({ title, shares, names, onPick }: { title: string; shares: Share
 						<tr key={share.key}>
 							<td>
 								<button type="button" class="link name" onClick={() => onPick(share.key)}>
-									<code>{shortName(names[share.key]!)}</code>
+									<Name text={shortName(names[share.key]!)} />
 								</button>
 							</td>
 							<td class="num">{count(share.count)}</td>
@@ -142,7 +143,7 @@ function Heat({ p, kept, chosen, onChoose }: HeatProps) {
 		return <p class="dim">No block was freed.</p>;
 	}
 	return (
-		<div class="scroll" tabIndex={0} role="region" aria-label="Sizes and lifetimes">
+		<div class="scroll tall" tabIndex={0} role="region" aria-label="Sizes and lifetimes">
 			<table class="heat">
 				<thead>
 					<tr>
@@ -307,7 +308,7 @@ export function SizesView() {
 								<tr key={`${pool.stack} ${pool.size}`}>
 									<td>
 										<button type="button" class="link name" onClick={() => pick(pool.key)}>
-											<code>{shortName(sites.name[pool.key]!)}</code>
+											<Name text={shortName(sites.name[pool.key]!)} />
 										</button>
 									</td>
 									<td class="num">{bytes(pool.size)}</td>

@@ -6,7 +6,7 @@ import { ask } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
 import { sitesOf, stackedSeries, sumsBySite } from '../data/series.ts';
 import * as state from '../state.ts';
-import { ChartTable } from '../ui/charttable.tsx';
+import { ChartTable, RateTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
 import { markLabel } from '../ui/marks.ts';
 import { useValue } from '../ui/signals.ts';
@@ -92,7 +92,7 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 	const ns = (edge: number) => (edge < 0 ? 0 : edge < p.edges.n ? p.edges.timeNs[edge]! : p.facts.summary.duration_ns);
 	return (
 		<tr>
-			<th scope="row">
+			<th scope="row" class="nowrap">
 				<button type="button" class="link" onClick={() => state.change({ range, metric: 'kept' })}>
 					{name}
 				</button>
@@ -137,7 +137,7 @@ function Generations({ p }: { p: Profile }) {
 			<table class="data">
 				<thead>
 					<tr>
-						<th>from – to</th>
+						<th class="nowrap">from – to</th>
 						<th class="num">time</th>
 						<th class="num">growth</th>
 						<th class="num">kept</th>
@@ -247,12 +247,14 @@ export function TimelineView() {
 					</button>
 				</div>
 				<TimeChart {...common} lines={made} height={140} unit={unit} label="Allocations per second" />
+				<RateTable profile={p} label="Allocations" line={made[0]!} unit={unit} />
 			</section>
 			<section class="panel" aria-labelledby="temporary-rate">
 				<div class="panel-head">
 					<h2 id="temporary-rate">Temporary allocations {isCumulative ? 'so far' : 'per second'}</h2>
 				</div>
 				<TimeChart {...common} lines={short} height={140} unit={unit} label="Temporary allocations per second" />
+				<RateTable profile={p} label="Temporary allocations" line={short[0]!} unit={unit} />
 			</section>
 			<Generations p={p} />
 		</>

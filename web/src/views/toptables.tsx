@@ -8,6 +8,7 @@ import { curvesOfGroups, sitesOf, sumsBySite } from '../data/series.ts';
 import { change, profile, selected, view } from '../state.ts';
 import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
 import { placeOf, weight } from '../ui/labels.ts';
+import { Name } from '../ui/name.tsx';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { useValue } from '../ui/signals.ts';
 
@@ -104,7 +105,7 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
 												view.value = 'tree';
 											}}
 										>
-											<code>{shortName(site.name)}</code>
+											<Name text={shortName(site.name)} />
 										</button>{' '}
 										<span class="dim place">{site.symbol > 0 && placeOf(p, site.symbol, p.nodes.line[node]!)}</span>
 									</td>

@@ -6,6 +6,7 @@ import * as state from '../state.ts';
 import { ownerOf } from '../data/tree.ts';
 import { count, percent } from '../ui/format.ts';
 import { METRIC_NAMES, nodeName, placeOf, weight } from '../ui/labels.ts';
+import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
@@ -373,7 +374,7 @@ function TreeRow(props: RowProps) {
 						props.onToggle();
 					}}
 				/>
-				<code>{nodeName(p, f, node)}</code>
+				<Name text={nodeName(p, f, node)} />
 			</span>
 			<span role="gridcell" class="dim place">
 				{symbol > 0 && f.tree.group === 'function' && placeOf(p, symbol, f.line[node]!)}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+import { ownFrom } from './format.ts';
+
+/** A function's name. Where there is no room for all of it, its scope is cut, not itself. */
+export function Name({ text }: { text: string }) {
+	const from = ownFrom(text);
+	return (
+		<code class="function" style={{ '--own': text.length - from }}>
+			{from > 0 && <span class="scope">{text.slice(0, from)}</span>}
+			{text.slice(from)}
+		</code>
+	);
+}
