@@ -7,11 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-enum { NICE = 10 };
 
 /** The two columns that the engine wants. */
 static void take_blocks(struct old_heap *o, const struct heap_walk *w) {
@@ -29,7 +25,6 @@ static void *work(void *user) {
 	struct process_space space;
 	struct heap_walk walk = {0};
 	char path[64];
-	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
 	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)o->snapshot);
 	int memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (memory >= 0 && process_space_read(&space, o->snapshot, NULL)) {

@@ -3,7 +3,8 @@
 
 /**
  * The blocks that a program had before it was attached to, found in a copy of its memory by a thread
- * of low priority while events come already.
+ * while events come already. Not one of low priority: whoever ends the recording waits for it, and the
+ * program pays for each page that it writes to while there is a copy.
  */
 
 #include "collector/guardian.h"

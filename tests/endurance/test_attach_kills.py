@@ -21,6 +21,29 @@ WAYS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 PATIENCE_S = 1.0
 
 
+def set_nice(pid, nice):
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        os.setpriority(os.PRIO_PROCESS, int(tid), nice)
+
+
+@pytest.fixture
+def go_first():
+    """go_first(pid): it and this process come before others: what those do is not measured then."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+
+    def go(pid):
+        try:
+            set_nice(pid, -5)
+            set_nice(os.getpid(), -5)
+            return True
+        except PermissionError:
+            return False  # only root may
+
+    yield go
+    if os.getpriority(os.PRIO_PROCESS, 0) < before:
+        set_nice(os.getpid(), before)
+
+
 def wait_until_restored(victim, patience_s):
     until = time.monotonic() + patience_s
     while changed_code(victim.pid):
@@ -54,9 +77,11 @@ def start_attach(build, victim, folder, duration):
 
 @pytest.mark.serial
 @pytest.mark.timeout(3600)
-def test_any_end_at_any_moment(build, target, tmp_path, is_long):  # noqa: F811
+def test_any_end_at_any_moment(build, target, tmp_path, is_long, go_first):  # noqa: F811
     n = int(os.environ.get("HEAPTRACK_KILLS", 300 if is_long else 16))
     victim, whole_s = attached_once(build, target, tmp_path)
+    is_quiet = go_first(victim.pid) or os.getloadavg()[0] < 2 * os.cpu_count()
+    patience_s = PATIENCE_S if is_quiet else 10
     rng = random.Random(n)
     for i in range(n):
         process = start_attach(build, victim, tmp_path, "50ms")
@@ -64,8 +89,7 @@ def test_any_end_at_any_moment(build, target, tmp_path, is_long):  # noqa: F811
         process.send_signal(WAYS[i % len(WAYS)])
         _, err = process.communicate(timeout=60)
         assert victim.is_alive(), f"{i}: {victim!r} {err}"
-        # A busy machine may keep the helper process from its work for a while
-        wait_until_restored(victim, PATIENCE_S if os.getloadavg()[0] < 2 * os.cpu_count() else 10)
+        wait_until_restored(victim, patience_s)
         check_files(build, tmp_path)
     repaired = subprocess.run([build / "heaptrack", "--detach", str(victim.pid)],
                               capture_output=True, text=True, timeout=60, check=False)
