@@ -55,6 +55,7 @@ await page.getByRole('button', { name: 'Flame graph' }).click();
 await settle(page);
 await tree.focus();
 await page.keyboard.press('Home');
+seen.said = await page.getByText(/^Range /).innerText();
 seen.then = await focusedBox(page);
 seen.detailsThen = await text('complementary', 'Details');
 seen.lens = decodeURIComponent(new URL(page.url()).hash.slice(1));

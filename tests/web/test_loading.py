@@ -18,6 +18,7 @@ def test_answers_while_the_rest_is_read(pages, browse, ask):
     for view in ("range", "timeline"):  # no figure where none is known yet
         assert "Reading when each block lived" in seen[view], seen[view]
 
-    in_range = ask(pages.recording("demo"), seen["lens"])["totals"]["bytes"]
-    assert total_in(seen["then"]) == f"{in_range / 1e6:.1f} MB", seen["then"]
+    in_range = ask(pages.recording("demo"), seen["lens"])["totals"]
+    assert total_in(seen["then"]) == f"{in_range['bytes'] / 1e6:.1f} MB", seen["then"]
+    assert seen["said"].endswith(f"{in_range['allocations']:,} allocations, Peak {in_range['bytes'] / 1e6:.1f} MB")
     assert "Alive over time" in seen["detailsThen"] and "What if" in seen["detailsThen"]

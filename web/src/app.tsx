@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { Details } from './ui/details.tsx';
+import { Divider } from './ui/divider.tsx';
 import { Header } from './ui/header.tsx';
 import { Chips } from './ui/chips.tsx';
 import { Help } from './ui/help.tsx';
@@ -8,7 +9,7 @@ import { Strip } from './ui/strip.tsx';
 import { useValue } from './ui/signals.ts';
 import { Reading } from './ui/loading.tsx';
 import { Notices } from './ui/notices.tsx';
-import { announcement, isAnswerable, isDetailsOpen, profile, selected, treeMode, view, type View } from './state.ts';
+import { announcement, detailsWidth, isAnswerable, isDetailsOpen, profile, selected, treeMode, view, type View } from './state.ts';
 import { Overview } from './views/overview.tsx';
 import { FlameView } from './views/flame.tsx';
 import { TreeView } from './views/tree.tsx';
@@ -38,6 +39,7 @@ export function App() {
 	const p = useValue(() => profile.value);
 	const said = useValue(() => announcement.value);
 	const hasDetails = useValue(() => isDetailsOpen.value && selected.value !== null);
+	const width = useValue(() => detailsWidth.value);
 	const canAnswer = useValue(() => isAnswerable.value);
 	const isEmpty = p.facts.summary.allocations === 0;
 	const Part = VIEW_PARTS[now];
@@ -55,10 +57,11 @@ export function App() {
 					<>
 						<Chips />
 						{now !== 'overview' && now !== 'timeline' && now !== 'compare' && <Strip />}
-						<div class={isSplit ? 'split' : 'whole'}>
+						<div class={isSplit ? 'split' : 'whole'} style={width ? { '--details': `${width}px` } : {}}>
 							<div class="view">
 								{canAnswer ? <Part /> : <Reading />}
 							</div>
+							{isSplit && <Divider />}
 							{isSplit && <Details />}
 						</div>
 					</>

@@ -3,6 +3,7 @@ import { render } from 'preact';
 import { App } from './app.tsx';
 import { isEmbedded, loadBase, openProfile, stayAlive } from './load.ts';
 import { isServed, isServerGone, isWhole, profile, view } from './state.ts';
+import { bindAnnouncements } from './ui/announce.ts';
 import { bindDrop, takeBase } from './ui/drop.ts';
 import { bindKeys } from './ui/keys.ts';
 import { Loading, Failed } from './ui/loading.tsx';
@@ -34,6 +35,7 @@ async function showFirst(root: HTMLElement): Promise<void> {
 	render(<App />, root);
 	bindAddress();
 	bindKeys();
+	bindAnnouncements();
 	await new Promise((resume) => {
 		requestAnimationFrame(() => setTimeout(resume));
 		setTimeout(resume, 100); // a tab in the background draws nothing

@@ -39,6 +39,7 @@ export const foldsRecursion = signal(false);
 export const openedRuns = signal<ReadonlySet<number>>(new Set());
 export const colouring = signal<'owner' | 'module'>('owner');
 export const isDetailsOpen = signal(true);
+export const detailsWidth = signal(0); // px; 0: as the page likes
 export const isClock = signal(false);
 export const isBinary = signal(false);
 export const marks = signal<readonly number[]>([]); // edges

@@ -85,6 +85,20 @@ export function smallBeside(f: Boxes, node: number, scale: number): { n: number;
 	return { n: all.length, total: all.reduce((sum, other) => sum + f.total[other]!, 0) };
 }
 
+/** Where a node is in the whole width: from 0 to 1. */
+export function spanOf(f: Boxes, node: number): [from: number, to: number] {
+	let before = 0;
+	for (let at = node; at > 0; at = f.parent[at]!) {
+		for (const other of heaviest(f, f.parent[at]!)) {
+			if (other === at) {
+				break;
+			}
+			before += f.total[other]!;
+		}
+	}
+	return [before / f.total[0]!, (before + f.total[node]!) / f.total[0]!];
+}
+
 /** The box of a node; -1: it has none. */
 export function boxOf(l: Layout, node: number): number {
 	return l.node.indexOf(node);

@@ -5,6 +5,7 @@ import { bottomUp, topDown, type Forest } from '../data/forest.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
 import { METRIC_NAMES, nodeName } from '../ui/labels.ts';
+import { spanOf } from '../flame/layout.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { useValue } from '../ui/signals.ts';
 import { CostFlame } from './costflame.tsx';
@@ -107,8 +108,12 @@ function Minimap({ forest, zoom }: { forest: Forest; zoom: number }) {
 		path.unshift(at);
 	}
 	const p = state.profile.value;
+	const [from, to] = spanOf(forest, zoom);
 	return (
 		<nav class="crumbs" aria-label="Zoom">
+			<div class="minimap" title={`${percent(forest.total[zoom]!, forest.total[0]!)} of the whole width`}>
+				<i style={{ left: `${100 * from}%`, width: `${100 * (to - from)}%` }} />
+			</div>
 			<button type="button" class="link" onClick={() => (zoomed.value = 0)}>
 				{p.facts.program.name}
 			</button>

@@ -239,7 +239,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + 4);
 	const shown = rows.slice(first, last);
 	const total = forest.total[0]!;
-	const size = isNarrow || width < 640 ? 'narrow' : width < 1040 ? 'medium' : 'wide';
+	const size = isNarrow || width < 780 ? 'narrow' : width < 1040 ? 'medium' : 'wide';
 	const extra = extraColumns(size, metric, forest);
 	const columns = extra.map((name) => WIDTHS[name] ?? '84px').join(' ');
 	return (

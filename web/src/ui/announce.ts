@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+import { effect } from '@preact/signals-core';
+import { ruleText } from '../data/lens.ts';
+import { announcement, answer, isAnswerable, lens, profile } from '../state.ts';
+import { bytes, plural } from './format.ts';
+import { METRIC_NAMES, weight } from './labels.ts';
+import { rangeWords } from './timechart.tsx';
+
+/** Tells those who do not see the page what a change of the lens led to. */
+
+const REST_MS = 250; // a range that is dragged is told once
+
+function words(): string {
+	const l = lens.value;
+	const { metric, range } = l;
+	const { total } = answer.value;
+	const where = range ? `Range ${rangeWords(profile.value, range)}` : 'All time';
+	const rules = [...l.focus, ...l.texts.map(ruleText)].map((rule) => `, ${rule}`).join('');
+	const isCalls = metric === 'allocations' || metric === 'temporary';
+	const cost = `${METRIC_NAMES[metric]} ${isCalls ? weight(metric, total.blocks) : bytes(total.bytes)}`;
+	return `${where}${rules}: ${plural(total.allocations, 'allocation')}, ${cost}`;
+}
+
+export function bindAnnouncements(): void {
+	let timer = 0;
+	let before = lens.value;
+	effect(() => {
+		if (lens.value !== before && isAnswerable.value) {
+			before = lens.value;
+			clearTimeout(timer);
+			timer = setTimeout(() => (announcement.value = words()), REST_MS);
+		}
+	});
+}
