@@ -34,7 +34,7 @@ def go_first():
     def go(pid):
         try:
             set_nice(pid, -5)
-            set_nice(os.getpid(), -5)
+            set_nice(os.getpid(), -15)
             return True
         except PermissionError:
             return False  # only root may
@@ -46,9 +46,11 @@ def go_first():
 
 def wait_until_restored(victim, patience_s):
     until = time.monotonic() + patience_s
+    looked = 0
     while changed_code(victim.pid):
-        assert time.monotonic() < until, f"still hooked after {patience_s} s"
+        assert looked < until, f"still hooked after {patience_s} s"
         time.sleep(0.02)
+        looked = time.monotonic()  # what is seen may be as old as that
 
 
 def check_files(build, folder):
