@@ -319,73 +319,71 @@ static void take_numbers(uint64_t *out, struct cursor *c, size_t n) {
 	}
 }
 
-#define STORE_EACH(type)                               \
-	for (size_t i = 0; i < n; i++, row += row_bytes) { \
-		*(type *)(void *)row = (type)v[i];             \
-		any |= v[i];                                   \
+// What decoding a column asks of its rows, a few at a time
+struct piece {
+	uint8_t *row; // the first
+	size_t row_bytes;
+	uint64_t index; // its number
+	size_t n;
+};
+
+#define PUT_EACH(type, value)                                \
+	for (size_t i = 0; i < p->n; i++, row += p->row_bytes) { \
+		uint64_t field = (value);                            \
+		*(type *)(void *)row = (type)field;                  \
+		any |= field;                                        \
 	}
 
-// False: one of them does not fit its field
-static bool store_all(uint8_t *row, size_t row_bytes, unsigned width, const uint64_t *v, size_t n) {
-	uint64_t any = 0;
-	switch (width) {
-	case 1: STORE_EACH(uint8_t) break;
-	case 2: STORE_EACH(uint16_t) break;
-	case 4: STORE_EACH(uint32_t) break;
-	default: STORE_EACH(uint64_t) break;
+// A loop over the rows for each width of a field: `value` is that of row i, asked once
+#define PUT(width, value)                     \
+	switch (width) {                          \
+	case 1: PUT_EACH(uint8_t, value) break;   \
+	case 2: PUT_EACH(uint16_t, value) break;  \
+	case 4: PUT_EACH(uint32_t, value) break;  \
+	default: PUT_EACH(uint64_t, value) break; \
 	}
-	return any <= low_bits(width);
-}
 
-// From steps to where they lead
-static void add_steps(uint64_t *v, size_t n, uint64_t *previous, unsigned shift) {
-	uint64_t at = *previous;
-	for (size_t i = 0; i < n; i++) {
-		at += unzigzag(v[i]) << shift;
-		v[i] = at;
-	}
-	*previous = at;
-}
-
-// From what the column stores to the fields' values, where those hang on another field
-static void add_others(const struct walk *w, uint64_t *v, const uint8_t *row, size_t n) {
-	const uint64_t none = low_bits(w->column->width);
-	uint64_t other[ROWS_AT_ONCE];
-	load_others(w, other, row, n);
-	if (w->column->way == COLUMN_UNTIL) {
-		for (size_t i = 0; i < n; i++) {
-			v[i] = v[i] == 0 ? none : other[i] + v[i] - 1;
-		}
-	} else {
-		for (size_t i = 0; i < n; i++) {
-			v[i] = other[i] + unzigzag(v[i]);
-		}
-	}
-}
-
-// The low bits join the high ones, which their field holds already
-static void add_low(const struct walk *w, uint64_t *v, const uint8_t *row, size_t n) {
+/*
+ * From what the column stores to the fields. Stored numbers are bytes or words: one of the two is NULL,
+ * and this is made once for each. False: a value does not fit its field.
+ */
+static ATTR_INLINE bool put_fields(struct walk *w, const struct piece *p, const uint8_t *bytes,
+		const uint64_t *words) {
+#define STORED (bytes ? (uint64_t)bytes[i] : words[i])
 	const struct column *c = w->column;
-	uint64_t high[ROWS_AT_ONCE];
-	load_all(high, row + c->offset, w->t->row_bytes, c->width, n);
-	for (size_t i = 0; i < n; i++) {
-		v[i] = high[i] | (v[i] & 0xffff);
+	const uint64_t none = low_bits(c->width);
+	uint8_t *row = p->row + c->offset;
+	uint64_t other[ROWS_AT_ONCE], at = w->previous, any = 0;
+	switch ((enum column_way)c->way) {
+	case COLUMN_PLAIN: PUT(c->width, STORED) break;
+	case COLUMN_DELTA: PUT(c->width, at += unzigzag(STORED)) break;
+	case COLUMN_HIGH: PUT(c->width, at += unzigzag(STORED) << 16) break;
+	case COLUMN_BACK: PUT(c->width, p->index + i - STORED) break;
+	case COLUMN_LOW:
+		// The low bits join the high ones, which their field holds already
+		load_all(other, row, p->row_bytes, c->width, p->n);
+		PUT(c->width, other[i] | (STORED & 0xffff))
+		break;
+	case COLUMN_UNTIL:
+		load_others(w, other, p->row, p->n);
+		PUT(c->width, STORED == 0 ? none : other[i] + STORED - 1)
+		break;
+	default:
+		load_others(w, other, p->row, p->n);
+		PUT(c->width, other[i] + unzigzag(STORED))
+		break;
 	}
+	w->previous = at;
+	return any <= none;
+#undef STORED
 }
 
-static void to_fields(struct walk *w, uint64_t *v, const uint8_t *row, uint64_t index, size_t n) {
-	switch ((enum column_way)w->column->way) {
-	case COLUMN_PLAIN: break;
-	case COLUMN_DELTA: add_steps(v, n, &w->previous, 0); break;
-	case COLUMN_HIGH: add_steps(v, n, &w->previous, 16); break;
-	case COLUMN_LOW: add_low(w, v, row, n); break;
-	case COLUMN_BACK:
-		for (size_t i = 0; i < n; i++) {
-			v[i] = index + i - v[i];
-		}
-		break;
-	default: add_others(w, v, row, n); break;
-	}
+static ATTR_NOINLINE bool put_bytes(struct walk *w, const struct piece *p, const uint8_t *bytes) {
+	return put_fields(w, p, bytes, NULL);
+}
+
+static ATTR_NOINLINE bool put_words(struct walk *w, const struct piece *p, const uint64_t *words) {
+	return put_fields(w, p, NULL, words);
 }
 
 // A column on its way into rows
@@ -403,24 +401,49 @@ static bool skip_zeros(struct cursor *c, size_t n) {
 	return are_zeros;
 }
 
-static bool decode_numbers(struct reading *r, uint8_t *row, uint64_t index, size_t n) {
-	struct walk *w = &r->walk;
-	uint64_t v[ROWS_AT_ONCE];
-	if (w->column->way == COLUMN_PLAIN && skip_zeros(&r->bytes, n)) {
-		return true;
+// The next n numbers if each takes one byte, as most do; NULL: they do not, or are not there
+static const uint8_t *take_bytes(struct cursor *c, size_t n) {
+	const uint8_t *bytes = c->at;
+	if (cursor_left(c) < n) {
+		return NULL;
 	}
-	if (r->is_zero) {
-		memset(v, 0, n * sizeof *v);
-	} else {
-		take_numbers(v, &r->bytes, n);
+	uint64_t any = 0, eight;
+	for (size_t i = 0; i + sizeof eight <= n; i += sizeof eight) {
+		memcpy(&eight, bytes + i, sizeof eight);
+		any |= eight;
 	}
-	to_fields(w, v, row, index, n);
-	return store_all(row + w->column->offset, w->t->row_bytes, w->column->width, v, n);
+	for (size_t i = n - n % sizeof eight; i < n; i++) {
+		any |= bytes[i];
+	}
+	if (any & 0x8080808080808080) {
+		return NULL;
+	}
+	c->at += n;
+	return bytes;
 }
 
-static bool decode_ids(struct reading *r, uint8_t *row, size_t n) {
+static bool decode_numbers(struct reading *r, const struct piece *p) {
+	struct walk *w = &r->walk;
+	if (w->column->way == COLUMN_PLAIN && skip_zeros(&r->bytes, p->n)) {
+		return true;
+	}
+	const uint8_t *bytes = take_bytes(&r->bytes, p->n);
+	if (bytes) {
+		return put_bytes(w, p, bytes);
+	}
+	uint64_t words[ROWS_AT_ONCE];
+	if (r->is_zero) {
+		memset(words, 0, p->n * sizeof *words);
+	} else {
+		take_numbers(words, &r->bytes, p->n);
+	}
+	return put_words(w, p, words);
+}
+
+static bool decode_ids(struct reading *r, const struct piece *p) {
 	const struct column *c = r->walk.column;
-	for (; n && !r->bytes.failed; n--, row += r->walk.t->row_bytes) {
+	uint8_t *row = p->row;
+	for (size_t n = p->n; n && !r->bytes.failed; n--, row += p->row_bytes) {
 		uint8_t size = cursor_u8(&r->bytes);
 		struct slice id = cursor_bytes(&r->bytes, size);
 		if (size > c->width) {
@@ -433,9 +456,8 @@ static bool decode_ids(struct reading *r, uint8_t *row, size_t n) {
 }
 
 // False: something does not fit its field, or there is not one number per row
-static bool decode_piece(struct reading *r, uint8_t *row, uint64_t index, size_t n, bool is_last) {
-	bool fits = r->walk.column->way == COLUMN_ID ? decode_ids(r, row, n)
-												 : decode_numbers(r, row, index, n);
+static bool decode_piece(struct reading *r, const struct piece *p, bool is_last) {
+	bool fits = r->walk.column->way == COLUMN_ID ? decode_ids(r, p) : decode_numbers(r, p);
 	return fits && !r->bytes.failed && !(is_last && cursor_left(&r->bytes));
 }
 
@@ -474,20 +496,22 @@ static bool find_columns(struct reading *out, size_t *n, const struct table_raw 
 bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, const void *user,
 		struct err *err) {
 	struct reading readings[COLUMNS_MAX];
-	size_t n_readings = 0, n;
+	size_t n_readings = 0;
 	if (!find_columns(readings, &n_readings, raw, t, user, err)) {
 		return false;
 	}
-	uint8_t *row = rows;
-	for (uint64_t done = 0; done < raw->n; done += n, row += n * t->row_bytes) {
-		n = raw->n - done < ROWS_AT_ONCE ? (size_t)(raw->n - done) : ROWS_AT_ONCE;
+	struct piece p = {.row = rows, .row_bytes = t->row_bytes, .index = raw->first};
+	for (uint64_t left = raw->n; left > 0; left -= p.n) {
+		p.n = left < ROWS_AT_ONCE ? (size_t)left : ROWS_AT_ONCE;
 		for (size_t i = 0; i < n_readings; i++) {
 			struct reading *r = &readings[i];
-			if (!decode_piece(r, row, raw->first + done, n, done + n == raw->n)) {
+			if (!decode_piece(r, &p, p.n == left)) {
 				return err_set(err, ERR_FORMAT, "table %s: bad column %u", t->name,
 						r->walk.column->id);
 			}
 		}
+		p.row += p.n * t->row_bytes;
+		p.index += p.n;
 	}
 	return true;
 }
