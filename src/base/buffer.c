@@ -7,6 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/** Grown from nothing at once to something large: where large pages begin. */
+static uint8_t *take_large(size_t bytes) {
+	size_t whole = large_pages_round(bytes);
+	return whole < bytes ? NULL : aligned_alloc(LARGE_PAGE, whole);
+}
+
 uint8_t *buffer_room(struct buffer *b, size_t n) {
 	if (b->failed) {
 		return NULL;
@@ -21,7 +27,8 @@ uint8_t *buffer_room(struct buffer *b, size_t n) {
 			return NULL;
 		}
 	}
-	uint8_t *data = realloc(b->data, want);
+	bool is_large = !b->data && want >= LARGE_PAGE;
+	uint8_t *data = is_large ? take_large(want) : realloc(b->data, want);
 	if (!data) {
 		b->failed = true;
 		return NULL;

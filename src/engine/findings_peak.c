@@ -13,30 +13,47 @@ struct inclusive {
 	const struct name *name;
 };
 
-/** Stacks that hold something at the peak, the heaviest first, until they cover it or are many. */
+struct share {
+	uint64_t bytes;
+	uint32_t stack;
+};
+
+/** Stacks that hold something at the peak: often few of all, which are gone through once. */
+static struct share *gather_shares(struct finder *f, uint32_t *n) {
+	const struct rec_stack *stacks = f->r->stacks.items;
+	struct share *shares = arena_new(&f->scratch, struct share, f->r->stacks.n);
+	*n = 0;
+	for (uint32_t i = 0; shares && i < f->r->stacks.n; i++) {
+		if (stacks[i].peak_bytes > 0) {
+			shares[(*n)++] = (struct share){stacks[i].peak_bytes, i};
+		}
+	}
+	return shares;
+}
+
+/** Of these, the heaviest first, until they cover the peak or are many. */
 static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
 	enum { STACKS_MAX = 20000 };
-	uint32_t *out = arena_new(&f->scratch, uint32_t, STACKS_MAX);
+	uint32_t *out = arena_new(&f->scratch, uint32_t, STACKS_MAX), n_shares;
+	const struct share *shares = gather_shares(f, &n_shares);
 	*n = 0;
-	if (!out) {
+	if (!out || !shares) {
 		return NULL;
 	}
 	// By powers of two from the top: near enough to "heaviest first", in linear time
 	uint64_t left = f->r->summary.peak_bytes, largest = 1;
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		uint64_t bytes = f->r->stacks.items[i].peak_bytes;
-		largest = bytes > largest ? bytes : largest;
+	for (uint32_t i = 0; i < n_shares; i++) {
+		largest = shares[i].bytes > largest ? shares[i].bytes : largest;
 	}
 	int bit = 0;
 	while (largest >> bit > 1) {
 		bit++;
 	}
 	for (; bit >= 0 && *n < STACKS_MAX && left > f->r->summary.peak_bytes / 1000; bit--) {
-		for (uint32_t i = 0; i < f->r->stacks.n && *n < STACKS_MAX; i++) {
-			uint64_t bytes = f->r->stacks.items[i].peak_bytes;
-			if (bytes >> bit == 1) {
-				out[(*n)++] = i;
-				left -= bytes < left ? bytes : left;
+		for (uint32_t i = 0; i < n_shares && *n < STACKS_MAX; i++) {
+			if (shares[i].bytes >> bit == 1) {
+				out[(*n)++] = shares[i].stack;
+				left -= shares[i].bytes < left ? shares[i].bytes : left;
 			}
 		}
 	}

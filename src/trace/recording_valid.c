@@ -221,24 +221,27 @@ static bool is_in_range(const struct recording *r, const struct rec_interval *v)
 			v->temporary <= v->count && !(is_never && v->temporary);
 }
 
-// What each edge changes by the intervals; they are the largest table, and gone through once
-static bool add_intervals(const struct recording *r, struct change *at, struct err *why) {
-	struct sum count = {0}, bytes = {0};
+// What each edge changes by the intervals; they are the largest table, and gone through once. Where one
+// ends the next often begins: apart, neither waits for the other
+static bool add_intervals(const struct recording *r, struct change *begin, struct change *end,
+		struct err *why) {
+	uint64_t count = 0; // fewer than 2^32 numbers below 2^32
+	struct sum bytes = {0};
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval *v = &r->intervals.items[i];
 		if (!is_in_range(r, v)) {
 			return VIOLATION(why, "interval %u is out of range", i);
 		}
-		sum_add(&count, v->count);
+		count += v->count;
 		sum_add(&bytes, v->bytes);
-		at[v->from].bytes += v->bytes;
-		at[v->from].blocks += v->count;
+		begin[v->from].bytes += v->bytes;
+		begin[v->from].blocks += v->count;
 		if (v->until != REC_NEVER) {
-			at[v->until].bytes -= v->bytes;
-			at[v->until].blocks -= v->count;
+			end[v->until].bytes += v->bytes;
+			end[v->until].blocks += v->count;
 		}
 	}
-	if (count.is_over || bytes.is_over || count.total > r->summary.allocations ||
+	if (bytes.is_over || count > r->summary.allocations ||
 			bytes.total > r->summary.allocated_bytes) {
 		return VIOLATION(why, "the intervals hold more than was allocated");
 	}
@@ -246,11 +249,12 @@ static bool add_intervals(const struct recording *r, struct change *at, struct e
 }
 
 // What lives at each edge by the intervals is what the edge says
-static bool edges_agree(const struct recording *r, const struct change *at, struct err *why) {
+static bool edges_agree(const struct recording *r, const struct change *begin,
+		const struct change *end, struct err *why) {
 	struct change live = {0};
 	for (uint32_t i = 0; i < r->edges.n; i++) {
-		live.bytes += at[i].bytes;
-		live.blocks += at[i].blocks;
+		live.bytes += begin[i].bytes - end[i].bytes;
+		live.blocks += begin[i].blocks - end[i].blocks;
 		if (live.bytes != r->edges.items[i].bytes || live.blocks != r->edges.items[i].blocks) {
 			return VIOLATION(why, "edge %u: the intervals do not add up to it", i);
 		}
@@ -262,12 +266,14 @@ static bool intervals_are_valid(const struct recording *r, struct err *why) {
 	if (r->intervals.n == 0) {
 		return true; // no detail, as in imported files
 	}
-	struct change *at = calloc((size_t)r->edges.n + 1, sizeof *at);
-	if (!at) {
+	size_t n = (size_t)r->edges.n + 1;
+	struct change *begin = calloc(2 * n, sizeof *begin);
+	if (!begin) {
 		return err_memory(why);
 	}
-	bool ok = add_intervals(r, at, why) && edges_agree(r, at, why);
-	free(at);
+	struct change *end = begin + n;
+	bool ok = add_intervals(r, begin, end, why) && edges_agree(r, begin, end, why);
+	free(begin);
 	return ok;
 }
 
