@@ -5,6 +5,7 @@ tests/endurance/test_attach_cycles.py attaches again and again.
 """
 
 import os
+import shutil
 import re
 import signal
 import subprocess
@@ -142,6 +143,32 @@ def test_from_outside_of_a_container(build, target, tmp_path, spaces, program):
     os.kill(inner, signal.SIGTERM)
     assert outer.process.wait(60) == 0, repr(outer)
     assert "bad 0 eintr 0" in repr(outer)
+
+
+def test_a_root_with_nothing_but_musl(build, target, tmp_path):
+    """As in a container of Alpine's: nothing of glibc, of heaptrack or of a shell is there."""
+    program, loader = build / "tests/attach/pattern_musl", Path("/lib/ld-musl-x86_64.so.1")
+    if not program.exists() or not loader.exists() or os.getuid() != 0:
+        pytest.skip("needs musl-tools and root")
+    root = tmp_path / "root"
+    (root / "lib").mkdir(parents=True)
+    shutil.copy(loader, root / "lib")
+    (root / "proc").mkdir()
+    shutil.copy(program, root / "program")
+    spaces = ["unshare", "--pid", "--mount", "--fork", f"--mount-proc={root}/proc"]
+    if subprocess.run([*spaces, "true"], check=False).returncode != 0:
+        pytest.skip("no namespaces here")
+    outer = target([*spaces, "--kill-child", "chroot", root, "/program", "2"])
+    inner = int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()[0])
+    attach(build, inner, tmp_path / "musl", duration="300ms")
+    seen = known(build, tmp_path / "musl.zst")
+    assert seen["summary"]["allocations"] > 100 and seen["summary"]["lost_events"] == 0
+    names = {frame["function"] for site in seen["sites"]["allocations"] for frame in site["stack"]}
+    assert "allocate" in names or "churn" in names, names
+    assert not changed_code(inner)
+    assert sorted(path.name for path in root.iterdir()) == ["lib", "proc", "program"]
+    os.kill(inner, signal.SIGTERM)
+    assert outer.process.wait(60) == 0, repr(outer)
 
 
 # ---- ends

@@ -90,6 +90,20 @@ def test_anothers_process_is_refused(build, target, nobodys):  # noqa: F811
     assert victim.end() == 0
 
 
+def test_what_yama_forbids_is_refused(build, target, nobodys):  # noqa: F811
+    """Its own process, but no child of it."""
+    setting = Path("/proc/sys/kernel/yama/ptrace_scope")
+    scope = int(setting.read_text()) if setting.exists() else 0
+    if scope == 0:
+        pytest.skip("this kernel has no yama, or lets users attach to what is theirs")
+    shutil.copy(build / "tests/attach/pattern", nobodys)
+    victim = target([*NOBODY, nobodys / "pattern", "1"])
+    err = refused(nobodys, "-p", victim.pid, by=NOBODY)
+    assert f"kernel.yama.ptrace_scope is {scope}" in err
+    assert ("reboot" if scope == 3 else f"sudo heaptrack -p {victim.pid}") in err
+    assert victim.end() == 0
+
+
 def test_what_does_not_let_itself_be_looked_at_is_refused(target, nobodys):  # noqa: F811
     not_dumpable = ("import ctypes, time\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"
                     "print('ready', flush=True)\ntime.sleep(1000)")
