@@ -25,16 +25,24 @@ static struct slice shown_path(const struct columns *c, struct slice path) {
 		buffer_varint((out), (value));                           \
 	}
 
+/** Differences to the row before: numbers that were given in the order of the rows are steps of 1. */
+#define SYMBOL_STEPS(c, out, value)                                                        \
+	for (uint32_t i = 1, now, before = 0; i < (c)->frames->n_symbols; i++, before = now) { \
+		const struct frame_symbol *s = &(c)->frames->symbols[i];                           \
+		now = (value);                                                                     \
+		buffer_signed((out), (int64_t)now - before);                                       \
+	}
+
 static void put_symbols(const struct columns *c, struct words *words, struct buffer *out) {
 	buffer_varint(out, c->frames->n_symbols);
-	SYMBOL_COLUMN(c, out, words_add(words, s->name->function))
+	SYMBOL_STEPS(c, out, words_add(words, s->name->function))
 	SYMBOL_COLUMN(c, out, words_add(words, shown_path(c, s->name->file)))
 	SYMBOL_COLUMN(c, out, words_add(words, shown_path(c, s->name->module)))
 	SYMBOL_COLUMN(c, out, c->options->is_redacted ? 0 : words_add(words, s->name->symbol))
 	SYMBOL_COLUMN(c, out, s->file)
 	SYMBOL_COLUMN(c, out, flags_of(s->name))
 	SYMBOL_COLUMN(c, out, words_add(words, names_package(s->name)))
-	SYMBOL_COLUMN(c, out, s->name->function_id)
+	SYMBOL_STEPS(c, out, s->name->function_id)
 }
 
 #define THREAD_COLUMN(c, out, value)                            \

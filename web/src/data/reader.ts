@@ -88,6 +88,16 @@ export class Reader {
 		return this.fill(new Uint32Array(n), 1);
 	}
 
+	/** n numbers below 2^32 but for row 0, each written as how far it is from the one before: zigzag. */
+	steppingFrom1(n: number): Uint32Array {
+		const out = this.column32From1(n);
+		for (let i = 1; i < n; i++) {
+			const by = out[i]!;
+			out[i] = out[i - 1]! + (by & 1 ? -(by + 1) / 2 : by / 2);
+		}
+		return out;
+	}
+
 	/** n numbers below 2^53. */
 	column(n: number): Float64Array {
 		return this.fill(new Float64Array(n), 0);

@@ -55,8 +55,8 @@ function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] }): T {
 function symbols(r: Reader, texts: string[]): Symbols {
 	const n = r.varint();
 	const column = () => r.column32From1(n);
-	const [name, file, module, linkage] = [column(), column(), column(), column()];
-	const [source, flags, packages, functions] = [column(), column(), column(), column()];
+	const [name, file, module, linkage] = [r.steppingFrom1(n), column(), column(), column()];
+	const [source, flags, packages, functions] = [column(), column(), column(), r.steppingFrom1(n)];
 	const words = (ids: Uint32Array) => () => Array.from(ids, (id) => texts[id] ?? '');
 	return lazily<Symbols>({
 		n: () => n,
