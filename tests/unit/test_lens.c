@@ -566,6 +566,31 @@ static void test_library_runs_are_boxes(void **state) {
 	finish_made(&m);
 }
 
+/** Costs are laid over a tree of many stacks in parts, too. */
+static void parts_of_the_tree_change_nothing(void **state) {
+	(void)state;
+	const struct make_options o = {12, 3000, 110000, 40, 150000, 50, 3};
+	struct made m = make_recording(&o);
+	struct names *n = names_create(&m.r, NULL);
+	struct arena arena = {0};
+	struct lens l = lens_whole();
+	struct lens_result result;
+	struct call_tree tree;
+	struct tree_costs one, all;
+	assert_true(lens_apply(&l, &m.r, n, &arena, &result, NULL));
+	assert_true(call_tree_make(&l, &m.r, n, &arena, &tree, NULL));
+	assert_true(call_tree_costs(&tree, &result, &arena, &all, NULL));
+	cpu_set_t cores = take_one_core();
+	assert_true(call_tree_costs(&tree, &result, &arena, &one, NULL));
+	take_cores_back(&cores);
+	assert_memory_equal(one.before, all.before, (tree.n_stacks + 1ul) * sizeof *one.before);
+	struct lens_costs root = call_tree_all(&tree, &all, 0);
+	same(&root, &result.total);
+	arena_finish(&arena);
+	names_destroy(n);
+	finish_made(&m);
+}
+
 /** A large recording is scanned in parts; one whose intervals lie in no order, too. */
 static void parts_of_the_scan_change_nothing(void **state) {
 	(void)state;
@@ -605,6 +630,7 @@ static void parts_of_the_scan_change_nothing(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(parts_of_the_scan_change_nothing),
+			cmocka_unit_test(parts_of_the_tree_change_nothing),
 			cmocka_unit_test(test_ranges_snap_outwards),
 			cmocka_unit_test(test_wall_clock),
 			cmocka_unit_test(test_wrong_words_are_named),
