@@ -28,7 +28,23 @@ enum events_column {
 	EVENTS_NODE,
 	EVENTS_SIZE,
 	EVENTS_FREE_NODE,
-	N_EVENTS_COLUMNS = EVENTS_FREE_NODE,
+	EVENTS_INFO_STEP, // in the place of EVENTS_INFO
+	EVENTS_AGE_STEP,  // in the place of EVENTS_AGE
+	N_EVENTS_COLUMNS = EVENTS_AGE_STEP,
+};
+
+/** A step from one number to the next as an unsigned one: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
+static inline uint64_t events_fold(uint64_t step) {
+	return step << 1 ^ -(step >> 63);
+}
+
+static inline uint64_t events_unfold(uint64_t folded) {
+	return folded >> 1 ^ -(folded & 1);
+}
+
+/** The last info and age of a block; at its begin both are 0. */
+struct events_last {
+	uint64_t info, age;
 };
 
 /** A realloc that waits for its second half. */
@@ -65,6 +81,7 @@ struct events_encoder {
 	uint32_t n;
 	uint32_t run, run_thread;
 	bool has_free_nodes;
+	struct events_last last;
 	struct buffer columns[N_EVENTS_COLUMNS + 1]; // by enum events_column, with room for a block
 };
 

@@ -39,6 +39,8 @@ struct decoder {
 	const struct info_table *infos;
 	struct cursor columns[N_EVENTS_COLUMNS + 1];
 	uint64_t allocations, time_ns;
+	bool has_info_steps, has_age_steps;
+	struct events_last last;
 	uint64_t run;
 	uint32_t run_thread;
 	bool is_wrong; // a number that makes no sense; torn columns show in their cursors
@@ -53,9 +55,23 @@ static uint64_t block_ptr(uint64_t number) {
 	return number << 4;
 }
 
+static uint64_t take_age(struct decoder *d) {
+	if (!d->has_age_steps) {
+		return take(d, EVENTS_AGE);
+	}
+	return d->last.age += events_unfold(take(d, EVENTS_AGE_STEP));
+}
+
+static uint64_t take_info_number(struct decoder *d) {
+	if (!d->has_info_steps) {
+		return take(d, EVENTS_INFO);
+	}
+	return d->last.info += events_unfold(take(d, EVENTS_INFO_STEP)) + 1;
+}
+
 // The block that an age names
 static uint64_t take_aged(struct decoder *d) {
-	uint64_t age = take(d, EVENTS_AGE);
+	uint64_t age = take_age(d);
 	if (age > d->allocations) {
 		d->is_wrong = true;
 		return TRACE_UNKNOWN_PTR;
@@ -64,7 +80,7 @@ static uint64_t take_aged(struct decoder *d) {
 }
 
 static void take_info(struct decoder *d, struct trace_event *event) {
-	uint64_t info = take(d, EVENTS_INFO);
+	uint64_t info = take_info_number(d);
 	if (info == 0) {
 		uint64_t node = take(d, EVENTS_NODE);
 		event->node = (uint32_t)node;
@@ -127,7 +143,7 @@ static struct trace_event next_event(struct decoder *d, bool has_free_nodes) {
 	event.kind = kind & (OVER - 1);
 	take_by_kind(d, &event, kind, has_free_nodes);
 	uint64_t dt = take(d, EVENTS_TIME);
-	d->time_ns += dt >> 1 ^ -(dt & 1);
+	d->time_ns += events_unfold(dt);
 	event.time_ns = d->time_ns;
 	event.thread = take_thread(d);
 	return event;
@@ -157,6 +173,8 @@ static bool decode_table(const struct table_raw *raw, struct decoder *d, trace_e
 		d->columns[i] = cursor_init(table_column(raw, i));
 	}
 	bool has_free_nodes = cursor_left(&d->columns[EVENTS_FREE_NODE]) > 0;
+	d->has_info_steps = cursor_left(&d->columns[EVENTS_INFO_STEP]) > 0;
+	d->has_age_steps = cursor_left(&d->columns[EVENTS_AGE_STEP]) > 0;
 	struct trace_event batch[EVENTS_BATCH];
 	for (uint64_t left = raw->n; left && !*is_stopped;) {
 		size_t n = left < EVENTS_BATCH ? left : EVENTS_BATCH;

@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "base/vec.h"
 #include "trace/events.h"
+#include "trace/pack.h"
 
 /*
  * Blocks are numbered as they are allocated, and a free says how many allocations ago its block
@@ -11,6 +12,10 @@
  * An address stands for one number at a time. When an allocation comes to an address that is alive
  * (its free was missed), the address keeps the number that it has: whoever replays the events then
  * sees the very same thing, a second allocation at a live address.
+ *
+ * Infos and ages are kept in two ways, as they are and as steps from the one before: a structure that
+ * is built again and again asks for infos in the order of their birth, and is torn down in an order
+ * too. Of each block, what packs better goes to the file.
  */
 
 static uint64_t age_of(const struct events_encoder *e, uint64_t number) {
@@ -27,6 +32,19 @@ static void put(struct events_encoder *e, enum events_column column, uint64_t v)
 	}
 	*at++ = (uint8_t)v;
 	b->size = (size_t)(at - b->data);
+}
+
+// The info that comes after the last one is the step 0
+static void put_info_number(struct events_encoder *e, uint64_t info) {
+	put(e, EVENTS_INFO, info);
+	put(e, EVENTS_INFO_STEP, events_fold(info - e->last.info - 1));
+	e->last.info = info;
+}
+
+static void put_age(struct events_encoder *e, uint64_t age) {
+	put(e, EVENTS_AGE, age);
+	put(e, EVENTS_AGE_STEP, events_fold(age - e->last.age));
+	e->last.age = age;
 }
 
 static bool begin_block(struct events_encoder *e) {
@@ -99,7 +117,7 @@ static bool put_info(struct events_encoder *e, const struct trace_event *event) 
 	if (!info && !look_up_info(e, event, hint, &info)) {
 		return false;
 	}
-	put(e, EVENTS_INFO, info);
+	put_info_number(e, info);
 	if (!info) {
 		put(e, EVENTS_NODE, event->node);
 		put(e, EVENTS_SIZE, event->size);
@@ -130,7 +148,7 @@ static bool add_alloc(struct events_encoder *e, const struct trace_event *event,
 	uint64_t over = blocks_get(&e->blocks, event->ptr);
 	if (over) {
 		*kind |= OVER;
-		put(e, EVENTS_AGE, age_of(e, over));
+		put_age(e, age_of(e, over));
 		e->allocations++;
 		return true;
 	}
@@ -139,7 +157,7 @@ static bool add_alloc(struct events_encoder *e, const struct trace_event *event,
 
 static bool add_free(struct events_encoder *e, const struct trace_event *event) {
 	uint64_t number = blocks_take(&e->blocks, event->ptr);
-	put(e, EVENTS_AGE, age_of(e, number));
+	put_age(e, age_of(e, number));
 	put(e, EVENTS_FREE_NODE, event->node);
 	e->has_free_nodes |= event->node != 0;
 	if (event->kind == TRACE_FREE) {
@@ -159,7 +177,7 @@ static bool undo_realloc(struct events_encoder *e, struct pending_realloc p) {
 
 static bool add_stayed(struct events_encoder *e, const struct trace_event *event) {
 	struct pending_realloc p = take_pending(e, event->thread);
-	put(e, EVENTS_AGE, age_of(e, p.number));
+	put_age(e, age_of(e, p.number));
 	return undo_realloc(e, p);
 }
 
@@ -205,15 +223,39 @@ bool events_add(struct events_encoder *e, const struct trace_event *event) {
 	}
 	put(e, EVENTS_KIND, kind); // below 128: one byte
 	uint64_t dt = event->time_ns - e->time_ns;
-	put(e, EVENTS_TIME, dt << 1 ^ -(dt >> 63));
+	put(e, EVENTS_TIME, events_fold(dt));
 	e->time_ns = event->time_ns;
 	put_run(e, event->thread);
 	e->n++;
 	return true;
 }
 
+/** About how many bytes a column takes in the file: its begin stands for all. UINT64_MAX: no memory. */
+static uint64_t packed_bytes(const struct buffer *column, struct buffer *scratch) {
+	enum { SAMPLE = 16 << 10 };
+	size_t n = column->size < SAMPLE ? column->size : SAMPLE;
+	if (n == 0) {
+		return 0;
+	}
+	return pack(scratch, slice_of(column->data, n), PACK_FAST, NULL)
+			? (uint64_t)scratch->size * column->size / n
+			: UINT64_MAX;
+}
+
+/** Of two ways to say the same, the longer one is left out. */
+static void drop_longer(struct events_encoder *e, enum events_column plain,
+		enum events_column steps) {
+	struct buffer scratch = {0};
+	uint64_t plain_bytes = packed_bytes(&e->columns[plain], &scratch);
+	uint64_t steps_bytes = packed_bytes(&e->columns[steps], &scratch);
+	buffer_finish(&scratch);
+	buffer_clear(&e->columns[steps_bytes < plain_bytes ? plain : steps]);
+}
+
 void events_encode(struct events_encoder *e, struct buffer *out) {
 	buffer_clear(out);
+	drop_longer(e, EVENTS_INFO, EVENTS_INFO_STEP);
+	drop_longer(e, EVENTS_AGE, EVENTS_AGE_STEP);
 	if (e->run) {
 		put(e, EVENTS_RUN, e->run);
 		put(e, EVENTS_RUN, e->run_thread);
@@ -246,6 +288,7 @@ void events_next_block(struct events_encoder *e) {
 	e->n = 0;
 	e->run = 0;
 	e->has_free_nodes = false;
+	e->last = (struct events_last){0};
 	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
 		buffer_clear(&e->columns[i]);
 	}

@@ -253,6 +253,45 @@ static void test_finished_file_has_them_all(void **state) {
 	buffer_finish(&file.bytes);
 }
 
+/** A structure of many stacks that is built again and again, and torn down in the order of its birth. */
+static struct events repeated_events(size_t n) {
+	struct events events = {calloc(n, sizeof *events.items), n, n};
+	for (size_t i = 0; i < n; i++) {
+		size_t at = i % (2 * N_ADDRESSES);
+		bool is_built = at < N_ADDRESSES;
+		at = is_built ? at : at - N_ADDRESSES;
+		size_t info = i / (2 * N_ADDRESSES) % 100 * N_ADDRESSES + at;
+		events.items[i] = (struct trace_event){
+				.kind = is_built ? TRACE_ALLOC : TRACE_FREE,
+				.thread = 1,
+				.time_ns = i * 100,
+				.ptr = 0x7f0000000000 + 16 * at,
+				.node = is_built ? (uint32_t)(at * 7919 % 50) : 0,
+				.size = is_built ? info : 0,
+		};
+	}
+	return events;
+}
+
+static void test_what_is_built_again_takes_little(void **state) {
+	(void)state;
+	struct events given = repeated_events(200000);
+	struct sample_file file = {0};
+	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
+	write_events(w, given, 3);
+	struct buffer finished = finished_file(w, &file);
+	struct recording r = small_recording();
+	struct events got = read_events(buffer_view(&finished), &r);
+	assert_same_story(given, got);
+	assert_true(finished.size < 100000); // 270,000 without steps
+	trace_writer_destroy(w);
+	free(got.items);
+	free(given.items);
+	recording_finish(&r);
+	buffer_finish(&finished);
+	buffer_finish(&file.bytes);
+}
+
 static uint64_t file_facts(struct slice bytes, struct trace_facts *facts) {
 	struct trace_source src = sample_source(&bytes);
 	struct recording r = {0};
@@ -425,6 +464,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_events_round_trip),
 			cmocka_unit_test(test_finished_file_has_them_all),
+			cmocka_unit_test(test_what_is_built_again_takes_little),
 			cmocka_unit_test(test_budget),
 			cmocka_unit_test(test_failed_writes_are_counted),
 			cmocka_unit_test(test_more_infos_than_are_kept),
