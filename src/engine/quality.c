@@ -118,6 +118,8 @@ static void say_losses(struct lines *l) {
 	}
 }
 
+enum { FEW = 100 };
+
 /** What a program had before it was attached to is nobody's leak. */
 static void say_before(struct lines *l) {
 	const struct rec_summary *s = &l->recording->summary;
@@ -135,6 +137,13 @@ static void say_before(struct lines *l) {
 				"%s frees were of%s blocks from before the attach, of which "
 				"nothing is known",
 				human_count(a, n), s->old_blocks ? " other" : "");
+	}
+	// Of what ran before the first allocation was seen there are some, but never many
+	if (l->recording->meta.source == REC_LAUNCHED && n > FEW && n > s->allocations / FEW) {
+		say(l, "missed-allocations", n,
+				"%s frees were of blocks whose allocation was not seen: an allocator's allocations are "
+				"partly missing here (Nim with refc: build with -d:useMalloc)",
+				human_count(a, n));
 	}
 }
 

@@ -193,11 +193,14 @@ def test_nim_guide(tools, wakunode, tmp_path):
         kept = through(data["sites"]["never_freed"], "archiveMessage")
         assert total(kept, "bytes") < data["summary"]["peak_bytes"] * 0.1, data["summary"]
         assert "handed out twice" in done.stderr, done
+    else:
+        # The optimiser has put most allocations where they are not seen: their frees tell
+        assert "whose allocation was not seen" in " ".join(done.stderr.split()), done
 
 
 def test_nim_attached(build, target, wakunode, tmp_path):
     victim = target([wakunode, "--serve"])
-    attach(build, victim.pid, tmp_path / "waku", duration="700ms")
+    attach(build, victim.pid, tmp_path / "waku", duration="2s")
     sites = known(build, tmp_path / "waku.zst")["sites"]
     assert through(sites["allocations"], "archiveMessage")
     assert victim.is_alive()
