@@ -256,7 +256,7 @@ def test_totals_go_on_when_events_fill_the_disk(tools, small_disk, n_events):
     """The single events of a program that allocates without end: they stop, the totals do not."""
     file = small_disk / "t.zst"
     finished = tools.run(tools.heaptrack, "--events", "-o", file, tools.victim("many_stacks"),
-                         n_events, timeout=500)
+                         n_events, "random", timeout=500)
     assert finished.status == 3, repr(finished)
     truth = dict(zip(("allocations", "allocated_bytes", "peak_bytes", "never_freed_blocks",
                       "never_freed_bytes"), map(int, finished.stdout.split())))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * many_stacks EVENTS: blocks from 131,072 different stacks, as a walk over all leaves of a binary
- * tree of calls, again and again. Each leaf allocates a block and frees the one that was allocated
- * 4,096 leaves ago; every 10,000th block is kept for good. Each stack has two sizes. Truth, on
- * stdout: allocations, their bytes, the peak, the blocks and bytes never freed, and the time of the
- * end (CLOCK_MONOTONIC, ns).
+ * many_stacks EVENTS [random]: blocks from 131,072 different stacks, as a walk over all leaves of a
+ * binary tree of calls, again and again. Each leaf allocates a block and frees the one that was
+ * allocated 4,096 leaves ago, or, at random, one of as many; every 10,000th block is kept for good.
+ * Each stack has two sizes. Truth, on stdout: allocations, their bytes, the peak, the blocks and bytes
+ * never freed, and the time of the end (CLOCK_MONOTONIC, ns).
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,10 +20,21 @@ static struct {
 } held[N_HELD];
 static struct { uint64_t allocations, bytes, live, peak, kept, kept_bytes; } truth;
 static uint64_t n_left;
+static uint64_t random_state; // 0: in order
 
 /** Of each stack two sizes: one in most laps over all leaves, a larger one in the sixth. */
 static uint32_t size_of(uint64_t i) {
 	return (uint32_t)(16 + i % (1 << DEPTH) % 61 + (i >> DEPTH == 5 ? 32 : 0));
+}
+
+static uint64_t next_place(uint64_t i) {
+	if (random_state == 0) {
+		return i % N_HELD;
+	}
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state % N_HELD;
 }
 
 static void release(uint64_t at) {
@@ -36,7 +47,7 @@ static void release(uint64_t at) {
 
 __attribute__((noinline)) static void leaf(void) {
 	uint64_t i = truth.allocations++;
-	uint64_t at = i % N_HELD;
+	uint64_t at = next_place(i);
 	release(at);
 	uint32_t size = size_of(i);
 	char *block = malloc(size);
@@ -78,6 +89,7 @@ __attribute__((noinline)) static void left(unsigned depth) {
 
 int main(int argc, char **argv) {
 	n_left = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000000;
+	random_state = argc > 2;
 	while (n_left > 0) {
 		left(DEPTH);
 	}
