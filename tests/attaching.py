@@ -114,3 +114,17 @@ def changed_code(pid):
             if now[:len(made)] != made:
                 changed += [f"{words[5]}+{i:x}" for i in range(len(made)) if now[i] != made[i]]
     return changed
+
+
+def assert_once_is_whole(recording, helpers):
+    """All that attach/once.c does is recorded, from its constructor on. Its allocations in make()."""
+    assert recording.status == 7, repr(recording)
+    known_of_it = recording.json()
+    assert known_of_it["summary"]["complete"] and known_of_it["summary"]["lost_events"] == 0
+    sites = helpers.through(known_of_it["sites"]["allocations"], "make")
+    assert helpers.total(sites, "allocations") == 100
+    kept = helpers.through(known_of_it["sites"]["never_freed"], "make")
+    assert helpers.total(kept, "blocks") == 60
+    assert helpers.total(kept, "bytes") == 10 * 1000 + 50 * 2000
+    assert known_of_it["quality"]["unknown_frees"] == 0
+    return sites
