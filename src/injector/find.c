@@ -19,6 +19,24 @@ static bool is_code(const struct elf_symbol *symbol) {
 	return symbol->type == STT_FUNC && symbol->section != SHN_UNDEF && symbol->address != 0;
 }
 
+struct found_function found_of(const struct module_code *module, const struct known_function *known,
+		uint64_t address, uint64_t size) {
+	return (struct found_function){
+			.name = known->name,
+			.module = module->name,
+			.address = address,
+			.size = size,
+			.module_start = module->start,
+			.module_end = module->end,
+			.what = known->what,
+			.ptr = known->ptr,
+			.size_register = known->size,
+			.times = known->times,
+			.behind = known->is_behind_header ? NIM_HEADER_ARC : 0,
+			.known = known,
+	};
+}
+
 /** Is it there already, by another name? The name without a prefix is the one to show. */
 static bool is_found(struct found_functions *out, uint64_t address, const char *name) {
 	for (size_t i = 0; i < out->n; i++) {
@@ -51,20 +69,8 @@ static bool look_through(struct found_functions *out, const struct module_code *
 		if (!item) {
 			return false;
 		}
-		*item = (struct found_function){
-				.name = known->shown ? known->shown : symbol.name,
-				.module = module->name,
-				.address = address,
-				.size = symbol.size,
-				.module_start = module->start,
-				.module_end = module->end,
-				.what = known->what,
-				.ptr = known->ptr,
-				.size_register = known->size,
-				.times = known->times,
-				.behind = known->is_behind_header ? NIM_HEADER_ARC : 0,
-				.known = known,
-		};
+		*item = found_of(module, known, address, symbol.size);
+		item->name = known->shown ? known->shown : symbol.name;
 	}
 	return true;
 }

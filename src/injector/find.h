@@ -27,6 +27,10 @@ struct found_functions {
 	size_t n, capacity;
 };
 
+/** A function of a module at `address`, as what is known of its name has it. `known` outlives it. */
+struct found_function found_of(const struct module_code *module, const struct known_function *known,
+		uint64_t address, uint64_t size);
+
 /** False: out of memory. */
 bool find_functions(struct found_functions *out, const struct modules_code *modules,
 		struct err *err);

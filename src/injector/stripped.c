@@ -210,21 +210,13 @@ static bool add(struct found_functions *out, const struct module_code *module, c
 	if (!f) {
 		return false;
 	}
-	bool is_there = function != NO_FUNCTION;
-	*f = (struct found_function){
-			.name = known->name,
-			.module = module->name,
-			.address = is_there ? module->bias + m->functions.items[function].address : 0,
-			.size = is_there ? m->functions.items[function].size : 0,
-			.module_start = module->start,
-			.module_end = module->end,
-			.what = known->what,
-			.ptr = known->ptr,
-			.size_register = known->size,
-			.times = known->times,
-			.known = known,
-			.why_not = is_there ? NULL : "the program is stripped, and it was not recognized in it",
-	};
+	if (function == NO_FUNCTION) {
+		*f = found_of(module, known, 0, 0);
+		f->why_not = "the program is stripped, and it was not recognized in it";
+	} else {
+		const struct code_function *there = &m->functions.items[function];
+		*f = found_of(module, known, module->bias + there->address, there->size);
+	}
 	return true;
 }
 

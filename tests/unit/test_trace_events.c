@@ -235,22 +235,28 @@ static void test_events_round_trip(void **state) {
 	}
 }
 
-static void test_finished_file_has_them_all(void **state) {
-	(void)state;
-	struct events given = random_events(77, 150000);
+/** The finished file tells all events. Gives its size. */
+static size_t check_finished(struct events given, uint64_t seed) {
 	struct sample_file file = {0};
 	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
-	write_events(w, given, 7);
+	write_events(w, given, seed);
 	struct buffer finished = finished_file(w, &file);
 	struct recording r = small_recording();
 	struct events got = read_events(buffer_view(&finished), &r);
 	assert_same_story(given, got);
+	size_t size = finished.size;
 	trace_writer_destroy(w);
 	free(got.items);
 	free(given.items);
 	recording_finish(&r);
 	buffer_finish(&finished);
 	buffer_finish(&file.bytes);
+	return size;
+}
+
+static void test_finished_file_has_them_all(void **state) {
+	(void)state;
+	(void)check_finished(random_events(77, 150000), 7);
 }
 
 /** A structure of many stacks that is built again and again, and torn down in the order of its birth. */
@@ -275,21 +281,7 @@ static struct events repeated_events(size_t n) {
 
 static void test_what_is_built_again_takes_little(void **state) {
 	(void)state;
-	struct events given = repeated_events(200000);
-	struct sample_file file = {0};
-	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
-	write_events(w, given, 3);
-	struct buffer finished = finished_file(w, &file);
-	struct recording r = small_recording();
-	struct events got = read_events(buffer_view(&finished), &r);
-	assert_same_story(given, got);
-	assert_true(finished.size < 100000); // 270,000 without steps
-	trace_writer_destroy(w);
-	free(got.items);
-	free(given.items);
-	recording_finish(&r);
-	buffer_finish(&finished);
-	buffer_finish(&file.bytes);
+	assert_true(check_finished(repeated_events(200000), 3) < 100000); // 270,000 without steps
 }
 
 static uint64_t file_facts(struct slice bytes, struct trace_facts *facts) {
