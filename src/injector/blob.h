@@ -23,9 +23,10 @@ struct blob {
 	struct blob_part parts[8];
 	unsigned n_parts;
 	uint64_t text_at, text_bytes;
-	uint64_t data_at, data_bytes;          // the writable part
-	uint64_t frames_at;                    // unwind tables
-	uint64_t begin_at, stub_at, errand_at; // functions
+	uint64_t data_at, data_bytes; // the writable part
+	uint64_t frames_at;           // unwind tables
+	uint64_t begin_at, errand_at; // functions
+	uint64_t stub_at, stub_allocates_at, stub_frees_at;
 	uint64_t resident_at, has_tids_at, threads_at;
 	uint8_t id[32]; // build-id
 	uint8_t *file;

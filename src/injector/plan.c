@@ -82,6 +82,17 @@ static void put_relay(uint8_t *to, uint64_t what, uint64_t stub) {
 	memcpy(to + sizeof code + 8, &stub, sizeof stub);
 }
 
+/** Which of the recorder's stubs takes such calls: there are shorter ones for what nearly all calls are. */
+static uint64_t stub_for(const struct injector *in, const struct resident_hook *hook) {
+	bool allocates = hook->what == RESIDENT_ALLOCATES && hook->size == 0 &&
+			hook->times == RESIDENT_NO_REGISTER;
+	bool frees = hook->what == RESIDENT_FREES && hook->ptr == 0 && hook->behind == 0;
+	uint64_t at = allocates ? in->blob.stub_allocates_at
+			: frees         ? in->blob.stub_frees_at
+							: in->blob.stub_at;
+	return in->resident.at + RESIDENT_IMAGE_AT + at;
+}
+
 static void put_patch(struct resident_hook *hook, uint64_t relay) {
 	int32_t distance = (int32_t)(relay - (hook->address + RELOCATE_JUMP_BYTES));
 	hook->n_bytes = RELOCATE_JUMP_BYTES;
@@ -122,7 +133,7 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 		memcpy(hook->original, bytes + (moved.patch_at - f->address), hook->n_bytes);
 		uint8_t *place = island->code + *n * PLACE_BYTES;
 		put_relay(place, in->resident_at + offsetof(struct resident, hooks) + index * sizeof *hook,
-				in->resident.at + RESIDENT_IMAGE_AT + in->blob.stub_at);
+				stub_for(in, hook));
 		memcpy(place + RELAY_BYTES, moved.code, moved.n_code);
 		*planned = (struct planned){index, moved, f, false};
 		++*n;

@@ -77,5 +77,10 @@ void capture_modules_changed(void);
 void capture_register_frames(const void *eh_frame);
 void capture_deregister_frames(const void *eh_frame);
 
+/** Where glibc's loader lies; 0 bytes: not known. Set once per image. */
+extern struct capture_range { uint64_t start, bytes; } capture_loader;
+
 /** True if `pc` lies inside the dynamic loader: a free() from there hints at an unload. */
-bool capture_is_loader(uint64_t pc);
+static inline bool capture_is_loader(uint64_t pc) {
+	return pc - capture_loader.start < capture_loader.bytes;
+}

@@ -59,9 +59,13 @@ void hook_write_odd(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr,
 		ring_publish_event(r, at, &event);
 	}
 	if (ring_crossed_quarter(r, index, n)) {
-		door_ring_bell();
-		door_look_at_collector();
+		hook_tell_collector();
 	}
+}
+
+void hook_tell_collector(void) {
+	door_ring_bell();
+	door_look_at_collector();
 }
 
 uint64_t hook_label_now(const struct hook *h) {

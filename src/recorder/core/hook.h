@@ -94,6 +94,21 @@ static inline struct capture_result hook_capture(struct thread_slot *slot, unsig
 	return result;
 }
 
+/** Is a hook that begins now the thread's only one, and is there room for it? */
+static inline bool hook_is_plain(struct thread_state *s, uint64_t n_reserved) {
+	return hook_at(s, 0) == NULL &&
+			n_reserved + HOOK_ENTRIES + HOOK_ENTRIES_FOR_HANDLERS <= s->ring.limit;
+}
+
+/** Begin one that is plain; its stack is not known yet. */
+static inline void hook_begin_plain(struct hook *h, struct thread_slot *slot, uint64_t sp,
+		uint64_t n_reserved) {
+	hook_begin(&thread_state_of(slot)->hooks[0], h, sp, n_reserved);
+	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
+	h->slot = slot;
+	h->level = 0;
+}
+
 /**
  * Begin a hook. False: it is not to be recorded, or cannot be (counted); call the real function
  * and nothing of this header.
@@ -110,15 +125,10 @@ static inline __attribute__((always_inline)) bool hook_enter_as(const struct thr
 	}
 	struct thread_state *s = thread_state_of(slot);
 	uint64_t n_reserved = ring_reserved(&s->ring);
-	if (__builtin_expect(hook_at(s, 0) != NULL ||
-						n_reserved + HOOK_ENTRIES + HOOK_ENTRIES_FOR_HANDLERS > s->ring.limit,
-				0)) {
+	if (__builtin_expect(!hook_is_plain(s, n_reserved), 0)) {
 		return hook_enter_slowly(h, &caller, wants_stack);
 	}
-	hook_begin(&s->hooks[0], h, caller.sp, n_reserved);
-	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
-	h->slot = slot;
-	h->level = 0;
+	hook_begin_plain(h, slot, caller.sp, n_reserved);
 	h->node = wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0;
 	return true;
 }
@@ -126,6 +136,17 @@ static inline __attribute__((always_inline)) bool hook_enter_as(const struct thr
 static inline __attribute__((always_inline)) bool hook_enter(struct hook *h,
 		struct capture_regs caller, bool wants_stack) {
 	return hook_enter_as(&thread_self, h, caller, wants_stack);
+}
+
+/** Is it the thread's only one still, of level 0? */
+static inline bool hook_ends_plain(const struct hook *h) {
+	return h->level == 0 && hook_at(thread_state_of(h->slot), 1) == NULL;
+}
+
+/** End one of that kind. */
+static inline void hook_end_plain(const struct hook *h) {
+	hook_forget(thread_state_of(h->slot), 0);
+	atomic_store_explicit(&h->slot->depth, 0, memory_order_release);
 }
 
 /** End a hook. */
@@ -144,23 +165,34 @@ static inline void hook_leave(struct hook *h) {
 	}
 }
 
-/** Reserve, number, write, publish. */
-static inline void hook_write(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr,
-		uint64_t size, uint32_t node) {
-	struct thread_state *s = thread_state_of(slot);
+/** Does an event need more than its own entry: may a label be due, or do pointer or size not fit? */
+static inline bool hook_is_odd(const struct thread_state *s, uint64_t ptr, uint64_t size) {
 	uint64_t tick_ns = atomic_load_explicit(&segment.header->tick_ns, memory_order_relaxed);
-	if (__builtin_expect(tick_ns != s->tick_ns || wire_is_wide(ptr, size), 0)) {
-		hook_write_odd(slot, kind, ptr, size, node);
-		return;
-	}
+	return tick_ns != s->tick_ns || wire_is_wide(ptr, size);
+}
+
+/** Reserve, number, write, publish what is not odd. True: hook_tell_collector() is due. */
+static inline bool hook_put(struct thread_state *s, enum wire_kind kind, uint64_t ptr,
+		uint64_t size, uint32_t node) {
 	uint64_t index = ring_reserve(&s->ring, 1);
 	ring_prefetch(&s->ring, index);
 	uint32_t number = hook_take_number(ptr);
 	ring_publish(&s->ring, index, wire_head(0, kind, number, ptr),
 			wire_body(node, (uint32_t)size, number));
-	if (__builtin_expect(ring_crossed_quarter(&s->ring, index, 1), 0)) {
-		door_ring_bell();
-		door_look_at_collector();
+	return ring_crossed_quarter(&s->ring, index, 1);
+}
+
+/** Wake the collector if it sleeps; see whether it is there. */
+void hook_tell_collector(void);
+
+/** An event, into the ring. */
+static inline void hook_write(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr,
+		uint64_t size, uint32_t node) {
+	struct thread_state *s = thread_state_of(slot);
+	if (__builtin_expect(hook_is_odd(s, ptr, size), 0)) {
+		hook_write_odd(slot, kind, ptr, size, node);
+	} else if (__builtin_expect(hook_put(s, kind, ptr, size, node), 0)) {
+		hook_tell_collector();
 	}
 }
 

@@ -25,7 +25,8 @@ struct known {
 
 static struct known *known;
 static _Atomic uint32_t n_known;
-static uint64_t loader_start, loader_bytes;
+
+struct capture_range capture_loader;
 
 // What /proc/self/exe links to; the loader has no name for the program. 0 bytes: too long, unknown
 static char program_path[WIRE_MODULE_PATH];
@@ -43,11 +44,11 @@ static void find_loader(void) {
 		return;
 	}
 	if (image_read(&image, image_of_loader())) {
-		loader_start = image.start;
-		loader_bytes = image.end - image.start;
+		capture_loader = (struct capture_range){image.start, image.end - image.start};
 	} else if (host_has_finder() && host_find_object(host_in_loader(), &object)) {
-		loader_start = (uint64_t)object.start; // the program was started by calling the loader
-		loader_bytes = (uint64_t)object.end - loader_start;
+		// The program was started by calling the loader
+		uint64_t start = (uint64_t)object.start;
+		capture_loader = (struct capture_range){start, (uint64_t)object.end - start};
 	}
 }
 
@@ -60,10 +61,6 @@ static void find_program_path(void) {
 	long n = syscall_4(__NR_readlinkat, AT_CWD, (long)"/proc/self/exe", (long)program_path,
 			sizeof program_path);
 	program_path_bytes = sys_failed(n) || (size_t)n == sizeof program_path ? 0 : (size_t)n;
-}
-
-bool capture_is_loader(uint64_t pc) {
-	return pc - loader_start < loader_bytes;
 }
 
 // ---- announcing

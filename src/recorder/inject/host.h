@@ -44,15 +44,22 @@ extern struct resident *inject_resident __attribute__((visibility("default")));
 struct thread_words *inject_find_thread(uint64_t fs_base);
 
 /**
+ * The calling thread, if it is where it is looked for first; NULL: inject_thread() finds it.
+ *
  * FS bases are used again when a thread has ended. The C library's own note of the thread's id,
  * which lies at its FS base, tells the one from the other without a system call.
  */
-static inline struct thread_words *inject_thread(void) {
+static inline struct thread_words *inject_known_thread(void) {
 	uint64_t fs_base = machine_fs_base();
 	struct thread_words *t = &inject_threads[resident_thread_place(fs_base)];
 	bool is_it = atomic_load_explicit(&t->key, memory_order_relaxed) == fs_base && t->tid_at != 0 &&
 			*(const volatile uint32_t *)(fs_base + t->tid_at) == t->tid;
-	return __builtin_expect(is_it, 1) ? t : inject_find_thread(fs_base);
+	return __builtin_expect(is_it, 1) ? t : NULL;
+}
+
+static inline struct thread_words *inject_thread(void) {
+	struct thread_words *t = inject_known_thread();
+	return __builtin_expect(t != NULL, 1) ? t : inject_find_thread(machine_fs_base());
 }
 #define thread_self (*inject_thread())
 

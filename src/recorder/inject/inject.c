@@ -7,7 +7,8 @@
  *
  *     inject_enter ─► the real function, by its moved beginning ─► inject_leave
  *
- * with every register as the caller and the real function have left it.
+ * with every register as the caller and the real function have left it. Calls that are most of all have
+ * shorter ways, in usual.c.
  */
 
 #include "recorder/inject/inject.h"
@@ -150,45 +151,36 @@ static inline uint64_t size_of(const struct inject_frame *f, const struct reside
 	return __builtin_mul_overflow(size, f->arguments[what->times], &bytes) ? SIZE_MAX : bytes;
 }
 
-_Static_assert(offsetof(struct inject_frame, called) == INJECT_CALLED &&
-				offsetof(struct inject_frame, arguments) == INJECT_RDI &&
+_Static_assert(offsetof(struct inject_frame, arguments) == INJECT_RDI &&
 				offsetof(struct inject_frame, rax) == INJECT_RAX &&
 				offsetof(struct inject_frame, r11) == INJECT_R11 &&
+				offsetof(struct inject_frame, what) == INJECT_WHAT &&
+				offsetof(struct resident_hook, called) == INJECT_CALLED &&
 				sizeof(struct inject_frame) % 16 == 0,
 		"as layout.h has it; the real function finds the stack aligned as its caller aligned it");
 
-/** A call's way through the hook, kept in frame.kind. */
-enum call_kind {
-	CALL_PASSES,
-	CALL_ALLOCATES,
-	CALL_ALLOCATES_AT,
-	CALL_MOVES,
-	CALL_FREES,
-	CALL_FREES_BY_REALLOC
-};
-
 /** Each kind of call has a way in of its own, so that the two that matter keep few registers. */
 static inline __attribute__((always_inline)) bool begin(struct inject_frame *f,
-		const struct thread_words *self, enum call_kind kind, bool wants_stack) {
+		const struct thread_words *self, enum inject_kind kind, bool wants_stack) {
 	const struct capture_regs caller = {.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
 	bool is_recorded = hook_enter_as(self, &f->hook, caller, wants_stack);
-	f->kind = is_recorded ? (uint32_t)kind : CALL_PASSES;
+	f->kind = is_recorded ? (uint32_t)kind : INJECT_PASSES;
 	return is_recorded;
 }
 
 static void enter_allocation(struct inject_frame *f, const struct thread_words *self) {
 	f->size = size_of(f, f->what);
-	(void)begin(f, self, CALL_ALLOCATES, true);
+	(void)begin(f, self, INJECT_ALLOCATES, true);
 }
 
 static void enter_free(struct inject_frame *f, const struct thread_words *self) {
 	uint64_t pointer = f->arguments[f->what->ptr];
 	const void *block = (const void *)(pointer - f->what->behind);
 	if (pointer == 0) {
-		f->kind = CALL_PASSES;
+		f->kind = INJECT_PASSES;
 		return;
 	}
-	if (begin(f, self, CALL_FREES, hook_wants_free_stacks())) {
+	if (begin(f, self, INJECT_FREES, hook_wants_free_stacks())) {
 		if (__builtin_expect(capture_is_loader(f->pc), 0)) {
 			capture_modules_changed();
 		}
@@ -199,16 +191,16 @@ static void enter_free(struct inject_frame *f, const struct thread_words *self) 
 static void enter_other(struct inject_frame *f, const struct thread_words *self) {
 	f->ptr = f->arguments[f->what->ptr];
 	f->size = size_of(f, f->what);
-	enum call_kind kind = f->what->what == RESIDENT_ALLOCATES_AT ? CALL_ALLOCATES_AT
-			: f->ptr == 0                                        ? CALL_ALLOCATES
-			: f->size == 0                                       ? CALL_FREES_BY_REALLOC
-																 : CALL_MOVES;
+	enum inject_kind kind = f->what->what == RESIDENT_ALLOCATES_AT ? INJECT_ALLOCATES_AT
+			: f->ptr == 0                                          ? INJECT_ALLOCATES
+			: f->size == 0                                         ? INJECT_FREES_BY_REALLOC
+																   : INJECT_MOVES;
 	if (!begin(f, self, kind, true)) {
 		return;
 	}
-	if (kind == CALL_FREES_BY_REALLOC) {
+	if (kind == INJECT_FREES_BY_REALLOC) {
 		hook_free(&f->hook, (const void *)f->ptr);
-	} else if (kind == CALL_MOVES) {
+	} else if (kind == INJECT_MOVES) {
 		hook_realloc(&f->hook, (const void *)f->ptr);
 	}
 }
@@ -218,7 +210,6 @@ static void enter_other(struct inject_frame *f, const struct thread_words *self)
  * all threads and finds it 0 may make the data anew. What comes before and after only reads what stays.
  */
 void inject_enter(struct inject_frame *f) {
-	f->called = f->what->called;
 	if (inject_resident == NULL ||
 			atomic_load_explicit(&door_page.word, memory_order_relaxed) == DOOR_CLOSED) {
 		f->self = NULL;
@@ -238,11 +229,11 @@ void inject_enter(struct inject_frame *f) {
 static void leave_other(struct inject_frame *f) {
 	const void *result = (const void *)f->rax;
 	switch (f->kind) {
-	case CALL_ALLOCATES_AT:
+	case INJECT_ALLOCATES_AT:
 		hook_allocated(&f->hook, (int)f->rax == 0 ? *(void *const *)f->ptr : NULL, f->size);
 		break;
-	case CALL_MOVES: hook_realloc_answer(&f->hook, (const void *)f->ptr, result, f->size); break;
-	case CALL_FREES_BY_REALLOC:
+	case INJECT_MOVES: hook_realloc_answer(&f->hook, (const void *)f->ptr, result, f->size); break;
+	case INJECT_FREES_BY_REALLOC:
 		if (result != NULL) {
 			hook_allocated(&f->hook, result, 0);
 		}
@@ -251,26 +242,17 @@ static void leave_other(struct inject_frame *f) {
 	}
 }
 
-/**
- * Has the patch been taken back while the real function ran? Then the recording is over: others have freed
- * blocks unseen since, and what this call gives out may be one of them.
- */
-static bool is_late(const struct inject_frame *f) {
-	// Written from outside, all threads stopped
-	return __atomic_load_n(&f->what->is_patched, __ATOMIC_RELAXED) == 0;
-}
-
 static void record_answer(struct inject_frame *f) {
-	if (__builtin_expect(f->kind != CALL_FREES && is_late(f), 0)) {
-		if (f->kind == CALL_MOVES) {
+	if (__builtin_expect(f->kind != INJECT_FREES && inject_is_late(f), 0)) {
+		if (f->kind == INJECT_MOVES) {
 			hook_realloc_unanswered(&f->hook, (const void *)f->ptr);
 		}
-	} else if (f->kind == CALL_ALLOCATES) {
+	} else if (f->kind == INJECT_ALLOCATES) {
 		hook_allocated(&f->hook, (const void *)f->rax, f->size);
-	} else if (f->kind != CALL_FREES) {
+	} else if (f->kind != INJECT_FREES) {
 		leave_other(f);
 	}
-	if (f->kind != CALL_PASSES) {
+	if (f->kind != INJECT_PASSES) {
 		hook_leave(&f->hook);
 	}
 	machine_local_bump(&f->self->inside, UINT64_MAX);

@@ -7,13 +7,21 @@
 #include "recorder/inject/layout.h"
 #include "wire/resident.h"
 
+/** A call's way through the hook. */
+enum inject_kind {
+	INJECT_PASSES,
+	INJECT_ALLOCATES,
+	INJECT_ALLOCATES_AT,
+	INJECT_MOVES,
+	INJECT_FREES,
+	INJECT_FREES_BY_REALLOC
+};
+
 /** A call of a patched function, lowest address first; behind it the caller's stack goes on. */
 struct inject_frame {
-	uint64_t called; // by the stub: the real function, or its twin that throws no exception
-	uint32_t kind, reserved;
-	uint64_t ptr, size; // arguments
+	uint32_t kind, reserved; // enum inject_kind
+	uint64_t ptr, size;      // arguments
 	struct thread_words *self;
-	uint64_t align;
 	struct hook hook;
 	uint64_t arguments
 			[6]; // the caller's registers; rdx and rax, then, as the real function left them
@@ -25,12 +33,32 @@ struct inject_frame {
 	uint64_t bp, pc; // the caller's frame pointer, and where it goes on
 };
 
+/**
+ * Has the patch been taken back while the real function ran? Then the recording is over: others have freed
+ * blocks unseen since, and what this call gives out may be one of them.
+ */
+static inline bool inject_is_late(const struct inject_frame *f) {
+	// Written from outside, all threads stopped
+	return __atomic_load_n(&f->what->is_patched, __ATOMIC_RELAXED) == 0;
+}
+
 /** Patched functions come here, by an island that has pushed `bp` and `what`. */
 void inject_stub(void);
+/** The same of functions that answer with a block of as many bytes as their first argument says. */
+void inject_stub_allocates(void);
+/** Of those that free the block that their first argument points to. */
+void inject_stub_frees(void);
 
 void inject_enter(struct inject_frame *f);
 /** True: what was called has found no memory. The real function, at `goes_on_at`, shall say so itself. */
 bool inject_leave(struct inject_frame *f);
+
+// The same for the other two stubs (usual.c). What they take first is where the call has it anyhow
+void inject_enter_allocation(uint64_t size, struct inject_frame *f);
+/** Returns the block. */
+uint64_t inject_leave_allocation(uint64_t block, struct inject_frame *f);
+void inject_enter_free(uint64_t block, struct inject_frame *f);
+void inject_leave_free(struct inject_frame *f);
 
 /** Open the door. Called once, from outside, before anything is patched. 1: it is open. */
 long inject_begin(struct resident *resident);

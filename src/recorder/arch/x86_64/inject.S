@@ -13,12 +13,9 @@
 #include "recorder/inject/layout.h"
 
 	.text
-	.globl	inject_stub
-	.type	inject_stub, @function
-inject_stub:
-	.cfi_startproc
-	.cfi_def_cfa %rbp, 16
-	.cfi_offset %rbp, -16
+
+// The caller's registers into a struct inject_frame
+	.macro	keep
 	pushq	%r11
 	pushq	%r10
 	pushq	%rax
@@ -29,29 +26,56 @@ inject_stub:
 	pushq	%rsi
 	pushq	%rdi
 	subq	$INJECT_RDI, %rsp
-	movq	%rsp, %rdi
-	call	inject_enter
+	.endm
+
+	.macro	give_arguments
 	movq	INJECT_RDI(%rsp), %rdi
 	movq	INJECT_RSI(%rsp), %rsi
 	movq	INJECT_RDX(%rsp), %rdx
 	movq	INJECT_RCX(%rsp), %rcx
 	movq	INJECT_R8(%rsp), %r8
 	movq	INJECT_R9(%rsp), %r9
-	call	*INJECT_CALLED(%rsp)
+	.endm
+
+	.macro	call_real
+	give_arguments
+	movq	INJECT_WHAT(%rsp), %rax
+	call	*INJECT_CALLED(%rax)
+	.endm
+
+	.macro	give_back
+	give_arguments
+	movq	INJECT_R10(%rsp), %r10
+	movq	INJECT_R11(%rsp), %r11
+	.endm
+
+	.macro	begin name
+	.globl	\name
+	.type	\name, @function
+	.p2align 4
+\name:
+	.cfi_startproc
+	.cfi_def_cfa %rbp, 16
+	.cfi_offset %rbp, -16
+	keep
+	.endm
+
+	.macro	end name
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+begin inject_stub
+	movq	%rsp, %rdi
+	call	inject_enter
+	call_real
 	movq	%rax, INJECT_RAX(%rsp)
 	movq	%rdx, INJECT_RDX(%rsp)
 	movq	%rsp, %rdi
 	call	inject_leave
 	testb	%al, %al // nothing until the jump changes the flags
-	movq	INJECT_RDI(%rsp), %rdi
-	movq	INJECT_RSI(%rsp), %rsi
-	movq	INJECT_RDX(%rsp), %rdx
-	movq	INJECT_RCX(%rsp), %rcx
-	movq	INJECT_R8(%rsp), %r8
-	movq	INJECT_R9(%rsp), %r9
+	give_back
 	movq	INJECT_RAX(%rsp), %rax
-	movq	INJECT_R10(%rsp), %r10
-	movq	INJECT_R11(%rsp), %r11
 	movq	%rbp, %rsp
 	popq	%rbp
 	.cfi_def_cfa %rsp, 8
@@ -59,8 +83,38 @@ inject_stub:
 	ret
 	// As if it had never been here, with the call's arguments: what throws finds the caller above it
 1:	jmp	*-16(%rsp) // goes_on_at, in the red zone now
-	.cfi_endproc
-	.size	inject_stub, . - inject_stub
+end inject_stub
+
+begin inject_stub_allocates
+	movq	%rsp, %rsi
+	call	inject_enter_allocation
+	call_real
+	movq	%rdx, INJECT_RDX(%rsp)
+	movq	%rax, %rdi
+	movq	%rsp, %rsi
+	call	inject_leave_allocation
+	give_back
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	ret
+end inject_stub_allocates
+
+begin inject_stub_frees
+	movq	%rsp, %rsi
+	call	inject_enter_free
+	call_real
+	movq	%rax, INJECT_RAX(%rsp)
+	movq	%rdx, INJECT_RDX(%rsp)
+	movq	%rsp, %rdi
+	call	inject_leave_free
+	give_back
+	movq	INJECT_RAX(%rsp), %rax
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	ret
+end inject_stub_frees
 
 // inject_call(function, a, b): with the vector registers kept, which the loader's code may use
 	.globl	inject_call

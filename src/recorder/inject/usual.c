@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * What nearly all calls are: malloc and free of a thread that is known, outside of any other hook, in a
+ * recording that goes on. The rest goes the long way, inject.c's, which may be taken on the way back, too,
+ * since all that it needs is in the frame.
+ *
+ * No function here calls another but at its very end, or to find the stack: so registers need not be
+ * saved twice.
+ */
+
+#include "recorder/inject/inject.h"
+
+/** The slot of a thread whose outermost hook may begin, if the recording goes on. NULL: look closer. */
+static inline struct thread_slot *usual_slot(const struct thread_words *self) {
+	bool is_open = door_is_open() && self != NULL && self->slot != NULL;
+	return __builtin_expect(is_open, 1) ? self->slot : NULL;
+}
+
+/** Begin the hook of a call. The thread's state; NULL: nothing was done. */
+static inline __attribute__((always_inline)) struct thread_state *begin(struct inject_frame *f,
+		enum inject_kind kind) {
+	struct thread_words *self = inject_known_thread();
+	struct thread_slot *slot = usual_slot(self);
+	if (__builtin_expect(slot == NULL, 0)) {
+		return NULL;
+	}
+	struct thread_state *s = thread_state_of(slot);
+	uint64_t n_reserved = ring_reserved(&s->ring);
+	if (__builtin_expect(!hook_is_plain(s, n_reserved), 0)) {
+		return NULL;
+	}
+	machine_local_bump(&self->inside, 1);
+	f->self = self;
+	f->kind = (uint32_t)kind;
+	hook_begin_plain(&f->hook, slot, (uint64_t)(f + 1), n_reserved);
+	return s;
+}
+
+static inline struct capture_regs caller_of(const struct inject_frame *f) {
+	return (struct capture_regs){.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
+}
+
+/** The thread has no memory for stacks yet, or too little of it. */
+static __attribute__((noinline, cold)) void capture_more(struct inject_frame *f, bool is_first) {
+	const struct capture_regs caller = caller_of(f);
+	if (is_first || hook_capture_again(f->hook.slot, 0)) {
+		f->hook.node = hook_capture(f->hook.slot, 0, &caller, 0).node;
+	}
+}
+
+void inject_enter_allocation(uint64_t size, struct inject_frame *f) {
+	f->size = size;
+	const struct thread_state *s = begin(f, INJECT_ALLOCATES);
+	if (__builtin_expect(s == NULL, 0)) {
+		inject_enter(f);
+		return;
+	}
+	const struct capture_regs caller = caller_of(f);
+	if (__builtin_expect(s->captures[0] == NULL, 0)) {
+		capture_more(f, true);
+		return;
+	}
+	struct capture_result result = capture_stack(s->captures[0], &caller, 0);
+	f->hook.node = result.node;
+	if (__builtin_expect(result.is_truncated, 0)) {
+		capture_more(f, false);
+	}
+}
+
+/** The long way back. */
+static __attribute__((noinline, cold)) uint64_t leave_allocation(uint64_t block,
+		struct inject_frame *f) {
+	f->rax = block;
+	(void)inject_leave(f);
+	return block;
+}
+
+/** What is left to do when all has been done, and the thread is inside yet. */
+static __attribute__((noinline, cold)) uint64_t tell_collector(uint64_t block,
+		struct inject_frame *f) {
+	hook_tell_collector();
+	machine_local_bump(&f->self->inside, UINT64_MAX);
+	return block;
+}
+
+uint64_t inject_leave_allocation(uint64_t block, struct inject_frame *f) {
+	struct hook *h = &f->hook;
+	bool is_usual = f->self != NULL && f->kind == INJECT_ALLOCATES && door_is_open() &&
+			hook_ends_plain(h) && !inject_is_late(f) && block != 0;
+	if (__builtin_expect(!is_usual, 0)) {
+		return leave_allocation(block, f);
+	}
+	struct thread_state *s = thread_state_of(h->slot);
+	if (__builtin_expect(hook_is_odd(s, block, f->size), 0)) {
+		return leave_allocation(block, f);
+	}
+	bool is_due = hook_put(s, KIND_ALLOC, block, f->size, h->node);
+	hook_end_plain(h);
+	if (__builtin_expect(is_due, 0)) {
+		return tell_collector(block, f);
+	}
+	machine_local_bump(&f->self->inside, UINT64_MAX);
+	return block;
+}
+
+void inject_enter_free(uint64_t block, struct inject_frame *f) {
+	bool is_usual = block != 0 && !hook_wants_free_stacks() && !capture_is_loader(f->pc);
+	struct thread_state *s = NULL;
+	if (__builtin_expect(!is_usual || (s = begin(f, INJECT_FREES)) == NULL, 0)) {
+		inject_enter(f);
+		return;
+	}
+	f->hook.node = 0;
+	if (__builtin_expect(hook_is_odd(s, block, 0), 0)) {
+		hook_write_odd(f->hook.slot, KIND_FREE, block, 0, 0);
+	} else if (__builtin_expect(hook_put(s, KIND_FREE, block, 0, 0), 0)) {
+		hook_tell_collector();
+	}
+}
+
+/** The long way back. */
+static __attribute__((noinline, cold)) void leave_free(struct inject_frame *f) {
+	(void)inject_leave(f);
+}
+
+void inject_leave_free(struct inject_frame *f) {
+	bool is_usual = f->self != NULL && f->kind == INJECT_FREES && door_is_ours() &&
+			hook_ends_plain(&f->hook);
+	if (__builtin_expect(!is_usual, 0)) {
+		leave_free(f);
+		return;
+	}
+	hook_end_plain(&f->hook);
+	machine_local_bump(&f->self->inside, UINT64_MAX);
+}
