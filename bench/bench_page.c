@@ -11,6 +11,7 @@
  * are at most 69 deep. All figures agree with each other as in a real recording.
  */
 
+#include "base/check.h"
 #include "web/page.h"
 
 #include <stdio.h>
@@ -104,14 +105,15 @@ static void make_stacks(struct recording *r, uint32_t n, uint32_t n_intervals) {
 		struct rec_stack *s = &r->stacks.items[i];
 		s->node = 1 + (uint32_t)((uint64_t)i * (r->nodes.n - 1) / n);
 		for (uint32_t k = 0; k < n_intervals; k++) {
-			struct rec_interval *v = &r->intervals.items[i * n_intervals + k];
-			make_interval(v, i);
-			bool lives = v->until == REC_NEVER;
-			s->allocations += v->count;
-			s->allocated_bytes += v->bytes;
-			s->temporary += v->temporary;
-			s->live_blocks += lives ? v->count : 0;
-			s->live_bytes += lives ? v->bytes : 0;
+			struct rec_interval v = {0};
+			make_interval(&v, i);
+			check(recording_set_interval(r, i * n_intervals + k, &v));
+			bool lives = v.until == REC_NEVER;
+			s->allocations += v.count;
+			s->allocated_bytes += v.bytes;
+			s->temporary += v.temporary;
+			s->live_blocks += lives ? v.count : 0;
+			s->live_bytes += lives ? v.bytes : 0;
 		}
 		s->last_ns = (uint64_t)N_EDGES * MS;
 		r->sizes.items[i] = (struct rec_size){i, 0, 16 + 8 * (i % 64), s->allocations,
@@ -128,9 +130,9 @@ static void make_stacks(struct recording *r, uint32_t n, uint32_t n_intervals) {
 static void make_edges(struct recording *r) {
 	int64_t change[N_EDGES + 1] = {0}, alive = 0;
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		change[v->from] += (int64_t)v->bytes;
-		change[v->until < N_EDGES ? v->until : N_EDGES] -= (int64_t)v->bytes;
+		const struct rec_interval v = recording_interval(r, i);
+		change[v.from] += (int64_t)v.bytes;
+		change[v.until < N_EDGES ? v.until : N_EDGES] -= (int64_t)v.bytes;
 	}
 	ROWS(r, edges, N_EDGES);
 	uint32_t peak = 0;
@@ -143,10 +145,10 @@ static void make_edges(struct recording *r) {
 		peak = r->edges.items[k].bytes > r->edges.items[peak].bytes ? k : peak;
 	}
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		if (v->from <= peak && v->until > peak) {
-			r->stacks.items[v->stack].peak_bytes += v->bytes;
-			r->stacks.items[v->stack].peak_blocks += v->count;
+		const struct rec_interval v = recording_interval(r, i);
+		if (v.from <= peak && v.until > peak) {
+			r->stacks.items[v.stack].peak_bytes += v.bytes;
+			r->stacks.items[v.stack].peak_blocks += v.count;
 		}
 	}
 	r->summary.peak_bytes = r->edges.items[peak].bytes;

@@ -133,56 +133,83 @@ static uint32_t choose(const struct finder *f, uint32_t *tag_of_place) {
 	return n_tags;
 }
 
-static void sum_up(uint64_t *curve, uint32_t n_edges, uint64_t end) {
-	for (uint32_t i = 1; i < n_edges; i++) {
-		curve[i] += curve[i - 1];
-	}
-	curve[n_edges] = end;
-}
-
-/** What intervals change at each edge. */
-static void add_changes(uint64_t *live, uint64_t *kept, const struct rec_interval *v,
-		const struct rec_interval *end) {
-	for (; v < end; v++) {
-		live[v->from] += v->bytes;
-		if (v->until != REC_NEVER) {
-			live[v->until] -= v->bytes;
-		} else {
-			kept[v->from] += v->bytes;
-		}
-	}
-}
-
-/** Curves under construction: two per tag, each with a point for what goes behind the last edge. */
+/**
+ * Curves under construction, of classes of stacks: 2 * tag of the place, and 1 more for those that the
+ * holder of the peak holds. So each interval is counted once. A class has three rows, each with a point
+ * for what is behind the last edge.
+ */
 struct curves {
 	uint64_t *all;
 	size_t stride;
 	const uint32_t *tag_of_place;
+	uint32_t n_tags;
 };
 
-static void add_curve(struct curves *c, uint32_t tag, const struct rec_interval *v,
-		const struct rec_interval *end) {
-	uint64_t *live = c->all + 2 * tag * c->stride;
-	add_changes(live, live + c->stride, v, end);
+enum { COME, GONE, KEPT, N_ROWS };
+
+static uint64_t *row_of(const struct curves *c, uint32_t class, int row) {
+	return c->all + ((size_t) class * N_ROWS + (size_t)row) * c->stride;
 }
 
-/** The holder's curves have the tag 0, which no place has. */
-static void scan_intervals(const struct finder *f, struct curves *c) {
-	const struct rec_interval *v = f->r->intervals.items, *end = v + f->r->intervals.n, *next;
-	for (; v < end; v = next) {
-		// Those of a stack stand together
-		uint32_t stack = v->stack;
-		for (next = v + 1; next < end && next->stack == stack;) {
-			next++;
-		}
-		uint32_t place = f->place_of[stack];
-		if (place != UINT32_MAX && c->tag_of_place[place]) {
-			add_curve(c, c->tag_of_place[place], v, next);
-		}
-		if (f->holder.tags && f->holder.tags[stack]) {
-			add_curve(c, 0, v, next);
+/** What the intervals of a stack change at each edge. */
+static const struct rec_interval_row *add_changes(const struct finder *f, struct curves *c,
+		uint32_t class, const struct rec_interval_row *row, const struct rec_interval_row *end) {
+	uint64_t *come = row_of(c, class, COME), *gone = row_of(c, class, GONE);
+	uint64_t *kept = row_of(c, class, KEPT);
+	const uint32_t stack = row->stack;
+	for (; row < end && row->stack == stack; row++) {
+		const struct rec_interval v = rec_interval_of(row, f->r->wide.items);
+		come[v.from] += v.bytes;
+		if (v.until != REC_NEVER) {
+			gone[v.until] += v.bytes;
+		} else {
+			kept[v.from] += v.bytes;
 		}
 	}
+	return row;
+}
+
+static void scan_intervals(const struct finder *f, struct curves *c) {
+	const struct rec_interval_row *v = f->r->intervals.items, *end = v + f->r->intervals.n;
+	while (v < end) {
+		// Those of a stack stand together
+		uint32_t stack = v->stack, place = f->place_of[stack];
+		uint32_t tag = place == UINT32_MAX ? 0 : c->tag_of_place[place];
+		uint32_t class = 2 * tag + (f->holder.tags && f->holder.tags[stack]);
+		if (class) {
+			v = add_changes(f, c, class, v, end);
+		} else {
+			v++;
+		}
+	}
+}
+
+static void add_row(uint64_t *to, const uint64_t *row, size_t n) {
+	for (size_t i = 0; i < n; i++) {
+		to[i] += row[i];
+	}
+}
+
+/** The holder's are those of all classes with it (class 1 has no tag); a place's those of both of its. */
+static void join_classes(struct curves *c) {
+	for (uint32_t tag = 1; tag <= c->n_tags; tag++) {
+		for (int row = 0; row < N_ROWS; row++) {
+			const uint64_t *held = row_of(c, 2 * tag + 1, row);
+			add_row(row_of(c, 1, row), held, c->stride);
+			add_row(row_of(c, 2 * tag, row), held, c->stride);
+		}
+	}
+}
+
+/** From what comes and goes to what lives; `end`: what did at the end, which no edge sees. */
+static const uint64_t *sum_up(uint64_t *come, const uint64_t *gone, size_t stride, uint64_t end) {
+	uint64_t live = 0;
+	for (size_t i = 0; i < stride; i++) {
+		live += come[i] - (gone ? gone[i] : 0);
+		come[i] = live;
+	}
+	come[stride - 1] = end;
+	return come;
 }
 
 static uint64_t live_bytes_of(const struct finder *f, const uint8_t *tags) {
@@ -194,30 +221,29 @@ static uint64_t live_bytes_of(const struct finder *f, const uint8_t *tags) {
 }
 
 static bool make_curves(struct finder *f) {
-	uint32_t n_edges = f->r->edges.n;
 	uint32_t *tag_of_place = arena_new(&f->scratch, uint32_t, f->n_places + 1ul);
 	if (!tag_of_place) {
 		return false;
 	}
-	struct curves c = {.stride = n_edges + 1ul, .tag_of_place = tag_of_place};
-	uint32_t n_tags = choose(f, tag_of_place);
-	c.all = arena_new(&f->scratch, uint64_t, (n_tags + 1ul) * 2 * c.stride);
+	struct curves c = {.stride = f->r->edges.n + 1ul, .tag_of_place = tag_of_place};
+	c.n_tags = choose(f, tag_of_place);
+	c.all = arena_new(&f->scratch, uint64_t, (c.n_tags + 1ul) * 2 * N_ROWS * c.stride);
 	if (!c.all) {
 		return false;
 	}
 	scan_intervals(f, &c);
+	join_classes(&c);
 	if (f->holder.tags) {
-		sum_up(c.all, n_edges, live_bytes_of(f, f->holder.tags));
-		f->holder.curve = c.all;
+		f->holder.curve = sum_up(row_of(&c, 1, COME), row_of(&c, 1, GONE), c.stride,
+				live_bytes_of(f, f->holder.tags));
 	}
 	for (uint32_t i = 0; i < f->n_places; i++) {
 		struct place *p = &f->places[i];
-		if (tag_of_place[i]) {
-			uint64_t *live = c.all + 2 * tag_of_place[i] * c.stride;
-			sum_up(live, n_edges, p->live_bytes + p->noise_bytes);
-			sum_up(live + c.stride, n_edges, p->live_bytes);
-			p->live_curve = live;
-			p->kept_curve = live + c.stride;
+		uint32_t class = 2 * tag_of_place[i];
+		if (class) {
+			p->live_curve = sum_up(row_of(&c, class, COME), row_of(&c, class, GONE), c.stride,
+					p->live_bytes + p->noise_bytes);
+			p->kept_curve = sum_up(row_of(&c, class, KEPT), NULL, c.stride, p->live_bytes);
 		}
 	}
 	return true;

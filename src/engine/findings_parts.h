@@ -34,7 +34,7 @@ struct holder {
 	uint64_t bytes;          // with what it calls, at the peak
 	uint64_t own;            // as a site
 	uint8_t *tags;           // per stack: passes through it
-	uint64_t *curve;         // of these stacks: n_points
+	const uint64_t *curve;   // of these stacks: n_points
 };
 
 struct finder {

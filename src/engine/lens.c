@@ -216,9 +216,10 @@ struct scan {
 	const struct lens *lens;
 	struct lens_result *out;
 	struct question question;
+	const struct rec_wide *wide;
 	unsigned n_parts;
 	struct scan_part {
-		const struct rec_interval *begin, *end;
+		const struct rec_interval_row *begin, *end;
 		uint64_t least, behind; // what its stacks should be
 		struct lens_costs total;
 		bool is_disordered; // they are not
@@ -226,9 +227,9 @@ struct scan {
 };
 
 /** Where a part's intervals begin: not among those of one stack. */
-static const struct rec_interval *begin_of(const struct recording *r, unsigned n_parts,
+static const struct rec_interval_row *begin_of(const struct recording *r, unsigned n_parts,
 		unsigned part) {
-	const struct rec_interval *v = r->intervals.items;
+	const struct rec_interval_row *v = r->intervals.items;
 	uint64_t n = r->intervals.n, at = parallel_begin(n, n_parts, part);
 	while (at > 0 && at < n && v[at].stack == v[at - 1].stack) {
 		at++;
@@ -237,7 +238,7 @@ static const struct rec_interval *begin_of(const struct recording *r, unsigned n
 }
 
 static void one_part(struct scan *s, const struct recording *r) {
-	const struct rec_interval *v = r->intervals.items;
+	const struct rec_interval_row *v = r->intervals.items;
 	s->n_parts = 1;
 	s->parts[0] = (struct scan_part){.begin = v, .end = v + r->intervals.n, .behind = UINT64_MAX};
 }
@@ -247,7 +248,7 @@ static void make_parts(struct scan *s, const struct recording *r) {
 	unsigned n = parallel_parts(r->intervals.n, LEAST);
 	one_part(s, r);
 	for (unsigned i = 1; i < n; i++) {
-		const struct rec_interval *begin = begin_of(r, n, i);
+		const struct rec_interval_row *begin = begin_of(r, n, i);
 		struct scan_part *before = &s->parts[i - 1], *part = &s->parts[i];
 		if (begin == before->end || begin->stack <= before->least) {
 			one_part(s, r);
@@ -261,32 +262,35 @@ static void make_parts(struct scan *s, const struct recording *r) {
 }
 
 /** Those of a stack stand together: they are summed up in registers. Gives the end of them. */
-static inline const struct rec_interval *add_up_stack(const struct scan *s,
-		const struct rec_interval *v, const struct rec_interval *end, struct lens_costs *sum) {
+static inline const struct rec_interval_row *add_up_stack(const struct scan *s,
+		const struct rec_interval_row *row, const struct rec_interval_row *end,
+		struct lens_costs *sum) {
 	const struct question q = s->question;
 	const uint32_t first = (uint32_t)(s->lens->from + 1);
 	const uint32_t span = (uint32_t)(s->lens->to - s->lens->from - 1);
-	const uint32_t stack = v->stack;
+	const struct rec_wide *wide = s->wide;
+	const uint32_t stack = row->stack;
 	struct lens_costs c = {0};
 	do {
-		uint64_t is_made = mask_of(v->from - first <= span);
-		uint64_t is_asked = mask_of((v->from - q.first <= q.span) & ((int32_t)v->until > q.behind));
-		c.bytes += v->bytes & is_asked;
-		c.blocks += v->count & is_asked;
-		c.allocations += v->count & is_made;
-		c.allocated_bytes += v->bytes & is_made;
-		c.temporary += v->temporary & is_made;
-		v++;
-	} while (v < end && v->stack == stack);
+		struct rec_interval v = rec_interval_of(row, wide);
+		uint64_t is_made = mask_of(v.from - first <= span);
+		uint64_t is_asked = mask_of((v.from - q.first <= q.span) & ((int32_t)v.until > q.behind));
+		c.bytes += v.bytes & is_asked;
+		c.blocks += v.count & is_asked;
+		c.allocations += v.count & is_made;
+		c.allocated_bytes += v.bytes & is_made;
+		c.temporary += v.temporary & is_made;
+		row++;
+	} while (row < end && row->stack == stack);
 	*sum = c;
-	return v;
+	return row;
 }
 
 static void scan_part(void *user, unsigned number) {
 	struct scan *s = user;
 	struct scan_part *part = &s->parts[number];
 	struct lens_costs total = {0}; // its own until the end: the parts lie in one cache line
-	for (const struct rec_interval *v = part->begin; v < part->end;) {
+	for (const struct rec_interval_row *v = part->begin; v < part->end;) {
 		const uint32_t stack = v->stack;
 		if (UNLIKELY(stack < part->least || stack >= part->behind)) {
 			part->is_disordered = true;
@@ -314,7 +318,12 @@ static bool scan_in_parts(struct scan *s) {
 }
 
 static void range_costs(const struct lens *l, const struct recording *r, struct lens_result *out) {
-	struct scan s = {.lens = l, .out = out, .question = question_of(l, r)};
+	struct scan s = {
+			.lens = l,
+			.out = out,
+			.question = question_of(l, r),
+			.wide = r->wide.items,
+	};
 	make_parts(&s, r);
 	if (!scan_in_parts(&s)) {
 		// A file may have its intervals in any order; ours are ordered by stack
@@ -335,11 +344,11 @@ static void temporary_costs(const struct lens *l, const struct recording *r,
 	out->total.bytes = 0;
 	out->total.blocks = out->total.temporary;
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		if (v->temporary && (int32_t)v->from > l->from && (int32_t)v->from <= l->to &&
-				!is_left_out(out, v->stack)) {
-			unsigned __int128 share = (unsigned __int128)v->bytes * v->temporary / v->count;
-			out->stacks[v->stack].bytes += (uint64_t)share;
+		const struct rec_interval v = recording_interval(r, i);
+		if (v.temporary && (int32_t)v.from > l->from && (int32_t)v.from <= l->to &&
+				!is_left_out(out, v.stack)) {
+			unsigned __int128 share = (unsigned __int128)v.bytes * v.temporary / v.count;
+			out->stacks[v.stack].bytes += (uint64_t)share;
 			out->total.bytes += (uint64_t)share;
 		}
 	}

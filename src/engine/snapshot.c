@@ -139,11 +139,13 @@ static bool log_live(const struct aggregate *a, struct bins *log) {
 }
 
 /** Append intervals to those of their stacks; next[stack] is where. */
-static void put_by_stack(struct rec_interval *out, uint32_t *next, const struct rec_interval *items,
+static bool put_by_stack(struct recording *out, uint32_t *next, const struct rec_interval *items,
 		size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		out[next[items[i].stack]++] = items[i];
+	bool ok = true;
+	for (size_t i = 0; ok && i < n; i++) {
+		ok = recording_set_interval(out, next[items[i].stack]++, &items[i]);
 	}
+	return ok;
 }
 
 static void count_by_stack(uint32_t *counts, const struct rec_interval *items, size_t n) {
@@ -168,17 +170,17 @@ static bool sort_intervals(const struct aggregate *a, const struct bins *log,
 	const struct bins *b = &a->bins;
 	size_t n = b->n_intervals + log->n_log + live->n_log;
 	uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
-	out->intervals.items = arena_new(&out->arena, struct rec_interval, n);
+	out->intervals.items = arena_new(&out->arena, struct rec_interval_row, n);
 	bool ok = next && out->intervals.items && n < UINT32_MAX;
 	if (ok) {
 		count_by_stack(next, b->intervals, b->n_intervals);
 		count_by_stack(next, log->log, log->n_log);
 		count_by_stack(next, live->log, live->n_log);
 		counts_to_starts(next, a->stacks.n);
-		put_by_stack(out->intervals.items, next, b->intervals, b->n_intervals);
-		put_by_stack(out->intervals.items, next, log->log, log->n_log);
-		put_by_stack(out->intervals.items, next, live->log, live->n_log);
 		out->intervals.n = (uint32_t)n;
+		ok = put_by_stack(out, next, b->intervals, b->n_intervals) &&
+				put_by_stack(out, next, log->log, log->n_log) &&
+				put_by_stack(out, next, live->log, live->n_log);
 	}
 	free(next);
 	return ok;

@@ -230,7 +230,7 @@ static int by_bytes(const void *a, const void *b) {
 /** What time and sizes say of them. The largest tables: gone through only if a rule covers a stack. */
 static void free_details(struct recording *r, const uint32_t *of_node) {
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		struct rec_interval *v = &r->intervals.items[i];
+		struct rec_interval_row *v = &r->intervals.items[i];
 		if (v->until == REC_NEVER && of_node[r->stacks.items[v->stack].node]) {
 			v->until = (uint16_t)r->edges.n;
 		}

@@ -5,19 +5,19 @@
 static void add_intervals(const struct recording *r, const struct lens_result *result,
 		struct timeline_point *points) {
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		if (result->is_left_out && result->is_left_out[v->stack]) {
+		const struct rec_interval v = recording_interval(r, i);
+		if (result->is_left_out && result->is_left_out[v.stack]) {
 			continue;
 		}
-		struct timeline_point *from = &points[v->from];
-		from->bytes += v->bytes;
-		from->blocks += v->count;
-		from->allocations += v->count;
-		from->allocated_bytes += v->bytes;
-		from->temporary += v->temporary;
-		if (v->until != REC_NEVER) {
-			points[v->until].bytes -= v->bytes;
-			points[v->until].blocks -= v->count;
+		struct timeline_point *from = &points[v.from];
+		from->bytes += v.bytes;
+		from->blocks += v.count;
+		from->allocations += v.count;
+		from->allocated_bytes += v.bytes;
+		from->temporary += v.temporary;
+		if (v.until != REC_NEVER) {
+			points[v.until].bytes -= v.bytes;
+			points[v.until].blocks -= v.count;
 		}
 	}
 }

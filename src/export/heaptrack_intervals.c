@@ -48,8 +48,8 @@ struct steps {
 	uint32_t first;      // the interval whose first block came before all others
 };
 
-static const struct rec_interval *interval(const struct steps *s, uint32_t i) {
-	return &s->o->r->intervals.items[i];
+static struct rec_interval interval(const struct steps *s, uint32_t i) {
+	return recording_interval(s->o->r, i);
 }
 
 /** Of an interval's blocks the first `count - rest` have one size, the others a byte more. */
@@ -177,8 +177,8 @@ static bool crosses(const struct rec_interval *v) {
 /** A temporary block that comes in one step and goes in another. */
 static uint32_t find_crossing(const struct steps *s, uint32_t came, uint32_t goes) {
 	for (uint32_t at = s->until_at[goes]; at < s->until_at[goes + 1]; at++) {
-		const struct rec_interval *v = interval(s, s->by_until[at]);
-		if (crosses(v) && v->from == came) {
+		const struct rec_interval v = interval(s, s->by_until[at]);
+		if (crosses(&v) && v.from == came) {
 			return s->by_until[at];
 		}
 	}
@@ -201,8 +201,8 @@ static uint32_t choose_crossing(const struct steps *s, uint32_t step) {
 
 /** The block of an interval that goes first was the last one to come. */
 static void put_one_gone(struct steps *s, uint32_t i, uint64_t nth, bool is_temporary) {
-	const struct rec_interval *v = interval(s, i);
-	struct kind k = kind_of(s, v, v->count - 1 - nth);
+	const struct rec_interval v = interval(s, i);
+	struct kind k = kind_of(s, &v, v.count - 1 - nth);
 	if (s->o->is_raw) {
 		put_raw(s, '-', &k, s->next_ptr[i]);
 		s->next_ptr[i] -= 16;
@@ -219,13 +219,13 @@ static void put_gone(struct steps *s, uint32_t step) {
 	}
 	for (uint32_t at = s->until_at[step]; at < s->until_at[step + 1]; at++) {
 		uint32_t i = s->by_until[at];
-		const struct rec_interval *v = interval(s, i);
-		if (v->from == v->until) {
+		const struct rec_interval v = interval(s, i);
+		if (v.from == v.until) {
 			continue;
 		}
 		bool is_first = i == crossing;
-		s->owed[v->stack] += v->temporary - (is_first && v->temporary);
-		for (uint64_t nth = is_first; nth < v->count && !s->o->failed; nth++) {
+		s->owed[v.stack] += v.temporary - (is_first && v.temporary);
+		for (uint64_t nth = is_first; nth < v.count && !s->o->failed; nth++) {
 			put_one_gone(s, i, nth, false);
 		}
 	}
@@ -233,15 +233,15 @@ static void put_gone(struct steps *s, uint32_t step) {
 
 /** is_crossing: the last of them goes before anything else happens. */
 static void put_one_come(struct steps *s, uint32_t i, bool is_crossing) {
-	const struct rec_interval *v = interval(s, i);
-	for (uint64_t k = i == s->first; k < v->count && !s->o->failed; k++) {
-		struct kind kind = kind_of(s, v, k);
+	const struct rec_interval v = interval(s, i);
+	for (uint64_t k = i == s->first; k < v.count && !s->o->failed; k++) {
+		struct kind kind = kind_of(s, &v, k);
 		if (s->o->is_raw) {
 			s->ptr += 16;
 			put_raw(s, '+', &kind, s->ptr);
 		} else {
 			// The last one by its twin: what goes next is most likely of its kind
-			bool is_last = k + 1 == v->count;
+			bool is_last = k + 1 == v.count;
 			bool as_twin = is_last ? is_known_kind(s, &kind) : is_first_kind(s, &kind);
 			emit_alloc(s, &kind, as_twin, is_crossing && is_last);
 		}
@@ -260,11 +260,11 @@ static void put_come(struct steps *s, uint32_t step) {
 	}
 	for (uint32_t at = s->from_at[step]; at < s->from_at[step + 1]; at++) {
 		uint32_t i = s->by_from[at];
-		if (i != last && interval(s, i)->from != interval(s, i)->until) {
+		if (i != last && interval(s, i).from != interval(s, i).until) {
 			put_one_come(s, i, false);
 		}
 	}
-	if (last != INDEX_NONE && interval(s, last)->from == step) {
+	if (last != INDEX_NONE && interval(s, last).from == step) {
 		put_one_come(s, last, true);
 	}
 }
@@ -273,9 +273,9 @@ static void put_step(struct steps *s, uint32_t step) {
 	const struct recording *r = s->o->r;
 	put_gone(s, step);
 	for (uint32_t at = s->from_at[step]; at < s->from_at[step + 1]; at++) {
-		const struct rec_interval *v = interval(s, s->by_from[at]);
-		if (v->from == v->until) {
-			put_unseen(s, v);
+		const struct rec_interval v = interval(s, s->by_from[at]);
+		if (v.from == v.until) {
+			put_unseen(s, &v);
 		}
 	}
 	if (step < r->edges.n) {
@@ -289,9 +289,9 @@ static void put_first(struct steps *s) {
 	const struct recording *r = s->o->r;
 	bool is_peak = r->edges.n && r->edges.items[0].bytes == r->summary.peak_bytes;
 	for (uint32_t at = s->from_at[0]; at < s->from_at[1] && !is_peak && !s->o->is_raw; at++) {
-		const struct rec_interval *v = interval(s, s->by_from[at]);
-		if (v->until == REC_NEVER) {
-			struct kind k = kind_of(s, v, 0);
+		const struct rec_interval v = interval(s, s->by_from[at]);
+		if (v.until == REC_NEVER) {
+			struct kind k = kind_of(s, &v, 0);
 			put_alloc(s, &k, false);
 			s->first = s->by_from[at];
 			return;
@@ -304,9 +304,9 @@ static void sort(const struct recording *r, bool by_until, uint32_t *at, uint32_
 		uint32_t *order) {
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t i = 0; i < r->intervals.n; i++) {
-			const struct rec_interval *v = &r->intervals.items[i];
-			uint32_t step = by_until ? v->until : v->from;
-			if (step < n_steps && v->count) {
+			const struct rec_interval v = recording_interval(r, i);
+			uint32_t step = by_until ? v.until : v.from;
+			if (step < n_steps && v.count) {
 				if (pass == 0) {
 					at[step + 1]++;
 				} else {

@@ -279,22 +279,22 @@ static bool make_lives(struct making *k) {
 		return false;
 	}
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		bool is_before = v->until <= first && v->until != REC_NEVER;
-		bool is_outside = lens->has_range && (v->from >= end || (v->from < first && is_before));
-		if (is_outside || k->sample_of[v->stack] == 0) {
+		const struct rec_interval v = recording_interval(r, i);
+		bool is_before = v.until <= first && v.until != REC_NEVER;
+		bool is_outside = lens->has_range && (v.from >= end || (v.from < first && is_before));
+		if (is_outside || k->sample_of[v.stack] == 0) {
 			continue;
 		}
 		// What was there before the range counts as come with it; what outlives it stays
-		uint32_t from = v->from > first ? v->from - first : 0;
-		bool outlives = v->until == REC_NEVER || (lens->has_range && v->until >= end);
-		uint32_t until = outlives ? PROFILE_NEVER : v->until - first;
-		struct profile_life life = {k->sample_of[v->stack] - 1, from, until, v->count, v->bytes};
+		uint32_t from = v.from > first ? v.from - first : 0;
+		bool outlives = v.until == REC_NEVER || (lens->has_range && v.until >= end);
+		uint32_t until = outlives ? PROFILE_NEVER : v.until - first;
+		struct profile_life life = {k->sample_of[v.stack] - 1, from, until, v.count, v.bytes};
 		profile_maker_life(k->m, &life);
-		moments[from < n ? from : n].bytes += v->bytes;
-		moments[from < n ? from : n].blocks += v->count;
-		moments[until < n ? until : n].bytes -= v->bytes;
-		moments[until < n ? until : n].blocks -= v->count;
+		moments[from < n ? from : n].bytes += v.bytes;
+		moments[from < n ? from : n].blocks += v.count;
+		moments[until < n ? until : n].bytes -= v.bytes;
+		moments[until < n ? until : n].blocks -= v.count;
 	}
 	uint64_t bytes = 0, blocks = 0;
 	for (uint32_t i = 0; i < n; i++) {

@@ -183,6 +183,26 @@ struct rec_interval {
 	uint64_t bytes;
 };
 
+/**
+ * An interval as it is kept: there are more of them than of anything else, and nearly all hold few
+ * blocks. recording_interval and recording_set_interval know both forms.
+ */
+struct rec_interval_row {
+	uint32_t stack;
+	uint16_t from, until;
+	uint16_t count; // REC_WIDE: the numbers are those of wide.items[bytes]
+	uint16_t temporary;
+	uint32_t bytes;
+};
+
+enum { REC_WIDE = 0xffff };
+
+/** Numbers of an interval that do not fit its row. */
+struct rec_wide {
+	uint64_t bytes;
+	uint32_t count, temporary;
+};
+
 /** How many allocations of a stack had a size. Ordered by stack, then size. */
 struct rec_size {
 	uint32_t stack;
@@ -278,7 +298,8 @@ struct recording {
 	REC_TABLE(struct rec_stack) stacks;
 	REC_TABLE(struct rec_edge) edges;
 	REC_TABLE(struct rec_edge) curve; // of the whole, finer than edges; empty: edges are it
-	REC_TABLE(struct rec_interval) intervals;
+	REC_TABLE(struct rec_interval_row) intervals;
+	REC_TABLE(struct rec_wide) wide;
 	REC_TABLE(struct rec_size) sizes;
 	REC_TABLE(struct rec_thread) threads;
 	REC_TABLE(struct rec_handover) handovers;
@@ -297,5 +318,47 @@ struct recording {
  */
 struct err;
 bool recording_is_valid(const struct recording *r, struct err *why);
+
+static inline struct rec_interval rec_interval_of(const struct rec_interval_row *row,
+		const struct rec_wide *wide) {
+	struct rec_interval v = {
+			.stack = row->stack,
+			.from = row->from,
+			.until = row->until,
+			.count = row->count,
+			.temporary = row->temporary,
+			.bytes = row->bytes,
+	};
+	if (UNLIKELY(row->count == REC_WIDE)) {
+		const struct rec_wide *w = &wide[row->bytes];
+		v.count = w->count;
+		v.temporary = w->temporary;
+		v.bytes = w->bytes;
+	}
+	return v;
+}
+
+static inline bool rec_interval_is_narrow(const struct rec_interval *v) {
+	return v->count < REC_WIDE && v->temporary <= UINT16_MAX && v->bytes <= UINT32_MAX;
+}
+
+/** The row of an interval that fits. */
+static inline struct rec_interval_row rec_interval_narrow(const struct rec_interval *v) {
+	return (struct rec_interval_row){
+			.stack = v->stack,
+			.from = v->from,
+			.until = v->until,
+			.count = (uint16_t)v->count,
+			.temporary = (uint16_t)v->temporary,
+			.bytes = (uint32_t)v->bytes,
+	};
+}
+
+static inline struct rec_interval recording_interval(const struct recording *r, uint32_t i) {
+	return rec_interval_of(&r->intervals.items[i], r->wide.items);
+}
+
+/** Make it row i, for which there is room. False: no memory. */
+bool recording_set_interval(struct recording *r, uint32_t i, const struct rec_interval *v);
 
 void recording_finish(struct recording *r);

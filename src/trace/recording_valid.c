@@ -119,50 +119,64 @@ static bool stack_is_sound(const struct rec_stack *s) {
 			s->first_ns <= s->last_ns;
 }
 
-static bool stacks_are_valid(const struct recording *r, struct err *why) {
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		const struct rec_stack *s = &r->stacks.items[i];
-		if (s->node >= r->nodes.n) {
-			return VIOLATION(why, "stack %u: node %u is undefined", i, s->node);
-		}
-		if (s->thread >= r->threads.n) {
-			return VIOLATION(why, "stack %u: thread %u is undefined", i, s->thread);
-		}
-		if (!stack_is_sound(s)) {
-			return VIOLATION(why, "stack %u: more of a part than of the whole", i);
-		}
+static bool stack_points_into_tables(const struct recording *r, uint32_t i, struct err *why) {
+	const struct rec_stack *s = &r->stacks.items[i];
+	if (s->node >= r->nodes.n) {
+		return VIOLATION(why, "stack %u: node %u is undefined", i, s->node);
+	}
+	if (s->thread >= r->threads.n) {
+		return VIOLATION(why, "stack %u: thread %u is undefined", i, s->thread);
 	}
 	return true;
 }
 
-static bool sums_are_valid(const struct recording *r, struct err *why) {
-	struct sum allocations = {0}, bytes = {0}, temporary = {0}, short_lived = {0}, reallocs = {0};
-	struct sum peak_blocks = {0}, peak_bytes = {0}, live_blocks = {0}, live_bytes = {0};
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		const struct rec_stack *s = &r->stacks.items[i];
-		sum_add(&allocations, s->allocations);
-		sum_add(&bytes, s->allocated_bytes);
-		sum_add(&temporary, s->temporary);
-		sum_add(&short_lived, s->short_lived);
-		sum_add(&reallocs, s->reallocs);
-		sum_add(&peak_blocks, s->peak_blocks);
-		sum_add(&peak_bytes, s->peak_bytes);
-		sum_add(&live_blocks, s->live_blocks);
-		sum_add(&live_bytes, s->live_bytes);
-	}
-	const struct rec_summary *t = &r->summary;
-	if (!sum_is(&allocations, t->allocations) || !sum_is(&bytes, t->allocated_bytes) ||
-			!sum_is(&temporary, t->temporary) || !sum_is(&short_lived, t->short_lived) ||
-			!sum_is(&reallocs, t->reallocs)) {
+// What all stacks must add up to
+struct stack_sums {
+	struct sum allocations, bytes, temporary, short_lived, reallocs;
+	struct sum peak_blocks, peak_bytes, live_blocks, live_bytes;
+};
+
+static void add_stack(struct stack_sums *sums, const struct rec_stack *s) {
+	sum_add(&sums->allocations, s->allocations);
+	sum_add(&sums->bytes, s->allocated_bytes);
+	sum_add(&sums->temporary, s->temporary);
+	sum_add(&sums->short_lived, s->short_lived);
+	sum_add(&sums->reallocs, s->reallocs);
+	sum_add(&sums->peak_blocks, s->peak_blocks);
+	sum_add(&sums->peak_bytes, s->peak_bytes);
+	sum_add(&sums->live_blocks, s->live_blocks);
+	sum_add(&sums->live_bytes, s->live_bytes);
+}
+
+static bool sums_are_valid(const struct rec_summary *t, const struct stack_sums *sums,
+		struct err *why) {
+	if (!sum_is(&sums->allocations, t->allocations) || !sum_is(&sums->bytes, t->allocated_bytes) ||
+			!sum_is(&sums->temporary, t->temporary) ||
+			!sum_is(&sums->short_lived, t->short_lived) || !sum_is(&sums->reallocs, t->reallocs)) {
 		return VIOLATION(why, "the stacks' allocations do not add up to the summary");
 	}
-	if (!sum_is(&peak_blocks, t->peak_blocks) || !sum_is(&peak_bytes, t->peak_bytes)) {
+	if (!sum_is(&sums->peak_blocks, t->peak_blocks) || !sum_is(&sums->peak_bytes, t->peak_bytes)) {
 		return VIOLATION(why, "the stacks' parts of the peak do not add up to it");
 	}
-	if (!sum_is(&live_blocks, t->live_blocks) || !sum_is(&live_bytes, t->live_bytes)) {
+	if (!sum_is(&sums->live_blocks, t->live_blocks) || !sum_is(&sums->live_bytes, t->live_bytes)) {
 		return VIOLATION(why, "the stacks' live blocks do not add up to the summary");
 	}
 	return true;
+}
+
+static bool stacks_are_valid(const struct recording *r, struct err *why) {
+	struct stack_sums sums = {0};
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		if (!stack_points_into_tables(r, i, why)) {
+			return false;
+		}
+		if (!stack_is_sound(s)) {
+			return VIOLATION(why, "stack %u: more of a part than of the whole", i);
+		}
+		add_stack(&sums, s);
+	}
+	return sums_are_valid(&r->summary, &sums, why);
 }
 
 static bool summary_is_valid(const struct recording *r, struct err *why) {
@@ -216,30 +230,28 @@ struct change {
 
 static bool is_in_range(const struct recording *r, const struct rec_interval *v) {
 	bool is_never = v->until == REC_NEVER;
-	return v->stack < r->stacks.n && v->from <= r->edges.n &&
-			(is_never || (v->until >= v->from && v->until <= r->edges.n)) &&
-			v->temporary <= v->count && !(is_never && v->temporary);
+	return v->stack < r->stacks.n && v->from <= r->edges.n && v->temporary <= v->count &&
+			(is_never ? v->temporary == 0 : v->until >= v->from && v->until <= r->edges.n);
 }
 
 // What each edge changes by the intervals; they are the largest table, and gone through once. Where one
-// ends the next often begins: apart, neither waits for the other
+// ends the next often begins: apart, neither waits for the other. Those that never end do so at an
+// edge of their own
 static bool add_intervals(const struct recording *r, struct change *begin, struct change *end,
 		struct err *why) {
 	uint64_t count = 0; // fewer than 2^32 numbers below 2^32
 	struct sum bytes = {0};
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		if (!is_in_range(r, v)) {
+		const struct rec_interval v = recording_interval(r, i);
+		if (!is_in_range(r, &v)) {
 			return VIOLATION(why, "interval %u is out of range", i);
 		}
-		count += v->count;
-		sum_add(&bytes, v->bytes);
-		begin[v->from].bytes += v->bytes;
-		begin[v->from].blocks += v->count;
-		if (v->until != REC_NEVER) {
-			end[v->until].bytes += v->bytes;
-			end[v->until].blocks += v->count;
-		}
+		count += v.count;
+		sum_add(&bytes, v.bytes);
+		begin[v.from].bytes += v.bytes;
+		begin[v.from].blocks += v.count;
+		end[v.until].bytes += v.bytes;
+		end[v.until].blocks += v.count;
 	}
 	if (bytes.is_over || count > r->summary.allocations ||
 			bytes.total > r->summary.allocated_bytes) {
@@ -266,12 +278,12 @@ static bool intervals_are_valid(const struct recording *r, struct err *why) {
 	if (r->intervals.n == 0) {
 		return true; // no detail, as in imported files
 	}
-	size_t n = (size_t)r->edges.n + 1;
-	struct change *begin = calloc(2 * n, sizeof *begin);
+	enum { PLACES = REC_NEVER + 1 };
+	struct change *begin = calloc(2ul * PLACES, sizeof *begin);
 	if (!begin) {
 		return err_memory(why);
 	}
-	struct change *end = begin + n;
+	struct change *end = begin + PLACES;
 	bool ok = add_intervals(r, begin, end, why) && edges_agree(r, begin, end, why);
 	free(begin);
 	return ok;
@@ -401,8 +413,8 @@ static bool allocators_are_valid(const struct recording *r, struct err *why) {
 bool recording_is_valid(const struct recording *r, struct err *why) {
 	return has_nones(r, why) && meta_is_valid(r, why) && modules_are_valid(r, why) &&
 			locations_are_valid(r, why) && frames_are_valid(r, why) && nodes_are_valid(r, why) &&
-			stacks_are_valid(r, why) && sums_are_valid(r, why) && summary_is_valid(r, why) &&
-			edges_are_valid(r, why) && intervals_are_valid(r, why) && sizes_are_valid(r, why) &&
-			threads_are_valid(r, why) && handovers_are_valid(r, why) && samples_are_valid(r, why) &&
+			stacks_are_valid(r, why) && summary_is_valid(r, why) && edges_are_valid(r, why) &&
+			intervals_are_valid(r, why) && sizes_are_valid(r, why) && threads_are_valid(r, why) &&
+			handovers_are_valid(r, why) && samples_are_valid(r, why) &&
 			processes_are_valid(r, why) && marks_are_valid(r, why) && allocators_are_valid(r, why);
 }

@@ -53,16 +53,13 @@ static bool decode_rows(struct recording *r, const struct state_table *s,
 		return err_set(err, ERR_FORMAT, "table %s: fewer rows than announced", s->table->name);
 	}
 	t.n = (uint32_t)raw->n;
-	t.items = arena_alloc(&r->arena, t.n, s->table->row_bytes);
+	t.items = arena_alloc(&r->arena, t.n, table_kept_bytes(s->table));
 	if (!t.items) {
 		return err_set(err, ERR_LIMIT, "table %s: %u rows take too much memory", s->table->name,
 				t.n);
 	}
-	if (!table_decode(raw, s->table, t.items, r, err)) {
-		return false;
-	}
 	memcpy(at, &t, sizeof t);
-	return true;
+	return table_decode(raw, s->table, t.items, r, err);
 }
 
 static size_t find_table(uint32_t id) {

@@ -8,7 +8,17 @@
  * to numbers, then numbers to what the column stores, then bytes; and back. Each step is a plain
  * loop: what is the same for all rows is decided before it.
  */
-enum { ROWS_AT_ONCE = 256, COLUMNS_MAX = 32, VARINT_MAX = 10 };
+enum { ROWS_AT_ONCE = 256, BYTES_AT_ONCE = 16 << 10, COLUMNS_MAX = 32, VARINT_MAX = 10 };
+
+// Rows that are kept in another form, while columns are made of them
+struct loose_rows {
+	_Alignas(16) uint8_t bytes[BYTES_AT_ONCE];
+};
+
+static size_t rows_at_once(const struct table *t) {
+	size_t n = BYTES_AT_ONCE / t->row_bytes;
+	return n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE;
+}
 
 static uint64_t zigzag(uint64_t v) {
 	return v << 1 ^ -(v >> 63);
@@ -205,14 +215,19 @@ static void put_column(struct buffer *out, struct writing *c, bool is_first) {
 void table_encode(struct buffer *out, const struct table *t, const void *rows, uint64_t first,
 		uint64_t n_rows, const void *user) {
 	struct writing columns[COLUMNS_MAX] = {0};
-	const uint8_t *row = rows;
+	struct loose_rows loose;
+	const uint8_t *row = t->get ? loose.bytes : rows;
+	const size_t most = rows_at_once(t);
 	size_t n;
 	check(t->n_columns <= COLUMNS_MAX);
 	for (size_t i = 0; i < t->n_columns; i++) {
 		columns[i].walk = (struct walk){t, &t->columns[i], user, 0};
 	}
-	for (uint64_t done = 0; done < n_rows; done += n, row += n * t->row_bytes) {
-		n = n_rows - done < ROWS_AT_ONCE ? (size_t)(n_rows - done) : ROWS_AT_ONCE;
+	for (uint64_t done = 0; done < n_rows; done += n, row += t->get ? 0 : n * t->row_bytes) {
+		n = n_rows - done < most ? (size_t)(n_rows - done) : most;
+		if (t->get) {
+			t->get(loose.bytes, user, first + done, n);
+		}
 		for (size_t i = 0; i < t->n_columns; i++) {
 			if (columns[i].walk.column->way == COLUMN_ID) {
 				encode_ids(&columns[i], row, n);
@@ -466,13 +481,12 @@ static bool is_zero_if_missing(const struct column *c) {
 	return c->way == COLUMN_PLAIN || c->way == COLUMN_DELTA || c->way == COLUMN_ID;
 }
 
-static bool find_columns(struct reading *out, size_t *n, const struct table_raw *raw,
-		const struct table *t, const void *user, struct err *err) {
+bool table_columns(struct cursor *out, const struct table_raw *raw, const struct table *t,
+		struct err *err) {
 	struct cursor columns = cursor_init(raw->columns);
 	uint64_t id = 0;
 	struct slice bytes = {raw->columns.data, 0};
 	bool more = next_column(&columns, &id, &bytes);
-	check(t->n_columns <= COLUMNS_MAX);
 	for (size_t i = 0; i < t->n_columns; i++) {
 		const struct column *column = &t->columns[i];
 		while (more && id < column->id) {
@@ -486,23 +500,39 @@ static bool find_columns(struct reading *out, size_t *n, const struct table_raw 
 		if (i == 0 && its.size < raw->n) {
 			return err_set(err, ERR_FORMAT, "table %s: bad column %u", t->name, column->id);
 		}
-		if (its.size > 0 || !is_zero_if_missing(column)) {
-			out[(*n)++] = (struct reading){{t, column, user, 0}, cursor_init(its), its.size == 0};
-		}
+		out[i] = cursor_init(its);
 	}
 	return !columns.failed || err_set(err, ERR_FORMAT, "table %s: torn column", t->name);
 }
 
-bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, const void *user,
+static size_t find_readings(struct reading *out, const struct cursor *columns,
+		const struct table *t, const void *user) {
+	size_t n = 0;
+	for (size_t i = 0; i < t->n_columns; i++) {
+		bool is_zero = cursor_left(&columns[i]) == 0;
+		if (!is_zero || !is_zero_if_missing(&t->columns[i])) {
+			out[n++] = (struct reading){{t, &t->columns[i], user, 0}, columns[i], is_zero};
+		}
+	}
+	return n;
+}
+
+bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, void *user,
 		struct err *err) {
+	struct cursor columns[COLUMNS_MAX];
 	struct reading readings[COLUMNS_MAX];
-	size_t n_readings = 0;
-	if (!find_columns(readings, &n_readings, raw, t, user, err)) {
+	if (t->decode) {
+		return t->decode(raw, t, user, err);
+	}
+	check(t->n_columns <= COLUMNS_MAX);
+	if (!table_columns(columns, raw, t, err)) {
 		return false;
 	}
+	const size_t n_readings = find_readings(readings, columns, t, user);
+	const size_t most = rows_at_once(t);
 	struct piece p = {.row = rows, .row_bytes = t->row_bytes, .index = raw->first};
 	for (uint64_t left = raw->n; left > 0; left -= p.n) {
-		p.n = left < ROWS_AT_ONCE ? (size_t)left : ROWS_AT_ONCE;
+		p.n = left < most ? (size_t)left : most;
 		for (size_t i = 0; i < n_readings; i++) {
 			struct reading *r = &readings[i];
 			if (!decode_piece(r, &p, p.n == left)) {

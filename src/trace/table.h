@@ -24,6 +24,8 @@ enum column_way {
 	COLUMN_ID,      // I; `by` is the length's field, one byte
 };
 
+struct table_raw;
+
 struct column {
 	uint8_t id; // rises within a table
 	uint8_t way;
@@ -41,9 +43,23 @@ struct table {
 	size_t n_columns;
 	/** For COLUMN_PRODUCT: of n rows. `user` is what encode or decode was given. */
 	void (*units)(uint64_t *out, const void *user, const void *rows, size_t n);
+	/**
+	 * For rows that are kept in another form than is described here; else NULL. get: n of them from
+	 * number `first` on. decode: as table_decode, to where user keeps them.
+	 */
+	void (*get)(void *rows, const void *user, uint64_t first, size_t n);
+	bool (*decode)(const struct table_raw *raw, const struct table *t, void *user, struct err *err);
+	size_t kept_bytes; // of a row as it is kept; 0: row_bytes
 };
 
-/** Append n rows as one table; the first of them, at `rows`, has the number `first`. */
+static inline size_t table_kept_bytes(const struct table *t) {
+	return t->kept_bytes ? t->kept_bytes : t->row_bytes;
+}
+
+/**
+ * Append n rows as one table; the first of them, at `rows`, has the number `first`. (With t->get, `rows`
+ * is not used.)
+ */
 void table_encode(struct buffer *out, const struct table *t, const void *rows, uint64_t first,
 		uint64_t n, const void *user);
 
@@ -60,10 +76,14 @@ struct table_raw {
 bool table_next(struct table_raw *out, struct cursor *payload, struct err *err);
 
 /**
- * Decode all rows into `rows` (raw->n zeroed rows; the memory of row raw->first is first). Never
- * writes beyond them whatever the bytes are.
+ * Decode all rows into `rows` (raw->n zeroed rows; the memory of row raw->first is first), or by
+ * t->decode. Never writes beyond them whatever the bytes are.
  */
-bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, const void *user,
+bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, void *user,
+		struct err *err);
+
+/** Where each column of t begins and ends: out[t->n_columns]. Empty: it is missing, all zeros. */
+bool table_columns(struct cursor *out, const struct table_raw *raw, const struct table *t,
 		struct err *err);
 
 /** True if the announced rows can be in there at all: ask before taking memory for them. */

@@ -41,6 +41,7 @@ _Static_assert(sizeof(struct rec_node) == 8, "columns");
 _Static_assert(sizeof(struct rec_stack) == 176, "columns");
 _Static_assert(sizeof(struct rec_edge) == 64, "columns");
 _Static_assert(sizeof(struct rec_interval) == 24, "columns");
+_Static_assert(sizeof(struct rec_interval_row) == 16, "four in a cache line");
 _Static_assert(sizeof(struct rec_size) == 40, "columns");
 _Static_assert(sizeof(struct rec_thread) == 88, "columns");
 _Static_assert(sizeof(struct rec_handover) == 24, "columns");
@@ -157,11 +158,28 @@ static void interval_units(uint64_t *out, const void *user, const void *rows, si
 	}
 }
 
+static void get_intervals(void *rows, const void *user, uint64_t first, size_t n) {
+	const struct recording *r = user;
+	struct rec_interval *v = rows;
+	for (size_t i = 0; i < n; i++) {
+		v[i] = recording_interval(r, (uint32_t)(first + i));
+	}
+}
+
 #define ROW struct rec_interval
 static const struct column interval_columns[] = {D(1, stack), D(2, from), U(3, until, from),
 		P(4, count), X(5, bytes, count), P(6, temporary)};
-static const struct table table_intervals = TABLE(23, "intervals", interval_columns,
-		interval_units);
+static const struct table table_intervals = {
+		.id = 23,
+		.name = "intervals",
+		.row_bytes = sizeof(ROW),
+		.columns = interval_columns,
+		.n_columns = sizeof interval_columns / sizeof *interval_columns,
+		.units = interval_units,
+		.get = get_intervals,
+		.decode = intervals_decode,
+		.kept_bytes = sizeof(struct rec_interval_row),
+};
 #undef ROW
 
 static void size_units(uint64_t *out, const void *user, const void *rows, size_t n) {

@@ -37,6 +37,9 @@ struct start_row {
 };
 
 extern const struct table table_locations, table_frames, table_nodes, table_names; // log
+/** In intervals.c: the largest table of all has a decoder of its own. */
+bool intervals_decode(const struct table_raw *raw, const struct table *t, void *user,
+		struct err *err);
 extern const struct table table_counts;
 extern const struct table table_infos, table_start; // events
 

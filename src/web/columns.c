@@ -142,9 +142,9 @@ static void put_counts(const struct columns *c, const struct by_stack *b, struct
 	}
 
 static int compare_from(const void *x, const void *y, void *user) {
-	const struct rec_interval *intervals = user;
-	const struct rec_interval *a = &intervals[*(const uint32_t *)x];
-	const struct rec_interval *b = &intervals[*(const uint32_t *)y];
+	const struct rec_interval_row *intervals = user;
+	const struct rec_interval_row *a = &intervals[*(const uint32_t *)x];
+	const struct rec_interval_row *b = &intervals[*(const uint32_t *)y];
 	if (a->from != b->from) {
 		return a->from < b->from ? -1 : 1;
 	}
@@ -153,7 +153,7 @@ static int compare_from(const void *x, const void *y, void *user) {
 
 /** Within a stack they begin one after the other: only the differences are written. */
 static void put_from(const struct columns *c, const struct by_stack *by, struct buffer *out) {
-	struct rec_interval *intervals = c->r->intervals.items;
+	struct rec_interval_row *intervals = c->r->intervals.items;
 	for (uint32_t s = 0; s < c->stacks.n; s++) {
 		uint32_t *rows = &by->rows[by->starts[s]];
 		uint32_t n = by->starts[s + 1] - by->starts[s], before = 0;
@@ -173,8 +173,8 @@ static void put_bytes(const struct columns *c, const struct by_stack *by, struct
 		const struct rec_stack *sum = &c->stacks.items[s].sum;
 		uint64_t mean = sum->allocations ? sum->allocated_bytes / sum->allocations : 0;
 		for (uint32_t i = by->starts[s]; i < by->starts[s + 1]; i++) {
-			const struct rec_interval *v = &c->r->intervals.items[by->rows[i]];
-			buffer_signed(out, (int64_t)(v->bytes - v->count * mean));
+			const struct rec_interval v = recording_interval(c->r, by->rows[i]);
+			buffer_signed(out, (int64_t)(v.bytes - v.count * mean));
 		}
 	}
 }
@@ -191,10 +191,12 @@ bool columns_intervals(struct columns *c, struct buffer *out) {
 	buffer_varint(out, c->r->intervals.n);
 	put_counts(c, &by, out);
 	put_from(c, &by, out);
-	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval,
+	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval_row,
 			row->until == REC_NEVER ? 0 : (uint32_t)row->until - row->from + 1)
-	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval, row->count)
-	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval, row->temporary)
+	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval_row,
+			rec_interval_of(row, c->r->wide.items).count)
+	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval_row,
+			rec_interval_of(row, c->r->wide.items).temporary)
 	put_bytes(c, &by, out);
 	return true;
 }

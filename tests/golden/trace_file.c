@@ -275,9 +275,9 @@ static void dump_time(const struct recording *r) {
 		printf("\n");
 	}
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		printf("interval stack %u %u-%u count %u temporary %u bytes %" PRIu64 "\n", v->stack,
-				v->from, v->until, v->count, v->temporary, v->bytes);
+		const struct rec_interval v = recording_interval(r, i);
+		printf("interval stack %u %u-%u count %u temporary %u bytes %" PRIu64 "\n", v.stack, v.from,
+				v.until, v.count, v.temporary, v.bytes);
 	}
 	for (uint32_t i = 0; i < r->samples.n; i++) {
 		const struct rec_sample *s = &r->samples.items[i];

@@ -342,7 +342,7 @@ static bool intervals_agree(const struct replay *r, const struct recording *rec,
 	size_t n_ours = add_up_intervals(ours, r->blocks.n);
 	struct rec_interval *theirs = need(rec->intervals.n, sizeof *theirs);
 	for (uint32_t i = 0; i < rec->intervals.n; i++) {
-		theirs[i] = rec->intervals.items[i];
+		theirs[i] = recording_interval(rec, i);
 	}
 	size_t n_theirs = add_up_intervals(theirs, rec->intervals.n);
 	bool ok = true;

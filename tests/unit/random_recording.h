@@ -122,7 +122,7 @@ static inline void make_blocks(struct made *m, const struct make_options *o) {
 	struct recording *r = &m->r;
 	m->blocks = calloc(o->blocks, sizeof *m->blocks);
 	r->edges.items = arena_new(&r->arena, struct rec_edge, o->edges);
-	r->intervals.items = arena_new(&r->arena, struct rec_interval, o->blocks);
+	r->intervals.items = arena_new(&r->arena, struct rec_interval_row, o->blocks);
 	check(m->blocks && r->edges.items && r->intervals.items);
 	r->edges.n = o->edges;
 	m->n_blocks = o->blocks;
@@ -193,7 +193,7 @@ static inline void add_up(struct made *m) {
 		stack->live_blocks += is_live;
 		stack->live_bytes += is_live ? b->size : 0;
 		stack->lifetimes[3] += !is_live;
-		r->intervals.items[r->intervals.n++] = (struct rec_interval){
+		const struct rec_interval v = {
 				.stack = b->stack,
 				.from = (uint16_t)b->from,
 				.until = (uint16_t)b->until,
@@ -201,6 +201,7 @@ static inline void add_up(struct made *m) {
 				.temporary = b->is_temporary,
 				.bytes = b->size,
 		};
+		check(recording_set_interval(r, r->intervals.n++, &v));
 		s->allocations++;
 		s->allocated_bytes += b->size;
 		s->temporary += b->is_temporary;

@@ -16,16 +16,17 @@ enum { EDGES = 100, AT_PEAK = 49, MS = 1000000 };
 
 static struct recording r;
 static struct rec_edge edges[EDGES];
-static struct rec_interval intervals[EDGES * 2 + 2];
+static struct rec_interval_row intervals[EDGES * 2 + 2];
 static struct names *names;
 static struct arena arena;
 
 static void add(uint32_t stack, uint16_t from, uint16_t until, uint32_t count, uint64_t size) {
-	intervals[r.intervals.n++] = (struct rec_interval){.stack = stack,
+	const struct rec_interval v = {.stack = stack,
 			.from = from,
 			.until = until,
 			.count = count,
 			.bytes = count * size};
+	assert_true(recording_set_interval(&r, r.intervals.n++, &v));
 }
 
 static void fill_edges(void) {
@@ -33,8 +34,8 @@ static void fill_edges(void) {
 		edges[i] = (struct rec_edge){.time_ns = (i + 1) * 10 * MS - 5 * MS,
 				.end_ns = (i + 1) * 10 * MS};
 		for (uint32_t k = 0; k < r.intervals.n; k++) {
-			const struct rec_interval *v = &intervals[k];
-			edges[i].bytes += v->from <= i && i < v->until ? v->bytes : 0;
+			const struct rec_interval v = recording_interval(&r, k);
+			edges[i].bytes += v.from <= i && i < v.until ? v.bytes : 0;
 		}
 	}
 	r.edges.items = edges, r.edges.n = EDGES;

@@ -598,7 +598,7 @@ static void parts_of_the_scan_change_nothing(void **state) {
 	struct made m = make_recording(&o);
 	struct names *n = names_create(&m.r, NULL);
 	struct arena arena = {0};
-	struct rec_interval *v = m.r.intervals.items;
+	struct rec_interval_row *v = m.r.intervals.items;
 	struct lens_result ordered = {0};
 	for (int round = 0; round < 3; round++) {
 		struct lens l = {.has_range = true, .from = 8, .to = 25, .metric = LENS_KEPT};
@@ -613,11 +613,11 @@ static void parts_of_the_scan_change_nothing(void **state) {
 		ordered = round == 0 ? one : ordered;
 		assert_memory_equal(one.stacks, ordered.stacks, m.r.stacks.n * sizeof *one.stacks);
 		// One out of place; then the halves of all
-		struct rec_interval moved = v[round * 100];
+		struct rec_interval_row moved = v[round * 100];
 		v[round * 100] = v[m.r.intervals.n - 10];
 		v[m.r.intervals.n - 10] = moved;
 		for (uint32_t i = 0; round == 1 && i < m.r.intervals.n / 2; i++) {
-			struct rec_interval first = v[i];
+			struct rec_interval_row first = v[i];
 			v[i] = v[i + m.r.intervals.n / 2];
 			v[i + m.r.intervals.n / 2] = first;
 		}

@@ -58,7 +58,7 @@ static void make_stacks(struct recording *r) {
 	r->nodes.items = arena_new(a, struct rec_node, N_NODES);
 	r->nodes.n = N_NODES;
 	r->stacks.items = arena_new(a, struct rec_stack, N_NODES);
-	r->intervals.items = arena_new(a, struct rec_interval, N_NODES);
+	r->intervals.items = arena_new(a, struct rec_interval_row, N_NODES);
 	srand(7);
 	for (uint32_t i = 1; i < N_NODES; i++) {
 		r->nodes.items[i].parent = (uint32_t)rand() % i;
@@ -71,10 +71,11 @@ static void make_stacks(struct recording *r) {
 				.peak_bytes = 8 * n,
 				.live_blocks = n,
 				.live_bytes = 8 * n};
-		r->intervals.items[r->intervals.n++] = (struct rec_interval){.stack = r->stacks.n++,
+		const struct rec_interval v = {.stack = r->stacks.n++,
 				.until = REC_NEVER,
 				.count = (uint32_t)n,
 				.bytes = 8 * n};
+		assert_true(recording_set_interval(r, r->intervals.n++, &v));
 		r->summary.allocations += n;
 		r->summary.peak_bytes += 8 * n;
 		r->summary.live_bytes += 8 * n;

@@ -103,7 +103,8 @@ static void test_time(void **state) {
 	BREAK("interval 8", r.intervals.items[8].from = 2; r.intervals.items[8].until = 1);
 	BREAK("interval 8", r.intervals.items[8].until = (uint16_t)(r.edges.n + 1));
 	BREAK("interval 8", r.intervals.items[8].temporary = 2);
-	BREAK("more than was allocated", r.intervals.items[8].bytes = UINT64_MAX);
+	BREAK("more than was allocated", struct rec_interval v = recording_interval(&r, 8);
+			v.bytes = UINT64_MAX; assert_true(recording_set_interval(&r, 8, &v)));
 	BREAK("do not add up", r.edges.items[5].blocks++);
 	BREAK("do not add up", r.intervals.items[8].bytes--; r.intervals.items[8].until = REC_NEVER;
 			r.intervals.items[8].from = 0; r.intervals.items[8].temporary = 0);

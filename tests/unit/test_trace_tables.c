@@ -39,7 +39,7 @@ static struct recording random_bits(uint64_t seed) {
 	q->clock_is_not_tsc = 1;
 	FILL_ROWS(&r, stacks, n, &random);
 	FILL_ROWS(&r, edges, n, &random);
-	FILL_ROWS(&r, intervals, n, &random);
+	SAMPLE_ROWS(&r, intervals, n);
 	FILL_ROWS(&r, sizes, n, &random);
 	FILL_ROWS(&r, threads, n, &random);
 	FILL_ROWS(&r, handovers, n, &random);
@@ -49,9 +49,16 @@ static struct recording random_bits(uint64_t seed) {
 		memset(&s->usual_size + 1, 0,
 				offsetof(struct rec_stack, allocations) - offsetof(struct rec_stack, usual_size) -
 						sizeof s->usual_size); // no field
-		struct rec_interval *v = &r.intervals.items[i];
-		v->stack = i % 5 ? v->stack % 400 : v->stack;
-		v->until = v->until < v->from ? REC_NEVER : v->until;
+		struct rec_interval v;
+		fill(&v, sizeof v, &random);
+		v.stack = i % 5 ? v.stack % 400 : v.stack;
+		v.until = v.until < v.from ? REC_NEVER : v.until;
+		if (i % 3) {
+			v.count %= REC_WIDE + i % 2; // as it mostly is, and just above
+			v.temporary &= i % 7 ? UINT16_MAX : UINT32_MAX;
+			v.bytes &= i % 11 ? UINT32_MAX : UINT64_MAX;
+		}
+		assert_true(recording_set_interval(&r, (uint32_t)i, &v));
 		struct rec_module *m = &r.modules.items[i];
 		fill(m, offsetof(struct rec_module, build_id), &random);
 		m->build_id_bytes = (uint8_t)(sample_random(&random) % 33);

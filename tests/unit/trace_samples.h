@@ -7,6 +7,7 @@
  */
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/err.h"
 #include "trace/trace.h"
 
@@ -212,13 +213,15 @@ static inline void sample_count(struct recording *r, const struct sample_block *
 	r->summary.gone_at_exec_bytes += is_gone ? b->size : 0;
 	r->summary.live_blocks += is_never;
 	r->summary.live_bytes += is_never ? b->size : 0;
-	struct rec_interval *v = &r->intervals.items[i];
-	v->stack = b->stack;
-	v->from = b->from;
-	v->until = b->until;
-	v->count = 1;
-	v->temporary = b->is_temporary;
-	v->bytes = b->size;
+	const struct rec_interval v = {
+			.stack = b->stack,
+			.from = b->from,
+			.until = b->until,
+			.count = 1,
+			.temporary = b->is_temporary,
+			.bytes = b->size,
+	};
+	check(recording_set_interval(r, i, &v));
 	for (uint32_t k = b->from; k < b->until && k < r->edges.n; k++) {
 		r->edges.items[k].bytes += b->size;
 		r->edges.items[k].blocks++;
@@ -234,10 +237,10 @@ static inline void sample_peak(struct recording *r) {
 	r->summary.peak_blocks = r->edges.items[peak].blocks;
 	r->summary.peak_time_ns = r->edges.items[peak].time_ns;
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		const struct rec_interval *v = &r->intervals.items[i];
-		if (v->from <= peak && peak < v->until) {
-			r->stacks.items[v->stack].peak_blocks += v->count;
-			r->stacks.items[v->stack].peak_bytes += v->bytes;
+		const struct rec_interval v = recording_interval(r, i);
+		if (v.from <= peak && peak < v.until) {
+			r->stacks.items[v.stack].peak_blocks += v.count;
+			r->stacks.items[v.stack].peak_bytes += v.bytes;
 		}
 	}
 }
@@ -359,6 +362,7 @@ static inline const char *sample_difference(const struct recording *a, const str
 			: !SAMPLE_SAME(a, b, edges)                           ? "edges"
 			: !SAMPLE_SAME(a, b, curve)                           ? "curve"
 			: !SAMPLE_SAME(a, b, intervals)                       ? "intervals"
+			: !SAMPLE_SAME(a, b, wide)                            ? "wide intervals"
 			: !SAMPLE_SAME(a, b, sizes)                           ? "sizes"
 			: !SAMPLE_SAME(a, b, threads)                         ? "threads"
 			: !SAMPLE_SAME(a, b, handovers)                       ? "handovers"
