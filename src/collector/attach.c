@@ -256,7 +256,7 @@ static void leave(struct run *run) {
 		run->segment.is_lived_in = true;
 		say_detached(run);
 	}
-	old_heap_step(&run->old_heap, &run->guardian, run->aggregate, true);
+	run_take_old_blocks(run, true);
 }
 
 // ---- all of it

@@ -18,10 +18,15 @@ struct old_heap {
 	_Atomic bool is_done; // release: pairs with the acquire of the step
 	uint64_t *ptrs, *sizes;
 	size_t n;
+	uint64_t bytes, walk_ns; // of the blocks; what finding them took
 };
 
 /** Before the first event is digested. */
 void old_heap_start(struct old_heap *o, pid_t snapshot, struct aggregate *a);
 
-/** When it is done, hand it over and let the copy go. `waits`: until it is. */
-void old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits);
+/**
+ * When it is done, hand it over and let the copy go. `waits`: until it is. `*line`, of `size` bytes: what
+ * the user is to be told then; else it is empty.
+ */
+void old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits,
+		char *line, size_t size);

@@ -272,6 +272,14 @@ static void tell_failures(struct run *run) {
 	}
 }
 
+void run_take_old_blocks(struct run *run, bool waits) {
+	char line[128];
+	old_heap_step(&run->old_heap, &run->guardian, run->aggregate, waits, line, sizeof line);
+	if (line[0] != '\0') {
+		run->options->say(run->options->user, line);
+	}
+}
+
 static void housekeep(struct run *run, bool is_idle) {
 	tries_poll_modules(&run->tries, announce, run);
 	look_at_threads(run);
@@ -284,7 +292,7 @@ static void housekeep(struct run *run, bool is_idle) {
 	children_take(&run->children, run->segment.header, run->now_ns);
 	namer_step(run->names, &run->tries, run->now_ns, false);
 	jit_step(&run->jit, &run->tries, run->names, run->now_ns, false);
-	old_heap_step(&run->old_heap, &run->guardian, run->aggregate, false);
+	run_take_old_blocks(run, false);
 	keep(run);
 	tell_failures(run);
 }

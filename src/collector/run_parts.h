@@ -110,6 +110,9 @@ void run_note_image(struct run *run);
 /** The program that meta.exe says has been started: see what it becomes. */
 void run_watch_exec(struct run *run);
 
+/** Have the blocks from before an attach been found? Then the aggregate has them, and the user is told. */
+void run_take_old_blocks(struct run *run, bool waits);
+
 /** From the program's start to its end, all events drained. */
 void run_loop(struct run *run);
 

@@ -168,14 +168,8 @@ void aggregate_expect_old_blocks(struct aggregate *a) {
 	a->old.is_waiting = true;
 }
 
-bool aggregate_old_blocks(struct aggregate *a, const uint64_t *ptrs, const uint64_t *sizes,
-		size_t n, struct err *err) {
-	uint64_t n_explained;
-	if (!old_blocks_take(&a->old, ptrs, sizes, n, &n_explained)) {
-		return err_memory(err);
-	}
-	a->quality.unknown_frees -= n_explained;
-	return true;
+void aggregate_old_blocks(struct aggregate *a, uint64_t *ptrs, uint64_t *sizes, size_t n) {
+	a->quality.unknown_frees -= old_blocks_take(&a->old, ptrs, sizes, n);
 }
 
 struct aggregate_now aggregate_now(const struct aggregate *a) {

@@ -97,10 +97,10 @@ void aggregate_expect_old_blocks(struct aggregate *a);
 /**
  * Here they are, ascending, with their usable sizes; none if they could not be found. A free of one,
  * before or after this call, counts in summary.old_freed_blocks and no longer in
- * quality.unknown_frees; nothing else is changed by it. False: out of memory, they stay unknown.
+ * quality.unknown_frees; nothing else is changed by it. `ptrs` and `sizes` come from malloc, or are NULL
+ * if there are none; they are the aggregate's from now on.
  */
-bool aggregate_old_blocks(struct aggregate *a, const uint64_t *ptrs, const uint64_t *sizes,
-		size_t n, struct err *err);
+void aggregate_old_blocks(struct aggregate *a, uint64_t *ptrs, uint64_t *sizes, size_t n);
 
 /** Live figures, for progress lines and samples. */
 struct aggregate_now {

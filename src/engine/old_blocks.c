@@ -43,27 +43,20 @@ bool old_blocks_free(struct old_blocks *o, uint64_t ptr) {
 	return true;
 }
 
-bool old_blocks_take(struct old_blocks *o, const uint64_t *ptrs, const uint64_t *sizes, size_t n,
-		uint64_t *n_explained) {
-	*n_explained = 0;
+uint64_t old_blocks_take(struct old_blocks *o, uint64_t *ptrs, uint64_t *sizes, size_t n) {
+	uint64_t n_explained = 0;
 	o->is_waiting = false;
-	o->ptrs = malloc((n + 1) * sizeof *o->ptrs);
-	o->sizes = malloc((n + 1) * sizeof *o->sizes);
-	if (!o->ptrs || !o->sizes) {
-		old_blocks_finish(o);
-		return false;
-	}
+	o->ptrs = ptrs;
+	o->sizes = sizes;
 	o->n = n;
 	for (size_t i = 0; i < n; i++) {
-		o->ptrs[i] = ptrs[i];
-		o->sizes[i] = sizes[i];
 		o->all_bytes += sizes[i];
 	}
 	for (size_t i = 0; i < o->unknown.n; i++) {
-		*n_explained += old_blocks_free(o, o->unknown.items[i]);
+		n_explained += old_blocks_free(o, o->unknown.items[i]);
 	}
 	vec_finish(&o->unknown);
-	return true;
+	return n_explained;
 }
 
 void old_blocks_finish(struct old_blocks *o) {

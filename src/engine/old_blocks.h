@@ -26,8 +26,7 @@ struct old_blocks {
 /** A block that was never seen is freed. True: it is one of these. */
 bool old_blocks_free(struct old_blocks *o, uint64_t ptr);
 
-/** Here they are; copied. Gives how many frees that nobody knew were of these. False: no memory. */
-bool old_blocks_take(struct old_blocks *o, const uint64_t *ptrs, const uint64_t *sizes, size_t n,
-		uint64_t *n_explained);
+/** Here they are, from malloc, ours from now on. Returns how many frees that nobody knew were of these. */
+uint64_t old_blocks_take(struct old_blocks *o, uint64_t *ptrs, uint64_t *sizes, size_t n);
 
 void old_blocks_finish(struct old_blocks *o);

@@ -48,7 +48,7 @@ struct heap_parameters {
 
 /** Memory that is read in order: a window moves over it. */
 struct heap_reader {
-	int memory;
+	int memory; // of /proc/PID/mem
 	uint64_t at;
 	size_t n;
 	uint8_t *window;
@@ -68,9 +68,6 @@ struct heap_walker {
 };
 
 bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t bytes);
-
-/** Eight bytes, by the window. False: not readable. */
-bool heap_word(struct heap_walker *w, uint64_t at, uint64_t *out);
 
 /** How far writable memory without a file goes on from there, in however many mappings. */
 uint64_t heap_run_end(const struct heap_walker *w, uint64_t at);

@@ -16,12 +16,15 @@
 #include "base/vec.h"
 #include "injector/heap_parts.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-	WINDOW = 1 << 20,
+	PAGE = 4096,
+	WINDOW = 256 << 10,
 	DATA_MAX = 64 << 20, // of a static program
 	EMPTY_BINS_MIN = 32, // bins of large sizes are empty in any program
 	ARENAS_MAX = 4096,
@@ -39,19 +42,23 @@ bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t bytes)
 }
 
 static bool move_window(struct heap_reader *r, uint64_t at) {
+	// Not by process_vm_readv: it pins pages, for which the kernel gives the copy pages of its own
 	ssize_t n = pread(r->memory, r->window, WINDOW, (off_t)at);
 	r->at = at;
 	r->n = n > 0 ? (size_t)n : 0;
 	return r->n >= sizeof(uint64_t);
 }
 
-bool heap_word(struct heap_walker *w, uint64_t at, uint64_t *out) {
-	struct heap_reader *r = &w->reader;
-	bool is_within = at >= r->at && at - r->at + sizeof *out <= r->n;
-	if (!is_within && !move_window(r, at)) {
-		return false;
+/** Eight bytes, by the window. False: not readable. */
+static inline bool read_word(struct heap_reader *r, uint64_t at, uint64_t *out) {
+	uint64_t into = at - r->at; // huge if it lies before the window
+	if (into > r->n || r->n - into < sizeof *out) {
+		if (!move_window(r, at)) {
+			return false;
+		}
+		into = 0;
 	}
-	memcpy(out, r->window + (at - r->at), sizeof *out);
+	memcpy(out, r->window + into, sizeof *out);
 	return true;
 }
 
@@ -173,14 +180,18 @@ static void follow_arenas(struct heap_walker *w) {
  * chunks that glibc ends it with: one of 16 bytes and one of none.
  */
 static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64_t end) {
-	uint64_t size, next;
+	uint64_t size, next = 0;
 	bool is_other = w->arenas.n > 0 && top != w->arenas.items[0].image.top;
+	if (at != top && !read_word(&w->reader, at + 8, &next)) {
+		return false;
+	}
 	while (at != top) {
-		if (at > end - CHUNK_HEAD || !heap_word(w, at + 8, &size)) {
+		if (at > end - CHUNK_HEAD) {
 			return false;
 		}
+		size = next;
 		uint64_t bytes = size & ~(uint64_t)SIZE_FLAGS;
-		if (bytes == CHUNK_HEAD && is_other && heap_word(w, at + CHUNK_HEAD + 8, &next) &&
+		if (bytes == CHUNK_HEAD && is_other && read_word(&w->reader, at + CHUNK_HEAD + 8, &next) &&
 				(next & ~(uint64_t)SIZE_FLAGS) == 0) {
 			return end - at <= 2 * CHUNK_MIN;
 		}
@@ -190,7 +201,7 @@ static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64
 		if (at < top && at + bytes > top) {
 			return at + bytes + CHUNK_MIN > end; // the top a moment ago: a block is being cut off
 		}
-		if (!heap_word(w, at + bytes + 8, &next)) {
+		if (!read_word(&w->reader, at + bytes + 8, &next)) {
 			return false;
 		}
 		if ((next & IN_USE_BEFORE) && !heap_add(w, at, bytes)) {
@@ -257,16 +268,24 @@ static int compare_blocks(const void *a, const void *b) {
 }
 
 static void sort_blocks(struct heap_walk *out) {
-	if (out->blocks.n > 0) {
+	size_t i = 1;
+	while (i < out->blocks.n && out->blocks.items[i - 1].address < out->blocks.items[i].address) {
+		i++;
+	}
+	if (i < out->blocks.n) { // heaps are walked one after the other, most often upwards
 		qsort(out->blocks.items, out->blocks.n, sizeof *out->blocks.items, compare_blocks);
 	}
 }
 
-bool heap_walk(struct heap_walk *out, const struct process_space *space, int memory) {
+bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t pid) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
 	*out = (struct heap_walk){0};
-	struct heap_walker w = {.out = out, .space = space, .reader = {.memory = memory}};
-	w.reader.window = malloc(WINDOW);
-	bool is_found = w.reader.window && find_main(&w);
+	struct heap_walker w = {.out = out, .space = space};
+	w.reader.memory = open(path, O_RDONLY | O_CLOEXEC);
+	w.reader.window = aligned_alloc(PAGE,
+			WINDOW); // a copy to 16 bytes off a page takes twice the time
+	bool is_found = w.reader.memory >= 0 && w.reader.window && find_main(&w);
 	if (is_found) {
 		follow_arenas(&w);
 		walk_main(&w);
@@ -283,6 +302,9 @@ bool heap_walk(struct heap_walk *out, const struct process_space *space, int mem
 	}
 	out->is_unsure = out->n_unsure > 0;
 	free(w.reader.window);
+	if (w.reader.memory >= 0) {
+		(void)close(w.reader.memory);
+	}
 	vec_finish(&w.arenas);
 	return is_found && !w.has_failed;
 }

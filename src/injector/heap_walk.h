@@ -29,6 +29,6 @@ struct heap_walk {
 	bool is_unsure;    // some blocks may be missing
 };
 
-/** `memory`: of /proc/PID/mem. False: no heap of glibc was found, or no memory. */
-bool heap_walk(struct heap_walk *out, const struct process_space *space, int memory);
+/** `space` is that of `pid`. False: no heap of glibc was found, it cannot be read, or no memory. */
+bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t pid);
 void heap_walk_finish(struct heap_walk *w);

@@ -22,7 +22,7 @@ def record(build, victim, file):
     wait_until(lambda: "done" in victim.said(), 60, "the program's last block")
     status, err = finish(process)
     assert status == 0, err
-    return process.said
+    return process.said + err
 
 
 @pytest.mark.parametrize("how", [None, "-static", "-static-pie"])
@@ -48,6 +48,7 @@ def test_known_numbers(build, target, tmp_path, how):
     assert summary["never_freed_bytes"] == 500 * 64 + 100 * 10000, summary
     assert total(data["sites"]["never_freed"], "blocks") == 600
     assert re.search(r"memory copied.*stopped for [\d.]+ ms", said), said
+    assert re.search(rf"older blocks: {summary['before_attach_blocks']}, .*found in [\d.]+ ms", said), said
     report = subprocess.run([build / "heaptrack_print", tmp_path / "old.zst"], timeout=60,
                             capture_output=True, text=True, check=True).stdout
     assert "allocated before the attach: " in report, report
