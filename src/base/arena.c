@@ -7,7 +7,9 @@
 
 struct arena_chunk {
 	struct arena_chunk *next;
-	size_t size; // of data
+	size_t size;  // of data
+	size_t used;  // of it
+	size_t dirty; // behind these first bytes all is zero
 	bool is_large;
 	_Alignas(16) uint8_t data[];
 };
@@ -38,24 +40,60 @@ static void give_chunk(struct arena_chunk *chunk) {
 	}
 }
 
-static bool add_chunk(struct arena *a, size_t need) {
+static void give_chunks(struct arena_chunk *chunk) {
+	while (chunk) {
+		struct arena_chunk *next = chunk->next;
+		give_chunk(chunk);
+		chunk = next;
+	}
+}
+
+static void push(struct arena_chunk **list, struct arena_chunk *chunk) {
+	chunk->next = *list;
+	*list = chunk;
+}
+
+static struct arena_chunk *new_chunk(struct arena *a, size_t need) {
 	size_t size = a->bytes / 4 > CHUNK_MIN ? a->bytes / 4 : CHUNK_MIN;
 	if (size < need) {
 		size = need;
 	}
-	size_t whole = large_pages_round(sizeof(struct arena_chunk) + size) -
+	size_t wanted = size <= SIZE_MAX / 8 && a->growth ? size * a->growth : size;
+	size_t whole = large_pages_round(sizeof(struct arena_chunk) + wanted) -
 			sizeof(struct arena_chunk);
 	bool is_large = size > LARGE_PAGE / 2 && is_allowed(a, whole);
 	size = is_large ? whole : size;
 	struct arena_chunk *chunk = is_allowed(a, size) ? take_chunk(size, is_large) : NULL;
-	if (!chunk) {
-		return false;
+	if (chunk) {
+		a->bytes += size;
 	}
-	chunk->next = a->chunks;
-	a->chunks = chunk;
-	a->used = 0;
-	a->bytes += size;
-	return true;
+	return chunk;
+}
+
+/** The smallest spare chunk that has room for `need`, or NULL. */
+static struct arena_chunk *take_spare(struct arena *a, size_t need) {
+	struct arena_chunk **best = NULL;
+	for (struct arena_chunk **at = &a->spares; *at; at = &(*at)->next) {
+		if ((*at)->size >= need && (!best || (*at)->size < (*best)->size)) {
+			best = at;
+		}
+	}
+	struct arena_chunk *chunk = best ? *best : NULL;
+	if (chunk) {
+		*best = chunk->next;
+	}
+	return chunk;
+}
+
+static bool add_chunk(struct arena *a, size_t need) {
+	struct arena_chunk *chunk = take_spare(a, need);
+	if (!chunk) {
+		chunk = new_chunk(a, need);
+	}
+	if (chunk) {
+		push(&a->chunks, chunk);
+	}
+	return chunk != NULL;
 }
 
 void *arena_alloc(struct arena *a, size_t n, size_t size) {
@@ -64,13 +102,18 @@ void *arena_alloc(struct arena *a, size_t n, size_t size) {
 		return NULL;
 	}
 	need = (need + 15) & ~(size_t)15;
-	if (!a->chunks || need > a->chunks->size - a->used) {
+	if (!a->chunks || need > a->chunks->size - a->chunks->used) {
 		if (!add_chunk(a, need ? need : 16)) {
 			return NULL;
 		}
 	}
-	void *p = a->chunks->data + a->used;
-	a->used += need;
+	struct arena_chunk *chunk = a->chunks;
+	uint8_t *p = chunk->data + chunk->used;
+	if (UNLIKELY(chunk->used < chunk->dirty)) {
+		size_t n_dirty = chunk->dirty - chunk->used;
+		memset(p, 0, need < n_dirty ? need : n_dirty);
+	}
+	chunk->used += need;
 	return p;
 }
 
@@ -83,13 +126,24 @@ char *arena_text(struct arena *a, struct slice s) {
 }
 
 void arena_finish(struct arena *a) {
-	struct arena_chunk *chunk = a ? a->chunks : NULL;
+	if (a) {
+		give_chunks(a->chunks);
+		give_chunks(a->spares);
+		*a = (struct arena){.max_bytes = a->max_bytes, .growth = a->growth};
+	}
+}
+
+void arena_reset(struct arena *a) {
+	give_chunks(a->spares);
+	struct arena_chunk *chunk = a->chunks;
+	a->chunks = a->spares = NULL;
+	a->bytes = 0;
 	while (chunk) {
 		struct arena_chunk *next = chunk->next;
-		give_chunk(chunk);
+		chunk->dirty = chunk->used > chunk->dirty ? chunk->used : chunk->dirty;
+		chunk->used = 0;
+		a->bytes += chunk->size;
+		push(&a->spares, chunk);
 		chunk = next;
-	}
-	if (a) {
-		*a = (struct arena){.max_bytes = a->max_bytes};
 	}
 }

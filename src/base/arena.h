@@ -10,9 +10,10 @@
  */
 struct arena {
 	struct arena_chunk *chunks;
-	size_t used;      // in the newest chunk
-	size_t bytes;     // in all chunks: what the arena costs
-	size_t max_bytes; // 0: no limit; beyond it allocations fail
+	struct arena_chunk *spares; // of before arena_reset, to be used again
+	size_t bytes;               // in all chunks: what the arena costs
+	size_t max_bytes;           // 0: no limit; beyond it allocations fail
+	unsigned growth;            // large chunks are so many times larger than asked for, or 0
 };
 
 /** Zeroed memory for `n` things of `size`, or NULL: no memory, over the limit, product too large. */
@@ -23,5 +24,13 @@ char *arena_text(struct arena *a, struct slice s) ATTR_NODISCARD;
 
 /** Free everything; the arena is empty and usable again. */
 void arena_finish(struct arena *a);
+
+/**
+ * The arena is empty, but keeps its memory for what will be allocated next: for things that are built
+ * again and again. Memory that the system has to hand out anew costs more than filling it. What was
+ * not used since the last reset is freed. Where things get larger each time, `growth` leaves room
+ * for that: it costs addresses, not memory.
+ */
+void arena_reset(struct arena *a);
 
 #define arena_new(arena, type, n) ((type *)arena_alloc(arena, (n), sizeof(type)))

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+enum { STATE_GROWTH = 4 }; // the next state may be so many times larger, and still find its memory
+
 struct keeper {
 	struct output *output;
 	uint64_t events_budget;
@@ -16,7 +18,8 @@ struct keeper {
 
 	pthread_mutex_t lock; // guards what follows
 	pthread_cond_t changed;
-	struct recording *given; // NULL: nothing to do
+	struct recording *given;   // NULL: nothing to do
+	struct recording *written; // the last one, whose memory is to be used again; or NULL
 	bool is_busy, is_ending;
 	struct keeper_cost cost;
 	struct err failure;
@@ -73,9 +76,9 @@ static void *run(void *user) {
 		bool is_narrowed;
 		bool ok = write_state(k, r, &is_narrowed, &err);
 		(void)pthread_mutex_unlock(&k->writing);
-		destroy_recording(r);
 
 		(void)pthread_mutex_lock(&k->lock);
+		k->written = r;
 		if (!ok) {
 			note_failure(k, &err);
 		}
@@ -134,6 +137,7 @@ void keeper_destroy(struct keeper *k) {
 	if (!k->is_ending) {
 		end_thread(k);
 	}
+	destroy_recording(k->written);
 	trace_writer_destroy(k->writer);
 	(void)pthread_mutex_destroy(&k->writing);
 	(void)pthread_mutex_destroy(&k->lock);
@@ -163,6 +167,19 @@ struct keeper_cost keeper_cost(const struct keeper *k) {
 	struct keeper_cost cost = m->cost;
 	(void)pthread_mutex_unlock(&m->lock);
 	return cost;
+}
+
+struct recording *keeper_take(struct keeper *k) {
+	(void)pthread_mutex_lock(&k->lock);
+	struct recording *r = k->written;
+	k->written = NULL;
+	(void)pthread_mutex_unlock(&k->lock);
+	if (r) {
+		recording_reset(r);
+	} else if ((r = calloc(1, sizeof *r))) {
+		r->arena.growth = STATE_GROWTH;
+	}
+	return r;
 }
 
 void keeper_give(struct keeper *k, struct recording *r) {

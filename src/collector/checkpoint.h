@@ -32,7 +32,13 @@ struct keeper_cost {
 };
 struct keeper_cost keeper_cost(const struct keeper *k);
 
-/** Write this state. `r` is the keeper's from here on. Only when it is ready. */
+/**
+ * An empty recording for the next state: with the memory of the last one that was written. The
+ * caller's until it is given. NULL: out of memory.
+ */
+struct recording *keeper_take(struct keeper *k);
+
+/** Write this state, a recording that keeper_take gave. Only when the keeper is ready. */
 void keeper_give(struct keeper *k, struct recording *r);
 
 /** Append events. False: could not, here or before; no more is to be given. */

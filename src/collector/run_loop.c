@@ -31,7 +31,7 @@ enum {
 	AGE_MAX_NS = 1900000000,       // figures in the file are at most 2 s old,
 	LARGE_AGE_MAX_NS = 4500000000, // or 5 s
 	LARGE_NODES = 500000,          // above so many nodes
-	CHECKPOINT_COST = 20,          // a checkpoint takes a 20th of the time, if that is soon enough
+	CHECKPOINT_COST = 100,         // a checkpoint takes a 100th of the time, if that is soon enough
 	THREAD_LOOKS = 64,             // names of threads looked up per round, at most
 	FINISH_PATIENCE_NS = 50000000,
 };

@@ -140,7 +140,7 @@ static void put_meta(struct rec_meta *meta, const struct run *run, bool is_last)
 }
 
 struct recording *run_state(struct run *run, bool is_last, struct err *err) {
-	struct recording *r = calloc(1, sizeof *r);
+	struct recording *r = keeper_take(run->keeper);
 	if (!r) {
 		(void)err_memory(err);
 		return NULL;

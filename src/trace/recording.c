@@ -47,3 +47,9 @@ void recording_finish(struct recording *r) {
 		*r = (struct recording){0};
 	}
 }
+
+void recording_reset(struct recording *r) {
+	struct arena arena = r->arena;
+	arena_reset(&arena);
+	*r = (struct recording){.arena = arena};
+}

@@ -362,3 +362,6 @@ static inline struct rec_interval recording_interval(const struct recording *r, 
 bool recording_set_interval(struct recording *r, uint32_t i, const struct rec_interval *v);
 
 void recording_finish(struct recording *r);
+
+/** Empty, but with its memory, for a recording about as large: arena_reset. */
+void recording_reset(struct recording *r);

@@ -50,6 +50,47 @@ static void gives_large_memory_to_its_last_byte(void **state) {
 	arena_finish(&a);
 }
 
+static void fill(struct arena *a, size_t n) {
+	uint8_t *p = arena_alloc(a, n, 1);
+	assert_non_null(p);
+	for (size_t i = 0; i < n; i++) {
+		if (p[i]) {
+			fail_msg("byte %zu of %zu is not zero", i, n);
+		}
+		p[i] = 0xaa;
+	}
+}
+
+static void serves_again_what_it_had_before_a_reset(void **state) {
+	(void)state;
+	struct arena a = {.growth = 4};
+	for (size_t n = 1; n <= 3; n++) {
+		size_t before = a.bytes;
+		fill(&a, n << 21);
+		fill(&a, n << 19);
+		fill(&a, 100);
+		assert_true(n == 1 || a.bytes == before); // three times as large is still the same memory
+		arena_reset(&a);
+	}
+	assert_int_equal(a.growth, 4);
+	arena_reset(&a); // nothing was used since
+	assert_int_equal(a.bytes, 0);
+	fill(&a, 1 << 20);
+	arena_finish(&a);
+	assert_int_equal(a.bytes, 0);
+}
+
+static void a_reset_frees_what_was_of_no_more_use(void **state) {
+	(void)state;
+	struct arena a = {0};
+	fill(&a, 8 << 20);
+	arena_reset(&a);
+	fill(&a, 9 << 20); // the old chunk is too small
+	arena_reset(&a);
+	assert_in_range(a.bytes, 9 << 20, 14 << 20);
+	arena_finish(&a);
+}
+
 static void refuses_what_overflows(void **state) {
 	(void)state;
 	struct arena a = {0};
@@ -145,6 +186,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(gives_zeroed_aligned_memory_apart),
 			cmocka_unit_test(gives_large_memory_to_its_last_byte),
+			cmocka_unit_test(serves_again_what_it_had_before_a_reset),
+			cmocka_unit_test(a_reset_frees_what_was_of_no_more_use),
 			cmocka_unit_test(refuses_what_overflows),
 			cmocka_unit_test(keeps_its_limit),
 			cmocka_unit_test(keeps_its_limit_with_large_pages),
