@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const uint64_t look_gap_ns = 1000000;
+// Programs are replaced early in their lives or hardly ever: after a second, one look in 20 ms
+static const uint64_t look_gap_ns = 1000000, look_gap_max_ns = 20000000;
+enum { LOOKS_PER_AGE = 50 };
 static const uint64_t load_patience_ns = 10000000000u;
 
 static bool is_same(const struct process_exe *a, const struct process_exe *b) {
@@ -42,10 +44,17 @@ static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
 			!w->has_module(w->user, n_images, file_base_name(w->path));
 }
 
+static bool is_time(const struct exec_watch *w, uint32_t n_images, uint64_t now_ns) {
+	uint64_t gap = (now_ns - w->since_ns) / LOOKS_PER_AGE;
+	gap = gap < look_gap_ns || n_images != w->n_last ? look_gap_ns : gap;
+	gap = gap < look_gap_max_ns ? gap : look_gap_max_ns;
+	return now_ns - w->looked_ns >= gap;
+}
+
 enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_images,
 		uint64_t now_ns) {
 	struct process_exe exe;
-	if (now_ns - w->looked_ns < look_gap_ns || !process_exe(pid, &exe)) {
+	if (!is_time(w, n_images, now_ns) || !process_exe(pid, &exe)) {
 		return EXEC_NOTHING_NEW;
 	}
 	w->looked_ns = now_ns;

@@ -39,7 +39,8 @@ enum exec_news {
 };
 
 /**
- * Look, at most once per ms. `n_images`: how many have announced themselves, read just before.
+ * Look, at most once per ms, and the more rarely the longer the program runs, down to once in 20 ms,
+ * unless another one has announced itself. `n_images`: how many have announced themselves, read just before.
  * A program is given 10 s to load before it is called unrecorded.
  */
 enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_images, uint64_t now_ns);
