@@ -96,7 +96,7 @@ bool aggregate_events(struct aggregate *a, const struct trace_event *events, siz
 	bool ok = true;
 	while (ok && *done < n) {
 		// In this order: joining periods takes up room in the log
-		ok = reach(a, next_moment(a, events[*done].time_ns)) && reserve_batch(a);
+		ok = reach(a, next_moment(a->moment, events[*done].time_ns)) && reserve_batch(a);
 		if (ok) {
 			*done += pair_events(a, events + *done, n - *done, &ok);
 			apply_changes(a);
@@ -143,11 +143,11 @@ static void forget_pendings(struct aggregate *a) {
 }
 
 bool aggregate_exec(struct aggregate *a, uint64_t now_ns, struct err *err) {
-	uint64_t moment = next_moment(a, now_ns);
+	uint64_t moment = next_moment(a->moment, now_ns);
 	if (!reach(a, moment)) {
 		return err_memory(err);
 	}
-	start_event(a, now_ns, moment);
+	pair_exec(a, now_ns, moment);
 	forget_pendings(a);
 	shadow_clear(&a->shadow);
 	for (uint32_t block = 1; block < a->blocks.n;) {

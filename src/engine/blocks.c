@@ -7,7 +7,8 @@ bool block_pool_reserve(struct block_pool *b, uint32_t more) {
 	size_t need = (size_t)(b->n ? b->n : 1) + more;
 	if (need > BLOCK_UNUSED ||
 			!pages_reserve((void **)&b->items, &b->capacity, need, sizeof *b->items) ||
-			!pages_reserve((void **)&b->unused, &b->unused_capacity, need, sizeof *b->unused)) {
+			!pages_reserve((void **)&b->unused, &b->unused_capacity, BLOCKS_AHEAD + need,
+					sizeof *b->unused)) {
 		return false;
 	}
 	if (b->n == 0) {

@@ -26,9 +26,9 @@ struct block_pool {
 	struct block *items;
 	size_t capacity;
 	uint32_t n;       // records ever used, with number 0
-	uint32_t *unused; // numbers, the newest last; behind them, room for those of all blocks
+	uint32_t *unused; // BLOCKS_AHEAD times BLOCK_NONE, then numbers, the newest last; room for all
 	size_t unused_capacity;
-	uint32_t n_unused;
+	uint32_t n_unused; // numbers
 };
 
 /** Room for `more` further blocks. False: out of memory. */
@@ -39,15 +39,15 @@ static inline uint32_t block_pool_take(struct block_pool *b) {
 	if (b->n_unused == 0) {
 		return b->n++;
 	}
-	uint32_t at = --b->n_unused;
-	__builtin_prefetch(&b->items[b->unused[at < BLOCKS_AHEAD ? 0 : at - BLOCKS_AHEAD]], 1);
-	return b->unused[at];
+	const uint32_t *ahead = &b->unused[--b->n_unused];
+	__builtin_prefetch(&b->items[*ahead], 1);
+	return ahead[BLOCKS_AHEAD];
 }
 
 /** A block has ended; its number is for block_pool_take. */
 static inline void block_pool_give(struct block_pool *b, uint32_t number) {
 	b->items[number].stack = BLOCK_UNUSED;
-	b->unused[b->n_unused++] = number;
+	b->unused[BLOCKS_AHEAD + b->n_unused++] = number;
 }
 
 /** A block has ended; its number is for block_pool_claim. */

@@ -64,7 +64,8 @@ bool shadow_add_leaf(struct shadow *s, uint64_t ptr);
 void shadow_leaf_emptied(struct shadow *s, struct shadow_leaf *leaf);
 
 static inline bool shadow_is_odd(uint64_t ptr) {
-	return (ptr & 15) != 0 || ptr >> 47 != 0;
+	const uint64_t even = (((uint64_t)1 << 47) - 1) & ~(uint64_t)15;
+	return (ptr & ~even) != 0;
 }
 
 static inline struct shadow_leaf *shadow_leaf_of(const struct shadow *s, uint64_t ptr) {

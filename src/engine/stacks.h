@@ -80,12 +80,8 @@ uint64_t stacks_bytes(const struct stacks *s);
 uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
 		uint64_t moment);
 
-/**
- * The stack of a node and a thread; a new one, whose first block has this size, if they never
- * allocated. STACK_NONE: out of memory.
- */
-static inline uint32_t stacks_at(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
-		uint64_t moment) {
+/** The stack of a node and a thread, if the node was last asked for that; else STACK_NONE. */
+static ATTR_INLINE uint32_t stacks_known(const struct stacks *s, uint32_t node, uint32_t thread) {
 	const struct stack_at_node *page = s->node_pages[node / STACK_NODE_PAGE];
 	if (LIKELY(page != NULL)) {
 		const struct stack_at_node *known = &page[node % STACK_NODE_PAGE];
@@ -93,7 +89,17 @@ static inline uint32_t stacks_at(struct stacks *s, uint32_t node, uint32_t threa
 			return known->stack - 1;
 		}
 	}
-	return stacks_find(s, node, thread, size, moment);
+	return STACK_NONE;
+}
+
+/**
+ * The stack of a node and a thread; a new one, whose first block has this size, if they never
+ * allocated. STACK_NONE: out of memory.
+ */
+static inline uint32_t stacks_at(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
+		uint64_t moment) {
+	uint32_t stack = stacks_known(s, node, thread);
+	return stack != STACK_NONE ? stack : stacks_find(s, node, thread, size, moment);
 }
 
 /** Soon it will be asked for the stack of `node`. In line, or gcc drops it: it has no other effect. */

@@ -37,7 +37,7 @@ struct change {
 	uint32_t stack;
 	uint32_t epoch; // of the peak, before; 0: a new peak, nothing is to be kept
 	uint16_t from;  // of a block that ended: bins_edge_after(its birth)
-	uint8_t flags;
+	uint16_t flags;
 };
 _Static_assert(sizeof(struct change) == 32, "two in a cache line");
 
@@ -71,24 +71,14 @@ struct aggregate {
 	struct change changes[CHANGES];
 };
 
-/** The moment that an event of this time would have. */
-static inline uint64_t next_moment(const struct aggregate *a, uint64_t label) {
+/** The moment that an event of this time has, when the last one's was `last`. */
+static inline uint64_t next_moment(uint64_t last, uint64_t label) {
 	const uint64_t latest = (uint64_t)1
 			<< 62; // what is beyond is nonsense; sums shall not overflow
 	label = label < latest ? label : latest;
-	uint64_t moment = label > a->moment ? label : a->moment + 1;
+	uint64_t moment = label > last ? label : last + 1;
 	// A period's first moment is no event's: what it holds there is what came before it
 	return moment + ((moment & ((1 << BINS_SHORTEST_SHIFT) - 1)) == 0);
-}
-
-/** Now is a new moment. */
-static inline void start_event(struct aggregate *a, uint64_t label, uint64_t moment) {
-	if (UNLIKELY(label < a->label)) {
-		a->quality.time_corrections++;
-	} else {
-		a->label = label;
-	}
-	a->moment = moment;
 }
 
 /**
@@ -97,7 +87,10 @@ static inline void start_event(struct aggregate *a, uint64_t label, uint64_t mom
  */
 size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n, bool *ok);
 
-/** An exec ends a block: into a change. */
+/** An exec at this moment. */
+void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment);
+
+/** It ends a block: into a change. */
 void pair_gone(struct aggregate *a, uint32_t block);
 
 /** A realloc did not happen. False: its address was handed out again, so it did. */
