@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/symbol_table.h"
 
+#include "base/radix.h"
 #include "base/vec.h"
 
 #include <elf.h>
@@ -55,28 +56,49 @@ bool symbol_table_add(struct symbol_table *t, const struct elf_image *image,
 	return true;
 }
 
-static int compare(const void *left, const void *right) {
-	const struct symbol_entry *a = left, *b = right;
-	if (a->start != b->start) {
-		return a->start < b->start ? -1 : 1;
-	}
-	if (a->rank != b->rank) {
-		return a->rank < b->rank ? -1 : 1;
-	}
-	return strcmp(a->name, b->name);
+/** Of two at one address, is `a` the one to be shown? */
+static bool is_better(const struct symbol_entry *a, const struct symbol_entry *b) {
+	return a->rank != b->rank ? a->rank < b->rank : strcmp(a->name, b->name) < 0;
 }
 
-void symbol_table_sort(struct symbol_table *t) {
-	if (t->n == 0) {
-		return;
+/** Entries by address; of several at one address, the one that is shown. NULL: out of memory. */
+static struct symbol_entry *in_order(const struct symbol_table *t, size_t *n) {
+	struct radix_item *order = calloc(t->n, 2 * sizeof *order);
+	struct symbol_entry *sorted = calloc(t->n, sizeof *sorted);
+	if (!order || !sorted) {
+		free(order);
+		free(sorted);
+		return NULL;
 	}
-	qsort(t->items, t->n, sizeof *t->items, compare);
-	size_t n = 1;
-	for (size_t i = 1; i < t->n; i++) {
-		if (t->items[i].start != t->items[n - 1].start) {
-			t->items[n++] = t->items[i];
+	for (size_t i = 0; i < t->n; i++) {
+		order[i] = (struct radix_item){.key = t->items[i].start, .value = i};
+	}
+	radix_sort(order, order + t->n, t->n);
+	*n = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct symbol_entry *e = &t->items[order[i].value];
+		if (i == 0 || sorted[*n - 1].start != e->start) {
+			sorted[(*n)++] = *e;
+		} else if (is_better(e, &sorted[*n - 1])) {
+			sorted[*n - 1] = *e;
 		}
 	}
+	free(order);
+	return sorted;
+}
+
+bool symbol_table_sort(struct symbol_table *t) {
+	if (t->n == 0) {
+		return true;
+	}
+	size_t n;
+	struct symbol_entry *sorted = in_order(t, &n);
+	if (!sorted) {
+		return false;
+	}
+	free(t->items);
+	t->capacity = t->n;
+	t->items = sorted;
 	t->n = n;
 	uint64_t reach = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -87,6 +109,7 @@ void symbol_table_sort(struct symbol_table *t) {
 		reach = e->end > reach ? e->end : reach;
 		e->reach = reach;
 	}
+	return true;
 }
 
 const struct symbol_entry *symbol_table_find(const struct symbol_table *t, uint64_t address) {

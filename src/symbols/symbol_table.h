@@ -25,7 +25,8 @@ struct symbol_table {
 /** The functions of one table (SHT_SYMTAB, SHT_DYNSYM); names stay in the image. False: no memory. */
 bool symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type);
 
-void symbol_table_sort(struct symbol_table *t);
+/** False: out of memory. */
+bool symbol_table_sort(struct symbol_table *t);
 
 /**
  * The innermost function that holds the address: one with a size if there is one, else one without

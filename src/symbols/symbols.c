@@ -98,8 +98,7 @@ static bool fill_table(struct module *m) {
 		ok = symbol_table_add(t, &f->minidebug_elf, SHT_SYMTAB) &&
 				symbol_table_add(t, &f->image.elf, SHT_DYNSYM);
 	}
-	symbol_table_sort(t);
-	return ok;
+	return ok && symbol_table_sort(t);
 }
 
 static struct module *module_create(const struct symbols *s, const struct symbols_module *asked) {

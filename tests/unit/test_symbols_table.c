@@ -56,7 +56,7 @@ static void fill(struct symbol_table *t, const struct made *m) {
 	assert_true(elf_image_init(&e, slice_of(m, sizeof *m), NULL));
 	*t = (struct symbol_table){0};
 	assert_true(symbol_table_add(t, &e, SHT_SYMTAB));
-	symbol_table_sort(t);
+	assert_true(symbol_table_sort(t));
 }
 
 static const char *name_at(const struct symbol_table *t, uint64_t address) {
