@@ -57,6 +57,13 @@ static inline uint32_t tries_node(struct tries *t, uint32_t id) {
 	return tries_copy(t, id);
 }
 
+/** Soon it will be asked for that node, if there is one. In line, or gcc drops it. */
+static ATTR_INLINE void tries_fetch(const struct tries *t, uint32_t id) {
+	if (id < t->segment->node_capacity) {
+		__builtin_prefetch(&t->dense[id]);
+	}
+}
+
 /**
  * Announce each module that became whole since the last call, once: `module` is our own copy,
  * terminated path and sane lengths, valid until tries_finish. Costs next to nothing if there is

@@ -94,6 +94,7 @@ bool aggregate_events(struct aggregate *a, const struct trace_event *events, siz
 		struct err *err) {
 	*done = 0;
 	bool ok = true;
+	pair_fetch(a, events, n);
 	while (ok && *done < n) {
 		// In this order: joining periods takes up room in the log
 		ok = reach(a, next_moment(a->moment, events[*done].time_ns)) && reserve_batch(a);

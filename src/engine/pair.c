@@ -419,6 +419,18 @@ static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct tall
 	}
 }
 
+void pair_fetch(const struct aggregate *a, const struct trace_event *events, size_t n) {
+	if (a->has_numbers) {
+		return;
+	}
+	for (size_t i = 0; i < n && i < AHEAD_SLOT; i++) {
+		fetch_slot(a, &events[i]);
+	}
+	for (size_t i = 0; i < n && i < AHEAD_BLOCK; i++) {
+		fetch_block(a, &events[i]);
+	}
+}
+
 static ATTR_INLINE size_t follow(struct aggregate *a, const struct trace_event *events, size_t n,
 		bool *ok, bool has_numbers, bool follows_kde) {
 	const struct trace_event *e = events, *end = events + (n < BATCH ? n : BATCH);

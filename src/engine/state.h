@@ -81,6 +81,9 @@ static inline uint64_t next_moment(uint64_t last, uint64_t label) {
 	return moment + ((moment & ((1 << BINS_SHORTEST_SHIFT) - 1)) == 0);
 }
 
+/** Ask for the cache lines that the first events need; pair_events asks for those of later ones. */
+void pair_fetch(const struct aggregate *a, const struct trace_event *events, size_t n);
+
 /**
  * The first loop: digest the events that belong to the running period, at most a batch, into
  * changes. reserve_batch was called, a->n_changes is 0. Gives how many; *ok: false: out of memory.
