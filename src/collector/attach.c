@@ -194,7 +194,13 @@ static void note_hooks(struct run *run, char *line, bool says_so) {
 bool attach_note_hooks(struct run *run, bool says_so, struct injector_report *report) {
 	struct injector_report r;
 	char *text = malloc(REPORT_BYTES);
-	bool ok = text && guardian_report(&run->guardian, report ? report : &r, text, REPORT_BYTES);
+	bool ok = text && guardian_report(&run->guardian, &r, text, REPORT_BYTES);
+	if (ok) {
+		tries_pass_by(&run->tries, r.code_at, r.code_bytes);
+	}
+	if (ok && report) {
+		*report = r;
+	}
 	run->allocators.n = ok ? 0 : run->allocators.n;
 	for (char *line = text, *end; ok && (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';

@@ -25,6 +25,7 @@ struct tries {
 
 	// private
 	const struct segment *segment;
+	uint64_t own_at, own_bytes;
 	uint32_t *dense;  // by the target's id
 	uint32_t n_dense; // ids from here on were never asked for
 	uint32_t node_room, location_room;
@@ -42,6 +43,12 @@ struct tries {
 /** `segment` must outlive it. False: out of memory. */
 bool tries_init(struct tries *t, const struct segment *segment, struct err *err);
 void tries_finish(struct tries *t);
+
+/**
+ * Frames of code without a module in this range are none of the program's: from now on stacks are copied without
+ * them.
+ */
+void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes);
 
 /** Slow half of tries_node. */
 uint32_t tries_copy(struct tries *t, uint32_t id);

@@ -142,7 +142,7 @@ static void say_before(struct lines *l) {
 	if (l->recording->meta.source == REC_LAUNCHED && n > FEW && n > s->allocations / FEW) {
 		say(l, "missed-allocations", n,
 				"%s frees were of blocks whose allocation was not seen: an allocator's allocations are "
-				"partly missing here (Nim with refc: build with -d:useMalloc)",
+				"partly missing here (Nim: build with -d:useMalloc)",
 				human_count(a, n));
 	}
 }

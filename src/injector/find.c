@@ -3,16 +3,15 @@
 
 #include "base/vec.h"
 #include "injector/operators.h"
+#include "injector/relocate.h"
 #include "injector/stripped.h"
 
 #include <elf.h>
 #include <string.h>
 
-enum {
-	// Of an object, before what points to it: its count, and with orc a place among the roots
-	NIM_HEADER_ARC = 8,
-	NIM_HEADER_ORC = 16,
-};
+// Of Nim's objects, before what points to it: its count; with orc a place among the roots, too; with refc its
+// type, and then blocks of `alloc` have as much
+enum { NIM_HEAD_ARC = 8, NIM_HEAD_ORC = 16, NIM_HEAD_REFC = 16 };
 
 static bool is_code(const struct elf_symbol *symbol) {
 	// The value of STT_GNU_IFUNC is not the function but what chooses it
@@ -32,7 +31,6 @@ struct found_function found_of(const struct module_code *module, const struct kn
 			.ptr = known->ptr,
 			.size_register = known->size,
 			.times = known->times,
-			.behind = known->is_behind_header ? NIM_HEADER_ARC : 0,
 			.known = known,
 	};
 }
@@ -48,6 +46,12 @@ static bool is_found(struct found_functions *out, uint64_t address, const char *
 		}
 	}
 	return false;
+}
+
+static bool reads_second(const struct module_code *module, const struct elf_symbol *symbol) {
+	struct slice code = module_code_bytes(module, symbol->address, symbol->size);
+	const struct function_code function = {code.data, code.size, code.size, symbol->address};
+	return relocate_reads_second(&function);
 }
 
 static bool look_through(struct found_functions *out, const struct module_code *module,
@@ -70,6 +74,9 @@ static bool look_through(struct found_functions *out, const struct module_code *
 			return false;
 		}
 		*item = found_of(module, known, address, symbol.size);
+		if (strstr(symbol.name, ".constprop") && !reads_second(module, &symbol)) {
+			item->size_register = 0; // the first argument of two is a constant
+		}
 		item->name = known->shown ? known->shown : symbol.name;
 	}
 	return true;
@@ -87,19 +94,33 @@ static bool has_name(const struct module_code *module, const char *beginning) {
 	return false;
 }
 
-/** Those of the last module, from `first` on: what is Nim's is known by its allocator, orc by its cycles. */
+/** How many bytes before what it gives, or is given, the block begins. */
+static uint8_t nim_head(enum known_nim nim, bool is_orc, bool is_refc) {
+	switch (nim) {
+	case KNOWN_NIM_BLOCK: return is_refc ? NIM_HEAD_REFC : 0;
+	case KNOWN_NIM_DISPOSES: return is_orc ? NIM_HEAD_ORC : NIM_HEAD_ARC;
+	case KNOWN_NIM_OBJECT: return NIM_HEAD_REFC;
+	default: return 0;
+	}
+}
+
+/**
+ * Those of the last module, from `first` on: what is Nim's is known by its allocator, orc by its cycles,
+ * and refc, or mark and sweep, by how it makes objects.
+ */
 static void judge_nim(struct found_functions *out, size_t first, const struct module_code *module) {
-	bool has_any = false;
+	bool has_any = false, is_refc = false;
 	for (size_t i = first; i < out->n; i++) {
-		has_any |= out->items[i].known->is_nim_free;
+		has_any |= out->items[i].known->nim != KNOWN_NOT_NIM;
+		is_refc |= out->items[i].known->nim == KNOWN_NIM_OBJECT;
 	}
 	bool is_nim = has_any && has_name(module, "rawAlloc__system_");
-	bool is_orc = is_nim && has_name(module, "collectCycles");
+	bool is_orc = is_nim && !is_refc && has_name(module, "collectCycles");
 	size_t n = first;
 	for (size_t i = first; i < out->n; i++) {
 		struct found_function *f = &out->items[i];
-		f->behind = f->behind != 0 && is_orc ? NIM_HEADER_ORC : f->behind;
-		if (!f->known->is_nim_free || is_nim) {
+		f->behind = nim_head(f->known->nim, is_orc, is_refc);
+		if (f->known->nim == KNOWN_NOT_NIM || is_nim) {
 			out->items[n++] = *f;
 		}
 	}
@@ -165,7 +186,7 @@ bool find_defines_allocator(const struct elf_image *image) {
 			const struct known_function *known = is_code(&symbol) && known_may_be(symbol.name)
 					? known_function_of(symbol.name)
 					: NULL;
-			bool is_plain = known && !known->is_operator && !known->is_nim_free;
+			bool is_plain = known && !known->is_operator && known->nim == KNOWN_NOT_NIM;
 			allocates |= is_plain && known->what == RESIDENT_ALLOCATES;
 			frees |= is_plain && known->what == RESIDENT_FREES;
 		}

@@ -280,7 +280,10 @@ bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {
 }
 
 struct injector_report injector_report(const struct injector *in) {
-	return in->report;
+	struct injector_report report = in->report;
+	report.code_at = in->resident.text_at;
+	report.code_bytes = in->resident.text_bytes;
+	return report;
 }
 
 void injector_describe(struct injector *in, struct buffer *out) {

@@ -37,6 +37,7 @@ struct injector_report {
 	uint64_t one_pause_ns;     // of the one thread that worked for us, in sum
 	uint64_t snapshot_ns; // of all threads besides, for a copy of its memory when it was attached,
 	pid_t snapshot;       // which this process is (injector/heap_walk.h); 0: there was none
+	uint64_t code_at, code_bytes; // of the recorder there
 };
 
 /** What the process is about. */

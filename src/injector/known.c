@@ -50,13 +50,42 @@ static const struct known_function mimalloc[] = {
 		FREES("free_size_aligned", 0),
 };
 
-// Nim's optimiser puts rawDealloc into these, of release builds with orc and arc. Not into others that
-// run destructors, which free more
-static const struct known_function nim_frees[] = {
-		{"dealloc", RESIDENT_FREES, 0, NONE, NONE, .is_nim_free = true},
-		{"alignedDealloc", RESIDENT_FREES, 0, NONE, NONE, .is_nim_free = true},
-		{"nimRawDispose", RESIDENT_FREES, 0, NONE, NONE, .is_nim_free = true,
-				.is_behind_header = true},
+// Nim's optimiser puts rawAlloc and rawDealloc into these in release builds. Not into others that run
+// destructors, which free more
+#define NIM_ALLOCATES(name, size, which) \
+	{ name, RESIDENT_ALLOCATES_WITHIN, NONE, size, NONE, .nim = which }
+#define NIM_FREES(name, ptr, which) \
+	{ name, RESIDENT_FREES, ptr, NONE, NONE, .nim = which }
+
+static const struct known_function nim[] = {
+		NIM_FREES("dealloc", 0, KNOWN_NIM_BLOCK),
+		NIM_FREES("alignedDealloc", 0, KNOWN_NIM_BLOCK),
+		NIM_FREES("nimRawDispose", 0, KNOWN_NIM_DISPOSES),
+		NIM_ALLOCATES("newObj", 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES("newObjNoInit", 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES("newObjRC1", 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES("rawNewStringNoInit", RESIDENT_NIM_STRING, KNOWN_NIM_OBJECT),
+};
+
+// NAME__system_N
+static const struct known_function nim_numbered[] = {
+		ALLOCATES("rawAlloc", 1), // (region, size)
+		FREES("rawDealloc", 1),
+		NIM_ALLOCATES("rawNewObj", 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES("alloc", 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("alloc0", 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("allocImpl", 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("alloc0Impl", 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("allocSharedImpl", 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("allocShared0Impl", 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("realloc", 2, KNOWN_NIM_BLOCK), // (region, old, size)
+		NIM_ALLOCATES("reallocImpl", 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("realloc0Impl", 2, KNOWN_NIM_BLOCK), // (old, its size, size)
+		NIM_ALLOCATES("reallocSharedImpl", 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("reallocShared0Impl", 2, KNOWN_NIM_BLOCK),
+		NIM_FREES("dealloc", 1, KNOWN_NIM_BLOCK),
+		NIM_FREES("deallocImpl", 0, KNOWN_NIM_BLOCK),
+		NIM_FREES("deallocSharedImpl", 0, KNOWN_NIM_BLOCK),
 };
 
 // The C++ operators of an allocator. One that throws cannot be called with a frame of ours on the stack,
@@ -112,22 +141,29 @@ static const struct known_function *look_up(const char *name, const struct known
 	return NULL;
 }
 
-/** Nim's own: raw(A|Dea)lloc__system_N(region, size or block), in each of its memory managers. */
+/**
+ * Nim's own. No suffix: a clone of the compiler's (.constprop) takes other arguments, but for one that
+ * find.c can tell the arguments of.
+ */
 static const struct known_function *look_up_nim(const char *name) {
-	static const struct known_function allocates = ALLOCATES("rawAlloc", 1);
-	static const struct known_function frees = FREES("rawDealloc", 1);
-	const struct known_function *found = NULL;
-	const char *rest = name;
-	if (strncmp(name, "rawAlloc__system_", 17) == 0) {
-		found = &allocates;
-		rest += 17;
-	} else if (strncmp(name, "rawDealloc__system_", 19) == 0) {
-		found = &frees;
-		rest += 19;
+	static const char middle[] = "__system_", clone[] = ".constprop.";
+	const char *at = strstr(name, middle);
+	if (!at) {
+		return NULL;
 	}
+	const char *rest = at + sizeof middle - 1;
 	rest += *rest == 'u';
-	// No suffix: a clone of the compiler's (.constprop) takes other arguments
-	return found && *rest && strspn(rest, "0123456789") == strlen(rest) ? found : NULL;
+	size_t n_digits = strspn(rest, "0123456789");
+	for (size_t i = 0; n_digits > 0 && i < sizeof nim_numbered / sizeof *nim_numbered; i++) {
+		const struct known_function *f = &nim_numbered[i];
+		bool is_it = strlen(f->name) == (size_t)(at - name) &&
+				strncmp(name, f->name, (size_t)(at - name)) == 0;
+		bool is_clone = strncmp(rest + n_digits, clone, sizeof clone - 1) == 0;
+		if (is_it && (rest[n_digits] == '\0' || (is_clone && f->nim == KNOWN_NIM_OBJECT))) {
+			return f;
+		}
+	}
+	return NULL;
 }
 
 const struct known_function *known_function_of(const char *name) {
@@ -148,7 +184,7 @@ const struct known_function *known_function_of(const char *name) {
 		found = look_up(name, operators, sizeof operators / sizeof *operators);
 	}
 	if (!found) {
-		found = look_up(name, nim_frees, sizeof nim_frees / sizeof *nim_frees);
+		found = look_up(name, nim, sizeof nim / sizeof *nim);
 	}
 	return found ? found : look_up_nim(name);
 }

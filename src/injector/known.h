@@ -6,13 +6,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** Of Nim, whose optimiser puts its allocator's functions into these: they count only beside it. */
+enum known_nim {
+	KNOWN_NOT_NIM = 0,
+	KNOWN_NIM_BLOCK,    // in programs with refc a head is before what it is given, or gives
+	KNOWN_NIM_DISPOSES, // of arc's and orc's objects, whose heads differ
+	KNOWN_NIM_OBJECT,   // makes refc's objects, which have a head
+};
+
 struct known_function {
 	const char *name;               // behind an allocator's prefix
 	uint8_t what, ptr, size, times; // as struct resident_hook has them
-	bool is_nim_free;               // counts only beside Nim's allocator
-	bool is_behind_header;          // of Nim's objects: the block begins before what it is given
-	bool is_operator;               // of C++: counts only where it reaches blocks by itself
-	const char *shown;              // for people, where the name is not; else NULL
+	enum known_nim nim;
+	bool is_operator;  // of C++: counts only where it reaches blocks by itself
+	const char *shown; // for people, where the name is not; else NULL
 	const char *quiet; // of RESIDENT_ALLOCATES_OR_THROWS: the same, but it returns NULL
 };
 

@@ -25,25 +25,9 @@ enum {
 	OPERATORS_MAX = 64, // that a module has, by far
 };
 
-/** The bytes of the file for `n` bytes at `address`, as the file counts; fewer if they end. */
-static struct slice bytes_at(const struct module_code *module, uint64_t address, size_t n) {
-	struct elf_segment s;
-	for (uint32_t i = 0; elf_segment_at(&module->image, i, &s); i++) {
-		if (s.type == PT_LOAD && address >= s.address && address - s.address < s.file_bytes) {
-			uint64_t at = s.offset + (address - s.address);
-			uint64_t rest = s.file_bytes - (address - s.address);
-			struct slice all = module->image.bytes;
-			n = n < rest ? n : rest;
-			return at > all.size || n > all.size - at ? slice_of(NULL, 0)
-													  : slice_of(all.data + at, n);
-		}
-	}
-	return slice_of(NULL, 0);
-}
-
 static size_t ways_out(const struct module_code *module, const struct found_function *f,
 		uint64_t *ways) {
-	struct slice code = bytes_at(module, f->address - module->bias, f->size);
+	struct slice code = module_code_bytes(module, f->address - module->bias, f->size);
 	const struct function_code function = {code.data, code.size, code.size, f->address};
 	return relocate_ways_out(&function, ways, WAYS_MAX);
 }
@@ -82,7 +66,7 @@ static const char *name_of_word(const struct module_code *module, uint64_t word)
 /** An entry of the PLT at `address`, as the process counts, goes to a function of this name. */
 static const char *name_of_entry(const struct module_code *module, uint64_t address) {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	struct slice code = bytes_at(module, address - module->bias, 16);
+	struct slice code = module_code_bytes(module, address - module->bias, 16);
 	size_t at = code.size >= 4 && memcmp(code.data, endbr64, 4) == 0 ? 4 : 0;
 	at += at < code.size && code.data[at] == 0xf2; // bnd
 	int32_t distance;

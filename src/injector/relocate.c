@@ -187,3 +187,43 @@ size_t relocate_ways_out(const struct function_code *f, uint64_t *out, size_t ma
 	}
 	return n;
 }
+
+// ---- arguments
+
+enum use { USE_NONE, USE_READ, USE_LOST };
+
+static bool is_rsi(ZydisRegister r) {
+	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r) == ZYDIS_REGISTER_RSI;
+}
+
+/** What an instruction does with the second argument. */
+static enum use use_of_second(const struct decoded *d) {
+	const ZydisDecodedOperand *o = d->operands;
+	bool is_zeroing = d->i.mnemonic == ZYDIS_MNEMONIC_XOR &&
+			o[0].type == ZYDIS_OPERAND_TYPE_REGISTER && o[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			o[0].reg.value == o[1].reg.value;
+	enum use use = is_last(d) || d->i.mnemonic == ZYDIS_MNEMONIC_CALL ? USE_LOST : USE_NONE;
+	for (unsigned i = 0; i < d->i.operand_count; i++, o++) {
+		bool is_address = o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+				(is_rsi(o->mem.base) || is_rsi(o->mem.index));
+		bool is_it = o->type == ZYDIS_OPERAND_TYPE_REGISTER && is_rsi(o->reg.value);
+		if (is_address || (is_it && !is_zeroing && (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ))) {
+			return USE_READ;
+		}
+		use = is_it ? USE_LOST : use;
+	}
+	return use;
+}
+
+bool relocate_reads_second(const struct function_code *f) {
+	enum use use = USE_NONE;
+	for (size_t at = 0; at < f->size && use == USE_NONE;) {
+		struct decoded d;
+		if (!decode(&d, f->bytes + at, f->n_bytes - at)) {
+			return false;
+		}
+		use = use_of_second(&d);
+		at += d.i.length;
+	}
+	return use == USE_READ;
+}

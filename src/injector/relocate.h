@@ -39,5 +39,8 @@ struct relocated {
 bool relocate(struct relocated *out, const struct function_code *f, uint64_t target,
 		struct err *err);
 
+/** Does `f` read its second argument (%rsi), before it calls another? */
+bool relocate_reads_second(const struct function_code *f);
+
 /** Where `f` calls or jumps to outside of itself, as far as it says itself; at most `max`. */
 size_t relocate_ways_out(const struct function_code *f, uint64_t *out, size_t max);

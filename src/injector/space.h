@@ -62,3 +62,6 @@ struct modules_code {
 bool modules_code_open(struct modules_code *m, const struct process_space *space, pid_t pid,
 		struct err *err);
 void modules_code_close(struct modules_code *m);
+
+/** The bytes of the file for `n` bytes at `address`, as the file counts; fewer if they end. */
+struct slice module_code_bytes(const struct module_code *module, uint64_t address, size_t n);

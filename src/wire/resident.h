@@ -47,8 +47,14 @@ enum resident_what {
 	RESIDENT_REALLOCATES = 3,         // ptr, size (times `times`); returns the block
 	RESIDENT_FREES = 4,               // ptr
 	RESIDENT_ALLOCATES_OR_THROWS = 5, // size; returns the block, or throws an exception
+	// size; returns what lies `behind` bytes behind the block. It frees and allocates others meanwhile, which
+	// is recorded; so is the block itself, unless a hooked function that it called has given it out
+	RESIDENT_ALLOCATES_WITHIN = 6,
 };
-enum { RESIDENT_NO_REGISTER = 0xff };
+enum {
+	RESIDENT_NO_REGISTER = 0xff,
+	RESIDENT_NIM_STRING = 0xfe, // no register: the string that is returned has its size
+};
 
 /** One patched function. */
 struct resident_hook {
@@ -61,7 +67,7 @@ struct resident_hook {
 	uint8_t ptr, size, times; // registers
 	uint8_t n_bytes;          // of the patch
 	uint8_t is_patched;       // stored before the patch is written, cleared after it was taken back
-	uint8_t behind;           // the block begins so many bytes before what `ptr` says
+	uint8_t behind; // the block begins so many bytes before what `ptr`, or the answer, says
 	uint8_t reserved;
 	uint8_t original[RESIDENT_PATCH_MAX];
 	uint8_t patch[RESIDENT_PATCH_MAX];
@@ -84,7 +90,8 @@ struct resident_thread {
 	uint32_t tid;    // as its gettid() says
 	uint32_t tid_at; // the C library keeps it so far behind the FS base; 0: unknown
 	uint64_t inside; // calls of hooked functions that the recorder has begun and not ended
-	uint64_t unused[3];
+	uint64_t last_block;
+	uint64_t unused[2];
 };
 _Static_assert(sizeof(struct resident_thread) == 64, "layout");
 

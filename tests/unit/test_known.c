@@ -17,7 +17,9 @@ static void test_cheap_look_lets_known_names_pass(void **state) {
 			"__libc_malloc", "__libc_free", "_Znwm", "_Znam", "_ZnwmSt11align_val_t",
 			"_ZnamSt11align_val_tRKSt9nothrow_t", "_ZdlPv", "_ZdaPv",
 			"_ZdaPvSt11align_val_tRKSt9nothrow_t", "dealloc", "alignedDealloc", "nimRawDispose",
-			"rawAlloc__system_42", "rawDealloc__system_u7"};
+			"rawAlloc__system_42", "rawDealloc__system_u7", "newObjRC1", "rawNewStringNoInit",
+			"rawNewObj__system_7", "rawNewObj__system_7.constprop.0", "alloc0Impl__system_1",
+			"deallocSharedImpl__system_12", "reallocImpl__system_9"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		assert_non_null(known_function_of(names[i]));
 		assert_true(known_may_be(names[i]));
@@ -34,10 +36,20 @@ static void test_cheap_look_turns_most_names_away(void **state) {
 	}
 }
 
+static void test_clones_take_other_arguments(void **state) {
+	(void)state;
+	assert_null(known_function_of("rawAlloc__system_42.constprop.0"));
+	assert_null(known_function_of("alloc__system_42.isra.0"));
+	assert_null(known_function_of("rawNewObj__system_7.isra.0"));
+	assert_null(known_function_of("rawAlloc__system_"));
+	assert_null(known_function_of("alloc__systemZio_42"));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_cheap_look_lets_known_names_pass),
 			cmocka_unit_test(test_cheap_look_turns_most_names_away),
+			cmocka_unit_test(test_clones_take_other_arguments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

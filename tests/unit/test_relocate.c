@@ -144,6 +144,23 @@ static void test_out_of_reach(void **state) {
 	assert_false(relocate(&moved, &f, f.address + (1ull << 33), NULL));
 }
 
+static bool reads_second(const char *code, size_t n) {
+	const struct function_code f = {(const uint8_t *)code, n, n, 0x1000};
+	return relocate_reads_second(&f);
+}
+
+static void test_second_argument(void **state) {
+	(void)state;
+	assert_true(reads_second("\x48\x89\xf0\xc3", 4));                 // mov %rsi,%rax
+	assert_true(reads_second("\x55\x48\x83\xff\x01\x89\xf3\xc3", 8)); // push, cmp, mov %esi,%ebx
+	assert_true(reads_second("\x48\x8b\x06\xc3", 4));                 // mov (%rsi),%rax
+	assert_true(reads_second("\x48\x83\xc6\x10\xc3", 5));             // add $16,%rsi
+	assert_false(reads_second("\x31\xf6\x89\xf0\xc3", 5));            // xor %esi,%esi first
+	assert_false(reads_second("\x48\x89\xfe\x89\xf0\xc3", 6));        // mov %rdi,%rsi first
+	assert_false(reads_second("\xe8\0\0\0\0\x89\xf0\xc3", 8));        // behind a call
+	assert_false(reads_second("\x48\x89\xf8\xc3\x89\xf0", 6));        // behind the end
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test_setup_teardown(test_plain, set_up, tear_down),
@@ -152,6 +169,7 @@ int main(void) {
 			cmocka_unit_test_setup_teardown(test_short_with_padding, set_up, tear_down),
 			cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
 			cmocka_unit_test_setup_teardown(test_out_of_reach, set_up, tear_down),
+			cmocka_unit_test(test_second_argument),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

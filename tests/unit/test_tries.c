@@ -58,6 +58,20 @@ static void test_callers_come_first_whatever_their_ids(void **state) {
 	assert_int_equal(t.bad_nodes, 0);
 }
 
+static void test_own_code_is_passed_by(void **state) {
+	(void)state;
+	tries_pass_by(&t, 0x5000, 0x1000);
+	node(1, 0, where(0x1000, 1));
+	node(2, 1, where(0x5800, 0)); // ours
+	node(3, 2, where(0x2000, 1));
+	node(4, 1, where(0x5800, 2)); // an address in a file
+	node(5, 1, where(0x6000, 0)); // generated code right behind
+	assert_int_equal(t.nodes[tries_node(&t, 3)].parent, tries_node(&t, 1));
+	assert_int_equal(tries_node(&t, 2), tries_node(&t, 1));
+	assert_int_not_equal(tries_node(&t, 4), tries_node(&t, 1));
+	assert_int_not_equal(tries_node(&t, 5), tries_node(&t, 1));
+}
+
 static void test_marks_and_equal_places(void **state) {
 	(void)state;
 	node(1, 0, WIRE_PC_TRUNCATED);
@@ -182,6 +196,7 @@ int main(void) {
 #define ONE(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 			ONE(callers_come_first_whatever_their_ids),
+			ONE(own_code_is_passed_by),
 			ONE(marks_and_equal_places),
 			ONE(deep_and_many),
 			ONE(other_code_at_a_place_makes_other_nodes),

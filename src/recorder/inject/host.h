@@ -25,7 +25,8 @@ struct thread_words {
 	uint32_t tid;
 	uint32_t tid_at; // the C library keeps the thread's id so far behind the FS base; 0: unknown
 	_Atomic uint64_t inside; // calls that the recorder has begun and not ended
-	uint64_t unused[3];      // a line of its own
+	uint64_t last_block;     // recorded within the RESIDENT_ALLOCATES_WITHIN in progress; 0: none
+	uint64_t unused[2];      // a line of its own
 };
 _Static_assert(sizeof(struct thread_words) == sizeof(struct resident_thread) &&
 				offsetof(struct thread_words, tid) == offsetof(struct resident_thread, tid) &&

@@ -173,12 +173,15 @@ static void enter_allocation(struct inject_frame *f, const struct thread_words *
 	(void)begin(f, self, INJECT_ALLOCATES, true);
 }
 
-static void enter_free(struct inject_frame *f, const struct thread_words *self) {
+static void enter_free(struct inject_frame *f, struct thread_words *self) {
 	uint64_t pointer = f->arguments[f->what->ptr];
 	const void *block = (const void *)(pointer - f->what->behind);
 	if (pointer == 0) {
 		f->kind = INJECT_PASSES;
 		return;
+	}
+	if (self->last_block == (uint64_t)block) {
+		self->last_block = 0;
 	}
 	if (begin(f, self, INJECT_FREES, hook_wants_free_stacks())) {
 		if (__builtin_expect(capture_is_loader(f->pc), 0)) {
@@ -186,6 +189,13 @@ static void enter_free(struct inject_frame *f, const struct thread_words *self) 
 		}
 		hook_free(&f->hook, block);
 	}
+}
+
+/** Nothing is begun: what it calls is recorded as if it were not hooked. */
+static void enter_allocation_within(struct inject_frame *f, struct thread_words *self) {
+	f->size = f->what->size == RESIDENT_NIM_STRING ? 0 : size_of(f, f->what);
+	f->kind = INJECT_ALLOCATES_WITHIN;
+	self->last_block = 0;
 }
 
 static void enter_other(struct inject_frame *f, const struct thread_words *self) {
@@ -222,6 +232,7 @@ void inject_enter(struct inject_frame *f) {
 	case RESIDENT_ALLOCATES:
 	case RESIDENT_ALLOCATES_OR_THROWS: enter_allocation(f, self); break;
 	case RESIDENT_FREES: enter_free(f, self); break;
+	case RESIDENT_ALLOCATES_WITHIN: enter_allocation_within(f, self); break;
 	default: enter_other(f, self); break;
 	}
 }
@@ -242,13 +253,41 @@ static void leave_other(struct inject_frame *f) {
 	}
 }
 
+/** The whole string, its zero at the end included: struct { int64_t len, reserved; char text[]; }. */
+static uint64_t size_of_nim_string(uint64_t string) {
+	return sizeof(uint64_t[2]) + ((const uint64_t *)string)[1] + 1;
+}
+
+/** The hook is as short as can be, since the call has been recorded in parts already. */
+static void record_within(struct inject_frame *f) {
+	uint64_t block = f->rax - f->what->behind;
+	if (f->rax == 0 || f->self->last_block == block || inject_is_late(f)) {
+		return;
+	}
+	uint64_t size = f->what->size == RESIDENT_NIM_STRING ? size_of_nim_string(f->rax) : f->size;
+	if (!begin(f, f->self, INJECT_ALLOCATES_WITHIN, true)) {
+		return;
+	}
+	if (!inject_is_late(f)) { // it may have waited for room
+		hook_allocated(&f->hook, (const void *)block, size + f->what->behind);
+		f->self->last_block = block;
+	}
+	hook_leave(&f->hook);
+}
+
 static void record_answer(struct inject_frame *f) {
+	if (f->kind == INJECT_ALLOCATES_WITHIN) {
+		record_within(f);
+		machine_local_bump(&f->self->inside, UINT64_MAX);
+		return;
+	}
 	if (__builtin_expect(f->kind != INJECT_FREES && inject_is_late(f), 0)) {
 		if (f->kind == INJECT_MOVES) {
 			hook_realloc_unanswered(&f->hook, (const void *)f->ptr);
 		}
 	} else if (f->kind == INJECT_ALLOCATES) {
 		hook_allocated(&f->hook, (const void *)f->rax, f->size);
+		f->self->last_block = f->rax;
 	} else if (f->kind != INJECT_FREES) {
 		leave_other(f);
 	}
