@@ -39,9 +39,22 @@ static inline void apply_end(struct aggregate *a, struct stack *s, const struct 
 	}
 }
 
+enum { AHEAD = 8 }; // changes before its turn, what the stack's line tells of is asked for
+
+/** The last item that the stack logged, and the rest of the stack. In line, or gcc drops it. */
+static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct change *c) {
+	if (!(c->flags & CHANGE_ALLOC)) {
+		__builtin_prefetch(&a->bins.log[a->stacks.items[c->stack].log_hint], 1);
+		__builtin_prefetch(&a->stacks.rest[c->stack], 1);
+	}
+}
+
 void apply_changes(struct aggregate *a) {
 	for (size_t i = 0; i < a->n_changes; i++) {
 		const struct change *c = &a->changes[i];
+		if (i + AHEAD < a->n_changes) {
+			fetch_ahead(a, c + AHEAD);
+		}
 		struct stack *s = &a->stacks.items[c->stack];
 		if (c->epoch) {
 			stack_keep_peak(s, c->epoch);
