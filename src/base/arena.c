@@ -20,13 +20,16 @@ static bool is_allowed(const struct arena *a, size_t size) {
 	return !a->max_bytes || (size <= a->max_bytes && a->bytes <= a->max_bytes - size);
 }
 
-/** A chunk of `size` bytes for data, zeroed: large ones in whole large pages. */
+/** A chunk of `size` bytes for data: large ones in whole large pages. */
 static struct arena_chunk *take_chunk(size_t size, bool is_large) {
 	const size_t bytes = sizeof(struct arena_chunk) + size;
+	bool is_zeroed = true;
 	// calloc: the system's fresh pages are zero already, and none is taken before its use
-	struct arena_chunk *chunk = is_large ? large_pages_take(bytes) : calloc(1, bytes);
+	struct arena_chunk *chunk = is_large ? large_pages_take(bytes, &is_zeroed) : calloc(1, bytes);
 	if (chunk) {
 		chunk->size = size;
+		chunk->used = 0;
+		chunk->dirty = is_zeroed ? 0 : size;
 		chunk->is_large = is_large;
 	}
 	return chunk;
@@ -96,7 +99,7 @@ static bool add_chunk(struct arena *a, size_t need) {
 	return chunk != NULL;
 }
 
-void *arena_alloc(struct arena *a, size_t n, size_t size) {
+void *arena_alloc_unset(struct arena *a, size_t n, size_t size) {
 	size_t need;
 	if (__builtin_mul_overflow(n, size, &need) || need > SIZE_MAX / 2) {
 		return NULL;
@@ -107,13 +110,21 @@ void *arena_alloc(struct arena *a, size_t n, size_t size) {
 			return NULL;
 		}
 	}
-	struct arena_chunk *chunk = a->chunks;
-	uint8_t *p = chunk->data + chunk->used;
-	if (UNLIKELY(chunk->used < chunk->dirty)) {
-		size_t n_dirty = chunk->dirty - chunk->used;
-		memset(p, 0, need < n_dirty ? need : n_dirty);
+	uint8_t *p = a->chunks->data + a->chunks->used;
+	a->chunks->used += need;
+	return p;
+}
+
+void *arena_alloc(struct arena *a, size_t n, size_t size) {
+	uint8_t *p = arena_alloc_unset(a, n, size);
+	if (p) {
+		const struct arena_chunk *chunk = a->chunks;
+		size_t at = (size_t)(p - chunk->data);
+		if (UNLIKELY(at < chunk->dirty)) {
+			size_t n_dirty = chunk->dirty - at, bytes = chunk->used - at;
+			memset(p, 0, bytes < n_dirty ? bytes : n_dirty);
+		}
 	}
-	chunk->used += need;
 	return p;
 }
 

@@ -19,6 +19,9 @@ struct arena {
 /** Zeroed memory for `n` things of `size`, or NULL: no memory, over the limit, product too large. */
 void *arena_alloc(struct arena *a, size_t n, size_t size) ATTR_NODISCARD;
 
+/** The same, holding anything: for who writes all of it. */
+void *arena_alloc_unset(struct arena *a, size_t n, size_t size) ATTR_NODISCARD;
+
 /** A copy with a zero byte behind it (not counted), or NULL. */
 char *arena_text(struct arena *a, struct slice s) ATTR_NODISCARD;
 
@@ -33,4 +36,5 @@ void arena_finish(struct arena *a);
  */
 void arena_reset(struct arena *a);
 
-#define arena_new(arena, type, n) ((type *)arena_alloc(arena, (n), sizeof(type)))
+#define arena_new(arena, type, n)       ((type *)arena_alloc(arena, (n), sizeof(type)))
+#define arena_new_unset(arena, type, n) ((type *)arena_alloc_unset(arena, (n), sizeof(type)))

@@ -80,12 +80,14 @@ struct load {
 	const struct trace_source *src;
 	const struct scan *scan;
 	uint64_t max_bytes;
-	struct buffer state, piece; // unpacked
+	struct arena memory;
+	struct slice state; // unpacked, in it
+	struct buffer piece;
 };
 
 // What may still be taken, beside what the recording and the state hold already
 static uint64_t left_bytes(const struct load *l, const struct recording *r) {
-	uint64_t used = r->arena.bytes + l->state.capacity;
+	uint64_t used = r->arena.bytes + l->memory.bytes;
 	return used < l->max_bytes ? l->max_bytes - used : 0;
 }
 
@@ -104,7 +106,7 @@ static bool load_log(struct load *l, const struct candidate *c, struct recording
 	}
 	struct counts_row want;
 	struct log_reader reader;
-	if (!state_counts(&want, buffer_view(&l->state), err) ||
+	if (!state_counts(&want, l->state, err) ||
 			!log_reader_init(&reader, out, want, log_bytes, err)) {
 		return false;
 	}
@@ -125,12 +127,13 @@ static bool load_log(struct load *l, const struct candidate *c, struct recording
 static bool load_candidate(struct load *l, const struct candidate *c, struct recording *out,
 		struct err *err) {
 	out->arena.max_bytes = l->max_bytes;
-	bool ok = scan_unpack(&l->state, l->src, c->stored_at, c->stored_bytes, c->raw_bytes,
-			l->max_bytes, err);
+	arena_finish(&l->memory);
+	bool ok = scan_unpack_in(&l->memory, &l->state, l->src, c->stored_at, c->stored_bytes,
+			c->raw_bytes, l->max_bytes, err);
 	if (ok && load_log(l, c, out, err)) {
 		uint64_t left = left_bytes(l, out) + out->arena.bytes;
 		out->arena.max_bytes = left ? left : 1;
-		if (state_decode(out, buffer_view(&l->state), err) && recording_is_valid(out, err)) {
+		if (state_decode(out, l->state, err) && recording_is_valid(out, err)) {
 			return true;
 		}
 	}
@@ -206,7 +209,7 @@ bool trace_read(struct recording *out, struct trace_facts *facts, const struct t
 		may_change = scan.head.finished_bytes == 0 && scan.slots.n > 0;
 		scan_finish(&scan);
 	}
-	buffer_finish(&l.state);
+	arena_finish(&l.memory);
 	buffer_finish(&l.piece);
 	return ok;
 }

@@ -262,25 +262,47 @@ bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t
 	return true;
 }
 
-bool scan_unpack(struct buffer *raw, const struct trace_source *src, uint64_t at,
-		uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes, struct err *err) {
+static bool may_unpack(uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes,
+		struct err *err) {
 	if (stored_bytes > max_bytes || raw_bytes > max_bytes - stored_bytes) {
 		return err_set(err, ERR_LIMIT,
 				"%" PRIu64 " bytes unpacked are more than the limit of %" PRIu64, raw_bytes,
 				max_bytes);
 	}
-	if (!unpack_is_possible(raw_bytes, stored_bytes)) {
-		return err_set(err, ERR_FORMAT, "%" PRIu64 " bytes can't unpack to %" PRIu64, stored_bytes,
-				raw_bytes);
-	}
+	return unpack_is_possible(raw_bytes, stored_bytes) ||
+			err_set(err, ERR_FORMAT, "%" PRIu64 " bytes can't unpack to %" PRIu64, stored_bytes,
+					raw_bytes);
+}
+
+/** `out` may be NULL: there was no memory for it. */
+static bool unpack_to(uint8_t *out, const struct trace_source *src, uint64_t at,
+		uint64_t stored_bytes, uint64_t raw_bytes, struct err *err) {
 	struct buffer stored = {0};
-	buffer_clear(raw);
 	uint8_t *in = buffer_room(&stored, stored_bytes ? stored_bytes : 1);
-	uint8_t *out = buffer_room(raw, raw_bytes ? raw_bytes : 1);
 	bool ok = in && out ? scan_read(src, at, in, stored_bytes, err) &&
 					unpack(out, raw_bytes, slice_of(in, stored_bytes), err)
 						: err_memory(err);
-	raw->size = ok ? raw_bytes : 0;
 	buffer_finish(&stored);
 	return ok;
+}
+
+bool scan_unpack(struct buffer *raw, const struct trace_source *src, uint64_t at,
+		uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes, struct err *err) {
+	buffer_clear(raw);
+	bool ok = may_unpack(stored_bytes, raw_bytes, max_bytes, err) &&
+			unpack_to(buffer_room(raw, raw_bytes ? raw_bytes : 1), src, at, stored_bytes, raw_bytes,
+					err);
+	raw->size = ok ? raw_bytes : 0;
+	return ok;
+}
+
+bool scan_unpack_in(struct arena *memory, struct slice *raw, const struct trace_source *src,
+		uint64_t at, uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes,
+		struct err *err) {
+	if (!may_unpack(stored_bytes, raw_bytes, max_bytes, err)) {
+		return false;
+	}
+	uint8_t *out = arena_new_unset(memory, uint8_t, raw_bytes);
+	*raw = slice_of(out, raw_bytes);
+	return unpack_to(out, src, at, stored_bytes, raw_bytes, err);
 }

@@ -59,3 +59,8 @@ bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t
  */
 bool scan_unpack(struct buffer *raw, const struct trace_source *src, uint64_t at,
 		uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes, struct err *err);
+
+/** The same, in memory that large tables take again when it is done with. */
+bool scan_unpack_in(struct arena *memory, struct slice *raw, const struct trace_source *src,
+		uint64_t at, uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes,
+		struct err *err);
