@@ -8,6 +8,7 @@
 #define ATTR_NORETURN          __attribute__((noreturn))
 #define ATTR_COLD              __attribute__((cold))
 #define ATTR_NOINLINE          __attribute__((noinline))
+#define ATTR_LANES(bytes)      __attribute__((vector_size(bytes))) // a type: several numbers at once
 #define ATTR_INLINE            __attribute__((always_inline)) inline
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)

@@ -216,7 +216,8 @@ static bool lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of
 static bool put_stacks(struct arena *arena, struct call_tree *t) {
 	t->stacks = arena_new(arena, uint32_t, t->n_stacks);
 	t->first = arena_new(arena, uint32_t, t->n + 2ul);
-	if (!t->stacks || !t->first) {
+	t->last = arena_new(arena, uint32_t, t->n);
+	if (!t->stacks || !t->first || !t->last) {
 		return false;
 	}
 	uint32_t *next = t->first + 1; // while they are put: where the next one of a node goes
@@ -228,6 +229,9 @@ static bool put_stacks(struct arena *arena, struct call_tree *t) {
 	}
 	for (uint32_t i = 0; i < t->n_stacks; i++) {
 		t->stacks[next[t->of_stack[i]]++] = i;
+	}
+	for (uint32_t i = 0; i < t->n; i++) {
+		t->last[i] = t->first[t->nodes[i].end];
 	}
 	return true;
 }
@@ -347,10 +351,11 @@ bool call_tree_costs(const struct call_tree *t, const struct lens_result *result
 		struct arena *arena, struct tree_costs *out, struct err *err) {
 	enum { LEAST = 50000 }; // stacks: for fewer, starting a thread costs more than it brings
 	*out = (struct tree_costs){result->stacks,
-			arena_new(arena, struct lens_costs, t->n_stacks + 1ul)};
+			arena_new_unset(arena, struct lens_costs, t->n_stacks + 1ul)};
 	if (!out->before) {
 		return err_memory(err);
 	}
+	out->before[0] = (struct lens_costs){0};
 	struct laying l = {.order = t->stacks, .n = t->n_stacks, .stacks = result->stacks};
 	l.before = out->before;
 	l.n_parts = parallel_parts(t->n_stacks, LEAST);

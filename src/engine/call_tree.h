@@ -28,6 +28,7 @@ struct call_tree {
 	uint32_t n_stacks;
 	uint32_t *stacks;     // all of them, in the order of their nodes
 	uint32_t *first;      // per node, and once more at the end: where in `stacks` its own begin
+	uint32_t *last;       // per node: where in `stacks` those of its subtree end
 	struct slice *labels; // per key: what a group is called; NULL: nodes are functions
 	const struct name **names; // per key: of its first node; NULL: it has none
 	uint32_t n_keys;
@@ -56,8 +57,7 @@ bool call_tree_costs(const struct call_tree *t, const struct lens_result *result
 /** What the stacks cost that go through a node or end in it; of node 0: the result's total. */
 static inline struct lens_costs call_tree_all(const struct call_tree *t,
 		const struct tree_costs *costs, uint32_t node) {
-	return lens_costs_between(&costs->before[t->first[node]],
-			&costs->before[t->first[t->nodes[node].end]]);
+	return lens_costs_between(&costs->before[t->first[node]], &costs->before[t->last[node]]);
 }
 
 /** What the stacks cost that end in a node. */

@@ -4,7 +4,6 @@
 #include "engine/lens.h"
 #include "engine/lens_match.h"
 #include "engine/timeline.h"
-#include "one_core.h"
 #include "random_recording.h"
 
 #include <setjmp.h>
@@ -566,71 +565,8 @@ static void test_library_runs_are_boxes(void **state) {
 	finish_made(&m);
 }
 
-/** Costs are laid over a tree of many stacks in parts, too. */
-static void parts_of_the_tree_change_nothing(void **state) {
-	(void)state;
-	const struct make_options o = {12, 3000, 110000, 40, 150000, 50, 3};
-	struct made m = make_recording(&o);
-	struct names *n = names_create(&m.r, NULL);
-	struct arena arena = {0};
-	struct lens l = lens_whole();
-	struct lens_result result;
-	struct call_tree tree;
-	struct tree_costs one, all;
-	assert_true(lens_apply(&l, &m.r, n, &arena, &result, NULL));
-	assert_true(call_tree_make(&l, &m.r, n, &arena, &tree, NULL));
-	assert_true(call_tree_costs(&tree, &result, &arena, &all, NULL));
-	cpu_set_t cores = take_one_core();
-	assert_true(call_tree_costs(&tree, &result, &arena, &one, NULL));
-	take_cores_back(&cores);
-	assert_memory_equal(one.before, all.before, (tree.n_stacks + 1ul) * sizeof *one.before);
-	struct lens_costs root = call_tree_all(&tree, &all, 0);
-	same(&root, &result.total);
-	arena_finish(&arena);
-	names_destroy(n);
-	finish_made(&m);
-}
-
-/** A large recording is scanned in parts; one whose intervals lie in no order, too. */
-static void parts_of_the_scan_change_nothing(void **state) {
-	(void)state;
-	const struct make_options o = {11, 3000, 2000, 40, 450000, 50, 3};
-	struct made m = make_recording(&o);
-	struct names *n = names_create(&m.r, NULL);
-	struct arena arena = {0};
-	struct rec_interval_row *v = m.r.intervals.items;
-	struct lens_result ordered = {0};
-	for (int round = 0; round < 3; round++) {
-		struct lens l = {.has_range = true, .from = 8, .to = 25, .metric = LENS_KEPT};
-		struct lens_result one, all;
-		assert_true(lens_apply(&l, &m.r, n, &arena, &all, NULL));
-		cpu_set_t cores = take_one_core();
-		assert_true(lens_apply(&l, &m.r, n, &arena, &one, NULL));
-		take_cores_back(&cores);
-		assert_true(one.total.blocks > 0);
-		same(&one.total, &all.total);
-		assert_memory_equal(one.stacks, all.stacks, m.r.stacks.n * sizeof *one.stacks);
-		ordered = round == 0 ? one : ordered;
-		assert_memory_equal(one.stacks, ordered.stacks, m.r.stacks.n * sizeof *one.stacks);
-		// One out of place; then the halves of all
-		struct rec_interval_row moved = v[round * 100];
-		v[round * 100] = v[m.r.intervals.n - 10];
-		v[m.r.intervals.n - 10] = moved;
-		for (uint32_t i = 0; round == 1 && i < m.r.intervals.n / 2; i++) {
-			struct rec_interval_row first = v[i];
-			v[i] = v[i + m.r.intervals.n / 2];
-			v[i + m.r.intervals.n / 2] = first;
-		}
-	}
-	arena_finish(&arena);
-	names_destroy(n);
-	finish_made(&m);
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(parts_of_the_scan_change_nothing),
-			cmocka_unit_test(parts_of_the_tree_change_nothing),
 			cmocka_unit_test(test_ranges_snap_outwards),
 			cmocka_unit_test(test_wall_clock),
 			cmocka_unit_test(test_wrong_words_are_named),
