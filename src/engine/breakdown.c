@@ -197,15 +197,13 @@ static bool take_sizes(struct taker *t) {
 	return ok;
 }
 
-enum { LIFETIMES = 16 };
-
 static uint64_t lifetime_least_ns(unsigned class) {
 	return class ? (uint64_t)1000 << (2 * (class - 1)) : 0;
 }
 
 static void put_life(char *out, size_t size, unsigned class) {
 	char time[HUMAN_MAX];
-	bool is_last = class == LIFETIMES - 1;
+	bool is_last = class == REC_LIFETIMES - 1;
 	uint64_t ns = lifetime_least_ns(is_last ? class : class + 1);
 	if (ns < 1000000) {
 		(void)snprintf(out, size, "below %u us", (unsigned)(ns / 1000));
@@ -217,15 +215,15 @@ static void put_life(char *out, size_t size, unsigned class) {
 /** How many blocks of each life a stack made; what lives, or what a range asks about, is the rest. */
 static bool take_lifetimes(struct taker *t) {
 	const struct recording *r = t->recording;
-	uint64_t blocks[LIFETIMES] = {0};
+	uint64_t blocks[REC_LIFETIMES] = {0};
 	bool is_counted = t->lens->metric == LENS_ALLOCATIONS || t->lens->metric == LENS_BYTES;
 	t->rest.costs = t->result->total;
-	for (uint32_t i = 0; i < r->stacks.n && !t->lens->has_range; i++) {
-		for (int k = 0; k < LIFETIMES && is_anything(&t->result->stacks[i]); k++) {
-			blocks[k] += r->stacks.items[i].lifetimes[k];
+	for (uint32_t i = 0; i < r->lifetimes.n && !t->lens->has_range; i++) {
+		for (int k = 0; k < REC_LIFETIMES && is_anything(&t->result->stacks[i]); k++) {
+			blocks[k] += r->lifetimes.items[i].blocks[k];
 		}
 	}
-	for (unsigned k = 0; k < LIFETIMES; k++) {
+	for (unsigned k = 0; k < REC_LIFETIMES; k++) {
 		char text[HUMAN_MAX + 16];
 		if (!blocks[k]) {
 			continue;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "engine/by_node.h"
 
-static uint32_t add_up(uint32_t a, uint32_t b) {
-	return a > UINT32_MAX - b ? UINT32_MAX : a + b; // lifetimes saturate
-}
-
 static void add_stack(struct rec_stack *to, const struct rec_stack *s) {
 	if (s->first_ns < to->first_ns) {
 		to->first_ns = s->first_ns;
@@ -22,9 +18,6 @@ static void add_stack(struct rec_stack *to, const struct rec_stack *s) {
 	to->live_blocks += s->live_blocks;
 	to->live_bytes += s->live_bytes;
 	to->reallocs += s->reallocs;
-	for (size_t i = 0; i < sizeof to->lifetimes / sizeof *to->lifetimes; i++) {
-		to->lifetimes[i] = add_up(to->lifetimes[i], s->lifetimes[i]);
-	}
 }
 
 bool recording_by_node(const struct recording *r, struct arena *arena, struct recording *out,
@@ -47,6 +40,7 @@ bool recording_by_node(const struct recording *r, struct arena *arena, struct re
 	*out = *r;
 	out->stacks.items = stacks;
 	out->stacks.n = n;
+	out->lifetimes.n = 0;
 	out->intervals.n = 0;
 	out->sizes.n = 0;
 	return true;

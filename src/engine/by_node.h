@@ -6,8 +6,8 @@
 
 /**
  * The recording with one stack per node, whoever's threads allocated there: for answers that know
- * no threads. A shallow copy, whose stacks live in `arena`; it has no intervals and no sizes,
- * because those name stacks by their rows. False: no memory.
+ * no threads. A shallow copy, whose stacks live in `arena`; it has no intervals, no sizes
+ * and no lifetimes, because those name stacks by their rows. False: no memory.
  */
 bool recording_by_node(const struct recording *r, struct arena *arena, struct recording *out,
 		struct err *err);

@@ -61,17 +61,19 @@ static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *o
 			.first_ns = rest->first,
 			.last_ns = s->last,
 	};
-	memcpy(out->lifetimes, s->lifetimes, sizeof out->lifetimes);
 }
 
 static bool put_stacks(const struct aggregate *a, struct recording *out) {
 	out->stacks.items = arena_new(&out->arena, struct rec_stack, a->stacks.n);
-	if (!out->stacks.items) {
+	out->lifetimes.items = arena_new(&out->arena, struct rec_lifetimes, a->stacks.n);
+	if (!out->stacks.items || !out->lifetimes.items) {
 		return false;
 	}
-	out->stacks.n = a->stacks.n;
+	out->stacks.n = out->lifetimes.n = a->stacks.n;
 	for (uint32_t i = 0; i < a->stacks.n; i++) {
 		put_stack(a, i, &out->stacks.items[i]);
+		memcpy(&out->lifetimes.items[i], a->stacks.items[i].lifetimes,
+				sizeof *out->lifetimes.items);
 	}
 	return true;
 }

@@ -70,11 +70,6 @@ static void add(struct rec_stack *sum, const struct rec_stack *s) {
 	sum->reallocs += s->reallocs;
 	sum->first_ns = s->first_ns < sum->first_ns ? s->first_ns : sum->first_ns;
 	sum->last_ns = s->last_ns > sum->last_ns ? s->last_ns : sum->last_ns;
-	for (size_t i = 0; i < sizeof s->lifetimes / sizeof *s->lifetimes; i++) {
-		if (__builtin_add_overflow(sum->lifetimes[i], s->lifetimes[i], &sum->lifetimes[i])) {
-			sum->lifetimes[i] = UINT32_MAX;
-		}
-	}
 }
 
 static void to_totals(struct recording *r) {
@@ -83,8 +78,12 @@ static void to_totals(struct recording *r) {
 		for (uint32_t i = 1; i < r->stacks.n; i++) {
 			add(sum, &r->stacks.items[i]);
 		}
+		for (uint32_t i = 1; i < r->lifetimes.n; i++) {
+			rec_lifetimes_add(&r->lifetimes.items[0], &r->lifetimes.items[i]);
+		}
 		sum->node = sum->thread = 0;
 		r->stacks.n = 1;
+		r->lifetimes.n = r->lifetimes.n ? 1 : 0;
 	}
 	r->threads.n = r->threads.n ? 1 : 0;
 	r->children.n = r->marks.n = 0;

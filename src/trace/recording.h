@@ -152,8 +152,16 @@ struct rec_stack {
 	uint64_t live_blocks, live_bytes; // never freed
 	uint64_t reallocs;                // of its allocations, by realloc
 	uint64_t first_ns, last_ns;       // first and last allocation
-	uint32_t lifetimes[16]; // freed blocks by log4 of their life: < 1 us, < 4 us, ...; saturating
-							// (blocks gone at an exec are not in it)
+};
+
+enum { REC_LIFETIMES = 16 };
+
+/**
+ * Freed blocks of a stack by log4 of their life: < 1 us, < 4 us, ...; saturating. Blocks gone at an exec
+ * are not in it.
+ */
+struct rec_lifetimes {
+	uint32_t blocks[REC_LIFETIMES];
 };
 
 /**
@@ -296,6 +304,7 @@ struct recording {
 	REC_TABLE(struct rec_frame) frames;
 	REC_TABLE(struct rec_node) nodes;
 	REC_TABLE(struct rec_stack) stacks;
+	REC_TABLE(struct rec_lifetimes) lifetimes; // per stack; empty: of no stack there are any
 	REC_TABLE(struct rec_edge) edges;
 	REC_TABLE(struct rec_edge) curve; // of the whole, finer than edges; empty: edges are it
 	REC_TABLE(struct rec_interval_row) intervals;
@@ -318,6 +327,15 @@ struct recording {
  */
 struct err;
 bool recording_is_valid(const struct recording *r, struct err *why);
+
+/** Add b's to a's: they saturate. */
+static inline void rec_lifetimes_add(struct rec_lifetimes *a, const struct rec_lifetimes *b) {
+	for (int i = 0; i < REC_LIFETIMES; i++) {
+		if (__builtin_add_overflow(a->blocks[i], b->blocks[i], &a->blocks[i])) {
+			a->blocks[i] = UINT32_MAX;
+		}
+	}
+}
 
 static inline struct rec_interval rec_interval_of(const struct rec_interval_row *row,
 		const struct rec_wide *wide) {

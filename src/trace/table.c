@@ -303,16 +303,17 @@ static void widen(uint64_t *restrict out, const uint8_t *restrict group) {
 	}
 }
 
-// There are two bytes at least
+// There are VARINT_MAX bytes at least
 static inline uint64_t next_of_many(struct cursor *c) {
+	enum { USUAL = 6 }; // bytes, at most
 	const uint8_t *at = c->at;
-	if (at[0] < 0x80) {
-		c->at += 1;
-		return at[0];
-	}
-	if (at[1] < 0x80) {
-		c->at += 2;
-		return (at[0] & 0x7fu) | (uint64_t)at[1] << 7;
+	uint64_t v = 0;
+	for (unsigned i = 0; i < USUAL; i++) {
+		v |= (uint64_t)(at[i] & 0x7f) << 7 * i;
+		if (at[i] < 0x80) {
+			c->at += i + 1;
+			return v;
+		}
 	}
 	return cursor_varint(c);
 }
@@ -497,7 +498,7 @@ bool table_columns(struct cursor *out, const struct table_raw *raw, const struct
 			}
 		}
 		struct slice its = more && id == column->id ? bytes : (struct slice){NULL, 0};
-		if (i == 0 && its.size < raw->n) {
+		if (column->id == 1 && its.size < raw->n) {
 			return err_set(err, ERR_FORMAT, "table %s: bad column %u", t->name, column->id);
 		}
 		out[i] = cursor_init(its);

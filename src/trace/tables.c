@@ -38,7 +38,8 @@ _Static_assert(sizeof(struct rec_module) == 80, "columns");
 _Static_assert(sizeof(struct rec_location) == 24, "columns");
 _Static_assert(sizeof(struct rec_frame) == 16, "columns");
 _Static_assert(sizeof(struct rec_node) == 8, "columns");
-_Static_assert(sizeof(struct rec_stack) == 176, "columns");
+_Static_assert(sizeof(struct rec_stack) == 112, "columns");
+_Static_assert(sizeof(struct rec_lifetimes) == 64, "columns");
 _Static_assert(sizeof(struct rec_edge) == 64, "columns");
 _Static_assert(sizeof(struct rec_interval) == 24, "columns");
 _Static_assert(sizeof(struct rec_interval_row) == 16, "four in a cache line");
@@ -127,18 +128,77 @@ static void stack_units(uint64_t *out, const void *user, const void *rows, size_
 	}
 }
 
+// In a file they are one table, in memory two: who goes through stacks needs no lifetimes
+struct stack_row {
+	struct rec_stack stack;
+	struct rec_lifetimes lifetimes;
+};
+
 #define ROW struct rec_stack
-static const struct column stack_columns[] = {D(1, node), P(2, usual_size), P(3, allocations),
-		X(4, allocated_bytes, allocations), P(5, temporary), P(6, short_lived), P(7, peak_blocks),
-		X(8, peak_bytes, peak_blocks), P(9, live_blocks), X(10, live_bytes, live_blocks),
-		P(11, reallocs), D(12, first_ns), A(13, last_ns, first_ns),
-		X(14, temporary_bytes, temporary), P(15, thread), P(32, lifetimes[0]), P(33, lifetimes[1]),
-		P(34, lifetimes[2]), P(35, lifetimes[3]), P(36, lifetimes[4]), P(37, lifetimes[5]),
-		P(38, lifetimes[6]), P(39, lifetimes[7]), P(40, lifetimes[8]), P(41, lifetimes[9]),
-		P(42, lifetimes[10]), P(43, lifetimes[11]), P(44, lifetimes[12]), P(45, lifetimes[13]),
-		P(46, lifetimes[14]), P(47, lifetimes[15])};
-static const struct table table_stacks = TABLE(21, "stacks", stack_columns, stack_units);
+#define STACK_COLUMNS                                                                             \
+	D(1, node), P(2, usual_size), P(3, allocations), X(4, allocated_bytes, allocations),          \
+			P(5, temporary), P(6, short_lived), P(7, peak_blocks), X(8, peak_bytes, peak_blocks), \
+			P(9, live_blocks), X(10, live_bytes, live_blocks), P(11, reallocs), D(12, first_ns),  \
+			A(13, last_ns, first_ns), X(14, temporary_bytes, temporary), P(15, thread)
+#define LIFE(base, k) \
+	{ 32 + k, COLUMN_PLAIN, sizeof(uint32_t), base + k * sizeof(uint32_t), 0, 0 }
+#define LIFETIME_COLUMNS(base)                                                                \
+	LIFE(base, 0), LIFE(base, 1), LIFE(base, 2), LIFE(base, 3), LIFE(base, 4), LIFE(base, 5), \
+			LIFE(base, 6), LIFE(base, 7), LIFE(base, 8), LIFE(base, 9), LIFE(base, 10),       \
+			LIFE(base, 11), LIFE(base, 12), LIFE(base, 13), LIFE(base, 14), LIFE(base, 15)
+static const struct column stack_columns[] = {STACK_COLUMNS};
+static const struct column lifetime_columns[] = {LIFETIME_COLUMNS(0)};
+static const struct column row_columns[] = {STACK_COLUMNS,
+		LIFETIME_COLUMNS(offsetof(struct stack_row, lifetimes))};
+static const struct table table_own = TABLE(21, "stacks", stack_columns, stack_units);
 #undef ROW
+#define ROW struct rec_lifetimes
+static const struct table table_lifetimes = TABLE(21, "stacks", lifetime_columns, NULL);
+#undef ROW
+
+static void get_stacks(void *rows, const void *user, uint64_t first, size_t n) {
+	const struct recording *r = user;
+	struct stack_row *out = rows;
+	for (size_t i = 0; i < n; i++) {
+		out[i].stack = r->stacks.items[first + i];
+		out[i].lifetimes = r->lifetimes.n ? r->lifetimes.items[first + i]
+										  : (struct rec_lifetimes){.blocks = {0}};
+	}
+}
+
+static bool decode_stacks(const struct table_raw *raw, const struct table *t, void *user,
+		struct err *err) {
+	struct recording *r = user;
+	if (!table_decode(raw, &table_own, r->stacks.items, r, err)) {
+		return false;
+	}
+	r->lifetimes.items = arena_new(&r->arena, struct rec_lifetimes, r->stacks.n);
+	if (!r->lifetimes.items) {
+		return err_set(err, ERR_LIMIT, "table %s takes too much memory", t->name);
+	}
+	r->lifetimes.n = r->stacks.n;
+	return table_decode(raw, &table_lifetimes, r->lifetimes.items, r, err);
+}
+
+static void stack_row_units(uint64_t *out, const void *user, const void *rows, size_t n) {
+	const struct stack_row *row = rows;
+	(void)user;
+	for (size_t i = 0; i < n; i++) {
+		out[i] = row[i].stack.usual_size;
+	}
+}
+
+static const struct table table_stacks = {
+		.id = 21,
+		.name = "stacks",
+		.row_bytes = sizeof(struct stack_row),
+		.columns = row_columns,
+		.n_columns = sizeof row_columns / sizeof *row_columns,
+		.units = stack_row_units,
+		.get = get_stacks,
+		.decode = decode_stacks,
+		.kept_bytes = sizeof(struct rec_stack),
+};
 
 #define ROW struct rec_edge
 static const struct column edge_columns[] = {D(1, time_ns), A(2, end_ns, time_ns), D(3, bytes),

@@ -57,8 +57,8 @@ void columns_stacks(const struct columns *c, struct buffer *out) {
 	STACK_COLUMN(out, c, s->sum.reallocs);
 	STACK_COLUMN(out, c, s->sum.first_ns);
 	STACK_COLUMN(out, c, s->sum.last_ns - s->sum.first_ns);
-	for (size_t k = 0; k < 16; k++) {
-		STACK_COLUMN(out, c, s->sum.lifetimes[k]);
+	for (size_t k = 0; k < REC_LIFETIMES; k++) {
+		STACK_COLUMN(out, c, s->lifetimes.blocks[k]);
 	}
 	buffer_finish(&column);
 }

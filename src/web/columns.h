@@ -18,6 +18,7 @@ struct page_stack {
 	struct slice site_name;
 	uint32_t site_word; // of site_name; known once the words are written
 	struct rec_stack sum;
+	struct rec_lifetimes lifetimes;
 };
 
 struct page_stacks {

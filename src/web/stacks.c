@@ -69,10 +69,6 @@ static void add_stack(struct rec_stack *sum, const struct rec_stack *s) {
 	sum->reallocs += s->reallocs;
 	sum->first_ns = is_first || s->first_ns < sum->first_ns ? s->first_ns : sum->first_ns;
 	sum->last_ns = max_u64(sum->last_ns, s->last_ns);
-	for (size_t i = 0; i < sizeof s->lifetimes / sizeof *s->lifetimes; i++) {
-		uint64_t n = (uint64_t)sum->lifetimes[i] + s->lifetimes[i];
-		sum->lifetimes[i] = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
-	}
 }
 
 /** Where a stack ends in the page. */
@@ -140,6 +136,9 @@ bool columns_find_stacks(struct columns *c) {
 		}
 		p->of[at->stack] = p->n - 1;
 		add_stack(&stack->sum, s);
+		if (c->r->lifetimes.n) {
+			rec_lifetimes_add(&stack->lifetimes, &c->r->lifetimes.items[at->stack]);
+		}
 	}
 	return true;
 }

@@ -248,7 +248,7 @@ static void dump_stacks(const struct recording *r) {
 		U64("last", s->last_ns);
 		printf(" lifetimes");
 		for (int k = 0; k < 16; k++) {
-			printf(" %u", s->lifetimes[k]);
+			printf(" %u", r->lifetimes.items[i].blocks[k]);
 		}
 		printf("\n");
 	}

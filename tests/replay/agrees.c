@@ -163,9 +163,6 @@ static void fold_stack(struct rec_stack *into, const struct rec_stack *s) {
 	into->live_blocks += s->live_blocks;
 	into->live_bytes += s->live_bytes;
 	into->reallocs += s->reallocs;
-	for (int i = 0; i < 16; i++) {
-		into->lifetimes[i] += s->lifetimes[i];
-	}
 }
 
 /**
@@ -177,12 +174,15 @@ static struct recording without_threads(const struct recording *rec) {
 	struct stack_map map = map_stacks(rec);
 	uint32_t *row_of = need(rec->stacks.n, sizeof *row_of);
 	out.stacks.items = need(rec->stacks.n, sizeof *out.stacks.items);
+	out.lifetimes.items = need(rec->stacks.n, sizeof *out.lifetimes.items);
 	out.stacks.n = 0;
 	for (size_t i = 0; i < map.n; i++) {
 		bool is_new = i == 0 || map.keys[i].key >> 32 != map.keys[i - 1].key >> 32;
 		out.stacks.n += is_new;
 		row_of[map.keys[i].stack] = out.stacks.n - 1;
-		fold_stack(&out.stacks.items[out.stacks.n - 1], &rec->stacks.items[map.keys[i].stack]);
+		uint32_t own = map.keys[i].stack;
+		fold_stack(&out.stacks.items[out.stacks.n - 1], &rec->stacks.items[own]);
+		rec_lifetimes_add(&out.lifetimes.items[out.stacks.n - 1], &rec->lifetimes.items[own]);
 	}
 	out.intervals.items = need(rec->intervals.n, sizeof *out.intervals.items);
 	for (uint32_t i = 0; i < rec->intervals.n; i++) {
@@ -202,7 +202,14 @@ static unsigned lifetime_class(uint64_t life_ns) {
 	return n;
 }
 
-static void add_to_stack(struct rec_stack *s, const struct replay_block *b, uint64_t peak) {
+// A stack by the slow way
+struct slow_stack {
+	struct rec_stack sum;
+	struct rec_lifetimes lifetimes;
+};
+
+static void add_to_stack(struct slow_stack *slow, const struct replay_block *b, uint64_t peak) {
+	struct rec_stack *s = &slow->sum;
 	if (s->allocations == 0) {
 		s->first_ns = b->birth;
 		s->usual_size = b->size < UINT32_MAX ? (uint32_t)b->size : UINT32_MAX;
@@ -222,17 +229,22 @@ static void add_to_stack(struct rec_stack *s, const struct replay_block *b, uint
 		s->live_blocks++;
 		s->live_bytes += b->size;
 	} else if (!b->is_gone) {
-		s->lifetimes[lifetime_class(b->death - b->birth)]++;
+		slow->lifetimes.blocks[lifetime_class(b->death - b->birth)]++;
 	}
+}
+
+static bool lifetimes_agree(const struct rec_lifetimes *ours, const struct rec_lifetimes *theirs,
+		struct err *why) {
+	for (int i = 0; i < REC_LIFETIMES; i++) {
+		if (!SAME(why, "a lifetime class", ours->blocks[i], theirs->blocks[i])) {
+			return false;
+		}
+	}
+	return true;
 }
 
 static bool stack_agrees(const struct rec_stack *ours, const struct rec_stack *theirs,
 		struct err *why) {
-	for (int i = 0; i < 16; i++) {
-		if (!SAME(why, "a lifetime class", ours->lifetimes[i], theirs->lifetimes[i])) {
-			return false;
-		}
-	}
 	return SAME(why, "usual_size", ours->usual_size, theirs->usual_size) &&
 			SAME(why, "allocations", ours->allocations, theirs->allocations) &&
 			SAME(why, "allocated_bytes", ours->allocated_bytes, theirs->allocated_bytes) &&
@@ -250,14 +262,15 @@ static bool stack_agrees(const struct rec_stack *ours, const struct rec_stack *t
 
 static bool stacks_agree(const struct replay *r, const struct recording *rec,
 		const struct stack_map *map, struct err *why) {
-	struct rec_stack *ours = need(rec->stacks.n, sizeof *ours);
+	struct slow_stack *ours = need(rec->stacks.n, sizeof *ours);
 	for (size_t i = 0; i < r->blocks.n; i++) {
 		const struct replay_block *b = &r->blocks.items[i];
 		add_to_stack(&ours[stack_of(map, b)], b, rec->summary.peak_time_ns);
 	}
 	bool ok = true;
 	for (uint32_t i = 0; ok && i < rec->stacks.n; i++) {
-		ok = stack_agrees(&ours[i], &rec->stacks.items[i], why) ||
+		ok = (stack_agrees(&ours[i].sum, &rec->stacks.items[i], why) &&
+					 lifetimes_agree(&ours[i].lifetimes, &rec->lifetimes.items[i], why)) ||
 				err_add(why, "stack %" PRIu32, i);
 	}
 	free(ours);
@@ -591,6 +604,7 @@ bool replay_agrees(const struct replay *r, const struct recording *rec, struct e
 	struct recording folded = without_threads(rec);
 	bool ok = rows_agree(r, &folded, why);
 	free(folded.stacks.items);
+	free(folded.lifetimes.items);
 	free(folded.intervals.items);
 	return ok;
 }

@@ -110,7 +110,9 @@ static inline void make_stacks(struct made *m, const struct make_options *o) {
 		(void)snprintf(text, sizeof text, "worker%u", i / 2);
 		r->threads.items[i].name = made_string(m, text);
 	}
-	r->stacks.n = o->stacks;
+	r->stacks.n = r->lifetimes.n = o->stacks;
+	r->lifetimes.items = arena_new(&r->arena, struct rec_lifetimes, o->stacks);
+	check(r->lifetimes.items);
 	for (uint32_t i = 0; i < o->stacks; i++) {
 		r->stacks.items[i].node = (uint32_t)made_random(m, o->nodes);
 		r->stacks.items[i].thread = (uint32_t)made_random(m, o->threads + 1);
@@ -192,7 +194,7 @@ static inline void add_up(struct made *m) {
 		stack->temporary_bytes += b->is_temporary ? b->size : 0;
 		stack->live_blocks += is_live;
 		stack->live_bytes += is_live ? b->size : 0;
-		stack->lifetimes[3] += !is_live;
+		r->lifetimes.items[b->stack].blocks[3] += !is_live;
 		const struct rec_interval v = {
 				.stack = b->stack,
 				.from = (uint16_t)b->from,

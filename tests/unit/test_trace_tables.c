@@ -38,6 +38,7 @@ static struct recording random_bits(uint64_t seed) {
 	fill(q, offsetof(struct rec_quality, clock_is_not_tsc), &random);
 	q->clock_is_not_tsc = 1;
 	FILL_ROWS(&r, stacks, n, &random);
+	FILL_ROWS(&r, lifetimes, n, &random);
 	FILL_ROWS(&r, edges, n, &random);
 	SAMPLE_ROWS(&r, intervals, n);
 	FILL_ROWS(&r, sizes, n, &random);

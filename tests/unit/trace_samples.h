@@ -199,7 +199,7 @@ static inline void sample_count(struct recording *r, const struct sample_block *
 	s->short_lived += b->is_temporary;
 	s->live_blocks += is_never;
 	s->live_bytes += is_never ? b->size : 0;
-	s->lifetimes[i % 16] += !is_never;
+	r->lifetimes.items[b->stack].blocks[i % 16] += !is_never;
 	s->last_ns = i + 1000;
 	r->summary.allocations++;
 	r->summary.allocated_bytes += b->size;
@@ -255,6 +255,7 @@ static inline int sample_by_size(const void *a, const void *b) {
 static inline void sample_state(struct recording *r, uint64_t *random,
 		const struct sample_size *size) {
 	SAMPLE_ROWS(r, stacks, size->stacks);
+	SAMPLE_ROWS(r, lifetimes, size->stacks);
 	for (uint32_t i = 0; i < size->stacks; i++) {
 		r->stacks.items[i].node = size->nodes - 1 - i;
 		r->stacks.items[i].first_ns = i;
@@ -359,6 +360,7 @@ static inline const char *sample_difference(const struct recording *a, const str
 			: !SAMPLE_SAME(a, b, frames)                          ? "frames"
 			: !SAMPLE_SAME(a, b, nodes)                           ? "nodes"
 			: !SAMPLE_SAME(a, b, stacks)                          ? "stacks"
+			: !SAMPLE_SAME(a, b, lifetimes)                       ? "lifetimes"
 			: !SAMPLE_SAME(a, b, edges)                           ? "edges"
 			: !SAMPLE_SAME(a, b, curve)                           ? "curve"
 			: !SAMPLE_SAME(a, b, intervals)                       ? "intervals"
