@@ -162,6 +162,9 @@ static uint32_t count_callers(struct finder *f, const struct place *p) {
 static void find_wrapper(struct finder *f) {
 	enum { CALLERS = 20 };
 	struct place *p = NULL;
+	if (names_n_functions(f->names) <= CALLERS) {
+		return; // there are not as many
+	}
 	for (uint32_t i = 0; i < f->n_places; i++) {
 		struct place *other = &f->places[i];
 		bool is_own = other->name->owner == OWNER_YOURS && other->n_stacks >= CALLERS;

@@ -83,8 +83,9 @@ static bool gather_places(struct finder *f) {
 	uint32_t n = f->r->stacks.n;
 	uint32_t *place_of_function = arena_new(&f->scratch, uint32_t,
 			names_n_functions(f->names) + 1ul);
+	uint32_t most = names_n_functions(f->names);
 	f->place_of = arena_new(&f->scratch, uint32_t, n + 1ul);
-	f->places = arena_new(&f->scratch, struct place, n + 1ul);
+	f->places = arena_new(&f->scratch, struct place, (most < n ? most : n) + 1ul);
 	if (!place_of_function || !f->place_of || !f->places) {
 		return false;
 	}

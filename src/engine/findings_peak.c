@@ -108,21 +108,31 @@ static const struct inclusive *choose(const struct finder *f, const struct inclu
 	return best ? best : largest;
 }
 
+/** Per location: does it have a frame of this function, as the user's own? */
+static uint8_t *locations_of(struct finder *f, uint32_t function_id) {
+	uint8_t *out = arena_new(&f->scratch, uint8_t, f->r->locations.n);
+	for (uint32_t i = 0; out && i < f->r->locations.n; i++) {
+		uint32_t n;
+		const struct name *frames = names_of(f->names, i, &n);
+		for (uint32_t k = 0; k < n; k++) {
+			out[i] |= frames[k].owner == OWNER_YOURS && frames[k].function_id == function_id;
+		}
+	}
+	return out;
+}
+
 /** Tag all stacks through the holder, also those that hold nothing at the peak, and sum them up. */
 static bool tag_stacks(struct finder *f, struct holder *h) {
-	uint32_t id = h->name->function_id, n_frames;
+	uint32_t id = h->name->function_id;
+	uint8_t *of_location = locations_of(f, id);
 	uint8_t *through = arena_new(&f->scratch, uint8_t, f->r->nodes.n + 1ul);
 	h->tags = arena_new(&f->scratch, uint8_t, f->r->stacks.n + 1ul);
-	if (!through || !h->tags) {
+	if (!of_location || !through || !h->tags) {
 		return false;
 	}
 	for (uint32_t i = 1; i < f->r->nodes.n; i++) {
 		const struct rec_node *node = &f->r->nodes.items[i];
-		const struct name *frames = names_of(f->names, node->location, &n_frames);
-		through[i] = through[node->parent];
-		for (uint32_t k = 0; k < n_frames && !through[i]; k++) {
-			through[i] = frames[k].owner == OWNER_YOURS && frames[k].function_id == id;
-		}
+		through[i] = through[node->parent] | of_location[node->location];
 	}
 	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
 		uint32_t node = f->r->stacks.items[i].node;

@@ -42,6 +42,7 @@ static uint32_t best_of_location(const struct names *n, uint32_t location, enum 
 	return best;
 }
 
+/** All of its frames only hand memory out. */
 static bool is_of_allocator(const struct names *n, uint32_t location) {
 	for (uint32_t i = n->first[location]; i < n->first[location + 1]; i++) {
 		if (!n->frames[i].is_wrapper) {
@@ -69,50 +70,66 @@ static void name_modules(struct names *n) {
 	}
 }
 
-// Per node, while sites are found
-struct best {
-	uint8_t fitness;
-	bool is_allocator; // all frames so far hand out memory
-	uint32_t module;   // of the innermost frame that does more than hand out memory
+// Per location, while sites are found
+struct place {
+	uint32_t best_frame;
+	uint32_t module;
+	uint8_t fitness;   // of that frame
+	bool is_allocator; // all frames hand out memory
 };
 
-static void find_site(struct names *n, uint32_t node, const uint32_t *best_frame,
-		const uint8_t *fitness, struct best *best) {
-	const struct rec_node *rec = &n->recording->nodes.items[node];
-	const struct best *outer = &best[rec->parent];
-	struct best *own = &best[node];
-	*own = (struct best){.fitness = fitness[rec->location],
-			.is_allocator = is_of_allocator(n, rec->location),
-			.module = n->recording->locations.items[rec->location].module};
-	if (own->is_allocator && rec->parent != 0) {
-		own->module = outer->module;
-		own->is_allocator = outer->is_allocator;
+// Per node: the same of the frames so far
+struct best {
+	uint32_t module : 28; // of the innermost frame that does more than hand out memory
+	uint32_t fitness : 3;
+	uint32_t is_allocator : 1;
+};
+
+enum { MODULES_MOST = 1 << 28 };
+
+static struct place *find_places(const struct names *n, struct arena *scratch) {
+	const struct recording *r = n->recording;
+	struct place *places = arena_new(scratch, struct place, r->locations.n);
+	for (uint32_t i = 0; places && i < r->locations.n; i++) {
+		enum fitness fit;
+		places[i].best_frame = best_of_location(n, i, &fit);
+		places[i].fitness = (uint8_t)fit;
+		places[i].is_allocator = is_of_allocator(n, i);
+		places[i].module = r->locations.items[i].module;
 	}
-	bool is_outer_better = rec->parent != 0 && outer->fitness > own->fitness;
-	own->fitness = is_outer_better ? outer->fitness : own->fitness;
-	n->site[node] = own->fitness <= FIT_RUNTIME ? n->n_frames + own->module + 1
-			: is_outer_better                   ? n->site[rec->parent]
-												: best_frame[rec->location] + 1;
+	return places;
+}
+
+static void find_site(struct names *n, uint32_t node, const struct place *places,
+		struct best *best) {
+	const struct rec_node *rec = &n->recording->nodes.items[node];
+	const struct place *place = &places[rec->location];
+	const struct best outer = best[rec->parent];
+	bool asks_outer = place->is_allocator && rec->parent != 0;
+	bool is_outer_better = rec->parent != 0 && outer.fitness > place->fitness;
+	struct best own = {
+			.module = (asks_outer ? outer.module : place->module) & (MODULES_MOST - 1),
+			.fitness = (is_outer_better ? outer.fitness : place->fitness) & 7,
+			.is_allocator = asks_outer ? outer.is_allocator : place->is_allocator,
+	};
+	best[node] = own;
+	n->site[node] = own.fitness <= FIT_RUNTIME ? n->n_frames + own.module + 1
+			: is_outer_better                  ? n->site[rec->parent]
+											   : place->best_frame + 1;
 }
 
 bool names_find_sites(struct names *n) {
 	const struct recording *r = n->recording;
 	struct arena scratch = {0};
-	uint32_t *best_frame = arena_new(&scratch, uint32_t, r->locations.n);
-	uint8_t *fitness = arena_new(&scratch, uint8_t, r->locations.n);
+	const struct place *places = find_places(n, &scratch);
 	struct best *best = arena_new(&scratch, struct best, r->nodes.n);
 	n->site = arena_new(&n->arena, uint32_t, r->nodes.n);
-	bool ok = best_frame && fitness && best && n->site;
-	for (uint32_t i = 0; ok && i < r->locations.n; i++) {
-		enum fitness fit;
-		best_frame[i] = best_of_location(n, i, &fit);
-		fitness[i] = (uint8_t)fit;
-	}
+	bool ok = places && best && n->site && r->modules.n < MODULES_MOST;
 	if (ok) {
 		name_modules(n);
 	}
 	for (uint32_t i = 1; ok && i < r->nodes.n; i++) {
-		find_site(n, i, best_frame, fitness, best);
+		find_site(n, i, places, best);
 	}
 	arena_finish(&scratch);
 	return ok;

@@ -181,13 +181,14 @@ static uint32_t rule_of_location(const struct recording *r, const struct rec_loc
 	return rule;
 }
 
-/** of_node: the rule of each node. */
+/** of_node: the rule of each node; NULL: none has any. */
 static bool find_rules(const struct suppressions *s, const struct recording *r,
 		struct arena *scratch, uint32_t **of_node) {
 	uint32_t *of_string = arena_new(scratch, uint32_t, r->strings.n);
 	uint32_t *of_location = arena_new(scratch, uint32_t, r->locations.n);
-	*of_node = arena_new(scratch, uint32_t, r->nodes.n);
-	if (!of_string || !of_location || !*of_node) {
+	uint32_t any = 0;
+	*of_node = NULL;
+	if (!of_string || !of_location) {
 		return false;
 	}
 	for (uint32_t i = 1; i < r->strings.n; i++) {
@@ -195,6 +196,14 @@ static bool find_rules(const struct suppressions *s, const struct recording *r,
 	}
 	for (uint32_t i = 1; i < r->locations.n; i++) {
 		of_location[i] = rule_of_location(r, &r->locations.items[i], of_string);
+		any |= of_location[i];
+	}
+	if (!any) {
+		return true; // as in most recordings: nothing is to be looked at
+	}
+	*of_node = arena_new(scratch, uint32_t, r->nodes.n);
+	if (!*of_node) {
+		return false;
 	}
 	for (uint32_t i = 1; i < r->nodes.n; i++) {
 		const struct rec_node *n = &r->nodes.items[i];
@@ -244,10 +253,13 @@ static void free_details(struct recording *r, const uint32_t *of_node) {
 bool suppressions_apply(struct suppressions *s, struct recording *r, struct err *err) {
 	struct arena scratch = {0};
 	uint32_t *of_node;
-	r->suppressed.items = arena_new(&r->arena, struct rec_suppressed, r->stacks.n + 1ul);
-	bool ok = r->suppressed.items && find_rules(s, r, &scratch, &of_node);
 	bool is_any = false;
-	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
+	bool ok = find_rules(s, r, &scratch, &of_node);
+	if (ok && of_node) {
+		r->suppressed.items = arena_new(&r->arena, struct rec_suppressed, r->stacks.n);
+		ok = r->suppressed.items;
+	}
+	for (uint32_t i = 0; ok && of_node && i < r->stacks.n; i++) {
 		uint32_t rule = of_node[r->stacks.items[i].node];
 		if (rule) {
 			free_stack(r, i, &s->rules.items[rule - 1]);
