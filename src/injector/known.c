@@ -33,6 +33,11 @@ static const struct known_function common[] = {
 		REALLOCATES("rallocx", 0, 1),
 		FREES("dallocx", 0),
 		FREES("sdallocx", 0),
+		// snmalloc, for Rust: (alignment, size), (block, alignment, its size, size)
+		ALLOCATES("rust_alloc", 1),
+		ALLOCATES("rust_alloc_zeroed", 1),
+		REALLOCATES("rust_realloc", 0, 3),
+		FREES("rust_dealloc", 0),
 };
 
 // mimalloc, which other names of its own

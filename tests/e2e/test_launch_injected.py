@@ -53,6 +53,50 @@ def test_stacks_are_whole(build, tools, name):
     assert known["summary"]["truncated_stacks"] == 0
 
 
+SNMALLOC = """\
+#include <stddef.h>
+#include <string.h>
+static char memory[1 << 20];
+static size_t used;
+#define OURS __attribute__((noinline, used))
+OURS void *sn_rust_alloc(size_t alignment, size_t size) {
+	used = (used + alignment - 1) / alignment * alignment + size;
+	return memory + used - size;
+}
+OURS void sn_rust_dealloc(void *block, size_t alignment, size_t size) {
+	memset(block, (int)alignment, size);
+}
+OURS void *sn_rust_realloc(void *block, size_t alignment, size_t old, size_t size) {
+	void *moved = sn_rust_alloc(alignment, size);
+	return memcpy(moved, block, old < size ? old : size);
+}
+OURS void *sn_malloc(size_t size) { return sn_rust_alloc(16, size); }
+OURS void sn_free(void *block) { memset(block, 0xdd, 32); }
+int main(void) {
+	for (int i = 0; i < 100; i++) {
+		void *a = sn_rust_alloc(16, 48), *b = sn_malloc(32);
+		a = sn_rust_realloc(a, 16, 48, 96);
+		if (i < 30) sn_rust_dealloc(a, 16, 96);
+		if (i < 40) sn_free(b);
+	}
+	return 0;
+}
+"""
+
+
+def test_snmallocs_names_are_known(tools, tmp_path):
+    """By a stand-in with its names and signatures: the library itself is in no distribution."""
+    (tmp_path / "sn.c").write_text(SNMALLOC)
+    subprocess.run(["gcc", "-O1", "-g", "-o", tmp_path / "sn", tmp_path / "sn.c"], check=True,
+                   timeout=60)
+    recording = tools.record(tmp_path / "sn")
+    assert "sn_rust_alloc" in recording.stderr, repr(recording)
+    seen = recording.json()
+    assert seen["summary"]["never_freed_blocks"] == 70 + 60
+    assert seen["summary"]["never_freed_bytes"] == 70 * 96 + 60 * 32
+    assert seen["summary"]["allocations"] == 300 and seen["quality"]["unknown_frees"] == 0
+
+
 def test_what_is_hooked_is_told(build, tools):
     recording = tools.record(program(build, "once_jemalloc"))
     assert "hooked in" in recording.stderr

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from attaching import attach, attach_command, changed_code, start_listening, target  # noqa: F401
+from conftest import wait_until
 
 WAYS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 PATIENCE_S = 1.0
@@ -108,7 +109,12 @@ def children_of(pid):
         return []
 
 
-def kill_family(tracer):
+def is_traced(victim):
+    return any(victim.status("TracerPid", f"{victim.pid}/task/{tid}") != "0"
+               for tid in os.listdir(f"/proc/{victim.pid}/task"))
+
+
+def kill_family(tracer, victim):
     """strace, the heaptrack below it and the helper below that: from the last on."""
     family = [tracer.pid]
     for pid in family:
@@ -119,6 +125,8 @@ def kill_family(tracer):
         except ProcessLookupError:
             pass
     tracer.wait()
+    # On a busy machine it takes a while until it is the helper's turn to die; until then it traces
+    wait_until(lambda: not is_traced(victim), 10, "the killed helper's end")
 
 
 def kill_with_helper(process):
@@ -170,7 +178,7 @@ def test_all_of_heaptrack_killed_between_its_steps(build, target, tmp_path, is_l
         tracer = subprocess.Popen([*slow, *attach_command(build, victim.pid, tmp_path / "killed",
                                                           "-q", "--duration", "20ms")])
         time.sleep(rng.uniform(0.1, 1.2))
-        kill_family(tracer)
+        kill_family(tracer, victim)
         assert victim.is_alive(), f"{i}: {victim!r}"
         # It is attached to again while a thread may still wait for the one that was killed
         attach(build, victim.pid, tmp_path / "after", "-q", duration="1ms")
