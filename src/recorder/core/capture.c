@@ -98,10 +98,15 @@ __attribute__((noinline, cold)) void capture_fetch_rule(struct rule *r, uint64_t
 /** A frame on its way in: what its step outwards has loaded becomes checks. */
 struct outer {
 	uint64_t pc, sp, bp;
-	uint32_t node;
-	uint32_t n_checks;
-	bool is_bp_live;
+	uint32_t node, checks; // as a frame has them
 };
+
+static inline __attribute__((always_inline)) void push_check(struct capture *c, struct outer *o,
+		uint64_t at, uint64_t value) {
+	uint32_t n = o->checks++ & FRAME_CHECKS;
+	c->check_at[n] = at;
+	c->check_value[n] = value;
+}
 
 /** Remember `f`, which `o` has called, at `to`; then `f` is the outer one of the next. */
 static inline __attribute__((always_inline)) bool push_near(struct capture *c, struct outer *o,
@@ -111,16 +116,14 @@ static inline __attribute__((always_inline)) bool push_near(struct capture *c, s
 	if (__builtin_expect(node == 0, 0)) {
 		return false;
 	}
-	c->check_at[o->n_checks] = o->sp - 8;
-	c->check_value[o->n_checks] = o->pc;
-	o->n_checks++;
-	bool passes_bp = bp == RULE_BP_SAME;
-	if (o->is_bp_live && !passes_bp) {
-		c->check_at[o->n_checks] = o->sp + (uint64_t)(int64_t)bp;
-		c->check_value[o->n_checks] = o->bp;
-		o->n_checks++;
+	push_check(c, o, o->sp - 8, o->pc);
+	if (bp != RULE_BP_SAME && (o->checks & FRAME_BP_LIVE) != 0) {
+		push_check(c, o, o->sp + (uint64_t)(int64_t)bp, o->bp);
+		o->checks &= ~FRAME_BP_LIVE;
 	}
-	o->is_bp_live = step_kind(f->rule) != RULE_SP || (passes_bp && o->is_bp_live);
+	if (step_kind(f->rule) != RULE_SP) {
+		o->checks |= FRAME_BP_LIVE;
+	}
 	o->node = node;
 	o->pc = wire_where_pc(f->where);
 	o->sp = f->sp;
@@ -129,15 +132,14 @@ static inline __attribute__((always_inline)) bool push_near(struct capture *c, s
 	to->sp = f->sp;
 	to->bp = f->bp;
 	to->node = node;
-	to->checks = o->n_checks | (o->is_bp_live ? FRAME_BP_LIVE : 0);
+	to->checks = o->checks;
 	return true;
 }
 
 /** Remember `n` new frames within those that hold. False: no node for one of them. */
 static inline __attribute__((always_inline)) bool remember_near(struct capture *c, uint32_t n) {
 	struct frame *to = c->last;
-	struct outer o = {wire_where_pc(to->where), to->sp, to->bp, to->node, frame_checks(to),
-			(to->checks & FRAME_BP_LIVE) != 0};
+	struct outer o = {wire_where_pc(to->where), to->sp, to->bp, to->node, to->checks};
 	for (const struct frame *f = new_frame(c, n - 1); n > 0; n--, f++) {
 		if (!push_near(c, &o, f, to + 1)) {
 			break;
@@ -150,10 +152,10 @@ static inline __attribute__((always_inline)) bool remember_near(struct capture *
 
 /** How many new frames there is room for: twice, while they are new and when remembered. */
 static inline uint32_t room_near(const struct capture *c) {
-	uint32_t n = (c->n_max - (uint32_t)(c->last - c->frames) - 1) / 2;
-	uint32_t n_by_checks = (c->n_checks_max - frame_checks(c->last)) / 2;
-	n = n < n_by_checks ? n : n_by_checks;
-	return n < NEAR_MAX ? n : NEAR_MAX;
+	uint32_t n = c->n_max - (uint32_t)(c->last - c->frames) - 1;
+	uint32_t n_checks = c->n_checks_max - frame_checks(c->last);
+	n = n < n_checks ? n : n_checks;
+	return n < 2 * NEAR_MAX ? n / 2 : NEAR_MAX;
 }
 
 /** May the step from `rule` go by the frame pointer? */
@@ -163,76 +165,97 @@ static __attribute__((noinline)) bool is_plain_frame(const struct rule *rule, ui
 			!rule_is_stale(rule, rule->where & RULE_KEY_MASK);
 }
 
+/** Where a walk stands: the program counter, and the registers that steps go by. */
+struct state {
+	uint64_t pc, sp, bp;
+};
+
+/** A step by a plain rule on the thread's own stack. False: it is something else. */
+static inline __attribute__((always_inline)) bool step_near(const struct capture *c,
+		const struct rule *rule, struct state *s) {
+	const uint64_t step = rule->step;
+	uint64_t cfa = (step_kind(step) == RULE_SP ? s->sp : s->bp) + (uint64_t)step_cfa(step);
+	if (__builtin_expect(step_kind(step) > RULE_BP, 0) && !is_plain_frame(rule, s->sp, s->bp)) {
+		return false;
+	}
+	if (cfa < s->sp + 8 || cfa > c->own.high) {
+		return false;
+	}
+	if (step_bp(step) != RULE_BP_SAME) {
+		uint64_t slot = cfa + (uint64_t)(int64_t)step_bp(step);
+		if (slot < c->own.low || slot > c->own.high - 8) {
+			return false;
+		}
+		s->bp = walk_load(slot);
+	}
+	s->pc = walk_load(cfa - 8);
+	s->sp = cfa;
+	return true;
+}
+
 /**
- * Unwind by plain rules to a remembered frame that holds, which becomes the last one; the number of
- * new frames on the way. -1: there is something that this way does not know.
+ * Unwind by plain rules, from the leaf's caller to a remembered frame that holds, which becomes the
+ * last one; the number of new frames on the way. -1: there is something that this way does not know.
  */
-static inline __attribute__((always_inline)) int unwind_near(struct capture *c,
-		const struct capture_regs *regs, const struct rule *rule, uint32_t n_most) {
-	const uint64_t low = c->own.low;
-	const uint64_t high = c->own.high;
-	uint64_t sp = regs->sp;
-	uint64_t bp = regs->bp;
+static inline __attribute__((always_inline)) int unwind_near(struct capture *c, struct state s,
+		uint32_t n_most) {
 	const struct frame *verified = c->frames;
 	struct frame *last = c->last;
 	struct frame *fresh = &c->frames[c->n_max];
-	for (uint32_t n = 0; n < n_most; n++) {
-		const uint64_t step = rule->step;
-		uint64_t cfa = (step_kind(step) == RULE_SP ? sp : bp) + (uint64_t)step_cfa(step);
-		if (__builtin_expect(step_kind(step) > RULE_BP, 0) && !is_plain_frame(rule, sp, bp)) {
-			return -1;
-		}
-		if (cfa < sp + 8 || cfa > high) {
-			return -1;
-		}
-		if (step_bp(step) != RULE_BP_SAME) {
-			uint64_t slot = cfa + (uint64_t)(int64_t)step_bp(step);
-			if (slot - low > high - 8 - low) {
-				return -1;
+	for (uint32_t n = 0; walk_is_pc(s.pc); n++) {
+		if (s.sp >= last->sp) { // else it is a frame further in than all that are remembered
+			last = not_returned(last, s.sp);
+			if (is_state(last, s.pc, s.sp, s.bp)) {
+				c->last = last;
+				if (last <= verified || all_hold(c->check_at, c->check_value, frame_checks(last))) {
+					return (int)n;
+				}
+				capture_drop_changed(c);
+				verified = last = c->last;
 			}
-			bp = walk_load(slot);
 		}
-		uint64_t pc = walk_load(cfa - 8);
-		if (!walk_is_pc(pc)) {
-			return -1;
+		if (n == n_most) {
+			break;
 		}
-		sp = cfa;
-		last = not_returned(last, sp);
-		if (is_state(last, pc, sp, bp)) {
-			c->last = last;
-			if (last <= verified || all_hold(c->check_at, c->check_value, frame_checks(last))) {
-				return (int)n;
-			}
-			capture_drop_changed(c);
-			verified = last = c->last;
-		}
-		rule = rule_at(c, pc);
+		const struct rule *rule = rule_at(c, s.pc);
 		fresh--;
 		fresh->where = rule->where;
-		fresh->sp = sp;
-		fresh->bp = bp;
+		fresh->sp = s.sp;
+		fresh->bp = s.bp;
 		fresh->rule = rule->step;
+		if (!step_near(c, rule, &s)) {
+			break;
+		}
 	}
 	return -1;
 }
 
+/** The stack of `regs`, whose leaf is at c->leaf; pc, sp and bp are the state of its caller. */
 static __attribute__((noinline)) struct capture_result capture_near(struct capture *c,
-		const struct capture_regs *regs, uint64_t stop_sp) {
-	if (regs->sp < c->own.low || regs->sp >= c->own.high) {
-		return capture_in_full(c, regs, stop_sp);
-	}
-	const struct rule *leaf = rule_at(c, regs->pc);
-	uint64_t where = leaf->where;
-	int n = unwind_near(c, regs, leaf, room_near(c));
+		const struct capture_regs *regs, uint64_t stop_sp, uint64_t pc, uint64_t sp, uint64_t bp) {
+	int n = unwind_near(c, (struct state){pc, sp, bp}, room_near(c));
 	if (n < 0 || (c->last->checks & (FRAME_FOLDED | FRAME_TRUNCATED)) != 0 ||
 			!remember_near(c, (uint32_t)n)) {
 		return capture_in_full(c, regs, stop_sp);
 	}
-	uint32_t node = child_node(c, c->last->node, where);
+	uint32_t node = child_node(c, c->last->node, c->leaf);
 	if (node == 0 || stop_sp != 0) {
-		return capture_result_of(c, where, stop_sp);
+		return capture_result_of(c, c->leaf, stop_sp);
 	}
 	return (struct capture_result){.node = node};
+}
+
+/** The same where the leaf is not one of those that capture_stack knows. */
+static __attribute__((noinline)) struct capture_result capture_leaf(struct capture *c,
+		const struct capture_regs *regs, uint64_t stop_sp) {
+	struct state s = {regs->pc, regs->sp, regs->bp};
+	if (s.sp < c->own.low || s.sp >= c->own.high) {
+		return capture_in_full(c, regs, stop_sp);
+	}
+	const struct rule *leaf = rule_at(c, s.pc);
+	c->leaf = leaf->where;
+	return step_near(c, leaf, &s) ? capture_near(c, regs, stop_sp, s.pc, s.sp, s.bp)
+								  : capture_in_full(c, regs, stop_sp);
 }
 
 // ---- nothing is new but the leaf
@@ -266,20 +289,21 @@ struct capture_result capture_stack(struct capture *c, const struct capture_regs
 	uint64_t cfa = (step_kind(step) == RULE_SP ? sp : regs->bp) + (uint64_t)step_cfa(step);
 	if (!rule_is_of(leaf, regs->pc) || step_kind(step) > RULE_BP || sp < c->own.low ||
 			cfa < sp + 8 || cfa > c->own.high) {
-		return capture_near(c, regs, stop_sp);
+		return capture_leaf(c, regs, stop_sp);
 	}
 	uint64_t bp = regs->bp;
 	if (step_bp(step) != RULE_BP_SAME) {
 		uint64_t slot = cfa + (uint64_t)(int64_t)step_bp(step);
 		if (!window_has(&c->own, slot)) {
-			return capture_near(c, regs, stop_sp);
+			return capture_leaf(c, regs, stop_sp);
 		}
 		bp = walk_load(slot);
 	}
 	const struct frame *top = c->last = not_returned(c->last, cfa);
-	if (!is_state(top, walk_load(cfa - 8), cfa, bp) ||
-			!all_hold(c->check_at, c->check_value, frame_checks(top))) {
-		return capture_near(c, regs, stop_sp);
+	uint64_t pc = walk_load(cfa - 8);
+	if (!is_state(top, pc, cfa, bp) || !all_hold(c->check_at, c->check_value, frame_checks(top))) {
+		c->leaf = leaf->where;
+		return capture_near(c, regs, stop_sp, pc, cfa, bp);
 	}
 	const struct child *hot = child_place(c, top->node, leaf->where);
 	if (hot->where != leaf->where || hot->parent != top->node || stop_sp != 0 ||

@@ -43,6 +43,7 @@ struct capture {
 	uint32_t n_max;
 	uint32_t n_checks_max;
 	uint8_t rule_shift, child_shift; // of a hash, so that it fits the caches
+	uint64_t leaf;                   // the `where` of the frame that is captured
 	// Root first; behind `last`, new frames pile up at the other end. The first one is none, but
 	// the end of all searches: its stack pointer is as high as can be
 	struct frame *frames, *last;
