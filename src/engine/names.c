@@ -63,11 +63,15 @@ static enum code code_of(struct names *n, const struct rec_frame *rec, const str
 	}
 	enum code by_file = rec->file ? ask(n->file_code, rec->file, owner_of_file, f->file)
 								  : CODE_UNSURE;
-	if (by_file != CODE_UNSURE || by_module == CODE_LIBRARY) {
-		return by_file ? by_file : by_module;
+	if (by_file != CODE_UNSURE) {
+		return by_file;
 	}
-	// Functions of the runtime come without a file, or with one of a folder that tells nothing
+	// Functions of the runtime come without a file, or with one of a folder that tells nothing; its
+	// templates are in whatever library uses them
 	enum code code = ask(n->function_code, rec->function, owner_of_function, f->function);
+	if (by_module == CODE_LIBRARY) {
+		return code == CODE_RUNTIME ? code : by_module;
+	}
 	if (code == CODE_UNSURE && !rec->file && owner_is_rust_symbol(f->symbol)) {
 		code = code_of_rust(n, f);
 	} else if (code == CODE_UNSURE && n->is_nim) {

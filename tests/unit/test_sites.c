@@ -76,6 +76,28 @@ static void tells_whose_code_it_is(void **state) {
 	}
 }
 
+/** A template of the standard library that a dependency without debug data holds names no site. */
+static void knows_the_runtime_in_a_library(void **state) {
+	(void)state;
+	struct rec_location *l = &f.r.locations.items[L_X];
+	const uint32_t first = f.r.locations.items[L_VECTOR].first_frame;
+	struct rec_frame *vector = &f.r.frames.items[first];
+	const struct slice path = f.r.strings.items[S_LIBX];
+	const struct rec_location before = *l;
+	f.r.strings.items[S_LIBX] = slice_of_text("/usr/lib/x86_64-linux-gnu/libx.so.1");
+	l->first_frame = first;
+	l->n_frames = 1;
+	vector->file = S_NONE;
+	struct names *n = names_create(&f.r, NULL);
+	uint32_t n_frames;
+	assert_non_null(n);
+	assert_true(names_of(n, L_X, &n_frames)->is_runtime);
+	names_destroy(n);
+	f.r.strings.items[S_LIBX] = path;
+	vector->file = S_VECTOR_H;
+	*l = before;
+}
+
 static void ranks_sum_to_the_totals(void **state) {
 	(void)state;
 	const struct rec_summary *s = &f.r.summary;
@@ -156,6 +178,7 @@ int main(void) {
 			TEST(walks_inlined_frames_from_inside_out),
 			TEST(names_stacks_after_the_users_own_code),
 			TEST(tells_whose_code_it_is),
+			TEST(knows_the_runtime_in_a_library),
 			TEST(ranks_sum_to_the_totals),
 			TEST(is_silent_when_all_is_well),
 			TEST(says_what_touches_the_numbers),
