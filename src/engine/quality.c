@@ -201,8 +201,12 @@ static void say_unrecorded_images(struct lines *l) {
 	}
 }
 
-/** Memory outside the heap is told when it is most of the process. */
+/**
+ * Memory outside the heap is told when it is most of the process, and not just its code: an interpreter
+ * that hands out its objects itself, as Python does, has little heap.
+ */
 static void say_outside(struct lines *l) {
+	enum { LARGE_BYTES = 64000000, OWN_BYTES = 16000000 };
 	const struct recording *r = l->recording;
 	const struct rec_sample *top = NULL;
 	for (uint32_t i = 0; i < r->samples.n; i++) {
@@ -214,7 +218,8 @@ static void say_outside(struct lines *l) {
 	}
 	uint64_t rss = top->rss_bytes - top->ours_bytes;
 	uint64_t heap_bytes = top->heap_bytes + r->summary.old_bytes;
-	if (rss < 64000000 || heap_bytes > rss / 2) {
+	bool is_large = rss >= LARGE_BYTES || top->rss_anon_bytes >= heap_bytes + OWN_BYTES;
+	if (!is_large || heap_bytes > rss / 2) {
 		return;
 	}
 	char heap[HUMAN_MAX], all[HUMAN_MAX], rest[HUMAN_MAX];

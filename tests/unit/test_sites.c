@@ -159,6 +159,12 @@ static void says_what_touches_the_numbers(void **state) {
 	struct rec_sample sample = {.rss_bytes = 89000000, .heap_bytes = 21000000};
 	f.r.samples.items = &sample, f.r.samples.n = 1;
 	assert_true(says("outside-heap"));
+	// A smaller process: what it took itself counts, its code does not
+	sample = (struct rec_sample){.rss_bytes = 55000000, .heap_bytes = 3000000};
+	sample.rss_anon_bytes = 5000000;
+	assert_false(says("outside-heap"));
+	sample.rss_anon_bytes = 45000000;
+	assert_true(says("outside-heap"));
 }
 
 /** What was lost after the end of a recording, nobody counted: "7 were lost" would be too little. */
