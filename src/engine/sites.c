@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/sites.h"
 
+#include "base/check.h"
 #include "engine/findings.h"
 #include "engine/rank.h"
 
@@ -75,15 +76,16 @@ static bool sort_sites(struct site_ranking *out, const struct site_table *t) {
 }
 
 static void gather_stack(struct site_table *t, const struct names *n, uint32_t stack,
-		struct site_ranking *out) {
+		const struct name *name, struct site_ranking *out) {
 	static const struct name nowhere = {.function = {(const uint8_t *)"(no stack)", 10}};
-	const struct rec_stack *s = &t->recording->stacks.items[stack];
-	struct lens_costs c = lens_stack_costs(t->metric, s);
+	struct lens_costs c = lens_stack_costs(t->metric, &t->recording->stacks.items[stack]);
+	if (c.blocks == 0 && c.allocations == 0) {
+		return;
+	}
 	lens_costs_add(&out->total, &c);
 	if (c.blocks == 0) {
 		return;
 	}
-	const struct name *name = names_site(n, s->node);
 	if (t->metric == LENS_NEVER_FREED && name && !name->is_runtime &&
 			stack_is_noise(t->recording, n, stack)) {
 		lens_costs_add(&out->noise, &c);
@@ -93,23 +95,44 @@ static void gather_stack(struct site_table *t, const struct names *n, uint32_t s
 			&c);
 }
 
-bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
-		struct arena *arena, struct site_ranking *out) {
-	struct arena scratch = {0};
-	struct site_table t = {.recording = r, .metric = metric};
+static bool make_table(struct site_table *t, const struct recording *r, const struct names *n,
+		enum lens_metric metric, struct arena *arena, struct arena *scratch,
+		struct site_ranking *out) {
 	uint32_t most = names_n_functions(n) + 1;
 	most = r->stacks.n < most ? r->stacks.n : most;
 	*out = (struct site_ranking){.sites = arena_new(arena, struct site, most)};
-	t.of_function = arena_new(&scratch, uint32_t, names_n_functions(n) + 1ul);
-	t.sites = arena_new(&scratch, struct site, most);
-	t.weights = arena_new(&scratch, uint64_t, most);
-	bool ok = out->sites && t.of_function && t.sites && t.weights;
-	if (ok) {
-		for (uint32_t i = 0; i < r->stacks.n; i++) {
-			gather_stack(&t, n, i, out);
+	*t = (struct site_table){.recording = r,
+			.metric = metric,
+			.of_function = arena_new(scratch, uint32_t, names_n_functions(n) + 1ul),
+			.sites = arena_new(scratch, struct site, most),
+			.weights = arena_new(scratch, uint64_t, most)};
+	return out->sites && t->of_function && t->sites && t->weights;
+}
+
+bool rank_sites_by(const struct recording *r, const struct names *n,
+		const enum lens_metric *metrics, uint32_t n_metrics, struct arena *arena,
+		struct site_ranking *out) {
+	struct arena scratch = {0};
+	struct site_table tables[N_LENS_METRICS];
+	bool ok = true;
+	check(n_metrics <= N_LENS_METRICS);
+	for (uint32_t k = 0; ok && k < n_metrics; k++) {
+		ok = make_table(&tables[k], r, n, metrics[k], arena, &scratch, &out[k]);
+	}
+	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
+		const struct name *name = names_site(n, r->stacks.items[i].node);
+		for (uint32_t k = 0; k < n_metrics; k++) {
+			gather_stack(&tables[k], n, i, name, &out[k]);
 		}
-		ok = sort_sites(out, &t);
+	}
+	for (uint32_t k = 0; ok && k < n_metrics; k++) {
+		ok = sort_sites(&out[k], &tables[k]);
 	}
 	arena_finish(&scratch);
 	return ok;
+}
+
+bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
+		struct arena *arena, struct site_ranking *out) {
+	return rank_sites_by(r, n, &metric, 1, arena, out);
 }

@@ -34,3 +34,8 @@ struct site_ranking {
 };
 bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
 		struct arena *arena, struct site_ranking *out);
+
+/** The same by several metrics, out[n_metrics], in one pass over the stacks. */
+bool rank_sites_by(const struct recording *r, const struct names *n,
+		const enum lens_metric *metrics, uint32_t n_metrics, struct arena *arena,
+		struct site_ranking *out);

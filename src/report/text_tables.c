@@ -133,37 +133,34 @@ static void put_more(struct page *p, const struct rows *rows, const struct table
 	put_numbers(p, &rest, &rows->total, table);
 }
 
-/** Rank the sites; runtimes' are summed up. */
-static void rank(struct page *p, const struct table *table, struct rows *rows) {
-	struct site_ranking ranking;
-	*rows = (struct rows){0};
-	if (!rank_sites(p->r, p->names, table->metric, &p->arena, &ranking)) {
-		p->failed = true;
-		return;
-	}
-	rows->sites = ranking.sites;
-	rows->total = ranking.total;
-	rows->runtime = ranking.noise;
-	for (uint32_t i = 0; i < ranking.n; i++) {
-		const struct site *site = &ranking.sites[i];
+/** The sites of a ranking, whose place they take; runtimes' are summed up. */
+static struct rows rows_of(const struct site_ranking *ranking) {
+	struct rows rows = {
+			.sites = ranking->sites,
+			.total = ranking->total,
+			.runtime = ranking->noise,
+	};
+	for (uint32_t i = 0; i < ranking->n; i++) {
+		const struct site *site = &ranking->sites[i];
 		if (!site->name->is_runtime) {
-			rows->sites[rows->n++] = *site;
+			rows.sites[rows.n++] = *site;
 			continue;
 		}
-		if (rows->n_runtimes < 3) {
-			rows->runtimes[rows->n_runtimes] = site->name;
+		if (rows.n_runtimes < 3) {
+			rows.runtimes[rows.n_runtimes] = site->name;
 		}
-		rows->n_runtimes++;
-		lens_costs_add(&rows->runtime, &site->costs);
+		rows.n_runtimes++;
+		lens_costs_add(&rows.runtime, &site->costs);
 	}
+	return rows;
 }
 
-static void put_table(struct page *p, const struct table *table, uint32_t max_rows) {
-	struct rows rows;
+static void put_table(struct page *p, const struct table *table, const struct site_ranking *ranking,
+		uint32_t max_rows) {
 	if (p->r->missing & table->bytes) {
 		return;
 	}
-	rank(p, table, &rows);
+	struct rows rows = rows_of(ranking);
 	// That all of it is the runtime's is said once: who held the peak
 	if (rows.n == 0 && (table->metric != LENS_PEAK || rows.runtime.blocks == 0)) {
 		return;
@@ -205,7 +202,16 @@ void page_put_tables(struct page *p, size_t lines) {
 	others = others > OTHERS_MAX ? OTHERS_MAX : others < MIN ? MIN : others;
 	size_t peak = rows > others * (N - 1) ? rows - others * (N - 1) : MIN;
 	peak = peak > PEAK_MAX ? PEAK_MAX : peak < MIN ? MIN : peak;
+	enum lens_metric metrics[N];
+	struct site_ranking rankings[N];
 	for (size_t i = 0; i < N; i++) {
-		put_table(p, &tables[i], (uint32_t)(i == 0 ? peak : others));
+		metrics[i] = tables[i].metric;
+	}
+	if (!rank_sites_by(p->r, p->names, metrics, N, &p->arena, rankings)) {
+		p->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < N; i++) {
+		put_table(p, &tables[i], &rankings[i], (uint32_t)(i == 0 ? peak : others));
 	}
 }
