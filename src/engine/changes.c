@@ -7,36 +7,54 @@
 
 #include "engine/state.h"
 
-static inline void apply_alloc(struct aggregate *a, struct stack *s, const struct change *c) {
-	s->live_bytes += c->size;
-	s->live_blocks++;
+static inline void count_birth(struct aggregate *a, struct stack *s, const struct change *c) {
 	s->allocations++;
 	s->allocated_bytes += c->size;
 	s->last = c->time;
 	if (!size_is_usual(s, c->size)) {
 		sizes_count(&a->sizes, s, c->stack, c->size);
 	}
+}
+
+static inline void count_life(struct aggregate *a, struct stack *s, const struct change *c,
+		uint64_t life_ns) {
+	uint32_t *lifetime = &s->lifetimes[lifetime_class(life_ns)];
+	*lifetime += *lifetime < UINT32_MAX;
+	if (c->flags & CHANGE_SHORT_LIVED) {
+		bool is_temporary = c->flags & CHANGE_TEMPORARY;
+		struct stack_rest *rest = &a->stacks.rest[c->stack];
+		rest->short_lived++;
+		rest->temporary += is_temporary;
+		rest->temporary_bytes += is_temporary ? c->size : 0;
+	}
+}
+
+static inline void log_end(struct aggregate *a, struct stack *s, const struct change *c) {
+	bins_log(&a->bins, &s->log_hint, c->stack, c->from, c->size, c->flags & CHANGE_TEMPORARY);
+}
+
+static inline void apply_alloc(struct aggregate *a, struct stack *s, const struct change *c) {
+	s->live_bytes += c->size;
+	s->live_blocks++;
+	count_birth(a, s, c);
 	if (UNLIKELY(c->flags & CHANGE_REALLOC)) {
 		a->stacks.rest[c->stack].reallocs++;
 	}
 }
 
 static inline void apply_end(struct aggregate *a, struct stack *s, const struct change *c) {
-	bool is_temporary = c->flags & CHANGE_TEMPORARY;
 	s->live_bytes -= c->size;
 	s->live_blocks--;
-	bins_log(&a->bins, &s->log_hint, c->stack, c->from, c->size, is_temporary);
-	if (UNLIKELY(c->flags & CHANGE_GONE)) {
-		return;
+	log_end(a, s, c);
+	if (LIKELY(!(c->flags & CHANGE_GONE))) {
+		count_life(a, s, c, c->time);
 	}
-	uint32_t *lifetime = &s->lifetimes[lifetime_class(c->time)];
-	*lifetime += *lifetime < UINT32_MAX;
-	if (c->flags & CHANGE_SHORT_LIVED) {
-		struct stack_rest *rest = &a->stacks.rest[c->stack];
-		rest->short_lived++;
-		rest->temporary += is_temporary;
-		rest->temporary_bytes += is_temporary ? c->size : 0;
-	}
+}
+
+static inline void apply_passing(struct aggregate *a, struct stack *s, const struct change *c) {
+	count_birth(a, s, c);
+	log_end(a, s, c);
+	count_life(a, s, c, c->life);
 }
 
 enum { AHEAD = 8 }; // changes before its turn, what the stack's line tells of is asked for
@@ -61,6 +79,8 @@ void apply_changes(struct aggregate *a) {
 		}
 		if (c->flags & CHANGE_ALLOC) {
 			apply_alloc(a, s, c);
+		} else if (c->flags & CHANGE_PASSING) {
+			apply_passing(a, s, c);
 		} else {
 			apply_end(a, s, c);
 		}

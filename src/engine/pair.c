@@ -312,6 +312,42 @@ static ATTR_INLINE bool plain_alloc(struct aggregate *a, struct tally *t,
 	return true;
 }
 
+/**
+ * An allocation, in the middle of a point's range, of a block that the next event frees: such blocks
+ * are many, and leave nothing but counts. They need no number and no place.
+ */
+static ATTR_INLINE bool plain_passing(struct aggregate *a, struct tally *t,
+		const struct trace_event *e, uint64_t moment) {
+	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);
+	uint64_t end = next_moment(moment, e[1].time_ns);
+	if (stack == STACK_NONE || !is_free(a, t, e->ptr) || t->is_rising ||
+			t->live_bytes + e->size > t->point_bytes || end >= a->bins.curve_end ||
+			end - moment > UINT32_MAX) {
+		return false;
+	}
+	start_event(a, t, e[0].time_ns, moment);
+	start_event(a, t, e[1].time_ns, end);
+	keep_peak(a, t);
+	t->allocations++;
+	t->allocated_bytes += e->size;
+	t->ended++;
+	t->frees++;
+	t->temporary++;
+	t->short_lived++;
+	write_change(a, t,
+			(struct change){
+					.size = e->size,
+					.time = moment,
+					.stack = stack,
+					.epoch = t->epoch,
+					.from = (uint16_t)bins_edge_after(&a->bins, moment),
+					.flags = CHANGE_PASSING | CHANGE_TEMPORARY | CHANGE_SHORT_LIVED,
+					.life = (uint32_t)(end - moment),
+			});
+	__builtin_prefetch(a->stacks.items[stack].lifetimes, 1);
+	return true;
+}
+
 static ATTR_INLINE bool is_own(const struct aggregate *a, const struct tally *t, uint32_t number) {
 	return number != BLOCK_NONE && a->blocks.items[number].thread == t->thread;
 }
@@ -357,6 +393,14 @@ static ATTR_INLINE bool plain_moved(struct aggregate *a, struct tally *t,
 	shadow_release(&a->shadow, p.ptr); // only now: its leaf may be that of the new block
 	look_at_total(t);
 	return true;
+}
+
+/** Does the next event free what this one allocates? */
+static ATTR_INLINE bool is_passing(const struct tally *t, const struct trace_event *e,
+		const struct trace_event *end) {
+	return !t->has_numbers && !t->follows_kde && e + 1 < end && e[1].ptr == e->ptr &&
+			e->kind == TRACE_ALLOC && e[1].kind == TRACE_FREE && e->thread == t->thread &&
+			e[1].thread == t->thread;
 }
 
 /** False: it is not plain, nothing changed. */
@@ -442,6 +486,10 @@ static ATTR_INLINE size_t follow(struct aggregate *a, const struct trace_event *
 		uint64_t moment = next_moment(t.moment, e->time_ns);
 		if (moment >= a->bins.curve_end) {
 			break;
+		}
+		if (is_passing(&t, e, end) && plain_passing(a, &t, e, moment)) {
+			e++;
+			continue;
 		}
 		if (LIKELY(digest_plain(a, &t, e, moment))) {
 			continue;

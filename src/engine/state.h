@@ -28,16 +28,18 @@ enum {
 	CHANGE_TEMPORARY = 8,
 	CHANGE_SHORT_LIVED = 16,
 	CHANGE_MOVES_EDGE = 32, // after it, the running period has a new maximum
+	CHANGE_PASSING = 64,    // a block born and freed at once: both in one
 };
 
 /** What an event means for its stack: made by the first loop, applied by the second. */
 struct change {
 	uint64_t size;
-	uint64_t time; // an allocation's moment; a freed block's life
+	uint64_t time; // an allocation's moment (a passing one's, too); a freed block's life
 	uint32_t stack;
 	uint32_t epoch; // of the peak, before; 0: a new peak, nothing is to be kept
 	uint16_t from;  // of a block that ended: bins_edge_after(its birth)
 	uint16_t flags;
+	uint32_t life; // of a passing block, in ns
 };
 _Static_assert(sizeof(struct change) == 32, "two in a cache line");
 

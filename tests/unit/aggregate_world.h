@@ -19,6 +19,8 @@ struct world {
 	uint32_t n_threads, n_nodes, n_addresses;
 	uint64_t max_step;   // ns between events
 	unsigned is_growing; // per cent of allocations among random events
+	unsigned passes;     // per cent of allocations that the next event frees again
+	unsigned stays;      // per cent of events that are of the same thread as the one before
 	bool has_odd_addresses, has_huge_sizes, has_wrong_times;
 };
 
@@ -63,6 +65,21 @@ static inline struct trace_event some_event(struct world *w) {
 	if (e.kind == TRACE_ALLOC || e.kind == TRACE_MOVED) {
 		e.size = some_size(w);
 		e.node = 1 + (uint32_t)(below(w, w->n_nodes) * below(w, 3)) % 200000;
+	}
+	return e;
+}
+
+/** What comes after an event: here its thread and its block matter to what comes next. */
+static inline struct trace_event next_event(struct world *w, const struct trace_event *before) {
+	struct trace_event e = some_event(w);
+	if (below(w, 100) < w->stays) {
+		e.thread = before->thread;
+	}
+	if (before->kind == TRACE_ALLOC && below(w, 100) < w->passes) {
+		e.kind = TRACE_FREE;
+		e.ptr = before->ptr;
+		e.size = 0;
+		e.node = 0;
 	}
 	return e;
 }

@@ -14,7 +14,7 @@ static void run(struct world w, const struct aggregate_limits *limits, size_t n_
 		if (i % 1000 == 0) {
 			w.is_growing = 35 + (unsigned)below(&w, 45); // seasons
 		}
-		events[i] = some_event(&w);
+		events[i] = i == 0 ? some_event(&w) : next_event(&w, &events[i - 1]);
 	}
 	size_t at = 0;
 	for (unsigned k = 1; k <= n_compared; k++) {
@@ -74,6 +74,8 @@ static void agrees_on_random_events(void **state) {
 		w.n_nodes = 1 + (uint32_t)(seed * 37 % 300);
 		w.n_addresses = 4 + (uint32_t)(seed * 101 % 3000);
 		w.max_step = 1 + seed * seed * 997 % 200000;
+		w.passes = seed * 31 % 100;
+		w.stays = seed * 17 % 101;
 		run(w, seed % 2 ? NULL : &small_limits, 5000 + seed * 331 % 5000, 1 + seed % 23);
 	}
 }
