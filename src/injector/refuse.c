@@ -73,17 +73,37 @@ static bool is_a_process(pid_t pid, const struct status *s, struct err *err) {
 	return true;
 }
 
-static bool is_not_traced(pid_t pid, const struct status *s, struct err *err) {
-	unsigned long tracer = number(s, "\nTracerPid:", 10);
-	struct status other;
+/** The name of a process; "?": there is none any more. */
+static void name_of(unsigned long pid, char name[32]) {
+	struct status s;
 	char who[24];
-	if (tracer == 0 || tracer == (unsigned long)getpid()) {
-		return true;
+	(void)snprintf(who, sizeof who, "%lu", pid);
+	const char *found = read_status(&s, who) ? field(&s, "Name:") : "?";
+	(void)snprintf(name, 32, "%.*s", (int)strcspn(found, "\n"), found);
+}
+
+/**
+ * A helper of ours that was killed is the tracer until the kernel is done with it: on a busy machine
+ * that takes its time, and is waited for.
+ */
+static bool is_not_traced(pid_t pid, struct status *s, struct err *err) {
+	enum { NAP_US = 20000, NAPS = 100 };
+	char who[24], name[32];
+	(void)snprintf(who, sizeof who, "%d", (int)pid);
+	for (unsigned n_naps = 0;; n_naps++) {
+		unsigned long tracer = number(s, "\nTracerPid:", 10);
+		if (tracer == 0 || tracer == (unsigned long)getpid()) {
+			return true;
+		}
+		name_of(tracer, name);
+		bool may_be_dying = strcmp(name, "heaptrack") == 0 || strcmp(name, "?") == 0;
+		if (n_naps == NAPS || !may_be_dying || !read_status(s, who)) {
+			return refuse(err,
+					"process %d is traced already, by process %lu (%s): end that one first",
+					(int)pid, tracer, name);
+		}
+		(void)usleep(NAP_US);
 	}
-	(void)snprintf(who, sizeof who, "%lu", tracer);
-	const char *name = read_status(&other, who) ? field(&other, "Name:") : "?";
-	return refuse(err, "process %d is traced already, by process %lu (%.*s): end that one first",
-			(int)pid, tracer, (int)strcspn(name, "\n"), name);
 }
 
 /** In a container heaptrack has the same filters as its programs: what it may do itself, they may. */

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -57,6 +58,24 @@ def test_a_traced_program_is_refused(build, target, tmp_path):
     assert re.search(r"traced already, by process \d+ \(strace\)", refused(build, "-p", victim.pid))
     tracer.terminate()
     tracer.communicate()
+    assert victim.end() == 0
+
+
+def test_a_helper_of_ours_that_was_killed_is_waited_for(build, target, tmp_path):
+    """It is the tracer until the kernel is done with it, which takes its time on a busy machine."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    helper = tmp_path / "heaptrack"  # that is what the kernel will call it
+    shutil.copy(shutil.which("strace"), helper)
+    victim = target([build / "tests/attach/pattern", "3"])
+    tracer = subprocess.Popen([helper, "-f", "-o", "/dev/null", "-p", str(victim.pid)], stderr=subprocess.PIPE, text=True)
+    tracer.stderr.readline()
+    end = threading.Timer(0.5, tracer.terminate)
+    end.start()
+    process = start_listening(build, victim.pid, tmp_path / "recording")
+    end.join()
+    tracer.communicate()
+    assert finish(process)[0] == 0
     assert victim.end() == 0
 
 
