@@ -18,12 +18,16 @@
 //
 // How long it sleeps between two rounds follows from what the last ones brought: not at all while
 // rings fill fast, 1 ms while events come, then twice as long each time, up to a second. The
-// target rings when a quarter of a ring is full, so a long sleep loses nothing but freshness.
+// target rings when a quarter of a ring is full, so a long sleep loses nothing but freshness. While
+// events come steadily and fast it need not even ring, which costs it a system call: the nap ends by
+// itself before half a ring can be full.
 
 enum {
 	MANY_EVENTS = 4096, // a round with so many is followed by the next at once
 	NAP_NS = 1000000,
-	NAPS = 20, // rounds without events before the sleep gets longer
+	NAP_MIN_NS = 50000,
+	STEADY_EVENTS = 2048, // since the last nap: they come fast
+	NAPS = 20,            // rounds without events before the sleep gets longer
 	SLEEP_MAX_NS = 1000000000,
 	JIT_SLEEP_MAX_NS = 50000000, // the events of code that moves shall not wait for its next name
 	CHECKPOINT_GAP_NS = 1000000000,
@@ -324,8 +328,30 @@ void run_drain(struct run *run) {
 	(void)round_of_events(run, &n);
 }
 
+/** How fast events come: so many since the last nap began. */
+struct pace {
+	uint64_t n_events, since_ns;
+};
+
+/** How long a nap may be without a bell, should events go on to come like that. 0: not at all. */
+static uint64_t quiet_nap_ns(const struct pace *pace, uint64_t now_ns) {
+	if (pace->n_events < STEADY_EVENTS) {
+		return 0;
+	}
+	uint64_t half_ring = wire_ring_entries(RING_BIG) / 2;
+	uint64_t ns = (now_ns - pace->since_ns) * half_ring / pace->n_events;
+	return ns < NAP_MIN_NS ? 0 : ns < NAP_NS ? ns : NAP_NS;
+}
+
 // Sleep, but keep the time label: the target does without the clock
-static void nap(struct run *run) {
+static void nap(struct run *run, struct pace *pace) {
+	uint64_t now_ns = clock_now_ns();
+	uint64_t quiet_ns = quiet_nap_ns(pace, now_ns);
+	*pace = (struct pace){.since_ns = now_ns};
+	if (quiet_ns > 0) {
+		clock_sleep_ns(quiet_ns);
+		return;
+	}
 	atomic_store(&run->segment.header->bell, 0);
 	segment_wait(&run->segment, NAP_NS);
 }
@@ -356,6 +382,7 @@ static bool has_ended(struct run *run) {
 }
 
 void run_loop(struct run *run) {
+	struct pace pace = {.since_ns = clock_now_ns()};
 	uint64_t sleep_ns = NAP_NS;
 	unsigned n_empty = 0;
 	while (!has_ended(run)) {
@@ -363,6 +390,7 @@ void run_loop(struct run *run) {
 		segment_tick(&run->segment, clock_now_ns());
 		(void)round_of_events(run, &n);
 		housekeep(run, n == 0);
+		pace.n_events += n;
 		n_empty = n > 0 ? 0 : n_empty + 1;
 		if (n_empty == 0) {
 			sleep_ns = NAP_NS;
@@ -371,7 +399,7 @@ void run_loop(struct run *run) {
 			continue;
 		}
 		if (n_empty <= NAPS) {
-			nap(run);
+			nap(run, &pace);
 		} else {
 			rest(run, &sleep_ns);
 		}

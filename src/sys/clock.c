@@ -26,3 +26,10 @@ int64_t clock_wall_offset_s(uint64_t wall_ns) {
 uint64_t clock_thread_cpu_ns(void) {
 	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
+
+void clock_sleep_ns(uint64_t ns) {
+	const uint64_t second = 1000000000;
+	(void)nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / second),
+							.tv_nsec = (long)(ns % second)},
+			NULL);
+}

@@ -14,3 +14,6 @@ int64_t clock_wall_offset_s(uint64_t wall_ns);
 
 /** CPU time that the calling thread has used. */
 uint64_t clock_thread_cpu_ns(void);
+
+/** Sleep for so long, or until a signal is handled. */
+void clock_sleep_ns(uint64_t ns);
