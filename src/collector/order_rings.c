@@ -408,6 +408,16 @@ static uint64_t plain_end(const struct reader *r) {
 
 enum { AHEAD_NODE = 12 }; // entries before its turn, an entry's node is asked for
 
+/** Ask for the node of an entry to come, if it is there already: before, its body may be written. */
+static ATTR_INLINE void fetch_node(const struct tries *tries, const struct wire_event *e,
+		const struct wire_event *end, uint64_t phase) {
+	const struct wire_event *later = e + AHEAD_NODE;
+	if (later < end &&
+			(atomic_load_explicit(&later->head, memory_order_acquire) ^ phase) >> 63 == 0) {
+		tries_fetch(tries, wire_body_node(later->body));
+	}
+}
+
 /**
  * The fast way: plain events whose turn it is, as long as there are any. Nearly all are. What the
  * loop needs is held in locals, since it stores what might be anything.
@@ -428,9 +438,7 @@ ATTR_NOINLINE static void drain_plain(struct order *o, struct reader *r) {
 			break;
 		}
 		uint64_t body = e->body;
-		if (e + AHEAD_NODE < end) { // what stands there may be of the round before: a wasted fetch
-			tries_fetch(tries, wire_body_node(*(const volatile uint64_t *)&e[AHEAD_NODE].body));
-		}
+		fetch_node(tries, e, end, phase);
 		uint64_t ptr = wire_head_ptr(head);
 		uint32_t size = wire_body_size(body);
 		struct region *region = &o->regions[wire_region_of(ptr)];
