@@ -17,7 +17,7 @@ uint8_t *buffer_room(struct buffer *b, size_t n) {
 	if (b->failed) {
 		return NULL;
 	}
-	if (n <= b->capacity - b->size) {
+	if (b->data && n <= b->capacity - b->size) {
 		return b->data + b->size;
 	}
 	size_t want = b->capacity ? b->capacity * 2 : 256;

@@ -171,6 +171,9 @@ static const struct rec_interval_row *add_changes(const struct finder *f, struct
 }
 
 static void scan_intervals(const struct finder *f, struct curves *c) {
+	if (f->r->intervals.n == 0) {
+		return; // items may be NULL, which has no end
+	}
 	const struct rec_interval_row *v = f->r->intervals.items, *end = v + f->r->intervals.n;
 	while (v < end) {
 		// Those of a stack stand together

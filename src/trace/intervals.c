@@ -118,7 +118,9 @@ static bool put_short_rows(struct decoding *d) {
 	}
 	d->so_far = s;
 	for (int k = 0; k < N_COLUMNS; k++) {
-		d->columns[k].at += d->is_zero[k] ? 0 : GROUP;
+		if (!d->is_zero[k]) { // a missing column is nowhere
+			d->columns[k].at += GROUP;
+		}
 	}
 	return true;
 }
