@@ -31,7 +31,7 @@
 
 enum {
 	RULE_BITS = 11, // of the caches of a busy thread
-	CHILD_BITS = 11,
+	KNOWN_BITS = 11,
 	SMALL_BITS = 5, // and of one with little memory
 	NEAR_MAX = 48,  // frames that capture_near takes on
 };
@@ -51,28 +51,34 @@ bool capture_setup(const struct capture_world *w) {
 }
 
 struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uint64_t stack_high) {
-	enum { BYTES_PER_FRAME = sizeof(struct frame) + 2 * 2 * sizeof(uint64_t) };
+	enum {
+		BYTES_PER_FRAME = sizeof(struct frame) + 2 * 2 * sizeof(uint64_t),
+		BYTES_BEFORE_CHECKS = 2 * CHECKS_AT_ONCE * sizeof(uint64_t),
+	};
 	if (bytes < CAPTURE_SMALL_BYTES) {
 		return NULL;
 	}
 	bool is_small = bytes < CAPTURE_BUSY_BYTES;
 	unsigned rule_bits = is_small ? SMALL_BITS : RULE_BITS;
-	unsigned child_bits = is_small ? SMALL_BITS : CHILD_BITS;
+	unsigned known_bits = is_small ? SMALL_BITS : KNOWN_BITS;
 	struct capture *c = memory;
 	c->own = (struct window){stack_low != 0 ? stack_low : stack_high, stack_high};
 	c->foreign = (struct window){0, 0};
 	c->generation = 0;
 	c->rule_shift = (uint8_t)(64 - rule_bits);
-	c->child_shift = (uint8_t)(64 - child_bits);
+	c->known_shift = (uint8_t)(64 - known_bits);
 	c->rules = (struct rule *)(c + 1);
-	c->children = (struct child *)(c->rules + (1u << rule_bits));
-	c->frames = (struct frame *)(c->children + (1u << child_bits));
-	size_t n = (bytes - (size_t)((unsigned char *)c->frames - (unsigned char *)memory)) /
-			BYTES_PER_FRAME;
+	c->known = (struct known *)(c->rules + (1u << rule_bits));
+	c->frames = (struct frame *)(c->known + (1u << known_bits));
+	size_t n_before = (size_t)((unsigned char *)c->frames - (unsigned char *)memory);
+	size_t n = (bytes - n_before - BYTES_BEFORE_CHECKS) / BYTES_PER_FRAME;
 	c->n_max = n < UINT32_MAX / 4 ? (uint32_t)n : UINT32_MAX / 4;
 	c->n_checks_max = 2 * c->n_max;
-	c->check_at = (uint64_t *)(c->frames + c->n_max);
-	c->check_value = c->check_at + c->n_checks_max;
+	c->check_at = (uint64_t *)(c->frames + c->n_max) + CHECKS_AT_ONCE;
+	c->check_value = c->check_at + c->n_checks_max + CHECKS_AT_ONCE;
+	for (int i = -CHECKS_AT_ONCE; i < 0; i++) {
+		c->check_at[i] = (uint64_t)&c->check_value[i];
+	}
 	c->last = c->frames;
 	*c->last = (struct frame){.sp = UINT64_MAX};
 	return c;
@@ -97,8 +103,8 @@ __attribute__((noinline, cold)) void capture_fetch_rule(struct rule *r, uint64_t
 
 /** A frame on its way in: what its step outwards has loaded becomes checks. */
 struct outer {
-	uint64_t pc, sp, bp;
-	uint32_t node, checks; // as a frame has them
+	uint64_t pc, sp, bp, path;
+	uint32_t checks; // as a frame has them
 };
 
 static inline __attribute__((always_inline)) void push_check(struct capture *c, struct outer *o,
@@ -109,13 +115,9 @@ static inline __attribute__((always_inline)) void push_check(struct capture *c, 
 }
 
 /** Remember `f`, which `o` has called, at `to`; then `f` is the outer one of the next. */
-static inline __attribute__((always_inline)) bool push_near(struct capture *c, struct outer *o,
+static inline __attribute__((always_inline)) void push_near(struct capture *c, struct outer *o,
 		const struct frame *f, struct frame *to) {
 	int32_t bp = step_bp(f->rule);
-	uint32_t node = child_node(c, o->node, f->where);
-	if (__builtin_expect(node == 0, 0)) {
-		return false;
-	}
 	push_check(c, o, o->sp - 8, o->pc);
 	if (bp != RULE_BP_SAME && (o->checks & FRAME_BP_LIVE) != 0) {
 		push_check(c, o, o->sp + (uint64_t)(int64_t)bp, o->bp);
@@ -124,30 +126,27 @@ static inline __attribute__((always_inline)) bool push_near(struct capture *c, s
 	if (step_kind(f->rule) != RULE_SP) {
 		o->checks |= FRAME_BP_LIVE;
 	}
-	o->node = node;
+	o->path = path_step(o->path, f->where);
 	o->pc = wire_where_pc(f->where);
 	o->sp = f->sp;
 	o->bp = f->bp;
 	to->where = f->where;
 	to->sp = f->sp;
 	to->bp = f->bp;
-	to->node = node;
+	to->path = o->path;
+	to->node = 0;
 	to->checks = o->checks;
-	return true;
 }
 
-/** Remember `n` new frames within those that hold. False: no node for one of them. */
-static inline __attribute__((always_inline)) bool remember_near(struct capture *c, uint32_t n) {
+/** Remember `n` new frames within those that hold. The path of the last one. */
+static inline __attribute__((always_inline)) uint64_t remember_near(struct capture *c, uint32_t n) {
 	struct frame *to = c->last;
-	struct outer o = {wire_where_pc(to->where), to->sp, to->bp, to->node, to->checks};
+	struct outer o = {wire_where_pc(to->where), to->sp, to->bp, to->path, to->checks};
 	for (const struct frame *f = new_frame(c, n - 1); n > 0; n--, f++) {
-		if (!push_near(c, &o, f, to + 1)) {
-			break;
-		}
-		to++;
+		push_near(c, &o, f, ++to);
 	}
 	c->last = to;
-	return n == 0;
+	return o.path;
 }
 
 /** How many new frames there is room for: twice, while they are new and when remembered. */
@@ -234,15 +233,15 @@ static inline __attribute__((always_inline)) int unwind_near(struct capture *c, 
 static __attribute__((noinline)) struct capture_result capture_near(struct capture *c,
 		const struct capture_regs *regs, uint64_t stop_sp, uint64_t pc, uint64_t sp, uint64_t bp) {
 	int n = unwind_near(c, (struct state){pc, sp, bp}, room_near(c));
-	if (n < 0 || (c->last->checks & (FRAME_FOLDED | FRAME_TRUNCATED)) != 0 ||
-			!remember_near(c, (uint32_t)n)) {
+	if (n < 0 || (c->last->checks & (FRAME_FOLDED | FRAME_TRUNCATED)) != 0) {
 		return capture_in_full(c, regs, stop_sp);
 	}
-	uint32_t node = child_node(c, c->last->node, c->leaf);
-	if (node == 0 || stop_sp != 0) {
+	uint64_t path = path_step(remember_near(c, (uint32_t)n), c->leaf);
+	const struct known *known = known_place(c, path);
+	if (!known_is(known, path, c->leaf) || stop_sp != 0) {
 		return capture_result_of(c, c->leaf, stop_sp);
 	}
-	return (struct capture_result){.node = node};
+	return (struct capture_result){.node = known->node};
 }
 
 /** The same where the leaf is not one of those that capture_stack knows. */
@@ -305,10 +304,11 @@ struct capture_result capture_stack(struct capture *c, const struct capture_regs
 		c->leaf = leaf->where;
 		return capture_near(c, regs, stop_sp, pc, cfa, bp);
 	}
-	const struct child *hot = child_place(c, top->node, leaf->where);
-	if (hot->where != leaf->where || hot->parent != top->node || stop_sp != 0 ||
+	uint64_t path = path_step(top->path, leaf->where);
+	const struct known *known = known_place(c, path);
+	if (!known_is(known, path, leaf->where) || stop_sp != 0 ||
 			(top->checks & (FRAME_FOLDED | FRAME_TRUNCATED)) != 0) {
 		return capture_result_of(c, leaf->where, stop_sp);
 	}
-	return (struct capture_result){.node = hot->node};
+	return (struct capture_result){.node = known->node};
 }

@@ -37,7 +37,7 @@ bool capture_setup(const struct capture_world *world);
 
 /**
  * A capture context lives in `bytes` of zeroed memory of the caller (a thread slot's private
- * part); how many frames it can remember follows from `bytes`: one per 64 bytes; deeper stacks lose
+ * part); how many frames it can remember follows from `bytes`: one per 72 bytes; deeper stacks lose
  * their outermost frames. [stack_low, stack_high) is the thread's stack, all of it readable;
  * `stack_low` may be 0: what is readable below `stack_high` is then found out page by page.
  * `stack_high` 0: nothing is known, and every stack is treated like a coroutine's.

@@ -176,16 +176,36 @@ static bool is_bp_live(const struct frame *f, const struct frame *outer) {
 	}
 }
 
-/** The flags that go inwards from `outer`, and in `*node` the node of `where` below it. */
-static uint32_t place(struct capture *c, const struct frame *outer, uint64_t where,
-		uint32_t *node) {
-	uint32_t flags = outer->checks & (FRAME_FOLDED | FRAME_TRUNCATED);
-	*node = (flags & FRAME_FOLDED) == 0 ? child_node(c, outer->node, where) : 0;
+/** The flags that go inwards from a frame to those that it calls. */
+static uint32_t flags_of(const struct frame *outer) {
+	return outer->checks & (FRAME_FOLDED | FRAME_TRUNCATED);
+}
+
+/** Find or make the node of `where`, called by `outer`, which has its own; the flags that go with it. */
+static uint32_t place(const struct frame *outer, uint64_t where, uint32_t *node) {
+	uint32_t flags = flags_of(outer);
+	*node = (flags & FRAME_FOLDED) == 0 ? trie_child(outer->node, where) : 0;
 	if (*node == 0) {
 		*node = outer->node;
 		flags = FRAME_FOLDED | FRAME_TRUNCATED;
 	}
 	return flags;
+}
+
+/** All that is remembered gets its node. */
+static void find_nodes(struct capture *c) {
+	struct frame *f = c->last;
+	while (f > c->frames && f->node == 0) {
+		f--;
+	}
+	for (; f < c->last; f++) {
+		f[1].checks |= place(f, f[1].where, &f[1].node);
+	}
+}
+
+static void remember(struct capture *c, struct frame f) {
+	f.path = path_step(c->last->path, f.where);
+	*++c->last = f;
 }
 
 /** Remember new frame `i`; the frames outside of it have been. */
@@ -200,20 +220,18 @@ static void push(struct capture *c, struct unwinding *u, uint32_t i) {
 	for (unsigned t = 0; is_outermost && t < u->walk.n_tail; t++) {
 		check_add(&k, u->walk.tail_at[t], u->walk.tail_value[t]);
 	}
-	uint32_t node;
-	uint32_t flags = place(c, outer, f.where, &node);
+	uint32_t flags = flags_of(outer);
 	flags |= is_bp_live(&f, is_outermost ? NULL : outer) ? FRAME_BP_LIVE : 0;
 	u->walk.is_odd |= k.is_full;
-	*++c->last = (struct frame){f.where, f.sp, f.bp, {{node, flags | k.n}}};
+	remember(c, (struct frame){f.where, f.sp, f.bp, .checks = flags | k.n});
 }
 
 /** Remember the mark that stands for callers that could not be found. */
 static void push_mark(struct capture *c) {
-	struct frame *f = ++c->last;
-	f->where = WIRE_PC_TRUNCATED;
-	f->sp = UINT64_MAX;
-	f->bp = 0;
-	f->checks = place(c, c->frames, WIRE_PC_TRUNCATED, &f->node) | FRAME_TRUNCATED;
+	remember(c,
+			(struct frame){.where = WIRE_PC_TRUNCATED,
+					.sp = UINT64_MAX,
+					.checks = FRAME_TRUNCATED});
 }
 
 // ---- results
@@ -231,9 +249,36 @@ static bool has_crossed_signal(const struct capture *c, uint64_t stop_sp) {
 	return false;
 }
 
-struct capture_result capture_result_of(struct capture *c, uint64_t where, uint64_t stop_sp) {
+/** Whatever a jump out of a signal handler leaves of this, no node is taken for another path's. */
+static void known_set(struct known *k, uint64_t path, uint64_t where, uint32_t node) {
+	k->path = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	k->where = (uint32_t)where;
+	k->node = node;
+	atomic_signal_fence(memory_order_seq_cst);
+	k->path = path;
+}
+
+/** The node of the leaf `where` in what is remembered, and the flags that go with it. */
+static uint32_t node_of_leaf(struct capture *c, uint64_t where, uint32_t *flags) {
+	uint64_t path = path_step(c->last->path, where);
+	struct known *known = known_place(c, path);
+	*flags = flags_of(c->last);
+	if ((*flags & FRAME_FOLDED) == 0 && known_is(known, path, where)) {
+		return known->node;
+	}
 	uint32_t node;
-	uint32_t flags = place(c, c->last, where, &node);
+	find_nodes(c);
+	*flags = place(c->last, where, &node);
+	if ((*flags & FRAME_FOLDED) == 0) {
+		known_set(known, path, where, node);
+	}
+	return node;
+}
+
+struct capture_result capture_result_of(struct capture *c, uint64_t where, uint64_t stop_sp) {
+	uint32_t flags;
+	uint32_t node = node_of_leaf(c, where, &flags);
 	return (struct capture_result){
 			.node = node,
 			.is_truncated = (flags & FRAME_TRUNCATED) != 0,

@@ -23,18 +23,17 @@ enum {
 struct frame {
 	uint64_t where, sp, bp;
 	union {
-		struct {
-			uint32_t node, checks;
-		};
+		uint64_t path; // path_step
 		uint64_t rule; // while it is new: rule.step
 	};
+	uint32_t node; // 0: not asked for yet
+	uint32_t checks;
 };
-_Static_assert(sizeof(struct frame) == 32, "two to a cache line");
 
-/** A node that was asked for lately. */
-struct child {
-	uint64_t where;
-	uint32_t parent, node;
+/** The node of a stack that was met lately: by its path, and the low half of its leaf's `where`. */
+struct known {
+	uint64_t path;
+	uint32_t where, node;
 };
 
 struct capture {
@@ -42,14 +41,14 @@ struct capture {
 	uint32_t generation;
 	uint32_t n_max;
 	uint32_t n_checks_max;
-	uint8_t rule_shift, child_shift; // of a hash, so that it fits the caches
+	uint8_t rule_shift, known_shift; // of a hash, so that it fits the caches
 	uint64_t leaf;                   // the `where` of the frame that is captured
 	// Root first; behind `last`, new frames pile up at the other end. The first one is none, but
 	// the end of all searches: its stack pointer is as high as can be
 	struct frame *frames, *last;
 	uint64_t *check_at, *check_value;
 	struct rule *rules;
-	struct child *children;
+	struct known *known;
 };
 
 /**
@@ -81,22 +80,26 @@ static inline bool rule_is_stale(const struct rule *r, uint64_t key) {
 	return step_kind(r->step) == RULE_JIT && module_covers(rule_lookup_pc(key));
 }
 
-static inline struct child *child_place(const struct capture *c, uint32_t parent, uint64_t where) {
-	uint64_t hash = (where ^ (uint64_t)parent << 20) * 0x9E3779B97F4A7C15ull;
-	return &c->children[hash >> c->child_shift];
+// ---- paths
+
+/**
+ * A path stands for all frames from the root to one: their `where`s, mixed to 64 bits. So the node of
+ * a stack is found at once, and those of the frames in between are asked for only if it is new. Two
+ * stacks of one leaf would be taken for each other if their paths were equal by chance: of a million
+ * such stacks, in one of 4 * 10^7 programs. `outer`: the caller's path, 0 at the root. The product
+ * with the golden ratio keeps apart what differs by little, the shift brings it to the low half.
+ */
+static inline uint64_t path_step(uint64_t outer, uint64_t where) {
+	uint64_t h = (outer ^ where) * 0x9E3779B97F4A7C15ull;
+	return h ^ h >> 32;
 }
 
-/** trie_child, by way of the cache. */
-static inline uint32_t child_node(struct capture *c, uint32_t parent, uint64_t where) {
-	struct child *child = child_place(c, parent, where);
-	if (__builtin_expect(child->where != where || child->parent != parent, 0)) {
-		uint32_t node = trie_child(parent, where);
-		if (node == 0) {
-			return 0;
-		}
-		*child = (struct child){where, parent, node};
-	}
-	return child->node;
+static inline struct known *known_place(const struct capture *c, uint64_t path) {
+	return &c->known[path >> c->known_shift];
+}
+
+static inline bool known_is(const struct known *k, uint64_t path, uint64_t where) {
+	return k->path == path && k->where == (uint32_t)where;
 }
 
 // ---- comparing with what is remembered
@@ -122,30 +125,26 @@ static inline bool is_empty(const struct capture *c) {
 	return c->last == c->frames;
 }
 
+enum { CHECKS_AT_ONCE = 8 }; // so many that always hold stand before the first one
+
 /** All differences of 4 checks in one word: zero if there are none. */
 static inline uint64_t differences(const uint64_t *at, const uint64_t *value) {
 	return (walk_load(at[0]) ^ value[0]) | (walk_load(at[1]) ^ value[1]) |
 			(walk_load(at[2]) ^ value[2]) | (walk_load(at[3]) ^ value[3]);
 }
 
-/** Do the first `n` checks hold? The last block overlaps its predecessor: no remainder to count. */
+/**
+ * Do the first `n` checks hold? Many at once, and no remainder: how often a loop goes round is what
+ * a processor guesses wrong.
+ */
 static inline __attribute__((always_inline)) bool all_hold(const uint64_t *at,
 		const uint64_t *value, uint32_t n) {
-	if (n < 4) {
-		uint32_t i = 0;
-		while (i < n && walk_load(at[i]) == value[i]) {
-			i++;
-		}
-		return i == n;
-	}
-	const uint64_t *last = at + n - 4;
-	const uint64_t *last_value = value + n - 4;
-	for (; at < last; at += 4, value += 4) {
-		if (differences(at, value) != 0) {
+	for (int64_t i = (int64_t)n - CHECKS_AT_ONCE; i > -CHECKS_AT_ONCE; i -= CHECKS_AT_ONCE) {
+		if ((differences(at + i, value + i) | differences(at + i + 4, value + i + 4)) != 0) {
 			return false;
 		}
 	}
-	return differences(last, last_value) == 0;
+	return true;
 }
 
 /**

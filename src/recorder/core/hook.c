@@ -341,3 +341,23 @@ bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool w
 	}
 	return true;
 }
+
+// ---- usual hooks that become unusual
+
+__attribute__((cold)) uint32_t hook_capture_more(struct thread_slot *slot,
+		const struct capture_regs *caller, uint32_t node) {
+	bool is_first = thread_state_of(slot)->captures[0] == NULL;
+	return is_first || hook_capture_again(slot, 0) ? hook_capture(slot, 0, caller, 0).node : node;
+}
+
+__attribute__((cold)) void hook_end_allocation_slowly(struct hook *h, struct thread_slot *slot,
+		const void *block, uint64_t size, uint32_t node) {
+	hook_keep_plain(h, slot, node);
+	hook_allocated(h, block, size);
+	hook_leave(h);
+}
+
+__attribute__((cold)) void hook_end_free_slowly(struct hook *h, struct thread_slot *slot) {
+	hook_keep_plain(h, slot, 0);
+	hook_leave(h);
+}

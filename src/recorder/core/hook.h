@@ -42,10 +42,11 @@ void hook_clean_up(struct thread_slot *slot, unsigned level);
 void hook_write_odd(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr, uint64_t size,
 		uint32_t node);
 
-/** The next order number of a block's region. */
+/** The next order number of a block's region. A lock, which waits for all stores, only if need be. */
 static inline uint32_t hook_take_number(uint64_t ptr) {
-	return atomic_fetch_add_explicit(&segment.regions[wire_region_of(ptr)].next, 1,
-			memory_order_acq_rel);
+	_Atomic uint32_t *next = &segment.regions[wire_region_of(ptr)].next;
+	return host_is_alone() ? machine_local_add_32(next, 1)
+						   : atomic_fetch_add_explicit(next, 1, memory_order_acq_rel);
 }
 
 static inline bool hook_wants_free_stacks(void) {
@@ -100,13 +101,28 @@ static inline bool hook_is_plain(struct thread_state *s, uint64_t n_reserved) {
 			n_reserved + HOOK_ENTRIES + HOOK_ENTRIES_FOR_HANDLERS <= s->ring.limit;
 }
 
-/** Begin one that is plain; its stack is not known yet. */
+/** Begin one that is plain. */
 static inline void hook_begin_plain(struct hook *h, struct thread_slot *slot, uint64_t sp,
 		uint64_t n_reserved) {
 	hook_begin(&thread_state_of(slot)->hooks[0], h, sp, n_reserved);
 	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
+}
+
+/** What it has to know for its end. */
+static inline void hook_keep_plain(struct hook *h, struct thread_slot *slot, uint32_t node) {
 	h->slot = slot;
 	h->level = 0;
+	h->node = node;
+}
+
+/** Is a plain one the thread's only one still? */
+static inline bool hook_ends_plain(struct thread_slot *slot) {
+	return hook_at(thread_state_of(slot), 1) == NULL;
+}
+
+static inline void hook_end_plain(struct thread_slot *slot) {
+	hook_forget(thread_state_of(slot), 0);
+	atomic_store_explicit(&slot->depth, 0, memory_order_release);
 }
 
 /**
@@ -129,24 +145,13 @@ static inline __attribute__((always_inline)) bool hook_enter_as(const struct thr
 		return hook_enter_slowly(h, &caller, wants_stack);
 	}
 	hook_begin_plain(h, slot, caller.sp, n_reserved);
-	h->node = wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0;
+	hook_keep_plain(h, slot, wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0);
 	return true;
 }
 
 static inline __attribute__((always_inline)) bool hook_enter(struct hook *h,
 		struct capture_regs caller, bool wants_stack) {
 	return hook_enter_as(&thread_self, h, caller, wants_stack);
-}
-
-/** Is it the thread's only one still, of level 0? */
-static inline bool hook_ends_plain(const struct hook *h) {
-	return h->level == 0 && hook_at(thread_state_of(h->slot), 1) == NULL;
-}
-
-/** End one of that kind. */
-static inline void hook_end_plain(const struct hook *h) {
-	hook_forget(thread_state_of(h->slot), 0);
-	atomic_store_explicit(&h->slot->depth, 0, memory_order_release);
 }
 
 /** End a hook. */
@@ -238,3 +243,111 @@ void hook_realloc_answer(struct hook *h, const void *block, const void *moved, u
 
 /** There is no answer within the recording: `block` is what it was to its end. */
 void hook_realloc_unanswered(struct hook *h, const void *block);
+
+// ---- the usual hook
+
+/*
+ * What nearly all calls are: the outermost hook of a thread that is known, with room in its ring, in a
+ * recording that goes on. Its slot stays in a register. Whoever finds that it is something else, even
+ * on the way back, goes on with a hook as above.
+ */
+
+/** Begin one. NULL: nothing was done. */
+static inline __attribute__((always_inline)) struct thread_slot *hook_begin_usual(struct hook *h,
+		uint64_t sp) {
+	struct thread_slot *slot = thread_self.slot;
+	if (__builtin_expect(!door_is_open() || slot == NULL, 0)) {
+		return NULL;
+	}
+	struct thread_state *s = thread_state_of(slot);
+	uint64_t n_reserved = ring_reserved(&s->ring);
+	if (__builtin_expect(!hook_is_plain(s, n_reserved), 0)) {
+		return NULL;
+	}
+	hook_begin_plain(h, slot, sp, n_reserved);
+	return slot;
+}
+
+/** Is there nothing to do at its end but to end it? */
+static inline bool hook_ends_usual(struct thread_slot *slot) {
+	return door_is_open() && hook_ends_plain(slot);
+}
+
+/** hook_capture where there is no memory for the stack yet, or not enough: then `node` is what there is. */
+uint32_t hook_capture_more(struct thread_slot *slot, const struct capture_regs *caller,
+		uint32_t node);
+
+/** The ends of usual hooks that do not end as such. */
+void hook_end_allocation_slowly(struct hook *h, struct thread_slot *slot, const void *block,
+		uint64_t size, uint32_t node);
+void hook_end_free_slowly(struct hook *h, struct thread_slot *slot);
+
+/** The node of a usual hook's stack. */
+static inline __attribute__((always_inline)) uint32_t hook_capture_usual(struct thread_slot *slot,
+		const struct capture_regs *caller) {
+	struct capture *capture = thread_state_of(slot)->captures[0];
+	struct capture_result result = {.is_truncated = true};
+	if (__builtin_expect(capture != NULL, 1)) {
+		result = capture_stack(capture, caller, 0);
+	}
+	return __builtin_expect(result.is_truncated, 0) ? hook_capture_more(slot, caller, result.node)
+													: result.node;
+}
+
+/** An allocation is about to begin. */
+static inline __attribute__((always_inline)) struct thread_slot *hook_begin_allocation(struct hook
+																							   *h,
+		const struct capture_regs *caller, uint32_t *node) {
+	struct thread_slot *slot = hook_begin_usual(h, caller->sp);
+	if (__builtin_expect(slot == NULL, 0)) {
+		return NULL;
+	}
+	*node = hook_capture_usual(slot, caller);
+	return slot;
+}
+
+/** It gave out `block`, or failed. */
+static inline __attribute__((always_inline)) void hook_end_allocation(struct hook *h,
+		struct thread_slot *slot, const void *block, uint64_t size, uint32_t node) {
+	struct thread_state *s = thread_state_of(slot);
+	if (__builtin_expect(!hook_ends_usual(slot) || block == NULL ||
+						hook_is_odd(s, (uint64_t)block, size),
+				0)) {
+		hook_end_allocation_slowly(h, slot, block, size, node);
+		return;
+	}
+	bool is_due = hook_put(s, KIND_ALLOC, (uint64_t)block, size, node);
+	hook_end_plain(slot);
+	if (__builtin_expect(is_due, 0)) {
+		hook_tell_collector();
+	}
+}
+
+/** `block` is about to be released, and no stack is wanted. */
+static inline __attribute__((always_inline)) struct thread_slot *hook_begin_free(struct hook *h,
+		const struct capture_regs *caller, const void *block) {
+	if (__builtin_expect(hook_wants_free_stacks() || capture_is_loader(caller->pc), 0)) {
+		return NULL;
+	}
+	struct thread_slot *slot = hook_begin_usual(h, caller->sp);
+	if (__builtin_expect(slot == NULL, 0)) {
+		return NULL;
+	}
+	struct thread_state *s = thread_state_of(slot);
+	if (__builtin_expect(hook_is_odd(s, (uint64_t)block, 0), 0)) {
+		hook_write_odd(slot, KIND_FREE, (uint64_t)block, 0, 0);
+	} else if (__builtin_expect(hook_put(s, KIND_FREE, (uint64_t)block, 0, 0), 0)) {
+		hook_tell_collector();
+	}
+	return slot;
+}
+
+/** It has been. */
+static inline __attribute__((always_inline)) void hook_end_free(struct hook *h,
+		struct thread_slot *slot) {
+	if (__builtin_expect(!hook_ends_usual(slot), 0)) {
+		hook_end_free_slowly(h, slot);
+		return;
+	}
+	hook_end_plain(slot);
+}

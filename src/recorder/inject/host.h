@@ -64,6 +64,10 @@ static inline struct thread_words *inject_thread(void) {
 }
 #define thread_self (*inject_thread())
 
+static inline bool host_is_alone(void) {
+	return false; // some C library may know, but not that we are here
+}
+
 static inline uint64_t host_stack_end(void) {
 	return machine_fs_base();
 }

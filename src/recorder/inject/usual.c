@@ -34,19 +34,12 @@ static inline __attribute__((always_inline)) struct thread_state *begin(struct i
 	f->self = self;
 	f->kind = (uint32_t)kind;
 	hook_begin_plain(&f->hook, slot, (uint64_t)(f + 1), n_reserved);
+	hook_keep_plain(&f->hook, slot, 0);
 	return s;
 }
 
 static inline struct capture_regs caller_of(const struct inject_frame *f) {
 	return (struct capture_regs){.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
-}
-
-/** The thread has no memory for stacks yet, or too little of it. */
-static __attribute__((noinline, cold)) void capture_more(struct inject_frame *f, bool is_first) {
-	const struct capture_regs caller = caller_of(f);
-	if (is_first || hook_capture_again(f->hook.slot, 0)) {
-		f->hook.node = hook_capture(f->hook.slot, 0, &caller, 0).node;
-	}
 }
 
 void inject_enter_allocation(uint64_t size, struct inject_frame *f) {
@@ -57,15 +50,7 @@ void inject_enter_allocation(uint64_t size, struct inject_frame *f) {
 		return;
 	}
 	const struct capture_regs caller = caller_of(f);
-	if (__builtin_expect(s->captures[0] == NULL, 0)) {
-		capture_more(f, true);
-		return;
-	}
-	struct capture_result result = capture_stack(s->captures[0], &caller, 0);
-	f->hook.node = result.node;
-	if (__builtin_expect(result.is_truncated, 0)) {
-		capture_more(f, false);
-	}
+	f->hook.node = hook_capture_usual(f->hook.slot, &caller);
 }
 
 /** The long way back. */
@@ -87,7 +72,7 @@ static __attribute__((noinline, cold)) uint64_t tell_collector(uint64_t block,
 uint64_t inject_leave_allocation(uint64_t block, struct inject_frame *f) {
 	struct hook *h = &f->hook;
 	bool is_usual = f->self != NULL && f->kind == INJECT_ALLOCATES && door_is_open() &&
-			hook_ends_plain(h) && !inject_is_late(f) && block != 0;
+			h->level == 0 && hook_ends_plain(h->slot) && !inject_is_late(f) && block != 0;
 	if (__builtin_expect(!is_usual, 0)) {
 		return leave_allocation(block, f);
 	}
@@ -96,7 +81,7 @@ uint64_t inject_leave_allocation(uint64_t block, struct inject_frame *f) {
 		return leave_allocation(block, f);
 	}
 	bool is_due = hook_put(s, KIND_ALLOC, block, f->size, h->node);
-	hook_end_plain(h);
+	hook_end_plain(h->slot);
 	if (__builtin_expect(is_due, 0)) {
 		return tell_collector(block, f);
 	}
@@ -111,7 +96,6 @@ void inject_enter_free(uint64_t block, struct inject_frame *f) {
 		inject_enter(f);
 		return;
 	}
-	f->hook.node = 0;
 	if (__builtin_expect(hook_is_odd(s, block, 0), 0)) {
 		hook_write_odd(f->hook.slot, KIND_FREE, block, 0, 0);
 	} else if (__builtin_expect(hook_put(s, KIND_FREE, block, 0, 0), 0)) {
@@ -126,11 +110,11 @@ static __attribute__((noinline, cold)) void leave_free(struct inject_frame *f) {
 
 void inject_leave_free(struct inject_frame *f) {
 	bool is_usual = f->self != NULL && f->kind == INJECT_FREES && door_is_ours() &&
-			hook_ends_plain(&f->hook);
+			f->hook.level == 0 && hook_ends_plain(f->hook.slot);
 	if (__builtin_expect(!is_usual, 0)) {
 		leave_free(f);
 		return;
 	}
-	hook_end_plain(&f->hook);
+	hook_end_plain(f->hook.slot);
 	machine_local_bump(&f->self->inside, UINT64_MAX);
 }

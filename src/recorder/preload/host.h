@@ -59,6 +59,17 @@ static inline uint64_t host_in_loader(void) {
 	return &__libc_stack_end == NULL ? 0 : (uint64_t)&__libc_stack_end;
 }
 
+/**
+ * glibc's word for it that no other thread runs (2.32): pthread_create takes it back before there is
+ * one. glibc's own malloc takes no locks by it.
+ */
+extern const volatile char __libc_single_threaded __attribute__((weak));
+
+/** True if no other thread can be in a hook. */
+static inline bool host_is_alone(void) {
+	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
+}
+
 /** Called for each mapping that the core makes and gives back. */
 static inline void host_mapped(void *at, size_t bytes) {
 	(void)at;

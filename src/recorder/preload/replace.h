@@ -12,14 +12,21 @@
 
 #include <asm/resource.h>
 
-#define REPLACE_ALLOCATES(call, size)              \
-	struct hook h;                                 \
-	if (!hook_enter(&h, MACHINE_CALLER(), true)) { \
-		return call;                               \
-	}                                              \
-	void *block = call;                            \
-	hook_allocated(&h, block, size);               \
-	hook_leave(&h);                                \
+#define REPLACE_ALLOCATES(call, size)                                          \
+	struct hook h;                                                             \
+	struct capture_regs caller = MACHINE_CALLER();                             \
+	uint32_t node;                                                             \
+	struct thread_slot *usual = hook_begin_allocation(&h, &caller, &node);     \
+	if (__builtin_expect(usual == NULL, 0) && !hook_enter(&h, caller, true)) { \
+		return call;                                                           \
+	}                                                                          \
+	void *block = call;                                                        \
+	if (__builtin_expect(usual != NULL, 1)) {                                  \
+		hook_end_allocation(&h, usual, block, size, node);                     \
+	} else {                                                                   \
+		hook_allocated(&h, block, size);                                       \
+		hook_leave(&h);                                                        \
+	}                                                                          \
 	return block;
 
 #define REPLACE_ALLOCATES_AT(call, at, size)             \
@@ -32,21 +39,27 @@
 	hook_leave(&h);                                      \
 	return failure;
 
-#define REPLACE_FREES(call, ptr)                                            \
-	if (early_owns(ptr)) {                                                  \
-		return;                                                             \
-	}                                                                       \
-	struct hook h;                                                          \
-	struct capture_regs caller = MACHINE_CALLER();                          \
-	if (ptr == NULL || !hook_enter(&h, caller, hook_wants_free_stacks())) { \
-		call;                                                               \
-		return;                                                             \
-	}                                                                       \
-	if (__builtin_expect(capture_is_loader(caller.pc), 0)) {                \
-		capture_modules_changed();                                          \
-	}                                                                       \
-	hook_free(&h, ptr);                                                     \
-	call;                                                                   \
+#define REPLACE_FREES(call, ptr)                                                        \
+	if (early_owns(ptr)) {                                                              \
+		return;                                                                         \
+	}                                                                                   \
+	struct hook h;                                                                      \
+	struct capture_regs caller = MACHINE_CALLER();                                      \
+	struct thread_slot *usual = ptr != NULL ? hook_begin_free(&h, &caller, ptr) : NULL; \
+	if (__builtin_expect(usual != NULL, 1)) {                                           \
+		call;                                                                           \
+		hook_end_free(&h, usual);                                                       \
+		return;                                                                         \
+	}                                                                                   \
+	if (ptr == NULL || !hook_enter(&h, caller, hook_wants_free_stacks())) {             \
+		call;                                                                           \
+		return;                                                                         \
+	}                                                                                   \
+	if (__builtin_expect(capture_is_loader(caller.pc), 0)) {                            \
+		capture_modules_changed();                                                      \
+	}                                                                                   \
+	hook_free(&h, ptr);                                                                 \
+	call;                                                                               \
 	hook_leave(&h);
 
 // realloc(ptr, 0) frees; where an allocator gives out a block for it, that is an allocation

@@ -14,6 +14,11 @@ static inline uint64_t machine_local_add(_Atomic uint64_t *word, uint64_t n) {
 	return n;
 }
 
+static inline uint32_t machine_local_add_32(_Atomic uint32_t *word, uint32_t n) {
+	__asm__ volatile("xaddl %0, %1" : "+r"(n), "+m"(*word) : : "memory");
+	return n;
+}
+
 /** The same where nobody asks for the old value, which would have to be waited for. */
 static inline void machine_local_bump(_Atomic uint64_t *word, uint64_t n) {
 	__asm__ volatile("addq %1, %0" : "+m"(*word) : "er"(n) : "memory");
