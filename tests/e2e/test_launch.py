@@ -263,9 +263,12 @@ def test_peak_rss_of_short_and_long_programs(tools):
         assert abs(recording.json()["summary"]["peak_rss_bytes"] - own) < 2 << 20
 
 
-def test_idle_means_idle(tools, tmp_path, helpers):
-    """While the program sleeps, heaptrack wakes at most about twice per second."""
-    running = tools.start_record("perl", "-e", "$| = 1; print 'ready'; sleep 20")
+@pytest.mark.parametrize("burst", ["", "for (1 .. 3e6) { $x[$_ % 1000] = 'x' x ($_ % 100) }"],
+                         ids=["at-once", "after-a-burst"])
+def test_idle_means_idle(tools, tmp_path, helpers, burst):
+    """While the program sleeps, heaptrack wakes at most about twice per second. Also after events so fast
+    that it slept by the clock, without a bell."""
+    running = tools.start_record("perl", "-e", f"$| = 1; {burst}; print 'ready'; sleep 20")
     helpers.wait_until(lambda: running.file.exists(), what="the file")
     time.sleep(4)
 
