@@ -121,10 +121,8 @@ struct thread_slot {
 	uint32_t image; // 1 .. n_images
 	uint32_t pid;   // as the target's getpid() says
 
-	// written by O: what the collector needs to know of hooks in progress
-	_Alignas(64) _Atomic uint32_t depth; // hooks in progress on this thread; raised before an
-										 // entry is reserved, lowered after it is published
-	_Atomic uint32_t ring;               // RING_SMALL, later RING_BIG
+	// written by O
+	_Alignas(64) _Atomic uint32_t ring; // RING_SMALL, later RING_BIG
 
 	// written by O: plain counters, exact per thread
 	_Atomic uint64_t failed;    // allocation calls that returned no block

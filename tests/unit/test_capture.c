@@ -3,7 +3,7 @@
 /* Odd stacks. That ordinary ones are right is shown by tests/differential. */
 
 #include "../fake_segment.h"
-#include "recorder/core/capture.h"
+#include "recorder/core/capture_parts.h"
 #include "recorder/core/world.h"
 
 #include <setjmp.h>
@@ -374,6 +374,24 @@ static __attribute__((noinline)) void other_place(void) {
 }
 
 // Last, for the budget stays used up
+/** A handler that jumps out of a capture leaves it half done: rules with another's step, a torn window. */
+static void test_what_a_jump_leaves(void **state) {
+	(void)state;
+	uint32_t known = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		recurse(20, context);
+		assert_whole();
+		assert_true(i == 0 || result.node == known);
+		known = result.node;
+		for (uint64_t k = 0; k >> (64 - context->rule_shift) == 0; k++) {
+			context->rules[k].step = rule_step(RULE_SP, 8, RULE_BP_SAME);
+		}
+		context->foreign = (struct window){0, stack_end()};
+		capture_forget(context);
+	}
+	assert_true(context->foreign.high == 0);
+}
+
 static void test_budget_folds(void **state) {
 	(void)state;
 	uint32_t known = 0;
@@ -408,6 +426,7 @@ int main(void) {
 			cmocka_unit_test(test_stack_that_shrinks),
 			cmocka_unit_test(test_unknown_thread_stack),
 			cmocka_unit_test(test_registered_frames),
+			cmocka_unit_test(test_what_a_jump_leaves),
 			cmocka_unit_test(test_budget_folds),
 	};
 	return cmocka_run_group_tests(tests, setup, NULL);

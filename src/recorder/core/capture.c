@@ -68,7 +68,7 @@ struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uin
 	c->rule_shift = (uint8_t)(64 - rule_bits);
 	c->known_shift = (uint8_t)(64 - known_bits);
 	c->rules = (struct rule *)(c + 1);
-	c->known = (struct known *)(c->rules + (1u << rule_bits));
+	c->known = (struct known_stack *)(c->rules + (1u << rule_bits));
 	c->frames = (struct frame *)(c->known + (1u << known_bits));
 	size_t n_before = (size_t)((unsigned char *)c->frames - (unsigned char *)memory);
 	size_t n = (bytes - n_before - BYTES_BEFORE_CHECKS) / BYTES_PER_FRAME;
@@ -86,6 +86,8 @@ struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uin
 
 void capture_forget(struct capture *c) {
 	c->last = c->frames;
+	c->foreign = (struct window){0, 0};
+	c->generation = 0; // a rule may be half filled in: the next capture clears them all
 }
 
 void capture_modules_changed(void) {
@@ -142,7 +144,8 @@ static inline __attribute__((always_inline)) void push_near(struct capture *c, s
 static inline __attribute__((always_inline)) uint64_t remember_near(struct capture *c, uint32_t n) {
 	struct frame *to = c->last;
 	struct outer o = {wire_where_pc(to->where), to->sp, to->bp, to->path, to->checks};
-	for (const struct frame *f = new_frame(c, n - 1); n > 0; n--, f++) {
+	const struct frame *end = &c->frames[c->n_max];
+	for (const struct frame *f = end - n; f < end; f++) {
 		push_near(c, &o, f, ++to);
 	}
 	c->last = to;
@@ -237,7 +240,7 @@ static __attribute__((noinline)) struct capture_result capture_near(struct captu
 		return capture_in_full(c, regs, stop_sp);
 	}
 	uint64_t path = path_step(remember_near(c, (uint32_t)n), c->leaf);
-	const struct known *known = known_place(c, path);
+	const struct known_stack *known = known_place(c, path);
 	if (!known_is(known, path, c->leaf) || stop_sp != 0) {
 		return capture_result_of(c, c->leaf, stop_sp);
 	}
@@ -265,9 +268,11 @@ static __attribute__((noinline, cold)) struct capture_result capture_first(struc
 	if (!atomic_load_explicit(&is_ready, memory_order_acquire)) {
 		return (struct capture_result){.is_truncated = true};
 	}
-	c->generation = atomic_load_explicit(&world_generation, memory_order_acquire);
+	uint32_t generation = atomic_load_explicit(&world_generation, memory_order_acquire);
 	c->last = c->frames;
 	sys_fill(c->rules, 0, sizeof(*c->rules) << (64 - c->rule_shift));
+	atomic_signal_fence(memory_order_seq_cst);
+	c->generation = generation;
 	return capture_in_full(c, regs, stop_sp);
 }
 
@@ -305,7 +310,7 @@ struct capture_result capture_stack(struct capture *c, const struct capture_regs
 		return capture_near(c, regs, stop_sp, pc, cfa, bp);
 	}
 	uint64_t path = path_step(top->path, leaf->where);
-	const struct known *known = known_place(c, path);
+	const struct known_stack *known = known_place(c, path);
 	if (!known_is(known, path, leaf->where) || stop_sp != 0 ||
 			(top->checks & (FRAME_FOLDED | FRAME_TRUNCATED)) != 0) {
 		return capture_result_of(c, leaf->where, stop_sp);

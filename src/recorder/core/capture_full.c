@@ -195,7 +195,7 @@ static uint32_t place(const struct frame *outer, uint64_t where, uint32_t *node)
 /** All that is remembered gets its node. */
 static void find_nodes(struct capture *c) {
 	struct frame *f = c->last;
-	while (f > c->frames && f->node == 0) {
+	while (f > c->frames && f->node == 0 && (f->checks & FRAME_FOLDED) == 0) {
 		f--;
 	}
 	for (; f < c->last; f++) {
@@ -250,7 +250,7 @@ static bool has_crossed_signal(const struct capture *c, uint64_t stop_sp) {
 }
 
 /** Whatever a jump out of a signal handler leaves of this, no node is taken for another path's. */
-static void known_set(struct known *k, uint64_t path, uint64_t where, uint32_t node) {
+static void known_set(struct known_stack *k, uint64_t path, uint64_t where, uint32_t node) {
 	k->path = 0;
 	atomic_signal_fence(memory_order_seq_cst);
 	k->where = (uint32_t)where;
@@ -262,7 +262,7 @@ static void known_set(struct known *k, uint64_t path, uint64_t where, uint32_t n
 /** The node of the leaf `where` in what is remembered, and the flags that go with it. */
 static uint32_t node_of_leaf(struct capture *c, uint64_t where, uint32_t *flags) {
 	uint64_t path = path_step(c->last->path, where);
-	struct known *known = known_place(c, path);
+	struct known_stack *known = known_place(c, path);
 	*flags = flags_of(c->last);
 	if ((*flags & FRAME_FOLDED) == 0 && known_is(known, path, where)) {
 		return known->node;

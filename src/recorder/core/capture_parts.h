@@ -26,12 +26,12 @@ struct frame {
 		uint64_t path; // path_step
 		uint64_t rule; // while it is new: rule.step
 	};
-	uint32_t node; // 0: not asked for yet
+	uint32_t node; // 0: not asked for yet (or FRAME_FOLDED into none)
 	uint32_t checks;
 };
 
 /** The node of a stack that was met lately: by its path, and the low half of its leaf's `where`. */
-struct known {
+struct known_stack {
 	uint64_t path;
 	uint32_t where, node;
 };
@@ -48,7 +48,7 @@ struct capture {
 	struct frame *frames, *last;
 	uint64_t *check_at, *check_value;
 	struct rule *rules;
-	struct known *known;
+	struct known_stack *known;
 };
 
 /**
@@ -94,11 +94,11 @@ static inline uint64_t path_step(uint64_t outer, uint64_t where) {
 	return h ^ h >> 32;
 }
 
-static inline struct known *known_place(const struct capture *c, uint64_t path) {
+static inline struct known_stack *known_place(const struct capture *c, uint64_t path) {
 	return &c->known[path >> c->known_shift];
 }
 
-static inline bool known_is(const struct known *k, uint64_t path, uint64_t where) {
+static inline bool known_is(const struct known_stack *k, uint64_t path, uint64_t where) {
 	return k->path == path && k->where == (uint32_t)where;
 }
 

@@ -296,13 +296,6 @@ bool hook_capture_again(struct thread_slot *slot, unsigned level) {
 	return false;
 }
 
-static void leave_unrecorded(struct thread_slot *slot, unsigned level) {
-	hook_forget(thread_state_of(slot), level);
-	if (level == 0) {
-		atomic_store_explicit(&slot->depth, 0, memory_order_release);
-	}
-}
-
 bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack) {
 	if (!door_is_ours() && !door_find_out()) {
 		return false;
@@ -318,7 +311,6 @@ bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool w
 		return false;
 	}
 	hook_begin(&s->hooks[level], h, caller->sp, ring_reserved(&s->ring));
-	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
 	h->slot = slot;
 	h->level = level;
 	h->node = 0;
@@ -326,17 +318,18 @@ bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool w
 		// A signal handler's own, or from inside the real allocator: its stack tells
 		struct capture_result result = hook_capture(slot, level, caller, hook_at(s, level - 1)->sp);
 		if (!result.crossed_signal) {
-			leave_unrecorded(slot, level);
+			hook_forget(s, level);
 			return false;
 		}
 		h->node = wants_stack ? result.node : 0;
 	} else if (wants_stack) {
 		h->node = hook_capture(slot, 0, caller, 0).node;
 	}
-	uint32_t n = HOOK_ENTRIES + (level == 0 ? HOOK_ENTRIES_FOR_HANDLERS : 0);
+	// Room for those that this one interrupts, too: they may have written nothing yet
+	uint32_t n = HOOK_ENTRIES * (level + 1) + (level == 0 ? HOOK_ENTRIES_FOR_HANDLERS : 0);
 	if (!make_room(slot, level, n)) {
 		thread_count(&slot->lost, 1);
-		leave_unrecorded(slot, level);
+		hook_forget(s, level);
 		return false;
 	}
 	return true;
@@ -346,8 +339,10 @@ bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool w
 
 __attribute__((cold)) uint32_t hook_capture_more(struct thread_slot *slot,
 		const struct capture_regs *caller, uint32_t node) {
-	bool is_first = thread_state_of(slot)->captures[0] == NULL;
-	return is_first || hook_capture_again(slot, 0) ? hook_capture(slot, 0, caller, 0).node : node;
+	if (thread_state_of(slot)->captures[0] == NULL || hook_capture_again(slot, 0)) {
+		return hook_capture(slot, 0, caller, 0).node;
+	}
+	return node;
 }
 
 __attribute__((cold)) void hook_end_allocation_slowly(struct hook *h, struct thread_slot *slot,

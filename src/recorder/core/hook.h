@@ -20,6 +20,8 @@
 #include "recorder/core/door.h"
 #include "recorder/core/thread.h"
 
+#define HOOK_INLINE static inline __attribute__((always_inline))
+
 /** Lives on the stack of the replaced function while the real one runs. */
 struct hook {
 	uint64_t mark; // hook_mark() of it: one that a jump has left is known by this written over
@@ -42,10 +44,15 @@ void hook_clean_up(struct thread_slot *slot, unsigned level);
 void hook_write_odd(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr, uint64_t size,
 		uint32_t node);
 
+/** True if no other thread is in a hook: libc says so, and we have not met one that it does not know. */
+static inline bool hook_is_alone(void) {
+	return host_is_alone() && !atomic_load_explicit(&segment.has_threads, memory_order_relaxed);
+}
+
 /** The next order number of a block's region. A lock, which waits for all stores, only if need be. */
 static inline uint32_t hook_take_number(uint64_t ptr) {
 	_Atomic uint32_t *next = &segment.regions[wire_region_of(ptr)].next;
-	return host_is_alone() ? machine_local_add_32(next, 1)
+	return hook_is_alone() ? machine_local_add_32(next, 1)
 						   : atomic_fetch_add_explicit(next, 1, memory_order_acq_rel);
 }
 
@@ -105,10 +112,9 @@ static inline bool hook_is_plain(struct thread_state *s, uint64_t n_reserved) {
 static inline void hook_begin_plain(struct hook *h, struct thread_slot *slot, uint64_t sp,
 		uint64_t n_reserved) {
 	hook_begin(&thread_state_of(slot)->hooks[0], h, sp, n_reserved);
-	atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
 }
 
-/** What it has to know for its end. */
+/** What the hook of a call needs to know when the call has returned. */
 static inline void hook_keep_plain(struct hook *h, struct thread_slot *slot, uint32_t node) {
 	h->slot = slot;
 	h->level = 0;
@@ -116,21 +122,20 @@ static inline void hook_keep_plain(struct hook *h, struct thread_slot *slot, uin
 }
 
 /** Is a plain one the thread's only one still? */
-static inline bool hook_ends_plain(struct thread_slot *slot) {
+static inline bool hook_is_still_plain(struct thread_slot *slot) {
 	return hook_at(thread_state_of(slot), 1) == NULL;
 }
 
 static inline void hook_end_plain(struct thread_slot *slot) {
 	hook_forget(thread_state_of(slot), 0);
-	atomic_store_explicit(&slot->depth, 0, memory_order_release);
 }
 
 /**
  * Begin a hook. False: it is not to be recorded, or cannot be (counted); call the real function
  * and nothing of this header.
  */
-static inline __attribute__((always_inline)) bool hook_enter_as(const struct thread_words *self,
-		struct hook *h, struct capture_regs caller, bool wants_stack) {
+HOOK_INLINE bool hook_enter_as(const struct thread_words *self, struct hook *h,
+		struct capture_regs caller, bool wants_stack) {
 	uint32_t word = atomic_load_explicit(&door_page.word, memory_order_relaxed);
 	if (__builtin_expect(word == DOOR_CLOSED, 0)) {
 		return false;
@@ -149,8 +154,7 @@ static inline __attribute__((always_inline)) bool hook_enter_as(const struct thr
 	return true;
 }
 
-static inline __attribute__((always_inline)) bool hook_enter(struct hook *h,
-		struct capture_regs caller, bool wants_stack) {
+HOOK_INLINE bool hook_enter(struct hook *h, struct capture_regs caller, bool wants_stack) {
 	return hook_enter_as(&thread_self, h, caller, wants_stack);
 }
 
@@ -165,9 +169,6 @@ static inline void hook_leave(struct hook *h) {
 		hook_clean_up(slot, h->level + 1);
 	}
 	hook_forget(s, h->level);
-	if (h->level == 0) {
-		atomic_store_explicit(&slot->depth, 0, memory_order_release);
-	}
 }
 
 /** Does an event need more than its own entry: may a label be due, or do pointer or size not fit? */
@@ -253,8 +254,7 @@ void hook_realloc_unanswered(struct hook *h, const void *block);
  */
 
 /** Begin one. NULL: nothing was done. */
-static inline __attribute__((always_inline)) struct thread_slot *hook_begin_usual(struct hook *h,
-		uint64_t sp) {
+HOOK_INLINE struct thread_slot *hook_begin_usual(struct hook *h, uint64_t sp) {
 	struct thread_slot *slot = thread_self.slot;
 	if (__builtin_expect(!door_is_open() || slot == NULL, 0)) {
 		return NULL;
@@ -269,8 +269,8 @@ static inline __attribute__((always_inline)) struct thread_slot *hook_begin_usua
 }
 
 /** Is there nothing to do at its end but to end it? */
-static inline bool hook_ends_usual(struct thread_slot *slot) {
-	return door_is_open() && hook_ends_plain(slot);
+static inline bool hook_is_still_usual(struct thread_slot *slot) {
+	return door_is_open() && hook_is_still_plain(slot);
 }
 
 /** hook_capture where there is no memory for the stack yet, or not enough: then `node` is what there is. */
@@ -283,7 +283,7 @@ void hook_end_allocation_slowly(struct hook *h, struct thread_slot *slot, const 
 void hook_end_free_slowly(struct hook *h, struct thread_slot *slot);
 
 /** The node of a usual hook's stack. */
-static inline __attribute__((always_inline)) uint32_t hook_capture_usual(struct thread_slot *slot,
+HOOK_INLINE uint32_t hook_capture_usual(struct thread_slot *slot,
 		const struct capture_regs *caller) {
 	struct capture *capture = thread_state_of(slot)->captures[0];
 	struct capture_result result = {.is_truncated = true};
@@ -295,8 +295,7 @@ static inline __attribute__((always_inline)) uint32_t hook_capture_usual(struct 
 }
 
 /** An allocation is about to begin. */
-static inline __attribute__((always_inline)) struct thread_slot *hook_begin_allocation(struct hook
-																							   *h,
+HOOK_INLINE struct thread_slot *hook_begin_allocation(struct hook *h,
 		const struct capture_regs *caller, uint32_t *node) {
 	struct thread_slot *slot = hook_begin_usual(h, caller->sp);
 	if (__builtin_expect(slot == NULL, 0)) {
@@ -307,10 +306,10 @@ static inline __attribute__((always_inline)) struct thread_slot *hook_begin_allo
 }
 
 /** It gave out `block`, or failed. */
-static inline __attribute__((always_inline)) void hook_end_allocation(struct hook *h,
-		struct thread_slot *slot, const void *block, uint64_t size, uint32_t node) {
+HOOK_INLINE void hook_end_allocation(struct hook *h, struct thread_slot *slot, const void *block,
+		uint64_t size, uint32_t node) {
 	struct thread_state *s = thread_state_of(slot);
-	if (__builtin_expect(!hook_ends_usual(slot) || block == NULL ||
+	if (__builtin_expect(!hook_is_still_usual(slot) || block == NULL ||
 						hook_is_odd(s, (uint64_t)block, size),
 				0)) {
 		hook_end_allocation_slowly(h, slot, block, size, node);
@@ -324,8 +323,8 @@ static inline __attribute__((always_inline)) void hook_end_allocation(struct hoo
 }
 
 /** `block` is about to be released, and no stack is wanted. */
-static inline __attribute__((always_inline)) struct thread_slot *hook_begin_free(struct hook *h,
-		const struct capture_regs *caller, const void *block) {
+HOOK_INLINE struct thread_slot *hook_begin_free(struct hook *h, const struct capture_regs *caller,
+		const void *block) {
 	if (__builtin_expect(hook_wants_free_stacks() || capture_is_loader(caller->pc), 0)) {
 		return NULL;
 	}
@@ -343,9 +342,8 @@ static inline __attribute__((always_inline)) struct thread_slot *hook_begin_free
 }
 
 /** It has been. */
-static inline __attribute__((always_inline)) void hook_end_free(struct hook *h,
-		struct thread_slot *slot) {
-	if (__builtin_expect(!hook_ends_usual(slot), 0)) {
+HOOK_INLINE void hook_end_free(struct hook *h, struct thread_slot *slot) {
+	if (__builtin_expect(!hook_is_still_usual(slot), 0)) {
 		hook_end_free_slowly(h, slot);
 		return;
 	}

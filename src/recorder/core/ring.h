@@ -76,8 +76,8 @@ static inline void ring_publish(struct ring *r, uint64_t index, uint64_t head, u
 }
 
 /**
- * Ask for the line that will be written soon, which the collector has read: the number's atomic add
- * would else wait for it.
+ * Ask for the line that will be written soon, which the collector has read: with other threads, the
+ * number's atomic add would else wait for it.
  */
 static inline void ring_prefetch(const struct ring *r, uint64_t index) {
 	enum { AHEAD = 12 };

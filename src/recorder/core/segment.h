@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/** What is mapped. Set by segment_open; only the n_* change afterwards, downwards. */
+/** What is mapped. Set by segment_open; the n_* change afterwards, downwards, and has_threads. */
 struct segment {
 	struct segment_header *header;
 	struct wire_region *regions;
@@ -23,6 +23,8 @@ struct segment {
 	uint32_t n_nodes; // mapped
 	uint32_t options;
 	uint32_t image; // this program's id among those that ran in this process
+	// A second thread has been in a hook: set before its first event, for good
+	_Atomic bool has_threads;
 };
 
 extern struct segment segment;

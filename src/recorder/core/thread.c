@@ -65,6 +65,14 @@ static void fill_in(struct thread_slot *slot) {
 	s->tick_ns = UINT64_MAX;
 }
 
+/** One more thread has a slot. */
+static void note_thread(void) {
+	static _Atomic bool has_one;
+	if (atomic_exchange(&has_one, true)) {
+		atomic_store(&segment.has_threads, true);
+	}
+}
+
 /**
  * A child of vfork runs in its parent's memory, with its parent's thread_self: it uses the slot
  * that is there, but may not leave one behind, since its thread id dies with it.
@@ -97,6 +105,7 @@ struct thread_slot *thread_claim(void) {
 		return NULL;
 	}
 	fill_in(slot);
+	note_thread();
 	if (self->slot != NULL) { // a handler that interrupted us was quicker
 		atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
 		return self->slot;
@@ -140,6 +149,8 @@ bool thread_grow(struct thread_slot *slot) {
 		return false;
 	}
 	s->open_bytes = open;
+	s->captures[0] = NULL; // its memory is about to change, and a jump may come between
+	atomic_signal_fence(memory_order_seq_cst);
 	s->captures[0] = capture_init((unsigned char *)slot + SEGMENT_CAPTURES_AT,
 			open - SEGMENT_CAPTURES_AT, 0, stack_end(slot));
 	return true;

@@ -72,7 +72,7 @@ static __attribute__((noinline, cold)) uint64_t tell_collector(uint64_t block,
 uint64_t inject_leave_allocation(uint64_t block, struct inject_frame *f) {
 	struct hook *h = &f->hook;
 	bool is_usual = f->self != NULL && f->kind == INJECT_ALLOCATES && door_is_open() &&
-			h->level == 0 && hook_ends_plain(h->slot) && !inject_is_late(f) && block != 0;
+			h->level == 0 && hook_is_still_plain(h->slot) && !inject_is_late(f) && block != 0;
 	if (__builtin_expect(!is_usual, 0)) {
 		return leave_allocation(block, f);
 	}
@@ -82,6 +82,7 @@ uint64_t inject_leave_allocation(uint64_t block, struct inject_frame *f) {
 	}
 	bool is_due = hook_put(s, KIND_ALLOC, block, f->size, h->node);
 	hook_end_plain(h->slot);
+	f->self->last_block = block;
 	if (__builtin_expect(is_due, 0)) {
 		return tell_collector(block, f);
 	}
@@ -95,6 +96,9 @@ void inject_enter_free(uint64_t block, struct inject_frame *f) {
 	if (__builtin_expect(!is_usual || (s = begin(f, INJECT_FREES)) == NULL, 0)) {
 		inject_enter(f);
 		return;
+	}
+	if (f->self->last_block == block) {
+		f->self->last_block = 0;
 	}
 	if (__builtin_expect(hook_is_odd(s, block, 0), 0)) {
 		hook_write_odd(f->hook.slot, KIND_FREE, block, 0, 0);
@@ -110,7 +114,7 @@ static __attribute__((noinline, cold)) void leave_free(struct inject_frame *f) {
 
 void inject_leave_free(struct inject_frame *f) {
 	bool is_usual = f->self != NULL && f->kind == INJECT_FREES && door_is_ours() &&
-			f->hook.level == 0 && hook_ends_plain(f->hook.slot);
+			f->hook.level == 0 && hook_is_still_plain(f->hook.slot);
 	if (__builtin_expect(!is_usual, 0)) {
 		leave_free(f);
 		return;

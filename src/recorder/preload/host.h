@@ -60,12 +60,12 @@ static inline uint64_t host_in_loader(void) {
 }
 
 /**
- * glibc's word for it that no other thread runs (2.32): pthread_create takes it back before there is
- * one. glibc's own malloc takes no locks by it.
+ * glibc's word for it that no other thread runs (2.32): its pthread_create takes it back before there is
+ * one. It knows nothing of threads that others make, another copy of glibc (dlmopen) among them.
  */
 extern const volatile char __libc_single_threaded __attribute__((weak));
 
-/** True if no other thread can be in a hook. */
+/** True if libc has made no other thread. */
 static inline bool host_is_alone(void) {
 	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
 }
