@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 4u                    // bump on any change of layout or meaning
+#define SEGMENT_VERSION 5u                    // bump on any change of layout or meaning
 
 /**
  * How the target finds the segment: an environment variable of the form

@@ -149,7 +149,9 @@ bool thread_grow(struct thread_slot *slot) {
 		return false;
 	}
 	s->open_bytes = open;
-	s->captures[0] = NULL; // its memory is about to change, and a jump may come between
+	// Its memory is about to change, and a jump may come between. The stacks that it knows stay, in their
+	// places, which do not depend on its size: their nodes are good for ever
+	s->captures[0] = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
 	s->captures[0] = capture_init((unsigned char *)slot + SEGMENT_CAPTURES_AT,
 			open - SEGMENT_CAPTURES_AT, 0, stack_end(slot));
