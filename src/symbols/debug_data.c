@@ -2,11 +2,10 @@
 #include "symbols/debug_data.h"
 
 #include "base/vec.h"
+#include "symbols/answer.h"
 #include "symbols/compose.h"
-#include "symbols/unit.h"
 
 #include <dwarf.h>
-#include <stdio.h>
 
 // elfutils keeps all that it ever read of a unit until its handle is closed. So the list of units
 // with their ranges is ours and stays, while the handle is opened anew whenever the units walked
@@ -173,210 +172,6 @@ size_t debug_data_n_missing_splits(const struct debug_data *d) {
 	return d->n_missing_splits;
 }
 
-static bool is_c(int language) {
-	switch (language) {
-	case DW_LANG_C:
-	case DW_LANG_C89:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case 0x2c: // DW_LANG_C17, newer than the header
-		return true;
-	default: return false;
-	}
-}
-
-static enum names_scheme scheme_of(struct unit *unit) {
-	if (!is_c(dwarf_srclang(&unit->tree_die))) {
-		return NAMES_MARKED;
-	}
-	struct die_facts facts;
-	die_facts(&facts, &unit->tree_die);
-	const char *name = die_text(unit, &facts.name);
-	size_t n = name ? strlen(name) : 0;
-	return n > 6 && strcmp(name + n - 6, ".nim.c") == 0 ? NAMES_NIM : NAMES_C;
-}
-
-/** One unit and the question that it is asked. */
-struct asking {
-	const struct debug_question *question;
-	struct unit *unit;
-	struct walk *walk;
-	struct arena scratch;
-};
-
-static bool set_name(struct symbols_frame *frame, struct name_pool *pool, const char *linkage,
-		enum names_scheme scheme) {
-	const struct name *name = name_pool_function(pool, linkage, scheme);
-	if (name) {
-		frame->symbol = name->symbol;
-		frame->function = name->function;
-	}
-	return name != NULL;
-}
-
-/** Does the symbol stand for this subprogram, or for one of its parts? */
-static bool is_symbol_of(const struct symbol_entry *entry, const struct unit *unit, Dwarf_Die *die,
-		struct die_facts *facts) {
-	struct die_ranges ranges;
-	struct die_range r;
-	die_ranges_init(&ranges, unit, die, facts);
-	while (entry && die_ranges_next(&ranges, &r)) {
-		if (r.start == entry->start) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool has_mark(const char *symbol) {
-	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R' || symbol[1] == 'D');
-}
-
-/** A function without a linkage name: C, or hidden in its unit, or debug data of the small kind. */
-static bool name_plain(struct asking *a, struct symbols_frame *frame, const struct die_name *name,
-		const struct symbol_entry *entry) {
-	struct name_pool *pool = a->question->pool;
-	if (entry &&
-			(slice_equal(names_without_suffixes(entry->name), slice_of_text(name->plain)) ||
-					(has_mark(entry->name) && a->unit->scheme == NAMES_MARKED))) {
-		return set_name(frame, pool, entry->name, a->unit->scheme);
-	}
-	if (a->unit->scheme != NAMES_MARKED) {
-		return set_name(frame, pool, name->plain, a->unit->scheme);
-	}
-	const char *qualified = die_qualified(name, a->unit, &a->scratch);
-	frame->function = qualified ? name_pool_text(pool, qualified) : NULL;
-	return frame->function != NULL;
-}
-
-/**
- * The name of one function of a chain. The symbol at `pc` may add to it for the real function of
- * the chain; an inlined one has no symbol.
- */
-static bool name_frame(struct asking *a, struct symbols_frame *frame, struct chain_link *link,
-		struct die_facts *facts, uint64_t pc) {
-	struct name_pool *pool = a->question->pool;
-	const struct symbol_entry *entry = link->outer ? NULL
-												   : symbol_table_find(a->question->table, pc);
-	if (!is_symbol_of(entry, a->unit, &link->die, facts)) {
-		entry = NULL;
-	}
-	struct die_name name;
-	die_name(&name, a->unit, &link->die, facts);
-	if (!name.linkage) {
-		if (name.plain) {
-			return name_plain(a, frame, &name, entry);
-		}
-		return !entry || set_name(frame, pool, entry->name, a->unit->scheme);
-	}
-	// A copy's symbol says which copy it is: foo.part.0
-	bool is_same = entry &&
-			slice_equal(names_without_suffixes(entry->name), names_without_suffixes(name.linkage));
-	return set_name(frame, pool, is_same ? entry->name : name.linkage, a->unit->scheme);
-}
-
-/** DWARF 5 leaves folders relative to that of the compilation, which comes first. */
-static const char *full_path(struct asking *a, Dwarf_Files *files, const char *path) {
-	const char *const *folders;
-	size_t n;
-	if (*path == '/' || dwarf_getsrcdirs(files, &folders, &n) != 0 || n == 0 || !folders[0] ||
-			*folders[0] != '/') {
-		return name_pool_path(a->question->pool, path);
-	}
-	size_t bytes = strlen(folders[0]) + strlen(path) + 2;
-	char *joined = arena_alloc(&a->scratch, bytes, 1);
-	if (!joined) {
-		return NULL;
-	}
-	snprintf(joined, bytes, "%s/%s", folders[0], path);
-	return name_pool_path(a->question->pool, joined);
-}
-
-static bool set_line(struct asking *a, struct symbols_frame *frame, uint64_t pc) {
-	Dwarf_Line *line = dwarf_getsrc_die(&a->unit->lines_die, pc);
-	Dwarf_Files *files;
-	size_t index;
-	if (!line || dwarf_line_file(line, &files, &index) != 0) {
-		return true;
-	}
-	const char *path = dwarf_filesrc(files, index, NULL, NULL);
-	int number = 0;
-	if (!path) {
-		return true;
-	}
-	frame->file = full_path(a, files, path);
-	frame->line = dwarf_lineno(line, &number) == 0 && number > 0 ? (uint32_t)number : 0;
-	return frame->file != NULL;
-}
-
-static bool set_call(struct asking *a, struct symbols_frame *frame, struct die_facts *facts) {
-	Dwarf_Files *files;
-	size_t n_files;
-	frame->line = (uint32_t)die_number(&facts->call_line);
-	if (!facts->call_file.form || dwarf_getsrcfiles(&a->unit->lines_die, &files, &n_files) != 0) {
-		return true;
-	}
-	const char *path = dwarf_filesrc(files, die_number(&facts->call_file), NULL, NULL);
-	if (!path) {
-		return true;
-	}
-	frame->file = full_path(a, files, path);
-	return frame->file != NULL;
-}
-
-/** Turn the chain of pc number `i` into its answer. */
-static bool answer_chain(struct asking *a, size_t i) {
-	struct walk *w = a->walk;
-	uint64_t pc = w->pcs[i];
-	uint32_t n = 0;
-	for (uint32_t at = w->heads[i]; at; at = w->links.items[at - 1].outer) {
-		n++;
-	}
-	struct symbols_frame *frames = arena_new(a->question->pool->arena, struct symbols_frame, n);
-	if (!frames || !set_line(a, &frames[0], pc)) {
-		return false;
-	}
-	uint32_t at = w->heads[i];
-	for (uint32_t k = 0; k < n; k++) {
-		struct chain_link *link = &w->links.items[at - 1];
-		struct die_facts facts;
-		die_facts(&facts, &link->die);
-		if (!name_frame(a, &frames[k], link, &facts, pc) ||
-				(link->outer && !set_call(a, &frames[k + 1], &facts))) {
-			return false;
-		}
-		at = link->outer;
-	}
-	a->question->answers[i] = (struct symbols_answer){.n_frames = n, .frames = frames};
-	return true;
-}
-
-/** For pcs in the unit that no function holds (assembler): the line alone, if there is one. */
-static bool answer_lines(struct asking *a, struct die_range range) {
-	struct walk *w = a->walk;
-	for (size_t i = walk_lower_bound(w, range.start); i < w->n && w->pcs[i] < range.end; i++) {
-		struct symbols_answer *answer = &a->question->answers[i];
-		struct symbols_frame frame = {0};
-		if (w->owners[i] || answer->n_frames) {
-			continue;
-		}
-		if (!set_line(a, &frame, w->pcs[i])) {
-			return false;
-		}
-		struct symbols_frame *kept = frame.file
-				? arena_new(a->question->pool->arena, struct symbols_frame, 1)
-				: NULL;
-		if (frame.file && !kept) {
-			return false;
-		}
-		if (kept) {
-			*kept = frame;
-			*answer = (struct symbols_answer){.n_frames = 1, .frames = kept};
-		}
-	}
-	return true;
-}
-
 static bool entry_is_wanted(const struct debug_data *d, const struct unit_entry *e,
 		const struct walk *w) {
 	for (size_t i = 0; i < e->n_ranges; i++) {
@@ -447,7 +242,7 @@ static bool open_and_ask(struct debug_data *d, const struct debug_question *q, s
 			d->n_missing_splits++;
 		}
 	}
-	unit.scheme = scheme_of(&unit);
+	unit.scheme = answer_scheme(&unit);
 	struct asking a = {.question = q, .unit = &unit, .walk = w};
 	bool ok = ask_unit(&a, d, e);
 	d->handle_bytes += e->bytes + split.arena.bytes + line_bytes(&unit);
