@@ -71,48 +71,73 @@ static bool unpack(uint8_t *to, const struct compose_section *s) {
 	}
 }
 
-static bool sum_sizes(const struct compose_section *sections, size_t n, size_t *bytes,
-		size_t *names_bytes) {
-	*bytes = aligned(sizeof(Elf64_Ehdr));
-	*names_bytes = 1;
+void compose_unpack(uint8_t *to, const struct compose_section *s) {
+	if (!unpack(to, s)) {
+		memset(to, 0, s->plain_bytes);
+	}
+}
+
+static const char own_name[] = ".shstrtab";
+
+/** Where things lie: what compose_lay_out writes. */
+struct layout {
+	size_t names_at, names_bytes, table_at, total;
+};
+
+static bool plan(const struct compose_section *sections, size_t n, struct layout *out) {
+	size_t bytes = aligned(sizeof(Elf64_Ehdr));
+	out->names_bytes = 1 + sizeof own_name;
 	for (size_t i = 0; i < n; i++) {
 		if (sections[i].plain_bytes / PACKED_RATIO_MAX > sections[i].bytes.size ||
-				__builtin_add_overflow(*bytes, aligned(sections[i].plain_bytes), bytes)) {
+				__builtin_add_overflow(bytes, aligned(sections[i].plain_bytes), &bytes)) {
 			return false;
 		}
-		*names_bytes += strlen(sections[i].name) + 1;
+		out->names_bytes += strlen(sections[i].name) + 1;
 	}
+	out->names_at = bytes;
+	out->table_at = out->names_at + aligned(out->names_bytes);
+	out->total = out->table_at + (n + 2) * sizeof(Elf64_Shdr);
 	return true;
 }
 
-struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena) {
-	static const char own_name[] = ".shstrtab";
-	size_t names_at, names_bytes;
-	if (!sum_sizes(sections, n, &names_at, &names_bytes)) {
-		return (struct slice){0};
+size_t compose_bytes(const struct compose_section *sections, size_t n) {
+	struct layout layout;
+	return plan(sections, n, &layout) ? layout.total : 0;
+}
+
+void compose_lay_out(uint8_t *image, const struct compose_section *sections, size_t n,
+		size_t *places) {
+	struct layout layout;
+	if (!plan(sections, n, &layout)) {
+		return;
 	}
-	names_bytes += sizeof own_name;
-	size_t table_at = names_at + aligned(names_bytes);
-	size_t total = table_at + (n + 2) * sizeof(Elf64_Shdr);
-	uint8_t *image = arena_alloc(arena, total, 1);
-	if (!image) {
-		return (struct slice){0};
-	}
-	fill_header((Elf64_Ehdr *)image, table_at, n + 2);
-	Elf64_Shdr *table = (Elf64_Shdr *)(image + table_at);
+	fill_header((Elf64_Ehdr *)image, layout.table_at, n + 2);
+	Elf64_Shdr *table = (Elf64_Shdr *)(image + layout.table_at);
+	char *names = (char *)image + layout.names_at;
 	size_t at = aligned(sizeof(Elf64_Ehdr)), name = 1;
 	for (size_t i = 0; i < n; i++) {
 		const struct compose_section *s = &sections[i];
 		fill_section(&table[i + 1], SHT_PROGBITS, name, at, s->plain_bytes);
-		if (!unpack(image + at, s)) {
-			memset(image + at, 0, s->plain_bytes);
-		}
-		strcpy((char *)image + names_at + name, s->name);
+		strcpy(names + name, s->name);
 		name += strlen(s->name) + 1;
+		places[i] = at;
 		at += aligned(s->plain_bytes);
 	}
-	memcpy(image + names_at + name, own_name, sizeof own_name);
-	fill_section(&table[n + 1], SHT_STRTAB, name, names_at, names_bytes);
+	memcpy(names + name, own_name, sizeof own_name);
+	fill_section(&table[n + 1], SHT_STRTAB, name, layout.names_at, layout.names_bytes);
+}
+
+struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena) {
+	size_t total = compose_bytes(sections, n);
+	uint8_t *image = total ? arena_alloc(arena, total, 1) : NULL;
+	size_t *places = arena_new(arena, size_t, n);
+	if (!image || !places) {
+		return (struct slice){0};
+	}
+	compose_lay_out(image, sections, n, places);
+	for (size_t i = 0; i < n; i++) {
+		compose_unpack(image + places[i], &sections[i]);
+	}
 	return slice_of(image, total);
 }
 
@@ -138,9 +163,7 @@ static bool find_old_packed(struct compose_section *out, const struct elf_image 
 	return true;
 }
 
-/** As it lies in the image. False: it is not there, or has no bytes. */
-static bool find_section(struct compose_section *out, const struct elf_image *image,
-		const char *name) {
+bool compose_find(struct compose_section *out, const struct elf_image *image, const char *name) {
 	struct elf_section section;
 	if (!elf_section_find(image, name, &section)) {
 		return find_old_packed(out, image, name);
@@ -163,7 +186,7 @@ static bool find_section(struct compose_section *out, const struct elf_image *im
 struct slice compose_section_bytes(const struct elf_image *image, const char *name,
 		struct arena *arena) {
 	struct compose_section s;
-	if (!find_section(&s, image, name)) {
+	if (!compose_find(&s, image, name)) {
 		return (struct slice){0};
 	}
 	if (!s.packing) {
@@ -177,20 +200,7 @@ struct slice compose_section_bytes(const struct elf_image *image, const char *na
 
 bool compose_is_packed(const struct elf_image *image) {
 	struct compose_section s;
-	return (find_section(&s, image, ".debug_info") && s.packing) ||
-			(find_section(&s, image, ".debug_str") && s.packing) ||
-			(find_section(&s, image, ".debug_line") && s.packing);
-}
-
-struct slice compose_unpacked(const struct elf_image *image, struct arena *arena) {
-	static const char *const names[] = {".debug_info", ".debug_types", ".debug_abbrev",
-			".debug_line", ".debug_str", ".debug_line_str", ".debug_str_offsets", ".debug_addr",
-			".debug_ranges", ".debug_rnglists", ".gnu_debugaltlink"};
-	enum { N = sizeof names / sizeof *names };
-	struct compose_section sections[N];
-	size_t n = 0;
-	for (size_t i = 0; i < N; i++) {
-		n += find_section(&sections[n], image, names[i]);
-	}
-	return compose_image(sections, n, arena);
+	return (compose_find(&s, image, ".debug_info") && s.packing) ||
+			(compose_find(&s, image, ".debug_str") && s.packing) ||
+			(compose_find(&s, image, ".debug_line") && s.packing);
 }

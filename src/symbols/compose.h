@@ -28,11 +28,21 @@ static inline struct compose_section compose_plain(const char *name, struct slic
  */
 struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena);
 
+/**
+ * The same in two steps, for who unpacks some of it later: how long the image is (0: sizes beyond
+ * reason), all of it but the sections' bytes, in zeroed memory, with places[i] where those of section
+ * i go; and a section to its place, as zeros if it is damaged.
+ */
+size_t compose_bytes(const struct compose_section *sections, size_t n);
+void compose_lay_out(uint8_t *image, const struct compose_section *sections, size_t n,
+		size_t *places);
+void compose_unpack(uint8_t *to, const struct compose_section *s);
+
+/** As it lies in the image, by its name or the old one (".zdebug_x"). False: no bytes. */
+bool compose_find(struct compose_section *out, const struct elf_image *image, const char *name);
+
 /** Does elfutils need help: are debug sections compressed? */
 bool compose_is_packed(const struct elf_image *image);
-
-/** All debug sections of an image that name functions and lines, decompressed. */
-struct slice compose_unpacked(const struct elf_image *image, struct arena *arena);
 
 /**
  * The bytes of a section, decompressed into `arena` if they are compressed, else as they lie in

@@ -2,8 +2,10 @@
 #include "symbols/debug_data.h"
 
 #include "base/vec.h"
+#include "symbols/ahead.h"
 #include "symbols/answer.h"
 #include "symbols/compose.h"
+#include "symbols/unpacked.h"
 
 #include <dwarf.h>
 
@@ -12,17 +14,24 @@
 // since the last time have cost enough: memory stays flat however much DWARF there is. The pages of
 // the file count as memory too, and the kernel maps more of them than are read: they are given back
 // every few units.
+//
+// Of a file whose sections are compressed, as Debian's are, only those units are listed, and
+// unpacked, that .debug_aranges says are wanted: most programs ask a C library of nothing but the
+// call of main. Where it does not know an address, or a unit refers to others, all are.
 
 enum { HANDLE_BYTES_MAX = 40 << 20, UNITS_TO_RELAX = 64 };
 
 struct unit_entry {
+	Dwarf_Off unit;   // where it begins
 	Dwarf_Off offset; // of its first DIE
 	uint64_t bytes;
 	size_t first_range, n_ranges;
 };
 
 struct debug_data {
-	struct arena arena; // of decompressed sections
+	struct arena arena;                             // of .debug_aranges
+	struct unpacked *unpacked, *alternate_unpacked; // NULL: nothing is compressed
+	struct slice aranges;
 	Elf *elf, *alternate_elf;
 	Dwarf *handle, *alternate;
 	struct split_source splits;
@@ -31,10 +40,11 @@ struct debug_data {
 	uint64_t first_code;
 	uint64_t handle_bytes; // what the handle may have taken since it was opened
 	unsigned n_units_read; // since pages were given back
+	bool has_all_units;
 	struct {
 		struct unit_entry *items;
 		size_t n, capacity;
-	} units;
+	} units; // in the order of the file
 	struct {
 		struct die_range *items;
 		size_t n, capacity;
@@ -42,10 +52,19 @@ struct debug_data {
 };
 
 /** Not written to, as long as nothing in it is compressed. */
-static Elf *open_elf(struct debug_data *d, const struct mapped_file *file) {
-	struct slice image = compose_is_packed(&file->elf) ? compose_unpacked(&file->elf, &d->arena)
-													   : file->bytes;
+static Elf *open_elf(const struct mapped_file *file, struct unpacked **unpacked) {
+	if (!compose_is_packed(&file->elf)) {
+		return elf_memory((char *)file->bytes.data, file->bytes.size);
+	}
+	*unpacked = unpacked_create(&file->elf);
+	struct slice image = *unpacked ? unpacked_image(*unpacked) : (struct slice){0};
 	return image.size ? elf_memory((char *)image.data, image.size) : NULL;
+}
+
+static void unpack_all(struct unpacked *u) {
+	for (unsigned i = 0; u && i < N_UNPACKED; i++) {
+		(void)unpacked_reach(u, i, UINT64_MAX);
+	}
 }
 
 static bool open_handle(struct debug_data *d) {
@@ -84,6 +103,7 @@ static bool add_unit(struct debug_data *d, Dwarf_Die *die) {
 		return false;
 	}
 	entry->offset = dwarf_dieoffset(die);
+	entry->unit = entry->offset - dwarf_cuoffset(die);
 	entry->first_range = d->ranges.n;
 	struct unit unit = {.lines_die = *die, .tree_die = *die, .first_code = d->first_code};
 	struct die_facts facts;
@@ -107,6 +127,8 @@ static bool list_units(struct debug_data *d) {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	uint8_t type;
+	unpack_all(d->unpacked);
+	d->units.n = d->ranges.n = 0;
 	while (dwarf_get_units(d->handle, cu, &cu, NULL, &type, &die, NULL) == 0) {
 		Dwarf_Off here = dwarf_dieoffset(&die);
 		if (d->units.n && !d->units.items[d->units.n - 1].bytes) {
@@ -124,8 +146,131 @@ static bool list_units(struct debug_data *d) {
 		}
 		count_unit(d);
 	}
+	d->has_all_units = true;
 	return renew_handle(d);
 }
+
+// ---- some units of a compressed file
+
+/** The abbreviations at `at` are unpacked. False: a unit with them may refer to others. */
+static bool reach_abbreviations(struct unpacked *u, uint64_t at) {
+	struct slice there = unpacked_reach(u, UNPACKED_ABBREV, at + 1);
+	for (;;) {
+		enum ahead_reach reach = ahead_abbreviations(there, at);
+		if (reach != AHEAD_CUT) {
+			return reach == AHEAD_CLOSED;
+		}
+		struct slice more = unpacked_reach(u, UNPACKED_ABBREV, there.size + 1);
+		if (more.size == there.size) {
+			return false; // damaged
+		}
+		there = more;
+	}
+}
+
+/** The line table at `at` is unpacked. */
+static void reach_lines(struct unpacked *u, uint64_t at) {
+	enum { LENGTH_BYTES = 12 };
+	struct slice there = unpacked_reach(u, UNPACKED_LINE, at + LENGTH_BYTES);
+	if (at > there.size || there.size - at < LENGTH_BYTES) {
+		return;
+	}
+	uint32_t length;
+	uint64_t wide;
+	memcpy(&length, there.data + at, sizeof length);
+	memcpy(&wide, there.data + at + 4, sizeof wide);
+	wide = length == UINT32_MAX ? wide : length;
+	(void)unpacked_reach(u, UNPACKED_LINE, wide < UINT64_MAX / 2 ? at + LENGTH_BYTES + wide : wide);
+}
+
+/** Unpack the unit at `offset`, and list it. False: it may need others. */
+static bool reach_and_add_unit(struct debug_data *d, Dwarf_Off offset) {
+	enum { HEADER_BYTES = 64 };
+	struct unpacked *u = d->unpacked;
+	Dwarf_Off next, abbreviations_at;
+	size_t header_bytes;
+	Dwarf_Half version;
+	(void)unpacked_reach(u, UNPACKED_INFO, offset + HEADER_BYTES);
+	if (dwarf_next_unit(d->handle, offset, &next, &header_bytes, &version, &abbreviations_at, NULL,
+				NULL, NULL, NULL) != 0) {
+		return false;
+	}
+	(void)unpacked_reach(u, UNPACKED_INFO, next);
+	Dwarf_Die die;
+	Dwarf_Attribute lines;
+	Dwarf_Word lines_at;
+	if (!reach_abbreviations(u, abbreviations_at) ||
+			!dwarf_offdie(d->handle, offset + header_bytes, &die) || !add_unit(d, &die)) {
+		return false;
+	}
+	d->units.items[d->units.n - 1].bytes = next - offset;
+	if (dwarf_attr(&die, DW_AT_stmt_list, &lines) && dwarf_formudata(&lines, &lines_at) == 0) {
+		reach_lines(u, lines_at);
+	}
+	return true;
+}
+
+static int by_place(const void *a, const void *b) {
+	const struct unit_entry *x = a, *y = b;
+	return (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+/** The unit that begins at `at` among the first `n`. */
+static const struct unit_entry *find_entry(const struct debug_data *d, size_t n, Dwarf_Off at) {
+	struct unit_entry key = {.unit = at};
+	return n ? bsearch(&key, d->units.items, n, sizeof key, by_place) : NULL;
+}
+
+static bool has_code(const struct debug_data *d, const struct unit_entry *e, uint64_t pc) {
+	for (size_t i = 0; i < e->n_ranges; i++) {
+		const struct die_range *r = &d->ranges.items[e->first_range + i];
+		if (pc >= r->start && pc < r->end) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** List these units as well, in the order of the file. False: one of them needs others. */
+static bool add_units(struct debug_data *d, const uint64_t *at, size_t n) {
+	size_t n_before = d->units.n;
+	for (size_t i = 0; i < n; i++) {
+		if ((i > 0 && at[i] == at[i - 1]) || find_entry(d, n_before, at[i])) {
+			continue;
+		}
+		if (at[i] == AHEAD_NONE || !reach_and_add_unit(d, at[i])) {
+			return false;
+		}
+	}
+	qsort(d->units.items, d->units.n, sizeof *d->units.items, by_place);
+	// The same unit may have been named for several pcs that do not follow each other
+	size_t n_kept = 0;
+	for (size_t i = 0; i < d->units.n; i++) {
+		if (i == 0 || d->units.items[i].unit != d->units.items[n_kept - 1].unit) {
+			d->units.items[n_kept++] = d->units.items[i];
+		}
+	}
+	d->units.n = n_kept;
+	return true;
+}
+
+/** List the units of the question's addresses alone. False: that cannot be. */
+static bool list_wanted_units(struct debug_data *d, const struct debug_question *q) {
+	uint64_t *units = d->aranges.size ? malloc((q->n + 1) * sizeof *units) : NULL;
+	if (!units) {
+		return false;
+	}
+	ahead_units(d->aranges, q->pcs, q->n, units);
+	bool ok = add_units(d, units, q->n);
+	for (size_t i = 0; ok && i < q->n; i++) {
+		const struct unit_entry *e = find_entry(d, d->units.n, units[i]);
+		ok = e && has_code(d, e, q->pcs[i]);
+	}
+	free(units);
+	return ok;
+}
+
+// ----
 
 struct debug_data *debug_data_create(const struct module_files *files,
 		const struct symbols_options *options, const char *module_path) {
@@ -141,12 +286,16 @@ struct debug_data *debug_data_create(const struct module_files *files,
 	d->splits.module_path = module_path;
 	d->file = file;
 	d->first_code = elf_first_code_address(&file->elf);
-	d->elf = open_elf(d, file);
+	d->elf = open_elf(file, &d->unpacked);
+	if (d->unpacked) {
+		d->aranges = compose_section_bytes(&file->elf, ".debug_aranges", &d->arena);
+	}
 	if (files->alternate.bytes.size) {
-		d->alternate_elf = open_elf(d, &files->alternate);
+		d->alternate_elf = open_elf(&files->alternate, &d->alternate_unpacked);
+		unpack_all(d->alternate_unpacked);
 		d->alternate = dwarf_begin_elf(d->alternate_elf, DWARF_C_READ, NULL);
 	}
-	if (!d->elf || !open_handle(d) || !list_units(d)) {
+	if (!d->elf || !open_handle(d)) {
 		debug_data_destroy(d);
 		return NULL;
 	}
@@ -162,6 +311,8 @@ void debug_data_destroy(struct debug_data *d) {
 	elf_end(d->elf);
 	elf_end(d->alternate_elf);
 	split_source_finish(&d->splits);
+	unpacked_destroy(d->unpacked);
+	unpacked_destroy(d->alternate_unpacked);
 	arena_finish(&d->arena);
 	vec_finish(&d->units);
 	vec_finish(&d->ranges);
@@ -253,6 +404,9 @@ static bool open_and_ask(struct debug_data *d, const struct debug_question *q, s
 }
 
 bool debug_data_ask(struct debug_data *d, const struct debug_question *q) {
+	if (!d->has_all_units && !list_wanted_units(d, q) && !list_units(d)) {
+		return false;
+	}
 	struct walk w;
 	if (!walk_init(&w, q->pcs, q->n)) {
 		return false;

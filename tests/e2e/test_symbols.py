@@ -261,6 +261,57 @@ def test_minidebuginfo(programs, resolver):
     assert answers == want and any(want.values())
 
 
+# ---- compressed data, of which only what is asked for is read
+
+def assert_one_by_one(resolver, module, addresses, whole, *options):
+    """Each address alone, in a process of its own, and a few together: as all of them."""
+    for address in addresses:
+        assert resolver.ask(module, [address], *options) == {address: whole[address]}
+    draw = random.Random(5)
+    for _ in range(10):
+        some = sorted(draw.sample(addresses, 5))
+        assert resolver.ask(module, some, *options) == {a: whole[a] for a in some}
+
+
+def test_parts_of_compressed_debug_data(programs, resolver):
+    """The C library's, as Debian has it, against the same file decompressed."""
+    libc = Path(re.search(r"libc\.so\.6 => (\S+)", run("ldd", "/bin/ls")[0])[1]).resolve()
+    identity = build_id(libc)
+    packed = Path(f"/usr/lib/debug/.build-id/{identity[:2]}/{identity[2:]}.debug")
+    if not packed.exists():
+        pytest.skip("libc6-dbg is not installed")
+    assert " C " in run("readelf", "-SW", packed)[0]
+    place = programs.folder / "libc" / ".build-id" / identity[:2]
+    place.mkdir(parents=True)
+    run("objcopy", "--decompress-debug-sections", packed, place / packed.name)
+    addresses = code_addresses(libc)
+    whole = resolver.ask(libc, addresses, "--debug-path", programs.folder / "libc")
+    for_all_mb = float(resolver.cost["peak_rss_mb"])
+    assert resolver.ask(libc, addresses) == whole
+    assert sum(frames != [] and frames[0][3] > 0 for frames in whole.values()) > 0.95 * len(addresses)
+    # The last one first
+    assert resolver.ask(libc, addresses[::-1]) == whole
+    assert_one_by_one(resolver, libc, addresses[::len(addresses) // 60], whole)
+    main = dynamic_functions(libc)["__libc_start_main"]
+    resolver.ask(libc, [main + 8])
+    print(f"all {for_all_mb} MB, main's caller {resolver.cost}")
+    assert float(resolver.cost["peak_rss_mb"]) < for_all_mb
+
+
+@pytest.mark.parametrize("compiler, flags", [("gcc", ("-gdwarf-4",)), ("gcc", ("-gdwarf-5",)),
+                                             ("gcc", ("-g", "-flto")), ("clang", ("-gdwarf-5",)),
+                                             ("clang", ("-gdwarf-4", "-gdwarf-aranges"))])
+def test_parts_of_a_compressed_program(compiler, flags, programs, resolver):
+    """With and without .debug_aranges, with units that refer to each other."""
+    plain_program = programs.get(compiler, *flags, "-O2")
+    program = programs.copy(plain_program, f"{plain_program.name}.packed")
+    run("objcopy", "--compress-debug-sections", program)
+    addresses = code_addresses(plain_program)
+    whole = resolver.ask(plain_program, addresses)
+    assert resolver.ask(program, addresses) == whole
+    assert_one_by_one(resolver, program, addresses[::len(addresses) // 40], whole)
+
+
 # ---- names
 
 def test_names_are_those_of_cxxfilt(programs, resolver):
