@@ -183,14 +183,18 @@ static void reach_lines(struct unpacked *u, uint64_t at) {
 	(void)unpacked_reach(u, UNPACKED_LINE, wide < UINT64_MAX / 2 ? at + LENGTH_BYTES + wide : wide);
 }
 
+static void reach_header(struct unpacked *u, Dwarf_Off unit) {
+	enum { HEADER_BYTES = 64 };
+	(void)unpacked_reach(u, UNPACKED_INFO, unit + HEADER_BYTES);
+}
+
 /** Unpack the unit at `offset`, and list it. False: it may need others. */
 static bool reach_and_add_unit(struct debug_data *d, Dwarf_Off offset) {
-	enum { HEADER_BYTES = 64 };
 	struct unpacked *u = d->unpacked;
 	Dwarf_Off next, abbreviations_at;
 	size_t header_bytes;
 	Dwarf_Half version;
-	(void)unpacked_reach(u, UNPACKED_INFO, offset + HEADER_BYTES);
+	reach_header(u, offset);
 	if (dwarf_next_unit(d->handle, offset, &next, &header_bytes, &version, &abbreviations_at, NULL,
 				NULL, NULL, NULL) != 0) {
 		return false;
@@ -234,11 +238,19 @@ static bool has_code(const struct debug_data *d, const struct unit_entry *e, uin
 /** List these units as well, in the order of the file. False: one of them needs others. */
 static bool add_units(struct debug_data *d, const uint64_t *at, size_t n) {
 	size_t n_before = d->units.n;
+	uint64_t last = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (at[i] == AHEAD_NONE) {
+			return false;
+		}
+		last = at[i] > last ? at[i] : last;
+	}
+	reach_header(d->unpacked, last); // so that it is known at once how much is wanted
 	for (size_t i = 0; i < n; i++) {
 		if ((i > 0 && at[i] == at[i - 1]) || find_entry(d, n_before, at[i])) {
 			continue;
 		}
-		if (at[i] == AHEAD_NONE || !reach_and_add_unit(d, at[i])) {
+		if (!reach_and_add_unit(d, at[i])) {
 			return false;
 		}
 	}

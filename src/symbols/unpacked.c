@@ -9,11 +9,12 @@
 #include <zlib.h>
 
 // Bit by bit by zlib, which can stop and go on; all at once by what is thrice as fast and cannot.
-// Bytes that are not unpacked are pages never touched.
+// Where much is wanted of one section, much will be of the others. Bytes that are not unpacked are
+// pages never touched.
 
 enum {
 	STEP_BYTES = 64 << 10, // unpacked at once, at least
-	ALL_SHARE = 2,         // where more than half is wanted, all of it
+	ALL_SHARE = 4,         // where more than a quarter is wanted, all of it
 	N_SECTIONS = 11,
 };
 
@@ -30,6 +31,7 @@ struct unpacked {
 	struct late late[N_UNPACKED];
 	uint8_t *image;
 	size_t image_bytes;
+	bool wants_all;
 };
 
 static const char *const names[N_SECTIONS] = {
@@ -109,7 +111,7 @@ static bool begin_stream(struct late *l) {
 	}
 	struct slice packed = l->section.bytes;
 	l->stream = (z_stream){.next_in = (Bytef *)packed.data, .avail_in = (uInt)packed.size};
-	l->has_stream = packed.size <= UINT32_MAX && inflateInit(&l->stream) == Z_OK;
+	l->has_stream = packed.size <= UINT32_MAX && l->section.plain_bytes <= UINT32_MAX && inflateInit(&l->stream) == Z_OK;
 	return l->has_stream;
 }
 
@@ -132,8 +134,8 @@ struct slice unpacked_reach(struct unpacked *u, enum unpacked_section section, u
 	uint64_t all = l->section.plain_bytes;
 	end = end < all ? end : all;
 	if (end > l->n_done) {
-		if (l->section.packing != ELFCOMPRESS_ZLIB || end > all / ALL_SHARE || end > UINT32_MAX ||
-				!begin_stream(l)) {
+		u->wants_all |= end > all / ALL_SHARE && all > ALL_SHARE * STEP_BYTES;
+		if (u->wants_all || l->section.packing != ELFCOMPRESS_ZLIB || !begin_stream(l)) {
 			unpack_all(l);
 		} else {
 			unpack_some(l, end);
