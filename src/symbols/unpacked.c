@@ -111,7 +111,8 @@ static bool begin_stream(struct late *l) {
 	}
 	struct slice packed = l->section.bytes;
 	l->stream = (z_stream){.next_in = (Bytef *)packed.data, .avail_in = (uInt)packed.size};
-	l->has_stream = packed.size <= UINT32_MAX && l->section.plain_bytes <= UINT32_MAX && inflateInit(&l->stream) == Z_OK;
+	l->has_stream = packed.size <= UINT32_MAX && l->section.plain_bytes <= UINT32_MAX &&
+			inflateInit(&l->stream) == Z_OK;
 	return l->has_stream;
 }
 
