@@ -69,8 +69,8 @@ static bool reserve_batch(struct aggregate *a) {
 		a->epoch = 1;
 	}
 	return block_pool_reserve(&a->blocks, BATCH) && sizes_reserve(&a->sizes, BATCH) &&
-			bins_reserve(&a->bins, CHANGES) && handovers_reserve(&a->threads, CHANGES) &&
-			pendings_reserve(&a->pendings, BATCH);
+			bins_reserve(&a->bins, CHANGES) && stacks_reserve_lives(&a->stacks, CHANGES) &&
+			handovers_reserve(&a->threads, CHANGES) && pendings_reserve(&a->pendings, BATCH);
 }
 
 /** The periods that a moment is after have ended. False: out of memory. */

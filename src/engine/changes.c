@@ -18,14 +18,12 @@ static inline void count_birth(struct aggregate *a, struct stack *s, const struc
 
 static inline void count_life(struct aggregate *a, struct stack *s, const struct change *c,
 		uint64_t life_ns) {
-	uint32_t *lifetime = &s->lifetimes[lifetime_class(life_ns)];
-	*lifetime += *lifetime < UINT32_MAX;
+	stacks_count_life(&a->stacks, c->stack, lifetime_class(life_ns));
 	if (c->flags & CHANGE_SHORT_LIVED) {
 		bool is_temporary = c->flags & CHANGE_TEMPORARY;
-		struct stack_rest *rest = &a->stacks.rest[c->stack];
-		rest->short_lived++;
-		rest->temporary += is_temporary;
-		rest->temporary_bytes += is_temporary ? c->size : 0;
+		s->short_lived++;
+		s->temporary += is_temporary;
+		s->temporary_bytes += is_temporary ? c->size : 0;
 	}
 }
 
@@ -38,7 +36,7 @@ static inline void apply_alloc(struct aggregate *a, struct stack *s, const struc
 	s->live_blocks++;
 	count_birth(a, s, c);
 	if (UNLIKELY(c->flags & CHANGE_REALLOC)) {
-		a->stacks.rest[c->stack].reallocs++;
+		s->reallocs++;
 	}
 }
 
@@ -59,11 +57,10 @@ static inline void apply_passing(struct aggregate *a, struct stack *s, const str
 
 enum { AHEAD = 8 }; // changes before its turn, what the stack's line tells of is asked for
 
-/** The last item that the stack logged, and the rest of the stack. In line, or gcc drops it. */
+/** The last item that the stack logged. In line, or gcc drops it. */
 static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct change *c) {
 	if (!(c->flags & CHANGE_ALLOC)) {
 		__builtin_prefetch(&a->bins.log[a->stacks.items[c->stack].log_hint], 1);
-		__builtin_prefetch(&a->stacks.rest[c->stack], 1);
 	}
 }
 

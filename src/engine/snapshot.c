@@ -20,7 +20,7 @@ static void put_summary(const struct aggregate *a, struct recording *out) {
 	s->frees = a->sum.allocations - a->sum.live_blocks - a->sum.gone_at_exec;
 	s->reallocs = 0;
 	for (uint32_t i = 0; i < a->stacks.n; i++) {
-		s->reallocs += a->stacks.rest[i].reallocs;
+		s->reallocs += a->stacks.items[i].reallocs;
 	}
 	s->temporary = a->sum.temporary;
 	s->short_lived = a->sum.short_lived;
@@ -42,23 +42,22 @@ static void put_summary(const struct aggregate *a, struct recording *out) {
 
 static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *out) {
 	const struct stack *s = &a->stacks.items[i];
-	const struct stack_rest *rest = &a->stacks.rest[i];
 	bool has_kept = s->epoch == a->epoch;
 	*out = (struct rec_stack){
-			.node = rest->node,
-			.thread = rest->thread, // an id: put_threads makes it a number
+			.node = s->node,
+			.thread = s->thread, // an id: put_threads makes it a number
 			.usual_size = s->usual_size,
 			.allocations = s->allocations,
 			.allocated_bytes = s->allocated_bytes,
-			.temporary = rest->temporary,
-			.temporary_bytes = rest->temporary_bytes,
-			.short_lived = rest->short_lived,
+			.temporary = s->temporary,
+			.temporary_bytes = s->temporary_bytes,
+			.short_lived = s->short_lived,
 			.peak_blocks = has_kept ? s->peak_blocks : s->live_blocks,
 			.peak_bytes = has_kept ? s->peak_bytes : s->live_bytes,
 			.live_blocks = s->live_blocks,
 			.live_bytes = s->live_bytes,
-			.reallocs = rest->reallocs,
-			.first_ns = rest->first,
+			.reallocs = s->reallocs,
+			.first_ns = s->first,
 			.last_ns = s->last,
 	};
 }
@@ -72,8 +71,7 @@ static bool put_stacks(const struct aggregate *a, struct recording *out) {
 	out->stacks.n = out->lifetimes.n = a->stacks.n;
 	for (uint32_t i = 0; i < a->stacks.n; i++) {
 		put_stack(a, i, &out->stacks.items[i]);
-		memcpy(&out->lifetimes.items[i], a->stacks.items[i].lifetimes,
-				sizeof *out->lifetimes.items);
+		out->lifetimes.items[i] = stacks_lifetimes(&a->stacks, i);
 	}
 	return true;
 }

@@ -17,12 +17,13 @@
  */
 
 #include "engine/index.h"
+#include "trace/recording.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STACK_NONE = UINT32_MAX, STACK_LIFETIMES = 16 };
+enum { STACK_NONE = UINT32_MAX, STACK_LIFETIMES = REC_LIFETIMES };
 
 struct stack {
 	// One line for allocations
@@ -36,18 +37,20 @@ struct stack {
 	uint32_t usual_size; // the first; UINT32_MAX: that or larger
 	uint32_t n_sizes;    // sizes that are counted exactly, the usual one included
 
-	// One more for frees
-	_Alignas(64) uint32_t lifetimes[STACK_LIFETIMES];
-};
-_Static_assert(sizeof(struct stack) == 128, "two cache lines");
-
-/** The rest: for young blocks and for realloc. */
-struct stack_rest {
-	uint64_t first; // moment of the first allocation
+	// One more for frees, young blocks and realloc
+	_Alignas(64) uint8_t lifetimes[STACK_LIFETIMES]; // modulo 256: stacks.lives has the rest
+	uint64_t first;                                  // moment of the first allocation
 	uint64_t reallocs;
 	uint64_t temporary, temporary_bytes, short_lived;
 	uint32_t node;
 	uint32_t thread; // 0: of all that have none of their own
+};
+_Static_assert(sizeof(struct stack) == 128, "two cache lines");
+
+/** What a stack's lifetimes[] were when they began anew: multiples of 256. */
+struct stack_lives {
+	uint32_t stack;
+	struct rec_lifetimes counts;
 };
 
 enum {
@@ -64,12 +67,16 @@ struct stack_at_node {
 
 struct stacks {
 	struct stack *items;
-	struct stack_rest *rest;
-	size_t capacity, rest_capacity;
+	size_t capacity;
 	uint32_t n;
 	struct stack_at_node **node_pages; // [node >> 16][node & 0xffff]
 	uint32_t n_node_pages;
-	struct index by_thread; // (node, thread) -> stack
+	struct index by_thread; // (node, thread) -> stack, of nodes that have several
+
+	struct stack_lives *lives;
+	size_t lives_capacity;
+	uint32_t n_lives;
+	struct index lives_of; // stack -> lives
 };
 
 bool stacks_init(struct stacks *s);
@@ -125,6 +132,22 @@ static inline unsigned lifetime_class(uint64_t life_ns) {
 	unsigned n = us ? (63 - (unsigned)__builtin_clzll(us)) / 2 + 1 : 0;
 	return n < STACK_LIFETIMES ? n : STACK_LIFETIMES - 1;
 }
+
+/** Room for `more` further deaths to be counted. False: out of memory. */
+bool stacks_reserve_lives(struct stacks *s, uint32_t more);
+
+/** The rare half of stacks_count_life. */
+void stacks_carry_lives(struct stacks *s, uint32_t stack, unsigned class);
+
+/** One more death in a class of lifetimes; stacks_reserve_lives made room. */
+static inline void stacks_count_life(struct stacks *s, uint32_t stack, unsigned class) {
+	if (UNLIKELY(++s->items[stack].lifetimes[class] == 0)) {
+		stacks_carry_lives(s, stack, class);
+	}
+}
+
+/** All that was counted for one of them. */
+struct rec_lifetimes stacks_lifetimes(const struct stacks *s, uint32_t stack);
 
 /** Epochs start anew, because their number no longer fits: `epoch` becomes 1. */
 void stacks_restart_epochs(struct stacks *s, uint32_t epoch);
