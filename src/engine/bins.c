@@ -27,24 +27,33 @@ static bool add_interval(struct rec_interval *sum, const struct rec_interval *it
 	return true;
 }
 
+/**
+ * A place of the scratch holds the number + 1 of an item in its low bits, as many as that takes, and
+ * bits of its hash in the others: items that only share a place are not looked at, which lie anywhere.
+ */
 size_t intervals_merge(struct rec_interval *items, size_t n, uint32_t *scratch) {
 	size_t mask = intervals_merge_scratch(n) - 1;
+	uint32_t number_mask = n ? UINT32_MAX >> __builtin_clz((uint32_t)n) : 0;
 	memset(scratch, 0, (mask + 1) * sizeof *scratch);
 	size_t n_out = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct rec_interval item = items[i];
-		size_t at = hash_u64((uint64_t)item.stack << 16 | item.from) & mask;
-		while (scratch[at]) {
-			struct rec_interval *other = &items[scratch[at] - 1];
+		uint64_t hash = hash_u64((uint64_t)item.stack << 16 | item.from);
+		uint32_t tag = (uint32_t)(hash >> 32) & ~number_mask;
+		size_t at = hash & mask;
+		for (; scratch[at]; at = (at + 1) & mask) {
+			if ((scratch[at] & ~number_mask) != tag) {
+				continue;
+			}
+			struct rec_interval *other = &items[(scratch[at] & number_mask) - 1];
 			if (other->stack == item.stack && other->from == item.from &&
 					add_interval(other, &item)) {
 				break;
 			}
-			at = (at + 1) & mask;
 		}
 		if (!scratch[at]) {
 			items[n_out++] = item;
-			scratch[at] = (uint32_t)n_out;
+			scratch[at] = (uint32_t)n_out | tag;
 		}
 	}
 	return n_out;
