@@ -44,17 +44,17 @@ static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
 			!w->has_module(w->user, n_images, file_base_name(w->path));
 }
 
-uint64_t exec_watch_gap_ns(const struct exec_watch *w, uint32_t n_images, uint64_t now_ns) {
+static bool is_time(const struct exec_watch *w, uint32_t n_images, uint64_t now_ns) {
 	uint64_t gap = (now_ns - w->since_ns) / LOOKS_PER_AGE;
 	gap = gap < look_gap_ns || n_images != w->n_last ? look_gap_ns : gap;
-	return gap < look_gap_max_ns ? gap : look_gap_max_ns;
+	gap = gap < look_gap_max_ns ? gap : look_gap_max_ns;
+	return now_ns - w->looked_ns >= gap;
 }
 
 enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_images,
 		uint64_t now_ns) {
 	struct process_exe exe;
-	bool is_time = now_ns - w->looked_ns >= exec_watch_gap_ns(w, n_images, now_ns);
-	if (!is_time || !process_exe(pid, &exe)) {
+	if (!is_time(w, n_images, now_ns) || !process_exe(pid, &exe)) {
 		return EXEC_NOTHING_NEW;
 	}
 	w->looked_ns = now_ns;

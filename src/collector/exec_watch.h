@@ -39,13 +39,8 @@ enum exec_news {
 };
 
 /**
- * How long a look stays good: 1 ms at first, the longer the longer the program runs, up to 20 ms; 1 ms
- * if another one has announced itself.
- */
-uint64_t exec_watch_gap_ns(const struct exec_watch *w, uint32_t n_images, uint64_t now_ns);
-
-/**
- * Look, if the last one is no longer good. `n_images`: how many have announced themselves, read just before.
+ * Look, at most once per ms, and the more rarely the longer the program runs, down to once in 20 ms,
+ * unless another one has announced itself. `n_images`: how many have announced themselves, read just before.
  * A program is given 10 s to load before it is called unrecorded.
  */
 enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_images, uint64_t now_ns);

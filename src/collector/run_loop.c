@@ -20,17 +20,14 @@
 // rings fill fast, 1 ms while events come, then twice as long each time, up to a second. The
 // target rings when a quarter of a ring is full, so a long sleep loses nothing but freshness. While
 // events come steadily and fast it need not even ring, which costs it a system call: the nap ends by
-// itself before half a ring can be full. While they come slowly, to wake up each millisecond costs
-// more than all of them do: the sleep is a longer one, and the target takes the time itself.
+// itself before half a ring can be full.
 
 enum {
 	MANY_EVENTS = 4096, // a round with so many is followed by the next at once
 	NAP_NS = 1000000,
 	NAP_MIN_NS = 50000,
-	STEADY_EVENTS = 2048,  // since the last nap: they come fast
-	DOZE_MIN_NS = 4000000, // while they come slowly
-	DOZE_MAX_NS = 10000000,
-	NAPS = 20, // rounds without events before the sleep gets longer
+	STEADY_EVENTS = 2048, // since the last nap: they come fast
+	NAPS = 20,            // rounds without events before the sleep gets longer
 	SLEEP_MAX_NS = 1000000000,
 	JIT_SLEEP_MAX_NS = 50000000, // the events of code that moves shall not wait for its next name
 	CHECKPOINT_GAP_NS = 1000000000,
@@ -331,10 +328,6 @@ void run_drain(struct run *run) {
 	(void)round_of_events(run, &n);
 }
 
-static uint64_t least(uint64_t x, uint64_t y) {
-	return x < y ? x : y;
-}
-
 /** How fast events come: so many since the last nap began. */
 struct pace {
 	uint64_t n_events, since_ns;
@@ -347,34 +340,16 @@ static uint64_t quiet_nap_ns(const struct pace *pace, uint64_t now_ns) {
 	}
 	uint64_t half_ring = wire_ring_entries(RING_BIG) / 2;
 	uint64_t ns = (now_ns - pace->since_ns) * half_ring / pace->n_events;
-	return ns < NAP_MIN_NS ? 0 : least(ns, NAP_NS);
+	return ns < NAP_MIN_NS ? 0 : ns < NAP_NS ? ns : NAP_NS;
 }
 
-/**
- * How long to sleep if events come slowly, so that few lie there when it ends, and if it takes nothing
- * from whoever looks at the program now and then. 0: not so.
- */
-static uint64_t doze_ns(const struct run *run, const struct pace *pace, uint64_t now_ns) {
-	uint32_t n_images = atomic_load(&run->segment.header->n_images);
-	uint64_t ns = (now_ns - pace->since_ns) * MANY_EVENTS / (pace->n_events + 1);
-	ns = least(ns, exec_watch_gap_ns(&run->exec_watch, n_images, run->now_ns));
-	ns = least(ns, order_rest_ns(run->order));
-	return ns < DOZE_MIN_NS ? 0 : least(ns, DOZE_MAX_NS);
-}
-
-// Sleep, but keep the time label: the target does without the clock, unless it is in no hurry
+// Sleep, but keep the time label: the target does without the clock
 static void nap(struct run *run, struct pace *pace) {
 	uint64_t now_ns = clock_now_ns();
 	uint64_t quiet_ns = quiet_nap_ns(pace, now_ns);
-	uint64_t long_ns = doze_ns(run, pace, now_ns);
 	*pace = (struct pace){.since_ns = now_ns};
 	if (quiet_ns > 0) {
 		clock_sleep_ns(quiet_ns);
-		return;
-	}
-	if (long_ns > 0) {
-		segment_arm(&run->segment);
-		segment_wait(&run->segment, long_ns);
 		return;
 	}
 	atomic_store(&run->segment.header->bell, 0);
@@ -390,7 +365,8 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	uint64_t most_ns = order_rest_ns(run->order);
 	bool is_waiting = most_ns < NAP_NS;
 	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
-	*sleep_ns = least(*sleep_ns * 2, run->jit.source.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS);
+	uint64_t max_ns = run->jit.source.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
+	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
 }
 
 static bool has_ended(struct run *run) {

@@ -263,32 +263,6 @@ def test_peak_rss_of_short_and_long_programs(tools):
         assert abs(recording.json()["summary"]["peak_rss_bytes"] - own) < 2 << 20
 
 
-def wake_ups(pid):
-    total = 0
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/status") as file:
-            total += int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.M)[1])
-    return total
-
-
-def cpu_ticks(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return int(fields[11]) + int(fields[12])
-
-
-def over(seconds, pid):
-    """How often heaptrack woke up meanwhile, and its clock ticks of CPU time."""
-    before, ticks = wake_ups(pid), cpu_ticks(pid)
-    time.sleep(seconds)
-    return wake_ups(pid) - before, cpu_ticks(pid) - ticks
-
-
-def end(running):
-    os.kill(running.pid, signal.SIGTERM)
-    return running.wait()
-
-
 @pytest.mark.parametrize("burst", ["", "for (1 .. 3e6) { $x[$_ % 1000] = 'x' x ($_ % 100) }"],
                          ids=["at-once", "after-a-burst"])
 def test_idle_means_idle(tools, tmp_path, helpers, burst):
@@ -297,28 +271,22 @@ def test_idle_means_idle(tools, tmp_path, helpers, burst):
     running = tools.start_record("perl", "-e", f"$| = 1; {burst}; print 'ready'; sleep 20")
     helpers.wait_until(lambda: running.file.exists(), what="the file")
     time.sleep(4)
-    n, ticks = over(5, running.pid)
-    assert n <= 2 * 5 + 4
-    assert ticks <= 2
-    end(running)
 
+    def switches():
+        total = 0
+        for task in os.listdir(f"/proc/{running.pid}/task"):
+            with open(f"/proc/{running.pid}/task/{task}/status") as file:
+                total += int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.M)[1])
+        return total
 
-def test_a_slow_program_wakes_it_seldom(tools, helpers):
-    """Where some events come each millisecond, to wake up as often would cost more than they do. The heap
-    over time is as fine as ever."""
-    code = ("import time; held = []\n"
-            "for i in range(4000):\n"
-            "    held.append([bytearray(1000) for _ in range(10)]) if i % 100 < 90 else held.clear()\n"
-            "    time.sleep(0.001)\n")
-    running = tools.start_record("/usr/bin/python3", "-c", code)
-    helpers.wait_until(lambda: running.file.exists(), what="the file")
-    time.sleep(0.5)
-    n, _ = over(2, running.pid)
-    assert 2 * 20 <= n <= 2 * 200
+    def cpu_ticks():
+        with open(f"/proc/{running.pid}/stat") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    before, ticks = switches(), cpu_ticks()
+    time.sleep(5)
+    assert switches() - before <= 2 * 5 + 4
+    assert cpu_ticks() - ticks <= 2
+    os.kill(running.pid, signal.SIGTERM)
     running.wait()
-    timeline = tools.json(running.file)["timeline"][20:]  # without the interpreter's beginning
-    middle = sum(pick(e["bytes"] for e in timeline) for pick in (min, max)) / 2
-    falls = [e["time_ns"] for before, e in zip(timeline, timeline[1:])
-             if before["bytes"] > middle >= e["bytes"]]
-    assert len(falls) >= 35
-    assert min(later - earlier for earlier, later in zip(falls, falls[1:])) > 80_000_000
