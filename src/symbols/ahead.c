@@ -7,26 +7,35 @@
 
 enum { WIDE_LENGTH = UINT32_MAX, RANGES_VERSION = 2, ADDRESS_BYTES = 8 };
 
+struct wanted {
+	const uint64_t *pcs;
+	size_t n;
+	uint64_t *units;
+	size_t n_left; // so often a pc may still be found in a range
+};
+
+enum { RANGES_PER_PC = 64 }; // in all files but hostile ones it is one, or two
+
 /** The pcs in a range of code are those of this unit, if they have no earlier one. */
-static void note_range(uint64_t start, uint64_t length, uint64_t unit, const uint64_t *pcs,
-		size_t n, uint64_t *units) {
-	size_t low = 0, high = n;
+static void note_range(struct wanted *w, uint64_t start, uint64_t length, uint64_t unit) {
+	size_t low = 0, high = w->n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (pcs[middle] < start) {
+		if (w->pcs[middle] < start) {
 			low = middle + 1;
 		} else {
 			high = middle;
 		}
 	}
-	for (size_t i = low; i < n && pcs[i] - start < length; i++) {
-		units[i] = unit < units[i] ? unit : units[i];
+	for (size_t i = low; i < w->n && w->pcs[i] - start < length && w->n_left > 0; i++) {
+		w->units[i] = unit < w->units[i] ? unit : w->units[i];
+		w->n_left--;
 	}
 }
 
 /** The ranges of one unit; `set` ends where they do. */
-static void note_set(struct cursor set, bool is_wide, size_t header_bytes, const uint64_t *pcs,
-		size_t n, uint64_t *units) {
+static void note_set(struct wanted *w, struct cursor set, bool is_wide) {
+	const size_t length_bytes = is_wide ? 12 : 4;
 	const uint8_t *start = set.at;
 	bool is_known = (cursor_u8(&set) | cursor_u8(&set) << 8) == RANGES_VERSION;
 	uint64_t unit = is_wide ? cursor_u64(&set) : cursor_u32(&set);
@@ -36,31 +45,32 @@ static void note_set(struct cursor set, bool is_wide, size_t header_bytes, const
 		return;
 	}
 	// The ranges are aligned, counted from the beginning of the set, to their size
-	size_t bytes = header_bytes + (size_t)(set.at - start);
+	size_t bytes = length_bytes + (size_t)(set.at - start);
 	(void)cursor_bytes(&set, -bytes & (2 * ADDRESS_BYTES - 1));
-	while (cursor_left(&set) >= 2 * ADDRESS_BYTES) {
+	while (cursor_left(&set) >= 2 * ADDRESS_BYTES && w->n_left > 0) {
 		uint64_t from = cursor_u64(&set);
 		uint64_t length = cursor_u64(&set);
-		note_range(from, length, unit, pcs, n, units);
+		note_range(w, from, length, unit);
 	}
 }
 
-void ahead_units(struct slice aranges, const uint64_t *pcs, size_t n, uint64_t *units) {
+bool ahead_units(struct slice aranges, const uint64_t *pcs, size_t n, uint64_t *units) {
 	for (size_t i = 0; i < n; i++) {
 		units[i] = AHEAD_NONE;
 	}
+	struct wanted w = {pcs, n, units, (n + 1) * RANGES_PER_PC};
 	struct cursor c = cursor_init(aranges);
 	while (cursor_left(&c) > 0 && !c.failed) {
 		uint64_t length = cursor_u32(&c);
 		bool is_wide = length == WIDE_LENGTH;
 		length = is_wide ? cursor_u64(&c) : length;
 		if (length <= cursor_left(&c)) {
-			struct slice set = cursor_bytes(&c, (size_t)length);
-			note_set(cursor_init(set), is_wide, is_wide ? 12 : 4, pcs, n, units);
+			note_set(&w, cursor_init(cursor_bytes(&c, (size_t)length)), is_wide);
 		} else {
 			c.failed = true;
 		}
 	}
+	return w.n_left > 0;
 }
 
 /** May an attribute of this form point out of its unit, or is that not known? */
@@ -68,7 +78,7 @@ static bool is_open(uint64_t form) {
 	return form == DW_FORM_ref_addr || form == DW_FORM_ref_sig8 || form == DW_FORM_indirect;
 }
 
-enum ahead_reach ahead_abbreviations(struct slice abbrev, uint64_t at) {
+bool ahead_is_alone(struct slice abbrev, uint64_t at) {
 	struct cursor c = cursor_init(abbrev);
 	(void)cursor_bytes(&c, at < abbrev.size ? (size_t)at : abbrev.size);
 	while (cursor_varint(&c) != 0) {
@@ -82,9 +92,9 @@ enum ahead_reach ahead_abbreviations(struct slice abbrev, uint64_t at) {
 				(void)cursor_varint(&c);
 			}
 			if (is_open(form)) {
-				return AHEAD_OPEN;
+				return false;
 			}
 		} while (name != 0 || form != 0);
 	}
-	return c.failed ? AHEAD_CUT : AHEAD_CLOSED;
+	return !c.failed;
 }

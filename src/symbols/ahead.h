@@ -17,15 +17,12 @@
 /**
  * units[i]: where in .debug_info the unit begins that holds pcs[i], by .debug_aranges; the first, if
  * there are several. AHEAD_NONE: the table, which need not be complete, knows of none. `pcs` are not
- * descending.
+ * descending. False: ranges lie upon each other beyond reason.
  */
-void ahead_units(struct slice aranges, const uint64_t *pcs, size_t n, uint64_t *units);
+bool ahead_units(struct slice aranges, const uint64_t *pcs, size_t n, uint64_t *units);
 
-enum ahead_reach {
-	AHEAD_CLOSED, // a unit with these abbreviations is read alone
-	AHEAD_OPEN,   // it may refer to any other
-	AHEAD_CUT,    // the table goes on behind these bytes
-};
-
-/** What the table of abbreviations says that begins at `at` in the first bytes of .debug_abbrev. */
-enum ahead_reach ahead_abbreviations(struct slice abbrev, uint64_t at);
+/**
+ * Is a unit read alone whose abbreviations are the table at `at` of .debug_abbrev? False: it may refer
+ * to others, or the table is damaged.
+ */
+bool ahead_is_alone(struct slice abbrev, uint64_t at);

@@ -56,7 +56,7 @@ static bool unpack_zlib(uint8_t *to, size_t n, struct slice packed) {
 	return ok;
 }
 
-static bool unpack(uint8_t *to, const struct compose_section *s) {
+bool compose_unpack(uint8_t *to, const struct compose_section *s) {
 	struct slice b = s->bytes;
 	switch (s->packing) {
 	case 0:
@@ -68,12 +68,6 @@ static bool unpack(uint8_t *to, const struct compose_section *s) {
 	case ELFCOMPRESS_ZSTD:
 		return ZSTD_decompress(to, s->plain_bytes, b.data, b.size) == s->plain_bytes;
 	default: return false;
-	}
-}
-
-void compose_unpack(uint8_t *to, const struct compose_section *s) {
-	if (!unpack(to, s)) {
-		memset(to, 0, s->plain_bytes);
 	}
 }
 
@@ -136,7 +130,9 @@ struct slice compose_image(const struct compose_section *sections, size_t n, str
 	}
 	compose_lay_out(image, sections, n, places);
 	for (size_t i = 0; i < n; i++) {
-		compose_unpack(image + places[i], &sections[i]);
+		if (!compose_unpack(image + places[i], &sections[i])) {
+			memset(image + places[i], 0, sections[i].plain_bytes);
+		}
 	}
 	return slice_of(image, total);
 }
@@ -195,7 +191,7 @@ struct slice compose_section_bytes(const struct elf_image *image, const char *na
 	uint8_t *plain = s.plain_bytes / PACKED_RATIO_MAX <= s.bytes.size
 			? arena_alloc(arena, s.plain_bytes, 1)
 			: NULL;
-	return plain && unpack(plain, &s) ? slice_of(plain, s.plain_bytes) : (struct slice){0};
+	return plain && compose_unpack(plain, &s) ? slice_of(plain, s.plain_bytes) : (struct slice){0};
 }
 
 bool compose_is_packed(const struct elf_image *image) {

@@ -31,12 +31,12 @@ struct slice compose_image(const struct compose_section *sections, size_t n, str
 /**
  * The same in two steps, for who unpacks some of it later: how long the image is (0: sizes beyond
  * reason), all of it but the sections' bytes, in zeroed memory, with places[i] where those of section
- * i go; and a section to its place, as zeros if it is damaged.
+ * i go; and a section to its place. False: it is damaged, what is there is not to be used.
  */
 size_t compose_bytes(const struct compose_section *sections, size_t n);
 void compose_lay_out(uint8_t *image, const struct compose_section *sections, size_t n,
 		size_t *places);
-void compose_unpack(uint8_t *to, const struct compose_section *s);
+bool compose_unpack(uint8_t *to, const struct compose_section *s);
 
 /** As it lies in the image, by its name or the old one (".zdebug_x"). False: no bytes. */
 bool compose_find(struct compose_section *out, const struct elf_image *image, const char *name);

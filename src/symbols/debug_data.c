@@ -19,7 +19,11 @@
 // unpacked, that .debug_aranges says are wanted: most programs ask a C library of nothing but the
 // call of main. Where it does not know an address, or a unit refers to others, all are.
 
-enum { HANDLE_BYTES_MAX = 40 << 20, UNITS_TO_RELAX = 64 };
+enum {
+	HANDLE_BYTES_MAX = 40 << 20,
+	UNITS_TO_RELAX = 64,
+	QUESTIONS_MAX = 16, // for which .debug_aranges is searched; then all units are listed
+};
 
 struct unit_entry {
 	Dwarf_Off unit;   // where it begins
@@ -41,6 +45,7 @@ struct debug_data {
 	uint64_t handle_bytes; // what the handle may have taken since it was opened
 	unsigned n_units_read; // since pages were given back
 	bool has_all_units;
+	unsigned n_questions; // as long as it has not
 	struct {
 		struct unit_entry *items;
 		size_t n, capacity;
@@ -129,6 +134,10 @@ static bool list_units(struct debug_data *d) {
 	uint8_t type;
 	unpack_all(d->unpacked);
 	d->units.n = d->ranges.n = 0;
+	// The handle may have looked at what was not unpacked then
+	if (d->unpacked && !renew_handle(d)) {
+		return false;
+	}
 	while (dwarf_get_units(d->handle, cu, &cu, NULL, &type, &die, NULL) == 0) {
 		Dwarf_Off here = dwarf_dieoffset(&die);
 		if (d->units.n && !d->units.items[d->units.n - 1].bytes) {
@@ -151,22 +160,6 @@ static bool list_units(struct debug_data *d) {
 }
 
 // ---- some units of a compressed file
-
-/** The abbreviations at `at` are unpacked. False: a unit with them may refer to others. */
-static bool reach_abbreviations(struct unpacked *u, uint64_t at) {
-	struct slice there = unpacked_reach(u, UNPACKED_ABBREV, at + 1);
-	for (;;) {
-		enum ahead_reach reach = ahead_abbreviations(there, at);
-		if (reach != AHEAD_CUT) {
-			return reach == AHEAD_CLOSED;
-		}
-		struct slice more = unpacked_reach(u, UNPACKED_ABBREV, there.size + 1);
-		if (more.size == there.size) {
-			return false; // damaged
-		}
-		there = more;
-	}
-}
 
 /** The line table at `at` is unpacked. */
 static void reach_lines(struct unpacked *u, uint64_t at) {
@@ -203,7 +196,7 @@ static bool reach_and_add_unit(struct debug_data *d, Dwarf_Off offset) {
 	Dwarf_Die die;
 	Dwarf_Attribute lines;
 	Dwarf_Word lines_at;
-	if (!reach_abbreviations(u, abbreviations_at) ||
+	if (!ahead_is_alone(unpacked_reach(u, UNPACKED_ABBREV, UINT64_MAX), abbreviations_at) ||
 			!dwarf_offdie(d->handle, offset + header_bytes, &die) || !add_unit(d, &die)) {
 		return false;
 	}
@@ -225,59 +218,56 @@ static const struct unit_entry *find_entry(const struct debug_data *d, size_t n,
 	return n ? bsearch(&key, d->units.items, n, sizeof key, by_place) : NULL;
 }
 
-static bool has_code(const struct debug_data *d, const struct unit_entry *e, uint64_t pc) {
-	for (size_t i = 0; i < e->n_ranges; i++) {
-		const struct die_range *r = &d->ranges.items[e->first_range + i];
-		if (pc >= r->start && pc < r->end) {
-			return true;
-		}
-	}
-	return false;
+static int by_value(const void *a, const void *b) {
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
 }
 
 /** List these units as well, in the order of the file. False: one of them needs others. */
-static bool add_units(struct debug_data *d, const uint64_t *at, size_t n) {
+static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 	size_t n_before = d->units.n;
-	uint64_t last = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (at[i] == AHEAD_NONE) {
-			return false;
-		}
-		last = at[i] > last ? at[i] : last;
+	qsort(at, n, sizeof *at, by_value);
+	if (n == 0 || at[n - 1] == AHEAD_NONE) {
+		return n == 0;
 	}
-	reach_header(d->unpacked, last); // so that it is known at once how much is wanted
+	reach_header(d->unpacked, at[n - 1]); // so that it is known at once how much is wanted
 	for (size_t i = 0; i < n; i++) {
-		if ((i > 0 && at[i] == at[i - 1]) || find_entry(d, n_before, at[i])) {
-			continue;
-		}
-		if (!reach_and_add_unit(d, at[i])) {
+		bool is_new = (i == 0 || at[i] != at[i - 1]) && !find_entry(d, n_before, at[i]);
+		if (is_new && !reach_and_add_unit(d, at[i])) {
 			return false;
 		}
 	}
 	qsort(d->units.items, d->units.n, sizeof *d->units.items, by_place);
-	// The same unit may have been named for several pcs that do not follow each other
-	size_t n_kept = 0;
-	for (size_t i = 0; i < d->units.n; i++) {
-		if (i == 0 || d->units.items[i].unit != d->units.items[n_kept - 1].unit) {
-			d->units.items[n_kept++] = d->units.items[i];
+	return true;
+}
+
+/** Have the units of a question code at all of its addresses? */
+static bool have_all_code(const struct debug_data *d, const struct debug_question *q) {
+	struct walk w;
+	if (!walk_init(&w, q->pcs, q->n)) {
+		return false;
+	}
+	for (size_t i = 0; i < d->ranges.n; i++) {
+		struct die_range range = d->ranges.items[i];
+		for (size_t k = walk_lower_bound(&w, range.start);
+				k < q->n && q->pcs[k] < range.end && !w.owners[k]; k++) {
+			w.owners[k] = 1;
 		}
 	}
-	d->units.n = n_kept;
-	return true;
+	bool has_all = true;
+	for (size_t k = 0; k < q->n; k++) {
+		has_all &= w.owners[k] != 0;
+	}
+	walk_finish(&w);
+	return has_all;
 }
 
 /** List the units of the question's addresses alone. False: that cannot be. */
 static bool list_wanted_units(struct debug_data *d, const struct debug_question *q) {
-	uint64_t *units = d->aranges.size ? malloc((q->n + 1) * sizeof *units) : NULL;
-	if (!units) {
-		return false;
-	}
-	ahead_units(d->aranges, q->pcs, q->n, units);
-	bool ok = add_units(d, units, q->n);
-	for (size_t i = 0; ok && i < q->n; i++) {
-		const struct unit_entry *e = find_entry(d, d->units.n, units[i]);
-		ok = e && has_code(d, e, q->pcs[i]);
-	}
+	bool is_worth_it = d->aranges.size && d->n_questions++ < QUESTIONS_MAX;
+	uint64_t *units = is_worth_it ? malloc((q->n + 1) * sizeof *units) : NULL;
+	bool ok = units && ahead_units(d->aranges, q->pcs, q->n, units) && add_units(d, units, q->n) &&
+			have_all_code(d, q);
 	free(units);
 	return ok;
 }

@@ -3,7 +3,7 @@
 
 /**
  * Private to symbols: DWARF of one module, through elfutils. The units and their ranges are listed
- * once; a question then walks only the units that hold a wanted address, and the memory that
+ * once, of a compressed file perhaps only those that were asked for; a question then walks only the units that hold a wanted address, and the memory that
  * elfutils takes for them is given back every few units.
  */
 

@@ -36,8 +36,8 @@ struct unpacked {
 
 static const char *const names[N_SECTIONS] = {
 		[UNPACKED_INFO] = ".debug_info",
-		[UNPACKED_ABBREV] = ".debug_abbrev",
 		[UNPACKED_LINE] = ".debug_line",
+		[UNPACKED_ABBREV] = ".debug_abbrev",
 		".debug_types",
 		".debug_str",
 		".debug_line_str",
@@ -53,6 +53,14 @@ static void end_stream(struct late *l) {
 		(void)inflateEnd(&l->stream);
 		l->has_stream = false;
 	}
+}
+
+static void unpack_all(struct late *l) {
+	end_stream(l);
+	if (!compose_unpack(l->to, &l->section)) {
+		pages_clear(l->to, l->section.plain_bytes);
+	}
+	l->n_done = l->section.plain_bytes;
 }
 
 struct unpacked *unpacked_create(const struct elf_image *file) {
@@ -75,10 +83,12 @@ struct unpacked *unpacked_create(const struct elf_image *file) {
 	u->image_bytes = bytes;
 	compose_lay_out(image, sections, n, places);
 	for (size_t k = 0; k < n; k++) {
+		struct late all = {.section = sections[k], .to = image + places[k]};
+		if (indices[k] >= UNPACKED_ABBREV) {
+			unpack_all(&all);
+		}
 		if (indices[k] < N_UNPACKED) {
-			u->late[indices[k]] = (struct late){.section = sections[k], .to = image + places[k]};
-		} else {
-			compose_unpack(image + places[k], &sections[k]);
+			u->late[indices[k]] = all;
 		}
 	}
 	return u;
@@ -97,12 +107,6 @@ void unpacked_destroy(struct unpacked *u) {
 
 struct slice unpacked_image(const struct unpacked *u) {
 	return slice_of(u->image, u->image_bytes);
-}
-
-static void unpack_all(struct late *l) {
-	end_stream(l);
-	compose_unpack(l->to, &l->section);
-	l->n_done = l->section.plain_bytes;
 }
 
 static bool begin_stream(struct late *l) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "sys/pages.h"
 
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 void *pages_take(size_t bytes) {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
@@ -15,6 +18,19 @@ void *pages_grow(void *pages, size_t old_bytes, size_t bytes) {
 	}
 	void *p = mremap(pages, old_bytes, bytes, MREMAP_MAYMOVE);
 	return p == MAP_FAILED ? NULL : p;
+}
+
+void pages_clear(void *from, size_t bytes) {
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *at = from;
+	size_t before = -(uintptr_t)at & (page - 1);
+	before = before < bytes ? before : bytes;
+	size_t whole = (bytes - before) & ~(page - 1);
+	memset(at, 0, before);
+	if (madvise(at + before, whole, MADV_DONTNEED) != 0) {
+		memset(at + before, 0, whole);
+	}
+	memset(at + before + whole, 0, bytes - before - whole);
 }
 
 void pages_give(void *pages, size_t bytes) {

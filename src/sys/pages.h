@@ -15,6 +15,9 @@ void *pages_take(size_t bytes);
 /** Grown to `bytes`, perhaps elsewhere; the rest is zero. NULL: out of memory, all is as it was. */
 void *pages_grow(void *pages, size_t old_bytes, size_t bytes);
 
+/** Some of them are zero again, without being touched if they were not. */
+void pages_clear(void *from, size_t bytes);
+
 /** `pages` may be NULL. */
 void pages_give(void *pages, size_t bytes);
 

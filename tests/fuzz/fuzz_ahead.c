@@ -4,21 +4,20 @@
 
 #include <stdlib.h>
 
-/** What is asked in company is answered as alone, and a longer table never says less. */
+/** What is asked in company is answered as alone. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	enum { N = 4 };
 	static const uint64_t pcs[N] = {0, 0x1000, 0x401000, UINT64_MAX};
 	struct slice bytes = slice_of(data, size);
 	uint64_t units[N], alone;
-	ahead_units(bytes, pcs, N, units);
+	bool is_whole = ahead_units(bytes, pcs, N, units);
 	for (size_t i = 0; i < N; i++) {
-		ahead_units(bytes, &pcs[i], 1, &alone);
-		if (alone != units[i]) {
+		if (ahead_units(bytes, &pcs[i], 1, &alone) && is_whole && alone != units[i]) {
 			abort();
 		}
 	}
-	enum ahead_reach half = ahead_abbreviations(slice_of(data, size / 2), 0);
-	if (half != AHEAD_CUT && half != ahead_abbreviations(bytes, 0)) {
+	// A table that ends in the first half ends there in the whole
+	if (ahead_is_alone(slice_of(data, size / 2), 0) && !ahead_is_alone(bytes, 0)) {
 		abort();
 	}
 	return 0;

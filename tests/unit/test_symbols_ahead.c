@@ -58,7 +58,7 @@ static void units_by_ranges(void **state) {
 	struct buffer b = {0};
 	put_three(&b);
 	uint64_t units[N_PCS];
-	ahead_units(buffer_view(&b), pcs, N_PCS, units);
+	assert_true(ahead_units(buffer_view(&b), pcs, N_PCS, units));
 	// The first of the file where two hold it: 150
 	static const uint64_t want[N_PCS] = {900, 900, 300, 300, 300, 700, 900};
 	assert_memory_equal(units, want, sizeof want);
@@ -74,7 +74,7 @@ static void other_versions_are_passed_over(void **state) {
 		b.data[places[i]]++;
 		put_set(&b, false, 2, (struct range[]){{5000, 1}}, 1);
 		uint64_t units[N_PCS];
-		ahead_units(buffer_view(&b), pcs, N_PCS, units);
+		assert_true(ahead_units(buffer_view(&b), pcs, N_PCS, units));
 		assert_int_equal(units[3], AHEAD_NONE);
 		assert_int_equal(units[5], 2);
 		buffer_finish(&b);
@@ -90,7 +90,7 @@ static void damage_is_survived(void **state) {
 	for (size_t n = 0; n < b.size; n++) {
 		uint8_t *cut = malloc(n + 1);
 		memcpy(cut, b.data, n);
-		ahead_units(slice_of(cut, n), pcs, N_PCS, units);
+		assert_true(ahead_units(slice_of(cut, n), pcs, N_PCS, units));
 		for (size_t i = 0; i < N_PCS; i++) {
 			assert_true(units[i] == AHEAD_NONE || units[i] == 300 || units[i] == 700 ||
 					units[i] == 900);
@@ -98,7 +98,7 @@ static void damage_is_survived(void **state) {
 		free(cut);
 		for (unsigned bit = 0; bit < 8; bit++) {
 			b.data[n] ^= (uint8_t)(1u << bit);
-			ahead_units(buffer_view(&b), pcs, N_PCS, units);
+			(void)ahead_units(buffer_view(&b), pcs, N_PCS, units);
 			b.data[n] ^= (uint8_t)(1u << bit);
 		}
 	}
@@ -122,10 +122,9 @@ static void abbreviations_say_how_far(void **state) {
 	(void)state;
 	static const struct {
 		uint64_t form;
-		enum ahead_reach reach;
-	} cases[] = {{DW_FORM_ref4, AHEAD_CLOSED}, {DW_FORM_ref_addr, AHEAD_OPEN},
-			{DW_FORM_ref_sig8, AHEAD_OPEN}, {DW_FORM_indirect, AHEAD_OPEN},
-			{DW_FORM_strp, AHEAD_CLOSED}};
+		bool is_alone;
+	} cases[] = {{DW_FORM_ref4, true}, {DW_FORM_ref_addr, false}, {DW_FORM_ref_sig8, false},
+			{DW_FORM_indirect, false}, {DW_FORM_strp, true}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct buffer b = {0};
 		put_abbreviation(&b, 1, DW_FORM_ref_addr); // of the table before
@@ -135,13 +134,32 @@ static void abbreviations_say_how_far(void **state) {
 		put_abbreviation(&b, 300, cases[i].form);
 		size_t end = b.size;
 		buffer_varint(&b, 0);
-		assert_int_equal(ahead_abbreviations(buffer_view(&b), at), cases[i].reach);
-		assert_int_equal(ahead_abbreviations(buffer_view(&b), b.size + 9), AHEAD_CUT);
-		for (size_t n = at; n < end && cases[i].reach == AHEAD_CLOSED; n++) {
-			assert_int_equal(ahead_abbreviations(slice_of(b.data, n), at), AHEAD_CUT);
+		assert_int_equal(ahead_is_alone(buffer_view(&b), at), cases[i].is_alone);
+		assert_false(ahead_is_alone(buffer_view(&b), b.size + 9));
+		for (size_t n = at; n < end; n++) {
+			assert_false(ahead_is_alone(slice_of(b.data, n), at));
 		}
 		buffer_finish(&b);
 	}
+}
+
+/** Ranges that all lie upon each other would take their number times that of the addresses. */
+static void what_takes_too_long_is_given_up(void **state) {
+	(void)state;
+	enum { N_RANGES = 1000, N = 100 };
+	static struct range ranges[N_RANGES];
+	uint64_t many[N], units[N];
+	for (size_t i = 0; i < N; i++) {
+		many[i] = 1000 + i;
+	}
+	for (size_t i = 0; i < N_RANGES; i++) {
+		ranges[i] = (struct range){i, 1 << 20};
+	}
+	struct buffer b = {0};
+	put_set(&b, false, 1, ranges, N_RANGES);
+	assert_false(ahead_units(buffer_view(&b), many, N, units));
+	assert_true(ahead_units(buffer_view(&b), (uint64_t[]){1 << 30}, 1, units));
+	buffer_finish(&b);
 }
 
 int main(void) {
@@ -150,6 +168,7 @@ int main(void) {
 			cmocka_unit_test(other_versions_are_passed_over),
 			cmocka_unit_test(damage_is_survived),
 			cmocka_unit_test(abbreviations_say_how_far),
+			cmocka_unit_test(what_takes_too_long_is_given_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

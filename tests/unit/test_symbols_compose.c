@@ -90,6 +90,15 @@ static void assert_section_is_text(const struct elf_image *e) {
 	unpacked_destroy(u);
 }
 
+static void assert_section_is_zero(const struct elf_image *e) {
+	struct unpacked *u = unpacked_create(e);
+	assert_non_null(u);
+	struct slice all = unpacked_reach(u, UNPACKED_INFO, UINT64_MAX);
+	assert_true(all.size > 1 && all.data[0] == 0);
+	assert_memory_equal(all.data, all.data + 1, all.size - 1);
+	unpacked_destroy(u);
+}
+
 static void packed_sections_are_unpacked(void **state) {
 	(void)state;
 	struct arena arena = {0};
@@ -106,6 +115,8 @@ static void packed_sections_are_unpacked(void **state) {
 	// Claims that are not true, and schemes that nobody knows
 	image = packed_image(".debug_info", ELFCOMPRESS_ZSTD, TEXT_BYTES + 1, data, &arena);
 	assert_int_equal(unpacked(image, ".debug_info", &arena).size, 0);
+	assert_true(elf_image_init(&e, image, NULL));
+	assert_section_is_zero(&e);
 	image = packed_image(".debug_info", ELFCOMPRESS_ZSTD, UINT64_MAX / 2, data, &arena);
 	assert_int_equal(unpacked(image, ".debug_info", &arena).size, 0);
 	assert_true(elf_image_init(&e, image, NULL));
