@@ -356,19 +356,6 @@ static void nap(struct run *run, struct pace *pace) {
 	segment_wait(&run->segment, NAP_NS);
 }
 
-static void rest(struct run *run, uint64_t *sleep_ns) {
-	size_t n;
-	segment_arm(&run->segment);
-	if (round_of_events(run, &n) && n > 0) {
-		return;
-	}
-	uint64_t most_ns = order_rest_ns(run->order);
-	bool is_waiting = most_ns < NAP_NS;
-	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
-	uint64_t max_ns = run->jit.source.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
-	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
-}
-
 static bool has_ended(struct run *run) {
 	if (watch_has_ended(run->watch, &run->end)) {
 		return true;
@@ -379,6 +366,20 @@ static bool has_ended(struct run *run) {
 	run->end = (struct watch_end){.is_detached = true, .time_ns = clock_now_ns()};
 	run->segment.is_lived_in = true;
 	return true;
+}
+
+static void rest(struct run *run, uint64_t *sleep_ns) {
+	size_t n;
+	segment_arm(&run->segment);
+	// Who rang before that has rung for nothing: an end that was not seen yet, too
+	if (has_ended(run) || (round_of_events(run, &n) && n > 0)) {
+		return;
+	}
+	uint64_t most_ns = order_rest_ns(run->order);
+	bool is_waiting = most_ns < NAP_NS;
+	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
+	uint64_t max_ns = run->jit.source.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
+	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
 }
 
 void run_loop(struct run *run) {
