@@ -269,6 +269,17 @@ static void test_wild_frame_pointers(void **state) {
 	assert_cut();
 }
 
+/** A word that is taken for a return address may point at anything that can be read. */
+static void test_return_into_data(void **state) {
+	(void)state;
+	static const char data[9] = {'H'}; // AddressSanitizer guards what is behind
+	for (unsigned i = 0; i < 64; i++) {
+		volatile uint64_t frame[2] = {0, (uint64_t)(data + i)};
+		call_with_bp(capture_here, (uint64_t)frame);
+		assert_int_not_equal(result.node, 0);
+	}
+}
+
 // ---- other stacks, with nothing readable behind them
 
 static void test_wild_on_another_stack(void **state) {
@@ -422,6 +433,7 @@ int main(void) {
 			cmocka_unit_test(test_frame_pointers),
 			cmocka_unit_test(test_slow_rows),
 			cmocka_unit_test(test_wild_frame_pointers),
+			cmocka_unit_test(test_return_into_data),
 			cmocka_unit_test(test_wild_on_another_stack),
 			cmocka_unit_test(test_stack_that_shrinks),
 			cmocka_unit_test(test_unknown_thread_stack),

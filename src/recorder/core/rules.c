@@ -12,6 +12,7 @@
 
 #include "recorder/core/modules.h"
 #include "recorder/core/sys.h"
+#include "recorder/core/walk.h"
 #include "recorder/core/world.h"
 
 enum {
@@ -153,10 +154,11 @@ static uint64_t step_of_row(const struct eh_fde *fde, const struct eh_row *row, 
 	return rule_step(kind, cfa, bp);
 }
 
+/** Its first and its last word, as what is no code may be anything, also of a sanitizer's. */
 static bool is_signal_trampoline(uint64_t pc) {
-	return world_may_call_system() && sys_is_readable(pc) &&
-			sys_is_readable(pc + SIGNAL_TRAMPOLINE_BYTES - 8) &&
-			sys_equal((const void *)pc, SIGNAL_TRAMPOLINE, SIGNAL_TRAMPOLINE_BYTES);
+	const uint64_t code = (uint64_t)SIGNAL_TRAMPOLINE, last = SIGNAL_TRAMPOLINE_BYTES - 8;
+	return world_may_call_system() && sys_is_readable(pc) && sys_is_readable(pc + last) &&
+			walk_load(pc) == walk_load(code) && walk_load(pc + last) == walk_load(code + last);
 }
 
 bool rule_find_fde(uint64_t key, struct eh_fde *fde, uint64_t *lookup_pc, uint32_t *module_id) {
