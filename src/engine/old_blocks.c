@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "engine/old_blocks.h"
 
+#include "base/sorted.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { UNKNOWN_MAX = 1 << 22 };
-
-static size_t find(const struct old_blocks *o, uint64_t ptr) {
-	size_t low = 0, high = o->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (o->ptrs[middle] < ptr) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
-}
 
 static void keep_unknown(struct old_blocks *o, uint64_t ptr) {
 	uint64_t *item = o->unknown.n < UNKNOWN_MAX ? vec_push(&o->unknown) : NULL;
@@ -33,7 +21,7 @@ bool old_blocks_free(struct old_blocks *o, uint64_t ptr) {
 		keep_unknown(o, ptr);
 		return false;
 	}
-	size_t i = find(o, ptr);
+	size_t i = sorted_first(o->ptrs, o->n, ptr);
 	if (i == o->n || o->ptrs[i] != ptr || o->sizes[i] == 0) {
 		return false;
 	}

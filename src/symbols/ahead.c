@@ -2,6 +2,7 @@
 #include "symbols/ahead.h"
 
 #include "base/cursor.h"
+#include "base/sorted.h"
 
 #include <dwarf.h>
 
@@ -18,16 +19,8 @@ enum { RANGES_PER_PC = 64 }; // in all files but hostile ones it is one, or two
 
 /** The pcs in a range of code are those of this unit, if they have no earlier one. */
 static void note_range(struct wanted *w, uint64_t start, uint64_t length, uint64_t unit) {
-	size_t low = 0, high = w->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (w->pcs[middle] < start) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	for (size_t i = low; i < w->n && w->pcs[i] - start < length && w->n_left > 0; i++) {
+	for (size_t i = sorted_first(w->pcs, w->n, start);
+			i < w->n && w->pcs[i] - start < length && w->n_left > 0; i++) {
 		w->units[i] = unit < w->units[i] ? unit : w->units[i];
 		w->n_left--;
 	}

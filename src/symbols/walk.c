@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "symbols/unit.h"
 
@@ -46,16 +47,7 @@ void walk_next_unit(struct walk *w) {
 }
 
 size_t walk_lower_bound(const struct walk *w, uint64_t address) {
-	size_t low = 0, high = w->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (w->pcs[middle] < address) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
+	return sorted_first(w->pcs, w->n, address);
 }
 
 bool walk_wants(const struct walk *w, struct die_range range) {
