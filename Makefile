@@ -12,6 +12,9 @@ all: $(BUILD)/build.ninja
 # Folders and tests are still arriving: look for new ones
 $(BUILD)/build.ninja: $(wildcard src/*/meson.build tests/*/meson.build tests/unit/test_*.c \
 		tests/fuzz/fuzz_*.c tests/victims/*.c tests/victims/*.cpp)
+	command -v meson >/dev/null || { \
+		echo 'make: meson is missing. "make run" installs what a build needs on Debian and Ubuntu;' \
+			'tools/packages.txt lists it for other systems.' >&2; exit 1; }
 	if [ -e $@ ]; then meson setup --reconfigure $(BUILD) >/dev/null; \
 	else meson setup $(BUILD) >/dev/null || { meson setup $(BUILD); exit 1; }; fi
 	touch $@
