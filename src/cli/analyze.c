@@ -2,7 +2,9 @@
 #include "cli/analyze.h"
 
 #include "base/attr.h"
+#include "base/visible.h"
 #include "cli/cli.h"
+#include "cli/say.h"
 #include "sys/browser.h"
 #include "sys/file.h"
 #include "sys/terminal.h"
@@ -54,35 +56,37 @@ static int page(struct asked *a) {
 }
 
 /** How this file becomes a page in front of whoever reads this. */
-static void put_ways(const char *file) {
+static void put_ways(const char *path) {
+	char file[2 * 4096];
 	char folder[4096];
 	char host[256] = "HOST";
 	const char *user = getenv("USER");
 	(void)gethostname(host, sizeof host - 1);
-	bool is_relative = file[0] != '/';
-	(void)printf("\nas a page:  heaptrack_print --html page.html \"%s\"\n", file);
+	bool is_relative = path[0] != '/';
+	(void)visible_name(file, sizeof file, path);
+	say(stdout, "\nas a page:  heaptrack_print --html page.html \"%s\"\n", file);
 	if (browser_is_remote()) {
-		(void)printf("            scp \"%s%s%s:%s/page.html\" .\n", user ? user : "",
+		say(stdout, "            scp \"%s%s%s:%s/page.html\" .\n", user ? user : "",
 				user ? "@" : "", host, getcwd(folder, sizeof folder) ? folder : "");
-		(void)printf("or served:  heaptrack --analyze --web \"%s\"   (says the ssh -L line)\n",
+		say(stdout, "or served:  heaptrack --analyze --web \"%s\"   (says the ssh -L line)\n",
 				file);
-		(void)printf("or copied:  scp \"%s%s%s:%s%s%s\" .\n", user ? user : "", user ? "@" : "",
+		say(stdout, "or copied:  scp \"%s%s%s:%s%s%s\" .\n", user ? user : "", user ? "@" : "",
 				host, is_relative ? folder : "", is_relative ? "/" : "", file);
 	} else {
-		(void)printf("or served:  heaptrack --analyze --web \"%s\"\n", file);
+		say(stdout, "or served:  heaptrack --analyze --web \"%s\"\n", file);
 	}
 }
 
 int cli_analyze(int n, char **words) {
 	struct asked a = {0};
 	if (!sort_words(&a, n, words)) {
-		(void)fputs("heaptrack: out of memory\n", stderr);
+		say_problem("heaptrack", "out of memory");
 		return 1;
 	}
 	bool is_seen = terminal_is(STDOUT_FILENO);
 	int status;
 	if (!a.file && !a.has_options) {
-		(void)fputs("heaptrack: which recording? Usage: heaptrack --analyze FILE\n", stderr);
+		say_problem("heaptrack", "which recording? Usage: heaptrack --analyze FILE");
 		status = 1;
 	} else if (a.wants_web) {
 		status = page(&a);

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "cli/cli.h"
 #include "cli/interpret.h"
+#include "cli/say.h"
 #include "collector/beside.h"
 #include "sys/clock.h"
 
@@ -29,7 +30,7 @@ struct beside_target {
 };
 
 static void complain(const char *text) {
-	(void)fprintf(stderr, "heaptrack: %s\n", text);
+	say_problem("heaptrack", "%s", text);
 }
 
 static void put_text(struct buffer *out, const char *text) {
@@ -176,7 +177,7 @@ int cli_beside(int pid, int fd) {
 	const struct beside_options beside = {pid, fd, write_stream, &target};
 	ok = ok && beside_program(&run, &beside, result, &err);
 	if (!ok) {
-		(void)fprintf(stderr, "heaptrack: %s; the program runs unrecorded\n", err.text);
+		say_problem("heaptrack", "%s; the program runs unrecorded", err.text);
 	} else {
 		run_result_finish(result);
 	}

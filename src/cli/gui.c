@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "base/human.h"
+#include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/gui_options.h"
+#include "cli/say.h"
 #include "cli/show.h"
 #include "session/list.h"
 #include "web/page.h"
@@ -12,8 +14,10 @@
 
 // heaptrack_gui: options in, a page served; without a file, what there is to look at.
 
+enum { NAME_SHOWN_MAX = 1024 };
+
 static void complain(const struct err *err) {
-	(void)fprintf(stderr, "heaptrack_gui: %s\n", err->text);
+	say_problem("heaptrack_gui", "%s", err->text);
 }
 
 static void put_listed(const struct listed *one) {
@@ -24,7 +28,9 @@ static void put_listed(const struct listed *one) {
 	if (localtime_r(&seconds, &tm)) {
 		(void)strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
 	}
-	(void)printf("  %s  %9s  %s\n", when, human_bytes(size, one->size_bytes), one->name);
+	char name[NAME_SHOWN_MAX];
+	say(stdout, "  %s  %9s  %s\n", when, human_bytes(size, one->size_bytes),
+			visible_name(name, sizeof name, one->name));
 }
 
 static int list(void) {
@@ -42,7 +48,9 @@ static int list(void) {
 		for (size_t i = 0; i < found.n; i++) {
 			put_listed(&found.items[i]);
 		}
-		(void)printf("To look at the newest: heaptrack_gui \"%s\"\n", found.items[0].name);
+		char name[NAME_SHOWN_MAX];
+		say(stdout, "To look at the newest: heaptrack_gui \"%s\"\n",
+				visible_name(name, sizeof name, found.items[0].name));
 	}
 	vec_finish(&found);
 	arena_finish(&arena);
@@ -53,7 +61,7 @@ int cli_gui(int argc, char **argv) {
 	struct gui_options o;
 	struct err err = {0};
 	if (!gui_options_parse(&o, argc, argv, &err)) {
-		(void)fprintf(stderr, "heaptrack_gui: %s; see heaptrack_gui --help\n", err.text);
+		say_problem("heaptrack_gui", "%s; see heaptrack_gui --help", err.text);
 		return EXIT_FAILURE;
 	}
 	if (o.wants_help) {

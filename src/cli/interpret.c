@@ -2,7 +2,9 @@
 #include "cli/interpret.h"
 
 #include "base/vec.h"
+#include "base/visible.h"
 #include "cli/cli.h"
+#include "cli/say.h"
 #include "export/export.h"
 #include "session/resolve.h"
 #include "sys/file.h"
@@ -200,7 +202,7 @@ static bool move_aside(const char *path, struct err *err) {
 		bool is_done = renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) == 0;
 		int why = errno;
 		if (is_done) {
-			(void)fprintf(stderr, "heaptrack: what was in \"%s\" is in \"%s\" now\n", path, aside);
+			say_problem("heaptrack", "what was in \"%s\" is in \"%s\" now", path, aside);
 		}
 		free(aside);
 		if (is_done || why == ENOENT) {
@@ -285,10 +287,11 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 		ok = export_to(&s, "heaptrack", own, err);
 	}
 	if (ok) {
-		(void)fprintf(stderr,
+		char name[2 * 4096];
+		say(stderr,
 				"Now run the following to investigate the data:\n"
 				"  heaptrack --analyze \"%s\"\n",
-				own);
+				visible_name(name, sizeof name, own));
 	}
 	free(own);
 	session_close(&s);
@@ -298,7 +301,7 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 static int say_and_finish(struct interpret_options *o, const char *who, bool ok,
 		const struct err *err) {
 	if (!ok) {
-		(void)fprintf(stderr, "%s: %s\n", who, err->text);
+		say_problem(who, "%s", err->text);
 	}
 	finish_options(o);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/print_html.h"
 #include "cli/print_options.h"
+#include "cli/say.h"
 #include "session/session.h"
 #include "sys/terminal.h"
 #include "web/page.h"
@@ -13,17 +15,34 @@
 
 // heaptrack_print: options in (print_options.c), one report out.
 
-enum { SITES_COMPARED = 12 }; // per list, so that all of it fits a screen or two
+enum {
+	SITES_COMPARED = 12, // per list, so that all of it fits a screen or two
+	TITLE_MAX = 2 * 4096,
+};
 
 /** Write it all to stdout. A reader that went away (a closed pipe) is no failure of ours. */
-static bool put_out(void *user, struct buffer *out, struct err *err) {
+static bool put_json(void *user, struct buffer *out, struct err *err) {
 	(void)user;
-	size_t n = fwrite(out->data, 1, out->size, stdout);
+	size_t n = out->size ? fwrite(out->data, 1, out->size, stdout) : 0;
 	if (n < out->size && errno != EPIPE) {
 		return err_system(err, errno, "standard output cannot be written");
 	}
 	buffer_clear(out);
 	return true;
+}
+
+/** The same for text, of which a terminal obeys nothing. */
+static bool put_text(void *user, struct buffer *out, struct err *err) {
+	(void)user;
+	if (!say_text(stdout, buffer_view(out)) && errno != EPIPE) {
+		return err_system(err, errno, "standard output cannot be written");
+	}
+	buffer_clear(out);
+	return true;
+}
+
+static bool put_out(const struct print_options *o, struct buffer *out, struct err *err) {
+	return (o->is_json ? put_json : put_text)(NULL, out, err);
 }
 
 static bool put_view(struct buffer *out, const struct session *s, const struct print_options *o,
@@ -50,11 +69,13 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 
 static bool put_report(struct buffer *out, const struct session *s, const struct print_options *o,
 		struct err *err) {
+	char title[TITLE_MAX];
 	struct report_options report = {
-			.file = session_title(s),
+			.file = o->is_json ? session_title(s)
+							   : visible_name(title, sizeof title, session_title(s)),
 			.width = terminal_columns(STDOUT_FILENO),
 			.limit = o->limit,
-			.drain = put_out,
+			.drain = o->is_json ? put_json : put_text,
 	};
 	if (o->layout == LAYOUT_VIEW) {
 		return put_view(out, s, o, &report, err);
@@ -112,7 +133,7 @@ static bool print_comparison(const struct print_options *o, bool *is_broken, str
 								   : UINT32_MAX,
 	};
 	bool ok = compare_run(&task, &out, is_broken, err) && (!o->html || print_page(o, err)) &&
-			put_out(NULL, &out, err) && flush_out(err);
+			put_out(o, &out, err) && flush_out(err);
 	buffer_finish(&out);
 	return ok;
 }
@@ -131,12 +152,12 @@ static bool print(const struct print_options *o, struct err *err) {
 		}
 	}
 	struct buffer out = {0};
-	(void)fwrite(s.suppressions.complaints.data, 1, s.suppressions.complaints.size, stderr);
+	(void)say_text(stderr, buffer_view(&s.suppressions.complaints));
 	bool ok = put_report(&out, &s, o, err);
 	if (ok && o->shows_suppressions && !o->is_json) {
 		report_suppressions(&out, &s.suppressions);
 	}
-	ok = ok && put_out(NULL, &out, err);
+	ok = ok && put_out(o, &out, err);
 	ok = ok && flush_out(err);
 	buffer_finish(&out);
 	session_close(&s);
@@ -161,7 +182,7 @@ int cli_print(int argc, char **argv) {
 		ok = ok && print(&o, &err);
 	}
 	if (!ok) {
-		(void)fprintf(stderr, "heaptrack_print: %s\n", err.text);
+		say_problem("heaptrack_print", "%s", err.text);
 		return EXIT_FAILURE;
 	}
 	return is_broken ? EXIT_GATE : EXIT_SUCCESS;

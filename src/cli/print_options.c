@@ -357,12 +357,19 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 		(void)compare_options_base(&o->compare, file, err); // another part of the same
 	}
 	if (compare_is_asked(&o->compare)) {
-		return check_comparison(o, err) && gather_outputs(o, err) &&
+		bool ok = check_comparison(o, err) && gather_outputs(o, err) &&
 				parse_files(argc, argv, o, err);
+		o->session.is_shown = !o->is_json && o->outputs.n == 0;
+		return ok;
 	}
 	if (o->lens && o->layout == LAYOUT_TEXT) {
 		// A lens alone asks for what it shows
 		(void)choose_view(o, o->is_json ? VIEW_TOTALS : VIEW_TREE, NULL);
 	}
-	return o->asked != PRINT_REPORT || (gather_outputs(o, err) && parse_files(argc, argv, o, err));
+	if (o->asked != PRINT_REPORT) {
+		return true;
+	}
+	bool ok = gather_outputs(o, err) && parse_files(argc, argv, o, err);
+	o->session.is_shown = !o->is_json && o->outputs.n == 0; // files of others get names as they are
+	return ok;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "base/visible.h"
 #include "cli/analyze.h"
 #include "cli/beside.h"
 #include "cli/cli.h"
 #include "cli/interpret.h"
 #include "cli/options.h"
+#include "cli/say.h"
 #include "collector/attach.h"
 #include "collector/launch_injected.h"
 #include "collector/run.h"
@@ -22,14 +24,14 @@
 
 // `heaptrack`: everything goes to stderr, stdout is the program's.
 
+enum { NAME_SHOWN_MAX = 2 * 4640 };
+
 static void complain(const char *fmt, ...) ATTR_PRINTF(1, 2);
 
 static void complain(const char *fmt, ...) {
 	va_list args;
 	va_start(args, fmt);
-	(void)fputs("heaptrack: ", stderr);
-	(void)vfprintf(stderr, fmt, args);
-	(void)fputc('\n', stderr);
+	say_problem_with("heaptrack", fmt, args);
 	va_end(args);
 }
 
@@ -64,7 +66,9 @@ static void tell_start(void *user, const char *path) {
 		path = raw;
 	}
 	if (!screen->is_quiet) {
-		(void)fprintf(stderr, "heaptrack output will be written to \"%s\"\n", path);
+		char name[NAME_SHOWN_MAX];
+		say(stderr, "heaptrack output will be written to \"%s\"\n",
+				visible_name(name, sizeof name, path));
 	}
 }
 
@@ -100,7 +104,7 @@ static void put_figures(struct run_result *result) {
 		session_close(&s);
 	}
 	if (ok) {
-		(void)fwrite(out.data, 1, out.size, stderr);
+		(void)say_text(stderr, buffer_view(&out));
 	} else {
 		complain("no summary: %s", err.text);
 	}
@@ -111,15 +115,17 @@ static void put_way_on(const struct run_result *result) {
 	char folder[4096];
 	char host[256] = "HOST";
 	const char *user = getenv("USER");
-	(void)fprintf(stderr, "Look at it here:\n  heaptrack --analyze \"%s\"\n", result->path);
+	char path[NAME_SHOWN_MAX];
+	(void)visible_name(path, sizeof path, result->path);
+	say(stderr, "Look at it here:\n  heaptrack --analyze \"%s\"\n", path);
 	if (getenv("SSH_CONNECTION") && gethostname(host, sizeof host - 1) == 0) {
 		bool is_relative = result->path[0] != '/';
-		(void)fprintf(stderr,
+		say(stderr,
 				"or on your own machine, the file has all names in it:\n"
 				"  scp \"%s%s%s:%s%s%s\" .\n",
 				user ? user : "", user ? "@" : "", host,
 				is_relative && getcwd(folder, sizeof folder) ? folder : "", is_relative ? "/" : "",
-				result->path);
+				path);
 	} else if (result->file_is_whole) {
 		(void)fprintf(stderr, "or copy it to any machine: all names are in the file\n");
 	}
@@ -135,10 +141,11 @@ static bool write_raw(const struct heaptrack_options *o, const struct run_result
 		return false;
 	}
 	if (!o->is_quiet) {
-		(void)fprintf(stderr,
+		char name[NAME_SHOWN_MAX];
+		say(stderr,
 				"Put names to it here, or copy it to where the binaries are:\n"
 				"  heaptrack --interpret \"%s\"\n",
-				raw);
+				visible_name(name, sizeof name, raw));
 	}
 	return true;
 }

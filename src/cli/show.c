@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/show.h"
 
+#include "base/visible.h"
+#include "cli/say.h"
 #include "report/report.h"
 #include "server/server.h"
 #include "session/session.h"
@@ -13,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+enum { NAME_SHOWN_MAX = 2 * 4096 };
 
 struct show {
 	const struct gui_options *options;
@@ -89,10 +93,12 @@ static void tell(struct show *show, struct server *server, unsigned port) {
 	} else if (browser_is_remote() && !browser_is_likely()) {
 		tell_forwarding(there, port, server_entrance(server));
 	} else {
-		(void)printf("%s is shown at\n  %s\n", show->session.path, address);
+		char name[NAME_SHOWN_MAX];
+		say(stdout, "%s is shown at\n  %s\n", visible_name(name, sizeof name, show->session.path),
+				address);
 		if (!o->has_no_browser && browser_is_likely() &&
 				!browser_open(address, show->opened, &err)) {
-			(void)printf("(no browser could be opened: %s)\n", err.text);
+			say(stdout, "(no browser could be opened: %s)\n", err.text);
 		}
 	}
 	(void)printf(o->stays ? "Ctrl+C ends it.\n"

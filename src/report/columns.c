@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report/columns.h"
 
+#include "base/visible.h"
+
 static bool is_continuation(uint8_t c) {
 	return (c & 0xc0) == 0x80;
 }
@@ -24,14 +26,6 @@ static size_t byte_at(struct slice s, size_t column) {
 	return i;
 }
 
-/** Names of programs may hold anything; control characters must not reach a terminal. */
-static void put_clean(struct buffer *out, struct slice s) {
-	for (size_t i = 0; i < s.size; i++) {
-		uint8_t c = s.data[i];
-		buffer_u8(out, c < 0x20 || c == 0x7f ? '?' : c);
-	}
-}
-
 void put_spaces(struct buffer *out, size_t n) {
 	while (n-- > 0) {
 		buffer_u8(out, ' ');
@@ -41,25 +35,25 @@ void put_spaces(struct buffer *out, size_t n) {
 void put_left(struct buffer *out, struct slice s, size_t width) {
 	size_t n = columns_of(s);
 	if (n <= width) {
-		put_clean(out, s);
+		visible_put(out, s);
 		put_spaces(out, width - n);
 		return;
 	}
 	// The end of a name tells more than its beginning: a third before the gap, the rest behind
 	size_t before = (width - 1) / 3, behind = width - 1 - before;
 	size_t cut = byte_at(s, n - behind);
-	put_clean(out, slice_of(s.data, byte_at(s, before)));
+	visible_put(out, slice_of(s.data, byte_at(s, before)));
 	buffer_text(out, "…");
-	put_clean(out, slice_of(s.data + cut, s.size - cut));
+	visible_put(out, slice_of(s.data + cut, s.size - cut));
 }
 
 void put_cut_padded(struct buffer *out, struct slice s, size_t width) {
 	size_t n = columns_of(s);
 	if (n <= width) {
-		put_clean(out, s);
+		visible_put(out, s);
 		put_spaces(out, width - n);
 	} else if (width > 0) {
-		put_clean(out, slice_of(s.data, byte_at(s, width - 1)));
+		visible_put(out, slice_of(s.data, byte_at(s, width - 1)));
 		buffer_text(out, "…");
 	}
 }
@@ -88,7 +82,7 @@ void put_wrapped(struct buffer *out, const char *first, size_t indent, const cha
 			buffer_u8(out, ' ');
 			column++;
 		}
-		put_clean(out, word);
+		visible_put(out, word);
 		column += columns_of(word);
 		is_line_start = false;
 		text += n + (text[n] == ' ');

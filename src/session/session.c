@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/session.h"
 
+#include "base/visible.h"
 #include "session/find.h"
 #include "session/rules.h"
 #include "session/spool.h"
@@ -79,15 +80,37 @@ static bool name_frames(struct session *s, const struct session_options *options
 	return ok;
 }
 
+/** Names as they may stand on a terminal: before they are measured and cut. */
+static bool make_visible(struct recording *r, struct err *err) {
+	struct buffer shown = {0};
+	bool ok = true;
+	for (uint32_t i = 0; ok && i < r->strings.n; i++) {
+		struct slice *s = &r->strings.items[i];
+		if (visible_differs(*s)) {
+			buffer_clear(&shown);
+			visible_put(&shown, *s);
+			const char *copy = shown.failed ? NULL : arena_text(&r->arena, buffer_view(&shown));
+			ok = copy || err_memory(err);
+			*s = ok ? slice_of(copy, shown.size) : *s;
+		}
+	}
+	buffer_finish(&shown);
+	return ok;
+}
+
 /** Once the recording is there. */
 static bool prepare(struct session *s, const struct session_options *options, struct err *err) {
 	struct rec_meta *meta = &s->recording.meta;
 	meta->wall_offset_s = clock_wall_offset_s(meta->wall_start_ns);
+	if (options->is_shown && !make_visible(&s->recording, err)) {
+		return false;
+	}
 	return (name_frames(s, options, err) || err_add(err, "%s", session_title(s))) &&
 			suppress(s, options, err);
 }
 
 static const struct session_options defaults;
+static const struct session_options shown = {.is_shown = true};
 
 static char *copy_of(const char *path, struct err *err) {
 	char *copy = path ? strdup(path) : NULL;
@@ -125,7 +148,7 @@ bool session_of_recording(struct session *s, struct recording *r, const char *pa
 		recording_finish(&s->recording);
 		return err_memory(err);
 	}
-	bool ok = take_embedded(s, err) && prepare(s, &defaults, err);
+	bool ok = take_embedded(s, err) && prepare(s, &shown, err);
 	if (!ok) {
 		session_close(s);
 	}

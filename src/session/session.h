@@ -33,6 +33,7 @@ struct session_options {
 	bool no_embedded, no_built_in;        // rules of the program, and ours
 	const char *folds[SESSION_FOLDS_MAX]; // patterns of code that names no site (rules.h)
 	uint32_t n_folds;
+	bool is_shown; // as text on a terminal: strings hold nothing that it obeys (base/visible.h)
 };
 
 /**
@@ -47,7 +48,7 @@ bool session_open_with(struct session *s, const char *name, const struct session
 
 /**
  * A session over a recording in memory that is, or is to be, in the file at `path`: it says what
- * session_open would say of that file. *r is taken over, also if it fails.
+ * session_open would say of that file on a terminal. *r is taken over, also if it fails.
  */
 bool session_of_recording(struct session *s, struct recording *r, const char *path,
 		struct err *err);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "cli/say.h"
+
+#include "base/visible.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+bool say_text(FILE *to, struct slice text) {
+	struct buffer shown = {0};
+	visible_put_lines(&shown, text);
+	errno = shown.failed ? ENOMEM : 0;
+	bool ok = !shown.failed &&
+			(shown.size == 0 || fwrite(shown.data, 1, shown.size, to) == shown.size);
+	int why = errno;
+	buffer_finish(&shown);
+	errno = why;
+	return ok;
+}
+
+void say(FILE *to, const char *fmt, ...) {
+	char *text;
+	va_list args;
+	va_start(args, fmt);
+	int n = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (n >= 0) {
+		(void)say_text(to, slice_of(text, (size_t)n));
+		free(text);
+	}
+}
+
+void say_problem(const char *who, const char *fmt, ...) {
+	va_list args;
+	va_start(args, fmt);
+	say_problem_with(who, fmt, args);
+	va_end(args);
+}
+
+void say_problem_with(const char *who, const char *fmt, va_list args) {
+	char *text;
+	int n = vasprintf(&text, fmt, args);
+	if (n < 0) {
+		(void)fprintf(stderr, "%s: out of memory\n", who);
+		return;
+	}
+	struct buffer line = {0};
+	buffer_printf(&line, "%s: ", who);
+	visible_put(&line, slice_of(text, (size_t)n));
+	buffer_u8(&line, '\n');
+	(void)fwrite(line.data, 1, line.size, stderr); // at once: others write to this terminal too
+	buffer_finish(&line);
+	free(text);
+}
