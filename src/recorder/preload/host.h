@@ -50,9 +50,7 @@ static inline bool host_has_finder(void) {
 }
 
 /** Ask it for the object that `pc` lies in. False: in none. */
-static inline bool host_find_object(uint64_t pc, struct host_object *object) {
-	return _dl_find_object((void *)pc, object) == 0;
-}
+bool host_find_object(uint64_t pc, struct host_object *object);
 
 /** Some address inside of glibc's loader; 0: this is another C library. */
 static inline uint64_t host_in_loader(void) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/preload/lookup.h"
 
+#include "machine.h"
+
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -126,7 +128,7 @@ static int search_beside(struct dl_phdr_info *info, size_t bytes, void *arg) {
 	return 1;
 }
 
-bool lookup_is_beside(const void *function, const char *name) {
+MACHINE_ALIGNS_STACK bool lookup_is_beside(const void *function, const char *name) {
 	struct search s = {.name = name, .ours = function};
 	(void)dl_iterate_phdr(search_beside, &s);
 	return s.found != NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/preload/real.h"
 
+#include "machine.h"
 #include "recorder/preload/early.h"
 #include "recorder/preload/lookup.h"
 
@@ -51,7 +52,7 @@ static void *look_in_objects(const char *name, const void *ours) {
 	return NULL;
 }
 
-void *real_find_global(const char *name, const void *ours) {
+MACHINE_ALIGNS_STACK void *real_find_global(const char *name, const void *ours) {
 	int before = errno;
 	is_finding = true;
 	void *found = &dlsym == NULL ? lookup_function(name, ours) : dlsym(RTLD_NEXT, name);
@@ -60,7 +61,7 @@ void *real_find_global(const char *name, const void *ours) {
 	return found;
 }
 
-void *real_find_loaded(const char *name, const void *ours) {
+MACHINE_ALIGNS_STACK void *real_find_loaded(const char *name, const void *ours) {
 	if (&dlopen == NULL) {
 		return NULL;
 	}

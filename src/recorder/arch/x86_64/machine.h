@@ -41,6 +41,12 @@ static inline uint64_t machine_fs_base(void) {
 	return base;
 }
 
+/**
+ * Of a function that calls the process's own code: hand-written assembly may call us with the stack eight
+ * bytes off, which we stand, and the real allocator mostly, but not what saves vector registers there.
+ */
+#define MACHINE_ALIGNS_STACK __attribute__((noinline, force_align_arg_pointer))
+
 static inline void machine_relax(void) {
 	__builtin_ia32_pause();
 }
