@@ -84,11 +84,21 @@ static void take_label(struct run *run, const struct live_thread *thread) {
 	}
 }
 
+/** What it was called before its first event: all that is known of one that has ended since. */
+static bool first_name(const struct run *run, const struct live_thread *thread,
+		char name[WIRE_LABEL]) {
+	const struct thread_slot *slot = segment_slot(&run->segment, thread->slot);
+	memcpy(name, slot->name, WIRE_THREAD_NAME);
+	name[WIRE_THREAD_NAME - 1] = '\0';
+	return thread->n_looks == 0 && slot->tid == thread->tid && name[0];
+}
+
 static void look_at_thread(struct run *run, struct live_thread *thread) {
 	static const uint64_t gaps_ns[] = {20000000, 200000000, 2000000000, 20000000000};
 	char name[WIRE_LABEL];
 	if (thread_label(run, thread, name) ||
-			process_thread_name(run->program, (pid_t)thread->tid, name, sizeof name)) {
+			process_thread_name(run->program, (pid_t)thread->tid, name, sizeof name) ||
+			first_name(run, thread, name)) {
 		aggregate_thread_name(run->aggregate, thread->id, texts_id_of(&run->texts, name));
 	}
 	thread->look_ns = run->now_ns + gaps_ns[thread->n_looks];
@@ -284,6 +294,16 @@ void run_take_old_blocks(struct run *run, bool waits) {
 	}
 }
 
+void run_note_sandbox(struct run *run) {
+	struct process_memory it, own;
+	_Atomic uint32_t *has_filter = &run->segment.header->has_filter;
+	if (atomic_load(has_filter) == 0 && process_memory(run->program, &it) && it.seccomp_mode > 1 &&
+			process_memory(getpid(), &own) &&
+			(own.seccomp_mode != it.seccomp_mode || own.n_filters != it.n_filters)) {
+		atomic_store(has_filter, 1);
+	}
+}
+
 static void housekeep(struct run *run, bool is_idle) {
 	tries_poll_modules(&run->tries, announce, run);
 	look_at_threads(run);
@@ -292,6 +312,9 @@ static void housekeep(struct run *run, bool is_idle) {
 			aggregate_now(run->aggregate).live_bytes, run->segment.memory.fd);
 	if (run->samples.seccomp_mode == 1) {
 		atomic_store(&run->segment.header->no_syscalls, 1);
+	}
+	if (run->samples.seccomp_mode > 1) {
+		run_note_sandbox(run);
 	}
 	children_take(&run->children, run->segment.header, run->now_ns);
 	namer_step(run->names, &run->tries, run->now_ns, false);

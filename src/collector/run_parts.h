@@ -107,6 +107,9 @@ void run_drain(struct run *run);
 /** The program has become what /proc/PID/exe says now. */
 void run_note_image(struct run *run);
 
+/** Tell the recorder, for good, if the program is in a sandbox that we are not in. */
+void run_note_sandbox(struct run *run);
+
 /** The program that meta.exe says has been started: see what it becomes. */
 void run_watch_exec(struct run *run);
 

@@ -125,6 +125,7 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 		return err_memory(err);
 	}
 	put_meta(run);
+	run_note_sandbox(run);
 	jit_init(&run->jit, run->program, run->program_inside);
 	run->meta.exe = texts_id_of(&run->texts, image);
 	run->keeps_events = run->options->events_bytes > 0;

@@ -32,6 +32,7 @@ bool process_memory(pid_t pid, struct process_memory *out) {
 		return false;
 	}
 	out->seccomp_mode = (uint32_t)status_field(text, "Seccomp");
+	out->n_filters = (uint32_t)status_field(text, "Seccomp_filters");
 	out->n_threads = (uint32_t)status_field(text, "Threads");
 	out->peak_rss_bytes = status_field(text, "VmHWM") << 10;
 	out->rss_bytes = status_field(text, "VmRSS") << 10;
@@ -122,10 +123,24 @@ bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
 	return true;
 }
 
+/** Where the main thread's stack began: an exec makes a new one. 0: not to be known. */
+static uint64_t stack_start(pid_t pid) {
+	enum { STATE = 3, START_STACK = 28 };
+	char path[64], text[1024];
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	char *rest = file_read_small(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+	for (unsigned field = STATE; rest && field <= START_STACK; field++) {
+		rest = strchr(rest + 1, ' ');
+	}
+	return rest ? strtoull(rest, NULL, 10) : 0;
+}
+
 bool process_exe(pid_t pid, struct process_exe *out) {
 	char path[64];
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	return process_exe_file(path, out);
+	bool is_there = process_exe_file(path, out);
+	out->stack = is_there ? stack_start(pid) : 0;
+	return is_there;
 }
 
 bool process_exe_file(const char *path, struct process_exe *out) {
@@ -134,7 +149,7 @@ bool process_exe_file(const char *path, struct process_exe *out) {
 	if (stat(path, &s) != 0) {
 		return false;
 	}
-	*out = (struct process_exe){s.st_dev, s.st_ino};
+	*out = (struct process_exe){.device = s.st_dev, .inode = s.st_ino};
 	return true;
 }
 

@@ -16,6 +16,7 @@ struct process_memory {
 	uint64_t anon_bytes, file_bytes, shmem_bytes; // parts of rss
 	uint32_t n_threads;
 	uint32_t seccomp_mode; // 0: none, 1: strict, 2: filter
+	uint32_t n_filters;    // of seccomp; 0 before Linux 5.9
 };
 bool process_memory(pid_t pid, struct process_memory *out);
 
@@ -44,6 +45,8 @@ bool process_link(pid_t pid, const char *link, char *out, size_t size);
 /** Which file the process runs, and whether it is the same as before; even if it was deleted. */
 struct process_exe {
 	uint64_t device, inode;
+	uint64_t
+			stack; // where the main stack began: another one after an exec of the same file. 0: unknown
 };
 bool process_exe(pid_t pid, struct process_exe *out);
 bool process_exe_file(const char *path, struct process_exe *out);

@@ -101,7 +101,7 @@ enum {
 };
 _Static_assert(SLOT_PRIVATE_AT % WIRE_PAGE == 0, "layout");
 
-enum { WIRE_LABEL = 60 };
+enum { WIRE_LABEL = 60, WIRE_THREAD_NAME = 16 };
 
 struct wire_ring {
 	// written by O: entries ever reserved. Raised by a plain add of the owner (signal-atomic)
@@ -129,6 +129,10 @@ struct thread_slot {
 	_Atomic uint64_t lost;      // events that could not be recorded
 	_Atomic uint64_t truncated; // stacks whose outer part could not be found or stored
 	_Atomic uint64_t abandoned; // hooks that a jump left
+
+	// written by O between SLOT_CLAIMED and SLOT_LIVE: as the system knew the thread before its first
+	// event. Not zero terminated if it is as long as this; empty: not asked for
+	char name[WIRE_THREAD_NAME];
 
 	struct wire_ring rings[N_RINGS];
 

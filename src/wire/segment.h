@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 5u                    // bump on any change of layout or meaning
+#define SEGMENT_VERSION 6u                    // bump on any change of layout or meaning
 
 /**
  * How the target finds the segment: an environment variable of the form
@@ -100,6 +100,8 @@ struct segment_header {
 	_Atomic uint32_t state;               // SEGMENT_OPEN ...; T may set SEGMENT_CLOSED
 	_Atomic uint32_t no_syscalls;         // 1: the target is in seccomp mode 1
 	_Atomic uint32_t heartbeat;           // rises at least every 2 s while C lives
+	// 1: the target is in a sandbox of its own, so T makes no system call that programs can do without
+	_Atomic uint32_t has_filter;
 
 	// ---- robust futex word of C: its tid, or FUTEX_OWNER_DIED once it is gone
 	_Alignas(64) _Atomic uint32_t owner;

@@ -5,6 +5,7 @@
 #include "recorder/core/sys.h"
 
 #include <linux/futex.h>
+#include <linux/prctl.h>
 #include <time.h>
 
 static bool try_slot(struct thread_slot *slot) {
@@ -55,11 +56,20 @@ static struct thread_slot *search_again(void) {
 	return NULL;
 }
 
+/** Of a thread that may be gone before the collector looks. The main thread is not. */
+static void note_name(struct thread_slot *slot) {
+	if (slot->tid != slot->pid && door_may_call_system() &&
+			atomic_load_explicit(&segment.header->has_filter, memory_order_relaxed) == 0) {
+		(void)syscall_2(__NR_prctl, PR_GET_NAME, (long)slot->name);
+	}
+}
+
 static void fill_in(struct thread_slot *slot) {
 	struct thread_state *s = thread_state_of(slot);
 	slot->tid = (uint32_t)syscall_0(__NR_gettid);
 	slot->pid = (uint32_t)syscall_0(__NR_getpid);
 	slot->image = segment.image;
+	note_name(slot);
 	ring_open(&s->ring, slot, RING_SMALL);
 	s->label_ns = UINT64_MAX;
 	s->tick_ns = UINT64_MAX;
