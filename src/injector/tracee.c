@@ -121,20 +121,28 @@ static bool complain_of(const struct tracee_thread *thread, struct err *err) {
 
 // ---- stopping
 
-/** Is a signal waiting that the thread would take now? */
+static uint64_t bit_of(int signal) {
+	return 1ull << (signal - 1);
+}
+
+/** Is a signal waiting that the thread would take now, and notice? */
 static bool has_signal(const struct tracee_thread *thread) {
+	const uint64_t unnoticed = bit_of(SIGCHLD) | bit_of(SIGCONT) | bit_of(SIGURG) |
+			bit_of(SIGWINCH);
 	char text[4096];
-	uint64_t own = 0, shared = 0, blocked = 0;
+	uint64_t own = 0, shared = 0, blocked = 0, ignored = 0, caught = 0;
 	if (!read_task(thread, "status", text, sizeof text)) {
 		return true;
 	}
 	const char *at = strstr(text, "SigPnd:");
 	if (!at ||
-			sscanf(at, "SigPnd: %" SCNx64 " ShdPnd: %" SCNx64 " SigBlk: %" SCNx64, &own, &shared,
-					&blocked) != 3) {
+			sscanf(at,
+					"SigPnd: %" SCNx64 " ShdPnd: %" SCNx64 " SigBlk: %" SCNx64 " SigIgn: %" SCNx64
+					" SigCgt: %" SCNx64,
+					&own, &shared, &blocked, &ignored, &caught) != 5) {
 		return true;
 	}
-	return ((own | shared) & ~blocked) != 0;
+	return ((own | shared) & ~blocked & ~ignored & (caught | ~unnoticed)) != 0;
 }
 
 /** Calls that return EINTR when a tracer stops them, and may simply be made once more. */
