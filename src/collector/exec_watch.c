@@ -12,17 +12,24 @@ enum { LOOKS_PER_AGE = 50 };
 static const uint64_t load_patience_ns = 10000000000u;
 
 static bool is_same(const struct process_exe *a, const struct process_exe *b) {
-	return a->device == b->device && a->inode == b->inode;
+	bool is_same_start = a->stack == b->stack || a->stack == 0 || b->stack == 0;
+	return a->device == b->device && a->inode == b->inode && is_same_start;
 }
 
-void exec_watch_init(struct exec_watch *w, const char *path) {
+void exec_watch_init(struct exec_watch *w, const char *path, pid_t pid) {
+	struct process_exe now;
 	(void)snprintf(w->path, sizeof w->path, "%s", path);
+	w->n_programs = 1;
 	(void)process_exe_file(path, &w->exe);
+	if (process_exe(pid, &now) && is_same(&now, &w->exe)) {
+		w->exe = now; // it runs already
+	}
 }
 
 static void begin(struct exec_watch *w, pid_t pid, const struct process_exe *exe, uint64_t now_ns) {
 	memcpy(w->previous, w->path, sizeof w->previous);
 	w->n_announced = w->n_last;
+	w->n_programs++;
 	w->exe = *exe;
 	w->since_ns = now_ns;
 	w->is_judged = w->is_told = false;
@@ -38,6 +45,9 @@ static void begin(struct exec_watch *w, pid_t pid, const struct process_exe *exe
 static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
 	if (n_images <= w->n_announced) {
 		return true;
+	}
+	if (strcmp(w->previous, w->path) == 0) {
+		return n_images < w->n_programs; // both have the same modules, but not the same image
 	}
 	return w->n_last == n_images && w->previous[0] &&
 			w->has_module(w->user, n_images, file_base_name(w->previous)) &&
@@ -61,6 +71,7 @@ enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_image
 	if (!is_same(&exe, &w->exe)) {
 		begin(w, pid, &exe, now_ns);
 	}
+	w->exe = exe; // of the program that it will run first only the file was known
 	bool has_come = n_images > w->n_last;
 	w->n_last = n_images;
 	if (w->is_told && has_come) {

@@ -6,7 +6,8 @@
  * recorder gets into what follows; if it does not (an emptied environment, a static program),
  * nobody tells, and the file that the process runs is another one than the last that was announced.
  *
- * What is missed: a program that lived for less than a look, and an exec of the same file.
+ * What is missed: a program that lived for less than a look, and, where addresses are not randomized, an
+ * exec of the same file with the same arguments and environment.
  */
 
 #include "sys/process.h"
@@ -23,14 +24,15 @@ struct exec_watch {
 
 	// private
 	char previous[4096];  // the program before it
+	uint32_t n_programs;  // that were seen
 	uint32_t n_announced; // images that were announced when that was seen last
 	uint32_t n_last;      // images that were announced when it was seen last
 	uint64_t looked_ns;   // when it was looked at last
 	bool is_judged, is_told;
 };
 
-/** Before the first look: the file that the process will run first. */
-void exec_watch_init(struct exec_watch *w, const char *path);
+/** Before the first look: the file that the process runs, or will run first. */
+void exec_watch_init(struct exec_watch *w, const char *path, pid_t pid);
 
 enum exec_news {
 	EXEC_NOTHING_NEW,

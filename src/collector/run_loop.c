@@ -177,7 +177,8 @@ static bool has_module(void *user, uint32_t image, const char *name) {
 void run_watch_exec(struct run *run) {
 	run->exec_watch.has_module = has_module;
 	run->exec_watch.user = run;
-	exec_watch_init(&run->exec_watch, (const char *)run->texts.items[run->meta.exe].data);
+	exec_watch_init(&run->exec_watch, (const char *)run->texts.items[run->meta.exe].data,
+			run->program);
 }
 
 static void look_at_program(struct run *run) {

@@ -10,18 +10,27 @@
 
 // ---- stops
 
-/** An exec takes the resident away, and with it all that we know. */
-static bool is_same_program(struct injector *in, struct err *err) {
+/** An exec takes the resident away, and with it all that we know; before there is one, the vdso. */
+static bool has_what_we_know(const struct injector *in) {
 	uint64_t magic;
-	if (in->resident_at == 0 ||
-			(tracee_read(&in->tracee, in->resident_at, &magic, sizeof magic) &&
-					magic == RESIDENT_MAGIC)) {
+	uint16_t call;
+	if (in->resident_at != 0) {
+		return tracee_read(&in->tracee, in->resident_at, &magic, sizeof magic) &&
+				magic == RESIDENT_MAGIC;
+	}
+	return in->tracee.syscall_at == 0 ||
+			(tracee_read(&in->tracee, in->tracee.syscall_at, &call, sizeof call) &&
+					call == INJECTOR_SYSCALL);
+}
+
+/** Something is stopped, or else there is nothing to stop any more. */
+static bool is_same_program(struct injector *in, struct err *err) {
+	if (has_what_we_know(in) && injector_runs_what_we_saw(in)) {
 		return true;
 	}
 	in->is_attached = false;
 	tracee_resume(&in->tracee);
-	return err_set(err, ERR_NOT_FOUND, "process %d has ended, or runs another program now",
-			(int)in->pid);
+	return injector_say_it_is_another(in, err);
 }
 
 bool injector_stop_one(struct injector *in, struct err *err) {
@@ -181,9 +190,16 @@ pid_t injector_pid_inside(const struct injector *in) {
 	return in->pid_inside;
 }
 
+/** Something has failed: if the program is another one, or gone, that is why. False, always. */
+static bool explain(const struct injector *in, struct err *err) {
+	return !injector_runs_what_we_saw(in) && injector_say_it_is_another(in, err);
+}
+
 int injector_memory(struct injector *in, struct err *err) {
 	uint64_t clock = 0;
-	return injector_find_vdso(in, &clock, err) ? resident_make_memory(in, clock, err) : -1;
+	int fd = injector_find_vdso(in, &clock, err) ? resident_make_memory(in, clock, err) : -1;
+	(void)(fd < 0 && explain(in, err));
+	return fd;
 }
 
 bool injector_attach(struct injector *in, struct err *err) {
@@ -202,7 +218,7 @@ bool injector_attach(struct injector *in, struct err *err) {
 	if (!in->is_attached) {
 		bool is_clean;
 		(void)resident_retire(in, &is_clean, NULL);
-		return false;
+		return explain(in, err);
 	}
 	count(in);
 	return true;
@@ -222,6 +238,10 @@ bool injector_rescan(struct injector *in, struct err *err) {
 	struct process_space now;
 	if (!in->is_attached) {
 		return true;
+	}
+	if (!has_what_we_know(in)) {
+		in->is_attached = false;
+		return injector_say_it_is_another(in, err);
 	}
 	if (!process_space_read(&now, in->pid, err)) {
 		return false;
@@ -254,9 +274,7 @@ bool injector_detach(struct injector *in, struct err *err) {
 	}
 	in->is_attached = false;
 	// A program that has ended, or is another one by now, has nothing left to undo
-	uint64_t magic;
-	return resident_retire(in, &is_clean, err) ||
-			!tracee_read(&in->tracee, in->resident_at, &magic, sizeof magic);
+	return resident_retire(in, &is_clean, err) || !has_what_we_know(in);
 }
 
 bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {

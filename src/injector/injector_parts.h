@@ -19,7 +19,10 @@
 #include "injector/snapshot.h"
 #include "injector/space.h"
 #include "injector/tracee.h"
+#include "sys/process.h"
 #include "wire/resident.h"
+
+enum { INJECTOR_SYSCALL = 0x050f }; // the bytes of an instruction "syscall"
 
 /** A hook that is to be patched. */
 struct planned {
@@ -50,6 +53,7 @@ struct plan {
 
 struct injector {
 	pid_t pid, pid_inside;
+	struct process_exe exe; // which it ran when we looked. All 0: not known yet
 	struct tracee tracee;
 	struct blob blob;
 	struct process_space space;
@@ -79,6 +83,12 @@ bool refuse_or_go_on(pid_t pid, struct who_is *who_is, struct err *err);
 /** Mappings, files and allocation functions as they are now. */
 bool injector_look(struct injector *in, struct err *err);
 void injector_forget(struct injector *in);
+
+/** False: the process has ended, or begun another program since we looked. */
+bool injector_runs_what_we_saw(const struct injector *in);
+
+/** Which of the two it was. False, always. */
+bool injector_say_it_is_another(const struct injector *in, struct err *err);
 
 /** Of the mapped files with code: another sum, other files. */
 uint64_t injector_sum_of_modules(const struct process_space *s);

@@ -30,6 +30,7 @@ void injector_forget(struct injector *in) {
 
 bool injector_look(struct injector *in, struct err *err) {
 	injector_forget(in);
+	(void)process_exe(in->pid, &in->exe); // first: it must be no older than what is read
 	if (!process_space_read(&in->space, in->pid, err) ||
 			!modules_code_open(&in->modules, &in->space, in->pid, err) ||
 			!find_functions(&in->functions, &in->modules, err)) {
@@ -37,6 +38,20 @@ bool injector_look(struct injector *in, struct err *err) {
 	}
 	in->modules_sum = injector_sum_of_modules(&in->space);
 	return true;
+}
+
+bool injector_runs_what_we_saw(const struct injector *in) {
+	struct process_exe exe;
+	return in->exe.inode == 0 ||
+			(process_exe(in->pid, &exe) && memcmp(&exe, &in->exe, sizeof exe) == 0);
+}
+
+bool injector_say_it_is_another(const struct injector *in, struct err *err) {
+	struct process_exe exe;
+	return err_set(err, ERR_NOT_FOUND,
+			process_exe(in->pid, &exe) ? "process %d has begun another program meanwhile (exec)"
+									   : "process %d has ended",
+			(int)in->pid);
 }
 
 bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
@@ -62,6 +77,9 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
 		}
 		free(bytes);
 	}
+	if (!injector_runs_what_we_saw(in)) {
+		return injector_say_it_is_another(in, err);
+	}
 	return in->tracee.syscall_at != 0 ||
 			err_set(err, ERR_UNSUPPORTED,
 					"process %d has no vdso, by which it could be made to call the system",
@@ -71,6 +89,9 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
 bool injector_has_allocator(const struct injector *in, struct err *err) {
 	if (in->functions.n > 0) {
 		return true;
+	}
+	if (!injector_runs_what_we_saw(in)) {
+		return injector_say_it_is_another(in, err);
 	}
 	if (in->modules.n == 1 && find_is_stripped_static(&in->modules.items[0])) {
 		return err_set(err, ERR_NOT_FOUND,

@@ -1,0 +1,54 @@
+"""Programs that begin themselves anew (exec) while they are attached to: seen, and said to be the reason."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from attaching import attach_command, finish, known, start_listening, target  # noqa: F401
+from conftest import wait_until
+from ways import build_way
+
+
+def unrecorded(got):
+    return [s["text"] for s in got["quality"]["sentences"] if s["id"] == "unrecorded-image"]
+
+
+@pytest.mark.parametrize("way", ["glibc", "static", "musl"])
+def test_the_same_file_with_an_empty_environment(build, target, tmp_path, way):  # noqa: F811
+    victim = target([build_way("execs.c", way, tmp_path)])
+    process = start_listening(build, victim.pid, tmp_path / "exec")
+    victim.process.send_signal(signal.SIGUSR1)
+    wait_until(lambda: "again" in victim.said(), what=repr(victim))
+    time.sleep(2.5)  # with nothing to do heaptrack looks every two seconds
+    victim.end()
+    process.communicate(timeout=60)
+    said = unrecorded(known(build, tmp_path / "exec.zst"))
+    assert len(said) == 1 and re.search(r"became .*/execs-\S+, which the recorder did not", said[0]), said
+
+
+def test_launched(tools, tmp_path):
+    running = tools.start_record(build_way("execs.c", "static", tmp_path))
+    pid = running.program()
+    wait_until(lambda: b"ready" in open(running.outputs[0].name, "rb").read(), what="its wait")
+    os.kill(pid, signal.SIGUSR1)
+    wait_until(lambda: b"again" in open(running.outputs[0].name, "rb").read(), what="the exec")
+    time.sleep(2.5)
+    os.kill(pid, signal.SIGTERM)
+    running.wait()
+    assert len(unrecorded(tools.json(running.file))) == 1
+
+
+@pytest.mark.parametrize("way", ["glibc", "static"])
+def test_fifty_a_second(build, target, tmp_path, way):  # noqa: F811
+    """Attached or not, the program lives on, and what is said of a failure is what happened."""
+    victim = target([build_way("execs.c", way, tmp_path), "often"])
+    for i in range(8):
+        done = subprocess.run(attach_command(build, victim.pid, tmp_path / f"{i}", "--duration", "50ms"),
+                              capture_output=True, text=True, timeout=120, check=False)
+        last = done.stderr.strip().splitlines()[-1]
+        assert done.returncode == 0 or "has begun another program meanwhile (exec)" in last, done.stderr
+        assert victim.is_alive(), repr(victim)
