@@ -1,0 +1,44 @@
+"""Random programs that know their own truth (generate.py), recorded: every figure of every stack
+and thread is what the program counted. judge.py tries any seeds by hand.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import generate
+import judge
+
+WITHOUT_THREADS = [seed for seed in range(200)
+                   if not {"threads", "short_threads"} & generate.Program(seed).features]
+SEEDS = [(kind, seed) for kind in ("c", "c++", "static-c", "static-c++")
+         for seed in WITHOUT_THREADS[:6]]
+
+
+@pytest.mark.parametrize("kind, seed", SEEDS)
+def test_agrees(build, tmp_path, kind, seed):
+    try:
+        judged = judge.Judged(seed, kind, build, tmp_path, judge.PATIENCE)
+    except judge.Impossible as missing:
+        pytest.skip(str(missing))
+    assert judged.differences() == []
+
+
+def test_is_repeatable():
+    for seed in range(12):
+        assert generate.Program(seed).source == generate.Program(seed).source
+
+
+@pytest.mark.long
+@pytest.mark.serial
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.parametrize("load", [0, 16])
+def test_three_hundred(build, tmp_path, load):
+    done = subprocess.run([sys.executable, judge.__file__, "0-299", "--load", str(load), "--keep",
+                           tmp_path], env={"HEAPTRACK_BUILD": str(build), "PATH": "/usr/bin:/bin"},
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
