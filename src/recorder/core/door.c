@@ -41,9 +41,11 @@ static enum door_word open_door(enum segment_role (*open_segment)(void)) {
 	return DOOR_OPEN;
 }
 
+/** Several threads of a child may come at once: it is counted by one. */
 static void become_forked_child(void) {
-	set_word(DOOR_CLOSED);
-	if (segment.header != NULL) {
+	uint32_t unknown = DOOR_UNKNOWN;
+	if (atomic_compare_exchange_strong(&door_page.word, &unknown, DOOR_CLOSED) &&
+			segment.header != NULL) {
 		segment_count_child(segment.header, true);
 	}
 }
@@ -59,8 +61,8 @@ bool door_find_out(void) {
 		if (word == DOOR_OPEN) {
 			atomic_fetch_add(&segment.header->lost_early, atomic_load(&n_lost_early));
 		}
+		set_word(word); // first: done, with the word unknown, is a forked child
 		atomic_store(&start, START_DONE);
-		set_word(word);
 		return word == DOOR_OPEN;
 	}
 	if (seen == START_DONE && atomic_load(&door_page.word) == DOOR_UNKNOWN) {
