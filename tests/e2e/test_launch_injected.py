@@ -143,3 +143,81 @@ def test_a_killed_heaptrack_leaves_it_running(build, tools, helpers):
     running.process.kill()
     helpers.wait_until(lambda: not changed_code(pid), 60, "the end of the hooks")
     assert Path(f"/proc/{pid}/status").exists()
+
+
+AT_ONCE = r"""
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 8, CHILDREN = 50 };
+static _Atomic int waiting;
+
+__attribute__((noinline)) void *make_block(void) {
+	void *at = malloc(100);
+	__asm__ volatile("" : : : "memory"); // no tail call
+	return at;
+}
+
+static void *make(void *unused) {
+	(void)unused;
+	atomic_fetch_sub(&waiting, 1);
+	while (atomic_load(&waiting) > 0) {}
+	return make_block();
+}
+
+static void make_at_once(int n) {
+	pthread_t threads[THREADS];
+	atomic_store(&waiting, n);
+	for (int i = 0; i < n; i++) {
+		(void)pthread_create(&threads[i], NULL, make, NULL);
+	}
+	for (int i = 0; i < n; i++) {
+		(void)pthread_join(threads[i], NULL);
+	}
+}
+
+int main(int argc, char **argv) {
+	(void)argc;
+	if (strcmp(argv[1], "threads") == 0) {
+		make_at_once(THREADS);
+		return 0;
+	}
+	(void)make_block();
+	for (int i = 0; i < CHILDREN; i++) {
+		if (fork() == 0) {
+			make_at_once(2);
+			_exit(0);
+		}
+		(void)wait(NULL);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.fixture
+def at_once(tools):
+    """Threads whose first allocations come together. Of musl, whose pthread_create makes none itself."""
+    if not shutil.which("musl-gcc"):
+        pytest.skip("musl-gcc is not installed")
+    (tools.folder / "at_once.c").write_text(AT_ONCE)
+    path = tools.folder / "at_once"
+    subprocess.run(["musl-gcc", "-static", "-O1", "-pthread", "-o", path, tools.folder / "at_once.c"], check=True,
+                   timeout=60)
+    return path
+
+
+def test_first_stacks_of_threads_that_come_at_once(tools, helpers, at_once):
+    for _ in range(20):
+        recording = tools.record(at_once, "threads", options=("-f",))
+        sites = recording.json()["sites"]["allocations"]
+        assert helpers.total(helpers.through(sites, "make_block"), "allocations") == 8, sites
+
+
+def test_a_child_whose_threads_come_at_once_is_one_child(tools, at_once):
+    recording = tools.record(at_once, "forks")
+    assert recording.json()["quality"]["children_forked"] == 50, repr(recording)

@@ -26,6 +26,10 @@ struct known {
 static struct known *known;
 static _Atomic uint32_t n_known;
 
+// Raised when a module may be gone. The world's, of rules, is raised with it, and for more: tables of
+// generated code do not make modules unknown
+static _Atomic uint32_t modules_generation = 1;
+
 struct capture_range capture_loader;
 
 // What /proc/self/exe links to; the loader has no name for the program. 0 bytes: too long, unknown
@@ -173,8 +177,8 @@ static void module_fill(struct module *module, uint32_t id, uint64_t start, uint
 	}
 }
 
-static bool known_find(uint64_t pc, struct module *module) {
-	uint32_t generation = atomic_load_explicit(&world_generation, memory_order_acquire);
+/** Among those that were last seen in `generation`. */
+static bool known_find_in(uint32_t generation, uint64_t pc, struct module *module) {
 	for (uint32_t i = known_count(); i-- > 0;) {
 		struct known *k = &known[i];
 		uint32_t id = atomic_load_explicit(&k->id, memory_order_acquire);
@@ -186,6 +190,11 @@ static bool known_find(uint64_t pc, struct module *module) {
 		}
 	}
 	return false;
+}
+
+static bool known_find(uint64_t pc, struct module *module) {
+	uint32_t generation = atomic_load_explicit(&modules_generation, memory_order_acquire);
+	return known_find_in(generation, pc, module);
 }
 
 /**
@@ -220,7 +229,7 @@ static bool ask_loader(uint64_t pc, struct module *module) {
 	if (known_find(pc, module) && module->tables.hdr == object.eh_frame_hdr) {
 		return true;
 	}
-	uint32_t generation = atomic_load_explicit(&world_generation, memory_order_acquire);
+	uint32_t generation = atomic_load_explicit(&modules_generation, memory_order_acquire);
 	struct image image;
 	image_of_object(&image, &object);
 	if (image.path_bytes == 0) {
@@ -232,7 +241,7 @@ static bool ask_loader(uint64_t pc, struct module *module) {
 }
 
 static void remember_visited(const struct image *image) {
-	(void)remember(image, atomic_load(&world_generation));
+	(void)remember(image, atomic_load(&modules_generation));
 }
 
 /** Read the maps anew; the more seldom the less that brings (JIT code is in no module). */
@@ -274,7 +283,12 @@ bool module_find(uint64_t pc, struct module *module) {
 		return true;
 	}
 	visit_maps();
-	return known_find(pc, module);
+	// Where another thread has begun to read them and has not come to this one, what was there before
+	// tells it: without a finder nothing is known to be gone until all was read
+	return known_find(pc, module) ||
+			(atomic_load(&is_visiting) != 0 &&
+					known_find_in(atomic_load(&modules_generation) - 1, pc, module)) ||
+			known_find(pc, module);
 }
 
 bool module_covers(uint64_t pc) {
@@ -292,7 +306,7 @@ static bool is_gone(struct known *k) {
 }
 
 void modules_check(void) {
-	uint32_t generation = atomic_load(&world_generation);
+	uint32_t generation = atomic_load(&modules_generation);
 	bool has_changed = !host_has_finder();
 	for (uint32_t i = known_count(); i-- > 0 && host_has_finder();) {
 		struct known *k = &known[i];
@@ -304,6 +318,7 @@ void modules_check(void) {
 	}
 	if (has_changed) {
 		atomic_store(&n_misses_allowed, 0);
+		atomic_fetch_add_explicit(&modules_generation, 1, memory_order_release);
 		atomic_fetch_add_explicit(&world_generation, 1, memory_order_release);
 	}
 }
