@@ -7,6 +7,8 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -45,6 +47,26 @@ static void describe_tables(struct resident *r, const struct modules_code *modul
 	}
 }
 
+/** What the recorder asks `find_object` for elsewhere. As many as fit. */
+static void describe_maps(struct resident *r, const struct process_space *space) {
+	size_t n = 0;
+	for (size_t i = 0; r->find_object == 0 && i < space->mappings.n; i++) {
+		const struct mapping *m = &space->mappings.items[i];
+		bool has_code = m->name[0] == '/' || strcmp(m->name, "[vdso]") == 0;
+		size_t room = sizeof r->maps - n;
+		if (m->offset != 0 || !m->is_readable || !has_code) {
+			continue;
+		}
+		int bytes = snprintf(r->maps + n, room, "%" PRIx64 "-%" PRIx64 " r--p 0 0:0 0 %s\n",
+				m->start, m->end, m->name);
+		if (bytes < 0 || (size_t)bytes >= room) {
+			break;
+		}
+		n += (size_t)bytes;
+	}
+	r->maps[n] = 0;
+}
+
 /** What the recorder must know, into our copy of the resident at `at`. */
 static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	struct resident *r = &in->resident;
@@ -70,6 +92,7 @@ static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	r->pid = in->pid_inside;
 	r->fd = -1;
 	r->find_object = find_symbol(&in->modules, NULL, "_dl_find_object"); // of libc or the loader
+	describe_maps(r, &in->space);
 	r->in_loader = find_symbol(&in->modules, "ld-linux", "__libc_stack_end");
 	r->clock = clock;
 	r->stack_end = in->space.stack_start;

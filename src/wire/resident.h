@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
-#define RESIDENT_VERSION 4u
+#define RESIDENT_VERSION 5u
 
 enum {
 	RESIDENT_GUARD_BYTES = 4096,
@@ -38,6 +38,7 @@ enum {
 	RESIDENT_MAPPINGS = 64,
 	RESIDENT_ISLANDS = 64,
 	RESIDENT_TABLES = 8,
+	RESIDENT_MAPS_BYTES = 4 * 4096,
 };
 
 /** What a hooked function does: how its registers are read. Registers count 0 to 5: rdi .. r9. */
@@ -129,6 +130,8 @@ struct resident {
 	uint64_t stack_end;   // of the main thread's stack
 	uint32_t n_hooks;     // places of `hooks` in use; those of earlier attaches stay
 	uint32_t n_islands;
+	// Lines of /proc/PID/maps, those where a file begins, for a process without /proc; ends with a 0
+	char maps[RESIDENT_MAPS_BYTES];
 	struct resident_hook hooks[RESIDENT_HOOKS];
 	struct resident_range islands[RESIDENT_ISLANDS];
 	struct resident_range mappings[RESIDENT_MAPPINGS]; // made by the recorder, to be unmapped

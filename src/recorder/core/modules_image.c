@@ -7,6 +7,7 @@
 
 #include "recorder/core/modules_image.h"
 
+#include "host.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/world.h"
 
@@ -82,11 +83,15 @@ bool image_read(struct image *image, uint64_t start) {
 
 struct reader {
 	long fd;
+	const char *text; // read instead of `fd`; NULL: none
 	size_t at, n;
 	char bytes[512];
 };
 
 static int next_byte(struct reader *r) {
+	if (r->text != NULL) {
+		return *r->text != 0 ? (unsigned char)*r->text++ : -1;
+	}
 	if (r->at == r->n) {
 		long n = syscall_3(__NR_read, r->fd, (long)r->bytes, sizeof(r->bytes));
 		if (sys_failed(n) || n == 0) {
@@ -100,6 +105,7 @@ static int next_byte(struct reader *r) {
 
 static bool reader_open(struct reader *r, const char *path) {
 	enum { AT_CWD = -100, READ_ONLY_CLOEXEC = 02000000 };
+	r->text = NULL;
 	r->at = 0;
 	r->n = 0;
 	r->fd = syscall_4(__NR_openat, AT_CWD, (long)path, READ_ONLY_CLOEXEC, 0);
@@ -107,7 +113,9 @@ static bool reader_open(struct reader *r, const char *path) {
 }
 
 static void reader_close(struct reader *r) {
-	(void)syscall_1(__NR_close, r->fd);
+	if (r->text == NULL) {
+		(void)syscall_1(__NR_close, r->fd);
+	}
 }
 
 /** A hexadecimal number and the byte behind it, which is dropped. */
@@ -161,8 +169,11 @@ static bool next_mapping(struct reader *r, uint64_t *start, bool *is_candidate, 
 void images_visit(void (*visit)(const struct image *image)) {
 	static char path[PATH_MAX_BYTES]; // one visitor at a time: the caller sees to that
 	struct reader r;
-	if (!world_may_call_system() || !reader_open(&r, "/proc/self/maps")) {
+	if (!world_may_call_system()) {
 		return;
+	}
+	if (!reader_open(&r, "/proc/self/maps")) {
+		r.text = host_maps();
 	}
 	struct image image;
 	bool is_candidate;

@@ -20,7 +20,7 @@ struct image {
 /** Read the ELF header at `start`: fills in all but the path. False: none is there. */
 bool image_read(struct image *image, uint64_t start);
 
-/** Call `visit` for each ELF image of this process, as /proc/self/maps has them. */
+/** Call `visit` for each ELF image of this process, as /proc/self/maps has them, or host_maps(). */
 void images_visit(void (*visit)(const struct image *image));
 
 /** Where the ELF header of the dynamic loader lies (AT_BASE). 0: unknown. */

@@ -99,5 +99,10 @@ static inline uint64_t host_in_loader(void) {
 	return inject_resident->in_loader;
 }
 
+/** What /proc/self/maps would say of the files that were mapped when we came. */
+static inline const char *host_maps(void) {
+	return inject_resident->maps;
+}
+
 void host_mapped(void *at, size_t bytes);
 void host_unmapped(void *at, size_t bytes);

@@ -57,6 +57,11 @@ static inline uint64_t host_in_loader(void) {
 	return &__libc_stack_end == NULL ? 0 : (uint64_t)&__libc_stack_end;
 }
 
+/** What to read where /proc/self/maps cannot be opened. */
+static inline const char *host_maps(void) {
+	return "";
+}
+
 /**
  * glibc's word for it that no other thread runs (2.32): its pthread_create takes it back before there is
  * one. It knows nothing of threads that others make, another copy of glibc (dlmopen) among them.
