@@ -265,14 +265,19 @@ static size_t find_verb(struct slice s, const char *verb, size_t *end) {
 	return 0;
 }
 
+// The C library's and the allocators'
+static const char *const allocators[] = {
+#define HOOK(result, name, ...) #name,
+#include "wire/allocators.def"
+#undef HOOK
+};
+
 bool owner_is_allocation_function(struct slice f) {
 	static const struct rule whole[] = {
 			{"operator new", BEGINS, CODE_RUNTIME},
 			{"__rust_", BEGINS, CODE_RUNTIME},
 			{"__rdl_", BEGINS, CODE_RUNTIME},
 			{"__rg_", BEGINS, CODE_RUNTIME},
-			{"posix_memalign", EQUALS, CODE_RUNTIME},
-			{"aligned_alloc", EQUALS, CODE_RUNTIME},
 			{"g_slice_alloc", BEGINS, CODE_RUNTIME},
 			{"asprintf", EQUALS, CODE_RUNTIME},
 			{"xasprintf", EQUALS, CODE_RUNTIME},
@@ -280,6 +285,11 @@ bool owner_is_allocation_function(struct slice f) {
 	};
 	if (FIRST(whole, f)) {
 		return true;
+	}
+	for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++) {
+		if (slice_equal(f, slice_of_text(allocators[i]))) {
+			return true;
+		}
 	}
 	if (f.size > 40 || contains(f, "::") || contains(f, "<")) {
 		return false;

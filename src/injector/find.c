@@ -7,6 +7,7 @@
 #include "injector/stripped.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <string.h>
 
 // Of Nim's objects, before what points to it: its count; with orc a place among the roots, too; with refc its
@@ -127,6 +128,45 @@ static void judge_nim(struct found_functions *out, size_t first, const struct mo
 	out->n = n;
 }
 
+static uint64_t find_in(const struct module_code *module, uint32_t table, const char *name) {
+	struct elf_symbols symbols;
+	struct elf_symbol symbol;
+	if (!elf_symbols_init(&symbols, &module->image, table)) {
+		return 0;
+	}
+	while (elf_symbols_next(&symbols, &symbol)) {
+		if (symbol.section != SHN_UNDEF && strcmp(symbol.name, name) == 0) {
+			return module->bias + symbol.address;
+		}
+	}
+	return 0;
+}
+
+static bool has_free_of(const struct module_code *module, const char *family) {
+	char name[16];
+	(void)snprintf(name, sizeof name, "%sfree", family);
+	return find_in(module, SHT_DYNSYM, name) != 0 || find_in(module, SHT_SYMTAB, name) != 0;
+}
+
+/** Those of the last module, from `first` on: is what is named as an allocator's function one? */
+static void judge_families(struct found_functions *out, size_t first,
+		const struct module_code *module) {
+	const char *family = NULL;
+	bool is_there = false;
+	size_t n = first;
+	for (size_t i = first; i < out->n; i++) {
+		const char *its = known_family(out->items[i].known);
+		if (its && its != family) {
+			family = its;
+			is_there = has_free_of(module, family);
+		}
+		if (!its || is_there) {
+			out->items[n++] = out->items[i];
+		}
+	}
+	out->n = n;
+}
+
 /** The loader's own little allocator serves itself, before there is another. */
 static bool is_loader(const struct module_code *module) {
 	const char *slash = strrchr(module->name, '/');
@@ -169,6 +209,7 @@ bool find_functions(struct found_functions *out, const struct modules_code *modu
 			vec_finish(out);
 			return err_memory(err);
 		}
+		judge_families(out, first, module);
 		judge_nim(out, first, module);
 		operators_judge(out, first, module);
 	}
@@ -192,20 +233,6 @@ bool find_defines_allocator(const struct elf_image *image) {
 		}
 	}
 	return allocates && frees;
-}
-
-static uint64_t find_in(const struct module_code *module, uint32_t table, const char *name) {
-	struct elf_symbols symbols;
-	struct elf_symbol symbol;
-	if (!elf_symbols_init(&symbols, &module->image, table)) {
-		return 0;
-	}
-	while (elf_symbols_next(&symbols, &symbol)) {
-		if (symbol.section != SHN_UNDEF && strcmp(symbol.name, name) == 0) {
-			return module->bias + symbol.address;
-		}
-	}
-	return 0;
 }
 
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name) {

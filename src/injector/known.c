@@ -1,59 +1,89 @@
 // SPDX-License-Identifier: MIT
 #include "injector/known.h"
 
+#include "base/check.h"
+#include "wire/allocators.h"
 #include "wire/resident.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
 enum { NONE = RESIDENT_NO_REGISTER };
 
-#define KNOWN(its_name, does, in, bytes, n) \
-	{ .name = its_name, .what = does, .ptr = in, .size = bytes, .times = n }
-#define ALLOCATES(name, size)        KNOWN(name, RESIDENT_ALLOCATES, NONE, size, NONE)
-#define ALLOCATES_N(name, n, size)   KNOWN(name, RESIDENT_ALLOCATES, NONE, size, n)
-#define ALLOCATES_AT(name, at, size) KNOWN(name, RESIDENT_ALLOCATES_AT, at, size, NONE)
-#define REALLOCATES(name, ptr, size) KNOWN(name, RESIDENT_REALLOCATES, ptr, size, NONE)
-#define FREES(name, ptr)             KNOWN(name, RESIDENT_FREES, ptr, NONE, NONE)
+// ---- the table of allocators, as the registers of a call have it
 
-// reallocarray and its kind call realloc, whose own beginning is patched
-static const struct known_function common[] = {
-		ALLOCATES("malloc", 0),
-		FREES("free", 0),
-		ALLOCATES_N("calloc", 0, 1),
-		REALLOCATES("realloc", 0, 1),
-		ALLOCATES("memalign", 1),
-		ALLOCATES("aligned_alloc", 1),
-		ALLOCATES_AT("posix_memalign", 0, 2),
-		ALLOCATES("valloc", 0),
-		ALLOCATES("pvalloc", 0),
-		FREES("cfree", 0),
-		// jemalloc
-		ALLOCATES("mallocx", 0),
-		REALLOCATES("rallocx", 0, 1),
-		FREES("dallocx", 0),
-		FREES("sdallocx", 0),
-		// snmalloc, for Rust: (alignment, size), (block, alignment, its size, size)
-		ALLOCATES("rust_alloc", 1),
-		ALLOCATES("rust_alloc_zeroed", 1),
-		REALLOCATES("rust_realloc", 0, 3),
-		FREES("rust_dealloc", 0),
-};
+// Where a parameter stands among the others: each has a byte of a struct that is named for the function
+#define UNPACKED(...) __VA_ARGS__
+#define HOOK(result, name, parameters, arguments, what, without) \
+	struct at_##name {                                           \
+		char UNPACKED arguments;                                 \
+	};
+#define OPERATOR_NEW(name, ...)
+#define OPERATOR_DELETE(name, ...)
+#include "wire/allocators.def"
+#undef HOOK
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
 
-// mimalloc, which other names of its own
-static const struct known_function mimalloc[] = {
-		ALLOCATES("malloc_small", 0),
-		ALLOCATES("zalloc", 0),
-		ALLOCATES("zalloc_small", 0),
-		ALLOCATES("malloc_aligned", 0),
-		ALLOCATES("zalloc_aligned", 0),
-		ALLOCATES_N("mallocn", 0, 1),
-		REALLOCATES("realloc_aligned", 0, 1),
-		REALLOCATES("rezalloc", 0, 1),
-		FREES("free_size", 0),
-		FREES("free_aligned", 0),
-		FREES("free_size_aligned", 0),
+#define AT(name, parameter) offsetof(struct at_##name, parameter)
+#define ROW(its_name, does, in, bytes, n, ...)                                            \
+	{                                                                                     \
+		.name = #its_name, .what = RESIDENT_##does, .ptr = in, .size = bytes, .times = n, \
+		__VA_ARGS__                                                                       \
+	}
+#define ROW_ALLOCATES(f, size)             ROW(f, ALLOCATES, NONE, AT(f, size), NONE)
+#define ROW_ALLOCATES_N(f, n, size)        ROW(f, ALLOCATES, NONE, AT(f, size), AT(f, n))
+#define ROW_ALLOCATES_TEXT(f, none)        ROW(f, ALLOCATES, NONE, RESIDENT_TEXT, NONE)
+#define ROW_ALLOCATES_AT(f, at, size)      ROW(f, ALLOCATES_AT, AT(f, at), AT(f, size), NONE)
+#define ROW_REALLOCATES(f, ptr, size)      ROW(f, REALLOCATES, AT(f, ptr), AT(f, size), NONE)
+#define ROW_REALLOCATES_N(f, ptr, n, size) ROW(f, REALLOCATES, AT(f, ptr), AT(f, size), AT(f, n))
+#define ROW_REALLOCATES_AT(f, at, n, size) ROW(f, REALLOCATES_AT, AT(f, at), AT(f, size), AT(f, n))
+#define ROW_FREES(f, ptr)                  ROW(f, FREES, AT(f, ptr), NONE, NONE)
+
+// As C++'s operators. One that throws cannot be called with a frame of ours on the stack, which no exception
+// passes: its twin is, that says so by NULL, and only if it does, the one itself in the end
+#define OPERATOR(...) ROW(__VA_ARGS__, .is_operator = true)
+#define ROW_NEW(f, size, twin) \
+	OPERATOR(f, ALLOCATES_OR_THROWS, NONE, AT(f, size), NONE, .quiet = #twin)
+#define ROW_NEW_N(f, n, size, twin) \
+	OPERATOR(f, ALLOCATES_OR_THROWS, NONE, AT(f, size), AT(f, n), .quiet = #twin)
+#define ROW_RENEW(f, ptr, size, twin) \
+	OPERATOR(f, REALLOCATES_OR_THROWS, AT(f, ptr), AT(f, size), NONE, .quiet = #twin)
+#define ROW_RENEW_N(f, ptr, n, size, twin) \
+	OPERATOR(f, REALLOCATES_OR_THROWS, AT(f, ptr), AT(f, size), AT(f, n), .quiet = #twin)
+#define ROW_NEW_NOTHROW(f, size) OPERATOR(f, ALLOCATES, NONE, AT(f, size), NONE)
+#define ROW_DELETE(f, ptr)       OPERATOR(f, FREES, AT(f, ptr), NONE, NONE)
+
+#define ROW_OF(name, ...)                                        ROW_OF_WORD(name, __VA_ARGS__)
+#define ROW_OF_WORD(name, word, ...)                             ROW_##word(name, __VA_ARGS__)
+#define HOOK(result, name, parameters, arguments, what, without) ROW_OF(name, OPERANDS_##what),
+#define OPERATOR_NEW(f, its_name, twin, ...)                                    \
+	{.name = #f,                                                                \
+			.what = (twin) ? RESIDENT_ALLOCATES_OR_THROWS : RESIDENT_ALLOCATES, \
+			.ptr = NONE,                                                        \
+			.size = 0,                                                          \
+			.times = NONE,                                                      \
+			.is_operator = true,                                                \
+			.shown = its_name,                                                  \
+			.quiet = (twin)},
+#define OPERATOR_DELETE(f, its_name, ...) \
+	{.name = #f,                          \
+			.what = RESIDENT_FREES,       \
+			.ptr = 0,                     \
+			.size = NONE,                 \
+			.times = NONE,                \
+			.is_operator = true,          \
+			.shown = its_name},
+
+static const struct known_function known[] = {
+#include "wire/allocators.def"
 };
+#undef HOOK
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+
+// ---- Nim
 
 // Nim's optimiser puts rawAlloc and rawDealloc into these in release builds. Not into others that run
 // destructors, which free more
@@ -74,8 +104,12 @@ static const struct known_function nim[] = {
 
 // NAME__system_N
 static const struct known_function nim_numbered[] = {
-		ALLOCATES("rawAlloc", 1), // (region, size)
-		FREES("rawDealloc", 1),
+		{.name = "rawAlloc",
+				.what = RESIDENT_ALLOCATES,
+				.ptr = NONE,
+				.size = 1,
+				.times = NONE}, // (region, size)
+		{.name = "rawDealloc", .what = RESIDENT_FREES, .ptr = 1, .size = NONE, .times = NONE},
 		NIM_ALLOCATES("rawNewObj", 1, KNOWN_NIM_OBJECT),
 		NIM_ALLOCATES("alloc", 1, KNOWN_NIM_BLOCK),
 		NIM_ALLOCATES("alloc0", 1, KNOWN_NIM_BLOCK),
@@ -93,54 +127,47 @@ static const struct known_function nim_numbered[] = {
 		NIM_FREES("deallocSharedImpl", 0, KNOWN_NIM_BLOCK),
 };
 
-// The C++ operators of an allocator. One that throws cannot be called with a frame of ours on the stack,
-// which no exception passes: its twin is, that says so by NULL, and only if it does, the one itself in the end
-#define NEW(name, its_name, twin)                                                                  \
-	{                                                                                              \
-		name, RESIDENT_ALLOCATES_OR_THROWS, NONE, 0, NONE, .is_operator = true, .shown = its_name, \
-														   .quiet = twin                           \
+// ---- by name
+
+enum { N_KNOWN = sizeof known / sizeof *known, PLACES = 1024, NAME_MAX_BYTES = 48 };
+
+static uint16_t places[PLACES]; // index + 1 into `known`, with open addressing
+static pthread_once_t is_filled = PTHREAD_ONCE_INIT;
+
+/** False: it is longer than all that are known. */
+static bool hash_of(const char *name, uint32_t *hash) {
+	*hash = 2166136261u;
+	for (size_t i = 0; name[i]; i++) {
+		if (i == NAME_MAX_BYTES) {
+			return false;
+		}
+		*hash = (*hash ^ (uint8_t)name[i]) * 16777619u;
 	}
-#define NEW_NOTHROW(name, its_name) \
-	{ name, RESIDENT_ALLOCATES, NONE, 0, NONE, .is_operator = true, .shown = its_name }
-#define DELETE(name, its_name) \
-	{ name, RESIDENT_FREES, 0, NONE, NONE, .is_operator = true, .shown = its_name }
+	return true;
+}
 
-static const struct known_function operators[] = {
-		NEW("_Znwm", "operator new", "_ZnwmRKSt9nothrow_t"),
-		NEW("_Znam", "operator new[]", "_ZnamRKSt9nothrow_t"),
-		NEW("_ZnwmSt11align_val_t", "operator new, aligned", "_ZnwmSt11align_val_tRKSt9nothrow_t"),
-		NEW("_ZnamSt11align_val_t", "operator new[], aligned",
-				"_ZnamSt11align_val_tRKSt9nothrow_t"),
-		NEW_NOTHROW("_ZnwmRKSt9nothrow_t", "operator new, nothrow"),
-		NEW_NOTHROW("_ZnamRKSt9nothrow_t", "operator new[], nothrow"),
-		NEW_NOTHROW("_ZnwmSt11align_val_tRKSt9nothrow_t", "operator new, aligned, nothrow"),
-		NEW_NOTHROW("_ZnamSt11align_val_tRKSt9nothrow_t", "operator new[], aligned, nothrow"),
-		DELETE("_ZdlPv", "operator delete"),
-		DELETE("_ZdaPv", "operator delete[]"),
-		DELETE("_ZdlPvm", "operator delete, sized"),
-		DELETE("_ZdaPvm", "operator delete[], sized"),
-		DELETE("_ZdlPvRKSt9nothrow_t", "operator delete, nothrow"),
-		DELETE("_ZdaPvRKSt9nothrow_t", "operator delete[], nothrow"),
-		DELETE("_ZdlPvSt11align_val_t", "operator delete, aligned"),
-		DELETE("_ZdaPvSt11align_val_t", "operator delete[], aligned"),
-		DELETE("_ZdlPvmSt11align_val_t", "operator delete, sized, aligned"),
-		DELETE("_ZdaPvmSt11align_val_t", "operator delete[], sized, aligned"),
-		DELETE("_ZdlPvSt11align_val_tRKSt9nothrow_t", "operator delete, aligned, nothrow"),
-		DELETE("_ZdaPvSt11align_val_tRKSt9nothrow_t", "operator delete[], aligned, nothrow"),
-		// mimalloc's own, by which C++ programs that link it call it
-		NEW("mi_new", NULL, "mi_new_nothrow"),
-		NEW("mi_new_aligned", NULL, "mi_new_aligned_nothrow"),
-		NEW_NOTHROW("mi_new_nothrow", NULL),
-		NEW_NOTHROW("mi_new_aligned_nothrow", NULL),
-};
+static void fill(void) {
+	_Static_assert(N_KNOWN < PLACES / 2, "few collide");
+	for (uint16_t i = 0; i < N_KNOWN; i++) {
+		uint32_t at;
+		check(hash_of(known[i].name, &at));
+		while (places[at % PLACES] != 0) {
+			at++;
+		}
+		places[at % PLACES] = (uint16_t)(i + 1);
+	}
+}
 
-static const char *const prefixes[] = {"", "je_", "_rjem_", "mi_", "tc_", "sn_", "__libc_"};
-
-static const struct known_function *look_up(const char *name, const struct known_function *table,
-		size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(table[i].name, name) == 0) {
-			return &table[i];
+static const struct known_function *look_up(const char *name) {
+	uint32_t at;
+	(void)pthread_once(&is_filled, fill);
+	if (!hash_of(name, &at)) {
+		return NULL;
+	}
+	for (; places[at % PLACES] != 0; at++) {
+		const struct known_function *f = &known[places[at % PLACES] - 1];
+		if (strcmp(f->name, name) == 0) {
+			return f;
 		}
 	}
 	return NULL;
@@ -172,26 +199,21 @@ static const struct known_function *look_up_nim(const char *name) {
 }
 
 const struct known_function *known_function_of(const char *name) {
-	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-		size_t n = strlen(prefixes[i]);
-		const struct known_function *found = strncmp(name, prefixes[i], n) != 0
-				? NULL
-				: look_up(name + n, common, sizeof common / sizeof *common);
-		if (found) {
-			return found;
-		}
-	}
-	const struct known_function *found = NULL;
-	if (strncmp(name, "mi_", 3) == 0) {
-		found = look_up(name + 3, mimalloc, sizeof mimalloc / sizeof *mimalloc);
-	}
-	if (!found && (name[0] == '_' || name[0] == 'm')) {
-		found = look_up(name, operators, sizeof operators / sizeof *operators);
-	}
-	if (!found) {
-		found = look_up(name, nim, sizeof nim / sizeof *nim);
+	const struct known_function *found = look_up(name);
+	for (size_t i = 0; !found && i < sizeof nim / sizeof *nim; i++) {
+		found = strcmp(nim[i].name, name) == 0 ? &nim[i] : NULL;
 	}
 	return found ? found : look_up_nim(name);
+}
+
+const char *known_family(const struct known_function *f) {
+	static const char *const families[] = {"mi_", "tc_"};
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+		if (strncmp(f->name, families[i], strlen(families[i])) == 0) {
+			return families[i];
+		}
+	}
+	return NULL;
 }
 
 bool known_may_be(const char *name) {
@@ -207,7 +229,8 @@ bool known_may_be(const char *name) {
 	case 's':
 	case 'j':
 	case 'n':
-	case 't': return true;
+	case 't':
+	case 'G': return true;
 	// Most names of C++ begin with _Z; the operators new and delete with _Zn and _Zd
 	case '_':
 		return name[1] == 'Z' ? name[2] == 'n' || name[2] == 'd'

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** The functions that allocate and free, by their names: of C libraries, allocators, C++ and Nim. */
+/**
+ * The functions that allocate and free, by their names: those of wire/allocators.def, and Nim's. Any
+ * thread.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,16 +18,22 @@ enum known_nim {
 };
 
 struct known_function {
-	const char *name;               // behind an allocator's prefix
+	const char *name;               // of Nim's, what stands before "__system"
 	uint8_t what, ptr, size, times; // as struct resident_hook has them
 	enum known_nim nim;
 	bool is_operator;  // of C++: counts only where it reaches blocks by itself
 	const char *shown; // for people, where the name is not; else NULL
-	const char *quiet; // of RESIDENT_ALLOCATES_OR_THROWS: the same, but it returns NULL
+	const char *quiet; // of one that throws: the same, but it returns NULL
 };
 
 /** NULL: none of them. */
 const struct known_function *known_function_of(const char *name);
+
+/**
+ * The prefix of an allocator whose names are so short that others have them, too: they count only where
+ * that allocator's free is. NULL: its name is its own.
+ */
+const char *known_family(const struct known_function *f);
 
 /** Cheap: false of most names. */
 bool known_may_be(const char *name);

@@ -21,8 +21,8 @@
 
 enum {
 	WAYS_MAX = 32,
-	WAY_BYTES_MAX = 16, // of a function that only sets an argument and jumps
-	OPERATORS_MAX = 64, // that a module has, by far
+	WAY_BYTES_MAX = 16,   // of a function that only sets an argument and jumps
+	FUNCTIONS_MAX = 1024, // that a module has, by far
 };
 
 static size_t ways_out(const struct module_code *module, const struct found_function *f,
@@ -104,9 +104,7 @@ static bool allocates_by_other(const struct module_code *module, const struct fo
 	size_t n = ways_out(module, f, ways);
 	for (size_t i = 0; i < n; i++) {
 		const struct known_function *k = known_way(module, all, first, ways[i]);
-		if (k &&
-				(must_throw ? k->what == RESIDENT_ALLOCATES_OR_THROWS
-							: k->what != RESIDENT_FREES)) {
+		if (k && (must_throw ? k->quiet != NULL : k->what != RESIDENT_FREES)) {
 			return true;
 		}
 	}
@@ -148,7 +146,7 @@ static bool stays(const struct module_code *module, const struct found_functions
 	if (allocates_by_other(module, all, first, f, false)) {
 		return false;
 	}
-	if (f->what != RESIDENT_ALLOCATES_OR_THROWS) {
+	if (!f->known->quiet) {
 		return true;
 	}
 	const struct found_function quiet = quiet_of(module, f);
@@ -164,16 +162,16 @@ void operators_judge(struct found_functions *out, size_t first, const struct mod
 	for (size_t i = first; i < out->n; i++) {
 		has_allocator |= !out->items[i].known->is_operator;
 	}
-	bool is_dropped[OPERATORS_MAX] = {
+	bool is_dropped[FUNCTIONS_MAX] = {
 			false}; // judged by all, so nothing goes before the last is judged
-	for (size_t i = first; i < out->n && i - first < OPERATORS_MAX; i++) {
+	for (size_t i = first; i < out->n && i - first < FUNCTIONS_MAX; i++) {
 		struct found_function *f = &out->items[i];
 		is_dropped[i - first] = f->known->is_operator &&
 				!(has_allocator && stays(module, out, first, f));
 	}
 	size_t n = first;
 	for (size_t i = first; i < out->n; i++) {
-		bool is_judged = i - first < OPERATORS_MAX;
+		bool is_judged = i - first < FUNCTIONS_MAX;
 		if (is_judged ? !is_dropped[i - first] : !out->items[i].known->is_operator) {
 			out->items[n++] = out->items[i];
 		}

@@ -51,10 +51,14 @@ enum resident_what {
 	// size; returns what lies `behind` bytes behind the block. It frees and allocates others meanwhile, which
 	// is recorded; so is the block itself, unless a hooked function that it called has given it out
 	RESIDENT_ALLOCATES_WITHIN = 6,
+	RESIDENT_REALLOCATES_OR_THROWS = 7, // as REALLOCATES, or throws an exception
+	RESIDENT_REALLOCATES_AT =
+			8, // size times `times`; the block that lies at the address in `ptr`; returns 0
 };
 enum {
 	RESIDENT_NO_REGISTER = 0xff,
 	RESIDENT_NIM_STRING = 0xfe, // no register: the string that is returned has its size
+	RESIDENT_TEXT = 0xfd,       // no register: the text that is returned, its zero included
 };
 
 /** One patched function. */

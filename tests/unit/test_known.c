@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "injector/known.h"
+#include "wire/resident.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,20 +11,56 @@
 /** Whom the cheap look turns away is never looked up: it must let all pass that are known. */
 static void test_cheap_look_lets_known_names_pass(void **state) {
 	(void)state;
-	static const char *const names[] = {"malloc", "free", "calloc", "realloc", "memalign",
-			"aligned_alloc", "posix_memalign", "valloc", "pvalloc", "cfree", "mallocx", "rallocx",
-			"dallocx", "sdallocx", "je_malloc", "_rjem_malloc", "_rjem_sdallocx", "mi_zalloc",
-			"mi_rezalloc", "mi_free_size", "mi_new", "mi_new_nothrow", "tc_free", "sn_malloc",
-			"sn_rust_alloc", "sn_rust_realloc", "__libc_malloc", "__libc_free", "_Znwm", "_Znam",
-			"_ZnwmSt11align_val_t", "_ZnamSt11align_val_tRKSt9nothrow_t", "_ZdlPv", "_ZdaPv",
-			"_ZdaPvSt11align_val_tRKSt9nothrow_t", "dealloc", "alignedDealloc", "nimRawDispose",
-			"rawAlloc__system_42", "rawDealloc__system_u7", "newObjRC1", "rawNewStringNoInit",
-			"rawNewObj__system_7", "rawNewObj__system_7.constprop.0", "alloc0Impl__system_1",
+	static const char *const names[] = {
+#define HOOK(result, name, ...)              #name,
+#define OPERATOR_NEW(name, its_name, ...)    #name,
+#define OPERATOR_DELETE(name, its_name, ...) #name,
+#include "wire/allocators.def"
+			"dealloc", "alignedDealloc", "nimRawDispose", "rawAlloc__system_42",
+			"rawDealloc__system_u7", "newObjRC1", "rawNewStringNoInit", "rawNewObj__system_7",
+			"rawNewObj__system_7.constprop.0", "alloc0Impl__system_1",
 			"deallocSharedImpl__system_12", "reallocImpl__system_9"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		assert_non_null(known_function_of(names[i]));
 		assert_true(known_may_be(names[i]));
 	}
+}
+
+static void assert_reads(const char *name, int what, int ptr, int size, int times) {
+	const struct known_function *f = known_function_of(name);
+	assert_non_null(f);
+	assert_string_equal(f->name, name);
+	assert_int_equal(f->what, what);
+	assert_int_equal(f->ptr, ptr);
+	assert_int_equal(f->size, size);
+	assert_int_equal(f->times, times);
+}
+
+/** Where in the call its pointer and its size are, made from the parameters' names. */
+static void test_registers_are_those_of_the_parameters(void **state) {
+	(void)state;
+	const int none = RESIDENT_NO_REGISTER;
+	assert_reads("malloc", RESIDENT_ALLOCATES, none, 0, none);
+	assert_reads("je_calloc", RESIDENT_ALLOCATES, none, 1, 0);
+	assert_reads("tc_posix_memalign", RESIDENT_ALLOCATES_AT, 0, 2, none);
+	assert_reads("memalign", RESIDENT_ALLOCATES, none, 1, none);
+	assert_reads("sn_rust_realloc", RESIDENT_REALLOCATES, 0, 3, none);
+	assert_reads("mi_heap_recalloc_aligned_at", RESIDENT_REALLOCATES, 1, 3, 2);
+	assert_reads("mi_heap_strdup", RESIDENT_ALLOCATES, none, RESIDENT_TEXT, none);
+	assert_reads("mi_reallocarr", RESIDENT_REALLOCATES_AT, 0, 2, 1);
+	assert_reads("mi_heap_alloc_new_n", RESIDENT_ALLOCATES_OR_THROWS, none, 2, 1);
+	assert_reads("mi_new_reallocn", RESIDENT_REALLOCATES_OR_THROWS, 0, 2, 1);
+	assert_reads("_rjem_sdallocx", RESIDENT_FREES, 0, none, none);
+	assert_reads("_ZnwmSt11align_val_t", RESIDENT_ALLOCATES_OR_THROWS, none, 0, none);
+	assert_reads("_ZdaPvm", RESIDENT_FREES, 0, none, none);
+}
+
+static void test_short_prefixes_need_their_allocator(void **state) {
+	(void)state;
+	assert_string_equal(known_family(known_function_of("tc_new")), "tc_");
+	assert_string_equal(known_family(known_function_of("mi_heap_malloc")), "mi_");
+	assert_null(known_family(known_function_of("malloc")));
+	assert_null(known_family(known_function_of("je_malloc")));
 }
 
 static void test_cheap_look_turns_most_names_away(void **state) {
@@ -49,6 +86,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_cheap_look_lets_known_names_pass),
 			cmocka_unit_test(test_cheap_look_turns_most_names_away),
+			cmocka_unit_test(test_registers_are_those_of_the_parameters),
+			cmocka_unit_test(test_short_prefixes_need_their_allocator),
 			cmocka_unit_test(test_clones_take_other_arguments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

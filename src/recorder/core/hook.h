@@ -20,7 +20,10 @@
 #include "recorder/core/door.h"
 #include "recorder/core/thread.h"
 
+// A file whose hooks are rarely called defines it otherwise, to be small
+#ifndef HOOK_INLINE
 #define HOOK_INLINE static inline __attribute__((always_inline))
+#endif
 
 /** Lives on the stack of the replaced function while the real one runs. */
 struct hook {

@@ -169,7 +169,7 @@ static inline __attribute__((always_inline)) bool begin(struct inject_frame *f,
 }
 
 static void enter_allocation(struct inject_frame *f, const struct thread_words *self) {
-	f->size = size_of(f, f->what);
+	f->size = f->what->size == RESIDENT_TEXT ? 0 : size_of(f, f->what);
 	(void)begin(f, self, INJECT_ALLOCATES, true);
 }
 
@@ -201,6 +201,9 @@ static void enter_allocation_within(struct inject_frame *f, struct thread_words 
 static void enter_other(struct inject_frame *f, const struct thread_words *self) {
 	f->ptr = f->arguments[f->what->ptr];
 	f->size = size_of(f, f->what);
+	if (f->what->what == RESIDENT_REALLOCATES_AT) {
+		f->ptr = *(const uint64_t *)f->ptr;
+	}
 	enum inject_kind kind = f->what->what == RESIDENT_ALLOCATES_AT ? INJECT_ALLOCATES_AT
 			: f->ptr == 0                                          ? INJECT_ALLOCATES
 			: f->size == 0                                         ? INJECT_FREES_BY_REALLOC
@@ -237,8 +240,16 @@ void inject_enter(struct inject_frame *f) {
 	}
 }
 
+/** The block that a call that moves one has answered with. NULL: it failed. */
+static const void *moved_block(const struct inject_frame *f) {
+	if (f->what->what != RESIDENT_REALLOCATES_AT) {
+		return (const void *)f->rax;
+	}
+	return (int)f->rax == 0 ? *(void *const *)f->arguments[f->what->ptr] : NULL;
+}
+
 static void leave_other(struct inject_frame *f) {
-	const void *result = (const void *)f->rax;
+	const void *result = moved_block(f);
 	switch (f->kind) {
 	case INJECT_ALLOCATES_AT:
 		hook_allocated(&f->hook, (int)f->rax == 0 ? *(void *const *)f->ptr : NULL, f->size);
@@ -286,8 +297,10 @@ static void record_answer(struct inject_frame *f) {
 			hook_realloc_unanswered(&f->hook, (const void *)f->ptr);
 		}
 	} else if (f->kind == INJECT_ALLOCATES) {
-		hook_allocated(&f->hook, (const void *)f->rax, f->size);
-		f->self->last_block = f->rax;
+		const void *block = moved_block(f);
+		bool is_text = f->what->size == RESIDENT_TEXT && block != NULL;
+		hook_allocated(&f->hook, block, is_text ? sys_text_length(block) + 1 : f->size);
+		f->self->last_block = (uint64_t)block;
 	} else if (f->kind != INJECT_FREES) {
 		leave_other(f);
 	}
@@ -301,7 +314,9 @@ bool inject_leave(struct inject_frame *f) {
 	if (f->self != NULL) {
 		record_answer(f);
 	}
-	bool shall_throw = f->rax == 0 && f->what->what == RESIDENT_ALLOCATES_OR_THROWS;
+	bool may_throw = f->what->what == RESIDENT_ALLOCATES_OR_THROWS ||
+			f->what->what == RESIDENT_REALLOCATES_OR_THROWS;
+	bool shall_throw = f->rax == 0 && may_throw;
 	if (__builtin_expect(shall_throw, 0)) {
 		f->goes_on_at = f->what->moved;
 	}

@@ -13,15 +13,10 @@
  *
  * They cannot be told apart by a name that is exported or not, since the loader binds callers before
  * anything of ours runs.
- *
- * An exception passes a recorded operator as a jump does: a later hook finds that it was left, and
- * counts a failed call.
  */
 
 #include "recorder/preload/lookup.h"
 #include "recorder/preload/replace.h"
-
-#define EXPORT __attribute__((visibility("default"), used))
 
 /** Operators are asked for at least a byte: each block has an address of its own. */
 static inline size_t some(size_t size) {
@@ -32,9 +27,9 @@ static inline size_t some(size_t size) {
 
 struct operators {
 #define HOOK(...)
-#define OPERATOR_NEW(name, parameters, ...)    void *(*name)parameters;
-#define OPERATOR_DELETE(name, parameters, ...) void(*name) parameters;
-#include "recorder/hooks.def"
+#define OPERATOR_NEW(name, its_name, twin, parameters, ...) void *(*name)parameters;
+#define OPERATOR_DELETE(name, its_name, parameters, ...)    void(*name) parameters;
+#include "wire/allocators.def"
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
 };
@@ -55,7 +50,7 @@ static struct operators now, own;
 #pragma GCC diagnostic ignored "-Wunused-parameter" // they take what the real ones take
 
 // Only a C++ library can throw where there is no memory
-#define OPERATOR_NEW(name, parameters, arguments, by_malloc)                                     \
+#define OPERATOR_NEW(name, its_name, twin, parameters, arguments, by_malloc)                     \
 	EXPORT void *name parameters;                                                                \
 	static void *made_##name parameters {                                                        \
 		void *block = by_malloc;                                                                 \
@@ -64,16 +59,7 @@ static struct operators now, own;
 		return theirs != NULL ? theirs arguments : block;                                        \
 	}                                                                                            \
 	static void *recorded_##name parameters {                                                    \
-		struct hook h;                                                                           \
-		if (!hook_enter(&h, MACHINE_CALLER(), true)) {                                           \
-			return own.name arguments;                                                           \
-		}                                                                                        \
-		hook_set_may_throw(&h, true);                                                            \
-		void *block = own.name arguments;                                                        \
-		hook_set_may_throw(&h, false);                                                           \
-		hook_allocated(&h, block, size);                                                         \
-		hook_leave(&h);                                                                          \
-		return block;                                                                            \
+		REPLACE_NEW(own.name arguments, size, none)                                              \
 	}                                                                                            \
 	static void *find_##name parameters {                                                        \
 		SETTLE(name, name, made_##name)                                                          \
@@ -83,27 +69,27 @@ static struct operators now, own;
 		return NOW(name) arguments;                                                              \
 	}
 
-#define OPERATOR_DELETE(name, parameters, arguments) \
-	EXPORT void name parameters;                     \
-	static void made_##name parameters {             \
-		real.free(ptr);                              \
-	}                                                \
-	static void recorded_##name parameters {         \
-		REPLACE_FREES(own.name arguments, ptr)       \
-	}                                                \
-	static void find_##name parameters {             \
-		SETTLE(name, name, made_##name)              \
-		NOW(name) arguments;                         \
-	}                                                \
-	EXPORT void name parameters {                    \
-		NOW(name) arguments;                         \
+#define OPERATOR_DELETE(name, its_name, parameters, arguments) \
+	EXPORT void name parameters;                               \
+	static void made_##name parameters {                       \
+		real.free(ptr);                                        \
+	}                                                          \
+	static void recorded_##name parameters {                   \
+		REPLACE_FREES(own.name arguments, ptr)                 \
+	}                                                          \
+	static void find_##name parameters {                       \
+		SETTLE(name, name, made_##name)                        \
+		NOW(name) arguments;                                   \
+	}                                                          \
+	EXPORT void name parameters {                              \
+		NOW(name) arguments;                                   \
 	}
-#include "recorder/hooks.def"
+#include "wire/allocators.def"
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
 
 #define OPERATOR_NEW(name, ...)    .name = find_##name,
 #define OPERATOR_DELETE(name, ...) .name = find_##name,
 static struct operators now = {
-#include "recorder/hooks.def"
+#include "wire/allocators.def"
 };

@@ -73,38 +73,35 @@ MACHINE_ALIGNS_STACK void *real_find_loaded(const char *name, const void *ours) 
 	return found;
 }
 
-/** Functions of the C library and those that it lacks; all others may come by dlopen. */
-static bool is_of_library(const char *name) {
-	return (name[0] == 'm' && name[1] == 'i') || (name[0] == 'G' && name[1] == 'C') ||
-			name[0] == '_';
-}
-
-static void *find_real(const char *name, const void *ours) {
+static void *find_library(const char *name, const void *ours) {
 	void *found = real_find_global(name, ours);
-	return found == NULL && is_of_library(name) ? real_find_loaded(name, ours) : found;
+	return found != NULL ? found : real_find_loaded(name, ours);
 }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" // they take what the real ones take
 
 // For each hook: what to do without a real function, and the function that stands in the table
 // first, which finds the real one. A call from inside dlsym finds nothing and changes nothing.
-#define HOOK(result, name, parameters, arguments, what, without)                               \
-	extern result our_##name parameters __asm__(#name);                                        \
-	static result without_##name parameters {                                                  \
-		return without;                                                                        \
-	}                                                                                          \
-	static result find_##name parameters {                                                     \
-		if (is_finding) {                                                                      \
-			return without_##name arguments;                                                   \
-		}                                                                                      \
-		result(*found)                                                                         \
-				parameters = (result(*) parameters)find_real(#name, (const void *)our_##name); \
-		if (found == NULL) {                                                                   \
-			found = without_##name;                                                            \
-		}                                                                                      \
-		__atomic_store_n(&real.name, found, __ATOMIC_RELAXED);                                 \
-		return found arguments;                                                                \
+#define FOUND_BY(find, result, name, parameters, arguments, without)                             \
+	extern result our_##name parameters __asm__(#name);                                          \
+	static result without_##name parameters {                                                    \
+		return without;                                                                          \
+	}                                                                                            \
+	static result find_##name parameters {                                                       \
+		if (is_finding) {                                                                        \
+			return without_##name arguments;                                                     \
+		}                                                                                        \
+		result(*found) parameters = (result(*) parameters)find(#name, (const void *)our_##name); \
+		if (found == NULL) {                                                                     \
+			found = without_##name;                                                              \
+		}                                                                                        \
+		__atomic_store_n(&real.name, found, __ATOMIC_RELAXED);                                   \
+		return found arguments;                                                                  \
 	}
+#define HOOK(result, name, parameters, arguments, what, without) \
+	FOUND_BY(real_find_global, result, name, parameters, arguments, without)
+#define LIBRARY_HOOK(result, name, parameters, arguments, what, without) \
+	FOUND_BY(find_library, result, name, parameters, arguments, without)
 #include "recorder/hooks.def"
 #undef HOOK
 

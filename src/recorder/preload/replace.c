@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/** The exported functions, made from hooks.def, and what the core needs of this process. */
+/** The exported functions of the C library, made from hooks.def, and what the core needs of this process. */
 
 #include "recorder/preload/replace.h"
 
@@ -9,28 +9,9 @@
 #include "recorder/preload/clock.h"
 #include "recorder/preload/start.h"
 
-#define EXPORT __attribute__((visibility("default"), used))
-
-// ---- the replacements
-
-// "what" is a word and its operands in brackets: REPLACE_ is put before the word, the call first
-// among the operands
-#define OPERANDS_ALLOCATES(size)     ALLOCATES, size
-#define OPERANDS_ALLOCATES_AT(at, n) ALLOCATES_AT, at, n
-#define OPERANDS_REALLOCATES(ptr, n) REALLOCATES, ptr, n
-#define OPERANDS_FREES(ptr)          FREES, ptr
-#define OPERANDS_REGISTERS(begin)    REGISTERS, begin
-#define OPERANDS_DEREGISTERS(begin)  DEREGISTERS, begin
-#define OPERANDS_LIMITS(what, limit) LIMITS, what, limit
-#define OPERANDS_LOCKS               LOCKS, none
-#define BODY(call, ...)              BODY_OF(call, __VA_ARGS__)
-#define BODY_OF(call, word, ...)     REPLACE_##word(call, __VA_ARGS__)
-
 #define HOOK(result, name, parameters, arguments, what, without) \
-	EXPORT result name parameters;                               \
-	EXPORT result name parameters {                              \
-		BODY(REAL(name) arguments, OPERANDS_##what)              \
-	}
+	REPLACEMENT(result, name, parameters, arguments, what)
+#define LIBRARY_HOOK(...)
 #include "recorder/hooks.def"
 #undef HOOK
 

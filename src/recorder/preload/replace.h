@@ -2,13 +2,15 @@
 #pragma once
 
 /**
- * The bodies of the exported functions: what each word of the column "what it does" of hooks.def
- * means. `call` is the call of the real function.
+ * The bodies of the exported functions: what each word of the column "what it does" of hooks.def and
+ * wire/allocators.def means. `call` is the call of the real function.
  */
 
 #include "recorder/core/hook.h"
+#include "recorder/core/sys.h"
 #include "recorder/preload/early.h"
 #include "recorder/preload/real.h"
+#include "wire/allocators.h"
 
 #include <asm/resource.h>
 
@@ -27,6 +29,18 @@
 		hook_allocated(&h, block, size);                                       \
 		hook_leave(&h);                                                        \
 	}                                                                          \
+	return block;
+
+#define REPLACE_ALLOCATES_N(call, n, size) REPLACE_ALLOCATES(call, product(n, size))
+
+#define REPLACE_ALLOCATES_TEXT(call, none)                                     \
+	struct hook h;                                                             \
+	if (!hook_enter(&h, MACHINE_CALLER(), true)) {                             \
+		return call;                                                           \
+	}                                                                          \
+	char *block = call;                                                        \
+	hook_allocated(&h, block, block != NULL ? sys_text_length(block) + 1 : 0); \
+	hook_leave(&h);                                                            \
 	return block;
 
 #define REPLACE_ALLOCATES_AT(call, at, size)             \
@@ -87,6 +101,47 @@
 	hook_leave(&h);                                \
 	return block;
 
+#define REPLACE_REALLOCATES_N(call, ptr, n, size) REPLACE_REALLOCATES(call, ptr, product(n, size))
+
+#define REPLACE_REALLOCATES_AT(call, at, n, size)                 \
+	struct hook h;                                                \
+	void *const *place = at;                                      \
+	void *before = *place;                                        \
+	if (!hook_enter(&h, MACHINE_CALLER(), true)) {                \
+		return call;                                              \
+	}                                                             \
+	if (before != NULL) {                                         \
+		hook_realloc(&h, before);                                 \
+	}                                                             \
+	int failure = call;                                           \
+	void *block = failure == 0 ? *place : NULL;                   \
+	if (before != NULL) {                                         \
+		hook_realloc_answer(&h, before, block, product(n, size)); \
+	} else {                                                      \
+		hook_allocated(&h, block, product(n, size));              \
+	}                                                             \
+	hook_leave(&h);                                               \
+	return failure;
+
+// An exception passes as a jump does: a later hook finds that this one was left, and counts a failed call
+#define REPLACE_NEW(call, size, twin)              \
+	struct hook h;                                 \
+	if (!hook_enter(&h, MACHINE_CALLER(), true)) { \
+		return call;                               \
+	}                                              \
+	hook_set_may_throw(&h, true);                  \
+	void *block = call;                            \
+	hook_set_may_throw(&h, false);                 \
+	hook_allocated(&h, block, size);               \
+	hook_leave(&h);                                \
+	return block;
+
+#define REPLACE_NEW_N(call, n, size, twin)        REPLACE_NEW(call, product(n, size), twin)
+#define REPLACE_RENEW(call, ptr, size, twin)      REPLACE_REALLOCATES(call, ptr, size)
+#define REPLACE_RENEW_N(call, ptr, n, size, twin) REPLACE_REALLOCATES_N(call, ptr, n, size)
+#define REPLACE_NEW_NOTHROW(call, size)           REPLACE_ALLOCATES(call, size)
+#define REPLACE_DELETE(call, ptr)                 REPLACE_FREES(call, ptr)
+
 #define REPLACE_REGISTERS(call, begin)  \
 	if (door_is_ours()) {               \
 		capture_register_frames(begin); \
@@ -121,3 +176,21 @@
 
 /** realloc of a block of the early arena: a new block, and a copy. */
 void *replace_early(const void *ptr, size_t size);
+
+// ---- an exported function, of a row of the table
+
+#define EXPORT __attribute__((visibility("default"), used))
+
+// "what" is a word and its operands in brackets: REPLACE_ is put before the word, the call first
+// among the operands
+#define OPERANDS_REGISTERS(begin)    REGISTERS, begin
+#define OPERANDS_DEREGISTERS(begin)  DEREGISTERS, begin
+#define OPERANDS_LIMITS(what, limit) LIMITS, what, limit
+#define OPERANDS_LOCKS               LOCKS, none
+#define BODY(call, ...)              BODY_OF(call, __VA_ARGS__)
+#define BODY_OF(call, word, ...)     REPLACE_##word(call, __VA_ARGS__)
+#define REPLACEMENT(result, name, parameters, arguments, what) \
+	EXPORT result name parameters;                             \
+	EXPORT result name parameters {                            \
+		BODY(REAL(name) arguments, OPERANDS_##what)            \
+	}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+
+/** The exported functions of allocators' own names, and of other libraries: many, and rarely called. */
+
+// Small rather than fast
+#define HOOK_INLINE static __attribute__((noinline, unused))
+
+#include "recorder/preload/replace.h"
+
+#define HOOK(...)
+#define LIBRARY_HOOK(result, name, parameters, arguments, what, without) \
+	REPLACEMENT(result, name, parameters, arguments, what)
+#include "recorder/hooks.def"
