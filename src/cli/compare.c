@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/compare.h"
 
+#include "cli/say.h"
 #include "report/compare.h"
 #include "sys/packer.h"
 
@@ -61,6 +62,9 @@ static bool open_side(struct side *s, const struct compare_task *t, const char *
 			return false;
 		}
 		s->n++;
+		if (i == 0) { // the others lie beside it most of the time
+			(void)say_text(stderr, buffer_view(&session->complaints));
+		}
 		s->lenses[i] = lens_whole();
 		if (lens &&
 				!lens_parse(&s->lenses[i], slice_of_text(lens), &session->recording, arena, err)) {

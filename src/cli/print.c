@@ -143,6 +143,7 @@ static bool print(const struct print_options *o, struct err *err) {
 	if (!session_open_with(&s, o->file, &o->session, err)) {
 		return false;
 	}
+	(void)say_text(stderr, buffer_view(&s.complaints));
 	if (o->outputs.n) {
 		bool is_written = outputs_spare(&o->outputs, &s, 1, err) && put_files(&s, o, err);
 		bool is_all = o->html || o->exports.has_new;
@@ -152,7 +153,6 @@ static bool print(const struct print_options *o, struct err *err) {
 		}
 	}
 	struct buffer out = {0};
-	(void)say_text(stderr, buffer_view(&s.suppressions.complaints));
 	bool ok = put_report(&out, &s, o, err);
 	if (ok && o->shows_suppressions && !o->is_json) {
 		report_suppressions(&out, &s.suppressions);

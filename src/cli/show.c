@@ -145,6 +145,7 @@ static bool prepare(struct show *show, struct err *err) {
 	if (!session_open(&show->session, show->options->file, err)) {
 		return false;
 	}
+	(void)say_text(stderr, buffer_view(&s->complaints));
 	struct report_options report = {.file = session_title(s)};
 	return blob_write(&show->profile, &s->recording, s->names, &blob, err) &&
 			report_text(&show->text, &s->recording, s->names, &report, err) &&

@@ -3,6 +3,8 @@
 
 #include <ctype.h>
 
+enum { COMPLAINTS_MAX = 3, LINE_SHOWN_MAX = 80 };
+
 bool naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
 		struct arena *arena, struct err *err) {
 	struct naming_rule *rule = arena_new(arena, struct naming_rule, 1);
@@ -30,13 +32,15 @@ static struct slice trimmed(struct slice s) {
 	return s;
 }
 
+/** False: no memory. *is_rule: it is one, or says nothing. */
 static bool parse_line(struct naming_rules *rules, struct slice line, struct arena *arena,
-		struct err *err) {
+		bool *is_rule, struct err *err) {
 	static const struct {
 		const char *word;
 		enum naming_kind kind;
 	} kinds[] = {{"yours", NAMING_YOURS}, {"library", NAMING_LIBRARY}, {"fold", NAMING_FOLD}};
 	const uint8_t *comment = line.size ? memchr(line.data, '#', line.size) : NULL;
+	*is_rule = true;
 	line = trimmed(comment ? slice_of(line.data, (size_t)(comment - line.data)) : line);
 	if (line.size == 0) {
 		return true;
@@ -51,21 +55,32 @@ static bool parse_line(struct naming_rules *rules, struct slice line, struct are
 			return naming_rules_add(rules, kinds[i].kind, pattern, arena, err);
 		}
 	}
-	return err_set(err, ERR_USAGE,
-			"\"%.*s\" is no rule; rules are: yours PATTERN, library PATTERN, fold PATTERN",
-			SLICE_ARG(line));
+	*is_rule = false;
+	return true;
 }
 
-bool naming_rules_parse(struct naming_rules *rules, struct slice text, struct arena *arena,
-		struct err *err) {
+bool naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
+		struct arena *arena, struct buffer *complaints, struct err *err) {
+	unsigned n_bad = 0;
 	for (unsigned number = 1; text.size > 0; number++) {
 		const uint8_t *end = memchr(text.data, '\n', text.size);
 		size_t n = end ? (size_t)(end - text.data) : text.size;
-		if (!parse_line(rules, slice_of(text.data, n), arena, err)) {
-			return err_add(err, "line %u", number);
+		bool is_rule;
+		if (!parse_line(rules, slice_of(text.data, n), arena, &is_rule, err)) {
+			return false;
+		}
+		if (!is_rule && n_bad++ < COMPLAINTS_MAX) {
+			struct slice shown = slice_of(text.data, n < LINE_SHOWN_MAX ? n : LINE_SHOWN_MAX);
+			buffer_printf(complaints,
+					"%s: line %u: \"%.*s\" is not a rule and is left out; rules are: "
+					"yours PATTERN, library PATTERN, fold PATTERN\n",
+					name, number, SLICE_ARG(shown));
 		}
 		n += end != NULL;
 		text = slice_of(text.data + n, text.size - n);
+	}
+	if (n_bad > COMPLAINTS_MAX) {
+		buffer_printf(complaints, "%s: %u more such lines\n", name, n_bad - COMPLAINTS_MAX);
 	}
 	return true;
 }

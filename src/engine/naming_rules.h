@@ -13,6 +13,7 @@
  */
 
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -34,9 +35,10 @@ struct naming_rules { // zeroed: none
 bool naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
 		struct arena *arena, struct err *err);
 
-/** Append the rules of a file's text. False: `err` names the line; earlier ones were added. */
-bool naming_rules_parse(struct naming_rules *rules, struct slice text, struct arena *arena,
-		struct err *err);
+/** Append the rules of a file's text. What is none gets a line in `complaints`, the first few; `name`
+ * is the file's. False: no memory. */
+bool naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
+		struct arena *arena, struct buffer *complaints, struct err *err);
 
 /** The first rule that one of the three texts matches, or NULL. */
 const struct naming_rule *naming_rules_find(const struct naming_rules *rules, struct slice function,

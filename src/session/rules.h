@@ -7,8 +7,12 @@
  * then .heaptrackrc in the home folder. The first rule that matches decides, so what is nearer wins.
  */
 
+#include "base/buffer.h"
 #include "engine/naming_rules.h"
 
-/** Rules live in `arena`. False: `err` names the file and the line that is no rule. */
+/**
+ * `recording`: its path, or NULL. Rules live in `arena`. Files and lines that cannot be used get a line in `complaints`: whoever
+ * wrote them may not be who reads the recording. False: no memory, or a bad pattern of --fold.
+ */
 bool session_rules(struct naming_rules *rules, const char *recording, const char *const *folds,
-		uint32_t n_folds, struct arena *arena, struct err *err);
+		uint32_t n_folds, struct arena *arena, struct buffer *complaints, struct err *err);

@@ -33,6 +33,7 @@ static bool suppress(struct session *s, const struct session_options *o, struct 
 					suppressions_add(rules, buffer_view(&s->embedded), SUPPRESSION_EMBEDDED, err));
 	ok = ok && (o->no_built_in || suppressions_add_built_in(rules, err));
 	buffer_finish(&text);
+	buffer_slice(&s->complaints, buffer_view(&rules->complaints));
 	return ok && suppressions_apply(rules, &s->recording, err);
 }
 
@@ -74,7 +75,8 @@ static bool read_recording(struct session *s, const struct import_options *optio
 static bool name_frames(struct session *s, const struct session_options *options, struct err *err) {
 	struct arena scratch = {0};
 	struct naming_rules rules = {0};
-	bool ok = session_rules(&rules, s->path, options->folds, options->n_folds, &scratch, err) &&
+	bool ok = session_rules(&rules, s->is_stdin ? NULL : s->path, options->folds, options->n_folds,
+					  &scratch, &s->complaints, err) &&
 			(s->names = names_create_ruled(&s->recording, &rules, err));
 	arena_finish(&scratch);
 	return ok;
@@ -160,17 +162,18 @@ bool session_open(struct session *s, const char *name, struct err *err) {
 }
 
 bool session_knows(const char *path) {
-	struct unpack *in = unpack_open(path, 0, NULL);
 	uint8_t head[64];
-	struct slice unpacked;
-	struct file_reader file = {.fd = -1};
+	struct file_reader file;
 	size_t got = 0;
-	bool is_known = file_reader_open(&file, path, NULL) &&
-			file_reader_read(&file, 0, head, sizeof head, &got, NULL) &&
-			(trace_is_ours(slice_of(head, got)) ||
-					(in && unpack_peek(in, IMPORT_HEAD_BYTES, &unpacked, NULL) &&
-							importer_for(unpacked)));
+	if (!file_reader_open(&file, path, NULL)) {
+		return false; // a fifo as well, whose open would wait
+	}
+	bool is_known = file_reader_read(&file, 0, head, sizeof head, &got, NULL) &&
+			trace_is_ours(slice_of(head, got));
 	file_reader_close(&file);
+	struct unpack *in = is_known ? NULL : unpack_open(path, 0, NULL);
+	struct slice unpacked;
+	is_known |= in && unpack_peek(in, IMPORT_HEAD_BYTES, &unpacked, NULL) && importer_for(unpacked);
 	unpack_close(in);
 	return is_known;
 }
@@ -188,6 +191,7 @@ void session_close(struct session *s) {
 		names_destroy(s->names);
 		recording_finish(&s->recording);
 		buffer_finish(&s->embedded);
+		buffer_finish(&s->complaints);
 		suppressions_finish(&s->suppressions);
 		file_reader_close(&s->file);
 		free(s->path);

@@ -20,6 +20,7 @@ struct session {
 	struct trace_facts facts; // of files of ours
 	struct names *names;
 	struct buffer embedded;           // lines of LSan's kind that the program brought with it
+	struct buffer complaints;         // lines about rules that could not be used: for the user
 	struct suppressions suppressions; // the rules in force, and what each covers
 	bool is_ours;
 	struct file_reader file; // of ours, open for its single events

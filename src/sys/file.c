@@ -30,9 +30,9 @@ long file_read_small(const char *path, char *out, size_t size) {
 	return (long)n;
 }
 
-bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err) {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	bool ok = fd >= 0 || err_system(err, errno, "%s: cannot be opened", path);
+static bool read_whole(int fd, const char *path, struct buffer *out, size_t max_bytes,
+		struct err *err) {
+	bool ok = true;
 	for (ssize_t n = 1; ok && n != 0;) {
 		uint8_t *room = buffer_room(out, 1 << 12);
 		n = room ? read(fd, room, 1 << 12) : 0;
@@ -45,9 +45,43 @@ bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, str
 			ok = err_set(err, ERR_LIMIT, "%s: larger than %zu bytes", path, max_bytes);
 		}
 	}
-	if (fd >= 0) {
-		(void)close(fd);
+	return ok;
+}
+
+bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		return err_system(err, errno, "%s: cannot be opened", path);
 	}
+	bool ok = read_whole(fd, path, out, max_bytes, err);
+	(void)close(fd);
+	return ok;
+}
+
+/** Those who may write it anyway may also say what is in it. */
+static bool is_to_be_trusted(int fd, const char *path, const char *beside, struct err *err) {
+	struct stat s, other;
+	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+		return err_set(err, ERR_USAGE, "%s: not a regular file", path);
+	}
+	bool is_known = s.st_uid == geteuid() || s.st_uid == 0 ||
+			(beside && stat(beside, &other) == 0 && other.st_uid == s.st_uid);
+	return is_known || err_set(err, ERR_USAGE, "%s: owned by user %u", path, (unsigned)s.st_uid);
+}
+
+bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
+		struct err *err) {
+	// O_NONBLOCK: the open of a fifo would wait for its writer
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (beside ? O_NOFOLLOW : 0));
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		return true;
+	}
+	if (fd < 0) {
+		return beside && errno == ELOOP ? err_set(err, ERR_USAGE, "%s: a symbolic link", path)
+										: err_system(err, errno, "%s", path);
+	}
+	bool ok = is_to_be_trusted(fd, path, beside, err) && read_whole(fd, path, out, max_bytes, err);
+	(void)close(fd);
 	return ok;
 }
 

@@ -16,6 +16,15 @@ long file_read_small(const char *path, char *out, size_t size);
 /** Append a whole file of at most `max_bytes`. False: `err` says what is wrong with which file. */
 bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err);
 
+/**
+ * The same for a file that is read because it lies there: nothing if there is none. Refuses what
+ * is not a regular file, and what belongs to neither this user nor root. `beside`: the file that it
+ * was found beside, whose owner is good, too; then it must not be a symbolic link. NULL: in a folder
+ * of the user's own, where people keep links.
+ */
+bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
+		struct err *err);
+
 /** All `n` bytes at `offset`, however many calls it takes. */
 bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct err *err);
 

@@ -10,16 +10,21 @@
 
 static struct arena arena;
 static struct naming_rules rules;
+static struct buffer complaints;
 
 static int tear_down(void **state) {
 	(void)state;
 	rules = (struct naming_rules){0};
 	arena_finish(&arena);
+	buffer_finish(&complaints);
 	return 0;
 }
 
 static bool parse(const char *text, struct err *err) {
-	return naming_rules_parse(&rules, slice_of_text(text), &arena, err);
+	buffer_clear(&complaints);
+	bool ok = naming_rules_parse(&rules, slice_of_text(text), "rc", &arena, &complaints, err);
+	buffer_u8(&complaints, 0);
+	return ok;
 }
 
 static const struct naming_rule *find(const char *function, const char *file, const char *module) {
@@ -46,11 +51,15 @@ static void the_first_that_matches_decides(void **state) {
 static void says_which_line_is_no_rule(void **state) {
 	(void)state;
 	struct err err = {0};
-	assert_false(parse("fold x\nforget y\n", &err));
-	assert_string_equal(err.text,
-			"line 2: \"forget y\" is no rule; rules are: yours PATTERN, library PATTERN, fold "
-			"PATTERN");
-	assert_false(parse("library", &err));
+	assert_true(parse("fold x\nforget y\nyours z", &err));
+	assert_string_equal((const char *)complaints.data,
+			"rc: line 2: \"forget y\" is not a rule and is left out; rules are: yours PATTERN, "
+			"library PATTERN, fold PATTERN\n");
+	assert_int_equal(find("z", "", "")->kind, NAMING_YOURS); // what follows holds
+	assert_true(parse("library", &err));
+	assert_non_null(strstr((const char *)complaints.data, "\"library\""));
+	assert_true(parse("a\nb\nc\nd\ne\n", &err));
+	assert_non_null(strstr((const char *)complaints.data, "rc: 2 more such lines\n"));
 }
 
 static const char *site_of(const struct recording *r, uint32_t node) {
