@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/human.h"
 #include "base/vec.h"
 #include "collector/run_parts.h"
 #include "sys/clock.h"
@@ -60,6 +61,7 @@ static bool take_events(void *user, const struct trace_event *events, size_t n, 
 	if (!aggregate_events(run->aggregate, events, n, &done, err)) {
 		return false;
 	}
+	run->last_event_ns = n > 0 ? events[n - 1].time_ns : run->last_event_ns;
 	keep_events(run, events, n);
 	return true;
 }
@@ -309,8 +311,10 @@ static void housekeep(struct run *run, bool is_idle) {
 	tries_poll_modules(&run->tries, announce, run);
 	look_at_threads(run);
 	look_at_program(run);
-	samples_take(&run->samples, run->program, run->now_ns, is_idle,
-			aggregate_now(run->aggregate).live_bytes, run->segment.memory.fd);
+	if (samples_take(&run->samples, run->program, run->now_ns, is_idle,
+				aggregate_now(run->aggregate).live_bytes, run->segment.memory.fd)) {
+		ending_look(&run->ending, run->program, run->now_ns);
+	}
 	if (run->samples.seccomp_mode == 1) {
 		atomic_store(&run->segment.header->no_syscalls, 1);
 	}
@@ -406,6 +410,19 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
 }
 
+/** The program found no room in its rings for so long that it took us for dead (docs/wire.md). */
+static void note_given_up(struct run *run) {
+	char text[256], at[HUMAN_MAX];
+	if (!run->stopped_early) {
+		(void)snprintf(text, sizeof text,
+				"recording ended at %s, the program went on: it had waited for heaptrack in vain, which "
+				"was stopped or had no CPU",
+				human_duration(at, run->last_event_ns));
+		run->options->say(run->options->user, text);
+	}
+	run->stopped_early = true;
+}
+
 void run_loop(struct run *run) {
 	struct pace pace = {.since_ns = clock_now_ns()};
 	uint64_t sleep_ns = NAP_NS;
@@ -429,7 +446,9 @@ void run_loop(struct run *run) {
 			rest(run, &sleep_ns);
 		}
 	}
-	run->stopped_early |= !run->ends_when_closed && segment_is_closed(&run->segment);
+	if (!run->ends_when_closed && segment_is_closed(&run->segment)) {
+		note_given_up(run);
+	}
 	if (run->leave) {
 		run->leave(run);
 	}

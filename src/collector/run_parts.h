@@ -6,6 +6,7 @@
 
 #include "collector/checkpoint.h"
 #include "collector/children.h"
+#include "collector/ending.h"
 #include "collector/exec_watch.h"
 #include "collector/guardian.h"
 #include "collector/jit.h"
@@ -52,6 +53,7 @@ struct run {
 	struct exec_watch exec_watch;
 	struct samples samples;
 	struct children children;
+	struct ending ending;
 	struct {
 		struct live_thread *items;
 		size_t n, capacity;
@@ -66,6 +68,7 @@ struct run {
 	uint64_t next_checkpoint_ns;
 	uint64_t last_events; // as of the last checkpoint
 	uint64_t detail_ends_ns;
+	uint64_t last_event_ns; // the time label of the last event that was taken
 	bool keeps_events;
 	bool has_failed; // events can no longer be digested
 	bool stopped_early;

@@ -111,7 +111,8 @@ static void put_meta(struct run *run) {
 	m->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	m->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
 	m->system_memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * m->page_bytes;
-	m->memory_limit_bytes = process_memory_limit(run->program);
+	ending_look(&run->ending, run->program, 0);
+	m->memory_limit_bytes = run->ending.limit_bytes;
 	m->wall_start_ns = clock_wall_ns();
 	m->wall_offset_s = clock_wall_offset_s(m->wall_start_ns);
 	m->source = REC_LAUNCHED;

@@ -93,6 +93,7 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->marks_dropped = n_marks > WIRE_N_MARKS ? n_marks - WIRE_N_MARKS : 0;
 	q->detail_ends_ns = run->detail_ends_ns;
 	q->recording_stopped_early = run->stopped_early;
+	q->stopped_ns = run->stopped_early ? run->last_event_ns : 0;
 }
 
 // The high-water marks that were sampled may miss the end of a life, and all of a short one. The
@@ -124,8 +125,9 @@ static void put_process(struct rec_summary *summary, const struct run *run) {
 	summary->system_cpu_ns = usage.system_ns;
 }
 
-static void put_meta(struct rec_meta *meta, const struct run *run, bool is_last) {
+static void put_meta(struct rec_meta *meta, struct run *run, bool is_last) {
 	*meta = run->meta;
+	meta->memory_limit_bytes = run->ending.limit_bytes;
 	meta->written_ns = run->now_ns;
 	meta->duration_ns = run->now_ns;
 	meta->n_images = (uint32_t)run->images.n;
@@ -135,6 +137,7 @@ static void put_meta(struct rec_meta *meta, const struct run *run, bool is_last)
 				: run->end.is_signaled     ? REC_SIGNALED
 										   : REC_EXITED;
 		meta->exit_status = run->end.status;
+		ending_judge(&run->ending, &run->end, run->now_ns, order_counts(run->order).failed, meta);
 	}
 	meta->is_complete = is_last;
 }

@@ -39,16 +39,16 @@ static uint64_t segment_bytes(int fd) {
 	return fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
-void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
+bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
 		int segment_fd) {
 	if (now_ns < s->next_ns) {
-		return;
+		return false;
 	}
 	s->next_ns = now_ns + next_gap(s, now_ns, is_idle);
 	struct process_memory memory;
 	struct process_usage usage;
 	if (!process_memory(pid, &memory)) {
-		return;
+		return true;
 	}
 	(void)process_usage(pid, &usage);
 	s->seccomp_mode = memory.seccomp_mode;
@@ -62,7 +62,7 @@ void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 	}
 	struct rec_sample *sample = vec_push(s);
 	if (!sample) {
-		return;
+		return true;
 	}
 	uint64_t ours = segment_bytes(segment_fd);
 	*sample = (struct rec_sample){
@@ -77,6 +77,7 @@ void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 			.major_faults = usage.major_faults,
 			.n_threads = memory.n_threads,
 	};
+	return true;
 }
 
 void samples_finish(struct samples *s) {

@@ -21,8 +21,8 @@ struct samples {
 	uint32_t seccomp_mode;
 };
 
-/** Take one if it is time. `segment_fd`: to know how much of the shared memory is ours. */
-void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
+/** Take one if it is time: then true. `segment_fd`: to know how much of the shared memory is ours. */
+bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
 		int segment_fd);
 
 void samples_finish(struct samples *s);

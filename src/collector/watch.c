@@ -43,10 +43,29 @@ static void tell_end(struct watch *w) {
 	futex_wake(w->params.bell, 1);
 }
 
+/** 0: none, or not to be found out. */
+static uint64_t limit_of(pid_t pid, int which) {
+	struct rlimit limit;
+	return prlimit(pid, (enum __rlimit_resource)which, NULL, &limit) != 0 ||
+					limit.rlim_cur == RLIM_INFINITY
+			? 0
+			: limit.rlim_cur;
+}
+
+static struct watch_limits limits_of(pid_t pid) {
+	uint64_t space = limit_of(pid, RLIMIT_AS), data = limit_of(pid, RLIMIT_DATA);
+	return (struct watch_limits){
+			.cpu_s = limit_of(pid, RLIMIT_CPU),
+			.file_bytes = limit_of(pid, RLIMIT_FSIZE),
+			.memory_bytes = space == 0 || (data > 0 && data < space) ? data : space,
+	};
+}
+
 static void note_end(struct watch *w, const siginfo_t *info) {
 	struct watch_end *end = &w->end;
 	end->is_signaled = info->si_code != CLD_EXITED;
 	end->status = info->si_status;
+	end->limits = limits_of(w->params.program);
 	struct process_usage usage = {.children_faults = 1};
 	if (process_usage(w->params.program, &usage)) { // a zombie still has its times
 		end->user_ns = usage.user_ns;

@@ -39,6 +39,12 @@ struct watch_params {
 	uint64_t ends_ns;            // then: CLOCK_MONOTONIC at which the recording ends; 0: never
 };
 
+/** Limits of the program as of its end (setrlimit); 0: none. */
+struct watch_limits {
+	uint64_t cpu_s, file_bytes;
+	uint64_t memory_bytes; // of its address space or its data, whichever is less
+};
+
 struct watch_end {
 	bool is_detached; // the program goes on: its recording shall end
 	bool is_signaled;
@@ -49,6 +55,7 @@ struct watch_end {
 	uint64_t
 			max_rss_bytes; // the kernel's account of its whole life, what was before its first exec
 						   // included; 0: mixed up with that of children
+	struct watch_limits limits;
 };
 
 struct watch;

@@ -16,6 +16,13 @@ struct quality_line {
 
 enum { QUALITY_LINES_MAX = 16 };
 
+/**
+ * For a report's first line: "recording whole", or "incomplete: " and the first reason. "" for a file of
+ * another program, which does not tell.
+ */
+enum { QUALITY_VERDICT_MAX = 96 };
+const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]);
+
 /** Fills `out`, most important first; the number of lines. Texts live in `arena`. */
 size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,
 		struct quality_line out[QUALITY_LINES_MAX]);

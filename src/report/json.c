@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/by_node.h"
 #include "engine/facts_json.h"
+#include "engine/quality.h"
 #include "engine/sites.h"
 #include "report/findings_json.h"
 #include "report/report.h"
@@ -45,6 +46,8 @@ static void put_program(struct document *d) {
 	} else {
 		json_null(&d->j, "exit_status");
 	}
+	static const char *const reasons[] = {NULL, "memory", "limit"};
+	json_text(&d->j, "end_reason", reasons[m->end_reason]);
 	json_number(&d->j, "started_ns", m->wall_start_ns);
 	json_number(&d->j, "images", m->n_images);
 	json_bool(&d->j, "attached", m->source == REC_ATTACHED || m->was_attached);
@@ -90,7 +93,7 @@ static void put_summary(struct document *d) {
 	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
 	json_number(j, "lost_events", r->quality.lost_events);
 	json_number(j, "truncated_stacks", r->quality.truncated_stacks);
-	json_bool(j, "complete", r->meta.is_complete);
+	json_bool(j, "complete", r->meta.is_complete && !r->quality.recording_stopped_early);
 	json_close(j);
 }
 
@@ -108,6 +111,8 @@ static void put_quality(struct document *d) {
 	json_number(j, "detail_ends_ns", q->detail_ends_ns);
 	json_number(j, "events_dropped", q->events_dropped);
 	json_number(j, "marks_dropped", q->marks_dropped);
+	char verdict[QUALITY_VERDICT_MAX];
+	json_text(j, "verdict", quality_verdict(d->r, verdict));
 	quality_put_json(j, "sentences", d->r, d->names, &d->arena);
 	json_close(j);
 }

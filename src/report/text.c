@@ -31,6 +31,10 @@ static void put_title(struct page *p) {
 	}
 	char duration[HUMAN_MAX];
 	buffer_printf(p->out, "   %s", human_duration(duration, m->duration_ns));
+	char verdict[QUALITY_VERDICT_MAX];
+	if (*quality_verdict(p->r, verdict)) {
+		buffer_printf(p->out, "   %s", verdict);
+	}
 	time_t start = (time_t)(m->wall_start_ns / 1000000000);
 	struct tm tm;
 	if (m->wall_start_ns && localtime_r(&start, &tm)) {

@@ -161,62 +161,6 @@ bool process_link(pid_t pid, const char *link, char *out, size_t size) {
 	return n > 0;
 }
 
-static uint64_t limit_in(const char *file) {
-	char text[64];
-	if (file_read_small(file, text, sizeof text) <= 0 || !isdigit((unsigned char)text[0])) {
-		return 0; // no such file, or "max"
-	}
-	uint64_t bytes = strtoull(text, NULL, 10);
-	return bytes >= UINT64_C(1) << 60 ? 0 : bytes; // version 1 says "none" by a huge number
-}
-
-// The smallest limit of a group and the groups around it
-static uint64_t limit_of_group(const char *root, char *group, const char *file) {
-	uint64_t smallest = 0;
-	for (;;) {
-		char path[4096];
-		(void)snprintf(path, sizeof path, "%s%s/%s", root, group, file);
-		uint64_t bytes = limit_in(path);
-		if (bytes > 0 && (smallest == 0 || bytes < smallest)) {
-			smallest = bytes;
-		}
-		char *slash = strrchr(group, '/');
-		if (!slash) {
-			return smallest;
-		}
-		*slash = 0;
-	}
-}
-
-uint64_t process_memory_limit(pid_t pid) {
-	char path[64], text[4096];
-	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
-	if (file_read_small(path, text, sizeof text) <= 0) {
-		return 0;
-	}
-	uint64_t smallest = 0;
-	char *rest = text, *line;
-	while ((line = strsep(&rest, "\n"))) {
-		char *controllers = strchr(line, ':');
-		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-		if (!group) {
-			continue;
-		}
-		*group++ = 0;
-		bool is_v2 = strcmp(controllers, ":") == 0;
-		if (!is_v2 && !strstr(controllers, "memory")) {
-			continue;
-		}
-		uint64_t bytes = is_v2
-				? limit_of_group("/sys/fs/cgroup", group, "memory.max")
-				: limit_of_group("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
-		if (bytes > 0 && (smallest == 0 || bytes < smallest)) {
-			smallest = bytes;
-		}
-	}
-	return smallest;
-}
-
 size_t process_children(pid_t pid, pid_t *out, size_t max) {
 	char path[320], text[8192];
 	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);

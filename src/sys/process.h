@@ -51,8 +51,5 @@ struct process_exe {
 bool process_exe(pid_t pid, struct process_exe *out);
 bool process_exe_file(const char *path, struct process_exe *out);
 
-/** Memory limit of the control group of the process, the smallest on its way up; 0: none. */
-uint64_t process_memory_limit(pid_t pid);
-
 /** Up to `max` pids of the children of all threads of `pid`. Returns how many. */
 size_t process_children(pid_t pid, pid_t *out, size_t max);

@@ -20,6 +20,15 @@ enum rec_ended {
 	REC_DETACHED = 3,      // the program went on without us
 };
 
+/** Why it ended so, as far as that is known. */
+enum rec_end_reason {
+	REC_END_PLAIN = 0,
+	REC_END_MEMORY = 1, // the kernel killed it for memory; end_limit: its control group's, 0: none
+	REC_END_LIMIT =
+			2, // it reached the limit end_limit: of file size after SIGXFSZ (bytes), of CPU time
+			   // after SIGXCPU and SIGKILL (seconds), else of memory (bytes)
+};
+
 enum rec_source {
 	REC_LAUNCHED = 0,
 	REC_ATTACHED = 1,
@@ -56,8 +65,10 @@ struct rec_meta {
 	uint8_t is_complete;         // written by a collector that ended in order
 	uint8_t has_free_stacks;
 	int32_t exit_status;
-	uint32_t n_images; // programs that this process was, one after the other
-	uint32_t version;  // string: of the heaptrack that wrote it
+	uint32_t n_images;   // programs that this process was, one after the other
+	uint32_t version;    // string: of the heaptrack that wrote it
+	uint64_t end_reason; // enum rec_end_reason
+	uint64_t end_limit;
 
 	// Not in the file: set by who opens it
 	int64_t wall_offset_s; // the reader's clock at the start less UTC
@@ -100,6 +111,7 @@ struct rec_quality {
 	uint64_t marks_dropped;  // named moments that found no room
 	uint8_t clock_is_not_tsc;
 	uint8_t recording_stopped_early; // the collector or a limit ended it before the program
+	uint64_t stopped_ns;             // then: the time of the last event
 };
 
 struct rec_module {

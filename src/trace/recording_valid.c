@@ -48,8 +48,8 @@ static bool meta_is_valid(const struct recording *r, struct err *why) {
 			m->n_argv > r->strings.n - m->argv_first) {
 		return VIOLATION(why, "meta: a string is out of range");
 	}
-	if (m->source > REC_FROM_KDE || m->ended > REC_DETACHED || m->is_complete > 1 ||
-			m->has_free_stacks > 1) {
+	if (m->source > REC_FROM_KDE || m->ended > REC_DETACHED || m->end_reason > REC_END_LIMIT ||
+			m->is_complete > 1 || m->has_free_stacks > 1) {
 		return VIOLATION(why, "meta: a value that has no meaning");
 	}
 	return true;

@@ -31,9 +31,9 @@
 	}
 
 // A new field needs a column. Then its struct has another size
-_Static_assert(sizeof(struct rec_meta) == 104, "columns");       // two have none
+_Static_assert(sizeof(struct rec_meta) == 120, "columns");       // two have none
 _Static_assert(sizeof(struct rec_summary) == 26 * 8, "columns"); // two have none
-_Static_assert(sizeof(struct rec_quality) == 13 * 8, "columns");
+_Static_assert(sizeof(struct rec_quality) == 14 * 8, "columns");
 _Static_assert(sizeof(struct rec_module) == 80, "columns");
 _Static_assert(sizeof(struct rec_location) == 24, "columns");
 _Static_assert(sizeof(struct rec_frame) == 16, "columns");
@@ -89,7 +89,7 @@ static const struct column meta_columns[] = {P(1, pid), P(2, exe), P(3, cwd), P(
 		P(5, argv_first), P(6, n_argv), P(7, n_cpus), P(8, page_bytes), P(9, system_memory_bytes),
 		P(10, memory_limit_bytes), P(11, wall_start_ns), P(12, duration_ns), P(13, written_ns),
 		P(14, source), P(15, ended), P(16, is_complete), P(17, has_free_stacks), P(18, exit_status),
-		P(19, n_images), P(20, version)};
+		P(19, n_images), P(20, version), P(25, end_reason), P(28, end_limit)};
 static const struct table table_meta = TABLE(17, "meta", meta_columns, NULL);
 #undef ROW
 
@@ -109,7 +109,7 @@ static const struct column quality_columns[] = {P(1, lost_events), P(2, truncate
 		P(3, abandoned_hooks), P(4, skipped_numbers), P(5, unknown_frees), P(6, double_allocations),
 		P(7, time_corrections), P(8, children_forked), P(9, children_executed),
 		P(10, detail_ends_ns), P(11, events_dropped), P(12, clock_is_not_tsc),
-		P(13, recording_stopped_early), P(14, marks_dropped)};
+		P(13, recording_stopped_early), P(14, marks_dropped), P(20, stopped_ns)};
 static const struct table table_quality = TABLE(19, "quality", quality_columns, NULL);
 #undef ROW
 

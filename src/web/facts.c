@@ -31,7 +31,7 @@ static void put_program(struct facts *f) {
 	json_signed(j, "exit_status", m->exit_status);
 	json_number(j, "source", m->source);
 	json_number(j, "started_ns", m->wall_start_ns);
-	json_bool(j, "complete", m->is_complete);
+	json_bool(j, "complete", m->is_complete && !f->r->quality.recording_stopped_early);
 	json_number(j, "memory_limit_bytes", m->memory_limit_bytes);
 	json_close(j);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "sys/cgroup.h"
 #include "sys/fd_door.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -51,6 +52,57 @@ static void small_files(void **state) {
 	assert_int_equal(text[7], 0);
 	assert_string_equal(file_base_name("/a/b"), "b");
 	assert_string_equal(file_base_name("b"), "b");
+}
+
+static void write_file(const char *folder, const char *name, const char *text) {
+	char path[256];
+	(void)snprintf(path, sizeof path, "%s/%s", folder, name);
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	(void)fputs(text, f);
+	(void)fclose(f);
+}
+
+static void control_groups_of_both_versions(void **state) {
+	(void)state;
+	static const struct {
+		const char *membership, *folder, *limit, *events, *text;
+		bool is_v2;
+	} versions[] = {
+			{"5:cpu:/x\n4:memory,other:/a/b\n0::/a\n", "/memory", "memory.limit_in_bytes",
+					"memory.oom_control", "oom_kill_disable 1\nunder_oom 0\noom_kill 3\n", false},
+			{"5:cpu:/x\n0::/a/b\n", "", "memory.max", "memory.events",
+					"low 9\noom 8\noom_group_kill 7\noom_kill 3\n", true},
+	};
+	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+		char root[] = "/tmp/test-cgroup-XXXXXX", folder[128], command[160], text[128];
+		assert_non_null(mkdtemp(root));
+		(void)snprintf(folder, sizeof folder, "%s%s/a", root, versions[i].folder);
+		(void)snprintf(command, sizeof command, "mkdir -p '%s/b'", folder);
+		assert_int_equal(system(command), 0);
+		write_file(folder, versions[i].limit, "7000000\n");
+		write_file(folder, versions[i].events, "oom_kill 100\n");
+		struct cgroup group;
+		uint64_t kills;
+		strcpy(text, versions[i].membership);
+		assert_true(cgroup_parse(&group, text, root));
+		assert_int_equal(group.is_v2, versions[i].is_v2);
+		assert_int_equal(cgroup_memory_limit(&group), 7000000);
+		assert_true(cgroup_memory_kills(&group, &kills)); // its own folder says nothing
+		assert_int_equal(kills, 100);
+		write_file(group.path, versions[i].limit, i == 0 ? "9223372036854771712" : "max\n");
+		write_file(group.path, versions[i].events, versions[i].text);
+		assert_int_equal(cgroup_memory_limit(&group), 7000000);
+		assert_true(cgroup_memory_kills(&group, &kills));
+		assert_int_equal(kills, 3);
+		(void)snprintf(command, sizeof command, "rm -r '%s'", root);
+		assert_int_equal(system(command), 0);
+		assert_int_equal(cgroup_memory_limit(&group), 0);
+		assert_false(cgroup_memory_kills(&group, &kills));
+	}
+	struct cgroup none;
+	char text[] = "3:cpu:/x\n";
+	assert_false(cgroup_parse(&none, text, CGROUP_ROOT));
 }
 
 static void ourselves_as_a_process(void **state) {
@@ -282,6 +334,7 @@ static void the_door_hands_out_a_descriptor(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(parents_are_made),
+			cmocka_unit_test(control_groups_of_both_versions),
 			cmocka_unit_test(small_files),
 			cmocka_unit_test(ourselves_as_a_process),
 			cmocka_unit_test(a_process_that_is_gone),

@@ -115,6 +115,8 @@ static inline void sample_meta(struct recording *r, uint64_t *random) {
 			.is_complete = 1,
 			.has_free_stacks = 1,
 			.exit_status = -7,
+			.end_reason = REC_END_LIMIT,
+			.end_limit = 60,
 			.n_images = 2};
 	r->quality = (struct rec_quality){.lost_events = 1,
 			.truncated_stacks = 2,
@@ -128,7 +130,8 @@ static inline void sample_meta(struct recording *r, uint64_t *random) {
 			.detail_ends_ns = 10,
 			.events_dropped = 11,
 			.clock_is_not_tsc = 1,
-			.recording_stopped_early = 1};
+			.recording_stopped_early = 1,
+			.stopped_ns = 12};
 }
 
 static inline void sample_around(struct recording *r, uint64_t *random) {

@@ -56,11 +56,7 @@ export function Notices() {
 	const { program, quality, page, summary, allocators } = p.facts;
 	const lines = quality.map((line) => line.text);
 	const end = duration(summary.duration_ns);
-	if (program.ended === ENDED.signaled) {
-		lines.unshift(
-			`The program was ended by signal ${program.exit_status} after ${end}; “never freed” means “alive at that moment”`,
-		);
-	} else if (program.ended === ENDED.running && !quality.some((q) => /end|incomplete|cut/.test(q.id))) {
+	if (program.ended === ENDED.running && !quality.some((q) => /end|incomplete|cut/.test(q.id))) {
 		lines.unshift(`The recording ends at ${end} without an end of the program; “never freed” means “alive at ${end}”`);
 	}
 	if (page.merged_stacks > 0) {

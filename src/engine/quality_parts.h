@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Between the files that write the lines of quality.h.
+
+#include "base/human.h"
+#include "engine/quality.h"
+
+struct quality_writer {
+	const struct recording *recording;
+	const struct names *names;
+	struct arena *arena;
+	struct quality_line *out;
+	size_t n;
+};
+
+/** One more line, up to QUALITY_TEXT_MAX bytes of it. */
+enum { QUALITY_TEXT_MAX = 2048 };
+void quality_say(struct quality_writer *w, const char *id, uint64_t value, const char *fmt, ...)
+		ATTR_PRINTF(4, 5);
+
+/** How the recording and the program ended, unless both came to a normal end. */
+void quality_say_ending(struct quality_writer *w);
+
+/** Images of the process, and processes that it started, into which the recorder did not get. */
+void quality_say_unrecorded(struct quality_writer *w);

@@ -1,0 +1,200 @@
+"""How a program ended is said, with what is known: by a signal, by a limit of its own, by the kernel for
+want of memory. And the first line of a report says whether the recording is whole.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+SECOND = 1_000_000_000
+perl = pytest.mark.skipif(not shutil.which("perl"), reason="perl is not installed")
+
+
+def killed(known):
+    lines = [line["text"] for line in known["quality"]["sentences"] if line["id"] == "killed"]
+    assert len(lines) <= 1
+    return lines[0] if lines else None
+
+
+def first_line(recording):
+    return recording.report().splitlines()[0]
+
+
+def assert_whole(recording):
+    assert recording.json()["quality"]["verdict"] == "recording whole"
+    assert "   recording whole   " in first_line(recording), first_line(recording)
+
+
+def test_a_normal_end_is_no_news(tools):
+    for status in (0, 3):
+        recording = tools.record("sh", "-c", f"exit {status}")
+        assert recording.status == status
+        assert killed(recording.json()) is None
+        assert recording.json()["program"]["end_reason"] is None
+        assert_whole(recording)
+
+
+@pytest.mark.parametrize("name", ["SEGV", "TERM", "KILL", "ABRT", "INT", "USR1"])
+def test_signals(tools, name):
+    recording = tools.record("sh", "-c", f"kill -{name} $$")
+    number = getattr(signal, f"SIG{name}")
+    assert recording.status == 128 + number, repr(recording)
+    sentence = killed(recording.json())
+    assert re.fullmatch(rf"the program was ended by SIG{name} at [\d.]+ (ms|s): \"never freed\" is what "
+                        "was live then", sentence), sentence
+    assert f"was ended by SIG{name}" in recording.stderr
+    assert_whole(recording)
+
+
+@perl
+@pytest.mark.parametrize("limit, sentence", [
+    ("-t 1", r"was ended by SIG(XCPU|KILL) at .* s: it had reached its limit of CPU time, 1 s "
+             r"\(ulimit -t\)"),
+    ("-f 8", r"was ended by SIGXFSZ at .*: it had reached its limit of file size, 8\.2 kB "
+             r"\(ulimit -f\)|was ended by SIGXFSZ at .* file size, 4\.1 kB \(ulimit -f\)"),
+    ("-v 200000", r"(exited with status \d+|was ended by SIG\w+) at .*; 1 allocation failed: its memory "
+                  r"is limited to 204\.8 MB \(ulimit -v or -d\)"),
+])
+def test_limits_of_its_own(tools, tmp_path, limit, sentence):
+    what = {"t": "1 while 1", "f": "open F, '>', shift; print F 'x' x 1e6; close F",
+            "v": "$x = 'x' x 4e8"}[limit[1]]
+    recording = tools.record("sh", "-c", f'ulimit {limit}; exec perl -e "$0" "$1"', what,
+                             tmp_path / "file")
+    known = recording.json()
+    assert recording.status != 0
+    assert known["program"]["end_reason"] == "limit", known["quality"]
+    assert re.fullmatch(f"the program (?:{sentence})", killed(known)), killed(known)
+
+
+def test_limits_that_are_not_reached_are_not_named(tools):
+    recording = tools.record("sh", "-c", "ulimit -t 100; ulimit -f 1000; kill -KILL $$")
+    assert "ended by SIGKILL" in killed(recording.json())
+    assert recording.json()["program"]["end_reason"] is None
+
+
+@contextlib.contextmanager
+def control_group(limit_bytes):
+    """A group for memory below our own, in either version of control groups."""
+    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    groups = {controllers: path for _, controllers, path in lines}
+    root = Path("/sys/fs/cgroup")
+    if "memory" in groups:
+        above, limit = root / "memory" / groups["memory"].lstrip("/"), "memory.limit_in_bytes"
+    else:
+        above, limit = root / groups.get("", "").lstrip("/"), "memory.max"
+    group = above / f"heaptrack-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / limit).write_text(str(limit_bytes))
+    except OSError as why:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        pytest.skip(f"no control group for memory can be made here: {why}")
+    swap = group / ("memory.memsw.limit_in_bytes" if "memory" in groups else "memory.swap.max")
+    with contextlib.suppress(OSError):
+        swap.write_text(str(limit_bytes) if "memory" in groups else "0")
+    try:
+        yield group
+    finally:
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                group.rmdir()
+                break
+            time.sleep(0.05)
+
+
+HUNGRY = 'push @x, "x" x 1e5 while 1'
+
+
+@perl
+@pytest.mark.parametrize("how", ["moves itself", "moves late", "is started there"])
+def test_killed_by_the_kernel_for_memory(tools, how):
+    limit = 96 << 20
+    with control_group(limit) as group:
+        procs = group / "cgroup.procs"
+        if how == "is started there":  # heaptrack as well: the kernel takes the largest
+            recording = tools.record("perl", "-e", HUNGRY, preexec_fn=lambda: procs.write_text("0"))
+        else:
+            wait = "sleep 1;" if how == "moves late" else ""
+            recording = tools.record(
+                "sh", "-c", f"{wait} echo $$ > {procs}; exec perl -e '{HUNGRY}'")
+        assert recording.status == 128 + signal.SIGKILL, repr(recording)
+        known = recording.json()
+    assert known["program"]["end_reason"] == "memory", known["quality"]
+    sentence = killed(known)
+    assert re.fullmatch(
+        r"the kernel killed the program at [\d.]+ (ms|s) \(SIGKILL\), because its control group had used "
+        r"up its memory limit of 100\.7 MB; the heap was [\d.]+ MB then, the last RSS seen [\d.]+ MB",
+        sentence), sentence
+    assert "the kernel killed the program" in recording.stderr
+
+
+@perl
+def test_kill_in_a_group_where_others_were_killed_for_memory(tools):
+    """Some seconds before: it is not that what ended the program."""
+    with control_group(96 << 20) as group:
+        procs = group / "cgroup.procs"
+        running = tools.start_record("sh", "-c", f"echo $$ > {procs}; perl -e '{HUNGRY}'; echo gone; sleep 60")
+        output = running.outputs[0].name
+        end = time.monotonic() + 60
+        while Path(output).read_text() != "gone\n":
+            assert time.monotonic() < end, "the child was not killed"
+            time.sleep(0.05)
+        time.sleep(4)
+        os.kill(running.program(), signal.SIGKILL)
+        assert running.wait().status == 128 + signal.SIGKILL
+    known = tools.json(running.file)
+    assert known["program"]["end_reason"] is None
+    assert "was ended by SIGKILL" in killed(known)
+
+
+def test_killed_collector_leaves_what_says_so(tools, helpers):
+    running = tools.start_record("sleep", "30")
+    helpers.wait_until(lambda: running.file.exists() and running.file.stat().st_size > 0, what="a file")
+    time.sleep(1)
+    program = running.program()
+    os.kill(running.pid, signal.SIGKILL)
+    try:
+        running.wait()
+        report = tools.print(running.file).stdout
+        assert "   incomplete: the recording has no end   " in report.splitlines()[0], report
+        assert "or the collector was killed then" in report
+        assert not tools.json(running.file)["summary"]["complete"]
+    finally:
+        os.kill(program, signal.SIGKILL)
+
+
+def test_collector_that_was_stopped_for_long(tools):
+    """The program takes it for dead and goes on without: what is there is not called whole."""
+    running = tools.start_record(tools.victim("steady"), 6_000_000)
+    program = running.program()
+    time.sleep(0.3)
+    os.kill(running.pid, signal.SIGSTOP)
+    try:
+        end = time.monotonic() + 60
+        while state(program) != "Z":
+            assert time.monotonic() < end, "the program hangs"
+            time.sleep(0.1)
+    finally:
+        os.kill(running.pid, signal.SIGCONT)
+    finished = running.wait()
+    assert finished.status == 0, repr(finished)
+    known = tools.json(running.file)
+    assert not known["summary"]["complete"]
+    verdict = known["quality"]["verdict"]
+    assert re.fullmatch(r"incomplete: recorded to [\d.]+ (ms|s) of [\d.]+ s", verdict), verdict
+    line, = [line for line in known["quality"]["sentences"] if line["id"] == "stopped-early"]
+    assert line["value"] < 3 * SECOND < known["summary"]["duration_ns"], "when it was stopped"
+    assert "the program ran on to" in line["text"]
+    assert "recording ended at" in finished.stderr, repr(finished)
+    assert f"   {verdict}   " in tools.print(running.file).stdout.splitlines()[0]
+
+
+def state(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
