@@ -3,6 +3,7 @@
 // Laying the resident: one mapping with the recorder in it, and the memfd that it will share with us.
 
 #include "injector/injector_parts.h"
+#include "injector/thread_cache.h"
 #include "wire/segment.h"
 
 #include <elf.h>
@@ -96,6 +97,7 @@ static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	r->in_loader = find_symbol(&in->modules, "ld-linux", "__libc_stack_end");
 	r->clock = clock;
 	r->stack_end = in->space.stack_start;
+	r->thread_cache = thread_cache_find(&in->modules);
 	r->errand_code = image + in->blob.errand_at;
 	resident_use_for_errands(in);
 }

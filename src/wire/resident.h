@@ -132,6 +132,8 @@ struct resident {
 	uint64_t in_loader;   // an address in glibc's loader, or 0
 	uint64_t clock;       // of the vdso's clock_gettime, or 0: by system call
 	uint64_t stack_end;   // of the main thread's stack
+	struct resident_range
+			thread_cache; // code that frees what the program has freed before; 0 bytes: none
 	uint32_t n_hooks;     // places of `hooks` in use; those of earlier attaches stay
 	uint32_t n_islands;
 	// Lines of /proc/PID/maps, those where a file begins, for a process without /proc; ends with a 0

@@ -21,6 +21,7 @@
 struct resident *inject_resident;
 struct thread_words inject_threads[1 << RESIDENT_THREADS_LOG2];
 uint32_t inject_has_tids;
+struct resident_range inject_thread_cache;
 
 /** For threads that find no place in the table: never gets a slot, their events count as lost. */
 static struct thread_words nobody = {.n_until_search = UINT32_MAX};
@@ -129,6 +130,7 @@ void host_unmapped(void *at, size_t bytes) {
 
 __attribute__((visibility("default"))) long inject_begin(struct resident *resident) {
 	inject_resident = resident;
+	inject_thread_cache = resident->thread_cache;
 	bool is_open = door_find_out();
 	if (is_open) {
 		capture_register_frames((const void *)resident->frames_at);
@@ -176,7 +178,7 @@ static void enter_allocation(struct inject_frame *f, const struct thread_words *
 static void enter_free(struct inject_frame *f, struct thread_words *self) {
 	uint64_t pointer = f->arguments[f->what->ptr];
 	const void *block = (const void *)(pointer - f->what->behind);
-	if (pointer == 0) {
+	if (pointer == 0 || inject_is_thread_cache(f->pc)) {
 		f->kind = INJECT_PASSES;
 		return;
 	}

@@ -50,6 +50,13 @@ void inject_stub_allocates(void);
 /** Of those that free the block that their first argument points to. */
 void inject_stub_frees(void);
 
+/** The thread's end frees what lies in its cache: the program has freed it before. */
+extern struct resident_range inject_thread_cache;
+
+static inline bool inject_is_thread_cache(uint64_t pc) {
+	return pc - inject_thread_cache.at < inject_thread_cache.bytes;
+}
+
 void inject_enter(struct inject_frame *f);
 /** True: what was called has found no memory. The real function, at `goes_on_at`, shall say so itself. */
 bool inject_leave(struct inject_frame *f);

@@ -91,7 +91,8 @@ uint64_t inject_leave_allocation(uint64_t block, struct inject_frame *f) {
 }
 
 void inject_enter_free(uint64_t block, struct inject_frame *f) {
-	bool is_usual = block != 0 && !hook_wants_free_stacks() && !capture_is_loader(f->pc);
+	bool is_usual = block != 0 && !hook_wants_free_stacks() && !capture_is_loader(f->pc) &&
+			!inject_is_thread_cache(f->pc);
 	struct thread_state *s = NULL;
 	if (__builtin_expect(!is_usual || (s = begin(f, INJECT_FREES)) == NULL, 0)) {
 		inject_enter(f);

@@ -1,0 +1,62 @@
+"""Programs that are linked statically, or with musl: what tests/victims/linked.c does is recorded exactly.
+
+The recorder is put into these; with "glibc" it is preloaded, and says the same.
+"""
+
+import signal
+
+import pytest
+
+from attaching import finish, known, start_listening, target  # noqa: F401
+from conftest import wait_until
+from ways import WAYS, build_way
+
+THREADS, COROUTINES = 8, 20
+
+# kind: in function, allocations, blocks never freed, their bytes
+TRUTH = {
+    "plain": ("plain", 40, 20, 400),
+    "overflow": ("overflow", 10, 10, 300),
+    "threads": ("in_thread", 50 * THREADS, 10 * THREADS, 1000 * THREADS),
+    "coroutines": ("at_depth", 10 * COROUTINES, 5 * COROUTINES, 500 * COROUTINES),
+    "both": ("at_depth", 10 * COROUTINES * THREADS, 5 * COROUTINES * THREADS, 500 * COROUTINES * THREADS),
+}
+FREES = {"plain": 20, "overflow": 0, "threads": 40 * THREADS, "coroutines": 6 * COROUTINES,
+         "both": 6 * COROUTINES * THREADS}
+
+
+def assert_true(got, kind, way, helpers):
+    function, allocations, blocks, size = TRUTH[kind]
+    summary, quality = got["summary"], got["quality"]
+    assert summary["complete"] and summary["lost_events"] == 0
+    assert quality["unknown_frees"] == quality["double_allocations"] == 0, quality
+    sites = helpers.through(got["sites"]["allocations"], function)
+    kept = helpers.through(got["sites"]["never_freed"], function)
+    assert helpers.total(sites, "allocations") == allocations
+    assert (helpers.total(kept, "blocks"), helpers.total(kept, "bytes")) == (blocks, size)
+    # glibc frees what it made for a thread
+    assert 0 <= summary["frees"] - FREES[kind] <= (0 if "musl" in way else THREADS), summary
+
+
+@pytest.mark.parametrize("way, kind", [(way, kind) for way in WAYS for kind in TRUTH
+                                       if "musl" not in way or kind != "plain"])
+def test_launched(tools, helpers, way, kind, tmp_path):
+    recording = tools.record(build_way("linked.c", way, tmp_path), kind)
+    assert recording.status == 0 and "done" in recording.stdout, repr(recording)
+    assert_true(recording.json(), kind, way, helpers)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_end_of_a_thread_frees_nothing_of_the_programs(build, target, helpers, way, tmp_path):  # noqa: F811
+    """Attached: glibc's own free is patched, and the thread's list of free blocks goes through it."""
+    victim = target([build_way("named_threads.c", way, tmp_path), "wait"])
+    process = start_listening(build, victim.pid, tmp_path / "threads")
+    victim.process.send_signal(signal.SIGUSR1)
+    wait_until(lambda: "done" in victim.said(), what=repr(victim))
+    status, err = finish(process)
+    assert status == 0, err
+    got = known(build, tmp_path / "threads.zst")
+    assert got["quality"]["unknown_frees"] == got["quality"]["double_allocations"] == 0
+    assert got["summary"]["frees"] == 3 * 40 * 39 // 2
+    sites = helpers.through(got["sites"]["allocations"], "one_block")
+    assert helpers.total(sites, "allocations") == 3 * 40 * 41 // 2
