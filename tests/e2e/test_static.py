@@ -60,3 +60,53 @@ def test_the_end_of_a_thread_frees_nothing_of_the_programs(build, target, helper
     assert got["summary"]["frees"] == 3 * 40 * 39 // 2
     sites = helpers.through(got["sites"]["allocations"], "one_block")
     assert helpers.total(sites, "allocations") == 3 * 40 * 41 // 2
+
+
+@pytest.mark.parametrize("n", range(4))
+def test_threads_that_come_at_once_know_the_modules(tools, helpers, n, tmp_path):
+    """What was known of modules may be void just then: each finds out for itself."""
+    recording = tools.record(build_way("linked.c", "musl", tmp_path), "both")
+    frames = [f for site in recording.json()["sites"]["allocations"] for f in site["stack"]]
+    assert frames and not [f for f in frames if f["function"] == "generated code"]
+
+
+GENERATED_THEN_DLOPEN = r"""
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(int argc, char **argv) {
+	void *allocate = (void *)malloc;
+	unsigned char *at = mmap(0, 1 << 16, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < 50; i++, at += 18) { // push %rbp; mov %rsp,%rbp; mov $malloc,%rax; call *%rax; pop %rbp; ret
+		memcpy(at, "\x55\x48\x89\xe5\x48\xb8", 6);
+		memcpy(at + 6, &allocate, 8);
+		memcpy(at + 14, "\xff\xd0\x5d\xc3", 4);
+		free(((void *(*)(size_t))at)(10));
+	}
+	for (int i = 1; i < argc; i++) {
+		void *library = dlopen(argv[i], RTLD_NOW);
+		void *(*make)(int) = (void *(*)(int))dlsym(library, "make");
+		for (int k = 0; k < 25; k++) make(k);
+	}
+	return 0;
+}
+"""
+LIBRARY = r"""
+#include <stdlib.h>
+__attribute__((noinline)) void *make(int n) { void *block = malloc(n + 1); __asm__ volatile("" ::: "memory"); return block; }
+"""
+
+
+@pytest.mark.parametrize("way", ["glibc", "musl"])
+def test_a_library_that_is_loaded_beside_generated_code(tools, helpers, way, tmp_path):
+    for name, text in (("program.c", GENERATED_THEN_DLOPEN), ("library.c", LIBRARY)):
+        (tmp_path / name).write_text(text)
+    program = build_way(tmp_path / "program.c", way, tmp_path, "-w")
+    libraries = [tmp_path / f"{i}.so" for i in range(3)]
+    for library in libraries:
+        build_way(tmp_path / "library.c", way, tmp_path, "-shared", "-fPIC").rename(library)
+    recording = tools.record(program, *libraries)
+    assert recording.status == 0, repr(recording)
+    sites = recording.json()["sites"]["allocations"]
+    assert helpers.total(helpers.through(sites, "make"), "allocations") == 75

@@ -139,7 +139,7 @@ static void test_maps_agree_with_loader(void **state) {
 		const struct wire_module *m = find(pcs[i], &module);
 		memset(&seen, 0, sizeof(seen));
 		wanted = pcs[i];
-		images_visit(look);
+		(void)images_visit(look, 0);
 		assert_true(seen.start == m->start && seen.end == m->end && seen.bias == m->bias);
 		assert_ptr_equal(seen.eh_frame_hdr, module.tables.hdr);
 		assert_int_equal(seen.build_id_bytes, m->build_id_bytes);

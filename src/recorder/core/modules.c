@@ -36,8 +36,12 @@ struct capture_range capture_loader;
 static char program_path[WIRE_MODULE_PATH];
 static size_t program_path_bytes;
 
-// When there is no _dl_find_object: who reads the maps, and how often that was in vain
-static _Atomic uint32_t is_visiting;
+// When there is no _dl_find_object: what was current when the maps were last read; mappings of generated code,
+// and how often it was in vain to read the maps for them
+enum { GENERATED_MAX = 16 };
+static struct { _Atomic uint64_t start, end; } generated[GENERATED_MAX];
+static _Atomic uint32_t n_generated;
+static _Atomic uint32_t generation_visited;
 static _Atomic uint32_t n_misses, n_misses_allowed;
 
 /** glibc's loader. musl's is its libc, and never unloads: it is not looked for. */
@@ -177,8 +181,9 @@ static void module_fill(struct module *module, uint32_t id, uint64_t start, uint
 	}
 }
 
-/** Among those that were last seen in `generation`. */
-static bool known_find_in(uint32_t generation, uint64_t pc, struct module *module) {
+/** Among those that are known to be loaded now. */
+static bool known_find(uint64_t pc, struct module *module) {
+	uint32_t generation = atomic_load_explicit(&modules_generation, memory_order_acquire);
 	for (uint32_t i = known_count(); i-- > 0;) {
 		struct known *k = &known[i];
 		uint32_t id = atomic_load_explicit(&k->id, memory_order_acquire);
@@ -190,11 +195,6 @@ static bool known_find_in(uint32_t generation, uint64_t pc, struct module *modul
 		}
 	}
 	return false;
-}
-
-static bool known_find(uint64_t pc, struct module *module) {
-	uint32_t generation = atomic_load_explicit(&modules_generation, memory_order_acquire);
-	return known_find_in(generation, pc, module);
 }
 
 /**
@@ -244,22 +244,53 @@ static void remember_visited(const struct image *image) {
 	(void)remember(image, atomic_load(&modules_generation));
 }
 
-/** Read the maps anew; the more seldom the less that brings (JIT code is in no module). */
-static void visit_maps(void) {
-	enum { MISSES_MAX = 1024 };
-	uint32_t allowed = atomic_load(&n_misses_allowed);
-	if (atomic_fetch_add(&n_misses, 1) < allowed || atomic_exchange(&is_visiting, 1) != 0) {
-		return;
+/** The mapping that `pc` lies in; both 0: in none. */
+static struct capture_range visit_maps(uint64_t pc) {
+	uint32_t generation = atomic_load(&modules_generation);
+	struct capture_range around = images_visit(remember_visited, pc);
+	atomic_store(&generation_visited, generation);
+	return around;
+}
+
+/** Does it lie where code was found before that is of no module? */
+static bool is_generated(uint64_t pc) {
+	for (unsigned i = 0; i < GENERATED_MAX; i++) {
+		if (pc >= atomic_load(&generated[i].start) && pc < atomic_load(&generated[i].end)) {
+			return true;
+		}
 	}
-	uint32_t before = atomic_load(&n_known);
-	images_visit(remember_visited);
-	bool is_vain = atomic_load(&n_known) == before;
-	atomic_store(&n_misses_allowed,
-			!is_vain                       ? 0
-					: allowed < MISSES_MAX ? 2 * allowed + 1
-										   : allowed);
-	atomic_store(&n_misses, 0);
-	atomic_store(&is_visiting, 0);
+	return false;
+}
+
+static void note_generated(struct capture_range range) {
+	unsigned i = atomic_fetch_add(&n_generated, 1) % GENERATED_MAX;
+	atomic_store(&generated[i].start, range.start);
+	atomic_store(&generated[i].end, range.start + range.bytes);
+}
+
+/**
+ * Read the maps anew for a program counter that is not known. Where generated code was found the more seldom
+ * the less that brings, but always when what was known has become void. Threads that come at the same time
+ * each read for themselves: none has to wait for another, or to do without.
+ */
+static bool find_in_maps(uint64_t pc, struct module *module) {
+	enum { MISSES_MAX = 1024 };
+	bool was_generated = is_generated(pc);
+	uint32_t allowed = atomic_load(&n_misses_allowed);
+	if (was_generated && atomic_load(&generation_visited) == atomic_load(&modules_generation) &&
+			atomic_fetch_add(&n_misses, 1) < allowed) {
+		return false;
+	}
+	struct capture_range around = visit_maps(pc);
+	bool is_found = known_find(pc, module);
+	if (was_generated) {
+		uint32_t more = allowed < MISSES_MAX ? 2 * allowed + 1 : allowed;
+		atomic_store(&n_misses_allowed, is_found ? 0 : more);
+		atomic_store(&n_misses, 0);
+	} else if (!is_found && around.bytes != 0) {
+		note_generated(around);
+	}
+	return is_found;
 }
 
 bool modules_setup(void) {
@@ -270,7 +301,7 @@ bool modules_setup(void) {
 	find_loader();
 	find_program_path();
 	if (!host_has_finder()) {
-		visit_maps(); // now: threads that come at once would not wait for the one that reads them
+		(void)visit_maps(0);
 	}
 	return true;
 }
@@ -279,16 +310,7 @@ bool module_find(uint64_t pc, struct module *module) {
 	if (host_has_finder()) {
 		return ask_loader(pc, module);
 	}
-	if (known_find(pc, module)) {
-		return true;
-	}
-	visit_maps();
-	// Where another thread has begun to read them and has not come to this one, what was there before
-	// tells it: without a finder nothing is known to be gone until all was read
-	return known_find(pc, module) ||
-			(atomic_load(&is_visiting) != 0 &&
-					known_find_in(atomic_load(&modules_generation) - 1, pc, module)) ||
-			known_find(pc, module);
+	return known_find(pc, module) || find_in_maps(pc, module);
 }
 
 bool module_covers(uint64_t pc) {

@@ -13,7 +13,7 @@
 
 #include <elf.h>
 
-enum { NOTE_ALIGN = 4, PATH_MAX_BYTES = 4096 };
+enum { NOTE_ALIGN = 4 };
 
 static void note_read(struct image *image, uint64_t at, uint64_t bytes, uint64_t align) {
 	uint64_t end = at + bytes;
@@ -85,7 +85,7 @@ struct reader {
 	long fd;
 	const char *text; // read instead of `fd`; NULL: none
 	size_t at, n;
-	char bytes[512];
+	char bytes[320]; // the beginning of an auxiliary vector, too
 };
 
 static int next_byte(struct reader *r) {
@@ -140,12 +140,12 @@ static void skip_field(struct reader *r, int *last) {
 	} while (*last != ' ' && *last != '\n' && *last >= 0);
 }
 
-/** "start-end perms offset dev inode   path". False: the end. */
-static bool next_mapping(struct reader *r, uint64_t *start, bool *is_candidate, char *path,
-		size_t *path_bytes) {
+/** "start-end perms offset dev inode   path", which is counted whole and cut. False: the end. */
+static bool next_mapping(struct reader *r, struct capture_range *range, bool *is_candidate,
+		char path[WIRE_MODULE_PATH], size_t *path_bytes) {
 	int last;
-	*start = next_hex(r, &last);
-	(void)next_hex(r, &last);
+	range->start = next_hex(r, &last);
+	range->bytes = next_hex(r, &last) - range->start;
 	bool is_readable = next_byte(r) == 'r';
 	skip_field(r, &last);
 	uint64_t offset = next_hex(r, &last);
@@ -156,34 +156,40 @@ static bool next_mapping(struct reader *r, uint64_t *start, bool *is_candidate, 
 	*path_bytes = 0;
 	while (last >= 0 && last != '\n') {
 		last = next_byte(r);
-		if (last >= 0 && last != '\n' && (last != ' ' || *path_bytes > 0) &&
-				*path_bytes < PATH_MAX_BYTES) {
-			path[(*path_bytes)++] = (char)last;
+		if (last < 0 || last == '\n' || (last == ' ' && *path_bytes == 0)) {
+			continue;
 		}
+		if (*path_bytes < WIRE_MODULE_PATH) {
+			path[*path_bytes] = (char)last;
+		}
+		++*path_bytes;
 	}
 	bool is_vdso = *path_bytes == 6 && sys_equal(path, "[vdso]", 6);
 	*is_candidate = is_readable && offset == 0 && *path_bytes > 0 && (path[0] == '/' || is_vdso);
 	return last >= 0;
 }
 
-void images_visit(void (*visit)(const struct image *image)) {
-	static char path[PATH_MAX_BYTES]; // one visitor at a time: the caller sees to that
+struct capture_range images_visit(void (*visit)(const struct image *image), uint64_t pc) {
+	char path[WIRE_MODULE_PATH];
+	struct capture_range range, around = {0, 0};
 	struct reader r;
 	if (!world_may_call_system()) {
-		return;
+		return around;
 	}
 	if (!reader_open(&r, "/proc/self/maps")) {
 		r.text = host_maps();
 	}
 	struct image image;
 	bool is_candidate;
-	while (next_mapping(&r, &image.start, &is_candidate, path, &image.path_bytes)) {
-		if (is_candidate && image_read(&image, image.start)) {
+	while (next_mapping(&r, &range, &is_candidate, path, &image.path_bytes)) {
+		around = pc - range.start < range.bytes ? range : around;
+		if (is_candidate && image_read(&image, range.start)) {
 			image.path = path;
 			visit(&image);
 		}
 	}
 	reader_close(&r);
+	return around;
 }
 
 /** An entry of the auxiliary vector. 0: it has none. */

@@ -3,6 +3,8 @@
 
 /** Between the parts of modules: an ELF image as it lies in memory. */
 
+#include "recorder/core/capture.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,8 +22,11 @@ struct image {
 /** Read the ELF header at `start`: fills in all but the path. False: none is there. */
 bool image_read(struct image *image, uint64_t start);
 
-/** Call `visit` for each ELF image of this process, as /proc/self/maps has them, or host_maps(). */
-void images_visit(void (*visit)(const struct image *image));
+/**
+ * Call `visit` for each ELF image of this process, as /proc/self/maps has them, or host_maps(); its path may be cut. Returns
+ * the mapping that `pc` lies in; 0 bytes: in none.
+ */
+struct capture_range images_visit(void (*visit)(const struct image *image), uint64_t pc);
 
 /** Where the ELF header of the dynamic loader lies (AT_BASE). 0: unknown. */
 uint64_t image_of_loader(void);
