@@ -60,7 +60,7 @@ struct shape {
 
 static void emit(struct writer *w, uint32_t i, uint32_t n_pages) {
 	enum wire_kind kind = i & 1 ? KIND_FREE : KIND_ALLOC;
-	uint64_t ptr = (uint64_t)((i * 2654435761u >> 9) % n_pages + 1) << WIRE_REGION_SHIFT;
+	uint64_t ptr = (uint64_t)((i * 2654435761u >> 9) % n_pages + 1) << 12;
 	struct writer_event e = writer_begin(w, kind, ptr, false);
 	writer_publish(w, &e, 64, kind == KIND_ALLOC ? 1 + i * 40503u % (N_NODES - 1) : 0);
 }
@@ -70,7 +70,8 @@ static double measure(const struct shape *shape, uint32_t n_rounds) {
 			.thread = take_thread,
 			.thread_ended = take_end,
 			.image = take_image,
-			.is_thread_alive = is_alive};
+			.is_thread_alive = is_alive,
+			.is_thread_running = is_alive};
 	struct err err;
 	struct order *o = order_create(&segment, &tries, &sink, NULL, &err);
 	uint32_t n_fill = 12000 * (shape->n_active < 8 ? shape->n_active : 8);

@@ -2,7 +2,7 @@
 
 /*
  * What the parts of a hook cost, ns per call, the least of many rounds: an entry of a ring with its
- * number, a child of the trie found first in the chain, last in the chain, or by the hash, a new
+ * stamp, a child of the trie found first in the chain, last in the chain, or by the hash, a new
  * node, and a whole hook (malloc's and free's half each) at a fixed depth, without the real malloc.
  * bench_capture has the stack capture by itself, bench/compare whole programs.
  *
@@ -40,9 +40,9 @@ static void set_up(void) {
 	w.header->program_pid = (uint32_t)getpid();
 	atomic_store(&w.header->state, SEGMENT_OPEN);
 	atomic_store(&w.header->tick_ns, 1);
+	atomic_store(&w.header->stamps, STAMPS_CLOCK);
 	segment = (struct segment){
 			.header = w.header,
-			.regions = fake_pages(WIRE_N_REGIONS * sizeof(struct wire_region)),
 			.modules = w.modules,
 			.nodes = w.nodes,
 			.slots = fake_pages(SLOT_BYTES),
@@ -71,8 +71,8 @@ static void ring_entries(void) {
 	struct ring *r = &thread_state_of(thread_self.slot)->ring;
 	for (uint64_t i = 0; i < N_CALLS; i++) {
 		uint64_t index = ring_reserve(r, 1);
-		uint32_t number = hook_take_number(i << 4);
-		ring_publish(r, index, wire_head(0, KIND_ALLOC, number, i << 4), wire_body(1, 16, number));
+		uint64_t stamp = hook_take_stamp();
+		ring_publish(r, index, wire_head(0, KIND_ALLOC, stamp, i << 4), wire_body(1, 16, stamp));
 	}
 }
 
@@ -144,7 +144,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } parts[] = {
-		{"ring entry with its number", ring_entries},
+		{"ring entry with its stamp", ring_entries},
 		{"child, first in the chain", first_child},
 		{"child, last in the chain", last_child},
 		{"child, by the hash", hashed_child},

@@ -86,6 +86,7 @@ bool attach_make_segment(struct run *run, struct err *err) {
 			.options = (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
 					(o->exact_time ? SEGMENT_EXACT_TIME : 0u),
 			.start_ns = clock_now_ns(),
+			.has_stamps = clock_has_stamps(),
 			.has_memory = true,
 			.memory_fd = fd,
 	};

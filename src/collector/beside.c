@@ -17,6 +17,7 @@ static bool prepare(struct run *run, struct err *err) {
 			.options = SEGMENT_PROGRAM_WAITS | (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
 					(o->exact_time ? SEGMENT_EXACT_TIME : 0u),
 			.start_ns = clock_now_ns(),
+			.has_stamps = clock_has_stamps(),
 	};
 	char *exe = arena_new(&run->arena, char, 4096);
 	if (!exe) {

@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
- * A round: poll the readers that rest, then drain those that have something, the one with the
- * earliest label first, and stay with it as long as no other is earlier. Labels are coarse
- * (the target reads our tick), so many readers share one: those at the clock stand in a queue,
- * only those ahead of it in a heap. A reader that waits for another's number is in neither; whoever
- * takes the number before queues it (order_numbers.c).
+ * A round: take a stamp, the horizon; then look how far each ring is reserved. Whoever has an older
+ * stamp had reserved its entry before, so all of them are there to be seen, and none can come later.
+ * They leave in the order of their stamps: the reader with the oldest is drained up to the next one's.
+ *
+ *                        horizon
+ *   ring A   1 4 5 7 9  |  12 13      row: 1 2 3 4 5 6 7 8 9; what is younger waits
+ *   ring B   2 3 8      |             for the next round
+ *   ring C   6 .  10    |             . is reserved, and not published: had it stood before 10
+ *                                     since the last round, only 1 to 6 could leave
+ *
+ * A reader whose next entry is not published holds all others up, but for what is older than anything
+ * that it may still write: what was reserved when an earlier horizon was taken and is published by now
+ * was all there was before that one.
  */
 #include "collector/order.h"
 
-#include "base/vec.h"
 #include "collector/order_parts.h"
+#include "sys/clock.h"
 
 #include <stdlib.h>
 
 enum {
-	ROUND_MAX = 1 << 20,
-	LABEL_SLACK_NS = 100 * 1000 * 1000, // of clocks; a label further ahead than that is nonsense
+	// A processor's stores are seen by others a little after its clock has been read (nothing drains
+	// them in between): some ns, here taken for 20 us or more
+	SLACK = 1 << 16,
+	SPINS = 16, // a thread that runs publishes what it has reserved in some ns
 };
+static const uint64_t counted_pause_ns = 1000 * 1000; // so long for those who read the clock yet
 
 struct order *order_create(struct segment *segment, struct tries *tries,
 		const struct order_sink *sink, const struct order_limits *limits, struct err *err) {
@@ -31,22 +42,15 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 	o->limits = limits ? *limits : (struct order_limits){0};
 	o->limits.patience_ns = o->limits.patience_ns ? o->limits.patience_ns : 100000000u;
 	o->limits.force_ns = o->limits.force_ns ? o->limits.force_ns : 10000000000u;
-	o->limits.max_backlog = o->limits.max_backlog ? o->limits.max_backlog : 1u << 22;
-	o->limits.max_parked = o->limits.max_parked ? o->limits.max_parked : 1u << 19;
 	o->by_slot = calloc(segment->n_slots, sizeof(struct reader *));
 	o->readers = calloc(segment->n_slots, sizeof(struct reader *));
-	if (!o->by_slot || !o->readers) {
+	o->turns = calloc(segment->n_slots, sizeof *o->turns);
+	if (!o->by_slot || !o->readers || !o->turns) {
 		(void)err_memory(err);
-		goto fail;
-	}
-	if (!order_numbers_init(o, err)) {
-		goto fail;
+		order_destroy(o);
+		return NULL;
 	}
 	return o;
-
-fail:
-	order_destroy(o);
-	return NULL;
 }
 
 void order_destroy(struct order *o) {
@@ -54,13 +58,11 @@ void order_destroy(struct order *o) {
 		return;
 	}
 	for (uint32_t i = 0; i < o->n_readers; i++) {
-		order_drop_backlog(o, o->readers[i]);
 		free(o->readers[i]);
 	}
-	order_numbers_finish(o);
 	free(o->by_slot);
 	free(o->readers);
-	vec_finish(&o->ahead);
+	free(o->turns);
 	free(o);
 }
 
@@ -86,150 +88,199 @@ void order_flush(struct order *o) {
 	o->n_round += n;
 }
 
-// ---- readers ahead of the clock
+// ---- the horizon
 
-static void heap_swap(struct reader_heap *h, size_t i, size_t k) {
-	struct reader *r = h->items[i];
-	h->items[i] = h->items[k];
-	h->items[k] = r;
+/** `newest`: no stamp is younger that was taken before this. */
+static void take_horizon(struct order *o, uint64_t *newest) {
+	const struct segment_header *h = o->segment->header;
+	*newest = UINT64_MAX;
+	if (o->is_last) {
+		o->horizon = UINT64_MAX;
+	} else if (o->counted_ns == 0 &&
+			atomic_load_explicit(&h->stamps, memory_order_relaxed) == STAMPS_CLOCK) {
+		*newest = clock_stamp();
+		o->horizon = *newest - SLACK;
+	} else if (o->counted_ns == 0) {
+		o->counted_ns = o->horizon == 0 ? 1 : o->now_ns;
+	}
+	if (o->counted_ns != 0 && !o->is_last && o->now_ns - o->counted_ns >= counted_pause_ns) {
+		*newest = atomic_load(&h->stamp);
+		o->horizon = *newest - 1;
+	}
+	o->limit = o->horizon;
 }
 
-static bool heap_push(struct reader_heap *h, struct reader *r) {
-	if (!vec_reserve(h, 1)) {
-		return false;
-	}
-	size_t i = h->n++;
-	h->items[i] = r;
-	while (i > 0 && h->items[(i - 1) / 2]->label_ns > h->items[i]->label_ns) {
-		heap_swap(h, i, (i - 1) / 2);
-		i = (i - 1) / 2;
-	}
-	return true;
-}
+// ---- whose turn it is
 
-static struct reader *heap_pop(struct reader_heap *h) {
-	struct reader *first = h->items[0];
-	h->items[0] = h->items[--h->n];
-	for (size_t i = 0;;) {
-		size_t least = i;
-		for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < h->n; k++) {
-			least = h->items[k]->label_ns < h->items[least]->label_ns ? k : least;
+static void sift_down(struct order *o, uint32_t i, struct turn turn) {
+	struct turn *turns = o->turns;
+	for (uint32_t k = 2 * i + 1; k < o->n_turns; k = 2 * i + 1) {
+		k += k + 1 < o->n_turns && turns[k + 1].stamp < turns[k].stamp;
+		if (turns[k].stamp >= turn.stamp) {
+			break;
 		}
-		if (least == i) {
-			return first;
-		}
-		heap_swap(h, i, least);
-		i = least;
+		turns[i] = turns[k];
+		i = k;
+	}
+	turns[i] = turn;
+}
+
+static void add_turn(struct order *o, struct reader *r) {
+	uint32_t i = o->n_turns++;
+	for (; i > 0 && o->turns[(i - 1) / 2].stamp > r->stamp; i = (i - 1) / 2) {
+		o->turns[i] = o->turns[(i - 1) / 2];
+	}
+	o->turns[i] = (struct turn){r->stamp, r};
+}
+
+static void drop_turn(struct order *o) {
+	if (--o->n_turns > 0) {
+		sift_down(o, 0, o->turns[o->n_turns]);
 	}
 }
 
-// ---- who is next
-
-static void enqueue(struct order *o, struct reader *r) {
-	r->state = READER_QUEUED;
-	r->next_queued = NULL;
-	*(o->queue_first ? &o->queue_last->next_queued : &o->queue_first) = r;
-	o->queue_last = r;
+/** The oldest stamp of all but the first. */
+static uint64_t next_stamp(const struct order *o) {
+	uint64_t a = o->n_turns > 1 ? o->turns[1].stamp : UINT64_MAX;
+	uint64_t b = o->n_turns > 2 ? o->turns[2].stamp : UINT64_MAX;
+	return a < b ? a : b;
 }
 
-void order_queue(struct order *o, struct reader *r) {
-	order_set_busy(o, r, true);
-	r->quiet_rounds = 0;
-	r->state = READER_RESTS;
-	if (r->label_ns <= o->clock_ns) {
-		enqueue(o, r);
-	} else if (r->label_ns <= o->horizon_ns) {
-		if (heap_push(&o->ahead, r)) {
-			r->state = READER_AHEAD;
+// ---- who holds the others up
+
+/** Has it taken too long? Others need room, or it will not be soon. */
+static bool is_out_of_patience(struct order *o, const struct reader *r) {
+	uint64_t held_ns = o->now_ns - r->held_since_ns;
+	return held_ns > o->limits.force_ns ||
+			(held_ns > o->limits.patience_ns && o->is_crowded &&
+					!o->sink.is_thread_running(o->sink.user, r->pid, r->tid));
+}
+
+static void hold_up(struct order *o, struct reader *r) {
+	if (r->held_since_ns == 0) {
+		r->held_since_ns = o->now_ns;
+	} else if (!r->is_passed && is_out_of_patience(o, r)) {
+		r->is_passed = true;
+		o->counts.forced++;
+	}
+	if (!r->is_passed) {
+		uint64_t until = r->stamp > r->through ? r->stamp : r->through;
+		o->limit = until < o->limit ? until : o->limit;
+	}
+	o->n_held++;
+}
+
+static void let_go(struct reader *r) {
+	r->held_since_ns = 0;
+	r->is_passed = false;
+}
+
+/** The reader has come this far. */
+static void come_to(struct order *o, struct reader *r, enum order_next next) {
+	for (unsigned i = 0; next == NEXT_HELD && i < SPINS; i++) {
+		__builtin_ia32_pause();
+		next = order_peek(o, r);
+	}
+	if (next == NEXT_HELD && order_is_gone(o, r)) {
+		next = order_peek(o, r);
+	}
+	r->has_event = next == NEXT_EVENT;
+	if (next == NEXT_HELD) {
+		hold_up(o, r);
+		return;
+	}
+	let_go(r);
+	if (next == NEXT_EVENT) {
+		add_turn(o, r);
+	}
+}
+
+/** A stamp that was found in an earlier round is not of the future: somebody has scribbled. */
+static void check_stamp(struct order *o, struct reader *r, uint64_t newest) {
+	if (r->has_event && r->stamp > newest) {
+		o->counts.bad_entries++;
+		r->base = newest - (1ull << WIRE_STAMP_BITS);
+	}
+}
+
+static void look_at_all(struct order *o, uint64_t newest) {
+	o->n_turns = 0;
+	o->n_held = 0;
+	o->is_crowded = false;
+	for (uint32_t i = 0; i < o->n_readers; i++) {
+		struct reader *r = o->readers[i];
+		if (!r->is_held) {
+			check_stamp(o, r, newest);
+			(void)order_look(o, r);
+		}
+	}
+	for (uint32_t i = 0; i < o->n_readers; i++) {
+		struct reader *r = o->readers[i];
+		if (!r->is_held && !order_is_drained(r)) {
+			come_to(o, r, order_peek(o, r));
+		}
+	}
+}
+
+/** Events that come too late for their place in the row: those of whom the others no longer waited. */
+static uint64_t limit_of_late(struct order *o, uint64_t stamp, uint64_t limit) {
+	if (stamp >= o->row || stamp == 0) {
+		return limit;
+	}
+	o->counts.late++;
+	return stamp;
+}
+
+static void merge(struct order *o) {
+	while (o->n_turns > 0 && o->turns[0].stamp <= o->limit && !o->has_failed) {
+		struct reader *r = o->turns[0].reader;
+		uint64_t limit = next_stamp(o);
+		limit = limit < o->limit ? limit : o->limit;
+		limit = limit_of_late(o, o->turns[0].stamp, limit);
+		enum order_next next = order_drain(o, r, limit);
+		if (next == NEXT_EVENT) {
+			sift_down(o, 0, (struct turn){r->stamp, r});
 		} else {
-			enqueue(o, r); // no memory: out of time, but not lost
-		}
-	} // else it rests until our clock is there
-}
-
-bool order_may_go_on(struct order *o, uint64_t label_ns) {
-	if (label_ns <= o->clock_ns) {
-		return true;
-	}
-	if (o->queue_first || label_ns > o->horizon_ns ||
-			(o->ahead.n > 0 && o->ahead.items[0]->label_ns < label_ns)) {
-		return false;
-	}
-	o->clock_ns = label_ns;
-	return true;
-}
-
-static struct reader *next_reader(struct order *o) {
-	if (!o->queue_first && o->ahead.n > 0) {
-		o->clock_ns = o->ahead.items[0]->label_ns;
-		while (o->ahead.n > 0 && o->ahead.items[0]->label_ns <= o->clock_ns) {
-			enqueue(o, heap_pop(&o->ahead));
+			drop_turn(o);
+			come_to(o, r, next);
 		}
 	}
-	struct reader *r = o->queue_first;
-	if (r) {
-		o->queue_first = r->next_queued;
-	}
-	return r;
 }
 
-static void poll(struct order *o, uint32_t n) {
-	for (uint32_t i = n; i-- > 0;) {
+/** All that a reader had before the horizon is taken, unless it is held up, or stopped by one that is. */
+static void note_through(struct order *o) {
+	o->n_left = o->n_turns;
+	for (uint32_t i = 0; i < o->n_readers; i++) {
 		struct reader *r = o->readers[i];
-		if (r->state != READER_RESTS || r->is_held || !order_has_more(r)) {
-			continue;
+		if (r->held_since_ns == 0 && (!r->has_event || r->stamp > o->horizon)) {
+			r->through = o->horizon;
+		} else if (r->is_passed) {
+			order_look_behind(o, r);
 		}
-		if (r->label_ns > o->label_now_ns + LABEL_SLACK_NS) {
-			r->label_ns = o->label_now_ns;
-			o->counts.bad_entries++;
-		}
-		order_queue(o, r);
-	}
-}
-
-static void tell_all(struct order *o) {
-	for (uint32_t i = 0; i < o->n_busy; i++) {
-		struct reader *r = o->readers[i];
 		order_tell_taken(r);
-		if (r->backlog.entries && r->at[RING_BIG] >= r->backlog.end) {
-			order_drop_backlog(o, r);
-		}
-	}
-}
-
-static void take_all(struct order *o) {
-	for (uint64_t work = 0; work < ROUND_MAX && !o->has_failed;) {
-		struct reader *r = next_reader(o);
-		if (!r) {
-			return;
-		}
-		work += order_drain(o, r);
 	}
 }
 
 static void note_progress(struct order *o) {
 	const struct order_counts *c = &o->counts;
-	uint64_t progress = c->events + c->parked + c->skipped_numbers + c->unpublished;
+	uint64_t progress = c->events + c->unpublished;
 	o->n_idle = progress == o->progress ? o->n_idle + 1 : 0;
 	o->progress = progress;
 }
 
 bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err) {
-	bool was_idle = o->n_round == 0;
 	o->n_round = 0;
 	o->now_ns = now_ns;
 	o->label_now_ns = now_ns - o->segment->start_ns;
-	o->horizon_ns = o->is_last ? UINT64_MAX : o->label_now_ns;
 
-	order_find_threads(o, was_idle || o->is_last);
-	bool all = was_idle || o->n_waiters > 0 || o->is_last;
-	poll(o, all ? o->n_readers : o->n_busy);
-	take_all(o);
-	order_mend(o);
-	take_all(o);
+	uint64_t newest;
+	take_horizon(o, &newest);
+	order_find_threads(o);
+	look_at_all(o, newest);
+	merge(o);
+	note_through(o);
 	order_flush(o);
-	tell_all(o);
-	order_end_threads(o, o->is_last);
+	order_end_threads(o);
 	note_progress(o);
 
 	*n_events = o->n_round;
@@ -244,11 +295,11 @@ bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err 
 
 uint64_t order_rest_ns(const struct order *o) {
 	const uint64_t while_waiting_ns = 200 * 1000, usual_ns = 50 * 1000 * 1000;
-	return o->n_waiters > 0 || o->queue_first || o->ahead.n > 0 ? while_waiting_ns : usual_ns;
+	return o->n_held > 0 || o->n_left > 0 ? while_waiting_ns : usual_ns;
 }
 
 bool order_finish(struct order *o, uint64_t now_ns, struct err *err) {
-	enum { IDLE_ROUNDS = 4, IDLE_MAX = 64 }; // a proof takes two rounds
+	enum { IDLE_ROUNDS = 4, IDLE_MAX = 64 };
 	o->is_last = true;
 	o->n_idle = 0;
 	while (o->n_idle < IDLE_ROUNDS || (o->n_readers > 0 && o->n_idle < IDLE_MAX)) {

@@ -5,20 +5,19 @@
  * From the rings of all threads to one row of events. One thread; never sleeps, never waits.
  *
  * What holds for the row:
- *  - per address (and per region, wire/segment.h): exactly the order in which things happened.
+ *  - between threads: whatever order the program itself has established, by a lock, a join, an atomic
+ *    or a pipe, is that of the row (wire/segment.h: stamps).
  *  - per thread: program order, but that events of a signal handler may stand before the event of
- *    the hook that it interrupted, and that while another thread is stopped within a hook (a
- *    debugger, a freezer), events of this one may overtake those that must wait for that hook.
- *    REALLOC, MOVED and STAYED of a thread keep their order in any case.
- *  - between threads: by time label, as exact as the labels are. Labels of the row can fall: the
- *    consumer raises them.
+ *    the hook that it interrupted. REALLOC, MOVED and STAYED of a thread keep their order in any case.
+ *  - time labels are coarse, and can fall from one thread's event to another's: the consumer raises
+ *    them.
  *  - per image (exec): all events of one before sink.image and all events of the next.
  * What the target's memory says is checked. Scribbled memory leads to counted nonsense.
  *
- * A thread that stands still between an event's number and its publication holds up its region,
- * nothing else: rings that wait for it are relieved into our memory while they wait in order, then
- * what must wait is parked, up to `max_parked` events; then rings fill and their threads wait.
- * After `force_ns` the region goes on without it.
+ * A thread that stands still between an event's stamp and its publication holds up all others' that
+ * are younger: they wait in their rings, and when these are full, their threads wait. If it does not
+ * run (a handler that sleeps, a debugger) and another ring is half full, the others go on without it
+ * after `patience_ns`, in any case after `force_ns`; then its event comes late.
  */
 
 #include "collector/tries.h"
@@ -43,27 +42,23 @@ struct order_sink {
 	bool (*image)(void *user, uint32_t image, struct err *err);
 	/** False once no thread `tid` of the program can write to the segment any more. */
 	bool (*is_thread_alive)(void *user, uint32_t pid, uint32_t tid);
+	/** True if it runs, or would if there were a processor for it. */
+	bool (*is_thread_running)(void *user, uint32_t pid, uint32_t tid);
 };
 
 struct order_limits {
-	uint64_t
-			patience_ns; // 0: 100 ms. So long a ring waits for another's number before it is parked
-	uint64_t force_ns;   // 0: 10 s
-	uint32_t max_parked; // 0: 512 Ki events, 40 MiB
-	uint32_t max_backlog; // 0: 4 Mi entries, 64 MiB: moved out of rings whose turn it is not
+	uint64_t patience_ns; // 0: 100 ms
+	uint64_t force_ns;    // 0: 10 s
 };
 
 /** Exact sums since the start. */
 struct order_counts {
 	uint64_t events;                             // handed over
 	uint64_t failed, lost, truncated, abandoned; // as the threads counted (wire/event.h)
-	uint64_t skipped_numbers;                    // that never came
 	uint64_t unpublished;                        // entries that dead threads left half written
-	uint64_t strays;        // numbers out of their region's range: taken where they stood
-	uint64_t forced;        // went on without waiting to the end
+	uint64_t late;          // events that came when younger ones were in the row already
+	uint64_t forced;        // went on without a thread
 	uint64_t bad_entries;   // made no sense
-	uint64_t relieved;      // entries that waited in our memory, in their order
-	uint64_t parked;        // events that others of their thread overtook
 	uint64_t looked_behind; // events taken from behind an unpublished one
 	uint32_t n_threads;     // ever seen
 	uint32_t n_live;        // slots in use
@@ -75,7 +70,7 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 void order_destroy(struct order *o);
 
 /**
- * Take what is there, at most about a million events, and hand it over. `now_ns` is
+ * Take what is there, and hand it over. `now_ns` is
  * CLOCK_MONOTONIC. *n_events is how many. False: the sink refused, or out of memory.
  */
 bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err);

@@ -2,40 +2,26 @@
 /*
  * Slots are claimed from low to high (wire/segment.h: slot_hint), so those that were ever in use
  * are a prefix of all. What lies beyond is never touched: reading it would cost memory. Slots are
- * looked through when the hint has changed, when a number is missing, and now and then.
+ * looked through when another was claimed, and now and then.
  *
  * A slot is given back when its thread is gone (the sink says so, another thread has its tid, or
- * another program runs in its process), its rings are drained and nothing of it is parked.
+ * another program runs in its process) and its rings are drained.
  */
 #include "collector/order_parts.h"
 
 #include <stdlib.h>
 
 enum {
-	QUIET_ROUNDS = 64, // without an event: then polled now and then only
 	ASK_AT_ONCE = 256,
 };
 static const uint64_t search_pause_ns = 5 * 1000 * 1000;
 static const uint64_t ask_pause_ns = 10 * 1000 * 1000;
 
-void order_set_busy(struct order *o, struct reader *r, bool is_busy) {
-	if (is_busy == (r->index < o->n_busy)) {
-		return;
-	}
-	uint32_t to = is_busy ? o->n_busy++ : --o->n_busy;
-	struct reader *other = o->readers[to];
-	o->readers[r->index] = other;
-	other->index = r->index;
-	o->readers[to] = r;
-	r->index = to;
-	r->quiet_rounds = 0;
-}
-
 static void end_namesake(struct order *o, const struct reader *r) {
 	for (uint32_t i = 0; i < o->n_readers; i++) {
 		struct reader *other = o->readers[i];
 		if (other != r && other->tid == r->tid && other->pid == r->pid && !other->is_gone) {
-			order_set_gone(o, other);
+			order_set_gone(other);
 			return;
 		}
 	}
@@ -75,7 +61,6 @@ static void add_reader(struct order *o, uint32_t index) {
 	r->index = o->n_readers;
 	o->readers[o->n_readers++] = r;
 	o->by_slot[index] = r;
-	order_set_busy(o, r, true);
 	end_namesake(o, r);
 	if (r->image <= o->image) {
 		introduce(o, r);
@@ -120,12 +105,15 @@ static void begin_image(struct order *o) {
 	}
 }
 
-void order_find_threads(struct order *o, bool all) {
-	uint32_t hint = atomic_load_explicit(&o->segment->header->slot_hint, memory_order_acquire);
-	if (!all && hint == o->seen_hint && o->now_ns - o->searched_ns < search_pause_ns) {
+void order_find_threads(struct order *o) {
+	const struct segment_header *h = o->segment->header;
+	// In this order: who has a stamp from before the horizon has counted itself before that
+	uint32_t n_claims = atomic_load_explicit(&h->n_claims, memory_order_acquire);
+	if (n_claims == o->seen_claims && o->now_ns - o->searched_ns < search_pause_ns && !o->is_last) {
 		return;
 	}
-	o->seen_hint = hint;
+	uint32_t hint = atomic_load_explicit(&h->slot_hint, memory_order_acquire);
+	o->seen_claims = n_claims;
 	o->searched_ns = o->now_ns;
 	for (uint32_t i = 0; i < o->n_seen_slots && !o->has_failed; i++) {
 		look_at_slot(o, i);
@@ -145,11 +133,11 @@ void order_find_threads(struct order *o, bool all) {
 bool order_is_gone(struct order *o, struct reader *r) {
 	uint32_t n_images = atomic_load_explicit(&o->segment->header->n_images, memory_order_acquire);
 	if (o->is_last || r->image < n_images) {
-		order_set_gone(o, r);
+		order_set_gone(r);
 	} else if (!r->is_gone && o->now_ns - r->alive_at_ns > ask_pause_ns) {
 		r->alive_at_ns = o->now_ns;
 		if (!o->sink.is_thread_alive(o->sink.user, r->pid, r->tid)) {
-			order_set_gone(o, r);
+			order_set_gone(r);
 		}
 	}
 	return r->is_gone;
@@ -171,25 +159,17 @@ struct order_counts order_counts(const struct order *o) {
 	return c;
 }
 
-static bool is_drained(const struct reader *r) {
-	return r->state == READER_RESTS && r->n_parked == 0 &&
-			order_reserved(r, RING_SMALL) == r->at[RING_SMALL] &&
-			order_reserved(r, RING_BIG) == r->at[RING_BIG];
-}
-
 static void end_thread(struct order *o, struct reader *r) {
 	order_flush(o);
 	if (r->has_thread) {
 		o->sink.thread_ended(o->sink.user, r->thread);
 	}
 	add_counts(&o->counts, r->slot);
-	order_set_busy(o, r, false);
 	struct reader *last = o->readers[--o->n_readers];
 	o->readers[r->index] = last;
 	last->index = r->index;
 	o->by_slot[r->slot_index] = NULL;
 	segment_free_slot(o->segment, r->slot_index);
-	order_drop_backlog(o, r);
 	free(r);
 }
 
@@ -210,16 +190,14 @@ static void ask_some(struct order *o, bool all) {
 	}
 }
 
-void order_end_threads(struct order *o, bool all) {
-	ask_some(o, all);
+void order_end_threads(struct order *o) {
+	ask_some(o, o->is_last);
 	bool has_ended = false;
-	for (uint32_t i = o->n_busy; i-- > 0 && !o->has_failed;) {
+	for (uint32_t i = o->n_readers; i-- > 0 && !o->has_failed;) {
 		struct reader *r = o->readers[i];
-		if (r->is_gone && !r->is_held && is_drained(r)) {
+		if (r->is_gone && !r->is_held && order_is_drained(r)) {
 			end_thread(o, r);
 			has_ended = true;
-		} else if (r->state == READER_RESTS && !r->is_gone && ++r->quiet_rounds > QUIET_ROUNDS) {
-			order_set_busy(o, r, false);
 		}
 	}
 	if (has_ended) {

@@ -37,7 +37,8 @@ enum {
 	LARGE_AGE_MAX_NS = 4500000000, // or 5 s
 	LARGE_NODES = 500000,          // above so many nodes
 	CHECKPOINT_COST = 100,         // a checkpoint takes a 100th of the time, if that is soon enough
-	THREAD_LOOKS = 64,             // names of threads looked up per round, at most
+	CLOCK_GAP_NS = 1000000000,
+	THREAD_LOOKS = 64, // names of threads looked up per round, at most
 	FINISH_PATIENCE_NS = 50000000,
 };
 
@@ -218,12 +219,22 @@ static bool is_thread_alive(void *user, uint32_t pid, uint32_t tid) {
 	return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM;
 }
 
+static bool is_thread_running(void *user, uint32_t pid, uint32_t tid) {
+	const struct run *run = user;
+	(void)pid;
+	// Its id, where it has others of its own, is not known here
+	return run->program_inside == 0 || run->program_inside == run->program
+			? process_thread_is_running(run->program, (pid_t)tid)
+			: true;
+}
+
 const struct order_sink run_sink = {
 		.events = take_events,
 		.thread = take_thread,
 		.thread_ended = take_thread_end,
 		.image = take_image,
 		.is_thread_alive = is_thread_alive,
+		.is_thread_running = is_thread_running,
 };
 
 // ---- what is done now and then
@@ -307,7 +318,20 @@ void run_note_sandbox(struct run *run) {
 	}
 }
 
+/** Should the kernel no longer trust the clock by which events are ordered, neither do we. */
+static void look_at_clock(struct run *run) {
+	_Atomic uint32_t *stamps = &run->segment.header->stamps;
+	if (run->now_ns < run->next_clock_ns || atomic_load(stamps) != STAMPS_CLOCK) {
+		return;
+	}
+	run->next_clock_ns = run->now_ns + CLOCK_GAP_NS;
+	if (!clock_has_stamps()) {
+		atomic_store(stamps, STAMPS_COUNTED);
+	}
+}
+
 static void housekeep(struct run *run, bool is_idle) {
+	look_at_clock(run);
 	tries_poll_modules(&run->tries, announce, run);
 	look_at_threads(run);
 	look_at_program(run);

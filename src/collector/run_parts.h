@@ -66,6 +66,7 @@ struct run {
 	struct watch_end end;
 	uint64_t now_ns; // of the recording's time
 	uint64_t next_checkpoint_ns;
+	uint64_t next_clock_ns;
 	uint64_t last_events; // as of the last checkpoint
 	uint64_t detail_ends_ns;
 	uint64_t last_event_ns; // the time label of the last event that was taken

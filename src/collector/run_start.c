@@ -177,6 +177,7 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 			.options = (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
 					(o->exact_time ? SEGMENT_EXACT_TIME : 0u),
 			.start_ns = clock_now_ns(),
+			.has_stamps = clock_has_stamps(),
 	};
 	if (!run_make_segment(run, &params, err)) {
 		result->is_untouched = true;

@@ -84,7 +84,7 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 			atomic_load(&h->lost_early);
 	q->truncated_stacks = counts.truncated;
 	q->abandoned_hooks = counts.abandoned;
-	q->skipped_numbers = counts.skipped_numbers;
+	q->skipped_numbers = counts.unpublished;
 	uint32_t n_forked = atomic_load(&h->n_children_forked);
 	q->children_forked = n_forked > run->children.n_became ? n_forked - run->children.n_became : 0;
 	q->children_executed = atomic_load(&h->n_children_executed);

@@ -35,8 +35,7 @@ static uint64_t or_default(uint64_t value, uint64_t usual) {
 }
 
 static void lay_out(struct segment *s, struct segment_header *plan) {
-	plan->regions_at = align(sizeof(struct segment_header), WIRE_PAGE);
-	plan->marks_at = plan->regions_at + WIRE_N_REGIONS * sizeof(struct wire_region);
+	plan->marks_at = align(sizeof(struct segment_header), WIRE_PAGE);
 	plan->modules_at = plan->marks_at + WIRE_N_MARKS * sizeof(struct wire_mark);
 	plan->nodes_at = align(plan->modules_at + s->module_capacity * sizeof(struct wire_module),
 			WIRE_PAGE);
@@ -114,7 +113,6 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 
 	uint8_t *base = s->memory.base;
 	s->header = (struct segment_header *)(void *)base;
-	s->regions = (struct wire_region *)(void *)(base + plan.regions_at);
 	s->marks = (struct wire_mark *)(void *)(base + plan.marks_at);
 	s->modules = (struct wire_module *)(void *)(base + plan.modules_at);
 	s->nodes = (struct wire_node *)(void *)(base + plan.nodes_at);
@@ -127,7 +125,6 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	h->options = params->options;
 	memcpy(h->token, s->token, sizeof h->token);
 	h->segment_bytes = plan.segment_bytes;
-	h->regions_at = plan.regions_at;
 	h->marks_at = plan.marks_at;
 	h->modules_at = plan.modules_at;
 	h->nodes_at = plan.nodes_at;
@@ -140,6 +137,8 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	atomic_store(&h->mapped_slots, s->n_slots);
 	atomic_store(&h->mapped_nodes, s->node_capacity);
 	atomic_store(&h->n_nodes, 1);
+	atomic_store(&h->stamps, params->has_stamps ? STAMPS_CLOCK : STAMPS_COUNTED);
+	atomic_store(&h->stamp, STAMPS_COUNTED_FROM);
 	atomic_store(&h->bell, 1);
 	atomic_store(&h->state, SEGMENT_OPEN);
 	return true;

@@ -27,13 +27,13 @@ struct segment_params {
 	uint32_t module_capacity; // 0: WIRE_MODULE_MAX + 1, all that an id can say
 	uint32_t options;         // SEGMENT_FREE_STACKS ...
 	uint64_t start_ns;        // CLOCK_MONOTONIC: zero of all times
+	bool has_stamps;          // clock_has_stamps()
 	bool has_memory;          // `memory_fd` is an empty memfd to be used, else one is made
 	int memory_fd;
 };
 
 struct segment {
 	struct segment_header *header;
-	struct wire_region *regions;
 	struct wire_mark *marks;
 	struct wire_module *modules;
 	struct wire_node *nodes;

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** Nanoseconds of CLOCK_MONOTONIC: for durations, the same clock in target and collector. */
 uint64_t clock_now_ns(void);
+
+/** The processor's time stamp counter. Only where clock_has_stamps(). */
+uint64_t clock_stamp(void);
+
+/**
+ * Does the kernel trust that counter as the clock of all processors, and may this thread read it? As of
+ * now: the kernel can change its mind. HEAPTRACK_STAMPS=counted in the environment says no.
+ */
+bool clock_has_stamps(void);
 
 /** Nanoseconds since the Unix epoch. */
 uint64_t clock_wall_ns(void);

@@ -111,6 +111,13 @@ bool process_has_thread_inside(pid_t pid, pid_t tid) {
 	return has_it;
 }
 
+bool process_thread_is_running(pid_t pid, pid_t tid) {
+	char path[64], text[1024];
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	const char *rest = file_read_small(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+	return rest != NULL && rest[1] == ' ' && rest[2] == 'R';
+}
+
 bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
 	char path[64];
 	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);

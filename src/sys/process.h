@@ -36,6 +36,9 @@ uint64_t process_start_wall_ns(pid_t pid);
  * found out. */
 bool process_has_thread_inside(pid_t pid, pid_t tid);
 
+/** Does the thread run, or would if there were a processor for it? */
+bool process_thread_is_running(pid_t pid, pid_t tid);
+
 /** The name of a thread (tid == pid: of the process), zero terminated. */
 bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size);
 

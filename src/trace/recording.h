@@ -101,7 +101,7 @@ struct rec_quality {
 	uint64_t lost_events;        // could not be recorded (rings full too long, no slot, too early)
 	uint64_t truncated_stacks;   // outer callers unknown
 	uint64_t abandoned_hooks;    // left by a jump between number and event
-	uint64_t skipped_numbers;    // order numbers that never came
+	uint64_t skipped_numbers;    // entries that dead threads left unpublished
 	uint64_t unknown_frees;      // of blocks never seen, and not among summary.old_blocks
 	uint64_t double_allocations; // an address handed out twice: a free was missed
 	uint64_t time_corrections;   // labels pushed forward to keep time rising

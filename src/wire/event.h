@@ -19,37 +19,41 @@
  *   ...  #  #  #  #  #  #     .  #  #  .  ...
  *
  * Life of a hook: make room for all it may write, plus 64 entries for handlers (wait here, if
- * ever) -> capture the stack -> real call (for a free: last) -> reserve an entry -> take the
- * region's number -> write -> publish. From reserve to publish is a handful of instructions and
- * nothing in between waits. If a jump out of a handler leaves that window, the thread's next hook
- * publishes the entry as KIND_VOID and counts it (`abandoned`); if the thread is dead, nobody
- * does. So a number that is missing although every entry reserved so far is published, or its
- * thread is gone, will never come.
+ * ever) -> capture the stack -> real call (for a free: last) -> reserve an entry -> take a stamp
+ * -> write -> publish. From reserve to publish is a handful of instructions and nothing in between
+ * waits. If a jump out of a handler leaves that window, the thread's next hook publishes the entry
+ * as KIND_VOID and counts it (`abandoned`); if the thread is dead, nobody does.
+ *
+ * Stamps (wire/segment.h) put the events of all threads into one order. An event carries the low
+ * bits of its own. The last KIND_TIME entry with WIRE_TIME_IS_STAMP before it in its ring carries a
+ * whole one that is less than WIRE_STAMP_REACH away: the two make the whole stamp of the event. As
+ * long as a ring has had no such entry, its events are older than all that have a stamp. A ring's
+ * stamps rise, but for those of handlers that interrupt one hook again and again.
  */
 
 #include "wire/segment.h"
 
 enum wire_kind {
 	KIND_VOID = 0,    // nothing
-	KIND_ALLOC = 1,   // numbered. A block exists
-	KIND_FREE = 2,    // numbered. A block is about to be released
-	KIND_REALLOC = 3, // numbered (old block). A realloc is about to release or move a block
-	KIND_MOVED = 4,   // numbered (new block). The thread's pending realloc succeeded: its new block
-	KIND_STAYED = 5,  // numbered (old block). The pending realloc failed: the old block lives on
+	KIND_ALLOC = 1,   // A block exists
+	KIND_FREE = 2,    // A block is about to be released
+	KIND_REALLOC = 3, // (old block) A realloc is about to release or move a block
+	KIND_MOVED = 4,   // (new block) The thread's pending realloc succeeded: its new block
+	KIND_STAYED = 5,  // (old block) The pending realloc failed: the old block lives on
 					  // (a thread's pending reallocs are a stack, handlers push on it)
 	KIND_WIDE = 6,    // a prefix: full pointer and size of the very next entry of this ring
-	KIND_TIME = 7,    // value: ns since the recording's start, for the entries that follow
+	KIND_TIME = 7, // value: ns since the recording's start, or a stamp, for the entries that follow
 };
 
 /**
- * head:  bit 63 phase | bits 60..62 kind | bits 43..59 number (low 17 bits) | bits 0..42 ptr >> 4
- * body:  bits 0..24 node id | bits 25..52 size | bits 53..63 number (bits 17..27)
+ * head:  bit 63 phase | bits 60..62 kind | bits 43..59 stamp (low 17 bits) | bits 0..42 ptr >> 4
+ * body:  bits 0..24 node id | bits 25..52 size | bits 53..63 stamp (bits 17..27)
  *
  * A pointer that is not a multiple of 16 or lies above 47 bits, or a size of WIRE_SIZE_WIDE or
  * more, needs a KIND_WIDE entry right before (both are reserved at once):
  *   wide head: phase | kind | bits 0..59 ptr >> 4      wide body: bits 0..3 ptr & 15 | 4..63 size
  * and the event's own size field is then WIRE_SIZE_WIDE, its ptr bits are ignored.
- * KIND_TIME: body is the whole value, bits 0..59 of head are zero.
+ * KIND_TIME: body is the whole value; of bits 0..59 of head only WIRE_TIME_IS_STAMP may be set.
  * KIND_FREE, KIND_REALLOC, KIND_STAYED have size 0; node is 0 unless SEGMENT_FREE_STACKS.
  * KIND_MOVED with node and size as an allocation. realloc(p, 0) that frees is a KIND_FREE.
  */
@@ -60,26 +64,24 @@ struct wire_event {
 _Static_assert(sizeof(struct wire_event) == 16, "layout");
 
 enum {
-	// Numbers of a region compare modulo 2^28: more than all rings together can hold, because a
-	// thread that stands still with a number lets all others run on until their rings are full
-	WIRE_NUMBER_BITS = 28,
-	WIRE_NUMBER_LOW = 17,
+	WIRE_STAMP_BITS = 28,
+	WIRE_STAMP_LOW = 17,
 	WIRE_SIZE_BITS = 28,
 	WIRE_NODE_BITS = 25,
 };
-_Static_assert(WIRE_NODE_BITS + WIRE_SIZE_BITS + WIRE_NUMBER_BITS - WIRE_NUMBER_LOW == 64, "body");
+_Static_assert(WIRE_NODE_BITS + WIRE_SIZE_BITS + WIRE_STAMP_BITS - WIRE_STAMP_LOW == 64, "body");
 #define WIRE_MAX_NODES   (1u << WIRE_NODE_BITS)
-#define WIRE_NUMBER_MASK ((1u << WIRE_NUMBER_BITS) - 1)
+#define WIRE_STAMP_REACH (1ull << (WIRE_STAMP_BITS - 2))
 #define WIRE_SIZE_WIDE   ((1u << WIRE_SIZE_BITS) - 1)
 #define WIRE_PTR_BITS    43
+
+// In the head of a KIND_TIME entry: its value is a stamp
+#define WIRE_TIME_IS_STAMP 1ull
 
 enum { RING_SMALL = 0, RING_BIG = 1, N_RINGS = 2 };
 enum { RING_SMALL_ENTRIES = 1024, RING_BIG_ENTRIES = 16384 };
 
 enum { WIRE_MAX_SLOTS = 8192 };
-_Static_assert(3ull * WIRE_MAX_SLOTS * (RING_SMALL_ENTRIES + RING_BIG_ENTRIES) / 2 < 1ull
-						<< WIRE_NUMBER_BITS,
-		"numbers cannot be mistaken: half as much again as the rings may wait in the collector");
 
 // struct thread_slot.state
 enum {
@@ -155,17 +157,16 @@ static inline uint64_t wire_phase(uint64_t index, uint32_t n_entries) {
 	return (uint64_t)(~(index / n_entries) & 1) << 63;
 }
 
-static inline uint64_t wire_head(uint64_t phase, enum wire_kind kind, uint32_t number,
+static inline uint64_t wire_head(uint64_t phase, enum wire_kind kind, uint64_t stamp,
 		uint64_t ptr) {
-	return phase | (uint64_t)kind << 60 |
-			(uint64_t)(number & ((1u << WIRE_NUMBER_LOW) - 1)) << WIRE_PTR_BITS |
+	return phase | (uint64_t)kind << 60 | (stamp & ((1u << WIRE_STAMP_LOW) - 1)) << WIRE_PTR_BITS |
 			((ptr >> 4) & ((1ull << WIRE_PTR_BITS) - 1));
 }
 
 /** `node` is below WIRE_MAX_NODES. */
-static inline uint64_t wire_body(uint32_t node, uint32_t size, uint32_t number) {
+static inline uint64_t wire_body(uint32_t node, uint32_t size, uint64_t stamp) {
 	return (uint64_t)node | (uint64_t)(size & WIRE_SIZE_WIDE) << WIRE_NODE_BITS |
-			(uint64_t)(number >> WIRE_NUMBER_LOW) << (WIRE_NODE_BITS + WIRE_SIZE_BITS);
+			(stamp >> WIRE_STAMP_LOW) << (WIRE_NODE_BITS + WIRE_SIZE_BITS);
 }
 
 static inline enum wire_kind wire_head_kind(uint64_t head) {
@@ -176,9 +177,13 @@ static inline uint64_t wire_head_ptr(uint64_t head) {
 	return (head & ((1ull << WIRE_PTR_BITS) - 1)) << 4;
 }
 
-static inline uint32_t wire_number(uint64_t head, uint64_t body) {
-	return (uint32_t)(head >> WIRE_PTR_BITS & ((1u << WIRE_NUMBER_LOW) - 1)) |
-			(uint32_t)(body >> (WIRE_NODE_BITS + WIRE_SIZE_BITS)) << WIRE_NUMBER_LOW;
+/** The whole stamp of an event; `base`: that of the last KIND_TIME entry that carries one. */
+static inline uint64_t wire_stamp(uint64_t base, uint64_t head, uint64_t body) {
+	uint64_t low = (head >> WIRE_PTR_BITS & ((1u << WIRE_STAMP_LOW) - 1)) |
+			body >> (WIRE_NODE_BITS + WIRE_SIZE_BITS) << WIRE_STAMP_LOW;
+	// It may also be a little older, see above
+	int64_t away = (int64_t)((low - base) << (64 - WIRE_STAMP_BITS)) >> (64 - WIRE_STAMP_BITS);
+	return base + (uint64_t)away;
 }
 
 static inline uint32_t wire_body_node(uint64_t body) {

@@ -7,7 +7,6 @@
  * the story; this header is the contract.
  *
  *   0            header page(s)      struct segment_header
- *   regions_at   order counters      WIRE_N_REGIONS x struct wire_region
  *   marks_at     named moments       WIRE_N_MARKS x struct wire_mark
  *   modules_at   module table        module_capacity x struct wire_module
  *   nodes_at     stack trie          node_capacity x struct wire_node
@@ -26,7 +25,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 6u                    // bump on any change of layout or meaning
+#define SEGMENT_VERSION 7u                    // bump on any change of layout or meaning
 
 /**
  * How the target finds the segment: an environment variable of the form
@@ -42,8 +41,6 @@
 #define SEGMENT_MAPPING_NAME  "heaptrack" // for PR_SET_VMA_ANON_NAME and memfd_create
 
 enum {
-	WIRE_N_REGIONS = 4096,
-	WIRE_REGION_SHIFT = 12, // blocks of the same 4 KiB share a counter
 	WIRE_N_CHILDREN = 256,
 	WIRE_N_MARKS = 1024,
 	WIRE_PAGE = 4096,
@@ -64,6 +61,23 @@ enum {
 	SEGMENT_CLOSED = 2, // recording has ended, nobody reads any more: hooks pass through
 };
 
+/**
+ * struct segment_header.stamps: where stamps come from. Every event of a process with several threads
+ * takes one, between reserve and publish: a free before the real free, an allocation after the real
+ * call. So if the program itself has put one event before another (by a lock, a join, an atomic, a
+ * pipe), its stamp is lower.
+ *
+ *   STAMPS_CLOCK     the processor's time stamp counter, read when all before it has been executed.
+ *                    Only where the kernel trusts it as the clock of all processors
+ *   STAMPS_COUNTED   the next number of segment_header.stamp, which begins above all of the clock
+ *
+ * From the clock to the counter and never back: by C when the kernel gives the clock up, by T when
+ * the program forbids itself to read it (PR_SET_TSC). The word is read after the entry is reserved, so
+ * that who reads the clock yet does so before all events of which the counter's stamps know.
+ */
+enum { STAMPS_CLOCK = 1, STAMPS_COUNTED = 2 };
+#define STAMPS_COUNTED_FROM (1ull << 62)
+
 // A child process that loaded the recorder, or forked with it, and is not recorded
 struct wire_child {
 	_Atomic uint32_t pid; // 0: free, WIRE_CHILD_CLAIMED: being filled in. Written last
@@ -81,7 +95,7 @@ struct segment_header {
 	uint32_t options;
 	uint8_t token[16];
 	uint64_t segment_bytes; // size of the memfd
-	uint64_t regions_at;
+	uint64_t marks_at;
 	uint64_t modules_at;
 	uint64_t nodes_at;
 	uint64_t slots_at;
@@ -91,8 +105,7 @@ struct segment_header {
 	uint32_t node_capacity; // node budget: beyond it stacks fold to their deepest ancestor
 	uint32_t program_pid;   // as the target's own getpid() says
 	uint64_t start_ns;      // CLOCK_MONOTONIC when the recording began: zero of all times
-	uint64_t marks_at;
-	uint8_t reserved0[16];
+	uint8_t reserved0[24];
 
 	// ---- written by C while recording (one line)
 	_Alignas(
@@ -102,6 +115,7 @@ struct segment_header {
 	_Atomic uint32_t heartbeat;           // rises at least every 2 s while C lives
 	// 1: the target is in a sandbox of its own, so T makes no system call that programs can do without
 	_Atomic uint32_t has_filter;
+	_Atomic uint32_t stamps; // STAMPS_CLOCK ...; T may set STAMPS_COUNTED
 
 	// ---- robust futex word of C: its tid, or FUTEX_OWNER_DIED once it is gone
 	_Alignas(64) _Atomic uint32_t owner;
@@ -122,9 +136,13 @@ struct segment_header {
 	_Atomic uint32_t n_too_narrow;          // images whose address space cannot hold the segment
 	_Atomic uint32_t slot_hint;             // where the search for a free slot begins; C lowers it
 	_Atomic uint32_t n_marks;               // made so far, also those that found no room
+	_Atomic uint32_t n_claims; // slots that became SLOT_LIVE: raised before its first event
 
 	// ---- the trie's next id, on a line of its own: threads add to it
 	_Alignas(64) _Atomic uint32_t n_nodes; // ids 1 .. n_nodes - 1 are given out; 0 is the root
+
+	// ---- the next stamp of STAMPS_COUNTED
+	_Alignas(64) _Atomic uint64_t stamp;
 
 	_Alignas(64) struct wire_child children[WIRE_N_CHILDREN];
 };
@@ -133,24 +151,8 @@ _Static_assert(offsetof(struct segment_header, owner) == 192, "layout");
 _Static_assert(offsetof(struct segment_header, bell) == 256, "layout");
 _Static_assert(offsetof(struct segment_header, n_images) == 320, "layout");
 _Static_assert(offsetof(struct segment_header, n_nodes) == 384, "layout");
-_Static_assert(offsetof(struct segment_header, children) == 448, "layout");
+_Static_assert(offsetof(struct segment_header, children) == 512, "layout");
 _Static_assert(sizeof(struct segment_header) <= 9 * WIRE_PAGE, "layout");
-
-/**
- * An order counter. Every numbered event (wire/event.h) takes the next number of its block's
- * region by an atomic add, a free before the real free, an allocation after the real call, so the
- * numbers of one address follow causality without any clock. The number is the value before the
- * add; the add releases, so that whoever sees a later number sees the entry reserved before it.
- */
-struct wire_region {
-	_Alignas(64) _Atomic uint32_t next;
-};
-_Static_assert(sizeof(struct wire_region) == 64, "layout");
-
-/** The region of a block. Multiplicative hash of its 4 KiB page, so that arenas spread. */
-static inline uint32_t wire_region_of(uint64_t ptr) {
-	return (uint32_t)(((ptr >> WIRE_REGION_SHIFT) * 0x9E3779B97F4A7C15ull) >> 52);
-}
 
 /**
  * A moment that the program gave a name (heaptrack_mark). The first WIRE_N_MARKS are kept, in the order

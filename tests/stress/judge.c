@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "judge.h"
 
+#include "sys/process.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -136,12 +138,18 @@ static bool is_thread_alive(void *user, uint32_t pid, uint32_t tid) {
 	return syscall(SYS_tgkill, pid, tid, 0) == 0;
 }
 
+static bool is_thread_running(void *user, uint32_t pid, uint32_t tid) {
+	(void)user;
+	return process_thread_is_running((pid_t)pid, (pid_t)tid);
+}
+
 const struct order_sink judge_sink = {
 		.events = judge,
 		.thread = judge_thread,
 		.thread_ended = judge_thread_ended,
 		.image = judge_image,
 		.is_thread_alive = is_thread_alive,
+		.is_thread_running = is_thread_running,
 };
 
 bool judge_set_up(uint32_t n_serials) {

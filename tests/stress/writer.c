@@ -13,6 +13,34 @@ static bool try_claim(struct thread_slot *slot) {
 	return atomic_compare_exchange_strong(&slot->state, &expected, SLOT_CLAIMED);
 }
 
+static struct wire_ring *ring_now(struct writer *w, uint32_t *which) {
+	*which = atomic_load_explicit(&w->slot->ring, memory_order_relaxed);
+	return &w->slot->rings[*which];
+}
+
+static struct wire_event *reserve(struct writer *w, uint32_t n, uint64_t phases[2]) {
+	uint32_t which;
+	struct wire_ring *ring = ring_now(w, &which);
+	uint32_t n_entries = wire_ring_entries(which);
+	uint64_t at = atomic_fetch_add_explicit(&ring->reserved, n, memory_order_relaxed);
+	phases[0] = wire_phase(at, n_entries);
+	phases[1] = wire_phase(at + 1, n_entries);
+	return (struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(which)) + at % n_entries;
+}
+
+static void publish(struct wire_event *entry, uint64_t head, uint64_t body) {
+	entry->body = body;
+	atomic_store_explicit(&entry->head, head, memory_order_release);
+}
+
+/** Those of the events that follow are not 2^26 away from now: labels are more frequent. */
+static void put_stamp(struct writer *w) {
+	uint64_t stamp = atomic_load(&w->segment->header->stamp);
+	uint64_t phases[2];
+	struct wire_event *entry = reserve(w, 1, phases);
+	publish(entry, phases[0] | (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_STAMP, stamp);
+}
+
 bool writer_join(struct writer *w, struct segment *s, uint32_t image) {
 	return writer_join_as(w, s, image, (uint32_t)syscall(SYS_gettid));
 }
@@ -31,15 +59,12 @@ bool writer_join_as(struct writer *w, struct segment *s, uint32_t image, uint32_
 		slot->pid = (uint32_t)getpid();
 		slot->image = image;
 		*w = (struct writer){.segment = s, .slot = slot};
+		put_stamp(w);
 		atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
+		atomic_fetch_add(&h->n_claims, 1);
 		return true;
 	}
 	return false;
-}
-
-static struct wire_ring *ring_now(struct writer *w, uint32_t *which) {
-	*which = atomic_load_explicit(&w->slot->ring, memory_order_relaxed);
-	return &w->slot->rings[*which];
 }
 
 static bool has_room(struct wire_ring *ring, uint32_t which, uint32_t n) {
@@ -77,16 +102,6 @@ bool writer_make_room(struct writer *w, uint32_t n, bool may_wait) {
 	}
 }
 
-static struct wire_event *reserve(struct writer *w, uint32_t n, uint64_t phases[2]) {
-	uint32_t which;
-	struct wire_ring *ring = ring_now(w, &which);
-	uint32_t n_entries = wire_ring_entries(which);
-	uint64_t at = atomic_fetch_add_explicit(&ring->reserved, n, memory_order_relaxed);
-	phases[0] = wire_phase(at, n_entries);
-	phases[1] = wire_phase(at + 1, n_entries);
-	return (struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(which)) + at % n_entries;
-}
-
 static struct wire_event *after(struct writer *w, struct wire_event *e) {
 	for (unsigned ring = 0; ring < N_RINGS; ring++) {
 		struct wire_event *first = (struct wire_event *)(void *)((uint8_t *)w->slot +
@@ -98,44 +113,53 @@ static struct wire_event *after(struct writer *w, struct wire_event *e) {
 	return e + 1;
 }
 
+static void reserve_event(struct writer *w, struct writer_event *e) {
+	e->entries[0] = reserve(w, e->is_wide ? 2 : 1, e->phases);
+	e->entries[1] = e->is_wide ? after(w, e->entries[0]) : NULL;
+	uint32_t which;
+	e->ring = ring_now(w, &which);
+	e->end = atomic_load_explicit(&e->ring->reserved, memory_order_relaxed);
+}
+
 struct writer_event writer_reserve(struct writer *w, enum wire_kind kind, uint64_t ptr,
 		bool is_wide) {
 	struct writer_event e = {.kind = kind, .ptr = ptr, .is_wide = is_wide};
-	e.entries[0] = reserve(w, is_wide ? 2 : 1, e.phases);
-	e.entries[1] = is_wide ? after(w, e.entries[0]) : NULL;
+	reserve_event(w, &e);
 	return e;
 }
 
-void writer_number(struct writer *w, struct writer_event *e) {
-	// The release makes the reservation visible to whoever sees a later number
-	e->number = atomic_fetch_add_explicit(&w->segment->regions[wire_region_of(e->ptr)].next, 1,
-			memory_order_acq_rel);
+void writer_stamp(struct writer *w, struct writer_event *e) {
+	for (unsigned i = 0; i < 8; i++) {
+		e->stamp = atomic_fetch_add(&w->segment->header->stamp, 1);
+		if (atomic_load_explicit(&e->ring->reserved, memory_order_relaxed) == e->end) {
+			return;
+		}
+		for (unsigned k = 0; k < 1u + e->is_wide; k++) {
+			publish(e->entries[k], wire_head(e->phases[k], KIND_VOID, 0, 0), 0);
+		}
+		reserve_event(w, e);
+	}
 }
 
 struct writer_event writer_begin(struct writer *w, enum wire_kind kind, uint64_t ptr,
 		bool is_wide) {
 	struct writer_event e = writer_reserve(w, kind, ptr, is_wide);
-	writer_number(w, &e);
+	writer_stamp(w, &e);
 	return e;
-}
-
-static void publish(struct wire_event *entry, uint64_t head, uint64_t body) {
-	entry->body = body;
-	atomic_store_explicit(&entry->head, head, memory_order_release);
 }
 
 void writer_publish(struct writer *w, const struct writer_event *e, uint64_t size, uint32_t node) {
 	(void)w;
 	if (!e->is_wide) {
-		publish(e->entries[0], wire_head(e->phases[0], e->kind, e->number, e->ptr),
-				wire_body(node, (uint32_t)size, e->number));
+		publish(e->entries[0], wire_head(e->phases[0], e->kind, e->stamp, e->ptr),
+				wire_body(node, (uint32_t)size, e->stamp));
 		return;
 	}
 	publish(e->entries[0],
 			e->phases[0] | (uint64_t)KIND_WIDE << 60 | (e->ptr >> 4 & ((1ull << 60) - 1)),
 			(e->ptr & 15) | size << 4);
-	publish(e->entries[1], wire_head(e->phases[1], e->kind, e->number, 0),
-			wire_body(node, WIRE_SIZE_WIDE, e->number));
+	publish(e->entries[1], wire_head(e->phases[1], e->kind, e->stamp, 0),
+			wire_body(node, WIRE_SIZE_WIDE, e->stamp));
 }
 
 void writer_label(struct writer *w, uint64_t now_ns) {
@@ -147,6 +171,7 @@ void writer_label(struct writer *w, uint64_t now_ns) {
 		return;
 	}
 	w->label_ns = tick;
+	put_stamp(w);
 	uint64_t phases[2];
 	struct wire_event *entry = reserve(w, 1, phases);
 	publish(entry, phases[0] | (uint64_t)KIND_TIME << 60, tick);

@@ -15,14 +15,16 @@ struct writer {
 	uint64_t label_ns;
 };
 
-/** An event between its number and its publication. */
+/** An event between its stamp and its publication. */
 struct writer_event {
 	struct wire_event *entries[2]; // prefix and event, or the event alone in [0]
 	uint64_t phases[2];
+	uint64_t end; // entries reserved with its own
+	struct wire_ring *ring;
 	bool is_wide;
 	enum wire_kind kind;
 	uint64_t ptr;
-	uint32_t number;
+	uint64_t stamp;
 };
 
 /** Claim a slot for the calling thread. False: all are taken. */
@@ -37,17 +39,20 @@ bool writer_join_as(struct writer *w, struct segment *s, uint32_t image, uint32_
  */
 bool writer_make_room(struct writer *w, uint32_t n, bool may_wait);
 
-/** Reserve, then take the number. Room must have been made. */
+/** Reserve, then take the stamp, which is counted. Room must have been made. */
 struct writer_event writer_begin(struct writer *w, enum wire_kind kind, uint64_t ptr, bool is_wide);
 
-/** The two halves of writer_begin, for those who want to stop or die between them. */
+/**
+ * The two halves of writer_begin, for those who want to stop or die between them. If a handler has
+ * written there, its stamps are older: then the event takes other entries, behind.
+ */
 struct writer_event writer_reserve(struct writer *w, enum wire_kind kind, uint64_t ptr,
 		bool is_wide);
-void writer_number(struct writer *w, struct writer_event *e);
+void writer_stamp(struct writer *w, struct writer_event *e);
 
 void writer_publish(struct writer *w, const struct writer_event *e, uint64_t size, uint32_t node);
 
-/** Write a time label if the collector's tick has moved. Takes an entry. */
+/** Write a time label, and a whole stamp, if the collector's tick has moved. Takes two entries. */
 void writer_label(struct writer *w, uint64_t now_ns);
 
 /** No hook is in progress: publish what jumps left behind as void. Returns how many entries. */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-enum { MAX_ROW = 1 << 16, MS = 1000 * 1000, LINE = 1 << WIRE_REGION_SHIFT };
+enum { MAX_ROW = 1 << 16, MS = 1000 * 1000, LINE = 4096 };
 
 static struct {
 	struct segment segment;
@@ -29,7 +29,7 @@ static struct {
 	uint64_t now_ns;
 	uint64_t last_ptr;
 	uint64_t next_size, n_misplaced; // sizes count up by one in the tests that look at these
-	bool is_refusing;
+	bool is_refusing, is_running;
 	struct err err;
 } t;
 
@@ -84,6 +84,13 @@ static inline bool is_alive(void *user, uint32_t pid, uint32_t tid) {
 	return true;
 }
 
+static inline bool is_running(void *user, uint32_t pid, uint32_t tid) {
+	(void)user;
+	(void)pid;
+	(void)tid;
+	return t.is_running;
+}
+
 static inline int set_up_slots(uint32_t n_slots, const struct order_limits *limits) {
 	memset(&t, 0, sizeof t);
 	t.now_ns = 1000 * MS;
@@ -96,7 +103,8 @@ static inline int set_up_slots(uint32_t n_slots, const struct order_limits *limi
 			.thread = take_thread,
 			.thread_ended = take_end,
 			.image = take_image,
-			.is_thread_alive = is_alive};
+			.is_thread_alive = is_alive,
+			.is_thread_running = is_running};
 	if (!segment_init(&t.segment, &params, &t.err) || !tries_init(&t.tries, &t.segment, &t.err)) {
 		return -1;
 	}
@@ -149,7 +157,7 @@ static inline void emit(struct writer *w, enum wire_kind kind, uint64_t ptr, uin
 	writer_publish(w, &e, size, 0);
 }
 
-/** Pointers of different regions: page k. */
+/** Pointers of page k. */
 static inline uint64_t page(uint64_t k) {
 	return (k + 1) * LINE;
 }

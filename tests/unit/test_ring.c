@@ -67,7 +67,7 @@ static uint64_t next_random(uint64_t *state) {
 
 static struct ring_event random_event(uint64_t *random) {
 	return (struct ring_event){.kind = KIND_ALLOC + next_random(random) % 5,
-			.number = (uint32_t)next_random(random) & WIRE_NUMBER_MASK,
+			.stamp = next_random(random),
 			.node = (uint32_t)next_random(random) % WIRE_MAX_NODES,
 			.ptr = next_random(random) << (next_random(random) % 21),
 			.size = next_random(random) >> (next_random(random) % 44)};
@@ -86,7 +86,7 @@ static void expect_event(struct fixture *f, uint64_t *index, const struct ring_e
 	}
 	assert_true(read_entry(f, (*index)++, &head, &body));
 	assert_int_equal(wire_head_kind(head), event->kind);
-	assert_int_equal(wire_number(head, body), event->number);
+	assert_int_equal(wire_stamp(event->stamp + 100, head, body), event->stamp);
 	assert_int_equal(wire_body_node(body), event->node);
 	assert_int_equal(is_wide ? ptr : wire_head_ptr(head), event->ptr);
 	assert_int_equal(is_wide ? size : wire_body_size(body), event->size);
@@ -198,7 +198,7 @@ static void test_a_reader_sees_whole_entries(void **state) {
 		uint64_t value = next_random(&random);
 		write_event(f,
 				&(struct ring_event){.kind = KIND_ALLOC,
-						.number = 9,
+						.stamp = 9,
 						.node = (uint32_t)value % WIRE_MAX_NODES,
 						.ptr = value & 0xff0,
 						.size = 5});

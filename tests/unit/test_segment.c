@@ -43,14 +43,12 @@ static void test_defaults_are_sparse(void **state) {
 	const struct segment_header *h = s.header;
 	assert_int_equal(h->n_slots, 8192);
 	assert_int_equal(h->node_capacity, 32 << 20);
-	assert_true(h->marks_at >= h->regions_at + WIRE_N_REGIONS * sizeof(struct wire_region));
+	assert_true(h->marks_at >= sizeof *h);
 	assert_true(h->modules_at >= h->marks_at + WIRE_N_MARKS * sizeof(struct wire_mark));
 	assert_true(h->nodes_at >= h->modules_at + h->module_capacity * sizeof(struct wire_module));
 	assert_true(h->slots_at >= h->nodes_at + (uint64_t)h->node_capacity * sizeof(struct wire_node));
 	assert_int_equal(h->segment_bytes, h->slots_at + h->n_slots * h->slot_bytes);
-	assert_int_equal((h->regions_at | h->marks_at | h->modules_at | h->nodes_at | h->slots_at) %
-					WIRE_PAGE,
-			0);
+	assert_int_equal((h->marks_at | h->modules_at | h->nodes_at | h->slots_at) % WIRE_PAGE, 0);
 	assert_true(used_bytes() < 1 << 20);
 	assert_int_equal(atomic_load(&h->state), SEGMENT_OPEN);
 }

@@ -2,7 +2,7 @@
 
 /**
  * The other side of the wire, plain and obvious: makes the segment, starts a program with the
- * recorder, drains the rings, puts each region's events in order, checks them against the blocks
+ * recorder, drains the rings, puts all events in order, checks them against the blocks
  * that are alive, and writes what it counted as JSON. It is the recorder's test, not a product.
  *
  *   plain_collector [options] RECORDER REPORT PROGRAM [ARGS...]
@@ -47,7 +47,7 @@ static int segment_fd;
 static struct {
 	uint64_t kinds[8];
 	uint64_t n_entries, n_bytes, n_labels_back;
-	uint64_t n_wrong_allocs, n_orphan_frees, n_holes, n_stray_answers, n_threads;
+	uint64_t n_wrong_allocs, n_orphan_frees, n_stray_answers, n_threads;
 	uint64_t failed, lost, truncated, abandoned;
 } counted;
 
@@ -109,19 +109,15 @@ static void block_remove(uint64_t ptr) {
 	}
 }
 
-// ---- order: each region's events by their numbers
+// ---- order: all events by their stamps
 
 struct event {
-	struct event *next;
+	uint64_t image, stamp, n; // n: in the order in which they were found
 	enum wire_kind kind;
-	uint32_t number;
 	uint64_t ptr, size;
 };
-static struct {
-	uint32_t expected;
-	struct event *waiting; // by number
-	struct event *last;    // of them
-} regions[WIRE_N_REGIONS];
+static struct event *events;
+static size_t n_events, event_capacity;
 
 static void apply(const struct event *e) {
 	switch (e->kind) {
@@ -134,49 +130,43 @@ static void apply(const struct event *e) {
 	}
 }
 
-static void apply_waiting(uint32_t r, bool skips_holes) {
-	for (struct event *e; (e = regions[r].waiting) != NULL;) {
-		if (e->number != regions[r].expected) {
-			if (!skips_holes) {
-				return;
-			}
-			counted.n_holes += (e->number - regions[r].expected) & WIRE_NUMBER_MASK;
-		}
-		apply(e);
-		regions[r].expected = (e->number + 1) & WIRE_NUMBER_MASK;
-		regions[r].waiting = e->next;
-		free(e);
+static int by_stamp(const void *a, const void *b) {
+	const struct event *x = a, *y = b;
+	if (x->image != y->image) {
+		return x->image < y->image ? -1 : 1;
 	}
+	if (x->stamp != y->stamp) {
+		return x->stamp < y->stamp ? -1 : 1;
+	}
+	return (x->n > y->n) - (x->n < y->n);
 }
 
-static uint32_t distance(uint32_t r, const struct event *e) {
-	return (e->number - regions[r].expected) & WIRE_NUMBER_MASK;
+/** All that is older than `horizon`. */
+static void apply_all(uint64_t horizon) {
+	qsort(events, n_events, sizeof *events, by_stamp);
+	size_t n = 0;
+	while (n < n_events && events[n].stamp < horizon) {
+		apply(&events[n++]);
+	}
+	n_events -= n;
+	memmove(events, events + n, n_events * sizeof *events);
 }
 
 static void order(const struct event *event) {
-	uint32_t r = wire_region_of(event->ptr);
-	struct event **at = &regions[r].waiting;
-	if (*at != NULL && distance(r, regions[r].last) < distance(r, event)) {
-		at = &regions[r].last->next;
+	static uint64_t n;
+	if (n_events == event_capacity) {
+		event_capacity = n_events == 0 ? 1 << 16 : n_events * 2;
+		events = realloc(events, event_capacity * sizeof *events);
 	}
-	while (*at != NULL && distance(r, *at) < distance(r, event)) {
-		at = &(*at)->next;
-	}
-	struct event *e = malloc(sizeof *e);
-	*e = *event;
-	e->next = *at;
-	*at = e;
-	if (e->next == NULL) {
-		regions[r].last = e;
-	}
-	apply_waiting(r, false);
+	events[n_events] = *event;
+	events[n_events++].n = n++;
 }
 
 // ---- draining
 
 enum { REALLOCS_MAX = 64 };
 struct drain {
-	uint64_t label_ns, wide_ptr, wide_size;
+	uint64_t label_ns, stamp, image, wide_ptr, wide_size;
 	bool has_wide, is_seen;
 	uint64_t reallocs[REALLOCS_MAX];
 	unsigned n_reallocs;
@@ -210,7 +200,10 @@ static void take_event(struct drain *d, struct event *e) {
 static void take_entry(struct drain *d, uint64_t head, uint64_t body) {
 	enum wire_kind kind = wire_head_kind(head);
 	counted.kinds[kind]++;
-	if (kind == KIND_TIME) {
+	if (kind == KIND_TIME && (head & WIRE_TIME_IS_STAMP) != 0) {
+		d->stamp = body;
+		counted.kinds[kind]--;
+	} else if (kind == KIND_TIME) {
 		counted.n_labels_back += body < d->label_ns;
 		d->label_ns = body;
 	} else if (kind == KIND_WIDE) {
@@ -220,7 +213,8 @@ static void take_entry(struct drain *d, uint64_t head, uint64_t body) {
 		return;
 	} else if (kind != KIND_VOID) {
 		struct event e = {.kind = kind,
-				.number = wire_number(head, body),
+				.image = d->image,
+				.stamp = d->stamp == 0 ? 0 : wire_stamp(d->stamp, head, body),
 				.ptr = d->has_wide ? d->wide_ptr : wire_head_ptr(head),
 				.size = d->has_wide ? d->wide_size : wire_body_size(body)};
 		take_event(d, &e);
@@ -284,6 +278,7 @@ static uint64_t drain_slot(uint32_t i) {
 	}
 	if (!drains[i].is_seen) {
 		drains[i].is_seen = true;
+		drains[i].image = slot->image;
 		counted.n_threads++;
 	}
 	bool ended = has_ended(slot);
@@ -300,10 +295,21 @@ static uint64_t drain_slot(uint32_t i) {
 	return n;
 }
 
+static bool is_drained(const struct thread_slot *slot) {
+	return atomic_load(&slot->rings[RING_BIG].reserved) == slot->rings[RING_BIG].taken &&
+			atomic_load(&slot->rings[RING_SMALL].reserved) == slot->rings[RING_SMALL].taken;
+}
+
 static uint64_t drain_all(void) {
 	uint64_t n = 0;
+	uint64_t horizon = atomic_load(&header->stamp);
+	bool is_all = true;
 	for (uint32_t i = 0; i < header->n_slots; i++) {
 		n += drain_slot(i);
+		is_all &= is_drained(slot_at(i));
+	}
+	if (is_all) {
+		apply_all(horizon); // else some of them may be there that is older than others here
 	}
 	return n;
 }
@@ -323,8 +329,7 @@ static uint64_t page_up(uint64_t n) {
 static void make_segment(void) {
 	const uint32_t module_capacity = 1024;
 	const uint64_t private_bytes = 1 << 20;
-	uint64_t regions_at = page_up(sizeof *header);
-	uint64_t marks_at = regions_at + WIRE_N_REGIONS * sizeof(struct wire_region);
+	uint64_t marks_at = page_up(sizeof *header);
 	uint64_t modules_at = marks_at + WIRE_N_MARKS * sizeof(struct wire_mark);
 	uint64_t nodes_at = modules_at + module_capacity * sizeof(struct wire_module);
 	uint64_t slots_at = nodes_at + page_up(wanted.node_capacity * sizeof(struct wire_node));
@@ -344,7 +349,6 @@ static void make_segment(void) {
 			.version = SEGMENT_VERSION,
 			.options = wanted.options,
 			.segment_bytes = bytes,
-			.regions_at = regions_at,
 			.marks_at = marks_at,
 			.modules_at = modules_at,
 			.nodes_at = nodes_at,
@@ -355,6 +359,8 @@ static void make_segment(void) {
 			.node_capacity = wanted.node_capacity,
 			.start_ns = now_ns(),
 			.state = SEGMENT_OPEN,
+			.stamps = STAMPS_COUNTED,
+			.stamp = STAMPS_COUNTED_FROM,
 			.n_nodes = 1};
 	if (getrandom(header->token, sizeof header->token, 0) != sizeof header->token) {
 		die("getrandom");
@@ -472,9 +478,7 @@ static int collect(pid_t program) {
 			add_up(slot_at(i));
 		}
 	}
-	for (uint32_t r = 0; r < WIRE_N_REGIONS; r++) {
-		apply_waiting(r, true);
-	}
+	apply_all(UINT64_MAX);
 	return status;
 }
 
@@ -499,7 +503,6 @@ static void report(const char *path, int status) {
 	SAY("live_bytes", live_bytes);
 	SAY("wrong_allocs", counted.n_wrong_allocs);
 	SAY("orphan_frees", counted.n_orphan_frees);
-	SAY("holes", counted.n_holes);
 	SAY("stray_answers", counted.n_stray_answers);
 	SAY("labels_back", counted.n_labels_back);
 	SAY("threads", counted.n_threads);

@@ -35,32 +35,62 @@ static bool take_label(struct thread_state *s, uint64_t *ns) {
 	return true;
 }
 
-void hook_write_odd(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr, uint64_t size,
-		uint32_t node) {
-	struct thread_state *s = thread_state_of(slot);
+/**
+ * Reserve `n` entries, and take a stamp for them. If a handler came between, once more: its events stand
+ * behind, with older stamps.
+ */
+static uint64_t reserve_stamped(struct ring *r, uint32_t n, uint64_t *stamp) {
+	uint64_t index = ring_reserve(r, n);
+	*stamp = hook_take_stamp();
+	if (__builtin_expect(ring_reserved(r) != index + n, 0)) {
+		ring_publish_void(r, index, n);
+		index = ring_reserve(r, n);
+		*stamp = hook_take_stamp();
+	}
+	return index;
+}
+
+/** Write an event in as many entries as it takes. True: hook_tell_collector() is due. */
+static bool put_odd(struct thread_state *s, struct ring_event *event) {
 	struct ring *r = &s->ring;
+	uint64_t first = ring_reserved(r);
 	uint64_t ns = 0;
 	bool has_label = take_label(s, &ns);
-	bool is_wide = wire_is_wide(ptr, size);
-	uint32_t n = 1 + has_label + is_wide;
-	uint64_t index = ring_reserve(r, n);
-	uint64_t at = index;
-	const struct ring_event event = {.kind = kind,
-			.number = hook_take_number(ptr),
-			.node = node,
-			.ptr = ptr,
-			.size = size};
+	bool is_wide = wire_is_wide(event->ptr, event->size);
+	bool is_stamped = hook_is_stamped(s);
+	uint32_t n = 1 + is_stamped + has_label + is_wide;
+	uint64_t at = is_stamped ? reserve_stamped(r, n, &event->stamp) : ring_reserve(r, n);
+	uint64_t end = at + n;
+	if (is_stamped) {
+		ring_publish_stamp(r, at++, event->stamp);
+		s->stamp = event->stamp;
+	}
 	if (has_label) {
 		ring_publish_time(r, at++, ns);
 	}
 	if (is_wide) {
-		ring_publish_wide(r, at, &event);
+		ring_publish_wide(r, at, event);
 	} else {
-		ring_publish_event(r, at, &event);
+		ring_publish_event(r, at, event);
 	}
-	if (ring_crossed_quarter(r, index, n)) {
+	return ring_crossed_quarter(r, first, (uint32_t)(end - first));
+}
+
+void hook_write_odd(struct thread_state *s, enum wire_kind kind, uint64_t ptr, uint64_t size,
+		uint32_t node) {
+	if (put_odd(s, &(struct ring_event){.kind = kind, .node = node, .ptr = ptr, .size = size})) {
 		hook_tell_collector();
 	}
+}
+
+bool hook_put_again(struct thread_state *s, uint64_t index, const struct ring_event *event) {
+	struct ring_event again = *event;
+	if (ring_reserved(&s->ring) == index + 1) {
+		ring_publish_stamp(&s->ring, index, event->stamp);
+	} else { // what handlers have put behind it is older
+		ring_publish_void(&s->ring, index, 1);
+	}
+	return put_odd(s, &again) | ring_crossed_quarter(&s->ring, index, 1);
 }
 
 void hook_tell_collector(void) {

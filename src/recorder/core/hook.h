@@ -43,20 +43,30 @@ bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool w
 /** An outermost hook found that a hook above it was left by a jump. */
 void hook_clean_up(struct thread_slot *slot, unsigned level);
 
-/** hook_write where a label may be due, or pointer or size do not fit an entry. */
-void hook_write_odd(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr, uint64_t size,
+/** hook_write where a label may be due, or pointer, size or stamp do not fit an entry. */
+void hook_write_odd(struct thread_state *s, enum wire_kind kind, uint64_t ptr, uint64_t size,
 		uint32_t node);
+
+/** hook_put whose entry at `index` does not do: its stamp needs more, or a handler came between. */
+bool hook_put_again(struct thread_state *s, uint64_t index, const struct ring_event *event);
 
 /** True if no other thread is in a hook: libc says so, and we have not met one that it does not know. */
 static inline bool hook_is_alone(void) {
 	return host_is_alone() && !atomic_load_explicit(&segment.has_threads, memory_order_relaxed);
 }
 
-/** The next order number of a block's region. A lock, which waits for all stores, only if need be. */
-static inline uint32_t hook_take_number(uint64_t ptr) {
-	_Atomic uint32_t *next = &segment.regions[wire_region_of(ptr)].next;
-	return hook_is_alone() ? machine_local_add_32(next, 1)
-						   : atomic_fetch_add_explicit(next, 1, memory_order_acq_rel);
+/** Has an event of this thread a stamp? */
+static inline bool hook_is_stamped(const struct thread_state *s) {
+	return s->stamp != 0 || !hook_is_alone();
+}
+
+/** The next stamp (wire/segment.h), for an entry that is reserved. */
+static inline uint64_t hook_take_stamp(void) {
+	struct segment_header *h = segment.header;
+	return __builtin_expect(atomic_load_explicit(&h->stamps, memory_order_relaxed) == STAMPS_CLOCK,
+				   1)
+			? machine_stamp()
+			: atomic_fetch_add(&h->stamp, 1);
 }
 
 static inline bool hook_wants_free_stacks(void) {
@@ -180,14 +190,29 @@ static inline bool hook_is_odd(const struct thread_state *s, uint64_t ptr, uint6
 	return tick_ns != s->tick_ns || wire_is_wide(ptr, size);
 }
 
-/** Reserve, number, write, publish what is not odd. True: hook_tell_collector() is due. */
+/**
+ * Reserve, stamp, write, publish what is not odd. True: hook_tell_collector() is due.
+ *
+ * The stamp that the entry's is close to is looked at before it is reserved: what a handler puts in the
+ * ring before it can only be closer. And what a handler puts behind it, before it has a stamp, has an
+ * older one: then it does not do.
+ */
 static inline bool hook_put(struct thread_state *s, enum wire_kind kind, uint64_t ptr,
 		uint64_t size, uint32_t node) {
+	uint64_t before = s->stamp;
+	bool is_stamped = hook_is_stamped(s);
 	uint64_t index = ring_reserve(&s->ring, 1);
 	ring_prefetch(&s->ring, index);
-	uint32_t number = hook_take_number(ptr);
-	ring_publish(&s->ring, index, wire_head(0, kind, number, ptr),
-			wire_body(node, (uint32_t)size, number));
+	struct ring_event event = {.kind = kind, .node = node, .ptr = ptr, .size = size};
+	if (is_stamped) {
+		event.stamp = hook_take_stamp();
+		if (__builtin_expect(event.stamp - before >= WIRE_STAMP_REACH ||
+							ring_reserved(&s->ring) != index + 1,
+					0)) {
+			return hook_put_again(s, index, &event);
+		}
+	}
+	ring_publish_event(&s->ring, index, &event);
 	return ring_crossed_quarter(&s->ring, index, 1);
 }
 
@@ -199,7 +224,7 @@ static inline void hook_write(struct thread_slot *slot, enum wire_kind kind, uin
 		uint64_t size, uint32_t node) {
 	struct thread_state *s = thread_state_of(slot);
 	if (__builtin_expect(hook_is_odd(s, ptr, size), 0)) {
-		hook_write_odd(slot, kind, ptr, size, node);
+		hook_write_odd(s, kind, ptr, size, node);
 	} else if (__builtin_expect(hook_put(s, kind, ptr, size, node), 0)) {
 		hook_tell_collector();
 	}
@@ -337,7 +362,7 @@ HOOK_INLINE struct thread_slot *hook_begin_free(struct hook *h, const struct cap
 	}
 	struct thread_state *s = thread_state_of(slot);
 	if (__builtin_expect(hook_is_odd(s, (uint64_t)block, 0), 0)) {
-		hook_write_odd(slot, KIND_FREE, (uint64_t)block, 0, 0);
+		hook_write_odd(s, KIND_FREE, (uint64_t)block, 0, 0);
 	} else if (__builtin_expect(hook_put(s, KIND_FREE, (uint64_t)block, 0, 0), 0)) {
 		hook_tell_collector();
 	}

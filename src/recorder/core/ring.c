@@ -53,10 +53,6 @@ void ring_publish_wide(struct ring *r, uint64_t index, const struct ring_event *
 	const uint64_t wide_ptr_mask = (1ull << 60) - 1;
 	ring_publish(r, index, (uint64_t)KIND_WIDE << 60 | (event->ptr >> 4 & wide_ptr_mask),
 			(event->ptr & 15) | event->size << 4);
-	ring_publish(r, index + 1, wire_head(0, event->kind, event->number, 0),
-			wire_body(event->node, WIRE_SIZE_WIDE, event->number));
-}
-
-void ring_publish_time(struct ring *r, uint64_t index, uint64_t ns) {
-	ring_publish(r, index, (uint64_t)KIND_TIME << 60, ns);
+	ring_publish(r, index + 1, wire_head(0, event->kind, event->stamp, 0),
+			wire_body(event->node, WIRE_SIZE_WIDE, event->stamp));
 }

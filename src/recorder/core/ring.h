@@ -21,16 +21,18 @@ struct ring {
 	uint32_t log2;  // of the number of entries
 };
 
-/** What is written at once: up to three entries. */
+/** An event. */
 struct ring_event {
 	enum wire_kind kind;
-	uint32_t number;
+	uint64_t stamp; // whole; 0: it has none
 	uint32_t node;
 	uint64_t ptr;
 	uint64_t size;
 };
 
-enum { RING_EVENT_ENTRIES = 3 }; // the most that one event takes: time, wide, itself
+// The most that one event takes: an entry that turned out not to do, then twice, since a handler may
+// have come between, a stamp, a time, a prefix and itself
+enum { RING_EVENT_ENTRIES = 1 + 2 * 4 };
 
 /** Begin to write to a slot's small or big ring. */
 void ring_open(struct ring *r, struct thread_slot *slot, unsigned which);
@@ -75,10 +77,7 @@ static inline void ring_publish(struct ring *r, uint64_t index, uint64_t head, u
 	atomic_store_explicit(&entry->head, ring_phase(r, index) | head, memory_order_release);
 }
 
-/**
- * Ask for the line that will be written soon, which the collector has read: with other threads, the
- * number's atomic add would else wait for it.
- */
+/** Ask for the line that will be written soon, which the collector has read. */
 static inline void ring_prefetch(const struct ring *r, uint64_t index) {
 	enum { AHEAD = 12 };
 	machine_prefetch_to_write(&r->entries[(index + AHEAD) & r->mask]);
@@ -91,12 +90,26 @@ static inline uint64_t ring_reserve(struct ring *r, uint32_t n) {
 /** Publish an event that fits its entry. */
 static inline void ring_publish_event(struct ring *r, uint64_t index,
 		const struct ring_event *event) {
-	ring_publish(r, index, wire_head(0, event->kind, event->number, event->ptr),
-			wire_body(event->node, (uint32_t)event->size, event->number));
+	ring_publish(r, index, wire_head(0, event->kind, event->stamp, event->ptr),
+			wire_body(event->node, (uint32_t)event->size, event->stamp));
 }
 
 /** Publish an event whose pointer or size does not fit, in two entries. */
 void ring_publish_wide(struct ring *r, uint64_t index, const struct ring_event *event);
 
 /** Publish the label of the entries that follow. */
-void ring_publish_time(struct ring *r, uint64_t index, uint64_t ns);
+static inline void ring_publish_time(struct ring *r, uint64_t index, uint64_t ns) {
+	ring_publish(r, index, (uint64_t)KIND_TIME << 60, ns);
+}
+
+/** Publish the whole stamp that those of the entries that follow are close to. */
+static inline void ring_publish_stamp(struct ring *r, uint64_t index, uint64_t stamp) {
+	ring_publish(r, index, (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_STAMP, stamp);
+}
+
+/** Publish `n` entries that mean nothing. */
+static inline void ring_publish_void(struct ring *r, uint64_t index, uint32_t n) {
+	for (uint32_t i = 0; i < n; i++) {
+		ring_publish(r, index + i, (uint64_t)KIND_VOID << 60, 0);
+	}
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /**
- * Mapping the segment. Three pieces: [header, regions, modules] whole, then the nodes, then the
+ * Mapping the segment. Three pieces: [header, marks, modules] whole, then the nodes, then the
  * slots. The last two are reserved first and opened up later, in steps.
  */
 
@@ -13,6 +13,7 @@
 #include "recorder/core/world.h"
 
 #include <fcntl.h>
+#include <linux/prctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -27,7 +28,7 @@ static bool header_is_valid(const struct segment_header *h, uint64_t bytes, cons
 			h->segment_bytes <= bytes &&
 			(token == NULL || sys_equal(h->token, token, sizeof h->token)) &&
 			h->slot_bytes % WIRE_PAGE == 0 && h->slot_bytes >= SEGMENT_OPEN_BYTES &&
-			h->n_slots > 0 && h->regions_at >= sizeof *h && h->marks_at >= h->regions_at &&
+			h->n_slots > 0 && h->marks_at >= sizeof *h &&
 			h->modules_at >= h->marks_at + WIRE_N_MARKS * sizeof(struct wire_mark) &&
 			h->nodes_at >= h->modules_at &&
 			h->slots_at >= h->nodes_at + (uint64_t)h->node_capacity * sizeof(struct wire_node) &&
@@ -86,6 +87,23 @@ static void say_what_is_mapped(struct segment_header *h) {
 	atomic_store_explicit(&h->mapped_nodes, segment.n_nodes, memory_order_relaxed);
 }
 
+void segment_count_stamps(void) {
+	atomic_store(&segment.has_no_clock, true);
+	atomic_store(&segment.header->stamps, STAMPS_COUNTED);
+}
+
+/** The program, or who has started it, may have forbidden it before. */
+static void look_at_clock(void) {
+	int may_read = 0;
+	if (atomic_load(&segment.header->has_filter) != 0) {
+		return; // the filter may not expect the call
+	}
+	if (sys_failed(syscall_2(__NR_prctl, PR_GET_TSC, (long)&may_read)) ||
+			may_read != PR_TSC_ENABLE) {
+		segment_count_stamps();
+	}
+}
+
 static bool map_program(int fd, struct segment_header *h) {
 	enum { N_LEAST_NODES = 1 << 14 };
 	uint64_t limit_bytes = address_space_limit();
@@ -113,7 +131,6 @@ static bool map_program(int fd, struct segment_header *h) {
 	struct segment_header *header = (struct segment_header *)base;
 	segment = (struct segment){
 			.header = header,
-			.regions = (struct wire_region *)(base + h->regions_at),
 			.marks = (struct wire_mark *)(base + h->marks_at),
 			.modules = (struct wire_module *)(base + h->modules_at),
 			.nodes = nodes,
@@ -125,6 +142,7 @@ static bool map_program(int fd, struct segment_header *h) {
 			.image = 1 + atomic_fetch_add(&header->n_images, 1),
 	};
 	say_what_is_mapped(header);
+	look_at_clock();
 	return true;
 }
 

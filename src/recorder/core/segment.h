@@ -10,10 +10,9 @@
 
 #include <stdbool.h>
 
-/** What is mapped. Set by segment_open; the n_* change afterwards, downwards, and has_threads. */
+/** What is mapped. Set by segment_open; the n_* change afterwards, downwards, and has_*. */
 struct segment {
 	struct segment_header *header;
-	struct wire_region *regions;
 	struct wire_mark *marks;
 	struct wire_module *modules;
 	struct wire_node *nodes;
@@ -23,6 +22,8 @@ struct segment {
 	uint32_t n_nodes; // mapped
 	uint32_t options;
 	uint32_t image; // this program's id among those that ran in this process
+	// The program may not read the time stamp counter: neither may we, nor the vdso for us
+	_Atomic bool has_no_clock;
 	// A second thread has been in a hook: set before its first event, for good
 	_Atomic bool has_threads;
 };
@@ -74,6 +75,9 @@ bool segment_open_slot(struct thread_slot *slot, uint64_t bytes);
  * but for an eighth of that.
  */
 void segment_give_back(uint64_t limit_bytes);
+
+/** The program is about to forbid itself to read the time stamp counter: count from now on. */
+void segment_count_stamps(void);
 
 /**
  * Close the nodes that are not in use (and reopen them), so that mlockall between the two does not

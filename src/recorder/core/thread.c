@@ -73,6 +73,7 @@ static void fill_in(struct thread_slot *slot) {
 	ring_open(&s->ring, slot, RING_SMALL);
 	s->label_ns = UINT64_MAX;
 	s->tick_ns = UINT64_MAX;
+	s->stamp = 0;
 }
 
 /** One more thread has a slot. */
@@ -121,6 +122,7 @@ struct thread_slot *thread_claim(void) {
 		return self->slot;
 	}
 	atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
+	atomic_fetch_add(&segment.header->n_claims, 1); // no stamp of ours is older
 	self->slot = slot;
 	return slot;
 }

@@ -85,7 +85,7 @@ static enum segment_role open_segment(void) {
 
 static uint64_t clock_ns(void) {
 	struct timespec t = {0};
-	if (inject_resident->clock != 0) {
+	if (inject_resident->clock != 0 && !atomic_load(&segment.has_no_clock)) {
 		(void)inject_call(inject_resident->clock, CLOCK_MONOTONIC, (uint64_t)&t);
 	} else {
 		(void)syscall_2(__NR_clock_gettime, CLOCK_MONOTONIC, (long)&t);

@@ -102,7 +102,7 @@ void inject_enter_free(uint64_t block, struct inject_frame *f) {
 		f->self->last_block = 0;
 	}
 	if (__builtin_expect(hook_is_odd(s, block, 0), 0)) {
-		hook_write_odd(f->hook.slot, KIND_FREE, block, 0, 0);
+		hook_write_odd(s, KIND_FREE, block, 0, 0);
 	} else if (__builtin_expect(hook_put(s, KIND_FREE, block, 0, 0), 0)) {
 		hook_tell_collector();
 	}

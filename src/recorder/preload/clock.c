@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/preload/clock.h"
 
+#include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/lookup.h"
 #include "recorder/preload/start.h"
@@ -43,6 +44,9 @@ uint64_t preload_clock_ns(void) {
 	if (__builtin_expect(clock == NULL, 0)) {
 		clock = find_clock(); // whoever comes at the same time finds the same
 		atomic_store_explicit(&known, clock, memory_order_relaxed);
+	}
+	if (__builtin_expect(atomic_load_explicit(&segment.has_no_clock, memory_order_relaxed), 0)) {
+		clock = ask_kernel;
 	}
 	struct timespec now;
 	(void)clock(CLOCK_MONOTONIC, &now);

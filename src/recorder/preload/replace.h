@@ -13,6 +13,8 @@
 #include "wire/allocators.h"
 
 #include <asm/resource.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
 
 #define REPLACE_ALLOCATES(call, size)                                          \
 	struct hook h;                                                             \
@@ -160,6 +162,15 @@
 	}                                                                                       \
 	return call;
 
+// Whoever reads the time stamp counter then is killed; seccomp's strict mode forbids it, too
+#define REPLACE_CONFINES(call, option, value)                                  \
+	if (((option == PR_SET_TSC && value == PR_TSC_SIGSEGV) ||                  \
+				(option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT)) && \
+			door_is_ours()) {                                                  \
+		segment_count_stamps();                                                \
+	}                                                                          \
+	return call;
+
 // Without the right to lock more than its limit, a program is refused for what we only reserved
 #define REPLACE_LOCKS(call, none) \
 	if (!door_is_ours()) {        \
@@ -183,12 +194,13 @@ void *replace_early(const void *ptr, size_t size);
 
 // "what" is a word and its operands in brackets: REPLACE_ is put before the word, the call first
 // among the operands
-#define OPERANDS_REGISTERS(begin)    REGISTERS, begin
-#define OPERANDS_DEREGISTERS(begin)  DEREGISTERS, begin
-#define OPERANDS_LIMITS(what, limit) LIMITS, what, limit
-#define OPERANDS_LOCKS               LOCKS, none
-#define BODY(call, ...)              BODY_OF(call, __VA_ARGS__)
-#define BODY_OF(call, word, ...)     REPLACE_##word(call, __VA_ARGS__)
+#define OPERANDS_REGISTERS(begin)      REGISTERS, begin
+#define OPERANDS_DEREGISTERS(begin)    DEREGISTERS, begin
+#define OPERANDS_LIMITS(what, limit)   LIMITS, what, limit
+#define OPERANDS_CONFINES(what, value) CONFINES, what, value
+#define OPERANDS_LOCKS                 LOCKS, none
+#define BODY(call, ...)                BODY_OF(call, __VA_ARGS__)
+#define BODY_OF(call, word, ...)       REPLACE_##word(call, __VA_ARGS__)
 #define REPLACEMENT(result, name, parameters, arguments, what) \
 	EXPORT result name parameters;                             \
 	EXPORT result name parameters {                            \

@@ -14,11 +14,6 @@ static inline uint64_t machine_local_add(_Atomic uint64_t *word, uint64_t n) {
 	return n;
 }
 
-static inline uint32_t machine_local_add_32(_Atomic uint32_t *word, uint32_t n) {
-	__asm__ volatile("xaddl %0, %1" : "+r"(n), "+m"(*word) : : "memory");
-	return n;
-}
-
 /** The same where nobody asks for the old value, which would have to be waited for. */
 static inline void machine_local_bump(_Atomic uint64_t *word, uint64_t n) {
 	__asm__ volatile("addq %1, %0" : "+m"(*word) : "er"(n) : "memory");
@@ -46,6 +41,17 @@ static inline uint64_t machine_fs_base(void) {
  * bytes off, which we stand, and the real allocator mostly, but not what saves vector registers there.
  */
 #define MACHINE_ALIGNS_STACK __attribute__((noinline, force_align_arg_pointer))
+
+/**
+ * The time stamp counter, when all that stands before it in the program has been executed, loads of what
+ * other processors have written among it.
+ */
+static inline uint64_t machine_stamp(void) {
+	uint32_t low;
+	uint32_t high;
+	__asm__ volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high) : : "memory");
+	return (uint64_t)high << 32 | low;
+}
 
 static inline void machine_relax(void) {
 	__builtin_ia32_pause();

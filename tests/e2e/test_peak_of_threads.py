@@ -1,0 +1,83 @@
+"""The peak of programs with threads that put their allocations in order themselves: exact, always.
+
+tests/victims/ordered.c knows its own peak to the byte. Short: once each; --long: a hundred times,
+while 16 others want the processors.
+"""
+
+import contextlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from attaching import known, start_listening, target  # noqa: F401
+from conftest import Recording
+
+WAYS = ["lock 2 3000", "lock 8 1000", "lock 64 300", "atomic 8 500", "pipe 8 500", "queue 8 1000",
+        "join 1 200", "migrate 8 200", "pin 8 500"]
+
+
+@contextlib.contextmanager
+def others(n):
+    """So many processes that do nothing but run."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def assert_exact(recording, helpers):
+    assert recording.status == 0, repr(recording)
+    known = recording.json()
+    held = helpers.total(helpers.through(known["sites"]["peak"], "hold"), "bytes")
+    assert held == int(recording.stdout.split()[-1])
+    assert known["summary"]["lost_events"] == 0
+    assert known["quality"]["double_allocations"] == known["quality"]["unknown_frees"] == 0
+
+
+@pytest.mark.parametrize("stamps", ["clock", "counted"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.timeout(3600)
+def test_of_a_program_that_is_recorded_from_its_start(tools, helpers, is_long, way, stamps):
+    env = {"HEAPTRACK_STAMPS": stamps}
+    with others(16 if is_long else 4):
+        for _ in range(100 if is_long else 1):
+            recording = tools.record(tools.victim("ordered"), *way.split(), env=env, timeout=300)
+            assert_exact(recording, helpers)
+
+
+def test_under_faketime(tools, helpers):
+    """The clocks that the program sees are no concern of the recorder's."""
+    if not shutil.which("faketime"):
+        pytest.skip("faketime is missing")
+    file = tools.folder / "faked.zst"
+    running = tools.start("faketime", "-f", "-3000d x10", tools.heaptrack, "-o", file,
+                          tools.victim("ordered"), "lock", 8, 1000)
+    assert_exact(Recording(running.wait(60), file, tools), helpers)
+
+
+@pytest.mark.parametrize("when", ["forbid", "forbid-midway"])
+def test_where_the_clock_is_forbidden(tools, helpers, when):
+    """A program that may not read the time stamp counter lives, and its order holds."""
+    recording = tools.record(tools.victim("ordered"), "lock", 8, 1000, when)
+    assert_exact(recording, helpers)
+
+
+@pytest.mark.parametrize("way", ["lock 8 1000", "queue 8 1000", "pipe 8 300"])
+@pytest.mark.timeout(3600)
+def test_after_an_attach(build, target, tmp_path, helpers, is_long, way):
+    for i in range(100 if is_long else 1):
+        victim = target([build / "tests/victims/ordered", *way.split(), "wait"])
+        process = start_listening(build, victim.pid, tmp_path / "ordered")
+        victim.process.send_signal(signal.SIGUSR1)
+        assert victim.process.wait(120) == 0, repr(victim)
+        assert process.wait(120) == 0
+        got = known(build, tmp_path / "ordered.zst")
+        held = helpers.total(helpers.through(got["sites"]["peak"], "hold"), "bytes")
+        assert held == int(victim.said().split()[-1]), f"attach {i}"
+        assert got["summary"]["lost_events"] == 0
