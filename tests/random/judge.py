@@ -77,6 +77,8 @@ def chain(stack, frames):
         name = frames[index]["function"] or ""
         if found := re.match(r"fn_(\d+)|main\b", name):
             numbers.append(int(found[1] or 0))
+        elif name.startswith("warm_up"):
+            return None
         elif not numbers:
             is_ours = is_ours or name.startswith(("w_", "__cxa_allocate_exception"))
     return tuple(numbers) if is_ours else None

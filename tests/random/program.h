@@ -277,6 +277,16 @@ static void keep_threads_warm(unsigned n) {
 	pthread_barrier_destroy(&barrier);
 }
 
+#ifdef __cplusplus
+/** The unwinder of static programs sorts its tables in memory that it allocates, the first time. */
+static NOINLINE __attribute__((unused)) void warm_up_exceptions(void) {
+	try {
+		throw 1;
+	} catch (int) {
+	}
+}
+#endif
+
 static void start_worker(struct worker *w, void *(*entry)(void *)) {
 	if (pthread_create(&w->thread, &small_stacks, entry, w) != 0) {
 		abort();

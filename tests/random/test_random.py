@@ -2,6 +2,8 @@
 and thread is what the program counted. judge.py tries any seeds by hand.
 """
 
+import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +12,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import events
 import generate
 import judge
+import lenses
 
 WITHOUT_THREADS = [seed for seed in range(200)
                    if not {"threads", "short_threads"} & generate.Program(seed).features]
@@ -26,6 +30,23 @@ def test_agrees(build, tmp_path, kind, seed):
     except judge.Impossible as missing:
         pytest.skip(str(missing))
     assert judged.differences() == []
+
+
+@pytest.mark.parametrize("kind, seed", [("c", 13), ("c++", 7), ("static-c", 3), ("musl", 10)])
+def test_random_lenses(build, tmp_path, is_long, kind, seed):
+    """What a part of a recording costs, counted again over its single events."""
+    if not shutil.which("zstd"):
+        pytest.skip("zstd is not installed")
+    try:
+        judged = judge.Judged(seed, kind, build, tmp_path, judge.PATIENCE, ["--events"])
+    except judge.Impossible as missing:
+        pytest.skip(str(missing))
+    recorded, dice = events.Events(judged.recording), random.Random(seed)
+    assert len(recorded.blocks) > 100 and len(recorded.edges) > 20
+    for _ in range(100 if is_long else 25):
+        lens = lenses.some_lens(dice, recorded)
+        differ = lenses.differences(lens, recorded, build, judged.recording)
+        assert differ == [], lens.text()
 
 
 def test_is_repeatable():
