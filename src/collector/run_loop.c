@@ -96,12 +96,25 @@ static bool first_name(const struct run *run, const struct live_thread *thread,
 	return thread->n_looks == 0 && slot->tid == thread->tid && name[0];
 }
 
+/** What the main thread was called when the program ended, before anybody had looked at it. */
+static bool last_name(const struct run *run, const struct live_thread *thread,
+		char name[WIRE_LABEL]) {
+	pid_t main_thread = run->program_inside ? run->program_inside : run->program;
+	struct watch_end end;
+	if (thread->n_looks > 0 || thread->tid != (uint32_t)main_thread || !run->watch ||
+			!watch_has_ended(run->watch, &end)) {
+		return false;
+	}
+	memcpy(name, end.name, sizeof end.name);
+	return name[0];
+}
+
 static void look_at_thread(struct run *run, struct live_thread *thread) {
 	static const uint64_t gaps_ns[] = {20000000, 200000000, 2000000000, 20000000000};
 	char name[WIRE_LABEL];
 	if (thread_label(run, thread, name) ||
 			process_thread_name(run->program, (pid_t)thread->tid, name, sizeof name) ||
-			first_name(run, thread, name)) {
+			first_name(run, thread, name) || last_name(run, thread, name)) {
 		aggregate_thread_name(run->aggregate, thread->id, texts_id_of(&run->texts, name));
 	}
 	thread->look_ns = run->now_ns + gaps_ns[thread->n_looks];

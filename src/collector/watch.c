@@ -66,6 +66,7 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 	end->is_signaled = info->si_code != CLD_EXITED;
 	end->status = info->si_status;
 	end->limits = limits_of(w->params.program);
+	(void)process_thread_name(w->params.program, w->params.program, end->name, sizeof end->name);
 	struct process_usage usage = {.children_faults = 1};
 	if (process_usage(w->params.program, &usage)) { // a zombie still has its times
 		end->user_ns = usage.user_ns;

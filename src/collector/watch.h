@@ -49,6 +49,7 @@ struct watch_end {
 	bool is_detached; // the program goes on: its recording shall end
 	bool is_signaled;
 	int status;                  // exit status, or the signal
+	char name[16];               // of the main thread, at the end; empty: not known
 	uint64_t time_ns;            // CLOCK_MONOTONIC
 	uint64_t user_ns, system_ns; // CPU time, with that of its waited-for children
 	uint64_t minor_faults, major_faults;

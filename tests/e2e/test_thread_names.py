@@ -39,6 +39,14 @@ def test_attached(tools, build, target, way, tmp_path):  # noqa: F811
     assert_named(tools, tmp_path / "names.zst")
 
 
+def test_a_main_thread_that_ends_at_once(tools):
+    """It was reaped, now and then, before the collector had looked at it."""
+    for i in range(40):
+        recording = tools.record(tools.victim("stands_alone"), "0", name=f"recording{i}")
+        parts = recording.json("--by", "thread", "--lens", "m=allocations")["parts"]
+        assert [part["label"] for part in parts] == ["stands_alone"], i
+
+
 FILTERED = r"""
 #define _GNU_SOURCE
 #include <linux/filter.h>
