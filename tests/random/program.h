@@ -282,8 +282,7 @@ static void keep_threads_warm(unsigned n) {
 static NOINLINE __attribute__((unused)) void warm_up_exceptions(void) {
 	try {
 		throw 1;
-	} catch (int) {
-	}
+	} catch (int) {}
 }
 #endif
 
