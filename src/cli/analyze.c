@@ -43,7 +43,6 @@ static bool sort_words(struct asked *a, int n, char **words) {
 
 static int report(struct asked *a) {
 	a->argv[0] = (char *)"heaptrack_print";
-	optind = 0; // getopt begins anew
 	return cli_print(a->argc, a->argv);
 }
 

@@ -1,26 +1,52 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
 #include "sys/file.h"
+#include "sys/own_limits.h"
 
-#include <stdio.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 // One binary, four commands: it looks at its name.
-//
-//   heaptrack            record.c     options -> collector/run.h (or on to the others, for -a)
-//   heaptrack_print      print.c      session -> report
-//   heaptrack_gui        gui.c
-//   heaptrack_interpret  interpret.c  a raw stream in, one with names out
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+		{"heaptrack", cli_heaptrack},           // record.c: options -> collector/run.h
+		{"heaptrack_print", cli_print},         // print.c: session -> report
+		{"heaptrack_gui", cli_gui},             // gui.c
+		{"heaptrack_interpret", cli_interpret}, // interpret.c: a raw stream in, one with names out
+};
+
+enum { LINKS_MAX = 40 };
+
+static const struct command *find_command(const char *path) {
+	const char *name = file_base_name(path);
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+		if (strcmp(name, commands[i].name) == 0) {
+			return &commands[i];
+		}
+	}
+	return NULL;
+}
+
+/** A link of another name is the command that it leads to. `path`: what was executed. */
+static const struct command *follow_links(const char *path) {
+	struct arena arena = {0};
+	const struct command *found = NULL;
+	for (int i = 0; i < LINKS_MAX && path && !(found = find_command(path)); i++) {
+		path = file_link_next(path, &arena);
+	}
+	arena_finish(&arena);
+	return found ? found : &commands[0];
+}
+
 int main(int argc, char **argv) {
-	const char *name = argc > 0 ? file_base_name(argv[0]) : "heaptrack";
-	if (strcmp(name, "heaptrack_print") == 0) {
-		return cli_print(argc, argv);
+	own_limits_raise();
+	const struct command *command = argc > 0 ? find_command(argv[0]) : NULL;
+	if (!command) {
+		command = follow_links((const char *)(uintptr_t)getauxval(AT_EXECFN));
 	}
-	if (strcmp(name, "heaptrack_interpret") == 0) {
-		return cli_interpret(argc, argv);
-	}
-	if (strcmp(name, "heaptrack_gui") == 0) {
-		return cli_gui(argc, argv);
-	}
-	return cli_heaptrack(argc, argv);
+	return command->run(argc, argv);
 }

@@ -343,7 +343,7 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 					.sub_peak_limit = 5},
 	};
 	opterr = 0;
-	optind = 1;
+	optind = 0; // getopt begins anew, also with how it orders words: `heaptrack -a FILE --json`
 	int c;
 	while (o->asked == PRINT_REPORT &&
 			(c = getopt_long(argc, argv, ":F:H:M:d:f:t::m::p::a::T::l::n:s:hv", long_options,

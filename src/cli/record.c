@@ -12,6 +12,7 @@
 #include "report/report.h"
 #include "session/session.h"
 #include "sys/file.h"
+#include "sys/own_limits.h"
 #include "sys/terminal.h"
 
 #include <errno.h>
@@ -167,6 +168,7 @@ static void put_nothing_recorded(const char *program, bool was_too_narrow) {
 // The program takes this process's place: its status, terminal and signals are its own
 static int run_unrecorded(const struct launch *launch, const char *why, char **argv) {
 	complain("%s; it runs unrecorded", why);
+	own_limits_restore();
 	(void)execv(launch->path, argv);
 	complain("cannot run \"%s\": %s", launch->path, strerror(errno));
 	return errno == ENOENT ? 127 : 126;
@@ -228,6 +230,8 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 			put_figures(result);
 		}
 		status = write_raw(o, result) || status ? status : 1;
+	} else if (result->is_lost) {
+		status = status ? status : 1;
 	} else if (!o->is_quiet) {
 		put_figures(result);
 		put_way_on(result);
@@ -260,6 +264,8 @@ static int attach(const struct heaptrack_options *o) {
 	int status = result->exit_status;
 	if (!was_attached) {
 		complain("%s", err.text);
+	} else if (result->is_lost) {
+		status = status ? status : 1;
 	} else if (!o->is_quiet) {
 		put_figures(result);
 		put_way_on(result);
@@ -294,7 +300,7 @@ static int record_wrapped(const struct heaptrack_options *o, char *const *own, i
 		complain("cannot run \"%s\"", o->rest[0]);
 		goto done;
 	}
-	if (launch.verdict == LAUNCH_REFUSED) {
+	if (launch.verdict == LAUNCH_REFUSED && !launch.gains_rights) {
 		complain("%s", launch.why);
 		status = launch.exit_status;
 		goto done;
@@ -311,6 +317,7 @@ static int record_wrapped(const struct heaptrack_options *o, char *const *own, i
 	for (int i = at; i < o->n_rest; i++) {
 		argv[n++] = o->rest[i];
 	}
+	own_limits_restore();
 	(void)execv(launch.path, argv);
 	complain("cannot run \"%s\": %s", launch.path, strerror(errno));
 	status = 126;

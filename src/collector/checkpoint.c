@@ -43,6 +43,7 @@ static void note_failure(struct keeper *k, const struct err *err) {
 /** Write the state; if it does not fit, at least its totals: then *is_narrowed. */
 static bool write_state(struct keeper *k, struct recording *r, bool *is_narrowed, struct err *err) {
 	*is_narrowed = false;
+	r->quality.events_dropped = trace_writer_events_dropped(k->writer);
 	if (trace_writer_checkpoint(k->writer, r, err)) {
 		k->detail_ends_ns = 0;
 		return true;
@@ -224,7 +225,16 @@ static bool write_whole(void *user, struct trace_sink sink, struct err *err) {
 bool keeper_finish(struct keeper *k, struct recording *r, struct err *err) {
 	end_thread(k);
 	struct whole whole = {k, r, output_source(k->output)};
+	struct err why = {0};
 	bool is_narrowed = false;
-	return output_replace(k->output, write_whole, &whole, NULL) ||
-			write_state(k, r, &is_narrowed, err) || is_narrowed;
+	r->quality.events_dropped = trace_writer_events_dropped(k->writer);
+	if (output_replace(k->output, write_whole, &whole, &why)) {
+		return true;
+	}
+	bool ok = write_state(k, r, &is_narrowed, err) || is_narrowed;
+	if (ok && !output_is_there(k->output)) {
+		*err = why;
+		ok = false;
+	}
+	return ok;
 }

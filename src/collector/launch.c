@@ -68,9 +68,9 @@ static bool find_in_path(const char *name, char *out) {
 
 static bool gains_rights(int fd, const struct stat *s, const char **how) {
 	char capabilities[64];
-	if (s->st_mode & S_ISUID) {
+	if ((s->st_mode & S_ISUID) && s->st_uid != getuid()) { // to root, root's programs are as others
 		*how = "set-uid";
-	} else if ((s->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP)) {
+	} else if ((s->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && s->st_gid != getgid()) {
 		*how = "set-gid";
 	} else if (geteuid() != 0 &&
 			fgetxattr(fd, "security.capability", capabilities, sizeof capabilities) > 0) {
@@ -79,6 +79,16 @@ static bool gains_rights(int fd, const struct stat *s, const char **how) {
 		return false;
 	}
 	return true;
+}
+
+static bool starts_others(const char *path) {
+	static const char *const names[] = {"su", "sudo", "doas", "pkexec", "runuser", "newgrp", "sg"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (strcmp(file_base_name(path), names[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static bool is_musl(const struct launch_elf *elf) {
@@ -112,6 +122,12 @@ static bool judge_elf(struct launch *l, const char *path, const struct launch_el
 	if (elf->has_loader && elf->loader[0] && access(elf->loader, F_OK) != 0) {
 		return say(l, arena, LAUNCH_REFUSED, 127,
 				"\"%s\" needs the loader \"%s\", which is not installed", path, elf->loader);
+	}
+	if (elf->is_go) {
+		return say(l, arena, LAUNCH_UNRECORDED, 0,
+				"\"%s\" is a Go program: its runtime takes memory from the system by itself and not "
+				"by malloc, so there is nothing to record; Go's own profiler (runtime/pprof) sees it",
+				path);
 	}
 	if (!elf->has_loader && !elf->is_loader) {
 		return note_image(l, path, LAUNCH_INJECTED, arena);
@@ -194,6 +210,13 @@ static bool judge_open_file(struct launch *l, const char *path, int fd, int dept
 	struct stat s;
 	const char *how;
 	if (fstat(fd, &s) == 0 && gains_rights(fd, &s, &how)) {
+		l->gains_rights = true;
+		if (starts_others(path)) {
+			return say(l, arena, LAUNCH_REFUSED, 126,
+					"\"%s\" is %s, so the system keeps the recorder out; put heaptrack before what "
+					"it starts, as in: su USER -c 'heaptrack PROGRAM'",
+					path, how);
+		}
 		return say(l, arena, LAUNCH_REFUSED, 126,
 				"\"%s\" is %s, so the system keeps the recorder out; record a copy without that: "
 				"cp \"%s\" /tmp/ && heaptrack \"/tmp/%s\"",

@@ -21,6 +21,7 @@ struct launch {
 	enum launch_verdict verdict;
 	int exit_status;
 	bool has_loader;   // LAUNCH_INJECTED: glibc's loader starts it, it could be preloaded as well
+	bool gains_rights; // LAUNCH_REFUSED: set-uid, set-gid or with capabilities; it can run unrecorded
 	bool needs_shell;  // neither ELF nor #!: /bin/sh runs it, as execvp does
 	const char *path;  // what to exec
 	const char *image; // the ELF file that will be loaded first: it, or its interpreter
@@ -32,7 +33,7 @@ bool launch_inspect(struct launch *out, const char *program, struct arena *arena
 
 /**
  * Where in `argv` the program stands that argv[0] starts as its child, when argv[0] is one of the
- * commands that exist to run another (timeout, time): that one is meant, and a child is not
+ * commands that exist to run another (timeout, time, sudo): that one is meant, and a child is not
  * recorded. 0: argv[0] is meant.
  */
 int launch_wrapped(char *const *argv);

@@ -122,9 +122,14 @@ static bool is_loader_name(int fd) {
 	return strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0;
 }
 
-static bool defines_allocator(struct slice file) {
+/** Does the file define an allocator, and was it made by Go's compiler? */
+static void look_at_image(struct launch_elf *out, struct slice file) {
 	struct elf_image image;
-	return elf_image_init(&image, file, NULL) && find_defines_allocator(&image);
+	if (elf_image_init(&image, file, NULL)) {
+		bool has_allocator = find_defines_allocator(&image);
+		out->has_allocator = out->has_loader && has_allocator;
+		out->is_go = !out->has_loader && !has_allocator && elf_has_section(&image, ".go.buildinfo");
+	}
 }
 
 // What takes more than the program's headers
@@ -134,7 +139,7 @@ static void look_inside(struct launch_elf *out, int fd, const struct program_hea
 		return;
 	}
 	out->sanitizer = find_sanitizer(find_names(file, segments));
-	out->has_allocator = out->has_loader && defines_allocator(file);
+	look_at_image(out, file);
 	(void)munmap((void *)file.data, file.size);
 }
 

@@ -11,14 +11,24 @@ struct wrapper {
 	const char *letters;             // options of one letter that take a value
 	const char *const *long_options; // long options that take one, NULL-terminated
 	int n_words;                     // words before the program's name
+	const char *stops;               // options of one letter with which no program is named
+	bool has_variables;              // NAME=VALUE may stand before the program's name
 };
 
 static const char *const timeout_options[] = {"--kill-after", "--signal", NULL};
 static const char *const time_options[] = {"--format", "--output", NULL};
+static const char *const sudo_options[] = {"--chdir", "--chroot", "--close-from", "--group",
+		"--host", "--prompt", "--role", "--type", "--command-timeout", "--other-user", "--user",
+		NULL};
 
 static const struct wrapper wrappers[] = {
-		{"time", "fo", time_options, 0},
-		{"timeout", "ks", timeout_options, 1},
+		{.name = "sudo",
+				.letters = "CDghpRrTtUu",
+				.long_options = sudo_options,
+				.stops = "eilsvKV",
+				.has_variables = true},
+		{.name = "time", .letters = "fo", .long_options = time_options},
+		{.name = "timeout", .letters = "ks", .long_options = timeout_options, .n_words = 1},
 };
 
 // True if the value of this option is the next word
@@ -38,6 +48,19 @@ static bool takes_next_word(const struct wrapper *w, const char *option) {
 	return *letter && !letter[1];
 }
 
+/** A shell, an editor or a list is asked for. */
+static bool names_no_program(const struct wrapper *w, const char *option) {
+	if (option[1] == '-') {
+		return w->stops && (strcmp(option, "--login") == 0 || strcmp(option, "--shell") == 0);
+	}
+	for (const char *c = option + 1; w->stops && *c && !strchr(w->letters, *c); c++) {
+		if (strchr(w->stops, *c)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int find_program(const struct wrapper *w, char *const *argv) {
 	int at = 1;
 	for (; argv[at] && argv[at][0] == '-' && argv[at][1]; at++) {
@@ -45,9 +68,15 @@ static int find_program(const struct wrapper *w, char *const *argv) {
 			at++;
 			break;
 		}
+		if (names_no_program(w, argv[at])) {
+			return 0;
+		}
 		if (takes_next_word(w, argv[at]) && argv[at + 1]) {
 			at++;
 		}
+	}
+	while (w->has_variables && argv[at] && strchr(argv[at], '=')) {
+		at++;
 	}
 	for (int i = 0; i < w->n_words && argv[at]; i++) {
 		at++;

@@ -17,6 +17,7 @@ enum {
 	RESERVE_MAX = 1 << 30, // PRODUCT.md: 1 GB or 5 % of the free space, whichever is smaller
 	RESERVE_PERCENT = 5,
 	MOVES_MAX = 100000,
+	TRIES_MAX = 1000, // at a name that others take each time
 	HEAD_BYTES = 64,
 };
 
@@ -90,13 +91,37 @@ static void give_to_caller(int fd) {
 }
 
 // ---- a file that has the name already
+//
+// Whoever records to a file, or moves or removes one, holds its lock. So of several that want one
+// name at once each gets a file of its own, and none that is still being written is taken away.
 
-enum existing { EXISTS_NOT, EXISTS_EMPTY, EXISTS_RECORDING, EXISTS_OTHER };
+enum existing { EXISTS_NOT, EXISTS_EMPTY, EXISTS_RECORDING, EXISTS_IN_USE, EXISTS_OTHER };
 
-static bool look_at_existing(const char *path, enum existing *what, struct err *err) {
+static enum existing kind_of(int fd, const char *path) {
 	struct stat s;
+	uint8_t head[HEAD_BYTES];
+	size_t got = 0;
+	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+		return EXISTS_OTHER;
+	}
+	if (!file_lock(fd)) {
+		return EXISTS_IN_USE;
+	}
+	if (!file_is_same(fd, path)) {
+		return EXISTS_IN_USE; // another took it away a moment ago
+	}
+	return !file_read_at(fd, 0, head, sizeof head, &got, NULL) ? EXISTS_OTHER
+			: got == 0                                         ? EXISTS_EMPTY
+			: trace_is_ours(slice_of(head, got))               ? EXISTS_RECORDING
+															   : EXISTS_OTHER;
+}
+
+/** *fd: the file, locked, or -1. */
+static bool look_at_existing(const char *path, enum existing *what, int *fd, struct err *err) {
+	struct stat s;
+	*fd = -1;
+	*what = EXISTS_NOT;
 	if (lstat(path, &s) != 0) {
-		*what = EXISTS_NOT;
 		return errno == ENOENT || errno == ENOTDIR
 				? true
 				: err_system(err, errno, "cannot look at \"%s\"", path);
@@ -105,28 +130,23 @@ static bool look_at_existing(const char *path, enum existing *what, struct err *
 		return err_set(err, ERR_USAGE, "\"%s\" is a folder; name a file in it", path);
 	}
 	*what = EXISTS_OTHER;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) {
-		return true;
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (*fd >= 0) {
+		*what = kind_of(*fd, path);
 	}
-	uint8_t head[HEAD_BYTES];
-	size_t got = 0;
-	if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
-			file_read_at(fd, 0, head, sizeof head, &got, NULL)) {
-		*what = got == 0                             ? EXISTS_EMPTY
-				: trace_is_ours(slice_of(head, got)) ? EXISTS_RECORDING
-													 : EXISTS_OTHER;
-	}
-	(void)close(fd);
 	return true;
+}
+
+/** "NAME.zst" -> "NAME.i.zst" */
+static void numbered_name(char *out, size_t size, const char *path, int i) {
+	(void)snprintf(out, size, "%.*s.%d.zst", (int)strlen(path) - 4, path, i);
 }
 
 // NAME.zst -> NAME.1.zst, or the first number that is free
 static bool move_aside(struct output *o, struct err *err) {
 	char to[PATH_MAX + 32];
-	int stem = (int)strlen(o->path) - 4;
 	for (int i = 1; i <= MOVES_MAX; i++) {
-		(void)snprintf(to, sizeof to, "%.*s.%d.zst", stem, o->path, i);
+		numbered_name(to, sizeof to, o->path, i);
 		// A link never replaces what another heaptrack put there a moment ago
 		if (link(o->path, to) == 0) {
 			if (unlink(o->path) != 0) {
@@ -145,39 +165,81 @@ static bool move_aside(struct output *o, struct err *err) {
 	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
 }
 
-static bool make_room_for_name(struct output *o, bool overwrite, struct err *err) {
+/** *is_in_use: another heaptrack records to it. */
+static bool make_room_for_name(struct output *o, bool overwrite, bool *is_in_use, struct err *err) {
 	enum existing what;
-	if (!look_at_existing(o->path, &what, err)) {
+	int fd;
+	if (!look_at_existing(o->path, &what, &fd, err)) {
 		return false;
 	}
-	switch (what) {
-	case EXISTS_NOT: return true;
-	case EXISTS_OTHER:
-		return err_set(err, ERR_USAGE,
+	bool ok = true;
+	*is_in_use = what == EXISTS_IN_USE;
+	if (what == EXISTS_OTHER) {
+		ok = err_set(err, ERR_USAGE,
 				"\"%s\" exists and is no recording of heaptrack, so it is "
 				"left alone; choose another name with -o, or remove it",
 				o->path);
-	case EXISTS_RECORDING:
-		if (!overwrite) {
-			return move_aside(o, err);
-		}
-		break;
-	case EXISTS_EMPTY: break;
+	} else if (what == EXISTS_RECORDING && !overwrite) {
+		ok = move_aside(o, err);
+	} else if (what == EXISTS_RECORDING || what == EXISTS_EMPTY) {
+		ok = unlink(o->path) == 0 || err_system(err, errno, "cannot replace \"%s\"", o->path);
 	}
-	return unlink(o->path) == 0 ? true : err_system(err, errno, "cannot replace \"%s\"", o->path);
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+	return ok;
 }
 
 // ---- open
 
+/** A new file, ours alone. *is_taken: others were faster, or are at it. */
+static bool create_new(struct output *o, const char *path, bool *is_taken, struct err *err) {
+	*is_taken = false;
+	o->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (o->fd < 0) {
+		*is_taken = errno == EEXIST;
+		return err_system(err, errno, "cannot write to \"%s\"", path);
+	}
+	if (file_lock(o->fd) && file_is_same(o->fd, path)) {
+		return true;
+	}
+	(void)close(o->fd);
+	o->fd = -1;
+	*is_taken = true;
+	return err_set(err, ERR_SYSTEM, "cannot write to \"%s\": others do", path);
+}
+
+/** The first number whose name is free. */
+static bool create_numbered(struct output *o, struct err *err) {
+	char path[sizeof o->path];
+	for (int i = 1; i <= MOVES_MAX; i++) {
+		bool is_taken;
+		numbered_name(path, sizeof path, o->path, i);
+		if (create_new(o, path, &is_taken, err)) {
+			note(o, "\"%s\" is being recorded to just now, so this one goes to \"%s\"", o->path,
+					path);
+			strcpy(o->path, path);
+			return true;
+		}
+		if (!is_taken) {
+			return false;
+		}
+	}
+	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
+}
+
 static bool create(struct output *o, bool overwrite, struct err *err) {
 	unsigned uid, gid;
 	(void)caller_of_sudo(&uid, &gid);
-	if (!file_make_parents(o->path, uid, gid, err) || !make_room_for_name(o, overwrite, err)) {
-		return false;
+	bool ok = file_make_parents(o->path, uid, gid, err), is_in_use = false, is_taken = true;
+	for (int i = 0; ok && is_taken && !is_in_use; i++) {
+		ok = make_room_for_name(o, overwrite, &is_in_use, err);
+		is_taken = ok && !is_in_use && !create_new(o, o->path, &is_taken, err) && is_taken &&
+				i < TRIES_MAX;
 	}
-	o->fd = open(o->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (o->fd < 0) {
-		return err_system(err, errno, "cannot write to \"%s\"", o->path);
+	ok = ok && (o->fd >= 0 || (is_in_use && create_numbered(o, err)));
+	if (!ok) {
+		return false;
 	}
 	give_to_caller(o->fd);
 	uint64_t share = file_free_bytes(o->fd) / 100 * RESERVE_PERCENT;
@@ -224,7 +286,9 @@ static bool open_default(struct output *o, const struct output_request *request,
 		return false;
 	}
 	const char *temporary = getenv("TMPDIR");
-	temporary = temporary && *temporary ? temporary : "/tmp";
+	struct stat s;
+	bool is_folder = temporary && stat(temporary, &s) == 0 && S_ISDIR(s.st_mode);
+	temporary = is_folder ? temporary : "/tmp";
 	note(o, "the current folder cannot be written, so the file goes to \"%s\"", temporary);
 	(void)snprintf(o->path, sizeof o->path, "%s/%s", temporary, name);
 	return create(o, request->overwrite, err);
@@ -286,12 +350,52 @@ struct trace_source output_source(struct output *o) {
 	return (struct trace_source){source_read, o->size, o};
 }
 
+/**
+ * The growing file is not where it was. Where it was moved to, the finished one takes its place; if
+ * it is gone, or nobody knows where to, the finished one gets a name of its own.
+ */
+static void find_moved(struct output *o) {
+	struct arena arena = {0};
+	char link[64];
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", o->fd);
+	const char *now = file_link_target(link, &arena);
+	if (now && strlen(now) < sizeof o->path && file_is_same(o->fd, now)) {
+		note(o, "\"%s\" was moved to \"%s\" while it was recorded", o->path, now);
+		strcpy(o->path, now);
+	}
+	arena_finish(&arena);
+}
+
+/** The finished file's name where the growing one had none any more. */
+static bool place_anew(struct output *o, const char *finished, struct err *err) {
+	char path[sizeof o->path];
+	for (int i = 0; i <= MOVES_MAX; i++) {
+		if (i == 0) {
+			strcpy(path, o->path);
+		} else {
+			numbered_name(path, sizeof path, o->path, i);
+		}
+		if (renameat2(AT_FDCWD, finished, AT_FDCWD, path, RENAME_NOREPLACE) == 0 ||
+				(errno == EINVAL && access(path, F_OK) != 0 && rename(finished, path) == 0)) {
+			note(o, "\"%s\" was %s while it was recorded; the recording is written anew to \"%s\"",
+					o->path, i > 0 ? "replaced" : "removed", path);
+			strcpy(o->path, path);
+			return true;
+		}
+		if (errno != EEXIST && access(path, F_OK) != 0) {
+			return err_system(err, errno, "cannot write \"%s\"", path);
+		}
+	}
+	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
+}
+
 bool output_replace(struct output *o,
 		bool (*write)(void *user, struct trace_sink sink, struct err *err), void *user,
 		struct err *err) {
 	if (!file_is_same(o->fd, o->path)) {
-		return err_set(err, ERR_NOT_FOUND, "\"%s\" was moved or removed meanwhile", o->path);
+		find_moved(o);
 	}
+	bool is_there = file_is_same(o->fd, o->path);
 	struct output *beside = calloc(1, sizeof *beside);
 	if (!beside) {
 		return err_memory(err);
@@ -305,9 +409,12 @@ bool output_replace(struct output *o,
 		(void)err_system(err, errno, "cannot write \"%s\"", beside->path);
 		goto done;
 	}
+	(void)file_lock(beside->fd);
 	give_to_caller(beside->fd);
 	ok = write(user, output_sink(beside), err);
-	if (ok && rename(beside->path, o->path) != 0) {
+	if (ok && !is_there) {
+		ok = place_anew(o, beside->path, err);
+	} else if (ok && rename(beside->path, o->path) != 0) {
 		ok = err_system(err, errno, "cannot rename \"%s\"", beside->path);
 	}
 	if (!ok) {
@@ -321,4 +428,9 @@ bool output_replace(struct output *o,
 done:
 	free(beside);
 	return ok;
+}
+
+bool output_is_there(const struct output *o) {
+	struct stat s;
+	return fstat(o->fd, &s) == 0 && s.st_nlink > 0;
 }

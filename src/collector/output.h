@@ -29,7 +29,10 @@ struct output {
 	char notes[OUTPUT_NOTES][5000]; // sentences for the user: a suffix replaced, a file moved aside
 };
 
-/** Choose the name by PRODUCT.md's rules and create the file. False: `err` is for the user. */
+/**
+ * Choose the name and create the file, which is locked as long as it is open: a name that another
+ * heaptrack records to is left to it, and `path` is a numbered one. False: `err` is for the user.
+ */
 bool output_open(struct output *o, const struct output_request *request, struct err *err);
 
 /** Where a trace_writer writes to. Refuses growth into the reserve (ERR_LIMIT). */
@@ -39,13 +42,17 @@ struct trace_sink output_sink(struct output *o);
 struct trace_source output_source(struct output *o);
 
 /**
- * Write a finished file beside the growing one by `write` and rename it over. False: could not;
- * the growing file is as it was, nothing else is left behind. If the file was moved or removed
- * meanwhile, that is respected: ERR_NOT_FOUND.
+ * Write a finished file beside the growing one by `write` and rename it over. Where the growing one
+ * was moved to, it is replaced there; if it was removed, or another has its name, the finished one gets
+ * that name or a numbered one: then `path` is another, and a note says so. False: could not; the growing
+ * file is as it was, nothing else is left behind.
  */
 bool output_replace(struct output *o,
 		bool (*write)(void *user, struct trace_sink sink, struct err *err), void *user,
 		struct err *err);
+
+/** False: the growing file has no name any more, and goes with its descriptor. */
+bool output_is_there(const struct output *o);
 
 /** Close it; remove it as well if it is not worth keeping. */
 void output_close(struct output *o, bool keep);

@@ -37,6 +37,7 @@ struct run_result {
 	bool was_too_narrow; // because its address space is limited too much
 	char path[4608];
 	bool file_is_whole;
+	bool is_lost;      // the file was removed meanwhile, and could not be written anew
 	bool is_explained; // why it was not recorded has been said
 	bool is_untouched; // nothing has been started or changed: the program can be run without us
 	struct recording recording; // the last state, for a summary. run_result_finish frees it

@@ -19,8 +19,6 @@
 #include "engine/aggregate.h"
 #include "sys/spawn.h"
 
-#include <sys/resource.h>
-
 struct live_thread {
 	uint32_t id, tid; // id: of the aggregate
 	uint32_t slot;
@@ -31,12 +29,12 @@ struct live_thread {
 struct run {
 	const struct run_options *options;
 	struct signals_start start_signals;
-	struct arena arena;          // what lives as long as the session
-	struct rlimit address_space; // as we were started with
+	struct arena arena; // what lives as long as the session
 	struct segment segment;
 	struct spawn spawn;
 	pid_t program; // stays, when the process is gone
 	struct output output;
+	uint32_t n_notes_told; // of the output's
 	int signals_fd, door_fd;
 	struct witness witness;
 	struct watch *watch;

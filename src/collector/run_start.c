@@ -12,7 +12,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { MODULES_OPEN_MAX = 4096 };
+enum {
+	MODULES_OPEN_MAX = 4096,
+	FILES_LEAST = 32, // what a recording has open at once, modules aside
+};
 
 // ---- before the program
 
@@ -30,7 +33,6 @@ static bool fork_program(struct run *run, const struct launch *launch, struct er
 	program->argv = launch_arguments(launch, o->argv, &run->arena);
 	program->envp = launch_environment(recorder, o->environment, &run->arena);
 	program->start = &run->start_signals;
-	program->address_space = &run->address_space;
 	if (!program->argv || !program->envp) {
 		return err_memory(err);
 	}
@@ -39,6 +41,12 @@ static bool fork_program(struct run *run, const struct launch *launch, struct er
 	}
 	run->program = run->spawn.pid;
 	return true;
+}
+
+static void tell_notes(struct run *run) {
+	for (; run->n_notes_told < run->output.n_notes; run->n_notes_told++) {
+		run->options->say(run->options->user, run->output.notes[run->n_notes_told]);
+	}
 }
 
 bool run_open_output(struct run *run, struct err *err) {
@@ -52,9 +60,7 @@ bool run_open_output(struct run *run, struct err *err) {
 	if (!output_open(&run->output, &request, err)) {
 		return false;
 	}
-	for (uint32_t i = 0; i < run->output.n_notes; i++) {
-		o->say(o->user, run->output.notes[i]);
-	}
+	tell_notes(run);
 	o->started(o->user, run->output.path);
 	return true;
 }
@@ -153,7 +159,6 @@ bool run_make_segment(struct run *run, const struct segment_params *params, stru
 	struct rlimit before;
 	bool has_limit = getrlimit(RLIMIT_FSIZE, &before) == 0;
 	rlim_t limit = raise_limit(RLIMIT_FSIZE);
-	(void)getrlimit(RLIMIT_AS, &run->address_space);
 	(void)raise_limit(RLIMIT_AS);
 	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
 	bool ok = segment_init(&run->segment, params, err);
@@ -161,15 +166,21 @@ bool run_make_segment(struct run *run, const struct segment_params *params, stru
 	if (has_limit) {
 		(void)setrlimit(RLIMIT_FSIZE, &before);
 	}
-	if (!ok) {
-		(void)setrlimit(RLIMIT_AS, &run->address_space);
-	}
 	if (!ok && limit != RLIM_INFINITY) {
 		(void)err_add(err, "the limit on the size of files (ulimit -f) may be too low");
 	}
 	return ok;
 }
 
+static bool has_enough_files(struct err *err) {
+	struct rlimit limit;
+	return getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES_LEAST ||
+			err_set(err, ERR_LIMIT,
+					"at most %u files may be open (ulimit -n), and heaptrack needs %d",
+					(unsigned)limit.rlim_cur, FILES_LEAST);
+}
+
+/** Up to where result->is_untouched is true, what fails leaves a program that can run without us. */
 static bool prepare(struct run *run, const struct launch *launch, struct run_result *result,
 		struct err *err) {
 	const struct run_options *o = run->options;
@@ -179,20 +190,26 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 			.start_ns = clock_now_ns(),
 			.has_stamps = clock_has_stamps(),
 	};
-	if (!run_make_segment(run, &params, err)) {
-		result->is_untouched = true;
+	signals_save(&run->start_signals);
+	result->is_untouched = true;
+	if (!has_enough_files(err) || !run_make_segment(run, &params, err) ||
+			(run->signals_fd = signals_open(err)) < 0) {
 		return false;
 	}
-	signals_save(&run->start_signals);
-	run->signals_fd = signals_open(err);
-	if (run->signals_fd >= 0) {
-		(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
+	(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
+	if (!fork_program(run, launch, err)) {
+		return false;
 	}
-	if (run->signals_fd < 0 || !fork_program(run, launch, err) || !run_open_output(run, err) ||
-			!run_create_parts(run, launch->image, err) || !segment_hold(&run->segment, err)) {
+	result->is_untouched = false; // a name that cannot be had is the user's to change
+	if (!run_open_output(run, err)) {
+		return false;
+	}
+	result->is_untouched = true;
+	if (!run_create_parts(run, launch->image, err) || !segment_hold(&run->segment, err)) {
 		return false;
 	}
 	run_open_door(run);
+	result->is_untouched = false;
 	return true;
 }
 
@@ -269,9 +286,14 @@ void run_close(struct run *run, struct run_result *result) {
 	if (result->was_recorded) {
 		struct err why = {0};
 		if (!run_end(run, result, &why)) {
-			(void)err_add(&why, "the file is as it was a moment ago, it could not be finished");
+			result->is_lost = !output_is_there(&run->output);
+			(void)err_add(&why,
+					result->is_lost
+							? "the recording is lost"
+							: "the file is as it was a moment ago, it could not be finished");
 			o->say(o->user, why.text);
 		}
+		tell_notes(run);
 		result->texts = run->texts.arena; // what the recording's texts point into
 		run->texts.arena = (struct arena){0};
 	}
@@ -288,7 +310,13 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 	}
 	run_init(run, options);
 
-	bool has_run = prepare(run, launch, result, err) && start(run, &result->exit_status, err);
+	bool is_prepared = prepare(run, launch, result, err);
+	if (result->is_untouched) {
+		spawn_cancel(&run->spawn);
+		witness_stop(&run->witness);
+		signals_restore(&run->start_signals);
+	}
+	bool has_run = is_prepared && start(run, &result->exit_status, err);
 	if (has_run) {
 		run_loop(run);
 		result->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;

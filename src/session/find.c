@@ -2,6 +2,7 @@
 #include "session/find.h"
 
 #include "base/buffer.h"
+#include "session/session.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -82,15 +83,20 @@ static void say_what_is_near(const char *name, struct err *err) {
 	}
 }
 
+/** The recording made with `-o NAME`, where NAME itself is there and is something else, such as the program. */
+static bool is_meant(const char *name, const char *with_suffix) {
+	return access(with_suffix, F_OK) == 0 && (access(name, F_OK) != 0 || !session_knows(name));
+}
+
 char *find_recording(const char *name, struct err *err) {
-	static const char *const suffixes[] = {"", ".zst", ".gz"};
+	static const char *const suffixes[] = {".zst", ".gz", ""};
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
 		char *path = with_suffix(name, suffixes[i]);
 		if (!path) {
 			(void)err_memory(err);
 			return NULL;
 		}
-		if (access(path, F_OK) == 0) {
+		if (*suffixes[i] ? is_meant(name, path) : access(path, F_OK) == 0) {
 			return path;
 		}
 		free(path);

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 long file_read_small(const char *path, char *out, size_t size) {
@@ -160,6 +162,11 @@ bool file_is_one(const char *a, const char *b) {
 			x.st_ino == y.st_ino;
 }
 
+bool file_lock(int fd) {
+	// The call's own header has the name of ours
+	return syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
 const char *file_base_name(const char *path) {
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;
@@ -172,4 +179,15 @@ char *file_link_target(const char *path, struct arena *arena) {
 		return NULL;
 	}
 	return arena_text(arena, slice_of(target, (size_t)n));
+}
+
+char *file_link_next(const char *path, struct arena *arena) {
+	char target[PATH_MAX], next[2 * PATH_MAX];
+	ssize_t n = readlink(path, target, sizeof target);
+	if (n <= 0) {
+		return NULL;
+	}
+	int folder = target[0] == '/' ? 0 : (int)(file_base_name(path) - path);
+	int size = snprintf(next, sizeof next, "%.*s%.*s", folder, path, (int)n, target);
+	return size < (int)sizeof next ? arena_text(arena, slice_of_text(next)) : NULL;
 }

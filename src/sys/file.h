@@ -43,8 +43,17 @@ bool file_is_same(int fd, const char *path);
 /** True if both lead to one file that there is; devices and pipes are no files. */
 bool file_is_one(const char *a, const char *b);
 
+/**
+ * Take the lock of an open file for this descriptor and its copies (flock). False: another holds it.
+ * True as well where the file system knows no locks.
+ */
+bool file_lock(int fd);
+
 /** The last part of a path: what follows the last slash. */
 const char *file_base_name(const char *path);
+
+/** The path that the symbolic link at `path` leads to, one step; NULL: it is none. In `arena`. */
+char *file_link_next(const char *path, struct arena *arena);
 
 /** Where a link such as /proc/self/exe points to, in `arena`; NULL with errno set. */
 char *file_link_target(const char *path, struct arena *arena);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sys/spawn.h"
 
+#include "sys/own_limits.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -39,9 +41,7 @@ static void child_run(const struct spawn_program *program, int order, int answer
 		program->envp[0] = variable;
 	}
 	signals_restore(program->start);
-	if (program->address_space) {
-		(void)setrlimit(RLIMIT_AS, program->address_space);
-	}
+	own_limits_restore();
 	(void)execve(program->path, program->argv, program->envp);
 	int why = errno;
 	(void)!write(answer, &why, sizeof why);

@@ -4,12 +4,12 @@
 /**
  * Start a program in two steps, so that its pid is known, and can be written into its environment,
  * before it runs: spawn_fork makes the process, which waits; spawn_exec lets it become the program.
- * spawn_fork is called before this process has a second thread.
+ * spawn_fork is called before this process has a second thread. The program has the limits that this
+ * process was started with (own_limits.h).
  */
 
 #include "sys/signals.h"
 
-#include <sys/resource.h>
 #include <sys/types.h>
 
 struct spawn {
@@ -25,7 +25,6 @@ struct spawn_program {
 	char **envp;  // envp[0] is a place for the variable that spawn_exec names, unless that is NULL
 	pid_t tracer; // a process that may trace it, where the system asks for that; 0: none
 	const struct signals_start *start;
-	const struct rlimit *address_space; // its limit, where ours has been raised; NULL: as ours
 };
 
 bool spawn_fork(struct spawn *s, const struct spawn_program *program, struct err *err);

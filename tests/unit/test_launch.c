@@ -32,6 +32,12 @@ static void wrappers(void **state) {
 			{{"time", "app"}, 1},
 			{{"time", "-v", "-o", "file", "app", "-o"}, 4},
 			{{"env", "app"}, 0},
+			{{"sudo", "app", "-u", "x"}, 1},
+			{{"sudo", "-u", "root", "-E", "A=1", "app"}, 5},
+			{{"sudo", "-uvictor", "--", "app"}, 3},
+			{{"sudo", "-i", "app"}, 0}, // a shell
+			{{"sudo", "--shell", "app"}, 0},
+			{{"sudo", "-l"}, 0},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		assert_int_equal(wrapped(cases[i].argv), cases[i].at);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "collector/output.h"
+#include "sys/file.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -153,11 +154,56 @@ static void the_finished_file_takes_the_place(void **state) {
 	assert_int_equal(stat("d.zst", &s), 0);
 	assert_int_equal(s.st_size, 8);
 
-	assert_int_equal(rename("d.zst", "moved.zst"), 0);
-	assert_false(output_replace(&o, write_finished, &o, &err));
-	assert_int_equal(err.code, ERR_NOT_FOUND);
-	assert_int_not_equal(access("d.zst", F_OK), 0);
 	output_close(&o, true);
+}
+
+// Moved: there. Removed: under its name again. Replaced by another's: under a number
+static void a_file_that_went_is_written_anew(void **state) {
+	(void)state;
+	static struct output o;
+	struct err err = {0};
+	assert_true(open_named(&o, "m", false, &err));
+	assert_int_equal(rename("m.zst", "moved.zst"), 0);
+	assert_true(output_replace(&o, write_finished, &o, &err));
+	assert_non_null(strstr(o.path, "moved.zst"));
+	assert_non_null(strstr(o.notes[0], "was moved to"));
+	assert_int_not_equal(access("m.zst", F_OK), 0);
+	struct stat s;
+	assert_int_equal(stat("moved.zst", &s), 0);
+	assert_int_equal(s.st_size, 8);
+
+	assert_int_equal(unlink("moved.zst"), 0);
+	assert_false(output_is_there(&o));
+	assert_true(output_replace(&o, write_finished, &o, &err));
+	assert_true(output_is_there(&o));
+	assert_non_null(strstr(o.notes[1], "was removed while"));
+	assert_int_equal(access("moved.zst", F_OK), 0);
+
+	FILE *f = fopen("other", "w");
+	(void)fclose(f);
+	assert_int_equal(rename("other", "moved.zst"), 0);
+	assert_true(output_replace(&o, write_finished, &o, &err));
+	assert_non_null(strstr(o.path, "moved.1.zst"));
+	assert_non_null(strstr(o.notes[2], "was replaced while"));
+	assert_int_equal(stat("moved.zst", &s), 0);
+	assert_int_equal(s.st_size, 0);
+	output_close(&o, true);
+}
+
+static void a_name_in_use_is_left_to_its_user(void **state) {
+	(void)state;
+	static struct output first, second, third;
+	struct err err = {0};
+	assert_true(open_named(&first, "u", false, &err));
+	assert_true(open_named(&second, "u", true, &err)); // nor does --force take it away
+	assert_true(open_named(&third, "u", false, &err));
+	assert_non_null(strstr(first.path, "u.zst"));
+	assert_non_null(strstr(second.path, "u.1.zst"));
+	assert_non_null(strstr(third.path, "u.2.zst"));
+	assert_true(file_is_same(first.fd, "u.zst"));
+	output_close(&first, true);
+	output_close(&second, true);
+	output_close(&third, true);
 }
 
 static void a_foreign_file_is_left_alone(void **state) {
@@ -202,6 +248,8 @@ int main(void) {
 			cmocka_unit_test(not_worth_keeping),
 			cmocka_unit_test(growth_stops_before_the_reserve),
 			cmocka_unit_test(the_finished_file_takes_the_place),
+			cmocka_unit_test(a_file_that_went_is_written_anew),
+			cmocka_unit_test(a_name_in_use_is_left_to_its_user),
 			cmocka_unit_test(a_foreign_file_is_left_alone),
 			cmocka_unit_test(an_empty_file_is_taken),
 			cmocka_unit_test(the_default_name),

@@ -156,7 +156,7 @@ static const char *spawned_output(const char *script, const struct signals_start
 	int fds[2];
 	char *argv[] = {(char *)"sh", (char *)"-c", (char *)(uintptr_t)script, NULL};
 	char *envp[] = {NULL, (char *)"B=2", NULL};
-	struct spawn_program program = {"/bin/sh", argv, envp, 0, start, NULL};
+	struct spawn_program program = {"/bin/sh", argv, envp, 0, start};
 	struct spawn s;
 	int why, kept = dup(STDOUT_FILENO);
 	assert_int_equal(pipe(fds), 0);
@@ -195,11 +195,11 @@ static void what_cannot_be_run(void **state) {
 	char *argv[] = {(char *)"x", NULL}, *envp[] = {NULL, NULL};
 	struct spawn s;
 	int why = 0;
-	struct spawn_program missing = {"/no/such", argv, envp, 0, &start, NULL};
+	struct spawn_program missing = {"/no/such", argv, envp, 0, &start};
 	assert_true(spawn_fork(&s, &missing, NULL));
 	assert_false(spawn_exec(&s, "A=1", &why));
 	assert_int_equal(why, ENOENT);
-	struct spawn_program folder = {"/tmp", argv, envp, 0, &start, NULL};
+	struct spawn_program folder = {"/tmp", argv, envp, 0, &start};
 	assert_true(spawn_fork(&s, &folder, NULL));
 	assert_false(spawn_exec(&s, "A=1", &why));
 	assert_int_equal(why, EACCES);
