@@ -97,3 +97,44 @@ def test_without_a_recording_it_is_as_without_us(tools):
     env = {"LD_PRELOAD": str(tools.preload)}
     alone = tools.run(tools.victim("operators"), N, env=env)
     assert (alone.status, alone.stdout, alone.stderr) == (0, "caught\n", ""), repr(alone)
+
+
+FIRST_CALLS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv) {
+	void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL), *p;
+	printf("%d %s\\n", plugin != NULL, dlerror());
+	int missing = dlopen("a-library-that-is-not-there.so", RTLD_NOW) == NULL;
+	free(realloc(calloc(1, 10), 1000));
+	free(reallocarray(NULL, 3, 30));
+	free(posix_memalign(&p, 64, 64) == 0 ? p : NULL);
+	free(aligned_alloc(64, 64));
+	free(memalign(64, 64));
+	free(valloc(64));
+	free(pvalloc(64));
+	printf("%d %s\\n", missing, dlerror());
+	return plugin != NULL ? dlclose(plugin) : 1;
+}
+"""
+
+
+def test_first_calls_leave_what_the_loader_says(tools, tmp_path):
+    """A C program, its plugin of C++, and an error that the program has not asked for yet."""
+    (tmp_path / "plugin.cpp").write_text("static int *one = new int[9], *two = new int;\n"
+                                         "struct at_end { ~at_end() { delete[] one; delete two; } } end;\n")
+    (tmp_path / "main.c").write_text(FIRST_CALLS)
+    subprocess.run(["g++", "-shared", "-fPIC", "-o", tmp_path / "plugin.so", tmp_path / "plugin.cpp"],
+                   check=True)
+    subprocess.run(["gcc", "-fno-builtin", "-o", tmp_path / "main", tmp_path / "main.c"], check=True)
+    command = [tmp_path / "main", tmp_path / "plugin.so"]
+    plain, recording = tools.run(*command), tools.record(*command)
+    assert plain.status == recording.status == 0, repr(recording)
+    assert "1 (null)" in plain.stdout and "1 a-library" in plain.stdout
+    assert recording.stdout == plain.stdout
+    quality = recording.json()["quality"]
+    assert quality["unknown_frees"] == quality["double_allocations"] == 0

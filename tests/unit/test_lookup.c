@@ -28,6 +28,29 @@ static void test_passes_over_ours(void **state) {
 	assert_ptr_not_equal(lookup_function("malloc", first), first);
 }
 
+/** The next behind the program itself, as for a library that is preloaded. */
+static void test_next(void **state) {
+	(void)state;
+	static const char *const names[] = {"malloc", "free", "calloc", "realloc", "reallocarray",
+			"posix_memalign", "setrlimit", "_test_malloc", "run_tests_that_are_not_there"};
+	const void *ours = (const void *)test_next;
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+		assert_ptr_equal(lookup_next(names[i], ours), dlsym(RTLD_NEXT, names[i]));
+	}
+	const void *in_libc = dlsym(RTLD_NEXT, "malloc");
+	assert_null(lookup_next("malloc", in_libc));
+	assert_null(lookup_next("malloc", &in_libc)); // of no object
+}
+
+/** What dlsym would take away. */
+static void test_leaves_what_the_loader_says(void **state) {
+	(void)state;
+	assert_null(dlopen("a-library-that-is-not-there.so", RTLD_NOW));
+	(void)lookup_next("run_tests_that_are_not_there", (const void *)test_next);
+	(void)lookup_function("run_tests_that_are_not_there", NULL);
+	assert_non_null(dlerror());
+}
+
 static void test_beside(void **state) {
 	(void)state;
 	const void *in_libc = dlsym(RTLD_DEFAULT, "strlen");
@@ -43,6 +66,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_as_dlsym),
 			cmocka_unit_test(test_passes_over_ours),
+			cmocka_unit_test(test_next),
+			cmocka_unit_test(test_leaves_what_the_loader_says),
 			cmocka_unit_test(test_beside),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,7 @@ class Comparison:
     def __init__(self, stage):
         self.stage, self.ours, self.kdes, self.loaded = stage, [], [], ()
         self.again()
+        self.first = self.ours[0]
 
     def again(self):
         self.ours.append(self.stage.ours(len(self.ours), self.loaded))
@@ -70,7 +71,7 @@ class Comparison:
         words = [f"{self.stage.program.name:24}"]
         for ours, kdes in self.figures().values():
             words.append(f"{spread(ours):>22} {spread(kdes):>22} {100 * apart(ours, kdes):6.2f} %")
-        quality = self.ours[0].known["quality"]
+        quality = self.first.known["quality"]
         odd = [f"{quality[name]} {name}" for name in ("unknown_frees", "double_allocations")
                if quality[name]]
         return "  ".join([*words, f"{len(self.ours)} x{' with libstdc++' * bool(self.loaded)}", *odd]).rstrip()
@@ -106,11 +107,11 @@ def test_as_by_itself_and_as_kdes_counts(program, tools, helpers, tmp_path, note
     plain = stage.plain()
     assert plain.status == program.status, (plain.status, plain.stdout[-2000:], plain.stderr[-4000:])
     compared = Comparison(stage)
-    ours = compared.ours[0]
+    ours = compared.first
     assert ours.status == plain.status, (ours.status, ours.stderr[-4000:])
     if program.same_output:
         assert ours.stdout == plain.stdout
     differs = compared.settle()
     note(compared.line() + (f"  DIFFERS: {', '.join(differs)}" if differs else ""))
     assert not differs, compared.line() + "\n" + sites.table(sites.differences(*compared.all_sites()))
-    assert compared.ours[0].known["quality"]["double_allocations"] == 0
+    assert ours.known["quality"]["double_allocations"] == 0

@@ -13,6 +13,8 @@ struct search {
 	const char *name;
 	const void *ours;
 	void *found;
+	unsigned n_left; // objects to look at
+	bool is_past_ours;
 };
 
 struct tables {
@@ -47,25 +49,6 @@ static bool read_tables(struct tables *t, const struct dl_phdr_info *info) {
 	return t->symbols != NULL && t->names != NULL;
 }
 
-/** One past the last symbol that the GNU hash lists: the end of the chain of the last bucket. */
-static uint32_t count_by_gnu_hash(const uint32_t *h) {
-	uint32_t n_buckets = h[0];
-	uint32_t first = h[1];
-	const uint32_t *buckets = h + 4 + h[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
-	const uint32_t *chains = buckets + n_buckets;
-	uint32_t last = 0;
-	for (uint32_t i = 0; i < n_buckets; i++) {
-		last = buckets[i] > last ? buckets[i] : last;
-	}
-	if (last < first) {
-		return 0;
-	}
-	while ((chains[last - first] & 1) == 0) {
-		last++;
-	}
-	return last + 1;
-}
-
 static bool is_equal(const char *a, const char *b) {
 	while (*a != '\0' && *a == *b) {
 		a++;
@@ -74,24 +57,75 @@ static bool is_equal(const char *a, const char *b) {
 	return *a == *b;
 }
 
+/** Is it a function of that name, and not `ours`? */
+static bool is_function(const struct dl_phdr_info *info, const struct tables *t,
+		const ElfW(Sym) * symbol, const char *name, const void *ours) {
+	return symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 0xf) == STT_FUNC &&
+			info->dlpi_addr + symbol->st_value != (uintptr_t)ours &&
+			is_equal(t->names + symbol->st_name, name);
+}
+
+static uint32_t gnu_hash_of(const char *name) {
+	uint32_t hash = 5381;
+	for (; *name != '\0'; name++) {
+		hash = hash * 33 + (unsigned char)*name;
+	}
+	return hash;
+}
+
+/** By the chain of the name's hash; the last bit of each hash there says that the chain ends. */
+static const ElfW(Sym) *
+		find_by_gnu_hash(const struct dl_phdr_info *info, const struct tables *t, const char *name,
+				const void *ours) {
+	uint32_t n_buckets = t->gnu_hash[0];
+	uint32_t first = t->gnu_hash[1];
+	const uint32_t *buckets = t->gnu_hash + 4 +
+			t->gnu_hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	const uint32_t *chains = buckets + n_buckets;
+	uint32_t hash = gnu_hash_of(name);
+	uint32_t i = n_buckets != 0 ? buckets[hash % n_buckets] : 0;
+	for (bool is_last = i < first; !is_last; i++) {
+		is_last = (chains[i - first] & 1) != 0;
+		if ((chains[i - first] | 1) == (hash | 1) &&
+				is_function(info, t, &t->symbols[i], name, ours)) {
+			return &t->symbols[i];
+		}
+	}
+	return NULL;
+}
+
 /** A function that the object defines, but not `ours`. */
-static void *find_in_object(const struct dl_phdr_info *info, const char *name, const void *ours) {
+static const ElfW(Sym) *
+		find_symbol(const struct dl_phdr_info *info, const char *name, const void *ours) {
 	struct tables t;
 	if (!read_tables(&t, info)) {
 		return NULL;
 	}
-	uint32_t n = t.hash != NULL  ? t.hash[1]
-			: t.gnu_hash != NULL ? count_by_gnu_hash(t.gnu_hash)
-								 : 0;
-	for (uint32_t i = 1; i < n; i++) {
-		const ElfW(Sym) *symbol = &t.symbols[i];
-		void *function = (void *)(info->dlpi_addr + symbol->st_value);
-		if (symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 0xf) == STT_FUNC &&
-				function != ours && is_equal(t.names + symbol->st_name, name)) {
-			return function;
+	if (t.gnu_hash != NULL) {
+		return find_by_gnu_hash(info, &t, name, ours);
+	}
+	for (uint32_t i = 1; t.hash != NULL && i < t.hash[1]; i++) {
+		if (is_function(info, &t, &t.symbols[i], name, ours)) {
+			return &t.symbols[i];
 		}
 	}
 	return NULL;
+}
+
+static void *find_in_object(const struct dl_phdr_info *info, const char *name, const void *ours) {
+	const ElfW(Sym) *symbol = find_symbol(info, name, ours);
+	return symbol != NULL ? (void *)(info->dlpi_addr + symbol->st_value) : NULL;
+}
+
+static bool is_of_object(const struct dl_phdr_info *info, const void *address) {
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type == PT_LOAD &&
+				(uint64_t)address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
@@ -107,15 +141,46 @@ void *lookup_function(const char *name, const void *ours) {
 	return s.found;
 }
 
-static bool is_of_object(const struct dl_phdr_info *info, const void *address) {
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		if (p->p_type == PT_LOAD &&
-				(uint64_t)address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz) {
-			return true;
-		}
+static int count_object(struct dl_phdr_info *info, size_t bytes, void *n) {
+	(void)info;
+	(void)bytes;
+	++*(unsigned *)n;
+	return 0;
+}
+
+/**
+ * How many objects the program was started with: those that are there at the first look, which the
+ * loader's own first allocation brings about. They come first in each later look, too.
+ */
+static unsigned count_first_objects(void) {
+	static _Atomic unsigned known;
+	unsigned n = known;
+	if (n == 0) {
+		(void)dl_iterate_phdr(count_object, &n);
+		known = n;
 	}
-	return false;
+	return n;
+}
+
+static int search_next(struct dl_phdr_info *info, size_t bytes, void *arg) {
+	(void)bytes;
+	struct search *s = arg;
+	if (s->n_left == 0) {
+		return 1;
+	}
+	s->n_left--;
+	if (!s->is_past_ours) {
+		s->is_past_ours = is_of_object(info, s->ours);
+		return 0;
+	}
+	s->found = find_in_object(info, s->name, s->ours);
+	return s->found != NULL;
+}
+
+void *lookup_next(const char *name, const void *ours) {
+	struct search s = {.name = name, .ours = ours, .n_left = count_first_objects()};
+	(void)dl_iterate_phdr(search_next, &s);
+	return s.found;
 }
 
 static int search_beside(struct dl_phdr_info *info, size_t bytes, void *arg) {

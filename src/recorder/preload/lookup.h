@@ -3,11 +3,20 @@
 
 #include <stdbool.h>
 
-/**
- * A function of the loaded objects by its name, read from their own tables: for a C library whose
- * dlsym is in another file that nobody has loaded (glibc before 2.34). NULL: nobody but `ours`
- * defines it. Never from a signal handler: it takes the loader's lock.
+/*
+ * Functions of the loaded objects by their names, read from the objects' own tables. dlsym would do,
+ * but it takes away what dlerror() is about to tell the program, allocates, frees what earlier calls
+ * of it have left, and is in a library of its own before glibc 2.34. Any thread; never from a signal
+ * handler: the loader's lock is taken.
  */
+
+/**
+ * What dlsym(RTLD_NEXT) finds from the object of `ours`, the program's libraries as they are linked:
+ * a definition in an object behind it that was loaded at the program's start. NULL: there is none.
+ */
+void *lookup_next(const char *name, const void *ours);
+
+/** In any object, also one that the program has loaded itself. NULL: nobody but `ours` defines it. */
 void *lookup_function(const char *name, const void *ours);
 
 /** True if the loaded object that `function` is of also defines a function of that name. */

@@ -4,7 +4,7 @@
 /**
  * The real functions behind the hooks: those that the program would have called without us. Each
  * is looked up at its first call; until then its place in the table holds a function that does so.
- * Any thread, any signal handler, also from inside dlsym.
+ * Any thread, any signal handler.
  */
 
 #include <errno.h>
@@ -25,7 +25,6 @@ extern struct real real;
 /**
  * Another definition than `ours`: the one that the program would use without us, by the global
  * scope; else one in a library that the program loaded into a scope of its own. NULL: there is none.
- * errno stays. What allocates meanwhile gets early memory.
  */
 void *real_find_global(const char *name, const void *ours);
 void *real_find_loaded(const char *name, const void *ours);
