@@ -2,7 +2,6 @@
 #include "recorder/preload/real.h"
 
 #include "machine.h"
-#include "recorder/preload/early.h"
 #include "recorder/preload/lookup.h"
 
 MACHINE_ALIGNS_STACK void *real_find_global(const char *name, const void *ours) {

@@ -37,6 +37,11 @@ static inline size_t product(size_t n, size_t size) {
 
 static inline void nothing(void) {}
 
+static inline void *no_memory(void) {
+	errno = ENOMEM;
+	return NULL;
+}
+
 /** What a system's function says that is not there. */
 static inline int missing(void) {
 	errno = ENOSYS;

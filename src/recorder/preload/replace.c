@@ -15,14 +15,6 @@
 #include "recorder/hooks.def"
 #undef HOOK
 
-void *replace_early(const void *ptr, size_t size) {
-	void *block = malloc(size);
-	if (block != NULL) {
-		sys_copy(block, ptr, early_size(ptr) < size ? early_size(ptr) : size);
-	}
-	return block;
-}
-
 // ---- what the core needs of the process
 
 extern char **environ __attribute__((weak));

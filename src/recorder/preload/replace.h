@@ -8,7 +8,6 @@
 
 #include "recorder/core/hook.h"
 #include "recorder/core/sys.h"
-#include "recorder/preload/early.h"
 #include "recorder/preload/real.h"
 #include "wire/allocators.h"
 
@@ -56,9 +55,6 @@
 	return failure;
 
 #define REPLACE_FREES(call, ptr)                                                        \
-	if (early_owns(ptr)) {                                                              \
-		return;                                                                         \
-	}                                                                                   \
 	struct hook h;                                                                      \
 	struct capture_regs caller = MACHINE_CALLER();                                      \
 	struct thread_slot *usual = ptr != NULL ? hook_begin_free(&h, &caller, ptr) : NULL; \
@@ -80,9 +76,6 @@
 
 // realloc(ptr, 0) frees; where an allocator gives out a block for it, that is an allocation
 #define REPLACE_REALLOCATES(call, ptr, size)       \
-	if (__builtin_expect(early_owns(ptr), 0)) {    \
-		return replace_early(ptr, size);           \
-	}                                              \
 	struct hook h;                                 \
 	if (!hook_enter(&h, MACHINE_CALLER(), true)) { \
 		return call;                               \
@@ -184,9 +177,6 @@
 	}                             \
 	segment_close_unused(false);  \
 	return result;
-
-/** realloc of a block of the early arena: a new block, and a copy. */
-void *replace_early(const void *ptr, size_t size);
 
 // ---- an exported function, of a row of the table
 
