@@ -138,3 +138,33 @@ def test_first_calls_leave_what_the_loader_says(tools, tmp_path):
     assert recording.stdout == plain.stdout
     quality = recording.json()["quality"]
     assert quality["unknown_frees"] == quality["double_allocations"] == 0
+
+
+def test_first_realloc_inside_dlerror(tools, tmp_path):
+    """dlerror() makes its text with asprintf, while what it is made of must stay."""
+    (tmp_path / "main.c").write_text("""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void) {
+	for (int i = 0; i < 3; i++) {
+		void *missing = dlopen("a-library-that-is-not-there.so", RTLD_NOW);
+		printf("%p %s\\n", missing, dlerror());
+		for (size_t size = 8; size < 200; size += 8) {
+			char *one = malloc(size), *other = malloc(size);
+			if (one == other) {
+				abort();
+			}
+			free(one);
+			free(other);
+		}
+	}
+}
+""")
+    subprocess.run(["gcc", "-O0", "-fno-builtin", "-o", tmp_path / "main", tmp_path / "main.c"], check=True)
+    plain, recording = tools.run(tmp_path / "main"), tools.record(tmp_path / "main")
+    assert plain.status == recording.status == 0, repr(recording)
+    assert recording.stdout == plain.stdout
+    quality = recording.json()["quality"]
+    assert quality["unknown_frees"] == quality["double_allocations"] == 0
