@@ -2,10 +2,13 @@
 #include "collector/namer.h"
 
 #include "base/vec.h"
+#include "symbols/packages.h"
 #include "symbols/suppressions.h"
 #include "sys/clock.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -43,6 +46,7 @@ struct batch {
 	struct symbols_facts facts;
 	bool is_first;             // of its module
 	struct slice suppressions; // of the module, found with the first batch
+	struct slice package;      // likewise
 	struct arena arena;        // the rest of the batch
 	uint64_t cost_ns;
 	bool is_answered;
@@ -61,7 +65,8 @@ struct namer {
 	struct batch batch;
 	bool is_under_way; // the caller's view of the batch
 
-	struct symbols *symbols; // the worker's
+	struct symbols *symbols;   // the worker's
+	struct packages *packages; // likewise
 	pthread_t worker;
 	pthread_mutex_t lock; // guards what follows
 	pthread_cond_t changed;
@@ -101,6 +106,7 @@ static void *work(void *user) {
 		n->batch.is_answered = resolve(n, &n->batch);
 		if (n->batch.is_first) {
 			n->batch.suppressions = symbols_suppressions(&n->batch.file, &n->batch.arena);
+			n->batch.package = packages_source_of(n->packages, n->batch.file.path);
 		}
 		n->batch.cost_ns = clock_thread_cpu_ns() - start_ns;
 		(void)pthread_mutex_lock(&n->lock);
@@ -169,7 +175,9 @@ static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 		put_facts(&n->modules->records.items[b->module], &b->facts);
 	}
 	if (b->is_first) {
-		n->modules->records.items[b->module].suppressions = texts_id(n->texts, b->suppressions);
+		struct rec_module *module = &n->modules->records.items[b->module];
+		module->suppressions = texts_id(n->texts, b->suppressions);
+		module->package = texts_id(n->texts, b->package);
 	}
 	modules_take_back(n->modules, b->module);
 	uint64_t rest_ns = b->cost_ns * COST_FACTOR;
@@ -309,6 +317,13 @@ const struct namer_frames *namer_frames(const struct namer *n) {
 
 // ---- begin and end
 
+/** What the process sees as its root, also when it is gone; -1: it cannot be had. */
+static int open_root(pid_t pid) {
+	char root[32];
+	(void)snprintf(root, sizeof root, "/proc/%d/root", (int)pid);
+	return open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err) {
 	struct namer *n = calloc(1, sizeof *n);
 	if (!n) {
@@ -320,11 +335,17 @@ struct namer *namer_create(struct modules *modules, struct texts *texts, struct 
 	(void)pthread_mutex_init(&n->lock, NULL);
 	(void)pthread_cond_init(&n->changed, NULL);
 	n->symbols = symbols_create(NULL, err);
-	int why = n->symbols ? pthread_create(&n->worker, NULL, work, n) : 0;
-	if (!n->symbols || why != 0) {
+	n->packages = packages_create(open_root(modules->pid));
+	if (!n->packages) {
+		(void)err_memory(err);
+	}
+	bool has_all = n->symbols && n->packages;
+	int why = has_all ? pthread_create(&n->worker, NULL, work, n) : 0;
+	if (!has_all || why != 0) {
 		if (why != 0) {
 			(void)err_system(err, why, "cannot start a thread");
 		}
+		packages_destroy(n->packages);
 		symbols_destroy(n->symbols);
 		free(n);
 		return NULL;
@@ -341,6 +362,7 @@ void namer_destroy(struct namer *n) {
 	(void)pthread_cond_broadcast(&n->changed);
 	(void)pthread_mutex_unlock(&n->lock);
 	(void)pthread_join(n->worker, NULL);
+	packages_destroy(n->packages);
 	symbols_destroy(n->symbols);
 	arena_finish(&n->batch.arena);
 	free(n->batch.wanted);

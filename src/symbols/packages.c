@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/packages.h"
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/radix.h"
+#include "base/vec.h"
+#include "sys/file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+// The databases are read once, into one sorted array of (hash of the path, source package). Only
+// folders with code are kept: 160,000 files of a desktop become 20,000. Two paths with equal 64-bit
+// hashes are taken for each other.
+
+enum { DATABASE_MAX_BYTES = 1 << 28 };
+
+struct packages {
+	int root_fd; // O_PATH; -1: our own root
+	bool is_read;
+	struct arena arena; // names of packages
+	struct {
+		struct radix_item *items; // hash, source (const char *)
+		size_t n, capacity;
+	} files;
+};
+
+/** With /lib, /bin and /sbin as links into /usr a file has two names: without "/usr" it has one. */
+static struct slice without_usr(struct slice path) {
+	static const char usr[] = "/usr/";
+	return path.size > sizeof usr && memcmp(path.data, usr, sizeof usr - 1) == 0
+			? slice_of(path.data + sizeof usr - 2, path.size - (sizeof usr - 2))
+			: path;
+}
+
+static bool may_be_code(struct slice path) {
+	static const char *const folders[] = {"/lib", "/bin/", "/sbin/", "/games/", "/opt/"};
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		size_t n = strlen(folders[i]);
+		if (path.size > n && memcmp(path.data, folders[i], n) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint64_t hash_of(struct slice s) {
+	uint64_t h = 0xcbf29ce484222325ull;
+	for (size_t i = 0; i < s.size; i++) {
+		h = (h ^ s.data[i]) * 0x100000001b3ull; // FNV-1a
+	}
+	return h;
+}
+
+static void add_file(struct packages *p, struct slice path, const char *source) {
+	path = without_usr(path);
+	struct radix_item *item = may_be_code(path) ? vec_push(&p->files) : NULL;
+	if (item) {
+		*item = (struct radix_item){hash_of(path), (uint64_t)(uintptr_t)source};
+	}
+}
+
+static bool read_below_root(const struct packages *p, const char *path, struct buffer *out) {
+	char full[PATH_MAX];
+	int n = p->root_fd >= 0 ? snprintf(full, sizeof full, "/proc/self/fd/%d", p->root_fd) : 0;
+	(void)snprintf(full + n, sizeof full - (size_t)n, "%s", path);
+	return file_read_whole(full, out, DATABASE_MAX_BYTES, NULL);
+}
+
+/** Take the first line off, without its end. False: there is none. */
+static bool next_line(struct slice *rest, struct slice *line) {
+	if (rest->size == 0) {
+		return false;
+	}
+	const uint8_t *end = memchr(rest->data, '\n', rest->size);
+	size_t n = end ? (size_t)(end - rest->data) : rest->size;
+	size_t skip = n + (end != NULL);
+	*line = slice_of(rest->data, n);
+	*rest = slice_of(rest->data + skip, rest->size - skip);
+	return true;
+}
+
+/** The value behind "Name: "; false: another field. */
+static bool is_field(struct slice line, const char *name, struct slice *value) {
+	size_t n = strlen(name);
+	if (line.size < n || memcmp(line.data, name, n) != 0) {
+		return false;
+	}
+	*value = slice_of(line.data + n, line.size - n);
+	return true;
+}
+
+// ---- dpkg
+
+struct dpkg_entry {
+	struct slice package, source, architecture;
+	bool is_multi_arch;
+};
+
+static void add_dpkg_entry(struct packages *p, const struct dpkg_entry *e) {
+	char path[PATH_MAX];
+	if (e->package.size == 0) {
+		return;
+	}
+	// "Source: name (version)", where it differs from the package's
+	struct slice source = e->source.size ? e->source : e->package;
+	const uint8_t *blank = memchr(source.data, ' ', source.size);
+	source.size = blank ? (size_t)(blank - source.data) : source.size;
+	struct buffer list = {0};
+	(void)snprintf(path, sizeof path, "/var/lib/dpkg/info/%.*s%s%.*s.list", SLICE_ARG(e->package),
+			e->is_multi_arch ? ":" : "", e->is_multi_arch ? (int)e->architecture.size : 0,
+			(const char *)e->architecture.data);
+	const char *name = arena_text(&p->arena, source);
+	if (name && read_below_root(p, path, &list)) {
+		struct slice rest = buffer_view(&list), line;
+		while (next_line(&rest, &line)) {
+			add_file(p, line, name);
+		}
+	}
+	buffer_finish(&list);
+}
+
+static void read_dpkg(struct packages *p) {
+	struct buffer status = {0};
+	struct dpkg_entry e = {0};
+	struct slice line, value;
+	if (read_below_root(p, "/var/lib/dpkg/status", &status)) {
+		struct slice rest = buffer_view(&status);
+		while (next_line(&rest, &line)) {
+			if (line.size == 0) {
+				add_dpkg_entry(p, &e);
+				e = (struct dpkg_entry){0};
+			} else if (is_field(line, "Package: ", &value)) {
+				e.package = value;
+			} else if (is_field(line, "Source: ", &value)) {
+				e.source = value;
+			} else if (is_field(line, "Architecture: ", &value)) {
+				e.architecture = value;
+			} else if (is_field(line, "Multi-Arch: same", &value)) {
+				e.is_multi_arch = true;
+			}
+		}
+		add_dpkg_entry(p, &e);
+	}
+	buffer_finish(&status);
+}
+
+// ---- apk: P: package, o: origin, F: a folder, R: a file in it
+
+static void read_apk(struct packages *p) {
+	struct buffer installed = {0};
+	struct slice line, value, folder = {0};
+	const char *source = NULL;
+	if (read_below_root(p, "/lib/apk/db/installed", &installed)) {
+		struct slice rest = buffer_view(&installed);
+		while (next_line(&rest, &line)) {
+			char path[PATH_MAX];
+			if (is_field(line, "P:", &value) || is_field(line, "o:", &value)) {
+				source = arena_text(&p->arena, value);
+			} else if (is_field(line, "F:", &value)) {
+				folder = value;
+			} else if (is_field(line, "R:", &value) && source) {
+				(void)snprintf(path, sizeof path, "/%.*s/%.*s", SLICE_ARG(folder),
+						SLICE_ARG(value));
+				add_file(p, slice_of_text(path), source);
+			}
+		}
+	}
+	buffer_finish(&installed);
+}
+
+// ---- both
+
+static void read_all(struct packages *p) {
+	p->is_read = true;
+	read_dpkg(p);
+	read_apk(p);
+	struct radix_item *scratch = calloc(p->files.n + 1, sizeof *scratch);
+	if (scratch) {
+		radix_sort(p->files.items, scratch, p->files.n);
+	} else {
+		p->files.n = 0;
+	}
+	free(scratch);
+}
+
+struct slice packages_source_of(struct packages *p, const char *path) {
+	struct slice name = without_usr(slice_of_text(path));
+	if (!may_be_code(name)) {
+		return (struct slice){0};
+	}
+	if (!p->is_read) {
+		read_all(p);
+	}
+	uint64_t hash = hash_of(name);
+	size_t low = 0, high = p->files.n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (p->files.items[middle].key < hash) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	bool is_found = low < p->files.n && p->files.items[low].key == hash;
+	return is_found ? slice_of_text((const char *)(uintptr_t)p->files.items[low].value)
+					: (struct slice){0};
+}
+
+struct packages *packages_create(int root_fd) {
+	struct packages *p = calloc(1, sizeof *p);
+	if (p) {
+		p->root_fd = root_fd;
+	} else if (root_fd >= 0) {
+		(void)close(root_fd);
+	}
+	return p;
+}
+
+void packages_destroy(struct packages *p) {
+	if (p) {
+		if (p->root_fd >= 0) {
+			(void)close(p->root_fd);
+		}
+		arena_finish(&p->arena);
+		vec_finish(&p->files);
+		free(p);
+	}
+}
