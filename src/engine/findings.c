@@ -90,10 +90,12 @@ void finder_about(struct finder *f, struct finding *out, const struct name *name
 		const char *metric) {
 	struct buffer lens = {0};
 	if (metric) {
-		buffer_printf(&lens, "m=%s&", metric);
+		buffer_printf(&lens, "m=%s", metric);
 	}
-	buffer_text(&lens, "focus=");
-	put_encoded(&lens, name->function);
+	if (name->has_name) { // else there is nothing to focus on: each of its frames is an address
+		buffer_text(&lens, metric ? "&focus=" : "focus=");
+		put_encoded(&lens, name->function);
+	}
 	out->lens = keep(f, &lens);
 	out->function = name;
 	out->place = place_of_name(f, name);
@@ -116,7 +118,8 @@ const struct name *caller_of_site(struct finder *f, uint32_t stack) {
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
 	bool is_behind = false;
 	while ((frame = stack_walk_next(&w))) {
-		if (is_behind && frame->owner == OWNER_YOURS && frame->function_id != site->function_id) {
+		if (is_behind && frame->owner == OWNER_YOURS && frame->has_name &&
+				frame->function_id != site->function_id) {
 			return frame;
 		}
 		is_behind |= frame == site;
@@ -136,10 +139,24 @@ static const struct name *called_by_site(struct finder *f, uint32_t stack) {
 																						: NULL;
 }
 
-void put_place_name(struct finder *f, struct buffer *out, const struct place *p) {
-	put_name(f, out, p->name);
-	const struct name *via = called_by_site(f, p->heaviest);
-	const struct name *caller = caller_of_site(f, p->heaviest);
+const struct name *finder_site(const struct finder *f, uint32_t stack) {
+	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
+	return site && !site->has_name ? names_without_symbols(f->names, site) : site;
+}
+
+static const struct name *name_by(const struct finder *f, const struct place *p, enum weight by) {
+	return finder_site(f, p->heaviest[by]);
+}
+
+void finder_about_place(struct finder *f, struct finding *out, const struct place *p,
+		enum weight by, const char *metric) {
+	finder_about(f, out, name_by(f, p, by), metric);
+}
+
+void put_place_name(struct finder *f, struct buffer *out, const struct place *p, enum weight by) {
+	put_name(f, out, name_by(f, p, by));
+	const struct name *via = called_by_site(f, p->heaviest[by]);
+	const struct name *caller = caller_of_site(f, p->heaviest[by]);
 	if (via) {
 		buffer_printf(out, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via)),
 				SLICE_ARG(names_package(via)));
@@ -149,12 +166,20 @@ void put_place_name(struct finder *f, struct buffer *out, const struct place *p)
 	}
 }
 
-struct usual_size usual_size_of(const struct finder *f, const struct place *p) {
+struct usual_size usual_size_of(const struct finder *f, const struct place *p,
+		bool (*counts)(const struct rec_stack *s)) {
 	const struct recording *r = f->r;
-	struct usual_size out = {.n = p->allocations};
+	struct usual_size out = {0};
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		bool is_counted = f->place_of[i] == p - f->places && counts(s);
+		out.n += is_counted ? s->allocations : 0;
+		out.bytes += is_counted ? s->allocated_bytes : 0;
+	}
 	for (uint32_t i = 0; i < r->sizes.n; i++) {
 		const struct rec_size *s = &r->sizes.items[i];
-		if (f->place_of[s->stack] == p - f->places && !s->is_class && s->count > out.count) {
+		if (f->place_of[s->stack] == p - f->places && !s->is_class && s->count > out.count &&
+				counts(&r->stacks.items[s->stack])) {
 			out.size = s->size;
 			out.count = s->count;
 		}
@@ -162,12 +187,20 @@ struct usual_size usual_size_of(const struct finder *f, const struct place *p) {
 	return out;
 }
 
-static int most_important_first(const void *a, const void *b) {
-	const struct finding *x = a, *y = b;
-	if (x->severity != y->severity) {
-		return x->severity < y->severity ? 1 : -1;
+/** What would be felt counts three times what only explains; facts come last, what asks for a look first. */
+static uint64_t rank_of(const struct finding *f) {
+	const uint64_t all = 4000000; // more than the largest weight three times
+	switch (f->severity) {
+	case FINDING_LOOK_FIRST: return 2 * all + f->weight;
+	case FINDING_WORTH_IT: return all + 3 * f->weight;
+	case FINDING_EXPLAINS: return all + f->weight;
+	default: return f->weight;
 	}
-	return x->weight < y->weight ? 1 : x->weight > y->weight ? -1 : 0;
+}
+
+static int most_important_first(const void *a, const void *b) {
+	uint64_t x = rank_of(a), y = rank_of(b);
+	return x < y ? 1 : x > y ? -1 : 0;
 }
 
 bool findings_make(struct findings *out, const struct recording *r, const struct names *n,

@@ -20,7 +20,7 @@ static struct slice qualifier_of(struct slice name) {
 
 /** The class whose member asked for the memory: "std::vector", Rust's "Vec". Empty: none known. */
 static struct slice class_of(struct finder *f, const struct place *p) {
-	uint32_t node = f->r->stacks.items[p->heaviest].node;
+	uint32_t node = f->r->stacks.items[p->heaviest[BY_SHORT_LIVED]].node;
 	const struct name *site = names_site(f->names, node), *frame, *via = NULL;
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
 	while ((frame = stack_walk_next(&w)) && frame != site) {
@@ -39,17 +39,25 @@ static struct slice class_of(struct finder *f, const struct place *p) {
 	return is_std && !is_private ? class : (struct slice) { 0 };
 }
 
-/** ", always 101 bytes", "usually" if nine of ten are, else the mean. */
+/** Sizes are counted per stack, not per block: they are of short-lived ones where (nearly) all are. */
+static bool is_short_lived(const struct rec_stack *s) {
+	return s->short_lived >= s->allocations / 10 * 9;
+}
+
+/** ", always 101 bytes", "usually" if nine of ten are, else the mean; nothing if it is not known. */
 static void put_size(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p) {
-	struct usual_size usual = usual_size_of(f, p);
+	struct usual_size usual = usual_size_of(f, p, is_short_lived);
 	char number[HUMAN_MAX];
+	if (usual.n < p->short_lived / 10 * 9 || usual.n == 0) {
+		return;
+	}
 	if (usual.count >= usual.n / 10 * 9 && usual.count > 0) {
 		buffer_printf(text, ", %s %s bytes", usual.count == usual.n ? "always" : "usually",
 				human_count(number, usual.size));
 		finding_put(out, "size", usual.size);
-	} else if (p->allocations > 0) {
-		uint64_t mean = p->allocated_bytes / p->allocations;
+	} else {
+		uint64_t mean = usual.bytes / usual.n;
 		buffer_printf(text, ", %s bytes on average", human_count(number, mean));
 		finding_put(out, "mean_size", mean);
 	}
@@ -79,8 +87,8 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	struct finding *out = finder_add(f, "churn", "churn");
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
-	finder_about(f, out, p->name, "temporary");
-	put_place_name(f, &text, p);
+	finder_about_place(f, out, p, BY_SHORT_LIVED, "temporary");
+	put_place_name(f, &text, p, BY_SHORT_LIVED);
 	buffer_printf(&text, " makes %s of the short-lived blocks: %s in all, %s/s",
 			human_percent(a, p->short_lived, s->short_lived), human_count(b, p->short_lived),
 			human_count(c, (uint64_t)per_second(f, p->short_lived)));
@@ -140,8 +148,8 @@ static void find_pool(struct finder *f) {
 	struct finding *out = finder_add(f, "one-size", "one size");
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX];
-	finder_about(f, out, p->name, "allocations");
-	put_place_name(f, &text, p);
+	finder_about_place(f, out, p, BY_ALLOCATIONS, "allocations");
+	put_place_name(f, &text, p, BY_ALLOCATIONS);
 	buffer_printf(&text, " allocates %s blocks of %s bytes each on one path",
 			human_count(a, best->count), human_count(b, best->size));
 	finding_put(out, "blocks", best->count);

@@ -55,13 +55,26 @@ static struct place *place_for(struct finder *f, uint32_t *place_of_function,
 	return &f->places[*at - 1];
 }
 
-static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
-	const struct rec_stack *s = &f->r->stacks.items[stack];
-	if (p->n_stacks++ == 0 ||
-			s->allocated_bytes > f->r->stacks.items[p->heaviest].allocated_bytes) {
-		p->heaviest = stack;
-		p->name = names_site(f->names, s->node);
+static uint64_t weight_of(const struct rec_stack *s, enum weight by) {
+	switch (by) {
+	case BY_ALLOCATIONS: return s->allocations;
+	case BY_PEAK_BYTES: return s->peak_bytes;
+	case BY_LIVE_BYTES: return s->live_bytes;
+	case BY_SHORT_LIVED: return s->short_lived;
+	default: return s->allocated_bytes;
 	}
+}
+
+static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
+	const struct rec_stack *stacks = f->r->stacks.items, *s = &stacks[stack];
+	for (enum weight by = 0; by < N_WEIGHTS; by++) {
+		bool is_first = p->n_stacks == 0;
+		if (is_first || weight_of(s, by) > weight_of(&stacks[p->heaviest[by]], by)) {
+			p->heaviest[by] = stack;
+		}
+	}
+	p->n_stacks++;
+	p->name = finder_site(f, p->heaviest[BY_ALLOCATED_BYTES]);
 	p->allocations += s->allocations;
 	p->allocated_bytes += s->allocated_bytes;
 	p->short_lived += s->short_lived;
@@ -90,7 +103,7 @@ static bool gather_places(struct finder *f) {
 		return false;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		const struct name *name = names_site(f->names, f->r->stacks.items[i].node);
+		const struct name *name = finder_site(f, i);
 		f->place_of[i] = UINT32_MAX;
 		if (name) {
 			struct place *p = place_for(f, place_of_function, name);

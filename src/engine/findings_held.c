@@ -130,16 +130,21 @@ static void put_kept_shape(struct finder *f, struct buffer *text, struct finding
 
 static enum finding_severity severity_of_kept(const struct finder *f, const struct place *p,
 		const struct curve_facts *c) {
+	const struct rec_summary *s = &f->r->summary;
 	switch (c->shape) {
 	case CURVE_AT_START:
 	case CURVE_ONCE:
 	case CURVE_AT_END: return FINDING_EXPLAINS;
 	default: break;
 	}
-	bool is_little = p->live_bytes < f->r->summary.peak_bytes / 100 && p->live_blocks < 100;
-	return is_little                    ? FINDING_EXPLAINS
-			: c->shape == CURVE_STOPPED ? FINDING_WORTH_IT
-										: FINDING_LOOK_FIRST;
+	// Many small blocks count where they are a part of what is left; a program that never frees leaves
+	// them everywhere
+	bool is_many = p->live_blocks >= 100 && p->live_bytes >= s->live_bytes / 20;
+	bool is_little = p->live_bytes < s->peak_bytes / 100 && !is_many;
+	bool is_rising = c->shape == CURVE_GREW || p->live_bytes >= s->peak_bytes / 10;
+	return is_little                                  ? FINDING_EXPLAINS
+			: c->shape == CURVE_STOPPED || !is_rising ? FINDING_WORTH_IT
+													  : FINDING_LOOK_FIRST;
 }
 
 static void say_never_freed(struct finder *f, struct place *p, const struct curve_facts *c) {
@@ -148,8 +153,8 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 			: is_once              ? finder_add(f, "allocated-once", "allocated once")
 								   : finder_add(f, "never-freed", "never freed");
 	struct buffer text = {0};
-	finder_about(f, out, p->name, "never-freed");
-	put_place_name(f, &text, p);
+	finder_about_place(f, out, p, BY_LIVE_BYTES, "never-freed");
+	put_place_name(f, &text, p, BY_LIVE_BYTES);
 	buffer_text(&text, ": ");
 	put_kept(&text, out, p);
 	buffer_text(&text, ", ");
@@ -162,6 +167,13 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	p->has_memory_finding = true;
 }
 
+/** What was given back at the end is work in progress, unless it is a good part of the heap. */
+static enum finding_severity severity_of_growth(const struct finder *f,
+		const struct curve_facts *c) {
+	bool is_small = c->top_bytes < f->r->summary.peak_bytes / 10;
+	return c->is_freed_at_end && is_small ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
+}
+
 static void say_growing(struct finder *f, struct finding *out, struct buffer *text,
 		const struct curve_facts *c) {
 	buffer_text(text, ": ");
@@ -171,7 +183,7 @@ static void say_growing(struct finder *f, struct finding *out, struct buffer *te
 	if (c->is_freed_at_end) {
 		buffer_text(text, "; freed only at the end");
 	}
-	out->severity = FINDING_LOOK_FIRST;
+	out->severity = severity_of_growth(f, c);
 }
 
 static void say_stopped(struct finding *out, struct buffer *text, const struct curve_facts *c) {
@@ -209,6 +221,11 @@ static void say_bursts(struct finder *f, struct finding *out, struct buffer *tex
 																 : FINDING_WORTH_IT;
 }
 
+/** What a site held over time is judged by its curve; the line by what it held at one moment. */
+static enum weight weight_of_shape(const struct place *p) {
+	return p->live_bytes > 0 ? BY_LIVE_BYTES : p->peak_bytes ? BY_PEAK_BYTES : BY_ALLOCATED_BYTES;
+}
+
 static void say_shape(struct finder *f, struct place *p, const struct curve_facts *c) {
 	static const struct {
 		const char *id, *title;
@@ -219,8 +236,9 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 			[CURVE_BURSTS] = {"bursts", "bursts"}};
 	struct finding *out = finder_add(f, kinds[c->shape].id, kinds[c->shape].title);
 	struct buffer text = {0};
-	finder_about(f, out, p->name, NULL);
-	put_place_name(f, &text, p);
+	enum weight by = weight_of_shape(p);
+	finder_about_place(f, out, p, by, NULL);
+	put_place_name(f, &text, p, by);
 	buffer_text(&text, p->name->is_runtime ? ", for what it runs" : "");
 	finding_put(out, "bytes", c->top_bytes);
 	switch (c->shape) {

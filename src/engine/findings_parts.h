@@ -12,10 +12,20 @@
 #include "engine/curve.h"
 #include "engine/findings.h"
 
+/** What a sentence is about. A site is shown by the line of the stack that weighs most by it. */
+enum weight {
+	BY_ALLOCATED_BYTES,
+	BY_ALLOCATIONS,
+	BY_PEAK_BYTES,
+	BY_LIVE_BYTES,
+	BY_SHORT_LIVED,
+	N_WEIGHTS,
+};
+
 /** All stacks of one name, runtimes' stacks gathered by module. */
 struct place {
-	const struct name *name;
-	uint32_t heaviest; // stack: the one that allocated most bytes
+	const struct name *name;      // of the stack that allocated most bytes
+	uint32_t heaviest[N_WEIGHTS]; // stacks
 	uint32_t n_stacks;
 	uint64_t allocations, allocated_bytes, short_lived;
 	uint64_t peak_bytes, peak_blocks;
@@ -80,11 +90,18 @@ void finder_about(struct finder *f, struct finding *out, const struct name *name
 /** "leakyParse() demo.cpp:44". */
 void put_name(struct finder *f, struct buffer *out, const struct name *name);
 
-/** The same with "<- caller()" and, where a dependency allocates for it, "via NAME (package)". */
-void put_place_name(struct finder *f, struct buffer *out, const struct place *p);
+/** A finding about a site: as finder_about, with the line that weighs most. */
+void finder_about_place(struct finder *f, struct finding *out, const struct place *p,
+		enum weight by, const char *metric);
+
+/** put_name with "<- caller()" and, where a dependency allocates for it, "via NAME (package)". */
+void put_place_name(struct finder *f, struct buffer *out, const struct place *p, enum weight by);
 
 /** The user's own function that called the site in this stack; NULL: none. */
 const struct name *caller_of_site(struct finder *f, uint32_t stack);
+
+/** Whom a sentence names for a stack: names_site, but a module where that has no name. */
+const struct name *finder_site(const struct finder *f, uint32_t stack);
 
 struct slice short_name_of(struct finder *f, const struct name *name);
 
@@ -93,12 +110,13 @@ static inline uint64_t millionths(uint64_t part, uint64_t whole) {
 	return whole ? (uint64_t)((double)part * 1e6 / (double)whole) : 0;
 }
 
-/** The most usual size of the blocks of some stacks, of one place. */
+/** The most usual size of the blocks of those stacks of a place that `counts` accepts. */
 struct usual_size {
 	uint64_t size, count;
-	uint64_t n; // of all blocks
+	uint64_t n, bytes; // of all blocks
 };
-struct usual_size usual_size_of(const struct finder *f, const struct place *p);
+struct usual_size usual_size_of(const struct finder *f, const struct place *p,
+		bool (*counts)(const struct rec_stack *s));
 
 /** "; freed when called from A, not from B", if that is so for all of its stacks. */
 void put_paths(struct finder *f, struct buffer *out, const struct place *p);

@@ -3,15 +3,22 @@
 
 #include <stdlib.h>
 
-// Who holds the peak: the innermost function of the user's own that, with what it calls, holds at
-// least half of it. Where no function does but those that hold everything (main), the largest site.
+// Who holds the peak: the innermost named function of the user's own that, with what it calls, holds
+// three fifths of it, and the few functions among which that is split. Where no function holds as much
+// (threads, stacks without outer callers), the largest site.
 
 // Per function, while the stacks of the peak are walked
 struct inclusive {
 	uint64_t bytes, own;
+	uint64_t depth;   // bytes times frames between it and the allocation
 	uint32_t seen_in; // stack + 1: recursion counts once
 	const struct name *name;
 };
+
+/** A frame that a finding may name on its way down. */
+static bool may_hold(const struct name *frame, const struct name *site) {
+	return (frame->owner == OWNER_YOURS || frame == site) && !frame->is_wrapper && frame->has_name;
+}
 
 struct share {
 	uint64_t bytes;
@@ -64,39 +71,54 @@ static void add_stack(struct finder *f, struct inclusive *functions, uint32_t st
 	const struct rec_stack *s = &f->r->stacks.items[stack];
 	const struct name *site = names_site(f->names, s->node), *frame;
 	struct stack_walk w = stack_walk_init(f->r, f->names, s->node);
-	while ((frame = stack_walk_next(&w))) {
+	for (uint64_t depth = 0; (frame = stack_walk_next(&w)); depth++) {
 		struct inclusive *in = &functions[frame->function_id];
-		if ((frame->owner != OWNER_YOURS && frame != site) || frame->is_wrapper ||
-				in->seen_in == stack + 1) {
+		if (!may_hold(frame, site) || in->seen_in == stack + 1) {
 			continue;
 		}
 		in->seen_in = stack + 1;
 		in->name = in->name ? in->name : frame;
 		in->bytes += s->peak_bytes;
+		in->depth += s->peak_bytes * depth;
 		in->own += frame == site ? s->peak_bytes : 0;
+	}
+	const struct name *unnamed = finder_site(f, stack);
+	if (site && unnamed != site) {
+		struct inclusive *in = &functions[unnamed->function_id];
+		in->name = unnamed;
+		in->bytes += s->peak_bytes;
+		in->own += s->peak_bytes;
 	}
 }
 
+/** Of two that hold about the same: the one that allocates most of it, else the one further in. */
+static bool is_further_in(const struct inclusive *a, const struct inclusive *b) {
+	bool a_allocates = a->own > a->bytes / 2, b_allocates = b->own > b->bytes / 2;
+	if (a_allocates || b_allocates) {
+		return a->own > b->own;
+	}
+	return (double)a->depth / (double)a->bytes < (double)b->depth / (double)b->bytes;
+}
+
 /**
- * The innermost that holds half: the smallest, and of those that differ little from it the one with
- * most of its own. NULL if there are only such as hold nearly all by what they call.
+ * The innermost that holds three fifths: the smallest, or one that differs little from it. NULL if
+ * there is none.
  */
 static const struct inclusive *innermost(const struct finder *f,
 		const struct inclusive *functions) {
-	uint64_t peak = f->r->summary.peak_bytes, smallest = UINT64_MAX;
+	uint64_t most = f->r->summary.peak_bytes / 5 * 3, smallest = UINT64_MAX;
 	uint32_t n = names_n_functions(f->names);
 	const struct inclusive *best = NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t bytes = functions[i].bytes;
-		smallest = functions[i].name && bytes >= peak / 2 && bytes < smallest ? bytes : smallest;
+		smallest = functions[i].name && bytes > most && bytes < smallest ? bytes : smallest;
 	}
 	for (uint32_t i = 0; i < n && smallest < UINT64_MAX; i++) {
 		const struct inclusive *in = &functions[i];
 		bool is_near = in->name && in->bytes >= smallest && in->bytes - smallest <= smallest / 20;
-		best = is_near && (!best || in->own > best->own) ? in : best;
+		best = is_near && (!best || is_further_in(in, best)) ? in : best;
 	}
-	bool is_root = best && best->bytes >= peak / 100 * 95 && best->own < best->bytes / 2;
-	return is_root ? NULL : best;
+	return best;
 }
 
 static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions) {
@@ -135,10 +157,9 @@ static bool tag_stacks(struct finder *f, struct holder *h) {
 		through[i] = through[node->parent] | of_location[node->location];
 	}
 	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		uint32_t node = f->r->stacks.items[i].node;
 		// A runtime's name is in no frame; a dependency's counts only where it names the stack
-		const struct name *site = names_site(f->names, node);
-		h->tags[i] = through[node] || (site && site->function_id == id);
+		const struct name *site = finder_site(f, i);
+		h->tags[i] = through[f->r->stacks.items[i].node] || (site && site->function_id == id);
 		h->bytes += h->tags[i] ? f->r->stacks.items[i].peak_bytes : 0;
 	}
 	return true;
@@ -309,6 +330,61 @@ static bool is_explained(const struct finder *f, const struct holder *h) {
 	return explained > h->bytes / 2;
 }
 
+// ---- among whom it is split
+
+struct part {
+	uint64_t bytes;
+	const struct name *name; // of the holder itself: what it allocates, not what it calls
+};
+
+/** The next function further in than the holder, in a stack that passes through it. */
+static const struct name *next_below(struct finder *f, const struct holder *h, uint32_t stack) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame, *below = NULL;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	while ((frame = stack_walk_next(&w)) && frame->function_id != h->name->function_id) {
+		below = may_hold(frame, site) ? frame : below;
+	}
+	return below ? below : h->name;
+}
+
+/** ", of it parse() 4.0 MB, build() 3.0 MB and the rest 1.0 MB": the three largest parts. */
+static void put_split(struct finder *f, struct buffer *text, const struct holder *h) {
+	enum { NAMED = 3 };
+	struct part *parts = arena_new(&f->scratch, struct part, names_n_functions(f->names) + 1ul);
+	struct part best[NAMED + 1] = {0};
+	uint64_t rest = h->bytes;
+	char number[HUMAN_MAX];
+	f->failed |= !parts;
+	for (uint32_t i = 0; parts && i < f->r->stacks.n; i++) {
+		if (h->tags[i] && f->r->stacks.items[i].peak_bytes > 0) {
+			const struct name *below = next_below(f, h, i);
+			struct part *p = &parts[below->function_id];
+			p->name = p->name ? p->name : below;
+			p->bytes += f->r->stacks.items[i].peak_bytes;
+		}
+	}
+	for (uint32_t i = 0; parts && i < names_n_functions(f->names); i++) {
+		uint32_t at = NAMED;
+		for (; at > 0 && parts[i].bytes > best[at - 1].bytes; at--) {
+			best[at] = best[at - 1];
+		}
+		best[at] = parts[i].bytes > 0 ? parts[i] : best[at];
+	}
+	const char *before = ", of it ";
+	for (uint32_t i = 0; i < NAMED && best[i].bytes >= h->bytes / 20 && best[i].bytes > 0; i++) {
+		bool is_itself = best[i].name->function_id == h->name->function_id;
+		struct slice name = is_itself ? slice_of_text("itself") : short_name_of(f, best[i].name);
+		buffer_printf(text, "%s%.*s %s", before, SLICE_ARG(name),
+				human_bytes(number, best[i].bytes));
+		before = ", ";
+		rest -= best[i].bytes;
+	}
+	if (rest > 0 && rest < h->bytes) {
+		buffer_printf(text, " and the rest %s", human_bytes(number, rest));
+	}
+}
+
 static void say_peak(struct finder *f, const struct holder *h) {
 	enum { LARGE_BYTES = 1000000 };
 	const struct rec_summary *s = &f->r->summary;
@@ -317,15 +393,19 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	bool is_alone = h->own >= h->bytes / 10 * 9;
-	finder_about(f, out, h->name, "peak");
 	if (is_alone && place) {
-		put_place_name(f, &text, place);
+		finder_about_place(f, out, place, BY_PEAK_BYTES, "peak");
+		put_place_name(f, &text, place, BY_PEAK_BYTES);
 	} else {
+		finder_about(f, out, h->name, "peak");
 		put_name(f, &text, h->name);
 		buffer_text(&text, " and what it calls");
 	}
 	buffer_printf(&text, "%s %s (%s of the peak)", is_alone ? " holds" : " hold",
 			human_bytes(a, h->bytes), human_percent(b, h->bytes, s->peak_bytes));
+	if (!is_alone) {
+		put_split(f, &text, h);
+	}
 	finding_put(out, "bytes", h->bytes);
 	finding_put(out, "peak_bytes", s->peak_bytes);
 	finding_put(out, "peak_ns", s->peak_time_ns);

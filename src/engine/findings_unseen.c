@@ -56,9 +56,9 @@ static void find_handover(struct finder *f) {
 	buffer_text(&text, " were freed by thread ");
 	put_thread(f, &text, best->to);
 	if (p) {
-		finder_about(f, out, p->name, "allocations");
+		finder_about_place(f, out, p, BY_ALLOCATIONS, "allocations");
 		buffer_text(&text, "; ");
-		put_place_name(f, &text, p);
+		put_place_name(f, &text, p, BY_ALLOCATIONS);
 		buffer_printf(&text, " allocated %s blocks (%s)", human_count(a, p->allocations),
 				human_bytes(b, p->allocated_bytes));
 		finding_put(out, "allocated_blocks", p->allocations);

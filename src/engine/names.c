@@ -29,7 +29,29 @@ static enum code code_of_module(const struct names *n, uint32_t id) {
 		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS;
 	}
 	enum code code = owner_of_module(path);
+	bool is_product = (n->product && r->modules.items[id].package == n->product) ||
+			(n->product_folder.size > 0 && path.size > n->product_folder.size &&
+					memcmp(path.data, n->product_folder.data, n->product_folder.size) == 0);
+	if (code == CODE_LIBRARY && is_product && !n->is_runtime) {
+		return CODE_YOURS;
+	}
 	return code ? code : CODE_YOURS;
+}
+
+/**
+ * Where the program comes from a package of the system, its libraries are those of the same source
+ * package, and what lies in a folder that the system keeps for it (/usr/lib/libreoffice/).
+ */
+static void find_product(struct names *n) {
+	const struct recording *r = n->recording;
+	struct slice exe = text(r, r->meta.exe);
+	for (uint32_t i = 1; i < r->modules.n; i++) {
+		struct slice path = text(r, r->modules.items[i].path);
+		if (path.size == 0 || slice_equal(path, exe)) {
+			n->product = r->modules.items[i].package;
+		}
+	}
+	n->product_folder = owner_product_folder_of(exe);
 }
 
 /** Ask once per string: files and functions recur in many frames. */
@@ -250,11 +272,11 @@ static bool make_room(struct names *n) {
 		uint32_t count = r->locations.items[i].n_frames;
 		total += count ? count : 1;
 	}
-	if (total > UINT32_MAX - r->modules.n - 1) {
+	if (total > UINT32_MAX - 2ull * r->modules.n - 1) {
 		return false;
 	}
 	n->first[r->locations.n] = n->n_frames = (uint32_t)total;
-	n->frames = arena_new(&n->arena, struct name, total + r->modules.n + 1);
+	n->frames = arena_new(&n->arena, struct name, total + 2ull * r->modules.n + 1);
 	return n->frames != NULL;
 }
 
@@ -262,6 +284,7 @@ static bool build(struct names *n) {
 	const struct recording *r = n->recording;
 	n->is_runtime = owner_is_runtime(text(r, r->meta.exe));
 	n->is_nim = names_nim_is_program(r);
+	find_product(n);
 	if (!make_room(n) || !find_root_crate(n)) {
 		return false;
 	}
@@ -274,7 +297,7 @@ static bool build(struct names *n) {
 		}
 	}
 	return (!n->is_nim || names_nim_correct_places(n)) && number_functions(n) &&
-			names_find_sites(n);
+			names_find_wrappers(n) && names_find_sites(n);
 }
 
 struct names *names_create_ruled(const struct recording *r, const struct naming_rules *rules,

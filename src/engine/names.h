@@ -55,6 +55,12 @@ uint32_t names_n_functions(const struct names *n);
 const struct name *names_site(const struct names *n, uint32_t node);
 
 /**
+ * What stands in a sentence for a frame without a name, whose address says nothing to its reader: all
+ * such code of its module ("bc, no symbols"). has_name is false.
+ */
+const struct name *names_without_symbols(const struct names *n, const struct name *unnamed);
+
+/**
  * What a frame's code was delivered in: a crate, npm, Nim or Python package, else the library or
  * program. Never empty; lives as long as the recording. "libfoo.so.1" stays as it is.
  */

@@ -12,12 +12,14 @@ struct names {
 	const struct naming_rules *rules; // while it is made
 	struct arena arena;
 	uint32_t *first;     // per location, one more at the end
-	struct name *frames; // of all locations; behind them one per module, for names_site
+	struct name *frames; // of all locations; behind them two per module, for names_site
 	uint32_t n_frames;
 	uint8_t *module_code;               // enum code
 	uint8_t *file_code, *function_code; // per string: enum code + 1; 0: not asked yet
 	struct slice root_crate;            // of a Rust program; empty: another
-	bool is_runtime;                    // the program runs other people's programs
+	uint32_t product;                   // string: the package that the program is of; 0: none
+	struct slice product_folder; // of the system's, what the program has for itself; or empty
+	bool is_runtime;             // the program runs other people's programs
 	bool is_nim;
 	uint32_t n_functions;
 	uint32_t *site; // per node: the frame its stacks are named after, + 1
@@ -25,6 +27,9 @@ struct names {
 
 /** Find the frame that each node's stacks are named after. False: no memory. */
 bool names_find_sites(struct names *n);
+
+/** Mark the project's own allocation functions as wrappers; functions have numbers. False: no memory. */
+bool names_find_wrappers(struct names *n);
 
 /** Takes a JIT compiler's name apart, that stands as the function: function, symbol, file, line. */
 void names_jit_read(struct name *out);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/names_parts.h"
 
+#include <stdio.h>
+
 // A stack is named after its best frame, the innermost of equals:
 //
 //   the user's own > its allocation wrappers > a dependency's, named > unnamed > a runtime's
@@ -15,7 +17,7 @@ static enum fitness fitness_of(const struct name *f) {
 	if (f->is_runtime) {
 		return FIT_RUNTIME;
 	}
-	if (f->owner == OWNER_YOURS) {
+	if (f->owner == OWNER_YOURS && f->has_name) {
 		return f->is_wrapper ? FIT_WRAPPER : FIT_YOURS;
 	}
 	return f->is_wrapper || f->owner == OWNER_UNKNOWN ? FIT_RUNTIME
@@ -48,6 +50,25 @@ static bool is_of_allocator(const struct names *n, uint32_t location) {
 		if (!n->frames[i].is_wrapper) {
 			return false;
 		}
+	}
+	return true;
+}
+
+/** "bc, no symbols": all code of a module that has no names. */
+static bool name_unnamed(struct names *n) {
+	const struct recording *r = n->recording;
+	for (uint32_t i = 0; i < r->modules.n; i++) {
+		struct name *out = &n->frames[n->n_frames + r->modules.n + i];
+		const struct name *module = &n->frames[n->n_frames + i];
+		char *text = arena_alloc(&n->arena, module->function.size + sizeof ", no symbols", 1);
+		if (!text) {
+			return false;
+		}
+		int size = sprintf(text, "%.*s, no symbols", SLICE_ARG(module->function));
+		*out = (struct name){.module = module->module,
+				.function = slice_of(text, (size_t)size),
+				.owner = n->module_code[i] == CODE_YOURS ? OWNER_YOURS : OWNER_LIBRARY,
+				.function_id = n->n_functions++};
 	}
 	return true;
 }
@@ -127,6 +148,7 @@ bool names_find_sites(struct names *n) {
 	bool ok = places && best && n->site && r->modules.n < MODULES_MOST;
 	if (ok) {
 		name_modules(n);
+		ok = name_unnamed(n);
 	}
 	for (uint32_t i = 1; ok && i < r->nodes.n; i++) {
 		find_site(n, i, places, best);
@@ -138,6 +160,17 @@ bool names_find_sites(struct names *n) {
 const struct name *names_site(const struct names *n, uint32_t node) {
 	uint32_t site = n->site[node];
 	return site ? &n->frames[site - 1] : NULL;
+}
+
+const struct name *names_without_symbols(const struct names *n, const struct name *unnamed) {
+	uint32_t n_modules = n->recording->modules.n;
+	const struct name *modules = &n->frames[n->n_frames + n_modules];
+	for (uint32_t i = 1; i < n_modules; i++) {
+		if (slice_equal(modules[i].module, unnamed->module)) {
+			return &modules[i];
+		}
+	}
+	return unnamed;
 }
 
 struct slice names_package(const struct name *name) {

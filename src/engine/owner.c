@@ -204,6 +204,29 @@ enum code owner_of_module(struct slice path) {
 	return code ? code : FIRST(module_paths, path);
 }
 
+struct slice owner_product_folder_of(struct slice exe) {
+	static const char *const shared[] = {"/usr/lib/", "/usr/libexec/", "/usr/lib64/", "/usr/share/",
+			"/lib/"};
+	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+		size_t at = strlen(shared[i]);
+		if (!starts_with(exe, shared[i])) {
+			continue;
+		}
+		for (;;) {
+			const uint8_t *slash = memchr(exe.data + at, '/', exe.size - at);
+			if (!slash) {
+				return (struct slice){0};
+			}
+			struct slice part = slice_of(exe.data + at, (size_t)(slash - exe.data) - at);
+			at = (size_t)(slash + 1 - exe.data);
+			if (!contains(part, "-linux-")) { // else the machine's, all libraries are in it
+				return slice_of(exe.data, at);
+			}
+		}
+	}
+	return (struct slice){0};
+}
+
 bool owner_is_runtime(struct slice exe) {
 	static const char *const runtimes[] = {"node", "nodejs", "python", "java", "ruby", "perl"};
 	struct slice name = base_name(exe);
@@ -300,6 +323,32 @@ bool owner_is_allocation_function(struct slice f) {
 		size_t end, at = find_verb(f, verbs[i], &end);
 		if (at && is_wrapper_prefix(slice_of(f.data, at - 1)) &&
 				is_wrapper_suffix(behind(f, end))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The last part of a qualified name, without parameters and template arguments. */
+static struct slice last_part(struct slice f) {
+	size_t begin = 0, depth = 0, end = 0;
+	for (size_t i = 0; i < f.size && (f.data[i] != '(' || depth > 0); i++) {
+		depth += f.data[i] == '<';
+		depth -= f.data[i] == '>' && depth > 0;
+		if (depth == 0 && f.data[i] == ':') {
+			begin = i + 1;
+		}
+		end = i + 1;
+	}
+	return slice_of(f.data + begin, end > begin ? end - begin : 0);
+}
+
+bool owner_speaks_of_allocating(struct slice function) {
+	static const char *const words[] = {"alloc", "memory", "operator new", "strdup", "memdup"};
+	struct slice name = last_part(function);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		size_t end;
+		if (find_verb(name, words[i], &end)) {
 			return true;
 		}
 	}

@@ -27,6 +27,12 @@ enum code owner_of_function(struct slice function);
 /** By the path of its module. An executable is CODE_RUNTIME if it runs other people's programs. */
 enum code owner_of_module(struct slice path);
 
+/**
+ * The folder below the system's that holds what is of this executable alone: "/usr/lib/R/" of
+ * /usr/lib/R/bin/exec/R. Empty: it lies where all programs lie.
+ */
+struct slice owner_product_folder_of(struct slice exe);
+
 /** An executable that runs other people's programs (node, python3.11, java, ruby, perl, ...). */
 bool owner_is_runtime(struct slice exe);
 
@@ -35,6 +41,9 @@ bool owner_is_runtime(struct slice exe);
  * what programs call theirs. Judged by its name; a frame of it never names a site.
  */
 bool owner_is_allocation_function(struct slice function);
+
+/** A name that an allocation function of a project's own could have: names_wrappers.c asks for more. */
+bool owner_speaks_of_allocating(struct slice function);
 
 /** The crate that a Rust name is of: "core" of "<core::iter::Map<I, F> as T>::next". Or empty. */
 struct slice owner_crate_of(struct slice function);

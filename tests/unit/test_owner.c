@@ -152,6 +152,33 @@ static void knows_runtimes(void **state) {
 	}
 }
 
+static void knows_folders_of_one_program(void **state) {
+	(void)state;
+	static const char *const folders[][2] = {{"/usr/lib/R/bin/exec/R", "/usr/lib/R/"},
+			{"/usr/lib/libreoffice/program/soffice.bin", "/usr/lib/libreoffice/"},
+			{"/usr/lib/x86_64-linux-gnu/app/bin/app", "/usr/lib/x86_64-linux-gnu/app/"},
+			{"/usr/lib/x86_64-linux-gnu/app", ""}, {"/usr/bin/gs", ""}, {"/home/u/lib/x/app", ""},
+			{"", ""}};
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		assert_text(owner_product_folder_of(slice_of_text(folders[i][0])), folders[i][1]);
+	}
+}
+
+static void knows_names_that_speak_of_allocating(void **state) {
+	(void)state;
+	static const char *const speak[] = {"ngx_palloc", "AcquireAlignedMemory",
+			"llvm::User::operator new(unsigned long, unsigned int)",
+			"pool::Pool<int (*)(long)>::allocate(unsigned long)", "MemoryContextAlloc"};
+	static const char *const silent[] = {"main", "parse(allocator&)",
+			"std::allocator<int>::resize(int)", "vector<alloc_t>::push_back(int)", ""};
+	for (size_t i = 0; i < sizeof speak / sizeof *speak; i++) {
+		assert_true(owner_speaks_of_allocating(slice_of_text(speak[i])));
+	}
+	for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
+		assert_false(owner_speaks_of_allocating(slice_of_text(silent[i])));
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(knows_library_sources),
@@ -160,6 +187,8 @@ int main(void) {
 			cmocka_unit_test(knows_allocation_functions),
 			cmocka_unit_test(knows_crates_modules_and_packages),
 			cmocka_unit_test(knows_runtimes),
+			cmocka_unit_test(knows_folders_of_one_program),
+			cmocka_unit_test(knows_names_that_speak_of_allocating),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

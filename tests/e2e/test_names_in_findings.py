@@ -1,0 +1,152 @@
+"""Whom findings name in programs that nobody prepared: the line that weighs, the function that holds.
+
+Real programs of the system are thin starters of libraries; real projects have allocators of their
+own. No sentence names a place for another reason than its own number.
+"""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+
+def build(folder, source, *flags, name="prog", language="c"):
+    file = folder / f"{name}.{language}"
+    file.write_text(source)
+    compiler = "g++" if language == "cpp" else "gcc"
+    subprocess.run([compiler, "-O1", "-g", file, "-o", folder / name, *flags], check=True, timeout=120)
+    return folder / name
+
+
+def finding(recording, kind):
+    found = [f for f in recording.json()["findings"] if f["id"] == kind]
+    assert found, recording.report()
+    return found[0]
+
+
+# In one function one line keeps what it allocates, another allocates ten times as much for a moment
+TWO_LINES = """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+void *kept[2000];
+__attribute__((noinline)) void work(int i) {
+	kept[i] = malloc(4000);
+	for (int k = 0; k < 10; k++) {
+		char *moment = malloc(6000);
+		memset(moment, k, 6000);
+		__asm__ volatile("" : : "r"(moment) : "memory");
+		free(moment);
+	}
+}
+int main(void) {
+	for (int i = 0; i < 2000; i++) {
+		work(i);
+		nanosleep(&(struct timespec){0, 200000}, NULL);
+	}
+	return 0;
+}
+"""
+
+
+def test_a_finding_names_the_line_that_weighs_by_its_own_number(tools, tmp_path):
+    lines = TWO_LINES.splitlines()
+    keeps = 1 + next(i for i, line in enumerate(lines) if "kept[i] =" in line)
+    churns = 1 + next(i for i, line in enumerate(lines) if "*moment =" in line)
+    recording = tools.record(build(tmp_path, TWO_LINES))
+    kept, churn = finding(recording, "never-freed"), finding(recording, "churn")
+    for found, line in ((kept, keeps), (churn, churns)):
+        assert found["place"] == f"prog.c:{line}", found
+        assert f"work prog.c:{line}" in found["text"], found
+    assert churn["numbers"]["size"] == 6000, churn
+    assert "always 6,000 bytes" in churn["text"], churn
+
+
+# One allocator of the project's own for three modules; a second function only sounds like one
+OWN_ALLOCATOR = """
+#include <stdlib.h>
+#include <string.h>
+struct pool { size_t used; };
+#define APART __attribute__((noinline))
+APART void *pool_alloc_raw(struct pool *p, size_t n) { p->used += n; return malloc(n + 8); }
+APART void *pool_alloc(struct pool *p, size_t n) { void *x = pool_alloc_raw(p, n); if (x) memset(x, 1, n); return x; }
+void *kept[3000];
+APART void load_users(struct pool *p) { for (int i = 0; i < 1000; i++) kept[i] = pool_alloc(p, 9000); }
+APART void load_groups(struct pool *p) { for (int i = 1000; i < 2000; i++) kept[i] = pool_alloc(p, 700); }
+APART void load_rights(struct pool *p) { for (int i = 2000; i < 2900; i++) kept[i] = pool_alloc(p, 300); }
+APART void allocate_sessions(void) { for (int i = 2900; i < 3000; i++) kept[i] = malloc(500); }
+int main(void) {
+	struct pool p = {0};
+	load_users(&p);
+	load_groups(&p);
+	load_rights(&p);
+	allocate_sessions();
+	return (int)(p.used & 1);
+}
+"""
+
+
+@pytest.mark.parametrize("debug", ["-g", "-g0"])
+def test_allocators_of_a_project_name_no_site(tools, tmp_path, debug):
+    recording = tools.record(build(tmp_path, OWN_ALLOCATOR, debug))
+    table = re.search(r"^NEVER FREED.*?\n(.*?)\n\n", recording.report(), re.M | re.S)[1]
+    sites = {line.split()[0]: line.split()[-3:] for line in table.splitlines()}
+    assert sites == {"load_users": ["9.0M", "90", "1,000"], "load_groups": ["708.0K", "7", "1,000"],
+                     "load_rights": ["277.2K", "3", "900"],
+                     "allocate_sessions": ["50.0K", "0", "100"]}, table  # called by one: it is work
+    assert finding(recording, "peak")["function"] == "load_users"
+
+
+# What is held is split among four, none of which holds three fifths
+SPLIT = """
+#include <stdlib.h>
+void *kept[4];
+#define APART __attribute__((noinline))
+APART void first(void) { kept[0] = malloc(4000000); }
+APART void second(void) { kept[1] = malloc(3000000); }
+APART void third(void) { kept[2] = malloc(2000000); }
+APART void fourth(void) { kept[3] = malloc(1000000); }
+APART void load(void) { first(); second(); third(); fourth(); __asm__ volatile(""); }
+int main(void) { void *own = malloc(500000); load(); __asm__ volatile("" : : "r"(own)); return 0; }
+"""
+
+
+def test_a_peak_that_is_split_names_who_shares_it(tools, tmp_path):
+    peak = finding(tools.record(build(tmp_path, SPLIT)), "peak")
+    assert peak["function"] == "load", peak
+    assert ("hold 10.0 MB (95 % of the peak), of it first 4.0 MB, second 3.0 MB, third 2.0 MB and the "
+            "rest 1.0 MB") in peak["text"], peak
+
+
+def test_a_program_without_symbols_is_named_as_a_whole(tools, tmp_path):
+    program = build(tmp_path, OWN_ALLOCATOR, "-s")
+    recording = tools.record(program)
+    for found in recording.json()["findings"]:
+        assert "+0x" not in found["text"], found
+    peak = finding(recording, "peak")
+    assert peak["function"] == "prog, no symbols" and peak["place"] == "", peak
+    assert peak["lens"] == "m=peak", peak
+
+
+def test_a_compiler_names_a_function_of_its_libraries(tools, tmp_path):
+    clang = shutil.which("clang")
+    if clang is None:
+        pytest.skip("no clang here")
+    source = tmp_path / "some.cpp"
+    source.write_text("#include <map>\n#include <string>\n"
+                      "int main() { std::map<std::string, int> m; m[\"a\"] = 1; return m.size(); }\n")
+    recording = tools.record(clang, "-cc1", "-emit-obj", "-O1", "-x", "c++", source, "-o",
+                             tmp_path / "some.o", *includes_of(clang))
+    peak = finding(recording, "peak")
+    assert "clang::" in peak["function"], peak
+    assert "cc1_main" not in peak["text"] and "+0x" not in peak["text"], peak
+
+
+def includes_of(clang):
+    """What the driver tells its compiler about headers."""
+    said = subprocess.run([clang, "-###", "-c", "-x", "c++", "/dev/null"], capture_output=True,
+                          text=True, check=True, timeout=60).stderr
+    words = said.replace('"', "").split()
+    keep = ("-internal-isystem", "-internal-externc-isystem", "-resource-dir", "-triple")
+    return [word for i, w in enumerate(words[:-1]) if w in keep for word in (w, words[i + 1])]
