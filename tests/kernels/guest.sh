@@ -1,0 +1,105 @@
+#!/bin/busybox sh
+# Process 1 of the machine that kernels.py boots: records, reports into /results, and sends those out.
+/bin/busybox --install -s /bin
+export PATH=/bin:/heaptrack/bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+cd /tmp || exit
+ulimit -c 0
+
+say() { echo "guest: $(cut -d' ' -f1 /proc/uptime) $*"; }
+
+# done_with NAME STATUS: what is known of NAME.zst
+done_with() {
+	echo "$2" >"/results/$1.status"
+	heaptrack_print --json --limit 0 "$1.zst" >"/results/$1.json" 2>>"/results/$1.err"
+	say "$1: status $2"
+}
+
+# launch NAME PROGRAM...: with a line to read
+launch() {
+	name=$1
+	shift
+	echo | timeout 60 heaptrack -f -o "$name" "$@" >"/results/$name.out" 2>"/results/$name.err"
+	done_with "$name" $?
+}
+
+# until_in WORD FILE
+until_in() {
+	n=0
+	until grep -q "$1" "$2" 2>/dev/null || [ $n -gt 200 ]; do
+		sleep 0.1
+		n=$((n + 1))
+	done
+}
+
+# attach NAME PROGRAM...: from its "ready" to its "done"
+attach() {
+	name=$1
+	shift
+	rm -f input && mkfifo input
+	"$@" <input >"/results/$name.program" 2>&1 &
+	pid=$!
+	exec 3>input
+	until_in ready "/results/$name.program"
+	timeout 60 heaptrack -f -o "$name" -p $pid >"/results/$name.out" 2>"/results/$name.err" &
+	recording=$!
+	until_in 'attached to process\|cannot' "/results/$name.err"
+	echo >&3
+	until_in done "/results/$name.program"
+	kill -TERM $recording
+	wait $recording
+	status=$?
+	exec 3>&-
+	wait $pid
+	echo "status $?" >>"/results/$name.program"
+	done_with "$name" $status
+}
+
+# A group with 48 MB, in which heaptrack and a program that wants 400 are; $1: its folder, $2: the limit's file
+limited() {
+	mkdir -p "$1" && echo 50331648 >"$1/$2" || return
+	[ ! -e "$1/memory.swap.max" ] || echo 0 >"$1/memory.swap.max"
+	(
+		echo 0 >"$1/cgroup.procs"
+		timeout 120 heaptrack -f -o memory /v/guest eat 400 >/results/memory.out 2>/results/memory.err
+		echo $? >memory.status
+	)
+	done_with memory "$(cat memory.status)"
+}
+
+memory_limit() {
+	case $(cat /proc/cmdline) in
+	*cgroup=v1*)
+		mount -t tmpfs groups /sys/fs/cgroup && mkdir /sys/fs/cgroup/memory &&
+			mount -t cgroup -o memory memory /sys/fs/cgroup/memory || return
+		limited /sys/fs/cgroup/memory/small memory.limit_in_bytes
+		;;
+	*)
+		mount -t cgroup2 groups /sys/fs/cgroup &&
+			echo +memory >/sys/fs/cgroup/cgroup.subtree_control || return
+		limited /sys/fs/cgroup/small memory.max
+		;;
+	esac
+}
+
+say "kernel $(uname -r)"
+uname -r >/results/kernel
+for program in combinations combinations_static combinations_musl combinations_musl_static; do
+	[ -e /v/$program ] || continue
+	for shape in threads forks; do
+		launch "launch-$program-$shape" /v/$program $shape
+		attach "attach-$program-$shape" /v/$program $shape
+	done
+done
+launch exec /v/processes exec /v/combinations threads
+launch peak /v/guest peak
+memory_limit
+say "sending"
+stty -F /dev/ttyS1 raw
+tar -C /results -cf /dev/ttyS1 .
+sync
+sleep 1
+echo o >/proc/sysrq-trigger
+sleep 60
