@@ -183,6 +183,7 @@ void injector_destroy(struct injector *in) {
 	tracee_close(&in->tracee);
 	blob_close(&in->blob);
 	buffer_finish(&in->description);
+	buffer_finish(&in->frames);
 	free(in);
 }
 

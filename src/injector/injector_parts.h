@@ -60,6 +60,7 @@ struct injector {
 	struct modules_code modules;
 	struct found_functions functions;
 	struct plan plan;
+	struct buffer frames;     // unwind tables made for this process
 	struct snapshot snapshot; // as it was when it was attached to
 	struct resident resident; // our copy; hooks and islands are ours to write
 	uint64_t resident_at;     // of the struct, in the process; 0: not there yet

@@ -2,6 +2,7 @@
 
 // Laying the resident: one mapping with the recorder in it, and the memfd that it will share with us.
 
+#include "injector/frames.h"
 #include "injector/injector_parts.h"
 #include "injector/thread_cache.h"
 #include "wire/segment.h"
@@ -40,6 +41,9 @@ static uint64_t hidden_tables(const struct module_code *module) {
 static void describe_tables(struct resident *r, const struct modules_code *modules) {
 	memset(r->tables, 0, sizeof r->tables);
 	unsigned n = 0;
+	if (r->made_tables.bytes != 0) {
+		r->tables[n++] = r->made_tables.at;
+	}
 	for (size_t i = 0; i < modules->n && n < RESIDENT_TABLES; i++) {
 		uint64_t at = hidden_tables(&modules->items[i]);
 		if (at != 0) {
@@ -73,11 +77,13 @@ static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	struct resident *r = &in->resident;
 	uint64_t image = at + RESIDENT_IMAGE_AT;
 	if (in->is_fresh) {
-		*r = (struct resident){.magic = RESIDENT_MAGIC, .version = RESIDENT_VERSION};
+		*r = (struct resident){.magic = RESIDENT_MAGIC,
+				.version = RESIDENT_VERSION,
+				.made_tables = {image + in->blob.n_bytes, in->frames.size}};
 	}
 	in->resident_at = at + RESIDENT_AT;
 	r->at = at;
-	r->bytes = RESIDENT_IMAGE_AT + in->blob.n_bytes;
+	r->bytes = RESIDENT_IMAGE_AT + in->blob.n_bytes + in->frames.size;
 	memcpy(r->image_id, in->blob.id, sizeof r->image_id);
 	r->image_data_at = image + in->blob.data_at;
 	r->image_data_bytes = in->blob.data_bytes;
@@ -116,7 +122,8 @@ static bool write_image(struct injector *in, struct err *err) {
 			return false;
 		}
 	}
-	return true;
+	return tracee_write(&in->tracee, image + in->blob.n_bytes, in->frames.data, in->frames.size,
+			err);
 }
 
 static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
@@ -155,8 +162,8 @@ static void protect_parts(const struct injector *in, struct errand *e) {
 static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
 	uint64_t at;
 	int errnum;
-	if (!tracee_map(&in->tracee, 0, RESIDENT_IMAGE_AT + in->blob.n_bytes, PROT_READ | PROT_EXEC,
-				MAP_NORESERVE, &at, &errnum, err)) {
+	if (!tracee_map(&in->tracee, 0, RESIDENT_IMAGE_AT + in->blob.n_bytes + in->frames.size,
+				PROT_READ | PROT_EXEC, MAP_NORESERVE, &at, &errnum, err)) {
 		return false;
 	}
 	describe(in, at, clock);
@@ -194,7 +201,10 @@ int resident_make_memory(struct injector *in, uint64_t clock, struct err *err) {
 	struct errand e = {0};
 	int64_t fd = -1;
 	in->is_fresh = in->resident_at == 0;
-	if (!in->is_fresh) {
+	buffer_clear(&in->frames);
+	if (in->is_fresh) {
+		frames_make(&in->frames, &in->modules, &in->functions);
+	} else {
 		describe(in, in->resident.at, clock);
 	}
 	if (!injector_stop_one(in, err)) {

@@ -124,6 +124,8 @@ struct resident {
 	uint64_t errand_code; // where errands begin
 	uint64_t door_at;     // of the recorder's pointer to this struct; NULL: calls pass by
 	uint64_t frames_at;   // unwind tables of the code
+	struct resident_range
+			made_tables; // behind the image: unwind tables that were made for code without; 0 bytes: none
 	uint64_t tables[RESIDENT_TABLES]; // unwind tables of modules that do not tell where theirs are
 	uint64_t header_at;   // the segment's header as mapped there; 0: none. Written by the recorder
 	int32_t pid;          // as its getpid() said when we came: a forked child finds its parent's

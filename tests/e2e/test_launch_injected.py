@@ -14,8 +14,7 @@ import pytest
 
 from attaching import Target, assert_once_is_whole, changed_code
 
-WITH_TABLES = ["once_static", "once_static_pie", "once_jemalloc"]
-WITHOUT_TABLES = ["once_musl", "once_musl_static"]  # musl's own code has none below main
+PROGRAMS = ["once_static", "once_static_pie", "once_jemalloc", "once_musl", "once_musl_static"]
 
 
 def program(build, name):
@@ -25,7 +24,7 @@ def program(build, name):
     return path
 
 
-@pytest.mark.parametrize("name", WITH_TABLES + WITHOUT_TABLES)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_all_is_recorded_from_the_first_instruction(build, tools, helpers, name):
     sites = assert_once_is_whole(tools.record(program(build, name)), helpers)
     for caller in ("early", "main"):
@@ -47,7 +46,7 @@ def test_without_names_glibc_is_recognized(build, tools, name):
     assert seen["quality"]["unknown_frees"] == seen["quality"]["double_allocations"] == 0
 
 
-@pytest.mark.parametrize("name", WITH_TABLES)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_stacks_are_whole(build, tools, name):
     known = tools.record(program(build, name)).json()
     assert known["summary"]["truncated_stacks"] == 0

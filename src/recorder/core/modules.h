@@ -27,5 +27,5 @@ bool module_covers(uint64_t pc);
 /** Look which modules are gone; if one is, raise the generation. */
 void modules_check(void);
 
-/** Tables that JIT compilers register: the one that covers `pc`. */
-bool frames_find(uint64_t pc, struct eh_tables *tables);
+/** Tables that were registered: the next that may cover `pc`. `*place` is 0 at first. False: no more. */
+bool frames_next(uint64_t pc, uint32_t *place, struct eh_tables *tables);

@@ -74,9 +74,10 @@ void capture_deregister_frames(const void *eh_frame) {
 	}
 }
 
-bool frames_find(uint64_t pc, struct eh_tables *tables) {
+bool frames_next(uint64_t pc, uint32_t *place, struct eh_tables *tables) {
 	struct frames *t = atomic_load(&table);
-	for (uint32_t i = 0; t != NULL && i < atomic_load(&n_frames); i++) {
+	while (t != NULL && *place < atomic_load(&n_frames)) {
+		uint32_t i = (*place)++;
 		const uint8_t *frame = atomic_load(&t[i].frame);
 		if (frame != NULL && pc >= atomic_load(&t[i].low) && pc < atomic_load(&t[i].high)) {
 			*tables = (struct eh_tables){NULL, frame, (uint64_t)frame, INT64_MAX};

@@ -177,7 +177,12 @@ bool rule_find_fde(uint64_t key, struct eh_fde *fde, uint64_t *lookup_pc, uint32
 		*lookup_pc = pc + 1;
 		return true;
 	}
-	return frames_find(pc, &module.tables) && eh_find(&module.tables, pc, fde);
+	for (uint32_t place = 0; frames_next(pc, &place, &module.tables);) {
+		if (eh_find(&module.tables, pc, fde)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static void compile(struct rule *r, uint64_t key) {
