@@ -2,11 +2,13 @@
 #include "recorder/preload/lookup.h"
 
 #include "machine.h"
+#include "syscall.h"
 
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 /** The tables of an object, and what is looked for in them. */
 struct search {
@@ -198,6 +200,61 @@ MACHINE_ALIGNS_STACK bool lookup_is_beside(const void *function, const char *nam
 	(void)dl_iterate_phdr(search_beside, &s);
 	return s.found != NULL;
 }
+
+// ---- redirecting
+
+enum { PAGE = 4096 };
+
+struct redirection {
+	const char *name;
+	const void *from, *to;
+};
+
+static bool protect(uintptr_t page, int protection) {
+	return syscall_3(__NR_mprotect, (long)page, PAGE, protection) == 0;
+}
+
+/** Change one symbol, in a page that nobody may write to. */
+static void set_value(const struct dl_phdr_info *info, const ElfW(Sym) * symbol, uint64_t value) {
+	const ElfW(Phdr) *segment = NULL;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type == PT_LOAD &&
+				(uint64_t)symbol - (info->dlpi_addr + p->p_vaddr) < p->p_memsz) {
+			segment = p;
+		}
+	}
+	uint64_t *at = (uint64_t *)(uintptr_t)&symbol->st_value;
+	uintptr_t page = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
+	// As it is mapped, and written to: code may lie in that segment, and whoever runs it is not disturbed
+	int flags = segment == NULL ? 0 : (int)segment->p_flags;
+	int protection = ((flags & PF_R) != 0 ? PROT_READ : 0) |
+			((flags & PF_W) != 0 ? PROT_WRITE : 0) | ((flags & PF_X) != 0 ? PROT_EXEC : 0);
+	if (segment != NULL && protect(page, protection | PROT_WRITE)) {
+		__atomic_store_n(at, value, __ATOMIC_RELAXED);
+		(void)protect(page, protection);
+	}
+}
+
+static int redirect_in_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
+	(void)bytes;
+	const struct redirection *r = arg;
+	if (!is_of_object(info, r->from)) {
+		return 0;
+	}
+	const ElfW(Sym) *symbol = find_symbol(info, r->name, NULL);
+	if (symbol != NULL && info->dlpi_addr + symbol->st_value == (uint64_t)r->from) {
+		set_value(info, symbol, (uint64_t)r->to - info->dlpi_addr);
+	}
+	return 1;
+}
+
+void lookup_redirect(const char *name, const void *from, const void *to) {
+	struct redirection r = {name, from, to};
+	(void)dl_iterate_phdr(redirect_in_object, &r);
+}
+
+// ---- images
 
 void *lookup_in_image(const void *image, const char *name) {
 	const ElfW(Ehdr) *head = image;

@@ -22,5 +22,11 @@ void *lookup_function(const char *name, const void *ours);
 /** True if the loaded object that `function` is of also defines a function of that name. */
 bool lookup_is_beside(const void *function, const char *name);
 
+/**
+ * Whoever looks up `name` in the loaded object that `from` is of, and would find `from`, finds `to` from now on:
+ * the object's own symbols in memory say so. What is bound already stays.
+ */
+void lookup_redirect(const char *name, const void *from, const void *to);
+
 /** A function of an object that lies in memory as its file, from its ELF header on. NULL: none. */
 void *lookup_in_image(const void *image, const char *name);

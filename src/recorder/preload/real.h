@@ -29,6 +29,13 @@ extern struct real real;
 void *real_find_global(const char *name, const void *ours);
 void *real_find_loaded(const char *name, const void *ours);
 
+/**
+ * Have those find ours who look them up in the C library itself: libraries that are opened with
+ * RTLD_DEEPBIND do, before they look where the program does. Where another allocator stands in front of
+ * the C library's they are left alone: without us, too, they get the C library's. Once, at the start.
+ */
+void real_redirect(void);
+
 /** n * size, or SIZE_MAX where that does not fit: no allocator has so much. */
 static inline size_t product(size_t n, size_t size) {
 	size_t bytes;

@@ -34,7 +34,9 @@ static uint64_t stack_end(void) {
 
 /** Before the program runs, so that a program that first allocates after a fork is known too. */
 __attribute__((constructor)) static void begin(void) {
-	(void)door_find_out();
+	if (door_find_out()) {
+		real_redirect();
+	}
 	beside_begin();
 }
 
