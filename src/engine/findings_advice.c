@@ -34,7 +34,7 @@ static void find_scripts(struct finder *f) {
 	out->weight = millionths(bytes, r->summary.peak_bytes);
 }
 
-/** What was at the peak by stacks with frames of JavaScript; 0 if these have names. */
+/** What node itself held at the peak below JavaScript, not its addons; 0 if that has names. */
 static uint64_t bytes_by_unnamed_script(struct finder *f) {
 	const struct recording *r = f->r;
 	uint8_t *is_script = arena_new(&f->scratch, uint8_t, r->nodes.n);
@@ -53,7 +53,9 @@ static uint64_t bytes_by_unnamed_script(struct finder *f) {
 						memcmp(name->function.data, entry, sizeof entry - 1) == 0);
 	}
 	for (uint32_t i = 0; is_script && i < r->stacks.n; i++) {
-		bytes += is_script[r->stacks.items[i].node] ? r->stacks.items[i].peak_bytes : 0;
+		const struct name *site = names_site(f->names, r->stacks.items[i].node);
+		bool is_its_own = site && site->is_runtime && is_script[r->stacks.items[i].node];
+		bytes += is_its_own ? r->stacks.items[i].peak_bytes : 0;
 	}
 	return bytes;
 }

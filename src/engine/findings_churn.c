@@ -87,9 +87,10 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	struct finding *out = finder_add(f, "churn", "churn");
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
-	finder_about_place(f, out, p, BY_SHORT_LIVED, "temporary");
+	finder_about_place(f, out, p, BY_SHORT_LIVED, "allocations");
 	put_place_name(f, &text, p, BY_SHORT_LIVED);
-	buffer_printf(&text, " makes %s of the short-lived blocks: %s in all, %s/s",
+	buffer_printf(&text,
+			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, %s/s",
 			human_percent(a, p->short_lived, s->short_lived), human_count(b, p->short_lived),
 			human_count(c, (uint64_t)per_second(f, p->short_lived)));
 	put_size(f, &text, out, p);

@@ -73,10 +73,7 @@ static void find_handover(struct finder *f) {
 	out->weight = millionths(best->blocks, r->summary.allocations);
 }
 
-/**
- * Resident memory that malloc never had: beside the largest heap so far, for what was freed may stay
- * resident.
- */
+/** Resident memory beyond the largest heap so far, for what was freed may stay resident. */
 static void outside_of_heap(const struct recording *r, uint64_t *times, uint64_t *bytes) {
 	uint64_t largest_heap = 0;
 	for (uint32_t i = 0; i < r->samples.n; i++) {
@@ -99,7 +96,7 @@ static uint64_t heap_growth(const struct recording *r, uint64_t from_ns) {
 	return largest - before;
 }
 
-/** Memory outside the heap that rises to the end while the run goes on. */
+/** Resident memory that no block explains and that rises to the end while the run goes on. */
 static void find_growth_outside(struct finder *f) {
 	enum { MIN_SAMPLES = 32, MIN_BYTES = 8000000 };
 	const struct recording *r = f->r;
@@ -123,10 +120,11 @@ static void find_growth_outside(struct finder *f) {
 			!is_late) {
 		return;
 	}
-	struct finding *out = finder_add(f, "outside-growing", "outside the heap");
+	struct finding *out = finder_add(f, "outside-growing", "not in live blocks");
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX], e[HUMAN_MAX];
-	buffer_printf(&text, "memory outside malloc grew by %s (%s/s) from %s on; the heap by %s",
+	buffer_printf(&text,
+			"resident memory beyond the largest heap so far grew by %s (%s/s) from %s on; the heap by %s",
 			human_bytes(a, grown), human_bytes(b, c.rate), human_duration(d, c.from_ns),
 			human_bytes(e, heap));
 	finding_put(out, "grown_bytes", grown);
@@ -141,7 +139,7 @@ static void repeat_quality(struct finder *f) {
 	static const struct {
 		const char *id, *title;
 	} kinds[] = {{"children", "other processes"}, {"allocators", "other allocators"},
-			{"outside-heap", "outside the heap"}};
+			{"outside-heap", "not in live blocks"}};
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n = quality_lines(f->r, f->names, f->arena, lines);
 	for (size_t i = 0; i < n; i++) {

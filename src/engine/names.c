@@ -224,6 +224,10 @@ static bool number_functions(struct names *n) {
 	return ok;
 }
 
+bool names_is_of_nim(const struct names *n) {
+	return n->is_nim;
+}
+
 uint32_t names_n_functions(const struct names *n) {
 	return n->n_functions;
 }

@@ -47,6 +47,9 @@ const struct name *names_of(const struct names *n, uint32_t location, uint32_t *
 
 uint32_t names_n_functions(const struct names *n);
 
+/** The program is written in Nim. */
+bool names_is_of_nim(const struct names *n);
+
 /**
  * The frame a stack is named after: its innermost frame that is the user's own; else the innermost
  * of a dependency. A stack that has neither belongs to a runtime: its name is that of the module

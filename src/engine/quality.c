@@ -45,6 +45,40 @@ static void say_missing(struct quality_writer *w) {
 	}
 }
 
+/** Allocations whose stacks are cut off before they reach main (or a thread's start). */
+static uint64_t count_cut_off(const struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	uint8_t *is_cut = arena_new(w->arena, uint8_t, r->nodes.n);
+	uint64_t allocations = 0;
+	for (uint32_t i = 1; is_cut && i < r->nodes.n; i++) {
+		const struct rec_node *node = &r->nodes.items[i];
+		uint32_t n_frames;
+		const struct name *frames = names_of(w->names, node->location, &n_frames);
+		bool is_main = slice_equal(frames[n_frames - 1].function, slice_of_text("main"));
+		is_cut[i] = !is_main &&
+				(node->parent ? is_cut[node->parent] : r->locations.items[node->location].is_mark);
+	}
+	for (uint32_t i = 0; is_cut && i < r->stacks.n; i++) {
+		allocations += is_cut[r->stacks.items[i].node] ? r->stacks.items[i].allocations : 0;
+	}
+	return allocations;
+}
+
+/** A few of thousands change no answer; `--json` has their number. */
+static void say_truncated(struct quality_writer *w) {
+	uint64_t all = w->recording->summary.allocations, cut = 0;
+	char n[HUMAN_MAX], share[HUMAN_MAX];
+	if (w->recording->quality.truncated_stacks) {
+		cut = count_cut_off(w);
+	}
+	if (cut > 0 && cut >= all / 100) {
+		quality_say(w, "truncated-stacks", cut,
+				"%s allocations (%s) have stacks without their outer callers: their sizes count, their "
+				"place in the tree is the deepest that is known",
+				human_count(n, cut), human_percent(share, cut, all));
+	}
+}
+
 static void say_losses(struct quality_writer *w) {
 	const struct rec_quality *q = &w->recording->quality;
 	char n[HUMAN_MAX];
@@ -61,18 +95,13 @@ static void say_losses(struct quality_writer *w) {
 				"the middle of a call)",
 				human_count(n, sum));
 	}
-	if (q->truncated_stacks) {
-		quality_say(w, "truncated-stacks", q->truncated_stacks,
-				"%s stacks lack their outer callers: their sizes count, their place in the tree "
-				"is the deepest that is known",
-				human_count(n, q->truncated_stacks));
-	}
+	say_truncated(w);
 	if (q->marks_dropped) {
 		quality_say(w, "marks-dropped", q->marks_dropped,
 				"%s named moments found no room: the first are kept",
 				human_count(n, q->marks_dropped));
 	}
-	if (q->double_allocations) {
+	if (q->double_allocations > w->recording->summary.allocations / 10000) {
 		quality_say(w, "missed-frees", q->double_allocations,
 				"%s addresses were handed out twice: an allocator's frees are partly not seen, "
 				"so \"never freed\" was corrected when the address came again",
@@ -109,8 +138,8 @@ static void say_before(struct quality_writer *w) {
 	if (w->recording->meta.source == REC_LAUNCHED && n > FEW && n > s->allocations / FEW) {
 		quality_say(w, "missed-allocations", n,
 				"%s frees were of blocks whose allocation was not seen: an allocator's allocations are "
-				"partly missing here (Nim: build with -d:useMalloc)",
-				human_count(a, n));
+				"partly missing here%s",
+				human_count(a, n), names_is_of_nim(w->names) ? " (build with -d:useMalloc)" : "");
 	}
 }
 
@@ -147,8 +176,8 @@ static void say_unhooked(struct quality_writer *w) {
 }
 
 /**
- * Memory outside the heap is told when it is most of the process, and not just its code: an interpreter
- * that hands out its objects itself, as Python does, has little heap.
+ * Resident memory that no live block explains is told when it is most of the process, and not just its
+ * code. What it is was not measured: freed blocks that the allocator keeps, mappings, stacks, code.
  */
 static void say_outside(struct quality_writer *w) {
 	enum { LARGE_BYTES = 64000000, OWN_BYTES = 16000000 };
@@ -169,8 +198,9 @@ static void say_outside(struct quality_writer *w) {
 	}
 	char heap[HUMAN_MAX], all[HUMAN_MAX], rest[HUMAN_MAX];
 	quality_say(w, "outside-heap", rss - heap_bytes,
-			"the heap seen here is %s of %s RSS; %s are outside malloc",
-			human_bytes(heap, heap_bytes), human_bytes(all, rss),
+			"of %s resident memory at its largest, %s were in live blocks and %s were not (freed memory "
+			"that the allocator keeps, mappings, stacks and code: not told apart here)",
+			human_bytes(all, rss), human_bytes(heap, heap_bytes),
 			human_bytes(rest, rss - heap_bytes));
 }
 
@@ -204,10 +234,12 @@ static void say_unnamed(struct quality_writer *w) {
 				share);
 		return;
 	}
+	// A recording that broke off may have its names still to come
 	quality_say(w, "unnamed", unnamed,
-			"%s of the bytes at the peak come from code without names, most of it in %.*s: "
-			"install its debug symbols or build it with -g",
-			share, SLICE_ARG(module));
+			"%s of the bytes at the peak come from code without names, most of it in %.*s: %s",
+			share, SLICE_ARG(module),
+			r->meta.is_complete ? "install its debug symbols or build it with -g"
+								: "heaptrack -i FILE reads them from the program's files");
 }
 
 size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,

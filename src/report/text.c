@@ -3,6 +3,7 @@
 #include "engine/shorten.h"
 #include "report/text_parts.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -23,11 +24,14 @@ static size_t page_width(const struct report_options *o) {
 
 static void put_title(struct page *p) {
 	const struct rec_meta *m = &p->r->meta;
-	struct slice exe = text(p, m->exe);
-	struct slice base = path_base(exe);
-	buffer_slice(p->out, base.size ? base : slice_of_text("unknown program"));
-	if (m->n_argv > 0 && !slice_equal(text(p, m->argv_first), base)) {
-		buffer_printf(p->out, " (%.*s)", SLICE_ARG(text(p, m->argv_first)));
+	struct slice exe = path_base(text(p, m->exe));
+	struct slice called = m->n_argv > 0 ? path_base(text(p, m->argv_first)) : exe;
+	exe = exe.size ? exe : slice_of_text("unknown program");
+	// redis-server is a link to redis-check-rdb: what people called comes first
+	bool is_name = called.size > 0 && isalnum(called.data[0]);
+	buffer_slice(p->out, is_name ? called : exe);
+	if (!slice_equal(called, exe) && called.size > 0) {
+		buffer_printf(p->out, " (%.*s)", SLICE_ARG(is_name ? exe : called));
 	}
 	char duration[HUMAN_MAX];
 	buffer_printf(p->out, "   %s", human_duration(duration, m->duration_ns));
@@ -67,7 +71,7 @@ static uint64_t per_second(const struct recording *r, uint64_t n) {
 /** One line of totals: two columns of "name  number  remark". */
 static void put_pair(struct page *p, const char *name, const char *number, const char *remark,
 		const char *name2, const char *number2, const char *remark2) {
-	buffer_printf(p->out, "  %-11s %10s  %-20s %-9s %9s", name, number, remark, name2, number2);
+	buffer_printf(p->out, "  %-11s %10s  %-20s %-11s %9s", name, number, remark, name2, number2);
 	buffer_printf(p->out, "%s%s\n", *remark2 ? "  " : "", remark2);
 }
 
@@ -125,12 +129,15 @@ static void put_totals(struct page *p) {
 		(void)snprintf(remark, sizeof remark, "(%s/s)",
 				human_count(t, per_second(r, s->allocations)));
 	}
+	// Files of others tell what was temporary in their sense, not how long blocks lived
+	bool knows_lives = r->meta.source == REC_LAUNCHED || r->meta.source == REC_ATTACHED;
+	uint64_t brief = knows_lives ? s->short_lived : s->temporary;
 	if (!(r->missing & (REC_ALLOCATIONS | REC_TEMPORARY))) {
-		(void)snprintf(remark2, sizeof remark2, "(%s)",
-				human_percent(t, s->temporary, s->allocations));
+		(void)snprintf(remark2, sizeof remark2, "(%s)", human_percent(t, brief, s->allocations));
 	}
 	put_pair(p, "allocations", known(p, REC_ALLOCATIONS, human_count(a, s->allocations)), remark,
-			"temporary", known(p, REC_TEMPORARY, human_count(b, s->temporary)), remark2);
+			knows_lives ? "short-lived" : "temporary",
+			known(p, REC_TEMPORARY, human_count(b, brief)), remark2);
 	put_hooked(p);
 	buffer_u8(p->out, '\n');
 }

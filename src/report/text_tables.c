@@ -192,7 +192,8 @@ void page_put_tables(struct page *p, size_t lines) {
 	static const struct table tables[] = {
 			{LENS_PEAK, "PEAK, by your functions", "blocks", REC_PEAK_BYTES, REC_PEAK_BLOCKS},
 			{LENS_NEVER_FREED, "NEVER FREED", "blocks", REC_LIVE_BYTES, REC_LIVE_BLOCKS},
-			{LENS_TEMPORARY, "TEMPORARY", "temporary", REC_TEMPORARY, REC_TEMPORARY},
+			{LENS_TEMPORARY, "TEMPORARY: freed before their thread's next allocation", "temporary",
+					REC_TEMPORARY, REC_TEMPORARY},
 			{LENS_ALLOCATIONS, "ALLOCATIONS", "calls", REC_ALLOCATED_BYTES, REC_ALLOCATIONS},
 	};
 	enum { N = sizeof tables / sizeof *tables, AROUND = 4, PEAK_MAX = 10, OTHERS_MAX = 5, MIN = 2 };

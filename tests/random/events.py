@@ -28,7 +28,10 @@ TABLES = {
 }
 EVENT_COLUMNS = ("info", "age", "time", "runs", "node", "size", "free_node", "info_step", "age_step")
 
-Block = collections.namedtuple("Block", "stack size birth death is_temporary")
+SHORT_LIVED_ALLOCATIONS, SHORT_LIVED_NS = 16, 1_000_000  # docs/findings.md
+
+Block = collections.namedtuple("Block", "stack size birth death is_temporary is_brief",
+                               defaults=[False])
 
 
 def varints(data):
@@ -218,8 +221,10 @@ class Events:
     def die(self, number, may_be_temporary):
         if number in self.open:
             stack, size, birth, thread, made = self.open.pop(number)
+            further = self.made_by[thread] - made
+            is_brief = further <= SHORT_LIVED_ALLOCATIONS or self.moment - birth <= SHORT_LIVED_NS
             self.blocks.append(Block(stack, size, birth, self.moment,
-                                     may_be_temporary and made == self.made_by[thread]))
+                                     may_be_temporary and further == 0, is_brief))
 
     # ---- names
 

@@ -18,6 +18,26 @@ interface CardKind {
 	none: (p: Profile) => string;
 }
 
+// What a file of another program does not say: bits of the quality line "not-in-file"
+const LACKS_TEMPORARY = 4;
+const LACKS_PEAK = 16;
+const LACKS_LIVE = 64;
+const NOT_SAID = 'The file does not say.';
+
+function lacks(p: Profile, bit: number): boolean {
+	const line = p.facts.quality.find((q) => q.id === 'not-in-file');
+	return ((line?.value ?? 0) & bit) !== 0;
+}
+
+/** Files of others tell what was temporary in their sense, not how long blocks lived. */
+function knowsLives(p: Profile): boolean {
+	return p.facts.program.source === 0 || p.facts.program.source === 1;
+}
+
+function briefOf(p: Profile): number {
+	return knowsLives(p) ? p.facts.summary.short_lived : p.facts.summary.temporary;
+}
+
 const CARDS: CardKind[] = [
 	{
 		id: 'peak',
@@ -27,8 +47,8 @@ const CARDS: CardKind[] = [
 		lens: '',
 		view: 'flame',
 		action: 'Heap at the peak',
-		number: (p) => bytes(p.facts.summary.peak_bytes),
-		none: () => 'No single function holds a large part of it.',
+		number: (p) => (lacks(p, LACKS_PEAK) ? 'not said' : bytes(p.facts.summary.peak_bytes)),
+		none: (p) => (lacks(p, LACKS_PEAK) ? NOT_SAID : 'No single function was found to hold a large part of it.'),
 	},
 	{
 		id: 'never-freed',
@@ -38,25 +58,31 @@ const CARDS: CardKind[] = [
 		lens: 'm=never-freed',
 		view: 'never-freed',
 		action: 'Stacks',
-		number: (p) => bytes(p.facts.summary.never_freed_bytes),
+		number: (p) => (lacks(p, LACKS_LIVE) ? 'not said' : bytes(p.facts.summary.never_freed_bytes)),
 		none: (p) =>
-			p.facts.summary.never_freed_bytes > p.facts.noise_bytes
-				? `${count(p.facts.summary.never_freed_blocks)} blocks, without a pattern.`
+			lacks(p, LACKS_LIVE)
+				? NOT_SAID
+				: p.facts.summary.never_freed_bytes > p.facts.noise_bytes
+				? `${count(p.facts.summary.never_freed_blocks)} blocks; no rule of the findings applies to them.`
 				: p.facts.summary.never_freed_bytes > 0
 					? `Nothing was left allocated except ${bytes(p.facts.noise_bytes)} of the runtime.`
 					: 'Every block was freed.',
 	},
 	{
 		id: 'temporary',
-		title: 'Temporary',
+		title: 'Short-lived',
 		tone: 'temporary',
 		ids: /^(churn|one-size)$/,
-		lens: 'm=temporary',
+		lens: 'm=allocations',
 		view: 'tree',
-		action: 'Temporary stacks',
-		number: (p) => count(p.facts.summary.temporary),
+		action: 'Allocations',
+		number: (p) => (lacks(p, LACKS_TEMPORARY) ? 'not said' : count(briefOf(p))),
 		none: (p) =>
-			`${percent(p.facts.summary.temporary, p.facts.summary.allocations)} of all allocations were freed before the next one.`,
+			lacks(p, LACKS_TEMPORARY)
+				? NOT_SAID
+				: `${percent(briefOf(p), p.facts.summary.allocations)} of all allocations were freed ${
+						knowsLives(p) ? 'within 1 ms or 16 allocations of their thread' : 'before the next one'
+					}.`,
 	},
 	{
 		id: 'growing',
@@ -69,9 +95,9 @@ const CARDS: CardKind[] = [
 		number: (_p, f) => {
 			const rate = f?.numbers['rate_bytes_per_s'];
 			const held = f?.id === 'stopped-growing' ? 0 : (f?.numbers['bytes'] ?? f?.numbers['top_bytes']);
-			return rate ? `+${bytes(rate)}/s` : held ? bytes(held) : 'none';
+			return rate ? `+${bytes(rate)}/s` : held ? bytes(held) : '–';
 		},
-		none: () => 'No function’s live memory rose through the run.',
+		none: () => 'No rule of the findings applies; the chart shows what each function held over time.',
 	},
 ];
 
@@ -134,7 +160,7 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 	return (
 		<section class="panel card" aria-labelledby={`card-${kind.id}`}>
 			<h2 id={`card-${kind.id}`}>{kind.title}</h2>
-			<p class={`number ${number === 'none' ? 'dim' : kind.tone}`}>{number}</p>
+			<p class={`number ${number === '–' || number === 'not said' ? 'dim' : kind.tone}`}>{number}</p>
 			{main ? <Said finding={main} /> : <p class="main">{kind.none(p)}</p>}
 			{more.slice(0, 2).map((f) => (
 				<p key={f.text} class="dim more">
@@ -161,11 +187,17 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 	);
 }
 
+/** What is never freed and grew is both: a card that says nothing of it would deny it. */
+function belongs(kind: CardKind, f: Finding): boolean {
+	const grows = f.id === 'never-freed' && (f.numbers['rate_bytes_per_s'] ?? 0) > 0;
+	return kind.ids.test(f.id) || (kind.id === 'growing' && grows);
+}
+
 /** The findings, each where a person looks for it; what belongs on no card stands below them. */
 export function Cards() {
 	const p = useValue(() => profile.value);
 	const left = p.facts.findings.filter((f) => !f.is_quality);
-	const of = CARDS.map((kind) => left.filter((f) => kind.ids.test(f.id)));
+	const of = CARDS.map((kind) => left.filter((f) => belongs(kind, f)));
 	const rest = left.filter((f) => !CARDS.some((kind) => kind.ids.test(f.id)));
 	return (
 		<>
