@@ -161,6 +161,9 @@ static void find_pool(struct finder *f) {
 }
 
 void find_churn(struct finder *f) {
+	if (f->r->missing & (REC_ALLOCATIONS | REC_TEMPORARY)) {
+		return;
+	}
 	find_short_lived(f);
 	find_pool(f);
 }

@@ -87,15 +87,18 @@ static void put_growth(struct finder *f, struct buffer *out, struct finding *fin
 }
 
 /** "1,000 of 1,500 blocks, 542.0 kB". */
-static void put_kept(struct buffer *out, struct finding *finding, const struct place *p) {
+static void put_kept(const struct finder *f, struct buffer *out, struct finding *finding,
+		const struct place *p) {
 	char text[HUMAN_MAX];
-	buffer_printf(out, "%s of ", human_count(text, p->live_blocks));
-	buffer_printf(out, "%s block%s, ", human_count(text, p->allocations),
-			p->allocations == 1 ? "" : "s");
+	if (!(f->r->missing & (REC_LIVE_BLOCKS | REC_ALLOCATIONS))) {
+		buffer_printf(out, "%s of ", human_count(text, p->live_blocks));
+		buffer_printf(out, "%s block%s, ", human_count(text, p->allocations),
+				p->allocations == 1 ? "" : "s");
+		finding_put(finding, "blocks", p->live_blocks);
+		finding_put(finding, "allocations", p->allocations);
+	}
 	put_bytes(out, p->live_bytes);
 	finding_put(finding, "bytes", p->live_bytes);
-	finding_put(finding, "blocks", p->live_blocks);
-	finding_put(finding, "allocations", p->allocations);
 }
 
 /** How what is kept came to be there. */
@@ -156,9 +159,11 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	finder_about_place(f, out, p, BY_LIVE_BYTES, "never-freed");
 	put_place_name(f, &text, p, BY_LIVE_BYTES);
 	buffer_text(&text, ": ");
-	put_kept(&text, out, p);
-	buffer_text(&text, ", ");
-	put_kept_shape(f, &text, out, p, c);
+	put_kept(f, &text, out, p);
+	if (!(f->r->missing & REC_TIME)) {
+		buffer_text(&text, ", ");
+		put_kept_shape(f, &text, out, p, c);
+	}
 	buffer_text(&text, is_start || is_once ? ", and never freed" : "");
 	put_paths(f, &text, p);
 	finder_say(f, out, &text);
@@ -294,6 +299,9 @@ static void look_at(struct finder *f, struct place *p) {
 	struct curve live = finder_as_curve(f, p->live_curve);
 	struct curve kept = finder_as_curve(f, p->kept_curve);
 	struct curve_facts shape = curve_judge(&live), never_freed = curve_judge(&kept);
+	if (f->r->missing & REC_TIME) { // nothing is known of how it came
+		shape.shape = never_freed.shape = CURVE_OTHER;
+	}
 	if (p->live_bytes >= shape.top_bytes / 10 && is_much_kept(f, p, &never_freed)) {
 		say_never_freed(f, p, &never_freed);
 	} else if (is_worth_saying(f, p, &shape)) {

@@ -411,8 +411,11 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	finding_put(out, "peak_ns", s->peak_time_ns);
 	bool is_copied = put_twins(&text, out, f, h);
 	bool has_doubled = say_doubling(f, &text, out, h->tags, place);
-	bool is_spike = put_spike(f, &text, out, h->curve);
-	put_what_if(f, &text, out, h->curve);
+	bool has_time = !(f->r->missing & REC_TIME);
+	bool is_spike = has_time && put_spike(f, &text, out, h->curve);
+	if (has_time) {
+		put_what_if(f, &text, out, h->curve);
+	}
 	finder_say(f, out, &text);
 	bool is_large = h->bytes >= s->peak_bytes / 4 && h->bytes >= LARGE_BYTES;
 	bool has_pattern = is_copied || has_doubled || (is_spike && !is_explained(f, h));

@@ -193,6 +193,8 @@ static bool take_head(struct reading *r, struct err *err) {
 		return err_set(err, ERR_FORMAT, "\"time_unit:\" is missing");
 	}
 	r->is_ns = !slice_equal(skip_spaces(line), slice_of_text("ms"));
+	r->m.head.has_no_clock = slice_equal(skip_spaces(line), slice_of_text("i")) ||
+			slice_equal(skip_spaces(line), slice_of_text("B"));
 	return true;
 }
 

@@ -34,7 +34,9 @@ static void put_title(struct page *p) {
 		buffer_printf(p->out, " (%.*s)", SLICE_ARG(is_name ? exe : called));
 	}
 	char duration[HUMAN_MAX];
-	buffer_printf(p->out, "   %s", human_duration(duration, m->duration_ns));
+	if (!(p->r->missing & REC_TIME)) {
+		buffer_printf(p->out, "   %s", human_duration(duration, m->duration_ns));
+	}
 	char verdict[QUALITY_VERDICT_MAX];
 	if (*quality_verdict(p->r, verdict)) {
 		buffer_printf(p->out, "   %s", verdict);
@@ -195,18 +197,32 @@ static void put_findings(struct page *p, const struct findings *findings) {
 	buffer_u8(p->out, '\n');
 }
 
+/** What a file of another program does not say has no line: a script must not take it for zero. */
 void report_six_lines(struct buffer *out, const struct recording *r) {
 	const struct rec_summary *s = &r->summary;
 	char text[HUMAN_MAX];
-	buffer_printf(out, "total runtime: %.2fs.\n", (double)r->meta.duration_ns / 1e9);
-	buffer_printf(out, "calls to allocation functions: %" PRIu64 " (%" PRIu64 "/s)\n",
-			s->allocations, per_second(r, s->allocations));
-	buffer_printf(out, "temporary memory allocations: %" PRIu64 " (%" PRIu64 "/s)\n", s->temporary,
-			per_second(r, s->temporary));
-	buffer_printf(out, "peak heap memory consumption: %s\n", human_classic(text, s->peak_bytes));
-	buffer_printf(out, "peak RSS (including heaptrack overhead): %s\n",
-			human_classic(text, s->peak_rss_bytes));
-	buffer_printf(out, "total memory leaked: %s\n", human_classic(text, s->live_bytes));
+	if (!(r->missing & REC_TIME)) {
+		buffer_printf(out, "total runtime: %.2fs.\n", (double)r->meta.duration_ns / 1e9);
+	}
+	if (!(r->missing & REC_ALLOCATIONS)) {
+		buffer_printf(out, "calls to allocation functions: %" PRIu64 " (%" PRIu64 "/s)\n",
+				s->allocations, per_second(r, s->allocations));
+	}
+	if (!(r->missing & REC_TEMPORARY)) {
+		buffer_printf(out, "temporary memory allocations: %" PRIu64 " (%" PRIu64 "/s)\n",
+				s->temporary, per_second(r, s->temporary));
+	}
+	if (!(r->missing & REC_PEAK_BYTES)) {
+		buffer_printf(out, "peak heap memory consumption: %s\n",
+				human_classic(text, s->peak_bytes));
+	}
+	if (r->meta.source != REC_IMPORTED) {
+		buffer_printf(out, "peak RSS (including heaptrack overhead): %s\n",
+				human_classic(text, s->peak_rss_bytes));
+	}
+	if (!(r->missing & REC_LIVE_BYTES)) {
+		buffer_printf(out, "total memory leaked: %s\n", human_classic(text, s->live_bytes));
+	}
 	if (s->suppressed_bytes) {
 		buffer_printf(out, "suppressed leaks: %s\n", human_classic(text, s->suppressed_bytes));
 	}

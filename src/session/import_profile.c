@@ -27,7 +27,7 @@ static uint32_t missing_of(const struct profile *p) {
 			[PROFILE_LIVE_OBJECTS] = REC_LIVE_BLOCKS,
 			[PROFILE_LIVE_BYTES] = REC_LIVE_BYTES,
 	};
-	uint32_t missing = p->duration_ns ? 0 : REC_TIME;
+	uint32_t missing = p->duration_ns && !p->has_no_clock ? 0 : REC_TIME;
 	for (int v = 0; v < N_PROFILE_VALUES; v++) {
 		missing |= profile_knows(p, (enum profile_value)v) ? 0 : bits[v];
 	}

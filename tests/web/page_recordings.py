@@ -47,6 +47,30 @@ int main(void) {
 }
 """
 
+RECURSIVE = r"""
+#include <stdlib.h>
+struct node { struct node *left, *right; char data[984]; };
+static struct node *grow(int depth) {
+	struct node *n = malloc(sizeof(struct node));
+	if (depth > 0) {
+		n->left = grow(depth - 1); n->right = grow(depth - 1);
+	}
+	return n;
+}
+static struct node *volatile root;
+int main(void) { root = grow(9); return root == NULL; }
+"""
+
+HALF_FREED = r"""
+#include <stdlib.h>
+static void *volatile kept[100];
+int main(void) {
+	for (int i = 0; i < 100; i++) { kept[i] = malloc(10000); }
+	for (int i = 0; i < 50; i++) { free(kept[i]); }
+	return 0;
+}
+"""
+
 CPP = "#include <map>\n#include <string>\n#include <vector>\n" \
     "int main() { std::map<std::string, std::vector<int>> m; m[\"a\"].push_back(1); return 0; }\n"
 
@@ -82,6 +106,8 @@ class Recordings:
 
     def recording(self, name):
         """One of the eight; `before`: the program of `killed` without its new site; `threads`."""
+        if name == "massif":
+            return self.once("massif.out", self.massif)
         made = {"kde": self.kde, "killed": self.killed}.get(name)
         return self.once(f"{name}.zst", made or (lambda out: self.record(out, *self.command(name))))
 
@@ -105,6 +131,7 @@ class Recordings:
             "static": lambda: [self.compiled("static", PROGRAM, "-g", "-static"), "more"],
             "before": lambda: [self.compiled("program", PROGRAM, "-g")],
             "marked": lambda: [self.compiled("marked", MARKED, "-g", f"-I{INCLUDE}")],
+            "recursive": lambda: [self.compiled("recursive", RECURSIVE, "-g", "-O0")],
             "threads": lambda: [self.build / "tests/victims/many_threads", "exchange", "2000"],
         }
         return commands[name]()
@@ -126,6 +153,13 @@ class Recordings:
                         self.build / "tests/victims/demo"], capture_output=True, timeout=300,
                        check=True)
         next(path for path in self.folder.glob("kde-itself.*") if path.is_file()).rename(out)
+
+    def massif(self, out):
+        if not shutil.which("valgrind"):
+            pytest.skip("valgrind is not installed")
+        subprocess.run(["valgrind", "--tool=massif", f"--massif-out-file={out}",
+                        self.compiled("half_freed", HALF_FREED, "-g")], capture_output=True,
+                       timeout=300, check=True)
 
     def killed(self, out):
         """Ended by SIGKILL once it has said that it has allocated all it will."""

@@ -317,6 +317,24 @@ def test_it_says_which_allocators_it_speaks_of(pages, browse, ask):
     assert str(pages.folder).encode() not in unpacked(redacted)
 
 
+def test_a_line_costs_no_more_than_all(pages, browse, ask):
+    """In a recursion each stack passes the same line many times."""
+    peak = ask(pages.recording("recursive"))["summary"]["peak_bytes"]
+    page = pages.page("recursive", "--with-source")
+    pane = browse("tasks.mjs", f"file://{page}", "source", json.dumps(LOOKS[FILE]))["source"]["source"]
+    line = re.search(r"([\d.]+) (kB|MB)\s+\d+\s+n->left = grow", pane)
+    assert line, pane
+    cost = float(line[1]) * {"kB": 1e3, "MB": 1e6}[line[2]]
+    assert peak * 0.9 < cost <= peak * 1.05, (cost, peak, pane)
+
+
+def test_what_massif_does_not_say_is_not_said(pages, browse):
+    page = pages.page("massif")
+    seen = browse("tasks.mjs", f"file://{page}", "leak,understand", json.dumps(LOOKS[FILE]))
+    assert "not said" in seen["leak"]["text"] and "Every block" not in seen["leak"]["text"], seen
+    assert "all functions (the file does not tell them apart over time)" in seen["understand"]["text"], seen
+
+
 def test_limit_is_kept_and_said(pages, browse, truth):
     whole = pages.page("clang++").stat().st_size
     limit = whole - len(base64.b64encode(packed(pages.page("clang++")))) // 4

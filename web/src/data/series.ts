@@ -110,6 +110,10 @@ export function stackedSeries(
 	most: number,
 	kept: Uint8Array | null,
 ): Series[] {
+	if (!kept && p.intervals.from.length === 0 && p.edges.bytes.some((v) => v > 0)) {
+		// A file of another program (massif): it has the curve, but not whose it was
+		return [{ label: 'all functions (the file does not tell them apart over time)', symbol: 0, values: p.edges.bytes }];
+	}
 	const { rows, found } = candidates(p, keys, kept);
 	const n = p.edges.n;
 	const width = n + 1;

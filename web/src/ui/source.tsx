@@ -41,14 +41,24 @@ function frameTotals(p: Profile, weights: Float64Array): Float64Array {
 	return totals;
 }
 
-/** What each line of a file costs under the lens, by the frames that stand there. */
+/**
+ * What each line of a file costs under the lens, with all that it calls. A stack that passes through a
+ * line several times (recursion, inlined calls) counts once: at its outermost frame there.
+ */
 function costsOfLines(p: Profile, source: number, weights: Float64Array): Map<number, number> {
 	const totals = frameTotals(p, weights);
-	const { symbol, line } = p.nodes;
+	const { symbol, line, parent } = p.nodes;
 	const isThere = p.symbols.source.map((id) => +(id === source));
 	const out = new Map<number, number>();
 	for (let i = 1; i < p.nodes.n; i++) {
-		if (isThere[symbol[i]!] && totals[i]! > 0) {
+		if (!isThere[symbol[i]!] || totals[i]! <= 0) {
+			continue;
+		}
+		let outer = parent[i]!;
+		while (outer > 0 && !(isThere[symbol[outer]!] && line[outer] === line[i])) {
+			outer = parent[outer]!;
+		}
+		if (outer <= 0) {
 			out.set(line[i]!, (out.get(line[i]!) ?? 0) + totals[i]!);
 		}
 	}
