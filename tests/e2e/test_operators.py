@@ -148,17 +148,20 @@ def test_first_realloc_inside_dlerror(tools, tmp_path):
 #include <stdlib.h>
 
 int main(void) {
-	for (int i = 0; i < 3; i++) {
-		void *missing = dlopen("a-library-that-is-not-there.so", RTLD_NOW);
-		printf("%p %s\\n", missing, dlerror());
-		for (size_t size = 8; size < 200; size += 8) {
-			char *one = malloc(size), *other = malloc(size);
-			if (one == other) {
-				abort();
-			}
-			free(one);
-			free(other);
-		}
+	void *blocks[6];
+	dlopen("/a-library-that-is-not-there.so", RTLD_NOW); // keeps 24 bytes for what dlerror is to tell
+	for (int i = 0; i < 6; i++) {
+		blocks[i] = malloc(24);
+	}
+	for (int i = 0; i < 6; i++) {
+		free(blocks[i]);
+	}
+	puts(dlerror());
+	for (int i = 0; i < 6; i++) {
+		blocks[i] = malloc(24);
+	}
+	for (int i = 0; i < 6; i++) {
+		free(blocks[i]);
 	}
 }
 """)
