@@ -19,7 +19,7 @@ from conftest import wait_until
 
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 N, SIZE, TEXT = 200, 64, "a text, and no more"
-VALUES = {"size": SIZE, "n": 2, "alignment": 64, "offset": 0, "flags": 0, "old": 32, "most": 6,
+VALUES = {"size": SIZE, "n": 2, "alignment": 64, "offset": 0, "flags": 0, "arena": 0, "old": 32, "most": 6,
           "text": f'"{TEXT}"', "tag": "&nothrow", "heap": "mi_heap_get_default()"}
 # Of each library: what it names its functions, and those that hand out and take blocks of all of them
 KINDS = {"jemalloc": ("libjemalloc.so.2", "malloc", "free"),
