@@ -1,4 +1,4 @@
-"""The programs: name, Debian package, command, and what more is to be known of each.
+"""The programs of both forms: name, Debian package, command, and what more is to be known of each.
 
 A command runs in a folder that holds the inputs whose names it contains (inputs.py) and `files`.
 `{port}` is a free port of the loopback address, `$(...)` what a shell says. `judged` is what KDE's
@@ -7,33 +7,12 @@ recorder is given where it loses the program in an exec. A server has a `client`
     tests/wild/programs.py --packages       what the long form installs, for tools/install-packages
 """
 
-import dataclasses
-import shlex
-import signal
 import sys
 
 import pytest
 
-
-@dataclasses.dataclass(frozen=True)
-class Program:
-    name: str
-    package: str
-    command: str
-    before: str = ""  # run by sh in the folder, once, not recorded
-    files: dict = dataclasses.field(default_factory=dict)
-    env: dict = dataclasses.field(default_factory=dict)
-    stdin: str = ""
-    judged: str = ""
-    status: int = 0
-    same_output: bool = True  # what it writes to stdout is the same each time
-    screen: bool = False  # needs an X server
-    ready: str = ""  # of a server: a port, a file, or "says TEXT"
-    client: str = ""  # run by sh once it is ready
-    end: signal.Signals = signal.SIGTERM
-
-
-P = Program
+from program import P
+from programs_long import LONG
 
 PERL = """my (%words, $text); for my $i (1 .. 9000) { $words{"w" . ($i * 7919 % 1007)} .= "x$i,"; }
 for my $word (sort keys %words) { $text .= join("-", reverse split /,/, $words{$word}); }
@@ -58,12 +37,6 @@ TCL = """set words [dict create]
 foreach line [split [read [open words.txt]] \\n] { foreach w $line { dict incr words $w } }
 foreach w [lsort [dict keys $words]] { append out "$w [dict get $words $w] " }
 puts [string length $out]; puts [llength [regexp -all -inline {\\w+} $out]]"""
-
-JAVA = """import java.util.*; import java.util.stream.*;
-public class Work { public static void main(String[] a) {
-  Map<Integer, List<String>> m = IntStream.range(0, 50000).mapToObj(i -> "k" + i * 7919)
-    .collect(Collectors.groupingBy(String::length)); System.out.println(new TreeMap<>(m.keySet().stream()
-    .collect(Collectors.toMap(k -> k, k -> m.get(k).size())))); } }"""
 
 # --- the short form: installed with the other tests' tools, or so light that it does not matter
 
@@ -172,9 +145,6 @@ SHORT = [
     P("curl", "curl", "curl -s --proto =file file:///etc/services"),
 ]
 
-LONG = []
-
-
 def params():
     """All programs; those of the long form are marked so."""
     return [pytest.param(program, id=program.name) for program in SHORT] + [
@@ -183,5 +153,6 @@ def params():
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["--packages"]:
-    for one in {row.package: row for row in LONG}.values():
-        print(one.package, "long", f"cmd:{shlex.split(one.command)[0]}", "recorded")
+    for row in LONG:
+        for package in row.package.split():
+            print(package, "long", f"file:/usr/share/doc/{package}", "recorded")
