@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 struct fixture {
@@ -149,6 +150,13 @@ static void says_what_touches_the_numbers(void **state) {
 	(void)state;
 	f.r.quality.lost_events = 7;
 	f.r.quality.truncated_stacks = 2;
+	struct rec_node nodes[N_NODES];
+	struct rec_location locations[N_LOCATIONS];
+	memcpy(nodes, sample_nodes, sizeof nodes);
+	memcpy(locations, sample_locations, sizeof locations);
+	nodes[N_PARSE].parent = N_ROOT; // as if nothing were known above it
+	locations[L_PARSE].is_mark = 1;
+	f.r.nodes.items = nodes, f.r.locations.items = locations;
 	f.r.quality.children_forked = 3;
 	f.r.meta.is_complete = 0;
 	assert_true(says("lost-events"));
