@@ -83,6 +83,23 @@ static const struct known_function known[] = {
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
 
+// ---- Firefox
+
+// Its own, which go past its malloc; those of others call malloc, and are no allocator's
+static const struct known_function firefox[] = {
+		{.name = "strdup",
+				.what = RESIDENT_ALLOCATES,
+				.ptr = NONE,
+				.size = RESIDENT_TEXT,
+				.times = NONE},
+		{.name = "strndup",
+				.what = RESIDENT_ALLOCATES,
+				.ptr = NONE,
+				.size = RESIDENT_TEXT,
+				.times = NONE},
+};
+enum { N_FIREFOX = sizeof firefox / sizeof *firefox };
+
 // ---- Nim
 
 // Nim's optimiser puts rawAlloc and rawDealloc into these in release builds. Not into others that run
@@ -200,6 +217,9 @@ static const struct known_function *look_up_nim(const char *name) {
 
 const struct known_function *known_function_of(const char *name) {
 	const struct known_function *found = look_up(name);
+	for (size_t i = 0; !found && i < N_FIREFOX; i++) {
+		found = strcmp(firefox[i].name, name) == 0 ? &firefox[i] : NULL;
+	}
 	for (size_t i = 0; !found && i < sizeof nim / sizeof *nim; i++) {
 		found = strcmp(nim[i].name, name) == 0 ? &nim[i] : NULL;
 	}
@@ -208,6 +228,9 @@ const struct known_function *known_function_of(const char *name) {
 
 const char *known_family(const struct known_function *f) {
 	static const char *const families[] = {"mi_", "tc_"};
+	if (f >= firefox && f < firefox + N_FIREFOX) {
+		return "moz_arena_";
+	}
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
 		if (strncmp(f->name, families[i], strlen(families[i])) == 0) {
 			return families[i];

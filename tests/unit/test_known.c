@@ -59,6 +59,8 @@ static void test_short_prefixes_need_their_allocator(void **state) {
 	(void)state;
 	assert_string_equal(known_family(known_function_of("tc_new")), "tc_");
 	assert_string_equal(known_family(known_function_of("mi_heap_malloc")), "mi_");
+	assert_string_equal(known_family(known_function_of("strdup")), "moz_arena_");
+	assert_string_equal(known_family(known_function_of("strndup")), "moz_arena_");
 	assert_null(known_family(known_function_of("malloc")));
 	assert_null(known_family(known_function_of("je_malloc")));
 }
