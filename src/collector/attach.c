@@ -125,7 +125,7 @@ static bool prepare(struct run *run, struct err *err) {
 		return false;
 	}
 	put_meta(run);
-	run_watch_exec(run);
+	run_watch_exec(run, true);
 	run_note_image(run);
 	return true;
 }

@@ -34,7 +34,7 @@ static bool prepare(struct run *run, struct err *err) {
 		return false;
 	}
 	run_open_door(run);
-	run_watch_exec(run);
+	run_watch_exec(run, true);
 	run_note_image(run);
 	return true;
 }

@@ -16,13 +16,14 @@ static bool is_same(const struct process_exe *a, const struct process_exe *b) {
 	return a->device == b->device && a->inode == b->inode && is_same_start;
 }
 
-void exec_watch_init(struct exec_watch *w, const char *path, pid_t pid) {
+void exec_watch_init(struct exec_watch *w, const char *path, pid_t pid, bool is_running) {
 	struct process_exe now;
 	(void)snprintf(w->path, sizeof w->path, "%s", path);
 	w->n_programs = 1;
 	(void)process_exe_file(path, &w->exe);
-	if (process_exe(pid, &now) && is_same(&now, &w->exe)) {
-		w->exe = now; // it runs already
+	// Of a process in another root our file of that path is another one
+	if (process_exe(pid, &now) && (is_running || is_same(&now, &w->exe))) {
+		w->exe = now;
 	}
 }
 

@@ -31,8 +31,8 @@ struct exec_watch {
 	bool is_judged, is_told;
 };
 
-/** Before the first look: the file that the process runs, or will run first. */
-void exec_watch_init(struct exec_watch *w, const char *path, pid_t pid);
+/** Before the first look: the file that the process runs, or (not `is_running`) will run first. */
+void exec_watch_init(struct exec_watch *w, const char *path, pid_t pid, bool is_running);
 
 enum exec_news {
 	EXEC_NOTHING_NEW,

@@ -95,7 +95,7 @@ static bool record(struct run *run, const struct launch *launch, struct err *err
 			!run_create_parts(run, launch->image, err) || !segment_hold(&run->segment, err)) {
 		return false;
 	}
-	run_watch_exec(run);
+	run_watch_exec(run, false);
 	run_note_image(run);
 	struct err why = {0};
 	bool has_guardian = run->guardian.pid > 0;

@@ -190,11 +190,11 @@ static bool has_module(void *user, uint32_t image, const char *name) {
 	return false;
 }
 
-void run_watch_exec(struct run *run) {
+void run_watch_exec(struct run *run, bool is_running) {
 	run->exec_watch.has_module = has_module;
 	run->exec_watch.user = run;
 	exec_watch_init(&run->exec_watch, (const char *)run->texts.items[run->meta.exe].data,
-			run->program);
+			run->program, is_running);
 }
 
 static void look_at_program(struct run *run) {

@@ -227,7 +227,7 @@ static bool start(struct run *run, int *exit_status, struct err *err) {
 		return err_system(err, why, "cannot run \"%s\"", run->options->argv[0]);
 	}
 	run->spawn.pid = 0;
-	run_watch_exec(run);
+	run_watch_exec(run, false);
 	run_note_image(run);
 	struct watch_params params = {
 			.program = run->program,

@@ -49,7 +49,7 @@ static int set_up(void **state) {
 	}
 	f.watch.has_module = has_module;
 	f.watch.user = &f;
-	exec_watch_init(&f.watch, self, f.child);
+	exec_watch_init(&f.watch, self, f.child, true);
 	*state = &f;
 	return 0;
 }
