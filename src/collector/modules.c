@@ -17,7 +17,10 @@ enum { HEAD_BYTES = 16 << 10 }; // segments and notes stand at the start of a fi
 
 void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,
 		uint32_t max_open) {
+	char root[32];
 	*m = (struct modules){.texts = texts, .pid = pid, .exe = exe, .max_open = max_open};
+	(void)snprintf(root, sizeof root, "/proc/%d/root", (int)pid);
+	m->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 static void give_up(struct modules *m, struct module_file *file) {
@@ -31,6 +34,9 @@ static void give_up(struct modules *m, struct module_file *file) {
 void modules_finish(struct modules *m) {
 	for (size_t i = 0; i < m->files.n; i++) {
 		give_up(m, &m->files.items[i]);
+	}
+	if (m->texts && m->root_fd >= 0) { // `texts`: was it ever initialized?
+		(void)close(m->root_fd);
 	}
 	vec_finish(&m->files);
 	vec_finish(&m->records);
@@ -118,6 +124,10 @@ static int open_module(const struct modules *m, const struct wire_module *module
 	}
 	name = module->path;
 	name = !name[0] && m->exe && module->image == 1 ? m->exe : name;
+	if (fd < 0 && name[0] == '/' && m->root_fd >= 0) {
+		(void)snprintf(path, sizeof path, "/proc/self/fd/%d%s", m->root_fd, name);
+		fd = open_if_right(path, module);
+	}
 	if (fd < 0 && name[0] == '/') {
 		fd = open_if_right(name, module);
 	}

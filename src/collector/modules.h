@@ -32,7 +32,8 @@ struct modules {
 	} files;
 	struct texts *texts;
 	pid_t pid;
-	const char *exe;           // of the first image, should the process be gone before it was asked
+	int root_fd;     // O_PATH: what the process sees as its root, also when it is gone; -1: unknown
+	const char *exe; // of the first image, should the process be gone before it was asked
 	uint32_t n_open, max_open; // descriptors
 };
 

@@ -317,13 +317,6 @@ const struct namer_frames *namer_frames(const struct namer *n) {
 
 // ---- begin and end
 
-/** What the process sees as its root, also when it is gone; -1: it cannot be had. */
-static int open_root(pid_t pid) {
-	char root[32];
-	(void)snprintf(root, sizeof root, "/proc/%d/root", (int)pid);
-	return open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
 struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err) {
 	struct namer *n = calloc(1, sizeof *n);
 	if (!n) {
@@ -335,7 +328,7 @@ struct namer *namer_create(struct modules *modules, struct texts *texts, struct 
 	(void)pthread_mutex_init(&n->lock, NULL);
 	(void)pthread_cond_init(&n->changed, NULL);
 	n->symbols = symbols_create(NULL, err);
-	n->packages = packages_create(open_root(modules->pid));
+	n->packages = packages_create(fcntl(modules->root_fd, F_DUPFD_CLOEXEC, 0)); // -1 stays -1
 	if (!n->packages) {
 		(void)err_memory(err);
 	}
