@@ -48,7 +48,6 @@ RECORDED = "recorded"
 OUTCOMES = {
     RECORDED: "every call and byte is recorded, with its caller",
     "unrecorded": "the program runs as ever, and the report says that it was not recorded",
-    "refused": "nothing is started, and the message says why",
     "runs": "the program runs as ever, and a message says that it is not recorded, and why",
 }
 NO_PROC = "cannot find out where heaptrack lies (/proc/self/exe)"
@@ -56,9 +55,6 @@ BECAME = "which the recorder did not get into"
 
 # The first that fits: cell, outcome, what must be said
 RULES = [
-    ("launched/*/libc/bare", "refused", NO_PROC),
-    ("launched/*/preloaded/bare", "refused", NO_PROC),
-    ("launched/*/linked/bare", "refused", NO_PROC),
     ("launched/*/*/bare", "runs", NO_PROC),
     ("launched/*/*/chroot", "unrecorded", BECAME),
     ("*", RECORDED, ""),
