@@ -46,7 +46,7 @@ def test_stacks_are_whole(build, target, tmp_path):
     victim = target([build / "tests/attach/exact"])
     process = start_listening(build, victim.pid, tmp_path / "exact")
     victim.process.send_signal(signal.SIGUSR1)
-    time.sleep(0.5)
+    wait_until(lambda: "done" in victim.said(), what="its work")
     assert finish(process)[0] == 0
     subprocess.run([build / "heaptrack_print", "-f", tmp_path / "exact.zst",
                     "-F", tmp_path / "folded"], capture_output=True, timeout=60, check=True)
@@ -209,6 +209,8 @@ def test_exec_ends_what_is_recorded(build, target, tmp_path):
     victim = target(["bash", "-c", script])
     process = start_listening(build, victim.pid, tmp_path / "exec")
     victim.process.send_signal(signal.SIGUSR1)
+    wait_until(lambda: os.readlink(f"/proc/{victim.pid}/exe").endswith("/pattern") and
+               victim.said().count("ready") == 2, what="the exec")
     time.sleep(2.5)  # the helper looks for new libraries once a second
     assert victim.is_alive() and finish(process)[0] == 0
     assert victim.end() == 0, repr(victim)
@@ -217,7 +219,7 @@ def test_exec_ends_what_is_recorded(build, target, tmp_path):
 def test_stopped_program_stays_stopped(build, target, tmp_path):
     victim = target([build / "tests/attach/pattern", "2"])
     victim.process.send_signal(signal.SIGSTOP)
-    time.sleep(0.1)
+    wait_until(lambda: victim.status("State") == "T", what="its stop")
     attach(build, victim.pid, tmp_path / "stopped", "-q")
     # It goes back to its stop, without an instruction, when it is its turn
     wait_until(lambda: victim.status("State") == "T", 60, "its stop")

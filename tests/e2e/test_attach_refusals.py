@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from attaching import attach, changed_code, finish, known, start_listening, target  # noqa: F401
+from conftest import wait_until
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 SANDBOX = [sys.executable, Path(__file__).with_name("sandbox.py")]
@@ -33,7 +34,7 @@ def test_refusals_say_why(build, target, tmp_path):
     assert "no process id" in refused(build, "-p", "me")
     assert "thread of the kernel" in refused(build, "-p", 2) or os.getpid() < 3
     ended = subprocess.Popen(["true"])
-    time.sleep(0.3)
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
     assert "has ended" in refused(build, "-p", ended.pid)
     ended.wait()
 
@@ -184,7 +185,7 @@ def test_inside_of_a_sandbox_like_its_own(build, target, tmp_path):  # noqa: F81
 def test_what_runs_under_heaptrack_is_refused(build, tools):
     running = tools.start_record(build / "tests/attach/pattern", "1")
     pid = running.program()
-    time.sleep(0.3)
+    wait_until(lambda: "ready" in running.finished(0).stdout, what="its start")
     assert "was started under heaptrack" in refused(build, "-p", pid)
     os.kill(pid, signal.SIGTERM)
     assert running.wait().status == 0

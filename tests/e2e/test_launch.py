@@ -284,9 +284,10 @@ def test_idle_means_idle(tools, tmp_path, helpers, burst):
             fields = file.read().rsplit(")", 1)[1].split()
         return int(fields[11]) + int(fields[12])
 
-    before, ticks = switches(), cpu_ticks()
+    before, ticks, began = switches(), cpu_ticks(), time.monotonic()
     time.sleep(5)
-    assert switches() - before <= 2 * 5 + 4
+    seconds = time.monotonic() - began  # more, on a busy machine
+    assert switches() - before <= 2 * seconds + 4
     assert cpu_ticks() - ticks <= 2
     os.kill(running.pid, signal.SIGTERM)
     running.wait()

@@ -103,9 +103,9 @@ def test_what_is_hooked_is_told(build, tools):
 
 
 @pytest.mark.parametrize("name", ["pattern_static", "pattern_musl", "pattern_jemalloc"])
-def test_threads_and_signals_are_unharmed(build, tools, name):
+def test_threads_and_signals_are_unharmed(build, tools, helpers, name):
     running = tools.start_record(program(build, name), "4", "signals")
-    running.program()
+    helpers.wait_until(lambda: "ready" in running.finished(0).stdout, what="its start")
     time.sleep(0.5)
     running.process.send_signal(signal.SIGTERM)  # passed on to the program
     done = running.wait()

@@ -290,7 +290,7 @@ def test_a_copy_from_the_middle_has_names(tools, tmp_path, helpers):
             return found.status == 0 and "parseConfig" in found.stdout
         return False
 
-    helpers.wait_until(has_names, timeout=3.5, what="names in a copy")
+    helpers.wait_until(has_names, what="names in a copy")
     assert running.process.poll() is None, "the program had ended"
     running.wait()
 

@@ -344,7 +344,7 @@ def test_pid_1_three_times_in_one_folder(tools, tmp_path, helpers):
 
 @pytest.mark.skipif(not can_unshare(), reason="pid namespaces need rights")
 def test_pid_1_reaps_orphans_and_is_stopped_from_outside(tools, tmp_path, helpers):
-    """docker stop: SIGTERM from outside the namespace, 2 s for a whole file."""
+    """docker stop: SIGTERM from outside the namespace, 10 s for a whole file."""
     program = tmp_path / "init.sh"
     # The middle shell ends at once: its child becomes an orphan, of PID 1, and then a zombie
     program.write_text("sh -c 'sleep 0.2 & echo $!' > orphan\n"
@@ -355,12 +355,12 @@ def test_pid_1_reaps_orphans_and_is_stopped_from_outside(tools, tmp_path, helper
     wait_ready(running, helpers)
     heaptrack = children_of(running.pid)[0]
     time.sleep(0.6)
-    zombies = [pid for pid in children_of(heaptrack) if state_of(pid) == "Z"]
-    assert not zombies
+    helpers.wait_until(lambda: not [pid for pid in children_of(heaptrack) if state_of(pid) == "Z"],
+                       what="the end of the zombies")
     start = time.monotonic()
     os.kill(heaptrack, signal.SIGTERM)
-    finished = running.wait(10)
-    assert time.monotonic() - start < 2
+    finished = running.wait()
+    assert time.monotonic() - start < 10  # then docker would kill it
     assert finished.status == 0 and "stopped" in finished.stdout, repr(finished)
     assert_whole(tools, tmp_path / "t.zst")
 
