@@ -1,0 +1,207 @@
+"""The referee finds nothing wrong in what is said of programs, and finds what is made wrong on purpose."""
+
+import copy
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import referee
+
+PROGRAMS = {
+    # name: source of a program, or a command that Debian has
+    "keeps": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static void *kept[3000];
+__attribute__((noinline)) static void *remember(int i) { return kept[i % 3000] = malloc(700 + i % 5); }
+__attribute__((noinline)) static void forget(void) { for (int i = 0; i < 9; i++) { char *p = malloc(120); memset(p, i, 120); __asm__ volatile("" :: "r"(p) : "memory"); free(p); } }
+__attribute__((noinline)) static void *whole(void) { char *p = malloc(3000000); memset(p, 1, 3000000); return p; }
+int main(void) {
+	void *spike = NULL;
+	for (int i = 0; i < 2000; i++) {
+		remember(i); forget();
+		if (i == 900) { spike = whole(); }
+		if (i == 1100) { free(spike); }
+		nanosleep(&(struct timespec){0, 300000}, NULL);
+	}
+	return kept[5] == spike;
+}
+""",
+    "clean": """
+#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) static char *make(int n) { char *p = malloc(n); memset(p, 1, n); return p; }
+int main(void) {
+	char *all[500]; int sum = 0;
+	for (int i = 0; i < 500; i++) { all[i] = make(1000 + i); }
+	for (int i = 0; i < 500; i++) { sum += *all[i]; free(all[i]); }
+	return sum != 500;
+}
+""",
+    "doubling": """
+#include <stdlib.h>
+__attribute__((noinline)) static int *append(int *a, int n) { return realloc(a, n * sizeof *a); }
+int main(void) {
+	int *a = NULL, room = 0;
+	for (int i = 0; i < 3000000; i++) { if (i == room) { room = room ? room * 2 : 16; a = append(a, room); } a[i] = i; }
+	return a[77] != 77;
+}
+""",
+}
+DEBIAN = [["/usr/bin/python3", "-c", "import json; json.dumps(list(range(9999)))"], ["/usr/bin/perl", "-e", "@a = (1..9999)"],
+          ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
+
+
+@pytest.fixture(scope="module")
+def recordings(build, tmp_path_factory):
+    """recordings(name): a file with events, made once."""
+    folder, made = tmp_path_factory.mktemp("referee"), {}
+
+    def record(name, command):
+        if name not in made:
+            out = folder / f"{name}.zst"
+            subprocess.run([build / "heaptrack", "-q", "--events", "-o", out, *command], check=False,
+                           capture_output=True, timeout=120)
+            made[name] = out
+        return made[name]
+
+    def by_name(name):
+        if name == "demo":
+            return record(name, [build / "tests/victims/demo"])
+        source = folder / f"{name}.c"
+        if not source.exists():
+            source.write_text(PROGRAMS[name])
+            subprocess.run(["gcc", "-g", "-O1", source, "-o", folder / name], check=True, timeout=60)
+        return record(name, [folder / name])
+
+    by_name.record = record
+    return by_name
+
+
+@pytest.mark.parametrize("name", ["demo", *PROGRAMS])
+def test_nothing_is_wrong(build, recordings, name):
+    assert referee.Referee(recordings(name), build).judge() == []
+
+
+@pytest.mark.parametrize("command", DEBIAN, ids=lambda command: Path(command[0]).name)
+def test_nothing_is_wrong_of_real_programs(build, recordings, command):
+    if not Path(command[0]).exists():
+        pytest.skip(f"{command[0]} is not installed")
+    path = recordings.record(Path(command[0]).name, command)
+    assert referee.Referee(path, build).judge() == []
+
+
+def number(finding, name, change):
+    """Change a figure of a finding, and nothing else."""
+    def plant(report):
+        for f in report["json"]["findings"]:
+            if f["id"] == finding and name in f["numbers"]:
+                f["numbers"][name] = change(f["numbers"][name])
+                return
+        raise AssertionError(f"no {finding} has {name}")
+    return plant
+
+
+def text(finding, pattern, replacement):
+    """Change the sentence of a finding, on the page and in --json."""
+    def plant(report):
+        for f in report["json"]["findings"]:
+            if f["id"] == finding and re.search(pattern, f["text"]):
+                new = re.sub(pattern, replacement, f["text"], count=1)
+                page = " ".join(report["text"].split())
+                report["text"] = report["text"] + "\n" + page.replace(f["text"], new)
+                f["text"] = new
+                return
+        raise AssertionError(f"no {finding} says {pattern}")
+    return plant
+
+
+def page(pattern, replacement):
+    def plant(report):
+        assert re.search(pattern, report["text"], re.M), pattern
+        report["text"] = re.sub(pattern, replacement, report["text"], count=1, flags=re.M)
+    return plant
+
+
+def summary(name, change):
+    def plant(report):
+        report["json"]["summary"][name] = change(report["json"]["summary"][name])
+    return plant
+
+
+def anew(finding):
+    def plant(report):
+        report["json"]["findings"].append({"severity": "fact", "title": "x", "lens": "", "place": "",
+                                           "function": None, "numbers": {}, **finding})
+    return plant
+
+
+def place(finding, value):
+    def plant(report):
+        next(f for f in report["json"]["findings"] if f["id"] == finding)["place"] = value
+    return plant
+
+
+def other_function(finding, value):
+    def plant(report):
+        next(f for f in report["json"]["findings"] if f["id"] == finding)["function"] = value
+    return plant
+
+
+PLANTED = {
+    "peak-bytes": number("peak", "bytes", lambda n: n + n // 20),
+    "peak-of": number("peak", "peak_bytes", lambda n: n + 1),
+    "peak-when": number("peak", "peak_ns", lambda n: n + 1_000_000),
+    "peak-share": text("peak", r"\(\d+ %", "(12 %"),
+    "peak-text": text("peak", r"holds [\d.]+ MB", "holds 9.9 MB"),
+    "peak-without": number("peak", "without_bytes", lambda n: n + 5000),
+    "peak-without-when": number("peak", "without_ns", lambda n: n // 2),
+    "peak-without-text": text("peak", r"largest heap is [\d.]+ .B", "largest heap is 7.7 MB"),
+    "peak-place": place("peak", "keeps.c:1"),
+    "peak-function": other_function("peak", "remember"),
+    "left-bytes": number("never-freed", "bytes", lambda n: n * 2),
+    "left-blocks": number("never-freed", "blocks", lambda n: n + 1),
+    "left-allocations": number("never-freed", "allocations", lambda n: n + 7),
+    "left-text": text("never-freed", r"[\d,]+ of", "1,234 of"),
+    "left-bytes-text": text("never-freed", r"blocks, [\d.]+ .B", "blocks, 99.9 MB"),
+    "left-rate": number("never-freed", "rate_bytes_per_s", lambda n: n * 2),
+    "left-rate-text": text("never-freed", r"[\d.]+ .B/s", "9.9 GB/s"),
+    "left-place": place("never-freed", "keeps.c:2"),
+    "churn-count": number("churn", "short_lived", lambda n: n - 1000),
+    "churn-share": text("churn", r"makes \d+ %", "makes 42 %"),
+    "churn-size": number("churn", "size", lambda n: n + 8),
+    "churn-rate": number("churn", "per_s", lambda n: n * 2),
+    "churn-function": other_function("churn", "whole"),
+    "page-peak": page(r"^  peak heap .* at", "  peak heap      99.9 MB  at"),
+    "page-left": page(r"^  never freed .* in", "  never freed      9.9 MB  in"),
+    "page-allocations": page(r"allocations +[\d,]+", "allocations     12,345"),
+    "page-short-lived": page(r"short-lived +[\d,]+", "short-lived     12,345"),
+    "page-share": page(r"(short-lived +[\d,]+  )\(.*?\)", r"\1(1.1 %)"),
+    "summary-left": summary("never_freed_bytes", lambda n: n - 1),
+    "summary-temporary": summary("temporary", lambda n: n + 1),
+    "all-freed": anew({"id": "all-freed", "text": "nothing was left allocated.",
+                       "numbers": {"runtime_bytes": 0, "runtime_blocks": 0}}),
+    "unknown-rule": anew({"id": "new-rule", "text": "it holds 1.0 MB."}),
+    "not-measured": anew({"id": "children", "text": "60.0 MB are outside malloc."}),
+    "denied": anew({"id": "children", "text": "Growing: none."}),
+}
+
+
+@pytest.fixture(scope="module")
+def judged(build, recordings):
+    path = recordings("keeps")
+    return path, referee.ask(path, build), referee.Blocks(path)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_falsehood_is_found(build, judged, name):
+    path, report, blocks = judged
+    report = copy.deepcopy(report)
+    PLANTED[name](report)
+    assert referee.Referee(path, build, report, blocks).judge() != [], name
