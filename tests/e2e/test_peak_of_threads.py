@@ -68,11 +68,12 @@ def test_where_the_clock_is_forbidden(tools, helpers, when):
     assert_exact(recording, helpers)
 
 
-@pytest.mark.parametrize("way", ["lock 8 1000", "queue 8 1000", "pipe 8 300"])
+@pytest.mark.parametrize("way", ["lock 8 1000 wait", "queue 8 1000 wait", "pipe 8 300 wait",
+                                 "lock 8 1000 forbid-wait"])
 @pytest.mark.timeout(3600)
 def test_after_an_attach(build, target, tmp_path, helpers, is_long, way):
     for i in range(100 if is_long else 1):
-        victim = target([build / "tests/victims/ordered", *way.split(), "wait"])
+        victim = target([build / "tests/victims/ordered", *way.split()])
         process = start_listening(build, victim.pid, tmp_path / "ordered")
         victim.process.send_signal(signal.SIGUSR1)
         assert victim.process.wait(120) == 0, repr(victim)

@@ -5,7 +5,7 @@
  * establishes. So it knows its peak to the byte, and says it: one line, the bytes of `hold` alive at
  * most. All else is allocated before and after.
  *
- *   ordered lock|atomic|pipe|queue|join|migrate|pin THREADS TURNS [wait|forbid|forbid-midway]
+ *   ordered lock|atomic|pipe|queue|join|migrate|pin THREADS TURNS [wait|forbid|forbid-wait|forbid-midway]
  *     lock      each turn: lock; allocate; unlock; yield; lock; release; unlock
  *     atomic    the same with a spin lock
  *     pipe      a token goes round through pipes: who has it allocates, or releases what it has
@@ -14,7 +14,8 @@
  *     migrate   as lock, each thread on another processor after each turn
  *     pin       as lock, each thread on a processor of its own
  *   wait: begin at SIGUSR1, after a line that says so
- *   forbid: nobody may read the time stamp counter. forbid-midway: a thread in the midst of its turns
+ *   forbid: nobody may read the time stamp counter. forbid-wait: both. forbid-midway: a thread in the
+ *   midst of its turns
  */
 
 #include <pthread.h>
@@ -239,10 +240,11 @@ int main(int argc, char **argv) {
 		}
 	}
 	pthread_barrier_init(&barrier, NULL, n_threads);
-	if (strcmp(and_also, "wait") == 0) {
-		wait_for_signal();
-	} else if (strcmp(and_also, "forbid") == 0) {
+	if (strcmp(and_also, "forbid") == 0 || strcmp(and_also, "forbid-wait") == 0) {
 		(void)prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+	}
+	if (strcmp(and_also, "wait") == 0 || strcmp(and_also, "forbid-wait") == 0) {
+		wait_for_signal();
 	}
 	if (strcmp(way, "join") == 0) {
 		run_one_by_one();

@@ -13,7 +13,6 @@
 #include "recorder/core/world.h"
 
 #include <fcntl.h>
-#include <linux/prctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -92,18 +91,6 @@ void segment_count_stamps(void) {
 	atomic_store(&segment.header->stamps, STAMPS_COUNTED);
 }
 
-/** The program, or who has started it, may have forbidden it before. */
-static void look_at_clock(void) {
-	int may_read = 0;
-	if (atomic_load(&segment.header->has_filter) != 0) {
-		return; // the filter may not expect the call
-	}
-	if (sys_failed(syscall_2(__NR_prctl, PR_GET_TSC, (long)&may_read)) ||
-			may_read != PR_TSC_ENABLE) {
-		segment_count_stamps();
-	}
-}
-
 static bool map_program(int fd, struct segment_header *h) {
 	enum { N_LEAST_NODES = 1 << 14 };
 	uint64_t limit_bytes = address_space_limit();
@@ -142,7 +129,6 @@ static bool map_program(int fd, struct segment_header *h) {
 			.image = 1 + atomic_fetch_add(&header->n_images, 1),
 	};
 	say_what_is_mapped(header);
-	look_at_clock();
 	return true;
 }
 

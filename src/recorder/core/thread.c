@@ -56,11 +56,24 @@ static struct thread_slot *search_again(void) {
 	return NULL;
 }
 
+static bool may_ask(void) {
+	return door_may_call_system() &&
+			atomic_load_explicit(&segment.header->has_filter, memory_order_relaxed) == 0;
+}
+
 /** Of a thread that may be gone before the collector looks. The main thread is not. */
 static void note_name(struct thread_slot *slot) {
-	if (slot->tid != slot->pid && door_may_call_system() &&
-			atomic_load_explicit(&segment.header->has_filter, memory_order_relaxed) == 0) {
+	if (slot->tid != slot->pid && may_ask()) {
 		(void)syscall_2(__NR_prctl, PR_GET_NAME, (long)slot->name);
+	}
+}
+
+/** Threads may be forbidden to read the time stamp counter, and hand that on to those that they make. */
+static void look_at_clock(void) {
+	int may_read = PR_TSC_ENABLE;
+	if (may_ask() && !sys_failed(syscall_2(__NR_prctl, PR_GET_TSC, (long)&may_read)) &&
+			may_read != PR_TSC_ENABLE) {
+		segment_count_stamps();
 	}
 }
 
@@ -70,6 +83,7 @@ static void fill_in(struct thread_slot *slot) {
 	slot->pid = (uint32_t)syscall_0(__NR_getpid);
 	slot->image = segment.image;
 	note_name(slot);
+	look_at_clock();
 	ring_open(&s->ring, slot, RING_SMALL);
 	s->label_ns = UINT64_MAX;
 	s->tick_ns = UINT64_MAX;
