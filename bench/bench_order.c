@@ -67,6 +67,7 @@ static void emit(struct writer *w, uint32_t i, uint32_t n_pages) {
 
 static double measure(const struct shape *shape, uint32_t n_rounds) {
 	const struct order_sink sink = {.events = take,
+			.late_events = take,
 			.thread = take_thread,
 			.thread_ended = take_end,
 			.image = take_image,

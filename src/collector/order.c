@@ -80,12 +80,19 @@ void order_flush(struct order *o) {
 		return;
 	}
 	struct err err = {0};
-	if (!o->sink.events(o->sink.user, o->batch, n, &err)) {
+	if (!(o->is_late ? o->sink.late_events : o->sink.events)(o->sink.user, o->batch, n, &err)) {
 		order_fail(o, &err);
 		return;
 	}
 	o->counts.events += n;
 	o->n_round += n;
+}
+
+void order_set_late(struct order *o, bool is_late) {
+	if (o->is_late != is_late) {
+		order_flush(o);
+		o->is_late = is_late;
+	}
 }
 
 // ---- the horizon
@@ -222,13 +229,15 @@ static void look_at_all(struct order *o, uint64_t newest) {
 	}
 }
 
-/** Events that come too late for their place in the row: those of whom the others no longer waited. */
+/**
+ * What comes too late for its place in the row, being of one whom the others no longer waited for, comes by
+ * itself.
+ */
 static uint64_t limit_of_late(struct order *o, uint64_t stamp, uint64_t limit) {
-	if (stamp >= o->row || stamp == 0) {
-		return limit;
-	}
-	o->counts.late++;
-	return stamp;
+	bool is_late = stamp < o->row && stamp != 0;
+	order_set_late(o, is_late);
+	o->counts.late += is_late;
+	return is_late ? stamp : limit;
 }
 
 static void merge(struct order *o) {
@@ -245,6 +254,7 @@ static void merge(struct order *o) {
 			come_to(o, r, next);
 		}
 	}
+	order_set_late(o, false);
 }
 
 /** All that a reader had before the horizon is taken, unless it is held up, or stopped by one that is. */

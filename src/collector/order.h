@@ -34,6 +34,8 @@ struct order_sink {
 	void *user;
 	/** The next events, nodes and threads by our ids. False stops order_round. */
 	bool (*events)(void *user, const struct trace_event *events, size_t n, struct err *err);
+	/** The same for events that come when younger ones have been handed over. */
+	bool (*late_events)(void *user, const struct trace_event *events, size_t n, struct err *err);
 	/** A thread appeared: its id (below 2^28) for its events. 0 is allowed: "no thread". */
 	uint32_t (*thread)(void *user, const struct order_thread *thread);
 	/** All its events have been handed over. */

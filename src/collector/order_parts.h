@@ -75,6 +75,7 @@ struct order {
 	uint32_t n_turns;
 	uint32_t n_held, n_left; // readers held up, and those with events beyond the horizon
 	bool is_crowded;         // a ring is filling up
+	bool is_late;            // what is handed over now comes too late for its place in the row
 
 	// what leaves
 	struct trace_event batch[ORDER_BATCH];
@@ -90,6 +91,9 @@ struct order {
 
 /** Hand over what the batch holds. */
 void order_flush(struct order *o);
+
+/** From now on, or no longer, events come late. */
+void order_set_late(struct order *o, bool is_late);
 
 /** Where the next events of the row go, room for at least one. order_commit says how far. */
 static inline struct trace_event *order_room(struct order *o) {

@@ -200,6 +200,7 @@ static void look_through(struct order *o, struct reader *r, unsigned ring) {
 			if (entry.stamp > o->horizon) {
 				return;
 			}
+			order_set_late(o, entry.stamp < o->row);
 			order_emit(o, &entry.event);
 			o->counts.late += entry.stamp < o->row;
 			o->row = entry.stamp > o->row ? entry.stamp : o->row;
@@ -219,6 +220,7 @@ void order_look_behind(struct order *o, struct reader *r) {
 	if (r->ring == RING_SMALL) {
 		look_through(o, r, RING_BIG);
 	}
+	order_set_late(o, false);
 	r->base = base;
 	r->label_ns = label_ns;
 }
@@ -276,9 +278,9 @@ static ATTR_INLINE void fetch_node(const struct tries *tries, const struct wire_
 
 /**
  * The fast way: plain events up to a stamp, as long as there are any. Nearly all are. What the loop
- * needs is held in locals, since it stores what might be anything.
+ * needs is held in locals, since it stores what might be anything. True: the next one is younger.
  */
-static ATTR_INLINE void drain_plain(struct order *o, struct reader *r, uint64_t limit) {
+static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t limit) {
 	const unsigned ring = r->ring;
 	const uint64_t at = r->at[ring];
 	const uint64_t lap_end = (at | (wire_ring_entries(ring) - 1)) + 1; // so far the phase stays
@@ -291,7 +293,8 @@ static ATTR_INLINE void drain_plain(struct order *o, struct reader *r, uint64_t 
 	const uint32_t thread = r->thread & 0xfffffff;
 	struct tries *const tries = o->tries;
 	struct trace_event *out = order_room(o);
-	uint64_t last = r->stamp;
+	const uint64_t base = r->base;
+	uint64_t last = 0, stamp = 0;
 	while (e < end) {
 		uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
 		unsigned kind = (unsigned)((head ^ phase) >> 60); // more than 7: not published
@@ -300,8 +303,11 @@ static ATTR_INLINE void drain_plain(struct order *o, struct reader *r, uint64_t 
 		}
 		uint64_t body = e->body;
 		uint32_t size = wire_body_size(body);
-		uint64_t stamp = stamp_of(r, head, body);
-		if (stamp > limit || size == WIRE_SIZE_WIDE) {
+		if (size == WIRE_SIZE_WIDE) {
+			break;
+		}
+		stamp = base == 0 ? 0 : wire_stamp(base, head, body);
+		if (stamp > limit) {
 			break;
 		}
 		fetch_node(tries, e, end, phase);
@@ -321,8 +327,11 @@ static ATTR_INLINE void drain_plain(struct order *o, struct reader *r, uint64_t 
 		}
 	}
 	order_commit(o, out);
-	r->stamp = last;
 	r->at[ring] += (uint64_t)(e - begin);
+	o->row = last > o->row ? last : o->row;
+	bool is_younger = stamp > limit;
+	r->stamp = is_younger ? stamp : e > begin ? last : r->stamp;
+	return is_younger;
 }
 
 static void tell_in_time(struct reader *r) {
@@ -333,9 +342,11 @@ static void tell_in_time(struct reader *r) {
 
 enum order_next order_drain(struct order *o, struct reader *r, uint64_t limit) {
 	for (;;) {
-		drain_plain(o, r, limit);
+		bool is_younger = drain_plain(o, r, limit);
 		tell_in_time(r);
-		o->row = r->stamp > o->row ? r->stamp : o->row;
+		if (is_younger) {
+			return NEXT_EVENT;
+		}
 		struct entry entry;
 		enum order_next next = find(o, r, &entry);
 		if (next != NEXT_EVENT || entry.stamp > limit || o->has_failed) {

@@ -67,6 +67,23 @@ static bool take_events(void *user, const struct trace_event *events, size_t n, 
 	return true;
 }
 
+// What they add to the heap, or take away, was so since their place in the row: in between the sum of all
+// was too low, or too high, by as much
+static bool take_late_events(void *user, const struct trace_event *events, size_t n,
+		struct err *err) {
+	struct run *run = user;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t before = aggregate_now(run->aggregate).live_bytes;
+		if (!take_events(run, &events[i], 1, err)) {
+			return false;
+		}
+		uint64_t now = aggregate_now(run->aggregate).live_bytes;
+		run->late_allocated_bytes += now > before ? now - before : 0;
+		run->late_freed_bytes += now < before ? before - now : 0;
+	}
+	return true;
+}
+
 /** What the program calls its thread itself. False: nothing, or it is writing there now. */
 static bool thread_label(const struct run *run, const struct live_thread *thread,
 		char label[WIRE_LABEL]) {
@@ -243,6 +260,7 @@ static bool is_thread_running(void *user, uint32_t pid, uint32_t tid) {
 
 const struct order_sink run_sink = {
 		.events = take_events,
+		.late_events = take_late_events,
 		.thread = take_thread,
 		.thread_ended = take_thread_end,
 		.image = take_image,
@@ -340,6 +358,9 @@ static void look_at_clock(struct run *run) {
 	run->next_clock_ns = run->now_ns + CLOCK_GAP_NS;
 	if (!clock_has_stamps()) {
 		atomic_store(stamps, STAMPS_COUNTED);
+		run->options->say(run->options->user,
+				"the kernel has stopped trusting the processor's clock: up to now the order of events "
+				"of different threads, and so the peak, may be wrong");
 	}
 }
 

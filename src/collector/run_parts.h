@@ -67,6 +67,7 @@ struct run {
 	uint64_t next_clock_ns;
 	uint64_t last_events; // as of the last checkpoint
 	uint64_t detail_ends_ns;
+	uint64_t late_allocated_bytes, late_freed_bytes; // by events that came out of order
 	uint64_t last_event_ns; // the time label of the last event that was taken
 	bool keeps_events;
 	bool has_failed; // events can no longer be digested

@@ -109,6 +109,16 @@ static void put_peak_rss(struct rec_summary *summary, const struct run *run) {
 	}
 }
 
+/** Events that came out of order were missing before: how far the peak may be off. */
+static void put_peak_range(struct rec_summary *summary, const struct run *run) {
+	if (run->late_allocated_bytes > 0 || run->late_freed_bytes > 0) {
+		uint64_t peak = summary->peak_bytes;
+		summary->peak_low_bytes = peak -
+				(run->late_freed_bytes < peak ? run->late_freed_bytes : peak);
+		summary->peak_high_bytes = peak + run->late_allocated_bytes;
+	}
+}
+
 static void put_process(struct rec_summary *summary, const struct run *run) {
 	summary->failed = order_counts(run->order).failed;
 	put_peak_rss(summary, run);
@@ -158,6 +168,7 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 	}
 	put_quality(&r->quality, run);
 	put_process(&r->summary, run);
+	put_peak_range(&r->summary, run);
 	put_meta(&r->meta, run, is_last);
 	return r;
 

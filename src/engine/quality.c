@@ -79,6 +79,17 @@ static void say_truncated(struct quality_writer *w) {
 	}
 }
 
+static void say_peak_range(struct quality_writer *w) {
+	const struct rec_summary *s = &w->recording->summary;
+	char low[HUMAN_MAX], high[HUMAN_MAX];
+	if (s->peak_high_bytes > 0) {
+		quality_say(w, "peak-range", s->peak_high_bytes - s->peak_low_bytes,
+				"the peak is not exact: it lies between %s and %s. Some events came late, of threads "
+				"that stood still in the middle of a call",
+				human_bytes(low, s->peak_low_bytes), human_bytes(high, s->peak_high_bytes));
+	}
+}
+
 static void say_losses(struct quality_writer *w) {
 	const struct rec_quality *q = &w->recording->quality;
 	char n[HUMAN_MAX];
@@ -95,6 +106,7 @@ static void say_losses(struct quality_writer *w) {
 				"the middle of a call)",
 				human_count(n, sum));
 	}
+	say_peak_range(w);
 	say_truncated(w);
 	if (q->marks_dropped) {
 		quality_say(w, "marks-dropped", q->marks_dropped,

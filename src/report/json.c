@@ -78,6 +78,10 @@ static void put_summary(struct document *d) {
 	put_known(d, "temporary", s->temporary, REC_TEMPORARY);
 	put_known(d, "short_lived", s->short_lived, REC_TEMPORARY);
 	put_known(d, "peak_bytes", s->peak_bytes, REC_PEAK_BYTES);
+	if (s->peak_high_bytes > 0) {
+		json_number(j, "peak_bytes_low", s->peak_low_bytes);
+		json_number(j, "peak_bytes_high", s->peak_high_bytes);
+	}
 	put_known(d, "peak_blocks", s->peak_blocks, REC_PEAK_BLOCKS);
 	put_known(d, "peak_time_ns", s->peak_time_ns, REC_PEAK_BYTES | REC_TIME);
 	put_known(d, "never_freed_blocks", s->live_blocks + s->suppressed_blocks, REC_LIVE_BLOCKS);

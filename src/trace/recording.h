@@ -84,6 +84,7 @@ struct rec_summary {
 	uint64_t short_lived; // churn: freed within 16 allocations of their thread or 1 ms
 	uint64_t failed;      // calls that returned no block
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
+	uint64_t peak_low_bytes, peak_high_bytes;  // where it lies; both 0: it is exact
 	uint64_t live_bytes, live_blocks;          // never freed
 	uint64_t gone_at_exec, gone_at_exec_bytes; // blocks that ended with their image: neither freed
 											   // nor live; allocations = frees + live + gone

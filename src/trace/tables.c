@@ -32,7 +32,7 @@
 
 // A new field needs a column. Then its struct has another size
 _Static_assert(sizeof(struct rec_meta) == 120, "columns");       // two have none
-_Static_assert(sizeof(struct rec_summary) == 26 * 8, "columns"); // two have none
+_Static_assert(sizeof(struct rec_summary) == 28 * 8, "columns"); // two have none
 _Static_assert(sizeof(struct rec_quality) == 14 * 8, "columns");
 _Static_assert(sizeof(struct rec_module) == 80, "columns");
 _Static_assert(sizeof(struct rec_location) == 24, "columns");
@@ -100,7 +100,7 @@ static const struct column summary_columns[] = {P(1, allocations), P(2, allocate
 		P(12, live_blocks), P(13, peak_rss_bytes), P(14, peak_rss_time_ns), P(15, minor_faults),
 		P(16, major_faults), P(17, user_cpu_ns), P(18, system_cpu_ns), P(19, gone_at_exec),
 		P(20, gone_at_exec_bytes), P(21, old_blocks), P(22, old_bytes), P(23, old_freed_blocks),
-		P(24, old_freed_bytes)};
+		P(24, old_freed_bytes), P(25, peak_low_bytes), P(26, peak_high_bytes)};
 static const struct table table_summary = TABLE(18, "summary", summary_columns, NULL);
 #undef ROW
 

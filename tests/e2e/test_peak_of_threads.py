@@ -51,6 +51,23 @@ def test_of_a_program_that_is_recorded_from_its_start(tools, helpers, is_long, w
             assert_exact(recording, helpers)
 
 
+@pytest.mark.timeout(900)
+def test_of_threads_that_are_stopped(tools, build, helpers, is_long):
+    """By ptrace, at random moments: in the midst of a hook as well. Exact, or said to be in a range."""
+    for _ in range(20 if is_long else 1):
+        running = tools.start_record(tools.victim("ordered"), "lock", 8, 60_000)
+        tools.run(build / "tests" / "tools" / "freeze", running.program(), 0.15, 10)
+        recording = Recording(running.wait(300), running.file, tools)
+        assert recording.status == 0, repr(recording)
+        known = recording.json()
+        summary, truth = known["summary"], int(recording.stdout.split()[-1])
+        held = helpers.total(helpers.through(known["sites"]["peak"], "hold"), "bytes")
+        others = summary["peak_bytes"] - held
+        low = summary.get("peak_bytes_low", summary["peak_bytes"])
+        high = summary.get("peak_bytes_high", summary["peak_bytes"])
+        assert low <= truth + others <= high, summary
+
+
 def test_under_faketime(tools, helpers):
     """The clocks that the program sees are no concern of the recorder's."""
     if not shutil.which("faketime"):

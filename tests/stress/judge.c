@@ -145,6 +145,7 @@ static bool is_thread_running(void *user, uint32_t pid, uint32_t tid) {
 
 const struct order_sink judge_sink = {
 		.events = judge,
+		.late_events = judge,
 		.thread = judge_thread,
 		.thread_ended = judge_thread_ended,
 		.image = judge_image,

@@ -22,7 +22,7 @@ static struct {
 	struct tries tries;
 	struct order *order;
 	struct trace_event row[MAX_ROW];
-	size_t n_row, n_all;
+	size_t n_row, n_all, n_late;
 	uint32_t n_threads, n_ended, image;
 	uint32_t dead_tid[8];
 	uint32_t tids[4096]; // by thread id
@@ -49,6 +49,12 @@ static inline bool take_events(void *user, const struct trace_event *events, siz
 		t.n_misplaced += events[i].size != t.next_size++;
 	}
 	return true;
+}
+
+static inline bool take_late_events(void *user, const struct trace_event *events, size_t n,
+		struct err *err) {
+	t.n_late += n;
+	return take_events(user, events, n, err);
 }
 
 static inline uint32_t take_thread(void *user, const struct order_thread *thread) {
@@ -100,6 +106,7 @@ static inline int set_up_slots(uint32_t n_slots, const struct order_limits *limi
 			.module_capacity = 256,
 			.start_ns = 0};
 	const struct order_sink sink = {.events = take_events,
+			.late_events = take_late_events,
 			.thread = take_thread,
 			.thread_ended = take_end,
 			.image = take_image,

@@ -225,6 +225,7 @@ static void test_who_sleeps_is_waited_for_as_long_as_there_is_room(void **state)
 	assert_int_equal(t.n_row, 10103);
 	assert_int_equal(t.row[10102].ptr, page(1));
 	assert_int_equal(order_counts(t.order).late, 2);
+	assert_int_equal(t.n_late, 2);
 	// From now on it is waited for again
 	slow = writer_begin(&a, KIND_ALLOC, page(1), false);
 	emit(&b, KIND_FREE, page(1), 0);
@@ -250,6 +251,7 @@ static void test_after_long_it_goes_on_by_force(void **state) {
 	(void)round_now();
 	ASSERT_ROW(page(2), page(1));
 	assert_int_equal(order_counts(t.order).late, 1);
+	assert_int_equal(t.n_late, 1);
 }
 
 static void test_entry_of_a_dead_thread_is_passed(void **state) {

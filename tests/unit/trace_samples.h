@@ -239,6 +239,8 @@ static inline void sample_peak(struct recording *r) {
 	r->summary.peak_bytes = r->edges.items[peak].bytes;
 	r->summary.peak_blocks = r->edges.items[peak].blocks;
 	r->summary.peak_time_ns = r->edges.items[peak].time_ns;
+	r->summary.peak_low_bytes = r->summary.peak_bytes / 2;
+	r->summary.peak_high_bytes = r->summary.peak_bytes + 5;
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = recording_interval(r, i);
 		if (v.from <= peak && peak < v.until) {
