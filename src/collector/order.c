@@ -97,10 +97,20 @@ void order_set_late(struct order *o, bool is_late) {
 
 // ---- the horizon
 
+/** A clock that went back, as over a suspension, is none. */
+static void give_up_clock_that_went_back(struct order *o) {
+	struct segment_header *h = o->segment->header;
+	if (!o->is_last && o->counted_ns == 0 && atomic_load(&h->stamps) == STAMPS_CLOCK &&
+			clock_stamp() < o->horizon) {
+		atomic_store(&h->stamps, STAMPS_COUNTED);
+	}
+}
+
 /** `newest`: no stamp is younger that was taken before this. */
 static void take_horizon(struct order *o, uint64_t *newest) {
 	const struct segment_header *h = o->segment->header;
 	*newest = UINT64_MAX;
+	give_up_clock_that_went_back(o);
 	if (o->is_last) {
 		o->horizon = UINT64_MAX;
 	} else if (o->counted_ns == 0 &&

@@ -307,6 +307,21 @@ static void test_millions_of_events_may_wait(void **state) {
 	assert_int_equal(t.n_misplaced, 0);
 }
 
+static void test_a_clock_that_goes_back_is_given_up(void **state) {
+	(void)state;
+	struct writer a = join(1);
+	atomic_store(&t.segment.header->stamps, STAMPS_CLOCK);
+	(void)round_now();
+	assert_int_equal(atomic_load(&t.segment.header->stamps), STAMPS_CLOCK);
+	t.order->horizon = 1ull << 61; // as if it had been as late as that
+	(void)round_now();
+	assert_int_equal(atomic_load(&t.segment.header->stamps), STAMPS_COUNTED);
+	emit(&a, KIND_ALLOC, page(1), 0);
+	rounds(3, MS);
+	ASSERT_ROW(page(1));
+	assert_int_equal(order_counts(t.order).late, 0);
+}
+
 /** From the clock to the counter: what read the clock before is older, and late only if it was seen late. */
 static void test_the_clock_is_given_up(void **state) {
 	(void)state;
@@ -347,6 +362,7 @@ int main(void) {
 			ORDER_TEST(entry_of_a_dead_thread_is_passed),
 			ORDER_TEST(abandoned_entry_is_passed_once_void),
 			ORDER_TEST(millions_of_events_may_wait),
+			ORDER_TEST(a_clock_that_goes_back_is_given_up),
 			ORDER_TEST(the_clock_is_given_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
