@@ -43,6 +43,73 @@ static struct slice literal_of(struct slice pattern) {
 	return best;
 }
 
+// The C library writes a repetition out: "((a{1,100}){1,100}){1,100}" took 11 GB, what is below takes
+// a few MB
+enum { EXPANDED_MAX = 1000, GROUPS_MAX = 32 };
+
+/** Behind a '[': what follows the ']' that ends it. */
+static size_t skip_bracket(struct slice p, size_t i) {
+	i += i < p.size && p.data[i] == '^';
+	i += i < p.size && p.data[i] == ']';
+	for (; i < p.size && p.data[i] != ']'; i++) {
+		if (p.data[i] == '[' && i + 1 < p.size && memchr(":.=", p.data[i + 1], 3)) {
+			uint8_t kind = p.data[i + 1]; // "[:alpha:]"
+			for (i += 2; i + 1 < p.size && (p.data[i] != kind || p.data[i + 1] != ']'); i++) {}
+			i++;
+		}
+	}
+	return i + 1;
+}
+
+/** The larger number of "{2,5}", and where it ends. */
+static uint64_t read_bound(struct slice p, size_t *i) {
+	uint64_t most = 1, n = 0;
+	for (; *i < p.size && p.data[*i] != '}'; (*i)++) {
+		uint8_t c = p.data[*i];
+		n = !isdigit(c) ? 0 : n > EXPANDED_MAX ? n : n * 10 + (uint64_t)(c - '0');
+		most = n > most ? n : most;
+	}
+	(*i)++;
+	return most;
+}
+
+/** How many single characters an expression has once its repetitions are written out; any above
+ * EXPANDED_MAX is as good as another. */
+static uint64_t expanded_size(struct slice p) {
+	uint64_t total[GROUPS_MAX] = {0}, last = 0; // of the groups that are open; the newest part's
+	unsigned depth = 0;
+	for (size_t i = 0; i < p.size && total[depth] <= EXPANDED_MAX;) {
+		uint8_t c = p.data[i++];
+		uint64_t before = last;
+		if (c == '(') {
+			if (++depth == GROUPS_MAX) {
+				return EXPANDED_MAX + 1;
+			}
+			total[depth] = last = 0;
+			continue;
+		}
+		if (c == ')' && depth > 0) {
+			last = total[depth--];
+		} else if (c == '{' || c == '+') {
+			last *= c == '+' ? 2 : read_bound(p, &i); // x+ is written out as xx*
+			total[depth] += last - before;
+			continue;
+		} else {
+			i = c == '[' ? skip_bracket(p, i) : c == '\\' ? i + 1 : i;
+			last = memchr("*?|", c, 3) ? last : 1;
+			if (memchr("*?|", c, 3)) {
+				continue;
+			}
+		}
+		total[depth] += last;
+	}
+	uint64_t all = 0;
+	for (unsigned d = 0; d <= depth; d++) {
+		all += total[d];
+	}
+	return all;
+}
+
 static bool compile(struct slice pattern, regex_t *regex, struct err *err) {
 	char *text = strndup((const char *)pattern.data, pattern.size);
 	if (!text) {
@@ -62,6 +129,11 @@ bool lens_pattern_is_valid(struct slice pattern, struct err *err) {
 	regex_t regex;
 	if (memchr(pattern.data, 0, pattern.size)) {
 		return err_set(err, ERR_USAGE, "a zero byte");
+	}
+	if (expanded_size(pattern) > EXPANDED_MAX) {
+		return err_set(err, ERR_LIMIT,
+				"with its repetitions written out it is longer than %d characters; ask for less",
+				EXPANDED_MAX);
 	}
 	if (!compile(pattern, &regex, err)) {
 		return false;

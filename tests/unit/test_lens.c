@@ -93,6 +93,40 @@ static void test_wall_clock(void **state) {
 	arena_finish(&arena);
 }
 
+// What the C library would write out to gigabytes is refused; what people write is not
+static void test_expressions_have_a_size(void **state) {
+	(void)state;
+	static const struct {
+		const char *text;
+		bool is_fine;
+	} rows[] = {
+			{"((a{1,100}){1,100}){1,100}", false},
+			{"a{1001}", false},
+			{"a{1000}", true},
+			{"(a|b{2,}){500,501}", false},
+			{"a{32}{32}", false},
+			{"((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+", false},
+			{"[[:alpha:]{9999}_]+::~?[^]{9999}]*\\{9999}", true},
+			{"^std::(__cxx11::)?(vector|map|unordered_(map|set))<.*>::[a-z_]+\\(", true},
+			{"(a{,9999})", false},
+			{"a{2", true}, // not ours to judge: the library says what it is
+			{"a[", true},
+			{"a\\", true},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct err err = {0};
+		bool ok = lens_pattern_is_valid(slice_of_text(rows[i].text), &err);
+		bool is_too_long = !ok && err.code == ERR_LIMIT;
+		if (is_too_long == rows[i].is_fine) {
+			fail_msg("%s: %s", rows[i].text, err.text);
+		}
+	}
+	char deep[200] = "";
+	memset(deep, '(', 50);
+	memset(deep + 50, ')', 50);
+	assert_false(lens_pattern_is_valid(slice_of_text(deep), NULL));
+}
+
 static void test_wrong_words_are_named(void **state) {
 	(void)state;
 	static const char *const wrong[][2] = {
@@ -569,6 +603,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_ranges_snap_outwards),
 			cmocka_unit_test(test_wall_clock),
+			cmocka_unit_test(test_expressions_have_a_size),
 			cmocka_unit_test(test_wrong_words_are_named),
 			cmocka_unit_test(test_text_comes_back),
 			cmocka_unit_test(test_names_of_functions),
