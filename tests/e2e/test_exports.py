@@ -153,6 +153,38 @@ def test_classic_switches(made, tmp_path):
     assert "peak heap memory consumption" in tools.print(recording.file, "-H", tmp_path / "h").stdout
 
 
+DEEP = """
+#include <stdlib.h>
+static int a_function_with_a_name_of_some_length(int n) {
+	void *volatile block = malloc(10);
+	(void)block;
+	return n ? a_function_with_a_name_of_some_length(n - 1) + 1 : 0;
+}
+int main(void) {
+	return a_function_with_a_name_of_some_length(3000) != 3000;
+}
+"""
+
+
+def test_csv_of_deep_recursion_is_bounded(tools, tmp_path):
+    """A stack per line grows with the square of its depth: stacks are cut, numbers are not."""
+    (tmp_path / "deep.c").write_text(DEEP)
+    subprocess.run(["gcc", "-O0", "-g", "-o", tmp_path / "deep", tmp_path / "deep.c"], check=True)
+    recording = tools.record(tmp_path / "deep")
+    assert recording.status == 0, repr(recording)
+    path = tmp_path / "x.csv"
+    tools.print(recording.file, "--export", f"csv={path}")
+    assert path.stat().st_size < 34 << 20
+    csv.field_size_limit(1 << 20)
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sum(int(row["allocations"]) for row in rows) == 3001 == len(rows)
+    cut = [row["stack"] for row in rows if "frames left out);" in row["stack"]]
+    assert cut and all(stack.startswith("(") for stack in cut), cut[:1]
+    depths = {int(stack[1:].split()[0]) + stack.count(";") for stack in cut}
+    assert max(depths) >= 3001, max(depths)
+
+
 @pytest.mark.skipif(not PPROF, reason="Go's pprof (golang-go) is not installed")
 def test_pprof_accepts_ours(made, tmp_path):
     tools, recording = made
