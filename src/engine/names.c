@@ -9,7 +9,10 @@
 
 struct slice path_base(struct slice path) {
 	const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
-	size_t skip = slash ? (size_t)(slash + 1 - path.data) : 0;
+	if (!slash) {
+		return path;
+	}
+	size_t skip = (size_t)(slash + 1 - path.data);
 	return slice_of(path.data + skip, path.size - skip);
 }
 
