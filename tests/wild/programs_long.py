@@ -257,7 +257,7 @@ LONG = [
     P("chromium-script", "chromium", "chromium --headless --no-sandbox --disable-gpu --dump-dom page.html",
       alone="KDE's knows neither what the script becomes nor Chromium's own allocator", same_output=False),
     P("firefox", "firefox-esr", "/usr/lib/firefox-esr/firefox-esr --headless --no-remote "
-      "--profile {here}/profile --screenshot out.png page.html", before="mkdir profile",
+      "--profile {here}/profile --screenshot {here}/out.png file://{here}/page.html", before="mkdir profile",
       same_output=False, env={"MOZ_CRASHREPORTER_DISABLE": "1"},
       alone="its own allocator stands before KDE's recorder"),
     # servers
