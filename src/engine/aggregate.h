@@ -19,6 +19,8 @@
  *    quality.double_allocations; the block counts as freed by that thread, at that moment); a free
  *    of an unknown address counts in quality.unknown_frees and changes nothing else. So does a
  *    realloc of one, at its MOVED; its new block is an allocation as any other.
+ *    A realloc that is answered by STAYED, because the recording ended or its thread did, while its block's
+ *    address was given out meanwhile: the block has been moved, and ends as by a free.
  *  - time is a label: it never falls; a smaller one is raised to the last (time_corrections).
  *    Two events of one time are told apart by their order: each event has a moment of its own, in
  *    ns, the label or the least later number that follows the last event's moment and is not a

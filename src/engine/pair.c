@@ -190,10 +190,13 @@ static ATTR_INLINE void on_realloc(struct aggregate *a, const struct tally *t,
 			(struct pending){.ptr = e->ptr, .thread = t->thread, .block = block});
 }
 
+/**
+ * An answer that came too late, by a detach or by the thread's end, says that nothing changed. If the address is
+ * another block's by now the old one has been moved away: it is gone, and no free was missed.
+ */
 static void on_stayed(struct aggregate *a, struct tally *t) {
 	struct pending p;
 	if (pendings_pop(&a->pendings, &t->id->pending, &p) && !pair_give_back(a, &p)) {
-		a->quality.double_allocations++;
 		end_block(a, t, p.block, 0);
 		shadow_release(&a->shadow, p.ptr);
 	}

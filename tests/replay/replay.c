@@ -172,7 +172,6 @@ static bool give_back(struct replay *r, struct replay_pending *p) {
 static void on_stayed(struct replay *r, uint32_t thread) {
 	struct replay_pending *p = newest_pending(r, thread);
 	if (p && !give_back(r, p)) {
-		r->quality.double_allocations++;
 		end_block(r, p->block, thread, false);
 	}
 }
@@ -190,7 +189,6 @@ void replay_thread_ended(struct replay *r, uint32_t thread, uint64_t now_ns) {
 	for (struct replay_pending *p; (p = newest_pending(r, thread));) {
 		if (!give_back(r, p)) {
 			start_event(r, now_ns);
-			r->quality.double_allocations++;
 			end_block(r, p->block, thread, false);
 			end_event(r);
 		}

@@ -268,6 +268,22 @@ static void a_pending_realloc_is_undone_with_its_thread(void **state) {
 	finish_pair(&p);
 }
 
+/** A detach comes between a realloc that has moved its block and the answer's being recorded. */
+static void a_late_answer_of_realloc_is_no_missed_free(void **state) {
+	(void)state;
+	const struct trace_event events[] = {
+			alloc_event(10, 1, 0x1000, 100),
+			other_event(TRACE_REALLOC, 20, 1, 0x1000),
+			alloc_event(30, 2, 0x1000, 50), // where it was
+			other_event(TRACE_STAYED, 40, 1, 0x1000),
+	};
+	struct recording rec = outcome_of(events, 4);
+	assert_int_equal(rec.quality.double_allocations, 0);
+	assert_int_equal(rec.summary.live_bytes, 50);
+	assert_int_equal(rec.summary.frees, 1);
+	recording_finish(&rec);
+}
+
 static void an_exec_ends_all_blocks_and_frees_none(void **state) {
 	(void)state;
 	struct pair p = start_pair(NULL, 2);
@@ -582,6 +598,7 @@ int main(void) {
 			cmocka_unit_test(short_lived_is_16_allocations_or_1_ms),
 			cmocka_unit_test(the_first_of_equal_maxima_is_the_peak),
 			cmocka_unit_test(missed_frees_are_counted),
+			cmocka_unit_test(a_late_answer_of_realloc_is_no_missed_free),
 			cmocka_unit_test(numbers_stand_for_addresses),
 			cmocka_unit_test(a_pending_realloc_is_undone_with_its_thread),
 			cmocka_unit_test(an_exec_ends_all_blocks_and_frees_none),
