@@ -29,6 +29,7 @@ enum {
 	RSP = 4, // registers, as instructions count them
 	RBP = 5,
 	WORD = 8,
+	PAGE = 4096,
 	TEXT_MAX = 64 << 20,
 	TABLE_MAX = 1024,       // ways of a switch
 	FUNCTION_MAX = 1 << 16, // how far they are apart
@@ -65,6 +66,7 @@ struct flow {
 	const uint8_t *code;
 	struct row *rows;  // one per byte
 	uint8_t *marks;    // likewise: BEGIN...
+	uint8_t *pages;    // is anything noted in that page of code?
 	uint64_t patience; // instructions
 	struct {
 		struct place *items;
@@ -315,6 +317,7 @@ static void walk(struct flow *f, const struct place *from) {
 			return;
 		}
 		f->patience--;
+		f->pages[(at - f->start) / PAGE] = 1;
 		*noted = row;
 		noted->n_bytes = i.length;
 		take_hint(&hints, &i, at + i.length);
@@ -454,7 +457,12 @@ static void put_records(struct buffer *out, const struct flow *f) {
 		put_common(out);
 	}
 	for (uint64_t at = f->start; at < f->end;) {
-		at = f->rows[at - f->start].n_bytes != 0 ? put_record(out, f, at) : at + 1;
+		uint64_t into = at - f->start;
+		if (!f->pages[into / PAGE]) {
+			at += PAGE - into % PAGE; // of a large program next to nothing is looked at
+		} else {
+			at = f->rows[into].n_bytes != 0 ? put_record(out, f, at) : at + 1;
+		}
 	}
 }
 
@@ -512,7 +520,8 @@ static void follow_segment(struct buffer *out, struct flow *f, const struct elf_
 	f->patience = 4 * code.size;
 	f->rows = calloc(code.size, sizeof *f->rows);
 	f->marks = calloc(code.size, 1);
-	if (f->rows && f->marks) {
+	f->pages = calloc(code.size / PAGE + 1, 1);
+	if (f->rows && f->marks && f->pages) {
 		add_begin(f, f->module->image.entry);
 		add_symbols(f, SHT_DYNSYM);
 		add_symbols(f, SHT_SYMTAB);
@@ -521,6 +530,7 @@ static void follow_segment(struct buffer *out, struct flow *f, const struct elf_
 	}
 	free(f->rows);
 	free(f->marks);
+	free(f->pages);
 	vec_finish(&f->begins);
 	vec_finish(&f->places);
 }
