@@ -112,7 +112,7 @@ static bool prepare(struct run *run, struct err *err) {
 	if (!recorder || !exe) {
 		return recorder ? err_memory(err) : false;
 	}
-	if (!guardian_start(&run->guardian, recorder, err) ||
+	if (!guardian_start(&run->guardian, recorder, NULL, err) ||
 			!guardian_create(&run->guardian, run->program, INJECTOR_RUNNING, &run->program_inside,
 					err)) {
 		return false;

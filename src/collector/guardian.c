@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "collector/guardian.h"
 
+#include "collector/launch_exec.h"
+#include "sys/futex.h"
+#include "wire/segment.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +28,9 @@ enum {
 enum order {
 	ORDER_CATCH,
 	ORDER_CREATE,
+	ORDER_FOLLOW,
 	ORDER_MEMORY,
+	ORDER_SHARE,
 	ORDER_ATTACH,
 	ORDER_LET_GO,
 	ORDER_DETACH,
@@ -33,12 +40,13 @@ enum order {
 
 struct request {
 	enum order order;
-	pid_t target;              // of ORDER_CATCH and ORDER_CREATE
+	pid_t target;              // of ORDER_CATCH, ORDER_CREATE and ORDER_FOLLOW
 	enum injector_start start; // of ORDER_CREATE
+	int fd;                    // of ORDER_SHARE
 };
 
 struct answer {
-	bool ok;
+	bool ok, is_left;
 	pid_t pid_inside;
 	struct err err;
 	struct injector_report report;
@@ -51,6 +59,7 @@ struct work {
 	int socket, signals_fd;
 	pid_t heaptrack;
 	const char *recorder;
+	_Atomic uint32_t *exec;
 	struct injector *injector;
 };
 
@@ -82,13 +91,24 @@ static void describe(struct work *w, struct answer *a) {
 	buffer_finish(&text);
 }
 
+static bool share(const struct work *w, int fd, struct err *err) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)w->heaptrack, fd);
+	int ours = injector_memory(w->injector, path, err);
+	if (ours >= 0) {
+		(void)close(ours);
+	}
+	return ours >= 0;
+}
+
 /** The steps of an injector that is there. */
-static void step(struct work *w, enum order order, struct answer *a, int *fd) {
-	switch (order) {
+static void step(struct work *w, const struct request *r, struct answer *a, int *fd) {
+	switch (r->order) {
 	case ORDER_MEMORY:
-		*fd = injector_memory(w->injector, &a->err);
+		*fd = injector_memory(w->injector, NULL, &a->err);
 		a->ok = *fd >= 0;
 		break;
+	case ORDER_SHARE: a->ok = share(w, r->fd, &a->err); break;
 	case ORDER_ATTACH: a->ok = injector_attach(w->injector, &a->err); break;
 	case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
 	case ORDER_DROP_SNAPSHOT:
@@ -104,17 +124,56 @@ static void step(struct work *w, enum order order, struct answer *a, int *fd) {
 	describe(w, a);
 }
 
+static void create(struct work *w, pid_t target, enum injector_start start, struct answer *a) {
+	injector_destroy(w->injector); // of a program that was before
+	w->injector = injector_create(target, start, w->recorder, &a->err);
+	a->ok = w->injector != NULL;
+	a->pid_inside = a->ok ? injector_pid_inside(w->injector) : 0;
+}
+
+static bool expects_exec(void *user) {
+	const struct work *w = user;
+	return atomic_load(w->exec) == EXEC_SEIZED;
+}
+
+/** From here on the program may ask again. */
+static void done_with_exec(const struct work *w) {
+	atomic_store(w->exec, EXEC_READY);
+	futex_wake(w->exec, INT_MAX);
+}
+
+static void follow(struct work *w, pid_t target, struct answer *a) {
+	enum injector_start start;
+	a->is_left = true;
+	if (!injector_await_exec(target, expects_exec, w, &a->err)) {
+		done_with_exec(w);
+		return;
+	}
+	a->is_left = !launch_exec_is_ours(target, &start);
+	if (a->is_left) {
+		done_with_exec(w); // first: it may be quick
+		injector_leave(target);
+		return;
+	}
+	create(w, target, start, a);
+	if (!a->ok) {
+		done_with_exec(w);
+	}
+}
+
 static bool obey(struct work *w, const struct request *r, struct answer *a) {
 	int fd = -1;
 	*a = (struct answer){0};
 	if (r->order == ORDER_CATCH) {
 		a->ok = injector_catch(r->target, &a->err);
 	} else if (r->order == ORDER_CREATE) {
-		w->injector = injector_create(r->target, r->start, w->recorder, &a->err);
-		a->ok = w->injector != NULL;
-		a->pid_inside = a->ok ? injector_pid_inside(w->injector) : 0;
+		if (r->start == INJECTOR_RUNNING || injector_await_exec(r->target, NULL, NULL, &a->err)) {
+			create(w, r->target, r->start, a);
+		}
+	} else if (r->order == ORDER_FOLLOW) {
+		follow(w, r->target, a);
 	} else if (w->injector) {
-		step(w, r->order, a, &fd);
+		step(w, r, a, &fd);
 	}
 	bool is_sent = send_answer(w, a, fd);
 	if (fd >= 0) {
@@ -137,7 +196,7 @@ static void serve(struct work *w, struct answer *a) {
 	struct pollfd fds[] = {{.fd = w->socket, .events = POLLIN},
 			{.fd = w->signals_fd, .events = POLLIN}}; // poll skips a negative one
 	for (;;) {
-		int n = poll(fds, 2, RESCAN_MS);
+		int n = poll(fds, 2, w->injector ? RESCAN_MS : -1);
 		if (n == 0 && w->injector) {
 			(void)injector_rescan(w->injector, NULL);
 		}
@@ -253,7 +312,8 @@ static bool ask_simply(struct guardian *g, const struct request *r, int *fd, str
 	return ok;
 }
 
-bool guardian_start(struct guardian *g, const char *recorder, struct err *err) {
+bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *exec,
+		struct err *err) {
 	int ends[2];
 	*g = (struct guardian){.socket = -1};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -262,7 +322,10 @@ bool guardian_start(struct guardian *g, const char *recorder, struct err *err) {
 	pid_t heaptrack = getpid();
 	g->pid = fork();
 	if (g->pid == 0) {
-		struct work w = {.socket = ends[1], .heaptrack = heaptrack, .recorder = recorder};
+		struct work w = {.socket = ends[1],
+				.heaptrack = heaptrack,
+				.recorder = recorder,
+				.exec = exec};
 		(void)close(ends[0]);
 		guard(&w);
 	}
@@ -281,7 +344,8 @@ bool guardian_catch(struct guardian *g, pid_t target, struct err *err) {
 }
 
 void guardian_await(struct guardian *g, pid_t target, enum injector_start start) {
-	(void)send_request(g, &(struct request){ORDER_CREATE, target, start});
+	(void)send_request(g,
+			&(struct request){.order = ORDER_CREATE, .target = target, .start = start});
 }
 
 bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err) {
@@ -302,6 +366,24 @@ bool guardian_create(struct guardian *g, pid_t target, enum injector_start start
 
 void guardian_let_go(struct guardian *g) {
 	(void)ask_simply(g, &(struct request){.order = ORDER_LET_GO}, NULL, NULL);
+}
+
+bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
+		struct err *err) {
+	struct answer *a = malloc(sizeof *a);
+	*is_left = false;
+	bool ok = a ? ask(g, &(struct request){.order = ORDER_FOLLOW, .target = target}, a, NULL, err)
+				: err_memory(err);
+	if (a) {
+		*is_left = !ok && a->is_left;
+		*pid_inside = ok ? a->pid_inside : *pid_inside;
+	}
+	free(a);
+	return ok;
+}
+
+bool guardian_share(struct guardian *g, int fd, struct err *err) {
+	return ask_simply(g, &(struct request){.order = ORDER_SHARE, .fd = fd}, NULL, err);
 }
 
 int guardian_memory(struct guardian *g, struct err *err) {

@@ -19,7 +19,9 @@ struct guardian {
 	int socket; // to it
 };
 
-bool guardian_start(struct guardian *g, const char *recorder, struct err *err);
+/** `exec` is the segment's word, if the program may have to be followed; else NULL. */
+bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *exec,
+		struct err *err);
 
 /** Steps of the injector (injector/injector.h). */
 bool guardian_catch(struct guardian *g, pid_t target, struct err *err);
@@ -30,6 +32,16 @@ void guardian_await(struct guardian *g, pid_t target, enum injector_start start)
 bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err);
 void guardian_let_go(struct guardian *g);
 int guardian_memory(struct guardian *g, struct err *err);
+
+/**
+ * guardian_catch has been: see what the process becomes. True: it is held, as by guardian_awaited, because the
+ * preloaded recorder does not get into that. False with `*is_left`: there was no need, and it runs.
+ */
+bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
+		struct err *err);
+
+/** Instead of guardian_memory: descriptor `fd` of ours is the memory. */
+bool guardian_share(struct guardian *g, int fd, struct err *err);
 bool guardian_attach(struct guardian *g, struct err *err);
 
 /**

@@ -49,7 +49,7 @@ static bool fork_program(struct run *run, const struct launch *launch, struct er
 static bool prepare(struct run *run, const struct launch *launch, struct err *err) {
 	signals_save(&run->start_signals);
 	const char *recorder = attach_find_recorder(&run->arena, err);
-	if (!recorder || !guardian_start(&run->guardian, recorder, err)) {
+	if (!recorder || !guardian_start(&run->guardian, recorder, NULL, err)) {
 		return false;
 	}
 	run->signals_fd = signals_open(err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/human.h"
 #include "base/vec.h"
+#include "collector/exec_follow.h"
 #include "collector/run_parts.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -458,7 +459,7 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	size_t n;
 	segment_arm(&run->segment);
 	// Who rang before that has rung for nothing: an end that was not seen yet, too
-	if (has_ended(run) || (round_of_events(run, &n) && n > 0)) {
+	if (has_ended(run) || exec_follow_is_asked(run) || (round_of_events(run, &n) && n > 0)) {
 		return;
 	}
 	uint64_t most_ns = order_rest_ns(run->order);
@@ -490,6 +491,7 @@ void run_loop(struct run *run) {
 		segment_tick(&run->segment, clock_now_ns());
 		(void)round_of_events(run, &n);
 		housekeep(run, n == 0);
+		exec_follow(run);
 		pace.n_events += n;
 		n_empty = n > 0 ? 0 : n_empty + 1;
 		if (n_empty == 0) {

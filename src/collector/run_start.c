@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/vec.h"
+#include "collector/attach_parts.h"
 #include "collector/run_parts.h"
 #include "sys/clock.h"
 #include "sys/fd_door.h"
@@ -33,6 +34,7 @@ static bool fork_program(struct run *run, const struct launch *launch, struct er
 	program->argv = launch_arguments(launch, o->argv, &run->arena);
 	program->envp = launch_environment(recorder, o->environment, &run->arena);
 	program->start = &run->start_signals;
+	program->tracer = run->guardian.pid;
 	if (!program->argv || !program->envp) {
 		return err_memory(err);
 	}
@@ -180,6 +182,15 @@ static bool has_enough_files(struct err *err) {
 					(unsigned)limit.rlim_cur, FILES_LEAST);
 }
 
+/** For what the program may become. Without it that is not followed where the preloaded recorder does not get. */
+static void start_guardian(struct run *run) {
+	const char *recorder = attach_find_recorder(&run->arena, NULL);
+	_Atomic uint32_t *exec = &run->segment.header->exec;
+	if (recorder && guardian_start(&run->guardian, recorder, exec, NULL)) {
+		atomic_store(exec, EXEC_READY);
+	}
+}
+
 /** Up to where result->is_untouched is true, what fails leaves a program that can run without us. */
 static bool prepare(struct run *run, const struct launch *launch, struct run_result *result,
 		struct err *err) {
@@ -192,8 +203,12 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 	};
 	signals_save(&run->start_signals);
 	result->is_untouched = true;
-	if (!has_enough_files(err) || !run_make_segment(run, &params, err) ||
-			(run->signals_fd = signals_open(err)) < 0) {
+	if (!has_enough_files(err) || !run_make_segment(run, &params, err)) {
+		return false;
+	}
+	start_guardian(run);
+	run->signals_fd = signals_open(err);
+	if (run->signals_fd < 0) {
 		return false;
 	}
 	(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
@@ -319,6 +334,9 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 	bool has_run = is_prepared && start(run, &result->exit_status, err);
 	if (has_run) {
 		run_loop(run);
+		if (atomic_load(&run->segment.header->exec) == EXEC_INJECTED) {
+			(void)attach_note_hooks(run, false, NULL);
+		}
 		result->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
 		run_close(run, result);
 	}

@@ -130,7 +130,7 @@ static bool open_tracee(struct injector *in, enum injector_start start, struct e
 	// Of one that starts there is nothing to be looked at until the exec is done
 	bool ok = is_running ||
 			tracee_open_at_start(&in->tracee, in->pid, start == INJECTOR_AT_LOAD, err);
-	ok = ok && refuse_or_go_on(in->pid, &who_is, err);
+	ok = ok && refuse_or_go_on(in->pid, is_running, &who_is, err);
 	in->pid_inside = ok ? who_is.pid_inside : 0;
 	ok = ok && (!is_running || tracee_open(&in->tracee, in->pid, err));
 	return ok && (!who_is.has_filter || ask_filters(in, err));
@@ -196,9 +196,17 @@ static bool explain(const struct injector *in, struct err *err) {
 	return !injector_runs_what_we_saw(in) && injector_say_it_is_another(in, err);
 }
 
-int injector_memory(struct injector *in, struct err *err) {
+bool injector_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err) {
+	return tracee_await_exec(pid, expects, user, err);
+}
+
+void injector_leave(pid_t pid) {
+	tracee_leave(pid);
+}
+
+int injector_memory(struct injector *in, const char *path, struct err *err) {
 	uint64_t clock = 0;
-	int fd = injector_find_vdso(in, &clock, err) ? resident_make_memory(in, clock, err) : -1;
+	int fd = injector_find_vdso(in, &clock, err) ? resident_make_memory(in, clock, path, err) : -1;
 	(void)(fd < 0 && explain(in, err));
 	return fd;
 }

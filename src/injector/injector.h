@@ -43,12 +43,16 @@ struct injector_report {
 /** What the process is about. */
 enum injector_start {
 	INJECTOR_RUNNING,
-	INJECTOR_AT_EXEC, // it was caught and is on its way to exec: held before its first instruction,
+	INJECTOR_AT_EXEC, // it was caught and has execed: held before its first instruction,
 	INJECTOR_AT_LOAD, // or, if glibc's loader starts it, when its libraries are mapped
 };
 
 /** Before it execs. From the same thread as all that follows. */
 bool injector_catch(pid_t pid, struct err *err);
+
+/** It was caught: wait until it has execed, as tracee_await_exec has it. Then it is created, or left. */
+bool injector_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err);
+void injector_leave(pid_t pid);
 
 /**
  * `recorder`: path of libheaptrack_inject.so. NULL: refused; `err` says why and what helps. A caught
@@ -62,8 +66,11 @@ void injector_destroy(struct injector *in);
 /** As the process itself calls it: in its own pid namespace. */
 pid_t injector_pid_inside(const struct injector *in);
 
-/** An empty memfd of the process, as a descriptor of ours. -1: failed. */
-int injector_memory(struct injector *in, struct err *err);
+/**
+ * An empty memfd of the process, as a descriptor of ours; or the file `path`, opened by the process.
+ * -1: failed.
+ */
+int injector_memory(struct injector *in, const char *path, struct err *err);
 
 bool injector_attach(struct injector *in, struct err *err);
 

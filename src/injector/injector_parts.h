@@ -79,7 +79,7 @@ struct who_is {
 };
 
 /** May `pid` be attached to? False: `err` says why not and what helps. Touches nothing. */
-bool refuse_or_go_on(pid_t pid, struct who_is *who_is, struct err *err);
+bool refuse_or_go_on(pid_t pid, bool is_running, struct who_is *who_is, struct err *err);
 
 /** Mappings, files and allocation functions as they are now. */
 bool injector_look(struct injector *in, struct err *err);
@@ -101,7 +101,7 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err);
 bool injector_has_allocator(const struct injector *in, struct err *err);
 
 /** A new resident with the recorder in it, or the one that is there; and a memfd: ours of two, or -1. */
-int resident_make_memory(struct injector *in, uint64_t clock, struct err *err);
+int resident_make_memory(struct injector *in, uint64_t clock, const char *path, struct err *err);
 
 /** One more call of an errand. NULL: there are too many. */
 struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64_t b, uint64_t c);

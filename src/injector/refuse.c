@@ -217,7 +217,7 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 	return ok;
 }
 
-bool refuse_or_go_on(pid_t pid, struct who_is *who_is, struct err *err) {
+bool refuse_or_go_on(pid_t pid, bool is_running, struct who_is *who_is, struct err *err) {
 	struct status s;
 	char who[24];
 	(void)snprintf(who, sizeof who, "%d", (int)pid);
@@ -229,7 +229,7 @@ bool refuse_or_go_on(pid_t pid, struct who_is *who_is, struct err *err) {
 	}
 	if (!is_a_process(pid, &s, err) || !is_not_traced(pid, &s, err) || !is_allowed(pid, &s, err) ||
 			!is_our_machine(pid, err) || !is_not_sandboxed(pid, &s, &who_is->has_filter, err) ||
-			!is_free_of_others(pid, err)) {
+			(is_running && !is_free_of_others(pid, err))) {
 		return false;
 	}
 	// The last of its pids is that of its own namespace

@@ -9,6 +9,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -176,28 +177,34 @@ static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
 }
 
 /** Send the stopped thread. The last call's result is the descriptor. */
-static bool make(struct injector *in, struct errand *e, int64_t *fd, struct err *err) {
-	static const char name[] = SEGMENT_MAPPING_NAME;
+static bool make(struct injector *in, struct errand *e, const char *path, int64_t *fd,
+		struct err *err) {
+	const char *name = path ? path : SEGMENT_MAPPING_NAME;
 	uint64_t at = in->resident.at;
 	const struct errand_call first = open_head(at);
 	if (in->is_fresh) {
 		protect_parts(in, e);
 	}
-	(void)errand_add(e, SYS_memfd_create, at + RESIDENT_STACK_AT, MFD_CLOEXEC, 0);
-	if (!tracee_write(&in->tracee, at + RESIDENT_STACK_AT, name, sizeof name, err) ||
+	if (path) {
+		(void)errand_add(e, SYS_openat, (uint64_t)AT_FDCWD, at + RESIDENT_STACK_AT,
+				O_RDWR | O_CLOEXEC);
+	} else {
+		(void)errand_add(e, SYS_memfd_create, at + RESIDENT_STACK_AT, MFD_CLOEXEC, 0);
+	}
+	if (!tracee_write(&in->tracee, at + RESIDENT_STACK_AT, name, strlen(name) + 1, err) ||
 			!tracee_errand(&in->tracee, in->is_fresh ? &first : NULL, e, err)) {
 		return false;
 	}
 	for (uint32_t i = 0; i < e->n_calls; i++) {
 		*fd = e->calls[i].result;
 		if (*fd < 0) {
-			return err_system(err, (int)-*fd, "process %d cannot make memory for us", (int)in->pid);
+			return err_system(err, (int)-*fd, "process %d cannot have memory for us", (int)in->pid);
 		}
 	}
 	return true;
 }
 
-int resident_make_memory(struct injector *in, uint64_t clock, struct err *err) {
+int resident_make_memory(struct injector *in, uint64_t clock, const char *path, struct err *err) {
 	struct errand e = {0};
 	int64_t fd = -1;
 	in->is_fresh = in->resident_at == 0;
@@ -210,7 +217,7 @@ int resident_make_memory(struct injector *in, uint64_t clock, struct err *err) {
 	if (!injector_stop_one(in, err)) {
 		return -1;
 	}
-	bool ok = (!in->is_fresh || map_resident(in, clock, err)) && make(in, &e, &fd, err);
+	bool ok = (!in->is_fresh || map_resident(in, clock, err)) && make(in, &e, path, &fd, err);
 	injector_resume(in);
 	in->resident.fd = (int32_t)fd;
 	return ok && resident_write_head(in, err) ? take_descriptor(in->pid, fd, err) : -1;

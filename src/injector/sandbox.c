@@ -12,6 +12,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +123,7 @@ static const struct {
 		{"close", SYS_close, {3}},
 		{"fstat", SYS_fstat, {3, 4096}},
 		{"openat", SYS_openat, {(uint64_t)-100, 4096, 0}},
+		{"openat", SYS_openat, {(uint64_t)-100, 4096, O_RDWR | O_CLOEXEC}},
 		{"read", SYS_read, {3, 4096, 100}},
 		{"readlinkat", SYS_readlinkat, {(uint64_t)-100, 4096, 4096, 100}},
 		{"futex", SYS_futex, {4096, 0, 0}},

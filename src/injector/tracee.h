@@ -54,9 +54,18 @@ bool tracee_open(struct tracee *t, pid_t pid, struct err *err);
 bool tracee_seize(pid_t pid, struct err *err);
 
 /**
- * tracee_open for a process that was seized and is on its way to exec: it is held before its first
- * instruction or, if glibc's loader starts it (`has_loader`), when that has mapped the libraries and
- * nothing else. What stops or resumes it does nothing then, until tracee_let_go. False: it ended, or
+ * Of a process that was seized, and is on its way to exec: wait until it has, before its first instruction.
+ * `expects`, which may be NULL, is asked now and then: false means that there will be no exec, and it is let go
+ * of. False: that, or it ended, or did not exec within a minute.
+ */
+bool tracee_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err);
+
+/** It is not for us: let go of one that has just execed. */
+void tracee_leave(pid_t pid);
+
+/**
+ * tracee_open for a process that stands behind its exec: it is held there or, if glibc's loader starts it
+ * (`has_loader`), when that has mapped the libraries and nothing else. What stops or resumes it does nothing then, until tracee_let_go. False: it ended, or
  * was not there within a minute; the end of this thread lets go of it.
  */
 bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct err *err);

@@ -68,11 +68,40 @@ bool tracee_seize(pid_t pid, struct err *err) {
 			err_system(err, errno, "process %d cannot be traced", (int)pid);
 }
 
+void tracee_leave(pid_t pid) {
+	(void)ptrace(PTRACE_DETACH, pid, 0, 0);
+}
+
+bool tracee_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err) {
+	const uint64_t until_ns = clock_now_ns() + start_patience_ns;
+	const uint64_t gap_ns = 5000000;
+	bool is_expected = true;
+	enum tracee_wait wait;
+	do {
+		int status;
+		wait = tracee_wait_for(pid, &status, clock_now_ns() + gap_ns);
+		if (wait == WAIT_STOPPED && status >> 8 == AT_EXEC) {
+			return true;
+		}
+		if (wait == WAIT_STOPPED) {
+			long signal = status >> 16 != 0 ? 0 : WSTOPSIG(status) & 0x7f;
+			(void)ptrace(PTRACE_CONT, pid, 0, signal);
+		}
+		is_expected = !expects || expects(user);
+	} while (wait != WAIT_GONE && is_expected && clock_now_ns() < until_ns);
+	if (wait != WAIT_GONE && ptrace(PTRACE_INTERRUPT, pid, 0, 0) == 0) {
+		(void)wait_for(pid, AT_STOP, PTRACE_CONT, clock_now_ns() + start_patience_ns);
+		tracee_leave(pid);
+	}
+	return err_set(err, ERR_SYSTEM, "process %d has %s", (int)pid,
+			wait == WAIT_GONE ? "ended while it was being loaded" : "become no other program");
+}
+
 bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct err *err) {
 	uint64_t until_ns = clock_now_ns() + start_patience_ns;
 	struct tracee_thread thread = {.tid = pid, .pid = pid, .is_stopped = true};
-	bool is_there = wait_for(pid, AT_EXEC, PTRACE_CONT, until_ns) &&
-			(!has_loader || (come_to_rest(pid, until_ns) && run_to_libraries(pid, until_ns))) &&
+	bool is_there = (!has_loader ||
+							(come_to_rest(pid, until_ns) && run_to_libraries(pid, until_ns))) &&
 			come_to_rest(pid, until_ns) && ptrace(PTRACE_GETREGS, pid, 0, &thread.regs) == 0;
 	// Only now: the memory of before the exec was another
 	if (!tracee_open(t, pid, err)) {

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 7u                    // bump on any change of layout or meaning
+#define SEGMENT_VERSION 8u                    // bump on any change of layout or meaning
 
 /**
  * How the target finds the segment: an environment variable of the form
@@ -88,6 +88,18 @@ struct wire_child {
 _Static_assert(sizeof(struct wire_child) == 128, "layout");
 #define WIRE_CHILD_CLAIMED UINT32_MAX
 
+// struct segment_header.exec: a program that is about to become another one, which the preloaded recorder
+// may not get into, waits for C to follow it
+enum {
+	EXEC_NONE = 0,   // C does not follow: do not ask
+	EXEC_READY = 5,  // C: it would follow
+	EXEC_ASKED = 1,  // T: the main thread is about to exec, and waits
+	EXEC_SEIZED = 2, // C: its next program is looked at before it runs: go on
+	EXEC_FAILED = 3, // T: there was no exec after all
+	// C: the recorder was put into that program; a preloaded one keeps out, for good
+	EXEC_INJECTED = 4,
+};
+
 struct segment_header {
 	// ---- constant: written by C before the launch
 	uint64_t magic;
@@ -136,6 +148,7 @@ struct segment_header {
 	_Atomic uint32_t n_too_narrow;          // images whose address space cannot hold the segment
 	_Atomic uint32_t slot_hint;             // where the search for a free slot begins; C lowers it
 	_Atomic uint32_t n_marks;               // made so far, also those that found no room
+	_Atomic uint32_t exec;                  // EXEC_NONE ...; T and C change it in turn. A futex
 	_Atomic uint32_t n_claims; // slots that became SLOT_LIVE: raised before its first event
 
 	// ---- the trie's next id, on a line of its own: threads add to it

@@ -143,7 +143,8 @@ static enum segment_role open_behind(int fd, const uint8_t *token, int32_t progr
 		if (syscall_0(__NR_getpid) != program_pid) {
 			segment_count_child(h, false);
 			role = SEGMENT_ROLE_CHILD;
-		} else if (atomic_load(&h->state) == SEGMENT_OPEN) {
+		} else if (atomic_load(&h->state) == SEGMENT_OPEN &&
+				(token == NULL || atomic_load(&h->exec) != EXEC_INJECTED)) {
 			if (map_program(fd, h)) {
 				role = SEGMENT_ROLE_PROGRAM;
 			} else {

@@ -47,6 +47,14 @@ struct real real = {
 };
 #undef HOOK
 
+void real_find_execs(void) {
+	settle_execve();
+	settle_execv();
+	settle_execvp();
+	settle_execvpe();
+	settle_fexecve();
+}
+
 static bool is_libcs(const void *function) {
 	return lookup_is_beside(function, "__libc_start_main");
 }

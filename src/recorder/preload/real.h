@@ -29,6 +29,9 @@ extern struct real real;
 void *real_find_global(const char *name, const void *ours);
 void *real_find_loaded(const char *name, const void *ours);
 
+/** Find what becomes another program: a child of fork must not look it up, for which it needs the loader's lock. */
+void real_find_execs(void);
+
 /**
  * Have those find ours who look them up in the C library itself: libraries that are opened with
  * RTLD_DEEPBIND do, before they look where the program does. Where another allocator stands in front of

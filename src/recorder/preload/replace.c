@@ -37,6 +37,7 @@ __attribute__((constructor)) static void begin(void) {
 	if (door_find_out()) {
 		real_redirect();
 	}
+	real_find_execs();
 	beside_begin();
 }
 

@@ -8,6 +8,7 @@
 
 #include "recorder/core/hook.h"
 #include "recorder/core/sys.h"
+#include "recorder/preload/exec.h"
 #include "recorder/preload/real.h"
 #include "wire/allocators.h"
 
@@ -178,6 +179,19 @@
 	segment_close_unused(false);  \
 	return result;
 
+// The call returns only if it fails
+#define REPLACE_EXECS(call, path, search)        \
+	bool is_followed = exec_begin(path, search); \
+	int result = call;                           \
+	exec_failed(is_followed);                    \
+	return result;
+
+#define REPLACE_EXECS_FILE(call, fd)        \
+	bool is_followed = exec_begin_file(fd); \
+	int result = call;                      \
+	exec_failed(is_followed);               \
+	return result;
+
 // ---- an exported function, of a row of the table
 
 #define EXPORT __attribute__((visibility("default"), used))
@@ -189,6 +203,8 @@
 #define OPERANDS_LIMITS(what, limit)   LIMITS, what, limit
 #define OPERANDS_CONFINES(what, value) CONFINES, what, value
 #define OPERANDS_LOCKS                 LOCKS, none
+#define OPERANDS_EXECS(path, search)   EXECS, path, search
+#define OPERANDS_EXECS_FILE(fd)        EXECS_FILE, fd
 #define BODY(call, ...)                BODY_OF(call, __VA_ARGS__)
 #define BODY_OF(call, word, ...)       REPLACE_##word(call, __VA_ARGS__)
 #define REPLACEMENT(result, name, parameters, arguments, what) \

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * The kernel takes rights that a file gives (set-uid) from a program that is traced as it begins: for such a
+ * file nobody is asked, and it is what it is without us.
+ */
+
+#include "recorder/preload/exec.h"
+
+#include "recorder/core/door.h"
+#include "recorder/core/segment.h"
+#include "recorder/core/sys.h"
+#include "recorder/preload/replace.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { PATH_BYTES = 4096, PATIENCE_S = 10 };
+
+extern char **environ __attribute__((weak));
+
+// ---- the file
+
+/** Is it one that can be executed, and gives no rights? */
+static bool is_plain_program(int folder, const char *path, int flags) {
+	enum { EXECUTE = 1 };
+	struct stat s;
+	if (sys_failed(syscall_4(__NR_newfstatat, folder, (long)path, (long)&s, flags)) ||
+			!S_ISREG(s.st_mode) || (s.st_mode & (S_ISUID | S_ISGID)) != 0) {
+		return false;
+	}
+	static const char rights[] = "security.capability";
+	long n = path[0] == '\0' ? syscall_4(__NR_fgetxattr, folder, (long)rights, 0, 0)
+							 : syscall_4(__NR_getxattr, (long)path, (long)rights, 0, 0);
+	return sys_failed(n) &&
+			(path[0] == '\0' || syscall_3(__NR_faccessat, AT_FDCWD, (long)path, EXECUTE) == 0);
+}
+
+static bool has_slash(const char *name) {
+	while (*name != '\0' && *name != '/') {
+		name++;
+	}
+	return *name == '/';
+}
+
+static const char *search_path(void) {
+	static const char name[] = "PATH=";
+	for (char **e = &environ == NULL ? NULL : environ; e != NULL && *e != NULL; e++) {
+		if (sys_equal(*e, name, sizeof name - 1)) {
+			return *e + sizeof name - 1;
+		}
+	}
+	return "/bin:/usr/bin";
+}
+
+/** Does the search find a plain one? Any that is not before it decides, as execvp's would. */
+static bool finds_plain_program(const char *name) {
+	char path[PATH_BYTES];
+	size_t n_name = sys_text_length(name);
+	for (const char *at = search_path();; at++) {
+		size_t n = 0;
+		while (at[n] != ':' && at[n] != '\0') {
+			n++;
+		}
+		if (n + n_name + 2 <= sizeof path) {
+			sys_copy(path, at, n);
+			path[n] = '/';
+			sys_copy(path + n + (n > 0), name, n_name + 1);
+			if (syscall_3(__NR_faccessat, AT_FDCWD, (long)path, 0) == 0) {
+				return is_plain_program(AT_FDCWD, path, 0);
+			}
+		}
+		at += n;
+		if (*at == '\0') {
+			return false;
+		}
+	}
+}
+
+// ---- the collector
+
+/** A child that borrows our memory (vfork) is not the recorded process, whatever our words say. */
+static bool may_ask(void) {
+	if (!door_is_ours() || !door_may_call_system()) {
+		return false;
+	}
+	long pid = syscall_0(__NR_getpid);
+	return pid == (long)segment.header->program_pid && syscall_0(__NR_gettid) == pid;
+}
+
+/** Wait until the word is another; not for ever. */
+static void wait_while(_Atomic uint32_t *word, uint32_t value) {
+	const struct timespec second = {.tv_sec = 1};
+	for (int i = 0; i < PATIENCE_S && atomic_load(word) == value; i++) {
+		(void)syscall_4(__NR_futex, (long)word, FUTEX_WAIT, value, (long)&second);
+		if ((atomic_load(&segment.header->owner) & FUTEX_OWNER_DIED) != 0) {
+			return;
+		}
+	}
+}
+
+static bool ask(void) {
+	_Atomic uint32_t *word = &segment.header->exec;
+	uint32_t seen = EXEC_READY;
+	wait_while(word, EXEC_FAILED); // it looks for its program here and there
+	if (!atomic_compare_exchange_strong(word, &seen, EXEC_ASKED)) {
+		return false;
+	}
+	door_ring_bell();
+	wait_while(word, EXEC_ASKED);
+	seen = EXEC_ASKED;
+	return !atomic_compare_exchange_strong(word, &seen, EXEC_NONE) && seen == EXEC_SEIZED;
+}
+
+bool exec_begin(const char *path, bool search) {
+	return may_ask() && path != NULL && path[0] != '\0' &&
+			(search && !has_slash(path) ? finds_plain_program(path)
+										: is_plain_program(AT_FDCWD, path, 0)) &&
+			ask();
+}
+
+bool exec_begin_file(int fd) {
+	return may_ask() && is_plain_program(fd, "", AT_EMPTY_PATH) && ask();
+}
+
+void exec_failed(bool is_followed) {
+	uint32_t seized = EXEC_SEIZED;
+	if (is_followed) {
+		(void)atomic_compare_exchange_strong(&segment.header->exec, &seized, EXEC_FAILED);
+	}
+}
+
+// ---- those that take a list
+
+/** The arguments from `first` on, up to the NULL, and what follows that. */
+#define LISTED(list, first, argv, behind)                                                      \
+	va_list list;                                                                              \
+	size_t n = 1;                                                                              \
+	va_start(list, first);                                                                     \
+	while (va_arg(list, char *) != NULL) {                                                     \
+		n++;                                                                                   \
+	}                                                                                          \
+	va_end(list);                                                                              \
+	char **argv = __builtin_alloca((n + 1) * sizeof *argv);                                    \
+	argv[0] = (char *)(uintptr_t)first;                                                        \
+	va_start(list, first);                                                                     \
+	for (size_t i = 1; i <= n; i++) {                                                          \
+		argv[i] = va_arg(list, char *);                                                        \
+	}                                                                                          \
+	char *const *behind __attribute__((unused)) = first == NULL ? NULL                         \
+																: va_arg(list, char *const *); \
+	va_end(list);
+
+int execl(const char *path, const char *first, ...);
+int execlp(const char *path, const char *first, ...);
+int execle(const char *path, const char *first, ...);
+
+EXPORT int execl(const char *path, const char *first, ...){
+		LISTED(list, first, argv, envp) REPLACE_EXECS(REAL(execv)(path, argv), path, false)}
+
+EXPORT int execlp(const char *path, const char *first, ...){
+		LISTED(list, first, argv, envp) REPLACE_EXECS(REAL(execvp)(path, argv), path, true)}
+
+EXPORT int execle(const char *path, const char *first, ...) {
+	LISTED(list, first, argv, envp)
+	REPLACE_EXECS(REAL(execve)(path, argv, envp), path, false)
+}
