@@ -41,7 +41,7 @@ static bool put_first(struct columns *c, struct buffer *body, struct err *err) {
 	put_section(body, BLOB_EDGES, &s);
 	columns_curve(c, &s);
 	put_section(body, BLOB_CURVE, &s);
-	columns_samples(c, &s);
+	ok = ok && (columns_samples(c, &s) || err_memory(err));
 	put_section(body, BLOB_SAMPLES, &s);
 	columns_handovers(c, &s);
 	put_section(body, BLOB_HANDOVERS, &s);

@@ -50,4 +50,4 @@ void columns_curve(const struct columns *c, struct buffer *out);
 bool columns_intervals(struct columns *c, struct buffer *out);
 bool columns_sizes(struct columns *c, struct buffer *out);
 void columns_handovers(const struct columns *c, struct buffer *out);
-void columns_samples(const struct columns *c, struct buffer *out);
+bool columns_samples(const struct columns *c, struct buffer *out);

@@ -9,7 +9,7 @@ import { useResting, useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { heapLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
-import { METRIC_NAMES } from '../ui/labels.ts';
+import { METRIC_NAMES, residentMeans } from '../ui/labels.ts';
 import { Cards } from './cards.tsx';
 import { CostFlame } from './costflame.tsx';
 import { FoldHint } from './foldhint.tsx';
@@ -57,7 +57,7 @@ function HeapChart() {
 						</li>
 					))}
 					{p.samples.n > 0 && (
-						<li title="Resident memory of the whole process, without the recorder's own">
+						<li title={residentMeans}>
 							<i class="dash" /> RSS
 						</li>
 					)}

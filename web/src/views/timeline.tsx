@@ -8,6 +8,7 @@ import { sitesOf, stackedSeries, sumsBySite } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable, RateTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
+import { residentMeans } from '../ui/labels.ts';
 import { markLabel } from '../ui/marks.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
@@ -213,7 +214,7 @@ export function TimelineView() {
 							</li>
 						))}
 						{p.samples.n > 0 && (
-							<li>
+							<li title={residentMeans}>
 								<i class="dash" /> RSS
 							</li>
 						)}
