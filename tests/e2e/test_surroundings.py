@@ -1,6 +1,7 @@
 """What lies around a recording, and around heaptrack: files that were not asked for, names in use,
 limits that are low."""
 
+import glob
 import os
 import resource
 import shutil
@@ -289,6 +290,19 @@ def test_go_is_said(tools, tmp_path):
 
 
 # --- counts
+
+
+def test_a_clock_that_is_not_the_systems(tools):
+    """libfaketime around all: another date, and time ten times as fast. Nothing is lost by it."""
+    library = next(iter(glob.glob("/usr/lib/*/faketime/libfaketime.so.1")), None)
+    if not library:
+        pytest.skip("faketime is not installed")
+    made = tools.record(tools.victim("blocks"), "20000",
+                        env={"LD_PRELOAD": library, "FAKETIME": "-15d x10"})
+    assert made.status == 0, repr(made)
+    summary = made.json()["summary"]
+    assert summary["allocations"] > 20000 and summary["lost_events"] == 0, summary
+    assert summary["complete"], summary
 
 
 def test_events_that_the_budget_drops_are_counted(tools):
