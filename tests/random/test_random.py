@@ -17,10 +17,7 @@ import generate
 import judge
 import lenses
 
-WITHOUT_THREADS = [seed for seed in range(200)
-                   if not {"threads", "short_threads"} & generate.Program(seed).features]
-SEEDS = [(kind, seed) for kind in ("c", "c++", "static-c", "static-c++")
-         for seed in WITHOUT_THREADS[:6]]
+SEEDS = [(kind, seed) for kind in ("c", "c++", "static-c", "static-c++") for seed in range(6)]
 
 
 @pytest.mark.parametrize("kind, seed", SEEDS)
