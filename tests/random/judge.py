@@ -85,34 +85,40 @@ def chain(stack, frames):
 
 
 def of_recording(document):
-    """Costs by chain, and all costs that no call of the program's made."""
-    costs, foreign = collections.Counter(), collections.Counter()
+    """Costs by chain, in the order of WORDS, and what no call of the program's made."""
+    costs = collections.defaultdict(lambda: [0] * len(WORDS))
+    foreign = dict.fromkeys(WORDS, 0)
     for stack in document["stacks"]:
         functions = chain(stack, document["frames"])
-        for word in WORDS:
-            if functions is None:
+        if functions is None:
+            for word in WORDS:
                 foreign[word] += stack[word]
-            else:
-                costs[functions, word] += stack[word]
+        else:
+            add(costs[functions], [stack[word] for word in WORDS])
     return costs, foreign
 
 
 def of_truth(nodes, thread=None):
-    costs = collections.Counter()
+    costs = collections.defaultdict(lambda: [0] * len(WORDS))
     for node in nodes:
         if thread is None or node["thread"] == thread:
-            for word, cost in zip(WORDS, node["costs"]):
-                costs[tuple(node["functions"]), word] += cost
+            add(costs[tuple(node["functions"])], node["costs"])
     return costs
+
+
+def add(to, numbers):
+    for i, number in enumerate(numbers):
+        to[i] += number
 
 
 def compare(title, expected, found, leave_out=()):
     """A line for each figure that differs, the first of them."""
     lines = []
-    for key in sorted(set(expected) | set(found)):
-        if expected[key] != found[key] and key[1] not in leave_out:
-            lines.append(f"{title}: {key[1]} of {'<'.join(map(str, key[0])) or 'no function'}: "
-                         f"{found[key]}, not {expected[key]}")
+    for functions in sorted(set(expected) | set(found)):
+        for word, one, other in zip(WORDS, expected[functions], found[functions]):
+            if one != other and word not in leave_out:
+                path = "<".join(map(str, functions)) or "no function"
+                lines.append(f"{title}: {word} of {path}: {other}, not {one}")
     return lines[:4] + ([f"{title}: {len(lines)} figures in all"] if len(lines) > 4 else [])
 
 

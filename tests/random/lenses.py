@@ -48,9 +48,13 @@ class Lens:
         return "&".join(words)
 
 
-def some_lens(dice, recorded):
-    functions = sorted({frame[0] for block in recorded.blocks[::7]
-                        for frame in recorded.frames(block.stack[0]) if frame[0]}) or ["main"]
+def functions_of(recorded):
+    """Names to ask for, of some of the stacks."""
+    return sorted({frame[0] for node in {block.stack[0] for block in recorded.blocks[::7]}
+                   for frame in recorded.frames(node) if frame[0]}) or ["main"]
+
+
+def some_lens(dice, recorded, functions):
     name = dice.choice(functions)
     texts = []
     if dice.random() < 0.5:
@@ -219,8 +223,9 @@ def main():
     build = Path(os.environ.get("HEAPTRACK_BUILD") or
                  Path(__file__).resolve().parents[2] / "build").resolve()
     dice, recorded, n_wrong = random.Random(options.seed), events.Events(options.file), 0
+    functions = functions_of(recorded)
     for _ in range(options.lenses):
-        lens = some_lens(dice, recorded)
+        lens = some_lens(dice, recorded, functions)
         lines = differences(lens, recorded, build, options.file)
         n_wrong += bool(lines)
         if lines:
