@@ -240,7 +240,8 @@ LONG = [
     P("dig", "bind9-dnsutils", "dig -v", more="jemalloc's mallocx, which KDE's does not record"),
     P("named-checkzone", "bind9-utils", "named-checkzone a.example zone", files={"zone":
       "$TTL 60\n@ IN SOA a b 1 2 3 4 5\n@ IN NS a\na IN A 127.0.0.1\n" + "".join(
-        f"h{i} IN A 127.0.{i % 250}.1\n" for i in range(900))}, same_output=False),
+        f"h{i} IN A 127.0.{i % 250}.1\n" for i in range(900))}, same_output=False,
+      more="jemalloc's mallocx, which KDE's does not record"),
     P("tshark", "tshark", "tshark -G fields", same_output=False),
     P("gdb-python", "gdb", "gdb -nx -batch -ex 'python print(sum(len(str(i)) for i in range(9000)))'"),
     P("systemd-analyze", "systemd", "systemd-analyze calendar daily", same_output=False),
