@@ -9,6 +9,7 @@
 #include "collector/attach.h"
 #include "collector/launch_injected.h"
 #include "collector/run.h"
+#include "engine/quality.h"
 #include "report/report.h"
 #include "session/session.h"
 #include "sys/file.h"
@@ -151,16 +152,16 @@ static bool write_raw(const struct heaptrack_options *o, const struct run_result
 	return true;
 }
 
-static void put_nothing_recorded(const char *program, bool was_too_narrow) {
-	if (was_too_narrow) {
+static void put_nothing_recorded(const char *program, const struct run_result *result) {
+	const char *why = quality_why(result->why);
+	if (result->was_too_narrow) {
 		complain("nothing was recorded: the address space of \"%s\" is too narrow for the recorder "
 				 "(ulimit -v); with 100 MB more it is recorded",
 				program);
 		return;
 	}
-	complain("nothing was recorded: \"%s\" never loaded the recorder. Did it clear LD_PRELOAD, or "
-			 "run something static?",
-			program);
+	complain("nothing was recorded: the recorder did not get into \"%s\"%s%s", program,
+			why ? ", which " : "", why ? why : "");
 }
 
 // ---- record
@@ -223,7 +224,7 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 		complain("%s", err.text);
 	} else if (!result->was_recorded) {
 		if (!result->is_explained) {
-			put_nothing_recorded(o->rest[0], result->was_too_narrow);
+			put_nothing_recorded(o->rest[0], result);
 		}
 	} else if (o->is_raw && result->file_is_whole) {
 		if (!o->is_quiet) {

@@ -33,7 +33,7 @@ static void begin(struct exec_watch *w, pid_t pid, const struct process_exe *exe
 	w->n_programs++;
 	w->exe = *exe;
 	w->since_ns = now_ns;
-	w->is_judged = w->is_told = false;
+	w->is_judged = w->is_told = w->is_absent = false;
 	if (!process_link(pid, "exe", w->path, sizeof w->path)) {
 		w->path[0] = 0;
 	}
@@ -44,6 +44,9 @@ static void begin(struct exec_watch *w, pid_t pid, const struct process_exe *exe
  * last, it may have been that program all the same, which had not announced itself by then.
  */
 static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
+	if (w->is_absent) { // unless it was put into it later
+		return n_images == 0 || !w->has_module(w->user, n_images, file_base_name(w->path));
+	}
 	if (n_images <= w->n_announced) {
 		return true;
 	}

@@ -21,6 +21,7 @@ struct exec_watch {
 	struct process_exe exe;
 	char path[4096];
 	uint64_t since_ns; // when it was seen first, in the recording's time
+	bool is_absent;    // set by the owner: the recorder is not in its memory, for sure
 
 	// private
 	char previous[4096];  // the program before it

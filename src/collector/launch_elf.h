@@ -17,7 +17,7 @@ struct launch_elf {
 	bool has_loader;    // names an interpreter (PT_INTERP): dynamically linked
 	bool is_loader;     // is one itself, run as a program
 	char loader[256];   // that interpreter
-	bool has_allocator; // defines functions that allocate and free: calls of its own go to those
+	bool has_allocator; // defines functions that allocate (and free, if dynamic)
 	bool is_go;         // static, of Go alone: nothing in it calls malloc
 	enum launch_sanitizer sanitizer;
 };

@@ -35,6 +35,7 @@ struct run_result {
 	int exit_status;   // what heaptrack exits with: the program's, or 128 + its signal
 	bool was_recorded; // false: no file (the program could not start, or never loaded the recorder)
 	bool was_too_narrow; // because its address space is limited too much
+	enum rec_why why;    // else, if that is known
 	char path[4608];
 	bool file_is_whole;
 	bool is_lost;      // the file was removed meanwhile, and could not be written anew

@@ -31,6 +31,7 @@ enum {
 	STEADY_EVENTS = 2048, // since the last nap: they come fast
 	NAPS = 20,            // rounds without events before the sleep gets longer
 	SLEEP_MAX_NS = 1000000000,
+	CHILDREN_SLEEP_MAX_NS = 250000000, // how large they are at last shall be seen
 	JIT_SLEEP_MAX_NS = 50000000, // the events of code that moves shall not wait for its next name
 	CHECKPOINT_GAP_NS = 1000000000,
 	CHECKPOINT_GAP_MIN_NS = 300000000,
@@ -192,6 +193,7 @@ static void note_unrecorded(struct run *run) {
 				.exe = run->meta.exe,
 				.is_unrecorded = true,
 				.is_too_narrow = atomic_load(&run->segment.header->n_too_narrow) > 0,
+				.why = (uint8_t)run->exec_why,
 				.time_ns = since_ns > before_ns ? since_ns : before_ns,
 		};
 	}
@@ -215,9 +217,27 @@ void run_watch_exec(struct run *run, bool is_running) {
 			run->program, is_running);
 }
 
+/** Is the recorder in what the process became? Asked until that can be told. */
+static void look_into_program(struct run *run) {
+	struct exec_watch *w = &run->exec_watch;
+	if (w->since_ns == 0 || run->exec_presence != REASON_UNKNOWN || w->looked_ns != run->now_ns) {
+		return;
+	}
+	run->exec_presence = reason_presence(&run->children.reason, run->program);
+	w->is_absent = run->exec_presence == REASON_ABSENT;
+	run->exec_why = w->is_absent ? reason_of_process(&run->children.reason, run->program)
+								 : REC_WHY_NONE;
+}
+
 static void look_at_program(struct run *run) {
 	uint32_t n_images = atomic_load(&run->segment.header->n_images);
-	switch (exec_watch_look(&run->exec_watch, run->program, n_images, run->now_ns)) {
+	uint64_t since_ns = run->exec_watch.since_ns;
+	enum exec_news news = exec_watch_look(&run->exec_watch, run->program, n_images, run->now_ns);
+	if (run->exec_watch.since_ns != since_ns) {
+		run->exec_presence = REASON_UNKNOWN;
+	}
+	look_into_program(run);
+	switch (news) {
 	case EXEC_NOTHING_NEW: return;
 	case EXEC_UNRECORDED: note_unrecorded(run); return;
 	case EXEC_RECORDED: // it took long to load; its own entry is about to come
@@ -225,6 +245,14 @@ static void look_at_program(struct run *run) {
 			run->images.n--;
 		}
 		return;
+	}
+}
+
+/** None has announced itself: if that stays so, this is why. */
+static void look_at_first_image(struct run *run) {
+	if (run->exec_why == REC_WHY_NONE && atomic_load(&run->segment.header->n_images) == 0 &&
+			reason_presence(&run->children.reason, run->program) == REASON_ABSENT) {
+		run->exec_why = reason_of_process(&run->children.reason, run->program);
 	}
 }
 
@@ -373,6 +401,7 @@ static void housekeep(struct run *run, bool is_idle) {
 	if (samples_take(&run->samples, run->program, run->now_ns, is_idle,
 				aggregate_now(run->aggregate).live_bytes, run->segment.memory.fd)) {
 		ending_look(&run->ending, run->program, run->now_ns);
+		look_at_first_image(run);
 	}
 	if (run->samples.seccomp_mode == 1) {
 		atomic_store(&run->segment.header->no_syscalls, 1);
@@ -380,7 +409,10 @@ static void housekeep(struct run *run, bool is_idle) {
 	if (run->samples.seccomp_mode > 1) {
 		run_note_sandbox(run);
 	}
-	children_take(&run->children, run->segment.header, run->now_ns);
+	for (pid_t pid; (pid = watch_take_visitor(run->watch)) != 0;) {
+		children_note(&run->children, pid);
+	}
+	children_take(&run->children, run->segment.header, !run->exec_watch.is_told, run->now_ns);
 	namer_step(run->names, &run->tries, run->now_ns, false);
 	jit_step(&run->jit, &run->tries, run->names, run->now_ns, false);
 	run_take_old_blocks(run, false);
@@ -466,6 +498,8 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	bool is_waiting = most_ns < NAP_NS;
 	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
 	uint64_t max_ns = run->jit.source.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
+	max_ns = run->children.n_living > 0 && max_ns > CHILDREN_SLEEP_MAX_NS ? CHILDREN_SLEEP_MAX_NS
+																		  : max_ns;
 	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
 }
 
@@ -525,8 +559,7 @@ void run_loop(struct run *run) {
 	if (exec_watch_end(&run->exec_watch, atomic_load(&run->segment.header->n_images))) {
 		note_unrecorded(run);
 	}
-	run->children.next_ns = 0;
-	children_take(&run->children, run->segment.header, run->now_ns);
+	children_take_last(&run->children, run->segment.header, run->now_ns);
 }
 
 // ---- the end

@@ -31,6 +31,7 @@ struct run {
 	struct signals_start start_signals;
 	struct arena arena; // what lives as long as the session
 	struct segment segment;
+	const char *recorder; // that is preloaded; NULL: none is
 	struct spawn spawn;
 	pid_t program; // stays, when the process is gone
 	struct output output;
@@ -49,6 +50,8 @@ struct run {
 
 	uint64_t rss_before_exec; // what the kernel's account of max_rss begins with
 	struct exec_watch exec_watch;
+	enum reason_presence exec_presence;
+	enum rec_why exec_why; // why the recorder is not in the program that it watches
 	struct samples samples;
 	struct children children;
 	struct ending ending;

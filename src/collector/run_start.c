@@ -22,8 +22,8 @@ enum {
 
 static bool fork_program(struct run *run, const struct launch *launch, struct err *err) {
 	const struct run_options *o = run->options;
-	const char *recorder = launch_find_recorder(&run->arena, err);
-	if (!recorder) {
+	run->recorder = launch_find_recorder(&run->arena, err);
+	if (!run->recorder) {
 		return false;
 	}
 	struct spawn_program *program = arena_new(&run->arena, struct spawn_program, 1);
@@ -32,7 +32,7 @@ static bool fork_program(struct run *run, const struct launch *launch, struct er
 	}
 	program->path = launch->needs_shell ? "/bin/sh" : launch->path;
 	program->argv = launch_arguments(launch, o->argv, &run->arena);
-	program->envp = launch_environment(recorder, o->environment, &run->arena);
+	program->envp = launch_environment(run->recorder, o->environment, &run->arena);
 	program->start = &run->start_signals;
 	program->tracer = run->guardian.pid;
 	if (!program->argv || !program->envp) {
@@ -135,6 +135,7 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	}
 	put_meta(run);
 	run_note_sandbox(run);
+	children_init(&run->children, run->program, (struct reason_context){0});
 	jit_init(&run->jit, run->program, run->program_inside);
 	run->meta.exe = texts_id_of(&run->texts, image);
 	run->keeps_events = run->options->events_bytes > 0;
@@ -231,8 +232,13 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 // ---- the program
 
 static bool start(struct run *run, int *exit_status, struct err *err) {
-	char variable[SEGMENT_ENV_BYTES];
+	char *variable = arena_new(&run->arena, char, SEGMENT_ENV_BYTES);
+	if (!variable) {
+		return err_memory(err);
+	}
 	segment_address(&run->segment, (uint32_t)run->program, (uint32_t)getpid(), variable);
+	const struct reason_context reason = {.recorder = run->recorder, .segment = variable};
+	children_init(&run->children, run->program, reason);
 	struct process_memory before = {0};
 	(void)process_memory(run->program, &before);
 	run->rss_before_exec = before.peak_rss_bytes;
@@ -275,6 +281,7 @@ void run_tear_down(struct run *run) {
 	modules_finish(&run->modules);
 	texts_finish(&run->texts);
 	samples_finish(&run->samples);
+	children_finish(&run->children);
 	vec_finish(&run->threads);
 	vec_finish(&run->images);
 	vec_finish(&run->allocators);
@@ -297,6 +304,7 @@ void run_init(struct run *run, const struct run_options *options) {
 void run_close(struct run *run, struct run_result *result) {
 	const struct run_options *o = run->options;
 	result->was_recorded = atomic_load(&run->segment.header->n_images) > 0;
+	result->why = run->exec_why;
 	result->was_too_narrow = atomic_load(&run->segment.header->n_too_narrow) > 0;
 	if (result->was_recorded) {
 		struct err why = {0};

@@ -35,13 +35,14 @@ static bool copy_tables(struct recording *r, const struct run *run) {
 static bool put_children(struct recording *r, struct run *run) {
 	const struct children *c = &run->children;
 	r->children.items = arena_new(&r->arena, struct rec_child, c->n ? c->n : 1);
-	r->children.n = r->children.items ? c->n : 0;
+	r->children.n = r->children.items ? (uint32_t)c->n : 0;
 	for (uint32_t i = 0; i < r->children.n; i++) {
 		r->children.items[i] = (struct rec_child){
-				.pid = c->items[i].pid,
+				.pid = c->items[i].pid ? c->items[i].pid : c->items[i].pid_inside,
 				.name = texts_id_of(&run->texts, c->items[i].name),
 				.exe = texts_id_of(&run->texts, c->items[i].exe),
 				.is_fork = c->items[i].is_fork,
+				.why = (uint8_t)c->items[i].why,
 				.peak_rss_bytes = c->items[i].peak_rss_bytes,
 		};
 	}
@@ -85,9 +86,9 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->truncated_stacks = counts.truncated;
 	q->abandoned_hooks = counts.abandoned;
 	q->skipped_numbers = counts.unpublished;
-	uint32_t n_forked = atomic_load(&h->n_children_forked);
-	q->children_forked = n_forked > run->children.n_became ? n_forked - run->children.n_became : 0;
-	q->children_executed = atomic_load(&h->n_children_executed);
+	struct children_counts children = children_counts(&run->children, h);
+	q->children_forked = children.forked;
+	q->children_executed = children.executed;
 	q->clock_is_not_tsc = atomic_load(&h->clock_is_not_tsc) != 0;
 	uint32_t n_marks = atomic_load(&h->n_marks);
 	q->marks_dropped = n_marks > WIRE_N_MARKS ? n_marks - WIRE_N_MARKS : 0;

@@ -18,7 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BEAT_MS = 1250 }; // with the loop's one per second, less than two wake-ups
+enum {
+	VISITORS = 64,
+	BEAT_MS = 1250, // with the loop's one per second, less than two wake-ups
+};
 
 struct watch {
 	struct watch_params params;
@@ -28,6 +31,8 @@ struct watch {
 	struct watch_end end;    // before has_ended
 	_Atomic bool has_ended;  // release; pairs with the acquire in watch_has_ended
 	_Atomic bool is_hurried;
+	_Atomic pid_t
+			visitors[VISITORS]; // 0: free. Put in by the watching thread, taken out by the other
 };
 
 static bool is_alive(const struct watch *w) {
@@ -160,10 +165,23 @@ static void take_signals(struct watch *w) {
 	}
 }
 
+static void note_visitor(struct watch *w, pid_t pid) {
+	for (size_t i = 0; i < VISITORS; i++) {
+		pid_t free_place = 0;
+		if (atomic_compare_exchange_strong(&w->visitors[i], &free_place, pid)) {
+			return;
+		}
+	}
+}
+
 static bool is_program(void *user, pid_t pid, uid_t uid) {
-	const struct watch *w = user;
+	struct watch *w = user;
 	(void)uid; // it may have dropped its rights: that is what the door is for
-	return pid == w->params.program && is_alive(w);
+	if (pid != w->params.program) {
+		note_visitor(w, pid);
+		return false;
+	}
+	return is_alive(w);
 }
 
 /** For poll: until the next beat, or the recording's end, if that was set. */
@@ -249,6 +267,16 @@ bool watch_has_ended(const struct watch *w, struct watch_end *out) {
 
 bool watch_is_hurried(const struct watch *w) {
 	return atomic_load(&w->is_hurried);
+}
+
+pid_t watch_take_visitor(struct watch *w) {
+	for (size_t i = 0; i < VISITORS; i++) {
+		pid_t pid = atomic_load(&w->visitors[i]) != 0 ? atomic_exchange(&w->visitors[i], 0) : 0;
+		if (pid != 0) {
+			return pid;
+		}
+	}
+	return 0;
 }
 
 void watch_stop(struct watch *w) {

@@ -69,5 +69,11 @@ bool watch_has_ended(const struct watch *w, struct watch_end *out);
 /** Any thread. True once somebody asked heaptrack to end although the program has: make haste. */
 bool watch_is_hurried(const struct watch *w);
 
+/**
+ * The recording's thread: a process that is not the program and asked for the segment, each once; 0: there is
+ * none. Some are forgotten when many come at once.
+ */
+pid_t watch_take_visitor(struct watch *w);
+
 /** End the thread. NULL is allowed. */
 void watch_stop(struct watch *w);

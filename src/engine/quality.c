@@ -258,6 +258,7 @@ size_t quality_lines(const struct recording *r, const struct names *n, struct ar
 		struct quality_line out[QUALITY_LINES_MAX]) {
 	struct quality_writer w = {.recording = r, .names = n, .arena = arena, .out = out};
 	say_missing(&w);
+	quality_say_launched(&w);
 	quality_say_ending(&w);
 	say_losses(&w);
 	say_before(&w);

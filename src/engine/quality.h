@@ -23,6 +23,11 @@ enum { QUALITY_LINES_MAX = 16 };
 enum { QUALITY_VERDICT_MAX = 96 };
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]);
 
+/** Why a process or image was not recorded (enum rec_why): an id for scripts, and what may follow "which"
+ * ("is linked statically"). NULL: nothing is known. */
+const char *quality_why_id(uint32_t why);
+const char *quality_why(uint32_t why);
+
 /** Fills `out`, most important first; the number of lines. Texts live in `arena`. */
 size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,
 		struct quality_line out[QUALITY_LINES_MAX]);

@@ -22,5 +22,8 @@ void quality_say(struct quality_writer *w, const char *id, uint64_t value, const
 /** How the recording and the program ended, unless both came to a normal end. */
 void quality_say_ending(struct quality_writer *w);
 
+/** The processes that it started, where those are much larger than it was itself. */
+void quality_say_launched(struct quality_writer *w);
+
 /** Images of the process, and processes that it started, into which the recorder did not get. */
 void quality_say_unrecorded(struct quality_writer *w);

@@ -216,9 +216,10 @@ bool find_functions(struct found_functions *out, const struct modules_code *modu
 	return true;
 }
 
-bool find_defines_allocator(const struct elf_image *image) {
+/** What functions of an allocator a program defines itself. */
+static void find_defined(const struct elf_image *image, bool *allocates, bool *frees) {
 	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
-	bool allocates = false, frees = false;
+	*allocates = *frees = false;
 	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
 		struct elf_symbols symbols;
 		struct elf_symbol symbol;
@@ -228,11 +229,22 @@ bool find_defines_allocator(const struct elf_image *image) {
 					? known_function_of(symbol.name)
 					: NULL;
 			bool is_plain = known && !known->is_operator && known->nim == KNOWN_NOT_NIM;
-			allocates |= is_plain && known->what == RESIDENT_ALLOCATES;
-			frees |= is_plain && known->what == RESIDENT_FREES;
+			*allocates |= is_plain && known->what == RESIDENT_ALLOCATES;
+			*frees |= is_plain && known->what == RESIDENT_FREES;
 		}
 	}
+}
+
+bool find_defines_allocator(const struct elf_image *image) {
+	bool allocates, frees;
+	find_defined(image, &allocates, &frees);
 	return allocates && frees;
+}
+
+bool find_names_allocation(const struct elf_image *image) {
+	bool allocates, frees;
+	find_defined(image, &allocates, &frees);
+	return allocates;
 }
 
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name) {

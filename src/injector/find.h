@@ -41,5 +41,8 @@ bool find_is_stripped_static(const struct module_code *module);
 /** Does a program define functions that allocate and free, be it for itself alone? */
 bool find_defines_allocator(const struct elf_image *image);
 
+/** Does it have a name for one that allocates, at least? A static program need not free. */
+bool find_names_allocation(const struct elf_image *image);
+
 /** The address of one symbol; 0: there is none. `module` as the end of its path, or NULL for any. */
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name);

@@ -283,6 +283,7 @@ static void put_children(struct document *d) {
 		put_id(d, "name", c->name);
 		put_id(d, "executable", c->exe);
 		json_bool(&d->j, "forked", c->is_fork);
+		json_text(&d->j, "why", quality_why_id(c->why));
 		json_number(&d->j, "peak_rss_bytes", c->peak_rss_bytes);
 		json_close(&d->j);
 	}

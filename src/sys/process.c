@@ -67,18 +67,23 @@ bool process_usage(pid_t pid, struct process_usage *out) {
 	return true;
 }
 
-uint64_t process_start_wall_ns(pid_t pid) {
+uint64_t process_start_ticks(pid_t pid) {
 	char path[64], text[1024];
 	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	const char *fields = file_read_small(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
 	uint64_t ticks;
-	struct timespec wall, boot;
-	if (!fields ||
+	bool ok = fields &&
 			sscanf(fields + 1,
 					" %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 					"%" SCNu64,
-					&ticks) != 1 ||
-			clock_gettime(CLOCK_REALTIME, &wall) != 0 ||
+					&ticks) == 1;
+	return ok ? ticks : 0;
+}
+
+uint64_t process_start_wall_ns(pid_t pid) {
+	uint64_t ticks = process_start_ticks(pid);
+	struct timespec wall, boot;
+	if (ticks == 0 || clock_gettime(CLOCK_REALTIME, &wall) != 0 ||
 			clock_gettime(CLOCK_BOOTTIME, &boot) != 0) {
 		return 0;
 	}
@@ -88,6 +93,48 @@ uint64_t process_start_wall_ns(pid_t pid) {
 	return booted_ns + ticks * tick_ns;
 }
 
+/** The last number of "NSpid:" in a /proc/PID/status; 0: there is none. */
+static long innermost_pid(const char *status) {
+	const char *ids = strstr(status, "\nNSpid:");
+	long last = 0;
+	char *end;
+	for (ids = ids ? ids + 7 : ids; ids && *ids && *ids != '\n'; ids = end) {
+		last = strtol(ids, &end, 10);
+		end += strspn(end, " \t");
+	}
+	return last;
+}
+
+pid_t process_pid_inside(pid_t pid) {
+	char path[64], text[4096];
+	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	return file_read_small(path, text, sizeof text) > 0 ? (pid_t)innermost_pid(text) : 0;
+}
+
+uint32_t process_pid_space(pid_t pid) {
+	char path[64] = "/proc/self/ns/pid";
+	struct stat s;
+	if (pid != 0) {
+		(void)snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
+	}
+	return stat(path, &s) == 0 ? (uint32_t)s.st_ino : 0;
+}
+
+size_t process_all(pid_t *out, size_t max) {
+	DIR *folder = opendir("/proc");
+	size_t n = 0;
+	struct dirent *entry;
+	while (folder && n < max && (entry = readdir(folder))) {
+		if (isdigit((unsigned char)entry->d_name[0])) {
+			out[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
+		}
+	}
+	if (folder) {
+		(void)closedir(folder);
+	}
+	return n;
+}
+
 bool process_has_thread_inside(pid_t pid, pid_t tid) {
 	char path[64 + 256], text[4096];
 	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
@@ -95,15 +142,7 @@ bool process_has_thread_inside(pid_t pid, pid_t tid) {
 	bool has_it = folder == NULL && access(path, F_OK) == 0;
 	for (struct dirent *entry; folder && !has_it && (entry = readdir(folder));) {
 		(void)snprintf(path, sizeof path, "/proc/%d/task/%.200s/status", (int)pid, entry->d_name);
-		const char *ids = file_read_small(path, text, sizeof text) > 0 ? strstr(text, "\nNSpid:")
-																	   : NULL;
-		long last = 0;
-		char *end;
-		for (ids = ids ? ids + 7 : ids; ids && *ids && *ids != '\n'; ids = end) {
-			last = strtol(ids, &end, 10);
-			end += strspn(end, " \t");
-		}
-		has_it = last == tid;
+		has_it = file_read_small(path, text, sizeof text) > 0 && innermost_pid(text) == tid;
 	}
 	if (folder) {
 		(void)closedir(folder);

@@ -54,5 +54,17 @@ struct process_exe {
 bool process_exe(pid_t pid, struct process_exe *out);
 bool process_exe_file(const char *path, struct process_exe *out);
 
+/** When it was started, in ticks since the boot: with its pid it tells processes apart. 0: gone. */
+uint64_t process_start_ticks(pid_t pid);
+
+/** Its pid as it calls itself, in the innermost namespace; 0: gone. */
+pid_t process_pid_inside(pid_t pid);
+
+/** The inode of its pid namespace; `pid` 0: of our own. 0: not to be found out. */
+uint32_t process_pid_space(pid_t pid);
+
+/** Up to `max` pids of all processes. Returns how many. */
+size_t process_all(pid_t *out, size_t max);
+
 /** Up to `max` pids of the children of all threads of `pid`. Returns how many. */
 size_t process_children(pid_t pid, pid_t *out, size_t max);

@@ -260,11 +260,28 @@ struct rec_sample {
 	uint32_t n_threads;
 };
 
+/** Why the recorder is not in a process or image. */
+enum rec_why {
+	REC_WHY_NONE = 0,        // of a child: it is in it, but children are not recorded; else unknown
+	REC_WHY_UNKNOWN = 1,     // not to be found out
+	REC_WHY_STATIC = 2,      // nothing can be preloaded
+	REC_WHY_STRIPPED = 3,    // the same, and where its allocator is cannot be seen
+	REC_WHY_32_BIT = 4,      //
+	REC_WHY_RIGHTS = 5,      // it gained rights by its file: set-uid, set-gid, capabilities
+	REC_WHY_ROOT = 6,        // another root directory, or mounts without the recorder
+	REC_WHY_ENVIRONMENT = 7, // LD_PRELOAD or the segment's variable was not in its environment
+	REC_WHY_PRELOAD = 8,     // LD_PRELOAD was set anew
+	REC_WHY_VALGRIND = 9,    // the program runs on a machine of valgrind's
+	REC_WHY_PARENT = 10, // what started it has the recorder by injection, which is not handed down
+	REC_WHYS,
+};
+
 struct rec_child {
 	uint32_t pid;
 	uint32_t name; // string
 	uint32_t exe;  // string
 	uint8_t is_fork;
+	uint8_t why;             // enum rec_why
 	uint64_t peak_rss_bytes; // as far as seen
 };
 
@@ -272,6 +289,7 @@ struct rec_image {
 	uint32_t exe;          // string
 	uint8_t is_unrecorded; // the recorder did not get into it: what it allocated is missing
 	uint8_t is_too_narrow; // and that for lack of address space (ulimit -v)
+	uint8_t why;           // enum rec_why
 	uint64_t time_ns;
 };
 

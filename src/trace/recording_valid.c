@@ -376,14 +376,15 @@ static bool samples_are_valid(const struct recording *r, struct err *why) {
 static bool processes_are_valid(const struct recording *r, struct err *why) {
 	for (uint32_t i = 0; i < r->children.n; i++) {
 		const struct rec_child *c = &r->children.items[i];
-		if (!is_string(r, c->name) || !is_string(r, c->exe) || c->is_fork > 1) {
+		if (!is_string(r, c->name) || !is_string(r, c->exe) || c->is_fork > 1 ||
+				c->why >= REC_WHYS) {
 			return VIOLATION(why, "child %u is out of range", i);
 		}
 	}
 	for (uint32_t i = 0; i < r->images.n; i++) {
 		const struct rec_image *m = &r->images.items[i];
 		if (!is_string(r, m->exe) || m->is_unrecorded > 1 || m->is_too_narrow > 1 ||
-				(i && m->time_ns < m[-1].time_ns)) {
+				m->why >= REC_WHYS || (i && m->time_ns < m[-1].time_ns)) {
 			return VIOLATION(why, "image %u is out of range", i);
 		}
 	}

@@ -277,13 +277,13 @@ static const struct table table_samples = TABLE(27, "samples", sample_columns, N
 
 #define ROW struct rec_child
 static const struct column child_columns[] = {D(1, pid), P(2, name), P(3, exe), P(4, is_fork),
-		P(5, peak_rss_bytes)};
+		P(5, peak_rss_bytes), P(6, why)};
 static const struct table table_children = TABLE(28, "children", child_columns, NULL);
 #undef ROW
 
 #define ROW struct rec_image
 static const struct column image_columns[] = {P(1, exe), D(2, time_ns), P(3, is_unrecorded),
-		P(4, is_too_narrow)};
+		P(4, is_too_narrow), P(6, why)};
 static const struct table table_images = TABLE(29, "images", image_columns, NULL);
 #undef ROW
 

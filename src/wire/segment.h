@@ -41,7 +41,7 @@
 #define SEGMENT_MAPPING_NAME  "heaptrack" // for PR_SET_VMA_ANON_NAME and memfd_create
 
 enum {
-	WIRE_N_CHILDREN = 256,
+	WIRE_N_CHILDREN = 1024,
 	WIRE_N_MARKS = 1024,
 	WIRE_PAGE = 4096,
 };
@@ -82,10 +82,14 @@ enum { STAMPS_CLOCK = 1, STAMPS_COUNTED = 2 };
 struct wire_child {
 	_Atomic uint32_t pid; // 0: free, WIRE_CHILD_CLAIMED: being filled in. Written last
 	uint32_t is_fork;     // 1: forked without exec, 0: a program of its own
+	uint32_t pid_space;   // inode of the namespace that the pid is of; 0: unknown
+	uint32_t n_announced; // how often: once, and at each exec since
+	uint64_t start_ticks; // when it was started, as /proc/PID/stat says; 0: unknown
 	char comm[16];
-	char exe[104]; // what /proc/self/exe links to, cut at the end, zero terminated
+	uint8_t reserved[32];
+	char exe[440]; // what /proc/self/exe links to, cut at the end, zero terminated
 };
-_Static_assert(sizeof(struct wire_child) == 128, "layout");
+_Static_assert(sizeof(struct wire_child) == 512, "layout");
 #define WIRE_CHILD_CLAIMED UINT32_MAX
 
 // struct segment_header.exec: a program that is about to become another one, which the preloaded recorder
@@ -165,7 +169,14 @@ _Static_assert(offsetof(struct segment_header, bell) == 256, "layout");
 _Static_assert(offsetof(struct segment_header, n_images) == 320, "layout");
 _Static_assert(offsetof(struct segment_header, n_nodes) == 384, "layout");
 _Static_assert(offsetof(struct segment_header, children) == 512, "layout");
-_Static_assert(sizeof(struct segment_header) <= 9 * WIRE_PAGE, "layout");
+_Static_assert(sizeof(struct segment_header) <= 130 * WIRE_PAGE, "layout");
+
+/** Entries from here on were never used: each is that of a process which was counted before. */
+static inline uint32_t wire_children_in_use(const struct segment_header *h) {
+	uint64_t n = (uint64_t)atomic_load(&h->n_children_forked) +
+			atomic_load(&h->n_children_executed);
+	return n < WIRE_N_CHILDREN ? (uint32_t)n : WIRE_N_CHILDREN;
+}
 
 /**
  * A moment that the program gave a name (heaptrack_mark). The first WIRE_N_MARKS are kept, in the order

@@ -51,7 +51,7 @@ OUTCOMES = {
     "runs": "the program runs as ever, and a message says that it is not recorded, and why",
 }
 NO_PROC = "cannot find out where heaptrack lies (/proc/self/exe)"
-BECAME = "which the recorder did not get into"
+BECAME = "after the start the program became"
 
 # The first that fits: cell, outcome, what must be said
 RULES = [

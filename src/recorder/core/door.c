@@ -2,6 +2,7 @@
 #include "recorder/core/door.h"
 
 #include "recorder/core/capture.h"
+#include "recorder/core/family.h"
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 
@@ -46,7 +47,7 @@ static void become_forked_child(void) {
 	uint32_t unknown = DOOR_UNKNOWN;
 	if (atomic_compare_exchange_strong(&door_page.word, &unknown, DOOR_CLOSED) &&
 			segment.header != NULL) {
-		segment_count_child(segment.header, true);
+		family_announce(segment.header, true);
 	}
 }
 

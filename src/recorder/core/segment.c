@@ -8,11 +8,11 @@
 #include "recorder/core/segment.h"
 
 #include "recorder/core/capture.h"
+#include "recorder/core/family.h"
 #include "recorder/core/join.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/world.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -141,7 +141,7 @@ static enum segment_role open_behind(int fd, const uint8_t *token, int32_t progr
 			: map_piece(fd, 0, sizeof *h, SYS_PROT_READ | SYS_PROT_WRITE);
 	if (h != NULL && header_is_valid(h, bytes, token)) {
 		if (syscall_0(__NR_getpid) != program_pid) {
-			segment_count_child(h, false);
+			family_announce(h, false);
 			role = SEGMENT_ROLE_CHILD;
 		} else if (atomic_load(&h->state) == SEGMENT_OPEN &&
 				(token == NULL || atomic_load(&h->exec) != EXEC_INJECTED)) {
@@ -229,40 +229,4 @@ void segment_close_unused(bool closes) {
 	(void)sys_mprotect((unsigned char *)segment.nodes + nodes_bytes(n),
 			nodes_bytes(segment.n_nodes) - nodes_bytes(n),
 			closes ? SYS_PROT_NONE : SYS_PROT_READ | SYS_PROT_WRITE);
-}
-
-/** What /proc/self/`name` links to or holds, cut and zero terminated. */
-static void read_proc(const char *path, bool is_link, char *out, size_t bytes) {
-	long n = 0;
-	if (is_link) {
-		n = syscall_4(__NR_readlinkat, AT_FDCWD, (long)path, (long)out, (long)bytes - 1);
-	} else {
-		long fd = syscall_4(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
-		if (!sys_failed(fd)) {
-			n = syscall_3(__NR_read, fd, (long)out, (long)bytes - 1);
-			(void)syscall_1(__NR_close, fd);
-		}
-	}
-	n = sys_failed(n) ? 0 : n;
-	if (n > 0 && out[n - 1] == '\n') {
-		n--;
-	}
-	out[n] = '\0';
-}
-
-void segment_count_child(struct segment_header *header, bool is_fork) {
-	atomic_fetch_add(is_fork ? &header->n_children_forked : &header->n_children_executed, 1);
-	for (unsigned i = 0; i < WIRE_N_CHILDREN; i++) {
-		struct wire_child *child = &header->children[i];
-		uint32_t pid = 0;
-		if (atomic_load_explicit(&child->pid, memory_order_relaxed) == 0 &&
-				atomic_compare_exchange_strong(&child->pid, &pid, WIRE_CHILD_CLAIMED)) {
-			child->is_fork = is_fork;
-			read_proc("/proc/self/comm", false, child->comm, sizeof child->comm);
-			read_proc("/proc/self/exe", true, child->exe, sizeof child->exe);
-			atomic_store_explicit(&child->pid, (uint32_t)syscall_0(__NR_getpid),
-					memory_order_release);
-			return;
-		}
-	}
 }

@@ -42,9 +42,6 @@ enum segment_role segment_open(char **environment);
 /** Map the segment behind a descriptor that somebody who knows put there, and close that. Once. */
 enum segment_role segment_adopt(int fd);
 
-/** Count this process among the children that are not recorded. Needs the header mapped. */
-void segment_count_child(struct segment_header *header, bool is_fork);
-
 static inline struct thread_slot *segment_slot(uint32_t i) {
 	return (struct thread_slot *)(segment.slots + (uint64_t)i * segment.slot_bytes);
 }
