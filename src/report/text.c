@@ -233,9 +233,9 @@ static void put_nothing_seen(struct page *p) {
 	put_wrapped(p->out, "  ", 2,
 			was_attached
 					? "The program allocated nothing while it was attached to."
-					: "The recorder saw no allocation. Usual reasons: the program is linked statically, it "
-					  "is set-uid so that libraries cannot be preloaded, or it brings an allocator of its "
-					  "own.",
+					: "The recorder saw no allocation. The program ended before its first, or it maps memory "
+					  "itself, as Go and some runtimes do; or it became, or started, what the lines above "
+					  "name.",
 			p->width);
 	buffer_u8(p->out, '\n');
 }

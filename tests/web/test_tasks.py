@@ -35,8 +35,8 @@ OWNERS = {"demo": "spike()", "killed": "new_site"}
 LEAKS = {"demo": ["leakyParse", "1,000 of 1,500"], "killed": ["new_site"]}
 LINES = {"demo": "new char[512 + line % 64]", "killed": "return kept[i] = malloc(50000)"}
 SENTENCES = {
-    "empty": ["The recorder saw no allocation", "statically"],
-    "killed": ["ended by signal 9", "alive at that moment"],
+    "empty": ["The recorder saw no allocation", "maps memory itself"],
+    "killed": ["was ended by SIGKILL", "is what was live then"],
     "stripped": ["stripped+0x", "without names"],
 }
 

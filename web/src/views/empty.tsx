@@ -9,15 +9,10 @@ export function Empty() {
 	return (
 		<section class="panel empty">
 			<h2>The recorder saw no allocation</h2>
-			<p>Usual reasons:</p>
-			<ul>
-				<li>
-					the program is linked statically (<code>file PROGRAM</code> says “statically linked”)
-				</li>
-				<li>it is set-uid, so that libraries cannot be preloaded</li>
-				<li>it brings an allocator of its own</li>
-				<li>it ended before it allocated anything</li>
-			</ul>
+			<p>
+				The program ended before its first, or it maps memory itself, as Go and some runtimes do; or it became,
+				or started, what the lines above name.
+			</p>
 		</section>
 	);
 }
