@@ -69,9 +69,12 @@ static void note_name(struct thread_slot *slot) {
 }
 
 /** Threads may be forbidden to read the time stamp counter, and hand that on to those that they make. */
-static void look_at_clock(void) {
+static void look_at_clock(const struct thread_slot *slot) {
 	int may_read = PR_TSC_ENABLE;
-	if (may_ask() && !sys_failed(syscall_2(__NR_prctl, PR_GET_TSC, (long)&may_read)) &&
+	// The main thread of a launched program has what the collector has, or what our prctl has seen; its first
+	// event may come right after it has entered a sandbox
+	bool is_known = slot->tid == slot->pid && host_sees_prctl();
+	if (!is_known && may_ask() && !sys_failed(syscall_2(__NR_prctl, PR_GET_TSC, (long)&may_read)) &&
 			may_read != PR_TSC_ENABLE) {
 		segment_count_stamps();
 	}
@@ -83,7 +86,7 @@ static void fill_in(struct thread_slot *slot) {
 	slot->pid = (uint32_t)syscall_0(__NR_getpid);
 	slot->image = segment.image;
 	note_name(slot);
-	look_at_clock();
+	look_at_clock(slot);
 	ring_open(&s->ring, slot, RING_SMALL);
 	s->label_ns = UINT64_MAX;
 	s->tick_ns = UINT64_MAX;

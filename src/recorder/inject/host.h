@@ -68,6 +68,10 @@ static inline bool host_is_alone(void) {
 	return false; // some C library may know, but not that we are here
 }
 
+static inline bool host_sees_prctl(void) {
+	return false; // it may have been called before
+}
+
 static inline uint64_t host_stack_end(void) {
 	return machine_fs_base();
 }

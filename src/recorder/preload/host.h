@@ -68,6 +68,11 @@ static inline const char *host_maps(void) {
  */
 extern const volatile char __libc_single_threaded __attribute__((weak));
 
+/** Do we see what the program asks prctl for, from its first instruction on? */
+static inline bool host_sees_prctl(void) {
+	return true;
+}
+
 /** True if libc has made no other thread. */
 static inline bool host_is_alone(void) {
 	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
