@@ -94,7 +94,7 @@ NIM_EXTRA = "proc makeIndex() {.noinline.} =\n  lookup = newSeq[byte](70000)"
 LANGUAGES = {
     "cpp": ("g++", "cpp", CPP, CPP_EXTRA, "makeIndex();", "//", "makeIndex",
             ["-O2", "-g"], ["-O1", "-fno-inline", "-g"]),
-    "rust": ("rustc", "rs", RUST, RUST_EXTRA, "let index = make_index(); std::hint::black_box(&index);",
+    "rust": ("rustc", "rs", RUST, RUST_EXTRA, "let index = make_index(); unsafe { std::ptr::read_volatile(&index.len()); }",
              "//", "make_index", ["-O", "-g"], ["-O", "-g"]),
     "nim": ("nim", "nim", NIM, NIM_EXTRA, "makeIndex()", "#", "makeIndex",
             ["c", "--hints:off", "--warnings:off", "-d:release", "--mm:arc", "-d:useMalloc", "--debugger:native"],

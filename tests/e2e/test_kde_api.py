@@ -72,7 +72,7 @@ def test_a_pause_hides_new_blocks_and_no_ends(tools):
 def test_a_stop_ends_the_recording(tools):
     recording = tools.record(tools.victim("allocators"), "stop")
     assert reported(recording, "stop")["allocations"] == 1
-    assert "before the program did" in recording.report()
+    assert "what it did then is missing" in recording.report()
 
 
 def test_moments_with_a_name(tools):

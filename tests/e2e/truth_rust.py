@@ -5,11 +5,14 @@ from truth import Case, leaking_library
 HEAD = """
 #![allow(dead_code, unused_imports)]
 use std::collections::{BTreeMap, VecDeque};
-use std::hint::black_box;
 use std::sync::mpsc::sync_channel;
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 fn nap(ms: u64) { sleep(Duration::from_millis(ms)); }
+// std::hint::black_box came with 1.66; Debian 12 has 1.63
+#[inline(never)] fn black_box<T>(value: T) -> T {
+    unsafe { let seen = std::ptr::read_volatile(&value); std::mem::forget(value); seen }
+}
 """
 
 
