@@ -4,6 +4,7 @@
 // What JIT compilers call the code that they make, as it stands in the map that they write for perf:
 //
 //   JS:~onGossipBlock /app/srv.js:3:23     V8; ~ * ^ + - say by which of its compilers
+//   LazyCompile:~get /app/srv.js:3         V8 of node 18 and before
 //   py::parse:/app/parse.py                CPython with -X perf
 //   Builtin:ArrayMap  RegExp:a(b+)c        V8's own
 //
@@ -60,7 +61,11 @@ static bool read_v8(struct slice s, struct name *out) {
 	}
 	struct slice place = s;
 	uint32_t column = take_last_number(&place), line = column ? take_last_number(&place) : 0;
-	if (line == 0) {
+	if (line == 0) { // node 18 says the line alone
+		line = column;
+		column = 0;
+	}
+	if (line == 0 || (column == 0 && find_file(place) == place.size)) {
 		out->function = s.size > 0 ? s : out->function;
 		return s.size > 0;
 	}
@@ -71,7 +76,7 @@ static bool read_v8(struct slice s, struct name *out) {
 	(void)take(&out->file, "file://");
 	out->line = out->file.size ? line : 0;
 	if (out->function.size == 0) {
-		bool is_whole_file = line == 1 && column == 1;
+		bool is_whole_file = line == 1 && column <= 1;
 		out->function = slice_of_text(is_whole_file ? "(top level)" : "(anonymous)");
 	}
 	return true;
