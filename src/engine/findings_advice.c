@@ -34,30 +34,39 @@ static void find_scripts(struct finder *f) {
 	out->weight = millionths(bytes, r->summary.peak_bytes);
 }
 
-/** What node itself held at the peak below JavaScript, not its addons; 0 if that has names. */
-static uint64_t bytes_by_unnamed_script(struct finder *f) {
+struct unnamed_script {
+	uint64_t bytes;     // that node itself held at the peak, not its addons
+	bool is_told_apart; // they are of stacks below JavaScript; else of all, since node has no symbols
+};
+
+/** `bytes` is 0 if JavaScript's functions have names. */
+static struct unnamed_script find_unnamed(struct finder *f) {
 	const struct recording *r = f->r;
 	uint8_t *is_script = arena_new(&f->scratch, uint8_t, r->nodes.n);
-	uint64_t bytes = 0;
+	struct unnamed_script out = {0};
+	uint64_t all = 0;
 	f->failed |= !is_script;
 	for (uint32_t i = 1; is_script && i < r->nodes.n; i++) {
 		uint32_t location = r->nodes.items[i].location, n;
 		const struct rec_location *l = &r->locations.items[location];
 		const struct name *name = names_of(f->names, location, &n);
 		if (l->module == 0 && name->has_name) {
-			return 0;
+			return out;
 		}
 		static const char entry[] = "Builtins_JSEntry";
 		is_script[i] = is_script[r->nodes.items[i].parent] || (l->module == 0 && !l->is_mark) ||
 				(name->function.size >= sizeof entry - 1 &&
 						memcmp(name->function.data, entry, sizeof entry - 1) == 0);
+		out.is_told_apart |= is_script[i];
 	}
 	for (uint32_t i = 0; is_script && i < r->stacks.n; i++) {
 		const struct name *site = names_site(f->names, r->stacks.items[i].node);
-		bool is_its_own = site && site->is_runtime && is_script[r->stacks.items[i].node];
-		bytes += is_its_own ? r->stacks.items[i].peak_bytes : 0;
+		uint64_t bytes = site && site->is_runtime ? r->stacks.items[i].peak_bytes : 0;
+		all += bytes;
+		out.bytes += is_script[r->stacks.items[i].node] ? bytes : 0;
 	}
-	return bytes;
+	out.bytes = out.is_told_apart ? out.bytes : all;
+	return out;
 }
 
 /** node tells the names of JavaScript's functions if it is asked to. */
@@ -67,7 +76,8 @@ static void find_unnamed_script(struct finder *f) {
 	if (!f->runs_scripts || exe.size < 4 || memcmp(exe.data, "node", 4) != 0) {
 		return;
 	}
-	uint64_t bytes = bytes_by_unnamed_script(f);
+	struct unnamed_script unnamed = find_unnamed(f);
+	uint64_t bytes = unnamed.bytes;
 	if (bytes == 0 || bytes < r->summary.peak_bytes / 10) {
 		return;
 	}
@@ -75,9 +85,11 @@ static void find_unnamed_script(struct finder *f) {
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	buffer_printf(&text,
-			"%s (%s of the peak) is JavaScript's, whose functions have no names here: start it as "
+			"%s (%s of the peak) is %s, whose functions have no names here: start it as "
 			"%.*s --perf-basic-prof --interpreted-frames-native-stack",
-			human_bytes(a, bytes), human_percent(b, bytes, r->summary.peak_bytes), SLICE_ARG(exe));
+			human_bytes(a, bytes), human_percent(b, bytes, r->summary.peak_bytes),
+			unnamed.is_told_apart ? "JavaScript's" : "node's own, some of it for JavaScript",
+			SLICE_ARG(exe));
 	finding_put(out, "bytes", bytes);
 	finder_say(f, out, &text);
 	out->severity = FINDING_FACT;

@@ -38,6 +38,9 @@ static enum code code_of_module(const struct names *n, uint32_t id) {
 	if (code == CODE_LIBRARY && is_product && !n->is_runtime) {
 		return CODE_YOURS;
 	}
+	if (code == CODE_LIBRARY && n->is_runtime && owner_is_of_system(path)) {
+		return CODE_RUNTIME; // libcrypto of Debian's node: others have it inside of node itself
+	}
 	return code ? code : CODE_YOURS;
 }
 

@@ -168,6 +168,7 @@ static const struct rule runtime_modules[] = {
 		{"libdl.so", BEGINS, CODE_RUNTIME},
 		{"librt.so", BEGINS, CODE_RUNTIME},
 		{"libnode.so", BEGINS, CODE_RUNTIME},
+		{"libuv.so", BEGINS, CODE_RUNTIME}, // node's loop: what it calls is not its own
 		{"libv8", BEGINS, CODE_RUNTIME},
 		{"libpython", BEGINS, CODE_RUNTIME},
 		{"libjvm.so", BEGINS, CODE_RUNTIME},
@@ -225,6 +226,20 @@ struct slice owner_product_folder_of(struct slice exe) {
 		}
 	}
 	return (struct slice){0};
+}
+
+bool owner_is_of_system(struct slice path) {
+	static const char *const shared[] = {"/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/"};
+	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+		if (starts_with(path, shared[i])) {
+			struct slice rest = behind(path, strlen(shared[i]));
+			const uint8_t *slash = rest.size ? memchr(rest.data, '/', rest.size) : NULL;
+			struct slice folder = slice_of(rest.data, slash ? (size_t)(slash - rest.data) : 0);
+			rest = contains(folder, "-linux-") ? behind(rest, folder.size + 1) : rest;
+			return rest.size > 0 && !memchr(rest.data, '/', rest.size);
+		}
+	}
+	return false;
 }
 
 bool owner_is_runtime(struct slice exe) {

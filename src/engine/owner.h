@@ -33,6 +33,9 @@ enum code owner_of_module(struct slice path);
  */
 struct slice owner_product_folder_of(struct slice exe);
 
+/** A library that lies directly in a folder that the whole system shares, not in one of a language. */
+bool owner_is_of_system(struct slice path);
+
 /** An executable that runs other people's programs (node, python3.11, java, ruby, perl, ...). */
 bool owner_is_runtime(struct slice exe);
 

@@ -164,6 +164,20 @@ static void knows_folders_of_one_program(void **state) {
 	}
 }
 
+static void knows_libraries_of_the_system(void **state) {
+	(void)state;
+	static const char *const system[] = {"/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+			"/lib/libz.so.1", "/usr/lib64/libuv.so.1"};
+	static const char *const other[] = {"/usr/lib/x86_64-linux-gnu/perl/5.36/auto/POSIX/POSIX.so",
+			"/usr/lib/python3/dist-packages/numpy/core.so", "/home/u/lib/libz.so", "/usr/lib/", ""};
+	for (size_t i = 0; i < sizeof system / sizeof *system; i++) {
+		assert_true(owner_is_of_system(slice_of_text(system[i])));
+	}
+	for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+		assert_false(owner_is_of_system(slice_of_text(other[i])));
+	}
+}
+
 static void knows_names_that_speak_of_allocating(void **state) {
 	(void)state;
 	static const char *const speak[] = {"ngx_palloc", "AcquireAlignedMemory",
@@ -188,6 +202,7 @@ int main(void) {
 			cmocka_unit_test(knows_crates_modules_and_packages),
 			cmocka_unit_test(knows_runtimes),
 			cmocka_unit_test(knows_folders_of_one_program),
+			cmocka_unit_test(knows_libraries_of_the_system),
 			cmocka_unit_test(knows_names_that_speak_of_allocating),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
