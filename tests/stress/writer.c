@@ -18,14 +18,17 @@ static struct wire_ring *ring_now(struct writer *w, uint32_t *which) {
 	return &w->slot->rings[*which];
 }
 
-static struct wire_event *reserve(struct writer *w, uint32_t n, uint64_t phases[2]) {
+/** `e`: where the entries are, and where they end: a handler may come right behind. */
+static void reserve(struct writer *w, uint32_t n, struct writer_event *e) {
 	uint32_t which;
-	struct wire_ring *ring = ring_now(w, &which);
+	e->ring = ring_now(w, &which);
 	uint32_t n_entries = wire_ring_entries(which);
-	uint64_t at = atomic_fetch_add_explicit(&ring->reserved, n, memory_order_relaxed);
-	phases[0] = wire_phase(at, n_entries);
-	phases[1] = wire_phase(at + 1, n_entries);
-	return (struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(which)) + at % n_entries;
+	uint64_t at = atomic_fetch_add_explicit(&e->ring->reserved, n, memory_order_relaxed);
+	e->end = at + n;
+	e->phases[0] = wire_phase(at, n_entries);
+	e->phases[1] = wire_phase(at + 1, n_entries);
+	e->entries[0] = (struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(which)) +
+			at % n_entries;
 }
 
 static void publish(struct wire_event *entry, uint64_t head, uint64_t body) {
@@ -36,9 +39,9 @@ static void publish(struct wire_event *entry, uint64_t head, uint64_t body) {
 /** Those of the events that follow are not 2^26 away from now: labels are more frequent. */
 static void put_stamp(struct writer *w) {
 	uint64_t stamp = atomic_load(&w->segment->header->stamp);
-	uint64_t phases[2];
-	struct wire_event *entry = reserve(w, 1, phases);
-	publish(entry, phases[0] | (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_STAMP, stamp);
+	struct writer_event e;
+	reserve(w, 1, &e);
+	publish(e.entries[0], e.phases[0] | (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_STAMP, stamp);
 }
 
 bool writer_join(struct writer *w, struct segment *s, uint32_t image) {
@@ -114,11 +117,8 @@ static struct wire_event *after(struct writer *w, struct wire_event *e) {
 }
 
 static void reserve_event(struct writer *w, struct writer_event *e) {
-	e->entries[0] = reserve(w, e->is_wide ? 2 : 1, e->phases);
+	reserve(w, e->is_wide ? 2 : 1, e);
 	e->entries[1] = e->is_wide ? after(w, e->entries[0]) : NULL;
-	uint32_t which;
-	e->ring = ring_now(w, &which);
-	e->end = atomic_load_explicit(&e->ring->reserved, memory_order_relaxed);
 }
 
 struct writer_event writer_reserve(struct writer *w, enum wire_kind kind, uint64_t ptr,
@@ -172,9 +172,9 @@ void writer_label(struct writer *w, uint64_t now_ns) {
 	}
 	w->label_ns = tick;
 	put_stamp(w);
-	uint64_t phases[2];
-	struct wire_event *entry = reserve(w, 1, phases);
-	publish(entry, phases[0] | (uint64_t)KIND_TIME << 60, tick);
+	struct writer_event e;
+	reserve(w, 1, &e);
+	publish(e.entries[0], e.phases[0] | (uint64_t)KIND_TIME << 60, tick);
 }
 
 uint32_t writer_recover(struct writer *w) {
