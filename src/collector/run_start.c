@@ -22,10 +22,6 @@ enum {
 
 static bool fork_program(struct run *run, const struct launch *launch, struct err *err) {
 	const struct run_options *o = run->options;
-	run->recorder = launch_find_recorder(&run->arena, err);
-	if (!run->recorder) {
-		return false;
-	}
 	struct spawn_program *program = arena_new(&run->arena, struct spawn_program, 1);
 	if (!program) {
 		return err_memory(err);
@@ -192,7 +188,7 @@ static void start_guardian(struct run *run) {
 	}
 }
 
-/** Up to where result->is_untouched is true, what fails leaves a program that can run without us. */
+/** Where result->is_untouched is true, what fails leaves a program that can run without us. */
 static bool prepare(struct run *run, const struct launch *launch, struct run_result *result,
 		struct err *err) {
 	const struct run_options *o = run->options;
@@ -202,6 +198,10 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 			.start_ns = clock_now_ns(),
 			.has_stamps = clock_has_stamps(),
 	};
+	run->recorder = launch_find_recorder(&run->arena, err);
+	if (!run->recorder) {
+		return false; // an installation is the user's to mend
+	}
 	signals_save(&run->start_signals);
 	result->is_untouched = true;
 	if (!has_enough_files(err) || !run_make_segment(run, &params, err)) {
