@@ -55,6 +55,15 @@ def pytest_runtest_call(item):
     yield from bounded(item)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def as_in_the_foreground():
+    """What a shell starts in the background ignores SIGINT and SIGQUIT, and so does all below it. What
+    tests start does not: other than being ignored, a handler ends with exec."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda _signal, _frame: None)
+
+
 class Finished:
     """A process that has ended: its exit status (128 + n for signal n) and what it wrote."""
 
