@@ -147,6 +147,45 @@ static void test_maps_agree_with_loader(void **state) {
 	}
 }
 
+static const char *bare_path;
+static const uint8_t *seen_frames;
+
+static void look_for_bare(const struct image *image) {
+	if (image->path_bytes == strlen(bare_path) &&
+			memcmp(image->path, bare_path, image->path_bytes) == 0) {
+		seen = *image;
+		seen_frames = image_frames(image);
+	}
+}
+
+/** As Debian's musl-gcc links: only the file says where its tables lie. */
+static void test_tables_without_hdr(void **state) {
+	(void)state;
+	struct eh_fde fde;
+	bare_path = BARE_LIBRARY;
+	void *library = dlopen(bare_path, RTLD_NOW);
+	assert_non_null(library);
+	uint64_t pc = (uint64_t)dlsym(library, "bare_function");
+	memset(&seen, 0, sizeof(seen));
+	seen_frames = NULL;
+	(void)images_visit(look_for_bare, 0);
+	assert_true(pc >= seen.start && pc < seen.end);
+	assert_null(seen.eh_frame_hdr);
+	assert_non_null(seen_frames);
+	const struct eh_tables tables = {NULL, seen_frames, seen.start, seen.end};
+	assert_true(eh_find(&tables, pc, &fde));
+	assert_true(fde.start == pc);
+
+	struct image other = seen; // of another file, or of none
+	other.path = "/proc/self/exe";
+	other.path_bytes = strlen(other.path);
+	assert_null(image_frames(&other));
+	other.path = "/nowhere";
+	other.path_bytes = strlen(other.path);
+	assert_null(image_frames(&other));
+	dlclose(library);
+}
+
 static void test_full_table(void **state) {
 	(void)state;
 	void *library;
@@ -170,6 +209,7 @@ int main(void) {
 			cmocka_unit_test(test_loader),
 			cmocka_unit_test(test_load_and_unload),
 			cmocka_unit_test(test_maps_agree_with_loader),
+			cmocka_unit_test(test_tables_without_hdr),
 			cmocka_unit_test(test_full_table),
 	};
 	return cmocka_run_group_tests(tests, setup, NULL);

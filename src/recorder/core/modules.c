@@ -19,8 +19,9 @@ enum { MODULE_UNKNOWN = WIRE_MODULE_MAX + 1 };
 struct known {
 	_Atomic uint64_t start, end;
 	_Atomic(const uint8_t *) eh_frame_hdr;
-	_Atomic uint32_t generation; // in which it was last seen to be loaded
-	_Atomic uint32_t id;         // 0: not yet whole. Written last
+	_Atomic(const uint8_t *) eh_frame; // where there is neither `eh_frame_hdr` nor a finder
+	_Atomic uint32_t generation;       // in which it was last seen to be loaded
+	_Atomic uint32_t id;               // 0: not yet whole. Written last
 };
 
 static struct known *known;
@@ -122,6 +123,14 @@ static void set_unloaded(uint32_t id, bool is_unloaded) {
 	__atomic_store_n(&world.modules[id].is_unloaded, is_unloaded, __ATOMIC_RELAXED);
 }
 
+/** Its tables, as they are in this generation. */
+static void note_tables(struct known *k, const struct image *image) {
+	const uint8_t *hdr = image->eh_frame_hdr;
+	bool is_hidden = hdr == NULL && !host_has_finder();
+	atomic_store(&k->eh_frame, is_hidden ? image_frames(image) : NULL);
+	atomic_store(&k->eh_frame_hdr, hdr);
+}
+
 /** Among the first `n` known: the one that `image` is, refreshed. NULL: it is new. */
 static struct known *recognise(const struct image *image, uint32_t n, uint32_t generation) {
 	for (uint32_t i = n; i-- > 0;) {
@@ -129,7 +138,10 @@ static struct known *recognise(const struct image *image, uint32_t n, uint32_t g
 		// Acquire pairs with remember()
 		uint32_t id = atomic_load_explicit(&k->id, memory_order_acquire);
 		if (id != 0 && is_same(&world.modules[id], image)) {
-			atomic_store(&k->eh_frame_hdr, image->eh_frame_hdr);
+			if (atomic_load(&k->generation) != generation ||
+					atomic_load(&k->eh_frame_hdr) != image->eh_frame_hdr) {
+				note_tables(k, image);
+			}
 			atomic_store(&k->generation, generation);
 			set_unloaded(id, false);
 			return k;
@@ -163,7 +175,7 @@ static uint32_t remember(const struct image *image, uint32_t generation) {
 	k = &known[place];
 	atomic_store(&k->start, image->start);
 	atomic_store(&k->end, image->end);
-	atomic_store(&k->eh_frame_hdr, image->eh_frame_hdr);
+	note_tables(k, image);
 	atomic_store(&k->generation, earlier == NULL ? generation : generation - 1);
 	atomic_store_explicit(&k->id, id, memory_order_release);
 	return earlier != NULL ? atomic_load(&earlier->id) : id;
@@ -172,9 +184,12 @@ static uint32_t remember(const struct image *image, uint32_t generation) {
 // ---- asking
 
 static void module_fill(struct module *module, uint32_t id, uint64_t start, uint64_t end,
-		const uint8_t *hdr) {
+		const uint8_t *hdr, const uint8_t *frame) {
 	module->id = id != 0 ? id : MODULE_UNKNOWN;
-	module->tables = (struct eh_tables){hdr, NULL, start, end};
+	module->tables = (struct eh_tables){hdr, frame, start, end};
+	if (hdr == NULL) {
+		return;
+	}
 	if ((uint64_t)hdr < start || (uint64_t)hdr >= end) { // of another segment, unknown to us
 		module->tables.low = 0;
 		module->tables.high = INT64_MAX;
@@ -190,7 +205,8 @@ static bool known_find(uint64_t pc, struct module *module) {
 		uint64_t start = atomic_load_explicit(&k->start, memory_order_relaxed);
 		uint64_t end = atomic_load_explicit(&k->end, memory_order_relaxed);
 		if (id != 0 && pc >= start && pc < end && atomic_load(&k->generation) == generation) {
-			module_fill(module, id, start, end, atomic_load(&k->eh_frame_hdr));
+			module_fill(module, id, start, end, atomic_load(&k->eh_frame_hdr),
+					atomic_load(&k->eh_frame));
 			return true;
 		}
 	}
@@ -236,7 +252,8 @@ static bool ask_loader(uint64_t pc, struct module *module) {
 		image.path = program_path;
 		image.path_bytes = program_path_bytes;
 	}
-	module_fill(module, remember(&image, generation), image.start, image.end, image.eh_frame_hdr);
+	module_fill(module, remember(&image, generation), image.start, image.end, image.eh_frame_hdr,
+			NULL);
 	return true;
 }
 

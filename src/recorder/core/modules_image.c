@@ -79,6 +79,74 @@ bool image_read(struct image *image, uint64_t start) {
 	return true;
 }
 
+// ---- what only sections tell of: they are in the file, not in memory
+
+static bool read_at(long fd, void *to, size_t bytes, uint64_t offset) {
+	return syscall_4(__NR_pread64, fd, (long)to, (long)bytes, (long)offset) == (long)bytes;
+}
+
+static long open_file(const struct image *image) {
+	enum { AT_CWD = -100, READ_ONLY_CLOEXEC_NONBLOCK = 02004000 };
+	char path[WIRE_MODULE_PATH];
+	if (image->path_bytes == 0 || image->path_bytes >= sizeof(path) || image->path[0] != '/') {
+		return -1;
+	}
+	sys_copy(path, image->path, image->path_bytes);
+	path[image->path_bytes] = '\0';
+	return syscall_4(__NR_openat, AT_CWD, (long)path, READ_ONLY_CLOEXEC_NONBLOCK, 0);
+}
+
+static bool find_frames(long fd, const Elf64_Ehdr *header, Elf64_Shdr *section) {
+	static const char wanted[] = ".eh_frame";
+	char name[sizeof(wanted)];
+	Elf64_Shdr names;
+	if (header->e_shentsize != sizeof(names) || header->e_shstrndx >= header->e_shnum ||
+			!read_at(fd, &names, sizeof(names),
+					header->e_shoff + header->e_shstrndx * sizeof(names))) {
+		return false;
+	}
+	for (unsigned i = 0; i < header->e_shnum; i++) {
+		if (!read_at(fd, section, sizeof(*section), header->e_shoff + i * sizeof(*section))) {
+			return false;
+		}
+		if (section->sh_flags == SHF_ALLOC &&
+				read_at(fd, name, sizeof(name), names.sh_offset + section->sh_name) &&
+				sys_equal(name, wanted, sizeof(wanted))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Is it in memory what it is in the file, as far as its beginning and its end tell? */
+static bool is_in_memory(long fd, const struct image *image, const Elf64_Shdr *section) {
+	uint64_t at = image->bias + section->sh_addr, size = section->sh_size;
+	uint64_t first[2], last;
+	return size >= sizeof(first) && at >= image->start && at < image->end &&
+			size <= image->end - at && read_at(fd, first, sizeof(first), section->sh_offset) &&
+			read_at(fd, &last, sizeof(last), section->sh_offset + size - sizeof(last)) &&
+			last >> 32 == 0 && sys_is_readable(at) && sys_is_readable(at + size - sizeof(last)) &&
+			sys_equal((const void *)at, first, sizeof(first)) &&
+			sys_equal((const void *)(at + size - sizeof(last)), &last, sizeof(last));
+}
+
+const uint8_t *image_frames(const struct image *image) {
+	Elf64_Ehdr header;
+	Elf64_Shdr section;
+	if (!world_may_call_system() || !sys_is_readable(image->start)) {
+		return NULL;
+	}
+	long fd = open_file(image);
+	if (sys_failed(fd)) {
+		return NULL;
+	}
+	bool is_found = read_at(fd, &header, sizeof(header), 0) &&
+			sys_equal(&header, (const void *)image->start, sizeof(header)) &&
+			find_frames(fd, &header, &section) && is_in_memory(fd, image, &section);
+	(void)syscall_1(__NR_close, fd);
+	return is_found ? (const uint8_t *)(image->bias + section.sh_addr) : NULL;
+}
+
 // ---- /proc/self/maps, line by line through a small buffer
 
 struct reader {

@@ -23,6 +23,13 @@ struct image {
 bool image_read(struct image *image, uint64_t start);
 
 /**
+ * The section .eh_frame of an image without .eh_frame_hdr, as linked without --eh-frame-hdr: the file
+ * at the image's path says where it lies. NULL: there is none that ends by a record of length 0, or that
+ * is another file by now.
+ */
+const uint8_t *image_frames(const struct image *image);
+
+/**
  * Call `visit` for each ELF image of this process, as /proc/self/maps has them, or host_maps(); its path may be cut. Returns
  * the mapping that `pc` lies in; 0 bytes: in none.
  */
