@@ -75,7 +75,8 @@ enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_image
 	if (!is_same(&exe, &w->exe)) {
 		begin(w, pid, &exe, now_ns);
 	}
-	w->exe = exe; // of the program that it will run first only the file was known
+	// Of the program that it will run first only the file was known; while it execs, no more is
+	w->exe.stack = exe.stack ? exe.stack : w->exe.stack;
 	bool has_come = n_images > w->n_last;
 	w->n_last = n_images;
 	if (w->is_told && has_come) {

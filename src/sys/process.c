@@ -169,24 +169,37 @@ bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
 	return true;
 }
 
-/** Where the main thread's stack began: an exec makes a new one. 0: not to be known. */
+/** Where the main thread's stack began: an exec makes a new one. 0: not to be known, or not yet. */
 static uint64_t stack_start(pid_t pid) {
-	enum { STATE = 3, START_STACK = 28 };
+	enum { STATE = 3, START_STACK = 28, ARGUMENTS = 48 };
 	char path[64], text[1024];
+	uint64_t stack = 0;
 	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	char *rest = file_read_small(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-	for (unsigned field = STATE; rest && field <= START_STACK; field++) {
+	for (unsigned field = STATE; rest && field <= ARGUMENTS; field++) {
 		rest = strchr(rest + 1, ' ');
+		stack = rest && field == START_STACK ? strtoull(rest, NULL, 10) : stack;
 	}
-	return rest ? strtoull(rest, NULL, 10) : 0;
+	// While it execs, the kernel has both where the arguments' texts are, and moves the stack below them
+	return rest && strtoull(rest, NULL, 10) == stack ? 0 : stack;
 }
 
 bool process_exe(pid_t pid, struct process_exe *out) {
+	enum { TRIES = 3 };
 	char path[64];
+	struct process_exe after;
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	bool is_there = process_exe_file(path, out);
-	out->stack = is_there ? stack_start(pid) : 0;
-	return is_there;
+	for (int i = 0; i < TRIES && process_exe_file(path, out); i++) {
+		uint64_t stack = stack_start(pid);
+		if (!process_exe_file(path, &after)) {
+			break;
+		}
+		if (after.device == out->device && after.inode == out->inode) {
+			out->stack = stack; // of this file, not of one that came in between
+			return true;
+		}
+	}
+	return process_exe_file(path, out);
 }
 
 bool process_exe_file(const char *path, struct process_exe *out) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "collector/exec_watch.h"
-
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -115,6 +114,27 @@ static void test_one_that_came_before_the_first_look_is_told_by_its_modules(void
 	assert_int_equal(look(f, 1, 60000u * (uint64_t)MS), EXEC_NOTHING_NEW);
 }
 
+/** However far the kernel has come with it. */
+static void test_an_exec_is_seen_once(void **state) {
+	struct fixture *f = *state;
+	for (int i = 0; i < 100; i++) {
+		struct exec_watch watch = {.has_module = has_module, .user = f};
+		siginfo_t end = {0};
+		pid_t child = fork();
+		if (child == 0) {
+			execlp("true", "true", (char *)NULL);
+			_exit(1);
+		}
+		assert_true(child > 0);
+		exec_watch_init(&watch, "/proc/self/exe", child, true);
+		for (uint64_t now_ns = MS; end.si_pid == 0; now_ns += 20u * MS) {
+			(void)exec_watch_look(&watch, child, 1, now_ns);
+			assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOHANG), 0);
+		}
+		assert_true(watch.n_programs <= 2);
+	}
+}
+
 static void test_a_process_that_is_gone_says_nothing(void **state) {
 	struct fixture *f = *state;
 	assert_int_equal(look(f, 1, MS), EXEC_NOTHING_NEW);
@@ -130,6 +150,7 @@ int main(void) {
 			ONE(a_program_that_announces_itself_is_recorded),
 			ONE(one_that_does_not_is_told_once),
 			ONE(one_that_came_before_the_first_look_is_told_by_its_modules),
+			ONE(an_exec_is_seen_once),
 			ONE(a_process_that_is_gone_says_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
