@@ -44,18 +44,18 @@ static void begin(struct exec_watch *w, pid_t pid, const struct process_exe *exe
  * last, it may have been that program all the same, which had not announced itself by then.
  */
 static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
-	if (w->is_absent) { // unless it was put into it later
-		return n_images == 0 || !w->has_module(w->user, n_images, file_base_name(w->path));
-	}
 	if (n_images <= w->n_announced) {
 		return true;
 	}
 	if (strcmp(w->previous, w->path) == 0) {
 		return n_images < w->n_programs; // both have the same modules, but not the same image
 	}
-	return w->n_last == n_images && w->previous[0] &&
-			w->has_module(w->user, n_images, file_base_name(w->previous)) &&
-			!w->has_module(w->user, n_images, file_base_name(w->path));
+	bool has_own = w->has_module(w->user, n_images, file_base_name(w->path));
+	if (w->is_absent) {
+		return !has_own; // unless it was put into it later
+	}
+	return w->n_last == n_images && w->previous[0] && !has_own &&
+			w->has_module(w->user, n_images, file_base_name(w->previous));
 }
 
 static bool is_time(const struct exec_watch *w, uint32_t n_images, uint64_t now_ns) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collector/exec_watch.h"
+#include "sys/file.h"
+
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -114,6 +116,25 @@ static void test_one_that_came_before_the_first_look_is_told_by_its_modules(void
 	assert_int_equal(look(f, 1, 60000u * (uint64_t)MS), EXEC_NOTHING_NEW);
 }
 
+/** The same file is run anew, and the image of before has a module of that name. */
+static void test_one_without_the_recorder_is_not_taken_for_the_one_before(void **state) {
+	struct fixture *f = *state;
+	assert_int_equal(look(f, 1, MS), EXEC_NOTHING_NEW);
+	let_it_exec(f);
+	assert_int_equal(look(f, 1, MS), EXEC_NOTHING_NEW);
+	f->watch.is_absent = true;
+	f->modules[1] = file_base_name(f->watch.path);
+	assert_true(exec_watch_end(&f->watch, 1));
+	memcpy(f->watch.previous, f->watch.path, sizeof f->watch.previous);
+	assert_true(exec_watch_end(&f->watch, 1));
+	// It was put into it later
+	f->modules[2] = f->modules[1];
+	assert_false(exec_watch_end(&f->watch, 2));
+	f->modules[2] = "another";
+	f->watch.previous[0] = '\0';
+	assert_true(exec_watch_end(&f->watch, 2));
+}
+
 /** However far the kernel has come with it. */
 static void test_an_exec_is_seen_once(void **state) {
 	struct fixture *f = *state;
@@ -150,6 +171,7 @@ int main(void) {
 			ONE(a_program_that_announces_itself_is_recorded),
 			ONE(one_that_does_not_is_told_once),
 			ONE(one_that_came_before_the_first_look_is_told_by_its_modules),
+			ONE(one_without_the_recorder_is_not_taken_for_the_one_before),
 			ONE(an_exec_is_seen_once),
 			ONE(a_process_that_is_gone_says_nothing),
 	};
