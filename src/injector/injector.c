@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 // ---- stops
 
@@ -156,6 +157,19 @@ static bool deal_with_resident(struct injector *in, struct err *err) {
 	return true;
 }
 
+/** One that execs just now, or is being loaded still, is given a moment to have its functions. */
+static bool look_when_loaded(struct injector *in, enum injector_start start, struct err *err) {
+	enum { LOOKS = 10 };
+	for (int i = 0; i < LOOKS && injector_look(in, err); i++) {
+		bool is_loaded = in->exe.stack != 0 && in->functions.n > 0;
+		if (start != INJECTOR_RUNNING || is_loaded || i == LOOKS - 1) {
+			return true;
+		}
+		(void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+	}
+	return false;
+}
+
 struct injector *injector_create(pid_t pid, enum injector_start start, const char *recorder,
 		struct err *err) {
 	struct injector *in = calloc(1, sizeof *in);
@@ -166,7 +180,7 @@ struct injector *injector_create(pid_t pid, enum injector_start start, const cha
 	in->pid = pid;
 	in->tracee.memory = -1;
 	if (!open_tracee(in, start, err) || !blob_open(&in->blob, recorder, err) ||
-			!injector_look(in, err) || !injector_has_allocator(in, err) ||
+			!look_when_loaded(in, start, err) || !injector_has_allocator(in, err) ||
 			!resident_await_errands(in, err) || !resident_find(in, err) ||
 			!deal_with_resident(in, err)) {
 		injector_destroy(in);
