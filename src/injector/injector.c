@@ -160,7 +160,11 @@ static bool deal_with_resident(struct injector *in, struct err *err) {
 /** One that execs just now, or is being loaded still, is given a moment to have its functions. */
 static bool look_when_loaded(struct injector *in, enum injector_start start, struct err *err) {
 	enum { LOOKS = 10 };
+	const struct process_exe opened = in->exe; // whose memory we have
 	for (int i = 0; i < LOOKS && injector_look(in, err); i++) {
+		if (start == INJECTOR_RUNNING && memcmp(&opened, &in->exe, sizeof opened) != 0) {
+			return injector_say_it_is_another(in, err);
+		}
 		bool is_loaded = in->exe.stack != 0 && in->functions.n > 0;
 		if (start != INJECTOR_RUNNING || is_loaded || i == LOOKS - 1) {
 			return true;
@@ -179,6 +183,7 @@ struct injector *injector_create(pid_t pid, enum injector_start start, const cha
 	}
 	in->pid = pid;
 	in->tracee.memory = -1;
+	(void)process_exe(pid, &in->exe);
 	if (!open_tracee(in, start, err) || !blob_open(&in->blob, recorder, err) ||
 			!look_when_loaded(in, start, err) || !injector_has_allocator(in, err) ||
 			!resident_await_errands(in, err) || !resident_find(in, err) ||
