@@ -198,11 +198,13 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 			.start_ns = clock_now_ns(),
 			.has_stamps = clock_has_stamps(),
 	};
+	signals_save(&run->start_signals);
 	run->recorder = launch_find_recorder(&run->arena, err);
 	if (!run->recorder) {
-		return false; // an installation is the user's to mend
+		// An installation is the user's to mend; a root without /proc, where it cannot be looked for, is not
+		result->is_untouched = access("/proc/self", F_OK) != 0;
+		return false;
 	}
-	signals_save(&run->start_signals);
 	result->is_untouched = true;
 	if (!has_enough_files(err) || !run_make_segment(run, &params, err)) {
 		return false;
