@@ -5,8 +5,10 @@
 #include "symbols/packages.h"
 #include "symbols/suppressions.h"
 #include "sys/clock.h"
+#include "sys/process.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -67,6 +69,7 @@ struct namer {
 
 	struct symbols *symbols;   // the worker's
 	struct packages *packages; // likewise
+	bool is_of_system;         // the program is where packages put theirs: else it is of none
 	pthread_t worker;
 	pthread_mutex_t lock; // guards what follows
 	pthread_cond_t changed;
@@ -106,7 +109,8 @@ static void *work(void *user) {
 		n->batch.is_answered = resolve(n, &n->batch);
 		if (n->batch.is_first) {
 			n->batch.suppressions = symbols_suppressions(&n->batch.file, &n->batch.arena);
-			n->batch.package = packages_source_of(n->packages, n->batch.file.path);
+			n->batch.package = n->is_of_system ? packages_source_of(n->packages, n->batch.file.path)
+											   : (struct slice){0};
 		}
 		n->batch.cost_ns = clock_thread_cpu_ns() - start_ns;
 		(void)pthread_mutex_lock(&n->lock);
@@ -329,6 +333,9 @@ struct namer *namer_create(struct modules *modules, struct texts *texts, struct 
 	(void)pthread_cond_init(&n->changed, NULL);
 	n->symbols = symbols_create(NULL, err);
 	n->packages = packages_create(fcntl(modules->root_fd, F_DUPFD_CLOEXEC, 0)); // -1 stays -1
+	char exe[PATH_MAX];
+	bool is_known = modules->exe || process_link(modules->pid, "exe", exe, sizeof exe);
+	n->is_of_system = is_known && packages_may_hold(modules->exe ? modules->exe : exe);
 	if (!n->packages) {
 		(void)err_memory(err);
 	}

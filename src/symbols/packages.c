@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 // The databases are read once, into one sorted array of (hash of the path, source package). Only
-// folders with code are kept: 160,000 files of a desktop become 20,000. Two paths with equal 64-bit
+// folders with code are kept. Two paths with equal 64-bit
 // hashes are taken for each other.
 
 enum { DATABASE_MAX_BYTES = 1 << 28 };
@@ -184,6 +184,10 @@ static void read_all(struct packages *p) {
 		p->files.n = 0;
 	}
 	free(scratch);
+}
+
+bool packages_may_hold(const char *path) {
+	return may_be_code(without_usr(slice_of_text(path)));
 }
 
 struct slice packages_source_of(struct packages *p, const char *path) {
