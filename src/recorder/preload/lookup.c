@@ -75,17 +75,30 @@ static uint32_t gnu_hash_of(const char *name) {
 	return hash;
 }
 
+/** The buckets, one of which has the name's first symbol. Behind them are the symbols' hashes, in chains. */
+static const uint32_t *gnu_buckets(const uint32_t *gnu_hash) {
+	return gnu_hash + 4 + gnu_hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+}
+
+/** False: the object has no such name. Of nearly all that it does not have. */
+static bool may_have(const uint32_t *gnu_hash, uint32_t hash) {
+	enum { BITS = 8 * sizeof(ElfW(Addr)) };
+	uint32_t n_words = gnu_hash[2];
+	const ElfW(Addr) *words = (const ElfW(Addr) *)(const void *)(gnu_hash + 4);
+	ElfW(Addr) word = n_words != 0 ? words[hash / BITS % n_words] : 0;
+	return (word >> (hash % BITS) & word >> ((hash >> gnu_hash[3]) % BITS) & 1) != 0;
+}
+
 /** By the chain of the name's hash; the last bit of each hash there says that the chain ends. */
 static const ElfW(Sym) *
 		find_by_gnu_hash(const struct dl_phdr_info *info, const struct tables *t, const char *name,
-				const void *ours) {
+				uint32_t hash, const void *ours) {
 	uint32_t n_buckets = t->gnu_hash[0];
 	uint32_t first = t->gnu_hash[1];
-	const uint32_t *buckets = t->gnu_hash + 4 +
-			t->gnu_hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	const uint32_t *buckets = gnu_buckets(t->gnu_hash);
 	const uint32_t *chains = buckets + n_buckets;
-	uint32_t hash = gnu_hash_of(name);
-	uint32_t i = n_buckets != 0 ? buckets[hash % n_buckets] : 0;
+	bool is_there = n_buckets != 0 && may_have(t->gnu_hash, hash);
+	uint32_t i = is_there ? buckets[hash % n_buckets] : 0;
 	for (bool is_last = i < first; !is_last; i++) {
 		is_last = (chains[i - first] & 1) != 0;
 		if ((chains[i - first] | 1) == (hash | 1) &&
@@ -96,22 +109,25 @@ static const ElfW(Sym) *
 	return NULL;
 }
 
+static const ElfW(Sym) *
+		find_by_tables(const struct dl_phdr_info *info, const struct tables *t, const char *name,
+				uint32_t hash, const void *ours) {
+	if (t->gnu_hash != NULL) {
+		return find_by_gnu_hash(info, t, name, hash, ours);
+	}
+	for (uint32_t i = 1; t->hash != NULL && i < t->hash[1]; i++) {
+		if (is_function(info, t, &t->symbols[i], name, ours)) {
+			return &t->symbols[i];
+		}
+	}
+	return NULL;
+}
+
 /** A function that the object defines, but not `ours`. */
 static const ElfW(Sym) *
 		find_symbol(const struct dl_phdr_info *info, const char *name, const void *ours) {
 	struct tables t;
-	if (!read_tables(&t, info)) {
-		return NULL;
-	}
-	if (t.gnu_hash != NULL) {
-		return find_by_gnu_hash(info, &t, name, ours);
-	}
-	for (uint32_t i = 1; t.hash != NULL && i < t.hash[1]; i++) {
-		if (is_function(info, &t, &t.symbols[i], name, ours)) {
-			return &t.symbols[i];
-		}
-	}
-	return NULL;
+	return read_tables(&t, info) ? find_by_tables(info, &t, name, gnu_hash_of(name), ours) : NULL;
 }
 
 static void *find_in_object(const struct dl_phdr_info *info, const char *name, const void *ours) {
@@ -210,30 +226,30 @@ struct redirection {
 	const void *from, *to;
 };
 
-static bool protect(uintptr_t page, int protection) {
-	return syscall_3(__NR_mprotect, (long)page, PAGE, protection) == 0;
-}
-
-/** Change one symbol, in a page that nobody may write to. */
-static void set_value(const struct dl_phdr_info *info, const ElfW(Sym) * symbol, uint64_t value) {
+/** Symbols lie in pages that nobody may write to: let us, or no longer. */
+static bool protect(const struct dl_phdr_info *info, const ElfW(Sym) * symbols, uint32_t n,
+		bool is_writable) {
 	const ElfW(Phdr) *segment = NULL;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		if (p->p_type == PT_LOAD &&
-				(uint64_t)symbol - (info->dlpi_addr + p->p_vaddr) < p->p_memsz) {
+				(uint64_t)symbols - (info->dlpi_addr + p->p_vaddr) < p->p_memsz) {
 			segment = p;
 		}
 	}
-	uint64_t *at = (uint64_t *)(uintptr_t)&symbol->st_value;
-	uintptr_t page = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
 	// As it is mapped, and written to: code may lie in that segment, and whoever runs it is not disturbed
 	int flags = segment == NULL ? 0 : (int)segment->p_flags;
 	int protection = ((flags & PF_R) != 0 ? PROT_READ : 0) |
-			((flags & PF_W) != 0 ? PROT_WRITE : 0) | ((flags & PF_X) != 0 ? PROT_EXEC : 0);
-	if (segment != NULL && protect(page, protection | PROT_WRITE)) {
-		__atomic_store_n(at, value, __ATOMIC_RELAXED);
-		(void)protect(page, protection);
-	}
+			((flags & PF_W) != 0 || is_writable ? PROT_WRITE : 0) |
+			((flags & PF_X) != 0 ? PROT_EXEC : 0);
+	uintptr_t page = (uintptr_t)symbols & ~(uintptr_t)(PAGE - 1);
+	return segment != NULL &&
+			syscall_3(__NR_mprotect, (long)page, (long)((uintptr_t)(symbols + n) - page),
+					protection) == 0;
+}
+
+static void set_value(const ElfW(Sym) * symbol, uint64_t value) {
+	__atomic_store_n((uint64_t *)(uintptr_t)&symbol->st_value, value, __ATOMIC_RELAXED);
 }
 
 static int redirect_in_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
@@ -243,8 +259,10 @@ static int redirect_in_object(struct dl_phdr_info *info, size_t bytes, void *arg
 		return 0;
 	}
 	const ElfW(Sym) *symbol = find_symbol(info, r->name, NULL);
-	if (symbol != NULL && info->dlpi_addr + symbol->st_value == (uint64_t)r->from) {
-		set_value(info, symbol, (uint64_t)r->to - info->dlpi_addr);
+	if (symbol != NULL && info->dlpi_addr + symbol->st_value == (uint64_t)r->from &&
+			protect(info, symbol, 1, true)) {
+		set_value(symbol, (uint64_t)r->to - info->dlpi_addr);
+		(void)protect(info, symbol, 1, false);
 	}
 	return 1;
 }
@@ -252,6 +270,85 @@ static int redirect_in_object(struct dl_phdr_info *info, size_t bytes, void *arg
 void lookup_redirect(const char *name, const void *from, const void *to) {
 	struct redirection r = {name, from, to};
 	(void)dl_iterate_phdr(redirect_in_object, &r);
+}
+
+// ---- hiding
+
+enum { HIDDEN_MAX = 512 };
+
+/** Our functions, and which of them another object defines that the program was started with. */
+struct hiding {
+	const void *ours;
+	bool (*stays)(const char *name);
+	unsigned n_left; // objects to look at
+	struct dl_phdr_info info;
+	struct tables tables;
+	uint32_t first, n; // symbols
+	uint32_t hashes[HIDDEN_MAX];
+	bool is_kept[HIDDEN_MAX];
+};
+
+static const char *name_of_ours(const struct hiding *h, uint32_t i) {
+	return h->tables.names + h->tables.symbols[h->first + i].st_name;
+}
+
+/** The loader's hash table has all that we define, behind what we only use. */
+static void list_ours(struct hiding *h, const struct dl_phdr_info *info) {
+	h->info = *info;
+	if (!read_tables(&h->tables, info) || h->tables.gnu_hash == NULL) {
+		return;
+	}
+	const uint32_t *table = h->tables.gnu_hash;
+	const uint32_t *buckets = gnu_buckets(table), *chains = buckets + table[0];
+	uint32_t last = 0;
+	for (uint32_t i = 0; i < table[0]; i++) {
+		last = buckets[i] > last ? buckets[i] : last;
+	}
+	h->first = table[1];
+	while (last >= h->first && (chains[last - h->first] & 1) == 0) {
+		last++;
+	}
+	h->n = last >= h->first && last - h->first < HIDDEN_MAX ? last - h->first + 1 : 0;
+	for (uint32_t i = 0; i < h->n; i++) {
+		h->hashes[i] = gnu_hash_of(name_of_ours(h, i));
+		h->is_kept[i] = h->stays(name_of_ours(h, i));
+	}
+}
+
+static int look_who_defines(struct dl_phdr_info *info, size_t bytes, void *arg) {
+	(void)bytes;
+	struct hiding *h = arg;
+	struct tables t;
+	if (h->n_left == 0) {
+		return 1;
+	}
+	h->n_left--;
+	if (h->n == 0) {
+		if (is_of_object(info, h->ours)) {
+			list_ours(h, info);
+		}
+	} else if (read_tables(&t, info)) {
+		for (uint32_t i = 0; i < h->n; i++) {
+			h->is_kept[i] = h->is_kept[i] ||
+					find_by_tables(info, &t, name_of_ours(h, i), h->hashes[i], NULL) != NULL;
+		}
+	}
+	return 0;
+}
+
+void lookup_hide(const void *ours, bool (*stays)(const char *name)) {
+	struct hiding h = {.ours = ours, .stays = stays, .n_left = count_first_objects()};
+	(void)dl_iterate_phdr(look_who_defines, &h);
+	const ElfW(Sym) *symbols = h.tables.symbols + h.first;
+	if (h.n == 0 || !protect(&h.info, symbols, h.n, true)) {
+		return;
+	}
+	for (uint32_t i = 0; i < h.n; i++) {
+		if (!h.is_kept[i]) {
+			set_value(&symbols[i], 0);
+		}
+	}
+	(void)protect(&h.info, symbols, h.n, false);
 }
 
 // ---- images

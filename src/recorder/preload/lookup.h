@@ -28,5 +28,11 @@ bool lookup_is_beside(const void *function, const char *name);
  */
 void lookup_redirect(const char *name, const void *from, const void *to);
 
+/**
+ * Let nobody find any more those functions of the object of `ours` that no object behind it defines
+ * which the program was started with, but for those that stay.
+ */
+void lookup_hide(const void *ours, bool (*stays)(const char *name));
+
 /** A function of an object that lies in memory as its file, from its ELF header on. NULL: none. */
 void *lookup_in_image(const void *image, const char *name);

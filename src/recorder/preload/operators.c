@@ -8,10 +8,10 @@
  *
  *   next in the global scope, beside a malloc    recorded here
  *   next in the global scope                     jumped to
- *   not there: a C program whose C++ libraries   recorded here, and made of malloc and free: such a
- *   have a scope of their own                    library may go at any time, and its functions with it
+ *   not there                                    made of malloc and free, for a caller that was bound before
+ *                                                they were hidden (real.c)
  *
- * They cannot be told apart by a name that is exported or not, since the loader binds callers before
+ * A C program whose C++ libraries have a scope of their own calls those directly. They cannot be told apart by a name that is exported or not, since the loader binds callers before
  * anything of ours runs.
  */
 
@@ -50,23 +50,20 @@ static struct operators now, own;
 #pragma GCC diagnostic ignored "-Wunused-parameter" // they take what the real ones take
 
 // Only a C++ library can throw where there is no memory
-#define OPERATOR_NEW(name, its_name, twin, parameters, arguments, by_malloc)                     \
-	EXPORT void *name parameters;                                                                \
-	static void *made_##name parameters {                                                        \
-		void *block = by_malloc;                                                                 \
-		void *(*theirs)parameters = block != NULL ? NULL                                         \
-												  : real_find_loaded(#name, (const void *)name); \
-		return theirs != NULL ? theirs arguments : block;                                        \
-	}                                                                                            \
-	static void *recorded_##name parameters {                                                    \
-		REPLACE_NEW(own.name arguments, size, none)                                              \
-	}                                                                                            \
-	static void *find_##name parameters {                                                        \
-		SETTLE(name, name, made_##name)                                                          \
-		return NOW(name) arguments;                                                              \
-	}                                                                                            \
-	EXPORT void *name parameters {                                                               \
-		return NOW(name) arguments;                                                              \
+#define OPERATOR_NEW(name, its_name, twin, parameters, arguments, by_malloc) \
+	EXPORT void *name parameters;                                            \
+	static void *made_##name parameters {                                    \
+		return by_malloc;                                                    \
+	}                                                                        \
+	static void *recorded_##name parameters {                                \
+		REPLACE_NEW(own.name arguments, size, none)                          \
+	}                                                                        \
+	static void *find_##name parameters {                                    \
+		SETTLE(name, name, made_##name)                                      \
+		return NOW(name) arguments;                                          \
+	}                                                                        \
+	EXPORT void *name parameters {                                           \
+		return NOW(name) arguments;                                          \
 	}
 
 #define OPERATOR_DELETE(name, its_name, parameters, arguments) \

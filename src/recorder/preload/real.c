@@ -4,17 +4,47 @@
 #include "machine.h"
 #include "recorder/preload/lookup.h"
 
+static bool begins_with(const char *name, const char *with) {
+	while (*with != '\0' && *name == *with) {
+		name++;
+		with++;
+	}
+	return *with == '\0';
+}
+
+/** What is ours alone, and what a library that is loaded later is looked for. */
+static bool stays(const char *name) {
+	return begins_with(name, "heaptrack_") || begins_with(name, "__register_frame") ||
+			begins_with(name, "__deregister_frame");
+}
+
+/**
+ * At the first look, which comes before anything is loaded by the program itself. A library that it
+ * loads may have an allocator of its own, under the names that we export: its calls are its own then.
+ * For us, they could not be told from those of another such library.
+ */
+static void hide(const void *ours) {
+	static _Atomic bool is_hidden;
+	if (!is_hidden) {
+		is_hidden = true;
+		lookup_hide(ours, stays);
+	}
+}
+
 MACHINE_ALIGNS_STACK void *real_find_global(const char *name, const void *ours) {
+	hide(ours);
 	return lookup_next(name, ours);
 }
 
-MACHINE_ALIGNS_STACK void *real_find_loaded(const char *name, const void *ours) {
-	return lookup_function(name, ours);
-}
+static _Atomic bool has_loaded; // one was found in a library that may be gone one day
 
-static void *find_library(const char *name, const void *ours) {
+MACHINE_ALIGNS_STACK static void *find_loaded(const char *name, const void *ours) {
 	void *found = real_find_global(name, ours);
-	return found != NULL ? found : real_find_loaded(name, ours);
+	if (found == NULL) {
+		has_loaded = true;
+		found = lookup_function(name, ours);
+	}
+	return found;
 }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" // they take what the real ones take
@@ -36,8 +66,8 @@ static void *find_library(const char *name, const void *ours) {
 	}
 #define HOOK(result, name, parameters, arguments, what, without) \
 	FOUND_BY(real_find_global, result, name, parameters, arguments, without)
-#define LIBRARY_HOOK(result, name, parameters, arguments, what, without) \
-	FOUND_BY(find_library, result, name, parameters, arguments, without)
+#define LOADED_HOOK(result, name, parameters, arguments, what, without) \
+	FOUND_BY(find_loaded, result, name, parameters, arguments, without)
 #include "recorder/hooks.def"
 #undef HOOK
 
@@ -46,6 +76,17 @@ struct real real = {
 #include "recorder/hooks.def"
 };
 #undef HOOK
+
+void real_forget_loaded(void) {
+	if (!has_loaded) {
+		return;
+	}
+	has_loaded = false;
+#define HOOK(...)
+#define LOADED_HOOK(result, name, ...) __atomic_store_n(&real.name, find_##name, __ATOMIC_RELAXED);
+#include "recorder/hooks.def"
+#undef HOOK
+}
 
 void real_find_execs(void) {
 	settle_execve();

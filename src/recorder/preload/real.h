@@ -23,11 +23,13 @@ extern struct real real;
 #define REAL(name) (__atomic_load_n(&real.name, __ATOMIC_RELAXED))
 
 /**
- * Another definition than `ours`: the one that the program would use without us, by the global
- * scope; else one in a library that the program loaded into a scope of its own. NULL: there is none.
+ * Another definition than `ours`: the one that the program would use without us, by what it was started
+ * with. NULL: there is none, and from the first such question on nobody finds `ours`, either.
  */
 void *real_find_global(const char *name, const void *ours);
-void *real_find_loaded(const char *name, const void *ours);
+
+/** A library is gone, which may be one with functions that are looked for in those that are loaded later. */
+void real_forget_loaded(void);
 
 /** Find what becomes another program: a child of fork must not look it up, for which it needs the loader's lock. */
 void real_find_execs(void);

@@ -70,6 +70,7 @@
 	}                                                                                   \
 	if (__builtin_expect(capture_is_loader(caller.pc), 0)) {                            \
 		capture_modules_changed();                                                      \
+		real_forget_loaded();                                                           \
 	}                                                                                   \
 	hook_free(&h, ptr);                                                                 \
 	call;                                                                               \

@@ -1,0 +1,131 @@
+"""Libraries that the program loads itself, each with an allocator of its own under a known allocator's names.
+Every call reaches the allocator that it would reach without us: each marks its blocks and knows them again.
+"""
+
+import shutil
+import subprocess
+
+import pytest
+
+from attaching import attach, known, target  # noqa: F401
+
+PLUGIN = r"""
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+struct head { const char *whose; size_t size; };
+static _Alignas(16) char pool[1 << 16];
+static size_t used;
+static int is_mine(void *block) {
+	struct head *h = (struct head *)block - 1;
+	return (char *)h >= pool && (char *)h < pool + sizeof pool && h->whose == pool;
+}
+void *ALLOCATE(size_t size) {
+	struct head *h = (struct head *)(pool + used);
+	used = (used + sizeof *h + size + 15) / 16 * 16 % (sizeof pool / 2);
+	*h = (struct head){pool, size};
+	return h + 1;
+}
+void RELEASE(void *block) {
+	if (!is_mine(block)) {
+		puts(NAME " was given a block that it did not make");
+		fflush(stdout);
+		_Exit(3);
+	}
+}
+__attribute__((noinline)) void *plugin_make(size_t size) { return ALLOCATE(size); }
+int use(void) {
+	int mine = 0;
+	for (size_t i = 0; i < 100; i++) {
+		void *block = plugin_make(24 + i);
+		mine += is_mine(block);
+		RELEASE(block);
+	}
+	return mine;
+}
+"""
+
+# It loads both; closes the first, whose place the next one takes; and goes on with the other
+HOST = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile sig_atomic_t is_over;
+static void end(int signal) { is_over = signal; }
+static int use(void *library) { return ((int (*)(void))dlsym(library, "use"))(); }
+int main(int argc, char **argv) {
+	int rounds = atoi(argv[1]), good = 0;
+	signal(SIGTERM, end);
+	for (int i = 0; i < rounds && !is_over; i++) {
+		void *a = dlopen(argv[2 + i % 2], RTLD_NOW), *b = dlopen(argv[3 - i % 2], RTLD_NOW);
+		free(malloc(32));
+		good += use(a) + use(b);
+		dlclose(a);
+		good += use(b);
+		dlclose(b);
+		if (i == 0) {
+			printf("ready %p %p\n", dlsym(RTLD_DEFAULT, "mi_malloc"), dlsym(RTLD_DEFAULT, "_Znwm"));
+			fflush(stdout);
+		}
+		usleep(rounds > 10 ? 2000 : 0);
+		good -= 300 * (rounds > 10);
+	}
+	printf("%d\n", good);
+	return argc == 4 ? 0 : 1;
+}
+"""
+NAMES = [("mi_malloc", "mi_free"), ("_rjem_malloc", "_rjem_free"), ("GC_malloc", "sdallocx"),
+         ("_Znwm", "_ZdlPv")]
+
+
+@pytest.fixture
+def programs(tmp_path):
+    """The host, and two libraries whose allocators have these names."""
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc here")
+
+    def make(name, source, *options):
+        (tmp_path / f"{name}.c").write_text(source)
+        subprocess.run(["gcc", "-g", "-O1", "-fno-builtin", "-w", "-o", tmp_path / name, tmp_path / f"{name}.c",
+                        *options], check=True, timeout=100)
+        return tmp_path / name
+
+    def build(names):
+        allocates, releases = names
+        return [make("host", HOST, "-ldl"),
+                *(make(f"{letter}.so", PLUGIN, "-shared", "-fPIC", f"-DALLOCATE={allocates}",
+                       f"-DRELEASE={releases}", f'-DNAME="{letter}"') for letter in "ab")]
+    return build
+
+
+@pytest.mark.parametrize("names", NAMES, ids=[names[0] for names in NAMES])
+def test_two_plugins(tools, helpers, programs, names):
+    host, a, b = programs(names)
+    plain, recording = tools.run(host, 3, a, b), tools.record(host, 3, a, b)
+    assert plain.stdout == "ready (nil) (nil)\n900\n"
+    assert (recording.status, recording.stdout) == (0, plain.stdout), repr(recording)
+    made = recording.json()
+    assert helpers.total(helpers.through(made["sites"]["allocations"], "main"), "blocks") >= 3
+    assert made["quality"]["unknown_frees"] == made["quality"]["double_allocations"] == 0
+
+
+def test_children_of_what_is_recorded(tools, programs):
+    """They have the recorder, too."""
+    host, a, b = programs(NAMES[0])
+    recording = tools.record("sh", "-c", f"{host} 3 {a} {b}; exit 4")
+    assert (recording.status, recording.stdout) == (4, "ready (nil) (nil)\n900\n"), repr(recording)
+
+
+def test_attached(build, target, tmp_path, programs):  # noqa: F811
+    """Each is hooked where it is, as long as it is there."""
+    host, a, b = programs(NAMES[0])
+    process = target([host, 1 << 30, a, b])
+    for i in range(2):
+        attach(build, process.pid, tmp_path / f"{i}.zst", duration="1500ms")
+    assert process.is_alive()
+    assert process.end() == 0 and process.said() == "ready (nil) (nil)\n0\n", repr(process)
+    made = known(build, tmp_path / "1.zst")
+    assert made["summary"]["allocations"] > 0
