@@ -7,22 +7,10 @@
 
 #include <stdlib.h>
 
-const char compare_help[] =
-		"Comparing and judging (several FILEs, several -d: repeated runs, by their medians):\n"
-		"  -d, --diff BASE         what changed since BASE, also of another build\n"
-		"  --base-lens LENS        of BASE, if it is another part; without -d, of FILE itself:\n"
-		"                          --base-lens t=mark:a-mark:b --lens t=mark:b-mark:c FILE\n"
-		"  --fail-if 'GATE'        exit with status 3 if it holds; may stand several times:\n"
-		"                          'peak>500M' 'never-freed>0' 'temporary>30%', and against -d\n"
-		"                          'allocations>+5%' 'peak>+10M'; also never-freed-blocks,\n"
-		"                          allocated, peak-rss, lost\n"
-		"  --markdown              for a pull request\n"
-		"  --junit OUT             the gates as JUnit's XML\n"
-		"\n";
-
 bool compare_options_base(struct compare_options *o, const char *path, struct err *err) {
 	if (o->n_bases == BASES_MAX) {
-		return err_set(err, ERR_USAGE, "%d bases are the most", BASES_MAX);
+		return err_set(err, ERR_USAGE, "too many recordings to compare with; at most %d",
+				BASES_MAX);
 	}
 	o->bases[o->n_bases++] = path;
 	return true;
@@ -30,7 +18,7 @@ bool compare_options_base(struct compare_options *o, const char *path, struct er
 
 bool compare_options_gate(struct compare_options *o, const char *text, struct err *err) {
 	if (o->n_gates == GATES_MAX) {
-		return err_set(err, ERR_USAGE, "%d gates are the most", GATES_MAX);
+		return err_set(err, ERR_USAGE, "too many gates; at most %d", GATES_MAX);
 	}
 	return gate_parse(&o->gates[o->n_gates++], text, err);
 }

@@ -45,5 +45,3 @@ struct compare_task {
  */
 bool compare_run(const struct compare_task *task, struct buffer *out, bool *is_broken,
 		struct err *err);
-
-extern const char compare_help[];

@@ -3,6 +3,7 @@
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/gui_options.h"
+#include "cli/option_table.h"
 #include "cli/say.h"
 #include "cli/show.h"
 #include "session/list.h"
@@ -61,11 +62,11 @@ int cli_gui(int argc, char **argv) {
 	struct gui_options o;
 	struct err err = {0};
 	if (!gui_options_parse(&o, argc, argv, &err)) {
-		say_problem("heaptrack_gui", "%s; see heaptrack_gui --help", err.text);
+		say_problem("heaptrack_gui", "%s", err.text);
 		return EXIT_FAILURE;
 	}
 	if (o.wants_help) {
-		(void)fputs(gui_help, stdout);
+		options_put_help(&gui_option_table, stdout);
 		return EXIT_SUCCESS;
 	}
 	if (o.wants_version) {

@@ -18,5 +18,3 @@ struct gui_options {
 
 /** False: `err` says what is wrong, with the word that is. */
 bool gui_options_parse(struct gui_options *o, int argc, char **argv, struct err *err);
-
-extern const char gui_help[];

@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "base/visible.h"
 #include "cli/cli.h"
+#include "cli/option_table.h"
 #include "cli/say.h"
 #include "export/export.h"
 #include "session/resolve.h"
@@ -34,83 +35,47 @@ struct interpret_options {
 	bool wants_help, wants_version;
 };
 
-static const char help[] =
-		"Usage: heaptrack_interpret [options] < RAW > INTERPRETED\n"
-		"       heaptrack --interpret FILE [options]\n"
-		"\n"
-		"Puts functions, files and lines into a recording that has only addresses.\n"
-		"\n"
-		"  --sysroot DIR          where the root folder of the recorded system is\n"
-		"  --debug-paths DIR...   further folders with debug symbols\n"
-		"  --extra-paths DIR...   further folders with binaries: tried by base name, then as sysroots\n"
-		"  -o, --output FILE      with --interpret: where to (default: FILE without .raw)\n"
-		"  -h, --help    -v, --version\n";
+// ---- options
 
-// ---- words
-
-static bool add_word(struct words *w, const char *word) {
+static bool add_word(struct words *w, const char *word, struct err *err) {
 	const char **at = vec_push(w);
 	if (at) {
 		*at = word;
 	}
-	return at != NULL;
+	return at || err_memory(err);
 }
 
-/** "--name" or "--name=value": the value, or "" for the first; NULL: another option. */
-static const char *option_value(const char *word, const char *name) {
-	size_t n = strlen(name);
-	if (strncmp(word, name, n) != 0 || (word[n] && word[n] != '=')) {
-		return NULL;
-	}
-	return word[n] ? word + n + 1 : "";
-}
-
-/** One value: behind the '=', or the next word. */
-static bool take_one(int n, char **words, int *i, const char *value, const char **out,
+static bool take_word(void *options, const struct option_row *row, const char *value,
 		struct err *err) {
-	if (!*value && *i + 1 >= n) {
-		return err_set(err, ERR_USAGE, "%s needs a value", words[*i]);
-	}
-	*out = *value ? value : words[++*i];
-	return true;
+	return add_word((struct words *)((char *)options + row->at), value, err);
 }
 
-/** As many as there are up to the next option. */
-static bool take_some(int n, char **words, int *i, const char *value, struct words *out,
-		struct err *err) {
-	const char *name = words[*i];
-	if (*value && !add_word(out, value)) {
-		return err_memory(err);
-	}
-	while (!*value && *i + 1 < n && words[*i + 1][0] != '-') {
-		if (!add_word(out, words[++*i])) {
-			return err_memory(err);
-		}
-	}
-	return out->n > 0 || err_set(err, ERR_USAGE, "%s needs a folder", name);
-}
+#define AT(field) .at = offsetof(struct interpret_options, field)
 
-static bool parse_word(struct interpret_options *o, int n, char **words, int *i, struct err *err) {
-	const char *word = words[*i], *value;
-	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
-		o->wants_help = true;
-	} else if (strcmp(word, "-v") == 0 || strcmp(word, "--version") == 0) {
-		o->wants_version = true;
-	} else if ((value = option_value(word, "--sysroot"))) {
-		return take_one(n, words, i, value, &o->symbols.sysroot, err);
-	} else if ((value = option_value(word, "--debug-paths"))) {
-		return take_some(n, words, i, value, &o->debug_paths, err);
-	} else if ((value = option_value(word, "--extra-paths"))) {
-		return take_some(n, words, i, value, &o->extra_paths, err);
-	} else if ((value = option_value(word, "-o")) || (value = option_value(word, "--output"))) {
-		return take_one(n, words, i, value, &o->output, err);
-	} else if (word[0] == '-' && word[1]) {
-		return err_set(err, ERR_USAGE, "there is no option %s", word);
-	} else if (!add_word(&o->files, word)) {
-		return err_memory(err);
-	}
-	return true;
-}
+static const struct option_row rows[] = {
+		{"sysroot", 0, VALUE_NEEDED, .value_name = "DIR", .take = option_take_text,
+				AT(symbols.sysroot), .help = "root folder of the recorded system"},
+		{"debug-paths", 0, VALUE_SEVERAL, .value_name = "DIR", .take = take_word, AT(debug_paths),
+				.help = "further folders with debug symbols"},
+		{"extra-paths", 0, VALUE_SEVERAL, .value_name = "DIR", .take = take_word, AT(extra_paths),
+				.help = "further folders with binaries: searched by file name, then as system roots"},
+		{"output", 'o', VALUE_NEEDED, .value_name = "FILE", .take = option_take_text, AT(output),
+				.help = "with --interpret: write to FILE (default: the input's name without .raw)"},
+		{"help", 'h', .take = option_take_flag, AT(wants_help), .help = "print this help"},
+		{"version", 'v', .take = option_take_flag, AT(wants_version), .help = "print the version"},
+};
+
+static const struct option_section sections[] = {OPTION_SECTION(NULL, rows)};
+
+const struct option_table interpret_option_table = {
+		.command = "heaptrack_interpret",
+		.head = "Usage: heaptrack_interpret [options] < RAW > INTERPRETED\n"
+				"       heaptrack --interpret FILE [options]\n"
+				"\n"
+				"Adds functions, files and lines to a recording that has addresses only.\n",
+		.sections = sections,
+		.n_sections = 1,
+};
 
 static void finish_options(struct interpret_options *o) {
 	vec_finish(&o->debug_paths);
@@ -118,15 +83,20 @@ static void finish_options(struct interpret_options *o) {
 	vec_finish(&o->files);
 }
 
-static bool parse(struct interpret_options *o, int n, char **words, struct err *err) {
+/** argv[0] is the command. */
+static bool parse(struct interpret_options *o, int argc, char **argv, struct err *err) {
 	*o = (struct interpret_options){0};
-	for (int i = 0; i < n; i++) {
-		if (!parse_word(o, n, words, &i, err)) {
+	int operands;
+	if (!options_parse(&interpret_option_table, o, argc, argv, &operands, err)) {
+		return false;
+	}
+	for (int i = operands; i < argc; i++) {
+		if (!add_word(&o->files, argv[i], err)) {
 			return false;
 		}
 	}
-	if (!add_word(&o->debug_paths, NULL) || !add_word(&o->extra_paths, NULL)) {
-		return err_memory(err);
+	if (!add_word(&o->debug_paths, NULL, err) || !add_word(&o->extra_paths, NULL, err)) {
+		return false;
 	}
 	o->symbols.debug_paths = o->debug_paths.items;
 	o->symbols.extra_paths = o->extra_paths.items;
@@ -280,9 +250,9 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 	if (ok && s.is_ours) {
 		ok = name_ours(&s, &o->symbols, own, err);
 	} else if (ok && s.recording.meta.source != REC_FROM_KDE) {
-		ok = err_set(err, ERR_USAGE, "%s: there are no names to be put to such a file", s.path);
+		ok = err_set(err, ERR_USAGE, "%s: not a recording that lacks names", s.path);
 	} else if (ok && strcmp(own, s.path) == 0) {
-		ok = err_set(err, ERR_USAGE, "%s: it has its names already", s.path);
+		ok = err_set(err, ERR_USAGE, "%s: already has its names", s.path);
 	} else if (ok) {
 		ok = export_to(&s, "heaptrack", own, err);
 	}
@@ -310,22 +280,20 @@ static int say_and_finish(struct interpret_options *o, const char *who, bool ok,
 /** True: that was all that was asked. */
 static bool tell_of_itself(const struct interpret_options *o) {
 	if (o->wants_help) {
-		(void)fputs(help, stdout);
+		options_put_help(&interpret_option_table, stdout);
 	} else if (o->wants_version) {
 		(void)puts("heaptrack_interpret " HEAPTRACK_VERSION);
 	}
 	return o->wants_help || o->wants_version;
 }
 
-int cli_interpret_files(int n, char **words) {
+int cli_interpret_files(int argc, char **argv) {
 	struct interpret_options o;
 	struct err err = {0};
-	bool ok = parse(&o, n, words, &err);
+	bool ok = parse(&o, argc, argv, &err);
 	if (ok && !tell_of_itself(&o)) {
 		ok = o.files.n > 0 ||
-				err_set(&err, ERR_USAGE,
-						"which recording? Usage: heaptrack "
-						"--interpret FILE");
+				err_set(&err, ERR_USAGE, "no recording given; usage: heaptrack --interpret FILE");
 		for (size_t i = 0; ok && i < o.files.n; i++) {
 			ok = interpret_file(&o, o.files.items[i], &err);
 		}
@@ -365,7 +333,7 @@ int cli_interpret(int argc, char **argv) {
 	struct interpret_options o;
 	struct err err = {0};
 	// Words that are no options have always been passed over
-	bool ok = parse(&o, argc - 1, argv + 1, &err);
+	bool ok = parse(&o, argc, argv, &err);
 	if (ok && !tell_of_itself(&o)) {
 		ok = filter(&o, &err);
 	}

@@ -7,9 +7,9 @@
  * `heaptrack -i FILE [--sysroot D] [--debug-paths D...] [--extra-paths D...] [-o OUT]`: names from
  * the binaries on this machine for a recording made elsewhere. A raw file of KDE's becomes an
  * interpreted one (x.raw.zst: x.zst); a recording of ours gets the names that it lacks, under its
- * own name, and what was there is moved aside. Gives the exit status.
+ * own name, and what was there is moved aside. argv[0] is passed over. Gives the exit status.
  */
-int cli_interpret_files(int n, char **words);
+int cli_interpret_files(int argc, char **argv);
 
 /** Bytes of single events to be kept for the raw stream: all of them. */
 #define RECORD_ALL_EVENTS ((uint64_t)1 << 60)

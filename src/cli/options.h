@@ -16,12 +16,14 @@ enum asked {
 	ASKED_ATTACH,
 	ASKED_DETACH,
 	ASKED_DEBUG,
+	ASKED_COMPLETION,
 	ASKED_BESIDE
 };
 
 struct heaptrack_options {
-	enum asked what;
+	int what; // enum asked
 	const char *output;
+	const char *shell;    // of ASKED_COMPLETION
 	int pid;              // after -p, --detach or --beside
 	int fd;               // after --beside
 	uint64_t duration_ns; // 0: until somebody ends it
@@ -34,11 +36,3 @@ struct heaptrack_options {
 
 /** False: `err` says what is wrong, with the word that is. */
 bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv, struct err *err);
-
-/** "90", "90s", "1.5m", "2h", "300ms": a time. */
-bool heaptrack_options_time(const char *text, uint64_t *ns, struct err *err);
-
-/** "500M", "2G", "123k", "4096": bytes, in decimal units. */
-bool heaptrack_options_size(const char *text, uint64_t *bytes, struct err *err);
-
-extern const char heaptrack_help[];

@@ -17,9 +17,8 @@ bool outputs_add(struct outputs *o, const char *path, struct err *err) {
 	}
 	for (uint32_t i = 0; i < o->n; i++) {
 		if (strcmp(o->paths[i], path) == 0 && !is_device(path)) {
-			return err_set(err, ERR_USAGE,
-					"%s is asked for twice; give each file a name of its own",
-					strcmp(path, "-") == 0 ? "the standard output" : path);
+			return err_set(err, ERR_USAGE, "%s is given as output twice",
+					strcmp(path, "-") == 0 ? "standard output" : path);
 		}
 	}
 	check(o->n < OUTPUTS_MAX);
@@ -32,8 +31,7 @@ bool outputs_spare(const struct outputs *o, const struct session *sessions, uint
 	for (uint32_t i = 0; i < o->n; i++) {
 		for (uint32_t k = 0; k < n; k++) {
 			if (file_is_one(o->paths[i], sessions[k].path)) {
-				return err_set(err, ERR_USAGE,
-						"%s is the file that is read, so it is not written; choose another name",
+				return err_set(err, ERR_USAGE, "refusing to overwrite the input file %s",
 						o->paths[i]);
 			}
 		}

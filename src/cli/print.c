@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/visible.h"
 #include "cli/cli.h"
+#include "cli/option_table.h"
 #include "cli/print_html.h"
 #include "cli/print_options.h"
 #include "cli/say.h"
@@ -170,7 +171,7 @@ int cli_print(int argc, char **argv) {
 	bool is_broken = false;
 	bool ok = print_options_parse(&o, argc, argv, &err);
 	if (ok && o.asked == PRINT_HELP) {
-		(void)printf("%s%s%s%s", print_help, export_help, compare_help, print_help_classic);
+		options_put_help(&print_option_table, stdout);
 	} else if (ok && o.asked == PRINT_VERSION) {
 		(void)puts("heaptrack_print " HEAPTRACK_VERSION);
 		if (page_is_there()) {

@@ -7,19 +7,6 @@
 
 #include <string.h>
 
-const char export_help[] =
-		"Files for other tools (--lens chooses the part, -d compares):\n"
-		"  --export NAME=OUT       heaptrack heaptrack-raw pprof folded speedscope firefox massif\n"
-		"                          dhat callgrind csv json histogram; may stand several times;\n"
-		"                          OUT - is the standard output\n"
-		"  -F, --print-flamegraph OUT   collapsed stacks, by\n"
-		"      --flamegraph-cost-type T allocations (default), temporary, leaked or peak\n"
-		"  -M, --print-massif OUT       for ms_print, with\n"
-		"      --massif-threshold P     branches under P % gathered (1)\n"
-		"      --massif-detailed-freq N a tree in every Nth snapshot (2; 0: only at the peak)\n"
-		"  -H, --print-histogram OUT    sizes and how many were allocated\n"
-		"\n";
-
 static const struct {
 	const char *name;
 	enum profile_value value;
@@ -41,7 +28,7 @@ struct export_options export_options_default(void) {
 
 static struct export_job *add_job(struct export_options *o, const char *path, struct err *err) {
 	if (o->n == EXPORTS_MAX) {
-		(void)err_set(err, ERR_USAGE, "%d exports are the most for one call", EXPORTS_MAX);
+		(void)err_set(err, ERR_USAGE, "too many exports; at most %d", EXPORTS_MAX);
 		return NULL;
 	}
 	o->jobs[o->n] = (struct export_job){.path = path};
@@ -53,7 +40,7 @@ bool export_options_add(struct export_options *o, const char *text, struct err *
 	char name[32];
 	if (!equals || equals == text || !equals[1] || (size_t)(equals - text) >= sizeof name) {
 		return err_set(err, ERR_USAGE,
-				"--export takes NAME=OUT, such as pprof=app.pb.gz, not \"%s\"", text);
+				"--export: invalid value \"%s\"; use NAME=OUT, e.g. pprof=app.pb.gz", text);
 	}
 	memcpy(name, text, (size_t)(equals - text));
 	name[equals - text] = '\0';
@@ -92,7 +79,8 @@ bool export_options_cost_type(struct export_options *o, const char *text, struct
 	o->cost_type = text;
 	return find_cost_type(text, &value) ||
 			err_set(err, ERR_USAGE,
-					"--flamegraph-cost-type takes allocations, temporary, leaked or peak, not \"%s\"",
+					"--flamegraph-cost-type: unknown cost \"%s\"; use allocations, temporary, leaked or "
+					"peak",
 					text);
 }
 
@@ -111,7 +99,7 @@ bool export_options_threshold(struct export_options *o, const char *text, struct
 	}
 	o->massif_threshold = value;
 	return (c > text && !*c && value <= 100) ||
-			err_set(err, ERR_USAGE, "--massif-threshold takes percent, 0 to 100, not \"%s\"", text);
+			err_set(err, ERR_USAGE, "--massif-threshold: invalid percentage \"%s\"", text);
 }
 
 struct out {

@@ -43,6 +43,3 @@ struct export_subject {
 };
 bool export_all(const struct export_options *o, const struct export_subject *subject,
 		struct err *err);
-
-/** The part of the help. */
-extern const char export_help[];

@@ -1,301 +1,321 @@
 // SPDX-License-Identifier: MIT
 #include "cli/print_options.h"
 
-#include "cli/options.h"
+#include "cli/option_table.h"
 
-#include <errno.h>
-#include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
-// A new option is a row in long_options, a field in the header, a line in parse_one and one of help.
+// A new option is a row of the table and a field in the header.
 
 enum { SITES_IN_JSON = 100 };
 
-// Options without a letter of their own
-enum {
-	OPT_FULL = 256,
-	OPT_JSON,
-	OPT_LIMIT,
-	OPT_LENS,
-	OPT_STACKS,
-	OPT_TREE,
-	OPT_BOTTOM_UP,
-	OPT_CALLERS,
-	OPT_BY,
-	OPT_TIMELINE,
-	OPT_DEPTH,
-	OPT_HTML,
-	OPT_HTML_LIMIT,
-	OPT_REDACT,
-	OPT_WITH_SOURCE,
-	OPT_CSV,
-	OPT_EXPORT,
-	OPT_COST_TYPE,
-	OPT_MASSIF_THRESHOLD,
-	OPT_MASSIF_DETAILED,
-	OPT_BASE_LENS,
-	OPT_FAIL_IF,
-	OPT_MARKDOWN,
-	OPT_JUNIT,
-	OPT_SUPPRESSIONS,
-	OPT_NO_EMBEDDED,
-	OPT_NO_BUILT_IN,
-	OPT_PRINT_SUPPRESSIONS,
-	OPT_FOLD,
-};
+// ---- taking values
 
-static const struct option long_options[] = {
-		{"base-lens", required_argument, NULL, OPT_BASE_LENS},
-		{"bottom-up", no_argument, NULL, OPT_BOTTOM_UP},
-		{"by", required_argument, NULL, OPT_BY},
-		{"callers", required_argument, NULL, OPT_CALLERS},
-		{"csv", no_argument, NULL, OPT_CSV},
-		{"depth", required_argument, NULL, OPT_DEPTH},
-		{"diff", required_argument, NULL, 'd'},
-		{"export", required_argument, NULL, OPT_EXPORT},
-		{"fail-if", required_argument, NULL, OPT_FAIL_IF},
-		{"file", required_argument, NULL, 'f'},
-		{"flamegraph-cost-type", required_argument, NULL, OPT_COST_TYPE},
-		{"junit", required_argument, NULL, OPT_JUNIT},
-		{"markdown", no_argument, NULL, OPT_MARKDOWN},
-		{"massif-detailed-freq", required_argument, NULL, OPT_MASSIF_DETAILED},
-		{"massif-threshold", required_argument, NULL, OPT_MASSIF_THRESHOLD},
-		{"print-flamegraph", required_argument, NULL, 'F'},
-		{"print-histogram", required_argument, NULL, 'H'},
-		{"print-massif", required_argument, NULL, 'M'},
-		{"fold", required_argument, NULL, OPT_FOLD},
-		{"full", no_argument, NULL, OPT_FULL},
-		{"json", no_argument, NULL, OPT_JSON},
-		{"lens", required_argument, NULL, OPT_LENS},
-		{"limit", required_argument, NULL, OPT_LIMIT},
-		{"html", required_argument, NULL, OPT_HTML},
-		{"html-limit", required_argument, NULL, OPT_HTML_LIMIT},
-		{"redact", no_argument, NULL, OPT_REDACT},
-		{"with-source", no_argument, NULL, OPT_WITH_SOURCE},
-		{"stacks", required_argument, NULL, OPT_STACKS},
-		{"timeline", no_argument, NULL, OPT_TIMELINE},
-		{"tree", no_argument, NULL, OPT_TREE},
-		{"shorten-templates", optional_argument, NULL, 't'},
-		{"merge-backtraces", optional_argument, NULL, 'm'},
-		{"print-peaks", optional_argument, NULL, 'p'},
-		{"print-allocators", optional_argument, NULL, 'a'},
-		{"print-temporary", optional_argument, NULL, 'T'},
-		{"print-leaks", optional_argument, NULL, 'l'},
-		{"peak-limit", required_argument, NULL, 'n'},
-		{"sub-peak-limit", required_argument, NULL, 's'},
-		{"suppressions", required_argument, NULL, OPT_SUPPRESSIONS},
-		{"disable-embedded-suppressions", optional_argument, NULL, OPT_NO_EMBEDDED},
-		{"disable-builtin-suppressions", optional_argument, NULL, OPT_NO_BUILT_IN},
-		{"print-suppressions", optional_argument, NULL, OPT_PRINT_SUPPRESSIONS},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'v'},
-		{0},
-};
-
-const char print_help[] =
-		"Usage: heaptrack_print [options] FILE\n"
-		"\n"
-		"Says where the memory of a recorded program went. FILE may be - (standard input).\n"
-		"\n"
-		"  (no option)             about 60 lines: totals, who held the peak, what was never freed,\n"
-		"                          what was temporary, who allocates most\n"
-		"  --json                  the same and more, for programs\n"
-		"  --csv                   a line per stack (--export csv=OUT writes it to a file)\n"
-		"  --limit N               sites per list in --json (100) and with -d (12); 0: all\n"
-		"  --full                  the long classic layout, with backtraces\n"
-		"\n"
-		"  --html OUT              all views in one file that opens in a browser, without a network;\n"
-		"                          with -d also what changed\n"
-		"  --html-limit SIZE       of at most this size (30M): what is small is merged, and said so\n"
-		"  --redact                without folders, arguments, host and linkage names\n"
-		"  --with-source           with the lines around the heaviest sites\n"
-		"\n"
-		"Views, of everything or of a part (--json shows each for programs):\n"
-		"  --lens LENS             the part, as in the page's address: t=1.5-2.2&q=parse, t=peak,\n"
-		"                          m=kept&t=10%-end, focus=main&threads=worker; metrics (m=): peak\n"
-		"                          never-freed kept allocations bytes temporary\n"
-		"  --tree                  what the program called\n"
-		"  --bottom-up             who allocated, and who called that\n"
-		"  --callers FUNCTION      who called a function, and what it called\n"
-		"  --stacks SITE           the stacks that are named after a function\n"
-		"  --by WHAT               a list: function package module file site thread size lifetime\n"
-		"  --timeline              the heap over time\n"
-		"  --depth N               levels of callers in --json (3)\n"
-		"  --fold PATTERN          functions, files or modules that name no site (several times;\n"
-		"                          .heaptrackrc: yours, library or fold PATTERN, a line each)\n"
-		"\n";
-
-const char print_help_classic[] =
-		"The classic layout, section by section (each takes 0 or 1):\n"
-		"  -a, --print-allocators  most calls to allocation functions (1)\n"
-		"  -p, --print-peaks       peak memory consumers (1)\n"
-		"  -l, --print-leaks       what was never freed (0)\n"
-		"  -T, --print-temporary   most temporary allocations (1)\n"
-		"  -m, --merge-backtraces  one entry per innermost function (1)\n"
-		"  -t, --shorten-templates template arguments as <> (1)\n"
-		"  -n, --peak-limit N      entries per section (10)\n"
-		"  -s, --sub-peak-limit N  backtraces per entry (5)\n"
-		"\n"
-		"Blocks that shall not count as never freed (lines leak:PATTERN, as LeakSanitizer has them):\n"
-		"  --suppressions FILE     further rules; those of the program and a few for system libraries\n"
-		"                          apply as well, but for:\n"
-		"  --disable-embedded-suppressions, --disable-builtin-suppressions\n"
-		"  --print-suppressions    say what each rule covered\n"
-		"\n"
-		"  -f, --file FILE         the recording (or as the last word)\n"
-		"  -h, --help    -v, --version\n";
-
-static bool parse_number(const char *option, const char *text, uint32_t *out, struct err *err) {
-	char *end;
-	errno = 0;
-	unsigned long long v = strtoull(text, &end, 10);
-	if (errno || end == text || *end || v > UINT32_MAX || *text == '-') {
-		return err_set(err, ERR_USAGE, "%s takes a number, not \"%s\"", option, text);
-	}
-	*out = (uint32_t)v;
+/** --html, --full, ...: a view, or a section of the classic layout, chooses the layout as well. */
+static bool take_view(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)err;
+	struct print_options *o = options;
+	o->layout = LAYOUT_VIEW;
+	o->view = (enum view)row->arg;
+	o->of = value;
 	return true;
 }
 
-/** A switch of the original's kind: -l, -l1, -l 0, --print-leaks=1. Advances over a lone 0 or 1. */
-static bool parse_switch(char **argv, bool *out, struct err *err) {
-	const char *text = optarg;
-	const char *next = argv[optind];
-	if (!text && next && (strcmp(next, "0") == 0 || strcmp(next, "1") == 0)) {
-		text = next;
-		optind++;
-	}
-	if (text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0) {
-		return err_set(err, ERR_USAGE, "a switch takes 0 or 1, not \"%s\"", text);
-	}
-	*out = !text || *text == '1';
-	return true;
+static bool take_classic_switch(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	((struct print_options *)options)->layout = LAYOUT_CLASSIC;
+	return option_take_switch(options, row, value, err);
 }
 
-static bool parse_classic(int c, char **argv, struct print_options *o, struct err *err) {
-	struct classic_options *k = &o->classic;
-	bool *sections[] = {['a'] = &k->allocators,
-			['p'] = &k->peaks,
-			['l'] = &k->leaks,
-			['T'] = &k->temporary,
-			['m'] = &k->merge_backtraces,
-			['t'] = &k->shorten_templates};
-	o->layout = LAYOUT_CLASSIC;
-	if (c == 'n') {
-		return parse_number("--peak-limit", optarg, &k->peak_limit, err);
-	}
-	if (c == 's') {
-		return parse_number("--sub-peak-limit", optarg, &k->sub_peak_limit, err);
-	}
-	return parse_switch(argv, sections[c], err);
+static bool take_classic_number(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	((struct print_options *)options)->layout = LAYOUT_CLASSIC;
+	return option_take_number(options, row, value, err);
 }
 
-static bool add_fold(struct print_options *o, struct err *err) {
-	struct session_options *s = &o->session;
+static bool take_limit(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	((struct print_options *)options)->has_limit = true;
+	return option_take_number(options, row, value, err);
+}
+
+static bool take_fold(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)row;
+	struct session_options *s = &((struct print_options *)options)->session;
 	if (s->n_folds == SESSION_FOLDS_MAX) {
-		return err_set(err, ERR_USAGE, "more than %d times --fold: .heaptrackrc takes any number",
+		return err_set(err, ERR_USAGE,
+				"--fold: more than %d patterns; put them into a .heaptrackrc file",
 				SESSION_FOLDS_MAX);
 	}
-	s->folds[s->n_folds++] = optarg;
+	s->folds[s->n_folds++] = value;
 	return true;
 }
 
-static bool choose_view(struct print_options *o, enum view view, const char *of) {
+/** A list of functions gathered in some way, or of parts. */
+static bool take_by(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	struct print_options *o = options;
 	o->layout = LAYOUT_VIEW;
-	o->view = view;
-	o->of = of;
-	return true;
-}
-
-/** --by: a list of functions gathered in some way, or of parts. */
-static bool parse_by(struct print_options *o, struct err *err) {
+	o->of = NULL;
 	for (int i = 0; i < N_LENS_GROUPS; i++) {
-		if (strcmp(optarg, lens_group_names[i]) == 0) {
+		if (strcmp(value, lens_group_names[i]) == 0) {
 			o->group = i;
-			return choose_view(o, VIEW_FUNCTIONS, NULL);
+			o->view = VIEW_FUNCTIONS;
+			return true;
 		}
 	}
 	for (int i = 0; i < N_BREAKDOWNS; i++) {
-		if (strcmp(optarg, breakdown_names[i]) == 0) {
+		if (strcmp(value, breakdown_names[i]) == 0) {
 			o->by = (enum breakdown_by)i;
-			return choose_view(o, VIEW_PARTS, NULL);
+			o->view = VIEW_PARTS;
+			return true;
 		}
 	}
-	return err_set(err, ERR_USAGE,
-			"--by takes function, package, module, file, site, thread, size or lifetime, not "
-			"\"%s\"",
-			optarg);
+	return err_set(err, ERR_USAGE, "--by: unknown list \"%s\"; use one of: %s", value, row->words);
 }
 
-/** One option. False: `err` says what is wrong with it. */
-static bool parse_one(int c, char **argv, struct print_options *o, struct err *err) {
-	switch (c) {
-	case 'f': o->file = optarg; break;
-	case 'F':
-	case 'M':
-	case 'H': return export_options_classic(&o->exports, (char)c, optarg, err);
-	case 'd': return compare_options_base(&o->compare, optarg, err);
-	case 'h': o->asked = PRINT_HELP; break;
-	case 'v': o->asked = PRINT_VERSION; break;
-	case OPT_FULL: o->layout = LAYOUT_CLASSIC; break;
-	case OPT_SUPPRESSIONS: o->session.suppressions = optarg; break;
-	case OPT_NO_EMBEDDED: return parse_switch(argv, &o->session.no_embedded, err);
-	case OPT_NO_BUILT_IN: return parse_switch(argv, &o->session.no_built_in, err);
-	case OPT_PRINT_SUPPRESSIONS: return parse_switch(argv, &o->shows_suppressions, err);
-	case OPT_JSON: o->is_json = true; break;
-	case OPT_LIMIT: o->has_limit = true; return parse_number("--limit", optarg, &o->limit, err);
-	case OPT_FOLD: return add_fold(o, err);
-	case OPT_HTML: o->html = optarg; break;
-	case OPT_HTML_LIMIT: return heaptrack_options_size(optarg, &o->html_limit, err);
-	case OPT_REDACT: o->is_redacted = true; break;
-	case OPT_WITH_SOURCE: o->with_source = true; break;
-	case OPT_LENS: o->lens = optarg; break;
-	case OPT_EXPORT: return export_options_add(&o->exports, optarg, err);
-	case OPT_CSV: return export_options_add(&o->exports, "csv=-", err);
-	case OPT_COST_TYPE: return export_options_cost_type(&o->exports, optarg, err);
-	case OPT_MASSIF_THRESHOLD: return export_options_threshold(&o->exports, optarg, err);
-	case OPT_MASSIF_DETAILED:
-		return parse_number("--massif-detailed-freq", optarg, &o->exports.massif_detailed_every,
-				err);
-	case OPT_BASE_LENS: o->compare.base_lens = optarg; break;
-	case OPT_FAIL_IF: return compare_options_gate(&o->compare, optarg, err);
-	case OPT_MARKDOWN: o->compare.is_markdown = true; break;
-	case OPT_JUNIT: o->compare.junit = optarg; break;
-	case OPT_TREE: return choose_view(o, VIEW_TREE, NULL);
-	case OPT_BOTTOM_UP: return choose_view(o, VIEW_BOTTOM_UP, NULL);
-	case OPT_CALLERS: return choose_view(o, VIEW_CALLERS, optarg);
-	case OPT_STACKS: return choose_view(o, VIEW_STACKS, optarg);
-	case OPT_TIMELINE: return choose_view(o, VIEW_TIMELINE, NULL);
-	case OPT_BY: return parse_by(o, err);
-	case OPT_DEPTH: return parse_number("--depth", optarg, &o->depth, err);
-	case ':': return err_set(err, ERR_USAGE, "%s needs a value", argv[optind - 1]);
-	case '?': return err_set(err, ERR_USAGE, "there is no option %s", argv[optind - 1]);
-	default: return parse_classic(c, argv, o, err);
-	}
-	return true;
+static bool take_export(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)row;
+	return export_options_add(&((struct print_options *)options)->exports, value, err);
 }
+
+static bool take_csv(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)value;
+	return take_export(options, row, "csv=-", err);
+}
+
+static bool take_classic_export(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	struct print_options *o = options;
+	return export_options_classic(&o->exports, row->letter, value, err);
+}
+
+static bool take_cost_type(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)row;
+	return export_options_cost_type(&((struct print_options *)options)->exports, value, err);
+}
+
+static bool take_threshold(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)row;
+	return export_options_threshold(&((struct print_options *)options)->exports, value, err);
+}
+
+static bool take_base(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)row;
+	return compare_options_base(&((struct print_options *)options)->compare, value, err);
+}
+
+static bool take_gate(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)row;
+	return compare_options_gate(&((struct print_options *)options)->compare, value, err);
+}
+
+// ---- the table
+
+#define AT(field)         .at = offsetof(struct print_options, field)
+#define FLAG(field)       .take = option_take_flag, AT(field)
+#define TEXT(name, field) VALUE_NEEDED, .value_name = (name), .take = option_take_text, AT(field)
+#define SWITCH(field)     VALUE_SWITCH, .take = option_take_switch, AT(field)
+#define SECTION_OF(field) VALUE_SWITCH, .take = take_classic_switch, AT(classic.field)
+#define LENGTH_OF(field) \
+	VALUE_NEEDED, .value_name = "N", .take = take_classic_number, AT(classic.field)
+#define EXPORT_TO   VALUE_NEEDED, .value_name = "OUT", .take = take_classic_export
+#define SHOWS(what) .take = take_view, .arg = (what)
+
+static const struct option_row general[] = {
+		{"file", 'f', TEXT("FILE", file), .help = "the recording, if it is not the last argument"},
+		{"json", 0, FLAG(is_json), .help = "print JSON, with more detail",
+				.manual = "Print JSON, with everything the report has and more. docs/json.md "
+						  "describes the fields."},
+		{"csv", 0, .take = take_csv, .help = "print one line per call stack, as CSV",
+				.manual = "Print one line per call stack, as CSV: short for --export csv=-."},
+		{"limit", 0, VALUE_NEEDED, .value_name = "N", .take = take_limit, AT(limit),
+				.help = "sites per list in --json (default: 100) and with -d (12); 0 for all"},
+		{"full", 0, .take = option_take_choice, AT(layout), .arg = LAYOUT_CLASSIC,
+				.help = "print the long classic layout, with backtraces"},
+		{"help", 'h', .take = option_take_choice, AT(asked), .arg = PRINT_HELP, .ends = true,
+				.help = "print this help"},
+		{"version", 'v', .take = option_take_choice, AT(asked), .arg = PRINT_VERSION, .ends = true,
+				.help = "print the version"},
+};
+
+static const struct option_row page[] = {
+		{"html", 0, TEXT("OUT", html),
+				.help = "write all views as one HTML file that opens in any browser, offline; with -d, "
+						"including what changed",
+				.manual =
+						"Write all views of the web page as one HTML file: findings, flame graphs, "
+						"trees, timeline, sizes, what was never freed, threads, and a comparison "
+						"with another such file that is dropped on it. It works offline. Where "
+						"scripts are disabled it shows the text report."},
+		{"html-limit", 0, VALUE_NEEDED, .value_name = "SIZE", .take = option_take_size,
+				AT(html_limit), .help = "limit the file to SIZE (e.g. 30M) by merging small stacks",
+				.manual = "Limit the file to SIZE (e.g. 30M): small stacks are merged into their "
+						  "callers. Totals do not change, and the page says how many were merged."},
+		{"redact", 0, FLAG(is_redacted),
+				.help = "leave out folders, arguments, the host name and linkage names"},
+		{"with-source", 0, FLAG(with_source),
+				.help = "include the source lines around the most expensive sites"},
+};
+
+static const struct option_row views[] = {
+		{"lens", 0, TEXT("LENS", lens),
+				.help = "select a part, as in the page's address: t=1.5-2.2&q=parse, t=peak, "
+						"m=kept&t=10%-end, focus=main&threads=worker. Metrics (m=): peak never-freed "
+						"kept allocations bytes temporary",
+				.manual =
+						"Select a part of the recording, for the views and for --json: terms "
+						"joined by &, as in the address of the page. t=1.5-2.2 (seconds), "
+						"t=12%-end, t=-5s-end, t=12:03:07-12:04 or t=peak is a range of time; m= "
+						"the metric (peak, never-freed, kept, allocations, bytes, temporary); "
+						"q=TEXT, q=/EXPRESSION/ and q=!TEXT select stacks with or without a frame; "
+						"focus=FUNCTION, hide=FUNCTION, threads=NAME,NAME, group=package, fold=0. "
+						"docs/lens.md describes all of it. Without a view, shows --tree."},
+		{"tree", 0, SHOWS(VIEW_TREE), .help = "callees, from main down"},
+		{"bottom-up", 0, SHOWS(VIEW_BOTTOM_UP), .help = "allocating functions and their callers"},
+		{"callers", 0, VALUE_NEEDED, .value_name = "FUNCTION", SHOWS(VIEW_CALLERS),
+				.help = "callers and callees of a function"},
+		{"stacks", 0, VALUE_NEEDED, .value_name = "SITE", SHOWS(VIEW_STACKS),
+				.help = "all call stacks attributed to a function"},
+		{"by", 0, VALUE_NEEDED, .value_name = "WHAT", .take = take_by,
+				.words = "function package module file site thread size lifetime",
+				.help = "a list by function, package, module, file, site, thread, size or lifetime"},
+		{"timeline", 0, SHOWS(VIEW_TIMELINE), .help = "the heap over time"},
+		{"depth", 0, VALUE_NEEDED, .value_name = "N", .take = option_take_number, AT(depth),
+				.help = "levels of callers in --json (default: 3)"},
+		{"fold", 0, VALUE_NEEDED, .value_name = "PATTERN", .take = take_fold,
+				.help = "functions, files or modules that are never named as a site; repeatable",
+				.manual =
+						"Functions, files or modules that are never named as a site; repeatable. "
+						"A .heaptrackrc file beside the recording holds such rules for good: yours, "
+						"library or fold PATTERN, one per line."},
+};
+
+static const struct option_row exports[] = {
+		{"export", 0, VALUE_NEEDED, .value_name = "NAME=OUT", .take = take_export,
+				.words =
+						"heaptrack= heaptrack-raw= pprof= folded= speedscope= firefox= massif= dhat= "
+						"callgrind= csv= json= histogram=",
+				.help = "write another tool's format: heaptrack heaptrack-raw pprof folded speedscope "
+						"firefox massif dhat callgrind csv json histogram; repeatable; OUT may be - "
+						"(standard output)",
+				.manual =
+						"Write the recording, or the part selected by --lens, or the comparison "
+						"with -d, in another tool's format: heaptrack, heaptrack-raw, pprof, folded, "
+						"speedscope, firefox, massif, dhat, callgrind, csv, json or histogram. "
+						"Repeatable; OUT may be - (standard output). docs/exports.md says what each "
+						"format carries."},
+		{"print-flamegraph", 'F', EXPORT_TO, .help = "write collapsed stacks"},
+		{"flamegraph-cost-type", 0, VALUE_NEEDED, .value_name = "TYPE", .take = take_cost_type,
+				.words = "allocations temporary leaked peak",
+				.help = "their cost: allocations (default), temporary, leaked or peak"},
+		{"print-massif", 'M', EXPORT_TO, .help = "write a file for ms_print"},
+		{"massif-threshold", 0, VALUE_NEEDED, .value_name = "PERCENT", .take = take_threshold,
+				.help = "merge its branches below PERCENT (default: 1)"},
+		{"massif-detailed-freq", 0, VALUE_NEEDED, .value_name = "N", .take = option_take_number,
+				AT(exports.massif_detailed_every),
+				.help = "write a tree for every Nth snapshot (default: 2; 0: at the peak only)"},
+		{"print-histogram", 'H', EXPORT_TO, .help = "write allocation sizes and their counts"},
+};
+
+static const struct option_row comparing[] = {
+		{"diff", 'd', VALUE_NEEDED, .value_name = "BASE", .take = take_base,
+				.help = "show what changed since BASE, which may be of another build",
+				.manual =
+						"Show what changed since BASE, which may be of another build: totals and "
+						"sites, the 12 of each list that changed most (see --limit). With --tree: "
+						"where in the calls."},
+		{"base-lens", 0, TEXT("LENS", compare.base_lens),
+				.help = "the part of BASE, if not the same as --lens; without -d, of FILE itself: "
+						"--base-lens t=mark:a-mark:b --lens t=mark:b-mark:c"},
+		{"fail-if", 0, VALUE_NEEDED, .value_name = "GATE", .take = take_gate,
+				.help = "exit with status 3 if GATE holds; repeatable: 'peak>500M' 'never-freed>0' "
+						"'temporary>30%', and with -d 'allocations>+5%' 'peak>+10M'; also "
+						"never-freed-blocks, allocated, peak-rss, lost"},
+		{"markdown", 0, FLAG(compare.is_markdown), .help = "format for a pull request"},
+		{"junit", 0, TEXT("OUT", compare.junit), .help = "write the gates as JUnit XML"},
+};
+
+static const struct option_row classic[] = {
+		{"print-allocators", 'a', SECTION_OF(allocators),
+				.help = "most calls to allocation functions (1)"},
+		{"print-peaks", 'p', SECTION_OF(peaks), .help = "peak memory consumers (1)"},
+		{"print-leaks", 'l', SECTION_OF(leaks), .help = "memory that was never freed (0)"},
+		{"print-temporary", 'T', SECTION_OF(temporary), .help = "most temporary allocations (1)"},
+		{"merge-backtraces", 'm', SECTION_OF(merge_backtraces),
+				.help = "one entry per innermost function instead of per backtrace (1)"},
+		{"shorten-templates", 't', SECTION_OF(shorten_templates),
+				.help = "print template arguments as <> (1)"},
+		{"peak-limit", 'n', LENGTH_OF(peak_limit), .help = "entries per section (default: 10)"},
+		{"sub-peak-limit", 's', LENGTH_OF(sub_peak_limit),
+				.help = "backtraces per entry (default: 5)"},
+};
+
+static const struct option_row suppressing[] = {
+		{"suppressions", 0, TEXT("FILE", session.suppressions),
+				.help = "read further rules from FILE"},
+		{"disable-embedded-suppressions", 0, SWITCH(session.no_embedded),
+				.help = "ignore the rules built into the program"},
+		{"disable-builtin-suppressions", 0, SWITCH(session.no_built_in),
+				.help = "ignore heaptrack's own rules for system libraries"},
+		{"print-suppressions", 0, SWITCH(shows_suppressions),
+				.help = "print what each rule suppressed"},
+};
+
+static const struct option_section sections[] = {
+		OPTION_SECTION("General:", general),
+		OPTION_SECTION("Views, of everything or of a part (all available as --json):", views),
+		OPTION_SECTION("The web page:", page),
+		OPTION_SECTION("Other tools' formats (--lens selects a part, -d compares):", exports),
+		OPTION_SECTION("Comparing and judging (several FILEs or several -d are repeated runs, "
+					   "compared by their medians):",
+				comparing),
+		OPTION_SECTION("The classic layout, section by section (each takes 0 or 1):", classic),
+		OPTION_SECTION("Suppressing leaks (lines leak:PATTERN, as for LeakSanitizer):",
+				suppressing),
+};
+
+const struct option_table print_option_table = {
+		.command = "heaptrack_print",
+		.head = "Usage: heaptrack_print [options] FILE\n"
+				"\n"
+				"Shows where the memory of a recorded program went. Without options, a report of "
+				"about 60 lines:\ntotals, what held the peak, what was never freed, what was "
+				"temporary, what allocates most.\nFILE may be - (standard input).\n",
+		.sections = sections,
+		.n_sections = sizeof sections / sizeof *sections,
+};
 
 /** The recording, and with something to compare further ones. */
-static bool parse_files(int argc, char **argv, struct print_options *o, struct err *err) {
+static bool find_files(int n, char **words, struct print_options *o, struct err *err) {
 	if (o->file) {
-		argv[--optind] = (char *)o->file; // -f took that place
+		*--words = (char *)o->file; // -f took that place
+		n++;
 	}
-	o->files = (const char *const *)argv + optind;
-	o->n_files = (uint32_t)(argc - optind);
+	o->files = (const char *const *)words;
+	o->n_files = (uint32_t)n;
 	o->file = o->n_files ? o->files[0] : NULL;
 	if (!o->file) {
 		const struct compare_options *c = &o->compare;
 		return c->n_bases
 				? err_set(err, ERR_USAGE,
-						  "which recording shall be compared with %s? Usage: "
-						  "heaptrack_print -d BASE FILE",
+						  "no recording to compare with %s; usage: heaptrack_print -d BASE FILE",
 						  c->bases[0])
-				: err_set(err, ERR_USAGE, "which recording? Usage: heaptrack_print [options] FILE");
+				: err_set(err, ERR_USAGE,
+						  "no recording given; usage: heaptrack_print [options] FILE");
 	}
 	if (o->n_files > 1 && !compare_is_asked(&o->compare)) {
 		return err_set(err, ERR_USAGE,
-				"one recording at a time: what is \"%s\"? (Several are repeated runs, for "
-				"--fail-if and -d)",
+				"unexpected argument \"%s\": several recordings are only for --fail-if and -d, as "
+				"repeated runs",
 				o->files[1]);
 	}
 	return true;
@@ -314,8 +334,7 @@ static bool gather_outputs(struct print_options *o, struct err *err) {
 /** Two recordings have totals, sites and calls to compare; the other views are of one. */
 static bool check_comparison(const struct print_options *o, struct err *err) {
 	if (o->compare.junit && o->compare.n_gates == 0) {
-		return err_set(err, ERR_USAGE,
-				"--junit writes what became of gates; ask for one with --fail-if");
+		return err_set(err, ERR_USAGE, "--junit writes the results of gates; add --fail-if GATE");
 	}
 	bool is_view = o->layout == LAYOUT_VIEW;
 	bool is_tree = is_view && o->view == VIEW_TREE && o->compare.n_bases;
@@ -325,8 +344,8 @@ static bool check_comparison(const struct print_options *o, struct err *err) {
 	return !is_view || is_tree
 			? true
 			: err_set(err, ERR_USAGE,
-					  "this view is of one recording, and takes a call of its own; -d shows totals and "
-					  "sites, --tree calls, and goes into --html and every --export");
+					  "this view cannot compare recordings; with -d use the default report, --tree, "
+					  "--html or --export");
 }
 
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err) {
@@ -342,34 +361,31 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 					.peak_limit = 10,
 					.sub_peak_limit = 5},
 	};
-	opterr = 0;
-	optind = 0; // getopt begins anew, also with how it orders words: `heaptrack -a FILE --json`
-	int c;
-	while (o->asked == PRINT_REPORT &&
-			(c = getopt_long(argc, argv, ":F:H:M:d:f:t::m::p::a::T::l::n:s:hv", long_options,
-					 NULL)) != -1) {
-		if (!parse_one(c, argv, o, err)) {
-			return false;
-		}
+	int operands;
+	if (!options_parse(&print_option_table, o, argc, argv, &operands, err)) {
+		return false;
 	}
-	const char *file = o->file ? o->file : argv[optind];
+	if (o->asked != PRINT_REPORT) {
+		return true;
+	}
+	int n_words = argc - operands;
+	char **words = argv + operands;
+	const char *file = o->file ? o->file : n_words ? words[0] : NULL;
 	if (o->compare.base_lens && o->compare.n_bases == 0 && file) {
 		(void)compare_options_base(&o->compare, file, err); // another part of the same
 	}
 	if (compare_is_asked(&o->compare)) {
 		bool ok = check_comparison(o, err) && gather_outputs(o, err) &&
-				parse_files(argc, argv, o, err);
+				find_files(n_words, words, o, err);
 		o->session.is_shown = !o->is_json && o->outputs.n == 0;
 		return ok;
 	}
 	if (o->lens && o->layout == LAYOUT_TEXT) {
 		// A lens alone asks for what it shows
-		(void)choose_view(o, o->is_json ? VIEW_TOTALS : VIEW_TREE, NULL);
+		o->layout = LAYOUT_VIEW;
+		o->view = o->is_json ? VIEW_TOTALS : VIEW_TREE;
 	}
-	if (o->asked != PRINT_REPORT) {
-		return true;
-	}
-	bool ok = gather_outputs(o, err) && parse_files(argc, argv, o, err);
+	bool ok = gather_outputs(o, err) && find_files(n_words, words, o, err);
 	o->session.is_shown = !o->is_json && o->outputs.n == 0; // files of others get names as they are
 	return ok;
 }

@@ -40,7 +40,5 @@ struct print_options {
 	struct outputs outputs; // of --html, the exports and --junit
 };
 
-extern const char print_help[], print_help_classic[]; // those of exports and comparing between
-
 /** False: `err` says what is wrong. */
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err);

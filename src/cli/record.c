@@ -4,6 +4,7 @@
 #include "cli/beside.h"
 #include "cli/cli.h"
 #include "cli/interpret.h"
+#include "cli/option_table.h"
 #include "cli/options.h"
 #include "cli/say.h"
 #include "collector/attach.h"
@@ -360,24 +361,30 @@ int cli_heaptrack(int argc, char **argv) {
 	struct heaptrack_options o;
 	struct err err = {0};
 	if (!heaptrack_options_parse(&o, argc, argv, &err)) {
-		complain("%s; see heaptrack --help", err.text);
+		complain("%s", err.text);
 		return 1;
 	}
 	switch (o.what) {
-	case ASKED_HELP: (void)fputs(heaptrack_help, stdout); return 0;
+	case ASKED_HELP: options_put_help(&heaptrack_option_table, stdout); return 0;
 	case ASKED_VERSION: (void)puts("heaptrack " HEAPTRACK_VERSION); return 0;
 	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
 	case ASKED_ATTACH: return attach(&o);
 	case ASKED_DETACH: return detach(o.pid);
 	case ASKED_BESIDE: return cli_beside(o.pid, o.fd);
-	case ASKED_INTERPRET: return cli_interpret_files(o.n_rest, o.rest);
+	case ASKED_INTERPRET: return cli_interpret_files(o.n_rest + 1, o.rest - 1);
 	case ASKED_DEBUG:
 		complain("running under a debugger (-d) is not built; use: gdb --args heaptrack PROGRAM");
 		return 1;
+	case ASKED_COMPLETION:
+		if (!options_put_completion(o.shell, stdout, &err)) {
+			complain("%s", err.text);
+			return 1;
+		}
+		return 0;
 	case ASKED_RECORD: break;
 	}
 	if (o.n_rest == 0) {
-		(void)fputs(heaptrack_help, stderr);
+		options_put_help(&heaptrack_option_table, stderr);
 		return 1;
 	}
 	if (o.n_rest == 1 && is_recording(o.rest[0])) {

@@ -31,7 +31,7 @@ def refused(build, *arguments, by=()):
 
 def test_refusals_say_why(build, target, tmp_path):
     assert "there is no process" in refused(build, "-p", 4194303)
-    assert "no process id" in refused(build, "-p", "me")
+    assert "invalid process ID" in refused(build, "-p", "me")
     if Path("/proc/2/comm").exists() and Path("/proc/2/comm").read_text() == "kthreadd\n":
         assert "thread of the kernel" in refused(build, "-p", 2)
     ended = subprocess.Popen(["true"])

@@ -239,6 +239,6 @@ def test_views_of_one_recording_are_refused(tools, tmp_path):
     file.write_text("main;parse 100\n")
     for words in (["--timeline"], ["--bottom-up"], ["--by", "site"]):
         done = tools.run(tools.heaptrack_print, "-d", file, *words, file)
-        assert done.status == 1 and "is of one recording" in done.stderr, repr(done)
+        assert done.status == 1 and "cannot compare recordings" in done.stderr, repr(done)
     done = tools.run(tools.heaptrack_print, "-d", file, "-d", file, "--html", tmp_path / "x.html", file)
     assert done.status == 1 and "one BASE" in done.stderr, repr(done)

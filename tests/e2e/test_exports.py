@@ -362,8 +362,8 @@ def test_what_is_wrong_is_said(made, tmp_path):
     tools, recording = made
     for words, sentence in [
             (["--export", "nothing=x"], "there is no export \"nothing\"; there are: heaptrack, "),
-            (["--export", "pprof"], "--export takes NAME=OUT, such as pprof=app.pb.gz"),
-            (["--export", "csv=x", "--export", "json=x"], "x is asked for twice"),
+            (["--export", "pprof"], '"pprof"; use NAME=OUT, e.g. pprof=app.pb.gz'),
+            (["--export", "csv=x", "--export", "json=x"], "x is given as output twice"),
             (["--export", "csv=/dev/full"], "heaptrack_print: /dev/full: cannot be written: No space"),
             (["--export", f"csv={tmp_path}/no/such/x"], "no/such/x"),
             (["-F", "x", "--flamegraph-cost-type", "size"], "allocations, temporary, leaked or peak"),
@@ -382,5 +382,5 @@ def test_what_is_read_is_never_written(made, tmp_path):
                   ["--html", recording.file], ["-d", base, "--export", f"csv={base}"],
                   ["-d", base, "--fail-if", "peak>1G", "--junit", base]]:
         finished = tools.run(tools.heaptrack_print, *words, recording.file)
-        assert finished.status == 1 and "is the file that is read" in finished.stderr, repr(finished)
+        assert finished.status == 1 and "refusing to overwrite the input file" in finished.stderr, repr(finished)
     assert recording.file.read_bytes() == base.read_bytes() == before

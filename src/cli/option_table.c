@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+#include "cli/option_table.h"
+
+#include "base/check.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	ROWS_MAX = 96,
+	NAME_MAX_BYTES = 64,
+	FIRST_ROW = 256, // getopt's number of row 0: behind all letters
+};
+
+/** A table as getopt wants it. */
+struct prepared {
+	const struct option_row *rows[ROWS_MAX];
+	struct option names[ROWS_MAX + 1];
+	char letters[2 + 3 * ROWS_MAX];
+	int n;
+};
+
+static int getopt_kind(enum option_value value) {
+	return value == VALUE_NONE                                 ? no_argument
+			: value == VALUE_OPTIONAL || value == VALUE_SWITCH ? optional_argument
+															   : required_argument;
+}
+
+static void prepare(struct prepared *p, const struct option_table *table) {
+	char *letter = p->letters;
+	if (table->operands == OPERANDS_PROGRAM) {
+		*letter++ = '+';
+	}
+	*letter++ = ':'; // values that are missing are told apart from options that are unknown
+	p->n = 0;
+	for (size_t i = 0; i < table->n_sections; i++) {
+		for (size_t k = 0; k < table->sections[i].n_rows; k++) {
+			const struct option_row *row = &table->sections[i].rows[k];
+			check(p->n < ROWS_MAX);
+			int kind = getopt_kind(row->value);
+			p->names[p->n] = (struct option){row->name, kind, NULL, FIRST_ROW + p->n};
+			p->rows[p->n++] = row;
+			if (row->letter) {
+				*letter++ = row->letter;
+				for (int n = kind; n > 0; n--) { // required ':', optional '::'
+					*letter++ = ':';
+				}
+			}
+		}
+	}
+	*letter = '\0';
+	p->names[p->n] = (struct option){0};
+}
+
+static const struct option_row *find_row(const struct prepared *p, int c) {
+	if (c >= FIRST_ROW && c < FIRST_ROW + p->n) {
+		return p->rows[c - FIRST_ROW];
+	}
+	for (int i = 0; i < p->n; i++) {
+		if (p->rows[i]->letter && p->rows[i]->letter == c) {
+			return p->rows[i];
+		}
+	}
+	return NULL;
+}
+
+// ---- what is wrong
+
+/** How many letters have to be changed, left out, put in, or exchanged with their neighbour. */
+static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b) {
+	unsigned rows[3][NAME_MAX_BYTES + 1];
+	for (size_t k = 0; k <= n_b; k++) {
+		rows[0][k] = (unsigned)k;
+	}
+	for (size_t i = 1; i <= n_a; i++) {
+		unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
+		row[0] = (unsigned)i;
+		for (size_t k = 1; k <= n_b; k++) {
+			unsigned least = above[k - 1] + (a[i - 1] != b[k - 1]);
+			least = above[k] + 1 < least ? above[k] + 1 : least;
+			least = row[k - 1] + 1 < least ? row[k - 1] + 1 : least;
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
+					two_above[k - 2] + 1 < least) {
+				least = two_above[k - 2] + 1;
+			}
+			row[k] = least;
+		}
+	}
+	return rows[n_a % 3][n_b];
+}
+
+/** The name that was probably meant; NULL: none is near. */
+static const char *nearest_name(const struct prepared *p, const char *name, size_t n) {
+	const char *nearest = NULL;
+	unsigned least = (unsigned)(n / 3) + 1;
+	for (int i = 0; i < p->n && n <= NAME_MAX_BYTES; i++) {
+		const struct option_row *row = p->rows[i];
+		size_t n_row = strlen(row->name);
+		if (row->help && n_row <= NAME_MAX_BYTES) {
+			unsigned d = distance(name, n, row->name, n_row);
+			if (d < least) {
+				least = d;
+				nearest = row->name;
+			}
+		}
+	}
+	return nearest;
+}
+
+/** An abbreviation of several. */
+static bool say_ambiguous(const struct prepared *p, const char *word, size_t n, struct err *err) {
+	char names[512];
+	size_t used = 0;
+	int n_found = 0;
+	for (int i = 0; i < p->n; i++) {
+		const struct option_row *row = p->rows[i];
+		if (row->help && strncmp(row->name, word + 2, n) == 0) {
+			int more = snprintf(names + used, sizeof names - used, "%s--%s", n_found++ ? ", " : "",
+					row->name);
+			used += (size_t)more < sizeof names - used ? (size_t)more : sizeof names - used - 1;
+		}
+	}
+	if (n_found > 1) {
+		(void)err_set(err, ERR_USAGE, "option \"%s\" is ambiguous: %s", word, names);
+	}
+	return n_found > 1;
+}
+
+static bool say_unknown(const struct prepared *p, const struct option_table *table,
+		const char *word, struct err *err) {
+	if (optopt >= FIRST_ROW) {
+		return err_set(err, ERR_USAGE, "option \"--%s\" takes no value", find_row(p, optopt)->name);
+	}
+	if (optopt) {
+		return err_set(err, ERR_USAGE, "unknown option \"-%c\"; see %s --help", optopt,
+				table->command);
+	}
+	size_t n = strcspn(word + 2, "=");
+	if (say_ambiguous(p, word, n, err)) {
+		return false;
+	}
+	const char *nearest = nearest_name(p, word + 2, n);
+	if (nearest) {
+		return err_set(err, ERR_USAGE, "unknown option \"%.*s\"; did you mean \"--%s\"?",
+				(int)n + 2, word, nearest);
+	}
+	return err_set(err, ERR_USAGE, "unknown option \"%.*s\"; see %s --help", (int)n + 2, word,
+			table->command);
+}
+
+static bool say_missing(const struct prepared *p, struct err *err) {
+	const struct option_row *row = find_row(p, optopt);
+	if (!row) {
+		return err_set(err, ERR_USAGE, "option \"-%c\" needs a value", optopt);
+	}
+	return err_set(err, ERR_USAGE, "option \"--%s\" needs a value: --%s %s", row->name, row->name,
+			row->value_name);
+}
+
+// ---- one option
+
+/** The value of a switch may stand in the next word. */
+static const char *switch_value(char **argv) {
+	const char *next = argv[optind];
+	if (!optarg && next && (strcmp(next, "0") == 0 || strcmp(next, "1") == 0)) {
+		optind++;
+		return next;
+	}
+	return optarg;
+}
+
+static bool take_row(const struct option_row *row, void *options, int argc, char **argv,
+		struct err *err) {
+	const char *value = row->value == VALUE_SWITCH ? switch_value(argv) : optarg;
+	if (!row->take(options, row, value, err)) {
+		return false;
+	}
+	while (row->value == VALUE_SEVERAL && optind < argc && argv[optind][0] != '-') {
+		if (!row->take(options, row, argv[optind++], err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool options_parse(const struct option_table *table, void *options, int argc, char **argv,
+		int *operands, struct err *err) {
+	struct prepared p;
+	prepare(&p, table);
+	opterr = 0;
+	optind = 0; // getopt begins anew: one command may have handed over to another
+	int c;
+	bool goes_on = true;
+	while (goes_on && (c = getopt_long(argc, argv, p.letters, p.names, NULL)) != -1) {
+		const struct option_row *row = find_row(&p, c);
+		if (!row) {
+			return c == ':' ? say_missing(&p, err) : say_unknown(&p, table, argv[optind - 1], err);
+		}
+		if (!take_row(row, options, argc, argv, err)) {
+			return false;
+		}
+		goes_on = !row->ends;
+	}
+	*operands = optind;
+	return true;
+}
+
+// ---- values
+
+static void *field(void *options, const struct option_row *row) {
+	return (char *)options + row->at;
+}
+
+bool option_take_flag(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)value;
+	(void)err;
+	*(bool *)field(options, row) = true;
+	return true;
+}
+
+bool option_take_switch(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+		return err_set(err, ERR_USAGE, "--%s: invalid value \"%s\"; use 0 or 1", row->name, value);
+	}
+	*(bool *)field(options, row) = !value || *value == '1';
+	return true;
+}
+
+bool option_take_text(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)err;
+	*(const char **)field(options, row) = value;
+	return true;
+}
+
+bool option_take_choice(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	(void)value;
+	(void)err;
+	*(int *)field(options, row) = row->arg;
+	return true;
+}
+
+bool option_take_number(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	char *end;
+	errno = 0;
+	unsigned long long n = strtoull(value, &end, 10);
+	if (errno || !isdigit((unsigned char)value[0]) || *end || n > UINT32_MAX) {
+		return err_set(err, ERR_USAGE, "--%s: invalid number \"%s\"", row->name, value);
+	}
+	*(uint32_t *)field(options, row) = (uint32_t)n;
+	return true;
+}
+
+bool option_take_size(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	static const char units[] = "kMGT";
+	char *end;
+	errno = 0;
+	unsigned long long n = strtoull(value, &end, 10);
+	bool ok = errno == 0 && isdigit((unsigned char)value[0]);
+	const char *unit = *end ? strchr(units, *end == 'K' ? 'k' : *end) : NULL;
+	for (const char *u = units; ok && unit && u <= unit; u++) {
+		ok = !__builtin_mul_overflow(n, 1000ull, &n);
+	}
+	end += unit ? 1 : 0;
+	end += *end == 'B' ? 1 : 0;
+	if (!ok || *end) {
+		return err_set(err, ERR_USAGE, "--%s: invalid size \"%s\"; use e.g. 256M or 2G", row->name,
+				value);
+	}
+	*(uint64_t *)field(options, row) = n;
+	return true;
+}
+
+bool option_take_time(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"min", 60}, {"h", 3600}};
+	char *end;
+	double n = strtod(value, &end);
+	for (size_t i = 0; isdigit((unsigned char)value[0]) && i < sizeof units / sizeof *units; i++) {
+		if (strcmp(end, units[i].name) == 0 && n * units[i].seconds < 1e9 && n > 0) {
+			*(uint64_t *)field(options, row) = (uint64_t)(n * units[i].seconds * 1e9);
+			return true;
+		}
+	}
+	return err_set(err, ERR_USAGE, "--%s: invalid time \"%s\"; use e.g. 90s or 5m", row->name,
+			value);
+}

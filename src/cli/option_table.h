@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Command lines as tables: a command's options are rows, and everything that knows of them is made
+ * from the rows: the parser (getopt_long underneath, so names may be abbreviated), the help, the
+ * shells' completions, and the list of options in the manual page (tools/manual.c).
+ */
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum option_value {
+	VALUE_NONE,
+	VALUE_NEEDED,
+	VALUE_OPTIONAL, // only as --name=VALUE
+	VALUE_SWITCH,   // KDE's: -l, -l1, -l 0, --print-leaks=1
+	VALUE_SEVERAL,  // the next word, and all up to the next option: taken one by one
+};
+
+struct option_row {
+	const char *name; // without the dashes
+	char letter;      // 0: none
+	enum option_value value;
+	bool ends;              // what follows is another command's
+	const char *value_name; // "FILE", "DIR", "PID" are completed as such
+	const char *words;      // values to complete, separated by spaces; NULL: none
+	const char *help;       // NULL: accepted, but not mentioned
+	const char *manual;     // for the manual page, where the help is too short for it; else NULL
+
+	/** Take a value (NULL: there is none). False: `err` says what is wrong with it. */
+	bool (*take)(void *options, const struct option_row *row, const char *value, struct err *err);
+	size_t at; // of the field, for the functions below
+	int arg;   // for those of the command
+};
+
+struct option_section {
+	const char *title; // NULL: none. Ends with ':'
+	const struct option_row *rows;
+	size_t n_rows;
+	const char *foot; // NULL: none
+};
+
+enum option_operands { OPERANDS_FILES, OPERANDS_PROGRAM, OPERANDS_NONE };
+
+struct option_table {
+	const char *command;
+	const char *head; // of the help: usage, and what it does
+	const struct option_section *sections;
+	size_t n_sections;
+	enum option_operands operands; // PROGRAM: what follows its name is the program's own
+};
+
+#define OPTION_SECTION(title_, rows_, ...) \
+	{ .title = (title_), .rows = (rows_), .n_rows = sizeof(rows_) / sizeof *(rows_), __VA_ARGS__ }
+
+extern const struct option_table heaptrack_option_table, print_option_table, gui_option_table,
+		interpret_option_table;
+
+/**
+ * Take all options. *operands: the index of the first word that is none; they have been moved behind
+ * the options unless the table says PROGRAM. False: `err` says what is wrong, with the word that is.
+ */
+bool options_parse(const struct option_table *table, void *options, int argc, char **argv,
+		int *operands, struct err *err);
+
+void options_put_help(const struct option_table *table, FILE *to);
+
+/** Print the completions of all commands for a shell: bash, zsh or fish. False: another. */
+bool options_put_completion(const char *shell, FILE *to, struct err *err);
+
+// ---- take: what is stored at row->at
+
+bool option_take_flag(void *options, const struct option_row *row, const char *value,
+		struct err *err); // bool: true
+bool option_take_switch(void *options, const struct option_row *row, const char *value,
+		struct err *err); // bool
+bool option_take_text(void *options, const struct option_row *row, const char *value,
+		struct err *err); // const char *
+bool option_take_number(void *options, const struct option_row *row, const char *value,
+		struct err *err); // uint32_t
+bool option_take_size(void *options, const struct option_row *row, const char *value,
+		struct err *err); // uint64_t, bytes: "500M", "2G", "123k", "4096", decimal units
+bool option_take_time(void *options, const struct option_row *row, const char *value,
+		struct err *err); // uint64_t, ns: "90", "90s", "1.5m", "2h", "300ms"
+bool option_take_choice(void *options, const struct option_row *row, const char *value,
+		struct err *err); // int: row->arg
