@@ -217,6 +217,7 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 		}
 		find_churn(&f);
 		find_unseen(&f);
+		find_steady(&f);
 		find_advice(&f);
 	}
 	if (f.n > 1) {

@@ -127,6 +127,7 @@ void find_peak(struct finder *f);   // after find_held: explained bytes are not 
 void find_churn(struct finder *f);  // short-lived blocks; blocks of one size
 void find_advice(struct finder *f); // what would tell more: names, lines, another site
 void find_unseen(struct finder *f); // threads, memory outside the heap, children, the runtime
+void find_steady(struct finder *f); // behind all that speak of growth: how much there was at most
 
 /** Growth by doubling: "it grew by doubling: ..." appended to a sentence; false: it did not. */
 bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,

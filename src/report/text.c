@@ -82,15 +82,56 @@ static const char *known(const struct page *p, uint32_t number, const char *text
 	return p->r->missing & number ? "not said" : text;
 }
 
-static void put_never_freed(struct page *p) {
+/** What grows and how fast: as the first finding with a rate says, else how much it was at most. */
+static void growth_words(struct page *p, const struct findings *all, char number[HUMAN_MAX + 2],
+		struct buffer *remark) {
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	bool has_time = !(p->r->missing & (REC_TIME | REC_LIVE_BYTES));
+	(void)snprintf(number, HUMAN_MAX, "%s", has_time ? "not measured" : "not said");
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct finding *f = &all->items[i];
+		uint64_t rate = finding_number(f, "rate_bytes_per_s");
+		if (rate > 0) {
+			(void)snprintf(number, HUMAN_MAX + 2, "%s/s", human_bytes(a, rate));
+			buffer_slice(remark,
+					f->function ? page_short_name(p, f->function) : slice_of_text(f->title));
+			return;
+		}
+		if (strcmp(f->id, "no-growth") == 0) {
+			uint64_t grown = finding_number(f, "grown_bytes");
+			(void)snprintf(number, HUMAN_MAX, "%s", grown ? human_bytes(a, grown) : "nothing");
+			buffer_printf(remark, "%s%s to %s", grown ? "at most, " : "",
+					human_duration(a, finding_number(f, "from_ns")),
+					human_duration(b, finding_number(f, "to_ns")));
+		}
+	}
+}
+
+static void put_never_freed(struct page *p, const struct findings *all) {
+	enum { LEFT = 47, RIGHT = 21, REMARK_MIN = 12 };
 	const struct rec_summary *s = &p->r->summary;
-	char a[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "";
+	char a[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "", number[HUMAN_MAX + 2];
+	struct buffer grows = {0};
 	if (s->live_blocks && !(p->r->missing & REC_LIVE_BLOCKS)) {
 		(void)snprintf(remark, sizeof remark, "in %s block%s", human_count(t, s->live_blocks),
 				s->live_blocks == 1 ? "" : "s");
 	}
-	buffer_printf(p->out, "  %-11s %10s  %s\n", "never freed",
-			known(p, REC_LIVE_BYTES, human_bytes(a, s->live_bytes)), remark);
+	const char *left = known(p, REC_LIVE_BYTES, human_bytes(a, s->live_bytes));
+	if (p->width < LEFT + RIGHT + REMARK_MIN) {
+		buffer_printf(p->out, "  %-11s %10s  %s\n", "never freed", left, remark);
+		return;
+	}
+	growth_words(p, all, number, &grows);
+	buffer_printf(p->out, "  %-11s %10s  %-20s %-11s %9s", "never freed", left, remark, "growing",
+			number);
+	if (grows.size > 0) {
+		buffer_text(p->out, "  ");
+		size_t room = p->width - LEFT - RIGHT - 3, n = columns_of(buffer_view(&grows));
+		put_left(p->out, buffer_view(&grows), n < room ? n : room);
+	}
+	buffer_u8(p->out, '\n');
+	p->failed |= grows.failed;
+	buffer_finish(&grows);
 }
 
 /** Which allocators these numbers are of, where that is not a matter of course. */
@@ -116,7 +157,7 @@ static void put_hooked(struct page *p) {
 	}
 }
 
-static void put_totals(struct page *p) {
+static void put_totals(struct page *p, const struct findings *findings) {
 	const struct recording *r = p->r;
 	const struct rec_summary *s = &r->summary;
 	char a[HUMAN_MAX], b[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "", remark2[64] = "";
@@ -125,7 +166,7 @@ static void put_totals(struct page *p) {
 	}
 	put_pair(p, "peak heap", known(p, REC_PEAK_BYTES, human_bytes(a, s->peak_bytes)), remark,
 			"peak RSS", s->peak_rss_bytes ? human_bytes(b, s->peak_rss_bytes) : "not seen", "");
-	put_never_freed(p);
+	put_never_freed(p, findings);
 	remark[0] = '\0';
 	if (!(r->missing & (REC_ALLOCATIONS | REC_TIME))) {
 		(void)snprintf(remark, sizeof remark, "(%s/s)",
@@ -269,7 +310,7 @@ bool report_text(struct buffer *out, const struct recording *r, const struct nam
 	if (r->summary.allocations == 0) {
 		put_nothing_seen(&p);
 	} else {
-		put_totals(&p);
+		put_totals(&p, &findings);
 		put_findings(&p, &findings);
 		size_t used = page_lines(&p) + LINES_AT_END;
 		page_put_tables(&p, used < PAGE_LINES ? PAGE_LINES - used : 0);
@@ -306,7 +347,7 @@ bool report_summary(struct buffer *out, const struct recording *r, const struct 
 	if (r->summary.allocations == 0) {
 		put_nothing_seen(&p);
 	} else {
-		put_totals(&p);
+		put_totals(&p, &findings);
 		// Ten lines with those that the command prints itself; what is missing comes first
 		bool has_room = page_lines(&p) <= 4;
 		if (has_room && findings.n > 0 && findings.items[0].severity == FINDING_LOOK_FIRST) {

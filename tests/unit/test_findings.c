@@ -164,6 +164,28 @@ static void tells_what_is_held_from_what_is_replaced(void **state) {
 	*s = before;
 }
 
+/** Nothing has a rate: then the most that any site held more near the end than halfway is said. */
+static void says_what_grew_most_where_nothing_grows(void **state) {
+	(void)state;
+	struct rec_stack *held = &r.stacks.items[0], *leaky = &r.stacks.items[1];
+	struct rec_stack before[] = {*held, *leaky};
+	held->live_bytes = held->live_blocks = leaky->live_bytes = leaky->live_blocks = 0;
+	r.intervals.n = 0;
+	add(0, 0, EDGES - 1, 1, 16000000);
+	add(1, 60, EDGES - 1, 5, 1000);
+	fill_edges();
+	struct findings some = make();
+	r.intervals.n = 1;
+	fill_edges();
+	struct findings none = make();
+	*held = before[0], *leaky = before[1];
+	assert_string_equal(find(&some, "no-growth")->text,
+			"from 495 ms to 945 ms nothing grew by more than 5.0 kB (< 0.1 % of the peak): parse() "
+			"app.cpp:33.");
+	assert_int_equal(finding_number(find(&some, "no-growth"), "grown_bytes"), 5000);
+	assert_string_equal(find(&none, "no-growth")->text, "from 495 ms to 945 ms nothing grew.");
+}
+
 static void is_silent_about_nothing(void **state) {
 	(void)state;
 	r.stacks.n = r.intervals.n = r.edges.n = 0;
@@ -180,6 +202,7 @@ int main(void) {
 			TEST(says_when_a_container_is_full),
 			TEST(says_that_all_was_freed),
 			TEST(tells_what_is_held_from_what_is_replaced),
+			TEST(says_what_grew_most_where_nothing_grows),
 			TEST(is_silent_about_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

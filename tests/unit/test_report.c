@@ -40,7 +40,7 @@ static void prints_the_page(void **state) {
 			"app (--fast)   1.00 s   recording whole   file x.zst\n"
 			"\n"
 			"  peak heap      16.0 MB  at 500 ms            peak RSS      20.0 MB\n"
-			"  never freed   101.1 kB  in 1,001 blocks\n"
+			"  never freed   101.1 kB  in 1,001 blocks      growing     not measured\n"
 			"  allocations      1,553  (1,553/s)            short-lived        50  (3.2 %)\n"
 			"\n"
 			"FINDINGS\n"

@@ -88,14 +88,14 @@ const CARDS: CardKind[] = [
 		id: 'growing',
 		title: 'Growing',
 		tone: 'growing',
-		ids: /^(growing|stopped-growing|outside-growing)$/,
+		ids: /^(growing|stopped-growing|outside-growing|no-growth)$/,
 		lens: 'm=never-freed',
 		view: 'never-freed',
 		action: 'Growth',
-		number: (_p, f) => {
+		number: (p, f) => {
 			const rate = f?.numbers['rate_bytes_per_s'];
-			const held = f?.id === 'stopped-growing' ? 0 : (f?.numbers['bytes'] ?? f?.numbers['top_bytes']);
-			return rate ? `+${bytes(rate)}/s` : held ? bytes(held) : '–';
+			const most = p.facts.findings.find((o) => o.id === 'no-growth')?.numbers['grown_bytes'];
+			return rate ? `+${bytes(rate)}/s` : most === undefined ? '–' : most > 0 ? `+${bytes(most)}` : '0 B';
 		},
 		none: () => 'No rule of the findings applies; the chart shows what each function held over time.',
 	},
@@ -129,7 +129,7 @@ export function Sentence({ text: given, name }: { text: string; name: string | n
 	const at = text.indexOf(shown);
 	return (
 		<>
-			{text.slice(0, at)}
+			{text.slice(0, Math.min(at, 1)).toUpperCase() + text.slice(1, at)}
 			<code>{shown}</code>
 			<Figures text={text.slice(at + shown.length)} />
 		</>
