@@ -2,6 +2,7 @@
 #include "web/facts.h"
 
 #include "engine/facts_json.h"
+#include "engine/quality.h"
 
 struct facts {
 	struct json j;
@@ -113,6 +114,8 @@ bool facts_write(struct buffer *out, const struct recording *r, const struct nam
 	json_open(&f.j, NULL, '{');
 	put_program(&f);
 	put_summary(&f);
+	char verdict[QUALITY_VERDICT_MAX];
+	json_text(&f.j, "verdict", quality_verdict(r, verdict));
 	quality_put_json(&f.j, "quality", r, n, &arena);
 	bool ok = put_findings(&f, n, &arena, err);
 	put_children(&f);

@@ -38,6 +38,7 @@ export interface Facts {
 		peak_rss_bytes: number;
 		peak_rss_time_ns: number;
 	};
+	verdict: string; // whether the recording is whole; '': a file of another program does not say
 	quality: { id: string; value: number; text: string }[];
 	findings: Finding[];
 	noise_bytes: number;

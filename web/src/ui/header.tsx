@@ -2,7 +2,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { change, isServed, lens, profile, searched, view, type View } from '../state.ts';
 import { saveAddress } from '../load.ts';
-import { count, date, duration } from './format.ts';
+import { baseName, count, date, duration } from './format.ts';
 import { copyText } from './copy.ts';
 import { currentLink } from '../url.ts';
 import { isHelpOpen } from './help.tsx';
@@ -35,11 +35,16 @@ const VIEW_HINTS: Record<View, string> = {
 
 function Title() {
 	const p = useValue(() => profile.value);
-	const { program, summary } = p.facts;
+	const { program, summary, verdict } = p.facts;
 	const command = program.command.join(' ');
+	// redis-server is a link to redis-check-rdb: what people called comes first, as in the report
+	const called = baseName(program.command[0] ?? '');
+	const isOther = called !== program.name && /^[a-z0-9]/i.test(called);
+	const title = isOther ? `${called} (${program.name})` : program.name;
 	return (
 		<div class="title">
-			<h1>{program.name || 'unknown program'}</h1>
+			<h1>{title || 'unknown program'}</h1>
+			{verdict && <span class={`verdict ${/^incomplete/.test(verdict) ? 'broken' : 'dim'}`}>{verdict}</span>}
 			<span class="dim facts" title={command}>
 				<span>{duration(summary.duration_ns)}</span>
 				<span>{count(summary.allocations)} allocations</span>
