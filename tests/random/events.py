@@ -20,9 +20,31 @@ TABLES = {
     3: ("frames", {1: "function D", 2: "symbol A function", 3: "file D", 4: "line P"}),
     4: ("nodes", {1: "parent B", 2: "location P"}),
     5: ("names", {1: "location D", 2: "first_frame D", 3: "n_frames P"}),
+    17: ("meta", {1: "pid P", 2: "exe P", 3: "cwd P", 4: "host P", 5: "argv_first P", 6: "n_argv P",
+                  9: "system_memory_bytes P", 10: "memory_limit_bytes P", 11: "wall_start_ns P",
+                  12: "duration_ns P", 14: "source P", 15: "ended P", 16: "is_complete P",
+                  18: "exit_status P", 19: "n_images P", 20: "version P", 25: "end_reason P",
+                  28: "end_limit P"}),
+    18: ("summary", {7: "failed P", 13: "peak_rss_bytes P", 14: "peak_rss_time_ns P",
+                     19: "gone_at_exec P", 21: "old_blocks P", 22: "old_bytes P",
+                     23: "old_freed_blocks P", 24: "old_freed_bytes P", 25: "peak_low_bytes P",
+                     26: "peak_high_bytes P"}),
+    19: ("quality", {1: "lost_events P", 2: "truncated_stacks P", 3: "abandoned_hooks P",
+                     4: "skipped_numbers P", 5: "unknown_frees P", 6: "double_allocations P",
+                     7: "time_corrections P", 8: "children_forked P", 9: "children_executed P",
+                     10: "detail_ends_ns P", 11: "events_dropped P", 13: "recording_stopped_early P",
+                     14: "marks_dropped P", 20: "stopped_ns P"}),
     20: ("modules", {4: "path D"}),
     22: ("edges", {1: "time_ns D", 3: "bytes D"}),
-    25: ("threads", {3: "name P"}),
+    25: ("threads", {1: "tid D", 3: "name P", 4: "n_merged P"}),
+    27: ("samples", {1: "time_ns D", 2: "rss_bytes D", 3: "rss_anon_bytes D", 6: "ours_bytes D",
+                     7: "heap_bytes D"}),
+    28: ("children", {1: "pid D", 2: "name P", 3: "exe P", 4: "is_fork P", 5: "peak_rss_bytes P",
+                      6: "why P"}),
+    29: ("images", {1: "exe P", 2: "time_ns D", 3: "is_unrecorded P", 4: "is_too_narrow P", 6: "why P"}),
+    30: ("marks", {1: "time_ns D", 2: "name P"}),
+    31: ("curve", {1: "time_ns D", 3: "bytes D"}),
+    32: ("allocators", {1: "module P", 2: "functions P", 3: "why P", 4: "n_functions P"}),
     48: ("infos", {1: "node D", 2: "size P"}),
     49: ("start", {1: "allocations P", 2: "time_ns P"}),
 }
@@ -30,8 +52,9 @@ EVENT_COLUMNS = ("info", "age", "time", "runs", "node", "size", "free_node", "in
 
 SHORT_LIVED_ALLOCATIONS, SHORT_LIVED_NS = 16, 1_000_000  # docs/findings.md
 
-Block = collections.namedtuple("Block", "stack size birth death is_temporary is_brief",
-                               defaults=[False])
+# Who freed it: the number of a thread; None: nobody, or an exec took it
+Block = collections.namedtuple("Block", "stack size birth death is_temporary is_brief freed_by",
+                               defaults=[False, None])
 
 
 def varints(data):
@@ -125,7 +148,9 @@ class Events:
         self.tables = {name: [] for name, _ in TABLES.values()}
         self.strings = []
         self.blocks, self.open = [], {}
-        self.n_allocations, self.moment, self.label = 0, 0, 0
+        self.n_allocations, self.moment, self.label = 0, 0, 0  # numbers of blocks, not blocks
+        self.counts = collections.Counter()  # what happened: by kind, and frees of unknown blocks
+        self.is_whole = True  # no event was dropped by the budget
         self.made_by, self.pending = collections.Counter(), collections.defaultdict(list)
         streams = []
         for kind, payload in payloads(path.read_bytes()):
@@ -161,7 +186,8 @@ class Events:
             if table == 49:
                 start = rows_of(first, n, columns, TABLES[49][1])[0]
             elif table == 50:
-                assert start["allocations"] == self.n_allocations, "events were dropped"
+                self.is_whole &= start["allocations"] == self.n_allocations
+                self.n_allocations = start["allocations"]
                 self.read_event_table(n, columns, start["time_ns"])
 
     def read_event_table(self, n, columns, time_ns):
@@ -199,32 +225,51 @@ class Events:
             self.happen(kind, thread, what, number, time_ns)
 
     def happen(self, kind, thread, what, number, time_ns):
-        assert kind in (1, 2, 3, 4, 7), f"an event of kind {kind} in a random program"
+        self.counts[kind] += 1
         if kind == 7:
+            self.pending[thread].clear()
             return
         self.label = max(self.label, time_ns)  # the clocks of threads may differ
         self.moment = max(self.moment + 1, self.label)
         self.moment += self.moment % PERIOD == 0
         if kind == 2:
-            self.die(number, True)
+            self.die(number, thread, True)
         elif kind == 3:
             self.pending[thread].append(number)
-        elif kind in (1, 4):
-            if kind == 4:
-                self.die(self.pending[thread].pop(), False)
-            self.n_allocations += 1
-            self.made_by[thread] += 1
-            node, size = what
-            self.open[self.n_allocations] = ((node, thread), size, self.moment, thread,
-                                             self.made_by[thread])
+        elif kind == 5:
+            self.pending[thread] and self.pending[thread].pop()
+        elif kind == 6:
+            self.replace_image()
+        elif kind in (1, 4, 9, 12):
+            self.start_block(kind, thread, what, number)
 
-    def die(self, number, may_be_temporary):
-        if number in self.open:
-            stack, size, birth, thread, made = self.open.pop(number)
-            further = self.made_by[thread] - made
-            is_brief = further <= SHORT_LIVED_ALLOCATIONS or self.moment - birth <= SHORT_LIVED_NS
-            self.blocks.append(Block(stack, size, birth, self.moment,
-                                     may_be_temporary and further == 0, is_brief))
+    def start_block(self, kind, thread, what, number):
+        if kind in (4, 12):
+            self.die(self.pending[thread].pop() if self.pending[thread] else 0, thread, False)
+        self.n_allocations += 1
+        if kind in (9, 12):  # a free was missed; the new block goes on under the old number
+            self.die(number, thread, True)
+        self.made_by[thread] += 1
+        node, size = what
+        self.open[number if kind in (9, 12) else self.n_allocations] = (
+            (node, thread), size, self.moment, thread, self.made_by[thread])
+
+    def replace_image(self):
+        """By exec all blocks and threads are gone: neither freed nor left."""
+        for stack, size, birth, _, _ in self.open.values():
+            self.blocks.append(Block(stack, size, birth, self.moment, False))
+        self.open.clear()
+        self.pending.clear()
+
+    def die(self, number, thread, may_be_temporary):
+        if number not in self.open:
+            self.counts["unknown"] += 1
+            return
+        stack, size, birth, owner, made = self.open.pop(number)
+        further = self.made_by[owner] - made
+        is_brief = further <= SHORT_LIVED_ALLOCATIONS or self.moment - birth <= SHORT_LIVED_NS
+        self.blocks.append(Block(stack, size, birth, self.moment, may_be_temporary and further == 0,
+                                 is_brief, thread))
 
     # ---- names
 
