@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collector/namer.h"
 
+#include "base/path.h"
 #include "base/vec.h"
 #include "symbols/packages.h"
 #include "symbols/suppressions.h"
@@ -109,8 +110,9 @@ static void *work(void *user) {
 		n->batch.is_answered = resolve(n, &n->batch);
 		if (n->batch.is_first) {
 			n->batch.suppressions = symbols_suppressions(&n->batch.file, &n->batch.arena);
-			n->batch.package = n->is_of_system ? packages_source_of(n->packages, n->batch.file.path)
-											   : (struct slice){0};
+			const char *path = path_normal(n->batch.file.path, &n->batch.arena);
+			n->batch.package = n->is_of_system && path ? packages_source_of(n->packages, path)
+													   : (struct slice){0};
 		}
 		n->batch.cost_ns = clock_thread_cpu_ns() - start_ns;
 		(void)pthread_mutex_lock(&n->lock);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/names.h"
 
+#include "base/path.h"
+
 #include <stdlib.h>
 
 // One open-addressing table of (kind, text as it came) -> what became of it. It grows by load only.
@@ -52,7 +54,7 @@ static bool grow(struct name_pool *p) {
 
 static const char *translate(int kind, const char *text, struct arena *arena) {
 	switch (kind) {
-	case KIND_PATH: return names_normal_path(text, arena);
+	case KIND_PATH: return path_normal(text, arena);
 	case KIND_TEXT: return text;
 	default: return names_demangle(text, (enum names_scheme)kind, arena);
 	}
@@ -97,49 +99,4 @@ void name_pool_finish(struct name_pool *pool) {
 		free(pool->slots);
 		*pool = (struct name_pool){0};
 	}
-}
-
-/** Drop the last part of the path in [start, to), unless there is none or it is "..". */
-static char *drop_last(char *start, char *to) {
-	char *last = to;
-	while (last > start && last[-1] != '/') {
-		last--;
-	}
-	if (to == last || (to - last == 2 && memcmp(last, "..", 2) == 0)) {
-		return NULL;
-	}
-	return last > start ? last - 1 : last;
-}
-
-const char *names_normal_path(const char *path, struct arena *arena) {
-	char *text = arena_alloc(arena, strlen(path) + 2, 1);
-	if (!text) {
-		return NULL;
-	}
-	bool is_absolute = *path == '/';
-	char *start = text + is_absolute; // the parts go here, with single slashes between them
-	char *to = start;
-	while (*path) {
-		size_t n = strcspn(path, "/");
-		bool is_up = n == 2 && memcmp(path, "..", 2) == 0;
-		char *cut = is_up ? drop_last(start, to) : NULL;
-		if (cut) {
-			to = cut;
-		} else if (n && !(n == 1 && *path == '.') && !(is_up && is_absolute)) {
-			if (to > start) {
-				*to++ = '/';
-			}
-			memcpy(to, path, n);
-			to += n;
-		}
-		path += n;
-		path += strspn(path, "/");
-	}
-	if (is_absolute) {
-		*text = '/';
-	} else if (to == start) {
-		*to++ = '.';
-	}
-	*to = 0;
-	return text;
 }

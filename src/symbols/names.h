@@ -21,9 +21,6 @@ struct slice names_without_suffixes(const char *linkage_name);
 const char *names_demangle(const char *linkage_name, enum names_scheme scheme, struct arena *arena);
 const char *names_nim(struct slice name, struct arena *arena);
 
-/** "/a/./b//../c" is "/a/c"; links are not followed. NULL: no memory. */
-const char *names_normal_path(const char *path, struct arena *arena);
-
 struct name {
 	const char *symbol;   // as it came
 	const char *function; // for people

@@ -7,35 +7,6 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-static void paths_become_normal(void **state) {
-	(void)state;
-	static const struct {
-		const char *path, *normal;
-	} samples[] = {
-			{"/a/b", "/a/b"},
-			{"/a/./b", "/a/b"},
-			{"/a//b/", "/a/b"},
-			{"/a/b/../c", "/a/c"},
-			{"/a/../../c", "/c"},
-			{"/..", "/"},
-			{"/", "/"},
-			{"a/../b", "b"},
-			{"../a", "../a"},
-			{"../../a/../b", "../../b"},
-			{"a/../..", ".."},
-			{"./a", "a"},
-			{"a/..", "."},
-			{".", "."},
-			{"", "."},
-			{"/a/..b/.c", "/a/..b/.c"},
-	};
-	struct arena arena = {0};
-	for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
-		assert_string_equal(names_normal_path(samples[i].path, &arena), samples[i].normal);
-	}
-	arena_finish(&arena);
-}
-
 static void equal_texts_share_memory(void **state) {
 	(void)state;
 	struct arena arena = {0};
@@ -74,7 +45,6 @@ static void lack_of_memory_is_told(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(paths_become_normal),
 			cmocka_unit_test(equal_texts_share_memory),
 			cmocka_unit_test(lack_of_memory_is_told),
 	};
