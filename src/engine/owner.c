@@ -359,7 +359,8 @@ static struct slice last_part(struct slice f) {
 }
 
 bool owner_speaks_of_allocating(struct slice function) {
-	static const char *const words[] = {"alloc", "memory", "operator new", "strdup", "memdup"};
+	static const char *const words[] = {"alloc", "memory", "operator new", "strdup", "strndup",
+			"memdup"};
 	struct slice name = last_part(function);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		size_t end;
@@ -368,6 +369,18 @@ bool owner_speaks_of_allocating(struct slice function) {
 		}
 	}
 	return false;
+}
+
+bool owner_is_called_like_allocating(struct slice function) {
+	static const char *const ends[] = {"memory", "malloc", "calloc", "realloc", "zalloc", "palloc",
+			"mallocz", "strdup", "strndup", "memdup"};
+	struct slice name = last_part(function);
+	size_t end, at = find_verb(name, "alloc", &end);
+	bool is_one = at && end == name.size && is_wrapper_prefix(slice_of(name.data, at - 1));
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		is_one |= find_verb(name, ends[i], &end) && end == name.size;
+	}
+	return is_one;
 }
 
 struct slice owner_crate_of(struct slice f) {

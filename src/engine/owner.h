@@ -48,6 +48,9 @@ bool owner_is_allocation_function(struct slice function);
 /** A name that an allocation function of a project's own could have: names_wrappers.c asks for more. */
 bool owner_speaks_of_allocating(struct slice function);
 
+/** Such a name that ends in what nothing but memory is called: ReallocateMemory, my_calloc. */
+bool owner_is_called_like_allocating(struct slice function);
+
 /** The crate that a Rust name is of: "core" of "<core::iter::Map<I, F> as T>::next". Or empty. */
 struct slice owner_crate_of(struct slice function);
 

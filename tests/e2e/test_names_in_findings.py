@@ -98,6 +98,60 @@ def test_allocators_of_a_project_name_no_site(tools, tmp_path, debug):
     assert finding(recording, "peak")["function"] == "load_users"
 
 
+# A library without symbols of its own: what its allocation functions call has no name
+STRIPPED_LIBRARY = """
+#include <stdlib.h>
+#include <string.h>
+#define APART __attribute__((noinline))
+void *kept[400];
+int n;
+APART static void *refill(size_t size) { return memset(malloc(size), 1, size); }
+APART void *pool_alloc_vector(size_t size) { return (char *)refill(size + 8) + 8; }
+APART void *ReallocateThingMemory(size_t size) { return (char *)refill(size + 8) + 8; }
+APART void add_user(void) { kept[n++] = memset(malloc(700), 1, 700); }
+APART static void add_users(void) { for (int i = 0; i < 10; i++) add_user(); }
+APART void allocate_users(void) { kept[n++] = memset(malloc(3000), 1, 3000); add_users(); n++; }
+void load_one(void) { kept[n++] = pool_alloc_vector(50000); allocate_users(); n++; }
+void load_two(void) { kept[n++] = pool_alloc_vector(40000); allocate_users(); n++; }
+void load_three(void) { kept[n++] = pool_alloc_vector(30000); allocate_users(); n++; }
+void load_four(void) { kept[n++] = ReallocateThingMemory(20000); n++; }
+"""
+USER_OF_LIBRARY = """
+void load_one(void), load_two(void), load_three(void), load_four(void);
+int main(void) { load_one(); load_two(); load_three(); load_four(); return 0; }
+"""
+
+
+def test_what_an_allocator_calls_without_a_name_is_a_part_of_it(tools, tmp_path):
+    library = build(tmp_path, STRIPPED_LIBRARY, "-shared", "-fPIC", "-s", name="libloads.so")
+    recording = tools.record(build(tmp_path, USER_OF_LIBRARY, library, f"-Wl,-rpath,{tmp_path}"))
+    table = re.search(r"^PEAK.*?\n(.*?)\n\n", recording.report(), re.M | re.S)[1]
+    sites = {line.split()[0]: line.split()[-1] for line in table.splitlines()}
+    # allocate_users has three callers, too, but calls work, behind a function without a name
+    assert sites == {"load_one": "1", "load_two": "1", "load_three": "1", "load_four": "1",
+                     "add_user": "30", "allocate_users": "3"}, table
+
+
+FAR_LIBRARY = """
+#include <stdlib.h>
+int deflateInit_(void *stream, int level, const char *version, int size);
+__attribute__((noinline)) void compress_it(void) { deflateInit_(calloc(1, 112), 6, "1.2", 112); }
+int main(void) { compress_it(); return 0; }
+"""
+
+
+def test_a_library_of_the_system_is_nobodys_own_however_it_was_found(tools, tmp_path):
+    machine = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout
+    folder = f"/usr/bin/../lib/{machine.strip()}"
+    program = build(tmp_path, FAR_LIBRARY, f"-Wl,--disable-new-dtags,-rpath,{folder}", "-l:libz.so.1")
+    recording = tools.record(program)
+    frames = [frame for site in recording.json()["sites"]["allocations"] for frame in site["stack"]
+              if "libz" in (frame["module"] or "")]
+    assert frames and all(frame["module"].startswith(folder) for frame in frames), frames
+    assert {frame["owner"] for frame in frames} == {"library"}, frames
+    assert finding(recording, "peak")["function"] == "compress_it"
+
+
 # What is held is split among four, none of which holds three fifths
 SPLIT = """
 #include <stdlib.h>

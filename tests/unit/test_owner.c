@@ -193,6 +193,20 @@ static void knows_names_that_speak_of_allocating(void **state) {
 	}
 }
 
+static void knows_names_that_only_memory_has(void **state) {
+	(void)state;
+	static const char *const sure[] = {"_MagickReallocateResourceLimitedMemory", "apr_palloc",
+			"my_pool_calloc", "BigAlloc", "CRYPTO_strndup", "pool::realloc(void*, unsigned long)"};
+	static const char *const unsure[] = {"allocate_users", "session_alloc", "memory_report",
+			"Rf_allocVector3", "ggc_internal_alloc(unsigned long)", ""};
+	for (size_t i = 0; i < sizeof sure / sizeof *sure; i++) {
+		assert_true(owner_is_called_like_allocating(slice_of_text(sure[i])));
+	}
+	for (size_t i = 0; i < sizeof unsure / sizeof *unsure; i++) {
+		assert_false(owner_is_called_like_allocating(slice_of_text(unsure[i])));
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(knows_library_sources),
@@ -204,6 +218,7 @@ int main(void) {
 			cmocka_unit_test(knows_folders_of_one_program),
 			cmocka_unit_test(knows_libraries_of_the_system),
 			cmocka_unit_test(knows_names_that_speak_of_allocating),
+			cmocka_unit_test(knows_names_that_only_memory_has),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

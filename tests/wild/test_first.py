@@ -21,13 +21,9 @@ COSTS = {"never-freed": "never freed", "churn": "allocations", "one-size": "allo
 WITHOUT_NAME = re.compile(r"\+0x[0-9a-f]|^0x|, no symbols|generated code|<unknown>|^\?")
 
 # Whose first finding names another function than the list, and why
-OWN_ALLOCATOR = "its allocation function is not seen as one"
 DEVIATE = {
-    "7z": OWN_ALLOCATOR, "cc1": OWN_ALLOCATOR, "cc1plus": OWN_ALLOCATOR, "gm": OWN_ALLOCATOR,
-    "R": OWN_ALLOCATOR, "tcl": OWN_ALLOCATOR,
     "gdb": "Python's library, which it calls, has names", "gdb-python": "as gdb",
     "cwebp": "what grew was gone at the peak, and is in no list",
-    "inkscape": "a third of its heap is of a garbage collector, whose blocks KDE's does not record",
 }
 
 
