@@ -189,7 +189,8 @@ static bool make(struct injector *in, struct errand *e, const char *path, int64_
 		(void)errand_add(e, SYS_openat, (uint64_t)AT_FDCWD, at + RESIDENT_STACK_AT,
 				O_RDWR | O_CLOEXEC);
 	} else {
-		(void)errand_add(e, SYS_memfd_create, at + RESIDENT_STACK_AT, MFD_CLOEXEC, 0);
+		(void)errand_add(e, SYS_memfd_create, at + RESIDENT_STACK_AT,
+				MFD_CLOEXEC | MFD_ALLOW_SEALING, 0);
 	}
 	if (!tracee_write(&in->tracee, at + RESIDENT_STACK_AT, name, strlen(name) + 1, err) ||
 			!tracee_errand(&in->tracee, in->is_fresh ? &first : NULL, e, err)) {

@@ -110,7 +110,7 @@ static const struct {
 		{"mprotect", SYS_mprotect, {4096, 4096, PROT_READ | PROT_WRITE}},
 		{"munmap", SYS_munmap, {4096, 4096}},
 		{"madvise", SYS_madvise, {4096, 4096, MADV_DONTNEED}},
-		{"memfd_create", SYS_memfd_create, {4096, MFD_CLOEXEC}},
+		{"memfd_create", SYS_memfd_create, {4096, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
 		{"clone", SYS_clone, {0}},
 		{"wait4", SYS_wait4, {1, 0, 0x40000000}},
 		{"ppoll", SYS_ppoll, {0}},

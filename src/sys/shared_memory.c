@@ -22,6 +22,8 @@ static bool size_and_map(struct shared_memory *m, int fd, uint64_t bytes, struct
 		goto fail;
 	}
 	(void)madvise(base, bytes, MADV_DONTDUMP);
+	// Who made it smaller would end all who use it by SIGBUS
+	(void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	m->base = base;
 	return true;
 
@@ -32,7 +34,7 @@ fail:
 
 bool shared_memory_init(struct shared_memory *m, const char *name, uint64_t bytes,
 		struct err *err) {
-	return size_and_map(m, memfd_create(name, MFD_CLOEXEC), bytes, err);
+	return size_and_map(m, memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), bytes, err);
 }
 
 bool shared_memory_adopt(struct shared_memory *m, int fd, uint64_t bytes, struct err *err) {
