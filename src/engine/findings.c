@@ -103,12 +103,14 @@ void finder_about(struct finder *f, struct finding *out, const struct name *name
 
 void put_name(struct finder *f, struct buffer *out, const struct name *name) {
 	const char *place = place_of_name(f, name);
+	bool has_package = name->owner == OWNER_LIBRARY && !name->is_runtime && name->has_name;
+	struct slice package = has_package ? names_package(name) : (struct slice){0};
 	buffer_printf(out, "%.*s", SLICE_ARG(short_name_of(f, name)));
-	if (*place) {
+	if (*place && !slice_equal(package, slice_of_text(place))) {
 		buffer_printf(out, " %s", place);
 	}
-	if (name->owner == OWNER_LIBRARY && !name->is_runtime) {
-		buffer_printf(out, " (%.*s)", SLICE_ARG(names_package(name)));
+	if (has_package) {
+		buffer_printf(out, " (%.*s)", SLICE_ARG(package));
 	}
 }
 
@@ -127,13 +129,31 @@ const struct name *caller_of_site(struct finder *f, uint32_t stack) {
 	return NULL;
 }
 
-/** The frame of a dependency or of the library that the site called to have its memory. */
+/** "ld, no symbols": whose code called an allocation function that nobody with a name calls. */
+static const struct name *module_behind(const struct finder *f, uint32_t stack) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	bool is_behind = false;
+	while (site->is_wrapper && (frame = stack_walk_next(&w))) {
+		if (is_behind && frame->owner == OWNER_YOURS && !frame->has_name) {
+			return names_without_symbols(f->names, frame);
+		}
+		is_behind |= frame == site;
+	}
+	return NULL;
+}
+
+/**
+ * The frame of a dependency or of the library that the site called to have its memory, maybe through
+ * functions without a name.
+ */
 static const struct name *called_by_site(struct finder *f, uint32_t stack) {
 	uint32_t node = f->r->stacks.items[stack].node;
 	const struct name *site = names_site(f->names, node), *frame, *last = NULL;
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
 	while ((frame = stack_walk_next(&w)) && frame != site) {
-		last = frame;
+		last = frame->has_name ? frame : last;
 	}
 	return last && !last->is_runtime && !last->is_wrapper && last->owner != OWNER_YOURS ? last
 																						: NULL;
@@ -157,6 +177,7 @@ void put_place_name(struct finder *f, struct buffer *out, const struct place *p,
 	put_name(f, out, name_by(f, p, by));
 	const struct name *via = called_by_site(f, p->heaviest[by]);
 	const struct name *caller = caller_of_site(f, p->heaviest[by]);
+	caller = caller ? caller : module_behind(f, p->heaviest[by]);
 	if (via) {
 		buffer_printf(out, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via)),
 				SLICE_ARG(names_package(via)));

@@ -99,6 +99,10 @@ void put_paths(struct finder *f, struct buffer *out, const struct place *p) {
 		return;
 	}
 	const struct name *x = a.items[i], *y = b.items[i];
+	bool have_lines = x->line > 0 && y->line > 0; // else one cannot tell them apart
+	if (!x->has_name || !y->has_name || (x->function_id == y->function_id && !have_lines)) {
+		return;
+	}
 	if (i == 0) {
 		buffer_printf(out, "; what line %u allocates is freed, not what line %u does", x->line,
 				y->line);

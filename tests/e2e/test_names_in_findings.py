@@ -152,6 +152,34 @@ def test_a_library_of_the_system_is_nobodys_own_however_it_was_found(tools, tmp_
     assert finding(recording, "peak")["function"] == "compress_it"
 
 
+BEHIND_NO_NAME = """
+#include <stdlib.h>
+int deflateInit_(void *stream, int level, const char *version, int size);
+void *xmalloc(size_t size);
+static void *kept[60];
+__attribute__((noinline)) static void *apart(void *stream, int i) {
+	kept[i] = xmalloc(i < 30 ? 400 : 500);
+	return deflateInit_(stream, 6, "1.2", 112) == 0 ? stream : NULL;
+}
+int main(void) { for (int i = 0; i < 60; i++) apart(calloc(1, 112), i); return kept[0] == 0; }
+"""
+
+
+def test_what_code_without_a_name_called_stands_beside_it(tools, tmp_path):
+    library = build(tmp_path, "#include <stdlib.h>\nvoid *xmalloc(size_t n) { return malloc(n); }\n",
+                    "-shared", "-fPIC", "-fno-optimize-sibling-calls", "-s", name="libown.so")
+    flags = [library, f"-Wl,-rpath,{tmp_path}", "-l:libz.so.1", "-s"]
+    # main has a name, what it calls has none
+    text = finding(tools.record(build(tmp_path, BEHIND_NO_NAME, "-rdynamic", *flags)), "peak")["text"]
+    assert text.startswith("main prog via deflateInit_ (libz.so.1) holds "), text
+    # Nothing of the program has a name: it is zlib that has one, and an allocation function
+    recording = tools.record(build(tmp_path, BEHIND_NO_NAME, *flags))
+    texts = " ".join(found["text"] for found in recording.json()["findings"])
+    assert "deflateInit2_ (libz.so.1)" in texts and "libz.so.1 (" not in texts, texts
+    assert "xmalloc libown.so <- prog, no symbols: 60 of 60 blocks" in texts, texts
+    assert "+0x" not in texts and "line 0" not in texts, texts
+
+
 # What is held is split among four, none of which holds three fifths
 SPLIT = """
 #include <stdlib.h>
