@@ -1,6 +1,6 @@
 """The first finding of a program that nobody prepared names a function that KDE's stacks name, too.
 
-truth.py makes the lists from KDE's recordings and dpkg's packages alone; this test records with ours
+wild_truth.py makes the lists from KDE's recordings and dpkg's packages alone; this test records with ours
 and looks whether the first finding is about a function of the list of its cost. Where the program's own
 functions have names, no address, no module and no "generated code" may stand in their place.
 """
@@ -12,7 +12,7 @@ import pytest
 
 import programs
 import recorders
-import truth
+import wild_truth as truth
 
 SHORT = ("bc", "clang", "convert", "git-log", "gold", "jq", "redis", "sqlite3", "troff", "xz")
 LISTS = json.loads(truth.FILE.read_text())

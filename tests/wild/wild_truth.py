@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Which functions a first finding may name: tests/wild/truth.py [PROGRAM...] makes truth.json anew.
+"""Which functions a first finding may name: tests/wild/wild_truth.py [PROGRAM...] makes truth.json anew.
 
 Nothing of ours has a part in it: KDE's heaptrack records the program, its interpreter puts names to
 the stacks, dpkg says what belongs to the program. Of each cost (bytes at the peak, bytes never freed,
