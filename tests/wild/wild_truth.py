@@ -211,7 +211,8 @@ class Recording:
 def record(stage, name):
     """Record the program of a stage with KDE's heaptrack."""
     file = stage.place.parent / name
-    stage.run("/usr/bin/heaptrack", "-r", "-o", file, command=stage.program.judged)
+    done = stage.run("/usr/bin/heaptrack", "-r", "-o", file, command=stage.program.judged)
+    assert done.status == stage.program.status, done
     raw = file.with_name(name + ".raw.zst")
     text = subprocess.run(["zstd", "-dcq", raw], capture_output=True, check=False).stdout
     exe = re.search(rb"^x \S+ (.*)$", text, re.M)[1].decode()
