@@ -159,6 +159,21 @@ static const struct name *called_by_site(struct finder *f, uint32_t stack) {
 																						: NULL;
 }
 
+/** The same of its heaviest stack, if it is so for most of the place. */
+static const struct name *called_by_place(struct finder *f, const struct place *p, enum weight by) {
+	const struct name *via = called_by_site(f, p->heaviest[by]);
+	uint64_t all = 0, through = 0;
+	for (uint32_t i = 0; via && i < f->r->stacks.n; i++) {
+		if (f->place_of[i] == p - f->places) {
+			const struct name *other = called_by_site(f, i);
+			uint64_t weight = stack_weight(&f->r->stacks.items[i], by);
+			all += weight;
+			through += other && other->function_id == via->function_id ? weight : 0;
+		}
+	}
+	return through > all / 5 * 3 ? via : NULL;
+}
+
 const struct name *finder_site(const struct finder *f, uint32_t stack) {
 	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
 	return site && !site->has_name ? names_without_symbols(f->names, site) : site;
@@ -175,7 +190,7 @@ void finder_about_place(struct finder *f, struct finding *out, const struct plac
 
 void put_place_name(struct finder *f, struct buffer *out, const struct place *p, enum weight by) {
 	put_name(f, out, name_by(f, p, by));
-	const struct name *via = called_by_site(f, p->heaviest[by]);
+	const struct name *via = called_by_place(f, p, by);
 	const struct name *caller = caller_of_site(f, p->heaviest[by]);
 	caller = caller ? caller : module_behind(f, p->heaviest[by]);
 	if (via) {

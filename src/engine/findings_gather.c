@@ -55,7 +55,7 @@ static struct place *place_for(struct finder *f, uint32_t *place_of_function,
 	return &f->places[*at - 1];
 }
 
-static uint64_t weight_of(const struct rec_stack *s, enum weight by) {
+uint64_t stack_weight(const struct rec_stack *s, enum weight by) {
 	switch (by) {
 	case BY_ALLOCATIONS: return s->allocations;
 	case BY_PEAK_BYTES: return s->peak_bytes;
@@ -69,7 +69,7 @@ static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 	const struct rec_stack *stacks = f->r->stacks.items, *s = &stacks[stack];
 	for (enum weight by = 0; by < N_WEIGHTS; by++) {
 		bool is_first = p->n_stacks == 0;
-		if (is_first || weight_of(s, by) > weight_of(&stacks[p->heaviest[by]], by)) {
+		if (is_first || stack_weight(s, by) > stack_weight(&stacks[p->heaviest[by]], by)) {
 			p->heaviest[by] = stack;
 		}
 	}

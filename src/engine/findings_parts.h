@@ -100,6 +100,8 @@ void put_place_name(struct finder *f, struct buffer *out, const struct place *p,
 /** The user's own function that called the site in this stack; NULL: none. */
 const struct name *caller_of_site(struct finder *f, uint32_t stack);
 
+uint64_t stack_weight(const struct rec_stack *s, enum weight by);
+
 /** Whom a sentence names for a stack: names_site, but a module where that has no name. */
 const struct name *finder_site(const struct finder *f, uint32_t stack);
 

@@ -180,6 +180,24 @@ def test_what_code_without_a_name_called_stands_beside_it(tools, tmp_path):
     assert "+0x" not in texts and "line 0" not in texts, texts
 
 
+# One stack of the library's is the heaviest; most is allocated by the function itself
+MOSTLY_ITSELF = """
+#include <stdlib.h>
+int deflateInit_(void *stream, int level, const char *version, int size);
+void *kept[10];
+__attribute__((noinline)) int work(void) {
+""" + "".join(f"\tkept[{i}] = malloc(60000);\n" for i in range(10)) + """
+	return deflateInit_(calloc(1, 112), 6, "1.2", 112);
+}
+int main(void) { return work(); }
+"""
+
+
+def test_via_is_said_only_of_most(tools, tmp_path):
+    peak = finding(tools.record(build(tmp_path, MOSTLY_ITSELF, "-l:libz.so.1")), "peak")
+    assert peak["function"] == "work" and " via " not in peak["text"], peak
+
+
 # What is held is split among four, none of which holds three fifths
 SPLIT = """
 #include <stdlib.h>
