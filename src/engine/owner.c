@@ -358,25 +358,28 @@ static struct slice last_part(struct slice f) {
 	return slice_of(f.data + begin, end > begin ? end - begin : 0);
 }
 
+static bool has_word(struct slice name, const char *word) {
+	size_t end;
+	return find_verb(name, word, &end) > 0;
+}
+
 bool owner_speaks_of_allocating(struct slice function) {
-	static const char *const words[] = {"alloc", "memory", "operator new", "strdup", "strndup",
-			"memdup"};
 	struct slice name = last_part(function);
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		size_t end;
-		if (find_verb(name, words[i], &end)) {
-			return true;
-		}
-	}
-	return false;
+	// "load_from_memory" is work
+	bool is_memory = has_word(name, "memory") &&
+			(has_word(name, "acquire") || has_word(name, "get"));
+	return is_memory || has_word(name, "alloc") || has_word(name, "operator new") ||
+			has_word(name, "strdup") || has_word(name, "strndup") || has_word(name, "memdup");
 }
 
 bool owner_is_called_like_allocating(struct slice function) {
-	static const char *const ends[] = {"memory", "malloc", "calloc", "realloc", "zalloc", "palloc",
-			"mallocz", "strdup", "strndup", "memdup"};
+	static const char *const ends[] = {"malloc", "calloc", "realloc", "zalloc", "palloc", "mallocz",
+			"strdup", "strndup", "memdup"};
 	struct slice name = last_part(function);
 	size_t end, at = find_verb(name, "alloc", &end);
 	bool is_one = at && end == name.size && is_wrapper_prefix(slice_of(name.data, at - 1));
+	is_one |= find_verb(name, "memory", &end) && end == name.size &&
+			(has_word(name, "alloc") || has_word(name, "acquire"));
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		is_one |= find_verb(name, ends[i], &end) && end == name.size;
 	}
