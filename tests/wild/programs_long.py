@@ -214,6 +214,18 @@ LONG = [
     P("tree", "tree", "tree forest"),
     P("datamash", "datamash", "datamash -W -g 3 count 3 unique 4", stdin="words.txt", before="sort -k3,3 words.txt "
       "> s; mv s words.txt"),
+    P("ledger", "ledger", "ledger -f work.dat balance", files={"work.dat": "".join(
+      f"2025/{i % 12 + 1:02}/{i % 28 + 1:02} Shop {i % 300}\n    Expenses:Kind{i % 40}:Part{i % 7}   "
+      f"${i * 37 % 9000 / 100:.2f}\n    Assets:Bank{i % 5}\n\n" for i in range(3000))}),
+    P("hunspell", "hunspell hunspell-en-us", "hunspell -d en_US -l words.txt"),
+    P("task", "taskwarrior", "task rc:work.rc import tasks.json", same_output=False, files={
+      "work.rc": "data.location=.\nconfirmation=no\nverbose=nothing\n", "tasks.json": "\n".join(
+        f'{{"uuid":"00000000-0000-0000-0000-{i:012}","description":"task {i}","status":"pending",'
+        f'"entry":"20240101T000000Z","project":"p{i % 9}"}}' for i in range(600))}),
+    P("c44", "djvulibre-bin", "c44 photo.ppm out.djvu"),
+    P("openscad", "openscad", "openscad -o out.stl work.scad", files={"work.scad":
+      "difference() { sphere(9, $fn = 16); cylinder(h = 40, r = 3, center = true, $fn = 12); }\n"},
+      same_output=False),
     P("units", "units", "units -t '7 furlongs' 'm'"),
     P("samtools", "samtools", "samtools faidx reads.fa read7 read9"),
     P("bwa", "bwa", "bwa index reads.fa"),
