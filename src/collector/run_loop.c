@@ -140,8 +140,18 @@ static void look_at_thread(struct run *run, struct live_thread *thread) {
 	thread->n_looks += thread->n_looks + 1 < sizeof gaps_ns / sizeof *gaps_ns;
 }
 
+/** Up to this one: nobody tells of one that allocated nothing before its exec. */
+static void note_images(struct run *run, uint32_t image) {
+	for (; run->n_images_taken < image; run->n_images_taken++) {
+		if (run->n_images_taken > 0) { // the first was noted at the start
+			run_note_image(run);
+		}
+	}
+}
+
 static uint32_t take_thread(void *user, const struct order_thread *thread) {
 	struct run *run = user;
+	note_images(run, thread->image);
 	uint32_t id = aggregate_thread(run->aggregate, thread->tid, thread->image, thread->time_ns);
 	struct live_thread *live = id ? vec_push(&run->threads) : NULL;
 	if (live) {
@@ -258,12 +268,11 @@ static void look_at_first_image(struct run *run) {
 
 static bool take_image(void *user, uint32_t image, struct err *err) {
 	struct run *run = user;
-	(void)image;
 	if (!aggregate_exec(run->aggregate, run->now_ns, err)) {
 		return false;
 	}
 	keep_events(run, &(struct trace_event){.kind = TRACE_EXEC, .time_ns = run->now_ns}, 1);
-	run_note_image(run);
+	note_images(run, image);
 	return true;
 }
 

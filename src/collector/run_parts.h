@@ -63,6 +63,7 @@ struct run {
 		struct rec_image *items;
 		size_t n, capacity;
 	} images;
+	uint32_t n_images_taken; // of those that the recorder counts
 	struct rec_meta meta;
 	struct watch_end end;
 	uint64_t now_ns; // of the recording's time

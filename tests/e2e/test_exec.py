@@ -52,6 +52,21 @@ def test_other_programs_exec_it(build, tools, helpers, words, images):
     assert recording.json()["program"]["images"] == images
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_of_one_that_allocates_nothing(tools, tmp_path, n):
+    """Its exec is all that is known of it, and the recording is as any other."""
+    (tmp_path / "quiet.c").write_text("#include <unistd.h>\nint main(int argc, char **argv) "
+                                      "{ return !argc || execvp(argv[1], argv + 1); }\n")
+    subprocess.run(["gcc", "-o", tmp_path / "quiet", tmp_path / "quiet.c"], check=True, timeout=60)
+    quiet = [tmp_path / "quiet"] * n
+    recording = tools.record(*quiet, "perl", "-e", "my $x = 'y' x 3e6; exit 5")
+    known = recording.json()
+    assert recording.status == 5 and known["program"]["images"] == n + 1
+    assert known["quality"]["verdict"] == "recording whole"
+    between = tools.record("perl", "-e", "exec @ARGV", *quiet, "perl", "-e", "exit 5", name="between")
+    assert between.status == 5 and between.json()["program"]["images"] == n + 2
+
+
 def test_scripts_of_scripts(build, tools, helpers, tmp_path):
     last = script(tmp_path / "last", f"""\
         #!/bin/sh
