@@ -92,6 +92,13 @@ def kept_folder(exe):
     return found[1] if found else None
 
 
+@functools.cache
+def is_of_cpp(exe):
+    """Does it load C++'s library itself? KDE's recorder brings it along, and its pool of 72,704 bytes."""
+    said = subprocess.run(["ldd", exe], capture_output=True, check=False, text=True).stdout
+    return "libstdc++" in said
+
+
 def is_of_product(module, exe):
     if module == exe:
         return True
@@ -172,6 +179,10 @@ class Recording:
         return [(name, own) for name, own, module in self.stack(trace)
                 if name and not LANGUAGE.search(name) and not SYSTEM.search(module)]
 
+    def is_of_cpp_alone(self, trace):
+        modules = [module for _, _, module in self.stack(trace)]
+        return "libstdc++" in modules[0] and all(SYSTEM.search(module) for module in modules)
+
     def inner(self, names):
         """How many at the inner end of a stack hand memory out."""
         return next((i for i, name in enumerate(names)
@@ -248,6 +259,9 @@ def lists_of(recording, cost):
     total = sum(recording.costs[cost].values())
     for trace, number in recording.costs[cost].items():
         names, kind = recording.work(trace)
+        if not is_of_cpp(recording.exe) and recording.is_of_cpp_alone(trace):
+            total -= number
+            continue
         shares[kind] += number
         if kind == "foreign":
             foreign[names[0]] += number
