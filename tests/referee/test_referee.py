@@ -10,7 +10,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wild"))
+
+import programs
+import recorders
 import referee
+
+# A selection for the short form: interpreters, a database, tools with and without names
+WILD = {"bash", "sqlite3", "git-log", "curl", "make", "jq", "dash", "tar"}
 
 PROGRAMS = {
     # name: source of a program, or a command that Debian has
@@ -97,6 +104,16 @@ def test_nothing_is_wrong_of_real_programs(build, recordings, command):
     assert referee.Referee(path, build).judge() == []
 
 
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("program", [pytest.param(p, id=p.name, marks=[] if p.name in WILD else [pytest.mark.long])
+                                     for p in (*programs.SHORT, *programs.LONG)])
+def test_nothing_is_wrong_of_programs_that_others_wrote(build, tools, helpers, tmp_path, program):
+    stage, path = recorders.Stage(program, tools, tmp_path, helpers), tmp_path / "events.zst"
+    stage.run(tools.heaptrack, "-q", "-f", "--events", "-o", path)
+    stage.finish()
+    assert referee.Referee(path, build).judge() == []
+
+
 def number(finding, name, change):
     """Change a figure of a finding, and nothing else."""
     def plant(report):
@@ -154,6 +171,30 @@ def other_function(finding, value):
     return plant
 
 
+def counter(*path):
+    """Change a number somewhere in --json."""
+    def plant(report):
+        at = report["json"]
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] += 1
+    return plant
+
+
+def fact(name, value):
+    def plant(report):
+        report["facts"][name] = value
+    return plant
+
+
+def lost(report):
+    report["json"]["summary"]["lost_events"] = 5
+
+
+def full(report):
+    report["full"] = re.sub(r"^(\d+) calls to", lambda m: f"{int(m[1]) + 1} calls to", report["full"], count=1, flags=re.M)
+
+
 PLANTED = {
     "peak-bytes": number("peak", "bytes", lambda n: n + n // 20),
     "peak-of": number("peak", "peak_bytes", lambda n: n + 1),
@@ -189,6 +230,34 @@ PLANTED = {
                        "numbers": {"runtime_bytes": 0, "runtime_blocks": 0}}),
     "unknown-rule": anew({"id": "new-rule", "text": "it holds 1.0 MB."}),
     "not-measured": anew({"id": "children", "text": "60.0 MB are outside malloc."}),
+    "peak-lasted": number("peak", "lasted_ns", lambda n: n + n // 9),
+    "peak-base": number("peak", "base_bytes", lambda n: n + 800),
+    "peak-lasted-text": text("peak", r"it lasted [\d.]+ m?s", "it lasted 9.99 s"),
+    "left-window": number("never-freed", "from_ns", lambda n: n + 5),
+    "left-grown": number("never-freed", "grown_bytes", lambda n: n * 2),
+    "left-form": text("never-freed", r"blocks, ", "blocks in 3 places, "),
+    "left-number": number("never-freed", "blocks", lambda n: n - 1),
+    "churn-text": text("churn", r"[\d,]+ in all", "1 in all"),
+    "page-growing": page(r"growing +[\d.]+ .B/s", "growing      1.0 GB/s"),
+    "page-title": page(r"recording whole", "incomplete: 3 events lost"),
+    "page-line": page(r"^FINDINGS$", "  frobnicated   7\n\nFINDINGS"),
+    "page-row": page(r"(^PEAK.*\n.*?)(\d+)$", r"\g<1>987654"),
+    "page-kde": page(r"^total memory leaked: .*", "total memory leaked: 7.77M"),
+    "page-runtime": page(r"^total runtime: .*", "total runtime: 99.00s."),
+    "full-calls": full,
+    "json-peak-blocks": counter("summary", "peak_blocks"),
+    "json-frees": counter("summary", "frees"),
+    "json-allocated": counter("summary", "allocated_bytes"),
+    "json-new": lambda report: report["json"]["summary"].update(invented=3),
+    "json-stack": counter("sites", "allocations", 0, "bytes"),
+    "json-peak-stack": counter("sites", "peak", 0, "blocks"),
+    "json-point": counter("timeline", 5, "bytes"),
+    "json-point-count": counter("timeline", 5, "allocations"),
+    "json-pid": counter("program", "pid"),
+    "losses": lost,
+    "facts-verdict": fact("verdict", "incomplete: 1 event lost"),
+    "facts-noise": fact("noise_bytes", 1 << 40),
+    "facts-findings": fact("findings", []),
     "denied": anew({"id": "children", "text": "Growing: none."}),
 }
 
@@ -196,7 +265,7 @@ PLANTED = {
 @pytest.fixture(scope="module")
 def judged(build, recordings):
     path = recordings("keeps")
-    return path, referee.ask(path, build), referee.Blocks(path)
+    return path, referee.report_of(path, build), referee.Recorded(path)
 
 
 @pytest.mark.parametrize("name", PLANTED)

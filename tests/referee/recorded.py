@@ -1,0 +1,134 @@
+"""What a recording holds, counted from its single events: stacks, what lives when, curves, shapes.
+
+It shares no code with the program: tests/random/events.py reads the file by docs/trace-format.md alone.
+Stacks of one chain of return addresses are one, whatever their threads, as in --json.
+"""
+
+import bisect
+import collections
+import functools
+import itertools
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "random"))
+
+import events
+
+
+class Recorded:
+    """Blocks by stack (its addresses, innermost first), and the tables of the file."""
+
+    def __init__(self, path):
+        self.file = events.Events(Path(path))
+        self.tables = self.file.tables
+        self.meta, self.summary, self.quality = (self.tables[name][0] for name in
+                                                 ("meta", "summary", "quality"))
+        self.blocks = self.file.blocks
+        self.of_stack = collections.defaultdict(list)
+        self.chains = {}
+        for block in self.blocks:
+            self.of_stack[self.chain(block.stack[0])].append(block)
+        self.edges = [edge["time_ns"] for edge in self.tables["edges"]]
+        self.run_ns = max([self.meta["duration_ns"], *self.edges])
+        self.points = [*self.edges, self.run_ns]
+        self.all = tuple(self.of_stack)
+        moments, held = self.curve(self.all)
+        self.peak = max(held, default=0)
+        self.peak_ns = moments[held.index(self.peak)] if self.peak else 0
+
+    def text(self, number):
+        return self.file.strings[number]
+
+    def chain(self, node):
+        if node not in self.chains:
+            row = self.tables["nodes"][node] if node else None
+            self.chains[node] = () if row is None else \
+                (self.tables["locations"][row["location"]]["pc"], *self.chain(row["parent"]))
+        return self.chains[node]
+
+    def some(self, stacks):
+        return itertools.chain.from_iterable(self.of_stack[stack] for stack in stacks)
+
+    @functools.cache
+    def curve(self, stacks, only_kept=False):
+        """Moments at which what some stacks hold changes, and what they hold from then on."""
+        changes = collections.Counter()
+        for block in self.some(stacks):
+            if only_kept and block.death is not None:
+                continue
+            changes[block.birth] += block.size
+            if block.death is not None:
+                changes[block.death] -= block.size
+        moments = sorted(changes)
+        return moments, list(itertools.accumulate(changes[moment] for moment in moments))
+
+    def live_at(self, stacks, moment, only_kept=False):
+        moments, held = self.curve(stacks, only_kept)
+        at = bisect.bisect_right(moments, moment)
+        return held[at - 1] if at else 0
+
+    @functools.cache
+    def at_points(self, stacks, only_kept=False):
+        """What they hold at each edge of the time axis, and at the end."""
+        return [self.live_at(stacks, point, only_kept) for point in self.points]
+
+    @functools.cache
+    def handovers(self):
+        """Blocks and bytes by the thread that allocated them and the one that freed them."""
+        counts = collections.defaultdict(lambda: [0, 0])
+        for block in self.blocks:
+            if block.freed_by is not None and block.freed_by != block.stack[1]:
+                pair = counts[block.stack[1], block.freed_by]
+                pair[0] += 1
+                pair[1] += block.size
+        return counts
+
+
+def is_left(block):
+    return block.death is None
+
+
+def is_brief(block):
+    return block.death is not None and block.is_brief
+
+
+def lives(block, moment):
+    return block.birth <= moment and (block.death is None or block.death > moment)
+
+
+def straightness(times, values, from_ns, to_ns):
+    """How much of the variance of 64 even samples a straight line explains (docs/findings.md)."""
+    moments = [from_ns + (to_ns - from_ns) * i / 63 for i in range(64)]
+    v = [values[max(0, bisect.bisect_right(times, moment) - 1)] for moment in moments]
+    mean_x, mean_y = 31.5, sum(v) / 64
+    xy = sum((i - mean_x) * (y - mean_y) for i, y in enumerate(v))
+    xx, yy = sum((i - mean_x) ** 2 for i in range(64)), sum((y - mean_y) ** 2 for y in v)
+    return xy * xy / (xx * yy) if yy else 0
+
+
+def stretch(times, values, at):
+    """First and last point around one where no value is below half of it, and how long that is."""
+    first = last = at
+    while first > 0 and values[first - 1] > values[at] // 2:
+        first -= 1
+    while last + 1 < len(values) and values[last + 1] > values[at] // 2:
+        last += 1
+    begin, end = times[first], times[last]
+    begin -= (begin - times[first - 1]) // 2 if first else 0
+    end += (times[last + 1] - end) // 2 if last + 1 < len(times) else 0
+    return first, last, end - begin
+
+
+def bursts(times, values):
+    """How often above half of its top with less than a fifth in between, how long, how far apart."""
+    top, is_up, begins, lasted = max(values), False, [], 0
+    for i, value in enumerate(values):
+        if not is_up and value > top // 2:
+            is_up = True
+            begins.append(times[i])
+            lasted += stretch(times, values, i)[2]
+        elif is_up and value < top // 5:
+            is_up = False
+    n = len(begins)
+    return n, lasted // max(n, 1), (begins[-1] - begins[0]) // (n - 1) if n > 1 else 0

@@ -1,0 +1,513 @@
+"""Every finding and every quality line: the forms that they have, and what their figures must be.
+
+A sentence that has none of these forms is an error, and so is a number that no form accounts for.
+"""
+
+import re
+
+from figures import BYTES, COUNT, PERCENT, TIME, in_bytes, in_percent, in_time
+from recorded import bursts, is_brief, is_left, lives, straightness, stretch
+
+LIMIT = rf"(?:; at this rate the limit of (?P<limit>{BYTES}) of its container is reached in (?P<limit_in>{TIME}))?"
+GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?: to the end)?|"
+          rf"grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\))"
+          rf"(?: from (?P<from>{TIME}) to (?P<to>{TIME}))?(?: \(\d\d:\d\d.*?\))?" + LIMIT)
+KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<bytes>{BYTES}), "
+        rf"(?:{GROWTH}|allocated once, in the first (?P<within>{TIME})|allocated once, at (?P<once>{TIME})|"
+        rf"stopped growing after (?P<stopped>{TIME})|allocated in the last {TIME}|"
+        rf"the last of it allocated (?:at|by) (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
+PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\)"
+        rf"(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
+        rf"(?:; it grew by doubling, from (?P<small>{BYTES}) to (?P<large>{BYTES}): to reserve once saves "
+        rf"(?P<saved>{COUNT}) allocations and (?P<saved_bytes>{BYTES}))?"
+        rf"(?:; it lasted (?P<lasted>{TIME}), on top of (?P<base>{BYTES}))?"
+        rf"(?:; without it the largest heap is (?P<without>{BYTES}) at (?P<when>{TIME}))?\.")
+FORMS = {
+    "peak": PEAK, "never-freed": KEPT,
+    "at-start": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, in the first (?P<reached>{TIME}), "
+                r"and held (?:to the end|since)\.",
+    "allocated-once": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, at (?P<began>{TIME}), "
+                      r"and held (?:to the end|since)\.",
+    "growing": rf"(?P<who>.+): {GROWTH}, to (?P<top>{BYTES})(?P<at_end>; freed only at the end)?\.",
+    "stopped-growing": rf"(?P<who>.+): stopped growing at (?P<top>{BYTES}) after (?P<reached>{TIME})\.",
+    "bursts": rf"(?P<who>.+): holds up to (?P<top>{BYTES}), in (?P<n>\d+) bursts of about (?P<each>{TIME}), "
+              rf"one every (?P<period>{TIME})\.",
+    "churn": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the short-lived blocks \(freed within 1 ms or 16 "
+             rf"allocations\): (?P<n>{COUNT}) in all, (?P<per_s>{COUNT})/s(?:, (?P<how>always|usually) "
+             rf"(?P<size>{COUNT}) bytes|, (?P<mean>{COUNT}) bytes on average)?(?: \(.+\))?\.",
+    "one-size": rf"(?P<who>.+) allocates (?P<n>{COUNT}) blocks of (?P<size>{COUNT}) bytes each on one path\.",
+    "handed-over": rf"(?P<n>{COUNT}) blocks \((?P<bytes>{BYTES})\) allocated by thread (?P<from>.+) \((?P<from_tid>\d+)\) "
+                   rf"were freed by thread (?P<to>.+) \((?P<to_tid>\d+)\)(?:; .+ allocated (?P<made>{COUNT}) blocks "
+                   rf"\((?P<made_bytes>{BYTES})\))?\.",
+    "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\) "
+                       rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})\.",
+    "runtime": rf"(?P<who>.+) itself holds (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\), for what it runs; "
+               r"its own functions: heaptrack_print --bottom-up --lens fold=0\.",
+    "no-script-names": rf"(?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\) is .+, whose functions have no names "
+                       r"here: start it as .+ --perf-basic-prof --interpreted-frames-native-stack\.",
+    "no-lines": r".+ has no files and lines: build it with .+\.",
+    "wrapper": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the allocations for (?P<n>{COUNT}) callers; to see those "
+               r"instead: --fold '.+'\.",
+    "all-freed": rf"nothing was left allocated(?: except (?P<bytes>{BYTES}) of the runtime itself, in (?P<n>{COUNT}) "
+                 r"blocks?)?\.",
+    "no-growth": rf"from (?P<from>{TIME}) to (?P<to>{TIME}) (?:nothing grew|nothing grew by more than (?P<most>{BYTES}) "
+                 rf"\((?P<share>{PERCENT}) of the peak\)(?:: .+)?|(?P<who>.+) grew most, by (?P<much>{BYTES}) "
+                 rf"\((?P<share2>{PERCENT}) of the peak\))\.",
+}
+# The lines above the totals, and the numbers that their "value" is
+QUALITY = {
+    "stopped-early": rf"the recording ended at (?P<stopped>{TIME}), the program ran on to (?P<run>{TIME}): what it did "
+                     r"then is missing",
+    "incomplete": rf"still recording, state at .+, {TIME} after the start \(or the collector was killed then\)",
+    "killed": r"the (?:kernel killed the program|program (?:was ended by|exited with)) .+",
+    "lost-events": rf"(?P<n>{COUNT}) allocations or frees could not be recorded; totals are too small by them",
+    "abandoned": rf"(?P<n>{COUNT}) events were begun and never finished \(.+\)",
+    "peak-range": rf"the peak is not exact: it lies between (?P<low>{BYTES}) and (?P<high>{BYTES})\. Some events came "
+                  r"late, of threads that stood still in the middle of a call",
+    "truncated-stacks": rf"(?P<n>{COUNT}) allocations \((?P<share>{PERCENT})\) have stacks without their outer callers: "
+                        r"their sizes count, their place in the tree is the deepest that is known",
+    "marks-dropped": rf"(?P<n>{COUNT}) named moments found no room: the first are kept",
+    "missed-frees": rf"(?P<n>{COUNT}) addresses were handed out twice: .+",
+    "detail-ends": rf"the disk was nearly full: from (?P<at>{TIME}) on there are totals, but no more detail over time",
+    "before-attach": rf"allocated before the attach: (?P<n>{COUNT}) blocks, (?P<bytes>{BYTES}); (?P<freed>{COUNT}) of "
+                     rf"them, (?P<freed_bytes>{BYTES}), were freed since\. They are in no other number here",
+    "unknown-frees": rf"(?P<n>{COUNT}) frees were of(?: other)? blocks from before the attach, of which nothing is known",
+    "missed-allocations": rf"(?P<n>{COUNT}) frees were of blocks whose allocation was not seen: .+",
+    "not-hooked": r".+ (?:was|were) seen but not hooked: .+ is missing here",
+    "unrecorded-image": rf"(?P<at>{TIME}) after the start the program became .+",
+    "children": rf"(?P<n>{COUNT}) child process(?: was|es were) not recorded"
+                rf"(?:; the largest, (?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
+    "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its largest, (?P<heap>{BYTES}) were in live blocks and "
+                    rf"(?P<rest>{BYTES}) were not \(.+\)",
+    "unnamed": rf"(?P<share>{PERCENT}) of the bytes at the peak come from (?:code|generated code) without names.*",
+}
+
+
+class Sentence:
+    """A finding under judgement: what its text says, which of its numbers were accounted for."""
+
+    def __init__(self, referee, finding):
+        self.referee, self.recorded, self.finding = referee, referee.recorded, finding
+        self.numbers, self.left = finding["numbers"], set(finding["numbers"])
+        form = re.fullmatch(FORMS[finding["id"]], finding["text"])
+        self.said = {name: text for name, text in form.groupdict().items() if text} if form else None
+
+    def wrong(self, what, *figures):
+        self.referee.wrong.append(f"{self.finding['id']}: {what} {figures or ''}: {self.finding['text']}")
+
+    def number(self, name, *truths):
+        """A number of the finding is one of these."""
+        if name in self.numbers:
+            self.left.discard(name)
+            if self.numbers[name] not in truths:
+                self.wrong(name, self.numbers[name], "but", *truths)
+
+    def text(self, name, *truths):
+        """A figure of the text, if it is there, is one of these."""
+        if name in self.said and self.said[name] not in truths:
+            self.wrong(f"the text's {name}", self.said[name], "but", *truths)
+
+    def judge(self):
+        if self.said is None:
+            return self.wrong("no form that the referee knows")
+        getattr(self, "judge_" + self.finding["id"].replace("-", "_"))()
+        for name in self.left:
+            self.wrong(f"nothing judges its number {name}", self.numbers[name])
+
+    # ---- which stacks it is about
+
+    def stacks(self, fits):
+        """Those of the function it names, in the way that fits its numbers; else the first."""
+        sets = self.referee.naming.candidates(self.finding["function"])
+        return next((stacks for stacks in sets if fits(stacks)), sets[0])
+
+    def left_of(self, stacks):
+        blocks = [b for b in self.recorded.some(self.referee.naming.not_suppressed(stacks)) if is_left(b)]
+        return len(blocks), sum(b.size for b in blocks)
+
+    def is_left_but_noise(self, n, size):
+        """Without what a runtime keeps for itself behind it, which is in no accusation."""
+        facts, numbers = self.referee.report["facts"], self.numbers
+        return 0 <= n - numbers["blocks"] <= facts["noise_blocks"] and \
+            0 <= size - numbers["bytes"] <= facts["noise_bytes"]
+
+    # ---- the peak
+
+    def judge_peak(self):
+        r, said, peak = self.recorded, self.said, self.recorded.peak
+        stacks = self.stacks(lambda s: r.live_at(s, r.peak_ns) == self.numbers["bytes"])
+        held = r.live_at(stacks, r.peak_ns)
+        self.number("bytes", held)
+        self.number("peak_bytes", peak)
+        self.number("peak_ns", r.peak_ns)
+        self.text("bytes", in_bytes(held))
+        self.text("share", in_percent(held, peak))
+        curve = r.at_points(stacks)
+        self.judge_spike(curve)
+        most, when = max((a - b, -t) for a, b, t in zip(r.at_points(r.all), curve, r.edges))
+        self.number("without_bytes", most)
+        self.number("without_ns", -when)
+        self.text("without", in_bytes(most))
+        self.text("when", in_time(-when))
+        alive = [b.size for b in r.some(stacks) if lives(b, r.peak_ns)]
+        if "twins" in said:
+            n, size = self.numbers["equal_blocks"], self.numbers["equal_size"]
+            self.number("equal_blocks", min(n, alive.count(size)))
+            self.number("equal_size", *alive)
+            self.text("twins", f"{n:,}")
+            self.text("size", in_bytes(size))
+            if (said["among"] == "in") != (n * size == held):
+                self.wrong("all of it, or a part?", n * size, held)
+        self.judge_doubling(stacks)
+        if "split" in said:
+            self.judge_split(said["split"], held, stacks)
+
+    def judge_spike(self, curve):
+        r = self.recorded
+        if "lasted_ns" in self.numbers:
+            first, _, lasted = stretch(r.points, curve, r.edges.index(r.peak_ns))
+            at = curve[r.edges.index(r.peak_ns)]
+            low = next((i for i in range(first, -1, -1) if curve[i] <= at // 20), 0)
+            base = r.at_points(r.all)[low] - curve[low] if low < first else 0
+            self.number("lasted_ns", lasted)
+            self.number("base_bytes", base)
+            self.text("lasted", in_time(lasted))
+            self.text("base", in_bytes(base))
+
+    def judge_doubling(self, stacks):
+        if "doubling_steps" not in self.numbers:
+            return
+        sizes = {}
+        for block in self.recorded.some(stacks):
+            sizes.setdefault(block.size, []).append(block)
+        ordered = sorted(size for size in sizes if size)
+        small, large = (next((s for s in ordered if in_bytes(s) == self.said[name]), 0) for name in ("small", "large"))
+        between = [s for s in ordered if small <= s <= large]
+        self.number("doubling_steps", *range(6, len(between) + 1))
+        n = sum(len(sizes[s]) for s in between if s != large)
+        total = sum(s * len(sizes[s]) for s in between if s != large)
+        for name, most in (("saved_allocations", n), ("saved_bytes", total)):
+            self.number(name, min(most, self.numbers[name]))
+            if self.numbers[name] < most // 2:
+                self.wrong(name, "of", most)
+        self.text("saved", f"{self.numbers['saved_allocations']:,}")
+        self.text("saved_bytes", in_bytes(self.numbers["saved_bytes"]))
+
+    def judge_split(self, text, held, stacks):
+        parts = re.findall(rf"(?:^|, | and )(.*?) ({BYTES})(?=, | and |$)", text)
+        low = high = 0
+        for name, number in parts:
+            amount, unit = number.split()
+            value = float(amount) * {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+            half = 0 if unit == "B" else 0.051 * {"kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+            low, high = low + value - half, high + value + half
+            if name not in ("itself", "the rest"):
+                below = self.recorded.live_at(self.referee.naming.through(name, stacks), self.recorded.peak_ns)
+                if value - half > below:
+                    self.wrong("of it", name, number, "at most", below)
+        is_all = "the rest" in text
+        if low > held or (is_all and high < held):
+            self.wrong("its parts sum to", low, high, "of", held)
+
+    # ---- never freed, and what is held over time
+
+    def judge_never_freed(self):
+        r, numbers = self.recorded, self.numbers
+        stacks = self.stacks(lambda s: sum(1 for _ in r.some(s)) == numbers["allocations"] and
+                             self.is_left_but_noise(*self.left_of(s)))
+        n, size = self.left_of(stacks)
+        is_so = self.is_left_but_noise(n, size)
+        self.number("blocks", numbers["blocks"] if is_so else n)
+        self.number("bytes", numbers["bytes"] if is_so else size)
+        self.number("allocations", sum(1 for _ in r.some(stacks)))
+        self.text("blocks", f"{numbers['blocks']:,}")
+        self.text("of", f"{numbers['allocations']:,}")
+        self.text("bytes", in_bytes(numbers["bytes"]))
+        kept = self.referee.naming.not_suppressed(stacks)
+        curve, top = r.at_points(kept, True), self.recorded.live_at(kept, 1 << 63, True)
+        self.judge_shape(curve, top)
+        if "last" in self.said:
+            last = max((b.birth for b in r.some(kept) if is_left(b)), default=0)
+            self.text("last", in_time(last), in_time(self.referee.edge_behind(last)))
+
+    def judge_shape(self, curve, top):
+        r, said = self.recorded, self.said
+        reached = next((t for t, v in zip(r.points, curve) if v >= top * 0.95), 0)
+        began = next((t for t, v in zip(r.points, curve) if v >= top * 0.1), 0)
+        for name in ("within", "stopped", "reached"):
+            self.text(name, in_time(reached))
+        for name in ("once", "began"):
+            self.text(name, in_time(began))
+        self.number("stopped_ns", reached)
+        self.number("reached_ns", reached)
+        if "rate_bytes_per_s" in self.numbers:
+            self.judge_growth(curve)
+
+    def judge_growth(self, curve):
+        r, numbers, said = self.recorded, self.numbers, self.said
+        if numbers["from_ns"] not in r.points or numbers["to_ns"] not in r.points:
+            return self.wrong("its window begins or ends at no moment of the time axis")
+        at = {point: value for point, value in zip(r.points, curve)}
+        grown = at[numbers["to_ns"]] - at[numbers["from_ns"]]
+        rate = int(grown * 1e9 / (numbers["to_ns"] - numbers["from_ns"]))
+        for name in ("from_ns", "to_ns"):
+            self.left.discard(name)
+        noise = self.referee.report["facts"]["noise_bytes"]
+        self.number("grown_bytes", grown, *([numbers["grown_bytes"]] if 0 < grown - numbers["grown_bytes"] <= noise else []))
+        if abs(numbers["rate_bytes_per_s"] - rate) > 1 + rate * 1e-9 + noise * 1e9 / (numbers["to_ns"] - numbers["from_ns"]):
+            self.wrong("rate", numbers["rate_bytes_per_s"], rate)
+        self.left.discard("rate_bytes_per_s")
+        for name in ("even", "rate"):
+            self.text(name, in_bytes(numbers["rate_bytes_per_s"]))
+        self.text("grown", in_bytes(numbers["grown_bytes"]))
+        self.text("from", in_time(numbers["from_ns"]))
+        self.text("to", in_time(numbers["to_ns"]))
+        line = straightness(r.points, curve, numbers["from_ns"], numbers["to_ns"])
+        if ("even" in said) != (line > 0.95) and abs(line - 0.95) > 0.01:
+            self.wrong("even, or not: a line explains", line)
+        if "limit_in_ns" in numbers:
+            limit, last = r.meta["memory_limit_bytes"], r.tables["samples"][-1]
+            used = last["rss_bytes"] - last["ours_bytes"]
+            truth = (limit - used) * 1e9 / numbers["rate_bytes_per_s"]
+            self.number("limit_in_ns", *range(int(truth) - 1, int(truth) + 2))
+            self.text("limit", in_bytes(limit))
+            self.text("limit_in", in_time(numbers["limit_in_ns"]))
+
+    def judge_level(self):
+        r, numbers, said = self.recorded, self.numbers, self.said
+        to_ns = numbers.get("to_ns")
+
+        def top_of(stacks):
+            curve = r.at_points(stacks)
+            return curve[r.points.index(to_ns)] if to_ns in r.points else max(curve)
+        def fits(stacks):
+            curve, from_ns = r.at_points(stacks), numbers.get("from_ns")
+            grown = top_of(stacks) - curve[r.points.index(from_ns)] if from_ns in r.points else None
+            return top_of(stacks) == numbers["bytes"] and grown == numbers.get("grown_bytes")
+        stacks = self.stacks(fits)
+        curve = r.at_points(stacks)
+        self.number("bytes", top_of(stacks))
+        self.text("top", in_bytes(numbers["bytes"]))
+        self.judge_shape(curve, max(curve))
+        if "at_end" in said and curve[-1] >= max(curve) / 10:
+            self.wrong("at the end it still held", curve[-1])
+        if "bursts" in numbers:
+            n, each, period = bursts(r.points, curve)
+            self.number("bursts", n)
+            self.number("lasted_ns", each)
+            self.number("period_ns", period)
+            self.text("n", str(n))
+            self.text("each", in_time(each))
+            self.text("period", in_time(period))
+
+    judge_growing = judge_stopped_growing = judge_bursts = judge_level
+
+    def judge_at_start(self):
+        (self.judge_never_freed if "blocks" in self.numbers else self.judge_level)()
+
+    judge_allocated_once = judge_at_start
+
+    def judge_no_growth(self):
+        r, numbers = self.recorded, self.numbers
+        halfway = max((t for t in r.edges if t <= r.meta["duration_ns"] // 2), default=0)
+        near_end = max(t for t in r.edges if t <= r.meta["duration_ns"] - r.meta["duration_ns"] // 20)
+        self.number("from_ns", halfway)
+        self.number("to_ns", near_end)
+        self.text("from", in_time(halfway))
+        self.text("to", in_time(near_end))
+
+        def grown(stacks):
+            return max(0, r.live_at(stacks, near_end) - r.live_at(stacks, halfway))
+        if self.finding["function"]:
+            stacks = self.stacks(lambda s: grown(s) == numbers["grown_bytes"])
+            self.number("grown_bytes", grown(stacks))
+        else:
+            self.number("grown_bytes", max(0, grown(())))
+        for function in self.referee.naming.heaviest(12):
+            sets = self.referee.naming.candidates(function)
+            if min(map(grown, sets)) > numbers["grown_bytes"]:
+                self.wrong("more grew", function, list(map(grown, sets)))
+        for name in ("most", "much"):
+            self.text(name, in_bytes(numbers["grown_bytes"]))
+        for name in ("share", "share2"):
+            self.text(name, in_percent(numbers["grown_bytes"], r.peak))
+
+    # ---- short-lived, of one size, handed over
+
+    def judge_churn(self):
+        r, numbers, said = self.recorded, self.numbers, self.said
+
+        def counts(stacks):
+            blocks = list(r.some(stacks))
+            return sum(map(is_brief, blocks)), len(blocks)
+        stacks = self.stacks(lambda s: counts(s) == (numbers["short_lived"], numbers["allocations"]))
+        brief, made = counts(stacks)
+        per_s = int(brief * 1e9 / r.meta["duration_ns"])
+        self.number("short_lived", brief)
+        self.number("allocations", made)
+        self.number("per_s", per_s)
+        self.text("share", in_percent(brief, sum(map(is_brief, r.blocks))))
+        self.text("n", f"{brief:,}")
+        self.text("per_s", f"{per_s:,}")
+        sizes = [b.size for b in r.some(stacks) if is_brief(b)]
+        if "size" in numbers:
+            share = sizes.count(numbers["size"]) / max(len(sizes), 1)
+            self.left.discard("size")
+            self.text("size", f"{numbers['size']:,}")
+            if share < (1 if said["how"] == "always" else 0.8):
+                self.wrong(f"{said['how']} {numbers['size']} bytes: of", share)
+        if "mean_size" in numbers:
+            mean = sum(sizes) / max(len(sizes), 1)
+            self.left.discard("mean_size")
+            self.text("mean", f"{numbers['mean_size']:,}")
+            if abs(numbers["mean_size"] - mean) > 1 + mean / 10:
+                self.wrong("the mean size is", mean)
+
+    def judge_one_size(self):
+        r, numbers = self.recorded, self.numbers
+        best = 0
+        for stack in self.referee.naming.candidates(self.finding["function"])[0]:
+            of_thread = {}
+            for block in r.of_stack[stack]:
+                if block.size == numbers["size"]:
+                    of_thread[block.stack[1]] = of_thread.get(block.stack[1], 0) + 1
+            best = max([best, *of_thread.values()])
+        self.number("blocks", best)
+        self.left.discard("size")
+        self.text("n", f"{best:,}")
+        self.text("size", f"{numbers['size']:,}")
+
+    def judge_handed_over(self):
+        r, numbers = self.recorded, self.numbers
+        pairs = [(tuple(count), r.tables["threads"][a]["tid"], r.tables["threads"][b]["tid"])
+                 for (a, b), count in r.handovers().items()]
+        pair = max(pairs)
+        found = [p for p in pairs if p[1:] == (numbers["from_tid"], numbers["to_tid"])] or [pair]
+        self.number("from_tid", found[0][1])
+        self.number("to_tid", found[0][2])
+        self.number("blocks", pair[0][0])
+        self.number("bytes", found[0][0][1])
+        self.text("n", f"{pair[0][0]:,}")
+        self.text("bytes", in_bytes(found[0][0][1]))
+        self.text("from_tid", str(numbers["from_tid"]))
+        self.text("to_tid", str(numbers["to_tid"]))
+        if "allocated_blocks" in numbers:
+            def made(stacks):
+                blocks = list(r.some(stacks))
+                return len(blocks), sum(b.size for b in blocks)
+            wanted = numbers["allocated_blocks"], numbers["allocated_bytes"]
+            n, size = made(self.stacks(lambda s: made(s) == wanted))
+            self.number("allocated_blocks", n)
+            self.number("allocated_bytes", size)
+            self.text("made", f"{n:,}")
+            self.text("made_bytes", in_bytes(size))
+
+    # ---- what single events do not hold: as the file's tables say
+
+    def judge_outside_growing(self):
+        numbers, samples = self.numbers, self.recorded.tables["samples"]
+        top, outside, heap = 0, {}, {}
+        for sample in samples:
+            top = max(top, sample["heap_bytes"])
+            outside[sample["time_ns"]] = max(0, sample["rss_bytes"] - sample["ours_bytes"] - top)
+            heap[sample["time_ns"]] = top
+        starts = [t for t in outside if in_time(t) == self.said["from"]]
+        fits = [(max(outside.values()) - outside[t], top - heap[t]) for t in starts] or [(0, 0)]
+        self.number("grown_bytes", *(v - outside[t] for t in starts for v in outside.values()))
+        self.left.discard("rate_bytes_per_s")
+        self.text("grown", in_bytes(numbers["grown_bytes"]))
+        self.text("rate", in_bytes(numbers["rate_bytes_per_s"]))
+        self.text("heap", *(in_bytes(grown) for _, grown in fits))
+
+    def judge_runtime(self):
+        peak = self.recorded.peak
+        least = max(self.recorded.live_at(s, self.recorded.peak_ns)
+                    for s in self.referee.naming.candidates(self.said["who"]))
+        held = self.numbers["bytes"]
+        self.number("bytes", held if least <= held <= peak else least)
+        self.text("bytes", in_bytes(held))
+        self.text("share", in_percent(held, peak))
+
+    def judge_no_script_names(self):
+        held, peak = self.numbers["bytes"], self.recorded.peak
+        self.number("bytes", min(held, peak))
+        self.text("bytes", in_bytes(held))
+        self.text("share", in_percent(held, peak))
+
+    def judge_no_lines(self):
+        self.number("bytes", min(self.numbers["bytes"], sum(b.size for b in self.recorded.blocks)))
+
+    def judge_wrapper(self):
+        r, numbers = self.recorded, self.numbers
+        stacks = self.stacks(lambda s: sum(1 for _ in r.some(s)) == numbers["allocations"])
+        made = sum(1 for _ in r.some(stacks))
+        callers = self.referee.naming.callers(self.finding["function"], stacks)
+        self.number("allocations", made)
+        self.number("callers", callers)
+        self.text("n", f"{callers:,}")
+        self.text("share", in_percent(made, len(r.blocks)))
+
+    def judge_all_freed(self):
+        n, size = self.left_of(self.recorded.all)
+        self.number("runtime_blocks", n)
+        self.number("runtime_bytes", size)
+        self.text("n", f"{n:,}")
+        self.text("bytes", in_bytes(size))
+
+
+def judge_quality(referee, line):
+    """A line above the totals, held against the counters and tables of the file."""
+    r, quality, summary = referee.recorded, referee.recorded.quality, referee.recorded.summary
+    form = re.fullmatch(QUALITY.get(line["id"], "(?!)"), line["text"])
+    if not form:
+        return [f"{line['id']}: no form that the referee knows: {line['text']}"]
+    said, wrong = form.groupdict(), []
+
+    def hold(name, truth):
+        if said.get(name) is not None and said[name] != truth:
+            wrong.append(f"{line['id']}: {name} is {truth}, not {said[name]}: {line['text']}")
+    n_children = quality["children_forked"] + quality["children_executed"]
+    if line["id"] == "children":
+        largest = max((c for c in r.tables["children"] if c["name"]), key=lambda c: c["peak_rss_bytes"], default=None)
+        hold("rss", in_bytes(largest["peak_rss_bytes"]) if largest else "")
+        hold("pid", str(largest["pid"]) if largest else "")
+        hold("name", r.text(largest["name"]) if largest else "")
+    if line["id"] == "outside-heap":
+        top = max(r.tables["samples"], key=lambda s: s["rss_bytes"] - s["ours_bytes"])
+        rss, heap = top["rss_bytes"] - top["ours_bytes"], top["heap_bytes"] + summary["old_bytes"]
+        hold("all", in_bytes(rss))
+        hold("heap", in_bytes(heap))
+        hold("rest", in_bytes(rss - heap))
+        n_children = rss - heap
+    if line["id"] == "before-attach":
+        hold("bytes", in_bytes(summary["old_bytes"]))
+        hold("freed", f"{summary['old_freed_blocks']:,}")
+        hold("freed_bytes", in_bytes(summary["old_freed_bytes"]))
+    if line["id"] == "peak-range":
+        hold("low", in_bytes(summary["peak_low_bytes"]))
+        hold("high", in_bytes(summary["peak_high_bytes"]))
+    if line["id"] == "stopped-early":
+        hold("stopped", in_time(quality["stopped_ns"]))
+        hold("run", in_time(r.meta["duration_ns"]))
+    if line["id"] == "detail-ends":
+        hold("at", in_time(quality["detail_ends_ns"]))
+    if line["id"] == "truncated-stacks":
+        hold("share", in_percent(line["value"], len(r.blocks)))
+    if line["id"] == "unnamed":
+        unnamed = r.live_at(referee.naming.unnamed(), r.peak_ns)
+        hold("share", in_percent(line["value"], r.peak))
+        if line["value"] > unnamed:
+            wrong.append(f"unnamed: at most {unnamed} B, not {line['value']}")
+    values = {"lost-events": quality["lost_events"], "before-attach": summary["old_blocks"],
+              "abandoned": quality["skipped_numbers"] + quality["abandoned_hooks"],
+              "children": n_children, "outside-heap": n_children,
+              "peak-range": summary["peak_high_bytes"] - summary["peak_low_bytes"],
+              "marks-dropped": quality["marks_dropped"], "missed-frees": quality["double_allocations"],
+              "detail-ends": quality["detail_ends_ns"], "unknown-frees": quality["unknown_frees"],
+              "missed-allocations": quality["unknown_frees"], "stopped-early": quality["stopped_ns"],
+              "truncated-stacks": line["value"]}
+    truth = values.get(line["id"], line["value"])
+    hold("n", f"{truth:,}")
+    if line["value"] != truth:
+        wrong.append(f"{line['id']}: its value is {line['value']}, not {truth}")
+    return wrong
