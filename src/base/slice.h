@@ -24,5 +24,17 @@ static inline bool slice_equal(struct slice a, struct slice b) {
 	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+enum { SLICE_HASH = 0 }; // where hashes begin
+
+/** FNV-1a, all bits mixed at the end. `before`: SLICE_HASH, or the hash of what comes before. */
+static inline uint64_t slice_hash(uint64_t before, struct slice s) {
+	uint64_t h = before ^ 0xcbf29ce484222325u;
+	for (size_t i = 0; i < s.size; i++) {
+		h = (h ^ s.data[i]) * 0x100000001b3u;
+	}
+	h = (h ^ h >> 32 ^ s.size) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 32;
+}
+
 /** For printf's "%.*s". */
 #define SLICE_ARG(s) (int)(s).size, (const char *)(s).data

@@ -4,11 +4,7 @@
 #include "base/vec.h"
 
 static uint32_t hash_of(struct slice text) {
-	uint64_t h = 0xcbf29ce484222325u; // FNV-1a
-	for (size_t i = 0; i < text.size; i++) {
-		h = (h ^ text.data[i]) * 0x100000001b3u;
-	}
-	return (uint32_t)(h ^ h >> 32);
+	return (uint32_t)slice_hash(SLICE_HASH, text);
 }
 
 // The slot that holds the text, or the free one where it belongs

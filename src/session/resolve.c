@@ -24,21 +24,13 @@ struct resolver {
 	struct index index; // of the strings that were added
 };
 
-static uint64_t hash_text(struct slice s) {
-	uint64_t h = s.size;
-	for (size_t i = 0; i < s.size; i++) {
-		h = (h ^ s.data[i]) * 0x100000001b3u;
-	}
-	return hash_u64(h);
-}
-
 /** The id of a text; *ok false: no memory. */
 static uint32_t string_of(struct resolver *v, const char *text, bool *ok) {
 	if (!text || !*text) {
 		return 0;
 	}
 	struct slice s = slice_of_text(text);
-	uint64_t hash = hash_text(s);
+	uint64_t hash = slice_hash(SLICE_HASH, s);
 	uint32_t at = index_first(&v->index, hash);
 	for (uint32_t i; (i = index_next(&v->index, hash, &at)) != INDEX_NONE;) {
 		if (slice_equal(v->strings.items[i], s)) {

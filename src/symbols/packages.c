@@ -46,19 +46,11 @@ static bool may_be_code(struct slice path) {
 	return false;
 }
 
-static uint64_t hash_of(struct slice s) {
-	uint64_t h = 0xcbf29ce484222325ull;
-	for (size_t i = 0; i < s.size; i++) {
-		h = (h ^ s.data[i]) * 0x100000001b3ull; // FNV-1a
-	}
-	return h;
-}
-
 static void add_file(struct packages *p, struct slice path, const char *source) {
 	path = without_usr(path);
 	struct radix_item *item = may_be_code(path) ? vec_push(&p->files) : NULL;
 	if (item) {
-		*item = (struct radix_item){hash_of(path), (uint64_t)(uintptr_t)source};
+		*item = (struct radix_item){slice_hash(SLICE_HASH, path), (uint64_t)(uintptr_t)source};
 	}
 }
 
@@ -198,7 +190,7 @@ struct slice packages_source_of(struct packages *p, const char *path) {
 	if (!p->is_read) {
 		read_all(p);
 	}
-	uint64_t hash = hash_of(name);
+	uint64_t hash = slice_hash(SLICE_HASH, name);
 	size_t low = 0, high = p->files.n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;

@@ -4,11 +4,7 @@
 #include <stdlib.h>
 
 static uint32_t hash(struct slice s) {
-	uint64_t h = 0xcbf29ce484222325u;
-	for (size_t i = 0; i < s.size; i++) {
-		h = (h ^ s.data[i]) * 0x100000001b3u;
-	}
-	return (uint32_t)(h ^ (h >> 32));
+	return (uint32_t)slice_hash(SLICE_HASH, s);
 }
 
 /** Where `s` is in the slots, or the empty slot where it would be. */
