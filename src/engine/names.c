@@ -109,8 +109,9 @@ static enum code code_of(struct names *n, const struct rec_frame *rec, const str
 	if (by_module == CODE_LIBRARY) {
 		return code == CODE_RUNTIME ? code : by_module;
 	}
-	if (code == CODE_UNSURE && !rec->file && owner_is_rust_symbol(f->symbol)) {
-		code = code_of_rust(n, f);
+	if (!rec->file && owner_is_rust_symbol(f->symbol)) {
+		enum code by_crate = code_of_rust(n, f);
+		code = by_crate ? by_crate : code;
 	} else if (code == CODE_UNSURE && n->is_nim) {
 		code = names_nim_code(f);
 	}
@@ -216,7 +217,7 @@ static bool number_functions(struct names *n) {
 	bool ok = sample != NULL;
 	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
 		struct name *f = &n->frames[i];
-		uint64_t h = names_hash(names_hash(0xcbf29ce484222325ull, f->function), f->file);
+		uint64_t h = slice_hash(slice_hash(SLICE_HASH, f->function), f->file);
 		uint32_t at = index_first(&known, h), id;
 		while ((id = index_next(&known, h, &at)) != INDEX_NONE) {
 			const struct name *other = &n->frames[sample[id]];

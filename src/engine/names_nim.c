@@ -84,7 +84,7 @@ static bool is_of_user(const struct name *f) {
 
 static const struct name *find_symbol(const struct names *n, const struct index *known,
 		struct slice symbol) {
-	uint64_t h = names_hash(0, symbol);
+	uint64_t h = slice_hash(SLICE_HASH, symbol);
 	uint32_t at = index_first(known, h), i;
 	while ((i = index_next(known, h, &at)) != INDEX_NONE) {
 		if (slice_equal(n->frames[i].symbol, symbol)) {
@@ -102,7 +102,7 @@ bool names_nim_correct_places(struct names *n) {
 		if (f->owner == OWNER_YOURS && is_of_user(f) && !find_symbol(n, &known, f->symbol)) {
 			ok = index_reserve(&known, 1);
 			if (ok) {
-				index_put(&known, names_hash(0, f->symbol), i);
+				index_put(&known, slice_hash(SLICE_HASH, f->symbol), i);
 			}
 		}
 	}

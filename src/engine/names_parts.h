@@ -48,10 +48,3 @@ enum code names_nim_code(const struct name *f);
 
 /** Give functions the file and line of their own that code inlined by Nim took. False: no memory. */
 bool names_nim_correct_places(struct names *n);
-
-static inline uint64_t names_hash(uint64_t h, struct slice s) {
-	for (size_t i = 0; i < s.size; i++) {
-		h = (h ^ s.data[i]) * 0x100000001b3ull; // FNV-1a
-	}
-	return hash_u64(h ^ s.size);
-}

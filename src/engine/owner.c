@@ -386,8 +386,8 @@ bool owner_is_called_like_allocating(struct slice function) {
 	return is_one;
 }
 
-struct slice owner_crate_of(struct slice f) {
-	// "<&mut app::A as core::fmt::Debug>::fmt" is of app, "<[T]>::sort" of nobody in particular
+/** What a type or path begins with: "app" of "&mut app::A<u8>". Empty: a type of the language's own. */
+static struct slice crate_of_path(struct slice f) {
 	static const char *const skipped[] = {"<", "&", "mut ", "dyn ", "*const ", "*mut ", "[", "("};
 	for (size_t i = 0; i < sizeof skipped / sizeof *skipped; i++) {
 		if (starts_with(f, skipped[i])) {
@@ -400,6 +400,29 @@ struct slice owner_crate_of(struct slice f) {
 		n++;
 	}
 	return starts_with(behind(f, n), "::") ? slice_of(f.data, n) : (struct slice){0};
+}
+
+/** The trait in "<Vec<T> as app::Trait>::f": what follows the first " as " of the outermost "<". */
+static struct slice trait_of(struct slice f) {
+	size_t depth = 0;
+	for (size_t i = 0; i < f.size && (i == 0 || depth > 0); i++) {
+		bool is_arrow = i > 0 && f.data[i - 1] == '-';
+		depth += f.data[i] == '<';
+		depth -= f.data[i] == '>' && !is_arrow && depth > 0;
+		if (depth == 1 && starts_with(behind(f, i), " as ")) {
+			return behind(f, i + strlen(" as "));
+		}
+	}
+	return (struct slice){0};
+}
+
+// "<app::A as core::fmt::Debug>::fmt" is of app. What a trait does for a type of the language's own
+// stands where the trait does: "<u64 as app::Trait>::f", "<alloc::vec::Vec<T> as app::Trait>::f".
+struct slice owner_crate_of(struct slice f) {
+	struct slice crate = crate_of_path(f);
+	struct slice of_trait = crate_of_path(trait_of(f));
+	bool is_trait = of_trait.size > 0 && (crate.size == 0 || owner_of_crate(crate) == CODE_RUNTIME);
+	return is_trait ? of_trait : crate;
 }
 
 enum code owner_of_crate(struct slice crate) {

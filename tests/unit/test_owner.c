@@ -116,7 +116,11 @@ static void knows_crates_modules_and_packages(void **state) {
 	(void)state;
 	static const char *const crates[][2] = {{"app::parse::line", "app"},
 			{"<app::A as core::fmt::Debug>::fmt", "app"}, {"<&mut app::A as x::Y>::z", "app"},
-			{"<[T] as alloc::slice::Concat>::concat", ""}, {"main", ""},
+			{"<[T] as alloc::slice::Concat>::concat", "alloc"}, {"main", ""},
+			{"<u64 as core::fmt::Display>::fmt", "core"}, {"<u8 as app::Wire>::put", "app"},
+			{"<alloc::vec::Vec<app::A> as app::Wire>::put", "app"},
+			{"<alloc::vec::Vec<T> as core::clone::Clone>::clone", "core"},
+			{"<fn(u8) -> u16 as app::Wire>::put", "app"}, {"<[T]>::sort", ""},
 			{"core::ptr::drop_in_place<app::A>", "core"}};
 	for (size_t i = 0; i < sizeof crates / sizeof *crates; i++) {
 		assert_text(owner_crate_of(slice_of_text(crates[i][0])), crates[i][1]);
