@@ -11,6 +11,7 @@
 const char *const breakdown_names[N_BREAKDOWNS] = {
 		[BY_SITE] = "site",
 		[BY_THREAD] = "thread",
+		[BY_TID] = "tid",
 		[BY_SIZE] = "size",
 		[BY_LIFETIME] = "lifetime",
 };
@@ -50,18 +51,20 @@ struct sorting {
 	uint32_t n;
 };
 
-static bool add_to_part(struct taker *t, struct sorting *s, uint32_t number, uint32_t stack,
+/** The part. NULL: no memory. */
+static struct part *add_to_part(struct taker *t, struct sorting *s, uint32_t number, uint32_t stack,
 		struct part fresh) {
 	if (!s->part_of[number]) {
 		struct part *part = vec_push(&t->parts);
 		if (!part) {
-			return false;
+			return NULL;
 		}
 		*part = fresh;
 		s->part_of[number] = (uint32_t)t->parts.n;
 	}
-	add_stack(t, &t->parts.items[s->part_of[number] - 1], stack);
-	return true;
+	struct part *part = &t->parts.items[s->part_of[number] - 1];
+	add_stack(t, part, stack);
+	return part;
 }
 
 static bool take_sites(struct taker *t) {
@@ -78,18 +81,19 @@ static bool take_sites(struct taker *t) {
 				.name = name,
 				.label = name ? name->function : slice_of_text("(no stack)"),
 		};
-		ok = add_to_part(t, &s, number, i, fresh);
+		ok = add_to_part(t, &s, number, i, fresh) != NULL;
 	}
 	free(s.part_of);
 	return ok;
 }
 
-/** Threads of one name are one part: the lens knows them by name alone. */
+/** By name, as the lens knows them, or each apart. */
 static bool take_threads(struct taker *t) {
 	const struct recording *r = t->recording;
-	struct sorting s = {.n = r->strings.n + 1};
-	s.part_of = calloc(s.n, sizeof *s.part_of);
-	bool ok = s.part_of != NULL;
+	struct sorting s = {.n = t->by == BY_TID ? r->threads.n : r->strings.n};
+	s.part_of = calloc(s.n + 1ul, sizeof *s.part_of);
+	bool *is_counted = calloc(r->threads.n + 1ul, sizeof *is_counted);
+	bool ok = s.part_of && is_counted;
 	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
 		uint32_t thread = r->stacks.items[i].thread;
 		if (!is_anything(&t->result->stacks[i])) {
@@ -99,12 +103,22 @@ static bool take_threads(struct taker *t) {
 			add_stack(t, &t->rest, i);
 			continue;
 		}
-		uint32_t name = r->threads.items[thread].name;
-		struct slice label = r->strings.items[name];
-		ok = add_to_part(t, &s, name, i,
-				(struct part){.label = label.size ? label : slice_of_text("(no name)")});
+		const struct rec_thread *who = &r->threads.items[thread];
+		struct slice label = r->strings.items[who->name];
+		struct part fresh = {
+				.label = label.size ? label : slice_of_text("(no name)"),
+				.tid = t->by == BY_TID && !who->n_merged ? who->tid : 0,
+		};
+		uint32_t number = t->by == BY_TID ? thread : who->name;
+		struct part *part = add_to_part(t, &s, number, i, fresh);
+		ok = part != NULL;
+		if (ok && !is_counted[thread]) {
+			is_counted[thread] = true;
+			part->n_threads += who->n_merged ? who->n_merged : 1;
+		}
 	}
 	t->rest.label = slice_of_text("(threads not told apart)");
+	free(is_counted);
 	free(s.part_of);
 	return ok;
 }
@@ -254,6 +268,10 @@ static int heaviest_first(const void *a, const void *b, void *user) {
 	return x->heaviest < y->heaviest ? -1 : x->heaviest > y->heaviest;
 }
 
+bool breakdown_is_ranked(enum breakdown_by by) {
+	return by == BY_SITE || by == BY_THREAD || by == BY_TID;
+}
+
 static bool is_rest_needed(const struct lens_costs *c) {
 	return c->bytes || c->blocks || c->allocations || c->allocated_bytes || c->temporary;
 }
@@ -261,7 +279,8 @@ static bool is_rest_needed(const struct lens_costs *c) {
 static bool take(struct taker *t) {
 	switch (t->by) {
 	case BY_SITE: return take_sites(t);
-	case BY_THREAD: return take_threads(t);
+	case BY_THREAD:
+	case BY_TID: return take_threads(t);
 	case BY_SIZE: return take_sizes(t);
 	case BY_LIFETIME:
 	case N_BREAKDOWNS: break;
@@ -274,7 +293,7 @@ bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct rec
 		struct breakdown *out, struct err *err) {
 	struct taker t = {by, l, r, n, result, arena, {0}, {.is_rest = true}};
 	bool ok = take(&t);
-	if (ok && (by == BY_SITE || by == BY_THREAD) && t.parts.n) {
+	if (ok && breakdown_is_ranked(by) && t.parts.n) {
 		struct lens lens = *l;
 		qsort_r(t.parts.items, t.parts.n, sizeof *t.parts.items, heaviest_first, &lens);
 	}

@@ -9,9 +9,9 @@
 
 #include "engine/lens.h"
 
-enum breakdown_by { BY_SITE, BY_THREAD, BY_SIZE, BY_LIFETIME, N_BREAKDOWNS };
+enum breakdown_by { BY_SITE, BY_THREAD, BY_TID, BY_SIZE, BY_LIFETIME, N_BREAKDOWNS };
 
-/** "site", "thread", "size", "lifetime". */
+/** "site", "thread" (by name), "tid" (each apart), "size", "lifetime". */
 extern const char *const breakdown_names[N_BREAKDOWNS];
 
 struct part {
@@ -21,13 +21,18 @@ struct part {
 	bool is_rest;            // not told apart, or of no class
 	struct lens_costs costs;
 	uint32_t n_stacks;
-	uint32_t heaviest; // stack
+	uint32_t heaviest;  // stack
+	uint32_t n_threads; // BY_THREAD: how many of that name made what is counted
+	uint32_t tid;       // BY_TID; 0: several short threads of one name
 };
 
 struct breakdown {
 	struct part *parts; // sites and threads heaviest first, classes rising; the rest last
 	uint32_t n;
 };
+
+/** Its parts are no classes: they come heaviest first. */
+bool breakdown_is_ranked(enum breakdown_by by);
 
 /** Parts that cost nothing are left out. False: no memory. All in the arena. */
 bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct recording *r,

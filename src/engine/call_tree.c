@@ -5,7 +5,6 @@
 #include "base/vec.h"
 #include "engine/index.h"
 #include "engine/lens_match.h"
-#include "engine/rank.h"
 
 #include <stdlib.h>
 
@@ -113,23 +112,16 @@ static bool follow_all(struct maker *m) {
 // ---- groups
 
 static struct slice group_of(const struct name *f, enum lens_group group) {
-	struct slice s = group == LENS_BY_PACKAGE ? names_package(f)
-			: group == LENS_BY_MODULE         ? f->module
-											  : f->file;
-	return s.size ? s : slice_of_text(group == LENS_BY_FILE ? "(unknown file)" : "(unknown)");
-}
-
-static uint64_t hash_text(struct slice s) {
-	uint64_t h = 0xcbf29ce484222325;
-	for (size_t i = 0; i < s.size; i++) {
-		h = (h ^ s.data[i]) * 0x100000001b3; // FNV-1a
-	}
-	return hash_u64(h);
+	// Code whose source file is not known is of its program or library, which is a file as well
+	struct slice s = group == LENS_BY_PACKAGE           ? names_package(f)
+			: group == LENS_BY_FILE && f->file.size > 0 ? f->file
+														: f->module;
+	return s.size ? s : slice_of_text("(unknown)");
 }
 
 /** The number of a label, a new one if need be; INDEX_NONE: no memory. */
 static uint32_t intern(struct index *ix, struct call_tree *t, struct slice label) {
-	uint64_t hash = hash_text(label);
+	uint64_t hash = slice_hash(SLICE_HASH, label);
 	uint32_t at = index_first(ix, hash);
 	for (uint32_t i; (i = index_next(ix, hash, &at)) != INDEX_NONE;) {
 		if (slice_equal(t->labels[i], label)) {
@@ -236,6 +228,20 @@ static bool put_stacks(struct arena *arena, struct call_tree *t) {
 	return true;
 }
 
+/** The innermost node above (or at) `end` that is the frame the stack is named after; else `end`. */
+static uint32_t find_site(const struct maker *m, const struct call_tree *t, uint32_t rec_node,
+		uint32_t end) {
+	const struct name *site = names_site_frame(m->names, rec_node);
+	uint32_t count, key = UINT32_MAX, node = end;
+	if (site) {
+		key = m->groups ? m->groups[site - names_of(m->names, 0, &count)] : site->function_id;
+	}
+	while (node && t->nodes[node].key != key) {
+		node = t->nodes[node].parent;
+	}
+	return node ? node : end;
+}
+
 static bool put_names(struct arena *arena, struct call_tree *t) {
 	t->names = arena_new(arena, const struct name *, t->n_keys);
 	for (uint32_t i = t->n; t->names && i-- > 1;) {
@@ -248,8 +254,10 @@ static bool make(struct maker *m, struct arena *arena, struct arena *scratch, st
 	const struct recording *r = m->recording;
 	m->ends = arena_new(scratch, struct end, r->nodes.n);
 	t->of_stack = arena_new(arena, uint32_t, r->stacks.n);
+	t->site_of_stack = arena_new(arena, uint32_t, r->stacks.n);
 	t->n_stacks = r->stacks.n;
-	if (!m->ends || !t->of_stack || !index_reserve(&m->children, 1) || !vec_push(&m->nodes)) {
+	if (!m->ends || !t->of_stack || !t->site_of_stack || !index_reserve(&m->children, 1) ||
+			!vec_push(&m->nodes)) {
 		return false;
 	}
 	m->nodes.items[0].key = UINT32_MAX;
@@ -264,6 +272,7 @@ static bool make(struct maker *m, struct arena *arena, struct arena *scratch, st
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		uint32_t node = m->ends[r->stacks.items[i].node].node;
 		t->of_stack[i] = node == NODE_NONE ? 0 : new_of[node];
+		t->site_of_stack[i] = find_site(m, t, r->stacks.items[i].node, t->of_stack[i]);
 	}
 	return put_stacks(arena, t) && put_names(arena, t);
 }
@@ -370,24 +379,33 @@ static bool is_anything(const struct lens_costs *c) {
 	return c->blocks || c->allocations;
 }
 
+static int heaviest_first(const void *a, const void *b, void *user) {
+	const struct lens *l = user;
+	const struct call_function *x = a, *y = b;
+	uint64_t own[] = {lens_weight(l, &x->own), lens_weight(l, &y->own)};
+	uint64_t all[] = {lens_weight(l, &x->all), lens_weight(l, &y->all)};
+	const uint64_t *first = l->group == LENS_BY_FUNCTION ? all : own;
+	const uint64_t *then = first == all ? own : all;
+	if (first[0] != first[1]) {
+		return first[0] < first[1] ? 1 : -1;
+	}
+	return then[0] != then[1] ? (then[0] < then[1] ? 1 : -1)
+							  : (x->node > y->node) - (x->node < y->node);
+}
+
 /** Functions with any cost into `out`, by their weight. */
 static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
 		const struct lens *l, struct arena *arena, struct call_functions *out) {
-	struct rank *ranks = malloc((n_keys + 1ul) * sizeof *ranks);
-	if (!ranks) {
-		return false;
-	}
-	for (uint32_t i = 0; i < n_keys; i++) {
+	out->items = arena_new(arena, struct call_function, n_keys);
+	for (uint32_t i = 0; out->items && i < n_keys; i++) {
 		if (is_anything(&by_key[i].all)) {
-			ranks[out->n++] = (struct rank){lens_weight(l, &by_key[i].all), i};
+			out->items[out->n++] = by_key[i];
 		}
 	}
-	qsort(ranks, out->n, sizeof *ranks, rank_heaviest_first);
-	out->items = arena_new(arena, struct call_function, out->n);
-	for (uint32_t i = 0; out->items && i < out->n; i++) {
-		out->items[i] = by_key[ranks[i].index];
+	if (out->n) {
+		struct lens lens = *l;
+		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, &lens);
 	}
-	free(ranks);
 	return out->items != NULL;
 }
 
@@ -410,7 +428,7 @@ bool call_tree_functions(const struct call_tree *t, const struct tree_costs *cos
 		}
 	}
 	for (uint32_t i = 0; ok && i < t->n_stacks; i++) {
-		uint32_t node = t->of_stack[i];
+		uint32_t node = t->site_of_stack[i];
 		struct call_function *f = &by_key[node ? t->nodes[node].key : t->n_keys];
 		lens_costs_add(&f->own, &costs->stacks[i]);
 	}

@@ -162,6 +162,17 @@ const struct name *names_site(const struct names *n, uint32_t node) {
 	return site ? &n->frames[site - 1] : NULL;
 }
 
+const struct name *names_site_frame(const struct names *n, uint32_t node) {
+	const struct name *site = names_site(n, node);
+	if (!site || site < n->frames + n->n_frames) {
+		return site;
+	}
+	struct stack_walk w = stack_walk_init(n->recording, n, node);
+	const struct name *frame;
+	while ((frame = stack_walk_next(&w)) && !slice_equal(frame->module, site->module)) {}
+	return frame;
+}
+
 const struct name *names_without_symbols(const struct names *n, const struct name *unnamed) {
 	uint32_t n_modules = n->recording->modules.n;
 	const struct name *modules = &n->frames[n->n_frames + n_modules];
@@ -173,13 +184,19 @@ const struct name *names_without_symbols(const struct names *n, const struct nam
 	return unnamed;
 }
 
+static bool is_rust(const struct name *f) {
+	static const char ending[] = ".rs";
+	size_t n = sizeof ending - 1;
+	return owner_is_rust_symbol(f->symbol) ||
+			(f->file.size > n && memcmp(f->file.data + f->file.size - n, ending, n) == 0);
+}
+
 struct slice names_package(const struct name *name) {
 	struct slice package = owner_package_of_file(name->file);
 	if (package.size == 0) {
 		package = owner_package_of_file(name->module);
 	}
-	if (package.size == 0 && (name->file.size == 0 || owner_of_file(name->file) == CODE_RUNTIME) &&
-			owner_is_rust_symbol(name->symbol)) {
+	if (package.size == 0 && is_rust(name)) {
 		package = owner_crate_of(name->function);
 	}
 	if (package.size == 0) {

@@ -13,7 +13,18 @@
 // What all views have in common: the lens's totals above, rows of figures in front of names.
 
 enum { WIDTH_MIN = 60, WIDTH_PIPED = 100, WIDTH_MAX = 200 };
-enum { BYTES_COLUMN = 8, PERCENT_COLUMN = 5, BLOCKS_COLUMN = 12 };
+enum { BYTES_COLUMN = 8, BLOCKS_COLUMN = 12 };
+
+static const struct {
+	const char *name, *share; // "% of" what, as the head of a column with a gap before it
+} metric_titles[N_LENS_METRICS] = {
+		[LENS_PEAK] = {"peak", "  % of peak"},
+		[LENS_NEVER_FREED] = {"never freed", "  % of never freed"},
+		[LENS_KEPT] = {"kept", "  % of kept"},
+		[LENS_ALLOCATIONS] = {"allocations", "  % of allocations"},
+		[LENS_BYTES] = {"allocated bytes", "  % of allocated"},
+		[LENS_TEMPORARY] = {"temporary", "  % of temporary"},
+};
 
 static bool has_tree(enum view view) {
 	return view == VIEW_TREE || view == VIEW_BOTTOM_UP || view == VIEW_CALLERS ||
@@ -49,9 +60,15 @@ void viewer_finish(struct viewer *v) {
 
 // ---- rows
 
+/** What shares are of, with a gap before: what the lens leaves of it, if it leaves anything out. */
+static const char *share_title(const struct lens *l) {
+	bool is_all = !l->n_texts && !l->n_focus && !l->n_threads;
+	return is_all ? metric_titles[l->metric].share : "  % of lens";
+}
+
 void viewer_put_head(struct viewer *v, const char *what) {
 	put_right(v->out, "bytes", BYTES_COLUMN);
-	put_right(v->out, "%", PERCENT_COLUMN);
+	buffer_text(v->out, share_title(v->lens));
 	put_right(v->out, v->lens->metric == LENS_TEMPORARY ? "temporary" : "blocks", BLOCKS_COLUMN);
 	buffer_printf(v->out, "  %s\n", what);
 }
@@ -62,7 +79,7 @@ void viewer_put_costs(struct viewer *v, const struct lens_costs *c) {
 	double share = all ? 100.0 * (double)lens_weight(v->lens, c) / (double)all : 0;
 	(void)snprintf(percent, sizeof percent, "%.*f", share > 0 && share < 9.95 ? 1 : 0, share);
 	put_right(v->out, human_compact(bytes, c->bytes), BYTES_COLUMN);
-	put_right(v->out, percent, PERCENT_COLUMN);
+	put_right(v->out, percent, strlen(share_title(v->lens)));
 	put_right(v->out, human_count(blocks, c->blocks), BLOCKS_COLUMN);
 	buffer_text(v->out, "  ");
 }
@@ -88,11 +105,13 @@ static void put_place(struct buffer *out, const struct name *f) {
 	}
 }
 
+typedef void put_cut(struct buffer *out, struct slice s, size_t width);
+
 /** What fits into the rest of the line. */
-static void put_rest(struct viewer *v, struct slice text) {
-	size_t used = BYTES_COLUMN + PERCENT_COLUMN + BLOCKS_COLUMN + 2;
+static void put_rest(struct viewer *v, struct slice text, put_cut *put) {
+	size_t used = BYTES_COLUMN + strlen(share_title(v->lens)) + BLOCKS_COLUMN + 2;
 	struct buffer padded = {0};
-	put_cut_padded(&padded, text, v->width > used ? v->width - used : 0);
+	put(&padded, text, v->width > used ? v->width - used : 0);
 	while (padded.size && padded.data[padded.size - 1] == ' ') {
 		padded.size--;
 	}
@@ -110,7 +129,7 @@ bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_fol
 	} else {
 		put_place(&line, frame);
 	}
-	put_rest(v, buffer_view(&line));
+	put_rest(v, buffer_view(&line), put_cut_padded);
 	bool ok = name && !line.failed;
 	buffer_finish(&line);
 	return ok;
@@ -123,25 +142,13 @@ bool viewer_put_label(struct viewer *v, uint32_t node) {
 		return true;
 	}
 	if (v->tree.labels) {
-		put_rest(v, call_tree_label(&v->tree, node));
+		put_rest(v, call_tree_label(&v->tree, node), put_left); // a path's end tells most
 		return true;
 	}
 	return viewer_put_frame(v, c->name, c->n_folded);
 }
 
 // ---- above all views
-
-static const char *metric_title(enum lens_metric metric) {
-	static const char *const titles[N_LENS_METRICS] = {
-			[LENS_PEAK] = "peak",
-			[LENS_NEVER_FREED] = "never freed",
-			[LENS_KEPT] = "kept",
-			[LENS_ALLOCATIONS] = "allocations",
-			[LENS_BYTES] = "allocated bytes",
-			[LENS_TEMPORARY] = "temporary",
-	};
-	return titles[metric];
-}
 
 static void put_moment(struct viewer *v, int32_t edge) {
 	char t[HUMAN_MAX];
@@ -155,7 +162,7 @@ static void put_moment(struct viewer *v, int32_t edge) {
 static void put_totals(struct viewer *v) {
 	char bytes[HUMAN_MAX], blocks[HUMAN_MAX], t[HUMAN_MAX];
 	const struct lens_costs *total = &v->result.total;
-	buffer_printf(v->out, "%s: %s in %s block%s", metric_title(v->lens->metric),
+	buffer_printf(v->out, "%s: %s in %s block%s", metric_titles[v->lens->metric].name,
 			human_bytes(bytes, total->bytes), human_count(blocks, total->blocks),
 			total->blocks == 1 ? "" : "s");
 	if (v->lens->metric == LENS_PEAK) {
@@ -201,8 +208,6 @@ bool report_view(struct buffer *out, const struct recording *r, const struct nam
 			buffer_u8(out, '\n');
 			ok = put[request->view](&v, err);
 		}
-		buffer_u8(out, '\n');
-		report_six_lines(out, r); // of the whole recording, whatever the lens: as all reports end
 		ok = ok && (!out->failed || err_memory(err));
 	}
 	viewer_finish(&v);

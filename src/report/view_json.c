@@ -289,6 +289,12 @@ static bool put_parts(struct writer *w) {
 		if (v->request->by == BY_SIZE || v->request->by == BY_LIFETIME) {
 			json_number(&w->j, "least", p->least);
 		}
+		if (p->n_threads) {
+			json_number(&w->j, "threads", p->n_threads);
+		}
+		if (p->tid) {
+			json_number(&w->j, "tid", p->tid);
+		}
 		json_bool(&w->j, "is_rest", p->is_rest);
 		put_costs(&w->j, &p->costs);
 		json_close(&w->j);

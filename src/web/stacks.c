@@ -36,12 +36,12 @@ static const uint64_t *weigh_nodes(struct columns *c) {
 	return weights;
 }
 
-/** The node of the frame that a stack is named after; 0 if it is named after no frame of it. */
-static uint32_t find_site(const struct columns *c, uint32_t rec_node, const struct name *site) {
+/** The node of a frame of a stack; 0: there is none. */
+static uint32_t find_frame(const struct columns *c, uint32_t rec_node, const struct name *frame) {
 	struct stack_walk w = stack_walk_init(c->r, c->names, rec_node);
 	uint32_t node = c->frames->node_of[rec_node];
 	const struct name *f;
-	while ((f = stack_walk_next(&w)) && f != site) {
+	while ((f = stack_walk_next(&w)) && f != frame) {
 		node = c->frames->nodes[node].parent;
 	}
 	return f ? node : 0;
@@ -49,8 +49,9 @@ static uint32_t find_site(const struct columns *c, uint32_t rec_node, const stru
 
 static void name_stack(const struct columns *c, struct page_stack *stack, uint32_t rec_node) {
 	const struct name *site = names_site(c->names, rec_node);
-	stack->site = site ? find_site(c, rec_node, site) : 0;
-	if (site && stack->site == 0) {
+	const struct name *frame = names_site_frame(c->names, rec_node);
+	stack->site = frame ? find_frame(c, rec_node, frame) : 0;
+	if (site != frame) {
 		stack->site_name = site->function;
 	}
 }

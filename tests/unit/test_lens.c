@@ -386,7 +386,42 @@ static struct lens_costs inclusive_by_hand(const struct made *m, const struct ca
 	return sum;
 }
 
-static void check_functions(const struct made *m, const struct call_tree *t,
+static struct slice label_of(const struct name *f, const struct lens *l) {
+	return l->group == LENS_BY_PACKAGE     ? names_package(f)
+			: l->group == LENS_BY_MODULE   ? f->module
+			: l->group == LENS_BY_FUNCTION ? f->function
+			: f->file.size                 ? f->file
+										   : f->module;
+}
+
+/** What is named after a function or group, as findings are; else it is where the stack ends. */
+static struct lens_costs own_by_hand(const struct made *m, const struct names *n,
+		const struct call_tree *t, const struct lens *l, const struct lens_costs *stacks,
+		uint32_t key) {
+	struct lens_costs sum = {0};
+	for (uint32_t i = 0; i < m->r.stacks.n; i++) {
+		const struct name *site = names_site(n, m->r.stacks.items[i].node);
+		uint32_t node = t->of_stack[i];
+		if (site && site->is_runtime) { // its name is the module's that asked
+			struct stack_walk w = stack_walk_init(&m->r, n, m->r.stacks.items[i].node);
+			const struct name *f = stack_walk_next(&w);
+			while (!slice_equal(path_base(f->module), site->function)) {
+				f = stack_walk_next(&w);
+			}
+			site = f;
+		}
+		while (site && node && !slice_equal(call_tree_label(t, node), label_of(site, l))) {
+			node = t->nodes[node].parent;
+		}
+		node = node ? node : t->of_stack[i];
+		if (node && t->nodes[node].key == key) {
+			lens_costs_add(&sum, &stacks[i]);
+		}
+	}
+	return sum;
+}
+
+static void check_functions(const struct made *m, const struct names *n, const struct call_tree *t,
 		const struct tree_costs *costs, const struct lens *l, const struct lens_result *result,
 		struct arena *arena) {
 	struct call_functions functions;
@@ -395,12 +430,17 @@ static void check_functions(const struct made *m, const struct call_tree *t,
 	for (uint32_t i = 0; i < functions.n; i++) {
 		const struct call_function *f = &functions.items[i];
 		lens_costs_add(&sum, &f->own);
-		assert_true(i == 0 || lens_weight(l, &f[-1].all) >= lens_weight(l, &f->all));
+		assert_true(i == 0 ||
+				(l->group == LENS_BY_FUNCTION
+								? lens_weight(l, &f[-1].all) >= lens_weight(l, &f->all)
+								: lens_weight(l, &f[-1].own) >= lens_weight(l, &f->own)));
 		if (f->node == 0) {
 			continue;
 		}
 		struct lens_costs all = inclusive_by_hand(m, t, result->stacks, t->nodes[f->node].key);
 		same(&f->all, &all);
+		struct lens_costs own = own_by_hand(m, n, t, l, result->stacks, t->nodes[f->node].key);
+		same(&f->own, &own);
 		struct up_nodes callers;
 		assert_true(
 				call_tree_callers(t, costs, l, call_tree_label(t, f->node), arena, &callers, NULL));
@@ -459,7 +499,7 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 			assert_true(is_focus);
 		}
 	}
-	check_functions(m, &t, &costs, l, result, arena);
+	check_functions(m, n, &t, &costs, l, result, arena);
 	struct up_nodes up;
 	struct lens_costs sum = {0};
 	assert_true(call_tree_bottom_up(&t, &costs, l, arena, &up, NULL));

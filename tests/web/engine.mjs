@@ -52,7 +52,6 @@ function answer(text) {
 		all[name] = m.totalCosts(tree, own[name]);
 	}
 	const nodes = [];
-	const group = { function: 'name', package: 'package', module: 'module', file: 'file' }[lens.group];
 	for (let i = 0; i < tree.n; i++) {
 		const costs = Object.fromEntries(Object.keys(columns).map((c) => [c, all[c][i]]));
 		if (i > 0 && Object.values(costs).every((v) => v === 0)) {
@@ -61,7 +60,7 @@ function answer(text) {
 		nodes.push({
 			id: i,
 			parent: i ? tree.parent[i] : null,
-			label: i ? profile.symbols[group][tree.symbol[i]] : null,
+			label: i ? m.groupName(profile, tree.symbol[i], lens.group) : null,
 			folded: tree.more[i],
 			own_bytes: own.bytes[i],
 			own_blocks: own.blocks[i],
@@ -90,6 +89,10 @@ function answer(text) {
 			weight: m.sum(a.weights),
 			bySite,
 		},
+		// As --by has them: what is named after each, and what it costs with what it calls
+		functions: functions.map((f) => [m.groupName(profile, f.symbol, lens.group), f.self, f.total]),
+		tid: profile.threads.map((t) => [t.merged ? 0 : t.tid, t.allocations, t.allocatedBytes]),
+		size: m.classesOf(profile, null, sites.keys).map((c) => [Math.floor(2 ** (c.power - 1)), c.count, c.bytes]),
 		sites: sites.keys.length,
 	};
 }

@@ -123,10 +123,8 @@ def test_page_and_program_agree(name, build, pages, modules, ask, is_long):
         assert mine["totals"] == theirs["totals"], lens
         assert mine["moment_ns"] == theirs["lens"]["moment_ns"], lens
         group = theirs["lens"]["group"]
-        unknown = "(unknown file)" if group == "file" else "(unknown)"
         paths = Paths()
-        mine_tree = paths.bag(mine["tree"], lambda node, unknown=unknown, group=group: node["label"] or (
-            unknown if node["parent"] is not None and group != "function" else None))
+        mine_tree = paths.bag(mine["tree"], lambda node: node["label"])
         their_tree = paths.bag(theirs["tree"], lambda node, group=group: node.get(group))
         assert mine_tree == their_tree, (lens, paths.words(mine_tree - their_tree),
                                          paths.words(their_tree - mine_tree))

@@ -2,7 +2,7 @@
 import type { Answer } from './query.ts';
 import { selfCosts, totalCosts, type Tree } from './tree.ts';
 
-/** A function with all its calls: what it costs itself, and with what it calls, recursion once. */
+/** A function with all its calls: what is named after it, and what it costs with what it calls, recursion once. */
 export interface FunctionCosts {
 	key: number;
 	symbol: number;
@@ -13,10 +13,20 @@ export interface FunctionCosts {
 	temporary: number;
 }
 
-/** All functions of a tree that cost anything, the most expensive first. */
+/** What the stacks cost that are named after each node, as findings are. */
+function siteCosts(t: Tree, ofStacks: Float64Array): Float64Array {
+	const out = new Float64Array(t.n);
+	t.ofSite().forEach((node, s) => (out[node]! += ofStacks[s]!));
+	return out;
+}
+
+/**
+ * All functions of a tree that cost anything, those that cost most with what they call first; groups by
+ * what is named after them. The root stands for stacks without a frame. As src/engine/call_tree.c has it.
+ */
 export function functionsOf(t: Tree, a: Answer): FunctionCosts[] {
-	const self = selfCosts(t, a.weights);
-	const total = totalCosts(t, self);
+	const own = siteCosts(t, a.weights);
+	const total = totalCosts(t, selfCosts(t, a.weights));
 	const allocations = totalCosts(t, selfCosts(t, a.allocations));
 	const temporary = totalCosts(t, selfCosts(t, a.temporary));
 	const found = new Map<number, FunctionCosts>();
@@ -30,7 +40,7 @@ export function functionsOf(t: Tree, a: Answer): FunctionCosts[] {
 			f = { key, symbol: t.symbol[i]!, node: i, total: 0, self: 0, allocations: 0, temporary: 0 };
 			found.set(key, f);
 		}
-		f.self += self[i]!;
+		f.self += own[i]!;
 		if (!isBelowItself(t, i)) {
 			f.total += total[i]!;
 			f.allocations += allocations[i]!;
@@ -40,7 +50,10 @@ export function functionsOf(t: Tree, a: Answer): FunctionCosts[] {
 			}
 		}
 	}
-	return [...found.values()].sort((x, y) => y.total - x.total || y.self - x.self);
+	const byTotal = (x: FunctionCosts, y: FunctionCosts) => y.total - x.total;
+	const bySelf = (x: FunctionCosts, y: FunctionCosts) => y.self - x.self;
+	const [first, then] = t.group === 'function' ? [byTotal, bySelf] : [bySelf, byTotal];
+	return [...found.values()].sort((x, y) => first(x, y) || then(x, y));
 }
 
 function isBelowItself(t: Tree, node: number): boolean {

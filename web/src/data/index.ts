@@ -10,4 +10,5 @@ export { lensText, parseLens } from './lens.ts';
 export { stacksUnder } from './match.ts';
 export { aliveOverTime, ask, stacksWhere, sum } from './query.ts';
 export { sitesOf } from './series.ts';
-export { buildTree, selfCosts, totalCosts } from './tree.ts';
+export { classesOf } from './sizes.ts';
+export { buildTree, groupName, selfCosts, totalCosts } from './tree.ts';

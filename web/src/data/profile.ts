@@ -108,8 +108,8 @@ export interface Nodes {
 export interface Stacks {
 	n: number;
 	node: Uint32Array;
-	site: Uint32Array; // the node it is named after; 0: siteName is its name
-	siteName: string[]; // '' where a node has the name
+	site: Uint32Array; // the node it is named after, or of a module it is named after
+	siteName: string[]; // of that module; '': the node has the name
 	thread: Uint32Array; // 0: not told apart
 	allocations: Float64Array;
 	allocatedBytes: Float64Array;

@@ -23,6 +23,7 @@ export interface Tree {
 	base: Uint32Array; // a node of the profile that is in it
 	ofStack: Uint32Array; // per stack: where it ends
 	ofBase: Uint32Array; // per node of the profile: where it is
+	ofSite: () => Uint32Array; // per stack: the node it is named after; else where it ends
 	group: Group;
 }
 
@@ -35,15 +36,29 @@ export interface Shape {
 	opened: ReadonlySet<number>; // keys of runs that are shown frame by frame
 }
 
+/** What a group of frames is called; code without a source file is of its program or library. */
+export function groupName(p: Profile, symbol: number, group: Group): string {
+	const s = p.symbols;
+	switch (group) {
+		case 'function':
+			return s.name[symbol]!;
+		case 'package':
+			return s.package[symbol]!;
+		case 'file':
+			return s.file[symbol] || s.module[symbol] || '(unknown)';
+		case 'module':
+			return s.module[symbol] || '(unknown)';
+	}
+}
+
 /** What frames are gathered under: a number per symbol, equal for those that belong together. */
 function keysOf(p: Profile, group: Group): Int32Array {
 	if (group === 'function') {
 		return Int32Array.from(p.symbols.function);
 	}
-	const texts = group === 'package' ? p.symbols.package : p.symbols[group];
 	const known = new Map<string, number>();
 	return Int32Array.from({ length: p.symbols.n }, (_, i) => {
-		const text = texts[i]!;
+		const text = groupName(p, i, group);
 		let id = known.get(text);
 		if (id === undefined) {
 			id = known.size;
@@ -128,6 +143,19 @@ class Builder {
 	}
 }
 
+/** Per stack: the innermost node that is the frame it is named after; else where it ends. */
+function findSites(p: Profile, b: Builder, keys: Int32Array, ofBase: Uint32Array): Uint32Array {
+	const { node, site } = p.stacks;
+	return node.map((end, s) => {
+		const key = keys[p.nodes.symbol[site[s]!]!]!;
+		let at = ofBase[end]!;
+		while (at > 0 && b.key[at] !== key) {
+			at = b.parent[at]!;
+		}
+		return at || ofBase[end]!;
+	});
+}
+
 /** The nearest node at or above `node` with this key, or -1. */
 function findAbove(b: Builder, node: number, key: number): number {
 	for (let at = node; at > 0; at = b.parent[at]!) {
@@ -195,7 +223,9 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 		ofBase[i] = b.child(above, key, 0, i, s, line[i]!);
 	}
 	const cut = b.n;
+	let sites: Uint32Array | null = null;
 	return {
+		ofSite: () => (sites ??= findSites(p, b, keys, ofBase)),
 		n: cut,
 		parent: b.parent.subarray(0, cut),
 		key: b.key.subarray(0, cut),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 import type { Boxes } from '../data/forest.ts';
-import type { Group, Metric } from '../data/lens.ts';
+import type { Group, Lens, Metric } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
+import { groupName } from '../data/tree.ts';
 import { baseName, bytes, count, shortCount, shortName } from './format.ts';
 
 export const METRIC_NAMES: Record<Metric, string> = {
@@ -12,6 +13,22 @@ export const METRIC_NAMES: Record<Metric, string> = {
 	bytes: 'Allocated bytes',
 	temporary: 'Temporary',
 };
+
+/** What shares of a metric's total are of. */
+export const SHARE_OF: Record<Metric, string> = {
+	peak: 'peak',
+	'never-freed': 'never freed',
+	kept: 'kept',
+	allocations: 'allocations',
+	bytes: 'allocated',
+	temporary: 'temporary',
+};
+
+/** "% of peak": the head of a column of shares, of what the lens shows. */
+export function shareTitle(l: Lens): string {
+	const isAll = !l.texts.length && !l.focus.length && !l.threads.length;
+	return `% of ${isAll ? SHARE_OF[l.metric] : 'lens'}`;
+}
 
 export const METRIC_HELP: Record<Metric, string> = {
 	peak: 'Bytes alive at the moment the heap was largest (in the range)',
@@ -51,17 +68,8 @@ export function shortWeight(metric: Metric, value: number): string {
 
 /** What a symbol is called, alone or as what it is gathered under. */
 export function symbolName(p: Profile, symbol: number, group: Group = 'function'): string {
-	const s = p.symbols;
-	switch (group) {
-		case 'package':
-			return s.package[symbol] || '(unknown)';
-		case 'module':
-			return baseName(s.module[symbol]!) || '(unknown)';
-		case 'file':
-			return baseName(s.file[symbol]!) || '(unknown file)';
-		default:
-			return shortName(s.name[symbol]!);
-	}
+	const name = groupName(p, symbol, group);
+	return group === 'function' ? shortName(name) : group === 'package' ? name : baseName(name);
 }
 
 export function nodeName(p: Profile, f: Boxes, node: number): string {

@@ -17,6 +17,35 @@ interface Row {
 	isLibrary: boolean;
 }
 
+/** Stacks whose rows say the same: of other instances of a template, or of several threads. */
+interface Alike {
+	heaviest: number; // stack
+	n: number;
+	weight: number;
+	blocks: number;
+}
+
+const COMPARED = 2000; // the heaviest: a program's main has a hundred thousand
+
+/** Stacks by what they look like, heaviest first. */
+function gatherAlike(p: Profile, stacks: readonly number[], a: Answer, folds: boolean): Alike[] {
+	const looks = new Map<string, Alike>();
+	for (const s of stacks) {
+		const look = rowsOf(p, p.stacks.node[s]!, folds)
+			.map((row) => `${row.text}\t${row.place}`)
+			.join('\n');
+		const known = looks.get(look);
+		if (known) {
+			known.n++;
+			known.weight += a.weights[s]!;
+			known.blocks += a.blocks[s]!;
+		} else {
+			looks.set(look, { heaviest: s, n: 1, weight: a.weights[s]!, blocks: a.blocks[s]! });
+		}
+	}
+	return [...looks.values()].sort((x, y) => y.weight - x.weight);
+}
+
 /** Frames, innermost first; runs of library frames as one row. */
 function rowsOf(p: Profile, node: number, folds: boolean): Row[] {
 	const rows: Row[] = [];
@@ -55,21 +84,25 @@ const AT_ONCE = 5;
 export function Stacks({ p, stacks: all, answer: a }: { p: Profile; stacks: Uint32Array; answer: Answer }) {
 	const [most, setMost] = useState(AT_ONCE);
 	const l = a.lens;
-	const { n, ids: top } = useMemo(() => heaviestOf(all, a.weights, most), [all, a, most]);
+	const { n, ids } = useMemo(() => heaviestOf(all, a.weights, Math.max(COMPARED, most)), [all, a, most]);
+	const looks = useMemo(() => gatherAlike(p, ids, a, !l.isUnfolded), [p, ids, a]);
 	const total = useMemo(() => sumOf(a.weights, all), [all, a]);
-	const first = top.length ? new Set(framesOf(p, p.stacks.node[top[0]!]!)) : new Set<number>();
+	const top = looks.slice(0, most);
+	const left = n - top.reduce((sum, look) => sum + look.n, 0);
+	const first = top.length ? new Set(framesOf(p, p.stacks.node[top[0]!.heaviest]!)) : new Set<number>();
 	return (
 		<>
 			<h3>
 				{plural(n, 'stack')}
 			</h3>
 			<ol class="stacks">
-				{top.map((s, i) => (
+				{top.map(({ heaviest: s, n: alike, weight: sum, blocks }, i) => (
 					<li key={s}>
 						<p class="stack-head">
-							<strong>{weight(l.metric, a.weights[s]!)}</strong>{' '}
+							<strong>{weight(l.metric, sum)}</strong>{' '}
 							<span class="dim">
-								{percent(a.weights[s]!, total)} · {plural(a.blocks[s]!, isCounted(l.metric) ? 'call' : 'block')}
+								{percent(sum, total)} of these · {plural(blocks, isCounted(l.metric) ? 'call' : 'block')}
+								{alike > 1 && ` · ${count(alike)} stacks alike`}
 							</span>
 							<button type="button" class="link" onClick={() => void copyText(stackText(p, p.stacks.node[s]!))}>
 								copy
@@ -88,9 +121,9 @@ export function Stacks({ p, stacks: all, answer: a }: { p: Profile; stacks: Uint
 					</li>
 				))}
 			</ol>
-			{n > most && (
+			{left > 0 && (
 				<button type="button" class="link" onClick={() => setMost(most + 20)}>
-					{count(n - most)} more
+					{count(left)} more
 				</button>
 			)}
 		</>

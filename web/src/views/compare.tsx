@@ -120,7 +120,7 @@ function Totals({ rows }: { rows: Total[] }) {
 					<th class="num">before</th>
 					<th class="num">now</th>
 					<th class="num">difference</th>
-					<th class="num">%</th>
+					<th class="num">% of before</th>
 				</tr>
 			</thead>
 			<tbody>

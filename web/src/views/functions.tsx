@@ -3,7 +3,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { functionsOf, type FunctionCosts } from '../data/functions.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
-import { METRIC_NAMES, symbolName, weight } from '../ui/labels.ts';
+import { METRIC_NAMES, shareTitle, symbolName, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
@@ -18,7 +18,9 @@ export function FunctionTable() {
 	const a = useValue(() => state.answer.value);
 	const picked = useValue(() => state.selected.value);
 	const marked = useValue(() => matched.value);
-	const [order, setOrder] = useState<Order>('total');
+	const [asked, setOrder] = useState<Order | null>(null);
+	const order = asked ?? (t.group === 'function' ? 'total' : 'self');
+	const second = order === 'total' ? 'self' : 'total';
 	const [top, setTop] = useState(0);
 	const [height, setHeight] = useState(400);
 	const box = useRef<HTMLDivElement>(null);
@@ -30,7 +32,7 @@ export function FunctionTable() {
 	const all = useMemo(() => functionsOf(t, a), [t, a]);
 	const rows = useMemo(() => {
 		const kept = marked ? all.filter((f) => marked[f.symbol]) : all;
-		return order === 'self' ? [...kept].sort((x, y) => y.self - x.self) : kept;
+		return [...kept].sort((x, y) => y[order] - x[order]);
 	}, [all, order, marked]);
 	const metric = a.lens.metric;
 	const total = state.totalWeight.value;
@@ -58,10 +60,10 @@ export function FunctionTable() {
 	};
 	const first = Math.max(0, Math.floor(top / ROW) - 4);
 	const shown = rows.slice(first, Math.ceil((top + height) / ROW) + 4);
-	const header = (id: Order, name: string) => (
+	const header = (id: Order) => (
 		<span role="columnheader" class="num" aria-sort={order === id ? 'descending' : 'none'}>
 			<button type="button" class="link" onClick={() => setOrder(id)}>
-				{name}
+				{{ total: 'with callees', self: 'self' }[id]}
 				{order === id ? ' ▾' : ''}
 			</button>
 		</span>
@@ -78,12 +80,12 @@ export function FunctionTable() {
 			onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
 		>
 			<div class="tr th" role="row" aria-rowindex={1}>
-				<span role="columnheader">function</span>
-				{header('total', 'with callees')}
+				<span role="columnheader">{t.group}</span>
+				{header(order)}
 				<span role="columnheader" class="num">
-					%
+					{shareTitle(a.lens)}
 				</span>
-				{header('self', 'self')}
+				{header(second)}
 			</div>
 			<div role="rowgroup" class="rows" style={{ height: `${rows.length * ROW}px` }}>
 				{shown.map((f, i) => (
@@ -100,14 +102,14 @@ export function FunctionTable() {
 							<Name text={symbolName(p, f.symbol, t.group)} />
 						</span>
 						<span role="gridcell" class="num bar">
-							<i style={{ width: `${(100 * f.total) / (total || 1)}%` }} />
-							<b>{weight(metric, f.total)}</b>
+							<i style={{ width: `${(100 * f[order]) / (total || 1)}%` }} />
+							<b>{weight(metric, f[order])}</b>
 						</span>
 						<span role="gridcell" class="num">
-							{percent(f.total, total)}
+							{percent(f[order], total)}
 						</span>
 						<span role="gridcell" class="num">
-							{weight(metric, f.self)}
+							{weight(metric, f[second])}
 						</span>
 					</div>
 				))}

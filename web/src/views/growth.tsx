@@ -122,7 +122,7 @@ export function GrowthView() {
 					<tr>
 						<th>function</th>
 						<th class="num">bytes</th>
-						<th class="num">%</th>
+						<th class="num">% of never freed</th>
 						<th class="num">blocks never freed</th>
 						<th class="nowrap">never freed over time</th>
 						<th class="nowrap roomy">first, last allocation</th>

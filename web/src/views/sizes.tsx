@@ -2,51 +2,15 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Profile } from '../data/profile.ts';
 import { sitesOf } from '../data/series.ts';
+import { classesOf, classOf } from '../data/sizes.ts';
 import * as state from '../state.ts';
 import { bytes, count, percent, shortName } from '../ui/format.ts';
 import { LIFETIMES } from '../ui/mix.tsx';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
 
-interface SizeClass {
-	power: number; // 2^(power - 1) < size <= 2^power
-	count: number;
-	bytes: number;
-	live: number;
-	bySite: Map<number, [number, number]>;
-}
-
-const classOf = (size: number) => (size <= 1 ? 0 : Math.ceil(Math.log2(size)));
-
 function classLabel(power: number): string {
-	return power < 2 ? ['0 – 1 B', '2 B'][power]! : `${bytes(2 ** (power - 1) + 1)} – ${bytes(2 ** power)}`;
-}
-
-function classesOf(p: Profile, kept: Uint8Array | null, keys: Uint32Array): SizeClass[] {
-	const found = new Map<number, SizeClass>();
-	const z = p.sizes;
-	for (let s = 0; s < p.stacks.n; s++) {
-		if (kept && !kept[s]) {
-			continue;
-		}
-		for (let i = z.first[s]!; i < z.first[s + 1]!; i++) {
-			const size = z.isClass[i] ? z.size[i]! * 2 - 1 : z.size[i]!;
-			const power = classOf(size);
-			let c = found.get(power);
-			if (!c) {
-				c = { power, count: 0, bytes: 0, live: 0, bySite: new Map() };
-				found.set(power, c);
-			}
-			c.count += z.count[i]!;
-			c.bytes += z.bytes[i]!;
-			c.live += z.live[i]!;
-			const site = c.bySite.get(keys[s]!) ?? [0, 0];
-			site[0] += z.count[i]!;
-			site[1] += z.bytes[i]!;
-			c.bySite.set(keys[s]!, site);
-		}
-	}
-	return [...found.values()].sort((a, b) => a.power - b.power);
+	return power < 2 ? `${power} B` : `${bytes(2 ** (power - 1))} – ${bytes(2 ** power - 1)}`;
 }
 
 /** Freed blocks by how long they lived and what they had as usual size, per stack. */
@@ -253,7 +217,7 @@ export function SizesView() {
 							<th class="num">calls</th>
 							<th class="num">total</th>
 							<th class="num">average</th>
-							<th class="num">share</th>
+							<th class="num">% of {byBytes ? 'bytes' : 'calls'}</th>
 							<th class="num">never freed</th>
 						</tr>
 					</thead>

@@ -77,7 +77,7 @@ export function ThreadsView() {
 						<tr>
 							<th>thread</th>
 							<th class="num">allocated</th>
-							<th class="num">%</th>
+							<th class="num">% of allocated</th>
 							<th class="num">allocations</th>
 							<th class="num">temporary</th>
 							<th class="num">frees</th>

@@ -7,7 +7,7 @@ import { heaviestOf } from '../data/rank.ts';
 import { curvesOfGroups, sitesOf, sumsBySite } from '../data/series.ts';
 import { change, profile, selected, view } from '../state.ts';
 import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
-import { placeOf, weight } from '../ui/labels.ts';
+import { placeOf, SHARE_OF, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { useValue } from '../ui/signals.ts';
@@ -84,7 +84,7 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
 						<tr>
 							<th>function</th>
 							<th class="num">{kind.metric === 'peak' || kind.metric === 'never-freed' ? 'bytes' : 'calls'}</th>
-							<th class="num">%</th>
+							<th class="num">% of {SHARE_OF[kind.metric]}</th>
 							<th class="num">{kind.blocks}</th>
 							<th>alive over time</th>
 						</tr>
@@ -123,7 +123,7 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
 			)}
 			{n > ROWS && (
 				<p class="dim">
-					… {count(n - ROWS)} more, {weight(kind.metric, rest)} ({percent(rest, total)})
+					… {count(n - ROWS)} more, {weight(kind.metric, rest)} ({percent(rest, total)} of {SHARE_OF[kind.metric]})
 				</p>
 			)}
 		</section>

@@ -262,7 +262,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 					{METRIC_NAMES[metric].toLowerCase()}
 				</span>
 				<span role="columnheader" class="num">
-					%
+					% of all
 				</span>
 				{extra.map((name) => (
 					<span key={name} role="columnheader" class={name === CURVE ? '' : 'num'}>
