@@ -3,6 +3,7 @@
  * A round: take a stamp, the horizon; then look how far each ring is reserved. Whoever has an older
  * stamp had reserved its entry before, so all of them are there to be seen, and none can come later.
  * They leave in the order of their stamps: the reader with the oldest is drained up to the next one's.
+ * Above the stamp stands the epoch (order_epoch.c): the two are an event's key.
  *
  *                        horizon
  *   ring A   1 4 5 7 9  |  12 13      row: 1 2 3 4 5 6 7 8 9; what is younger waits
@@ -21,12 +22,7 @@
 
 #include <stdlib.h>
 
-enum {
-	// A processor's stores are seen by others a little after its clock has been read (nothing drains
-	// them in between): some ns, here taken for 20 us or more
-	SLACK = 1 << 16,
-	SPINS = 16, // a thread that runs publishes what it has reserved in some ns
-};
+enum { SPINS = 16 }; // a thread that runs publishes what it has reserved in some ns
 static const uint64_t counted_pause_ns = 1000 * 1000; // so long for those who read the clock yet
 
 struct order *order_create(struct segment *segment, struct tries *tries,
@@ -41,6 +37,7 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 	o->sink = *sink;
 	o->limits = limits ? *limits : (struct order_limits){0};
 	o->limits.patience_ns = o->limits.patience_ns ? o->limits.patience_ns : 100000000u;
+	o->epoch_most = 2; // its first thread's, and what the second makes of it
 	o->limits.force_ns = o->limits.force_ns ? o->limits.force_ns : 10000000000u;
 	o->by_slot = calloc(segment->n_slots, sizeof(struct reader *));
 	o->readers = calloc(segment->n_slots, sizeof(struct reader *));
@@ -101,7 +98,7 @@ void order_set_late(struct order *o, bool is_late) {
 static void give_up_clock_that_went_back(struct order *o) {
 	struct segment_header *h = o->segment->header;
 	if (!o->is_last && o->counted_ns == 0 && atomic_load(&h->stamps) == STAMPS_CLOCK &&
-			clock_stamp() < o->horizon) {
+			clock_stamp() < o->settled) {
 		atomic_store(&h->stamps, STAMPS_COUNTED);
 	}
 }
@@ -109,21 +106,27 @@ static void give_up_clock_that_went_back(struct order *o) {
 /** `newest`: no stamp is younger that was taken before this. */
 static void take_horizon(struct order *o, uint64_t *newest) {
 	const struct segment_header *h = o->segment->header;
+	uint64_t clock = 0;
 	*newest = UINT64_MAX;
 	give_up_clock_that_went_back(o);
+	o->horizon = o->limit = ORDER_KEY_MAX;
 	if (o->is_last) {
-		o->horizon = UINT64_MAX;
-	} else if (o->counted_ns == 0 &&
+		return;
+	}
+	if (o->counted_ns == 0 &&
 			atomic_load_explicit(&h->stamps, memory_order_relaxed) == STAMPS_CLOCK) {
-		*newest = clock_stamp();
-		o->horizon = *newest - SLACK;
+		*newest = clock = clock_stamp();
+		o->settled = clock - ORDER_SLACK;
 	} else if (o->counted_ns == 0) {
-		o->counted_ns = o->horizon == 0 ? 1 : o->now_ns;
+		o->counted_ns = o->settled == 0 ? 1 : o->now_ns;
 	}
-	if (o->counted_ns != 0 && !o->is_last && o->now_ns - o->counted_ns >= counted_pause_ns) {
+	if (o->counted_ns != 0 && o->now_ns - o->counted_ns >= counted_pause_ns) {
 		*newest = atomic_load(&h->stamp);
-		o->horizon = *newest - 1;
+		o->settled = *newest - 1;
 	}
+	order_complete_epochs(o, clock);
+	bool is_of_all = wire_epoch_owner(o->epoch) == 0;
+	o->horizon = order_key_of(o->epoch, is_of_all ? o->settled : UINT64_MAX);
 	o->limit = o->horizon;
 }
 
@@ -132,8 +135,8 @@ static void take_horizon(struct order *o, uint64_t *newest) {
 static void sift_down(struct order *o, uint32_t i, struct turn turn) {
 	struct turn *turns = o->turns;
 	for (uint32_t k = 2 * i + 1; k < o->n_turns; k = 2 * i + 1) {
-		k += k + 1 < o->n_turns && turns[k + 1].stamp < turns[k].stamp;
-		if (turns[k].stamp >= turn.stamp) {
+		k += k + 1 < o->n_turns && turns[k + 1].key < turns[k].key;
+		if (turns[k].key >= turn.key) {
 			break;
 		}
 		turns[i] = turns[k];
@@ -144,10 +147,10 @@ static void sift_down(struct order *o, uint32_t i, struct turn turn) {
 
 static void add_turn(struct order *o, struct reader *r) {
 	uint32_t i = o->n_turns++;
-	for (; i > 0 && o->turns[(i - 1) / 2].stamp > r->stamp; i = (i - 1) / 2) {
+	for (; i > 0 && o->turns[(i - 1) / 2].key > r->key; i = (i - 1) / 2) {
 		o->turns[i] = o->turns[(i - 1) / 2];
 	}
-	o->turns[i] = (struct turn){r->stamp, r};
+	o->turns[i] = (struct turn){r->key, r};
 }
 
 static void drop_turn(struct order *o) {
@@ -156,10 +159,10 @@ static void drop_turn(struct order *o) {
 	}
 }
 
-/** The oldest stamp of all but the first. */
-static uint64_t next_stamp(const struct order *o) {
-	uint64_t a = o->n_turns > 1 ? o->turns[1].stamp : UINT64_MAX;
-	uint64_t b = o->n_turns > 2 ? o->turns[2].stamp : UINT64_MAX;
+/** The lowest key of all but the first. */
+static order_key next_key(const struct order *o) {
+	order_key a = o->n_turns > 1 ? o->turns[1].key : ORDER_KEY_MAX;
+	order_key b = o->n_turns > 2 ? o->turns[2].key : ORDER_KEY_MAX;
 	return a < b ? a : b;
 }
 
@@ -181,7 +184,9 @@ static void hold_up(struct order *o, struct reader *r) {
 		o->counts.forced++;
 	}
 	if (!r->is_passed) {
-		uint64_t until = r->stamp > r->through ? r->stamp : r->through;
+		order_key until = order_key_of(r->epoch, 0); // it has named this one
+		until = r->key > until ? r->key : until;
+		until = r->through > until ? r->through : until;
 		o->limit = until < o->limit ? until : o->limit;
 	}
 	o->n_held++;
@@ -212,9 +217,13 @@ static void come_to(struct order *o, struct reader *r, enum order_next next) {
 	}
 }
 
-/** A stamp that was found in an earlier round is not of the future: somebody has scribbled. */
-static void check_stamp(struct order *o, struct reader *r, uint64_t newest) {
-	if (r->has_event && r->stamp > newest) {
+/** What was found in an earlier round is not of the future: somebody has scribbled. */
+static void check_key(struct order *o, struct reader *r, uint64_t newest) {
+	if (r->has_event && r->epoch > o->newest_epoch) {
+		o->counts.bad_entries++;
+		r->epoch = o->newest_epoch;
+	}
+	if (r->has_event && (uint64_t)r->key > newest) {
 		o->counts.bad_entries++;
 		r->base = newest - (1ull << WIRE_STAMP_BITS);
 	}
@@ -227,7 +236,7 @@ static void look_at_all(struct order *o, uint64_t newest) {
 	for (uint32_t i = 0; i < o->n_readers; i++) {
 		struct reader *r = o->readers[i];
 		if (!r->is_held) {
-			check_stamp(o, r, newest);
+			check_key(o, r, newest);
 			(void)order_look(o, r);
 		}
 	}
@@ -243,22 +252,23 @@ static void look_at_all(struct order *o, uint64_t newest) {
  * What comes too late for its place in the row, being of one whom the others no longer waited for, comes by
  * itself.
  */
-static uint64_t limit_of_late(struct order *o, uint64_t stamp, uint64_t limit) {
-	bool is_late = stamp < o->row && stamp != 0;
+static order_key limit_of_late(struct order *o, order_key key, order_key limit) {
+	bool is_late = key < o->row;
 	order_set_late(o, is_late);
 	o->counts.late += is_late;
-	return is_late ? stamp : limit;
+	return is_late ? key : limit;
 }
 
 static void merge(struct order *o) {
-	while (o->n_turns > 0 && o->turns[0].stamp <= o->limit && !o->has_failed) {
+	while (o->n_turns > 0 && o->turns[0].key <= o->limit && !o->has_failed) {
 		struct reader *r = o->turns[0].reader;
-		uint64_t limit = next_stamp(o);
+		order_key limit = next_key(o);
 		limit = limit < o->limit ? limit : o->limit;
-		limit = limit_of_late(o, o->turns[0].stamp, limit);
+		limit = limit_of_late(o, o->turns[0].key, limit);
+		order_note_busy(o, r);
 		enum order_next next = order_drain(o, r, limit);
 		if (next == NEXT_EVENT) {
-			sift_down(o, 0, (struct turn){r->stamp, r});
+			sift_down(o, 0, (struct turn){r->key, r});
 		} else {
 			drop_turn(o);
 			come_to(o, r, next);
@@ -272,7 +282,7 @@ static void note_through(struct order *o) {
 	o->n_left = o->n_turns;
 	for (uint32_t i = 0; i < o->n_readers; i++) {
 		struct reader *r = o->readers[i];
-		if (r->held_since_ns == 0 && (!r->has_event || r->stamp > o->horizon)) {
+		if (r->held_since_ns == 0 && (!r->has_event || r->key > o->horizon)) {
 			r->through = o->horizon;
 		} else if (r->is_passed) {
 			order_look_behind(o, r);
@@ -299,6 +309,7 @@ bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err 
 	look_at_all(o, newest);
 	merge(o);
 	note_through(o);
+	order_see_epoch(o);
 	order_flush(o);
 	order_end_threads(o);
 	note_progress(o);

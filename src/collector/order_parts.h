@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * What the three files of the order share; nobody else includes this.
+ * What the four files of the order share; nobody else includes this.
  *
+ *   order_epoch.c     whose epoch it is, which are complete, and who may have the next
  *   order_threads.c   slots -> readers: who is there, who is gone
  *   order_rings.c     a reader's rings -> its next event
  *   order.c           rounds: the horizon, the merge, and the batch that leaves
@@ -12,7 +13,24 @@
 #include "base/attr.h"
 #include "collector/order.h"
 
-enum { ORDER_BATCH = 512 };
+enum {
+	ORDER_BATCH = 512,
+	// A processor's stores are seen by others a little after its clock, or what others wrote, has been read
+	// (nothing drains them in between): some ns, here taken for 20 us or more
+	ORDER_SLACK = 1 << 16,
+};
+
+/** The place of an event in the row: its epoch (wire/segment.h), and below that its stamp or 0. */
+typedef unsigned __int128 order_key;
+#define ORDER_KEY_MAX (~(order_key)0)
+
+static inline order_key order_key_of(uint64_t epoch, uint64_t stamp) {
+	return (order_key)epoch << 64 | stamp;
+}
+
+static inline uint64_t order_key_epoch(order_key key) {
+	return (uint64_t)(key >> 64);
+}
 
 /** One slot in use: a thread, as seen from here. */
 struct reader {
@@ -22,9 +40,10 @@ struct reader {
 	uint64_t told[N_RINGS]; // what `taken` was set to
 	uint64_t end
 			[N_RINGS]; // reserved, as of this round's horizon: of a thread that is gone, for good
-	uint64_t base;     // the last whole stamp of its ring; 0: there was none, its events have none
-	uint64_t stamp; // of its next event, where that is known; of its last one, while it is held up
-	uint64_t through; // all its events with older stamps are published: a horizon of before
+	order_key key; // of its next event, where that is known; of its last one, while it is held up
+	order_key through; // all its events with lower keys are published: a horizon of before
+	uint64_t epoch;    // the last that its ring has named
+	uint64_t base;     // the last whole stamp of that; 0: there was none, its events have none
 	uint64_t label_ns;
 	uint64_t held_since_ns; // its next entry is reserved and not published; 0: it is not held up
 	uint64_t alive_at_ns;   // when that was last asked
@@ -36,13 +55,13 @@ struct reader {
 	bool is_gone;    // its thread is: what is not published will never be
 	bool is_held;    // belongs to an image that has not begun
 	bool is_passed;  // the others do not wait for what holds it up any more
-	bool has_event;  // `stamp` is of its next event: found in an earlier round, too young for it
+	bool has_event;  // `key` is of its next event: found in an earlier round, too young for it
 	bool has_thread; // the sink knows it
 };
 
-/** A reader that has an event, by its stamp. */
+/** A reader that has an event, by its key. */
 struct turn {
-	uint64_t stamp;
+	order_key key;
 	struct reader *reader;
 };
 
@@ -66,10 +85,24 @@ struct order {
 	uint32_t next_asked; // whom to ask next whether it lives
 	uint64_t searched_ns, asked_ns;
 
+	// epochs
+	uint64_t epoch;        // all before are complete: who has events in them has reserved them
+	uint64_t newest_epoch; // seen in the header
+	uint64_t epoch_most;   // the highest number that it can have
+	struct {
+		uint64_t epoch;                    // that which is complete next; none: order.epoch
+		uint64_t stamp;                    // when it was seen, if stamps are the clock's
+		uint64_t round_ns, later_round_ns; // order.now_ns of the round that saw it, and one after
+	} next;
+	struct reader *busy;    // has had all events since
+	uint64_t busy_since_ns; // ... then, and
+	uint64_t busy_from;     // ... this entry
+
 	// merge
-	uint64_t horizon;    // events with older stamps are in the rings, or reserved there
-	uint64_t limit;      // the same, as far as nobody is held up
-	uint64_t row;        // the youngest stamp that was handed over
+	order_key horizon;   // events with lower keys are in the rings, or reserved there
+	order_key limit;     // the same, as far as nobody is held up
+	order_key row;       // the highest that was handed over
+	uint64_t settled;    // all with older stamps in the present epoch have been reserved
 	uint64_t counted_ns; // when stamps were first seen to be counted; 0: they are the clock's
 	struct turn *turns;  // a heap of n_turns
 	uint32_t n_turns;
@@ -116,9 +149,29 @@ static inline void order_emit(struct order *o, const struct trace_event *event) 
 
 void order_fail(struct order *o, const struct err *err);
 
+// ---- order_epoch.c
+
+/** At a round's begin; `stamp` is that of now, or 0 if they are counted. What is complete by now? */
+void order_complete_epochs(struct order *o, uint64_t stamp);
+
+/** At its end: see what the header says now, and give the next epoch to a thread that is alone with it. */
+void order_see_epoch(struct order *o);
+
+/** These events of the row were this reader's. */
+static inline void order_note_busy(struct order *o, struct reader *r) {
+	if (o->busy != r) {
+		o->busy = r;
+		o->busy_since_ns = o->now_ns;
+		o->busy_from = r->at[RING_SMALL] + r->at[RING_BIG];
+	}
+}
+
+/** Its thread is gone, and its slot will be another's: its epoch ends. */
+void order_end_epoch_of(struct order *o, const struct reader *r);
+
 // ---- order_threads.c
 
-/** Find new threads: all whose events have stamps before the horizon. */
+/** Find new threads: all who have events before the horizon. */
 void order_find_threads(struct order *o);
 
 /** Ask for some threads whether they live, and end those that are gone and drained. */
@@ -131,7 +184,7 @@ bool order_is_gone(struct order *o, struct reader *r);
 
 /** What comes next in a reader's rings. */
 enum order_next {
-	NEXT_EVENT, // reader.stamp is its stamp
+	NEXT_EVENT, // reader.key is its key
 	NEXT_DRY,   // nothing that was reserved before the horizon
 	NEXT_HELD,  // it is reserved, and not published
 };
@@ -142,8 +195,8 @@ bool order_look(struct order *o, struct reader *r);
 /** Find the next event. */
 enum order_next order_peek(struct order *o, struct reader *r);
 
-/** Hand over all events up to this stamp, and find the next one. */
-enum order_next order_drain(struct order *o, struct reader *r, uint64_t limit);
+/** Hand over all events up to this key, and find the next one. */
+enum order_next order_drain(struct order *o, struct reader *r, order_key limit);
 
 /** Hand over what stands published behind the entry that holds a reader up. */
 void order_look_behind(struct order *o, struct reader *r);

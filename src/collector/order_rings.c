@@ -93,13 +93,14 @@ enum entry_is {
 	ENTRY_BAD,     // makes no sense
 	ENTRY_TIME,
 	ENTRY_STAMP,
+	ENTRY_EPOCH,
 	ENTRY_EVENT,
 };
 
 struct entry {
 	uint32_t n;     // entries it takes
-	uint64_t value; // of a time or a stamp
-	uint64_t stamp;
+	uint64_t value; // of a time, a stamp or an epoch
+	order_key key;
 	struct trace_event event;
 };
 
@@ -110,7 +111,7 @@ static inline uint64_t stamp_of(const struct reader *r, uint64_t head, uint64_t 
 static void fill_event(struct order *o, const struct reader *r, struct entry *out, uint64_t head,
 		uint64_t body, uint64_t ptr, uint64_t size) {
 	uint32_t kind = wire_head_kind(head);
-	out->stamp = stamp_of(r, head, body);
+	out->key = order_key_of(r->epoch, stamp_of(r, head, body));
 	out->event = (struct trace_event){
 			.ptr = ptr,
 			.size = size,
@@ -160,7 +161,9 @@ static enum entry_is read_entry(struct order *o, const struct reader *r, unsigne
 	case KIND_VOID: return ENTRY_NOTHING;
 	case KIND_TIME:
 		out->value = body;
-		return (head & WIRE_TIME_IS_STAMP) != 0 ? ENTRY_STAMP : ENTRY_TIME;
+		return (head & WIRE_TIME_IS_STAMP) != 0    ? ENTRY_STAMP
+				: (head & WIRE_TIME_IS_EPOCH) != 0 ? ENTRY_EPOCH
+												   : ENTRY_TIME;
 	case KIND_WIDE: return read_wide(o, r, ring, index, head, body, out);
 	case KIND_ALLOC:
 	case KIND_FREE:
@@ -180,6 +183,15 @@ static void take_label(struct order *o, struct reader *r, uint64_t label_ns) {
 	r->label_ns = label_ns < o->label_now_ns ? label_ns : o->label_now_ns;
 }
 
+static void take_epoch(struct order *o, struct reader *r, uint64_t epoch) {
+	if (wire_epoch_number(epoch) > o->epoch_most) {
+		o->counts.bad_entries++;
+		return;
+	}
+	r->epoch = epoch;
+	r->base = 0;
+}
+
 // ---- behind what holds a reader up
 
 static void make_void(const struct reader *r, unsigned ring, uint64_t index, uint32_t n) {
@@ -195,15 +207,16 @@ static void look_through(struct order *o, struct reader *r, unsigned ring) {
 	for (uint64_t i = r->at[ring]; i < r->end[ring]; i += entry.n) {
 		switch (read_entry(o, r, ring, i, &entry)) {
 		case ENTRY_STAMP: r->base = entry.value; break;
+		case ENTRY_EPOCH: take_epoch(o, r, entry.value); break;
 		case ENTRY_TIME: take_label(o, r, entry.value); break;
 		case ENTRY_EVENT:
-			if (entry.stamp > o->horizon) {
+			if (entry.key > o->horizon) {
 				return;
 			}
-			order_set_late(o, entry.stamp < o->row);
+			order_set_late(o, entry.key < o->row);
 			order_emit(o, &entry.event);
-			o->counts.late += entry.stamp < o->row;
-			o->row = entry.stamp > o->row ? entry.stamp : o->row;
+			o->counts.late += entry.key < o->row;
+			o->row = entry.key > o->row ? entry.key : o->row;
 			make_void(r, ring, i, entry.n);
 			o->counts.looked_behind++;
 			break;
@@ -215,12 +228,13 @@ static void look_through(struct order *o, struct reader *r, unsigned ring) {
 }
 
 void order_look_behind(struct order *o, struct reader *r) {
-	uint64_t base = r->base, label_ns = r->label_ns;
+	uint64_t epoch = r->epoch, base = r->base, label_ns = r->label_ns;
 	look_through(o, r, r->ring);
 	if (r->ring == RING_SMALL) {
 		look_through(o, r, RING_BIG);
 	}
 	order_set_late(o, false);
+	r->epoch = epoch;
 	r->base = base;
 	r->label_ns = label_ns;
 }
@@ -243,7 +257,7 @@ static enum order_next find(struct order *o, struct reader *r, struct entry *ent
 			continue;
 		}
 		switch (read_entry(o, r, ring, r->at[ring], entry)) {
-		case ENTRY_EVENT: r->stamp = entry->stamp; return NEXT_EVENT;
+		case ENTRY_EVENT: r->key = entry->key; return NEXT_EVENT;
 		case ENTRY_UNPUBLISHED:
 			if (!r->is_gone) {
 				return NEXT_HELD;
@@ -254,6 +268,7 @@ static enum order_next find(struct order *o, struct reader *r, struct entry *ent
 		case ENTRY_BAD: o->counts.bad_entries++; break;
 		case ENTRY_TIME: take_label(o, r, entry->value); break;
 		case ENTRY_STAMP: r->base = entry->value; break;
+		case ENTRY_EPOCH: take_epoch(o, r, entry->value); break;
 		}
 		step(r, ring, entry->n);
 	}
@@ -276,9 +291,15 @@ static ATTR_INLINE void fetch_node(const struct tries *tries, const struct wire_
 	}
 }
 
+/** Up to which stamp a key reaches in the reader's present epoch; false: not into it. */
+static bool reaches(const struct reader *r, order_key key, uint64_t *stamp) {
+	*stamp = r->epoch < order_key_epoch(key) ? UINT64_MAX : (uint64_t)key;
+	return r->epoch <= order_key_epoch(key);
+}
+
 /**
- * The fast way: plain events up to a stamp, as long as there are any. Nearly all are. What the loop
- * needs is held in locals, since it stores what might be anything. True: the next one is younger.
+ * The fast way: plain events of one epoch up to a stamp, as long as there are any. Nearly all are. What the
+ * loop needs is held in locals, since it stores what might be anything. True: the next one is younger.
  */
 static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t limit) {
 	const unsigned ring = r->ring;
@@ -328,9 +349,14 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 	}
 	order_commit(o, out);
 	r->at[ring] += (uint64_t)(e - begin);
-	o->row = last > o->row ? last : o->row;
 	bool is_younger = stamp > limit;
-	r->stamp = is_younger ? stamp : e > begin ? last : r->stamp;
+	if (e > begin) {
+		r->key = order_key_of(r->epoch, last);
+		o->row = r->key > o->row ? r->key : o->row;
+	}
+	if (is_younger) {
+		r->key = order_key_of(r->epoch, stamp);
+	}
 	return is_younger;
 }
 
@@ -340,20 +366,21 @@ static void tell_in_time(struct reader *r) {
 	}
 }
 
-enum order_next order_drain(struct order *o, struct reader *r, uint64_t limit) {
+enum order_next order_drain(struct order *o, struct reader *r, order_key limit) {
 	for (;;) {
-		bool is_younger = drain_plain(o, r, limit);
+		uint64_t stamp;
+		bool is_younger = reaches(r, limit, &stamp) && drain_plain(o, r, stamp);
 		tell_in_time(r);
 		if (is_younger) {
 			return NEXT_EVENT;
 		}
 		struct entry entry;
 		enum order_next next = find(o, r, &entry);
-		if (next != NEXT_EVENT || entry.stamp > limit || o->has_failed) {
+		if (next != NEXT_EVENT || entry.key > limit || o->has_failed) {
 			return next;
 		}
 		order_emit(o, &entry.event);
-		o->row = entry.stamp > o->row ? entry.stamp : o->row;
+		o->row = entry.key > o->row ? entry.key : o->row;
 		step(r, r->ring, entry.n);
 	}
 }

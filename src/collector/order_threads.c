@@ -107,7 +107,7 @@ static void begin_image(struct order *o) {
 
 void order_find_threads(struct order *o) {
 	const struct segment_header *h = o->segment->header;
-	// In this order: who has a stamp from before the horizon has counted itself before that
+	// In this order: who has an event from before the horizon has counted itself before that
 	uint32_t n_claims = atomic_load_explicit(&h->n_claims, memory_order_acquire);
 	if (n_claims == o->seen_claims && o->now_ns - o->searched_ns < search_pause_ns && !o->is_last) {
 		return;
@@ -165,6 +165,7 @@ static void end_thread(struct order *o, struct reader *r) {
 		o->sink.thread_ended(o->sink.user, r->thread);
 	}
 	add_counts(&o->counts, r->slot);
+	order_end_epoch_of(o, r);
 	struct reader *last = o->readers[--o->n_readers];
 	o->readers[r->index] = last;
 	last->index = r->index;

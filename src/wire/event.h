@@ -19,16 +19,17 @@
  *   ...  #  #  #  #  #  #     .  #  #  .  ...
  *
  * Life of a hook: make room for all it may write, plus 64 entries for handlers (wait here, if
- * ever) -> capture the stack -> real call (for a free: last) -> reserve an entry -> take a stamp
- * -> write -> publish. From reserve to publish is a handful of instructions and nothing in between
+ * ever) -> capture the stack -> real call (for a free: last) -> reserve an entry -> read the epoch
+ * -> take a stamp, if it is all threads' -> write -> publish. From reserve to publish is a handful of instructions and nothing in between
  * waits. If a jump out of a handler leaves that window, the thread's next hook publishes the entry
  * as KIND_VOID and counts it (`abandoned`); if the thread is dead, nobody does.
  *
- * Stamps (wire/segment.h) put the events of all threads into one order. An event carries the low
- * bits of its own. The last KIND_TIME entry with WIRE_TIME_IS_STAMP before it in its ring carries a
- * whole one that is less than WIRE_STAMP_REACH away: the two make the whole stamp of the event. As
- * long as a ring has had no such entry, its events are older than all that have a stamp. A ring's
- * stamps rise, but for those of handlers that interrupt one hook again and again.
+ * Epochs, and stamps within them (wire/segment.h), put the events of all threads into one order. The last
+ * KIND_TIME entry with WIRE_TIME_IS_EPOCH before an event in its ring carries its epoch (0: there was none).
+ * An event carries the low bits of its stamp. The last KIND_TIME entry with WIRE_TIME_IS_STAMP before it in
+ * its ring and epoch carries a whole one that is less than WIRE_STAMP_REACH away: the two make the
+ * whole stamp of the event. Without one it has no stamp, and is older than those of its epoch that have.
+ * A ring's epochs and stamps rise, but for those of handlers that interrupt one hook again and again.
  */
 
 #include "wire/segment.h"
@@ -42,7 +43,7 @@ enum wire_kind {
 	KIND_STAYED = 5,  // (old block) The pending realloc failed: the old block lives on
 					  // (a thread's pending reallocs are a stack, handlers push on it)
 	KIND_WIDE = 6,    // a prefix: full pointer and size of the very next entry of this ring
-	KIND_TIME = 7, // value: ns since the recording's start, or a stamp, for the entries that follow
+	KIND_TIME = 7, // value: ns since the recording's start, a stamp, or an epoch, for what follows
 };
 
 /**
@@ -53,7 +54,7 @@ enum wire_kind {
  * more, needs a KIND_WIDE entry right before (both are reserved at once):
  *   wide head: phase | kind | bits 0..59 ptr >> 4      wide body: bits 0..3 ptr & 15 | 4..63 size
  * and the event's own size field is then WIRE_SIZE_WIDE, its ptr bits are ignored.
- * KIND_TIME: body is the whole value; of bits 0..59 of head only WIRE_TIME_IS_STAMP may be set.
+ * KIND_TIME: body is the whole value; of bits 0..59 of head at most one of WIRE_TIME_IS_* is set.
  * KIND_FREE, KIND_REALLOC, KIND_STAYED have size 0; node is 0 unless SEGMENT_FREE_STACKS.
  * KIND_MOVED with node and size as an allocation. realloc(p, 0) that frees is a KIND_FREE.
  */
@@ -75,8 +76,9 @@ _Static_assert(WIRE_NODE_BITS + WIRE_SIZE_BITS + WIRE_STAMP_BITS - WIRE_STAMP_LO
 #define WIRE_SIZE_WIDE   ((1u << WIRE_SIZE_BITS) - 1)
 #define WIRE_PTR_BITS    43
 
-// In the head of a KIND_TIME entry: its value is a stamp
+// In the head of a KIND_TIME entry: its value is a stamp, or an epoch
 #define WIRE_TIME_IS_STAMP 1ull
+#define WIRE_TIME_IS_EPOCH 2ull
 
 enum { RING_SMALL = 0, RING_BIG = 1, N_RINGS = 2 };
 enum { RING_SMALL_ENTRIES = 1024, RING_BIG_ENTRIES = 16384 };

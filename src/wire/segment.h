@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 8u                    // bump on any change of layout or meaning
+#define SEGMENT_VERSION 9u                    // bump on any change of layout or meaning
 
 /**
  * How the target finds the segment: an environment variable of the form
@@ -62,10 +62,43 @@ enum {
 };
 
 /**
- * struct segment_header.stamps: where stamps come from. Every event of a process with several threads
- * takes one, between reserve and publish: a free before the real free, an allocation after the real
- * call. So if the program itself has put one event before another (by a lock, a join, an atomic, a
- * pipe), its stamp is lower.
+ * struct segment_header.epoch: number << WIRE_EPOCH_SHIFT | owner. Every event belongs to the epoch that
+ * its thread reads there between reserve and publish: a free before the real free, an allocation after
+ * the real call. The number only rises, so if the program itself has put one event before another (by a
+ * lock, a join, an atomic, a pipe), its epoch is not higher.
+ *
+ *   owner 0      all threads' epoch: each event of it takes a stamp, see below
+ *   owner n      that of the thread in slot n - 1. Nobody else has events in it, and its own stand in its
+ *                ring in their order: no stamps. Another thread with an event ends it, by
+ *                compare-and-swap to the next number, all threads'
+ *
+ * Only C gives an epoch to a thread, when for a while no other has had events; but for the first epoch
+ * (number 1), which the first thread of all takes. 48 bits of numbers last: of two one at least is C's.
+ */
+#define WIRE_EPOCH_SHIFT 16
+#define WIRE_EPOCH_OWNER ((1u << WIRE_EPOCH_SHIFT) - 1)
+
+static inline uint64_t wire_epoch(uint64_t number, uint32_t owner) {
+	return number << WIRE_EPOCH_SHIFT | owner;
+}
+
+static inline uint64_t wire_epoch_number(uint64_t epoch) {
+	return epoch >> WIRE_EPOCH_SHIFT;
+}
+
+static inline uint32_t wire_epoch_owner(uint64_t epoch) {
+	return (uint32_t)epoch & WIRE_EPOCH_OWNER;
+}
+
+/** The one that follows when an event comes that is not its owner's. */
+static inline uint64_t wire_epoch_of_all(uint64_t epoch) {
+	return wire_epoch(wire_epoch_number(epoch) + 1, 0);
+}
+
+/**
+ * struct segment_header.stamps: where stamps come from. Every event of an epoch that is all threads' takes
+ * one, when it has read the epoch. So if the program itself has put one event before another, its stamp
+ * is lower. Stamps of different epochs are not compared.
  *
  *   STAMPS_CLOCK     the processor's time stamp counter, read when all before it has been executed.
  *                    Only where the kernel trusts it as the clock of all processors
@@ -161,6 +194,9 @@ struct segment_header {
 	// ---- the next stamp of STAMPS_COUNTED
 	_Alignas(64) _Atomic uint64_t stamp;
 
+	// ---- whose epoch it is; T and C, rarely
+	_Alignas(64) _Atomic uint64_t epoch;
+
 	_Alignas(64) struct wire_child children[WIRE_N_CHILDREN];
 };
 _Static_assert(offsetof(struct segment_header, tick_ns) == 128, "layout");
@@ -168,7 +204,7 @@ _Static_assert(offsetof(struct segment_header, owner) == 192, "layout");
 _Static_assert(offsetof(struct segment_header, bell) == 256, "layout");
 _Static_assert(offsetof(struct segment_header, n_images) == 320, "layout");
 _Static_assert(offsetof(struct segment_header, n_nodes) == 384, "layout");
-_Static_assert(offsetof(struct segment_header, children) == 512, "layout");
+_Static_assert(offsetof(struct segment_header, children) == 576, "layout");
 _Static_assert(sizeof(struct segment_header) <= 130 * WIRE_PAGE, "layout");
 
 /** Entries from here on were never used: each is that of a process which was counted before. */

@@ -16,7 +16,7 @@ from attaching import known, start_listening, target  # noqa: F401
 from conftest import Recording
 
 WAYS = ["lock 2 3000", "lock 8 1000", "lock 64 300", "atomic 8 500", "pipe 8 500", "queue 8 1000",
-        "join 1 200", "migrate 8 200", "pin 8 500"]
+        "join 1 200", "phase 4 30", "migrate 8 200", "pin 8 500"]
 
 
 @contextlib.contextmanager

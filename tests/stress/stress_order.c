@@ -263,6 +263,7 @@ static void *work(void *argument) {
 		fprintf(stderr, "no slot left\n");
 		abort();
 	}
+	writer_take_first_epoch(&w->writer);
 	atomic_store(&w->is_running, true);
 	if (sigsetjmp(w->back, 1) != 0) {
 		atomic_fetch_add(&n_jumped, 1);

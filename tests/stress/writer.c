@@ -44,6 +44,49 @@ static void put_stamp(struct writer *w) {
 	publish(e.entries[0], e.phases[0] | (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_STAMP, stamp);
 }
 
+static uint32_t owner_of(const struct writer *w) {
+	return (uint32_t)((uint64_t)((uint8_t *)w->slot - w->segment->slots) / w->segment->slot_bytes) +
+			1;
+}
+
+void writer_take_first_epoch(struct writer *w) {
+	uint64_t none = 0;
+	(void)atomic_compare_exchange_strong(&w->segment->header->epoch, &none,
+			wire_epoch(1, owner_of(w)));
+}
+
+/** That of an event of ours: if it is another thread's, it ends. */
+static uint64_t see_epoch(struct writer *w) {
+	_Atomic uint64_t *at = &w->segment->header->epoch;
+	uint64_t epoch = atomic_load_explicit(at, memory_order_relaxed);
+	while (wire_epoch_owner(epoch) != 0 && wire_epoch_owner(epoch) != owner_of(w)) {
+		if (atomic_compare_exchange_weak(at, &epoch, wire_epoch_of_all(epoch))) {
+			return wire_epoch_of_all(epoch);
+		}
+	}
+	return epoch;
+}
+
+/** Name the epoch. A handler that comes between does so itself, behind. */
+static void put_epoch(struct writer *w) {
+	for (unsigned i = 0; i < 8; i++) {
+		uint64_t before = atomic_load_explicit(&w->epoch, memory_order_relaxed);
+		struct writer_event e;
+		reserve(w, 1, &e);
+		uint64_t epoch = see_epoch(w);
+		if (atomic_load_explicit(&e.ring->reserved, memory_order_relaxed) != e.end) {
+			publish(e.entries[0], wire_head(e.phases[0], KIND_VOID, 0, 0), 0);
+			continue;
+		}
+		publish(e.entries[0], e.phases[0] | (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_EPOCH, epoch);
+		if (wire_epoch_owner(epoch) == 0) {
+			put_stamp(w);
+		}
+		(void)atomic_compare_exchange_strong(&w->epoch, &before, epoch);
+		return;
+	}
+}
+
 bool writer_join(struct writer *w, struct segment *s, uint32_t image) {
 	return writer_join_as(w, s, image, (uint32_t)syscall(SYS_gettid));
 }
@@ -117,6 +160,7 @@ static struct wire_event *after(struct writer *w, struct wire_event *e) {
 }
 
 static void reserve_event(struct writer *w, struct writer_event *e) {
+	e->epoch = atomic_load_explicit(&w->epoch, memory_order_relaxed);
 	reserve(w, e->is_wide ? 2 : 1, e);
 	e->entries[1] = e->is_wide ? after(w, e->entries[0]) : NULL;
 }
@@ -130,12 +174,20 @@ struct writer_event writer_reserve(struct writer *w, enum wire_kind kind, uint64
 
 void writer_stamp(struct writer *w, struct writer_event *e) {
 	for (unsigned i = 0; i < 8; i++) {
-		e->stamp = atomic_fetch_add(&w->segment->header->stamp, 1);
-		if (atomic_load_explicit(&e->ring->reserved, memory_order_relaxed) == e->end) {
+		uint64_t epoch = see_epoch(w);
+		bool is_same = epoch == e->epoch;
+		bool is_of_all = wire_epoch_owner(epoch) == 0;
+		e->stamp = is_same && is_of_all ? atomic_fetch_add(&w->segment->header->stamp, 1) : 0;
+		if (is_same &&
+				(!is_of_all ||
+						atomic_load_explicit(&e->ring->reserved, memory_order_relaxed) == e->end)) {
 			return;
 		}
 		for (unsigned k = 0; k < 1u + e->is_wide; k++) {
 			publish(e->entries[k], wire_head(e->phases[k], KIND_VOID, 0, 0), 0);
+		}
+		if (!is_same) {
+			put_epoch(w);
 		}
 		reserve_event(w, e);
 	}
@@ -171,7 +223,9 @@ void writer_label(struct writer *w, uint64_t now_ns) {
 		return;
 	}
 	w->label_ns = tick;
-	put_stamp(w);
+	if (wire_epoch_owner(atomic_load_explicit(&w->epoch, memory_order_relaxed)) == 0) {
+		put_stamp(w);
+	}
 	struct writer_event e;
 	reserve(w, 1, &e);
 	publish(e.entries[0], e.phases[0] | (uint64_t)KIND_TIME << 60, tick);

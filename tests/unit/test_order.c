@@ -313,7 +313,7 @@ static void test_a_clock_that_goes_back_is_given_up(void **state) {
 	atomic_store(&t.segment.header->stamps, STAMPS_CLOCK);
 	(void)round_now();
 	assert_int_equal(atomic_load(&t.segment.header->stamps), STAMPS_CLOCK);
-	t.order->horizon = 1ull << 61; // as if it had been as late as that
+	t.order->settled = 1ull << 61; // as if it had been as late as that
 	(void)round_now();
 	assert_int_equal(atomic_load(&t.segment.header->stamps), STAMPS_COUNTED);
 	emit(&a, KIND_ALLOC, page(1), 0);

@@ -5,12 +5,14 @@
  * establishes. So it knows its peak to the byte, and says it: one line, the bytes of `hold` alive at
  * most. All else is allocated before and after.
  *
- *   ordered lock|atomic|pipe|queue|join|migrate|pin THREADS TURNS [wait|forbid|forbid-wait|forbid-midway]
+ *   ordered lock|atomic|pipe|queue|join|phase|migrate|pin THREADS TURNS [wait|forbid|forbid-wait|forbid-midway]
  *     lock      each turn: lock; allocate; unlock; yield; lock; release; unlock
  *     atomic    the same with a spin lock
  *     pipe      a token goes round through pipes: who has it allocates, or releases what it has
  *     queue     half of the threads allocate and put into a queue, the others take out and release
  *     join      one thread after the other, each started when the one before has been joined
+ *     phase     one thread at a time, each turn some ms long, in which no other has a thing to do: it
+ *               releases what the one before has left, allocates and releases, and leaves one block
  *     migrate   as lock, each thread on another processor after each turn
  *     pin       as lock, each thread on a processor of its own
  *   wait: begin at SIGUSR1, after a line that says so
@@ -100,6 +102,20 @@ static void take_turn(unsigned i) {
 	unlock();
 }
 
+static void take_phase(unsigned i) {
+	enum { PHASE_TURNS = 10000 };
+	lock();
+	for (unsigned k = 0; k < PHASE_TURNS; k++) {
+		if (queue[0].block != NULL) {
+			release(queue[0].block, queue[0].size);
+		}
+		queue[0].block = hold(i);
+		queue[0].size = sizes[i];
+	}
+	unlock();
+	sched_yield();
+}
+
 static void pass_token(unsigned i) {
 	char token;
 	if (read(pipes[i][0], &token, 1) != 1) {
@@ -171,7 +187,9 @@ static void *work(void *argument) {
 		if (i == 0 && turn == n_turns / 2 && strcmp(and_also, "forbid-midway") == 0) {
 			(void)prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
 		}
-		if (strcmp(way, "pipe") == 0) {
+		if (strcmp(way, "phase") == 0) {
+			take_phase(i);
+		} else if (strcmp(way, "pipe") == 0) {
 			pass_token(i);
 		} else {
 			take_turn(i);

@@ -109,10 +109,16 @@ static void block_remove(uint64_t ptr) {
 	}
 }
 
-// ---- order: all events by their stamps
+// ---- order: all events by epoch and stamp
+
+static uint64_t now_ns(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
 
 struct event {
-	uint64_t image, stamp, n; // n: in the order in which they were found
+	uint64_t image, epoch, stamp, n; // n: in the order in which they were found
 	enum wire_kind kind;
 	uint64_t ptr, size;
 };
@@ -135,17 +141,21 @@ static int by_stamp(const void *a, const void *b) {
 	if (x->image != y->image) {
 		return x->image < y->image ? -1 : 1;
 	}
+	if (x->epoch != y->epoch) {
+		return x->epoch < y->epoch ? -1 : 1;
+	}
 	if (x->stamp != y->stamp) {
 		return x->stamp < y->stamp ? -1 : 1;
 	}
 	return (x->n > y->n) - (x->n < y->n);
 }
 
-/** All that is older than `horizon`. */
-static void apply_all(uint64_t horizon) {
+/** All that is older than `horizon` in `epoch`. */
+static void apply_all(uint64_t epoch, uint64_t horizon) {
 	qsort(events, n_events, sizeof *events, by_stamp);
 	size_t n = 0;
-	while (n < n_events && events[n].stamp < horizon) {
+	while (n < n_events &&
+			(events[n].epoch < epoch || (events[n].epoch == epoch && events[n].stamp < horizon))) {
 		apply(&events[n++]);
 	}
 	n_events -= n;
@@ -166,7 +176,7 @@ static void order(const struct event *event) {
 
 enum { REALLOCS_MAX = 64 };
 struct drain {
-	uint64_t label_ns, stamp, image, wide_ptr, wide_size;
+	uint64_t label_ns, epoch, stamp, image, wide_ptr, wide_size;
 	bool has_wide, is_seen;
 	uint64_t reallocs[REALLOCS_MAX];
 	unsigned n_reallocs;
@@ -203,6 +213,10 @@ static void take_entry(struct drain *d, uint64_t head, uint64_t body) {
 	if (kind == KIND_TIME && (head & WIRE_TIME_IS_STAMP) != 0) {
 		d->stamp = body;
 		counted.kinds[kind]--;
+	} else if (kind == KIND_TIME && (head & WIRE_TIME_IS_EPOCH) != 0) {
+		d->epoch = body;
+		d->stamp = 0;
+		counted.kinds[kind]--;
 	} else if (kind == KIND_TIME) {
 		counted.n_labels_back += body < d->label_ns;
 		d->label_ns = body;
@@ -214,6 +228,7 @@ static void take_entry(struct drain *d, uint64_t head, uint64_t body) {
 	} else if (kind != KIND_VOID) {
 		struct event e = {.kind = kind,
 				.image = d->image,
+				.epoch = d->epoch,
 				.stamp = d->stamp == 0 ? 0 : wire_stamp(d->stamp, head, body),
 				.ptr = d->has_wide ? d->wide_ptr : wire_head_ptr(head),
 				.size = d->has_wide ? d->wide_size : wire_body_size(body)};
@@ -300,27 +315,34 @@ static bool is_drained(const struct thread_slot *slot) {
 			atomic_load(&slot->rings[RING_SMALL].reserved) == slot->rings[RING_SMALL].taken;
 }
 
+/** All before it are complete: it was seen 50 ms ago. */
+static uint64_t settled_epoch(void) {
+	static uint64_t epoch, next, next_ns;
+	if (next != epoch && now_ns() - next_ns > 50000000) {
+		epoch = next;
+	}
+	if (next == epoch && (next = atomic_load(&header->epoch)) != epoch) {
+		next_ns = now_ns();
+	}
+	return epoch;
+}
+
 static uint64_t drain_all(void) {
 	uint64_t n = 0;
-	uint64_t horizon = atomic_load(&header->stamp);
+	uint64_t epoch = settled_epoch();
+	uint64_t horizon = wire_epoch_owner(epoch) == 0 ? atomic_load(&header->stamp) : UINT64_MAX;
 	bool is_all = true;
 	for (uint32_t i = 0; i < header->n_slots; i++) {
 		n += drain_slot(i);
 		is_all &= is_drained(slot_at(i));
 	}
 	if (is_all) {
-		apply_all(horizon); // else some of them may be there that is older than others here
+		apply_all(epoch, horizon); // else some of them may be there that is older than others here
 	}
 	return n;
 }
 
 // ---- the segment
-
-static uint64_t now_ns(void) {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t page_up(uint64_t n) {
 	return (n + 4095) & ~(uint64_t)4095;
@@ -478,7 +500,7 @@ static int collect(pid_t program) {
 			add_up(slot_at(i));
 		}
 	}
-	apply_all(UINT64_MAX);
+	apply_all(UINT64_MAX, 0);
 	return status;
 }
 
@@ -490,7 +512,11 @@ static void report(const char *path, int status) {
 	}
 #define SAY(name, value) fprintf(f, "  \"%s\": %llu,\n", name, (unsigned long long)(value))
 	fprintf(f, "{\n");
-	SAY("voids", counted.kinds[KIND_VOID]);
+	// Of the epochs none is given to a thread here: when the first one ends, its owner may have reserved
+	// an entry that does not do
+	uint64_t n_given_up = wire_epoch_number(header->epoch) > 1;
+	uint64_t n_voids = counted.kinds[KIND_VOID];
+	SAY("voids", n_voids > n_given_up ? n_voids - n_given_up : 0);
 	SAY("allocs", counted.kinds[KIND_ALLOC]);
 	SAY("frees", counted.kinds[KIND_FREE]);
 	SAY("reallocs", counted.kinds[KIND_REALLOC]);

@@ -35,19 +35,70 @@ static bool take_label(struct thread_state *s, uint64_t *ns) {
 	return true;
 }
 
-/**
- * Reserve `n` entries, and take a stamp for them. If a handler came between, once more: its events stand
- * behind, with older stamps.
- */
-static uint64_t reserve_stamped(struct ring *r, uint32_t n, uint64_t *stamp) {
-	uint64_t index = ring_reserve(r, n);
-	*stamp = hook_take_stamp();
-	if (__builtin_expect(ring_reserved(r) != index + n, 0)) {
-		ring_publish_void(r, index, n);
-		index = ring_reserve(r, n);
-		*stamp = hook_take_stamp();
+/** The epoch that an event of ours belongs to. One that is another thread's is ended. */
+static uint64_t see_epoch(const struct thread_state *s) {
+	_Atomic uint64_t *at = &segment.header->epoch;
+	uint64_t epoch = atomic_load_explicit(at, memory_order_relaxed);
+	for (;;) {
+		uint32_t owner = wire_epoch_owner(epoch);
+		if (owner == 0 || thread_state_of(segment_slot(owner - 1)) == s) {
+			return epoch;
+		}
+		if (atomic_compare_exchange_weak(at, &epoch, wire_epoch_of_all(epoch))) {
+			return wire_epoch_of_all(epoch);
+		}
 	}
-	return index;
+}
+
+/** Entries of an event: its epoch and a whole stamp, where there is a need, and `n` more. */
+struct place {
+	uint64_t at, epoch, stamp;
+	bool has_epoch, has_stamp;
+};
+
+static bool reserve_once(struct thread_state *s, uint32_t n, bool is_sure, struct place *p) {
+	struct ring *r = &s->ring;
+	uint64_t epoch = see_epoch(s);
+	p->has_epoch = is_sure || epoch != s->epoch;
+	p->has_stamp = is_sure || wire_epoch_owner(epoch) == 0;
+	n += p->has_epoch + p->has_stamp;
+	p->at = ring_reserve(r, n);
+	p->epoch = see_epoch(s);
+	p->stamp = wire_epoch_owner(p->epoch) == 0 ? hook_take_stamp() : 0;
+	// What handlers have put behind is older, unless all of it is of an epoch without stamps
+	bool is_same = p->epoch == epoch;
+	bool is_first = ring_reserved(r) == p->at + n || (is_same && p->stamp == 0);
+	bool is_good = (is_sure || is_same) && is_first;
+	if (!is_good && (!is_sure || ring_has_room(r, HOOK_ENTRIES))) {
+		ring_publish_void(r, p->at, n);
+		return false;
+	}
+	return true;
+}
+
+/**
+ * Reserve `n` entries, and what their epoch and stamp take, which is published. If a handler came between,
+ * once more: its events stand behind, and are older.
+ */
+static uint64_t reserve(struct thread_state *s, uint32_t n, uint64_t *stamp) {
+	uint64_t before = s->epoch;
+	struct place p;
+	for (bool is_sure = false; !reserve_once(s, n, is_sure, &p); is_sure = true) {
+		before = s->epoch;
+	}
+	if (p.has_epoch) {
+		ring_publish_epoch(&s->ring, p.at++, p.epoch);
+	}
+	if (p.has_stamp && p.stamp != 0) {
+		ring_publish_stamp(&s->ring, p.at++, p.stamp);
+		s->stamp = p.stamp;
+	} else if (p.has_stamp) {
+		ring_publish_void(&s->ring, p.at++, 1);
+	}
+	// Both are there, so handlers may rely on them; but if one has come, its own stand behind
+	machine_local_replace(&s->epoch, before, p.epoch);
+	*stamp = p.stamp;
+	return p.at;
 }
 
 /** Write an event in as many entries as it takes. True: hook_tell_collector() is due. */
@@ -57,14 +108,9 @@ static bool put_odd(struct thread_state *s, struct ring_event *event) {
 	uint64_t ns = 0;
 	bool has_label = take_label(s, &ns);
 	bool is_wide = wire_is_wide(event->ptr, event->size);
-	bool is_stamped = hook_is_stamped(s);
-	uint32_t n = 1 + is_stamped + has_label + is_wide;
-	uint64_t at = is_stamped ? reserve_stamped(r, n, &event->stamp) : ring_reserve(r, n);
+	uint32_t n = 1 + has_label + is_wide;
+	uint64_t at = reserve(s, n, &event->stamp);
 	uint64_t end = at + n;
-	if (is_stamped) {
-		ring_publish_stamp(r, at++, event->stamp);
-		s->stamp = event->stamp;
-	}
 	if (has_label) {
 		ring_publish_time(r, at++, ns);
 	}
@@ -85,9 +131,9 @@ void hook_write_odd(struct thread_state *s, enum wire_kind kind, uint64_t ptr, u
 
 bool hook_put_again(struct thread_state *s, uint64_t index, const struct ring_event *event) {
 	struct ring_event again = *event;
-	if (ring_reserved(&s->ring) == index + 1) {
+	if (event->stamp != 0 && ring_reserved(&s->ring) == index + 1) {
 		ring_publish_stamp(&s->ring, index, event->stamp);
-	} else { // what handlers have put behind it is older
+	} else { // another epoch, or what handlers have put behind it is older
 		ring_publish_void(&s->ring, index, 1);
 	}
 	return put_odd(s, &again) | ring_crossed_quarter(&s->ring, index, 1);

@@ -47,18 +47,8 @@ void hook_clean_up(struct thread_slot *slot, unsigned level);
 void hook_write_odd(struct thread_state *s, enum wire_kind kind, uint64_t ptr, uint64_t size,
 		uint32_t node);
 
-/** hook_put whose entry at `index` does not do: its stamp needs more, or a handler came between. */
+/** hook_put whose entry at `index` does not do: its epoch or stamp needs more, or a handler came between. */
 bool hook_put_again(struct thread_state *s, uint64_t index, const struct ring_event *event);
-
-/** True if no other thread is in a hook: libc says so, and we have not met one that it does not know. */
-static inline bool hook_is_alone(void) {
-	return host_is_alone() && !atomic_load_explicit(&segment.has_threads, memory_order_relaxed);
-}
-
-/** Has an event of this thread a stamp? */
-static inline bool hook_is_stamped(const struct thread_state *s) {
-	return s->stamp != 0 || !hook_is_alone();
-}
 
 /** The next stamp (wire/segment.h), for an entry that is reserved. */
 static inline uint64_t hook_take_stamp(void) {
@@ -191,22 +181,24 @@ static inline bool hook_is_odd(const struct thread_state *s, uint64_t ptr, uint6
 }
 
 /**
- * Reserve, stamp, write, publish what is not odd. True: hook_tell_collector() is due.
+ * Reserve, read the epoch, stamp, write, publish what is not odd. True: hook_tell_collector() is due.
  *
- * The stamp that the entry's is close to is looked at before it is reserved: what a handler puts in the
- * ring before it can only be closer. And what a handler puts behind it, before it has a stamp, has an
- * older one: then it does not do.
+ * If the epoch is that of before the entry was reserved, no handler has put a younger one behind it. And
+ * what a handler puts behind it, before it has a stamp, has an older one: then it does not do.
  */
 static inline bool hook_put(struct thread_state *s, enum wire_kind kind, uint64_t ptr,
 		uint64_t size, uint32_t node) {
-	uint64_t before = s->stamp;
-	bool is_stamped = hook_is_stamped(s);
+	uint64_t before = s->epoch;
 	uint64_t index = ring_reserve(&s->ring, 1);
 	ring_prefetch(&s->ring, index);
 	struct ring_event event = {.kind = kind, .node = node, .ptr = ptr, .size = size};
-	if (is_stamped) {
+	uint64_t epoch = atomic_load_explicit(&segment.header->epoch, memory_order_relaxed);
+	if (__builtin_expect(epoch != before, 0)) {
+		return hook_put_again(s, index, &event);
+	}
+	if (wire_epoch_owner(epoch) == 0) {
 		event.stamp = hook_take_stamp();
-		if (__builtin_expect(event.stamp - before >= WIRE_STAMP_REACH ||
+		if (__builtin_expect(event.stamp - s->stamp >= WIRE_STAMP_REACH ||
 							ring_reserved(&s->ring) != index + 1,
 					0)) {
 			return hook_put_again(s, index, &event);

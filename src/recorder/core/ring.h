@@ -24,15 +24,15 @@ struct ring {
 /** An event. */
 struct ring_event {
 	enum wire_kind kind;
-	uint64_t stamp; // whole; 0: it has none
+	uint64_t stamp; // whole; 0: it has none, its epoch is its thread's own
 	uint32_t node;
 	uint64_t ptr;
 	uint64_t size;
 };
 
 // The most that one event takes: an entry that turned out not to do, then twice, since a handler may
-// have come between, a stamp, a time, a prefix and itself
-enum { RING_EVENT_ENTRIES = 1 + 2 * 4 };
+// have come between, an epoch, a stamp, a time, a prefix and itself
+enum { RING_EVENT_ENTRIES = 1 + 2 * 5 };
 
 /** Begin to write to a slot's small or big ring. */
 void ring_open(struct ring *r, struct thread_slot *slot, unsigned which);
@@ -105,6 +105,11 @@ static inline void ring_publish_time(struct ring *r, uint64_t index, uint64_t ns
 /** Publish the whole stamp that those of the entries that follow are close to. */
 static inline void ring_publish_stamp(struct ring *r, uint64_t index, uint64_t stamp) {
 	ring_publish(r, index, (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_STAMP, stamp);
+}
+
+/** Publish the epoch of the entries that follow. */
+static inline void ring_publish_epoch(struct ring *r, uint64_t index, uint64_t epoch) {
+	ring_publish(r, index, (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_EPOCH, epoch);
 }
 
 /** Publish `n` entries that mean nothing. */

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/** What is mapped. Set by segment_open; the n_* change afterwards, downwards, and has_*. */
+/** What is mapped. Set by segment_open; the n_* change afterwards, downwards, and has_no_clock. */
 struct segment {
 	struct segment_header *header;
 	struct wire_mark *marks;
@@ -24,8 +24,6 @@ struct segment {
 	uint32_t image; // this program's id among those that ran in this process
 	// The program may not read the time stamp counter: neither may we, nor the vdso for us
 	_Atomic bool has_no_clock;
-	// A second thread has been in a hook: set before its first event, for good
-	_Atomic bool has_threads;
 };
 
 extern struct segment segment;
@@ -44,6 +42,10 @@ enum segment_role segment_adopt(int fd);
 
 static inline struct thread_slot *segment_slot(uint32_t i) {
 	return (struct thread_slot *)(segment.slots + (uint64_t)i * segment.slot_bytes);
+}
+
+static inline uint32_t segment_index(const struct thread_slot *slot) {
+	return (uint32_t)((uint64_t)((const unsigned char *)slot - segment.slots) / segment.slot_bytes);
 }
 
 /**

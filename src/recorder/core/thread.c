@@ -90,15 +90,15 @@ static void fill_in(struct thread_slot *slot) {
 	ring_open(&s->ring, slot, RING_SMALL);
 	s->label_ns = UINT64_MAX;
 	s->tick_ns = UINT64_MAX;
+	s->epoch = 0;
 	s->stamp = 0;
 }
 
-/** One more thread has a slot. */
-static void note_thread(void) {
-	static _Atomic bool has_one;
-	if (atomic_exchange(&has_one, true)) {
-		atomic_store(&segment.has_threads, true);
-	}
+/** The first thread of all has the first epoch to itself. */
+static void take_first_epoch(const struct thread_slot *slot) {
+	uint64_t none = 0;
+	(void)atomic_compare_exchange_strong(&segment.header->epoch, &none,
+			wire_epoch(1, segment_index(slot) + 1));
 }
 
 /**
@@ -133,13 +133,13 @@ struct thread_slot *thread_claim(void) {
 		return NULL;
 	}
 	fill_in(slot);
-	note_thread();
 	if (self->slot != NULL) { // a handler that interrupted us was quicker
 		atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
 		return self->slot;
 	}
 	atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
-	atomic_fetch_add(&segment.header->n_claims, 1); // no stamp of ours is older
+	atomic_fetch_add(&segment.header->n_claims, 1); // no event of ours is older
+	take_first_epoch(slot);
 	self->slot = slot;
 	return slot;
 }

@@ -30,9 +30,8 @@ struct thread_hook {
 struct thread_state {
 	struct thread_hook hooks[THREAD_LEVELS];
 	struct ring ring;
-	// The last whole stamp that was published, or an older one; 0: none. From the first on, all events
-	// have a stamp
-	uint64_t stamp;
+	uint64_t epoch;    // the last that was published
+	uint64_t stamp;    // the last whole one that was published, or an older one; 0: none
 	uint64_t tick_ns;  // the collector's tick when `label_ns` was last looked at
 	uint64_t label_ns; // of the last KIND_TIME that was written
 	struct capture *captures[THREAD_LEVELS];

@@ -64,10 +64,6 @@ static inline struct thread_words *inject_thread(void) {
 }
 #define thread_self (*inject_thread())
 
-static inline bool host_is_alone(void) {
-	return false; // some C library may know, but not that we are here
-}
-
 static inline bool host_sees_prctl(void) {
 	return false; // it may have been called before
 }

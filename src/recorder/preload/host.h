@@ -62,20 +62,9 @@ static inline const char *host_maps(void) {
 	return "";
 }
 
-/**
- * glibc's word for it that no other thread runs (2.32): its pthread_create takes it back before there is
- * one. It knows nothing of threads that others make, another copy of glibc (dlmopen) among them.
- */
-extern const volatile char __libc_single_threaded __attribute__((weak));
-
 /** Do we see what the program asks prctl for, from its first instruction on? */
 static inline bool host_sees_prctl(void) {
 	return true;
-}
-
-/** True if libc has made no other thread. */
-static inline bool host_is_alone(void) {
-	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
 }
 
 /** Called for each mapping that the core makes and gives back. */

@@ -19,6 +19,11 @@ static inline void machine_local_bump(_Atomic uint64_t *word, uint64_t n) {
 	__asm__ volatile("addq %1, %0" : "+m"(*word) : "er"(n) : "memory");
 }
 
+/** If the word is `from` it becomes `to`, for a word that only this thread and its handlers write. */
+static inline void machine_local_replace(uint64_t *word, uint64_t from, uint64_t to) {
+	__asm__ volatile("cmpxchgq %2, %1" : "+a"(from), "+m"(*word) : "r"(to) : "memory", "cc");
+}
+
 /** The thread control block, which lies on top of the stack that pthread_create made. */
 static inline uint64_t machine_thread_pointer(void) {
 	uint64_t pointer;
