@@ -209,3 +209,41 @@ struct curve_stretch curve_stretch_at(const struct curve *c, uint32_t at) {
 	s.ns = to - from;
 	return s;
 }
+
+bool curve_find_level(const struct curve *c, struct curve_level *out) {
+	enum { HALF = N_SAMPLES / 2, QUARTER = N_SAMPLES / 4 };
+	if (c->n < 8) {
+		return false;
+	}
+	// The part of the top that it must keep: what is made anew is there twice for a moment
+	double kept = (double)c->bytes[top_of(c)] * 0.45, v[N_SAMPLES];
+	uint64_t run = c->times_ns[c->n - 1];
+	uint32_t end = last_with(c, kept);
+	if (kept == 0 || c->times_ns[end] < run / 10 * 9) {
+		return false;
+	}
+	sample(c, 0, c->times_ns[end], v);
+	double before = mean(v + HALF, QUARTER), after = mean(v + HALF + QUARTER, QUARTER);
+	double level = (before + after) / 2;
+	uint32_t first = first_with(c, level * 0.9);
+	*out = (struct curve_level){c->times_ns[first], lowest(c, first, end), 0};
+	for (uint32_t i = first; i <= end; i++) {
+		out->high_bytes = c->bytes[i] > out->high_bytes ? c->bytes[i] : out->high_bytes;
+	}
+	bool is_steady = after - before < level / 20 && before - after < level / 20;
+	return is_steady && out->from_ns <= run / 2 && (double)out->low_bytes >= kept;
+}
+
+uint64_t curve_rise_since(const struct curve *c, uint64_t ns) {
+	uint64_t run = c->times_ns[c->n - 1], last = c->bytes[c->n - 1];
+	double v[N_SAMPLES];
+	sample(c, ns > run / 10 ? ns - run / 10 : ns, ns, v);
+	double before = mean(v, N_SAMPLES);
+	return (double)last > before ? last - (uint64_t)before : 0;
+}
+
+uint64_t curve_first_ns(const struct curve *c, double part) {
+	uint64_t ns = c->times_ns[first_with(c, (double)c->bytes[top_of(c)] * part)];
+	uint64_t start = c->times_ns[c->n - 1] / 20;
+	return ns > start ? ns : start;
+}

@@ -23,6 +23,7 @@ enum curve_shape {
 	CURVE_STOPPED,  // rose gradually, then held its level to the end
 	CURVE_BURSTS,   // came and went, several times
 	CURVE_AT_END,   // came in the last hundredth of the run
+	CURVE_RENEWED,  // what is never freed rose while the whole did not: judged over two curves
 };
 
 struct curve_facts {
@@ -41,6 +42,19 @@ struct curve_facts {
 };
 
 struct curve_facts curve_judge(const struct curve *c);
+
+/** From when on it neither rose nor fell: it stayed between two values, the lower of them above two
+ * fifths of the higher, and its last quarters have the same mean. */
+struct curve_level {
+	uint64_t from_ns, low_bytes, high_bytes;
+};
+bool curve_find_level(const struct curve *c, struct curve_level *out);
+
+/** By how much it is higher at the end than it was in the tenth of the run before a moment. */
+uint64_t curve_rise_since(const struct curve *c, uint64_t ns);
+
+/** The first moment, behind its start-up, with this part of its largest value. */
+uint64_t curve_first_ns(const struct curve *c, double part);
 
 /** Around point `at`: the stretch in which the value never falls below half of that at `at`. */
 struct curve_stretch {

@@ -202,6 +202,16 @@ void put_place_name(struct finder *f, struct buffer *out, const struct place *p,
 	}
 }
 
+void put_freed_before(const struct finder *f, struct buffer *out, struct finding *finding) {
+	uint64_t freed = f->r->summary.old_freed_bytes;
+	char text[HUMAN_MAX];
+	if (freed > 0) {
+		buffer_printf(out, "; meanwhile %s from before the attach were freed",
+				human_bytes(text, freed));
+		finding_put(finding, "before_attach_freed_bytes", freed);
+	}
+}
+
 struct usual_size usual_size_of(const struct finder *f, const struct place *p,
 		bool (*counts)(const struct rec_stack *s)) {
 	const struct recording *r = f->r;

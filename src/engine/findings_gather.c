@@ -86,6 +86,7 @@ static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 		f->out->noise_bytes += s->live_bytes;
 		f->out->noise_blocks += s->live_blocks;
 		p->noise_bytes += s->live_bytes;
+		p->noise_blocks += s->live_blocks;
 		return;
 	}
 	p->live_bytes += s->live_bytes;

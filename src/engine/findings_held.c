@@ -60,6 +60,14 @@ static void put_window(struct finding *out, const struct curve_facts *c) {
 	finding_put(out, "grown_bytes", c->top_bytes - c->from_bytes);
 }
 
+/** The heap as a whole did not grow by as much, for what was there before the attach went. */
+static bool replaces_old(const struct finder *f, const struct curve_facts *c) {
+	const struct rec_summary *s = &f->r->summary;
+	uint64_t freed = s->old_freed_bytes, half = (c->top_bytes - c->from_bytes) / 2;
+	uint64_t rise = s->live_bytes > freed ? s->live_bytes - freed : 0;
+	return freed > 0 && freed >= half && rise < half;
+}
+
 /** "grew at an even 105 kB/s to the end", or by how much in which time. */
 static void put_growth(struct finder *f, struct buffer *out, struct finding *finding,
 		const struct curve_facts *c) {
@@ -101,12 +109,26 @@ static void put_kept(const struct finder *f, struct buffer *out, struct finding 
 	finding_put(finding, "bytes", p->live_bytes);
 }
 
+/** By when all that is kept was there: a place's last allocation may have been of what was freed. */
+static uint64_t last_kept_ns(const struct finder *f, const struct place *p) {
+	uint32_t at = f->n_points - 1;
+	while (at > 0 && p->kept_curve[at - 1] == p->kept_curve[at]) {
+		at--;
+	}
+	return p->last_ns < f->times_ns[at] ? p->last_ns : f->times_ns[at];
+}
+
 /** How what is kept came to be there. */
 static void put_kept_shape(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p, const struct curve_facts *c) {
 	uint64_t run = f->r->meta.duration_ns;
 	switch (c->shape) {
-	case CURVE_GREW: put_growth(f, text, out, c); return;
+	case CURVE_GREW:
+		put_growth(f, text, out, c);
+		if (replaces_old(f, c)) {
+			put_freed_before(f, text, out);
+		}
+		return;
 	case CURVE_AT_START:
 		buffer_text(text, "allocated once, in the first ");
 		put_duration(text, c->to_ns);
@@ -124,9 +146,12 @@ static void put_kept_shape(struct finder *f, struct buffer *text, struct finding
 		buffer_text(text, "allocated in the last ");
 		put_duration(text, run - run / 100 * 99);
 		return;
+	case CURVE_RENEWED:
 	default:
-		buffer_text(text, "the last of it allocated at ");
-		put_duration(text, p->last_ns);
+		buffer_text(text,
+				c->shape == CURVE_RENEWED ? "most of it in place of what was freed; " : "");
+		buffer_text(text, "the last of it allocated by ");
+		put_duration(text, last_kept_ns(f, p));
 		return;
 	}
 }
@@ -137,6 +162,7 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 	switch (c->shape) {
 	case CURVE_AT_START:
 	case CURVE_ONCE:
+	case CURVE_RENEWED:
 	case CURVE_AT_END: return FINDING_EXPLAINS;
 	default: break;
 	}
@@ -145,9 +171,8 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 	bool is_many = p->live_blocks >= 100 && p->live_bytes >= s->live_bytes / 20;
 	bool is_little = p->live_bytes < s->peak_bytes / 100 && !is_many;
 	bool is_rising = c->shape == CURVE_GREW || p->live_bytes >= s->peak_bytes / 10;
-	return is_little                                  ? FINDING_EXPLAINS
-			: c->shape == CURVE_STOPPED || !is_rising ? FINDING_WORTH_IT
-													  : FINDING_LOOK_FIRST;
+	bool is_worth_it = c->shape == CURVE_STOPPED || !is_rising || replaces_old(f, c);
+	return is_little ? FINDING_EXPLAINS : is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
 
 static void say_never_freed(struct finder *f, struct place *p, const struct curve_facts *c) {
@@ -176,7 +201,8 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 static enum finding_severity severity_of_growth(const struct finder *f,
 		const struct curve_facts *c) {
 	bool is_small = c->top_bytes < f->r->summary.peak_bytes / 10;
-	return c->is_freed_at_end && is_small ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
+	bool is_worth_it = (c->is_freed_at_end && is_small) || replaces_old(f, c);
+	return is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
 
 static void say_growing(struct finder *f, struct finding *out, struct buffer *text,
@@ -185,17 +211,42 @@ static void say_growing(struct finder *f, struct finding *out, struct buffer *te
 	put_growth(f, text, out, c);
 	buffer_text(text, ", to ");
 	put_bytes(text, c->top_bytes);
+	if (replaces_old(f, c)) {
+		put_freed_before(f, text, out);
+	}
 	if (c->is_freed_at_end) {
 		buffer_text(text, "; freed only at the end");
 	}
 	out->severity = severity_of_growth(f, c);
 }
 
-static void say_stopped(struct finding *out, struct buffer *text, const struct curve_facts *c) {
+static uint64_t freed_blocks(const struct place *p) {
+	return p->allocations - p->live_blocks - p->noise_blocks;
+}
+
+/** It asked for so much more than it ever held that blocks were freed and made anew. */
+static bool makes_anew(const struct finder *f, const struct place *p, uint64_t top_bytes) {
+	return p->allocated_bytes / 3 >= top_bytes / 2 && freed_blocks(p) > 0 &&
+			!(f->r->missing & REC_LIVE_BLOCKS);
+}
+
+static void put_turnover(struct buffer *text, struct finding *out, const struct place *p) {
+	char freed[HUMAN_MAX], all[HUMAN_MAX];
+	buffer_printf(text, "; blocks came and went: %s of %s were freed",
+			human_count(freed, freed_blocks(p)), human_count(all, p->allocations));
+	finding_put(out, "freed_blocks", freed_blocks(p));
+	finding_put(out, "allocations", p->allocations);
+}
+
+static void say_stopped(const struct finder *f, struct finding *out, struct buffer *text,
+		const struct place *p, const struct curve_facts *c) {
 	buffer_text(text, ": stopped growing at ");
 	put_bytes(text, c->top_bytes);
 	buffer_text(text, " after ");
 	put_duration(text, c->to_ns);
+	if (makes_anew(f, p, c->top_bytes)) {
+		put_turnover(text, out, p);
+	}
 	finding_put(out, "stopped_ns", c->to_ns);
 	out->severity = FINDING_WORTH_IT;
 }
@@ -248,7 +299,7 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	finding_put(out, "bytes", c->top_bytes);
 	switch (c->shape) {
 	case CURVE_GREW: say_growing(f, out, &text, c); break;
-	case CURVE_STOPPED: say_stopped(out, &text, c); break;
+	case CURVE_STOPPED: say_stopped(f, out, &text, p, c); break;
 	case CURVE_AT_START:
 	case CURVE_ONCE: say_once(out, &text, c); break;
 	default: say_bursts(f, out, &text, c); break;
@@ -258,11 +309,9 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	p->has_memory_finding = true;
 }
 
-/**
- * Edges see a level, not whether it is the same blocks that make it: a site that asked for several
- * times as much has thrown away and made anew. Doubling on the way to the level is twice as much.
- */
+/** Edges see a level, not whether it is the same blocks that make it. */
 static bool is_allocated_once(const struct place *p, const struct curve_facts *c) {
+	// Doubling on the way to the level is twice as much
 	return p->allocated_bytes / 3 <= c->top_bytes;
 }
 
@@ -295,17 +344,73 @@ static bool is_much_kept(const struct finder *f, const struct place *p,
 					(is_gradual && p->live_blocks >= 100));
 }
 
+/**
+ * Blocks that are freed and made anew all the time are never freed for as long as the recording saw
+ * them: such blocks are more and more towards the end. They are no growth if the site held as much
+ * before them.
+ */
+static bool is_renewed(const struct place *p, const struct curve *live, const struct curve *kept,
+		enum curve_shape shape) {
+	if (shape == CURVE_AT_START || shape == CURVE_ONCE || freed_blocks(p) == 0) {
+		return false;
+	}
+	uint64_t since = curve_first_ns(kept, 0.1);
+	return curve_rise_since(live, since) < curve_rise_since(kept, since) / 2;
+}
+
+/** "held 2.7 to 2.9 MB from 35 ms on; blocks came and went"; false: it is not so, or too little. */
+static bool say_steady(struct finder *f, struct place *p, const struct curve *live) {
+	struct curve_level level;
+	uint64_t peak = f->r->summary.peak_bytes;
+	if (p->name->is_runtime || !curve_find_level(live, &level) ||
+			!makes_anew(f, p, level.high_bytes) || level.high_bytes < MIN_BYTES ||
+			level.high_bytes < peak / 20) {
+		return false;
+	}
+	struct finding *out = finder_add(f, "steady", "steady");
+	struct buffer text = {0};
+	char low[HUMAN_MAX], high[HUMAN_MAX];
+	finder_about_place(f, out, p, BY_PEAK_BYTES, NULL);
+	put_place_name(f, &text, p, BY_PEAK_BYTES);
+	human_bytes(low, level.low_bytes);
+	human_bytes(high, level.high_bytes);
+	bool is_one = strcmp(low, high) == 0;
+	buffer_printf(&text, ": held %s%s%s from ", is_one ? "" : low, is_one ? "" : " to ", high);
+	put_duration(&text, level.from_ns);
+	buffer_text(&text, " on");
+	finding_put(out, "bytes", level.high_bytes);
+	finding_put(out, "low_bytes", level.low_bytes);
+	finding_put(out, "from_ns", level.from_ns);
+	put_turnover(&text, out, p);
+	finder_say(f, out, &text);
+	out->severity = FINDING_EXPLAINS;
+	out->weight = millionths(level.high_bytes, peak);
+	p->has_memory_finding = true;
+	return true;
+}
+
 static void look_at(struct finder *f, struct place *p) {
 	struct curve live = finder_as_curve(f, p->live_curve);
 	struct curve kept = finder_as_curve(f, p->kept_curve);
 	struct curve_facts shape = curve_judge(&live), never_freed = curve_judge(&kept);
-	if (f->r->missing & REC_TIME) { // nothing is known of how it came
+	bool has_time = !(f->r->missing & REC_TIME);
+	if (!has_time) { // nothing is known of how it came
 		shape.shape = never_freed.shape = CURVE_OTHER;
 	}
-	if (p->live_bytes >= shape.top_bytes / 10 && is_much_kept(f, p, &never_freed)) {
+	bool is_much = p->live_bytes >= shape.top_bytes / 10 && is_much_kept(f, p, &never_freed);
+	bool is_anew = has_time && is_much && is_renewed(p, &live, &kept, never_freed.shape);
+	bool is_first_time = f->r->summary.old_freed_blocks == 0; // else old ones may have been there
+	if (is_anew && is_first_time && shape.shape == CURVE_STOPPED && is_worth_saying(f, p, &shape)) {
+		say_shape(f, p, &shape);
+	} else if (is_anew && say_steady(f, p, &live)) {
+		return;
+	} else if (is_much) {
+		never_freed.shape = is_anew ? CURVE_RENEWED : never_freed.shape;
 		say_never_freed(f, p, &never_freed);
 	} else if (is_worth_saying(f, p, &shape)) {
 		say_shape(f, p, &shape);
+	} else if (has_time && p->live_bytes < shape.top_bytes / 10) {
+		(void)say_steady(f, p, &live);
 	}
 }
 

@@ -29,8 +29,8 @@ struct place {
 	uint32_t n_stacks;
 	uint64_t allocations, allocated_bytes, short_lived;
 	uint64_t peak_bytes, peak_blocks;
-	uint64_t live_bytes, live_blocks; // without noise
-	uint64_t noise_bytes;             // live as well: what a runtime keeps for itself
+	uint64_t live_bytes, live_blocks;   // without noise
+	uint64_t noise_bytes, noise_blocks; // live as well: what a runtime keeps for itself
 	uint64_t first_ns, last_ns;
 	const uint64_t *live_curve; // n_points, or NULL: not one of those that matter
 	const uint64_t *kept_curve; // of it, what is never freed
@@ -96,6 +96,9 @@ void finder_about_place(struct finder *f, struct finding *out, const struct plac
 
 /** put_name with "<- caller()" and, where a dependency allocates for it, "via NAME (package)". */
 void put_place_name(struct finder *f, struct buffer *out, const struct place *p, enum weight by);
+
+/** "; meanwhile 2.5 MB from before the attach were freed", if any were. */
+void put_freed_before(const struct finder *f, struct buffer *out, struct finding *finding);
 
 /** The user's own function that called the site in this stack; NULL: none. */
 const struct name *caller_of_site(struct finder *f, uint32_t stack);

@@ -281,14 +281,25 @@ static bool put_spike(struct finder *f, struct buffer *text, struct finding *out
 	if (s.ns > r->meta.duration_ns / 2 || !is_gone) {
 		return false;
 	}
+	// What was there before it rose: where it was lowest since it was as high the last time
 	uint32_t before = s.first;
-	while (before > 0 && curve[before] > curve[at] / 20) {
-		before--;
+	for (uint32_t i = before; i > 0 && curve[i - 1] <= curve[at] / 2; i--) {
+		before = curve[i - 1] < curve[before] ? i - 1 : before;
+		if (curve[before] <= curve[at] / 20) {
+			break;
+		}
 	}
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	uint64_t base = before < s.first ? r->edges.items[before].bytes - curve[before] : 0;
-	buffer_printf(text, "; it lasted %s, on top of %s", human_duration(a, s.ns),
-			human_bytes(b, base));
+	uint64_t held = before < s.first && curve[before] > curve[at] / 20 ? curve[before] : 0;
+	buffer_printf(text, "; it lasted %s", human_duration(a, s.ns));
+	if (held > 0) {
+		buffer_printf(text, ", up from %s", human_bytes(b, held));
+		finding_put(out, "before_bytes", held);
+	}
+	if (base > 0) {
+		buffer_printf(text, ", on top of %s", human_bytes(b, base));
+	}
 	finding_put(out, "lasted_ns", s.ns);
 	finding_put(out, "base_bytes", base);
 	return true;

@@ -168,7 +168,9 @@ static void find_all_freed(struct finder *f) {
 	}
 	struct finding *out = finder_add(f, "all-freed", "never freed");
 	struct buffer text = {0};
-	buffer_text(&text, "nothing was left allocated");
+	buffer_text(&text,
+			f->r->meta.source == REC_ATTACHED ? "nothing allocated since the attach was left"
+											  : "nothing was left allocated");
 	if (o->noise_blocks > 0) {
 		buffer_printf(&text, " except %s of the runtime itself, in %s block%s",
 				human_bytes(a, o->noise_bytes), human_count(b, o->noise_blocks),

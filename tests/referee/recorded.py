@@ -99,12 +99,38 @@ def lives(block, moment):
 
 def straightness(times, values, from_ns, to_ns):
     """How much of the variance of 64 even samples a straight line explains (docs/findings.md)."""
-    moments = [from_ns + (to_ns - from_ns) * i / 63 for i in range(64)]
-    v = [values[max(0, bisect.bisect_right(times, moment) - 1)] for moment in moments]
+    v = evenly(times, values, from_ns, to_ns)
     mean_x, mean_y = 31.5, sum(v) / 64
     xy = sum((i - mean_x) * (y - mean_y) for i, y in enumerate(v))
     xx, yy = sum((i - mean_x) ** 2 for i in range(64)), sum((y - mean_y) ** 2 for y in v)
     return xy * xy / (xx * yy) if yy else 0
+
+
+def evenly(times, values, from_ns, to_ns):
+    """64 samples, each the value of the last point before it."""
+    moments = [from_ns + (to_ns - from_ns) * i / 63 for i in range(64)]
+    return [values[max(0, bisect.bisect_right(times, moment) - 1)] for moment in moments]
+
+
+def steady(times, values):
+    """From when on it held between what and what, if it neither rose nor fell (docs/findings.md)."""
+    least = max(values) * 0.45
+    end = max(i for i, value in enumerate(values) if value >= least)
+    v = evenly(times, values, 0, times[end])
+    before, after = sum(v[32:48]) / 16, sum(v[48:]) / 16
+    level = (before + after) / 2
+    first = next(i for i, value in enumerate(values) if value >= level * 0.9)
+    held = values[first:end + 1]
+    is_so = abs(after - before) < level / 20 and times[first] <= times[-1] // 2 and min(held) >= least and \
+        times[end] >= times[-1] // 10 * 9
+    return is_so, times[first], min(held), max(held)
+
+
+def rises(times, held, kept):
+    """By how much both are higher at the end than in the tenth of the run before the first tenth of what was kept."""
+    since = max(next(t for t, value in zip(times, kept) if value >= max(kept) * 0.1), times[-1] // 20)
+    before = max(0, since - times[-1] // 10)
+    return [max(0, v[-1] - sum(evenly(times, v, before, since)) / 64) for v in (held, kept)]
 
 
 def stretch(times, values, at):

@@ -6,21 +6,24 @@ A sentence that has none of these forms is an error, and so is a number that no 
 import re
 
 from figures import BYTES, COUNT, PERCENT, TIME, in_bytes, in_percent, in_time
-from recorded import bursts, is_brief, is_left, lives, straightness, stretch
+from recorded import bursts, is_brief, is_left, lives, rises, steady, straightness, stretch
 
 LIMIT = rf"(?:; at this rate the limit of (?P<limit>{BYTES}) of its container is reached in (?P<limit_in>{TIME}))?"
 GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?: to the end)?|"
           rf"grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\))"
           rf"(?: from (?P<from>{TIME}) to (?P<to>{TIME}))?(?: \(\d\d:\d\d.*?\))?" + LIMIT)
+ATTACHED = 1  # what the source of a recording is then
+OLD_FREED = rf"(?:; meanwhile (?P<old_freed>{BYTES}) from before the attach were freed)?"
+TURNOVER = rf"; blocks came and went: (?P<freed>{COUNT}) of (?P<made>{COUNT}) were freed"
 KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<bytes>{BYTES}), "
-        rf"(?:{GROWTH}|allocated once, in the first (?P<within>{TIME})|allocated once, at (?P<once>{TIME})|"
+        rf"(?:{GROWTH}{OLD_FREED}|allocated once, in the first (?P<within>{TIME})|allocated once, at (?P<once>{TIME})|"
         rf"stopped growing after (?P<stopped>{TIME})|allocated in the last {TIME}|"
-        rf"the last of it allocated (?:at|by) (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
+        rf"(?P<anew>most of it in place of what was freed; )?the last of it allocated (?:at|by) (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
 PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\)"
         rf"(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
         rf"(?:; it grew by doubling, from (?P<small>{BYTES}) to (?P<large>{BYTES}): to reserve once saves "
         rf"(?P<saved>{COUNT}) allocations and (?P<saved_bytes>{BYTES}))?"
-        rf"(?:; it lasted (?P<lasted>{TIME}), on top of (?P<base>{BYTES}))?"
+        rf"(?:; it lasted (?P<lasted>{TIME})(?:, up from (?P<before>{BYTES}))?(?:, on top of (?P<base>{BYTES}))?)?"
         rf"(?:; without it the largest heap is (?P<without>{BYTES}) at (?P<when>{TIME}))?\.")
 FORMS = {
     "peak": PEAK, "never-freed": KEPT,
@@ -28,8 +31,9 @@ FORMS = {
                 r"and held (?:to the end|since)\.",
     "allocated-once": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, at (?P<began>{TIME}), "
                       r"and held (?:to the end|since)\.",
-    "growing": rf"(?P<who>.+): {GROWTH}, to (?P<top>{BYTES})(?P<at_end>; freed only at the end)?\.",
-    "stopped-growing": rf"(?P<who>.+): stopped growing at (?P<top>{BYTES}) after (?P<reached>{TIME})\.",
+    "growing": rf"(?P<who>.+): {GROWTH}, to (?P<top>{BYTES}){OLD_FREED}(?P<at_end>; freed only at the end)?\.",
+    "stopped-growing": rf"(?P<who>.+): stopped growing at (?P<top>{BYTES}) after (?P<reached>{TIME})(?:{TURNOVER})?\.",
+    "steady": rf"(?P<who>.+): held (?:(?P<low>{BYTES}) to )?(?P<high>{BYTES}) from (?P<from>{TIME}) on{TURNOVER}\.",
     "bursts": rf"(?P<who>.+): holds up to (?P<top>{BYTES}), in (?P<n>\d+) bursts of about (?P<each>{TIME}), "
               rf"one every (?P<period>{TIME})\.",
     "churn": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the short-lived blocks \(freed within 1 ms or 16 "
@@ -48,11 +52,11 @@ FORMS = {
     "no-lines": r".+ has no files and lines: build it with .+\.",
     "wrapper": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the allocations for (?P<n>{COUNT}) callers; to see those "
                r"instead: --fold '.+'\.",
-    "all-freed": rf"nothing was left allocated(?: except (?P<bytes>{BYTES}) of the runtime itself, in (?P<n>{COUNT}) "
+    "all-freed": rf"(?P<what>nothing was left allocated|nothing allocated since the attach was left)(?: except (?P<bytes>{BYTES}) of the runtime itself, in (?P<n>{COUNT}) "
                  r"blocks?)?\.",
     "no-growth": rf"from (?P<from>{TIME}) to (?P<to>{TIME}) (?:nothing grew|nothing grew by more than (?P<most>{BYTES}) "
                  rf"\((?P<share>{PERCENT}) of the peak\)(?:: .+)?|(?P<who>.+) grew most, by (?P<much>{BYTES}) "
-                 rf"\((?P<share2>{PERCENT}) of the peak\))\.",
+                 rf"\((?P<share2>{PERCENT}) of the peak\)(?P<again>, to what it held before)?{OLD_FREED})\.",
 }
 # The lines above the totals, and the numbers that their "value" is
 QUALITY = {
@@ -167,12 +171,21 @@ class Sentence:
         if "lasted_ns" in self.numbers:
             first, _, lasted = stretch(r.points, curve, r.edges.index(r.peak_ns))
             at = curve[r.edges.index(r.peak_ns)]
-            low = next((i for i in range(first, -1, -1) if curve[i] <= at // 20), 0)
+            low = first  # where it was lowest since it was as high the last time
+            for i in range(first - 1, -1, -1):
+                if curve[i] > at // 2 or curve[low] <= at // 20:
+                    break
+                low = i if curve[i] < curve[low] else low
             base = r.at_points(r.all)[low] - curve[low] if low < first else 0
+            before = curve[low] if low < first and curve[low] > at // 20 else 0
+            self.number("before_bytes", before)
+            for name, value in (("before", before), ("base", base)):
+                if (name in self.said) != (value > 0):
+                    self.wrong(f"{name}, or not?", value)
+                self.text(name, in_bytes(value))
             self.number("lasted_ns", lasted)
             self.number("base_bytes", base)
             self.text("lasted", in_time(lasted))
-            self.text("base", in_bytes(base))
 
     def judge_doubling(self, stacks):
         if "doubling_steps" not in self.numbers:
@@ -226,9 +239,39 @@ class Sentence:
         kept = self.referee.naming.not_suppressed(stacks)
         curve, top = r.at_points(kept, True), self.recorded.live_at(kept, 1 << 63, True)
         self.judge_shape(curve, top)
+        self.judge_renewal(stacks, curve)
         if "last" in self.said:
             last = max((b.birth for b in r.some(kept) if is_left(b)), default=0)
-            self.text("last", in_time(last), in_time(self.referee.edge_behind(last)))
+            by = min(self.referee.edge_behind(last), max((b.birth for b in r.some(stacks)), default=last))
+            self.text("last", in_time(last), in_time(by))
+
+    def judge_renewal(self, stacks, curve):
+        """What took the place of what was freed is no growth, and nothing else took it."""
+        if not max(curve, default=0):
+            return
+        held, kept = rises(self.recorded.points, self.recorded.at_points(stacks), curve)
+        is_sure = abs(held - kept / 2) > kept / 100 + self.referee.report["facts"]["noise_bytes"]
+        if is_sure and "anew" in self.said and held >= kept / 2:
+            self.wrong("not in place of what was freed: they rose by", held, kept)
+        if is_sure and "rate_bytes_per_s" in self.numbers and held < kept / 2 and self.left_of(stacks)[0] < \
+                self.numbers["allocations"]:
+            self.wrong("in place of what was freed: they rose by", held, kept)
+
+    def judge_old_freed(self, is_due):
+        freed = self.recorded.summary["old_freed_bytes"]
+        self.number("before_attach_freed_bytes", freed)
+        self.text("old_freed", in_bytes(freed))
+        if ("old_freed" in self.said) != (freed > 0 and is_due):
+            self.wrong("what was freed from before the attach", freed)
+
+    def judge_turnover(self, stacks):
+        if "freed" in self.said or "freed_blocks" in self.numbers:
+            blocks = list(self.recorded.some(stacks))
+            freed = sum(not is_left(b) for b in blocks)
+            self.number("freed_blocks", freed)
+            self.number("allocations", len(blocks))
+            self.text("freed", f"{freed:,}")
+            self.text("made", f"{len(blocks):,}")
 
     def judge_shape(self, curve, top):
         r, said = self.recorded, self.said
@@ -265,6 +308,8 @@ class Sentence:
         line = straightness(r.points, curve, numbers["from_ns"], numbers["to_ns"])
         if ("even" in said) != (line > 0.95) and abs(line - 0.95) > 0.01:
             self.wrong("even, or not: a line explains", line)
+        freed, live = r.summary["old_freed_bytes"], sum(b.size for b in r.blocks if is_left(b))
+        self.judge_old_freed(freed >= grown // 2 and max(0, live - freed) < grown // 2)
         if "limit_in_ns" in numbers:
             limit, last = r.meta["memory_limit_bytes"], r.tables["samples"][-1]
             used = last["rss_bytes"] - last["ours_bytes"]
@@ -288,6 +333,7 @@ class Sentence:
         curve = r.at_points(stacks)
         self.number("bytes", top_of(stacks))
         self.text("top", in_bytes(numbers["bytes"]))
+        self.judge_turnover(stacks)
         self.judge_shape(curve, max(curve))
         if "at_end" in said and curve[-1] >= max(curve) / 10:
             self.wrong("at the end it still held", curve[-1])
@@ -300,6 +346,22 @@ class Sentence:
             self.text("each", in_time(each))
             self.text("period", in_time(period))
 
+    def judge_steady(self):
+        r, numbers = self.recorded, self.numbers
+        wanted = True, numbers["from_ns"], numbers["low_bytes"], numbers["bytes"]
+        stacks = self.stacks(lambda s: steady(r.points, r.at_points(s)) == wanted)
+        is_so, from_ns, low, high = steady(r.points, r.at_points(stacks))
+        if not is_so:
+            self.wrong("it did not hold so")
+        for name, value in (("from_ns", from_ns), ("low_bytes", low), ("bytes", high)):
+            self.number(name, value)
+        self.text("low", in_bytes(low))
+        self.text("high", in_bytes(high))
+        self.text("from", in_time(from_ns))
+        if "low" not in self.said and in_bytes(low) != in_bytes(high):
+            self.wrong("it was lower, too", low)
+        self.judge_turnover(stacks)
+
     judge_growing = judge_stopped_growing = judge_bursts = judge_level
 
     def judge_at_start(self):
@@ -309,8 +371,16 @@ class Sentence:
 
     def judge_no_growth(self):
         r, numbers = self.recorded, self.numbers
-        halfway = max((t for t in r.edges if t <= r.meta["duration_ns"] // 2), default=0)
-        near_end = max(t for t in r.edges if t <= r.meta["duration_ns"] - r.meta["duration_ns"] // 20)
+        run = r.meta["duration_ns"]
+
+        def edge_at(until):
+            """The last edge until then; if the heap had been as large before, that of the smallest since, not long ago."""
+            heap = {t: r.live_at(r.all, t) for t in r.edges if t <= until}
+            last = max(heap)
+            as_large = next(t for t in heap if heap[t] >= heap[last])
+            since = [t for t in heap if t > as_large and t + run // 5 >= until]
+            return min([last, *since], key=lambda t: (heap[t], -t))
+        halfway, near_end = edge_at(run // 2), edge_at(run - run // 20)
         self.number("from_ns", halfway)
         self.number("to_ns", near_end)
         self.text("from", in_time(halfway))
@@ -321,12 +391,16 @@ class Sentence:
         if self.finding["function"]:
             stacks = self.stacks(lambda s: grown(s) == numbers["grown_bytes"])
             self.number("grown_bytes", grown(stacks))
+            before = max((r.live_at(stacks, t) for t in r.edges if t < halfway), default=0)
+            if "much" in self.said and ("again" in self.said) != (before >= r.live_at(stacks, near_end)):
+                self.wrong("had it held as much before?", before)
         else:
             self.number("grown_bytes", max(0, grown(())))
         for function in self.referee.naming.heaviest(12):
             sets = self.referee.naming.candidates(function)
             if min(map(grown, sets)) > numbers["grown_bytes"]:
                 self.wrong("more grew", function, list(map(grown, sets)))
+        self.judge_old_freed("much" in self.said)
         for name in ("most", "much"):
             self.text(name, in_bytes(numbers["grown_bytes"]))
         for name in ("share", "share2"):
@@ -449,6 +523,8 @@ class Sentence:
 
     def judge_all_freed(self):
         n, size = self.left_of(self.recorded.all)
+        if ("since" in self.said["what"]) != (self.recorded.meta["source"] == ATTACHED):
+            self.wrong("attached, or not?")
         self.number("runtime_blocks", n)
         self.number("runtime_bytes", size)
         self.text("n", f"{n:,}")

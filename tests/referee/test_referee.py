@@ -1,6 +1,7 @@
 """The referee finds nothing wrong in what is said of programs, and finds what is made wrong on purpose."""
 
 import copy
+import functools
 import re
 import subprocess
 import sys
@@ -49,6 +50,48 @@ int main(void) {
 	for (int i = 0; i < 500; i++) { all[i] = make(1000 + i); }
 	for (int i = 0; i < 500; i++) { sum += *all[i]; free(all[i]); }
 	return sum != 500;
+}
+""",
+    "renews": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static char *clients[200], *entries[300], *batch[200];
+__attribute__((noinline)) static char *greet(int i) { char *p = malloc(5000); memset(p, i, 5000); return p; }
+__attribute__((noinline)) static char *cache(int i) { char *p = malloc(3000); memset(p, i, 3000); return p; }
+__attribute__((noinline)) static char *gather(int i) { char *p = malloc(2500); memset(p, i, 2500); return p; }
+int main(void) {
+	for (int i = 0; i < 200; i++) { clients[i] = greet(i); }
+	for (int i = 0; i < 1500; i++) {
+		free(clients[i % 200]); clients[i % 200] = greet(i);
+		free(entries[i % 300]); entries[i % 300] = cache(i);
+		if (i % 200 == 0) { for (int k = 0; k < 200; k++) { free(batch[k]); batch[k] = NULL; } }
+		batch[i % 200] = gather(i);
+		nanosleep(&(struct timespec){0, 300000}, NULL);
+	}
+	return 0;
+}
+""",
+    "reloads": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static char *settings[60];
+__attribute__((noinline)) static void load(int size) {
+	char *old[60];
+	memcpy(old, settings, sizeof old);
+	for (int i = 0; i < 60; i++) { settings[i] = malloc(size); memset(settings[i], 1, size); }
+	for (int i = 0; i < 60; i++) { free(old[i]); }
+}
+__attribute__((noinline)) static void serve(void) { char *p = malloc(100); memset(p, 1, 100); __asm__ volatile("" :: "r"(p) : "memory"); free(p); }
+int main(void) {
+	for (int i = 0; i < 400; i++) {
+		serve();
+		if (i == 0 || i == 60) { load(2000); }
+		if (i == 120) { load(2500); load(500); }
+		nanosleep(&(struct timespec){0, 300000}, NULL);
+	}
+	return 0;
 }
 """,
     "doubling": """
@@ -262,15 +305,41 @@ PLANTED = {
 }
 
 
+# Into what is said of other programs
+PLANTED_ELSEWHERE = {
+    "steady-high": ("renews", number("steady", "bytes", lambda n: n + n // 20)),
+    "steady-low": ("renews", number("steady", "low_bytes", lambda n: n - n // 20)),
+    "steady-from": ("renews", number("steady", "from_ns", lambda n: n + n // 9)),
+    "steady-text": ("renews", text("steady", r"held (?:[\d.]+ .B to )?[\d.]+ .B", "held 7.7 MB to 7.9 MB")),
+    "steady-freed": ("renews", number("steady", "freed_blocks", lambda n: n + 1)),
+    "steady-freed-text": ("renews", text("steady", r"[\d,]+ of [\d,]+ were freed", "1,000 of 1,700 were freed")),
+    "steady-function": ("renews", other_function("steady", "gather")),
+    "stopped-freed": ("renews", text("stopped-growing", r"[\d,]+ of", "1,499 of")),
+    "anew-grew": ("keeps", text("never-freed", r"grew .+?(?=[.;])", "most of it in place of what was freed; the "
+                                                                    "last of it allocated at 1.00 s")),
+    "peak-before": ("reloads", number("peak", "before_bytes", lambda n: n * 2)),
+    "peak-before-text": ("reloads", text("peak", r"up from [\d.]+ .B", "up from 9.9 kB")),
+    "peak-before-missing": ("reloads", text("peak", r", up from [\d.]+ .B", "")),
+    "peak-base-missing": ("keeps", text("peak", r", on top of [\d.]+ .B", "")),
+    "not-attached": ("clean", text("all-freed", "nothing was left allocated", "nothing allocated since the attach was left")),
+    "none-from-before": ("keeps", text("never-freed", r"(?=; what line|\.$)",
+                                       "; meanwhile 5.0 MB from before the attach were freed")),
+}
+
+
 @pytest.fixture(scope="module")
 def judged(build, recordings):
-    path = recordings("keeps")
-    return path, referee.report_of(path, build), referee.Recorded(path)
+    @functools.cache
+    def of(name):
+        path = recordings(name)
+        return path, referee.report_of(path, build), referee.Recorded(path)
+    return of
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", [*PLANTED, *PLANTED_ELSEWHERE])
 def test_a_planted_falsehood_is_found(build, judged, name):
-    path, report, blocks = judged
+    program, plant = PLANTED_ELSEWHERE.get(name) or ("keeps", PLANTED[name])
+    path, report, blocks = judged(program)
     report = copy.deepcopy(report)
-    PLANTED[name](report)
+    plant(report)
     assert referee.Referee(path, build, report, blocks).judge() != [], name

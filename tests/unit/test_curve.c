@@ -72,6 +72,19 @@ static uint64_t up_and_down(uint64_t ms) {
 	return ms < 500 ? ms * 1000 : (1000 - ms) * 1000;
 }
 
+static uint64_t filled_then_renewed(uint64_t ms) {
+	return ms < 100 ? ms * 40000 : 4 * MB - ms * 37 % 11 * 10000;
+}
+
+static uint64_t twice_for_a_moment(uint64_t ms) {
+	return ms / 2 % 50 == 49 ? 4 * MB : 2 * MB;
+}
+
+/** The last generation of blocks that live for a tenth of a second each. */
+static uint64_t last_generation(uint64_t ms) {
+	return ms < 900 ? 0 : (ms - 900) * 20000;
+}
+
 static void knows_the_shapes(void **state) {
 	(void)state;
 	static const struct {
@@ -138,10 +151,57 @@ static void finds_how_long_a_spike_lasts(void **state) {
 	assert_near(curve_stretch_at(&c, at + 10).ns, 100 * MB, 4);
 }
 
+static struct curve curve_of(uint64_t (*at)(uint64_t ms)) {
+	(void)judge(at);
+	return (struct curve){times, bytes, POINTS};
+}
+
+static void finds_the_level_that_is_held(void **state) {
+	(void)state;
+	struct curve_level level;
+	struct curve c = curve_of(filled_then_renewed);
+	assert_true(curve_find_level(&c, &level));
+	assert_near(level.from_ns, 89 * MB, 3); // nine tenths of what it held in the mean
+	assert_near(level.low_bytes, 3600000, 2);
+	assert_int_equal(level.high_bytes, 4 * MB);
+	c = curve_of(twice_for_a_moment);
+	assert_true(curve_find_level(&c, &level));
+	assert_int_equal(level.from_ns, times[0]);
+	assert_int_equal(level.low_bytes, 2 * MB);
+	assert_int_equal(level.high_bytes, 4 * MB);
+	uint64_t (*others[])(uint64_t ms) = {nothing, evenly, freed_at_end, bursts, spike, at_exit,
+			doubling, up_and_down};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		c = curve_of(others[i]);
+		if (curve_find_level(&c, &level)) {
+			fail_msg("curve %zu has no level", i);
+		}
+	}
+}
+
+static void measures_the_rise_since_a_moment(void **state) {
+	(void)state;
+	struct curve c = curve_of(last_generation);
+	uint64_t since = curve_first_ns(&c, 0.1);
+	assert_near(since, 910 * MB, 1);
+	// In the mean there was next to nothing in the tenth of the run before, and 2 MB at the end
+	assert_near(curve_rise_since(&c, since), 2 * MB, 2);
+	c = curve_of(filled_then_renewed);
+	assert_in_range(curve_rise_since(&c, since), 0, MB / 2);
+	c = curve_of(evenly);
+	assert_near(curve_first_ns(&c, 0.3), 300 * MB, 2);
+	assert_near(curve_first_ns(&c, 0.01), 50 * MB, 1); // not its start-up
+	assert_near(curve_rise_since(&c, 500 * MB), 550000, 2);
+	c = curve_of(up_and_down);
+	assert_int_equal(curve_rise_since(&c, 500 * MB), 0);
+}
+
 static void needs_points(void **state) {
 	(void)state;
 	struct curve c = {times, bytes, 3};
 	assert_int_equal(curve_judge(&c).shape, CURVE_OTHER);
+	struct curve_level level;
+	assert_false(curve_find_level(&c, &level));
 	c.n = 0;
 	assert_int_equal(curve_judge(&c).shape, CURVE_OTHER);
 }
@@ -152,6 +212,8 @@ int main(void) {
 			cmocka_unit_test(measures_growth),
 			cmocka_unit_test(measures_bursts_and_levels),
 			cmocka_unit_test(finds_how_long_a_spike_lasts),
+			cmocka_unit_test(finds_the_level_that_is_held),
+			cmocka_unit_test(measures_the_rise_since_a_moment),
 			cmocka_unit_test(needs_points),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,36 @@ static void says_what_grew_most_where_nothing_grows(void **state) {
 	assert_string_equal(find(&none, "no-growth")->text, "from 495 ms to 945 ms nothing grew.");
 }
 
+/** Work that is in progress near the end and was before is no growth. */
+static void calls_no_growth_what_comes_and_goes(void **state) {
+	(void)state;
+	struct rec_stack *held = &r.stacks.items[0], *leaky = &r.stacks.items[1];
+	struct rec_stack before[] = {*held, *leaky};
+	held->live_bytes = held->live_blocks = leaky->live_bytes = leaky->live_blocks = 0;
+	r.intervals.n = 0;
+	add(0, 0, EDGES - 1, 1, 1000000);
+	add(1, 22, 27, 5, 160000);
+	add(1, 92, EDGES - 3, 5, 160000);
+	fill_edges();
+	struct findings there = make();
+	r.meta.source = REC_ATTACHED;
+	r.summary.old_freed_bytes = 900000;
+	r.intervals.n = 1;
+	add(1, 52, EDGES - 3, 5, 100000);
+	fill_edges();
+	struct findings attached = make();
+	add(1, 10, 20, 5, 100000);
+	fill_edges();
+	struct findings again = make();
+	*held = before[0], *leaky = before[1];
+	assert_string_equal(find(&there, "no-growth")->text, "from 495 ms to 915 ms nothing grew.");
+	assert_string_equal(find(&attached, "no-growth")->text,
+			"from 495 ms to 945 ms parse() app.cpp:33 grew most, by 500.0 kB (50 % of the peak); "
+			"meanwhile 900.0 kB from before the attach were freed.");
+	assert_non_null(strstr(find(&again, "no-growth")->text,
+			" grew most, by 500.0 kB (50 % of the peak), to what it held before; meanwhile "));
+}
+
 static void is_silent_about_nothing(void **state) {
 	(void)state;
 	r.stacks.n = r.intervals.n = r.edges.n = 0;
@@ -203,6 +233,7 @@ int main(void) {
 			TEST(says_that_all_was_freed),
 			TEST(tells_what_is_held_from_what_is_replaced),
 			TEST(says_what_grew_most_where_nothing_grows),
+			TEST(calls_no_growth_what_comes_and_goes),
 			TEST(is_silent_about_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

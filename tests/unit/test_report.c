@@ -47,7 +47,7 @@ static void prints_the_page(void **state) {
 			"  peak  make_row() app.cpp:12 <- spike() holds 16.0 MB (99 % of the peak); without it the largest\n"
 			"    heap is 16.0 MB at 500 ms.\n"
 			"  never freed  parse() app.cpp:33 <- main: 1,000 of 1,550 blocks, 101.0 kB, the last of it allocated\n"
-			"    at 900 ms.\n"
+			"    by 900 ms.\n"
 			"\n"
 			"PEAK, by your functions                                                       bytes    %      blocks\n"
 			"  make_row()    app.cpp:12              <- spike() <- main                    16.0M  100           1\n"
