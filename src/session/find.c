@@ -89,7 +89,7 @@ static bool is_meant(const char *name, const char *with_suffix) {
 }
 
 char *find_recording(const char *name, struct err *err) {
-	static const char *const suffixes[] = {".zst", ".gz", ""};
+	static const char suffixes[][5] = {".zst", ".gz", ""};
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
 		char *path = with_suffix(name, suffixes[i]);
 		if (!path) {
