@@ -220,7 +220,6 @@ struct usual_size usual_size_of(const struct finder *f, const struct place *p,
 		const struct rec_stack *s = &r->stacks.items[i];
 		bool is_counted = f->place_of[i] == p - f->places && counts(s);
 		out.n += is_counted ? s->allocations : 0;
-		out.bytes += is_counted ? s->allocated_bytes : 0;
 	}
 	for (uint32_t i = 0; i < r->sizes.n; i++) {
 		const struct rec_size *s = &r->sizes.items[i];

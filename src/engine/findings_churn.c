@@ -44,7 +44,10 @@ static bool is_short_lived(const struct rec_stack *s) {
 	return s->short_lived >= s->allocations / 10 * 9;
 }
 
-/** ", always 101 bytes", "usually" if nine of ten are, else the mean; nothing if it is not known. */
+/**
+ * ", always 101 bytes", "usually" if nine of ten are. No mean: of a tenth that lives long it could be
+ * anything.
+ */
 static void put_size(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p) {
 	struct usual_size usual = usual_size_of(f, p, is_short_lived);
@@ -56,10 +59,6 @@ static void put_size(struct finder *f, struct buffer *text, struct finding *out,
 		buffer_printf(text, ", %s %s bytes", usual.count == usual.n ? "always" : "usually",
 				human_count(number, usual.size));
 		finding_put(out, "size", usual.size);
-	} else {
-		uint64_t mean = usual.bytes / usual.n;
-		buffer_printf(text, ", %s bytes on average", human_count(number, mean));
-		finding_put(out, "mean_size", mean);
 	}
 	struct slice class = class_of(f, p);
 	if (class.size > 0) {

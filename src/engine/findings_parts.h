@@ -118,7 +118,7 @@ static inline uint64_t millionths(uint64_t part, uint64_t whole) {
 /** The most usual size of the blocks of those stacks of a place that `counts` accepts. */
 struct usual_size {
 	uint64_t size, count;
-	uint64_t n, bytes; // of all blocks
+	uint64_t n; // all blocks
 };
 struct usual_size usual_size_of(const struct finder *f, const struct place *p,
 		bool (*counts)(const struct rec_stack *s));

@@ -38,7 +38,7 @@ FORMS = {
               rf"one every (?P<period>{TIME})\.",
     "churn": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the short-lived blocks \(freed within 1 ms or 16 "
              rf"allocations\): (?P<n>{COUNT}) in all, (?P<per_s>{COUNT})/s(?:, (?P<how>always|usually) "
-             rf"(?P<size>{COUNT}) bytes|, (?P<mean>{COUNT}) bytes on average)?(?: \(.+\))?\.",
+             rf"(?P<size>{COUNT}) bytes)?(?: \(.+\))?\.",
     "one-size": rf"(?P<who>.+) allocates (?P<n>{COUNT}) blocks of (?P<size>{COUNT}) bytes each on one path\.",
     "handed-over": rf"(?P<n>{COUNT}) blocks \((?P<bytes>{BYTES})\) allocated by thread (?P<from>.+) \((?P<from_tid>\d+)\) "
                    rf"were freed by thread (?P<to>.+) \((?P<to_tid>\d+)\)(?:; .+ allocated (?P<made>{COUNT}) blocks "
@@ -430,12 +430,6 @@ class Sentence:
             self.text("size", f"{numbers['size']:,}")
             if share < (1 if said["how"] == "always" else 0.8):
                 self.wrong(f"{said['how']} {numbers['size']} bytes: of", share)
-        if "mean_size" in numbers:
-            mean = sum(sizes) / max(len(sizes), 1)
-            self.left.discard("mean_size")
-            self.text("mean", f"{numbers['mean_size']:,}")
-            if abs(numbers["mean_size"] - mean) > 1 + mean / 10:
-                self.wrong("the mean size is", mean)
 
     def judge_one_size(self):
         r, numbers = self.recorded, self.numbers

@@ -216,6 +216,23 @@ static void calls_no_growth_what_comes_and_goes(void **state) {
 			" grew most, by 500.0 kB (50 % of the peak), to what it held before; meanwhile "));
 }
 
+/** Small blocks that live for a moment, beside a few large ones that stay: no mean says how large. */
+static void says_no_mean_size_of_short_lived_blocks(void **state) {
+	(void)state;
+	struct rec_stack *s = &r.stacks.items[2], before = *s;
+	s->allocations = 100000, s->allocated_bytes = 99000 * 8 + 1000 * 3000;
+	s->short_lived = r.summary.short_lived = 99000;
+	struct findings all = make();
+	*s = before;
+	const struct finding *churn = find(&all, "churn");
+	assert_non_null(churn);
+	assert_non_null(strstr(churn->text,
+			" of the short-lived blocks (freed within 1 ms or 16 "
+			"allocations): 99,000 in all, "));
+	assert_null(strstr(churn->text, " bytes"));
+	assert_int_equal(finding_number(churn, "mean_size"), 0);
+}
+
 static void is_silent_about_nothing(void **state) {
 	(void)state;
 	r.stacks.n = r.intervals.n = r.edges.n = 0;
@@ -234,6 +251,7 @@ int main(void) {
 			TEST(tells_what_is_held_from_what_is_replaced),
 			TEST(says_what_grew_most_where_nothing_grows),
 			TEST(calls_no_growth_what_comes_and_goes),
+			TEST(says_no_mean_size_of_short_lived_blocks),
 			TEST(is_silent_about_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
