@@ -67,6 +67,7 @@ export function percent(part: number, whole: number): string {
 	return `${count(share < 100 ? Math.min(99, share) : share)} %`;
 }
 
+/** From a millisecond on as the report writes it. */
 export function duration(ns: number): string {
 	if (ns < 1000) {
 		return `${Math.round(ns)} ns`;
@@ -74,14 +75,14 @@ export function duration(ns: number): string {
 	if (ns < 1e6) {
 		return `${(ns / 1e3).toFixed(1)} µs`;
 	}
-	if (ns < 1e9) {
+	if (ns < 999.5e6) {
 		const ms = ns / 1e6;
 		return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 	}
-	if (ns < 60e9) {
+	if (ns < 119.995e9) {
 		return `${(ns / 1e9).toFixed(2)} s`;
 	}
-	const s = Math.round(ns / 1e9);
+	const s = Math.floor(ns / 1e9);
 	const two = (n: number) => String(n).padStart(2, '0');
 	if (s < 3600) {
 		return `${Math.floor(s / 60)} min ${two(s % 60)} s`;
