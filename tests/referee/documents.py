@@ -279,7 +279,7 @@ def judge_full(referee):
     of_calls, of_peak = collections.Counter(), collections.Counter()
     for stack, blocks in r.of_stack.items():
         frames = referee.naming.frames.get(stack, [])
-        while len(frames) > 1 and re.match(r"operator new(\[\])?\(unsigned", frames[0]["function"] or ""):
+        while len(frames) > 1 and re.match(r"operator new(\[\])?\(unsigned (int|long)\)$", frames[0]["function"] or ""):
             frames = frames[1:]
         leaf = frames[0] if frames else {"function": "", "file": None, "line": None, "module": None}
         name = "" if re.search(r"\+0x[0-9a-f]+$", leaf["function"] or "+0x0") else leaf["function"]

@@ -103,6 +103,16 @@ int main(void) {
 	return a[77] != 77;
 }
 """,
+    "nothrow.cpp": """
+#include <new>
+__attribute__((noinline)) static char *one(void) { return new (std::nothrow) char[100]; }
+__attribute__((noinline)) static char *two(void) { return new (std::nothrow) char[200]; }
+int main() {
+	int sum = 0;
+	for (int i = 0; i < 50; i++) { char *a = one(), *b = two(); *a = *b = 1; sum += *a + *b; delete[] a; }
+	return sum != 100;
+}
+""",
 }
 DEBIAN = [["/usr/bin/python3", "-c", "import json; json.dumps(list(range(9999)))"], ["/usr/bin/perl", "-e", "@a = (1..9999)"],
           ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
@@ -124,11 +134,12 @@ def recordings(build, tmp_path_factory):
     def by_name(name):
         if name == "demo":
             return record(name, [build / "tests/victims/demo"])
-        source = folder / f"{name}.c"
+        source = folder / (name if "." in name else f"{name}.c")
+        program = source.with_suffix("")
         if not source.exists():
             source.write_text(PROGRAMS[name])
-            subprocess.run(["gcc", "-g", "-O1", source, "-o", folder / name], check=True, timeout=60)
-        return record(name, [folder / name])
+            subprocess.run(["gcc", "-g", "-O1", source, "-o", program, "-lstdc++"], check=True, timeout=60)
+        return record(name, [program])
 
     by_name.record = record
     return by_name
