@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "engine/by_node.h"
 
+#include "engine/suppress.h"
+
+#include <stdlib.h>
+
 static void add_stack(struct rec_stack *to, const struct rec_stack *s) {
 	if (s->first_ns < to->first_ns) {
 		to->first_ns = s->first_ns;
@@ -18,6 +22,31 @@ static void add_stack(struct rec_stack *to, const struct rec_stack *s) {
 	to->live_blocks += s->live_blocks;
 	to->live_bytes += s->live_bytes;
 	to->reallocs += s->reallocs;
+}
+
+/** What is suppressed, by its new rows. `row`: per node, its stack + 1. */
+static bool suppressed_by_node(const struct recording *r, const uint32_t *row, struct arena *arena,
+		struct recording *out) {
+	uint32_t n = 0;
+	out->suppressed.items = arena_new(arena, struct rec_suppressed, out->stacks.n);
+	struct rec_suppressed *items = out->suppressed.items;
+	if (!items) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->suppressed.n; i++) {
+		const struct rec_suppressed *v = &r->suppressed.items[i];
+		uint32_t stack = row[r->stacks.items[v->stack].node] - 1;
+		items[stack].blocks += v->blocks;
+		items[stack].bytes += v->bytes;
+	}
+	for (uint32_t i = 0; i < out->stacks.n; i++) {
+		if (items[i].blocks) {
+			items[n++] = (struct rec_suppressed){i, items[i].blocks, items[i].bytes};
+		}
+	}
+	out->suppressed.n = n;
+	qsort(items, n, sizeof *items, suppressed_heaviest_first);
+	return true;
 }
 
 bool recording_by_node(const struct recording *r, struct arena *arena, struct recording *out,
@@ -43,5 +72,6 @@ bool recording_by_node(const struct recording *r, struct arena *arena, struct re
 	out->lifetimes.n = 0;
 	out->intervals.n = 0;
 	out->sizes.n = 0;
-	return true;
+	bool ok = r->suppressed.n == 0 || suppressed_by_node(r, row, arena, out);
+	return ok || err_memory(err);
 }

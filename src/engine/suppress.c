@@ -231,7 +231,7 @@ static void free_stack(struct recording *r, uint32_t stack, struct suppression *
 	s->live_blocks = s->live_bytes = 0;
 }
 
-static int by_bytes(const void *a, const void *b) {
+int suppressed_heaviest_first(const void *a, const void *b) {
 	const struct rec_suppressed *x = a, *y = b;
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
@@ -267,7 +267,8 @@ bool suppressions_apply(struct suppressions *s, struct recording *r, struct err 
 		}
 	}
 	if (is_any) {
-		qsort(r->suppressed.items, r->suppressed.n, sizeof *r->suppressed.items, by_bytes);
+		qsort(r->suppressed.items, r->suppressed.n, sizeof *r->suppressed.items,
+				suppressed_heaviest_first);
 		free_details(r, of_node);
 	}
 	arena_finish(&scratch);

@@ -53,5 +53,8 @@ bool suppressions_apply(struct suppressions *s, struct recording *r, struct err 
 
 void suppressions_finish(struct suppressions *s);
 
+/** For qsort: the order of r->suppressed. */
+int suppressed_heaviest_first(const void *a, const void *b);
+
 /** Does a pattern match a name? Never an empty one. */
 bool suppression_matches(struct slice pattern, struct slice name);

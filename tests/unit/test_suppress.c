@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "engine/by_node.h"
 #include "engine/suppress.h"
 #include "sample_recording.h"
 
@@ -98,6 +99,38 @@ static void applied(void **state) {
 	recording_finish(&r);
 }
 
+/** Where two threads allocated at one place, both of them and who is behind them keep their stacks. */
+static void stays_with_its_stack_whatever_the_threads(void **state) {
+	(void)state;
+	struct recording r = sample_recording(), by_node;
+	struct rec_stack stacks[] = {{.node = N_NEW, .allocations = 2},
+			{.node = N_NEW, .allocations = 2, .thread = 1},
+			{.node = N_PARSE_X, .allocations = 9, .live_blocks = 1, .live_bytes = 500},
+			{.node = N_PARSE_NEW, .allocations = 4, .live_blocks = 2, .live_bytes = 300},
+			{.node = N_PARSE_NEW,
+					.allocations = 4,
+					.live_blocks = 3,
+					.live_bytes = 400,
+					.thread = 1}};
+	r.stacks.items = stacks, r.stacks.n = sizeof stacks / sizeof *stacks;
+	struct suppressions s = {0};
+	struct arena arena = {0};
+	assert_true(suppressions_add(&s, slice_of_text("leak:^parse(\n"), SUPPRESSION_FROM_FILE, NULL));
+	assert_true(suppressions_apply(&s, &r, NULL));
+	assert_int_equal(r.suppressed.n, 3);
+	assert_true(recording_by_node(&r, &arena, &by_node, NULL));
+	assert_int_equal(by_node.suppressed.n, 2);
+	const struct rec_suppressed *both = &by_node.suppressed.items[0], *one = both + 1;
+	assert_int_equal(by_node.stacks.items[both->stack].node, N_PARSE_NEW);
+	assert_int_equal(both->blocks, 5);
+	assert_int_equal(both->bytes, 700);
+	assert_int_equal(by_node.stacks.items[one->stack].node, N_PARSE_X);
+	assert_int_equal(one->bytes, 500);
+	arena_finish(&arena);
+	suppressions_finish(&s);
+	recording_finish(&r);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(patterns),
@@ -105,6 +138,7 @@ int main(void) {
 			cmocka_unit_test(lines),
 			cmocka_unit_test(the_built_in_ones_are_narrow),
 			cmocka_unit_test(applied),
+			cmocka_unit_test(stays_with_its_stack_whatever_the_threads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
