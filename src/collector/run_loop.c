@@ -402,6 +402,30 @@ static void look_at_clock(struct run *run) {
 	}
 }
 
+static void note_own_heap(void *user, const char *module, const char *functions, uint32_t n,
+		const char *why) {
+	struct run *run = user;
+	struct rec_allocator *a = vec_push(&run->allocators);
+	if (a) {
+		*a = (struct rec_allocator){
+				.module = texts_id_of(&run->texts, module),
+				.functions = texts_id_of(&run->texts, functions),
+				.why = texts_id_of(&run->texts, why),
+				.n_functions = n,
+		};
+	}
+}
+
+/** An attached or injected recorder is in each of them, where it can be. */
+static void look_for_own_heaps(struct run *run) {
+	uint32_t exec = atomic_load(&run->segment.header->exec);
+	if (run->recorder && exec != EXEC_SEIZED && exec != EXEC_INJECTED) {
+		run->own_heaps.tell = note_own_heap;
+		run->own_heaps.user = run;
+		own_heaps_look(&run->own_heaps, run->program, run->samples.code_bytes, run->now_ns);
+	}
+}
+
 static void housekeep(struct run *run, bool is_idle) {
 	look_at_clock(run);
 	tries_poll_modules(&run->tries, announce, run);
@@ -411,6 +435,7 @@ static void housekeep(struct run *run, bool is_idle) {
 				aggregate_now(run->aggregate).live_bytes, run->segment.memory.fd)) {
 		ending_look(&run->ending, run->program, run->now_ns);
 		look_at_first_image(run);
+		look_for_own_heaps(run);
 	}
 	if (run->samples.seccomp_mode == 1) {
 		atomic_store(&run->segment.header->no_syscalls, 1);

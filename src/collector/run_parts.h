@@ -13,6 +13,7 @@
 #include "collector/namer.h"
 #include "collector/old_heap.h"
 #include "collector/order.h"
+#include "collector/own_heaps.h"
 #include "collector/run.h"
 #include "collector/sample.h"
 #include "collector/watch.h"
@@ -86,6 +87,7 @@ struct run {
 		struct rec_allocator *items;
 		size_t n, capacity;
 	} allocators; // that the guardian has hooked, or seen
+	struct own_heaps own_heaps;
 	struct old_heap old_heap;
 	pid_t program_inside; // the program's pid as it calls itself
 };

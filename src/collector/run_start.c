@@ -287,6 +287,7 @@ void run_tear_down(struct run *run) {
 	vec_finish(&run->threads);
 	vec_finish(&run->images);
 	vec_finish(&run->allocators);
+	own_heaps_finish(&run->own_heaps);
 	segment_finish(&run->segment);
 	if (run->door_fd >= 0) {
 		(void)close(run->door_fd);

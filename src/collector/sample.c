@@ -51,6 +51,7 @@ bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 		return true;
 	}
 	(void)process_usage(pid, &usage);
+	s->code_bytes = memory.code_bytes;
 	s->seccomp_mode = memory.seccomp_mode;
 	// An exec begins the kernel's mark anew
 	if (memory.peak_rss_bytes > s->peak_rss_bytes) {

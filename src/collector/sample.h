@@ -18,6 +18,7 @@ struct samples {
 	uint64_t next_ns;                          // of the recording's time: when to take the next
 	uint64_t min_gap_ns;                       // doubles whenever the samples are thinned out
 	uint64_t peak_rss_bytes, peak_rss_time_ns; // by the kernel's high-water mark
+	uint64_t code_bytes;                       // of the last one
 	uint32_t seccomp_mode;
 };
 

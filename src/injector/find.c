@@ -247,6 +247,58 @@ bool find_names_allocation(const struct elf_image *image) {
 	return allocates;
 }
 
+static const struct known_function *known_plain(const struct elf_symbol *symbol) {
+	const struct known_function *known = is_code(symbol) && known_may_be(symbol->name)
+			? known_function_of(symbol->name)
+			: NULL;
+	return known && !known->is_operator && known->nim == KNOWN_NOT_NIM ? known : NULL;
+}
+
+/** Is there an exported function of that name, or at that address, that is called through another's? */
+static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol *local,
+		bool (*is_hidden)(const void *user, const char *name), const void *user) {
+	struct elf_symbols symbols;
+	struct elf_symbol s;
+	bool has_table = elf_symbols_init(&symbols, &m->image, SHT_DYNSYM);
+	while (has_table && elf_symbols_next(&symbols, &s)) {
+		if ((s.address == local->address || strcmp(s.name, local->name) == 0) && known_plain(&s) &&
+				!is_hidden(user, s.name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+uint32_t find_own_allocator(const struct module_code *m,
+		bool (*is_hidden)(const void *user, const char *name), const void *user, char *names,
+		size_t size) {
+	struct elf_symbols symbols;
+	struct elf_symbol s;
+	bool allocates = false, frees = false;
+	uint32_t n = 0;
+	size_t used = 0;
+	if (is_loader(m) || is_of_tool(m) || find_in(m, SHT_DYNSYM, "__libc_malloc") != 0) {
+		return 0;
+	}
+	bool has_table = elf_symbols_init(&symbols, &m->image, SHT_SYMTAB) ||
+			elf_symbols_init(&symbols, &m->image, SHT_DYNSYM);
+	while (has_table && elf_symbols_next(&symbols, &s)) {
+		const struct known_function *known = known_plain(&s);
+		const char *family = known ? known_family(known) : NULL;
+		if (!known || (family && !has_free_of(m, family)) ||
+				is_stood_in_for(m, &s, is_hidden, user)) {
+			continue;
+		}
+		allocates |= known->what == RESIDENT_ALLOCATES;
+		frees |= known->what == RESIDENT_FREES;
+		if (used + strlen(s.name) + 3 < size) {
+			used += (size_t)snprintf(names + used, size - used, "%s%s", n > 0 ? ", " : "", s.name);
+			n++;
+		}
+	}
+	return allocates && frees ? n : 0;
+}
+
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name) {
 	for (size_t i = 0; i < modules->n; i++) {
 		const struct module_code *m = &modules->items[i];

@@ -44,5 +44,13 @@ bool find_defines_allocator(const struct elf_image *image);
 /** Does it have a name for one that allocates, at least? A static program need not free. */
 bool find_names_allocation(const struct elf_image *image);
 
+/**
+ * The functions of an allocator that `m` has for itself: of a library, local ones, and exported ones that
+ * `is_hidden` says nobody stands in for. Their names with ", " between them. 0: it does not both allocate and free.
+ */
+uint32_t find_own_allocator(const struct module_code *m,
+		bool (*is_hidden)(const void *user, const char *name), const void *user, char *names,
+		size_t size);
+
 /** The address of one symbol; 0: there is none. `module` as the end of its path, or NULL for any. */
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name);

@@ -36,6 +36,7 @@ bool process_memory(pid_t pid, struct process_memory *out) {
 	out->n_threads = (uint32_t)status_field(text, "Threads");
 	out->peak_rss_bytes = status_field(text, "VmHWM") << 10;
 	out->rss_bytes = status_field(text, "VmRSS") << 10;
+	out->code_bytes = (status_field(text, "VmExe") + status_field(text, "VmLib")) << 10;
 	out->anon_bytes = status_field(text, "RssAnon") << 10;
 	out->file_bytes = status_field(text, "RssFile") << 10;
 	out->shmem_bytes = status_field(text, "RssShmem") << 10;

@@ -301,7 +301,7 @@ struct rec_mark {
 
 /**
  * Functions of one module that allocate or free, where the recorder was put in: hooked, or seen and left
- * alone. A preloaded recorder stands in for all that others call and lists none.
+ * alone. A preloaded recorder stands in for all that others call, and lists only what it was seen not to get to.
  */
 struct rec_allocator {
 	uint32_t module;    // string: its path

@@ -129,3 +129,56 @@ def test_attached(build, target, tmp_path, programs):  # noqa: F811
     assert process.end() == 0 and process.said() == "ready (nil) (nil)\n0\n", repr(process)
     made = known(build, tmp_path / "1.zst")
     assert made["summary"]["allocations"] > 0
+
+
+STAYS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+	void *a = argv[2][0] == 'n' ? dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW) : dlopen(argv[1], RTLD_NOW);
+	int good = ((int (*)(void))dlsym(a, "use"))();
+	for (int i = 0; i < 60; i++) {
+		free(malloc(32));
+		usleep(20000);
+	}
+	return good == 100 ? 0 : 1;
+}
+"""
+HIDDEN = ("-fvisibility=hidden", "-Duse=__attribute__((visibility(\"default\")))use")
+
+
+@pytest.mark.parametrize("names,how,said", [
+    (("mi_malloc", "mi_free"), "open", "mi_malloc, mi_free of plugin.so were seen but not hooked"),
+    (("malloc", "free"), "open", None),
+    (("malloc", "free"), "hidden", "free, malloc of plugin.so were seen but not hooked"),
+    (("malloc", "free"), "namespace", "malloc, calloc, realloc, free of libc.so.6 were seen but not hooked"),
+], ids=["own-names", "stood-in-for", "hidden", "namespace"])
+def test_what_is_not_recorded_is_said(tools, tmp_path, names, how, said):
+    """Seen while the program runs; the names come as the library's table has them. A library whose malloc is ours has nothing to be said about."""
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc here")
+    host, plugin = tmp_path / "stays", tmp_path / "plugin.so"
+    source = PLUGIN.replace("void *ALLOCATE", "__attribute__((used)) void *ALLOCATE")
+    if how in ("open", "namespace") and names[0] == "malloc":  # plain calls of whatever malloc it is
+        source = """#include <stdlib.h>
+            int use(void) { for (int i = 0; i < 100; i++) free(malloc(24)); return 100; }"""
+        if how == "open":
+            source += """
+            static char pool[1 << 20]; static size_t used;
+            void *malloc(size_t n) { used = (used + n + 31) / 16 * 16 % sizeof pool; return pool + used / 2; }
+            void free(void *block) {}"""
+    for target, text, options in ((host, STAYS, ["-ldl"]), (plugin, source, [
+            "-shared", "-fPIC", f"-DALLOCATE={names[0]}", f"-DRELEASE={names[1]}", '-DNAME="p"',
+            *(HIDDEN if how == "hidden" else ())])):
+        file = tmp_path / f"{target.name}.c"
+        file.write_text(text)
+        subprocess.run(["gcc", "-g", "-O1", "-fno-builtin", "-w", "-o", target, file, *options],
+                       check=True, timeout=100)
+    recording = tools.record(host, plugin, how)
+    assert recording.status == 0, repr(recording)
+    texts = {line["id"]: line["text"] for line in recording.json()["quality"]["sentences"]}
+    assert ("not-hooked" in texts) == (said is not None), texts
+    assert said is None or texts["not-hooked"].startswith(said), texts

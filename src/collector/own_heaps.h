@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What the preloaded recorder does not get to (docs/recorder.md): a second C library (dlmopen), and an
+ * allocator that a library has for itself. Seen in the program's mappings, now and then.
+ */
+
+#include "injector/space.h"
+
+struct own_heaps {
+	uint64_t code_bytes; // of the program, when it was looked at
+	uint64_t next_ns;    // not before
+	struct {
+		uint64_t *items; // the inodes of what was looked at
+		size_t n, capacity;
+	} seen;
+	bool has_second_libc;
+	void (*tell)(void *user, const char *module, const char *functions, uint32_t n,
+			const char *why);
+	void *user;
+};
+
+/** `code_bytes`: what the program has mapped to execute; nothing is done as long as it stays the same. */
+void own_heaps_look(struct own_heaps *o, pid_t program, uint64_t code_bytes, uint64_t now_ns);
+void own_heaps_finish(struct own_heaps *o);
