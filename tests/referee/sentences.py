@@ -267,7 +267,7 @@ class Sentence:
     def judge_turnover(self, stacks):
         if "freed" in self.said or "freed_blocks" in self.numbers:
             blocks = list(self.recorded.some(stacks))
-            freed = sum(not is_left(b) for b in blocks)
+            freed = len(blocks) - self.left_of(stacks)[0]  # what is suppressed counts as freed
             self.number("freed_blocks", freed)
             self.number("allocations", len(blocks))
             self.text("freed", f"{freed:,}")
