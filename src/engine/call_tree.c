@@ -272,7 +272,10 @@ static bool make(struct maker *m, struct arena *arena, struct arena *scratch, st
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		uint32_t node = m->ends[r->stacks.items[i].node].node;
 		t->of_stack[i] = node == NODE_NONE ? 0 : new_of[node];
-		t->site_of_stack[i] = find_site(m, t, r->stacks.items[i].node, t->of_stack[i]);
+		// Where nothing is folded, what is innermost is meant, wrappers and runtimes as well
+		t->site_of_stack[i] = m->lens->is_unfolded
+				? t->of_stack[i]
+				: find_site(m, t, r->stacks.items[i].node, t->of_stack[i]);
 	}
 	return put_stacks(arena, t) && put_names(arena, t);
 }

@@ -24,8 +24,9 @@ struct call_node {
 struct call_tree {
 	struct call_node *nodes;
 	uint32_t n;
-	uint32_t *of_stack;      // per rec_stack: its node
-	uint32_t *site_of_stack; // per rec_stack: the node it is named after; else where it ends
+	uint32_t *of_stack; // per rec_stack: its node
+	uint32_t *
+			site_of_stack; // per rec_stack: the node it is named after; else, and unfolded, where it ends
 	uint32_t n_stacks;
 	uint32_t *stacks;     // all of them, in the order of their nodes
 	uint32_t *first;      // per node, and once more at the end: where in `stacks` its own begin
@@ -69,8 +70,9 @@ static inline struct lens_costs call_tree_own(const struct call_tree *t,
 
 /** A function (or group) wherever it is called. */
 struct call_function {
-	uint32_t node;         // one of its nodes, for its name
-	struct lens_costs own; // of the stacks that are named after it, as findings are
+	uint32_t node; // one of its nodes, for its name
+	struct lens_costs
+			own; // of the stacks that are named after it, as findings are; unfolded: that end in it
 	struct lens_costs all; // of the stacks that it is in, each once
 };
 

@@ -137,7 +137,7 @@ def test_what_cannot_be_judged_does_not_pass(runs, tmp_path):
     done = judge(tools, [runs("10")], "peak>+5%")
     assert done.status == 1 and "needs a base" in done.stderr
     done = judge(tools, [folded], options=["--junit", tmp_path / "x.xml"])
-    assert done.status == 1 and "ask for one with --fail-if" in done.stderr
+    assert done.status == 1 and "add --fail-if GATE" in done.stderr
     for gate in ("peak", "peak>", "peak>x", "weight>5", "peak>5Q", "peak>30%", "peak>5 5"):
         done = judge(tools, [folded], gate)
         assert done.status == 1 and f'"{gate}"' in done.stderr, repr(done)

@@ -189,7 +189,8 @@ def test_rust_with_its_own_jemalloc(target, endure, tmp_path):
                     own], check=True)
     (tmp_path / "churn.rs").write_text(RUST)
     subprocess.run(["rustc", "-O", "-g", "-o", tmp_path / "churn", tmp_path / "churn.rs",
-                    "-C", f"link-arg={own}", "-C", "link-arg=-lm"], check=True, timeout=300)
+                    "-C", f"link-arg={own}", "-C", "link-arg=-lm", "-C", "link-arg=-lc"],
+                   check=True, timeout=300)
     victim = target([tmp_path / "churn"])
     assert endure(victim)["summary"]["allocations"] > 0
     victim.process.kill()

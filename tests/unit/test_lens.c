@@ -400,7 +400,7 @@ static struct lens_costs own_by_hand(const struct made *m, const struct names *n
 		uint32_t key) {
 	struct lens_costs sum = {0};
 	for (uint32_t i = 0; i < m->r.stacks.n; i++) {
-		const struct name *site = names_site(n, m->r.stacks.items[i].node);
+		const struct name *site = l->is_unfolded ? NULL : names_site(n, m->r.stacks.items[i].node);
 		uint32_t node = t->of_stack[i];
 		if (site && site->is_runtime) { // its name is the module's that asked
 			struct stack_walk w = stack_walk_init(&m->r, n, m->r.stacks.items[i].node);

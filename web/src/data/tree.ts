@@ -23,7 +23,7 @@ export interface Tree {
 	base: Uint32Array; // a node of the profile that is in it
 	ofStack: Uint32Array; // per stack: where it ends
 	ofBase: Uint32Array; // per node of the profile: where it is
-	ofSite: () => Uint32Array; // per stack: the node it is named after; else where it ends
+	ofSite: () => Uint32Array; // per stack: the node it is named after; else, and unfolded, where it ends
 	group: Group;
 }
 
@@ -223,9 +223,10 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 		ofBase[i] = b.child(above, key, 0, i, s, line[i]!);
 	}
 	const cut = b.n;
+	const ofStack = p.stacks.node.map((node) => ofBase[node]!);
 	let sites: Uint32Array | null = null;
 	return {
-		ofSite: () => (sites ??= findSites(p, b, keys, ofBase)),
+		ofSite: () => (sites ??= shape.isUnfolded ? ofStack : findSites(p, b, keys, ofBase)),
 		n: cut,
 		parent: b.parent.subarray(0, cut),
 		key: b.key.subarray(0, cut),
@@ -235,7 +236,7 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 		isRun: b.isRun.subarray(0, cut),
 		base: b.base.subarray(0, cut),
 		noRest: new Uint8Array(cut),
-		ofStack: p.stacks.node.map((node) => ofBase[node]!),
+		ofStack,
 		ofBase,
 		group: shape.group,
 	};
