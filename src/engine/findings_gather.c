@@ -172,12 +172,14 @@ static const struct rec_interval_row *add_changes(const struct finder *f, struct
 	uint64_t *come = row_of(c, class, COME), *gone = row_of(c, class, GONE);
 	uint64_t *kept = row_of(c, class, KEPT);
 	const uint32_t stack = row->stack;
+	// As live_bytes has it: what a runtime keeps for itself is not what a place has kept
+	bool is_noise = stack_is_noise(f->r, f->names, stack);
 	for (; row < end && row->stack == stack; row++) {
 		const struct rec_interval v = rec_interval_of(row, f->r->wide.items);
 		come[v.from] += v.bytes;
 		if (v.until != REC_NEVER) {
 			gone[v.until] += v.bytes;
-		} else {
+		} else if (!is_noise) {
 			kept[v.from] += v.bytes;
 		}
 	}
