@@ -127,13 +127,21 @@ def test_files_are_credited_with_what_they_ask_for(books, folder):
 
 
 def test_the_own_costs_of_functions_are_those_of_sites(pools):
-    said = pools.json("--by", "function", "--lens", "fold=0")
+    said = pools.json("--by", "function")
     sites = pools.json("--by", "site")["parts"]
     own = {f["function"]: f["own"]["bytes"] for f in said["functions"]}
     for site in sites:  # those of a runtime are named after its library, which is no function
         assert site["function"].endswith(".so.6") or own[site["function"]] == site["bytes"], site
     assert sum(own.values()) == said["totals"]["bytes"]
     assert any(name.startswith("Pool<Small>::add") for name in own), own
+
+
+def test_unfolded_the_own_costs_are_those_of_innermost_functions(pools):
+    said = pools.json("--by", "function", "--lens", "fold=0")
+    own = {f["function"]: f["own"]["bytes"] for f in said["functions"]}
+    assert sum(own.values()) == said["totals"]["bytes"]
+    assert own.get("operator new(unsigned long)", own.get("malloc", 0)) > said["totals"]["bytes"] // 2
+    assert not any(own[name] for name in own if name.startswith("Pool<")), own
 
 
 def test_threads_of_one_name_are_counted_and_told_apart(pools):

@@ -7,7 +7,8 @@
  *   stack-array   the signal stack is an array on the main stack
  *   jump       every third handler jumps out by siglongjmp, to below the loop that works
  *   reenter    handlers interrupt handlers
- * At the end it writes to FILE: allocations, frees, signals, jumps.
+ * At the end it writes to FILE: allocations, frees, signals, jumps, and how many of the calls returned
+ * at least (a jump may come between the return and its count).
  *
  * glibc's malloc may not be called from a handler that interrupted it, so the handler uses an
  * allocator that may: the program's own names for heaptrack_malloc and heaptrack_free.
@@ -25,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static _Atomic uint64_t n_allocations, n_frees, n_signals, n_jumps;
+static _Atomic uint64_t n_allocations, n_frees, n_signals, n_jumps, n_returned;
 static _Atomic uint64_t next_address = 0x100000000000;
 static sigjmp_buf back;
 static timer_t clock_of_signals;
@@ -36,8 +37,10 @@ static void pair(void) {
 	uint64_t at = atomic_fetch_add(&next_address, 64);
 	n_allocations++;
 	heaptrack_report_alloc((void *)at, 48);
+	n_returned++;
 	n_frees++;
 	heaptrack_report_free((void *)at);
+	n_returned++;
 }
 
 /** The next signal comes 5 to 60 us after this one is done, so that the program gets on. */
@@ -125,9 +128,9 @@ int main(int argc, char **argv) {
 	timer_delete(clock_of_signals);
 
 	FILE *f = fopen(argc > 3 ? argv[3] : "/dev/stdout", "w");
-	fprintf(f, "%llu %llu %llu %llu\n", (unsigned long long)n_allocations,
-			(unsigned long long)n_frees, (unsigned long long)n_signals,
-			(unsigned long long)n_jumps);
+	fprintf(f, "%llu %llu %llu %llu %llu\n", (unsigned long long)n_allocations,
+			(unsigned long long)n_frees, (unsigned long long)n_signals, (unsigned long long)n_jumps,
+			(unsigned long long)n_returned);
 	fclose(f);
 	return 0;
 }
