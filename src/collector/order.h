@@ -6,7 +6,7 @@
  *
  * What holds for the row:
  *  - between threads: whatever order the program itself has established, by a lock, a join, an atomic
- *    or a pipe, is that of the row (wire/segment.h: stamps).
+ *    or a pipe, is that of the row (wire/segment.h: epochs and stamps).
  *  - per thread: program order, but that events of a signal handler may stand before the event of
  *    the hook that it interrupted. REALLOC, MOVED and STAYED of a thread keep their order in any case.
  *  - time labels are coarse, and can fall from one thread's event to another's: the consumer raises
@@ -14,7 +14,7 @@
  *  - per image (exec): all events of one before sink.image and all events of the next.
  * What the target's memory says is checked. Scribbled memory leads to counted nonsense.
  *
- * A thread that stands still between an event's stamp and its publication holds up all others' that
+ * A thread that stands still between reserving an event and publishing it holds up all others' that
  * are younger: they wait in their rings, and when these are full, their threads wait. If it does not
  * run (a handler that sleeps, a debugger) and another ring is half full, the others go on without it
  * after `patience_ns`, in any case after `force_ns`; then its event comes late.

@@ -20,16 +20,18 @@
  *
  * Life of a hook: make room for all it may write, plus 64 entries for handlers (wait here, if
  * ever) -> capture the stack -> real call (for a free: last) -> reserve an entry -> read the epoch
- * -> take a stamp, if it is all threads' -> write -> publish. From reserve to publish is a handful of instructions and nothing in between
- * waits. If a jump out of a handler leaves that window, the thread's next hook publishes the entry
- * as KIND_VOID and counts it (`abandoned`); if the thread is dead, nobody does.
+ * -> take a stamp, if it is all threads' -> write -> publish. From reserve to publish is a handful of
+ * instructions and nothing in between waits. If a jump out of a handler leaves that window, the
+ * thread's next hook publishes the entry as KIND_VOID and counts it (`abandoned`); if the thread is
+ * dead, nobody does.
  *
- * Epochs, and stamps within them (wire/segment.h), put the events of all threads into one order. The last
- * KIND_TIME entry with WIRE_TIME_IS_EPOCH before an event in its ring carries its epoch (0: there was none).
- * An event carries the low bits of its stamp. The last KIND_TIME entry with WIRE_TIME_IS_STAMP before it in
- * its ring and epoch carries a whole one that is less than WIRE_STAMP_REACH away: the two make the
- * whole stamp of the event. Without one it has no stamp, and is older than those of its epoch that have.
- * A ring's epochs and stamps rise, but for those of handlers that interrupt one hook again and again.
+ * Epochs, and stamps within them (wire/segment.h), put the events of all threads into one order. The
+ * last KIND_TIME entry with WIRE_TIME_IS_EPOCH before an event in its ring carries its epoch (0: there
+ * was none). An event carries the low bits of its stamp. The last KIND_TIME entry with
+ * WIRE_TIME_IS_STAMP before it in its ring and epoch carries a whole one that is less than
+ * WIRE_STAMP_REACH away: the two make the whole stamp of the event. Without one it has no stamp, and
+ * is older than those of its epoch that have. A ring's epochs and stamps rise, but for those
+ * of handlers that interrupt one hook again and again.
  */
 
 #include "wire/segment.h"

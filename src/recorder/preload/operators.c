@@ -11,8 +11,8 @@
  *   not there                                    made of malloc and free, for a caller that was bound before
  *                                                they were hidden (real.c)
  *
- * A C program whose C++ libraries have a scope of their own calls those directly. They cannot be told apart by a name that is exported or not, since the loader binds callers before
- * anything of ours runs.
+ * A C program whose C++ libraries have a scope of their own calls those directly. They cannot be told
+ * apart by a name that is exported or not, since the loader binds callers before anything of ours runs.
  */
 
 #include "recorder/preload/lookup.h"
