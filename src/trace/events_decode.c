@@ -11,7 +11,7 @@ bool infos_decode(struct info_table *infos, struct slice payload, struct err *er
 	struct table_raw raw;
 	struct err torn = {0};
 	while (table_next(&raw, &c, &torn)) {
-		if (raw.id != TABLE_INFOS) {
+		if (raw.id != table_infos.id) {
 			continue;
 		}
 		if (raw.first != infos->n || !table_count_is_possible(&raw) ||
@@ -203,7 +203,7 @@ bool events_decode(struct slice payload, const struct info_table *infos, trace_e
 	struct start_row start = {0};
 	bool has_start = false;
 	while (!*is_stopped && table_next(&raw, &c, &torn)) {
-		if (raw.id == TABLE_START && raw.n == 1 && !has_start) {
+		if (raw.id == table_start.id && raw.n == 1 && !has_start) {
 			if (!table_decode(&raw, &table_start, &start, NULL, err)) {
 				return false;
 			}

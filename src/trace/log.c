@@ -30,12 +30,12 @@ static uint32_t encode_strings(struct buffer *out, const struct recording *r, ui
 		return to;
 	}
 	size_t table = table_begin(out, TABLE_STRINGS, from, to - from);
-	size_t lengths = table_column_begin(out, 1);
+	size_t lengths = table_column_begin(out, STRINGS_LENGTH);
 	for (uint32_t i = from; i < to; i++) {
 		buffer_varint(out, r->strings.items[i].size);
 	}
 	table_column_end(out, lengths);
-	size_t bytes = table_column_begin(out, 2);
+	size_t bytes = table_column_begin(out, STRINGS_BYTES);
 	for (uint32_t i = from; i < to; i++) {
 		buffer_slice(out, r->strings.items[i]);
 	}
@@ -151,8 +151,8 @@ bool log_reader_init(struct log_reader *l, struct recording *out, struct counts_
 
 static bool decode_strings(struct log_reader *l, const struct table_raw *raw, struct err *err) {
 	struct slice *rows = l->out->strings.items + l->have.strings;
-	struct cursor lengths = cursor_init(table_column(raw, 1));
-	struct slice text = table_column(raw, 2);
+	struct cursor lengths = cursor_init(table_column(raw, STRINGS_LENGTH));
+	struct slice text = table_column(raw, STRINGS_BYTES);
 	char *copy = arena_text(&l->out->arena, text);
 	if (!copy) {
 		return err_set(err, ERR_LIMIT, "strings take too much memory");

@@ -8,12 +8,13 @@
 #include "trace/recording.h"
 #include "trace/table.h"
 
+/** Tables of their own kinds; the numbers of all others are in registry.def alone. */
 enum {
-	TABLE_STRINGS = 1, // of its own kind: log.c
-	TABLE_INFOS = 48,
-	TABLE_START = 49,
-	TABLE_EVENTS = 50, // of its own kind: events_block.c
+	TABLE_STRINGS = 1, // log.c
+	TABLE_EVENTS = 50, // events_encode.c
 };
+
+enum strings_column { STRINGS_LENGTH = 1, STRINGS_BYTES = 2 };
 
 /** A location that was given its frames. */
 struct name_row {

@@ -232,7 +232,7 @@ static void test_wrong_tables(void **state) {
 static void test_no_infos(void **state) {
 	(void)state;
 	struct buffer out = {0};
-	table_end(&out, table_begin(&out, TABLE_INFOS, 0, 0));
+	table_end(&out, table_begin(&out, table_infos.id, 0, 0));
 	struct info_table infos = {0};
 	assert_true(infos_decode(&infos, buffer_view(&out), NULL));
 	assert_int_equal(infos.n, 0);
