@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 void check_failed(const char *cond, const char *file, int line) {
-	fprintf(stderr, "heaptrack: our own mistake: %s:%d: %s is false. Please report it.\n", file,
+	fprintf(stderr, "heaptrack: internal error: %s:%d: check failed: %s; please report it\n", file,
 			line, cond);
 	abort();
 }

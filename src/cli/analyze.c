@@ -67,7 +67,7 @@ static void put_ways(const char *path) {
 	if (browser_is_remote()) {
 		say(stdout, "            scp \"%s%s%s:%s/page.html\" .\n", user ? user : "",
 				user ? "@" : "", host, getcwd(folder, sizeof folder) ? folder : "");
-		say(stdout, "or served:  heaptrack --analyze --web \"%s\"   (says the ssh -L line)\n",
+		say(stdout, "or served:  heaptrack --analyze --web \"%s\"   (prints the ssh -L command)\n",
 				file);
 		say(stdout, "or copied:  scp \"%s%s%s:%s%s%s\" .\n", user ? user : "", user ? "@" : "",
 				host, is_relative ? folder : "", is_relative ? "/" : "", file);
@@ -85,7 +85,7 @@ int cli_analyze(int n, char **words) {
 	bool is_seen = terminal_is(STDOUT_FILENO);
 	int status;
 	if (!a.file && !a.has_options) {
-		say_problem("heaptrack", "which recording? Usage: heaptrack --analyze FILE");
+		say_problem("heaptrack", "no recording given; usage: heaptrack --analyze FILE");
 		status = 1;
 	} else if (a.wants_web) {
 		status = page(&a);

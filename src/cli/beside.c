@@ -114,11 +114,14 @@ static void write_stream(void *user, const struct run_result *result) {
 	struct err err = {0};
 	const char *path = (const char *)target->path.data;
 	bool ok = result->was_recorded ||
-			err_set(&err, ERR_NOT_FOUND, "nothing was recorded: the program never came to it");
-	ok = ok && (has_reader(path) || err_set(&err, ERR_NOT_FOUND, "%s: nobody reads it", path));
+			err_set(&err, ERR_NOT_FOUND,
+					"nothing was recorded: the recorder never started in the program");
+	ok = ok &&
+			(has_reader(path) ||
+					err_set(&err, ERR_NOT_FOUND, "%s: no process reads from this FIFO", path));
 	ok = ok && interpret_to_raw(result->path, is_stream(path) ? "-" : path, &err);
 	if (!ok && result->was_recorded) {
-		(void)err_add(&err, "the recording stays in %s, but the raw stream could not be written",
+		(void)err_add(&err, "cannot write the raw stream; the recording is kept in %s",
 				result->path);
 	}
 	if (!ok) {

@@ -43,14 +43,14 @@ static int list(void) {
 		complain(&err);
 		status = EXIT_FAILURE;
 	} else if (found.n == 0) {
-		(void)puts("There is no recording in this folder. To make one: heaptrack PROGRAM");
+		(void)puts("No recordings in this folder. To make one: heaptrack PROGRAM");
 	} else {
 		(void)puts("Recordings in this folder, newest first:");
 		for (size_t i = 0; i < found.n; i++) {
 			put_listed(&found.items[i]);
 		}
 		char name[NAME_SHOWN_MAX];
-		say(stdout, "To look at the newest: heaptrack_gui \"%s\"\n",
+		say(stdout, "To view the newest: heaptrack_gui \"%s\"\n",
 				visible_name(name, sizeof name, found.items[0].name));
 	}
 	vec_finish(&found);
@@ -72,7 +72,7 @@ int cli_gui(int argc, char **argv) {
 	if (o.wants_version) {
 		(void)puts("heaptrack_gui " HEAPTRACK_VERSION);
 		if (page_is_there()) {
-			(void)printf("the page holds:\n%s", page_licences());
+			(void)printf("the web page includes:\n%s", page_licences());
 		}
 		return EXIT_SUCCESS;
 	}

@@ -58,7 +58,8 @@ static const struct option_row rows[] = {
 		{"debug-paths", 0, VALUE_SEVERAL, .value_name = "DIR", .take = take_word, AT(debug_paths),
 				.help = "further folders with debug symbols"},
 		{"extra-paths", 0, VALUE_SEVERAL, .value_name = "DIR", .take = take_word, AT(extra_paths),
-				.help = "further folders with binaries: searched by file name, then as system roots"},
+				.help = "further folders with binaries: searched by file name, then as system "
+						"roots"},
 		{"output", 'o', VALUE_NEEDED, .value_name = "FILE", .take = option_take_text, AT(output),
 				.help = "with --interpret: write to FILE (default: the input's name without .raw)"},
 		{"help", 'h', .take = option_take_flag, AT(wants_help), .help = "print this help"},
@@ -172,17 +173,17 @@ static bool move_aside(const char *path, struct err *err) {
 		bool is_done = renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) == 0;
 		int why = errno;
 		if (is_done) {
-			say_problem("heaptrack", "what was in \"%s\" is in \"%s\" now", path, aside);
+			say_problem("heaptrack", "the existing \"%s\" was renamed \"%s\"", path, aside);
 		}
 		free(aside);
 		if (is_done || why == ENOENT) {
 			return true;
 		}
 		if (why != EEXIST) {
-			return err_system(err, why, "%s: cannot be moved aside", path);
+			return err_system(err, why, "cannot rename %s", path);
 		}
 	}
-	return err_set(err, ERR_LIMIT, "%s: there are too many of that name", path);
+	return err_set(err, ERR_LIMIT, "%s: too many older files of that name", path);
 }
 
 static bool put_at(void *user, uint64_t offset, const void *data, size_t n, struct err *err) {
@@ -229,7 +230,8 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 	if (!ok) {
 		(void)unlink(temporary);
 	} else {
-		(void)fprintf(stderr, "heaptrack: %" PRIu64 " places have names now, %" PRIu64 " had\n",
+		(void)fprintf(stderr,
+				"heaptrack: symbolized %" PRIu64 " addresses; %" PRIu64 " had names before\n",
 				count_names(&s->recording), before);
 	}
 	free(temporary);
@@ -250,9 +252,9 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 	if (ok && s.is_ours) {
 		ok = name_ours(&s, &o->symbols, own, err);
 	} else if (ok && s.recording.meta.source != REC_FROM_KDE) {
-		ok = err_set(err, ERR_USAGE, "%s: not a recording that lacks names", s.path);
+		ok = err_set(err, ERR_USAGE, "%s: not a recording that can be symbolized", s.path);
 	} else if (ok && strcmp(own, s.path) == 0) {
-		ok = err_set(err, ERR_USAGE, "%s: already has its names", s.path);
+		ok = err_set(err, ERR_USAGE, "%s: already symbolized", s.path);
 	} else if (ok) {
 		ok = export_to(&s, "heaptrack", own, err);
 	}

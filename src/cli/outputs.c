@@ -17,7 +17,7 @@ bool outputs_add(struct outputs *o, const char *path, struct err *err) {
 	}
 	for (uint32_t i = 0; i < o->n; i++) {
 		if (strcmp(o->paths[i], path) == 0 && !is_device(path)) {
-			return err_set(err, ERR_USAGE, "%s is given as output twice",
+			return err_set(err, ERR_USAGE, "%s is named as output more than once",
 					strcmp(path, "-") == 0 ? "standard output" : path);
 		}
 	}

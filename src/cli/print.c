@@ -175,7 +175,7 @@ int cli_print(int argc, char **argv) {
 	} else if (ok && o.asked == PRINT_VERSION) {
 		(void)puts("heaptrack_print " HEAPTRACK_VERSION);
 		if (page_is_there()) {
-			(void)printf("the page holds:\n%s", page_licences());
+			(void)printf("the web page includes:\n%s", page_licences());
 		}
 	} else if (ok && compare_is_asked(&o.compare)) {
 		ok = print_comparison(&o, &is_broken, &err);

@@ -87,7 +87,7 @@ static void tell_progress(void *user, size_t n_left, size_t n_all) {
 		return;
 	}
 	size_t done = n_all > n_left ? n_all - n_left : 0;
-	(void)fprintf(stderr, "\rlooking up names: %zu %% (Ctrl+C leaves the rest out)\033[K",
+	(void)fprintf(stderr, "\rsymbolizing: %zu %% (Ctrl+C skips the rest)\033[K",
 			done * 100 / n_all);
 	screen->has_progress = true;
 }
@@ -109,7 +109,7 @@ static void put_figures(struct run_result *result) {
 	if (ok) {
 		(void)say_text(stderr, buffer_view(&out));
 	} else {
-		complain("no summary: %s", err.text);
+		complain("cannot print a summary: %s", err.text);
 	}
 	buffer_finish(&out);
 }
@@ -124,13 +124,13 @@ static void put_way_on(const struct run_result *result) {
 	if (getenv("SSH_CONNECTION") && gethostname(host, sizeof host - 1) == 0) {
 		bool is_relative = result->path[0] != '/';
 		say(stderr,
-				"or on your own machine, the file has all names in it:\n"
+				"or copy it to your own machine; the file contains all symbols:\n"
 				"  scp \"%s%s%s:%s%s%s\" .\n",
 				user ? user : "", user ? "@" : "", host,
 				is_relative && getcwd(folder, sizeof folder) ? folder : "", is_relative ? "/" : "",
 				path);
 	} else if (result->file_is_whole) {
-		(void)fprintf(stderr, "or copy it to any machine: all names are in the file\n");
+		(void)fprintf(stderr, "or copy it to any machine: the file contains all symbols\n");
 	}
 }
 
@@ -140,13 +140,13 @@ static bool write_raw(const struct heaptrack_options *o, const struct run_result
 	struct err err = {0};
 	raw_name(raw, sizeof raw, result->path);
 	if (!interpret_to_raw(result->path, raw, &err)) {
-		complain("no raw stream: %s", err.text);
+		complain("cannot write the raw stream: %s", err.text);
 		return false;
 	}
 	if (!o->is_quiet) {
 		char name[NAME_SHOWN_MAX];
 		say(stderr,
-				"Put names to it here, or copy it to where the binaries are:\n"
+				"Symbolize it here, or on the machine that has the binaries:\n"
 				"  heaptrack --interpret \"%s\"\n",
 				visible_name(name, sizeof name, raw));
 	}
@@ -156,12 +156,12 @@ static bool write_raw(const struct heaptrack_options *o, const struct run_result
 static void put_nothing_recorded(const char *program, const struct run_result *result) {
 	const char *why = quality_why(result->why);
 	if (result->was_too_narrow) {
-		complain("nothing was recorded: the address space of \"%s\" is too narrow for the recorder "
-				 "(ulimit -v); with 100 MB more it is recorded",
+		complain("nothing was recorded: the address space of \"%s\" is too small for the recorder "
+				 "(ulimit -v); allow 100 MB more",
 				program);
 		return;
 	}
-	complain("nothing was recorded: the recorder did not get into \"%s\"%s%s", program,
+	complain("nothing was recorded: the recorder was not loaded into \"%s\"%s%s", program,
 			why ? ", which " : "", why ? why : "");
 }
 
@@ -284,8 +284,8 @@ static int detach(int pid) {
 		complain("%s", err.text);
 		return 1;
 	}
-	complain(was_attached ? "process %d is as it was before heaptrack attached to it"
-						  : "no heaptrack is attached to process %d: nothing was changed",
+	complain(was_attached ? "process %d: the interrupted attach was undone"
+						  : "process %d: heaptrack is not attached; nothing was changed",
 			pid);
 	return 0;
 }
@@ -373,7 +373,7 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_BESIDE: return cli_beside(o.pid, o.fd);
 	case ASKED_INTERPRET: return cli_interpret_files(o.n_rest + 1, o.rest - 1);
 	case ASKED_DEBUG:
-		complain("running under a debugger (-d) is not built; use: gdb --args heaptrack PROGRAM");
+		complain("-d (run in a debugger) is not supported; use: gdb --args heaptrack PROGRAM");
 		return 1;
 	case ASKED_COMPLETION:
 		if (!options_put_completion(o.shell, stdout, &err)) {

@@ -76,7 +76,7 @@ static const char *host_name(char out[256]) {
 
 static void tell_forwarding(const char *there, unsigned port, const char *entrance) {
 	char host[256] = "";
-	(void)printf("On your own machine:\n  ssh -L %u:%s %s\nand open there:\n"
+	(void)printf("On your own machine, run:\n  ssh -L %u:%s %s\nand open:\n"
 				 "  http://127.0.0.1:%u%s\n",
 			port, there, host_name(host), port, entrance);
 }
@@ -98,11 +98,11 @@ static void tell(struct show *show, struct server *server, unsigned port) {
 				address);
 		if (!o->has_no_browser && browser_is_likely() &&
 				!browser_open(address, show->opened, &err)) {
-			say(stdout, "(no browser could be opened: %s)\n", err.text);
+			say(stdout, "(cannot open a browser: %s)\n", err.text);
 		}
 	}
-	(void)printf(o->stays ? "Ctrl+C ends it.\n"
-						  : "It ends when its last tab is closed, or with Ctrl+C.\n");
+	(void)printf(o->stays ? "Press Ctrl+C to stop.\n"
+						  : "Stops when its last tab is closed; Ctrl+C stops it now.\n");
 	(void)fflush(stdout);
 }
 

@@ -5,7 +5,7 @@
 
 bool show(const struct gui_options *o, struct err *err) {
 	return err_set(err, ERR_UNSUPPORTED,
-			"built without the served page (it needs libmicrohttpd); one file that opens in any "
-			"browser: heaptrack_print --html page.html \"%s\"",
+			"built without the web server (libmicrohttpd); write a file for any browser instead: "
+			"heaptrack_print --html page.html \"%s\"",
 			o->file);
 }

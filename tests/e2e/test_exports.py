@@ -363,7 +363,7 @@ def test_what_is_wrong_is_said(made, tmp_path):
     for words, sentence in [
             (["--export", "nothing=x"], "there is no export \"nothing\"; there are: heaptrack, "),
             (["--export", "pprof"], '"pprof"; use NAME=OUT, e.g. pprof=app.pb.gz'),
-            (["--export", "csv=x", "--export", "json=x"], "x is given as output twice"),
+            (["--export", "csv=x", "--export", "json=x"], "x is named as output more than once"),
             (["--export", "csv=/dev/full"], "heaptrack_print: /dev/full: cannot be written: No space"),
             (["--export", f"csv={tmp_path}/no/such/x"], "no/such/x"),
             (["-F", "x", "--flamegraph-cost-type", "size"], "allocations, temporary, leaked or peak"),

@@ -344,7 +344,7 @@ def test_without_a_file_it_lists_what_there_is(tools, recording):
     empty = tools.folder / "empty"
     empty.mkdir()
     listed = tools.run(tools.build / "heaptrack_gui", cwd=empty)
-    assert listed.status == 0 and "no recording" in listed.stdout
+    assert listed.status == 0 and "No recordings" in listed.stdout
 
 
 def on_a_terminal(command, env):
