@@ -219,13 +219,14 @@ static void say_attached(struct run *run) {
 	}
 	if (r.snapshot != 0) {
 		(void)snprintf(line, sizeof line,
-				"memory copied, to know older blocks: stopped for %.2f ms beside what follows",
+				"copied memory to find existing blocks: stopped for %.2f ms in addition to what "
+				"follows",
 				(double)r.snapshot_ns / 1e6);
 		run->options->say(run->options->user, line);
 	}
 	(void)snprintf(line, sizeof line,
 			"attached to process %d: %u functions hooked, %u thread%s stopped for %.2f ms; "
-			"Ctrl+C ends the recording, the program goes on",
+			"Ctrl+C detaches and leaves it running",
 			(int)run->program, r.n_functions, r.n_threads, r.n_threads == 1 ? "" : "s",
 			(double)r.longest_pause_ns / 1e6);
 	run->options->say(run->options->user, line);
@@ -238,7 +239,8 @@ static void say_detached(struct run *run) {
 	if (guardian_report(&run->guardian, &r, text, sizeof text)) {
 		char line[256];
 		(void)snprintf(line, sizeof line,
-				"detached: the program was stopped %u times, for %.2f ms in all, at most %.2f ms at a "
+				"detached: the program was stopped %u times, for %.2f ms in all, at most %.2f ms "
+				"at a "
 				"time; one thread for %.2f ms more",
 				r.n_stops, (double)r.all_pause_ns / 1e6, (double)r.longest_pause_ns / 1e6,
 				(double)r.one_pause_ns / 1e6);

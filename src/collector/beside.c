@@ -46,7 +46,7 @@ static bool tell_program(struct run *run, int fd, struct err *err) {
 	size_t n = strlen(line);
 	line[n++] = '\n';
 	return write(fd, line, n) == (ssize_t)n ||
-			err_system(err, errno, "the program that is to be recorded does not listen");
+			err_system(err, errno, "the program to record does not answer");
 }
 
 static bool start(struct run *run, const struct beside_options *beside, struct err *err) {

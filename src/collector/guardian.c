@@ -285,7 +285,7 @@ static bool take_answer(const struct guardian *g, struct answer *a, int *fd, str
 		n = recvmsg(g->socket, &message, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)sizeof *a) {
-		return err_set(err, ERR_SYSTEM, "heaptrack's own helper process has ended");
+		return err_set(err, ERR_SYSTEM, "heaptrack's helper process has died");
 	}
 	int received = received_descriptor(&message);
 	if (fd) {
@@ -317,7 +317,7 @@ bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *
 	int ends[2];
 	*g = (struct guardian){.socket = -1};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-		return err_system(err, errno, "cannot make a socket");
+		return err_system(err, errno, "cannot create a socket");
 	}
 	pid_t heaptrack = getpid();
 	g->pid = fork();

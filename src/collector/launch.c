@@ -109,7 +109,7 @@ static bool judge_elf(struct launch *l, const char *path, const struct launch_el
 		struct arena *arena) {
 	const char *machine = launch_machine_name(elf->machine);
 	if (elf->is_torn) {
-		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a damaged program file", path);
+		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a damaged executable", path);
 	}
 	if (!elf->is_ours && !elf->is_64_bit) {
 		return say(l, arena, LAUNCH_UNRECORDED, 126,
@@ -125,8 +125,8 @@ static bool judge_elf(struct launch *l, const char *path, const struct launch_el
 	}
 	if (elf->is_go) {
 		return say(l, arena, LAUNCH_UNRECORDED, 0,
-				"\"%s\" is a Go program: its runtime takes memory from the system by itself and not "
-				"by malloc, so there is nothing to record; Go's own profiler (runtime/pprof) sees it",
+				"\"%s\" is a Go program: its runtime does not allocate through malloc, so there "
+				"is nothing to record; use Go's own profiler (runtime/pprof)",
 				path);
 	}
 	if (!elf->has_loader && !elf->is_loader) {
@@ -134,7 +134,7 @@ static bool judge_elf(struct launch *l, const char *path, const struct launch_el
 	}
 	if (elf->sanitizer) {
 		return say(l, arena, LAUNCH_UNRECORDED, 0,
-				"\"%s\" is built with %s, under which nothing can be recorded; build it with "
+				"\"%s\" is built with %s, which heaptrack cannot record; build it with "
 				"-fsanitize=address, or without -fsanitize",
 				path, launch_sanitizer_name(elf->sanitizer));
 	}
@@ -170,7 +170,7 @@ static bool give_up_on_second(struct launch *l, const char *name, struct arena *
 	}
 	l->verdict = LAUNCH_RECORDED;
 	return l->has_loader ||
-			say(l, arena, LAUNCH_UNRECORDED, 0, "\"%s\", which runs it, cannot load the recorder",
+			say(l, arena, LAUNCH_UNRECORDED, 0, "its interpreter \"%s\" cannot load the recorder",
 					name);
 }
 
@@ -178,7 +178,8 @@ static bool give_up_on_second(struct launch *l, const char *name, struct arena *
 static bool judge_script(struct launch *l, const char *path, char *line, int depth,
 		struct arena *arena) {
 	if (depth >= MAX_SCRIPTS) {
-		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a script of a script, too deep", path);
+		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\": too many nested script interpreters",
+				path);
 	}
 	line[strcspn(line, "\n")] = 0;
 	char *rest = line + 2;
@@ -213,13 +214,13 @@ static bool judge_open_file(struct launch *l, const char *path, int fd, int dept
 		l->gains_rights = true;
 		if (starts_others(path)) {
 			return say(l, arena, LAUNCH_REFUSED, 126,
-					"\"%s\" is %s, so the system keeps the recorder out; put heaptrack before what "
-					"it starts, as in: su USER -c 'heaptrack PROGRAM'",
+					"\"%s\" is %s, so the system does not load the recorder; run heaptrack on "
+					"the program that it starts, as in: su USER -c 'heaptrack PROGRAM'",
 					path, how);
 		}
 		return say(l, arena, LAUNCH_REFUSED, 126,
-				"\"%s\" is %s, so the system keeps the recorder out; record a copy without that: "
-				"cp \"%s\" /tmp/ && heaptrack \"/tmp/%s\"",
+				"\"%s\" is %s, so the system does not load the recorder; record a plain copy: cp "
+				"\"%s\" /tmp/ && heaptrack \"/tmp/%s\"",
 				path, how, path, file_base_name(path));
 	}
 	char line[512] = "";
@@ -248,7 +249,7 @@ static bool judge_file(struct launch *l, const char *path, int depth, struct are
 	}
 	if (!is_file_to_run(path)) {
 		return say(l, arena, LAUNCH_REFUSED, 126,
-				"\"%s\" is not executable; if it is a program: chmod +x \"%s\"", path, path);
+				"\"%s\" is not executable; if it is a program, run: chmod +x \"%s\"", path, path);
 	}
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
@@ -269,10 +270,12 @@ bool launch_inspect(struct launch *out, const char *program, struct arena *arena
 	strcpy(path, program);
 	bool ok;
 	if (!*program || (!strchr(program, '/') && !find_in_path(program, path))) {
-		ok = say(out, arena, LAUNCH_REFUSED, 127, "there is no program \"%s\" in PATH%s", program,
-				*program && access(program, F_OK) == 0 ? "; did you mean ./ before it?" : "");
+		ok = say(out, arena, LAUNCH_REFUSED, 127, "\"%s\" not found in PATH%s", program,
+				*program && access(program, F_OK) == 0
+						? "; to run the one in this folder, put ./ before its name"
+						: "");
 	} else if (access(path, F_OK) != 0 && errno == ENOENT) {
-		ok = say(out, arena, LAUNCH_REFUSED, 127, "there is no file \"%s\"", path);
+		ok = say(out, arena, LAUNCH_REFUSED, 127, "no such file: \"%s\"", path);
 	} else {
 		ok = judge_file(out, path, 0, arena);
 	}
@@ -285,7 +288,7 @@ const char *launch_find_recorder(struct arena *arena, struct err *err) {
 			"lib/heaptrack/"};
 	const char *exe = file_link_target("/proc/self/exe", arena);
 	if (!exe) {
-		(void)err_system(err, errno, "cannot find out where heaptrack lies (/proc/self/exe)");
+		(void)err_system(err, errno, "cannot locate heaptrack's own executable (/proc/self/exe)");
 		return NULL;
 	}
 	size_t folder = (size_t)(file_base_name(exe) - exe);
@@ -297,16 +300,16 @@ const char *launch_find_recorder(struct arena *arena, struct err *err) {
 		}
 		if (strpbrk(real, " :")) {
 			(void)err_set(err, ERR_UNSUPPORTED,
-					"\"%s\" has a space or a colon in its path, which "
-					"LD_PRELOAD cannot express; install heaptrack elsewhere",
+					"the path \"%s\" contains a space or a colon, which LD_PRELOAD cannot "
+					"express; install heaptrack elsewhere",
 					real);
 			return NULL;
 		}
 		return arena_text(arena, slice_of_text(real));
 	}
 	(void)err_set(err, ERR_NOT_FOUND,
-			"the recorder %s is neither in %.*s nor in %.*s../lib/"
-			"heaptrack/; is the installation complete?",
+			"cannot find the recorder %s in %.*s or %.*s../lib/heaptrack/; is the installation "
+			"complete?",
 			RECORDER_NAME, (int)folder, exe, (int)folder, exe);
 	return NULL;
 }

@@ -51,11 +51,11 @@ void old_heap_start(struct old_heap *o, pid_t snapshot, struct aggregate *a) {
 
 static void describe(const struct old_heap *o, char *line, size_t size) {
 	if (o->n == 0) {
-		(void)snprintf(line, size, "older blocks: none are known; only glibc's allocator is read");
+		(void)snprintf(line, size, "existing blocks: unknown; only glibc's heap can be read");
 		return;
 	}
 	(void)snprintf(line, size,
-			"older blocks: %zu, of %.1f MB, found in %.1f ms while the program went on", o->n,
+			"existing blocks: %zu, %.1f MB, found in %.1f ms while the program kept running", o->n,
 			(double)o->bytes / 1e6, (double)o->walk_ns / 1e6);
 }
 

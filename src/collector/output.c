@@ -124,7 +124,7 @@ static bool look_at_existing(const char *path, enum existing *what, int *fd, str
 	if (lstat(path, &s) != 0) {
 		return errno == ENOENT || errno == ENOTDIR
 				? true
-				: err_system(err, errno, "cannot look at \"%s\"", path);
+				: err_system(err, errno, "cannot stat \"%s\"", path);
 	}
 	if (S_ISDIR(s.st_mode)) {
 		return err_set(err, ERR_USAGE, "\"%s\" is a folder; name a file in it", path);
@@ -159,7 +159,7 @@ static bool move_aside(struct output *o, struct err *err) {
 		} else if (rename(o->path, to) != 0) { // a file system without hard links
 			return err_system(err, errno, "cannot move \"%s\" aside", o->path);
 		}
-		note(o, "the recording that had this name is now \"%s\"", to);
+		note(o, "the existing recording was renamed \"%s\"", to);
 		return true;
 	}
 	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
@@ -176,8 +176,8 @@ static bool make_room_for_name(struct output *o, bool overwrite, bool *is_in_use
 	*is_in_use = what == EXISTS_IN_USE;
 	if (what == EXISTS_OTHER) {
 		ok = err_set(err, ERR_USAGE,
-				"\"%s\" exists and is no recording of heaptrack, so it is "
-				"left alone; choose another name with -o, or remove it",
+				"refusing to overwrite \"%s\": not a heaptrack recording; choose another name "
+				"with -o, or remove it",
 				o->path);
 	} else if (what == EXISTS_RECORDING && !overwrite) {
 		ok = move_aside(o, err);
@@ -206,7 +206,7 @@ static bool create_new(struct output *o, const char *path, bool *is_taken, struc
 	(void)close(o->fd);
 	o->fd = -1;
 	*is_taken = true;
-	return err_set(err, ERR_SYSTEM, "cannot write to \"%s\": others do", path);
+	return err_set(err, ERR_SYSTEM, "cannot write to \"%s\": another process does", path);
 }
 
 /** The first number whose name is free. */
@@ -216,7 +216,7 @@ static bool create_numbered(struct output *o, struct err *err) {
 		bool is_taken;
 		numbered_name(path, sizeof path, o->path, i);
 		if (create_new(o, path, &is_taken, err)) {
-			note(o, "\"%s\" is being recorded to just now, so this one goes to \"%s\"", o->path,
+			note(o, "\"%s\" is in use by another recording; writing to \"%s\" instead", o->path,
 					path);
 			strcpy(o->path, path);
 			return true;
@@ -256,7 +256,7 @@ static bool open_named(struct output *o, const struct output_request *request, s
 		return err_set(err, ERR_USAGE, "\"%s\" is a folder; name a file in it", name);
 	}
 	if (stat(name, &s) == 0 && !S_ISREG(s.st_mode)) {
-		return err_set(err, ERR_USAGE, "\"%s\" is no regular file; a recording needs one", name);
+		return err_set(err, ERR_USAGE, "\"%s\" is not a regular file", name);
 	}
 	if (n + 32 > sizeof o->path) {
 		return err_set(err, ERR_LIMIT, "the name of the output file is too long");
@@ -264,7 +264,7 @@ static bool open_named(struct output *o, const struct output_request *request, s
 	bool was_replaced;
 	output_suffix(o->path, sizeof o->path, name, &was_replaced);
 	if (was_replaced) {
-		note(o, "recordings are zstd files, so the suffix is .zst: \"%s\"", o->path);
+		note(o, "recordings are compressed with zstd; writing to \"%s\"", o->path);
 	}
 	return create(o, request->overwrite, err);
 }
@@ -289,7 +289,7 @@ static bool open_default(struct output *o, const struct output_request *request,
 	struct stat s;
 	bool is_folder = temporary && stat(temporary, &s) == 0 && S_ISDIR(s.st_mode);
 	temporary = is_folder ? temporary : "/tmp";
-	note(o, "the current folder cannot be written, so the file goes to \"%s\"", temporary);
+	note(o, "the current folder is not writable; writing to \"%s\" instead", temporary);
 	(void)snprintf(o->path, sizeof o->path, "%s/%s", temporary, name);
 	return create(o, request->overwrite, err);
 }
@@ -360,7 +360,7 @@ static void find_moved(struct output *o) {
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", o->fd);
 	const char *now = file_link_target(link, &arena);
 	if (now && strlen(now) < sizeof o->path && file_is_same(o->fd, now)) {
-		note(o, "\"%s\" was moved to \"%s\" while it was recorded", o->path, now);
+		note(o, "\"%s\" was moved to \"%s\" while recording", o->path, now);
 		strcpy(o->path, now);
 	}
 	arena_finish(&arena);
@@ -377,8 +377,8 @@ static bool place_anew(struct output *o, const char *finished, struct err *err) 
 		}
 		if (renameat2(AT_FDCWD, finished, AT_FDCWD, path, RENAME_NOREPLACE) == 0 ||
 				(errno == EINVAL && access(path, F_OK) != 0 && rename(finished, path) == 0)) {
-			note(o, "\"%s\" was %s while it was recorded; the recording is written anew to \"%s\"",
-					o->path, i > 0 ? "replaced" : "removed", path);
+			note(o, "\"%s\" was %s while recording; writing the recording to \"%s\"", o->path,
+					i > 0 ? "replaced" : "removed", path);
 			strcpy(o->path, path);
 			return true;
 		}

@@ -39,7 +39,7 @@ static void look_for_second_libc(struct own_heaps *o, const struct process_space
 		}
 		if (o->has_second_libc) {
 			o->tell(o->user, a->name, "malloc, calloc, realloc, free", 4,
-					"they are of a second C library, in a namespace of its own (dlmopen)");
+					"they belong to a second C library, loaded in its own namespace (dlmopen)");
 		}
 	}
 }
@@ -103,7 +103,7 @@ static void look_at_modules(struct own_heaps *o, const struct process_space *spa
 		}
 		if (n > 0) {
 			o->tell(o->user, m->name, names, n,
-					"they are the library's own, and its calls do not pass the preloaded recorder");
+					"the library calls its own copies, which bypass the preloaded recorder");
 		}
 	}
 	free(memory);

@@ -53,7 +53,7 @@ static void keep_events(struct run *run, const struct trace_event *events, size_
 		run->keeps_events = false;
 		run->detail_ends_ns = run->now_ns;
 		char text[640];
-		(void)snprintf(text, sizeof text, "single events are no longer kept: %s", why.text);
+		(void)snprintf(text, sizeof text, "individual events are no longer kept: %s", why.text);
 		run->options->say(run->options->user, text);
 	}
 }
@@ -363,8 +363,8 @@ static void tell_failures(struct run *run) {
 	struct err err;
 	if (keeper_failure(run->keeper, &err)) {
 		char text[640];
-		(void)snprintf(text, sizeof text,
-				"the file cannot be brought up to date now, recording goes on: %s", err.text);
+		(void)snprintf(text, sizeof text, "cannot update the file now; recording continues: %s",
+				err.text);
 		run->options->say(run->options->user, text);
 	}
 }
@@ -397,8 +397,8 @@ static void look_at_clock(struct run *run) {
 	if (!clock_has_stamps()) {
 		atomic_store(stamps, STAMPS_COUNTED);
 		run->options->say(run->options->user,
-				"the kernel has stopped trusting the processor's clock: up to now the order of events "
-				"of different threads, and so the peak, may be wrong");
+				"the kernel marked the processor's clock (TSC) as unstable: until now the order "
+				"of events across threads, and so the peak, may be wrong");
 	}
 }
 
@@ -470,7 +470,8 @@ static bool round_of_events(struct run *run, size_t *n) {
 	run->has_failed = run->stopped_early = true;
 	segment_close(&run->segment);
 	char text[640];
-	(void)snprintf(text, sizeof text, "recording has stopped, the program goes on: %s", err.text);
+	(void)snprintf(text, sizeof text, "recording has stopped; the program keeps running: %s",
+			err.text);
 	run->options->say(run->options->user, text);
 	return false;
 }
@@ -542,8 +543,8 @@ static void note_given_up(struct run *run) {
 	char text[256], at[HUMAN_MAX];
 	if (!run->stopped_early) {
 		(void)snprintf(text, sizeof text,
-				"recording ended at %s, the program went on: it had waited for heaptrack in vain, which "
-				"was stopped or had no CPU",
+				"recording ended at %s while the program kept running: it had waited too long "
+				"for heaptrack, which was stopped or got no CPU time",
 				human_duration(at, run->last_event_ns));
 		run->options->say(run->options->user, text);
 	}

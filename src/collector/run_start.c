@@ -175,7 +175,7 @@ static bool has_enough_files(struct err *err) {
 	struct rlimit limit;
 	return getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES_LEAST ||
 			err_set(err, ERR_LIMIT,
-					"at most %u files may be open (ulimit -n), and heaptrack needs %d",
+					"too few open files allowed (ulimit -n): %u; heaptrack needs %d",
 					(unsigned)limit.rlim_cur, FILES_LEAST);
 }
 
@@ -314,9 +314,8 @@ void run_close(struct run *run, struct run_result *result) {
 		if (!run_end(run, result, &why)) {
 			result->is_lost = !output_is_there(&run->output);
 			(void)err_add(&why,
-					result->is_lost
-							? "the recording is lost"
-							: "the file is as it was a moment ago, it could not be finished");
+					result->is_lost ? "the recording is lost"
+									: "cannot finish the file; it holds the last saved state");
 			o->say(o->user, why.text);
 		}
 		tell_notes(run);

@@ -78,8 +78,9 @@ static bool map(struct segment *s, const struct segment_params *params, struct s
 		bool fits = is_within_limit(plan->segment_bytes, &limit_bytes);
 		if (!fits) {
 			(void)err_set(err, ERR_LIMIT,
-					"the address space is limited to %" PRIu64 " MB (ulimit -v), too little for "
-					"heaptrack; limit the program alone: heaptrack sh -c 'ulimit -v N; exec PROGRAM'",
+					"the address space is limited to %" PRIu64
+					" MB (ulimit -v), too little for heaptrack; limit only the program: "
+					"heaptrack sh -c 'ulimit -v N; exec PROGRAM'",
 					(uint64_t)limit_bytes / 1000000);
 		} else if (params->has_memory ? shared_memory_adopt(&s->memory, params->memory_fd,
 												plan->segment_bytes, err)
@@ -104,7 +105,7 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	check(s->slot_bytes % WIRE_PAGE == 0 && s->slot_bytes > SLOT_PRIVATE_AT);
 	check(s->n_slots <= WIRE_MAX_SLOTS && s->node_capacity <= WIRE_MAX_NODES);
 	if (getrandom(s->token, sizeof s->token, 0) != sizeof s->token) {
-		return err_system(err, errno, "cannot draw a random token");
+		return err_system(err, errno, "cannot get random bytes for the token");
 	}
 	struct segment_header plan = {0};
 	if (!map(s, params, &plan, err)) {

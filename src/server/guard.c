@@ -8,7 +8,7 @@
 static bool random_hex(char *out, size_t digits, struct err *err) {
 	uint8_t bytes[GUARD_TOKEN_DIGITS / 2];
 	if (getrandom(bytes, digits / 2, 0) != (ssize_t)(digits / 2)) {
-		return err_system(err, errno, "no random numbers");
+		return err_system(err, errno, "cannot get random numbers");
 	}
 	for (size_t i = 0; i < digits / 2; i++) {
 		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);

@@ -207,7 +207,7 @@ struct http *http_start(int fd, http_handler *handler, void *user, struct err *e
 			MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
 			MHD_OPTION_END);
 	if (!h->daemon) {
-		(void)err_system(err, errno, "the web server cannot be started");
+		(void)err_system(err, errno, "cannot start the web server");
 		(void)close(fd);
 		pthread_mutex_destroy(&h->lock);
 		free(h);

@@ -59,7 +59,7 @@ static void give_page(struct server *s, struct http_answer *a) {
 	struct err err = {0};
 	if (!new_nonce(nonce) || !s->content.page(s->content.user, nonce, &out, &err)) {
 		buffer_finish(&out);
-		refuse(a, 500, "the page cannot be made\n");
+		refuse(a, 500, "cannot generate the page\n");
 		return;
 	}
 	give(a, &out, "text/html; charset=utf-8");
@@ -72,7 +72,7 @@ static void give_page(struct server *s, struct http_answer *a) {
 
 static void give_bytes(struct slice bytes, struct http_answer *a) {
 	if (bytes.size == 0) {
-		refuse(a, 404, "it is compared with nothing\n");
+		refuse(a, 404, "no base recording to compare with\n");
 		return;
 	}
 	a->status = 200;
@@ -85,7 +85,7 @@ static void give_source(struct server *s, uint32_t id, struct http_answer *a) {
 	struct err err = {0};
 	if (!s->content.source || !s->content.source(s->content.user, id, &out, &err)) {
 		buffer_finish(&out);
-		refuse(a, 404, "the source file is not here\n");
+		refuse(a, 404, "source file not found\n");
 		return;
 	}
 	give(a, &out, NULL);
@@ -96,7 +96,7 @@ static void give_whole(struct server *s, struct http_answer *a) {
 	struct err err = {0};
 	if (!s->content.whole || !s->content.whole(s->content.user, &out, &err)) {
 		buffer_finish(&out);
-		refuse(a, 404, "the page cannot be saved\n");
+		refuse(a, 404, "cannot save the page\n");
 		return;
 	}
 	give(a, &out, "text/html; charset=utf-8");
@@ -116,17 +116,19 @@ static void give_route(struct server *s, const struct http_request *q, struct ht
 		a->type = "text/event-stream";
 		a->body = HTTP_STREAM;
 		break;
-	case ROUTE_NOWHERE: refuse(a, 404, "there is no such page here\n"); break;
+	case ROUTE_NOWHERE: refuse(a, 404, "page not found\n"); break;
 	}
 }
 
 static void handle(void *user, const struct http_request *q, struct http_answer *a) {
 	struct server *s = user;
 	switch (guard_check(&s->guard, q)) {
-	case GUARD_METHOD: refuse(a, 405, "only GET\n"); return;
-	case GUARD_HOST: refuse(a, 403, "this address is not this machine's own\n"); return;
+	case GUARD_METHOD: refuse(a, 405, "method not allowed; use GET\n"); return;
+	case GUARD_HOST: refuse(a, 403, "the request names another host\n"); return;
 	case GUARD_STRANGER:
-		refuse(a, 403, "open the address that heaptrack_gui printed: it has a token in it\n");
+		refuse(a, 403,
+				"not authorized; open the address that heaptrack_gui printed (it contains a "
+				"token)\n");
 		return;
 	case GUARD_NEWCOMER: guard_cookie(&s->guard, a->cookie); break;
 	case GUARD_WELCOME: break;

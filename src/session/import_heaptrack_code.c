@@ -195,7 +195,7 @@ bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err
 		ok = false;
 	}
 	return ok ||
-			err_set(err, ERR_LIMIT, "its names and stacks take more than %llu MB of memory",
+			err_set(err, ERR_LIMIT, "symbols and stacks need more than %llu MB of memory",
 					(unsigned long long)most / 1000000);
 }
 

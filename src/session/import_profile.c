@@ -181,7 +181,7 @@ static bool read_whole(struct import *import, struct buffer *out, struct err *er
 		}
 		if (part.size > MOST_BYTES - out->size) {
 			return err_set(err, ERR_LIMIT,
-					"unpacked it is larger than 1 GB, the most that is read of such a file");
+					"larger than 1 GB when decompressed, the limit for this format");
 		}
 		buffer_slice(out, part);
 	} while (part.size && !out->failed);

@@ -9,7 +9,7 @@
 // those with magic bytes stand first.
 static const struct importer importers[] = {
 		{"KDE heaptrack", import_heaptrack_knows, import_heaptrack},
-		{"a heap dump", heap_dump_knows, import_heap_dump},
+		{"heap dump", heap_dump_knows, import_heap_dump},
 		{"massif", massif_knows, import_massif},
 		{"DHAT", dhat_knows, import_dhat},
 		{"V8", v8_heap_profile_knows, import_v8},
@@ -33,14 +33,13 @@ const struct importer *importer_for(struct slice head) {
 /** Say what a file is that nobody knows. */
 static bool refuse(struct slice head, bool is_torn, struct err *err) {
 	if (head.size == 0 && is_torn) {
-		return err_set(err, ERR_FORMAT, "the file is cut short: nothing in it is whole");
+		return err_set(err, ERR_FORMAT, "the file is truncated: nothing in it can be read");
 	}
 	if (head.size == 0) {
-		return err_set(err, ERR_FORMAT, "the file is empty: nothing was recorded into it");
+		return err_set(err, ERR_FORMAT, "the file is empty: nothing was recorded");
 	}
 	return err_set(err, ERR_FORMAT,
-			"the file is not a heaptrack recording, and of no other kind "
-			"that can be read");
+			"the file is not a heaptrack recording, nor of another supported format");
 }
 
 static bool read_as(const struct importer *importer, struct import *import, struct err *err) {
@@ -49,8 +48,7 @@ static bool read_as(const struct importer *importer, struct import *import, stru
 	}
 	struct err why = {0};
 	return recording_is_valid(import->out, &why) ||
-			err_set(err, ERR_FORMAT, "as a file of %s it contradicts itself: %s", importer->name,
-					why.text);
+			err_set(err, ERR_FORMAT, "inconsistent %s file: %s", importer->name, why.text);
 }
 
 bool import_file(const char *path, const struct import_options *options, struct recording *out,

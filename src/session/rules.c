@@ -22,7 +22,7 @@ static bool add_file(struct naming_rules *rules, const char *folder, const char 
 	bool ok = true;
 	if (!file_read_found(path, beside, &text, RULES_BYTES_MAX, &why)) {
 		ok = why.code != ERR_MEMORY || err_memory(err);
-		buffer_printf(complaints, "%s; its rules are left out\n", why.text);
+		buffer_printf(complaints, "%s; its rules are ignored\n", why.text);
 	} else {
 		ok = naming_rules_parse(rules, buffer_view(&text), path, arena, complaints, err);
 	}

@@ -33,7 +33,7 @@ static bool read_all(const struct file_reader *f, struct buffer *out, struct err
 		return false;
 	}
 	if (memchr(room, 0, got)) {
-		return err_set(err, ERR_FORMAT, "no text");
+		return err_set(err, ERR_FORMAT, "not a text file");
 	}
 	out->size += got;
 	return true;
@@ -69,7 +69,7 @@ static bool read_below(const char *root, const char *path, struct buffer *out) {
 bool source_read(const struct recording *r, uint32_t file, const char *root, struct buffer *out,
 		struct err *err) {
 	if (!is_named_by_a_frame(r, file)) {
-		return err_set(err, ERR_NOT_FOUND, "the recording names no source file %u", file);
+		return err_set(err, ERR_NOT_FOUND, "the recording has no source file %u", file);
 	}
 	struct slice name = r->strings.items[file];
 	char *path = strndup((const char *)name.data, name.size);
@@ -79,8 +79,7 @@ bool source_read(const struct recording *r, uint32_t file, const char *root, str
 	bool ok = (root && read_below(root, path, out)) ||
 			(path[0] == '/' ? read_path(path, out, err)
 							: err_set(err, ERR_NOT_FOUND,
-									  "%s: a relative path; --source-root says where it begins",
-									  path));
+									  "%s: relative path; use --source-root DIR", path));
 	free(path);
 	return ok;
 }

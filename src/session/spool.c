@@ -60,7 +60,7 @@ static int open_input(struct err *err) {
 	}
 	int fd = make_file();
 	if (fd < 0 || !fill(fd)) {
-		(void)err_system(err, errno, "standard input cannot be kept in %s", temporary_folder());
+		(void)err_system(err, errno, "cannot store standard input in %s", temporary_folder());
 		if (fd >= 0) {
 			(void)close(fd);
 		}

@@ -64,7 +64,7 @@ bool browser_open(const char *address, char file[4096], struct err *err) {
 	if (pid < 0) {
 		int e = errno;
 		(void)unlink(file);
-		return err_system(err, e, "no process can be started");
+		return err_system(err, e, "cannot start a process");
 	}
 	return true;
 }

@@ -42,7 +42,7 @@ static bool read_whole(int fd, const char *path, struct buffer *out, size_t max_
 		if (!room) {
 			ok = err_memory(err);
 		} else if (n < 0 && errno != EINTR) {
-			ok = err_system(err, errno, "%s: cannot be read", path);
+			ok = err_system(err, errno, "cannot read %s", path);
 		} else if (out->size > max_bytes) {
 			ok = err_set(err, ERR_LIMIT, "%s: larger than %zu bytes", path, max_bytes);
 		}
@@ -53,7 +53,7 @@ static bool read_whole(int fd, const char *path, struct buffer *out, size_t max_
 bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err) {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0) {
-		return err_system(err, errno, "%s: cannot be opened", path);
+		return err_system(err, errno, "cannot open %s", path);
 	}
 	bool ok = read_whole(fd, path, out, max_bytes, err);
 	(void)close(fd);
@@ -135,7 +135,7 @@ bool file_make_parents(const char *path, unsigned uid, unsigned gid, struct err 
 				(void)chown(folder, uid, gid);
 			}
 		} else if (errno != EEXIST && errno != EISDIR && access(folder, F_OK) != 0) {
-			return err_system(err, errno, "cannot make the folder \"%s\"", folder);
+			return err_system(err, errno, "cannot create the folder \"%s\"", folder);
 		}
 		*slash = '/';
 	}

@@ -15,7 +15,7 @@ enum { BACKLOG = 64 };
 static int new_socket(int family, struct err *err) {
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
-		(void)err_system(err, errno, "no socket can be made");
+		(void)err_system(err, errno, "cannot create a socket");
 	}
 	return fd;
 }
@@ -49,7 +49,7 @@ static bool make_way(const struct sockaddr_un *address, struct err *err) {
 		return errno == ENOENT || err_system(err, errno, "%s", address->sun_path);
 	}
 	if (!S_ISSOCK(st.st_mode)) {
-		return err_set(err, ERR_USAGE, "%s: exists and is no socket", address->sun_path);
+		return err_set(err, ERR_USAGE, "%s: exists and is not a socket", address->sun_path);
 	}
 	int fd = new_socket(AF_UNIX, err);
 	if (fd < 0) {
@@ -58,7 +58,7 @@ static bool make_way(const struct sockaddr_un *address, struct err *err) {
 	bool answers = connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
 	(void)close(fd);
 	if (answers) {
-		return err_set(err, ERR_USAGE, "%s: another server listens there", address->sun_path);
+		return err_set(err, ERR_USAGE, "%s: another server is listening there", address->sun_path);
 	}
 	return unlink(address->sun_path) == 0 || err_system(err, errno, "%s", address->sun_path);
 }
@@ -66,8 +66,8 @@ static bool make_way(const struct sockaddr_un *address, struct err *err) {
 int listen_on_unix(const char *path, struct err *err) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof address.sun_path) {
-		(void)err_set(err, ERR_LIMIT, "%s: longer than the %zu bytes that a socket's name may have",
-				path, sizeof address.sun_path - 1);
+		(void)err_set(err, ERR_LIMIT, "%s: socket path too long (at most %zu bytes)", path,
+				sizeof address.sun_path - 1);
 		return -1;
 	}
 	memcpy(address.sun_path, path, strlen(path));

@@ -11,13 +11,13 @@
 static bool is_regular(struct file_reader *f, struct err *err) {
 	struct stat st;
 	if (fstat(f->fd, &st) != 0) {
-		return err_system(err, errno, "its size cannot be found out");
+		return err_system(err, errno, "cannot determine its size");
 	}
 	if (S_ISDIR(st.st_mode)) {
 		return err_set(err, ERR_USAGE, "it is a folder");
 	}
 	if (!S_ISREG(st.st_mode)) {
-		return err_set(err, ERR_USAGE, "it is no regular file");
+		return err_set(err, ERR_USAGE, "it is not a regular file");
 	}
 	f->size_bytes = (uint64_t)st.st_size;
 	return true;

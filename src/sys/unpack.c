@@ -202,7 +202,7 @@ static bool advance(struct unpack *u, struct err *err) {
 	u->bytes_out += u->out_end - out_before;
 	return u->bytes_out <= u->max_bytes ||
 			err_set(err, ERR_LIMIT,
-					"it unpacks to more than %" PRIu64 " MB, the most that is read of one file",
+					"decompresses to more than %" PRIu64 " MB, the limit for one file",
 					u->max_bytes / 1000000);
 }
 

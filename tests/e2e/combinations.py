@@ -50,7 +50,7 @@ OUTCOMES = {
     "unrecorded": "the program runs as ever, and the report says that it was not recorded",
     "runs": "the program runs as ever, and a message says that it is not recorded, and why",
 }
-NO_PROC = "cannot find out where heaptrack lies (/proc/self/exe)"
+NO_PROC = "cannot locate heaptrack's own executable (/proc/self/exe)"
 BECAME = "after the start the program became"
 
 # The first that fits: cell, outcome, what must be said

@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_written(tools, for_all):
                          env={"TMPDIR": str(for_all / "tmp")}, preexec_fn=as_nobody)
     assert finished.stdout == "hello" and finished.status == 0, repr(finished)
     assert written(finished).startswith(f"{for_all}/tmp/heaptrack.perl.")
-    assert sum("cannot be written" in line for line in finished.stderr.splitlines()) == 1
+    assert sum("is not writable" in line for line in finished.stderr.splitlines()) == 1
 
     finished = tools.run(for_all / "heaptrack", "-o", "/usr/t", "perl", "-e", "print 'hello'",
                          preexec_fn=as_nobody)
@@ -206,7 +206,7 @@ def test_a_full_disk_never_harms_the_program(tools, small_disk):
                          "import json, time; time.sleep(1.5); print('done')")
     assert finished.status == 0 and finished.stdout == "done\n", repr(finished)
     assert "nearly full" in finished.stderr
-    assert sum("cannot be brought up to date" in line
+    assert sum("cannot update the file now" in line
                for line in finished.stderr.splitlines()) <= 1
     assert not [name for name in names(small_disk) if name.endswith(".part")]
 
@@ -266,7 +266,7 @@ def test_totals_go_on_when_events_fill_the_disk(tools, small_disk, n_events):
     assert {name: known["summary"][name] for name in truth} == truth
     assert known["summary"]["complete"] and known["summary"]["lost_events"] == 0
     assert 0 < known["quality"]["detail_ends_ns"] < known["summary"]["duration_ns"]
-    assert "single events are no longer kept" in finished.stderr
+    assert "individual events are no longer kept" in finished.stderr
     assert "the disk was nearly full: from " in tools.print(file).stdout
 
 

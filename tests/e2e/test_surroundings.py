@@ -133,8 +133,8 @@ def remove_folder(path):
 
 
 @pytest.mark.parametrize("act, status, said, where", [
-    (remove, 0, "was removed while it was recorded", "x.zst"),
-    (replace, 0, "was replaced while it was recorded", "x.1.zst"),
+    (remove, 0, "was removed while recording", "x.zst"),
+    (replace, 0, "was replaced while recording", "x.1.zst"),
     (move, 0, "was moved to", "moved.zst"),
     (remove_folder, 1, "the recording is lost", None)])
 def test_a_file_that_goes_while_it_is_recorded(tools, helpers, tmp_path, act, status, said, where):
