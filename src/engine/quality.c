@@ -45,6 +45,16 @@ static void say_missing(struct quality_writer *w) {
 	}
 }
 
+static void say_sampled(struct quality_writer *w) {
+	uint64_t rate_log2 = w->recording->meta.rate_log2;
+	char text[HUMAN_MAX];
+	if (rate_log2) {
+		quality_say(w, "sampled", UINT64_C(1) << rate_log2,
+				"sampled: all figures are estimates, from one allocation in about %s",
+				human_bytes(text, UINT64_C(1) << rate_log2));
+	}
+}
+
 /** Allocations whose stacks are cut off before they reach main (or a thread's start). */
 static uint64_t count_cut_off(const struct quality_writer *w) {
 	const struct recording *r = w->recording;
@@ -258,6 +268,7 @@ size_t quality_lines(const struct recording *r, const struct names *n, struct ar
 		struct quality_line out[QUALITY_LINES_MAX]) {
 	struct quality_writer w = {.recording = r, .names = n, .arena = arena, .out = out};
 	say_missing(&w);
+	say_sampled(&w);
 	quality_say_launched(&w);
 	quality_say_ending(&w);
 	say_losses(&w);

@@ -32,7 +32,9 @@ enum {
 
 enum {
 	TRACE_VERSION = 1,        // that we write
-	TRACE_READER_VERSION = 1, // that a reader of it must know, and the newest that we know
+	TRACE_READER_VERSION = 1, // that a reader of it must know
+	TRACE_READER_NEWEST = 2,  // that we know
+	TRACE_READER_EVENTS = 1,  // whose events we know
 };
 
 enum block_type {

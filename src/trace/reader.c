@@ -3,6 +3,7 @@
 #include "base/vec.h"
 #include "trace/events.h"
 #include "trace/payload.h"
+#include "trace/sampled.h"
 #include "trace/scan.h"
 
 #include <inttypes.h>
@@ -133,7 +134,9 @@ static bool load_candidate(struct load *l, const struct candidate *c, struct rec
 	if (ok && load_log(l, c, out, err)) {
 		uint64_t left = left_bytes(l, out) + out->arena.bytes;
 		out->arena.max_bytes = left ? left : 1;
-		if (state_decode(out, l->state, err) && recording_is_valid(out, err)) {
+		if (state_decode(out, l->state, err) &&
+				(out->meta.rate_log2 == 0 || sampled_to_whole(out) || err_memory(err)) &&
+				recording_is_valid(out, err)) {
 			return true;
 		}
 	}

@@ -67,6 +67,7 @@ struct rec_meta {
 	int32_t exit_status;
 	uint32_t n_images;   // programs that this process was, one after the other
 	uint32_t version;    // string: of the heaptrack that wrote it
+	uint64_t rate_log2;  // sampled, one allocation in about 2^rate_log2 bytes. 0: exact
 	uint64_t end_reason; // enum rec_end_reason
 	uint64_t end_limit;
 

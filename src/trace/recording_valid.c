@@ -49,7 +49,7 @@ static bool meta_is_valid(const struct recording *r, struct err *why) {
 		return VIOLATION(why, "meta: a string is out of range");
 	}
 	if (m->source > REC_FROM_KDE || m->ended > REC_DETACHED || m->end_reason > REC_END_LIMIT ||
-			m->is_complete > 1 || m->has_free_stacks > 1) {
+			m->is_complete > 1 || m->has_free_stacks > 1 || m->rate_log2 > 63) {
 		return VIOLATION(why, "meta: a value that has no meaning");
 	}
 	return true;
@@ -309,7 +309,8 @@ static bool sizes_are_valid(const struct recording *r, struct err *why) {
 	struct sum count = {0}, bytes = {0};
 	for (uint32_t i = 0; i < r->sizes.n; i++) {
 		const struct rec_size *s = &r->sizes.items[i];
-		if (s->stack >= r->stacks.n || s->live > s->count || !size_is_sound(s)) {
+		if (s->stack >= r->stacks.n || s->live > s->count ||
+				!(r->meta.rate_log2 || size_is_sound(s))) { // estimates of both, each for itself
 			return VIOLATION(why, "size %u is out of range", i);
 		}
 		if (before &&

@@ -170,11 +170,11 @@ static bool read_head(struct scan *s, struct window *w, struct err *err) {
 	if (!is_whole) {
 		return err_set(err, ERR_FORMAT, "the head is damaged");
 	}
-	if (s->head.reader > TRACE_READER_VERSION) {
+	if (s->head.reader > TRACE_READER_NEWEST) {
 		return err_set(err, ERR_UNSUPPORTED,
-				"written by a newer heaptrack: format version %u, and this one reads up to %u; "
-				"please update heaptrack",
-				s->head.version, TRACE_READER_VERSION);
+				"written by a newer heaptrack: to read it takes one that reads version %u of the "
+				"format, and this one reads up to %u; please update heaptrack",
+				s->head.reader, TRACE_READER_NEWEST);
 	}
 	return true;
 }

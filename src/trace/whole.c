@@ -126,6 +126,9 @@ static bool write_all(struct whole *w, const struct recording *r, const struct t
 bool trace_write_whole(struct trace_sink sink, const struct recording *r,
 		struct trace_writer *growing, const struct trace_source *old, struct err *err) {
 	struct whole w = {.sink = sink};
+	if (r->meta.rate_log2) {
+		return err_set(err, ERR_UNSUPPORTED, "a sampled recording cannot be written again");
+	}
 	bool ok = (!growing || !old || writer_cut_events(growing, err)) && write_all(&w, r, old, err);
 	buffer_finish(&w.raw);
 	buffer_finish(&w.stored);

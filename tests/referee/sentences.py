@@ -68,6 +68,7 @@ QUALITY = {
     "abandoned": rf"(?P<n>{COUNT}) events were begun and never finished \(.+\)",
     "peak-range": rf"the peak is not exact: it lies between (?P<low>{BYTES}) and (?P<high>{BYTES})\. Some events came "
                   r"late, of threads that stood still in the middle of a call",
+    "sampled": rf"sampled: all figures are estimates, from one allocation in about {BYTES}",
     "truncated-stacks": rf"(?P<n>{COUNT}) allocations \((?P<share>{PERCENT})\) have stacks without their outer callers: "
                         r"their sizes count, their place in the tree is the deepest that is known",
     "marks-dropped": rf"(?P<n>{COUNT}) named moments found no room: the first are kept",
