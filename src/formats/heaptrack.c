@@ -125,8 +125,13 @@ static struct slice read_word(const uint8_t **at, const uint8_t *end) {
 /** Format and writer, from the first line. */
 static bool take_version(struct heaptrack_reader *r, struct err *err) {
 	enum { BEFORE_1_2_0 = 0x10200 }; // so was it called before its release, without a format
+	enum { OURS = 0xffff };          // docs/trace-format.md: the note
 	uint64_t program = r->numbers.items[0];
 	uint64_t format = r->numbers.n > 1 ? r->numbers.items[1] : program == BEFORE_1_2_0;
+	if (format == OURS) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"what a recording of heaptrack unpacks to: open the file itself, as it is");
+	}
 	if (format > HEAPTRACK_FORMAT) {
 		return err_set(err, ERR_UNSUPPORTED,
 				"a file of KDE heaptrack's format %" PRIu64 ", which is newer than the %d that "

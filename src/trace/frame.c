@@ -77,6 +77,22 @@ void frame_put_block(uint8_t out[FRAME_BLOCK_BYTES], const struct frame_block *b
 	put(out + BLOCK_CRC_AT, checksum(out, FRAME_BLOCK_BYTES, BLOCK_CRC_AT), 4);
 }
 
+void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]) {
+	// zstd's frame of one block that is stored as it is: "v ffff ffff" and the end of the line
+	static const uint8_t stored[] = {0x28, 0xb5, 0x2f, 0xfd, 0x24, 12, 0x61, 0, 0, 'v', ' ', 'f',
+			'f', 'f', 'f', ' ', 'f', 'f', 'f', 'f', '\n', 0xff, 0x65, 0xd4, 0x75};
+	_Static_assert(sizeof stored == 25, "FRAME_NOTE_BYTES is all of it");
+	const struct frame_block block = {.type = BLOCK_NOTE,
+			.sequence = 1,
+			.stored_bytes = sizeof stored,
+			.raw_bytes = 12};
+	size_t payload = FRAME_BLOCK_BYTES + frame_block_gap(sizeof stored);
+	memset(out, 0, FRAME_NOTE_BYTES);
+	frame_put_tag(out, FRAME_BLOCK, (uint32_t)payload);
+	frame_put_block(out + FRAME_TAG_BYTES, &block);
+	memcpy(out + FRAME_TAG_BYTES + payload, stored, sizeof stored);
+}
+
 bool frame_get_block(struct frame_block *out, struct slice payload) {
 	struct cursor c = cursor_init(payload);
 	struct frame_block b = {0};

@@ -28,6 +28,7 @@ enum {
 	FRAME_HEAD_BYTES = 56, // payloads
 	FRAME_BLOCK_BYTES = 48,
 	FRAME_SLOT_BYTES = 48,
+	FRAME_NOTE_BYTES = 88, // the whole note: tag, payload, zstd frame
 };
 
 enum {
@@ -42,6 +43,7 @@ enum block_type {
 	BLOCK_INFOS = 2,
 	BLOCK_EVENTS = 3,
 	BLOCK_STATE = 4,
+	BLOCK_NOTE = 5, // text for other programs
 };
 
 struct frame_head {
@@ -83,6 +85,12 @@ void frame_put_tag(uint8_t out[FRAME_TAG_BYTES], uint32_t magic, uint32_t size);
 void frame_put_head(uint8_t out[FRAME_HEAD_BYTES], const struct frame_head *head);
 void frame_put_block(uint8_t out[FRAME_BLOCK_BYTES], const struct frame_block *block);
 void frame_put_slot(uint8_t out[FRAME_SLOT_BYTES], const struct frame_slot *slot);
+
+/**
+ * The first block of every file. KDE's heaptrack takes any .zst file for its own and reports zeros of
+ * ours; the version that is no version makes it refuse the file in words.
+ */
+void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]);
 
 /** False: too short, or not ours at all. `is_whole`: the checksum agrees. */
 bool frame_get_head(struct frame_head *out, bool *is_whole, struct slice payload);

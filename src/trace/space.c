@@ -31,12 +31,14 @@ static bool write_tag(struct space *s, uint64_t at, uint32_t magic, uint64_t fra
 
 bool space_init(struct space *s, struct trace_sink sink, struct err *err) {
 	*s = (struct space){.sink = sink, .end = FRAME_PAGE};
-	s->tail.at = FRAME_TAG_BYTES + FRAME_HEAD_BYTES;
+	uint64_t note_at = FRAME_TAG_BYTES + FRAME_HEAD_BYTES;
+	s->tail.at = note_at + FRAME_NOTE_BYTES;
 	s->tail.bytes = FRAME_PAGE - s->tail.at;
 	uint8_t page[FRAME_PAGE] = {0};
 	struct frame_head head = {TRACE_VERSION, TRACE_READER_VERSION, 0};
 	frame_put_tag(page, FRAME_HEAD, FRAME_HEAD_BYTES);
 	frame_put_head(page + FRAME_TAG_BYTES, &head);
+	frame_put_note(page + note_at);
 	frame_put_tag(page + s->tail.at, FRAME_PADDING, (uint32_t)(s->tail.bytes - FRAME_TAG_BYTES));
 	return write_at(s, 0, page, sizeof page, err);
 }

@@ -26,7 +26,7 @@ struct space {
 	} holes;
 };
 
-/** Write the first page: head and tail. */
+/** Write the first page: head, note and tail. */
 bool space_init(struct space *s, struct trace_sink sink, struct err *err);
 void space_finish(struct space *s);
 

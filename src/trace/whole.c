@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /*
- * The finished file: head, log, infos, events, state, nothing between. The head says how long the
+ * The finished file: head, note, log, infos, events, state, nothing between. The head says how long the
  * file is, and is written last: until then the file counts as growing, and has no slots.
  */
 
@@ -115,7 +115,10 @@ static bool write_all(struct whole *w, const struct recording *r, const struct t
 		return false;
 	}
 	w->end = FRAME_TAG_BYTES + FRAME_HEAD_BYTES;
-	if (!write_log(w, r, err) || (old && !copy_events(w, old, err))) {
+	uint8_t note[FRAME_NOTE_BYTES];
+	frame_put_note(note);
+	if (!append(w, note, sizeof note, err) || !write_log(w, r, err) ||
+			(old && !copy_events(w, old, err))) {
 		return false;
 	}
 	buffer_clear(&w->raw);
