@@ -70,7 +70,7 @@ int cli_gui(int argc, char **argv) {
 		return EXIT_SUCCESS;
 	}
 	if (o.wants_version) {
-		(void)puts("heaptrack_gui " HEAPTRACK_VERSION);
+		(void)puts("heaptrack_gui " CLI_VERSION);
 		if (page_is_there()) {
 			(void)printf("the web page includes:\n%s", page_licences());
 		}

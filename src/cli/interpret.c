@@ -284,7 +284,7 @@ static bool tell_of_itself(const struct interpret_options *o) {
 	if (o->wants_help) {
 		options_put_help(&interpret_option_table, stdout);
 	} else if (o->wants_version) {
-		(void)puts("heaptrack_interpret " HEAPTRACK_VERSION);
+		(void)puts("heaptrack_interpret " CLI_VERSION);
 	}
 	return o->wants_help || o->wants_version;
 }

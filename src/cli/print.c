@@ -173,7 +173,7 @@ int cli_print(int argc, char **argv) {
 	if (ok && o.asked == PRINT_HELP) {
 		options_put_help(&print_option_table, stdout);
 	} else if (ok && o.asked == PRINT_VERSION) {
-		(void)puts("heaptrack_print " HEAPTRACK_VERSION);
+		(void)puts("heaptrack_print " CLI_VERSION);
 		if (page_is_there()) {
 			(void)printf("the web page includes:\n%s", page_licences());
 		}

@@ -366,7 +366,7 @@ int cli_heaptrack(int argc, char **argv) {
 	}
 	switch (o.what) {
 	case ASKED_HELP: options_put_help(&heaptrack_option_table, stdout); return 0;
-	case ASKED_VERSION: (void)puts("heaptrack " HEAPTRACK_VERSION); return 0;
+	case ASKED_VERSION: (void)puts("heaptrack " CLI_VERSION); return 0;
 	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
 	case ASKED_ATTACH: return attach(&o);
 	case ASKED_DETACH: return detach(o.pid);

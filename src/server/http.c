@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "server/http.h"
 
+#include "server/library.h"
+
 #include <errno.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@ struct http {
 	bool is_ending;
 };
 
+static struct library mhd; // set when the first server starts
+
 // ---- streams
 
 static ssize_t give_life(void *user, uint64_t position, char *out, size_t size) {
@@ -48,7 +51,7 @@ static ssize_t give_life(void *user, uint64_t position, char *out, size_t size) 
 		memcpy(out, comment, sizeof comment - 1);
 		s->is_due = false;
 	} else {
-		MHD_suspend_connection(s->connection);
+		mhd.suspend_connection(s->connection);
 		s->is_asleep = true;
 	}
 	pthread_mutex_unlock(&s->http->lock);
@@ -75,7 +78,7 @@ static struct MHD_Response *new_stream(struct http *h, struct MHD_Connection *co
 		return NULL;
 	}
 	*s = (struct stream){.http = h, .connection = connection, .is_due = true};
-	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
+	struct MHD_Response *r = mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
 			give_life, s, end_stream);
 	if (!r) {
 		free(s);
@@ -95,7 +98,7 @@ static unsigned wake_streams(struct http *h) {
 		s->is_due = true;
 		if (s->is_asleep) {
 			s->is_asleep = false;
-			MHD_resume_connection(s->connection);
+			mhd.resume_connection(s->connection);
 		}
 	}
 	return n;
@@ -111,7 +114,7 @@ unsigned http_streams(struct http *h) {
 // ---- requests
 
 static struct slice value_of(struct MHD_Connection *c, enum MHD_ValueKind kind, const char *key) {
-	const char *value = MHD_lookup_connection_value(c, kind, key);
+	const char *value = mhd.lookup_connection_value(c, kind, key);
 	return value ? slice_of_text(value) : (struct slice){0};
 }
 
@@ -133,7 +136,7 @@ static bool add_headers(struct MHD_Response *r, const struct http_answer *a) {
 			{"Allow", a->status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET" : NULL},
 	};
 	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
-		if (headers[i][1] && MHD_add_response_header(r, headers[i][0], headers[i][1]) == MHD_NO) {
+		if (headers[i][1] && mhd.add_response_header(r, headers[i][0], headers[i][1]) == MHD_NO) {
 			return false;
 		}
 	}
@@ -146,8 +149,8 @@ static struct MHD_Response *new_response(struct http *h, struct MHD_Connection *
 	switch (a->body) {
 	case HTTP_STREAM: return new_stream(h, connection);
 	case HTTP_OWNED:
-		return MHD_create_response_from_buffer_with_free_callback(a->bytes.size, bytes, free);
-	default: return MHD_create_response_from_buffer(a->bytes.size, bytes, MHD_RESPMEM_PERSISTENT);
+		return mhd.create_response_from_buffer_with_free_callback(a->bytes.size, bytes, free);
+	default: return mhd.create_response_from_buffer(a->bytes.size, bytes, MHD_RESPMEM_PERSISTENT);
 	}
 }
 
@@ -176,9 +179,9 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection, con
 		return MHD_NO; // out of memory: this connection ends
 	}
 	// Queued at the first call, before any body: the library then reads none
-	enum MHD_Result result = add_headers(r, &a) ? MHD_queue_response(connection, a.status, r)
+	enum MHD_Result result = add_headers(r, &a) ? mhd.queue_response(connection, a.status, r)
 												: MHD_NO;
-	MHD_destroy_response(r);
+	mhd.destroy_response(r);
 	return result;
 }
 
@@ -192,15 +195,14 @@ static size_t keep_escapes(void *user, struct MHD_Connection *connection, char *
 // ---- life
 
 struct http *http_start(int fd, http_handler *handler, void *user, struct err *err) {
-	struct http *h = calloc(1, sizeof *h);
-	if (!h) {
+	struct http *h = NULL;
+	if (!library_load(&mhd, err) || (!(h = calloc(1, sizeof *h)) && !err_memory(err))) {
 		(void)close(fd);
-		(void)err_memory(err);
 		return NULL;
 	}
 	*h = (struct http){.handler = handler, .user = user};
 	pthread_mutex_init(&h->lock, NULL);
-	h->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
+	h->daemon = mhd.start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
 			NULL, answer, h, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 			(unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
 			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SECONDS_WITHOUT_PROGRESS,
@@ -224,7 +226,7 @@ void http_stop(struct http *h) {
 	h->is_ending = true;
 	(void)wake_streams(h); // none may be asleep when the library ends
 	pthread_mutex_unlock(&h->lock);
-	MHD_stop_daemon(h->daemon);
+	mhd.stop_daemon(h->daemon);
 	pthread_mutex_destroy(&h->lock);
 	free(h);
 }

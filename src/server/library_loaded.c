@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#include "server/library.h"
+
+#include <dlfcn.h>
+
+// The number of its interface, the same since 2016
+#define LIBRARY_NAME "libmicrohttpd.so.12"
+
+bool library_load(struct library *library, struct err *err) {
+	void *loaded = dlopen(LIBRARY_NAME, RTLD_NOW | RTLD_LOCAL);
+	bool ok = loaded != NULL;
+#define FIND(name) ok = ok && (*(void **)&library->name = dlsym(loaded, "MHD_" #name));
+	LIBRARY_CALLS(FIND)
+#undef FIND
+	return ok ||
+			err_set(err, ERR_UNSUPPORTED,
+					"the page is served by libmicrohttpd, which cannot be loaded (%s); without it, "
+					"heaptrack_print --html makes one file that opens in any browser",
+					dlerror());
+}
