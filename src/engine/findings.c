@@ -67,7 +67,10 @@ struct slice short_name_of(struct finder *f, const struct name *name) {
 static const char *place_of_name(struct finder *f, const struct name *name) {
 	struct buffer text = {0};
 	if (name->file.size > 0) {
-		buffer_printf(&text, "%.*s:%" PRIu32, SLICE_ARG(path_base(name->file)), name->line);
+		buffer_slice(&text, path_base(name->file));
+		if (name->line > 0) { // Python's functions have a file alone
+			buffer_printf(&text, ":%" PRIu32, name->line);
+		}
 	} else if (name->has_name && !name->is_runtime) {
 		buffer_slice(&text, path_base(name->module));
 	}
@@ -103,8 +106,11 @@ void finder_about(struct finder *f, struct finding *out, const struct name *name
 
 void put_name(struct finder *f, struct buffer *out, const struct name *name) {
 	const char *place = place_of_name(f, name);
-	bool has_package = name->owner == OWNER_LIBRARY && !name->is_runtime && name->has_name;
-	struct slice package = has_package ? names_package(name) : (struct slice){0};
+	bool is_of_others = name->owner == OWNER_LIBRARY && !name->is_runtime;
+	struct slice package = is_of_others ? names_package(name) : (struct slice){0};
+	// A library that is its own package stands there already
+	bool has_package = is_of_others &&
+			(name->has_name || !slice_equal(package, path_base(name->module)));
 	buffer_printf(out, "%.*s", SLICE_ARG(short_name_of(f, name)));
 	if (*place && !slice_equal(package, slice_of_text(place))) {
 		buffer_printf(out, " %s", place);
@@ -190,6 +196,10 @@ void finder_about_place(struct finder *f, struct finding *out, const struct plac
 
 void put_place_name(struct finder *f, struct buffer *out, const struct place *p, enum weight by) {
 	put_name(f, out, name_by(f, p, by));
+	const struct name *asker = p->name->is_runtime ? runtime_asker(f, p, by) : NULL;
+	if (asker) {
+		buffer_printf(out, " via %.*s", SLICE_ARG(short_name_of(f, asker)));
+	}
 	const struct name *via = called_by_place(f, p, by);
 	const struct name *caller = caller_of_site(f, p->heaviest[by]);
 	caller = caller ? caller : module_behind(f, p->heaviest[by]);
@@ -263,11 +273,13 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 		find_churn(&f);
 		find_unseen(&f);
 		find_steady(&f);
+		find_runtime(&f);
 		find_advice(&f);
 	}
 	if (f.n > 1) {
 		qsort(f.items, f.n, sizeof *f.items, most_important_first);
 	}
+	runtime_say_flag(&f);
 	out->items = f.items;
 	out->n = f.n;
 	arena_finish(&f.scratch);

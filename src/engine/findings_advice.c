@@ -2,99 +2,7 @@
 #include "engine/findings_parts.h"
 #include "engine/owner.h"
 
-// What would tell more than this recording does: lines, names of scripts, another site.
-
-/** What a runtime holds for its scripts has no function of theirs: say so, and where to look. */
-static void find_scripts(struct finder *f) {
-	const struct recording *r = f->r;
-	const struct place *largest = NULL;
-	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		const struct place *p = &f->places[i];
-		if (p->name->is_runtime) {
-			bytes += p->peak_bytes;
-			largest = !largest || p->peak_bytes > largest->peak_bytes ? p : largest;
-		}
-	}
-	if (!f->runs_scripts || bytes < r->summary.peak_bytes / 4 || bytes == 0) {
-		return;
-	}
-	struct finding *out = finder_add(f, "runtime", "runtime");
-	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
-	buffer_printf(&text,
-			"%.*s itself holds %s (%s of the peak), for what it runs; its own functions: "
-			"heaptrack_print --bottom-up --lens fold=0",
-			SLICE_ARG(largest->name->function), human_bytes(a, bytes),
-			human_percent(b, bytes, r->summary.peak_bytes));
-	finding_put(out, "bytes", bytes);
-	out->lens = "m=peak&fold=0";
-	finder_say(f, out, &text);
-	out->severity = FINDING_FACT;
-	out->weight = millionths(bytes, r->summary.peak_bytes);
-}
-
-struct unnamed_script {
-	uint64_t bytes;     // that node itself held at the peak, not its addons
-	bool is_told_apart; // they are of stacks below JavaScript; else of all, since node has no symbols
-};
-
-/** `bytes` is 0 if JavaScript's functions have names. */
-static struct unnamed_script find_unnamed(struct finder *f) {
-	const struct recording *r = f->r;
-	uint8_t *is_script = arena_new(&f->scratch, uint8_t, r->nodes.n);
-	struct unnamed_script out = {0};
-	uint64_t all = 0;
-	f->failed |= !is_script;
-	for (uint32_t i = 1; is_script && i < r->nodes.n; i++) {
-		uint32_t location = r->nodes.items[i].location, n;
-		const struct rec_location *l = &r->locations.items[location];
-		const struct name *name = names_of(f->names, location, &n);
-		if (l->module == 0 && name->has_name) {
-			return out;
-		}
-		static const char entry[] = "Builtins_JSEntry";
-		is_script[i] = is_script[r->nodes.items[i].parent] || (l->module == 0 && !l->is_mark) ||
-				(name->function.size >= sizeof entry - 1 &&
-						memcmp(name->function.data, entry, sizeof entry - 1) == 0);
-		out.is_told_apart |= is_script[i];
-	}
-	for (uint32_t i = 0; is_script && i < r->stacks.n; i++) {
-		const struct name *site = names_site(f->names, r->stacks.items[i].node);
-		uint64_t bytes = site && site->is_runtime ? r->stacks.items[i].peak_bytes : 0;
-		all += bytes;
-		out.bytes += is_script[r->stacks.items[i].node] ? bytes : 0;
-	}
-	out.bytes = out.is_told_apart ? out.bytes : all;
-	return out;
-}
-
-/** node tells the names of JavaScript's functions if it is asked to. */
-static void find_unnamed_script(struct finder *f) {
-	const struct recording *r = f->r;
-	struct slice exe = path_base(r->strings.items[r->meta.exe]);
-	if (!f->runs_scripts || exe.size < 4 || memcmp(exe.data, "node", 4) != 0) {
-		return;
-	}
-	struct unnamed_script unnamed = find_unnamed(f);
-	uint64_t bytes = unnamed.bytes;
-	if (bytes == 0 || bytes < r->summary.peak_bytes / 10) {
-		return;
-	}
-	struct finding *out = finder_add(f, "no-script-names", "JavaScript");
-	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
-	buffer_printf(&text,
-			"%s (%s of the peak) is %s, whose functions have no names here: start it as "
-			"%.*s --perf-basic-prof --interpreted-frames-native-stack",
-			human_bytes(a, bytes), human_percent(b, bytes, r->summary.peak_bytes),
-			unnamed.is_told_apart ? "JavaScript's" : "node's own, some of it for JavaScript",
-			SLICE_ARG(exe));
-	finding_put(out, "bytes", bytes);
-	finder_say(f, out, &text);
-	out->severity = FINDING_FACT;
-	out->weight = millionths(bytes, r->summary.peak_bytes);
-}
+// What would tell more than this recording does: lines, another site.
 
 /** How a program is built with lines, by what its names look like. */
 static const char *how_to_have_lines(const struct finder *f) {
@@ -209,8 +117,6 @@ static void find_wrapper(struct finder *f) {
 }
 
 void find_advice(struct finder *f) {
-	find_scripts(f);
-	find_unnamed_script(f);
 	find_no_lines(f);
 	find_wrapper(f);
 }

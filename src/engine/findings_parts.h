@@ -127,12 +127,19 @@ struct usual_size usual_size_of(const struct finder *f, const struct place *p,
 void put_paths(struct finder *f, struct buffer *out, const struct place *p);
 
 // The rules, one file each
-void find_held(struct finder *f);   // growing, stopped, at start, bursts, never freed
-void find_peak(struct finder *f);   // after find_held: explained bytes are not said twice
-void find_churn(struct finder *f);  // short-lived blocks; blocks of one size
-void find_advice(struct finder *f); // what would tell more: names, lines, another site
-void find_unseen(struct finder *f); // threads, memory outside the heap, children, the runtime
-void find_steady(struct finder *f); // behind all that speak of growth: how much there was at most
+void find_held(struct finder *f);    // growing, stopped, at start, bursts, never freed
+void find_peak(struct finder *f);    // after find_held: explained bytes are not said twice
+void find_churn(struct finder *f);   // short-lived blocks; blocks of one size
+void find_advice(struct finder *f);  // what would tell more: lines, another site
+void find_runtime(struct finder *f); // what an interpreter holds for what it runs
+void find_unseen(struct finder *f);  // threads, memory outside the heap, children, the runtime
+void find_steady(struct finder *f);  // behind all that speak of growth: how much there was at most
+
+/** The runtime's function that asked for three fifths of a module's; NULL: none did. */
+const struct name *runtime_asker(struct finder *f, const struct place *p, enum weight by);
+
+/** Behind all, in their order: the first sentence about the runtime says how scripts get names. */
+void runtime_say_flag(struct finder *f);
 
 /** Growth by doubling: "it grew by doubling: ..." appended to a sentence; false: it did not. */
 bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,

@@ -35,6 +35,18 @@ static void put_thread(const struct finder *f, struct buffer *text, uint32_t id)
 	buffer_printf(text, "%.*s (%u)", SLICE_ARG(text_of(f, t->name)), t->tid);
 }
 
+/** An interpreter's own threads hand blocks to each other: nothing that its user's code does. */
+static bool is_runtimes_own(const struct finder *f, uint32_t thread) {
+	uint64_t own = 0, all = 0;
+	for (uint32_t i = 0; f->runs_scripts && i < f->r->stacks.n; i++) {
+		const struct rec_stack *s = &f->r->stacks.items[i];
+		const struct name *site = s->thread == thread ? names_site(f->names, s->node) : NULL;
+		all += site ? s->allocations : 0;
+		own += site && site->is_runtime ? s->allocations : 0;
+	}
+	return own > 0 && own >= all / 10 * 9;
+}
+
 static void find_handover(struct finder *f) {
 	const struct recording *r = f->r;
 	const struct rec_handover *best = NULL;
@@ -42,7 +54,7 @@ static void find_handover(struct finder *f) {
 		const struct rec_handover *h = &r->handovers.items[i];
 		best = h->from != h->to && (!best || h->blocks > best->blocks) ? h : best;
 	}
-	if (!best || best->blocks < 1000 ||
+	if (!best || best->blocks < 1000 || is_runtimes_own(f, best->from) ||
 			best->blocks < r->threads.items[best->from].allocations / 2) {
 		return;
 	}

@@ -44,10 +44,11 @@ static enum code code_of_module(struct names *n, uint32_t id) {
 	bool is_product = (n->product && r->modules.items[id].package == n->product) ||
 			(n->product_folder.size > 0 && path.size > n->product_folder.size &&
 					memcmp(path.data, n->product_folder.data, n->product_folder.size) == 0);
-	if (code == CODE_LIBRARY && is_product && !n->is_runtime) {
-		return CODE_YOURS;
+	if (code == CODE_LIBRARY && is_product) {
+		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS; // libjava.so; Ruby's encdb.so
 	}
-	if (code == CODE_LIBRARY && n->is_runtime && owner_is_of_system(path)) {
+	bool is_beside = owner_is_of_system(path) || owner_is_in_prefix_of(text(r, r->meta.exe), path);
+	if (n->is_runtime && is_beside && (code == CODE_LIBRARY || code == CODE_UNSURE)) {
 		return CODE_RUNTIME; // libcrypto of Debian's node: others have it inside of node itself
 	}
 	return code ? code : CODE_YOURS;
@@ -132,6 +133,24 @@ static void judge(struct names *n, const struct rec_frame *rec, struct name *f,
 						 : f->has_name && owner_is_allocation_function(f->function);
 }
 
+struct slice names_title_of(struct names *n, struct slice path) {
+	static const char tag[] = ".cpython-", end[] = "-linux-gnu.so";
+	struct slice base = path_base(path);
+	const uint8_t *at = base.size ? memmem(base.data, base.size, tag, sizeof tag - 1) : NULL;
+	size_t kept = at ? (size_t)(at - base.data) : 0;
+	if (!at || base.size - kept < sizeof end - 1 ||
+			memcmp(base.data + base.size - (sizeof end - 1), end, sizeof end - 1) != 0) {
+		return base;
+	}
+	char *out = arena_alloc(&n->arena, kept + sizeof ".so", 1);
+	if (!out) {
+		return base;
+	}
+	memcpy(out, base.data, kept);
+	memcpy(out + kept, ".so", sizeof ".so");
+	return slice_of(out, kept + sizeof ".so" - 1);
+}
+
 /** "libfoo.so+0x4f20", "generated code": the address in the file, of the call rather than of what follows it. */
 static bool name_by_address(struct names *n, const struct rec_location *l, struct name *out) {
 	char number[32];
@@ -145,7 +164,7 @@ static bool name_by_address(struct names *n, const struct rec_location *l, struc
 		number[0] = '\0';
 	} else {
 		const struct rec_module *m = &n->recording->modules.items[l->module];
-		base = path_base(text(n->recording, m->path));
+		base = names_title_of(n, text(n->recording, m->path));
 		if (base.size == 0) {
 			base = path_base(text(n->recording, n->recording->meta.exe));
 		}

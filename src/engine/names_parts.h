@@ -25,6 +25,9 @@ struct names {
 	uint32_t *site; // per node: the frame its stacks are named after, + 1
 };
 
+/** What a module is called: "libfoo.so.1"; "_json.so" of "_json.cpython-311-x86_64-linux-gnu.so". */
+struct slice names_title_of(struct names *n, struct slice path);
+
 /** Find the frame that each node's stacks are named after. False: no memory. */
 bool names_find_sites(struct names *n);
 

@@ -80,7 +80,7 @@ static void name_modules(struct names *n) {
 		struct name *out = &n->frames[n->n_frames + i];
 		out->module = r->strings.items[r->modules.items[i].path];
 		out->module = out->module.size ? out->module : r->strings.items[r->meta.exe];
-		out->function = path_base(out->module);
+		out->function = names_title_of(n, out->module);
 		if (i == 0 || out->function.size == 0) {
 			out->function = slice_of_text("generated code");
 			out->module = (struct slice){0};

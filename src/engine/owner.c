@@ -242,6 +242,20 @@ bool owner_is_of_system(struct slice path) {
 	return false;
 }
 
+bool owner_is_in_prefix_of(struct slice exe, struct slice path) {
+	static const char bin[] = "/bin/", lib[] = "/lib/";
+	size_t name = base_name(exe).size, n = sizeof bin - 1;
+	if (exe.size < name + n || memcmp(exe.data + exe.size - name - n, bin, n) != 0) {
+		return false;
+	}
+	struct slice prefix = slice_of(exe.data, exe.size - name - n);
+	// What people build themselves lies there, too
+	return prefix.size > 0 && !slice_equal(prefix, slice_of_text("/usr/local")) &&
+			path.size == prefix.size + n + base_name(path).size &&
+			memcmp(path.data, prefix.data, prefix.size) == 0 &&
+			memcmp(path.data + prefix.size, lib, n) == 0;
+}
+
 bool owner_is_runtime(struct slice exe) {
 	static const char *const runtimes[] = {"node", "nodejs", "python", "java", "ruby", "perl"};
 	struct slice name = base_name(exe);

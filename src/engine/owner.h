@@ -36,6 +36,9 @@ struct slice owner_product_folder_of(struct slice exe);
 /** A library that lies directly in a folder that the whole system shares, not in one of a language. */
 bool owner_is_of_system(struct slice path);
 
+/** A library in the lib folder beside the bin folder of an executable: of /opt/jdk/bin/java in /opt/jdk/lib. */
+bool owner_is_in_prefix_of(struct slice exe, struct slice path);
+
 /** An executable that runs other people's programs (node, python3.11, java, ruby, perl, ...). */
 bool owner_is_runtime(struct slice exe);
 

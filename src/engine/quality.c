@@ -2,6 +2,7 @@
 #include "engine/quality.h"
 
 #include "engine/quality_parts.h"
+#include "engine/runtimes.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -219,11 +220,15 @@ static void say_outside(struct quality_writer *w) {
 		return;
 	}
 	char heap[HUMAN_MAX], all[HUMAN_MAX], rest[HUMAN_MAX];
+	// Where blocks never were half of it, it is no freed memory that is kept
+	char own[RUNTIME_FLAG_MAX] = "";
+	bool is_own = r->summary.peak_bytes + r->summary.old_bytes < rss / 2 &&
+			runtime_own_memory(r->strings.items[r->meta.exe], own);
 	quality_say(w, "outside-heap", rss - heap_bytes,
 			"of %s resident memory at its largest, %s were in live blocks and %s were not (freed memory "
-			"that the allocator keeps, mappings, stacks and code: not told apart here)",
+			"that the allocator keeps, mappings, stacks and code: not told apart here)%s%s",
 			human_bytes(all, rss), human_bytes(heap, heap_bytes),
-			human_bytes(rest, rss - heap_bytes));
+			human_bytes(rest, rss - heap_bytes), is_own ? ". " : "", own);
 }
 
 /** The share of the bytes at the peak that are named after code without a name. */

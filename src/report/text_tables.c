@@ -63,7 +63,10 @@ static struct columns share_out(const struct page *p, size_t widest_name) {
 static void put_place(struct buffer *out, const struct name *name, size_t width) {
 	struct buffer place = {0};
 	if (name->file.size > 0) {
-		buffer_printf(&place, "%.*s:%" PRIu32, SLICE_ARG(path_base(name->file)), name->line);
+		buffer_slice(&place, path_base(name->file));
+		if (name->line > 0) {
+			buffer_printf(&place, ":%" PRIu32, name->line);
+		}
 	} else if (name->has_name && !slice_equal(name->function, path_base(name->module))) {
 		buffer_slice(&place, path_base(name->module));
 	}

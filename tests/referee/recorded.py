@@ -40,6 +40,9 @@ class Recorded:
     def text(self, number):
         return self.file.strings[number]
 
+    def program(self):
+        return self.text(self.meta["exe"]).rsplit("/", 1)[-1]
+
     def chain(self, node):
         if node not in self.chains:
             row = self.tables["nodes"][node] if node else None

@@ -45,10 +45,10 @@ FORMS = {
                    rf"\((?P<made_bytes>{BYTES})\))?\.",
     "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\) "
                        rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})\.",
-    "runtime": rf"(?P<who>.+) itself holds (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\), for what it runs; "
-               r"its own functions: heaptrack_print --bottom-up --lens fold=0\.",
-    "no-script-names": rf"(?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\) is .+, whose functions have no names "
-                       r"here: start it as .+ --perf-basic-prof --interpreted-frames-native-stack\.",
+    "runtime": rf"(?P<who>.+) holds (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\) for what it runs"
+               rf"(?:, (?P<part>{BYTES}) of it in (?P<module>.+?))?"
+               rf"(?:, (?P<asked>{BYTES}) (?:of it )?asked for by (?P<asker>.+?))?"
+               r"(?P<own>; its own functions: heaptrack_print --bottom-up --lens fold=0)?\.",
     "no-lines": r".+ has no files and lines: build it with .+\.",
     "wrapper": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the allocations for (?P<n>{COUNT}) callers; to see those "
                r"instead: --fold '.+'\.",
@@ -58,6 +58,18 @@ FORMS = {
                  rf"\((?P<share>{PERCENT}) of the peak\)(?:: .+)?|(?P<who>.+) grew most, by (?P<much>{BYTES}) "
                  rf"\((?P<share2>{PERCENT}) of the peak\)(?P<again>, to what it held before)?{OLD_FREED})\.",
 }
+# How the functions that a runtime runs get names: behind one sentence, the first about the runtime
+FLAG = r"; to name the (?P<language>\w+) functions behind it, start it (?P<how>.+)\."
+FLAGS = {
+    "node": ("JavaScript", lambda exe: f"as {exe} --perf-basic-prof --interpreted-frames-native-stack"),
+    "python": ("Python", lambda exe: f"as {exe} -X perf" if int((re.findall(r"\.(\d+)$", exe) or [0])[0]) >= 12
+               else "with Python 3.12 or later and -X perf"),
+}
+TELLS = {"node": "JavaScript's objects itself; node --heap-prof tells of them",
+         "python": "small objects itself; with PYTHONMALLOC=malloc in its environment they are recorded",
+         "php": "what scripts hold itself; with USE_ZEND_ALLOC=0 in its environment it is recorded",
+         "java": "Java's objects itself; jcmd PID GC.class_histogram tells of them",
+         "ruby": "Ruby's objects itself; ObjectSpace.dump_all tells of them"}
 # The lines above the totals, and the numbers that their "value" is
 QUALITY = {
     "stopped-early": rf"the recording ended at (?P<stopped>{TIME}), the program ran on to (?P<run>{TIME}): what it did "
@@ -83,9 +95,21 @@ QUALITY = {
     "children": rf"(?P<n>{COUNT}) child process(?: was|es were) not recorded"
                 rf"(?:; the largest, (?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
     "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its largest, (?P<heap>{BYTES}) were in live blocks and "
-                    rf"(?P<rest>{BYTES}) were not \(.+\)",
+                    rf"(?P<rest>{BYTES}) were not \([^)]+\)(?:\. (?P<runtime>\S+) maps memory for (?P<tells>.+))?",
     "unnamed": rf"(?P<share>{PERCENT}) of the bytes at the peak come from (?:code|generated code) without names.*",
 }
+
+
+def value_of(number):
+    """The bytes that a text says, and by how much they may be rounded."""
+    amount, unit = number.split()
+    scale = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+    return float(amount) * scale, 0 if unit == "B" else 0.051 * scale
+
+
+def least_of(number):
+    value, half = value_of(number)
+    return value - half
 
 
 class Sentence:
@@ -94,7 +118,8 @@ class Sentence:
     def __init__(self, referee, finding):
         self.referee, self.recorded, self.finding = referee, referee.recorded, finding
         self.numbers, self.left = finding["numbers"], set(finding["numbers"])
-        form = re.fullmatch(FORMS[finding["id"]], finding["text"])
+        self.flag = re.search(FLAG, finding["text"])
+        form = re.fullmatch(FORMS[finding["id"]], finding["text"][:self.flag.start()] + "." if self.flag else finding["text"])
         self.said = {name: text for name, text in form.groupdict().items() if text} if form else None
 
     def wrong(self, what, *figures):
@@ -115,9 +140,24 @@ class Sentence:
     def judge(self):
         if self.said is None:
             return self.wrong("no form that the referee knows")
+        if self.flag:
+            self.judge_flag()
         getattr(self, "judge_" + self.finding["id"].replace("-", "_"))()
         for name in self.left:
             self.wrong(f"nothing judges its number {name}", self.numbers[name])
+
+    def judge_flag(self):
+        """It is the runtime's, no script's function has a name, and it is said once, of the first."""
+        exe, findings = self.recorded.program(), self.referee.report["json"]["findings"]
+        language, how = FLAGS.get(re.sub(r"[\d._-].*", "", exe), (None, lambda exe: None))
+        if (self.flag["language"], self.flag["how"]) != (language, how(exe)):
+            self.wrong("not what gives its scripts names", language)
+        if next(f for f in findings if re.search(FLAG, f["text"])) is not self.finding or \
+                sum(1 for f in findings if re.search(FLAG, f["text"])) > 1:
+            self.wrong("said twice")
+        if any(f["module"] is None and not re.match(r"generated code|\(callers", f["function"])
+               for frames in self.referee.naming.frames.values() for f in frames):
+            self.wrong("some have names")
 
     # ---- which stacks it is about
 
@@ -211,9 +251,7 @@ class Sentence:
         parts = re.findall(rf"(?:^|, | and )(.*?) ({BYTES})(?=, | and |$)", text)
         low = high = 0
         for name, number in parts:
-            amount, unit = number.split()
-            value = float(amount) * {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
-            half = 0 if unit == "B" else 0.051 * {"kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+            value, half = value_of(number)
             low, high = low + value - half, high + value + half
             if name not in ("itself", "the rest"):
                 below = self.recorded.live_at(self.referee.naming.through(name, stacks), self.recorded.peak_ns)
@@ -491,17 +529,22 @@ class Sentence:
     def judge_runtime(self):
         peak = self.recorded.peak
         least = max(self.recorded.live_at(s, self.recorded.peak_ns)
-                    for s in self.referee.naming.candidates(self.said["who"]))
+                    for s in self.referee.naming.candidates(self.said.get("module", self.said["who"])))
         held = self.numbers["bytes"]
         self.number("bytes", held if least <= held <= peak else least)
         self.text("bytes", in_bytes(held))
         self.text("share", in_percent(held, peak))
-
-    def judge_no_script_names(self):
-        held, peak = self.numbers["bytes"], self.recorded.peak
-        self.number("bytes", min(held, peak))
-        self.text("bytes", in_bytes(held))
-        self.text("share", in_percent(held, peak))
+        self.text("who", self.recorded.program())
+        if "part" in self.said:
+            self.text("part", *(in_bytes(self.recorded.live_at(s, self.recorded.peak_ns))
+                                for s in self.referee.naming.candidates(self.said["module"])))
+        if "asked" in self.said:
+            below = self.recorded.live_at(self.referee.naming.through(self.said["asker"], self.recorded.all),
+                                          self.recorded.peak_ns)
+            if least_of(self.said["asked"]) > min(below, held):
+                self.wrong("asked for", "at most", below)
+        if ("own" in self.said) == bool(self.flag):
+            self.wrong("its own functions, or how to name the others")
 
     def judge_no_lines(self):
         self.number("bytes", min(self.numbers["bytes"], sum(b.size for b in self.recorded.blocks)))
@@ -549,6 +592,10 @@ def judge_quality(referee, line):
         hold("all", in_bytes(rss))
         hold("heap", in_bytes(heap))
         hold("rest", in_bytes(rss - heap))
+        hold("runtime", r.program())
+        hold("tells", TELLS.get(re.sub(r"[\d._-].*", "", r.program())))
+        if said["runtime"] and r.peak + summary["old_bytes"] >= rss // 2:
+            wrong.append(f"outside-heap: blocks held as much: {line['text']}")
         n_children = rss - heap
     if line["id"] == "before-attach":
         hold("bytes", in_bytes(summary["old_bytes"]))

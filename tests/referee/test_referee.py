@@ -114,7 +114,8 @@ int main() {
 }
 """,
 }
-DEBIAN = [["/usr/bin/python3", "-c", "import json; json.dumps(list(range(9999)))"], ["/usr/bin/perl", "-e", "@a = (1..9999)"],
+PYTHON = "import json; kept = [str(i) for i in range(500000)]; json.dumps(list(range(9999)))"
+DEBIAN = [["/usr/bin/python3", "-c", PYTHON], ["/usr/bin/perl", "-e", "@a = (1..9999)"],
           ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
 
 
@@ -132,6 +133,9 @@ def recordings(build, tmp_path_factory):
         return made[name]
 
     def by_name(name):
+        for command in DEBIAN:
+            if name == Path(command[0]).name:
+                return record(name, command)
         if name == "demo":
             return record(name, [build / "tests/victims/demo"])
         source = folder / (name if "." in name else f"{name}.c")
@@ -316,8 +320,28 @@ PLANTED = {
 }
 
 
+def line(name, pattern, replacement):
+    """Change a line above the totals."""
+    def plant(report):
+        found = next(q for q in report["json"]["quality"]["sentences"] if q["id"] == name)
+        assert re.search(pattern, found["text"]), found
+        found["text"] = re.sub(pattern, replacement, found["text"], count=1)
+    return plant
+
+
 # Into what is said of other programs
 PLANTED_ELSEWHERE = {
+    "runtime-bytes": ("perl", number("runtime", "bytes", lambda n: n * 3)),
+    "runtime-text": ("perl", text("runtime", r"holds [\d.]+", "holds 9.9")),
+    "runtime-who": ("perl", text("runtime", r"^\w+", "ruby")),
+    "runtime-asked": ("perl", text("runtime", r"[\d.]+ .B of it asked", "9.9 GB of it asked")),
+    "runtime-asker": ("perl", text("runtime", r"asked for by \w+", "asked for by Perl_nobody")),
+    "runtime-flag": ("python3", text("runtime", r"3\.12", "3.10")),
+    "runtime-language": ("python3", text("runtime", "the Python", "the Perl")),
+    "runtime-no-flag": ("perl", text("runtime", r"; its own .+", "; to name the Perl functions behind it, start it as "
+                                                                "perl -X perf.")),
+    "runtime-maps": ("python3", line("outside-heap", "small objects", "all objects")),
+    "runtime-maps-who": ("python3", line("outside-heap", r"python3\S+ maps", "node maps")),
     "steady-high": ("renews", number("steady", "bytes", lambda n: n + n // 20)),
     "steady-low": ("renews", number("steady", "low_bytes", lambda n: n - n // 20)),
     "steady-from": ("renews", number("steady", "from_ns", lambda n: n + n // 9)),

@@ -240,6 +240,126 @@ static void is_silent_about_nothing(void **state) {
 	assert_int_equal(make().n, 0);
 }
 
+// ---- the same program as an interpreter, whose stacks are those of what it runs
+
+static void become(const char *exe) {
+	names_destroy(names);
+	sample_strings[S_EXE] = slice_of_text(exe);
+	names = names_create(&r, NULL);
+	assert_non_null(names);
+}
+
+static const char *said(const char *id) {
+	struct findings all = make();
+	const struct finding *found = find(&all, id);
+	return found ? found->text : "";
+}
+
+static void tells_which_of_a_runtimes_functions_asked(void **state) {
+	(void)state;
+	become("/opt/node/bin/node");
+	struct findings all = make();
+	assert_string_equal(find(&all, "runtime")->text,
+			"node holds 16.0 MB (99 % of the peak) for what it runs, 16.0 MB of it asked for by "
+			"make_row(); to name the JavaScript functions behind it, start it as node "
+			"--perf-basic-prof --interpreted-frames-native-stack.");
+	assert_int_equal(finding_number(find(&all, "runtime"), "bytes"), 16040500);
+}
+
+/** The stack goes through code without a name first: nobody knows who asked. */
+static void takes_nobody_for_who_asked(void **state) {
+	(void)state;
+	struct rec_location *l = &sample_locations[L_SPIKE], before = *l;
+	l->n_frames = 0;
+	become("/usr/bin/perl");
+	const char *text = said("runtime");
+	*l = before;
+	assert_string_equal(text,
+			"perl holds 16.0 MB (99 % of the peak) for what it runs; its own functions: "
+			"heaptrack_print --bottom-up --lens fold=0.");
+}
+
+/** What grows is named, with the module that holds it and its function; how to know more is said once. */
+static void says_how_scripts_get_names_once(void **state) {
+	(void)state;
+	r.intervals.n = 0;
+	for (uint16_t i = 0; i < EDGES; i++) {
+		add(0, i, REC_NEVER, 1, 200000);
+	}
+	sample_stacks[0].live_bytes = EDGES * 200000;
+	fill_edges();
+	become("/usr/bin/python3.11");
+	struct findings all = make();
+	sample_stacks[0].live_bytes = 0;
+	assert_string_equal(all.items[0].id, "growing");
+	assert_non_null(strstr(all.items[0].text, "python3.11 via make_row(), for what it runs: grew"));
+	assert_non_null(strstr(all.items[0].text,
+			"; to name the Python functions behind it, start it with Python 3.12 or later and "
+			"-X perf."));
+	for (uint32_t i = 1; i < all.n; i++) {
+		assert_null(strstr(all.items[i].text, "to name the"));
+	}
+}
+
+static void knows_which_python_has_names(void **state) {
+	(void)state;
+	become("/usr/bin/python3.12");
+	assert_non_null(strstr(said("runtime"), "start it as python3.12 -X perf."));
+	become("/usr/bin/python3.9");
+	assert_non_null(strstr(said("runtime"), "start it with Python 3.12 or later and -X perf."));
+}
+
+static void asks_for_no_names_that_are_there(void **state) {
+	(void)state;
+	struct rec_location *l = &sample_locations[L_X], before = *l;
+	*l = (struct rec_location){.pc = 1, .first_frame = 5, .n_frames = 1}; // generated, and named
+	become("/opt/node/bin/node");
+	const char *text = said("runtime");
+	*l = before;
+	assert_null(strstr(text, "to name the"));
+	assert_non_null(strstr(text, "; its own functions: "));
+}
+
+/** A library of the runtime's own is a part of it: what it holds is said apart. */
+static void tells_a_runtimes_library_from_its_program(void **state) {
+	(void)state;
+	struct slice before = sample_strings[S_LIBX];
+	sample_stacks[2].peak_bytes = 30000000, sample_stacks[2].peak_blocks = 1;
+	r.nodes.items[N_PARSE_X].parent = N_START;
+	sample_strings[S_LIBX] = slice_of_text("/opt/jdk/lib/libjava.so");
+	become("/opt/jdk/bin/java");
+	r.summary.peak_bytes = 46040500;
+	const char *text = said("runtime");
+	r.nodes.items[N_PARSE_X].parent = N_PARSE;
+	sample_stacks[2].peak_bytes = sample_stacks[2].peak_blocks = 0;
+	sample_strings[S_LIBX] = before;
+	assert_string_equal(text,
+			"java holds 46.0 MB (100 % of the peak) for what it runs, 30.0 MB of it in libjava.so; "
+			"its own functions: heaptrack_print --bottom-up --lens fold=0.");
+}
+
+/** A runtime's threads give blocks to each other; only what a named site made is worth a sentence. */
+static void is_silent_about_what_runtimes_hand_over(void **state) {
+	(void)state;
+	static struct rec_handover h = {.from = 1, .to = 2, .blocks = 5000, .bytes = 50000};
+	static struct rec_thread threads[] = {{0}, {.tid = 42, .allocations = 5000}, {.tid = 43}};
+	r.handovers.items = &h, r.handovers.n = 1;
+	r.threads.items = threads, r.threads.n = 3;
+	for (uint32_t i = 0; i < r.stacks.n; i++) {
+		r.stacks.items[i].thread = 1;
+	}
+	become("/home/u/app");
+	bool is_said = *said("handed-over");
+	sample_strings[S_LIBX] = slice_of_text("/usr/lib/x86_64-linux-gnu/libx.so.1");
+	become("/opt/node/bin/node");
+	bool is_said_of_node = *said("handed-over");
+	for (uint32_t i = 0; i < r.stacks.n; i++) {
+		r.stacks.items[i].thread = 0;
+	}
+	assert_true(is_said);
+	assert_false(is_said_of_node);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 
 int main(void) {
@@ -253,6 +373,13 @@ int main(void) {
 			TEST(calls_no_growth_what_comes_and_goes),
 			TEST(says_no_mean_size_of_short_lived_blocks),
 			TEST(is_silent_about_nothing),
+			TEST(tells_which_of_a_runtimes_functions_asked),
+			TEST(takes_nobody_for_who_asked),
+			TEST(says_how_scripts_get_names_once),
+			TEST(knows_which_python_has_names),
+			TEST(asks_for_no_names_that_are_there),
+			TEST(tells_a_runtimes_library_from_its_program),
+			TEST(is_silent_about_what_runtimes_hand_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,28 @@ static void knows_libraries_of_the_system(void **state) {
 	}
 }
 
+static void knows_libraries_beside_a_program(void **state) {
+	(void)state;
+	static const struct {
+		const char *exe, *path;
+		bool is_beside;
+	} all[] = {
+			{"/opt/jdk/bin/java", "/opt/jdk/lib/libjava.so", true},
+			{"/opt/jdk/bin/java", "/opt/jdk/lib/server/libjvm.so", false}, // known by its name
+			{"/opt/jdk/bin/java", "/opt/other/lib/libjava.so", false},
+			{"/usr/local/bin/python3", "/usr/local/lib/libmine.so", false},
+			{"/bin/perl", "/lib/libz.so", false},
+			{"/home/u/node", "/home/u/lib/addon.so", false},
+			{"node", "/lib/addon.so", false},
+			{"/opt/jdk/bin/java", "/opt/jdk/lib", false},
+	};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		assert_int_equal(owner_is_in_prefix_of(slice_of_text(all[i].exe),
+								 slice_of_text(all[i].path)),
+				all[i].is_beside);
+	}
+}
+
 static void knows_names_that_speak_of_allocating(void **state) {
 	(void)state;
 	static const char *const speak[] = {"ngx_palloc", "AcquireAlignedMemory",
@@ -221,6 +243,7 @@ int main(void) {
 			cmocka_unit_test(knows_runtimes),
 			cmocka_unit_test(knows_folders_of_one_program),
 			cmocka_unit_test(knows_libraries_of_the_system),
+			cmocka_unit_test(knows_libraries_beside_a_program),
 			cmocka_unit_test(knows_names_that_speak_of_allocating),
 			cmocka_unit_test(knows_names_that_only_memory_has),
 	};

@@ -1,0 +1,122 @@
+"""What is said first of programs that run other people's programs, read as their authors would.
+
+The first sentence names the module and, where it has a name, the function of the runtime that asked for
+the memory, and what gives the scripts' own functions names; never only that the runtime holds it all.
+"""
+
+import re
+import shutil
+
+import pytest
+
+BUFFERS = """
+const kept = []; let n = 0;
+const timer = setInterval(() => {
+  for (let i = 0; i < 20; i++) kept.push(Buffer.alloc(100000, 1));
+  if (++n === 30) clearInterval(timer);
+}, 10);
+"""
+OBJECTS = "const kept = []; for (let i = 0; i < 300000; i++) kept.push({i, name: 'x' + i});\n" \
+    "setTimeout(() => kept.length, 200);\n"
+GROWING_LIST = "kept = [{'id': i, 'name': 'x%d' % i} for i in range(250000)]\n"
+NUMPY = """
+import time
+try:
+    import numpy
+except ImportError:
+    raise SystemExit(9)
+kept = []
+for _ in range(40):
+    kept.append(numpy.ones(100000)); time.sleep(0.01)
+"""
+CTYPES = """
+import ctypes, time
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+for _ in range(150):
+    for _ in range(20): libc.malloc(5000)
+    time.sleep(0.003)
+"""
+VALUES = "<?php $kept = []; for ($i = 0; $i < 500000; $i++) $kept[] = ['id' => $i, 'name' => \"x$i\"];"
+CLASSES = "class A { public static void main(String[] a) { System.out.println(a.length); } }"
+
+
+def said(tools, tmp_path, script, *command, suffix, **env):
+    """The page of a script that a runtime runs, in one line; its --json."""
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"no {command[0]} here")
+    (tmp_path / f"script.{suffix}").write_text(script)
+    recording = tools.record(*command, f"script.{suffix}", cwd=tmp_path, env=env or None)
+    if recording.status == 9:
+        pytest.skip("not installed")
+    assert recording.status == 0, repr(recording)
+    return " ".join(recording.report().split()), recording.json()
+
+
+def first(data):
+    return next(f for f in data["findings"] if f["id"] not in ("outside-heap", "children"))
+
+
+def test_node_whose_buffers_grow(tools, tmp_path):
+    _, data = said(tools, tmp_path, BUFFERS, "node", suffix="js")
+    # Whether that is growth, is judged by its curve: a machine that stalls bends it
+    assert re.match(r"(node|libnode\S*)( via v8::\S+.*, for what it runs: grew | holds .+ asked for by v8::)",
+                    first(data)["text"]), data["findings"]
+    assert first(data)["text"].endswith("; to name the JavaScript functions behind it, start it as node "
+                                        "--perf-basic-prof --interpreted-frames-native-stack.")
+    held = next(f for f in data["findings"] if f["id"] == "runtime")["text"]
+    assert re.match(r"node holds [\d.]+ MB \(\d+ % of the peak\) for what it runs, .* asked for by v8::", held), held
+
+
+def test_node_whose_objects_are_in_no_block(tools, tmp_path):
+    page, data = said(tools, tmp_path, OBJECTS, "node", suffix="js")
+    assert "node maps memory for JavaScript's objects itself; node --heap-prof tells of them" in page, page
+    assert first(data)["id"] != "handed-over", data["findings"]  # between V8's own threads
+    assert "--perf-basic-prof" in first(data)["text"], data["findings"]
+
+
+def test_python_whose_objects_are_in_no_block(tools, tmp_path):
+    page, data = said(tools, tmp_path, GROWING_LIST, "/usr/bin/python3", suffix="py")
+    assert re.search(r"python3\S* maps memory for small objects itself; with PYTHONMALLOC=malloc in its "
+                     "environment they are recorded", page), page
+    assert re.search(r"to name the Python functions behind it, start it (as python3\.\d+|with Python 3\.12 or "
+                     r"later and) -X perf", first(data)["text"]), data["findings"]
+
+
+def test_python_does_as_it_was_told(tools, tmp_path):
+    """With what the line says, the objects are blocks, and the line is gone."""
+    page, data = said(tools, tmp_path, GROWING_LIST, "/usr/bin/python3", suffix="py", PYTHONMALLOC="malloc")
+    assert "maps memory" not in page, page
+    assert data["summary"]["allocations"] > 500000
+
+
+def test_numpy_is_named_with_its_package(tools, tmp_path):
+    page, data = said(tools, tmp_path, NUMPY, "/usr/bin/python3", suffix="py")
+    assert re.match(r"(_multiarray_umath\.so, no symbols|.+) \(numpy\)(: grew | holds )", first(data)["text"]), \
+        data["findings"]
+    assert "cpython-3" not in page.split("FINDINGS")[1].split("PEAK, by")[0], page
+
+
+def test_memory_of_a_library_is_not_the_programs(tools, tmp_path):
+    """ctypes: libffi calls malloc. That it holds it all, python's own too, would be false."""
+    _, data = said(tools, tmp_path, CTYPES, "/usr/bin/python3", suffix="py")
+    held = next(f for f in data["findings"] if f["id"] == "runtime")
+    match = re.match(r"python3\S* holds ([\d.]+) MB \(\d+ % of the peak\) for what it runs, ([\d.]+) MB of it in "
+                     r"libffi\.so", held["text"])
+    assert match and float(match[2]) < float(match[1]), held
+
+
+def test_php_whose_values_are_in_no_block(tools, tmp_path):
+    page, _ = said(tools, tmp_path, VALUES, "php", suffix="php")
+    assert re.search(r"php\S* maps memory for what scripts hold itself; with USE_ZEND_ALLOC=0 in its environment "
+                     "it is recorded", page), page
+    page, data = said(tools, tmp_path, VALUES, "php", suffix="php", USE_ZEND_ALLOC="0")
+    assert "maps memory" not in page and data["summary"]["allocations"] > 500000, page
+
+
+def test_java_is_its_machine_not_its_launcher(tools, tmp_path):
+    page, data = said(tools, tmp_path, CLASSES, "java", suffix="java")
+    assert "JavaMain" not in page.split("more:")[0] and "libjava.so" not in page, page
+    held = next(f for f in data["findings"] if f["id"] == "runtime")["text"]
+    assert re.match(r"java holds [\d.]+ MB \(\d+ % of the peak\) for what it runs, [\d.]+ MB of it in libjvm\.so",
+                    held), held
