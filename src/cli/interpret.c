@@ -212,7 +212,7 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 	int fd = mkostemp(temporary, O_CLOEXEC);
 	struct trace_source old;
 	bool has_events = session_source(s, &old);
-	bool ok = fd >= 0 || err_system(err, errno, "%s: cannot be written", path);
+	bool ok = fd >= 0 || err_system(err, errno, "cannot write %s", path);
 	ok = ok &&
 			trace_write_whole((struct trace_sink){put_at, &fd}, &s->recording, NULL,
 					has_events ? &old : NULL, err);
@@ -222,7 +222,7 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 	}
 	ok = ok && move_aside(path, err);
 	if (ok && rename(temporary, path) != 0) {
-		ok = err_system(err, errno, "%s: cannot be written", path);
+		ok = err_system(err, errno, "cannot write %s", path);
 	}
 	if (fd >= 0) {
 		(void)close(fd);

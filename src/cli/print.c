@@ -26,7 +26,7 @@ static bool put_json(void *user, struct buffer *out, struct err *err) {
 	(void)user;
 	size_t n = out->size ? fwrite(out->data, 1, out->size, stdout) : 0;
 	if (n < out->size && errno != EPIPE) {
-		return err_system(err, errno, "standard output cannot be written");
+		return err_system(err, errno, "cannot write to standard output");
 	}
 	buffer_clear(out);
 	return true;
@@ -36,7 +36,7 @@ static bool put_json(void *user, struct buffer *out, struct err *err) {
 static bool put_text(void *user, struct buffer *out, struct err *err) {
 	(void)user;
 	if (!say_text(stdout, buffer_view(out)) && errno != EPIPE) {
-		return err_system(err, errno, "standard output cannot be written");
+		return err_system(err, errno, "cannot write to standard output");
 	}
 	buffer_clear(out);
 	return true;
@@ -104,7 +104,7 @@ static bool put_files(struct session *s, const struct print_options *o, struct e
 
 static bool flush_out(struct err *err) {
 	return fflush(stdout) == 0 || errno == EPIPE ||
-			err_system(err, errno, "standard output cannot be written");
+			err_system(err, errno, "cannot write to standard output");
 }
 
 static bool print_page(const struct print_options *o, struct err *err) {

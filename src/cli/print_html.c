@@ -51,12 +51,12 @@ static bool write_file(const char *path, const struct buffer *page, struct err *
 	}
 	const char *part = (const char *)name.data;
 	int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	bool ok = fd >= 0 || err_system(err, errno, "%s cannot be written", path);
+	bool ok = fd >= 0 || err_system(err, errno, "cannot write %s", path);
 	if (fd >= 0) {
 		ok = file_write_at(fd, 0, page->data, page->size, err) || err_add(err, "%s", path);
 		(void)close(fd);
 		if (ok && rename(part, path) != 0) {
-			ok = err_system(err, errno, "%s cannot be written", path);
+			ok = err_system(err, errno, "cannot write %s", path);
 		}
 		if (!ok) {
 			(void)unlink(part);

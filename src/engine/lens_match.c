@@ -131,8 +131,7 @@ bool lens_pattern_is_valid(struct slice pattern, struct err *err) {
 		return err_set(err, ERR_USAGE, "a zero byte");
 	}
 	if (expanded_size(pattern) > EXPANDED_MAX) {
-		return err_set(err, ERR_LIMIT,
-				"with its repetitions written out it is longer than %d characters; ask for less",
+		return err_set(err, ERR_LIMIT, "longer than %d characters with its repetitions expanded",
 				EXPANDED_MAX);
 	}
 	if (!compile(pattern, &regex, err)) {

@@ -40,7 +40,8 @@ static bool decode(struct reader *rd, struct slice value, struct slice *out) {
 		int high = i + 2 < value.size ? hex_digit(value.data[i + 1]) : -1;
 		int low = i + 2 < value.size ? hex_digit(value.data[i + 2]) : -1;
 		if (high < 0 || low < 0) {
-			return err_set(rd->err, ERR_USAGE, "after %% come two hexadecimal digits; %% is %%25");
+			return err_set(rd->err, ERR_USAGE,
+					"%% must be followed by two hexadecimal digits; write %% itself as %%25");
 		}
 		text[n++] = (uint8_t)(high << 4 | low);
 		i += 2;
@@ -60,7 +61,7 @@ static bool read_choice(struct slice value, const char *const *names, unsigned n
 		}
 		buffer_printf(&list, "%s%s", i ? ", " : "", names[i]);
 	}
-	(void)err_set(err, ERR_USAGE, "it is one of: %.*s", SLICE_ARG(buffer_view(&list)));
+	(void)err_set(err, ERR_USAGE, "use one of: %.*s", SLICE_ARG(buffer_view(&list)));
 	buffer_finish(&list);
 	return false;
 }
@@ -93,8 +94,7 @@ static bool read_text(struct reader *rd, struct slice value) {
 		return false;
 	}
 	if (t->text.size == 0) {
-		return err_set(rd->err, ERR_USAGE,
-				"a text to look for, /EXPRESSION/, or ! and one of these");
+		return err_set(rd->err, ERR_USAGE, "use TEXT, /EXPRESSION/, !TEXT or !/EXPRESSION/");
 	}
 	rd->lens->n_texts++;
 	return !t->is_regex || lens_pattern_is_valid(t->text, rd->err);
@@ -156,7 +156,7 @@ static bool read_word(struct reader *rd, struct slice key, struct slice value) {
 		return read_threads(rd, value);
 	}
 	return err_set(rd->err, ERR_USAGE,
-			"there is no such word; there are m, t, q, focus, hide, fold, threads and group");
+			"unknown term; use m, t, q, focus, hide, fold, threads or group");
 }
 
 static size_t count(struct slice s, uint8_t c) {
@@ -184,7 +184,7 @@ static bool read_words(struct reader *rd, struct slice text) {
 		size_t key = equals ? (size_t)(equals - word.data) : word.size;
 		struct slice value = equals ? slice_of(equals + 1, word.size - key - 1) : slice_of(NULL, 0);
 		if (word.size && !equals) {
-			return err_set(rd->err, ERR_USAGE, "lens: \"%.*s\": a word is written NAME=VALUE",
+			return err_set(rd->err, ERR_USAGE, "lens: \"%.*s\": invalid term; use NAME=VALUE",
 					SLICE_ARG(word));
 		}
 		if (word.size && !read_word(rd, slice_of(word.data, key), value)) {

@@ -223,7 +223,7 @@ bool lens_time_parse(struct lens *l, struct slice text, const struct recording *
 	struct end from, to;
 	if (r->edges.n == 0 || (r->intervals.n == 0 && r->summary.allocations)) {
 		return err_set(err, ERR_UNSUPPORTED,
-				"this recording holds totals only: it cannot be asked about a part of its time");
+				"this recording holds only totals; a range of time cannot be selected");
 	}
 	l->has_range = true;
 	if (slice_equal(text, slice_of_text("peak"))) {
@@ -233,13 +233,12 @@ bool lens_time_parse(struct lens *l, struct slice text, const struct recording *
 	if (!take_end(&s, r, &from) || !take(&s, "-") || !take_end(&s, r, &to) || s.at != s.end) {
 		if (s.lacks_mark) {
 			return err_set(err, ERR_USAGE,
-					"the recording has no such mark: --timeline lists those that it has (%u)",
-					r->marks.n);
+					"no such mark; --timeline lists the marks of the recording (%u)", r->marks.n);
 		}
 		return err_set(err, ERR_USAGE,
-				"a range is FROM-TO, each of them seconds (1.66), a share (12%%), seconds before "
-				"the end (-5s), the time of the day (12:03:07), a mark (mark:NAME), start, end or "
-				"peak; or just peak");
+				"invalid range; use FROM-TO, each in seconds (1.66), a share (12%%), seconds "
+				"before the end (-5s), the time of day (12:03:07), a mark (mark:NAME), start, "
+				"end or peak; or just peak");
 	}
 	if (from.is_end || to.is_start || (!from.is_start && !to.is_end && from.moment > to.moment)) {
 		return err_set(err, ERR_USAGE, "the range ends before it begins");

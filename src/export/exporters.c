@@ -37,7 +37,7 @@ const struct exporter *exporter_find(const char *name, struct err *err) {
 		}
 		buffer_printf(&names, "%s%s", i ? ", " : "", exporters[i].name);
 	}
-	(void)err_set(err, ERR_USAGE, "there is no export \"%s\"; there are: %.*s", name,
+	(void)err_set(err, ERR_USAGE, "unknown export \"%s\"; use one of: %.*s", name,
 			SLICE_ARG(buffer_view(&names)));
 	buffer_finish(&names);
 	return NULL;

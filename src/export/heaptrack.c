@@ -315,13 +315,12 @@ static bool write_file(const struct export_request *request, const struct export
 		bool is_raw, struct err *err) {
 	if (!is_whole(request->lens)) {
 		return err_set(err, ERR_USAGE,
-				"a file of heaptrack's holds a whole recording: leave out "
-				"--lens");
+				"the heaptrack format holds a whole recording; leave out --lens");
 	}
 	const struct recording *r = &request->session->recording;
 	if (r->intervals.n == 0 && r->summary.allocations > 0 && r->meta.source == REC_IMPORTED) {
 		return err_set(err, ERR_UNSUPPORTED,
-				"a file of heaptrack's holds events; what was read has totals alone");
+				"the heaptrack format holds events, but the input has only totals");
 	}
 	struct arena arena = {0};
 	struct kde_out o = {

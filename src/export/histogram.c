@@ -36,10 +36,10 @@ bool export_histogram(const struct export_request *request, const struct export_
 	const struct recording *r = &request->session->recording;
 	if (request->lens->has_range || request->base) {
 		return err_set(err, ERR_UNSUPPORTED,
-				"a histogram is of a whole recording, not of a range or a comparison");
+				"the histogram format holds a whole recording, not a range or a comparison");
 	}
 	if (r->sizes.n == 0 && r->summary.allocations) {
-		return err_set(err, ERR_UNSUPPORTED, "what was read does not say the sizes of blocks");
+		return err_set(err, ERR_UNSUPPORTED, "the input does not contain block sizes");
 	}
 	struct arena scratch = {0};
 	struct buffer out = {0};

@@ -44,7 +44,7 @@ static bool as_pprof(struct buffer *out, const struct profile *p,
 static bool folded_of(struct buffer *out, const struct profile *p, enum profile_value value,
 		struct err *err) {
 	return profile_knows(p, value) ? folded_encode(out, p, value, err)
-								   : err_set(err, ERR_UNSUPPORTED, "what was read does not say %s",
+								   : err_set(err, ERR_UNSUPPORTED, "the input does not contain %s",
 											 profile_value_name(value));
 }
 

@@ -157,7 +157,8 @@ static bool is_sound(const struct reading *r, struct err *err) {
 		return err_set(err, ERR_FORMAT, "the JSON is damaged or cut short");
 	}
 	if (r->version != 2) {
-		return err_set(err, ERR_UNSUPPORTED, "version %llu of DHAT's files; known is 2",
+		return err_set(err, ERR_UNSUPPORTED,
+				"unsupported DHAT file version %llu; only 2 is supported",
 				(unsigned long long)r->version);
 	}
 	return !r->is_wrong || err_set(err, ERR_FORMAT, "a stack has a frame that is not in the table");

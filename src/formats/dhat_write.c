@@ -246,7 +246,7 @@ static bool has_lifetimes(const struct profile *p) {
 bool dhat_encode(struct buffer *out, const struct profile *p, struct err *err) {
 	if (!profile_knows(p, PROFILE_ALLOC_BYTES) || !profile_knows(p, PROFILE_ALLOC_OBJECTS)) {
 		return err_set(err, ERR_UNSUPPORTED,
-				"DHAT's format counts allocations, which what was read does not");
+				"the DHAT format needs allocation counts, which the input does not contain");
 	}
 	struct document d = {.j = json_init(out), .p = p, .has_lifetimes = has_lifetimes(p)};
 	bool ok = collect(&d);

@@ -65,7 +65,7 @@ bool folded_decode(struct profile *out, struct slice in, enum profile_value valu
 			continue;
 		}
 		if (!split_line(line, &frames, &n)) {
-			ok = err_set(err, ERR_FORMAT, "line %zu has no number at its end", number);
+			ok = err_set(err, ERR_FORMAT, "line %zu does not end with a number", number);
 			break;
 		}
 		uint32_t node = slice_equal(frames, slice_of_text("(no stack)")) ? 0

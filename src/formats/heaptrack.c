@@ -134,9 +134,8 @@ static bool take_version(struct heaptrack_reader *r, struct err *err) {
 	}
 	if (format > HEAPTRACK_FORMAT) {
 		return err_set(err, ERR_UNSUPPORTED,
-				"a file of KDE heaptrack's format %" PRIu64 ", which is newer than the %d that "
-				"is known here",
-				format, HEAPTRACK_FORMAT);
+				"KDE heaptrack format %" PRIu64 " is newer than the supported %d", format,
+				HEAPTRACK_FORMAT);
 	}
 	r->format = (unsigned)format;
 	r->program = (unsigned)program;

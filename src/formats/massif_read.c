@@ -71,7 +71,7 @@ static bool take_place(struct reading *r, struct slice line, struct err *err) {
 	line = skip_spaces(line);
 	if (!take_prefix(&line, "n") || !take_decimal(&line, &children) || !take_prefix(&line, ":") ||
 			!take_decimal(&line, &bytes)) {
-		return err_set(err, ERR_FORMAT, "this is no line of a tree");
+		return err_set(err, ERR_FORMAT, "not a line of a tree");
 	}
 	line = skip_spaces(line);
 	struct level *parent = r->levels.n ? &r->levels.items[r->levels.n - 1] : NULL;

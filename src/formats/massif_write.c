@@ -274,7 +274,7 @@ bool massif_encode(struct buffer *out, const struct profile *p,
 	if (!profile_knows(p, PROFILE_PEAK_BYTES) &&
 			(p->is_diff || !profile_knows(p, PROFILE_LIVE_BYTES))) {
 		return err_set(err, ERR_UNSUPPORTED,
-				"massif's format holds the heap's size, which what was read does not say");
+				"the massif format needs the heap's size, which the input does not contain");
 	}
 	struct snapshots s = {.out = out, .p = p, .options = options};
 	s.weights = arena_new(&s.scratch, struct weight, p->samples.n);

@@ -164,8 +164,7 @@ static bool take_types(struct reading *r, struct err *err) {
 	}
 	return r->m.head.known ||
 			err_set(err, ERR_UNSUPPORTED,
-					"it is no profile of a heap: it has neither alloc_space "
-					"nor inuse_space");
+					"not a heap profile: it has neither alloc_space nor inuse_space");
 }
 
 static uint32_t make_mapping(struct reading *r, uint64_t id) {

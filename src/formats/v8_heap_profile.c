@@ -105,7 +105,7 @@ bool v8_heap_profile_decode(struct profile *out, struct slice in, struct arena *
 	}
 	bool ok = r.m.failed || (!r.j.failed && !r.is_wrong && r.has_head) ||
 			err_set(err, ERR_FORMAT,
-					r.is_wrong ? "its tree is not as V8 writes one"
+					r.is_wrong ? "its tree is not in V8's format"
 							   : "the JSON is damaged or cut short");
 	ok = ok && profile_maker_take(&r.m, out, err);
 	json_reader_finish(&r.j);

@@ -146,7 +146,7 @@ static bool deal_with_resident(struct injector *in, struct err *err) {
 	}
 	if (in->resident.state == RESIDENT_ATTACHED && resident_is_in_use(in)) {
 		return err_set(err, ERR_UNSUPPORTED,
-				"process %d is being recorded already, by another heaptrack; stop that one first",
+				"process %d is already being recorded by another heaptrack; stop that one first",
 				(int)in->pid);
 	}
 	if (!injector_find_vdso(in, &clock, err) || !resident_retire(in, &is_clean, err)) {
@@ -317,7 +317,7 @@ bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {
 		*was_attached = true;
 		ok = !resident_is_in_use(&in) ||
 				err_set(err, ERR_UNSUPPORTED,
-						"process %d is being recorded; end that heaptrack instead", (int)pid);
+						"process %d is being recorded; stop that heaptrack instead", (int)pid);
 		ok = ok && injector_find_vdso(&in, &clock, err) && resident_retire(&in, &is_clean, err);
 	}
 	injector_forget(&in);

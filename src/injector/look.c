@@ -49,8 +49,9 @@ bool injector_runs_what_we_saw(const struct injector *in) {
 bool injector_say_it_is_another(const struct injector *in, struct err *err) {
 	struct process_exe exe;
 	return err_set(err, ERR_NOT_FOUND,
-			process_exe(in->pid, &exe) ? "process %d has begun another program meanwhile (exec)"
-									   : "process %d has ended",
+			process_exe(in->pid, &exe)
+					? "process %d has executed another program in the meantime (exec)"
+					: "process %d has ended",
 			(int)in->pid);
 }
 
@@ -82,7 +83,7 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
 	}
 	return in->tracee.syscall_at != 0 ||
 			err_set(err, ERR_UNSUPPORTED,
-					"process %d has no vdso, by which it could be made to call the system",
+					"process %d has no vdso, which heaptrack needs to make system calls in it",
 					(int)in->pid);
 }
 
@@ -95,9 +96,9 @@ bool injector_has_allocator(const struct injector *in, struct err *err) {
 	}
 	if (in->modules.n == 1 && find_is_stripped_static(&in->modules.items[0])) {
 		return err_set(err, ERR_NOT_FOUND,
-				"process %d (%.300s) is linked statically and stripped, and its allocator is not the one "
-				"of glibc as heaptrack knows it. Run a build that was not stripped; strip --strip-debug "
-				"keeps what is needed",
+				"process %d (%.300s) is statically linked and stripped, and its allocator is not "
+				"a known version of glibc's; run an unstripped build (strip --strip-debug keeps "
+				"what is needed)",
 				(int)in->pid, in->modules.items[0].name);
 	}
 	struct buffer names = {0};
@@ -106,8 +107,8 @@ bool injector_has_allocator(const struct injector *in, struct err *err) {
 	}
 	buffer_u8(&names, 0);
 	bool ok = err_set(err, ERR_NOT_FOUND,
-			"no allocation function is known by name in process %d (%.300s); if the program is stripped, "
-			"run one that has its symbols",
+			"no allocation functions found in process %d (%.300s); if the program is stripped, "
+			"run a build with symbols",
 			(int)in->pid, names.failed ? "" : (const char *)names.data);
 	buffer_finish(&names);
 	return ok;

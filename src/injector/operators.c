@@ -151,7 +151,7 @@ static bool stays(const struct module_code *module, const struct found_functions
 	}
 	const struct found_function quiet = quiet_of(module, f);
 	if (quiet.address == 0 || allocates_by_other(module, all, first, &quiet, true)) {
-		f->why_not = "it may throw an exception, and there is none beside it that does not";
+		f->why_not = "it may throw an exception, and it has no nothrow variant";
 	}
 	f->quiet_at = quiet.address;
 	return true;

@@ -99,8 +99,8 @@ bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, stru
 			return false;
 		}
 	}
-	return err_set(err, ERR_SYSTEM, "process %d maps memory faster than we do; try again",
-			(int)in->pid);
+	return err_set(err, ERR_SYSTEM,
+			"process %d maps memory too quickly to place code near it; try again", (int)in->pid);
 }
 
 struct resident_hook *injector_hook_of(struct injector *in, const struct planned *planned) {
@@ -169,8 +169,8 @@ static bool stop_all_safely(struct injector *in, struct err *err) {
 		injector_resume(in);
 	}
 	return err_set(err, ERR_SYSTEM,
-			"a thread of process %d stays at the beginning of an allocation function; nothing was "
-			"changed",
+			"a thread of process %d stays in the first instructions of an allocation function; "
+			"nothing was changed",
 			(int)in->pid);
 }
 

@@ -111,7 +111,7 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 	uint8_t *bytes = read_function(in, f, &code);
 	bool ok = bytes && relocate(&moved, &code, at + RELAY_BYTES, &why);
 	if (!ok || in->resident.n_hooks == RESIDENT_HOOKS) {
-		note_refusal(p, f, !bytes ? "it cannot be read" : !ok ? why.text : "there are too many");
+		note_refusal(p, f, !bytes ? "it cannot be read" : !ok ? why.text : "too many functions");
 		free(bytes);
 		return true;
 	}
@@ -193,7 +193,7 @@ static bool plan_module(struct injector *in, size_t first, struct err *err) {
 		} else if ((known = known_hook(in, other))) {
 			ok = add_known(in, other, known);
 		} else if (!island->at) {
-			note_refusal(p, other, "there is no room within reach of a jump");
+			note_refusal(p, other, "no free memory within reach of a jump");
 		} else {
 			ok = add_new(in, island, &n, other);
 		}

@@ -57,18 +57,17 @@ static bool refuse(struct err *err, const char *fmt, ...) {
 static bool is_a_process(pid_t pid, const struct status *s, struct err *err) {
 	unsigned long group = number(s, "\nTgid:", 10);
 	if (group != (unsigned long)pid) {
-		return refuse(err, "%d is a thread of process %lu: heaptrack -p %lu", (int)pid, group,
+		return refuse(err, "%d is a thread of process %lu; use heaptrack -p %lu", (int)pid, group,
 				group);
 	}
 	if (pid == getpid()) {
 		return refuse(err, "%d is heaptrack itself", (int)pid);
 	}
 	if (field(s, "\nState:")[0] == 'Z') {
-		return refuse(err, "process %d has ended; its parent has not taken note of it yet",
-				(int)pid);
+		return refuse(err, "process %d has ended and is a zombie", (int)pid);
 	}
 	if (!strstr(s->text, "\nVmSize:")) {
-		return refuse(err, "%d is a thread of the kernel: there is nothing to profile", (int)pid);
+		return refuse(err, "%d is a kernel thread", (int)pid);
 	}
 	return true;
 }
@@ -99,7 +98,7 @@ static bool is_not_traced(pid_t pid, struct status *s, struct err *err) {
 		bool may_be_dying = strcmp(name, "heaptrack") == 0 || strcmp(name, "?") == 0;
 		if (n_naps == NAPS || !may_be_dying || !read_status(s, who)) {
 			return refuse(err,
-					"process %d is traced already, by process %lu (%s): end that one first",
+					"process %d is already traced by process %lu (%s); stop that one first",
 					(int)pid, tracer, name);
 		}
 		(void)usleep(NAP_US);
@@ -121,8 +120,8 @@ static bool is_not_sandboxed(pid_t pid, const struct status *s, bool *has_filter
 	*has_filter = mode > STRICT && !shares_our_sandbox(s);
 	return mode != STRICT ||
 			refuse(err,
-					"process %d is in a sandbox (seccomp, strict mode): any system call would kill it. "
-					"Start it under heaptrack, or without the sandbox",
+					"process %d is in a sandbox (seccomp strict mode): any system call would "
+					"kill it; start it under heaptrack, or without the sandbox",
 					(int)pid);
 }
 
@@ -134,13 +133,13 @@ static bool explain_yama(pid_t pid, struct err *err) {
 	int scope = atoi(text);
 	if (scope == 3) {
 		return refuse(err,
-				"this system lets nobody attach to a process (kernel.yama.ptrace_scope is 3); only a "
-				"reboot changes that. Start the program under heaptrack");
+				"this system forbids attaching to any process until it is rebooted "
+				"(kernel.yama.ptrace_scope is 3); start the program under heaptrack");
 	}
 	if (scope > 0 && !may_trace_anything()) {
 		return refuse(err,
-				"this system lets no user attach to process %d (kernel.yama.ptrace_scope is %d): use "
-				"sudo heaptrack -p %d, or start the program under heaptrack, or sudo sysctl "
+				"only root may attach to process %d (kernel.yama.ptrace_scope is %d); use sudo "
+				"heaptrack -p %d, or start the program under heaptrack, or sudo sysctl "
 				"kernel.yama.ptrace_scope=0",
 				(int)pid, scope, (int)pid);
 	}
@@ -153,7 +152,7 @@ static bool is_allowed(pid_t pid, const struct status *s, struct err *err) {
 	bool is_mighty = may_trace_anything();
 	if (uid != geteuid() && !is_mighty) {
 		return refuse(err,
-				"process %d belongs to user %lu: run heaptrack as that user, or with sudo "
+				"process %d belongs to user %lu; run heaptrack as that user, or with sudo "
 				"(CAP_SYS_PTRACE)",
 				(int)pid, uid);
 	}
@@ -166,13 +165,13 @@ static bool is_allowed(pid_t pid, const struct status *s, struct err *err) {
 	}
 	if (!is_mighty) {
 		return refuse(err,
-				"process %d does not let itself be looked at (it is set-uid, or called prctl("
-				"PR_SET_DUMPABLE)): use sudo heaptrack -p %d",
+				"process %d is not dumpable (it is set-uid, or called prctl(PR_SET_DUMPABLE)); "
+				"use sudo heaptrack -p %d",
 				(int)pid, (int)pid);
 	}
 	return refuse(err,
-			"process %d may not be attached to (%s) although we have CAP_SYS_PTRACE: a security "
-			"module, or a user namespace that is not ours, forbids it",
+			"cannot attach to process %d (%s) despite CAP_SYS_PTRACE; a security module or "
+			"another user namespace forbids it",
 			(int)pid, strerror(errno));
 }
 
@@ -187,7 +186,7 @@ static bool is_our_machine(pid_t pid, struct err *err) {
 	}
 	memcpy(&header, head, sizeof header);
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) {
-		return refuse(err, "process %d is not a 64-bit x86 program: such can not be recorded",
+		return refuse(err, "process %d is not a 64-bit x86 program; heaptrack cannot record it",
 				(int)pid);
 	}
 	return true;
@@ -198,7 +197,7 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 		const char *mapped, *why;
 	} others[] = {
 			{"/libtsan.so", "runs with ThreadSanitizer, which replaces the allocator"},
-			{"/libheaptrack_preload.so", "was started under heaptrack: it is recorded there"},
+			{"/libheaptrack_preload.so", "was started under heaptrack, which already records it"},
 			{"/vgpreload_", "runs under valgrind"},
 	};
 	struct process_space space;

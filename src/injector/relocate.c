@@ -132,7 +132,7 @@ bool relocate(struct relocated *out, const struct function_code *f, uint64_t tar
 	size_t at = start;
 	bool has_ended = false;
 	if (f->size == 0 || f->size > f->n_bytes) {
-		return refuse(err, f, "its size is not known");
+		return refuse(err, f, "its size is unknown");
 	}
 	while (at - start < RELOCATE_JUMP_BYTES && !has_ended) {
 		struct decoded d;
@@ -140,7 +140,7 @@ bool relocate(struct relocated *out, const struct function_code *f, uint64_t tar
 			return refuse(err, f, "it is too short for a jump");
 		}
 		if (!decode(&d, f->bytes + at, f->n_bytes - at)) {
-			return refuse(err, f, "it has an instruction that cannot be decoded");
+			return refuse(err, f, "it contains an instruction that cannot be decoded");
 		}
 		out->from[out->n_steps] = (uint8_t)(at - start);
 		out->to[out->n_steps++] = out->n_code;
@@ -164,7 +164,7 @@ bool relocate(struct relocated *out, const struct function_code *f, uint64_t tar
 	if (!has_ended) {
 		put(out, "\xe9", 1);
 		if (!put_distance(out, target + out->n_code, f->address + at)) {
-			return refuse(err, f, "its rest is out of reach");
+			return refuse(err, f, "the rest of it is out of reach of a jump");
 		}
 	}
 	out->patch_at = f->address + start;

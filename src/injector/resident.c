@@ -65,8 +65,8 @@ bool resident_find(struct injector *in, struct err *err) {
 		if (r->version != RESIDENT_VERSION) {
 			ok = r->state != RESIDENT_ATTACHED ||
 					err_set(err, ERR_UNSUPPORTED,
-							"process %d has the recorder of another version of heaptrack in it; use that "
-							"version, or restart the process",
+							"process %d contains the recorder of another version of heaptrack; "
+							"use that version, or restart the process",
 							(int)in->pid);
 		} else if (rank(in, r) > best) {
 			best = rank(in, r);
@@ -141,7 +141,8 @@ bool resident_await_errands(struct injector *in, struct err *err) {
 		sleep_ms(LOOK_MS);
 	}
 	return err_set(err, ERR_SYSTEM,
-			"a thread of process %d waits for a heaptrack that was killed; try again in a few seconds",
+			"a thread of process %d is waiting for a heaptrack that was killed; try again in a "
+			"few seconds",
 			(int)in->pid);
 }
 

@@ -199,7 +199,7 @@ static bool make(struct injector *in, struct errand *e, const char *path, int64_
 	for (uint32_t i = 0; i < e->n_calls; i++) {
 		*fd = e->calls[i].result;
 		if (*fd < 0) {
-			return err_system(err, (int)-*fd, "process %d cannot have memory for us", (int)in->pid);
+			return err_system(err, (int)-*fd, "cannot create memory in process %d", (int)in->pid);
 		}
 	}
 	return true;

@@ -174,20 +174,21 @@ static bool thread_is_let(const struct tracee *t, const struct tracee_thread *th
 		if (n < 0 || n > INSTRUCTIONS_MAX ||
 				ptrace(PTRACE_SECCOMP_GET_FILTER, thread->tid, (void *)(uintptr_t)i, code) != n) {
 			return err_set(err, ERR_UNSUPPORTED,
-					"process %d is in a sandbox (seccomp) whose filter cannot be read (%s): as root, outside "
-					"of any sandbox, it could be. Or start it under heaptrack, or without the sandbox",
+					"process %d is in a sandbox (seccomp) whose filter cannot be read (%s); try "
+					"as root, outside any sandbox, or start it under heaptrack, or without the "
+					"sandbox",
 					(int)t->pid, n < 0 ? strerror(errno) : "it is too long");
 		}
 		const char *name = stops_us(code, (size_t)n, thread->regs.rip);
 		if (name) {
 			return err_set(err, ERR_UNSUPPORTED,
-					"process %d is in a sandbox (seccomp) whose filter would stop it if it called %s, as "
-					"recording needs. Start it under heaptrack, or without the sandbox",
+					"process %d is in a sandbox (seccomp) whose filter does not allow %s, which "
+					"recording needs; start it under heaptrack, or without the sandbox",
 					(int)t->pid, name);
 		}
 	}
 	return !has_filter(thread) ||
-			err_set(err, ERR_UNSUPPORTED, "process %d has too many filters (seccomp)", (int)t->pid);
+			err_set(err, ERR_UNSUPPORTED, "process %d has too many seccomp filters", (int)t->pid);
 }
 
 bool sandbox_lets_us(const struct tracee *t, struct err *err) {

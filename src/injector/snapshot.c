@@ -48,19 +48,18 @@ bool snapshot_take(struct snapshot *s, struct tracee *t, struct err *err) {
 	long usual = PTRACE_O_TRACESYSGOOD | (t->suspends_seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0);
 	*s = (struct snapshot){0};
 	if (ptrace(PTRACE_SETOPTIONS, tid, 0, usual | PTRACE_O_TRACECLONE) != 0) {
-		return err_system(err, errno, "process %d cannot be copied", (int)t->pid);
+		return err_system(err, errno, "cannot copy process %d", (int)t->pid);
 	}
 	bool ok = tracee_errand(t, NULL, &e, err);
 	int64_t result = e.calls[0].result;
 	(void)ptrace(PTRACE_SETOPTIONS, tid, 0, usual);
 	if (!ok || result < 0) {
-		return ok ? err_system(err, (int)-result, "process %d cannot be copied", (int)t->pid)
-				  : false;
+		return ok ? err_system(err, (int)-result, "cannot copy process %d", (int)t->pid) : false;
 	}
 	s->pid = wait_for_birth(t);
 	s->pid_inside = (pid_t)result;
 	if (s->pid == 0) {
-		return err_set(err, ERR_SYSTEM, "the copy of process %d does not stop", (int)t->pid);
+		return err_set(err, ERR_SYSTEM, "the copy of process %d did not stop", (int)t->pid);
 	}
 	(void)ptrace(PTRACE_SETOPTIONS, s->pid, 0, PTRACE_O_EXITKILL);
 	s->cost_ns = clock_now_ns() - start_ns;

@@ -4,7 +4,8 @@
  * The functions of glibc's malloc.c call each other, and some complain with a sentence that no other
  * has. Those are recognized by their sentences, and the others by whom they call and who calls them:
  *
- *      "realloc(): invalid pointer"    realloc ──────► malloc ──► _int_malloc  "malloc(): smallbin..."
+ *      "realloc(): invalid pointer"    realloc ──────► malloc ──► _int_malloc  "malloc(): "
+ 		"smallbin..."
  *                                         │ │                          ▲  ▲
  *      "realloc(): invalid old size"      │ └► _int_realloc ───────────┘  │
  *                                         ▼                     calloc ───┤ (multiplies)
@@ -212,7 +213,7 @@ static bool add(struct found_functions *out, const struct module_code *module, c
 	}
 	if (function == NO_FUNCTION) {
 		*f = found_of(module, known, 0, 0);
-		f->why_not = "the program is stripped, and it was not recognized in it";
+		f->why_not = "the program is stripped, and the function was not recognized";
 	} else {
 		const struct code_function *there = &m->functions.items[function];
 		*f = found_of(module, known, module->bias + there->address, there->size);

@@ -376,8 +376,7 @@ static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err)
 		}
 		if (is_refused) {
 			*is_passing = true;
-			return err_set(err, ERR_SYSTEM, "a thread of process %d may not be traced",
-					(int)t->pid);
+			return err_set(err, ERR_SYSTEM, "cannot trace a thread of process %d", (int)t->pid);
 		}
 	}
 	return t->threads.n > 0 ||
@@ -404,8 +403,8 @@ static bool try_to_stop_one(struct tracee *t, DIR *folder, bool *is_passing, str
 	*is_passing = ok && t->threads.n == 0;
 	return !*is_passing ? ok
 						: err_set(err, ERR_SYSTEM,
-								  is_refused ? "process %d may not be traced"
-											 : "no thread of process %d can be stopped",
+								  is_refused ? "cannot trace process %d"
+											 : "cannot stop any thread of process %d",
 								  (int)t->pid);
 }
 

@@ -103,10 +103,10 @@ static bool give_back(const struct work *w) {
 static bool give_up(const struct work *w, bool is_stopped, int fault, struct err *err) {
 	bool is_back = fetch(w->thread->tid, is_stopped) && give_back(w);
 	if (fault != 0) {
-		return err_set(err, ERR_SYSTEM, "thread %d: %s in code of ours%s", (int)w->thread->tid,
-				strsignal(fault), is_back ? "" : ", and it is gone");
+		return err_set(err, ERR_SYSTEM, "thread %d: %s in heaptrack's code%s", (int)w->thread->tid,
+				strsignal(fault), is_back ? "" : ", and the thread is gone");
 	}
-	return err_set(err, ERR_SYSTEM, "thread %d is gone, or does not answer", (int)w->thread->tid);
+	return err_set(err, ERR_SYSTEM, "thread %d has ended or does not respond", (int)w->thread->tid);
 }
 
 static void set_call(struct user_regs_struct *regs, long number, const uint64_t arguments[6]) {

@@ -65,7 +65,7 @@ static bool run_to_libraries(pid_t pid, uint64_t until_ns) {
 bool tracee_seize(pid_t pid, struct err *err) {
 	long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
 	return ptrace(PTRACE_SEIZE, pid, 0, options) == 0 ||
-			err_system(err, errno, "process %d cannot be traced", (int)pid);
+			err_system(err, errno, "cannot trace process %d", (int)pid);
 }
 
 void tracee_leave(pid_t pid) {
@@ -94,7 +94,7 @@ bool tracee_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struc
 		tracee_leave(pid);
 	}
 	return err_set(err, ERR_SYSTEM, "process %d has %s", (int)pid,
-			wait == WAIT_GONE ? "ended while it was being loaded" : "become no other program");
+			wait == WAIT_GONE ? "ended while it was being loaded" : "not executed another program");
 }
 
 bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct err *err) {

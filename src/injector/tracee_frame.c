@@ -69,7 +69,8 @@ bool tracee_write_frame(const struct tracee *t, const struct tracee_thread *thre
 	struct iovec part = {vectors, VECTORS_MAX};
 	ucontext_t *context = (ucontext_t *)(void *)bytes;
 	if (ptrace(PTRACE_GETREGSET, thread->tid, NT_X86_XSTATE, &part) != 0) {
-		return err_system(err, errno, "thread %d: its vector registers", (int)thread->tid);
+		return err_system(err, errno, "cannot read the vector registers of thread %d",
+				(int)thread->tid);
 	}
 	struct user_regs_struct regs = thread->regs;
 	restart(&regs);

@@ -233,7 +233,7 @@ static bool check_alone(struct checking *k, const struct gate *g, struct sentenc
 	char text[HUMAN_MAX];
 	if (middle->is_missing) {
 		*is_failed = true;
-		say(s, "the file does not say this number");
+		say(s, "the file does not contain this figure");
 		return true;
 	}
 	say(s, "%s %s", kinds[g->number].what, number_text(text, g->number, value));
@@ -262,7 +262,7 @@ static bool check_against(struct checking *k, const struct gate *g, struct sente
 	char text[HUMAN_MAX];
 	if (our->is_missing || theirs->is_missing) {
 		*is_failed = true;
-		say(s, "%s does not say this number", our->is_missing ? "the file" : "the base");
+		say(s, "%s does not contain this figure", our->is_missing ? "the file" : "the base");
 		return true;
 	}
 	double limit = g->limit == GATE_MORE ? theirs->value + g->value
@@ -274,7 +274,7 @@ static bool check_against(struct checking *k, const struct gate *g, struct sente
 	say(s, "%s %s", kinds[g->number].what, number_text(text, g->number, our->value));
 	say_against(s, g, our->value, theirs->value, k->ours);
 	if (is_noise) {
-		say(s, "; the runs differ as much among themselves, so this is no alarm");
+		say(s, "; within the variation between runs, so not a failure");
 	}
 	const struct diff_input input[N_DIFF_SIDES] = {k->ours.runs[our->run],
 			k->base.runs[theirs->run]};

@@ -94,8 +94,8 @@ bool gate_parse(struct gate *g, const char *text, struct err *err) {
 	skip_spaces(&at);
 	if (!take_name(&at, &g->number)) {
 		return err_set(err, ERR_USAGE,
-				"--fail-if \"%s\" does not begin with peak, never-freed, never-freed-blocks, "
-				"allocations, allocated, temporary, peak-rss or lost",
+				"--fail-if: invalid gate \"%s\"; begin with peak, never-freed, "
+				"never-freed-blocks, allocations, allocated, temporary, peak-rss or lost",
 				text);
 	}
 	skip_spaces(&at);
@@ -106,15 +106,15 @@ bool gate_parse(struct gate *g, const char *text, struct err *err) {
 	skip_spaces(&at);
 	if (!ok || *at) {
 		return err_set(err, ERR_USAGE,
-				"--fail-if \"%s\" is not understood; write it as 'peak>500M', 'temporary>30%%', "
+				"--fail-if: invalid gate \"%s\"; use e.g. 'peak>500M', 'temporary>30%%', "
 				"'allocations>+5%%' or 'never-freed>+1M'",
 				text);
 	}
 	bool has_share = g->number == GATE_TEMPORARY || g->number == GATE_NEVER_FREED_BLOCKS;
 	if (g->limit == GATE_SHARE && !has_share) {
 		return err_set(err, ERR_USAGE,
-				"--fail-if \"%s\": only temporary and never-freed-blocks are shares (of all "
-				"allocations); against a base write +%.4g%%",
+				"--fail-if: invalid gate \"%s\"; only temporary and never-freed-blocks can be a "
+				"share of all allocations; to compare with a base use +%.4g%%",
 				text, g->value * 100);
 	}
 	return true;

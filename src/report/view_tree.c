@@ -165,8 +165,8 @@ bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err)
 					SLICE_ARG(call_tree_label(&v->tree, functions.items[i].node)));
 		}
 	}
-	(void)err_set(err, ERR_NOT_FOUND, "there is no function %.*s under this lens%s%.*s",
-			SLICE_ARG(v->request->of), list.size ? "; there are: " : "",
+	(void)err_set(err, ERR_NOT_FOUND, "no function %.*s under this lens%s%.*s",
+			SLICE_ARG(v->request->of), list.size ? "; candidates: " : "",
 			SLICE_ARG(buffer_view(&list)));
 	buffer_finish(&list);
 	return false;

@@ -34,7 +34,7 @@ bool debuginfod_open(struct mapped_file *out, struct slice build_id, struct err 
 	}
 	void *client = calls.begin();
 	if (!client) {
-		return err_set(err, ERR_SYSTEM, "debuginfod cannot be started");
+		return err_set(err, ERR_SYSTEM, "cannot start debuginfod");
 	}
 	char *path = NULL;
 	int fd = calls.find_debuginfo(client, build_id.data, (int)build_id.size, &path);

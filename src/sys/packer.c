@@ -32,7 +32,7 @@ static bool put(struct packer *p, const uint8_t *bytes, size_t n, struct err *er
 	while (n) {
 		ssize_t done = write(p->fd, bytes, n);
 		if (done < 0 && errno != EINTR) {
-			return err_system(err, errno, "%s: cannot be written", p->path ? p->path : "stdout");
+			return err_system(err, errno, "cannot write %s", p->path ? p->path : "stdout");
 		}
 		bytes += done > 0 ? done : 0;
 		n -= done > 0 ? (size_t)done : 0;
@@ -105,7 +105,7 @@ static bool open_file(struct packer *p, const char *path, struct err *err) {
 			(void)fchmod(p->fd, 0666 & ~mask);
 		}
 	}
-	return p->fd >= 0 || err_system(err, errno, "%s: cannot be written", path);
+	return p->fd >= 0 || err_system(err, errno, "cannot write %s", path);
 }
 
 static bool start_packing(struct packer *p, const char *path, struct err *err) {
@@ -162,7 +162,7 @@ bool packer_finish(struct packer *p, struct err *err) {
 			: p->is_gzip ? put_gzip(p, none, Z_FINISH, err)
 						 : true;
 	if (ok && p->temporary && rename(p->temporary, p->path) != 0) {
-		ok = err_system(err, errno, "%s: cannot be written", p->path);
+		ok = err_system(err, errno, "cannot write %s", p->path);
 	}
 	if (!ok) {
 		packer_cancel(p);

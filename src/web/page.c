@@ -125,7 +125,8 @@ static bool write_blobs(struct blobs *out, const struct recording *r, const stru
 	bool ok = write_both(out, r, n, options, 0, err);
 	while (ok && options->limit_bytes && html_bytes(out, options) > options->limit_bytes) {
 		if (least_bytes > r->summary.peak_bytes && least_bytes > r->summary.live_bytes) {
-			return err_set(err, ERR_LIMIT, "the page does not fit into %llu bytes: %zu are needed",
+			return err_set(err, ERR_LIMIT,
+					"the page does not fit into %llu bytes; it needs at least %zu",
 					(unsigned long long)options->limit_bytes, html_bytes(out, options));
 		}
 		ok = write_both(out, r, n, options, least_bytes, err);

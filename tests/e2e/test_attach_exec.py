@@ -51,5 +51,5 @@ def test_fifty_a_second(build, target, tmp_path, way):  # noqa: F811
         done = subprocess.run(attach_command(build, victim.pid, tmp_path / f"{i}", "--duration", "50ms"),
                               capture_output=True, text=True, timeout=120, check=False)
         last = done.stderr.strip().splitlines()[-1]
-        assert done.returncode == 0 or "has begun another program meanwhile (exec)" in last, done.stderr
+        assert done.returncode == 0 or "has executed another program in the meantime (exec)" in last, done.stderr
         assert victim.is_alive(), repr(victim)

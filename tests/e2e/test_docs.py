@@ -91,7 +91,7 @@ def test_commands_run(tools, folder, tmp_path, document, block):
 
 def test_every_export_has_its_row(tools, tmp_path):
     done = tools.run(tools.heaptrack_print, "--export", "nothing=x", tmp_path)
-    names = done.stderr.split("there are: ")[1].strip().split(", ")
+    names = done.stderr.split("use one of: ")[1].strip().split(", ")
     text = (DOCS / "exports.md").read_text()
     for name in names:
         assert f"**{name}**" in text, name

@@ -361,13 +361,13 @@ def test_a_comparison_goes_into_every_format(made, tmp_path):
 def test_what_is_wrong_is_said(made, tmp_path):
     tools, recording = made
     for words, sentence in [
-            (["--export", "nothing=x"], "there is no export \"nothing\"; there are: heaptrack, "),
+            (["--export", "nothing=x"], "unknown export \"nothing\"; use one of: heaptrack, "),
             (["--export", "pprof"], '"pprof"; use NAME=OUT, e.g. pprof=app.pb.gz'),
             (["--export", "csv=x", "--export", "json=x"], "x is named as output more than once"),
-            (["--export", "csv=/dev/full"], "heaptrack_print: /dev/full: cannot be written: No space"),
+            (["--export", "csv=/dev/full"], "heaptrack_print: cannot write /dev/full: No space"),
             (["--export", f"csv={tmp_path}/no/such/x"], "no/such/x"),
             (["-F", "x", "--flamegraph-cost-type", "size"], "allocations, temporary, leaked or peak"),
-            (["--export", "histogram=-", "--lens", "t=0-1"], "a histogram is of a whole recording")]:
+            (["--export", "histogram=-", "--lens", "t=0-1"], "the histogram format holds a whole recording")]:
         finished = tools.run(tools.heaptrack_print, *words, recording.file)
         assert finished.status == 1 and sentence in finished.stderr, repr(finished)
 

@@ -313,15 +313,15 @@ def test_what_a_file_does_not_say_stays_unsaid(tools, tmp_path):
     tools.print(dump, "--export", f"dhat={tmp_path / 'dhat'}")
     document = json.loads((tmp_path / "dhat").read_bytes())
     assert document["bklt"] is False and sum(p["tb"] for _, p in foreign.dhat(document)) == 240
-    for file, name, sentence in [(folded, "dhat", "DHAT's format counts allocations"),
-                                 (ad_hoc, "massif", "massif's format holds the heap's size"),
-                                 (dump, "heaptrack", "what was read has totals alone"),
-                                 (folded, "histogram", "does not say the sizes of blocks")]:
+    for file, name, sentence in [(folded, "dhat", "the DHAT format needs allocation counts"),
+                                 (ad_hoc, "massif", "the massif format needs the heap's size"),
+                                 (dump, "heaptrack", "the input has only totals"),
+                                 (folded, "histogram", "does not contain block sizes")]:
         out = tmp_path / "refused"
         done = tools.run(tools.heaptrack_print, "--export", f"{name}={out}", file)
         assert done.status == 1 and sentence in done.stderr and not out.exists(), repr(done)
     done = tools.run(tools.heaptrack_print, "--export", "folded=-", "--lens", "m=temporary", folded)
-    assert done.status == 1 and "does not say temporary" in done.stderr
+    assert done.status == 1 and "does not contain temporary" in done.stderr
 
 
 @pytest.mark.long
@@ -353,6 +353,6 @@ def test_bombs_and_torn_files_end_with_a_sentence(tools, tmp_path):
     cpu = tmp_path / "cpu.pb"
     cpu.write_bytes(b"\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x03cpu\x32\x05nanos")
     for path, sentence in [(deep, "V8"), (cut, "cut short"), (version, "version 3"),
-                           (backwards, "time goes backwards"), (cpu, "no profile of a heap")]:
+                           (backwards, "time goes backwards"), (cpu, "not a heap profile")]:
         finished = tools.run(tools.heaptrack_print, path)
         assert finished.status == 1 and sentence in finished.stderr, repr(finished)

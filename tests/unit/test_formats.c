@@ -389,7 +389,7 @@ static void refuses_what_it_cannot_read(void **state) {
 	struct err err = {0};
 	assert_false(folded_decode(&p, slice_of_text("a;b 1\nno number\n"), PROFILE_LIVE_BYTES, &arena,
 			&err));
-	assert_string_equal(err.text, "line 2 has no number at its end");
+	assert_string_equal(err.text, "line 2 does not end with a number");
 	assert_false(dhat_decode(&p, slice_of_text("{\"dhatFileVersion\":3}"), &arena, &err));
 	assert_non_null(strstr(err.text, "version 3"));
 	assert_false(dhat_decode(&p,

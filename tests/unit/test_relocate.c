@@ -133,7 +133,7 @@ static void test_refusals(void **state) {
 	REFUSED("cannot be decoded", 0x06, 0x06, 0x06, 0x06, 0x06, 0xc3);
 	// another function right behind: no room
 	check_refused((const uint8_t *)"\x31\xc0\xc3\x55\x48\x89\xe5", 7, 3, "too short");
-	check_refused((const uint8_t *)"\x31\xc0\xc3", 3, 0, "size is not known");
+	check_refused((const uint8_t *)"\x31\xc0\xc3", 3, 0, "size is unknown");
 }
 
 static void test_out_of_reach(void **state) {
