@@ -61,6 +61,7 @@ struct order_counts {
 	uint64_t late;          // events that came when younger ones were in the row already
 	uint64_t forced;        // went on without a thread
 	uint64_t bad_entries;   // made no sense
+	uint64_t others;        // of kinds that are numbered and that nobody reads yet: passed by
 	uint64_t looked_behind; // events taken from behind an unpublished one
 	uint32_t n_threads;     // ever seen
 	uint32_t n_live;        // slots in use

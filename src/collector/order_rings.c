@@ -90,6 +90,7 @@ void order_tell_taken(struct reader *r) {
 enum entry_is {
 	ENTRY_UNPUBLISHED,
 	ENTRY_NOTHING, // void
+	ENTRY_OTHER,   // of a kind that nobody reads yet
 	ENTRY_BAD,     // makes no sense
 	ENTRY_TIME,
 	ENTRY_STAMP,
@@ -122,6 +123,10 @@ static void fill_event(struct order *o, const struct reader *r, struct entry *ou
 	};
 }
 
+static inline bool is_other(uint32_t kind) {
+	return kind - KIND_RATE <= KIND_FORK - KIND_RATE;
+}
+
 /** A prefix and the event it belongs to. */
 static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned ring,
 		uint64_t index, uint64_t wide_head, uint64_t wide_body, struct entry *out) {
@@ -138,13 +143,16 @@ static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned
 		out->n = 2;
 		return ENTRY_NOTHING;
 	}
+	if (is_other(kind)) {
+		out->n = 2;
+		return ENTRY_OTHER;
+	}
 	if (kind > KIND_STAYED || wire_body_size(body) != WIRE_SIZE_WIDE) {
 		return ENTRY_BAD;
 	}
-	const uint64_t ptr_mask = (1ull << 60) - 1;
 	out->n = 2;
-	fill_event(o, r, out, head, body, (wide_head & ptr_mask) << 4 | (wide_body & 15),
-			wide_body >> 4);
+	fill_event(o, r, out, head, body, wire_wide_ptr(wide_head, wide_body),
+			wire_wide_size(wide_body));
 	return ENTRY_EVENT;
 }
 
@@ -157,19 +165,21 @@ static enum entry_is read_entry(struct order *o, const struct reader *r, unsigne
 		return ENTRY_UNPUBLISHED;
 	}
 	uint64_t body = e->body;
-	switch (wire_head_kind(head)) {
+	out->value = body;
+	enum wire_kind kind = wire_head_kind(head);
+	switch (kind) {
 	case KIND_VOID: return ENTRY_NOTHING;
-	case KIND_TIME:
-		out->value = body;
-		return (head & WIRE_TIME_IS_STAMP) != 0    ? ENTRY_STAMP
-				: (head & WIRE_TIME_IS_EPOCH) != 0 ? ENTRY_EPOCH
-												   : ENTRY_TIME;
+	case KIND_TIME: return ENTRY_TIME;
+	case KIND_STAMP: return ENTRY_STAMP;
+	case KIND_EPOCH: return ENTRY_EPOCH;
 	case KIND_WIDE: return read_wide(o, r, ring, index, head, body, out);
-	case KIND_ALLOC:
-	case KIND_FREE:
-	case KIND_REALLOC:
-	case KIND_MOVED:
-	case KIND_STAYED: break;
+	default: break;
+	}
+	if (is_other(kind)) {
+		return ENTRY_OTHER;
+	}
+	if (kind > KIND_STAYED) {
+		return ENTRY_BAD;
 	}
 	if (wire_body_size(body) == WIRE_SIZE_WIDE) {
 		return ENTRY_BAD; // its prefix is missing
@@ -222,6 +232,7 @@ static void look_through(struct order *o, struct reader *r, unsigned ring) {
 			break;
 		case ENTRY_UNPUBLISHED:
 		case ENTRY_NOTHING:
+		case ENTRY_OTHER:
 		case ENTRY_BAD: break; // maybe the second half of what is being published
 		}
 	}
@@ -265,6 +276,7 @@ static enum order_next find(struct order *o, struct reader *r, struct entry *ent
 			o->counts.unpublished++;
 			break;
 		case ENTRY_NOTHING: break;
+		case ENTRY_OTHER: o->counts.others++; break;
 		case ENTRY_BAD: o->counts.bad_entries++; break;
 		case ENTRY_TIME: take_label(o, r, entry->value); break;
 		case ENTRY_STAMP: r->base = entry->value; break;
@@ -318,7 +330,7 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 	uint64_t last = 0, stamp = 0;
 	while (e < end) {
 		uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
-		unsigned kind = (unsigned)((head ^ phase) >> 60); // more than 7: not published
+		unsigned kind = (unsigned)((head ^ phase) >> WIRE_KIND_SHIFT); // over 15: not published
 		if (kind - 1u > KIND_STAYED - 1u) {
 			break;
 		}

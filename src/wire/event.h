@@ -26,12 +26,11 @@
  * dead, nobody does.
  *
  * Epochs, and stamps within them (wire/segment.h), put the events of all threads into one order. The
- * last KIND_TIME entry with WIRE_TIME_IS_EPOCH before an event in its ring carries its epoch (0: there
- * was none). An event carries the low bits of its stamp. The last KIND_TIME entry with
- * WIRE_TIME_IS_STAMP before it in its ring and epoch carries a whole one that is less than
- * WIRE_STAMP_REACH away: the two make the whole stamp of the event. Without one it has no stamp, and
- * is older than those of its epoch that have. A ring's epochs and stamps rise, but for those
- * of handlers that interrupt one hook again and again.
+ * last KIND_EPOCH before an event in its ring carries its epoch (0: there was none). An event carries
+ * the low bits of its stamp. The last KIND_STAMP before it in its ring and epoch carries a whole one
+ * that is less than WIRE_STAMP_REACH away: the two make the whole stamp of the event. Without one it
+ * has no stamp, and is older than those of its epoch that have. A ring's epochs and stamps rise, but
+ * for those of handlers that interrupt one hook again and again.
  */
 
 #include "wire/segment.h"
@@ -45,20 +44,39 @@ enum wire_kind {
 	KIND_STAYED = 5,  // (old block) The pending realloc failed: the old block lives on
 					  // (a thread's pending reallocs are a stack, handlers push on it)
 	KIND_WIDE = 6,    // a prefix: full pointer and size of the very next entry of this ring
-	KIND_TIME = 7, // value: ns since the recording's start, a stamp, or an epoch, for what follows
+	KIND_TIME = 7,    // body: ns since the recording's start, for what follows
+
+	// Numbered, and written by nobody yet. The collector counts them and passes by
+	KIND_RATE = 8,     // body: log2 of the sampling rate that is in force behind it in this ring
+	KIND_MAP = 9,      // A mapping exists
+	KIND_UNMAP = 10,   // A mapping is about to be released
+	KIND_CHANGED = 11, // A mapping is another from now on
+	KIND_FORK = 12,    // The process is about to fork
+
+	KIND_STAMP = 13, // body: a whole stamp, for what follows
+	KIND_EPOCH = 14, // body: an epoch, for what follows
 };
 
 /**
- * head:  bit 63 phase | bits 60..62 kind | bits 43..59 stamp (low 17 bits) | bits 0..42 ptr >> 4
- * body:  bits 0..24 node id | bits 25..52 size | bits 53..63 stamp (bits 17..27)
+ * head:  bit 63 phase | bits 59..62 kind | bits 44..58 stamp (low 15 bits) | bits 0..43 ptr >> 4
+ * body:  bits 0..24 node id | bits 25..50 size | bits 51..63 stamp (bits 15..27)
  *
- * A pointer that is not a multiple of 16 or lies above 47 bits, or a size of WIRE_SIZE_WIDE or
+ * A pointer that is not a multiple of 16 or lies above 48 bits, or a size of WIRE_SIZE_WIDE or
  * more, needs a KIND_WIDE entry right before (both are reserved at once):
- *   wide head: phase | kind | bits 0..59 ptr >> 4      wide body: bits 0..3 ptr & 15 | 4..63 size
- * and the event's own size field is then WIRE_SIZE_WIDE, its ptr bits are ignored.
- * KIND_TIME: body is the whole value; of bits 0..59 of head at most one of WIRE_TIME_IS_* is set.
+ *   wide head: phase | kind | bits 0..58 ptr >> 4      wide body: bits 0..3 ptr & 15 | 4..63 size
+ * and the event's own size field is then WIRE_SIZE_WIDE, its ptr bits are ignored. Bit 63 of a pointer
+ * is not kept: no user's has it.
+ *
+ * KIND_TIME, KIND_RATE, KIND_STAMP, KIND_EPOCH: body is the whole value, the rest of head is zero.
  * KIND_FREE, KIND_REALLOC, KIND_STAYED have size 0; node is 0 unless SEGMENT_FREE_STACKS.
  * KIND_MOVED with node and size as an allocation. realloc(p, 0) that frees is a KIND_FREE.
+ *
+ * KIND_RATE: bits 0..7 the logarithm (0: everything is recorded); bit 8: for the next event alone.
+ * KIND_MAP (after the call), KIND_UNMAP (before it; if it fails, a KIND_MAP of the same range follows)
+ * and KIND_CHANGED (after it) have node, size and stamp as an allocation. Their addresses are of
+ * pages, so the low WIRE_MAP_BITS of the event's own ptr field, also behind a KIND_WIDE, say more.
+ * KIND_MAP: protection 3 bits, shared 1, what it is 4. KIND_CHANGED: which call.
+ * KIND_FORK (before the call): bits 0..50 of body are the number of the fork.
  */
 struct wire_event {
 	_Atomic uint64_t head;
@@ -67,20 +85,19 @@ struct wire_event {
 _Static_assert(sizeof(struct wire_event) == 16, "layout");
 
 enum {
+	WIRE_PTR_BITS = 44,
+	WIRE_KIND_SHIFT = 59,
 	WIRE_STAMP_BITS = 28,
-	WIRE_STAMP_LOW = 17,
-	WIRE_SIZE_BITS = 28,
+	WIRE_STAMP_LOW = 15,
+	WIRE_SIZE_BITS = 26,
 	WIRE_NODE_BITS = 25,
+	WIRE_MAP_BITS = 8,
 };
+_Static_assert(WIRE_PTR_BITS + WIRE_STAMP_LOW == WIRE_KIND_SHIFT, "head");
 _Static_assert(WIRE_NODE_BITS + WIRE_SIZE_BITS + WIRE_STAMP_BITS - WIRE_STAMP_LOW == 64, "body");
 #define WIRE_MAX_NODES   (1u << WIRE_NODE_BITS)
 #define WIRE_STAMP_REACH (1ull << (WIRE_STAMP_BITS - 2))
 #define WIRE_SIZE_WIDE   ((1u << WIRE_SIZE_BITS) - 1)
-#define WIRE_PTR_BITS    43
-
-// In the head of a KIND_TIME entry: its value is a stamp, or an epoch
-#define WIRE_TIME_IS_STAMP 1ull
-#define WIRE_TIME_IS_EPOCH 2ull
 
 enum { RING_SMALL = 0, RING_BIG = 1, N_RINGS = 2 };
 enum { RING_SMALL_ENTRIES = 1024, RING_BIG_ENTRIES = 16384 };
@@ -161,27 +178,34 @@ static inline uint64_t wire_phase(uint64_t index, uint32_t n_entries) {
 	return (uint64_t)(~(index / n_entries) & 1) << 63;
 }
 
-static inline uint64_t wire_head(uint64_t phase, enum wire_kind kind, uint64_t stamp,
-		uint64_t ptr) {
-	return phase | (uint64_t)kind << 60 | (stamp & ((1u << WIRE_STAMP_LOW) - 1)) << WIRE_PTR_BITS |
-			((ptr >> 4) & ((1ull << WIRE_PTR_BITS) - 1));
+/** True if (ptr, size) need a KIND_WIDE entry. `ptr` without the tags of the machine. */
+static inline int wire_is_wide(uint64_t ptr, uint64_t size) {
+	// The low bits come on top: one test for both
+	return (ptr >> 4 | ptr << 60) >> WIRE_PTR_BITS != 0 || size >= WIRE_SIZE_WIDE;
 }
 
-/** `node` is below WIRE_MAX_NODES. */
+/** `ptr` is not wide. */
+static inline uint64_t wire_head(uint64_t phase, enum wire_kind kind, uint64_t stamp,
+		uint64_t ptr) {
+	return phase | (uint64_t)kind << WIRE_KIND_SHIFT |
+			(stamp & ((1u << WIRE_STAMP_LOW) - 1)) << WIRE_PTR_BITS | ptr >> 4;
+}
+
+/** `node` is below WIRE_MAX_NODES, `size` not above WIRE_SIZE_WIDE. */
 static inline uint64_t wire_body(uint32_t node, uint32_t size, uint64_t stamp) {
-	return (uint64_t)node | (uint64_t)(size & WIRE_SIZE_WIDE) << WIRE_NODE_BITS |
+	return (uint64_t)node | (uint64_t)size << WIRE_NODE_BITS |
 			(stamp >> WIRE_STAMP_LOW) << (WIRE_NODE_BITS + WIRE_SIZE_BITS);
 }
 
 static inline enum wire_kind wire_head_kind(uint64_t head) {
-	return (enum wire_kind)(head >> 60 & 7);
+	return (enum wire_kind)(head >> WIRE_KIND_SHIFT & 15);
 }
 
 static inline uint64_t wire_head_ptr(uint64_t head) {
 	return (head & ((1ull << WIRE_PTR_BITS) - 1)) << 4;
 }
 
-/** The whole stamp of an event; `base`: that of the last KIND_TIME entry that carries one. */
+/** The whole stamp of an event; `base`: that of the last KIND_STAMP. */
 static inline uint64_t wire_stamp(uint64_t base, uint64_t head, uint64_t body) {
 	uint64_t low = (head >> WIRE_PTR_BITS & ((1u << WIRE_STAMP_LOW) - 1)) |
 			body >> (WIRE_NODE_BITS + WIRE_SIZE_BITS) << WIRE_STAMP_LOW;
@@ -198,7 +222,20 @@ static inline uint32_t wire_body_size(uint64_t body) {
 	return (uint32_t)(body >> WIRE_NODE_BITS) & WIRE_SIZE_WIDE;
 }
 
-/** True if (ptr, size) need a KIND_WIDE entry. */
-static inline int wire_is_wide(uint64_t ptr, uint64_t size) {
-	return (ptr & 15) != 0 || ptr >> 47 != 0 || size >= WIRE_SIZE_WIDE;
+// ---- the two halves of a KIND_WIDE entry
+
+static inline uint64_t wire_wide_head(uint64_t phase, uint64_t ptr) {
+	return phase | (uint64_t)KIND_WIDE << WIRE_KIND_SHIFT | ptr << 1 >> 5;
+}
+
+static inline uint64_t wire_wide_body(uint64_t ptr, uint64_t size) {
+	return (ptr & 15) | size << 4;
+}
+
+static inline uint64_t wire_wide_ptr(uint64_t head, uint64_t body) {
+	return (head & ((1ull << WIRE_KIND_SHIFT) - 1)) << 4 | (body & 15);
+}
+
+static inline uint64_t wire_wide_size(uint64_t body) {
+	return body >> 4;
 }

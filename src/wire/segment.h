@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 9u                    // bump on any change of layout or meaning
+#define SEGMENT_VERSION 10u                   // bump on any change of layout or meaning
 
 /**
  * How the target finds the segment: an environment variable of the form

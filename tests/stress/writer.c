@@ -41,7 +41,7 @@ static void put_stamp(struct writer *w) {
 	uint64_t stamp = atomic_load(&w->segment->header->stamp);
 	struct writer_event e;
 	reserve(w, 1, &e);
-	publish(e.entries[0], e.phases[0] | (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_STAMP, stamp);
+	publish(e.entries[0], wire_head(e.phases[0], KIND_STAMP, 0, 0), stamp);
 }
 
 static uint32_t owner_of(const struct writer *w) {
@@ -78,7 +78,7 @@ static void put_epoch(struct writer *w) {
 			publish(e.entries[0], wire_head(e.phases[0], KIND_VOID, 0, 0), 0);
 			continue;
 		}
-		publish(e.entries[0], e.phases[0] | (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_EPOCH, epoch);
+		publish(e.entries[0], wire_head(e.phases[0], KIND_EPOCH, 0, 0), epoch);
 		if (wire_epoch_owner(epoch) == 0) {
 			put_stamp(w);
 		}
@@ -207,9 +207,7 @@ void writer_publish(struct writer *w, const struct writer_event *e, uint64_t siz
 				wire_body(node, (uint32_t)size, e->stamp));
 		return;
 	}
-	publish(e->entries[0],
-			e->phases[0] | (uint64_t)KIND_WIDE << 60 | (e->ptr >> 4 & ((1ull << 60) - 1)),
-			(e->ptr & 15) | size << 4);
+	publish(e->entries[0], wire_wide_head(e->phases[0], e->ptr), wire_wide_body(e->ptr, size));
 	publish(e->entries[1], wire_head(e->phases[1], e->kind, e->stamp, 0),
 			wire_body(node, WIRE_SIZE_WIDE, e->stamp));
 }
@@ -228,7 +226,7 @@ void writer_label(struct writer *w, uint64_t now_ns) {
 	}
 	struct writer_event e;
 	reserve(w, 1, &e);
-	publish(e.entries[0], e.phases[0] | (uint64_t)KIND_TIME << 60, tick);
+	publish(e.entries[0], wire_head(e.phases[0], KIND_TIME, 0, 0), tick);
 }
 
 uint32_t writer_recover(struct writer *w) {

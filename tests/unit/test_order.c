@@ -29,14 +29,53 @@ static void test_wide_events_carry_all_bits(void **state) {
 	}
 	(void)round_now();
 	t.n_row = 0;
-	emit(&w, KIND_ALLOC, 0xfedcba9876543217u, UINT64_C(1) << 58);
+	emit(&w, KIND_ALLOC, 0x7edcba9876543217u, UINT64_C(1) << 58);
 	emit(&w, KIND_ALLOC, page(3), WIRE_SIZE_WIDE - 1);
-	emit(&w, KIND_FREE, 0xfedcba9876543217u, 0);
+	emit(&w, KIND_FREE, 0x7edcba9876543217u, 0);
 	(void)round_now();
-	ASSERT_ROW(0xfedcba9876543217u, page(3), 0xfedcba9876543217u);
+	ASSERT_ROW(0x7edcba9876543217u, page(3), 0x7edcba9876543217u);
 	assert_int_equal(t.row[0].size, UINT64_C(1) << 58);
 	assert_int_equal(t.row[1].size, WIRE_SIZE_WIDE - 1);
 	assert_int_equal(order_counts(t.order).bad_entries, 0);
+}
+
+static void test_addresses_of_48_bits(void **state) {
+	(void)state;
+	struct writer w = join(1);
+	const uint64_t least = 1ull << 47, most = (1ull << 48) - 16;
+	uint64_t n_before = atomic_load(&w.slot->rings[RING_SMALL].reserved);
+	emit(&w, KIND_ALLOC, least, 1);
+	emit(&w, KIND_ALLOC, most, WIRE_SIZE_WIDE - 1);
+	emit(&w, KIND_FREE, least, 0);
+	emit(&w, KIND_REALLOC, most, 0);
+	emit(&w, KIND_MOVED, 0xffffa0000010, 5);
+	assert_true(atomic_load(&w.slot->rings[RING_SMALL].reserved) - n_before < 2 * 5);
+	emit(&w, KIND_FREE, most + 16, 0);
+	(void)round_now();
+	ASSERT_ROW(least, most, least, most, 0xffffa0000010, most + 16);
+	assert_int_equal(t.row[1].size, WIRE_SIZE_WIDE - 1);
+	assert_int_equal(order_counts(t.order).bad_entries, 0);
+}
+
+static void test_kinds_without_a_reader_are_passed_by(void **state) {
+	(void)state;
+	struct writer w = join(1);
+	emit(&w, KIND_ALLOC, page(1), 1);
+	for (enum wire_kind kind = KIND_RATE; kind <= KIND_FORK; kind++) {
+		emit(&w, kind, page(2), 4096);
+	}
+	emit(&w, KIND_MAP, page(2), 1ull << 40); // with a prefix
+	struct writer_event bare = writer_begin(&w, KIND_UNMAP, page(2), false);
+	writer_publish(&w, &bare, WIRE_SIZE_WIDE, 0); // its prefix is missing
+	emit(&w, KIND_FREE, page(1), 0);
+	(void)round_now();
+	ASSERT_ROW(page(1), page(1));
+	assert_int_equal(order_counts(t.order).others, 7);
+	assert_int_equal(order_counts(t.order).bad_entries, 0);
+	emit(&w, 15, page(2), 1); // has no number
+	(void)round_now();
+	assert_int_equal(t.n_row, 2);
+	assert_int_equal(order_counts(t.order).bad_entries, 1);
 }
 
 static void test_abandoned_wide_events_are_dropped(void **state) {
@@ -44,7 +83,7 @@ static void test_abandoned_wide_events_are_dropped(void **state) {
 	struct writer w = join(1);
 	struct writer_event e = writer_reserve(&w, KIND_ALLOC, page(1), true);
 	// Left between the prefix and the event
-	atomic_store(&e.entries[0]->head, e.phases[0] | (uint64_t)KIND_WIDE << 60 | page(1) >> 4);
+	atomic_store(&e.entries[0]->head, wire_wide_head(e.phases[0], page(1)));
 	(void)round_now();
 	assert_int_equal(writer_recover(&w), 1);
 	emit(&w, KIND_ALLOC, page(2), 1);
@@ -348,6 +387,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			ORDER_TEST(follows_stamps_over_rings),
 			ORDER_TEST(wide_events_carry_all_bits),
+			ORDER_TEST(addresses_of_48_bits),
+			ORDER_TEST(kinds_without_a_reader_are_passed_by),
 			ORDER_TEST(abandoned_wide_events_are_dropped),
 			ORDER_TEST(laps_and_both_rings),
 			ORDER_TEST(stamps_are_whole_again_and_again),

@@ -64,7 +64,7 @@ static void test_images_follow_each_other(void **state) {
 static void label(struct writer *w, uint64_t ns) {
 	struct writer_event e = writer_reserve(w, KIND_TIME, 0, false);
 	e.entries[0]->body = ns;
-	atomic_store(&e.entries[0]->head, e.phases[0] | (uint64_t)KIND_TIME << 60);
+	atomic_store(&e.entries[0]->head, wire_head(e.phases[0], KIND_TIME, 0, 0));
 }
 
 static void test_labels_of_the_future_are_cut(void **state) {

@@ -69,7 +69,7 @@ static struct ring_event random_event(uint64_t *random) {
 	return (struct ring_event){.kind = KIND_ALLOC + next_random(random) % 5,
 			.stamp = next_random(random),
 			.node = (uint32_t)next_random(random) % WIRE_MAX_NODES,
-			.ptr = next_random(random) << (next_random(random) % 21),
+			.ptr = next_random(random) << (next_random(random) % 21) & INT64_MAX,
 			.size = next_random(random) >> (next_random(random) % 44)};
 }
 
@@ -81,8 +81,8 @@ static void expect_event(struct fixture *f, uint64_t *index, const struct ring_e
 	if (is_wide) {
 		assert_true(read_entry(f, (*index)++, &head, &body));
 		assert_int_equal(wire_head_kind(head), KIND_WIDE);
-		ptr = (head & ((1ull << 60) - 1)) << 4 | (body & 15);
-		size = body >> 4;
+		ptr = wire_wide_ptr(head, body);
+		size = wire_wide_size(body);
 	}
 	assert_true(read_entry(f, (*index)++, &head, &body));
 	assert_int_equal(wire_head_kind(head), event->kind);
@@ -105,6 +105,56 @@ static void test_events_come_back_lap_after_lap(void **state) {
 		assert_false(read_entry(f, index, &head, &body));
 		take(f, index - before);
 	}
+}
+
+/** What one field holds at its largest leaves the others as they are. */
+static void test_fields_do_not_touch(void **state) {
+	(void)state;
+	const uint64_t high = (1ull << 48) - 16;
+	const struct ring_event most = {.kind = 15,
+			.stamp = (1u << WIRE_STAMP_BITS) - 1,
+			.node = WIRE_MAX_NODES - 1,
+			.ptr = high,
+			.size = WIRE_SIZE_WIDE};
+	for (unsigned fields = 0; fields < 32; fields++) {
+		const struct ring_event e = {.kind = (fields & 1) != 0 ? most.kind : 0,
+				.stamp = (fields & 2) != 0 ? most.stamp : 0,
+				.node = (fields & 4) != 0 ? most.node : 0,
+				.ptr = (fields & 8) != 0 ? most.ptr : 0,
+				.size = (fields & 16) != 0 ? most.size : 0};
+		uint64_t head = wire_head(0, e.kind, e.stamp, e.ptr);
+		uint64_t body = wire_body(e.node, (uint32_t)e.size, e.stamp);
+		assert_int_equal(head >> 63, 0);
+		assert_int_equal(wire_head_kind(head), e.kind);
+		assert_int_equal(wire_head_ptr(head), e.ptr);
+		assert_int_equal(wire_body_node(body), e.node);
+		assert_int_equal(wire_body_size(body), e.size);
+		assert_int_equal(wire_stamp(e.stamp, head, body), e.stamp);
+	}
+}
+
+static void test_addresses_of_48_bits_take_one_entry(void **state) {
+	(void)state;
+	for (unsigned bit = 4; bit < 64; bit++) {
+		for (uint64_t with = 0; with < 2; with++) { // alone, and beside bit 47
+			uint64_t ptr = 1ull << bit | with << 47;
+			assert_int_equal(wire_is_wide(ptr, 0), bit >= 48);
+			assert_true(wire_is_wide(ptr | 8, 0));
+			assert_true(wire_is_wide(ptr | 1, 0));
+			if (bit < 48) {
+				assert_int_equal(wire_head_ptr(wire_head(0, KIND_FREE, 3, ptr)), ptr);
+			} else if (bit < 63) {
+				assert_int_equal(wire_wide_ptr(wire_wide_head(1ull << 63, ptr | 9),
+										 wire_wide_body(ptr | 9, 1ull << 59)),
+						ptr | 9);
+				assert_int_equal(wire_wide_size(wire_wide_body(ptr | 9, 1ull << 59)), 1ull << 59);
+			}
+		}
+	}
+	assert_false(wire_is_wide(16, WIRE_SIZE_WIDE - 1));
+	assert_true(wire_is_wide(16, WIRE_SIZE_WIDE));
+	assert_true(wire_is_wide(16, 64 << 20));
+	assert_true(wire_is_wide(16, UINT64_MAX));
 }
 
 static void test_room_ends_where_the_reader_stands(void **state) {
@@ -211,6 +261,8 @@ static void test_a_reader_sees_whole_entries(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test_setup_teardown(test_events_come_back_lap_after_lap, set_up, tear_down),
+			cmocka_unit_test(test_fields_do_not_touch),
+			cmocka_unit_test(test_addresses_of_48_bits_take_one_entry),
 			cmocka_unit_test_setup_teardown(test_room_ends_where_the_reader_stands, set_up,
 					tear_down),
 			cmocka_unit_test_setup_teardown(test_an_unpublished_entry_blocks_its_owner, set_up,

@@ -45,7 +45,7 @@ static int segment_fd;
 // ---- what is counted
 
 static struct {
-	uint64_t kinds[8];
+	uint64_t kinds[16];
 	uint64_t n_entries, n_bytes, n_labels_back;
 	uint64_t n_wrong_allocs, n_orphan_frees, n_stray_answers, n_threads;
 	uint64_t failed, lost, truncated, abandoned;
@@ -210,19 +210,17 @@ static void take_event(struct drain *d, struct event *e) {
 static void take_entry(struct drain *d, uint64_t head, uint64_t body) {
 	enum wire_kind kind = wire_head_kind(head);
 	counted.kinds[kind]++;
-	if (kind == KIND_TIME && (head & WIRE_TIME_IS_STAMP) != 0) {
+	if (kind == KIND_STAMP) {
 		d->stamp = body;
-		counted.kinds[kind]--;
-	} else if (kind == KIND_TIME && (head & WIRE_TIME_IS_EPOCH) != 0) {
+	} else if (kind == KIND_EPOCH) {
 		d->epoch = body;
 		d->stamp = 0;
-		counted.kinds[kind]--;
 	} else if (kind == KIND_TIME) {
 		counted.n_labels_back += body < d->label_ns;
 		d->label_ns = body;
 	} else if (kind == KIND_WIDE) {
-		d->wide_ptr = (head & ((1ull << 60) - 1)) << 4 | (body & 15);
-		d->wide_size = body >> 4;
+		d->wide_ptr = wire_wide_ptr(head, body);
+		d->wide_size = wire_wide_size(body);
 		d->has_wide = true;
 		return;
 	} else if (kind != KIND_VOID) {

@@ -160,8 +160,9 @@ uint64_t hook_label_now(const struct hook *h) {
 
 void hook_realloc(struct hook *h, const void *block) {
 	struct thread_state *s = thread_state_of(h->slot);
-	hook_write(h->slot, KIND_REALLOC, (uint64_t)block, 0, hook_free_node(h));
-	atomic_store_explicit(&s->hooks[h->level].open_realloc, (uint64_t)block, memory_order_relaxed);
+	uint64_t ptr = hook_address(block);
+	hook_write(h->slot, KIND_REALLOC, ptr, 0, hook_free_node(h));
+	atomic_store_explicit(&s->hooks[h->level].open_realloc, ptr, memory_order_relaxed);
 }
 
 void hook_realloc_answer(struct hook *h, const void *block, const void *moved, uint64_t size) {
@@ -171,10 +172,10 @@ void hook_realloc_answer(struct hook *h, const void *block, const void *moved, u
 	struct thread_state *s = thread_state_of(h->slot);
 	atomic_store_explicit(&s->hooks[h->level].open_realloc, 0, memory_order_relaxed);
 	if (moved != NULL) {
-		hook_write(h->slot, KIND_MOVED, (uint64_t)moved, size, h->node);
+		hook_write(h->slot, KIND_MOVED, hook_address(moved), size, h->node);
 	} else {
 		thread_count(&h->slot->failed, 1);
-		hook_write(h->slot, KIND_STAYED, (uint64_t)block, 0, 0);
+		hook_write(h->slot, KIND_STAYED, hook_address(block), 0, 0);
 	}
 }
 
@@ -182,7 +183,7 @@ void hook_realloc_unanswered(struct hook *h, const void *block) {
 	if (door_is_ours()) {
 		atomic_store_explicit(&thread_state_of(h->slot)->hooks[h->level].open_realloc, 0,
 				memory_order_relaxed);
-		hook_write(h->slot, KIND_STAYED, (uint64_t)block, 0, 0);
+		hook_write(h->slot, KIND_STAYED, hook_address(block), 0, 0);
 	}
 }
 

@@ -231,6 +231,11 @@ static inline void hook_set_may_throw(const struct hook *h, bool may_throw) {
 			memory_order_relaxed);
 }
 
+/** What tables and events know a block by. */
+static inline uint64_t hook_address(const void *block) {
+	return machine_untag((uint64_t)block);
+}
+
 /** The real function gave out `block` (NULL: it failed) for `size` bytes. */
 static inline void hook_allocated(struct hook *h, const void *block, uint64_t size) {
 	if (__builtin_expect(!door_is_open(), 0)) {
@@ -240,7 +245,7 @@ static inline void hook_allocated(struct hook *h, const void *block, uint64_t si
 		thread_count(&h->slot->failed, 1);
 		return;
 	}
-	hook_write(h->slot, KIND_ALLOC, (uint64_t)block, size, h->node);
+	hook_write(h->slot, KIND_ALLOC, hook_address(block), size, h->node);
 }
 
 /** The node that goes with the end of a block. */
@@ -250,7 +255,7 @@ static inline uint32_t hook_free_node(const struct hook *h) {
 
 /** `block` is about to be released. Before the real call. */
 static inline void hook_free(struct hook *h, const void *block) {
-	hook_write(h->slot, KIND_FREE, (uint64_t)block, 0, hook_free_node(h));
+	hook_write(h->slot, KIND_FREE, hook_address(block), 0, hook_free_node(h));
 }
 
 /** The time now, by which what this thread does next is labelled, and nothing that it did before. */
@@ -330,12 +335,12 @@ HOOK_INLINE void hook_end_allocation(struct hook *h, struct thread_slot *slot, c
 		uint64_t size, uint32_t node) {
 	struct thread_state *s = thread_state_of(slot);
 	if (__builtin_expect(!hook_is_still_usual(slot) || block == NULL ||
-						hook_is_odd(s, (uint64_t)block, size),
+						hook_is_odd(s, hook_address(block), size),
 				0)) {
 		hook_end_allocation_slowly(h, slot, block, size, node);
 		return;
 	}
-	bool is_due = hook_put(s, KIND_ALLOC, (uint64_t)block, size, node);
+	bool is_due = hook_put(s, KIND_ALLOC, hook_address(block), size, node);
 	hook_end_plain(slot);
 	if (__builtin_expect(is_due, 0)) {
 		hook_tell_collector();
@@ -353,9 +358,10 @@ HOOK_INLINE struct thread_slot *hook_begin_free(struct hook *h, const struct cap
 		return NULL;
 	}
 	struct thread_state *s = thread_state_of(slot);
-	if (__builtin_expect(hook_is_odd(s, (uint64_t)block, 0), 0)) {
-		hook_write_odd(s, KIND_FREE, (uint64_t)block, 0, 0);
-	} else if (__builtin_expect(hook_put(s, KIND_FREE, (uint64_t)block, 0, 0), 0)) {
+	uint64_t ptr = hook_address(block);
+	if (__builtin_expect(hook_is_odd(s, ptr, 0), 0)) {
+		hook_write_odd(s, KIND_FREE, ptr, 0, 0);
+	} else if (__builtin_expect(hook_put(s, KIND_FREE, ptr, 0, 0), 0)) {
 		hook_tell_collector();
 	}
 	return slot;

@@ -50,9 +50,7 @@ uint32_t ring_void(struct ring *r, uint64_t first) {
 }
 
 void ring_publish_wide(struct ring *r, uint64_t index, const struct ring_event *event) {
-	const uint64_t wide_ptr_mask = (1ull << 60) - 1;
-	ring_publish(r, index, (uint64_t)KIND_WIDE << 60 | (event->ptr >> 4 & wide_ptr_mask),
-			(event->ptr & 15) | event->size << 4);
+	ring_publish(r, index, wire_wide_head(0, event->ptr), wire_wide_body(event->ptr, event->size));
 	ring_publish(r, index + 1, wire_head(0, event->kind, event->stamp, 0),
 			wire_body(event->node, WIRE_SIZE_WIDE, event->stamp));
 }

@@ -99,22 +99,22 @@ void ring_publish_wide(struct ring *r, uint64_t index, const struct ring_event *
 
 /** Publish the label of the entries that follow. */
 static inline void ring_publish_time(struct ring *r, uint64_t index, uint64_t ns) {
-	ring_publish(r, index, (uint64_t)KIND_TIME << 60, ns);
+	ring_publish(r, index, wire_head(0, KIND_TIME, 0, 0), ns);
 }
 
 /** Publish the whole stamp that those of the entries that follow are close to. */
 static inline void ring_publish_stamp(struct ring *r, uint64_t index, uint64_t stamp) {
-	ring_publish(r, index, (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_STAMP, stamp);
+	ring_publish(r, index, wire_head(0, KIND_STAMP, 0, 0), stamp);
 }
 
 /** Publish the epoch of the entries that follow. */
 static inline void ring_publish_epoch(struct ring *r, uint64_t index, uint64_t epoch) {
-	ring_publish(r, index, (uint64_t)KIND_TIME << 60 | WIRE_TIME_IS_EPOCH, epoch);
+	ring_publish(r, index, wire_head(0, KIND_EPOCH, 0, 0), epoch);
 }
 
 /** Publish `n` entries that mean nothing. */
 static inline void ring_publish_void(struct ring *r, uint64_t index, uint32_t n) {
 	for (uint32_t i = 0; i < n; i++) {
-		ring_publish(r, index + i, (uint64_t)KIND_VOID << 60, 0);
+		ring_publish(r, index + i, wire_head(0, KIND_VOID, 0, 0), 0);
 	}
 }

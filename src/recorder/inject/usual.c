@@ -77,10 +77,11 @@ uint64_t inject_leave_allocation(uint64_t block, struct inject_frame *f) {
 		return leave_allocation(block, f);
 	}
 	struct thread_state *s = thread_state_of(h->slot);
-	if (__builtin_expect(hook_is_odd(s, block, f->size), 0)) {
+	uint64_t ptr = machine_untag(block);
+	if (__builtin_expect(hook_is_odd(s, ptr, f->size), 0)) {
 		return leave_allocation(block, f);
 	}
-	bool is_due = hook_put(s, KIND_ALLOC, block, f->size, h->node);
+	bool is_due = hook_put(s, KIND_ALLOC, ptr, f->size, h->node);
 	hook_end_plain(h->slot);
 	f->self->last_block = block;
 	if (__builtin_expect(is_due, 0)) {
@@ -101,9 +102,10 @@ void inject_enter_free(uint64_t block, struct inject_frame *f) {
 	if (f->self->last_block == block) {
 		f->self->last_block = 0;
 	}
-	if (__builtin_expect(hook_is_odd(s, block, 0), 0)) {
-		hook_write_odd(s, KIND_FREE, block, 0, 0);
-	} else if (__builtin_expect(hook_put(s, KIND_FREE, block, 0, 0), 0)) {
+	uint64_t ptr = machine_untag(block);
+	if (__builtin_expect(hook_is_odd(s, ptr, 0), 0)) {
+		hook_write_odd(s, KIND_FREE, ptr, 0, 0);
+	} else if (__builtin_expect(hook_put(s, KIND_FREE, ptr, 0, 0), 0)) {
 		hook_tell_collector();
 	}
 }

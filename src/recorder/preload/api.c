@@ -26,7 +26,7 @@ EXPORT void heaptrack_realloc2(uintptr_t from, size_t size, uintptr_t to);
  * a chunk may have the chunk's very address. So theirs are told apart by a bit that no address has.
  */
 static inline void *nested(const void *ptr) {
-	return (void *)((uintptr_t)ptr ^ (uintptr_t)1 << 62);
+	return (void *)((uintptr_t)ptr ^ (uintptr_t)1 << MACHINE_SPARE_BIT);
 }
 
 static inline __attribute__((always_inline)) void report_malloc(struct capture_regs caller,

@@ -58,6 +58,17 @@ static inline uint64_t machine_stamp(void) {
 	return (uint64_t)high << 32 | low;
 }
 
+/**
+ * The address that a pointer means. A real call gets the pointer as it came, tables and events the
+ * address. Here they are one; machines that ignore the top byte keep tags in it.
+ */
+static inline uint64_t machine_untag(uint64_t pointer) {
+	return pointer;
+}
+
+/** A bit that no address has, and that machine_untag() keeps. */
+enum { MACHINE_SPARE_BIT = 62 };
+
 static inline void machine_relax(void) {
 	__builtin_ia32_pause();
 }
