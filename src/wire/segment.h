@@ -232,6 +232,16 @@ _Static_assert(sizeof(struct wire_mark) == 128, "layout");
  * entry 0 is never used.
  */
 enum { WIRE_MODULE_PATH = 424 };
+
+// struct wire_module.kind: where code of it lies. All but MODULE_FILE are virtual (see `where`)
+enum {
+	MODULE_FILE = 0,
+	MODULE_GENERATED = 1,
+	MODULE_V8 = 2,
+	MODULE_PYTHON = 3,
+	MODULE_RUBY = 4,
+};
+
 struct wire_module {
 	uint64_t start; // first mapped address
 	uint64_t end;   // one past the last mapped address
@@ -242,7 +252,9 @@ struct wire_module {
 	uint8_t build_id[32]; // of the mapped image's PT_NOTE, cut at 32
 	uint16_t path_bytes;  // of the full path; if > WIRE_MODULE_PATH the path below is cut
 	uint8_t is_unloaded;  // T: known to be gone (dlclose)
-	uint8_t reserved[17];
+	uint8_t kind;         // MODULE_FILE ...
+	uint16_t runtime;     // row of the table of layouts, of a virtual module. 0: none
+	uint8_t reserved[14];
 	// As the loader names it; of the executable what /proc/self/exe links to, empty if that is unknown
 	char path[WIRE_MODULE_PATH];
 };
@@ -265,22 +277,44 @@ struct wire_node {
 _Static_assert(sizeof(struct wire_node) == 16, "layout");
 
 /**
- * where: bits 0..46 program counter, bit 47 WIRE_EXACT_PC, bits 48..62 module id (0: none known,
- * such as JIT code), bit 63 zero. A program counter is the return address as found on the stack
- * (look up the call at pc - 1), unless WIRE_EXACT_PC is set: then a signal interrupted right there.
+ * where: bits 0..47 program counter, bit 48 WIRE_EXACT_PC, bits 49..63 module id (0: none known,
+ * such as JIT code). A program counter is the return address as found on the stack (look up the call
+ * at pc - 1), unless WIRE_EXACT_PC is set: then a signal interrupted right there.
+ *
+ * In a virtual module (MODULE_GENERATED ...) code has no fixed place. There bits 0..47 are not an
+ * address: bits 25..47 number a unit, a function as its run-time knows it, bits 0..24 say where in it (0:
+ * somewhere). WIRE_EXACT_PC is never set, and nothing is looked up at pc - 1.
+ *
+ * The recorder's tables of program counters have keys without a module: no key is UINT64_MAX.
  */
-#define WIRE_PC_MASK      ((1ull << 47) - 1)
-#define WIRE_EXACT_PC     (1ull << 47)
-#define WIRE_MODULE_SHIFT 48
+#define WIRE_PC_MASK      ((1ull << 48) - 1)
+#define WIRE_EXACT_PC     (1ull << 48)
+#define WIRE_MODULE_SHIFT 49
 #define WIRE_MODULE_MAX   0x7ffeu // 0x7fff: the table was full, module unknown
+#define WIRE_UNIT_SHIFT   25
+#define WIRE_UNIT_MAX     ((1u << (48 - WIRE_UNIT_SHIFT)) - 1)
+#define WIRE_POSITION_MAX ((1u << WIRE_UNIT_SHIFT) - 1)
 
 // "Program counters" that are marks
 #define WIRE_PC_TRUNCATED 1ull // stands outermost: callers beyond it could not be found
 
 static inline uint32_t wire_where_module(uint64_t where) {
-	return (uint32_t)(where >> WIRE_MODULE_SHIFT) & 0x7fffu;
+	return (uint32_t)(where >> WIRE_MODULE_SHIFT);
 }
 
 static inline uint64_t wire_where_pc(uint64_t where) {
 	return where & WIRE_PC_MASK;
+}
+
+/** In a virtual module. Neither may be above its maximum. */
+static inline uint64_t wire_where_virtual(uint32_t module, uint32_t unit, uint32_t position) {
+	return (uint64_t)module << WIRE_MODULE_SHIFT | (uint64_t)unit << WIRE_UNIT_SHIFT | position;
+}
+
+static inline uint32_t wire_where_unit(uint64_t where) {
+	return (uint32_t)(wire_where_pc(where) >> WIRE_UNIT_SHIFT);
+}
+
+static inline uint32_t wire_where_position(uint64_t where) {
+	return (uint32_t)where & WIRE_POSITION_MAX;
 }

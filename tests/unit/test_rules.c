@@ -63,6 +63,25 @@ static void test_no_module(void **state) {
 	assert_true(rule.where == pc);
 }
 
+static void test_program_counters_of_48_bits(void **state) {
+	(void)state;
+	const uint64_t keys[] = {1ull << 47, (1ull << 47) + 1, WIRE_PC_MASK, 1ull << 47 | WIRE_EXACT_PC,
+			RULE_KEY_MASK};
+	enum { N = sizeof keys / sizeof *keys };
+	for (unsigned i = 0; i < 2 * N; i++) { // the second time they are there
+		struct rule rule;
+		rule_get(&rule, keys[i % N], false);
+		assert_int_equal(step_kind(rule.step), RULE_JIT);
+		assert_true(rule.where == keys[i % N]);
+		for (unsigned other = 0; other < N; other++) {
+			assert_int_equal(rule_is_of(&rule, keys[other]), other == i % N);
+		}
+	}
+	// What the table marks a place with that is being filled in
+	assert_true((UINT64_MAX & RULE_KEY_MASK) != UINT64_MAX);
+	assert_true(rule_lookup_pc(RULE_KEY_MASK) == WIRE_PC_MASK);
+}
+
 static _Atomic unsigned n_wrong;
 
 static void *ask_all(void *argument) {
@@ -99,6 +118,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_kinds),
 			cmocka_unit_test(test_no_module),
+			cmocka_unit_test(test_program_counters_of_48_bits),
 			cmocka_unit_test(test_threads),
 	};
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -33,6 +33,25 @@ static void test_same_stack_same_node(void **state) {
 	assert_true(atomic_load(&world.nodes[b].where) == 0x2000);
 }
 
+static void test_program_counters_of_48_bits(void **state) {
+	(void)state;
+	// Each differs from the first in one bit of what a node's `where` may hold
+	uint64_t first = 1ull << 47 | 5ull << WIRE_MODULE_SHIFT;
+	uint32_t parent = trie_child(0, WIRE_PC_MASK);
+	uint32_t nodes[64];
+	for (unsigned bit = 0; bit < 64; bit++) {
+		nodes[bit] = trie_child(parent, first ^ 1ull << bit);
+		assert_int_not_equal(nodes[bit], 0);
+	}
+	for (unsigned bit = 0; bit < 64; bit++) {
+		assert_true(atomic_load(&world.nodes[nodes[bit]].where) == (first ^ 1ull << bit));
+		assert_int_equal(trie_child(parent, first ^ 1ull << bit), nodes[bit]);
+	}
+	uint32_t all = trie_child(parent, UINT64_MAX); // exact, at the highest, in an unknown module
+	assert_int_equal(trie_child(parent, UINT64_MAX), all);
+	assert_true(atomic_load(&world.nodes[all].where) == UINT64_MAX);
+}
+
 /** Stack number `i`: shared at its root, its own at the leaf. */
 static uint32_t add_stack(uint32_t i) {
 	uint32_t node = 0;
@@ -113,6 +132,7 @@ static void test_budget(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_same_stack_same_node),
+			cmocka_unit_test(test_program_counters_of_48_bits),
 			cmocka_unit_test(test_threads_agree),
 			cmocka_unit_test(test_tables_grow),
 			cmocka_unit_test(test_budget),

@@ -58,6 +58,49 @@ static void test_callers_come_first_whatever_their_ids(void **state) {
 	assert_int_equal(t.bad_nodes, 0);
 }
 
+static void test_program_counters_of_48_bits(void **state) {
+	(void)state;
+	const uint64_t least = 1ull << 47, most = WIRE_PC_MASK;
+	assert_int_equal(most, 0xffffffffffff);
+	node(1, 0, where(least, 1));
+	node(2, 1, where(most, 63));
+	node(3, 2, where(most, 63) | WIRE_EXACT_PC);
+	node(4, 3, where(most, 0x7fff) | WIRE_EXACT_PC); // all bits are set: the table was full
+	assert_int_equal(where(most, 0x7fff) | WIRE_EXACT_PC, UINT64_MAX);
+	const struct rec_location wanted[] = {{0}, {.pc = least, .module = 1},
+			{.pc = most, .module = 63}, {.pc = most, .module = 63, .is_exact = 1},
+			{.pc = most, .module = 0, .is_exact = 1}};
+	for (uint32_t id = 4; id > 0; id--) {
+		const struct rec_location *l = &t.locations[t.nodes[tries_node(&t, id)].location];
+		assert_int_equal(l->pc, wanted[id].pc);
+		assert_int_equal(l->module, wanted[id].module);
+		assert_int_equal(l->is_exact, wanted[id].is_exact);
+		assert_int_equal(l->is_mark, 0);
+	}
+	assert_int_equal(t.bad_nodes, 0);
+	assert_int_equal(t.n_locations, 5);
+}
+
+static void test_units_of_virtual_modules(void **state) {
+	(void)state;
+	const uint32_t units[] = {0, 1, WIRE_UNIT_MAX}, positions[] = {0, 1, WIRE_POSITION_MAX};
+	assert_int_equal(WIRE_UNIT_MAX, (8 << 20) - 1);
+	for (unsigned i = 0; i < 9; i++) {
+		uint32_t unit = units[i / 3], position = positions[i % 3], id = i + 1;
+		node(id, 0, wire_where_virtual(WIRE_MODULE_MAX, unit, position));
+		uint64_t at = atomic_load(&s.nodes[id].where);
+		assert_int_equal(wire_where_module(at), WIRE_MODULE_MAX);
+		assert_int_equal(wire_where_unit(at), unit);
+		assert_int_equal(wire_where_position(at), position);
+		assert_int_equal(at & WIRE_EXACT_PC, 0);
+		node(id, 0, wire_where_virtual(2, unit, position));
+		const struct rec_location *l = &t.locations[t.nodes[tries_node(&t, id)].location];
+		assert_int_equal(l->module, 2);
+		assert_int_equal(wire_where_unit(l->pc), unit); // as it stands in the file
+		assert_int_equal(wire_where_position(l->pc), position);
+	}
+}
+
 static void test_own_code_is_passed_by(void **state) {
 	(void)state;
 	tries_pass_by(&t, 0x5000, 0x1000);
@@ -196,6 +239,8 @@ int main(void) {
 #define ONE(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 			ONE(callers_come_first_whatever_their_ids),
+			ONE(program_counters_of_48_bits),
+			ONE(units_of_virtual_modules),
 			ONE(own_code_is_passed_by),
 			ONE(marks_and_equal_places),
 			ONE(deep_and_many),

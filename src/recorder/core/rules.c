@@ -23,6 +23,7 @@ enum {
 };
 
 #define SLOT_BUSY UINT64_MAX
+_Static_assert((RULE_KEY_MASK & SLOT_BUSY) != SLOT_BUSY, "no key");
 
 struct slot {
 	_Atomic uint64_t key; // 0: empty

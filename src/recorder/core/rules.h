@@ -12,7 +12,10 @@
 
 #include <stdbool.h>
 
-/** A program counter and how it was come by: bit 47, WIRE_EXACT_PC, as in a node's `where`. */
+/**
+ * A program counter and how it was come by: WIRE_EXACT_PC, as in a node's `where`. Never UINT64_MAX,
+ * which the shared table has a use for.
+ */
 #define RULE_KEY_MASK (WIRE_PC_MASK | WIRE_EXACT_PC)
 
 enum rule_kind {

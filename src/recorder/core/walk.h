@@ -12,6 +12,7 @@
  * says it is readable.
  */
 
+#include "machine.h"
 #include "recorder/core/rules.h"
 #include "recorder/core/world.h"
 
@@ -67,7 +68,7 @@ enum walk_step slow_step(struct walk *w);
 enum { WALK_PC_MIN = 4096 }; // no code lies below
 
 static inline bool walk_is_pc(uint64_t pc) {
-	return pc >= WALK_PC_MIN && pc <= WIRE_PC_MASK;
+	return pc >= WALK_PC_MIN && pc <= MACHINE_PC_MAX;
 }
 
 /** A word of a stack, whoever it belongs to: none of a sanitizer's business. */
