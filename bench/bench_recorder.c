@@ -39,10 +39,11 @@ static void set_up(void) {
 	struct capture_world w = fake_segment(N_NODES, 64);
 	w.header->program_pid = (uint32_t)getpid();
 	atomic_store(&w.header->state, SEGMENT_OPEN);
-	atomic_store(&w.header->tick_ns, 1);
+	atomic_store(&w.header->common.tick_ns, 1);
 	atomic_store(&w.header->stamps, STAMPS_CLOCK);
 	segment = (struct segment){
 			.header = w.header,
+			.common = &w.header->common,
 			.modules = w.modules,
 			.nodes = w.nodes,
 			.slots = fake_pages(SLOT_BYTES),

@@ -137,8 +137,8 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 			.witness = &run->witness,
 			.door_fd = -1,
 			.segment_fd = run->segment.memory.fd,
-			.bell = &run->segment.header->bell,
-			.heartbeat = &run->segment.header->heartbeat,
+			.bell = &run->segment.common->bell,
+			.heartbeat = &run->segment.common->heartbeat,
 			.is_attached = true,
 			.program_fd = (int)syscall(SYS_pidfd_open, run->program, 0),
 	};

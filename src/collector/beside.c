@@ -56,8 +56,8 @@ static bool start(struct run *run, const struct beside_options *beside, struct e
 			.witness = &run->witness,
 			.door_fd = run->door_fd,
 			.segment_fd = run->segment.memory.fd,
-			.bell = &run->segment.header->bell,
-			.heartbeat = &run->segment.header->heartbeat,
+			.bell = &run->segment.common->bell,
+			.heartbeat = &run->segment.common->heartbeat,
 			.is_attached = true,
 			.program_fd = (int)syscall(SYS_pidfd_open, run->program, 0),
 	};

@@ -115,8 +115,8 @@ static bool watch(struct run *run, struct err *err) {
 			.witness = &run->witness,
 			.door_fd = -1,
 			.segment_fd = run->segment.memory.fd,
-			.bell = &run->segment.header->bell,
-			.heartbeat = &run->segment.header->heartbeat,
+			.bell = &run->segment.common->bell,
+			.heartbeat = &run->segment.common->heartbeat,
 	};
 	run->watch = watch_start(&params, err);
 	return run->watch != NULL;

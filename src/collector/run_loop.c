@@ -506,7 +506,7 @@ static void nap(struct run *run, struct pace *pace) {
 		clock_sleep_ns(quiet_ns);
 		return;
 	}
-	atomic_store(&run->segment.header->bell, 0);
+	atomic_store(&run->segment.common->bell, 0);
 	segment_wait(&run->segment, NAP_NS);
 }
 

@@ -258,8 +258,8 @@ static bool start(struct run *run, int *exit_status, struct err *err) {
 			.witness = &run->witness,
 			.door_fd = run->door_fd,
 			.segment_fd = run->segment.memory.fd,
-			.bell = &run->segment.header->bell,
-			.heartbeat = &run->segment.header->heartbeat,
+			.bell = &run->segment.common->bell,
+			.heartbeat = &run->segment.common->heartbeat,
 	};
 	run->watch = watch_start(&params, err);
 	if (!run->watch) {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum {
 	// Where the address space is limited there are first fewer slots, then all gets smaller
@@ -34,14 +35,23 @@ static uint64_t or_default(uint64_t value, uint64_t usual) {
 	return value ? value : usual;
 }
 
-static void lay_out(struct segment *s, struct segment_header *plan) {
-	plan->marks_at = align(sizeof(struct segment_header), WIRE_PAGE);
-	plan->modules_at = plan->marks_at + WIRE_N_MARKS * sizeof(struct wire_mark);
-	plan->nodes_at = align(plan->modules_at + s->module_capacity * sizeof(struct wire_module),
-			WIRE_PAGE);
-	plan->slots_at = align(plan->nodes_at + (uint64_t)s->node_capacity * sizeof(struct wire_node),
-			SLOTS_ALIGN);
-	plan->segment_bytes = plan->slots_at + s->n_slots * s->slot_bytes;
+/** What lies where. */
+struct plan {
+	struct wire_table tables[WIRE_N_TABLES];
+	uint64_t bytes; // of all
+};
+
+static void place(struct plan *p, unsigned table, uint64_t bytes, uint64_t to) {
+	p->tables[table] = (struct wire_table){align(p->bytes, to), bytes};
+	p->bytes = align(p->tables[table].at + bytes, WIRE_PAGE_MOST);
+}
+
+static void lay_out(const struct segment *s, struct plan *p) {
+	*p = (struct plan){.bytes = sizeof(struct segment_header)};
+	place(p, TABLE_MARKS, WIRE_N_MARKS * sizeof(struct wire_mark), WIRE_PAGE_MOST);
+	place(p, TABLE_MODULES, s->module_capacity * sizeof(struct wire_module), WIRE_PAGE_MOST);
+	place(p, TABLE_NODES, (uint64_t)s->node_capacity * sizeof(struct wire_node), WIRE_PAGE_MOST);
+	place(p, TABLE_SLOTS, s->n_slots * s->slot_bytes, SLOTS_ALIGN);
 }
 
 /** Half of what is there most of. False: it is as little as can be. */
@@ -70,22 +80,21 @@ static bool is_within_limit(uint64_t bytes, rlim_t *limit_bytes) {
 	return !is_limited || (limit.rlim_cur > OWN_BYTES && bytes <= (limit.rlim_cur - OWN_BYTES) / 2);
 }
 
-static bool map(struct segment *s, const struct segment_params *params, struct segment_header *plan,
+static bool map(struct segment *s, const struct segment_params *params, struct plan *plan,
 		struct err *err) {
 	for (;;) {
 		lay_out(s, plan);
 		rlim_t limit_bytes;
-		bool fits = is_within_limit(plan->segment_bytes, &limit_bytes);
+		bool fits = is_within_limit(plan->bytes, &limit_bytes);
 		if (!fits) {
 			(void)err_set(err, ERR_LIMIT,
 					"the address space is limited to %" PRIu64
 					" MB (ulimit -v), too little for heaptrack; limit only the program: "
 					"heaptrack sh -c 'ulimit -v N; exec PROGRAM'",
 					(uint64_t)limit_bytes / 1000000);
-		} else if (params->has_memory ? shared_memory_adopt(&s->memory, params->memory_fd,
-												plan->segment_bytes, err)
-									  : shared_memory_init(&s->memory, SEGMENT_MAPPING_NAME,
-												plan->segment_bytes, err)) {
+		} else if (params->has_memory
+						? shared_memory_adopt(&s->memory, params->memory_fd, plan->bytes, err)
+						: shared_memory_init(&s->memory, SEGMENT_MAPPING_NAME, plan->bytes, err)) {
 			return true;
 		}
 		if (!shrink(s)) {
@@ -100,36 +109,37 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 			.slot_bytes = or_default(params->slot_bytes, DEFAULT_SLOT_BYTES),
 			.node_capacity = (uint32_t)or_default(params->node_capacity, WIRE_MAX_NODES),
 			.module_capacity = (uint32_t)or_default(params->module_capacity, WIRE_MODULE_MAX + 1),
+			.page_bytes = (uint32_t)or_default(params->page_bytes, (uint64_t)sysconf(_SC_PAGESIZE)),
 			.start_ns = params->start_ns,
 	};
-	check(s->slot_bytes % WIRE_PAGE == 0 && s->slot_bytes > SLOT_PRIVATE_AT);
+	check(s->page_bytes >= WIRE_PAGE_LEAST && s->page_bytes <= WIRE_PAGE_MOST);
+	check(s->slot_bytes % WIRE_PAGE_MOST == 0 && s->slot_bytes > SLOT_PRIVATE_AT);
 	check(s->n_slots <= WIRE_MAX_SLOTS && s->node_capacity <= WIRE_MAX_NODES);
 	if (getrandom(s->token, sizeof s->token, 0) != sizeof s->token) {
 		return err_system(err, errno, "cannot get random bytes for the token");
 	}
-	struct segment_header plan = {0};
+	struct plan plan;
 	if (!map(s, params, &plan, err)) {
 		return false;
 	}
 
 	uint8_t *base = s->memory.base;
 	s->header = (struct segment_header *)(void *)base;
-	s->marks = (struct wire_mark *)(void *)(base + plan.marks_at);
-	s->modules = (struct wire_module *)(void *)(base + plan.modules_at);
-	s->nodes = (struct wire_node *)(void *)(base + plan.nodes_at);
-	s->slots = base + plan.slots_at;
-	s->slots_at = plan.slots_at;
+	s->common = &s->header->common;
+	s->marks = (struct wire_mark *)(void *)(base + plan.tables[TABLE_MARKS].at);
+	s->modules = (struct wire_module *)(void *)(base + plan.tables[TABLE_MODULES].at);
+	s->nodes = (struct wire_node *)(void *)(base + plan.tables[TABLE_NODES].at);
+	s->slots_at = plan.tables[TABLE_SLOTS].at;
+	s->slots = base + s->slots_at;
 
 	struct segment_header *h = s->header;
 	h->magic = SEGMENT_MAGIC;
 	h->version = SEGMENT_VERSION;
 	h->options = params->options;
 	memcpy(h->token, s->token, sizeof h->token);
-	h->segment_bytes = plan.segment_bytes;
-	h->marks_at = plan.marks_at;
-	h->modules_at = plan.modules_at;
-	h->nodes_at = plan.nodes_at;
-	h->slots_at = plan.slots_at;
+	h->segment_bytes = plan.bytes;
+	memcpy(h->tables, plan.tables, sizeof h->tables);
+	h->page_bytes = s->page_bytes;
 	h->slot_bytes = s->slot_bytes;
 	h->n_slots = s->n_slots;
 	h->module_capacity = s->module_capacity;
@@ -140,7 +150,7 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	atomic_store(&h->n_nodes, 1);
 	atomic_store(&h->stamps, params->has_stamps ? STAMPS_CLOCK : STAMPS_COUNTED);
 	atomic_store(&h->stamp, STAMPS_COUNTED_FROM);
-	atomic_store(&h->bell, 1);
+	atomic_store(&s->common->bell, 1);
 	atomic_store(&h->state, SEGMENT_OPEN);
 	return true;
 }
@@ -150,7 +160,7 @@ void segment_finish(struct segment *s) {
 		return;
 	}
 	if (s->is_held) {
-		robust_release(&s->header->owner);
+		robust_release(&s->common->owner);
 	}
 	if (s->header) {
 		shared_memory_finish(&s->memory);
@@ -159,7 +169,7 @@ void segment_finish(struct segment *s) {
 }
 
 bool segment_hold(struct segment *s, struct err *err) {
-	s->is_held = robust_hold(&s->header->owner, err);
+	s->is_held = robust_hold(&s->common->owner, err);
 	return s->is_held;
 }
 
@@ -180,20 +190,20 @@ void segment_tick(struct segment *s, uint64_t now_ns) {
 	}
 	s->last_tick_ns = now_ns;
 	uint64_t tick = now_ns - s->start_ns;
-	atomic_store_explicit(&s->header->tick_ns, tick ? tick : 1, memory_order_relaxed);
+	atomic_store_explicit(&s->common->tick_ns, tick ? tick : 1, memory_order_relaxed);
 }
 
 void segment_arm(struct segment *s) {
 	s->last_tick_ns = 0;
-	atomic_store_explicit(&s->header->tick_ns, 0, memory_order_relaxed);
-	atomic_store(&s->header->bell, 0); // pairs with the target's exchange
+	atomic_store_explicit(&s->common->tick_ns, 0, memory_order_relaxed);
+	atomic_store(&s->common->bell, 0); // pairs with the target's exchange
 }
 
 void segment_wait(struct segment *s, uint64_t timeout_ns) {
-	if (atomic_load(&s->header->bell) == 0) {
-		futex_wait(&s->header->bell, 0, timeout_ns);
+	if (atomic_load(&s->common->bell) == 0) {
+		futex_wait(&s->common->bell, 0, timeout_ns);
 	}
-	atomic_store(&s->header->bell, 1);
+	atomic_store(&s->common->bell, 1);
 }
 
 void segment_close(struct segment *s) {
@@ -216,8 +226,8 @@ void segment_free_slot(struct segment *s, uint32_t index) {
 	// The first page stays: its `state` keeps others away while the rest becomes zero
 	atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
 	uint8_t *after_state = (uint8_t *)slot + sizeof slot->state;
-	memset(after_state, 0, WIRE_PAGE - sizeof slot->state);
-	if (!shared_memory_clear(&s->memory, at + WIRE_PAGE, s->slot_bytes - WIRE_PAGE)) {
+	memset(after_state, 0, s->page_bytes - sizeof slot->state);
+	if (!shared_memory_clear(&s->memory, at + s->page_bytes, s->slot_bytes - s->page_bytes)) {
 		return; // it stays claimed: a slot less
 	}
 	slot->generation = generation;

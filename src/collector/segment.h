@@ -22,9 +22,10 @@
 struct segment_params {
 	uint32_t n_slots;         // 0: WIRE_MAX_SLOTS. All of these are halved
 							  // until a limited address space can hold it and what we need
-	uint64_t slot_bytes;      // 0: 32 MiB; a multiple of the page, > SLOT_PRIVATE_AT
+	uint64_t slot_bytes;      // 0: 32 MiB; a multiple of WIRE_PAGE_MOST, > SLOT_PRIVATE_AT
 	uint32_t node_capacity;   // 0: WIRE_MAX_NODES, 512 MiB
 	uint32_t module_capacity; // 0: WIRE_MODULE_MAX + 1, all that an id can say
+	uint32_t page_bytes;      // 0: the machine's; larger ones do as well
 	uint32_t options;         // SEGMENT_FREE_STACKS ...
 	uint64_t start_ns;        // CLOCK_MONOTONIC: zero of all times
 	bool has_stamps;          // clock_has_stamps()
@@ -34,11 +35,13 @@ struct segment_params {
 
 struct segment {
 	struct segment_header *header;
+	struct wire_common *common; // the header's own
 	struct wire_mark *marks;
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	uint8_t *slots;
 	uint32_t n_slots, node_capacity, module_capacity;
+	uint32_t page_bytes;
 	uint64_t slot_bytes, slots_at;
 	uint64_t start_ns;
 	uint8_t token[16];

@@ -158,10 +158,10 @@ bool resident_is_in_use(const struct injector *in) {
 	for (unsigned i = 0; i < LOOKS; i++) {
 		if (!tracee_read(&in->tracee, in->resident.header_at, &now,
 					offsetof(struct segment_header, children)) ||
-				(now.owner & OWNER_DIED) != 0 || now.owner == 0) {
+				(now.common.owner & OWNER_DIED) != 0 || now.common.owner == 0) {
 			return false;
 		}
-		if (now.heartbeat != first.heartbeat) {
+		if (now.common.heartbeat != first.common.heartbeat) {
 			return true;
 		}
 		sleep_ms(LOOK_MS);

@@ -119,10 +119,10 @@ enum {
  */
 enum {
 	SLOT_SMALL_RING_AT = 512, // on the first page: threads that rarely allocate need no more
-	SLOT_BIG_RING_AT = 4096 + RING_SMALL_ENTRIES * 16, // 20480
+	SLOT_BIG_RING_AT = WIRE_PAGE_LEAST + RING_SMALL_ENTRIES * 16, // 20480
 	SLOT_PRIVATE_AT = SLOT_BIG_RING_AT + RING_BIG_ENTRIES * 16,
 };
-_Static_assert(SLOT_PRIVATE_AT % WIRE_PAGE == 0, "layout");
+_Static_assert(SLOT_PRIVATE_AT % WIRE_PAGE_LEAST == 0, "layout");
 
 enum { WIRE_LABEL = 60, WIRE_THREAD_NAME = 16 };
 
@@ -162,7 +162,15 @@ struct thread_slot {
 	// written by O: what the program calls this thread (heaptrack_thread_label)
 	_Alignas(64) _Atomic uint32_t label_version; // 0: nothing; odd: it is being written
 	char label[WIRE_LABEL];                      // zero terminated
+
+	// written by O (reserved: bytes that sampling has drawn and has left to draw, its rate, and all that
+	// the thread had allocated when it last looked)
+	_Alignas(64) _Atomic uint64_t drawn_bytes;
+	_Atomic uint64_t drawn_rest;
+	_Atomic uint64_t drawn_total;
+	_Atomic uint32_t drawn_rate_log2;
 };
+_Static_assert(offsetof(struct thread_slot, drawn_bytes) == 448, "layout");
 _Static_assert(sizeof(struct thread_slot) <= SLOT_SMALL_RING_AT, "layout");
 
 static inline uint32_t wire_ring_entries(unsigned ring) {

@@ -6,13 +6,14 @@
  * say to each other. One memfd, made and sized by the collector, mapped by both. docs/wire.md tells
  * the story; this header is the contract.
  *
- *   0            header page(s)      struct segment_header
- *   marks_at     named moments       WIRE_N_MARKS x struct wire_mark
- *   modules_at   module table        module_capacity x struct wire_module
- *   nodes_at     stack trie          node_capacity x struct wire_node
- *   slots_at     thread slots        n_slots x slot_bytes, each begins with struct thread_slot
+ *   0               header           struct segment_header, with a directory of what follows:
+ *   TABLE_MARKS     named moments    WIRE_N_MARKS x struct wire_mark
+ *   TABLE_MODULES   module table     module_capacity x struct wire_module
+ *   TABLE_NODES     stack trie       node_capacity x struct wire_node
+ *   TABLE_SLOTS     thread slots     n_slots x slot_bytes, each begins with struct thread_slot
  *
- * All offsets are multiples of 4096. The memfd is sparse: what nobody touched costs nothing.
+ * Tables and slots begin at multiples of WIRE_PAGE_MOST, so each is whole pages on any machine. The
+ * memfd is sparse: what nobody touched costs nothing.
  * Nothing here may be trusted by the collector: it is memory of the target. Every index read from
  * it is checked before use.
  *
@@ -43,7 +44,8 @@
 enum {
 	WIRE_N_CHILDREN = 1024,
 	WIRE_N_MARKS = 1024,
-	WIRE_PAGE = 4096,
+	WIRE_PAGE_LEAST = 4096, // of all machines: parts of a slot begin at multiples of it
+	WIRE_PAGE_MOST = 64 << 10,
 };
 
 // Options, set by the collector before the launch, never changed
@@ -59,6 +61,7 @@ enum {
 enum {
 	SEGMENT_OPEN = 1,   // record
 	SEGMENT_CLOSED = 2, // recording has ended, nobody reads any more: hooks pass through
+	SEGMENT_ENDING = 3, // (reserved: the program waits at its end to be looked at)
 };
 
 /**
@@ -137,6 +140,44 @@ enum {
 	EXEC_INJECTED = 4,
 };
 
+/** Where a part of the segment lies. 0 bytes: it is not there. */
+struct wire_table {
+	uint64_t at, bytes;
+};
+
+enum {
+	TABLE_MARKS = 0,
+	TABLE_MODULES = 1,
+	TABLE_NODES = 2,
+	TABLE_SLOTS = 3,
+	// Not there yet
+	TABLE_UNITS = 4, // of virtual modules, their source texts, and how a run-time lays things out
+	TABLE_EXCERPTS = 5,
+	TABLE_LAYOUTS = 6,
+	TABLE_SAMPLE_BITS = 7, // which blocks are sampled, coarse to fine, and how many
+	TABLE_SAMPLE_COUNTS = 8,
+	TABLE_SAMPLE_SETS = 9,
+	WIRE_N_TABLES = 16,
+};
+
+/**
+ * What several segments could share: one futex, one robust entry, one tick. The recorder and the
+ * collector reach it by a pointer; today it is that of the segment's own header.
+ */
+struct wire_common {
+	// ---- written by C while recording (one line)
+	_Alignas(
+			64) _Atomic uint64_t tick_ns; // now - start_ns, or 0: C sleeps, take the clock yourself
+	_Atomic uint32_t heartbeat;           // rises at least every 2 s while C lives
+
+	// ---- robust futex word of C: its tid, or FUTEX_OWNER_DIED once it is gone
+	_Alignas(64) _Atomic uint32_t owner;
+
+	// ---- doorbell: C stores 0 and futex-waits on it; T exchanges 1 and wakes if it was 0
+	_Alignas(64) _Atomic uint32_t bell;
+};
+_Static_assert(sizeof(struct wire_common) == 192, "layout");
+
 struct segment_header {
 	// ---- constant: written by C before the launch
 	uint64_t magic;
@@ -144,33 +185,28 @@ struct segment_header {
 	uint32_t options;
 	uint8_t token[16];
 	uint64_t segment_bytes; // size of the memfd
-	uint64_t marks_at;
-	uint64_t modules_at;
-	uint64_t nodes_at;
-	uint64_t slots_at;
 	uint64_t slot_bytes;
 	uint32_t n_slots;
 	uint32_t module_capacity;
 	uint32_t node_capacity; // node budget: beyond it stacks fold to their deepest ancestor
 	uint32_t program_pid;   // as the target's own getpid() says
 	uint64_t start_ns;      // CLOCK_MONOTONIC when the recording began: zero of all times
-	uint8_t reserved0[24];
+	uint32_t page_bytes;    // of the machine: protections and holes are whole ones of these
+	uint8_t reserved0[52];
+	struct wire_table tables[WIRE_N_TABLES];
+
+	struct wire_common common;
 
 	// ---- written by C while recording (one line)
-	_Alignas(
-			64) _Atomic uint64_t tick_ns; // now - start_ns, or 0: C sleeps, take the clock yourself
-	_Atomic uint32_t state;               // SEGMENT_OPEN ...; T may set SEGMENT_CLOSED
-	_Atomic uint32_t no_syscalls;         // 1: the target is in seccomp mode 1
-	_Atomic uint32_t heartbeat;           // rises at least every 2 s while C lives
+	_Alignas(64) _Atomic uint32_t state; // SEGMENT_OPEN ...; T may set SEGMENT_CLOSED
+	_Atomic uint32_t no_syscalls;        // 1: the target is in seccomp mode 1
 	// 1: the target is in a sandbox of its own, so T makes no system call that programs can do without
 	_Atomic uint32_t has_filter;
-	_Atomic uint32_t stamps; // STAMPS_CLOCK ...; T may set STAMPS_COUNTED
-
-	// ---- robust futex word of C: its tid, or FUTEX_OWNER_DIED once it is gone
-	_Alignas(64) _Atomic uint32_t owner;
-
-	// ---- doorbell: C stores 0 and futex-waits on it; T exchanges 1 and wakes if it was 0
-	_Alignas(64) _Atomic uint32_t bell;
+	// (reserved: log2 of the sampling rate, the generation of what is known of run-times, and how long
+	// the program waits at its end)
+	_Atomic uint32_t rate_log2;
+	_Atomic uint32_t runtime_generation;
+	_Atomic uint32_t end_wait_ms;
 
 	// ---- written by T, atomically, rarely
 	_Alignas(64) _Atomic uint32_t n_images; // image ids are 1 .. n_images
@@ -194,18 +230,33 @@ struct segment_header {
 	// ---- the next stamp of STAMPS_COUNTED
 	_Alignas(64) _Atomic uint64_t stamp;
 
-	// ---- whose epoch it is; T and C, rarely
+	// ---- whose epoch it is, and where stamps come from; T and C, rarely
 	_Alignas(64) _Atomic uint64_t epoch;
+	_Atomic uint32_t stamps; // STAMPS_CLOCK ...
+
+	// ---- written by T (reserved: raised with each unmapping)
+	_Alignas(64) _Atomic uint64_t unmap_epoch;
+
+	// ---- written by T, atomically (reserved: units and bytes of excerpts given out, units that found no
+	// room, forks)
+	_Alignas(64) _Atomic uint32_t n_units;
+	_Atomic uint32_t fork_number;
+	_Atomic uint64_t excerpt_used;
+	_Atomic uint64_t units_lost;
 
 	_Alignas(64) struct wire_child children[WIRE_N_CHILDREN];
 };
-_Static_assert(offsetof(struct segment_header, tick_ns) == 128, "layout");
-_Static_assert(offsetof(struct segment_header, owner) == 192, "layout");
-_Static_assert(offsetof(struct segment_header, bell) == 256, "layout");
-_Static_assert(offsetof(struct segment_header, n_images) == 320, "layout");
-_Static_assert(offsetof(struct segment_header, n_nodes) == 384, "layout");
-_Static_assert(offsetof(struct segment_header, children) == 576, "layout");
-_Static_assert(sizeof(struct segment_header) <= 130 * WIRE_PAGE, "layout");
+_Static_assert(offsetof(struct segment_header, tables) == 128, "layout");
+_Static_assert(offsetof(struct segment_header, common) == 384, "layout");
+_Static_assert(offsetof(struct segment_header, state) == 576, "layout");
+_Static_assert(offsetof(struct segment_header, n_images) == 640, "layout");
+_Static_assert(offsetof(struct segment_header, n_nodes) == 704, "layout");
+_Static_assert(offsetof(struct segment_header, stamp) == 768, "layout");
+_Static_assert(offsetof(struct segment_header, epoch) == 832, "layout");
+_Static_assert(offsetof(struct segment_header, unmap_epoch) == 896, "layout");
+_Static_assert(offsetof(struct segment_header, n_units) == 960, "layout");
+_Static_assert(offsetof(struct segment_header, children) == 1024, "layout");
+_Static_assert(sizeof(struct segment_header) <= 9 * WIRE_PAGE_MOST, "layout");
 
 /** Entries from here on were never used: each is that of a process which was counted before. */
 static inline uint32_t wire_children_in_use(const struct segment_header *h) {

@@ -114,9 +114,11 @@ def test_a_thousand_threads_at_once(tools, collect):
     assert counts["allocs"] >= 100 * 1000 and counts["live_blocks"] >= 1000
 
 
-def test_short_threads(tools, collect, is_long):
-    n = 100_000 if is_long else 8_000
-    counts = collect(tools.victim("many_threads"), "short", n, timeout=100)
+@pytest.mark.parametrize("page", [4096, 16384, 65536])
+def test_short_threads(tools, collect, is_long, page):
+    n = 100_000 if is_long else 8_000 if page == 4096 else 2_000
+    counts = collect(tools.victim("many_threads"), "short", n, timeout=100,
+                     options=("--page", str(page)))
     assert counts["threads"] == n + 1
     # Each: its block, and from time to time what libc keeps for a thread
     assert n <= counts["frees"] < 2 * n and n <= counts["allocs"] < 2 * n
@@ -256,6 +258,16 @@ def test_address_space_limited_before(tools, collect):
 @pytest.mark.parametrize("megabytes", [300, 2000])
 def test_address_space_limited_by_the_program(tools, collect, megabytes):
     counts = collect(tools.victim("limited"), megabytes, 1000)
+    assert counts["live_blocks"] >= 1000 and counts["failed"] == 0
+
+
+@pytest.mark.parametrize("page", [16384, 65536])
+def test_larger_pages(tools, collect, page):
+    options = ("--page", str(page))
+    nothing = collect(tools.victim("hostile"), "lock", 0, options=options)
+    counts = difference(collect(tools.victim("hostile"), "lock", 1000, options=options), nothing)
+    assert counts["allocs"] == 2 * 1000
+    counts = collect(tools.victim("limited"), 300, 1000, options=options)
     assert counts["live_blocks"] >= 1000 and counts["failed"] == 0
 
 

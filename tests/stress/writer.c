@@ -119,8 +119,8 @@ static bool has_room(struct wire_ring *ring, uint32_t which, uint32_t n) {
 }
 
 static void ring_bell(struct segment *s) {
-	if (atomic_exchange(&s->header->bell, 1) == 0) {
-		futex_wake(&s->header->bell, 1);
+	if (atomic_exchange(&s->common->bell, 1) == 0) {
+		futex_wake(&s->common->bell, 1);
 	}
 }
 
@@ -213,7 +213,7 @@ void writer_publish(struct writer *w, const struct writer_event *e, uint64_t siz
 }
 
 void writer_label(struct writer *w, uint64_t now_ns) {
-	uint64_t tick = atomic_load_explicit(&w->segment->header->tick_ns, memory_order_relaxed);
+	uint64_t tick = atomic_load_explicit(&w->segment->common->tick_ns, memory_order_relaxed);
 	if (tick == 0) {
 		tick = now_ns - w->segment->start_ns;
 	}

@@ -18,7 +18,7 @@ struct fixture {
 
 static int set_up(void **state) {
 	struct fixture *f = calloc(1, sizeof *f);
-	f->slot = aligned_alloc(WIRE_PAGE, SLOT_PRIVATE_AT);
+	f->slot = aligned_alloc(WIRE_PAGE_LEAST, SLOT_PRIVATE_AT);
 	memset(f->slot, 0, SLOT_PRIVATE_AT);
 	ring_open(&f->ring, f->slot, RING_SMALL);
 	*state = f;

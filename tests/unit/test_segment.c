@@ -43,12 +43,22 @@ static void test_defaults_are_sparse(void **state) {
 	const struct segment_header *h = s.header;
 	assert_int_equal(h->n_slots, 8192);
 	assert_int_equal(h->node_capacity, 32 << 20);
-	assert_true(h->marks_at >= sizeof *h);
-	assert_true(h->modules_at >= h->marks_at + WIRE_N_MARKS * sizeof(struct wire_mark));
-	assert_true(h->nodes_at >= h->modules_at + h->module_capacity * sizeof(struct wire_module));
-	assert_true(h->slots_at >= h->nodes_at + (uint64_t)h->node_capacity * sizeof(struct wire_node));
-	assert_int_equal(h->segment_bytes, h->slots_at + h->n_slots * h->slot_bytes);
-	assert_int_equal((h->marks_at | h->modules_at | h->nodes_at | h->slots_at) % WIRE_PAGE, 0);
+	assert_int_equal(h->page_bytes, sysconf(_SC_PAGESIZE));
+	assert_int_equal(h->tables[TABLE_MARKS].bytes, WIRE_N_MARKS * sizeof(struct wire_mark));
+	assert_int_equal(h->tables[TABLE_MODULES].bytes,
+			h->module_capacity * sizeof(struct wire_module));
+	assert_int_equal(h->tables[TABLE_NODES].bytes,
+			(uint64_t)h->node_capacity * sizeof(struct wire_node));
+	assert_int_equal(h->tables[TABLE_SLOTS].bytes, h->n_slots * h->slot_bytes);
+	uint64_t end = sizeof *h;
+	for (unsigned i = 0; i < WIRE_N_TABLES; i++) {
+		assert_true(h->tables[i].at % WIRE_PAGE_MOST == 0);
+		assert_int_equal(h->tables[i].bytes != 0, i <= TABLE_SLOTS);
+		assert_true(i > TABLE_SLOTS || h->tables[i].at >= end);
+		end = i <= TABLE_SLOTS ? h->tables[i].at + h->tables[i].bytes : end;
+	}
+	assert_int_equal(h->segment_bytes, end);
+	assert_int_equal(h->slot_bytes % WIRE_PAGE_MOST, 0);
 	assert_true(used_bytes() < 1 << 20);
 	assert_int_equal(atomic_load(&h->state), SEGMENT_OPEN);
 }
@@ -79,20 +89,20 @@ static void test_death_is_seen(void **state) {
 		struct err ignored;
 		_exit(segment_hold(&s, &ignored) ? pause() : 1);
 	}
-	while (atomic_load(&s.header->owner) == 0) {
+	while (atomic_load(&s.common->owner) == 0) {
 		usleep(1000);
 	}
-	assert_int_equal(atomic_load(&s.header->owner), child);
+	assert_int_equal(atomic_load(&s.common->owner), child);
 	// A target that waits on it says so, and is woken
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_not_equal(atomic_load(&s.header->owner) & FUTEX_OWNER_DIED, 0);
+	assert_int_not_equal(atomic_load(&s.common->owner) & FUTEX_OWNER_DIED, 0);
 }
 
 static void test_hold_ends_with_the_segment(void **state) {
 	(void)state;
 	assert_true(segment_hold(&s, &err));
-	assert_int_equal(atomic_load(&s.header->owner), gettid());
+	assert_int_equal(atomic_load(&s.common->owner), gettid());
 	// The memory goes before the thread does
 	segment_finish(&s);
 }
@@ -102,24 +112,25 @@ static void test_ticks(void **state) {
 	const uint64_t second = 1000000000;
 	for (uint64_t now = second; now < 3 * second; now += 10000000) {
 		segment_tick(&s, now);
-		assert_int_equal(atomic_load(&s.header->tick_ns), now);
+		assert_int_equal(atomic_load(&s.common->tick_ns), now);
 	}
 	segment_tick(&s, 3 * second);
 	segment_tick(&s, 3 * second + 1000); // too soon for a store
-	assert_int_equal(atomic_load(&s.header->tick_ns), 3 * second);
+	assert_int_equal(atomic_load(&s.common->tick_ns), 3 * second);
 	segment_arm(&s);
-	assert_int_equal(atomic_load(&s.header->tick_ns), 0);
-	assert_int_equal(atomic_load(&s.header->bell), 0);
+	assert_int_equal(atomic_load(&s.common->tick_ns), 0);
+	assert_int_equal(atomic_load(&s.common->bell), 0);
 	segment_wait(&s, 1000000);
-	assert_int_equal(atomic_load(&s.header->bell), 1);
+	assert_int_equal(atomic_load(&s.common->bell), 1);
 	segment_tick(&s, 4 * second + 1);
-	assert_int_equal(atomic_load(&s.header->tick_ns), 4 * second + 1);
+	assert_int_equal(atomic_load(&s.common->tick_ns), 4 * second + 1);
 }
 
-static void test_freed_slot_costs_nothing(void **state) {
-	(void)state;
+/** A slot of a thread that has used an eighth of it, byte by byte, is zero for the next one. */
+static void free_a_slot(void) {
 	(void)segment_slot(&s, 7)->generation;
-	segment_slot(&s, 7)->rings[0].reserved = 0; // its first page stays
+	// its first page stays
+	memset(segment_slot(&s, 7), 0, s.page_bytes);
 	uint64_t before = used_bytes();
 	struct thread_slot *slot = segment_slot(&s, 7);
 	memset(slot, 0xff, s.slot_bytes / 8);
@@ -132,8 +143,21 @@ static void test_freed_slot_costs_nothing(void **state) {
 	assert_int_equal(atomic_load(&slot->state), SLOT_FREE);
 	assert_int_equal(atomic_load(&s.header->slot_hint), 7);
 	slot->generation = 0;
-	for (uint64_t i = 0; i < s.slot_bytes / 8; i += 64) {
+	for (uint64_t i = 0; i < s.slot_bytes / 8; i++) {
 		assert_int_equal(((uint8_t *)slot)[i], 0);
+	}
+}
+
+static void test_freed_slot_costs_nothing(void **state) {
+	(void)state;
+	for (uint32_t page_bytes = WIRE_PAGE_LEAST; page_bytes <= WIRE_PAGE_MOST; page_bytes *= 4) {
+		const struct segment_params params = {.n_slots = 64,
+				.node_capacity = 1 << 20,
+				.page_bytes = page_bytes};
+		segment_finish(&s);
+		assert_true(segment_init(&s, &params, &err));
+		assert_int_equal(s.header->page_bytes, page_bytes);
+		free_a_slot();
 	}
 }
 

@@ -8,6 +8,7 @@
  *   plain_collector [options] RECORDER REPORT PROGRAM [ARGS...]
  *     --count        only count: no order, no blocks (for speed)
  *     --slots N      thread slots                --nodes N   node capacity
+ *     --page N       as if the machine's pages had so many bytes
  *     --socket       offer the descriptor by socket only (/proc is of no use)
  *     --stop-after N  stop draining for good after N entries, heart beating
  *     --free-stacks, --exact-time   the options of the segment
@@ -35,9 +36,12 @@
 
 static struct {
 	bool counts_only, by_socket_only;
-	uint32_t options, n_slots, node_capacity;
+	uint32_t options, n_slots, node_capacity, page_bytes;
 	uint64_t stop_after;
-} wanted = {.n_slots = 2048, .node_capacity = 1 << 22, .stop_after = UINT64_MAX};
+} wanted = {.n_slots = 2048,
+		.node_capacity = 1 << 22,
+		.page_bytes = 4096,
+		.stop_after = UINT64_MAX};
 
 static struct segment_header *header;
 static int segment_fd;
@@ -273,11 +277,11 @@ static bool has_ended(const struct thread_slot *slot) {
 
 static void release(struct thread_slot *slot, uint32_t i) {
 	add_up(slot);
-	uint64_t at = header->slots_at + i * header->slot_bytes;
+	uint64_t at = header->tables[TABLE_SLOTS].at + i * header->slot_bytes;
 	uint32_t generation = slot->generation;
-	fallocate(segment_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at + 4096,
-			(off_t)header->slot_bytes - 4096);
-	memset((unsigned char *)slot + 8, 0, 4096 - 8);
+	fallocate(segment_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)at + header->page_bytes, (off_t)header->slot_bytes - header->page_bytes);
+	memset((unsigned char *)slot + 8, 0, header->page_bytes - 8);
 	memset(&drains[i], 0, sizeof drains[i]);
 	slot->generation = generation + 1;
 	atomic_store(&slot->state, SLOT_FREE);
@@ -343,17 +347,17 @@ static uint64_t drain_all(void) {
 // ---- the segment
 
 static uint64_t page_up(uint64_t n) {
-	return (n + 4095) & ~(uint64_t)4095;
+	return (n + WIRE_PAGE_MOST - 1) & ~(uint64_t)(WIRE_PAGE_MOST - 1);
 }
 
 static void make_segment(void) {
 	const uint32_t module_capacity = 1024;
 	const uint64_t private_bytes = 1 << 20;
 	uint64_t marks_at = page_up(sizeof *header);
-	uint64_t modules_at = marks_at + WIRE_N_MARKS * sizeof(struct wire_mark);
-	uint64_t nodes_at = modules_at + module_capacity * sizeof(struct wire_module);
+	uint64_t modules_at = page_up(marks_at + WIRE_N_MARKS * sizeof(struct wire_mark));
+	uint64_t nodes_at = page_up(modules_at + module_capacity * sizeof(struct wire_module));
 	uint64_t slots_at = nodes_at + page_up(wanted.node_capacity * sizeof(struct wire_node));
-	uint64_t slot_bytes = SLOT_PRIVATE_AT + private_bytes;
+	uint64_t slot_bytes = page_up(SLOT_PRIVATE_AT + private_bytes);
 	uint64_t bytes = slots_at + wanted.n_slots * slot_bytes;
 	segment_fd = memfd_create(SEGMENT_MAPPING_NAME, MFD_CLOEXEC);
 	if (segment_fd < 0 || ftruncate(segment_fd, (off_t)bytes) != 0) {
@@ -369,10 +373,11 @@ static void make_segment(void) {
 			.version = SEGMENT_VERSION,
 			.options = wanted.options,
 			.segment_bytes = bytes,
-			.marks_at = marks_at,
-			.modules_at = modules_at,
-			.nodes_at = nodes_at,
-			.slots_at = slots_at,
+			.tables = {[TABLE_MARKS] = {marks_at, WIRE_N_MARKS * sizeof(struct wire_mark)},
+					[TABLE_MODULES] = {modules_at, module_capacity * sizeof(struct wire_module)},
+					[TABLE_NODES] = {nodes_at, wanted.node_capacity * sizeof(struct wire_node)},
+					[TABLE_SLOTS] = {slots_at, wanted.n_slots * slot_bytes}},
+			.page_bytes = wanted.page_bytes,
 			.slot_bytes = slot_bytes,
 			.n_slots = wanted.n_slots,
 			.module_capacity = module_capacity,
@@ -387,14 +392,14 @@ static void make_segment(void) {
 	}
 }
 
-/** The kernel stores FUTEX_OWNER_DIED into header->owner when this thread dies. */
+/** The kernel stores FUTEX_OWNER_DIED into header->common.owner when this thread dies. */
 static void hold_owner_word(void) {
 	static struct robust_list node;
 	static struct robust_list_head head;
 	head.list.next = &node;
 	node.next = &head.list;
-	head.futex_offset = (char *)&header->owner - (char *)&node;
-	atomic_store(&header->owner, (uint32_t)gettid());
+	head.futex_offset = (char *)&header->common.owner - (char *)&node;
+	atomic_store(&header->common.owner, (uint32_t)gettid());
 	if (syscall(SYS_set_robust_list, &head, sizeof head) != 0) {
 		die("set_robust_list");
 	}
@@ -446,9 +451,9 @@ static void *beat(void *arg) {
 	for (unsigned n = 0;; n++) {
 		const struct timespec pause = {.tv_nsec = 1000000};
 		nanosleep(&pause, NULL);
-		atomic_store(&header->tick_ns, now_ns() - header->start_ns);
+		atomic_store(&header->common.tick_ns, now_ns() - header->start_ns);
 		if (n % 256 == 0) {
-			atomic_fetch_add(&header->heartbeat, 1);
+			atomic_fetch_add(&header->common.heartbeat, 1);
 		}
 	}
 	return NULL;
@@ -481,8 +486,8 @@ static pid_t start_program(char **command, const char *recorder) {
 
 static void sleep_on_bell(void) {
 	const struct timespec at_most = {.tv_nsec = 10000000};
-	atomic_store(&header->bell, 0);
-	syscall(SYS_futex, &header->bell, FUTEX_WAIT, 0, &at_most, NULL, 0);
+	atomic_store(&header->common.bell, 0);
+	syscall(SYS_futex, &header->common.bell, FUTEX_WAIT, 0, &at_most, NULL, 0);
 }
 
 static int collect(pid_t program) {
@@ -571,6 +576,8 @@ static int read_options(char **argv) {
 			wanted.n_slots = (uint32_t)atoi(argv[++i]);
 		} else if (strcmp(argv[i], "--nodes") == 0) {
 			wanted.node_capacity = (uint32_t)atoi(argv[++i]);
+		} else if (strcmp(argv[i], "--page") == 0) {
+			wanted.page_bytes = (uint32_t)atoi(argv[++i]);
 		} else if (strcmp(argv[i], "--stop-after") == 0) {
 			wanted.stop_after = (uint64_t)atoll(argv[++i]);
 		} else {

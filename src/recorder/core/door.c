@@ -9,8 +9,8 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 
-_Alignas(4096) union door_page door_page;
-_Static_assert(sizeof door_page == 4096, "a page of its own");
+_Alignas(MACHINE_PAGE_MOST) union door_page door_page;
+_Static_assert(sizeof door_page == MACHINE_PAGE_MOST, "a page of its own, of whatever size");
 
 /** Who is at it. Not on the wiped page: a forked child finds it as it was. */
 enum start { START_NOBODY = 0, START_RUNNING = 1, START_DONE = 2 };
@@ -33,8 +33,7 @@ static enum door_word open_door(enum segment_role (*open_segment)(void)) {
 			.header = segment.header,
 			.modules = segment.modules,
 			.nodes = segment.nodes,
-			.n_modules_max = (uint32_t)((segment.header->nodes_at - segment.header->modules_at) /
-					sizeof(struct wire_module)),
+			.n_modules_max = segment.header->module_capacity,
 			.n_nodes_max = segment.n_nodes,
 			.image = segment.image,
 	};
@@ -100,16 +99,16 @@ void door_pause(bool is_paused) {
 }
 
 void door_look_at_collector(void) {
-	const struct segment_header *h = segment.header;
-	if ((atomic_load_explicit(&h->owner, memory_order_relaxed) & FUTEX_OWNER_DIED) != 0) {
+	uint32_t owner = atomic_load_explicit(&segment.common->owner, memory_order_relaxed);
+	if ((owner & FUTEX_OWNER_DIED) != 0) {
 		door_close(true);
-	} else if (atomic_load_explicit(&h->state, memory_order_relaxed) != SEGMENT_OPEN) {
+	} else if (atomic_load_explicit(&segment.header->state, memory_order_relaxed) != SEGMENT_OPEN) {
 		door_close(false);
 	}
 }
 
 void door_ring_bell(void) {
-	_Atomic uint32_t *bell = &segment.header->bell;
+	_Atomic uint32_t *bell = &segment.common->bell;
 	// Looking first keeps the line shared while the collector is awake
 	if (atomic_load_explicit(bell, memory_order_relaxed) == 0 && door_may_call_system() &&
 			atomic_exchange(bell, 1) == 0) {

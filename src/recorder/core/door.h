@@ -6,6 +6,7 @@
  * of a program that is recorded, or when the program itself asks for that, and closes for good. Any thread, any signal handler.
  */
 
+#include "machine.h"
 #include "recorder/core/segment.h"
 
 #include <stdatomic.h>
@@ -22,7 +23,7 @@ enum door_word {
 /** On a page of its own, private, that the kernel zeroes in forked children. */
 union door_page {
 	_Atomic uint32_t word;
-	unsigned char page[4096];
+	unsigned char page[MACHINE_PAGE_MOST];
 };
 extern union door_page door_page;
 

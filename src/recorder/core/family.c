@@ -103,8 +103,8 @@ void family_announce(struct segment_header *header, bool is_fork) {
 			(long)sizeof child->exe - 1);
 	child->exe[sys_failed(length) ? 0 : length] = '\0';
 	atomic_store_explicit(&child->pid, pid, memory_order_release);
-	if (atomic_exchange(&header->bell, 1) ==
-			0) { // it may be gone before the collector wakes by itself
-		(void)syscall_3(__NR_futex, (long)&header->bell, FUTEX_WAKE, 1);
+	_Atomic uint32_t *bell = &header->common.bell;
+	if (atomic_exchange(bell, 1) == 0) { // it may be gone before the collector wakes by itself
+		(void)syscall_3(__NR_futex, (long)bell, FUTEX_WAKE, 1);
 	}
 }

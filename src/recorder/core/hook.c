@@ -19,7 +19,7 @@
 static bool take_label(struct thread_state *s, uint64_t *ns) {
 	const uint64_t step_ns = 1 << 15; // of labels, while the collector sleeps
 	const struct segment_header *h = segment.header;
-	uint64_t label_ns = atomic_load_explicit(&h->tick_ns, memory_order_relaxed);
+	uint64_t label_ns = atomic_load_explicit(&segment.common->tick_ns, memory_order_relaxed);
 	bool is_exact = (segment.options & SEGMENT_EXACT_TIME) != 0;
 	bool takes_clock = (label_ns == 0 || is_exact) && door_may_call_system();
 	s->tick_ns = takes_clock ? UINT64_MAX : label_ns; // no tick is as large: look again next time
@@ -148,7 +148,7 @@ uint64_t hook_label_now(const struct hook *h) {
 	struct thread_state *s = thread_state_of(h->slot);
 	uint64_t now_ns = door_may_call_system()
 			? door_services.clock_ns() - segment.header->start_ns
-			: atomic_load_explicit(&segment.header->tick_ns, memory_order_relaxed);
+			: atomic_load_explicit(&segment.common->tick_ns, memory_order_relaxed);
 	if (s->label_ns == UINT64_MAX || now_ns > s->label_ns) {
 		s->label_ns = now_ns;
 		ring_publish_time(&s->ring, ring_reserve(&s->ring, 1), now_ns);
@@ -209,7 +209,7 @@ static bool stays_patient(struct patience *p, const struct ring *r) {
 	step_ns = step_ns > step_max_ns ? step_max_ns : step_ns;
 	p->before_ns = now_ns;
 
-	uint32_t heartbeat = atomic_load(&segment.header->heartbeat);
+	uint32_t heartbeat = atomic_load(&segment.common->heartbeat);
 	p->no_beat_ns = heartbeat != p->heartbeat ? 0 : p->no_beat_ns + step_ns;
 	p->heartbeat = heartbeat;
 
@@ -227,7 +227,7 @@ static void sleep_for_room(const struct ring *r, uint32_t room) {
 /** Wait until `n` entries fit. False: recording has ended. */
 static bool wait_for_room(struct ring *r, uint32_t n) {
 	struct patience patience = {.before_ns = door_services.clock_ns(),
-			.heartbeat = atomic_load(&segment.header->heartbeat)};
+			.heartbeat = atomic_load(&segment.common->heartbeat)};
 	struct wire_ring *shared = r->shared;
 	while (door_is_ours()) {
 		uint32_t room = atomic_load(&shared->room);

@@ -176,7 +176,7 @@ static inline void hook_leave(struct hook *h) {
 
 /** Does an event need more than its own entry: may a label be due, or do pointer or size not fit? */
 static inline bool hook_is_odd(const struct thread_state *s, uint64_t ptr, uint64_t size) {
-	uint64_t tick_ns = atomic_load_explicit(&segment.header->tick_ns, memory_order_relaxed);
+	uint64_t tick_ns = atomic_load_explicit(&segment.common->tick_ns, memory_order_relaxed);
 	return tick_ns != s->tick_ns || wire_is_wide(ptr, size);
 }
 

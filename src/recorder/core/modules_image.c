@@ -51,16 +51,20 @@ bool image_read(struct image *image, uint64_t start) {
 	if (!world_may_call_system() || !sys_is_readable(start) ||
 			!sys_equal(header->e_ident, ELFMAG, SELFMAG) ||
 			header->e_phentsize != sizeof(Elf64_Phdr) ||
-			header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > SYS_PAGE) {
+			header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > MACHINE_PAGE_LEAST) {
 		return false;
 	}
 	const Elf64_Phdr *segments = (const void *)(start + header->e_phoff);
 	uint64_t low = UINT64_MAX;
 	uint64_t high = 0;
+	uint64_t header_at = 0; // in the file's own addresses: the first segment may begin behind it
 	for (unsigned i = 0; i < header->e_phnum; i++) {
 		if (segments[i].p_type == PT_LOAD) {
 			uint64_t end = segments[i].p_vaddr + segments[i].p_memsz;
-			low = segments[i].p_vaddr < low ? segments[i].p_vaddr : low;
+			if (segments[i].p_vaddr < low) {
+				low = segments[i].p_vaddr;
+				header_at = low - segments[i].p_offset;
+			}
 			high = end > high ? end : high;
 		}
 	}
@@ -68,7 +72,7 @@ bool image_read(struct image *image, uint64_t start) {
 		return false;
 	}
 	image->start = start;
-	image->bias = start - (low & ~(SYS_PAGE - 1ull));
+	image->bias = start - header_at;
 	image->end = image->bias + high;
 	image->eh_frame_hdr = NULL;
 	image->build_id = NULL;
@@ -283,5 +287,5 @@ uint64_t image_of_loader(void) {
 }
 
 uint64_t image_of_program(void) {
-	return auxiliary(AT_PHDR) & ~(SYS_PAGE - 1ull); // they follow the ELF header
+	return auxiliary(AT_PHDR) & ~(MACHINE_PAGE_LEAST - 1ull); // they follow the ELF header
 }

@@ -21,17 +21,28 @@ struct segment segment;
 
 static _Atomic uint32_t n_open_slots;
 
+static bool table_is_valid(const struct segment_header *h, unsigned table, uint64_t n,
+		uint64_t item_bytes) {
+	const struct wire_table *t = &h->tables[table];
+	return t->at % WIRE_PAGE_MOST == 0 && t->at >= sizeof *h && t->at <= h->segment_bytes &&
+			t->bytes <= h->segment_bytes - t->at && t->bytes / item_bytes >= n;
+}
+
+static bool page_is_valid(uint32_t bytes) {
+	return bytes >= WIRE_PAGE_LEAST && bytes <= WIRE_PAGE_MOST && (bytes & (bytes - 1)) == 0;
+}
+
 /** `token`: what it must say, or NULL: the descriptor itself says enough. */
 static bool header_is_valid(const struct segment_header *h, uint64_t bytes, const uint8_t *token) {
 	return h->magic == SEGMENT_MAGIC && h->version == SEGMENT_VERSION &&
 			h->segment_bytes <= bytes &&
 			(token == NULL || sys_equal(h->token, token, sizeof h->token)) &&
-			h->slot_bytes % WIRE_PAGE == 0 && h->slot_bytes >= SEGMENT_OPEN_BYTES &&
-			h->n_slots > 0 && h->marks_at >= sizeof *h &&
-			h->modules_at >= h->marks_at + WIRE_N_MARKS * sizeof(struct wire_mark) &&
-			h->nodes_at >= h->modules_at &&
-			h->slots_at >= h->nodes_at + (uint64_t)h->node_capacity * sizeof(struct wire_node) &&
-			h->slots_at + h->n_slots * h->slot_bytes <= h->segment_bytes;
+			page_is_valid(h->page_bytes) && h->slot_bytes % WIRE_PAGE_MOST == 0 &&
+			h->slot_bytes >= SEGMENT_OPEN_BYTES && h->n_slots > 0 &&
+			table_is_valid(h, TABLE_MARKS, WIRE_N_MARKS, sizeof(struct wire_mark)) &&
+			table_is_valid(h, TABLE_MODULES, h->module_capacity, sizeof(struct wire_module)) &&
+			table_is_valid(h, TABLE_NODES, h->node_capacity, sizeof(struct wire_node)) &&
+			table_is_valid(h, TABLE_SLOTS, h->n_slots, h->slot_bytes);
 }
 
 static uint64_t file_bytes(int fd) {
@@ -64,15 +75,20 @@ static uint32_t least_slots(const struct segment_header *h, uint64_t limit_bytes
 	return n < h->n_slots ? (uint32_t)n : h->n_slots;
 }
 
+/** Bytes of whole pages. */
+static uint64_t in_pages(uint64_t bytes, uint32_t page_bytes) {
+	return (bytes + page_bytes - 1) & ~(uint64_t)(page_bytes - 1);
+}
+
 /** Map up to `n` items of `item_bytes`, fewer if there is no room; 0: not even `n_least`. */
-static uint32_t map_table(int fd, uint64_t offset, uint64_t item_bytes, uint32_t n,
-		uint32_t n_least, uint64_t allowance, void **table) {
+static uint32_t map_table(int fd, const struct segment_header *h, unsigned which,
+		uint64_t item_bytes, uint32_t n, uint32_t n_least, uint64_t allowance, void **table) {
 	if (n > allowance / item_bytes) {
 		n = (uint32_t)(allowance / item_bytes);
 	}
 	for (n = n < n_least ? n_least : n; n >= n_least; n /= 2) {
-		uint64_t bytes = ((uint64_t)n * item_bytes + WIRE_PAGE - 1) & ~(uint64_t)(WIRE_PAGE - 1);
-		*table = map_piece(fd, offset, bytes, SYS_PROT_NONE);
+		*table = map_piece(fd, h->tables[which].at,
+				in_pages((uint64_t)n * item_bytes, h->page_bytes), SYS_PROT_NONE);
 		if (*table != NULL) {
 			return n;
 		}
@@ -91,11 +107,18 @@ void segment_count_stamps(void) {
 	atomic_store(&segment.header->stamps, STAMPS_COUNTED);
 }
 
+/** The end of all but nodes and slots. */
+static uint64_t base_end(const struct segment_header *h) {
+	const struct wire_table *marks = &h->tables[TABLE_MARKS], *modules = &h->tables[TABLE_MODULES];
+	uint64_t end = marks->at + marks->bytes;
+	return modules->at + modules->bytes > end ? modules->at + modules->bytes : end;
+}
+
 static bool map_program(int fd, struct segment_header *h) {
 	enum { N_LEAST_NODES = 1 << 14 };
 	uint64_t limit_bytes = address_space_limit();
 	uint64_t allowance = limit_bytes / 8; // for slots and nodes, but for the least of them
-	uint64_t base_bytes = h->nodes_at;
+	uint64_t base_bytes = base_end(h);
 	unsigned char *base = map_piece(fd, 0, base_bytes, SYS_PROT_READ | SYS_PROT_WRITE);
 	if (base == NULL) {
 		return false;
@@ -103,9 +126,9 @@ static bool map_program(int fd, struct segment_header *h) {
 	void *nodes = NULL;
 	void *slots = NULL;
 	uint32_t n_least_nodes = h->node_capacity < N_LEAST_NODES ? h->node_capacity : N_LEAST_NODES;
-	uint32_t n_slots = map_table(fd, h->slots_at, h->slot_bytes, h->n_slots,
+	uint32_t n_slots = map_table(fd, h, TABLE_SLOTS, h->slot_bytes, h->n_slots,
 			least_slots(h, limit_bytes), allowance / 2, &slots);
-	uint32_t n_nodes = map_table(fd, h->nodes_at, sizeof(struct wire_node), h->node_capacity,
+	uint32_t n_nodes = map_table(fd, h, TABLE_NODES, sizeof(struct wire_node), h->node_capacity,
 			n_least_nodes, allowance / 2, &nodes);
 	uint64_t nodes_bytes = (uint64_t)n_nodes * sizeof(struct wire_node);
 	if (n_slots == 0 || n_nodes == 0 ||
@@ -118,13 +141,15 @@ static bool map_program(int fd, struct segment_header *h) {
 	struct segment_header *header = (struct segment_header *)base;
 	segment = (struct segment){
 			.header = header,
-			.marks = (struct wire_mark *)(base + h->marks_at),
-			.modules = (struct wire_module *)(base + h->modules_at),
+			.common = &header->common,
+			.marks = (struct wire_mark *)(base + h->tables[TABLE_MARKS].at),
+			.modules = (struct wire_module *)(base + h->tables[TABLE_MODULES].at),
 			.nodes = nodes,
 			.slots = slots,
 			.slot_bytes = h->slot_bytes,
 			.n_slots = n_slots,
 			.n_nodes = n_nodes,
+			.page_bytes = h->page_bytes,
 			.options = h->options,
 			.image = 1 + atomic_fetch_add(&header->n_images, 1),
 	};
@@ -194,13 +219,13 @@ bool segment_open_more_slots(void) {
 static uint32_t n_nodes_in_use(void) {
 	enum { NODES_MARGIN = 1 << 16 };
 	uint64_t n = atomic_load(&segment.header->n_nodes) + (uint64_t)NODES_MARGIN;
-	const uint64_t per_page = WIRE_PAGE / sizeof(struct wire_node);
+	const uint64_t per_page = segment.page_bytes / sizeof(struct wire_node);
 	n = (n + per_page - 1) / per_page * per_page;
 	return n < segment.n_nodes ? (uint32_t)n : segment.n_nodes;
 }
 
 static uint64_t nodes_bytes(uint32_t n) {
-	return ((uint64_t)n * sizeof(struct wire_node) + WIRE_PAGE - 1) & ~(uint64_t)(WIRE_PAGE - 1);
+	return in_pages((uint64_t)n * sizeof(struct wire_node), segment.page_bytes);
 }
 
 void segment_give_back(uint64_t limit_bytes) {
@@ -211,7 +236,8 @@ void segment_give_back(uint64_t limit_bytes) {
 		segment.n_slots = n_slots;
 		sys_munmap(segment_slot(n_slots), (n_before - n_slots) * segment.slot_bytes);
 	}
-	uint64_t share_nodes = share_bytes / WIRE_PAGE * (WIRE_PAGE / sizeof(struct wire_node));
+	uint64_t share_nodes = share_bytes / segment.page_bytes *
+			(segment.page_bytes / sizeof(struct wire_node));
 	uint32_t n_nodes = n_nodes_in_use();
 	n_nodes = share_nodes > n_nodes ? (uint32_t)share_nodes : n_nodes;
 	if (n_nodes < segment.n_nodes) {

@@ -13,6 +13,7 @@
 /** What is mapped. Set by segment_open; the n_* change afterwards, downwards, and has_no_clock. */
 struct segment {
 	struct segment_header *header;
+	struct wire_common *common; // the header's own
 	struct wire_mark *marks;
 	struct wire_module *modules;
 	struct wire_node *nodes;
@@ -20,6 +21,7 @@ struct segment {
 	uint64_t slot_bytes;
 	uint32_t n_slots; // mapped
 	uint32_t n_nodes; // mapped
+	uint32_t page_bytes;
 	uint32_t options;
 	uint32_t image; // this program's id among those that ran in this process
 	// The program may not read the time stamp counter: neither may we, nor the vdso for us
@@ -55,7 +57,7 @@ static inline uint32_t segment_index(const struct thread_slot *slot) {
  */
 enum {
 	SEGMENT_HANDLER_BYTES = 64 << 10,
-	SEGMENT_HANDLERS_AT = SLOT_PRIVATE_AT + 2 * WIRE_PAGE,
+	SEGMENT_HANDLERS_AT = SLOT_PRIVATE_AT + 2 * WIRE_PAGE_LEAST,
 	SEGMENT_CAPTURES_AT = SEGMENT_HANDLERS_AT + 2 * SEGMENT_HANDLER_BYTES,
 	SEGMENT_OPEN_BYTES = SEGMENT_CAPTURES_AT + (160 << 10), // of a slot, from its start
 };

@@ -18,8 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SYS_PAGE = 4096 };
-
 enum {
 	SYS_PROT_NONE = 0,
 	SYS_PROT_READ = 1,
@@ -76,7 +74,7 @@ static inline bool sys_madvise(void *at, size_t bytes, int advice) {
  */
 static inline bool sys_is_readable(uint64_t address) {
 	enum { NO_SUCH_OPERATION = 0x7ead, FAULT = -14 };
-	return address >= SYS_PAGE && // NULL would mean: no set to read
+	return address >= MACHINE_PAGE_LEAST && // NULL would mean: no set to read
 			syscall_4(__NR_rt_sigprocmask, NO_SUCH_OPERATION, (long)address, 0, 8) != FAULT;
 }
 

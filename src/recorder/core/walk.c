@@ -31,7 +31,7 @@ static void probe(struct walk *w, uint64_t address) {
 		if (!world_may_call_system() || !sys_is_readable(w->window.high)) {
 			return;
 		}
-		w->window.high += SYS_PAGE;
+		w->window.high += MACHINE_PAGE_LEAST;
 		if (w->window.high >= w->own->low && w->window.low < w->own->low) {
 			become_own(w);
 		}
@@ -61,7 +61,7 @@ static bool enter(struct walk *w, uint64_t sp) {
 		w->window = *w->foreign;
 		return true;
 	}
-	w->window.low = sp & ~(SYS_PAGE - 1ull);
+	w->window.low = sp & ~(MACHINE_PAGE_LEAST - 1ull);
 	w->window.high = w->window.low;
 	return walk_reach(w, sp & ~7ull);
 }
@@ -85,7 +85,7 @@ bool walk_begin(struct walk *w, const struct capture_regs *regs, struct window *
 		return false;
 	}
 	// A few pages below what is known of the thread's stack: most likely just deeper
-	enum { NEAR = 16 * SYS_PAGE };
+	enum { NEAR = 16 * MACHINE_PAGE_LEAST };
 	if (w->is_foreign && w->sp < own->low && own->low - w->sp < NEAR) {
 		(void)walk_reach(w, own->low);
 	}
@@ -191,7 +191,8 @@ static enum walk_step step_frame(struct walk *w) {
 	if (w->is_foreign) {
 		// Nothing vouches for bp: look at each page anew
 		w->is_odd = true;
-		w->window.high = (w->sp & ~(SYS_PAGE - 1ull)) + (w->sp % SYS_PAGE > 0 ? SYS_PAGE : 0);
+		w->window.high = (w->sp & ~(MACHINE_PAGE_LEAST - 1ull)) +
+				(w->sp % MACHINE_PAGE_LEAST > 0 ? MACHINE_PAGE_LEAST : 0);
 	}
 	if (w->bp < w->sp || w->bp % 8 != 0 || !walk_may_load(w, w->bp) ||
 			!walk_may_load(w, w->bp + 8)) {

@@ -65,7 +65,7 @@ static inline bool walk_may_load(struct walk *w, uint64_t address) {
 /** Step by the tables with all registers, unwinding from right here to the state and on. */
 enum walk_step slow_step(struct walk *w);
 
-enum { WALK_PC_MIN = 4096 }; // no code lies below
+enum { WALK_PC_MIN = MACHINE_PAGE_LEAST }; // no code lies below
 
 static inline bool walk_is_pc(uint64_t pc) {
 	return pc >= WALK_PC_MIN && pc <= MACHINE_PC_MAX;

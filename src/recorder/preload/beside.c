@@ -263,7 +263,7 @@ bool beside_start(const char *file) {
 // ---- the end
 
 static bool collector_is_there(void) {
-	uint32_t owner = atomic_load(&segment.header->owner);
+	uint32_t owner = atomic_load(&segment.common->owner);
 	return owner != 0 && (owner & FUTEX_OWNER_DIED) == 0;
 }
 

@@ -96,7 +96,7 @@ static void wait_while(_Atomic uint32_t *word, uint32_t value) {
 	const struct timespec second = {.tv_sec = 1};
 	for (int i = 0; i < PATIENCE_S && atomic_load(word) == value; i++) {
 		(void)syscall_4(__NR_futex, (long)word, FUTEX_WAIT, value, (long)&second);
-		if ((atomic_load(&segment.header->owner) & FUTEX_OWNER_DIED) != 0) {
+		if ((atomic_load(&segment.common->owner) & FUTEX_OWNER_DIED) != 0) {
 			return;
 		}
 	}

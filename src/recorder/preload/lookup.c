@@ -219,8 +219,6 @@ MACHINE_ALIGNS_STACK bool lookup_is_beside(const void *function, const char *nam
 
 // ---- redirecting
 
-enum { PAGE = 4096 };
-
 struct redirection {
 	const char *name;
 	const void *from, *to;
@@ -242,10 +240,15 @@ static bool protect(const struct dl_phdr_info *info, const ElfW(Sym) * symbols, 
 	int protection = ((flags & PF_R) != 0 ? PROT_READ : 0) |
 			((flags & PF_W) != 0 || is_writable ? PROT_WRITE : 0) |
 			((flags & PF_X) != 0 ? PROT_EXEC : 0);
-	uintptr_t page = (uintptr_t)symbols & ~(uintptr_t)(PAGE - 1);
-	return segment != NULL &&
-			syscall_3(__NR_mprotect, (long)page, (long)((uintptr_t)(symbols + n) - page),
-					protection) == 0;
+	bool is_done = false;
+	// The kernel refuses what does not begin with one of its pages
+	for (size_t bytes = MACHINE_PAGE_LEAST;
+			segment != NULL && !is_done && bytes <= MACHINE_PAGE_MOST; bytes *= 2) {
+		uintptr_t page = (uintptr_t)symbols & ~(uintptr_t)(bytes - 1);
+		is_done = syscall_3(__NR_mprotect, (long)page, (long)((uintptr_t)(symbols + n) - page),
+						  protection) == 0;
+	}
+	return is_done;
 }
 
 static void set_value(const ElfW(Sym) * symbol, uint64_t value) {

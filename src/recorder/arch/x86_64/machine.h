@@ -69,6 +69,9 @@ static inline uint64_t machine_untag(uint64_t pointer) {
 /** A bit that no address has, and that machine_untag() keeps. */
 enum { MACHINE_SPARE_BIT = 62 };
 
+/** Sizes that a page can have. */
+enum { MACHINE_PAGE_LEAST = 4096, MACHINE_PAGE_MOST = 4096 };
+
 /** The highest address that code of a program has. */
 #define MACHINE_PC_MAX ((1ull << 47) - 1)
 
