@@ -34,6 +34,7 @@ static inline struct wire_event *entry_at(const struct reader *r, unsigned ring,
 
 /** Entries reserved in a ring: never less than taken, never more than it holds. */
 static uint64_t reserved(const struct reader *r, unsigned ring) {
+	// Pairs with machine_local_add() in ring_reserve()
 	uint64_t end = atomic_load_explicit(&r->slot->rings[ring].reserved, memory_order_acquire);
 	uint64_t at = r->at[ring];
 	if (end - at <= wire_ring_entries(ring)) {
@@ -76,7 +77,7 @@ void order_tell_taken(struct reader *r) {
 			continue;
 		}
 		r->told[ring] = taken;
-		// Pairs with the owner that says it waits and then looks at `taken` once more
+		// Pairs with wait_for_room(): the owner says that it waits, and then looks at `taken` once more
 		atomic_store(&shared->taken, taken);
 		if (atomic_load(&shared->owner_waits)) {
 			atomic_fetch_add(&shared->room, 1);

@@ -17,6 +17,7 @@ enum start { START_NOBODY = 0, START_RUNNING = 1, START_DONE = 2 };
 static _Atomic uint32_t start;
 static _Atomic uint64_t n_lost_early;
 
+/** Pairs with the acquire in door_is_ours() and door_find_out(). */
 static void set_word(enum door_word word) {
 	atomic_store_explicit(&door_page.word, word, memory_order_release);
 }
@@ -109,6 +110,8 @@ void door_look_at_collector(void) {
 
 void door_ring_bell(void) {
 	_Atomic uint32_t *bell = &segment.common->bell;
+	// Pairs with segment_arm(): either it sees in the rings what was published before, or we see its 0
+	atomic_thread_fence(memory_order_seq_cst);
 	// Looking first keeps the line shared while the collector is awake
 	if (atomic_load_explicit(bell, memory_order_relaxed) == 0 && door_may_call_system() &&
 			atomic_exchange(bell, 1) == 0) {

@@ -27,13 +27,21 @@ union door_page {
 };
 extern union door_page door_page;
 
-/** True if hooks record. */
+/** True if hooks record. A thread that has no slot yet asks door_is_ours() before it looks at the segment. */
 static inline bool door_is_open(void) {
 	return atomic_load_explicit(&door_page.word, memory_order_relaxed) == DOOR_OPEN;
 }
 
-/** True if the rings are ours to write, be it only for frees. */
+/**
+ * True if the rings are ours to write, be it only for frees. Pairs with the release in set_word(): what was
+ * made ready before, `segment` and all behind it, is seen from here on.
+ */
 static inline bool door_is_ours(void) {
+	return (atomic_load_explicit(&door_page.word, memory_order_acquire) & DOOR_OPEN) != 0;
+}
+
+/** The same for a thread that has a slot, so has asked before. */
+static inline bool door_is_still_ours(void) {
 	return (atomic_load_explicit(&door_page.word, memory_order_relaxed) & DOOR_OPEN) != 0;
 }
 

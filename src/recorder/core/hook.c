@@ -19,6 +19,8 @@
 static bool take_label(struct thread_state *s, uint64_t *ns) {
 	const uint64_t step_ns = 1 << 15; // of labels, while the collector sleeps
 	const struct segment_header *h = segment.header;
+	// Pairs with segment_tick() and segment_arm(), without order: who sees the doorbell armed may see an
+	// older tick yet, and then labels its events with it. A label is no order, and is late by a nap at most
 	uint64_t label_ns = atomic_load_explicit(&segment.common->tick_ns, memory_order_relaxed);
 	bool is_exact = (segment.options & SEGMENT_EXACT_TIME) != 0;
 	bool takes_clock = (label_ns == 0 || is_exact) && door_may_call_system();
@@ -231,7 +233,7 @@ static bool wait_for_room(struct ring *r, uint32_t n) {
 	struct wire_ring *shared = r->shared;
 	while (door_is_ours()) {
 		uint32_t room = atomic_load(&shared->room);
-		// Pairs with the collector: it stores `taken`, then looks at `owner_waits`
+		// Pairs with order_tell_taken(): it stores `taken`, then looks at `owner_waits`
 		atomic_store(&shared->owner_waits, 1);
 		if (ring_look_for_room(r, n)) {
 			break;

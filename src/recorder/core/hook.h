@@ -163,7 +163,7 @@ HOOK_INLINE bool hook_enter(struct hook *h, struct capture_regs caller, bool wan
 
 /** End a hook. */
 static inline void hook_leave(struct hook *h) {
-	if (__builtin_expect(!door_is_ours(), 0)) {
+	if (__builtin_expect(!door_is_still_ours(), 0)) {
 		return; // we are a forked child by now: the slot is our parent's
 	}
 	struct thread_slot *slot = h->slot;
@@ -185,6 +185,11 @@ static inline bool hook_is_odd(const struct thread_state *s, uint64_t ptr, uint6
  *
  * If the epoch is that of before the entry was reserved, no handler has put a younger one behind it. And
  * what a handler puts behind it, before it has a stamp, has an older one: then it does not do.
+ *
+ * Pairs with order_complete_epochs() and take_horizon(): who has read the old epoch or clock had reserved
+ * before, in the order of the program. No fence makes the collector see that at once, since it would cost
+ * each event as much as a stamp: it waits as long as stores and loads may take (ORDER_SLACK). The counted
+ * stamp needs no time: the add is sequentially consistent, so whoever sees it sees what was reserved.
  */
 static inline bool hook_put(struct thread_state *s, enum wire_kind kind, uint64_t ptr,
 		uint64_t size, uint32_t node) {

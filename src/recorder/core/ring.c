@@ -11,8 +11,10 @@ void ring_open(struct ring *r, struct thread_slot *slot, unsigned which) {
 }
 
 bool ring_look_for_room(struct ring *r, uint32_t n) {
-	// Pairs with the collector's release: it has read the entries that we are about to overwrite
-	r->limit = atomic_load_explicit(&r->shared->taken, memory_order_acquire) + r->mask + 1;
+	// Pairs with order_tell_taken(): it has read the entries that we are about to overwrite. Sequentially
+	// consistent, as its stores and our own of `owner_waits` are: either it sees that we wait, or we see
+	// what it has taken. With less, this load could come before that store
+	r->limit = atomic_load(&r->shared->taken) + r->mask + 1;
 	return ring_has_room(r, n);
 }
 

@@ -116,7 +116,7 @@ static __attribute__((noinline, cold)) void leave_free(struct inject_frame *f) {
 }
 
 void inject_leave_free(struct inject_frame *f) {
-	bool is_usual = f->self != NULL && f->kind == INJECT_FREES && door_is_ours() &&
+	bool is_usual = f->self != NULL && f->kind == INJECT_FREES && door_is_still_ours() &&
 			f->hook.level == 0 && hook_is_still_plain(f->hook.slot);
 	if (__builtin_expect(!is_usual, 0)) {
 		leave_free(f);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * The door: a program begins with several threads at once. One makes the segment ready; whoever finds the
+ * door open finds it so, and from then on each has a slot. Under TSan this shows the order of memory too.
+ */
+
+#include "../fake_segment.h"
+#include "recorder/core/hook.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum { N_THREADS = 4, N_SLOTS = 8, SLOT_BYTES = 2 << 20, N_HOOKS = 100 };
+
+static enum segment_role open_segment(void) {
+	struct capture_world w = fake_segment(1024, 4);
+	w.header->program_pid = (uint32_t)getpid();
+	w.header->state = SEGMENT_OPEN;
+	w.header->common.tick_ns = 1;
+	w.header->stamps = STAMPS_COUNTED;
+	w.header->module_capacity = 4;
+	segment = (struct segment){
+			.header = w.header,
+			.common = &w.header->common,
+			.modules = w.modules,
+			.nodes = w.nodes,
+			.slots = fake_pages((size_t)N_SLOTS * SLOT_BYTES),
+			.slot_bytes = SLOT_BYTES,
+			.n_slots = N_SLOTS,
+			.n_nodes = 1024,
+			.page_bytes = WIRE_PAGE_LEAST,
+			.image = 1,
+	};
+	return SEGMENT_ROLE_PROGRAM;
+}
+
+static uint64_t clock_ns(void) {
+	return 1;
+}
+
+static uint64_t stack_end(void) {
+	return 0;
+}
+
+const struct door_services door_services = {.open_segment = open_segment,
+		.clock_ns = clock_ns,
+		.stack_end = stack_end};
+
+static pthread_barrier_t start_line;
+
+static void *allocate(void *user) {
+	unsigned *n_recorded = user;
+	(void)pthread_barrier_wait(&start_line);
+	for (uint64_t i = 1; *n_recorded < N_HOOKS; i++) {
+		struct hook h;
+		if (hook_enter(&h, MACHINE_CALLER(), false)) {
+			hook_allocated(&h, (const void *)((1ull << 47) + i * 16), 24);
+			hook_leave(&h);
+			++*n_recorded;
+		}
+	}
+	return NULL;
+}
+
+static unsigned count_slot(uint32_t slot) {
+	struct thread_slot *s = segment_slot(slot);
+	const struct wire_event *e = (const struct wire_event *)((unsigned char *)s +
+			wire_ring_at(RING_SMALL));
+	uint64_t end = atomic_load(&s->rings[RING_SMALL].reserved);
+	unsigned n = 0;
+	for (uint64_t i = 0; i < end; i++) {
+		uint64_t head = atomic_load(&e[i].head);
+		assert_true(head >> 63 != 0);
+		bool is_one = wire_head_kind(head) == KIND_ALLOC;
+		assert_int_not_equal(wire_head_kind(head), KIND_WIDE);
+		assert_true(!is_one || wire_head_ptr(head) >= 1ull << 47);
+		n += is_one;
+	}
+	return n;
+}
+
+static void test_threads_find_it_ready(void **state) {
+	(void)state;
+	pthread_t threads[N_THREADS];
+	unsigned n_recorded[N_THREADS] = {0};
+	assert_int_equal(pthread_barrier_init(&start_line, NULL, N_THREADS), 0);
+	for (unsigned i = 0; i < N_THREADS; i++) {
+		assert_int_equal(pthread_create(&threads[i], NULL, allocate, &n_recorded[i]), 0);
+	}
+	for (unsigned i = 0; i < N_THREADS; i++) {
+		pthread_join(threads[i], NULL);
+	}
+	unsigned n = 0;
+	for (uint32_t i = 0; i < N_THREADS; i++) {
+		assert_int_equal(atomic_load(&segment_slot(i)->state), SLOT_LIVE);
+		n += count_slot(i);
+	}
+	assert_int_equal(n, N_THREADS * N_HOOKS);
+	assert_int_equal(atomic_load(&segment.header->lost_no_slot), 0);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads_find_it_ready)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
