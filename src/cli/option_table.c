@@ -2,6 +2,7 @@
 #include "cli/option_table.h"
 
 #include "base/check.h"
+#include "base/nearest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +12,6 @@
 
 enum {
 	ROWS_MAX = 96,
-	NAME_MAX_BYTES = 64,
 	FIRST_ROW = 256, // getopt's number of row 0: behind all letters
 };
 
@@ -69,45 +69,15 @@ static const struct option_row *find_row(const struct prepared *p, int c) {
 
 // ---- what is wrong
 
-/** How many letters have to be changed, left out, put in, or exchanged with their neighbour. */
-static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b) {
-	unsigned rows[3][NAME_MAX_BYTES + 1];
-	for (size_t k = 0; k <= n_b; k++) {
-		rows[0][k] = (unsigned)k;
-	}
-	for (size_t i = 1; i <= n_a; i++) {
-		unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
-		row[0] = (unsigned)i;
-		for (size_t k = 1; k <= n_b; k++) {
-			unsigned least = above[k - 1] + (a[i - 1] != b[k - 1]);
-			least = above[k] + 1 < least ? above[k] + 1 : least;
-			least = row[k - 1] + 1 < least ? row[k - 1] + 1 : least;
-			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
-					two_above[k - 2] + 1 < least) {
-				least = two_above[k - 2] + 1;
-			}
-			row[k] = least;
-		}
-	}
-	return rows[n_a % 3][n_b];
-}
-
 /** The name that was probably meant; NULL: none is near. */
 static const char *nearest_name(const struct prepared *p, const char *name, size_t n) {
-	const char *nearest = NULL;
-	unsigned least = (unsigned)(n / 3) + 1;
-	for (int i = 0; i < p->n && n <= NAME_MAX_BYTES; i++) {
-		const struct option_row *row = p->rows[i];
-		size_t n_row = strlen(row->name);
-		if (row->help && n_row <= NAME_MAX_BYTES) {
-			unsigned d = distance(name, n, row->name, n_row);
-			if (d < least) {
-				least = d;
-				nearest = row->name;
-			}
+	struct nearest nearest = nearest_init(slice_of(name, n));
+	for (int i = 0; i < p->n; i++) {
+		if (p->rows[i]->help) {
+			nearest_try(&nearest, p->rows[i]->name);
 		}
 	}
-	return nearest;
+	return nearest.name;
 }
 
 /** An abbreviation of several. */

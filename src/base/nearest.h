@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "base/slice.h"
+
+/** The name that was probably meant by a mistyped word. */
+struct nearest {
+	struct slice word;
+	const char *name; // NULL: none is near
+	unsigned least;
+};
+
+struct nearest nearest_init(struct slice word);
+
+/** Is it this one? Of two that are as near, the first is kept. */
+void nearest_try(struct nearest *n, const char *name);
