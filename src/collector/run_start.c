@@ -3,7 +3,7 @@
 #include "collector/attach_parts.h"
 #include "collector/run_parts.h"
 #include "sys/clock.h"
-#include "sys/fd_door.h"
+#include "sys/listen.h"
 #include "sys/process.h"
 
 #include <errno.h>
@@ -149,7 +149,7 @@ void run_open_door(struct run *run) {
 	for (size_t i = 0; i < sizeof run->segment.token; i++) {
 		(void)sprintf(name + strlen(name), "%02x", run->segment.token[i]);
 	}
-	run->door_fd = fd_door_open(name, NULL); // without it only odd programs are lost
+	run->door_fd = listen_on_abstract(name, NULL); // without it only odd programs are lost
 }
 
 // The memory is a file to the limit on the size of files (ulimit -f), and takes address space

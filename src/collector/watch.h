@@ -30,7 +30,7 @@ struct watch_params {
 	pid_t program;
 	int signals_fd;              // signals_open
 	struct witness *witness;     // tells what was sent to the whole process group
-	int door_fd;                 // fd_door_open; -1: none
+	int door_fd;                 // listen_on_abstract; -1: none
 	int segment_fd;              // what the door hands out
 	_Atomic uint32_t *bell;      // set to 1 and woken at the program's end
 	_Atomic uint32_t *heartbeat; // raised every 1.25 s, whatever other threads do

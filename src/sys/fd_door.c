@@ -1,34 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "sys/fd_door.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+#include "sys/listen.h"
 
-int fd_door_open(const char *name, struct err *err) {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t n = strlen(name);
-	if (n + 1 > sizeof address.sun_path) {
-		(void)err_set(err, ERR_LIMIT, "socket name too long");
-		return -1;
-	}
-	memcpy(address.sun_path + 1, name, n); // the zero byte before it makes it abstract
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0) {
-		(void)err_system(err, errno, "socket");
-		return -1;
-	}
-	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
-	if (bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, 16) != 0) {
-		(void)err_system(err, errno, "cannot listen at the socket \"@%s\"", name);
-		(void)close(fd);
-		return -1;
-	}
-	return fd;
-}
+#include <string.h>
+#include <unistd.h>
 
 static void hand_over(int connection, int fd) {
 	char byte = 0;
@@ -54,10 +30,8 @@ void fd_door_serve(int door, int fd, bool (*may_have)(void *user, pid_t pid, uid
 		void *user) {
 	int connection;
 	while ((connection = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		struct ucred who = {0};
-		socklen_t size = sizeof who;
-		if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-				may_have(user, who.pid, who.uid)) {
+		struct ucred who;
+		if (unix_peer(connection, &who) && may_have(user, who.pid, who.uid)) {
 			hand_over(connection, fd);
 		}
 		(void)close(connection);

@@ -6,15 +6,11 @@
  * that gives it, with one byte of data, to whoever connects, if the caller's rule agrees.
  */
 
-#include "base/err.h"
-
+#include <stdbool.h>
 #include <sys/types.h>
 
-/** Listen at the abstract name; the descriptor never blocks. -1: `err` says why. */
-int fd_door_open(const char *name, struct err *err);
-
 /**
- * Serve all who wait. `may_have` (pid as this process sees it: 0 if it cannot) decides.
+ * Serve all who wait at a socket (listen_on_abstract). `may_have` (pid as this process sees it: 0 if it cannot) decides.
  * Nobody is waited for.
  */
 void fd_door_serve(int door, int fd, bool (*may_have)(void *user, pid_t pid, uid_t uid),

@@ -4,8 +4,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -42,6 +42,17 @@ int listen_on_loopback(uint16_t port, uint16_t *got, struct err *err) {
 	return fd;
 }
 
+static int connect_at(const struct sockaddr_un *address, socklen_t size) {
+	int fd = new_socket(AF_UNIX, NULL);
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)address, size) != 0) {
+		int why = errno;
+		(void)close(fd);
+		errno = why;
+		return -1;
+	}
+	return fd;
+}
+
 /** Remove a socket that nobody answers at. False: the name is taken by something else. */
 static bool make_way(const struct sockaddr_un *address, struct err *err) {
 	struct stat st;
@@ -51,13 +62,11 @@ static bool make_way(const struct sockaddr_un *address, struct err *err) {
 	if (!S_ISSOCK(st.st_mode)) {
 		return err_set(err, ERR_USAGE, "%s: exists and is not a socket", address->sun_path);
 	}
-	int fd = new_socket(AF_UNIX, err);
-	if (fd < 0) {
-		return false;
-	}
-	bool answers = connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
-	(void)close(fd);
-	if (answers) {
+	int fd = connect_at(address, sizeof *address);
+	if (fd >= 0 || errno != ECONNREFUSED) {
+		if (fd >= 0) {
+			(void)close(fd);
+		}
 		return err_set(err, ERR_USAGE, "%s: another server is listening there", address->sun_path);
 	}
 	return unlink(address->sun_path) == 0 || err_system(err, errno, "%s", address->sun_path);
@@ -78,13 +87,61 @@ int listen_on_unix(const char *path, struct err *err) {
 	if (fd < 0) {
 		return -1;
 	}
-	mode_t mask = umask(0177);
-	bool ok = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
-	(void)umask(mask);
-	if (!ok || listen(fd, BACKLOG) != 0) {
+	// The socket's own mode becomes the file's; umask is the whole process's
+	if (fchmod(fd, 0600) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+			listen(fd, BACKLOG) != 0) {
 		(void)err_system(err, errno, "%s", path);
 		(void)close(fd);
 		return -1;
 	}
 	return fd;
+}
+
+/** False: it is too long. The byte before an abstract name is zero. */
+static bool put_abstract(struct sockaddr_un *address, socklen_t *size, const char *name) {
+	size_t n = strlen(name);
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (n + 1 > sizeof address->sun_path) {
+		return false;
+	}
+	memcpy(address->sun_path + 1, name, n);
+	*size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+	return true;
+}
+
+int listen_on_abstract(const char *name, struct err *err) {
+	struct sockaddr_un address;
+	socklen_t size;
+	if (!put_abstract(&address, &size, name)) {
+		(void)err_set(err, ERR_LIMIT, "socket name too long");
+		return -1;
+	}
+	int fd = new_socket(AF_UNIX, err);
+	if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, BACKLOG) != 0)) {
+		(void)err_system(err, errno, "cannot listen at the socket \"@%s\"", name);
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int connect_to_unix(const char *name) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t size = sizeof address;
+	bool is_abstract = name[0] == '@';
+	if (is_abstract ? !put_abstract(&address, &size, name + 1)
+					: strlen(name) >= sizeof address.sun_path) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if (!is_abstract) {
+		memcpy(address.sun_path, name, strlen(name));
+	}
+	return connect_at(&address, size);
+}
+
+bool unix_peer(int connection, struct ucred *who) {
+	socklen_t size = sizeof *who;
+	*who = (struct ucred){.uid = (uid_t)-1, .gid = (gid_t)-1};
+	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, who, &size) == 0;
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Listening sockets that nobody outside this machine can reach. Close-on-exec, non-blocking. */
+/** Sockets that nobody outside this machine can reach. Close-on-exec, non-blocking. */
 
 #include "base/err.h"
 
 #include <stdint.h>
+#include <sys/socket.h>
+
+/** What a unix socket's name may have, the zero byte included. */
+enum { UNIX_NAME_BYTES = 108 };
 
 /**
  * Listens on 127.0.0.1. `port` 0: any that is free; `*got` is the port in use. Gives the
@@ -19,3 +23,12 @@ int listen_on_loopback(uint16_t port, uint16_t *got, struct err *err);
  * name is left alone. -1: `err` says why. Whoever listens removes the file afterwards.
  */
 int listen_on_unix(const char *path, struct err *err);
+
+/** Listens at an abstract name: anybody can connect. -1: `err` says why. */
+int listen_on_abstract(const char *name, struct err *err);
+
+/** Connects to a unix socket; '@' before an abstract name. -1: see errno (EAGAIN: its row is full). */
+int connect_to_unix(const char *name);
+
+/** Who is at the other end; the pid is 0 if it cannot be seen from here. */
+bool unix_peer(int connection, struct ucred *who);

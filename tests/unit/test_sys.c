@@ -2,6 +2,7 @@
 #include "sys/cgroup.h"
 #include "sys/fd_door.h"
 #include "sys/file.h"
+#include "sys/listen.h"
 #include "sys/process.h"
 #include "sys/signals.h"
 #include "sys/spawn.h"
@@ -316,9 +317,9 @@ static void the_door_hands_out_a_descriptor(void **state) {
 	(void)state;
 	char name[64];
 	(void)snprintf(name, sizeof name, "heaptrack-test-%d", (int)getpid());
-	int door = fd_door_open(name, NULL);
+	int door = listen_on_abstract(name, NULL);
 	assert_true(door >= 0);
-	assert_int_equal(fd_door_open(name, NULL), -1); // taken
+	assert_int_equal(listen_on_abstract(name, NULL), -1); // taken
 	int fds[2];
 	assert_int_equal(pipe(fds), 0);
 	int received = ask_door(name, door, fds[1], true);
@@ -329,6 +330,37 @@ static void the_door_hands_out_a_descriptor(void **state) {
 	assert_int_equal(ask_door(name, door, fds[1], false), -1);
 	(void)close(received);
 	(void)close(door);
+}
+
+static void a_socket_makes_way_only_when_nobody_listens(void **state) {
+	(void)state;
+	char path[64];
+	(void)snprintf(path, sizeof path, "/tmp/heaptrack-test-%d.sock", (int)getpid());
+	int first = listen_on_unix(path, NULL);
+	assert_true(first >= 0);
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	int visitors[256], n = 0; // until the row is full: whoever listens may be busy
+	while (n < 256 && (visitors[n] = connect_to_unix(path)) >= 0) {
+		n++;
+	}
+	assert_true(n < 256);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(listen_on_unix(path, NULL), -1);
+	struct ucred who;
+	int inside = accept(first, NULL, NULL);
+	assert_true(unix_peer(inside, &who));
+	assert_true(who.pid == getpid() && who.uid == geteuid());
+	for (int i = 0; i < n; i++) {
+		(void)close(visitors[i]);
+	}
+	(void)close(inside);
+	(void)close(first);
+	int second = listen_on_unix(path, NULL); // the file is still there
+	assert_true(second >= 0);
+	(void)close(second);
+	(void)unlink(path);
 }
 
 int main(void) {
@@ -342,6 +374,7 @@ int main(void) {
 			cmocka_unit_test(what_cannot_be_run),
 			cmocka_unit_test(signals_and_the_witness),
 			cmocka_unit_test(the_door_hands_out_a_descriptor),
+			cmocka_unit_test(a_socket_makes_way_only_when_nobody_listens),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
