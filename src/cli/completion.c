@@ -79,7 +79,7 @@ static void put_bash_value(const struct option_table *table, const struct option
 			[COMPLETES_FOLDERS] = "COMPREPLY=($(compgen -d -- \"$cur\"))",
 			[COMPLETES_PROCESSES] =
 					"COMPREPLY=($(compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"$cur\"))"};
-	if (!has_value(row) || row->value == VALUE_OPTIONAL) {
+	if ((!has_value(row) && !row->words) || row->value == VALUE_OPTIONAL) {
 		return;
 	}
 	(void)fputs("\t", to);
@@ -104,7 +104,7 @@ static void put_bash_operand(const struct option_table *table, FILE *to) {
 					"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 					"\t\tcase \"${COMP_WORDS[i]}\" in\n"
 					"\t\t-o|--output|--duration|-p|--pid) i=$((i + 1)) ;;\n"
-					"\t\t-a|--analyze|-i|--interpret) break ;;\n"
+					"\t\t-a|--analyze|-i|--interpret|--ctl) break ;;\n"
 					"\t\t-*) ;;\n"
 					"\t\t*) if declare -F _command_offset >/dev/null; then _command_offset $i; "
 					"else COMPREPLY=($(compgen -f -- \"$cur\")); fi; return ;;\n"

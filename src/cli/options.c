@@ -130,6 +130,13 @@ static const struct option_row rows[] = {
 				.help = "print the report of a recording",
 				.manual = "Print the report of the recording that follows. Further options are "
 						  "passed on to heaptrack_print(1)."},
+		{"ctl", 0, ASKS(ASKED_CONTROL), .value_name = "[PID|FILE] [status]",
+				.words = "status --json",
+				.help = "show recordings in progress: of a program, to a file, or all of this user",
+				.manual =
+						"Show the recording in progress of the program with this process ID, or to this "
+						"file; without either, all recordings of this user, one line each. See QUERYING "
+						"A RECORDING."},
 		{"completion", 0, VALUE_NEEDED, .value_name = "SHELL", .take = take_completion,
 				.arg = ASKED_COMPLETION, .ends = true, .words = "bash zsh fish",
 				.help = "print completions for bash, zsh or fish"},
@@ -151,6 +158,7 @@ const struct option_table heaptrack_option_table = {
 		.head = "Usage: heaptrack [options] PROGRAM [ARGUMENTS...]\n"
 				"       heaptrack [options] -p PID\n"
 				"       heaptrack -a FILE\n"
+				"       heaptrack --ctl [PID|FILE] [status]\n"
 				"       heaptrack -i FILE [--sysroot DIR] [--debug-paths DIR...] "
 				"[--extra-paths DIR...]\n"
 				"\n"

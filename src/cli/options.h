@@ -17,6 +17,7 @@ enum asked {
 	ASKED_DETACH,
 	ASKED_DEBUG,
 	ASKED_COMPLETION,
+	ASKED_CONTROL,
 	ASKED_BESIDE
 };
 
@@ -30,7 +31,7 @@ struct heaptrack_options {
 	bool overwrite, is_quiet, free_stacks, exact_time;
 	bool is_raw;           // --raw
 	uint64_t events_bytes; // 0: none
-	char **rest;           // the program and its arguments, or what follows -a
+	char **rest;           // the program and its arguments, or what follows -a or --ctl
 	int n_rest;
 };
 

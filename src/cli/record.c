@@ -3,6 +3,7 @@
 #include "cli/analyze.h"
 #include "cli/beside.h"
 #include "cli/cli.h"
+#include "cli/control.h"
 #include "cli/interpret.h"
 #include "cli/option_table.h"
 #include "cli/options.h"
@@ -370,6 +371,7 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
 	case ASKED_ATTACH: return attach(&o);
 	case ASKED_DETACH: return detach(o.pid);
+	case ASKED_CONTROL: return cli_control(o.n_rest + 1, o.rest - 1);
 	case ASKED_BESIDE: return cli_beside(o.pid, o.fd);
 	case ASKED_INTERPRET: return cli_interpret_files(o.n_rest + 1, o.rest - 1);
 	case ASKED_DEBUG:

@@ -132,13 +132,6 @@ static bool prepare(struct run *run, struct err *err) {
 
 static bool start(struct run *run, const struct attach_options *attach, struct err *err) {
 	struct watch_params params = {
-			.program = run->program,
-			.signals_fd = run->signals_fd,
-			.witness = &run->witness,
-			.door_fd = -1,
-			.segment_fd = run->segment.memory.fd,
-			.bell = &run->segment.common->bell,
-			.heartbeat = &run->segment.common->heartbeat,
 			.is_attached = true,
 			.program_fd = (int)syscall(SYS_pidfd_open, run->program, 0),
 	};
@@ -149,8 +142,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 		return false;
 	}
 	params.ends_ns = attach->duration_ns ? clock_now_ns() + attach->duration_ns : 0;
-	run->watch = watch_start(&params, err);
-	return run->watch != NULL;
+	return run_start_watch(run, params, err);
 }
 
 // ---- what the user is told

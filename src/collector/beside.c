@@ -51,22 +51,14 @@ static bool tell_program(struct run *run, int fd, struct err *err) {
 
 static bool start(struct run *run, const struct beside_options *beside, struct err *err) {
 	struct watch_params params = {
-			.program = run->program,
-			.signals_fd = run->signals_fd,
-			.witness = &run->witness,
-			.door_fd = run->door_fd,
-			.segment_fd = run->segment.memory.fd,
-			.bell = &run->segment.common->bell,
-			.heartbeat = &run->segment.common->heartbeat,
 			.is_attached = true,
 			.program_fd = (int)syscall(SYS_pidfd_open, run->program, 0),
 	};
 	if (params.program_fd < 0) {
 		return err_system(err, errno, "process %d", (int)run->program);
 	}
-	run->watch = watch_start(&params, err);
 	run->ends_when_closed = true;
-	return run->watch && tell_program(run, beside->fd, err);
+	return run_start_watch(run, params, err) && tell_program(run, beside->fd, err);
 }
 
 bool beside_program(const struct run_options *options, const struct beside_options *beside,

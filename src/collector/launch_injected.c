@@ -108,23 +108,9 @@ static bool record(struct run *run, const struct launch *launch, struct err *err
 	return true;
 }
 
-static bool watch(struct run *run, struct err *err) {
-	const struct watch_params params = {
-			.program = run->program,
-			.signals_fd = run->signals_fd,
-			.witness = &run->witness,
-			.door_fd = -1,
-			.segment_fd = run->segment.memory.fd,
-			.bell = &run->segment.common->bell,
-			.heartbeat = &run->segment.common->heartbeat,
-	};
-	run->watch = watch_start(&params, err);
-	return run->watch != NULL;
-}
-
 /** The program has begun. False: nobody would see its end, it has been ended. */
 static bool start(struct run *run, const struct launch *launch, struct err *err) {
-	if (record(run, launch, err) && watch(run, err)) {
+	if (record(run, launch, err) && run_start_watch(run, (struct watch_params){0}, err)) {
 		if (run->guardian.pid > 0) {
 			guardian_let_go(&run->guardian);
 		}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/human.h"
 #include "base/vec.h"
+#include "collector/control/status.h"
 #include "collector/exec_follow.h"
 #include "collector/run_parts.h"
 #include "sys/clock.h"
@@ -452,6 +453,9 @@ static void housekeep(struct run *run, bool is_idle) {
 	run_take_old_blocks(run, false);
 	keep(run);
 	tell_failures(run);
+	if (control_is_asked(run->control)) {
+		control_answer(run->control, status_put, run);
+	}
 }
 
 // ---- the loop
@@ -526,7 +530,8 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	size_t n;
 	segment_arm(&run->segment);
 	// Who rang before that has rung for nothing: an end that was not seen yet, too
-	if (has_ended(run) || exec_follow_is_asked(run) || (round_of_events(run, &n) && n > 0)) {
+	if (has_ended(run) || exec_follow_is_asked(run) || control_is_asked(run->control) ||
+			(round_of_events(run, &n) && n > 0)) {
 		return;
 	}
 	uint64_t most_ns = order_rest_ns(run->order);
@@ -595,6 +600,7 @@ void run_loop(struct run *run) {
 		note_unrecorded(run);
 	}
 	children_take_last(&run->children, run->segment.header, run->now_ns);
+	control_settle(run->control, status_put, run);
 }
 
 // ---- the end

@@ -39,6 +39,7 @@ struct run {
 	uint32_t n_notes_told; // of the output's
 	int signals_fd, door_fd;
 	struct witness witness;
+	struct control *control; // or NULL
 	struct watch *watch;
 	struct texts texts;
 	struct modules modules;
@@ -102,6 +103,8 @@ bool run_make_segment(struct run *run, const struct segment_params *params, stru
 bool run_open_output(struct run *run, struct err *err);
 bool run_create_parts(struct run *run, const char *image, struct err *err);
 void run_open_door(struct run *run);
+/** The program begins, or goes on: watch it. `params` has what is special about it. */
+bool run_start_watch(struct run *run, struct watch_params params, struct err *err);
 void run_init(struct run *run, const struct run_options *options);
 void run_tear_down(struct run *run);
 /** The arguments of a program that runs, as an argv. NULL: out of memory. */

@@ -233,6 +233,19 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 
 // ---- the program
 
+bool run_start_watch(struct run *run, struct watch_params params, struct err *err) {
+	params.program = run->program;
+	params.signals_fd = run->signals_fd;
+	params.witness = &run->witness;
+	params.door_fd = run->door_fd;
+	params.segment_fd = run->segment.memory.fd;
+	params.bell = &run->segment.common->bell;
+	params.heartbeat = &run->segment.common->heartbeat;
+	params.control = run->control = control_open(run->program, params.bell);
+	run->watch = watch_start(&params, err);
+	return run->watch != NULL;
+}
+
 static bool start(struct run *run, int *exit_status, struct err *err) {
 	char *variable = arena_new(&run->arena, char, SEGMENT_ENV_BYTES);
 	if (!variable) {
@@ -252,21 +265,12 @@ static bool start(struct run *run, int *exit_status, struct err *err) {
 	run->spawn.pid = 0;
 	run_watch_exec(run, false);
 	run_note_image(run);
-	struct watch_params params = {
-			.program = run->program,
-			.signals_fd = run->signals_fd,
-			.witness = &run->witness,
-			.door_fd = run->door_fd,
-			.segment_fd = run->segment.memory.fd,
-			.bell = &run->segment.common->bell,
-			.heartbeat = &run->segment.common->heartbeat,
-	};
-	run->watch = watch_start(&params, err);
-	if (!run->watch) {
+	if (!run_start_watch(run, (struct watch_params){0}, err)) {
 		(void)kill(run->program, SIGKILL); // nobody would see its end
 		*exit_status = 1;
+		return false;
 	}
-	return run->watch != NULL;
+	return true;
 }
 
 void run_tear_down(struct run *run) {
@@ -274,6 +278,7 @@ void run_tear_down(struct run *run) {
 	namer_destroy(run->names);
 	jit_finish(&run->jit);
 	watch_stop(run->watch);
+	control_close(run->control);
 	witness_stop(&run->witness);
 	spawn_cancel(&run->spawn);
 	guardian_stop(&run->guardian);

@@ -208,15 +208,18 @@ static void look_at_attached(struct watch *w, bool has_program_ended) {
 static void *run(void *user) {
 	struct watch *w = user;
 	struct pollfd fds[] = {
-			{.fd = w->params.signals_fd, .events = POLLIN},
-			{.fd = w->stop_fd, .events = POLLIN},
+			{.fd = w->params.signals_fd, .events = POLLIN}, {.fd = w->stop_fd, .events = POLLIN},
 			{.fd = w->params.door_fd, .events = POLLIN}, // poll skips a negative one
 			{.fd = w->params.is_attached ? w->params.program_fd : -1, .events = POLLIN},
+			{.fd = -1}, // of the control socket
 	};
+	struct control *control = w->params.control;
 	reap(w);
 	for (;;) {
 		atomic_fetch_add_explicit(w->params.heartbeat, 1, memory_order_relaxed);
-		if (poll(fds, sizeof fds / sizeof *fds, patience_ms(w)) < 0 && errno != EINTR) {
+		fds[4] = control_awaited(control);
+		int most_ms = control_patience_ms(control, patience_ms(w));
+		if (poll(fds, sizeof fds / sizeof *fds, most_ms) < 0 && errno != EINTR) {
 			return NULL;
 		}
 		look_at_attached(w, fds[3].revents != 0);
@@ -232,6 +235,7 @@ static void *run(void *user) {
 		if (fds[2].revents) {
 			fd_door_serve(w->params.door_fd, w->params.segment_fd, is_program, w);
 		}
+		control_step(control, fds[4].revents);
 	}
 }
 

@@ -13,6 +13,7 @@
  *    stopped job; when heaptrack is continued, the program is.
  *  - The program's end is noted, other children (orphans, where heaptrack is PID 1) are reaped.
  *  - Who cannot open /proc/PID/fd gets the segment's descriptor by a socket, if it is the program.
+ *  - Who asks at the control socket is served.
  *
  * A program that heaptrack has attached to is nobody's child of ours: its end is seen by a pidfd, and a
  * signal to heaptrack ends the recording, as does the time that was set for it.
@@ -20,6 +21,7 @@
  * The caller has opened the signals (sys/signals.h) before it started any thread.
  */
 
+#include "collector/control/control.h"
 #include "sys/witness.h"
 
 #include <stdatomic.h>
@@ -36,6 +38,7 @@ struct watch_params {
 	_Atomic uint32_t *heartbeat; // raised every 1.25 s, whatever other threads do
 	bool is_attached;            // to a program that ran before
 	int program_fd;              // then: its pidfd
+	struct control *control;     // or NULL
 	uint64_t ends_ns;            // then: CLOCK_MONOTONIC at which the recording ends; 0: never
 };
 

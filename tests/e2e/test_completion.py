@@ -87,6 +87,7 @@ def test_bash_beside_equals_signs_and_programs(script, tmp_path):
     path = script("bash")
     assert by_bash(path, tmp_path, "heaptrack_print --flamegraph-cost-type=l") == {"leaked"}
     assert by_bash(path, tmp_path, "heaptrack_print --flamegraph-cost-type=") >= {"leaked", "peak"}
+    assert by_bash(path, tmp_path, "heaptrack --ctl s") == {"status"}
     # what follows the program are its own words, not ours
     assert "--output" not in by_bash(path, tmp_path, "heaptrack ls --o")
     assert str(1) in by_bash(path, tmp_path, "heaptrack -p ")

@@ -35,9 +35,12 @@ def door_of_socket(inode, own_pids):
     listens, name = unix_sockets().get(inode, (False, ""))
     if re.fullmatch(r"@heaptrack-[0-9a-f]{32}", name):
         return "segment-socket"
+    if re.fullmatch(r"@heaptrack-ctl-\d+-\d+", name):
+        return "control-socket"
     if listens and name:
         assert stat.S_IMODE(os.stat(name).st_mode) == 0o600
-        return "page-socket"
+        is_control = re.search(r"/heaptrack/\d+\.sock$", name)
+        return "control-socket" if is_control else "page-socket"
     return "guardian" if not name else f"unknown socket {name}"
 
 
@@ -122,7 +125,7 @@ def test_the_list_is_whole_for_a_launched_program(launched):
     running, program = launched
     found = all_doors(running)
     assert found <= DOORS, found - DOORS
-    assert {"segment", "segment-socket", "guardian", "recording"} <= found
+    assert {"segment", "segment-socket", "control-socket", "guardian", "recording"} <= found
     mine = {line.partition(b"=")[0] for line in Path("/proc/self/environ").read_bytes().split(b"\0")}
     its = {line.partition(b"=")[0] for line in
            Path(f"/proc/{program}/environ").read_bytes().split(b"\0")}
@@ -139,7 +142,7 @@ def test_the_list_is_whole_for_an_attached_program(tools, build, target, helpers
     helpers.wait_until(lambda: b"attached to process" in Path(running.outputs[1].name).read_bytes())
     found = all_doors(running)
     assert found <= DOORS, found - DOORS
-    assert {"segment", "guardian", "recording", "attach"} <= found
+    assert {"segment", "control-socket", "guardian", "recording", "attach"} <= found
     assert_size_is_kept(running.pid)
 
 

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+#include "cli/control.h"
+
+#include "base/human.h"
+#include "base/json_reader.h"
+#include "base/vec.h"
+#include "base/visible.h"
+#include "cli/option_table.h"
+#include "cli/say.h"
+#include "collector/control/ask.h"
+#include "collector/control/request.h"
+#include "sys/file.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+// `heaptrack --ctl`: the recordings in progress, one line each on stdout.
+
+static void complain(const char *fmt, ...) ATTR_PRINTF(1, 2);
+
+static void complain(const char *fmt, ...) {
+	va_list args;
+	va_start(args, fmt);
+	say_problem_with("heaptrack", fmt, args);
+	va_end(args);
+}
+
+struct control_options {
+	bool is_json, wants_help;
+};
+
+#define AT(field) .at = offsetof(struct control_options, field)
+
+static const struct option_row rows[] = {
+		{"json", 0, .take = option_take_flag, AT(is_json),
+				.help = "print the answers as lines of JSON"},
+		{"help", 'h', .take = option_take_flag, AT(wants_help), .help = "print this help"},
+};
+static const struct option_section sections[] = {OPTION_SECTION(NULL, rows)};
+static const struct option_table table = {
+		.command = "heaptrack --ctl",
+		.head = "Usage: heaptrack --ctl [PID|FILE] [status] [--json]\n"
+				"\n"
+				"Shows the recording in progress of the program with this PID, or to FILE; without "
+				"either, all\nrecordings of this user.\n",
+		.sections = sections,
+		.n_sections = sizeof sections / sizeof *sections,
+		.operands = OPERANDS_FILES,
+};
+
+// ---- what an answer says
+
+struct status {
+	uint64_t pid, live_bytes, live_blocks, events, lost_events, rss_bytes, file_bytes, duration_ns;
+	struct buffer command, file, state, error; // file ends with a zero byte
+};
+
+static void take_text(struct json_reader *j, struct buffer *out) {
+	buffer_slice(out, json_take_text(j));
+}
+
+static void take_command(struct json_reader *j, struct buffer *out) {
+	json_enter(j, '[');
+	while (json_next(j)) {
+		buffer_text(out, out->size > 0 ? " " : "");
+		take_text(j, out);
+	}
+}
+
+static bool take_number(struct json_reader *j, struct status *s) {
+	const struct {
+		const char *name;
+		uint64_t *to;
+	} numbers[] = {{"pid", &s->pid}, {"live_bytes", &s->live_bytes},
+			{"live_blocks", &s->live_blocks}, {"events", &s->events},
+			{"lost_events", &s->lost_events}, {"rss_bytes", &s->rss_bytes},
+			{"file_bytes", &s->file_bytes}, {"duration_ns", &s->duration_ns}};
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		if (json_key_is(j, numbers[i].name)) {
+			*numbers[i].to = json_take_number(j);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void read_status(struct status *s, struct slice answer) {
+	struct json_reader j;
+	json_reader_init(&j, answer);
+	json_enter(&j, '{');
+	while (json_next(&j)) {
+		if (take_number(&j, s)) {
+			continue;
+		}
+		if (json_key_is(&j, "command")) {
+			take_command(&j, &s->command);
+		} else if (json_key_is(&j, "file")) {
+			take_text(&j, &s->file);
+		} else if (json_key_is(&j, "state")) {
+			take_text(&j, &s->state);
+		} else if (json_key_is(&j, "error")) {
+			take_text(&j, &s->error);
+		} else {
+			json_skip(&j);
+		}
+	}
+	buffer_u8(&s->file, 0);
+	json_reader_finish(&j);
+}
+
+static void finish_status(struct status *s) {
+	buffer_finish(&s->command);
+	buffer_finish(&s->file);
+	buffer_finish(&s->state);
+	buffer_finish(&s->error);
+}
+
+static void put_status(const struct status *s) {
+	char time[HUMAN_MAX], live[HUMAN_MAX], blocks[HUMAN_MAX], events[HUMAN_MAX], lost[HUMAN_MAX],
+			rss[HUMAN_MAX], size[HUMAN_MAX];
+	struct buffer names[2] = {0};
+	visible_put(&names[0], slice_of_text((const char *)s->file.data));
+	visible_put(&names[1], buffer_view(&s->command)); // one line, whatever is in it
+	say(stdout,
+			"%7u  %.*s for %s, heap %s in %s blocks, RSS %s, %s events, %s lost, file %s \"%.*s\": "
+			"%.*s\n",
+			(unsigned)s->pid, SLICE_ARG(buffer_view(&s->state)),
+			human_duration(time, s->duration_ns), human_bytes(live, s->live_bytes),
+			human_count(blocks, s->live_blocks), human_bytes(rss, s->rss_bytes),
+			human_count(events, s->events), human_count(lost, s->lost_events),
+			human_bytes(size, s->file_bytes), SLICE_ARG(buffer_view(&names[0])),
+			SLICE_ARG(buffer_view(&names[1])));
+	buffer_finish(&names[0]);
+	buffer_finish(&names[1]);
+}
+
+// ---- asking
+
+struct asked {
+	const char *line;
+	const char *file; // only of the recording into this; NULL: of all
+	bool is_json;
+	unsigned n_shown, n_failed;
+};
+
+static void show(struct asked *a, struct slice answer) {
+	struct status s = {0};
+	read_status(&s, answer);
+	if (s.error.size > 0) {
+		complain("%.*s", SLICE_ARG(buffer_view(&s.error)));
+		a->n_failed++;
+	} else if (s.file.failed || s.command.failed) {
+		complain("out of memory");
+		a->n_failed++;
+	} else if (!a->file || file_is_one(a->file, (const char *)s.file.data)) {
+		a->n_shown++;
+		if (a->is_json) {
+			(void)fwrite(answer.data, 1, answer.size, stdout);
+		} else {
+			put_status(&s);
+		}
+	}
+	finish_status(&s);
+}
+
+/** False: nobody listens there. */
+static bool ask_one(struct asked *a, const struct control_found *at, struct err *err) {
+	struct buffer answer = {0};
+	bool ok = control_ask(at, a->line, &answer, err);
+	if (ok) {
+		show(a, buffer_view(&answer));
+	}
+	buffer_finish(&answer);
+	return ok;
+}
+
+static bool ask_all(struct asked *a, struct err *err) {
+	struct control_list list = {0};
+	bool ok = control_find_all(&list) || err_memory(err);
+	for (size_t i = 0; ok && i < list.n; i++) {
+		struct err why = {0};
+		if (!ask_one(a, &list.items[i], &why)) {
+			complain("process %d: %s", (int)list.items[i].pid, why.text);
+			a->n_failed += why.code != ERR_NOT_FOUND;
+		}
+	}
+	vec_finish(&list);
+	return ok;
+}
+
+static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
+	struct control_list list = {0};
+	struct err why = {0}; // that nobody listens at a name that was only guessed says nothing
+	bool ok = control_find(&list, pid) || err_memory(err);
+	for (size_t i = 0; ok && i < list.n && a->n_shown + a->n_failed == 0; i++) {
+		struct err now = {0};
+		bool has_answered = ask_one(a, &list.items[i], &now);
+		if (!has_answered && why.code == ERR_NONE &&
+				(now.code != ERR_NOT_FOUND || list.items[i].is_own)) {
+			why = now;
+		}
+	}
+	if (ok && a->n_shown + a->n_failed == 0) {
+		ok = why.code == ERR_NONE
+				? err_set(err, ERR_NOT_FOUND, "process %d is not being recorded", (int)pid)
+				: err_set(err, why.code, "process %d: %s", (int)pid, why.text);
+	}
+	vec_finish(&list);
+	return ok;
+}
+
+// ---- the words
+
+/** 0: it is none. */
+static pid_t pid_of(const char *word) {
+	char *end;
+	long n = strtol(word, &end, 10);
+	return *word >= '0' && *word <= '9' && !*end && n > 0 && n <= INT32_MAX ? (pid_t)n : 0;
+}
+
+/** All words but the first, which may be the recording, are one line. */
+static bool take_words(struct asked *a, pid_t *pid, int n, char **words, struct buffer *line,
+		struct err *err) {
+	enum control_command command;
+	if (n > 0 && control_command(slice_of_text(words[0])) == CONTROL_COMMANDS) {
+		*pid = pid_of(words[0]);
+		bool is_file = *pid == 0 && access(words[0], F_OK) == 0;
+		a->file = is_file ? words[0] : NULL;
+		if (*pid == 0 && !is_file && n > 1) {
+			return err_set(err, ERR_USAGE, "--ctl: \"%s\" is neither a process ID nor a file",
+					words[0]);
+		}
+		int n_taken = *pid != 0 || is_file;
+		n -= n_taken;
+		words += n_taken;
+	}
+	for (int i = 0; i < n; i++) {
+		buffer_printf(line, "%s%s", i > 0 ? " " : "", words[i]);
+	}
+	buffer_text(line, n == 0 ? "status" : "");
+	struct slice text = buffer_view(line);
+	buffer_u8(line, 0);
+	a->line = (const char *)line->data;
+	return line->failed ? err_memory(err) : control_request(text, &command, err);
+}
+
+int cli_control(int argc, char **argv) {
+	struct control_options o = {0};
+	struct err err = {0};
+	struct asked a = {0};
+	struct buffer line = {0};
+	pid_t pid = 0;
+	int at;
+	if (!options_parse(&table, &o, argc, argv, &at, &err)) {
+		complain("%s", err.text);
+		return EXIT_FAILURE;
+	}
+	if (o.wants_help) {
+		options_put_help(&table, stdout);
+		return EXIT_SUCCESS;
+	}
+	a.is_json = o.is_json;
+	bool ok = take_words(&a, &pid, argc - at, argv + at, &line, &err) &&
+			(pid != 0 ? ask_process(&a, pid, &err) : ask_all(&a, &err));
+	if (ok && a.file && a.n_shown == 0) {
+		ok = err_set(&err, ERR_NOT_FOUND, "this user has no recording to \"%s\" in progress",
+				a.file);
+	}
+	if (!ok) {
+		complain("%s", err.text);
+	} else if (a.n_shown + a.n_failed == 0 && !a.is_json) {
+		say(stdout, "No recordings in progress.\n");
+	}
+	buffer_finish(&line);
+	return ok && a.n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

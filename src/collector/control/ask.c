@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "collector/control/ask.h"
+
+#include "base/json_reader.h"
+#include "collector/control/request.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	RETRY_NS = 20000000,
+	LOOK_MS = 100,       // after so much silence it is looked whether the other end is stopped
+	BORN_NS = 100000000, // a socket has its name a moment before somebody listens
+	CHUNK_BYTES = 4096,
+};
+static const uint64_t patience_ns = 10000000000;
+
+struct call {
+	const struct control_found *at;
+	uint64_t until_ns;
+	int fd;
+	struct ucred who;
+	struct buffer in;
+};
+
+static bool say_late(struct err *err) {
+	return err_set(err, ERR_LIMIT, "no answer within 10 s");
+}
+
+/** One look at what the other end does. False: it will not answer. */
+static bool is_awake(const struct call *c, struct err *err) {
+	struct process_usage usage;
+	if (c->who.pid > 0 && process_usage(c->who.pid, &usage) && usage.state == 'T') {
+		return err_set(err, ERR_LIMIT,
+				"heaptrack (process %d) is stopped; continue it with: kill -CONT %d",
+				(int)c->who.pid, (int)c->who.pid);
+	}
+	return clock_now_ns() < c->until_ns || say_late(err);
+}
+
+/** Whoever listened was killed: others remove their sockets. */
+static bool say_gone(const struct control_found *at, int why, struct err *err) {
+	if (why == ENOENT || !at->is_own) {
+		return err_set(err, ERR_NOT_FOUND, "nothing listens on %s", at->place.name);
+	}
+	clock_sleep_ns(BORN_NS);
+	int fd = connect_to_unix(at->place.name);
+	if (fd >= 0) {
+		(void)close(fd);
+		return err_set(err, ERR_LIMIT, "heaptrack is just starting, try again");
+	}
+	if (errno == ECONNREFUSED) {
+		(void)unlink(at->place.name);
+	}
+	return err_set(err, ERR_NOT_FOUND, "heaptrack was killed; removed its socket %s",
+			at->place.name);
+}
+
+static bool reach(struct call *c, struct err *err) {
+	while ((c->fd = connect_to_unix(c->at->place.name)) < 0) {
+		int why = errno;
+		if (why == ECONNREFUSED || why == ENOENT) {
+			return say_gone(c->at, why, err);
+		}
+		if (why != EAGAIN && why != EINTR) {
+			return err_system(err, why, "%s", c->at->place.name);
+		}
+		if (clock_now_ns() >= c->until_ns) {
+			return say_late(err);
+		}
+		clock_sleep_ns(RETRY_NS);
+	}
+	if (!unix_peer(c->fd, &c->who) || (c->who.uid != c->at->owner && c->who.uid != 0)) {
+		return err_set(err, ERR_UNSUPPORTED, "the socket %s belongs to another user (uid %u)",
+				c->at->place.name, (unsigned)c->who.uid);
+	}
+	return true;
+}
+
+/** All of it, or as much as the other end wants: what it says to that will be read. */
+static void send_all(const struct call *c, struct slice text) {
+	while (text.size > 0) {
+		struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+		ssize_t n = poll(&p, 1, LOOK_MS) > 0 ? send(c->fd, text.data, text.size, MSG_NOSIGNAL) : 0;
+		if (n <= 0) {
+			return;
+		}
+		text = slice_of(text.data + n, text.size - (size_t)n);
+	}
+}
+
+/** To the end. */
+static bool receive(struct call *c, struct err *err) {
+	for (;;) {
+		struct pollfd p = {.fd = c->fd, .events = POLLIN};
+		if (poll(&p, 1, LOOK_MS) <= 0) {
+			if (!is_awake(c, err)) {
+				return false;
+			}
+			continue;
+		}
+		uint8_t *room = buffer_room(&c->in, CHUNK_BYTES);
+		ssize_t n = room ? recv(c->fd, room, CHUNK_BYTES, 0) : -1;
+		if (n <= 0) {
+			return room != NULL || err_memory(err);
+		}
+		c->in.size += (size_t)n;
+		if (c->in.size > CONTROL_ANSWER_BYTES + CHUNK_BYTES) {
+			return err_set(err, ERR_LIMIT, "the answer is too long");
+		}
+	}
+}
+
+/** Is the first line one that we know? *rest: what follows. Nothing follows if the other end lost patience. */
+static bool take_first(const struct call *c, struct slice *rest, struct err *err) {
+	const uint8_t *end = c->in.size ? memchr(c->in.data, '\n', c->in.size) : NULL;
+	uint64_t version = 0;
+	*rest = (struct slice){0};
+	if (!end) {
+		return true;
+	}
+	struct json_reader j;
+	json_reader_init(&j, slice_of(c->in.data, (size_t)(end - c->in.data)));
+	json_enter(&j, '{');
+	while (json_next(&j)) {
+		if (json_key_is(&j, "version")) {
+			version = json_take_number(&j);
+		} else {
+			json_skip(&j);
+		}
+	}
+	json_reader_finish(&j);
+	*rest = slice_of(end + 1, c->in.size - (size_t)(end + 1 - c->in.data));
+	return version == CONTROL_PROTOCOL ||
+			err_set(err, ERR_UNSUPPORTED,
+					"heaptrack there speaks version %u of the protocol, expected %d",
+					(unsigned)version, CONTROL_PROTOCOL);
+}
+
+static bool is_busy(struct slice rest) {
+	return rest.size == 0 || memmem(rest.data, rest.size, CONTROL_BUSY, sizeof CONTROL_BUSY - 1);
+}
+
+/** One try. */
+static bool ask_once(struct call *c, struct slice line, struct slice *rest, struct err *err) {
+	buffer_clear(&c->in);
+	bool ok = reach(c, err);
+	if (ok) {
+		send_all(c, line);
+		ok = receive(c, err) && take_first(c, rest, err);
+	}
+	if (c->fd >= 0) {
+		(void)close(c->fd);
+	}
+	return ok;
+}
+
+bool control_ask(const struct control_found *at, const char *line, struct buffer *answer,
+		struct err *err) {
+	struct call c = {.at = at, .until_ns = clock_now_ns() + patience_ns};
+	struct buffer sent = {0};
+	struct slice rest = {0};
+	buffer_printf(&sent, "%s\n", line);
+	bool ok;
+	while ((ok = ask_once(&c, buffer_view(&sent), &rest, err)) && is_busy(rest)) {
+		if (clock_now_ns() >= c.until_ns) {
+			ok = say_late(err);
+			break;
+		}
+		clock_sleep_ns(RETRY_NS);
+	}
+	if (ok) {
+		buffer_slice(answer, rest);
+	}
+	buffer_finish(&c.in);
+	buffer_finish(&sent);
+	return ok;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The control socket of a recording (docs/control.md): whoever may ask does so with one line, and gets
+ * lines of JSON. The watching thread listens, reads and writes, and never waits for anybody; what a
+ * command tells or does is the business of the thread that records, which is woken for it. One
+ * connection is served at a time. As long as nobody asks, all of it is a descriptor in a poll.
+ */
+
+#include "base/buffer.h"
+
+#include <poll.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+struct control;
+
+/** `bell` is set to 1 and woken for the recording's thread. NULL: there is no place for a socket. */
+struct control *control_open(pid_t program, _Atomic uint32_t *bell);
+
+/** When the watching thread has ended; removes the socket. NULL is allowed. */
+void control_close(struct control *c);
+
+// ---- the watching thread. NULL is allowed: nothing is awaited
+
+/** What to wait for next. */
+struct pollfd control_awaited(const struct control *c);
+
+/** How long, `most_ms` at most. */
+int control_patience_ms(const struct control *c, int most_ms);
+
+/** It has come (`revents` of the above), or not. */
+void control_step(struct control *c, short revents);
+
+// ---- the recording's thread. NULL is allowed: nobody asks
+
+/** Is an answer waited for? */
+bool control_is_asked(const struct control *c);
+
+/** The answer: put() appends it, as one line. */
+void control_answer(struct control *c, void (*put)(void *user, struct buffer *out), void *user);
+
+/** It will look no more: this answer is the last, and the same for all who ask from now on. */
+void control_settle(struct control *c, void (*put)(void *user, struct buffer *out), void *user);

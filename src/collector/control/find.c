@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "collector/control/find.h"
+
+#include "base/vec.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ENVIRONMENT_BYTES = 256 << 10 };
+
+static bool add(struct control_list *list, const struct control_found *found) {
+	struct control_found *item = vec_push(list);
+	if (item) {
+		*item = *found;
+	}
+	return item != NULL;
+}
+
+// ---- all of this user
+
+static bool look_into(struct control_list *list, const struct control_place *folder, uid_t uid) {
+	DIR *dir = control_is_own(folder->name, uid) ? opendir(folder->name) : NULL;
+	bool ok = true;
+	for (struct dirent *e; ok && dir && (e = readdir(dir));) {
+		struct control_found found = {.owner = uid, .is_own = true};
+		int n = 0;
+		if (sscanf(e->d_name, "%d.sock%n", &found.pid, &n) == 1 && n > 0 && !e->d_name[n] &&
+				control_in_folder(&found.place, folder, found.pid)) {
+			ok = add(list, &found);
+		}
+	}
+	if (dir) {
+		(void)closedir(dir);
+	}
+	return ok;
+}
+
+static bool look_at_abstract(struct control_list *list, uid_t uid) {
+	FILE *file = fopen("/proc/net/unix", "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool ok = true;
+	while (ok && file && getline(&line, &size, file) > 0) {
+		struct control_found found = {.owner = uid};
+		unsigned owner;
+		const char *name = strstr(line, " @heaptrack-ctl-");
+		if (name && sscanf(name, " @heaptrack-ctl-%u-%d", &owner, &found.pid) == 2 &&
+				owner == uid) {
+			control_abstract(&found.place, uid, found.pid);
+			bool is_known = false; // a connection has its listener's name
+			for (size_t i = 0; i < list->n; i++) {
+				is_known |= strcmp(list->items[i].place.name, found.place.name) == 0;
+			}
+			ok = is_known || add(list, &found);
+		}
+	}
+	free(line);
+	if (file) {
+		(void)fclose(file);
+	}
+	return ok;
+}
+
+bool control_find_all(struct control_list *list) {
+	uid_t uid = geteuid();
+	struct control_place folder;
+	bool ok = true;
+	for (int i = 0; ok && i < CONTROL_FOLDERS; i++) {
+		if (control_folder(&folder, i, uid, getenv("XDG_RUNTIME_DIR"), "")) {
+			ok = look_into(list, &folder, uid);
+		}
+	}
+	return ok && look_at_abstract(list, uid);
+}
+
+// ---- of one program
+
+/** One place, if there is something. */
+static bool add_place(struct control_list *list, struct control_found found) {
+	struct stat st;
+	return found.place.name[0] != '@' && lstat(found.place.name, &st) != 0 ? true
+																		   : add(list, &found);
+}
+
+static bool add_folders(struct control_list *list, struct control_found found, pid_t pid,
+		const char *runtime, const char *root) {
+	struct control_place folder;
+	bool ok = true;
+	for (int i = 0; ok && i < CONTROL_FOLDERS; i++) {
+		if (control_folder(&folder, i, found.owner, runtime, root) &&
+				control_in_folder(&found.place, &folder, pid)) {
+			ok = add_place(list, found);
+		}
+	}
+	return ok;
+}
+
+/** XDG_RUNTIME_DIR of a process, within `environment`; NULL: it has none, or that cannot be read. */
+static const char *runtime_of(pid_t pid, char *environment) {
+	static const char name[] = "XDG_RUNTIME_DIR=";
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+	long n = file_read_small(path, environment, ENVIRONMENT_BYTES);
+	for (long i = 0; i < n; i += (long)strlen(environment + i) + 1) {
+		if (strncmp(environment + i, name, sizeof name - 1) == 0) {
+			return environment + i + sizeof name - 1;
+		}
+	}
+	return NULL;
+}
+
+/** Of whose it is: the program's own root and that of its parent, which has launched it. */
+static bool look_where_it_is(struct control_list *list, struct control_found found) {
+	char root[32];
+	struct process_usage usage = {0};
+	pid_t inside = process_pid_inside(found.pid);
+	char *environment = malloc(ENVIRONMENT_BYTES);
+	if (!environment) {
+		return false;
+	}
+	const char *runtime = runtime_of(found.pid, environment);
+	bool ok = add_folders(list, found, found.pid, runtime, "");
+	pid_t owners[] = {found.pid, process_usage(found.pid, &usage) ? usage.parent : 0};
+	for (int i = 0; ok && i < 2 && owners[i] > 0; i++) {
+		(void)snprintf(root, sizeof root, "/proc/%d/root", (int)owners[i]);
+		ok = add_folders(list, found, inside, runtime, root);
+	}
+	free(environment);
+	control_abstract(&found.place, found.owner, found.pid);
+	ok = ok && add_place(list, found);
+	control_abstract(&found.place, found.owner, inside);
+	return ok && (inside == found.pid || add_place(list, found));
+}
+
+bool control_find(struct control_list *list, pid_t pid) {
+	char path[32];
+	struct stat st;
+	struct control_found found = {.pid = pid, .owner = geteuid(), .is_own = true};
+	bool ok = add_folders(list, found, pid, getenv("XDG_RUNTIME_DIR"), "");
+	found.is_own = false;
+	control_abstract(&found.place, found.owner, pid);
+	ok = ok && add_place(list, found);
+	(void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	if (!ok || stat(path, &st) != 0) {
+		return ok;
+	}
+	found.owner = found.owner == 0 ? st.st_uid : found.owner;
+	return look_where_it_is(list, found);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "collector/control/request.h"
+
+#include "base/nearest.h"
+
+#include <stddef.h>
+
+static const char *const names[CONTROL_COMMANDS] = {[CONTROL_STATUS] = "status"};
+
+enum { SHOWN_BYTES = 40 };
+
+enum control_command control_command(struct slice name) {
+	size_t i = 0;
+	while (i < CONTROL_COMMANDS && !slice_equal(name, slice_of_text(names[i]))) {
+		i++;
+	}
+	return (enum control_command)i;
+}
+
+/** All above space are taken for text: what a word holds matters to who knows the word. */
+static bool is_text(struct slice line) {
+	for (size_t i = 0; i < line.size; i++) {
+		if (line.data[i] < ' ' && line.data[i] != '\t') {
+			return false;
+		}
+	}
+	return true;
+}
+
+static struct slice next_word(struct slice *line) {
+	size_t from = 0, to;
+	while (from < line->size && (line->data[from] == ' ' || line->data[from] == '\t')) {
+		from++;
+	}
+	for (to = from; to < line->size && line->data[to] != ' ' && line->data[to] != '\t';) {
+		to++;
+	}
+	struct slice word = slice_of(line->data + from, to - from);
+	*line = slice_of(line->data + to, line->size - to);
+	return word;
+}
+
+static bool say_unknown(struct slice word, struct err *err) {
+	struct nearest nearest = nearest_init(word);
+	for (size_t i = 0; i < CONTROL_COMMANDS; i++) {
+		nearest_try(&nearest, names[i]);
+	}
+	if (nearest.name) {
+		return err_set(err, ERR_USAGE, "unknown command \"%.*s\"; did you mean \"%s\"?",
+				SLICE_ARG(word), nearest.name);
+	}
+	word.size = word.size < SHOWN_BYTES ? word.size : SHOWN_BYTES;
+	return err_set(err, ERR_USAGE, "unknown command \"%.*s\"; the only one is \"%s\"",
+			SLICE_ARG(word), names[CONTROL_STATUS]);
+}
+
+bool control_request(struct slice line, enum control_command *command, struct err *err) {
+	if (line.size > 0 && line.data[line.size - 1] == '\r') {
+		line.size--;
+	}
+	if (!is_text(line)) {
+		return err_set(err, ERR_FORMAT, "the line contains control characters");
+	}
+	struct slice word = next_word(&line);
+	if (word.size == 0) {
+		return err_set(err, ERR_USAGE, "empty line; the only command is \"%s\"",
+				names[CONTROL_STATUS]);
+	}
+	*command = control_command(word);
+	if (*command == CONTROL_COMMANDS) {
+		return say_unknown(word, err);
+	}
+	return next_word(&line).size == 0 ||
+			err_set(err, ERR_USAGE, "\"%s\" takes no arguments", names[*command]);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "collector/control/place.h"
+#include "collector/control/request.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static bool asks(const char *line, size_t n, struct err *err) {
+	enum control_command command = CONTROL_COMMANDS;
+	*err = (struct err){0};
+	bool ok = control_request(slice_of(line, n), &command, err);
+	assert_true(!ok || command == CONTROL_STATUS);
+	assert_true(ok == (err->text[0] == '\0'));
+	return ok;
+}
+
+static void lines_that_are_understood(void **state) {
+	(void)state;
+	static const char *const lines[] = {"status", "status\r", "  status  ", "\tstatus\t"};
+	struct err err;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		assert_true(asks(lines[i], strlen(lines[i]), &err));
+	}
+}
+
+static void what_is_wrong_is_said(void **state) {
+	(void)state;
+	static const struct {
+		const char *line, *says;
+	} lines[] = {
+			{"", "empty line; the only command is \"status\""},
+			{"   ", "empty line; the only command is \"status\""},
+			{"statsu", "unknown command \"statsu\"; did you mean \"status\"?"},
+			{"STATUS", "unknown command \"STATUS\"; the only one is \"status\""},
+			{"status now", "\"status\" takes no arguments"},
+			{"sta\x01tus", "the line contains control characters"},
+			{"a\rb", "the line contains control characters"},
+	};
+	struct err err;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		assert_false(asks(lines[i].line, strlen(lines[i].line), &err));
+		assert_string_equal(err.text, lines[i].says);
+	}
+	assert_false(asks("status\0", 7, &err));
+	assert_false(asks("\0status", 7, &err));
+}
+
+static void any_length(void **state) {
+	(void)state;
+	struct err err;
+	char *line = malloc(CONTROL_LINE_BYTES);
+	assert_non_null(line);
+	memset(line, 'x', CONTROL_LINE_BYTES);
+	assert_false(asks(line, CONTROL_LINE_BYTES, &err));
+	assert_true(strlen(err.text) < 100); // what is shown of it is cut
+	memset(line, ' ', CONTROL_LINE_BYTES);
+	memcpy(line, "status", 6);
+	assert_true(asks(line, CONTROL_LINE_BYTES, &err));
+	free(line);
+}
+
+static void places(void **state) {
+	(void)state;
+	struct control_place folder, place;
+	assert_true(control_folder(&folder, 0, 7, "/r", ""));
+	assert_string_equal(folder.name, "/r/heaptrack");
+	assert_true(control_in_folder(&place, &folder, 4194304));
+	assert_string_equal(place.name, "/r/heaptrack/4194304.sock");
+	assert_false(control_folder(&folder, 0, 7, "r", "")); // as the rules of XDG have it
+	assert_false(control_folder(&folder, 0, 7, NULL, ""));
+	assert_true(control_folder(&folder, 1, 7, NULL, "/proc/1/root"));
+	assert_string_equal(folder.name, "/proc/1/root/run/user/7/heaptrack");
+	assert_false(control_folder(&folder, 2, 7, NULL, ""));
+	assert_true(control_folder(&folder, 2, 0, NULL, ""));
+	assert_string_equal(folder.name, "/run/heaptrack");
+	char runtime[UNIX_NAME_BYTES];
+	memset(runtime, 'x', sizeof runtime);
+	runtime[0] = '/';
+	for (size_t n = 1; n < sizeof runtime; n++) { // no name is cut
+		runtime[n] = '\0';
+		bool fits = control_folder(&folder, 0, 7, runtime, "") &&
+				control_in_folder(&place, &folder, 12345);
+		assert_int_equal(fits, n + strlen("/heaptrack/12345.sock") < UNIX_NAME_BYTES);
+		runtime[n] = 'x';
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(lines_that_are_understood),
+			cmocka_unit_test(what_is_wrong_is_said),
+			cmocka_unit_test(any_length),
+			cmocka_unit_test(places),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
