@@ -61,7 +61,9 @@ def target(tmp_path):
 
 
 def attach_command(build, pid, file, *options):
-    return [str(word) for word in (build / "heaptrack", *options, "-f", "-o", file, "-p", pid)]
+    """Copying memory may take its time, for on a busy machine it does; who tests that says otherwise."""
+    return [str(word) for word in (build / "heaptrack", "--max-pause", "30s", *options, "-f", "-o", file,
+                                   "-p", pid)]
 
 
 def attach(build, pid, file, *options, duration="60ms"):

@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	EVENTS_BUDGET = 256000000, // bytes of --events without a size
 	EVENTS_LEAST = 1000000,
+	MAX_PAUSE_NS = 20000000, // without --max-pause
 };
 
 static bool take_events(void *options, const struct option_row *row, const char *value,
@@ -23,6 +25,14 @@ static bool take_events(void *options, const struct option_row *row, const char 
 	}
 	return o->events_bytes >= EVENTS_LEAST ||
 			err_set(err, ERR_USAGE, "--events: \"%s\" is too small; use at least 1M", value);
+}
+
+static bool take_max_pause(void *options, const struct option_row *row, const char *value,
+		struct err *err) {
+	struct heaptrack_options *o = options;
+	o->has_max_pause = true;
+	o->max_pause_ns = 0;
+	return strcmp(value, "0") == 0 || option_take_time(options, row, value, err);
 }
 
 /** -p, --detach: row->arg, and of which process. */
@@ -113,6 +123,15 @@ static const struct option_row rows[] = {
 						  "end; see ATTACHING."},
 		{"duration", 0, VALUE_NEEDED, .value_name = "TIME", .take = option_take_time,
 				AT(duration_ns), .help = "with -p: stop after TIME (e.g. 90s, 5m, 2h)"},
+		{"max-pause", 0, VALUE_NEEDED, .value_name = "TIME", .take = take_max_pause,
+				AT(max_pause_ns),
+				.help = "with -p: stop the program for at most TIME to copy its memory (default: "
+						"20ms; 0: never)",
+				.manual =
+						"With -p: the longest time for which the program may be stopped to copy its "
+						"memory, in which the blocks allocated before the attach are found (default: "
+						"20ms). If that takes longer the program goes on, and these blocks are not "
+						"known. 0: its memory is not copied."},
 		{"detach", 0, VALUE_NEEDED, .value_name = "PID", .take = take_pid, .arg = ASKED_DETACH,
 				.ends = true, .help = "undo an interrupted attach",
 				.manual = "Undo an interrupted attach: remove what a killed heaptrack -p, whose "
@@ -171,7 +190,7 @@ const struct option_table heaptrack_option_table = {
 };
 
 bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv, struct err *err) {
-	*o = (struct heaptrack_options){0};
+	*o = (struct heaptrack_options){.max_pause_ns = MAX_PAUSE_NS};
 	int operands;
 	if (!options_parse(&heaptrack_option_table, o, argc, argv, &operands, err)) {
 		return false;
@@ -180,6 +199,9 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	o->n_rest = argc - operands;
 	if (o->duration_ns != 0 && o->what != ASKED_ATTACH) {
 		return err_set(err, ERR_USAGE, "--duration is for use with -p PID");
+	}
+	if (o->has_max_pause && o->what != ASKED_ATTACH) {
+		return err_set(err, ERR_USAGE, "--max-pause is for use with -p PID");
 	}
 	if (o->output && !*o->output) {
 		return err_set(err, ERR_USAGE, "--output needs the name of a file");

@@ -28,6 +28,8 @@ struct heaptrack_options {
 	int pid;              // after -p, --detach or --beside
 	int fd;               // after --beside
 	uint64_t duration_ns; // 0: until somebody ends it
+	uint64_t max_pause_ns;
+	bool has_max_pause;
 	bool overwrite, is_quiet, free_stacks, exact_time;
 	bool is_raw;           // --raw
 	uint64_t events_bytes; // 0: none

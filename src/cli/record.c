@@ -252,7 +252,9 @@ static void tell_quietly(void *user, const char *text) {
 static int attach(const struct heaptrack_options *o) {
 	struct screen screen = {.is_quiet = o->is_quiet};
 	struct run_options options = options_of(o, &screen);
-	const struct attach_options attached = {.pid = o->pid, .duration_ns = o->duration_ns};
+	const struct attach_options attached = {.pid = o->pid,
+			.duration_ns = o->duration_ns,
+			.max_pause_ns = o->max_pause_ns};
 	struct run_result *result = calloc(1, sizeof *result);
 	if (!result) {
 		complain("out of memory");

@@ -15,6 +15,7 @@
 
 #include "base/vec.h"
 #include "collector/attach_parts.h"
+#include "engine/quality.h"
 #include "injector/injector.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -130,6 +131,10 @@ static bool prepare(struct run *run, struct err *err) {
 	return true;
 }
 
+static void drain(void *user) {
+	run_drain(user);
+}
+
 static bool start(struct run *run, const struct attach_options *attach, struct err *err) {
 	struct watch_params params = {
 			.is_attached = true,
@@ -138,7 +143,8 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 	if (params.program_fd < 0) {
 		return err_system(err, errno, "process %d", (int)run->program);
 	}
-	if (!guardian_attach(&run->guardian, err)) {
+	aggregate_expect_old_blocks(run->aggregate);
+	if (!guardian_attach(&run->guardian, attach->max_pause_ns, drain, run, err)) {
 		return false;
 	}
 	params.ends_ns = attach->duration_ns ? clock_now_ns() + attach->duration_ns : 0;
@@ -203,12 +209,27 @@ bool attach_note_hooks(struct run *run, bool says_so, struct injector_report *re
 	return ok;
 }
 
-static void say_attached(struct run *run) {
+/** The blocks from before cannot be known: the reader is told, and so is the user. */
+static void note_no_copy(struct run *run, enum injector_no_copy why, uint64_t max_pause_ns) {
+	static const uint8_t whys[] = {[INJECTOR_COPIED] = REC_OLD_KNOWN,
+			[INJECTOR_COPY_LATE] = REC_OLD_LATE,
+			[INJECTOR_COPY_OFF] = REC_OLD_OFF,
+			[INJECTOR_COPY_FAILED] = REC_OLD_REFUSED};
+	char text[QUALITY_OLD_MAX];
+	run->meta.old_unknown = whys[why];
+	run->meta.max_pause_ns = max_pause_ns;
+	if (run->meta.old_unknown) {
+		run->options->say(run->options->user, quality_why_old(&run->meta, text));
+	}
+}
+
+static void say_attached(struct run *run, uint64_t max_pause_ns) {
 	struct injector_report r;
 	char line[256];
 	if (!attach_note_hooks(run, true, &r)) {
 		return;
 	}
+	note_no_copy(run, r.no_copy, max_pause_ns);
 	if (r.snapshot != 0) {
 		(void)snprintf(line, sizeof line,
 				"copied memory to find existing blocks: stopped for %.2f ms in addition to what "
@@ -238,10 +259,6 @@ static void say_detached(struct run *run) {
 				(double)r.one_pause_ns / 1e6);
 		run->options->say(run->options->user, line);
 	}
-}
-
-static void drain(void *user) {
-	run_drain(user);
 }
 
 /** No events come from here on, but for threads that are still inside of the recorder. */
@@ -277,7 +294,7 @@ bool attach_program(const struct run_options *options, const struct attach_optio
 	own.argv = run_arguments_of(attach->pid, &run->arena);
 	bool ok = own.argv ? prepare(run, err) && start(run, attach, err) : err_memory(err);
 	if (ok) {
-		say_attached(run);
+		say_attached(run, attach->max_pause_ns);
 		run_loop(run);
 		result->exit_status = 0;
 		run_close(run, result);

@@ -11,6 +11,8 @@
 struct attach_options {
 	pid_t pid;
 	uint64_t duration_ns; // 0: until somebody ends it
+	uint64_t
+			max_pause_ns; // for a copy of its memory, to know the blocks that it has; 0: none is made
 };
 
 /**

@@ -31,7 +31,7 @@ static void say_unrecorded(struct run *run, struct err *why) {
 /** It is held. */
 static bool get_in(struct run *run, struct err *err) {
 	if (!guardian_share(&run->guardian, run->segment.memory.fd, err) ||
-			!guardian_attach(&run->guardian, err)) {
+			!guardian_attach(&run->guardian, 0, NULL, NULL, err)) {
 		return false;
 	}
 	atomic_store(&run->segment.header->exec, EXEC_INJECTED);

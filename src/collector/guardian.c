@@ -43,6 +43,7 @@ struct request {
 	pid_t target;              // of ORDER_CATCH, ORDER_CREATE and ORDER_FOLLOW
 	enum injector_start start; // of ORDER_CREATE
 	int fd;                    // of ORDER_SHARE
+	uint64_t max_pause_ns;     // of ORDER_ATTACH
 };
 
 struct answer {
@@ -109,7 +110,7 @@ static void step(struct work *w, const struct request *r, struct answer *a, int 
 		a->ok = *fd >= 0;
 		break;
 	case ORDER_SHARE: a->ok = share(w, r->fd, &a->err); break;
-	case ORDER_ATTACH: a->ok = injector_attach(w->injector, &a->err); break;
+	case ORDER_ATTACH: a->ok = injector_attach(w->injector, r->max_pause_ns, &a->err); break;
 	case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
 	case ORDER_DROP_SNAPSHOT:
 		injector_drop_snapshot(w->injector);
@@ -391,23 +392,30 @@ int guardian_memory(struct guardian *g, struct err *err) {
 	return ask_simply(g, &(struct request){.order = ORDER_MEMORY}, &fd, err) ? fd : -1;
 }
 
-bool guardian_attach(struct guardian *g, struct err *err) {
-	return ask_simply(g, &(struct request){.order = ORDER_ATTACH}, NULL, err);
-}
-
-bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err) {
+static bool ask_and_work(struct guardian *g, const struct request *r, void (*work)(void *user),
+		void *user, struct err *err) {
 	struct answer *a = malloc(sizeof *a);
 	if (!a) {
 		return err_memory(err);
 	}
 	struct pollfd answer = {.fd = g->socket, .events = POLLIN};
-	(void)send_request(g, &(struct request){.order = ORDER_DETACH});
-	while (poll(&answer, 1, 1) <= 0) {
+	(void)send_request(g, r);
+	while (work && poll(&answer, 1, 1) <= 0) {
 		work(user);
 	}
 	bool ok = take_answer(g, a, NULL, err);
 	free(a);
 	return ok;
+}
+
+bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(void *user),
+		void *user, struct err *err) {
+	const struct request r = {.order = ORDER_ATTACH, .max_pause_ns = max_pause_ns};
+	return ask_and_work(g, &r, work, user, err);
+}
+
+bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err) {
+	return ask_and_work(g, &(struct request){.order = ORDER_DETACH}, work, user, err);
 }
 
 void guardian_drop_snapshot(struct guardian *g) {

@@ -42,12 +42,14 @@ bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *
 
 /** Instead of guardian_memory: descriptor `fd` of ours is the memory. */
 bool guardian_share(struct guardian *g, int fd, struct err *err);
-bool guardian_attach(struct guardian *g, struct err *err);
 
 /**
- * Detach. Threads of the process may wait for room in their rings until they are outside: `work`, which
- * takes at most some ms, is called again and again meanwhile.
+ * Attach, with `max_pause_ns` as injector_attach has it, or detach. Threads of the process may be recorded
+ * before the one is done, and wait for room in their rings until the other is: `work`, which takes at most
+ * some ms and may be NULL, is called again and again meanwhile.
  */
+bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(void *user),
+		void *user, struct err *err);
 bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err);
 
 /** The copy of its memory is needed no longer. */

@@ -99,7 +99,7 @@ static bool record(struct run *run, const struct launch *launch, struct err *err
 	run_note_image(run);
 	struct err why = {0};
 	bool has_guardian = run->guardian.pid > 0;
-	if (has_guardian && !guardian_attach(&run->guardian, &why)) {
+	if (has_guardian && !guardian_attach(&run->guardian, 0, NULL, NULL, &why)) {
 		(void)err_add(&why, "\"%s\" runs unrecorded", run->options->argv[0]);
 		run->options->say(run->options->user, why.text);
 	} else if (has_guardian) {

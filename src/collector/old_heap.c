@@ -39,11 +39,7 @@ static void *work(void *user) {
 
 void old_heap_start(struct old_heap *o, pid_t snapshot, struct aggregate *a) {
 	*o = (struct old_heap){.snapshot = snapshot};
-	if (snapshot == 0) {
-		return;
-	}
-	aggregate_expect_old_blocks(a);
-	if (pthread_create(&o->worker, NULL, work, o) != 0) {
+	if (snapshot == 0 || pthread_create(&o->worker, NULL, work, o) != 0) {
 		aggregate_old_blocks(a, NULL, NULL, 0);
 		o->snapshot = 0; // it ends with the guardian
 	}

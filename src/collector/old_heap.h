@@ -21,7 +21,7 @@ struct old_heap {
 	uint64_t bytes, walk_ns; // of the blocks; what finding them took
 };
 
-/** Before the first event is digested. */
+/** The aggregate expects them since before the first event. `snapshot` 0: nothing will come. */
 void old_heap_start(struct old_heap *o, pid_t snapshot, struct aggregate *a);
 
 /**

@@ -139,6 +139,22 @@ static void say_losses(struct quality_writer *w) {
 
 enum { FEW = 100 };
 
+const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX]) {
+	char most[HUMAN_MAX];
+	if (m->old_unknown == REC_OLD_LATE) {
+		(void)snprintf(out, QUALITY_OLD_MAX,
+				"blocks allocated before the attach are not known: copying the program's memory takes "
+				"longer than %s (--max-pause allows more)",
+				human_duration(most, m->max_pause_ns));
+		return out;
+	}
+	return m->old_unknown == REC_OLD_OFF
+			? "blocks allocated before the attach are not known: the program's memory was not copied "
+			  "(--max-pause 0)"
+			: "blocks allocated before the attach are not known: the kernel refused to copy the "
+			  "program's memory";
+}
+
 /** What a program had before it was attached to is nobody's leak. */
 static void say_before(struct quality_writer *w) {
 	const struct rec_summary *s = &w->recording->summary;
@@ -149,6 +165,11 @@ static void say_before(struct quality_writer *w) {
 				"in no other number here",
 				human_count(a, s->old_blocks), human_bytes(b, s->old_bytes),
 				human_count(c, s->old_freed_blocks), human_bytes(d, s->old_freed_bytes));
+	}
+	if (w->recording->meta.old_unknown) {
+		char text[QUALITY_OLD_MAX];
+		quality_say(w, "before-attach-unknown", w->recording->meta.max_pause_ns, "%s",
+				quality_why_old(&w->recording->meta, text));
 	}
 	uint64_t n = w->recording->quality.unknown_frees;
 	if (w->recording->meta.source == REC_ATTACHED && n) {
@@ -224,11 +245,13 @@ static void say_outside(struct quality_writer *w) {
 	char own[RUNTIME_FLAG_MAX] = "";
 	bool is_own = r->summary.peak_bytes + r->summary.old_bytes < rss / 2 &&
 			runtime_own_memory(r->strings.items[r->meta.exe], own);
+	bool has_unknown = r->meta.source == REC_ATTACHED && r->summary.old_blocks == 0;
 	quality_say(w, "outside-heap", rss - heap_bytes,
-			"of %s resident memory at its largest, %s were in live blocks and %s were not (freed memory "
-			"that the allocator keeps, mappings, stacks and code: not told apart here)%s%s",
+			"of %s resident memory at its largest, %s were in live blocks%s and %s were not (%sfreed "
+			"memory that the allocator keeps, mappings, stacks and code: not told apart here)%s%s",
 			human_bytes(all, rss), human_bytes(heap, heap_bytes),
-			human_bytes(rest, rss - heap_bytes), is_own ? ". " : "", own);
+			has_unknown ? " allocated since the attach" : "", human_bytes(rest, rss - heap_bytes),
+			has_unknown ? "older blocks, " : "", is_own ? ". " : "", own);
 }
 
 /** The share of the bytes at the peak that are named after code without a name. */

@@ -28,6 +28,10 @@ const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_
 const char *quality_why_id(uint32_t why);
 const char *quality_why(uint32_t why);
 
+/** The sentence for a meta.old_unknown that is not REC_OLD_KNOWN. */
+enum { QUALITY_OLD_MAX = 192 };
+const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX]);
+
 /** Fills `out`, most important first; the number of lines. Texts live in `arena`. */
 size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,
 		struct quality_line out[QUALITY_LINES_MAX]);

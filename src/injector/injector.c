@@ -46,6 +46,7 @@ bool injector_stop_all(struct injector *in, struct err *err) {
 	if (!tracee_stop_all(&in->tracee, err) || !is_same_program(in, err)) {
 		return false;
 	}
+	in->report.n_threads = (uint32_t)in->tracee.threads.n;
 	// A thread of the process itself works for us, not one of a child that borrows its memory
 	for (size_t i = 0; i < in->tracee.threads.n; i++) {
 		struct tracee_thread *thread = &in->tracee.threads.items[i];
@@ -61,7 +62,6 @@ bool injector_stop_all(struct injector *in, struct err *err) {
 
 void injector_resume(struct injector *in) {
 	struct injector_report *r = &in->report;
-	size_t n_threads = in->tracee.threads.n;
 	tracee_resume(&in->tracee);
 	uint64_t pause_ns = clock_now_ns() - in->stopped_ns;
 	r->n_stops++;
@@ -69,7 +69,6 @@ void injector_resume(struct injector *in) {
 		r->one_pause_ns += pause_ns;
 		return;
 	}
-	r->n_threads = (uint32_t)n_threads;
 	r->all_pause_ns += pause_ns;
 	r->longest_pause_ns = pause_ns > r->longest_pause_ns ? pause_ns : r->longest_pause_ns;
 }
@@ -230,8 +229,9 @@ int injector_memory(struct injector *in, const char *path, struct err *err) {
 	return fd;
 }
 
-bool injector_attach(struct injector *in, struct err *err) {
+bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err) {
 	int64_t is_open = 0;
+	in->max_pause_ns = max_pause_ns;
 	uint64_t begin = in->resident.at + RESIDENT_IMAGE_AT + in->blob.begin_at;
 	in->resident.state = RESIDENT_USED; // to be cleaned from here on, patched or not
 	bool ok = resident_write_head(in, err) && patch_prepare(in, begin, &is_open, err);

@@ -26,6 +26,14 @@
 
 struct injector;
 
+/** Why there is no copy of the process's memory. */
+enum injector_no_copy {
+	INJECTOR_COPIED = 0, // or nobody asked for it: the process has only begun
+	INJECTOR_COPY_LATE,  // it does not fit into the pause allowed
+	INJECTOR_COPY_OFF,   // none is allowed
+	INJECTOR_COPY_FAILED,
+};
+
 /** What it cost and covers. */
 struct injector_report {
 	uint32_t n_functions; // patched
@@ -36,8 +44,9 @@ struct injector_report {
 	uint64_t all_pause_ns;     // of all threads, in sum
 	uint64_t one_pause_ns;     // of the one thread that worked for us, in sum
 	uint64_t snapshot_ns; // of all threads besides, for a copy of its memory when it was attached,
-	pid_t snapshot;       // which this process is (injector/heap_walk.h); 0: there was none
-	uint64_t code_at, code_bytes; // of the recorder there
+	pid_t snapshot;       // which this process is (injector/heap_walk.h); 0: there is none,
+	enum injector_no_copy no_copy; // and why
+	uint64_t code_at, code_bytes;  // of the recorder there
 };
 
 /** What the process is about. */
@@ -72,7 +81,11 @@ pid_t injector_pid_inside(const struct injector *in);
  */
 int injector_memory(struct injector *in, const char *path, struct err *err);
 
-bool injector_attach(struct injector *in, struct err *err);
+/**
+ * `max_pause_ns`: what copying the memory of a running process may take while all of its threads are
+ * stopped. If it takes longer there is no copy, and the threads go on (0: none is made).
+ */
+bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err);
 
 /** The copy of its memory is needed no longer. */
 void injector_drop_snapshot(struct injector *in);

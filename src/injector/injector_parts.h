@@ -62,6 +62,7 @@ struct injector {
 	struct plan plan;
 	struct buffer frames;     // unwind tables made for this process
 	struct snapshot snapshot; // as it was when it was attached to
+	uint64_t max_pause_ns;    // of all threads, for that
 	struct resident resident; // our copy; hooks and islands are ours to write
 	uint64_t resident_at;     // of the struct, in the process; 0: not there yet
 	bool is_fresh;            // the recorder's image has not been written yet

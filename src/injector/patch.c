@@ -3,6 +3,7 @@
 // Islands are mapped with one thread stopped, functions are patched with all of them stopped.
 
 #include "injector/injector_parts.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -174,21 +175,37 @@ static bool stop_all_safely(struct injector *in, struct err *err) {
 			(int)in->pid);
 }
 
-/** Once, before the first block is recorded. What it costs is told apart from the stop's. */
-static void copy_memory(struct injector *in) {
-	bool is_first = !in->is_attached && !in->tracee.is_held && in->snapshot.pid == 0;
-	if (is_first && snapshot_take(&in->snapshot, &in->tracee, NULL)) {
-		in->report.snapshot = in->snapshot.pid;
-		in->report.snapshot_ns = in->snapshot.cost_ns;
-		in->stopped_ns += in->snapshot.cost_ns;
+/** Before all are stopped: shall it be tried? */
+static bool may_copy_memory(struct injector *in) {
+	struct injector_report *r = &in->report;
+	if (in->is_attached || in->tracee.is_held) {
+		return false;
 	}
+	r->no_copy = in->max_pause_ns == 0                 ? INJECTOR_COPY_OFF
+			: snapshot_fits(in->pid, in->max_pause_ns) ? INJECTOR_COPIED
+													   : INJECTOR_COPY_LATE;
+	return r->no_copy == INJECTOR_COPIED;
+}
+
+/**
+ * Before the first block is recorded. The other threads go on as soon as there is a copy, or will be none.
+ * What it costs is told apart from the stop's.
+ */
+static void copy_memory(struct injector *in) {
+	uint64_t start_ns = clock_now_ns();
+	in->report.no_copy = snapshot_take(&in->snapshot, &in->tracee, in->max_pause_ns);
+	in->report.snapshot = in->snapshot.pid;
+	in->report.snapshot_ns = in->snapshot.cost_ns;
+	uint64_t took_ns = clock_now_ns() - start_ns;
+	in->report.one_pause_ns += took_ns - in->snapshot.cost_ns;
+	in->stopped_ns += took_ns;
 }
 
 bool patch_all(struct injector *in, struct err *err) {
+	bool copies = may_copy_memory(in);
 	if (!stop_all_safely(in, err)) {
 		return false;
 	}
-	copy_memory(in);
 	in->resident.state = RESIDENT_ATTACHED;
 	bool ok = tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, state),
 			&in->resident.state, sizeof in->resident.state, err);
@@ -197,6 +214,8 @@ bool patch_all(struct injector *in, struct err *err) {
 	}
 	if (!ok) {
 		(void)resident_restore(in, NULL);
+	} else if (copies) {
+		copy_memory(in);
 	}
 	injector_resume(in);
 	return ok;

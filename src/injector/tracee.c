@@ -445,21 +445,29 @@ static void resume_one(const struct tracee *t, const struct tracee_thread *threa
 	}
 }
 
-void tracee_resume(struct tracee *t) {
-	for (size_t i = 0; i < t->threads.n; i++) {
+static void resume_from(struct tracee *t, size_t first) {
+	for (size_t i = first; i < t->threads.n; i++) {
 		if (t->threads.items[i].is_stopped) {
 			resume_one(t, &t->threads.items[i]);
 		}
 	}
 	// What does not stop now will be let go of by the end of this process
-	for (size_t i = 0; i < t->threads.n; i++) {
+	for (size_t i = first; i < t->threads.n; i++) {
 		struct tracee_thread *thread = &t->threads.items[i];
 		if (!thread->is_stopped &&
 				wait_for_stop(thread, clock_now_ns() + patience_ns) == WAIT_STOPPED) {
 			resume_one(t, thread);
 		}
 	}
-	if (!t->is_held) {
-		t->threads.n = 0;
+	if (!t->is_held && first < t->threads.n) {
+		t->threads.n = first;
 	}
+}
+
+void tracee_resume(struct tracee *t) {
+	resume_from(t, 0);
+}
+
+void tracee_resume_others(struct tracee *t) {
+	resume_from(t, 1);
 }

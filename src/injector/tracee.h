@@ -39,6 +39,7 @@ struct tracee {
 	bool suspends_seccomp;
 	struct {
 		uint64_t code, errand, stack_top; // of the resident; 0: there is none yet
+		uint64_t mask;                    // of signals, as the thread had it that is on an errand
 	} errands;
 	bool is_held; // has not begun to run: its one thread stays stopped until tracee_let_go
 	struct {
@@ -80,8 +81,9 @@ bool tracee_stop_one(struct tracee *t, struct err *err);
 /** Stop all threads. False: one does not stop within a second, or the process is gone. */
 bool tracee_stop_all(struct tracee *t, struct err *err);
 
-/** Resume what is stopped, and let go of it. */
+/** Resume what is stopped, and let go of it; or all of it but the first thread. */
 void tracee_resume(struct tracee *t);
+void tracee_resume_others(struct tracee *t);
 
 /** A system call by the first stopped thread. False: it could not be made at all. */
 bool tracee_system_call(struct tracee *t, long number, const uint64_t arguments[6], int64_t *result,
@@ -98,6 +100,11 @@ bool tracee_map(struct tracee *t, uint64_t at, uint64_t bytes, int protection, i
  */
 bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,
 		struct err *err);
+
+/** The same in two steps: the thread is on its way, and its end is waited for. */
+bool tracee_errand_begin(struct tracee *t, const struct errand_call *first, struct errand *errand,
+		struct err *err);
+bool tracee_errand_end(struct tracee *t, struct errand *errand, struct err *err);
 
 /** Memory; false if not all of it could be read or written. Stopped or not. */
 bool tracee_read(const struct tracee *t, uint64_t at, void *out, size_t bytes);

@@ -187,6 +187,10 @@ bool tracee_map(struct tracee *t, uint64_t at, uint64_t bytes, int protection, i
 
 // ---- errands
 
+static size_t bytes_of(const struct errand *errand) {
+	return offsetof(struct errand, calls) + errand->n_calls * sizeof *errand->calls;
+}
+
 static bool state_is(const struct tracee *t, enum errand_state state) {
 	uint32_t now;
 	return tracee_read(t, t->errands.errand + offsetof(struct errand, state), &now, sizeof now) &&
@@ -249,33 +253,41 @@ static bool come_back(const struct tracee *t, const struct work *w) {
 	return ok;
 }
 
-bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,
+bool tracee_errand_begin(struct tracee *t, const struct errand_call *first, struct errand *errand,
 		struct err *err) {
 	static const struct errand_call nothing = {.number = SYS_getpid};
 	struct work w;
-	int fault;
-	bool is_stopped;
 	errand->state = ERRAND_BEGUN;
 	errand->result = ERRAND_NOT_MADE;
 	errand->frame = t->errands.errand + ERRAND_FRAME_AT;
 	for (uint32_t i = 0; i < errand->n_calls; i++) {
 		errand->calls[i].result = ERRAND_NOT_MADE;
 	}
-	size_t bytes = offsetof(struct errand, calls) + errand->n_calls * sizeof *errand->calls;
-	if (!tracee_write(t, t->errands.errand, errand, bytes, err) || !work_begin(&w, t, err)) {
+	if (!tracee_write(t, t->errands.errand, errand, bytes_of(errand), err) ||
+			!work_begin(&w, t, err)) {
 		return false;
 	}
+	t->errands.mask = w.mask;
 	if (!tracee_write_frame(t, w.thread, w.mask, errand->frame, err)) {
 		return give_back(&w) && false;
 	}
-	if (!send(t, &w, first ? first : &nothing)) {
-		return give_up(&w, true, 0, err);
-	}
+	return send(t, &w, first ? first : &nothing) || give_up(&w, true, 0, err);
+}
+
+bool tracee_errand_end(struct tracee *t, struct errand *errand, struct err *err) {
+	const struct work w = {.thread = &t->threads.items[0], .mask = t->errands.mask};
+	int fault;
+	bool is_stopped;
 	if (!wait_until_done(t, w.thread->tid, &is_stopped, &fault)) {
 		return give_up(&w, is_stopped, fault, err);
 	}
-	if (!come_back(t, &w) || !tracee_read(t, t->errands.errand, errand, bytes)) {
+	if (!come_back(t, &w) || !tracee_read(t, t->errands.errand, errand, bytes_of(errand))) {
 		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
 	}
 	return true;
+}
+
+bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,
+		struct err *err) {
+	return tracee_errand_begin(t, first, errand, err) && tracee_errand_end(t, errand, err);
 }

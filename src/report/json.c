@@ -64,6 +64,15 @@ static void put_known(struct document *d, const char *key, uint64_t v, uint32_t 
 	}
 }
 
+/** A number, or null where nobody looked for blocks from before an attach. */
+static void put_old(struct document *d, const char *key, uint64_t v) {
+	if (d->r->meta.old_unknown) {
+		json_null(&d->j, key);
+	} else {
+		json_number(&d->j, key, v);
+	}
+}
+
 static void put_summary(struct document *d) {
 	const struct recording *r = d->r;
 	const struct rec_summary *s = &r->summary;
@@ -88,10 +97,10 @@ static void put_summary(struct document *d) {
 	put_known(d, "never_freed_bytes", s->live_bytes + s->suppressed_bytes, REC_LIVE_BYTES);
 	json_number(j, "suppressed_blocks", s->suppressed_blocks);
 	json_number(j, "suppressed_bytes", s->suppressed_bytes);
-	json_number(j, "before_attach_blocks", s->old_blocks);
-	json_number(j, "before_attach_bytes", s->old_bytes);
-	json_number(j, "before_attach_freed_blocks", s->old_freed_blocks);
-	json_number(j, "before_attach_freed_bytes", s->old_freed_bytes);
+	put_old(d, "before_attach_blocks", s->old_blocks);
+	put_old(d, "before_attach_bytes", s->old_bytes);
+	put_old(d, "before_attach_freed_blocks", s->old_freed_blocks);
+	put_old(d, "before_attach_freed_bytes", s->old_freed_bytes);
 	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
 	json_number(j, "system_memory_bytes", r->meta.system_memory_bytes);
 	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);

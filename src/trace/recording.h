@@ -48,6 +48,14 @@ enum rec_number {
 	REC_TIME = 1 << 7, // how long it ran
 };
 
+/** What is known of the blocks that a program had when it was attached to. */
+enum rec_old {
+	REC_OLD_KNOWN = 0, // or it was not attached to
+	REC_OLD_LATE,      // its memory was not copied: that takes longer than max_pause_ns,
+	REC_OLD_OFF,       // or nobody wanted it,
+	REC_OLD_REFUSED,   // or the kernel did not
+};
+
 /** Who and when. Strings are ids into `strings`. */
 struct rec_meta {
 	uint32_t exe, cwd, host;     // as the program saw them
@@ -70,6 +78,8 @@ struct rec_meta {
 	uint64_t rate_log2;  // sampled, one allocation in about 2^rate_log2 bytes. 0: exact
 	uint64_t end_reason; // enum rec_end_reason
 	uint64_t end_limit;
+	uint64_t old_unknown;  // enum rec_old
+	uint64_t max_pause_ns; // that the user allowed for copying its memory, when it was attached to
 
 	// Not in the file: set by who opens it
 	int64_t wall_offset_s; // the reader's clock at the start less UTC

@@ -4,7 +4,7 @@
 #include "trace/events.h"
 
 // A new field needs a column. Then its struct has another size
-_Static_assert(sizeof(struct rec_meta) == 128, "columns");       // two have none
+_Static_assert(sizeof(struct rec_meta) == 144, "columns");       // two have none
 _Static_assert(sizeof(struct rec_summary) == 28 * 8, "columns"); // two have none
 _Static_assert(sizeof(struct rec_quality) == 14 * 8, "columns");
 _Static_assert(sizeof(struct rec_module) == 80, "columns");

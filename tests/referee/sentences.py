@@ -88,13 +88,17 @@ QUALITY = {
     "detail-ends": rf"the disk was nearly full: from (?P<at>{TIME}) on there are totals, but no more detail over time",
     "before-attach": rf"allocated before the attach: (?P<n>{COUNT}) blocks, (?P<bytes>{BYTES}); (?P<freed>{COUNT}) of "
                      rf"them, (?P<freed_bytes>{BYTES}), were freed since\. They are in no other number here",
+    "before-attach-unknown": rf"blocks allocated before the attach are not known: (?:copying the program's memory takes "
+                             rf"longer than (?P<bound>{TIME}) \(--max-pause allows more\)|the program's memory was not "
+                             rf"copied \(--max-pause 0\)|the kernel refused to copy the program's memory)",
     "unknown-frees": rf"(?P<n>{COUNT}) frees were of(?: other)? blocks from before the attach, of which nothing is known",
     "missed-allocations": rf"(?P<n>{COUNT}) frees were of blocks whose allocation was not seen: .+",
     "not-hooked": r".+ (?:was|were) seen but not hooked: .+ is missing here",
     "unrecorded-image": rf"(?P<at>{TIME}) after the start the program became .+",
     "children": rf"(?P<n>{COUNT}) child process(?: was|es were) not recorded"
                 rf"(?:; the largest, (?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
-    "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its largest, (?P<heap>{BYTES}) were in live blocks and "
+    "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its largest, (?P<heap>{BYTES}) were in live blocks"
+                    rf"(?: allocated since the attach)? and "
                     rf"(?P<rest>{BYTES}) were not \([^)]+\)(?:\. (?P<runtime>\S+) maps memory for (?P<tells>.+))?",
     "unnamed": rf"(?P<share>{PERCENT}) of the bytes at the peak come from (?:code|generated code) without names.*",
 }
@@ -601,6 +605,8 @@ def judge_quality(referee, line):
         hold("bytes", in_bytes(summary["old_bytes"]))
         hold("freed", f"{summary['old_freed_blocks']:,}")
         hold("freed_bytes", in_bytes(summary["old_freed_bytes"]))
+    if line["id"] == "before-attach-unknown":
+        hold("bound", in_time(r.meta["max_pause_ns"]))
     if line["id"] == "peak-range":
         hold("low", in_bytes(summary["peak_low_bytes"]))
         hold("high", in_bytes(summary["peak_high_bytes"]))
@@ -623,7 +629,7 @@ def judge_quality(referee, line):
               "marks-dropped": quality["marks_dropped"], "missed-frees": quality["double_allocations"],
               "detail-ends": quality["detail_ends_ns"], "unknown-frees": quality["unknown_frees"],
               "missed-allocations": quality["unknown_frees"], "stopped-early": quality["stopped_ns"],
-              "truncated-stacks": line["value"]}
+              "before-attach-unknown": r.meta["max_pause_ns"], "truncated-stacks": line["value"]}
     truth = values.get(line["id"], line["value"])
     hold("n", f"{truth:,}")
     if line["value"] != truth:
