@@ -198,6 +198,30 @@ static bool is_thread_body(const struct name *f) {
 			memcmp(f->function.data + f->function.size - size, start, size) == 0;
 }
 
+/**
+ * What runs before main for variables is known by their file: "static initializers of app.cpp". Debug data
+ * call it as the compiler does.
+ */
+static bool name_initializers(struct names *n, struct name *f) {
+	static const char *const begins[] = {"static initializers",
+			"__static_initialization_and_destruction_", "__cxx_global_var_init"};
+	bool is_one = false;
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+		size_t size = strlen(begins[i]);
+		is_one |= f->function.size >= size && memcmp(f->function.data, begins[i], size) == 0;
+	}
+	if (!is_one || f->file.size == 0) {
+		return true;
+	}
+	struct slice file = path_base(f->file);
+	char *text = arena_alloc(&n->arena, file.size + 32, 1);
+	if (text) {
+		int size = sprintf(text, "static initializers of %.*s", SLICE_ARG(file));
+		f->function = slice_of(text, (size_t)size);
+	}
+	return text != NULL;
+}
+
 static bool name_location(struct names *n, uint32_t id) {
 	static const struct rec_frame unnamed = {0};
 	const struct recording *r = n->recording;
@@ -221,6 +245,9 @@ static bool name_location(struct names *n, uint32_t id) {
 			return false;
 		}
 		judge(n, f, &out[i], l);
+		if (!name_initializers(n, &out[i])) {
+			return false;
+		}
 		if (is_thread_body(&out[i])) {
 			out[i].function = slice_of_text("what a thread runs");
 			out[i].is_runtime = false;

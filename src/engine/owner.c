@@ -278,7 +278,7 @@ static const char *const verbs[] = {"malloc", "calloc", "realloc", "zalloc", "me
 static bool is_wrapper_prefix(struct slice s) {
 	static const char *const known[] = {"safe", "checked", "must", "sqlite3", "zend", "pymem",
 			"pymem_raw", "pyobject", "_pyobject", "_pymem_raw", "git", "curl", "curlx", "emacs",
-			"util", "mem", "__libc", "__rust", "libc", "array"};
+			"util", "mem", "__libc", "__rust", "libc", "array", "g_try", "gc_debug"};
 	while (s.size > 0 && s.data[s.size - 1] == '_') {
 		s.size--;
 	}
@@ -295,8 +295,9 @@ static bool is_wrapper_prefix(struct slice s) {
 }
 
 static bool is_wrapper_suffix(struct slice s) {
-	static const char *const known[] = {"", "0", "n", "_n", "_n0", "array", "_array", "f",
-			"_aligned", "_usable", "_internal", "_fallback", "_or_die"};
+	static const char *const known[] = {"", "0", "2", "n", "_n", "0_n", "_n0", "array", "_array",
+			"f", "_aligned", "_usable", "_internal", "_fallback", "_or_die", "_atomic", "_kind",
+			"_uncollectable"};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		if (slice_equal(s, slice_of_text(known[i]))) {
 			return true;
@@ -331,6 +332,12 @@ bool owner_is_allocation_function(struct slice f) {
 			{"__rdl_", BEGINS, CODE_RUNTIME},
 			{"__rg_", BEGINS, CODE_RUNTIME},
 			{"g_slice_alloc", BEGINS, CODE_RUNTIME},
+			{"g_slice_copy", EQUALS, CODE_RUNTIME},
+			{"g_object_new", EQUALS, CODE_RUNTIME},
+			{"g_object_newv", EQUALS, CODE_RUNTIME},
+			{"g_object_new_valist", EQUALS, CODE_RUNTIME},
+			{"g_object_new_with_properties", EQUALS, CODE_RUNTIME},
+			{"g_type_create_instance", EQUALS, CODE_RUNTIME},
 			{"asprintf", EQUALS, CODE_RUNTIME},
 			{"xasprintf", EQUALS, CODE_RUNTIME},
 			{"::GlobalAlloc>::", CONTAINS, CODE_RUNTIME},

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <libiberty/demangle.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 // Each scheme marks its names by a prefix, and only a name with a mark is translated: C++ and old
@@ -91,6 +92,16 @@ static char *demangle(const char *name) {
 	}
 }
 
+/** NULL also for names out of proportion. */
+static char *demangle_bounded(const char *name) {
+	char *demangled = strlen(name) <= MANGLED_BYTES_MAX ? demangle(name) : NULL;
+	if (demangled && strlen(demangled) > DEMANGLED_BYTES_MAX) {
+		free(demangled);
+		demangled = NULL;
+	}
+	return demangled;
+}
+
 static int hex_digit(uint8_t c) {
 	return isdigit(c) ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
@@ -143,6 +154,31 @@ static void cut_clone(char *text) {
 	}
 }
 
+/**
+ * What runs before main for a file's variables: gcc calls it after the first of its symbols
+ * (_GLOBAL__sub_I_main), clang after the file. NULL: it is another function.
+ */
+static char *name_initializers(const char *name, struct arena *arena) {
+	static const char *const named[] = {"_GLOBAL__sub_I_", "_GLOBAL__I_"};
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+		if (strncmp(name, named[i], strlen(named[i])) != 0) {
+			continue;
+		}
+		const char *after = name + strlen(named[i]);
+		char *demangled = demangle_bounded(after);
+		const char *shown = demangled ? demangled : after;
+		char *text = arena_alloc(arena, strlen(shown) + 64, 1);
+		if (text) {
+			bool is_file = !demangled && strchr(after, '.');
+			(void)sprintf(text, "static initializers of %s%s", is_file ? "" : "the file with ",
+					shown);
+		}
+		free(demangled);
+		return text;
+	}
+	return NULL;
+}
+
 const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
 		struct arena *arena) {
 	struct slice name = names_without_suffixes(linkage_name);
@@ -150,8 +186,12 @@ const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
 	if (!text || scheme == NAMES_C) {
 		return text;
 	}
-	char *demangled = name.size <= MANGLED_BYTES_MAX ? demangle(text) : NULL;
-	if (demangled && strlen(demangled) <= DEMANGLED_BYTES_MAX) {
+	char *initializers = name_initializers(text, arena);
+	if (initializers) {
+		return initializers;
+	}
+	char *demangled = demangle_bounded(text);
+	if (demangled) {
 		cut_clone(demangled);
 		text = arena_text(arena, slice_of_text(demangled));
 	} else if (!demangled && scheme == NAMES_NIM) {
