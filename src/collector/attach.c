@@ -31,6 +31,21 @@
 
 enum { ARGUMENTS_MAX = 64 << 10, REPORT_BYTES = 16 << 10 };
 
+/** A program that set its title wrote over its arguments: "redis-server *:6379", and nothing behind. */
+static long end_of_title(char *text, long n) {
+	long end = (long)strlen(text), i = end;
+	while (i < n && text[i] == '\0') {
+		i++;
+	}
+	if (i < n || !memchr(text, ' ', (size_t)end)) {
+		return n;
+	}
+	while (end > 0 && text[end - 1] == ' ') {
+		text[--end] = '\0';
+	}
+	return end + 1;
+}
+
 char **run_arguments_of(pid_t pid, struct arena *arena) {
 	char path[64];
 	char *text = arena_new(arena, char, ARGUMENTS_MAX);
@@ -43,6 +58,7 @@ char **run_arguments_of(pid_t pid, struct arena *arena) {
 		(void)process_thread_name(pid, pid, text, ARGUMENTS_MAX);
 		n = (long)strlen(text) + 1;
 	}
+	n = end_of_title(text, n);
 	size_t count = 0;
 	for (long i = 0; i < n; i++) {
 		count += text[i] == '\0';

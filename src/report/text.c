@@ -22,17 +22,40 @@ static size_t page_width(const struct report_options *o) {
 	return w < WIDTH_MIN ? WIDTH_MIN : w > WIDTH_MAX ? WIDTH_MAX : w;
 }
 
-static void put_title(struct page *p) {
+/**
+ * What the program was called; a title that it gave itself without the folder of its first word. In
+ * "/srv/my app/run" the blank is one of the folder's.
+ */
+static struct slice called_as(const struct page *p, struct slice exe) {
 	const struct rec_meta *m = &p->r->meta;
-	struct slice exe = path_base(text(p, m->exe));
-	struct slice called = m->n_argv > 0 ? path_base(text(p, m->argv_first)) : exe;
+	struct slice all = m->n_argv > 0 ? text(p, m->argv_first) : exe;
+	const uint8_t *blank = all.size ? memchr(all.data, ' ', all.size) : NULL;
+	if (!blank || slice_equal(path_base(all), exe)) {
+		return path_base(all);
+	}
+	size_t word = (size_t)(blank - all.data);
+	size_t base = path_base(slice_of(all.data, word)).size;
+	return slice_of(all.data + word - base, all.size - word + base);
+}
+
+static void put_program(struct page *p) {
+	struct slice exe = path_base(text(p, p->r->meta.exe));
+	struct slice called = called_as(p, exe);
 	exe = exe.size ? exe : slice_of_text("unknown program");
 	// redis-server is a link to redis-check-rdb: what people called comes first
 	bool is_name = called.size > 0 && isalnum(called.data[0]);
+	// "nginx: master process" tells which program it is
+	bool has_exe = called.size > exe.size && memcmp(called.data, exe.data, exe.size) == 0 &&
+			strchr(": ", called.data[exe.size]);
 	buffer_slice(p->out, is_name ? called : exe);
-	if (!slice_equal(called, exe) && called.size > 0) {
+	if (!slice_equal(called, exe) && called.size > 0 && !has_exe) {
 		buffer_printf(p->out, " (%.*s)", SLICE_ARG(is_name ? exe : called));
 	}
+}
+
+static void put_title(struct page *p) {
+	const struct rec_meta *m = &p->r->meta;
+	put_program(p);
 	char duration[HUMAN_MAX];
 	if (!(p->r->missing & REC_TIME)) {
 		buffer_printf(p->out, "   %s", human_duration(duration, m->duration_ns));
