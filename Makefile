@@ -36,7 +36,7 @@ install: all
 	ninja -C $(BUILD) --quiet >/dev/null
 	meson install -C $(BUILD) --no-rebuild
 
-# make dist                    one archive that needs nothing but a C library
+# make dist                    one archive that needs nothing of the system, and install.sh, in build/
 dist: all
 	tools/dist '$(BUILD)'
 

@@ -17,6 +17,7 @@ import pytest
 PATIENCE = 180  # seconds: for hangs, on a machine that is busy with other things
 
 SOURCE = Path(__file__).resolve().parent.parent
+HELPERS = sys.modules[__name__]  # a conftest.py of a folder below takes this name
 
 
 def pytest_addoption(parser):
@@ -270,4 +271,4 @@ def is_long(request):
 @pytest.fixture
 def helpers():
     """through(sites, function), total(sites, what), wait_until(condition), without an import."""
-    return sys.modules[__name__]
+    return HELPERS

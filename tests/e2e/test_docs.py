@@ -133,7 +133,7 @@ def run_job(tools, folder, never_freed):
         (folder / side / "app").unlink()
         (folder / side / "Makefile").write_text("app: app.c\n\tgcc -O1 -g app.c -o app\n")
     (folder / "new" / "ci").mkdir()
-    with tarfile.open(folder / "new" / "ci" / "heaptrack.tar.gz", "w:gz") as archive:
+    with tarfile.open(folder / "new" / "ci" / "heaptrack.tar.xz", "w:xz") as archive:
         for name in ("heaptrack", "heaptrack_print"):
             link = tarfile.TarInfo(f"heaptrack-1/bin/{name}")
             link.type, link.linkname = tarfile.SYMTYPE, str(tools.build / name)

@@ -90,7 +90,7 @@ def fetch(name, folder):
 
 
 def loaded_by(*programs):
-    """The C library and its loader, as ldd finds them; what else there is lies in the archive."""
+    """The C library and its loader, as ldd finds them: what is in the archive needs neither."""
     listed = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
     paths = {Path(path) for path in re.findall(r"(/\S+) \(0x", listed)}
     return [path for path in paths if re.match(r"(ld-|lib(c|m|dl|rt|pthread|resolv)\.so)", path.name)]
@@ -114,7 +114,7 @@ def make_image(build, folder):
         shutil.copy(program, root / "v")
     shutil.copy(build / "tests/victims/processes", root / "v")
     musl = [path for path in (Path("/lib/ld-musl-x86_64.so.1"),) if path.exists()]
-    for path in [*loaded_by(root / "heaptrack/bin/heaptrack", root / "v/guest"), *musl]:
+    for path in [*loaded_by(root / "v/guest"), *musl]:
         (root / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, root / path.relative_to("/"))
     names = "\n".join(str(path.relative_to(root)) for path in sorted(root.rglob("*")))

@@ -1,0 +1,48 @@
+"""What the package tests share: each artefact is made once, of the build, as `make` makes it."""
+
+import fcntl
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def made(build):
+    """made("tools/dist") -> the folder of what that script has made."""
+    def made(script):
+        folder = build / "check" / "package" / Path(script).name
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder.with_suffix(".lock"), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side, in processes of their own
+            run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+            stamp = folder.with_suffix(".run")
+            if not stamp.exists() or stamp.read_text(encoding="utf-8") != run:
+                for old in folder.iterdir():
+                    old.unlink()
+                subprocess.run([SOURCE / script, build, folder], cwd=SOURCE, check=True, timeout=900)
+                stamp.write_text(run, encoding="utf-8")
+        return folder
+    return made
+
+
+def one(folder, pattern):
+    found = list(folder.glob(pattern))
+    assert len(found) == 1, (folder, pattern, found)
+    return found[0]
+
+
+@pytest.fixture(scope="session")
+def dist(made):
+    return made("tools/dist")
+
+
+@pytest.fixture(scope="session")
+def unpacked(dist, tmp_path_factory):
+    """The archive, unpacked somewhere."""
+    folder = tmp_path_factory.mktemp("unpacked")
+    subprocess.run(["tar", "-C", folder, "-xf", one(dist, "heaptrack-*.tar.xz")], check=True, timeout=60)
+    return one(folder, "*")

@@ -1,0 +1,159 @@
+"""The archive of `make dist`: runs unpacked, from anywhere, beside any C library, and records with each."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2]
+ARCHIVE_MAX_BYTES = 2_500_000
+OLDEST_GLIBC = (2, 28)
+PROGRAM = """
+#include <stdlib.h>
+static void *volatile kept;
+__attribute__((noinline)) static void allocate(int i) { kept = malloc(100 + i); if (i % 2) free(kept); }
+int main(void) { for (int i = 0; i < 1000; i++) allocate(i); return 7; }
+"""
+
+
+def check_record(file, command):
+    """The report of heaptrack_print, by whatever starts it, about PROGRAM."""
+    text = subprocess.run([*command, "--json", file], check=True, capture_output=True, timeout=60).stdout
+    summary = json.loads(text)["summary"]
+    assert summary["allocations"] - 1000 in range(0, 10)
+    assert summary["never_freed_blocks"] - 500 in range(0, 10)
+    assert summary["complete"] and summary["lost_events"] == 0
+
+
+def record(command, program, folder, name):
+    """Record with `command`, report with the heaptrack_print beside it."""
+    output = folder / f"{name}.zst"
+    done = subprocess.run([command, "-q", "-o", output, program], cwd=folder, timeout=60,
+                          env={"PATH": os.environ["PATH"]}, check=False)
+    assert done.returncode == 7
+    check_record(output, [Path(command).resolve().parent / "heaptrack_print"])
+    return output
+
+
+@pytest.fixture
+def program(tmp_path):
+    def compile_with(compiler, *options):
+        (tmp_path / "program.c").write_text(PROGRAM)
+        path = tmp_path / f"program-{compiler}"
+        subprocess.run([compiler, "-O1", *options, "-o", path, tmp_path / "program.c"], check=True, timeout=60)
+        return path
+    return compile_with
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "musl-gcc"])
+def test_records_with_each_libc(unpacked, program, tmp_path, compiler):
+    record(unpacked / "bin" / "heaptrack", program(compiler), tmp_path, compiler)
+
+
+def test_runs_through_a_symbolic_link(unpacked, program, tmp_path):
+    link = tmp_path / "heaptrack"
+    link.symlink_to(unpacked / "bin" / "heaptrack")
+    record(link, program("gcc"), tmp_path, "link")
+
+
+def test_stands_beside_kdes(unpacked, program, tmp_path):
+    subprocess.run(["/usr/bin/heaptrack", "-o", tmp_path / "kde", program("gcc")], timeout=60,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    assert list(tmp_path.glob("kde*"))
+    record(unpacked / "bin" / "heaptrack", program("gcc"), tmp_path, "ours")
+
+
+def readelf(option, file):
+    return subprocess.run(["readelf", "-W", option, file], check=True, capture_output=True, text=True,
+                          timeout=60).stdout
+
+
+def test_the_commands_need_no_library_and_no_loader(unpacked):
+    program = unpacked / "bin" / "heaptrack"
+    assert "INTERP" not in readelf("-l", program)
+    assert "(NEEDED)" not in readelf("-d", program)
+
+
+def test_the_recorders_start_with_old_glibc(unpacked):
+    recorders = sorted((unpacked / "lib" / "heaptrack").glob("*.so"))
+    assert [path.name for path in recorders] == ["libheaptrack_inject.so", "libheaptrack_preload.so"]
+    for path in recorders:
+        asked = re.findall(r"GLIBC_(\d+)\.(\d+)", readelf("--dyn-syms", path))
+        assert max([OLDEST_GLIBC, *(tuple(map(int, version)) for version in asked)]) == OLDEST_GLIBC, path
+
+
+def test_records_where_there_is_no_glibc(unpacked, program, tmp_path):
+    """A root that holds the archive and a static program, and nothing else."""
+    root = tmp_path / "root"
+    (root / "proc").mkdir(parents=True)
+    (root / "tmp").mkdir()
+    subprocess.run(["cp", "-a", unpacked, root / "h"], check=True, timeout=60)
+    program("musl-gcc", "-static").rename(root / "program")
+    inside = ["unshare", "-rmpf", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"', root]
+    done = subprocess.run([*inside, "/h/bin/heaptrack", "-q", "-o", "/tmp/out.zst", "/program"], timeout=60,
+                          env={"PATH": os.environ["PATH"]}, check=False)
+    assert done.returncode == 7
+    check_record("/tmp/out.zst", [*inside, "/h/bin/heaptrack_print"])
+
+
+def test_serves_the_page(unpacked, program, tmp_path, helpers):
+    file = record(unpacked / "bin" / "heaptrack", program("gcc"), tmp_path, "shown")
+    with open(tmp_path / "said", "w+", encoding="utf-8") as said:
+        gui = subprocess.Popen([unpacked / "bin" / "heaptrack_gui", "--no-browser", "--keep", file],
+                               stdout=said, stdin=subprocess.DEVNULL)
+        try:
+            address = helpers.wait_until(lambda: re.search(r"http://\S+", (tmp_path / "said").read_text()))[0]
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
+                                                 urllib.request.HTTPCookieProcessor())
+            assert b"<html" in opener.open(address, timeout=30).read()[:500]
+        finally:
+            gui.terminate()
+            gui.wait(30)
+
+
+def test_size_and_sums(dist):
+    rows = [line.split("  ") for line in (dist / "SHA256SUMS").read_text().splitlines()]
+    names = [name for _, name in rows]
+    assert sorted(names) == sorted(path.name for path in dist.iterdir() if path.name != "SHA256SUMS")
+    for digest, name in rows:
+        assert hashlib.sha256((dist / name).read_bytes()).hexdigest() == digest
+    archive = next(dist.glob("*.tar.xz"))
+    assert archive.stat().st_size <= ARCHIVE_MAX_BYTES
+
+
+def test_what_is_in_it_is_named(dist, unpacked):
+    document = json.loads(next(dist.glob("*.spdx.json")).read_text())
+    parts = {part["name"]: part for part in document["packages"]}
+    assert document["spdxVersion"] == "SPDX-2.3" and parts.pop("heaptrack")["licenseDeclared"] == "MIT"
+    assert {"preact", "libzstd", "elfutils", "libmicrohttpd", "zydis", "glibc"} <= set(parts)
+    identifiers = [part["SPDXID"] for part in document["packages"]]
+    assert len(set(identifiers)) == len(identifiers)
+    assert {row["relatedSpdxElement"] for row in document["relationships"]} == set(identifiers)
+    licences = {path.name for path in (unpacked / "share/doc/heaptrack/licences").iterdir()}
+    assert licences == {name for name, part in parts.items() if "pkg:deb" in str(part)}
+
+
+def build_in(folder, page):
+    """A second build of what is committed and changed here, in another place: its archive."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=SOURCE,
+                            check=True, capture_output=True, text=True, timeout=60).stdout
+    for name in filter(None, listed.split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(SOURCE / name, folder / name, follow_symlinks=False)
+    for command in (["meson", "setup", "b", "-Dtests=false", f"-Dweb_prebuilt={page}"],
+                    ["ninja", "-C", "b", "-j2"], ["tools/dist", "b"]):
+        subprocess.run(command, cwd=folder, check=True, timeout=3000, stdout=subprocess.DEVNULL,
+                       env=dict(os.environ, SOURCE_DATE_EPOCH="1700000000"))
+    return next((folder / "b").glob("*.tar.xz")).read_bytes()
+
+
+@pytest.mark.long
+def test_two_builds_are_the_same_bytes(build, tmp_path):
+    page = build / "src/web/page.html"
+    assert build_in(tmp_path / "one", page) == build_in(tmp_path / "another-place", page)
