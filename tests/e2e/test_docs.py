@@ -95,7 +95,7 @@ def test_every_export_has_its_row(tools, tmp_path):
     text = (DOCS / "exports.md").read_text()
     for name in names:
         assert f"**{name}**" in text, name
-    table = text.split("## Each format")[0]
+    table = text.split("## The formats")[0]
     rows = re.findall(r"^\| `([a-z]+)` \|", table, re.MULTILINE)
     assert set(rows) == set(names) - {"heaptrack-raw"}
 
