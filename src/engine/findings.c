@@ -219,6 +219,10 @@ void put_freed_before(const struct finder *f, struct buffer *out, struct finding
 		buffer_printf(out, "; meanwhile %s from before the attach were freed",
 				human_bytes(text, freed));
 		finding_put(finding, "before_attach_freed_bytes", freed);
+	} else if (finder_unknown_frees(f) > 0) {
+		buffer_printf(out, "; meanwhile %s blocks from before the attach were freed",
+				human_count(text, finder_unknown_frees(f)));
+		finding_put(finding, "before_attach_freed_blocks", finder_unknown_frees(f));
 	}
 }
 

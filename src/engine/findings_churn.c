@@ -4,8 +4,19 @@
 // Work for the allocator that holds nothing: blocks that live for a moment, and many blocks of one
 // size from one place.
 
-static double per_second(const struct finder *f, uint64_t n) {
-	return f->r->meta.duration_ns ? (double)n * 1e9 / (double)f->r->meta.duration_ns : 0;
+/** "228,686/s"; of a site that was at work in less than half of the run, "within 25 ms". */
+static void put_pace(struct finder *f, struct buffer *text, struct finding *out,
+		const struct place *p) {
+	uint64_t run = f->r->meta.duration_ns, worked = p->last_ns - p->first_ns;
+	char number[HUMAN_MAX];
+	if (worked < run / 2) {
+		buffer_printf(text, "within %s", human_duration(number, worked));
+		finding_put(out, "within_ns", worked);
+		return;
+	}
+	uint64_t rate = run ? (uint64_t)((double)p->short_lived * 1e9 / (double)run) : 0;
+	buffer_printf(text, "%s/s", human_count(number, rate));
+	finding_put(out, "per_s", rate);
 }
 
 /** The part before the last "::", without template arguments: "std::vector" of its push_back. */
@@ -85,17 +96,16 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	const struct rec_summary *s = &f->r->summary;
 	struct finding *out = finder_add(f, "churn", "churn");
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
+	char a[HUMAN_MAX], b[HUMAN_MAX];
 	finder_about_place(f, out, p, BY_SHORT_LIVED, "allocations");
 	put_place_name(f, &text, p, BY_SHORT_LIVED);
 	buffer_printf(&text,
-			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, %s/s",
-			human_percent(a, p->short_lived, s->short_lived), human_count(b, p->short_lived),
-			human_count(c, (uint64_t)per_second(f, p->short_lived)));
+			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, ",
+			human_percent(a, p->short_lived, s->short_lived), human_count(b, p->short_lived));
+	put_pace(f, &text, out, p);
 	put_size(f, &text, out, p);
 	finding_put(out, "short_lived", p->short_lived);
 	finding_put(out, "allocations", p->allocations);
-	finding_put(out, "per_s", (uint64_t)per_second(f, p->short_lived));
 	finder_say(f, out, &text);
 	bool is_felt = p->short_lived >= 10000 && p->short_lived >= own->allocations / 2;
 	out->severity = is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS;

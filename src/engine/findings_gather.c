@@ -264,6 +264,7 @@ static bool make_curves(struct finder *f) {
 			p->live_curve = sum_up(row_of(&c, class, COME), row_of(&c, class, GONE), c.stride,
 					p->live_bytes + p->noise_bytes);
 			p->kept_curve = sum_up(row_of(&c, class, KEPT), NULL, c.stride, p->live_bytes);
+			p->gone_curve = sum_up(row_of(&c, class, GONE), NULL, c.stride, 0);
 		}
 	}
 	return true;

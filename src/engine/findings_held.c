@@ -60,12 +60,21 @@ static void put_window(struct finding *out, const struct curve_facts *c) {
 	finding_put(out, "grown_bytes", c->top_bytes - c->from_bytes);
 }
 
-/** The heap as a whole did not grow by as much, for what was there before the attach went. */
-static bool replaces_old(const struct finder *f, const struct curve_facts *c) {
+/** So much came, of so much that is live at the end, while so much from before the attach went. */
+static bool is_replaced(uint64_t came, uint64_t live, uint64_t freed) {
+	uint64_t rise = live > freed ? live - freed : 0;
+	return freed > 0 && freed >= came / 2 && rise < came / 2;
+}
+
+/**
+ * The heap as a whole did not grow by as much, for what was there before the attach went: by bytes,
+ * or, of what is never freed, by blocks where the sizes of those that went are not known.
+ */
+static bool replaces_old(const struct finder *f, const struct place *kept,
+		const struct curve_facts *c) {
 	const struct rec_summary *s = &f->r->summary;
-	uint64_t freed = s->old_freed_bytes, half = (c->top_bytes - c->from_bytes) / 2;
-	uint64_t rise = s->live_bytes > freed ? s->live_bytes - freed : 0;
-	return freed > 0 && freed >= half && rise < half;
+	return is_replaced(c->top_bytes - c->from_bytes, s->live_bytes, s->old_freed_bytes) ||
+			(kept && is_replaced(kept->live_blocks, s->live_blocks, finder_unknown_frees(f)));
 }
 
 /** "grew at an even 105 kB/s to the end", or by how much in which time. */
@@ -118,6 +127,28 @@ static uint64_t last_kept_ns(const struct finder *f, const struct place *p) {
 	return p->last_ns < f->times_ns[at] ? p->last_ns : f->times_ns[at];
 }
 
+/** When three quarters of what is kept were there. */
+static uint64_t most_kept_ns(const struct finder *f, const struct place *p) {
+	uint32_t at = 0;
+	while (p->kept_curve[at] < p->live_bytes - p->live_bytes / 4) {
+		at++;
+	}
+	return f->times_ns[at];
+}
+
+static bool is_kept_early(const struct finder *f, const struct place *p) {
+	return most_kept_ns(f, p) <= f->r->meta.duration_ns / 10;
+}
+
+static void put_early(const struct finder *f, struct buffer *text, const struct place *p,
+		const struct curve_facts *c) {
+	if (c->shape == CURVE_OTHER && is_kept_early(f, p)) {
+		buffer_text(text, "most of it in the first ");
+		put_duration(text, most_kept_ns(f, p));
+		buffer_text(text, "; ");
+	}
+}
+
 /** How what is kept came to be there. */
 static void put_kept_shape(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p, const struct curve_facts *c) {
@@ -125,7 +156,7 @@ static void put_kept_shape(struct finder *f, struct buffer *text, struct finding
 	switch (c->shape) {
 	case CURVE_GREW:
 		put_growth(f, text, out, c);
-		if (replaces_old(f, c)) {
+		if (replaces_old(f, p, c)) {
 			put_freed_before(f, text, out);
 		}
 		return;
@@ -150,6 +181,7 @@ static void put_kept_shape(struct finder *f, struct buffer *text, struct finding
 	default:
 		buffer_text(text,
 				c->shape == CURVE_RENEWED ? "most of it in place of what was freed; " : "");
+		put_early(f, text, p, c);
 		buffer_text(text, "the last of it allocated by ");
 		put_duration(text, last_kept_ns(f, p));
 		return;
@@ -166,12 +198,17 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 	case CURVE_AT_END: return FINDING_EXPLAINS;
 	default: break;
 	}
+	bool has_time = !(f->r->missing & REC_TIME);
+	if (has_time && c->shape == CURVE_OTHER &&
+			(is_kept_early(f, p) || last_kept_ns(f, p) < f->r->meta.duration_ns / 2)) {
+		return FINDING_EXPLAINS;
+	}
 	// Many small blocks count where they are a part of what is left; a program that never frees leaves
 	// them everywhere
 	bool is_many = p->live_blocks >= 100 && p->live_bytes >= s->live_bytes / 20;
 	bool is_little = p->live_bytes < s->peak_bytes / 100 && !is_many;
 	bool is_rising = c->shape == CURVE_GREW || p->live_bytes >= s->peak_bytes / 10;
-	bool is_worth_it = c->shape == CURVE_STOPPED || !is_rising || replaces_old(f, c);
+	bool is_worth_it = c->shape == CURVE_STOPPED || !is_rising || replaces_old(f, p, c);
 	return is_little ? FINDING_EXPLAINS : is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
 
@@ -201,7 +238,7 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 static enum finding_severity severity_of_growth(const struct finder *f,
 		const struct curve_facts *c) {
 	bool is_small = c->top_bytes < f->r->summary.peak_bytes / 10;
-	bool is_worth_it = (c->is_freed_at_end && is_small) || replaces_old(f, c);
+	bool is_worth_it = (c->is_freed_at_end && is_small) || replaces_old(f, NULL, c);
 	return is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
 
@@ -211,7 +248,7 @@ static void say_growing(struct finder *f, struct finding *out, struct buffer *te
 	put_growth(f, text, out, c);
 	buffer_text(text, ", to ");
 	put_bytes(text, c->top_bytes);
-	if (replaces_old(f, c)) {
+	if (replaces_old(f, NULL, c)) {
 		put_freed_before(f, text, out);
 	}
 	if (c->is_freed_at_end) {
@@ -224,9 +261,20 @@ static uint64_t freed_blocks(const struct place *p) {
 	return p->allocations - p->live_blocks - p->noise_blocks;
 }
 
-/** It asked for so much more than it ever held that blocks were freed and made anew. */
-static bool makes_anew(const struct finder *f, const struct place *p, uint64_t top_bytes) {
-	return p->allocated_bytes / 3 >= top_bytes / 2 && freed_blocks(p) > 0 &&
+/** What was allocated behind a moment, of what lived at some edge. */
+static uint64_t came_since(const struct finder *f, const struct place *p, uint64_t ns) {
+	uint32_t last = f->n_points > 1 ? f->n_points - 2 : 0, at = 0;
+	while (at < last && f->times_ns[at + 1] <= ns) {
+		at++;
+	}
+	return p->live_curve[last] + p->gone_curve[last] - p->live_curve[at] - p->gone_curve[at];
+}
+
+/** It held a level from a moment on, and went on to free blocks and to make them anew. */
+static bool makes_anew(const struct finder *f, const struct place *p, uint64_t from_ns,
+		uint64_t level_bytes) {
+	uint64_t middle = from_ns + (f->times_ns[f->n_points - 1] - from_ns) / 2;
+	return freed_blocks(p) > 0 && came_since(f, p, middle) >= level_bytes / 4 &&
 			!(f->r->missing & REC_LIVE_BLOCKS);
 }
 
@@ -244,7 +292,7 @@ static void say_stopped(const struct finder *f, struct finding *out, struct buff
 	put_bytes(text, c->top_bytes);
 	buffer_text(text, " after ");
 	put_duration(text, c->to_ns);
-	if (makes_anew(f, p, c->top_bytes)) {
+	if (makes_anew(f, p, c->to_ns, c->top_bytes)) {
 		put_turnover(text, out, p);
 	}
 	finding_put(out, "stopped_ns", c->to_ns);
@@ -310,9 +358,10 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 }
 
 /** Edges see a level, not whether it is the same blocks that make it. */
-static bool is_allocated_once(const struct place *p, const struct curve_facts *c) {
-	// Doubling on the way to the level is twice as much
-	return p->allocated_bytes / 3 <= c->top_bytes;
+static bool is_allocated_once(const struct finder *f, const struct place *p,
+		const struct curve_facts *c) {
+	uint64_t soon = f->times_ns[f->n_points - 1] / 100;
+	return came_since(f, p, c->to_ns + soon) <= c->top_bytes / 10;
 }
 
 static bool is_worth_saying(const struct finder *f, const struct place *p,
@@ -328,7 +377,7 @@ static bool is_worth_saying(const struct finder *f, const struct place *p,
 	case CURVE_AT_START:
 	case CURVE_ONCE:
 		return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 5 &&
-				is_allocated_once(p, c);
+				is_allocated_once(f, p, c);
 	default: return false;
 	}
 }
@@ -363,7 +412,7 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 	struct curve_level level;
 	uint64_t peak = f->r->summary.peak_bytes;
 	if (p->name->is_runtime || !curve_find_level(live, &level) ||
-			!makes_anew(f, p, level.high_bytes) || level.high_bytes < MIN_BYTES ||
+			!makes_anew(f, p, level.from_ns, level.high_bytes) || level.high_bytes < MIN_BYTES ||
 			level.high_bytes < peak / 20) {
 		return false;
 	}
@@ -404,6 +453,8 @@ static void look_at(struct finder *f, struct place *p) {
 		say_shape(f, p, &shape);
 	} else if (is_anew && say_steady(f, p, &live)) {
 		return;
+	} else if (is_anew && freed_blocks(p) >= p->allocations / 10 * 9) {
+		return; // what is there of it is the last that came, and will go as the rest did
 	} else if (is_much) {
 		never_freed.shape = is_anew ? CURVE_RENEWED : never_freed.shape;
 		say_never_freed(f, p, &never_freed);

@@ -34,7 +34,9 @@ struct place {
 	uint64_t first_ns, last_ns;
 	const uint64_t *live_curve; // n_points, or NULL: not one of those that matter
 	const uint64_t *kept_curve; // of it, what is never freed
-	bool has_memory_finding;    // its bytes are explained by a rule
+	const uint64_t
+			*gone_curve; // what was freed so far, of what lived at some edge; not at the last point
+	bool has_memory_finding; // its bytes are explained by a rule
 	bool has_churn_finding;
 };
 
@@ -97,7 +99,12 @@ void finder_about_place(struct finder *f, struct finding *out, const struct plac
 /** put_name with "<- caller()" and, where a dependency allocates for it, "via NAME (package)". */
 void put_place_name(struct finder *f, struct buffer *out, const struct place *p, enum weight by);
 
-/** "; meanwhile 2.5 MB from before the attach were freed", if any were. */
+/** Frees of blocks from before the attach whose sizes are not known. */
+static inline uint64_t finder_unknown_frees(const struct finder *f) {
+	return f->r->meta.source == REC_ATTACHED ? f->r->quality.unknown_frees : 0;
+}
+
+/** "; meanwhile 2.5 MB from before the attach were freed", if any were; blocks, if that is all one knows. */
 void put_freed_before(const struct finder *f, struct buffer *out, struct finding *finding);
 
 /** The user's own function that called the site in this stack; NULL: none. */

@@ -160,11 +160,14 @@ static void say_before(struct quality_writer *w) {
 	const struct rec_summary *s = &w->recording->summary;
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], d[HUMAN_MAX];
 	if (s->old_blocks) {
+		char freed[2 * HUMAN_MAX + 32] = "none of them was freed";
+		if (s->old_freed_blocks > 0) {
+			(void)snprintf(freed, sizeof freed, "%s of them, %s, were freed",
+					human_count(c, s->old_freed_blocks), human_bytes(d, s->old_freed_bytes));
+		}
 		quality_say(w, "before-attach", s->old_blocks,
-				"allocated before the attach: %s blocks, %s; %s of them, %s, were freed since. They are "
-				"in no other number here",
-				human_count(a, s->old_blocks), human_bytes(b, s->old_bytes),
-				human_count(c, s->old_freed_blocks), human_bytes(d, s->old_freed_bytes));
+				"allocated before the attach: %s blocks, %s; %s since. They are in no other number here",
+				human_count(a, s->old_blocks), human_bytes(b, s->old_bytes), freed);
 	}
 	if (w->recording->meta.old_unknown) {
 		char text[QUALITY_OLD_MAX];

@@ -116,6 +116,9 @@ static void growth_words(struct page *p, const struct findings *all, char number
 		uint64_t rate = finding_number(f, "rate_bytes_per_s");
 		if (rate > 0) {
 			(void)snprintf(number, HUMAN_MAX + 2, "%s/s", human_bytes(a, rate));
+			bool replaces_old = finding_number(f, "before_attach_freed_bytes") > 0 ||
+					finding_number(f, "before_attach_freed_blocks") > 0;
+			buffer_text(remark, replaces_old ? "at most, " : "");
 			buffer_slice(remark,
 					f->function ? page_short_name(p, f->function) : slice_of_text(f->title));
 			return;

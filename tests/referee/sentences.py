@@ -4,6 +4,7 @@ A sentence that has none of these forms is an error, and so is a number that no 
 """
 
 import re
+from bisect import bisect_left
 
 from figures import BYTES, COUNT, PERCENT, TIME, in_bytes, in_percent, in_time
 from recorded import bursts, is_brief, is_left, lives, rises, steady, straightness, stretch
@@ -13,12 +14,12 @@ GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?: to the end)?|"
           rf"grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\))"
           rf"(?: from (?P<from>{TIME}) to (?P<to>{TIME}))?(?: \(\d\d:\d\d.*?\))?" + LIMIT)
 ATTACHED = 1  # what the source of a recording is then
-OLD_FREED = rf"(?:; meanwhile (?P<old_freed>{BYTES}) from before the attach were freed)?"
+OLD_FREED = rf"(?:; meanwhile (?:(?P<old_freed>{BYTES})|(?P<old_blocks>{COUNT}) blocks) from before the attach were freed)?"
 TURNOVER = rf"; blocks came and went: (?P<freed>{COUNT}) of (?P<made>{COUNT}) were freed"
 KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<bytes>{BYTES}), "
         rf"(?:{GROWTH}{OLD_FREED}|allocated once, in the first (?P<within>{TIME})|allocated once, at (?P<once>{TIME})|"
         rf"stopped growing after (?P<stopped>{TIME})|allocated in the last {TIME}|"
-        rf"(?P<anew>most of it in place of what was freed; )?the last of it allocated (?:at|by) (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
+        rf"(?P<anew>most of it in place of what was freed; )?(?:most of it in the first (?P<most>{TIME}); )?the last of it allocated (?:at|by) (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
 PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\)"
         rf"(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
         rf"(?:; it grew by doubling, from (?P<small>{BYTES}) to (?P<large>{BYTES}): to reserve once saves "
@@ -37,7 +38,7 @@ FORMS = {
     "bursts": rf"(?P<who>.+): holds up to (?P<top>{BYTES}), in (?P<n>\d+) bursts of about (?P<each>{TIME}), "
               rf"one every (?P<period>{TIME})\.",
     "churn": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the short-lived blocks \(freed within 1 ms or 16 "
-             rf"allocations\): (?P<n>{COUNT}) in all, (?P<per_s>{COUNT})/s(?:, (?P<how>always|usually) "
+             rf"allocations\): (?P<n>{COUNT}) in all, (?:(?P<per_s>{COUNT})/s|within (?P<pace>{TIME}))(?:, (?P<how>always|usually) "
              rf"(?P<size>{COUNT}) bytes)?(?: \(.+\))?\.",
     "one-size": rf"(?P<who>.+) allocates (?P<n>{COUNT}) blocks of (?P<size>{COUNT}) bytes each on one path\.",
     "handed-over": rf"(?P<n>{COUNT}) blocks \((?P<bytes>{BYTES})\) allocated by thread (?P<from>.+) \((?P<from_tid>\d+)\) "
@@ -86,8 +87,8 @@ QUALITY = {
     "marks-dropped": rf"(?P<n>{COUNT}) named moments found no room: the first are kept",
     "missed-frees": rf"(?P<n>{COUNT}) addresses were handed out twice: .+",
     "detail-ends": rf"the disk was nearly full: from (?P<at>{TIME}) on there are totals, but no more detail over time",
-    "before-attach": rf"allocated before the attach: (?P<n>{COUNT}) blocks, (?P<bytes>{BYTES}); (?P<freed>{COUNT}) of "
-                     rf"them, (?P<freed_bytes>{BYTES}), were freed since\. They are in no other number here",
+    "before-attach": rf"allocated before the attach: (?P<n>{COUNT}) blocks, (?P<bytes>{BYTES}); (?:(?P<freed>{COUNT}) of "
+                     rf"them, (?P<freed_bytes>{BYTES}), were|(?P<none>none of them was)) freed since\. They are in no other number here",
     "before-attach-unknown": rf"blocks allocated before the attach are not known: (?:copying the program's memory takes "
                              rf"longer than (?P<bound>{TIME}) \(--max-pause allows more\)|the program's memory was not "
                              rf"copied \(--max-pause 0\)|the kernel refused to copy the program's memory)",
@@ -283,6 +284,11 @@ class Sentence:
         curve, top = r.at_points(kept, True), self.recorded.live_at(kept, 1 << 63, True)
         self.judge_shape(curve, top)
         self.judge_renewal(stacks, curve)
+        if "most" in self.said:
+            reached = next(t for t, v in zip(r.points, curve) if v >= top * 0.75)
+            self.text("most", in_time(reached))
+            if reached > r.meta["duration_ns"] / 10:
+                self.wrong("that was not early", reached)
         if "last" in self.said:
             last = max((b.birth for b in r.some(kept) if is_left(b)), default=0)
             by = min(self.referee.edge_behind(last), max((b.birth for b in r.some(stacks)), default=last))
@@ -293,6 +299,8 @@ class Sentence:
         if not max(curve, default=0):
             return
         held, kept = rises(self.recorded.points, self.recorded.at_points(stacks), curve)
+        if "anew" in self.said and self.numbers["allocations"] - self.numbers["blocks"] >= self.numbers["allocations"] * 0.91:
+            self.wrong("the rest of what comes and goes is accused")
         is_sure = abs(held - kept / 2) > kept / 100 + self.referee.report["facts"]["noise_bytes"]
         if is_sure and "anew" in self.said and held >= kept / 2:
             self.wrong("not in place of what was freed: they rose by", held, kept)
@@ -301,20 +309,38 @@ class Sentence:
             self.wrong("in place of what was freed: they rose by", held, kept)
 
     def judge_old_freed(self, is_due):
-        freed = self.recorded.summary["old_freed_bytes"]
+        freed, unknown = self.recorded.summary["old_freed_bytes"], self.unknown_frees()
         self.number("before_attach_freed_bytes", freed)
+        self.number("before_attach_freed_blocks", unknown)
         self.text("old_freed", in_bytes(freed))
-        if ("old_freed" in self.said) != (freed > 0 and is_due):
-            self.wrong("what was freed from before the attach", freed)
+        self.text("old_blocks", f"{unknown:,}")
+        if ("old_freed" in self.said) != (freed > 0 and is_due) or \
+                ("old_blocks" in self.said) != (freed == 0 and unknown > 0 and is_due):
+            self.wrong("what was freed from before the attach", freed, unknown)
 
-    def judge_turnover(self, stacks):
+    def unknown_frees(self):
+        """Of blocks from before the attach, whose sizes nobody knows."""
+        return self.recorded.quality["unknown_frees"] if self.recorded.meta["source"] == ATTACHED else 0
+
+    def judge_turnover(self, stacks, since, held):
         if "freed" in self.said or "freed_blocks" in self.numbers:
             blocks = list(self.recorded.some(stacks))
             freed = len(blocks) - self.left_of(stacks)[0]  # what is suppressed counts as freed
             self.number("freed_blocks", freed)
             self.number("allocations", len(blocks))
+            middle = since + (self.recorded.run_ns - since) // 2
+            came = sum(b.size for b in blocks if b.birth > middle)
+            if came < held // 4:
+                self.wrong("hardly anything came in the second half", middle, came, held)
             self.text("freed", f"{freed:,}")
             self.text("made", f"{len(blocks):,}")
+
+    def came_since(self, moment):
+        """What came later, of what lived at some edge."""
+        r = self.recorded
+        stacks = self.referee.naming.candidates(self.finding["function"])
+        return min(sum(b.size for b in r.some(s) if b.birth > moment and r.points[bisect_left(r.points, b.birth)] <
+                       (b.death or 1 << 63)) for s in stacks)
 
     def judge_shape(self, curve, top):
         r, said = self.recorded, self.said
@@ -326,6 +352,10 @@ class Sentence:
             self.text(name, in_time(began))
         self.number("stopped_ns", reached)
         self.number("reached_ns", reached)
+        if {"reached", "began"} & set(said) and "were allocated once" in self.finding["text"]:
+            came = self.came_since(reached + r.run_ns // 50)
+            if came > top / 5:
+                self.wrong("not once: so much came later", came)
         if "rate_bytes_per_s" in self.numbers:
             self.judge_growth(curve)
 
@@ -351,8 +381,11 @@ class Sentence:
         line = straightness(r.points, curve, numbers["from_ns"], numbers["to_ns"])
         if ("even" in said) != (line > 0.95) and abs(line - 0.95) > 0.01:
             self.wrong("even, or not: a line explains", line)
-        freed, live = r.summary["old_freed_bytes"], sum(b.size for b in r.blocks if is_left(b))
-        self.judge_old_freed(freed >= grown // 2 and max(0, live - freed) < grown // 2)
+        def is_replaced(came, live, freed):
+            return freed > 0 and freed >= came // 2 and max(0, live - freed) < came // 2
+        live = [b.size for b in r.blocks if is_left(b)]
+        self.judge_old_freed(is_replaced(grown, sum(live), r.summary["old_freed_bytes"]) or
+                             is_replaced(numbers.get("blocks", 0), len(live), self.unknown_frees()))
         if "limit_in_ns" in numbers:
             limit, last = r.meta["memory_limit_bytes"], r.tables["samples"][-1]
             used = last["rss_bytes"] - last["ours_bytes"]
@@ -376,7 +409,7 @@ class Sentence:
         curve = r.at_points(stacks)
         self.number("bytes", top_of(stacks))
         self.text("top", in_bytes(numbers["bytes"]))
-        self.judge_turnover(stacks)
+        self.judge_turnover(stacks, numbers.get("stopped_ns", 0), max(curve))
         self.judge_shape(curve, max(curve))
         if "at_end" in said and curve[-1] >= max(curve) / 10:
             self.wrong("at the end it still held", curve[-1])
@@ -403,7 +436,7 @@ class Sentence:
         self.text("from", in_time(from_ns))
         if "low" not in self.said and in_bytes(low) != in_bytes(high):
             self.wrong("it was lower, too", low)
-        self.judge_turnover(stacks)
+        self.judge_turnover(stacks, from_ns, high)
 
     judge_growing = judge_stopped_growing = judge_bursts = judge_level
 
@@ -462,6 +495,12 @@ class Sentence:
         per_s = int(brief * 1e9 / r.meta["duration_ns"])
         self.number("short_lived", brief)
         self.number("allocations", made)
+        births = [b.birth for b in r.some(stacks)]
+        worked = max(births, default=0) - min(births, default=0)
+        if ("per_s" in said) != (worked >= r.meta["duration_ns"] // 2):
+            self.wrong("at work all the time, or not?", worked)
+        self.number("within_ns", worked)
+        self.text("pace", in_time(worked))
         self.number("per_s", per_s)
         self.text("share", in_percent(brief, sum(map(is_brief, r.blocks))))
         self.text("n", f"{brief:,}")
@@ -605,6 +644,7 @@ def judge_quality(referee, line):
         hold("bytes", in_bytes(summary["old_bytes"]))
         hold("freed", f"{summary['old_freed_blocks']:,}")
         hold("freed_bytes", in_bytes(summary["old_freed_bytes"]))
+        hold("none", "none of them was" if summary["old_freed_blocks"] == 0 else "")
     if line["id"] == "before-attach-unknown":
         hold("bound", in_time(r.meta["max_pause_ns"]))
     if line["id"] == "peak-range":

@@ -94,6 +94,19 @@ int main(void) {
 	return 0;
 }
 """,
+    "settles": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static char *kept[300];
+__attribute__((noinline)) static char *read_token(int i) { char *p = malloc(900); memset(p, i, 900); return p; }
+int main(void) {
+	for (int i = 0; i < 1500; i++) { free(kept[i % 300]); kept[i % 300] = read_token(i); }
+	for (int i = 0; i < 300; i++) { nanosleep(&(struct timespec){0, 1000000}, NULL); }
+	for (int i = 0; i < 300; i++) { free(kept[i]); }
+	return 0;
+}
+""",
     "doubling": """
 #include <stdlib.h>
 __attribute__((noinline)) static int *append(int *a, int n) { return realloc(a, n * sizeof *a); }
@@ -356,6 +369,9 @@ PLANTED_ELSEWHERE = {
     "peak-before-text": ("reloads", text("peak", r"up from [\d.]+ .B", "up from 9.9 kB")),
     "peak-before-missing": ("reloads", text("peak", r", up from [\d.]+ .B", "")),
     "peak-base-missing": ("keeps", text("peak", r", on top of [\d.]+ .B", "")),
+    "churn-within": ("settles", number("churn", "within_ns", lambda n: n * 3)),
+    "churn-within-text": ("settles", text("churn", r"within [\d.]+ m?s\.", "within 9.99 s.")),
+    "churn-all-along": ("settles", text("churn", r"within [\d.]+ m?s\.", "3,307/s.")),
     "not-attached": ("clean", text("all-freed", "nothing was left allocated", "nothing allocated since the attach was left")),
     "none-from-before": ("keeps", text("never-freed", r"(?=; what line|\.$)",
                                        "; meanwhile 5.0 MB from before the attach were freed")),

@@ -95,7 +95,8 @@ const CARDS: CardKind[] = [
 		number: (p, f) => {
 			const rate = f?.numbers['rate_bytes_per_s'];
 			const most = p.facts.findings.find((o) => o.id === 'no-growth')?.numbers['grown_bytes'];
-			return rate ? `+${bytes(rate)}/s` : most === undefined ? '–' : most > 0 ? `+${bytes(most)}` : '0 B';
+			const replacesOld = f?.numbers['before_attach_freed_bytes'] || f?.numbers['before_attach_freed_blocks'];
+			return rate ? `${replacesOld ? '≤ ' : '+'}${bytes(rate)}/s` : most === undefined ? '–' : most > 0 ? `+${bytes(most)}` : '0 B';
 		},
 		none: () => 'No rule of the findings applies; the chart shows what each function held over time.',
 	},
