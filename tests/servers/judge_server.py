@@ -97,6 +97,21 @@ def bare(function):
     return re.sub(r"\(.*", "", function or "")
 
 
+def accusations(finding):
+    """What a finding says that a healthy program is never told."""
+    text = finding["text"]
+    # What is measured where no rule speaks of growth is a swing, in a healthy program
+    share = re.search(r" grew most, by .+ \((\d+) % of the peak\)(?!, to what it held before)", text)
+    is_measure = finding["severity"] == "fact" and (not share or int(share[1]) < 25)
+    if is_measure or "from before the attach were freed" in text:
+        return []
+    # "stopped growing" is no growth, nor is "grew by doubling"
+    if finding["id"] == "growing" or GROWTH.search(re.sub(r"stopped growing|grew by doubling", "", text)):
+        return [f"said to grow: {text}"]
+    is_accused = finding["id"] == "never-freed" and finding["severity"] in ("look-first", "worth-it")
+    return [f"accused: {text}"] if is_accused and "stopped growing" not in text else []
+
+
 class Judged:
     """What a recording says, held to the truth; `wrong` lists what is not so."""
 
@@ -129,19 +144,8 @@ class Judged:
                 self.wrong.append(f"first does not say: {part}")
 
     def judge_accusation(self, finding):
-        name, text = bare(finding["function"]), finding["text"]
-        # What is measured where no rule speaks of growth is a swing, in a healthy program
-        share = re.search(r" grew most, by .+ \((\d+) % of the peak\)(?!, to what it held before)", text)
-        is_measure = finding["severity"] == "fact" and (not share or int(share[1]) < 25)
-        if name in self.truth.grows or is_measure or "from before the attach were freed" in text:
-            return
-        # "stopped growing" is no growth, nor is "grew by doubling"
-        text = re.sub(r"stopped growing|grew by doubling", "", text)
-        if finding["id"] == "growing" or GROWTH.search(text):
-            self.wrong.append(f"said to grow: {finding['text']}")
-        elif finding["id"] == "never-freed" and finding["severity"] in ("look-first", "worth-it") and \
-                "stopped growing" not in finding["text"]:
-            self.wrong.append(f"accused: {finding['text']}")
+        if bare(finding["function"]) not in self.truth.grows:
+            self.wrong += accusations(finding)
 
     def judge_rate(self, finding):
         """What is kept of each request."""
