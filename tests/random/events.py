@@ -156,7 +156,7 @@ class Events:
         for kind, payload in payloads(path.read_bytes()):
             if kind == EVENTS:
                 streams.append(payload)
-            else:
+            elif kind in (LOG, INFOS, STATE):  # others are skipped
                 self.read_tables(payload)
         for payload in streams:
             self.read_events(payload)
