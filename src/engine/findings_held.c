@@ -399,12 +399,14 @@ static bool is_much_kept(const struct finder *f, const struct place *p,
  * before them.
  */
 static bool is_renewed(const struct place *p, const struct curve *live, const struct curve *kept,
-		enum curve_shape shape) {
+		enum curve_shape shape, enum curve_shape shape_of_all) {
 	if (shape == CURVE_AT_START || shape == CURVE_ONCE || freed_blocks(p) == 0) {
 		return false;
 	}
-	uint64_t since = curve_first_ns(kept, 0.1);
-	return curve_rise_since(live, since) < curve_rise_since(kept, since) / 2;
+	uint64_t since = curve_first_ns(kept, 0.1), half = curve_first_ns(kept, 0.5);
+	return curve_rise_since(live, since) < curve_rise_since(kept, since) / 2 ||
+			(shape_of_all == CURVE_STOPPED &&
+					curve_rise_since(live, half) < curve_rise_since(kept, half) / 2);
 }
 
 /** "held 2.7 to 2.9 MB from 35 ms on; blocks came and went"; false: it is not so, or too little. */
@@ -447,7 +449,8 @@ static void look_at(struct finder *f, struct place *p) {
 		shape.shape = never_freed.shape = CURVE_OTHER;
 	}
 	bool is_much = p->live_bytes >= shape.top_bytes / 10 && is_much_kept(f, p, &never_freed);
-	bool is_anew = has_time && is_much && is_renewed(p, &live, &kept, never_freed.shape);
+	bool is_anew = has_time && is_much &&
+			is_renewed(p, &live, &kept, never_freed.shape, shape.shape);
 	bool is_first_time = f->r->summary.old_freed_blocks == 0; // else old ones may have been there
 	if (is_anew && is_first_time && shape.shape == CURVE_STOPPED && is_worth_saying(f, p, &shape)) {
 		say_shape(f, p, &shape);

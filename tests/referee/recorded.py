@@ -129,9 +129,9 @@ def steady(times, values):
     return is_so, times[first], min(held), max(held)
 
 
-def rises(times, held, kept):
-    """By how much both are higher at the end than in the tenth of the run before the first tenth of what was kept."""
-    since = max(next(t for t, value in zip(times, kept) if value >= max(kept) * 0.1), times[-1] // 20)
+def rises(times, held, kept, part=0.1):
+    """By how much both are higher at the end than in the tenth of the run before so much of what was kept came."""
+    since = max(next(t for t, value in zip(times, kept) if value >= max(kept) * part), times[-1] // 20)
     before = max(0, since - times[-1] // 10)
     return [max(0, v[-1] - sum(evenly(times, v, before, since)) / 64) for v in (held, kept)]
 

@@ -302,7 +302,8 @@ class Sentence:
         if "anew" in self.said and self.numbers["allocations"] - self.numbers["blocks"] >= self.numbers["allocations"] * 0.91:
             self.wrong("the rest of what comes and goes is accused")
         is_sure = abs(held - kept / 2) > kept / 100 + self.referee.report["facts"]["noise_bytes"]
-        if is_sure and "anew" in self.said and held >= kept / 2:
+        later, kept_later = rises(self.recorded.points, self.recorded.at_points(stacks), curve, 0.5)
+        if is_sure and "anew" in self.said and held >= kept / 2 and later >= kept_later / 2:
             self.wrong("not in place of what was freed: they rose by", held, kept)
         if is_sure and "rate_bytes_per_s" in self.numbers and held < kept / 2 and self.left_of(stacks)[0] < \
                 self.numbers["allocations"]:

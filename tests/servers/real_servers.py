@@ -21,25 +21,28 @@ http { access_log off; client_body_temp_path t1; proxy_temp_path t2; fastcgi_tem
 scgi_temp_path t5; open_file_cache max=100; server { listen 127.0.0.1:{port}; root .; gzip on; gzip_types *; } }
 """
 
-# A client asks for as many seconds as it is told
+# A client asks for so many seconds, and so often at least: what is filled once must be full, on any machine
 LOOP = """import http.client, socket, sys, time
 end = time.monotonic() + float(sys.argv[1])
 i = 0
+def goes_on():
+    return time.monotonic() < end or i < int(sys.argv[2])
 """
 
-HTTP = LOOP + """while time.monotonic() < end:
+HTTP = LOOP + """while goes_on():
     one = http.client.HTTPConnection("127.0.0.1", {port}, timeout=20)
     for name in ("words.txt", "rows.json", "none"):
         one.request("GET", "/" + name, headers={"Accept-Encoding": "gzip"})
         one.getresponse().read()
     one.close()
+    i += 1
     time.sleep(0.01)
 """
 
 # Keys are overwritten in turn, by values of about the same size
 CACHE = LOOP + """with socket.create_connection(("127.0.0.1", {port}), timeout=20) as one:
     file = one.makefile("rwb")
-    while time.monotonic() < end:
+    while goes_on():
         value = b"v" * (400 + i * 7 % 90)
         file.write(b"set k%d 0 0 %d\\r\\n%s\\r\\nget k%d\\r\\n" % (i % 900, len(value), value, i // 2 % 900))
         file.flush()
@@ -55,7 +58,7 @@ with socket.socket(socket.AF_UNIX) as one:
     one.settimeout(20)
     one.connect("redis.sock")
     file = one.makefile("rwb")
-    while time.monotonic() < end:
+    while goes_on():
         k = i % 500
         file.write(words("set", f"key{k}", "v" * (300 + i * 7 % 90)) + words("hset", f"hash{k}", f"f{k % 9}", "w" * 90)
                    + words("lpush", "list", "x" * 100) + words("ltrim", "list", 0, 400) + words("strlen", f"key{k}"))
@@ -86,11 +89,11 @@ PYTHON = "python3 client.py"
 SERVERS = {server.name: server for server in (
     Server("nginx", "nginx-light", "nginx -p . -c nginx.conf -e err.log", ready="{port}", has_workers=True,
            files={"nginx.conf": NGINX, "client.py": HTTP, "inputs": "words.txt rows.json"},
-           warm=f"{PYTHON} 0.5", client=f"{PYTHON} {STEADY_S}"),
+           warm=f"{PYTHON} 0 30", client=f"{PYTHON} {STEADY_S} 0"),
     Server("redis", "redis-server", "redis-server --port 0 --unixsocket redis.sock --save '' --dir .",
-           ready="redis.sock", files={"client.py": STORE}, warm=f"{PYTHON} 2", client=f"{PYTHON} {STEADY_S}"),
+           ready="redis.sock", files={"client.py": STORE}, warm=f"{PYTHON} 0 700", client=f"{PYTHON} {STEADY_S} 0"),
     Server("memcached", "memcached", "memcached -u nobody -l 127.0.0.1 -p {port} -t 1", ready="{port}",
-           files={"client.py": CACHE}, warm=f"{PYTHON} 1", client=f"{PYTHON} {STEADY_S}"),
+           files={"client.py": CACHE}, warm=f"{PYTHON} 0 1800", client=f"{PYTHON} {STEADY_S} 0"),
     Server("postgres", "postgresql", "/usr/lib/postgresql/15/bin/postgres -D data -k {here} -h 127.0.0.1 -p {port}",
            ready=".s.PGSQL.{port}", user="nobody", has_workers=True, files={"work.sql": SQL},
            before="/usr/lib/postgresql/15/bin/initdb -D data -A trust -N >/dev/null",
