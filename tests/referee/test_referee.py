@@ -101,7 +101,10 @@ int main(void) {
 static char *kept[300];
 __attribute__((noinline)) static char *read_token(int i) { char *p = malloc(900); memset(p, i, 900); return p; }
 int main(void) {
-	for (int i = 0; i < 1500; i++) { free(kept[i % 300]); kept[i % 300] = read_token(i); }
+	for (int i = 0; i < 1500; i++) {
+		char *token = read_token(i);
+		if (i % 5 == 0) { kept[i / 5] = token; } else { free(token); }
+	}
 	for (int i = 0; i < 300; i++) { nanosleep(&(struct timespec){0, 1000000}, NULL); }
 	for (int i = 0; i < 300; i++) { free(kept[i]); }
 	return 0;
