@@ -167,6 +167,29 @@ static void judge_families(struct found_functions *out, size_t first,
 	out->n = n;
 }
 
+/** What may forbid the program the clock that the recorder reads, of a module that allocates. */
+static bool add_prctl(struct found_functions *out, const struct module_code *module) {
+	static const struct known_function prctl = {.name = "prctl",
+			.what = RESIDENT_CONFINES,
+			.ptr = 0,
+			.size = 1,
+			.times = RESIDENT_NO_REGISTER};
+	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
+	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
+		struct elf_symbols symbols;
+		struct elf_symbol symbol;
+		bool has_table = elf_symbols_init(&symbols, &module->image, tables[i]);
+		while (has_table && elf_symbols_next(&symbols, &symbol)) {
+			if (is_code(&symbol) && strcmp(symbol.name, prctl.name) == 0) {
+				struct found_function *item = vec_push(out);
+				uint64_t address = module->bias + symbol.address;
+				return item && (*item = found_of(module, &prctl, address, symbol.size), true);
+			}
+		}
+	}
+	return true;
+}
+
 /** The loader's own little allocator serves itself, before there is another. */
 static bool is_loader(const struct module_code *module) {
 	const char *slash = strrchr(module->name, '/');
@@ -212,6 +235,10 @@ bool find_functions(struct found_functions *out, const struct modules_code *modu
 		judge_families(out, first, module);
 		judge_nim(out, first, module);
 		operators_judge(out, first, module);
+		if (out->n > first && !add_prctl(out, module)) {
+			vec_finish(out);
+			return err_memory(err);
+		}
 	}
 	return true;
 }

@@ -100,6 +100,9 @@ static void count(struct injector *in) {
 	in->report.n_functions = in->report.n_modules = 0;
 	for (size_t i = 0; i < in->plan.hooks.n; i++) {
 		const struct planned *planned = &in->plan.hooks.items[i];
+		if (planned->function->what == RESIDENT_CONFINES) {
+			continue;
+		}
 		in->report.n_functions += injector_hook_of(in, planned)->is_patched;
 		in->report.n_modules += !last || last->module_start != planned->function->module_start;
 		last = planned->function;
@@ -337,7 +340,7 @@ void injector_describe(struct injector *in, struct buffer *out) {
 	for (size_t i = 0; i < in->plan.hooks.n; i++) {
 		const struct planned *planned = &in->plan.hooks.items[i];
 		const struct found_function *f = planned->function;
-		if (!injector_hook_of(in, planned)->is_patched) {
+		if (!injector_hook_of(in, planned)->is_patched || f->what == RESIDENT_CONFINES) {
 			continue;
 		}
 		if (!last || last->module_start != f->module_start) {

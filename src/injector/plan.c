@@ -24,6 +24,9 @@ enum {
 };
 
 static void note_refusal(struct plan *p, const struct found_function *f, const char *why) {
+	if (f->what == RESIDENT_CONFINES) {
+		return; // nothing is missing without it
+	}
 	buffer_printf(&p->refused, "%s\t%s\t%s\n", f->module, f->name, why);
 }
 

@@ -54,6 +54,7 @@ enum resident_what {
 	RESIDENT_REALLOCATES_OR_THROWS = 7, // as REALLOCATES, or throws an exception
 	RESIDENT_REALLOCATES_AT =
 			8, // size times `times`; the block that lies at the address in `ptr`; returns 0
+	RESIDENT_CONFINES = 9, // prctl: its option in `ptr`, the value in `size`. It allocates nothing
 };
 enum {
 	RESIDENT_NO_REGISTER = 0xff,

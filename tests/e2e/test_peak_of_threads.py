@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from attaching import known, start_listening, target  # noqa: F401
-from conftest import Recording
+from conftest import SOURCE, Recording
 
 WAYS = ["lock 2 3000", "lock 8 1000", "lock 64 300", "atomic 8 500", "pipe 8 500", "queue 8 1000",
         "join 1 200", "phase 4 30", "migrate 8 200", "pin 8 500"]
@@ -85,8 +85,16 @@ def test_where_the_clock_is_forbidden(tools, helpers, when):
     assert_exact(recording, helpers)
 
 
+def test_where_the_clock_is_forbidden_in_a_static_program(tools, helpers, tmp_path):
+    """The recorder was put into it; its prctl is patched."""
+    subprocess.run(["gcc", "-static", "-O1", "-D_GNU_SOURCE", "-fno-builtin", "-pthread",
+                    SOURCE / "tests/victims/ordered.c", "-o", tmp_path / "ordered"], check=True,
+                   timeout=60)
+    assert_exact(tools.record(tmp_path / "ordered", "lock", 8, 1000, "forbid-midway"), helpers)
+
+
 @pytest.mark.parametrize("way", ["lock 8 1000 wait", "queue 8 1000 wait", "pipe 8 300 wait",
-                                 "lock 8 1000 forbid-wait"])
+                                 "lock 8 1000 forbid-wait", "lock 8 1000 wait-forbid"])
 @pytest.mark.timeout(3600)
 def test_after_an_attach(build, target, tmp_path, helpers, is_long, way):
     for i in range(100 if is_long else 1):

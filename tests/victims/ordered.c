@@ -5,7 +5,7 @@
  * establishes. So it knows its peak to the byte, and says it: one line, the bytes of `hold` alive at
  * most. All else is allocated before and after.
  *
- *   ordered lock|atomic|pipe|queue|join|phase|migrate|pin THREADS TURNS [wait|forbid|forbid-wait|forbid-midway]
+ *   ordered lock|atomic|pipe|queue|join|phase|migrate|pin THREADS TURNS [wait|forbid|forbid-wait|forbid-midway|wait-forbid]
  *     lock      each turn: lock; allocate; unlock; yield; lock; release; unlock
  *     atomic    the same with a spin lock
  *     pipe      a token goes round through pipes: who has it allocates, or releases what it has
@@ -184,7 +184,8 @@ static void *work(void *argument) {
 		if (strcmp(way, "pin") == 0 || strcmp(way, "migrate") == 0) {
 			take_processor(i + (strcmp(way, "pin") == 0 ? 0 : turn));
 		}
-		if (i == 0 && turn == n_turns / 2 && strcmp(and_also, "forbid-midway") == 0) {
+		if (i == 0 && turn == n_turns / 2 &&
+				(strcmp(and_also, "forbid-midway") == 0 || strcmp(and_also, "wait-forbid") == 0)) {
 			(void)prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
 		}
 		if (strcmp(way, "phase") == 0) {
@@ -261,7 +262,7 @@ int main(int argc, char **argv) {
 	if (strcmp(and_also, "forbid") == 0 || strcmp(and_also, "forbid-wait") == 0) {
 		(void)prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
 	}
-	if (strcmp(and_also, "wait") == 0 || strcmp(and_also, "forbid-wait") == 0) {
+	if (strstr(and_also, "wait")) {
 		wait_for_signal();
 	}
 	if (strcmp(way, "join") == 0) {

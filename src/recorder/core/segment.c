@@ -13,6 +13,8 @@
 #include "recorder/core/sys.h"
 #include "recorder/core/world.h"
 
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -105,6 +107,13 @@ static void say_what_is_mapped(struct segment_header *h) {
 void segment_count_stamps(void) {
 	atomic_store(&segment.has_no_clock, true);
 	atomic_store(&segment.header->stamps, STAMPS_COUNTED);
+}
+
+void segment_note_prctl(int option, uint64_t value) {
+	if ((option == PR_SET_TSC && value == PR_TSC_SIGSEGV) ||
+			(option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT)) {
+		segment_count_stamps();
+	}
 }
 
 /** The end of all but nodes and slots. */

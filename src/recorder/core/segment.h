@@ -77,8 +77,11 @@ bool segment_open_slot(struct thread_slot *slot, uint64_t bytes);
  */
 void segment_give_back(uint64_t limit_bytes);
 
-/** The program is about to forbid itself to read the time stamp counter: count from now on. */
+/** The program may not, or is about to forbid itself to, read the time stamp counter: count from now on. */
 void segment_count_stamps(void);
+
+/** The program is about to call prctl: does it forbid itself that? */
+void segment_note_prctl(int option, uint64_t value);
 
 /**
  * Close the nodes that are not in use (and reopen them), so that mlockall between the two does not

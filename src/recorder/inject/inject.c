@@ -238,6 +238,10 @@ void inject_enter(struct inject_frame *f) {
 	case RESIDENT_ALLOCATES_OR_THROWS: enter_allocation(f, self); break;
 	case RESIDENT_FREES: enter_free(f, self); break;
 	case RESIDENT_ALLOCATES_WITHIN: enter_allocation_within(f, self); break;
+	case RESIDENT_CONFINES:
+		segment_note_prctl((int)f->arguments[f->what->ptr], f->arguments[f->what->size]);
+		f->kind = INJECT_PASSES;
+		break;
 	default: enter_other(f, self); break;
 	}
 }

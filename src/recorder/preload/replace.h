@@ -13,8 +13,6 @@
 #include "wire/allocators.h"
 
 #include <asm/resource.h>
-#include <linux/prctl.h>
-#include <linux/seccomp.h>
 
 #define REPLACE_ALLOCATES(call, size)                                          \
 	struct hook h;                                                             \
@@ -158,12 +156,10 @@
 	return call;
 
 // Whoever reads the time stamp counter then is killed; seccomp's strict mode forbids it, too
-#define REPLACE_CONFINES(call, option, value)                                  \
-	if (((option == PR_SET_TSC && value == PR_TSC_SIGSEGV) ||                  \
-				(option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT)) && \
-			door_is_ours()) {                                                  \
-		segment_count_stamps();                                                \
-	}                                                                          \
+#define REPLACE_CONFINES(call, option, value) \
+	if (door_is_ours()) {                     \
+		segment_note_prctl(option, value);    \
+	}                                         \
 	return call;
 
 // Without the right to lock more than its limit, a program is refused for what we only reserved
