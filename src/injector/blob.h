@@ -27,7 +27,7 @@ struct blob {
 	uint64_t frames_at;           // unwind tables
 	uint64_t begin_at, errand_at; // functions
 	uint64_t stub_at, stub_allocates_at, stub_frees_at;
-	uint64_t resident_at, has_tids_at, threads_at;
+	uint64_t resident_at, has_tids_at, threads_at, thread_caches_at;
 	uint8_t id[32]; // build-id
 	uint8_t *file;
 	struct elf_image image; // of `file`

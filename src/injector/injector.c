@@ -3,6 +3,7 @@
 
 #include "injector/injector_parts.h"
 #include "injector/sandbox.h"
+#include "injector/thread_cache.h"
 #include "sys/clock.h"
 
 #include <stdlib.h>
@@ -265,6 +266,14 @@ void injector_drop_snapshot(struct injector *in) {
 	}
 }
 
+/** A second C library may have come, whose threads' lists are told apart before it is patched. */
+static void tell_thread_caches(struct injector *in) {
+	struct resident_range *caches = in->resident.thread_caches;
+	uint64_t at = in->resident.at + RESIDENT_IMAGE_AT + in->blob.thread_caches_at;
+	thread_cache_find(&in->modules, caches);
+	(void)tracee_write(&in->tracee, at, caches, sizeof in->resident.thread_caches, NULL);
+}
+
 bool injector_rescan(struct injector *in, struct err *err) {
 	struct process_space now;
 	if (!in->is_attached) {
@@ -292,6 +301,7 @@ bool injector_rescan(struct injector *in, struct err *err) {
 		has_new |= !injector_hook_of(in, &in->plan.hooks.items[i])->is_patched;
 	}
 	if (has_new) {
+		tell_thread_caches(in);
 		(void)patch_all(in, err);
 	}
 	count(in);

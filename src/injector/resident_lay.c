@@ -104,7 +104,7 @@ static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	r->in_loader = find_symbol(&in->modules, "ld-linux", "__libc_stack_end");
 	r->clock = clock;
 	r->stack_end = in->space.stack_start;
-	r->thread_cache = thread_cache_find(&in->modules);
+	thread_cache_find(&in->modules, r->thread_caches);
 	r->errand_code = image + in->blob.errand_at;
 	resident_use_for_errands(in);
 }

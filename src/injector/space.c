@@ -167,13 +167,18 @@ static int open_as_mapped(const struct mapping *m, pid_t pid) {
 	return fd;
 }
 
-static bool set_bias(struct module_code *module, const struct mapping *code) {
+/** Is the mapping a segment of the file's, as it lies with that bias? `*bias`: with which it would. */
+static bool is_segment(const struct elf_image *image, const struct mapping *m, bool is_code,
+		const uint64_t *wanted, uint64_t *bias) {
 	struct elf_segment segment;
-	for (uint32_t i = 0; elf_segment_at(&module->image, i, &segment); i++) {
+	for (uint32_t i = 0; elf_segment_at(image, i, &segment); i++) {
 		uint64_t first = segment.offset & ~4095ull;
-		if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0 && code->offset >= first &&
-				code->offset < segment.offset + segment.file_bytes) {
-			module->bias = code->start - code->offset - (segment.address - segment.offset);
+		if (segment.type != PT_LOAD || (is_code && (segment.flags & PF_X) == 0) ||
+				m->offset < first || m->offset >= segment.offset + segment.file_bytes) {
+			continue;
+		}
+		*bias = m->start - m->offset - (segment.address - segment.offset);
+		if (!wanted || *bias == *wanted) {
 			return true;
 		}
 	}
@@ -194,7 +199,7 @@ static bool open_module(struct module_code *module, const struct mapping *code, 
 	}
 	(void)close(fd);
 	if (ok && elf_image_init(&module->image, slice_of(module->file, module->file_bytes), NULL) &&
-			set_bias(module, code)) {
+			is_segment(&module->image, code, true, NULL, &module->bias)) {
 		return true;
 	}
 	if (ok) {
@@ -203,13 +208,34 @@ static bool open_module(struct module_code *module, const struct mapping *code, 
 	return false;
 }
 
+static bool is_file_of(const struct module_code *module, const struct mapping *mapping) {
+	return module->inode == mapping->inode && strcmp(module->name, mapping->name) == 0;
+}
+
+/** A file may be there more than once, in namespaces of its own (dlmopen). */
 static bool is_known(const struct modules_code *m, const struct mapping *mapping) {
 	for (size_t i = 0; i < m->n; i++) {
-		if (m->items[i].inode == mapping->inode && strcmp(m->items[i].name, mapping->name) == 0) {
+		const struct module_code *module = &m->items[i];
+		uint64_t bias;
+		if (is_file_of(module, mapping) &&
+				(!is_segment(&module->image, mapping, true, NULL, &bias) ||
+						is_segment(&module->image, mapping, true, &module->bias, &bias))) {
 			return true;
 		}
 	}
 	return false;
+}
+
+/** From the first to the last mapping of its file, those of the same file in another place left out. */
+static void set_bounds(struct module_code *module, const struct process_space *space) {
+	for (size_t i = 0; i < space->mappings.n; i++) {
+		const struct mapping *m = &space->mappings.items[i];
+		uint64_t bias;
+		if (is_file_of(module, m) && is_segment(&module->image, m, false, &module->bias, &bias)) {
+			module->start = m->start < module->start ? m->start : module->start;
+			module->end = m->end > module->end ? m->end : module->end;
+		}
+	}
 }
 
 bool modules_code_open(struct modules_code *m, const struct process_space *space, pid_t pid,
@@ -226,13 +252,8 @@ bool modules_code_open(struct modules_code *m, const struct process_space *space
 			continue;
 		}
 		module.start = mapping->start;
-		for (size_t k = 0; k < space->mappings.n; k++) {
-			const struct mapping *other = &space->mappings.items[k];
-			if (other->inode == mapping->inode && strcmp(other->name, mapping->name) == 0) {
-				module.start = other->start < module.start ? other->start : module.start;
-				module.end = other->end > module.end ? other->end : module.end;
-			}
-		}
+		module.end = mapping->end;
+		set_bounds(&module, space);
 		struct module_code *item = vec_push(m);
 		if (!item) {
 			(void)munmap(module.file, module.file_bytes);

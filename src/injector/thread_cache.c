@@ -52,14 +52,19 @@ static struct resident_range find_by_sentence(const struct module_code *module) 
 	return found;
 }
 
-struct resident_range thread_cache_find(const struct modules_code *modules) {
-	struct resident_range found = {0};
-	for (size_t i = 0; i < modules->n && found.bytes == 0; i++) {
+void thread_cache_find(const struct modules_code *modules,
+		struct resident_range caches[RESIDENT_THREAD_CACHES]) {
+	memset(caches, 0, RESIDENT_THREAD_CACHES * sizeof *caches);
+	for (size_t i = 0, n = 0; i < modules->n && n < RESIDENT_THREAD_CACHES; i++) {
 		bool has_names;
-		found = find_by_name(&modules->items[i], &has_names);
+		if (n > 0 && !is_libc(&modules->items[i])) {
+			continue;
+		}
+		struct resident_range found = find_by_name(&modules->items[i], &has_names);
 		if (found.bytes == 0 && (is_libc(&modules->items[i]) || (modules->n == 1 && !has_names))) {
 			found = find_by_sentence(&modules->items[i]);
 		}
+		caches[n] = found;
+		n += found.bytes != 0;
 	}
-	return found;
 }

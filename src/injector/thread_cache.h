@@ -10,5 +10,6 @@
 #include "injector/space.h"
 #include "wire/resident.h"
 
-/** The code of glibc that ends a thread's list, in the first module that has it; 0 bytes: none was found. */
-struct resident_range thread_cache_find(const struct modules_code *modules);
+/** The code of glibc that ends a thread's list, in each C library; 0 bytes: none was found. */
+void thread_cache_find(const struct modules_code *modules,
+		struct resident_range caches[RESIDENT_THREAD_CACHES]);

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
-#define RESIDENT_VERSION 5u
+#define RESIDENT_VERSION 6u
 
 enum {
 	RESIDENT_GUARD_BYTES = 4096,
@@ -38,6 +38,7 @@ enum {
 	RESIDENT_MAPPINGS = 64,
 	RESIDENT_ISLANDS = 64,
 	RESIDENT_TABLES = 8,
+	RESIDENT_THREAD_CACHES = 2,
 	RESIDENT_MAPS_BYTES = 4 * 4096,
 };
 
@@ -135,9 +136,9 @@ struct resident {
 	uint64_t in_loader;   // an address in glibc's loader, or 0
 	uint64_t clock;       // of the vdso's clock_gettime, or 0: by system call
 	uint64_t stack_end;   // of the main thread's stack
-	struct resident_range
-			thread_cache; // code that frees what the program has freed before; 0 bytes: none
-	uint32_t n_hooks;     // places of `hooks` in use; those of earlier attaches stay
+	// Code that frees what the program has freed before, of each C library in it; 0 bytes: none
+	struct resident_range thread_caches[RESIDENT_THREAD_CACHES];
+	uint32_t n_hooks; // places of `hooks` in use; those of earlier attaches stay
 	uint32_t n_islands;
 	// Lines of /proc/PID/maps, those where a file begins, for a process without /proc; ends with a 0
 	char maps[RESIDENT_MAPS_BYTES];

@@ -21,7 +21,7 @@
 struct resident *inject_resident;
 struct thread_words inject_threads[1 << RESIDENT_THREADS_LOG2];
 uint32_t inject_has_tids;
-struct resident_range inject_thread_cache;
+struct resident_range inject_thread_caches[RESIDENT_THREAD_CACHES];
 
 /** For threads that find no place in the table: never gets a slot, their events count as lost. */
 static struct thread_words nobody = {.n_until_search = UINT32_MAX};
@@ -130,7 +130,9 @@ void host_unmapped(void *at, size_t bytes) {
 
 __attribute__((visibility("default"))) long inject_begin(struct resident *resident) {
 	inject_resident = resident;
-	inject_thread_cache = resident->thread_cache;
+	for (unsigned i = 0; i < RESIDENT_THREAD_CACHES; i++) {
+		inject_thread_caches[i] = resident->thread_caches[i];
+	}
 	bool is_open = door_find_out();
 	if (is_open) {
 		capture_register_frames((const void *)resident->frames_at);

@@ -51,10 +51,13 @@ void inject_stub_allocates(void);
 void inject_stub_frees(void);
 
 /** The thread's end frees what lies in its cache: the program has freed it before. */
-extern struct resident_range inject_thread_cache;
+extern struct resident_range inject_thread_caches[RESIDENT_THREAD_CACHES]
+		__attribute__((visibility("default")));
 
 static inline bool inject_is_thread_cache(uint64_t pc) {
-	return pc - inject_thread_cache.at < inject_thread_cache.bytes;
+	const struct resident_range *r = inject_thread_caches;
+	_Static_assert(RESIDENT_THREAD_CACHES == 2, "both");
+	return pc - r[0].at < r[0].bytes || pc - r[1].at < r[1].bytes;
 }
 
 void inject_enter(struct inject_frame *f);
