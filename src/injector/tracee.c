@@ -236,8 +236,14 @@ static bool seize(struct tracee *t, const struct tracee_thread *thread) {
 	if (t->suspends_seccomp) {
 		options |= PTRACE_O_SUSPEND_SECCOMP;
 	}
-	return ptrace(PTRACE_SEIZE, thread->tid, 0, options) == 0 &&
-			ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) == 0;
+	return ptrace(PTRACE_SEIZE, thread->tid, 0, options) == 0;
+}
+
+/** Ask those from the `first` on, which have been seized, to stop. One that is gone is noticed later. */
+static void interrupt(const struct tracee *t, size_t first) {
+	for (size_t i = first; i < t->threads.n; i++) {
+		(void)ptrace(PTRACE_INTERRUPT, t->threads.items[i].tid, 0, 0);
+	}
 }
 
 static bool is_held(const struct tracee *t, pid_t tid) {
@@ -298,7 +304,7 @@ static void sleep_between(unsigned n_tries) {
 	}
 }
 
-/** Ask a thread to stop. False: out of memory. One that is gone, or cannot be stopped, is passed by. */
+/** Seize a thread. False: out of memory. One that is gone, or cannot be stopped, is passed by. */
 static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	struct tracee_thread thread = {.tid = tid, .pid = pid};
 	if (!seize(t, &thread)) {
@@ -344,7 +350,7 @@ static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused)
 									   : ask(t, pid, tid, is_refused);
 }
 
-/** Ask all that are not held yet. */
+/** Seize all that are not held yet. */
 static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 	char path[64];
 	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
@@ -371,7 +377,9 @@ static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err)
 	for (size_t n_before = SIZE_MAX; n_before != t->threads.n;) {
 		bool is_refused = false;
 		n_before = t->threads.n;
-		if (!ask_all(t, &is_refused, err) || !wait_for_all(t, 0, until_ns, is_passing, err)) {
+		bool ok = ask_all(t, &is_refused, err);
+		interrupt(t, n_before); // all are seized: see resume_from
+		if (!ok || !wait_for_all(t, 0, until_ns, is_passing, err)) {
 			return false;
 		}
 		if (is_refused) {
@@ -394,6 +402,7 @@ static bool try_to_stop_one(struct tracee *t, DIR *folder, bool *is_passing, str
 			continue;
 		}
 		ok = ask(t, t->pid, thread.tid, &is_refused) || err_memory(err);
+		interrupt(t, 0);
 		ok = ok && wait_for_all(t, 0, clock_now_ns() + patience_ns, &is_in_vfork, err);
 		if (!ok) {
 			tracee_resume(t);
@@ -445,10 +454,18 @@ static void resume_one(const struct tracee *t, const struct tracee_thread *threa
 	}
 }
 
+/**
+ * A signal that nobody handles (SIGCHLD) is sent to the process for a thread, and dropped at once, but while that
+ * thread is traced; then it wakes another, if that one is stopped. So threads whose calls would return
+ * EINTR are the last to go on, and of all threads the first, which often waits for events.
+ */
 static void resume_from(struct tracee *t, size_t first) {
-	for (size_t i = first; i < t->threads.n; i++) {
-		if (t->threads.items[i].is_stopped) {
-			resume_one(t, &t->threads.items[i]);
+	for (unsigned is_changed = 0; is_changed < 2; is_changed++) {
+		for (size_t i = t->threads.n; i-- > first;) {
+			const struct tracee_thread *thread = &t->threads.items[i];
+			if (thread->is_stopped && thread->is_changed == (is_changed != 0)) {
+				resume_one(t, thread);
+			}
 		}
 	}
 	// What does not stop now will be let go of by the end of this process
