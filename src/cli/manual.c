@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The list of options in a command's manual page, as roff, from its table: `heaptrack-manual COMMAND`.
- * tools/docs puts it into man/. A tool of the build, never installed.
+ * The list of options in a command's manual page, as roff, from its table: `heaptrack-manual COMMAND`;
+ * the metrics in docs/lens.md: `heaptrack-manual metrics`. tools/docs puts them into man/ and docs/. A
+ * tool of the build, never installed.
  */
 #include "cli/option_table.h"
+#include "engine/metrics.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -94,9 +96,22 @@ static void put_row(const struct option_row *row) {
 	put_text(row->manual ? row->manual : row->help, row->manual != NULL, row->value_name);
 }
 
+static void put_metrics(void) {
+	(void)puts("| | sorts by | within a range | |\n|---|---|---|---|");
+	for (enum lens_metric i = 0; i < N_LENS_METRICS; i++) {
+		const struct metric *m = &lens_metrics[i];
+		(void)printf("| `%s` | %s | %s | %s |\n", lens_metric_names[i],
+				m->is_counted ? "blocks" : "bytes", metric_rule_texts[m->rule].help, m->help);
+	}
+}
+
 int main(int argc, char **argv) {
 	const struct option_table *const tables[] = {&heaptrack_option_table, &print_option_table,
 			&gui_option_table, &interpret_option_table};
+	if (argc == 2 && strcmp(argv[1], "metrics") == 0) {
+		put_metrics();
+		return EXIT_SUCCESS;
+	}
 	for (size_t i = 0; argc == 2 && i < sizeof tables / sizeof *tables; i++) {
 		if (strcmp(argv[1], tables[i]->command) != 0) {
 			continue;
@@ -116,6 +131,6 @@ int main(int argc, char **argv) {
 		}
 		return EXIT_SUCCESS;
 	}
-	(void)fputs("usage: heaptrack-manual COMMAND\n", stderr);
+	(void)fputs("usage: heaptrack-manual COMMAND|metrics\n", stderr);
 	return EXIT_FAILURE;
 }

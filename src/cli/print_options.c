@@ -169,13 +169,12 @@ static const struct option_row page[] = {
 static const struct option_row views[] = {
 		{"lens", 0, TEXT("LENS", lens),
 				.help = "select a part, as in the page's address: t=1.5-2.2&q=parse, t=peak, "
-						"m=kept&t=10%-end, focus=main&threads=worker. Metrics (m=): peak never-freed "
-						"kept allocations bytes temporary",
+						"m=kept&t=10%-end, focus=main&threads=worker. Metrics (m=):" METRIC_NAMES_TEXT,
 				.manual =
 						"Select a part of the recording, for the views and for --json: terms "
 						"joined by &, as in the address of the page. t=1.5-2.2 (seconds), "
 						"t=12%-end, t=-5s-end, t=12:03:07-12:04 or t=peak is a range of time; m= "
-						"the metric (peak, never-freed, kept, allocations, bytes, temporary); "
+						"the metric:" METRIC_NAMES_TEXT "; "
 						"q=TEXT, q=/EXPRESSION/ and q=!TEXT select stacks with or without a frame; "
 						"focus=FUNCTION, hide=FUNCTION, threads=NAME,NAME, group=package, fold=0. "
 						"docs/lens.md describes all of it. Without a view, shows --tree."},
@@ -238,8 +237,8 @@ static const struct option_row comparing[] = {
 						"--base-lens t=mark:a-mark:b --lens t=mark:b-mark:c"},
 		{"fail-if", 0, VALUE_NEEDED, .value_name = "GATE", .take = take_gate,
 				.help = "exit with status 3 if GATE holds; repeatable: 'peak>500M' 'never-freed>0' "
-						"'temporary>30%', and with -d 'allocations>+5%' 'peak>+10M'; also "
-						"never-freed-blocks, allocated, peak-rss, lost"},
+						"'temporary>30%', and with -d 'allocations>+5%' 'peak>+10M'. Numbers:" GATE_NAMES_TEXT
+						" peak-rss lost"},
 		{"markdown", 0, FLAG(compare.is_markdown), .help = "format for a pull request"},
 		{"junit", 0, TEXT("OUT", compare.junit), .help = "write the gates as JUnit XML"},
 };

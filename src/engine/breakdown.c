@@ -134,10 +134,11 @@ static unsigned size_class(uint64_t size) {
 /** What a size of a stack costs under a lens without range, as far as it is known. */
 static struct lens_costs size_costs(const struct rec_size *z, const struct lens *l) {
 	struct lens_costs c = {.allocations = z->count, .allocated_bytes = z->bytes};
-	if (l->metric == LENS_ALLOCATIONS || l->metric == LENS_BYTES) {
+	enum metric_rule rule = lens_metrics[l->metric].rule;
+	if (rule == METRIC_MADE) {
 		c.blocks = z->count;
 		c.bytes = z->bytes;
-	} else if (l->metric == LENS_NEVER_FREED || l->metric == LENS_KEPT) {
+	} else if (rule == METRIC_NEVER_FREED || rule == METRIC_KEPT) {
 		c.blocks = z->live;
 		c.bytes = z->is_class ? 0 : z->live * z->size;
 	}
@@ -230,7 +231,7 @@ static void put_life(char *out, size_t size, unsigned class) {
 static bool take_lifetimes(struct taker *t) {
 	const struct recording *r = t->recording;
 	uint64_t blocks[REC_LIFETIMES] = {0};
-	bool is_counted = t->lens->metric == LENS_ALLOCATIONS || t->lens->metric == LENS_BYTES;
+	bool is_counted = lens_metrics[t->lens->metric].rule == METRIC_MADE;
 	t->rest.costs = t->result->total;
 	for (uint32_t i = 0; i < r->lifetimes.n && !t->lens->has_range; i++) {
 		for (int k = 0; k < REC_LIFETIMES && is_anything(&t->result->stacks[i]); k++) {

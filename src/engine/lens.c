@@ -9,15 +9,6 @@
  * numbers, over a range what lens_scan.c finds.
  */
 
-const char *const lens_metric_names[N_LENS_METRICS] = {
-		[LENS_PEAK] = "peak",
-		[LENS_NEVER_FREED] = "never-freed",
-		[LENS_KEPT] = "kept",
-		[LENS_ALLOCATIONS] = "allocations",
-		[LENS_BYTES] = "bytes",
-		[LENS_TEMPORARY] = "temporary",
-};
-
 const char *const lens_group_names[N_LENS_GROUPS] = {
 		[LENS_BY_FUNCTION] = "function",
 		[LENS_BY_PACKAGE] = "package",
@@ -122,34 +113,20 @@ static bool find_left_out(const struct lens *l, const struct recording *r, const
 
 // ---- what they cost
 
+static uint64_t field_of(const struct rec_stack *s, const struct metric_field *field) {
+	uint64_t v;
+	memcpy(&v, (const uint8_t *)s + field->at, sizeof v);
+	return v;
+}
+
 struct lens_costs lens_stack_costs(enum lens_metric metric, const struct rec_stack *s) {
-	struct lens_costs c = {
+	return (struct lens_costs){
+			.bytes = field_of(s, &lens_metrics[metric].bytes),
+			.blocks = field_of(s, &lens_metrics[metric].blocks),
 			.allocations = s->allocations,
 			.allocated_bytes = s->allocated_bytes,
 			.temporary = s->temporary,
 	};
-	switch (metric) {
-	case LENS_PEAK:
-		c.bytes = s->peak_bytes;
-		c.blocks = s->peak_blocks;
-		break;
-	case LENS_NEVER_FREED:
-	case LENS_KEPT:
-		c.bytes = s->live_bytes;
-		c.blocks = s->live_blocks;
-		break;
-	case LENS_ALLOCATIONS:
-	case LENS_BYTES:
-	case N_LENS_METRICS:
-		c.bytes = s->allocated_bytes;
-		c.blocks = s->allocations;
-		break;
-	case LENS_TEMPORARY:
-		c.bytes = s->temporary_bytes;
-		c.blocks = s->temporary;
-		break;
-	}
-	return c;
 }
 
 static bool is_left_out(const struct lens_result *out, uint32_t stack) {
@@ -186,10 +163,11 @@ static void temporary_costs(const struct lens *l, const struct recording *r,
 }
 
 static uint64_t moment_of(const struct lens *l, const struct recording *r) {
+	bool is_largest = lens_metrics[l->metric].rule == METRIC_LIVE_AT_LARGEST;
 	if (!l->has_range) {
-		return l->metric == LENS_PEAK ? r->summary.peak_time_ns : r->meta.duration_ns;
+		return is_largest ? r->summary.peak_time_ns : r->meta.duration_ns;
 	}
-	uint32_t edge = l->metric == LENS_PEAK ? lens_largest_edge(l, r) : (uint32_t)l->to;
+	uint32_t edge = is_largest ? lens_largest_edge(l, r) : (uint32_t)l->to;
 	return edge < r->edges.n ? r->edges.items[edge].time_ns : r->meta.duration_ns;
 }
 
@@ -202,7 +180,7 @@ bool lens_apply(const struct lens *l, const struct recording *r, const struct na
 			find_left_out(l, r, n, arena, &scratch, &out->is_left_out, err);
 	if (ok && l->has_range) {
 		ok = lens_scan(l, r, &scratch, out, err);
-		if (ok && l->metric == LENS_TEMPORARY) {
+		if (ok && lens_metrics[l->metric].rule == METRIC_MADE_TEMPORARY) {
 			temporary_costs(l, r, out);
 		}
 	} else if (ok) {

@@ -6,7 +6,7 @@
  * that text, page, JSON and exports cannot disagree. It has one textual form, for --lens and for
  * the address of the page; words in any order, joined by '&', values percent-encoded as in a URL:
  *
- *   m=peak            metric: peak never-freed kept allocations bytes temporary
+ *   m=peak            metric: one of metrics.h
  *   t=1.66-2.19       time range. Each end: seconds; 12% of the run; -5s before the end; 12:03:07
  *                     by wall clock; start; end; peak; mark:NAME, a moment that the program named
  *                     (mark:NAME#2: the second of that name). `t=peak` alone: from the valley before the
@@ -36,17 +36,8 @@
  */
 
 #include "base/err.h"
+#include "engine/metrics.h"
 #include "engine/names.h"
-
-enum lens_metric {
-	LENS_PEAK,        // live at the largest heap in the range
-	LENS_NEVER_FREED, // allocated in the range, live at the end of the recording
-	LENS_KEPT,        // allocated in the range, live at its end
-	LENS_ALLOCATIONS, // made in the range; weighed by number
-	LENS_BYTES,       // the same, weighed by bytes
-	LENS_TEMPORARY,   // the temporary ones of them; weighed by number
-	N_LENS_METRICS,
-};
 
 /*
  * In a range: LENS_PEAK is what was live at its largest edge (the first of equals; the end of the
@@ -97,8 +88,6 @@ bool lens_parse(struct lens *l, struct slice text, const struct recording *r, st
 /** The range between two marks, snapped as marks are; `to_ns` may be the end. There are edges. */
 void lens_between(struct lens *l, const struct recording *r, uint64_t from_ns, uint64_t to_ns);
 
-/** "peak", "never-freed" ... as in the textual form. */
-extern const char *const lens_metric_names[N_LENS_METRICS];
 extern const char *const lens_group_names[N_LENS_GROUPS];
 
 /** The shortest text that lens_parse understands as the same lens; "" for lens_whole(). */
@@ -136,7 +125,7 @@ struct lens_costs lens_stack_costs(enum lens_metric metric, const struct rec_sta
 
 /** The number that ranks: bytes, or blocks for the metrics weighed by number. */
 static inline uint64_t lens_metric_weight(enum lens_metric metric, const struct lens_costs *c) {
-	return metric == LENS_ALLOCATIONS || metric == LENS_TEMPORARY ? c->blocks : c->bytes;
+	return lens_metrics[metric].is_counted ? c->blocks : c->bytes;
 }
 
 static inline uint64_t lens_weight(const struct lens *l, const struct lens_costs *c) {

@@ -56,13 +56,17 @@ static struct question question_of(const struct lens *l, const struct recording 
 			.span = (uint32_t)(l->to - l->from - 1),
 			.behind = -1,
 	};
-	if (l->metric == LENS_PEAK) {
+	switch (lens_metrics[l->metric].rule) {
+	case METRIC_LIVE_AT_LARGEST: {
 		uint32_t edge = lens_largest_edge(l, r);
 		q = (struct question){.first = 0, .span = edge, .behind = (int32_t)edge};
-	} else if (l->metric == LENS_KEPT) {
-		q.behind = l->to;
-	} else if (l->metric == LENS_NEVER_FREED) {
-		q.behind = REC_NEVER - 1;
+		break;
+	}
+	case METRIC_NEVER_FREED: q.behind = REC_NEVER - 1; break;
+	case METRIC_KEPT: q.behind = l->to; break;
+	case METRIC_MADE:
+	case METRIC_MADE_TEMPORARY:
+	case N_METRIC_RULES: break;
 	}
 	return q;
 }

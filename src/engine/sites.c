@@ -86,7 +86,7 @@ static void gather_stack(struct site_table *t, const struct names *n, uint32_t s
 	if (c.blocks == 0) {
 		return;
 	}
-	if (t->metric == LENS_NEVER_FREED && name && !name->is_runtime &&
+	if (lens_metrics[t->metric].rule == METRIC_NEVER_FREED && name && !name->is_runtime &&
 			stack_is_noise(t->recording, n, stack)) {
 		lens_costs_add(&out->noise, &c);
 		return;

@@ -47,15 +47,14 @@ static enum profile_value heaviest_known(const struct profile *p) {
 }
 
 enum profile_value profile_value_shown(const struct lens *lens, const struct profile *p) {
-	static const enum profile_value values[N_LENS_METRICS] = {
-			[LENS_PEAK] = PROFILE_PEAK_BYTES,
-			[LENS_NEVER_FREED] = PROFILE_LIVE_BYTES,
-			[LENS_KEPT] = PROFILE_LIVE_BYTES,
-			[LENS_ALLOCATIONS] = PROFILE_ALLOC_OBJECTS,
-			[LENS_BYTES] = PROFILE_ALLOC_BYTES,
-			[LENS_TEMPORARY] = PROFILE_TEMPORARY,
-	};
-	return lens->metric == LENS_PEAK ? heaviest_known(p) : values[lens->metric];
+	const struct metric *m = &lens_metrics[lens->metric];
+	switch (m->rule) {
+	case METRIC_NEVER_FREED:
+	case METRIC_KEPT: return PROFILE_LIVE_BYTES;
+	case METRIC_MADE: return m->is_counted ? PROFILE_ALLOC_OBJECTS : PROFILE_ALLOC_BYTES;
+	case METRIC_MADE_TEMPORARY: return PROFILE_TEMPORARY;
+	default: return heaviest_known(p);
+	}
 }
 
 static uint32_t text_of(struct making *k, uint32_t string) {
@@ -220,7 +219,8 @@ static bool ask(const struct side *side, struct arena *arena, struct answers *ou
 	if (!lens_apply(&lens, &s->recording, s->names, arena, &out->peak, err)) {
 		return false;
 	}
-	lens.metric = side->lens->metric == LENS_KEPT ? LENS_KEPT : LENS_NEVER_FREED;
+	lens.metric = lens_metrics[side->lens->metric].rule == METRIC_KEPT ? LENS_KEPT
+																	   : LENS_NEVER_FREED;
 	return lens_apply(&lens, &s->recording, s->names, arena, &out->live, err);
 }
 

@@ -9,13 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-const struct compared compared[N_COMPARED] = {
-		{LENS_PEAK, "PEAK", "peak", REC_PEAK_BYTES},
-		{LENS_NEVER_FREED, "NEVER FREED", "never_freed", REC_LIVE_BYTES},
-		{LENS_ALLOCATIONS, "ALLOCATIONS", "allocations", REC_ALLOCATIONS},
-		{LENS_TEMPORARY, "TEMPORARY", "temporary", REC_TEMPORARY},
-};
-
 static bool ask(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
 		struct lens_costs *out, struct err *err) {
 	struct lens lens = *in->lens;
@@ -163,7 +156,7 @@ static void put_durations(struct buffer *out, const struct compare_request *requ
 
 static void put_site_row(struct buffer *out, const struct compare_request *request,
 		const struct diff_site *site, const struct lens *lens, struct arena *arena) {
-	bool is_bytes = lens->metric == LENS_PEAK || lens->metric == LENS_NEVER_FREED;
+	bool is_bytes = !lens_metrics[lens->metric].is_counted;
 	struct buffer change = {0}, place = {0};
 	uint64_t ours = lens_weight(lens, &site->costs.side[DIFF_OURS]);
 	uint64_t base = lens_weight(lens, &site->costs.side[DIFF_BASE]);
@@ -183,20 +176,21 @@ static void put_site_row(struct buffer *out, const struct compare_request *reque
 }
 
 static bool put_sites(struct buffer *out, const struct compare_request *request,
-		const struct compared *what, struct arena *arena, struct err *err) {
+		enum lens_metric metric, struct arena *arena, struct err *err) {
 	struct diff_sites sites;
 	uint32_t n;
 	struct lens lens = *request->input[DIFF_OURS].lens;
-	lens.metric = what->metric;
+	lens.metric = metric;
 	uint32_t missing = request->input[DIFF_OURS].recording->missing |
 			request->input[DIFF_BASE].recording->missing;
-	if (missing & what->missing) {
+	if (missing & metric_missing(metric)) {
 		return true;
 	}
-	if (!changed_sites(request, what->metric, arena, &sites, &n, err)) {
+	if (!changed_sites(request, metric, arena, &sites, &n, err)) {
 		return false;
 	}
-	buffer_printf(out, "%s, changed sites: %" PRIu32 " of %" PRIu32 "\n", what->title, n, sites.n);
+	buffer_printf(out, "%s, changed sites: %" PRIu32 " of %" PRIu32 "\n",
+			lens_metrics[metric].compared, n, sites.n);
 	for (uint32_t i = 0; i < n && i < request->limit; i++) {
 		put_site_row(out, request, &sites.items[i], &lens, arena);
 	}
@@ -296,8 +290,8 @@ bool report_compare(struct buffer *out, const struct compare_request *request, s
 		}
 		put_durations(out, request);
 	}
-	for (int i = 0; ok && request->has_base && i < N_COMPARED; i++) {
-		ok = put_sites(out, request, &compared[i], &arena, err);
+	for (enum lens_metric m = 0; ok && request->has_base && m < N_LENS_METRICS; m++) {
+		ok = !lens_metrics[m].compared || put_sites(out, request, m, &arena, err);
 	}
 	compare_put_gates(out, request);
 	if (ok && request->has_base) {

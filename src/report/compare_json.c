@@ -47,15 +47,16 @@ static void put_one_site(struct json *j, const struct diff_site *site, const str
 }
 
 static bool put_sites(struct json *j, const struct compare_request *request,
-		const struct compared *what, struct arena *arena, struct err *err) {
+		enum lens_metric metric, struct arena *arena, struct err *err) {
 	struct diff_sites sites;
 	uint32_t n;
 	struct lens lens = *request->input[DIFF_OURS].lens;
-	lens.metric = what->metric;
-	if (!changed_sites(request, what->metric, arena, &sites, &n, err)) {
+	lens.metric = metric;
+	if (!changed_sites(request, metric, arena, &sites, &n, err)) {
 		return false;
 	}
-	json_open(j, what->key, '[');
+	char key[METRIC_KEY_MAX];
+	json_open(j, metric_json_key(key, metric), '[');
 	for (uint32_t i = 0; i < n; i++) {
 		put_one_site(j, &sites.items[i], &lens);
 	}
@@ -91,8 +92,8 @@ bool report_compare_json(struct buffer *out, const struct compare_request *reque
 		}
 		compare_put_gates_json(&j, request);
 		json_open(&j, "changed", '{');
-		for (int i = 0; ok && request->has_base && i < N_COMPARED; i++) {
-			ok = put_sites(&j, request, &compared[i], &arena, err);
+		for (enum lens_metric m = 0; ok && request->has_base && m < N_LENS_METRICS; m++) {
+			ok = !lens_metrics[m].compared || put_sites(&j, request, m, &arena, err);
 		}
 		json_close(&j);
 		json_close(&j);

@@ -6,13 +6,6 @@
 #include "base/json.h"
 #include "report/compare.h"
 
-enum { N_COMPARED = 4 };
-extern const struct compared {
-	enum lens_metric metric;
-	const char *title, *key; // for people; in JSON
-	uint32_t missing;        // enum rec_number
-} compared[N_COMPARED];
-
 /** A total of both sides; texts for people. */
 struct total {
 	const char *what;

@@ -66,7 +66,7 @@ static bool sort_children(struct tree_writer *w, struct arena *arena) {
 static bool make(struct tree_writer *w, struct arena *arena, struct err *err) {
 	const struct diff_input *input = w->request->input;
 	w->lens = *input[DIFF_OURS].lens;
-	w->is_bytes = w->lens.metric != LENS_ALLOCATIONS && w->lens.metric != LENS_TEMPORARY;
+	w->is_bytes = !lens_metrics[w->lens.metric].is_counted;
 	return diff_tree_make(input, w->lens.metric, arena, &w->tree, err) &&
 			(sort_children(w, arena) || err_memory(err));
 }

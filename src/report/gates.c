@@ -14,19 +14,15 @@
 // What the numbers are, where they come from
 static const struct {
 	const char *what;
-	enum lens_metric metric; // whose sites stand for it
-	bool is_bytes, has_sites;
-	uint32_t missing; // enum rec_number
+	enum lens_metric metric;  // whose sites stand for it
+	bool is_bytes, has_sites; // has_sites: it is a metric's
 } kinds[N_GATE_NUMBERS] = {
-		[GATE_PEAK] = {"the peak is", LENS_PEAK, true, true, REC_PEAK_BYTES},
-		[GATE_NEVER_FREED] = {"never freed are", LENS_NEVER_FREED, true, true, REC_LIVE_BYTES},
-		[GATE_NEVER_FREED_BLOCKS] = {"blocks never freed:", LENS_NEVER_FREED, false, true,
-				REC_LIVE_BLOCKS},
-		[GATE_ALLOCATIONS] = {"allocations:", LENS_ALLOCATIONS, false, true, REC_ALLOCATIONS},
-		[GATE_ALLOCATED] = {"allocated are", LENS_BYTES, true, true, REC_ALLOCATED_BYTES},
-		[GATE_TEMPORARY] = {"temporary allocations:", LENS_TEMPORARY, false, true, REC_TEMPORARY},
-		[GATE_PEAK_RSS] = {"the peak RSS is", LENS_PEAK, true, false, 0},
-		[GATE_LOST] = {"lost events:", LENS_PEAK, false, false, 0},
+#define GATE_ROW(id, name, metric, is_bytes, may_be_share, says) \
+	[GATE_##id] = {says, LENS_##metric, is_bytes, true},
+		METRIC_GATES(GATE_ROW)
+#undef GATE_ROW
+				[GATE_PEAK_RSS] = {"the peak RSS is", LENS_PEAK, true, false},
+		[GATE_LOST] = {"lost events:", LENS_PEAK, false, false},
 };
 
 struct run_value {
@@ -55,18 +51,19 @@ static bool value_of_run(const struct diff_input *run, enum gate_number number,
 	struct arena scratch = {0};
 	struct lens_result result;
 	const struct recording *r = run->recording;
-	out->is_missing = (r->missing & kinds[number].missing) != 0;
+	const struct metric *m = &lens_metrics[kinds[number].metric];
 	if (number == GATE_PEAK_RSS || number == GATE_LOST) {
 		bool is_rss = number == GATE_PEAK_RSS;
 		out->value = (double)(is_rss ? r->summary.peak_rss_bytes : r->quality.lost_events);
 		out->is_missing = is_rss && r->summary.peak_rss_bytes == 0;
 		return true;
 	}
+	out->is_missing = (r->missing &
+							  (kinds[number].is_bytes ? m->missing_bytes : m->missing_blocks)) != 0;
 	bool ok = ask(run, kinds[number].metric, &scratch, &result, err);
 	if (ok) {
 		const struct lens_costs *c = &result.total;
-		out->value = (double)(number == GATE_ALLOCATED || kinds[number].is_bytes ? c->bytes
-																				 : c->blocks);
+		out->value = (double)(kinds[number].is_bytes ? c->bytes : c->blocks);
 	}
 	arena_finish(&scratch);
 	return ok;

@@ -10,8 +10,7 @@
  *   allocations>+5%       more than the base's by this share
  *   never-freed>+1M       more than the base's by this much
  *
- * Numbers: peak, never-freed, never-freed-blocks, allocations, allocated (bytes), temporary,
- * peak-rss, lost. Repeated runs are compared by their medians; and a gate against a base fails only
+ * Numbers: those of the metrics (METRIC_GATES), peak-rss, lost. Repeated runs are compared by their medians; and a gate against a base fails only
  * if the runs are apart: none of ours is as small as the base's median, none of the base's as large
  * as ours. So what differs from run to run raises no alarm by itself.
  */
@@ -19,13 +18,10 @@
 #include "engine/diff.h"
 
 enum gate_number {
-	GATE_PEAK,
-	GATE_NEVER_FREED,
-	GATE_NEVER_FREED_BLOCKS,
-	GATE_ALLOCATIONS,
-	GATE_ALLOCATED,
-	GATE_TEMPORARY,
-	GATE_PEAK_RSS,
+#define GATE_NUMBER(id, ...) GATE_##id,
+	METRIC_GATES(GATE_NUMBER)
+#undef GATE_NUMBER
+			GATE_PEAK_RSS,
 	GATE_LOST,
 	N_GATE_NUMBERS,
 };

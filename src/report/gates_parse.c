@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "report/gates.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static const char *const names[N_GATE_NUMBERS] = {
-		[GATE_PEAK] = "peak",
-		[GATE_NEVER_FREED] = "never-freed",
-		[GATE_NEVER_FREED_BLOCKS] = "never-freed-blocks",
-		[GATE_ALLOCATIONS] = "allocations",
-		[GATE_ALLOCATED] = "allocated",
-		[GATE_TEMPORARY] = "temporary",
-		[GATE_PEAK_RSS] = "peak-rss",
-		[GATE_LOST] = "lost",
+// Numbers that the metrics have, and others
+static const struct {
+	const char *name;
+	bool may_be_share; // of the allocations
+} numbers[N_GATE_NUMBERS] = {
+#define GATE_ROW(id, name, metric, is_bytes, may_be_share, says) [GATE_##id] = {name, may_be_share},
+		METRIC_GATES(GATE_ROW)
+#undef GATE_ROW
+				[GATE_PEAK_RSS] = {"peak-rss", false},
+		[GATE_LOST] = {"lost", false},
 };
 
 static bool take_text(const char **at, const char *text) {
@@ -31,14 +33,31 @@ static void skip_spaces(const char **at) {
 static bool take_name(const char **at, enum gate_number *out) {
 	size_t longest = 0;
 	for (int i = 0; i < N_GATE_NUMBERS; i++) {
-		size_t n = strlen(names[i]);
-		if (n > longest && strncmp(*at, names[i], n) == 0) {
+		size_t n = strlen(numbers[i].name);
+		if (n > longest && strncmp(*at, numbers[i].name, n) == 0) {
 			longest = n;
 			*out = (enum gate_number)i;
 		}
 	}
 	*at += longest;
 	return longest > 0;
+}
+
+/** "peak, never-freed or lost". */
+static void put_names(char *out, size_t size, bool of_shares) {
+	const char *list[N_GATE_NUMBERS];
+	size_t n = 0;
+	for (int i = 0; i < N_GATE_NUMBERS; i++) {
+		if (!of_shares || numbers[i].may_be_share) {
+			list[n++] = numbers[i].name;
+		}
+	}
+	for (size_t i = 0, at = 0; i < n && at < size; i++) {
+		at += (size_t)snprintf(out + at, size - at, "%s%s", list[i],
+				i + 1 == n           ? ""
+						: i + 2 == n ? (of_shares ? " and " : " or ")
+									 : ", ");
+	}
 }
 
 static bool take_operator(const char **at, struct gate *g) {
@@ -90,13 +109,12 @@ static bool take_unit(const char **at, struct gate *g, bool is_more) {
 
 bool gate_parse(struct gate *g, const char *text, struct err *err) {
 	const char *at = text;
+	char list[200];
 	*g = (struct gate){.text = text};
 	skip_spaces(&at);
 	if (!take_name(&at, &g->number)) {
-		return err_set(err, ERR_USAGE,
-				"--fail-if: invalid gate \"%s\"; begin with peak, never-freed, "
-				"never-freed-blocks, allocations, allocated, temporary, peak-rss or lost",
-				text);
+		put_names(list, sizeof list, false);
+		return err_set(err, ERR_USAGE, "--fail-if: invalid gate \"%s\"; begin with %s", text, list);
 	}
 	skip_spaces(&at);
 	bool ok = take_operator(&at, g);
@@ -110,12 +128,12 @@ bool gate_parse(struct gate *g, const char *text, struct err *err) {
 				"'allocations>+5%%' or 'never-freed>+1M'",
 				text);
 	}
-	bool has_share = g->number == GATE_TEMPORARY || g->number == GATE_NEVER_FREED_BLOCKS;
-	if (g->limit == GATE_SHARE && !has_share) {
+	if (g->limit == GATE_SHARE && !numbers[g->number].may_be_share) {
+		put_names(list, sizeof list, true);
 		return err_set(err, ERR_USAGE,
-				"--fail-if: invalid gate \"%s\"; only temporary and never-freed-blocks can be a "
-				"share of all allocations; to compare with a base use +%.4g%%",
-				text, g->value * 100);
+				"--fail-if: invalid gate \"%s\"; only %s can be a share of all allocations; to compare "
+				"with a base use +%.4g%%",
+				text, list, g->value * 100);
 	}
 	return true;
 }

@@ -225,29 +225,23 @@ static bool put_suppressed(struct document *d, uint32_t n, struct err *err) {
 	return true;
 }
 
-static bool put_sites(struct document *d, const char *key, enum lens_metric metric,
-		struct err *err) {
+static bool put_sites(struct document *d, enum lens_metric metric, struct err *err) {
 	struct stack_ranking ranking;
+	char key[METRIC_KEY_MAX];
 	if (!rank_stacks(d->r, metric, &d->arena, &ranking)) {
 		return err_memory(err);
 	}
 	uint32_t n = limited(d, ranking.n);
-	uint32_t n_suppressed = metric == LENS_NEVER_FREED
+	uint32_t n_suppressed = lens_metrics[metric].rule == METRIC_NEVER_FREED
 			? limited(d, ranking.n + (uint64_t)d->r->suppressed.n) - n
 			: 0;
-	static const uint32_t counts[N_LENS_METRICS] = {
-			[LENS_PEAK] = REC_PEAK_BLOCKS,
-			[LENS_NEVER_FREED] = REC_LIVE_BLOCKS,
-			[LENS_TEMPORARY] = REC_TEMPORARY,
-			[LENS_ALLOCATIONS] = REC_ALLOCATIONS,
-	};
-	json_open(&d->j, key, '[');
+	json_open(&d->j, metric_json_key(key, metric), '[');
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rec_stack *s = &d->r->stacks.items[ranking.stacks[i]];
 		struct lens_costs c = lens_stack_costs(metric, s);
 		json_open(&d->j, NULL, '{');
 		json_number(&d->j, "bytes", c.bytes);
-		put_known(d, "blocks", c.blocks, counts[metric]);
+		put_known(d, "blocks", c.blocks, lens_metrics[metric].missing_blocks);
 		put_known(d, "allocations", c.allocations, REC_ALLOCATIONS);
 		put_known(d, "temporary", c.temporary, REC_TEMPORARY);
 		put_stack(d, s->node);
@@ -321,10 +315,11 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	json_open(&d.j, "sites", '{');
 	bool ok = recording_by_node(r, &d.arena, &by_node, err);
 	d.r = &by_node;
-	ok = ok && put_sites(&d, "peak", LENS_PEAK, err) &&
-			put_sites(&d, "never_freed", LENS_NEVER_FREED, err) &&
-			put_sites(&d, "temporary", LENS_TEMPORARY, err) &&
-			put_sites(&d, "allocations", LENS_ALLOCATIONS, err);
+	enum lens_metric metrics[N_LENS_METRICS];
+	const size_t n_metrics = metrics_of_report(metrics);
+	for (size_t i = 0; ok && i < n_metrics; i++) {
+		ok = put_sites(&d, metrics[i], err);
+	}
 	json_close(&d.j);
 	put_timeline(&d);
 	marks_put_json(&d.j, r);

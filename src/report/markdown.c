@@ -82,20 +82,20 @@ static void put_totals(struct buffer *out, const struct compare_request *request
 }
 
 static bool put_sites(struct buffer *out, const struct compare_request *request,
-		const struct compared *what, struct arena *arena, struct err *err) {
+		enum lens_metric metric, struct arena *arena, struct err *err) {
 	struct diff_sites sites;
 	uint32_t n;
 	struct lens lens = *request->input[DIFF_OURS].lens;
-	lens.metric = what->metric;
-	bool is_bytes = what->metric == LENS_PEAK || what->metric == LENS_NEVER_FREED;
-	if (!changed_sites(request, what->metric, arena, &sites, &n, err)) {
+	lens.metric = metric;
+	bool is_bytes = !lens_metrics[metric].is_counted;
+	if (!changed_sites(request, metric, arena, &sites, &n, err)) {
 		return false;
 	}
 	if (n == 0) {
 		return true;
 	}
 	buffer_printf(out, "<details><summary>%s: %" PRIu32 " changed site%s</summary>\n\n",
-			what->title, n, n == 1 ? "" : "s");
+			lens_metrics[metric].compared, n, n == 1 ? "" : "s");
 	buffer_text(out, "| Site | Change | |\n|---|--:|---|\n");
 	for (uint32_t i = 0; i < n && i < request->limit; i++) {
 		const struct diff_costs *c = &sites.items[i].costs;
@@ -130,8 +130,8 @@ bool report_compare_markdown(struct buffer *out, const struct compare_request *r
 		put_gates(out, request);
 		put_totals(out, request, totals);
 	}
-	for (int i = 0; ok && request->has_base && i < N_COMPARED; i++) {
-		ok = put_sites(out, request, &compared[i], &arena, err);
+	for (enum lens_metric m = 0; ok && request->has_base && m < N_LENS_METRICS; m++) {
+		ok = !lens_metrics[m].compared || put_sites(out, request, m, &arena, err);
 	}
 	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));

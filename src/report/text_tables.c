@@ -7,12 +7,6 @@
 // A table per metric, a row per site. Numbers stand right-aligned in the last columns, names get the
 // rest. What runtimes allocate for themselves is no site of anybody's: it is one row at the end.
 
-struct table {
-	enum lens_metric metric;
-	const char *title, *unit; // what its last column counts
-	uint32_t bytes, count;    // enum rec_number: an imported file may not say them
-};
-
 // The sites of a table: the user's and the dependencies', and the sum of the runtimes'
 struct rows {
 	struct site *sites;
@@ -75,20 +69,19 @@ static void put_place(struct buffer *out, const struct name *name, size_t width)
 }
 
 static void put_numbers(struct page *p, const struct lens_costs *costs,
-		const struct lens_costs *total, const struct table *table) {
-	enum lens_metric metric = table->metric;
+		const struct lens_costs *total, enum lens_metric metric) {
 	char bytes[HUMAN_MAX], percent[8], blocks[HUMAN_MAX];
 	uint64_t whole = lens_metric_weight(metric, total), part = lens_metric_weight(metric, costs);
 	double share = whole ? 100.0 * (double)part / (double)whole : 0;
 	(void)snprintf(percent, sizeof percent, "%.0f", share);
 	put_right(p->out, human_compact(bytes, costs->bytes), BYTES_COLUMN);
 	put_right(p->out, percent, PERCENT_COLUMN);
-	bool is_known = !(p->r->missing & table->count);
+	bool is_known = !(p->r->missing & lens_metrics[metric].missing_blocks);
 	put_right(p->out, is_known ? human_count(blocks, costs->blocks) : "", BLOCKS_COLUMN);
 	buffer_u8(p->out, '\n');
 }
 
-static void put_row(struct page *p, const struct site *site, const struct table *table,
+static void put_row(struct page *p, const struct site *site, enum lens_metric metric,
 		const struct lens_costs *total, const struct columns *columns) {
 	buffer_text(p->out, "  ");
 	put_left(p->out, page_short_name(p, site->name), columns->name);
@@ -99,7 +92,7 @@ static void put_row(struct page *p, const struct site *site, const struct table 
 	put_callers(p, site, &callers);
 	put_cut_padded(p->out, buffer_view(&callers), columns->callers);
 	buffer_finish(&callers);
-	put_numbers(p, &site->costs, total, table);
+	put_numbers(p, &site->costs, total, metric);
 }
 
 static size_t names_width(const struct page *p) {
@@ -107,7 +100,7 @@ static size_t names_width(const struct page *p) {
 }
 
 /** "  (the runtime itself: node, libstdc++.so.6, …)". */
-static void put_runtime(struct page *p, const struct rows *rows, const struct table *table) {
+static void put_runtime(struct page *p, const struct rows *rows, enum lens_metric metric) {
 	if (rows->runtime.blocks == 0) {
 		return;
 	}
@@ -119,10 +112,10 @@ static void put_runtime(struct page *p, const struct rows *rows, const struct ta
 	buffer_text(&text, rows->n_runtimes > 3 ? ", …)" : ")");
 	put_cut_padded(p->out, buffer_view(&text), names_width(p));
 	buffer_finish(&text);
-	put_numbers(p, &rows->runtime, &rows->total, table);
+	put_numbers(p, &rows->runtime, &rows->total, metric);
 }
 
-static void put_more(struct page *p, const struct rows *rows, const struct table *table) {
+static void put_more(struct page *p, const struct rows *rows, enum lens_metric metric) {
 	if (rows->shown == rows->n) {
 		return;
 	}
@@ -133,7 +126,7 @@ static void put_more(struct page *p, const struct rows *rows, const struct table
 	char text[64];
 	(void)snprintf(text, sizeof text, "  … %" PRIu32 " more", rows->n - rows->shown);
 	put_left(p->out, slice_of_text(text), names_width(p));
-	put_numbers(p, &rest, &rows->total, table);
+	put_numbers(p, &rest, &rows->total, metric);
 }
 
 /** The sites of a ranking, whose place they take; runtimes' are summed up. */
@@ -158,24 +151,25 @@ static struct rows rows_of(const struct site_ranking *ranking) {
 	return rows;
 }
 
-static void put_table(struct page *p, const struct table *table, const struct site_ranking *ranking,
+static void put_table(struct page *p, enum lens_metric metric, const struct site_ranking *ranking,
 		uint32_t max_rows) {
-	if (p->r->missing & table->bytes) {
+	const struct metric *m = &lens_metrics[metric];
+	if (p->r->missing & m->missing_bytes) {
 		return;
 	}
 	struct rows rows = rows_of(ranking);
 	// That all of it is the runtime's is said once: who held the peak
-	if (rows.n == 0 && (table->metric != LENS_PEAK || rows.runtime.blocks == 0)) {
+	if (rows.n == 0 && (m->rule != METRIC_LIVE_AT_LARGEST || rows.runtime.blocks == 0)) {
 		return;
 	}
 	rows.shown = rows.n < max_rows ? rows.n : max_rows;
 	if (rows.n == rows.shown + 1) {
 		rows.shown++; // a line that says "1 more" could as well show it
 	}
-	put_left(p->out, slice_of_text(table->title), names_width(p));
+	put_left(p->out, slice_of_text(m->report.title), names_width(p));
 	put_right(p->out, "bytes", BYTES_COLUMN);
 	put_right(p->out, "%", PERCENT_COLUMN);
-	put_right(p->out, table->unit, BLOCKS_COLUMN);
+	put_right(p->out, m->report.unit, BLOCKS_COLUMN);
 	buffer_u8(p->out, '\n');
 	size_t widest = 12;
 	for (uint32_t i = 0; i < rows.shown; i++) {
@@ -184,38 +178,29 @@ static void put_table(struct page *p, const struct table *table, const struct si
 	}
 	struct columns columns = share_out(p, widest);
 	for (uint32_t i = 0; i < rows.shown; i++) {
-		put_row(p, &rows.sites[i], table, &rows.total, &columns);
+		put_row(p, &rows.sites[i], metric, &rows.total, &columns);
 	}
-	put_more(p, &rows, table);
-	put_runtime(p, &rows, table);
+	put_more(p, &rows, metric);
+	put_runtime(p, &rows, metric);
 	buffer_u8(p->out, '\n');
 }
 
 void page_put_tables(struct page *p, size_t lines) {
-	static const struct table tables[] = {
-			{LENS_PEAK, "PEAK, by your functions", "blocks", REC_PEAK_BYTES, REC_PEAK_BLOCKS},
-			{LENS_NEVER_FREED, "NEVER FREED", "blocks", REC_LIVE_BYTES, REC_LIVE_BLOCKS},
-			{LENS_TEMPORARY, "TEMPORARY: freed before their thread's next allocation", "temporary",
-					REC_TEMPORARY, REC_TEMPORARY},
-			{LENS_ALLOCATIONS, "ALLOCATIONS", "calls", REC_ALLOCATED_BYTES, REC_ALLOCATIONS},
-	};
-	enum { N = sizeof tables / sizeof *tables, AROUND = 4, PEAK_MAX = 10, OTHERS_MAX = 5, MIN = 2 };
+	enum { AROUND = 4, PEAK_MAX = 10, OTHERS_MAX = 5, MIN = 2 };
+	enum lens_metric metrics[N_LENS_METRICS];
+	struct site_ranking rankings[N_LENS_METRICS];
+	const size_t n = metrics_of_report(metrics);
 	// Title, "more", runtime and an empty line stand around the rows; the peak gets twice as many
-	size_t rows = lines > N * AROUND ? lines - N * AROUND : 0;
-	size_t others = rows / (N + 1);
+	size_t rows = lines > n * AROUND ? lines - n * AROUND : 0;
+	size_t others = rows / (n + 1);
 	others = others > OTHERS_MAX ? OTHERS_MAX : others < MIN ? MIN : others;
-	size_t peak = rows > others * (N - 1) ? rows - others * (N - 1) : MIN;
+	size_t peak = rows > others * (n - 1) ? rows - others * (n - 1) : MIN;
 	peak = peak > PEAK_MAX ? PEAK_MAX : peak < MIN ? MIN : peak;
-	enum lens_metric metrics[N];
-	struct site_ranking rankings[N];
-	for (size_t i = 0; i < N; i++) {
-		metrics[i] = tables[i].metric;
-	}
-	if (!rank_sites_by(p->r, p->names, metrics, N, &p->arena, rankings)) {
+	if (!rank_sites_by(p->r, p->names, metrics, (uint32_t)n, &p->arena, rankings)) {
 		p->failed = true;
 		return;
 	}
-	for (size_t i = 0; i < N; i++) {
-		put_table(p, &tables[i], &rankings[i], (uint32_t)(i == 0 ? peak : others));
+	for (size_t i = 0; i < n; i++) {
+		put_table(p, metrics[i], &rankings[i], (uint32_t)(i == 0 ? peak : others));
 	}
 }

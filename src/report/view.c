@@ -15,17 +15,6 @@
 enum { WIDTH_MIN = 60, WIDTH_PIPED = 100, WIDTH_MAX = 200 };
 enum { BYTES_COLUMN = 8, BLOCKS_COLUMN = 12 };
 
-static const struct {
-	const char *name, *share; // "% of" what, as the head of a column with a gap before it
-} metric_titles[N_LENS_METRICS] = {
-		[LENS_PEAK] = {"peak", "  % of peak"},
-		[LENS_NEVER_FREED] = {"never freed", "  % of never freed"},
-		[LENS_KEPT] = {"kept", "  % of kept"},
-		[LENS_ALLOCATIONS] = {"allocations", "  % of allocations"},
-		[LENS_BYTES] = {"allocated bytes", "  % of allocated"},
-		[LENS_TEMPORARY] = {"temporary", "  % of temporary"},
-};
-
 static bool has_tree(enum view view) {
 	return view == VIEW_TREE || view == VIEW_BOTTOM_UP || view == VIEW_CALLERS ||
 			view == VIEW_FUNCTIONS;
@@ -60,16 +49,21 @@ void viewer_finish(struct viewer *v) {
 
 // ---- rows
 
-/** What shares are of, with a gap before: what the lens leaves of it, if it leaves anything out. */
-static const char *share_title(const struct lens *l) {
+/** What shares are of: what the lens leaves of it, if it leaves anything out. */
+static const char *share_of(const struct lens *l) {
 	bool is_all = !l->n_texts && !l->n_focus && !l->n_threads;
-	return is_all ? metric_titles[l->metric].share : "  % of lens";
+	return is_all ? lens_metrics[l->metric].share : "lens";
+}
+
+/** The column of shares is as wide as its head, with a gap before. */
+static size_t share_width(const struct lens *l) {
+	return strlen("  % of ") + strlen(share_of(l));
 }
 
 void viewer_put_head(struct viewer *v, const char *what) {
 	put_right(v->out, "bytes", BYTES_COLUMN);
-	buffer_text(v->out, share_title(v->lens));
-	put_right(v->out, v->lens->metric == LENS_TEMPORARY ? "temporary" : "blocks", BLOCKS_COLUMN);
+	buffer_printf(v->out, "  %% of %s", share_of(v->lens));
+	put_right(v->out, lens_metrics[v->lens->metric].unit, BLOCKS_COLUMN);
 	buffer_printf(v->out, "  %s\n", what);
 }
 
@@ -79,7 +73,7 @@ void viewer_put_costs(struct viewer *v, const struct lens_costs *c) {
 	double share = all ? 100.0 * (double)lens_weight(v->lens, c) / (double)all : 0;
 	(void)snprintf(percent, sizeof percent, "%.*f", share > 0 && share < 9.95 ? 1 : 0, share);
 	put_right(v->out, human_compact(bytes, c->bytes), BYTES_COLUMN);
-	put_right(v->out, percent, strlen(share_title(v->lens)));
+	put_right(v->out, percent, share_width(v->lens));
 	put_right(v->out, human_count(blocks, c->blocks), BLOCKS_COLUMN);
 	buffer_text(v->out, "  ");
 }
@@ -109,7 +103,7 @@ typedef void put_cut(struct buffer *out, struct slice s, size_t width);
 
 /** What fits into the rest of the line. */
 static void put_rest(struct viewer *v, struct slice text, put_cut *put) {
-	size_t used = BYTES_COLUMN + strlen(share_title(v->lens)) + BLOCKS_COLUMN + 2;
+	size_t used = BYTES_COLUMN + share_width(v->lens) + BLOCKS_COLUMN + 2;
 	struct buffer padded = {0};
 	put(&padded, text, v->width > used ? v->width - used : 0);
 	while (padded.size && padded.data[padded.size - 1] == ' ') {
@@ -162,10 +156,10 @@ static void put_moment(struct viewer *v, int32_t edge) {
 static void put_totals(struct viewer *v) {
 	char bytes[HUMAN_MAX], blocks[HUMAN_MAX], t[HUMAN_MAX];
 	const struct lens_costs *total = &v->result.total;
-	buffer_printf(v->out, "%s: %s in %s block%s", metric_titles[v->lens->metric].name,
+	buffer_printf(v->out, "%s: %s in %s block%s", lens_metrics[v->lens->metric].title,
 			human_bytes(bytes, total->bytes), human_count(blocks, total->blocks),
 			total->blocks == 1 ? "" : "s");
-	if (v->lens->metric == LENS_PEAK) {
+	if (lens_metrics[v->lens->metric].rule == METRIC_LIVE_AT_LARGEST) {
 		buffer_printf(v->out, ", at %s", human_duration(t, v->result.moment_ns));
 	}
 	if (v->lens->has_range) {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The metrics: what a stack, a frame or a group can be weighed by. Lens, reports, JSON, gates,
+ * exports and manuals ask these lists, and know no metric of their own. A new one takes a
+ * line here and a row in metrics.c; one that counts in a new way also its rule, in lens_scan.c and in
+ * web/src/data/query.ts.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** METRIC(ID, name in a lens), in the order in which they are listed. */
+#define LENS_METRICS(METRIC)           \
+	METRIC(PEAK, "peak")               \
+	METRIC(NEVER_FREED, "never-freed") \
+	METRIC(KEPT, "kept")               \
+	METRIC(ALLOCATIONS, "allocations") \
+	METRIC(BYTES, "bytes")             \
+	METRIC(TEMPORARY, "temporary")
+
+/** GATE(ID, name, metric, is of bytes, may be a share of the allocations, how its sentence begins). */
+#define METRIC_GATES(GATE)                                                        \
+	GATE(PEAK, "peak", PEAK, true, false, "the peak is")                          \
+	GATE(NEVER_FREED, "never-freed", NEVER_FREED, true, false, "never freed are") \
+	GATE(NEVER_FREED_BLOCKS, "never-freed-blocks", NEVER_FREED, false, true,      \
+			"blocks never freed:")                                                \
+	GATE(ALLOCATIONS, "allocations", ALLOCATIONS, false, false, "allocations:")   \
+	GATE(ALLOCATED, "allocated", BYTES, true, false, "allocated are")             \
+	GATE(TEMPORARY, "temporary", TEMPORARY, false, true, "temporary allocations:")
+
+/** For the texts of options: each name, with a space before it. */
+#define METRIC_NAME(id, name, ...) " " name
+#define METRIC_NAMES_TEXT          LENS_METRICS(METRIC_NAME)
+#define GATE_NAMES_TEXT            METRIC_GATES(METRIC_NAME)
+
+enum lens_metric {
+#define METRIC_ID(id, name) LENS_##id,
+	LENS_METRICS(METRIC_ID)
+#undef METRIC_ID
+			N_LENS_METRICS,
+};
+
+/** What of a range's blocks counts. */
+enum metric_rule {
+	METRIC_LIVE_AT_LARGEST, // live at the largest heap of the range, whenever they were made
+	METRIC_NEVER_FREED,     // made in the range, live at the end of the recording
+	METRIC_KEPT,            // made in the range, live at its end
+	METRIC_MADE,            // made in the range
+	METRIC_MADE_TEMPORARY,  // those of them that were temporary
+	N_METRIC_RULES,
+};
+
+/** A field of struct rec_stack, a uint64_t. */
+struct metric_field {
+	const char *name;
+	size_t at;
+};
+
+struct metric {
+	bool is_counted;                        // blocks rank, not bytes
+	enum metric_rule rule;                  // over a range
+	struct metric_field bytes, blocks;      // over the whole recording
+	uint32_t missing_bytes, missing_blocks; // enum rec_number: without it, they are not known
+	const char *help;                       // one sentence, without its stop
+
+	const char *title; // of what is listed
+	const char *share; // "% of" what
+	const char *unit;  // what the blocks of a list are
+	struct {
+		unsigned place; // 1: the first table of the report, list of JSON's sites; 0: not there
+		const char *title, *unit; // unit: what its last column counts
+	} report;
+	const char *compared; // title of a comparison's list; NULL: there is none
+	struct {
+		char key; // that chooses it; 0: none
+		const char *heading;
+		const char *table; // title of its table, in the order of the report's; NULL: none
+		bool is_of_ranges; // offered where a range is chosen
+	} page;
+};
+
+extern const struct metric lens_metrics[N_LENS_METRICS];
+
+/** "peak", "never-freed" ... as in the textual form of a lens. */
+extern const char *const lens_metric_names[N_LENS_METRICS];
+
+/** A rule for programs ("live-at-largest") and for people. */
+extern const struct metric_rule_text { const char *name, *help; } metric_rule_texts[N_METRIC_RULES];
+
+/** What the weight of a metric needs to be known: enum rec_number. */
+static inline uint32_t metric_missing(enum lens_metric metric) {
+	const struct metric *m = &lens_metrics[metric];
+	return m->is_counted ? m->missing_blocks : m->missing_bytes;
+}
+
+/** The metrics of the report, in its order; `out` has room for all. */
+size_t metrics_of_report(enum lens_metric out[N_LENS_METRICS]);
+
+/** A key for JSON: the name with '_' in it. */
+enum { METRIC_KEY_MAX = 32 };
+const char *metric_json_key(char out[METRIC_KEY_MAX], enum lens_metric metric);
