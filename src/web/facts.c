@@ -2,6 +2,7 @@
 #include "web/facts.h"
 
 #include "engine/facts_json.h"
+#include "engine/metrics.h"
 #include "engine/quality.h"
 
 struct facts {
@@ -97,6 +98,30 @@ static bool put_findings(struct facts *f, const struct names *n, struct arena *a
 	return true;
 }
 
+/** What the page knows of metrics: all that it shows of them, and how they count. */
+static void put_metrics(struct json *j) {
+	json_open(j, "metrics", '[');
+	for (enum lens_metric i = 0; i < N_LENS_METRICS; i++) {
+		const struct metric *m = &lens_metrics[i];
+		json_open(j, NULL, '{');
+		json_text(j, "name", lens_metric_names[i]);
+		json_text(j, "title", m->title);
+		json_text(j, "share", m->share);
+		json_text(j, "help", m->help);
+		json_text(j, "heading", m->page.heading);
+		json_string(j, "key", slice_of(&m->page.key, m->page.key ? 1 : 0));
+		json_bool(j, "counted", m->is_counted);
+		json_bool(j, "of_ranges", m->page.is_of_ranges);
+		json_text(j, "rule", metric_rule_texts[m->rule].name);
+		json_text(j, "bytes", m->bytes.name);
+		json_text(j, "blocks", m->blocks.name);
+		json_number(j, "place", m->page.table ? m->report.place : 0);
+		json_text(j, "table", m->page.table);
+		json_close(j);
+	}
+	json_close(j);
+}
+
 /** What this page leaves out of the recording. */
 static void put_page(struct facts *f, const struct blob_options *options, uint32_t n_merged) {
 	json_open(&f->j, "page", '{');
@@ -121,6 +146,7 @@ bool facts_write(struct buffer *out, const struct recording *r, const struct nam
 	put_children(&f);
 	marks_put_json(&f.j, r);
 	allocators_put_json(&f.j, r, !options->is_redacted);
+	put_metrics(&f.j);
 	put_page(&f, options, n_merged);
 	json_close(&f.j);
 	arena_finish(&arena);

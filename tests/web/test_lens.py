@@ -6,6 +6,7 @@ Random lenses, each asked of both: totals, the whole call tree, and every way of
 import collections
 import json
 import random
+import re
 import subprocess
 from pathlib import Path
 from urllib.parse import quote
@@ -15,7 +16,8 @@ from page_recordings import EIGHT
 
 HERE = Path(__file__).parent
 SHORT, LONG = 8, 200
-METRICS = ["peak", "never-freed", "kept", "allocations", "bytes", "temporary"]
+METRICS = re.findall(r'METRIC\(\w+, "([\w-]+)"\)',
+                     (HERE.parents[1] / "src/engine/metrics.h").read_text())
 COSTS = ["bytes", "blocks", "allocations", "allocated_bytes", "temporary"]
 
 

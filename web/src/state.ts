@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { batch, computed, signal } from '@preact/signals-core';
-import { WHOLE, type Lens, type Metric, type Range } from './data/lens.ts';
+import { WHOLE, type Lens, type Range } from './data/lens.ts';
 import { stacksUnder } from './data/match.ts';
+import type { Metric } from './data/metrics.ts';
 import type { Profile } from './data/profile.ts';
 import { measured } from './measure.ts';
 import { useBinary } from './ui/format.ts';

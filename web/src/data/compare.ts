@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-import { lensText, parseLens, START, type Lens, type Metric } from './lens.ts';
+import { lensText, parseLens, START, type Lens } from './lens.ts';
+import { metricOf, type Metric } from './metrics.ts';
 import { baseOf, matchName } from './names.ts';
 import { FLAG_NAMED, type Profile, type Symbols } from './profile.ts';
 import { ask, type Answer } from './query.ts';
@@ -28,7 +29,7 @@ export function sidesOf(before: Profile, now: Profile, lens: Lens): [Side, Side]
 
 /** One recording as it was at two of its edges: what was alive there, or what was made until then. */
 export function sidesAt(p: Profile, lens: Lens, from: number, to: number): [Side, Side] {
-	const isMade = ['allocations', 'bytes', 'temporary'].includes(lens.metric);
+	const isMade = metricOf(lens.metric).rule.startsWith('made');
 	const metric: Metric = isMade ? lens.metric : 'kept';
 	const at = (edge: number) => ({ ...lens, metric, range: { from: START, to: edge } });
 	return [

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
+import { isMetric, type Metric } from './metrics.ts';
 import type { Edges, Profile } from './profile.ts';
 
 /**
  * The lens: which part of a recording a question is about, with the meaning and the textual form
  * that docs/lens.md gives it. The program answers the same text with the same numbers.
  */
-
-export const METRICS = ['peak', 'never-freed', 'kept', 'allocations', 'bytes', 'temporary'] as const;
-export type Metric = (typeof METRICS)[number];
 
 export const GROUPS = ['function', 'package', 'module', 'file'] as const;
 export type Group = (typeof GROUPS)[number];
@@ -47,11 +45,6 @@ export const WHOLE: Lens = {
 	hide: [],
 	threads: [],
 };
-
-/** True for metrics whose weight is a number of blocks. */
-export function isCounted(metric: Metric): boolean {
-	return metric === 'allocations' || metric === 'temporary';
-}
 
 const NS = 1e9;
 
@@ -296,7 +289,7 @@ export function lensText(p: Profile, l: Lens): string {
 function addWord(p: Profile, l: Lens, key: string, value: string): boolean {
 	switch (key) {
 		case 'm':
-			l.metric = METRICS.find((m) => m === value) ?? l.metric;
+			l.metric = isMetric(value) ? value : l.metric;
 			return l.metric === value;
 		case 't':
 			l.range = parseRange(p, value);

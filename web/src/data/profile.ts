@@ -7,6 +7,8 @@
  * 2^53.
  */
 
+import type { MetricRow } from './metrics.ts';
+
 export interface Facts {
 	program: {
 		name: string;
@@ -46,6 +48,7 @@ export interface Facts {
 	marks: { name: string; time_ns: number }[]; // moments that the program named
 	allocators: Allocator[]; // where the recorder was put in; none: it was preloaded
 	children: { pid: number; name: string; peak_rss_bytes: number }[];
+	metrics: MetricRow[];
 	page: {
 		heaptrack_version: string;
 		merged_stacks: number;

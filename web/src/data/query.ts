@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-import { isCounted, START, type Lens, type Metric, type Range } from './lens.ts';
+import { START, type Lens, type Range } from './lens.ts';
+import { metricOf, type Metric } from './metrics.ts';
 import { NEVER, type Profile } from './profile.ts';
 import { stacksUnder } from './match.ts';
 
@@ -62,19 +63,13 @@ interface Ranked {
 type Made = Pick<Costs, 'allocations' | 'allocatedBytes' | 'temporary'>;
 
 /** The whole recording: the exact columns. */
-function wholeRanked(p: Profile, metric: Metric): Ranked {
-	const s = p.stacks;
-	switch (metric) {
-		case 'peak':
-			return { bytes: s.peakBytes, blocks: s.peakBlocks };
-		case 'never-freed':
-		case 'kept':
-			return { bytes: s.liveBytes, blocks: s.liveBlocks };
-		case 'temporary':
-			return { bytes: s.temporaryBytes, blocks: s.temporary };
-		default:
-			return { bytes: s.allocatedBytes, blocks: s.allocations };
-	}
+export function wholeRanked(p: Profile, metric: Metric): Ranked {
+	const { bytes, blocks } = metricOf(metric);
+	const column = (name: string) => {
+		const key = name.replace(/_./g, (c) => c[1]!.toUpperCase()) as keyof Profile['stacks'];
+		return p.stacks[key] as Float64Array;
+	};
+	return { bytes: column(bytes), blocks: column(blocks) };
 }
 
 /** What was made after `from` and up to `to`, and dies after `lives`. */
@@ -144,16 +139,16 @@ function temporaryBytesIn(p: Profile, from: number, to: number): Float64Array {
 
 function rangeRanked(p: Profile, metric: Metric, range: Range, moment: number, made: () => Made): Ranked {
 	const { from, to } = range;
-	switch (metric) {
-		case 'peak':
+	switch (metricOf(metric).rule) {
+		case 'live-at-largest':
 			return living(p, START, Math.min(moment, to), moment);
 		case 'never-freed':
 			return living(p, from, to, NEVER - 1);
 		case 'kept':
 			return living(p, from, to, to);
-		case 'temporary':
+		case 'made-temporary':
 			return { bytes: temporaryBytesIn(p, from, to), blocks: made().temporary };
-		default:
+		case 'made':
 			return { bytes: made().allocatedBytes, blocks: made().allocations };
 	}
 }
@@ -193,6 +188,8 @@ function without<T extends object>(costs: T, kept: Uint8Array | null): T {
 /** `kept`: which stacks the lens's texts leave, if it has any; made once per set of texts. */
 export function ask(p: Profile, lens: Lens, kept = stacksUnder(p, lens)): Answer {
 	const { metric } = lens;
+	const { rule, counted } = metricOf(metric);
+	const isLargest = rule === 'live-at-largest';
 	const n = p.edges.n;
 	const range = lens.range ?? { from: START, to: n };
 	const moment = lens.range ? peakOfRange(p, range.from, range.to) : -1;
@@ -231,9 +228,9 @@ export function ask(p: Profile, lens: Lens, kept = stacksUnder(p, lens)): Answer
 			return total();
 		},
 		lens,
-		weights: isCounted(metric) ? ranked.blocks : ranked.bytes,
-		momentNs: metric === 'peak' ? peakNs : end,
-		edge: metric === 'peak' ? (lens.range ? moment : -1) : range.to,
+		weights: counted ? ranked.blocks : ranked.bytes,
+		momentNs: isLargest ? peakNs : end,
+		edge: isLargest ? (lens.range ? moment : -1) : range.to,
 	};
 }
 

@@ -14,6 +14,7 @@ import {
 	type Symbols,
 	type Thread,
 } from './profile.ts';
+import { learnMetrics } from './metrics.ts';
 import { pause } from './pause.ts';
 import { Reader } from './reader.ts';
 
@@ -300,15 +301,17 @@ function sectionsOf(part: Uint8Array): Sections {
 /** What the first part says; of the second there is nothing yet. */
 export function readFirst(part: Uint8Array): Profile {
 	const section = sectionsOf(part);
-	const facts = section(Section.Facts);
-	const text = new TextDecoder().decode(facts.bytesOf(facts.left));
+	const written = section(Section.Facts);
+	const text = new TextDecoder().decode(written.bytesOf(written.left));
 	const strings = section(Section.Strings);
 	const texts = strings.texts(strings.varint());
 	const ends = stacks(section(Section.Stacks), texts);
 	const known = edges(section(Section.Edges));
 	const curve = edges(section(Section.Curve));
+	const facts = JSON.parse(text) as Facts;
+	learnMetrics(facts.metrics);
 	return {
-		facts: JSON.parse(text) as Facts,
+		facts,
 		symbols: symbols(section(Section.Symbols), texts),
 		nodes: nodes(section(Section.Nodes)),
 		stacks: ends,

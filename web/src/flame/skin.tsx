@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 import type { ComponentChildren } from 'preact';
 import type { Boxes, Forest } from '../data/forest.ts';
-import { isCounted, type Metric } from '../data/lens.ts';
+import { isCounted, type Metric } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { ownerOf } from '../data/tree.ts';
 import { count, percent } from '../ui/format.ts';
-import { METRIC_NAMES, nodeName, placeOf, shortWeight, weight } from '../ui/labels.ts';
+import { metricName, nodeName, placeOf, shortWeight, weight } from '../ui/labels.ts';
 import { Colour } from './draw.ts';
 
 /** A box's name, and what may stand behind it: the first of these that fits. */
@@ -84,7 +84,7 @@ export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false
 		words: (node) => wordsOf(p, f, node, `${weight(metric, f.total[node]!)}, ${percent(f.total[node]!, total)}`),
 		tip: (node) =>
 			tipRows([
-				{ name: METRIC_NAMES[metric], value: weight(metric, f.total[node]!), share: percent(f.total[node]!, total) },
+				{ name: metricName(metric), value: weight(metric, f.total[node]!), share: percent(f.total[node]!, total) },
 				{ name: 'by itself', value: weight(metric, f.self[node]!), share: percent(f.self[node]!, total) },
 				{ name: 'allocations', value: count(f.allocations[node]!), share: `${count(f.temporary[node]!)} temporary` },
 			]),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 import { effect } from '@preact/signals-core';
 import { ruleText } from '../data/lens.ts';
+import { isCounted } from '../data/metrics.ts';
 import { announcement, answer, isAnswerable, lens, profile } from '../state.ts';
-import { bytes, plural } from './format.ts';
-import { METRIC_NAMES, weight } from './labels.ts';
+import { plural } from './format.ts';
+import { metricName, weight } from './labels.ts';
 import { rangeWords } from './timechart.tsx';
 
 /** Tells those who do not see the page what a change of the lens led to. */
@@ -16,8 +17,7 @@ function words(): string {
 	const { total } = answer.value;
 	const where = range ? `Range ${rangeWords(profile.value, range)}` : 'All time';
 	const rules = [...l.focus, ...l.texts.map(ruleText)].map((rule) => `, ${rule}`).join('');
-	const isCalls = metric === 'allocations' || metric === 'temporary';
-	const cost = `${METRIC_NAMES[metric]} ${isCalls ? weight(metric, total.blocks) : bytes(total.bytes)}`;
+	const cost = `${metricName(metric)} ${weight(metric, isCounted(metric) ? total.blocks : total.bytes)}`;
 	return `${where}${rules}: ${plural(total.allocations, 'allocation')}, ${cost}`;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-import { METRICS, ruleText, type Lens } from '../data/lens.ts';
+import { ruleText, type Lens } from '../data/lens.ts';
+import { metrics } from '../data/metrics.ts';
 import { change, lens, profile, resetLens, setMetric } from '../state.ts';
-import { METRIC_HELP, METRIC_NAMES } from './labels.ts';
+import { metricName } from './labels.ts';
 import { shortName } from './format.ts';
 import { useValue } from './signals.ts';
 import { rangeWords } from './timechart.tsx';
@@ -58,22 +59,22 @@ function chipsOf(l: Lens, range: string): ChipProps[] {
 	return chips;
 }
 
-/** The cost that is looked at. Kept makes sense only in a range. */
+/** The cost that is looked at. Some make sense only in a range. */
 export function Metrics() {
 	const now = useValue(() => lens.value.metric);
 	const hasRange = useValue(() => lens.value.range !== null);
 	return (
 		<div class="metrics" role="group" aria-label="Cost">
-			{METRICS.filter((m) => m !== 'kept' || hasRange || now === 'kept').map((m) => (
+			{metrics().filter((m) => !m.of_ranges || hasRange || m.name === now).map(({ name, help }) => (
 				<button
-					key={m}
+					key={name}
 					type="button"
-					class={`pill${m === now ? ' on' : ''}`}
-					aria-pressed={m === now}
-					title={METRIC_HELP[m]}
-					onClick={() => setMetric(m)}
+					class={`pill${name === now ? ' on' : ''}`}
+					aria-pressed={name === now}
+					title={help}
+					onClick={() => setMetric(name)}
 				>
-					{METRIC_NAMES[m]}
+					{metricName(name)}
 				</button>
 			))}
 		</div>

@@ -6,7 +6,7 @@ import type { Profile } from '../data/profile.ts';
 import { isDetailsOpen, isWhole, answer, focusOn, hide, kept, profile, selected, type Selection } from '../state.ts';
 import { copyText } from './copy.ts';
 import { bytes, count, duration, percent, shortName } from './format.ts';
-import { METRIC_NAMES, placeOf, weight } from './labels.ts';
+import { metricName, placeOf, weight } from './labels.ts';
 import { Lifetimes, SizeMix } from './mix.tsx';
 import { Source } from './source.tsx';
 import { useResting, useValue } from './signals.ts';
@@ -58,7 +58,7 @@ function costRows(p: Profile, stacks: Uint32Array, a: Answer): [string, string, 
 	const isAll = !a.lens.range && !a.lens.texts.length && !a.lens.focus.length && !a.lens.threads.length;
 	const { metric } = a.lens;
 	const ofLens = () =>
-		row(`${METRIC_NAMES[metric]} under the lens`, a.weights, sum(a.weights), (n) => weight(metric, n));
+		row(`${metricName(metric)} under the lens`, a.weights, sum(a.weights), (n) => weight(metric, n));
 	return [
 		...(isAll ? [] : [ofLens()]),
 		row('Peak', s.peakBytes, facts.summary.peak_bytes, bytes),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { signal } from '@preact/signals-core';
-import { METRICS } from '../data/lens.ts';
+import { metrics } from '../data/metrics.ts';
 import { actions } from './actions.ts';
 import { Dialog } from './dialog.tsx';
-import { METRIC_HELP, METRIC_KEYS, METRIC_NAMES } from './labels.ts';
+import { metricName } from './labels.ts';
 import { useValue } from './signals.ts';
 
 export const isHelpOpen = signal(false);
@@ -55,12 +55,12 @@ export function Help() {
 									<td>{a.text}</td>
 								</tr>
 							))}
-						{Object.entries(METRIC_KEYS).map(([key, metric]) => (
-							<tr key={metric}>
+						{metrics().filter((m) => m.key).map(({ name, key }) => (
+							<tr key={name}>
 								<td>
 									<kbd>m {key}</kbd>
 								</td>
-								<td>{METRIC_NAMES[metric]}</td>
+								<td>{metricName(name)}</td>
 							</tr>
 						))}
 						<tr>
@@ -83,10 +83,10 @@ export function Help() {
 					</dl>
 					<h3>Words</h3>
 					<dl>
-						{METRICS.map((m) => (
-							<div key={m}>
-								<dt>{METRIC_NAMES[m]}</dt>
-								<dd>{METRIC_HELP[m]}</dd>
+						{metrics().map(({ name, help }) => (
+							<div key={name}>
+								<dt>{metricName(name)}</dt>
+								<dd>{help}</dd>
 							</div>
 						))}
 						{WORDS.map(([word, text]) => (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { METRIC_KEYS } from './labels.ts';
+import { metrics } from '../data/metrics.ts';
 import { actions, run } from './actions.ts';
 import { isHelpOpen } from './help.tsx';
 import { isPaletteOpen } from './palette.tsx';
@@ -15,9 +15,9 @@ function take(event: KeyboardEvent): boolean {
 	const key = event.key;
 	if (pending === 'm') {
 		pending = '';
-		const metric = METRIC_KEYS[key];
+		const metric = metrics().find((m) => m.key === key);
 		if (metric) {
-			setMetric(metric);
+			setMetric(metric.name);
 			return true;
 		}
 		return false;

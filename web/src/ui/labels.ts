@@ -1,56 +1,25 @@
 // SPDX-License-Identifier: MIT
 import type { Boxes } from '../data/forest.ts';
-import type { Group, Lens, Metric } from '../data/lens.ts';
+import type { Group, Lens } from '../data/lens.ts';
+import { isCounted, metricOf, type Metric } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { groupName } from '../data/tree.ts';
 import { baseName, bytes, count, shortCount, shortName } from './format.ts';
 
-export const METRIC_NAMES: Record<Metric, string> = {
-	peak: 'Peak',
-	'never-freed': 'Never freed',
-	kept: 'Kept',
-	allocations: 'Allocations',
-	bytes: 'Allocated bytes',
-	temporary: 'Temporary',
-};
-
-/** What shares of a metric's total are of. */
-export const SHARE_OF: Record<Metric, string> = {
-	peak: 'peak',
-	'never-freed': 'never freed',
-	kept: 'kept',
-	allocations: 'allocations',
-	bytes: 'allocated',
-	temporary: 'temporary',
-};
+export function metricName(metric: Metric): string {
+	const { title } = metricOf(metric);
+	return title.charAt(0).toUpperCase() + title.slice(1);
+}
 
 /** "% of peak": the head of a column of shares, of what the lens shows. */
 export function shareTitle(l: Lens): string {
 	const isAll = !l.texts.length && !l.focus.length && !l.threads.length;
-	return `% of ${isAll ? SHARE_OF[l.metric] : 'lens'}`;
+	return `% of ${isAll ? metricOf(l.metric).share : 'lens'}`;
 }
-
-export const METRIC_HELP: Record<Metric, string> = {
-	peak: 'Bytes alive at the moment the heap was largest (in the range)',
-	'never-freed': 'Still allocated at the end of the recording. What is called a leak may be in it',
-	kept: 'Allocated in the selected range and alive at its end',
-	allocations: 'Calls that handed out a block',
-	bytes: 'The sum of the sizes of all allocations',
-	temporary: 'Freed before the same thread allocated again',
-};
-
-export const METRIC_KEYS: Record<string, Metric> = {
-	p: 'peak',
-	n: 'never-freed',
-	a: 'allocations',
-	t: 'temporary',
-	k: 'kept',
-	y: 'bytes',
-};
 
 /** A weight with its unit: 38.5 MB, or a number of calls. */
 export function weight(metric: Metric, value: number): string {
-	return metric === 'allocations' || metric === 'temporary' ? count(value) : bytes(value);
+	return isCounted(metric) ? count(value) : bytes(value);
 }
 
 /** A text with the sign of a number. */
@@ -63,7 +32,7 @@ export function signedWeight(metric: Metric, value: number): string {
 }
 
 export function shortWeight(metric: Metric, value: number): string {
-	return metric === 'allocations' || metric === 'temporary' ? shortCount(value) : bytes(value);
+	return isCounted(metric) ? shortCount(value) : bytes(value);
 }
 
 /** What a symbol is called, alone or as what it is gathered under. */

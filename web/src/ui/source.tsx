@@ -5,7 +5,7 @@ import type { Answer } from '../data/query.ts';
 import { loadSource } from '../load.ts';
 import { isServed, profile } from '../state.ts';
 import { baseName } from './format.ts';
-import { METRIC_NAMES, shortWeight } from './labels.ts';
+import { metricName, shortWeight } from './labels.ts';
 import { OpenInEditor } from './editor.tsx';
 
 const AROUND = 20;
@@ -118,7 +118,7 @@ export function Source({ symbol, line, answer: a }: { symbol: number; line: numb
 			<h3 id="source">
 				{baseName(file)}
 				{at ? `:${at}` : ''}
-				{costs.size > 0 && <span class="dim"> · {METRIC_NAMES[a.lens.metric].toLowerCase()} by line</span>}
+				{costs.size > 0 && <span class="dim"> · {metricName(a.lens.metric).toLowerCase()} by line</span>}
 			</h3>
 			<OpenInEditor file={file} line={at} />
 			{typeof text === 'string' ? (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
-import { isCounted } from '../data/lens.ts';
+import { isCounted } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { sumOf, type Answer } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';

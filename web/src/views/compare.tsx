@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import { changeOf, compareSites, sidesAt, sidesOf, type Change, type Difference, type Side } from '../data/compare.ts';
-import type { Metric } from '../data/lens.ts';
+import type { Metric } from '../data/metrics.ts';
 import type { Facts, Profile } from '../data/profile.ts';
 import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { compareWith } from '../ui/drop.ts';
 import { baseName, bytes, count, duration, percent, shortName } from '../ui/format.ts';
-import { METRIC_NAMES, signed, signedWeight, weight } from '../ui/labels.ts';
+import { metricName, signed, signedWeight, weight } from '../ui/labels.ts';
 import { markName } from '../ui/marks.ts';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
@@ -159,7 +159,7 @@ function ChangedSites({ sites, metric }: { sites: Difference[]; metric: Metric }
 						<th>change</th>
 						<th class="num">before</th>
 						<th class="num">now</th>
-						<th class="num">difference in {METRIC_NAMES[metric].toLowerCase()}</th>
+						<th class="num">difference in {metricName(metric).toLowerCase()}</th>
 						<th>
 							<span class="sr">as a bar</span>
 						</th>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
 import { diffForest, type DiffBoxes, type Side, type Width } from '../data/compare.ts';
-import type { Metric } from '../data/lens.ts';
+import type { Metric } from '../data/metrics.ts';
 import { Colour } from '../flame/draw.ts';
 import { Flame } from '../flame/flame.tsx';
 import { tipRows, wordsOf, type Skin } from '../flame/skin.tsx';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { change, lens, profile, resetLens } from '../state.ts';
-import { METRIC_NAMES } from '../ui/labels.ts';
+import { metricName } from '../ui/labels.ts';
 import { rangeWords } from '../ui/timechart.tsx';
 import { useValue } from '../ui/signals.ts';
 
@@ -25,7 +25,7 @@ export function Nothing() {
 	const rules = [...l.texts.map((t) => t.text), ...l.focus];
 	return (
 		<p class="nothing">
-			Nothing under {METRIC_NAMES[l.metric]}
+			Nothing under {metricName(l.metric)}
 			{where}
 			{rules.length ? ` with ${rules.join(', ')}` : ''}:{' '}
 			{l.range && (

@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { bottomUp, topDown, type Forest } from '../data/forest.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
-import { METRIC_NAMES, nodeName } from '../ui/labels.ts';
+import { metricName, nodeName } from '../ui/labels.ts';
 import { spanOf } from '../flame/layout.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { useValue } from '../ui/signals.ts';
@@ -137,7 +137,7 @@ export function FlameView() {
 	const wanted = useValue(() => zoomed.value);
 	const forest = useMemo(() => (direction === 'bottom-up' ? bottomUp(t, a) : topDown(t, a)), [t, a, direction]);
 	const zoom = wanted < forest.n && forest.total[wanted]! > 0 ? wanted : 0;
-	const title = `Flame graph, ${direction}, of ${METRIC_NAMES[a.lens.metric]}`;
+	const title = `Flame graph, ${direction}, of ${metricName(a.lens.metric)}`;
 	return (
 		<section class="panel flame-panel" aria-label="Flame graph">
 			<Toolbar forest={forest} zoom={zoom} />

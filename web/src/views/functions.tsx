@@ -3,7 +3,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { functionsOf, type FunctionCosts } from '../data/functions.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
-import { METRIC_NAMES, shareTitle, symbolName, weight } from '../ui/labels.ts';
+import { metricName, shareTitle, symbolName, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
@@ -72,7 +72,7 @@ export function FunctionTable() {
 		<div
 			class="treegrid functions"
 			role="grid"
-			aria-label={`Functions by ${METRIC_NAMES[metric]}`}
+			aria-label={`Functions by ${metricName(metric)}`}
 			aria-rowcount={rows.length + 1}
 			tabIndex={0}
 			ref={box}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import { topDown } from '../data/forest.ts';
+import { metricOf } from '../data/metrics.ts';
 import { lens, profile, setRange, tree, answer, isWhole, kept, marks, isClock, view } from '../state.ts';
 import { sitesOf, stackedSeries } from '../data/series.ts';
 import { bytes, moment, shortName } from '../ui/format.ts';
@@ -9,21 +10,12 @@ import { useResting, useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { heapLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
-import { METRIC_NAMES, residentMeans } from '../ui/labels.ts';
+import { metricName, residentMeans } from '../ui/labels.ts';
 import { Cards } from './cards.tsx';
 import { CostFlame } from './costflame.tsx';
 import { FoldHint } from './foldhint.tsx';
 import { TopTables } from './toptables.tsx';
 import { ChartTable } from '../ui/charttable.tsx';
-
-const TITLES: Record<string, string> = {
-	peak: 'What the heap holds at its peak',
-	'never-freed': 'What was never freed',
-	kept: 'What the range keeps',
-	allocations: 'Who allocates most often',
-	bytes: 'Who allocates most bytes',
-	temporary: 'Who makes temporary allocations',
-};
 
 function HeapChart() {
 	const p = useValue(() => profile.value);
@@ -91,7 +83,7 @@ function HeapFlame() {
 	return (
 		<section class="panel" aria-labelledby="flame-title">
 			<div class="panel-head">
-				<h2 id="flame-title">{TITLES[metric]}</h2>
+				<h2 id="flame-title">{metricOf(metric).heading}</h2>
 				<Metrics />
 				<FoldHint forest={forest} />
 				<ul class="legend right">
@@ -112,7 +104,7 @@ function HeapFlame() {
 				<CostFlame
 					forest={forest}
 					height="content"
-					label={`Flame graph of ${METRIC_NAMES[metric]}`}
+					label={`Flame graph of ${metricName(metric)}`}
 					onZoom={() => (view.value = 'flame')}
 				/>
 			)}

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import type { Metric } from '../data/lens.ts';
+import { metrics, type MetricRow } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
-import { sum } from '../data/query.ts';
+import { sum, wholeRanked } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
 import { curvesOfGroups, sitesOf, sumsBySite } from '../data/series.ts';
 import { change, profile, selected, view } from '../state.ts';
 import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
-import { placeOf, SHARE_OF, weight } from '../ui/labels.ts';
+import { placeOf, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { useValue } from '../ui/signals.ts';
@@ -40,42 +40,18 @@ function rankSites(p: Profile, weights: Float64Array, blocks: Float64Array): { n
 	return { n, rows };
 }
 
-interface TableKind {
-	metric: Metric;
-	title: string;
-	blocks: string;
-}
-
-const TABLES: TableKind[] = [
-	{ metric: 'peak', title: 'Peak, by your functions', blocks: 'blocks' },
-	{ metric: 'never-freed', title: 'Never freed, by your functions', blocks: 'blocks' },
-	{ metric: 'temporary', title: 'Temporary allocations', blocks: 'bytes' },
-	{ metric: 'allocations', title: 'Allocations', blocks: 'bytes' },
-];
-
-function columnsOf(p: Profile, metric: Metric): [Float64Array, Float64Array] {
-	const s = p.stacks;
-	switch (metric) {
-		case 'never-freed':
-			return [s.liveBytes, s.liveBlocks];
-		case 'temporary':
-			return [s.temporary, s.temporaryBytes];
-		case 'allocations':
-			return [s.allocations, s.allocatedBytes];
-		default:
-			return [s.peakBytes, s.peakBlocks];
-	}
-}
-
-function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
-	const [weights, blocks] = columnsOf(p, kind.metric);
+/** What ranks, and the other of bytes and blocks beside it. */
+function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
+	const { counted, share } = kind;
+	const whole = wholeRanked(p, kind.name);
+	const [weights, blocks] = counted ? [whole.blocks, whole.bytes] : [whole.bytes, whole.blocks];
 	const { n, rows } = useMemo(() => rankSites(p, weights, blocks), [p]);
 	const total = sum(weights);
 	const curves = useMemo(() => curvesOfGroups(p, sitesOf(p).keys, rows.map((site) => site.key)), [p]);
 	const rest = total - rows.reduce((sum, s) => sum + s.weight, 0);
 	return (
-		<section class="panel top" aria-labelledby={`top-${kind.metric}`}>
-			<h2 id={`top-${kind.metric}`}>{kind.title}</h2>
+		<section class="panel top" aria-labelledby={`top-${kind.name}`}>
+			<h2 id={`top-${kind.name}`}>{kind.table}</h2>
 			{rows.length === 0 ? (
 				<p class="dim">None.</p>
 			) : (
@@ -83,9 +59,9 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
 					<thead>
 						<tr>
 							<th>function</th>
-							<th class="num">{kind.metric === 'peak' || kind.metric === 'never-freed' ? 'bytes' : 'calls'}</th>
-							<th class="num">% of {SHARE_OF[kind.metric]}</th>
-							<th class="num">{kind.blocks}</th>
+							<th class="num">{counted ? 'calls' : 'bytes'}</th>
+							<th class="num">% of {share}</th>
+							<th class="num">{counted ? 'bytes' : 'blocks'}</th>
 							<th>alive over time</th>
 						</tr>
 					</thead>
@@ -100,7 +76,7 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
 											class="link name"
 											title={site.name}
 											onClick={() => {
-												change({ metric: kind.metric });
+												change({ metric: kind.name });
 												selected.value = { symbol: site.symbol || p.nodes.symbol[p.stacks.node[site.stack]!]!, base: node || p.stacks.node[site.stack]! };
 												view.value = 'tree';
 											}}
@@ -109,9 +85,9 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
 										</button>{' '}
 										<span class="dim place">{site.symbol > 0 && placeOf(p, site.symbol, p.nodes.line[node]!)}</span>
 									</td>
-									<td class="num">{weight(kind.metric, site.weight)}</td>
+									<td class="num">{weight(kind.name, site.weight)}</td>
 									<td class="num">{percent(site.weight, total)}</td>
-									<td class="num">{kind.blocks === 'bytes' ? bytes(site.blocks) : count(site.blocks)}</td>
+									<td class="num">{counted ? bytes(site.blocks) : count(site.blocks)}</td>
 									<td>
 										<Sparkline values={curves[i]!} />
 									</td>
@@ -123,7 +99,7 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: TableKind }) {
 			)}
 			{n > ROWS && (
 				<p class="dim">
-					… {count(n - ROWS)} more, {weight(kind.metric, rest)} ({percent(rest, total)} of {SHARE_OF[kind.metric]})
+					… {count(n - ROWS)} more, {weight(kind.name, rest)} ({percent(rest, total)} of {share})
 				</p>
 			)}
 		</section>
@@ -170,8 +146,8 @@ export function TopTables() {
 	return (
 		<>
 			<div class="tops">
-				{TABLES.map((kind) => (
-					<TopTable key={kind.metric} profile={p} kind={kind} />
+				{[...metrics()].filter((m) => m.place).sort((a, b) => a.place - b.place).map((kind) => (
+					<TopTable key={kind.name} profile={p} kind={kind} />
 				))}
 			</div>
 			<RunFacts profile={p} />

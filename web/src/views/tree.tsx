@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { bottomUp, topDown, type Forest } from '../data/forest.ts';
 import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
-import { METRIC_NAMES } from '../ui/labels.ts';
+import { metricName } from '../ui/labels.ts';
 import { useValue } from '../ui/signals.ts';
 import { CostFlame } from './costflame.tsx';
 import { Nothing } from './empty.tsx';
@@ -87,7 +87,7 @@ export function TreeView() {
 			) : mode === 'functions' ? (
 				<Sandwich />
 			) : (
-				<TreeGrid forest={forest} label={`${mode} tree of ${METRIC_NAMES[a.lens.metric]}`} />
+				<TreeGrid forest={forest} label={`${mode} tree of ${metricName(a.lens.metric)}`} />
 			)}
 		</section>
 	);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasChildren, heaviest, type Forest } from '../data/forest.ts';
-import { isCounted, type Metric } from '../data/lens.ts';
+import { isCounted, type Metric } from '../data/metrics.ts';
 import * as state from '../state.ts';
 import { ownerOf } from '../data/tree.ts';
 import { count, percent } from '../ui/format.ts';
-import { METRIC_NAMES, nodeName, placeOf, weight } from '../ui/labels.ts';
+import { metricName, nodeName, placeOf, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
@@ -259,7 +259,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 				<span role="columnheader">function</span>
 				<span role="columnheader">place</span>
 				<span role="columnheader" class="num" aria-sort="descending">
-					{METRIC_NAMES[metric].toLowerCase()}
+					{metricName(metric).toLowerCase()}
 				</span>
 				<span role="columnheader" class="num">
 					% of all
