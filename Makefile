@@ -3,7 +3,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all run check install dist clean format
+.PHONY: all run check install dist deb clean format
 .SILENT:
 
 all: $(BUILD)/build.ninja
@@ -39,6 +39,10 @@ install: all
 # make dist                    one archive that needs nothing of the system, and install.sh, in build/
 dist: all
 	tools/dist '$(BUILD)'
+
+# make deb                     the package of Debian 11, Ubuntu 20.04 and later, in build/
+deb: all
+	packaging/deb '$(BUILD)'
 
 format:
 	find src tests bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null | xargs clang-format-14 -i
