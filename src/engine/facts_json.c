@@ -5,6 +5,11 @@
 
 #include <string.h>
 
+void document_put_version(struct json *j) {
+	json_number(j, "version", 1);
+	json_number(j, "schema", DOCUMENT_SCHEMA);
+}
+
 void finding_put_json(struct json *j, const struct finding *f) {
 	json_text(j, "id", f->id);
 	json_text(j, "title", f->title);

@@ -6,6 +6,12 @@
 #include "base/json.h"
 #include "engine/findings.h"
 
+/** Raised whenever --json gains a key: tests/layers/json_keys.txt says which came with which. */
+enum { DOCUMENT_SCHEMA = 1 };
+
+/** The first members of a document: version, which stays, and schema. */
+void document_put_version(struct json *j);
+
 /** Members of an object: id, title, text, lens, function (or null) and numbers. */
 void finding_put_json(struct json *j, const struct finding *f);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "engine/facts_json.h"
 #include "report/compare.h"
 #include "report/compare_parts.h"
 
@@ -85,7 +86,7 @@ bool report_compare_json(struct buffer *out, const struct compare_request *reque
 	bool ok = totals_of(request, &arena, totals, err);
 	if (ok) {
 		json_open(&j, NULL, '{');
-		json_number(&j, "version", 1);
+		document_put_version(&j);
 		put_totals(&j, "this", totals, DIFF_OURS);
 		if (request->has_base) {
 			put_totals(&j, "base", totals, DIFF_BASE);

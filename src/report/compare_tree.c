@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/human.h"
 #include "base/json.h"
+#include "engine/facts_json.h"
 #include "report/columns.h"
 #include "report/compare.h"
 #include "report/compare_parts.h"
@@ -166,7 +167,7 @@ bool report_compare_tree_json(struct buffer *out, const struct compare_request *
 	if (ok) {
 		struct json j = json_init(out);
 		json_open(&j, NULL, '{');
-		json_number(&j, "version", 1);
+		document_put_version(&j);
 		json_text(&j, "metric", lens_metric_names[w.lens.metric]);
 		compare_put_gates_json(&j, request);
 		json_open(&j, "nodes", '[');

@@ -302,7 +302,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 		return err_memory(err);
 	}
 	json_open(&d.j, NULL, '{');
-	json_number(&d.j, "version", 1);
+	document_put_version(&d.j);
 	put_program(&d);
 	put_summary(&d);
 	put_quality(&d);

@@ -384,7 +384,7 @@ bool report_view_json(struct buffer *out, const struct recording *r, const struc
 	bool ok = viewer_init(&v, out, r, n, options, request, err);
 	if (ok) {
 		json_open(&w.j, NULL, '{');
-		json_number(&w.j, "version", 1);
+		document_put_version(&w.j);
 		put_lens(&w);
 		ok = !put[request->view] || put[request->view](&w);
 		json_close(&w.j);

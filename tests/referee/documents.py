@@ -11,7 +11,7 @@ from recorded import is_brief, is_left, lives
 
 # Numbers of --json that are not recomputed, and why
 UNJUDGED = {
-    "version": "of the document",
+    "version": "of the document", "schema": "of the document",
     "program.exit_status": "the kernel's word", "program.signal": "the kernel's word",
     "sites.*.stack.line": "of the debug data; a sentence's place is held against it",
     "timeline.min_bytes": "of the point's own period, whose ends --json does not say",
