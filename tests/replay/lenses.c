@@ -183,16 +183,15 @@ static struct moments moments_of(const struct world *w, const struct lens *l) {
 static bool is_counted(const struct replay_block *b, const struct moments *m,
 		enum lens_metric metric) {
 	bool is_made = b->birth > m->start && b->birth <= m->end;
-	switch (metric) {
-	case LENS_PEAK:
+	switch (lens_metrics[metric].rule) {
+	case METRIC_LIVE_AT_LARGEST:
 		return m->at == UINT64_MAX ? b->death == UINT64_MAX : b->birth <= m->at && b->death > m->at;
-	case LENS_NEVER_FREED: return is_made && b->death == UINT64_MAX;
-	case LENS_KEPT:
+	case METRIC_NEVER_FREED: return is_made && b->death == UINT64_MAX;
+	case METRIC_KEPT:
 		return is_made && (m->end == UINT64_MAX ? b->death == UINT64_MAX : b->death > m->end);
-	case LENS_TEMPORARY: return is_made && b->is_temporary;
-	case LENS_ALLOCATIONS:
-	case LENS_BYTES:
-	case N_LENS_METRICS: break;
+	case METRIC_MADE_TEMPORARY: return is_made && b->is_temporary;
+	case METRIC_MADE:
+	case N_METRIC_RULES: break;
 	}
 	return is_made;
 }
@@ -241,7 +240,7 @@ static bool stacks_agree(const struct world *w, const struct lens *l,
 	bool ok = true;
 	for (uint32_t i = 0; ok && i < w->r->stacks.n; i++) {
 		struct lens_costs theirs = result->stacks[i];
-		if (l->metric == LENS_TEMPORARY && l->has_range) {
+		if (lens_metrics[l->metric].rule == METRIC_MADE_TEMPORARY && l->has_range) {
 			ours[i].bytes = theirs.bytes; // a share by number: docs/lens.md
 		}
 		ok = same("a stack", &ours[i], &theirs, err) || err_add(err, "stack %u", i);

@@ -227,14 +227,13 @@ static bool is_counted(const struct made *m, const struct lens *l, const struct 
 	int32_t to = l->has_range ? l->to : (int32_t)m->r.edges.n;
 	bool is_made = (int32_t)b->from > from && (int32_t)b->from <= to;
 	int32_t largest = -1;
-	switch (l->metric) {
-	case LENS_NEVER_FREED: return is_made && b->until == REC_NEVER;
-	case LENS_KEPT: return is_made && (int32_t)b->until > to;
-	case LENS_TEMPORARY: return is_made && b->is_temporary;
-	case LENS_ALLOCATIONS:
-	case LENS_BYTES: return is_made;
-	case LENS_PEAK:
-	case N_LENS_METRICS: break;
+	switch (lens_metrics[l->metric].rule) {
+	case METRIC_NEVER_FREED: return is_made && b->until == REC_NEVER;
+	case METRIC_KEPT: return is_made && (int32_t)b->until > to;
+	case METRIC_MADE_TEMPORARY: return is_made && b->is_temporary;
+	case METRIC_MADE: return is_made;
+	case METRIC_LIVE_AT_LARGEST:
+	case N_METRIC_RULES: break;
 	}
 	for (int32_t k = from + 1; k <= to && k < (int32_t)m->r.edges.n; k++) {
 		if (largest < 0 || m->r.edges.items[k].bytes > m->r.edges.items[largest].bytes) {

@@ -102,11 +102,11 @@ static void knows_the_runtime_in_a_library(void **state) {
 static void ranks_sum_to_the_totals(void **state) {
 	(void)state;
 	const struct rec_summary *s = &f.r.summary;
-	const uint64_t bytes[N_LENS_METRICS] = {s->peak_bytes, s->live_bytes, s->live_bytes,
-			s->allocated_bytes, s->allocated_bytes, 400};
-	const uint64_t blocks[N_LENS_METRICS] = {s->peak_blocks, s->live_blocks, s->live_blocks,
-			s->allocations, s->allocations, s->temporary};
-	for (enum lens_metric m = 0; m < N_LENS_METRICS; m++) {
+	const uint64_t bytes[] = {s->peak_bytes, s->live_bytes, s->live_bytes, s->allocated_bytes,
+			s->allocated_bytes, 400};
+	const uint64_t blocks[] = {s->peak_blocks, s->live_blocks, s->live_blocks, s->allocations,
+			s->allocations, s->temporary};
+	for (enum lens_metric m = LENS_PEAK; m <= LENS_TEMPORARY; m++) {
 		struct stack_ranking stacks;
 		struct site_ranking sites;
 		assert_true(rank_stacks(&f.r, m, &f.arena, &stacks));
