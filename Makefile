@@ -3,7 +3,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all run check install dist deb clean format
+.PHONY: all run check install dist deb rpm npm image clean format
 .SILENT:
 
 all: $(BUILD)/build.ninja
@@ -43,6 +43,10 @@ dist: all
 # make deb                     the package of Debian 11, Ubuntu 20.04 and later, in build/
 deb: all
 	packaging/deb '$(BUILD)'
+
+# make rpm, make npm, make image   the same for rpm's systems, for npm, and as a container image
+rpm npm image: all
+	packaging/$@ '$(BUILD)'
 
 format:
 	find src tests bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null | xargs clang-format-14 -i

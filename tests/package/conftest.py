@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -46,3 +47,19 @@ def unpacked(dist, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unpacked")
     subprocess.run(["tar", "-C", folder, "-xf", one(dist, "heaptrack-*.tar.xz")], check=True, timeout=60)
     return one(folder, "*")
+
+
+@pytest.fixture(scope="session")
+def npm(made):
+    if not shutil.which("npm"):
+        pytest.skip("npm is not installed")
+    return made("packaging/npm")
+
+
+@pytest.fixture(scope="session")
+def project(npm, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "package.json").write_text("{}")
+    subprocess.run(["npm", "install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts", "--silent",
+                    *sorted(npm.glob("*.tgz"))], cwd=folder, check=True, timeout=120)
+    return folder
