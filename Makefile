@@ -52,4 +52,4 @@ format:
 	find src tests bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null | xargs clang-format-14 -i
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-small

@@ -8,6 +8,7 @@
 #include "sys/browser.h"
 #include "sys/file.h"
 #include "sys/terminal.h"
+#include "web/page.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -89,11 +90,12 @@ int cli_analyze(int n, char **words) {
 		status = 1;
 	} else if (a.wants_web) {
 		status = page(&a);
-	} else if (is_seen && !a.wants_text && !a.has_options && browser_is_likely()) {
+	} else if (is_seen && !a.wants_text && !a.has_options && page_is_there() &&
+			browser_is_likely()) {
 		status = page(&a);
 	} else {
 		status = report(&a);
-		if (status == 0 && is_seen && !a.wants_text && !a.has_options) {
+		if (status == 0 && is_seen && !a.wants_text && !a.has_options && page_is_there()) {
 			put_ways(a.file);
 		}
 	}

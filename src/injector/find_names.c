@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "injector/find.h"
-
 #include "injector/find_parts.h"
 
 #include <elf.h>

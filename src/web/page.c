@@ -41,7 +41,7 @@ bool page_is_there(void) {
 static bool need_bundle(struct err *err) {
 	return page_is_there() ||
 			err_set(err, ERR_UNSUPPORTED,
-					"built without the web interface (meson -Dweb=enabled needs node and npm)");
+					"this heaptrack was built without the web page (meson -Dweb=enabled)");
 }
 
 static void put_escaped(struct buffer *out, struct slice text) {

@@ -24,7 +24,7 @@ struct page_options {
 	const struct page_base *base; // NULL: none
 };
 
-/** False: this program was built without the page; everything below fails and says so. */
+/** False: this program was built without the page; everything below fails and says so, whatever it is given. */
 bool page_is_there(void);
 
 /** Append one file that has it all. */

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "web/page.h"
+
+// Built without the page (meson -Dweb=disabled).
+
+static bool say_left_out(struct err *err) {
+	return err_set(err, ERR_UNSUPPORTED,
+			"this heaptrack was built without the web page (meson -Dweb=disabled)");
+}
+
+bool page_is_there(void) {
+	return false;
+}
+
+bool page_whole(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct page_options *options, struct err *err) {
+	(void)out;
+	(void)r;
+	(void)n;
+	(void)options;
+	return say_left_out(err);
+}
+
+bool page_bare(struct buffer *out, const struct page_frame *frame, struct err *err) {
+	(void)out;
+	(void)frame;
+	return say_left_out(err);
+}
+
+const char *page_licences(void) {
+	return "";
+}
