@@ -24,6 +24,8 @@ ALLOCATORS = {
     "static": "glibc's, in a static program",
     "musl": "musl's",
     "musl-static": "musl's, in a static program",
+    "plugins": "two plugins' (dlopen, RTLD_LOCAL), each with one of its own under mimalloc's names",
+    "namespace": "that of a second C library, which a plugin in a namespace of its own uses (dlmopen)",
 }
 PROGRAMS = {
     "libc": "combinations",
@@ -32,7 +34,10 @@ PROGRAMS = {
     "static": "combinations_static",
     "musl": "combinations_musl",
     "musl-static": "combinations_musl_static",
+    "plugins": "combinations_plugins",
+    "namespace": "combinations_namespace",
 }
+PLUGINS = ("plugin_a.so", "plugin_b.so", "plugin_c.so")
 ROOTS = {
     "plain": "the machine's own",
     "container": "a container: its own root, pid namespace and /proc; launched inside, attached "
@@ -47,6 +52,7 @@ ROOTS = {
 RECORDED = "recorded"
 OUTCOMES = {
     RECORDED: "every call and byte is recorded, with its caller",
+    "said": "the report says which functions of which library were seen but are not recorded; the rest is",
     "unrecorded": "the program runs as ever, and the report says that it was not recorded",
     "runs": "the program runs as ever, and a message says that it is not recorded, and why",
 }
@@ -57,6 +63,8 @@ BECAME = "after the start the program became"
 RULES = [
     ("launched/*/*/bare", "runs", NO_PROC),
     ("launched/*/*/chroot", "unrecorded", BECAME),
+    ("launched/*/plugins/*", "said", "were seen but not hooked: the library calls its own copies"),
+    ("launched/*/namespace/*", "said", "malloc, calloc, realloc, free of libc.so.6 were seen but not hooked"),
     ("*", RECORDED, ""),
 ]
 
@@ -73,8 +81,14 @@ class Cell:
         return self.id
 
 
+def is_of_use(shape, allocator, root):
+    """Plugins say nothing new where the program forks, nor in roots that are of a kind."""
+    return allocator not in ("plugins", "namespace") or \
+        (shape == "threads" and root in ("plain", "container", "chroot"))
+
+
 CELLS = [Cell(*names) for names in itertools.product(WAYS, SHAPES, ALLOCATORS, ROOTS)
-         if (names[0], names[3]) != ("launched", "inside")]
+         if (names[0], names[3]) != ("launched", "inside") and is_of_use(*names[1:])]
 
 
 def names_of(table):
@@ -86,6 +100,8 @@ def rows(way, shape):
     yield "|---" * (len(ROOTS) + 1) + "|"
     outcomes = {cell.id: cell.outcome for cell in CELLS}
     for allocator in ALLOCATORS:
+        if not any(is_of_use(shape, allocator, root) for root in ROOTS):
+            continue
         found = (outcomes.get(f"{way}/{shape}/{allocator}/{root}", "") for root in ROOTS)
         yield f"| {allocator} | " + " | ".join(found) + " |"
 
