@@ -122,7 +122,8 @@ struct wire_child {
 	uint32_t n_announced; // how often: once, and at each exec since
 	uint64_t start_ticks; // when it was started, as /proc/PID/stat says; 0: unknown
 	char comm[16];
-	uint8_t reserved[32];
+	uint32_t why; // (reserved: enum rec_why, as the child itself knows it)
+	uint8_t reserved[28];
 	char exe[440]; // what /proc/self/exe links to, cut at the end, zero terminated
 };
 _Static_assert(sizeof(struct wire_child) == 512, "layout");
