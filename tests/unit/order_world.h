@@ -17,6 +17,8 @@
 
 enum { MAX_ROW = 1 << 16, MS = 1000 * 1000, LINE = 4096 };
 
+static uint32_t page_bytes; // as if the machine's were of so many bytes; 0: as they are
+
 static struct {
 	struct segment segment;
 	struct tries tries;
@@ -104,6 +106,7 @@ static inline int set_up_slots(uint32_t n_slots, const struct order_limits *limi
 			.slot_bytes = 1 << 20,
 			.node_capacity = 1 << 16,
 			.module_capacity = 256,
+			.page_bytes = page_bytes,
 			.start_ns = 0};
 	const struct order_sink sink = {.events = take_events,
 			.late_events = take_late_events,

@@ -129,5 +129,9 @@ int main(void) {
 			ORDER_TEST(refusal_of_the_sink_is_passed_on),
 			ORDER_TEST(end_takes_what_is_left),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int n_failed = 0;
+	for (page_bytes = WIRE_PAGE_LEAST; page_bytes <= WIRE_PAGE_MOST; page_bytes *= 4) {
+		n_failed += cmocka_run_group_tests(tests, NULL, NULL);
+	}
+	return n_failed;
 }
