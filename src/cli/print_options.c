@@ -185,8 +185,9 @@ static const struct option_row views[] = {
 		{"stacks", 0, VALUE_NEEDED, .value_name = "SITE", SHOWS(VIEW_STACKS),
 				.help = "all call stacks attributed to a function"},
 		{"by", 0, VALUE_NEEDED, .value_name = "WHAT", .take = take_by,
-				.words = "function package module file site thread tid size lifetime",
-				.help = "a list by function, package, module, file, site, thread, tid, size or lifetime"},
+				.words = "function package module file site type thread tid size lifetime",
+				.help = "a list by function, package, module, file, site, type, thread, tid, size or "
+						"lifetime"},
 		{"timeline", 0, SHOWS(VIEW_TIMELINE), .help = "the heap over time"},
 		{"depth", 0, VALUE_NEEDED, .value_name = "N", .take = option_take_number, AT(depth),
 				.help = "levels of callers in --json (default: 3)"},

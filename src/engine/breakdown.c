@@ -4,12 +4,14 @@
 #include "base/human.h"
 #include "base/vec.h"
 #include "engine/index.h"
+#include "engine/types.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 const char *const breakdown_names[N_BREAKDOWNS] = {
 		[BY_SITE] = "site",
+		[BY_TYPE] = "type",
 		[BY_THREAD] = "thread",
 		[BY_TID] = "tid",
 		[BY_SIZE] = "size",
@@ -84,6 +86,49 @@ static bool take_sites(struct taker *t) {
 		ok = add_to_part(t, &s, number, i, fresh) != NULL;
 	}
 	free(s.part_of);
+	return ok;
+}
+
+/** The part of a type that was seen before under another function; else a new one. */
+static struct part *part_of_type(struct taker *t, struct index *known, struct slice type) {
+	const char *label = type_shown(type, t->arena);
+	struct slice text = slice_of_text(label ? label : "");
+	uint64_t h = slice_hash(SLICE_HASH, text);
+	uint32_t at = index_first(known, h), i;
+	while (label && (i = index_next(known, h, &at)) != INDEX_NONE) {
+		if (slice_equal(t->parts.items[i].label, text)) {
+			return &t->parts.items[i];
+		}
+	}
+	struct part *part = label && index_reserve(known, 1) ? vec_push(&t->parts) : NULL;
+	if (part) {
+		*part = (struct part){.label = text};
+		index_put(known, h, (uint32_t)t->parts.n - 1);
+	}
+	return part;
+}
+
+static bool take_types(struct taker *t) {
+	struct index known = {0};
+	uint32_t *part_of = calloc(names_n_functions(t->names) + 1ul, sizeof *part_of); // part + 1
+	bool ok = part_of != NULL;
+	for (uint32_t i = 0; ok && i < t->recording->stacks.n; i++) {
+		struct slice type;
+		const struct name *f = is_anything(&t->result->stacks[i])
+				? type_of_stack(t->recording, t->names, t->recording->stacks.items[i].node, &type)
+				: NULL;
+		if (f && !part_of[f->function_id]) {
+			const struct part *part = part_of_type(t, &known, type);
+			ok = part != NULL;
+			part_of[f->function_id] = ok ? (uint32_t)(part - t->parts.items) + 1 : 0;
+		}
+		if (ok && is_anything(&t->result->stacks[i])) {
+			add_stack(t, f ? &t->parts.items[part_of[f->function_id] - 1] : &t->rest, i);
+		}
+	}
+	t->rest.label = slice_of_text("(type not known)");
+	index_finish(&known);
+	free(part_of);
 	return ok;
 }
 
@@ -270,7 +315,7 @@ static int heaviest_first(const void *a, const void *b, void *user) {
 }
 
 bool breakdown_is_ranked(enum breakdown_by by) {
-	return by == BY_SITE || by == BY_THREAD || by == BY_TID;
+	return by == BY_SITE || by == BY_TYPE || by == BY_THREAD || by == BY_TID;
 }
 
 static bool is_rest_needed(const struct lens_costs *c) {
@@ -280,6 +325,7 @@ static bool is_rest_needed(const struct lens_costs *c) {
 static bool take(struct taker *t) {
 	switch (t->by) {
 	case BY_SITE: return take_sites(t);
+	case BY_TYPE: return take_types(t);
 	case BY_THREAD:
 	case BY_TID: return take_threads(t);
 	case BY_SIZE: return take_sizes(t);

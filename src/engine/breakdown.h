@@ -2,16 +2,17 @@
 #pragma once
 
 /**
- * The same total, taken apart in other ways than by callers: by site, thread, size and lifetime.
+ * The same total, taken apart in other ways than by callers: by site, type, thread, size and
+ * lifetime.
  * Whatever the lens, the parts sum to the result's total. What a recording does not tell apart
  * (sizes and lifetimes are kept for the whole run) stands in one part that says so.
  */
 
 #include "engine/lens.h"
 
-enum breakdown_by { BY_SITE, BY_THREAD, BY_TID, BY_SIZE, BY_LIFETIME, N_BREAKDOWNS };
+enum breakdown_by { BY_SITE, BY_TYPE, BY_THREAD, BY_TID, BY_SIZE, BY_LIFETIME, N_BREAKDOWNS };
 
-/** "site", "thread" (by name), "tid" (each apart), "size", "lifetime". */
+/** "site", "type" (where the stack proves it), "thread" (by name), "tid" (each apart), "size", "lifetime". */
 extern const char *const breakdown_names[N_BREAKDOWNS];
 
 struct part {
@@ -27,7 +28,7 @@ struct part {
 };
 
 struct breakdown {
-	struct part *parts; // sites and threads heaviest first, classes rising; the rest last
+	struct part *parts; // sites, types and threads heaviest first, classes rising; the rest last
 	uint32_t n;
 };
 

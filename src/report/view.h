@@ -17,7 +17,7 @@ enum view {
 	VIEW_BOTTOM_UP,
 	VIEW_CALLERS,
 	VIEW_FUNCTIONS, // or packages, modules, files, as the lens gathers
-	VIEW_PARTS,     // by site, thread, size, lifetime
+	VIEW_PARTS,     // by site, type, thread, size, lifetime
 	VIEW_TIMELINE,
 	N_VIEWS,
 };

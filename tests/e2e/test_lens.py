@@ -34,7 +34,7 @@ parse(2000)
 NODE = "console.log(require('zlib').gzipSync('x'.repeat(1e6)).length)"
 METRICS = ("peak", "never-freed", "kept", "allocations", "bytes", "temporary")
 VIEWS = ([], ["--tree"], ["--bottom-up"], ["--timeline"]) + tuple(
-    ["--by", what] for what in ("function", "package", "module", "file", "site", "thread", "size",
+    ["--by", what] for what in ("function", "package", "module", "file", "site", "type", "thread", "size",
                                 "lifetime"))
 COSTS = ("bytes", "blocks", "allocations", "allocated_bytes", "temporary")
 

@@ -1,0 +1,127 @@
+"""`--by type`: of what type blocks are, where their stack proves it, to the byte."""
+
+import shutil
+import subprocess
+
+import pytest
+
+CPP = """
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+namespace app { struct Point { double x, y, z; }; template <class T> struct Box { T t[4]; }; }
+namespace { struct Hidden { char c[48]; }; }
+// One that asks for something else while it is made
+struct Owner { char *text = new char[1000]; long n = 3; };
+static void *volatile sink; // else the compiler leaves it out
+int main() {
+	auto *points = new std::vector<app::Point>; points->reserve(1000);
+	auto *hidden = new std::vector<Hidden>(100);
+	auto *list = new std::list<app::Point>(50);
+	auto *texts = new std::vector<std::string>(10, std::string(4000, 'x'));
+	auto shared = new auto(std::make_shared<app::Point>());
+	auto unique = std::make_unique<app::Box<long>>().release();
+	auto owner = std::make_unique<Owner>().release();
+	sink = unique;
+	sink = owner;
+	sink = owner->text;
+	sink = shared;
+	return points->size() + hidden->size() + list->size() + texts->size() + (*shared)->x + unique->t[0] + owner->n == 1;
+}
+"""
+# Which of it has a type, in bytes: the vectors themselves, new'ed by name, have none
+CPP_TYPES = {
+    "app::Point": 1000 * 24, "(anonymous namespace)::Hidden": 100 * 48, "node of std::list<app::Point>": 50 * 40,
+    "char": 11 * 4001, "std::string": 10 * 32, "app::Point and its reference counts": 40, "app::Box<long>": 32,
+    "Owner": 16,
+}
+RUST = """
+use std::{collections::HashMap, rc::Rc, sync::Arc};
+#[derive(Clone, Copy, Default)] pub struct Point { x: f64, y: f64, z: f64 }
+#[inline(never)] fn points() -> Vec<Point> { let mut v = Vec::with_capacity(1000); v.push(Point::default()); v }
+#[inline(never)] fn boxes() -> Vec<Box<Point>> { (0..50).map(|_| Box::new(Point { x: 1.0, y: 2.0, z: 3.0 })).collect() }
+#[inline(never)] fn triples() -> Vec<(u8, u8, u8)> { let mut v = Vec::with_capacity(4115); v.push((1, 2, 3)); v }
+fn main() {
+    let (a, b) = (points(), boxes());
+    let (c, d) = (Rc::new([a[0].x as u64; 8]), Arc::new(Point { x: a[0].z, y: 1.5, z: a[0].y }));
+    let mut m: HashMap<u32, u64> = HashMap::with_capacity(500); m.insert(7, b.len() as u64);
+    let s = triples();
+    println!("{}", s.len() + m.len() + c[3] as usize + (d.x + d.y + d.z + b[3].x + b[3].y + b[3].z) as usize);
+    std::mem::forget((a, b, c, d, m, s));
+}
+"""
+RUST_TYPES = {"app::Point": 1000 * 24 + 50 * 24, "alloc::boxed::Box<app::Point>": 50 * 8,
+              "[u64; 8] and its reference counts": 80, "app::Point and its reference counts": 40, "(u8, u8, u8)": 12345}
+
+
+def types_of(recording, *lens):
+    data = recording.json("--by", "type", *lens)
+    for cost in ("bytes", "blocks", "allocations", "allocated_bytes", "temporary"):
+        assert sum(part[cost] for part in data["parts"]) == data["totals"][cost], cost
+    labels = [part["label"] for part in data["parts"]]
+    assert len(labels) == len(set(labels)), labels
+    assert all(part["is_rest"] == (part["label"] == "(type not known)") for part in data["parts"])
+    assert [part for part in data["parts"] if part["is_rest"]] in ([], data["parts"][-1:])
+    return {part["label"]: part["bytes"] for part in data["parts"]}
+
+
+def recorded(tools, folder, source, name, *command):
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"no {command[0]} here")
+    (folder / name).write_text(source)
+    done = subprocess.run([*command, name, "-o", "app"], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(done.stderr[-300:])
+    recording = tools.record(folder / "app")
+    assert recording.status in (0, 1), repr(recording)
+    return recording
+
+
+@pytest.mark.parametrize("command", [["g++", "-g", "-O1"], ["g++", "-g", "-O2"], ["clang++", "-g", "-O1"],
+                                     ["g++", "-g", "-O0"]], ids=" ".join)
+def test_cpp(tools, tmp_path, command):
+    recording = recorded(tools, tmp_path, CPP, "app.cpp", *command, "-std=c++17")
+    types = types_of(recording, "--lens", "m=never-freed")
+    # The string that was copied from is freed
+    assert {label: size for label, size in types.items() if label in CPP_TYPES} == \
+        {**CPP_TYPES, "char": 10 * 4001}, types
+    assert types_of(recording, "--lens", "m=bytes")["char"] == CPP_TYPES["char"]
+    assert "node of std::list<app::Point>" in recording.report("--by", "type")
+
+
+def test_cpp_without_lines_claims_nothing_more(tools, tmp_path):
+    """What is inlined is unknown then; what is left is still true."""
+    for level in ("-O0", "-O2"):
+        types = types_of(recorded(tools, tmp_path, CPP, "app.cpp", "g++", "-std=c++17", level), "--lens", "m=bytes")
+        assert "Owner" not in types and "app::Box<long>" not in types, types
+        assert all(types.get(label, 0) <= size for label, size in CPP_TYPES.items()), types
+        assert types["(type not known)"] >= 1000
+
+
+def test_libcxx(tools, tmp_path):
+    recording = recorded(tools, tmp_path, CPP, "app.cpp", "clang++", "-g", "-O1", "-std=c++17", "-stdlib=libc++")
+    types = types_of(recording, "--lens", "m=never-freed")
+    assert types["app::Point"] == 24000 and types["(anonymous namespace)::Hidden"] == 4800, types
+    assert types["node of std::list<app::Point>"] == 2000 and types["app::Box<long>"] == 32, types
+
+
+@pytest.mark.parametrize("level", ["-Copt-level=0", "-Copt-level=2"])
+def test_rust(tools, tmp_path, level):
+    recording = recorded(tools, tmp_path, RUST, "app.rs", "rustc", "-Awarnings", "-g", level,
+                         "-Csymbol-mangling-version=v0")
+    types = types_of(recording, "--lens", "m=never-freed")
+    assert {label: size for label, size in types.items() if label in RUST_TYPES} == RUST_TYPES, types
+    assert types["(u32, u64)"] > 500 * 16, types
+
+
+def test_rust_with_old_names_says_no_parameter_for_a_type(tools, tmp_path):
+    recording = recorded(tools, tmp_path, RUST, "app.rs", "rustc", "-Awarnings", "-g", "-Copt-level=2")
+    types = types_of(recording, "--lens", "m=never-freed")
+    assert not {"T", "K", "V", "A"} & set(types), types
+
+
+def test_another_language_has_one_row(tools):
+    recording = tools.record("/bin/sh", "-c", "true")
+    assert set(types_of(recording, "--lens", "m=bytes")) <= {"(type not known)"}
+    assert recording.json("--by", "type")["by"] == "type"
