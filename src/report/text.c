@@ -105,9 +105,10 @@ static const char *known(const struct page *p, uint32_t number, const char *text
 	return p->r->missing & number ? "not said" : text;
 }
 
-/** What grows and how fast: as the first finding with a rate says, else how much it was at most. */
-static void growth_words(struct page *p, const struct findings *all, char number[HUMAN_MAX + 2],
-		struct buffer *remark) {
+/** What grows and how fast: as the first finding with a rate says, else how much it was at most. The title. */
+static const char *growth_words(struct page *p, const struct findings *all,
+		char number[HUMAN_MAX + 2], struct buffer *remark) {
+	const char *title = "growing";
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	bool has_time = !(p->r->missing & (REC_TIME | REC_LIVE_BYTES));
 	(void)snprintf(number, HUMAN_MAX, "%s", has_time ? "not measured" : "not said");
@@ -121,16 +122,18 @@ static void growth_words(struct page *p, const struct findings *all, char number
 			buffer_text(remark, replaces_old ? "at most, " : "");
 			buffer_slice(remark,
 					f->function ? page_short_name(p, f->function) : slice_of_text(f->title));
-			return;
+			return "growing";
 		}
 		if (strcmp(f->id, "no-growth") == 0) {
 			uint64_t grown = finding_number(f, "grown_bytes");
 			(void)snprintf(number, HUMAN_MAX, "%s", grown ? human_bytes(a, grown) : "nothing");
-			buffer_printf(remark, "%s%s to %s", grown ? "at most, " : "",
+			buffer_printf(remark, "between %s and %s",
 					human_duration(a, finding_number(f, "from_ns")),
 					human_duration(b, finding_number(f, "to_ns")));
+			title = grown ? "grew at most" : "growing";
 		}
 	}
+	return title;
 }
 
 static void put_never_freed(struct page *p, const struct findings *all) {
@@ -147,9 +150,10 @@ static void put_never_freed(struct page *p, const struct findings *all) {
 		buffer_printf(p->out, "  %-11s %10s  %s\n", "never freed", left, remark);
 		return;
 	}
-	growth_words(p, all, number, &grows);
-	buffer_printf(p->out, "  %-11s %10s  %-20s %-11s %9s", "never freed", left, remark, "growing",
-			number);
+	const char *title = growth_words(p, all, number, &grows);
+	bool is_long = strlen(title) > 11; // what is said so is a size, not a rate: it is shorter
+	buffer_printf(p->out, "  %-11s %10s  %-20s %-11s %*s", "never freed", left, remark, title,
+			is_long ? 8 : 9, number);
 	if (grows.size > 0) {
 		buffer_text(p->out, "  ");
 		size_t room = p->width - LEFT - RIGHT - 3, n = columns_of(buffer_view(&grows));

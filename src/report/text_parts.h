@@ -9,7 +9,7 @@
 #include "report/columns.h"
 #include "report/report.h"
 
-enum { PAGE_LINES = 60, BYTES_COLUMN = 10, PERCENT_COLUMN = 5, BLOCKS_COLUMN = 12 };
+enum { PAGE_LINES = 60, BYTES_COLUMN = 10, PERCENT_COLUMN = 16, BLOCKS_COLUMN = 12 };
 
 struct page {
 	struct buffer *out;

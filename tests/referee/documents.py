@@ -160,15 +160,16 @@ def verdict(r):
 
 
 def growth(findings):
-    """What the totals say of growth: of the first finding with a rate, else of the most there was."""
+    """What the totals say of growth, and its title: of the first finding with a rate, else of the most there was."""
     for f in findings:
         if f["numbers"].get("rate_bytes_per_s"):
             is_most = any(name.startswith("before_attach") for name in f["numbers"])
-            return f"{in_bytes(f['numbers']['rate_bytes_per_s'])}/s", "at most, " * is_most
+            return "growing", f"{in_bytes(f['numbers']['rate_bytes_per_s'])}/s", "at most, " * is_most
         if f["id"] == "no-growth":
             grown, times = f["numbers"]["grown_bytes"], [in_time(f["numbers"][n]) for n in ("from_ns", "to_ns")]
-            return (in_bytes(grown), "at most, " + " to ".join(times)) if grown else ("nothing", " to ".join(times))
-    return "not measured", None
+            between = f"between {times[0]} and {times[1]}"
+            return ("grew at most", in_bytes(grown), between) if grown else ("growing", "nothing", between)
+    return "growing", "not measured", None
 
 
 def judge_text(referee):
@@ -187,11 +188,11 @@ def judge_text(referee):
             wrong.append(f"text: a sentence that --json has not: {line}")
     left = counted["never_freed_bytes"] - counted["suppressed_bytes"]
     n_left = counted["never_freed_blocks"] - counted["suppressed_blocks"]
-    grows, window = growth(report["json"]["findings"])
+    growing, grows, window = growth(report["json"]["findings"])
     seconds = r.meta["duration_ns"] / 1e9
     expected = [("peak heap", in_bytes(r.peak), f"at {in_time(r.peak_ns)}", "peak RSS",
                  in_bytes(r.summary["peak_rss_bytes"]) if r.summary["peak_rss_bytes"] else "not seen", None),
-                ("never freed", in_bytes(left), f"in {n_left:,} block{'s' * (n_left != 1)}" if n_left else "", "growing",
+                ("never freed", in_bytes(left), f"in {n_left:,} block{'s' * (n_left != 1)}" if n_left else "", growing,
                  grows, window),
                 ("allocations", f"{len(r.blocks):,}", f"({int(len(r.blocks) / seconds):,}/s)", "short-lived",
                  f"{counted['short_lived']:,}", f"({in_percent(counted['short_lived'], len(r.blocks))})")]
@@ -329,7 +330,7 @@ def judge_first_screen(referee):
         return []
     head, facts, wrong = "\n".join(referee.report["text"].splitlines()[:24]), referee.report["facts"], []
     for what, pattern in {"the verdict": r"recording whole|incomplete: ", "the peak": rf"peak heap +{BYTES}  at {TIME}",
-                          "what grows": rf"growing +(?:{BYTES}/s  \S|{BYTES}  at most, {TIME} to {TIME}|nothing  {TIME}|not measured)",
+                          "what grows": rf"growing +(?:{BYTES}/s  \S|nothing  between {TIME}|not measured)|grew at most +{BYTES}  between {TIME} and {TIME}",
                           "what holds most": rf"FINDINGS\n(?:.*\n)*?.*(?:holds?|holds up to|were allocated once|{COUNT} of {COUNT} blocks?|nothing grew|grew)\b",
                           "how many": rf"short-lived +{COUNT}  \({PERCENT}\)"}.items():
         if not re.search(pattern, head):
