@@ -1,27 +1,58 @@
 """The page writes figures as the report does."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests/referee"))
 
-from figures import in_time
+from figures import in_bytes, in_percent, in_time
 
 # Around each change of the unit, up to days
 DURATIONS_NS = [1_000_000, 9_940_000, 12_300_000, 999_400_000, 999_600_000, 59_990_000_000, 60_000_000_000,
                 75_250_000_000, 119_990_000_000, 119_996_000_000, 125_900_000_000, 3_599_900_000_000,
                 3_600_000_000_000, 86_399_900_000_000, 200_000_900_000_000]
+# As near to one as to the other
+TIES_NS = [2_250_000, 2_750_000, 412_500_000, 413_500_000, 1_125_000_000, 1_375_000_000, 90_625_000_000]
+TIES_BYTES = [1_250, 1_750, 2_250, 125_250, 8_750_000]
+TIES_PERCENT = [(1, 8), (3, 8), (9, 400), (11, 400), (21, 200), (399, 400)]
 
 
-def test_a_duration_is_written_as_in_the_report(web, tmp_path):
-    module = tmp_path / "format.mjs"
+@pytest.fixture(scope="module")
+def format_of(web, tmp_path_factory):
+    """What a function of the page says of some arguments."""
+    module = tmp_path_factory.mktemp("format") / "format.mjs"
     subprocess.run([web / "node_modules/.bin/esbuild", SOURCE / "web/src/ui/format.ts", "--bundle",
                     "--format=esm", f"--outfile={module}", "--log-level=warning"], check=True, timeout=120)
-    program = f"import {{duration}} from {json.dumps(str(module))}; " \
-              f"console.log(JSON.stringify({DURATIONS_NS}.map(duration)))"
-    said = subprocess.run(["node", "--input-type=module", "-e", program], check=True, capture_output=True,
-                          text=True, timeout=60)
-    assert json.loads(said.stdout) == [in_time(ns) for ns in DURATIONS_NS]
+
+    def say(function, arguments):
+        program = f"import {{{function}}} from {json.dumps(str(module))}; " \
+                  f"console.log(JSON.stringify({json.dumps(arguments)}.map((all) => {function}(...all))))"
+        said = subprocess.run(["node", "--input-type=module", "-e", program], check=True, capture_output=True,
+                              text=True, timeout=60)
+        return json.loads(said.stdout)
+    return say
+
+
+def test_a_duration_is_written_as_in_the_report(format_of):
+    all_ns = DURATIONS_NS + TIES_NS
+    assert format_of("duration", [[ns] for ns in all_ns]) == [in_time(ns) for ns in all_ns]
+
+
+def test_ties_are_rounded_as_in_the_report(format_of):
+    assert format_of("bytes", [[n] for n in TIES_BYTES]) == [in_bytes(n) for n in TIES_BYTES]
+    assert format_of("percent", TIES_PERCENT) == [in_percent(*pair) for pair in TIES_PERCENT]
+
+
+def test_each_finding_on_what_is_held_has_a_card():
+    cards = re.findall(r"ids: (/.+/),", (SOURCE / "web/src/views/cards.tsx").read_text())
+    ids = re.findall(r"^\| (`[^|]+`) \|[^|]+\|[^|]+\|[^|]+\| `[^|]*focus=", (SOURCE / "docs/findings.md").read_text(), re.M)
+    ids = {name for cell in ids for name in re.findall(r"`([\w-]+)`", cell)} - {"wrapper", "handed-over"}
+    assert {"peak", "steady", "bursts", "churn"} <= ids, ids
+    for name in ids:
+        assert any(re.search(card.strip("/"), name) for card in cards), (name, cards)

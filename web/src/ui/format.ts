@@ -13,8 +13,16 @@ export function useBinary(isBinary: boolean): void {
 }
 
 /** As the report rounds: of two that are as near, the even one. `value` is no less than 0. */
+function rounded(value: number, digits: number): string {
+	if ((value * 2 ** (digits + 1)) % 2 !== 1) {
+		return value.toFixed(digits);
+	}
+	const below = Math.floor(value * 10 ** digits);
+	return ((below + (below % 2)) / 10 ** digits).toFixed(digits);
+}
+
 function oneDigit(value: number): string {
-	return (value * 4) % 4 === 1 ? (Math.floor(value) + 0.2).toFixed(1) : value.toFixed(1);
+	return rounded(value, 1);
 }
 
 export function bytes(n: number): string {
@@ -64,7 +72,8 @@ export function percent(part: number, whole: number): string {
 	if (Math.abs(share) < 9.95) {
 		return `${share < 0 ? '−' : ''}${oneDigit(Math.abs(share))} %`;
 	}
-	return `${count(share < 100 ? Math.min(99, share) : share)} %`;
+	const near = Number(rounded(Math.abs(share), 0));
+	return `${share < 0 ? '−' : ''}${count(share > 0 && share < 100 ? Math.min(99, near) : near)} %`;
 }
 
 /** From a millisecond on as the report writes it. */
@@ -77,10 +86,10 @@ export function duration(ns: number): string {
 	}
 	if (ns < 999.5e6) {
 		const ms = ns / 1e6;
-		return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+		return `${rounded(ms, ms < 10 ? 1 : 0)} ms`;
 	}
 	if (ns < 119.995e9) {
-		return `${(ns / 1e9).toFixed(2)} s`;
+		return `${rounded(ns / 1e9, 2)} s`;
 	}
 	const s = Math.floor(ns / 1e9);
 	const two = (n: number) => String(n).padStart(2, '0');
