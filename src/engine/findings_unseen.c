@@ -169,6 +169,19 @@ static void repeat_quality(struct finder *f) {
 	}
 }
 
+/** Those of a launcher, which touch no number: behind all else. */
+static void find_minor_children(struct finder *f) {
+	struct buffer text = {0};
+	uint64_t n = quality_minor_children(f->r, &text);
+	if (n == 0) {
+		return;
+	}
+	struct finding *out = finder_add(f, "children", "other processes");
+	finding_put(out, "value", n);
+	finder_say(f, out, &text);
+	out->severity = FINDING_FACT;
+}
+
 /** "Nothing was left allocated except 320 B of the runtime": when it is so. */
 static void find_all_freed(struct finder *f) {
 	const struct findings *o = f->out;
@@ -198,5 +211,6 @@ void find_unseen(struct finder *f) {
 	find_handover(f);
 	find_growth_outside(f);
 	repeat_quality(f);
+	find_minor_children(f);
 	find_all_freed(f);
 }

@@ -162,12 +162,14 @@ static void say_before(struct quality_writer *w) {
 	if (s->old_blocks) {
 		char freed[2 * HUMAN_MAX + 32] = "none of them was freed";
 		if (s->old_freed_blocks > 0) {
-			(void)snprintf(freed, sizeof freed, "%s of them, %s, were freed",
-					human_count(c, s->old_freed_blocks), human_bytes(d, s->old_freed_bytes));
+			(void)snprintf(freed, sizeof freed, "%s of them, %s, %s freed",
+					human_count(c, s->old_freed_blocks), human_bytes(d, s->old_freed_bytes),
+					s->old_freed_blocks == 1 ? "was" : "were");
 		}
 		quality_say(w, "before-attach", s->old_blocks,
-				"allocated before the attach: %s blocks, %s; %s since. They are in no other number here",
-				human_count(a, s->old_blocks), human_bytes(b, s->old_bytes), freed);
+				"allocated before the attach: %s block%s, %s; %s since. They are in no other number here",
+				human_count(a, s->old_blocks), s->old_blocks == 1 ? "" : "s",
+				human_bytes(b, s->old_bytes), freed);
 	}
 	if (w->recording->meta.old_unknown) {
 		char text[QUALITY_OLD_MAX];
@@ -177,9 +179,12 @@ static void say_before(struct quality_writer *w) {
 	uint64_t n = w->recording->quality.unknown_frees;
 	if (w->recording->meta.source == REC_ATTACHED && n) {
 		quality_say(w, "unknown-frees", n,
-				"%s frees were of%s blocks from before the attach, of which "
-				"nothing is known",
-				human_count(a, n), s->old_blocks ? " other" : "");
+				"%s %s of%s %s from before the attach, of which nothing is known",
+				human_count(a, n), n == 1 ? "free was" : "frees were",
+				s->old_blocks    ? n == 1 ? " another" : " other"
+						: n == 1 ? " a"
+								 : "",
+				n == 1 ? "block" : "blocks");
 	}
 	// Of what ran before the first allocation was seen there are some, but never many
 	if (w->recording->meta.source == REC_LAUNCHED && n > FEW && n > s->allocations / FEW) {

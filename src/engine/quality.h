@@ -6,6 +6,7 @@
  * Sentences say what was measured and what it means, with the number.
  */
 
+#include "base/buffer.h"
 #include "engine/names.h"
 
 struct quality_line {
@@ -31,6 +32,12 @@ const char *quality_why(uint32_t why);
 /** The sentence for a meta.old_unknown that is not REC_OLD_KNOWN. */
 enum { QUALITY_OLD_MAX = 192 };
 const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX]);
+
+/**
+ * The sentence on processes that a launcher started before it became the program: they are a fact, and no
+ * line of quality. How many; 0: there are none, or they may matter.
+ */
+uint64_t quality_minor_children(const struct recording *r, struct buffer *text);
 
 /** Fills `out`, most important first; the number of lines. Texts live in `arena`. */
 size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,

@@ -150,23 +150,43 @@ static const struct rec_child *largest_child(const struct recording *r) {
 	return largest;
 }
 
-static void say_children(struct quality_writer *w) {
-	const struct recording *r = w->recording;
+static uint64_t put_children(struct buffer *text, const struct recording *r) {
 	uint64_t n = r->quality.children_forked + r->quality.children_executed;
-	if (n == 0) {
-		return;
-	}
 	char count[HUMAN_MAX];
-	struct buffer text = {0};
-	buffer_printf(&text, "%s child process%s not recorded", human_count(count, n),
+	buffer_printf(text, "%s child process%s not recorded", human_count(count, n),
 			n == 1 ? " was" : "es were");
 	const struct rec_child *largest = largest_child(r);
 	if (largest) {
-		put_largest(&text, r, largest);
+		put_largest(text, r, largest);
 	}
+	return n;
+}
+
+/**
+ * A launcher (a shim of pyenv, Rscript) asks small programs what to do before it becomes the program that
+ * was meant: those touch no number.
+ */
+static bool are_minor(const struct recording *r) {
+	const struct rec_child *largest = largest_child(r);
+	return r->meta.n_images > 1 && largest &&
+			largest->peak_rss_bytes < r->summary.peak_rss_bytes / 10;
+}
+
+static void say_children(struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	struct buffer text = {0};
+	if (r->quality.children_forked + r->quality.children_executed == 0 || are_minor(r)) {
+		return;
+	}
+	uint64_t n = put_children(&text, r);
 	buffer_u8(&text, 0);
 	quality_say(w, "children", n, "%s", text.failed ? "(out of memory)" : (const char *)text.data);
 	buffer_finish(&text);
+}
+
+uint64_t quality_minor_children(const struct recording *r, struct buffer *text) {
+	bool has_any = r->quality.children_forked + r->quality.children_executed > 0;
+	return has_any && are_minor(r) ? put_children(text, r) : 0;
 }
 
 /** The program only started what is worth looking at. */

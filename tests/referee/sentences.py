@@ -87,12 +87,13 @@ QUALITY = {
     "marks-dropped": rf"(?P<n>{COUNT}) named moments found no room: the first are kept",
     "missed-frees": rf"(?P<n>{COUNT}) addresses were handed out twice: .+",
     "detail-ends": rf"the disk was nearly full: from (?P<at>{TIME}) on there are totals, but no more detail over time",
-    "before-attach": rf"allocated before the attach: (?P<n>{COUNT}) blocks, (?P<bytes>{BYTES}); (?:(?P<freed>{COUNT}) of "
-                     rf"them, (?P<freed_bytes>{BYTES}), were|(?P<none>none of them was)) freed since\. They are in no other number here",
+    "before-attach": rf"allocated before the attach: (?P<n>{COUNT}) blocks?, (?P<bytes>{BYTES}); (?:(?P<freed>{COUNT}) of "
+                     rf"them, (?P<freed_bytes>{BYTES}), (?:was|were)|(?P<none>none of them was)) freed since\. They are in no other number here",
     "before-attach-unknown": rf"blocks allocated before the attach are not known: (?:copying the program's memory takes "
                              rf"longer than (?P<bound>{TIME}) \(--max-pause allows more\)|the program's memory was not "
                              rf"copied \(--max-pause 0\)|the kernel refused to copy the program's memory)",
-    "unknown-frees": rf"(?P<n>{COUNT}) frees were of(?: other)? blocks from before the attach, of which nothing is known",
+    "unknown-frees": rf"(?P<n>{COUNT}) (?:frees were of(?: other)? blocks|free was of (?:another|a) block) from before the attach, "
+                     r"of which nothing is known",
     "missed-allocations": rf"(?P<n>{COUNT}) frees were of blocks whose allocation was not seen: .+",
     "not-hooked": r".+ (?:was|were) seen but not hooked: .+ is missing here",
     "unrecorded-image": rf"(?P<at>{TIME}) after the start the program became .+",

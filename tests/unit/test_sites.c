@@ -129,15 +129,19 @@ static void ranks_sum_to_the_totals(void **state) {
 	}
 }
 
-static bool says(const char *id) {
+static const char *line_of(const char *id) {
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n = quality_lines(&f.r, f.names, &f.arena, lines);
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(lines[i].id, id) == 0) {
-			return true;
+			return lines[i].text;
 		}
 	}
-	return false;
+	return "";
+}
+
+static bool says(const char *id) {
+	return *line_of(id) != '\0';
 }
 
 static void is_silent_when_all_is_well(void **state) {
@@ -175,19 +179,56 @@ static void says_what_touches_the_numbers(void **state) {
 	assert_true(says("outside-heap"));
 }
 
+static void counts_one_block_as_one(void **state) {
+	(void)state;
+	f.r.meta.source = REC_ATTACHED;
+	f.r.summary.old_blocks = f.r.summary.old_freed_blocks = 1;
+	f.r.summary.old_bytes = f.r.summary.old_freed_bytes = 24;
+	f.r.quality.unknown_frees = 1;
+	assert_string_equal(line_of("before-attach"),
+			"allocated before the attach: 1 block, 24 B; 1 of them, 24 B, was freed since. They are in "
+			"no other number here");
+	assert_string_equal(line_of("unknown-frees"),
+			"1 free was of another block from before the attach, of which nothing is known");
+	f.r.summary.old_blocks = 2;
+	f.r.summary.old_freed_blocks = f.r.quality.unknown_frees = 0;
+	assert_non_null(
+			strstr(line_of("before-attach"), "attach: 2 blocks, 24 B; none of them was freed"));
+	f.r.summary.old_blocks = 0;
+	f.r.quality.unknown_frees = 2;
+	assert_string_equal(line_of("unknown-frees"),
+			"2 frees were of blocks from before the attach, of which nothing is known");
+}
+
+/** What a shim asks before it becomes the program touches no number; what the program starts may. */
+static void says_of_a_launchers_children_last(void **state) {
+	(void)state;
+	static struct rec_child children[] = {{.pid = 7, .name = S_MAIN, .peak_rss_bytes = 1900000}};
+	struct buffer text = {0};
+	f.r.quality.children_executed = 25;
+	f.r.children.items = children, f.r.children.n = 1;
+	f.r.summary.peak_rss_bytes = 20000000;
+	f.r.meta.n_images = 2;
+	assert_false(says("children"));
+	assert_int_equal(quality_minor_children(&f.r, &text), 25);
+	buffer_u8(&text, 0);
+	assert_non_null(strstr((const char *)text.data, "25 child processes were not recorded; "));
+	f.r.meta.n_images = 1;
+	assert_true(says("children"));
+	assert_int_equal(quality_minor_children(&f.r, &text), 0);
+	f.r.meta.n_images = 2;
+	children[0].peak_rss_bytes = 2100000;
+	assert_true(says("children"));
+	assert_int_equal(quality_minor_children(&f.r, &text), 0);
+	buffer_finish(&text);
+}
+
 static const char *outside_heap_of(const char *exe, uint64_t peak_bytes) {
-	struct quality_line lines[QUALITY_LINES_MAX];
-	struct rec_sample sample = {.rss_bytes = 89000000, .heap_bytes = 21000000};
+	static struct rec_sample sample = {.rss_bytes = 89000000, .heap_bytes = 21000000};
 	f.r.samples.items = &sample, f.r.samples.n = 1;
 	f.r.summary.peak_bytes = peak_bytes;
 	sample_strings[S_EXE] = slice_of_text(exe);
-	size_t n = quality_lines(&f.r, f.names, &f.arena, lines);
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(lines[i].id, "outside-heap") == 0) {
-			return lines[i].text;
-		}
-	}
-	return "";
+	return line_of("outside-heap");
 }
 
 /** Runtimes map memory themselves; where as much was in blocks once, it may be what was freed. */
@@ -223,6 +264,8 @@ int main(void) {
 			TEST(is_silent_when_all_is_well),
 			TEST(says_what_touches_the_numbers),
 			TEST(says_who_tells_of_what_a_runtime_maps),
+			TEST(counts_one_block_as_one),
+			TEST(says_of_a_launchers_children_last),
 			TEST(counts_no_losses_after_the_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
