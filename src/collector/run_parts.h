@@ -98,6 +98,18 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err);
 
 extern const struct order_sink run_sink;
 
+/** Names of threads, of some of those whose turn it is. */
+void run_look_at_threads(struct run *run);
+/** What the program itself calls its threads, of all, at the end. */
+void run_take_labels(struct run *run);
+
+/** What has the program become? */
+void run_look_at_program(struct run *run);
+/** No image has announced itself: if that stays so, `exec_why` is why. */
+void run_look_at_first_image(struct run *run);
+/** It became a program without the recorder: what lived before is gone. */
+void run_note_unrecorded(struct run *run);
+
 /** The parts of run_start.c that launching and attaching share; in this order. */
 bool run_make_segment(struct run *run, const struct segment_params *params, struct err *err);
 bool run_open_output(struct run *run, struct err *err);
