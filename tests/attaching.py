@@ -23,7 +23,10 @@ class Target:
         self.pid = self.process.pid
         until = time.monotonic() + 60
         while ready not in self.said():
-            assert time.monotonic() < until and self.process.poll() is None, repr(self)
+            if time.monotonic() > until or self.process.poll() is not None:
+                self.process.kill()
+                self.process.wait()
+                pytest.fail(f"not ready: {self!r}")
             time.sleep(0.02)
 
     def said(self):
