@@ -33,7 +33,7 @@ const struct importer *importer_for(struct slice head) {
 /** Say what a file is that nobody knows. */
 static bool refuse(struct slice head, bool is_torn, struct err *err) {
 	if (head.size == 0 && is_torn) {
-		return err_set(err, ERR_FORMAT, "the file is truncated: nothing in it can be read");
+		return err_set(err, ERR_FORMAT, "the file is cut short: nothing in it can be read");
 	}
 	if (head.size == 0) {
 		return err_set(err, ERR_FORMAT, "the file is empty: nothing was recorded");
