@@ -72,8 +72,8 @@ bool naming_rules_parse(struct naming_rules *rules, struct slice text, const cha
 		if (!is_rule && n_bad++ < COMPLAINTS_MAX) {
 			struct slice shown = slice_of(text.data, n < LINE_SHOWN_MAX ? n : LINE_SHOWN_MAX);
 			buffer_printf(complaints,
-					"%s: line %u: \"%.*s\" is not a rule and is left out; rules are: "
-					"yours PATTERN, library PATTERN, fold PATTERN\n",
+					"%s: line %u: \"%.*s\" is not a rule and is ignored; use yours PATTERN, "
+					"library PATTERN or fold PATTERN\n",
 					name, number, SLICE_ARG(shown));
 		}
 		n += end != NULL;

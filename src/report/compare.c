@@ -220,8 +220,8 @@ static void put_other_program(struct buffer *out, const struct compare_request *
 	}
 	const struct slice *ours = &programs[DIFF_OURS], *base = &programs[DIFF_BASE];
 	if (ours->size && base->size && !slice_equal(*ours, *base)) {
-		buffer_printf(out, "  ! the base is of another program: %.*s, not %.*s\n", SLICE_ARG(*base),
-				SLICE_ARG(*ours));
+		buffer_printf(out, "  ! the base is a recording of another program: %.*s, not %.*s\n",
+				SLICE_ARG(*base), SLICE_ARG(*ours));
 	}
 }
 

@@ -128,8 +128,7 @@ bool report_compare_tree(struct buffer *out, const struct compare_request *reque
 		put_right(out, "base", COLUMN);
 		put_right(out, "this", COLUMN);
 		put_right(out, "change", COLUMN);
-		buffer_printf(out, "            %s, by what the program called\n",
-				lens_metric_names[w.lens.metric]);
+		buffer_printf(out, "            %s, by call tree\n", lens_metric_names[w.lens.metric]);
 		put_below(&w, 0, 0);
 		if (change_in(&w, 0) == 0) {
 			buffer_text(out, "  nothing changed\n");

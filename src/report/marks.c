@@ -51,6 +51,7 @@ bool view_put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns, struct
 		buffer_printf(v->out, "  … %u more (--json has them)\n", n - at);
 	}
 	buffer_text(v->out,
-			"  allocations and bytes: from the mark to the next; kept: of these, alive then\n");
+			"  allocations and bytes: from this mark to the next; kept: of these, live at the "
+			"next\n");
 	return true;
 }

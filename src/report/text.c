@@ -303,10 +303,10 @@ static void put_nothing_seen(struct page *p) {
 	bool was_attached = p->r->meta.source == REC_ATTACHED;
 	put_wrapped(p->out, "  ", 2,
 			was_attached
-					? "The program allocated nothing while it was attached to."
-					: "The recorder saw no allocation. The program ended before its first, or it maps memory "
-					  "itself, as Go and some runtimes do; or it became, or started, what the lines above "
-					  "name.",
+					? "The program allocated nothing while heaptrack was attached."
+					: "The recorder saw no allocation. The program ended before its first one, "
+					  "or it maps memory itself, as Go and some runtimes do; or it "
+					  "executed or started the programs named above.",
 			p->width);
 	buffer_u8(p->out, '\n');
 }

@@ -163,7 +163,7 @@ static void put_totals(struct viewer *v) {
 		buffer_printf(v->out, ", at %s", human_duration(t, v->result.moment_ns));
 	}
 	if (v->lens->has_range) {
-		buffer_text(v->out, "; of the time from ");
+		buffer_text(v->out, "; time range from ");
 		put_moment(v, v->lens->from);
 		buffer_text(v->out, " to ");
 		put_moment(v, v->lens->to);
@@ -174,9 +174,9 @@ static void put_totals(struct viewer *v) {
 	}
 	buffer_text(v->out, "\n");
 	if (v->result.total.blocks == 0) {
-		buffer_text(v->out, "There is nothing of it under this lens.\n");
+		buffer_text(v->out, "Nothing matches this lens.\n");
 	} else if (v->lens->has_range) {
-		buffer_printf(v->out, "made in that time: %s allocations, %s, %s temporary\n",
+		buffer_printf(v->out, "allocated in this range: %s allocations, %s, %s temporary\n",
 				human_count(blocks, total->allocations), human_bytes(bytes, total->allocated_bytes),
 				human_count(t, total->temporary));
 	}

@@ -87,7 +87,7 @@ static bool put_below(struct viewer *v, uint32_t node, uint32_t depth) {
 }
 
 bool view_put_tree(struct viewer *v, struct err *err) {
-	viewer_put_head(v, "what the program called");
+	viewer_put_head(v, "call tree, from the outermost function down");
 	return put_below(v, 0, 0) || err_memory(err);
 }
 
@@ -142,7 +142,7 @@ static bool put_level(struct viewer *v, const struct up_nodes *level, open_level
 
 bool view_put_bottom_up(struct viewer *v, struct err *err) {
 	struct up_nodes level;
-	viewer_put_head(v, "who allocated, and who called that");
+	viewer_put_head(v, "allocating functions, and their callers");
 	return call_tree_bottom_up(&v->tree, &v->costs, v->lens, &v->arena, &level, err) &&
 			put_level(v, &level, open_callers_of_ends, 0, err);
 }
@@ -177,11 +177,11 @@ bool view_put_callers(struct viewer *v, struct err *err) {
 	if (!view_find_function(v, &level, err)) {
 		return false;
 	}
-	viewer_put_head(v, "who called it");
+	viewer_put_head(v, "callers");
 	if (!put_level(v, &level, open_callers, 0, err)) {
 		return false;
 	}
 	buffer_u8(v->out, '\n');
-	viewer_put_head(v, "what it called");
+	viewer_put_head(v, "callees");
 	return put_level(v, &level, open_callees, 0, err);
 }

@@ -182,7 +182,7 @@ def test_another_program_is_said_to_be_one(tools):
     files = [tools.record(*command, name=command[0].name).file
              for command in ([Path("/bin/ls"), "/"], [Path("/bin/cat"), "/dev/null"])]
     text = tools.print(files[1], "-d", files[0]).stdout
-    assert "! the base is of another program: ls, not cat" in text
+    assert "! the base is a recording of another program: ls, not cat" in text
 
 
 def test_files_of_any_kind_are_compared(tools, tmp_path):

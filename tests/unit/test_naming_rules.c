@@ -53,8 +53,8 @@ static void says_which_line_is_no_rule(void **state) {
 	struct err err = {0};
 	assert_true(parse("fold x\nforget y\nyours z", &err));
 	assert_string_equal((const char *)complaints.data,
-			"rc: line 2: \"forget y\" is not a rule and is left out; rules are: yours PATTERN, "
-			"library PATTERN, fold PATTERN\n");
+			"rc: line 2: \"forget y\" is not a rule and is ignored; use yours PATTERN, "
+			"library PATTERN or fold PATTERN\n");
 	assert_int_equal(find("z", "", "")->kind, NAMING_YOURS); // what follows holds
 	assert_true(parse("library", &err));
 	assert_non_null(strstr((const char *)complaints.data, "\"library\""));
