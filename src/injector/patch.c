@@ -13,7 +13,9 @@
 
 enum {
 	PLAN_TRIES = 6,   // the process may map something where we wanted to
-	PATCH_TRIES = 60, // until no thread returns into what is replaced
+	PATCH_TRIES = 60, // until no thread returns into what is replaced,
+	PAUSE_NS = 300000,
+	PAUSE_MAX_NS = 50000000, // for it may have to wait long for its turn: 2 s in all
 };
 
 /** The thread goes for these: the islands in their places, then the recorder's own beginning. */
@@ -157,9 +159,11 @@ static bool patch_hook(struct injector *in, uint32_t index, struct err *err) {
 
 /** Stop all at a moment when it is safe. */
 static bool stop_all_safely(struct injector *in, struct err *err) {
+	long pause_ns = PAUSE_NS;
 	for (unsigned i = 0; i < PATCH_TRIES; i++) {
 		if (i > 0) {
-			(void)nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
+			(void)nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+			pause_ns = pause_ns * 6 / 5 < PAUSE_MAX_NS ? pause_ns * 6 / 5 : PAUSE_MAX_NS;
 		}
 		if (!injector_stop_all(in, err)) {
 			return false;

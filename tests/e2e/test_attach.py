@@ -119,6 +119,45 @@ def test_what_is_seen_but_not_hooked_is_told(build, target, tmp_path):
     assert "je_malloc of unhookable was seen but not hooked" in sentences["not-hooked"], sentences
 
 
+STAYS = r"""
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t is_over;
+static void *(*volatile allocate)(size_t size) = malloc; // else a register might keep it, and be saved
+static void end(int signal) { is_over = signal; }
+
+int main(void) {
+	volatile uintptr_t returns_to = 0; // as a signal handler would that runs in malloc's beginning
+	signal(SIGTERM, end);
+	puts("ready");
+	fflush(stdout);
+	while (!is_over) {
+		returns_to = (uintptr_t)allocate + 2;
+		usleep(600000);
+		returns_to = 0;
+		usleep(200000);
+		free(malloc(10));
+	}
+	return 0;
+}
+"""
+
+
+def test_a_thread_that_stays_where_a_patch_must_be_written(build, target, tmp_path):
+    """It is waited for: on a busy machine a thread in a handler may not have its turn for long."""
+    (tmp_path / "stays.c").write_text(STAYS)
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "stays", tmp_path / "stays.c"],
+                   check=True, timeout=60)
+    victim = target([tmp_path / "stays"])
+    for i in range(3):
+        attach(build, victim.pid, tmp_path / f"{i}")
+    assert not changed_code(victim.pid) and victim.end() == 0
+
+
 # ---- namespaces
 
 
