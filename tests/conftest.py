@@ -31,6 +31,13 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason="long: run with --long"))
 
 
+def skip_without_attaching(item):
+    """Without what is put into processes, what attaches has nothing to test."""
+    build = Path(os.environ.get("HEAPTRACK_BUILD") or SOURCE / "build")
+    if item.get_closest_marker("attach") and not (build / "libheaptrack_inject.so").exists():
+        pytest.skip("built without attaching (-Dattach=false)")
+
+
 def bounded(item):
     """A test that hangs is a failure with a traceback, not a hang."""
     marker = item.get_closest_marker("timeout")
@@ -48,6 +55,7 @@ def bounded(item):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_setup(item):
+    skip_without_attaching(item)
     yield from bounded(item)
 
 

@@ -18,6 +18,8 @@ from attaching import (attach, changed_code, finish, known, start_listening,  # 
                        target)
 from conftest import wait_until
 
+pytestmark = pytest.mark.attach
+
 # ---- what is recorded
 
 

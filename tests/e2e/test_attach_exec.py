@@ -12,6 +12,8 @@ from attaching import attach_command, finish, known, start_listening, target  # 
 from conftest import wait_until
 from ways import build_way
 
+pytestmark = pytest.mark.attach
+
 
 def unrecorded(got):
     return [s["text"] for s in got["quality"]["sentences"] if s["id"] == "unrecorded-image"]

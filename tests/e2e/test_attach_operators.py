@@ -15,6 +15,8 @@ from conftest import wait_until
 from test_operators import ALLOCATORS, FORMS, N, SIZE, SOURCE, assert_each_is_one, library
 from test_operators import compiled as linked
 
+pytestmark = pytest.mark.attach
+
 WAITS = r"""
 #include <csignal>
 #include <cstdio>

@@ -17,6 +17,8 @@ import pytest
 from attaching import attach, changed_code, finish, known, start_listening, target  # noqa: F401
 from conftest import wait_until
 
+pytestmark = pytest.mark.attach
+
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 SANDBOX = [sys.executable, Path(__file__).with_name("sandbox.py")]
 KEYCTL, MEMFD_CREATE, READLINKAT = "250", "319", "267"

@@ -190,6 +190,7 @@ def test_an_attached_program(asker, target, helpers):  # noqa: F811
     assert asker.ask(program.pid).status == 1 and program.is_alive()
 
 
+@pytest.mark.attach
 def test_a_program_with_the_recorder_put_into_it(asker):
     program = asker.tools.build / "tests/attach/pattern_static"
     if not program.exists():

@@ -14,6 +14,8 @@ import pytest
 
 from attaching import Target, assert_once_is_whole, changed_code
 
+pytestmark = pytest.mark.attach
+
 PROGRAMS = ["once_static", "once_static_pie", "once_jemalloc", "once_musl", "once_musl_static"]
 
 

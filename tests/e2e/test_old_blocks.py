@@ -13,6 +13,8 @@ import pytest
 from attaching import finish, known, start_listening, target  # noqa: F401
 from conftest import SOURCE, total, wait_until
 
+pytestmark = pytest.mark.attach
+
 OWN = 8  # what the C library has for itself: of threads, of stdio, to an upper bound
 
 

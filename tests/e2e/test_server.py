@@ -366,6 +366,8 @@ def test_analyze_prints_the_report_where_no_browser_is(tools, recording):
     assert piped.status == 0 and "total runtime" in piped.stdout and "--web" not in piped.stdout
     text, status = on_a_terminal([tools.heaptrack, "-a", recording], NO_DISPLAY)
     assert status == 0 and "total runtime" in text
+    if not (tools.build / "src/web/page.html").exists():
+        pytest.skip("built without the page")
     assert "heaptrack_print --html" in text and "--analyze --web" in text
     text, status = on_a_terminal([tools.heaptrack, "-a", recording],
                                  {**NO_DISPLAY, "SSH_CONNECTION": "10.0.0.1 1 10.0.0.2 22"})

@@ -11,6 +11,8 @@ from attaching import finish, known, start_listening, target  # noqa: F401
 from conftest import wait_until
 from ways import WAYS, build_way
 
+pytestmark = pytest.mark.attach
+
 THREADS, COROUTINES = 8, 20
 
 # kind: in function, allocations, blocks never freed, their bytes

@@ -18,6 +18,8 @@ import pytest
 
 from attaching import attach, known, target  # noqa: F401
 
+pytestmark = pytest.mark.attach
+
 PATTERNS = {
     "threads": ("pattern", "4 signals waits old"),
     "spin": ("pattern", "2 spin"),

@@ -18,6 +18,8 @@ import pytest
 from attaching import attach, attach_command, changed_code, start_listening, target  # noqa: F401
 from conftest import wait_until
 
+pytestmark = pytest.mark.attach
+
 WAYS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 PATIENCE_S = 1.0
 
