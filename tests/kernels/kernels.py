@@ -114,7 +114,7 @@ def make_image(build, folder):
         shutil.copy(program, root / "v")
     shutil.copy(build / "tests/victims/processes", root / "v")
     musl = [path for path in (Path("/lib/ld-musl-x86_64.so.1"),) if path.exists()]
-    for path in [*loaded_by(root / "v/guest"), *musl]:
+    for path in [*loaded_by(root / "bin/busybox", *(root / "v").iterdir()), *musl]:
         (root / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, root / path.relative_to("/"))
     names = "\n".join(str(path.relative_to(root)) for path in sorted(root.rglob("*")))

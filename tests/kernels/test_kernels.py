@@ -1,4 +1,4 @@
-"""heaptrack on Debian's kernels, from an archive that needs a C library alone: kernels.py boots them.
+"""heaptrack on Debian's kernels, from an archive that needs nothing of the system: kernels.py boots them.
 
 guest.sh makes the recordings there; what they must hold is checked here.
 """
