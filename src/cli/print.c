@@ -74,7 +74,8 @@ static bool put_report(struct buffer *out, const struct session *s, const struct
 	struct report_options report = {
 			.file = o->is_json ? session_title(s)
 							   : visible_name(title, sizeof title, session_title(s)),
-			.width = terminal_columns(STDOUT_FILENO),
+			.width = terminal_columns_behind(STDOUT_FILENO, REPORT_WIDTH),
+			.height = terminal_lines(STDOUT_FILENO),
 			.limit = o->limit,
 			.drain = o->is_json ? put_json : put_text,
 	};

@@ -10,9 +10,12 @@
 #include "engine/names.h"
 #include "engine/suppress.h"
 
+enum { REPORT_WIDTH = 100 }; // columns, where no terminal says otherwise
+
 struct report_options {
 	const char *file; // as the user named it, for the title and the lines to go on with
-	uint32_t width;   // columns; 0: 100
+	uint32_t width;   // columns; 0: REPORT_WIDTH
+	uint32_t height;  // lines of the terminal that it is shown on; 0: none
 	uint32_t limit;   // rows or sites per list; 0: all, for JSON
 
 	/** For long output: called now and then to take the bytes out of `out` (and clear it); false
@@ -21,7 +24,10 @@ struct report_options {
 	void *user;
 };
 
-/** The default report: about 60 lines, the summary first, the six classic lines last. */
+/**
+ * The default report: about 60 lines, the summary first, the six classic lines last. On a terminal
+ * that is lower, what comes first and fits: no line of it scrolls away.
+ */
 bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err);
 

@@ -11,14 +11,14 @@
 // The page, from top to bottom: title, quality lines, the four totals, findings, four tables, ways to
 // go on, the six classic lines. Lines are counted as they are written: the tables get what is left.
 
-enum { WIDTH_MIN = 60, WIDTH_PIPED = 100, WIDTH_MAX = 160 };
+enum { WIDTH_MIN = 60, WIDTH_MAX = 160 };
 
 static struct slice text(const struct page *p, uint32_t id) {
 	return p->r->strings.items[id];
 }
 
 static size_t page_width(const struct report_options *o) {
-	size_t w = o->width ? o->width : WIDTH_PIPED;
+	size_t w = o->width ? o->width : REPORT_WIDTH;
 	return w < WIDTH_MIN ? WIDTH_MIN : w > WIDTH_MAX ? WIDTH_MAX : w;
 }
 
@@ -53,7 +53,17 @@ static void put_program(struct page *p) {
 	}
 }
 
+/** On a line of its own, where a terminal would break it. */
+static void put_file(struct page *p, size_t columns) {
+	const char *file = p->options->file;
+	if (file) {
+		bool fits = !p->options->height || columns + strlen("   file ") + strlen(file) <= p->width;
+		buffer_printf(p->out, fits ? "   file %s" : "\n  file %s", file);
+	}
+}
+
 static void put_title(struct page *p) {
+	size_t line = p->out->size;
 	const struct rec_meta *m = &p->r->meta;
 	put_program(p);
 	char duration[HUMAN_MAX];
@@ -68,12 +78,12 @@ static void put_title(struct page *p) {
 	struct tm tm;
 	if (m->wall_start_ns && localtime_r(&start, &tm)) {
 		char when[32];
-		(void)strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
-		buffer_printf(p->out, "   recorded %s", when);
+		size_t n = strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+		bool fits = !p->options->height ||
+				p->out->size - line + strlen("   recorded ") + n <= p->width;
+		buffer_printf(p->out, fits ? "   recorded %s" : "", when);
 	}
-	if (p->options->file) {
-		buffer_printf(p->out, "   file %s", p->options->file);
-	}
+	put_file(p, p->out->size - line);
 	buffer_text(p->out, "\n\n");
 }
 
@@ -137,7 +147,7 @@ static const char *growth_words(struct page *p, const struct findings *all,
 }
 
 static void put_never_freed(struct page *p, const struct findings *all) {
-	enum { LEFT = 47, RIGHT = 21, REMARK_MIN = 12 };
+	enum { LEFT = 47, RIGHT = 23, ALONE = 26 };
 	const struct rec_summary *s = &p->r->summary;
 	char a[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "", number[HUMAN_MAX + 2];
 	struct buffer grows = {0};
@@ -146,18 +156,18 @@ static void put_never_freed(struct page *p, const struct findings *all) {
 				s->live_blocks == 1 ? "" : "s");
 	}
 	const char *left = known(p, REC_LIVE_BYTES, human_bytes(a, s->live_bytes));
-	if (p->width < LEFT + RIGHT + REMARK_MIN) {
-		buffer_printf(p->out, "  %-11s %10s  %s\n", "never freed", left, remark);
-		return;
-	}
 	const char *title = growth_words(p, all, number, &grows);
-	bool is_long = strlen(title) > 11; // what is said so is a size, not a rate: it is shorter
-	buffer_printf(p->out, "  %-11s %10s  %-20s %-11s %*s", "never freed", left, remark, title,
-			is_long ? 8 : 9, number);
-	if (grows.size > 0) {
+	int shorter = strlen(title) > 11; // what is said so is a size, not a rate
+	size_t wide = columns_of(buffer_view(&grows));
+	bool fits = LEFT + RIGHT + wide <= p->width;
+	buffer_printf(p->out, "  %-11s %10s  %-*s", "never freed", left, fits ? 20 : 0, remark);
+	// A line of its own, where both do not fit on one
+	buffer_printf(p->out, "%s%-11s %*s", fits ? " " : "\n  ", title, (fits ? 9 : 10) - shorter,
+			number);
+	if (wide > 0) {
+		size_t room = p->width - ALONE;
 		buffer_text(p->out, "  ");
-		size_t room = p->width - LEFT - RIGHT - 3, n = columns_of(buffer_view(&grows));
-		put_left(p->out, buffer_view(&grows), n < room ? n : room);
+		put_left(p->out, buffer_view(&grows), wide < room ? wide : room);
 	}
 	buffer_u8(p->out, '\n');
 	p->failed |= grows.failed;
@@ -245,22 +255,39 @@ static bool is_one_of_many(const struct findings *findings, uint32_t i) {
 	return n >= OF_A_KIND;
 }
 
-/** What matters most, until the lines are used up; how many more there are. */
-static void put_findings(struct page *p, const struct findings *findings) {
-	enum { LINES = 18 };
+/** One that begins above `end` or, if that is where the screen ends, ends above it. */
+static bool put_if_room(struct page *p, const struct finding *f, size_t end, bool is_screen) {
+	size_t before = p->out->size;
+	if (page_lines(p) >= end) {
+		return false;
+	}
+	put_finding(p, f);
+	if (is_screen && page_lines(p) > end) {
+		p->out->size = before;
+		return false;
+	}
+	return true;
+}
+
+/** What matters most, until the lines are used up; how many more there are. `screen`: 0, or its lines. */
+static void put_findings(struct page *p, const struct findings *findings, size_t screen) {
+	enum { LINES = 18, BEHIND = 2 }; // "3 more" and the empty line
 	size_t end = page_lines(p) + LINES;
+	end = screen && end + BEHIND > screen ? screen - BEHIND : end;
 	uint32_t left = 0;
+	bool is_first = true;
 	buffer_text(p->out, "FINDINGS\n");
 	for (uint32_t i = 0; i < findings->n; i++) {
 		const struct finding *f = &findings->items[i];
 		if (f->is_quality) {
 			continue;
 		}
-		if (page_lines(p) < end && !is_one_of_many(findings, i)) {
+		if (is_first) {
 			put_finding(p, f);
-		} else {
-			left++;
+			is_first = false;
+			continue;
 		}
+		left += is_one_of_many(findings, i) || !put_if_room(p, f, end, screen > 0);
 	}
 	if (left > 0) {
 		buffer_printf(p->out, "  … %" PRIu32 " more in --json\n", left);
@@ -326,27 +353,52 @@ static struct page page_of(struct buffer *out, const struct recording *r, const 
 			.width = page_width(options)};
 }
 
+/** All of it: 60 lines or what little there is. */
+static void put_page(struct page *p, const struct findings *findings) {
+	enum { LINES_AT_END = 8 };
+	put_title(p);
+	put_quality(p);
+	if (p->r->summary.allocations == 0) {
+		put_nothing_seen(p);
+	} else {
+		put_totals(p, findings);
+		put_findings(p, findings, 0);
+		size_t used = page_lines(p) + LINES_AT_END;
+		page_put_tables(p, used < PAGE_LINES ? PAGE_LINES - used : 0, SIZE_MAX);
+	}
+	buffer_text(p->out, "more: heaptrack_print --full | --html OUT | --tree | --help\n\n");
+	report_six_lines(p->out, p->r); // last: scripts read the end of the output
+}
+
+/** What comes first and fits on a screen; the tables that have room for their largest rows. */
+static void put_screen(struct page *p, const struct findings *findings, size_t lines) {
+	enum { TABLE_LINES = 7 };
+	put_title(p);
+	put_quality(p);
+	put_totals(p, findings);
+	put_findings(p, findings, lines - 1);
+	size_t used = page_lines(p) + 1, left = used < lines ? lines - used : 0;
+	page_put_tables(p, left, left / TABLE_LINES);
+	buffer_text(p->out,
+			"more: heaptrack_print FILE | less, or --full | --html OUT | --tree | --help\n");
+}
+
 bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
-	enum { LINES_AT_END = 8 };
+	enum { LINES_MIN = 20 };
 	struct page p = page_of(out, r, n, options);
 	struct findings findings;
 	if (!findings_make(&findings, r, n, &p.arena, err)) {
 		arena_finish(&p.arena);
 		return false;
 	}
-	put_title(&p);
-	put_quality(&p);
-	if (r->summary.allocations == 0) {
-		put_nothing_seen(&p);
-	} else {
-		put_totals(&p, &findings);
-		put_findings(&p, &findings);
-		size_t used = page_lines(&p) + LINES_AT_END;
-		page_put_tables(&p, used < PAGE_LINES ? PAGE_LINES - used : 0);
+	size_t before = out->size, prompt = 1;
+	put_page(&p, &findings);
+	size_t lines = options->height > LINES_MIN ? options->height - prompt : LINES_MIN - prompt;
+	if (options->height > 0 && page_lines(&p) > lines && r->summary.allocations > 0) {
+		out->size = before;
+		put_screen(&p, &findings, lines);
 	}
-	buffer_text(out, "more: heaptrack_print --full | --html OUT | --tree | --help\n\n");
-	report_six_lines(out, r); // last: scripts read the end of the output
 	return finish(&p, err);
 }
 
@@ -379,7 +431,7 @@ bool report_summary(struct buffer *out, const struct recording *r, const struct 
 	} else {
 		put_totals(&p, &findings);
 		// Ten lines with those that the command prints itself; what is missing comes first
-		bool has_room = page_lines(&p) <= 4;
+		bool has_room = page_lines(&p) <= 5;
 		if (has_room && findings.n > 0 && findings.items[0].severity == FINDING_LOOK_FIRST) {
 			p.out->size--; // the empty line behind the totals
 			put_first_clause(&p, &findings.items[0]);

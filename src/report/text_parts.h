@@ -26,5 +26,5 @@ struct slice page_short_name(struct page *p, const struct name *name);
 /** Lines so far. */
 size_t page_lines(const struct page *p);
 
-/** The four tables of sites, in at most so many lines. */
-void page_put_tables(struct page *p, size_t lines);
+/** The tables of sites, at most so many of them, in at most so many lines. */
+void page_put_tables(struct page *p, size_t lines, size_t most);

@@ -192,11 +192,14 @@ static void put_table(struct page *p, enum lens_metric metric, const struct site
 	buffer_u8(p->out, '\n');
 }
 
-void page_put_tables(struct page *p, size_t lines) {
+void page_put_tables(struct page *p, size_t lines, size_t most) {
 	enum { AROUND = 4, PEAK_MAX = 10, OTHERS_MAX = 5, MIN = 2 };
 	enum lens_metric metrics[N_LENS_METRICS];
 	struct site_ranking rankings[N_LENS_METRICS];
-	const size_t n = metrics_of_report(metrics);
+	const size_t all = metrics_of_report(metrics), n = most < all ? most : all;
+	if (n == 0) {
+		return;
+	}
 	// Title, "more", runtime and an empty line stand around the rows; the peak gets twice as many
 	size_t rows = lines > n * AROUND ? lines - n * AROUND : 0;
 	size_t others = rows / (n + 1);

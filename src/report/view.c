@@ -12,7 +12,7 @@
 
 // What all views have in common: the lens's totals above, rows of figures in front of names.
 
-enum { WIDTH_MIN = 60, WIDTH_PIPED = 100, WIDTH_MAX = 200 };
+enum { WIDTH_MIN = 60, WIDTH_MAX = 200 };
 enum { BYTES_COLUMN = 8, BLOCKS_COLUMN = 12 };
 
 static bool has_tree(enum view view) {
@@ -21,7 +21,7 @@ static bool has_tree(enum view view) {
 }
 
 static size_t width_of(const struct report_options *o) {
-	size_t w = o->width ? o->width : WIDTH_PIPED;
+	size_t w = o->width ? o->width : REPORT_WIDTH;
 	return w < WIDTH_MIN ? WIDTH_MIN : w > WIDTH_MAX ? WIDTH_MAX : w;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool terminal_is(int fd) {
@@ -12,6 +13,18 @@ bool terminal_is(int fd) {
 unsigned terminal_columns(int fd) {
 	struct winsize size;
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+unsigned terminal_columns_behind(int fd, unsigned most) {
+	struct stat status;
+	bool is_pipe = fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
+	unsigned columns = terminal_columns(is_pipe ? STDERR_FILENO : fd);
+	return is_pipe && columns >= most ? 0 : columns;
+}
+
+unsigned terminal_lines(int fd) {
+	struct winsize size;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
 static bool ask_terminal(bool *is_foreground) {

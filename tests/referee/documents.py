@@ -241,6 +241,8 @@ def join_paragraphs(lines):
             found["sentences"][-1] += " " + line
         elif re.match(r"  (peak heap|never freed|allocations|hooked) ", line):
             found["totals"].append(line)
+        elif re.match(r"  (growing|grew at most) ", line):  # where it has no room beside what was never freed
+            found["totals"][-1] += " " + line
         elif line.startswith(("  The recorder saw no", "  The program allocated nothing")):
             place = "nothing"
         elif place != "nothing":
@@ -324,17 +326,26 @@ def judge_page(referee):
     return wrong
 
 
+ANSWERS = {
+    "the verdict": r"recording whole|incomplete: ", "the peak": rf"peak heap +{BYTES}  at {TIME}",
+    "what grows": rf"growing +(?:{BYTES}/s  \S|nothing  between {TIME}|not measured)|"
+                  rf"grew at most +{BYTES}  between {TIME} and {TIME}",
+    "what holds most": rf"FINDINGS\n(?:.*\n)*?.*(?:holds?|holds up to|were allocated once|{COUNT} of {COUNT} blocks?|"
+                       r"nothing grew|grew)\b",
+    "how many": rf"short-lived +{COUNT}  \({PERCENT}\)"}
+
+
+def missing_answers(head):
+    """Which of them the first lines of a report do not give."""
+    return [what for what, pattern in ANSWERS.items() if not re.search(pattern, head)]
+
+
 def judge_first_screen(referee):
     """What holds most, what grows, how fast, is the recording whole: in the text's first lines and on the page."""
     if not referee.recorded.blocks:
         return []
-    head, facts, wrong = "\n".join(referee.report["text"].splitlines()[:24]), referee.report["facts"], []
-    for what, pattern in {"the verdict": r"recording whole|incomplete: ", "the peak": rf"peak heap +{BYTES}  at {TIME}",
-                          "what grows": rf"growing +(?:{BYTES}/s  \S|nothing  between {TIME}|not measured)|grew at most +{BYTES}  between {TIME} and {TIME}",
-                          "what holds most": rf"FINDINGS\n(?:.*\n)*?.*(?:holds?|holds up to|were allocated once|{COUNT} of {COUNT} blocks?|nothing grew|grew)\b",
-                          "how many": rf"short-lived +{COUNT}  \({PERCENT}\)"}.items():
-        if not re.search(pattern, head):
-            wrong.append(f"text: {what} is not on its first screen")
+    head, facts = "\n".join(referee.report["text"].splitlines()[:24]), referee.report["facts"]
+    wrong = [f"text: {what} is not on its first screen" for what in missing_answers(head)]
     has_rate = any(f["numbers"].get("rate_bytes_per_s") or f["id"] == "no-growth" for f in facts["findings"])
     if not facts["verdict"] or (not has_rate and "not measured" not in head):
         wrong.append("page: no verdict, or nothing on what grows")
