@@ -43,7 +43,7 @@ const CARDS: CardKind[] = [
 		id: 'peak',
 		title: 'Peak',
 		tone: 'peak',
-		ids: /^(peak|doubling|bursts)$/,
+		ids: /^(peak|doubling|bursts|steady|runtime)$/,
 		lens: '',
 		view: 'flame',
 		action: 'Heap at the peak',
@@ -96,7 +96,7 @@ const CARDS: CardKind[] = [
 			const rate = f?.numbers['rate_bytes_per_s'];
 			const most = p.facts.findings.find((o) => o.id === 'no-growth')?.numbers['grown_bytes'];
 			const replacesOld = f?.numbers['before_attach_freed_bytes'] || f?.numbers['before_attach_freed_blocks'];
-			return rate ? `${replacesOld ? '≤ ' : '+'}${bytes(rate)}/s` : most === undefined ? '–' : most > 0 ? `+${bytes(most)}` : '0 B';
+			return rate ? `${replacesOld ? '≤ ' : '+'}${bytes(rate)}/s` : most === undefined ? '–' : most > 0 ? `≤ ${bytes(most)}` : '0 B';
 		},
 		none: () => 'No rule of the findings applies; the chart shows what each function held over time.',
 	},
@@ -188,10 +188,12 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 	);
 }
 
-/** What is never freed and grew is both: a card that says nothing of it would deny it. */
+/** What is never freed and grew is both: a card that says nothing of it would deny it. What was freed in the
+ * end is no matter of what was not. */
 function belongs(kind: CardKind, f: Finding): boolean {
 	const grows = f.id === 'never-freed' && (f.numbers['rate_bytes_per_s'] ?? 0) > 0;
-	return kind.ids.test(f.id) || (kind.id === 'growing' && grows);
+	const wasFreed = /^(at-start|allocated-once)$/.test(f.id) && f.numbers['blocks'] === undefined;
+	return wasFreed ? kind.id === 'peak' : kind.ids.test(f.id) || (kind.id === 'growing' && grows);
 }
 
 /** The findings, each where a person looks for it; what belongs on no card stands below them. */
