@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("referee", "wild", "random")]
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wild"))
-
+import generate
+import judge as random_programs
 import programs
 import recorders
 import referee
@@ -186,6 +186,32 @@ def test_nothing_is_wrong_of_programs_that_others_wrote(build, tools, helpers, t
     stage.run(tools.heaptrack, "-q", "-f", "--events", "-o", path)
     stage.finish()
     assert referee.Referee(path, build).judge() == []
+
+
+SERVERS = [program for program in (*programs.SHORT, *programs.LONG) if program.client]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("program", SERVERS, ids=lambda program: program.name)
+def test_nothing_is_wrong_of_attached_servers(build, tools, helpers, tmp_path, program):
+    stage = recorders.Stage(program, tools, tmp_path, helpers)
+    try:
+        stage.attached(stage.folder / "events.zst", "--events")
+        assert referee.Referee(stage.folder / "events.zst", build).judge() == []
+    finally:
+        stage.finish()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("kind, seed", [(kind, seed) for kind in generate.KINDS for seed in range(20, 24)])
+def test_nothing_is_wrong_of_random_programs(build, tmp_path, kind, seed):
+    try:
+        recorded = random_programs.Judged(seed, kind, build, tmp_path, random_programs.PATIENCE, ["--events"])
+    except random_programs.Impossible as missing:
+        pytest.skip(str(missing))
+    assert referee.Referee(recorded.recording, build).judge() == []
 
 
 def number(finding, name, change):

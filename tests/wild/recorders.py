@@ -95,14 +95,17 @@ class Stage:
             text = text.replace("{" + name + "}", str(value))
         return re.sub(r"\$\((.*?)\)", said_by_shell, text)
 
-    def run(self, *before, command=""):
-        """The program in a fresh folder, with words before it that record it."""
-        self.make_place()
+    def command_line(self, command=""):
         command = shlex.split(self.fill(command or self.program.command))
         path = shutil.which(command[0], path=PATH)
         if not path and not (self.place / command[0]).exists():
             pytest.skip(f"{command[0]} is not installed")
-        command[0] = path or str(self.place / command[0])
+        return [path or str(self.place / command[0]), *command[1:]]
+
+    def run(self, *before, command=""):
+        """The program in a fresh folder, with words before it that record it."""
+        self.make_place()
+        command = self.command_line(command)
         stdin = open(self.place / self.program.stdin, "rb") if self.program.stdin else None
         running = self.tools.start(*before, *command, cwd=self.place, env=self.env,
                                    stdin=stdin or subprocess.DEVNULL, **self.more)
@@ -120,6 +123,23 @@ class Stage:
                               env=self.env)
         assert done.status == 0, repr(done)
         os.kill(self.eldest(running, name), self.program.end)
+
+    def attached(self, out, *options):
+        """A server by itself, recorded while its clients ask."""
+        self.make_place()
+        running = self.tools.start(*self.command_line(), cwd=self.place, env=self.env, stdin=subprocess.DEVNULL,
+                                   **self.more)
+        ready, name = self.fill(self.program.ready), Path(self.command_line()[0]).name
+        self.helpers.wait_until(lambda: is_ready(ready, self.place, running), what=f"{ready} of {name}")
+        server = self.eldest(running, name)
+        heaptrack = self.tools.start(self.tools.heaptrack, "-f", *options, "-o", out, "-p", server)
+        self.helpers.wait_until(lambda: is_said("attached to process", heaptrack), what=f"the attach to {name}")
+        client = self.tools.run("/bin/sh", "-c", self.fill(self.program.client), cwd=self.place, env=self.env)
+        heaptrack.process.send_signal(signal.SIGINT)
+        done = heaptrack.wait()
+        assert client.status == 0 and done.status == 0, repr((client, done))
+        os.kill(server, self.program.end)
+        return running.wait()
 
     def eldest(self, running, name):
         """The server itself, below whoever records it."""
@@ -180,6 +200,10 @@ def command_name(pid):
         return ""
 
 
+def is_said(text, running):
+    return any(text.encode() in Path(output.name).read_bytes() for output in running.outputs)
+
+
 def is_ready(ready, place, running):
     """A port that listens, a file that exists, or text in what the server wrote."""
     if running.process.poll() is not None:
@@ -189,6 +213,6 @@ def is_ready(ready, place, running):
             one.settimeout(1)
             return one.connect_ex(("127.0.0.1", int(ready))) == 0
     if ready.startswith("says "):
-        return any(ready[5:].encode() in Path(output.name).read_bytes() for output in running.outputs)
+        return is_said(ready[5:], running)
     return (place / ready).exists()
 
