@@ -291,9 +291,11 @@ class Sentence:
             if reached > r.meta["duration_ns"] / 10:
                 self.wrong("that was not early", reached)
         if "last" in self.said:
-            last = max((b.birth for b in r.some(kept) if is_left(b)), default=0)
-            by = min(self.referee.edge_behind(last), max((b.birth for b in r.some(stacks)), default=last))
-            self.text("last", in_time(last), in_time(by))
+            births = sorted(b.birth for b in r.some(kept) if is_left(b)) or [0]
+            behind = max((b.birth for b in r.some(stacks)), default=births[-1])
+            noise = min(n - numbers["blocks"], len(births) - 1)  # the runtime's own may have come last
+            self.text("last", *(word for last in births[len(births) - 1 - noise:] for word in (
+                in_time(last), in_time(min(self.referee.edge_behind(last), behind)))))
 
     def judge_renewal(self, stacks, curve):
         """What took the place of what was freed is no growth, and nothing else took it."""
