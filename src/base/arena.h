@@ -5,34 +5,36 @@
 #include "base/slice.h"
 
 /**
- * Memory with one lifetime: many allocations, one end. A zeroed struct is a valid, empty arena.
- * Not for use by several threads at once. Blocks are aligned to 16.
+ * Allocations with a common lifetime, freed together. A zeroed struct is a valid, empty arena. Not
+ * for use by several threads at once. Blocks are aligned to 16.
  */
 struct arena {
 	struct arena_chunk *chunks;
-	struct arena_chunk *spares; // of before arena_reset, to be used again
-	size_t bytes;               // in all chunks: what the arena costs
+	struct arena_chunk *spares; // from before arena_reset, to be reused
+	size_t bytes;               // in all chunks
 	size_t max_bytes;           // 0: no limit; beyond it allocations fail
-	unsigned growth;            // large chunks are so many times larger than asked for, or 0
+	unsigned growth; // large chunks are this many times larger than requested; 0: as requested
 };
 
-/** Zeroed memory for `n` things of `size`, or NULL: no memory, over the limit, product too large. */
+/**
+ * Zeroed memory for `n` things of `size`, or NULL: no memory, over the limit, product too large.
+ */
 void *arena_alloc(struct arena *a, size_t n, size_t size) ATTR_NODISCARD;
 
-/** The same, holding anything: for who writes all of it. */
+/** The same without zeroing, for callers that write all of it. */
 void *arena_alloc_unset(struct arena *a, size_t n, size_t size) ATTR_NODISCARD;
 
-/** A copy with a zero byte behind it (not counted), or NULL. */
+/** A zero-terminated copy, or NULL. */
 char *arena_text(struct arena *a, struct slice s) ATTR_NODISCARD;
 
 /** Free everything; the arena is empty and usable again. */
 void arena_finish(struct arena *a);
 
 /**
- * The arena is empty, but keeps its memory for what will be allocated next: for things that are built
- * again and again. Memory that the system has to hand out anew costs more than filling it. What was
- * not used since the last reset is freed. Where things get larger each time, `growth` leaves room
- * for that: it costs addresses, not memory.
+ * Empty the arena, but keep its memory for the next allocations: for data that are built
+ * repeatedly. Getting memory from the system again would cost more than filling it. Chunks that
+ * were not used since the last reset are freed. If the data grow each time, `growth` leaves room
+ * for that: it costs address space, not memory.
  */
 void arena_reset(struct arena *a);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Compiler extensions, under names of our own. Nothing else may use them bare (but the recorder).
+// Compiler extensions, under our own names. Only the recorder may also use them directly.
 
 #define ATTR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define ATTR_NODISCARD         __attribute__((warn_unused_result))

@@ -5,8 +5,8 @@
 #include "base/slice.h"
 
 /**
- * Growing bytes, with a sticky failure: if memory runs out `failed` is set and further writes do
- * nothing, so encoders stay linear and check once. A zeroed struct is a valid, empty buffer.
+ * A growing byte buffer with a sticky error: if memory runs out, `failed` is set and further writes
+ * do nothing, so encoders check once at the end. A zeroed struct is a valid, empty buffer.
  */
 struct buffer {
 	uint8_t *data;

@@ -4,8 +4,8 @@
 #include "base/attr.h"
 
 /**
- * check(cond): a claim about our own code. If it is false the process says where and aborts.
- * Never used on input. On in all builds: it guards rare paths, not inner loops.
+ * check(cond): an assertion about our own code. If it fails, the process prints where and aborts.
+ * Never used on input. Enabled in all builds, so use it on rare paths, not in inner loops.
  */
 #define check(cond) ((cond) ? (void)0 : check_failed(#cond, __FILE__, __LINE__))
 

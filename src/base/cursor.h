@@ -4,9 +4,9 @@
 #include "base/slice.h"
 
 /**
- * A bounded reader over bytes with a sticky error: once it has run dry or met a malformed number,
- * `failed` is set and everything further reads as zero or empty. So decoders stay linear and check
- * `failed` once, but never loop on a count without comparing it with cursor_left() first.
+ * A bounded reader over bytes with a sticky error: after reading past the end or a malformed
+ * number, `failed` is set and all further reads return zero or nothing. Decoders therefore check
+ * `failed` once, but must compare every count with cursor_left() before they loop on it.
  */
 struct cursor {
 	const uint8_t *at;
@@ -43,7 +43,7 @@ int64_t cursor_signed(struct cursor *c);
 struct slice cursor_sized(struct cursor *c);
 
 /**
- * A varint that counts things of at least `min_bytes` each: fails if what is left cannot hold
- * that many. Use it before every allocation or loop that a file's number drives.
+ * A varint that counts items of at least `min_bytes` each: fails if fewer bytes are left than that
+ * requires. Use it before every allocation or loop whose size comes from a file.
  */
 uint64_t cursor_count(struct cursor *c, size_t min_bytes);

@@ -6,25 +6,25 @@
 #include <stdbool.h>
 
 /**
- * What went wrong in the world, as one sentence that grows on its way up. A function that can fail
- * returns false and fills `err`; whoever adds knowledge prepends it:
+ * A run-time error, as one message that callers extend. A function that can fail returns false and
+ * fills `err`; callers prepend what they know:
  *
  *   err_set(err, ERR_FORMAT, "stack %u is undefined", id)          "stack 99 is undefined"
  *   err_add(err, "block %d", 12)                          "block 12: stack 99 is undefined"
  *
- * Both return false, so that `return err_set(...)` reads well. `err` may be NULL where the
- * caller does not care. Messages are for people: what was wrong, with what; no trailing stop,
- * no line ends. Longer ones are cut.
+ * Both return false, so that `return err_set(...)` works. `err` may be NULL if the caller does not
+ * need the message. Messages are for people and say what failed and why, without a final period or
+ * line breaks. Longer ones are truncated.
  */
 enum err_code {
 	ERR_NONE = 0,
-	ERR_FORMAT,      // bytes that are not what they should be
-	ERR_SYSTEM,      // the system refused; errno's text is in the message
+	ERR_FORMAT,      // invalid input bytes
+	ERR_SYSTEM,      // a system call failed; errno's text is in the message
 	ERR_NOT_FOUND,   // nothing of that name
-	ERR_UNSUPPORTED, // we know what it is and cannot do it
+	ERR_UNSUPPORTED, // recognized, but not supported
 	ERR_LIMIT,       // larger than we accept
 	ERR_MEMORY,      // an allocation failed
-	ERR_USAGE,       // what was asked for makes no sense
+	ERR_USAGE,       // an invalid request or option
 };
 
 struct err {

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /**
- * Numbers as people read them. Decimal units throughout (1 kB = 1000 bytes), as KDE's tools use
- * and as every screen of ours says. The texts fit into HUMAN_MAX bytes, zero included. No locale.
- * Each returns `out`, so that calls can stand in an argument list.
+ * Numbers formatted for people. Decimal units throughout (1 kB = 1000 bytes), as in KDE's tools.
+ * The texts fit into HUMAN_MAX bytes, including the terminating zero. No locale. Each function
+ * returns `out`, so that calls can be arguments.
  */
 enum { HUMAN_MAX = 32 };
 

@@ -5,9 +5,9 @@
 #include "base/slice.h"
 
 /**
- * Small ids for things met before. The caller keeps the things in an array of its own and says
- * which of them is meant; the table only knows their hashes. Open addressing, at most half full. A
- * zeroed struct is empty. Not for keys that an enemy chooses freely: callers bound what they add.
+ * Maps items to small ids. The caller keeps the items in its own array and compares them; the table
+ * only stores their hashes. Open addressing, at most half full. A zeroed struct is empty. Not for
+ * keys that an attacker can choose freely: callers limit what they add.
  *
  *   struct intern_probe p = intern_probe(&table, hash);
  *   while (intern_next(&table, &p) && !is_same(things[p.id], wanted)) {}

@@ -4,9 +4,9 @@
 #include "base/buffer.h"
 
 /**
- * A streaming JSON writer: commas and escapes are its business, balance is the caller's. Text is
- * taken as UTF-8; bytes that are not become U+FFFD, so the output always parses. Numbers are
- * decimal integers. In an object pass the key, in an array NULL.
+ * A streaming JSON writer: it adds commas and escapes, and the caller balances brackets. Text is
+ * UTF-8; invalid bytes become U+FFFD, so the output always parses. Numbers are decimal integers. In
+ * an object pass the key, in an array NULL.
  *
  *   struct json j = json_init(&out);
  *   json_open(&j, NULL, '{');  json_number(&j, "bytes", 12);  json_close(&j);
@@ -32,5 +32,5 @@ void json_null(struct json *j, const char *key);
 void json_string(struct json *j, const char *key, struct slice text);
 void json_text(struct json *j, const char *key, const char *text); // NULL: null
 
-/** One or more items that were written before, with their commas: for what recurs often. */
+/** One or more items that were written earlier, with their commas: for frequent items. */
 void json_raw(struct json *j, struct slice items);

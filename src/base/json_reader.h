@@ -4,10 +4,10 @@
 #include "base/buffer.h"
 
 /**
- * Pulls values out of JSON, in the order in which they stand, with a sticky error as a cursor's:
- * after a syntax error, or a value of another kind than was asked for, `failed` is set, nothing more
- * comes, and numbers and texts are 0 and empty. Nothing is built; memory is one text. Numbers that
- * have a fraction are cut, those beyond 64 bits are the nearest that fit.
+ * Reads values from JSON in order, with a sticky error like that of a cursor: after a syntax error,
+ * or a value of another kind than requested, `failed` is set, no more items follow, and numbers and
+ * texts are 0 and empty. No tree is built; the only memory used is one text. Numbers with a
+ * fraction are truncated; those beyond 64 bits are clamped.
  *
  *   json_enter(&j, '{');
  *   while (json_next(&j)) {
@@ -35,11 +35,13 @@ void json_reader_finish(struct json_reader *j);
 /** `kind`: '{' or '['. */
 void json_enter(struct json_reader *j, char kind);
 
-/** True: there is an item, in an object its key is in j->key. False: the bracket closed, or failed. */
+/**
+ * True: there is an item, in an object its key is in j->key. False: the bracket closed, or failed.
+ */
 bool json_next(struct json_reader *j);
 bool json_key_is(const struct json_reader *j, const char *key);
 
-/** The first byte of the value that comes: '{' '[' '"' 't' 'f' 'n', '0' for numbers; 0: none. */
+/** The first byte of the next value: '{' '[' '"' 't' 'f' 'n', '0' for numbers; 0: none. */
 char json_peek(struct json_reader *j);
 
 uint64_t json_take_number(struct json_reader *j); // negative ones are 0
@@ -50,5 +52,5 @@ bool json_take_bool(struct json_reader *j);
 /** Decoded, as UTF-8; valid until the next text is taken. */
 struct slice json_take_text(struct json_reader *j);
 
-/** Whatever comes, of any depth. */
+/** Skip the next value, of any depth. */
 void json_skip(struct json_reader *j);

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * A loop in parts, side by side on the cores that this process may use, and joined before the call
- * returns. Parts write what no other part reads or writes, so the answer is the same as of one part
- * after the other, which is what happens where there is one core, or no thread to be had.
+ * A parallel loop over the cores that this process may use, joined before the call returns. Parts
+ * write only what no other part reads or writes, so the result is the same as if they ran one after
+ * the other, which is what happens on a single core or if no thread can be created.
  */
 
 #include <stdint.h>
@@ -14,10 +14,12 @@ enum { PARALLEL_MOST = 8 };
 /** Cores that this process may use. */
 unsigned parallel_cores(void);
 
-/** How many parts to make of so much work: one per core, but none smaller than `least`. */
+/** The number of parts for an amount of work: one per core, but none smaller than `least`. */
 unsigned parallel_parts(uint64_t work, uint64_t least);
 
-/** work(user, part) for each part < n_parts <= PARALLEL_MOST; the caller's thread does one of them. */
+/**
+ * work(user, part) for each part < n_parts <= PARALLEL_MOST; the caller's thread does one of them.
+ */
 void parallel_run(unsigned n_parts, void (*work)(void *user, unsigned part), void *user);
 
 /** Where a part begins: part n_parts begins at the end. */

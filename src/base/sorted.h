@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The first of `n` numbers, not descending, that is at least `least`; `n` if all are less. */
+/**
+ * The index of the first of `n` ascending numbers that is at least `least`; `n` if all are less.
+ */
 static inline size_t sorted_first(const uint64_t *items, size_t n, uint64_t least) {
 	size_t low = 0, high = n;
 	while (low < high) {

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The length of the UTF-8 sequence at the start of `s`, which is not empty; 0: there is none (RFC 3629). */
+/**
+ * The length of the UTF-8 sequence at the start of `s` (not empty); 0 if it is invalid (RFC 3629).
+ */
 static inline size_t utf8_length(struct slice s) {
 	uint8_t a = s.data[0];
 	size_t n = a < 0x80             ? 1

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /**
- * A growing array, as a struct of its own per element type:
+ * A growing array, with one struct per element type:
  *
  *   struct { struct edge *items; size_t n, capacity; } edges = {0};
  *   struct edge *e = vec_push(&edges);     // zeroed, or NULL if there is no memory

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * Text of others for a terminal. Names of functions and files may hold anything: sequences that a
- * terminal obeys, marks that turn the direction of a line, bytes that are no text. These become
- * escapes such as \x1b, \n, \u202e and \xff; all else stays as it is, backslashes too.
+ * Untrusted text for a terminal. Names of functions and files can contain anything: terminal
+ * control sequences, marks that change the direction of text, invalid UTF-8. These become escapes
+ * such as \x1b, \n, \u202e and \xff; everything else is unchanged, including backslashes.
  */
 
 #include "base/buffer.h"
@@ -14,10 +14,10 @@
 /** Would visible_put change this? */
 bool visible_differs(struct slice text);
 
-/** Append `text`, a name or a sentence: line ends and tabs are escaped too. */
+/** Append `text`, a name or a sentence: line breaks and tabs are escaped, too. */
 void visible_put(struct buffer *out, struct slice text);
 
-/** Append `text`, lines of ours with names in them: '\n' stays. */
+/** Append `text`, our own lines with names in them: '\n' is kept. */
 void visible_put_lines(struct buffer *out, struct slice text);
 
 /** A path or another name, cut to `size` - 1 bytes. Returns `out`. */
