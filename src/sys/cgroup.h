@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The control group that accounts for a process's memory, in either version of control groups. A group
- * may vanish at any time: then it has no limit and counts nothing.
+ * The control group that accounts for a process's memory, in either version of control groups. A
+ * group may vanish at any time: then it has no limit and counts nothing.
  */
 
 #include <stdbool.h>
@@ -21,11 +21,16 @@ struct cgroup {
 /** The group of process `pid` as of now. False: it has none, or is gone. */
 bool cgroup_of_process(struct cgroup *c, pid_t pid);
 
-/** The same from the contents of a /proc/PID/cgroup (changed) and where control groups are mounted. */
+/**
+ * The same from the contents of a /proc/PID/cgroup (changed) and where control groups are mounted.
+ */
 bool cgroup_parse(struct cgroup *c, char *text, const char *root);
 
 /** The smallest memory limit of the group and the groups around it; 0: none. */
 uint64_t cgroup_memory_limit(const struct cgroup *c);
 
-/** How many processes of the group the kernel has killed for memory so far. False: not known. */
+/**
+ * The number of processes of the group that the kernel has killed because memory ran out. False:
+ * unknown.
+ */
 bool cgroup_memory_kills(const struct cgroup *c, uint64_t *kills);

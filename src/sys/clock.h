@@ -11,8 +11,8 @@ uint64_t clock_now_ns(void);
 uint64_t clock_stamp(void);
 
 /**
- * Does the kernel trust that counter as the clock of all processors, and may this thread read it? As of
- * now: the kernel can change its mind. HEAPTRACK_STAMPS=counted in the environment says no.
+ * Does the kernel use that counter as the clock of all processors, and may this thread read it? The
+ * kernel can stop using it later. HEAPTRACK_STAMPS=counted in the environment makes this false.
  */
 bool clock_has_stamps(void);
 
@@ -25,5 +25,5 @@ int64_t clock_wall_offset_s(uint64_t wall_ns);
 /** CPU time that the calling thread has used. */
 uint64_t clock_thread_cpu_ns(void);
 
-/** Sleep for so long, or until a signal is handled. */
+/** Sleep for this time, or until a signal is handled. */
 void clock_sleep_ns(uint64_t ns);

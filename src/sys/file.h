@@ -17,21 +17,21 @@ long file_read_small(const char *path, char *out, size_t size);
 bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err);
 
 /**
- * The same for a file that is read because it lies there: nothing if there is none. Refuses what
- * is not a regular file, and what belongs to neither this user nor root. `beside`: the file that it
- * was found beside, whose owner is good, too; then it must not be a symbolic link. NULL: in a folder
- * of the user's own, where people keep links.
+ * The same for a file that is read only because it exists: appends nothing if it does not. Refuses
+ * anything but a regular file, and files that belong to neither this user nor root. `beside`: the
+ * file next to which it was found, whose owner is accepted, too; then it must not be a symbolic
+ * link. NULL: it is in one of the user's own folders, where links are allowed.
  */
 bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
 		struct err *err);
 
-/** All `n` bytes at `offset`, however many calls it takes. */
+/** Write all `n` bytes at `offset`, with as many calls as needed. */
 bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct err *err);
 
 /** Up to `n` bytes at `offset`; fewer only at the end. */
 bool file_read_at(int fd, uint64_t offset, void *out, size_t n, size_t *got, struct err *err);
 
-/** Make the folders that lead to `path` (not `path` itself). uid and gid: their owner, or -1. */
+/** Create the parent folders of `path` (not `path` itself). uid and gid: their owner, or -1. */
 bool file_make_parents(const char *path, unsigned uid, unsigned gid, struct err *err);
 
 /** Bytes that this user may still write to the file system of `fd`; UINT64_MAX if unknown. */
@@ -40,12 +40,12 @@ uint64_t file_free_bytes(int fd);
 /** True if `path` leads to the very file that `fd` has open. */
 bool file_is_same(int fd, const char *path);
 
-/** True if both lead to one file that there is; devices and pipes are no files. */
+/** True if both are the same existing file; devices and pipes are not files. */
 bool file_is_one(const char *a, const char *b);
 
 /**
- * Take the lock of an open file for this descriptor and its copies (flock). False: another holds it.
- * True as well where the file system knows no locks.
+ * Take the lock of an open file for this descriptor and its copies (flock). False: another holds
+ * it. True as well if the file system does not support locks.
  */
 bool file_lock(int fd);
 

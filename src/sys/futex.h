@@ -6,7 +6,7 @@
 
 /**
  * Sleep while *word == expected, at most `timeout_ns`. Returns on a wake, a change, a signal or the
- * timeout, and now and then without any of them: look at the word again. Works over processes.
+ * timeout, and occasionally for no reason: check the word again. Works across processes.
  */
 void futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 

@@ -19,8 +19,8 @@ int listen_on_loopback(uint16_t port, uint16_t *got, struct err *err);
 
 /**
  * Listens on a unix socket that only its owner may connect to (mode 0600 from its first moment on).
- * A socket of that name that nobody listens to any more is replaced; anything else that has the
- * name is left alone. -1: `err` says why. Whoever listens removes the file afterwards.
+ * A socket file on which nobody listens any more is replaced; anything else with that name is kept.
+ * -1: `err` says why. The caller removes the file afterwards.
  */
 int listen_on_unix(const char *path, struct err *err);
 

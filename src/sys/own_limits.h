@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The system's limits on this process. Ours are raised where they would be too low for us (ulimit
- * -s, -n); a program that we start gets those that we were started with.
+ * Resource limits of this process (ulimit -s, -n). They are raised if they are too low for
+ * heaptrack; programs that it starts get the original ones.
  */
 
 /** First of all in main. Threads made from then on have a stack of a size of our own. */

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * A file written from its beginning to its end, packed as its name says: .zst, .gz, or as it is.
- * The file takes its name only when it is whole: before, it is a temporary one beside it.
+ * A file that is written sequentially and compressed according to its name: .zst, .gz, or not at
+ * all. It gets its name only when it is complete; until then it is a temporary file in the same
+ * folder.
  */
 
 #include "base/err.h"
@@ -14,7 +15,7 @@ struct packer;
 /** "-" is stdout, as it is. NULL: `err` says what and why. */
 struct packer *packer_open(const char *path, struct err *err);
 
-/** The same, written as it is whatever its name: the bytes are packed already. */
+/** The same, but never compressed: the bytes already are. */
 struct packer *packer_open_plain(const char *path, struct err *err);
 
 bool packer_write(struct packer *p, struct slice bytes, struct err *err);

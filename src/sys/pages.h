@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /**
- * Big tables in pages of their own: zero when fresh, taken from the system only where touched, and
- * grown without a copy. So a table may be reserved much larger than what it holds.
+ * Large tables in their own pages: zeroed, allocated by the system only when touched, and grown
+ * without a copy. A table can therefore be reserved much larger than its contents.
  */
 
 /** NULL: out of memory. */
@@ -15,7 +15,7 @@ void *pages_take(size_t bytes);
 /** Grown to `bytes`, perhaps elsewhere; the rest is zero. NULL: out of memory, all is as it was. */
 void *pages_grow(void *pages, size_t old_bytes, size_t bytes);
 
-/** Some of them are zero again, without being touched if they were not. */
+/** Zero some of them again, without touching pages that were never touched. */
 void pages_clear(void *from, size_t bytes);
 
 /** `pages` may be NULL. */

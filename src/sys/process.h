@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Another process, seen from outside through /proc. Everything may fail at any time, because the
- * process may be gone: then the functions return false and leave what they were to fill zeroed.
+ * Another process, examined through /proc. Every function can fail at any time because the process
+ * may have ended: it then returns false and leaves its result zeroed.
  */
 
 #include <stdbool.h>
@@ -37,7 +37,7 @@ uint64_t process_start_wall_ns(pid_t pid);
  * found out. */
 bool process_has_thread_inside(pid_t pid, pid_t tid);
 
-/** Does the thread run, or would if there were a processor for it? */
+/** Is the thread running or runnable? */
 bool process_thread_is_running(pid_t pid, pid_t tid);
 
 /** The name of a thread (tid == pid: of the process), zero terminated. */
@@ -55,7 +55,7 @@ struct process_exe {
 bool process_exe(pid_t pid, struct process_exe *out);
 bool process_exe_file(const char *path, struct process_exe *out);
 
-/** When it was started, in ticks since the boot: with its pid it tells processes apart. 0: gone. */
+/** When it was started, in ticks since boot: with the pid, this identifies the process. 0: gone. */
 uint64_t process_start_ticks(pid_t pid);
 
 /** Its pid as it calls itself, in the innermost namespace; 0: gone. */

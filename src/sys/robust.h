@@ -8,9 +8,9 @@
 
 /**
  * Hold a futex word as a robust lock until the calling thread dies: the word is its thread id, and
- * when the thread is gone, however it went, the kernel sets FUTEX_OWNER_DIED in it (and wakes, if
- * FUTEX_WAITERS was set). One word per process, to be held by its first thread for good: the
- * thread can use no robust pthread mutexes any more. False: the system refused.
+ * when the thread is gone for whatever reason, the kernel sets FUTEX_OWNER_DIED in it (and wakes,
+ * if FUTEX_WAITERS was set). One word per process, held permanently by its first thread, which can
+ * no longer use robust pthread mutexes. False: the system call failed.
  */
 bool robust_hold(_Atomic uint32_t *word, struct err *err);
 

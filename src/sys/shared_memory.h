@@ -3,7 +3,7 @@
 
 /**
  * Memory that is shared with other processes through a descriptor: a sparse memfd, mapped whole.
- * What nobody touched costs nothing, neither here nor there.
+ * Untouched pages take no memory in either process.
  */
 
 #include "base/err.h"
@@ -20,8 +20,8 @@ struct shared_memory {
 bool shared_memory_init(struct shared_memory *m, const char *name, uint64_t bytes, struct err *err);
 
 /**
- * The same on an empty memfd that somebody else made; a descriptor of our own is made of it, `fd`
- * stays the caller's.
+ * The same with an existing empty memfd; its descriptor is duplicated, and `fd` remains the
+ * caller's.
  */
 bool shared_memory_adopt(struct shared_memory *m, int fd, uint64_t bytes, struct err *err);
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Signals of a program that stands between a terminal and another program: what it was started
- * with is kept for the other, what arrives is read from a descriptor instead of handlers.
+ * Signals of a program that runs another program on a terminal: the original dispositions are kept
+ * for the other program, and signals are read from a descriptor instead of handled.
  */
 
 #include "base/err.h"

@@ -2,10 +2,10 @@
 #pragma once
 
 /**
- * Start a program in two steps, so that its pid is known, and can be written into its environment,
- * before it runs: spawn_fork makes the process, which waits; spawn_exec lets it become the program.
- * spawn_fork is called before this process has a second thread. The program has the limits that this
- * process was started with (own_limits.h).
+ * Start a program in two steps, so that its pid is known, and can be put into its environment,
+ * before it runs: spawn_fork creates the process, which waits; spawn_exec makes it execute the
+ * program. spawn_fork is called before this process has a second thread. The program has the limits
+ * that this process was started with (own_limits.h).
  */
 
 #include "sys/signals.h"
@@ -30,10 +30,10 @@ struct spawn_program {
 bool spawn_fork(struct spawn *s, const struct spawn_program *program, struct err *err);
 
 /**
- * Let it exec, with `variable` ("NAME=value", at most 255 bytes; NULL: none) as envp[0]. False: it could not;
- * `*errnum` says why in the system's words; the process is gone and reaped.
+ * Let it exec, with `variable` ("NAME=value", at most 255 bytes; NULL: none) as envp[0]. False: it
+ * could not; `*errnum` says why in the system's words; the process is gone and reaped.
  */
 bool spawn_exec(struct spawn *s, const char *variable, int *errnum);
 
-/** The waiting process goes away without having run anything. */
+/** End the waiting process without executing anything. */
 void spawn_cancel(struct spawn *s);

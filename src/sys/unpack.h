@@ -2,11 +2,11 @@
 #pragma once
 
 /**
- * A file read from its beginning to its end, unpacked on the way: gzip and zstd by their first
- * bytes, whatever the file is called; anything else is taken as it lies. Several packed members,
- * one after the other, are one stream. Memory is a few hundred kB (and a zstd window, of which
- * up to 128 MB are accepted), however large the file; what comes out is bounded, so a bomb ends with
- * a sentence. A packed file that is cut short gives what is whole, and says that it is torn.
+ * A file that is read sequentially and decompressed: gzip and zstd are recognized by their first
+ * bytes, whatever the file's name; anything else is read as it is. Several compressed members in a
+ * row are one stream. Memory is a few hundred kB (and a zstd window of up to 128 MB), however large
+ * the file; the output is limited, so a decompression bomb ends with an error. A truncated file
+ * yields its complete part and is reported as torn.
  */
 
 #include "base/err.h"
@@ -35,8 +35,8 @@ struct unpack *unpack_open(const char *path, uint64_t max_bytes, struct err *err
 void unpack_close(struct unpack *u);
 
 /**
- * The next bytes, borrowed until the next call; empty at the end. False: the system refused, the
- * packed bytes make no sense, or more came out than `max_bytes` (ERR_LIMIT).
+ * The next bytes, borrowed until the next call; empty at the end. False: a system call failed, the
+ * compressed data are invalid, or the output exceeds `max_bytes` (ERR_LIMIT).
  */
 bool unpack_next(struct unpack *u, struct slice *out, struct err *err);
 

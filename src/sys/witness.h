@@ -2,15 +2,16 @@
 #pragma once
 
 /**
- * Was a signal meant for us alone, or for our whole process group? The kernel does not say, and it
- * matters to whoever passes signals on: with `kill %1`, `timeout`, a shell's hang-up or a
- * service manager the other process has it already. So a tiny process in the same group does
- * nothing but count what arrives; what it has got as well was sent to all.
+ * Was a signal sent to this process alone, or to its whole process group? The kernel does not tell,
+ * but it matters to a program that forwards signals: with `kill %1`, `timeout`, a shell's hang-up
+ * or a service manager, the other process has already received it. Therefore a tiny process in the
+ * same group counts the signals that it receives; a signal that it received as well was sent to the
+ * group.
  *
- * While we are stopped it has a second duty: witness_guard.
+ * It has a second task while this process is stopped: witness_guard.
  *
- * It is no child of ours (it is handed to init at once), holds no descriptor, goes by the name of
- * "witness" and ends with us, however we end.
+ * It is not a child of this process (init adopts it at once), has no open descriptors, is named
+ * "witness" and ends when this process does, for whatever reason.
  */
 
 #include "base/err.h"
@@ -35,8 +36,8 @@ bool witness_start(struct witness *w, struct err *err);
 bool witness_saw(struct witness *w, int signal);
 
 /**
- * We are about to stop because `program` has: if it goes on and we do not, because somebody
- * continued it alone, the witness continues us.
+ * This process is about to stop because `program` has: if only the program is continued, the
+ * witness continues this process, too.
  */
 void witness_guard(struct witness *w, pid_t program);
 
