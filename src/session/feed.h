@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * Events on their way to an aggregate. Where there are several cores, a thread of the feed's own
- * digests them, so that whoever reads a file goes on reading meanwhile. What comes out is the same as without it: the order is that of the
- * calls. One thread calls all of this:
+ * Passes events to an aggregate. If there are several cores, a separate thread processes them while
+ * the caller continues reading. The result is the same as without it: the order is that of the
+ * calls. All functions are called by one thread:
  *
  *     feed_init(&f, aggregate, &err);
  *     *feed_next(&f) = event;                        for each event,
@@ -39,8 +39,8 @@ static inline bool feed_is_full(const struct feed *f) {
 	return f->n == FEED_BATCH;
 }
 
-/** Hand the batch over; waits if too many are on their way. False: there was no memory for an earlier one. */
+/** Hand over the batch; waits if too many are queued. False: an earlier one ran out of memory. */
 bool feed_pass(struct feed *f, struct err *err);
 
-/** Wait until all is digested. False: there was no memory for it. */
+/** Wait until all events are processed. False: out of memory. */
 bool feed_drain(struct feed *f, struct err *err);

@@ -2,11 +2,11 @@
 #pragma once
 
 /**
- * Files that are not ours, read into a recording. One row per kind of file in importers.c; the first
- * row that knows a file's head reads it. Files are unpacked (gzip, zstd) before anyone looks.
+ * Reads files of other programs into a recording. importers.c has one row per format; the first one
+ * that recognizes the start of a file reads it. Files are decompressed (gzip, zstd) first.
  *
- * A reader fills everything that recording.h asks for, so that recording_is_valid holds; it sets
- * meta.source to REC_IMPORTED (or REC_FROM_KDE) and leaves zero what its format does not know.
+ * A reader fills everything that recording.h requires, so that recording_is_valid holds; it sets
+ * meta.source to REC_IMPORTED (or REC_FROM_KDE) and leaves zero what its format does not contain.
  */
 
 #include "base/buffer.h"
@@ -46,8 +46,8 @@ struct importer {
 const struct importer *importer_for(struct slice head);
 
 /**
- * Read a file of another program. `suppressions` (may be NULL) takes over what it brought. False:
- * nothing usable; `out` is empty again.
+ * Read a file of another program. `suppressions` (may be NULL) receives those of the program.
+ * False: nothing usable; `out` is empty again.
  */
 bool import_file(const char *path, const struct import_options *options, struct recording *out,
 		struct buffer *suppressions, struct err *err);

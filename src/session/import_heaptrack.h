@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * Files of KDE's heaptrack, interpreted (format 0 to 3) or raw, through the engine's aggregate: they
- * hold single events, so a recording made of them answers what one of ours answers. Raw ones get
- * their names here, from the binaries on this machine.
+ * Files of KDE's heaptrack, interpreted (format 0 to 3) or raw, through the engine's aggregate:
+ * they contain single events, so the result supports the same queries as heaptrack's own
+ * recordings. Raw files are symbolized here, with the binaries on this machine.
  */
 
 #include "session/import.h"

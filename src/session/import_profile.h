@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Files that hold a neutral profile: totals per stack, no single events. What a format does not say
- * is in recording.missing; docs/exports.md has the table.
+ * Files that hold a neutral profile: totals per stack, no single events. What a format does not
+ * contain is listed in recording.missing; docs/exports.md has the table.
  */
 
 #include "formats/formats.h"

@@ -19,7 +19,7 @@ struct listing {
 
 /**
  * The recordings of a folder, newest first; their names live in `arena`, the caller calls
- * vec_finish. Ours are known by their first bytes, others by their names (heaptrack.*.gz,
- * heaptrack.*.zst). False: `err`; `out` may be finished all the same.
+ * vec_finish. heaptrack's own files are recognized by their first bytes, others by their names
+ * (heaptrack.*.gz, heaptrack.*.zst). False: `err`; `out` may be finished all the same.
  */
 bool list_recordings(const char *folder, struct arena *arena, struct listing *out, struct err *err);

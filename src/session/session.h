@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * A recording opened for questions: found by what the user typed, read (ours, or one of another
- * program: import.h), named. Everything in it lives until session_close. It must not be copied.
+ * An opened recording: found by the name that the user typed, read (heaptrack's own, or a file of
+ * another program: import.h), and with display names. Everything in it lives until session_close.
+ * It must not be copied.
  */
 
 #include "base/buffer.h"
@@ -34,14 +35,14 @@ struct session_options {
 	bool no_embedded, no_built_in;        // rules of the program, and ours
 	const char *folds[SESSION_FOLDS_MAX]; // patterns of code that names no site (rules.h)
 	uint32_t n_folds;
-	bool is_shown; // as text on a terminal: strings hold nothing that it obeys (base/visible.h)
+	bool is_shown; // as text on a terminal: control sequences in strings are escaped (base/visible.h)
 };
 
 /**
  * Open what `name` means: the file itself, or the recording that a name without its suffix stands
- * for ("lodestar.heapdump" opens lodestar.heapdump.zst), or with "-" what comes through standard input. NULL options: the defaults. False: `err`
- * says what is wrong with which file, and names recordings nearby if
- * none has that name.
+ * for ("lodestar.heapdump" opens lodestar.heapdump.zst), or with "-" what comes through standard
+ * input. NULL options: the defaults. False: `err` says what is wrong with which file, and names
+ * recordings nearby if none has that name.
  */
 bool session_open(struct session *s, const char *name, struct err *err);
 bool session_open_with(struct session *s, const char *name, const struct session_options *options,
@@ -54,7 +55,7 @@ bool session_open_with(struct session *s, const char *name, const struct session
 bool session_of_recording(struct session *s, struct recording *r, const char *path,
 		struct err *err);
 
-/** What people call it: its path, or "standard input". */
+/** Its display name: its path, or "standard input". */
 const char *session_title(const struct session *s);
 
 /** Is this a file that session_open can read, by its first bytes? */

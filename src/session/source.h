@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** The source text of files that a recording names, read where it is looked at. */
+/** The source text of files that a recording names, read on the machine where it is viewed. */
 
 #include "base/buffer.h"
 #include "base/err.h"
