@@ -2,12 +2,11 @@
 #pragma once
 
 /**
- * HTTP, as far as one page for one person needs it. http.c is the only file that knows which
- * library speaks it. One thread of its own serves all connections; the handler runs there and must
- * not block for long.
+ * As much of HTTP as one page for one person needs. Only http.c knows which library implements it.
+ * A separate thread serves all connections; the handler runs there and must not block for long.
  *
- * Bounds: 256 connections at once, 16 KiB for the head of a request, 20 s without progress. A body
- * that a client sends is never read.
+ * Limits: 256 simultaneous connections, 16 KiB for the header of a request, 20 s without progress.
+ * Request bodies are never read.
  */
 
 #include "base/err.h"
@@ -45,7 +44,7 @@ struct http *http_start(int fd, http_handler *handler, void *user, struct err *e
 void http_stop(struct http *h);
 
 /**
- * How many streams are open. Called every few seconds: it also sends each a sign of life, for a
- * client that has left is noticed no other way.
+ * The number of open streams. To be called every few seconds: it also sends something on each,
+ * because that is the only way to notice that a client has disconnected.
  */
 unsigned http_streams(struct http *h);

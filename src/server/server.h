@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * Serves one recording's page to the person who opened it, until the last tab is closed. What
- * is served comes from the caller; here are the addresses, who may ask (server/guard.h), and when
- * it ends.
+ * Serves one recording's page to the person who opened it, until the last tab is closed. The caller
+ * supplies the content; this module defines the addresses, access control (server/guard.h), and
+ * when the server ends.
  *
  *   /                 the page
  *   /profile.bin      what the page reads
