@@ -4,10 +4,10 @@
 #include "base/err.h"
 
 /**
- * `heaptrack -i FILE [--sysroot D] [--debug-paths D...] [--extra-paths D...] [-o OUT]`: names from
- * the binaries on this machine for a recording made elsewhere. A raw file of KDE's becomes an
- * interpreted one (x.raw.zst: x.zst); a recording of ours gets the names that it lacks, under its
- * own name, and what was there is moved aside. argv[0] is passed over. Gives the exit status.
+ * `heaptrack -i FILE [--sysroot D] [--debug-paths D...] [--extra-paths D...] [-o OUT]`: symbolizes
+ * a recording made elsewhere with the binaries on this machine. A raw file of KDE's becomes an
+ * interpreted one (x.raw.zst: x.zst); heaptrack's own recording is replaced by a symbolized one,
+ * and the original is renamed. argv[0] is ignored. Returns the exit status.
  */
 int cli_interpret_files(int argc, char **argv);
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * Command lines as tables: a command's options are rows, and everything that knows of them is made
- * from the rows: the parser (getopt_long underneath, so names may be abbreviated), the help, the
- * shells' completions, and the list of options in the manual page (tools/manual.c).
+ * Command lines as tables: each option is a row, from which everything else is generated: the
+ * parser (based on getopt_long, so names can be abbreviated), the help, shell completions, and the
+ * list of options in the manual page (cli/manual.c).
  */
 
 #include "base/err.h"
@@ -61,8 +61,9 @@ extern const struct option_table heaptrack_option_table, print_option_table, gui
 		interpret_option_table;
 
 /**
- * Take all options. *operands: the index of the first word that is none; they have been moved behind
- * the options unless the table says PROGRAM. False: `err` says what is wrong, with the word that is.
+ * Take all options. *operands: the index of the first word that is none; they have been moved
+ * behind the options unless the table says PROGRAM. False: `err` says what is wrong, with the word
+ * that is.
  */
 bool options_parse(const struct option_table *table, void *options, int argc, char **argv,
 		int *operands, struct err *err);

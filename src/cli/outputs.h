@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The files that a call of heaptrack_print writes. None of them may be one that it reads: what was
- * made of a recording never replaces it. And no two may be one.
+ * The files that a call of heaptrack_print writes. None of them may be an input file, so that a
+ * recording is never overwritten, and no two may be the same.
  */
 
 #include "cli/print_exports.h"

@@ -7,7 +7,7 @@
 #include "session/session.h"
 
 /**
- * Write it to options->html, to be compared with the first of options->compare.bases if there is one.
- * False: `err` says why; a file begun is not left behind.
+ * Write it to options->html, to be compared with the first of options->compare.bases if there is
+ * one. False: `err` says why; a file begun is not left behind.
  */
 bool print_html(const struct session *s, const struct print_options *options, struct err *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What is asked of heaptrack_print: its command line, understood. Texts are those of argv. */
+/** The parsed command line of heaptrack_print. Texts are those of argv. */
 
 #include "cli/compare.h"
 #include "report/view.h"

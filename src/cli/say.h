@@ -9,11 +9,11 @@
 #include <stdio.h>
 
 /**
- * What people read on a terminal: all of it goes through here, so that no name of a function or a
- * file makes the terminal do anything (base/visible.h). Help and figures of ours need not.
+ * All output for people goes through these functions, so that names of functions and files cannot
+ * contain terminal control sequences (base/visible.h). Help texts and figures need not.
  */
 
-/** Lines of ours with names in them. */
+/** Our own lines with names in them. */
 void say(FILE *to, const char *fmt, ...) ATTR_PRINTF(2, 3);
 
 /** "WHO: SENTENCE", one line on stderr whatever is in it. */
