@@ -2,17 +2,18 @@
 #pragma once
 
 /**
- * Gates for CI: claims that a recording must not fulfil, alone or against a base. Several recordings
- * on a side are repeated runs of one program.
+ * Gates for CI: conditions that a recording must not meet, by itself or compared with a base.
+ * Several recordings on a side are repeated runs of one program.
  *
  *   peak>500M             the number itself, in decimal units (500MiB: in binary ones)
  *   temporary>30%         its share of the allocations
  *   allocations>+5%       more than the base's by this share
  *   never-freed>+1M       more than the base's by this much
  *
- * Numbers: those of the metrics (METRIC_GATES), peak-rss, lost. Repeated runs are compared by their medians; and a gate against a base fails only
- * if the runs are apart: none of ours is as small as the base's median, none of the base's as large
- * as ours. So what differs from run to run raises no alarm by itself.
+ * Numbers: those of the metrics (METRIC_GATES), peak-rss, lost. Repeated runs are compared by
+ * their medians; and a gate against a base fails only if the runs are clearly separate: none of
+ * ours is as small as the base's median, none of the base's as large as our median. Variation
+ * between runs alone does not fail a gate.
  */
 
 #include "engine/diff.h"

@@ -18,7 +18,7 @@ struct report_options {
 	uint32_t height;  // lines of the terminal that it is shown on; 0: none
 	uint32_t limit;   // rows or sites per list; 0: all, for JSON
 
-	/** For long output: called now and then to take the bytes out of `out` (and clear it); false
+	/** For long output: called regularly to take the bytes out of `out` (and clear it); false
 	 * ends the report with what `err` says. NULL: everything stays in `out`. */
 	bool (*drain)(void *user, struct buffer *out, struct err *err);
 	void *user;
@@ -31,7 +31,7 @@ struct report_options {
 bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err);
 
-/** The short form that stands at the end of a recording: at most ten lines. */
+/** The short form that is printed at the end of a recording: at most ten lines. */
 bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err);
 
