@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Private to symbols: from the functions that a walk found at an address to names, files and lines. */
+/**
+ * Private to symbols: from the functions that a walk found at an address to names, files and lines.
+ */
 
 #include "symbols/unit.h"
 
@@ -20,7 +22,7 @@ enum names_scheme answer_scheme(struct unit *unit);
 bool answer_chain(struct asking *a, size_t i);
 
 /**
- * For pcs in the unit that no function holds (assembler): the line alone, if there is one. False: no
- * memory.
+ * For pcs in the unit that no function holds (assembler): the line alone, if there is one. False:
+ * no memory.
  */
 bool answer_lines(struct asking *a, struct die_range range);

@@ -30,8 +30,8 @@ struct slice compose_image(const struct compose_section *sections, size_t n, str
 
 /**
  * The same in two steps, for who unpacks some of it later: how long the image is (0: sizes beyond
- * reason), all of it but the sections' bytes, in zeroed memory, with places[i] where those of section
- * i go; and a section to its place. False: it is damaged, what is there is not to be used.
+ * reason), all of it but the sections' bytes, in zeroed memory, with places[i] where those of
+ * section i go; and a section to its place. False: it is damaged, what is there is not to be used.
  */
 size_t compose_bytes(const struct compose_section *sections, size_t n);
 void compose_lay_out(uint8_t *image, const struct compose_section *sections, size_t n,

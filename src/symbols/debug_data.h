@@ -3,8 +3,9 @@
 
 /**
  * Private to symbols: DWARF of one module, through elfutils. The units and their ranges are listed
- * once, of a compressed file perhaps only those that were asked for; a question then walks only the units that hold a wanted address, and the memory that
- * elfutils takes for them is given back every few units.
+ * once, for a compressed file perhaps only those that were requested; a query then walks only the
+ * units that contain a requested address, and the memory that elfutils takes for them is released
+ * every few units.
  */
 
 #include "symbols/files.h"
@@ -28,8 +29,8 @@ struct debug_question {
 };
 
 /**
- * Answer what DWARF knows: the chain of inlined calls, or, where no function is known, one frame
- * with file and line and no name. False: no memory.
+ * Answer from DWARF: the chain of inlined calls, or, if no function is known, one frame with file
+ * and line but no name. False: no memory.
  */
 bool debug_data_ask(struct debug_data *d, const struct debug_question *q);
 

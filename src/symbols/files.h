@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Private to symbols: which files speak for a module. The file itself, its separate debug file (by
- * build-id, else by debug link and its checksum), the shared debug data (dwz) of whichever has the
- * DWARF. docs/symbols.md lists the places in their order. A file with another build-id is not used.
+ * Private to symbols: finds the files with the symbols of a module: the file itself, its separate
+ * debug file (by build-id, else by debug link and its checksum), and the shared debug data (dwz) of
+ * the file that has the DWARF. docs/symbols.md lists the places in order. A file with another
+ * build-id is not used.
  */
 
 #include "symbols/mapped.h"

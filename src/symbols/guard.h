@@ -5,10 +5,10 @@
 #include <stddef.h>
 
 /**
- * Private to symbols: a mapped file that is cut short by somebody else (a library overwritten in
- * place by a build) must not end this process. In a guarded range, pages that are gone read as
- * zeros instead of raising SIGBUS; every reader of ours takes any bytes. The handler of the process
- * is taken with the first range; a SIGBUS elsewhere does what it did before. Any thread.
+ * Private to symbols: a mapped file that another process truncates (a library overwritten in place
+ * by a build) must not kill this process. In a guarded range, pages that are gone read as zeros
+ * instead of raising SIGBUS; every reader of ours takes any bytes. The handler of the process is
+ * taken with the first range; a SIGBUS elsewhere does what it did before. Any thread.
  */
 
 /** False: too many ranges; this one stays unguarded. */

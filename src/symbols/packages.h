@@ -16,8 +16,8 @@
 struct packages;
 
 /**
- * The packages of a root folder: a descriptor, which becomes ours; -1: our own root. Nothing is read
- * yet. NULL: no memory, and the descriptor is closed.
+ * The packages of a root folder: a descriptor, which becomes ours; -1: our own root. Nothing is
+ * read yet. NULL: no memory, and the descriptor is closed.
  */
 struct packages *packages_create(int root_fd);
 void packages_destroy(struct packages *p);
@@ -28,6 +28,6 @@ bool packages_may_hold(const char *path);
 /**
  * The name of the source package; lives as long as `p`. Empty: the file is of no package, or the
  * database could not be read. The first question about a file in a system folder reads the whole
- * database, some 30 ms for 1,000 packages: ask where the program itself is of one.
+ * database, some 30 ms for 1,000 packages: ask only if the program itself belongs to a package.
  */
 struct slice packages_source_of(struct packages *p, const char *path);

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * What a JIT compiler says of the code that it made: lines "START SIZE NAME", numbers in hex, as
- * they are appended to /tmp/perf-PID.map. Code is freed and its place given to other code, so a
- * later line takes away what it overlaps. The names stay in the file: an entry says where.
+ * Reads a JIT compiler's description of generated code: lines "START SIZE NAME", with hexadecimal
+ * numbers, appended to /tmp/perf-PID.map. Code is freed and its address range reused, so a later
+ * line replaces what it overlaps. Names stay in the file: an entry holds their offset.
  *
  * Pure: bytes go in as they are read. One thread.
  */
@@ -35,12 +35,15 @@ struct perf_map {
 
 enum { PERF_MAP_NAME_MAX = 4096, PERF_MAP_ENTRIES_MAX = 1 << 21 };
 
-/** One line without its end. False: it is none, and is skipped. `at`: where it stands in the file. */
+/**
+ * One line without its end. False: it is none, and is skipped. `at`: where it stands in the file.
+ */
 bool perf_map_line(struct slice line, uint64_t at, struct perf_map_entry *out);
 
 /**
- * Take the whole lines of `bytes`, that stand at `at` in the file, into `fresh`. Gives how many bytes
- * these are: the rest comes again with what follows. What exceeds PERF_MAP_ENTRIES_MAX is passed over.
+ * Take the whole lines of `bytes`, that stand at `at` in the file, into `fresh`. Gives how many
+ * bytes these are: the rest comes again with what follows. What exceeds PERF_MAP_ENTRIES_MAX is
+ * passed over.
  */
 size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at);
 

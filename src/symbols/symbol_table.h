@@ -22,7 +22,9 @@ struct symbol_table {
 	bool is_nim; // there is a NimMain
 };
 
-/** The functions of one table (SHT_SYMTAB, SHT_DYNSYM); names stay in the image. False: no memory. */
+/**
+ * The functions of one table (SHT_SYMTAB, SHT_DYNSYM); names stay in the image. False: no memory.
+ */
 bool symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type);
 
 /** False: out of memory. */
