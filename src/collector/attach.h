@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Record a program that runs already (docs/attach.md): until it ends, heaptrack gets a signal, or the
- * time is up. The program goes on as before.
+ * Record a running program (docs/attach.md) until it ends, heaptrack receives a signal, or the time
+ * is up. Afterwards the program continues as before.
  */
 
 #include "collector/run.h"
@@ -16,11 +16,14 @@ struct attach_options {
 };
 
 /**
- * `run`: argv and environment are not used. False: it was not recorded, `err` says why and what
- * helps; the program is as it was. As run_program: called before there are other threads.
+ * argv and environment in `run` are not used. False: it was not recorded, `err` says why and what
+ * to do; the program is unchanged. Like run_program, it must be called before there are other
+ * threads.
  */
 bool attach_program(const struct run_options *run, const struct attach_options *attach,
 		struct run_result *result, struct err *err);
 
-/** Put right what a killed heaptrack has left in a process; `*was_attached`: there was something. */
+/**
+ * Undo an attach that was interrupted because heaptrack was killed; `*was_attached`: there was one.
+ */
 bool attach_repair(pid_t pid, bool *was_attached, struct err *err);

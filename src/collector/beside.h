@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * Record a program whose recorder library has started us itself (recorder/preload/beside.h): it is no
- * child of ours, and waits, before its first allocation, for what we say through `fd`.
+ * Record a program whose recorder library started this collector (recorder/preload/beside.h). The
+ * program is not a child of this process, and waits before its first allocation for a message on
+ * `fd`.
  */
 
 #include "collector/run.h"

@@ -2,14 +2,13 @@
 #pragma once
 
 /**
- * Keeps the file up to date, in a thread of its own, so that encoding and a slow disk do not hold
- * up the program. The caller builds a state (struct recording, with its own memory) and hands it
- * over; at the end the file is finished by the caller's thread.
+ * Keeps the file up to date in a separate thread, so that encoding and a slow disk do not delay the
+ * program. The caller builds a state (struct recording, with its own memory) and hands it over; at
+ * the end the file is finished by the caller's thread.
  *
- * A write that fails is told once and tried again with the next state: the recording goes on. On a
- * full disk totals still find their place (trace_writer_narrow); quality.detail_ends_ns says since
- * when only they did.
- * All functions: one thread, that of the caller.
+ * A failed write is reported once and retried with the next state: recording continues. On a full
+ * disk, totals can still be written (trace_writer_narrow); quality.detail_ends_ns says since when
+ * there are only totals. All functions: one thread, that of the caller.
  */
 
 #include "collector/output.h"

@@ -2,12 +2,13 @@
 #pragma once
 
 /**
- * Processes that the program started and that are not recorded. Those with the recorder in them say so in
- * the segment's table (docs/wire.md). The others are looked for: among the descendants of the program,
- * and, for daemons, among all processes that have its variable in their environment. How large they grow
- * and what they become by exec is looked up from outside, as long as they live.
+ * Processes that the program started and that are not recorded. Those that contain the recorder
+ * announce themselves in the segment's table (docs/wire.md). The others are searched for among the
+ * descendants of the program and, for daemons, among all processes with its variable in their
+ * environment. Their size and the programs they execute are read from outside while they live.
  *
- * What is missed: a process without the recorder that lives for less than a look (10 to 250 ms).
+ * A process without the recorder that lives for less than the search interval (10 to 250 ms) is
+ * missed.
  */
 
 #include "collector/reason.h"
@@ -46,8 +47,9 @@ struct children {
 void children_init(struct children *c, pid_t program, struct reason_context reason);
 
 /**
- * Look at the segment's table and at the living, every 10 ms at first and every 250 ms later, or more rarely
- * where that is much work; at once when one announces itself. `is_recorded`: the program itself is, so what it forks will say so.
+ * Check the segment's table and the live processes, every 10 ms at first and every 250 ms later, or
+ * less often if there are many; immediately when one announces itself. `is_recorded`: the program
+ * itself is recorded, so the processes that it forks announce themselves.
  */
 void children_take(struct children *c, struct segment_header *header, bool is_recorded,
 		uint64_t now_ns);

@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Why the program ended, beside its status: the kernel killed it for memory, or it reached a limit of its
- * own (ulimit). The kernel tells neither to a parent: control groups count what was killed in them, and
- * limits can be asked for until the process is reaped (watch.h).
+ * Why the program ended, in addition to its status: the kernel killed it because memory ran out, or
+ * it reached a limit of its own (ulimit). The kernel reports neither to a parent, but control
+ * groups count the processes killed in them, and limits can be read until the process is reaped
+ * (watch.h).
  */
 
 #include "collector/watch.h"

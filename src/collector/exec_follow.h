@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * The program is about to become another one. If that cannot load the recorder, or has an allocator of its
- * own, the recorder is put into it before it runs, as launch_injected.h does at the start. The program says so
- * by the segment's word `exec`, and waits; nobody traces it before.
+ * The program is about to execute another one. If that cannot load the recorder, or has its own
+ * allocator, the recorder is injected before it runs, as in launch_injected.h. The program sends a
+ * request through the segment's word `exec`, and waits; it is not traced before that.
  */
 
 #include "collector/run_parts.h"

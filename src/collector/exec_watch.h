@@ -2,12 +2,12 @@
 #pragma once
 
 /**
- * Which program the process runs, seen from outside. A program that execs tells us so if the
- * recorder gets into what follows; if it does not (an emptied environment, a static program),
- * nobody tells, and the file that the process runs is another one than the last that was announced.
+ * Which program the process runs, determined from outside. After an exec, the recorder announces
+ * the new program if it is loaded into it; if it is not (an emptied environment, a static program),
+ * the file that the process runs differs from the last one that was announced.
  *
- * What is missed: a program that lived for less than a look, and, where addresses are not randomized, an
- * exec of the same file with the same arguments and environment.
+ * Not noticed are a program that lives for less than the interval between two checks and, if
+ * addresses are not randomized, an exec of the same file with the same arguments and environment.
  */
 
 #include "sys/process.h"
@@ -42,9 +42,9 @@ enum exec_news {
 };
 
 /**
- * Look, at most once per ms, and the more rarely the longer the program runs, down to once in 20 ms,
- * unless another one has announced itself. `n_images`: how many have announced themselves, read just before.
- * A program is given 10 s to load before it is called unrecorded.
+ * Check at most once per ms, and less often the longer the program runs, down to once in 20 ms,
+ * unless another one has announced itself. `n_images`: the number of images that have announced
+ * themselves, read just before. A program is given 10 s to load before it is called unrecorded.
  */
 enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_images, uint64_t now_ns);
 

@@ -2,12 +2,12 @@
 #pragma once
 
 /**
- * The process that does the injector's work for heaptrack: a child of it, of the same name, in a
- * session of its own and with all signals blocked. When heaptrack dies, however it does, the guardian
- * finishes what it is at, takes the hooks out again and ends. So nothing but the guardian's own
- * SIGKILL, in the millisecond of a change, can harm a process that is attached to.
+ * The process that runs the injector for heaptrack: its child, with the same name, in its own
+ * session and with all signals blocked. When heaptrack dies for whatever reason, the guardian
+ * finishes its current step, removes the hooks and exits. Therefore only a SIGKILL of the guardian
+ * itself, during the millisecond of a change, can harm a process that is attached to.
  *
- * In between it looks once a second for libraries that the process has loaded.
+ * Otherwise it checks once a second for libraries that the process has loaded.
  *
  * One thread; guardian_start is called before there are others.
  */
@@ -34,8 +34,9 @@ void guardian_let_go(struct guardian *g);
 int guardian_memory(struct guardian *g, struct err *err);
 
 /**
- * guardian_catch has been: see what the process becomes. True: it is held, as by guardian_awaited, because the
- * preloaded recorder does not get into that. False with `*is_left`: there was no need, and it runs.
+ * guardian_catch has been: see what the process becomes. True: it is held, as by guardian_awaited,
+ * because the preloaded recorder does not get into that. False with `*is_left`: there was no need,
+ * and it runs.
  */
 bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
 		struct err *err);
@@ -44,9 +45,9 @@ bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *
 bool guardian_share(struct guardian *g, int fd, struct err *err);
 
 /**
- * Attach, with `max_pause_ns` as injector_attach has it, or detach. Threads of the process may be recorded
- * before the one is done, and wait for room in their rings until the other is: `work`, which takes at most
- * some ms and may be NULL, is called again and again meanwhile.
+ * Attach, with `max_pause_ns` as in injector_attach, or detach. Threads of the process may be
+ * recorded before the attach is complete, and may wait for room in their rings until the detach is:
+ * meanwhile `work`, which takes at most some ms and may be NULL, is called repeatedly.
  */
 bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(void *user),
 		void *user, struct err *err);

@@ -2,11 +2,11 @@
 #pragma once
 
 /**
- * Names for code that the program makes while it runs, from the map that its JIT compiler writes for
- * perf: /tmp/perf-PID.map, as the program sees it, or else from its jitdump. Read as it grows, because code moves: a place in
- * the code is named by what stood there when its first stack came, and when other code takes that
- * place it becomes another location (tries_retire). Without generated code on a stack nothing is
- * opened. What cannot be read stays without a name; nothing here fails.
+ * Symbolizes code that the program generates, with the map that its JIT compiler writes for perf:
+ * /tmp/perf-PID.map, as the program sees it, or else its jitdump. The file is read as it grows,
+ * because code moves: an address gets the name of the code that was there at its first stack, and
+ * becomes another location when other code takes its place (tries_retire). Nothing is opened unless
+ * generated code is on a stack. Code that is not in the file has no name; nothing here fails.
  *
  * One thread, that of the tries.
  */

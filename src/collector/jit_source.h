@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The file in which a program tells of the code that it makes: /tmp/perf-PID.map, or what it dumps for
- * perf, jit-PID.dump, which it maps itself so that it can be found.
+ * The file in which a program describes its generated code: /tmp/perf-PID.map, or its jitdump,
+ * jit-PID.dump, which the program maps so that it can be found.
  */
 
 #include <stdbool.h>

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * Before a program is started: is it there, can it be executed, and will the recorder get into it?
- * Nothing is run to find out. The library and the environment that carry the recorder are also
- * found and made here.
+ * Checks before a program is started: does it exist, can it be executed, and can the recorder be
+ * loaded into it? Nothing is executed for this. The recorder library is located and the environment
+ * built here, too.
  */
 
 #include "base/arena.h"
@@ -32,9 +32,8 @@ struct launch {
 bool launch_inspect(struct launch *out, const char *program, struct arena *arena, struct err *err);
 
 /**
- * Where in `argv` the program stands that argv[0] starts as its child, when argv[0] is one of the
- * commands that exist to run another (timeout, time, sudo): that one is meant, and a child is not
- * recorded. 0: argv[0] is meant.
+ * The index in `argv` of the program that argv[0] runs as a child, if argv[0] is a command that
+ * runs another one (timeout, time, sudo): that program is recorded instead. 0: argv[0] is recorded.
  */
 int launch_wrapped(char *const *argv);
 

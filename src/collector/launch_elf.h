@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the head of an executable file says about how it will be loaded. Used by launch.c alone.
+// How an executable will be loaded, according to its ELF header. Used only by launch.c.
 
 #include "base/err.h"
 
-/** Those that leave no room for another in the program. Under the others its blocks are recorded. */
+/** Sanitizers that cannot be combined with the recorder. Programs with others are recorded. */
 enum launch_sanitizer { SANITIZER_NONE, SANITIZER_THREAD, SANITIZER_MEMORY, SANITIZER_HWADDRESS };
 
 struct launch_elf {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** A process that has just execed, and has not run yet: does the preloaded recorder get into it? */
+/**
+ * Can the recorder be preloaded into a process that has just executed a program and not run yet?
+ */
 
 #include "injector/injector.h"
 
-/** True: not by itself, or not into all of it, but the injected one does, and `*start` says when. */
+/** True: not at all or not into all of it, but it can be injected, at the moment `*start`. */
 bool launch_exec_is_ours(pid_t pid, enum injector_start *start);

@@ -2,10 +2,10 @@
 #pragma once
 
 /**
- * Record a program that the preloaded recorder does not get into, or not into all of: statically
- * linked, of another C library, or with an allocator of its own. It is caught by ptrace when its
- * program is there, before any of its code has run; the recorder is put into it as into a running one
- * (docs/attach.md); then it is let go.
+ * Record a program into which the recorder cannot be preloaded, or in which it would miss
+ * allocators: statically linked, with another C library, or with its own allocator. It is stopped
+ * by ptrace once it is loaded, before any of its code has run; the recorder is injected as into a
+ * running program (docs/attach.md); then it is resumed.
  */
 
 #include "collector/run.h"

@@ -37,7 +37,9 @@ struct modules {
 	uint32_t n_open, max_open; // descriptors
 };
 
-/** `exe` (borrowed, or NULL) is what the program was started from; `max_open` descriptors are kept. */
+/**
+ * `exe` (borrowed, or NULL) is what the program was started from; `max_open` descriptors are kept.
+ */
 void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,
 		uint32_t max_open);
 void modules_finish(struct modules *m);

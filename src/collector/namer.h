@@ -2,10 +2,11 @@
 #pragma once
 
 /**
- * Names for the locations of the stacks, and the suppressions that modules bring, found while the
- * program runs: a thread of low priority looks them up, module by module, in batches that grow with
- * what a module costs; the caller's thread hands out the work and puts the results into the tables.
- * So a file copied in the middle of a recording has names, and at the end little is left to do.
+ * Symbolizes the locations of stacks, and reads the suppressions of modules, while the program
+ * runs: a low-priority thread does this module by module, in batches that grow with the cost of a
+ * module; the caller's thread distributes the work and puts the results into the tables. A file
+ * that is copied during a recording therefore contains symbols, and little is left to do at the
+ * end.
  *
  * All functions: one thread, that of the caller.
  */
@@ -27,8 +28,8 @@ void namer_destroy(struct namer *n);
 const struct namer_frames *namer_frames(const struct namer *n);
 
 /**
- * Take what was found, into `t`'s locations, and hand out more. Never waits. `is_last`: nothing
- * will be added any more, so be thrifty no longer.
+ * Put the results into `t`'s locations, and start more work. Never waits. `is_last`: nothing more
+ * will be added, so do not limit the work any longer.
  */
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last);
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * The blocks that a program had before it was attached to, found in a copy of its memory by a thread
- * while events come already. Not one of low priority: whoever ends the recording waits for it, and the
- * program pays for each page that it writes to while there is a copy.
+ * The blocks that existed before the attach, found in a copy of the program's memory by a thread
+ * while events are already recorded. It has normal priority: ending the recording waits for it, and
+ * as long as the copy exists, the program pays for each page that it writes to.
  */
 
 #include "collector/guardian.h"
@@ -25,8 +25,8 @@ struct old_heap {
 void old_heap_start(struct old_heap *o, pid_t snapshot, struct aggregate *a);
 
 /**
- * When it is done, hand it over and let the copy go. `waits`: until it is. `*line`, of `size` bytes: what
- * the user is to be told then; else it is empty.
+ * When the search is done, pass on its result and release the copy. `waits`: wait for it. `*line`,
+ * of `size` bytes: the message for the user then; else empty.
  */
 void old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits,
 		char *line, size_t size);

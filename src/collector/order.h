@@ -2,22 +2,23 @@
 #pragma once
 
 /**
- * From the rings of all threads to one row of events. One thread; never sleeps, never waits.
+ * Merges the rings of all threads into one sequence of events. One thread; never sleeps or waits.
  *
- * What holds for the row:
- *  - between threads: whatever order the program itself has established, by a lock, a join, an atomic
- *    or a pipe, is that of the row (wire/segment.h: epochs and stamps).
- *  - per thread: program order, but that events of a signal handler may stand before the event of
- *    the hook that it interrupted. REALLOC, MOVED and STAYED of a thread keep their order in any case.
+ * Guarantees for the sequence:
+ *  - between threads: any order that the program itself has established, by a lock, a join, an
+ *    atomic or a pipe, is kept (wire/segment.h: epochs and stamps).
+ *  - per thread: program order, except that events of a signal handler may come before the event of
+ *    the hook that it interrupted. REALLOC, MOVED and STAYED of a thread always keep their order.
  *  - time labels are coarse, and can fall from one thread's event to another's: the consumer raises
  *    them.
  *  - per image (exec): all events of one before sink.image and all events of the next.
- * What the target's memory says is checked. Scribbled memory leads to counted nonsense.
+ * The target's memory is not trusted: overwritten memory leads to invalid entries, which are
+ * counted.
  *
- * A thread that stands still between reserving an event and publishing it holds up all others' that
- * are younger: they wait in their rings, and when these are full, their threads wait. If it does not
- * run (a handler that sleeps, a debugger) and another ring is half full, the others go on without it
- * after `patience_ns`, in any case after `force_ns`; then its event comes late.
+ * A thread that stops between reserving and publishing an event delays all later events of other
+ * threads: they wait in their rings, and when these are full, their threads wait. If it does not
+ * run (a handler that sleeps, a debugger) and another ring is half full, the others continue
+ * without it after `patience_ns`, in any case after `force_ns`; its event then arrives late.
  */
 
 #include "collector/tries.h"

@@ -15,8 +15,8 @@
 
 enum {
 	ORDER_BATCH = 512,
-	// A processor's stores are seen by others a little after its clock, or what others wrote, has been read
-	// (nothing drains them in between): some ns, here taken for 20 us or more
+	// A processor's stores are seen by others a little after its clock, or what others wrote, has
+	// been read (nothing drains them in between): some ns, here taken for 20 us or more
 	ORDER_SLACK = 1 << 16,
 };
 
@@ -151,10 +151,15 @@ void order_fail(struct order *o, const struct err *err);
 
 // ---- order_epoch.c
 
-/** At a round's begin; `stamp` is that of now, or 0 if they are counted. What is complete by now? */
+/**
+ * At a round's begin; `stamp` is that of now, or 0 if they are counted. What is complete by now?
+ */
 void order_complete_epochs(struct order *o, uint64_t stamp);
 
-/** At its end: see what the header says now, and give the next epoch to a thread that is alone with it. */
+/**
+ * At its end: see what the header says now, and give the next epoch to a thread that is alone with
+ * it.
+ */
 void order_see_epoch(struct order *o);
 
 /** These events of the row were this reader's. */

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The output file: how it is called, what happens to a file that already has that name, how much
- * of the disk it may take, and how the finished file takes the growing one's place.
+ * The output file: its name, what happens to an existing file of that name, how much disk space it
+ * may use, and how the finished file replaces the growing one.
  */
 
 #include "base/err.h"
@@ -42,10 +42,10 @@ struct trace_sink output_sink(struct output *o);
 struct trace_source output_source(struct output *o);
 
 /**
- * Write a finished file beside the growing one by `write` and rename it over. Where the growing one
- * was moved to, it is replaced there; if it was removed, or another has its name, the finished one gets
- * that name or a numbered one: then `path` is another, and a note says so. False: could not; the growing
- * file is as it was, nothing else is left behind.
+ * Write a finished file next to the growing one with `write` and rename it over. If the growing
+ * file was moved, it is replaced in its new place; if it was removed, or another file has its name,
+ * the finished file gets that name or a numbered one: then `path` changes, and a note says so.
+ * False: failed; the growing file is unchanged, and nothing else is left behind.
  */
 bool output_replace(struct output *o,
 		bool (*write)(void *user, struct trace_sink sink, struct err *err), void *user,

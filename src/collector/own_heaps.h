@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * What the preloaded recorder does not get to (docs/recorder.md): a second C library (dlmopen), and an
- * allocator that a library has for itself. Seen in the program's mappings, now and then.
+ * Allocators that bypass the preloaded recorder (docs/recorder.md): a second C library (dlmopen),
+ * and a library's own allocator. They are found by checking the program's mappings from time to
+ * time.
  */
 
 #include "injector/space.h"
@@ -21,6 +22,9 @@ struct own_heaps {
 	void *user;
 };
 
-/** `code_bytes`: what the program has mapped to execute; nothing is done as long as it stays the same. */
+/**
+ * `code_bytes`: what the program has mapped to execute; nothing is done as long as it stays the
+ * same.
+ */
 void own_heaps_look(struct own_heaps *o, pid_t program, uint64_t code_bytes, uint64_t now_ns);
 void own_heaps_finish(struct own_heaps *o);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Why the recorder is not in a process, found out from outside while that lives. */
+/** Why a process does not contain the recorder, determined from outside while it lives. */
 
 #include "collector/launch_elf.h"
 #include "sys/process.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Record a program: start it, take its events, keep the file, and say in the end what was seen.
- * This is the collector's only door: everything else in this folder is behind it.
+ * Record a program: start it, read its events, maintain the file, and return the result at the end.
+ * This is the public interface of the collector; everything else in this folder is private.
  */
 
 #include "collector/launch.h"

@@ -134,10 +134,16 @@ void run_note_image(struct run *run);
 /** Tell the recorder, for good, if the program is in a sandbox that we are not in. */
 void run_note_sandbox(struct run *run);
 
-/** The process runs (not `is_running`: will run first) the program that meta.exe says: see what it becomes. */
+/**
+ * The process runs (not `is_running`: will run first) the program that meta.exe says: see what it
+ * becomes.
+ */
 void run_watch_exec(struct run *run, bool is_running);
 
-/** Have the blocks from before an attach been found? Then the aggregate has them, and the user is told. */
+/**
+ * Have the blocks from before an attach been found? Then the aggregate has them, and the user is
+ * told.
+ */
 void run_take_old_blocks(struct run *run, bool waits);
 
 /** From the program's start to its end, all events drained. */

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * The process seen from outside, now and then: resident memory and its parts, faults, threads.
- * Often at the start, every 250 ms later, every 2 s when nothing happens; a long run thins the
- * older samples out, so that their number is bounded while the highest stays.
+ * Samples of the process, taken from outside: resident memory and its parts, faults, threads.
+ * Frequent at the start, every 250 ms later, every 2 s when nothing happens; in a long run, older
+ * samples are thinned out, so that their number is limited, but the highest one is kept.
  */
 
 #include "base/err.h"
@@ -22,7 +22,9 @@ struct samples {
 	uint32_t seccomp_mode;
 };
 
-/** Take one if it is time: then true. `segment_fd`: to know how much of the shared memory is ours. */
+/**
+ * Take one if it is time: then true. `segment_fd`: to know how much of the shared memory is ours.
+ */
 bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
 		int segment_fd);
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The collector's end of the shared segment (wire/segment.h): make it, tell the time, sleep until
- * the target rings, give slots back. One thread.
+ * The collector's side of the shared segment (wire/segment.h): create it, publish the time, sleep
+ * until the target rings, release slots. One thread.
  *
  * The life of a main loop:
  *
@@ -91,7 +91,7 @@ static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t
 }
 
 /**
- * Clear a slot whose thread is gone (or close it, if is_lived_in) and offer it to others; its pages go
- * back to the system.
+ * Clear a slot whose thread is gone (or close it, if is_lived_in) and offer it to others; its pages
+ * go back to the system.
  */
 void segment_free_slot(struct segment *s, uint32_t index);

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Texts that are kept once and known by a number. Id 0 is the empty text. Texts never move, and
- * `items` only grows (and may move as an array). One thread.
+ * Texts that are stored once and identified by a number. Id 0 is the empty text. Texts never move,
+ * and `items` only grows (and may move as an array). One thread.
  */
 
 #include "base/arena.h"

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * The stacks and modules that the target has announced, copied out of the segment into tables of
- * our own, checked, and as struct recording wants them: dense ids, parents before children, one
- * location for all nodes that share a program counter. One thread.
+ * The stacks and modules that the target has announced, copied from the segment into the
+ * collector's own tables, checked, and in the form that struct recording requires: dense ids,
+ * parents before children, one location for all nodes that share a program counter. One thread.
  *
  * Nodes are copied when an event names them first, with their callers; nodes that no event names
  * are never looked at. Module ids are the target's.
@@ -45,8 +45,8 @@ bool tries_init(struct tries *t, const struct segment *segment, struct err *err)
 void tries_finish(struct tries *t);
 
 /**
- * Frames of code without a module in this range are none of the program's: from now on stacks are copied without
- * them.
+ * Frames of code without a module in this range do not belong to the program: from now on they are
+ * removed from stacks.
  */
 void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes);
 
@@ -83,8 +83,8 @@ void tries_poll_modules(struct tries *t,
 const struct wire_module *tries_module(const struct tries *t, uint32_t id);
 
 /**
- * At these locations other code stands from now on: they keep what they have got, and the next event
- * that names their place gets a new location and new nodes, down from there.
+ * From now on there is other code at these locations: existing nodes stay as they are, and the next
+ * event with such an address gets a new location and new nodes from there on.
  */
 void tries_retire(struct tries *t, const uint32_t *locations, size_t n);
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The recorded program as a process: a thread of its own that sleeps until something happens.
+ * Watches the recorded process, in a separate thread that sleeps until something happens.
  *
  *  - Every 1.25 s it wakes and raises the heartbeat, by which the target knows that the collector
  *    lives: also while the thread that takes the events is busy with a large checkpoint.
@@ -15,8 +15,8 @@
  *  - Who cannot open /proc/PID/fd gets the segment's descriptor by a socket, if it is the program.
  *  - Who asks at the control socket is served.
  *
- * A program that heaptrack has attached to is nobody's child of ours: its end is seen by a pidfd, and a
- * signal to heaptrack ends the recording, as does the time that was set for it.
+ * A program that heaptrack has attached to is not its child: its end is noticed through a pidfd,
+ * and recording ends with a signal to heaptrack or when the requested time is up.
  *
  * The caller has opened the signals (sys/signals.h) before it started any thread.
  */
@@ -73,8 +73,8 @@ bool watch_has_ended(const struct watch *w, struct watch_end *out);
 bool watch_is_hurried(const struct watch *w);
 
 /**
- * The recording's thread: a process that is not the program and asked for the segment, each once; 0: there is
- * none. Some are forgotten when many come at once.
+ * The recording's thread: a process that is not the program and asked for the segment, each once;
+ * 0: there is none. Some are forgotten when many come at once.
  */
 pid_t watch_take_visitor(struct watch *w);
 
