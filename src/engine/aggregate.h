@@ -2,12 +2,12 @@
 #pragma once
 
 /**
- * The live half of the engine: events in, exact values out, in bounded memory. It pairs frees with
- * allocations, keeps per stack what PRODUCT's words mean, the composition at the peak, and
- * intervals over edges of the time axis, so that no event needs to be kept. One thread. It
- * knows no file, clock or process.
+ * The recording half of the engine: computes exact values from events in bounded memory. It pairs
+ * frees with allocations, and stores the figures of each stack, the composition of the peak, and
+ * intervals between edges of the time axis, so that no event needs to be kept. One thread. It uses
+ * no files, clocks or processes.
  *
- * The rules, for every reader of figures:
+ * Definitions:
  *  - a realloc is one free and one allocation at one moment (its MOVED event), never both sizes at
  *    once; it does not make its old block temporary. Between REALLOC and MOVED the old block is
  *    alive but has no address.
@@ -57,16 +57,16 @@ void aggregate_destroy(struct aggregate *a);
 void aggregate_follow_kde(struct aggregate *a, bool is_told);
 
 /**
- * Before the first event: the caller pairs frees with allocations itself. An event's ptr is then the
- * number of its block: 1 is the first, and a new block has a number whose block was freed, or the
- * least that none had yet. There are no reallocs.
+ * Before the first event: the caller pairs frees with allocations itself. An event's ptr is then
+ * the number of its block: 1 is the first, and a new block has a number whose block was freed, or
+ * the least that none had yet. There are no reallocs.
  */
 void aggregate_expect_numbers(struct aggregate *a);
 
 /**
- * Digest a batch in order. `thread` of an event is an id given by aggregate_thread. Node ids are
- * the caller's; a stack record is made for each node that allocates. False: out of memory;
- * the aggregate stays valid and has digested a prefix of the batch (`*done` events).
+ * Process a batch in order. `thread` of an event is an id returned by aggregate_thread. Node ids
+ * are the caller's; a stack record is created for each node that allocates. False: out of memory;
+ * the aggregate stays valid and has processed a prefix of the batch (`*done` events).
  */
 bool aggregate_events(struct aggregate *a, const struct trace_event *events, size_t n, size_t *done,
 		struct err *err);
@@ -78,7 +78,9 @@ bool aggregate_events(struct aggregate *a, const struct trace_event *events, siz
  */
 uint32_t aggregate_thread(struct aggregate *a, uint32_t tid, uint32_t image, uint64_t now_ns);
 
-/** Its name, now or as it changes: a string id of the caller's. Threads of one name may be merged. */
+/**
+ * Its name, now or as it changes: a string id of the caller's. Threads of one name may be merged.
+ */
 void aggregate_thread_name(struct aggregate *a, uint32_t thread, uint32_t name);
 
 /** No event of this thread will come any more: pending reallocs are undone. */
@@ -91,15 +93,15 @@ void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_n
 bool aggregate_exec(struct aggregate *a, uint64_t now_ns, struct err *err);
 
 /**
- * Before the first event, of a program that ran before: its blocks are being looked for. Frees of
- * unknown blocks are remembered from now on, for aggregate_old_blocks.
+ * Call before the first event if the program was attached to: its existing blocks are being
+ * searched for. From now on, frees of unknown blocks are remembered for aggregate_old_blocks.
  */
 void aggregate_expect_old_blocks(struct aggregate *a);
 
 /**
- * Here they are, ascending, with their usable sizes; none if they could not be found. A free of one,
- * before or after this call, counts in summary.old_freed_blocks and no longer in
- * quality.unknown_frees; nothing else is changed by it. `ptrs` and `sizes` come from malloc, or are NULL
+ * The existing blocks, ascending, with their usable sizes; none if they could not be found. A free
+ * of one, before or after this call, counts in summary.old_freed_blocks instead of
+ * quality.unknown_frees and has no other effect. `ptrs` and `sizes` come from malloc, or are NULL
  * if there are none; they are the aggregate's from now on.
  */
 void aggregate_old_blocks(struct aggregate *a, uint64_t *ptrs, uint64_t *sizes, size_t n);

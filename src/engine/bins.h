@@ -9,13 +9,13 @@
  *   |----E-------|-------E..........|     E: edge, the first moment of the period's maximum
  *        |  a    b    c  |  d
  *
- * A block lives at edge k if it was born at or before E[k] and died after it. So `from` is the first
- * edge at or after its birth, `until` the first edge at or after its death. While period k runs, its
- * edge may still move: a block that was born after it (d) has from k + 1, unless a new maximum makes
- * that k; the same for deaths.
+ * A block lives at edge k if it was born at or before E[k] and died after it. So `from` is the
+ * first edge at or after its birth, `until` the first edge at or after its death. While period k
+ * runs, its edge may still move: a block that was born after it (d) has from k + 1, unless a new
+ * maximum makes that k; the same for deaths.
  *
- * Deaths are logged, one item per (stack, from) as long as the edge stands. A new maximum settles the
- * `until` of all that is logged so far: the mark moves to the log's end.
+ * Frees are logged, one item per (stack, from) as long as the edge stays. A new maximum determines
+ * the `until` of everything logged so far: the mark moves to the end of the log.
  *
  *   log   [ until = k: settled ............ | until = k + 1, if the edge stays where it is ]
  *         0                               mark                                           n_log
@@ -26,14 +26,15 @@
  *
  * When there are twice the wanted number of periods, neighbours are joined: the larger edge of the
  * two stays (the first of equal ones), periods become twice as long, intervals that are now equal
- * are merged. The largest edge of all is the peak, and stays for ever. If intervals become too many,
- * periods are joined before their time: an interval shall stand for some deaths, or detail would cost
- * as much as the events themselves. Then they are joined as often at once as a sample of the stacks
- * says that it takes: where blocks live for many periods, the first times would bring nothing.
+ * are merged. The largest edge of all is the peak, and stays for ever. If there are too many
+ * intervals, periods are joined earlier: an interval must represent several frees, or the detail
+ * would cost as much as the events themselves. They are then joined as often as a sample of the
+ * stacks shows to be necessary: if blocks live for many periods, the first joins alone would save
+ * nothing.
  *
- * The heap as a whole has a curve of its own: points are to it what edges are to intervals, their
- * periods are joined only when there are twice the wanted number. So each edge is one of its points,
- * and the curve stays fine where the intervals had to become coarse.
+ * The heap as a whole has its own curve, with points like the edges of the intervals; its periods
+ * are joined only when there are twice the wanted number. Each edge is one of its points, and the
+ * curve stays fine even if the intervals had to become coarse.
  */
 
 #include "base/attr.h"
@@ -115,12 +116,12 @@ static inline void bins_settle(struct bins *b) {
 }
 
 /**
- * Label all items of the log as if the period ended now, and merge equal ones. False: out of memory,
- * nothing changed.
+ * Label all items of the log as if the period ended now, and merge equal ones. False: out of
+ * memory, nothing changed.
  */
 bool bins_compact_log(struct bins *b);
 
-/** Field by field: a copy of many bytes right behind stores of few waits for them. */
+/** Copied field by field: a wide copy right after narrow stores would have to wait for them. */
 static inline void bins_set_edge(struct rec_edge *edge, const struct rec_edge *now) {
 	edge->time_ns = now->time_ns;
 	edge->bytes = now->bytes;

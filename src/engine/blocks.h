@@ -2,10 +2,9 @@
 #pragma once
 
 /**
- * The live blocks: a pool of records, found by number. Numbers start at 1; a number is used again
- * as soon as its block has ended, the newest first, because it is still in the cache. What is used
- * next, and after that, is known beforehand: so where a structure is built anew of many blocks that
- * ended long ago, their records are asked for in time.
+ * The live blocks: a pool of records, found by number. Numbers start at 1; a number is reused as
+ * soon as its block has ended, the newest first, because it is still in the cache. The next numbers
+ * to be used are known in advance, so records of blocks that ended long ago are prefetched in time.
  */
 
 #include <stdbool.h>
@@ -61,8 +60,8 @@ static inline bool block_pool_has(const struct block_pool *b, uint64_t number) {
 }
 
 /**
- * A number for a new block that the caller chose: one that was used before, or the next one; that is
- * taken for any other. Not together with block_pool_take and block_pool_give.
+ * A number for a new block that the caller chose: one that was used before, or the next one; that
+ * is taken for any other. Not together with block_pool_take and block_pool_give.
  */
 static inline uint32_t block_pool_claim(struct block_pool *b, uint64_t number) {
 	if (number - 1 < b->n - 1) { // neither BLOCK_NONE nor new

@@ -2,10 +2,9 @@
 #pragma once
 
 /**
- * The same total, taken apart in other ways than by callers: by site, type, thread, size and
- * lifetime.
- * Whatever the lens, the parts sum to the result's total. What a recording does not tell apart
- * (sizes and lifetimes are kept for the whole run) stands in one part that says so.
+ * The total broken down by site, type, thread, size or lifetime instead of callers. Under any lens,
+ * the parts add up to the result's total. Whatever a recording does not distinguish (sizes and
+ * lifetimes are kept for the whole run) is one part, labelled as such.
  */
 
 #include "engine/lens.h"

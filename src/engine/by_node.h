@@ -5,8 +5,8 @@
 #include "trace/recording.h"
 
 /**
- * The recording with one stack per node, whoever's threads allocated there: for answers that know
- * no threads. A shallow copy, whose stacks live in `arena`; it has no intervals, no sizes
+ * The recording with one stack per node, for all threads together: for queries that do not
+ * distinguish threads. A shallow copy, whose stacks live in `arena`; it has no intervals, no sizes
  * and no lifetimes, because those name stacks by their rows. False: no memory.
  */
 bool recording_by_node(const struct recording *r, struct arena *arena, struct recording *out,

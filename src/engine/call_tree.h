@@ -2,11 +2,11 @@
 #pragma once
 
 /**
- * The stacks of a recording as the tree that people look at: inlined frames are frames, calls of one
- * function from one place are one node whatever their lines, what the lens hides is left out, a run
- * of library frames is one box, and `group` makes nodes of packages, modules or files. The tree
- * depends on the lens's focus, hide, fold and group alone; costs under any range, text, thread and
- * metric are laid over it.
+ * The stacks of a recording as a call tree for display: inlined frames are frames, calls of one
+ * function from one caller are one node whatever their lines, hidden frames are omitted, a run of
+ * library frames is one box, and with `group` nodes are packages, modules or files. The tree
+ * depends only on the lens's focus, hide, fold and group; costs under any range, text, thread and
+ * metric are added to it.
  *
  * Nodes are in pre-order: the subtree of i is i .. end - 1, and parents come before children.
  * Node 0 is the root: everything.
@@ -43,7 +43,7 @@ bool call_tree_make(const struct lens *l, const struct recording *r, const struc
 /** What a node is called: its function (in full), or its group. "" for the root. */
 struct slice call_tree_label(const struct call_tree *t, uint32_t node);
 
-/** The stacks of a subtree stand side by side: what they cost is the difference of two sums. */
+/** The stacks of a subtree are adjacent: their cost is the difference of two sums. */
 struct tree_costs {
 	const struct lens_costs *stacks; // of the result, borrowed
 	struct lens_costs *before;       // of all that stand before a place in call_tree.stacks
@@ -52,7 +52,7 @@ struct tree_costs {
 /** Do two lenses show the same tree? */
 bool call_tree_is_same(const struct lens *a, const struct lens *b);
 
-/** Lay costs over the tree. False: no memory. */
+/** Compute the costs of the tree's nodes. False: no memory. */
 bool call_tree_costs(const struct call_tree *t, const struct lens_result *result,
 		struct arena *arena, struct tree_costs *out, struct err *err);
 
@@ -77,8 +77,9 @@ struct call_function {
 };
 
 /**
- * All that cost anything; own costs sum to the total. Functions by `all`, heaviest first: outer ones hold
- * inner ones. Groups by `own`: who is responsible comes before the runtime that everything goes through.
+ * All that cost anything; own costs sum to the total. Functions by `all`, heaviest first: outer
+ * ones hold inner ones. Groups by `own`: who is responsible comes before the runtime that
+ * everything goes through.
  */
 struct call_functions {
 	struct call_function *items;
@@ -90,8 +91,8 @@ bool call_tree_functions(const struct call_tree *t, const struct tree_costs *cos
 // ---- from the inside out
 
 /**
- * A node of the bottom-up tree: all stacks that end in one chain of functions. It is opened level by
- * level, because the whole is many times larger than the tree itself.
+ * A node of the bottom-up tree: all stacks that end in one chain of functions. It is opened level
+ * by level, because the whole is many times larger than the tree itself.
  */
 struct up_entry {
 	uint32_t node;   // of the call tree: how far up this path was followed

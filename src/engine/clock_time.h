@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/** Moments of a recording by the clock on the wall, where the reader's clock hangs. */
+/** Moments of a recording in wall-clock time, in the reader's time zone. */
 
 enum { CLOCK_TIME_MAX = 16, DAY_SECONDS = 86400 };
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * What the curve of live bytes of one site looks like over a run: the shapes that findings speak
- * of. Pure arithmetic over points whose times rise; the last point is the end of the run.
+ * The shape of a site's live bytes over a run, as used by findings. Pure arithmetic over points
+ * whose times rise; the last point is the end of the run.
  */
 
 #include <stdbool.h>

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * Two recordings compared, also of different builds. What is matched are names: functions without
- * hashes and numbers that compilers add, whatever their parameters, files, lines, addresses and
- * whether they were inlined. Code without a name is matched by its module.
+ * Compares two recordings, also of different builds. Functions are matched by name, without the
+ * hashes and numbers that compilers add, regardless of parameters, files, lines, addresses and
+ * inlining. Code without a name is matched by its module.
  */
 
 #include "engine/lens.h"

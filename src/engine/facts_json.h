@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the page's JSON and that of --json say alike. Who calls has an object or a list open. */
+/**
+ * The parts that the page's JSON and --json have in common. The caller has opened an object or a
+ * list.
+ */
 
 #include "base/json.h"
 #include "engine/findings.h"
@@ -22,5 +25,7 @@ void quality_put_json(struct json *j, const char *key, const struct recording *r
 /** A list: name and moment of every mark. */
 void marks_put_json(struct json *j, const struct recording *r);
 
-/** Which allocators were hooked, and which were not; of modules their whole paths or the last part. */
+/**
+ * Which allocators were hooked, and which were not; of modules their whole paths or the last part.
+ */
 void allocators_put_json(struct json *j, const struct recording *r, bool has_paths);

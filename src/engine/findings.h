@@ -2,10 +2,10 @@
 #pragma once
 
 /**
- * What a recording says, in sentences: computed once, here, for the report, the page, the terminal
- * and JSON alike. A finding states what was measured, the numbers it is made of, the function it is
- * about and the lens that shows it. A rule that is not sure says nothing. docs/findings.md has one
- * paragraph per rule.
+ * Findings: the sentences about a recording, computed once, here, for the report, the page, the
+ * terminal and JSON. A finding states what was measured, its figures, the function it is about and
+ * the lens that shows it. A rule that is not sure says nothing. docs/findings.md has one paragraph
+ * per rule.
  */
 
 #include "engine/names.h"

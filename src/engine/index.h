@@ -2,10 +2,10 @@
 #pragma once
 
 /**
- * A hash index over things that live elsewhere: hash -> number of the thing (from 0). The caller
- * keeps the keys and compares; a slot keeps 32 bits of the hash beside the number, so that nearly
- * all comparisons are with the right thing. Open addressing, linear probing; grown by load alone,
- * never by the length of a probe.
+ * A hash index over items stored elsewhere: hash -> number of the item (from 0). The caller keeps
+ * and compares the keys; a slot stores 32 bits of the hash with the number, so that nearly all
+ * comparisons are with the right item. Open addressing, linear probing; it grows only with its
+ * load, never with the length of a probe.
  *
  *   uint32_t at = index_first(&ix, hash);
  *   for (uint32_t i; (i = index_next(&ix, hash, &at)) != INDEX_NONE;) {

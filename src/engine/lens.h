@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * The lens: which part of a recording a question is about. Every answer of the engine takes one, so
+ * The lens: the part of a recording that a query is about. Every query of the engine takes one, so
  * that text, page, JSON and exports cannot disagree. It has one textual form, for --lens and for
- * the address of the page; words in any order, joined by '&', values percent-encoded as in a URL:
+ * the address of the page: terms in any order, joined by '&', with values percent-encoded as in a
+ * URL:
  *
  *   m=peak            metric: one of metrics.h
  *   t=1.66-2.19       time range. Each end: seconds; 12% of the run; -5s before the end; 12:03:07
@@ -25,10 +26,11 @@
  * without "()" behind it: "spike", "spike()" and "spike(int)" name the same.
  *
  * Ranges snap to the recording's edges, outwards: the beginning to the last edge at or before the
- * moment (none: the start), the end to the first edge at or after it (none: the end), but for marks:
- * there both go to the last edge before it, so that ranges from mark to mark neither overlap nor leave
- * a gap. What would be empty gets the edge that follows. Every number at an edge is exact. A range goes
- * from just after edge `from` to edge `to`, both inclusive of what happened up to that moment:
+ * moment (none: the start), the end to the first edge at or after it (none: the end), but for
+ * marks: there both go to the last edge before it, so that ranges from mark to mark neither overlap
+ * nor leave a gap. What would be empty gets the edge that follows. Every number at an edge is
+ * exact. A range goes from just after edge `from` to edge `to`, both inclusive of what happened up
+ * to that moment:
  *
  *   allocated in it     from < interval.from <= to
  *   alive at edge k     interval.from <= k < interval.until

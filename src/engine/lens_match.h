@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * What a lens says of names: which frames it asks for, focuses on or hides. Each function and each
- * module is looked at once per text.
+ * Matches names against a lens: which frames it selects, focuses on or hides. Each function and
+ * each module is matched once per text.
  */
 
 #include "engine/lens.h"

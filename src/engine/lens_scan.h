@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What intervals cost within a range: the half of lens_apply that takes the time. Private to lens*.c. */
+/** Sums up the intervals within a range: the expensive half of lens_apply. Private to lens*.c. */
 
 #include "engine/lens.h"
 
@@ -9,8 +9,8 @@
 uint32_t lens_largest_edge(const struct lens *l, const struct recording *r);
 
 /**
- * Add up out->stacks (zeroed; is_left_out is made already) and out->total over the range of l. False:
- * no memory.
+ * Add up out->stacks (zeroed; is_left_out is made already) and out->total over the range of l.
+ * False: no memory.
  */
 bool lens_scan(const struct lens *l, const struct recording *r, struct arena *scratch,
 		struct lens_result *out, struct err *err);

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * What the user says about whose code a frame is: --fold and .heaptrackrc. A rule is a line
+ * The user's rules about whose code a frame is: --fold and .heaptrackrc. A rule is a line
  *
  *   yours PATTERN      the user's own code, whatever it looks like
  *   library PATTERN    a dependency: folded, names a site only where nothing better does

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Address -> block for the addresses that the shadow has no place for: not a multiple of 16, or
- * above 47 bits. Open addressing, linear probing, backward shift on removal, load at most 1/2.
+ * Address -> block for the addresses that the shadow cannot represent: not a multiple of 16, or
+ * more than 47 bits. Open addressing, linear probing, backward shift on removal, load at most 1/2.
  */
 
 #include <stdbool.h>

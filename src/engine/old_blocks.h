@@ -2,9 +2,8 @@
 #pragma once
 
 /**
- * Blocks that a program had before it was attached to. They are found while events come already, so
- * addresses that were freed meanwhile, and that nobody knew, are kept until then. Private to the
- * aggregate.
+ * Blocks that existed before the attach. They are found while events are already recorded, so
+ * unknown addresses that are freed in the meantime are kept until then. Private to the aggregate.
  */
 
 #include <stdbool.h>
@@ -26,7 +25,10 @@ struct old_blocks {
 /** A block that was never seen is freed. True: it is one of these. */
 bool old_blocks_free(struct old_blocks *o, uint64_t ptr);
 
-/** Here they are, from malloc, ours from now on. Returns how many frees that nobody knew were of these. */
+/**
+ * The blocks that were found; takes ownership of the arrays (from malloc). Returns how many frees
+ * of unknown blocks were of these.
+ */
 uint64_t old_blocks_take(struct old_blocks *o, uint64_t *ptrs, uint64_t *sizes, size_t n);
 
 void old_blocks_finish(struct old_blocks *o);

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 /**
- * Whose code a frame is, by the rules of the words "yours" and "library". Each function judges by
- * one thing alone and says CODE_UNSURE where that thing tells nothing; names.c puts them together.
- * Private to the engine.
+ * Whose code a frame is: the user's, a library's or a runtime's. Each function judges by one
+ * property alone and returns CODE_UNSURE if that is not enough; names.c combines them. Private to
+ * the engine.
  */
 
 enum code {
@@ -33,22 +33,29 @@ enum code owner_of_module(struct slice path);
  */
 struct slice owner_product_folder_of(struct slice exe);
 
-/** A library that lies directly in a folder that the whole system shares, not in one of a language. */
+/**
+ * A library that lies directly in a folder that the whole system shares, not in one of a language.
+ */
 bool owner_is_of_system(struct slice path);
 
-/** A library in the lib folder beside the bin folder of an executable: of /opt/jdk/bin/java in /opt/jdk/lib. */
+/**
+ * A library in the lib folder beside the bin folder of an executable: of /opt/jdk/bin/java in
+ * /opt/jdk/lib.
+ */
 bool owner_is_in_prefix_of(struct slice exe, struct slice path);
 
 /** An executable that runs other people's programs (node, python3.11, java, ruby, perl, ...). */
 bool owner_is_runtime(struct slice exe);
 
 /**
- * A function that does nothing but hand out memory: malloc, operator new, g_malloc, xmalloc and
- * what programs call theirs. Judged by its name; a frame of it never names a site.
+ * A function that only returns memory: malloc, operator new, g_malloc, xmalloc and programs' own
+ * wrappers. Judged by its name; its frames are never sites.
  */
 bool owner_is_allocation_function(struct slice function);
 
-/** A name that an allocation function of a project's own could have: names_wrappers.c asks for more. */
+/**
+ * A name that an allocation function of a project's own could have: names_wrappers.c asks for more.
+ */
 bool owner_speaks_of_allocating(struct slice function);
 
 /** Such a name that ends in what nothing but memory is called: ReallocateMemory, my_calloc. */

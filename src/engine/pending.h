@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Reallocs in progress: between REALLOC and MOVED or STAYED the block lives, but has no address. A
- * thread may have several, one within the other, because a signal handler may reallocate.
+ * Reallocs in progress: between REALLOC and MOVED or STAYED, the block is live but has no address.
+ * A thread can have several nested ones, because a signal handler may reallocate.
  */
 
 #include "base/vec.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * What stands above the numbers because it touches them: one sentence each, none when all is well.
- * Sentences say what was measured and what it means, with the number.
+ * Quality lines, shown above the figures because they affect them: one sentence each, none if the
+ * recording is complete. Each says what was measured and what it means, with the number.
  */
 
 #include "base/buffer.h"
@@ -18,8 +18,8 @@ struct quality_line {
 enum { QUALITY_LINES_MAX = 16 };
 
 /**
- * For a report's first line: "recording whole", or "incomplete: " and the first reason. "" for a file of
- * another program, which does not tell.
+ * For a report's first line: "recording whole", or "incomplete: " and the first reason. "" for a
+ * file of another program, which does not tell.
  */
 enum { QUALITY_VERDICT_MAX = 96 };
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Sorting by weight without moving or touching what is heavy. */
+/** Sorts large items by weight without moving them. */
 
 #include <stdint.h>
 

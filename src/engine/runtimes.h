@@ -7,8 +7,8 @@
 
 /**
  * What one has to know of a program that runs other people's programs, to tell its user what would
- * show more: how it is made to name the functions that it runs, and who tells of the objects that it
- * keeps in memory that it maps itself, where no allocator hands them out. Private to the engine.
+ * show more: how it is made to name the functions that it runs, and who tells of the objects that
+ * it keeps in memory that it maps itself, where no allocator hands them out. Private to the engine.
  */
 
 enum { RUNTIME_FLAG_MAX = 160 };
@@ -19,5 +19,8 @@ enum { RUNTIME_FLAG_MAX = 160 };
  */
 bool runtime_naming_flag(struct slice exe, const char **language, char out[RUNTIME_FLAG_MAX]);
 
-/** "node maps memory for JavaScript's objects itself; node --heap-prof tells of them". False: unknown. */
+/**
+ * "node maps memory for JavaScript's objects itself; node --heap-prof tells of them". False:
+ * unknown.
+ */
 bool runtime_own_memory(struct slice exe, char out[RUNTIME_FLAG_MAX]);

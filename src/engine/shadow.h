@@ -9,9 +9,9 @@
  *               v                           v
  *         [ leaf* | NULL | leaf* ]    [ block | 0 | 0 | block ... ]   4 MB of addresses in 1 MB
  *
- * Directory and leaves are pages that the system provides where touched. A leaf that became empty
- * is dropped, as soon as another one does: a program's only block may come and go. Being empty it is
- * all zero, so a few are kept to serve as new ones.
+ * Pages of directory and leaves are allocated by the system when touched. An empty leaf is dropped
+ * when another one becomes empty, not at once: a program's only block may come and go. Empty leaves
+ * are all zero, so a few are kept for reuse.
  *
  * A block whose realloc is pending has no address, but may get it back: its place is `held`, so
  * that putting it back needs no memory.

@@ -4,8 +4,8 @@
 #include "base/arena.h"
 
 /**
- * A function's name as a table has room for it: template arguments become <>, parameters (),
- * the return type and ABI tags go. "void f<int>(char, int)" gives "f<>()"; "buildMatrix(int)" gives
+ * A function's name, shortened for tables: template arguments become <>, parameters (), the return
+ * type and ABI tags go. "void f<int>(char, int)" gives "f<>()"; "buildMatrix(int)" gives
  * "buildMatrix()"; names of C, Rust, Nim and module+0xoffset stay as they are but for generic
  * arguments. NULL: out of memory. The result ends in a zero byte that is not counted.
  */

@@ -2,9 +2,8 @@
 #pragma once
 
 /**
- * Who holds what, over a whole recording: its stacks ranked by a metric, and gathered under the
- * functions that are the user's own. Whatever the metric, costs over all stacks sum to the
- * recording's totals.
+ * The sites of a whole recording: its stacks ranked by a metric, and grouped by the user's
+ * functions. For every metric, the costs of all stacks add up to the recording's totals.
  */
 
 #include "engine/lens.h"

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * How often a stack allocated which size. Most blocks have their stack's first size: those are
- * not counted here at all, they are what the others leave over. The first 64 sizes of a stack, and
- * size 0, are counted exactly, all later ones in the class of their highest bit.
+ * How often a stack allocated each size. Most blocks have their stack's first size: those are not
+ * counted here, but are what remains after the others. The first 64 sizes of a stack, and size 0,
+ * are counted exactly, all later ones in the class of their highest bit.
  */
 
 #include "engine/index.h"

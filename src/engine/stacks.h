@@ -2,13 +2,13 @@
 #pragma once
 
 /**
- * What is known of each stack that allocated, at every moment exact, and the map from the caller's
- * node and thread to our stack. Two cache lines hold what nearly every event touches.
+ * The figures of each stack that allocated, exact at every moment, and the map from the caller's
+ * node and thread to the stack. Two cache lines hold what nearly every event needs.
  *
- * What several threads allocate at one node is told apart as long as there are few of both: the
- * first STACKS_THREADS threads, until there are STACKS_BY_THREAD stacks. All others share one stack
- * per node, that of thread 0. A node remembers the stack it was last asked for: programs of one
- * thread, and runs of one, never look further.
+ * Threads that allocate at one node are distinguished as long as there are few of both: the first
+ * STACKS_THREADS threads, until there are STACKS_BY_THREAD stacks. All others share one stack per
+ * node, that of thread 0. A node remembers the last stack that was requested: a single thread, or
+ * consecutive events of one, need no further lookup.
  *
  * The composition at the peak needs no second pass: "copy on first write after a new peak". Each
  * new peak that follows a change below it starts an epoch. Before a stack changes without a new
@@ -109,7 +109,9 @@ static inline uint32_t stacks_at(struct stacks *s, uint32_t node, uint32_t threa
 	return stack != STACK_NONE ? stack : stacks_find(s, node, thread, size, moment);
 }
 
-/** Soon it will be asked for the stack of `node`. In line, or gcc drops it: it has no other effect. */
+/**
+ * Soon it will be asked for the stack of `node`. In line, or gcc drops it: it has no other effect.
+ */
 static ATTR_INLINE void stacks_fetch(const struct stacks *s, uint32_t node) {
 	const struct stack_at_node *page = s->node_pages[node / STACK_NODE_PAGE];
 	if (page) {

@@ -2,17 +2,16 @@
 #pragma once
 
 /**
- * Blocks that nobody wants to hear of as never freed: rules in the syntax of LeakSanitizer, a line
- * each:
+ * Suppressions of blocks that were never freed: rules in the syntax of LeakSanitizer, one per line:
  *
  *   leak:PATTERN    # and what follows a '#' at a line's start is a comment
  *
  * A pattern is part of the name of a function, a source file or a module of any frame, inlined
- * ones too, anywhere in the stack; '*' stands for anything, '^' and '$' for its two ends. Of several
- * rules the first wins; a caller's rule wins over that of what it calls.
+ * ones too, anywhere in the stack; '*' stands for anything, '^' and '$' for its two ends. Of
+ * several rules the first wins; a caller's rule wins over that of what it calls.
  *
- * What a rule covers counts as freed at the very end: it is in every figure but "never freed", and
- * its sum is kept apart.
+ * Suppressed blocks count as freed at the very end: they are in every figure except "never freed",
+ * and their sum is kept separately.
  */
 
 #include "base/buffer.h"

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * What nearly every event changes, taken out of the aggregate for the length of a batch: fields of a
- * small struct on the stack, of which the compiler knows that nothing else stores to them.
+ * The counters that nearly every event changes, moved out of the aggregate for the duration of a
+ * batch: fields of a small struct on the stack, to which nothing else stores, as the compiler can
+ * see.
  */
 
 #include "engine/state.h"

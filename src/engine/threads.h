@@ -2,10 +2,10 @@
 #pragma once
 
 /**
- * Threads: an id for each that ever was, with what later frees of its blocks must know, and a record
- * of totals. A program may run a hundred thousand short threads, so records are shared: when there
- * are many, ended threads are merged by name, but for those that allocated most. Blocks
- * know the id only. Who freed whose blocks is kept per pair of records.
+ * Threads: an id for each thread that ever existed, with what later frees of its blocks need, and a
+ * record of totals. A program can run a hundred thousand short threads, so records are shared: when
+ * there are many, ended threads are merged by name, except those that allocated most. Blocks store
+ * only the id. Frees by other threads are counted per pair of records.
  */
 
 #include "engine/index.h"

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** The heap over time under a lens: what lived at each edge of the range, what came before it. */
+/**
+ * The heap over time under a lens: what was live at each edge of the range, and what was allocated
+ * before it.
+ */
 
 #include "engine/lens.h"
 
