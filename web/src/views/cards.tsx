@@ -43,7 +43,7 @@ const CARDS: CardKind[] = [
 		id: 'peak',
 		title: 'Peak',
 		tone: 'peak',
-		ids: /^(peak|doubling|bursts|steady|runtime)$/,
+		ids: /^(peak|doubling|bursts|runtime)$/,
 		lens: '',
 		view: 'flame',
 		action: 'Heap at the peak',
