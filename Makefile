@@ -40,7 +40,7 @@ install: all
 dist: all
 	tools/dist '$(BUILD)'
 
-# make deb                     the package of Debian 11, Ubuntu 20.04 and later, in build/
+# make deb                     the package of Debian 11, 12 and 13, in build/
 deb: all
 	packaging/deb '$(BUILD)'
 
