@@ -221,8 +221,6 @@ static void put_totals(struct page *p, const struct findings *findings) {
 	put_pair(p, "allocations", known(p, REC_ALLOCATIONS, human_count(a, s->allocations)), remark,
 			knows_lives ? "short-lived" : "temporary",
 			known(p, REC_TEMPORARY, human_count(b, brief)), remark2);
-	put_hooked(p);
-	buffer_u8(p->out, '\n');
 }
 
 struct slice page_short_name(struct page *p, const struct name *name) {
@@ -231,10 +229,20 @@ struct slice page_short_name(struct page *p, const struct name *name) {
 	return slice_of_text(text ? text : "?");
 }
 
+/** As many as a terminal makes of a line: it breaks what is wider, such as the name of a file. */
+static size_t rows_of(const struct page *p, struct slice line) {
+	size_t width = p->options->height > 0 ? page_width(p->options) : 0;
+	size_t columns = width > 0 ? columns_of(line) : 0;
+	return columns > width ? (columns + width - 1) / width : 1;
+}
+
 size_t page_lines(const struct page *p) {
 	size_t n = 0;
-	for (size_t i = 0; i < p->out->size; i++) {
-		n += p->out->data[i] == '\n';
+	for (size_t i = 0, start = 0; i < p->out->size; i++) {
+		if (p->out->data[i] == '\n') {
+			n += rows_of(p, slice_of(p->out->data + start, i - start));
+			start = i + 1;
+		}
 	}
 	return n;
 }
@@ -362,6 +370,8 @@ static void put_page(struct page *p, const struct findings *findings) {
 		put_nothing_seen(p);
 	} else {
 		put_totals(p, findings);
+		put_hooked(p);
+		buffer_u8(p->out, '\n');
 		put_findings(p, findings, 0);
 		size_t used = page_lines(p) + LINES_AT_END;
 		page_put_tables(p, used < PAGE_LINES ? PAGE_LINES - used : 0, SIZE_MAX);
@@ -376,6 +386,7 @@ static void put_screen(struct page *p, const struct findings *findings, size_t l
 	put_title(p);
 	put_quality(p);
 	put_totals(p, findings);
+	buffer_u8(p->out, '\n');
 	put_findings(p, findings, lines - 1);
 	size_t used = page_lines(p) + 1, left = used < lines ? lines - used : 0;
 	page_put_tables(p, left, left / TABLE_LINES);
@@ -430,13 +441,13 @@ bool report_summary(struct buffer *out, const struct recording *r, const struct 
 		put_nothing_seen(&p);
 	} else {
 		put_totals(&p, &findings);
+		put_hooked(&p);
 		// Ten lines with those that the command prints itself; what is missing comes first
-		bool has_room = page_lines(&p) <= 5;
+		bool has_room = page_lines(&p) <= 4;
 		if (has_room && findings.n > 0 && findings.items[0].severity == FINDING_LOOK_FIRST) {
-			p.out->size--; // the empty line behind the totals
 			put_first_clause(&p, &findings.items[0]);
-			buffer_u8(p.out, '\n');
 		}
+		buffer_u8(p.out, '\n');
 	}
 	return finish(&p, err);
 }
