@@ -200,7 +200,7 @@ static bool is_thread_body(const struct name *f) {
 
 /**
  * What runs before main for variables is known by their file: "static initializers of app.cpp". Debug data
- * call it as the compiler does.
+ * call it as the compiler does. Files of KDE's heaptrack are printed in its own words.
  */
 static bool name_initializers(struct names *n, struct name *f) {
 	static const char *const begins[] = {"static initializers",
@@ -210,7 +210,7 @@ static bool name_initializers(struct names *n, struct name *f) {
 		size_t size = strlen(begins[i]);
 		is_one |= f->function.size >= size && memcmp(f->function.data, begins[i], size) == 0;
 	}
-	if (!is_one || f->file.size == 0) {
+	if (!is_one || f->file.size == 0 || n->recording->meta.source == REC_FROM_KDE) {
 		return true;
 	}
 	struct slice file = path_base(f->file);
