@@ -55,7 +55,7 @@ def sample(build, tmp_path):
 
 
 def test_node(sample):
-    assert sample("node", "-e", JAVASCRIPT) > 5000
+    assert sample("node", "-e", JAVASCRIPT) > 1000
 
 
 def test_python(sample):
