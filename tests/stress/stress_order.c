@@ -340,6 +340,14 @@ static void *disturb_all(void *unused) {
 
 // ---- the run
 
+/** The kernel says that a thread is gone, of which TSan knows nothing: what it last said itself it does know. */
+static void thread_ended(void *user, uint32_t thread) {
+	for (unsigned i = 0; i < run.n_threads; i++) {
+		(void)atomic_load(&workers[i].has_ended);
+	}
+	judge_sink.thread_ended(user, thread);
+}
+
 static void collect(struct order *o) {
 	struct err err;
 	uint64_t last_ns = clock_now_ns();
@@ -446,7 +454,9 @@ int main(int argc, char **argv) {
 	parse(argc, argv);
 	struct tries tries;
 	set_up(&tries);
-	struct order *o = order_create(&segment, &tries, &judge_sink, NULL, &err);
+	struct order_sink sink = judge_sink;
+	sink.thread_ended = thread_ended;
+	struct order *o = order_create(&segment, &tries, &sink, NULL, &err);
 	if (!o) {
 		return 1;
 	}

@@ -439,7 +439,7 @@ static void *serve_socket(void *arg) {
 		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 		*c = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
 		memcpy(CMSG_DATA(c), &segment_fd, sizeof segment_fd);
-		(void)sendmsg(fd, &m, 0);
+		(void)sendmsg(fd, &m, MSG_NOSIGNAL);
 		close(fd);
 	}
 	return NULL;
