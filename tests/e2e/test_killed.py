@@ -172,7 +172,7 @@ def test_killed_collector_leaves_what_says_so(tools, helpers):
 
 def test_collector_that_was_stopped_for_long(tools):
     """The program takes it for dead and goes on without: what is there is not called whole."""
-    running = tools.start_record(tools.victim("steady"), 6_000_000)
+    running = tools.start_record(tools.victim("steady"), 40_000_000)  # for longer than the pause below
     program = running.program()
     time.sleep(0.3)
     os.kill(running.pid, signal.SIGSTOP)
