@@ -3,7 +3,7 @@
 
     judge.py 0-299                  each seed in its turn; a line for each that differs, then a count
     judge.py 17 --keep DIR          what was built and recorded stays in DIR/17
-    judge.py 0-299 --load 16        beside so many busy loops
+    judge.py 0-299 --load 16        recorded beside so many busy loops
     judge.py 0-99 --kind musl       all of one kind
 
 Seeds are numbers and ranges, joined by commas. $HEAPTRACK_BUILD says what is tried (build/). A seed
@@ -31,6 +31,7 @@ HERE = Path(__file__).resolve().parent
 WORDS = ("allocations", "allocated_bytes", "temporary", "never_freed_blocks", "never_freed_bytes",
          "peak_blocks", "peak_bytes")
 PATIENCE = 120  # seconds: for hangs, of a machine with nothing else to do
+BATCH = 50      # seeds that are built, then recorded, then compared: only recording wants the load
 
 
 class Impossible(Exception):
@@ -128,16 +129,20 @@ def compare(title, expected, found, leave_out=()):
 class Judged:
     """One program in a folder of its own, built, run, recorded."""
 
-    def __init__(self, seed, kind, build, folder, patience, options=()):
+    def __init__(self, seed, kind, build, folder, patience):
         self.program = generate.Program(seed, kind)
         self.build, self.folder, self.patience = build, folder, patience
         self.recording = folder / "recording.zst"
-        binary = build_program(self.program, folder, patience)
-        self.plain = run([binary, folder / "plain.json"], folder, patience)
-        self.recorded = run([build / "heaptrack", "-o", self.recording, *options, binary,
-                             folder / "truth.json"], folder, patience)
+        self.binary = build_program(self.program, folder, patience)
+
+    def record(self, *options):
+        folder = self.folder
+        self.plain = run([self.binary, folder / "plain.json"], folder, self.patience)
+        self.recorded = run([self.build / "heaptrack", "-o", self.recording, *options, self.binary,
+                             folder / "truth.json"], folder, self.patience)
         if self.plain[0] == 0 or (folder / "truth.json").exists():
             self.truth = json.loads((folder / "truth.json").read_text())
+        return self
 
     def ask(self, *options):
         status, text = run([self.build / "heaptrack_print", *options, self.recording], self.folder,
@@ -184,24 +189,42 @@ class Judged:
         return lines
 
 
-def judge(seed, kind, build, keep, patience):
-    """The program of a seed, and what differs (None: it cannot be tried)."""
-    if keep:
-        folder = Path(keep) / str(seed)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-    else:
-        folder = Path(tempfile.mkdtemp(prefix=f"random-{seed}-"))
-    try:
-        judged = Judged(seed, kind, build, folder.resolve(), patience)
-        return judged.program, judged.differences()
-    except Impossible as missing:
-        return str(missing), None
-    except (RuntimeError, subprocess.TimeoutExpired, ValueError, OSError) as error:
-        return generate.Program(seed, kind), [f"{type(error).__name__}: {error}"]
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+class Seed:
+    """A seed on its way: built, recorded, compared. What goes wrong is what differs."""
+
+    def __init__(self, number, kind, build, keep, patience):
+        self.number, self.judged, self.lines, self.missing = number, None, [], None
+        self.program, self.is_kept = generate.Program(number, kind), keep is not None
+        if keep:
+            self.folder = Path(keep).resolve() / str(number)
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(parents=True)
+        else:
+            self.folder = Path(tempfile.mkdtemp(prefix=f"random-{number}-")).resolve()
+        self.how = (number, kind, build, self.folder, patience)
+
+    def build(self):
+        self.judged = Judged(*self.how)
+
+    def record(self):
+        self.judged.record()
+
+    def compare(self):
+        self.lines = self.judged.differences()
+
+    def go(self, step):
+        if self.lines or self.missing:
+            return
+        try:
+            getattr(self, step)()
+        except Impossible as missing:
+            self.missing = str(missing)
+        except (RuntimeError, subprocess.TimeoutExpired, ValueError, OSError) as error:
+            self.lines = [f"{type(error).__name__}: {error}"]
+
+    def end(self):
+        if not self.is_kept:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 # ---- many
@@ -229,6 +252,21 @@ def seeds_of(text):
         yield from range(int(first), int(last or first) + 1)
 
 
+def show(seed):
+    """Print what differs; the word that counts it."""
+    if seed.missing:
+        print(f"{seed.number}: not tried: {seed.missing}")
+        return "not tried"
+    if not seed.lines:
+        return "agree"
+    program = seed.program
+    print(f"{seed.number}: {program.kind}, {' '.join(program.flags[1:])}, "
+          f"{'ordered' if program.is_ordered else 'not ordered'}, {program.lock}, "
+          f"{' '.join(sorted(program.features)) or 'plain'}")
+    print("".join(f"    {line}\n" for line in seed.lines), end="", flush=True)
+    return "differ"
+
+
 def main():
     parser = argparse.ArgumentParser(description="Hold recordings of random programs to their truth.")
     parser.add_argument("seeds", help="numbers and ranges: 1,5,100-199")
@@ -240,18 +278,17 @@ def main():
     build = Path(os.environ.get("HEAPTRACK_BUILD") or HERE.parent.parent / "build").resolve()
     patience = PATIENCE * (1 + options.load)
     counts = collections.Counter()
-    with Load(options.load), concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        seeds = list(seeds_of(options.seeds))
-        for seed, (program, lines) in zip(seeds, pool.map(
-                lambda seed: judge(seed, options.kind, build, options.keep, patience), seeds)):
-            counts["not tried" if lines is None else "differ" if lines else "agree"] += 1
-            if lines is None:
-                print(f"{seed}: not tried: {program}")
-            elif lines:
-                print(f"{seed}: {program.kind}, {' '.join(program.flags[1:])}, "
-                      f"{'ordered' if program.is_ordered else 'not ordered'}, {program.lock}, "
-                      f"{' '.join(sorted(program.features)) or 'plain'}")
-                print("".join(f"    {line}\n" for line in lines), end="", flush=True)
+    seeds = list(seeds_of(options.seeds))
+    for first in range(0, len(seeds), BATCH):
+        batch = [Seed(number, options.kind, build, options.keep, patience)
+                 for number in seeds[first:first + BATCH]]
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for step in ("build", "record", "compare"):
+                with Load(options.load if step == "record" else 0):
+                    list(pool.map(lambda seed: seed.go(step), batch))
+        for seed in batch:
+            counts[show(seed)] += 1
+            seed.end()
     print(f"{len(seeds)} seeds: {counts['agree']} agree, {counts['differ']} differ, "
           f"{counts['not tried']} not tried")
     return 1 if counts["differ"] else 0

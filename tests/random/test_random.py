@@ -24,7 +24,7 @@ SEEDS = [(kind, seed) for kind in generate.KINDS for seed in range(4)]
 @pytest.mark.parametrize("kind, seed", SEEDS)
 def test_agrees(build, tmp_path, kind, seed):
     try:
-        judged = judge.Judged(seed, kind, build, tmp_path, judge.PATIENCE)
+        judged = judge.Judged(seed, kind, build, tmp_path, judge.PATIENCE).record()
     except judge.Impossible as missing:
         pytest.skip(str(missing))
     assert judged.differences() == []
@@ -37,7 +37,7 @@ def test_random_lenses(build, tmp_path, is_long, kind, seed):
     if not shutil.which("zstd"):
         pytest.skip("zstd is not installed")
     try:
-        judged = judge.Judged(seed, kind, build, tmp_path, judge.PATIENCE, ["--events"])
+        judged = judge.Judged(seed, kind, build, tmp_path, judge.PATIENCE).record("--events")
     except judge.Impossible as missing:
         pytest.skip(str(missing))
     recorded, dice = events.Events(judged.recording), random.Random(seed)

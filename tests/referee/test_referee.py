@@ -208,7 +208,7 @@ def test_nothing_is_wrong_of_attached_servers(build, tools, helpers, tmp_path, p
 @pytest.mark.parametrize("kind, seed", [(kind, seed) for kind in generate.KINDS for seed in range(20, 24)])
 def test_nothing_is_wrong_of_random_programs(build, tmp_path, kind, seed):
     try:
-        recorded = random_programs.Judged(seed, kind, build, tmp_path, random_programs.PATIENCE, ["--events"])
+        recorded = random_programs.Judged(seed, kind, build, tmp_path, random_programs.PATIENCE).record("--events")
     except random_programs.Impossible as missing:
         pytest.skip(str(missing))
     assert referee.Referee(recorded.recording, build).judge() == []
