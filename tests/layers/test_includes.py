@@ -1,6 +1,7 @@
 """Includes point down: docs/architecture.md's table of levels, held to the letter.
 
 A folder includes only lower levels, never a neighbour of its own. The recorder sees wire alone.
+Of another folder it includes only the headers at its root: those in subfolders are private.
 engine and trace touch no file descriptor; the engine knows no clock and no terminal either.
 """
 
@@ -26,6 +27,9 @@ SEES_ONLY = {"recorder": {"wire"}}
 DESCRIPTORS = r"(unistd|fcntl|poll|dirent|spawn|termios|aio)\.h$|sys/"
 FORBIDDEN = {"trace": DESCRIPTORS, "engine": DESCRIPTORS + r"|time\.h$|signal\.h$|pthread\.h$"}
 
+# Private headers that other folders still include: a debt that may only shrink.
+SEEN_FROM_OUTSIDE = {"collector/control/ask.h", "collector/control/request.h"}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 FOLDERS = sorted(path.name for path in SRC.iterdir() if path.is_dir())
 
@@ -38,8 +42,8 @@ def may_see(folder, other):
     return LEVEL[other] < LEVEL[folder]
 
 
-def sources(folder):
-    return sorted(path for path in (SRC / folder).rglob("*") if path.suffix in (".c", ".h", ".S"))
+def sources(folder, src=SRC):
+    return sorted(path for path in (src / folder).rglob("*") if path.suffix in (".c", ".h", ".S"))
 
 
 def includes(path):
@@ -47,23 +51,30 @@ def includes(path):
     return INCLUDE.findall(path.read_text())
 
 
-def complaints(folder):
-    for path in sources(folder):
-        shown = path.relative_to(SRC)
+def is_private(name):
+    """Whether a header, named from src/ on, is in a subfolder of its folder."""
+    return name.count("/") > 1
+
+
+def complaints(folder, src=SRC):
+    for path in sources(folder, src):
+        shown = path.relative_to(src)
         for quote, name in includes(path):
             first = name.split("/")[0]
             if quote == "<":
                 if re.match(FORBIDDEN.get(folder, "$."), name):
                     yield f"{shown}: <{name}>: {folder} touches no file, clock or terminal"
-                elif first in LEVEL and (SRC / name).exists():
+                elif first in LEVEL and (src / name).exists():
                     yield f"{shown}: <{name}>: headers of the project are included with quotes"
             elif first in LEVEL and "/" in name:
-                if not (SRC / name).exists():
+                if not (src / name).exists():
                     yield f'{shown}: "{name}" does not exist'
                 elif not may_see(folder, first):
                     yield f'{shown}: "{name}": {folder} (level {LEVEL[folder]}) may not know ' \
                         f"{first} (level {LEVEL[first]})"
-            elif not list((SRC / folder).rglob(name)) or ".." in name:
+                elif first != folder and is_private(name) and name not in SEEN_FROM_OUTSIDE:
+                    yield f'{shown}: "{name}" is private to {first}: include a header at its root'
+            elif not list((src / folder).rglob(name)) or ".." in name:
                 yield f'{shown}: "{name}": say it from src/ on: "folder/header.h"'
 
 
@@ -71,6 +82,28 @@ def complaints(folder):
 def test_includes_point_down(folder):
     assert folder in LEVEL, f"src/{folder} has no level; see docs/architecture.md"
     assert not list(complaints(folder))
+
+
+def test_list_of_seen_private_headers_is_true():
+    seen = {name for folder in FOLDERS for path in sources(folder) for quote, name in includes(path)
+            if quote == '"' and is_private(name) and name.split("/")[0] != folder}
+    assert seen == SEEN_FROM_OUTSIDE
+
+
+def test_private_header_is_found(tmp_path):
+    planted = {
+        "engine/lens.h": "",
+        "engine/lens/match.h": "",
+        "engine/lens/lens.c": '#include "engine/lens.h"\n#include "engine/lens/match.h"\n',
+        "cli/print.c": '#include "engine/lens.h"\n#include <sys/stat.h>\n',
+        "cli/rooms/show.c": '#include "engine/lens/match.h"\n',
+    }
+    for name, text in planted.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert not list(complaints("engine", tmp_path))
+    found = 'cli/rooms/show.c: "engine/lens/match.h" is private to engine: include a header at its root'
+    assert list(complaints("cli", tmp_path)) == [found]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
