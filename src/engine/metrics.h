@@ -4,7 +4,7 @@
 /**
  * The metrics: what a stack, a frame or a group can be weighed by. Lens, reports, JSON, gates,
  * exports, manuals and the page ask these lists, and know no metric of their own. A new one takes a
- * line here and a row in metrics.c; one that counts in a new way also its rule, in lens_scan.c and in
+ * line here and a row in lens/metrics.c; one that counts in a new way also its rule, in lens/scan.c and in
  * web/src/data/query.ts.
  */
 

@@ -3,7 +3,7 @@
 /** The aggregate's rules one by one, and the aggregate against the replay on random events. */
 
 #include "aggregate_world.h"
-#include "engine/state.h"
+#include "engine/aggregate/state.h"
 
 static void run(struct world w, const struct aggregate_limits *limits, size_t n_events,
 		unsigned n_compared) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/curve.h"
+#include "engine/findings/curve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

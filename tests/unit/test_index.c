@@ -2,10 +2,10 @@
 
 /** The hash tables of the engine with keys as programs and adversaries make them. */
 
-#include "engine/bins.h"
-#include "engine/blocks.h"
+#include "engine/costs/bins.h"
 #include "engine/index.h"
-#include "engine/odd.h"
+#include "engine/live/blocks.h"
+#include "engine/live/odd.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

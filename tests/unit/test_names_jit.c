@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/names_parts.h"
+#include "engine/names/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

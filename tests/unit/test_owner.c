@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/owner.h"
+#include "engine/names/owner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

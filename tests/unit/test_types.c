@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/types.h"
+#include "engine/views/types.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -22,7 +22,7 @@ function siteCosts(t: Tree, ofStacks: Float64Array): Float64Array {
 
 /**
  * All functions of a tree that cost anything, those that cost most with what they call first; groups by
- * what is named after them. The root stands for stacks without a frame. As src/engine/call_tree.c has it.
+ * what is named after them. The root stands for stacks without a frame. As src/engine/views/call_tree.c has it.
  */
 export function functionsOf(t: Tree, a: Answer): FunctionCosts[] {
 	const own = siteCosts(t, a.weights);

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "engine/aggregate.h"
+
+/**
+ * Events go through two loops, a batch at a time: pair.c follows what depends on the order of
+ * events and writes down what it means for stacks, changes.c applies that to the stacks, whose
+ * cache lines the first loop asked for. A period of the time axis ends between batches.
+ *
+ * All memory that a batch may need is reserved before, or, for what depends on the event, before
+ * the event changes anything. So an event is digested whole or not at all.
+ */
+
+#include "engine/aggregate/state.h"
+
+#include <stdlib.h>
+
+struct aggregate_limits aggregate_default_limits(void) {
+	return (struct aggregate_limits){
+			.min_bins = 512,
+			.max_entries = 2 << 20,
+			.max_sizes_per_stack = 64,
+	};
+}
+
+struct aggregate *aggregate_create(const struct aggregate_limits *limits, struct err *err) {
+	const struct aggregate_limits defaults = aggregate_default_limits();
+	limits = limits ? limits : &defaults;
+	struct aggregate *a = calloc(1, sizeof *a);
+	if (!a || !shadow_init(&a->shadow) || !stacks_init(&a->stacks) || !threads_init(&a->threads) ||
+			!bins_init(&a->bins, limits->min_bins, limits->max_entries)) {
+		aggregate_destroy(a);
+		err_memory(err);
+		return NULL;
+	}
+	a->sizes.max_per_stack = limits->max_sizes_per_stack;
+	a->epoch = 1;
+	return a;
+}
+
+void aggregate_destroy(struct aggregate *a) {
+	if (!a) {
+		return;
+	}
+	shadow_finish(&a->shadow);
+	block_pool_finish(&a->blocks);
+	old_blocks_finish(&a->old);
+	stacks_finish(&a->stacks);
+	sizes_finish(&a->sizes);
+	bins_finish(&a->bins);
+	threads_finish(&a->threads);
+	vec_finish(&a->pendings);
+	free(a);
+}
+
+void aggregate_follow_kde(struct aggregate *a, bool is_told) {
+	a->follows_kde = true;
+	a->is_told_temporary = is_told;
+	a->first.stack = a->last.stack = STACK_NONE;
+}
+
+void aggregate_expect_numbers(struct aggregate *a) {
+	a->has_numbers = true;
+}
+
+static bool reserve_batch(struct aggregate *a) {
+	if (UNLIKELY(a->epoch >= UINT32_MAX - BATCH)) {
+		stacks_restart_epochs(&a->stacks, a->epoch);
+		threads_restart_epochs(&a->threads, a->epoch);
+		a->epoch = 1;
+	}
+	return block_pool_reserve(&a->blocks, BATCH) && sizes_reserve(&a->sizes, BATCH) &&
+			bins_reserve(&a->bins, CHANGES) && stacks_reserve_lives(&a->stacks, CHANGES) &&
+			handovers_reserve(&a->threads, CHANGES) && pendings_reserve(&a->pendings, BATCH);
+}
+
+/** The periods that a moment is after have ended. False: out of memory. */
+static bool reach(struct aggregate *a, uint64_t moment) {
+	while (moment >= a->bins.curve_end) {
+		struct rec_edge now = {
+				.bytes = a->sum.live_bytes,
+				.blocks = a->sum.live_blocks,
+				.allocations = a->sum.allocations,
+				.allocated_bytes = a->sum.allocated_bytes,
+				.temporary = a->sum.temporary,
+		};
+		if (!bins_advance(&a->bins, &now, a->stacks.n)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool aggregate_events(struct aggregate *a, const struct trace_event *events, size_t n, size_t *done,
+		struct err *err) {
+	*done = 0;
+	bool ok = true;
+	pair_fetch(a, events, n);
+	while (ok && *done < n) {
+		// In this order: joining periods takes up room in the log
+		ok = reach(a, next_moment(a->moment, events[*done].time_ns)) && reserve_batch(a);
+		if (ok) {
+			*done += pair_events(a, events + *done, n - *done, &ok);
+			apply_changes(a);
+		}
+	}
+	return ok || err_memory(err);
+}
+
+uint32_t aggregate_thread(struct aggregate *a, uint32_t tid, uint32_t image, uint64_t now_ns) {
+	return threads_add(&a->threads, tid, image, now_ns, a->epoch);
+}
+
+void aggregate_thread_name(struct aggregate *a, uint32_t thread, uint32_t name) {
+	struct thread_record *r = thread_record_of(&a->threads, thread);
+	if (r->n_merged == 0) {
+		r->name = name;
+	}
+}
+
+void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_ns) {
+	uint32_t *newest = &a->threads.ids.items[thread].pending;
+	for (struct pending p; pendings_pop(&a->pendings, newest, &p);) {
+		if (!pair_give_back(a, &p)) {
+			// Its block ends, which is an event. Without memory for that it stays, with no address
+			pendings_push(&a->pendings, newest, p);
+			struct trace_event e = {.kind = TRACE_STAYED, .time_ns = now_ns};
+			e.thread = thread & (THREADS_MAX - 1);
+			size_t done;
+			if (!aggregate_events(a, &e, 1, &done, NULL)) {
+				break;
+			}
+		}
+	}
+	threads_end(&a->threads, thread, now_ns);
+}
+
+/** No realloc is pending. */
+static void forget_pendings(struct aggregate *a) {
+	for (size_t i = 1; i < a->pendings.n; i++) {
+		a->threads.ids.items[a->pendings.items[i].thread].pending = 0;
+	}
+	a->pendings.n = 0;
+	a->pendings.unused = 0;
+}
+
+bool aggregate_exec(struct aggregate *a, uint64_t now_ns, struct err *err) {
+	uint64_t moment = next_moment(a->moment, now_ns);
+	if (!reach(a, moment)) {
+		return err_memory(err);
+	}
+	pair_exec(a, now_ns, moment);
+	forget_pendings(a);
+	shadow_clear(&a->shadow);
+	for (uint32_t block = 1; block < a->blocks.n;) {
+		if (!reserve_batch(a)) {
+			return err_memory(err);
+		}
+		for (; block < a->blocks.n && a->n_changes < CHANGES; block++) {
+			if (a->blocks.items[block].stack != BLOCK_UNUSED) {
+				pair_gone(a, block);
+			}
+		}
+		apply_changes(a);
+	}
+	return true;
+}
+
+void aggregate_expect_old_blocks(struct aggregate *a) {
+	a->old.is_waiting = true;
+}
+
+void aggregate_old_blocks(struct aggregate *a, uint64_t *ptrs, uint64_t *sizes, size_t n) {
+	a->quality.unknown_frees -= old_blocks_take(&a->old, ptrs, sizes, n);
+}
+
+struct aggregate_now aggregate_now(const struct aggregate *a) {
+	return (struct aggregate_now){
+			.live_bytes = a->sum.live_bytes,
+			.live_blocks = a->sum.live_blocks,
+			.peak_bytes = a->sum.peak_bytes,
+			.allocations = a->sum.allocations,
+			.events = a->n_events,
+			.n_stacks = a->stacks.n,
+			.n_edges = a->bins.n + 1,
+			.n_entries = a->bins.n_intervals + a->bins.n_log,
+			.memory_bytes = sizeof *a + shadow_bytes(&a->shadow) + stacks_bytes(&a->stacks) +
+					(uint64_t)a->blocks.n * (sizeof *a->blocks.items + sizeof *a->blocks.unused) +
+					sizes_bytes(&a->sizes) + bins_bytes(&a->bins) + threads_bytes(&a->threads) +
+					a->pendings.capacity * sizeof *a->pendings.items,
+	};
+}

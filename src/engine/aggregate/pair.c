@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * The first loop. It follows what depends on the order of events: addresses, blocks, threads, the
+ * total with its peak and the running edge. What an event means for its stack it writes down.
+ *
+ * Nearly all events are plain: of the thread of the event before, a new block at a free address from
+ * a stack that is known, or the end of one of the thread's own. Those are digested in line, all
+ * others by a function that knows every case. The rules are the same functions for both.
+ */
+
+#include "engine/aggregate/tally.h"
+
+static ATTR_INLINE void write_change(const struct aggregate *a, struct tally *t,
+		struct change change) {
+	*t->next++ = change;
+	__builtin_prefetch(&a->stacks.items[change.stack], 1);
+}
+
+// ---- blocks
+
+/** A block of the thread leaves the totals. It has no address any more. */
+static ATTR_INLINE void leave(struct aggregate *a, struct tally *t, uint32_t number,
+		unsigned flags) {
+	const struct block *b = &a->blocks.items[number];
+	keep_peak(a, t);
+	t->live_bytes -= b->size;
+	t->ended++;
+	write_change(a, t,
+			(struct change){
+					.size = b->size,
+					.time = t->moment - b->birth,
+					.stack = b->stack,
+					.epoch = t->epoch,
+					.from = (uint16_t)bins_edge_after(&a->bins, b->birth),
+					.flags = (uint16_t)flags,
+			});
+	__builtin_prefetch(a->stacks.items[b->stack].lifetimes, 1);
+	if (t->has_numbers) {
+		block_pool_release(&a->blocks, number);
+	} else {
+		block_pool_give(&a->blocks, number);
+	}
+}
+
+/** KDE's rule for a block that is freed: aggregate_follow_kde. */
+static bool is_temporary_for_kde(struct aggregate *a, const struct block *b, unsigned flags) {
+	if (a->is_told_temporary) {
+		return flags & CHANGE_TEMPORARY;
+	}
+	bool is_temporary = a->last.stack == b->stack && a->last.size == b->size;
+	a->last = a->first;
+	return is_temporary;
+}
+
+/** A block of the thread is freed. flags: 0, CHANGE_REALLOC, or what we are told. */
+static ATTR_INLINE void end_own_block(struct aggregate *a, struct tally *t, uint32_t number,
+		unsigned flags) {
+	const struct block *b = &a->blocks.items[number];
+	uint64_t further = t->allocations + t->number_offset - b->number;
+	bool is_temporary = further == 0 && !flags;
+	bool is_short_lived = further <= SHORT_LIVED_NUMBER || t->moment - b->birth <= SHORT_LIVED_NS;
+	if (UNLIKELY(t->follows_kde)) {
+		is_temporary = is_temporary_for_kde(a, b, flags);
+		is_short_lived = is_temporary || further <= SHORT_LIVED_NUMBER;
+	}
+	t->temporary += is_temporary;
+	t->short_lived += is_short_lived;
+	t->frees++;
+	leave(a, t, number,
+			flags | (is_temporary ? CHANGE_TEMPORARY : 0) |
+					(is_short_lived ? CHANGE_SHORT_LIVED : 0));
+}
+
+/** A block is freed. What that changes for the heap, it changes for the thread that allocated it. */
+static void end_block(struct aggregate *a, struct tally *t, uint32_t number, unsigned flags) {
+	const struct block *b = &a->blocks.items[number];
+	uint32_t by = t->thread;
+	if (b->thread == by) {
+		end_own_block(a, t, number, flags);
+		return;
+	}
+	t->frees++;
+	tally_change_thread(a, t, b->thread);
+	t->record->foreign_frees++;
+	handovers_count(&a->threads, b->thread, by, b->size);
+	end_own_block(a, t, number, flags);
+	t->frees--;
+	tally_change_thread(a, t, by);
+}
+
+/** A block of the thread is born, and has its address. flags: 0 or CHANGE_REALLOC. */
+static ATTR_INLINE void start_block(struct aggregate *a, struct tally *t,
+		const struct trace_event *e, uint32_t number, uint32_t stack, unsigned flags) {
+	if (UNLIKELY(t->follows_kde)) {
+		a->last = (struct kind_of_block){e->size, stack};
+		a->first = t->allocations ? a->first : a->last;
+	}
+	uint32_t epoch = 0; // a new peak: nothing is to be kept
+	if (t->live_bytes + e->size <= t->peak_bytes) {
+		keep_peak(a, t);
+		epoch = t->epoch;
+	}
+	t->live_bytes += e->size;
+	t->allocations++;
+	t->allocated_bytes += e->size;
+	a->blocks.items[number] = (struct block){
+			.size = e->size,
+			.birth = t->moment,
+			.number = t->allocations + t->number_offset,
+			.stack = stack,
+			.thread = t->thread,
+	};
+	write_change(a, t,
+			(struct change){
+					.size = e->size,
+					.time = t->moment,
+					.stack = stack,
+					.epoch = epoch,
+					.flags = (uint16_t)(CHANGE_ALLOC | flags),
+			});
+}
+
+// ---- what is not plain
+
+/** The number of a block that is born at `ptr`; one that is still there ends. */
+static uint32_t number_for(struct aggregate *a, struct tally *t, uint64_t ptr) {
+	uint32_t number, replaced;
+	if (t->has_numbers) {
+		number = block_pool_claim(&a->blocks, ptr);
+		replaced = block_pool_has(&a->blocks, number) ? number : BLOCK_NONE;
+	} else {
+		number = block_pool_take(&a->blocks);
+		replaced = shadow_put(&a->shadow, ptr, number);
+	}
+	if (UNLIKELY(replaced != BLOCK_NONE)) {
+		a->quality.double_allocations++;
+		end_block(a, t, replaced, 0);
+	}
+	return number;
+}
+
+/** A block that was never seen is freed: one from before, or by means that nobody knows. */
+static void on_unknown(struct aggregate *a, uint64_t ptr) {
+	a->quality.unknown_frees += !old_blocks_free(&a->old, ptr);
+}
+
+static void on_free(struct aggregate *a, struct tally *t, const struct trace_event *e) {
+	uint32_t number = !t->has_numbers            ? shadow_take(&a->shadow, e->ptr)
+			: block_pool_has(&a->blocks, e->ptr) ? (uint32_t)e->ptr
+												 : BLOCK_NONE;
+	if (number == BLOCK_NONE) {
+		on_unknown(a, e->ptr);
+		return;
+	}
+	end_block(a, t, number, a->is_told_temporary && e->size ? CHANGE_TEMPORARY : 0);
+}
+
+static void on_moved(struct aggregate *a, struct tally *t, const struct trace_event *e,
+		uint32_t stack) {
+	struct pending p = {0};
+	(void)pendings_pop(&a->pendings, &t->id->pending, &p);
+	if (p.block != BLOCK_NONE) {
+		end_block(a, t, p.block, CHANGE_REALLOC);
+	} else {
+		on_unknown(a, p.ptr);
+	}
+	start_block(a, t, e, number_for(a, t, e->ptr), stack, CHANGE_REALLOC);
+	// Only now: the reserved leaf of the new block may be that of the old one
+	if (p.block != BLOCK_NONE) {
+		shadow_release(&a->shadow, p.ptr);
+	}
+}
+
+bool pair_give_back(struct aggregate *a, const struct pending *p) {
+	if (p->block != BLOCK_NONE) {
+		if (shadow_at(&a->shadow, p->ptr) != BLOCK_NONE) {
+			return false;
+		}
+		(void)shadow_put(&a->shadow, p->ptr, p->block);
+		shadow_release(&a->shadow, p->ptr);
+	}
+	return true;
+}
+
+static ATTR_INLINE void on_realloc(struct aggregate *a, const struct tally *t,
+		const struct trace_event *e) {
+	uint32_t block = shadow_hold(&a->shadow, e->ptr);
+	pendings_push(&a->pendings, &t->id->pending,
+			(struct pending){.ptr = e->ptr, .thread = t->thread, .block = block});
+}
+
+/**
+ * An answer that came too late, by a detach or by the thread's end, says that nothing changed. If the address is
+ * another block's by now the old one has been moved away: it is gone, and no free was missed.
+ */
+static void on_stayed(struct aggregate *a, struct tally *t) {
+	struct pending p;
+	if (pendings_pop(&a->pendings, &t->id->pending, &p) && !pair_give_back(a, &p)) {
+		end_block(a, t, p.block, 0);
+		shadow_release(&a->shadow, p.ptr);
+	}
+}
+
+/** Events of ids that were never given are of no thread. */
+static ATTR_INLINE uint32_t thread_of_event(const struct aggregate *a,
+		const struct trace_event *e) {
+	return e->thread < a->threads.ids.n ? e->thread : THREAD_NONE;
+}
+
+/** Room for a new block, and its stack; STACK_NONE: out of memory. */
+static uint32_t stack_for(struct aggregate *a, const struct tally *t, const struct trace_event *e,
+		uint64_t moment) {
+	return t->has_numbers || shadow_reserve(&a->shadow, e->ptr)
+			? stacks_at(&a->stacks, e->node, t->thread, e->size, moment)
+			: STACK_NONE;
+}
+
+/** Now is the moment of an event. */
+static ATTR_INLINE void start_event(struct aggregate *a, struct tally *t, uint64_t label,
+		uint64_t moment) {
+	if (UNLIKELY(label < t->label)) {
+		a->quality.time_corrections++;
+	} else {
+		t->label = label;
+	}
+	t->moment = moment;
+}
+
+/** At an event's end: is the total higher or lower than ever in this point? */
+static ATTR_INLINE void look_at_total(struct tally *t) {
+	t->is_rising = t->live_bytes > t->point_bytes;
+	if (t->live_bytes < t->point_min_bytes) {
+		t->point_min_bytes = t->live_bytes;
+	}
+}
+
+/** Any event. False: out of memory, nothing changed. */
+static ATTR_NOINLINE bool digest(struct aggregate *a, struct tally *t, const struct trace_event *e,
+		uint64_t moment) {
+	if (t->is_rising) {
+		settle_rise(a, t);
+	}
+	uint32_t thread = thread_of_event(a, e);
+	if (thread != t->thread) {
+		tally_change_thread(a, t, thread);
+	}
+	uint32_t stack = STACK_NONE;
+	if (e->kind == TRACE_ALLOC || e->kind == TRACE_MOVED) {
+		stack = stack_for(a, t, e, moment);
+		if (UNLIKELY(stack == STACK_NONE)) {
+			return false;
+		}
+	}
+	start_event(a, t, e->time_ns, moment);
+	switch (e->kind) {
+	case TRACE_ALLOC: start_block(a, t, e, number_for(a, t, e->ptr), stack, 0); break;
+	case TRACE_FREE: on_free(a, t, e); break;
+	case TRACE_REALLOC: on_realloc(a, t, e); break;
+	case TRACE_MOVED: on_moved(a, t, e, stack); break;
+	case TRACE_STAYED: on_stayed(a, t); break;
+	default: break;
+	}
+	look_at_total(t);
+	return true;
+}
+
+// ---- what is plain
+
+/** Settle what the last event left, and begin the next. */
+static ATTR_INLINE void next_event(struct aggregate *a, struct tally *t,
+		const struct trace_event *e, uint64_t moment) {
+	if (t->is_rising) {
+		settle_rise(a, t);
+	}
+	start_event(a, t, e->time_ns, moment);
+}
+
+/** Where the number of the block at `ptr` is noted; NULL: not in a leaf that is there. */
+static ATTR_INLINE uint32_t *slot_of(const struct aggregate *a, uint64_t ptr) {
+	struct shadow_leaf *leaf = LIKELY(!shadow_is_odd(ptr)) ? shadow_leaf_of(&a->shadow, ptr) : NULL;
+	return LIKELY(leaf) ? shadow_slot_of(leaf, ptr) : NULL;
+}
+
+/** Is there room for a block at `ptr`, and no other one? */
+static ATTR_INLINE bool is_free(const struct aggregate *a, const struct tally *t, uint64_t ptr) {
+	if (t->has_numbers) {
+		return ptr - 1 < a->blocks.n && !block_pool_has(&a->blocks, ptr);
+	}
+	const uint32_t *slot = slot_of(a, ptr);
+	return slot && *slot == BLOCK_NONE;
+}
+
+/** A number for the block at `ptr`, which is_free. */
+static ATTR_INLINE uint32_t take_place(struct aggregate *a, const struct tally *t, uint64_t ptr) {
+	if (t->has_numbers) {
+		return block_pool_claim(&a->blocks, ptr);
+	}
+	uint32_t number = block_pool_take(&a->blocks);
+	(void)shadow_put(&a->shadow, ptr, number);
+	return number;
+}
+
+/** An allocation from a stack known, at a free address. */
+static ATTR_INLINE bool plain_alloc(struct aggregate *a, struct tally *t,
+		const struct trace_event *e, uint64_t moment) {
+	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);
+	// Without size it is no rise, but may follow one
+	if (UNLIKELY(stack == STACK_NONE || !is_free(a, t, e->ptr) || e->size == 0)) {
+		return false;
+	}
+	start_event(a, t, e->time_ns, moment);
+	start_block(a, t, e, take_place(a, t, e->ptr), stack, 0);
+	t->is_rising = t->live_bytes > t->point_bytes;
+	return true;
+}
+
+/**
+ * An allocation, in the middle of a point's range, of a block that the next event frees: such blocks
+ * are many, and leave nothing but counts. They need no number and no place.
+ */
+static ATTR_INLINE bool plain_passing(struct aggregate *a, struct tally *t,
+		const struct trace_event *e, uint64_t moment) {
+	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);
+	uint64_t end = next_moment(moment, e[1].time_ns);
+	if (stack == STACK_NONE || !is_free(a, t, e->ptr) || t->is_rising ||
+			t->live_bytes + e->size > t->point_bytes || end >= a->bins.curve_end ||
+			end - moment > UINT32_MAX) {
+		return false;
+	}
+	start_event(a, t, e[0].time_ns, moment);
+	start_event(a, t, e[1].time_ns, end);
+	keep_peak(a, t);
+	t->allocations++;
+	t->allocated_bytes += e->size;
+	t->ended++;
+	t->frees++;
+	t->temporary++;
+	t->short_lived++;
+	write_change(a, t,
+			(struct change){
+					.size = e->size,
+					.time = moment,
+					.stack = stack,
+					.epoch = t->epoch,
+					.from = (uint16_t)bins_edge_after(&a->bins, moment),
+					.flags = CHANGE_PASSING | CHANGE_TEMPORARY | CHANGE_SHORT_LIVED,
+					.life = (uint32_t)(end - moment),
+			});
+	__builtin_prefetch(a->stacks.items[stack].lifetimes, 1);
+	return true;
+}
+
+static ATTR_INLINE bool is_own(const struct aggregate *a, const struct tally *t, uint32_t number) {
+	return number != BLOCK_NONE && a->blocks.items[number].thread == t->thread;
+}
+
+/** A free by the thread that allocated the block. */
+static ATTR_INLINE bool plain_free(struct aggregate *a, struct tally *t,
+		const struct trace_event *e, uint64_t moment) {
+	uint32_t number;
+	if (t->has_numbers) {
+		number = block_pool_has(&a->blocks, e->ptr) ? (uint32_t)e->ptr : BLOCK_NONE;
+	} else {
+		const uint32_t *slot = slot_of(a, e->ptr);
+		number = slot ? *slot : BLOCK_NONE;
+	}
+	if (UNLIKELY(!is_own(a, t, number))) {
+		return false;
+	}
+	if (!t->has_numbers) {
+		(void)shadow_take(&a->shadow, e->ptr);
+	}
+	next_event(a, t, e, moment);
+	end_own_block(a, t, number, UNLIKELY(a->is_told_temporary) && e->size ? CHANGE_TEMPORARY : 0);
+	if (t->live_bytes < t->point_min_bytes) {
+		t->point_min_bytes = t->live_bytes;
+	}
+	return true;
+}
+
+/** A block of the thread moves to a free address, from a stack known. */
+static ATTR_INLINE bool plain_moved(struct aggregate *a, struct tally *t,
+		const struct trace_event *e, uint64_t moment) {
+	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);
+	uint32_t newest = t->id->pending;
+	if (stack == STACK_NONE || !newest || t->has_numbers || !is_free(a, t, e->ptr) ||
+			!is_own(a, t, a->pendings.items[newest].block)) {
+		return false;
+	}
+	struct pending p;
+	(void)pendings_pop(&a->pendings, &t->id->pending, &p);
+	next_event(a, t, e, moment);
+	end_own_block(a, t, p.block, CHANGE_REALLOC);
+	start_block(a, t, e, take_place(a, t, e->ptr), stack, CHANGE_REALLOC);
+	shadow_release(&a->shadow, p.ptr); // only now: its leaf may be that of the new block
+	look_at_total(t);
+	return true;
+}
+
+/** Does the next event free what this one allocates? */
+static ATTR_INLINE bool is_passing(const struct tally *t, const struct trace_event *e,
+		const struct trace_event *end) {
+	return !t->has_numbers && !t->follows_kde && e + 1 < end && e[1].ptr == e->ptr &&
+			e->kind == TRACE_ALLOC && e[1].kind == TRACE_FREE && e->thread == t->thread &&
+			e[1].thread == t->thread;
+}
+
+/** False: it is not plain, nothing changed. */
+static ATTR_INLINE bool digest_plain(struct aggregate *a, struct tally *t,
+		const struct trace_event *e, uint64_t moment) {
+	if (UNLIKELY(e->thread != t->thread)) {
+		return false;
+	}
+	switch (e->kind) {
+	case TRACE_ALLOC: return plain_alloc(a, t, e, moment);
+	case TRACE_FREE: return plain_free(a, t, e, moment);
+	case TRACE_REALLOC:
+		next_event(a, t, e, moment);
+		on_realloc(a, t, e);
+		return true;
+	case TRACE_MOVED: return plain_moved(a, t, e, moment);
+	default: return false;
+	}
+}
+
+// How many events before its turn an event's lines are asked for: first its slot, then what that names
+enum { AHEAD_SLOT = 24, AHEAD_BLOCK = 12 };
+
+/**
+ * The cache lines of events to come. In line: gcc takes a function that does nothing but fetch for one
+ * without effect, and drops it.
+ */
+static ATTR_INLINE void fetch_slot(const struct aggregate *a, const struct trace_event *e) {
+	struct shadow_leaf *leaf = shadow_is_odd(e->ptr) ? NULL : shadow_leaf_of(&a->shadow, e->ptr);
+	if (leaf) {
+		__builtin_prefetch(shadow_slot_of(leaf, e->ptr), 1);
+	}
+}
+
+static ATTR_INLINE void fetch_block(const struct aggregate *a, const struct trace_event *e) {
+	if (e->kind == TRACE_ALLOC) {
+		stacks_fetch(&a->stacks, e->node);
+	} else if (!shadow_is_odd(e->ptr)) {
+		struct shadow_leaf *leaf = shadow_leaf_of(&a->shadow, e->ptr);
+		if (leaf) {
+			__builtin_prefetch(&a->blocks.items[*shadow_slot_of(leaf, e->ptr)], 1);
+		}
+	}
+}
+
+static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct tally *t,
+		const struct trace_event *e, const struct trace_event *end) {
+	if (t->has_numbers) {
+		if (e + AHEAD_BLOCK < end) {
+			__builtin_prefetch(&a->blocks.items[e[AHEAD_BLOCK].ptr & UINT32_MAX], 1);
+			stacks_fetch(&a->stacks, e[AHEAD_BLOCK].node);
+		}
+		return;
+	}
+	if (e + AHEAD_SLOT < end) {
+		fetch_slot(a, e + AHEAD_SLOT);
+	}
+	if (e + AHEAD_BLOCK < end) {
+		fetch_block(a, e + AHEAD_BLOCK);
+	}
+}
+
+void pair_fetch(const struct aggregate *a, const struct trace_event *events, size_t n) {
+	if (a->has_numbers) {
+		return;
+	}
+	for (size_t i = 0; i < n && i < AHEAD_SLOT; i++) {
+		fetch_slot(a, &events[i]);
+	}
+	for (size_t i = 0; i < n && i < AHEAD_BLOCK; i++) {
+		fetch_block(a, &events[i]);
+	}
+}
+
+static ATTR_INLINE size_t follow(struct aggregate *a, const struct trace_event *events, size_t n,
+		bool *ok, bool has_numbers, bool follows_kde) {
+	const struct trace_event *e = events, *end = events + (n < BATCH ? n : BATCH);
+	struct tally t = tally_take(a, thread_of_event(a, events));
+	t.has_numbers = has_numbers;
+	t.follows_kde = follows_kde;
+	for (*ok = true; e < end; e++) {
+		fetch_ahead(a, &t, e, events + n);
+		uint64_t moment = next_moment(t.moment, e->time_ns);
+		if (moment >= a->bins.curve_end) {
+			break;
+		}
+		if (is_passing(&t, e, end) && plain_passing(a, &t, e, moment)) {
+			e++;
+			continue;
+		}
+		if (LIKELY(digest_plain(a, &t, e, moment))) {
+			continue;
+		}
+		*ok = digest(a, &t, e, moment);
+		if (UNLIKELY(!*ok)) {
+			break;
+		}
+		t.has_numbers = has_numbers;
+		t.follows_kde = follows_kde;
+	}
+	if (t.is_rising) {
+		settle_rise(a, &t);
+	}
+	tally_put(a, &t);
+	a->n_events += (size_t)(e - events);
+	return (size_t)(e - events);
+}
+
+size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n, bool *ok) {
+	return a->has_numbers || a->follows_kde
+			? follow(a, events, n, ok, a->has_numbers, a->follows_kde)
+			: follow(a, events, n, ok, false, false);
+}
+
+void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment) {
+	struct tally t = tally_take(a, THREAD_NONE);
+	start_event(a, &t, label, moment);
+	tally_put(a, &t);
+}
+
+void pair_gone(struct aggregate *a, uint32_t number) {
+	const struct block *b = &a->blocks.items[number];
+	struct tally t = tally_take(a, b->thread);
+	a->sum.gone_at_exec++;
+	a->sum.gone_at_exec_bytes += b->size;
+	leave(a, &t, number, CHANGE_GONE);
+	look_at_total(&t);
+	tally_put(a, &t);
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * The aggregate's state as tables of a recording. Nothing here changes the aggregate: what must be
+ * merged first, the log of the running period and the blocks that live, is merged in a copy.
+ */
+
+#include "engine/aggregate/state.h"
+
+#include <stdlib.h>
+
+static uint64_t max_u64(uint64_t x, uint64_t y) {
+	return x > y ? x : y;
+}
+
+static void put_summary(const struct aggregate *a, struct recording *out) {
+	struct rec_summary *s = &out->summary;
+	s->allocations = a->sum.allocations;
+	s->allocated_bytes = a->sum.allocated_bytes;
+	s->frees = a->sum.allocations - a->sum.live_blocks - a->sum.gone_at_exec;
+	s->reallocs = 0;
+	for (uint32_t i = 0; i < a->stacks.n; i++) {
+		s->reallocs += a->stacks.items[i].reallocs;
+	}
+	s->temporary = a->sum.temporary;
+	s->short_lived = a->sum.short_lived;
+	s->peak_bytes = a->sum.peak_bytes;
+	s->peak_blocks = a->sum.peak_blocks;
+	s->peak_time_ns = a->sum.peak_time_ns;
+	s->live_bytes = a->sum.live_bytes;
+	s->live_blocks = a->sum.live_blocks;
+	s->gone_at_exec = a->sum.gone_at_exec;
+	s->gone_at_exec_bytes = a->sum.gone_at_exec_bytes;
+	s->old_blocks = a->old.n;
+	s->old_bytes = a->old.all_bytes;
+	s->old_freed_blocks = a->old.n_freed;
+	s->old_freed_bytes = a->old.freed_bytes;
+	out->quality.unknown_frees = a->quality.unknown_frees;
+	out->quality.double_allocations = a->quality.double_allocations;
+	out->quality.time_corrections = a->quality.time_corrections;
+}
+
+static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *out) {
+	const struct stack *s = &a->stacks.items[i];
+	bool has_kept = s->epoch == a->epoch;
+	*out = (struct rec_stack){
+			.node = s->node,
+			.thread = s->thread, // an id: put_threads makes it a number
+			.usual_size = s->usual_size,
+			.allocations = s->allocations,
+			.allocated_bytes = s->allocated_bytes,
+			.temporary = s->temporary,
+			.temporary_bytes = s->temporary_bytes,
+			.short_lived = s->short_lived,
+			.peak_blocks = has_kept ? s->peak_blocks : s->live_blocks,
+			.peak_bytes = has_kept ? s->peak_bytes : s->live_bytes,
+			.live_blocks = s->live_blocks,
+			.live_bytes = s->live_bytes,
+			.reallocs = s->reallocs,
+			.first_ns = s->first,
+			.last_ns = s->last,
+	};
+}
+
+static bool put_stacks(const struct aggregate *a, struct recording *out) {
+	out->stacks.items = arena_new(&out->arena, struct rec_stack, a->stacks.n);
+	out->lifetimes.items = arena_new(&out->arena, struct rec_lifetimes, a->stacks.n);
+	if (!out->stacks.items || !out->lifetimes.items) {
+		return false;
+	}
+	out->stacks.n = out->lifetimes.n = a->stacks.n;
+	for (uint32_t i = 0; i < a->stacks.n; i++) {
+		put_stack(a, i, &out->stacks.items[i]);
+		out->lifetimes.items[i] = stacks_lifetimes(&a->stacks, i);
+	}
+	return true;
+}
+
+/** Those of the periods that ended, and that of the running one. NULL: out of memory. */
+static struct rec_edge *copy_edges(struct arena *arena, const struct rec_edge *ended, uint32_t n,
+		struct rec_edge running) {
+	struct rec_edge *edges = arena_new(arena, struct rec_edge, (size_t)n + 1);
+	if (edges) {
+		memcpy(edges, ended, n * sizeof *edges);
+		edges[n] = running;
+	}
+	return edges;
+}
+
+/** A curve that is no finer than the edges is left out. */
+static bool put_edges(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
+	const struct bins *b = &a->bins;
+	uint64_t last_ns = max_u64(b->running.time_ns, b->point.time_ns);
+	uint64_t end_ns = max_u64(max_u64(now_ns, a->moment), last_ns + 1);
+	out->edges.items = copy_edges(&out->arena, b->edges, b->n, bins_edge_at(b, end_ns));
+	out->edges.n = b->n + 1;
+	if (b->curve_shift < b->shift) {
+		out->curve.items = copy_edges(&out->arena, b->curve, b->n_curve, bins_point_at(b, end_ns));
+		out->curve.n = b->n_curve + 1;
+	}
+	return out->edges.items && (out->curve.n == 0 || out->curve.items);
+}
+
+/** The log of the running period, labelled and merged: in `log`, which the caller finishes. */
+static bool copy_log(const struct bins *b, struct bins *log) {
+	*log = (struct bins){.n = b->n};
+	if (!bins_reserve(log, b->n_log + 1)) {
+		return false;
+	}
+	if (b->n_log) {
+		memcpy(log->log, b->log, b->n_log * sizeof *b->log);
+	}
+	log->n_log = b->n_log;
+	log->mark = b->mark;
+	return bins_compact_log(log);
+}
+
+/** The blocks that live as intervals without end: in `log`, which the caller finishes. */
+static bool log_live(const struct aggregate *a, struct bins *log) {
+	*log = (struct bins){0};
+	uint32_t *hints = calloc((size_t)a->stacks.n + 1, sizeof *hints);
+	bool ok = hints != NULL;
+	for (uint32_t i = 1; ok && i < a->blocks.n; i++) {
+		const struct block *b = &a->blocks.items[i];
+		if (b->stack != BLOCK_UNUSED) {
+			ok = bins_reserve(log, 1);
+			if (ok) {
+				bins_log(log, &hints[b->stack], b->stack, bins_edge_after(&a->bins, b->birth),
+						b->size, false);
+			}
+		}
+	}
+	free(hints);
+	ok = ok && bins_compact_log(log);
+	for (size_t i = 0; i < log->n_log; i++) {
+		log->log[i].until = REC_NEVER;
+	}
+	return ok;
+}
+
+/** Append intervals to those of their stacks; next[stack] is where. */
+static bool put_by_stack(struct recording *out, uint32_t *next, const struct rec_interval *items,
+		size_t n) {
+	bool ok = true;
+	for (size_t i = 0; ok && i < n; i++) {
+		ok = recording_set_interval(out, next[items[i].stack]++, &items[i]);
+	}
+	return ok;
+}
+
+static void count_by_stack(uint32_t *counts, const struct rec_interval *items, size_t n) {
+	for (size_t i = 0; i < n; i++) {
+		counts[items[i].stack]++;
+	}
+}
+
+/** counts[i] becomes the sum of those before it. */
+static void counts_to_starts(uint32_t *counts, size_t n) {
+	uint32_t sum = 0;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t count = counts[i];
+		counts[i] = sum;
+		sum += count;
+	}
+}
+
+/** All three parts are ordered by `until`, and one after the other: so are those of a stack. */
+static bool sort_intervals(const struct aggregate *a, const struct bins *log,
+		const struct bins *live, struct recording *out) {
+	const struct bins *b = &a->bins;
+	size_t n = b->n_intervals + log->n_log + live->n_log;
+	uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
+	out->intervals.items = arena_new(&out->arena, struct rec_interval_row, n);
+	bool ok = next && out->intervals.items && n < UINT32_MAX;
+	if (ok) {
+		count_by_stack(next, b->intervals, b->n_intervals);
+		count_by_stack(next, log->log, log->n_log);
+		count_by_stack(next, live->log, live->n_log);
+		counts_to_starts(next, a->stacks.n);
+		out->intervals.n = (uint32_t)n;
+		ok = put_by_stack(out, next, b->intervals, b->n_intervals) &&
+				put_by_stack(out, next, log->log, log->n_log) &&
+				put_by_stack(out, next, live->log, live->n_log);
+	}
+	free(next);
+	return ok;
+}
+
+static bool put_intervals(const struct aggregate *a, struct recording *out) {
+	struct bins log = {0};
+	struct bins live = {0};
+	bool ok = copy_log(&a->bins, &log) && log_live(a, &live) && sort_intervals(a, &log, &live, out);
+	bins_finish(&live);
+	bins_finish(&log);
+	return ok;
+}
+
+/** live[i]: how many blocks counted in sizes.items[i] live. */
+static void count_live_sizes(const struct aggregate *a, uint64_t *live) {
+	for (uint32_t i = 1; i < a->blocks.n; i++) {
+		const struct block *b = &a->blocks.items[i];
+		if (b->stack != BLOCK_UNUSED) {
+			uint32_t at = sizes_find(&a->sizes, &a->stacks.items[b->stack], b->stack, b->size);
+			if (at != INDEX_NONE) {
+				live[at]++;
+			}
+		}
+	}
+}
+
+static int compare_sizes(const void *x, const void *y) {
+	const struct rec_size *a = x;
+	const struct rec_size *b = y;
+	if (a->size != b->size) {
+		return a->size < b->size ? -1 : 1;
+	}
+	return (int)a->is_class - (int)b->is_class;
+}
+
+/** What the other sizes of a stack leave over has its usual size. */
+static struct rec_size usual_size(const struct stack *s, uint32_t stack,
+		const struct rec_size *others, size_t n) {
+	struct rec_size usual = {.stack = stack, .size = s->usual_size, .count = s->allocations};
+	usual.live = s->live_blocks;
+	for (size_t i = 0; i < n; i++) {
+		usual.count -= others[i].count;
+		usual.live -= others[i].live;
+	}
+	usual.bytes = usual.count * usual.size;
+	return usual;
+}
+
+/** Put in each stack's usual size, and bring its sizes in order. ends[stack]: where they end. */
+static void finish_sizes(const struct aggregate *a, const uint32_t *ends, struct rec_size *all,
+		struct recording *out) {
+	uint32_t n = 0;
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < a->stacks.n; i++) {
+		struct rec_size *own = &all[at];
+		uint32_t n_own = ends[i] - at;
+		own[0] = usual_size(&a->stacks.items[i], i, own + 1, n_own - 1);
+		qsort(own, n_own, sizeof *own, compare_sizes);
+		for (uint32_t k = 0; k < n_own; k++) {
+			if (own[k].count) {
+				all[n++] = own[k]; // n never overtakes at
+			}
+		}
+		at = ends[i];
+	}
+	out->sizes.items = all;
+	out->sizes.n = n;
+}
+
+/** next[stack]: where in `all` its sizes begin, behind a place for the usual one. */
+static void find_starts(const struct aggregate *a, uint32_t *next) {
+	for (uint32_t i = 0; i < a->stacks.n; i++) {
+		next[i] = 1;
+	}
+	for (uint32_t i = 0; i < a->sizes.n; i++) {
+		next[a->sizes.items[i].stack]++;
+	}
+	counts_to_starts(next, a->stacks.n);
+	for (uint32_t i = 0; i < a->stacks.n; i++) {
+		next[i]++;
+	}
+}
+
+static void put_counted_sizes(const struct aggregate *a, const uint64_t *live, uint32_t *next,
+		struct rec_size *all) {
+	for (uint32_t i = 0; i < a->sizes.n; i++) {
+		const struct size_count *c = &a->sizes.items[i];
+		all[next[c->stack]++] = (struct rec_size){
+				.stack = c->stack,
+				.is_class = c->is_class,
+				.size = c->size,
+				.count = c->count,
+				.bytes = c->bytes,
+				.live = live[i],
+		};
+	}
+}
+
+static bool put_sizes(const struct aggregate *a, struct recording *out) {
+	size_t n = (size_t)a->sizes.n + a->stacks.n;
+	uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
+	uint64_t *live = calloc((size_t)a->sizes.n + 1, sizeof *live);
+	struct rec_size *all = arena_new(&out->arena, struct rec_size, n);
+	bool ok = next && live && all && n < UINT32_MAX;
+	if (ok) {
+		count_live_sizes(a, live);
+		find_starts(a, next);
+		put_counted_sizes(a, live, next, all);
+		finish_sizes(a, next, all, out);
+	}
+	free(live);
+	free(next);
+	return ok;
+}
+
+static struct rec_thread thread_of(const struct aggregate *a, const struct thread_record *r,
+		uint64_t now_ns) {
+	bool is_over = r->has_ended || r->id == THREAD_NONE;
+	return (struct rec_thread){
+			.tid = r->tid,
+			.image = r->image,
+			.name = r->name,
+			.n_merged = r->n_merged,
+			.first_ns = r->first_ns,
+			.last_ns = is_over ? r->last_ns : max_u64(now_ns, r->first_ns),
+			.allocations = thread_allocations(&a->threads, r),
+			.allocated_bytes = r->allocated_bytes,
+			.frees = r->frees,
+			.temporary = r->temporary,
+			.live_bytes = r->live_bytes,
+			.peak_bytes = thread_peak_bytes(r, a->epoch),
+			.foreign_frees = r->foreign_frees,
+	};
+}
+
+static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
+	const struct threads *t = &a->threads;
+	uint32_t *number = calloc(t->records.n, sizeof *number);
+	out->threads.items = arena_new(&out->arena, struct rec_thread, t->n_used);
+	out->handovers.items = arena_new(&out->arena, struct rec_handover, t->handovers.n);
+	if (!number || !out->threads.items || !out->handovers.items) {
+		free(number);
+		return false;
+	}
+	out->threads.n = 0;
+	for (size_t i = 0; i < t->records.n; i++) {
+		if (t->records.items[i].is_used) {
+			number[i] = out->threads.n;
+			out->threads.items[out->threads.n++] = thread_of(a, &t->records.items[i], now_ns);
+		}
+	}
+	for (uint32_t i = 0; i < out->stacks.n; i++) {
+		struct rec_stack *s = &out->stacks.items[i];
+		s->thread = number[t->ids.items[s->thread].record];
+	}
+	out->handovers.n = (uint32_t)t->handovers.n;
+	for (size_t i = 0; i < t->handovers.n; i++) {
+		const struct handover *h = &t->handovers.items[i];
+		out->handovers.items[i] = (struct rec_handover){
+				.from = number[h->from],
+				.to = number[h->to],
+				.blocks = h->blocks,
+				.bytes = h->bytes,
+		};
+	}
+	free(number);
+	return true;
+}
+
+bool aggregate_snapshot(const struct aggregate *a, uint64_t now_ns, struct recording *out,
+		struct err *err) {
+	put_summary(a, out);
+	if (!put_stacks(a, out) || !put_edges(a, now_ns, out) || !put_intervals(a, out) ||
+			!put_sizes(a, out) || !put_threads(a, now_ns, out)) {
+		return err_memory(err);
+	}
+	return true;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The counters that nearly every event changes, moved out of the aggregate for the duration of a
+ * batch: fields of a small struct on the stack, to which nothing else stores, as the compiler can
+ * see.
+ */
+
+#include "engine/aggregate/state.h"
+
+/**
+ * The heap's totals as of the last event, and whose events they are. a->sum has those of the last
+ * tally_put: what lies between came from this one thread, so its own totals follow from the heap's.
+ */
+struct tally {
+	uint64_t label, moment;
+	uint64_t live_bytes, allocations, allocated_bytes, temporary, short_lived, peak_bytes;
+	uint64_t ended, frees;                 // blocks of the thread, and frees by it, since tally_put
+	uint64_t point_bytes, point_min_bytes; // the running point's
+	uint64_t number_offset; // a block's number among its thread's - its number among all
+	struct thread_id *id;
+	struct thread_record *record;
+	struct change *next; // where the next change goes
+	uint32_t epoch;
+	uint32_t thread;
+	bool has_numbers, follows_kde; // the aggregate's: here the compiler knows what they are
+	bool is_kept;                  // what the thread held at the peak
+	bool is_rising;                // the last event made a new maximum: settle_rise
+};
+
+/** The next events are of this thread. */
+static ATTR_INLINE void tally_thread(struct aggregate *a, struct tally *t, uint32_t thread) {
+	t->thread = thread;
+	t->id = &a->threads.ids.items[thread];
+	t->record = thread_record_of(&a->threads, thread);
+	t->number_offset = t->id->allocations - a->sum.allocations;
+	t->is_kept = a->is_epoch_used && t->record->epoch == t->epoch;
+}
+
+/** What the aggregate has now. `thread`: whose events come. */
+static ATTR_INLINE struct tally tally_take(struct aggregate *a, uint32_t thread) {
+	struct tally t = {
+			.label = a->label,
+			.moment = a->moment,
+			.live_bytes = a->sum.live_bytes,
+			.allocations = a->sum.allocations,
+			.allocated_bytes = a->sum.allocated_bytes,
+			.temporary = a->sum.temporary,
+			.short_lived = a->sum.short_lived,
+			.peak_bytes = a->sum.peak_bytes,
+			.point_bytes = a->bins.point.bytes,
+			.point_min_bytes = a->bins.point.min_bytes,
+			.next = &a->changes[a->n_changes],
+			.epoch = a->epoch,
+			.has_numbers = a->has_numbers,
+			.follows_kde = a->follows_kde,
+	};
+	tally_thread(a, &t, thread);
+	return t;
+}
+
+/** Bring the aggregate and the thread up to date. */
+static ATTR_INLINE void tally_put(struct aggregate *a, struct tally *t) {
+	uint64_t n_new = t->allocations - a->sum.allocations;
+	t->record->live_bytes += t->live_bytes - a->sum.live_bytes;
+	t->record->allocated_bytes += t->allocated_bytes - a->sum.allocated_bytes;
+	t->record->temporary += t->temporary - a->sum.temporary;
+	t->record->frees += t->frees;
+	t->id->allocations += n_new;
+	a->label = t->label;
+	a->moment = t->moment;
+	a->sum.live_bytes = t->live_bytes;
+	a->sum.live_blocks += n_new - t->ended;
+	a->sum.allocations = t->allocations;
+	a->sum.allocated_bytes = t->allocated_bytes;
+	a->sum.temporary = t->temporary;
+	a->sum.short_lived = t->short_lived;
+	a->bins.point.min_bytes = t->point_min_bytes;
+	a->n_changes = (size_t)(t->next - a->changes);
+	t->ended = t->frees = 0;
+}
+
+/** The events that follow are another thread's. */
+static ATTR_INLINE void tally_change_thread(struct aggregate *a, struct tally *t, uint32_t thread) {
+	tally_put(a, t);
+	tally_thread(a, t, thread);
+}
+
+/**
+ * The last event left the largest total of its point so far: of rises in a row, that is only
+ * looked at after the last. Perhaps it is the period's edge, or the peak.
+ */
+static ATTR_INLINE void settle_rise(struct aggregate *a, struct tally *t) {
+	t->is_rising = false;
+	t->point_bytes = t->live_bytes;
+	uint64_t n_blocks = a->sum.live_blocks + t->allocations - a->sum.allocations - t->ended;
+	if (!bins_rise(&a->bins,
+				&(struct rec_edge){
+						.time_ns = t->moment,
+						.bytes = t->live_bytes,
+						.blocks = n_blocks,
+						.allocations = t->allocations,
+						.allocated_bytes = t->allocated_bytes,
+						.temporary = t->temporary,
+				})) {
+		return;
+	}
+	t->next[-1].flags |= CHANGE_MOVES_EDGE;
+	if (t->live_bytes > t->peak_bytes) {
+		t->peak_bytes = a->sum.peak_bytes = t->live_bytes;
+		a->sum.peak_blocks = n_blocks;
+		a->sum.peak_time_ns = t->moment;
+		if (a->is_epoch_used) {
+			t->epoch = ++a->epoch;
+			t->is_kept = a->is_epoch_used = false;
+		}
+	}
+}
+
+/** To be called before totals change without a new peak. */
+static ATTR_INLINE void keep_peak(struct aggregate *a, struct tally *t) {
+	if (UNLIKELY(!t->is_kept)) {
+		t->is_kept = a->is_epoch_used = true;
+		if (t->record->epoch != t->epoch) {
+			t->record->epoch = t->epoch;
+			t->record->peak_bytes = t->record->live_bytes + t->live_bytes - a->sum.live_bytes;
+		}
+	}
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+#include "engine/costs/bins.h"
+
+#include "engine/index.h"
+#include "sys/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+size_t intervals_merge_scratch(size_t n) {
+	size_t size = 16;
+	while (size < n * 2) {
+		size *= 2;
+	}
+	return size;
+}
+
+/** Add `item` to `sum`, unless its counters would not hold that. */
+static bool add_interval(struct rec_interval *sum, const struct rec_interval *item) {
+	uint32_t count;
+	if (__builtin_add_overflow(sum->count, item->count, &count)) {
+		return false;
+	}
+	sum->count = count;
+	sum->temporary += item->temporary; // no more than count
+	sum->bytes += item->bytes;
+	return true;
+}
+
+/**
+ * A place of the scratch holds the number + 1 of an item in its low bits, as many as that takes, and
+ * bits of its hash in the others: items that only share a place are not looked at, which lie anywhere.
+ */
+size_t intervals_merge(struct rec_interval *items, size_t n, uint32_t *scratch) {
+	size_t mask = intervals_merge_scratch(n) - 1;
+	uint32_t number_mask = n ? UINT32_MAX >> __builtin_clz((uint32_t)n) : 0;
+	memset(scratch, 0, (mask + 1) * sizeof *scratch);
+	size_t n_out = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct rec_interval item = items[i];
+		uint64_t hash = hash_u64((uint64_t)item.stack << 16 | item.from);
+		uint32_t tag = (uint32_t)(hash >> 32) & ~number_mask;
+		size_t at = hash & mask;
+		for (; scratch[at]; at = (at + 1) & mask) {
+			if ((scratch[at] & ~number_mask) != tag) {
+				continue;
+			}
+			struct rec_interval *other = &items[(scratch[at] & number_mask) - 1];
+			if (other->stack == item.stack && other->from == item.from &&
+					add_interval(other, &item)) {
+				break;
+			}
+		}
+		if (!scratch[at]) {
+			items[n_out++] = item;
+			scratch[at] = (uint32_t)n_out | tag;
+		}
+	}
+	return n_out;
+}
+
+static bool reserve_scratch(struct bins *b, size_t n) {
+	size_t need = intervals_merge_scratch(n);
+	if (need <= b->scratch_size) {
+		return true;
+	}
+	uint32_t *scratch = malloc(need * sizeof *scratch);
+	if (!scratch) {
+		return false;
+	}
+	free(b->scratch);
+	b->scratch = scratch;
+	b->scratch_size = need;
+	return true;
+}
+
+bool bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals) {
+	min_bins = min_bins < 2 ? 2 : min_bins > BINS_MAX ? BINS_MAX : min_bins;
+	*b = (struct bins){
+			.min_bins = min_bins,
+			.max_intervals = max_intervals,
+			.shift = BINS_SHORTEST_SHIFT,
+			.period_end = 1 << BINS_SHORTEST_SHIFT,
+			.curve_shift = BINS_SHORTEST_SHIFT,
+			.curve_end = 1 << BINS_SHORTEST_SHIFT,
+	};
+	b->curve = calloc((size_t)min_bins * 2, sizeof *b->curve);
+	b->edges = calloc((size_t)min_bins * 2, sizeof *b->edges);
+	b->edge_times = calloc((size_t)min_bins * 2, sizeof *b->edge_times);
+	return b->curve && b->edges && b->edge_times &&
+			pages_reserve((void **)&b->log, &b->log_capacity, 1, sizeof *b->log) &&
+			pages_reserve((void **)&b->intervals, &b->intervals_capacity, 1, sizeof *b->intervals);
+}
+
+void bins_finish(struct bins *b) {
+	pages_give(b->log, b->log_capacity * sizeof *b->log);
+	pages_give(b->intervals, b->intervals_capacity * sizeof *b->intervals);
+	free(b->scratch);
+	free(b->edge_times);
+	free(b->edges);
+	free(b->curve);
+	*b = (struct bins){0};
+}
+
+uint64_t bins_bytes(const struct bins *b) {
+	return (uint64_t)b->min_bins * 2 *
+			(sizeof *b->curve + sizeof *b->edges + sizeof *b->edge_times) +
+			b->log_capacity * sizeof *b->log + b->n_intervals * sizeof *b->intervals +
+			b->scratch_size * sizeof *b->scratch;
+}
+
+/** Settled items: label them, and merge them. Gives how many are left. */
+static size_t merge_settled(struct bins *b) {
+	for (size_t i = 0; i < b->mark; i++) {
+		struct rec_interval *item = &b->log[i];
+		item->until = (uint16_t)b->n;
+		item->from = item->from < b->n ? item->from : (uint16_t)b->n;
+	}
+	return intervals_merge(b->log, b->mark, b->scratch);
+}
+
+bool bins_compact_log(struct bins *b) {
+	if (b->n_log == 0) {
+		return true;
+	}
+	if (!reserve_scratch(b, b->n_log)) {
+		return false;
+	}
+	for (size_t i = b->mark; i < b->n_log; i++) {
+		b->log[i].until = (uint16_t)(b->n + 1);
+	}
+	size_t n_settled = merge_settled(b);
+	size_t n_open = intervals_merge(b->log + b->mark, b->n_log - b->mark, b->scratch);
+	memmove(b->log + n_settled, b->log + b->mark, n_open * sizeof *b->log);
+	b->mark = n_settled;
+	b->n_log = n_settled + n_open;
+	return true;
+}
+
+bool bins_reserve(struct bins *b, size_t more) {
+	if (LIKELY(b->n_log + more <= b->log_capacity)) {
+		return true;
+	}
+	(void)bins_compact_log(b); // without memory for that, the log grows instead
+	// Merging again and again what is different would be slow: half the log shall be free
+	size_t need = (b->n_log + more) * 2;
+	if (need > UINT32_MAX) {
+		return false;
+	}
+	return pages_reserve((void **)&b->log, &b->log_capacity, need, sizeof *b->log) ||
+			b->n_log + more <= b->log_capacity;
+}
+
+/** Append the settled part of the log to the intervals; the rest is settled from now on. */
+static void append_settled(struct bins *b) {
+	size_t n = merge_settled(b);
+	memcpy(b->intervals + b->n_intervals, b->log, n * sizeof *b->log);
+	b->n_intervals += n;
+	b->n_log -= b->mark;
+	memmove(b->log, b->log + b->mark, b->n_log * sizeof *b->log);
+	b->mark = b->n_log;
+}
+
+static uint64_t min_u64(uint64_t x, uint64_t y) {
+	return x < y ? x : y;
+}
+
+/** Two periods become one: the larger edge stays, the first of equal ones. True: that of `first`. */
+static bool join(struct rec_edge *out, const struct rec_edge *first,
+		const struct rec_edge *second) {
+	bool first_stays = first->bytes >= second->bytes;
+	struct rec_edge joined = first_stays ? *first : *second;
+	joined.end_ns = second->end_ns;
+	joined.min_bytes = min_u64(first->min_bytes, second->min_bytes);
+	*out = joined;
+	return first_stays;
+}
+
+/** Join edges 2j and 2j + 1. new_edge[k]: what edge k has become. */
+static void join_edges(struct bins *b, uint16_t *new_edge) {
+	for (uint32_t j = 0; j < b->n / 2; j++) {
+		bool first_stays = join(&b->edges[j], &b->edges[2 * j], &b->edges[2 * j + 1]);
+		b->edge_times[j] = b->edges[j].time_ns;
+		new_edge[2 * j] = (uint16_t)j;
+		new_edge[2 * j + 1] = (uint16_t)(j + first_stays);
+	}
+	new_edge[b->n] = (uint16_t)(b->n / 2);
+	new_edge[b->n + 1] = (uint16_t)(b->n / 2 + 1);
+}
+
+/** Give all intervals their new edges, and merge those that became equal. */
+static void relabel_intervals(struct bins *b, const uint16_t *new_edge) {
+	size_t n_out = 0;
+	for (size_t i = 0; i < b->n_intervals;) {
+		// Intervals are ordered by `until`, and stay so: one group at a time
+		uint16_t until = new_edge[b->intervals[i].until];
+		size_t n_group = 0;
+		for (; i < b->n_intervals && new_edge[b->intervals[i].until] == until; i++) {
+			struct rec_interval item = b->intervals[i];
+			item.from = new_edge[item.from];
+			item.until = until;
+			b->intervals[n_out + n_group++] = item;
+		}
+		n_out += intervals_merge(b->intervals + n_out, n_group, b->scratch);
+	}
+	b->n_intervals = n_out;
+	for (size_t i = 0; i < b->n_log; i++) {
+		b->log[i].from = new_edge[b->log[i].from];
+	}
+}
+
+/** How many intervals end at any so many edges in a row, at most. */
+static size_t largest_span(const struct bins *b, uint32_t n_edges) {
+	size_t largest = 0;
+	for (size_t i = 0, start = 0; i < b->n_intervals; i++) {
+		while (b->intervals[i].until - b->intervals[start].until >= (int)n_edges) {
+			start++;
+		}
+		largest = i - start >= largest ? i - start + 1 : largest;
+	}
+	return largest;
+}
+
+/** Intervals that now end at the running edge are not complete: back to the log's settled part. */
+static void unsettle_last(struct bins *b) {
+	size_t n = 0;
+	while (n < b->n_intervals && b->intervals[b->n_intervals - n - 1].until == b->n) {
+		n++;
+	}
+	memmove(b->log + n, b->log, b->n_log * sizeof *b->log);
+	b->n_intervals -= n;
+	memcpy(b->log, b->intervals + b->n_intervals, n * sizeof *b->log);
+	b->n_log += n;
+	b->mark += n;
+}
+
+/** Join edges again and again. new_edge[k]: what edge k, as an end of an interval, has become. */
+static void join_levels(struct bins *b, unsigned levels, uint16_t *new_edge, uint16_t *step) {
+	uint32_t n = b->n + 2;
+	for (uint32_t k = 0; k < n; k++) {
+		new_edge[k] = (uint16_t)k;
+	}
+	for (unsigned i = 0; i < levels; i++) {
+		join_edges(b, step);
+		for (uint32_t k = 0; k < n; k++) {
+			new_edge[k] = step[new_edge[k]];
+		}
+		b->n /= 2;
+	}
+}
+
+/**
+ * 1 << levels periods become one. Their number is a multiple of that, so the running one, too, only
+ * grows at its end. False: out of memory.
+ */
+static bool coarsen(struct bins *b, unsigned levels) {
+	uint16_t *new_edge = malloc(2 * ((size_t)b->n + 2) * sizeof *new_edge);
+	// What ends at one edge from now on ended up to that edge, and behind the one that stays before it
+	size_t n_group = largest_span(b, (2u << levels) - 1);
+	if (!new_edge || !reserve_scratch(b, n_group) ||
+			!pages_reserve((void **)&b->log, &b->log_capacity, b->n_log + n_group,
+					sizeof *b->log)) {
+		free(new_edge);
+		return false;
+	}
+	join_levels(b, levels, new_edge, new_edge + b->n + 2);
+	relabel_intervals(b, new_edge);
+	free(new_edge);
+	b->shift += levels;
+	b->period_end = ((uint64_t)b->n + 1) << b->shift;
+	b->levels = 0;
+	unsettle_last(b);
+	return true;
+}
+
+// One stack in so many is looked at, to know beforehand what joining periods will bring
+enum { SAMPLE = 64, LEVELS_MAX = 5 };
+
+static bool is_sampled(uint32_t stack) {
+	return hash_u64(stack) % SAMPLE == 0;
+}
+
+/** About how many intervals are left if 1 << levels periods become one. n: of the sample. */
+static size_t count_left(const struct rec_interval *sample, size_t n, unsigned levels,
+		uint32_t *scratch) {
+	size_t mask = intervals_merge_scratch(n) - 1;
+	size_t n_left = 0;
+	memset(scratch, 0, (mask + 1) * sizeof *scratch);
+	for (size_t i = 0; i < n; i++) {
+		const struct rec_interval *x = &sample[i];
+		uint64_t key = (uint64_t)x->stack << 32 | (uint32_t)(x->from >> levels) << 16 |
+				(uint32_t)(x->until >> levels);
+		// Part of the hash stands for the whole: this is an estimate
+		uint64_t hash = hash_u64(key);
+		uint32_t tag = (uint32_t)(hash >> 32) | 1;
+		size_t at = hash & mask;
+		while (scratch[at] && scratch[at] != tag) {
+			at = (at + 1) & mask;
+		}
+		n_left += scratch[at] == 0;
+		scratch[at] = tag;
+	}
+	return n_left * SAMPLE;
+}
+
+/**
+ * How many times periods must be joined until intervals are few enough: where blocks live for many
+ * periods, the first times bring nothing and cost as much as the last. 1 if there is no memory.
+ */
+static unsigned levels_wanted(struct bins *b, uint64_t allowed) {
+	size_t n = 0;
+	for (size_t i = 0; i < b->n_intervals; i++) {
+		n += is_sampled(b->intervals[i].stack);
+	}
+	struct rec_interval *sample = calloc(n + 1, sizeof *sample);
+	if (!sample || !reserve_scratch(b, n)) {
+		free(sample);
+		return 1;
+	}
+	n = 0;
+	for (size_t i = 0; i < b->n_intervals; i++) {
+		sample[n] = b->intervals[i];
+		n += is_sampled(b->intervals[i].stack);
+	}
+	unsigned levels = 1;
+	while (levels < LEVELS_MAX && b->n >> (levels + 1) >= 2 &&
+			count_left(sample, n, levels, b->scratch) > allowed) {
+		levels++;
+	}
+	free(sample);
+	return levels;
+}
+
+/** How many intervals are worth their cost. */
+static uint64_t allowed_intervals(const struct bins *b, const struct rec_edge *so_far,
+		uint32_t n_stacks) {
+	uint64_t allowed = b->max_intervals / 2;
+	uint64_t by_deaths = (so_far->allocations - so_far->blocks) / BINS_DEATHS;
+	uint64_t by_stacks = (uint64_t)n_stacks * BINS_PER_STACK;
+	allowed = by_deaths > allowed ? by_deaths : allowed;
+	allowed = by_stacks > allowed ? by_stacks : allowed;
+	return min_u64(allowed, b->max_intervals);
+}
+
+/** The first moment of a period, until something is larger: what there is at its begin. */
+static struct rec_edge begin_at(const struct rec_edge *so_far, uint64_t moment) {
+	struct rec_edge edge = *so_far;
+	edge.time_ns = moment;
+	edge.min_bytes = so_far->bytes;
+	return edge;
+}
+
+/** The running period is over, or made longer. False: out of memory. */
+static bool end_period(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
+	if (b->n == b->min_bins * 2) {
+		return coarsen(b, 1);
+	}
+	uint64_t allowed = allowed_intervals(b, so_far, n_stacks);
+	if (b->n % 2 == 0 && b->n >= 4 && b->n_intervals > allowed) {
+		b->levels = b->levels ? b->levels : levels_wanted(b, allowed);
+		if (b->n % (1u << b->levels) == 0 || b->n_intervals > b->max_intervals) {
+			return coarsen(b, b->n % (1u << b->levels) == 0 ? b->levels : 1);
+		}
+	}
+	if (!reserve_scratch(b, b->mark) ||
+			!pages_reserve((void **)&b->intervals, &b->intervals_capacity, b->n_intervals + b->mark,
+					sizeof *b->intervals)) {
+		return false;
+	}
+	append_settled(b);
+	b->edges[b->n] = bins_edge_at(b, b->period_end);
+	b->edge_times[b->n] = b->running.time_ns;
+	b->n++;
+	b->running = begin_at(so_far, b->period_end);
+	b->running_edge = b->period_end;
+	b->period_end = ((uint64_t)b->n + 1) << b->shift;
+	return true;
+}
+
+/** The running point is over, or its period made longer. */
+static void end_point(struct bins *b, const struct rec_edge *so_far) {
+	if (b->n_curve == b->min_bins * 2) {
+		b->n_curve /= 2;
+		b->curve_shift++;
+		for (uint32_t j = 0; j < b->n_curve; j++) {
+			(void)join(&b->curve[j], &b->curve[2 * j], &b->curve[2 * j + 1]);
+		}
+	} else {
+		b->curve[b->n_curve++] = bins_point_at(b, b->curve_end);
+		b->point = begin_at(so_far, b->curve_end);
+	}
+	b->curve_end = ((uint64_t)b->n_curve + 1) << b->curve_shift;
+}
+
+bool bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
+	b->running.min_bytes = min_u64(b->running.min_bytes, b->point.min_bytes);
+	if (b->period_end == b->curve_end && !end_period(b, so_far, n_stacks)) {
+		return false;
+	}
+	end_point(b, so_far);
+	return true;
+}
+
+struct rec_edge bins_edge_at(const struct bins *b, uint64_t end_ns) {
+	struct rec_edge edge = b->running;
+	edge.end_ns = end_ns;
+	edge.min_bytes = min_u64(edge.min_bytes, b->point.min_bytes);
+	return edge;
+}
+
+struct rec_edge bins_point_at(const struct bins *b, uint64_t end_ns) {
+	struct rec_edge point = b->point;
+	point.end_ns = end_ns;
+	return point;
+}

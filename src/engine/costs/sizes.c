@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "engine/costs/sizes.h"
+
+#include "sys/pages.h"
+
+static uint64_t hash_of(uint32_t stack, uint64_t size, uint32_t is_class) {
+	return hash_u64(((uint64_t)stack << 1 | is_class) * 0xff51afd7ed558ccd ^ size);
+}
+
+static uint32_t find(const struct sizes *z, uint64_t hash, uint32_t stack, uint64_t size,
+		uint32_t is_class) {
+	uint32_t at = index_first(&z->index, hash);
+	for (uint32_t i; (i = index_next(&z->index, hash, &at)) != INDEX_NONE;) {
+		const struct size_count *c = &z->items[i];
+		if (c->size == size && c->stack == stack && c->is_class == is_class) {
+			return i;
+		}
+	}
+	return INDEX_NONE;
+}
+
+static uint64_t class_of(uint64_t size) {
+	return (uint64_t)1 << (63 - __builtin_clzll(size));
+}
+
+bool sizes_reserve(struct sizes *z, uint32_t more) {
+	return pages_reserve((void **)&z->items, &z->capacity, (size_t)z->n + more, sizeof *z->items) &&
+			index_reserve(&z->index, more);
+}
+
+static uint32_t add(struct sizes *z, uint64_t hash, struct size_count c) {
+	z->items[z->n] = c;
+	index_put(&z->index, hash, z->n);
+	return z->n++;
+}
+
+/** Where a size is counted that is not among the exact ones: a new exact one, or its class. */
+static uint32_t at_new_size(struct sizes *z, struct stack *s, uint32_t stack, uint64_t size) {
+	if (size == 0 || s->n_sizes < z->max_per_stack) {
+		s->n_sizes += size != 0;
+		return add(z, hash_of(stack, size, 0), (struct size_count){.stack = stack, .size = size});
+	}
+	uint64_t smallest = class_of(size);
+	uint64_t hash = hash_of(stack, smallest, 1);
+	uint32_t i = find(z, hash, stack, smallest, 1);
+	return i != INDEX_NONE
+			? i
+			: add(z, hash, (struct size_count){.stack = stack, .size = smallest, .is_class = 1});
+}
+
+void sizes_count(struct sizes *z, struct stack *s, uint32_t stack, uint64_t size) {
+	uint32_t i = find(z, hash_of(stack, size, 0), stack, size, 0);
+	if (UNLIKELY(i == INDEX_NONE)) {
+		i = at_new_size(z, s, stack, size);
+	}
+	z->items[i].count++;
+	z->items[i].bytes += size;
+}
+
+uint32_t sizes_find(const struct sizes *z, const struct stack *s, uint32_t stack, uint64_t size) {
+	if (size_is_usual(s, size)) {
+		return INDEX_NONE;
+	}
+	uint32_t i = find(z, hash_of(stack, size, 0), stack, size, 0);
+	if (i == INDEX_NONE && size != 0) {
+		uint64_t smallest = class_of(size);
+		i = find(z, hash_of(stack, smallest, 1), stack, smallest, 1);
+	}
+	return i;
+}
+
+void sizes_finish(struct sizes *z) {
+	pages_give(z->items, z->capacity * sizeof *z->items);
+	index_finish(&z->index);
+	*z = (struct sizes){0};
+}
+
+uint64_t sizes_bytes(const struct sizes *z) {
+	return (uint64_t)z->n * sizeof *z->items + index_bytes(&z->index);
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "engine/costs/stacks.h"
+
+#include "sys/pages.h"
+
+#include <stdlib.h>
+
+enum { NODE_PAGES = 1 << 16 };
+
+bool stacks_init(struct stacks *s) {
+	*s = (struct stacks){.node_pages = calloc(NODE_PAGES, sizeof *s->node_pages)};
+	return s->node_pages != NULL;
+}
+
+void stacks_finish(struct stacks *s) {
+	// Few of many places are in use: the sweep ends with the last one
+	uint32_t n_left = s->node_pages ? s->n_node_pages : 0;
+	for (uint32_t i = 0; n_left > 0; i++) {
+		n_left -= s->node_pages[i] != NULL;
+		free(s->node_pages[i]);
+	}
+	free(s->node_pages);
+	index_finish(&s->by_thread);
+	pages_give(s->items, s->capacity * sizeof *s->items);
+	pages_give(s->lives, s->lives_capacity * sizeof *s->lives);
+	index_finish(&s->lives_of);
+	*s = (struct stacks){0};
+}
+
+uint64_t stacks_bytes(const struct stacks *s) {
+	return NODE_PAGES * sizeof *s->node_pages +
+			(uint64_t)s->n_node_pages * STACK_NODE_PAGE * sizeof **s->node_pages +
+			(uint64_t)s->n * sizeof *s->items + index_bytes(&s->by_thread) +
+			(uint64_t)s->n_lives * sizeof *s->lives + index_bytes(&s->lives_of);
+}
+
+static struct stack_at_node *at_node(struct stacks *s, uint32_t node) {
+	struct stack_at_node **page = &s->node_pages[node / STACK_NODE_PAGE];
+	if (!*page) {
+		*page = calloc(STACK_NODE_PAGE, sizeof **page);
+		if (!*page) {
+			return NULL;
+		}
+		s->n_node_pages++;
+	}
+	return &(*page)[node % STACK_NODE_PAGE];
+}
+
+static uint64_t hash_of(uint32_t node, uint32_t thread) {
+	return hash_u64((uint64_t)thread << 32 | node);
+}
+
+static bool is_of(const struct stacks *s, uint32_t stack, uint32_t node, uint32_t thread) {
+	return s->items[stack].node == node && s->items[stack].thread == thread;
+}
+
+static uint32_t find(const struct stacks *s, uint32_t node, uint32_t thread) {
+	uint64_t hash = hash_of(node, thread);
+	uint32_t at = index_first(&s->by_thread, hash);
+	for (uint32_t i; (i = index_next(&s->by_thread, hash, &at)) != INDEX_NONE;) {
+		if (is_of(s, i, node, thread)) {
+			return i;
+		}
+	}
+	return STACK_NONE;
+}
+
+/** Among the stacks of a node, of which one was asked for last. */
+static uint32_t find_beside(const struct stacks *s, const struct stack_at_node *known,
+		uint32_t node, uint32_t thread) {
+	if (!known->stack) {
+		return STACK_NONE;
+	}
+	return is_of(s, known->stack - 1, node, thread) ? known->stack - 1 : find(s, node, thread);
+}
+
+static void put(struct stacks *s, uint32_t stack) {
+	const struct stack *item = &s->items[stack];
+	index_put(&s->by_thread, hash_of(item->node, item->thread), stack);
+}
+
+/** The only stack of a node is found through the node; with a second one both go into the index. */
+static bool put_beside(struct stacks *s, const struct stack_at_node *known, uint32_t stack) {
+	if (!known->stack) {
+		return true;
+	}
+	if (!index_reserve(&s->by_thread, 2)) {
+		return false;
+	}
+	const struct stack *other = &s->items[known->stack - 1];
+	if (find(s, other->node, other->thread) == STACK_NONE) {
+		put(s, known->stack - 1);
+	}
+	put(s, stack);
+	return true;
+}
+
+static uint32_t add(struct stacks *s, const struct stack_at_node *known, struct stack stack) {
+	size_t n = (size_t)s->n + 1;
+	if (s->n == STACK_NONE ||
+			!pages_reserve((void **)&s->items, &s->capacity, n, sizeof *s->items)) {
+		return STACK_NONE;
+	}
+	s->items[s->n] = stack;
+	return put_beside(s, known, s->n) ? s->n++ : STACK_NONE;
+}
+
+uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
+		uint64_t moment) {
+	struct stack_at_node *known = at_node(s, node);
+	if (!known) {
+		return STACK_NONE;
+	}
+	uint32_t owner = thread <= STACKS_THREADS ? thread : 0;
+	uint32_t stack = find_beside(s, known, node, owner);
+	if (stack == STACK_NONE && s->n >= STACKS_BY_THREAD && owner) {
+		owner = 0;
+		stack = find_beside(s, known, node, owner);
+	}
+	if (stack == STACK_NONE) {
+		stack = add(s, known,
+				(struct stack){
+						.usual_size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX,
+						.n_sizes = size < UINT32_MAX,
+						.first = moment,
+						.node = node,
+						.thread = owner,
+				});
+	}
+	if (stack != STACK_NONE) {
+		*known = (struct stack_at_node){.stack = stack + 1, .thread = thread};
+	}
+	return stack;
+}
+
+// ---- lifetimes
+
+static uint32_t find_lives(const struct stacks *s, uint32_t stack) {
+	uint64_t hash = hash_u64(stack);
+	uint32_t at = index_first(&s->lives_of, hash);
+	for (uint32_t i; (i = index_next(&s->lives_of, hash, &at)) != INDEX_NONE;) {
+		if (s->lives[i].stack == stack) {
+			return i;
+		}
+	}
+	return INDEX_NONE;
+}
+
+bool stacks_reserve_lives(struct stacks *s, uint32_t more) {
+	return pages_reserve((void **)&s->lives, &s->lives_capacity, (size_t)s->n_lives + more,
+				   sizeof *s->lives) &&
+			index_reserve(&s->lives_of, more);
+}
+
+void stacks_carry_lives(struct stacks *s, uint32_t stack, unsigned class) {
+	uint32_t i = find_lives(s, stack);
+	if (i == INDEX_NONE) {
+		i = s->n_lives++;
+		s->lives[i].stack = stack;
+		index_put(&s->lives_of, hash_u64(stack), i);
+	}
+	uint32_t *count = &s->lives[i].counts.blocks[class];
+	*count = *count < UINT32_MAX - 256 ? *count + 256 : UINT32_MAX;
+}
+
+struct rec_lifetimes stacks_lifetimes(const struct stacks *s, uint32_t stack) {
+	struct rec_lifetimes all;
+	for (int i = 0; i < STACK_LIFETIMES; i++) {
+		all.blocks[i] = s->items[stack].lifetimes[i];
+	}
+	uint32_t carried = find_lives(s, stack);
+	if (carried != INDEX_NONE) {
+		rec_lifetimes_add(&all, &s->lives[carried].counts);
+	}
+	return all;
+}
+
+// ----
+
+void stacks_restart_epochs(struct stacks *s, uint32_t epoch) {
+	for (uint32_t i = 0; i < s->n; i++) {
+		s->items[i].epoch = s->items[i].epoch == epoch ? 1 : 0;
+	}
+}

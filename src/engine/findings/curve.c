@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings/curve.h"
+
+#include <stddef.h>
+
+// Points are unevenly spaced: what is fitted is first sampled evenly, each sample taking the value
+// of the last point before it. Shapes are tried from the most to the least certain.
+
+enum { N_SAMPLES = 64 };
+
+static uint32_t top_of(const struct curve *c) {
+	uint32_t top = 0;
+	for (uint32_t i = 1; i < c->n; i++) {
+		top = c->bytes[i] > c->bytes[top] ? i : top;
+	}
+	return top;
+}
+
+static uint32_t first_with(const struct curve *c, double bytes) {
+	uint32_t i = 0;
+	while (i < c->n && (double)c->bytes[i] < bytes) {
+		i++;
+	}
+	return i;
+}
+
+static uint32_t last_with(const struct curve *c, double bytes) {
+	uint32_t i = c->n;
+	while (i > 0 && (double)c->bytes[i - 1] < bytes) {
+		i--;
+	}
+	return i ? i - 1 : 0;
+}
+
+static uint64_t lowest(const struct curve *c, uint32_t first, uint32_t last) {
+	uint64_t low = c->bytes[first];
+	for (uint32_t i = first; i <= last; i++) {
+		low = c->bytes[i] < low ? c->bytes[i] : low;
+	}
+	return low;
+}
+
+static void sample(const struct curve *c, uint64_t from_ns, uint64_t to_ns, double out[N_SAMPLES]) {
+	uint32_t at = 0;
+	for (int i = 0; i < N_SAMPLES; i++) {
+		double ns = (double)from_ns + (double)(to_ns - from_ns) * i / (N_SAMPLES - 1);
+		while (at + 1 < c->n && (double)c->times_ns[at + 1] <= ns) {
+			at++;
+		}
+		out[i] = (double)c->bytes[at];
+	}
+}
+
+/** How much of the variance a straight line explains: 1 is all. */
+static double straightness(const double v[N_SAMPLES]) {
+	double n = N_SAMPLES, sx = 0, sy = 0, sxx = 0, sxy = 0, syy = 0;
+	for (int i = 0; i < N_SAMPLES; i++) {
+		sx += i, sy += v[i];
+		sxx += (double)i * i, sxy += i * v[i], syy += v[i] * v[i];
+	}
+	double xx = n * sxx - sx * sx, xy = n * sxy - sx * sy, yy = n * syy - sy * sy;
+	return yy > 0 ? xy * xy / (xx * yy) : 0;
+}
+
+static double mean(const double *v, int n) {
+	double sum = 0;
+	for (int i = 0; i < n; i++) {
+		sum += v[i];
+	}
+	return sum / n;
+}
+
+/** No quarter is below the one before, and the last still rises: it did not stop. */
+static bool keeps_rising(const double v[N_SAMPLES]) {
+	enum { QUARTER = N_SAMPLES / 4 };
+	double q[4];
+	for (int i = 0; i < 4; i++) {
+		q[i] = mean(v + i * QUARTER, QUARTER);
+	}
+	double rise = v[N_SAMPLES - 1] - v[0];
+	return q[0] <= q[1] && q[1] <= q[2] && q[2] <= q[3] &&
+			v[N_SAMPLES - 1] - v[N_SAMPLES - QUARTER] >= rise / 20;
+}
+
+static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts *f) {
+	uint64_t run = c->times_ns[c->n - 1];
+	uint32_t begin = first_with(c, 1);
+	// Not its start-up: that is no growth
+	while (begin < end && c->times_ns[begin] < run / 20) {
+		begin++;
+	}
+	f->from_ns = c->times_ns[begin];
+	f->to_ns = c->times_ns[end];
+	f->from_bytes = c->bytes[begin];
+	if (f->to_ns < f->from_ns + run / 10 * 3 || f->to_ns < run / 10 * 7 || end < begin + 8 ||
+			c->bytes[end] < f->from_bytes + f->top_bytes / 5) {
+		return false;
+	}
+	double v[N_SAMPLES];
+	sample(c, f->from_ns, f->to_ns, v);
+	double line = straightness(v);
+	f->is_even = line > 0.95;
+	f->top_bytes = c->bytes[end];
+	f->rate = (uint64_t)((double)(f->top_bytes - f->from_bytes) * 1e9 /
+			(double)(f->to_ns - f->from_ns));
+	return line > 0.7 && keeps_rising(v);
+}
+
+/** The largest single rise on the way, as a part of the whole. */
+static double largest_step(const struct curve *c, uint32_t first, uint32_t last, uint64_t top) {
+	uint64_t step = 0;
+	for (uint32_t i = first > 0 ? first : 1; i <= last; i++) {
+		uint64_t rise = c->bytes[i] > c->bytes[i - 1] ? c->bytes[i] - c->bytes[i - 1] : 0;
+		step = rise > step ? rise : step;
+	}
+	return (double)step / (double)top;
+}
+
+/** Where it stopped: it rose step by step until there, and kept what it had until nearly the end. */
+static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts *f) {
+	double top = (double)f->top_bytes;
+	uint64_t run = c->times_ns[c->n - 1];
+	uint32_t reached = first_with(c, top * 0.95), began = first_with(c, top * 0.1);
+	f->from_ns = c->times_ns[began];
+	f->to_ns = c->times_ns[reached];
+	if ((double)lowest(c, reached, end) < top * 0.85 || c->times_ns[end] < run / 10 * 8 ||
+			c->times_ns[end] - f->to_ns < run / 5) {
+		return false;
+	}
+	if (f->to_ns <= run / 10) {
+		f->shape = CURVE_AT_START;
+		return true;
+	}
+	if (f->to_ns - f->from_ns < run / 33) {
+		f->shape = CURVE_ONCE;
+		return true;
+	}
+	f->shape = CURVE_STOPPED;
+	return reached >= began + 5 && largest_step(c, began, reached, f->top_bytes) < 0.3;
+}
+
+static bool judge_bursts(const struct curve *c, struct curve_facts *f) {
+	uint64_t in_burst = 0, first_begin = 0, last_begin = 0;
+	bool is_up = false;
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (!is_up && c->bytes[i] > f->top_bytes / 2) {
+			struct curve_stretch s = curve_stretch_at(c, i);
+			is_up = true;
+			last_begin = c->times_ns[i];
+			first_begin = f->n_bursts++ == 0 ? last_begin : first_begin;
+			in_burst += s.ns;
+		} else if (is_up && c->bytes[i] < f->top_bytes / 5) {
+			is_up = false;
+		}
+	}
+	if (f->n_bursts < 3 || is_up || in_burst > c->times_ns[c->n - 1] / 2) {
+		return false;
+	}
+	f->burst_ns = in_burst / f->n_bursts;
+	f->period_ns = (last_begin - first_begin) / (f->n_bursts - 1);
+	return true;
+}
+
+struct curve_facts curve_judge(const struct curve *c) {
+	struct curve_facts none = {0}, f;
+	if (c->n < 8) {
+		return none;
+	}
+	none.top_bytes = c->bytes[top_of(c)];
+	if (none.top_bytes == 0) {
+		return none;
+	}
+	uint32_t end = last_with(c, (double)none.top_bytes * 0.9);
+	uint64_t run = c->times_ns[c->n - 1];
+	none.is_freed_at_end = c->bytes[c->n - 1] < none.top_bytes / 10;
+	if (c->times_ns[first_with(c, (double)none.top_bytes * 0.05)] >= run - run / 100) {
+		none.shape = CURVE_AT_END;
+		return none;
+	}
+	f = none;
+	if (judge_level(c, end, &f)) {
+		return f;
+	}
+	f = none;
+	if (judge_growth(c, end, &f)) {
+		f.shape = CURVE_GREW;
+		return f;
+	}
+	f = none;
+	if (judge_bursts(c, &f)) {
+		f.shape = CURVE_BURSTS;
+		return f;
+	}
+	return none;
+}
+
+struct curve_stretch curve_stretch_at(const struct curve *c, uint32_t at) {
+	struct curve_stretch s = {at, at, 0};
+	uint64_t half = c->bytes[at] / 2;
+	while (s.first > 0 && c->bytes[s.first - 1] > half) {
+		s.first--;
+	}
+	while (s.last + 1 < c->n && c->bytes[s.last + 1] > half) {
+		s.last++;
+	}
+	uint64_t from = c->times_ns[s.first], to = c->times_ns[s.last];
+	from -= s.first > 0 ? (from - c->times_ns[s.first - 1]) / 2 : 0;
+	to += s.last + 1 < c->n ? (c->times_ns[s.last + 1] - to) / 2 : 0;
+	s.ns = to - from;
+	return s;
+}
+
+bool curve_find_level(const struct curve *c, struct curve_level *out) {
+	enum { HALF = N_SAMPLES / 2, QUARTER = N_SAMPLES / 4 };
+	if (c->n < 8) {
+		return false;
+	}
+	// The part of the top that it must keep: what is made anew is there twice for a moment
+	double kept = (double)c->bytes[top_of(c)] * 0.45, v[N_SAMPLES];
+	uint64_t run = c->times_ns[c->n - 1];
+	uint32_t end = last_with(c, kept);
+	if (kept == 0 || c->times_ns[end] < run / 10 * 9) {
+		return false;
+	}
+	sample(c, 0, c->times_ns[end], v);
+	double before = mean(v + HALF, QUARTER), after = mean(v + HALF + QUARTER, QUARTER);
+	double level = (before + after) / 2;
+	uint32_t first = first_with(c, level * 0.9);
+	*out = (struct curve_level){c->times_ns[first], lowest(c, first, end), 0};
+	for (uint32_t i = first; i <= end; i++) {
+		out->high_bytes = c->bytes[i] > out->high_bytes ? c->bytes[i] : out->high_bytes;
+	}
+	bool is_steady = after - before < level / 20 && before - after < level / 20;
+	return is_steady && out->from_ns <= run / 2 && (double)out->low_bytes >= kept;
+}
+
+uint64_t curve_rise_since(const struct curve *c, uint64_t ns) {
+	uint64_t run = c->times_ns[c->n - 1], last = c->bytes[c->n - 1];
+	double v[N_SAMPLES];
+	sample(c, ns > run / 10 ? ns - run / 10 : ns, ns, v);
+	double before = mean(v, N_SAMPLES);
+	return (double)last > before ? last - (uint64_t)before : 0;
+}
+
+uint64_t curve_first_ns(const struct curve *c, double part) {
+	uint64_t ns = c->times_ns[first_with(c, (double)c->bytes[top_of(c)] * part)];
+	uint64_t start = c->times_ns[c->n - 1] / 20;
+	return ns > start ? ns : start;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings/parts.h"
+
+#include <stdlib.h>
+
+// A container that grows by doubling leaves a chain in the sizes of its stacks: each size about
+// twice (or one and a half times) the one before, all about equally often. What is said of it is the
+// sum over that chain: all but its last blocks are what one reservation would save.
+
+struct step {
+	uint64_t size, count, bytes;
+};
+
+static int by_size(const void *a, const void *b) {
+	const struct step *x = a, *y = b;
+	return x->size < y->size ? -1 : x->size > y->size;
+}
+
+static bool is_exact_of(const struct rec_size *s, const uint8_t *tags) {
+	return tags[s->stack] && !s->is_class && s->size > 0;
+}
+
+/** Is one of the tagged stacks' sizes worth speaking of? Most programs end here. */
+static bool has_large(const struct recording *r, const uint8_t *tags) {
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
+		const struct rec_size *s = &r->sizes.items[i];
+		if (s->size >= r->summary.peak_bytes / 20 && is_exact_of(s, tags)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The exact sizes of the tagged stacks, ascending, equal ones joined. */
+static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n) {
+	const struct recording *r = f->r;
+	struct step *steps = arena_new(&f->scratch, struct step, r->sizes.n + 1ul);
+	*n = 0;
+	for (uint32_t i = 0; steps && i < r->sizes.n; i++) {
+		const struct rec_size *s = &r->sizes.items[i];
+		if (is_exact_of(s, tags)) {
+			steps[(*n)++] = (struct step){s->size, s->count, s->bytes};
+		}
+	}
+	f->failed |= !steps;
+	if (!steps || *n == 0) {
+		return NULL;
+	}
+	qsort(steps, *n, sizeof *steps, by_size);
+	uint32_t kept = 0;
+	for (uint32_t i = 1; i < *n; i++) {
+		if (steps[i].size == steps[kept].size) {
+			steps[kept].count += steps[i].count;
+			steps[kept].bytes += steps[i].bytes;
+		} else {
+			steps[++kept] = steps[i];
+		}
+	}
+	*n = kept + 1;
+	return steps;
+}
+
+struct chain {
+	uint32_t n; // sizes
+	uint64_t count, bytes, smallest, largest;
+	uint64_t last_count, last_bytes; // of the largest
+};
+
+/** Down from the largest size, each step to about half or two thirds. */
+static struct chain find_chain(const struct step *steps, uint32_t n) {
+	const struct step *at = &steps[n - 1];
+	struct chain c = {1, at->count, at->bytes, at->size, at->size, at->count, at->bytes};
+	for (uint32_t i = n - 1; i-- > 0;) {
+		double ratio = (double)at->size / (double)steps[i].size;
+		if (ratio > 2.2) {
+			break;
+		}
+		bool is_as_often = steps[i].count >= c.last_count && steps[i].count <= at->count * 2 + 2;
+		if (ratio >= 1.4 && is_as_often) {
+			at = &steps[i];
+			c.n++;
+			c.count += at->count;
+			c.bytes += at->bytes;
+			c.smallest = at->size;
+		}
+	}
+	return c;
+}
+
+bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
+		const uint8_t *tags, const struct place *p) {
+	enum { LONG = 6 };
+	uint32_t n;
+	struct step *steps = p && has_large(f->r, tags) ? sizes_of(f, tags, &n) : NULL;
+	if (!steps) {
+		return false;
+	}
+	struct chain c = find_chain(steps, n);
+	uint64_t all = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		all += tags[i] ? f->r->stacks.items[i].allocated_bytes : 0;
+	}
+	if (c.n < LONG || c.bytes < all / 2) {
+		return false;
+	}
+	char a[HUMAN_MAX], b[HUMAN_MAX], count[HUMAN_MAX], saved[HUMAN_MAX];
+	buffer_printf(out,
+			"; it grew by doubling, from %s to %s: to reserve once saves %s allocations and %s",
+			human_bytes(a, c.smallest), human_bytes(b, c.largest),
+			human_count(count, c.count - c.last_count), human_bytes(saved, c.bytes - c.last_bytes));
+	finding_put(finding, "doubling_steps", c.n);
+	finding_put(finding, "saved_allocations", c.count - c.last_count);
+	finding_put(finding, "saved_bytes", c.bytes - c.last_bytes);
+	return true;
+}

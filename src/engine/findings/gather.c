@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings/parts.h"
+#include "engine/names/owner.h"
+
+#include <stdlib.h>
+
+// Stacks are gathered by the name of their site. Curves are made for the sites that could be spoken
+// of alone: the largest by what they held at the peak, never freed and allocated. One scan over the
+// intervals fills all curves, as differences first, then summed up.
+
+enum { LARGEST = 16 }; // per order
+
+static bool starts_with(struct slice s, const char *text) {
+	size_t n = strlen(text);
+	return s.size >= n && memcmp(s.data, text, n) == 0;
+}
+
+static bool is_noisy_function(const struct name *f) {
+	static const char *const noisy[] = {"_IO_", "_dl_", "__nss", "__gconv", "_nl_", "setlocale",
+			"tzset", "__tz", "__new_exitfn", "allocate_dtv", "allocate_stack",
+			"__cxa_thread_atexit", "__cxa_get_globals", "_dlerror", "__libc_alloc_buffer",
+			"std::locale", "std::io::stdio", "std::rt::", "std::thread::", "std::sys",
+			"<std::io::stdio", "call_init"};
+	for (size_t i = 0; i < sizeof noisy / sizeof *noisy; i++) {
+		if (starts_with(f->function, noisy[i])) {
+			return true;
+		}
+	}
+	return starts_with(path_base(f->module), "ld-");
+}
+
+bool stack_is_noise(const struct recording *r, const struct names *n, uint32_t stack) {
+	uint32_t node = r->stacks.items[stack].node;
+	const struct name *site = names_site(n, node);
+	if (!site || site->is_runtime) {
+		return true;
+	}
+	struct stack_walk w = stack_walk_init(r, n, node);
+	const struct name *f;
+	while ((f = stack_walk_next(&w)) && f != site) {
+		if (f->is_runtime && !f->is_wrapper && is_noisy_function(f)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct place *place_for(struct finder *f, uint32_t *place_of_function,
+		const struct name *name) {
+	uint32_t *at = &place_of_function[name->function_id];
+	if (*at == 0) {
+		*at = ++f->n_places;
+		f->places[*at - 1] = (struct place){.name = name, .first_ns = UINT64_MAX};
+	}
+	return &f->places[*at - 1];
+}
+
+uint64_t stack_weight(const struct rec_stack *s, enum weight by) {
+	switch (by) {
+	case BY_ALLOCATIONS: return s->allocations;
+	case BY_PEAK_BYTES: return s->peak_bytes;
+	case BY_LIVE_BYTES: return s->live_bytes;
+	case BY_SHORT_LIVED: return s->short_lived;
+	default: return s->allocated_bytes;
+	}
+}
+
+static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
+	const struct rec_stack *stacks = f->r->stacks.items, *s = &stacks[stack];
+	for (enum weight by = 0; by < N_WEIGHTS; by++) {
+		bool is_first = p->n_stacks == 0;
+		if (is_first || stack_weight(s, by) > stack_weight(&stacks[p->heaviest[by]], by)) {
+			p->heaviest[by] = stack;
+		}
+	}
+	p->n_stacks++;
+	p->name = finder_site(f, p->heaviest[BY_ALLOCATED_BYTES]);
+	p->allocations += s->allocations;
+	p->allocated_bytes += s->allocated_bytes;
+	p->short_lived += s->short_lived;
+	p->peak_bytes += s->peak_bytes;
+	p->peak_blocks += s->peak_blocks;
+	p->first_ns = s->first_ns < p->first_ns ? s->first_ns : p->first_ns;
+	p->last_ns = s->last_ns > p->last_ns ? s->last_ns : p->last_ns;
+	if (s->live_blocks > 0 && stack_is_noise(f->r, f->names, stack)) {
+		f->out->noise_bytes += s->live_bytes;
+		f->out->noise_blocks += s->live_blocks;
+		p->noise_bytes += s->live_bytes;
+		p->noise_blocks += s->live_blocks;
+		return;
+	}
+	p->live_bytes += s->live_bytes;
+	p->live_blocks += s->live_blocks;
+}
+
+static bool gather_places(struct finder *f) {
+	uint32_t n = f->r->stacks.n;
+	uint32_t *place_of_function = arena_new(&f->scratch, uint32_t,
+			names_n_functions(f->names) + 1ul);
+	uint32_t most = names_n_functions(f->names);
+	f->place_of = arena_new(&f->scratch, uint32_t, n + 1ul);
+	f->places = arena_new(&f->scratch, struct place, (most < n ? most : n) + 1ul);
+	if (!place_of_function || !f->place_of || !f->places) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct name *name = finder_site(f, i);
+		f->place_of[i] = UINT32_MAX;
+		if (name) {
+			struct place *p = place_for(f, place_of_function, name);
+			f->place_of[i] = (uint32_t)(p - f->places);
+			add_stack(f, p, i);
+		}
+	}
+	return true;
+}
+
+/** What a runtime holds matters where it holds it for the scripts that it runs. */
+static uint64_t rank_of(const struct finder *f, const struct place *p, int order) {
+	return p->name->is_runtime && !f->runs_scripts ? 0
+			: order == 0                           ? p->peak_bytes
+			: order == 1                           ? p->live_bytes
+												   : p->allocated_bytes;
+}
+
+/** Mark the largest of each order; how many there are. */
+static uint32_t choose(const struct finder *f, uint32_t *tag_of_place) {
+	uint32_t n_tags = 0;
+	for (int order = 0; order < 3; order++) {
+		uint32_t best[LARGEST], n = 0;
+		for (uint32_t i = 0; i < f->n_places; i++) {
+			uint64_t rank = rank_of(f, &f->places[i], order);
+			uint32_t at = n < LARGEST ? n : LARGEST - 1;
+			if (rank == 0 || (n == LARGEST && rank <= rank_of(f, &f->places[best[at]], order))) {
+				continue;
+			}
+			for (n = at + 1; at > 0 && rank_of(f, &f->places[best[at - 1]], order) < rank; at--) {
+				best[at] = best[at - 1];
+			}
+			best[at] = i;
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			if (tag_of_place[best[i]] == 0) {
+				tag_of_place[best[i]] = ++n_tags;
+			}
+		}
+	}
+	return n_tags;
+}
+
+/**
+ * Curves under construction, of classes of stacks: 2 * tag of the place, and 1 more for those that the
+ * holder of the peak holds. So each interval is counted once. A class has three rows, each with a point
+ * for what is behind the last edge.
+ */
+struct curves {
+	uint64_t *all;
+	size_t stride;
+	const uint32_t *tag_of_place;
+	uint32_t n_tags;
+};
+
+enum { COME, GONE, KEPT, N_ROWS };
+
+static uint64_t *row_of(const struct curves *c, uint32_t class, int row) {
+	return c->all + ((size_t) class * N_ROWS + (size_t)row) * c->stride;
+}
+
+/** What the intervals of a stack change at each edge. */
+static const struct rec_interval_row *add_changes(const struct finder *f, struct curves *c,
+		uint32_t class, const struct rec_interval_row *row, const struct rec_interval_row *end) {
+	uint64_t *come = row_of(c, class, COME), *gone = row_of(c, class, GONE);
+	uint64_t *kept = row_of(c, class, KEPT);
+	const uint32_t stack = row->stack;
+	// As live_bytes has it: what a runtime keeps for itself is not what a place has kept
+	bool is_noise = stack_is_noise(f->r, f->names, stack);
+	for (; row < end && row->stack == stack; row++) {
+		const struct rec_interval v = rec_interval_of(row, f->r->wide.items);
+		come[v.from] += v.bytes;
+		if (v.until != REC_NEVER) {
+			gone[v.until] += v.bytes;
+		} else if (!is_noise) {
+			kept[v.from] += v.bytes;
+		}
+	}
+	return row;
+}
+
+static void scan_intervals(const struct finder *f, struct curves *c) {
+	if (f->r->intervals.n == 0) {
+		return; // items may be NULL, which has no end
+	}
+	const struct rec_interval_row *v = f->r->intervals.items, *end = v + f->r->intervals.n;
+	while (v < end) {
+		// Those of a stack stand together
+		uint32_t stack = v->stack, place = f->place_of[stack];
+		uint32_t tag = place == UINT32_MAX ? 0 : c->tag_of_place[place];
+		uint32_t class = 2 * tag + (f->holder.tags && f->holder.tags[stack]);
+		if (class) {
+			v = add_changes(f, c, class, v, end);
+		} else {
+			v++;
+		}
+	}
+}
+
+static void add_row(uint64_t *to, const uint64_t *row, size_t n) {
+	for (size_t i = 0; i < n; i++) {
+		to[i] += row[i];
+	}
+}
+
+/** The holder's are those of all classes with it (class 1 has no tag); a place's those of both of its. */
+static void join_classes(struct curves *c) {
+	for (uint32_t tag = 1; tag <= c->n_tags; tag++) {
+		for (int row = 0; row < N_ROWS; row++) {
+			const uint64_t *held = row_of(c, 2 * tag + 1, row);
+			add_row(row_of(c, 1, row), held, c->stride);
+			add_row(row_of(c, 2 * tag, row), held, c->stride);
+		}
+	}
+}
+
+/** From what comes and goes to what lives; `end`: what did at the end, which no edge sees. */
+static const uint64_t *sum_up(uint64_t *come, const uint64_t *gone, size_t stride, uint64_t end) {
+	uint64_t live = 0;
+	for (size_t i = 0; i < stride; i++) {
+		live += come[i] - (gone ? gone[i] : 0);
+		come[i] = live;
+	}
+	come[stride - 1] = end;
+	return come;
+}
+
+static uint64_t live_bytes_of(const struct finder *f, const uint8_t *tags) {
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		bytes += tags[i] ? f->r->stacks.items[i].live_bytes : 0;
+	}
+	return bytes;
+}
+
+static bool make_curves(struct finder *f) {
+	uint32_t *tag_of_place = arena_new(&f->scratch, uint32_t, f->n_places + 1ul);
+	if (!tag_of_place) {
+		return false;
+	}
+	struct curves c = {.stride = f->r->edges.n + 1ul, .tag_of_place = tag_of_place};
+	c.n_tags = choose(f, tag_of_place);
+	c.all = arena_new(&f->scratch, uint64_t, (c.n_tags + 1ul) * 2 * N_ROWS * c.stride);
+	if (!c.all) {
+		return false;
+	}
+	scan_intervals(f, &c);
+	join_classes(&c);
+	if (f->holder.tags) {
+		f->holder.curve = sum_up(row_of(&c, 1, COME), row_of(&c, 1, GONE), c.stride,
+				live_bytes_of(f, f->holder.tags));
+	}
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		struct place *p = &f->places[i];
+		uint32_t class = 2 * tag_of_place[i];
+		if (class) {
+			p->live_curve = sum_up(row_of(&c, class, COME), row_of(&c, class, GONE), c.stride,
+					p->live_bytes + p->noise_bytes);
+			p->kept_curve = sum_up(row_of(&c, class, KEPT), NULL, c.stride, p->live_bytes);
+			p->gone_curve = sum_up(row_of(&c, class, GONE), NULL, c.stride, 0);
+		}
+	}
+	return true;
+}
+
+bool finder_gather(struct finder *f) {
+	const struct recording *r = f->r;
+	f->runs_scripts = owner_is_runtime(r->strings.items[r->meta.exe]);
+	f->times_ns = arena_new(&f->scratch, uint64_t, r->edges.n + 1ul);
+	if (!f->times_ns) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->edges.n; i++) {
+		f->times_ns[i] = r->edges.items[i].time_ns;
+	}
+	f->n_points = r->edges.n + 1;
+	uint64_t last = r->edges.n ? f->times_ns[r->edges.n - 1] : 0;
+	f->times_ns[r->edges.n] = r->meta.duration_ns > last ? r->meta.duration_ns : last;
+	bool has_peak = r->summary.peak_bytes > 0 && !(r->missing & REC_PEAK_BYTES);
+	return gather_places(f) && (!has_peak || finder_find_holder(f)) && make_curves(f);
+}

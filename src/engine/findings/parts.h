@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What the rules share: sites with their exact sums, the curves of those that matter, and the way
+ * to state a finding. Private to this room.
+ */
+
+#include "base/attr.h"
+#include "base/buffer.h"
+#include "base/human.h"
+#include "engine/findings.h"
+#include "engine/findings/curve.h"
+
+/** What a sentence is about. A site is shown by the line of the stack that weighs most by it. */
+enum weight {
+	BY_ALLOCATED_BYTES,
+	BY_ALLOCATIONS,
+	BY_PEAK_BYTES,
+	BY_LIVE_BYTES,
+	BY_SHORT_LIVED,
+	N_WEIGHTS,
+};
+
+/** All stacks of one name, runtimes' stacks gathered by module. */
+struct place {
+	const struct name *name;      // of the stack that allocated most bytes
+	uint32_t heaviest[N_WEIGHTS]; // stacks
+	uint32_t n_stacks;
+	uint64_t allocations, allocated_bytes, short_lived;
+	uint64_t peak_bytes, peak_blocks;
+	uint64_t live_bytes, live_blocks;   // without noise
+	uint64_t noise_bytes, noise_blocks; // live as well: what a runtime keeps for itself
+	uint64_t first_ns, last_ns;
+	const uint64_t *live_curve; // n_points, or NULL: not one of those that matter
+	const uint64_t *kept_curve; // of it, what is never freed
+	const uint64_t
+			*gone_curve; // what was freed so far, of what lived at some edge; not at the last point
+	bool has_memory_finding; // its bytes are explained by a rule
+	bool has_churn_finding;
+};
+
+/** Who holds the peak, with what it calls (rules/peak.c says how it is chosen). */
+struct holder {
+	const struct name *name; // NULL: nobody in particular
+	uint64_t bytes;          // with what it calls, at the peak
+	uint64_t own;            // as a site
+	uint8_t *tags;           // per stack: passes through it
+	const uint64_t *curve;   // of these stacks: n_points
+};
+
+struct finder {
+	const struct recording *r;
+	const struct names *names;
+	struct arena *arena;  // of the result
+	struct arena scratch; // of the work
+	struct findings *out;
+	struct finding *items;
+	uint32_t n, capacity;
+	struct place *places;
+	uint32_t n_places;
+	uint32_t *place_of; // per stack
+	struct holder holder;
+	uint64_t *times_ns; // of the points of all curves: the edges, and the end of the run
+	uint32_t n_points;
+	bool runs_scripts; // the program is a runtime: what it holds, it holds for them
+	bool failed;       // no memory
+};
+
+/** Gather the stacks by site; curves for the sites that matter, and for the holder of the peak. */
+bool finder_gather(struct finder *f);
+
+/** Find f->holder, but for its curve. False: no memory. */
+bool finder_find_holder(struct finder *f);
+
+static inline struct curve finder_as_curve(const struct finder *f, const uint64_t *bytes) {
+	return (struct curve){f->times_ns, bytes, f->n_points};
+}
+
+/** A new finding, or one that nobody will see if memory ran out (f->failed). */
+struct finding *finder_add(struct finder *f, const char *id, const char *title);
+
+void finding_put(struct finding *out, const char *name, uint64_t value);
+
+/** The sentence so far becomes the finding's text; the buffer is finished. */
+void finder_say(struct finder *f, struct finding *out, struct buffer *sentence);
+
+/** Whom it is about, and the lens "m=METRIC&focus=FUNCTION". `metric` NULL: focus alone. */
+void finder_about(struct finder *f, struct finding *out, const struct name *name,
+		const char *metric);
+
+/** "leakyParse() demo.cpp:44". */
+void put_name(struct finder *f, struct buffer *out, const struct name *name);
+
+/** A finding about a site: as finder_about, with the line that weighs most. */
+void finder_about_place(struct finder *f, struct finding *out, const struct place *p,
+		enum weight by, const char *metric);
+
+/** put_name with "<- caller()" and, where a dependency allocates for it, "via NAME (package)". */
+void put_place_name(struct finder *f, struct buffer *out, const struct place *p, enum weight by);
+
+/** Frees of blocks from before the attach whose sizes are not known. */
+static inline uint64_t finder_unknown_frees(const struct finder *f) {
+	return f->r->meta.source == REC_ATTACHED ? f->r->quality.unknown_frees : 0;
+}
+
+/** "; meanwhile 2.5 MB from before the attach were freed", if any were; blocks, if that is all one knows. */
+void put_freed_before(const struct finder *f, struct buffer *out, struct finding *finding);
+
+/** The user's own function that called the site in this stack; NULL: none. */
+const struct name *caller_of_site(struct finder *f, uint32_t stack);
+
+uint64_t stack_weight(const struct rec_stack *s, enum weight by);
+
+/** Whom a sentence names for a stack: names_site, but a module where that has no name. */
+const struct name *finder_site(const struct finder *f, uint32_t stack);
+
+struct slice short_name_of(struct finder *f, const struct name *name);
+
+/** What of a whole, in millionths. */
+static inline uint64_t millionths(uint64_t part, uint64_t whole) {
+	return whole ? (uint64_t)((double)part * 1e6 / (double)whole) : 0;
+}
+
+/** The most usual size of the blocks of those stacks of a place that `counts` accepts. */
+struct usual_size {
+	uint64_t size, count;
+	uint64_t n; // all blocks
+};
+struct usual_size usual_size_of(const struct finder *f, const struct place *p,
+		bool (*counts)(const struct rec_stack *s));
+
+/** "; freed when called from A, not from B", if that is so for all of its stacks. */
+void put_paths(struct finder *f, struct buffer *out, const struct place *p);
+
+// The rules, one file each
+void find_held(struct finder *f);    // growing, stopped, at start, bursts, never freed
+void find_peak(struct finder *f);    // after find_held: explained bytes are not said twice
+void find_churn(struct finder *f);   // short-lived blocks; blocks of one size
+void find_advice(struct finder *f);  // what would tell more: lines, another site
+void find_runtime(struct finder *f); // what an interpreter holds for what it runs
+void find_unseen(struct finder *f);  // threads, memory outside the heap, children, the runtime
+void find_steady(struct finder *f);  // behind all that speak of growth: how much there was at most
+
+/** The runtime's function that asked for three fifths of a module's; NULL: none did. */
+const struct name *runtime_asker(struct finder *f, const struct place *p, enum weight by);
+
+/** Behind all, in their order: the first sentence about the runtime says how scripts get names. */
+void runtime_say_flag(struct finder *f);
+
+/** Growth by doubling: "it grew by doubling: ..." appended to a sentence; false: it did not. */
+bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
+		const uint8_t *tags, const struct place *p);

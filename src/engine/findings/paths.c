@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings/parts.h"
+
+// A site whose blocks are given back when they were asked for on one way, and never on another: the
+// stacks of both kinds are compared from the site outwards, to where they part.
+
+// Frames of the user's own, from the site outwards
+struct own_frames {
+	const struct name *items[64];
+	uint32_t n;
+};
+
+static void collect_own(struct finder *f, uint32_t stack, struct own_frames *out) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	bool is_behind = false;
+	out->n = 0;
+	while (out->n < 64 && (frame = stack_walk_next(&w))) {
+		is_behind |= frame == site;
+		if (is_behind && frame->owner == OWNER_YOURS) {
+			out->items[out->n++] = frame;
+		}
+	}
+}
+
+/** The heaviest stacks of a place that always, and that never gave back what they had. */
+static bool find_paths(const struct finder *f, const struct place *p, uint32_t *freed,
+		uint32_t *kept) {
+	uint64_t n_freed = 0, n_kept = 0, n_mixed = 0, best_freed = 0, best_kept = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		const struct rec_stack *s = &f->r->stacks.items[i];
+		if (f->place_of[i] != p - f->places) {
+			continue;
+		}
+		if (s->live_blocks == 0) {
+			n_freed += s->allocations;
+			*freed = s->allocations > best_freed ? i : *freed;
+			best_freed = s->allocations > best_freed ? s->allocations : best_freed;
+		} else if (s->live_blocks == s->allocations) {
+			n_kept += s->allocations;
+			*kept = s->allocations > best_kept ? i : *kept;
+			best_kept = s->allocations > best_kept ? s->allocations : best_kept;
+		} else {
+			n_mixed += s->allocations;
+		}
+	}
+	return n_freed >= 5 && n_kept >= 5 && n_mixed * 20 <= p->allocations;
+}
+
+/** Does a stack pass through this line of this function? */
+static bool passes(struct finder *f, uint32_t stack, const struct name *frame) {
+	struct own_frames own;
+	collect_own(f, stack, &own);
+	for (uint32_t i = 0; i < own.n; i++) {
+		if (own.items[i]->function_id == frame->function_id && own.items[i]->line == frame->line) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Whatever passes `freed` is freed, whatever passes `kept` is not, and that is nearly all. */
+static bool is_so_for_all(struct finder *f, const struct place *p, const struct name *freed,
+		const struct name *kept) {
+	uint64_t n_freed = 0, n_kept = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		const struct rec_stack *s = &f->r->stacks.items[i];
+		if (f->place_of[i] != p - f->places) {
+			continue;
+		}
+		bool is_freed = passes(f, i, freed), is_kept = passes(f, i, kept);
+		if (is_freed == is_kept    ? is_freed
+						: is_freed ? s->live_blocks > 0
+								   : s->live_blocks < s->allocations) {
+			return false;
+		}
+		n_freed += is_freed ? s->allocations : 0;
+		n_kept += is_kept ? s->live_blocks : 0;
+	}
+	return n_kept >= p->live_blocks / 10 * 9 && n_freed >= (p->allocations - n_kept) / 2;
+}
+
+/** "freed when called from A, not from B": where the stacks of both kinds part. */
+void put_paths(struct finder *f, struct buffer *out, const struct place *p) {
+	enum { STACKS_MAX = 200 }; // beyond, it is a function that all others call
+	uint32_t freed = 0, kept = 0, i = 0;
+	if (p->n_stacks > STACKS_MAX || !find_paths(f, p, &freed, &kept)) {
+		return;
+	}
+	struct own_frames a, b;
+	collect_own(f, freed, &a);
+	collect_own(f, kept, &b);
+	while (i < a.n && i < b.n && a.items[i]->function_id == b.items[i]->function_id &&
+			a.items[i]->line == b.items[i]->line) {
+		i++;
+	}
+	if (i == a.n || i == b.n || !is_so_for_all(f, p, a.items[i], b.items[i])) {
+		return;
+	}
+	const struct name *x = a.items[i], *y = b.items[i];
+	bool have_lines = x->line > 0 && y->line > 0; // else one cannot tell them apart
+	if (!x->has_name || !y->has_name || (x->function_id == y->function_id && !have_lines)) {
+		return;
+	}
+	if (i == 0) {
+		buffer_printf(out, "; what line %u allocates is freed, not what line %u does", x->line,
+				y->line);
+	} else if (x->function_id == y->function_id) {
+		buffer_printf(out, "; freed when called from line %u of %.*s, not from line %u", x->line,
+				SLICE_ARG(short_name_of(f, x)), y->line);
+	} else {
+		buffer_printf(out, "; freed when called from %.*s, not from %.*s",
+				SLICE_ARG(short_name_of(f, x)), SLICE_ARG(short_name_of(f, y)));
+	}
+}

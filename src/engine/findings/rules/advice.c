@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings/parts.h"
+#include "engine/names/owner.h"
+
+// What would tell more than this recording does: lines, another site.
+
+/** How a program is built with lines, by what its names look like. */
+static const char *how_to_have_lines(const struct finder *f) {
+	for (uint32_t i = 0; i < f->r->frames.n; i++) {
+		struct slice symbol = f->r->strings.items[f->r->frames.items[i].symbol];
+		if (owner_is_rust_symbol(symbol)) {
+			return "debug = \"line-tables-only\" in its profile in Cargo.toml";
+		}
+		if (symbol.size >= 7 && memcmp(symbol.data, "NimMain", 7) == 0) {
+			return "nim's --debugger:native";
+		}
+	}
+	return "-g";
+}
+
+/** The program's functions have names, but neither files nor lines. */
+static void find_no_lines(struct finder *f) {
+	uint64_t without = 0, all = 0;
+	const struct name *some = NULL;
+	struct slice exe = f->r->strings.items[f->r->meta.exe];
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		const struct place *p = &f->places[i];
+		if (p->name->owner != OWNER_YOURS || !p->name->has_name ||
+				!slice_equal(p->name->module, exe)) {
+			continue;
+		}
+		all += p->allocated_bytes;
+		if (p->name->file.size == 0) {
+			without += p->allocated_bytes;
+			some = p->name;
+		}
+	}
+	if (!some || without < all / 2) {
+		return;
+	}
+	struct finding *out = finder_add(f, "no-lines", "lines");
+	struct buffer text = {0};
+	buffer_printf(&text, "%.*s has no files and lines: build it with %s",
+			SLICE_ARG(path_base(some->module)), how_to_have_lines(f));
+	finding_put(out, "bytes", without);
+	finder_say(f, out, &text);
+	out->severity = FINDING_FACT;
+}
+
+/** Only hands out memory: everything below its own frame is the allocator. */
+static bool only_forwards(struct finder *f, uint32_t stack) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	while ((frame = stack_walk_next(&w)) && frame != site) {
+		if (!frame->is_wrapper) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static uint32_t count_callers(struct finder *f, const struct place *p) {
+	uint8_t *seen = arena_new(&f->scratch, uint8_t, names_n_functions(f->names) + 1ul);
+	uint32_t n = 0;
+	for (uint32_t i = 0; seen && i < f->r->stacks.n; i++) {
+		if (f->place_of[i] != p - f->places) {
+			continue;
+		}
+		const struct name *caller = caller_of_site(f, i);
+		if (!only_forwards(f, i)) {
+			return 0;
+		}
+		if (caller && !seen[caller->function_id]) {
+			seen[caller->function_id] = 1;
+			n++;
+		}
+	}
+	f->failed |= !seen;
+	return n;
+}
+
+/** A function that many call and that does nothing but allocate: offered, never folded silently. */
+static void find_wrapper(struct finder *f) {
+	enum { CALLERS = 20 };
+	struct place *p = NULL;
+	if (names_n_functions(f->names) <= CALLERS) {
+		return; // there are not as many
+	}
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		struct place *other = &f->places[i];
+		bool is_own = other->name->owner == OWNER_YOURS && other->n_stacks >= CALLERS;
+		p = is_own && (!p || other->allocations > p->allocations) ? other : p;
+	}
+	if (!p || p->allocations < f->r->summary.allocations / 10) {
+		return;
+	}
+	uint32_t n = count_callers(f, p);
+	if (n < CALLERS) {
+		return;
+	}
+	struct finding *out = finder_add(f, "wrapper", "allocates for others");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	struct slice name = short_name_of(f, p->name);
+	finder_about(f, out, p->name, "allocations");
+	put_name(f, &text, p->name);
+	buffer_printf(&text,
+			" makes %s of the allocations for %s callers; to see those instead: --fold '%.*s'",
+			human_percent(a, p->allocations, f->r->summary.allocations), human_count(b, n),
+			SLICE_ARG(name));
+	finding_put(out, "callers", n);
+	finding_put(out, "allocations", p->allocations);
+	finder_say(f, out, &text);
+	out->severity = FINDING_FACT;
+	out->weight = millionths(p->allocations, f->r->summary.allocations);
+}
+
+void find_advice(struct finder *f) {
+	find_no_lines(f);
+	find_wrapper(f);
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings/parts.h"
+
+// Work for the allocator that holds nothing: blocks that live for a moment, and many blocks of one
+// size from one place.
+
+/** "228,686/s"; of a site that was at work in less than half of the run, "within 25 ms". */
+static void put_pace(struct finder *f, struct buffer *text, struct finding *out,
+		const struct place *p) {
+	uint64_t run = f->r->meta.duration_ns, worked = p->last_ns - p->first_ns;
+	char number[HUMAN_MAX];
+	if (worked < run / 2) {
+		buffer_printf(text, "within %s", human_duration(number, worked));
+		finding_put(out, "within_ns", worked);
+		return;
+	}
+	uint64_t rate = run ? (uint64_t)((double)p->short_lived * 1e9 / (double)run) : 0;
+	buffer_printf(text, "%s/s", human_count(number, rate));
+	finding_put(out, "per_s", rate);
+}
+
+/** The part before the last "::", without template arguments: "std::vector" of its push_back. */
+static struct slice qualifier_of(struct slice name) {
+	size_t end = 0;
+	for (size_t i = 0; i + 1 < name.size && name.data[i] != '('; i++) {
+		end = name.data[i] == ':' && name.data[i + 1] == ':' ? i : end;
+	}
+	const uint8_t *arguments = end ? memchr(name.data, '<', end) : NULL;
+	return slice_of(name.data, arguments ? (size_t)(arguments - name.data) : end);
+}
+
+/** The class whose member asked for the memory: "std::vector", Rust's "Vec". Empty: none known. */
+static struct slice class_of(struct finder *f, const struct place *p) {
+	uint32_t node = f->r->stacks.items[p->heaviest[BY_SHORT_LIVED]].node;
+	const struct name *site = names_site(f->names, node), *frame, *via = NULL;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	while ((frame = stack_walk_next(&w)) && frame != site) {
+		via = frame->is_wrapper || !frame->has_name ? via : frame;
+	}
+	struct slice class = qualifier_of(via ? short_name_of(f, via) : (struct slice){0});
+	if (class.size == 0 || memmem(class.data, class.size, "basic_string", 12)) {
+		return class.size ? slice_of_text("std::string") : class;
+	}
+	const uint8_t *last = memrchr(class.data, ':', class.size);
+	bool is_std = class.size > 5 && memcmp(class.data, "std::", 5) == 0;
+	bool is_private = memmem(class.data, class.size, "__", 2) != NULL;
+	if (last && last[1] >= 'A' && last[1] <= 'Z') { // Rust's types
+		return slice_of(last + 1, (size_t)(class.data + class.size - last - 1));
+	}
+	return is_std && !is_private ? class : (struct slice) { 0 };
+}
+
+/** Sizes are counted per stack, not per block: they are of short-lived ones where (nearly) all are. */
+static bool is_short_lived(const struct rec_stack *s) {
+	return s->short_lived >= s->allocations / 10 * 9;
+}
+
+/**
+ * ", always 101 bytes", "usually" if nine of ten are. No mean: of a tenth that lives long it could be
+ * anything.
+ */
+static void put_size(struct finder *f, struct buffer *text, struct finding *out,
+		const struct place *p) {
+	struct usual_size usual = usual_size_of(f, p, is_short_lived);
+	char number[HUMAN_MAX];
+	if (usual.n < p->short_lived / 10 * 9 || usual.n == 0) {
+		return;
+	}
+	if (usual.count >= usual.n / 10 * 9 && usual.count > 0) {
+		buffer_printf(text, ", %s %s bytes", usual.count == usual.n ? "always" : "usually",
+				human_count(number, usual.size));
+		finding_put(out, "size", usual.size);
+	}
+	struct slice class = class_of(f, p);
+	if (class.size > 0) {
+		buffer_printf(text, " (%.*s)", SLICE_ARG(class));
+	}
+}
+
+// What the user's and the dependencies' sites make; a runtime's own is not theirs to change
+struct own_work {
+	uint64_t allocations, short_lived;
+};
+
+static struct own_work own_work_of(const struct finder *f) {
+	struct own_work own = {0};
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		const struct place *p = &f->places[i];
+		own.allocations += p->name->is_runtime ? 0 : p->allocations;
+		own.short_lived += p->name->is_runtime ? 0 : p->short_lived;
+	}
+	return own;
+}
+
+static void say_churn(struct finder *f, struct place *p, const struct own_work *own) {
+	const struct rec_summary *s = &f->r->summary;
+	struct finding *out = finder_add(f, "churn", "churn");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	finder_about_place(f, out, p, BY_SHORT_LIVED, "allocations");
+	put_place_name(f, &text, p, BY_SHORT_LIVED);
+	buffer_printf(&text,
+			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, ",
+			human_percent(a, p->short_lived, s->short_lived), human_count(b, p->short_lived));
+	put_pace(f, &text, out, p);
+	put_size(f, &text, out, p);
+	finding_put(out, "short_lived", p->short_lived);
+	finding_put(out, "allocations", p->allocations);
+	finder_say(f, out, &text);
+	bool is_felt = p->short_lived >= 10000 && p->short_lived >= own->allocations / 2;
+	out->severity = is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS;
+	out->weight = millionths(p->short_lived, s->allocations);
+	p->has_churn_finding = true;
+}
+
+static struct place *most_short_lived(struct finder *f) {
+	struct place *best = NULL;
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		struct place *p = &f->places[i];
+		bool is_candidate = !p->has_churn_finding && !p->name->is_runtime;
+		best = is_candidate && (!best || p->short_lived > best->short_lived) ? p : best;
+	}
+	return best;
+}
+
+static void find_short_lived(struct finder *f) {
+	enum { PLACES = 2, FEW = 1000 };
+	const struct rec_summary *s = &f->r->summary;
+	struct own_work own = own_work_of(f);
+	for (int i = 0; i < PLACES && own.short_lived >= FEW; i++) {
+		struct place *p = most_short_lived(f);
+		if (!p || p->short_lived < own.short_lived / 5 || p->short_lived < s->allocations / 10) {
+			return;
+		}
+		say_churn(f, p, &own);
+	}
+}
+
+/** Blocks of one size from one stack, so many that a pool of them would be felt. */
+static void find_pool(struct finder *f) {
+	enum { MANY = 10000 };
+	const struct recording *r = f->r;
+	const struct rec_size *best = NULL;
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
+		const struct rec_size *s = &r->sizes.items[i];
+		const struct name *site = names_site(f->names, r->stacks.items[s->stack].node);
+		if (!s->is_class && site && !site->is_runtime && (!best || s->count > best->count)) {
+			best = s;
+		}
+	}
+	if (!best || best->count < MANY || best->count < r->summary.allocations / 10 * 3) {
+		return;
+	}
+	struct place *p = &f->places[f->place_of[best->stack]];
+	if (p->has_churn_finding) {
+		return;
+	}
+	struct finding *out = finder_add(f, "one-size", "one size");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	finder_about_place(f, out, p, BY_ALLOCATIONS, "allocations");
+	put_place_name(f, &text, p, BY_ALLOCATIONS);
+	buffer_printf(&text, " allocates %s blocks of %s bytes each on one path",
+			human_count(a, best->count), human_count(b, best->size));
+	finding_put(out, "blocks", best->count);
+	finding_put(out, "size", best->size);
+	finder_say(f, out, &text);
+	out->severity = FINDING_EXPLAINS;
+	out->weight = millionths(best->count, r->summary.allocations) / 2;
+}
+
+void find_churn(struct finder *f) {
+	if (f->r->missing & (REC_ALLOCATIONS | REC_TEMPORARY)) {
+		return;
+	}
+	find_short_lived(f);
+	find_pool(f);
+}

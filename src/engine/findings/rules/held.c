@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings/parts.h"
+#include "engine/lens/clock_time.h"
+
+// What each site holds over time. A site is spoken of once: by what it never freed if that is a
+// good part of it, else by the shape of what it held.
+
+enum { MIN_BYTES = 1000, MIN_GROWN_BYTES = 64000, MIN_RUNTIME_BYTES = 8000000 };
+
+static void put_bytes(struct buffer *out, uint64_t bytes) {
+	char text[HUMAN_MAX];
+	buffer_text(out, human_bytes(text, bytes));
+}
+
+static void put_duration(struct buffer *out, uint64_t ns) {
+	char text[HUMAN_MAX];
+	buffer_text(out, human_duration(text, ns));
+}
+
+/** " (12:03:05 to 12:13:07)", for runs that one remembers by the clock. */
+static void put_clock(struct buffer *out, const struct rec_meta *m, uint64_t from_ns,
+		uint64_t to_ns) {
+	enum { LONG_RUN_S = 60 };
+	char from[CLOCK_TIME_MAX], to[CLOCK_TIME_MAX];
+	if (!m->wall_start_ns || m->duration_ns < LONG_RUN_S * 1000000000ull) {
+		return;
+	}
+	buffer_printf(out, " (%s to %s)", clock_time_text(from, m, from_ns),
+			clock_time_text(to, m, to_ns));
+}
+
+/** The time to the limit of its control group, if it goes on like this. */
+static void put_time_to_limit(struct finder *f, struct buffer *out, struct finding *finding,
+		uint64_t rate) {
+	const struct recording *r = f->r;
+	uint64_t limit = r->meta.memory_limit_bytes;
+	if (limit == 0 || r->samples.n == 0 || rate == 0) {
+		return;
+	}
+	const struct rec_sample *last = &r->samples.items[r->samples.n - 1];
+	uint64_t used = last->rss_bytes - (last->ours_bytes < last->rss_bytes ? last->ours_bytes : 0);
+	if (used >= limit) {
+		return;
+	}
+	double ns = (double)(limit - used) * 1e9 / (double)rate;
+	if (ns > 365 * 86400e9) {
+		return;
+	}
+	buffer_text(out, "; at this rate the limit of ");
+	put_bytes(out, limit);
+	buffer_text(out, " of its container is reached in ");
+	put_duration(out, (uint64_t)ns);
+	finding_put(finding, "limit_in_ns", (uint64_t)ns);
+}
+
+static void put_window(struct finding *out, const struct curve_facts *c) {
+	finding_put(out, "rate_bytes_per_s", c->rate);
+	finding_put(out, "from_ns", c->from_ns);
+	finding_put(out, "to_ns", c->to_ns);
+	finding_put(out, "grown_bytes", c->top_bytes - c->from_bytes);
+}
+
+/** So much came, of so much that is live at the end, while so much from before the attach went. */
+static bool is_replaced(uint64_t came, uint64_t live, uint64_t freed) {
+	uint64_t rise = live > freed ? live - freed : 0;
+	return freed > 0 && freed >= came / 2 && rise < came / 2;
+}
+
+/**
+ * The heap as a whole did not grow by as much, for what was there before the attach went: by bytes,
+ * or, of what is never freed, by blocks where the sizes of those that went are not known.
+ */
+static bool replaces_old(const struct finder *f, const struct place *kept,
+		const struct curve_facts *c) {
+	const struct rec_summary *s = &f->r->summary;
+	return is_replaced(c->top_bytes - c->from_bytes, s->live_bytes, s->old_freed_bytes) ||
+			(kept && is_replaced(kept->live_blocks, s->live_blocks, finder_unknown_frees(f)));
+}
+
+/** "grew at an even 105 kB/s to the end", or by how much in which time. */
+static void put_growth(struct finder *f, struct buffer *out, struct finding *finding,
+		const struct curve_facts *c) {
+	bool is_to_end = c->to_ns >= f->r->meta.duration_ns / 100 * 98;
+	if (c->is_even) {
+		buffer_text(out, "grew at an even ");
+		put_bytes(out, c->rate);
+		buffer_text(out, is_to_end ? "/s to the end" : "/s");
+	} else {
+		buffer_text(out, "grew by ");
+		put_bytes(out, c->top_bytes - c->from_bytes);
+		buffer_text(out, " (");
+		put_bytes(out, c->rate);
+		buffer_text(out, "/s)");
+	}
+	if (!c->is_even || !is_to_end) {
+		buffer_text(out, " from ");
+		put_duration(out, c->from_ns);
+		buffer_text(out, " to ");
+		put_duration(out, c->to_ns);
+	}
+	put_clock(out, &f->r->meta, c->from_ns, c->to_ns);
+	put_window(finding, c);
+	put_time_to_limit(f, out, finding, c->rate);
+}
+
+/** "1,000 of 1,500 blocks, 542.0 kB". */
+static void put_kept(const struct finder *f, struct buffer *out, struct finding *finding,
+		const struct place *p) {
+	char text[HUMAN_MAX];
+	if (!(f->r->missing & (REC_LIVE_BLOCKS | REC_ALLOCATIONS))) {
+		buffer_printf(out, "%s of ", human_count(text, p->live_blocks));
+		buffer_printf(out, "%s block%s, ", human_count(text, p->allocations),
+				p->allocations == 1 ? "" : "s");
+		finding_put(finding, "blocks", p->live_blocks);
+		finding_put(finding, "allocations", p->allocations);
+	}
+	put_bytes(out, p->live_bytes);
+	finding_put(finding, "bytes", p->live_bytes);
+}
+
+/** By when all that is kept was there: a place's last allocation may have been of what was freed. */
+static uint64_t last_kept_ns(const struct finder *f, const struct place *p) {
+	uint32_t at = f->n_points - 1;
+	while (at > 0 && p->kept_curve[at - 1] == p->kept_curve[at]) {
+		at--;
+	}
+	return p->last_ns < f->times_ns[at] ? p->last_ns : f->times_ns[at];
+}
+
+/** When three quarters of what is kept were there. */
+static uint64_t most_kept_ns(const struct finder *f, const struct place *p) {
+	uint32_t at = 0;
+	while (p->kept_curve[at] < p->live_bytes - p->live_bytes / 4) {
+		at++;
+	}
+	return f->times_ns[at];
+}
+
+static bool is_kept_early(const struct finder *f, const struct place *p) {
+	return most_kept_ns(f, p) <= f->r->meta.duration_ns / 10;
+}
+
+static void put_early(const struct finder *f, struct buffer *text, const struct place *p,
+		const struct curve_facts *c) {
+	if (c->shape == CURVE_OTHER && is_kept_early(f, p)) {
+		buffer_text(text, "most of it in the first ");
+		put_duration(text, most_kept_ns(f, p));
+		buffer_text(text, "; ");
+	}
+}
+
+/** How what is kept came to be there. */
+static void put_kept_shape(struct finder *f, struct buffer *text, struct finding *out,
+		const struct place *p, const struct curve_facts *c) {
+	uint64_t run = f->r->meta.duration_ns;
+	switch (c->shape) {
+	case CURVE_GREW:
+		put_growth(f, text, out, c);
+		if (replaces_old(f, p, c)) {
+			put_freed_before(f, text, out);
+		}
+		return;
+	case CURVE_AT_START:
+		buffer_text(text, "allocated once, in the first ");
+		put_duration(text, c->to_ns);
+		return;
+	case CURVE_ONCE:
+		buffer_text(text, "allocated once, at ");
+		put_duration(text, c->from_ns);
+		return;
+	case CURVE_STOPPED:
+		buffer_text(text, "stopped growing after ");
+		put_duration(text, c->to_ns);
+		finding_put(out, "stopped_ns", c->to_ns);
+		return;
+	case CURVE_AT_END:
+		buffer_text(text, "allocated in the last ");
+		put_duration(text, run - run / 100 * 99);
+		return;
+	case CURVE_RENEWED:
+	default:
+		buffer_text(text,
+				c->shape == CURVE_RENEWED ? "most of it in place of what was freed; " : "");
+		put_early(f, text, p, c);
+		buffer_text(text, "the last of it allocated by ");
+		put_duration(text, last_kept_ns(f, p));
+		return;
+	}
+}
+
+static enum finding_severity severity_of_kept(const struct finder *f, const struct place *p,
+		const struct curve_facts *c) {
+	const struct rec_summary *s = &f->r->summary;
+	switch (c->shape) {
+	case CURVE_AT_START:
+	case CURVE_ONCE:
+	case CURVE_RENEWED:
+	case CURVE_AT_END: return FINDING_EXPLAINS;
+	default: break;
+	}
+	bool has_time = !(f->r->missing & REC_TIME);
+	if (has_time && c->shape == CURVE_OTHER &&
+			(is_kept_early(f, p) || last_kept_ns(f, p) < f->r->meta.duration_ns / 2)) {
+		return FINDING_EXPLAINS;
+	}
+	// Many small blocks count where they are a part of what is left; a program that never frees leaves
+	// them everywhere
+	bool is_many = p->live_blocks >= 100 && p->live_bytes >= s->live_bytes / 20;
+	bool is_little = p->live_bytes < s->peak_bytes / 100 && !is_many;
+	bool is_rising = c->shape == CURVE_GREW || p->live_bytes >= s->peak_bytes / 10;
+	bool is_worth_it = c->shape == CURVE_STOPPED || !is_rising || replaces_old(f, p, c);
+	return is_little ? FINDING_EXPLAINS : is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
+}
+
+static void say_never_freed(struct finder *f, struct place *p, const struct curve_facts *c) {
+	bool is_start = c->shape == CURVE_AT_START, is_once = c->shape == CURVE_ONCE;
+	struct finding *out = is_start ? finder_add(f, "at-start", "at start-up")
+			: is_once              ? finder_add(f, "allocated-once", "allocated once")
+								   : finder_add(f, "never-freed", "never freed");
+	struct buffer text = {0};
+	finder_about_place(f, out, p, BY_LIVE_BYTES, "never-freed");
+	put_place_name(f, &text, p, BY_LIVE_BYTES);
+	buffer_text(&text, ": ");
+	put_kept(f, &text, out, p);
+	if (!(f->r->missing & REC_TIME)) {
+		buffer_text(&text, ", ");
+		put_kept_shape(f, &text, out, p, c);
+	}
+	buffer_text(&text, is_start || is_once ? ", and never freed" : "");
+	put_paths(f, &text, p);
+	finder_say(f, out, &text);
+	out->severity = severity_of_kept(f, p, c);
+	out->weight = millionths(p->live_bytes, f->r->summary.peak_bytes);
+	p->has_memory_finding = true;
+}
+
+/** What was given back at the end is work in progress, unless it is a good part of the heap. */
+static enum finding_severity severity_of_growth(const struct finder *f,
+		const struct curve_facts *c) {
+	bool is_small = c->top_bytes < f->r->summary.peak_bytes / 10;
+	bool is_worth_it = (c->is_freed_at_end && is_small) || replaces_old(f, NULL, c);
+	return is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
+}
+
+static void say_growing(struct finder *f, struct finding *out, struct buffer *text,
+		const struct curve_facts *c) {
+	buffer_text(text, ": ");
+	put_growth(f, text, out, c);
+	buffer_text(text, ", to ");
+	put_bytes(text, c->top_bytes);
+	if (replaces_old(f, NULL, c)) {
+		put_freed_before(f, text, out);
+	}
+	if (c->is_freed_at_end) {
+		buffer_text(text, "; freed only at the end");
+	}
+	out->severity = severity_of_growth(f, c);
+}
+
+static uint64_t freed_blocks(const struct place *p) {
+	return p->allocations - p->live_blocks - p->noise_blocks;
+}
+
+/** What was allocated behind a moment, of what lived at some edge. */
+static uint64_t came_since(const struct finder *f, const struct place *p, uint64_t ns) {
+	uint32_t last = f->n_points > 1 ? f->n_points - 2 : 0, at = 0;
+	while (at < last && f->times_ns[at + 1] <= ns) {
+		at++;
+	}
+	return p->live_curve[last] + p->gone_curve[last] - p->live_curve[at] - p->gone_curve[at];
+}
+
+/** It held a level from a moment on, and went on to free blocks and to make them anew. */
+static bool makes_anew(const struct finder *f, const struct place *p, uint64_t from_ns,
+		uint64_t level_bytes) {
+	uint64_t middle = from_ns + (f->times_ns[f->n_points - 1] - from_ns) / 2;
+	return freed_blocks(p) > 0 && came_since(f, p, middle) >= level_bytes / 4 &&
+			!(f->r->missing & REC_LIVE_BLOCKS);
+}
+
+static void put_turnover(struct buffer *text, struct finding *out, const struct place *p) {
+	char freed[HUMAN_MAX], all[HUMAN_MAX];
+	buffer_printf(text, "; blocks came and went: %s of %s were freed",
+			human_count(freed, freed_blocks(p)), human_count(all, p->allocations));
+	finding_put(out, "freed_blocks", freed_blocks(p));
+	finding_put(out, "allocations", p->allocations);
+}
+
+static void say_stopped(const struct finder *f, struct finding *out, struct buffer *text,
+		const struct place *p, const struct curve_facts *c) {
+	buffer_text(text, ": stopped growing at ");
+	put_bytes(text, c->top_bytes);
+	buffer_text(text, " after ");
+	put_duration(text, c->to_ns);
+	if (makes_anew(f, p, c->to_ns, c->top_bytes)) {
+		put_turnover(text, out, p);
+	}
+	finding_put(out, "stopped_ns", c->to_ns);
+	out->severity = FINDING_WORTH_IT;
+}
+
+static void say_once(struct finding *out, struct buffer *text, const struct curve_facts *c) {
+	buffer_text(text, ": ");
+	put_bytes(text, c->top_bytes);
+	buffer_text(text, " were allocated once, ");
+	buffer_text(text, c->shape == CURVE_AT_START ? "in the first " : "at ");
+	put_duration(text, c->shape == CURVE_AT_START ? c->to_ns : c->from_ns);
+	buffer_text(text, c->is_freed_at_end ? ", and held to the end" : ", and held since");
+	finding_put(out, "reached_ns", c->to_ns);
+	out->severity = FINDING_EXPLAINS;
+}
+
+static void say_bursts(struct finder *f, struct finding *out, struct buffer *text,
+		const struct curve_facts *c) {
+	buffer_text(text, ": holds up to ");
+	put_bytes(text, c->top_bytes);
+	buffer_printf(text, ", in %u bursts of about ", c->n_bursts);
+	put_duration(text, c->burst_ns);
+	buffer_text(text, ", one every ");
+	put_duration(text, c->period_ns);
+	finding_put(out, "bursts", c->n_bursts);
+	finding_put(out, "lasted_ns", c->burst_ns);
+	finding_put(out, "period_ns", c->period_ns);
+	out->severity = c->top_bytes >= f->r->summary.peak_bytes / 2 ? FINDING_LOOK_FIRST
+																 : FINDING_WORTH_IT;
+}
+
+/** What a site held over time is judged by its curve; the line by what it held at one moment. */
+static enum weight weight_of_shape(const struct place *p) {
+	return p->live_bytes > 0 ? BY_LIVE_BYTES : p->peak_bytes ? BY_PEAK_BYTES : BY_ALLOCATED_BYTES;
+}
+
+static void say_shape(struct finder *f, struct place *p, const struct curve_facts *c) {
+	static const struct {
+		const char *id, *title;
+	} kinds[] = {[CURVE_AT_START] = {"at-start", "at start-up"},
+			[CURVE_ONCE] = {"allocated-once", "allocated once"},
+			[CURVE_GREW] = {"growing", "growing"},
+			[CURVE_STOPPED] = {"stopped-growing", "stopped growing"},
+			[CURVE_BURSTS] = {"bursts", "bursts"}};
+	struct finding *out = finder_add(f, kinds[c->shape].id, kinds[c->shape].title);
+	struct buffer text = {0};
+	enum weight by = weight_of_shape(p);
+	finder_about_place(f, out, p, by, NULL);
+	put_place_name(f, &text, p, by);
+	buffer_text(&text, p->name->is_runtime ? ", for what it runs" : "");
+	finding_put(out, "bytes", c->top_bytes);
+	switch (c->shape) {
+	case CURVE_GREW: say_growing(f, out, &text, c); break;
+	case CURVE_STOPPED: say_stopped(f, out, &text, p, c); break;
+	case CURVE_AT_START:
+	case CURVE_ONCE: say_once(out, &text, c); break;
+	default: say_bursts(f, out, &text, c); break;
+	}
+	finder_say(f, out, &text);
+	out->weight = millionths(c->top_bytes, f->r->summary.peak_bytes);
+	p->has_memory_finding = true;
+}
+
+/** Edges see a level, not whether it is the same blocks that make it. */
+static bool is_allocated_once(const struct finder *f, const struct place *p,
+		const struct curve_facts *c) {
+	uint64_t soon = f->times_ns[f->n_points - 1] / 100;
+	return came_since(f, p, c->to_ns + soon) <= c->top_bytes / 10;
+}
+
+static bool is_worth_saying(const struct finder *f, const struct place *p,
+		const struct curve_facts *c) {
+	uint64_t peak = f->r->summary.peak_bytes;
+	if (p->name->is_runtime) {
+		return c->shape == CURVE_GREW && c->top_bytes - c->from_bytes >= MIN_RUNTIME_BYTES;
+	}
+	switch (c->shape) {
+	case CURVE_GREW: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 100;
+	case CURVE_STOPPED:
+	case CURVE_BURSTS: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 20;
+	case CURVE_AT_START:
+	case CURVE_ONCE:
+		return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 5 &&
+				is_allocated_once(f, p, c);
+	default: return false;
+	}
+}
+
+/** Enough was never freed to be spoken of; of what came in one go, a good part. */
+static bool is_much_kept(const struct finder *f, const struct place *p,
+		const struct curve_facts *kept) {
+	uint64_t peak = f->r->summary.peak_bytes;
+	bool is_gradual = kept->shape == CURVE_GREW || kept->shape == CURVE_STOPPED ||
+			kept->shape == CURVE_OTHER;
+	return !p->name->is_runtime && p->live_bytes >= MIN_BYTES &&
+			(p->live_bytes >= peak / (is_gradual ? 2000 : 100) ||
+					(is_gradual && p->live_blocks >= 100));
+}
+
+/**
+ * Blocks that are freed and made anew all the time are never freed for as long as the recording saw
+ * them: such blocks are more and more towards the end. They are no growth if the site held as much
+ * before them.
+ */
+static bool is_renewed(const struct place *p, const struct curve *live, const struct curve *kept,
+		enum curve_shape shape, enum curve_shape shape_of_all) {
+	if (shape == CURVE_AT_START || shape == CURVE_ONCE || freed_blocks(p) == 0) {
+		return false;
+	}
+	uint64_t since = curve_first_ns(kept, 0.1), half = curve_first_ns(kept, 0.5);
+	return curve_rise_since(live, since) < curve_rise_since(kept, since) / 2 ||
+			(shape_of_all == CURVE_STOPPED &&
+					curve_rise_since(live, half) < curve_rise_since(kept, half) / 2);
+}
+
+/** "held 2.7 to 2.9 MB from 35 ms on; blocks came and went"; false: it is not so, or too little. */
+static bool say_steady(struct finder *f, struct place *p, const struct curve *live) {
+	struct curve_level level;
+	uint64_t peak = f->r->summary.peak_bytes;
+	if (p->name->is_runtime || !curve_find_level(live, &level) ||
+			!makes_anew(f, p, level.from_ns, level.high_bytes) || level.high_bytes < MIN_BYTES ||
+			level.high_bytes < peak / 20) {
+		return false;
+	}
+	struct finding *out = finder_add(f, "steady", "steady");
+	struct buffer text = {0};
+	char low[HUMAN_MAX], high[HUMAN_MAX];
+	finder_about_place(f, out, p, BY_PEAK_BYTES, NULL);
+	put_place_name(f, &text, p, BY_PEAK_BYTES);
+	human_bytes(low, level.low_bytes);
+	human_bytes(high, level.high_bytes);
+	bool is_one = strcmp(low, high) == 0;
+	buffer_printf(&text, ": held %s%s%s from ", is_one ? "" : low, is_one ? "" : " to ", high);
+	put_duration(&text, level.from_ns);
+	buffer_text(&text, " on");
+	finding_put(out, "bytes", level.high_bytes);
+	finding_put(out, "low_bytes", level.low_bytes);
+	finding_put(out, "from_ns", level.from_ns);
+	put_turnover(&text, out, p);
+	finder_say(f, out, &text);
+	out->severity = FINDING_EXPLAINS;
+	out->weight = millionths(level.high_bytes, peak);
+	p->has_memory_finding = true;
+	return true;
+}
+
+static void look_at(struct finder *f, struct place *p) {
+	struct curve live = finder_as_curve(f, p->live_curve);
+	struct curve kept = finder_as_curve(f, p->kept_curve);
+	struct curve_facts shape = curve_judge(&live), never_freed = curve_judge(&kept);
+	bool has_time = !(f->r->missing & REC_TIME);
+	if (!has_time) { // nothing is known of how it came
+		shape.shape = never_freed.shape = CURVE_OTHER;
+	}
+	bool is_much = p->live_bytes >= shape.top_bytes / 10 && is_much_kept(f, p, &never_freed);
+	bool is_anew = has_time && is_much &&
+			is_renewed(p, &live, &kept, never_freed.shape, shape.shape);
+	bool is_first_time = f->r->summary.old_freed_blocks == 0; // else old ones may have been there
+	if (is_anew && is_first_time && shape.shape == CURVE_STOPPED && is_worth_saying(f, p, &shape)) {
+		say_shape(f, p, &shape);
+	} else if (is_anew && say_steady(f, p, &live)) {
+		return;
+	} else if (is_anew && freed_blocks(p) >= p->allocations / 10 * 9) {
+		return; // what is there of it is the last that came, and will go as the rest did
+	} else if (is_much) {
+		never_freed.shape = is_anew ? CURVE_RENEWED : never_freed.shape;
+		say_never_freed(f, p, &never_freed);
+	} else if (is_worth_saying(f, p, &shape)) {
+		say_shape(f, p, &shape);
+	} else if (has_time && p->live_bytes < shape.top_bytes / 10) {
+		(void)say_steady(f, p, &live);
+	}
+}
+
+void find_held(struct finder *f) {
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		if (f->places[i].live_curve) {
+			look_at(f, &f->places[i]);
+		}
+	}
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings/parts.h"
+
+#include <stdlib.h>
+
+// Who holds the peak: the innermost named function of the user's own that, with what it calls, holds
+// three fifths of it, and the few functions among which that is split. Where no function holds as much
+// (threads, stacks without outer callers), the largest site.
+
+// Per function, while the stacks of the peak are walked
+struct inclusive {
+	uint64_t bytes, own;
+	uint64_t depth;   // bytes times frames between it and the allocation
+	uint32_t seen_in; // stack + 1: recursion counts once
+	const struct name *name;
+};
+
+/** A frame that a finding may name on its way down. */
+static bool may_hold(const struct name *frame, const struct name *site) {
+	return (frame->owner == OWNER_YOURS || frame == site) && !frame->is_wrapper && frame->has_name;
+}
+
+struct share {
+	uint64_t bytes;
+	uint32_t stack;
+};
+
+/** Stacks that hold something at the peak: often few of all, which are gone through once. */
+static struct share *gather_shares(struct finder *f, uint32_t *n) {
+	const struct rec_stack *stacks = f->r->stacks.items;
+	struct share *shares = arena_new(&f->scratch, struct share, f->r->stacks.n);
+	*n = 0;
+	for (uint32_t i = 0; shares && i < f->r->stacks.n; i++) {
+		if (stacks[i].peak_bytes > 0) {
+			shares[(*n)++] = (struct share){stacks[i].peak_bytes, i};
+		}
+	}
+	return shares;
+}
+
+/** Of these, the heaviest first, until they cover the peak or are many. */
+static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
+	enum { STACKS_MAX = 20000 };
+	uint32_t *out = arena_new(&f->scratch, uint32_t, STACKS_MAX), n_shares;
+	const struct share *shares = gather_shares(f, &n_shares);
+	*n = 0;
+	if (!out || !shares) {
+		return NULL;
+	}
+	// By powers of two from the top: near enough to "heaviest first", in linear time
+	uint64_t left = f->r->summary.peak_bytes, largest = 1;
+	for (uint32_t i = 0; i < n_shares; i++) {
+		largest = shares[i].bytes > largest ? shares[i].bytes : largest;
+	}
+	int bit = 0;
+	while (largest >> bit > 1) {
+		bit++;
+	}
+	for (; bit >= 0 && *n < STACKS_MAX && left > f->r->summary.peak_bytes / 1000; bit--) {
+		for (uint32_t i = 0; i < n_shares && *n < STACKS_MAX; i++) {
+			if (shares[i].bytes >> bit == 1) {
+				out[(*n)++] = shares[i].stack;
+				left -= shares[i].bytes < left ? shares[i].bytes : left;
+			}
+		}
+	}
+	return out;
+}
+
+static void add_stack(struct finder *f, struct inclusive *functions, uint32_t stack) {
+	const struct rec_stack *s = &f->r->stacks.items[stack];
+	const struct name *site = names_site(f->names, s->node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, s->node);
+	for (uint64_t depth = 0; (frame = stack_walk_next(&w)); depth++) {
+		struct inclusive *in = &functions[frame->function_id];
+		if (!may_hold(frame, site) || in->seen_in == stack + 1) {
+			continue;
+		}
+		in->seen_in = stack + 1;
+		in->name = in->name ? in->name : frame;
+		in->bytes += s->peak_bytes;
+		in->depth += s->peak_bytes * depth;
+		in->own += frame == site ? s->peak_bytes : 0;
+	}
+	const struct name *unnamed = finder_site(f, stack);
+	if (site && unnamed != site) {
+		struct inclusive *in = &functions[unnamed->function_id];
+		in->name = unnamed;
+		in->bytes += s->peak_bytes;
+		in->own += s->peak_bytes;
+	}
+}
+
+/** Of two that hold about the same: the one that allocates most of it, else the one further in. */
+static bool is_further_in(const struct inclusive *a, const struct inclusive *b) {
+	bool a_allocates = a->own > a->bytes / 2, b_allocates = b->own > b->bytes / 2;
+	if (a_allocates || b_allocates) {
+		return a->own > b->own;
+	}
+	return (double)a->depth / (double)a->bytes < (double)b->depth / (double)b->bytes;
+}
+
+/**
+ * The innermost that holds three fifths: the smallest, or one that differs little from it. NULL if
+ * there is none.
+ */
+static const struct inclusive *innermost(const struct finder *f,
+		const struct inclusive *functions) {
+	uint64_t most = f->r->summary.peak_bytes / 5 * 3, smallest = UINT64_MAX;
+	uint32_t n = names_n_functions(f->names);
+	const struct inclusive *best = NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t bytes = functions[i].bytes;
+		smallest = functions[i].name && bytes > most && bytes < smallest ? bytes : smallest;
+	}
+	for (uint32_t i = 0; i < n && smallest < UINT64_MAX; i++) {
+		const struct inclusive *in = &functions[i];
+		bool is_near = in->name && in->bytes >= smallest && in->bytes - smallest <= smallest / 20;
+		best = is_near && (!best || is_further_in(in, best)) ? in : best;
+	}
+	return best;
+}
+
+static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions) {
+	const struct inclusive *best = innermost(f, functions), *largest = NULL;
+	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
+		const struct inclusive *in = &functions[i];
+		largest = in->name && (!largest || in->own > largest->own) ? in : largest;
+	}
+	return best ? best : largest;
+}
+
+/** Per location: does it have a frame of this function, as the user's own? */
+static uint8_t *locations_of(struct finder *f, uint32_t function_id) {
+	uint8_t *out = arena_new(&f->scratch, uint8_t, f->r->locations.n);
+	for (uint32_t i = 0; out && i < f->r->locations.n; i++) {
+		uint32_t n;
+		const struct name *frames = names_of(f->names, i, &n);
+		for (uint32_t k = 0; k < n; k++) {
+			out[i] |= frames[k].owner == OWNER_YOURS && frames[k].function_id == function_id;
+		}
+	}
+	return out;
+}
+
+/** Tag all stacks through the holder, also those that hold nothing at the peak, and sum them up. */
+static bool tag_stacks(struct finder *f, struct holder *h) {
+	uint32_t id = h->name->function_id;
+	uint8_t *of_location = locations_of(f, id);
+	uint8_t *through = arena_new(&f->scratch, uint8_t, f->r->nodes.n + 1ul);
+	h->tags = arena_new(&f->scratch, uint8_t, f->r->stacks.n + 1ul);
+	if (!of_location || !through || !h->tags) {
+		return false;
+	}
+	for (uint32_t i = 1; i < f->r->nodes.n; i++) {
+		const struct rec_node *node = &f->r->nodes.items[i];
+		through[i] = through[node->parent] | of_location[node->location];
+	}
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		// A runtime's name is in no frame; a dependency's counts only where it names the stack
+		const struct name *site = finder_site(f, i);
+		h->tags[i] = through[f->r->stacks.items[i].node] || (site && site->function_id == id);
+		h->bytes += h->tags[i] ? f->r->stacks.items[i].peak_bytes : 0;
+	}
+	return true;
+}
+
+bool finder_find_holder(struct finder *f) {
+	uint32_t n;
+	uint32_t *stacks = stacks_of_peak(f, &n);
+	struct inclusive *functions = arena_new(&f->scratch, struct inclusive,
+			names_n_functions(f->names) + 1ul);
+	if (!stacks || !functions) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		add_stack(f, functions, stacks[i]);
+	}
+	const struct inclusive *best = choose(f, functions);
+	if (!best) {
+		return true;
+	}
+	f->holder = (struct holder){.name = best->name, .own = best->own};
+	return tag_stacks(f, &f->holder);
+}
+
+static uint32_t edge_of_peak(const struct finder *f) {
+	const struct recording *r = f->r;
+	for (uint32_t i = 0; i < r->edges.n; i++) {
+		if (r->edges.items[i].time_ns == r->summary.peak_time_ns) {
+			return i;
+		}
+	}
+	return r->edges.n;
+}
+
+// Blocks of one exact size at the peak
+struct twins {
+	uint64_t size, blocks;
+	uint32_t n_stacks;
+};
+
+static bool has_size(const struct recording *r, uint32_t stack, uint64_t size) {
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
+		if (r->sizes.items[i].stack == stack && r->sizes.items[i].size == size &&
+				!r->sizes.items[i].is_class) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Large blocks of equal size from different places, alive at once: as a copy makes them. */
+static struct twins find_twins(const struct finder *f, const struct holder *h) {
+	enum { FEW = 8, ON_ONE_PATH = 2, COPIES_MAX = 4 };
+	struct twins found[FEW] = {0}, best = {0};
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		const struct rec_stack *s = &f->r->stacks.items[i];
+		if (!h->tags[i] || s->peak_blocks == 0 || s->peak_blocks > ON_ONE_PATH ||
+				s->peak_bytes % s->peak_blocks) {
+			continue;
+		}
+		uint64_t size = s->peak_bytes / s->peak_blocks;
+		if (size < f->r->summary.peak_bytes / 10 ||
+				(s->peak_blocks > 1 && !has_size(f->r, i, size))) {
+			continue;
+		}
+		uint32_t k = 0;
+		while (k < n && found[k].size != size) {
+			k++;
+		}
+		if (k < FEW) {
+			n = k == n ? n + 1 : n;
+			found[k].size = size;
+			found[k].blocks += s->peak_blocks;
+			found[k].n_stacks++;
+		}
+	}
+	for (uint32_t k = 0; k < n; k++) {
+		bool is_more = found[k].size * found[k].blocks > best.size * best.blocks;
+		bool are_copies = found[k].n_stacks > 1 && found[k].blocks <= COPIES_MAX;
+		best = are_copies && is_more ? found[k] : best;
+	}
+	return best;
+}
+
+/** The largest heap without what the holder holds, at the edges. */
+static void put_what_if(struct finder *f, struct buffer *text, struct finding *out,
+		const uint64_t *curve) {
+	const struct recording *r = f->r;
+	uint64_t most = 0, when = 0;
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	for (uint32_t i = 0; i < r->edges.n; i++) {
+		uint64_t rest = r->edges.items[i].bytes - curve[i];
+		if (rest > most) {
+			most = rest;
+			when = r->edges.items[i].time_ns;
+		}
+	}
+	if (most == 0) {
+		return;
+	}
+	buffer_printf(text, "; without it the largest heap is %s at %s", human_bytes(a, most),
+			human_duration(b, when));
+	finding_put(out, "without_bytes", most);
+	finding_put(out, "without_ns", when);
+}
+
+/** How long it lasted and what was there before; nothing if it was there most of the time. */
+static bool put_spike(struct finder *f, struct buffer *text, struct finding *out,
+		const uint64_t *curve) {
+	const struct recording *r = f->r;
+	struct curve c = finder_as_curve(f, curve);
+	uint32_t at = edge_of_peak(f);
+	if (at >= r->edges.n) {
+		return false;
+	}
+	struct curve_stretch s = curve_stretch_at(&c, at);
+	bool is_gone = s.last + 1 < r->edges.n;
+	if (s.ns > r->meta.duration_ns / 2 || !is_gone) {
+		return false;
+	}
+	// What was there before it rose: where it was lowest since it was as high the last time
+	uint32_t before = s.first;
+	for (uint32_t i = before; i > 0 && curve[i - 1] <= curve[at] / 2; i--) {
+		before = curve[i - 1] < curve[before] ? i - 1 : before;
+		if (curve[before] <= curve[at] / 20) {
+			break;
+		}
+	}
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	uint64_t base = before < s.first ? r->edges.items[before].bytes - curve[before] : 0;
+	uint64_t held = before < s.first && curve[before] > curve[at] / 20 ? curve[before] : 0;
+	buffer_printf(text, "; it lasted %s", human_duration(a, s.ns));
+	if (held > 0) {
+		buffer_printf(text, ", up from %s", human_bytes(b, held));
+		finding_put(out, "before_bytes", held);
+	}
+	if (base > 0) {
+		buffer_printf(text, ", on top of %s", human_bytes(b, base));
+	}
+	finding_put(out, "lasted_ns", s.ns);
+	finding_put(out, "base_bytes", base);
+	return true;
+}
+
+static bool put_twins(struct buffer *text, struct finding *out, const struct finder *f,
+		const struct holder *h) {
+	struct twins twins = find_twins(f, h);
+	if (twins.blocks < 2 || twins.size * twins.blocks < f->r->summary.peak_bytes / 5) {
+		return false;
+	}
+	char size[HUMAN_MAX];
+	buffer_printf(text, ", %s%llu blocks of exactly %s each",
+			twins.size * twins.blocks == h->bytes ? "in " : "among it ",
+			(unsigned long long)twins.blocks, human_bytes(size, twins.size));
+	finding_put(out, "equal_blocks", twins.blocks);
+	finding_put(out, "equal_size", twins.size);
+	return true;
+}
+
+static const struct place *place_of_name(const struct finder *f, const struct name *name) {
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		if (f->places[i].name->function_id == name->function_id) {
+			return &f->places[i];
+		}
+	}
+	return NULL;
+}
+
+/** Most of what it holds is of a site that another rule has explained. */
+static bool is_explained(const struct finder *f, const struct holder *h) {
+	uint64_t explained = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		uint32_t place = h->tags[i] ? f->place_of[i] : UINT32_MAX;
+		if (place != UINT32_MAX && f->places[place].has_memory_finding) {
+			explained += f->r->stacks.items[i].peak_bytes;
+		}
+	}
+	return explained > h->bytes / 2;
+}
+
+// ---- among whom it is split
+
+struct part {
+	uint64_t bytes;
+	const struct name *name; // of the holder itself: what it allocates, not what it calls
+};
+
+/** The next function further in than the holder, in a stack that passes through it. */
+static const struct name *next_below(struct finder *f, const struct holder *h, uint32_t stack) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame, *below = NULL;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	while ((frame = stack_walk_next(&w)) && frame->function_id != h->name->function_id) {
+		below = may_hold(frame, site) ? frame : below;
+	}
+	return below ? below : h->name;
+}
+
+/** ", of it parse() 4.0 MB, build() 3.0 MB and the rest 1.0 MB": the three largest parts. */
+static void put_split(struct finder *f, struct buffer *text, const struct holder *h) {
+	enum { NAMED = 3 };
+	struct part *parts = arena_new(&f->scratch, struct part, names_n_functions(f->names) + 1ul);
+	struct part best[NAMED + 1] = {0};
+	uint64_t rest = h->bytes;
+	char number[HUMAN_MAX];
+	f->failed |= !parts;
+	for (uint32_t i = 0; parts && i < f->r->stacks.n; i++) {
+		if (h->tags[i] && f->r->stacks.items[i].peak_bytes > 0) {
+			const struct name *below = next_below(f, h, i);
+			struct part *p = &parts[below->function_id];
+			p->name = p->name ? p->name : below;
+			p->bytes += f->r->stacks.items[i].peak_bytes;
+		}
+	}
+	for (uint32_t i = 0; parts && i < names_n_functions(f->names); i++) {
+		uint32_t at = NAMED;
+		for (; at > 0 && parts[i].bytes > best[at - 1].bytes; at--) {
+			best[at] = best[at - 1];
+		}
+		best[at] = parts[i].bytes > 0 ? parts[i] : best[at];
+	}
+	const char *before = ", of it ";
+	for (uint32_t i = 0; i < NAMED && best[i].bytes >= h->bytes / 20 && best[i].bytes > 0; i++) {
+		bool is_itself = best[i].name->function_id == h->name->function_id;
+		struct slice name = is_itself ? slice_of_text("itself") : short_name_of(f, best[i].name);
+		buffer_printf(text, "%s%.*s %s", before, SLICE_ARG(name),
+				human_bytes(number, best[i].bytes));
+		before = ", ";
+		rest -= best[i].bytes;
+	}
+	if (rest > 0 && rest < h->bytes) {
+		buffer_printf(text, " and the rest %s", human_bytes(number, rest));
+	}
+}
+
+static void say_peak(struct finder *f, const struct holder *h) {
+	enum { LARGE_BYTES = 1000000 };
+	const struct rec_summary *s = &f->r->summary;
+	const struct place *place = place_of_name(f, h->name);
+	struct finding *out = finder_add(f, "peak", "peak");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	bool is_alone = h->own >= h->bytes / 10 * 9;
+	if (is_alone && place) {
+		finder_about_place(f, out, place, BY_PEAK_BYTES, "peak");
+		put_place_name(f, &text, place, BY_PEAK_BYTES);
+	} else {
+		finder_about(f, out, h->name, "peak");
+		put_name(f, &text, h->name);
+		buffer_text(&text, " and what it calls");
+	}
+	buffer_printf(&text, "%s %s (%s of the peak)", is_alone ? " holds" : " hold",
+			human_bytes(a, h->bytes), human_percent(b, h->bytes, s->peak_bytes));
+	if (!is_alone) {
+		put_split(f, &text, h);
+	}
+	finding_put(out, "bytes", h->bytes);
+	finding_put(out, "peak_bytes", s->peak_bytes);
+	finding_put(out, "peak_ns", s->peak_time_ns);
+	bool is_copied = put_twins(&text, out, f, h);
+	bool has_doubled = say_doubling(f, &text, out, h->tags, place);
+	bool has_time = !(f->r->missing & REC_TIME);
+	bool is_spike = has_time && put_spike(f, &text, out, h->curve);
+	if (has_time) {
+		put_what_if(f, &text, out, h->curve);
+	}
+	finder_say(f, out, &text);
+	bool is_large = h->bytes >= s->peak_bytes / 4 && h->bytes >= LARGE_BYTES;
+	bool has_pattern = is_copied || has_doubled || (is_spike && !is_explained(f, h));
+	out->severity = has_pattern && is_large ? FINDING_LOOK_FIRST : FINDING_EXPLAINS;
+	out->weight = millionths(h->bytes, s->peak_bytes);
+}
+
+void find_peak(struct finder *f) {
+	if (f->holder.name && f->holder.bytes >= f->r->summary.peak_bytes / 10) {
+		say_peak(f, &f->holder);
+	}
+}

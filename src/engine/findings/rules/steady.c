@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings/parts.h"
+
+#include <stdlib.h>
+
+// Whether anything grows is asked of every recording. Where no rule speaks of growth, what was measured
+// is said instead: how much more the site that grew most held near the end than halfway. All sites are
+// looked at, not only those that have a curve.
+
+// Two edges: the last one of the run's first half, and the last one before its last twentieth, in which
+// programs give back what they have. Where the heap had been as large before, something comes and goes:
+// then instead the one at which it was smallest since, within a fifth of the run
+struct window {
+	uint32_t from, to;
+};
+
+static uint32_t edge_at(const struct recording *r, uint64_t ns) {
+	const struct rec_edge *edges = r->edges.items;
+	uint32_t last = 0, first = 0;
+	while (last + 1 < r->edges.n && edges[last + 1].time_ns <= ns) {
+		last++;
+	}
+	while (edges[first].bytes < edges[last].bytes) {
+		first++;
+	}
+	uint32_t at = last;
+	for (uint32_t i = last; i > first && edges[i].time_ns + r->meta.duration_ns / 5 >= ns; i--) {
+		at = edges[i].bytes < edges[at].bytes ? i : at;
+	}
+	return at;
+}
+
+static bool find_window(const struct recording *r, struct window *out) {
+	uint64_t run = r->meta.duration_ns;
+	if (r->edges.n == 0 || r->edges.items[0].time_ns > run / 2) {
+		return false;
+	}
+	*out = (struct window){edge_at(r, run / 2), edge_at(r, run - run / 20)};
+	return out->to > out->from;
+}
+
+/** By how many bytes each place held more at the second moment; one more for what has no place. */
+static int64_t *growth_of_places(struct finder *f, const struct window *w) {
+	int64_t *grown = arena_new(&f->scratch, int64_t, f->n_places + 1ul);
+	const struct rec_interval_row *rows = f->r->intervals.items;
+	for (uint32_t i = 0; grown && i < f->r->intervals.n; i++) {
+		const struct rec_interval v = rec_interval_of(&rows[i], f->r->wide.items);
+		bool is_first = v.from <= w->from && w->from < v.until;
+		bool is_second = v.from <= w->to && w->to < v.until;
+		uint32_t place = f->place_of[v.stack];
+		place = place == UINT32_MAX ? f->n_places : place;
+		grown[place] += (int64_t)v.bytes * ((int)is_second - (int)is_first);
+	}
+	f->failed |= !grown;
+	return grown;
+}
+
+static bool is_growth_told(const struct finder *f) {
+	for (uint32_t i = 0; i < f->n; i++) {
+		for (uint32_t k = 0; k < f->items[i].n_numbers; k++) {
+			if (strcmp(f->items[i].numbers[k].name, "rate_bytes_per_s") == 0) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/** That it grew by as much as it had lost: it had held as much before. */
+static bool held_before(struct finder *f, uint32_t place, const struct window *w) {
+	uint32_t n = f->r->edges.n;
+	int64_t *held = arena_new(&f->scratch, int64_t, n + 1ul);
+	f->failed |= !held;
+	for (uint32_t i = 0; held && i < f->r->intervals.n; i++) {
+		const struct rec_interval v = rec_interval_of(&f->r->intervals.items[i], f->r->wide.items);
+		if (f->place_of[v.stack] == place) {
+			held[v.from < n ? v.from : n] += (int64_t)v.bytes;
+			held[v.until < n ? v.until : n] -= (int64_t)v.bytes;
+		}
+	}
+	int64_t most = 0;
+	for (uint32_t i = 1; held && i <= w->to; i++) {
+		most = i <= w->from && held[i - 1] > most ? held[i - 1] : most;
+		held[i] += held[i - 1];
+	}
+	return held && most >= held[w->to];
+}
+
+/** "from 1.58 s to 3.00 s nothing grew by more than 12.0 kB (0.1 % of the peak): parse() app.cpp:3". */
+static void say_most(struct finder *f, struct finding *out, struct buffer *text, uint64_t bytes,
+		const struct name *name, bool is_again) {
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	uint64_t peak = f->r->summary.peak_bytes;
+	bool is_much = bytes >= peak / 10;
+	if (name) {
+		finder_about(f, out, name, NULL);
+	}
+	if (is_much && name) {
+		buffer_u8(text, ' ');
+		put_name(f, text, name);
+	}
+	buffer_printf(text,
+			is_much ? " grew most, by %s (%s of the peak)"
+					: " nothing grew by more than %s (%s of the peak)",
+			human_bytes(a, bytes), human_percent(b, bytes, peak));
+	if (!is_much && name) {
+		buffer_text(text, ": ");
+		put_name(f, text, name);
+	}
+	if (is_much) {
+		buffer_text(text, is_again ? ", to what it held before" : "");
+		put_freed_before(f, text, out);
+	}
+}
+
+void find_steady(struct finder *f) {
+	const struct recording *r = f->r;
+	struct window w;
+	if ((r->missing & (REC_TIME | REC_LIVE_BYTES)) || is_growth_told(f) || !find_window(r, &w)) {
+		return;
+	}
+	const int64_t *grown = growth_of_places(f, &w);
+	uint32_t most = f->n_places;
+	for (uint32_t i = 0; grown && i < f->n_places; i++) {
+		most = grown[i] > grown[most] ? i : most;
+	}
+	if (!grown) {
+		return;
+	}
+	uint64_t from_ns = r->edges.items[w.from].time_ns, to_ns = r->edges.items[w.to].time_ns;
+	uint64_t bytes = grown[most] > 0 ? (uint64_t)grown[most] : 0;
+	struct finding *out = finder_add(f, "no-growth", "growing");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	buffer_printf(&text, "from %s to %s", human_duration(a, from_ns), human_duration(b, to_ns));
+	if (bytes > 0) {
+		bool is_place = most < f->n_places;
+		say_most(f, out, &text, bytes, is_place ? f->places[most].name : NULL,
+				is_place && held_before(f, most, &w));
+	} else {
+		buffer_text(&text, " nothing grew");
+	}
+	finding_put(out, "grown_bytes", bytes);
+	finding_put(out, "from_ns", from_ns);
+	finding_put(out, "to_ns", to_ns);
+	finder_say(f, out, &text);
+	out->severity = FINDING_FACT;
+	out->weight = millionths(bytes, r->summary.peak_bytes);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "engine/findings/parts.h"
+#include "engine/quality.h"
+
+#include <stdlib.h>
+
+// What no table of sites shows: blocks that change threads, memory that is not of the heap, other
+// processes, and that nothing is wrong.
+
+static struct slice text_of(const struct finder *f, uint32_t id) {
+	return f->r->strings.items[id];
+}
+
+/** The one site that allocated nine tenths of what was handed over, and no more; NULL: unsure. */
+static const struct place *place_handed_over(const struct finder *f, const struct rec_handover *h) {
+	const struct place *found = NULL;
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		const struct place *p = &f->places[i];
+		uint64_t blocks = p->allocations - p->live_blocks;
+		uint64_t bytes = p->allocated_bytes - p->live_bytes;
+		bool is_near = blocks <= h->blocks && blocks >= h->blocks / 10 * 9 && bytes <= h->bytes &&
+				bytes >= h->bytes / 10 * 9;
+		if (is_near && !p->name->is_runtime) {
+			if (found) {
+				return NULL;
+			}
+			found = p;
+		}
+	}
+	return found;
+}
+
+static void put_thread(const struct finder *f, struct buffer *text, uint32_t id) {
+	const struct rec_thread *t = &f->r->threads.items[id];
+	buffer_printf(text, "%.*s (%u)", SLICE_ARG(text_of(f, t->name)), t->tid);
+}
+
+/** An interpreter's own threads hand blocks to each other: nothing that its user's code does. */
+static bool is_runtimes_own(const struct finder *f, uint32_t thread) {
+	uint64_t own = 0, all = 0;
+	for (uint32_t i = 0; f->runs_scripts && i < f->r->stacks.n; i++) {
+		const struct rec_stack *s = &f->r->stacks.items[i];
+		const struct name *site = s->thread == thread ? names_site(f->names, s->node) : NULL;
+		all += site ? s->allocations : 0;
+		own += site && site->is_runtime ? s->allocations : 0;
+	}
+	return own > 0 && own >= all / 10 * 9;
+}
+
+static void find_handover(struct finder *f) {
+	const struct recording *r = f->r;
+	const struct rec_handover *best = NULL;
+	for (uint32_t i = 0; i < r->handovers.n; i++) {
+		const struct rec_handover *h = &r->handovers.items[i];
+		best = h->from != h->to && (!best || h->blocks > best->blocks) ? h : best;
+	}
+	if (!best || best->blocks < 1000 || is_runtimes_own(f, best->from) ||
+			best->blocks < r->threads.items[best->from].allocations / 2) {
+		return;
+	}
+	struct finding *out = finder_add(f, "handed-over", "handed over");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	const struct place *p = place_handed_over(f, best);
+	buffer_printf(&text, "%s blocks (%s) allocated by thread ", human_count(a, best->blocks),
+			human_bytes(b, best->bytes));
+	put_thread(f, &text, best->from);
+	buffer_text(&text, " were freed by thread ");
+	put_thread(f, &text, best->to);
+	if (p) {
+		finder_about_place(f, out, p, BY_ALLOCATIONS, "allocations");
+		buffer_text(&text, "; ");
+		put_place_name(f, &text, p, BY_ALLOCATIONS);
+		buffer_printf(&text, " allocated %s blocks (%s)", human_count(a, p->allocations),
+				human_bytes(b, p->allocated_bytes));
+		finding_put(out, "allocated_blocks", p->allocations);
+		finding_put(out, "allocated_bytes", p->allocated_bytes);
+	}
+	finding_put(out, "blocks", best->blocks);
+	finding_put(out, "bytes", best->bytes);
+	finding_put(out, "from_tid", r->threads.items[best->from].tid);
+	finding_put(out, "to_tid", r->threads.items[best->to].tid);
+	finder_say(f, out, &text);
+	out->severity = FINDING_WORTH_IT;
+	out->weight = millionths(best->blocks, r->summary.allocations);
+}
+
+/** Resident memory beyond the largest heap so far, for what was freed may stay resident. */
+static void outside_of_heap(const struct recording *r, uint64_t *times, uint64_t *bytes) {
+	uint64_t largest_heap = 0;
+	for (uint32_t i = 0; i < r->samples.n; i++) {
+		const struct rec_sample *s = &r->samples.items[i];
+		largest_heap = s->heap_bytes > largest_heap ? s->heap_bytes : largest_heap;
+		uint64_t known = s->ours_bytes + largest_heap;
+		times[i] = s->time_ns;
+		bytes[i] = s->rss_bytes > known ? s->rss_bytes - known : 0;
+	}
+}
+
+/** How much the largest heap grew after a moment. */
+static uint64_t heap_growth(const struct recording *r, uint64_t from_ns) {
+	uint64_t before = 0, largest = 0;
+	for (uint32_t i = 0; i < r->samples.n; i++) {
+		const struct rec_sample *s = &r->samples.items[i];
+		largest = s->heap_bytes > largest ? s->heap_bytes : largest;
+		before = s->time_ns <= from_ns ? largest : before;
+	}
+	return largest - before;
+}
+
+/** Resident memory that no block explains and that rises to the end while the run goes on. */
+static void find_growth_outside(struct finder *f) {
+	enum { MIN_SAMPLES = 32, MIN_BYTES = 8000000 };
+	const struct recording *r = f->r;
+	uint64_t *times = arena_new(&f->scratch, uint64_t, r->samples.n + 1ul);
+	uint64_t *bytes = arena_new(&f->scratch, uint64_t, r->samples.n + 1ul);
+	if (!times || !bytes) {
+		f->failed = true;
+		return;
+	}
+	if (r->samples.n < MIN_SAMPLES) {
+		return;
+	}
+	outside_of_heap(r, times, bytes);
+	struct curve curve = {times, bytes, r->samples.n};
+	struct curve_facts c = curve_judge(&curve);
+	uint64_t grown = c.top_bytes - c.from_bytes, heap = heap_growth(r, c.from_ns);
+	// What malloc adds to its blocks is no growth of its own, nor is a long start
+	uint64_t late = bytes[r->samples.n - 1] - bytes[r->samples.n / 2];
+	bool is_late = bytes[r->samples.n - 1] > bytes[r->samples.n / 2] && late >= grown / 4;
+	if (c.shape != CURVE_GREW || c.is_freed_at_end || grown < MIN_BYTES || grown < heap / 2 ||
+			!is_late) {
+		return;
+	}
+	struct finding *out = finder_add(f, "outside-growing", "not in live blocks");
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX], e[HUMAN_MAX];
+	buffer_printf(&text,
+			"resident memory beyond the largest heap so far grew by %s (%s/s) from %s on; the heap by %s",
+			human_bytes(a, grown), human_bytes(b, c.rate), human_duration(d, c.from_ns),
+			human_bytes(e, heap));
+	finding_put(out, "grown_bytes", grown);
+	finding_put(out, "rate_bytes_per_s", c.rate);
+	finder_say(f, out, &text);
+	out->severity = FINDING_LOOK_FIRST;
+	out->weight = millionths(grown, r->summary.peak_rss_bytes);
+}
+
+/** What stands among the quality lines and is a finding, too: children, allocators, the outside. */
+static void repeat_quality(struct finder *f) {
+	static const struct {
+		const char *id, *title;
+	} kinds[] = {{"children", "other processes"}, {"allocators", "other allocators"},
+			{"outside-heap", "not in live blocks"}};
+	struct quality_line lines[QUALITY_LINES_MAX];
+	size_t n = quality_lines(f->r, f->names, f->arena, lines);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+			if (strcmp(lines[i].id, kinds[k].id) == 0) {
+				struct finding *out = finder_add(f, kinds[k].id, kinds[k].title);
+				struct buffer text = {0};
+				buffer_text(&text, lines[i].text);
+				finding_put(out, "value", lines[i].value);
+				finder_say(f, out, &text);
+				out->is_quality = true;
+				out->severity = FINDING_EXPLAINS;
+			}
+		}
+	}
+}
+
+/** Those of a launcher, which touch no number: behind all else. */
+static void find_minor_children(struct finder *f) {
+	struct buffer text = {0};
+	uint64_t n = quality_minor_children(f->r, &text);
+	if (n == 0) {
+		return;
+	}
+	struct finding *out = finder_add(f, "children", "other processes");
+	finding_put(out, "value", n);
+	finder_say(f, out, &text);
+	out->severity = FINDING_FACT;
+}
+
+/** "Nothing was left allocated except 320 B of the runtime": when it is so. */
+static void find_all_freed(struct finder *f) {
+	const struct findings *o = f->out;
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	if (f->r->summary.allocations == 0 || f->r->summary.live_bytes > o->noise_bytes ||
+			o->noise_bytes > f->r->summary.peak_bytes / 4 || !f->r->meta.is_complete ||
+			(f->r->missing & REC_LIVE_BYTES)) {
+		return;
+	}
+	struct finding *out = finder_add(f, "all-freed", "never freed");
+	struct buffer text = {0};
+	buffer_text(&text,
+			f->r->meta.source == REC_ATTACHED ? "nothing allocated since the attach was left"
+											  : "nothing was left allocated");
+	if (o->noise_blocks > 0) {
+		buffer_printf(&text, " except %s of the runtime itself, in %s block%s",
+				human_bytes(a, o->noise_bytes), human_count(b, o->noise_blocks),
+				o->noise_blocks == 1 ? "" : "s");
+	}
+	finding_put(out, "runtime_bytes", o->noise_bytes);
+	finding_put(out, "runtime_blocks", o->noise_blocks);
+	finder_say(f, out, &text);
+	out->severity = FINDING_FACT;
+}
+
+void find_unseen(struct finder *f) {
+	find_handover(f);
+	find_growth_outside(f);
+	repeat_quality(f);
+	find_minor_children(f);
+	find_all_freed(f);
+}

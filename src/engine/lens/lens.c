@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "engine/lens.h"
+
+#include "engine/lens/scan.h"
+#include "engine/lens_match.h"
+
+/**
+ * Which stacks a lens leaves in, and what each of them costs: over the whole recording their own
+ * numbers, over a range what lens/scan.c finds.
+ */
+
+const char *const lens_group_names[N_LENS_GROUPS] = {
+		[LENS_BY_FUNCTION] = "function",
+		[LENS_BY_PACKAGE] = "package",
+		[LENS_BY_MODULE] = "module",
+		[LENS_BY_FILE] = "file",
+};
+
+struct lens lens_whole(void) {
+	return (struct lens){.metric = LENS_PEAK};
+}
+
+// ---- which stacks
+
+enum { HAS_FOCUS = (uint32_t)1 << 31 };
+
+static uint32_t focus_of(const struct lens_match *match, const struct names *n, uint32_t location) {
+	uint32_t count;
+	const struct name *frames = names_of(n, location, &count);
+	for (uint32_t i = 0; i < count; i++) {
+		if (lens_frame_of(match, &frames[i]) & LENS_IS_FOCUS) {
+			return HAS_FOCUS;
+		}
+	}
+	return 0;
+}
+
+/** Per node: which texts its stack holds, and whether it goes through the focus. */
+static uint32_t *find_held(const struct lens *l, const struct recording *r, const struct names *n,
+		struct arena *scratch, struct err *err) {
+	struct lens_match match;
+	uint32_t *held = arena_new(scratch, uint32_t, r->nodes.n);
+	uint32_t *places = arena_new(scratch, uint32_t, r->locations.n);
+	if (!held || !places) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	if (!lens_match_names(l, r, n, scratch, &match, err)) {
+		return NULL;
+	}
+	for (uint32_t i = 1; i < r->locations.n; i++) {
+		places[i] = (match.locations ? match.locations[i] : 0) |
+				(l->n_focus ? focus_of(&match, n, i) : 0);
+	}
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
+		const struct rec_node *node = &r->nodes.items[i];
+		held[i] = held[node->parent] | places[node->location];
+	}
+	return held;
+}
+
+/** What a stack must hold of all that can be held. */
+static void find_wanted(const struct lens *l, uint32_t *asked, uint32_t *wanted) {
+	*asked = *wanted = l->n_focus ? HAS_FOCUS : 0;
+	for (uint32_t i = 0; i < l->n_texts; i++) {
+		*asked |= (uint32_t)1 << i;
+		*wanted |= l->texts[i].is_negated ? 0 : (uint32_t)1 << i;
+	}
+}
+
+static bool leave_out_by_names(const struct lens *l, const struct recording *r,
+		const struct names *n, struct arena *scratch, uint8_t *is_out, struct err *err) {
+	uint32_t asked, wanted;
+	find_wanted(l, &asked, &wanted);
+	const uint32_t *held = find_held(l, r, n, scratch, err);
+	for (uint32_t i = 0; held && i < r->stacks.n; i++) {
+		is_out[i] |= (held[r->stacks.items[i].node] & asked) != wanted;
+	}
+	return held != NULL;
+}
+
+static bool leave_out_by_threads(const struct lens *l, const struct recording *r,
+		struct arena *scratch, uint8_t *is_out, struct err *err) {
+	uint8_t *is_asked = arena_new(scratch, uint8_t, r->threads.n);
+	if (!is_asked) {
+		return err_memory(err);
+	}
+	for (uint32_t i = 1; i < r->threads.n; i++) {
+		for (uint32_t k = 0; k < l->n_threads; k++) {
+			is_asked[i] |= slice_equal(r->strings.items[r->threads.items[i].name], l->threads[k]);
+		}
+	}
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		is_out[i] |= !is_asked[r->stacks.items[i].thread];
+	}
+	return true;
+}
+
+/** *is_out: per stack, whether the lens leaves it out; NULL: none is. */
+static bool find_left_out(const struct lens *l, const struct recording *r, const struct names *n,
+		struct arena *arena, struct arena *scratch, uint8_t **is_out, struct err *err) {
+	*is_out = NULL;
+	if (!l->n_texts && !l->n_focus && !l->n_threads) {
+		return true;
+	}
+	*is_out = arena_new(arena, uint8_t, r->stacks.n);
+	if (!*is_out) {
+		return err_memory(err);
+	}
+	return (!(l->n_texts || l->n_focus) || leave_out_by_names(l, r, n, scratch, *is_out, err)) &&
+			(!l->n_threads || leave_out_by_threads(l, r, scratch, *is_out, err));
+}
+
+// ---- what they cost
+
+static uint64_t field_of(const struct rec_stack *s, const struct metric_field *field) {
+	uint64_t v;
+	memcpy(&v, (const uint8_t *)s + field->at, sizeof v);
+	return v;
+}
+
+struct lens_costs lens_stack_costs(enum lens_metric metric, const struct rec_stack *s) {
+	return (struct lens_costs){
+			.bytes = field_of(s, &lens_metrics[metric].bytes),
+			.blocks = field_of(s, &lens_metrics[metric].blocks),
+			.allocations = s->allocations,
+			.allocated_bytes = s->allocated_bytes,
+			.temporary = s->temporary,
+	};
+}
+
+static bool is_left_out(const struct lens_result *out, uint32_t stack) {
+	return out->is_left_out && out->is_left_out[stack];
+}
+
+static void whole_costs(const struct lens *l, const struct recording *r, struct lens_result *out) {
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		if (!is_left_out(out, i)) {
+			out->stacks[i] = lens_stack_costs(l->metric, &r->stacks.items[i]);
+			lens_costs_add(&out->total, &out->stacks[i]);
+		}
+	}
+}
+
+/** Of intervals that hold some: their bytes have no column of their own. */
+static void temporary_costs(const struct lens *l, const struct recording *r,
+		struct lens_result *out) {
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		out->stacks[i].bytes = 0;
+		out->stacks[i].blocks = out->stacks[i].temporary;
+	}
+	out->total.bytes = 0;
+	out->total.blocks = out->total.temporary;
+	for (uint32_t i = 0; i < r->intervals.n; i++) {
+		const struct rec_interval v = recording_interval(r, i);
+		if (v.temporary && (int32_t)v.from > l->from && (int32_t)v.from <= l->to &&
+				!is_left_out(out, v.stack)) {
+			unsigned __int128 share = (unsigned __int128)v.bytes * v.temporary / v.count;
+			out->stacks[v.stack].bytes += (uint64_t)share;
+			out->total.bytes += (uint64_t)share;
+		}
+	}
+}
+
+static uint64_t moment_of(const struct lens *l, const struct recording *r) {
+	bool is_largest = lens_metrics[l->metric].rule == METRIC_LIVE_AT_LARGEST;
+	if (!l->has_range) {
+		return is_largest ? r->summary.peak_time_ns : r->meta.duration_ns;
+	}
+	uint32_t edge = is_largest ? lens_largest_edge(l, r) : (uint32_t)l->to;
+	return edge < r->edges.n ? r->edges.items[edge].time_ns : r->meta.duration_ns;
+}
+
+bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,
+		struct arena *arena, struct lens_result *out, struct err *err) {
+	struct arena scratch = {0};
+	*out = (struct lens_result){.moment_ns = moment_of(l, r)};
+	out->stacks = arena_new(arena, struct lens_costs, r->stacks.n);
+	bool ok = (out->stacks || err_memory(err)) &&
+			find_left_out(l, r, n, arena, &scratch, &out->is_left_out, err);
+	if (ok && l->has_range) {
+		ok = lens_scan(l, r, &scratch, out, err);
+		if (ok && lens_metrics[l->metric].rule == METRIC_MADE_TEMPORARY) {
+			temporary_costs(l, r, out);
+		}
+	} else if (ok) {
+		whole_costs(l, r, out);
+	}
+	arena_finish(&scratch);
+	return ok;
+}

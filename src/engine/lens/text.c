@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+#include "base/buffer.h"
+#include "engine/lens.h"
+#include "engine/lens/time.h"
+#include "engine/lens_match.h"
+
+// The textual form of a lens: words joined by '&', values percent-encoded.
+
+// ---- reading
+
+struct reader {
+	struct lens *lens;
+	const struct recording *recording;
+	struct arena *arena;
+	struct err *err;
+	// Capacity: one per word at most
+	struct lens_text *texts;
+	struct slice *focus, *hide, *threads;
+};
+
+static int hex_digit(uint8_t c) {
+	return c >= '0' && c <= '9'    ? c - '0'
+			: c >= 'a' && c <= 'f' ? c - 'a' + 10
+			: c >= 'A' && c <= 'F' ? c - 'A' + 10
+								   : -1;
+}
+
+/** The value without its percent signs, in the arena. */
+static bool decode(struct reader *rd, struct slice value, struct slice *out) {
+	uint8_t *text = arena_new(rd->arena, uint8_t, value.size + 1);
+	if (!text) {
+		return err_memory(rd->err);
+	}
+	size_t n = 0;
+	for (size_t i = 0; i < value.size; i++) {
+		if (value.data[i] != '%') {
+			text[n++] = value.data[i];
+			continue;
+		}
+		int high = i + 2 < value.size ? hex_digit(value.data[i + 1]) : -1;
+		int low = i + 2 < value.size ? hex_digit(value.data[i + 2]) : -1;
+		if (high < 0 || low < 0) {
+			return err_set(rd->err, ERR_USAGE,
+					"%% must be followed by two hexadecimal digits; write %% itself as %%25");
+		}
+		text[n++] = (uint8_t)(high << 4 | low);
+		i += 2;
+	}
+	*out = slice_of(text, n);
+	return true;
+}
+
+static bool read_choice(struct slice value, const char *const *names, unsigned n, unsigned *out,
+		struct err *err) {
+	struct buffer list = {0};
+	for (unsigned i = 0; i < n; i++) {
+		if (slice_equal(value, slice_of_text(names[i]))) {
+			*out = i;
+			buffer_finish(&list);
+			return true;
+		}
+		buffer_printf(&list, "%s%s", i ? ", " : "", names[i]);
+	}
+	(void)err_set(err, ERR_USAGE, "use one of: %.*s", SLICE_ARG(buffer_view(&list)));
+	buffer_finish(&list);
+	return false;
+}
+
+/** Its percent signs are those of shares, but where a mark is named. */
+static bool read_time(struct reader *rd, struct slice value) {
+	static const char mark[] = "mark:";
+	struct slice text = value;
+	if (memmem(value.data, value.size, mark, sizeof mark - 1) && !decode(rd, value, &text)) {
+		return false;
+	}
+	return lens_time_parse(rd->lens, text, rd->recording, rd->err);
+}
+
+static bool read_text(struct reader *rd, struct slice value) {
+	if (rd->lens->n_texts == LENS_TEXTS_MAX) {
+		return err_set(rd->err, ERR_LIMIT, "at most %d texts", LENS_TEXTS_MAX);
+	}
+	struct lens_text *t = &rd->texts[rd->lens->n_texts];
+	*t = (struct lens_text){0};
+	if (value.size && value.data[0] == '!') {
+		t->is_negated = true;
+		value = slice_of(value.data + 1, value.size - 1);
+	}
+	if (value.size > 2 && value.data[0] == '/' && value.data[value.size - 1] == '/') {
+		t->is_regex = true;
+		value = slice_of(value.data + 1, value.size - 2);
+	}
+	if (!decode(rd, value, &t->text)) {
+		return false;
+	}
+	if (t->text.size == 0) {
+		return err_set(rd->err, ERR_USAGE, "use TEXT, /EXPRESSION/, !TEXT or !/EXPRESSION/");
+	}
+	rd->lens->n_texts++;
+	return !t->is_regex || lens_pattern_is_valid(t->text, rd->err);
+}
+
+static bool read_name(struct reader *rd, struct slice value, struct slice *names, uint32_t *n) {
+	if (!decode(rd, value, &names[*n])) {
+		return false;
+	}
+	return names[(*n)++].size > 0 || err_set(rd->err, ERR_USAGE, "a function's name");
+}
+
+static bool read_threads(struct reader *rd, struct slice value) {
+	for (;;) {
+		const uint8_t *comma = memchr(value.data, ',', value.size);
+		size_t size = comma ? (size_t)(comma - value.data) : value.size;
+		if (!decode(rd, slice_of(value.data, size), &rd->threads[rd->lens->n_threads++])) {
+			return false;
+		}
+		if (!comma) {
+			return true;
+		}
+		value = slice_of(comma + 1, value.size - size - 1);
+	}
+}
+
+static bool read_word(struct reader *rd, struct slice key, struct slice value) {
+	struct lens *l = rd->lens;
+	unsigned choice = 0;
+	if (slice_equal(key, slice_of_text("m"))) {
+		bool ok = read_choice(value, lens_metric_names, N_LENS_METRICS, &choice, rd->err);
+		l->metric = (enum lens_metric)choice;
+		return ok;
+	}
+	if (slice_equal(key, slice_of_text("group"))) {
+		bool ok = read_choice(value, lens_group_names, N_LENS_GROUPS, &choice, rd->err);
+		l->group = (enum lens_group)choice;
+		return ok;
+	}
+	if (slice_equal(key, slice_of_text("fold"))) {
+		static const char *const answers[] = {"0", "1"};
+		bool ok = read_choice(value, answers, 2, &choice, rd->err);
+		l->is_unfolded = choice == 0;
+		return ok;
+	}
+	if (slice_equal(key, slice_of_text("t"))) {
+		return read_time(rd, value);
+	}
+	if (slice_equal(key, slice_of_text("q"))) {
+		return read_text(rd, value);
+	}
+	if (slice_equal(key, slice_of_text("focus"))) {
+		return read_name(rd, value, rd->focus, &l->n_focus);
+	}
+	if (slice_equal(key, slice_of_text("hide"))) {
+		return read_name(rd, value, rd->hide, &l->n_hide);
+	}
+	if (slice_equal(key, slice_of_text("threads"))) {
+		return read_threads(rd, value);
+	}
+	return err_set(rd->err, ERR_USAGE,
+			"unknown term; use m, t, q, focus, hide, fold, threads or group");
+}
+
+static size_t count(struct slice s, uint8_t c) {
+	size_t n = 0;
+	for (size_t i = 0; i < s.size; i++) {
+		n += s.data[i] == c;
+	}
+	return n;
+}
+
+static bool reader_init(struct reader *rd, struct slice text) {
+	size_t words = count(text, '&') + 1;
+	rd->texts = arena_new(rd->arena, struct lens_text, words);
+	rd->focus = arena_new(rd->arena, struct slice, words);
+	rd->hide = arena_new(rd->arena, struct slice, words);
+	rd->threads = arena_new(rd->arena, struct slice, words + count(text, ','));
+	return rd->texts && rd->focus && rd->hide && rd->threads;
+}
+
+static bool read_words(struct reader *rd, struct slice text) {
+	while (text.size) {
+		const uint8_t *joint = memchr(text.data, '&', text.size);
+		struct slice word = slice_of(text.data, joint ? (size_t)(joint - text.data) : text.size);
+		const uint8_t *equals = word.size ? memchr(word.data, '=', word.size) : NULL;
+		size_t key = equals ? (size_t)(equals - word.data) : word.size;
+		struct slice value = equals ? slice_of(equals + 1, word.size - key - 1) : slice_of(NULL, 0);
+		if (word.size && !equals) {
+			return err_set(rd->err, ERR_USAGE, "lens: \"%.*s\": invalid term; use NAME=VALUE",
+					SLICE_ARG(word));
+		}
+		if (word.size && !read_word(rd, slice_of(word.data, key), value)) {
+			return err_add(rd->err, "lens: \"%.*s\"", SLICE_ARG(word));
+		}
+		text = joint ? slice_of(joint + 1, text.size - word.size - 1) : slice_of(NULL, 0);
+	}
+	return true;
+}
+
+bool lens_parse(struct lens *l, struct slice text, const struct recording *r, struct arena *arena,
+		struct err *err) {
+	*l = lens_whole();
+	struct reader rd = {.lens = l, .recording = r, .arena = arena, .err = err};
+	if (!reader_init(&rd, text)) {
+		return err_memory(err);
+	}
+	l->texts = rd.texts;
+	l->focus = rd.focus;
+	l->hide = rd.hide;
+	l->threads = rd.threads;
+	return read_words(&rd, text);
+}
+
+// ---- writing
+
+static bool is_plain(uint8_t c) {
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			(c && strchr("-._~!*()/:;@$?[]{}|^\\<>", c));
+}
+
+static void put_encoded(struct buffer *out, struct slice s) {
+	for (size_t i = 0; i < s.size; i++) {
+		if (is_plain(s.data[i])) {
+			buffer_u8(out, s.data[i]);
+		} else {
+			buffer_printf(out, "%%%02X", s.data[i]);
+		}
+	}
+}
+
+static void put_key(struct buffer *out, const char *key) {
+	buffer_printf(out, "%s%s=", out->size ? "&" : "", key);
+}
+
+static void put_text(struct buffer *out, const struct lens_text *t) {
+	put_key(out, "q");
+	buffer_text(out, t->is_negated ? "!" : "");
+	struct slice s = t->text;
+	if (t->is_regex) {
+		buffer_u8(out, '/');
+		put_encoded(out, s);
+		buffer_u8(out, '/');
+		return;
+	}
+	// A plain text may look like an expression, or like a negation
+	if (s.size && (s.data[0] == '/' || s.data[0] == '!')) {
+		buffer_printf(out, "%%%02X", s.data[0]);
+		s = slice_of(s.data + 1, s.size - 1);
+	}
+	put_encoded(out, s);
+}
+
+static void put_names(struct buffer *out, const char *key, const struct slice *names, uint32_t n) {
+	for (uint32_t i = 0; i < n; i++) {
+		put_key(out, key);
+		put_encoded(out, names[i]);
+	}
+}
+
+struct slice lens_text(const struct lens *l, const struct recording *r, struct arena *arena) {
+	struct buffer out = {0};
+	if (l->metric != LENS_PEAK) {
+		put_key(&out, "m");
+		buffer_text(&out, lens_metric_names[l->metric]);
+	}
+	if (l->has_range) {
+		put_key(&out, "t");
+		lens_time_put(&out, l, r);
+	}
+	for (uint32_t i = 0; i < l->n_texts; i++) {
+		put_text(&out, &l->texts[i]);
+	}
+	put_names(&out, "focus", l->focus, l->n_focus);
+	put_names(&out, "hide", l->hide, l->n_hide);
+	if (l->is_unfolded) {
+		put_key(&out, "fold");
+		buffer_text(&out, "0");
+	}
+	for (uint32_t i = 0; i < l->n_threads; i++) {
+		if (i == 0) {
+			put_key(&out, "threads");
+		} else {
+			buffer_u8(&out, ',');
+		}
+		put_encoded(&out, l->threads[i]);
+	}
+	if (l->group != LENS_BY_FUNCTION) {
+		put_key(&out, "group");
+		buffer_text(&out, lens_group_names[l->group]);
+	}
+	const char *text = out.failed ? NULL : arena_text(arena, buffer_view(&out));
+	struct slice result = text ? slice_of(text, out.size) : slice_of(NULL, 0);
+	buffer_finish(&out);
+	return result;
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+#include "engine/lens/time.h"
+
+#include "engine/lens/clock_time.h"
+
+#include <inttypes.h>
+
+enum { SECONDS_DIGITS = 9 };
+static const uint64_t second_ns = 1000000000;
+
+// ---- edges and moments
+
+/** The first edge at or after a moment; edges.n: none. */
+static int32_t edge_after(const struct recording *r, uint64_t moment) {
+	uint32_t low = 0, high = r->edges.n;
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (r->edges.items[middle].time_ns >= moment) {
+			high = middle;
+		} else {
+			low = middle + 1;
+		}
+	}
+	return (int32_t)low;
+}
+
+/** The last edge at or before a moment; LENS_START: none. */
+static int32_t edge_before(const struct recording *r, uint64_t moment) {
+	int32_t after = edge_after(r, moment);
+	while (after < (int32_t)r->edges.n && r->edges.items[after].time_ns == moment) {
+		after++;
+	}
+	return after - 1;
+}
+
+/** A mark's own moment is the first of what follows it. */
+static int32_t mark_edge(const struct recording *r, uint64_t moment) {
+	return edge_after(r, moment) - 1;
+}
+
+static int32_t peak_edge(const struct recording *r) {
+	uint32_t best = 0;
+	for (uint32_t i = 1; i < r->edges.n; i++) {
+		best = r->edges.items[i].bytes > r->edges.items[best].bytes ? i : best;
+	}
+	return (int32_t)best;
+}
+
+/** From the valley before the peak until what came with it is gone: lens.h says how they are found. */
+static void find_peak(struct lens *l, const struct recording *r) {
+	const struct rec_edge *e = r->edges.items;
+	int32_t peak = peak_edge(r);
+	int32_t valley = peak - 1;
+	while (valley >= 0 && e[valley].bytes > e[peak].bytes / 2) {
+		valley--;
+	}
+	while (valley > 0 && e[valley - 1].bytes < e[valley].bytes) {
+		valley--;
+	}
+	uint64_t base = valley >= 0 ? e[valley].bytes : 0;
+	uint64_t gone = base + (e[peak].bytes - base) / 10;
+	int32_t end = peak + 1;
+	while (end < (int32_t)r->edges.n && e[end].bytes > gone) {
+		end++;
+	}
+	l->from = valley;
+	l->to = end;
+}
+
+static void set_range(struct lens *l, const struct recording *r, int32_t from, int32_t to) {
+	int32_t last = (int32_t)r->edges.n - 1;
+	l->from = from < last ? from : last;
+	l->to = to > l->from ? to : l->from + 1;
+	// All of it is known better than by edges
+	l->has_range = l->from != LENS_START || l->to != (int32_t)r->edges.n;
+}
+
+void lens_between(struct lens *l, const struct recording *r, uint64_t from_ns, uint64_t to_ns) {
+	set_range(l, r, mark_edge(r, from_ns),
+			to_ns >= r->meta.duration_ns ? (int32_t)r->edges.n : mark_edge(r, to_ns));
+}
+
+// ---- reading
+
+/** A text that is read from its beginning. */
+struct scan {
+	const uint8_t *at, *end;
+	bool lacks_mark; // a mark was named that is not there
+};
+
+static bool take(struct scan *s, const char *word) {
+	size_t n = strlen(word);
+	if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0) {
+		return false;
+	}
+	s->at += n;
+	return true;
+}
+
+static bool take_digits(struct scan *s, uint64_t *out) {
+	const uint8_t *start = s->at;
+	*out = 0;
+	for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++) {
+		if (s->at - start == 10) {
+			return false; // three hundred years
+		}
+		*out = *out * 10 + (uint64_t)(*s->at - '0');
+	}
+	return s->at > start;
+}
+
+/** "1", "1.66": in thousand-millionths. Digits beyond the ninth are dropped. */
+static bool take_decimal(struct scan *s, uint64_t *nanos) {
+	uint64_t whole;
+	if (!take_digits(s, &whole)) {
+		return false;
+	}
+	*nanos = whole * second_ns;
+	if (take(s, ".")) {
+		uint64_t unit = second_ns / 10;
+		for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++, unit /= 10) {
+			*nanos += unit * (uint64_t)(*s->at - '0');
+		}
+	}
+	return true;
+}
+
+/** The first moment of the recording at a time of the day. */
+static bool by_wall_clock(const struct recording *r, uint64_t hours, uint64_t minutes,
+		uint64_t nanos, uint64_t *moment) {
+	return hours < 24 && minutes < 60 && nanos < 61 * second_ns &&
+			clock_time_moment(&r->meta, (hours * 3600 + minutes * 60) * second_ns + nanos, moment);
+}
+
+struct end {
+	bool is_start, is_end;
+	uint64_t moment;
+};
+
+/** The longest name of a mark that stands there, whole. NULL: none does. */
+static const struct rec_mark *find_mark(const struct scan *s, const struct recording *r) {
+	const struct rec_mark *best = NULL;
+	size_t best_bytes = 0, left = (size_t)(s->end - s->at);
+	for (uint32_t i = 0; i < r->marks.n; i++) {
+		struct slice name = r->strings.items[r->marks.items[i].name];
+		bool is_there = name.size <= left && memcmp(s->at, name.data, name.size) == 0 &&
+				(name.size == left || s->at[name.size] == '-' || s->at[name.size] == '#');
+		if (is_there && (!best || name.size > best_bytes)) {
+			best = &r->marks.items[i];
+			best_bytes = name.size;
+		}
+	}
+	return best;
+}
+
+/** What follows "mark:". Marks of one name are counted from 1. */
+static bool take_mark(struct scan *s, const struct recording *r, uint64_t *moment) {
+	const struct rec_mark *m = find_mark(s, r);
+	s->lacks_mark = true;
+	if (!m) {
+		return false;
+	}
+	uint64_t which = 1;
+	s->at += r->strings.items[m->name].size;
+	if (take(s, "#") && !take_digits(s, &which)) {
+		return false;
+	}
+	for (const struct rec_mark *end = r->marks.items + r->marks.n, *of = m; of < end; of++) {
+		if (of->name == m->name && --which == 0) {
+			int32_t edge = mark_edge(r, of->time_ns);
+			*moment = edge >= 0 ? r->edges.items[edge].time_ns : 0;
+			s->lacks_mark = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool take_end(struct scan *s, const struct recording *r, struct end *out) {
+	uint64_t nanos, minutes, hours;
+	*out = (struct end){0};
+	if (take(s, "start")) {
+		out->is_start = true;
+		return true;
+	}
+	if (take(s, "end")) {
+		out->is_end = true;
+		return true;
+	}
+	if (take(s, "peak")) {
+		out->moment = r->summary.peak_time_ns;
+		return true;
+	}
+	if (take(s, "mark:")) {
+		return take_mark(s, r, &out->moment);
+	}
+	if (take(s, "-")) {
+		bool ok = take_decimal(s, &nanos) && take(s, "s");
+		out->moment = ok && nanos < r->meta.duration_ns ? r->meta.duration_ns - nanos : 0;
+		return ok;
+	}
+	if (!take_decimal(s, &nanos)) {
+		return false;
+	}
+	if (take(s, ":")) {
+		hours = nanos / second_ns;
+		return take_digits(s, &minutes) && take(s, ":") && take_decimal(s, &nanos) &&
+				by_wall_clock(r, hours, minutes, nanos, &out->moment);
+	}
+	if (take(s, "%25") || take(s, "%")) { // also as a URL has it
+		unsigned __int128 part = (unsigned __int128)r->meta.duration_ns * nanos;
+		out->moment = (uint64_t)(part / 100 / second_ns);
+		return true;
+	}
+	(void)take(s, "s");
+	out->moment = nanos;
+	return true;
+}
+
+bool lens_time_parse(struct lens *l, struct slice text, const struct recording *r,
+		struct err *err) {
+	struct scan s = {.at = text.data, .end = text.data + text.size};
+	struct end from, to;
+	if (r->edges.n == 0 || (r->intervals.n == 0 && r->summary.allocations)) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"this recording holds only totals; a range of time cannot be selected");
+	}
+	l->has_range = true;
+	if (slice_equal(text, slice_of_text("peak"))) {
+		find_peak(l, r);
+		return true;
+	}
+	if (!take_end(&s, r, &from) || !take(&s, "-") || !take_end(&s, r, &to) || s.at != s.end) {
+		if (s.lacks_mark) {
+			return err_set(err, ERR_USAGE,
+					"no such mark; --timeline lists the marks of the recording (%u)", r->marks.n);
+		}
+		return err_set(err, ERR_USAGE,
+				"invalid range; use FROM-TO, each in seconds (1.66), a share (12%%), seconds "
+				"before the end (-5s), the time of day (12:03:07), a mark (mark:NAME), start, "
+				"end or peak; or just peak");
+	}
+	if (from.is_end || to.is_start || (!from.is_start && !to.is_end && from.moment > to.moment)) {
+		return err_set(err, ERR_USAGE, "the range ends before it begins");
+	}
+	set_range(l, r, from.is_start ? LENS_START : edge_before(r, from.moment),
+			to.is_end ? (int32_t)r->edges.n : edge_after(r, to.moment));
+	return true;
+}
+
+// ---- writing
+
+static uint64_t unit_of(int digits) {
+	uint64_t unit = second_ns;
+	for (int i = 0; i < digits; i++) {
+		unit /= 10;
+	}
+	return unit;
+}
+
+static void put_seconds(struct buffer *out, uint64_t moment, int digits) {
+	buffer_printf(out, "%" PRIu64, moment / second_ns);
+	if (digits) {
+		buffer_printf(out, ".%0*" PRIu64, digits, moment % second_ns / unit_of(digits));
+	}
+}
+
+static void put_from(struct buffer *out, int32_t edge, const struct recording *r) {
+	if (edge == LENS_START) {
+		buffer_text(out, "start");
+		return;
+	}
+	uint64_t time = r->edges.items[edge].time_ns;
+	for (int digits = 0; digits <= SECONDS_DIGITS; digits++) {
+		uint64_t unit = unit_of(digits);
+		uint64_t rounded = (time + unit - 1) / unit * unit;
+		if (digits == SECONDS_DIGITS || edge_before(r, rounded) == edge) {
+			put_seconds(out, rounded, digits);
+			return;
+		}
+	}
+}
+
+static void put_to(struct buffer *out, int32_t edge, const struct recording *r) {
+	if (edge == (int32_t)r->edges.n) {
+		buffer_text(out, "end");
+		return;
+	}
+	uint64_t time = r->edges.items[edge].time_ns;
+	for (int digits = 0; digits <= SECONDS_DIGITS; digits++) {
+		uint64_t unit = unit_of(digits);
+		uint64_t rounded = time / unit * unit;
+		if (digits == SECONDS_DIGITS || edge_after(r, rounded) == edge) {
+			put_seconds(out, rounded, digits);
+			return;
+		}
+	}
+}
+
+void lens_time_put(struct buffer *out, const struct lens *l, const struct recording *r) {
+	put_from(out, l->from, r);
+	buffer_u8(out, '-');
+	put_to(out, l->to, r);
+}

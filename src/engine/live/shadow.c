@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "engine/live/shadow.h"
+
+#include "base/vec.h"
+#include "sys/pages.h"
+
+enum { PAGE_BYTES = 4096 };
+
+static size_t directory_bytes(void) {
+	return SHADOW_DIRECTORY * sizeof(struct shadow_leaf *);
+}
+
+bool shadow_init(struct shadow *s) {
+	*s = (struct shadow){.directory = pages_take(directory_bytes())};
+	return s->directory != NULL;
+}
+
+void shadow_finish(struct shadow *s) {
+	for (size_t i = 0; i < s->leaves.n; i++) {
+		pages_give(s->leaves.items[i], sizeof(struct shadow_leaf));
+	}
+	for (uint32_t i = 0; i < s->n_spares; i++) {
+		pages_give(s->spares[i], sizeof(struct shadow_leaf));
+	}
+	vec_finish(&s->leaves);
+	odd_finish(&s->odd);
+	pages_give(s->directory, directory_bytes());
+	*s = (struct shadow){0};
+}
+
+void shadow_clear(struct shadow *s) {
+	for (size_t i = 0; i < s->leaves.n; i++) {
+		s->directory[s->leaves.items[i]->region] = NULL;
+		pages_give(s->leaves.items[i], sizeof(struct shadow_leaf));
+	}
+	s->leaves.n = 0;
+	s->emptied = NULL;
+	odd_finish(&s->odd);
+}
+
+uint64_t shadow_bytes(const struct shadow *s) {
+	uint64_t bytes = (s->odd.slots ? (uint64_t)s->odd.mask + 1 : 0) * sizeof(struct odd_slot);
+	// A page of the directory serves 2 GB of addresses; a slot in use touches one page of its leaf
+	bytes += (s->leaves.n + s->n_spares) * PAGE_BYTES;
+	for (size_t i = 0; i < s->leaves.n; i++) {
+		uint64_t touched = ((uint64_t)s->leaves.items[i]->n + 1) * PAGE_BYTES;
+		bytes += touched < sizeof(struct shadow_leaf) ? touched : sizeof(struct shadow_leaf);
+	}
+	return bytes + s->n_spares * sizeof(struct shadow_leaf);
+}
+
+bool shadow_add_leaf(struct shadow *s, uint64_t ptr) {
+	if (!vec_reserve(&s->leaves, 1)) {
+		return false;
+	}
+	struct shadow_leaf *leaf = s->n_spares ? s->spares[--s->n_spares]
+										   : pages_take(sizeof(struct shadow_leaf));
+	if (!leaf) {
+		return false;
+	}
+	leaf->region = (uint32_t)(ptr >> SHADOW_LEAF_SHIFT);
+	leaf->number = (uint32_t)s->leaves.n;
+	s->leaves.items[s->leaves.n++] = leaf;
+	s->directory[leaf->region] = leaf;
+	return true;
+}
+
+static void drop_leaf(struct shadow *s, struct shadow_leaf *leaf) {
+	struct shadow_leaf *last = s->leaves.items[--s->leaves.n];
+	last->number = leaf->number;
+	s->leaves.items[leaf->number] = last;
+	s->directory[leaf->region] = NULL;
+	if (s->n_spares < SHADOW_SPARES) {
+		s->spares[s->n_spares++] = leaf;
+	} else {
+		pages_give(leaf, sizeof *leaf);
+	}
+}
+
+void shadow_leaf_emptied(struct shadow *s, struct shadow_leaf *leaf) {
+	struct shadow_leaf *before = s->emptied;
+	s->emptied = leaf;
+	if (before && before != leaf && before->n == 0) {
+		drop_leaf(s, before);
+	}
+}
+
+uint32_t shadow_at(const struct shadow *s, uint64_t ptr) {
+	if (shadow_is_odd(ptr)) {
+		return odd_at(&s->odd, ptr);
+	}
+	struct shadow_leaf *leaf = shadow_leaf_of(s, ptr);
+	return leaf ? *shadow_slot_of(leaf, ptr) : BLOCK_NONE;
+}
+
+uint32_t shadow_hold(struct shadow *s, uint64_t ptr) {
+	if (shadow_is_odd(ptr)) {
+		uint32_t block = odd_take(&s->odd, ptr);
+		s->odd.n_held += block != BLOCK_NONE;
+		return block;
+	}
+	struct shadow_leaf *leaf = shadow_leaf_of(s, ptr);
+	if (!leaf) {
+		return BLOCK_NONE;
+	}
+	uint32_t *slot = shadow_slot_of(leaf, ptr);
+	uint32_t block = *slot;
+	*slot = BLOCK_NONE; // leaf->n still counts it
+	return block;
+}
+
+void shadow_release(struct shadow *s, uint64_t ptr) {
+	if (shadow_is_odd(ptr)) {
+		s->odd.n_held--;
+		return;
+	}
+	struct shadow_leaf *leaf = shadow_leaf_of(s, ptr);
+	if (--leaf->n == 0) {
+		shadow_leaf_emptied(s, leaf);
+	}
+}

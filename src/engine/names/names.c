@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: MIT
+#include "engine/names.h"
+
+#include "base/path.h"
+#include "engine/names/parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct slice path_base(struct slice path) {
+	const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
+	if (!slash) {
+		return path;
+	}
+	size_t skip = (size_t)(slash + 1 - path.data);
+	return slice_of(path.data + skip, path.size - skip);
+}
+
+static struct slice text(const struct recording *r, uint32_t id) {
+	return r->strings.items[id];
+}
+
+static struct slice without_detours(struct names *n, struct slice path) {
+	const char *as_is = memmem(path.data, path.size, "/.", 2) ? arena_text(&n->arena, path) : NULL;
+	const char *normal = as_is ? path_normal(as_is, &n->arena) : NULL;
+	return normal ? slice_of_text(normal) : path;
+}
+
+/** What a module's code is if neither file nor function of a frame say it. */
+static enum code code_of_module(struct names *n, uint32_t id) {
+	const struct recording *r = n->recording;
+	if (id == 0) {
+		// What an interpreter generates is of its scripts; else nobody knows
+		return n->is_runtime ? CODE_YOURS : CODE_UNSURE;
+	}
+	struct slice path = text(r, r->modules.items[id].path);
+	if (path.size == 0 || slice_equal(path, text(r, r->meta.exe))) {
+		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS;
+	}
+	// A RUNPATH with "$ORIGIN/../lib" finds the system's libraries as /usr/bin/../lib/libfoo.so
+	path = without_detours(n, path);
+	enum code code = owner_of_module(path);
+	bool is_product = (n->product && r->modules.items[id].package == n->product) ||
+			(n->product_folder.size > 0 && path.size > n->product_folder.size &&
+					memcmp(path.data, n->product_folder.data, n->product_folder.size) == 0);
+	if (code == CODE_LIBRARY && is_product) {
+		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS; // libjava.so; Ruby's encdb.so
+	}
+	bool is_beside = owner_is_of_system(path) || owner_is_in_prefix_of(text(r, r->meta.exe), path);
+	if (n->is_runtime && is_beside && (code == CODE_LIBRARY || code == CODE_UNSURE)) {
+		return CODE_RUNTIME; // libcrypto of Debian's node: others have it inside of node itself
+	}
+	return code ? code : CODE_YOURS;
+}
+
+/**
+ * Where the program comes from a package of the system, its libraries are those of the same source
+ * package, and what lies in a folder that the system keeps for it (/usr/lib/libreoffice/).
+ */
+static void find_product(struct names *n) {
+	const struct recording *r = n->recording;
+	struct slice exe = text(r, r->meta.exe);
+	for (uint32_t i = 1; i < r->modules.n; i++) {
+		struct slice path = text(r, r->modules.items[i].path);
+		if (path.size == 0 || slice_equal(path, exe)) {
+			n->product = r->modules.items[i].package;
+		}
+	}
+	n->product_folder = owner_product_folder_of(exe);
+}
+
+/** Ask once per string: files and functions recur in many frames. */
+static enum code ask(uint8_t *known, uint32_t id, enum code (*judge)(struct slice),
+		struct slice s) {
+	if (known[id] == 0) {
+		known[id] = (uint8_t)(judge(s) + 1);
+	}
+	return known[id] - 1;
+}
+
+/** Without a file, a Rust name tells its crate: the user's is that of the program. */
+static enum code code_of_rust(const struct names *n, const struct name *f) {
+	struct slice crate = owner_crate_of(f->function), root = n->root_crate;
+	enum code code = owner_of_crate(crate);
+	bool is_roots = crate.size >= root.size && memcmp(crate.data, root.data, root.size) == 0 &&
+			(crate.size == root.size || crate.data[root.size] == '_');
+	return code || crate.size == 0 ? code : is_roots ? CODE_YOURS : CODE_LIBRARY;
+}
+
+static enum code code_of(struct names *n, const struct rec_frame *rec, const struct name *f,
+		const struct rec_location *l) {
+	enum code by_module = n->module_code[l->module];
+	if (l->module == 0 && !l->is_mark) {
+		// Without a name it is a grey box: nobody knows whose it is, and its address is of no use
+		return f->has_name ? names_jit_code(f, by_module) : CODE_RUNTIME;
+	}
+	if (!f->has_name || by_module == CODE_RUNTIME) {
+		// An unnamed place in the user's own program is the best that is known of it
+		return by_module;
+	}
+	enum code by_file = rec->file ? ask(n->file_code, rec->file, owner_of_file, f->file)
+								  : CODE_UNSURE;
+	if (by_file != CODE_UNSURE) {
+		return by_file;
+	}
+	// Functions of the runtime come without a file, or with one of a folder that tells nothing; its
+	// templates are in whatever library uses them
+	enum code code = ask(n->function_code, rec->function, owner_of_function, f->function);
+	if (by_module == CODE_LIBRARY) {
+		return code == CODE_RUNTIME ? code : by_module;
+	}
+	if (!rec->file && owner_is_rust_symbol(f->symbol)) {
+		enum code by_crate = code_of_rust(n, f);
+		code = by_crate ? by_crate : code;
+	} else if (code == CODE_UNSURE && n->is_nim) {
+		code = names_nim_code(f);
+	}
+	return code ? code : by_module;
+}
+
+static void judge(struct names *n, const struct rec_frame *rec, struct name *f,
+		const struct rec_location *l) {
+	const struct naming_rule *rule = naming_rules_find(n->rules, f->function, f->file, f->module);
+	enum code code = !rule               ? code_of(n, rec, f, l)
+			: rule->kind == NAMING_YOURS ? CODE_YOURS
+										 : CODE_LIBRARY;
+	f->owner = code == CODE_YOURS ? OWNER_YOURS
+			: code == CODE_UNSURE ? OWNER_UNKNOWN
+								  : OWNER_LIBRARY;
+	f->is_runtime = code == CODE_RUNTIME;
+	f->is_wrapper = rule ? rule->kind == NAMING_FOLD
+						 : f->has_name && owner_is_allocation_function(f->function);
+}
+
+struct slice names_title_of(struct names *n, struct slice path) {
+	static const char tag[] = ".cpython-", end[] = "-linux-gnu.so";
+	struct slice base = path_base(path);
+	const uint8_t *at = base.size ? memmem(base.data, base.size, tag, sizeof tag - 1) : NULL;
+	size_t kept = at ? (size_t)(at - base.data) : 0;
+	if (!at || base.size - kept < sizeof end - 1 ||
+			memcmp(base.data + base.size - (sizeof end - 1), end, sizeof end - 1) != 0) {
+		return base;
+	}
+	char *out = arena_alloc(&n->arena, kept + sizeof ".so", 1);
+	if (!out) {
+		return base;
+	}
+	memcpy(out, base.data, kept);
+	memcpy(out + kept, ".so", sizeof ".so");
+	return slice_of(out, kept + sizeof ".so" - 1);
+}
+
+/** "libfoo.so+0x4f20", "generated code": the address in the file, of the call rather than of what follows it. */
+static bool name_by_address(struct names *n, const struct rec_location *l, struct name *out) {
+	char number[32];
+	const char *what = "?";
+	struct slice base = {0};
+	if (l->is_mark) {
+		what = "(callers not recorded)";
+		number[0] = '\0';
+	} else if (l->module == 0) {
+		what = "generated code"; // all of it one name: addresses differ from run to run
+		number[0] = '\0';
+	} else {
+		const struct rec_module *m = &n->recording->modules.items[l->module];
+		base = names_title_of(n, text(n->recording, m->path));
+		if (base.size == 0) {
+			base = path_base(text(n->recording, n->recording->meta.exe));
+		}
+		what = "";
+		uint64_t address = l->pc - m->bias - (l->is_exact ? 0 : 1);
+		(void)snprintf(number, sizeof number, "+0x%" PRIx64, address);
+	}
+	size_t size = base.size + strlen(what) + strlen(number);
+	char *buf = arena_alloc(&n->arena, size + 1, 1);
+	if (!buf) {
+		return false;
+	}
+	(void)snprintf(buf, size + 1, "%.*s%s%s", SLICE_ARG(base), what, number);
+	out->function = slice_of(buf, size);
+	return true;
+}
+
+static struct slice module_path(const struct recording *r, uint32_t module) {
+	if (module == 0) {
+		return (struct slice){0};
+	}
+	struct slice path = text(r, r->modules.items[module].path);
+	return path.size ? path : text(r, r->meta.exe);
+}
+
+/** What a Rust thread runs is inlined into its start; without debug data nothing else names it. */
+static bool is_thread_body(const struct name *f) {
+	static const char start[] = "::__rust_begin_short_backtrace";
+	size_t size = sizeof start - 1;
+	return f->file.size == 0 && f->function.size > size &&
+			memcmp(f->function.data + f->function.size - size, start, size) == 0;
+}
+
+/**
+ * What runs before main for variables is known by their file: "static initializers of app.cpp". Debug data
+ * call it as the compiler does. Files of KDE's heaptrack are printed in its own words.
+ */
+static bool name_initializers(struct names *n, struct name *f) {
+	static const char *const begins[] = {"static initializers",
+			"__static_initialization_and_destruction_", "__cxx_global_var_init"};
+	bool is_one = false;
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+		size_t size = strlen(begins[i]);
+		is_one |= f->function.size >= size && memcmp(f->function.data, begins[i], size) == 0;
+	}
+	if (!is_one || f->file.size == 0 || n->recording->meta.source == REC_FROM_KDE) {
+		return true;
+	}
+	struct slice file = path_base(f->file);
+	char *text = arena_alloc(&n->arena, file.size + 32, 1);
+	if (text) {
+		int size = sprintf(text, "static initializers of %.*s", SLICE_ARG(file));
+		f->function = slice_of(text, (size_t)size);
+	}
+	return text != NULL;
+}
+
+static bool name_location(struct names *n, uint32_t id) {
+	static const struct rec_frame unnamed = {0};
+	const struct recording *r = n->recording;
+	const struct rec_location *l = &r->locations.items[id];
+	struct name *out = &n->frames[n->first[id]];
+	uint32_t count = n->first[id + 1] - n->first[id];
+	for (uint32_t i = 0; i < count; i++) {
+		const struct rec_frame *f = i < l->n_frames ? &r->frames.items[l->first_frame + i]
+													: &unnamed;
+		out[i].module = module_path(r, l->module);
+		out[i].is_inlined = i + 1 < count;
+		out[i].function = text(r, f->function);
+		out[i].symbol = text(r, f->symbol);
+		out[i].file = text(r, f->file);
+		out[i].line = f->line;
+		out[i].has_name = out[i].function.size > 0;
+		if (out[i].has_name && l->module == 0) {
+			names_jit_read(&out[i]);
+		}
+		if (!out[i].has_name && !name_by_address(n, l, &out[i])) {
+			return false;
+		}
+		judge(n, f, &out[i], l);
+		if (!name_initializers(n, &out[i])) {
+			return false;
+		}
+		if (is_thread_body(&out[i])) {
+			out[i].function = slice_of_text("what a thread runs");
+			out[i].is_runtime = false;
+		}
+	}
+	return true;
+}
+
+/** Number the functions: frames of equal function and file get equal ids. */
+static bool number_functions(struct names *n) {
+	struct index known = {0};
+	uint32_t *sample = malloc((n->n_frames + 1ul) * sizeof *sample); // per function: a frame of it
+	bool ok = sample != NULL;
+	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
+		struct name *f = &n->frames[i];
+		uint64_t h = slice_hash(slice_hash(SLICE_HASH, f->function), f->file);
+		uint32_t at = index_first(&known, h), id;
+		while ((id = index_next(&known, h, &at)) != INDEX_NONE) {
+			const struct name *other = &n->frames[sample[id]];
+			if (slice_equal(f->function, other->function) && slice_equal(f->file, other->file)) {
+				break;
+			}
+		}
+		if (id == INDEX_NONE) {
+			ok = index_reserve(&known, 1);
+			if (ok) {
+				id = n->n_functions++;
+				sample[id] = i;
+				index_put(&known, h, id);
+			}
+		}
+		f->function_id = id;
+	}
+	index_finish(&known);
+	free(sample);
+	return ok;
+}
+
+bool names_is_of_nim(const struct names *n) {
+	return n->is_nim;
+}
+
+uint32_t names_n_functions(const struct names *n) {
+	return n->n_functions;
+}
+
+/** The crate of a Rust program's main, as its names tell; else a program's name may be its crate's. */
+static bool find_root_crate(struct names *n) {
+	const struct recording *r = n->recording;
+	struct slice exe = path_base(text(r, r->meta.exe));
+	char *like_exe = arena_text(&n->arena, exe);
+	if (!like_exe) {
+		return false;
+	}
+	for (char *c = like_exe; *c; c++) {
+		*c = *c == '-' ? '_' : *c;
+	}
+	n->root_crate = slice_of(like_exe, exe.size);
+	struct slice found = {0};
+	for (uint32_t i = 0; i < r->frames.n; i++) {
+		struct slice f = text(r, r->frames.items[i].function);
+		struct slice crate = owner_crate_of(f);
+		if (crate.size > 0 && crate.size + 6 == f.size &&
+				memcmp(f.data + crate.size, "::main", 6) == 0 &&
+				owner_is_rust_symbol(text(r, r->frames.items[i].symbol))) {
+			if (slice_equal(crate, n->root_crate)) {
+				return true;
+			}
+			found = crate;
+		}
+	}
+	n->root_crate = found.size ? found : n->root_crate;
+	return true;
+}
+
+static bool make_room(struct names *n) {
+	const struct recording *r = n->recording;
+	n->first = arena_new(&n->arena, uint32_t, (size_t)r->locations.n + 1);
+	n->module_code = arena_new(&n->arena, uint8_t, (size_t)r->modules.n + 1);
+	n->file_code = arena_new(&n->arena, uint8_t, (size_t)r->strings.n + 1);
+	n->function_code = arena_new(&n->arena, uint8_t, (size_t)r->strings.n + 1);
+	if (!n->first || !n->module_code || !n->file_code || !n->function_code) {
+		return false;
+	}
+	uint64_t total = 0;
+	for (uint32_t i = 0; i < r->locations.n; i++) {
+		n->first[i] = (uint32_t)total;
+		uint32_t count = r->locations.items[i].n_frames;
+		total += count ? count : 1;
+	}
+	if (total > UINT32_MAX - 2ull * r->modules.n - 1) {
+		return false;
+	}
+	n->first[r->locations.n] = n->n_frames = (uint32_t)total;
+	n->frames = arena_new(&n->arena, struct name, total + 2ull * r->modules.n + 1);
+	return n->frames != NULL;
+}
+
+static bool build(struct names *n) {
+	const struct recording *r = n->recording;
+	n->is_runtime = owner_is_runtime(text(r, r->meta.exe));
+	n->is_nim = names_nim_is_program(r);
+	find_product(n);
+	if (!make_room(n) || !find_root_crate(n)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->modules.n; i++) {
+		n->module_code[i] = (uint8_t)code_of_module(n, i);
+	}
+	for (uint32_t i = 0; i < r->locations.n; i++) {
+		if (!name_location(n, i)) {
+			return false;
+		}
+	}
+	return (!n->is_nim || names_nim_correct_places(n)) && number_functions(n) &&
+			names_find_wrappers(n) && names_find_sites(n);
+}
+
+struct names *names_create_ruled(const struct recording *r, const struct naming_rules *rules,
+		struct err *err) {
+	struct names *n = calloc(1, sizeof *n);
+	if (!n) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	n->recording = r;
+	n->rules = rules;
+	if (!build(n)) {
+		(void)err_memory(err);
+		names_destroy(n);
+		return NULL;
+	}
+	n->rules = NULL;
+	return n;
+}
+
+struct names *names_create(const struct recording *r, struct err *err) {
+	return names_create_ruled(r, NULL, err);
+}
+
+void names_destroy(struct names *n) {
+	if (n) {
+		arena_finish(&n->arena);
+		free(n);
+	}
+}
+
+const struct name *names_of(const struct names *n, uint32_t location, uint32_t *n_frames) {
+	*n_frames = n->first[location + 1] - n->first[location];
+	return &n->frames[n->first[location]];
+}
+
+struct stack_walk stack_walk_init(const struct recording *r, const struct names *n, uint32_t node) {
+	return (struct stack_walk){.recording = r, .names = n, .node = node};
+}
+
+const struct name *stack_walk_next(struct stack_walk *w) {
+	if (w->i == w->n) {
+		if (w->node == 0) {
+			return NULL;
+		}
+		const struct rec_node *node = &w->recording->nodes.items[w->node];
+		w->location = node->location;
+		w->frames = names_of(w->names, node->location, &w->n);
+		w->i = 0;
+		w->node = node->parent;
+	}
+	return &w->frames[w->i++];
+}

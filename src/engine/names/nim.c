@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "engine/names/parts.h"
+
+#include <ctype.h>
+
+// Nim writes C with #line directives, and those of code that it expands in place (copies, iterators,
+// templates) name the file of the expanded code: a line of the user's function may then seem to be
+// one of Nim's own library. The linked name, "parse__app_12", tells the module it is really of.
+
+bool names_nim_is_program(const struct recording *r) {
+	for (uint32_t i = 0; i < r->frames.n; i++) {
+		// NimMain, or what is left of it where it was inlined
+		struct slice function = r->strings.items[r->frames.items[i].function];
+		if (function.size >= 7 && memcmp(function.data, "NimMain", 7) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** What the compiler puts before the user's code; lines of other code stand beside it, whichever. */
+static bool is_start_up(struct slice symbol) {
+	static const char *const names[] = {"main", "NimMain", "NimMainInner", "PreMain",
+			"PreMainInner"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (slice_equal(symbol, slice_of_text(names[i]))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * What the compiler calls by name has no module in it: the system's memory, sequences and strings,
+ * and what visits or initialises a module's globals. Library procs of old carry their module's mark.
+ */
+static bool is_of_compiler(struct slice s) {
+	static const char *const known[] = {"newObj", "newSeq", "rawNewString", "mnewString",
+			"copyString", "toNimStr", "cstrToNimstr", "setLengthSeq", "setLengthStr",
+			"resizeString", "prepareAdd", "prepareSeqAdd", "incrSeq", "growObj", "addChar",
+			"addInt", "appendString", "appendChar", "echoBinSafe", "alignedAlloc", "alignedDealloc",
+			"rawAlloc", "rawDealloc", "dealloc", "alloc0"};
+	static const char *const globals[] = {"Marker_", "atmdotdot"};
+	static const char *const marks[] = {"nim", "nsu", "nos", "npu", "nuc", "nto", "ncr"};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		size_t size = strlen(known[i]);
+		if (s.size >= size && memcmp(s.data, known[i], size) == 0 &&
+				(s.size == size || !islower(s.data[size]))) {
+			return true;
+		}
+	}
+	for (size_t i = 0; i < sizeof globals / sizeof *globals; i++) {
+		size_t size = strlen(globals[i]);
+		if (s.size >= size && memcmp(s.data, globals[i], size) == 0) {
+			return true;
+		}
+	}
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+		if (s.size > 3 && memcmp(s.data, marks[i], 3) == 0 && isupper(s.data[3])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+enum code names_nim_code(const struct name *f) {
+	static const char *const runtime[] = {"system", "stdZ", "pureZ", "coreZ", "implZ",
+			"collectionsZ"};
+	struct slice module = owner_nim_module_of(f->symbol);
+	for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++) {
+		size_t size = strlen(runtime[i]);
+		if (module.size >= size && memcmp(module.data, runtime[i], size) == 0) {
+			return CODE_RUNTIME;
+		}
+	}
+	const struct slice s = f->symbol.size ? f->symbol : f->function;
+	return is_of_compiler(s) || is_start_up(s) ? CODE_RUNTIME : CODE_UNSURE;
+}
+
+static bool is_of_user(const struct name *f) {
+	return !f->is_inlined && owner_nim_module_of(f->symbol).size > 0 &&
+			names_nim_code(f) == CODE_UNSURE;
+}
+
+static const struct name *find_symbol(const struct names *n, const struct index *known,
+		struct slice symbol) {
+	uint64_t h = slice_hash(SLICE_HASH, symbol);
+	uint32_t at = index_first(known, h), i;
+	while ((i = index_next(known, h, &at)) != INDEX_NONE) {
+		if (slice_equal(n->frames[i].symbol, symbol)) {
+			return &n->frames[i];
+		}
+	}
+	return NULL;
+}
+
+bool names_nim_correct_places(struct names *n) {
+	struct index known = {0};
+	bool ok = true;
+	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
+		const struct name *f = &n->frames[i];
+		if (f->owner == OWNER_YOURS && is_of_user(f) && !find_symbol(n, &known, f->symbol)) {
+			ok = index_reserve(&known, 1);
+			if (ok) {
+				index_put(&known, slice_hash(SLICE_HASH, f->symbol), i);
+			}
+		}
+	}
+	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
+		struct name *f = &n->frames[i];
+		const struct name *own = f->is_runtime && is_of_user(f) && f->file.size > 0
+				? find_symbol(n, &known, f->symbol)
+				: NULL;
+		if (own) {
+			f->file = own->file;
+			f->line = own->line;
+			f->owner = OWNER_YOURS;
+			f->is_runtime = false;
+		}
+	}
+	index_finish(&known);
+	return ok;
+}

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: MIT
+#include "engine/names/owner.h"
+
+#include <ctype.h>
+#include <string.h>
+
+// Tables of what is known. A rule is a text and how it is compared; the first that holds decides.
+
+enum how { BEGINS, CONTAINS, EQUALS };
+
+struct rule {
+	const char *text;
+	uint8_t how;  // enum how
+	uint8_t code; // enum code
+};
+
+static bool starts_with(struct slice s, const char *prefix) {
+	size_t n = strlen(prefix);
+	return s.size >= n && memcmp(s.data, prefix, n) == 0;
+}
+
+static bool contains(struct slice s, const char *part) {
+	return s.size > 0 && memmem(s.data, s.size, part, strlen(part)) != NULL;
+}
+
+static bool holds(const struct rule *rule, struct slice s) {
+	switch (rule->how) {
+	case BEGINS: return starts_with(s, rule->text);
+	case CONTAINS: return contains(s, rule->text);
+	default: return slice_equal(s, slice_of_text(rule->text));
+	}
+}
+
+#define FIRST(rules, s) first((rules), sizeof(rules) / sizeof *(rules), (s))
+
+static enum code first(const struct rule *rules, size_t n, struct slice s) {
+	for (size_t i = 0; i < n; i++) {
+		if (holds(&rules[i], s)) {
+			return rules[i].code;
+		}
+	}
+	return CODE_UNSURE;
+}
+
+static struct slice behind(struct slice s, size_t n) {
+	return n < s.size ? slice_of(s.data + n, s.size - n) : (struct slice){0};
+}
+
+static struct slice base_name(struct slice path) {
+	const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
+	return slash ? behind(path, (size_t)(slash + 1 - path.data)) : path;
+}
+
+// Where the system, the language distributions and the package managers keep sources
+static const struct rule files[] = {
+		{"/.cargo/registry/", CONTAINS, CODE_LIBRARY},
+		{"/.cargo/git/", CONTAINS, CODE_LIBRARY},
+		{"/node_modules/", CONTAINS, CODE_LIBRARY},
+		{"/.nimble/", CONTAINS, CODE_LIBRARY},
+		{"/site-packages/", CONTAINS, CODE_LIBRARY},
+		{"/dist-packages/", CONTAINS, CODE_LIBRARY},
+		{"/rustc/", BEGINS, CODE_RUNTIME},
+		{"/rust/deps/", CONTAINS, CODE_RUNTIME},
+		{"library/std/", CONTAINS, CODE_RUNTIME},
+		{"library/core/", CONTAINS, CODE_RUNTIME},
+		{"library/alloc/", CONTAINS, CODE_RUNTIME},
+		{"node:", BEGINS, CODE_RUNTIME},
+		{"/usr/include/c++/", BEGINS, CODE_RUNTIME},
+		{"/usr/lib/gcc/", BEGINS, CODE_RUNTIME},
+		{"/usr/lib/nim/", BEGINS, CODE_RUNTIME},
+		{"/nim/lib/", CONTAINS, CODE_RUNTIME},
+		{"/lib/system/", CONTAINS, CODE_RUNTIME}, // Nim's own modules, in any installation
+		{"/lib/system.nim", CONTAINS, CODE_RUNTIME},
+		{"/libstdc++-v3/", CONTAINS, CODE_RUNTIME},
+		{"/_deps/", CONTAINS, CODE_LIBRARY},
+		{"/.conan", CONTAINS, CODE_LIBRARY},
+		{"/vcpkg/", CONTAINS, CODE_LIBRARY},
+		{"/usr/", BEGINS, CODE_LIBRARY},
+		{"/lib/", BEGINS, CODE_LIBRARY},
+		// The C library, as its packages were built
+		{"./csu/", BEGINS, CODE_RUNTIME},
+		{"./elf/", BEGINS, CODE_RUNTIME},
+		{"./malloc/", BEGINS, CODE_RUNTIME},
+		{"./libio/", BEGINS, CODE_RUNTIME},
+		{"./nptl/", BEGINS, CODE_RUNTIME},
+		{"./stdlib/", BEGINS, CODE_RUNTIME},
+		{"./string/", BEGINS, CODE_RUNTIME},
+		{"./posix/", BEGINS, CODE_RUNTIME},
+		{"./iconv/", BEGINS, CODE_RUNTIME},
+		{"./intl/", BEGINS, CODE_RUNTIME},
+		{"./misc/", BEGINS, CODE_RUNTIME},
+		{"./sysdeps/", BEGINS, CODE_RUNTIME},
+		{"../sysdeps/", BEGINS, CODE_RUNTIME},
+		{"./build-tree/", BEGINS, CODE_RUNTIME},
+};
+
+enum code owner_of_file(struct slice file) {
+	return FIRST(files, file);
+}
+
+// Namespaces and families whose owner the name tells, where no file does
+static const struct rule functions[] = {
+		{"std::", BEGINS, CODE_RUNTIME},
+		{"void std::", BEGINS, CODE_RUNTIME},
+		{"__gnu_cxx::", BEGINS, CODE_RUNTIME},
+		{"__cxxabiv1::", BEGINS, CODE_RUNTIME},
+		{"__cxa_", BEGINS, CODE_RUNTIME},
+		{"operator new", BEGINS, CODE_RUNTIME},
+		{"operator delete", BEGINS, CODE_RUNTIME},
+		{"core::", BEGINS, CODE_RUNTIME},
+		{"alloc::", BEGINS, CODE_RUNTIME},
+		{"<alloc::", BEGINS, CODE_RUNTIME},
+		{"<core::", BEGINS, CODE_RUNTIME},
+		{"<std::", BEGINS, CODE_RUNTIME},
+		{"__rust_", BEGINS, CODE_RUNTIME},
+		{"__rdl_", BEGINS, CODE_RUNTIME},
+		{"__rg_", BEGINS, CODE_RUNTIME},
+		{"rust_begin_unwind", EQUALS, CODE_RUNTIME},
+		{"__asan", BEGINS, CODE_RUNTIME},
+		{"__lsan", BEGINS, CODE_RUNTIME},
+		{"__ubsan", BEGINS, CODE_RUNTIME},
+		{"__sanitizer", BEGINS, CODE_RUNTIME},
+		{"__intercept", BEGINS, CODE_RUNTIME},
+		{"v8::", BEGINS, CODE_RUNTIME},
+		{"node::", BEGINS, CODE_RUNTIME},
+		{"Builtins_", BEGINS, CODE_RUNTIME},
+		{"_start", EQUALS, CODE_RUNTIME},
+		{"__libc_", BEGINS, CODE_RUNTIME},
+		{"__GI_", BEGINS, CODE_RUNTIME},
+		{"_dl_", BEGINS, CODE_RUNTIME},
+		{"_IO_", BEGINS, CODE_RUNTIME},
+		{"start_thread", EQUALS, CODE_RUNTIME},
+		{"clone3", EQUALS, CODE_RUNTIME},
+		{"clone", EQUALS, CODE_RUNTIME},
+		{"call_init", EQUALS, CODE_RUNTIME},
+		{"malloc", EQUALS, CODE_RUNTIME},
+		{"calloc", EQUALS, CODE_RUNTIME},
+		{"realloc", EQUALS, CODE_RUNTIME},
+		{"boost::", BEGINS, CODE_LIBRARY},
+		{"absl::", BEGINS, CODE_LIBRARY},
+		{"google::protobuf::", BEGINS, CODE_LIBRARY},
+		{"g_malloc", EQUALS, CODE_LIBRARY},
+		{"g_slice_", BEGINS, CODE_LIBRARY},
+		{"g_realloc", EQUALS, CODE_LIBRARY},
+		{"g_strdup", EQUALS, CODE_LIBRARY},
+		{"QArrayData::", BEGINS, CODE_LIBRARY},
+		{"QListData::", BEGINS, CODE_LIBRARY},
+		{"QHashData::", BEGINS, CODE_LIBRARY},
+};
+
+enum code owner_of_function(struct slice function) {
+	return FIRST(functions, function);
+}
+
+// By the last part of a module's path
+static const struct rule runtime_modules[] = {
+		{"libc.so", BEGINS, CODE_RUNTIME},
+		{"libc-2.", BEGINS, CODE_RUNTIME},
+		{"libc.musl", BEGINS, CODE_RUNTIME},
+		{"ld-linux", BEGINS, CODE_RUNTIME},
+		{"ld-musl", BEGINS, CODE_RUNTIME},
+		{"libstdc++.so", BEGINS, CODE_RUNTIME},
+		{"libc++.so", BEGINS, CODE_RUNTIME},
+		{"libc++abi.so", BEGINS, CODE_RUNTIME},
+		{"libgcc_s.so", BEGINS, CODE_RUNTIME},
+		{"libm.so", BEGINS, CODE_RUNTIME},
+		{"libpthread", BEGINS, CODE_RUNTIME},
+		{"libdl.so", BEGINS, CODE_RUNTIME},
+		{"librt.so", BEGINS, CODE_RUNTIME},
+		{"libnode.so", BEGINS, CODE_RUNTIME},
+		{"libuv.so", BEGINS, CODE_RUNTIME}, // node's loop: what it calls is not its own
+		{"libv8", BEGINS, CODE_RUNTIME},
+		{"libpython", BEGINS, CODE_RUNTIME},
+		{"libjvm.so", BEGINS, CODE_RUNTIME},
+		{"libruby", BEGINS, CODE_RUNTIME},
+		{"libperl", BEGINS, CODE_RUNTIME},
+		{"libasan.so", BEGINS, CODE_RUNTIME},
+		{"liblsan.so", BEGINS, CODE_RUNTIME},
+		{"libubsan.so", BEGINS, CODE_RUNTIME},
+		{"libclang_rt.", BEGINS, CODE_RUNTIME},
+		{"libtsan.so", BEGINS, CODE_RUNTIME},
+		{"libjemalloc.so", BEGINS, CODE_RUNTIME},
+		{"libmimalloc.so", BEGINS, CODE_RUNTIME},
+		{"libtcmalloc", BEGINS, CODE_RUNTIME},
+		{"libheaptrack_preload.so", BEGINS, CODE_RUNTIME},
+		{"linux-vdso", BEGINS, CODE_RUNTIME},
+		{"[", BEGINS, CODE_RUNTIME},
+};
+
+static const struct rule module_paths[] = {
+		{"/lib-dynload/", CONTAINS, CODE_RUNTIME}, // Python's own extension modules
+		{"/node_modules/", CONTAINS, CODE_LIBRARY},
+		{"/site-packages/", CONTAINS, CODE_LIBRARY},
+		{"/dist-packages/", CONTAINS, CODE_LIBRARY},
+		{"/_deps/", CONTAINS, CODE_LIBRARY},
+		{"/.conan", CONTAINS, CODE_LIBRARY},
+		{"/vcpkg/", CONTAINS, CODE_LIBRARY},
+		{"/usr/lib", BEGINS, CODE_LIBRARY},
+		{"/usr/local/lib", BEGINS, CODE_LIBRARY},
+		{"/lib", BEGINS, CODE_LIBRARY},
+};
+
+enum code owner_of_module(struct slice path) {
+	enum code code = FIRST(runtime_modules, base_name(path));
+	return code ? code : FIRST(module_paths, path);
+}
+
+struct slice owner_product_folder_of(struct slice exe) {
+	static const char *const shared[] = {"/usr/lib/", "/usr/libexec/", "/usr/lib64/", "/usr/share/",
+			"/lib/"};
+	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+		size_t at = strlen(shared[i]);
+		if (!starts_with(exe, shared[i])) {
+			continue;
+		}
+		for (;;) {
+			const uint8_t *slash = memchr(exe.data + at, '/', exe.size - at);
+			if (!slash) {
+				return (struct slice){0};
+			}
+			struct slice part = slice_of(exe.data + at, (size_t)(slash - exe.data) - at);
+			at = (size_t)(slash + 1 - exe.data);
+			if (!contains(part, "-linux-")) { // else the machine's, all libraries are in it
+				return slice_of(exe.data, at);
+			}
+		}
+	}
+	return (struct slice){0};
+}
+
+bool owner_is_of_system(struct slice path) {
+	static const char *const shared[] = {"/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/"};
+	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+		if (starts_with(path, shared[i])) {
+			struct slice rest = behind(path, strlen(shared[i]));
+			const uint8_t *slash = rest.size ? memchr(rest.data, '/', rest.size) : NULL;
+			struct slice folder = slice_of(rest.data, slash ? (size_t)(slash - rest.data) : 0);
+			rest = contains(folder, "-linux-") ? behind(rest, folder.size + 1) : rest;
+			return rest.size > 0 && !memchr(rest.data, '/', rest.size);
+		}
+	}
+	return false;
+}
+
+bool owner_is_in_prefix_of(struct slice exe, struct slice path) {
+	static const char bin[] = "/bin/", lib[] = "/lib/";
+	size_t name = base_name(exe).size, n = sizeof bin - 1;
+	if (exe.size < name + n || memcmp(exe.data + exe.size - name - n, bin, n) != 0) {
+		return false;
+	}
+	struct slice prefix = slice_of(exe.data, exe.size - name - n);
+	// What people build themselves lies there, too
+	return prefix.size > 0 && !slice_equal(prefix, slice_of_text("/usr/local")) &&
+			path.size == prefix.size + n + base_name(path).size &&
+			memcmp(path.data, prefix.data, prefix.size) == 0 &&
+			memcmp(path.data + prefix.size, lib, n) == 0;
+}
+
+bool owner_is_runtime(struct slice exe) {
+	static const char *const runtimes[] = {"node", "nodejs", "python", "java", "ruby", "perl"};
+	struct slice name = base_name(exe);
+	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
+		size_t n = strlen(runtimes[i]);
+		// python3.11, node_debug, ruby2.7, perl5.36.0
+		if (starts_with(name, runtimes[i]) &&
+				(name.size == n || strchr("0123456789._-", name.data[n]))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// What the innermost words of an allocation function are; "0", "_n", "_array" and the like may follow
+static const char *const verbs[] = {"malloc", "calloc", "realloc", "zalloc", "memalign", "valloc",
+		"allocarray", "strdup", "strndup", "memdup", "alloc_or_die", "malloc_or_die"};
+
+/** "x", "g", "my", "sqlite3": the words that projects put before. Longer ones are names of work. */
+static bool is_wrapper_prefix(struct slice s) {
+	static const char *const known[] = {"safe", "checked", "must", "sqlite3", "zend", "pymem",
+			"pymem_raw", "pyobject", "_pyobject", "_pymem_raw", "git", "curl", "curlx", "emacs",
+			"util", "mem", "__libc", "__rust", "libc", "array", "g_try", "gc_debug"};
+	while (s.size > 0 && s.data[s.size - 1] == '_') {
+		s.size--;
+	}
+	if (s.size <= 3) {
+		return true;
+	}
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		if (s.size == strlen(known[i]) &&
+				strncasecmp((const char *)s.data, known[i], s.size) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_wrapper_suffix(struct slice s) {
+	static const char *const known[] = {"", "0", "2", "n", "_n", "0_n", "_n0", "array", "_array",
+			"f", "_aligned", "_usable", "_internal", "_fallback", "_or_die", "_atomic", "_kind",
+			"_uncollectable"};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		if (slice_equal(s, slice_of_text(known[i]))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The verb in a C name, ignoring case, at the last place where it stands; its end, or 0. */
+static size_t find_verb(struct slice s, const char *verb, size_t *end) {
+	size_t n = strlen(verb);
+	for (size_t i = s.size >= n ? s.size - n + 1 : 0; i-- > 0;) {
+		if (strncasecmp((const char *)s.data + i, verb, n) == 0) {
+			*end = i + n;
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+// The C library's and the allocators'
+static const char *const allocators[] = {
+#define HOOK(result, name, ...) #name,
+#include "wire/allocators.def"
+#undef HOOK
+};
+
+bool owner_is_allocation_function(struct slice f) {
+	static const struct rule whole[] = {
+			{"operator new", BEGINS, CODE_RUNTIME},
+			{"__rust_", BEGINS, CODE_RUNTIME},
+			{"__rdl_", BEGINS, CODE_RUNTIME},
+			{"__rg_", BEGINS, CODE_RUNTIME},
+			{"g_slice_alloc", BEGINS, CODE_RUNTIME},
+			{"g_slice_copy", EQUALS, CODE_RUNTIME},
+			{"g_object_new", EQUALS, CODE_RUNTIME},
+			{"g_object_newv", EQUALS, CODE_RUNTIME},
+			{"g_object_new_valist", EQUALS, CODE_RUNTIME},
+			{"g_object_new_with_properties", EQUALS, CODE_RUNTIME},
+			{"g_type_create_instance", EQUALS, CODE_RUNTIME},
+			{"asprintf", EQUALS, CODE_RUNTIME},
+			{"xasprintf", EQUALS, CODE_RUNTIME},
+			{"::GlobalAlloc>::", CONTAINS, CODE_RUNTIME},
+	};
+	if (FIRST(whole, f)) {
+		return true;
+	}
+	for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++) {
+		if (slice_equal(f, slice_of_text(allocators[i]))) {
+			return true;
+		}
+	}
+	if (f.size > 40 || contains(f, "::") || contains(f, "<")) {
+		return false;
+	}
+	const uint8_t *parameters = memchr(f.data, '(', f.size);
+	f.size = parameters ? (size_t)(parameters - f.data) : f.size;
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+		size_t end, at = find_verb(f, verbs[i], &end);
+		if (at && is_wrapper_prefix(slice_of(f.data, at - 1)) &&
+				is_wrapper_suffix(behind(f, end))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The last part of a qualified name, without parameters and template arguments. */
+static struct slice last_part(struct slice f) {
+	size_t begin = 0, depth = 0, end = 0;
+	for (size_t i = 0; i < f.size && (f.data[i] != '(' || depth > 0); i++) {
+		depth += f.data[i] == '<';
+		depth -= f.data[i] == '>' && depth > 0;
+		if (depth == 0 && f.data[i] == ':') {
+			begin = i + 1;
+		}
+		end = i + 1;
+	}
+	return slice_of(f.data + begin, end > begin ? end - begin : 0);
+}
+
+static bool has_word(struct slice name, const char *word) {
+	size_t end;
+	return find_verb(name, word, &end) > 0;
+}
+
+bool owner_speaks_of_allocating(struct slice function) {
+	struct slice name = last_part(function);
+	// "load_from_memory" is work
+	bool is_memory = has_word(name, "memory") &&
+			(has_word(name, "acquire") || has_word(name, "get"));
+	return is_memory || has_word(name, "alloc") || has_word(name, "operator new") ||
+			has_word(name, "strdup") || has_word(name, "strndup") || has_word(name, "memdup");
+}
+
+bool owner_is_called_like_allocating(struct slice function) {
+	static const char *const ends[] = {"malloc", "calloc", "realloc", "zalloc", "palloc", "mallocz",
+			"strdup", "strndup", "memdup"};
+	struct slice name = last_part(function);
+	size_t end, at = find_verb(name, "alloc", &end);
+	bool is_one = at && end == name.size && is_wrapper_prefix(slice_of(name.data, at - 1));
+	is_one |= find_verb(name, "memory", &end) && end == name.size &&
+			(has_word(name, "alloc") || has_word(name, "acquire"));
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		is_one |= find_verb(name, ends[i], &end) && end == name.size;
+	}
+	return is_one;
+}
+
+/** What a type or path begins with: "app" of "&mut app::A<u8>". Empty: a type of the language's own. */
+static struct slice crate_of_path(struct slice f) {
+	static const char *const skipped[] = {"<", "&", "mut ", "dyn ", "*const ", "*mut ", "[", "("};
+	for (size_t i = 0; i < sizeof skipped / sizeof *skipped; i++) {
+		if (starts_with(f, skipped[i])) {
+			f = behind(f, strlen(skipped[i]));
+			i = (size_t)-1; // from the beginning
+		}
+	}
+	size_t n = 0;
+	while (n < f.size && (isalnum(f.data[n]) || f.data[n] == '_')) {
+		n++;
+	}
+	return starts_with(behind(f, n), "::") ? slice_of(f.data, n) : (struct slice){0};
+}
+
+/** The trait in "<Vec<T> as app::Trait>::f": what follows the first " as " of the outermost "<". */
+static struct slice trait_of(struct slice f) {
+	size_t depth = 0;
+	for (size_t i = 0; i < f.size && (i == 0 || depth > 0); i++) {
+		bool is_arrow = i > 0 && f.data[i - 1] == '-';
+		depth += f.data[i] == '<';
+		depth -= f.data[i] == '>' && !is_arrow && depth > 0;
+		if (depth == 1 && starts_with(behind(f, i), " as ")) {
+			return behind(f, i + strlen(" as "));
+		}
+	}
+	return (struct slice){0};
+}
+
+// "<app::A as core::fmt::Debug>::fmt" is of app. What a trait does for a type of the language's own
+// stands where the trait does: "<u64 as app::Trait>::f", "<alloc::vec::Vec<T> as app::Trait>::f".
+struct slice owner_crate_of(struct slice f) {
+	struct slice crate = crate_of_path(f);
+	struct slice of_trait = crate_of_path(trait_of(f));
+	bool is_trait = of_trait.size > 0 && (crate.size == 0 || owner_of_crate(crate) == CODE_RUNTIME);
+	return is_trait ? of_trait : crate;
+}
+
+enum code owner_of_crate(struct slice crate) {
+	static const char *const runtime[] = {"std", "core", "alloc", "test", "proc_macro", "hashbrown",
+			"gimli", "addr2line", "miniz_oxide", "rustc_demangle", "object", "std_detect", "adler",
+			"adler2", "panic_unwind", "panic_abort", "compiler_builtins", "unwind",
+			"rustc_std_workspace_core", "rustc_std_workspace_alloc", "__rustc"};
+	for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++) {
+		if (slice_equal(crate, slice_of_text(runtime[i]))) {
+			return CODE_RUNTIME;
+		}
+	}
+	return CODE_UNSURE;
+}
+
+bool owner_is_rust_symbol(struct slice s) {
+	if (starts_with(s, "_R")) {
+		return true;
+	}
+	// The old scheme: _ZN...17h0123456789abcdefE, maybe with a copy's suffix behind
+	const uint8_t *end = s.size ? memrchr(s.data, 'E', s.size) : NULL;
+	if (!starts_with(s, "_ZN") || !end || end - s.data < 22 || memcmp(end - 19, "17h", 3) != 0) {
+		return false;
+	}
+	for (const uint8_t *c = end - 16; c < end; c++) {
+		if (!isxdigit(*c)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+struct slice owner_nim_module_of(struct slice s) {
+	size_t end = s.size;
+	while (end > 0 && isdigit(s.data[end - 1])) {
+		end--;
+	}
+	if (end == s.size || end < 5) {
+		return (struct slice){0};
+	}
+	end -= s.data[end - 1] == 'u';
+	const uint8_t *split = memmem(s.data, end, "__", 2);
+	if (!split || split == s.data || s.data[end - 1] != '_') {
+		return (struct slice){0};
+	}
+	size_t begin = (size_t)(split - s.data) + 2;
+	return begin < end - 1 ? slice_of(s.data + begin, end - 1 - begin) : (struct slice){0};
+}
+
+/** The part of the path behind `folder`, up to the next slash. */
+static struct slice part_behind(struct slice path, const char *folder) {
+	const uint8_t *at = path.size ? memmem(path.data, path.size, folder, strlen(folder)) : NULL;
+	if (!at) {
+		return (struct slice){0};
+	}
+	struct slice rest = behind(path, (size_t)(at - path.data) + strlen(folder));
+	const uint8_t *slash = rest.size ? memchr(rest.data, '/', rest.size) : NULL;
+	return slash ? slice_of(rest.data, (size_t)(slash - rest.data)) : (struct slice){0};
+}
+
+/** "serde_json-1.0.140" gives "serde_json"; "chronos-4.0.3-abc123" gives "chronos". */
+static struct slice without_version(struct slice s) {
+	for (size_t i = 1; i + 1 < s.size; i++) {
+		if (s.data[i] == '-' && (isdigit(s.data[i + 1]) || s.data[i + 1] == '#')) {
+			return slice_of(s.data, i);
+		}
+	}
+	return s;
+}
+
+static struct slice last_npm_package(struct slice file) {
+	static const char folder[] = "/node_modules/";
+	struct slice package = {0}, next = part_behind(file, folder);
+	while (next.size > 0) {
+		package = next;
+		struct slice rest = behind(file, (size_t)(next.data - file.data));
+		if (next.data[0] == '@') { // a scope: the name is the next part
+			struct slice name = part_behind(rest, "/");
+			package.size = name.size ? package.size + 1 + name.size : package.size;
+		}
+		next = part_behind(rest, folder);
+	}
+	return package;
+}
+
+struct slice owner_package_of_file(struct slice file) {
+	struct slice package = last_npm_package(file);
+	if (package.size > 0) {
+		return package;
+	}
+	struct slice registry = part_behind(file, "/.cargo/registry/src/");
+	if (registry.size > 0) {
+		return without_version(part_behind(behind(file, (size_t)(registry.data - file.data)), "/"));
+	}
+	static const char *const folders[] = {"/.cargo/git/checkouts/", "/.nimble/pkgs2/",
+			"/.nimble/pkgs/", "/rust/deps/", "/site-packages/", "/dist-packages/", "/_deps/"};
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		package = part_behind(file, folders[i]);
+		if (package.size > 0) {
+			return without_version(package);
+		}
+	}
+	if (starts_with(file, "/rustc/") || contains(file, "/library/std/")) {
+		return part_behind(file, "/library/");
+	}
+	return (struct slice){0};
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** What the files of this room share. */
+
+#include "engine/index.h"
+#include "engine/names.h"
+#include "engine/names/owner.h"
+
+struct names {
+	const struct recording *recording;
+	const struct naming_rules *rules; // while it is made
+	struct arena arena;
+	uint32_t *first;     // per location, one more at the end
+	struct name *frames; // of all locations; behind them two per module, for names_site
+	uint32_t n_frames;
+	uint8_t *module_code;               // enum code
+	uint8_t *file_code, *function_code; // per string: enum code + 1; 0: not asked yet
+	struct slice root_crate;            // of a Rust program; empty: another
+	uint32_t product;                   // string: the package that the program is of; 0: none
+	struct slice product_folder; // of the system's, what the program has for itself; or empty
+	bool is_runtime;             // the program runs other people's programs
+	bool is_nim;
+	uint32_t n_functions;
+	uint32_t *site; // per node: the frame its stacks are named after, + 1
+};
+
+/** What a module is called: "libfoo.so.1"; "_json.so" of "_json.cpython-311-x86_64-linux-gnu.so". */
+struct slice names_title_of(struct names *n, struct slice path);
+
+/** Find the frame that each node's stacks are named after. False: no memory. */
+bool names_find_sites(struct names *n);
+
+/** Mark the project's own allocation functions as wrappers; functions have numbers. False: no memory. */
+bool names_find_wrappers(struct names *n);
+
+/** Takes a JIT compiler's name apart, that stands as the function: function, symbol, file, line. */
+void names_jit_read(struct name *out);
+
+/** A script is its own package; the runtime's are "node". Empty: there is no file. */
+struct slice names_jit_package(const struct name *f);
+
+/** By its file and its name; `otherwise` if they tell nothing. */
+enum code names_jit_code(const struct name *f, enum code otherwise);
+
+/** A Nim program has NimMain. */
+bool names_nim_is_program(const struct recording *r);
+
+/** By the module that is part of a Nim function's linked name. */
+enum code names_nim_code(const struct name *f);
+
+/** Give functions the file and line of their own that code inlined by Nim took. False: no memory. */
+bool names_nim_correct_places(struct names *n);

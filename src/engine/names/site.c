@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "engine/names/parts.h"
+
+#include <stdio.h>
+
+// A stack is named after its best frame, the innermost of equals:
+//
+//   the user's own > its allocation wrappers > a dependency's, named > unnamed > a runtime's
+//
+// Where a runtime's is the best there is, the function says nothing to its reader (call_init,
+// v8::internal::Factory::New): the name is the module's that asked for the memory. Parents come
+// before children, so each node takes its own frames' best or its caller's better.
+
+enum fitness { FIT_NOT, FIT_RUNTIME, FIT_UNNAMED, FIT_LIBRARY, FIT_WRAPPER, FIT_YOURS };
+
+static enum fitness fitness_of(const struct name *f) {
+	if (f->is_runtime) {
+		return FIT_RUNTIME;
+	}
+	if (f->owner == OWNER_YOURS && f->has_name) {
+		return f->is_wrapper ? FIT_WRAPPER : FIT_YOURS;
+	}
+	return f->is_wrapper || f->owner == OWNER_UNKNOWN ? FIT_RUNTIME
+			: f->has_name                             ? FIT_LIBRARY
+													  : FIT_UNNAMED;
+}
+
+/** Generated code has an address that is another in each run: it names nothing. */
+static enum fitness fitness_of_frame(const struct names *n, uint32_t frame, uint32_t module) {
+	const struct name *f = &n->frames[frame];
+	return module == 0 && !f->has_name ? FIT_RUNTIME : fitness_of(f);
+}
+
+static uint32_t best_of_location(const struct names *n, uint32_t location, enum fitness *fitness) {
+	uint32_t best = n->first[location];
+	*fitness = FIT_NOT;
+	for (uint32_t i = n->first[location]; i < n->first[location + 1]; i++) {
+		enum fitness fit = fitness_of_frame(n, i, n->recording->locations.items[location].module);
+		if (fit > *fitness) {
+			*fitness = fit;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/** All of its frames only hand memory out. */
+static bool is_of_allocator(const struct names *n, uint32_t location) {
+	for (uint32_t i = n->first[location]; i < n->first[location + 1]; i++) {
+		if (!n->frames[i].is_wrapper) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** "bc, no symbols": all code of a module that has no names. */
+static bool name_unnamed(struct names *n) {
+	const struct recording *r = n->recording;
+	for (uint32_t i = 0; i < r->modules.n; i++) {
+		struct name *out = &n->frames[n->n_frames + r->modules.n + i];
+		const struct name *module = &n->frames[n->n_frames + i];
+		char *text = arena_alloc(&n->arena, module->function.size + sizeof ", no symbols", 1);
+		if (!text) {
+			return false;
+		}
+		int size = sprintf(text, "%.*s, no symbols", SLICE_ARG(module->function));
+		*out = (struct name){.module = module->module,
+				.function = slice_of(text, (size_t)size),
+				.owner = n->module_code[i] == CODE_YOURS ? OWNER_YOURS : OWNER_LIBRARY,
+				.function_id = n->n_functions++};
+	}
+	return true;
+}
+
+/** The names of modules stand behind those of the frames. */
+static void name_modules(struct names *n) {
+	const struct recording *r = n->recording;
+	for (uint32_t i = 0; i < r->modules.n; i++) {
+		struct name *out = &n->frames[n->n_frames + i];
+		out->module = r->strings.items[r->modules.items[i].path];
+		out->module = out->module.size ? out->module : r->strings.items[r->meta.exe];
+		out->function = names_title_of(n, out->module);
+		if (i == 0 || out->function.size == 0) {
+			out->function = slice_of_text("generated code");
+			out->module = (struct slice){0};
+		}
+		out->owner = OWNER_LIBRARY;
+		out->has_name = out->is_runtime = true;
+		out->function_id = n->n_functions++;
+	}
+}
+
+// Per location, while sites are found
+struct place {
+	uint32_t best_frame;
+	uint32_t module;
+	uint8_t fitness;   // of that frame
+	bool is_allocator; // all frames hand out memory
+};
+
+// Per node: the same of the frames so far
+struct best {
+	uint32_t module : 28; // of the innermost frame that does more than hand out memory
+	uint32_t fitness : 3;
+	uint32_t is_allocator : 1;
+};
+
+enum { MODULES_MOST = 1 << 28 };
+
+static struct place *find_places(const struct names *n, struct arena *scratch) {
+	const struct recording *r = n->recording;
+	struct place *places = arena_new(scratch, struct place, r->locations.n);
+	for (uint32_t i = 0; places && i < r->locations.n; i++) {
+		enum fitness fit;
+		places[i].best_frame = best_of_location(n, i, &fit);
+		places[i].fitness = (uint8_t)fit;
+		places[i].is_allocator = is_of_allocator(n, i);
+		places[i].module = r->locations.items[i].module;
+	}
+	return places;
+}
+
+static void find_site(struct names *n, uint32_t node, const struct place *places,
+		struct best *best) {
+	const struct rec_node *rec = &n->recording->nodes.items[node];
+	const struct place *place = &places[rec->location];
+	const struct best outer = best[rec->parent];
+	bool asks_outer = place->is_allocator && rec->parent != 0;
+	bool is_outer_better = rec->parent != 0 && outer.fitness > place->fitness;
+	struct best own = {
+			.module = (asks_outer ? outer.module : place->module) & (MODULES_MOST - 1),
+			.fitness = (is_outer_better ? outer.fitness : place->fitness) & 7,
+			.is_allocator = asks_outer ? outer.is_allocator : place->is_allocator,
+	};
+	best[node] = own;
+	n->site[node] = own.fitness <= FIT_RUNTIME ? n->n_frames + own.module + 1
+			: is_outer_better                  ? n->site[rec->parent]
+											   : place->best_frame + 1;
+}
+
+bool names_find_sites(struct names *n) {
+	const struct recording *r = n->recording;
+	struct arena scratch = {0};
+	const struct place *places = find_places(n, &scratch);
+	struct best *best = arena_new(&scratch, struct best, r->nodes.n);
+	n->site = arena_new(&n->arena, uint32_t, r->nodes.n);
+	bool ok = places && best && n->site && r->modules.n < MODULES_MOST;
+	if (ok) {
+		name_modules(n);
+		ok = name_unnamed(n);
+	}
+	for (uint32_t i = 1; ok && i < r->nodes.n; i++) {
+		find_site(n, i, places, best);
+	}
+	arena_finish(&scratch);
+	return ok;
+}
+
+const struct name *names_site(const struct names *n, uint32_t node) {
+	uint32_t site = n->site[node];
+	return site ? &n->frames[site - 1] : NULL;
+}
+
+const struct name *names_site_frame(const struct names *n, uint32_t node) {
+	const struct name *site = names_site(n, node);
+	if (!site || site < n->frames + n->n_frames) {
+		return site;
+	}
+	struct stack_walk w = stack_walk_init(n->recording, n, node);
+	const struct name *frame;
+	while ((frame = stack_walk_next(&w)) && !slice_equal(frame->module, site->module)) {}
+	return frame;
+}
+
+const struct name *names_without_symbols(const struct names *n, const struct name *unnamed) {
+	uint32_t n_modules = n->recording->modules.n;
+	const struct name *modules = &n->frames[n->n_frames + n_modules];
+	for (uint32_t i = 1; i < n_modules; i++) {
+		if (slice_equal(modules[i].module, unnamed->module)) {
+			return &modules[i];
+		}
+	}
+	return unnamed;
+}
+
+static bool is_rust(const struct name *f) {
+	static const char ending[] = ".rs";
+	size_t n = sizeof ending - 1;
+	return owner_is_rust_symbol(f->symbol) ||
+			(f->file.size > n && memcmp(f->file.data + f->file.size - n, ending, n) == 0);
+}
+
+struct slice names_package(const struct name *name) {
+	struct slice package = owner_package_of_file(name->file);
+	if (package.size == 0) {
+		package = owner_package_of_file(name->module);
+	}
+	if (package.size == 0 && is_rust(name)) {
+		package = owner_crate_of(name->function);
+	}
+	if (package.size == 0) {
+		package = name->module.size ? path_base(name->module) : names_jit_package(name);
+	}
+	return package.size ? package : slice_of_text("generated code");
+}

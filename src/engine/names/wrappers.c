@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "engine/names/parts.h"
+
+#include <stdlib.h>
+
+// Allocation functions of a project's own (ngx_palloc, AcquireAlignedMemory, llvm::User::operator new)
+// name no site. A name alone does not tell them from work that is called alike (allocate_users): one
+// is only taken for an allocation function if
+//
+//   its name speaks of allocating,
+//   it calls nothing but allocation functions, in all stacks, and
+//   three functions call it, or only other allocation functions do, or its name ends in what nothing
+//   but memory is called (ReallocateMemory, my_calloc).
+//
+// What it calls in its own module without a name (a static function of a stripped library) is a part of
+// it: what that calls counts.
+//
+// All whose names fit are candidates at first; who does not meet the rest is refuted, which may refute
+// its callers, until nothing changes.
+
+enum { CALLERS = 3 };
+
+struct candidate {
+	bool is_one;
+	bool is_sure;            // by its name, whoever calls it
+	bool has_caller_outside; // that is no allocation function
+	uint8_t n_callers;
+	uint32_t callers[CALLERS]; // functions
+};
+
+struct search {
+	struct names *n;
+	struct candidate *functions; // by function_id
+	uint32_t *named;             // by node: the nearest named frame outwards from its innermost one
+	bool has_changed;
+};
+
+static bool is_allocating(const struct search *s, const struct name *f) {
+	return f->is_wrapper || s->functions[f->function_id].is_one;
+}
+
+static bool find_candidates(struct search *s) {
+	bool has_any = false;
+	for (uint32_t i = 0; i < s->n->n_frames; i++) {
+		const struct name *f = &s->n->frames[i];
+		if (f->has_name && !f->is_runtime && !f->is_wrapper &&
+				owner_speaks_of_allocating(f->function)) {
+			struct candidate *c = &s->functions[f->function_id];
+			c->is_one = has_any = true;
+			c->is_sure = owner_is_called_like_allocating(f->function);
+		}
+	}
+	return has_any;
+}
+
+static void refute(struct search *s, const struct name *f) {
+	s->has_changed |= s->functions[f->function_id].is_one;
+	s->functions[f->function_id].is_one = false;
+}
+
+/** `caller` calls `callee`, in the name of `worker` if it has none itself. */
+static void look_at_call(struct search *s, const struct name *caller, const struct name *worker,
+		const struct name *callee) {
+	bool is_part = !callee->has_name && slice_equal(callee->module, worker->module);
+	if (!is_allocating(s, callee) && !is_part) {
+		refute(s, worker);
+	}
+	struct candidate *c = &s->functions[callee->function_id];
+	if (!c->is_one || caller->function_id == callee->function_id) {
+		return;
+	}
+	c->has_caller_outside |= !is_allocating(s, caller);
+	uint32_t k = 0;
+	while (k < c->n_callers && c->callers[k] != caller->function_id) {
+		k++;
+	}
+	if (k == c->n_callers && k < CALLERS) {
+		c->callers[c->n_callers++] = caller->function_id;
+	}
+}
+
+static void look_at_calls(struct search *s) {
+	const struct recording *r = s->n->recording;
+	const uint32_t *first = s->n->first;
+	const struct name *frames = s->n->frames;
+	for (uint32_t i = 0; i < r->locations.n; i++) {
+		for (uint32_t k = first[i]; k + 1 < first[i + 1]; k++) {
+			look_at_call(s, &frames[k + 1], &frames[k + 1], &frames[k]);
+		}
+	}
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
+		const struct rec_node *node = &r->nodes.items[i];
+		if (node->parent != 0) {
+			look_at_call(s, &frames[first[r->nodes.items[node->parent].location]],
+					&frames[s->named[node->parent]], &frames[first[node->location + 1] - 1]);
+		}
+	}
+}
+
+static void refute_those_with_few_callers(struct search *s) {
+	for (uint32_t i = 0; i < s->n->n_functions; i++) {
+		struct candidate *c = &s->functions[i];
+		bool has_few = c->n_callers < CALLERS && (c->has_caller_outside || c->n_callers == 0);
+		if (c->is_one && has_few && !c->is_sure) {
+			c->is_one = false;
+			s->has_changed = true;
+		}
+		c->has_caller_outside = false;
+		c->n_callers = 0;
+	}
+}
+
+static void find_named(struct search *s) {
+	const struct recording *r = s->n->recording;
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
+		const struct rec_node *node = &r->nodes.items[i];
+		uint32_t innermost = s->n->first[node->location];
+		bool has_name = s->n->frames[innermost].has_name || node->parent == 0;
+		s->named[i] = has_name ? innermost : s->named[node->parent];
+	}
+}
+
+bool names_find_wrappers(struct names *n) {
+	struct search s = {.n = n,
+			.functions = calloc(n->n_functions + 1ul, sizeof *s.functions),
+			.named = calloc(n->recording->nodes.n + 1ul, sizeof *s.named)};
+	if (!s.functions || !s.named) {
+		free(s.functions);
+		free(s.named);
+		return false;
+	}
+	find_named(&s);
+	s.has_changed = find_candidates(&s);
+	bool has_any = s.has_changed;
+	while (s.has_changed) {
+		s.has_changed = false;
+		look_at_calls(&s);
+		refute_those_with_few_callers(&s);
+	}
+	for (uint32_t i = 0; has_any && i < n->n_frames; i++) {
+		n->frames[i].is_wrapper |= s.functions[n->frames[i].function_id].is_one;
+	}
+	free(s.functions);
+	free(s.named);
+	return true;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+
+// How a recording ended: whether all of the program is in it, and what ended the program.
+
+#include "engine/lens/clock_time.h"
+#include "engine/quality/parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+// Signals as Linux numbers them, and a file says them
+enum { SIGNAL_KILL = 9, SIGNAL_CPU_TIME = 24, SIGNAL_FILE_SIZE = 25 };
+
+static bool is_imported(const struct recording *r) {
+	return r->meta.source == REC_IMPORTED || r->meta.source == REC_FROM_KDE;
+}
+
+// ---- the recording
+
+static void say_recording(struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	const struct rec_meta *m = &r->meta;
+	char at[HUMAN_MAX], all[HUMAN_MAX], when[CLOCK_TIME_MAX];
+	human_duration(all, m->duration_ns);
+	if (r->quality.recording_stopped_early && m->is_complete) {
+		quality_say(w, "stopped-early", r->quality.stopped_ns,
+				"the recording ended at %s, the program ran on to %s: what it did then is missing",
+				human_duration(at, r->quality.stopped_ns), all);
+	} else if (m->is_complete) {
+		return;
+	} else if (is_imported(r)) {
+		quality_say(w, "incomplete", m->duration_ns,
+				"the recording has no end: the file is cut, or still being written (state after %s)",
+				all);
+	} else {
+		quality_say(w, "incomplete", m->duration_ns,
+				"still recording, state at %s, %s after the start (or the collector was killed then)",
+				clock_time_text(when, m, m->written_ns), all);
+	}
+}
+
+static bool has_unrecorded_image(const struct recording *r) {
+	for (uint32_t i = 0; i < r->images.n; i++) {
+		if (r->images.items[i].is_unrecorded) {
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]) {
+	const struct rec_quality *q = &r->quality;
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	const char *fixed = NULL;
+	if (is_imported(r)) {
+		fixed = r->meta.is_complete ? "" : "incomplete: the file has no end";
+	} else if (!r->meta.is_complete) {
+		fixed = "incomplete: the recording has no end";
+	} else if (q->recording_stopped_early) {
+		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: recorded to %s of %s",
+				human_duration(a, q->stopped_ns), human_duration(b, r->meta.duration_ns));
+	} else if (has_unrecorded_image(r)) {
+		fixed = "incomplete: not recorded after an exec";
+	} else if (q->lost_events) {
+		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: %s event%s lost",
+				human_count(a, q->lost_events), q->lost_events == 1 ? "" : "s");
+	} else if (q->detail_ends_ns) {
+		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: no detail after %s",
+				human_duration(a, q->detail_ends_ns));
+	} else {
+		fixed = "recording whole";
+	}
+	if (fixed) {
+		(void)snprintf(out, QUALITY_VERDICT_MAX, "%s", fixed);
+	}
+	return out;
+}
+
+// ---- the program
+
+static const char *signal_name(int signal, char out[16]) {
+	const char *name = sigabbrev_np(signal);
+	(void)(name ? snprintf(out, 16, "SIG%s", name) : snprintf(out, 16, "signal %d", signal));
+	return out;
+}
+
+static void say_killed_for_memory(struct quality_writer *w, const char *at) {
+	const struct recording *r = w->recording;
+	const struct rec_meta *m = &r->meta;
+	const struct rec_sample *last = r->samples.n ? &r->samples.items[r->samples.n - 1] : NULL;
+	char limit[HUMAN_MAX], heap[HUMAN_MAX], rss[HUMAN_MAX], why[128], seen[64] = "";
+	if (m->end_limit > 0) {
+		(void)snprintf(why, sizeof why, "its control group had used up its memory limit of %s",
+				human_bytes(limit, m->end_limit));
+	} else {
+		(void)snprintf(why, sizeof why, "memory had run out");
+	}
+	if (last && last->rss_bytes > last->ours_bytes) {
+		(void)snprintf(seen, sizeof seen, ", the last RSS seen %s",
+				human_bytes(rss, last->rss_bytes - last->ours_bytes));
+	}
+	quality_say(w, "killed", m->end_limit,
+			"the kernel killed the program at %s (SIGKILL), because %s; the heap was %s then%s", at,
+			why, human_bytes(heap, r->summary.live_bytes), seen);
+}
+
+/** "was ended by SIGABRT", or "exited with status 1". */
+static void put_end(const struct rec_meta *m, char *out, size_t size) {
+	char name[16];
+	if (m->ended == REC_SIGNALED) {
+		(void)snprintf(out, size, "was ended by %s", signal_name(m->exit_status, name));
+	} else {
+		(void)snprintf(out, size, "exited with status %d", m->exit_status);
+	}
+}
+
+static void say_limit(struct quality_writer *w, const char *at) {
+	const struct rec_meta *m = &w->recording->meta;
+	char end[64], limit[HUMAN_MAX], n[HUMAN_MAX];
+	put_end(m, end, sizeof end);
+	bool is_signaled = m->ended == REC_SIGNALED;
+	if (is_signaled && (m->exit_status == SIGNAL_CPU_TIME || m->exit_status == SIGNAL_KILL)) {
+		quality_say(w, "killed", m->end_limit,
+				"the program %s at %s: it had reached its limit of CPU time, %" PRIu64
+				" s (ulimit -t)",
+				end, at, m->end_limit);
+	} else if (is_signaled && m->exit_status == SIGNAL_FILE_SIZE) {
+		quality_say(w, "killed", m->end_limit,
+				"the program %s at %s: it had reached its limit of file size, %s (ulimit -f)", end,
+				at, human_bytes(limit, m->end_limit));
+	} else {
+		uint64_t failed = w->recording->summary.failed;
+		quality_say(w, "killed", m->end_limit,
+				"the program %s at %s; %s allocation%s failed: its memory is limited to %s (ulimit -v "
+				"or -d)",
+				end, at, human_count(n, failed), failed == 1 ? "" : "s",
+				human_bytes(limit, m->end_limit));
+	}
+}
+
+static void say_program(struct quality_writer *w) {
+	const struct rec_meta *m = &w->recording->meta;
+	char at[HUMAN_MAX], end[64];
+	human_duration(at, m->duration_ns);
+	if (m->end_reason == REC_END_MEMORY) {
+		say_killed_for_memory(w, at);
+	} else if (m->end_reason == REC_END_LIMIT) {
+		say_limit(w, at);
+	} else if (m->ended == REC_SIGNALED && !is_imported(w->recording)) {
+		put_end(m, end, sizeof end);
+		quality_say(w, "killed", (uint64_t)m->exit_status,
+				"the program %s at %s: \"never freed\" is what was live then", end, at);
+	}
+}
+
+void quality_say_ending(struct quality_writer *w) {
+	say_recording(w);
+	say_program(w);
+}

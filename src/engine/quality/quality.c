@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+#include "engine/quality.h"
+
+#include "engine/quality/parts.h"
+#include "engine/quality/runtimes.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void quality_say(struct quality_writer *w, const char *id, uint64_t value, const char *fmt, ...) {
+	char text[QUALITY_TEXT_MAX];
+	va_list args;
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	const char *kept = arena_text(w->arena, slice_of_text(text));
+	if (w->n < QUALITY_LINES_MAX) {
+		w->out[w->n++] = (struct quality_line){id, kept ? kept : "(out of memory)", value};
+	}
+}
+
+/** A file of another program that lacks numbers: they are nowhere shown as zero. */
+static void say_missing(struct quality_writer *w) {
+	static const struct {
+		uint32_t bit;
+		const char *what;
+	} numbers[] = {
+			{REC_PEAK_BYTES, "the peak"},
+			{REC_LIVE_BYTES, "what was never freed"},
+			{REC_ALLOCATIONS, "how many blocks were allocated"},
+			{REC_ALLOCATED_BYTES, "how many bytes were allocated"},
+			{REC_TEMPORARY, "what was temporary"},
+			{REC_TIME, "how long it took"},
+	};
+	char all[300] = "";
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		if (w->recording->missing & numbers[i].bit) {
+			(void)strcat(strcat(all, *all ? ", " : ""), numbers[i].what);
+		}
+	}
+	if (*all) {
+		quality_say(w, "not-in-file", w->recording->missing,
+				"this file of another program does not say: %s", all);
+	}
+}
+
+static void say_sampled(struct quality_writer *w) {
+	uint64_t rate_log2 = w->recording->meta.rate_log2;
+	char text[HUMAN_MAX];
+	if (rate_log2) {
+		quality_say(w, "sampled", UINT64_C(1) << rate_log2,
+				"sampled: all figures are estimates, from one allocation in about %s",
+				human_bytes(text, UINT64_C(1) << rate_log2));
+	}
+}
+
+/** Allocations whose stacks are cut off before they reach main (or a thread's start). */
+static uint64_t count_cut_off(const struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	uint8_t *is_cut = arena_new(w->arena, uint8_t, r->nodes.n);
+	uint64_t allocations = 0;
+	for (uint32_t i = 1; is_cut && i < r->nodes.n; i++) {
+		const struct rec_node *node = &r->nodes.items[i];
+		uint32_t n_frames;
+		const struct name *frames = names_of(w->names, node->location, &n_frames);
+		bool is_main = slice_equal(frames[n_frames - 1].function, slice_of_text("main"));
+		is_cut[i] = !is_main &&
+				(node->parent ? is_cut[node->parent] : r->locations.items[node->location].is_mark);
+	}
+	for (uint32_t i = 0; is_cut && i < r->stacks.n; i++) {
+		allocations += is_cut[r->stacks.items[i].node] ? r->stacks.items[i].allocations : 0;
+	}
+	return allocations;
+}
+
+/** A few of thousands change no answer; `--json` has their number. */
+static void say_truncated(struct quality_writer *w) {
+	uint64_t all = w->recording->summary.allocations, cut = 0;
+	char n[HUMAN_MAX], share[HUMAN_MAX];
+	if (w->recording->quality.truncated_stacks) {
+		cut = count_cut_off(w);
+	}
+	if (cut > 0 && cut >= all / 100) {
+		quality_say(w, "truncated-stacks", cut,
+				"%s allocations (%s) have stacks without their outer callers: their sizes count, their "
+				"place in the tree is the deepest that is known",
+				human_count(n, cut), human_percent(share, cut, all));
+	}
+}
+
+static void say_peak_range(struct quality_writer *w) {
+	const struct rec_summary *s = &w->recording->summary;
+	char low[HUMAN_MAX], high[HUMAN_MAX];
+	if (s->peak_high_bytes > 0) {
+		quality_say(w, "peak-range", s->peak_high_bytes - s->peak_low_bytes,
+				"the peak is not exact: it lies between %s and %s. Some events came late, of threads "
+				"that stood still in the middle of a call",
+				human_bytes(low, s->peak_low_bytes), human_bytes(high, s->peak_high_bytes));
+	}
+}
+
+static void say_losses(struct quality_writer *w) {
+	const struct rec_quality *q = &w->recording->quality;
+	char n[HUMAN_MAX];
+	// Of what came after the recording's end, nobody knows how much it was
+	if (q->lost_events && !q->recording_stopped_early) {
+		quality_say(w, "lost-events", q->lost_events,
+				"%s allocations or frees could not be recorded; totals are too small by them",
+				human_count(n, q->lost_events));
+	}
+	if (q->skipped_numbers || q->abandoned_hooks) {
+		uint64_t sum = q->skipped_numbers + q->abandoned_hooks;
+		quality_say(w, "abandoned", sum,
+				"%s events were begun and never finished (threads killed or jumped out of in "
+				"the middle of a call)",
+				human_count(n, sum));
+	}
+	say_peak_range(w);
+	say_truncated(w);
+	if (q->marks_dropped) {
+		quality_say(w, "marks-dropped", q->marks_dropped,
+				"%s named moments found no room: the first are kept",
+				human_count(n, q->marks_dropped));
+	}
+	if (q->double_allocations > w->recording->summary.allocations / 10000) {
+		quality_say(w, "missed-frees", q->double_allocations,
+				"%s addresses were handed out twice: an allocator's frees are partly not seen, "
+				"so \"never freed\" was corrected when the address came again",
+				human_count(n, q->double_allocations));
+	}
+	if (q->detail_ends_ns) {
+		quality_say(w, "detail-ends", q->detail_ends_ns,
+				"the disk was nearly full: from %s on there are totals, but no more detail over time",
+				human_duration(n, q->detail_ends_ns));
+	}
+}
+
+enum { FEW = 100 };
+
+const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX]) {
+	char most[HUMAN_MAX];
+	if (m->old_unknown == REC_OLD_LATE) {
+		(void)snprintf(out, QUALITY_OLD_MAX,
+				"blocks allocated before the attach are not known: copying the program's memory takes "
+				"longer than %s (--max-pause allows more)",
+				human_duration(most, m->max_pause_ns));
+		return out;
+	}
+	return m->old_unknown == REC_OLD_OFF
+			? "blocks allocated before the attach are not known: the program's memory was not copied "
+			  "(--max-pause 0)"
+			: "blocks allocated before the attach are not known: the kernel refused to copy the "
+			  "program's memory";
+}
+
+/** What a program had before it was attached to is nobody's leak. */
+static void say_before(struct quality_writer *w) {
+	const struct rec_summary *s = &w->recording->summary;
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], d[HUMAN_MAX];
+	if (s->old_blocks) {
+		char freed[2 * HUMAN_MAX + 32] = "none of them was freed";
+		if (s->old_freed_blocks > 0) {
+			(void)snprintf(freed, sizeof freed, "%s of them, %s, %s freed",
+					human_count(c, s->old_freed_blocks), human_bytes(d, s->old_freed_bytes),
+					s->old_freed_blocks == 1 ? "was" : "were");
+		}
+		quality_say(w, "before-attach", s->old_blocks,
+				"allocated before the attach: %s block%s, %s; %s since. They are in no other number here",
+				human_count(a, s->old_blocks), s->old_blocks == 1 ? "" : "s",
+				human_bytes(b, s->old_bytes), freed);
+	}
+	if (w->recording->meta.old_unknown) {
+		char text[QUALITY_OLD_MAX];
+		quality_say(w, "before-attach-unknown", w->recording->meta.max_pause_ns, "%s",
+				quality_why_old(&w->recording->meta, text));
+	}
+	uint64_t n = w->recording->quality.unknown_frees;
+	if (w->recording->meta.source == REC_ATTACHED && n) {
+		quality_say(w, "unknown-frees", n,
+				"%s %s of%s %s from before the attach, of which nothing is known",
+				human_count(a, n), n == 1 ? "free was" : "frees were",
+				s->old_blocks    ? n == 1 ? " another" : " other"
+						: n == 1 ? " a"
+								 : "",
+				n == 1 ? "block" : "blocks");
+	}
+	// Of what ran before the first allocation was seen there are some, but never many
+	if (w->recording->meta.source == REC_LAUNCHED && n > FEW && n > s->allocations / FEW) {
+		quality_say(w, "missed-allocations", n,
+				"%s frees were of blocks whose allocation was not seen: an allocator's allocations are "
+				"partly missing here%s",
+				human_count(a, n), names_is_of_nim(w->names) ? " (build with -d:useMalloc)" : "");
+	}
+}
+
+static struct slice file_name(struct slice path) {
+	const uint8_t *slash = memrchr(path.data, '/', path.size);
+	size_t n = slash ? (size_t)(slash + 1 - path.data) : 0;
+	return slice_of(path.data + n, path.size - n);
+}
+
+/** Allocators that were seen and could not be hooked. */
+static void say_unhooked(struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	const struct rec_allocator *first = NULL;
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < r->allocators.n; i++) {
+		const struct rec_allocator *a = &r->allocators.items[i];
+		first = !first && a->why ? a : first;
+		n += a->why ? a->n_functions : 0;
+	}
+	if (!first) {
+		return;
+	}
+	char more[64] = "";
+	if (n > first->n_functions) {
+		(void)snprintf(more, sizeof more, " (and %" PRIu64 " more functions, see --json)",
+				n - first->n_functions);
+	}
+	quality_say(w, "not-hooked", n,
+			"%.*s of %.*s %s seen but not hooked: %.*s%s. What %s is missing here",
+			SLICE_ARG(r->strings.items[first->functions]),
+			SLICE_ARG(file_name(r->strings.items[first->module])),
+			first->n_functions == 1 ? "was" : "were", SLICE_ARG(r->strings.items[first->why]), more,
+			n == 1 ? "it does" : "they do");
+}
+
+/**
+ * Resident memory that no live block explains is told when it is most of the process, and not just its
+ * code. What it is was not measured: freed blocks that the allocator keeps, mappings, stacks, code.
+ */
+static void say_outside(struct quality_writer *w) {
+	enum { LARGE_BYTES = 64000000, OWN_BYTES = 16000000 };
+	const struct recording *r = w->recording;
+	const struct rec_sample *top = NULL;
+	for (uint32_t i = 0; i < r->samples.n; i++) {
+		const struct rec_sample *s = &r->samples.items[i];
+		top = !top || s->rss_bytes - s->ours_bytes > top->rss_bytes - top->ours_bytes ? s : top;
+	}
+	if (!top || top->ours_bytes > top->rss_bytes) {
+		return;
+	}
+	uint64_t rss = top->rss_bytes - top->ours_bytes;
+	uint64_t heap_bytes = top->heap_bytes + r->summary.old_bytes;
+	bool is_large = rss >= LARGE_BYTES || top->rss_anon_bytes >= heap_bytes + OWN_BYTES;
+	if (!is_large || heap_bytes > rss / 2) {
+		return;
+	}
+	char heap[HUMAN_MAX], all[HUMAN_MAX], rest[HUMAN_MAX];
+	// Where blocks never were half of it, it is no freed memory that is kept
+	char own[RUNTIME_FLAG_MAX] = "";
+	bool is_own = r->summary.peak_bytes + r->summary.old_bytes < rss / 2 &&
+			runtime_own_memory(r->strings.items[r->meta.exe], own);
+	bool has_unknown = r->meta.source == REC_ATTACHED && r->summary.old_blocks == 0;
+	quality_say(w, "outside-heap", rss - heap_bytes,
+			"of %s resident memory at its largest, %s were in live blocks%s and %s were not (%sfreed "
+			"memory that the allocator keeps, mappings, stacks and code: not told apart here)%s%s",
+			human_bytes(all, rss), human_bytes(heap, heap_bytes),
+			has_unknown ? " allocated since the attach" : "", human_bytes(rest, rss - heap_bytes),
+			has_unknown ? "older blocks, " : "", is_own ? ". " : "", own);
+}
+
+/** The share of the bytes at the peak that are named after code without a name. */
+static void say_unnamed(struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	uint64_t unnamed = 0, all = 0, heaviest = 0;
+	struct slice module = {0};
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		const struct name *name = s->peak_bytes ? names_site(w->names, s->node) : NULL;
+		all += s->peak_bytes;
+		if (!name || name->has_name) {
+			continue;
+		}
+		unnamed += s->peak_bytes;
+		if (s->peak_bytes > heaviest) {
+			heaviest = s->peak_bytes;
+			module = name->module;
+		}
+	}
+	if (unnamed == 0 || unnamed < all / 20) {
+		return;
+	}
+	char share[HUMAN_MAX];
+	human_percent(share, unnamed, all);
+	if (module.size == 0) {
+		quality_say(w, "unnamed", unnamed,
+				"%s of the bytes at the peak come from generated code without "
+				"names",
+				share);
+		return;
+	}
+	// A recording that broke off may have its names still to come
+	quality_say(w, "unnamed", unnamed,
+			"%s of the bytes at the peak come from code without names, most of it in %.*s: %s",
+			share, SLICE_ARG(module),
+			r->meta.is_complete ? "install its debug symbols or build it with -g"
+								: "heaptrack -i FILE reads them from the program's files");
+}
+
+size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,
+		struct quality_line out[QUALITY_LINES_MAX]) {
+	struct quality_writer w = {.recording = r, .names = n, .arena = arena, .out = out};
+	say_missing(&w);
+	say_sampled(&w);
+	quality_say_launched(&w);
+	quality_say_ending(&w);
+	say_losses(&w);
+	say_before(&w);
+	say_unhooked(&w);
+	quality_say_unrecorded(&w);
+	say_outside(&w);
+	say_unnamed(&w);
+	return w.n;
+}

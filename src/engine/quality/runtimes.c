@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "engine/quality/runtimes.h"
+
+#include "engine/names.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct runtime {
+	const char *name; // of the program; a version may follow
+	const char *language;
+	const char *naming;    // NULL: none is known
+	unsigned naming_minor; // of version 3: since when
+	const char *objects;   // what it keeps in mappings of its own
+	const char *telling;   // who tells of them
+} runtimes[] = {
+		{"node", "JavaScript", "--perf-basic-prof --interpreted-frames-native-stack", 0,
+				"JavaScript's objects", "node --heap-prof tells of them"},
+		{"nodejs", "JavaScript", "--perf-basic-prof --interpreted-frames-native-stack", 0,
+				"JavaScript's objects", "node --heap-prof tells of them"},
+		{"python", "Python", "-X perf", 12, "small objects",
+				"with PYTHONMALLOC=malloc in its environment they are recorded"},
+		{"php", "PHP", NULL, 0, "what scripts hold",
+				"with USE_ZEND_ALLOC=0 in its environment it is recorded"},
+		{"java", "Java", NULL, 0, "Java's objects", "jcmd PID GC.class_histogram tells of them"},
+		{"ruby", "Ruby", NULL, 0, "Ruby's objects", "ObjectSpace.dump_all tells of them"},
+};
+
+static const struct runtime *find(struct slice name) {
+	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
+		size_t n = strlen(runtimes[i].name);
+		if (name.size >= n && memcmp(name.data, runtimes[i].name, n) == 0 &&
+				(name.size == n || strchr("0123456789._-", name.data[n]))) {
+			return &runtimes[i];
+		}
+	}
+	return NULL;
+}
+
+/** The 11 of "python3.11"; 0: the name does not say. */
+static unsigned minor_of(struct slice name) {
+	unsigned minor = 0;
+	size_t i = name.size;
+	while (i > 0 && isdigit(name.data[i - 1])) {
+		i--;
+	}
+	for (size_t k = i; i > 0 && name.data[i - 1] == '.' && k < name.size && minor < 1000; k++) {
+		minor = minor * 10 + (unsigned)(name.data[k] - '0');
+	}
+	return minor;
+}
+
+bool runtime_naming_flag(struct slice exe, const char **language, char out[RUNTIME_FLAG_MAX]) {
+	const struct slice name = path_base(exe);
+	const struct runtime *r = find(name);
+	if (!r || !r->naming) {
+		return false;
+	}
+	*language = r->language;
+	if (minor_of(name) >= r->naming_minor) {
+		(void)snprintf(out, RUNTIME_FLAG_MAX, "start it as %.*s %s", SLICE_ARG(name), r->naming);
+	} else {
+		(void)snprintf(out, RUNTIME_FLAG_MAX, "start it with %s 3.%u or later and %s", r->language,
+				r->naming_minor, r->naming);
+	}
+	return true;
+}
+
+bool runtime_own_memory(struct slice exe, char out[RUNTIME_FLAG_MAX]) {
+	const struct slice name = path_base(exe);
+	const struct runtime *r = find(name);
+	if (r) {
+		(void)snprintf(out, RUNTIME_FLAG_MAX, "%.*s maps memory for %s itself; %s", SLICE_ARG(name),
+				r->objects, r->telling);
+	}
+	return r != NULL;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+
+// Who was not recorded, why, and what records it. Advice is given only where it works.
+
+#include "engine/quality/parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/** What can be done about a process that was not recorded. */
+enum advice { ADVICE_NONE, ADVICE_BY_ITSELF, ADVICE_ATTACH };
+
+static const struct reason {
+	const char *id;        // for scripts
+	const char *predicate; // of "the program ..."
+	enum advice advice;
+} reasons[REC_WHYS] = {
+		[REC_WHY_NONE] = {NULL, NULL, ADVICE_BY_ITSELF},
+		[REC_WHY_UNKNOWN] = {"unknown", NULL, ADVICE_NONE},
+		[REC_WHY_STATIC] = {"static", "is linked statically", ADVICE_BY_ITSELF},
+		[REC_WHY_STRIPPED] = {"stripped", "is linked statically and stripped", ADVICE_NONE},
+		[REC_WHY_32_BIT] = {"32-bit", "is a 32-bit program and cannot be recorded", ADVICE_NONE},
+		[REC_WHY_RIGHTS] = {"rights",
+				"is set-uid, set-gid or has file capabilities, so that the system keeps the recorder out",
+				ADVICE_NONE},
+		[REC_WHY_ROOT] = {"root", "runs under another root directory, where the recorder is not",
+				ADVICE_ATTACH},
+		[REC_WHY_ENVIRONMENT] = {"environment",
+				"was started without LD_PRELOAD or HEAPTRACK_SEGMENT in its environment",
+				ADVICE_BY_ITSELF},
+		[REC_WHY_PRELOAD] = {"preload", "was started with LD_PRELOAD set anew", ADVICE_BY_ITSELF},
+		[REC_WHY_VALGRIND] = {"valgrind", "is valgrind, under which nothing can be recorded",
+				ADVICE_NONE},
+		[REC_WHY_PARENT] = {"parent",
+				"was started by a program that the recorder had been put into, which is not handed down",
+				ADVICE_BY_ITSELF},
+};
+
+const char *quality_why_id(uint32_t why) {
+	return why < REC_WHYS ? reasons[why].id : NULL;
+}
+
+const char *quality_why(uint32_t why) {
+	return why < REC_WHYS ? reasons[why].predicate : NULL;
+}
+
+// ---- images of the process
+
+static void say_image(struct quality_writer *w, const struct rec_image *m) {
+	const struct recording *r = w->recording;
+	struct slice exe = r->strings.items[m->exe];
+	char at[HUMAN_MAX];
+	human_duration(at, m->time_ns);
+	bool may_inherit = r->allocators.n == 0 || m->why == REC_WHY_STATIC ||
+			m->why == REC_WHY_STRIPPED || m->why == REC_WHY_32_BIT || m->why == REC_WHY_RIGHTS ||
+			m->why == REC_WHY_VALGRIND;
+	const char *predicate = quality_why(m->why);
+	if (m->is_too_narrow) {
+		quality_say(w, "unrecorded-image", m->time_ns,
+				"%s after the start the program became %.*s, whose address space is too narrow for the "
+				"recorder (ulimit -v): what that allocated is missing; with 100 MB more it is recorded",
+				at, SLICE_ARG(exe));
+	} else if (!may_inherit) {
+		quality_say(w, "unrecorded-image", m->time_ns,
+				"%s after the start the program became %.*s, which the recorder did not get into (where "
+				"it was put into a program, it does not follow to the next): what that allocated is "
+				"missing",
+				at, SLICE_ARG(exe));
+	} else {
+		quality_say(w, "unrecorded-image", m->time_ns,
+				"%s after the start the program became %.*s, which %s: what that allocated is missing",
+				at, SLICE_ARG(exe), predicate ? predicate : "the recorder did not get into");
+	}
+}
+
+// ---- children
+
+/** A path as a shell takes it. */
+static void put_word(struct buffer *out, struct slice word) {
+	bool is_plain = word.size > 0;
+	for (size_t i = 0; i < word.size; i++) {
+		uint8_t c = word.data[i];
+		is_plain &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+				(c != 0 && strchr("/._-+@%:,=", c));
+	}
+	if (is_plain) {
+		buffer_slice(out, word);
+		return;
+	}
+	buffer_u8(out, '\'');
+	for (size_t i = 0; i < word.size; i++) {
+		if (word.data[i] == '\'') {
+			buffer_text(out, "'\\''");
+		} else {
+			buffer_u8(out, word.data[i]);
+		}
+	}
+	buffer_u8(out, '\'');
+}
+
+static bool is_program_itself(const struct recording *r, uint32_t exe) {
+	struct slice name = r->strings.items[exe];
+	bool is_it = slice_equal(name, r->strings.items[r->meta.exe]);
+	for (uint32_t i = 0; i < r->images.n; i++) {
+		is_it |= slice_equal(name, r->strings.items[r->images.items[i].exe]);
+	}
+	return is_it;
+}
+
+/** "; the largest, NAME (pid, RSS), why: what records it". */
+static void put_largest(struct buffer *out, const struct recording *r, const struct rec_child *c) {
+	char size[HUMAN_MAX];
+	struct slice exe = r->strings.items[c->exe];
+	const struct reason *reason = &reasons[c->why < REC_WHYS ? c->why : REC_WHY_UNKNOWN];
+	// To start a program once more is no advice on the processes that it starts of itself
+	bool is_worker = c->is_fork || is_program_itself(r, c->exe);
+	enum advice advice = reason->advice;
+	advice = advice == ADVICE_BY_ITSELF && (is_worker || exe.size == 0) ? ADVICE_ATTACH : advice;
+	buffer_printf(out, "; the largest, %.*s (pid %u", SLICE_ARG(r->strings.items[c->name]), c->pid);
+	if (c->peak_rss_bytes) {
+		buffer_printf(out, ", %s RSS", human_bytes(size, c->peak_rss_bytes));
+	}
+	buffer_text(out, ")");
+	if (c->is_fork && c->why == REC_WHY_NONE) {
+		buffer_text(out, ", is a fork");
+	} else if (reason->predicate) {
+		buffer_printf(out, ", %s", reason->predicate);
+	}
+	if (advice == ADVICE_ATTACH) {
+		buffer_text(out,
+				"; to record one, start the program without heaptrack and attach: heaptrack -p PID");
+	} else if (advice == ADVICE_BY_ITSELF) {
+		buffer_text(out,
+				reason->predicate ? "; by itself it is recorded: heaptrack "
+								  : ", is recorded by: heaptrack ");
+		put_word(out, exe);
+		buffer_text(out, " ...");
+	}
+}
+
+static const struct rec_child *largest_child(const struct recording *r) {
+	const struct rec_child *largest = NULL;
+	for (uint32_t i = 0; i < r->children.n; i++) {
+		const struct rec_child *c = &r->children.items[i];
+		if (c->name != 0 && (!largest || c->peak_rss_bytes > largest->peak_rss_bytes)) {
+			largest = c;
+		}
+	}
+	return largest;
+}
+
+static uint64_t put_children(struct buffer *text, const struct recording *r) {
+	uint64_t n = r->quality.children_forked + r->quality.children_executed;
+	char count[HUMAN_MAX];
+	buffer_printf(text, "%s child process%s not recorded", human_count(count, n),
+			n == 1 ? " was" : "es were");
+	const struct rec_child *largest = largest_child(r);
+	if (largest) {
+		put_largest(text, r, largest);
+	}
+	return n;
+}
+
+/**
+ * A launcher (a shim of pyenv, Rscript) asks small programs what to do before it becomes the program that
+ * was meant: those touch no number.
+ */
+static bool are_minor(const struct recording *r) {
+	const struct rec_child *largest = largest_child(r);
+	return r->meta.n_images > 1 && largest &&
+			largest->peak_rss_bytes < r->summary.peak_rss_bytes / 10;
+}
+
+static void say_children(struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	struct buffer text = {0};
+	if (r->quality.children_forked + r->quality.children_executed == 0 || are_minor(r)) {
+		return;
+	}
+	uint64_t n = put_children(&text, r);
+	buffer_u8(&text, 0);
+	quality_say(w, "children", n, "%s", text.failed ? "(out of memory)" : (const char *)text.data);
+	buffer_finish(&text);
+}
+
+uint64_t quality_minor_children(const struct recording *r, struct buffer *text) {
+	bool has_any = r->quality.children_forked + r->quality.children_executed > 0;
+	return has_any && are_minor(r) ? put_children(text, r) : 0;
+}
+
+/** The program only started what is worth looking at. */
+static bool is_launcher(const struct recording *r) {
+	const struct rec_child *largest = largest_child(r);
+	return largest && largest->peak_rss_bytes > 2 * r->summary.peak_rss_bytes;
+}
+
+void quality_say_launched(struct quality_writer *w) {
+	if (is_launcher(w->recording)) {
+		say_children(w);
+	}
+}
+
+void quality_say_unrecorded(struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	for (uint32_t i = 0; i < r->images.n; i++) {
+		if (r->images.items[i].is_unrecorded) {
+			say_image(w, &r->images.items[i]);
+		}
+	}
+	if (!is_launcher(r)) {
+		say_children(w);
+	}
+}

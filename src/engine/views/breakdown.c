@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+#include "engine/breakdown.h"
+
+#include "base/human.h"
+#include "base/vec.h"
+#include "engine/index.h"
+#include "engine/views/types.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const breakdown_names[N_BREAKDOWNS] = {
+		[BY_SITE] = "site",
+		[BY_TYPE] = "type",
+		[BY_THREAD] = "thread",
+		[BY_TID] = "tid",
+		[BY_SIZE] = "size",
+		[BY_LIFETIME] = "lifetime",
+};
+
+struct taker {
+	enum breakdown_by by;
+	const struct lens *lens;
+	const struct recording *recording;
+	const struct names *names;
+	const struct lens_result *result;
+	struct arena *arena;
+	struct {
+		struct part *items;
+		size_t n, capacity;
+	} parts;
+	struct part rest;
+};
+
+static bool is_anything(const struct lens_costs *c) {
+	return c->blocks || c->allocations;
+}
+
+static void add_stack(const struct taker *t, struct part *part, uint32_t stack) {
+	const struct lens_costs *c = &t->result->stacks[stack];
+	if (part->n_stacks++ == 0 ||
+			lens_weight(t->lens, c) > lens_weight(t->lens, &t->result->stacks[part->heaviest])) {
+		part->heaviest = stack;
+	}
+	lens_costs_add(&part->costs, c);
+}
+
+// ---- by what a stack is: its site, its thread
+
+/** What stacks of one part share, as a number below `n`; n - 1 is "none of them". */
+struct sorting {
+	uint32_t *part_of; // per number: part + 1
+	uint32_t n;
+};
+
+/** The part. NULL: no memory. */
+static struct part *add_to_part(struct taker *t, struct sorting *s, uint32_t number, uint32_t stack,
+		struct part fresh) {
+	if (!s->part_of[number]) {
+		struct part *part = vec_push(&t->parts);
+		if (!part) {
+			return NULL;
+		}
+		*part = fresh;
+		s->part_of[number] = (uint32_t)t->parts.n;
+	}
+	struct part *part = &t->parts.items[s->part_of[number] - 1];
+	add_stack(t, part, stack);
+	return part;
+}
+
+static bool take_sites(struct taker *t) {
+	struct sorting s = {.n = names_n_functions(t->names) + 1};
+	s.part_of = calloc(s.n, sizeof *s.part_of);
+	bool ok = s.part_of != NULL;
+	for (uint32_t i = 0; ok && i < t->recording->stacks.n; i++) {
+		if (!is_anything(&t->result->stacks[i])) {
+			continue;
+		}
+		const struct name *name = names_site(t->names, t->recording->stacks.items[i].node);
+		uint32_t number = name ? name->function_id : s.n - 1;
+		struct part fresh = {
+				.name = name,
+				.label = name ? name->function : slice_of_text("(no stack)"),
+		};
+		ok = add_to_part(t, &s, number, i, fresh) != NULL;
+	}
+	free(s.part_of);
+	return ok;
+}
+
+/** The part of a type that was seen before under another function; else a new one. */
+static struct part *part_of_type(struct taker *t, struct index *known, struct slice type) {
+	const char *label = type_shown(type, t->arena);
+	struct slice text = slice_of_text(label ? label : "");
+	uint64_t h = slice_hash(SLICE_HASH, text);
+	uint32_t at = index_first(known, h), i;
+	while (label && (i = index_next(known, h, &at)) != INDEX_NONE) {
+		if (slice_equal(t->parts.items[i].label, text)) {
+			return &t->parts.items[i];
+		}
+	}
+	struct part *part = label && index_reserve(known, 1) ? vec_push(&t->parts) : NULL;
+	if (part) {
+		*part = (struct part){.label = text};
+		index_put(known, h, (uint32_t)t->parts.n - 1);
+	}
+	return part;
+}
+
+static bool take_types(struct taker *t) {
+	struct index known = {0};
+	uint32_t *part_of = calloc(names_n_functions(t->names) + 1ul, sizeof *part_of); // part + 1
+	bool ok = part_of != NULL;
+	for (uint32_t i = 0; ok && i < t->recording->stacks.n; i++) {
+		struct slice type;
+		const struct name *f = is_anything(&t->result->stacks[i])
+				? type_of_stack(t->recording, t->names, t->recording->stacks.items[i].node, &type)
+				: NULL;
+		if (f && !part_of[f->function_id]) {
+			const struct part *part = part_of_type(t, &known, type);
+			ok = part != NULL;
+			part_of[f->function_id] = ok ? (uint32_t)(part - t->parts.items) + 1 : 0;
+		}
+		if (ok && is_anything(&t->result->stacks[i])) {
+			add_stack(t, f ? &t->parts.items[part_of[f->function_id] - 1] : &t->rest, i);
+		}
+	}
+	t->rest.label = slice_of_text("(type not known)");
+	index_finish(&known);
+	free(part_of);
+	return ok;
+}
+
+/** By name, as the lens knows them, or each apart. */
+static bool take_threads(struct taker *t) {
+	const struct recording *r = t->recording;
+	struct sorting s = {.n = t->by == BY_TID ? r->threads.n : r->strings.n};
+	s.part_of = calloc(s.n + 1ul, sizeof *s.part_of);
+	bool *is_counted = calloc(r->threads.n + 1ul, sizeof *is_counted);
+	bool ok = s.part_of && is_counted;
+	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
+		uint32_t thread = r->stacks.items[i].thread;
+		if (!is_anything(&t->result->stacks[i])) {
+			continue;
+		}
+		if (thread == 0) {
+			add_stack(t, &t->rest, i);
+			continue;
+		}
+		const struct rec_thread *who = &r->threads.items[thread];
+		struct slice label = r->strings.items[who->name];
+		struct part fresh = {
+				.label = label.size ? label : slice_of_text("(no name)"),
+				.tid = t->by == BY_TID && !who->n_merged ? who->tid : 0,
+		};
+		uint32_t number = t->by == BY_TID ? thread : who->name;
+		struct part *part = add_to_part(t, &s, number, i, fresh);
+		ok = part != NULL;
+		if (ok && !is_counted[thread]) {
+			is_counted[thread] = true;
+			part->n_threads += who->n_merged ? who->n_merged : 1;
+		}
+	}
+	t->rest.label = slice_of_text("(threads not told apart)");
+	free(is_counted);
+	free(s.part_of);
+	return ok;
+}
+
+// ---- by class: sizes and lifetimes
+
+enum { SIZE_CLASSES = 65 }; // 0, 1, 2 .. 3, 4 .. 7 ...
+
+static unsigned size_class(uint64_t size) {
+	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+}
+
+/** What a size of a stack costs under a lens without range, as far as it is known. */
+static struct lens_costs size_costs(const struct rec_size *z, const struct lens *l) {
+	struct lens_costs c = {.allocations = z->count, .allocated_bytes = z->bytes};
+	enum metric_rule rule = lens_metrics[l->metric].rule;
+	if (rule == METRIC_MADE) {
+		c.blocks = z->count;
+		c.bytes = z->bytes;
+	} else if (rule == METRIC_NEVER_FREED || rule == METRIC_KEPT) {
+		c.blocks = z->live;
+		c.bytes = z->is_class ? 0 : z->live * z->size;
+	}
+	return c;
+}
+
+static void lens_costs_take(struct lens_costs *from, const struct lens_costs *c) {
+	from->bytes -= c->bytes;
+	from->blocks -= c->blocks;
+	from->allocations -= c->allocations;
+	from->allocated_bytes -= c->allocated_bytes;
+	from->temporary -= c->temporary;
+}
+
+/** A stack that made only one class of sizes: all its costs belong there. Else part by part. */
+static void add_sizes(struct taker *t, struct part *classes, uint32_t stack,
+		const struct rec_size *sizes, uint32_t n) {
+	bool is_one = n > 0;
+	for (uint32_t i = 1; i < n; i++) {
+		is_one &= size_class(sizes[i].size) == size_class(sizes[0].size);
+	}
+	if (is_one) {
+		add_stack(t, &classes[size_class(sizes[0].size)], stack);
+		return;
+	}
+	struct lens_costs rest = t->result->stacks[stack];
+	for (uint32_t i = 0; i < n && !t->lens->has_range; i++) {
+		struct lens_costs c = size_costs(&sizes[i], t->lens);
+		lens_costs_add(&classes[size_class(sizes[i].size)].costs, &c);
+		lens_costs_take(&rest, &c);
+	}
+	lens_costs_add(&t->rest.costs, &rest);
+}
+
+static bool take_sizes(struct taker *t) {
+	const struct recording *r = t->recording;
+	struct part *classes = calloc(SIZE_CLASSES, sizeof *classes);
+	if (!classes) {
+		return false;
+	}
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		uint32_t first = at;
+		while (at < r->sizes.n && r->sizes.items[at].stack == i) {
+			at++;
+		}
+		if (is_anything(&t->result->stacks[i])) {
+			add_sizes(t, classes, i, r->sizes.items + first, at - first);
+		}
+	}
+	bool ok = true;
+	for (unsigned i = 0; ok && i < SIZE_CLASSES; i++) {
+		char text[2 * HUMAN_MAX + 8], a[HUMAN_MAX], b[HUMAN_MAX];
+		uint64_t least = i ? (uint64_t)1 << (i - 1) : 0;
+		if (!is_anything(&classes[i].costs)) {
+			continue;
+		}
+		(void)snprintf(text, sizeof text, i < 2 ? "%s" : "%s to %s", human_bytes(a, least),
+				human_bytes(b, least * 2 - 1));
+		struct part *part = vec_push(&t->parts);
+		const char *label = arena_text(t->arena, slice_of_text(text));
+		ok = part && label;
+		if (ok) {
+			*part = classes[i];
+			part->label = slice_of_text(label);
+			part->least = least;
+		}
+	}
+	t->rest.label = slice_of_text("(sizes not told apart)");
+	free(classes);
+	return ok;
+}
+
+static uint64_t lifetime_least_ns(unsigned class) {
+	return class ? (uint64_t)1000 << (2 * (class - 1)) : 0;
+}
+
+static void put_life(char *out, size_t size, unsigned class) {
+	char time[HUMAN_MAX];
+	bool is_last = class == REC_LIFETIMES - 1;
+	uint64_t ns = lifetime_least_ns(is_last ? class : class + 1);
+	if (ns < 1000000) {
+		(void)snprintf(out, size, "below %u us", (unsigned)(ns / 1000));
+	} else {
+		(void)snprintf(out, size, "%s %s", is_last ? "from" : "below", human_duration(time, ns));
+	}
+}
+
+/** How many blocks of each life a stack made; what lives, or what a range asks about, is the rest. */
+static bool take_lifetimes(struct taker *t) {
+	const struct recording *r = t->recording;
+	uint64_t blocks[REC_LIFETIMES] = {0};
+	bool is_counted = lens_metrics[t->lens->metric].rule == METRIC_MADE;
+	t->rest.costs = t->result->total;
+	for (uint32_t i = 0; i < r->lifetimes.n && !t->lens->has_range; i++) {
+		for (int k = 0; k < REC_LIFETIMES && is_anything(&t->result->stacks[i]); k++) {
+			blocks[k] += r->lifetimes.items[i].blocks[k];
+		}
+	}
+	for (unsigned k = 0; k < REC_LIFETIMES; k++) {
+		char text[HUMAN_MAX + 16];
+		if (!blocks[k]) {
+			continue;
+		}
+		put_life(text, sizeof text, k);
+		struct part *part = vec_push(&t->parts);
+		const char *label = arena_text(t->arena, slice_of_text(text));
+		if (!part || !label) {
+			return false;
+		}
+		*part = (struct part){.label = slice_of_text(label), .least = lifetime_least_ns(k)};
+		part->costs.allocations = blocks[k];
+		part->costs.blocks = is_counted ? blocks[k] : 0;
+		lens_costs_take(&t->rest.costs, &part->costs);
+	}
+	t->rest.label = slice_of_text("(never freed, or lifetimes not told apart)");
+	return true;
+}
+
+// ---- all
+
+static int heaviest_first(const void *a, const void *b, void *user) {
+	const struct part *x = a, *y = b;
+	uint64_t wx = lens_weight(user, &x->costs), wy = lens_weight(user, &y->costs);
+	if (wx != wy) {
+		return wx < wy ? 1 : -1;
+	}
+	return x->heaviest < y->heaviest ? -1 : x->heaviest > y->heaviest;
+}
+
+bool breakdown_is_ranked(enum breakdown_by by) {
+	return by == BY_SITE || by == BY_TYPE || by == BY_THREAD || by == BY_TID;
+}
+
+static bool is_rest_needed(const struct lens_costs *c) {
+	return c->bytes || c->blocks || c->allocations || c->allocated_bytes || c->temporary;
+}
+
+static bool take(struct taker *t) {
+	switch (t->by) {
+	case BY_SITE: return take_sites(t);
+	case BY_TYPE: return take_types(t);
+	case BY_THREAD:
+	case BY_TID: return take_threads(t);
+	case BY_SIZE: return take_sizes(t);
+	case BY_LIFETIME:
+	case N_BREAKDOWNS: break;
+	}
+	return take_lifetimes(t);
+}
+
+bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct recording *r,
+		const struct names *n, const struct lens_result *result, struct arena *arena,
+		struct breakdown *out, struct err *err) {
+	struct taker t = {by, l, r, n, result, arena, {0}, {.is_rest = true}};
+	bool ok = take(&t);
+	if (ok && breakdown_is_ranked(by) && t.parts.n) {
+		struct lens lens = *l;
+		qsort_r(t.parts.items, t.parts.n, sizeof *t.parts.items, heaviest_first, &lens);
+	}
+	*out = (struct breakdown){.parts = ok ? arena_new(arena, struct part, t.parts.n + 1) : NULL};
+	if (out->parts) {
+		for (size_t i = 0; i < t.parts.n; i++) {
+			out->parts[out->n++] = t.parts.items[i];
+		}
+		if (is_rest_needed(&t.rest.costs)) {
+			out->parts[out->n++] = t.rest;
+		}
+	}
+	vec_finish(&t.parts);
+	return out->parts || err_memory(err);
+}

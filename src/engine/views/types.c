@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+#include "engine/views/types.h"
+
+#include "base/buffer.h"
+#include "engine/names/owner.h"
+
+#include <string.h>
+
+// A frame proves a type only if all that it asks for is of this type: a constructor that was inlined into
+// it asks for something else. So most rows are functions that construct nothing; for others debug data
+// must be there, which name what was inlined. Old names of Rust have the parameter ("T"), not what it is.
+
+enum where {
+	OF_CLASS,     // the first argument of the class: Vec<T>::push
+	OF_METHOD,    // of the function itself: make_unique<T>
+	OF_ALLOCATOR, // the class's first argument is an allocator of it
+};
+
+static const struct row {
+	const char *class;
+	const char *methods; // a blank before and behind each; "new*" begins so; NULL: any
+	uint8_t where;
+	bool needs_lines;
+} rows[] = {
+		{"std::__new_allocator", " allocate ", OF_CLASS, false},
+		{"__gnu_cxx::new_allocator", " allocate ", OF_CLASS, false},
+		{"std::allocator", " allocate allocate_at_least ", OF_CLASS, false},
+		{"std::allocator_traits", " allocate allocate_at_least ", OF_ALLOCATOR, false},
+		{"__gnu_cxx::__alloc_traits", " allocate ", OF_ALLOCATOR, false},
+		{"std::_Vector_base", " _M_allocate _M_create_storage ", OF_CLASS, false},
+		{"std::_Deque_base", " _M_allocate_node ", OF_CLASS, false},
+		{"std::basic_string", NULL, OF_CLASS, false},
+		{"std", " make_unique ", OF_METHOD, true},
+		{"alloc::raw_vec::RawVec", NULL, OF_CLASS, false},
+		{"alloc::vec::Vec",
+				" push push_mut with_capacity* reserve reserve_exact try_reserve* shrink_to* "
+				"into_boxed_slice insert append grow_one ",
+				OF_CLASS, false},
+		{"alloc::collections::vec_deque::VecDeque",
+				" grow push_back* push_front* with_capacity* reserve* ", OF_CLASS, false},
+		{"alloc::boxed::Box", " new* try_new* ", OF_CLASS, false},
+		{"alloc::boxed", " box_new ", OF_METHOD, false},
+		{"alloc::rc::Rc", " new ", OF_CLASS, false},
+		{"alloc::sync::Arc", " new ", OF_CLASS, false},
+		{"hashbrown::raw::RawTable",
+				" reserve* with_capacity* fallible_with_capacity* try_with_capacity* new* resize* ",
+				OF_CLASS, false},
+};
+
+// What lies between those and the allocator
+static const char *const passing[] = {"alloc::alloc::", "<alloc::alloc::Global",
+		"std::alloc::", "alloc::raw_vec::", "<alloc::raw_vec::RawVecInner",
+		"alloc::boxed::box_new_uninit", "hashbrown::raw::alloc::", "<hashbrown::raw::RawTableInner",
+		"std::__1::__libcpp_allocate", "std::__1::__libcpp_operator_new",
+		"void* std::__1::__libcpp_operator_new", "std::__1::__allocate_at_least",
+		"auto std::__1::__allocate_at_least"};
+
+static const struct {
+	const char *class, *before, *behind;
+} holders[] = {
+		{"std::_List_node", "node of std::list<", ">"},
+		{"std::__list_node", "node of std::list<", ">"},
+		{"std::_Fwd_list_node", "node of std::forward_list<", ">"},
+		{"std::__forward_list_node", "node of std::forward_list<", ">"},
+		{"std::_Rb_tree_node", "node of a tree of ", ""},
+		{"std::__tree_node", "node of a tree of ", ""},
+		{"std::__detail::_Hash_node", "node of a hash table of ", ""},
+		{"std::__hash_node", "node of a hash table of ", ""},
+		{"std::_Sp_counted_ptr_inplace", "", " and its reference counts"},
+		{"std::__shared_ptr_emplace", "", " and its reference counts"},
+		{"alloc::rc::RcInner", "", " and its reference counts"},
+		{"alloc::rc::RcBox", "", " and its reference counts"},
+		{"alloc::sync::ArcInner", "", " and its reference counts"},
+};
+
+static struct slice part(struct slice s, size_t from, size_t to) {
+	return slice_of(s.data + from, to - from);
+}
+
+static bool begins(struct slice s, const char *text) {
+	size_t n = strlen(text);
+	return s.size >= n && memcmp(s.data, text, n) == 0;
+}
+
+/** Walks over a name: how deep in brackets the next byte is. The arrow of "fn() -> T" is none. */
+static void step(struct slice s, size_t i, size_t *depth) {
+	uint8_t c = s.data[i];
+	bool is_arrow = c == '>' && i > 0 && s.data[i - 1] == '-';
+	*depth += c == '<' || c == '(' || c == '[' || c == '{';
+	*depth -= *depth > 0 && !is_arrow && (c == '>' || c == ')' || c == ']' || c == '}');
+}
+
+/** Where the bracket that a name begins with is closed; its size if it is not. */
+static size_t closed_at(struct slice s) {
+	size_t depth = 0;
+	for (size_t i = 0; i < s.size; i++) {
+		step(s, i, &depth);
+		if (depth == 0) {
+			return i;
+		}
+	}
+	return s.size;
+}
+
+/** The place of the first of some bytes outside of all brackets; the size: there is none. */
+static size_t find_outside(struct slice s, const char *bytes) {
+	size_t depth = 0;
+	for (size_t i = 0; i < s.size; i++) {
+		if (depth == 0 && strchr(bytes, s.data[i])) {
+			return i;
+		}
+		step(s, i, &depth);
+	}
+	return s.size;
+}
+
+/** "a::B<c::D>::e<f>": behind the last "::" outside of brackets; 0: there is none. */
+static size_t last_part_at(struct slice s) {
+	size_t depth = 0, at = 0;
+	for (size_t i = 0; i + 1 < s.size; i++) {
+		step(s, i, &depth);
+		if (depth == 0 && s.data[i] == ':' && s.data[i + 1] == ':') {
+			at = i + 2;
+		}
+	}
+	return at;
+}
+
+/** A class or function apart from its arguments: "std::list" and "int". */
+struct template {
+	struct slice name, arguments;
+};
+
+static struct template template_of(struct slice s) {
+	size_t at = find_outside(s, "<[");
+	struct template out = {.name = part(s, 0, at)};
+	if (at < s.size && s.data[at] == '<') {
+		struct slice rest = part(s, at, s.size);
+		size_t end = closed_at(rest);
+		out.arguments = end < rest.size ? part(rest, 1, end) : (struct slice){0};
+	}
+	while (out.name.size > 0 && out.name.data[out.name.size - 1] == ':') {
+		out.name.size--; // "box_new::<T>"
+	}
+	return out;
+}
+
+static struct slice trimmed(struct slice s) {
+	while (s.size > 0 && s.data[s.size - 1] == ' ') {
+		s.size--;
+	}
+	return s;
+}
+
+static struct slice first_argument(struct slice arguments) {
+	return trimmed(part(arguments, 0, find_outside(arguments, ",")));
+}
+
+/** Without what the versions of the libraries put in between: "std::__cxx11::", "std::__1::". */
+static bool is_class(struct slice s, const char *class) {
+	static const char *const between[] = {"__cxx11::", "__1::"};
+	size_t std = sizeof "std::" - 1, n = strlen(class);
+	for (size_t i = 0; i < sizeof between / sizeof *between && begins(s, "std::"); i++) {
+		struct slice rest = part(s, std, s.size);
+		if (begins(rest, between[i]) && strncmp(class, "std::", std) == 0) {
+			rest = part(rest, strlen(between[i]), rest.size);
+			return slice_equal(rest, slice_of(class + std, n - std));
+		}
+	}
+	return slice_equal(s, slice_of(class, n)) ||
+			(strcmp(class, "std") == 0 && slice_equal(s, slice_of_text("std::__1")));
+}
+
+static bool is_method(struct slice s, const char *methods) {
+	if (!methods) {
+		return true;
+	}
+	for (const char *at = methods + 1; *at; at = strchr(at, ' ') + 1) {
+		size_t n = strcspn(at, " ");
+		bool is_prefix = at[n - 1] == '*';
+		n -= is_prefix;
+		if (s.size >= n && memcmp(s.data, at, n) == 0 && (is_prefix || s.size == n)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** A function's class and its own name, each with arguments. False: it has no class. */
+static bool split(struct slice f, struct template *class, struct template *method) {
+	if (begins(f, "<")) { // Rust: "<alloc::vec::Vec<T> as Trait>::method"
+		size_t end = closed_at(f);
+		if (end + 3 > f.size) {
+			return false;
+		}
+		*class = template_of(part(f, 1, 1 + find_outside(part(f, 1, end), " ")));
+		*method = template_of(part(f, end + 3, f.size));
+		return true;
+	}
+	size_t parameters = 0;
+	do { // "(anonymous namespace)::f(int)"
+		struct slice rest = part(f, parameters, f.size);
+		parameters += find_outside(rest, "(");
+	} while (parameters < f.size && begins(part(f, parameters, f.size), "(anonymous") &&
+			(parameters += closed_at(part(f, parameters, f.size)) + 1) < f.size);
+	f = part(f, 0, parameters < f.size ? parameters : f.size);
+	for (size_t blank; (blank = find_outside(f, " ")) < f.size;) { // behind what it returns
+		f = part(f, blank + 1, f.size);
+	}
+	size_t at = last_part_at(f);
+	if (at > 2 && at < f.size && f.data[at] == '<') { // "alloc::boxed::box_new::<T>"
+		size_t before = last_part_at(part(f, 0, at - 2));
+		at = before;
+	}
+	if (at < 2) {
+		return false;
+	}
+	*class = template_of(part(f, 0, at - 2));
+	*method = template_of(part(f, at, f.size));
+	size_t abi = find_outside(method->name, "["); // allocate[abi:v15006]
+	method->name.size = abi;
+	return true;
+}
+
+static struct slice argument_of(const struct row *row, const struct template *class,
+		const struct template *method) {
+	if (row->where == OF_METHOD) {
+		return first_argument(method->arguments);
+	}
+	struct slice first = first_argument(class->arguments);
+	if (row->where == OF_CLASS) {
+		return first;
+	}
+	struct template allocator = template_of(first);
+	return is_class(allocator.name, "std::allocator") ? first_argument(allocator.arguments)
+													  : (struct slice){0};
+}
+
+/** "_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$": the parameter's name. */
+static bool has_no_arguments(const struct name *f) {
+	return begins(f->symbol, "_ZN") && owner_is_rust_symbol(f->symbol);
+}
+
+enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
+	struct template class, method;
+	if (!frame->has_name) {
+		return TYPE_UNKNOWN;
+	}
+	if (!has_no_arguments(frame) && split(frame->function, &class, &method)) {
+		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+			if (is_class(class.name, rows[i].class) && is_method(method.name, rows[i].methods) &&
+					(!rows[i].needs_lines || frame->file.size > 0)) {
+				*type = argument_of(&rows[i], &class, &method);
+				return type->size > 0 ? TYPE_PROVED : TYPE_UNKNOWN;
+			}
+		}
+	}
+	for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
+		if (begins(frame->function, passing[i])) {
+			return TYPE_PASSED_ON;
+		}
+	}
+	return frame->is_wrapper ? TYPE_PASSED_ON : TYPE_UNKNOWN;
+}
+
+const struct name *type_of_stack(const struct recording *r, const struct names *n, uint32_t node,
+		struct slice *type) {
+	struct stack_walk w = stack_walk_init(r, n, node);
+	const struct name *frame;
+	enum type_proof proof = TYPE_PASSED_ON;
+	while (proof == TYPE_PASSED_ON && (frame = stack_walk_next(&w))) {
+		proof = type_of_frame(frame, type);
+	}
+	return proof == TYPE_PROVED ? frame : NULL;
+}
+
+// ---- for people
+
+/** How much of a text is an allocator that is the default: ", std::allocator<int>" before a ">". */
+static size_t default_allocator(struct slice s) {
+	static const char text[] = ", std::allocator";
+	if (!begins(s, text) || s.size == sizeof text - 1 || s.data[sizeof text - 1] != '<') {
+		return 0;
+	}
+	size_t n = sizeof text - 1;
+	n += closed_at(part(s, n, s.size)) + 1;
+	size_t next = n < s.size && s.data[n] == ' ' ? n + 1 : n;
+	return next < s.size && s.data[next] == '>' ? n : 0;
+}
+
+static void put_plain(struct buffer *out, struct slice s) {
+	static const struct {
+		const char *long_one, *short_one;
+	} words[] = {
+			{"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >",
+					"std::string"},
+			{"std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char> >",
+					"std::string"},
+			{"std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char>>",
+					"std::string"},
+			{"__cxx11::", ""},
+			{"__1::", ""},
+			{" >", ">"},
+	};
+	while (s.size > 0) {
+		size_t taken = 0;
+		for (size_t i = 0; taken == 0 && i < sizeof words / sizeof *words; i++) {
+			if (begins(s, words[i].long_one)) {
+				buffer_text(out, words[i].short_one);
+				taken = strlen(words[i].long_one);
+			}
+		}
+		taken = taken ? taken : default_allocator(s);
+		if (taken == 0) {
+			buffer_u8(out, s.data[0]);
+			taken = 1;
+		}
+		s = part(s, taken, s.size);
+	}
+}
+
+/** Once more, for allocators of libc++ are the default's only without its version. */
+static const char *plain(struct slice s, struct arena *arena) {
+	struct buffer once = {0}, twice = {0};
+	put_plain(&once, s);
+	put_plain(&twice, buffer_view(&once));
+	bool ok = !once.failed && !twice.failed;
+	const char *text = ok ? arena_text(arena, buffer_view(&twice)) : NULL;
+	buffer_finish(&once);
+	buffer_finish(&twice);
+	return text;
+}
+
+const char *type_shown(struct slice type, struct arena *arena) {
+	struct template t = template_of(type);
+	bool is_whole = t.arguments.size > 0 &&
+			(t.arguments.data + t.arguments.size + 1) == type.data + type.size;
+	const char *before = "", *behind = "";
+	for (size_t i = 0; is_whole && i < sizeof holders / sizeof *holders; i++) {
+		if (is_class(t.name, holders[i].class)) {
+			before = holders[i].before;
+			behind = holders[i].behind;
+			type = first_argument(t.arguments);
+			break;
+		}
+	}
+	const char *text = plain(type, arena);
+	char *out = text ? arena_alloc(arena, strlen(before) + strlen(text) + strlen(behind) + 1, 1)
+					 : NULL;
+	if (out) {
+		(void)strcat(strcat(strcpy(out, before), text), behind);
+	}
+	return out;
+}
