@@ -154,6 +154,7 @@ def test_a_library_of_the_system_is_nobodys_own_however_it_was_found(tools, tmp_
 
 BEHIND_NO_NAME = """
 #include <stdlib.h>
+#include <unistd.h>
 int deflateInit_(void *stream, int level, const char *version, int size);
 void *xmalloc(size_t size);
 static void *kept[60];
@@ -161,7 +162,7 @@ __attribute__((noinline)) static void *apart(void *stream, int i) {
 	kept[i] = xmalloc(i < 30 ? 400 : 500);
 	return deflateInit_(stream, 6, "1.2", 112) == 0 ? stream : NULL;
 }
-int main(void) { for (int i = 0; i < 60; i++) apart(calloc(1, 112), i); return kept[0] == 0; }
+int main(void) { for (int i = 0; i < 60; i++, usleep(300)) apart(calloc(1, 112), i); return kept[0] == 0; }
 """
 
 
@@ -178,6 +179,35 @@ def test_what_code_without_a_name_called_stands_beside_it(tools, tmp_path):
     assert "deflateInit2_ (libz.so.1)" in texts and "libz.so.1 (" not in texts, texts
     assert "xmalloc libown.so <- prog, no symbols: 60 of 60 blocks" in texts, texts
     assert "+0x" not in texts and "line 0" not in texts, texts
+
+
+# As servers are called by libevent: the library has names, the program that it calls back has none
+CALLED_BACK = """
+#include <stdlib.h>
+int inflateBackInit_(void *stream, int bits, unsigned char *window, const char *version, int size);
+int inflateBack(void *stream, unsigned (*in)(void *, unsigned char **), void *, int (*out)(void *, void *, unsigned), void *);
+void *kept[500];
+__attribute__((noinline)) static void grow(int i) { kept[i] = malloc(4000); }
+static unsigned feed(void *n, unsigned char **next) { for (int i = 0; i < *(int *)n; i++) grow(i); return 0 * !next; }
+int main(int argc, char **argv) {
+	static unsigned char window[1 << 15];
+	int n = 499 + argc;
+	void *stream = calloc(1, 112);
+	return inflateBackInit_(stream, 15, window, "1.2", 112) || inflateBack(stream, feed, &n, NULL, NULL) == 0 || !argv;
+}
+"""
+
+
+def test_a_library_that_calls_back_is_not_accused(tools, tmp_path):
+    recording = tools.record(build(tmp_path, CALLED_BACK, "-l:libz.so.1", "-s"))
+    assert recording.status == 0
+    found = recording.json()
+    assert [f["function"] for f in found["findings"] if f["id"] == "peak"] == ["prog, no symbols"], found["findings"]
+    kept = next(f for f in found["findings"] if "501 of" in f["text"])
+    assert kept["function"] == "prog, no symbols" and "inflateBack" not in kept["text"].split(":")[0], kept
+    # What the library allocates itself is still called after its function
+    owners = {site["stack"][0]["function"]: site for site in found["sites"]["allocations"]}
+    assert "inflateBackInit_" in tools.print(recording.file).stdout, owners
 
 
 # One stack of the library's is the heaviest; most is allocated by the function itself

@@ -5,13 +5,25 @@
 
 // A stack is named after its best frame, the innermost of equals:
 //
-//   the user's own > its allocation wrappers > a dependency's, named > unnamed > a runtime's
+//   the user's own > its allocation wrappers > a dependency's, named > the user's, unnamed > unnamed >
+//   a runtime's
+//
+// What a dependency only calls back is not its work: a frame of the user's own that lies further in
+// than all named ones of dependencies names the stack even without a name (memcached below libevent).
 //
 // Where a runtime's is the best there is, the function says nothing to its reader (call_init,
 // v8::internal::Factory::New): the name is the module's that asked for the memory. Parents come
 // before children, so each node takes its own frames' best or its caller's better.
 
-enum fitness { FIT_NOT, FIT_RUNTIME, FIT_UNNAMED, FIT_LIBRARY, FIT_WRAPPER, FIT_YOURS };
+enum fitness {
+	FIT_NOT,
+	FIT_RUNTIME,
+	FIT_UNNAMED,
+	FIT_YOURS_UNNAMED,
+	FIT_LIBRARY,
+	FIT_WRAPPER,
+	FIT_YOURS,
+};
 
 static enum fitness fitness_of(const struct name *f) {
 	if (f->is_runtime) {
@@ -22,6 +34,7 @@ static enum fitness fitness_of(const struct name *f) {
 	}
 	return f->is_wrapper || f->owner == OWNER_UNKNOWN ? FIT_RUNTIME
 			: f->has_name                             ? FIT_LIBRARY
+			: f->owner == OWNER_YOURS                 ? FIT_YOURS_UNNAMED
 													  : FIT_UNNAMED;
 }
 
@@ -127,7 +140,8 @@ static void find_site(struct names *n, uint32_t node, const struct place *places
 	const struct place *place = &places[rec->location];
 	const struct best outer = best[rec->parent];
 	bool asks_outer = place->is_allocator && rec->parent != 0;
-	bool is_outer_better = rec->parent != 0 && outer.fitness > place->fitness;
+	bool is_called_back = place->fitness == FIT_YOURS_UNNAMED && outer.fitness == FIT_LIBRARY;
+	bool is_outer_better = rec->parent != 0 && outer.fitness > place->fitness && !is_called_back;
 	struct best own = {
 			.module = (asks_outer ? outer.module : place->module) & (MODULES_MOST - 1),
 			.fitness = (is_outer_better ? outer.fitness : place->fitness) & 7,
