@@ -11,14 +11,11 @@ import pytest
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("referee", "wild", "random")]
 
-import generate
-import judge as random_programs
-import programs
-import recorders
+import judge_programs
 import referee
 
-# A selection for the short form: interpreters, a database, tools with and without names
-WILD = {"bash", "sqlite3", "git-log", "curl", "make", "jq", "dash", "tar"}
+# Interpreters, a database, tools with and without names; judge_programs.py judges all, and random programs
+WILD = ("bash", "sqlite3", "git-log", "curl", "make", "jq", "dash", "tar")
 
 PROGRAMS = {
     # name: source of a program, or a command that Debian has
@@ -178,40 +175,12 @@ def test_nothing_is_wrong_of_real_programs(build, recordings, command):
     assert referee.Referee(path, build).judge() == []
 
 
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("program", [pytest.param(p, id=p.name, marks=[] if p.name in WILD else [pytest.mark.long])
-                                     for p in (*programs.SHORT, *programs.LONG)])
-def test_nothing_is_wrong_of_programs_that_others_wrote(build, tools, helpers, tmp_path, program):
-    stage, path = recorders.Stage(program, tools, tmp_path, helpers), tmp_path / "events.zst"
-    stage.run(tools.heaptrack, "-q", "-f", "--events", "-o", path)
-    stage.finish()
-    assert referee.Referee(path, build).judge() == []
-
-
-SERVERS = [program for program in (*programs.SHORT, *programs.LONG) if program.client]
-
-
-@pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("program", SERVERS, ids=lambda program: program.name)
-def test_nothing_is_wrong_of_attached_servers(build, tools, helpers, tmp_path, program):
-    stage = recorders.Stage(program, tools, tmp_path, helpers)
-    try:
-        stage.attached(stage.folder / "events.zst", "--events")
-        assert referee.Referee(stage.folder / "events.zst", build).judge() == []
-    finally:
-        stage.finish()
-
-
-@pytest.mark.long
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("kind, seed", [(kind, seed) for kind in generate.KINDS for seed in range(20, 24)])
-def test_nothing_is_wrong_of_random_programs(build, tmp_path, kind, seed):
-    try:
-        recorded = random_programs.Judged(seed, kind, build, tmp_path, random_programs.PATIENCE).record("--events")
-    except random_programs.Impossible as missing:
-        pytest.skip(str(missing))
-    assert referee.Referee(recorded.recording, build).judge() == []
+@pytest.mark.parametrize("name", WILD)
+def test_nothing_is_wrong_of_programs_that_others_wrote(build, tmp_path, name):
+    record, program = judge_programs.cases()[name]
+    record(program, tmp_path / "events.zst", tmp_path)
+    assert referee.Referee(tmp_path / "events.zst", build).judge() == []
 
 
 def number(finding, name, change):
