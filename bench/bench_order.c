@@ -5,7 +5,7 @@
  *
  *   bench_order [ROUNDS]
  */
-#include "collector/order.h"
+#include "collector/order/order.h"
 #include "sys/clock.h"
 #include "writer.h"
 

@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "cli/say.h"
 #include "collector/attach.h"
-#include "collector/launch_injected.h"
+#include "collector/injected.h"
 #include "collector/run.h"
 #include "engine/quality.h"
 #include "report/report.h"

@@ -12,7 +12,7 @@
 
 enum launch_verdict {
 	LAUNCH_RECORDED,   // the recorder will be loaded
-	LAUNCH_INJECTED,   // it is put into the program by launch_injected.h
+	LAUNCH_INJECTED,   // it is put into the program by injected.h
 	LAUNCH_UNRECORDED, // it can run, but without the recorder: `why` says so
 	LAUNCH_REFUSED,    // it cannot run: `why`, and exit_status 126 or 127 as shells have it
 };

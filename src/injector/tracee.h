@@ -14,7 +14,7 @@
  *
  * ptrace belongs to a thread: all calls come from one. When that thread ends, the kernel resumes
  * what is stopped; in the middle of a tracee_system_call that would be fatal to the process (an
- * errand finds its way back), so the caller lives in a process of its own that nothing but SIGKILL can end (collector/guardian.h).
+ * errand finds its way back), so the caller lives in a process of its own that nothing but SIGKILL can end (collector/guardian/guardian.h).
  */
 
 #include "base/err.h"

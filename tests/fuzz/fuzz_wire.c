@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/cursor.h"
-#include "collector/order.h"
+#include "collector/order/order.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * carries its block's serial number in its size field. One thread.
  */
 
-#include "collector/order.h"
+#include "collector/order/order.h"
 
 #include <stdatomic.h>
 

@@ -7,7 +7,7 @@
  * handlers that interrupt it; every call may be interrupted anywhere.
  */
 
-#include "collector/segment.h"
+#include "collector/segment/segment.h"
 
 struct writer {
 	struct segment *segment;

@@ -6,8 +6,8 @@
  * a sink that keeps what came out, in `t`. Each test starts afresh (set_up, tear_down).
  */
 
-#include "collector/order.h"
-#include "collector/order_parts.h"
+#include "collector/order/order.h"
+#include "collector/order/parts.h"
 #include "writer.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/exec_watch.h"
+#include "collector/watch/exec_watch.h"
 #include "sys/file.h"
 
 #include <setjmp.h>

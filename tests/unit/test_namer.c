@@ -2,7 +2,7 @@
 
 /** From a node of the target to a name, by way of a module and its file. */
 
-#include "collector/namer.h"
+#include "collector/names/namer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/output.h"
+#include "collector/file/output.h"
 #include "sys/file.h"
 
 #include <fcntl.h>

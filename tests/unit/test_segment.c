@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/segment.h"
+#include "collector/segment/segment.h"
 
 #include <linux/futex.h>
 #include <setjmp.h>

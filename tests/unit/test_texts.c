@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/texts.h"
+#include "collector/names/texts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/tries.h"
+#include "collector/segment/tries.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
  * instruction, so a signal comes before or after it; no lock, so it costs a plain add.
  *
  * Releases, which stores do here anyway: who has seen the sum by acquire sees what the thread wrote
- * before. Pairs with the loads of `reserved` in the collector's order_rings.c: who has reserved in the
+ * before. Pairs with the loads of `reserved` in the collector's order/rings.c: who has reserved in the
  * big ring has written all that it ever will to the small one.
  */
 static inline uint64_t machine_local_add(_Atomic uint64_t *word, uint64_t n) {

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+#include "collector/control/serve.h"
+
+#include "base/json.h"
+#include "collector/control/place.h"
+#include "collector/control/request.h"
+#include "sys/clock.h"
+#include "sys/futex.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+// A connection goes through the phases in their order, and in each one descriptor is waited for: the
+// listener, the visitor, the answer's eventfd, the visitor. RESTING: nobody can be let in, as no further
+// file may be open. The answer's buffer is whose turn it is.
+
+enum {
+	PATIENCE_NS = 500000000, // for a line; for the answer; until it has been taken
+	BACKLOG = 8,             // who comes when so many wait is turned away by the kernel
+};
+
+enum phase { WAITING, READING, ASKING, WRITING, RESTING };
+enum turn { TURN_WATCH, TURN_ASKED, TURN_ANSWERED }; // ASKED: the recording's thread's
+
+struct control {
+	struct control_place place;
+	int listener, visitor, answered;
+	enum phase phase;
+	uint64_t until_ns; // of the phase
+	struct buffer in, out;
+	size_t sent;
+	_Atomic uint32_t *bell;
+	// Each thread stores one and then loads the other, so one of them sees that both have happened
+	_Atomic int turn;        // whose the answer is
+	_Atomic bool is_settled; // then `last` is the watching thread's
+	struct buffer answer, last;
+};
+
+// ---- the watching thread
+
+static void send_off(struct control *c) {
+	(void)close(c->visitor);
+	c->visitor = -1;
+	c->phase = WAITING;
+}
+
+static void enter(struct control *c, enum phase phase) {
+	c->phase = phase;
+	c->until_ns = clock_now_ns() + PATIENCE_NS;
+}
+
+static void answer_line(struct control *c, struct slice line) {
+	buffer_clear(&c->out);
+	buffer_slice(&c->out, line);
+	c->sent = 0;
+	enter(c, WRITING);
+}
+
+static void answer_error(struct control *c, const char *text) {
+	buffer_clear(&c->out);
+	struct json j = json_init(&c->out);
+	json_open(&j, NULL, '{');
+	json_text(&j, "error", text);
+	json_close(&j);
+	buffer_u8(&c->out, '\n');
+	c->sent = 0;
+	enter(c, WRITING);
+}
+
+/** What every answer begins with. It fits into a new socket. */
+static bool greet(struct control *c) {
+	buffer_clear(&c->out);
+	struct json j = json_init(&c->out);
+	json_open(&j, NULL, '{');
+	json_number(&j, "version", CONTROL_PROTOCOL);
+	json_text(&j, "heaptrack", HEAPTRACK_VERSION);
+	json_close(&j);
+	buffer_u8(&c->out, '\n');
+	return !c->out.failed &&
+			send(c->visitor, c->out.data, c->out.size, MSG_NOSIGNAL) == (ssize_t)c->out.size;
+}
+
+static void let_in(struct control *c) {
+	struct ucred who;
+	c->visitor = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (c->visitor < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+			enter(c, RESTING);
+		}
+		return;
+	}
+	if (!unix_peer(c->visitor, &who) || (who.uid != geteuid() && who.uid != 0) || !greet(c)) {
+		send_off(c);
+		return;
+	}
+	buffer_clear(&c->in);
+	enter(c, READING);
+}
+
+static void ask(struct control *c) {
+	bool is_asked = atomic_load(&c->turn) == TURN_ASKED; // by one who has not waited for it
+	if (!is_asked) {
+		uint64_t n;
+		(void)!read(c->answered, &n, sizeof n); // of an answer that came too late
+		atomic_store(&c->turn, TURN_ASKED);
+		atomic_store(c->bell, 1);
+		futex_wake(c->bell, 1);
+	}
+	if (atomic_load(&c->is_settled)) {
+		answer_line(c, buffer_view(&c->last));
+	} else if (is_asked) {
+		answer_line(c, slice_of_text(CONTROL_BUSY "\n"));
+	} else {
+		enter(c, ASKING);
+	}
+}
+
+static void take_line(struct control *c, size_t n) {
+	struct err err;
+	enum control_command command;
+	if (n > CONTROL_LINE_BYTES) {
+		answer_error(c, "the line is longer than 65536 bytes");
+	} else if (!control_request(slice_of(c->in.data, n), &command, &err)) {
+		answer_error(c, err.text);
+	} else {
+		ask(c);
+	}
+}
+
+static void read_line(struct control *c) {
+	size_t before = c->in.size;
+	uint8_t *room = buffer_room(&c->in, CONTROL_LINE_BYTES + 1 - before);
+	ssize_t n = room ? recv(c->visitor, room, CONTROL_LINE_BYTES + 1 - before, 0) : -1;
+	if (n < 0 && room && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (n <= 0) {
+		if (n == 0) {
+			answer_error(c, "incomplete line");
+		} else {
+			send_off(c);
+		}
+		return;
+	}
+	c->in.size = before + (size_t)n;
+	const uint8_t *end = memchr(c->in.data + before, '\n', (size_t)n);
+	if (end || c->in.size > CONTROL_LINE_BYTES) {
+		take_line(c, end ? (size_t)(end - c->in.data) : c->in.size);
+	}
+}
+
+static void take_answer(struct control *c) {
+	uint64_t n;
+	if (atomic_load(&c->turn) != TURN_ANSWERED) {
+		return;
+	}
+	(void)!read(c->answered, &n, sizeof n);
+	atomic_store(&c->turn, TURN_WATCH);
+	if (c->answer.failed || c->answer.size > CONTROL_ANSWER_BYTES) {
+		answer_error(c, "the answer is too long");
+	} else {
+		answer_line(c, buffer_view(&c->answer));
+	}
+}
+
+static void write_answer(struct control *c) {
+	if (c->out.failed) {
+		send_off(c);
+		return;
+	}
+	ssize_t n = send(c->visitor, c->out.data + c->sent, c->out.size - c->sent, MSG_NOSIGNAL);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	c->sent += n > 0 ? (size_t)n : 0;
+	if (n < 0 || c->sent == c->out.size) {
+		send_off(c);
+	}
+}
+
+struct pollfd control_awaited(const struct control *c) {
+	if (!c) {
+		return (struct pollfd){.fd = -1};
+	}
+	switch (c->phase) {
+	case WAITING: return (struct pollfd){.fd = c->listener, .events = POLLIN};
+	case READING: return (struct pollfd){.fd = c->visitor, .events = POLLIN};
+	case ASKING: return (struct pollfd){.fd = c->answered, .events = POLLIN};
+	case WRITING: return (struct pollfd){.fd = c->visitor, .events = POLLOUT};
+	case RESTING: break;
+	}
+	return (struct pollfd){.fd = -1};
+}
+
+int control_patience_ms(const struct control *c, int most_ms) {
+	if (!c || c->phase == WAITING) {
+		return most_ms;
+	}
+	uint64_t now_ns = clock_now_ns();
+	uint64_t ms = now_ns < c->until_ns ? (c->until_ns - now_ns) / 1000000 + 1 : 0;
+	return ms < (uint64_t)most_ms ? (int)ms : most_ms;
+}
+
+static void lose_patience(struct control *c) {
+	if (c->phase == ASKING) {
+		answer_line(c, slice_of_text(CONTROL_BUSY "\n"));
+	} else if (c->phase == RESTING) {
+		c->phase = WAITING;
+	} else {
+		send_off(c);
+	}
+}
+
+void control_step(struct control *c, short revents) {
+	if (!c || (c->phase == WAITING && !revents)) {
+		return;
+	}
+	enum phase before = c->phase;
+	if (before == WAITING) {
+		let_in(c);
+	} else if (before == READING && revents) {
+		read_line(c);
+	} else if (before == ASKING) {
+		take_answer(c);
+	}
+	if (c->phase == WRITING) {
+		write_answer(c);
+	}
+	if (c->phase == before && before != WAITING && clock_now_ns() >= c->until_ns) {
+		lose_patience(c);
+	}
+}
+
+// ---- the recording's thread
+
+bool control_is_asked(const struct control *c) {
+	return c && atomic_load(&c->turn) == TURN_ASKED;
+}
+
+void control_answer(struct control *c, void (*put)(void *user, struct buffer *out), void *user) {
+	uint64_t one = 1;
+	buffer_clear(&c->answer);
+	put(user, &c->answer);
+	atomic_store(&c->turn, TURN_ANSWERED);
+	(void)!write(c->answered, &one, sizeof one);
+}
+
+void control_settle(struct control *c, void (*put)(void *user, struct buffer *out), void *user) {
+	if (!c) {
+		return;
+	}
+	put(user, &c->last);
+	atomic_store(&c->is_settled, true);
+	if (control_is_asked(c)) { // before that could be seen
+		control_answer(c, put, user);
+	}
+}
+
+// ---- both
+
+struct control *control_open(pid_t program, _Atomic uint32_t *bell) {
+	struct control *c = calloc(1, sizeof *c);
+	if (!c) {
+		return NULL;
+	}
+	*c = (struct control){.bell = bell, .visitor = -1, .answered = -1};
+	c->listener = control_listen(&c->place, program);
+	if (c->listener < 0) {
+		free(c);
+		return NULL;
+	}
+	c->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->answered < 0 || listen(c->listener, BACKLOG) != 0) {
+		control_close(c);
+		return NULL;
+	}
+	return c;
+}
+
+void control_close(struct control *c) {
+	if (!c) {
+		return;
+	}
+	const int fds[] = {c->listener, c->visitor, c->answered};
+	if (c->place.name[0] != '@') {
+		(void)unlink(c->place.name);
+	}
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+		if (fds[i] >= 0) {
+			(void)close(fds[i]);
+		}
+	}
+	buffer_finish(&c->in);
+	buffer_finish(&c->out);
+	buffer_finish(&c->answer);
+	buffer_finish(&c->last);
+	free(c);
+}

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT
+#include "collector/file/output.h"
+
+#include "sys/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	RESERVE_MAX = 1 << 30, // PRODUCT.md: 1 GB or 5 % of the free space, whichever is smaller
+	RESERVE_PERCENT = 5,
+	MOVES_MAX = 100000,
+	TRIES_MAX = 1000, // at a name that others take each time
+	HEAD_BYTES = 64,
+};
+
+static void note(struct output *o, const char *fmt, ...) ATTR_PRINTF(2, 3);
+
+static void note(struct output *o, const char *fmt, ...) {
+	if (o->n_notes < OUTPUT_NOTES) {
+		va_list args;
+		va_start(args, fmt);
+		(void)vsnprintf(o->notes[o->n_notes++], sizeof o->notes[0], fmt, args);
+		va_end(args);
+	}
+}
+
+void output_suffix(char *out, size_t size, const char *name, bool *was_replaced) {
+	static const char *const others[] = {".gz", ".xz", ".bz2", ".lzma", ".lz4", ".zip"};
+	size_t n = strlen(name);
+	*was_replaced = false;
+	if (n > 4 && strcmp(name + n - 4, ".zst") == 0) {
+		(void)snprintf(out, size, "%s", name);
+		return;
+	}
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		size_t m = strlen(others[i]);
+		if (n > m && strcmp(name + n - m, others[i]) == 0) {
+			*was_replaced = true;
+			n -= m;
+			break;
+		}
+	}
+	(void)snprintf(out, size, "%.*s.zst", (int)n, name);
+}
+
+void output_expand(char *out, size_t size, const char *name, pid_t pid) {
+	size_t at = 0;
+	for (const char *c = name; *c && at + 1 < size; c++) {
+		char piece[256] = {*c, 0};
+		if (c[0] == '%' && c[1] == 'p') {
+			(void)snprintf(piece, sizeof piece, "%d", (int)pid);
+			c++;
+		} else if (c[0] == '%' && c[1] == 'h') {
+			(void)gethostname(piece, sizeof piece - 1);
+			c++;
+		} else if (c[0] == '%' && c[1] == '%') {
+			c++;
+		}
+		int n = snprintf(out + at, size - at, "%s", piece);
+		at += (size_t)n < size - at ? (size_t)n : size - at - 1;
+	}
+	out[at] = 0;
+}
+
+// ---- whose file it is
+
+static bool caller_of_sudo(unsigned *uid, unsigned *gid) {
+	const char *u = getenv("SUDO_UID"), *g = getenv("SUDO_GID");
+	*uid = *gid = (unsigned)-1;
+	if (geteuid() != 0 || !u || !g) {
+		return false;
+	}
+	*uid = (unsigned)strtoul(u, NULL, 10);
+	*gid = (unsigned)strtoul(g, NULL, 10);
+	return true;
+}
+
+static void give_to_caller(int fd) {
+	unsigned uid, gid;
+	if (caller_of_sudo(&uid, &gid)) {
+		(void)!fchown(fd, uid, gid);
+	}
+}
+
+// ---- a file that has the name already
+//
+// Whoever records to a file, or moves or removes one, holds its lock. So of several that want one
+// name at once each gets a file of its own, and none that is still being written is taken away.
+
+enum existing { EXISTS_NOT, EXISTS_EMPTY, EXISTS_RECORDING, EXISTS_IN_USE, EXISTS_OTHER };
+
+static enum existing kind_of(int fd, const char *path) {
+	struct stat s;
+	uint8_t head[HEAD_BYTES];
+	size_t got = 0;
+	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
+		return EXISTS_OTHER;
+	}
+	if (!file_lock(fd)) {
+		return EXISTS_IN_USE;
+	}
+	if (!file_is_same(fd, path)) {
+		return EXISTS_IN_USE; // another took it away a moment ago
+	}
+	return !file_read_at(fd, 0, head, sizeof head, &got, NULL) ? EXISTS_OTHER
+			: got == 0                                         ? EXISTS_EMPTY
+			: trace_is_ours(slice_of(head, got))               ? EXISTS_RECORDING
+															   : EXISTS_OTHER;
+}
+
+/** *fd: the file, locked, or -1. */
+static bool look_at_existing(const char *path, enum existing *what, int *fd, struct err *err) {
+	struct stat s;
+	*fd = -1;
+	*what = EXISTS_NOT;
+	if (lstat(path, &s) != 0) {
+		return errno == ENOENT || errno == ENOTDIR
+				? true
+				: err_system(err, errno, "cannot stat \"%s\"", path);
+	}
+	if (S_ISDIR(s.st_mode)) {
+		return err_set(err, ERR_USAGE, "\"%s\" is a folder; name a file in it", path);
+	}
+	*what = EXISTS_OTHER;
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (*fd >= 0) {
+		*what = kind_of(*fd, path);
+	}
+	return true;
+}
+
+/** "NAME.zst" -> "NAME.i.zst" */
+static void numbered_name(char *out, size_t size, const char *path, int i) {
+	(void)snprintf(out, size, "%.*s.%d.zst", (int)strlen(path) - 4, path, i);
+}
+
+// NAME.zst -> NAME.1.zst, or the first number that is free
+static bool move_aside(struct output *o, struct err *err) {
+	char to[PATH_MAX + 32];
+	for (int i = 1; i <= MOVES_MAX; i++) {
+		numbered_name(to, sizeof to, o->path, i);
+		// A link never replaces what another heaptrack put there a moment ago
+		if (link(o->path, to) == 0) {
+			if (unlink(o->path) != 0) {
+				return err_system(err, errno, "cannot move \"%s\" aside", o->path);
+			}
+		} else if (errno == EEXIST) {
+			continue;
+		} else if (access(to, F_OK) == 0) {
+			continue;
+		} else if (rename(o->path, to) != 0) { // a file system without hard links
+			return err_system(err, errno, "cannot move \"%s\" aside", o->path);
+		}
+		note(o, "the existing recording was renamed \"%s\"", to);
+		return true;
+	}
+	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
+}
+
+/** *is_in_use: another heaptrack records to it. */
+static bool make_room_for_name(struct output *o, bool overwrite, bool *is_in_use, struct err *err) {
+	enum existing what;
+	int fd;
+	if (!look_at_existing(o->path, &what, &fd, err)) {
+		return false;
+	}
+	bool ok = true;
+	*is_in_use = what == EXISTS_IN_USE;
+	if (what == EXISTS_OTHER) {
+		ok = err_set(err, ERR_USAGE,
+				"refusing to overwrite \"%s\": not a heaptrack recording; choose another name "
+				"with -o, or remove it",
+				o->path);
+	} else if (what == EXISTS_RECORDING && !overwrite) {
+		ok = move_aside(o, err);
+	} else if (what == EXISTS_RECORDING || what == EXISTS_EMPTY) {
+		ok = unlink(o->path) == 0 || err_system(err, errno, "cannot replace \"%s\"", o->path);
+	}
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+	return ok;
+}
+
+// ---- open
+
+/** A new file, ours alone. *is_taken: others were faster, or are at it. */
+static bool create_new(struct output *o, const char *path, bool *is_taken, struct err *err) {
+	*is_taken = false;
+	o->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (o->fd < 0) {
+		*is_taken = errno == EEXIST;
+		return err_system(err, errno, "cannot write to \"%s\"", path);
+	}
+	if (file_lock(o->fd) && file_is_same(o->fd, path)) {
+		return true;
+	}
+	(void)close(o->fd);
+	o->fd = -1;
+	*is_taken = true;
+	return err_set(err, ERR_SYSTEM, "cannot write to \"%s\": another process does", path);
+}
+
+/** The first number whose name is free. */
+static bool create_numbered(struct output *o, struct err *err) {
+	char path[sizeof o->path];
+	for (int i = 1; i <= MOVES_MAX; i++) {
+		bool is_taken;
+		numbered_name(path, sizeof path, o->path, i);
+		if (create_new(o, path, &is_taken, err)) {
+			note(o, "\"%s\" is in use by another recording; writing to \"%s\" instead", o->path,
+					path);
+			strcpy(o->path, path);
+			return true;
+		}
+		if (!is_taken) {
+			return false;
+		}
+	}
+	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
+}
+
+static bool create(struct output *o, bool overwrite, struct err *err) {
+	unsigned uid, gid;
+	(void)caller_of_sudo(&uid, &gid);
+	bool ok = file_make_parents(o->path, uid, gid, err), is_in_use = false, is_taken = true;
+	for (int i = 0; ok && is_taken && !is_in_use; i++) {
+		ok = make_room_for_name(o, overwrite, &is_in_use, err);
+		is_taken = ok && !is_in_use && !create_new(o, o->path, &is_taken, err) && is_taken &&
+				i < TRIES_MAX;
+	}
+	ok = ok && (o->fd >= 0 || (is_in_use && create_numbered(o, err)));
+	if (!ok) {
+		return false;
+	}
+	give_to_caller(o->fd);
+	uint64_t share = file_free_bytes(o->fd) / 100 * RESERVE_PERCENT;
+	o->reserve_bytes = share < RESERVE_MAX ? share : RESERVE_MAX;
+	return true;
+}
+
+static bool open_named(struct output *o, const struct output_request *request, struct err *err) {
+	char name[PATH_MAX];
+	output_expand(name, sizeof name, request->name, request->pid);
+	struct stat s;
+	size_t n = strlen(name);
+	if (n == 0 || name[n - 1] == '/' || (stat(name, &s) == 0 && S_ISDIR(s.st_mode))) {
+		return err_set(err, ERR_USAGE, "\"%s\" is a folder; name a file in it", name);
+	}
+	if (stat(name, &s) == 0 && !S_ISREG(s.st_mode)) {
+		return err_set(err, ERR_USAGE, "\"%s\" is not a regular file", name);
+	}
+	if (n + 32 > sizeof o->path) {
+		return err_set(err, ERR_LIMIT, "the name of the output file is too long");
+	}
+	bool was_replaced;
+	output_suffix(o->path, sizeof o->path, name, &was_replaced);
+	if (was_replaced) {
+		note(o, "recordings are compressed with zstd; writing to \"%s\"", o->path);
+	}
+	return create(o, request->overwrite, err);
+}
+
+static bool open_default(struct output *o, const struct output_request *request, struct err *err) {
+	char folder[PATH_MAX], name[NAME_MAX];
+	(void)snprintf(name, sizeof name, "heaptrack.%.200s.%d.zst", file_base_name(request->program),
+			(int)request->pid);
+	struct err here = {0};
+	if (getcwd(folder, sizeof folder)) {
+		(void)snprintf(o->path, sizeof o->path, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder,
+				name);
+		if (access(folder, W_OK | X_OK) == 0 && create(o, request->overwrite, &here)) {
+			return true;
+		}
+	}
+	if (here.code == ERR_USAGE) {
+		*err = here;
+		return false;
+	}
+	const char *temporary = getenv("TMPDIR");
+	struct stat s;
+	bool is_folder = temporary && stat(temporary, &s) == 0 && S_ISDIR(s.st_mode);
+	temporary = is_folder ? temporary : "/tmp";
+	note(o, "the current folder is not writable; writing to \"%s\" instead", temporary);
+	(void)snprintf(o->path, sizeof o->path, "%s/%s", temporary, name);
+	return create(o, request->overwrite, err);
+}
+
+bool output_open(struct output *o, const struct output_request *request, struct err *err) {
+	memset(o, 0, sizeof *o);
+	o->fd = -1;
+	return request->name ? open_named(o, request, err) : open_default(o, request, err);
+}
+
+void output_close(struct output *o, bool keep) {
+	if (o->fd < 0) {
+		return;
+	}
+	if (!keep && file_is_same(o->fd, o->path)) {
+		(void)unlink(o->path);
+	}
+	(void)close(o->fd);
+	o->fd = -1;
+}
+
+// ---- bytes
+
+// Others write to the disk as well: it is looked at each time
+static bool may_grow(const struct output *o, uint64_t growth, struct err *err) {
+	uint64_t free_bytes = file_free_bytes(o->fd);
+	if (free_bytes < o->reserve_bytes || free_bytes - o->reserve_bytes < growth) {
+		return err_set(err, ERR_LIMIT, "the disk of \"%s\" is nearly full (%llu MB free)", o->path,
+				(unsigned long long)(free_bytes >> 20));
+	}
+	return true;
+}
+
+static bool sink_write(void *user, uint64_t offset, const void *data, size_t n, struct err *err) {
+	struct output *o = user;
+	uint64_t end = offset + n;
+	if (end > o->size && !may_grow(o, end - o->size, err)) {
+		return false;
+	}
+	if (!file_write_at(o->fd, offset, data, n, err)) {
+		return err_add(err, "\"%s\"", o->path);
+	}
+	o->size = end > o->size ? end : o->size;
+	return true;
+}
+
+struct trace_sink output_sink(struct output *o) {
+	return (struct trace_sink){sink_write, o};
+}
+
+static bool source_read(void *user, uint64_t offset, void *out, size_t n, size_t *got,
+		struct err *err) {
+	struct output *o = user;
+	return file_read_at(o->fd, offset, out, n, got, err);
+}
+
+struct trace_source output_source(struct output *o) {
+	return (struct trace_source){source_read, o->size, o};
+}
+
+/**
+ * The growing file is not where it was. Where it was moved to, the finished one takes its place; if
+ * it is gone, or nobody knows where to, the finished one gets a name of its own.
+ */
+static void find_moved(struct output *o) {
+	struct arena arena = {0};
+	char link[64];
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", o->fd);
+	const char *now = file_link_target(link, &arena);
+	if (now && strlen(now) < sizeof o->path && file_is_same(o->fd, now)) {
+		note(o, "\"%s\" was moved to \"%s\" while recording", o->path, now);
+		strcpy(o->path, now);
+	}
+	arena_finish(&arena);
+}
+
+/** The finished file's name where the growing one had none any more. */
+static bool place_anew(struct output *o, const char *finished, struct err *err) {
+	char path[sizeof o->path];
+	for (int i = 0; i <= MOVES_MAX; i++) {
+		if (i == 0) {
+			strcpy(path, o->path);
+		} else {
+			numbered_name(path, sizeof path, o->path, i);
+		}
+		if (renameat2(AT_FDCWD, finished, AT_FDCWD, path, RENAME_NOREPLACE) == 0 ||
+				(errno == EINVAL && access(path, F_OK) != 0 && rename(finished, path) == 0)) {
+			note(o, "\"%s\" was %s while recording; writing the recording to \"%s\"", o->path,
+					i > 0 ? "replaced" : "removed", path);
+			strcpy(o->path, path);
+			return true;
+		}
+		if (errno != EEXIST && access(path, F_OK) != 0) {
+			return err_system(err, errno, "cannot write \"%s\"", path);
+		}
+	}
+	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
+}
+
+bool output_replace(struct output *o,
+		bool (*write)(void *user, struct trace_sink sink, struct err *err), void *user,
+		struct err *err) {
+	if (!file_is_same(o->fd, o->path)) {
+		find_moved(o);
+	}
+	bool is_there = file_is_same(o->fd, o->path);
+	struct output *beside = calloc(1, sizeof *beside);
+	if (!beside) {
+		return err_memory(err);
+	}
+	bool ok = false;
+	(void)snprintf(beside->path, sizeof beside->path, "%.*s.%d.part", (int)sizeof o->path - 32,
+			o->path, (int)getpid());
+	beside->reserve_bytes = o->reserve_bytes;
+	beside->fd = open(beside->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (beside->fd < 0) {
+		(void)err_system(err, errno, "cannot write \"%s\"", beside->path);
+		goto done;
+	}
+	(void)file_lock(beside->fd);
+	give_to_caller(beside->fd);
+	ok = write(user, output_sink(beside), err);
+	if (ok && !is_there) {
+		ok = place_anew(o, beside->path, err);
+	} else if (ok && rename(beside->path, o->path) != 0) {
+		ok = err_system(err, errno, "cannot rename \"%s\"", beside->path);
+	}
+	if (!ok) {
+		(void)unlink(beside->path);
+		(void)close(beside->fd);
+		goto done;
+	}
+	(void)close(o->fd);
+	o->fd = beside->fd;
+	o->size = beside->size;
+done:
+	free(beside);
+	return ok;
+}
+
+bool output_is_there(const struct output *o) {
+	struct stat s;
+	return fstat(o->fd, &s) == 0 && s.st_nlink > 0;
+}

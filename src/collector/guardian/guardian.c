@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT
+#include "collector/guardian/guardian.h"
+
+#include "collector/launch/exec.h"
+#include "sys/futex.h"
+#include "wire/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	RESCAN_MS = 1000,
+	TEXT_BYTES = 16 << 10,
+	NICE = -20, // all threads of the process wait for us while they are stopped
+};
+
+enum order {
+	ORDER_CATCH,
+	ORDER_CREATE,
+	ORDER_FOLLOW,
+	ORDER_MEMORY,
+	ORDER_SHARE,
+	ORDER_ATTACH,
+	ORDER_LET_GO,
+	ORDER_DETACH,
+	ORDER_DROP_SNAPSHOT,
+	ORDER_REPORT
+};
+
+struct request {
+	enum order order;
+	pid_t target;              // of ORDER_CATCH, ORDER_CREATE and ORDER_FOLLOW
+	enum injector_start start; // of ORDER_CREATE
+	int fd;                    // of ORDER_SHARE
+	uint64_t max_pause_ns;     // of ORDER_ATTACH
+};
+
+struct answer {
+	bool ok, is_left;
+	pid_t pid_inside;
+	struct err err;
+	struct injector_report report;
+	char text[TEXT_BYTES];
+};
+
+// ---- the guardian
+
+struct work {
+	int socket, signals_fd;
+	pid_t heaptrack;
+	const char *recorder;
+	_Atomic uint32_t *exec;
+	struct injector *injector;
+};
+
+static bool send_answer(const struct work *w, const struct answer *answer, int fd) {
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec part = {(void *)answer, sizeof *answer};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	if (fd >= 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof control.bytes;
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(header), &fd, sizeof fd);
+	}
+	return sendmsg(w->socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *answer;
+}
+
+static void describe(struct work *w, struct answer *a) {
+	struct buffer text = {0};
+	a->report = injector_report(w->injector);
+	injector_describe(w->injector, &text);
+	(void)snprintf(a->text, sizeof a->text, "%.*s", text.failed ? 0 : (int)text.size,
+			text.data ? (const char *)text.data : "");
+	buffer_finish(&text);
+}
+
+static bool share(const struct work *w, int fd, struct err *err) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)w->heaptrack, fd);
+	int ours = injector_memory(w->injector, path, err);
+	if (ours >= 0) {
+		(void)close(ours);
+	}
+	return ours >= 0;
+}
+
+/** The steps of an injector that is there. */
+static void step(struct work *w, const struct request *r, struct answer *a, int *fd) {
+	switch (r->order) {
+	case ORDER_MEMORY:
+		*fd = injector_memory(w->injector, NULL, &a->err);
+		a->ok = *fd >= 0;
+		break;
+	case ORDER_SHARE: a->ok = share(w, r->fd, &a->err); break;
+	case ORDER_ATTACH: a->ok = injector_attach(w->injector, r->max_pause_ns, &a->err); break;
+	case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
+	case ORDER_DROP_SNAPSHOT:
+		injector_drop_snapshot(w->injector);
+		a->ok = true;
+		break;
+	case ORDER_LET_GO:
+		injector_let_go(w->injector);
+		a->ok = true;
+		break;
+	default: a->ok = true; break;
+	}
+	describe(w, a);
+}
+
+static void create(struct work *w, pid_t target, enum injector_start start, struct answer *a) {
+	injector_destroy(w->injector); // of a program that was before
+	w->injector = injector_create(target, start, w->recorder, &a->err);
+	a->ok = w->injector != NULL;
+	a->pid_inside = a->ok ? injector_pid_inside(w->injector) : 0;
+}
+
+static bool expects_exec(void *user) {
+	const struct work *w = user;
+	return atomic_load(w->exec) == EXEC_SEIZED;
+}
+
+/** From here on the program may ask again. */
+static void done_with_exec(const struct work *w) {
+	atomic_store(w->exec, EXEC_READY);
+	futex_wake(w->exec, INT_MAX);
+}
+
+static void follow(struct work *w, pid_t target, struct answer *a) {
+	enum injector_start start;
+	a->is_left = true;
+	if (!injector_await_exec(target, expects_exec, w, &a->err)) {
+		done_with_exec(w);
+		return;
+	}
+	a->is_left = !launch_exec_is_ours(target, &start);
+	if (a->is_left) {
+		done_with_exec(w); // first: it may be quick
+		injector_leave(target);
+		return;
+	}
+	create(w, target, start, a);
+	if (!a->ok) {
+		done_with_exec(w);
+	}
+}
+
+static bool obey(struct work *w, const struct request *r, struct answer *a) {
+	int fd = -1;
+	*a = (struct answer){0};
+	if (r->order == ORDER_CATCH) {
+		a->ok = injector_catch(r->target, &a->err);
+	} else if (r->order == ORDER_CREATE) {
+		if (r->start == INJECTOR_RUNNING || injector_await_exec(r->target, NULL, NULL, &a->err)) {
+			create(w, r->target, r->start, a);
+		}
+	} else if (r->order == ORDER_FOLLOW) {
+		follow(w, r->target, a);
+	} else if (w->injector) {
+		step(w, r, a, &fd);
+	}
+	bool is_sent = send_answer(w, a, fd);
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+	return is_sent;
+}
+
+/** Who means heaptrack may name this process: it has the same arguments. */
+static void pass_on_signal(const struct work *w) {
+	struct signalfd_siginfo info;
+	if (read(w->signals_fd, &info, sizeof info) == (ssize_t)sizeof info &&
+			getppid() == w->heaptrack) {
+		(void)kill(w->heaptrack, (int)info.ssi_signo);
+	}
+}
+
+/** Until heaptrack closes its end, or is gone. */
+static void serve(struct work *w, struct answer *a) {
+	struct pollfd fds[] = {{.fd = w->socket, .events = POLLIN},
+			{.fd = w->signals_fd, .events = POLLIN}}; // poll skips a negative one
+	for (;;) {
+		int n = poll(fds, 2, w->injector ? RESCAN_MS : -1);
+		if (n == 0 && w->injector) {
+			(void)injector_rescan(w->injector, NULL);
+		}
+		if (n > 0 && fds[1].revents) {
+			pass_on_signal(w);
+		}
+		struct request request;
+		if (n > 0 && fds[0].revents &&
+				(recv(w->socket, &request, sizeof request, 0) != (ssize_t)sizeof request ||
+						!obey(w, &request, a))) {
+			return;
+		}
+	}
+}
+
+/** It finishes what it does, whatever is sent to it; what is meant for heaptrack it passes on. */
+static sigset_t block_signals(void) {
+	static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	sigset_t all, some;
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, NULL);
+	(void)sigemptyset(&some);
+	for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
+		(void)signal(passed_on[i], SIG_DFL); // ignored ones would not arrive
+		(void)sigaddset(&some, passed_on[i]);
+	}
+	return some;
+}
+
+static _Noreturn void guard(struct work *w) {
+	const sigset_t passed_on = block_signals();
+	(void)setsid();
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+	int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (score >= 0) {
+		(void)!write(score, "-900", 4);
+		(void)close(score);
+	}
+	// It holds nobody's terminal or pipe open
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null >= 0 && fd < 3; fd++) {
+		(void)dup2(null, fd);
+	}
+	w->signals_fd = signalfd(-1, &passed_on, SFD_CLOEXEC | SFD_NONBLOCK);
+	struct answer *answer = malloc(sizeof *answer);
+	if (answer) {
+		serve(w, answer);
+	}
+	if (w->injector) {
+		(void)injector_detach(w->injector, NULL);
+		injector_drop_snapshot(w->injector);
+	}
+	_exit(0); // the kernel lets go of what is held still
+}
+
+// ---- heaptrack's side
+
+static int received_descriptor(struct msghdr *message) {
+	int fd = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+				c->cmsg_len == CMSG_LEN(sizeof fd)) {
+			memcpy(&fd, CMSG_DATA(c), sizeof fd);
+		}
+	}
+	return fd;
+}
+
+static bool send_request(const struct guardian *g, const struct request *r) {
+	return send(g->socket, r, sizeof *r, MSG_NOSIGNAL) == (ssize_t)sizeof *r;
+}
+
+/** `*fd` (may be NULL) is set to a descriptor that came along, or -1. */
+static bool take_answer(const struct guardian *g, struct answer *a, int *fd, struct err *err) {
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = {a, sizeof *a};
+	struct msghdr message = {.msg_iov = &part,
+			.msg_iovlen = 1,
+			.msg_control = control.bytes,
+			.msg_controllen = sizeof control.bytes};
+	ssize_t n;
+	do {
+		n = recvmsg(g->socket, &message, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof *a) {
+		return err_set(err, ERR_SYSTEM, "heaptrack's helper process has died");
+	}
+	int received = received_descriptor(&message);
+	if (fd) {
+		*fd = received;
+	} else if (received >= 0) {
+		(void)close(received);
+	}
+	if (!a->ok && err) {
+		*err = a->err;
+	}
+	return a->ok;
+}
+
+static bool ask(const struct guardian *g, const struct request *r, struct answer *a, int *fd,
+		struct err *err) {
+	(void)send_request(g, r); // if it is gone, there is no answer either
+	return take_answer(g, a, fd, err);
+}
+
+static bool ask_simply(struct guardian *g, const struct request *r, int *fd, struct err *err) {
+	struct answer *a = malloc(sizeof *a);
+	bool ok = a ? ask(g, r, a, fd, err) : err_memory(err);
+	free(a);
+	return ok;
+}
+
+bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *exec,
+		struct err *err) {
+	int ends[2];
+	*g = (struct guardian){.socket = -1};
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+		return err_system(err, errno, "cannot create a socket");
+	}
+	pid_t heaptrack = getpid();
+	g->pid = fork();
+	if (g->pid == 0) {
+		struct work w = {.socket = ends[1],
+				.heaptrack = heaptrack,
+				.recorder = recorder,
+				.exec = exec};
+		(void)close(ends[0]);
+		guard(&w);
+	}
+	(void)close(ends[1]);
+	if (g->pid < 0) {
+		g->pid = 0;
+		(void)close(ends[0]);
+		return err_system(err, errno, "cannot start a process");
+	}
+	g->socket = ends[0];
+	return true;
+}
+
+bool guardian_catch(struct guardian *g, pid_t target, struct err *err) {
+	return ask_simply(g, &(struct request){.order = ORDER_CATCH, .target = target}, NULL, err);
+}
+
+void guardian_await(struct guardian *g, pid_t target, enum injector_start start) {
+	(void)send_request(g,
+			&(struct request){.order = ORDER_CREATE, .target = target, .start = start});
+}
+
+bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err) {
+	struct answer *a = malloc(sizeof *a);
+	bool ok = a ? take_answer(g, a, NULL, err) : err_memory(err);
+	if (ok) {
+		*pid_inside = a->pid_inside;
+	}
+	free(a);
+	return ok;
+}
+
+bool guardian_create(struct guardian *g, pid_t target, enum injector_start start, pid_t *pid_inside,
+		struct err *err) {
+	guardian_await(g, target, start);
+	return guardian_awaited(g, pid_inside, err);
+}
+
+void guardian_let_go(struct guardian *g) {
+	(void)ask_simply(g, &(struct request){.order = ORDER_LET_GO}, NULL, NULL);
+}
+
+bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
+		struct err *err) {
+	struct answer *a = malloc(sizeof *a);
+	*is_left = false;
+	bool ok = a ? ask(g, &(struct request){.order = ORDER_FOLLOW, .target = target}, a, NULL, err)
+				: err_memory(err);
+	if (a) {
+		*is_left = !ok && a->is_left;
+		*pid_inside = ok ? a->pid_inside : *pid_inside;
+	}
+	free(a);
+	return ok;
+}
+
+bool guardian_share(struct guardian *g, int fd, struct err *err) {
+	return ask_simply(g, &(struct request){.order = ORDER_SHARE, .fd = fd}, NULL, err);
+}
+
+int guardian_memory(struct guardian *g, struct err *err) {
+	int fd = -1;
+	return ask_simply(g, &(struct request){.order = ORDER_MEMORY}, &fd, err) ? fd : -1;
+}
+
+static bool ask_and_work(struct guardian *g, const struct request *r, void (*work)(void *user),
+		void *user, struct err *err) {
+	struct answer *a = malloc(sizeof *a);
+	if (!a) {
+		return err_memory(err);
+	}
+	struct pollfd answer = {.fd = g->socket, .events = POLLIN};
+	(void)send_request(g, r);
+	while (work && poll(&answer, 1, 1) <= 0) {
+		work(user);
+	}
+	bool ok = take_answer(g, a, NULL, err);
+	free(a);
+	return ok;
+}
+
+bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(void *user),
+		void *user, struct err *err) {
+	const struct request r = {.order = ORDER_ATTACH, .max_pause_ns = max_pause_ns};
+	return ask_and_work(g, &r, work, user, err);
+}
+
+bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err) {
+	return ask_and_work(g, &(struct request){.order = ORDER_DETACH}, work, user, err);
+}
+
+void guardian_drop_snapshot(struct guardian *g) {
+	(void)ask_simply(g, &(struct request){.order = ORDER_DROP_SNAPSHOT}, NULL, NULL);
+}
+
+bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size) {
+	struct answer *a = malloc(sizeof *a);
+	bool ok = a && ask(g, &(struct request){.order = ORDER_REPORT}, a, NULL, NULL);
+	if (ok) {
+		*report = a->report;
+		(void)snprintf(text, size, "%s", a->text);
+	}
+	free(a);
+	return ok;
+}
+
+void guardian_stop(struct guardian *g) {
+	if (g->pid <= 0) {
+		return;
+	}
+	(void)close(g->socket);
+	(void)waitpid(g->pid, NULL, 0); // somebody else may have taken note of its end
+	*g = (struct guardian){.socket = -1};
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// How an executable will be loaded, according to its ELF header. Used by inspect.c and exec.c.
+
+#include "base/err.h"
+
+/** Sanitizers that cannot be combined with the recorder. Programs with others are recorded. */
+enum launch_sanitizer { SANITIZER_NONE, SANITIZER_THREAD, SANITIZER_MEMORY, SANITIZER_HWADDRESS };
+
+struct launch_elf {
+	bool is_elf;
+	bool is_torn; // too short to be more than the beginning of one
+	bool is_64_bit;
+	unsigned machine;   // EM_*
+	bool is_ours;       // of the machine and width that we record
+	bool has_loader;    // names an interpreter (PT_INTERP): dynamically linked
+	bool is_loader;     // is one itself, run as a program
+	char loader[256];   // that interpreter
+	bool has_allocator; // defines functions that allocate (and free, if dynamic)
+	bool is_go;         // static, of Go alone: nothing in it calls malloc
+	enum launch_sanitizer sanitizer;
+};
+
+/** Look at an open file. Nothing is trusted; a file that is not ELF is is_elf == false. */
+void launch_elf_read(struct launch_elf *out, int fd);
+
+const char *launch_sanitizer_name(enum launch_sanitizer which);
+const char *launch_machine_name(unsigned machine);

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+#include "base/buffer.h"
+#include "collector/launch.h"
+#include "collector/launch/elf.h"
+#include "sys/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define RECORDER_NAME "libheaptrack_preload.so"
+
+enum { MAX_SCRIPTS = 5 }; // as the kernel: a script of a script of ...
+
+static bool say(struct launch *l, struct arena *arena, enum launch_verdict verdict, int status,
+		const char *fmt, ...) ATTR_PRINTF(5, 6);
+
+static bool say(struct launch *l, struct arena *arena, enum launch_verdict verdict, int status,
+		const char *fmt, ...) {
+	char text[PATH_MAX + 512];
+	va_list args;
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	l->verdict = verdict;
+	l->exit_status = status;
+	l->why = arena_text(arena, slice_of_text(text));
+	return l->why != NULL;
+}
+
+static bool is_file_to_run(const char *path) {
+	struct stat s;
+	return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
+}
+
+// The first folder of PATH that has an executable of this name; else the first with any file
+static bool find_in_path(const char *name, char *out) {
+	const char *path = getenv("PATH");
+	char candidate[PATH_MAX];
+	bool found = false;
+	for (const char *at = path ? path : "/bin:/usr/bin"; at;) {
+		const char *end = strchrnul(at, ':');
+		int n = snprintf(candidate, sizeof candidate, "%.*s%s%s", (int)(end - at), at,
+				end > at ? "/" : "", name);
+		struct stat s;
+		if (n < (int)sizeof candidate && stat(candidate, &s) == 0 && S_ISREG(s.st_mode)) {
+			bool runs = access(candidate, X_OK) == 0;
+			if (runs || !found) {
+				strcpy(out, candidate);
+				found = true;
+			}
+			if (runs) {
+				return true;
+			}
+		}
+		at = *end ? end + 1 : NULL;
+	}
+	return found;
+}
+
+static bool gains_rights(int fd, const struct stat *s, const char **how) {
+	char capabilities[64];
+	if ((s->st_mode & S_ISUID) && s->st_uid != getuid()) { // to root, root's programs are as others
+		*how = "set-uid";
+	} else if ((s->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && s->st_gid != getgid()) {
+		*how = "set-gid";
+	} else if (geteuid() != 0 &&
+			fgetxattr(fd, "security.capability", capabilities, sizeof capabilities) > 0) {
+		*how = "given file capabilities";
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool starts_others(const char *path) {
+	static const char *const names[] = {"su", "sudo", "doas", "pkexec", "runuser", "newgrp", "sg"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (strcmp(file_base_name(path), names[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_musl(const struct launch_elf *elf) {
+	return strncmp(file_base_name(elf->loader), "ld-musl", 7) == 0;
+}
+
+static bool note_image(struct launch *l, const char *path, enum launch_verdict verdict,
+		struct arena *arena) {
+	char real[PATH_MAX];
+	l->verdict = verdict;
+	if (!l->image && realpath(path, real)) {
+		l->image = arena_text(arena, slice_of_text(real));
+	}
+	return true;
+}
+
+static bool judge_elf(struct launch *l, const char *path, const struct launch_elf *elf,
+		struct arena *arena) {
+	const char *machine = launch_machine_name(elf->machine);
+	if (elf->is_torn) {
+		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a damaged executable", path);
+	}
+	if (!elf->is_ours && !elf->is_64_bit) {
+		return say(l, arena, LAUNCH_UNRECORDED, 126,
+				"\"%s\" is a 32-bit program (%s), which cannot be recorded", path, machine);
+	}
+	if (!elf->is_ours) {
+		return say(l, arena, LAUNCH_REFUSED, 126,
+				"\"%s\" is built for another machine (%s) and cannot run here", path, machine);
+	}
+	if (elf->has_loader && elf->loader[0] && access(elf->loader, F_OK) != 0) {
+		return say(l, arena, LAUNCH_REFUSED, 127,
+				"\"%s\" needs the loader \"%s\", which is not installed", path, elf->loader);
+	}
+	if (elf->is_go) {
+		return say(l, arena, LAUNCH_UNRECORDED, 0,
+				"\"%s\" is a Go program: its runtime does not allocate through malloc, so there "
+				"is nothing to record; use Go's own profiler (runtime/pprof)",
+				path);
+	}
+	if (!elf->has_loader && !elf->is_loader) {
+		return note_image(l, path, LAUNCH_INJECTED, arena);
+	}
+	if (elf->sanitizer) {
+		return say(l, arena, LAUNCH_UNRECORDED, 0,
+				"\"%s\" is built with %s, which heaptrack cannot record; build it with "
+				"-fsanitize=address, or without -fsanitize",
+				path, launch_sanitizer_name(elf->sanitizer));
+	}
+	if (is_musl(elf)) {
+		return note_image(l, path, LAUNCH_INJECTED, arena);
+	}
+	l->has_loader = !elf->is_loader && elf->has_allocator;
+	return note_image(l, path, l->has_loader ? LAUNCH_INJECTED : LAUNCH_RECORDED, arena);
+}
+
+static bool judge_file(struct launch *l, const char *path, int depth, struct arena *arena);
+
+static bool judge_named(struct launch *l, const char *name, const char *user, int depth,
+		struct arena *arena) {
+	char path[PATH_MAX];
+	if (strchr(name, '/')) {
+		(void)snprintf(path, sizeof path, "%s", name);
+	} else if (!find_in_path(name, path)) {
+		return say(l, arena, LAUNCH_REFUSED, 127, "\"%s\" needs \"%s\", which is not in PATH", user,
+				name);
+	}
+	if (access(path, F_OK) != 0) {
+		return say(l, arena, LAUNCH_REFUSED, 127,
+				"\"%s\" needs the interpreter \"%s\", which does not exist", user, path);
+	}
+	return judge_file(l, path, depth, arena);
+}
+
+// It is not the first that is executed: it can only be recorded if it loads the recorder itself
+static bool give_up_on_second(struct launch *l, const char *name, struct arena *arena) {
+	if (l->verdict != LAUNCH_INJECTED) {
+		return true;
+	}
+	l->verdict = LAUNCH_RECORDED;
+	return l->has_loader ||
+			say(l, arena, LAUNCH_UNRECORDED, 0, "its interpreter \"%s\" cannot load the recorder",
+					name);
+}
+
+// "#! /usr/bin/env node": what is loaded first is env, what counts in the end is node
+static bool judge_script(struct launch *l, const char *path, char *line, int depth,
+		struct arena *arena) {
+	if (depth >= MAX_SCRIPTS) {
+		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\": too many nested script interpreters",
+				path);
+	}
+	line[strcspn(line, "\n")] = 0;
+	char *rest = line + 2;
+	rest += strspn(rest, " \t");
+	char *interpreter = strsep(&rest, " \t");
+	if (!*interpreter) {
+		l->needs_shell = depth == 0; // the kernel refuses it, execvp gives it to the shell
+		return judge_named(l, "/bin/sh", path, depth + 1, arena);
+	}
+	if (!judge_named(l, interpreter, path, depth + 1, arena)) {
+		return false;
+	}
+	if (l->verdict != LAUNCH_RECORDED || !rest || strcmp(file_base_name(interpreter), "env") != 0) {
+		return true;
+	}
+	rest += strspn(rest, " \t");
+	if (strncmp(rest, "-S", 2) == 0) {
+		rest += 2 + strspn(rest + 2, " \t");
+	}
+	char *name = strsep(&rest, " \t");
+	if (!*name || *name == '-' || strchr(name, '=')) {
+		return true; // more than a name: leave it to env
+	}
+	return judge_named(l, name, path, depth + 1, arena) && give_up_on_second(l, name, arena);
+}
+
+static bool judge_open_file(struct launch *l, const char *path, int fd, int depth,
+		struct arena *arena) {
+	struct stat s;
+	const char *how;
+	if (fstat(fd, &s) == 0 && gains_rights(fd, &s, &how)) {
+		l->gains_rights = true;
+		if (starts_others(path)) {
+			return say(l, arena, LAUNCH_REFUSED, 126,
+					"\"%s\" is %s, so the system does not load the recorder; run heaptrack on "
+					"the program that it starts, as in: su USER -c 'heaptrack PROGRAM'",
+					path, how);
+		}
+		return say(l, arena, LAUNCH_REFUSED, 126,
+				"\"%s\" is %s, so the system does not load the recorder; record a plain copy: cp "
+				"\"%s\" /tmp/ && heaptrack \"/tmp/%s\"",
+				path, how, path, file_base_name(path));
+	}
+	char line[512] = "";
+	size_t got;
+	(void)file_read_at(fd, 0, line, sizeof line - 1, &got, NULL);
+	if (got >= 2 && line[0] == '#' && line[1] == '!') {
+		return judge_script(l, path, line, depth, arena);
+	}
+	struct launch_elf elf;
+	launch_elf_read(&elf, fd);
+	if (elf.is_elf) {
+		return judge_elf(l, path, &elf, arena);
+	}
+	l->needs_shell = depth == 0;
+	return depth < MAX_SCRIPTS ? judge_named(l, "/bin/sh", path, depth + 1, arena) : true;
+}
+
+static bool judge_file(struct launch *l, const char *path, int depth, struct arena *arena) {
+	struct stat s;
+	if (stat(path, &s) != 0) {
+		return say(l, arena, LAUNCH_REFUSED, errno == EACCES ? 126 : 127, "\"%s\": %s", path,
+				strerror(errno));
+	}
+	if (S_ISDIR(s.st_mode)) {
+		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a folder, not a program", path);
+	}
+	if (!is_file_to_run(path)) {
+		return say(l, arena, LAUNCH_REFUSED, 126,
+				"\"%s\" is not executable; if it is a program, run: chmod +x \"%s\"", path, path);
+	}
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		l->verdict = LAUNCH_RECORDED; // may be run but not read: nothing speaks against it
+		return true;
+	}
+	bool ok = judge_open_file(l, path, fd, depth, arena);
+	(void)close(fd);
+	return ok;
+}
+
+bool launch_inspect(struct launch *out, const char *program, struct arena *arena, struct err *err) {
+	*out = (struct launch){0};
+	char path[PATH_MAX];
+	if (strlen(program) >= sizeof path) {
+		return err_set(err, ERR_LIMIT, "the program's name is too long");
+	}
+	strcpy(path, program);
+	bool ok;
+	if (!*program || (!strchr(program, '/') && !find_in_path(program, path))) {
+		ok = say(out, arena, LAUNCH_REFUSED, 127, "\"%s\" not found in PATH%s", program,
+				*program && access(program, F_OK) == 0
+						? "; to run the one in this folder, put ./ before its name"
+						: "");
+	} else if (access(path, F_OK) != 0 && errno == ENOENT) {
+		ok = say(out, arena, LAUNCH_REFUSED, 127, "no such file: \"%s\"", path);
+	} else {
+		ok = judge_file(out, path, 0, arena);
+	}
+	out->path = arena_text(arena, slice_of_text(path));
+	return ok && out->path ? true : err_memory(err);
+}
+
+const char *launch_find_recorder(struct arena *arena, struct err *err) {
+	static const char *const places[] = {"", "../lib/heaptrack/", "../lib64/heaptrack/",
+			"lib/heaptrack/"};
+	const char *exe = file_link_target("/proc/self/exe", arena);
+	if (!exe) {
+		(void)err_system(err, errno, "cannot locate heaptrack's own executable (/proc/self/exe)");
+		return NULL;
+	}
+	size_t folder = (size_t)(file_base_name(exe) - exe);
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		char path[PATH_MAX], real[PATH_MAX];
+		(void)snprintf(path, sizeof path, "%.*s%s%s", (int)folder, exe, places[i], RECORDER_NAME);
+		if (!realpath(path, real)) {
+			continue;
+		}
+		if (strpbrk(real, " :")) {
+			(void)err_set(err, ERR_UNSUPPORTED,
+					"the path \"%s\" contains a space or a colon, which LD_PRELOAD cannot "
+					"express; install heaptrack elsewhere",
+					real);
+			return NULL;
+		}
+		return arena_text(arena, slice_of_text(real));
+	}
+	(void)err_set(err, ERR_NOT_FOUND,
+			"cannot find the recorder %s in %.*s or %.*s../lib/heaptrack/; is the installation "
+			"complete?",
+			RECORDER_NAME, (int)folder, exe, (int)folder, exe);
+	return NULL;
+}
+
+static bool names_variable(const char *entry, const char *name) {
+	size_t n = strlen(name);
+	return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+// What AddressSanitizer's runtime has to be told so as not to end a program that has a library of ours
+// before it. To all others it says nothing
+#define RUNTIME_MAY_COME_LATER "verify_asan_link_order=0"
+
+/** A variable that is a list: what is added to the user's, in front of it or behind it. */
+struct list_variable {
+	const char *name, *added;
+	bool is_in_front;
+	const char *theirs; // or NULL
+};
+
+static char *join_lists(const struct list_variable *v, struct arena *arena) {
+	bool has_theirs = v->theirs && *v->theirs;
+	const char *first = v->is_in_front || !has_theirs ? v->added : v->theirs;
+	const char *second = v->is_in_front ? v->theirs : v->added;
+	struct buffer entry = {0};
+	buffer_printf(&entry, "%s=%s", v->name, first);
+	if (has_theirs) {
+		buffer_printf(&entry, ":%s", second);
+	}
+	char *text = entry.failed ? NULL : arena_text(arena, buffer_view(&entry));
+	buffer_finish(&entry);
+	return text;
+}
+
+char **launch_environment(const char *recorder, char *const *environment, struct arena *arena) {
+	struct list_variable lists[] = {
+			{.name = "LD_PRELOAD", .added = recorder, .is_in_front = true},
+			{.name = "ASAN_OPTIONS", .added = RUNTIME_MAY_COME_LATER},
+	};
+	const size_t n_lists = sizeof lists / sizeof *lists;
+	size_t n = 0;
+	while (environment[n]) {
+		n++;
+	}
+	char **out = arena_new(arena, char *, n + 2 + n_lists);
+	size_t at = 1;
+	for (size_t i = 0; out && i < n; i++) {
+		size_t k = 0;
+		while (k < n_lists && !names_variable(environment[i], lists[k].name)) {
+			k++;
+		}
+		if (k < n_lists) {
+			lists[k].theirs = strchr(environment[i], '=') + 1;
+		} else if (!names_variable(environment[i], "HEAPTRACK_SEGMENT")) {
+			out[at++] = environment[i];
+		}
+	}
+	for (size_t k = 0; out && k < n_lists; k++) {
+		out[at] = join_lists(&lists[k], arena);
+		out = out[at++] ? out : NULL;
+	}
+	return out;
+}
+
+char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena) {
+	size_t n = 0;
+	while (argv[n]) {
+		n++;
+	}
+	char **out = arena_new(arena, char *, n + 2);
+	if (!out) {
+		return NULL;
+	}
+	size_t at = 0;
+	if (launch->needs_shell) {
+		out[at++] = (char *)"/bin/sh";
+		out[at++] = (char *)launch->path;
+		argv++;
+		n--;
+	}
+	memcpy(out + at, argv, n * sizeof *argv);
+	return out;
+}

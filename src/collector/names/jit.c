@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "collector/names/jit.h"
+
+#include "base/vec.h"
+#include "symbols/jit_dump.h"
+#include "sys/file.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	OPEN_GAP_NS = 100000000, // between two looks whether there is a map,
+	DUMP_GAPS = 10,          // and so many of them whether there is a dump
+	BUFFER_BYTES = 1 << 20,
+	STEP_BUFFERS = 8, // read in one step, so that the rings are not kept waiting
+};
+
+static const uint64_t MAP_MAX_BYTES = 1ull << 30;
+
+// ---- the file
+
+/** It was begun anew: so is what we know of it. The names that are given stay. */
+static void begin_again(struct jit *j) {
+	perf_map_finish(&j->map);
+	j->map = (struct perf_map){0};
+	j->n_read = 0;
+}
+
+/** Read on. False: there is no more, or not yet. */
+static bool read_on(struct jit *j) {
+	struct stat st;
+	size_t got;
+	if (fstat(j->source.fd, &st) != 0 || j->n_read >= MAP_MAX_BYTES) {
+		return false;
+	}
+	if ((uint64_t)st.st_size < j->n_read) {
+		begin_again(j);
+	}
+	if ((uint64_t)st.st_size == j->n_read ||
+			!file_read_at(j->source.fd, j->n_read, j->buffer, BUFFER_BYTES, &got, NULL)) {
+		return false;
+	}
+	struct slice bytes = slice_of(j->buffer, got);
+	uint64_t used = j->source.is_dump
+			? jit_dump_feed(&j->map, bytes, j->n_read, (uint64_t)st.st_size)
+			: perf_map_feed(&j->map, bytes, j->n_read);
+	if (used == 0 && got == BUFFER_BYTES && !j->source.is_dump) {
+		used = got; // a line that has no end is none
+	}
+	j->n_read += used;
+	return used > 0;
+}
+
+static uint32_t name_of(const struct jit *j, struct namer *names,
+		const struct perf_map_entry *entry) {
+	char text[PERF_MAP_NAME_MAX];
+	size_t got;
+	if (!file_read_at(j->source.fd, entry->name_at, text, entry->name_bytes, &got, NULL) ||
+			got < entry->name_bytes) {
+		return 0;
+	}
+	return namer_text(names, slice_of(text, got));
+}
+
+// ---- places
+
+static int compare_places(const void *a, const void *b) {
+	const struct jit_place *x = a, *y = b;
+	return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+static void look_at_new(struct jit *j, const struct tries *t) {
+	for (; j->n_seen < t->n_locations; j->n_seen++) {
+		const struct rec_location *l = &t->locations[j->n_seen];
+		struct jit_place *place = j->n_seen > 0 && l->module == 0 && !l->is_mark
+				? vec_push(&j->places)
+				: NULL;
+		if (place) {
+			*place = (struct jit_place){l->pc - !l->is_exact, j->n_seen, 0};
+			j->n_waiting++;
+		}
+	}
+}
+
+static void sort_places(struct jit *j) {
+	if (j->n_sorted < j->places.n) {
+		qsort(j->places.items, j->places.n, sizeof *j->places.items, compare_places);
+		j->n_sorted = j->places.n;
+	}
+}
+
+static size_t first_place_from(const struct jit *j, uint64_t pc) {
+	size_t low = 0, high = j->places.n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (j->places.items[middle].pc < pc) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+/** Forget the places whose location is 0. */
+static void drop_places(struct jit *j) {
+	size_t kept = 0;
+	for (size_t i = 0; i < j->places.n; i++) {
+		if (j->places.items[i].location != 0) {
+			j->places.items[kept++] = j->places.items[i];
+		}
+	}
+	j->places.n = j->n_sorted = kept;
+}
+
+/** Where code of another name stands now, the next stack begins another location. */
+static void retire(struct jit *j, struct tries *t, struct namer *names) {
+	struct {
+		uint32_t *items;
+		size_t n, capacity;
+	} gone = {0};
+	for (size_t i = 0; i < j->map.fresh.n; i++) {
+		const struct perf_map_entry *entry = &j->map.fresh.items[i];
+		uint32_t name = 0;
+		for (size_t k = first_place_from(j, entry->start);
+				k < j->places.n && j->places.items[k].pc < entry->end; k++) {
+			struct jit_place *place = &j->places.items[k];
+			name = name || place->name == 0 ? name : name_of(j, names, entry);
+			uint32_t *id = place->name && place->name != name ? vec_push(&gone) : NULL;
+			if (id) {
+				*id = place->location;
+				place->location = 0;
+			}
+		}
+	}
+	if (gone.n > 0) {
+		tries_retire(t, gone.items, gone.n);
+		drop_places(j);
+	}
+	vec_finish(&gone);
+}
+
+static void name_waiting(struct jit *j, struct tries *t, struct namer *names) {
+	for (size_t i = 0; i < j->places.n && j->n_waiting > 0; i++) {
+		struct jit_place *place = &j->places.items[i];
+		const struct perf_map_entry *entry = place->name == 0
+				? perf_map_find(&j->map.current, place->pc)
+				: NULL;
+		place->name = entry ? name_of(j, names, entry) : place->name;
+		if (entry && place->name != 0) {
+			namer_put(names, &t->locations[place->location], place->name);
+			j->n_waiting--;
+		}
+	}
+}
+
+// ---- all of it
+
+static bool has_source(struct jit *j, uint64_t now_ns, bool is_last) {
+	if (j->source.fd < 0 && (is_last || now_ns >= j->next_open_ns)) {
+		j->next_open_ns = now_ns + OPEN_GAP_NS;
+		bool wants_dump = is_last || j->n_looks++ % DUMP_GAPS == 0;
+		j->source = jit_source_open(j->program, j->program_inside, wants_dump);
+	}
+	if (j->source.fd >= 0 && !j->buffer) {
+		j->buffer = malloc(BUFFER_BYTES);
+	}
+	return j->buffer != NULL;
+}
+
+void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_ns, bool is_last) {
+	size_t n_before = j->places.n;
+	look_at_new(j, t);
+	if (j->places.n == 0 || !has_source(j, now_ns, is_last)) {
+		return;
+	}
+	bool has_new = j->places.n > n_before;
+	for (unsigned i = 0; (is_last || i < STEP_BUFFERS) && read_on(j); i++) {
+		has_new = true;
+	}
+	if (!has_new) {
+		return;
+	}
+	sort_places(j);
+	perf_map_sort(&j->map);
+	retire(j, t, names);
+	(void)perf_map_merge(&j->map);
+	name_waiting(j, t, names);
+}
+
+void jit_init(struct jit *j, pid_t program, pid_t program_inside) {
+	*j = (struct jit){
+			.program = program,
+			.program_inside = program_inside ? program_inside : program,
+			.source.fd = -1,
+	};
+}
+
+void jit_finish(struct jit *j) {
+	perf_map_finish(&j->map);
+	vec_finish(&j->places);
+	free(j->buffer);
+	if (j->source.fd >= 0) {
+		(void)close(j->source.fd);
+	}
+}

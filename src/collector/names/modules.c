@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "collector/names/modules.h"
+
+#include "base/vec.h"
+#include "elf/image.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { HEAD_BYTES = 16 << 10 }; // segments and notes stand at the start of a file
+
+void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,
+		uint32_t max_open) {
+	char root[32];
+	*m = (struct modules){.texts = texts, .pid = pid, .exe = exe, .max_open = max_open};
+	(void)snprintf(root, sizeof root, "/proc/%d/root", (int)pid);
+	m->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void give_up(struct modules *m, struct module_file *file) {
+	if (file->fd >= 0) {
+		(void)close(file->fd);
+		file->fd = -1;
+		m->n_open--;
+	}
+}
+
+void modules_finish(struct modules *m) {
+	for (size_t i = 0; i < m->files.n; i++) {
+		give_up(m, &m->files.items[i]);
+	}
+	if (m->texts && m->root_fd >= 0) { // `texts`: was it ever initialized?
+		(void)close(m->root_fd);
+	}
+	vec_finish(&m->files);
+	vec_finish(&m->records);
+}
+
+// ---- which file it is
+
+static struct slice build_id_of(const struct wire_module *module) {
+	size_t n = module->build_id_bytes;
+	return slice_of(module->build_id, n < sizeof module->build_id ? n : sizeof module->build_id);
+}
+
+// True unless both have a build-id and they differ (ours may be cut)
+static bool is_right_file(int fd, const struct wire_module *module) {
+	struct slice wanted = build_id_of(module);
+	if (wanted.size == 0) {
+		return true;
+	}
+	uint8_t *head = malloc(HEAD_BYTES);
+	size_t got;
+	bool is_right = true;
+	struct elf_image image;
+	if (head && file_read_at(fd, 0, head, HEAD_BYTES, &got, NULL) &&
+			elf_image_init(&image, slice_of(head, got), NULL)) {
+		struct slice found = elf_build_id(&image);
+		is_right = found.size == 0 ||
+				slice_equal(slice_of(found.data,
+									found.size < wanted.size ? found.size : wanted.size),
+						wanted);
+	}
+	free(head);
+	return is_right;
+}
+
+static int open_if_right(const char *path, const struct wire_module *module) {
+	// Not blocking: the name may be that of a fifo by now
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && !is_right_file(fd, module)) {
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+// What is mapped in that range, be it deleted or replaced since. Needs rights that root has
+static int open_mapped(pid_t pid, const struct wire_module *module) {
+	char path[PATH_MAX];
+	(void)snprintf(path, sizeof path, "/proc/%d/map_files", (int)pid);
+	DIR *folder = opendir(path);
+	if (!folder) {
+		return -1;
+	}
+	int fd = -1;
+	struct dirent *entry;
+	while (fd < 0 && (entry = readdir(folder))) {
+		uint64_t start, end;
+		if (sscanf(entry->d_name, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 &&
+				start >= module->start && end <= module->end) {
+			(void)snprintf(path, sizeof path, "/proc/%d/map_files/%s", (int)pid, entry->d_name);
+			fd = open_if_right(path, module);
+		}
+	}
+	(void)closedir(folder);
+	return fd;
+}
+
+static int open_module(const struct modules *m, const struct wire_module *module) {
+	char path[PATH_MAX];
+	const char *name = module->path;
+	pid_t pid = m->pid;
+	if (name[0] == '[' || (!strchr(name, '/') && strstr(name, "vdso"))) {
+		return -1;
+	}
+	bool is_program = !name[0] ||
+			(process_link(pid, "exe", path, sizeof path) && strcmp(path, name) == 0);
+	name = is_program ? "" : name; // the link leads to the file even if it is deleted
+	(void)snprintf(path, sizeof path, "/proc/%d/%s%s", (int)pid,
+			is_program               ? "exe"
+					: name[0] == '/' ? "root"
+									 : "cwd/",
+			name);
+	int fd = open_if_right(path, module);
+	if (fd < 0) {
+		fd = open_mapped(pid, module);
+	}
+	name = module->path;
+	name = !name[0] && m->exe && module->image == 1 ? m->exe : name;
+	if (fd < 0 && name[0] == '/' && m->root_fd >= 0) {
+		(void)snprintf(path, sizeof path, "/proc/self/fd/%d%s", m->root_fd, name);
+		fd = open_if_right(path, module);
+	}
+	if (fd < 0 && name[0] == '/') {
+		fd = open_if_right(name, module);
+	}
+	return fd;
+}
+
+// ---- the tables
+
+// Any will do: a module whose names are all known is as likely as another
+static void make_room_for_descriptor(struct modules *m) {
+	for (size_t i = 0; m->n_open >= m->max_open && i < m->files.n; i++) {
+		if (!m->files.items[i].is_lent) {
+			give_up(m, &m->files.items[i]);
+		}
+	}
+}
+
+static const char *path_of(struct modules *m, const struct wire_module *announced) {
+	char path[PATH_MAX];
+	if (announced->path[0]) {
+		return announced->path;
+	}
+	bool is_known = process_link(m->pid, "exe", path, sizeof path);
+	uint32_t id = texts_id_of(m->texts, is_known ? path : announced->image == 1 ? m->exe : "");
+	return (const char *)m->texts->items[id].data; // as it was: the program may exec
+}
+
+bool modules_add(struct modules *m, uint32_t id, const struct wire_module *announced) {
+	while (m->files.n <= id) {
+		struct module_file *file = vec_push(&m->files);
+		if (!file) {
+			return false;
+		}
+		file->fd = -1;
+	}
+	while (m->records.n <= id) {
+		if (!vec_push(&m->records)) {
+			return false;
+		}
+	}
+	struct module_file *file = &m->files.items[id];
+	make_room_for_descriptor(m);
+	file->announced = announced;
+	file->fd = open_module(m, announced);
+	m->n_open += file->fd >= 0;
+	file->path = path_of(m, announced);
+
+	struct rec_module *record = &m->records.items[id];
+	*record = (struct rec_module){
+			.start = announced->start,
+			.end = announced->end,
+			.bias = announced->bias,
+			.path = texts_id_of(m->texts, file->path),
+			.image = announced->image,
+			.build_id_bytes = (uint8_t)build_id_of(announced).size,
+			.is_unresolved = file->fd < 0,
+	};
+	memcpy(record->build_id, announced->build_id, record->build_id_bytes);
+	return true;
+}
+
+struct symbols_module modules_lend(struct modules *m, uint32_t id) {
+	struct module_file *file = &m->files.items[id];
+	if (file->fd < 0) {
+		make_room_for_descriptor(m);
+		file->fd = open_module(m, file->announced);
+		m->n_open += file->fd >= 0;
+	}
+	file->is_lent = true;
+	return (struct symbols_module){.fd = file->fd,
+			.path = file->path,
+			.build_id = build_id_of(file->announced)};
+}
+
+void modules_take_back(struct modules *m, uint32_t id) {
+	m->files.items[id].is_lent = false;
+}

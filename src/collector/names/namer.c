@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+#include "collector/names/namer.h"
+
+#include "base/path.h"
+#include "base/vec.h"
+#include "symbols/packages.h"
+#include "symbols/suppressions.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+// One batch is under way at a time. Its memory goes back and forth between the two threads: it is
+// the worker's from `is_given` to `is_done`, else the caller's.
+
+enum {
+	NICE = 10,
+	FIRST_WAIT_NS = 200000000,  // so much time a new module has to gather addresses
+	BATCH_WAIT_NS = 1000000000, // and so much between its batches,
+	COST_FACTOR = 10,           // or so many times what the last one cost
+};
+
+struct wanted {
+	uint64_t address; // in the file
+	uint32_t location;
+	bool is_exact;
+};
+
+struct waiting {
+	struct wanted *items;
+	size_t n, capacity;
+	uint64_t due_ns;
+	bool had_batch;
+};
+
+struct batch {
+	uint32_t module;
+	struct symbols_module file;
+	struct wanted *wanted; // what is asked for, ascending
+	size_t n;
+	struct symbols_answer *answers;
+	struct symbols_facts facts;
+	bool is_first;             // of its module
+	struct slice suppressions; // of the module, found with the first batch
+	struct slice package;      // likewise
+	struct arena arena;        // the rest of the batch
+	uint64_t cost_ns;
+	bool is_answered;
+};
+
+struct namer {
+	struct modules *modules;
+	struct texts *texts;
+	struct namer_frames frames;
+	struct {
+		struct waiting *items; // by module id
+		size_t n, capacity;
+	} waiting;
+	uint32_t n_seen; // locations looked at
+	size_t n_pending;
+	struct batch batch;
+	bool is_under_way; // the caller's view of the batch
+
+	struct symbols *symbols;   // the worker's
+	struct packages *packages; // likewise
+	bool is_of_system;         // the program is where packages put theirs: else it is of none
+	pthread_t worker;
+	pthread_mutex_t lock; // guards what follows
+	pthread_cond_t changed;
+	bool is_given, is_done, is_ending;
+};
+
+// ---- the worker
+
+static bool resolve(struct namer *n, struct batch *b) {
+	uint64_t *addresses = arena_new(&b->arena, uint64_t, b->n);
+	bool *is_exact = arena_new(&b->arena, bool, b->n);
+	b->answers = arena_new(&b->arena, struct symbols_answer, b->n);
+	if (!addresses || !is_exact || !b->answers) {
+		return false;
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		addresses[i] = b->wanted[i].address;
+		is_exact[i] = b->wanted[i].is_exact;
+	}
+	return symbols_resolve(n->symbols, &b->file, addresses, is_exact, b->n, b->answers, &b->facts,
+			&b->arena, NULL);
+}
+
+static void *work(void *user) {
+	struct namer *n = user;
+	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+	(void)pthread_mutex_lock(&n->lock);
+	for (;;) {
+		while (!n->is_given && !n->is_ending) {
+			(void)pthread_cond_wait(&n->changed, &n->lock);
+		}
+		if (n->is_ending) {
+			break;
+		}
+		(void)pthread_mutex_unlock(&n->lock);
+		uint64_t start_ns = clock_thread_cpu_ns();
+		n->batch.is_answered = resolve(n, &n->batch);
+		if (n->batch.is_first) {
+			n->batch.suppressions = symbols_suppressions(&n->batch.file, &n->batch.arena);
+			const char *path = path_normal(n->batch.file.path, &n->batch.arena);
+			n->batch.package = n->is_of_system && path ? packages_source_of(n->packages, path)
+													   : (struct slice){0};
+		}
+		n->batch.cost_ns = clock_thread_cpu_ns() - start_ns;
+		(void)pthread_mutex_lock(&n->lock);
+		n->is_given = false;
+		n->is_done = true;
+		(void)pthread_cond_broadcast(&n->changed);
+	}
+	(void)pthread_mutex_unlock(&n->lock);
+	return NULL;
+}
+
+// ---- results
+
+static bool put_frames(struct namer *n, struct rec_location *location,
+		const struct symbols_answer *answer) {
+	uint32_t count = answer->n_frames < UINT16_MAX ? answer->n_frames : UINT16_MAX;
+	if (count == 0 || !vec_reserve(&n->frames, count)) {
+		return count == 0;
+	}
+	location->first_frame = (uint32_t)n->frames.n;
+	location->n_frames = (uint16_t)count;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct symbols_frame *from = &answer->frames[i];
+		n->frames.items[n->frames.n++] = (struct rec_frame){
+				.function = texts_id_of(n->texts, from->function),
+				.symbol = texts_id_of(n->texts, from->symbol),
+				.file = texts_id_of(n->texts, from->file),
+				.line = from->line,
+		};
+	}
+	return true;
+}
+
+uint32_t namer_text(struct namer *n, struct slice text) {
+	return texts_id(n->texts, text);
+}
+
+void namer_put(struct namer *n, struct rec_location *location, uint32_t name) {
+	struct rec_frame *frame = vec_push(&n->frames);
+	if (frame) {
+		location->first_frame = (uint32_t)(n->frames.n - 1);
+		location->n_frames = 1;
+		frame->function = name;
+	}
+}
+
+static void put_facts(struct rec_module *module, const struct symbols_facts *facts) {
+	module->has_symbols |= facts->has_symbols;
+	module->has_lines |= facts->has_lines;
+	module->is_unresolved = facts->is_unresolved;
+}
+
+static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
+	(void)pthread_mutex_lock(&n->lock);
+	bool is_done = n->is_done;
+	n->is_done = false;
+	(void)pthread_mutex_unlock(&n->lock);
+	if (!is_done) {
+		return false;
+	}
+	struct batch *b = &n->batch;
+	for (size_t i = 0; b->is_answered && i < b->n; i++) {
+		(void)put_frames(n, &t->locations[b->wanted[i].location], &b->answers[i]);
+	}
+	if (b->is_answered) {
+		put_facts(&n->modules->records.items[b->module], &b->facts);
+	}
+	if (b->is_first) {
+		struct rec_module *module = &n->modules->records.items[b->module];
+		module->suppressions = texts_id(n->texts, b->suppressions);
+		module->package = texts_id(n->texts, b->package);
+	}
+	modules_take_back(n->modules, b->module);
+	uint64_t rest_ns = b->cost_ns * COST_FACTOR;
+	n->waiting.items[b->module].due_ns = now_ns +
+			(rest_ns > BATCH_WAIT_NS ? rest_ns : BATCH_WAIT_NS);
+	n->n_pending -= b->n;
+	arena_finish(&b->arena);
+	free(b->wanted);
+	b->wanted = NULL;
+	n->is_under_way = false;
+	return true;
+}
+
+// ---- work
+
+static bool is_known_module(const struct namer *n, uint32_t id) {
+	return id > 0 && id < n->modules->files.n && n->modules->files.items[id].announced;
+}
+
+// False: out of memory; the location stays without a name
+static bool add_wanted(struct namer *n, const struct rec_location *location, uint32_t id,
+		uint64_t now_ns) {
+	while (n->waiting.n <= location->module) {
+		if (!vec_push(&n->waiting)) {
+			return false;
+		}
+	}
+	struct waiting *waiting = &n->waiting.items[location->module];
+	if (waiting->due_ns == 0) {
+		waiting->due_ns = now_ns + FIRST_WAIT_NS;
+	}
+	struct wanted *w = vec_push(waiting);
+	if (!w) {
+		return false;
+	}
+	uint64_t bias = n->modules->records.items[location->module].bias;
+	*w = (struct wanted){location->pc - bias, id, location->is_exact};
+	n->n_pending++;
+	return true;
+}
+
+static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns) {
+	if (n->n_seen == 0) {
+		n->n_seen = 1; // 0 is no location
+	}
+	for (; n->n_seen < t->n_locations; n->n_seen++) {
+		const struct rec_location *location = &t->locations[n->n_seen];
+		if (location->module == 0 || location->is_mark) {
+			continue;
+		}
+		if (!is_known_module(n, location->module)) {
+			return; // announced in a moment: tries_poll_modules was not called since
+		}
+		(void)add_wanted(n, location, n->n_seen, now_ns);
+	}
+}
+
+static int compare_wanted(const void *a, const void *b) {
+	const struct wanted *x = a, *y = b;
+	return x->address != y->address ? (x->address > y->address) - (x->address < y->address)
+									: x->is_exact - y->is_exact;
+}
+
+// All that waits, but for the second of two that differ in is_exact alone: those wait on
+static void fill_batch(struct namer *n, struct waiting *from, struct batch *b) {
+	qsort(from->items, from->n, sizeof *from->items, compare_wanted);
+	struct waiting rest = {.due_ns = from->due_ns, .had_batch = true};
+	b->is_first = !from->had_batch;
+	size_t kept = 0;
+	for (size_t i = 0; i < from->n; i++) {
+		if (kept == 0 || from->items[kept - 1].address != from->items[i].address) {
+			from->items[kept++] = from->items[i];
+			continue;
+		}
+		struct wanted *again = vec_push(&rest);
+		if (again) {
+			*again = from->items[i];
+		} else {
+			n->n_pending--;
+		}
+	}
+	b->wanted = from->items;
+	b->n = kept;
+	*from = rest;
+}
+
+static void hand_out(struct namer *n, uint32_t module) {
+	struct batch *b = &n->batch;
+	*b = (struct batch){.module = module, .file = modules_lend(n->modules, module)};
+	fill_batch(n, &n->waiting.items[module], b);
+	n->is_under_way = true;
+	(void)pthread_mutex_lock(&n->lock);
+	n->is_given = true;
+	(void)pthread_cond_broadcast(&n->changed);
+	(void)pthread_mutex_unlock(&n->lock);
+}
+
+void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last) {
+	look_at_new(n, t, now_ns);
+	if (n->is_under_way && !take_result(n, t, now_ns)) {
+		return;
+	}
+	// The one that has waited longest; towards the end the largest first
+	struct waiting *best = NULL;
+	for (size_t i = 1; i < n->waiting.n; i++) {
+		struct waiting *w = &n->waiting.items[i];
+		if (w->n > 0 && (is_last || w->due_ns <= now_ns) &&
+				(!best || (is_last ? w->n > best->n : w->due_ns < best->due_ns))) {
+			best = w;
+		}
+	}
+	if (best) {
+		hand_out(n, (uint32_t)(best - n->waiting.items));
+	}
+}
+
+size_t namer_pending(const struct namer *n) {
+	return n->n_pending;
+}
+
+void namer_wait(struct namer *n, uint64_t timeout_ns) {
+	struct timespec until;
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	uint64_t nsec = (uint64_t)until.tv_nsec + timeout_ns;
+	until.tv_sec += (time_t)(nsec / 1000000000u);
+	until.tv_nsec = (long)(nsec % 1000000000u);
+	(void)pthread_mutex_lock(&n->lock);
+	if (n->is_given && !n->is_done) {
+		(void)pthread_cond_timedwait(&n->changed, &n->lock, &until);
+	}
+	(void)pthread_mutex_unlock(&n->lock);
+}
+
+const struct namer_frames *namer_frames(const struct namer *n) {
+	return &n->frames;
+}
+
+// ---- begin and end
+
+struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err) {
+	struct namer *n = calloc(1, sizeof *n);
+	if (!n) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	n->modules = modules;
+	n->texts = texts;
+	(void)pthread_mutex_init(&n->lock, NULL);
+	(void)pthread_cond_init(&n->changed, NULL);
+	n->symbols = symbols_create(NULL, err);
+	n->packages = packages_create(fcntl(modules->root_fd, F_DUPFD_CLOEXEC, 0)); // -1 stays -1
+	char exe[PATH_MAX];
+	bool is_known = modules->exe || process_link(modules->pid, "exe", exe, sizeof exe);
+	n->is_of_system = is_known && packages_may_hold(modules->exe ? modules->exe : exe);
+	if (!n->packages) {
+		(void)err_memory(err);
+	}
+	bool has_all = n->symbols && n->packages;
+	int why = has_all ? pthread_create(&n->worker, NULL, work, n) : 0;
+	if (!has_all || why != 0) {
+		if (why != 0) {
+			(void)err_system(err, why, "cannot start a thread");
+		}
+		packages_destroy(n->packages);
+		symbols_destroy(n->symbols);
+		free(n);
+		return NULL;
+	}
+	return n;
+}
+
+void namer_destroy(struct namer *n) {
+	if (!n) {
+		return;
+	}
+	(void)pthread_mutex_lock(&n->lock);
+	n->is_ending = true;
+	(void)pthread_cond_broadcast(&n->changed);
+	(void)pthread_mutex_unlock(&n->lock);
+	(void)pthread_join(n->worker, NULL);
+	packages_destroy(n->packages);
+	symbols_destroy(n->symbols);
+	arena_finish(&n->batch.arena);
+	free(n->batch.wanted);
+	for (size_t i = 0; i < n->waiting.n; i++) {
+		vec_finish(&n->waiting.items[i]);
+	}
+	vec_finish(&n->waiting);
+	vec_finish(&n->frames);
+	(void)pthread_mutex_destroy(&n->lock);
+	(void)pthread_cond_destroy(&n->changed);
+	free(n);
+}

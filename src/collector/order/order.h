@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Merges the rings of all threads into one sequence of events. One thread; never sleeps or waits.
+ *
+ * Guarantees for the sequence:
+ *  - between threads: any order that the program itself has established, by a lock, a join, an
+ *    atomic or a pipe, is kept (wire/segment.h: epochs and stamps).
+ *  - per thread: program order, except that events of a signal handler may come before the event of
+ *    the hook that it interrupted. REALLOC, MOVED and STAYED of a thread always keep their order.
+ *  - time labels are coarse, and can fall from one thread's event to another's: the consumer raises
+ *    them.
+ *  - per image (exec): all events of one before sink.image and all events of the next.
+ * The target's memory is not trusted: overwritten memory leads to invalid entries, which are
+ * counted.
+ *
+ * A thread that stops between reserving and publishing an event delays all later events of other
+ * threads: they wait in their rings, and when these are full, their threads wait. If it does not
+ * run (a handler that sleeps, a debugger) and another ring is half full, the others continue
+ * without it after `patience_ns`, in any case after `force_ns`; its event then arrives late.
+ */
+
+#include "collector/segment/tries.h"
+#include "trace/trace.h"
+
+struct order_thread {
+	uint32_t tid, pid; // as the target sees them
+	uint32_t image;
+	uint32_t slot;
+	uint64_t time_ns; // since the recording's start
+};
+
+struct order_sink {
+	void *user;
+	/** The next events, nodes and threads by our ids. False stops order_round. */
+	bool (*events)(void *user, const struct trace_event *events, size_t n, struct err *err);
+	/** The same for events that come when younger ones have been handed over. */
+	bool (*late_events)(void *user, const struct trace_event *events, size_t n, struct err *err);
+	/** A thread appeared: its id (below 2^28) for its events. 0 is allowed: "no thread". */
+	uint32_t (*thread)(void *user, const struct order_thread *thread);
+	/** All its events have been handed over. */
+	void (*thread_ended)(void *user, uint32_t thread);
+	/** The process runs another program from here on. */
+	bool (*image)(void *user, uint32_t image, struct err *err);
+	/** False once no thread `tid` of the program can write to the segment any more. */
+	bool (*is_thread_alive)(void *user, uint32_t pid, uint32_t tid);
+	/** True if it runs, or would if there were a processor for it. */
+	bool (*is_thread_running)(void *user, uint32_t pid, uint32_t tid);
+};
+
+struct order_limits {
+	uint64_t patience_ns; // 0: 100 ms
+	uint64_t force_ns;    // 0: 10 s
+};
+
+/** Exact sums since the start. */
+struct order_counts {
+	uint64_t events;                             // handed over
+	uint64_t failed, lost, truncated, abandoned; // as the threads counted (wire/event.h)
+	uint64_t unpublished;                        // entries that dead threads left half written
+	uint64_t late;          // events that came when younger ones were in the row already
+	uint64_t forced;        // went on without a thread
+	uint64_t bad_entries;   // made no sense
+	uint64_t others;        // of kinds that are numbered and that nobody reads yet: passed by
+	uint64_t looked_behind; // events taken from behind an unpublished one
+	uint32_t n_threads;     // ever seen
+	uint32_t n_live;        // slots in use
+};
+
+/** `segment` and `tries` must outlive it. NULL: `err` says why. */
+struct order *order_create(struct segment *segment, struct tries *tries,
+		const struct order_sink *sink, const struct order_limits *limits, struct err *err);
+void order_destroy(struct order *o);
+
+/**
+ * Take what is there, and hand it over. `now_ns` is
+ * CLOCK_MONOTONIC. *n_events is how many. False: the sink refused, or out of memory.
+ */
+bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err);
+
+/** How long the caller may sleep if a round brought nothing and nobody rings. */
+uint64_t order_rest_ns(const struct order *o);
+
+/** The process is gone: take all that is left, and end all threads. */
+bool order_finish(struct order *o, uint64_t now_ns, struct err *err);
+
+struct order_counts order_counts(const struct order *o);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "collector/run/status.h"
+
+#include "base/json.h"
+#include "collector/run/parts.h"
+#include "sys/clock.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { COMMAND_BYTES = 16 << 10 }; // longer ones are cut
+
+static const char *state_of(const struct run *run) {
+	return run->end.time_ns > 0 ? "finishing" : run->has_failed ? "stopped" : "recording";
+}
+
+static void put_command(struct json *j, char *const *argv) {
+	size_t n = 0;
+	json_open(j, "command", '[');
+	for (; *argv && n + strlen(*argv) < COMMAND_BYTES; argv++) {
+		n += strlen(*argv) + 1;
+		json_text(j, NULL, *argv);
+	}
+	json_close(j);
+	json_bool(j, "command_is_cut", *argv != NULL);
+}
+
+/** Of the recording, from any folder. */
+static void put_file(struct json *j, const struct output *o) {
+	char folder[4096];
+	struct buffer path = {0};
+	struct stat st;
+	if (o->path[0] != '/' && getcwd(folder, sizeof folder)) {
+		buffer_printf(&path, "%s/", folder);
+	}
+	buffer_text(&path, o->path);
+	json_string(j, "file", buffer_view(&path));
+	buffer_finish(&path);
+	json_number(j, "file_bytes", fstat(o->fd, &st) == 0 ? (uint64_t)st.st_size : 0);
+}
+
+static void put_figures(struct json *j, const struct run *run) {
+	struct aggregate_now now = aggregate_now(run->aggregate);
+	struct order_counts counts = order_counts(run->order);
+	const struct segment_header *h = run->segment.header;
+	json_number(j, "live_bytes", now.live_bytes);
+	json_number(j, "live_blocks", now.live_blocks);
+	json_number(j, "peak_bytes", now.peak_bytes);
+	json_number(j, "allocations", now.allocations);
+	json_number(j, "events", counts.events);
+	json_number(j, "lost_events",
+			counts.lost + counts.bad_entries + atomic_load(&h->lost_no_slot) +
+					atomic_load(&h->lost_early));
+	json_number(j, "rss_bytes",
+			run->samples.n > 0 ? run->samples.items[run->samples.n - 1].rss_bytes : 0);
+}
+
+void status_put(void *user, struct buffer *out) {
+	const struct run *run = user;
+	struct json j = json_init(out);
+	json_open(&j, NULL, '{');
+	json_number(&j, "pid", (uint64_t)run->program);
+	json_number(&j, "collector_pid", (uint64_t)getpid());
+	json_text(&j, "state", state_of(run));
+	json_bool(&j, "attached", run->meta.source == REC_ATTACHED);
+	put_command(&j, run->options->argv);
+	put_file(&j, &run->output);
+	json_number(&j, "started_ns", run->meta.wall_start_ns);
+	json_number(&j, "duration_ns",
+			(run->end.time_ns > 0 ? run->end.time_ns : clock_now_ns()) - run->segment.start_ns);
+	put_figures(&j, run);
+	json_close(&j);
+	buffer_u8(out, '\n');
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "collector/segment/segment.h"
+
+#include "base/check.h"
+#include "sys/futex.h"
+#include "sys/robust.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+	// Where the address space is limited there are first fewer slots, then all gets smaller
+	OWN_BYTES = 600 << 20, // the engine's table of addresses is half of it
+	LEAST_SLOTS = 64,
+	LEAST_OF_ALL_SLOTS = 8,
+	LEAST_SLOT_BYTES = 1 << 20,
+	LEAST_NODES = 1 << 18,
+	LEAST_MODULES = 1 << 12,
+	DEFAULT_SLOT_BYTES = 32 << 20,
+	SLOTS_ALIGN = 2 << 20, // huge pages, where the system gives them to shared memory
+	TICK_NS = 50 * 1000,   // each store takes the line from all cores of the target
+};
+
+static uint64_t align(uint64_t value, uint64_t to) {
+	return (value + to - 1) / to * to;
+}
+
+static uint64_t or_default(uint64_t value, uint64_t usual) {
+	return value ? value : usual;
+}
+
+/** What lies where. */
+struct plan {
+	struct wire_table tables[WIRE_N_TABLES];
+	uint64_t bytes; // of all
+};
+
+static void place(struct plan *p, unsigned table, uint64_t bytes, uint64_t to) {
+	p->tables[table] = (struct wire_table){align(p->bytes, to), bytes};
+	p->bytes = align(p->tables[table].at + bytes, WIRE_PAGE_MOST);
+}
+
+static void lay_out(const struct segment *s, struct plan *p) {
+	*p = (struct plan){.bytes = sizeof(struct segment_header)};
+	place(p, TABLE_MARKS, WIRE_N_MARKS * sizeof(struct wire_mark), WIRE_PAGE_MOST);
+	place(p, TABLE_MODULES, s->module_capacity * sizeof(struct wire_module), WIRE_PAGE_MOST);
+	place(p, TABLE_NODES, (uint64_t)s->node_capacity * sizeof(struct wire_node), WIRE_PAGE_MOST);
+	place(p, TABLE_SLOTS, s->n_slots * s->slot_bytes, SLOTS_ALIGN);
+}
+
+/** Half of what is there most of. False: it is as little as can be. */
+static bool shrink(struct segment *s) {
+	if (s->n_slots / 2 >= LEAST_SLOTS) {
+		s->n_slots /= 2;
+	} else if (s->slot_bytes / 2 >= LEAST_SLOT_BYTES) {
+		s->slot_bytes /= 2;
+	} else if (s->node_capacity / 2 >= LEAST_NODES) {
+		s->node_capacity /= 2;
+	} else if (s->module_capacity / 2 >= LEAST_MODULES) {
+		s->module_capacity /= 2;
+	} else if (s->n_slots / 2 >= 1 && s->n_slots > LEAST_OF_ALL_SLOTS) {
+		s->n_slots /= 2;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/** What we do with it needs its part of a limited address space. */
+static bool is_within_limit(uint64_t bytes, rlim_t *limit_bytes) {
+	struct rlimit limit;
+	bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+	*limit_bytes = is_limited ? limit.rlim_cur : 0;
+	return !is_limited || (limit.rlim_cur > OWN_BYTES && bytes <= (limit.rlim_cur - OWN_BYTES) / 2);
+}
+
+static bool map(struct segment *s, const struct segment_params *params, struct plan *plan,
+		struct err *err) {
+	for (;;) {
+		lay_out(s, plan);
+		rlim_t limit_bytes;
+		bool fits = is_within_limit(plan->bytes, &limit_bytes);
+		if (!fits) {
+			(void)err_set(err, ERR_LIMIT,
+					"the address space is limited to %" PRIu64
+					" MB (ulimit -v), too little for heaptrack; limit only the program: "
+					"heaptrack sh -c 'ulimit -v N; exec PROGRAM'",
+					(uint64_t)limit_bytes / 1000000);
+		} else if (params->has_memory
+						? shared_memory_adopt(&s->memory, params->memory_fd, plan->bytes, err)
+						: shared_memory_init(&s->memory, SEGMENT_MAPPING_NAME, plan->bytes, err)) {
+			return true;
+		}
+		if (!shrink(s)) {
+			return false;
+		}
+	}
+}
+
+bool segment_init(struct segment *s, const struct segment_params *params, struct err *err) {
+	*s = (struct segment){
+			.n_slots = (uint32_t)or_default(params->n_slots, WIRE_MAX_SLOTS),
+			.slot_bytes = or_default(params->slot_bytes, DEFAULT_SLOT_BYTES),
+			.node_capacity = (uint32_t)or_default(params->node_capacity, WIRE_MAX_NODES),
+			.module_capacity = (uint32_t)or_default(params->module_capacity, WIRE_MODULE_MAX + 1),
+			.page_bytes = (uint32_t)or_default(params->page_bytes, (uint64_t)sysconf(_SC_PAGESIZE)),
+			.start_ns = params->start_ns,
+	};
+	check(s->page_bytes >= WIRE_PAGE_LEAST && s->page_bytes <= WIRE_PAGE_MOST);
+	check(s->slot_bytes % WIRE_PAGE_MOST == 0 && s->slot_bytes > SLOT_PRIVATE_AT);
+	check(s->n_slots <= WIRE_MAX_SLOTS && s->node_capacity <= WIRE_MAX_NODES);
+	if (getrandom(s->token, sizeof s->token, 0) != sizeof s->token) {
+		return err_system(err, errno, "cannot get random bytes for the token");
+	}
+	struct plan plan;
+	if (!map(s, params, &plan, err)) {
+		return false;
+	}
+
+	uint8_t *base = s->memory.base;
+	s->header = (struct segment_header *)(void *)base;
+	s->common = &s->header->common;
+	s->marks = (struct wire_mark *)(void *)(base + plan.tables[TABLE_MARKS].at);
+	s->modules = (struct wire_module *)(void *)(base + plan.tables[TABLE_MODULES].at);
+	s->nodes = (struct wire_node *)(void *)(base + plan.tables[TABLE_NODES].at);
+	s->slots_at = plan.tables[TABLE_SLOTS].at;
+	s->slots = base + s->slots_at;
+
+	struct segment_header *h = s->header;
+	h->magic = SEGMENT_MAGIC;
+	h->version = SEGMENT_VERSION;
+	h->options = params->options;
+	memcpy(h->token, s->token, sizeof h->token);
+	h->segment_bytes = plan.bytes;
+	memcpy(h->tables, plan.tables, sizeof h->tables);
+	h->page_bytes = s->page_bytes;
+	h->slot_bytes = s->slot_bytes;
+	h->n_slots = s->n_slots;
+	h->module_capacity = s->module_capacity;
+	h->node_capacity = s->node_capacity;
+	h->start_ns = s->start_ns;
+	atomic_store(&h->mapped_slots, s->n_slots);
+	atomic_store(&h->mapped_nodes, s->node_capacity);
+	atomic_store(&h->n_nodes, 1);
+	atomic_store(&h->stamps, params->has_stamps ? STAMPS_CLOCK : STAMPS_COUNTED);
+	atomic_store(&h->stamp, STAMPS_COUNTED_FROM);
+	atomic_store(&s->common->bell, 1);
+	atomic_store(&h->state, SEGMENT_OPEN);
+	return true;
+}
+
+void segment_finish(struct segment *s) {
+	if (!s) {
+		return;
+	}
+	if (s->is_held) {
+		robust_release(&s->common->owner);
+	}
+	if (s->header) {
+		shared_memory_finish(&s->memory);
+	}
+	*s = (struct segment){0};
+}
+
+bool segment_hold(struct segment *s, struct err *err) {
+	s->is_held = robust_hold(&s->common->owner, err);
+	return s->is_held;
+}
+
+void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector_pid,
+		char out[SEGMENT_ENV_BYTES]) {
+	s->header->program_pid = program_pid;
+	char token[2 * sizeof s->token + 1];
+	for (size_t i = 0; i < sizeof s->token; i++) {
+		(void)snprintf(token + 2 * i, 3, "%02x", s->token[i]);
+	}
+	(void)snprintf(out, SEGMENT_ENV_BYTES, "%s=%u:%u:%d:%s", SEGMENT_ENV, program_pid,
+			collector_pid, s->memory.fd, token);
+}
+
+void segment_tick(struct segment *s, uint64_t now_ns) {
+	if (now_ns - s->last_tick_ns < TICK_NS) {
+		return;
+	}
+	s->last_tick_ns = now_ns;
+	uint64_t tick = now_ns - s->start_ns;
+	atomic_store_explicit(&s->common->tick_ns, tick ? tick : 1, memory_order_relaxed);
+}
+
+void segment_arm(struct segment *s) {
+	s->last_tick_ns = 0;
+	atomic_store_explicit(&s->common->tick_ns, 0, memory_order_relaxed);
+	atomic_store(&s->common->bell, 0); // pairs with the target's exchange
+	// ... and, before the rings are looked at, with the fence in door_ring_bell()
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void segment_wait(struct segment *s, uint64_t timeout_ns) {
+	if (atomic_load(&s->common->bell) == 0) {
+		futex_wait(&s->common->bell, 0, timeout_ns);
+	}
+	atomic_store(&s->common->bell, 1);
+}
+
+void segment_close(struct segment *s) {
+	atomic_store(&s->header->state, SEGMENT_CLOSED);
+}
+
+bool segment_is_closed(const struct segment *s) {
+	return atomic_load(&s->header->state) == SEGMENT_CLOSED;
+}
+
+void segment_free_slot(struct segment *s, uint32_t index) {
+	struct thread_slot *slot = segment_slot(s, index);
+	if (s->is_lived_in) {
+		atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
+		return; // it is done with, but its thread may still look into it
+	}
+	uint64_t at = s->slots_at + index * s->slot_bytes;
+	uint32_t generation = slot->generation + 1;
+
+	// The first page stays: its `state` keeps others away while the rest becomes zero
+	atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
+	uint8_t *after_state = (uint8_t *)slot + sizeof slot->state;
+	memset(after_state, 0, s->page_bytes - sizeof slot->state);
+	if (!shared_memory_clear(&s->memory, at + s->page_bytes, s->slot_bytes - s->page_bytes)) {
+		return; // it stays claimed: a slot less
+	}
+	slot->generation = generation;
+	atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+
+	// Low slots first: what was never used stays without memory
+	uint32_t hint = atomic_load_explicit(&s->header->slot_hint, memory_order_relaxed);
+	if (index < hint) {
+		atomic_store_explicit(&s->header->slot_hint, index, memory_order_relaxed);
+	}
+}

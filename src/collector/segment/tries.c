@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/*
+ * `dense` says for each node of the target what it is called here: 0 not copied yet, ON_PATH while
+ * its callers are being looked up. An event's node is copied by walking up to the first caller that
+ * is known, and down again. Scribbled memory can make the way up a circle: ON_PATH ends it.
+ */
+#include "collector/segment/tries.h"
+
+#include "base/vec.h"
+
+#include <sys/mman.h>
+
+enum {
+	ON_PATH = UINT32_MAX,
+	FIRST_NODES = 1 << 12,
+	FIRST_LOCATIONS = 1 << 10,
+};
+
+static bool grow(void **items, uint32_t *room, size_t item_bytes, struct err *err) {
+	if (*room > UINT32_MAX / 2) {
+		return err_set(err, ERR_LIMIT, "too many stack nodes");
+	}
+	void *grown = reallocarray(*items, *room * 2ul, item_bytes);
+	if (!grown) {
+		return err_memory(err);
+	}
+	*items = grown;
+	*room *= 2;
+	return true;
+}
+
+static uint32_t *location_slot(const struct tries *t, uint64_t where) {
+	uint32_t mask = t->n_location_slots - 1;
+	uint32_t i = (uint32_t)(where * 0x9E3779B97F4A7C15ull >> 32) & mask;
+	while (t->location_slots[i] && t->wheres[t->location_slots[i]] != where) {
+		i = (i + 1) & mask;
+	}
+	return &t->location_slots[i];
+}
+
+static void fill_slots(struct tries *t) {
+	for (uint32_t id = 1; id < t->n_locations; id++) {
+		if (t->wheres[id]) {
+			*location_slot(t, t->wheres[id]) = id;
+		}
+	}
+}
+
+static bool grow_locations(struct tries *t) {
+	uint32_t room = t->location_room;
+	if (!grow((void **)&t->locations, &room, sizeof *t->locations, NULL)) {
+		return false;
+	}
+	room = t->location_room;
+	if (!grow((void **)&t->wheres, &room, sizeof *t->wheres, NULL)) {
+		return false;
+	}
+	uint32_t *slots = calloc(room * 2ul, sizeof *slots);
+	if (!slots) {
+		return false;
+	}
+	free(t->location_slots);
+	t->location_slots = slots;
+	t->n_location_slots = room * 2;
+	t->location_room = room;
+	fill_slots(t);
+	return true;
+}
+
+static struct rec_location read_where(const struct tries *t, uint64_t where) {
+	uint32_t module = wire_where_module(where);
+	uint64_t pc = wire_where_pc(where);
+	return (struct rec_location){
+			.pc = pc,
+			.module = module < t->segment->module_capacity && module <= WIRE_MODULE_MAX ? module
+																						: 0,
+			.is_exact = (where & WIRE_EXACT_PC) != 0,
+			.is_mark = pc == WIRE_PC_TRUNCATED,
+	};
+}
+
+/** Id of the location, a new one if needed; 0: out of memory. */
+static uint32_t location_of(struct tries *t, uint64_t where) {
+	uint32_t *slot = location_slot(t, where);
+	if (*slot) {
+		return *slot;
+	}
+	if (t->n_locations == t->location_room) {
+		if (!grow_locations(t)) {
+			return 0;
+		}
+		slot = location_slot(t, where);
+	}
+	uint32_t id = t->n_locations++;
+	t->wheres[id] = where;
+	t->locations[id] = read_where(t, where);
+	if (t->locations[id].module > t->n_modules) {
+		t->n_modules = t->locations[id].module;
+	}
+	*slot = id;
+	return id;
+}
+
+/** The new node's dense id, or `parent` if there is no room. */
+static uint32_t add_node(struct tries *t, uint32_t parent, uint64_t where) {
+	uint32_t location = location_of(t, where);
+	if (!location ||
+			(t->n_nodes == t->node_room &&
+					!grow((void **)&t->nodes, &t->node_room, sizeof *t->nodes, NULL))) {
+		t->lost_nodes++;
+		return parent;
+	}
+	t->nodes[t->n_nodes] = (struct rec_node){parent, location};
+	return t->n_nodes++;
+}
+
+static uint64_t where_of(const struct tries *t, uint32_t id) {
+	return atomic_load_explicit(&t->segment->nodes[id].where, memory_order_acquire);
+}
+
+/** Push ids from `id` upwards that are not known yet; returns the dense id that they hang from. */
+static uint32_t walk_up(struct tries *t, uint32_t id) {
+	for (;;) {
+		if (id == 0) {
+			return 0;
+		}
+		if (id >= t->segment->node_capacity || t->dense[id] == ON_PATH || where_of(t, id) == 0) {
+			t->bad_nodes++;
+			return 0;
+		}
+		if (t->dense[id]) {
+			return t->dense[id];
+		}
+		if (!vec_reserve(&t->path, 1)) {
+			t->lost_nodes++;
+			return 0;
+		}
+		t->path.items[t->path.n++] = id;
+		t->dense[id] = ON_PATH;
+		t->n_dense = id >= t->n_dense ? id + 1 : t->n_dense;
+		id = t->segment->nodes[id].parent;
+	}
+}
+
+static bool is_own(const struct tries *t, uint64_t where) {
+	return wire_where_module(where) == 0 && wire_where_pc(where) - t->own_at < t->own_bytes;
+}
+
+uint32_t tries_copy(struct tries *t, uint32_t id) {
+	t->path.n = 0;
+	uint32_t dense = walk_up(t, id);
+	while (t->path.n > 0) {
+		uint32_t at = t->path.items[--t->path.n];
+		uint64_t where = where_of(t, at);
+		dense = is_own(t, where) ? dense : add_node(t, dense, where);
+		t->dense[at] = dense;
+	}
+	return dense;
+}
+
+void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes) {
+	t->own_at = at;
+	t->own_bytes = bytes;
+}
+
+void tries_retire(struct tries *t, const uint32_t *locations, size_t n) {
+	uint8_t *is_gone = calloc(t->n_nodes, sizeof *is_gone);
+	if (!is_gone) {
+		return; // the names stay those of the older code
+	}
+	for (size_t i = 0; i < n; i++) {
+		t->wheres[locations[i]] = 0;
+	}
+	memset(t->location_slots, 0, t->n_location_slots * sizeof *t->location_slots);
+	fill_slots(t);
+	for (uint32_t i = 1; i < t->n_nodes; i++) {
+		is_gone[i] = is_gone[t->nodes[i].parent] || t->wheres[t->nodes[i].location] == 0;
+	}
+	for (uint32_t id = 1; id < t->n_dense; id++) {
+		t->dense[id] = is_gone[t->dense[id]] ? 0 : t->dense[id];
+	}
+	free(is_gone);
+}
+
+static void *map_lazily(size_t bytes) {
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			-1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+bool tries_init(struct tries *t, const struct segment *segment, struct err *err) {
+	*t = (struct tries){
+			.segment = segment,
+			.n_nodes = 1,
+			.n_locations = 1,
+			.node_room = FIRST_NODES,
+			.location_room = FIRST_LOCATIONS,
+			.n_location_slots = 2 * FIRST_LOCATIONS,
+			.first_unseen = 1,
+	};
+	t->dense = map_lazily(segment->node_capacity * sizeof *t->dense);
+	t->nodes = calloc(t->node_room, sizeof *t->nodes);
+	t->locations = calloc(t->location_room, sizeof *t->locations);
+	t->wheres = calloc(t->location_room, sizeof *t->wheres);
+	t->location_slots = calloc(t->n_location_slots, sizeof *t->location_slots);
+	t->modules = map_lazily(segment->module_capacity * sizeof(struct wire_module *));
+	if (!t->dense || !t->nodes || !t->locations || !t->wheres || !t->location_slots ||
+			!t->modules) {
+		tries_finish(t);
+		return err_memory(err);
+	}
+	return true;
+}
+
+void tries_finish(struct tries *t) {
+	if (!t || !t->segment) {
+		return;
+	}
+	if (t->modules) {
+		for (uint32_t id = 1; id <= t->n_modules && id < t->segment->module_capacity; id++) {
+			free(t->modules[id]);
+		}
+		(void)munmap(t->modules, t->segment->module_capacity * sizeof(struct wire_module *));
+	}
+	if (t->dense) {
+		(void)munmap(t->dense, t->segment->node_capacity * sizeof *t->dense);
+	}
+	free(t->nodes);
+	free(t->locations);
+	free(t->wheres);
+	free(t->location_slots);
+	vec_finish(&t->path);
+	*t = (struct tries){0};
+}
+
+static struct wire_module *copy_module(const struct wire_module *module) {
+	struct wire_module *copy = malloc(sizeof *copy);
+	if (!copy) {
+		return NULL;
+	}
+	memcpy(copy, module, sizeof *copy);
+	copy->path[sizeof copy->path - 1] = '\0';
+	if (copy->build_id_bytes > sizeof copy->build_id) {
+		copy->build_id_bytes = 0;
+	}
+	if (copy->end < copy->start) {
+		copy->end = copy->start;
+	}
+	return copy;
+}
+
+void tries_poll_modules(struct tries *t,
+		void (*announce)(void *user, uint32_t id, const struct wire_module *module), void *user) {
+	uint32_t n = atomic_load_explicit(&t->segment->header->n_modules, memory_order_acquire);
+	if (n >= t->segment->module_capacity) {
+		n = t->segment->module_capacity - 1;
+	}
+	if (n > t->n_modules) {
+		t->n_modules = n;
+	}
+	// They become whole in any order: look at all from the first gap on
+	bool has_gap = false;
+	for (uint32_t id = t->first_unseen; id <= n; id++) {
+		const struct wire_module *module = &t->segment->modules[id];
+		bool is_whole = atomic_load_explicit(&module->state, memory_order_acquire) == 1;
+		if (is_whole && !t->modules[id] && (t->modules[id] = copy_module(module))) {
+			announce(user, id, t->modules[id]);
+		}
+		has_gap |= !t->modules[id];
+		if (!has_gap) {
+			t->first_unseen = id + 1;
+		}
+	}
+}
+
+const struct wire_module *tries_module(const struct tries *t, uint32_t id) {
+	return id < t->segment->module_capacity ? t->modules[id] : NULL;
+}
+
+bool tries_module_is_unloaded(const struct tries *t, uint32_t id) {
+	return id < t->segment->module_capacity && t->segment->modules[id].is_unloaded;
+}

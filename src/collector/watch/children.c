@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+#include "collector/watch/children.h"
+
+#include "base/vec.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+
+#include <string.h>
+
+enum {
+	GAP_MIN_NS = 10000000,
+	GAP_MAX_NS = 250000000,
+	COST_MAX_NS = 2000000000,
+	GAP_PART = 16,          // of the run so far
+	COST_PART = 20,         // looks take at most a 20th of the time
+	KIDS_MAX = 256,         // of one process, in one look
+	WALK_MAX = 1024,        // processes in one look
+	SEARCH_NS = 1000000000, // when daemons are searched for first, later after twice the time each
+	SEARCH_MAX = 8192,
+};
+
+void children_init(struct children *c, pid_t program, struct reason_context reason) {
+	*c = (struct children){.program = program, .reason = reason, .next_search_ns = SEARCH_NS};
+	c->program_start_ticks = process_start_ticks(program);
+	c->pid_space = process_pid_space(0);
+}
+
+static struct child *find(struct children *c, uint32_t pid, uint64_t start_ticks) {
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->items[i].pid == pid && c->items[i].start_ticks == start_ticks) {
+			return &c->items[i];
+		}
+	}
+	return NULL;
+}
+
+static struct child *add(struct children *c) {
+	struct child *child = c->n < CHILDREN_MAX ? vec_push(c) : NULL;
+	if (child) {
+		*child = (struct child){0};
+	}
+	return child;
+}
+
+// Programs that start themselves again by /proc/self/exe are called "exe" by the kernel
+static void choose_name(struct child *child) {
+	if (strcmp(child->name, "exe") == 0 && child->exe[0]) {
+		const char *base = file_base_name(child->exe);
+		size_t n = strnlen(base, sizeof child->name - 1);
+		memcpy(child->name, base, n);
+		child->name[n] = 0;
+	}
+}
+
+/** What it is now, seen from outside. What cannot be read stays as it was announced. */
+static void look_closer(struct child *child) {
+	char name[sizeof child->name], exe[sizeof child->exe];
+	pid_t pid = (pid_t)child->pid;
+	if (process_thread_name(pid, pid, name, sizeof name)) {
+		memcpy(child->name, name, sizeof name);
+	}
+	if (process_link(pid, "exe", exe, sizeof exe)) {
+		memcpy(child->exe, exe, sizeof exe);
+	}
+	(void)process_exe(pid, &child->file);
+	choose_name(child);
+}
+
+// ---- those that say so
+
+/** A process by its pid in another namespace. 0: it is gone. */
+static uint32_t find_outside(uint32_t pid_inside, uint64_t start_ticks) {
+	pid_t pids[SEARCH_MAX];
+	size_t n = process_all(pids, SEARCH_MAX);
+	for (size_t i = 0; i < n; i++) {
+		if (process_start_ticks(pids[i]) == start_ticks &&
+				process_pid_inside(pids[i]) == (pid_t)pid_inside) {
+			return (uint32_t)pids[i];
+		}
+	}
+	return 0;
+}
+
+static struct child *find_announced(struct children *c, const struct wire_child *entry) {
+	for (size_t i = 0; i < c->n; i++) {
+		struct child *child = &c->items[i];
+		if (child->pid_inside == entry->pid && child->start_ticks == entry->start_ticks) {
+			return child;
+		}
+	}
+	return NULL;
+}
+
+/** The entry is the program's memory: texts may lack their end. */
+static void take_entry(struct children *c, const struct wire_child *entry) {
+	struct child *child = find_announced(c, entry);
+	bool is_known = child && child->is_announced;
+	if (is_known && child->n_announced == entry->n_announced) {
+		return;
+	}
+	if (!child && !(child = add(c))) {
+		return;
+	}
+	bool is_ours = entry->pid_space == 0 || entry->pid_space == c->pid_space;
+	if (child->pid == 0) {
+		child->pid_inside = entry->pid;
+		child->start_ticks = entry->start_ticks;
+		child->pid = is_ours ? entry->pid : find_outside(entry->pid, entry->start_ticks);
+	}
+	child->is_announced = true;
+	child->n_announced = entry->n_announced;
+	child->is_fork = child->was_announced_as_fork = entry->is_fork != 0;
+	child->why = REC_WHY_NONE;
+	memcpy(child->name, entry->comm, sizeof child->name - 1);
+	memcpy(child->exe, entry->exe, sizeof child->exe - 1);
+	choose_name(child);
+	child->peak_rss_bytes = 0; // that of what it was before, if anything
+	child->file = (struct process_exe){0};
+	if (child->pid != 0 && process_start_ticks((pid_t)child->pid) == child->start_ticks) {
+		look_closer(child);
+		// What is not what was announced may be what came after: look_at_living finds out
+		bool is_it = memcmp(child->exe, entry->exe, strnlen(entry->exe, sizeof child->exe - 1)) ==
+				0;
+		child->file.inode = is_it ? child->file.inode : 1;
+	}
+}
+
+static void read_table(struct children *c, struct segment_header *header) {
+	uint32_t n = wire_children_in_use(header);
+	for (uint32_t i = 0; i < n; i++) {
+		struct wire_child *entry = &header->children[i], copy;
+		uint32_t pid = atomic_load_explicit(&entry->pid, memory_order_acquire);
+		if (pid == 0 || pid == WIRE_CHILD_CLAIMED) {
+			continue;
+		}
+		memcpy(&copy, entry, sizeof copy);
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(&entry->pid, memory_order_relaxed) != pid) {
+			continue; // it is becoming something else
+		}
+		copy.pid = pid;
+		take_entry(c, &copy);
+		const struct child *child = find_announced(c, &copy);
+		if (child && child->pid != 0 && child->is_gone) {
+			(void)atomic_compare_exchange_strong(&entry->pid, &pid, 0); // room for others
+		}
+	}
+}
+
+// ---- those that do not
+
+static void add_silent(struct children *c, pid_t pid, uint64_t start_ticks, bool is_fork,
+		enum rec_why why) {
+	struct child *child = add(c);
+	if (child) {
+		child->pid = (uint32_t)pid;
+		child->pid_inside = (uint32_t)process_pid_inside(pid);
+		child->start_ticks = start_ticks;
+		child->is_fork = is_fork;
+		child->why = why;
+		look_closer(child);
+	}
+}
+
+struct relative {
+	pid_t pid;
+	bool has_recorder;
+	struct process_exe file;
+};
+
+static bool is_same(const struct process_exe *a, const struct process_exe *b) {
+	return a->inode != 0 && a->device == b->device && a->inode == b->inode;
+}
+
+/** A child of `parent`: note it, unless it will say itself that it exists. */
+static struct relative meet(struct children *c, const struct relative *parent, pid_t pid) {
+	struct relative r = {.pid = pid};
+	uint64_t start_ticks = process_start_ticks(pid);
+	const struct child *known = find(c, (uint32_t)pid, start_ticks);
+	(void)process_exe(pid, &r.file);
+	if (known) {
+		r.has_recorder = known->why == REC_WHY_NONE;
+		return r;
+	}
+	bool is_copy = is_same(&r.file, &parent->file);
+	if (is_copy && parent->has_recorder) {
+		r.has_recorder = true;
+		return r;
+	}
+	enum reason_presence presence = reason_presence(&c->reason, pid);
+	r.has_recorder = presence == REASON_PRESENT;
+	if (presence == REASON_ABSENT && start_ticks != 0) {
+		add_silent(c, pid, start_ticks, is_copy, reason_of_process(&c->reason, pid));
+	}
+	return r;
+}
+
+static void walk_descendants(struct children *c, bool is_recorded) {
+	struct relative all[WALK_MAX];
+	size_t n = 1;
+	all[0] = (struct relative){.pid = c->program, .has_recorder = is_recorded};
+	(void)process_exe(c->program, &all[0].file);
+	for (size_t i = 0; i < n; i++) {
+		pid_t kids[KIDS_MAX];
+		size_t n_kids = process_children(all[i].pid, kids, KIDS_MAX);
+		for (size_t k = 0; k < n_kids && n < WALK_MAX; k++) {
+			struct relative r = meet(c, &all[i], kids[k]);
+			all[n++] = r;
+		}
+	}
+}
+
+/** Those that have left the family: their environment is what they were started with. */
+static void search_daemons(struct children *c) {
+	pid_t pids[SEARCH_MAX];
+	size_t n = c->reason.segment ? process_all(pids, SEARCH_MAX) : 0;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t start_ticks = process_start_ticks(pids[i]);
+		if (start_ticks < c->program_start_ticks || pids[i] == c->program ||
+				find(c, (uint32_t)pids[i], start_ticks) ||
+				!reason_was_started_by(&c->reason, pids[i]) ||
+				reason_presence(&c->reason, pids[i]) != REASON_ABSENT) {
+			continue;
+		}
+		add_silent(c, pids[i], start_ticks, false, reason_of_process(&c->reason, pids[i]));
+	}
+}
+
+void children_note(struct children *c, pid_t pid) {
+	uint64_t start_ticks = process_start_ticks(pid);
+	if (start_ticks == 0 || reason_presence(&c->reason, pid) != REASON_PRESENT) {
+		return;
+	}
+	struct child *known = find(c, (uint32_t)pid, start_ticks);
+	if (known) { // of before it went on to this program
+		known->is_fork = false;
+		look_closer(known);
+	} else {
+		add_silent(c, pid, start_ticks, false, REC_WHY_NONE);
+	}
+}
+
+// ---- the living
+
+static void look_at_living(struct children *c) {
+	c->n_living = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		struct child *child = &c->items[i];
+		pid_t pid = (pid_t)child->pid;
+		struct process_memory memory;
+		struct process_exe file;
+		if (child->is_gone || pid == 0) {
+			continue;
+		}
+		if (process_start_ticks(pid) != child->start_ticks) {
+			child->is_gone = true;
+			continue;
+		}
+		c->n_living++;
+		if (!process_memory(pid, &memory)) {
+			continue; // a zombie, or about to exec
+		}
+		if (process_exe(pid, &file) && child->file.inode != 0 && !is_same(&file, &child->file) &&
+				reason_presence(&c->reason, pid) == REASON_ABSENT) {
+			// It went on to something that does not say so
+			child->is_fork = false;
+			child->why = reason_of_process(&c->reason, pid);
+			child->peak_rss_bytes = 0;
+			look_closer(child);
+		}
+		if (memory.peak_rss_bytes > child->peak_rss_bytes) {
+			child->peak_rss_bytes = memory.peak_rss_bytes;
+		}
+	}
+}
+
+/** One has announced itself since the last look. */
+static bool has_news(struct children *c, const struct segment_header *header) {
+	uint64_t n = 0;
+	for (uint32_t i = 0, in_use = wire_children_in_use(header); i < in_use; i++) {
+		n += header->children[i].n_announced;
+	}
+	bool is_new = n != c->n_seen;
+	c->n_seen = n;
+	return is_new;
+}
+
+static uint64_t gap_after(uint64_t now_ns, uint64_t cost_ns) {
+	uint64_t gap_ns = now_ns / GAP_PART;
+	gap_ns = gap_ns < GAP_MIN_NS ? GAP_MIN_NS : gap_ns > GAP_MAX_NS ? GAP_MAX_NS : gap_ns;
+	cost_ns = cost_ns * COST_PART < COST_MAX_NS ? cost_ns * COST_PART : COST_MAX_NS;
+	return gap_ns > cost_ns ? gap_ns : cost_ns;
+}
+
+void children_take(struct children *c, struct segment_header *header, bool is_recorded,
+		uint64_t now_ns) {
+	if (now_ns < c->next_ns && (now_ns - c->last_ns < GAP_MIN_NS || !has_news(c, header))) {
+		return;
+	}
+	uint64_t start_ns = clock_thread_cpu_ns();
+	read_table(c, header);
+	walk_descendants(c, is_recorded);
+	look_at_living(c);
+	c->last_ns = now_ns;
+	c->next_ns = now_ns + gap_after(now_ns, clock_thread_cpu_ns() - start_ns);
+	if (now_ns >= c->next_search_ns) {
+		c->next_search_ns = now_ns * 2;
+		search_daemons(c);
+	}
+}
+
+void children_take_last(struct children *c, struct segment_header *header, uint64_t now_ns) {
+	c->next_ns = c->next_search_ns = 0;
+	children_take(c, header, true, now_ns);
+}
+
+struct children_counts children_counts(const struct children *c,
+		const struct segment_header *header) {
+	struct children_counts n = {.forked = atomic_load(&header->n_children_forked),
+			.executed = atomic_load(&header->n_children_executed)};
+	for (size_t i = 0; i < c->n; i++) {
+		const struct child *child = &c->items[i];
+		bool is_counted_as_fork = child->is_announced && child->was_announced_as_fork;
+		n.forked += !child->is_announced && child->is_fork;
+		n.executed += (!child->is_announced || is_counted_as_fork) && !child->is_fork;
+		n.forked -= is_counted_as_fork && !child->is_fork && n.forked > 0;
+	}
+	return n;
+}
+
+void children_finish(struct children *c) {
+	vec_finish(c);
+}

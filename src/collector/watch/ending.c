@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "collector/watch/ending.h"
+
+#include "sys/process.h"
+
+#include <signal.h>
+#include <string.h>
+
+// Between the kill, which is counted at once, and the end of a process lies the time that it takes to
+// give its memory back
+static const uint64_t kill_to_end_ns = 3000000000u;
+
+void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
+	struct cgroup group;
+	uint64_t kills;
+	if (!cgroup_of_process(&group, program)) {
+		return;
+	}
+	if (strcmp(group.path, e->group.path) != 0) {
+		// A process that ends is put into another group, but gives its memory back before that
+		struct process_memory memory;
+		if (!process_memory(program, &memory)) {
+			return;
+		}
+		bool has_moved = e->group.path[0] != 0;
+		*e = (struct ending){.group = group, .limit_bytes = cgroup_memory_limit(&group)};
+		e->counts_kills = cgroup_memory_kills(&group, &e->kills);
+		// It came since the last look. Of what was killed there it may be the one
+		e->rose_ns = has_moved && e->limit_bytes > 0 && e->kills > 0 ? now_ns : 0;
+	} else if (e->counts_kills && cgroup_memory_kills(&group, &kills) && kills != e->kills) {
+		e->kills = kills;
+		e->rose_ns = now_ns;
+	}
+}
+
+static bool was_killed_for_memory(struct ending *e, uint64_t end_ns) {
+	uint64_t kills;
+	if (e->counts_kills && cgroup_memory_kills(&e->group, &kills) && kills != e->kills) {
+		e->kills = kills;
+		e->rose_ns = end_ns;
+	}
+	return e->rose_ns > 0 && end_ns - e->rose_ns < kill_to_end_ns;
+}
+
+/** The limit that the program's end is owed to; 0: none. */
+static uint64_t limit_reached(const struct watch_end *end, uint64_t n_failed) {
+	const struct watch_limits *l = &end->limits;
+	// On a virtual machine what ticks account for is less than what the limit counts
+	uint64_t cpu_ns = (end->user_ns + end->system_ns) / 4 * 5;
+	if (end->is_signaled && end->status == SIGXFSZ) {
+		return l->file_bytes;
+	}
+	if (end->is_signaled && end->status == SIGXCPU) {
+		return l->cpu_s;
+	}
+	if (end->is_signaled && end->status == SIGKILL) {
+		return cpu_ns / 1000000000 >= l->cpu_s ? l->cpu_s : 0;
+	}
+	bool has_failed = end->is_signaled || end->status != 0;
+	return has_failed && n_failed > 0 ? l->memory_bytes : 0;
+}
+
+void ending_judge(struct ending *e, const struct watch_end *end, uint64_t end_ns, uint64_t n_failed,
+		struct rec_meta *meta) {
+	meta->end_reason = REC_END_PLAIN;
+	meta->end_limit = 0;
+	if (end->is_detached) {
+		return;
+	}
+	if (end->is_signaled && end->status == SIGKILL && was_killed_for_memory(e, end_ns)) {
+		meta->end_reason = REC_END_MEMORY;
+		meta->end_limit = e->limit_bytes;
+		return;
+	}
+	meta->end_limit = limit_reached(end, n_failed);
+	meta->end_reason = meta->end_limit > 0 ? REC_END_LIMIT : REC_END_PLAIN;
+}

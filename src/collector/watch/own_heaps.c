@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "collector/watch/own_heaps.h"
+
+#include "base/vec.h"
+#include "injector/find.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+enum { LOOK_COST = 100 }; // looking takes a 100th of the time, at most
+
+static bool is_libc(const char *path) {
+	const char *name = file_base_name(path);
+	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2.", 7) == 0;
+}
+
+static bool is_seen(const struct own_heaps *o, uint64_t inode) {
+	for (size_t i = 0; i < o->seen.n; i++) {
+		if (o->seen.items[i] == inode) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The same code of the same C library in two places. */
+static void look_for_second_libc(struct own_heaps *o, const struct process_space *space) {
+	for (size_t i = 0; i < space->mappings.n && !o->has_second_libc; i++) {
+		const struct mapping *a = &space->mappings.items[i];
+		for (size_t k = 0; k < i && a->is_executable && is_libc(a->name); k++) {
+			const struct mapping *b = &space->mappings.items[k];
+			o->has_second_libc |= b->is_executable && a->inode == b->inode &&
+					a->offset == b->offset && strcmp(a->name, b->name) == 0;
+		}
+		if (o->has_second_libc) {
+			o->tell(o->user, a->name, "malloc, calloc, realloc, free", 4,
+					"they belong to a second C library, loaded in its own namespace (dlmopen)");
+		}
+	}
+}
+
+/** The recorder's own symbols as they are in the program: what it hides there has no value. */
+static struct elf_symbols symbols_of_recorder(const struct modules_code *modules, pid_t program,
+		void **memory) {
+	for (size_t i = 0; i < modules->n; i++) {
+		const struct module_code *m = &modules->items[i];
+		struct elf_symbols s;
+		struct elf_segment segment;
+		if (!strstr(m->name, "libheaptrack_preload.so") ||
+				!elf_symbols_init(&s, &m->image, SHT_DYNSYM)) {
+			continue;
+		}
+		uint64_t at = (uint64_t)(s.table.data - m->image.bytes.data);
+		for (uint32_t k = 0; elf_segment_at(&m->image, k, &segment); k++) {
+			if (segment.type != PT_LOAD || at - segment.offset >= segment.file_bytes) {
+				continue;
+			}
+			uint64_t address = m->bias + segment.address + at - segment.offset;
+			struct iovec here = {malloc(s.table.size), s.table.size};
+			struct iovec there = {(void *)(uintptr_t)address, s.table.size};
+			*memory = here.iov_base;
+			if (here.iov_base &&
+					process_vm_readv(program, &here, 1, &there, 1, 0) == (ssize_t)s.table.size) {
+				s.table = slice_of(here.iov_base, s.table.size);
+				return s;
+			}
+		}
+	}
+	return (struct elf_symbols){0};
+}
+
+static bool is_hidden(const void *recorder, const char *name) {
+	struct elf_symbols s = *(const struct elf_symbols *)recorder;
+	struct elf_symbol symbol;
+	while (elf_symbols_next(&s, &symbol)) {
+		if (symbol.section != SHN_UNDEF && strcmp(symbol.name, name) == 0) {
+			return symbol.address == 0;
+		}
+	}
+	return false;
+}
+
+static void look_at_modules(struct own_heaps *o, const struct process_space *space, pid_t program) {
+	struct modules_code modules;
+	if (!modules_code_open(&modules, space, program, NULL)) {
+		return;
+	}
+	void *memory = NULL;
+	struct elf_symbols recorder = symbols_of_recorder(&modules, program, &memory);
+	for (size_t i = 0; i < modules.n && recorder.n > 0; i++) {
+		const struct module_code *m = &modules.items[i];
+		char names[512];
+		uint64_t *inode = is_seen(o, m->inode) ? NULL : vec_push(&o->seen);
+		uint32_t n = 0;
+		if (inode) {
+			*inode = m->inode;
+			n = find_own_allocator(m, is_hidden, &recorder, names, sizeof names);
+		}
+		if (n > 0) {
+			o->tell(o->user, m->name, names, n,
+					"the library calls its own copies, which bypass the preloaded recorder");
+		}
+	}
+	free(memory);
+	modules_code_close(&modules);
+}
+
+void own_heaps_look(struct own_heaps *o, pid_t program, uint64_t code_bytes, uint64_t now_ns) {
+	struct process_space space;
+	if (code_bytes == o->code_bytes || now_ns < o->next_ns) {
+		return;
+	}
+	uint64_t start_ns = clock_now_ns();
+	if (!process_space_read(&space, program, NULL)) {
+		return;
+	}
+	o->code_bytes = code_bytes;
+	look_for_second_libc(o, &space);
+	look_at_modules(o, &space, program);
+	process_space_finish(&space);
+	o->next_ns = now_ns + (clock_now_ns() - start_ns) * LOOK_COST;
+}
+
+void own_heaps_finish(struct own_heaps *o) {
+	vec_finish(&o->seen);
+}

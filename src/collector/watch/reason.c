@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "collector/watch/reason.h"
+
+#include "sys/file.h"
+#include "wire/segment.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/** The file that the process runs. NULL: it is gone, or (errno is EACCES) of another user. */
+static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
+	char path[64];
+	struct process_exe file;
+	if (c->file.inode != 0 && process_exe(pid, &file) && file.inode == c->file.inode &&
+			file.device == c->file.device) {
+		return &c->elf;
+	}
+	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat s;
+	if (fd < 0) {
+		return NULL;
+	}
+	bool is_known = fstat(fd, &s) == 0;
+	c->file = is_known ? (struct process_exe){.device = s.st_dev, .inode = s.st_ino}
+					   : (struct process_exe){0};
+	launch_elf_read(&c->elf, fd);
+	(void)close(fd);
+	return &c->elf;
+}
+
+// The loader maps what is preloaded before the C library, so that tells when it has come to an end with it
+enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	FILE *maps = fopen(path, "re");
+	if (!maps) {
+		return errno == EACCES ? REASON_ABSENT : REASON_UNKNOWN;
+	}
+	enum reason_presence presence = REASON_UNKNOWN;
+	char *line = NULL;
+	size_t size = 0;
+	while (presence != REASON_PRESENT && getline(&line, &size, maps) > 0) {
+		if (strstr(line, "/libheaptrack_")) {
+			presence = REASON_PRESENT;
+		} else if (strstr(line, "/libc.so") || strstr(line, "/libc-2.") ||
+				strstr(line, "/ld-musl")) {
+			presence = REASON_ABSENT;
+		}
+	}
+	free(line);
+	(void)fclose(maps);
+	const struct launch_elf *elf = presence == REASON_UNKNOWN ? read_elf(c, pid) : NULL;
+	bool loads_nothing = elf && elf->is_elf &&
+			(!elf->is_ours || (!elf->has_loader && !elf->is_loader));
+	return loads_nothing ? REASON_ABSENT : presence;
+}
+
+/** The kernel told the loader to take nothing from the environment. */
+static bool gained_rights(pid_t pid) {
+	char path[64];
+	Elf64_auxv_t entries[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
+	long n = file_read_small(path, (char *)entries, sizeof entries);
+	for (long i = 0; i < n / (long)sizeof *entries; i++) {
+		if (entries[i].a_type == AT_SECURE) {
+			return entries[i].a_un.a_val != 0;
+		}
+	}
+	return false;
+}
+
+static bool has_other_root(pid_t pid, const char *recorder) {
+	char path[64 + 4096];
+	struct stat own, theirs;
+	(void)snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+	if (stat("/", &own) != 0 || stat(path, &theirs) != 0) {
+		return false;
+	}
+	(void)snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, recorder ? recorder : "/");
+	return own.st_dev != theirs.st_dev || own.st_ino != theirs.st_ino || access(path, F_OK) != 0;
+}
+
+/** The variable of this name in a block of environment. NULL: there is none. */
+static const char *find_variable(const char *block, long bytes, const char *name) {
+	size_t length = strlen(name);
+	for (const char *at = block; at < block + bytes; at += strlen(at) + 1) {
+		if (strncmp(at, name, length) == 0 && at[length] == '=') {
+			return at;
+		}
+	}
+	return NULL;
+}
+
+/** The environment that a process was started with, to be freed. NULL: not to be read. */
+static char *read_environment(pid_t pid, long *bytes) {
+	enum { ENVIRONMENT_MAX = 1 << 21 };
+	char path[64], *block = malloc(ENVIRONMENT_MAX);
+	(void)snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+	*bytes = block ? file_read_small(path, block, ENVIRONMENT_MAX) : -1;
+	if (*bytes < 0) {
+		free(block);
+		return NULL;
+	}
+	return block;
+}
+
+bool reason_was_started_by(struct reason_context *c, pid_t pid) {
+	long bytes;
+	char *block = read_environment(pid, &bytes);
+	const char *segment = block ? find_variable(block, bytes, SEGMENT_ENV) : NULL;
+	bool is_ours = segment && strcmp(segment, c->segment) == 0;
+	free(block);
+	return is_ours;
+}
+
+static enum rec_why look_at_environment(struct reason_context *c, pid_t pid) {
+	long bytes;
+	char *block = read_environment(pid, &bytes);
+	enum rec_why why = REC_WHY_UNKNOWN;
+	if (block) {
+		const char *segment = find_variable(block, bytes, SEGMENT_ENV);
+		const char *preload = find_variable(block, bytes, "LD_PRELOAD");
+		if (!preload || !strstr(preload, file_base_name(c->recorder))) {
+			why = preload ? REC_WHY_PRELOAD : REC_WHY_ENVIRONMENT;
+		} else if (!segment || strcmp(segment, c->segment) != 0) {
+			why = REC_WHY_ENVIRONMENT;
+		}
+	}
+	free(block);
+	return why;
+}
+
+enum rec_why reason_of_process(struct reason_context *c, pid_t pid) {
+	char path[4096];
+	const struct launch_elf *elf = read_elf(c, pid);
+	if (!elf) {
+		return errno == EACCES ? REC_WHY_RIGHTS : REC_WHY_UNKNOWN;
+	}
+	if (!elf->is_elf) {
+		return REC_WHY_UNKNOWN;
+	}
+	if (!elf->is_ours) {
+		return elf->is_64_bit ? REC_WHY_UNKNOWN : REC_WHY_32_BIT;
+	}
+	if (process_link(pid, "exe", path, sizeof path) && strstr(path, "/valgrind/")) {
+		return REC_WHY_VALGRIND;
+	}
+	if (gained_rights(pid)) {
+		return REC_WHY_RIGHTS;
+	}
+	if (!elf->has_loader && !elf->is_loader) {
+		return elf->has_allocator ? REC_WHY_STATIC : REC_WHY_STRIPPED;
+	}
+	if (has_other_root(pid, c->recorder)) {
+		return REC_WHY_ROOT;
+	}
+	return c->recorder && c->segment ? look_at_environment(c, pid) : REC_WHY_PARENT;
+}

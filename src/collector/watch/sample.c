@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "collector/watch/sample.h"
+
+#include "base/vec.h"
+#include "sys/process.h"
+
+#include <sys/stat.h>
+
+enum {
+	MS = 1000000,
+	FIRST_GAP_NS = 4 * MS,
+	USUAL_GAP_NS = 250 * MS,
+	IDLE_GAP_NS = 2000 * MS,
+	SAMPLES_MAX = 4096,
+};
+
+// The gap grows with the run, so that a run of 100 ms has samples, and one of a day has no more
+// than it needs
+static uint64_t next_gap(const struct samples *s, uint64_t now_ns, bool is_idle) {
+	uint64_t gap = now_ns / 8;
+	gap = gap < FIRST_GAP_NS ? FIRST_GAP_NS : gap > USUAL_GAP_NS ? USUAL_GAP_NS : gap;
+	gap = is_idle && now_ns > IDLE_GAP_NS ? IDLE_GAP_NS : gap;
+	return gap < s->min_gap_ns ? s->min_gap_ns : gap;
+}
+
+// Of each two keep the higher
+static void thin_out(struct samples *s) {
+	size_t kept = 0;
+	for (size_t i = 0; i + 1 < s->n; i += 2) {
+		const struct rec_sample *a = &s->items[i], *b = &s->items[i + 1];
+		s->items[kept++] = b->rss_bytes >= a->rss_bytes ? *b : *a;
+	}
+	s->n = kept;
+	s->min_gap_ns = s->min_gap_ns ? s->min_gap_ns * 2 : USUAL_GAP_NS * 2;
+}
+
+static uint64_t segment_bytes(int fd) {
+	struct stat st;
+	return fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
+bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
+		int segment_fd) {
+	if (now_ns < s->next_ns) {
+		return false;
+	}
+	s->next_ns = now_ns + next_gap(s, now_ns, is_idle);
+	struct process_memory memory;
+	struct process_usage usage;
+	if (!process_memory(pid, &memory)) {
+		return true;
+	}
+	(void)process_usage(pid, &usage);
+	s->code_bytes = memory.code_bytes;
+	s->seccomp_mode = memory.seccomp_mode;
+	// An exec begins the kernel's mark anew
+	if (memory.peak_rss_bytes > s->peak_rss_bytes) {
+		s->peak_rss_bytes = memory.peak_rss_bytes;
+		s->peak_rss_time_ns = now_ns;
+	}
+	if (s->n >= SAMPLES_MAX) {
+		thin_out(s);
+	}
+	struct rec_sample *sample = vec_push(s);
+	if (!sample) {
+		return true;
+	}
+	uint64_t ours = segment_bytes(segment_fd);
+	*sample = (struct rec_sample){
+			.time_ns = now_ns,
+			.rss_bytes = memory.rss_bytes,
+			.rss_anon_bytes = memory.anon_bytes,
+			.rss_file_bytes = memory.file_bytes,
+			.rss_shmem_bytes = memory.shmem_bytes,
+			.ours_bytes = ours < memory.shmem_bytes ? ours : memory.shmem_bytes,
+			.heap_bytes = heap_bytes,
+			.minor_faults = usage.minor_faults,
+			.major_faults = usage.major_faults,
+			.n_threads = memory.n_threads,
+	};
+	return true;
+}
+
+void samples_finish(struct samples *s) {
+	vec_finish(s);
+}

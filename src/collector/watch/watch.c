@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+#include "collector/watch/watch.h"
+
+#include "sys/clock.h"
+#include "sys/fd_door.h"
+#include "sys/futex.h"
+#include "sys/process.h"
+#include "sys/signals.h"
+#include "sys/terminal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	VISITORS = 64,
+	BEAT_MS = 1250, // with the loop's one per second, less than two wake-ups
+};
+
+struct watch {
+	struct watch_params params;
+	pthread_t thread;
+	int stop_fd;
+	bool program_is_stopped; // of the watching thread alone
+	struct watch_end end;    // before has_ended
+	_Atomic bool has_ended;  // release; pairs with the acquire in watch_has_ended
+	_Atomic bool is_hurried;
+	_Atomic pid_t
+			visitors[VISITORS]; // 0: free. Put in by the watching thread, taken out by the other
+};
+
+static bool is_alive(const struct watch *w) {
+	return !atomic_load_explicit(&w->has_ended, memory_order_relaxed);
+}
+
+// ---- children
+
+static void tell_end(struct watch *w) {
+	w->end.time_ns = clock_now_ns();
+	atomic_store_explicit(&w->has_ended, true, memory_order_release);
+	atomic_store_explicit(w->params.bell, 1, memory_order_seq_cst);
+	futex_wake(w->params.bell, 1);
+}
+
+/** 0: none, or not to be found out. */
+static uint64_t limit_of(pid_t pid, int which) {
+	struct rlimit limit;
+	return prlimit(pid, (enum __rlimit_resource)which, NULL, &limit) != 0 ||
+					limit.rlim_cur == RLIM_INFINITY
+			? 0
+			: limit.rlim_cur;
+}
+
+static struct watch_limits limits_of(pid_t pid) {
+	uint64_t space = limit_of(pid, RLIMIT_AS), data = limit_of(pid, RLIMIT_DATA);
+	return (struct watch_limits){
+			.cpu_s = limit_of(pid, RLIMIT_CPU),
+			.file_bytes = limit_of(pid, RLIMIT_FSIZE),
+			.memory_bytes = space == 0 || (data > 0 && data < space) ? data : space,
+	};
+}
+
+static void note_end(struct watch *w, const siginfo_t *info) {
+	struct watch_end *end = &w->end;
+	end->is_signaled = info->si_code != CLD_EXITED;
+	end->status = info->si_status;
+	end->limits = limits_of(w->params.program);
+	(void)process_thread_name(w->params.program, w->params.program, end->name, sizeof end->name);
+	struct process_usage usage = {.children_faults = 1};
+	if (process_usage(w->params.program, &usage)) { // a zombie still has its times
+		end->user_ns = usage.user_ns;
+		end->system_ns = usage.system_ns;
+		end->minor_faults = usage.minor_faults;
+		end->major_faults = usage.major_faults;
+	}
+	siginfo_t again;
+	struct rusage rusage;
+	if (usage.children_faults == 0 &&
+			syscall(SYS_waitid, P_PID, w->params.program, &again, WEXITED | WNOHANG | WNOWAIT,
+					&rusage) == 0) {
+		end->max_rss_bytes = (uint64_t)rusage.ru_maxrss << 10;
+	}
+	tell_end(w);
+}
+
+// The shell must see its job stopped, but only where somebody can continue it: a SIGSTOP that a
+// process sent to a program in the background concerns that program alone
+static void stop_with_program(struct watch *w, int signal) {
+	w->program_is_stopped = true;
+	bool by_terminal = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+	if (by_terminal ? terminal_controls_us() : terminal_is_foreground()) {
+		witness_guard(w->params.witness, w->params.program);
+		(void)kill(getpid(), SIGSTOP); // all threads, at some moment from now on
+	}
+}
+
+// By fg or bg, which continue the program as well, or by a signal to us alone
+static void continue_program(struct watch *w) {
+	struct process_usage usage;
+	if (w->program_is_stopped && is_alive(w) && process_usage(w->params.program, &usage) &&
+			usage.state == 'T') {
+		(void)kill(w->params.program, SIGCONT);
+	}
+}
+
+static void reap(struct watch *w) {
+	for (;;) {
+		siginfo_t info = {0};
+		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) != 0 ||
+				info.si_pid == 0) {
+			return;
+		}
+		bool is_program = info.si_pid == w->params.program && is_alive(w);
+		bool is_end = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+				info.si_code == CLD_DUMPED;
+		if (is_program && is_end) {
+			note_end(w, &info); // before it is reaped: its pid is nobody else's yet
+		}
+		siginfo_t same = {0};
+		(void)waitid(P_PID, (id_t)info.si_pid, &same,
+				WNOHANG | (is_end ? WEXITED : WSTOPPED | WCONTINUED));
+		if (is_program && info.si_code == CLD_STOPPED) {
+			stop_with_program(w, info.si_status);
+		} else if (is_program && info.si_code == CLD_CONTINUED) {
+			w->program_is_stopped = false;
+		}
+	}
+}
+
+// ---- signals
+
+static void pass_on(struct watch *w, const struct signals_arrived *arrived) {
+	if (!is_alive(w)) {
+		atomic_store(&w->is_hurried, true);
+	} else if (w->params.is_attached) {
+		bool ends = arrived->signal != SIGUSR1 && arrived->signal != SIGUSR2;
+		if (ends) {
+			w->end.is_detached = true;
+			tell_end(w);
+		}
+	} else if (arrived->is_sent && arrived->sender != w->params.program &&
+			!witness_saw(w->params.witness, arrived->signal)) {
+		(void)kill(w->params.program, arrived->signal);
+	}
+}
+
+static void take_signals(struct watch *w) {
+	struct signals_arrived arrived;
+	bool is_continued = false;
+	while (signals_next(w->params.signals_fd, &arrived)) {
+		is_continued |= arrived.signal == SIGCONT;
+		if (arrived.signal != SIGCHLD && arrived.signal != SIGCONT) {
+			pass_on(w, &arrived);
+		}
+	}
+	reap(w);
+	if (is_continued) {
+		continue_program(w);
+	}
+}
+
+static void note_visitor(struct watch *w, pid_t pid) {
+	for (size_t i = 0; i < VISITORS; i++) {
+		pid_t free_place = 0;
+		if (atomic_compare_exchange_strong(&w->visitors[i], &free_place, pid)) {
+			return;
+		}
+	}
+}
+
+static bool is_program(void *user, pid_t pid, uid_t uid) {
+	struct watch *w = user;
+	(void)uid; // it may have dropped its rights: that is what the door is for
+	if (pid != w->params.program) {
+		note_visitor(w, pid);
+		return false;
+	}
+	return is_alive(w);
+}
+
+/** For poll: until the next beat, or the recording's end, if that was set. */
+static int patience_ms(const struct watch *w) {
+	if (w->params.ends_ns == 0 || !is_alive(w)) {
+		return BEAT_MS;
+	}
+	uint64_t now_ns = clock_now_ns();
+	uint64_t ms = now_ns < w->params.ends_ns ? (w->params.ends_ns - now_ns) / 1000000 + 1 : 0;
+	return (int)(ms < BEAT_MS ? ms : BEAT_MS);
+}
+
+static void look_at_attached(struct watch *w, bool has_program_ended) {
+	if (!w->params.is_attached || !is_alive(w)) {
+		return;
+	}
+	bool is_late = w->params.ends_ns != 0 && clock_now_ns() >= w->params.ends_ns;
+	if (has_program_ended || is_late) {
+		w->end.is_detached = !has_program_ended;
+		tell_end(w);
+	}
+}
+
+static void *run(void *user) {
+	struct watch *w = user;
+	struct pollfd fds[] = {
+			{.fd = w->params.signals_fd, .events = POLLIN}, {.fd = w->stop_fd, .events = POLLIN},
+			{.fd = w->params.door_fd, .events = POLLIN}, // poll skips a negative one
+			{.fd = w->params.is_attached ? w->params.program_fd : -1, .events = POLLIN},
+			{.fd = -1}, // of the control socket
+	};
+	struct control *control = w->params.control;
+	reap(w);
+	for (;;) {
+		atomic_fetch_add_explicit(w->params.heartbeat, 1, memory_order_relaxed);
+		fds[4] = control_awaited(control);
+		int most_ms = control_patience_ms(control, patience_ms(w));
+		if (poll(fds, sizeof fds / sizeof *fds, most_ms) < 0 && errno != EINTR) {
+			return NULL;
+		}
+		look_at_attached(w, fds[3].revents != 0);
+		if (fds[3].revents) {
+			fds[3].fd = -1; // said once
+		}
+		if (fds[1].revents) {
+			return NULL;
+		}
+		if (fds[0].revents) {
+			take_signals(w);
+		}
+		if (fds[2].revents) {
+			fd_door_serve(w->params.door_fd, w->params.segment_fd, is_program, w);
+		}
+		control_step(control, fds[4].revents);
+	}
+}
+
+struct watch *watch_start(const struct watch_params *params, struct err *err) {
+	struct watch *w = calloc(1, sizeof *w);
+	if (!w) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	w->params = *params;
+	w->stop_fd = eventfd(0, EFD_CLOEXEC);
+	int why = w->stop_fd < 0 ? errno : pthread_create(&w->thread, NULL, run, w);
+	if (why != 0) {
+		(void)err_system(err, why, "cannot watch the program");
+		if (w->stop_fd >= 0) {
+			(void)close(w->stop_fd);
+		}
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+bool watch_has_ended(const struct watch *w, struct watch_end *out) {
+	if (!atomic_load_explicit(&w->has_ended, memory_order_acquire)) {
+		return false;
+	}
+	if (out) {
+		*out = w->end;
+	}
+	return true;
+}
+
+bool watch_is_hurried(const struct watch *w) {
+	return atomic_load(&w->is_hurried);
+}
+
+pid_t watch_take_visitor(struct watch *w) {
+	for (size_t i = 0; i < VISITORS; i++) {
+		pid_t pid = atomic_load(&w->visitors[i]) != 0 ? atomic_exchange(&w->visitors[i], 0) : 0;
+		if (pid != 0) {
+			return pid;
+		}
+	}
+	return 0;
+}
+
+void watch_stop(struct watch *w) {
+	if (!w) {
+		return;
+	}
+	uint64_t one = 1;
+	(void)!write(w->stop_fd, &one, sizeof one);
+	(void)pthread_join(w->thread, NULL);
+	(void)close(w->stop_fd);
+	free(w);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Watches the recorded process, in a separate thread that sleeps until something happens.
+ *
+ *  - Every 1.25 s it wakes and raises the heartbeat, by which the target knows that the collector
+ *    lives: also while the thread that takes the events is busy with a large checkpoint.
+ *  - A signal that a process sent to heaptrack is sent on to the program, once. What the terminal
+ *    sends, or a process sends to the whole group, has reached the program by itself: it is in
+ *    the same process group.
+ *  - When the program stops (Ctrl+Z) heaptrack stops as well, after it, so that the shell sees a
+ *    stopped job; when heaptrack is continued, the program is.
+ *  - The program's end is noted, other children (orphans, where heaptrack is PID 1) are reaped.
+ *  - Who cannot open /proc/PID/fd gets the segment's descriptor by a socket, if it is the program.
+ *  - Who asks at the control socket is served.
+ *
+ * A program that heaptrack has attached to is not its child: its end is noticed through a pidfd,
+ * and recording ends with a signal to heaptrack or when the requested time is up.
+ *
+ * The caller has opened the signals (sys/signals.h) before it started any thread.
+ */
+
+#include "collector/control/serve.h"
+#include "sys/witness.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct watch_params {
+	pid_t program;
+	int signals_fd;              // signals_open
+	struct witness *witness;     // tells what was sent to the whole process group
+	int door_fd;                 // listen_on_abstract; -1: none
+	int segment_fd;              // what the door hands out
+	_Atomic uint32_t *bell;      // set to 1 and woken at the program's end
+	_Atomic uint32_t *heartbeat; // raised every 1.25 s, whatever other threads do
+	bool is_attached;            // to a program that ran before
+	int program_fd;              // then: its pidfd
+	struct control *control;     // or NULL
+	uint64_t ends_ns;            // then: CLOCK_MONOTONIC at which the recording ends; 0: never
+};
+
+/** Limits of the program as of its end (setrlimit); 0: none. */
+struct watch_limits {
+	uint64_t cpu_s, file_bytes;
+	uint64_t memory_bytes; // of its address space or its data, whichever is less
+};
+
+struct watch_end {
+	bool is_detached; // the program goes on: its recording shall end
+	bool is_signaled;
+	int status;                  // exit status, or the signal
+	char name[16];               // of the main thread, at the end; empty: not known
+	uint64_t time_ns;            // CLOCK_MONOTONIC
+	uint64_t user_ns, system_ns; // CPU time, with that of its waited-for children
+	uint64_t minor_faults, major_faults;
+	uint64_t
+			max_rss_bytes; // the kernel's account of its whole life, what was before its first exec
+						   // included; 0: mixed up with that of children
+	struct watch_limits limits;
+};
+
+struct watch;
+
+struct watch *watch_start(const struct watch_params *params, struct err *err);
+
+/** Any thread. True once the program has ended; then `out` (may be NULL) is filled. */
+bool watch_has_ended(const struct watch *w, struct watch_end *out);
+
+/** Any thread. True once somebody asked heaptrack to end although the program has: make haste. */
+bool watch_is_hurried(const struct watch *w);
+
+/**
+ * The recording's thread: a process that is not the program and asked for the segment, each once;
+ * 0: there is none. Some are forgotten when many come at once.
+ */
+pid_t watch_take_visitor(struct watch *w);
+
+/** End the thread. NULL is allowed. */
+void watch_stop(struct watch *w);
