@@ -4,10 +4,10 @@
 /**
  * Which functions of a process allocate memory: by their names in the symbol tables of its modules,
  * dynamic and static, with the prefixes that allocators are built with; in a static program that has
- * none, by what glibc's look like (injector/stripped.h). One entry per address.
+ * none, by what glibc's look like (injector/find/stripped.h). One entry per address.
  */
 
-#include "injector/known.h"
+#include "injector/find/known.h"
 #include "injector/space.h"
 #include "wire/resident.h"
 

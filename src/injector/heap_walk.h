@@ -7,7 +7,7 @@
  * known by what must hold in them (glibc 2.27 to 2.41 on x86-64), and what does not hold is left out
  * and counted. docs/attach.md tells what is looked at.
  *
- * The memory must not change meanwhile: that of a snapshot (injector/snapshot.h) or of a process
+ * The memory must not change meanwhile: that of a snapshot (injector/tracee/snapshot.h) or of a process
  * whose threads are all stopped.
  */
 

@@ -15,7 +15,7 @@
  * A process that is only about to start is caught before: then no event is missed.
  *
  * Each step either succeeds or leaves the process as it found it. All from one thread, of a process
- * that only SIGKILL can end (see injector/tracee.h).
+ * that only SIGKILL can end (see injector/tracee/tracee.h).
  */
 
 #include "base/buffer.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Reads files of other programs into a recording. importers.c has one row per format; the first one
+ * Reads files of other programs into a recording. import/importers.c has one row per format; the first one
  * that recognizes the start of a file reads it. Files are decompressed (gzip, zstd) first.
  *
  * A reader fills everything that recording.h requires, so that recording_is_valid holds; it sets

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "formats/formats.h"
-#include "session/import_profile.h"
+#include "session/profile/profile.h"
 
 enum { FUZZ_MAX_BYTES = 64 << 20 };
 

@@ -4,7 +4,7 @@
 // in, what comes out is a valid recording within bounds, or an error with a sentence
 
 #include "base/check.h"
-#include "session/import_heaptrack.h"
+#include "session/kde/heaptrack.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/find.h"
+#include "session/open/find.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

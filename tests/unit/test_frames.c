@@ -5,7 +5,7 @@
  * they do, wherever both say something.
  */
 
-#include "injector/frames.h"
+#include "injector/resident/frames.h"
 #include "recorder/core/eh.h"
 
 #include <elf.h>

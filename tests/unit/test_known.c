@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "injector/known.h"
+#include "injector/find/known.h"
 #include "wire/resident.h"
 
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 
 // Moved beginnings are run: the processor says whether they do what the originals do.
 
-#include "injector/relocate.h"
+#include "injector/arch/relocate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

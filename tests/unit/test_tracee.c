@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "injector/tracee.h"
+#include "injector/tracee/tracee.h"
 
 #include <errno.h>
 #include <pthread.h>

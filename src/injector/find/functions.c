@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "base/vec.h"
+#include "injector/arch/relocate.h"
+#include "injector/find.h"
+#include "injector/find/names.h"
+#include "injector/find/operators.h"
+#include "injector/find/stripped.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+// Of Nim's objects, before what points to it: its count; with orc a place among the roots, too; with refc its
+// type, and then blocks of `alloc` have as much
+enum { NIM_HEAD_ARC = 8, NIM_HEAD_ORC = 16, NIM_HEAD_REFC = 16 };
+
+struct found_function found_of(const struct module_code *module, const struct known_function *known,
+		uint64_t address, uint64_t size) {
+	return (struct found_function){
+			.name = known->name,
+			.module = module->name,
+			.address = address,
+			.size = size,
+			.module_start = module->start,
+			.module_end = module->end,
+			.what = known->what,
+			.ptr = known->ptr,
+			.size_register = known->size,
+			.times = known->times,
+			.known = known,
+	};
+}
+
+/** Is it there already, by another name? The name without a prefix is the one to show. */
+static bool is_found(struct found_functions *out, uint64_t address, const char *name) {
+	for (size_t i = 0; i < out->n; i++) {
+		if (out->items[i].address == address) {
+			if (out->items[i].name[0] == '_' && name[0] != '_') {
+				out->items[i].name = name;
+			}
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool reads_second(const struct module_code *module, const struct elf_symbol *symbol) {
+	struct slice code = module_code_bytes(module, symbol->address, symbol->size);
+	const struct function_code function = {code.data, code.size, code.size, symbol->address};
+	return relocate_reads_second(&function);
+}
+
+static bool look_through(struct found_functions *out, const struct module_code *module,
+		uint32_t table) {
+	struct elf_symbols symbols;
+	struct elf_symbol symbol;
+	if (!elf_symbols_init(&symbols, &module->image, table)) {
+		return true;
+	}
+	while (elf_symbols_next(&symbols, &symbol)) {
+		const struct known_function *known = find_is_code(&symbol) && known_may_be(symbol.name)
+				? known_function_of(symbol.name)
+				: NULL;
+		uint64_t address = module->bias + symbol.address;
+		if (!known || is_found(out, address, symbol.name)) {
+			continue;
+		}
+		struct found_function *item = vec_push(out);
+		if (!item) {
+			return false;
+		}
+		*item = found_of(module, known, address, symbol.size);
+		if (strstr(symbol.name, ".constprop") && !reads_second(module, &symbol)) {
+			item->size_register = 0; // the first argument of two is a constant
+		}
+		item->name = known->shown ? known->shown : symbol.name;
+	}
+	return true;
+}
+
+static bool has_name(const struct module_code *module, const char *beginning) {
+	struct elf_symbols symbols;
+	struct elf_symbol symbol;
+	bool has_table = elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
+	while (has_table && elf_symbols_next(&symbols, &symbol)) {
+		if (find_is_code(&symbol) && strncmp(symbol.name, beginning, strlen(beginning)) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** How many bytes before what it gives, or is given, the block begins. */
+static uint8_t nim_head(enum known_nim nim, bool is_orc, bool is_refc) {
+	switch (nim) {
+	case KNOWN_NIM_BLOCK: return is_refc ? NIM_HEAD_REFC : 0;
+	case KNOWN_NIM_DISPOSES: return is_orc ? NIM_HEAD_ORC : NIM_HEAD_ARC;
+	case KNOWN_NIM_OBJECT: return NIM_HEAD_REFC;
+	default: return 0;
+	}
+}
+
+/**
+ * Those of the last module, from `first` on: what is Nim's is known by its allocator, orc by its cycles,
+ * and refc, or mark and sweep, by how it makes objects.
+ */
+static void judge_nim(struct found_functions *out, size_t first, const struct module_code *module) {
+	bool has_any = false, is_refc = false;
+	for (size_t i = first; i < out->n; i++) {
+		has_any |= out->items[i].known->nim != KNOWN_NOT_NIM;
+		is_refc |= out->items[i].known->nim == KNOWN_NIM_OBJECT;
+	}
+	bool is_nim = has_any && has_name(module, "rawAlloc__system_");
+	bool is_orc = is_nim && !is_refc && has_name(module, "collectCycles");
+	size_t n = first;
+	for (size_t i = first; i < out->n; i++) {
+		struct found_function *f = &out->items[i];
+		f->behind = nim_head(f->known->nim, is_orc, is_refc);
+		if (f->known->nim == KNOWN_NOT_NIM || is_nim) {
+			out->items[n++] = *f;
+		}
+	}
+	out->n = n;
+}
+
+/** Those of the last module, from `first` on: is what is named as an allocator's function one? */
+static void judge_families(struct found_functions *out, size_t first,
+		const struct module_code *module) {
+	const char *family = NULL;
+	bool is_there = false;
+	size_t n = first;
+	for (size_t i = first; i < out->n; i++) {
+		const char *its = known_family(out->items[i].known);
+		if (its && its != family) {
+			family = its;
+			is_there = find_has_free_of(module, family);
+		}
+		if (!its || is_there) {
+			out->items[n++] = out->items[i];
+		}
+	}
+	out->n = n;
+}
+
+/** What may forbid the program the clock that the recorder reads, of a module that allocates. */
+static bool add_prctl(struct found_functions *out, const struct module_code *module) {
+	static const struct known_function prctl = {.name = "prctl",
+			.what = RESIDENT_CONFINES,
+			.ptr = 0,
+			.size = 1,
+			.times = RESIDENT_NO_REGISTER};
+	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
+	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
+		struct elf_symbols symbols;
+		struct elf_symbol symbol;
+		bool has_table = elf_symbols_init(&symbols, &module->image, tables[i]);
+		while (has_table && elf_symbols_next(&symbols, &symbol)) {
+			if (find_is_code(&symbol) && strcmp(symbol.name, prctl.name) == 0) {
+				struct found_function *item = vec_push(out);
+				uint64_t address = module->bias + symbol.address;
+				return item && (*item = found_of(module, &prctl, address, symbol.size), true);
+			}
+		}
+	}
+	return true;
+}
+
+bool find_is_stripped_static(const struct module_code *module) {
+	struct elf_segment segment;
+	struct elf_symbols symbols;
+	for (uint32_t i = 0; elf_segment_at(&module->image, i, &segment); i++) {
+		if (segment.type == PT_INTERP) {
+			return false;
+		}
+	}
+	// The table of a static-pie has nothing but its first entry, which means nothing
+	bool is_linked = elf_symbols_init(&symbols, &module->image, SHT_DYNSYM) && symbols.n > 1;
+	return !is_linked && !elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
+}
+
+bool find_functions(struct found_functions *out, const struct modules_code *modules,
+		struct err *err) {
+	*out = (struct found_functions){0};
+	for (size_t i = 0; i < modules->n; i++) {
+		const struct module_code *module = &modules->items[i];
+		if (find_is_loader(module) || find_is_of_tool(module)) {
+			continue;
+		}
+		size_t first = out->n;
+		if (!look_through(out, module, SHT_DYNSYM) || !look_through(out, module, SHT_SYMTAB)) {
+			vec_finish(out);
+			return err_memory(err);
+		}
+		if (out->n == first && find_is_stripped_static(module) && !stripped_find(out, module)) {
+			vec_finish(out);
+			return err_memory(err);
+		}
+		judge_families(out, first, module);
+		judge_nim(out, first, module);
+		operators_judge(out, first, module);
+		if (out->n > first && !add_prctl(out, module)) {
+			vec_finish(out);
+			return err_memory(err);
+		}
+	}
+	return true;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#include "injector/find/known.h"
+
+#include "base/check.h"
+#include "wire/allocators.h"
+#include "wire/resident.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { NONE = RESIDENT_NO_REGISTER };
+
+// ---- the table of allocators, as the registers of a call have it
+
+// Where a parameter stands among the others: each has a byte of a struct that is named for the function
+#define UNPACKED(...) __VA_ARGS__
+#define HOOK(result, name, parameters, arguments, what, without) \
+	struct at_##name {                                           \
+		char UNPACKED arguments;                                 \
+	};
+#define OPERATOR_NEW(name, ...)
+#define OPERATOR_DELETE(name, ...)
+#include "wire/allocators.def"
+#undef HOOK
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+
+#define AT(name, parameter) offsetof(struct at_##name, parameter)
+#define ROW(its_name, does, in, bytes, n, ...)                                            \
+	{                                                                                     \
+		.name = #its_name, .what = RESIDENT_##does, .ptr = in, .size = bytes, .times = n, \
+		__VA_ARGS__                                                                       \
+	}
+#define ROW_ALLOCATES(f, size)             ROW(f, ALLOCATES, NONE, AT(f, size), NONE)
+#define ROW_ALLOCATES_N(f, n, size)        ROW(f, ALLOCATES, NONE, AT(f, size), AT(f, n))
+#define ROW_ALLOCATES_TEXT(f, none)        ROW(f, ALLOCATES, NONE, RESIDENT_TEXT, NONE)
+#define ROW_ALLOCATES_AT(f, at, size)      ROW(f, ALLOCATES_AT, AT(f, at), AT(f, size), NONE)
+#define ROW_REALLOCATES(f, ptr, size)      ROW(f, REALLOCATES, AT(f, ptr), AT(f, size), NONE)
+#define ROW_REALLOCATES_N(f, ptr, n, size) ROW(f, REALLOCATES, AT(f, ptr), AT(f, size), AT(f, n))
+#define ROW_REALLOCATES_AT(f, at, n, size) ROW(f, REALLOCATES_AT, AT(f, at), AT(f, size), AT(f, n))
+#define ROW_FREES(f, ptr)                  ROW(f, FREES, AT(f, ptr), NONE, NONE)
+
+// As C++'s operators. One that throws cannot be called with a frame of ours on the stack, which no exception
+// passes: its twin is, that says so by NULL, and only if it does, the one itself in the end
+#define OPERATOR(...) ROW(__VA_ARGS__, .is_operator = true)
+#define ROW_NEW(f, size, twin) \
+	OPERATOR(f, ALLOCATES_OR_THROWS, NONE, AT(f, size), NONE, .quiet = #twin)
+#define ROW_NEW_N(f, n, size, twin) \
+	OPERATOR(f, ALLOCATES_OR_THROWS, NONE, AT(f, size), AT(f, n), .quiet = #twin)
+#define ROW_RENEW(f, ptr, size, twin) \
+	OPERATOR(f, REALLOCATES_OR_THROWS, AT(f, ptr), AT(f, size), NONE, .quiet = #twin)
+#define ROW_RENEW_N(f, ptr, n, size, twin) \
+	OPERATOR(f, REALLOCATES_OR_THROWS, AT(f, ptr), AT(f, size), AT(f, n), .quiet = #twin)
+#define ROW_NEW_NOTHROW(f, size) OPERATOR(f, ALLOCATES, NONE, AT(f, size), NONE)
+#define ROW_DELETE(f, ptr)       OPERATOR(f, FREES, AT(f, ptr), NONE, NONE)
+
+#define ROW_OF(name, ...)                                        ROW_OF_WORD(name, __VA_ARGS__)
+#define ROW_OF_WORD(name, word, ...)                             ROW_##word(name, __VA_ARGS__)
+#define HOOK(result, name, parameters, arguments, what, without) ROW_OF(name, OPERANDS_##what),
+#define OPERATOR_NEW(f, its_name, twin, ...)                                    \
+	{.name = #f,                                                                \
+			.what = (twin) ? RESIDENT_ALLOCATES_OR_THROWS : RESIDENT_ALLOCATES, \
+			.ptr = NONE,                                                        \
+			.size = 0,                                                          \
+			.times = NONE,                                                      \
+			.is_operator = true,                                                \
+			.shown = its_name,                                                  \
+			.quiet = (twin)},
+#define OPERATOR_DELETE(f, its_name, ...) \
+	{.name = #f,                          \
+			.what = RESIDENT_FREES,       \
+			.ptr = 0,                     \
+			.size = NONE,                 \
+			.times = NONE,                \
+			.is_operator = true,          \
+			.shown = its_name},
+
+static const struct known_function known[] = {
+#include "wire/allocators.def"
+};
+#undef HOOK
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+
+// ---- Firefox
+
+// Its own, which go past its malloc; those of others call malloc, and are no allocator's
+static const struct known_function firefox[] = {
+		{.name = "strdup",
+				.what = RESIDENT_ALLOCATES,
+				.ptr = NONE,
+				.size = RESIDENT_TEXT,
+				.times = NONE},
+		{.name = "strndup",
+				.what = RESIDENT_ALLOCATES,
+				.ptr = NONE,
+				.size = RESIDENT_TEXT,
+				.times = NONE},
+};
+enum { N_FIREFOX = sizeof firefox / sizeof *firefox };
+
+// ---- Nim
+
+// Nim's optimiser puts rawAlloc and rawDealloc into these in release builds. Not into others that run
+// destructors, which free more
+#define NIM_ALLOCATES(name, size, which) \
+	{ name, RESIDENT_ALLOCATES_WITHIN, NONE, size, NONE, .nim = which }
+#define NIM_FREES(name, ptr, which) \
+	{ name, RESIDENT_FREES, ptr, NONE, NONE, .nim = which }
+
+static const struct known_function nim[] = {
+		NIM_FREES("dealloc", 0, KNOWN_NIM_BLOCK),
+		NIM_FREES("alignedDealloc", 0, KNOWN_NIM_BLOCK),
+		NIM_FREES("nimRawDispose", 0, KNOWN_NIM_DISPOSES),
+		NIM_ALLOCATES("newObj", 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES("newObjNoInit", 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES("newObjRC1", 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES("rawNewStringNoInit", RESIDENT_NIM_STRING, KNOWN_NIM_OBJECT),
+};
+
+// NAME__system_N
+static const struct known_function nim_numbered[] = {
+		{.name = "rawAlloc",
+				.what = RESIDENT_ALLOCATES,
+				.ptr = NONE,
+				.size = 1,
+				.times = NONE}, // (region, size)
+		{.name = "rawDealloc", .what = RESIDENT_FREES, .ptr = 1, .size = NONE, .times = NONE},
+		NIM_ALLOCATES("rawNewObj", 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES("alloc", 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("alloc0", 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("allocImpl", 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("alloc0Impl", 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("allocSharedImpl", 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("allocShared0Impl", 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("realloc", 2, KNOWN_NIM_BLOCK), // (region, old, size)
+		NIM_ALLOCATES("reallocImpl", 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("realloc0Impl", 2, KNOWN_NIM_BLOCK), // (old, its size, size)
+		NIM_ALLOCATES("reallocSharedImpl", 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES("reallocShared0Impl", 2, KNOWN_NIM_BLOCK),
+		NIM_FREES("dealloc", 1, KNOWN_NIM_BLOCK),
+		NIM_FREES("deallocImpl", 0, KNOWN_NIM_BLOCK),
+		NIM_FREES("deallocSharedImpl", 0, KNOWN_NIM_BLOCK),
+};
+
+// ---- by name
+
+enum { N_KNOWN = sizeof known / sizeof *known, PLACES = 1024, NAME_MAX_BYTES = 48 };
+
+static uint16_t places[PLACES]; // index + 1 into `known`, with open addressing
+static pthread_once_t is_filled = PTHREAD_ONCE_INIT;
+
+/** False: it is longer than all that are known. */
+static bool hash_of(const char *name, uint32_t *hash) {
+	*hash = 2166136261u;
+	for (size_t i = 0; name[i]; i++) {
+		if (i == NAME_MAX_BYTES) {
+			return false;
+		}
+		*hash = (*hash ^ (uint8_t)name[i]) * 16777619u;
+	}
+	return true;
+}
+
+static void fill(void) {
+	_Static_assert(N_KNOWN < PLACES / 2, "few collide");
+	for (uint16_t i = 0; i < N_KNOWN; i++) {
+		uint32_t at;
+		check(hash_of(known[i].name, &at));
+		while (places[at % PLACES] != 0) {
+			at++;
+		}
+		places[at % PLACES] = (uint16_t)(i + 1);
+	}
+}
+
+static const struct known_function *look_up(const char *name) {
+	uint32_t at;
+	(void)pthread_once(&is_filled, fill);
+	if (!hash_of(name, &at)) {
+		return NULL;
+	}
+	for (; places[at % PLACES] != 0; at++) {
+		const struct known_function *f = &known[places[at % PLACES] - 1];
+		if (strcmp(f->name, name) == 0) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+/**
+ * Nim's own. No suffix: a clone of the compiler's (.constprop) takes other arguments, but for one that
+ * functions.c can tell the arguments of.
+ */
+static const struct known_function *look_up_nim(const char *name) {
+	static const char middle[] = "__system_", clone[] = ".constprop.";
+	const char *at = strstr(name, middle);
+	if (!at) {
+		return NULL;
+	}
+	const char *rest = at + sizeof middle - 1;
+	rest += *rest == 'u';
+	size_t n_digits = strspn(rest, "0123456789");
+	for (size_t i = 0; n_digits > 0 && i < sizeof nim_numbered / sizeof *nim_numbered; i++) {
+		const struct known_function *f = &nim_numbered[i];
+		bool is_it = strlen(f->name) == (size_t)(at - name) &&
+				strncmp(name, f->name, (size_t)(at - name)) == 0;
+		bool is_clone = strncmp(rest + n_digits, clone, sizeof clone - 1) == 0;
+		if (is_it && (rest[n_digits] == '\0' || (is_clone && f->nim == KNOWN_NIM_OBJECT))) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+const struct known_function *known_function_of(const char *name) {
+	const struct known_function *found = look_up(name);
+	for (size_t i = 0; !found && i < N_FIREFOX; i++) {
+		found = strcmp(firefox[i].name, name) == 0 ? &firefox[i] : NULL;
+	}
+	for (size_t i = 0; !found && i < sizeof nim / sizeof *nim; i++) {
+		found = strcmp(nim[i].name, name) == 0 ? &nim[i] : NULL;
+	}
+	return found ? found : look_up_nim(name);
+}
+
+const char *known_family(const struct known_function *f) {
+	static const char *const families[] = {"mi_", "tc_"};
+	if (f >= firefox && f < firefox + N_FIREFOX) {
+		return "moz_arena_";
+	}
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+		if (strncmp(f->name, families[i], strlen(families[i])) == 0) {
+			return families[i];
+		}
+	}
+	return NULL;
+}
+
+bool known_may_be(const char *name) {
+	switch (name[0]) {
+	case 'm':
+	case 'f':
+	case 'c':
+	case 'r':
+	case 'a':
+	case 'p':
+	case 'v':
+	case 'd':
+	case 's':
+	case 'j':
+	case 'n':
+	case 't':
+	case 'G': return true;
+	// Most names of C++ begin with _Z; the operators new and delete with _Zn and _Zd
+	case '_':
+		return name[1] == 'Z' ? name[2] == 'n' || name[2] == 'd'
+							  : name[1] == 'r' || (name[1] == '_' && name[2] == 'l');
+	default: return false;
+	}
+}

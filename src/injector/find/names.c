@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "injector/find/names.h"
+
+#include "injector/find.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+// What names alone tell: no instruction is looked at.
+
+bool find_is_code(const struct elf_symbol *symbol) {
+	// The value of STT_GNU_IFUNC is not the function but what chooses it
+	return symbol->type == STT_FUNC && symbol->section != SHN_UNDEF && symbol->address != 0;
+}
+
+uint64_t find_in(const struct module_code *module, uint32_t table, const char *name) {
+	struct elf_symbols symbols;
+	struct elf_symbol symbol;
+	if (!elf_symbols_init(&symbols, &module->image, table)) {
+		return 0;
+	}
+	while (elf_symbols_next(&symbols, &symbol)) {
+		if (symbol.section != SHN_UNDEF && strcmp(symbol.name, name) == 0) {
+			return module->bias + symbol.address;
+		}
+	}
+	return 0;
+}
+
+bool find_has_free_of(const struct module_code *module, const char *family) {
+	char name[16];
+	(void)snprintf(name, sizeof name, "%sfree", family);
+	return find_in(module, SHT_DYNSYM, name) != 0 || find_in(module, SHT_SYMTAB, name) != 0;
+}
+
+/** The loader's own little allocator serves itself, before there is another. */
+bool find_is_loader(const struct module_code *module) {
+	const char *slash = strrchr(module->name, '/');
+	const char *name = slash ? slash + 1 : module->name;
+	return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2.", 5) == 0;
+}
+
+/** Tools that stand in for the allocator themselves: what is behind them is what counts. */
+bool find_is_of_tool(const struct module_code *module) {
+	return strstr(module->name, "libheaptrack_") != NULL;
+}
+
+/** What functions of an allocator a program defines itself. */
+static void find_defined(const struct elf_image *image, bool *allocates, bool *frees) {
+	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
+	*allocates = *frees = false;
+	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
+		struct elf_symbols symbols;
+		struct elf_symbol symbol;
+		bool has_table = elf_symbols_init(&symbols, image, tables[i]);
+		while (has_table && elf_symbols_next(&symbols, &symbol)) {
+			const struct known_function *known = find_is_code(&symbol) && known_may_be(symbol.name)
+					? known_function_of(symbol.name)
+					: NULL;
+			bool is_plain = known && !known->is_operator && known->nim == KNOWN_NOT_NIM;
+			*allocates |= is_plain && known->what == RESIDENT_ALLOCATES;
+			*frees |= is_plain && known->what == RESIDENT_FREES;
+		}
+	}
+}
+
+bool find_defines_allocator(const struct elf_image *image) {
+	bool allocates, frees;
+	find_defined(image, &allocates, &frees);
+	return allocates && frees;
+}
+
+bool find_names_allocation(const struct elf_image *image) {
+	bool allocates, frees;
+	find_defined(image, &allocates, &frees);
+	return allocates;
+}
+
+static const struct known_function *known_plain(const struct elf_symbol *symbol) {
+	const struct known_function *known = find_is_code(symbol) && known_may_be(symbol->name)
+			? known_function_of(symbol->name)
+			: NULL;
+	return known && !known->is_operator && known->nim == KNOWN_NOT_NIM ? known : NULL;
+}
+
+/** Is there an exported function of that name, or at that address, that is called through another's? */
+static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol *local,
+		bool (*is_hidden)(const void *user, const char *name), const void *user) {
+	struct elf_symbols symbols;
+	struct elf_symbol s;
+	bool has_table = elf_symbols_init(&symbols, &m->image, SHT_DYNSYM);
+	while (has_table && elf_symbols_next(&symbols, &s)) {
+		if ((s.address == local->address || strcmp(s.name, local->name) == 0) && known_plain(&s) &&
+				!is_hidden(user, s.name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+uint32_t find_own_allocator(const struct module_code *m,
+		bool (*is_hidden)(const void *user, const char *name), const void *user, char *names,
+		size_t size) {
+	struct elf_symbols symbols;
+	struct elf_symbol s;
+	bool allocates = false, frees = false;
+	uint32_t n = 0;
+	size_t used = 0;
+	if (find_is_loader(m) || find_is_of_tool(m) || find_in(m, SHT_DYNSYM, "__libc_malloc") != 0) {
+		return 0;
+	}
+	bool has_table = elf_symbols_init(&symbols, &m->image, SHT_SYMTAB) ||
+			elf_symbols_init(&symbols, &m->image, SHT_DYNSYM);
+	while (has_table && elf_symbols_next(&symbols, &s)) {
+		const struct known_function *known = known_plain(&s);
+		const char *family = known ? known_family(known) : NULL;
+		if (!known || (family && !find_has_free_of(m, family)) ||
+				is_stood_in_for(m, &s, is_hidden, user)) {
+			continue;
+		}
+		allocates |= known->what == RESIDENT_ALLOCATES;
+		frees |= known->what == RESIDENT_FREES;
+		if (used + strlen(s.name) + 3 < size) {
+			used += (size_t)snprintf(names + used, size - used, "%s%s", n > 0 ? ", " : "", s.name);
+			n++;
+		}
+	}
+	return allocates && frees ? n : 0;
+}
+
+uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name) {
+	for (size_t i = 0; i < modules->n; i++) {
+		const struct module_code *m = &modules->items[i];
+		const char *slash = strrchr(m->name, '/');
+		if (module && strncmp(slash ? slash + 1 : m->name, module, strlen(module)) != 0) {
+			continue;
+		}
+		uint64_t address = find_in(m, SHT_DYNSYM, name);
+		if (address != 0) {
+			return address;
+		}
+	}
+	return 0;
+}

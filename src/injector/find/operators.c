@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * An operator is read from the module's file, and where it calls or jumps to is looked at: directly,
+ * or by an entry of the PLT, whose word of the GOT is told a name by a relocation.
+ *
+ *   libstdc++       _Znwm:   call malloc@plt       left alone
+ *   jemalloc        _Znwm:   its fast path         hooked
+ *                   _Znam:   jmp _Znwm             left alone
+ *                   _ZdlPv:  jmp free@plt          left alone
+ *   tcmalloc        _ZdlPvm: its fast path, and
+ *                            jmp tc_free@plt       hooked; what is nested in it is not counted again
+ */
+
+#include "injector/find/operators.h"
+
+#include "injector/arch/relocate.h"
+
+#include <elf.h>
+#include <string.h>
+
+enum {
+	WAYS_MAX = 32,
+	WAY_BYTES_MAX = 16,   // of a function that only sets an argument and jumps
+	FUNCTIONS_MAX = 1024, // that a module has, by far
+};
+
+static size_t ways_out(const struct module_code *module, const struct found_function *f,
+		uint64_t *ways) {
+	struct slice code = module_code_bytes(module, f->address - module->bias, f->size);
+	const struct function_code function = {code.data, code.size, code.size, f->address};
+	return relocate_ways_out(&function, ways, WAYS_MAX);
+}
+
+// ---- the PLT
+
+/** What the relocation of one word of the GOT names. NULL: none does. */
+static const char *name_of_word(const struct module_code *module, uint64_t word) {
+	const struct elf_image *e = &module->image;
+	struct elf_section section, symbols, names;
+	for (uint32_t i = 0; elf_section_at(e, i, &section); i++) {
+		if (section.type != SHT_RELA || !elf_section_at(e, section.link, &symbols) ||
+				symbols.type != SHT_DYNSYM || !elf_section_at(e, symbols.link, &names)) {
+			continue;
+		}
+		struct slice table = elf_section_bytes(e, &section);
+		struct slice of_symbols = elf_section_bytes(e, &symbols);
+		struct slice text = elf_section_bytes(e, &names);
+		Elf64_Rela rela;
+		for (size_t at = 0; at + sizeof rela <= table.size; at += sizeof rela) {
+			Elf64_Sym symbol;
+			memcpy(&rela, table.data + at, sizeof rela);
+			uint64_t index = ELF64_R_SYM(rela.r_info);
+			if (rela.r_offset != word || (index + 1) * sizeof symbol > of_symbols.size) {
+				continue;
+			}
+			memcpy(&symbol, of_symbols.data + index * sizeof symbol, sizeof symbol);
+			bool is_text = symbol.st_name < text.size &&
+					memchr(text.data + symbol.st_name, 0, text.size - symbol.st_name);
+			return is_text ? (const char *)text.data + symbol.st_name : NULL;
+		}
+	}
+	return NULL;
+}
+
+/** An entry of the PLT at `address`, as the process counts, goes to a function of this name. */
+static const char *name_of_entry(const struct module_code *module, uint64_t address) {
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	struct slice code = module_code_bytes(module, address - module->bias, 16);
+	size_t at = code.size >= 4 && memcmp(code.data, endbr64, 4) == 0 ? 4 : 0;
+	at += at < code.size && code.data[at] == 0xf2; // bnd
+	int32_t distance;
+	if (at + 6 > code.size || code.data[at] != 0xff || code.data[at + 1] != 0x25) { // jmp *(%rip)
+		return NULL;
+	}
+	memcpy(&distance, code.data + at + 2, sizeof distance);
+	return name_of_word(module, address - module->bias + at + 6 + (uint64_t)(int64_t)distance);
+}
+
+// ---- judging
+
+static const struct found_function *found_at(const struct found_functions *all, size_t first,
+		uint64_t address) {
+	for (size_t i = first; i < all->n; i++) {
+		if (all->items[i].address == address) {
+			return &all->items[i];
+		}
+	}
+	return NULL;
+}
+
+/** Where a way goes, if it is to one that allocates or frees; NULL otherwise. */
+static const struct known_function *known_way(const struct module_code *module,
+		const struct found_functions *all, size_t first, uint64_t way) {
+	const struct found_function *found = found_at(all, first, way);
+	const char *name = found ? NULL : name_of_entry(module, way);
+	return found ? found->known : name ? known_function_of(name) : NULL;
+}
+
+/** Does it allocate by another that is known, and, if that is asked, may throw? */
+static bool allocates_by_other(const struct module_code *module, const struct found_functions *all,
+		size_t first, const struct found_function *f, bool must_throw) {
+	uint64_t ways[WAYS_MAX];
+	size_t n = ways_out(module, f, ways);
+	for (size_t i = 0; i < n; i++) {
+		const struct known_function *k = known_way(module, all, first, ways[i]);
+		if (k && (must_throw ? k->quiet != NULL : k->what != RESIDENT_FREES)) {
+			return true;
+		}
+	}
+	return n == WAYS_MAX; // too much to know
+}
+
+/** Is a function that frees nothing but a way to another? */
+static bool only_goes_on(const struct module_code *module, const struct found_functions *all,
+		size_t first, const struct found_function *f) {
+	uint64_t ways[WAYS_MAX];
+	return f->size <= WAY_BYTES_MAX && ways_out(module, f, ways) == 1 &&
+			known_way(module, all, first, ways[0]);
+}
+
+/** The function of that name, as it would be found. */
+static struct found_function quiet_of(const struct module_code *module,
+		const struct found_function *f) {
+	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
+	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
+		struct elf_symbols symbols;
+		struct elf_symbol s;
+		bool has_table = elf_symbols_init(&symbols, &module->image, tables[i]);
+		while (has_table && elf_symbols_next(&symbols, &s)) {
+			if (s.type == STT_FUNC && s.section != SHN_UNDEF &&
+					strcmp(s.name, f->known->quiet) == 0) {
+				return (struct found_function){.address = module->bias + s.address, .size = s.size};
+			}
+		}
+	}
+	return (struct found_function){0};
+}
+
+/** True: it stays among those found, to be hooked or to be told of. */
+static bool stays(const struct module_code *module, const struct found_functions *all, size_t first,
+		struct found_function *f) {
+	if (f->what == RESIDENT_FREES) {
+		return !only_goes_on(module, all, first, f);
+	}
+	if (allocates_by_other(module, all, first, f, false)) {
+		return false;
+	}
+	if (!f->known->quiet) {
+		return true;
+	}
+	const struct found_function quiet = quiet_of(module, f);
+	if (quiet.address == 0 || allocates_by_other(module, all, first, &quiet, true)) {
+		f->why_not = "it may throw an exception, and it has no nothrow variant";
+	}
+	f->quiet_at = quiet.address;
+	return true;
+}
+
+void operators_judge(struct found_functions *out, size_t first, const struct module_code *module) {
+	bool has_allocator = false;
+	for (size_t i = first; i < out->n; i++) {
+		has_allocator |= !out->items[i].known->is_operator;
+	}
+	bool is_dropped[FUNCTIONS_MAX] = {
+			false}; // judged by all, so nothing goes before the last is judged
+	for (size_t i = first; i < out->n && i - first < FUNCTIONS_MAX; i++) {
+		struct found_function *f = &out->items[i];
+		is_dropped[i - first] = f->known->is_operator &&
+				!(has_allocator && stays(module, out, first, f));
+	}
+	size_t n = first;
+	for (size_t i = first; i < out->n; i++) {
+		bool is_judged = i - first < FUNCTIONS_MAX;
+		if (is_judged ? !is_dropped[i - first] : !out->items[i].known->is_operator) {
+			out->items[n++] = out->items[i];
+		}
+	}
+	out->n = n;
+}

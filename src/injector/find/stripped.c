@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * The functions of glibc's malloc.c call each other, and some complain with a sentence that no other
+ * has. Those are recognized by their sentences, and the others by whom they call and who calls them:
+ *
+ *      "realloc(): invalid pointer"    realloc ──────► malloc ──► _int_malloc  "malloc(): "
+ 		"smallbin..."
+ *                                         │ │                          ▲  ▲
+ *      "realloc(): invalid old size"      │ └► _int_realloc ───────────┘  │
+ *                                         ▼                     calloc ───┤ (multiplies)
+ *      "free(): invalid pointer"       free ─► _int_free                  │
+ *                                         └──► munmap_chunk "munmap_..."  │
+ *                        _mid_memalign ──────► _int_memalign ─────────────┘ "newsize >= nb && ..."
+ *
+ * Each must be the only one that fits. So was malloc.c from 2.19 on, with whatever compiler; up to 2.33
+ * there are twins that check more (free_check and its kind), which nobody calls but by pointers. What
+ * another version or compiler has made differently fits nowhere, and nothing is hooked.
+ */
+
+#include "injector/find/stripped.h"
+
+#include "base/vec.h"
+#include "injector/find/code_map.h"
+
+#include <elf.h>
+
+enum { NO_FUNCTION = UINT32_MAX, MALLOC_ALIGNMENT = 16 };
+
+/** What is known of a program; indexes of functions. */
+struct malloc_parts {
+	uint32_t int_free, munmap_chunk, int_malloc, int_realloc, int_memalign;
+	uint32_t malloc, free, calloc, realloc, memalign;
+};
+
+// ---- sets of functions
+
+static uint32_t only_one(const struct code_users *users) {
+	return users->is_whole && users->n == 1 ? users->items[0] : NO_FUNCTION;
+}
+
+static struct code_users users_of_text(const struct code_map *m, const char *text) {
+	struct code_users users = {0};
+	code_map_users_of_text(m, text, &users);
+	return users;
+}
+
+static uint32_t only_user_of_text(const struct code_map *m, const char *text) {
+	const struct code_users users = users_of_text(m, text);
+	return only_one(&users);
+}
+
+static struct code_users users_of(const struct code_map *m, uint32_t function) {
+	struct code_users users = {0};
+	if (function != NO_FUNCTION) {
+		code_map_users(m, m->functions.items[function].address, &users);
+	}
+	return users;
+}
+
+static void drop(struct code_users *users, uint32_t function) {
+	for (size_t i = 0; i < users->n; i++) {
+		if (users->items[i] == function) {
+			users->items[i--] = users->items[--users->n];
+		}
+	}
+}
+
+/** Keep those that `function` refers to. */
+static void keep_used_by(const struct code_map *m, struct code_users *users, uint32_t function) {
+	for (size_t i = 0; i < users->n; i++) {
+		if (!code_map_refers(m, function, users->items[i])) {
+			users->items[i--] = users->items[--users->n];
+		}
+	}
+}
+
+static void keep_common(struct code_users *users, const struct code_users *others) {
+	for (size_t i = 0; i < users->n; i++) {
+		if (!code_users_have(others, users->items[i])) {
+			users->items[i--] = users->items[--users->n];
+		}
+	}
+	users->is_whole &= others->is_whole;
+}
+
+/** Twins that check more are known by their addresses only. */
+static void keep_called(const struct code_map *m, struct code_users *users) {
+	for (size_t i = 0; i < users->n; i++) {
+		if (!code_map_is_called(m, users->items[i])) {
+			users->items[i--] = users->items[--users->n];
+		}
+	}
+}
+
+// ---- one after the other
+
+static uint32_t find_int_free(const struct code_map *m) {
+	struct code_users users = users_of_text(m, "free(): invalid pointer");
+	const struct code_users others = users_of_text(m, "double free or corruption (!prev)");
+	if (users.n > 1) {
+		keep_common(&users, &others);
+	}
+	return only_one(&users);
+}
+
+static uint32_t find_realloc(const struct code_map *m, const struct malloc_parts *p) {
+	struct code_users users = users_of_text(m, "realloc(): invalid pointer");
+	const struct code_users callers = users_of(m, p->int_realloc);
+	keep_common(&users, &callers);
+	keep_called(m, &users);
+	return only_one(&users);
+}
+
+/** It frees both kinds of blocks, and realloc to nothing calls it. */
+static uint32_t find_free(const struct code_map *m, const struct malloc_parts *p) {
+	struct code_users users = users_of(m, p->int_free);
+	const struct code_users others = users_of(m, p->munmap_chunk);
+	keep_common(&users, &others);
+	drop(&users, p->int_free);
+	drop(&users, p->realloc);
+	keep_used_by(m, &users, p->realloc);
+	return only_one(&users);
+}
+
+/** What realloc of nothing calls; what makes a thread's cache is called by that in turn. */
+static uint32_t find_malloc(const struct code_map *m, const struct malloc_parts *p) {
+	struct code_users users = users_of(m, p->int_malloc);
+	drop(&users, p->int_malloc);
+	drop(&users, p->int_realloc);
+	keep_used_by(m, &users, p->realloc);
+	const struct code_users all = users;
+	for (size_t i = 0; i < all.n; i++) {
+		for (size_t k = 0; k < all.n; k++) {
+			if (i != k && code_map_refers(m, all.items[k], all.items[i])) {
+				drop(&users, all.items[i]);
+			}
+		}
+	}
+	return only_one(&users);
+}
+
+static uint32_t find_calloc(const struct code_map *m, const struct malloc_parts *p) {
+	struct code_users users = users_of(m, p->int_malloc);
+	const uint32_t others[] = {p->int_malloc, p->int_realloc, p->int_memalign, p->malloc,
+			p->realloc};
+	for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
+		drop(&users, others[i]);
+	}
+	for (size_t i = 0; i < users.n; i++) {
+		if (!code_map_multiplies(m, users.items[i])) {
+			users.items[i--] = users.items[--users.n];
+		}
+	}
+	keep_called(m, &users);
+	return only_one(&users);
+}
+
+/** All of its kind go through one, (alignment, size); NO_FUNCTION if the compiler has spread it out. */
+static uint32_t find_memalign(const struct code_map *m, const struct malloc_parts *p) {
+	struct code_users users = users_of(m, p->int_memalign);
+	drop(&users, p->int_memalign);
+	keep_called(m, &users);
+	uint32_t found = only_one(&users);
+	return found != NO_FUNCTION && code_map_compares_first(m, found, MALLOC_ALIGNMENT)
+			? found
+			: NO_FUNCTION;
+}
+
+static bool is_whole(const struct malloc_parts *p) {
+	const uint32_t all[] = {p->int_free, p->munmap_chunk, p->int_malloc, p->int_realloc, p->malloc,
+			p->free, p->calloc, p->realloc};
+	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+		for (unsigned k = 0; k < i; k++) {
+			if (all[k] == all[i]) {
+				return false;
+			}
+		}
+		if (all[i] == NO_FUNCTION) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool recognize(const struct code_map *m, struct malloc_parts *p) {
+	*p = (struct malloc_parts){
+			.int_free = find_int_free(m),
+			.munmap_chunk = only_user_of_text(m, "munmap_chunk(): invalid pointer"),
+			.int_malloc = only_user_of_text(m, "malloc(): smallbin double linked list corrupted"),
+			.int_realloc = only_user_of_text(m, "realloc(): invalid old size"),
+			.int_memalign = only_user_of_text(m,
+					"newsize >= nb && (((unsigned long) (chunk2mem (p))) % alignment) == 0"),
+	};
+	if (p->int_realloc == NO_FUNCTION || (p->realloc = find_realloc(m, p)) == NO_FUNCTION) {
+		return false;
+	}
+	p->free = find_free(m, p);
+	p->malloc = find_malloc(m, p);
+	p->calloc = find_calloc(m, p);
+	p->memalign = find_memalign(m, p);
+	return is_whole(p);
+}
+
+// ---- what is found
+
+static bool add(struct found_functions *out, const struct module_code *module, const char *name,
+		const struct code_map *m, uint32_t function) {
+	struct found_function *f = vec_push(out);
+	const struct known_function *known = known_function_of(name);
+	if (!f) {
+		return false;
+	}
+	if (function == NO_FUNCTION) {
+		*f = found_of(module, known, 0, 0);
+		f->why_not = "the program is stripped, and the function was not recognized";
+	} else {
+		const struct code_function *there = &m->functions.items[function];
+		*f = found_of(module, known, module->bias + there->address, there->size);
+	}
+	return true;
+}
+
+bool stripped_find(struct found_functions *out, const struct module_code *module) {
+	struct code_map map;
+	struct malloc_parts p;
+	bool ok = true;
+	if (code_map_init(&map, &module->image) && recognize(&map, &p)) {
+		ok = add(out, module, "malloc", &map, p.malloc) && add(out, module, "free", &map, p.free) &&
+				add(out, module, "calloc", &map, p.calloc) &&
+				add(out, module, "realloc", &map, p.realloc) &&
+				add(out, module, "memalign", &map, p.memalign);
+	}
+	code_map_finish(&map);
+	return ok;
+}

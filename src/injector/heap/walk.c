@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ *   libc's data: main's arena ──next──► arena ──next──► ... back to main's
+ *                  │ top                  │ top
+ *   [heap]  ┌──┬──┬▼───┐     64 MiB:┌─────▼┐──prev──►┌──────┐
+ *           │  │  │top │            │ heap │         │ heap │
+ *           └──┴──┴────┘            └──────┘         └──────┘
+ *
+ * An arena is known by its bins: an empty one points to itself. A heap is believed only if its chunks
+ * lead from its beginning exactly to its end.
+ */
+
+#include "base/vec.h"
+#include "injector/heap/parts.h"
+#include "injector/heap_walk.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	PAGE = 4096,
+	WINDOW = 256 << 10,
+	DATA_MAX = 64 << 20, // of a static program
+	EMPTY_BINS_MIN = 32, // bins of large sizes are empty in any program
+	ARENAS_MAX = 4096,
+	HEAPS_MAX = 1 << 16,
+	HEAP_INFO = 48,     // bytes of it,
+	HEAP_INFO_OLD = 32, // before 2.35
+};
+
+static const uint64_t HEAP_MAX_BYTES = 64ull << 20;
+
+// ---- memory
+
+bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t bytes) {
+	return pread(w->reader.memory, to, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+static bool move_window(struct heap_reader *r, uint64_t at) {
+	// Not by process_vm_readv: it pins pages, for which the kernel gives the copy pages of its own
+	ssize_t n = pread(r->memory, r->window, WINDOW, (off_t)at);
+	r->at = at;
+	r->n = n > 0 ? (size_t)n : 0;
+	return r->n >= sizeof(uint64_t);
+}
+
+/** Eight bytes, by the window. False: not readable. */
+static inline bool read_word(struct heap_reader *r, uint64_t at, uint64_t *out) {
+	uint64_t into = at - r->at; // huge if it lies before the window
+	if (into > r->n || r->n - into < sizeof *out) {
+		if (!move_window(r, at)) {
+			return false;
+		}
+		into = 0;
+	}
+	memcpy(out, r->window + into, sizeof *out);
+	return true;
+}
+
+bool heap_add(struct heap_walker *w, uint64_t chunk, uint64_t size) {
+	struct heap_block *block = vec_push(&w->out->blocks);
+	if (block) {
+		// The last word of a chunk in use is the first of the chunk behind it, but for a mapped one
+		*block = (struct heap_block){chunk + CHUNK_HEAD, size - 8};
+	}
+	w->has_failed |= !block;
+	return block != NULL;
+}
+
+uint64_t heap_run_end(const struct heap_walker *w, uint64_t at) {
+	uint64_t end = at;
+	for (size_t i = 0; i < w->space->mappings.n; i++) {
+		const struct mapping *m = &w->space->mappings.items[i];
+		bool has_file = m->name[0] != '\0' && strcmp(m->name, "[heap]") != 0;
+		if (m->start <= end && end < m->end && m->is_writable && !m->is_shared && !has_file) {
+			end = m->end;
+		}
+	}
+	return end;
+}
+
+// ---- arenas
+
+static uint64_t bin_address(uint64_t arena, unsigned bin) {
+	return arena + offsetof(struct arena_image, bins) + 16ull * bin - CHUNK_HEAD;
+}
+
+/** The next of the ring: `main` itself, or one that lies where a heap begins. */
+static bool is_next(uint64_t next, uint64_t main) {
+	uint64_t into = next & (HEAP_MAX_BYTES - 1);
+	return next == main || into == HEAP_INFO || into == HEAP_INFO_OLD;
+}
+
+/** Empty bins alone do not tell where the arena begins: each points to itself at any distance. */
+static bool looks_like_arena(const struct arena_image *a, uint64_t at, uint64_t main) {
+	unsigned n_empty = 0;
+	for (unsigned i = 0; i < N_BINS; i++) {
+		uint64_t own = bin_address(at, i);
+		n_empty += a->bins[2 * i] == own && a->bins[2 * i + 1] == own;
+		if ((a->bins[2 * i] == own) != (a->bins[2 * i + 1] == own)) {
+			return false;
+		}
+	}
+	bool is_unused = a->top == bin_address(at, 0);
+	return n_empty >= EMPTY_BINS_MIN && a->mutex >= 0 && a->mutex <= 2 && a->top % 16 == 0 &&
+			is_next(a->next, main) && a->system_bytes <= a->max_system_bytes &&
+			(a->top > a->system_bytes) && is_unused == (a->system_bytes == 0);
+}
+
+/** The library's writable data, or that of a static program. */
+static bool find_main_in(struct heap_walker *w, const struct mapping *m) {
+	uint64_t bytes = m->end - m->start;
+	uint8_t *data = bytes <= DATA_MAX ? malloc(bytes) : NULL;
+	bool is_found = false;
+	ssize_t got = data ? pread(w->reader.memory, data, bytes, (off_t)m->start) : -1;
+	for (size_t i = 0; !is_found && got > 0 && i + sizeof(struct arena_image) <= (size_t)got;
+			i += 16) {
+		// The bin of the largest chunks first: it is the rarest to have any
+		uint64_t last;
+		memcpy(&last, data + i + offsetof(struct arena_image, bins) + 16 * (N_BINS - 1),
+				sizeof last);
+		struct heap_arena arena = {.at = m->start + i};
+		if (last != bin_address(arena.at, N_BINS - 1)) {
+			continue;
+		}
+		memcpy(&arena.image, data + i, sizeof arena.image);
+		struct heap_arena *item = looks_like_arena(&arena.image, arena.at, arena.at)
+				? vec_push(&w->arenas)
+				: NULL;
+		if (item) {
+			*item = arena;
+			w->data_at = m->start;
+			w->data_bytes = (uint64_t)got;
+			is_found = true;
+		}
+	}
+	free(data);
+	return is_found;
+}
+
+static bool find_main(struct heap_walker *w) {
+	for (size_t i = 0; i < w->space->mappings.n; i++) {
+		const struct mapping *m = &w->space->mappings.items[i];
+		bool is_data = m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '/';
+		if (is_data && find_main_in(w, m)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The ring of arenas, from main's. A broken one ends there, and is told. */
+static void follow_arenas(struct heap_walker *w) {
+	uint64_t main_at = w->arenas.items[0].at;
+	for (uint64_t at = w->arenas.items[0].image.next; at != main_at;) {
+		struct heap_arena arena = {.at = at};
+		struct heap_arena *item = w->arenas.n < ARENAS_MAX &&
+						heap_read(w, at, &arena.image, sizeof arena.image) &&
+						looks_like_arena(&arena.image, at, main_at)
+				? vec_push(&w->arenas)
+				: NULL;
+		if (!item) {
+			w->out->n_unsure++;
+			return;
+		}
+		*item = arena;
+		at = arena.image.next;
+	}
+}
+
+// ---- heaps
+
+/**
+ * Chunks from `at` on, to the top chunk or, where a heap ended before the next began, to the two
+ * chunks that glibc ends it with: one of 16 bytes and one of none.
+ */
+static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64_t end) {
+	uint64_t size, next = 0;
+	bool is_other = w->arenas.n > 0 && top != w->arenas.items[0].image.top;
+	if (at != top && !read_word(&w->reader, at + 8, &next)) {
+		return false;
+	}
+	while (at != top) {
+		if (at > end - CHUNK_HEAD) {
+			return false;
+		}
+		size = next;
+		uint64_t bytes = size & ~(uint64_t)SIZE_FLAGS;
+		if (bytes == CHUNK_HEAD && is_other && read_word(&w->reader, at + CHUNK_HEAD + 8, &next) &&
+				(next & ~(uint64_t)SIZE_FLAGS) == 0) {
+			return end - at <= 2 * CHUNK_MIN;
+		}
+		if (bytes < CHUNK_MIN || bytes % 16 != 0 || (size & IS_MAPPED) || bytes > end - at) {
+			return false;
+		}
+		if (at < top && at + bytes > top) {
+			return at + bytes + CHUNK_MIN > end; // the top a moment ago: a block is being cut off
+		}
+		if (!read_word(&w->reader, at + bytes + 8, &next)) {
+			return false;
+		}
+		if ((next & IN_USE_BEFORE) && !heap_add(w, at, bytes)) {
+			return false;
+		}
+		at += bytes;
+	}
+	return true;
+}
+
+/** All of a heap or nothing. */
+static void walk_heap(struct heap_walker *w, uint64_t at, uint64_t top, uint64_t end) {
+	size_t n = w->out->blocks.n;
+	if (walk_chunks(w, (at + 15) & ~15ull, top, end)) {
+		w->out->n_heaps++;
+	} else {
+		w->out->blocks.n = n;
+		w->out->n_unsure++;
+	}
+}
+
+static void walk_main(struct heap_walker *w) {
+	const struct heap_arena *a = &w->arenas.items[0];
+	if (a->image.top == bin_address(a->at, 0)) {
+		return; // nothing was ever allocated
+	}
+	// The top chunk's own header would not do: a thread may be about to write it
+	uint64_t begin = heap_find_parameters(w) ? w->parameters.heap_begin : 0;
+	uint64_t end = begin + a->image.system_bytes;
+	if (begin == 0 || a->image.top < begin || a->image.top >= end || heap_run_end(w, begin) < end) {
+		w->out->n_unsure++; // in pieces: somebody else moved the break
+		return;
+	}
+	walk_heap(w, begin, a->image.top, end);
+}
+
+/** Its heaps, the newest first, which has the top. Each begins with what heap_info says. */
+static void walk_other(struct heap_walker *w, const struct heap_arena *a) {
+	uint64_t mask = HEAP_MAX_BYTES - 1;
+	uint64_t info_bytes = a->at & mask; // the arena lies behind the first heap's
+	uint64_t heap = a->image.top & ~mask;
+	for (unsigned i = 0; heap != 0 && i < HEAPS_MAX; i++) {
+		struct {
+			uint64_t arena, prev, bytes, writable_bytes;
+		} info;
+		if (!heap_read(w, heap, &info, sizeof info) || info.arena != a->at ||
+				info.bytes > HEAP_MAX_BYTES ||
+				(info_bytes != HEAP_INFO && info_bytes != HEAP_INFO_OLD)) {
+			w->out->n_unsure++;
+			return;
+		}
+		bool is_first = info.prev == 0;
+		uint64_t begin = is_first ? a->at + sizeof a->image : heap + info_bytes;
+		walk_heap(w, begin, a->image.top, heap + info.bytes);
+		heap = info.prev;
+	}
+}
+
+// ---- all of it
+
+static int compare_blocks(const void *a, const void *b) {
+	const struct heap_block *x = a, *y = b;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+static void sort_blocks(struct heap_walk *out) {
+	size_t i = 1;
+	while (i < out->blocks.n && out->blocks.items[i - 1].address < out->blocks.items[i].address) {
+		i++;
+	}
+	if (i < out->blocks.n) { // heaps are walked one after the other, most often upwards
+		qsort(out->blocks.items, out->blocks.n, sizeof *out->blocks.items, compare_blocks);
+	}
+}
+
+bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t pid) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+	*out = (struct heap_walk){0};
+	struct heap_walker w = {.out = out, .space = space};
+	w.reader.memory = open(path, O_RDONLY | O_CLOEXEC);
+	w.reader.window = aligned_alloc(PAGE,
+			WINDOW); // a copy to 16 bytes off a page takes twice the time
+	bool is_found = w.reader.memory >= 0 && w.reader.window && find_main(&w);
+	if (is_found) {
+		follow_arenas(&w);
+		walk_main(&w);
+		for (size_t i = 1; i < w.arenas.n; i++) {
+			walk_other(&w, &w.arenas.items[i]);
+		}
+		sort_blocks(out);
+		heap_take_out_free(&w);
+		heap_add_mapped(&w);
+		sort_blocks(out);
+	}
+	for (size_t i = 0; i < out->blocks.n; i++) {
+		out->bytes += out->blocks.items[i].bytes;
+	}
+	out->is_unsure = out->n_unsure > 0;
+	free(w.reader.window);
+	if (w.reader.memory >= 0) {
+		(void)close(w.reader.memory);
+	}
+	vec_finish(&w.arenas);
+	return is_found && !w.has_failed;
+}
+
+void heap_walk_finish(struct heap_walk *w) {
+	vec_finish(&w->blocks);
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT
+#include "injector/injector.h"
+
+#include "injector/find/thread_cache.h"
+#include "injector/target/target.h"
+#include "injector/tracee/sandbox.h"
+#include "sys/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+// ---- stops
+
+/** An exec takes the resident away, and with it all that we know; before there is one, the vdso. */
+static bool has_what_we_know(const struct injector *in) {
+	uint64_t magic;
+	uint16_t call;
+	if (in->resident_at != 0) {
+		return tracee_read(&in->tracee, in->resident_at, &magic, sizeof magic) &&
+				magic == RESIDENT_MAGIC;
+	}
+	return in->tracee.syscall_at == 0 ||
+			(tracee_read(&in->tracee, in->tracee.syscall_at, &call, sizeof call) &&
+					call == INJECTOR_SYSCALL);
+}
+
+/** Something is stopped, or else there is nothing to stop any more. */
+static bool is_same_program(struct injector *in, struct err *err) {
+	if (has_what_we_know(in) && injector_runs_what_we_saw(in)) {
+		return true;
+	}
+	in->is_attached = false;
+	tracee_resume(&in->tracee);
+	return injector_say_it_is_another(in, err);
+}
+
+bool injector_stop_one(struct injector *in, struct err *err) {
+	in->stopped_ns = clock_now_ns();
+	in->has_stopped_all = false;
+	return tracee_stop_one(&in->tracee, err) && is_same_program(in, err);
+}
+
+bool injector_stop_all(struct injector *in, struct err *err) {
+	in->stopped_ns = clock_now_ns();
+	in->has_stopped_all = true;
+	if (!tracee_stop_all(&in->tracee, err) || !is_same_program(in, err)) {
+		return false;
+	}
+	in->report.n_threads = (uint32_t)in->tracee.threads.n;
+	// A thread of the process itself works for us, not one of a child that borrows its memory
+	for (size_t i = 0; i < in->tracee.threads.n; i++) {
+		struct tracee_thread *thread = &in->tracee.threads.items[i];
+		if (thread->pid == in->pid) {
+			struct tracee_thread first = in->tracee.threads.items[0];
+			in->tracee.threads.items[0] = *thread;
+			*thread = first;
+			break;
+		}
+	}
+	return true;
+}
+
+void injector_resume(struct injector *in) {
+	struct injector_report *r = &in->report;
+	tracee_resume(&in->tracee);
+	uint64_t pause_ns = clock_now_ns() - in->stopped_ns;
+	r->n_stops++;
+	if (!in->has_stopped_all) {
+		r->one_pause_ns += pause_ns;
+		return;
+	}
+	r->all_pause_ns += pause_ns;
+	r->longest_pause_ns = pause_ns > r->longest_pause_ns ? pause_ns : r->longest_pause_ns;
+}
+
+// ---- errands
+
+struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64_t b, uint64_t c) {
+	if (e->n_calls == ERRAND_CALLS) {
+		return NULL;
+	}
+	struct errand_call *call = &e->calls[e->n_calls++];
+	*call = (struct errand_call){.number = number, .arguments = {a, b, c}};
+	return call;
+}
+
+bool injector_send(struct injector *in, struct errand *e, struct err *err) {
+	if (!injector_stop_one(in, err)) {
+		return false;
+	}
+	bool ok = tracee_errand(&in->tracee, NULL, e, err);
+	injector_resume(in);
+	return ok;
+}
+
+// ---- the steps
+
+static void count(struct injector *in) {
+	const struct found_function *last = NULL;
+	in->report.n_functions = in->report.n_modules = 0;
+	for (size_t i = 0; i < in->plan.hooks.n; i++) {
+		const struct planned *planned = &in->plan.hooks.items[i];
+		if (planned->function->what == RESIDENT_CONFINES) {
+			continue;
+		}
+		in->report.n_functions += injector_hook_of(in, planned)->is_patched;
+		in->report.n_modules += !last || last->module_start != planned->function->module_start;
+		last = planned->function;
+	}
+}
+
+bool injector_catch(pid_t pid, struct err *err) {
+	return tracee_seize(pid, err);
+}
+
+void injector_let_go(struct injector *in) {
+	tracee_let_go(&in->tracee);
+}
+
+/** No system call of ours may harm a process that is in a sandbox. */
+static bool ask_filters(struct injector *in, struct err *err) {
+	if (!injector_stop_all(in, err)) {
+		return false;
+	}
+	bool ok = sandbox_lets_us(&in->tracee, err);
+	injector_resume(in);
+	return ok;
+}
+
+static bool open_tracee(struct injector *in, enum injector_start start, struct err *err) {
+	bool is_running = start == INJECTOR_RUNNING;
+	struct who_is who_is;
+	// Of one that starts there is nothing to be looked at until the exec is done
+	bool ok = is_running ||
+			tracee_open_at_start(&in->tracee, in->pid, start == INJECTOR_AT_LOAD, err);
+	ok = ok && refuse_or_go_on(in->pid, is_running, &who_is, err);
+	in->pid_inside = ok ? who_is.pid_inside : 0;
+	ok = ok && (!is_running || tracee_open(&in->tracee, in->pid, err));
+	return ok && (!who_is.has_filter || ask_filters(in, err));
+}
+
+/** One that an earlier attach has left: used again, or put right and left alone. */
+static bool deal_with_resident(struct injector *in, struct err *err) {
+	bool is_clean = false;
+	uint64_t clock;
+	if (in->resident_at == 0 || resident_is_free(in)) {
+		return true;
+	}
+	if (in->resident.state == RESIDENT_ATTACHED && resident_is_in_use(in)) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"process %d is already being recorded by another heaptrack; stop that one first",
+				(int)in->pid);
+	}
+	if (!injector_find_vdso(in, &clock, err) || !resident_retire(in, &is_clean, err)) {
+		return false;
+	}
+	bool is_ours = memcmp(in->resident.image_id, in->blob.id, sizeof in->blob.id) == 0;
+	in->resident_at = is_clean && is_ours ? in->resident_at : 0;
+	return true;
+}
+
+/** One that execs just now, or is being loaded still, is given a moment to have its functions. */
+static bool look_when_loaded(struct injector *in, enum injector_start start, struct err *err) {
+	enum { LOOKS = 10 };
+	const struct process_exe opened = in->exe; // whose memory we have
+	for (int i = 0; i < LOOKS && injector_look(in, err); i++) {
+		if (start == INJECTOR_RUNNING && memcmp(&opened, &in->exe, sizeof opened) != 0) {
+			return injector_say_it_is_another(in, err);
+		}
+		bool is_loaded = in->exe.stack != 0 && in->functions.n > 0;
+		if (start != INJECTOR_RUNNING || is_loaded || i == LOOKS - 1) {
+			return true;
+		}
+		(void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+	}
+	return false;
+}
+
+struct injector *injector_create(pid_t pid, enum injector_start start, const char *recorder,
+		struct err *err) {
+	struct injector *in = calloc(1, sizeof *in);
+	if (!in) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	in->pid = pid;
+	in->tracee.memory = -1;
+	(void)process_exe(pid, &in->exe);
+	if (!open_tracee(in, start, err) || !blob_open(&in->blob, recorder, err) ||
+			!look_when_loaded(in, start, err) || !injector_has_allocator(in, err) ||
+			!resident_await_errands(in, err) || !resident_find(in, err) ||
+			!deal_with_resident(in, err)) {
+		injector_destroy(in);
+		return NULL;
+	}
+	return in;
+}
+
+void injector_destroy(struct injector *in) {
+	if (!in) {
+		return;
+	}
+	injector_forget(in);
+	tracee_close(&in->tracee);
+	blob_close(&in->blob);
+	buffer_finish(&in->description);
+	buffer_finish(&in->frames);
+	free(in);
+}
+
+pid_t injector_pid_inside(const struct injector *in) {
+	return in->pid_inside;
+}
+
+/** Something has failed: if the program is another one, or gone, that is why. False, always. */
+static bool explain(const struct injector *in, struct err *err) {
+	return !injector_runs_what_we_saw(in) && injector_say_it_is_another(in, err);
+}
+
+bool injector_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err) {
+	return tracee_await_exec(pid, expects, user, err);
+}
+
+void injector_leave(pid_t pid) {
+	tracee_leave(pid);
+}
+
+int injector_memory(struct injector *in, const char *path, struct err *err) {
+	uint64_t clock = 0;
+	int fd = injector_find_vdso(in, &clock, err) ? resident_make_memory(in, clock, path, err) : -1;
+	(void)(fd < 0 && explain(in, err));
+	return fd;
+}
+
+bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err) {
+	int64_t is_open = 0;
+	in->max_pause_ns = max_pause_ns;
+	uint64_t begin = in->resident.at + RESIDENT_IMAGE_AT + in->blob.begin_at;
+	in->resident.state = RESIDENT_USED; // to be cleaned from here on, patched or not
+	bool ok = resident_write_head(in, err) && patch_prepare(in, begin, &is_open, err);
+	if (ok && is_open != 1) {
+		ok = err_set(err, ERR_SYSTEM,
+				"the recorder could not map its memory in process %d; is its address space limited "
+				"(ulimit -v)?",
+				(int)in->pid);
+	}
+	in->resident.fd = -1;
+	in->is_attached = ok && patch_all(in, err);
+	if (!in->is_attached) {
+		bool is_clean;
+		(void)resident_retire(in, &is_clean, NULL);
+		return explain(in, err);
+	}
+	count(in);
+	return true;
+}
+
+void injector_drop_snapshot(struct injector *in) {
+	if (in->snapshot.pid != 0) {
+		bool is_there = injector_stop_one(in, NULL);
+		snapshot_drop(&in->snapshot, is_there ? &in->tracee : NULL);
+		if (is_there) {
+			injector_resume(in);
+		}
+	}
+}
+
+/** A second C library may have come, whose threads' lists are told apart before it is patched. */
+static void tell_thread_caches(struct injector *in) {
+	struct resident_range *caches = in->resident.thread_caches;
+	uint64_t at = in->resident.at + RESIDENT_IMAGE_AT + in->blob.thread_caches_at;
+	thread_cache_find(&in->modules, caches);
+	(void)tracee_write(&in->tracee, at, caches, sizeof in->resident.thread_caches, NULL);
+}
+
+bool injector_rescan(struct injector *in, struct err *err) {
+	struct process_space now;
+	if (!in->is_attached) {
+		return true;
+	}
+	if (!has_what_we_know(in)) {
+		in->is_attached = false;
+		return injector_say_it_is_another(in, err);
+	}
+	if (!process_space_read(&now, in->pid, err)) {
+		return false;
+	}
+	uint64_t sum = injector_sum_of_modules(&now);
+	bool has_any = now.mappings.n > 0;
+	process_space_finish(&now);
+	if (!has_any || sum == in->modules_sum) {
+		return has_any || err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)in->pid);
+	}
+	if (!patch_prepare(in, 0, NULL, err)) {
+		in->modules_sum = sum;
+		return true; // the new ones stay without hooks
+	}
+	bool has_new = in->plan.islands.n > 0;
+	for (size_t i = 0; i < in->plan.hooks.n; i++) {
+		has_new |= !injector_hook_of(in, &in->plan.hooks.items[i])->is_patched;
+	}
+	if (has_new) {
+		tell_thread_caches(in);
+		(void)patch_all(in, err);
+	}
+	count(in);
+	return true;
+}
+
+bool injector_detach(struct injector *in, struct err *err) {
+	bool is_clean;
+	if (!in->is_attached) {
+		return true;
+	}
+	in->is_attached = false;
+	// A program that has ended, or is another one by now, has nothing left to undo
+	return resident_retire(in, &is_clean, err) || !has_what_we_know(in);
+}
+
+bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {
+	struct injector in = {.pid = pid};
+	uint64_t clock;
+	bool is_clean;
+	in.tracee.memory = -1;
+	*was_attached = false;
+	bool ok = open_tracee(&in, INJECTOR_RUNNING, err) && injector_look(&in, err) &&
+			resident_await_errands(&in, err) && resident_find(&in, err);
+	if (ok && in.resident_at != 0 && in.resident.state == RESIDENT_ATTACHED) {
+		*was_attached = true;
+		ok = !resident_is_in_use(&in) ||
+				err_set(err, ERR_UNSUPPORTED,
+						"process %d is being recorded; stop that heaptrack instead", (int)pid);
+		ok = ok && injector_find_vdso(&in, &clock, err) && resident_retire(&in, &is_clean, err);
+	}
+	injector_forget(&in);
+	tracee_close(&in.tracee);
+	return ok;
+}
+
+struct injector_report injector_report(const struct injector *in) {
+	struct injector_report report = in->report;
+	report.code_at = in->resident.text_at;
+	report.code_bytes = in->resident.text_bytes;
+	return report;
+}
+
+void injector_describe(struct injector *in, struct buffer *out) {
+	const struct found_function *last = NULL;
+	for (size_t i = 0; i < in->plan.hooks.n; i++) {
+		const struct planned *planned = &in->plan.hooks.items[i];
+		const struct found_function *f = planned->function;
+		if (!injector_hook_of(in, planned)->is_patched || f->what == RESIDENT_CONFINES) {
+			continue;
+		}
+		if (!last || last->module_start != f->module_start) {
+			buffer_printf(out, "%s%s\t", last ? "\t\n" : "", f->module);
+		} else {
+			buffer_text(out, ", ");
+		}
+		buffer_text(out, f->name);
+		last = f;
+	}
+	if (last) {
+		buffer_text(out, "\t\n");
+	}
+	buffer_slice(out, buffer_view(&in->plan.refused));
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+
+// Islands are mapped with one thread stopped, functions are patched with all of them stopped.
+
+#include "injector/target/target.h"
+#include "sys/clock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+enum {
+	PLAN_TRIES = 6,   // the process may map something where we wanted to
+	PATCH_TRIES = 60, // until no thread returns into what is replaced,
+	PAUSE_NS = 300000,
+	PAUSE_MAX_NS = 50000000, // for it may have to wait long for its turn: 2 s in all
+};
+
+/** The thread goes for these: the islands in their places, then the recorder's own beginning. */
+static void add_islands(const struct injector *in, struct errand *e) {
+	for (size_t i = 0; i < in->plan.islands.n; i++) {
+		const struct island *island = &in->plan.islands.items[i];
+		struct errand_call *call = island->at == 0 ||
+						in->resident.n_islands + e->n_calls == RESIDENT_ISLANDS
+				? NULL
+				: errand_add(e, SYS_mmap, island->at, island->bytes, PROT_READ | PROT_EXEC);
+		if (call) {
+			call->arguments[3] = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+			call->arguments[4] = UINT64_MAX;
+		}
+	}
+}
+
+static struct island *island_of(struct injector *in, const struct errand_call *call) {
+	struct island *island = in->plan.islands.items;
+	while (island->at != call->arguments[0]) {
+		island++;
+	}
+	return island;
+}
+
+/** Nothing is written to an island before it is known to be there, and ours. */
+static bool fill_islands(struct injector *in, const struct errand *e, struct err *err) {
+	struct resident *r = &in->resident;
+	if (!tracee_read(&in->tracee, in->resident_at + offsetof(struct resident, header_at),
+				&r->header_at, sizeof r->header_at)) { // the recorder has written it
+		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)in->pid);
+	}
+	for (uint32_t i = 0; i < e->n_calls; i++) {
+		const struct island *island = island_of(in, &e->calls[i]);
+		if (!tracee_write(&in->tracee, island->at, island->code, island->bytes, err)) {
+			return false;
+		}
+		r->islands[r->n_islands++] = (struct resident_range){island->at, island->bytes};
+	}
+	return resident_write_head(in, err);
+}
+
+/** A place was taken, or given elsewhere by a kernel that does not know the flag: undo what was done. */
+static bool are_in_place(struct injector *in, const struct errand *e, bool *is_taken,
+		struct err *err) {
+	struct errand undo = {0};
+	bool ok = true;
+	*is_taken = false;
+	for (uint32_t i = 0; i < e->n_calls; i++) {
+		const struct errand_call *call = &e->calls[i];
+		if (call->result >= 0 || call->result < -4095) {
+			(void)errand_add(&undo, SYS_munmap, (uint64_t)call->result, call->arguments[1], 0);
+			*is_taken |= (uint64_t)call->result != call->arguments[0];
+		} else if (call->result != ERRAND_NOT_MADE) {
+			*is_taken |= call->result == -EEXIST;
+			ok = err_system(err, (int)-call->result, "process %d cannot map memory", (int)in->pid);
+		}
+	}
+	ok = ok && !*is_taken;
+	return ok || ((void)(undo.n_calls > 0 && injector_send(in, &undo, NULL)), false);
+}
+
+bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, struct err *err) {
+	uint32_t n_hooks = in->resident.n_hooks, n_islands = in->resident.n_islands;
+	for (unsigned i = 0; i < PLAN_TRIES; i++) {
+		struct errand e = {.function = function, .argument = in->resident_at};
+		bool is_taken = false;
+		if (!injector_look(in, err) || !plan_make(in, err)) {
+			return false;
+		}
+		add_islands(in, &e);
+		if ((e.n_calls > 0 || function != 0) && !injector_send(in, &e, err)) {
+			return false;
+		}
+		if (are_in_place(in, &e, &is_taken, err)) {
+			if (result) {
+				*result = e.result;
+			}
+			return fill_islands(in, &e, err);
+		}
+		in->resident.n_hooks = n_hooks;
+		in->resident.n_islands = n_islands;
+		if (!is_taken) {
+			return false;
+		}
+	}
+	return err_set(err, ERR_SYSTEM,
+			"process %d maps memory too quickly to place code near it; try again", (int)in->pid);
+}
+
+struct resident_hook *injector_hook_of(struct injector *in, const struct planned *planned) {
+	return &in->resident.hooks[planned->hook];
+}
+
+/** Move a thread that stands within a beginning to the same instruction of the moved one. */
+static void move_thread(struct injector *in, struct tracee_thread *thread) {
+	for (size_t i = 0; i < in->plan.hooks.n; i++) {
+		const struct planned *planned = &in->plan.hooks.items[i];
+		const struct resident_hook *hook = injector_hook_of(in, planned);
+		uint64_t into = thread->regs.rip - hook->address;
+		if (planned->is_reused || hook->is_patched || into == 0 || into >= hook->n_bytes) {
+			continue;
+		}
+		for (unsigned s = 0; s < planned->moved.n_steps; s++) {
+			if (planned->moved.from[s] == into) {
+				thread->regs.rip = hook->moved + planned->moved.to[s];
+				thread->is_changed = true;
+			}
+		}
+	}
+}
+
+/** May the beginnings be written over? Nobody stands in one, nobody returns into one. */
+static bool is_safe(struct injector *in) {
+	struct resident_range ranges[RESIDENT_HOOKS];
+	size_t n = 0;
+	for (size_t i = 0; i < in->plan.hooks.n; i++) {
+		const struct resident_hook *hook = injector_hook_of(in, &in->plan.hooks.items[i]);
+		if (!hook->is_patched) {
+			ranges[n++] = (struct resident_range){hook->address + 1, hook->n_bytes - 1u};
+		}
+	}
+	for (size_t i = 0; i < in->tracee.threads.n; i++) {
+		move_thread(in, &in->tracee.threads.items[i]);
+	}
+	return !threads_touch(in, ranges, n);
+}
+
+static bool patch_hook(struct injector *in, uint32_t index, struct err *err) {
+	struct resident_hook *hook = &in->resident.hooks[index];
+	uint64_t at = in->resident_at + offsetof(struct resident, hooks) + index * sizeof *hook;
+	uint8_t now[RESIDENT_PATCH_MAX];
+	if (hook->is_patched || !tracee_read(&in->tracee, hook->address, now, hook->n_bytes) ||
+			memcmp(now, hook->original, hook->n_bytes) != 0) {
+		return true; // it is already, or the module has gone since
+	}
+	hook->is_patched = 1;
+	return tracee_write(&in->tracee, at, hook, sizeof *hook, err) &&
+			tracee_write(&in->tracee, hook->address, hook->patch, hook->n_bytes, err);
+}
+
+/** Stop all at a moment when it is safe. */
+static bool stop_all_safely(struct injector *in, struct err *err) {
+	long pause_ns = PAUSE_NS;
+	for (unsigned i = 0; i < PATCH_TRIES; i++) {
+		if (i > 0) {
+			(void)nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+			pause_ns = pause_ns * 6 / 5 < PAUSE_MAX_NS ? pause_ns * 6 / 5 : PAUSE_MAX_NS;
+		}
+		if (!injector_stop_all(in, err)) {
+			return false;
+		}
+		if (is_safe(in)) {
+			return true;
+		}
+		injector_resume(in);
+	}
+	return err_set(err, ERR_SYSTEM,
+			"a thread of process %d stays in the first instructions of an allocation function; "
+			"nothing was changed",
+			(int)in->pid);
+}
+
+/** Before all are stopped: shall it be tried? */
+static bool may_copy_memory(struct injector *in) {
+	struct injector_report *r = &in->report;
+	if (in->is_attached || in->tracee.is_held) {
+		return false;
+	}
+	r->no_copy = in->max_pause_ns == 0                 ? INJECTOR_COPY_OFF
+			: snapshot_fits(in->pid, in->max_pause_ns) ? INJECTOR_COPIED
+													   : INJECTOR_COPY_LATE;
+	return r->no_copy == INJECTOR_COPIED;
+}
+
+/**
+ * Before the first block is recorded. The other threads go on as soon as there is a copy, or will be none.
+ * What it costs is told apart from the stop's.
+ */
+static void copy_memory(struct injector *in) {
+	uint64_t start_ns = clock_now_ns();
+	in->report.no_copy = snapshot_take(&in->snapshot, &in->tracee, in->max_pause_ns);
+	in->report.snapshot = in->snapshot.pid;
+	in->report.snapshot_ns = in->snapshot.cost_ns;
+	uint64_t took_ns = clock_now_ns() - start_ns;
+	in->report.one_pause_ns += took_ns - in->snapshot.cost_ns;
+	in->stopped_ns += took_ns;
+}
+
+bool patch_all(struct injector *in, struct err *err) {
+	bool copies = may_copy_memory(in);
+	if (!stop_all_safely(in, err)) {
+		return false;
+	}
+	in->resident.state = RESIDENT_ATTACHED;
+	bool ok = tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, state),
+			&in->resident.state, sizeof in->resident.state, err);
+	for (size_t i = 0; ok && i < in->plan.hooks.n; i++) {
+		ok = patch_hook(in, in->plan.hooks.items[i].hook, err);
+	}
+	if (!ok) {
+		(void)resident_restore(in, NULL);
+	} else if (copies) {
+		copy_memory(in);
+	}
+	injector_resume(in);
+	return ok;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+
+// Laying the resident: one mapping with the recorder in it, and the memfd that it will share with us.
+
+#include "injector/find/thread_cache.h"
+#include "injector/resident/frames.h"
+#include "injector/target/target.h"
+#include "wire/segment.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/** Where a module's unwind tables lie, if only its sections say so, as in many static programs. */
+static uint64_t hidden_tables(const struct module_code *module) {
+	struct elf_segment segment;
+	struct elf_section section;
+	uint32_t end;
+	for (uint32_t i = 0; elf_segment_at(&module->image, i, &segment); i++) {
+		if (segment.type == PT_GNU_EH_FRAME) {
+			return 0;
+		}
+	}
+	if (!elf_section_find(&module->image, ".eh_frame", &section)) {
+		return 0;
+	}
+	// A record of length 0 must end them: nothing else does
+	struct slice bytes = elf_section_bytes(&module->image, &section);
+	if (bytes.size < sizeof end) {
+		return 0;
+	}
+	memcpy(&end, bytes.data + bytes.size - sizeof end, sizeof end);
+	return end == 0 ? module->bias + section.address : 0;
+}
+
+static void describe_tables(struct resident *r, const struct modules_code *modules) {
+	memset(r->tables, 0, sizeof r->tables);
+	unsigned n = 0;
+	if (r->made_tables.bytes != 0) {
+		r->tables[n++] = r->made_tables.at;
+	}
+	for (size_t i = 0; i < modules->n && n < RESIDENT_TABLES; i++) {
+		uint64_t at = hidden_tables(&modules->items[i]);
+		if (at != 0) {
+			r->tables[n++] = at;
+		}
+	}
+}
+
+/** What the recorder asks `find_object` for elsewhere. As many as fit. */
+static void describe_maps(struct resident *r, const struct process_space *space) {
+	size_t n = 0;
+	for (size_t i = 0; r->find_object == 0 && i < space->mappings.n; i++) {
+		const struct mapping *m = &space->mappings.items[i];
+		bool has_code = m->name[0] == '/' || strcmp(m->name, "[vdso]") == 0;
+		size_t room = sizeof r->maps - n;
+		if (m->offset != 0 || !m->is_readable || !has_code) {
+			continue;
+		}
+		int bytes = snprintf(r->maps + n, room, "%" PRIx64 "-%" PRIx64 " r--p 0 0:0 0 %s\n",
+				m->start, m->end, m->name);
+		if (bytes < 0 || (size_t)bytes >= room) {
+			break;
+		}
+		n += (size_t)bytes;
+	}
+	r->maps[n] = 0;
+}
+
+/** What the recorder must know, into our copy of the resident at `at`. */
+static void describe(struct injector *in, uint64_t at, uint64_t clock) {
+	struct resident *r = &in->resident;
+	uint64_t image = at + RESIDENT_IMAGE_AT;
+	if (in->is_fresh) {
+		*r = (struct resident){.magic = RESIDENT_MAGIC,
+				.version = RESIDENT_VERSION,
+				.made_tables = {image + in->blob.n_bytes, in->frames.size}};
+	}
+	in->resident_at = at + RESIDENT_AT;
+	r->at = at;
+	r->bytes = RESIDENT_IMAGE_AT + in->blob.n_bytes + in->frames.size;
+	memcpy(r->image_id, in->blob.id, sizeof r->image_id);
+	r->image_data_at = image + in->blob.data_at;
+	r->image_data_bytes = in->blob.data_bytes;
+	r->text_at = image + in->blob.text_at;
+	r->text_bytes = in->blob.text_bytes;
+	r->threads_at = image + in->blob.threads_at;
+	r->n_threads = 1u << RESIDENT_THREADS_LOG2;
+	r->has_tids_at = image + in->blob.has_tids_at;
+	r->door_at = image + in->blob.resident_at;
+	r->frames_at = image + in->blob.frames_at;
+	describe_tables(r, &in->modules);
+	r->header_at = 0;
+	r->pid = in->pid_inside;
+	r->fd = -1;
+	r->find_object = find_symbol(&in->modules, NULL, "_dl_find_object"); // of libc or the loader
+	describe_maps(r, &in->space);
+	r->in_loader = find_symbol(&in->modules, "ld-linux", "__libc_stack_end");
+	r->clock = clock;
+	r->stack_end = in->space.stack_start;
+	thread_cache_find(&in->modules, r->thread_caches);
+	r->errand_code = image + in->blob.errand_at;
+	resident_use_for_errands(in);
+}
+
+static bool write_image(struct injector *in, struct err *err) {
+	uint64_t image = in->resident.at + RESIDENT_IMAGE_AT;
+	blob_place(&in->blob, image);
+	for (unsigned i = 0; i < in->blob.n_parts; i++) {
+		const struct blob_part *part = &in->blob.parts[i];
+		const uint8_t *bytes = in->blob.bytes + part->at;
+		size_t n = part->bytes;
+		while (n > 0 && bytes[n - 1] == 0) {
+			n--; // mapped memory is zero
+		}
+		if (!tracee_write(&in->tracee, image + part->at, bytes, n, err)) {
+			return false;
+		}
+	}
+	return tracee_write(&in->tracee, image + in->blob.n_bytes, in->frames.data, in->frames.size,
+			err);
+}
+
+static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
+	int process = (int)syscall(SYS_pidfd_open, pid, 0);
+	int ours = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, (int)fd, 0);
+	if (ours < 0) {
+		(void)err_system(err, errno, "cannot take over the memory of process %d", (int)pid);
+	}
+	if (process >= 0) {
+		(void)close(process);
+	}
+	return ours;
+}
+
+/** The errand's first: what is written in on it must be writable. */
+static struct errand_call open_head(uint64_t at) {
+	return (struct errand_call){.number = SYS_mprotect,
+			.arguments = {at + RESIDENT_AT, RESIDENT_IMAGE_AT - RESIDENT_AT,
+					PROT_READ | PROT_WRITE}};
+}
+
+/** All of it was mapped as code is. */
+static void protect_parts(const struct injector *in, struct errand *e) {
+	uint64_t at = in->resident.at;
+	(void)errand_add(e, SYS_mprotect, at, RESIDENT_GUARD_BYTES, PROT_NONE);
+	for (unsigned i = 0; i < in->blob.n_parts; i++) {
+		const struct blob_part *part = &in->blob.parts[i];
+		if (part->at != in->blob.text_at) {
+			(void)errand_add(e, SYS_mprotect, at + RESIDENT_IMAGE_AT + part->at, part->bytes,
+					(uint64_t)part->protection);
+		}
+	}
+}
+
+/** Map a new one. It can be written to, by us alone, before its parts have their protection. */
+static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
+	uint64_t at;
+	int errnum;
+	if (!tracee_map(&in->tracee, 0, RESIDENT_IMAGE_AT + in->blob.n_bytes + in->frames.size,
+				PROT_READ | PROT_EXEC, MAP_NORESERVE, &at, &errnum, err)) {
+		return false;
+	}
+	describe(in, at, clock);
+	// It can be found before a thread is sent on its first errand, which is not over
+	const uint32_t begun = ERRAND_BEGUN;
+	return write_image(in, err) &&
+			tracee_write(&in->tracee, at + RESIDENT_ERRAND_AT + offsetof(struct errand, state),
+					&begun, sizeof begun, err) &&
+			resident_write_head(in, err);
+}
+
+/** Send the stopped thread. The last call's result is the descriptor. */
+static bool make(struct injector *in, struct errand *e, const char *path, int64_t *fd,
+		struct err *err) {
+	const char *name = path ? path : SEGMENT_MAPPING_NAME;
+	uint64_t at = in->resident.at;
+	const struct errand_call first = open_head(at);
+	if (in->is_fresh) {
+		protect_parts(in, e);
+	}
+	if (path) {
+		(void)errand_add(e, SYS_openat, (uint64_t)AT_FDCWD, at + RESIDENT_STACK_AT,
+				O_RDWR | O_CLOEXEC);
+	} else {
+		(void)errand_add(e, SYS_memfd_create, at + RESIDENT_STACK_AT,
+				MFD_CLOEXEC | MFD_ALLOW_SEALING, 0);
+	}
+	if (!tracee_write(&in->tracee, at + RESIDENT_STACK_AT, name, strlen(name) + 1, err) ||
+			!tracee_errand(&in->tracee, in->is_fresh ? &first : NULL, e, err)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < e->n_calls; i++) {
+		*fd = e->calls[i].result;
+		if (*fd < 0) {
+			return err_system(err, (int)-*fd, "cannot create memory in process %d", (int)in->pid);
+		}
+	}
+	return true;
+}
+
+int resident_make_memory(struct injector *in, uint64_t clock, const char *path, struct err *err) {
+	struct errand e = {0};
+	int64_t fd = -1;
+	in->is_fresh = in->resident_at == 0;
+	buffer_clear(&in->frames);
+	if (in->is_fresh) {
+		frames_make(&in->frames, &in->modules, &in->functions);
+	} else {
+		describe(in, in->resident.at, clock);
+	}
+	if (!injector_stop_one(in, err)) {
+		return -1;
+	}
+	bool ok = (!in->is_fresh || map_resident(in, clock, err)) && make(in, &e, path, &fd, err);
+	injector_resume(in);
+	in->resident.fd = (int32_t)fd;
+	return ok && resident_write_head(in, err) ? take_descriptor(in->pid, fd, err) : -1;
+}

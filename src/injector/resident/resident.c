@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include "injector/target/target.h"
+#include "wire/segment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RESIDENTS_MAX = 64 };
+
+static void sleep_ms(long ms) {
+	(void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+// ---- finding
+
+/** How far the last errand of a resident is. */
+static uint32_t errand_state(const struct injector *in, uint64_t at) {
+	uint32_t state = ERRAND_NONE;
+	(void)tracee_read(&in->tracee, at + RESIDENT_ERRAND_AT + offsetof(struct errand, state), &state,
+			sizeof state);
+	return state;
+}
+
+bool resident_is_free(const struct injector *in) {
+	return in->resident.state == RESIDENT_EMPTY && errand_state(in, in->resident.at) == ERRAND_NONE;
+}
+
+static bool is_resident(const struct injector *in, uint64_t at, struct resident *out) {
+	return tracee_read(&in->tracee, at, out, sizeof *out) && out->magic == RESIDENT_MAGIC &&
+			out->at + RESIDENT_AT == at;
+}
+
+void resident_use_for_errands(struct injector *in) {
+	const struct resident *r = &in->resident;
+	in->tracee.errands.code = r->errand_code;
+	in->tracee.errands.errand = r->at + RESIDENT_ERRAND_AT;
+	in->tracee.errands.stack_top = r->at + RESIDENT_STACK_AT + RESIDENT_STACK_BYTES;
+}
+
+/** An attached one must be dealt with first; then those that can be used at once are the best. */
+static int rank(const struct injector *in, const struct resident *r) {
+	bool is_ours = memcmp(r->image_id, in->blob.id, sizeof r->image_id) == 0;
+	return r->state == RESIDENT_ATTACHED ? 3 : !is_ours ? 0 : r->state == RESIDENT_EMPTY ? 2 : 1;
+}
+
+bool resident_find(struct injector *in, struct err *err) {
+	struct resident *r = malloc(sizeof *r);
+	if (!r) {
+		return err_memory(err);
+	}
+	bool ok = true;
+	int best = 0;
+	in->resident_at = 0;
+	for (size_t i = 0; ok && i < in->space.mappings.n; i++) {
+		const struct mapping *m = &in->space.mappings.items[i];
+		if (!m->is_writable || m->is_shared || m->inode != 0 ||
+				m->end - m->start < RESIDENT_BYTES || !is_resident(in, m->start, r)) {
+			continue;
+		}
+		if (r->version != RESIDENT_VERSION) {
+			ok = r->state != RESIDENT_ATTACHED ||
+					err_set(err, ERR_UNSUPPORTED,
+							"process %d contains the recorder of another version of heaptrack; "
+							"use that version, or restart the process",
+							(int)in->pid);
+		} else if (rank(in, r) > best) {
+			best = rank(in, r);
+			in->resident = *r;
+			in->resident_at = m->start;
+			resident_use_for_errands(in);
+		}
+	}
+	free(r);
+	return ok;
+}
+
+// ---- errands of those who were killed
+
+struct pending {
+	uint64_t at[RESIDENTS_MAX]; // residents with an errand that is not over
+	size_t n;
+};
+
+/** A resident at `head`, its first word behind the guard page? */
+static void add_if_pending(const struct injector *in, struct pending *p, uint64_t head) {
+	uint64_t magic;
+	if (p->n < RESIDENTS_MAX && tracee_read(&in->tracee, head, &magic, sizeof magic) &&
+			magic == RESIDENT_MAGIC) {
+		uint32_t state = errand_state(in, head - RESIDENT_AT);
+		if (state == ERRAND_BEGUN || state == ERRAND_DONE) {
+			p->at[p->n++] = head - RESIDENT_AT;
+		}
+	}
+}
+
+static struct pending find_pending(const struct injector *in) {
+	struct pending p = {.n = 0};
+	for (size_t i = 0; i < in->space.mappings.n; i++) {
+		const struct mapping *m = &in->space.mappings.items[i];
+		if (!m->is_shared && m->inode == 0 && m->end - m->start >= RESIDENT_BYTES) {
+			add_if_pending(in, &p, m->start);
+			add_if_pending(in, &p, m->start + RESIDENT_AT); // as it was mapped
+		}
+	}
+	return p;
+}
+
+/** Is a thread there? Not if who wanted to send it was killed before, or if its parent has forked us. */
+static bool is_on_errand(const struct injector *in, const struct pending *p) {
+	enum { BYTES = RESIDENT_ERRAND_AT + ERRAND_BYTES - RESIDENT_STACK_AT };
+	for (size_t i = 0; i < in->tracee.threads.n; i++) {
+		for (size_t k = 0; k < p->n; k++) {
+			if (in->tracee.threads.items[i].regs.rsp - (p->at[k] + RESIDENT_STACK_AT) < BYTES) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+bool resident_await_errands(struct injector *in, struct err *err) {
+	enum { LOOKS = 80, LOOK_MS = 100 }; // more than ERRAND_PATIENCE_S in all
+	for (unsigned i = 0; i < LOOKS; i++) {
+		const struct pending p = find_pending(in);
+		if (p.n == 0) {
+			return true;
+		}
+		if (!injector_stop_all(in, err)) {
+			return false;
+		}
+		bool waits = is_on_errand(in, &p);
+		injector_resume(in);
+		if (!waits) {
+			return true;
+		}
+		sleep_ms(LOOK_MS);
+	}
+	return err_set(err, ERR_SYSTEM,
+			"a thread of process %d is waiting for a heaptrack that was killed; try again in a "
+			"few seconds",
+			(int)in->pid);
+}
+
+bool resident_is_in_use(const struct injector *in) {
+	enum { LOOKS = 40, LOOK_MS = 50, OWNER_DIED = 0x40000000 };
+	struct segment_header first, now;
+	// A forked child has its parent's resident: nobody records the child by it
+	if (in->resident.pid != in->pid_inside || in->resident.header_at == 0 ||
+			!tracee_read(&in->tracee, in->resident.header_at, &first,
+					offsetof(struct segment_header, children))) {
+		return false;
+	}
+	for (unsigned i = 0; i < LOOKS; i++) {
+		if (!tracee_read(&in->tracee, in->resident.header_at, &now,
+					offsetof(struct segment_header, children)) ||
+				(now.common.owner & OWNER_DIED) != 0 || now.common.owner == 0) {
+			return false;
+		}
+		if (now.common.heartbeat != first.common.heartbeat) {
+			return true;
+		}
+		sleep_ms(LOOK_MS);
+	}
+	return false;
+}
+
+// ---- writing
+
+bool resident_write_head(struct injector *in, struct err *err) {
+	// `mappings` behind the hooks is the recorder's to write, and what comes before `header_at` ours
+	return tracee_write(&in->tracee, in->resident_at, &in->resident,
+			offsetof(struct resident, mappings), err);
+}
+
+static uint64_t hook_at(const struct injector *in, uint32_t i) {
+	return in->resident_at + offsetof(struct resident, hooks) + i * sizeof(struct resident_hook);
+}
+
+static bool restore_hook(struct injector *in, uint32_t i, struct err *err) {
+	struct resident_hook *hook = &in->resident.hooks[i];
+	uint8_t now[RESIDENT_PATCH_MAX];
+	if (!hook->is_patched || hook->n_bytes > RESIDENT_PATCH_MAX) {
+		return true;
+	}
+	// Its module may be gone, and another in its place
+	bool is_there = tracee_read(&in->tracee, hook->address, now, hook->n_bytes) &&
+			memcmp(now, hook->patch, hook->n_bytes) == 0;
+	if (is_there && !tracee_write(&in->tracee, hook->address, hook->original, hook->n_bytes, err)) {
+		return false;
+	}
+	hook->is_patched = 0;
+	return tracee_write(&in->tracee, hook_at(in, i) + offsetof(struct resident_hook, is_patched),
+			&hook->is_patched, 1, err);
+}
+
+bool resident_restore(struct injector *in, struct err *err) {
+	for (uint32_t i = 0; i < in->resident.n_hooks && i < RESIDENT_HOOKS; i++) {
+		if (!restore_hook(in, i, err)) {
+			return false;
+		}
+	}
+	in->resident.state = RESIDENT_USED;
+	return tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, state),
+			&in->resident.state, sizeof in->resident.state, err);
+}
+
+// ---- who is inside
+
+static bool is_in(uint64_t word, const struct resident_range *ranges, size_t n) {
+	for (size_t i = 0; i < n; i++) {
+		if (word - ranges[i].at < ranges[i].bytes) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool stack_touches(const struct injector *in, uint64_t from, uint64_t to,
+		const struct resident_range *ranges, size_t n) {
+	enum { CHUNK = 32 << 10 };
+	uint64_t words[CHUNK / 8];
+	for (uint64_t at = from & ~7ull; at < to; at += CHUNK) {
+		size_t bytes = to - at < CHUNK ? to - at : CHUNK;
+		if (!tracee_read(&in->tracee, at, words, bytes)) {
+			return true; // unknown
+		}
+		for (size_t i = 0; i < bytes / 8; i++) {
+			if (is_in(words[i], ranges, n)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+bool threads_touch(struct injector *in, const struct resident_range *ranges, size_t n) {
+	enum { RED_ZONE = 128 };
+	struct process_space space;
+	if (!process_space_read(&space, in->pid, NULL)) {
+		return true;
+	}
+	bool touches = false;
+	for (size_t i = 0; i < in->tracee.threads.n && !touches; i++) {
+		const struct user_regs_struct *regs = &in->tracee.threads.items[i].regs;
+		const struct mapping *stack = process_space_at(&space, regs->rsp);
+		touches = is_in(regs->rip, ranges, n) || !stack ||
+				stack_touches(in,
+						regs->rsp - RED_ZONE > stack->start ? regs->rsp - RED_ZONE : stack->start,
+						stack->end, ranges, n);
+	}
+	process_space_finish(&space);
+	return touches;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+
+// What the process is made of, read from outside: mappings, files, functions, the vdso.
+
+#include "base/vec.h"
+#include "injector/target/target.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t injector_sum_of_modules(const struct process_space *s) {
+	uint64_t sum = 14695981039346656037ull;
+	for (size_t i = 0; i < s->mappings.n; i++) {
+		const struct mapping *m = &s->mappings.items[i];
+		if (m->is_executable && m->inode != 0) {
+			sum = (sum ^ m->start ^ m->inode << 20) * 1099511628211ull;
+		}
+	}
+	return sum;
+}
+
+void injector_forget(struct injector *in) {
+	plan_finish(&in->plan);
+	in->plan = (struct plan){0};
+	vec_finish(&in->functions);
+	modules_code_close(&in->modules);
+	process_space_finish(&in->space);
+}
+
+bool injector_look(struct injector *in, struct err *err) {
+	injector_forget(in);
+	(void)process_exe(in->pid, &in->exe); // first: it must be no older than what is read
+	if (!process_space_read(&in->space, in->pid, err) ||
+			!modules_code_open(&in->modules, &in->space, in->pid, err) ||
+			!find_functions(&in->functions, &in->modules, err)) {
+		return false;
+	}
+	in->modules_sum = injector_sum_of_modules(&in->space);
+	return true;
+}
+
+bool injector_runs_what_we_saw(const struct injector *in) {
+	struct process_exe exe;
+	return in->exe.inode == 0 ||
+			(process_exe(in->pid, &exe) && memcmp(&exe, &in->exe, sizeof exe) == 0);
+}
+
+bool injector_say_it_is_another(const struct injector *in, struct err *err) {
+	struct process_exe exe;
+	return err_set(err, ERR_NOT_FOUND,
+			process_exe(in->pid, &exe)
+					? "process %d has executed another program in the meantime (exec)"
+					: "process %d has ended",
+			(int)in->pid);
+}
+
+bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
+	for (size_t i = 0; i < in->space.mappings.n; i++) {
+		const struct mapping *m = &in->space.mappings.items[i];
+		size_t n = m->end - m->start;
+		uint8_t *bytes = strcmp(m->name, "[vdso]") == 0 ? malloc(n) : NULL;
+		struct elf_image image;
+		if (!bytes || !tracee_read(&in->tracee, m->start, bytes, n)) {
+			free(bytes);
+			continue;
+		}
+		const uint8_t *call = memmem(bytes, n, "\x0f\x05", 2);
+		in->tracee.syscall_at = call ? m->start + (uint64_t)(call - bytes) : 0;
+		struct elf_symbols symbols;
+		struct elf_symbol symbol;
+		bool has_symbols = elf_image_init(&image, slice_of(bytes, n), NULL) &&
+				elf_symbols_init(&symbols, &image, SHT_DYNSYM);
+		while (has_symbols && elf_symbols_next(&symbols, &symbol)) {
+			if (strcmp(symbol.name, "__vdso_clock_gettime") == 0 && symbol.section != SHN_UNDEF) {
+				*clock = m->start + symbol.address;
+			}
+		}
+		free(bytes);
+	}
+	if (!injector_runs_what_we_saw(in)) {
+		return injector_say_it_is_another(in, err);
+	}
+	return in->tracee.syscall_at != 0 ||
+			err_set(err, ERR_UNSUPPORTED,
+					"process %d has no vdso, which heaptrack needs to make system calls in it",
+					(int)in->pid);
+}
+
+bool injector_has_allocator(const struct injector *in, struct err *err) {
+	if (in->functions.n > 0) {
+		return true;
+	}
+	if (!injector_runs_what_we_saw(in)) {
+		return injector_say_it_is_another(in, err);
+	}
+	if (in->modules.n == 1 && find_is_stripped_static(&in->modules.items[0])) {
+		return err_set(err, ERR_NOT_FOUND,
+				"process %d (%.300s) is statically linked and stripped, and its allocator is not "
+				"a known version of glibc's; run an unstripped build (strip --strip-debug keeps "
+				"what is needed)",
+				(int)in->pid, in->modules.items[0].name);
+	}
+	struct buffer names = {0};
+	for (size_t i = 0; i < in->modules.n; i++) {
+		buffer_printf(&names, "%s%s", i > 0 ? ", " : "", in->modules.items[i].name);
+	}
+	buffer_u8(&names, 0);
+	bool ok = err_set(err, ERR_NOT_FOUND,
+			"no allocation functions found in process %d (%.300s); if the program is stripped, "
+			"run a build with symbols",
+			(int)in->pid, names.failed ? "" : (const char *)names.data);
+	buffer_finish(&names);
+	return ok;
+}

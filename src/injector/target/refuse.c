@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+
+// Every reason not to attach has its own sentence, with what helps. All is found out by reading.
+
+#include "injector/target/target.h"
+#include "sys/file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+enum { CAP_PTRACE = 19, HWCAP2_FSGSBASE = 2 };
+
+struct status {
+	char text[4096];
+};
+
+static bool read_status(struct status *s, const char *who) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%s/status", who);
+	return file_read_small(path, s->text, sizeof s->text) > 0;
+}
+
+static const char *field(const struct status *s, const char *name) {
+	const char *at = strstr(s->text, name);
+	return at ? at + strlen(name) + strspn(at + strlen(name), " \t") : "";
+}
+
+static unsigned long number(const struct status *s, const char *name, int base) {
+	return strtoul(field(s, name), NULL, base);
+}
+
+static bool may_trace_anything(void) {
+	struct status own;
+	return read_status(&own, "self") && (number(&own, "\nCapEff:", 16) >> CAP_PTRACE & 1) != 0;
+}
+
+static bool refuse(struct err *err, const char *fmt, ...) ATTR_PRINTF(2, 3);
+
+static bool refuse(struct err *err, const char *fmt, ...) {
+	char text[sizeof err->text];
+	va_list args;
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	return err_set(err, ERR_UNSUPPORTED, "%s", text);
+}
+
+// ---- the process as such
+
+static bool is_a_process(pid_t pid, const struct status *s, struct err *err) {
+	unsigned long group = number(s, "\nTgid:", 10);
+	if (group != (unsigned long)pid) {
+		return refuse(err, "%d is a thread of process %lu; use heaptrack -p %lu", (int)pid, group,
+				group);
+	}
+	if (pid == getpid()) {
+		return refuse(err, "%d is heaptrack itself", (int)pid);
+	}
+	if (field(s, "\nState:")[0] == 'Z') {
+		return refuse(err, "process %d has ended and is a zombie", (int)pid);
+	}
+	if (!strstr(s->text, "\nVmSize:")) {
+		return refuse(err, "%d is a kernel thread", (int)pid);
+	}
+	return true;
+}
+
+/** The name of a process; "?": there is none any more. */
+static void name_of(unsigned long pid, char name[32]) {
+	struct status s;
+	char who[24];
+	(void)snprintf(who, sizeof who, "%lu", pid);
+	const char *found = read_status(&s, who) ? field(&s, "Name:") : "?";
+	(void)snprintf(name, 32, "%.*s", (int)strcspn(found, "\n"), found);
+}
+
+/**
+ * A helper of ours that was killed is the tracer until the kernel is done with it: on a busy machine
+ * that takes its time, and is waited for.
+ */
+static bool is_not_traced(pid_t pid, struct status *s, struct err *err) {
+	enum { NAP_US = 20000, NAPS = 100 };
+	char who[24], name[32];
+	(void)snprintf(who, sizeof who, "%d", (int)pid);
+	for (unsigned n_naps = 0;; n_naps++) {
+		unsigned long tracer = number(s, "\nTracerPid:", 10);
+		if (tracer == 0 || tracer == (unsigned long)getpid()) {
+			return true;
+		}
+		name_of(tracer, name);
+		bool may_be_dying = strcmp(name, "heaptrack") == 0 || strcmp(name, "?") == 0;
+		if (n_naps == NAPS || !may_be_dying || !read_status(s, who)) {
+			return refuse(err,
+					"process %d is already traced by process %lu (%s); stop that one first",
+					(int)pid, tracer, name);
+		}
+		(void)usleep(NAP_US);
+	}
+}
+
+/** In a container heaptrack has the same filters as its programs: what it may do itself, they may. */
+static bool shares_our_sandbox(const struct status *s) {
+	static const char filters[] = "\nSeccomp_filters:";
+	struct status own;
+	return read_status(&own, "self") && number(&own, filters, 10) > 0 &&
+			number(&own, filters, 10) == number(s, filters, 10);
+}
+
+/** What its filters let pass is seen when it is stopped. */
+static bool is_not_sandboxed(pid_t pid, const struct status *s, bool *has_filter, struct err *err) {
+	enum { NO_SANDBOX = 0, STRICT = 1 };
+	unsigned long mode = number(s, "\nSeccomp:", 10);
+	*has_filter = mode > STRICT && !shares_our_sandbox(s);
+	return mode != STRICT ||
+			refuse(err,
+					"process %d is in a sandbox (seccomp strict mode): any system call would "
+					"kill it; start it under heaptrack, or without the sandbox",
+					(int)pid);
+}
+
+// ---- rights
+
+static bool explain_yama(pid_t pid, struct err *err) {
+	char text[16] = "0";
+	(void)file_read_small("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+	int scope = atoi(text);
+	if (scope == 3) {
+		return refuse(err,
+				"this system forbids attaching to any process until it is rebooted "
+				"(kernel.yama.ptrace_scope is 3); start the program under heaptrack");
+	}
+	if (scope > 0 && !may_trace_anything()) {
+		return refuse(err,
+				"only root may attach to process %d (kernel.yama.ptrace_scope is %d); use sudo "
+				"heaptrack -p %d, or start the program under heaptrack, or sudo sysctl "
+				"kernel.yama.ptrace_scope=0",
+				(int)pid, scope, (int)pid);
+	}
+	return true;
+}
+
+static bool is_allowed(pid_t pid, const struct status *s, struct err *err) {
+	char path[64];
+	unsigned long uid = number(s, "\nUid:", 10);
+	bool is_mighty = may_trace_anything();
+	if (uid != geteuid() && !is_mighty) {
+		return refuse(err,
+				"process %d belongs to user %lu; run heaptrack as that user, or with sudo "
+				"(CAP_SYS_PTRACE)",
+				(int)pid, uid);
+	}
+	if (!explain_yama(pid, err)) {
+		return false;
+	}
+	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+	if (access(path, R_OK | W_OK) == 0) {
+		return true;
+	}
+	if (!is_mighty) {
+		return refuse(err,
+				"process %d is not dumpable (it is set-uid, or called prctl(PR_SET_DUMPABLE)); "
+				"use sudo heaptrack -p %d",
+				(int)pid, (int)pid);
+	}
+	return refuse(err,
+			"cannot attach to process %d (%s) despite CAP_SYS_PTRACE; a security module or "
+			"another user namespace forbids it",
+			(int)pid, strerror(errno));
+}
+
+// ---- the program
+
+static bool is_our_machine(pid_t pid, struct err *err) {
+	char path[64], head[sizeof(Elf64_Ehdr) + 1] = "";
+	Elf64_Ehdr header;
+	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	if (file_read_small(path, head, sizeof head) != sizeof header) {
+		return true; // the checks to come will say more
+	}
+	memcpy(&header, head, sizeof header);
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) {
+		return refuse(err, "process %d is not a 64-bit x86 program; heaptrack cannot record it",
+				(int)pid);
+	}
+	return true;
+}
+
+static bool is_free_of_others(pid_t pid, struct err *err) {
+	static const struct {
+		const char *mapped, *why;
+	} others[] = {
+			{"/libtsan.so", "runs with ThreadSanitizer, which replaces the allocator"},
+			{"/libheaptrack_preload.so", "was started under heaptrack, which already records it"},
+			{"/vgpreload_", "runs under valgrind"},
+	};
+	struct process_space space;
+	if (!process_space_read(&space, pid, err)) {
+		return false;
+	}
+	bool ok = true;
+	for (size_t i = 0; ok && i < space.mappings.n; i++) {
+		for (size_t k = 0; ok && k < sizeof others / sizeof *others; k++) {
+			if (strstr(space.mappings.items[i].name, others[k].mapped)) {
+				ok = refuse(err, "process %d %s", (int)pid, others[k].why);
+			}
+		}
+	}
+	process_space_finish(&space);
+	return ok;
+}
+
+bool refuse_or_go_on(pid_t pid, bool is_running, struct who_is *who_is, struct err *err) {
+	struct status s;
+	char who[24];
+	(void)snprintf(who, sizeof who, "%d", (int)pid);
+	if (pid <= 0 || !read_status(&s, who)) {
+		return refuse(err, "there is no process %d (in this pid namespace)", (int)pid);
+	}
+	if ((getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) == 0) {
+		return refuse(err, "attaching needs Linux 5.9 and a processor with FSGSBASE");
+	}
+	if (!is_a_process(pid, &s, err) || !is_not_traced(pid, &s, err) || !is_allowed(pid, &s, err) ||
+			!is_our_machine(pid, err) || !is_not_sandboxed(pid, &s, &who_is->has_filter, err) ||
+			(is_running && !is_free_of_others(pid, err))) {
+		return false;
+	}
+	// The last of its pids is that of its own namespace
+	const char *ids = field(&s, "\nNSpid:");
+	who_is->pid_inside = pid;
+	for (char *end; *ids && *ids != '\n'; ids = end + strspn(end, " \t")) {
+		who_is->pid_inside = (pid_t)strtol(ids, &end, 10);
+		if (end == ids) {
+			break;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * A stopped thread works for us: its registers are changed, it makes a system call or runs an errand, and
+ * gets its registers back. Signals are blocked meanwhile, but for those that a fault of ours would raise.
+ *
+ * The registers are given back in a PTRACE_EVENT_STOP, as they were taken: there the kernel
+ * still knows how to go on with the system call that we found the thread in.
+ *
+ * A single system call runs at an instruction of the vdso, which costs three turns of the thread. All
+ * but the very first, which makes room for us, are errands (wire/errand.h): two turns, for any
+ * number of calls, and code of ours that finds its way back if we are killed.
+ */
+
+#include "base/check.h"
+#include "injector/tracee/tracee.h"
+#include "injector/tracee/wait.h"
+#include "sys/clock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+enum { SIGNALS_BYTES = 8 };
+
+// A call that takes longer will not end. It may take its time until it is the thread's turn
+static const uint64_t CALL_PATIENCE_NS = 10000000000;
+
+static bool is_fault(int signal) {
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+			signal == SIGTRAP;
+}
+
+static uint64_t mask_of_all_but_faults(void) {
+	uint64_t mask = UINT64_MAX;
+	for (int signal = 1; signal < 32; signal++) {
+		if (is_fault(signal)) {
+			mask &= ~(1ull << (signal - 1));
+		}
+	}
+	return mask;
+}
+
+struct work {
+	struct tracee_thread *thread;
+	uint64_t mask; // of signals, as the thread had it
+};
+
+static bool work_begin(struct work *w, struct tracee *t, struct err *err) {
+	check(t->threads.n > 0);
+	w->thread = &t->threads.items[0];
+	return ptrace(PTRACE_GETSIGMASK, w->thread->tid, SIGNALS_BYTES, &w->mask) == 0 ||
+			err_system(err, errno, "thread %d is gone", (int)w->thread->tid);
+}
+
+static bool block_signals(const struct work *w) {
+	uint64_t mask = mask_of_all_but_faults();
+	return ptrace(PTRACE_SETSIGMASK, w->thread->tid, SIGNALS_BYTES, &mask) == 0;
+}
+
+static bool unblock_signals(const struct work *w) {
+	return ptrace(PTRACE_SETSIGMASK, w->thread->tid, SIGNALS_BYTES, &w->mask) == 0;
+}
+
+/** What a stop that is not the one waited for asks for: a signal to deliver, or 0. `*fault`: ours. */
+static long deal_with_stop(int status, int *fault) {
+	bool is_event = (unsigned)status >> 16 != 0;
+	int signal = is_event ? 0 : WSTOPSIG(status) & 0x7f;
+	*fault = is_fault(signal) ? signal : 0;
+	return signal;
+}
+
+/** To a stop like the one that we found the thread in. False: it is gone, or does not come. */
+static bool fetch(pid_t tid, bool is_stopped) {
+	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
+	int status = 0, fault;
+	long deliver = 0;
+	(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	do {
+		if ((is_stopped && ptrace(PTRACE_CONT, tid, 0, deliver) != 0) ||
+				tracee_wait_for(tid, &status, until_ns) != WAIT_STOPPED) {
+			return false;
+		}
+		deliver = deal_with_stop(status, &fault);
+		deliver = fault != 0 ? 0 : deliver;
+		is_stopped = true;
+	} while ((unsigned)status >> 16 != PTRACE_EVENT_STOP);
+	return true;
+}
+
+/**
+ * Its own registers and mask again. The mask first: if we are killed in between, it is on an errand with
+ * signals it may take, and finds its way back. With its own registers it would keep our mask.
+ */
+static bool give_back(const struct work *w) {
+	return unblock_signals(w) && ptrace(PTRACE_SETREGS, w->thread->tid, 0, &w->thread->regs) == 0;
+}
+
+static bool give_up(const struct work *w, bool is_stopped, int fault, struct err *err) {
+	bool is_back = fetch(w->thread->tid, is_stopped) && give_back(w);
+	if (fault != 0) {
+		return err_set(err, ERR_SYSTEM, "thread %d: %s in heaptrack's code%s", (int)w->thread->tid,
+				strsignal(fault), is_back ? "" : ", and the thread is gone");
+	}
+	return err_set(err, ERR_SYSTEM, "thread %d has ended or does not respond", (int)w->thread->tid);
+}
+
+static void set_call(struct user_regs_struct *regs, long number, const uint64_t arguments[6]) {
+	regs->rax = (uint64_t)number;
+	regs->orig_rax = UINT64_MAX; // else the kernel might begin the old system call anew
+	regs->rdi = arguments[0];
+	regs->rsi = arguments[1];
+	regs->rdx = arguments[2];
+	regs->r10 = arguments[3];
+	regs->r8 = arguments[4];
+	regs->r9 = arguments[5];
+}
+
+// ---- one system call
+
+/** Run on to the next stop at a system call. False: gone, late, or a fault (`*fault`). */
+static bool run_to_system_call(const struct work *w, int *fault) {
+	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
+	long deliver = 0;
+	for (;;) {
+		int status;
+		*fault = 0;
+		if (ptrace(PTRACE_SYSCALL, w->thread->tid, 0, deliver) != 0 ||
+				tracee_wait_for(w->thread->tid, &status, until_ns) != WAIT_STOPPED) {
+			return false;
+		}
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
+			return true;
+		}
+		deliver = deal_with_stop(status, fault);
+		if (*fault != 0) {
+			return false;
+		}
+	}
+}
+
+bool tracee_system_call(struct tracee *t, long number, const uint64_t arguments[6], int64_t *result,
+		struct err *err) {
+	struct work w;
+	int fault = 0;
+	if (!work_begin(&w, t, err)) {
+		return false;
+	}
+	struct user_regs_struct regs = w.thread->regs;
+	regs.rip = t->syscall_at;
+	set_call(&regs, number, arguments);
+	// Signals are blocked around all of it: killed in between, a thread is worse off with our registers
+	if (!block_signals(&w) || ptrace(PTRACE_SETREGS, w.thread->tid, 0, &regs) != 0 ||
+			!run_to_system_call(&w, &fault) || !run_to_system_call(&w, &fault) ||
+			ptrace(PTRACE_GETREGS, w.thread->tid, 0, &regs) != 0) {
+		return give_up(&w, true, fault, err);
+	}
+	*result = (int64_t)regs.rax;
+	if (!fetch(w.thread->tid, true) ||
+			ptrace(PTRACE_SETREGS, w.thread->tid, 0, &w.thread->regs) != 0 ||
+			!unblock_signals(&w)) {
+		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
+	}
+	return true;
+}
+
+bool tracee_map(struct tracee *t, uint64_t at, uint64_t bytes, int protection, int flags,
+		uint64_t *address, int *errnum, struct err *err) {
+	const uint64_t arguments[6] = {at, bytes, (uint64_t)protection,
+			(uint64_t)(flags | MAP_PRIVATE | MAP_ANONYMOUS), UINT64_MAX, 0};
+	int64_t result;
+	*errnum = 0;
+	if (!tracee_system_call(t, SYS_mmap, arguments, &result, err)) {
+		return false;
+	}
+	if (result < 0 && result > -4096) {
+		*errnum = (int)-result;
+		return err_system(err, *errnum, "process %d cannot map memory", (int)t->pid);
+	}
+	*address = (uint64_t)result;
+	return true;
+}
+
+// ---- errands
+
+static size_t bytes_of(const struct errand *errand) {
+	return offsetof(struct errand, calls) + errand->n_calls * sizeof *errand->calls;
+}
+
+static bool state_is(const struct tracee *t, enum errand_state state) {
+	uint32_t now;
+	return tracee_read(t, t->errands.errand + offsetof(struct errand, state), &now, sizeof now) &&
+			now == (uint32_t)state;
+}
+
+/** Wait until it says that it is done. False: gone, late, or a fault; `*is_stopped`: it stands. */
+static bool wait_until_done(const struct tracee *t, pid_t tid, bool *is_stopped, int *fault) {
+	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
+	*is_stopped = false;
+	*fault = 0;
+	for (unsigned n = 0; !state_is(t, ERRAND_DONE) && !state_is(t, ERRAND_LEFT); n++) {
+		int status;
+		pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+		if (got < 0 || (got > 0 && !WIFSTOPPED(status)) || clock_now_ns() > until_ns) {
+			return false;
+		}
+		if (got > 0) { // a signal, or the birth of a copy
+			long deliver = deal_with_stop(status, fault);
+			*is_stopped = *fault != 0;
+			if (*is_stopped || ptrace(PTRACE_CONT, tid, 0, deliver) != 0) {
+				return false;
+			}
+		}
+		tracee_pause(n);
+	}
+	return true;
+}
+
+static bool send(struct tracee *t, const struct work *w, const struct errand_call *first) {
+	struct user_regs_struct regs = w->thread->regs;
+	set_call(&regs, (long)first->number, first->arguments);
+	regs.rip = t->errands.code;
+	regs.rbx = t->errands.errand;
+	regs.rsp = t->errands.stack_top;
+	regs.rbp = 0;
+	regs.eflags &= ~0x400ull; // the direction of string instructions, as functions expect it
+	return ptrace(PTRACE_SETREGS, w->thread->tid, 0, &regs) == 0 && block_signals(w) &&
+			ptrace(PTRACE_CONT, w->thread->tid, 0, 0) == 0;
+}
+
+static void set_state(const struct tracee *t, enum errand_state state) {
+	uint32_t word = (uint32_t)state;
+	(void)tracee_write(t, t->errands.errand + offsetof(struct errand, state), &word, sizeof word,
+			NULL);
+}
+
+/** Back from it, if it has not gone by itself because we were too slow. */
+static bool come_back(const struct tracee *t, const struct work *w) {
+	if (!fetch(w->thread->tid, false)) {
+		return false;
+	}
+	if (state_is(t, ERRAND_LEFT)) {
+		return true;
+	}
+	bool ok = give_back(w);
+	if (ok) {
+		set_state(t, ERRAND_NONE);
+	}
+	return ok;
+}
+
+bool tracee_errand_begin(struct tracee *t, const struct errand_call *first, struct errand *errand,
+		struct err *err) {
+	static const struct errand_call nothing = {.number = SYS_getpid};
+	struct work w;
+	errand->state = ERRAND_BEGUN;
+	errand->result = ERRAND_NOT_MADE;
+	errand->frame = t->errands.errand + ERRAND_FRAME_AT;
+	for (uint32_t i = 0; i < errand->n_calls; i++) {
+		errand->calls[i].result = ERRAND_NOT_MADE;
+	}
+	if (!tracee_write(t, t->errands.errand, errand, bytes_of(errand), err) ||
+			!work_begin(&w, t, err)) {
+		return false;
+	}
+	t->errands.mask = w.mask;
+	if (!tracee_write_frame(t, w.thread, w.mask, errand->frame, err)) {
+		return give_back(&w) && false;
+	}
+	return send(t, &w, first ? first : &nothing) || give_up(&w, true, 0, err);
+}
+
+bool tracee_errand_end(struct tracee *t, struct errand *errand, struct err *err) {
+	const struct work w = {.thread = &t->threads.items[0], .mask = t->errands.mask};
+	int fault;
+	bool is_stopped;
+	if (!wait_until_done(t, w.thread->tid, &is_stopped, &fault)) {
+		return give_up(&w, is_stopped, fault, err);
+	}
+	if (!come_back(t, &w) || !tracee_read(t, t->errands.errand, errand, bytes_of(errand))) {
+		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
+	}
+	return true;
+}
+
+bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,
+		struct err *err) {
+	return tracee_errand_begin(t, first, errand, err) && tracee_errand_end(t, errand, err);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * A filter is a small program of classic BPF, which the kernel hands out to a tracer. It reads the call's
+ * number, machine and arguments, and returns an action; of several filters the strictest counts, so each
+ * of them must agree.
+ */
+
+#include "injector/tracee/sandbox.h"
+
+#include "sys/file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+enum { INSTRUCTIONS_MAX = 4096, FILTERS_MAX = 64 };
+
+// ---- running a filter
+
+struct machine {
+	uint32_t a, x, words[BPF_MEMWORDS];
+	const struct seccomp_data *call;
+	bool has_failed;
+};
+
+static uint32_t load(struct machine *m, const struct sock_filter *i) {
+	uint32_t word = 0;
+	switch (BPF_MODE(i->code)) {
+	case BPF_IMM: return i->k;
+	case BPF_LEN: return sizeof *m->call;
+	case BPF_MEM: m->has_failed |= i->k >= BPF_MEMWORDS; return m->words[i->k % BPF_MEMWORDS];
+	case BPF_ABS:
+		m->has_failed |= i->k % 4 != 0 || i->k > sizeof *m->call - 4;
+		if (!m->has_failed) {
+			memcpy(&word, (const uint8_t *)m->call + i->k, sizeof word);
+		}
+		return word;
+	default: m->has_failed = true; return 0;
+	}
+}
+
+static uint32_t compute(struct machine *m, const struct sock_filter *i) {
+	uint32_t by = BPF_SRC(i->code) == BPF_X ? m->x : i->k;
+	switch (BPF_OP(i->code)) {
+	case BPF_ADD: return m->a + by;
+	case BPF_SUB: return m->a - by;
+	case BPF_MUL: return m->a * by;
+	case BPF_DIV: return by ? m->a / by : (m->has_failed = true);
+	case BPF_AND: return m->a & by;
+	case BPF_OR: return m->a | by;
+	case BPF_XOR: return m->a ^ by;
+	case BPF_LSH: return by < 32 ? m->a << by : 0;
+	case BPF_RSH: return by < 32 ? m->a >> by : 0;
+	case BPF_NEG: return -m->a;
+	default: m->has_failed = true; return 0;
+	}
+}
+
+/** How many instructions are skipped. */
+static uint32_t jump(struct machine *m, const struct sock_filter *i) {
+	uint32_t with = BPF_SRC(i->code) == BPF_X ? m->x : i->k;
+	switch (BPF_OP(i->code)) {
+	case BPF_JA: return i->k;
+	case BPF_JEQ: return m->a == with ? i->jt : i->jf;
+	case BPF_JGT: return m->a > with ? i->jt : i->jf;
+	case BPF_JGE: return m->a >= with ? i->jt : i->jf;
+	case BPF_JSET: return m->a & with ? i->jt : i->jf;
+	default: m->has_failed = true; return 0;
+	}
+}
+
+uint32_t sandbox_answer(const struct sock_filter *code, size_t n, const struct seccomp_data *call) {
+	struct machine m = {.call = call};
+	for (size_t at = 0; at < n && !m.has_failed; at++) {
+		const struct sock_filter *i = &code[at];
+		switch (BPF_CLASS(i->code)) {
+		case BPF_LD: m.a = load(&m, i); break;
+		case BPF_LDX: m.x = load(&m, i); break;
+		case BPF_ST: m.words[i->k % BPF_MEMWORDS] = m.a; break;
+		case BPF_STX: m.words[i->k % BPF_MEMWORDS] = m.x; break;
+		case BPF_ALU: m.a = compute(&m, i); break;
+		case BPF_JMP: at += jump(&m, i); break;
+		case BPF_RET: return BPF_RVAL(i->code) == BPF_A ? m.a : i->k;
+		case BPF_MISC:
+			m.a = BPF_MISCOP(i->code) == BPF_TXA ? m.x : m.a;
+			m.x = BPF_MISCOP(i->code) == BPF_TAX ? m.a : m.x;
+			break;
+		}
+	}
+	return SECCOMP_RET_KILL_PROCESS;
+}
+
+// ---- what we would call
+
+static const struct {
+	const char *name;
+	int number;
+	uint64_t arguments[6];
+} calls[] = {
+		// On errands
+		{"mmap", SYS_mmap, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1ull, 0}},
+		{"mprotect", SYS_mprotect, {4096, 4096, PROT_READ | PROT_WRITE}},
+		{"munmap", SYS_munmap, {4096, 4096}},
+		{"madvise", SYS_madvise, {4096, 4096, MADV_DONTNEED}},
+		{"memfd_create", SYS_memfd_create, {4096, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
+		{"clone", SYS_clone, {0}},
+		{"wait4", SYS_wait4, {1, 0, 0x40000000}},
+		{"ppoll", SYS_ppoll, {0}},
+		{"getpid", SYS_getpid, {0}},
+		{"exit_group", SYS_exit_group, {0}},
+		{"rt_sigreturn", SYS_rt_sigreturn, {0}},
+		// By the recorder
+		{"mmap", SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, 3, 0}},
+		{"mremap", SYS_mremap, {4096, 4096, 8192, 0}},
+		{"close", SYS_close, {3}},
+		{"fstat", SYS_fstat, {3, 4096}},
+		{"openat", SYS_openat, {(uint64_t)-100, 4096, 0}},
+		{"openat", SYS_openat, {(uint64_t)-100, 4096, O_RDWR | O_CLOEXEC}},
+		{"read", SYS_read, {3, 4096, 100}},
+		{"readlinkat", SYS_readlinkat, {(uint64_t)-100, 4096, 4096, 100}},
+		{"futex", SYS_futex, {4096, 0, 0}},
+		{"futex", SYS_futex, {4096, 1, 1}},
+		{"gettid", SYS_gettid, {0}},
+		{"clock_gettime", SYS_clock_gettime, {1, 4096}},
+		{"rt_sigprocmask", SYS_rt_sigprocmask, {0, 4096, 4096, 8}},
+		{"sigaltstack", SYS_sigaltstack, {0, 4096}},
+		{"prlimit64", SYS_prlimit64, {0, 9, 0, 4096}},
+};
+
+static bool is_harmless(uint32_t answer) {
+	uint32_t action = answer & SECCOMP_RET_ACTION_FULL;
+	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG || action == SECCOMP_RET_ERRNO;
+}
+
+/** The first call that the filter does not let pass; NULL: all pass. */
+static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t pc) {
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		struct seccomp_data call = {.nr = calls[i].number,
+				.arch = AUDIT_ARCH_X86_64,
+				.instruction_pointer = pc};
+		memcpy(call.args, calls[i].arguments, sizeof call.args);
+		if (!is_harmless(sandbox_answer(code, n, &call))) {
+			return calls[i].name;
+		}
+	}
+	return NULL;
+}
+
+/** Some threads may have no filter. A kernel that hands out none gives the same error. */
+static bool has_filter(const struct tracee_thread *thread) {
+	char path[96], text[4096];
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)thread->pid,
+			(int)thread->tid);
+	const char *at = file_read_small(path, text, sizeof text) > 0 ? strstr(text, "\nSeccomp:")
+																  : NULL;
+	return !at || atoi(at + strlen("\nSeccomp:")) != SECCOMP_MODE_DISABLED;
+}
+
+static bool thread_is_let(const struct tracee *t, const struct tracee_thread *thread,
+		struct sock_filter *code, struct err *err) {
+	for (unsigned i = 0; i < FILTERS_MAX && has_filter(thread); i++) {
+		long n = ptrace(PTRACE_SECCOMP_GET_FILTER, thread->tid, (void *)(uintptr_t)i, NULL);
+		if (n < 0 && errno == ENOENT) {
+			return true; // that was the last
+		}
+		if (n < 0 || n > INSTRUCTIONS_MAX ||
+				ptrace(PTRACE_SECCOMP_GET_FILTER, thread->tid, (void *)(uintptr_t)i, code) != n) {
+			return err_set(err, ERR_UNSUPPORTED,
+					"process %d is in a sandbox (seccomp) whose filter cannot be read (%s); try "
+					"as root, outside any sandbox, or start it under heaptrack, or without the "
+					"sandbox",
+					(int)t->pid, n < 0 ? strerror(errno) : "it is too long");
+		}
+		const char *name = stops_us(code, (size_t)n, thread->regs.rip);
+		if (name) {
+			return err_set(err, ERR_UNSUPPORTED,
+					"process %d is in a sandbox (seccomp) whose filter does not allow %s, which "
+					"recording needs; start it under heaptrack, or without the sandbox",
+					(int)t->pid, name);
+		}
+	}
+	return !has_filter(thread) ||
+			err_set(err, ERR_UNSUPPORTED, "process %d has too many seccomp filters", (int)t->pid);
+}
+
+bool sandbox_lets_us(const struct tracee *t, struct err *err) {
+	struct sock_filter *code = calloc(INSTRUCTIONS_MAX, sizeof *code);
+	bool ok = code || err_memory(err);
+	for (size_t i = 0; ok && i < t->threads.n; i++) {
+		ok = thread_is_let(t, &t->threads.items[i], code, err);
+	}
+	free(code);
+	return ok;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "injector/tracee/snapshot.h"
+
+#include "injector/tracee/wait.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const uint64_t BIRTH_PATIENCE_NS = 2000000000;
+static const uint64_t PATIENCE_NS = 600000000000; // one thread alone has to wait
+
+// ---- how long will it take?
+
+enum {
+	PAGE = 4096,
+	HUGE_PAGES = 512,        // pages that are copied as one
+	PLENTY_NS = 250,         // for a page, on any machine
+	SAMPLE_BYTES = 16 << 20, // copied to see
+};
+
+/** What a copy of this process takes, but for the end of it. */
+static uint64_t copy_of_ours_ns(void) {
+	uint64_t best_ns = UINT64_MAX;
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t start_ns = clock_now_ns();
+		pid_t pid = fork();
+		if (pid == 0) {
+			_exit(0);
+		}
+		uint64_t took_ns = clock_now_ns() - start_ns;
+		best_ns = took_ns < best_ns ? took_ns : best_ns;
+		(void)(pid > 0 && waitpid(pid, NULL, 0));
+	}
+	return best_ns;
+}
+
+/** For `n` pages, by that for some of ours. */
+static uint64_t copy_of_pages_ns(uint64_t n) {
+	char *sample = mmap(NULL, SAMPLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+	if (sample == MAP_FAILED) {
+		return 0;
+	}
+	uint64_t without_ns = copy_of_ours_ns();
+	(void)madvise(sample, SAMPLE_BYTES, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < SAMPLE_BYTES; i += PAGE) {
+		((volatile char *)sample)[i] = 1;
+	}
+	uint64_t with_ns = copy_of_ours_ns();
+	(void)munmap(sample, SAMPLE_BYTES);
+	return with_ns < without_ns ? 0 : (with_ns - without_ns) * n / (SAMPLE_BYTES / PAGE);
+}
+
+/** Bytes in huge pages: reading that takes as long as a copy does, but nobody is stopped. */
+static uint64_t huge_bytes_of(pid_t pid) {
+	char path[64], text[4096];
+	unsigned long long kb = 0;
+	(void)snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
+	const char *at = file_read_small(path, text, sizeof text) > 0 ? strstr(text, "AnonHugePages:")
+																  : NULL;
+	return at && sscanf(at, "AnonHugePages: %llu", &kb) == 1 ? kb * 1024 : 0;
+}
+
+bool snapshot_fits(pid_t pid, uint64_t within_ns) {
+	struct process_memory m;
+	if (!process_memory(pid, &m) || m.anon_bytes / PAGE * PLENTY_NS < within_ns) {
+		return true;
+	}
+	uint64_t huge_bytes = huge_bytes_of(pid);
+	huge_bytes = huge_bytes < m.anon_bytes ? huge_bytes : m.anon_bytes;
+	uint64_t n = (m.anon_bytes - huge_bytes) / PAGE + huge_bytes / PAGE / HUGE_PAGES;
+	return n * PLENTY_NS < within_ns || copy_of_pages_ns(n) / 4 * 5 <= within_ns;
+}
+
+// ---- the copy
+
+static bool is_of_tracee(const struct tracee *t, pid_t tid) {
+	for (size_t i = 0; i < t->threads.n; i++) {
+		if (t->threads.items[i].tid == tid) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The only one of ours that is not a thread of the process. It stops before its first instruction. */
+static pid_t wait_for_birth(const struct tracee *t) {
+	uint64_t until_ns = clock_now_ns() + BIRTH_PATIENCE_NS;
+	while (clock_now_ns() < until_ns) {
+		int status;
+		pid_t pid = waitpid(-1, &status, __WALL | WNOHANG);
+		if (pid > 0 && WIFSTOPPED(status) && !is_of_tracee(t, pid)) {
+			return pid;
+		}
+		if (pid <= 0) {
+			(void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+		}
+	}
+	return 0;
+}
+
+/** Does the thread stand in that system call? */
+static bool stands_in(const struct tracee_thread *thread, long number) {
+	char path[64], text[256];
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)thread->pid,
+			(int)thread->tid);
+	return file_read_small(path, text, sizeof text) > 0 && strtol(text, NULL, 10) == number;
+}
+
+/**
+ * Wait until there is a copy, or none because the kernel refuses: the thread stops at the birth, waits to
+ * be fetched, or is gone. Nothing of the process is read or written, which would have to wait for the copy.
+ */
+static bool is_made(const struct tracee_thread *thread, uint64_t until_ns) {
+	for (unsigned n = 0;; n++) {
+		siginfo_t info = {0};
+		if (waitid(P_PID, (id_t)thread->tid, &info,
+					WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 ||
+				info.si_pid != 0 || stands_in(thread, SYS_ppoll)) {
+			return true;
+		}
+		if (clock_now_ns() > until_ns) {
+			return false;
+		}
+		tracee_pause(n);
+	}
+}
+
+enum injector_no_copy snapshot_take(struct snapshot *s, struct tracee *t, uint64_t within_ns) {
+	pid_t tid = t->threads.items[0].tid;
+	uint64_t start_ns = clock_now_ns();
+	struct errand e = {.n_calls = 1};
+	e.calls[0] = (struct errand_call){.number = SYS_clone,
+			.arguments = {CLONE_FILES | CLONE_FS}}; // and no signal at its end
+	long usual = PTRACE_O_TRACESYSGOOD | (t->suspends_seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0);
+	*s = (struct snapshot){0};
+	if (ptrace(PTRACE_SETOPTIONS, tid, 0, usual | PTRACE_O_TRACECLONE) != 0) {
+		return INJECTOR_COPY_FAILED;
+	}
+	bool is_sent = tracee_errand_begin(t, NULL, &e, NULL);
+	bool is_late = is_sent && !is_made(&t->threads.items[0], start_ns + within_ns);
+	s->cost_ns = clock_now_ns() - start_ns;
+	tracee_resume_others(t);
+	if (is_late) {
+		(void)is_made(&t->threads.items[0], start_ns + PATIENCE_NS);
+	}
+	bool ok = is_sent && tracee_errand_end(t, &e, NULL) && e.calls[0].result > 0;
+	(void)ptrace(PTRACE_SETOPTIONS, tid, 0, usual);
+	s->pid = ok ? wait_for_birth(t) : 0;
+	if (s->pid == 0) {
+		return INJECTOR_COPY_FAILED;
+	}
+	s->pid_inside = (pid_t)e.calls[0].result;
+	(void)ptrace(PTRACE_SETOPTIONS, s->pid, 0, PTRACE_O_EXITKILL);
+	if (is_late) {
+		snapshot_drop(s, t);
+		return INJECTOR_COPY_LATE;
+	}
+	return INJECTOR_COPIED;
+}
+
+void snapshot_drop(struct snapshot *s, struct tracee *t) {
+	int status;
+	if (s->pid == 0) {
+		return;
+	}
+	(void)kill(s->pid, SIGKILL);
+	(void)waitpid(s->pid, &status, __WALL);
+	if (t) {
+		struct errand e = {.n_calls = 1};
+		e.calls[0] = (struct errand_call){.number = SYS_wait4,
+				.arguments = {(uint64_t)s->pid_inside, 0, __WALL}};
+		(void)tracee_errand(t, NULL, &e, NULL);
+	}
+	s->pid = 0;
+}

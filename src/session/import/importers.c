@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "session/import.h"
+#include "session/kde/heaptrack.h"
+#include "session/profile/profile.h"
+
+#include <stdlib.h>
+
+// A further kind of file is a further row. The order matters only where two know the same head:
+// those with magic bytes stand first.
+static const struct importer importers[] = {
+		{"KDE heaptrack", import_heaptrack_knows, import_heaptrack},
+		{"heap dump", heap_dump_knows, import_heap_dump},
+		{"massif", massif_knows, import_massif},
+		{"DHAT", dhat_knows, import_dhat},
+		{"V8", v8_heap_profile_knows, import_v8},
+		{"pprof", pprof_knows, import_pprof},
+		{"collapsed stacks", folded_knows, import_folded},
+};
+
+enum { N_IMPORTERS = sizeof importers / sizeof *importers };
+
+#define DEFAULT_MEMORY (8ull << 30)
+
+const struct importer *importer_for(struct slice head) {
+	for (size_t i = 0; i < N_IMPORTERS; i++) {
+		if (importers[i].knows(head)) {
+			return &importers[i];
+		}
+	}
+	return NULL;
+}
+
+/** Say what a file is that nobody knows. */
+static bool refuse(struct slice head, bool is_torn, struct err *err) {
+	if (head.size == 0 && is_torn) {
+		return err_set(err, ERR_FORMAT, "the file is cut short: nothing in it can be read");
+	}
+	if (head.size == 0) {
+		return err_set(err, ERR_FORMAT, "the file is empty: nothing was recorded");
+	}
+	return err_set(err, ERR_FORMAT,
+			"the file is not a heaptrack recording, nor of another supported format");
+}
+
+static bool read_as(const struct importer *importer, struct import *import, struct err *err) {
+	if (!importer->read(import, err)) {
+		return false;
+	}
+	struct err why = {0};
+	return recording_is_valid(import->out, &why) ||
+			err_set(err, ERR_FORMAT, "inconsistent %s file: %s", importer->name, why.text);
+}
+
+bool import_file(const char *path, const struct import_options *options, struct recording *out,
+		struct buffer *suppressions, struct err *err) {
+	static const struct import_options defaults = {0};
+	options = options ? options : &defaults;
+	struct unpack *in = unpack_open(path, options->max_unpacked_bytes, err);
+	if (!in) {
+		return false;
+	}
+	struct import import = {.in = in, .path = path, .options = options, .out = out};
+	out->arena.max_bytes = options->max_memory_bytes ? options->max_memory_bytes : DEFAULT_MEMORY;
+	struct slice head;
+	bool ok = unpack_peek(in, IMPORT_HEAD_BYTES, &head, err);
+	if (ok) {
+		const struct importer *importer = importer_for(head);
+		ok = importer ? read_as(importer, &import, err) : refuse(head, unpack_is_torn(in), err);
+	}
+	unpack_close(in);
+	if (!ok) {
+		recording_finish(out);
+	}
+	if (ok && suppressions) {
+		*suppressions = import.suppressions;
+	} else {
+		buffer_finish(&import.suppressions);
+	}
+	return ok;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#include "session/kde/parts.h"
+
+#include <stdlib.h>
+
+// Strings, modules, places and stacks. An id that the file does not define is "none", and a line
+// that makes no sense takes its number all the same, so that those behind it keep theirs.
+
+enum { ADDRESS_OF_CALL = 0x10300 }; // since 1.3.0 an ip is the return address less one
+
+static uint32_t known_string(const struct kde_import *k, uint64_t id) {
+	return id < k->strings.n ? (uint32_t)id : 0;
+}
+
+/** *id: its number. */
+static bool add_string(struct kde_import *k, struct slice text, uint32_t *id) {
+	struct slice *s = k->strings.n < UINT32_MAX ? vec_push(&k->strings) : NULL;
+	char *copy = s && text.size ? arena_text(&k->out->arena, text) : NULL;
+	if (!s || (text.size && !copy)) {
+		return false;
+	}
+	*s = slice_of(copy, text.size);
+	*id = (uint32_t)k->strings.n - 1;
+	return true;
+}
+
+/** The module whose path is this string; 0: none, or no memory (*ok). */
+static uint32_t module_of(struct kde_import *k, uint32_t path, bool *ok) {
+	while (k->module_of_string.n <= path) {
+		if (!vec_push(&k->module_of_string)) {
+			*ok = false;
+			return 0;
+		}
+	}
+	uint32_t *id = &k->module_of_string.items[path];
+	if (path && !*id) {
+		struct rec_module *m = vec_push(&k->modules);
+		if (!m) {
+			*ok = false;
+			return 0;
+		}
+		*m = (struct rec_module){.path = path, .image = 1, .has_symbols = 1};
+		*id = (uint32_t)k->modules.n - 1;
+	}
+	return *id;
+}
+
+static uint64_t pc_of(const struct kde_import *k, uint64_t ip) {
+	return ip + (k->reader.program >= ADDRESS_OF_CALL);
+}
+
+/** i: an address, its module, and triples of function, file and line, innermost first. */
+static bool add_ip(struct kde_import *k, const struct heaptrack_record *r) {
+	bool ok = true;
+	uint32_t module = r->n > 1 ? module_of(k, known_string(k, r->numbers[1]), &ok) : 0;
+	struct rec_location *l = ok && k->locations.n < UINT32_MAX ? vec_push(&k->locations) : NULL;
+	if (!l || r->is_bad) {
+		return l != NULL;
+	}
+	*l = (struct rec_location){
+			.pc = pc_of(k, r->numbers[0]),
+			.module = module,
+			.is_exact = k->reader.program < ADDRESS_OF_CALL, // shown as it stands there
+	};
+	size_t n = r->n > 2 ? (r->n - 2 + 2) / 3 : 0;
+	n = n < UINT16_MAX ? n : UINT16_MAX;
+	l->first_frame = (uint32_t)k->frames.n;
+	if (!vec_reserve(&k->frames, n) || k->frames.n + n > UINT32_MAX) {
+		return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *at = &r->numbers[2 + 3 * i];
+		size_t left = r->n - 2 - 3 * i;
+		k->frames.items[k->frames.n++] = (struct rec_frame){
+				.function = known_string(k, at[0]),
+				.file = left > 1 ? known_string(k, at[1]) : 0,
+				.line = left > 2 ? (uint32_t)at[2] : 0,
+		};
+		k->modules.items[module].has_lines |= module && left > 1;
+	}
+	l->n_frames = (uint16_t)n;
+	return true;
+}
+
+// ---- raw files: modules and addresses
+
+/** A module listed anew, at the same place: it keeps its id. */
+static uint32_t same_module(const struct kde_import *k, struct slice path, uint64_t bias) {
+	for (size_t i = 1; i < k->modules.n; i++) {
+		const struct rec_module *m = &k->modules.items[i];
+		if (m->bias == bias && slice_equal(k->strings.items[m->path], path)) {
+			return (uint32_t)i;
+		}
+	}
+	return 0;
+}
+
+/** m: a path, where it is loaded, and pairs of address and size. */
+static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
+	k->is_raw = true;
+	if (r->is_bad || r->n == 0) {
+		k->ranges.n = 0; // "-": the list begins anew
+		return true;
+	}
+	bool is_exe = slice_equal(r->text, slice_of_text("x"));
+	struct slice path = is_exe ? k->exe : r->text;
+	uint32_t id = same_module(k, path, r->numbers[0]);
+	if (!id) {
+		struct rec_module *m = vec_push(&k->modules);
+		if (!m || !add_string(k, path, &m->path)) {
+			return false;
+		}
+		m->image = 1;
+		m->bias = r->numbers[0];
+		m->start = UINT64_MAX;
+		id = (uint32_t)k->modules.n - 1;
+	}
+	struct rec_module *m = &k->modules.items[id];
+	for (size_t i = 1; i + 1 < r->n; i += 2) {
+		struct kde_range *range = vec_push(&k->ranges);
+		if (!range) {
+			return false;
+		}
+		uint64_t start = m->bias + r->numbers[i];
+		*range = (struct kde_range){start, start + r->numbers[i + 1], id};
+		m->start = start < m->start ? start : m->start;
+		m->end = range->end > m->end ? range->end : m->end;
+	}
+	m->start = m->start < m->end ? m->start : m->end;
+	return true;
+}
+
+static uint32_t loaded_module(const struct kde_import *k, uint64_t ip) {
+	for (size_t i = 0; i < k->ranges.n; i++) {
+		const struct kde_range *r = &k->ranges.items[i];
+		if (ip >= r->start && ip < r->end) {
+			return r->module;
+		}
+	}
+	return 0;
+}
+
+/** The location of a raw address; 0: no memory. */
+static uint32_t location_of(struct kde_import *k, uint64_t ip) {
+	uint32_t module = loaded_module(k, ip);
+	uint64_t pc = pc_of(k, ip);
+	uint64_t hash = hash_u64(pc + module * 0x9e3779b97f4a7c15u);
+	uint32_t at = index_first(&k->location_index, hash);
+	for (uint32_t i; (i = index_next(&k->location_index, hash, &at)) != INDEX_NONE;) {
+		if (k->locations.items[i].pc == pc && k->locations.items[i].module == module) {
+			return i;
+		}
+	}
+	struct rec_location *l = index_reserve(&k->location_index, 1) ? vec_push(&k->locations) : NULL;
+	if (!l) {
+		return 0;
+	}
+	*l = (struct rec_location){.pc = pc, .module = module};
+	uint32_t id = (uint32_t)k->locations.n - 1;
+	index_put(&k->location_index, hash, id);
+	return id;
+}
+
+/** t: a place, called from the stack of an earlier trace. */
+static bool add_trace(struct kde_import *k, const struct heaptrack_record *r) {
+	uint32_t location = 0;
+	if (!r->is_bad && k->is_raw) {
+		location = location_of(k, r->numbers[0]);
+		if (!location) {
+			return false;
+		}
+	} else if (!r->is_bad && r->numbers[0] < k->locations.n) {
+		location = (uint32_t)r->numbers[0];
+	}
+	struct rec_node *n = k->nodes.n < UINT32_MAX ? vec_push(&k->nodes) : NULL;
+	if (!n) {
+		return false;
+	}
+	bool has_parent = !r->is_bad && r->numbers[1] < k->nodes.n - 1;
+	*n = (struct rec_node){has_parent ? (uint32_t)r->numbers[1] : 0, location};
+	return true;
+}
+
+bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
+	uint32_t id;
+	bool ok = r->kind == 's' ? add_string(k, r->text, &id)
+			: r->kind == 'i' ? add_ip(k, r)
+			: r->kind == 't' ? add_trace(k, r)
+							 : add_module(k, r);
+	uint64_t bytes = k->strings.n * sizeof *k->strings.items +
+			k->frames.n * sizeof *k->frames.items + k->locations.n * sizeof *k->locations.items +
+			k->nodes.n * sizeof *k->nodes.items;
+	uint64_t most = k->out->arena.max_bytes;
+	if (ok && bytes + k->out->arena.bytes > most) {
+		ok = false;
+	}
+	return ok ||
+			err_set(err, ERR_LIMIT, "symbols and stacks need more than %llu MB of memory",
+					(unsigned long long)most / 1000000);
+}
+
+// ---- the end
+
+/** "./prog a b": the words, as far as spaces tell them; the first is the program. */
+static bool put_command(struct kde_import *k) {
+	struct rec_meta *m = &k->out->meta;
+	uint32_t id;
+	m->argv_first = (uint32_t)k->strings.n;
+	for (struct slice left = k->command; left.size;) {
+		const uint8_t *space = memchr(left.data, ' ', left.size);
+		size_t n = space ? (size_t)(space - left.data) : left.size;
+		if (!add_string(k, slice_of(left.data, n), &id)) {
+			return false;
+		}
+		m->n_argv++;
+		size_t skip = n + (space != NULL);
+		left = slice_of(left.data + skip, left.size - skip);
+	}
+	m->exe = m->n_argv ? m->argv_first : 0;
+	return k->exe.size == 0 || add_string(k, k->exe, &m->exe);
+}
+
+#define KDE_PUT(k, table)                                                                   \
+	((k)->out->table.items = arena_alloc(&(k)->out->arena, (k)->table.n ? (k)->table.n : 1, \
+			 sizeof *(k)->table.items),                                                     \
+			(k)->out->table.items &&                                                        \
+					((k)->out->table.n = (uint32_t)(k)->table.n,                            \
+							(k)->table.n &&                                                 \
+									memcpy((k)->out->table.items, (k)->table.items,         \
+											(k)->table.n * sizeof *(k)->table.items),       \
+							true))
+
+bool kde_put_code(struct kde_import *k, struct err *err) {
+	k->out->meta.n_images = 1;
+	k->out->images.items = arena_new(&k->out->arena, struct rec_image, 1);
+	bool ok = k->out->images.items && put_command(k) && KDE_PUT(k, strings) &&
+			KDE_PUT(k, modules) && KDE_PUT(k, locations) && KDE_PUT(k, frames) &&
+			KDE_PUT(k, nodes) && KDE_PUT(k, samples);
+	if (ok) {
+		k->out->images.n = 1;
+		k->out->images.items[0].exe = k->out->meta.exe;
+	}
+	return ok || err_memory(err);
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "session/kde/parts.h"
+
+#include <stdlib.h>
+
+// Events go to the engine in batches, with the time of the last `c`. Those of interpreted files say
+// which size and stack came or went: they are paired here.
+
+enum { KDE_AHEAD = 8 };
+
+static bool has_addresses(const struct kde_import *k) {
+	return k->is_raw || k->reader.format == 0;
+}
+
+struct aggregate *kde_aggregate(struct err *err) {
+	struct aggregate_limits limits = aggregate_default_limits();
+	limits.max_sizes_per_stack = 1 << 20;
+	return aggregate_create(&limits, err);
+}
+
+static void set_rules(const struct kde_import *k, struct aggregate *a) {
+	aggregate_follow_kde(a, !k->is_raw);
+	if (!has_addresses(k)) {
+		aggregate_expect_numbers(a);
+	}
+}
+
+/** Before an aggregate gets anything; by then it is known what kind of file this is. */
+static void begin_events(struct kde_import *k) {
+	if (!k->has_events) {
+		set_rules(k, k->feed.aggregate);
+		k->has_events = true;
+	}
+}
+
+/** Field by field where it lies: a copy right behind such stores waits for them. */
+static inline bool add_event(struct kde_import *k, enum trace_event_kind kind, uint64_t ptr,
+		uint64_t size, uint32_t node, struct err *err) {
+	struct trace_event *e = feed_next(&k->feed);
+	e->ptr = ptr;
+	e->size = size;
+	e->time_ns = k->time_ms * 1000000;
+	e->node = node;
+	e->thread = 0;
+	e->kind = kind;
+	return !feed_is_full(&k->feed) || feed_pass(&k->feed, err);
+}
+
+static bool on_alloc(struct kde_import *k, uint32_t number, struct err *err) {
+	struct kde_info *info = &k->infos.items[k->infos.items[number].same];
+	k->last_info = number;
+	uint32_t block = k->unused_block;
+	if (block != KDE_NO_BLOCK) {
+		k->unused_block = k->next_block.items[block];
+		__builtin_prefetch(&k->next_block.items[k->unused_block],
+				1); // the next one's turn comes soon
+	} else {
+		if (k->next_block.n == UINT32_MAX || !vec_push(&k->next_block)) {
+			return err_memory(err);
+		}
+		block = (uint32_t)k->next_block.n - 1;
+	}
+	k->next_block.items[block] = info->newest;
+	info->newest = block;
+	k->live_bytes += info->size;
+	return add_event(k, TRACE_ALLOC, block, info->size, info->node, err);
+}
+
+static bool on_free(struct kde_import *k, uint32_t number, struct err *err) {
+	struct kde_info *info = &k->infos.items[k->infos.items[number].same];
+	bool is_temporary = k->last_info == number;
+	k->last_info = 0;
+	uint32_t block = info->newest;
+	uint64_t ptr = TRACE_UNKNOWN_PTR;
+	if (block != KDE_NO_BLOCK) {
+		info->newest = k->next_block.items[block];
+		k->next_block.items[block] = k->unused_block;
+		k->unused_block = block;
+		k->live_bytes -= info->size;
+		ptr = block;
+	}
+	return add_event(k, TRACE_FREE, ptr, is_temporary, 0, err);
+}
+
+/** A block that comes and goes at once, as most do: its number stays the next that is unused. */
+static bool on_blink(struct kde_import *k, uint32_t number, struct err *err) {
+	const struct kde_info *info = &k->infos.items[number];
+	k->last_info = 0;
+	return add_event(k, TRACE_ALLOC, k->unused_block, info->size, info->node, err) &&
+			add_event(k, TRACE_FREE, k->unused_block, true, 0, err);
+}
+
+static uint32_t known_node(const struct kde_import *k, uint64_t node) {
+	return node < k->nodes.n ? (uint32_t)node : 0;
+}
+
+/** Raw files, and those before format 1, say address, size and stack at each event. */
+static bool on_raw_alloc(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
+	begin_events(k);
+	k->last_ptr = r->numbers[2];
+	return add_event(k, TRACE_ALLOC, r->numbers[2], r->numbers[0], known_node(k, r->numbers[1]),
+			err);
+}
+
+static bool add_info(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
+	struct kde_info info = {.same = (uint32_t)k->infos.n};
+	if (!r->is_bad) {
+		info.size = r->numbers[0];
+		info.node = known_node(k, r->numbers[1]);
+	}
+	uint64_t hash = hash_u64(info.size ^ (uint64_t)info.node << 33);
+	uint32_t at = index_first(&k->info_index, hash);
+	for (uint32_t i; (i = index_next(&k->info_index, hash, &at)) != INDEX_NONE;) {
+		if (k->infos.items[i].size == info.size && k->infos.items[i].node == info.node) {
+			info.same = i;
+			break;
+		}
+	}
+	struct kde_info *added = k->infos.n < UINT32_MAX ? vec_push(&k->infos) : NULL;
+	if (!added || !index_reserve(&k->info_index, 1)) {
+		return err_memory(err);
+	}
+	*added = info;
+	if (info.same == k->infos.n - 1) {
+		index_put(&k->info_index, hash, info.same);
+	}
+	return true;
+}
+
+/** Half of the samples go, the smaller of each two. */
+static void thin_samples(struct kde_import *k) {
+	size_t n = 0;
+	for (size_t i = 0; i + 1 < k->samples.n; i += 2) {
+		const struct rec_sample *s = &k->samples.items[i];
+		k->samples.items[n++] = s[0].rss_bytes >= s[1].rss_bytes ? s[0] : s[1];
+	}
+	k->samples.n = n;
+	k->sample_ms = k->time_ms / n + 1;
+}
+
+/**
+ * R: resident pages. Before 1.2.0 a decimal number was taken for hexadecimal, so these are too many;
+ * KDE's tools show them as they are, and so do we.
+ */
+static bool on_resident(struct kde_import *k, uint64_t pages, struct err *err) {
+	uint64_t bytes = pages * k->out->meta.page_bytes;
+	if (bytes > k->peak_rss_bytes) {
+		k->peak_rss_bytes = bytes;
+		k->peak_rss_ms = k->time_ms;
+	}
+	if (has_addresses(k)) {
+		if (!feed_drain(&k->feed, err)) {
+			return false;
+		}
+		k->live_bytes = aggregate_now(k->feed.aggregate).live_bytes;
+	}
+	struct rec_sample sample = {
+			.time_ns = k->time_ms * 1000000,
+			.rss_bytes = bytes,
+			.heap_bytes = k->live_bytes,
+	};
+	size_t n = k->samples.n;
+	if (n && sample.time_ns < k->samples.items[n - 1].time_ns + k->sample_ms * 1000000) {
+		struct rec_sample *last = &k->samples.items[n - 1];
+		*last = last->rss_bytes >= bytes ? *last : sample;
+		return true;
+	}
+	struct rec_sample *s = vec_push(&k->samples);
+	if (!s) {
+		return err_memory(err);
+	}
+	*s = sample;
+	if (k->samples.n == KDE_SAMPLES) {
+		thin_samples(k);
+	}
+	return true;
+}
+
+/** A: heaptrack was attached here; what came before does not count. */
+static bool on_attached(struct kde_import *k, struct err *err) {
+	struct aggregate *anew = kde_aggregate(err);
+	if (!anew) {
+		return false;
+	}
+	set_rules(k, anew);
+	if (!feed_drain(&k->feed, err)) {
+		aggregate_destroy(anew);
+		return false;
+	}
+	aggregate_destroy(k->feed.aggregate);
+	k->feed.aggregate = anew;
+	k->out->meta.was_attached = true;
+	k->live_bytes = 0;
+	k->peak_rss_bytes = 0;
+	for (size_t i = 0; i < k->infos.n; i++) {
+		k->infos.items[i].newest = KDE_NO_BLOCK;
+	}
+	k->next_block.n = 1;
+	k->unused_block = KDE_NO_BLOCK;
+	return true;
+}
+
+/** What a file with addresses says of a free. An allocation of one number there is damage. */
+static bool on_address(struct kde_import *k, const struct heaptrack_event *e, struct err *err) {
+	bool is_temporary = e->number == k->last_ptr;
+	k->last_ptr = 0;
+	return !e->is_free || add_event(k, TRACE_FREE, e->number, is_temporary && !k->is_raw, 0, err);
+}
+
+static ATTR_INLINE void fetch_info(const struct kde_import *k, uint64_t number) {
+	__builtin_prefetch(&k->infos.items[number < k->infos.n ? number : 0], 1);
+}
+
+/** Does the next event free what this one allocates? */
+static ATTR_INLINE bool is_blink(const struct heaptrack_event *e) {
+	return !e[0].is_free && e[1].is_free && e[0].number == e[1].number;
+}
+
+bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size_t n,
+		struct err *err) {
+	bool by_address = has_addresses(k), ok = true;
+	if (by_address || k->infos.n) {
+		begin_events(k);
+	}
+	for (size_t i = 0; ok && i < n; i++) {
+		uint64_t number = events[i].number;
+		if (i + KDE_AHEAD < n) {
+			fetch_info(k, events[i + KDE_AHEAD].number);
+		}
+		if (by_address) {
+			ok = on_address(k, &events[i], err);
+		} else if (number >= k->infos.n) {
+			continue;
+		} else if (i + 1 < n && is_blink(&events[i]) && k->unused_block != KDE_NO_BLOCK) {
+			ok = on_blink(k, (uint32_t)number, err);
+			i++;
+		} else {
+			ok = events[i].is_free ? on_free(k, (uint32_t)number, err)
+								   : on_alloc(k, (uint32_t)number, err);
+		}
+	}
+	return ok;
+}
+
+/** + or -, of whatever kind. */
+static bool on_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
+	if (r->is_bad) {
+		return true;
+	}
+	if (r->n == 3 && has_addresses(k)) {
+		return on_raw_alloc(k, r, err);
+	}
+	return kde_events(k, &(struct heaptrack_event){*r->numbers, r->kind == '-'}, 1, err);
+}
+
+bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
+	switch (r->kind) {
+	case '+':
+	case '-': return on_event(k, r, err);
+	case 'a': return add_info(k, r, err);
+	case 'c':
+		// A smaller one is damage
+		k->time_ms = !r->is_bad && r->numbers[0] > k->time_ms && r->numbers[0] < UINT32_MAX * 64ull
+				? r->numbers[0]
+				: k->time_ms;
+		return true;
+	case 'R': return r->is_bad || on_resident(k, r->numbers[0], err);
+	default: return on_attached(k, err);
+	}
+}
+
+bool kde_put_events(struct kde_import *k, struct err *err) {
+	return aggregate_snapshot(k->feed.aggregate, k->time_ms * 1000000, k->out, err);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "session/kde/heaptrack.h"
+
+#include "session/kde/parts.h"
+#include "session/resolve.h"
+
+#include <stdlib.h>
+
+// Bytes come from the file's unpacker, records from formats/heaptrack.h; here they part: code goes
+// to code.c, events to events.c.
+
+bool import_heaptrack_knows(struct slice head) {
+	return heaptrack_is_head(head);
+}
+
+/** A line of what __lsan_default_suppressions() gave. */
+static bool take_suppression(struct kde_import *k, struct slice text, struct err *err) {
+	buffer_slice(&k->import->suppressions, text);
+	buffer_u8(&k->import->suppressions, '\n');
+	return !k->import->suppressions.failed || err_memory(err);
+}
+
+static bool take_text(struct kde_import *k, struct slice text, struct slice *out, struct err *err) {
+	char *copy = arena_text(&k->out->arena, text);
+	*out = slice_of(copy, copy ? text.size : 0);
+	return copy || err_memory(err);
+}
+
+static bool take_record(void *user, const struct heaptrack_record *r, struct err *err) {
+	struct kde_import *k = user;
+	switch (r->kind) {
+	case '+':
+	case '-':
+	case 'c':
+	case 'a':
+	case 'R':
+	case 'A': return kde_event(k, r, err);
+	case 'm':
+	case 's':
+	case 'i':
+	case 't': return kde_code(k, r, err);
+	case 'X': return take_text(k, r->text, &k->command, err);
+	case 'x': k->is_raw = true; return take_text(k, r->text, &k->exe, err);
+	case 'S': return take_suppression(k, r->text, err);
+	case 'I':
+		if (!r->is_bad) {
+			k->out->meta.page_bytes = (uint32_t)r->numbers[0];
+			k->out->meta.system_memory_bytes = r->numbers[0] * r->numbers[1];
+		}
+		return true;
+	default: return true;
+	}
+}
+
+static bool take_events(void *user, const struct heaptrack_event *events, size_t n,
+		struct err *err) {
+	return kde_events(user, events, n, err);
+}
+
+static bool read_all(struct kde_import *k, struct err *err) {
+	struct unpack *in = k->import->in;
+	k->reader.events = take_events;
+	for (struct slice bytes;;) {
+		if (!unpack_next(in, &bytes, err)) {
+			return false;
+		}
+		if (bytes.size == 0) {
+			return feed_drain(&k->feed, err);
+		}
+		if (!heaptrack_read(&k->reader, bytes, take_record, k, err)) {
+			return false;
+		}
+	}
+}
+
+/** What the recording says of itself. Lines that make no sense are events that we do not have. */
+static void put_meta(struct kde_import *k) {
+	struct rec_meta *m = &k->out->meta;
+	bool is_torn = unpack_is_torn(k->import->in) || heaptrack_is_cut(&k->reader);
+	m->source = REC_FROM_KDE;
+	m->ended = is_torn ? REC_STILL_RUNNING : REC_EXITED;
+	m->is_complete = !is_torn;
+	m->duration_ns = (k->time_ms + 1) * 1000000;
+	m->written_ns = m->duration_ns;
+	k->out->summary.peak_rss_bytes = k->peak_rss_bytes;
+	k->out->summary.peak_rss_time_ns = k->peak_rss_ms * 1000000;
+	k->out->quality.lost_events = k->reader.n_bad;
+}
+
+static void finish(struct kde_import *k) {
+	heaptrack_reader_finish(&k->reader);
+	struct aggregate *aggregate = k->feed.aggregate;
+	feed_finish(&k->feed);
+	aggregate_destroy(aggregate);
+	index_finish(&k->location_index);
+	vec_finish(&k->strings);
+	vec_finish(&k->modules);
+	vec_finish(&k->locations);
+	vec_finish(&k->frames);
+	vec_finish(&k->nodes);
+	vec_finish(&k->samples);
+	vec_finish(&k->module_of_string);
+	vec_finish(&k->ranges);
+	vec_finish(&k->infos);
+	index_finish(&k->info_index);
+	vec_finish(&k->next_block);
+	free(k);
+}
+
+/** Row 0 of each table is "none". */
+static bool start(struct kde_import *k, struct err *err) {
+	struct aggregate *aggregate = kde_aggregate(err);
+	if (!aggregate || !feed_init(&k->feed, aggregate, err)) {
+		aggregate_destroy(aggregate);
+		return false;
+	}
+	return (vec_push(&k->strings) && vec_push(&k->modules) && vec_push(&k->locations) &&
+				   vec_push(&k->nodes) && vec_push(&k->next_block)) ||
+			err_memory(err);
+}
+
+bool import_heaptrack(struct import *import, struct err *err) {
+	struct kde_import *k = calloc(1, sizeof *k);
+	if (!k) {
+		return err_memory(err);
+	}
+	k->import = import;
+	k->out = import->out;
+	bool ok = start(k, err) && read_all(k, err) && kde_put_code(k, err) && kde_put_events(k, err);
+	if (ok) {
+		put_meta(k);
+		if (k->is_raw) {
+			ok = resolve_names(k->out, import->options->symbols, err);
+		}
+	} else if (k->reader.n_lines) {
+		(void)err_add(err, "line %llu", (unsigned long long)k->reader.n_lines);
+	}
+	finish(k);
+	return ok;
+}

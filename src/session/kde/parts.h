@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** Private to this room: a file of KDE's heaptrack on its way into a recording. */
+
+#include "base/vec.h"
+#include "engine/index.h"
+#include "formats/heaptrack.h"
+#include "session/import.h"
+#include "session/kde/feed.h"
+
+enum { KDE_SAMPLES = 8192, KDE_NO_BLOCK = 0 };
+
+/** An `a` record: a size and a stack, and the newest of its blocks that live. */
+struct kde_info {
+	uint64_t size;
+	uint32_t node;
+	uint32_t newest; // block, or KDE_NO_BLOCK
+	uint32_t same;   // the first info with this size and stack; its blocks are all of theirs
+};
+
+/** A range of addresses of a module, as raw files list them. */
+struct kde_range {
+	uint64_t start, end;
+	uint32_t module;
+};
+
+#define KDE_VEC(type)       \
+	struct {                \
+		type *items;        \
+		size_t n, capacity; \
+	}
+
+struct kde_import {
+	struct import *import;
+	struct recording *out;
+	struct heaptrack_reader reader;
+	bool is_raw;
+	bool has_events;
+
+	// Tables of the recording while they grow. The file's ordinals are the ids: its first string,
+	// ip and trace have number 1 there and here.
+	KDE_VEC(struct slice) strings;
+	KDE_VEC(struct rec_module) modules;
+	KDE_VEC(struct rec_location) locations;
+	KDE_VEC(struct rec_frame) frames;
+	KDE_VEC(struct rec_node) nodes;
+	KDE_VEC(struct rec_sample) samples;
+	KDE_VEC(uint32_t) module_of_string;
+	struct slice command, exe;
+
+	// Raw files alone
+	KDE_VEC(struct kde_range) ranges; // of the modules that are loaded now
+	struct index location_index;      // by address and module
+
+	// Events. Interpreted files name no addresses: each block gets one, and of several of one info
+	// the newest goes first
+	KDE_VEC(struct kde_info) infos;
+	struct index info_index; // by size and stack
+	uint64_t last_ptr;       // format 0: of the last event, if it was a `+`; else 0
+	uint32_t last_info; // that of the last event, if it was a `+`; else 0, as KDE's tools have it
+	KDE_VEC(uint32_t) next_block; // of the same info, or of the unused ones
+	uint32_t unused_block;
+	struct feed feed;
+	uint64_t live_bytes;         // now
+	uint64_t time_ms, sample_ms; // sample_ms: the least time between two samples that are kept
+	uint64_t peak_rss_bytes, peak_rss_ms;
+};
+
+/** Records of code: s i t m. False: no memory. */
+bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err *err);
+
+/** Records of events: a + - c R A. False: no memory. */
+bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err);
+bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size_t n,
+		struct err *err);
+
+/** For the events of a file: nearly every size is told apart, as the file does. NULL: no memory. */
+struct aggregate *kde_aggregate(struct err *err);
+
+/** All tables are complete: into the recording. */
+bool kde_put_code(struct kde_import *k, struct err *err);
+bool kde_put_events(struct kde_import *k, struct err *err);

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "session/session.h"
+
+#include "base/visible.h"
+#include "session/open/find.h"
+#include "session/open/rules.h"
+#include "session/open/spool.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RULES_MAX_BYTES = 4 << 20 };
+
+static bool read_file(void *user, uint64_t offset, void *out, size_t n, size_t *got,
+		struct err *err) {
+	return file_reader_read(user, offset, out, n, got, err);
+}
+
+static struct trace_source source_of(struct session *s) {
+	return (struct trace_source){read_file, s->file.size_bytes, &s->file};
+}
+
+/** All rules that apply: the user's before those of the program before ours. */
+static bool suppress(struct session *s, const struct session_options *o, struct err *err) {
+	struct suppressions *rules = &s->suppressions;
+	struct buffer text = {0};
+	bool ok = !o->suppressions || file_read_whole(o->suppressions, &text, RULES_MAX_BYTES, err);
+	ok = ok && suppressions_add(rules, buffer_view(&text), SUPPRESSION_FROM_FILE, err);
+	ok = ok &&
+			(o->no_embedded ||
+					suppressions_add(rules, buffer_view(&s->embedded), SUPPRESSION_EMBEDDED, err));
+	ok = ok && (o->no_built_in || suppressions_add_built_in(rules, err));
+	buffer_finish(&text);
+	buffer_slice(&s->complaints, buffer_view(&rules->complaints));
+	return ok && suppressions_apply(rules, &s->recording, err);
+}
+
+/** The rules of all modules, each text once. */
+static bool take_embedded(struct session *s, struct err *err) {
+	const struct recording *r = &s->recording;
+	for (uint32_t i = 1; i < r->modules.n; i++) {
+		uint32_t text = r->modules.items[i].suppressions;
+		bool is_new = text != 0;
+		for (uint32_t k = 1; is_new && k < i; k++) {
+			is_new = r->modules.items[k].suppressions != text;
+		}
+		if (is_new) {
+			struct slice rules = r->strings.items[text];
+			buffer_slice(&s->embedded, rules);
+			buffer_text(&s->embedded, rules.data[rules.size - 1] == '\n' ? "" : "\n");
+		}
+	}
+	return !s->embedded.failed || err_memory(err);
+}
+
+static bool read_recording(struct session *s, const struct import_options *options,
+		struct err *err) {
+	uint8_t head[64];
+	size_t got;
+	if (!file_reader_open(&s->file, s->path, err) ||
+			!file_reader_read(&s->file, 0, head, sizeof head, &got, err)) {
+		return false;
+	}
+	if (!trace_is_ours(slice_of(head, got))) {
+		file_reader_close(&s->file);
+		return import_file(s->path, options, &s->recording, &s->embedded, err);
+	}
+	s->is_ours = true;
+	struct trace_source source = source_of(s);
+	return trace_read(&s->recording, &s->facts, &source, 0, err) && take_embedded(s, err);
+}
+
+static bool name_frames(struct session *s, const struct session_options *options, struct err *err) {
+	struct arena scratch = {0};
+	struct naming_rules rules = {0};
+	bool ok = session_rules(&rules, s->is_stdin ? NULL : s->path, options->folds, options->n_folds,
+					  &scratch, &s->complaints, err) &&
+			(s->names = names_create_ruled(&s->recording, &rules, err));
+	arena_finish(&scratch);
+	return ok;
+}
+
+/** Names as they may stand on a terminal: before they are measured and cut. */
+static bool make_visible(struct recording *r, struct err *err) {
+	struct buffer shown = {0};
+	bool ok = true;
+	for (uint32_t i = 0; ok && i < r->strings.n; i++) {
+		struct slice *s = &r->strings.items[i];
+		if (visible_differs(*s)) {
+			buffer_clear(&shown);
+			visible_put(&shown, *s);
+			const char *copy = shown.failed ? NULL : arena_text(&r->arena, buffer_view(&shown));
+			ok = copy || err_memory(err);
+			*s = ok ? slice_of(copy, shown.size) : *s;
+		}
+	}
+	buffer_finish(&shown);
+	return ok;
+}
+
+/** Once the recording is there. */
+static bool prepare(struct session *s, const struct session_options *options, struct err *err) {
+	struct rec_meta *meta = &s->recording.meta;
+	meta->wall_offset_s = clock_wall_offset_s(meta->wall_start_ns);
+	if (options->is_shown && !make_visible(&s->recording, err)) {
+		return false;
+	}
+	return (name_frames(s, options, err) || err_add(err, "%s", session_title(s))) &&
+			suppress(s, options, err);
+}
+
+static const struct session_options defaults;
+static const struct session_options shown = {.is_shown = true};
+
+static char *copy_of(const char *path, struct err *err) {
+	char *copy = path ? strdup(path) : NULL;
+	if (path && !copy) {
+		(void)err_memory(err);
+	}
+	return copy;
+}
+
+const char *session_title(const struct session *s) {
+	return s->is_stdin ? "standard input" : s->path;
+}
+
+bool session_open_with(struct session *s, const char *name, const struct session_options *options,
+		struct err *err) {
+	options = options ? options : &defaults;
+	*s = (struct session){.file.fd = -1, .is_stdin = strcmp(name, "-") == 0};
+	s->path = s->is_stdin ? copy_of(spool_stdin(err), err) : find_recording(name, err);
+	if (!s->path) {
+		return false;
+	}
+	bool ok = (read_recording(s, options->import, err) || err_add(err, "%s", session_title(s))) &&
+			prepare(s, options, err);
+	if (!ok) {
+		session_close(s);
+	}
+	return ok;
+}
+
+bool session_of_recording(struct session *s, struct recording *r, const char *path,
+		struct err *err) {
+	*s = (struct session){.path = strdup(path), .recording = *r, .file.fd = -1};
+	*r = (struct recording){0};
+	if (!s->path) {
+		recording_finish(&s->recording);
+		return err_memory(err);
+	}
+	bool ok = take_embedded(s, err) && prepare(s, &shown, err);
+	if (!ok) {
+		session_close(s);
+	}
+	return ok;
+}
+
+bool session_open(struct session *s, const char *name, struct err *err) {
+	return session_open_with(s, name, NULL, err);
+}
+
+bool session_knows(const char *path) {
+	uint8_t head[64];
+	struct file_reader file;
+	size_t got = 0;
+	if (!file_reader_open(&file, path, NULL)) {
+		return false; // a fifo as well, whose open would wait
+	}
+	bool is_known = file_reader_read(&file, 0, head, sizeof head, &got, NULL) &&
+			trace_is_ours(slice_of(head, got));
+	file_reader_close(&file);
+	struct unpack *in = is_known ? NULL : unpack_open(path, 0, NULL);
+	struct slice unpacked;
+	is_known |= in && unpack_peek(in, IMPORT_HEAD_BYTES, &unpacked, NULL) && importer_for(unpacked);
+	unpack_close(in);
+	return is_known;
+}
+
+bool session_source(struct session *s, struct trace_source *out) {
+	if (!s->is_ours || s->facts.n_events == 0) {
+		return false;
+	}
+	*out = source_of(s);
+	return true;
+}
+
+void session_close(struct session *s) {
+	if (s && s->path) {
+		names_destroy(s->names);
+		recording_finish(&s->recording);
+		buffer_finish(&s->embedded);
+		buffer_finish(&s->complaints);
+		suppressions_finish(&s->suppressions);
+		file_reader_close(&s->file);
+		free(s->path);
+		*s = (struct session){0};
+	}
+}

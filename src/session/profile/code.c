@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "base/intern.h"
+#include "elf/image.h"
+#include "session/profile/profile.h"
+#include "sys/reader.h"
+
+#include <elf.h>
+
+/*
+ * A location of a recording is one address with all that was inlined there, so a run of inlined
+ * nodes and the node they are inlined into become one node. A run ends where a sample stands, or
+ * where something is called that is not inlined; only ends become nodes.
+ *
+ *   profile    main <- spike <- make_row (inlined) <- operator new
+ *   recording  main <- [make_row, spike] <- operator new
+ */
+
+struct run { // innermost frame first; equal ones are one location
+	uint32_t frame, outer;
+	uint16_t n_frames;
+};
+
+struct making {
+	struct recording *out;
+	const struct profile *p;
+	struct arena *scratch;
+	struct intern ids;
+	struct run *runs; // [0]: none
+	uint32_t n_runs;
+	uint32_t *run_of_node;
+	uint8_t *is_end;
+};
+
+static uint32_t find_run(struct making *k, uint32_t frame, uint32_t outer) {
+	struct intern_probe probe = intern_probe(hash_pair(frame, outer));
+	while (intern_next(&k->ids, &probe)) {
+		if (k->runs[probe.id].frame == frame && k->runs[probe.id].outer == outer) {
+			return probe.id;
+		}
+	}
+	if (!intern_add(&k->ids, probe.hash, k->n_runs)) {
+		return 0;
+	}
+	uint16_t n = k->runs[outer].n_frames;
+	k->runs[k->n_runs] = (struct run){frame, outer, (uint16_t)(n + 1)};
+	return k->n_runs++;
+}
+
+enum { LONGEST_RUN = 1000 }; // frames inlined at one address; further ones are frames of their own
+
+static bool is_inlined(const struct making *k, uint32_t node) {
+	const struct profile_node *n = &k->p->nodes.items[node];
+	return n->parent && k->p->frames.items[n->frame].is_inlined &&
+			k->runs[k->run_of_node[n->parent]].n_frames < LONGEST_RUN;
+}
+
+static bool find_runs(struct making *k) {
+	const struct profile *p = k->p;
+	k->runs = arena_new(k->scratch, struct run, p->nodes.n + 1ul);
+	k->run_of_node = arena_new(k->scratch, uint32_t, p->nodes.n);
+	k->is_end = arena_new(k->scratch, uint8_t, p->nodes.n);
+	k->n_runs = 1;
+	if (!k->runs || !k->run_of_node || !k->is_end) {
+		return false;
+	}
+	for (uint32_t i = 1; i < p->nodes.n; i++) {
+		uint32_t parent = p->nodes.items[i].parent;
+		bool inlined = is_inlined(k, i);
+		k->run_of_node[i] = find_run(k, p->nodes.items[i].frame,
+				inlined ? k->run_of_node[parent] : 0);
+		if (k->run_of_node[i] == 0) {
+			return false;
+		}
+		k->is_end[parent] |= !inlined;
+	}
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		k->is_end[p->samples.items[i].node] = 1;
+	}
+	return true;
+}
+
+static bool make_locations(struct making *k) {
+	struct recording *r = k->out;
+	size_t n_frames = 0;
+	for (uint32_t i = 1; i < k->n_runs; i++) {
+		n_frames += k->runs[i].n_frames;
+	}
+	r->locations.items = arena_new(&r->arena, struct rec_location, k->n_runs);
+	r->frames.items = n_frames < UINT32_MAX ? arena_new(&r->arena, struct rec_frame, n_frames + 1)
+											: NULL;
+	if (!r->locations.items || !r->frames.items) {
+		return false;
+	}
+	r->locations.n = k->n_runs;
+	for (uint32_t i = 1; i < k->n_runs; i++) {
+		const struct profile_frame *first = &k->p->frames.items[k->runs[i].frame];
+		bool has_name = first->function || k->runs[i].n_frames > 1;
+		r->locations.items[i] = (struct rec_location){
+				.pc = first->address,
+				.module = first->mapping || !has_name ? first->mapping : k->p->mappings.n,
+				.first_frame = r->frames.n,
+				.n_frames = has_name ? k->runs[i].n_frames : 0,
+				.is_exact = 1,
+		};
+		for (uint32_t at = i; at && has_name; at = k->runs[at].outer) {
+			const struct profile_frame *f = &k->p->frames.items[k->runs[at].frame];
+			r->frames.items[r->frames.n++] = (struct rec_frame){f->function, f->symbol, f->file,
+					f->line};
+		}
+	}
+	return true;
+}
+
+/** The node of a run's caller: out of the run, then the node that calls it. */
+static uint32_t caller_of(const struct making *k, uint32_t node) {
+	for (uint32_t run = k->run_of_node[node]; run; run = k->runs[run].outer) {
+		node = k->p->nodes.items[node].parent;
+	}
+	return node;
+}
+
+static bool make_nodes(struct making *k, uint32_t *node_of) {
+	struct recording *r = k->out;
+	r->nodes.items = arena_new(&r->arena, struct rec_node, k->p->nodes.n);
+	if (!r->nodes.items) {
+		return false;
+	}
+	r->nodes.n = 1;
+	for (uint32_t i = 1; i < k->p->nodes.n; i++) {
+		if (k->is_end[i]) {
+			node_of[i] = r->nodes.n;
+			r->nodes.items[r->nodes.n++] = (struct rec_node){node_of[caller_of(k, i)],
+					k->run_of_node[i]};
+		}
+	}
+	return true;
+}
+
+/** Where a mapping's file was loaded, if these are its first bytes. */
+static bool bias_of_elf(const struct profile_mapping *m, struct slice head, uint64_t *bias) {
+	struct elf_image image;
+	struct elf_segment segment;
+	if (!elf_image_init(&image, head, NULL)) {
+		return false;
+	}
+	for (uint32_t i = 0; elf_segment_at(&image, i, &segment); i++) {
+		if (segment.type == PT_LOAD && segment.offset <= m->file_offset &&
+				m->file_offset - segment.offset < segment.file_bytes) {
+			*bias = m->start - (m->file_offset - segment.offset + segment.address);
+			return true;
+		}
+	}
+	return false;
+}
+
+enum { ELF_HEAD_BYTES = 4096 }; // the program headers are right behind the file's header
+
+/** Its own program headers know it; without them addresses are taken for those in the file. */
+static uint64_t bias_of(const struct profile *p, const struct profile_mapping *m,
+		struct arena *scratch) {
+	uint64_t bias = m->start - m->file_offset;
+	const char *path = arena_text(scratch, profile_text(p, m->path));
+	struct file_reader file = {.fd = -1};
+	uint8_t head[ELF_HEAD_BYTES];
+	size_t got;
+	if (path && *path == '/' && m->start && file_reader_open(&file, path, NULL) &&
+			file_reader_read(&file, 0, head, sizeof head, &got, NULL)) {
+		(void)bias_of_elf(m, slice_of(head, got), &bias);
+	}
+	file_reader_close(&file);
+	return bias;
+}
+
+static unsigned hex_of(uint8_t c) {
+	return c >= '0' && c <= '9' ? c - '0' + 0u : c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16u;
+}
+
+static void put_build_id(struct rec_module *m, struct slice text) {
+	size_t most = sizeof m->build_id;
+	for (size_t i = 0; i + 1 < text.size && i / 2 < most; i += 2) {
+		unsigned high = hex_of(text.data[i]), low = hex_of(text.data[i + 1]);
+		if (high > 15 || low > 15) {
+			m->build_id_bytes = 0;
+			return;
+		}
+		m->build_id[m->build_id_bytes++] = (uint8_t)(high << 4 | low);
+	}
+}
+
+/** The mappings, and behind them the program itself: of frames that have a name and no mapping. */
+static bool make_modules(struct making *k) {
+	struct recording *r = k->out;
+	r->modules.items = arena_new(&r->arena, struct rec_module, k->p->mappings.n + 1ul);
+	if (!r->modules.items) {
+		return false;
+	}
+	r->modules.n = k->p->mappings.n + 1;
+	r->modules.items[k->p->mappings.n] = (struct rec_module){.path = k->p->program,
+			.image = 1,
+			.has_symbols = 1,
+			.has_lines = 1};
+	for (uint32_t i = 1; i < k->p->mappings.n; i++) {
+		const struct profile_mapping *m = &k->p->mappings.items[i];
+		struct rec_module *out = &r->modules.items[i];
+		*out = (struct rec_module){.start = m->start,
+				.end = m->end < m->start ? m->start : m->end,
+				.path = m->path,
+				.image = 1,
+				.has_symbols = m->has_functions,
+				.has_lines = m->has_lines};
+		out->bias = bias_of(k->p, m, k->scratch);
+		put_build_id(out, profile_text(k->p, m->build_id));
+	}
+	return true;
+}
+
+bool recording_code_of_profile(struct recording *out, const struct profile *p, uint32_t *node_of,
+		struct arena *scratch) {
+	struct making k = {.out = out, .p = p, .scratch = scratch};
+	bool ok = find_runs(&k) && make_modules(&k) && make_locations(&k) && make_nodes(&k, node_of);
+	intern_finish(&k.ids);
+	return ok;
+}
