@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/buffer.h"
 #include "export/export.h"
-#include "export/heaptrack.h"
+#include "export/heaptrack/heaptrack.h"
 #include "export/others.h"
 
 #include <string.h>

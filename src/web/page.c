@@ -2,7 +2,7 @@
 #include "web/page.h"
 
 #include "web/bundle.h"
-#include "web/pack.h"
+#include "web/encode/pack.h"
 
 // The bundle is the whole document with marks where something of the recording belongs. What
 // stands between two marks is copied.

@@ -2,9 +2,9 @@
 #include "base/cursor.h"
 #include "engine/names.h"
 #include "web/blob.h"
-#include "web/columns.h"
-#include "web/frames.h"
-#include "web/pack.h"
+#include "web/encode/columns.h"
+#include "web/encode/frames.h"
+#include "web/encode/pack.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

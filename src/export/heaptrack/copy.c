@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "export/heaptrack/parts.h"
+#include "formats/heaptrack.h"
+#include "sys/unpack.h"
+#include "trace/map.h"
+
+#include <stdlib.h>
+
+// Event by event from another file of KDE's heaptrack, raw or interpreted, read a second time: the
+// recording made of it in the first pass has the names, this pass has the order.
+
+struct copy {
+	struct kde_out *o;
+	struct heaptrack_reader reader;
+	bool from_raw;
+	struct {
+		struct kde_out_info *items;
+		size_t n, capacity;
+	} infos;         // of the file, interpreted
+	struct map live; // of raw ones: address -> info, or 1
+};
+
+static uint32_t known_node(const struct copy *c, uint64_t node) {
+	return node < c->o->r->nodes.n ? (uint32_t)node : 0;
+}
+
+static void put_alloc(struct copy *c, uint64_t size, uint32_t node, uint64_t ptr) {
+	struct kde_out *o = c->o;
+	uint64_t numbers[3] = {size, 0, ptr};
+	uint64_t value = 1;
+	if (o->is_raw) {
+		numbers[1] = kde_out_trace(o, node);
+		kde_out_line(o, '+', (struct slice){0}, numbers, 3);
+	} else {
+		value = kde_out_info(o, node, size, false);
+		kde_out_block(o, '+', (uint32_t)value);
+	}
+	if (c->from_raw && value && !map_put(&c->live, ptr, value)) {
+		kde_out_fail_memory(o);
+	}
+}
+
+static void on_raw_free(struct copy *c, uint64_t ptr) {
+	uint64_t value = map_take(&c->live, ptr);
+	if (value && c->o->is_raw) { // others are of blocks that were there before
+		kde_out_line(c->o, '-', (struct slice){0}, &ptr, 1);
+	} else if (value) {
+		kde_out_block(c->o, '-', (uint32_t)value);
+	}
+}
+
+static bool take(void *user, const struct heaptrack_record *r, struct err *err) {
+	struct copy *c = user;
+	struct kde_out *o = c->o;
+	(void)err;
+	if (r->is_bad) {
+		return true;
+	}
+	const struct kde_out_info *info = r->n && r->numbers[0] < c->infos.n
+			? &c->infos.items[r->numbers[0]]
+			: NULL;
+	switch (r->kind) {
+	case 'm':
+	case 'x': c->from_raw = true; break;
+	case 'a': {
+		struct kde_out_info *added = vec_push(&c->infos);
+		if (!added) {
+			kde_out_fail_memory(o);
+			break;
+		}
+		*added = (struct kde_out_info){.size = r->numbers[0], .node = known_node(c, r->numbers[1])};
+		break;
+	}
+	case '+':
+		if (r->n == 3) {
+			on_raw_free(c, r->numbers[2]); // its free was missed
+			put_alloc(c, r->numbers[0], known_node(c, r->numbers[1]), r->numbers[2]);
+		} else if (info) {
+			put_alloc(c, info->size, info->node, 0);
+		}
+		break;
+	case '-':
+		if (c->from_raw || c->reader.format == 0) {
+			on_raw_free(c, r->numbers[0]);
+		} else if (info) {
+			kde_out_block(o, '-', kde_out_info(o, info->node, info->size, false));
+		}
+		break;
+	case 'c':
+	case 'R': kde_out_line(o, r->kind, (struct slice){0}, r->numbers, 1); break;
+	default: break;
+	}
+	return !o->failed;
+}
+
+void kde_out_copy(struct kde_out *o) {
+	struct copy c = {.o = o};
+	struct err err = {0};
+	struct unpack *in = unpack_open(o->request->session->path, 0, &err);
+	bool ok = in != NULL;
+	for (struct slice bytes = {0}; ok;) {
+		ok = unpack_next(in, &bytes, &err) && heaptrack_read(&c.reader, bytes, take, &c, &err);
+		if (bytes.size == 0) {
+			break;
+		}
+	}
+	if (!ok && !o->failed) {
+		o->failed = true;
+		o->err = err;
+	}
+	unpack_close(in);
+	heaptrack_reader_finish(&c.reader);
+	map_finish(&c.live);
+	vec_finish(&c.infos);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "export/heaptrack/parts.h"
+#include "trace/map.h"
+
+#include <stdlib.h>
+
+// Event by event, from a recording that kept them. A realloc is a free and an allocation at the
+// moment of its second half; what an exec ended is freed there, for the format knows no exec.
+
+/** A realloc between its halves. */
+struct pending {
+	uint64_t ptr, value;
+	uint32_t thread;
+};
+
+struct replay {
+	struct kde_out *o;
+	struct map live; // ptr -> info, or in raw files 1
+	struct {
+		struct pending *items;
+		size_t n, capacity;
+	} pending;
+	bool has_no_memory;
+};
+
+static void put_alloc(struct replay *p, const struct trace_event *e, uint64_t *value) {
+	struct kde_out *o = p->o;
+	if (o->is_raw) {
+		uint64_t numbers[3] = {e->size, kde_out_trace(o, e->node), e->ptr};
+		kde_out_line(o, '+', (struct slice){0}, numbers, 3);
+		*value = 1;
+		return;
+	}
+	// A free of number 0 behind another free counts as temporary: it is the first block's alone
+	bool is_first = kde_out_find(o, e->node, e->size, false) == KDE_OUT_FIRST;
+	*value = kde_out_info(o, e->node, e->size, is_first);
+	kde_out_block(o, '+', (uint32_t)*value);
+}
+
+static void put_free(struct replay *p, uint64_t ptr, uint64_t value) {
+	if (value && p->o->is_raw) {
+		kde_out_line(p->o, '-', (struct slice){0}, &ptr, 1);
+	} else if (value) {
+		kde_out_block(p->o, '-', (uint32_t)value);
+	}
+}
+
+static void on_alloc(struct replay *p, const struct trace_event *e) {
+	put_free(p, e->ptr, map_take(&p->live, e->ptr)); // its free was missed
+	uint64_t value;
+	put_alloc(p, e, &value);
+	p->has_no_memory |= value && !map_put(&p->live, e->ptr, value);
+}
+
+/** The newest pending realloc of a thread, taken out. */
+static bool take_pending(struct replay *p, uint32_t thread, struct pending *out) {
+	for (size_t i = p->pending.n; i-- > 0;) {
+		if (p->pending.items[i].thread == thread) {
+			*out = p->pending.items[i];
+			p->pending.n--;
+			memmove(&p->pending.items[i], &p->pending.items[i + 1],
+					(p->pending.n - i) * sizeof *out);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void on_realloc(struct replay *p, const struct trace_event *e) {
+	struct pending *pending = vec_push(&p->pending);
+	if (!pending) {
+		p->has_no_memory = true;
+		return;
+	}
+	*pending = (struct pending){e->ptr, map_take(&p->live, e->ptr), e->thread};
+}
+
+static void on_moved(struct replay *p, const struct trace_event *e) {
+	struct pending old;
+	if (take_pending(p, e->thread, &old)) {
+		put_free(p, old.ptr, old.value);
+	}
+	on_alloc(p, e);
+}
+
+/** A realloc that did not happen: the block is where it was, or its address is another's by now. */
+static bool on_stayed(struct replay *p, uint32_t thread) {
+	struct pending old;
+	if (!take_pending(p, thread, &old)) {
+		return false;
+	}
+	if (old.value && map_get(&p->live, old.ptr)) {
+		put_free(p, old.ptr, old.value);
+	} else if (old.value) {
+		p->has_no_memory |= !map_put(&p->live, old.ptr, old.value);
+	}
+	return true;
+}
+
+static void on_exec(struct replay *p) {
+	for (size_t i = 0; i < p->live.capacity; i++) {
+		const struct map_entry *e = &p->live.entries[i];
+		put_free(p, e->key, e->value);
+	}
+	for (size_t i = 0; i < p->pending.n; i++) {
+		put_free(p, p->pending.items[i].ptr, p->pending.items[i].value);
+	}
+	map_clear(&p->live);
+	p->pending.n = 0;
+}
+
+static bool each(void *user, const struct trace_event *events, size_t n) {
+	struct replay *p = user;
+	for (size_t i = 0; i < n && !p->has_no_memory && !p->o->failed; i++) {
+		const struct trace_event *e = &events[i];
+		kde_out_time(p->o, e->time_ns);
+		switch (e->kind) {
+		case TRACE_ALLOC: on_alloc(p, e); break;
+		case TRACE_FREE: put_free(p, e->ptr, map_take(&p->live, e->ptr)); break;
+		case TRACE_REALLOC: on_realloc(p, e); break;
+		case TRACE_MOVED: on_moved(p, e); break;
+		case TRACE_STAYED: (void)on_stayed(p, e->thread); break;
+		case TRACE_EXEC: on_exec(p); break;
+		case TRACE_THREAD_ENDED:
+			while (on_stayed(p, e->thread)) {}
+			break;
+		default: break;
+		}
+	}
+	return !p->has_no_memory && !p->o->failed;
+}
+
+void kde_out_events(struct kde_out *o, const struct trace_source *source) {
+	struct replay p = {.o = o};
+	struct err err = {0};
+	bool ok = trace_read_events(source, o->r, each, &p, &err);
+	if (ok && p.has_no_memory) {
+		ok = err_memory(&err);
+	}
+	if (!ok && !o->failed) {
+		o->failed = true;
+		o->err = err;
+	}
+	map_finish(&p.live);
+	vec_finish(&p.pending);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** A recording on its way into a file of KDE's heaptrack. */
+
+#include "base/buffer.h"
+#include "base/vec.h"
+#include "engine/index.h"
+#include "export/export.h"
+
+/** An `a` record: a size at a trace. Of two alike the second is the twin (intervals.c). */
+struct kde_out_info {
+	uint64_t size;
+	uint32_t node;
+	bool is_twin;
+};
+
+struct kde_out {
+	const struct export_request *request;
+	const struct export_sink *sink;
+	const struct recording *r;
+	bool is_raw;
+	struct buffer out; // handed on when it is large
+	struct err err;    // the first failure
+	bool failed;
+
+	// Ordinals in the file, by id of the recording; 0: not written yet
+	uint32_t *strings, *locations, *nodes;
+	uint32_t n_strings, n_locations, n_nodes;
+	struct {
+		uint32_t *items;
+		size_t n, capacity;
+	} path; // nodes on the way to the root
+	struct {
+		struct kde_out_info *items;
+		size_t n, capacity;
+	} infos; // 0 stands for none
+	struct index info_index;
+
+	uint64_t time_ms;
+	uint32_t next_sample;
+	bool has_peak; // of what was resident
+};
+
+enum {
+	KDE_OUT_NO_INFO = 0,
+	KDE_OUT_FIRST = 1, // has number 0 in the file
+};
+
+/** All of these note a failure in `o` and do nothing once there is one. */
+void kde_out_line(struct kde_out *o, char kind, struct slice text, const uint64_t *numbers,
+		size_t n);
+
+void kde_out_fail_memory(struct kde_out *o);
+
+/** What is the same for each file: the first lines, modules of raw ones, the tables. */
+void kde_out_head(struct kde_out *o);
+
+/** Time goes on: `c`, and `R` for samples that lie before. */
+void kde_out_time(struct kde_out *o, uint64_t time_ns);
+
+/** The ordinal of a stack, written with all that it needs. */
+uint32_t kde_out_trace(struct kde_out *o, uint32_t node);
+
+/**
+ * The number of a size at a stack, or of its twin; interpreted files alone. A number that is new
+ * must be that of a `+` at once. kde_out_find: one that was given out, or KDE_OUT_NO_INFO.
+ */
+uint32_t kde_out_find(const struct kde_out *o, uint32_t node, uint64_t size, bool is_twin);
+uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_twin);
+
+/** A block of an info comes, `+`, or goes, `-`. */
+void kde_out_block(struct kde_out *o, char kind, uint32_t info);
+
+/** The events themselves: from a recording's own, from the file of KDE's it was, or its intervals. */
+void kde_out_events(struct kde_out *o, const struct trace_source *source);
+void kde_out_copy(struct kde_out *o);
+void kde_out_intervals(struct kde_out *o);

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "base/json_reader.h"
+#include "formats/formats.h"
+#include "formats/read/lines.h"
+#include "formats/read/place.h"
+
+/*
+ * DHAT's JSON, of valgrind and of Rust's dhat crate: see write/dhat.c. The frames stand behind the
+ * program points that use them, so the file is read twice.
+ */
+
+struct reading {
+	struct profile_maker m;
+	struct json_reader j;
+	struct {
+		uint32_t *items; // frames
+		size_t n, capacity;
+	} table;
+	struct {
+		uint64_t *items; // indices into the table, innermost first
+		size_t n, capacity;
+	} stack;
+	uint64_t version;
+	bool has_lifetimes, has_micros;
+	uint64_t end, peak; // in the file's unit
+	bool is_wrong;      // an index out of the table
+};
+
+static void take_table(struct reading *r) {
+	json_enter(&r->j, '[');
+	while (json_next(&r->j)) {
+		struct profile_frame f = place_parse(&r->m, json_take_text(&r->j));
+		uint32_t *item = vec_push(&r->table);
+		r->m.failed |= !item;
+		if (item) {
+			*item = profile_maker_frame(&r->m, &f);
+		}
+	}
+}
+
+static void take_command(struct reading *r) {
+	struct slice text = json_take_text(&r->j);
+	const uint8_t *space = text.size ? memchr(text.data, ' ', text.size) : NULL;
+	size_t n = space ? (size_t)(space - text.data) : text.size;
+	r->m.head.command = profile_maker_string(&r->m, text);
+	r->m.head.program = profile_maker_string(&r->m, slice_of(text.data, n));
+}
+
+static void take_head(struct reading *r) {
+	struct json_reader *j = &r->j;
+	json_enter(j, '{');
+	while (json_next(j) && !r->m.failed) {
+		if (json_key_is(j, "dhatFileVersion")) {
+			r->version = json_take_number(j);
+		} else if (json_key_is(j, "bklt")) {
+			r->has_lifetimes = json_take_bool(j);
+		} else if (json_key_is(j, "cmd")) {
+			take_command(r);
+		} else if (json_key_is(j, "pid")) {
+			r->m.head.pid = (uint32_t)json_take_number(j);
+		} else if (json_key_is(j, "tu")) {
+			struct slice unit = json_take_text(j);
+			r->has_micros = slice_equal(unit, slice_of_text("µs")) ||
+					slice_equal(unit, slice_of_text("us"));
+		} else if (json_key_is(j, "te")) {
+			r->end = json_take_number(j);
+		} else if (json_key_is(j, "tg")) {
+			r->peak = json_take_number(j);
+		} else if (json_key_is(j, "ftbl")) {
+			take_table(r);
+		} else {
+			json_skip(j);
+		}
+	}
+}
+
+static void take_stack(struct reading *r) {
+	r->stack.n = 0;
+	json_enter(&r->j, '[');
+	while (json_next(&r->j)) {
+		uint64_t *item = vec_push(&r->stack);
+		uint64_t index = json_take_number(&r->j);
+		r->m.failed |= !item;
+		r->is_wrong |= index >= r->table.n;
+		if (item) {
+			*item = index;
+		}
+	}
+}
+
+/** Index 0 is "[root]": no frame. */
+static uint32_t node_of_stack(struct reading *r) {
+	uint32_t node = 0;
+	struct profile_frame outer = {0};
+	for (size_t i = r->stack.n; i-- > 0 && !r->is_wrong && !r->m.failed;) {
+		if (r->stack.items[i] == 0) {
+			continue;
+		}
+		struct profile_frame f = r->m.frames.items[r->table.items[r->stack.items[i]]];
+		f.is_inlined = node && place_is_inlined(&f, &outer);
+		node = profile_maker_node(&r->m, node, profile_maker_frame(&r->m, &f));
+		outer = f;
+	}
+	return node;
+}
+
+static void take_point(struct reading *r) {
+	static const struct {
+		const char *key;
+		enum profile_value value;
+	} fields[] = {
+			{"tb", PROFILE_ALLOC_BYTES},
+			{"tbk", PROFILE_ALLOC_OBJECTS},
+			{"gb", PROFILE_PEAK_BYTES},
+			{"gbk", PROFILE_PEAK_OBJECTS},
+			{"eb", PROFILE_LIVE_BYTES},
+			{"ebk", PROFILE_LIVE_OBJECTS},
+	};
+	uint64_t values[N_PROFILE_VALUES] = {0};
+	r->stack.n = 0;
+	json_enter(&r->j, '{');
+	while (json_next(&r->j)) {
+		size_t i = 0;
+		while (i < sizeof fields / sizeof *fields && !json_key_is(&r->j, fields[i].key)) {
+			i++;
+		}
+		if (i < sizeof fields / sizeof *fields) {
+			values[fields[i].value] = json_take_number(&r->j);
+		} else if (json_key_is(&r->j, "fs")) {
+			take_stack(r);
+		} else {
+			json_skip(&r->j);
+		}
+	}
+	struct profile_sample *s = profile_maker_sample(&r->m, node_of_stack(r), 0, false);
+	for (int v = 0; s && v < N_PROFILE_VALUES; v++) {
+		s->values[v] += values[v];
+	}
+}
+
+static void take_points(struct reading *r) {
+	json_enter(&r->j, '{');
+	while (json_next(&r->j) && !r->m.failed && !r->is_wrong) {
+		if (!json_key_is(&r->j, "pps")) {
+			json_skip(&r->j);
+			continue;
+		}
+		json_enter(&r->j, '[');
+		while (json_next(&r->j) && !r->m.failed && !r->is_wrong) {
+			take_point(r);
+		}
+	}
+}
+
+static bool is_sound(const struct reading *r, struct err *err) {
+	if (r->j.failed) {
+		return err_set(err, ERR_FORMAT, "the JSON is damaged or cut short");
+	}
+	if (r->version != 2) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"unsupported DHAT file version %llu; only 2 is supported",
+				(unsigned long long)r->version);
+	}
+	return !r->is_wrong || err_set(err, ERR_FORMAT, "a stack has a frame that is not in the table");
+}
+
+bool dhat_knows(struct slice head) {
+	return starts_with(skip_spaces(head), "{") &&
+			memmem(head.data, head.size, "\"dhatFileVersion\"", 17);
+}
+
+bool dhat_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err) {
+	struct reading r = {0};
+	profile_maker_init(&r.m, arena);
+	json_reader_init(&r.j, in);
+	take_head(&r);
+	bool ok = r.m.failed || is_sound(&r, err);
+	json_reader_finish(&r.j);
+	json_reader_init(&r.j, in);
+	if (ok && !r.m.failed) {
+		take_points(&r);
+		ok = r.m.failed || is_sound(&r, err);
+	}
+	r.m.head.known = 1u << PROFILE_ALLOC_BYTES | 1u << PROFILE_ALLOC_OBJECTS;
+	if (r.has_lifetimes) {
+		r.m.head.known |= 1u << PROFILE_PEAK_BYTES | 1u << PROFILE_PEAK_OBJECTS |
+				1u << PROFILE_LIVE_BYTES | 1u << PROFILE_LIVE_OBJECTS;
+	}
+	uint64_t unit = r.has_micros ? 1000 : 1; // instructions are taken for ns
+	if (__builtin_mul_overflow(r.end, unit, &r.m.head.duration_ns) ||
+			__builtin_mul_overflow(r.peak, unit, &r.m.head.peak_time_ns)) {
+		r.m.head.duration_ns = r.m.head.peak_time_ns = 0;
+	}
+	ok = ok && profile_maker_take(&r.m, out, err);
+	json_reader_finish(&r.j);
+	vec_finish(&r.table);
+	vec_finish(&r.stack);
+	profile_maker_finish(&r.m);
+	return ok;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "formats/formats.h"
+#include "formats/maker.h"
+#include "formats/read/lines.h"
+
+/** "frames N": the number behind the last space. False: it is no such line. */
+static bool split_line(struct slice line, struct slice *frames, uint64_t *n) {
+	while (line.size && line.data[line.size - 1] == ' ') {
+		line.size--;
+	}
+	const uint8_t *space = line.size ? memrchr(line.data, ' ', line.size) : NULL;
+	if (!space || space == line.data) {
+		return false;
+	}
+	struct slice number = slice_of(space + 1, (size_t)(line.data + line.size - space - 1));
+	*frames = slice_of(line.data, (size_t)(space - line.data));
+	return take_decimal(&number, n) && number.size == 0;
+}
+
+bool folded_knows(struct slice head) {
+	struct slice line, frames;
+	uint64_t n;
+	bool has_lines = false;
+	while (next_line(&head, &line)) {
+		bool is_cut = head.size == 0;
+		if (memchr(line.data, 0, line.size)) {
+			return false;
+		}
+		if (!split_line(line, &frames, &n)) {
+			return has_lines && is_cut;
+		}
+		has_lines = true;
+	}
+	return has_lines;
+}
+
+static uint32_t add_frames(struct profile_maker *m, struct slice frames) {
+	uint32_t node = 0;
+	while (frames.size && !m->failed) {
+		const uint8_t *end = memchr(frames.data, ';', frames.size);
+		size_t n = end ? (size_t)(end - frames.data) : frames.size;
+		struct slice name = skip_spaces(slice_of(frames.data, n));
+		if (name.size) {
+			struct profile_frame f = {.function = profile_maker_string(m, name)};
+			node = profile_maker_node(m, node, profile_maker_frame(m, &f));
+		}
+		size_t skip = n + (end != NULL);
+		frames = slice_of(frames.data + skip, frames.size - skip);
+	}
+	return node;
+}
+
+bool folded_decode(struct profile *out, struct slice in, enum profile_value value,
+		struct arena *arena, struct err *err) {
+	struct profile_maker m;
+	struct slice line, frames;
+	uint64_t n;
+	size_t number = 0;
+	profile_maker_init(&m, arena);
+	m.head.known = 1u << value;
+	bool ok = true;
+	while (ok && !m.failed && next_line(&in, &line)) {
+		number++;
+		if (line.size == 0 || line.data[0] == '#') {
+			continue;
+		}
+		if (!split_line(line, &frames, &n)) {
+			ok = err_set(err, ERR_FORMAT, "line %zu does not end with a number", number);
+			break;
+		}
+		uint32_t node = slice_equal(frames, slice_of_text("(no stack)")) ? 0
+																		 : add_frames(&m, frames);
+		struct profile_sample *s = profile_maker_sample(&m, node, 0, false);
+		if (s && __builtin_add_overflow(s->values[value], n, &s->values[value])) {
+			ok = err_set(err, ERR_FORMAT, "line %zu: the numbers are too large", number);
+		}
+	}
+	ok = ok && profile_maker_take(&m, out, err);
+	profile_maker_finish(&m);
+	return ok;
+}

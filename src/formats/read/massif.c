@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "base/vec.h"
+#include "formats/formats.h"
+#include "formats/read/lines.h"
+#include "formats/read/place.h"
+
+/*
+ * massif.out: see write/massif.c for the tree. A place of it whose children hold less than itself is where
+ * some stacks begin: their outermost frame. So a sample is made at every place, with what its
+ * children leave; its stack is the way from there down to the root of the tree.
+ */
+
+struct level {
+	uint32_t frame;
+	uint64_t left;     // bytes that no child took yet
+	uint64_t children; // that are still to come
+};
+
+struct reading {
+	struct profile_maker m;
+	struct slice rest;
+	size_t line_number;
+	bool is_ns; // times are
+	struct {
+		struct level *items;
+		size_t n, capacity;
+	} levels;
+	uint64_t bytes, time_ns; // of the snapshot
+	uint64_t visits;         // of frames: bounded, or a narrow file could cost hours
+	enum profile_value value;
+	bool has_peak;
+	uint32_t n_snapshots;
+};
+
+enum { MOST_VISITS = 1 << 28 };
+
+static bool take_line(struct reading *r, struct slice *line) {
+	while (next_line(&r->rest, line)) {
+		r->line_number++;
+		if (line->size && line->data[0] != '#') {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** What is left at the innermost level is a stack of its own. */
+static void add_stack(struct reading *r) {
+	uint64_t bytes = r->levels.items[r->levels.n - 1].left;
+	r->visits += r->levels.n;
+	if (bytes == 0 || r->m.failed || r->visits > MOST_VISITS) {
+		return;
+	}
+	uint32_t node = 0;
+	struct profile_frame outer = {0};
+	for (size_t i = r->levels.n; i-- > 1 && !r->m.failed;) { // the outermost is the deepest place
+		struct profile_frame f = r->m.frames.items[r->levels.items[i].frame];
+		f.is_inlined = node && place_is_inlined(&f, &outer);
+		node = profile_maker_node(&r->m, node, profile_maker_frame(&r->m, &f));
+		outer = f;
+	}
+	struct profile_sample *s = profile_maker_sample(&r->m, node, 0, false);
+	if (s) {
+		s->values[r->value] += bytes;
+	}
+}
+
+/** " n2: 1000 0x1234: make_row (app.cpp:12)" */
+static bool take_place(struct reading *r, struct slice line, struct err *err) {
+	uint64_t children, bytes;
+	line = skip_spaces(line);
+	if (!take_prefix(&line, "n") || !take_decimal(&line, &children) || !take_prefix(&line, ":") ||
+			!take_decimal(&line, &bytes)) {
+		return err_set(err, ERR_FORMAT, "not a line of a tree");
+	}
+	line = skip_spaces(line);
+	struct level *parent = r->levels.n ? &r->levels.items[r->levels.n - 1] : NULL;
+	if (parent && parent->left < bytes) {
+		return err_set(err, ERR_FORMAT, "more bytes than the place above has");
+	}
+	struct profile_frame f = {0};
+	if (starts_with(line, "in ")) {
+		f.function = profile_maker_string(&r->m, slice_of_text("(places below the threshold)"));
+	} else if (r->levels.n > 0) {
+		f = place_parse(&r->m, line);
+	}
+	if (parent) {
+		parent->left -= bytes;
+		parent->children--;
+	}
+	struct level *level = vec_push(&r->levels);
+	if (!level) {
+		return err_memory(err);
+	}
+	*level = (struct level){profile_maker_frame(&r->m, &f), bytes, children};
+	return true;
+}
+
+static bool take_tree(struct reading *r, enum profile_value value, struct err *err) {
+	struct slice line;
+	r->levels.n = 0;
+	r->value = value;
+	do {
+		if (!take_line(r, &line)) {
+			return err_set(err, ERR_FORMAT, "the file ends within a tree");
+		}
+		if (!take_place(r, line, err)) {
+			return false;
+		}
+		while (r->levels.n && r->levels.items[r->levels.n - 1].children == 0) {
+			add_stack(r);
+			r->levels.n--;
+		}
+	} while (r->levels.n && !r->m.failed);
+	if (r->visits > MOST_VISITS) {
+		return err_set(err, ERR_LIMIT, "the tree is too deep");
+	}
+	return true;
+}
+
+static bool take_field(struct reading *r, const char *name, uint64_t *out, struct err *err) {
+	struct slice line;
+	if (!take_line(r, &line) || !take_prefix(&line, name) || !take_decimal(&line, out)) {
+		return err_set(err, ERR_FORMAT, "\"%s\" is missing", name);
+	}
+	return true;
+}
+
+static void skip_tree(struct reading *r) {
+	struct slice before = r->rest, line;
+	size_t number = r->line_number;
+	while (take_line(r, &line) && starts_with(skip_spaces(line), "n")) {
+		before = r->rest;
+		number = r->line_number;
+	}
+	r->rest = before;
+	r->line_number = number;
+}
+
+/** Behind "snapshot=N". The last one's tree is what was never freed. */
+static bool take_snapshot(struct reading *r, struct err *err) {
+	uint64_t time, extra, stacks;
+	struct slice line;
+	if (!take_field(r, "time=", &time, err) || !take_field(r, "mem_heap_B=", &r->bytes, err) ||
+			!take_field(r, "mem_heap_extra_B=", &extra, err) ||
+			!take_field(r, "mem_stacks_B=", &stacks, err)) {
+		return false;
+	}
+	if (!take_line(r, &line) || !take_prefix(&line, "heap_tree=")) {
+		return err_set(err, ERR_FORMAT, "\"heap_tree=\" is missing");
+	}
+	bool rises = !__builtin_mul_overflow(time, r->is_ns ? 1u : 1000000u, &time) &&
+			(r->n_snapshots == 0 || time >= r->time_ns);
+	if (!rises) {
+		return err_set(err, ERR_FORMAT, "time goes backwards");
+	}
+	r->time_ns = time;
+	r->n_snapshots++;
+	profile_maker_moment(&r->m, time, r->bytes, 0);
+	if (starts_with(line, "peak") && !r->has_peak) {
+		r->has_peak = true;
+		r->m.head.peak_time_ns = time;
+		r->m.head.known |= 1u << PROFILE_PEAK_BYTES;
+		return take_tree(r, PROFILE_PEAK_BYTES, err);
+	}
+	if (starts_with(line, "empty")) {
+		return true;
+	}
+	struct slice tree = r->rest;
+	size_t number = r->line_number;
+	skip_tree(r);
+	if (skip_spaces(r->rest).size == 0) {
+		r->rest = tree;
+		r->line_number = number;
+		r->m.head.known |= 1u << PROFILE_LIVE_BYTES;
+		return take_tree(r, PROFILE_LIVE_BYTES, err);
+	}
+	return true;
+}
+
+static bool take_head(struct reading *r, struct err *err) {
+	struct slice line = {0};
+	while (take_line(r, &line) && starts_with(line, "desc:")) {}
+	if (!take_prefix(&line, "cmd:")) {
+		return err_set(err, ERR_FORMAT, "\"cmd:\" is missing");
+	}
+	line = skip_spaces(line);
+	r->m.head.command = profile_maker_string(&r->m, line);
+	const uint8_t *space = line.size ? memchr(line.data, ' ', line.size) : NULL;
+	size_t n = space ? (size_t)(space - line.data) : line.size;
+	r->m.head.program = profile_maker_string(&r->m, slice_of(line.data, n));
+	if (!take_line(r, &line) || !take_prefix(&line, "time_unit:")) {
+		return err_set(err, ERR_FORMAT, "\"time_unit:\" is missing");
+	}
+	r->is_ns = !slice_equal(skip_spaces(line), slice_of_text("ms"));
+	r->m.head.has_no_clock = slice_equal(skip_spaces(line), slice_of_text("i")) ||
+			slice_equal(skip_spaces(line), slice_of_text("B"));
+	return true;
+}
+
+bool massif_knows(struct slice head) {
+	return starts_with(head, "desc:") && memmem(head.data, head.size, "\ncmd:", 5);
+}
+
+static bool take_all(struct reading *r, struct err *err) {
+	struct slice line;
+	if (!take_head(r, err)) {
+		return err_add(err, "line %zu", r->line_number);
+	}
+	while (!r->m.failed && take_line(r, &line)) {
+		if (!starts_with(line, "snapshot=")) {
+			return err_set(err, ERR_FORMAT, "line %zu: a snapshot should begin here",
+					r->line_number);
+		}
+		if (!take_snapshot(r, err)) {
+			return err_add(err, "line %zu", r->line_number);
+		}
+	}
+	r->m.head.duration_ns = r->time_ns;
+	return r->m.head.known || r->m.failed ||
+			err_set(err, ERR_FORMAT, "none of its snapshots has a tree that can be used");
+}
+
+bool massif_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err) {
+	struct reading r = {.rest = in};
+	profile_maker_init(&r.m, arena);
+	bool ok = take_all(&r, err) && profile_maker_take(&r.m, out, err);
+	profile_maker_finish(&r.m);
+	vec_finish(&r.levels);
+	return ok;
+}

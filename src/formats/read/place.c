@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "formats/read/place.h"
+
+#include "formats/read/lines.h"
+
+/** ":12" off the end. */
+static bool take_last_number(struct slice *s, uint32_t *out) {
+	const uint8_t *colon = s->size ? memrchr(s->data, ':', s->size) : NULL;
+	if (!colon) {
+		return false;
+	}
+	uint64_t n;
+	struct slice number = slice_of(colon + 1, (size_t)(s->data + s->size - colon - 1));
+	if (!take_decimal(&number, &n) || number.size || n > UINT32_MAX) {
+		return false;
+	}
+	s->size = (size_t)(colon - s->data);
+	*out = (uint32_t)n;
+	return true;
+}
+
+/** "file:12" or, with a column, "file:12:5". */
+static bool split_file(struct slice s, struct slice *file, uint32_t *line) {
+	*file = s;
+	uint32_t last;
+	if (!take_last_number(file, &last)) {
+		return false;
+	}
+	if (!take_last_number(file, line)) {
+		*line = last;
+	}
+	return true;
+}
+
+static void parse_where(struct profile_maker *m, struct slice where, struct profile_frame *f) {
+	struct slice file = {0};
+	if (take_prefix(&where, "in ")) {
+		struct profile_mapping mapping = {.path = profile_maker_string(m, where)};
+		f->mapping = profile_maker_mapping(m, &mapping);
+	} else if (split_file(where, &file, &f->line)) {
+		f->file = profile_maker_string(m, file);
+	}
+}
+
+/** Where " (" opens what the last ")" closes. */
+static const uint8_t *opening(struct slice s) {
+	int depth = 0;
+	for (size_t i = s.size; i-- > 1;) {
+		depth += s.data[i] == ')';
+		depth -= s.data[i] == '(';
+		if (depth == 0) {
+			return s.data[i - 1] == ' ' ? s.data + i : NULL;
+		}
+	}
+	return NULL;
+}
+
+struct profile_frame place_parse(struct profile_maker *m, struct slice text) {
+	struct profile_frame f = {0};
+	struct slice rest = text;
+	if (starts_with(text, "0x") && take_hexadecimal(&rest, &f.address) &&
+			take_prefix(&rest, ": ")) {
+		text = rest;
+	} else {
+		f.address = 0;
+	}
+	const uint8_t *open = text.size && text.data[text.size - 1] == ')' ? opening(text) : NULL;
+	if (open) {
+		parse_where(m, slice_of(open + 1, (size_t)(text.data + text.size - open - 2)), &f);
+		if (f.file || f.mapping) {
+			text = slice_of(text.data, (size_t)(open - 1 - text.data));
+		}
+	}
+	bool is_unknown = slice_equal(text, slice_of_text("???"));
+	f.function = is_unknown ? 0 : profile_maker_string(m, text);
+	return f;
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+#include "base/vec.h"
+#include "formats/formats.h"
+#include "formats/maker.h"
+#include "formats/protobuf.h"
+#include "formats/read/lines.h"
+
+#include <stdlib.h>
+
+/*
+ * profile.proto: see write/pprof.c. Fields may come in any order, and ids are any numbers, so all
+ * tables are collected first and sorted by id; then the samples are read. A Location's lines are
+ * innermost first, the last is the function that the others were inlined into.
+ */
+
+struct entry { // of a table: an id, and the message it stands in
+	uint64_t id;
+	struct slice message;
+	uint32_t made; // mappings: the profile's; + 1
+};
+
+struct table {
+	struct entry *items;
+	size_t n, capacity;
+};
+
+struct reading {
+	struct profile_maker m;
+	struct table functions, locations, mappings;
+	struct {
+		struct slice *items;
+		size_t n, capacity;
+	} strings, samples, types;
+	struct {
+		uint64_t *items;
+		size_t n, capacity;
+	} ids, numbers;   // of the sample at hand
+	int value_of[64]; // per type: enum profile_value, or -1
+	uint64_t budget;  // frames that may still be looked at: small files must not cost hours
+};
+
+enum { VISITS_PER_BYTE = 64 };
+
+// ---- fields
+
+/** The number of one field of a message; the last counts. */
+static uint64_t field(struct slice message, uint32_t id) {
+	struct cursor c = cursor_init(message);
+	struct proto_field f;
+	uint64_t v = 0;
+	while (proto_next(&c, &f)) {
+		v = f.id == id && f.wire == WIRE_VARINT ? f.number : v;
+	}
+	return v;
+}
+
+/** Numbers of a repeated field, packed or not. */
+static bool numbers_of(struct reading *r, const struct proto_field *f, bool is_ids) {
+	struct cursor c = cursor_init(f->bytes);
+	bool is_packed = f->wire == WIRE_BYTES;
+	while (!is_packed || cursor_left(&c)) {
+		uint64_t v = is_packed ? cursor_varint(&c) : f->number;
+		uint64_t *item = is_ids ? vec_push(&r->ids) : vec_push(&r->numbers);
+		if (!item || c.failed) {
+			return false;
+		}
+		*item = v;
+		if (!is_packed) {
+			break;
+		}
+	}
+	return true;
+}
+
+static uint32_t string_of(struct reading *r, uint64_t id) {
+	return id < r->strings.n ? profile_maker_string(&r->m, r->strings.items[id]) : 0;
+}
+
+// ---- tables
+
+static int by_id(const void *a, const void *b) {
+	const struct entry *x = a, *y = b;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static struct entry *find(struct table *t, uint64_t id) {
+	struct entry key = {.id = id};
+	return t->n ? bsearch(&key, t->items, t->n, sizeof key, by_id) : NULL;
+}
+
+static bool add_entry(struct table *t, struct slice message) {
+	struct entry *e = vec_push(t);
+	if (e) {
+		*e = (struct entry){.id = field(message, 1), .message = message};
+	}
+	return e;
+}
+
+static bool collect(struct reading *r, struct slice in, struct err *err) {
+	struct cursor c = cursor_init(in);
+	struct proto_field f;
+	bool ok = true;
+	while (ok && proto_next(&c, &f)) {
+		struct slice *s = NULL;
+		switch (f.id) {
+		case 1: ok = (s = vec_push(&r->types)) != NULL; break;
+		case 2: ok = (s = vec_push(&r->samples)) != NULL; break;
+		case 3: ok = add_entry(&r->mappings, f.bytes); break;
+		case 4: ok = add_entry(&r->locations, f.bytes); break;
+		case 5: ok = add_entry(&r->functions, f.bytes); break;
+		case 6: ok = (s = vec_push(&r->strings)) != NULL; break;
+		case 9: r->m.head.wall_start_ns = f.number; break;
+		case 10: r->m.head.duration_ns = f.number; break;
+		default: break;
+		}
+		if (s) {
+			*s = f.bytes;
+		}
+	}
+	if (c.failed) {
+		return err_set(err, ERR_FORMAT, "it is damaged or cut short at byte %zu",
+				in.size - cursor_left(&c));
+	}
+	return ok || err_memory(err);
+}
+
+static void sort_tables(struct reading *r) {
+	struct table *tables[] = {&r->functions, &r->locations, &r->mappings};
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+		if (tables[i]->n) {
+			qsort(tables[i]->items, tables[i]->n, sizeof(struct entry), by_id);
+		}
+	}
+}
+
+/** What its columns are. */
+static bool take_types(struct reading *r, struct err *err) {
+	static const struct {
+		const char *type;
+		enum profile_value value;
+	} known[] = {
+			{"alloc_objects", PROFILE_ALLOC_OBJECTS},
+			{"alloc_space", PROFILE_ALLOC_BYTES},
+			{"inuse_objects", PROFILE_LIVE_OBJECTS},
+			{"inuse_space", PROFILE_LIVE_BYTES},
+			{"objects", PROFILE_LIVE_OBJECTS},
+			{"space", PROFILE_LIVE_BYTES},
+			{"peak_objects", PROFILE_PEAK_OBJECTS},
+			{"peak_space", PROFILE_PEAK_BYTES},
+			{"temporary", PROFILE_TEMPORARY},
+	};
+	size_t most = sizeof r->value_of / sizeof *r->value_of;
+	for (size_t i = 0; i < r->types.n && i < most; i++) {
+		uint64_t name = field(r->types.items[i], 1);
+		struct slice text = name < r->strings.n ? r->strings.items[name] : (struct slice){0};
+		r->value_of[i] = -1;
+		for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+			bool is_taken = r->m.head.known >> known[k].value & 1;
+			if (slice_equal(text, slice_of_text(known[k].type)) && !is_taken) {
+				r->value_of[i] = (int)known[k].value;
+				r->m.head.known |= 1u << known[k].value;
+			}
+		}
+	}
+	return r->m.head.known ||
+			err_set(err, ERR_UNSUPPORTED,
+					"not a heap profile: it has neither alloc_space nor inuse_space");
+}
+
+static uint32_t make_mapping(struct reading *r, uint64_t id) {
+	struct entry *e = id ? find(&r->mappings, id) : NULL;
+	if (!e) {
+		return 0;
+	}
+	if (e->made == 0) {
+		struct profile_mapping m = {
+				.start = field(e->message, 2),
+				.end = field(e->message, 3),
+				.file_offset = field(e->message, 4),
+				.path = string_of(r, field(e->message, 5)),
+				.build_id = string_of(r, field(e->message, 6)),
+				.has_functions = field(e->message, 7) != 0,
+				.has_lines = field(e->message, 9) != 0,
+		};
+		e->made = profile_maker_mapping(&r->m, &m) + 1;
+	}
+	return e->made - 1;
+}
+
+// ---- samples
+
+static uint32_t add_line(struct reading *r, uint32_t node, struct slice line,
+		struct profile_frame place, bool is_inlined) {
+	uint64_t id = field(line, 1), number = field(line, 2);
+	const struct entry *function = id ? find(&r->functions, id) : NULL;
+	if (function) {
+		place.function = string_of(r, field(function->message, 2));
+		place.symbol = string_of(r, field(function->message, 3));
+		place.symbol = place.symbol == place.function ? 0 : place.symbol;
+		place.file = string_of(r, field(function->message, 4));
+	}
+	place.line = number <= UINT32_MAX ? (uint32_t)number : 0;
+	place.is_inlined = is_inlined;
+	return profile_maker_node(&r->m, node, profile_maker_frame(&r->m, &place));
+}
+
+/** The frames of a location, outermost first: its lines from the last to the first. */
+static uint32_t add_location(struct reading *r, uint32_t node, uint64_t id) {
+	struct entry *e = find(&r->locations, id);
+	struct slice lines[64];
+	size_t n = 0;
+	if (!e) {
+		return node;
+	}
+	struct cursor c = cursor_init(e->message);
+	struct proto_field f;
+	while (proto_next(&c, &f)) {
+		if (f.id == 4 && n < sizeof lines / sizeof *lines) {
+			lines[n++] = f.bytes;
+		}
+		r->budget -= r->budget > 0;
+	}
+	struct profile_frame place = {
+			.mapping = make_mapping(r, field(e->message, 2)),
+			.address = field(e->message, 3),
+	};
+	if (n == 0) {
+		return profile_maker_node(&r->m, node, profile_maker_frame(&r->m, &place));
+	}
+	for (size_t i = n; i-- > 0;) {
+		node = add_line(r, node, lines[i], place, i + 1 < n);
+	}
+	return node;
+}
+
+/** The numeric label "bytes": how large each block is. */
+static uint64_t size_of_label(struct reading *r, struct slice label) {
+	uint64_t key = field(label, 1);
+	bool is_size = key < r->strings.n && slice_equal(r->strings.items[key], slice_of_text("bytes"));
+	return is_size ? field(label, 3) : 0;
+}
+
+static bool take_values(struct reading *r, uint32_t node, uint64_t size, struct err *err) {
+	struct profile_sample *s = profile_maker_sample(&r->m, node, size, false);
+	size_t most = sizeof r->value_of / sizeof *r->value_of;
+	for (size_t i = 0; s && i < r->numbers.n && i < r->types.n && i < most; i++) {
+		if (r->value_of[i] < 0) {
+			continue;
+		}
+		uint64_t *to = &s->values[r->value_of[i]];
+		if (r->numbers.items[i] > INT64_MAX) {
+			return err_set(err, ERR_UNSUPPORTED,
+					"it has negative numbers: it is a comparison of two profiles");
+		}
+		if (__builtin_add_overflow(*to, r->numbers.items[i], to)) {
+			return err_set(err, ERR_FORMAT, "its numbers are too large");
+		}
+	}
+	return true;
+}
+
+static bool take_sample(struct reading *r, struct slice message, struct err *err) {
+	struct cursor c = cursor_init(message);
+	struct proto_field f;
+	uint64_t size = 0;
+	bool ok = true;
+	r->ids.n = r->numbers.n = 0;
+	while (ok && proto_next(&c, &f)) {
+		if (f.id == 1 || f.id == 2) {
+			ok = numbers_of(r, &f, f.id == 1);
+		} else if (f.id == 3 && size == 0) {
+			size = size_of_label(r, f.bytes);
+		}
+	}
+	if (!ok || c.failed) {
+		return err_set(err, ERR_FORMAT, "a sample is damaged");
+	}
+	uint32_t node = 0;
+	for (size_t i = r->ids.n; i-- > 0 && r->budget && !r->m.failed;) {
+		r->budget--;
+		node = add_location(r, node, r->ids.items[i]);
+	}
+	return take_values(r, node, size, err);
+}
+
+static bool take_samples(struct reading *r, struct err *err) {
+	for (size_t i = 0; i < r->samples.n && !r->m.failed; i++) {
+		if (!take_sample(r, r->samples.items[i], err)) {
+			return false;
+		}
+	}
+	return r->budget || err_set(err, ERR_LIMIT, "its stacks are too deep for a file of its size");
+}
+
+/** The first mapping of the file is the program's. */
+static void take_program(struct reading *r) {
+	if (r->mappings.n) {
+		r->m.head.program = string_of(r, field(r->mappings.items[0].message, 5));
+	}
+}
+
+bool pprof_knows(struct slice head) {
+	// A message that starts with sample types, as every writer's does
+	struct cursor c = cursor_init(head);
+	struct proto_field f, type;
+	if (!proto_next(&c, &f) || f.id != 1 || f.wire != WIRE_BYTES || f.bytes.size > 32) {
+		return false;
+	}
+	struct cursor inner = cursor_init(f.bytes);
+	bool is_type = f.bytes.size > 0;
+	while (proto_next(&inner, &type)) {
+		is_type &= (type.id == 1 || type.id == 2) && type.wire == WIRE_VARINT;
+	}
+	return is_type && !inner.failed;
+}
+
+bool pprof_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err) {
+	struct reading r = {.budget = (uint64_t)in.size * VISITS_PER_BYTE + 1};
+	profile_maker_init(&r.m, arena);
+	bool ok = collect(&r, in, err) && take_types(&r, err);
+	if (ok) {
+		take_program(&r);
+		sort_tables(&r);
+		ok = take_samples(&r, err) && profile_maker_take(&r.m, out, err);
+	}
+	vec_finish(&r.functions);
+	vec_finish(&r.locations);
+	vec_finish(&r.mappings);
+	vec_finish(&r.strings);
+	vec_finish(&r.samples);
+	vec_finish(&r.types);
+	vec_finish(&r.ids);
+	vec_finish(&r.numbers);
+	profile_maker_finish(&r.m);
+	return ok;
+}

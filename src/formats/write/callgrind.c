@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "base/intern.h"
+#include "base/vec.h"
+#include "formats/formats.h"
+#include "formats/write/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/*
+ * A profile of valgrind's callgrind, for KCachegrind and callgrind_annotate. It has functions with
+ * costs of their own per line, and calls between functions with all that they cost. A stack adds to
+ * the own cost of its innermost function, and once to each different call on it: what recursion
+ * repeats is not counted again. The base of a comparison has events of its own.
+ */
+
+static const struct {
+	enum profile_value value;
+	const char *name;
+} events[] = {
+		{PROFILE_PEAK_BYTES, "PeakBytes"},
+		{PROFILE_LIVE_BYTES, "NeverFreedBytes"},
+		{PROFILE_ALLOC_BYTES, "AllocatedBytes"},
+		{PROFILE_ALLOC_OBJECTS, "Allocations"},
+		{PROFILE_TEMPORARY, "Temporary"},
+};
+enum { N_EVENTS = sizeof events / sizeof *events, MOST_COSTS = 2 * N_EVENTS };
+
+struct cost { // of `function` itself at a line (callee 0), or of a call made there
+	uint32_t function, line, callee;
+	uint32_t last_stack; // + 1: the stack that was added last
+	uint64_t calls;
+	uint64_t values[MOST_COSTS];
+};
+
+struct document {
+	struct buffer *out;
+	const struct profile *p;
+	struct arena scratch;
+	unsigned columns[N_EVENTS]; // events, in their order
+	unsigned n_columns;
+	struct intern function_ids, cost_ids;
+	uint32_t *function_of_frame; // [frame]: function, 1 ..
+	uint32_t *frame_of_function;
+	uint8_t *is_written;
+	uint32_t n_functions;
+	struct {
+		struct cost *items;
+		size_t n, capacity;
+	} costs;
+	bool failed;
+};
+
+static void choose_columns(struct document *d, enum profile_value shown) {
+	for (int pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < N_EVENTS; i++) {
+			bool is_first = events[i].value == shown;
+			if (profile_knows(d->p, events[i].value) && is_first == (pass == 0)) {
+				d->columns[d->n_columns++] = i;
+			}
+		}
+	}
+}
+
+static void find_function(struct document *d, uint32_t frame) {
+	const struct profile_frame *f = &d->p->frames.items[frame];
+	struct intern_probe probe = intern_probe(hash_pair(f->function, f->file));
+	while (intern_next(&d->function_ids, &probe)) {
+		const struct profile_frame *known = &d->p->frames.items[d->frame_of_function[probe.id]];
+		if (known->function == f->function && known->file == f->file) {
+			d->function_of_frame[frame] = probe.id;
+			return;
+		}
+	}
+	uint32_t id = ++d->n_functions;
+	d->failed |= !intern_add(&d->function_ids, probe.hash, id);
+	d->frame_of_function[id] = frame;
+	d->function_of_frame[frame] = id;
+}
+
+static struct cost *find_cost(struct document *d, uint32_t frame, uint32_t callee) {
+	uint32_t function = d->function_of_frame[frame];
+	uint32_t line = d->p->frames.items[frame].line;
+	struct intern_probe probe = intern_probe(hash_pair(hash_pair(function, line), callee));
+	while (intern_next(&d->cost_ids, &probe)) {
+		struct cost *c = &d->costs.items[probe.id];
+		if (c->function == function && c->line == line && c->callee == callee) {
+			return c;
+		}
+	}
+	struct cost *made = vec_push(&d->costs);
+	d->failed |= !made || !intern_add(&d->cost_ids, probe.hash, (uint32_t)(d->costs.n - 1));
+	if (made) {
+		*made = (struct cost){.function = function, .line = line, .callee = callee};
+	}
+	return made;
+}
+
+static void add(struct document *d, struct cost *c, uint32_t sample) {
+	const struct profile_sample *s = &d->p->samples.items[sample];
+	if (!c || c->last_stack == sample + 1) {
+		return;
+	}
+	c->last_stack = sample + 1;
+	c->calls += s->values[PROFILE_ALLOC_OBJECTS];
+	for (unsigned i = 0; i < d->n_columns; i++) {
+		unsigned column = s->is_base ? d->n_columns + i : i;
+		c->values[column] += s->values[events[d->columns[i]].value];
+	}
+}
+
+static void add_stack(struct document *d, uint32_t sample) {
+	const struct profile_node *nodes = d->p->nodes.items;
+	uint32_t node = d->p->samples.items[sample].node;
+	if (node == 0) {
+		return;
+	}
+	add(d, find_cost(d, nodes[node].frame, 0), sample);
+	for (; nodes[node].parent && !d->failed; node = nodes[node].parent) {
+		uint32_t caller = nodes[nodes[node].parent].frame;
+		add(d, find_cost(d, caller, d->function_of_frame[nodes[node].frame]), sample);
+	}
+}
+
+static int by_function(const void *a, const void *b) {
+	const struct cost *x = a, *y = b;
+	if (x->function != y->function) {
+		return x->function < y->function ? -1 : 1;
+	}
+	if (x->callee != y->callee) {
+		return x->callee < y->callee ? -1 : 1;
+	}
+	return x->line < y->line ? -1 : x->line > y->line;
+}
+
+/** Names are written once: "fn=(3) main", later "fn=(3)". A function has its file's number too. */
+static void put_function(struct document *d, const char *file_key, const char *key, uint32_t id) {
+	const struct profile_frame *f = &d->p->frames.items[d->frame_of_function[id]];
+	buffer_printf(d->out, "%s=(%u)", file_key, id);
+	if (!d->is_written[id]) {
+		buffer_u8(d->out, ' ');
+		struct slice file = profile_text(d->p, f->file);
+		put_plain(d->out, file.size ? file : slice_of_text("???"), "");
+	}
+	buffer_printf(d->out, "\n%s=(%u)", key, id);
+	if (!d->is_written[id]) {
+		buffer_u8(d->out, ' ');
+		put_plain(d->out, frame_function(d->p, d->frame_of_function[id]), "");
+	}
+	buffer_u8(d->out, '\n');
+	d->is_written[id] = 1;
+}
+
+static void put_values(struct document *d, uint32_t line, const uint64_t *values) {
+	buffer_printf(d->out, "%u", line);
+	for (unsigned i = 0; i < d->n_columns * (d->p->is_diff ? 2 : 1); i++) {
+		buffer_printf(d->out, " %" PRIu64, values[i]);
+	}
+	buffer_u8(d->out, '\n');
+}
+
+static void put_head(struct document *d) {
+	buffer_text(d->out,
+			"# callgrind format\nversion: 1\ncreator: heaptrack-" HEAPTRACK_VERSION "\ncmd: ");
+	put_plain(d->out, profile_text(d->p, d->p->command ? d->p->command : d->p->program), "");
+	buffer_text(d->out, "\npositions: line\nevents:");
+	for (int side = 0; side < (d->p->is_diff ? 2 : 1); side++) {
+		for (unsigned i = 0; i < d->n_columns; i++) {
+			buffer_printf(d->out, " %s%s", side ? "Base" : "", events[d->columns[i]].name);
+		}
+	}
+	buffer_text(d->out, "\nsummary:");
+	for (int side = 0; side < (d->p->is_diff ? 2 : 1); side++) {
+		for (unsigned i = 0; i < d->n_columns; i++) {
+			buffer_printf(d->out, " %" PRIu64,
+					profile_total(d->p, events[d->columns[i]].value, side));
+		}
+	}
+	buffer_text(d->out, "\n\n");
+}
+
+static void put_costs(struct document *d) {
+	uint32_t function = 0;
+	for (size_t i = 0; i < d->costs.n; i++) {
+		const struct cost *c = &d->costs.items[i];
+		if (c->function != function) {
+			buffer_text(d->out, function ? "\n" : "");
+			put_function(d, "fl", "fn", c->function);
+			function = c->function;
+		}
+		if (c->callee) {
+			put_function(d, "cfi", "cfn", c->callee);
+			buffer_printf(d->out, "calls=%" PRIu64 " %u\n", c->calls ? c->calls : 1,
+					d->p->frames.items[d->frame_of_function[c->callee]].line);
+		}
+		put_values(d, c->line, c->values);
+	}
+}
+
+bool callgrind_encode(struct buffer *out, const struct profile *p, enum profile_value shown,
+		struct err *err) {
+	struct document d = {.out = out, .p = p};
+	choose_columns(&d, shown);
+	d.function_of_frame = arena_new(&d.scratch, uint32_t, p->frames.n);
+	d.frame_of_function = arena_new(&d.scratch, uint32_t, p->frames.n + 1ul);
+	d.is_written = arena_new(&d.scratch, uint8_t, p->frames.n + 1ul);
+	d.failed = !d.function_of_frame || !d.frame_of_function || !d.is_written;
+	for (uint32_t i = 1; i < p->frames.n && !d.failed; i++) {
+		find_function(&d, i);
+	}
+	for (uint32_t i = 0; i < p->samples.n && !d.failed; i++) {
+		add_stack(&d, i);
+	}
+	if (!d.failed) {
+		if (d.costs.n) {
+			qsort(d.costs.items, d.costs.n, sizeof *d.costs.items, by_function);
+		}
+		put_head(&d);
+		put_costs(&d);
+	}
+	vec_finish(&d.costs);
+	intern_finish(&d.function_ids);
+	intern_finish(&d.cost_ids);
+	arena_finish(&d.scratch);
+	return (!d.failed && !out->failed) || err_memory(err);
+}

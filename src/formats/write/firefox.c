@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+#include "base/intern.h"
+#include "base/json.h"
+#include "formats/formats.h"
+#include "formats/write/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * The processed profile format of the Firefox Profiler, version 48: tables of columns in a thread,
+ * and a table of native allocations. Where the profile knows lives, each group of blocks that came
+ * and went together is an allocation and, later, a deallocation of one address: so the profiler can
+ * show what any selected range retained. Otherwise every stack is one allocation of what it held.
+ * A comparison has a second thread, for the base.
+ *
+ * Times are ms. Libraries, functions and native symbols are columns of ids, -1 or null for none.
+ */
+
+struct document {
+	struct json j;
+	const struct profile *p;
+	struct arena scratch;
+	struct intern function_ids;
+	uint32_t *function_of_frame, *frame_of_function;
+	uint32_t n_functions;
+	bool failed;
+};
+
+struct event {
+	uint64_t time_ns;
+	int64_t bytes;
+	uint32_t node, address;
+};
+
+/** A column of numbers; `get` gives them, negative for null. */
+static void put_column(struct document *d, const char *key, uint32_t first, uint32_t n,
+		int64_t (*get)(const struct document *d, uint32_t i)) {
+	json_open(&d->j, key, '[');
+	for (uint32_t i = first; i < n; i++) {
+		int64_t v = get(d, i);
+		if (v < 0) {
+			json_null(&d->j, NULL);
+		} else {
+			json_number(&d->j, NULL, (uint64_t)v);
+		}
+	}
+	json_close(&d->j);
+}
+
+static void put_same(struct document *d, const char *key, uint32_t n, const char *item) {
+	json_open(&d->j, key, '[');
+	for (uint32_t i = 0; i < n; i++) {
+		json_raw(&d->j, slice_of_text(item));
+	}
+	json_close(&d->j);
+}
+
+static int64_t stack_frame(const struct document *d, uint32_t i) {
+	return (int64_t)d->p->nodes.items[i].frame - 1;
+}
+
+static int64_t stack_prefix(const struct document *d, uint32_t i) {
+	return (int64_t)d->p->nodes.items[i].parent - 1;
+}
+
+static int64_t frame_address(const struct document *d, uint32_t i) {
+	const struct profile_frame *f = &d->p->frames.items[i];
+	uint64_t start = d->p->mappings.items[f->mapping].start;
+	uint64_t offset = d->p->mappings.items[f->mapping].file_offset;
+	return f->address >= start ? (int64_t)((f->address - start + offset) & INT64_MAX >> 11) : 0;
+}
+
+static int64_t frame_function_id(const struct document *d, uint32_t i) {
+	return d->function_of_frame[i];
+}
+
+static int64_t frame_line(const struct document *d, uint32_t i) {
+	uint32_t line = d->p->frames.items[i].line;
+	return line ? (int64_t)line : -1;
+}
+
+/** Depth within what is inlined at one address is not kept by the frames, only that they are. */
+static int64_t frame_inline_depth(const struct document *d, uint32_t i) {
+	return d->p->frames.items[i].is_inlined;
+}
+
+static int64_t function_name(const struct document *d, uint32_t i) {
+	uint32_t name = d->p->frames.items[d->frame_of_function[i]].function;
+	return name;
+}
+
+static int64_t function_file(const struct document *d, uint32_t i) {
+	uint32_t file = d->p->frames.items[d->frame_of_function[i]].file;
+	return file ? (int64_t)file : -1;
+}
+
+static void put_stacks(struct document *d) {
+	uint32_t n = d->p->nodes.n;
+	json_open(&d->j, "stackTable", '{');
+	json_number(&d->j, "length", n - 1);
+	put_column(d, "frame", 1, n, stack_frame);
+	put_column(d, "prefix", 1, n, stack_prefix);
+	put_same(d, "category", n - 1, "0");
+	put_same(d, "subcategory", n - 1, "0");
+	json_close(&d->j);
+}
+
+static void put_frames(struct document *d) {
+	uint32_t n = d->p->frames.n;
+	json_open(&d->j, "frameTable", '{');
+	json_number(&d->j, "length", n - 1);
+	put_column(d, "address", 1, n, frame_address);
+	put_column(d, "inlineDepth", 1, n, frame_inline_depth);
+	put_same(d, "category", n - 1, "0");
+	put_same(d, "subcategory", n - 1, "0");
+	put_column(d, "func", 1, n, frame_function_id);
+	put_same(d, "nativeSymbol", n - 1, "null");
+	put_same(d, "innerWindowID", n - 1, "0");
+	put_same(d, "implementation", n - 1, "null");
+	put_column(d, "line", 1, n, frame_line);
+	put_same(d, "column", n - 1, "null");
+	json_close(&d->j);
+}
+
+static void put_resource_ids(struct document *d) {
+	json_open(&d->j, "resource", '[');
+	for (uint32_t i = 0; i < d->n_functions; i++) {
+		uint32_t mapping = d->p->frames.items[d->frame_of_function[i]].mapping;
+		json_signed(&d->j, NULL, (int64_t)mapping - 1);
+	}
+	json_close(&d->j);
+}
+
+static void put_functions(struct document *d) {
+	uint32_t n = d->n_functions;
+	json_open(&d->j, "funcTable", '{');
+	json_number(&d->j, "length", n);
+	put_column(d, "name", 0, n, function_name);
+	put_same(d, "isJS", n, "false");
+	put_same(d, "relevantForJS", n, "false");
+	put_resource_ids(d);
+	put_column(d, "fileName", 0, n, function_file);
+	put_same(d, "lineNumber", n, "null");
+	put_same(d, "columnNumber", n, "null");
+	json_close(&d->j);
+}
+
+static int64_t resource_lib(const struct document *d, uint32_t i) {
+	(void)d;
+	return i - 1;
+}
+
+static int64_t resource_name(const struct document *d, uint32_t i) {
+	return d->p->mappings.items[i].path;
+}
+
+/** A resource per library. */
+static void put_resources(struct document *d) {
+	uint32_t n = d->p->mappings.n;
+	json_open(&d->j, "resourceTable", '{');
+	json_number(&d->j, "length", n - 1);
+	put_column(d, "lib", 1, n, resource_lib);
+	put_column(d, "name", 1, n, resource_name);
+	put_same(d, "host", n - 1, "null");
+	put_same(d, "type", n - 1, "1");
+	json_close(&d->j);
+}
+
+static void put_empty_tables(struct document *d) {
+	static const char markers[] = "\"markers\":{\"length\":0,\"category\":[],\"data\":[],"
+								  "\"endTime\":[],\"name\":[],\"phase\":[],\"startTime\":[]}";
+	static const char samples[] = "\"samples\":{\"length\":0,\"stack\":[],\"time\":[],"
+								  "\"weight\":null,\"weightType\":\"samples\",\"eventDelay\":[]}";
+	static const char symbols[] = "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],"
+								  "\"name\":[],\"functionSize\":[]}";
+	json_raw(&d->j, slice_of_text(markers));
+	json_raw(&d->j, slice_of_text(samples));
+	json_raw(&d->j, slice_of_text(symbols));
+}
+
+static int by_time(const void *a, const void *b) {
+	const struct event *x = a, *y = b;
+	if (x->time_ns != y->time_ns) {
+		return x->time_ns < y->time_ns ? -1 : 1;
+	}
+	if (x->address != y->address) {
+		return x->address < y->address ? -1 : 1;
+	}
+	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+static uint64_t moment_ns(const struct profile *p, uint32_t moment) {
+	return moment < p->moments.n ? p->moments.items[moment].time_ns : p->duration_ns;
+}
+
+static uint32_t events_of_lives(const struct profile *p, struct event *events) {
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < p->lives.n; i++) {
+		const struct profile_life *l = &p->lives.items[i];
+		uint32_t node = p->samples.items[l->sample].node;
+		int64_t bytes = (int64_t)l->bytes;
+		events[n++] = (struct event){moment_ns(p, l->from), bytes, node, i + 1};
+		if (l->until != PROFILE_NEVER) {
+			events[n++] = (struct event){moment_ns(p, l->until), -bytes, node, i + 1};
+		}
+	}
+	return n;
+}
+
+static enum profile_value value_of_samples(const struct profile *p) {
+	return profile_knows(p, PROFILE_PEAK_BYTES)    ? PROFILE_PEAK_BYTES
+			: profile_knows(p, PROFILE_LIVE_BYTES) ? PROFILE_LIVE_BYTES
+												   : PROFILE_ALLOC_BYTES;
+}
+
+static uint32_t events_of_samples(const struct profile *p, bool of_base, struct event *events) {
+	enum profile_value value = value_of_samples(p);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.items[i];
+		if (s->is_base == of_base && s->values[value]) {
+			events[n++] = (struct event){p->peak_time_ns, (int64_t)s->values[value], s->node,
+					i + 1};
+		}
+	}
+	return n;
+}
+
+static void put_times(struct document *d, const struct event *events, uint32_t n) {
+	json_open(&d->j, "time", '[');
+	for (uint32_t i = 0; i < n; i++) {
+		char text[32];
+		(void)snprintf(text, sizeof text, "%llu.%06llu",
+				(unsigned long long)(events[i].time_ns / 1000000),
+				(unsigned long long)(events[i].time_ns % 1000000));
+		json_raw(&d->j, slice_of_text(text));
+	}
+	json_close(&d->j);
+}
+
+static void put_event_columns(struct document *d, const struct event *events, uint32_t n,
+		bool is_balanced) {
+	json_open(&d->j, "weight", '[');
+	for (uint32_t i = 0; i < n; i++) {
+		json_signed(&d->j, NULL, events[i].bytes);
+	}
+	json_close(&d->j);
+	json_open(&d->j, "stack", '[');
+	for (uint32_t i = 0; i < n; i++) {
+		if (events[i].node) {
+			json_number(&d->j, NULL, events[i].node - 1);
+		} else {
+			json_null(&d->j, NULL);
+		}
+	}
+	json_close(&d->j);
+	if (is_balanced) {
+		json_open(&d->j, "memoryAddress", '[');
+		for (uint32_t i = 0; i < n; i++) {
+			json_number(&d->j, NULL, events[i].address);
+		}
+		json_close(&d->j);
+		put_same(d, "threadId", n, "0");
+	}
+}
+
+static void put_allocations(struct document *d, bool of_base) {
+	const struct profile *p = d->p;
+	size_t most = p->lives.n * 2ul > p->samples.n ? p->lives.n * 2ul : p->samples.n;
+	struct event *events = arena_new(&d->scratch, struct event, most);
+	if (!events) {
+		d->failed = true;
+		return;
+	}
+	bool is_balanced = p->lives.n > 0 && !p->is_diff;
+	uint32_t n = is_balanced ? events_of_lives(p, events) : events_of_samples(p, of_base, events);
+	qsort(events, n, sizeof *events, by_time);
+	json_open(&d->j, "nativeAllocations", '{');
+	json_number(&d->j, "length", n);
+	json_text(&d->j, "weightType", "bytes");
+	put_times(d, events, n);
+	put_event_columns(d, events, n, is_balanced);
+	json_close(&d->j);
+}
+
+static void put_strings(struct document *d) {
+	json_open(&d->j, "stringArray", '[');
+	for (uint32_t i = 0; i < d->p->strings.n; i++) {
+		json_string(&d->j, NULL, d->p->strings.items[i]);
+	}
+	json_close(&d->j);
+}
+
+static void put_thread(struct document *d, bool of_base) {
+	char pid[16];
+	(void)snprintf(pid, sizeof pid, "%u", d->p->pid);
+	json_open(&d->j, NULL, '{');
+	json_text(&d->j, "processType", "default");
+	json_number(&d->j, "processStartupTime", 0);
+	json_null(&d->j, "processShutdownTime");
+	json_number(&d->j, "registerTime", 0);
+	json_null(&d->j, "unregisterTime");
+	json_open(&d->j, "pausedRanges", '[');
+	json_close(&d->j);
+	json_text(&d->j, "name", of_base ? "base" : "heap");
+	json_bool(&d->j, "isMainThread", !of_base);
+	json_text(&d->j, "pid", pid);
+	json_number(&d->j, "tid", of_base);
+	put_empty_tables(d);
+	put_stacks(d);
+	put_frames(d);
+	put_functions(d);
+	put_resources(d);
+	put_strings(d);
+	put_allocations(d, of_base);
+	json_close(&d->j);
+}
+
+static void put_meta(struct document *d) {
+	static const char rest[] =
+			"\"extensions\":{\"length\":0,\"id\":[],\"name\":[],\"baseURL\":[]},"
+			"\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],"
+			"\"markerSchema\":[],\"processType\":0,\"stackwalk\":1,\"version\":30,"
+			"\"preprocessedProfileVersion\":48,\"symbolicated\":true,\"debug\":false,"
+			"\"importedFrom\":\"heaptrack\"";
+	const struct profile *p = d->p;
+	json_open(&d->j, "meta", '{');
+	json_number(&d->j, "interval", 1);
+	json_number(&d->j, "startTime", p->wall_start_ns / 1000000);
+	json_string(&d->j, "product", profile_text(p, p->program));
+	json_raw(&d->j, slice_of_text(rest));
+	json_close(&d->j);
+}
+
+static void put_libs(struct document *d) {
+	const struct profile *p = d->p;
+	json_open(&d->j, "libs", '[');
+	for (uint32_t i = 1; i < p->mappings.n; i++) {
+		struct slice path = profile_text(p, p->mappings.items[i].path);
+		json_open(&d->j, NULL, '{');
+		json_text(&d->j, "arch", "");
+		json_string(&d->j, "name", path);
+		json_string(&d->j, "path", path);
+		json_string(&d->j, "debugName", path);
+		json_string(&d->j, "debugPath", path);
+		json_text(&d->j, "breakpadId", "");
+		json_string(&d->j, "codeId", profile_text(p, p->mappings.items[i].build_id));
+		json_close(&d->j);
+	}
+	json_close(&d->j);
+}
+
+static bool find_functions(struct document *d) {
+	const struct profile *p = d->p;
+	d->function_of_frame = arena_new(&d->scratch, uint32_t, p->frames.n);
+	d->frame_of_function = arena_new(&d->scratch, uint32_t, p->frames.n);
+	bool ok = d->function_of_frame && d->frame_of_function;
+	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
+		const struct profile_frame *f = &p->frames.items[i];
+		struct intern_probe probe = intern_probe(
+				hash_pair(f->function, hash_pair(f->file, f->mapping)));
+		bool is_known = false;
+		while (!is_known && intern_next(&d->function_ids, &probe)) {
+			const struct profile_frame *known = &p->frames.items[d->frame_of_function[probe.id]];
+			is_known = known->function == f->function && known->file == f->file &&
+					known->mapping == f->mapping;
+		}
+		if (!is_known) {
+			ok = intern_add(&d->function_ids, probe.hash, d->n_functions);
+			probe.id = d->n_functions;
+			d->frame_of_function[d->n_functions++] = i;
+		}
+		d->function_of_frame[i] = probe.id;
+	}
+	return ok;
+}
+
+bool firefox_encode(struct buffer *out, const struct profile *p, struct err *err) {
+	struct document d = {.j = json_init(out), .p = p};
+	d.failed = !find_functions(&d);
+	if (!d.failed) {
+		json_open(&d.j, NULL, '{');
+		put_meta(&d);
+		put_libs(&d);
+		json_raw(&d.j, slice_of_text("\"pages\":[]"));
+		json_open(&d.j, "threads", '[');
+		put_thread(&d, false);
+		if (p->is_diff) {
+			put_thread(&d, true);
+		}
+		json_close(&d.j);
+		json_close(&d.j);
+	}
+	intern_finish(&d.function_ids);
+	arena_finish(&d.scratch);
+	return (!d.failed && !out->failed) || err_memory(err);
+}

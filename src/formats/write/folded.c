@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "formats/formats.h"
+#include "formats/write/text.h"
+
+#include <inttypes.h>
+
+/*
+ * Collapsed stacks, as Brendan Gregg's FlameGraph reads them: frames from the root to the leaf,
+ * joined by ';', a space, a number. There is no escape for ';' within a name, so it becomes ':'. A
+ * comparison has two numbers, base first, as difffolded.pl writes it.
+ */
+
+static void put_line(struct buffer *out, const struct profile *p, const struct profile_tree *tree,
+		const struct path *path) {
+	for (uint32_t i = 0; i < path->n; i++) {
+		if (i > 0) {
+			buffer_u8(out, ';');
+		}
+		struct slice name = profile_text(p, tree->key[path->nodes[i]]);
+		put_plain(out, name.size ? name : slice_of_text("???"), ";");
+	}
+}
+
+static void put_numbers(struct buffer *out, const struct profile *p, uint64_t base, uint64_t ours) {
+	if (p->is_diff) {
+		buffer_printf(out, " %" PRIu64, base);
+	}
+	buffer_printf(out, " %" PRIu64 "\n", ours);
+}
+
+bool folded_encode(struct buffer *out, const struct profile *p, enum profile_value value,
+		struct err *err) {
+	struct arena scratch = {0};
+	struct path path = {0};
+	struct profile_tree tree;
+	struct tree_sums sums;
+	bool ok = profile_gather(p, profile_keys_by_function(p, &scratch), &scratch, &tree) &&
+			sum_by_tree(p, &tree, value, &scratch, &sums);
+	for (uint32_t i = 0; ok && i < tree.n; i++) {
+		if (sums.ours[i] == 0 && sums.base[i] == 0) {
+			continue;
+		}
+		ok = path_of(&path, tree.parent, i);
+		if (ok && path.n == 0) {
+			buffer_text(out, "(no stack)");
+		}
+		put_line(out, p, &tree, &path);
+		put_numbers(out, p, sums.base[i], sums.ours[i]);
+	}
+	path_finish(&path);
+	arena_finish(&scratch);
+	return (ok && !out->failed) || err_memory(err);
+}

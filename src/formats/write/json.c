@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "base/json.h"
+
+#include "formats/formats.h"
+#include "formats/write/text.h"
+
+/*
+ * The whole profile as JSON; docs/exports.md names the fields. Numbers that the profile does not
+ * have are null in the totals and absent in the stacks.
+ */
+
+static void put_text(struct json *j, const char *key, const struct profile *p, uint32_t string) {
+	if (string) {
+		json_string(j, key, profile_text(p, string));
+	} else {
+		json_null(j, key);
+	}
+}
+
+static void put_time(struct json *j, const char *key, uint64_t ns) {
+	if (ns) {
+		json_number(j, key, ns);
+	} else {
+		json_null(j, key);
+	}
+}
+
+static void put_totals(struct json *j, const char *key, const struct profile *p, bool of_base) {
+	json_open(j, key, '{');
+	for (int v = 0; v < N_PROFILE_VALUES; v++) {
+		enum profile_value value = (enum profile_value)v;
+		if (profile_knows(p, value)) {
+			json_number(j, profile_value_name(value), profile_total(p, value, of_base));
+		} else {
+			json_null(j, profile_value_name(value));
+		}
+	}
+	json_close(j);
+}
+
+static void put_frames(struct json *j, const struct profile *p) {
+	json_open(j, "frames", '[');
+	for (uint32_t i = 1; i < p->frames.n; i++) {
+		const struct profile_frame *f = &p->frames.items[i];
+		json_open(j, NULL, '{');
+		json_string(j, "function", frame_function(p, i));
+		put_text(j, "symbol", p, f->symbol);
+		put_text(j, "file", p, f->file);
+		if (f->line) {
+			json_number(j, "line", f->line);
+		} else {
+			json_null(j, "line");
+		}
+		put_text(j, "module", p, p->mappings.items[f->mapping].path);
+		json_number(j, "address", f->address);
+		json_bool(j, "inlined", f->is_inlined);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+static void put_stack(struct json *j, const struct profile *p, const struct profile_sample *s) {
+	json_open(j, NULL, '{');
+	if (p->is_diff) {
+		json_bool(j, "base", s->is_base);
+	}
+	if (s->site) {
+		json_number(j, "site", s->site - 1);
+	}
+	if (s->size) {
+		json_number(j, "size", s->size);
+	}
+	for (int v = 0; v < N_PROFILE_VALUES; v++) {
+		if (profile_knows(p, (enum profile_value)v)) {
+			json_number(j, profile_value_name((enum profile_value)v), s->values[v]);
+		}
+	}
+	json_open(j, "frames", '[');
+	for (uint32_t node = s->node; node; node = p->nodes.items[node].parent) {
+		json_number(j, NULL, p->nodes.items[node].frame - 1);
+	}
+	json_close(j);
+	json_close(j);
+}
+
+static void put_moments(struct json *j, const struct profile *p) {
+	json_open(j, "timeline", '[');
+	for (uint32_t i = 0; i < p->moments.n; i++) {
+		const struct profile_moment *m = &p->moments.items[i];
+		json_open(j, NULL, '{');
+		json_number(j, "time_ns", m->time_ns);
+		json_number(j, "bytes", m->bytes);
+		if (profile_knows(p, PROFILE_PEAK_OBJECTS)) {
+			json_number(j, "blocks", m->blocks);
+		}
+		json_close(j);
+	}
+	json_close(j);
+}
+
+bool json_profile_encode(struct buffer *out, const struct profile *p, struct err *err) {
+	struct json j = json_init(out);
+	json_open(&j, NULL, '{');
+	json_number(&j, "version", 1);
+	put_text(&j, "program", p, p->program);
+	put_text(&j, "command", p, p->command);
+	put_time(&j, "duration_ns", p->duration_ns);
+	put_time(&j, "peak_time_ns", p->peak_time_ns);
+	put_totals(&j, "totals", p, false);
+	if (p->is_diff) {
+		put_totals(&j, "base_totals", p, true);
+	}
+	put_frames(&j, p);
+	json_open(&j, "stacks", '[');
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		put_stack(&j, p, &p->samples.items[i]);
+	}
+	json_close(&j);
+	put_moments(&j, p);
+	json_close(&j);
+	buffer_u8(out, '\n');
+	return !out->failed || err_memory(err);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "base/json.h"
+#include "formats/formats.h"
+#include "formats/write/text.h"
+
+/*
+ * speedscope's file format: shared frames, and a "sampled" profile per value, the one to be shown
+ * first. The base of a comparison has profiles of its own.
+ */
+
+static const struct {
+	enum profile_value value;
+	const char *name, *unit;
+} views[] = {
+		{PROFILE_PEAK_BYTES, "peak, bytes", "bytes"},
+		{PROFILE_LIVE_BYTES, "never freed, bytes", "bytes"},
+		{PROFILE_ALLOC_BYTES, "allocated, bytes", "bytes"},
+		{PROFILE_ALLOC_OBJECTS, "allocations", "none"},
+		{PROFILE_TEMPORARY, "temporary allocations", "none"},
+};
+enum { N_VIEWS = sizeof views / sizeof *views };
+
+struct document {
+	struct json j;
+	const struct profile *p;
+	uint32_t *parents;
+	struct path path;
+	bool failed;
+};
+
+static void put_frames(struct document *d) {
+	const struct profile *p = d->p;
+	json_open(&d->j, "shared", '{');
+	json_open(&d->j, "frames", '[');
+	for (uint32_t i = 1; i < p->frames.n; i++) {
+		const struct profile_frame *f = &p->frames.items[i];
+		json_open(&d->j, NULL, '{');
+		json_string(&d->j, "name", frame_function(p, i));
+		if (f->file) {
+			json_string(&d->j, "file", profile_text(p, f->file));
+		}
+		if (f->line) {
+			json_number(&d->j, "line", f->line);
+		}
+		json_close(&d->j);
+	}
+	json_close(&d->j);
+	json_close(&d->j);
+}
+
+static bool is_shown(const struct profile_sample *s, enum profile_value value, bool of_base) {
+	return s->is_base == of_base && s->values[value];
+}
+
+static void put_samples(struct document *d, enum profile_value value, bool of_base) {
+	const struct profile *p = d->p;
+	json_open(&d->j, "samples", '[');
+	for (uint32_t i = 0; i < p->samples.n && !d->failed; i++) {
+		const struct profile_sample *s = &p->samples.items[i];
+		if (!is_shown(s, value, of_base)) {
+			continue;
+		}
+		d->failed |= !path_of(&d->path, d->parents, s->node);
+		json_open(&d->j, NULL, '[');
+		for (uint32_t k = 0; !d->failed && k < d->path.n; k++) {
+			json_number(&d->j, NULL, p->nodes.items[d->path.nodes[k]].frame - 1);
+		}
+		json_close(&d->j);
+	}
+	json_close(&d->j);
+	json_open(&d->j, "weights", '[');
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		if (is_shown(&p->samples.items[i], value, of_base)) {
+			json_number(&d->j, NULL, p->samples.items[i].values[value]);
+		}
+	}
+	json_close(&d->j);
+}
+
+static void put_profile(struct document *d, size_t view, bool of_base) {
+	static const char base[] = "base: ";
+	char name[64] = "";
+	if (of_base) {
+		memcpy(name, base, sizeof base);
+	}
+	strncat(name, views[view].name, sizeof name - sizeof base);
+	json_open(&d->j, NULL, '{');
+	json_text(&d->j, "type", "sampled");
+	json_text(&d->j, "name", name);
+	json_text(&d->j, "unit", views[view].unit);
+	json_number(&d->j, "startValue", 0);
+	json_number(&d->j, "endValue", profile_total(d->p, views[view].value, of_base));
+	put_samples(d, views[view].value, of_base);
+	json_close(&d->j);
+}
+
+static void put_profiles(struct document *d, enum profile_value shown) {
+	json_open(&d->j, "profiles", '[');
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < N_VIEWS; i++) {
+			bool is_first = views[i].value == shown;
+			if (profile_knows(d->p, views[i].value) && is_first == (pass == 0)) {
+				put_profile(d, i, false);
+				if (d->p->is_diff) {
+					put_profile(d, i, true);
+				}
+			}
+		}
+	}
+	json_close(&d->j);
+}
+
+bool speedscope_encode(struct buffer *out, const struct profile *p, enum profile_value shown,
+		struct err *err) {
+	struct arena scratch = {0};
+	struct document d = {json_init(out), p, arena_new(&scratch, uint32_t, p->nodes.n), {0}, false};
+	d.failed = !d.parents;
+	for (uint32_t i = 0; !d.failed && i < p->nodes.n; i++) {
+		d.parents[i] = p->nodes.items[i].parent;
+	}
+	json_open(&d.j, NULL, '{');
+	json_text(&d.j, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	json_text(&d.j, "exporter", "heaptrack " HEAPTRACK_VERSION);
+	json_string(&d.j, "name", profile_text(p, p->command ? p->command : p->program));
+	json_number(&d.j, "activeProfileIndex", 0);
+	put_frames(&d);
+	put_profiles(&d, shown);
+	json_close(&d.j);
+	path_finish(&d.path);
+	arena_finish(&scratch);
+	return (!d.failed && !out->failed) || err_memory(err);
+}

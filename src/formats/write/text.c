@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "formats/write/text.h"
+
+#include <stdlib.h>
+
+void put_plain(struct buffer *out, struct slice text, const char *forbidden) {
+	uint8_t *at = buffer_room(out, text.size);
+	if (!at) {
+		return;
+	}
+	for (size_t i = 0; i < text.size; i++) {
+		uint8_t c = text.data[i];
+		at[i] = c < ' ' || c == 0x7f ? ' ' : c < 0x80 && strchr(forbidden, c) ? ':' : c;
+	}
+	out->size += text.size;
+}
+
+struct slice frame_function(const struct profile *p, uint32_t frame) {
+	struct slice name = profile_text(p, p->frames.items[frame].function);
+	return name.size ? name : slice_of_text("???");
+}
+
+void put_frame_place(struct buffer *out, const struct profile *p, uint32_t frame,
+		const char *forbidden) {
+	const struct profile_frame *f = &p->frames.items[frame];
+	put_plain(out, frame_function(p, frame), forbidden);
+	if (f->file) {
+		buffer_text(out, " (");
+		put_plain(out, profile_text(p, f->file), forbidden);
+		buffer_printf(out, ":%u)", f->line);
+	} else if (f->mapping && p->mappings.items[f->mapping].path) {
+		buffer_text(out, " (in ");
+		put_plain(out, profile_text(p, p->mappings.items[f->mapping].path), forbidden);
+		buffer_text(out, ")");
+	}
+}
+
+bool path_of(struct path *path, const uint32_t *parent, uint32_t node) {
+	uint32_t n = 0;
+	for (uint32_t at = node; at; at = parent[at]) {
+		n++;
+	}
+	if (n > path->capacity) {
+		uint32_t *grown = realloc(path->nodes, sizeof *grown * n * 2);
+		if (!grown) {
+			return false;
+		}
+		path->nodes = grown;
+		path->capacity = n * 2;
+	}
+	path->n = n;
+	for (uint32_t at = node; at; at = parent[at]) {
+		path->nodes[--n] = at;
+	}
+	return true;
+}
+
+void path_finish(struct path *path) {
+	free(path->nodes);
+	*path = (struct path){0};
+}
+
+bool sum_by_tree(const struct profile *p, const struct profile_tree *tree, enum profile_value value,
+		struct arena *arena, struct tree_sums *out) {
+	out->ours = arena_new(arena, uint64_t, tree->n);
+	out->base = arena_new(arena, uint64_t, tree->n);
+	if (!out->ours || !out->base) {
+		return false;
+	}
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.items[i];
+		(s->is_base ? out->base : out->ours)[tree->of_node[s->node]] += s->values[value];
+	}
+	return true;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "base/human.h"
+#include "base/json.h"
+#include "engine/facts_json.h"
+#include "report/compare.h"
+#include "report/compare/parts.h"
+#include "report/text/columns.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/*
+ * Both call trees as one. What a node is worth here is what grew and what shrank below it, so that
+ * two changes that cancel each other are seen. As text, the largest come first, and what has less than
+ * a hundredth of all change is summed up; for programs, all nodes are listed, parents first.
+ */
+
+enum { SMALLEST_SHARE = 100, INDENT = 2, DEEPEST = 200, INDENT_MAX = 60, COLUMN = 12 };
+
+struct tree_writer {
+	struct buffer *out;
+	const struct compare_request *request;
+	struct lens lens;
+	bool is_bytes;
+	struct diff_tree tree;
+	uint32_t *first, *next; // per node: its children, largest change first; 0: no more
+};
+
+struct weighed {
+	uint64_t weight;
+	uint32_t node;
+};
+
+static uint64_t change_in(const struct tree_writer *w, uint32_t node) {
+	return w->tree.nodes[node].grown + w->tree.nodes[node].shrunk;
+}
+
+static int by_weight(const void *a, const void *b) {
+	const struct weighed *x = a, *y = b;
+	return x->weight != y->weight ? (x->weight > y->weight ? 1 : -1) : x->node < y->node ? 1 : -1;
+}
+
+/** Put before their siblings in rising order, the largest end up first. */
+static bool sort_children(struct tree_writer *w, struct arena *arena) {
+	uint32_t n = w->tree.n;
+	struct weighed *nodes = arena_new(arena, struct weighed, n);
+	w->first = arena_new(arena, uint32_t, n);
+	w->next = arena_new(arena, uint32_t, n);
+	if (!nodes || !w->first || !w->next) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		nodes[i] = (struct weighed){change_in(w, i), i};
+	}
+	qsort(nodes, n, sizeof *nodes, by_weight);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t node = nodes[i].node;
+		if (node != 0) {
+			uint32_t *first = &w->first[w->tree.nodes[node].parent];
+			w->next[node] = *first;
+			*first = node;
+		}
+	}
+	return true;
+}
+
+static bool make(struct tree_writer *w, struct arena *arena, struct err *err) {
+	const struct diff_input *input = w->request->input;
+	w->lens = *input[DIFF_OURS].lens;
+	w->is_bytes = !lens_metrics[w->lens.metric].is_counted;
+	return diff_tree_make(input, w->lens.metric, arena, &w->tree, err) &&
+			(sort_children(w, arena) || err_memory(err));
+}
+
+// ---- text
+
+static void put_number(struct tree_writer *w, uint64_t number) {
+	char text[HUMAN_MAX];
+	put_right(w->out, w->is_bytes ? human_bytes(text, number) : human_count(text, number), COLUMN);
+}
+
+static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {
+	const struct diff_node *n = &w->tree.nodes[node];
+	uint64_t ours = n->weight[DIFF_OURS], base = n->weight[DIFF_BASE];
+	struct slice label = w->tree.labels[n->label];
+	struct buffer change = {0};
+	put_number(w, base);
+	put_number(w, ours);
+	compare_put_change(&change, (int64_t)(ours - base), w->is_bytes);
+	buffer_u8(&change, 0);
+	put_right(w->out, change.failed ? "" : (const char *)change.data, COLUMN);
+	buffer_clear(&change);
+	compare_put_share(&change, ours, base);
+	buffer_text(w->out, "  ");
+	put_cut_padded(w->out, buffer_view(&change), COLUMN - 2);
+	buffer_finish(&change);
+	size_t used = 4 * COLUMN + indent;
+	put_spaces(w->out, indent);
+	put_left(w->out, label, w->request->width > used + 20 ? w->request->width - used : 20);
+	compare_trim(w->out);
+	buffer_u8(w->out, '\n');
+}
+
+static void put_below(struct tree_writer *w, uint32_t node, uint32_t depth) {
+	size_t indent = depth * INDENT < INDENT_MAX ? depth * INDENT : INDENT_MAX;
+	uint32_t n_more = 0;
+	for (uint32_t i = w->first[node]; i && depth < DEEPEST; i = w->next[i]) {
+		if (change_in(w, i) && change_in(w, i) >= change_in(w, 0) / SMALLEST_SHARE) {
+			put_row(w, i, indent);
+			put_below(w, i, depth + 1);
+		} else {
+			n_more += change_in(w, i) > 0;
+		}
+	}
+	if (n_more) {
+		put_spaces(w->out, 4ul * COLUMN + indent);
+		buffer_printf(w->out, "… %" PRIu32 " that changed less\n", n_more);
+	}
+}
+
+bool report_compare_tree(struct buffer *out, const struct compare_request *request,
+		struct err *err) {
+	struct arena arena = {0};
+	struct tree_writer w = {.out = out, .request = request};
+	bool ok = make(&w, &arena, err);
+	if (ok) {
+		compare_put_head(out, request);
+		put_right(out, "base", COLUMN);
+		put_right(out, "this", COLUMN);
+		put_right(out, "change", COLUMN);
+		buffer_printf(out, "            %s, by call tree\n", lens_metric_names[w.lens.metric]);
+		put_below(&w, 0, 0);
+		if (change_in(&w, 0) == 0) {
+			buffer_text(out, "  nothing changed\n");
+		}
+		compare_put_gates(out, request);
+	}
+	arena_finish(&arena);
+	return ok && (!out->failed || err_memory(err));
+}
+
+// ---- for programs
+
+static void put_node(struct json *j, const struct tree_writer *w, uint32_t node) {
+	const struct diff_node *n = &w->tree.nodes[node];
+	json_open(j, NULL, '{');
+	if (node) {
+		json_number(j, "parent", n->parent);
+		json_string(j, "function", w->tree.labels[n->label]);
+	} else {
+		json_null(j, "parent");
+		json_null(j, "function");
+	}
+	json_number(j, "base", n->weight[DIFF_BASE]);
+	json_number(j, "this", n->weight[DIFF_OURS]);
+	json_number(j, "grown", n->grown);
+	json_number(j, "shrunk", n->shrunk);
+	json_close(j);
+}
+
+bool report_compare_tree_json(struct buffer *out, const struct compare_request *request,
+		struct err *err) {
+	struct arena arena = {0};
+	struct tree_writer w = {.out = out, .request = request};
+	bool ok = make(&w, &arena, err);
+	if (ok) {
+		struct json j = json_init(out);
+		json_open(&j, NULL, '{');
+		document_put_version(&j);
+		json_text(&j, "metric", lens_metric_names[w.lens.metric]);
+		compare_put_gates_json(&j, request);
+		json_open(&j, "nodes", '[');
+		for (uint32_t i = 0; i < w.tree.n; i++) {
+			put_node(&j, &w, i);
+		}
+		json_close(&j);
+		json_close(&j);
+		buffer_u8(out, '\n');
+	}
+	arena_finish(&arena);
+	return ok && (!out->failed || err_memory(err));
+}

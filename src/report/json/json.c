@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+#include "engine/by_node.h"
+#include "engine/facts_json.h"
+#include "engine/quality.h"
+#include "engine/sites.h"
+#include "report/json/findings.h"
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct document {
+	struct json j;
+	const struct recording *r;
+	const struct names *names;
+	const struct report_options *options;
+	struct arena arena;
+	struct slice *written; // per location: its frames as JSON; empty: not yet
+};
+
+static void put_id(struct document *d, const char *key, uint32_t string) {
+	if (string == 0) {
+		json_null(&d->j, key);
+	} else {
+		json_string(&d->j, key, d->r->strings.items[string]);
+	}
+}
+
+static void put_program(struct document *d) {
+	const struct rec_meta *m = &d->r->meta;
+	json_open(&d->j, "program", '{');
+	json_open(&d->j, "command", '[');
+	for (uint32_t i = 0; i < m->n_argv; i++) {
+		json_string(&d->j, NULL, d->r->strings.items[m->argv_first + i]);
+	}
+	json_close(&d->j);
+	put_id(d, "executable", m->exe);
+	put_id(d, "directory", m->cwd);
+	put_id(d, "host", m->host);
+	json_number(&d->j, "pid", m->pid);
+	if (m->ended == REC_EXITED) {
+		json_signed(&d->j, "exit_status", m->exit_status);
+	} else if (m->ended == REC_SIGNALED) {
+		json_signed(&d->j, "exit_status", 128 + m->exit_status);
+		json_signed(&d->j, "signal", m->exit_status);
+	} else {
+		json_null(&d->j, "exit_status");
+	}
+	static const char *const reasons[] = {NULL, "memory", "limit"};
+	json_text(&d->j, "end_reason", reasons[m->end_reason]);
+	json_number(&d->j, "started_ns", m->wall_start_ns);
+	json_number(&d->j, "images", m->n_images);
+	json_bool(&d->j, "attached", m->source == REC_ATTACHED || m->was_attached);
+	put_id(d, "heaptrack_version", m->version);
+	json_close(&d->j);
+}
+
+/** A number, or null where an imported file does not say it. */
+static void put_known(struct document *d, const char *key, uint64_t v, uint32_t number) {
+	if (d->r->missing & number) {
+		json_null(&d->j, key);
+	} else {
+		json_number(&d->j, key, v);
+	}
+}
+
+/** A number, or null where nobody looked for blocks from before an attach. */
+static void put_old(struct document *d, const char *key, uint64_t v) {
+	if (d->r->meta.old_unknown) {
+		json_null(&d->j, key);
+	} else {
+		json_number(&d->j, key, v);
+	}
+}
+
+static void put_summary(struct document *d) {
+	const struct recording *r = d->r;
+	const struct rec_summary *s = &r->summary;
+	struct json *j = &d->j;
+	json_open(j, "summary", '{');
+	put_known(d, "duration_ns", r->meta.duration_ns, REC_TIME);
+	put_known(d, "allocations", s->allocations, REC_ALLOCATIONS);
+	json_number(j, "failed", s->failed);
+	put_known(d, "allocated_bytes", s->allocated_bytes, REC_ALLOCATED_BYTES);
+	put_known(d, "frees", s->frees - s->suppressed_blocks, REC_ALLOCATIONS | REC_LIVE_BLOCKS);
+	json_number(j, "reallocations", s->reallocs);
+	put_known(d, "temporary", s->temporary, REC_TEMPORARY);
+	put_known(d, "short_lived", s->short_lived, REC_TEMPORARY);
+	put_known(d, "peak_bytes", s->peak_bytes, REC_PEAK_BYTES);
+	if (s->peak_high_bytes > 0) {
+		json_number(j, "peak_bytes_low", s->peak_low_bytes);
+		json_number(j, "peak_bytes_high", s->peak_high_bytes);
+	}
+	put_known(d, "peak_blocks", s->peak_blocks, REC_PEAK_BLOCKS);
+	put_known(d, "peak_time_ns", s->peak_time_ns, REC_PEAK_BYTES | REC_TIME);
+	put_known(d, "never_freed_blocks", s->live_blocks + s->suppressed_blocks, REC_LIVE_BLOCKS);
+	put_known(d, "never_freed_bytes", s->live_bytes + s->suppressed_bytes, REC_LIVE_BYTES);
+	json_number(j, "suppressed_blocks", s->suppressed_blocks);
+	json_number(j, "suppressed_bytes", s->suppressed_bytes);
+	put_old(d, "before_attach_blocks", s->old_blocks);
+	put_old(d, "before_attach_bytes", s->old_bytes);
+	put_old(d, "before_attach_freed_blocks", s->old_freed_blocks);
+	put_old(d, "before_attach_freed_bytes", s->old_freed_bytes);
+	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
+	json_number(j, "system_memory_bytes", r->meta.system_memory_bytes);
+	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
+	json_number(j, "lost_events", r->quality.lost_events);
+	json_number(j, "truncated_stacks", r->quality.truncated_stacks);
+	json_bool(j, "complete", r->meta.is_complete && !r->quality.recording_stopped_early);
+	json_close(j);
+}
+
+static void put_quality(struct document *d) {
+	const struct rec_quality *q = &d->r->quality;
+	struct json *j = &d->j;
+	json_open(j, "quality", '{');
+	json_number(j, "abandoned_hooks", q->abandoned_hooks);
+	json_number(j, "skipped_numbers", q->skipped_numbers);
+	json_number(j, "unknown_frees", q->unknown_frees);
+	json_number(j, "double_allocations", q->double_allocations);
+	json_number(j, "time_corrections", q->time_corrections);
+	json_number(j, "children_forked", q->children_forked);
+	json_number(j, "children_executed", q->children_executed);
+	json_number(j, "detail_ends_ns", q->detail_ends_ns);
+	json_number(j, "events_dropped", q->events_dropped);
+	json_number(j, "marks_dropped", q->marks_dropped);
+	char verdict[QUALITY_VERDICT_MAX];
+	json_text(j, "verdict", quality_verdict(d->r, verdict));
+	quality_put_json(j, "sentences", d->r, d->names, &d->arena);
+	json_close(j);
+}
+
+static void put_text_or_null(struct json *j, const char *key, struct slice s) {
+	if (s.size == 0) {
+		json_null(j, key);
+	} else {
+		json_string(j, key, s);
+	}
+}
+
+static void put_frame(struct json *j, const struct name *f, const struct rec_location *at) {
+	char address[24];
+	(void)snprintf(address, sizeof address, "0x%" PRIx64, at->pc);
+	json_open(j, NULL, '{');
+	json_string(j, "function", f->function);
+	put_text_or_null(j, "symbol", f->symbol);
+	put_text_or_null(j, "file", f->file);
+	if (f->line) {
+		json_number(j, "line", f->line);
+	} else {
+		json_null(j, "line");
+	}
+	put_text_or_null(j, "module", f->module);
+	json_text(j, "address", address);
+	json_bool(j, "inlined", f->is_inlined);
+	json_text(j, "owner",
+			f->owner == OWNER_YOURS             ? "yours"
+					: f->owner == OWNER_LIBRARY ? "library"
+												: NULL);
+	json_close(j);
+}
+
+/** A location's frames as JSON items. Stacks share locations: each is written once and copied. */
+static struct slice frames_of(struct document *d, uint32_t location) {
+	struct slice *written = &d->written[location];
+	if (written->size == 0) {
+		struct buffer text = {0};
+		struct json j = json_init(&text);
+		uint32_t n;
+		const struct name *frames = names_of(d->names, location, &n);
+		for (uint32_t i = 0; i < n; i++) {
+			if (i > 0) {
+				buffer_u8(&text, ',');
+			}
+			put_frame(&j, &frames[i], &d->r->locations.items[location]);
+		}
+		const char *kept = text.failed ? NULL : arena_text(&d->arena, buffer_view(&text));
+		*written = slice_of(kept, kept ? text.size : 0);
+		d->j.out->failed |= !kept;
+		buffer_finish(&text);
+	}
+	return *written;
+}
+
+static void put_stack(struct document *d, uint32_t node) {
+	json_open(&d->j, "stack", '[');
+	for (; node != 0; node = d->r->nodes.items[node].parent) {
+		json_raw(&d->j, frames_of(d, d->r->nodes.items[node].location));
+	}
+	json_close(&d->j);
+}
+
+enum { DRAIN_BYTES = 1 << 20 };
+
+static bool drain(struct document *d, struct err *err) {
+	struct buffer *out = d->j.out;
+	if (!d->options->drain || out->size < DRAIN_BYTES || out->failed) {
+		return !out->failed || err_memory(err);
+	}
+	return d->options->drain(d->options->user, out, err);
+}
+
+static uint32_t limited(const struct document *d, uint64_t n) {
+	uint32_t limit = d->options->limit ? d->options->limit : UINT32_MAX;
+	return n < limit ? (uint32_t)n : limit;
+}
+
+/** Behind the others that were never freed: together they are the summary's. */
+static bool put_suppressed(struct document *d, uint32_t n, struct err *err) {
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rec_suppressed *v = &d->r->suppressed.items[i];
+		const struct rec_stack *s = &d->r->stacks.items[v->stack];
+		json_open(&d->j, NULL, '{');
+		json_number(&d->j, "bytes", v->bytes);
+		put_known(d, "blocks", v->blocks, REC_LIVE_BLOCKS);
+		put_known(d, "allocations", s->allocations, REC_ALLOCATIONS);
+		put_known(d, "temporary", s->temporary, REC_TEMPORARY);
+		json_bool(&d->j, "suppressed", true);
+		put_stack(d, s->node);
+		json_close(&d->j);
+		if (!drain(d, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool put_sites(struct document *d, enum lens_metric metric, struct err *err) {
+	struct stack_ranking ranking;
+	char key[METRIC_KEY_MAX];
+	if (!rank_stacks(d->r, metric, &d->arena, &ranking)) {
+		return err_memory(err);
+	}
+	uint32_t n = limited(d, ranking.n);
+	uint32_t n_suppressed = lens_metrics[metric].rule == METRIC_NEVER_FREED
+			? limited(d, ranking.n + (uint64_t)d->r->suppressed.n) - n
+			: 0;
+	json_open(&d->j, metric_json_key(key, metric), '[');
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rec_stack *s = &d->r->stacks.items[ranking.stacks[i]];
+		struct lens_costs c = lens_stack_costs(metric, s);
+		json_open(&d->j, NULL, '{');
+		json_number(&d->j, "bytes", c.bytes);
+		put_known(d, "blocks", c.blocks, lens_metrics[metric].missing_blocks);
+		put_known(d, "allocations", c.allocations, REC_ALLOCATIONS);
+		put_known(d, "temporary", c.temporary, REC_TEMPORARY);
+		put_stack(d, s->node);
+		json_close(&d->j);
+		if (!drain(d, err)) {
+			return false;
+		}
+	}
+	bool ok = put_suppressed(d, n_suppressed, err);
+	json_close(&d->j);
+	return ok;
+}
+
+static void put_moment(struct document *d, const struct rec_edge *e) {
+	json_open(&d->j, NULL, '{');
+	json_number(&d->j, "time_ns", e->time_ns);
+	json_number(&d->j, "bytes", e->bytes);
+	json_number(&d->j, "blocks", e->blocks);
+	json_number(&d->j, "min_bytes", e->min_bytes);
+	json_number(&d->j, "allocations", e->allocations);
+	json_number(&d->j, "temporary", e->temporary);
+	json_close(&d->j);
+}
+
+static void put_timeline(struct document *d) {
+	json_open(&d->j, "timeline", '[');
+	for (uint32_t i = 0; i < d->r->curve.n; i++) {
+		put_moment(d, &d->r->curve.items[i]);
+	}
+	for (uint32_t i = 0; d->r->curve.n == 0 && i < d->r->edges.n; i++) {
+		put_moment(d, &d->r->edges.items[i]);
+	}
+	json_close(&d->j);
+}
+
+static void put_children(struct document *d) {
+	json_open(&d->j, "children", '[');
+	for (uint32_t i = 0; i < d->r->children.n; i++) {
+		const struct rec_child *c = &d->r->children.items[i];
+		json_open(&d->j, NULL, '{');
+		json_number(&d->j, "pid", c->pid);
+		put_id(d, "name", c->name);
+		put_id(d, "executable", c->exe);
+		json_bool(&d->j, "forked", c->is_fork);
+		json_text(&d->j, "why", quality_why_id(c->why));
+		json_number(&d->j, "peak_rss_bytes", c->peak_rss_bytes);
+		json_close(&d->j);
+	}
+	json_close(&d->j);
+}
+
+bool report_json(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, struct err *err) {
+	struct document d = {json_init(out), r, n, options, {0}, NULL};
+	d.written = arena_new(&d.arena, struct slice, r->locations.n);
+	struct recording by_node;
+	if (!d.written) {
+		return err_memory(err);
+	}
+	json_open(&d.j, NULL, '{');
+	document_put_version(&d.j);
+	put_program(&d);
+	put_summary(&d);
+	put_quality(&d);
+	struct findings findings;
+	if (!findings_make(&findings, r, n, &d.arena, err)) {
+		arena_finish(&d.arena);
+		return false;
+	}
+	report_json_findings(&d.j, &findings);
+	json_open(&d.j, "sites", '{');
+	bool ok = recording_by_node(r, &d.arena, &by_node, err);
+	d.r = &by_node;
+	enum lens_metric metrics[N_LENS_METRICS];
+	const size_t n_metrics = metrics_of_report(metrics);
+	for (size_t i = 0; ok && i < n_metrics; i++) {
+		ok = put_sites(&d, metrics[i], err);
+	}
+	json_close(&d.j);
+	put_timeline(&d);
+	marks_put_json(&d.j, r);
+	allocators_put_json(&d.j, r, true);
+	put_children(&d);
+	json_close(&d.j);
+	buffer_u8(out, '\n');
+	arena_finish(&d.arena);
+	return ok && (!out->failed || err_memory(err));
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "report/text/columns.h"
+
+#include "base/visible.h"
+
+static bool is_continuation(uint8_t c) {
+	return (c & 0xc0) == 0x80;
+}
+
+size_t columns_of(struct slice s) {
+	size_t n = 0;
+	for (size_t i = 0; i < s.size; i++) {
+		n += !is_continuation(s.data[i]);
+	}
+	return n;
+}
+
+/** The byte at which column `column` begins. */
+static size_t byte_at(struct slice s, size_t column) {
+	size_t i = 0;
+	for (size_t n = 0; i < s.size; i++) {
+		if (!is_continuation(s.data[i]) && n++ == column) {
+			break;
+		}
+	}
+	return i;
+}
+
+void put_spaces(struct buffer *out, size_t n) {
+	while (n-- > 0) {
+		buffer_u8(out, ' ');
+	}
+}
+
+void put_left(struct buffer *out, struct slice s, size_t width) {
+	size_t n = columns_of(s);
+	if (n <= width) {
+		visible_put(out, s);
+		put_spaces(out, width - n);
+		return;
+	}
+	// The end of a name tells more than its beginning: a third before the gap, the rest behind
+	size_t before = (width - 1) / 3, behind = width - 1 - before;
+	size_t cut = byte_at(s, n - behind);
+	visible_put(out, slice_of(s.data, byte_at(s, before)));
+	buffer_text(out, "…");
+	visible_put(out, slice_of(s.data + cut, s.size - cut));
+}
+
+void put_cut_padded(struct buffer *out, struct slice s, size_t width) {
+	size_t n = columns_of(s);
+	if (n <= width) {
+		visible_put(out, s);
+		put_spaces(out, width - n);
+	} else if (width > 0) {
+		visible_put(out, slice_of(s.data, byte_at(s, width - 1)));
+		buffer_text(out, "…");
+	}
+}
+
+void put_right(struct buffer *out, const char *text, size_t width) {
+	size_t n = columns_of(slice_of_text(text));
+	put_spaces(out, n < width ? width - n : 0);
+	buffer_text(out, text);
+}
+
+void put_wrapped(struct buffer *out, const char *first, size_t indent, const char *text,
+		size_t width) {
+	buffer_text(out, first);
+	size_t column = columns_of(slice_of_text(first));
+	bool is_line_start = true;
+	while (*text) {
+		size_t n = strcspn(text, " ");
+		struct slice word = slice_of(text, n);
+		if (!is_line_start && column + 1 + columns_of(word) > width) {
+			buffer_u8(out, '\n');
+			put_spaces(out, indent);
+			column = indent;
+			is_line_start = true;
+		}
+		if (!is_line_start) {
+			buffer_u8(out, ' ');
+			column++;
+		}
+		visible_put(out, word);
+		column += columns_of(word);
+		is_line_start = false;
+		text += n + (text[n] == ' ');
+	}
+	buffer_u8(out, '\n');
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** What the parts of the default report share. Private to this room. */
+
+#include "base/human.h"
+#include "engine/findings.h"
+#include "engine/sites.h"
+#include "report/report.h"
+#include "report/text/columns.h"
+
+enum { PAGE_LINES = 60, BYTES_COLUMN = 10, PERCENT_COLUMN = 16, BLOCKS_COLUMN = 12 };
+
+struct page {
+	struct buffer *out;
+	const struct recording *r;
+	const struct names *names;
+	const struct report_options *options;
+	size_t width;
+	struct arena arena; // of this page
+	bool failed;        // no memory
+};
+
+struct slice page_short_name(struct page *p, const struct name *name);
+
+/** Lines so far. */
+size_t page_lines(const struct page *p);
+
+/** The tables of sites, at most so many of them, in at most so many lines. */
+void page_put_tables(struct page *p, size_t lines, size_t most);

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "report/text/page.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+// A table per metric, a row per site. Numbers stand right-aligned in the last columns, names get the
+// rest. What runtimes allocate for themselves is no site of anybody's: it is one row at the end.
+
+// The sites of a table: the user's and the dependencies', and the sum of the runtimes'
+struct rows {
+	struct site *sites;
+	uint32_t n, shown;
+	struct lens_costs total, runtime;
+	const struct name *runtimes[3]; // the largest of them
+	uint32_t n_runtimes;
+};
+
+/** "<- handleRequest() <- main": the user's own callers, innermost first. */
+static void put_callers(struct page *p, const struct site *site, struct buffer *out) {
+	struct stack_walk w = stack_walk_init(p->r, p->names, p->r->stacks.items[site->heaviest].node);
+	uint32_t last = site->name->function_id;
+	bool is_behind = false;
+	const struct name *f;
+	for (int n = 0; n < 8 && (f = stack_walk_next(&w));) {
+		if (f == site->name) {
+			is_behind = true;
+		} else if (is_behind && f->owner == OWNER_YOURS && f->function_id != last) {
+			buffer_printf(out, "<- %.*s ", SLICE_ARG(page_short_name(p, f)));
+			last = f->function_id;
+			n++;
+		}
+	}
+	if (out->size > 0) {
+		out->size--; // the last space
+	}
+}
+
+/** How the width of a table is shared out; the numbers' columns are fixed. */
+struct columns {
+	size_t name, place, callers;
+};
+
+static struct columns share_out(const struct page *p, size_t widest_name) {
+	size_t gaps = 6, numbers = BYTES_COLUMN + PERCENT_COLUMN + BLOCKS_COLUMN;
+	size_t left = p->width - gaps - numbers;
+	struct columns c = {.name = widest_name};
+	if (c.name > left * 55 / 100) {
+		c.name = left * 55 / 100;
+	}
+	left -= c.name;
+	c.place = left > 44 ? 22 : left / 2;
+	c.callers = left - c.place;
+	return c;
+}
+
+static void put_place(struct buffer *out, const struct name *name, size_t width) {
+	struct buffer place = {0};
+	if (name->file.size > 0) {
+		buffer_slice(&place, path_base(name->file));
+		if (name->line > 0) {
+			buffer_printf(&place, ":%" PRIu32, name->line);
+		}
+	} else if (name->has_name && !slice_equal(name->function, path_base(name->module))) {
+		buffer_slice(&place, path_base(name->module));
+	}
+	put_left(out, buffer_view(&place), width);
+	buffer_finish(&place);
+}
+
+static void put_numbers(struct page *p, const struct lens_costs *costs,
+		const struct lens_costs *total, enum lens_metric metric) {
+	char bytes[HUMAN_MAX], percent[8], blocks[HUMAN_MAX];
+	uint64_t whole = lens_metric_weight(metric, total), part = lens_metric_weight(metric, costs);
+	double share = whole ? 100.0 * (double)part / (double)whole : 0;
+	(void)snprintf(percent, sizeof percent, "%.0f", share);
+	put_right(p->out, human_compact(bytes, costs->bytes), BYTES_COLUMN);
+	put_right(p->out, percent, PERCENT_COLUMN);
+	bool is_known = !(p->r->missing & lens_metrics[metric].missing_blocks);
+	put_right(p->out, is_known ? human_count(blocks, costs->blocks) : "", BLOCKS_COLUMN);
+	buffer_u8(p->out, '\n');
+}
+
+static void put_row(struct page *p, const struct site *site, enum lens_metric metric,
+		const struct lens_costs *total, const struct columns *columns) {
+	buffer_text(p->out, "  ");
+	put_left(p->out, page_short_name(p, site->name), columns->name);
+	buffer_text(p->out, "  ");
+	put_place(p->out, site->name, columns->place);
+	buffer_text(p->out, "  ");
+	struct buffer callers = {0};
+	put_callers(p, site, &callers);
+	put_cut_padded(p->out, buffer_view(&callers), columns->callers);
+	buffer_finish(&callers);
+	put_numbers(p, &site->costs, total, metric);
+}
+
+static size_t names_width(const struct page *p) {
+	return p->width - BYTES_COLUMN - PERCENT_COLUMN - BLOCKS_COLUMN;
+}
+
+/** "  (the runtime itself: node, libstdc++.so.6, …)". */
+static void put_runtime(struct page *p, const struct rows *rows, enum lens_metric metric) {
+	if (rows->runtime.blocks == 0) {
+		return;
+	}
+	struct buffer text = {0};
+	buffer_text(&text, rows->n_runtimes ? "  (the runtime itself: " : "  (the runtime itself");
+	for (uint32_t i = 0; i < rows->n_runtimes && i < 3; i++) {
+		buffer_printf(&text, "%s%.*s", i ? ", " : "", SLICE_ARG(rows->runtimes[i]->function));
+	}
+	buffer_text(&text, rows->n_runtimes > 3 ? ", …)" : ")");
+	put_cut_padded(p->out, buffer_view(&text), names_width(p));
+	buffer_finish(&text);
+	put_numbers(p, &rows->runtime, &rows->total, metric);
+}
+
+static void put_more(struct page *p, const struct rows *rows, enum lens_metric metric) {
+	if (rows->shown == rows->n) {
+		return;
+	}
+	struct lens_costs rest = {0};
+	for (uint32_t i = rows->shown; i < rows->n; i++) {
+		lens_costs_add(&rest, &rows->sites[i].costs);
+	}
+	char text[64];
+	(void)snprintf(text, sizeof text, "  … %" PRIu32 " more", rows->n - rows->shown);
+	put_left(p->out, slice_of_text(text), names_width(p));
+	put_numbers(p, &rest, &rows->total, metric);
+}
+
+/** The sites of a ranking, whose place they take; runtimes' are summed up. */
+static struct rows rows_of(const struct site_ranking *ranking) {
+	struct rows rows = {
+			.sites = ranking->sites,
+			.total = ranking->total,
+			.runtime = ranking->noise,
+	};
+	for (uint32_t i = 0; i < ranking->n; i++) {
+		const struct site *site = &ranking->sites[i];
+		if (!site->name->is_runtime) {
+			rows.sites[rows.n++] = *site;
+			continue;
+		}
+		if (rows.n_runtimes < 3) {
+			rows.runtimes[rows.n_runtimes] = site->name;
+		}
+		rows.n_runtimes++;
+		lens_costs_add(&rows.runtime, &site->costs);
+	}
+	return rows;
+}
+
+/** What the shares are of: the column that ranks. */
+static void put_share_title(struct page *p, const struct metric *m) {
+	char title[32];
+	(void)snprintf(title, sizeof title, "%% of %s", m->is_counted ? m->report.unit : "bytes");
+	put_right(p->out, title, PERCENT_COLUMN);
+}
+
+static void put_table(struct page *p, enum lens_metric metric, const struct site_ranking *ranking,
+		uint32_t max_rows) {
+	const struct metric *m = &lens_metrics[metric];
+	if (p->r->missing & m->missing_bytes) {
+		return;
+	}
+	struct rows rows = rows_of(ranking);
+	// That all of it is the runtime's is said once: who held the peak
+	if (rows.n == 0 && (m->rule != METRIC_LIVE_AT_LARGEST || rows.runtime.blocks == 0)) {
+		return;
+	}
+	rows.shown = rows.n < max_rows ? rows.n : max_rows;
+	if (rows.n == rows.shown + 1) {
+		rows.shown++; // a line that says "1 more" could as well show it
+	}
+	put_left(p->out, slice_of_text(m->report.title), names_width(p));
+	put_right(p->out, "bytes", BYTES_COLUMN);
+	put_share_title(p, m);
+	put_right(p->out, m->report.unit, BLOCKS_COLUMN);
+	buffer_u8(p->out, '\n');
+	size_t widest = 12;
+	for (uint32_t i = 0; i < rows.shown; i++) {
+		size_t n = columns_of(page_short_name(p, rows.sites[i].name));
+		widest = n > widest ? n : widest;
+	}
+	struct columns columns = share_out(p, widest);
+	for (uint32_t i = 0; i < rows.shown; i++) {
+		put_row(p, &rows.sites[i], metric, &rows.total, &columns);
+	}
+	put_more(p, &rows, metric);
+	put_runtime(p, &rows, metric);
+	buffer_u8(p->out, '\n');
+}
+
+void page_put_tables(struct page *p, size_t lines, size_t most) {
+	enum { AROUND = 4, PEAK_MAX = 10, OTHERS_MAX = 5, MIN = 2 };
+	enum lens_metric metrics[N_LENS_METRICS];
+	struct site_ranking rankings[N_LENS_METRICS];
+	const size_t all = metrics_of_report(metrics), n = most < all ? most : all;
+	if (n == 0) {
+		return;
+	}
+	// Title, "more", runtime and an empty line stand around the rows; the peak gets twice as many
+	size_t rows = lines > n * AROUND ? lines - n * AROUND : 0;
+	size_t others = rows / (n + 1);
+	others = others > OTHERS_MAX ? OTHERS_MAX : others < MIN ? MIN : others;
+	size_t peak = rows > others * (n - 1) ? rows - others * (n - 1) : MIN;
+	peak = peak > PEAK_MAX ? PEAK_MAX : peak < MIN ? MIN : peak;
+	if (!rank_sites_by(p->r, p->names, metrics, (uint32_t)n, &p->arena, rankings)) {
+		p->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		put_table(p, metrics[i], &rankings[i], (uint32_t)(i == 0 ? peak : others));
+	}
+}

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT
+#include "engine/quality.h"
+#include "engine/shorten.h"
+#include "report/text/page.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+// The page, from top to bottom: title, quality lines, the four totals, findings, four tables, ways to
+// go on, the six classic lines. Lines are counted as they are written: the tables get what is left.
+
+enum { WIDTH_MIN = 60, WIDTH_MAX = 160 };
+
+static struct slice text(const struct page *p, uint32_t id) {
+	return p->r->strings.items[id];
+}
+
+static size_t page_width(const struct report_options *o) {
+	size_t w = o->width ? o->width : REPORT_WIDTH;
+	return w < WIDTH_MIN ? WIDTH_MIN : w > WIDTH_MAX ? WIDTH_MAX : w;
+}
+
+/**
+ * What the program was called; a title that it gave itself without the folder of its first word. In
+ * "/srv/my app/run" the blank is one of the folder's.
+ */
+static struct slice called_as(const struct page *p, struct slice exe) {
+	const struct rec_meta *m = &p->r->meta;
+	struct slice all = m->n_argv > 0 ? text(p, m->argv_first) : exe;
+	const uint8_t *blank = all.size ? memchr(all.data, ' ', all.size) : NULL;
+	if (!blank || slice_equal(path_base(all), exe)) {
+		return path_base(all);
+	}
+	size_t word = (size_t)(blank - all.data);
+	size_t base = path_base(slice_of(all.data, word)).size;
+	return slice_of(all.data + word - base, all.size - word + base);
+}
+
+static void put_program(struct page *p) {
+	struct slice exe = path_base(text(p, p->r->meta.exe));
+	struct slice called = called_as(p, exe);
+	exe = exe.size ? exe : slice_of_text("unknown program");
+	// redis-server is a link to redis-check-rdb: what people called comes first
+	bool is_name = called.size > 0 && isalnum(called.data[0]);
+	// "nginx: master process" tells which program it is
+	bool has_exe = called.size > exe.size && memcmp(called.data, exe.data, exe.size) == 0 &&
+			strchr(": ", called.data[exe.size]);
+	buffer_slice(p->out, is_name ? called : exe);
+	if (!slice_equal(called, exe) && called.size > 0 && !has_exe) {
+		buffer_printf(p->out, " (%.*s)", SLICE_ARG(is_name ? exe : called));
+	}
+}
+
+/** On a line of its own, where a terminal would break it. */
+static void put_file(struct page *p, size_t columns) {
+	const char *file = p->options->file;
+	if (file) {
+		bool fits = !p->options->height || columns + strlen("   file ") + strlen(file) <= p->width;
+		buffer_printf(p->out, fits ? "   file %s" : "\n  file %s", file);
+	}
+}
+
+static void put_title(struct page *p) {
+	size_t line = p->out->size;
+	const struct rec_meta *m = &p->r->meta;
+	put_program(p);
+	char duration[HUMAN_MAX];
+	if (!(p->r->missing & REC_TIME)) {
+		buffer_printf(p->out, "   %s", human_duration(duration, m->duration_ns));
+	}
+	char verdict[QUALITY_VERDICT_MAX];
+	if (*quality_verdict(p->r, verdict)) {
+		buffer_printf(p->out, "   %s", verdict);
+	}
+	time_t start = (time_t)(m->wall_start_ns / 1000000000);
+	struct tm tm;
+	if (m->wall_start_ns && localtime_r(&start, &tm)) {
+		char when[32];
+		size_t n = strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+		bool fits = !p->options->height ||
+				p->out->size - line + strlen("   recorded ") + n <= p->width;
+		buffer_printf(p->out, fits ? "   recorded %s" : "", when);
+	}
+	put_file(p, p->out->size - line);
+	buffer_text(p->out, "\n\n");
+}
+
+static void put_quality(struct page *p) {
+	struct quality_line lines[QUALITY_LINES_MAX];
+	size_t n = quality_lines(p->r, p->names, &p->arena, lines);
+	for (size_t i = 0; i < n; i++) {
+		put_wrapped(p->out, "  ! ", 4, lines[i].text, p->width);
+	}
+	if (n > 0) {
+		buffer_u8(p->out, '\n');
+	}
+}
+
+static uint64_t per_second(const struct recording *r, uint64_t n) {
+	double s = (double)r->meta.duration_ns / 1e9;
+	return s > 0 ? (uint64_t)((double)n / s) : 0;
+}
+
+/** One line of totals: two columns of "name  number  remark". */
+static void put_pair(struct page *p, const char *name, const char *number, const char *remark,
+		const char *name2, const char *number2, const char *remark2) {
+	buffer_printf(p->out, "  %-11s %10s  %-20s %-11s %9s", name, number, remark, name2, number2);
+	buffer_printf(p->out, "%s%s\n", *remark2 ? "  " : "", remark2);
+}
+
+/** The text; "not said" where an imported file does not know the number. */
+static const char *known(const struct page *p, uint32_t number, const char *text) {
+	return p->r->missing & number ? "not said" : text;
+}
+
+/** What grows and how fast: as the first finding with a rate says, else how much it was at most. The title. */
+static const char *growth_words(struct page *p, const struct findings *all,
+		char number[HUMAN_MAX + 2], struct buffer *remark) {
+	const char *title = "growing";
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	bool has_time = !(p->r->missing & (REC_TIME | REC_LIVE_BYTES));
+	(void)snprintf(number, HUMAN_MAX, "%s", has_time ? "not measured" : "not said");
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct finding *f = &all->items[i];
+		uint64_t rate = finding_number(f, "rate_bytes_per_s");
+		if (rate > 0) {
+			(void)snprintf(number, HUMAN_MAX + 2, "%s/s", human_bytes(a, rate));
+			bool replaces_old = finding_number(f, "before_attach_freed_bytes") > 0 ||
+					finding_number(f, "before_attach_freed_blocks") > 0;
+			buffer_text(remark, replaces_old ? "at most, " : "");
+			buffer_slice(remark,
+					f->function ? page_short_name(p, f->function) : slice_of_text(f->title));
+			return "growing";
+		}
+		if (strcmp(f->id, "no-growth") == 0) {
+			uint64_t grown = finding_number(f, "grown_bytes");
+			(void)snprintf(number, HUMAN_MAX, "%s", grown ? human_bytes(a, grown) : "nothing");
+			buffer_printf(remark, "between %s and %s",
+					human_duration(a, finding_number(f, "from_ns")),
+					human_duration(b, finding_number(f, "to_ns")));
+			title = grown ? "grew at most" : "growing";
+		}
+	}
+	return title;
+}
+
+static void put_never_freed(struct page *p, const struct findings *all) {
+	enum { LEFT = 47, RIGHT = 23, ALONE = 26 };
+	const struct rec_summary *s = &p->r->summary;
+	char a[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "", number[HUMAN_MAX + 2];
+	struct buffer grows = {0};
+	if (s->live_blocks && !(p->r->missing & REC_LIVE_BLOCKS)) {
+		(void)snprintf(remark, sizeof remark, "in %s block%s", human_count(t, s->live_blocks),
+				s->live_blocks == 1 ? "" : "s");
+	}
+	const char *left = known(p, REC_LIVE_BYTES, human_bytes(a, s->live_bytes));
+	const char *title = growth_words(p, all, number, &grows);
+	int shorter = strlen(title) > 11; // what is said so is a size, not a rate
+	size_t wide = columns_of(buffer_view(&grows));
+	bool fits = LEFT + RIGHT + wide <= p->width;
+	buffer_printf(p->out, "  %-11s %10s  %-*s", "never freed", left, fits ? 20 : 0, remark);
+	// A line of its own, where both do not fit on one
+	buffer_printf(p->out, "%s%-11s %*s", fits ? " " : "\n  ", title, (fits ? 9 : 10) - shorter,
+			number);
+	if (wide > 0) {
+		size_t room = p->width - ALONE;
+		buffer_text(p->out, "  ");
+		put_left(p->out, buffer_view(&grows), wide < room ? wide : room);
+	}
+	buffer_u8(p->out, '\n');
+	p->failed |= grows.failed;
+	buffer_finish(&grows);
+}
+
+/** Which allocators these numbers are of, where that is not a matter of course. */
+static void put_hooked(struct page *p) {
+	const struct recording *r = p->r;
+	enum { MODULES = 4 };
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < r->allocators.n; i++) {
+		const struct rec_allocator *a = &r->allocators.items[i];
+		struct slice path = r->strings.items[a->module];
+		const uint8_t *slash = memrchr(path.data, '/', path.size);
+		size_t skipped = slash ? (size_t)(slash + 1 - path.data) : 0;
+		if (a->why == 0 && n++ < MODULES) {
+			buffer_printf(p->out, n > 1 ? ", %u of %.*s" : "  hooked      %u functions of %.*s",
+					a->n_functions, (int)(path.size - skipped), (const char *)path.data + skipped);
+		}
+	}
+	if (n > MODULES) {
+		buffer_printf(p->out, " and more of %u others", n - MODULES);
+	}
+	if (n > 0) {
+		buffer_u8(p->out, '\n');
+	}
+}
+
+static void put_totals(struct page *p, const struct findings *findings) {
+	const struct recording *r = p->r;
+	const struct rec_summary *s = &r->summary;
+	char a[HUMAN_MAX], b[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "", remark2[64] = "";
+	if (s->peak_bytes && !(r->missing & (REC_PEAK_BYTES | REC_TIME))) {
+		(void)snprintf(remark, sizeof remark, "at %s", human_duration(t, s->peak_time_ns));
+	}
+	put_pair(p, "peak heap", known(p, REC_PEAK_BYTES, human_bytes(a, s->peak_bytes)), remark,
+			"peak RSS", s->peak_rss_bytes ? human_bytes(b, s->peak_rss_bytes) : "not seen", "");
+	put_never_freed(p, findings);
+	remark[0] = '\0';
+	if (!(r->missing & (REC_ALLOCATIONS | REC_TIME))) {
+		(void)snprintf(remark, sizeof remark, "(%s/s)",
+				human_count(t, per_second(r, s->allocations)));
+	}
+	// Files of others tell what was temporary in their sense, not how long blocks lived
+	bool knows_lives = r->meta.source == REC_LAUNCHED || r->meta.source == REC_ATTACHED;
+	uint64_t brief = knows_lives ? s->short_lived : s->temporary;
+	if (!(r->missing & (REC_ALLOCATIONS | REC_TEMPORARY))) {
+		(void)snprintf(remark2, sizeof remark2, "(%s)", human_percent(t, brief, s->allocations));
+	}
+	put_pair(p, "allocations", known(p, REC_ALLOCATIONS, human_count(a, s->allocations)), remark,
+			knows_lives ? "short-lived" : "temporary",
+			known(p, REC_TEMPORARY, human_count(b, brief)), remark2);
+}
+
+struct slice page_short_name(struct page *p, const struct name *name) {
+	char *text = function_short(name->function, &p->arena);
+	p->failed |= !text;
+	return slice_of_text(text ? text : "?");
+}
+
+/** As many as a terminal makes of a line: it breaks what is wider, such as the name of a file. */
+static size_t rows_of(const struct page *p, struct slice line) {
+	size_t width = p->options->height > 0 ? page_width(p->options) : 0;
+	size_t columns = width > 0 ? columns_of(line) : 0;
+	return columns > width ? (columns + width - 1) / width : 1;
+}
+
+size_t page_lines(const struct page *p) {
+	size_t n = 0;
+	for (size_t i = 0, start = 0; i < p->out->size; i++) {
+		if (p->out->data[i] == '\n') {
+			n += rows_of(p, slice_of(p->out->data + start, i - start));
+			start = i + 1;
+		}
+	}
+	return n;
+}
+
+static void put_finding(struct page *p, const struct finding *f) {
+	char first[64];
+	(void)snprintf(first, sizeof first, "  %s  ", f->title);
+	put_wrapped(p->out, first, 4, f->text, p->width);
+}
+
+/** Enough of one kind was said. */
+static bool is_one_of_many(const struct findings *findings, uint32_t i) {
+	enum { OF_A_KIND = 3 };
+	uint32_t n = 0;
+	for (uint32_t k = 0; k < i; k++) {
+		n += strcmp(findings->items[k].id, findings->items[i].id) == 0;
+	}
+	return n >= OF_A_KIND;
+}
+
+/** One that begins above `end` or, if that is where the screen ends, ends above it. */
+static bool put_if_room(struct page *p, const struct finding *f, size_t end, bool is_screen) {
+	size_t before = p->out->size;
+	if (page_lines(p) >= end) {
+		return false;
+	}
+	put_finding(p, f);
+	if (is_screen && page_lines(p) > end) {
+		p->out->size = before;
+		return false;
+	}
+	return true;
+}
+
+/** What matters most, until the lines are used up; how many more there are. `screen`: 0, or its lines. */
+static void put_findings(struct page *p, const struct findings *findings, size_t screen) {
+	enum { LINES = 18, BEHIND = 2 }; // "3 more" and the empty line
+	size_t end = page_lines(p) + LINES;
+	end = screen && end + BEHIND > screen ? screen - BEHIND : end;
+	uint32_t left = 0;
+	bool is_first = true;
+	buffer_text(p->out, "FINDINGS\n");
+	for (uint32_t i = 0; i < findings->n; i++) {
+		const struct finding *f = &findings->items[i];
+		if (f->is_quality) {
+			continue;
+		}
+		if (is_first) {
+			put_finding(p, f);
+			is_first = false;
+			continue;
+		}
+		left += is_one_of_many(findings, i) || !put_if_room(p, f, end, screen > 0);
+	}
+	if (left > 0) {
+		buffer_printf(p->out, "  … %" PRIu32 " more in --json\n", left);
+	}
+	buffer_u8(p->out, '\n');
+}
+
+/** What a file of another program does not say has no line: a script must not take it for zero. */
+void report_six_lines(struct buffer *out, const struct recording *r) {
+	const struct rec_summary *s = &r->summary;
+	char text[HUMAN_MAX];
+	if (!(r->missing & REC_TIME)) {
+		buffer_printf(out, "total runtime: %.2fs.\n", (double)r->meta.duration_ns / 1e9);
+	}
+	if (!(r->missing & REC_ALLOCATIONS)) {
+		buffer_printf(out, "calls to allocation functions: %" PRIu64 " (%" PRIu64 "/s)\n",
+				s->allocations, per_second(r, s->allocations));
+	}
+	if (!(r->missing & REC_TEMPORARY)) {
+		buffer_printf(out, "temporary memory allocations: %" PRIu64 " (%" PRIu64 "/s)\n",
+				s->temporary, per_second(r, s->temporary));
+	}
+	if (!(r->missing & REC_PEAK_BYTES)) {
+		buffer_printf(out, "peak heap memory consumption: %s\n",
+				human_classic(text, s->peak_bytes));
+	}
+	if (r->meta.source != REC_IMPORTED) {
+		buffer_printf(out, "peak RSS (including heaptrack overhead): %s\n",
+				human_classic(text, s->peak_rss_bytes));
+	}
+	if (!(r->missing & REC_LIVE_BYTES)) {
+		buffer_printf(out, "total memory leaked: %s\n", human_classic(text, s->live_bytes));
+	}
+	if (s->suppressed_bytes) {
+		buffer_printf(out, "suppressed leaks: %s\n", human_classic(text, s->suppressed_bytes));
+	}
+}
+
+static void put_nothing_seen(struct page *p) {
+	bool was_attached = p->r->meta.source == REC_ATTACHED;
+	put_wrapped(p->out, "  ", 2,
+			was_attached
+					? "The program allocated nothing while heaptrack was attached."
+					: "The recorder saw no allocation. The program ended before its first one, "
+					  "or it maps memory itself, as Go and some runtimes do; or it "
+					  "executed or started the programs named above.",
+			p->width);
+	buffer_u8(p->out, '\n');
+}
+
+static bool finish(struct page *p, struct err *err) {
+	bool ok = !p->failed && !p->out->failed;
+	arena_finish(&p->arena);
+	return ok || err_memory(err);
+}
+
+static struct page page_of(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options) {
+	return (struct page){.out = out,
+			.r = r,
+			.names = n,
+			.options = options,
+			.width = page_width(options)};
+}
+
+/** All of it: 60 lines or what little there is. */
+static void put_page(struct page *p, const struct findings *findings) {
+	enum { LINES_AT_END = 8 };
+	put_title(p);
+	put_quality(p);
+	if (p->r->summary.allocations == 0) {
+		put_nothing_seen(p);
+	} else {
+		put_totals(p, findings);
+		put_hooked(p);
+		buffer_u8(p->out, '\n');
+		put_findings(p, findings, 0);
+		size_t used = page_lines(p) + LINES_AT_END;
+		page_put_tables(p, used < PAGE_LINES ? PAGE_LINES - used : 0, SIZE_MAX);
+	}
+	buffer_text(p->out, "more: heaptrack_print --full | --html OUT | --tree | --help\n\n");
+	report_six_lines(p->out, p->r); // last: scripts read the end of the output
+}
+
+/** What comes first and fits on a screen; the tables that have room for their largest rows. */
+static void put_screen(struct page *p, const struct findings *findings, size_t lines) {
+	enum { TABLE_LINES = 7 };
+	put_title(p);
+	put_quality(p);
+	put_totals(p, findings);
+	buffer_u8(p->out, '\n');
+	put_findings(p, findings, lines - 1);
+	size_t used = page_lines(p) + 1, left = used < lines ? lines - used : 0;
+	page_put_tables(p, left, left / TABLE_LINES);
+	buffer_text(p->out,
+			"more: heaptrack_print FILE | less, or --full | --html OUT | --tree | --help\n");
+}
+
+bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, struct err *err) {
+	enum { LINES_MIN = 20 };
+	struct page p = page_of(out, r, n, options);
+	struct findings findings;
+	if (!findings_make(&findings, r, n, &p.arena, err)) {
+		arena_finish(&p.arena);
+		return false;
+	}
+	size_t before = out->size, prompt = 1;
+	put_page(&p, &findings);
+	size_t lines = options->height > LINES_MIN ? options->height - prompt : LINES_MIN - prompt;
+	if (options->height > 0 && page_lines(&p) > lines && r->summary.allocations > 0) {
+		out->size = before;
+		put_screen(&p, &findings, lines);
+	}
+	return finish(&p, err);
+}
+
+/** Only its first clause: it stands among few lines. */
+static void put_first_clause(struct page *p, const struct finding *f) {
+	const char *end = strstr(f->text, "; ");
+	struct buffer clause = {0};
+	if (end) {
+		buffer_printf(&clause, "%.*s.", (int)(end - f->text), f->text);
+	}
+	buffer_u8(&clause, 0);
+	p->failed |= clause.failed;
+	struct finding brief = *f;
+	brief.text = end && !clause.failed ? (const char *)clause.data : f->text;
+	put_finding(p, &brief);
+	buffer_finish(&clause);
+}
+
+bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, struct err *err) {
+	struct page p = page_of(out, r, n, options);
+	struct findings findings;
+	if (!findings_make(&findings, r, n, &p.arena, err)) {
+		arena_finish(&p.arena);
+		return false;
+	}
+	put_quality(&p);
+	if (r->summary.allocations == 0) {
+		put_nothing_seen(&p);
+	} else {
+		put_totals(&p, &findings);
+		put_hooked(&p);
+		// Ten lines with those that the command prints itself; what is missing comes first
+		bool has_room = page_lines(&p) <= 4;
+		if (has_room && findings.n > 0 && findings.items[0].severity == FINDING_LOOK_FIRST) {
+			put_first_clause(&p, &findings.items[0]);
+		}
+		buffer_u8(p.out, '\n');
+	}
+	return finish(&p, err);
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: MIT
+#include "engine/facts_json.h"
+#include "engine/timeline.h"
+#include "report/view/viewer.h"
+
+// Views for programs. Trees are lists in pre-order whose items name their parents: nesting would
+// have no bound.
+
+enum { DRAIN_BYTES = 1 << 20, USUAL_DEPTH = 3 };
+
+struct writer {
+	struct json j;
+	struct viewer *v;
+	uint32_t n_items; // of the tree that is being written
+	struct err *err;
+};
+
+static bool drain(struct writer *w) {
+	struct buffer *out = w->j.out;
+	const struct report_options *o = w->v->options;
+	if (out->failed) {
+		return err_memory(w->err);
+	}
+	return !o->drain || out->size < DRAIN_BYTES || o->drain(o->user, out, w->err);
+}
+
+static void put_costs(struct json *j, const struct lens_costs *c) {
+	json_number(j, "bytes", c->bytes);
+	json_number(j, "blocks", c->blocks);
+	json_number(j, "allocations", c->allocations);
+	json_number(j, "allocated_bytes", c->allocated_bytes);
+	json_number(j, "temporary", c->temporary);
+}
+
+static void put_some(struct json *j, const char *key, struct slice s) {
+	if (s.size) {
+		json_string(j, key, s);
+	} else {
+		json_null(j, key);
+	}
+}
+
+static void put_frame(struct json *j, const struct name *f) {
+	json_string(j, "function", f->function);
+	put_some(j, "symbol", f->symbol);
+	put_some(j, "file", f->file);
+	if (f->line) {
+		json_number(j, "line", f->line);
+	} else {
+		json_null(j, "line");
+	}
+	put_some(j, "module", f->module);
+	json_text(j, "owner",
+			f->owner == OWNER_YOURS             ? "yours"
+					: f->owner == OWNER_LIBRARY ? "library"
+												: NULL);
+}
+
+/** What a node of the call tree is: a function, with its place, or a group. */
+static void put_label(struct writer *w, uint32_t node) {
+	const struct call_tree *t = &w->v->tree;
+	const struct call_node *c = &t->nodes[node];
+	if (!c->name) {
+		json_null(&w->j, "function");
+	} else if (t->labels) {
+		json_string(&w->j, lens_group_names[w->v->lens->group], call_tree_label(t, node));
+	} else {
+		put_frame(&w->j, c->name);
+		json_number(&w->j, "folded", c->n_folded);
+	}
+}
+
+static void put_edge_time(struct writer *w, const char *key, int32_t edge) {
+	const struct recording *r = w->v->r;
+	json_number(&w->j, key,
+			edge < 0                             ? 0
+					: edge < (int32_t)r->edges.n ? r->edges.items[edge].time_ns
+												 : r->meta.duration_ns);
+}
+
+static void put_lens(struct writer *w) {
+	const struct lens *l = w->v->lens;
+	struct json *j = &w->j;
+	json_open(j, "lens", '{');
+	json_string(j, "text", lens_text(l, w->v->r, &w->v->arena));
+	json_text(j, "metric", lens_metric_names[l->metric]);
+	json_text(j, "group", lens_group_names[l->group]);
+	json_bool(j, "folded", !l->is_unfolded);
+	if (l->has_range) {
+		json_signed(j, "from_edge", l->from);
+		json_signed(j, "to_edge", l->to);
+		put_edge_time(w, "from_ns", l->from);
+		put_edge_time(w, "to_ns", l->to);
+	} else {
+		json_null(j, "from_edge");
+		json_null(j, "to_edge");
+		json_number(j, "from_ns", 0);
+		json_number(j, "to_ns", w->v->r->meta.duration_ns);
+	}
+	json_number(j, "moment_ns", w->v->result.moment_ns);
+	json_close(j);
+	json_open(j, "totals", '{');
+	put_costs(j, &w->v->result.total);
+	json_close(j);
+}
+
+// ---- trees
+
+/** Items of a list that holds a tree: `parent` UINT32_MAX: none. Gives the item's number. */
+static uint32_t open_item(struct writer *w, uint32_t parent) {
+	json_open(&w->j, NULL, '{');
+	json_number(&w->j, "id", w->n_items);
+	if (parent == UINT32_MAX) {
+		json_null(&w->j, "parent");
+	} else {
+		json_number(&w->j, "parent", parent);
+	}
+	return w->n_items++;
+}
+
+static bool put_tree(struct writer *w) {
+	const struct call_tree *t = &w->v->tree;
+	const struct tree_costs *costs = &w->v->costs;
+	uint32_t *ids = arena_new(&w->v->arena, uint32_t, t->n);
+	if (!ids) {
+		return err_memory(w->err);
+	}
+	json_open(&w->j, "tree", '[');
+	for (uint32_t i = 0; i < t->n;) {
+		struct lens_costs all = call_tree_all(t, costs, i);
+		if (i > 0 && !all.blocks && !all.allocations) {
+			i = t->nodes[i].end; // nor has anything below it
+			continue;
+		}
+		ids[i] = open_item(w, i ? ids[t->nodes[i].parent] : UINT32_MAX);
+		put_label(w, i);
+		put_costs(&w->j, &all);
+		struct lens_costs own = call_tree_own(t, costs, i);
+		json_number(&w->j, "own_bytes", own.bytes);
+		json_number(&w->j, "own_blocks", own.blocks);
+		json_close(&w->j);
+		if (!drain(w)) {
+			return false;
+		}
+		i++;
+	}
+	json_close(&w->j);
+	return true;
+}
+
+enum way { CALLERS_OF_ENDS, CALLERS, CALLEES };
+
+static bool open_node(struct writer *w, const struct up_node *node, enum way way,
+		struct up_nodes *out, struct lens_costs *rest) {
+	struct viewer *v = w->v;
+	if (way == CALLEES) {
+		return up_node_callees(&v->tree, &v->costs, v->lens, node, &v->arena, out, rest, w->err);
+	}
+	if (!up_node_open(&v->tree, &v->costs, v->lens, node, way == CALLERS, &v->arena, out, w->err)) {
+		return false;
+	}
+	*rest = out->outermost;
+	return true;
+}
+
+static bool put_level(struct writer *w, const struct up_nodes *level, enum way way, uint32_t parent,
+		uint32_t depth) {
+	for (uint32_t i = 0; i < level->n; i++) {
+		const struct up_node *node = &level->items[i];
+		struct up_nodes below = {0};
+		struct lens_costs rest = {0};
+		uint32_t id = open_item(w, parent);
+		put_label(w, node->node);
+		put_costs(&w->j, &node->costs);
+		bool is_opened = depth > 1;
+		if (is_opened && !open_node(w, node, way, &below, &rest)) {
+			return false;
+		}
+		json_bool(&w->j, "opened", is_opened);
+		json_number(&w->j, "own_bytes", rest.bytes);
+		json_number(&w->j, "own_blocks", rest.blocks);
+		json_close(&w->j);
+		if (!drain(w) || (is_opened && !put_level(w, &below, way, id, depth - 1))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static uint32_t depth_of(const struct writer *w) {
+	return w->v->request->depth ? w->v->request->depth : USUAL_DEPTH;
+}
+
+static bool put_bottom_up(struct writer *w) {
+	struct viewer *v = w->v;
+	struct up_nodes level;
+	if (!call_tree_bottom_up(&v->tree, &v->costs, v->lens, &v->arena, &level, w->err)) {
+		return false;
+	}
+	json_open(&w->j, "bottom_up", '[');
+	bool ok = put_level(w, &level, CALLERS_OF_ENDS, UINT32_MAX, depth_of(w));
+	json_close(&w->j);
+	return ok;
+}
+
+static bool put_callers(struct writer *w) {
+	struct up_nodes level;
+	if (!view_find_function(w->v, &level, w->err)) {
+		return false;
+	}
+	json_string(&w->j, "function", w->v->request->of);
+	json_open(&w->j, "callers", '[');
+	bool ok = put_level(w, &level, CALLERS, UINT32_MAX, depth_of(w) + 1);
+	json_close(&w->j);
+	w->n_items = 0;
+	json_open(&w->j, "callees", '[');
+	ok = ok && put_level(w, &level, CALLEES, UINT32_MAX, depth_of(w) + 1);
+	json_close(&w->j);
+	return ok;
+}
+
+// ---- lists
+
+static uint32_t limit_of(const struct writer *w, uint32_t n) {
+	uint32_t limit = w->v->options->limit;
+	return limit && limit < n ? limit : n;
+}
+
+static void put_rest(struct writer *w, uint32_t n_left_out, const struct lens_costs *c) {
+	json_open(&w->j, "rest", '{');
+	json_number(&w->j, "items", n_left_out);
+	put_costs(&w->j, c);
+	json_close(&w->j);
+}
+
+/** Own costs of all functions sum to the total: so `rest` holds own costs. */
+static bool put_functions(struct writer *w) {
+	struct viewer *v = w->v;
+	struct call_functions f;
+	struct lens_costs rest = {0};
+	if (!call_tree_functions(&v->tree, &v->costs, v->lens, &v->arena, &f, w->err)) {
+		return false;
+	}
+	uint32_t limit = limit_of(w, f.n);
+	json_open(&w->j, "functions", '[');
+	for (uint32_t i = 0; i < f.n; i++) {
+		if (i >= limit) {
+			lens_costs_add(&rest, &f.items[i].own);
+			continue;
+		}
+		json_open(&w->j, NULL, '{');
+		put_label(w, f.items[i].node);
+		put_costs(&w->j, &f.items[i].all);
+		json_open(&w->j, "own", '{');
+		put_costs(&w->j, &f.items[i].own);
+		json_close(&w->j);
+		json_close(&w->j);
+		if (!drain(w)) {
+			return false;
+		}
+	}
+	json_close(&w->j);
+	put_rest(w, f.n - limit, &rest);
+	return true;
+}
+
+static bool put_parts(struct writer *w) {
+	struct viewer *v = w->v;
+	struct breakdown b;
+	struct lens_costs rest = {0};
+	if (!breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result, &v->arena, &b,
+				w->err)) {
+		return false;
+	}
+	uint32_t limit = limit_of(w, b.n);
+	json_text(&w->j, "by", breakdown_names[v->request->by]);
+	json_open(&w->j, "parts", '[');
+	for (uint32_t i = 0; i < b.n; i++) {
+		const struct part *p = &b.parts[i];
+		if (i >= limit) {
+			lens_costs_add(&rest, &p->costs);
+			continue;
+		}
+		json_open(&w->j, NULL, '{');
+		json_string(&w->j, "label", p->label);
+		if (p->name) {
+			put_frame(&w->j, p->name);
+		}
+		if (v->request->by == BY_SIZE || v->request->by == BY_LIFETIME) {
+			json_number(&w->j, "least", p->least);
+		}
+		if (p->n_threads) {
+			json_number(&w->j, "threads", p->n_threads);
+		}
+		if (p->tid) {
+			json_number(&w->j, "tid", p->tid);
+		}
+		json_bool(&w->j, "is_rest", p->is_rest);
+		put_costs(&w->j, &p->costs);
+		json_close(&w->j);
+	}
+	json_close(&w->j);
+	put_rest(w, b.n - limit, &rest);
+	return drain(w);
+}
+
+static void put_stack(struct writer *w, uint32_t stack) {
+	const struct viewer *v = w->v;
+	const struct rec_stack *s = &v->r->stacks.items[stack];
+	struct stack_walk walk = stack_walk_init(v->r, v->names, s->node);
+	json_open(&w->j, NULL, '{');
+	put_costs(&w->j, &v->result.stacks[stack]);
+	put_some(&w->j, "thread", v->r->strings.items[v->r->threads.items[s->thread].name]);
+	json_open(&w->j, "stack", '[');
+	for (const struct name *f; (f = stack_walk_next(&walk));) {
+		json_open(&w->j, NULL, '{');
+		put_frame(&w->j, f);
+		json_bool(&w->j, "inlined", f->is_inlined);
+		json_close(&w->j);
+	}
+	json_close(&w->j);
+	json_close(&w->j);
+}
+
+static bool put_stacks(struct writer *w) {
+	uint32_t *stacks, n;
+	struct lens_costs total, rest = {0};
+	if (!view_find_stacks(w->v, &stacks, &n, &total, w->err)) {
+		return false;
+	}
+	uint32_t limit = limit_of(w, n);
+	json_open(&w->j, "stacks", '[');
+	for (uint32_t i = 0; i < n; i++) {
+		if (i < limit) {
+			put_stack(w, stacks[i]);
+		} else {
+			lens_costs_add(&rest, &w->v->result.stacks[stacks[i]]);
+		}
+		if (!drain(w)) {
+			return false;
+		}
+	}
+	json_close(&w->j);
+	put_rest(w, n - limit, &rest);
+	return true;
+}
+
+static bool put_timeline(struct writer *w) {
+	struct timeline t;
+	if (!timeline_make(w->v->lens, w->v->r, &w->v->result, &w->v->arena, &t, w->err)) {
+		return false;
+	}
+	json_open(&w->j, "timeline", '[');
+	for (uint32_t i = 0; i < t.n; i++) {
+		const struct timeline_point *p = &t.points[i];
+		json_open(&w->j, NULL, '{');
+		json_number(&w->j, "edge", p->edge);
+		json_number(&w->j, "time_ns", p->time_ns);
+		json_number(&w->j, "bytes", p->bytes);
+		json_number(&w->j, "blocks", p->blocks);
+		json_number(&w->j, "allocations", p->allocations);
+		json_number(&w->j, "allocated_bytes", p->allocated_bytes);
+		json_number(&w->j, "temporary", p->temporary);
+		json_close(&w->j);
+	}
+	json_close(&w->j);
+	marks_put_json(&w->j, w->v->r);
+	return drain(w);
+}
+
+bool report_view_json(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, const struct view_request *request, struct err *err) {
+	static bool (*const put[N_VIEWS])(struct writer *) = {
+			[VIEW_STACKS] = put_stacks,
+			[VIEW_TREE] = put_tree,
+			[VIEW_BOTTOM_UP] = put_bottom_up,
+			[VIEW_CALLERS] = put_callers,
+			[VIEW_FUNCTIONS] = put_functions,
+			[VIEW_PARTS] = put_parts,
+			[VIEW_TIMELINE] = put_timeline,
+	};
+	struct viewer v;
+	struct writer w = {.j = json_init(out), .v = &v, .err = err};
+	bool ok = viewer_init(&v, out, r, n, options, request, err);
+	if (ok) {
+		json_open(&w.j, NULL, '{');
+		document_put_version(&w.j);
+		put_lens(&w);
+		ok = !put[request->view] || put[request->view](&w);
+		json_close(&w.j);
+		buffer_u8(out, '\n');
+		ok = ok && (!out->failed || err_memory(err));
+	}
+	viewer_finish(&v);
+	return ok;
+}

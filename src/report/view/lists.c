@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+#include "base/human.h"
+#include "engine/index.h"
+#include "engine/lens_match.h"
+#include "engine/rank.h"
+#include "engine/shorten.h"
+#include "report/text/columns.h"
+#include "report/view/viewer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// Flat lists as text: functions, parts and the stacks of a site.
+
+enum { ROWS = 30, STACKS = 10 };
+
+// ---- functions and parts
+
+/** A second column, in what the first is ranked by. */
+static void put_second(struct viewer *v, const struct lens_costs *c) {
+	char text[HUMAN_MAX];
+	bool is_by_number = lens_metrics[v->lens->metric].is_counted;
+	put_right(v->out, is_by_number ? human_count(text, c->blocks) : human_compact(text, c->bytes),
+			8);
+	buffer_text(v->out, "  ");
+}
+
+bool view_put_functions(struct viewer *v, struct err *err) {
+	struct call_functions f;
+	if (!call_tree_functions(&v->tree, &v->costs, v->lens, &v->arena, &f, err)) {
+		return false;
+	}
+	bool is_grouped = v->lens->group != LENS_BY_FUNCTION;
+	char title[64];
+	(void)snprintf(title, sizeof title,
+			is_grouped ? "   total  %s: its own, and the total with what it calls"
+					   : "     own  %s, with what it calls, and its own",
+			lens_group_names[v->lens->group]);
+	viewer_put_head(v, title);
+	uint32_t n = 0;
+	while (n < f.n && f.items[n].all.blocks) {
+		n++; // what weighs nothing stands last
+	}
+	for (uint32_t i = 0; i < n && i < ROWS; i++) {
+		const struct lens_costs *own = &f.items[i].own, *all = &f.items[i].all;
+		viewer_put_costs(v, is_grouped ? own : all);
+		put_second(v, is_grouped ? all : own);
+		if (!viewer_put_label(v, f.items[i].node)) {
+			return err_memory(err);
+		}
+		buffer_u8(v->out, '\n');
+	}
+	if (n > ROWS) {
+		buffer_printf(v->out, "  … %" PRIu32 " more\n", n - ROWS);
+	}
+	return true;
+}
+
+/** How many threads a part is of, or which. */
+static void put_threads(struct viewer *v, const struct part *p) {
+	if (p->tid) {
+		buffer_printf(v->out, " (%" PRIu32 ")", p->tid);
+	} else if (p->n_threads > 1) {
+		buffer_printf(v->out, " (%" PRIu32 " threads)", p->n_threads);
+	}
+}
+
+bool view_put_parts(struct viewer *v, struct err *err) {
+	struct breakdown b;
+	if (!breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result, &v->arena, &b, err)) {
+		return false;
+	}
+	char title[32];
+	bool is_ranked = breakdown_is_ranked(v->request->by);
+	(void)snprintf(title, sizeof title, "by %s", breakdown_names[v->request->by]);
+	viewer_put_head(v, title);
+	struct lens_costs more = {0};
+	uint32_t n_more = 0;
+	for (uint32_t i = 0; i < b.n; i++) {
+		const struct part *p = &b.parts[i];
+		if (p->costs.blocks == 0) {
+			continue;
+		}
+		if (is_ranked && i >= ROWS && !p->is_rest) {
+			n_more++;
+			lens_costs_add(&more, &p->costs);
+			continue;
+		}
+		viewer_put_costs(v, &p->costs);
+		bool ok = true;
+		if (p->name) {
+			ok = viewer_put_frame(v, p->name, 0);
+		} else {
+			put_cut_padded(v->out, p->label, columns_of(p->label));
+			put_threads(v, p);
+		}
+		buffer_u8(v->out, '\n');
+		if (!ok) {
+			return err_memory(err);
+		}
+	}
+	viewer_put_more(v, 0, n_more, &more);
+	return true;
+}
+
+// ---- stacks
+
+static bool is_of_site(const struct viewer *v, uint32_t stack) {
+	const struct lens_costs *c = &v->result.stacks[stack];
+	const struct name *site = names_site(v->names, v->r->stacks.items[stack].node);
+	return (c->blocks || c->allocations) && site &&
+			(v->request->of.size == 0 || lens_is_named(site->function, v->request->of));
+}
+
+static bool no_such_site(struct viewer *v, struct err *err) {
+	struct breakdown b;
+	if (!breakdown_make(BY_SITE, v->lens, v->r, v->names, &v->result, &v->arena, &b, err)) {
+		return false;
+	}
+	struct buffer list = {0};
+	for (uint32_t i = 0; i < b.n && i < 5; i++) {
+		buffer_printf(&list, "%s%.*s", i ? ", " : "", SLICE_ARG(b.parts[i].label));
+	}
+	(void)err_set(err, ERR_NOT_FOUND, "no stacks attributed to %.*s under this lens%s%.*s",
+			SLICE_ARG(v->request->of), list.size ? "; candidates: " : "",
+			SLICE_ARG(buffer_view(&list)));
+	buffer_finish(&list);
+	return false;
+}
+
+bool view_find_stacks(struct viewer *v, uint32_t **stacks, uint32_t *n, struct lens_costs *total,
+		struct err *err) {
+	struct rank *ranks = malloc((v->r->stacks.n + 1ul) * sizeof *ranks);
+	*stacks = arena_new(&v->arena, uint32_t, v->r->stacks.n);
+	*total = (struct lens_costs){0};
+	*n = 0;
+	if (!ranks || !*stacks) {
+		free(ranks);
+		return err_memory(err);
+	}
+	for (uint32_t i = 0; i < v->r->stacks.n; i++) {
+		if (is_of_site(v, i)) {
+			ranks[(*n)++] = (struct rank){lens_weight(v->lens, &v->result.stacks[i]), i};
+			lens_costs_add(total, &v->result.stacks[i]);
+		}
+	}
+	qsort(ranks, *n, sizeof *ranks, rank_heaviest_first);
+	for (uint32_t i = 0; i < *n; i++) {
+		(*stacks)[i] = ranks[i].index;
+	}
+	free(ranks);
+	return *n > 0 || v->request->of.size == 0 || no_such_site(v, err);
+}
+
+/** A line of a stack as text: a frame, or a run of library frames, which is its outermost. */
+struct line {
+	const struct name *frame; // NULL: behind the outermost
+	uint32_t n_folded;
+};
+
+static struct line next_line(const struct viewer *v, struct stack_walk *w,
+		const struct name **next) {
+	struct line line = {.frame = *next};
+	*next = line.frame ? stack_walk_next(w) : NULL;
+	while (*next && !v->lens->is_unfolded && line.frame->owner == OWNER_LIBRARY &&
+			(*next)->owner == OWNER_LIBRARY) {
+		line.n_folded++;
+		line.frame = *next;
+		*next = stack_walk_next(w);
+	}
+	return line;
+}
+
+/** Stacks whose lines say the same: of other instances of a template, or of several threads. */
+struct alike {
+	uint32_t heaviest; // stack
+	uint32_t n;
+	uint64_t look; // a hash of the lines
+	struct lens_costs costs;
+};
+
+struct gathering {
+	struct viewer *v;
+	uint64_t *names; // per function: a hash of what is printed of it; 0: not asked yet
+	struct index by_look;
+	struct alike *items;
+	uint32_t n;
+};
+
+static uint64_t hash_line(struct gathering *g, const struct line *line, uint64_t before) {
+	const struct name *f = line->frame;
+	uint64_t *name = &g->names[f->function_id];
+	if (!*name) {
+		const char *text = function_short(f->function, &g->v->arena);
+		*name = slice_hash(SLICE_HASH, slice_of_text(text ? text : "")) | 1;
+	}
+	struct slice place = line->n_folded ? (struct slice){0}
+			: f->file.size              ? path_base(f->file)
+										: path_base(f->module);
+	uint64_t number = line->n_folded ? line->n_folded : f->file.size ? f->line : 0;
+	return slice_hash(hash_u64(before ^ *name) + number, place);
+}
+
+static bool add_alike(struct gathering *g, uint32_t stack) {
+	struct viewer *v = g->v;
+	struct stack_walk w = stack_walk_init(v->r, v->names, v->r->stacks.items[stack].node);
+	const struct name *next = stack_walk_next(&w);
+	uint64_t look = 0;
+	for (struct line line; (line = next_line(v, &w, &next)).frame;) {
+		look = hash_line(g, &line, look);
+	}
+	uint32_t at = index_first(&g->by_look, look), i;
+	while ((i = index_next(&g->by_look, look, &at)) != INDEX_NONE && g->items[i].look != look) {}
+	if (i == INDEX_NONE) {
+		if (!index_reserve(&g->by_look, 1)) {
+			return false;
+		}
+		i = g->n++;
+		index_put(&g->by_look, look, i);
+		g->items[i] = (struct alike){.heaviest = stack, .look = look};
+	}
+	g->items[i].n++;
+	lens_costs_add(&g->items[i].costs, &v->result.stacks[stack]);
+	return true;
+}
+
+static int heaviest_look_first(const void *a, const void *b, void *user) {
+	const struct alike *x = a, *y = b;
+	uint64_t wx = lens_weight(user, &x->costs), wy = lens_weight(user, &y->costs);
+	return wx != wy ? (wx < wy ? 1 : -1)
+					: (x->heaviest > y->heaviest) - (x->heaviest < y->heaviest);
+}
+
+/** Stacks, heaviest first, by what they look like. NULL: no memory. */
+static const struct alike *gather_alike(struct viewer *v, const uint32_t *stacks, uint32_t n,
+		uint32_t *n_looks) {
+	struct gathering g = {
+			.v = v,
+			.names = arena_new(&v->arena, uint64_t, names_n_functions(v->names)),
+			.items = arena_new(&v->arena, struct alike, n),
+	};
+	bool ok = g.names && g.items && index_reserve(&g.by_look, 1);
+	for (uint32_t i = 0; ok && i < n; i++) {
+		ok = add_alike(&g, stacks[i]);
+	}
+	index_finish(&g.by_look);
+	*n_looks = g.n;
+	if (!ok) {
+		return NULL;
+	}
+	struct lens lens = *v->lens;
+	qsort_r(g.items, g.n, sizeof *g.items, heaviest_look_first, &lens);
+	return g.items;
+}
+
+/** Frames under each other, innermost first. */
+static bool put_frames(struct viewer *v, uint32_t stack) {
+	struct stack_walk w = stack_walk_init(v->r, v->names, v->r->stacks.items[stack].node);
+	const struct name *next = stack_walk_next(&w);
+	for (struct line line; (line = next_line(v, &w, &next)).frame;) {
+		put_spaces(v->out, 14);
+		if (!viewer_put_frame(v, line.frame, line.n_folded)) {
+			return false;
+		}
+		buffer_u8(v->out, '\n');
+	}
+	return true;
+}
+
+bool view_put_stacks(struct viewer *v, struct err *err) {
+	uint32_t *stacks, n, n_looks, n_more = 0;
+	struct lens_costs total, more = {0};
+	if (!view_find_stacks(v, &stacks, &n, &total, err)) {
+		return false;
+	}
+	const struct alike *looks = gather_alike(v, stacks, n, &n_looks);
+	if (!looks) {
+		return err_memory(err);
+	}
+	viewer_put_head(v, "stacks, heaviest first");
+	viewer_put_costs(v, &total);
+	buffer_printf(v->out, "%" PRIu32 " stack%s%s%.*s\n", n, n == 1 ? "" : "s",
+			v->request->of.size ? " of " : "", SLICE_ARG(v->request->of));
+	for (uint32_t i = 0; i < n_looks; i++) {
+		if (i >= STACKS) {
+			n_more += looks[i].n;
+			lens_costs_add(&more, &looks[i].costs);
+			continue;
+		}
+		buffer_u8(v->out, '\n');
+		viewer_put_costs(v, &looks[i].costs);
+		if (looks[i].n > 1) {
+			buffer_printf(v->out, "%" PRIu32 " stacks alike", looks[i].n);
+		}
+		buffer_u8(v->out, '\n');
+		if (!put_frames(v, looks[i].heaviest)) {
+			return err_memory(err);
+		}
+	}
+	if (n_more) {
+		buffer_u8(v->out, '\n');
+		viewer_put_more(v, 0, n_more, &more);
+	}
+	return true;
+}

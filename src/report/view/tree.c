@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "report/text/columns.h"
+#include "report/view/viewer.h"
+
+// Trees as text. What is below one part in a hundred is summed up in one line.
+
+enum { SMALLEST_SHARE = 100, INDENT = 2, DEEPEST = 200, INDENT_MAX = 60 };
+
+static bool is_shown(const struct viewer *v, const struct lens_costs *c) {
+	uint64_t weight = lens_weight(v->lens, c);
+	return weight && weight >= lens_weight(v->lens, &v->result.total) / SMALLEST_SHARE;
+}
+
+static bool is_anything(const struct lens_costs *c) {
+	return c->blocks > 0;
+}
+
+static size_t indent_of(uint32_t depth) {
+	size_t indent = (size_t)depth * INDENT;
+	return indent < INDENT_MAX ? indent : INDENT_MAX;
+}
+
+// ---- from the outside in
+
+/** The children of a node that are shown, heaviest first, and what is left. */
+struct level {
+	uint32_t *shown;
+	uint32_t n, n_more;
+	struct lens_costs more;
+};
+
+static bool heavier(const struct viewer *v, uint32_t a, uint32_t b) {
+	struct lens_costs x = call_tree_all(&v->tree, &v->costs, a);
+	struct lens_costs y = call_tree_all(&v->tree, &v->costs, b);
+	return lens_weight(v->lens, &x) > lens_weight(v->lens, &y);
+}
+
+static bool find_level(struct viewer *v, uint32_t node, struct level *out) {
+	const struct call_tree *t = &v->tree;
+	uint32_t n = 0;
+	*out = (struct level){0};
+	for (uint32_t i = node + 1; i < t->nodes[node].end; i = t->nodes[i].end) {
+		struct lens_costs c = call_tree_all(t, &v->costs, i);
+		n += is_shown(v, &c);
+	}
+	out->shown = arena_new(&v->arena, uint32_t, n);
+	if (!out->shown) {
+		return false;
+	}
+	for (uint32_t i = node + 1; i < t->nodes[node].end; i = t->nodes[i].end) {
+		struct lens_costs c = call_tree_all(t, &v->costs, i);
+		if (!is_shown(v, &c)) {
+			out->n_more += is_anything(&c);
+			lens_costs_add(&out->more, &c);
+			continue;
+		}
+		// At most a hundred: put in its place
+		uint32_t at = out->n++;
+		for (; at > 0 && heavier(v, i, out->shown[at - 1]); at--) {
+			out->shown[at] = out->shown[at - 1];
+		}
+		out->shown[at] = i;
+	}
+	return true;
+}
+
+static bool put_below(struct viewer *v, uint32_t node, uint32_t depth) {
+	struct level level;
+	if (depth == DEEPEST) {
+		return true;
+	}
+	if (!find_level(v, node, &level)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < level.n; i++) {
+		struct lens_costs c = call_tree_all(&v->tree, &v->costs, level.shown[i]);
+		viewer_put_costs(v, &c);
+		put_spaces(v->out, indent_of(depth));
+		bool ok = viewer_put_label(v, level.shown[i]);
+		buffer_u8(v->out, '\n');
+		if (!ok || !put_below(v, level.shown[i], depth + 1)) {
+			return false;
+		}
+	}
+	viewer_put_more(v, indent_of(depth), level.n_more, &level.more);
+	return true;
+}
+
+bool view_put_tree(struct viewer *v, struct err *err) {
+	viewer_put_head(v, "call tree, from the outermost function down");
+	return put_below(v, 0, 0) || err_memory(err);
+}
+
+// ---- from the inside out
+
+typedef bool open_level(struct viewer *v, const struct up_node *node, struct up_nodes *out,
+		struct err *err);
+
+static bool open_callers_of_ends(struct viewer *v, const struct up_node *node, struct up_nodes *out,
+		struct err *err) {
+	return up_node_open(&v->tree, &v->costs, v->lens, node, false, &v->arena, out, err);
+}
+
+static bool open_callers(struct viewer *v, const struct up_node *node, struct up_nodes *out,
+		struct err *err) {
+	return up_node_open(&v->tree, &v->costs, v->lens, node, true, &v->arena, out, err);
+}
+
+static bool open_callees(struct viewer *v, const struct up_node *node, struct up_nodes *out,
+		struct err *err) {
+	struct lens_costs own;
+	return up_node_callees(&v->tree, &v->costs, v->lens, node, &v->arena, out, &own, err);
+}
+
+static bool put_level(struct viewer *v, const struct up_nodes *level, open_level *open,
+		uint32_t depth, struct err *err) {
+	struct lens_costs more = {0};
+	uint32_t n_more = 0;
+	for (uint32_t i = 0; i < level->n; i++) {
+		const struct up_node *node = &level->items[i];
+		if (!is_shown(v, &node->costs)) {
+			n_more += is_anything(&node->costs);
+			lens_costs_add(&more, &node->costs);
+			continue;
+		}
+		viewer_put_costs(v, &node->costs);
+		put_spaces(v->out, indent_of(depth));
+		bool ok = viewer_put_label(v, node->node);
+		buffer_u8(v->out, '\n');
+		struct up_nodes below;
+		if (!ok) {
+			return err_memory(err);
+		}
+		if (depth < DEEPEST &&
+				(!open(v, node, &below, err) || !put_level(v, &below, open, depth + 1, err))) {
+			return false;
+		}
+	}
+	viewer_put_more(v, indent_of(depth), n_more, &more);
+	return true;
+}
+
+bool view_put_bottom_up(struct viewer *v, struct err *err) {
+	struct up_nodes level;
+	viewer_put_head(v, "allocating functions, and their callers");
+	return call_tree_bottom_up(&v->tree, &v->costs, v->lens, &v->arena, &level, err) &&
+			put_level(v, &level, open_callers_of_ends, 0, err);
+}
+
+bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err) {
+	struct call_functions functions;
+	if (!call_tree_callers(&v->tree, &v->costs, v->lens, v->request->of, &v->arena, out, err)) {
+		return false;
+	}
+	if (out->n) {
+		return true;
+	}
+	if (!call_tree_functions(&v->tree, &v->costs, v->lens, &v->arena, &functions, err)) {
+		return false;
+	}
+	struct buffer list = {0};
+	for (uint32_t i = 0; i < functions.n && i < 5; i++) {
+		if (functions.items[i].node) {
+			buffer_printf(&list, "%s%.*s", list.size ? ", " : "",
+					SLICE_ARG(call_tree_label(&v->tree, functions.items[i].node)));
+		}
+	}
+	(void)err_set(err, ERR_NOT_FOUND, "no function %.*s under this lens%s%.*s",
+			SLICE_ARG(v->request->of), list.size ? "; candidates: " : "",
+			SLICE_ARG(buffer_view(&list)));
+	buffer_finish(&list);
+	return false;
+}
+
+bool view_put_callers(struct viewer *v, struct err *err) {
+	struct up_nodes level;
+	if (!view_find_function(v, &level, err)) {
+		return false;
+	}
+	viewer_put_head(v, "callers");
+	if (!put_level(v, &level, open_callers, 0, err)) {
+		return false;
+	}
+	buffer_u8(v->out, '\n');
+	viewer_put_head(v, "callees");
+	return put_level(v, &level, open_callees, 0, err);
+}

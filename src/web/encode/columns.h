@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The tables of the blob, column after column, as docs/page-format.md has them. Rows follow the
+ * page's order: nodes in pre-order, stacks by node. Every function appends to `out`, whose failure
+ * is sticky; false: no memory.
+ */
+
+#include "web/blob.h"
+#include "web/encode/frames.h"
+
+/** What the page shows as one stack: all of a thread's that end in the same node. */
+struct page_stack {
+	uint32_t node;
+	uint32_t thread; // 0: not told apart
+	uint32_t site;   // the node it is named after; 0: site_name is its name
+	struct slice site_name;
+	uint32_t site_word; // of site_name; known once the words are written
+	struct rec_stack sum;
+	struct rec_lifetimes lifetimes;
+};
+
+struct page_stacks {
+	struct page_stack *items; // by node
+	uint32_t n;
+	uint32_t *of;      // per rec_stack: its page_stack
+	uint32_t n_merged; // rec_stacks that were too small to be shown at their own node
+};
+
+struct columns {
+	const struct recording *r;
+	const struct names *names;
+	const struct frames *frames;
+	const struct blob_options *options;
+	struct arena *arena;
+	struct page_stacks stacks;
+};
+
+/** Finds out which stacks the page has. */
+bool columns_find_stacks(struct columns *c);
+
+/** Three tables: texts, and the functions and threads that are named by them. Before the stacks. */
+bool columns_symbols(struct columns *c, struct buffer *strings, struct buffer *symbols,
+		struct buffer *threads);
+void columns_nodes(const struct columns *c, struct buffer *out);
+void columns_stacks(const struct columns *c, struct buffer *out);
+void columns_edges(const struct columns *c, struct buffer *out);
+void columns_curve(const struct columns *c, struct buffer *out);
+bool columns_intervals(struct columns *c, struct buffer *out);
+bool columns_sizes(struct columns *c, struct buffer *out);
+void columns_handovers(const struct columns *c, struct buffer *out);
+bool columns_samples(const struct columns *c, struct buffer *out);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "web/encode/facts.h"
+
+#include "engine/facts_json.h"
+#include "engine/metrics.h"
+#include "engine/quality.h"
+
+struct facts {
+	struct json j;
+	const struct recording *r;
+	bool is_redacted;
+};
+
+static void put_path(struct facts *f, const char *key, uint32_t string) {
+	struct slice path = f->r->strings.items[string];
+	json_string(&f->j, key, f->is_redacted ? path_base(path) : path);
+}
+
+static void put_program(struct facts *f) {
+	const struct rec_meta *m = &f->r->meta;
+	struct json *j = &f->j;
+	json_open(j, "program", '{');
+	json_string(j, "name", path_base(f->r->strings.items[m->exe]));
+	put_path(f, "executable", m->exe);
+	json_open(j, "command", '[');
+	for (uint32_t i = 0; i < m->n_argv && !f->is_redacted; i++) {
+		json_string(j, NULL, f->r->strings.items[m->argv_first + i]);
+	}
+	json_close(j);
+	json_string(j, "host", f->is_redacted ? (struct slice){0} : f->r->strings.items[m->host]);
+	json_number(j, "pid", m->pid);
+	json_number(j, "ended", m->ended);
+	json_signed(j, "exit_status", m->exit_status);
+	json_number(j, "source", m->source);
+	json_number(j, "started_ns", m->wall_start_ns);
+	json_bool(j, "complete", m->is_complete && !f->r->quality.recording_stopped_early);
+	json_number(j, "memory_limit_bytes", m->memory_limit_bytes);
+	json_close(j);
+}
+
+static void put_summary(struct facts *f) {
+	const struct rec_summary *s = &f->r->summary;
+	struct json *j = &f->j;
+	json_open(j, "summary", '{');
+	json_number(j, "duration_ns", f->r->meta.duration_ns);
+	json_number(j, "allocations", s->allocations);
+	json_number(j, "failed", s->failed);
+	json_number(j, "allocated_bytes", s->allocated_bytes);
+	json_number(j, "frees", s->frees);
+	json_number(j, "reallocations", s->reallocs);
+	json_number(j, "temporary", s->temporary);
+	json_number(j, "short_lived", s->short_lived);
+	json_number(j, "peak_bytes", s->peak_bytes);
+	json_number(j, "peak_blocks", s->peak_blocks);
+	json_number(j, "peak_time_ns", s->peak_time_ns);
+	json_number(j, "never_freed_blocks", s->live_blocks);
+	json_number(j, "never_freed_bytes", s->live_bytes);
+	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
+	json_number(j, "peak_rss_time_ns", s->peak_rss_time_ns);
+	json_close(j);
+}
+
+static void put_children(struct facts *f) {
+	json_open(&f->j, "children", '[');
+	for (uint32_t i = 0; i < f->r->children.n; i++) {
+		const struct rec_child *c = &f->r->children.items[i];
+		json_open(&f->j, NULL, '{');
+		json_number(&f->j, "pid", c->pid);
+		json_string(&f->j, "name", f->r->strings.items[c->name]);
+		json_number(&f->j, "peak_rss_bytes", c->peak_rss_bytes);
+		json_close(&f->j);
+	}
+	json_close(&f->j);
+}
+
+static void put_finding(struct json *j, const struct finding *f) {
+	json_open(j, NULL, '{');
+	finding_put_json(j, f);
+	json_text(j, "place", f->place);
+	json_number(j, "severity", f->severity);
+	json_bool(j, "is_quality", f->is_quality);
+	json_close(j);
+}
+
+static bool put_findings(struct facts *f, const struct names *n, struct arena *arena,
+		struct err *err) {
+	struct findings findings;
+	if (!findings_make(&findings, f->r, n, arena, err)) {
+		return false;
+	}
+	json_open(&f->j, "findings", '[');
+	for (uint32_t i = 0; i < findings.n; i++) {
+		put_finding(&f->j, &findings.items[i]);
+	}
+	json_close(&f->j);
+	json_number(&f->j, "noise_bytes", findings.noise_bytes);
+	json_number(&f->j, "noise_blocks", findings.noise_blocks);
+	return true;
+}
+
+/** What the page knows of metrics: all that it shows of them, and how they count. */
+static void put_metrics(struct json *j) {
+	json_open(j, "metrics", '[');
+	for (enum lens_metric i = 0; i < N_LENS_METRICS; i++) {
+		const struct metric *m = &lens_metrics[i];
+		json_open(j, NULL, '{');
+		json_text(j, "name", lens_metric_names[i]);
+		json_text(j, "title", m->title);
+		json_text(j, "share", m->share);
+		json_text(j, "help", m->help);
+		json_text(j, "heading", m->page.heading);
+		json_string(j, "key", slice_of(&m->page.key, m->page.key ? 1 : 0));
+		json_bool(j, "counted", m->is_counted);
+		json_bool(j, "of_ranges", m->page.is_of_ranges);
+		json_text(j, "rule", metric_rule_texts[m->rule].name);
+		json_text(j, "bytes", m->bytes.name);
+		json_text(j, "blocks", m->blocks.name);
+		json_number(j, "place", m->page.table ? m->report.place : 0);
+		json_text(j, "table", m->page.table);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+/** What this page leaves out of the recording. */
+static void put_page(struct facts *f, const struct blob_options *options, uint32_t n_merged) {
+	json_open(&f->j, "page", '{');
+	json_text(&f->j, "heaptrack_version", HEAPTRACK_VERSION);
+	json_number(&f->j, "merged_stacks", n_merged);
+	json_number(&f->j, "merged_below_bytes", options->least_bytes);
+	json_bool(&f->j, "redacted", options->is_redacted);
+	json_close(&f->j);
+}
+
+bool facts_write(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct blob_options *options, uint32_t n_merged, struct err *err) {
+	struct facts f = {json_init(out), r, options->is_redacted};
+	struct arena arena = {0};
+	json_open(&f.j, NULL, '{');
+	put_program(&f);
+	put_summary(&f);
+	char verdict[QUALITY_VERDICT_MAX];
+	json_text(&f.j, "verdict", quality_verdict(r, verdict));
+	quality_put_json(&f.j, "quality", r, n, &arena);
+	bool ok = put_findings(&f, n, &arena, err);
+	put_children(&f);
+	marks_put_json(&f.j, r);
+	allocators_put_json(&f.j, r, !options->is_redacted);
+	put_metrics(&f.j);
+	put_page(&f, options, n_merged);
+	json_close(&f.j);
+	arena_finish(&arena);
+	return ok && (!out->failed || err_memory(err));
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "web/encode/columns.h"
+
+#include <stdlib.h>
+
+// Which stacks the page shows. Stacks of one thread that end in the same node of
+// the frames are one. Those that
+// are too small to matter, if a limit asks for it, end at the nearest caller that stays: so each
+// number stays in the sum of everything above it.
+
+static uint64_t max_u64(uint64_t a, uint64_t b) {
+	return a > b ? a : b;
+}
+
+/** What a stack is worth keeping for: the largest of its bytes, or a share of the calls. */
+static uint64_t weight_of(const struct recording *r, const struct rec_stack *s) {
+	uint64_t bytes = max_u64(s->peak_bytes, s->live_bytes);
+	double share = r->summary.allocations ? (double)s->allocations / (double)r->summary.allocations
+										  : 0;
+	return max_u64(bytes, (uint64_t)(share * (double)r->summary.peak_bytes));
+}
+
+/** Nodes that stay: those whose subtree is worth `least_bytes`. NULL: no memory. */
+static const uint64_t *weigh_nodes(struct columns *c) {
+	uint64_t *weights = arena_new(c->arena, uint64_t, c->frames->n_nodes);
+	if (!weights) {
+		return NULL;
+	}
+	for (uint32_t i = 0; i < c->r->stacks.n; i++) {
+		const struct rec_stack *s = &c->r->stacks.items[i];
+		weights[c->frames->node_of[s->node]] += weight_of(c->r, s);
+	}
+	for (uint32_t i = c->frames->n_nodes; i-- > 1;) {
+		weights[c->frames->nodes[i].parent] += weights[i];
+	}
+	return weights;
+}
+
+/** The node of a frame of a stack; 0: there is none. */
+static uint32_t find_frame(const struct columns *c, uint32_t rec_node, const struct name *frame) {
+	struct stack_walk w = stack_walk_init(c->r, c->names, rec_node);
+	uint32_t node = c->frames->node_of[rec_node];
+	const struct name *f;
+	while ((f = stack_walk_next(&w)) && f != frame) {
+		node = c->frames->nodes[node].parent;
+	}
+	return f ? node : 0;
+}
+
+static void name_stack(const struct columns *c, struct page_stack *stack, uint32_t rec_node) {
+	const struct name *site = names_site(c->names, rec_node);
+	const struct name *frame = names_site_frame(c->names, rec_node);
+	stack->site = frame ? find_frame(c, rec_node, frame) : 0;
+	if (site != frame) {
+		stack->site_name = site->function;
+	}
+}
+
+static void add_stack(struct rec_stack *sum, const struct rec_stack *s) {
+	bool is_first = sum->allocations == 0;
+	sum->allocations += s->allocations;
+	sum->allocated_bytes += s->allocated_bytes;
+	sum->temporary += s->temporary;
+	sum->temporary_bytes += s->temporary_bytes;
+	sum->short_lived += s->short_lived;
+	sum->peak_blocks += s->peak_blocks;
+	sum->peak_bytes += s->peak_bytes;
+	sum->live_blocks += s->live_blocks;
+	sum->live_bytes += s->live_bytes;
+	sum->reallocs += s->reallocs;
+	sum->first_ns = is_first || s->first_ns < sum->first_ns ? s->first_ns : sum->first_ns;
+	sum->last_ns = max_u64(sum->last_ns, s->last_ns);
+}
+
+/** Where a stack ends in the page. */
+static uint32_t end_of(const struct columns *c, const uint64_t *weights, uint32_t rec_node) {
+	uint32_t node = c->frames->node_of[rec_node];
+	while (node != 0 && weights[node] < c->options->least_bytes) {
+		node = c->frames->nodes[node].parent;
+	}
+	return node;
+}
+
+/** A stack of the recording, and what it is in the page. */
+struct place {
+	uint32_t stack; // of the recording
+	uint32_t node, thread;
+};
+
+static int compare_places(const void *x, const void *y) {
+	const struct place *a = x, *b = y;
+	if (a->node != b->node) {
+		return a->node < b->node ? -1 : 1;
+	}
+	if (a->thread != b->thread) {
+		return a->thread < b->thread ? -1 : 1;
+	}
+	return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+/** All stacks, by where they end and whose they are. NULL: no memory. */
+static struct place *find_places(struct columns *c) {
+	const uint64_t *weights = weigh_nodes(c);
+	struct place *places = arena_new(c->arena, struct place, (size_t)c->r->stacks.n + 1);
+	if (!weights || !places) {
+		return NULL;
+	}
+	for (uint32_t i = 0; i < c->r->stacks.n; i++) {
+		const struct rec_stack *s = &c->r->stacks.items[i];
+		places[i] = (struct place){i, end_of(c, weights, s->node), s->thread};
+	}
+	qsort(places, c->r->stacks.n, sizeof *places, compare_places);
+	return places;
+}
+
+bool columns_find_stacks(struct columns *c) {
+	struct page_stacks *p = &c->stacks;
+	uint32_t n = c->r->stacks.n;
+	const struct place *places = find_places(c);
+	p->of = arena_new(c->arena, uint32_t, (size_t)n + 1);
+	p->items = arena_new(c->arena, struct page_stack, (size_t)n + 1);
+	if (!places || !p->of || !p->items) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct place *at = &places[i];
+		const struct rec_stack *s = &c->r->stacks.items[at->stack];
+		if (i == 0 || at->node != places[i - 1].node || at->thread != places[i - 1].thread) {
+			p->items[p->n++] = (struct page_stack){.node = at->node, .thread = at->thread};
+		}
+		struct page_stack *stack = &p->items[p->n - 1];
+		if (at->node != c->frames->node_of[s->node]) {
+			stack->site = at->node;
+			p->n_merged++;
+		} else {
+			name_stack(c, stack, s->node);
+		}
+		p->of[at->stack] = p->n - 1;
+		add_stack(&stack->sum, s);
+		if (c->r->lifetimes.n) {
+			rec_lifetimes_add(&stack->lifetimes, &c->r->lifetimes.items[at->stack]);
+		}
+	}
+	return true;
+}
