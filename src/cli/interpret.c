@@ -117,9 +117,9 @@ static bool export_to(struct session *s, const char *format, const char *path, s
 		return false;
 	}
 	struct lens whole = lens_whole();
-	struct export_request request = {.session = s, .lens = &whole, .title = s->path};
+	struct export_request request = {.session = s, .lens = &whole};
 	struct export_sink sink = {put_packed, packer};
-	if (!exporter->write(&request, &sink, err)) {
+	if (!exporter_write(exporter, &request, &sink, err)) {
 		packer_cancel(packer);
 		return false;
 	}

@@ -2,7 +2,6 @@
 #include "cli/print_exports.h"
 
 #include "export/export.h"
-#include "export/others.h"
 #include "sys/packer.h"
 
 #include <string.h>
@@ -113,27 +112,19 @@ static bool put_out(void *user, struct slice bytes, struct err *err) {
 	return !out->is_broken;
 }
 
-static bool is_packed_already(const struct exporter *exporter) {
-	size_t n = strlen(exporter->suffix);
-	return n > 3 && strcmp(exporter->suffix + n - 3, ".gz") == 0;
-}
-
-static bool export_one(const struct export_options *o, const struct export_job *job,
-		const struct export_request *request, struct err *err) {
+static bool export_one(const struct export_job *job, struct export_request *request,
+		struct err *err) {
 	const struct exporter *exporter = exporter_find(job->format, err);
 	struct out out = {0};
-	out.packer = !exporter                ? NULL
-			: is_packed_already(exporter) ? packer_open_plain(job->path, err)
-										  : packer_open(job->path, err);
+	out.packer = !exporter                 ? NULL
+			: exporter_is_packed(exporter) ? packer_open_plain(job->path, err)
+										   : packer_open(job->path, err);
 	if (!out.packer) {
 		return false;
 	}
 	struct export_sink sink = {put_out, &out};
-	enum profile_value value = PROFILE_ALLOC_OBJECTS;
-	(void)find_cost_type(o->cost_type, &value);
-	bool ok = job->is_flamegraph ? export_folded_by(request, value, &sink, err)
-								 : exporter->write(request, &sink, err);
-	if (!ok) {
+	request->has_shown = job->is_flamegraph;
+	if (!exporter_write(exporter, request, &sink, err)) {
 		packer_cancel(out.packer);
 		if (!out.is_broken) {
 			(void)err_add(err, "%s", job->path);
@@ -148,14 +139,13 @@ bool export_all(const struct export_options *o, const struct export_subject *sub
 	struct export_request request = {
 			.session = subject->session,
 			.lens = subject->lens,
-			.title = subject->session->path,
 			.base = subject->base,
 			.base_lens = subject->base_lens,
-			.massif_threshold = o->massif_threshold,
-			.massif_detailed_every = o->massif_detailed_every,
+			.options.massif = {o->massif_threshold, o->massif_detailed_every},
 	};
+	(void)find_cost_type(o->cost_type, &request.options.shown);
 	for (uint32_t i = 0; i < o->n; i++) {
-		if (!export_one(o, &o->jobs[i], &request, err)) {
+		if (!export_one(&o->jobs[i], &request, err)) {
 			return false;
 		}
 	}

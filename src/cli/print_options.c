@@ -2,6 +2,7 @@
 #include "cli/print_options.h"
 
 #include "cli/option_table.h"
+#include "export/export.h"
 
 #include <string.h>
 
@@ -201,18 +202,13 @@ static const struct option_row views[] = {
 
 static const struct option_row exports[] = {
 		{"export", 0, VALUE_NEEDED, .value_name = "NAME=OUT", .take = take_export,
-				.words =
-						"heaptrack= heaptrack-raw= pprof= folded= speedscope= firefox= massif= dhat= "
-						"callgrind= csv= json= histogram=",
-				.help = "write another tool's format: heaptrack heaptrack-raw pprof folded speedscope "
-						"firefox massif dhat callgrind csv json histogram; repeatable; OUT may be - "
-						"(standard output)",
-				.manual =
-						"Write the recording, or the part selected by --lens, or the comparison "
-						"with -d, in another tool's format: heaptrack, heaptrack-raw, pprof, folded, "
-						"speedscope, firefox, massif, dhat, callgrind, csv, json or histogram. "
-						"Repeatable; OUT may be - (standard output). docs/exports.md says what each "
-						"format carries."},
+				.words = EXPORT_WORDS,
+				.help = "write another tool's format:" EXPORT_NAMES_TEXT
+						"; repeatable; OUT may be - (standard output)",
+				.manual = "Write the recording, or the part selected by --lens, or the comparison "
+						  "with -d, in another tool's format. Repeatable; OUT may be - (standard "
+						  "output). docs/exports.md says what each format carries. NAME is one of "
+						  "these:" EXPORT_ABOUT_TEXT},
 		{"print-flamegraph", 'F', EXPORT_TO, .help = "write collapsed stacks"},
 		{"flamegraph-cost-type", 0, VALUE_NEEDED, .value_name = "TYPE", .take = take_cost_type,
 				.words = "allocations temporary leaked peak",

@@ -2,11 +2,12 @@
 #pragma once
 
 /**
- * Exports: an opened recording as a file for other tools. One row per format in exporters.c. An
- * exporter asks the engine, fills a format of formats/ and hands out its bytes; it knows no file.
+ * All exports of an opened recording, as files for other tools. An exporter asks the engine,
+ * fills a format of formats/ and hands out its bytes; it opens no file.
  */
 
 #include "engine/lens.h"
+#include "formats/formats.h"
 #include "session/session.h"
 
 /** Where the bytes go, in any portions. False ends the export with what `err` says. */
@@ -18,25 +19,49 @@ struct export_sink {
 struct export_request {
 	struct session *session;    // its file may be read; nothing else of it changes
 	const struct lens *lens;    // never NULL; lens_whole() for everything
-	const char *title;          // of the file that was opened, for formats that have a place for it
 	const struct session *base; // what it is compared with, and the same lens for it; NULL: none
 	const struct lens *base_lens;
-	double massif_threshold; // percent
-	uint32_t massif_detailed_every;
+	struct write_options options;
+	bool has_shown; // options.shown is asked for, whatever the lens ranks by
 };
+
+typedef bool export_fn(const struct export_request *request, const struct export_sink *sink,
+		struct err *err);
+
+/**
+ * All exports, in the order in which they are listed. OWN(ID, name of the format, usual suffix of
+ * its files, what it is and who reads it) reads the recording itself, in export_ID(); WRITERs take
+ * a profile of it (formats/formats.h).
+ */
+#define EXPORTS(OWN, WRITER)                                                                     \
+	OWN(heaptrack, "heaptrack", ".heaptrack", "for KDE's heaptrack_print and heaptrack_gui")     \
+	OWN(heaptrack_raw, "heaptrack-raw", ".raw", "the raw stream, for KDE's heaptrack_interpret") \
+	PROFILE_WRITERS(WRITER)                                                                      \
+	OWN(histogram, "histogram", ".txt", "sizes of blocks and how many were allocated")
+
+#define EXPORT_DECLARE(id, ...) export_fn export_##id;
+#define EXPORT_NOTHING(...)
+EXPORTS(EXPORT_DECLARE, EXPORT_NOTHING)
 
 struct exporter {
-	const char *name;   // as in --export NAME=OUT
-	const char *suffix; // usual one of such files, with its dot: ".pb.gz"; ".gz": they are packed
-						// already, whatever the file is called
-	const char *about;  // one line for --help: what it is and who reads it
-	bool (*write)(const struct export_request *request, const struct export_sink *sink,
-			struct err *err);
+	const char *name, *suffix;
+	export_fn *write;       // of the recording; or
+	profile_writer *encode; // of a profile of it
 };
-
-/** All of them, for help. */
-extern const struct exporter exporters[];
-extern const size_t n_exporters;
 
 /** NULL: `err` lists the names there are. */
 const struct exporter *exporter_find(const char *name, struct err *err);
+
+/** Are its files packed, whatever they are called? */
+bool exporter_is_packed(const struct exporter *e);
+
+bool exporter_write(const struct exporter *e, const struct export_request *request,
+		const struct export_sink *sink, struct err *err);
+
+/** For the texts of options: " heaptrack ...", a paragraph each, and what a shell completes. */
+#define EXPORT_NAME(id, name, ...)            " " name
+#define EXPORT_ABOUT(id, name, suffix, about) "\n" name ": " about
+#define EXPORT_WORD(id, name, ...)            name "= "
+#define EXPORT_NAMES_TEXT                     EXPORTS(EXPORT_NAME, EXPORT_NAME)
+#define EXPORT_ABOUT_TEXT                     EXPORTS(EXPORT_ABOUT, EXPORT_ABOUT)
+#define EXPORT_WORDS                          EXPORTS(EXPORT_WORD, EXPORT_WORD)

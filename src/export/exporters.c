@@ -1,36 +1,21 @@
 // SPDX-License-Identifier: MIT
-#include "base/buffer.h"
+/*
+ * Finds an export by its name and runs it. A writer of profiles gets one of what was asked for,
+ * writes it into memory, and the whole is handed out: the largest are some hundred bytes per stack.
+ */
 #include "export/export.h"
-#include "export/heaptrack/heaptrack.h"
-#include "export/others.h"
+#include "export/profile.h"
 
 #include <string.h>
 
-// A further format is a further row.
-const struct exporter exporters[] = {
-		{"heaptrack", ".heaptrack", "a file that KDE's heaptrack_print and heaptrack_gui open",
-				export_heaptrack},
-		{"heaptrack-raw", ".raw", "the raw stream that KDE's heaptrack_interpret reads",
-				export_heaptrack_raw},
-		{"pprof", ".pb.gz", "profile.proto: go tool pprof, Grafana Pyroscope, Speedscope",
-				export_pprof},
-		{"folded", ".folded", "collapsed stacks by the lens's metric: flamegraph.pl, inferno",
-				export_folded},
-		{"speedscope", ".speedscope.json", "https://www.speedscope.app", export_speedscope},
-		{"firefox", ".json.gz", "https://profiler.firefox.com, with retained memory per range",
-				export_firefox},
-		{"massif", ".massif", "ms_print, massif-visualizer", export_massif},
-		{"dhat", ".dhat.json", "valgrind's dh_view.html", export_dhat},
-		{"callgrind", ".callgrind", "KCachegrind, callgrind_annotate", export_callgrind},
-		{"csv", ".csv", "a line per stack, for spreadsheets", export_csv},
-		{"json", ".json", "all stacks with all numbers, for programs", export_json},
-		{"histogram", ".txt", "sizes of blocks and how many were allocated", export_histogram},
-};
-const size_t n_exporters = sizeof exporters / sizeof *exporters;
+#define ROW(id, name, suffix, about)        {name, suffix, .write = export_##id},
+#define WRITER_ROW(id, name, suffix, about) {name, suffix, .encode = id##_encode},
+static const struct exporter exporters[] = {EXPORTS(ROW, WRITER_ROW)};
 
 const struct exporter *exporter_find(const char *name, struct err *err) {
+	enum { N = sizeof exporters / sizeof *exporters };
 	struct buffer names = {0};
-	for (size_t i = 0; i < n_exporters; i++) {
+	for (size_t i = 0; i < N; i++) {
 		if (strcmp(exporters[i].name, name) == 0) {
 			buffer_finish(&names);
 			return &exporters[i];
@@ -41,4 +26,32 @@ const struct exporter *exporter_find(const char *name, struct err *err) {
 			SLICE_ARG(buffer_view(&names)));
 	buffer_finish(&names);
 	return NULL;
+}
+
+bool exporter_is_packed(const struct exporter *e) {
+	const char *dot = strrchr(e->suffix, '.');
+	return dot && strcmp(dot, ".gz") == 0;
+}
+
+bool exporter_write(const struct exporter *e, const struct export_request *request,
+		const struct export_sink *sink, struct err *err) {
+	if (e->write) {
+		return e->write(request, sink, err);
+	}
+	struct arena arena = {0};
+	struct buffer plain = {0}, packed = {0};
+	struct profile p;
+	bool ok = profile_of_request(&p, request, &arena, err);
+	struct write_options options = request->options;
+	if (ok && !request->has_shown) {
+		options.shown = profile_value_shown(request->lens, &p);
+	}
+	bool is_packed = exporter_is_packed(e);
+	ok = ok && e->encode(&plain, &p, &options, err) &&
+			(!is_packed || gzip_encode(&packed, buffer_view(&plain), err)) &&
+			sink->write(sink->user, buffer_view(is_packed ? &packed : &plain), err);
+	buffer_finish(&plain);
+	buffer_finish(&packed);
+	arena_finish(&arena);
+	return ok;
 }

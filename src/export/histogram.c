@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes how many blocks of each size were allocated: "size TAB count", ascending. A stack with
+ * many sizes is kept in classes: its blocks count at the mean size of their class, so counts are
+ * exact and bytes nearly so. Stacks that the lens leaves out are left out. Sizes have no time, so a
+ * lens with a range is refused.
+ */
 #include "base/buffer.h"
-#include "export/others.h"
+#include "export/export.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/*
- * "size TAB count", ascending, as the classic -H. A stack with many sizes is kept in classes: its
- * blocks stand at the mean size of their class, so counts are exact and bytes nearly so. Stacks that
- * the lens leaves out are left out; sizes have no time, so a lens with a range is refused.
- */
 
 struct size_count {
 	uint64_t size, count;

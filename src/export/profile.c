@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Makes a profile of what the engine answers. Nodes come in the order of the recording, callers
+ * first: each adds the frames of its location to the profile's node of its caller, outermost first.
+ * Frames that the lens hides are passed over; under a focus the tree begins with it. Folding is for
+ * screens: all other frames are written. A sample is a stack that costs anything under the lens;
+ * what it held at the peak and what it never freed are two questions to the lens.
+ */
 #include "export/profile.h"
 
 #include "engine/diff.h"
 #include "engine/lens_match.h"
 #include "formats/maker.h"
-
-/*
- * Nodes come in the order of the recording, callers first: each adds the frames of its location to
- * the profile's node of its caller, outermost first. Frames that the lens hides are passed over;
- * under a focus the tree begins with it. Folding is for screens: all other frames are written. A
- * sample is a stack that costs anything under the lens; what it held at the peak and what it never
- * freed are two questions to the lens.
- */
+#include "session/import.h"
 
 struct side {
 	const struct session *session;
@@ -372,18 +372,9 @@ static bool add_side(struct profile_maker *m, const struct side *side, bool is_p
 
 /** What an imported file did not say was made up to agree with the rest: it is not passed on. */
 static uint32_t known_of(const struct recording *r) {
-	static const uint32_t bits[N_PROFILE_VALUES] = {
-			[PROFILE_ALLOC_OBJECTS] = REC_ALLOCATIONS,
-			[PROFILE_ALLOC_BYTES] = REC_ALLOCATED_BYTES,
-			[PROFILE_TEMPORARY] = REC_TEMPORARY,
-			[PROFILE_PEAK_OBJECTS] = REC_PEAK_BLOCKS,
-			[PROFILE_PEAK_BYTES] = REC_PEAK_BYTES,
-			[PROFILE_LIVE_OBJECTS] = REC_LIVE_BLOCKS,
-			[PROFILE_LIVE_BYTES] = REC_LIVE_BYTES,
-	};
 	uint32_t known = 0;
 	for (int v = 0; v < N_PROFILE_VALUES; v++) {
-		known |= r->missing & bits[v] ? 0 : 1u << v;
+		known |= r->missing & profile_value_recorded[v] ? 0 : 1u << v;
 	}
 	return known;
 }

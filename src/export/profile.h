@@ -4,7 +4,6 @@
 /** A recording under a lens as a neutral profile, for the formats that take one. */
 
 #include "export/export.h"
-#include "formats/profile.h"
 
 /**
  * What the request asks for. With a base, a comparison: its frames are functions alone, without
@@ -14,7 +13,7 @@ bool profile_of_request(struct profile *out, const struct export_request *reques
 		struct arena *arena, struct err *err);
 
 /**
- * The value that a lens ranks by; for the peak of a profile that has none, the weightiest that it has.
- * Another metric may be one that the profile does not know.
+ * The value that a lens ranks by; for the peak of a profile that has none, the weightiest that it
+ * has. Another metric may be one that the profile does not know.
  */
 enum profile_value profile_value_shown(const struct lens *lens, const struct profile *p);

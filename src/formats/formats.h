@@ -12,38 +12,42 @@
 #include "base/err.h"
 #include "formats/profile.h"
 
-/** Collapsed stacks: "main;parse;operator new 4096", root first, equal lines made one. */
-bool folded_encode(struct buffer *out, const struct profile *p, enum profile_value value,
-		struct err *err);
-
-/** profile.proto, not compressed. `shown`: the value that viewers start with. */
-bool pprof_encode(struct buffer *out, const struct profile *p, enum profile_value shown,
-		struct err *err);
-
 struct massif_options {
 	double threshold_percent; // smaller branches are gathered
 	uint32_t detailed_every;  // every so many snapshots have a tree; 0: the peak alone
 };
-enum { MASSIF_SNAPSHOTS = 100 };
-bool massif_encode(struct buffer *out, const struct profile *p,
-		const struct massif_options *options, struct err *err);
 
-/** One profile per value, the one of `shown` first. */
-bool speedscope_encode(struct buffer *out, const struct profile *p, enum profile_value shown,
-		struct err *err);
+/** What a format may need to know beside the profile. */
+struct write_options {
+	enum profile_value shown; // viewers start with it; of a format with one number, that one
+	struct massif_options massif;
+};
+typedef bool profile_writer(struct buffer *out, const struct profile *p,
+		const struct write_options *options, struct err *err);
 
-/** The processed format of the Firefox Profiler, version 48, with native allocations. */
-bool firefox_encode(struct buffer *out, const struct profile *p, struct err *err);
+/**
+ * WRITER(ID, name of the format, usual suffix of its files, what it is and who reads it): a row is
+ * all that a format needs beside write/, where ID_encode() is. Those with the suffix ".gz" are
+ * packed afterwards. --export, its help, its manual and its completion come from these rows
+ * (export/export.h).
+ */
+#define PROFILE_WRITERS(WRITER)                                                            \
+	WRITER(pprof, "pprof", ".pb.gz",                                                       \
+			"profile.proto, for go tool pprof, Grafana Pyroscope and Speedscope")          \
+	WRITER(folded, "folded", ".folded",                                                    \
+			"collapsed stacks by the lens's metric, for flamegraph.pl and inferno")        \
+	WRITER(speedscope, "speedscope", ".speedscope.json", "for https://www.speedscope.app") \
+	WRITER(firefox, "firefox", ".json.gz",                                                 \
+			"for https://profiler.firefox.com, with what each range of time retained")     \
+	WRITER(massif, "massif", ".massif", "for ms_print and massif-visualizer")              \
+	WRITER(dhat, "dhat", ".dhat.json", "for valgrind's dh_view.html")                      \
+	WRITER(callgrind, "callgrind", ".callgrind", "for KCachegrind and callgrind_annotate") \
+	WRITER(csv, "csv", ".csv", "a line per stack, for spreadsheets")                       \
+	WRITER(json_profile, "json", ".json", "all stacks with all numbers, for programs")
 
-/** DHAT's JSON, version 2, with lifetimes in µs. */
-bool dhat_encode(struct buffer *out, const struct profile *p, struct err *err);
-
-bool callgrind_encode(struct buffer *out, const struct profile *p, enum profile_value shown,
-		struct err *err);
-
-/** Our own: RFC 4180, a line per stack; and JSON, version 1. */
-bool csv_encode(struct buffer *out, const struct profile *p, struct err *err);
-bool json_profile_encode(struct buffer *out, const struct profile *p, struct err *err);
+#define DECLARE_WRITER(id, ...) profile_writer id##_encode;
+PROFILE_WRITERS(DECLARE_WRITER)
+#undef DECLARE_WRITER
 
 /** A gzip member. */
 bool gzip_encode(struct buffer *out, struct slice in, struct err *err);
@@ -60,7 +64,9 @@ bool v8_heap_profile_knows(struct slice head);
 bool folded_decode(struct profile *out, struct slice in, enum profile_value value,
 		struct arena *arena, struct err *err);
 
-/** Not compressed. Values that have nothing to do with a heap are left out; there must be others. */
+/**
+ * Not compressed. Values that have nothing to do with a heap are left out; there must be others.
+ */
 bool pprof_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err);
 
 /**

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The lines of KDE heaptrack's files, parsed and written by one table of letters. */
 #include "formats/heaptrack.h"
 
 #include "base/vec.h"
@@ -40,7 +41,9 @@ static struct line_kind kind_of(uint8_t letter) {
 
 #define DIGIT(c, value) [c] = (value) + 1
 
-/** One more than the digit's value; 0: it is none. A table, for no one can guess what comes next. */
+/**
+ * One more than the digit's value; 0: it is none. A table, for no one can guess what comes next.
+ */
 static const uint8_t digits[256] = {
 		DIGIT('0', 0),
 		DIGIT('1', 1),
@@ -205,7 +208,9 @@ bool heaptrack_is_head(struct slice head) {
 	return true;
 }
 
-/** The end of a line that began in earlier bytes. *used: how many bytes of this portion it takes. */
+/**
+ * The end of a line that began in earlier bytes. *used: how many bytes of this portion it takes.
+ */
 static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *used,
 		heaptrack_each *each, void *user, struct err *err) {
 	const uint8_t *newline = bytes.size ? memchr(bytes.data, '\n', bytes.size) : NULL;
@@ -227,12 +232,15 @@ static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *us
 	return ok;
 }
 
-// Nearly all lines of a file are "+ number" or "- number". They are read without a look for their end
-// first, and go on in batches.
+// Nearly all lines of a file are "+ number" or "- number". They are read without a look for their
+// end first, and go on in batches.
 
 enum { EVENTS_MOST = 512, DIGITS_AT = 2, DIGITS_MOST = 16 };
 
-/** The bytes that an event takes; 0: another line stands here. A longest event fits into what is left. */
+/**
+ * The bytes that an event takes; 0: another line stands here. A longest event fits into what is
+ * left.
+ */
 static inline size_t read_event(const uint8_t *p, struct heaptrack_event *out) {
 	if ((p[0] != '+' && p[0] != '-') || p[1] != ' ') {
 		return 0;
@@ -264,7 +272,9 @@ static bool give_events(const struct heaptrack_reader *r, const struct heaptrack
 	return true;
 }
 
-/** As many events as stand at the start of `bytes`, up to a batch. *used: the bytes that they take. */
+/**
+ * As many events as stand at the start of `bytes`, up to a batch. *used: the bytes that they take.
+ */
 static bool read_events(struct heaptrack_reader *r, struct slice bytes, size_t *used,
 		heaptrack_each *each, void *user, struct err *err) {
 	enum { EVENT_BYTES = DIGITS_AT + DIGITS_MOST + 1 };

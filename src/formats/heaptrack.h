@@ -58,7 +58,8 @@ bool heaptrack_is_head(struct slice head);
 
 /**
  * Read further bytes of the file: each whole line goes to `each`; comments, empty lines and letters
- * that nobody knows do not. False: no memory, a newer format, a line without end, or `each` said so.
+ * that nobody knows do not. False: no memory, a newer format, a line without end, or `each` said
+ * so.
  */
 bool heaptrack_read(struct heaptrack_reader *r, struct slice bytes, heaptrack_each *each,
 		void *user, struct err *err);
@@ -68,6 +69,8 @@ bool heaptrack_is_cut(const struct heaptrack_reader *r);
 
 void heaptrack_reader_finish(struct heaptrack_reader *r);
 
-/** Append a record as a line of format 3. What would end the line early in a text becomes a space. */
+/**
+ * Append a record as a line of format 3. What would end the line early in a text becomes a space.
+ */
 void heaptrack_write(struct buffer *out, char kind, struct slice text, const uint64_t *numbers,
 		size_t n);

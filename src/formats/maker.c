@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Tables of a profile that find what is in them already. */
 #include "formats/maker.h"
 
 enum {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Sums over a profile, and its tree gathered by a key. */
 #include "formats/profile.h"
 
 #include "base/intern.h"

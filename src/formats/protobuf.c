@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The next field of a message. */
 #include "formats/protobuf.h"
 
 bool proto_next(struct cursor *c, struct proto_field *f) {

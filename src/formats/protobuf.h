@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Protocol buffers, as much of them as profile.proto needs. Private to formats/.
+/** Protocol buffers, as far as profile.proto needs them. Private to formats/. */
 
 #include "base/buffer.h"
 #include "base/cursor.h"

@@ -10,6 +10,7 @@
  */
 
 #include "base/buffer.h"
+#include "formats/profile.h"
 #include "symbols/symbols.h"
 #include "sys/unpack.h"
 #include "trace/recording.h"
@@ -51,3 +52,6 @@ const struct importer *importer_for(struct slice head);
  */
 bool import_file(const char *path, const struct import_options *options, struct recording *out,
 		struct buffer *suppressions, struct err *err);
+
+/** What `missing` of a recording says of a value of a profile: a bit of REC_*. */
+extern const uint32_t profile_value_recorded[N_PROFILE_VALUES];

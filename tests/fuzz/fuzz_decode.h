@@ -38,9 +38,9 @@ static inline void fuzz_decode(struct slice bytes, fuzz_decode_fn *decode) {
 	if (decode(&p, bytes, &r.arena, &err)) {
 		fuzz_check_profile(&p);
 		struct buffer out = {0};
-		check(pprof_encode(&out, &p, PROFILE_LIVE_BYTES, NULL) || out.failed);
+		static const struct write_options options = {PROFILE_LIVE_BYTES, {1, 1}};
+		check(pprof_encode(&out, &p, &options, NULL) || out.failed);
 		buffer_clear(&out);
-		static const struct massif_options options = {1, 1};
 		struct err refused = {0};
 		check(massif_encode(&out, &p, &options, &refused) || refused.code != ERR_NONE);
 		buffer_finish(&out);

@@ -159,6 +159,9 @@ static void assert_same(const struct profile *a, const struct profile *b, enum p
 
 // ---- there and back
 
+static const struct write_options live = {.shown = PROFILE_LIVE_BYTES},
+								  peak = {.shown = PROFILE_PEAK_BYTES};
+
 static void folded_comes_back(void **state) {
 	(void)state;
 	struct random r = {1};
@@ -166,7 +169,7 @@ static void folded_comes_back(void **state) {
 		struct arena arena = {0};
 		struct buffer out = {0};
 		struct profile p = random_profile(&arena, &r, 1u << PROFILE_LIVE_BYTES), back;
-		assert_true(folded_encode(&out, &p, PROFILE_LIVE_BYTES, NULL));
+		assert_true(folded_encode(&out, &p, &live, NULL));
 		assert_true(folded_knows(buffer_view(&out)));
 		assert_true(folded_decode(&back, buffer_view(&out), PROFILE_LIVE_BYTES, &arena, NULL));
 		assert_same(&p, &back, PROFILE_LIVE_BYTES, BY_FUNCTION, &arena);
@@ -183,7 +186,7 @@ static void pprof_comes_back(void **state) {
 		struct buffer out = {0};
 		uint32_t known = 1 + next(&r, (1u << N_PROFILE_VALUES) - 1);
 		struct profile p = random_profile(&arena, &r, known), back;
-		assert_true(pprof_encode(&out, &p, PROFILE_PEAK_BYTES, NULL));
+		assert_true(pprof_encode(&out, &p, &peak, NULL));
 		assert_true(pprof_knows(buffer_view(&out)));
 		assert_true(pprof_decode(&back, buffer_view(&out), &arena, NULL));
 		assert_int_equal(back.known, known);
@@ -199,7 +202,8 @@ static void pprof_comes_back(void **state) {
 static void massif_comes_back(void **state) {
 	(void)state;
 	struct random r = {3};
-	static const struct massif_options all = {.threshold_percent = 0, .detailed_every = 1};
+	static const struct write_options all = {
+			.massif = {.threshold_percent = 0, .detailed_every = 1}};
 	for (int round = 0; round < ROUNDS; round++) {
 		struct arena arena = {0};
 		struct buffer out = {0};
@@ -225,7 +229,7 @@ static void dhat_comes_back(void **state) {
 		struct arena arena = {0};
 		struct buffer out = {0};
 		struct profile p = random_profile(&arena, &r, known), back;
-		assert_true(dhat_encode(&out, &p, NULL));
+		assert_true(dhat_encode(&out, &p, &live, NULL));
 		assert_true(dhat_knows(buffer_view(&out)));
 		assert_true(dhat_decode(&back, buffer_view(&out), &arena, NULL));
 		assert_int_equal(back.known, known);
@@ -248,10 +252,10 @@ static void json_of_all_kinds_is_well_formed(void **state) {
 		struct arena arena = {0};
 		struct profile p = random_profile(&arena, &r, (1u << N_PROFILE_VALUES) - 1);
 		struct buffer out[4] = {{0}};
-		assert_true(speedscope_encode(&out[0], &p, PROFILE_LIVE_BYTES, NULL));
-		assert_true(firefox_encode(&out[1], &p, NULL));
-		assert_true(dhat_encode(&out[2], &p, NULL));
-		assert_true(json_profile_encode(&out[3], &p, NULL));
+		assert_true(speedscope_encode(&out[0], &p, &live, NULL));
+		assert_true(firefox_encode(&out[1], &p, &live, NULL));
+		assert_true(dhat_encode(&out[2], &p, &live, NULL));
+		assert_true(json_profile_encode(&out[3], &p, &live, NULL));
 		for (size_t i = 0; i < 4; i++) {
 			struct json_reader j;
 			json_reader_init(&j, buffer_view(&out[i]));
@@ -281,7 +285,7 @@ static void callgrind_counts_recursion_once(void **state) {
 	profile_maker_sample(&m, node, 0, false)->values[PROFILE_LIVE_BYTES] = 100;
 	assert_true(profile_maker_take(&m, &p, NULL));
 	struct buffer out = {0};
-	assert_true(callgrind_encode(&out, &p, PROFILE_LIVE_BYTES, NULL));
+	assert_true(callgrind_encode(&out, &p, &live, NULL));
 	buffer_u8(&out, 0);
 	const char *text = (const char *)out.data;
 	assert_non_null(strstr(text, "events: NeverFreedBytes\nsummary: 100\n"));
@@ -307,10 +311,10 @@ static void a_comparison_has_two_sides(void **state) {
 	profile_maker_sample(&m, node, 0, true)->values[PROFILE_PEAK_BYTES] = 12;
 	assert_true(profile_maker_take(&m, &p, NULL));
 	struct buffer out = {0};
-	assert_true(folded_encode(&out, &p, PROFILE_PEAK_BYTES, NULL));
+	assert_true(folded_encode(&out, &p, &peak, NULL));
 	assert_true(slice_equal(buffer_view(&out), slice_of_text("f 12 30\n")));
 	buffer_clear(&out);
-	assert_true(csv_encode(&out, &p, NULL));
+	assert_true(csv_encode(&out, &p, &peak, NULL));
 	buffer_u8(&out, 0);
 	assert_non_null(strstr((const char *)out.data, ",,,,,30,,,,,,,12,,,\"f\"\r\n"));
 	buffer_finish(&out);

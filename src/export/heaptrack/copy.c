@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "export/heaptrack/parts.h"
+/*
+ * Copies the events of another file of KDE's heaptrack, which is read a second time. The
+ * recording made of it in the first pass has the names, this pass has the order.
+ */
+#include "export/heaptrack/records.h"
 #include "formats/heaptrack.h"
 #include "sys/unpack.h"
 #include "trace/map.h"
 
 #include <stdlib.h>
-
-// Event by event from another file of KDE's heaptrack, raw or interpreted, read a second time: the
-// recording made of it in the first pass has the names, this pass has the order.
 
 struct copy {
 	struct kde_out *o;
@@ -49,6 +50,15 @@ static void on_raw_free(struct copy *c, uint64_t ptr) {
 	}
 }
 
+static void on_info(struct copy *c, const struct heaptrack_record *r) {
+	struct kde_out_info *added = vec_push(&c->infos);
+	if (added) {
+		*added = (struct kde_out_info){.size = r->numbers[0], .node = known_node(c, r->numbers[1])};
+	} else {
+		kde_out_fail_memory(c->o);
+	}
+}
+
 static bool take(void *user, const struct heaptrack_record *r, struct err *err) {
 	struct copy *c = user;
 	struct kde_out *o = c->o;
@@ -62,15 +72,7 @@ static bool take(void *user, const struct heaptrack_record *r, struct err *err) 
 	switch (r->kind) {
 	case 'm':
 	case 'x': c->from_raw = true; break;
-	case 'a': {
-		struct kde_out_info *added = vec_push(&c->infos);
-		if (!added) {
-			kde_out_fail_memory(o);
-			break;
-		}
-		*added = (struct kde_out_info){.size = r->numbers[0], .node = known_node(c, r->numbers[1])};
-		break;
-	}
+	case 'a': on_info(c, r); break;
 	case '+':
 		if (r->n == 3) {
 			on_raw_free(c, r->numbers[2]); // its free was missed
@@ -104,9 +106,8 @@ void kde_out_copy(struct kde_out *o) {
 			break;
 		}
 	}
-	if (!ok && !o->failed) {
-		o->failed = true;
-		o->err = err;
+	if (!ok) {
+		kde_out_fail(o, &err);
 	}
 	unpack_close(in);
 	heaptrack_reader_finish(&c.reader);

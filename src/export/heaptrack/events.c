@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "export/heaptrack/parts.h"
+/*
+ * Writes the events of a recording that kept them. A realloc is a free and an allocation at the
+ * moment of its second half. The format knows no exec: what one ended is freed there.
+ */
+#include "export/heaptrack/records.h"
 #include "trace/map.h"
 
 #include <stdlib.h>
-
-// Event by event, from a recording that kept them. A realloc is a free and an allocation at the
-// moment of its second half; what an exec ended is freed there, for the format knows no exec.
 
 /** A realloc between its halves. */
 struct pending {
@@ -137,9 +138,8 @@ void kde_out_events(struct kde_out *o, const struct trace_source *source) {
 	if (ok && p.has_no_memory) {
 		ok = err_memory(&err);
 	}
-	if (!ok && !o->failed) {
-		o->failed = true;
-		o->err = err;
+	if (!ok) {
+		kde_out_fail(o, &err);
 	}
 	map_finish(&p.live);
 	vec_finish(&p.pending);

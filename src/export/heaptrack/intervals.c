@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "export/heaptrack/parts.h"
-
-#include <stdlib.h>
-
 /*
- * A stream of events made up from intervals, in which every figure agrees. Step k is what happened
+ * Makes up a stream of events from intervals, in which every figure agrees. Step k is what happened
  * between edges k - 1 and k; what order it had is not known, and this one keeps all promises:
  *
  *   1. blocks that edge k does not see any more go: the heap is as small as it can be
@@ -24,6 +20,9 @@
  *
  * Sizes of an interval are known by their sum alone: they are spread evenly.
  */
+#include "export/heaptrack/records.h"
+
+#include <stdlib.h>
 
 struct kind {
 	uint32_t node, stack;

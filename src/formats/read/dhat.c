@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads DHAT's JSON, of valgrind and of Rust's dhat crate. write/dhat.c describes it. The frames
+ * stand behind the program points that use them, so the file is read twice.
+ */
 #include "base/json_reader.h"
 #include "formats/formats.h"
 #include "formats/read/lines.h"
 #include "formats/read/place.h"
-
-/*
- * DHAT's JSON, of valgrind and of Rust's dhat crate: see write/dhat.c. The frames stand behind the
- * program points that use them, so the file is read twice.
- */
 
 struct reading {
 	struct profile_maker m;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reads collapsed stacks, "main;parse;operator new 4096" on a line each. */
 #include "formats/formats.h"
 #include "formats/maker.h"
 #include "formats/read/lines.h"

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "formats/formats.h"
-#include "formats/maker.h"
-#include "formats/read/lines.h"
-
-#include <math.h>
-
 /*
- * The old text of heap profiles. gperftools and tcmalloc write a record per line,
+ * Reads the text of heap profiles. gperftools and tcmalloc write a record per line,
  *
  *   heap profile:     17:   1234 [   20:   3456] @ heapprofile
  *        1:   100 [     2:   200] @ 0x401136 0x401200
@@ -23,6 +17,11 @@
  * Each record is divided by that, with S its mean size: the writers put numbers into the file that
  * are right after just this, done once, record by record. Behind it all stand the mappings.
  */
+#include "formats/formats.h"
+#include "formats/maker.h"
+#include "formats/read/lines.h"
+
+#include <math.h>
 
 struct dump {
 	struct profile_maker m;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Reading of text formats, line by line and word by word. Private to formats/.
+/** Reads text line by line and word by word. */
 
 #include "base/slice.h"
 

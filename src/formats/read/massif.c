@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads massif.out. write/massif.c shows its tree. Where the children of a place hold less than the
+ * place itself, some stacks begin: it is their outermost frame. So a sample is made at every place,
+ * with what its children leave; its stack is the way from there down to the root of the tree.
+ */
 #include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/read/lines.h"
 #include "formats/read/place.h"
-
-/*
- * massif.out: see write/massif.c for the tree. A place of it whose children hold less than itself is where
- * some stacks begin: their outermost frame. So a sample is made at every place, with what its
- * children leave; its stack is the way from there down to the root of the tree.
- */
 
 struct level {
 	uint32_t frame;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Takes a frame apart from its end: place, address, name. */
 #include "formats/read/place.h"
 
 #include "formats/read/lines.h"

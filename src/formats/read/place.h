@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Frames as valgrind's tools write them. Private to formats/.
+/** Reads a frame as valgrind's tools write it. */
 
 #include "formats/maker.h"
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads profile.proto. Fields may come in any order, and ids are any numbers, so all tables are
+ * collected first and sorted by id; then the samples are read. A Location's lines are innermost
+ * first, the last is the function that the others were inlined into.
+ */
 #include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/maker.h"
@@ -6,12 +11,6 @@
 #include "formats/read/lines.h"
 
 #include <stdlib.h>
-
-/*
- * profile.proto: see write/pprof.c. Fields may come in any order, and ids are any numbers, so all
- * tables are collected first and sorted by id; then the samples are read. A Location's lines are
- * innermost first, the last is the function that the others were inlined into.
- */
 
 struct entry { // of a table: an id, and the message it stands in
 	uint64_t id;

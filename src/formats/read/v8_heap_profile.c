@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads V8's sampling heap profile: a tree of call frames, each with the bytes of its own that
+ * lived at the end; V8 has scaled them up from what it sampled. Lines and columns start at 0, and
+ * -1 is none.
+ *
+ *   {"head":{"callFrame":{...},"selfSize":0,"id":1,"children":[...]},"samples":[...]}
+ */
 #include "base/json_reader.h"
 #include "formats/formats.h"
 #include "formats/maker.h"
 #include "formats/read/lines.h"
-
-/*
- * V8's sampling heap profile: a tree of call frames, each with the bytes of its own that lived at
- * the end; V8 has scaled them up from what it sampled. Lines and columns start at 0, and -1 is none.
- *
- *   {"head":{"callFrame":{...},"selfSize":0,"id":1,"children":[...]},"samples":[...]}
- */
 
 struct reading {
 	struct profile_maker m;

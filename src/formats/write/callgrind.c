@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes a profile of valgrind's callgrind. It has functions with costs of their own per line, and
+ * calls between functions with all that they cost. A stack adds to the own cost of its innermost
+ * function, and once to each different call on it: what recursion repeats is not counted again. The
+ * base of a comparison has events of its own.
+ */
 #include "base/intern.h"
 #include "base/vec.h"
 #include "formats/formats.h"
@@ -6,13 +12,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/*
- * A profile of valgrind's callgrind, for KCachegrind and callgrind_annotate. It has functions with
- * costs of their own per line, and calls between functions with all that they cost. A stack adds to
- * the own cost of its innermost function, and once to each different call on it: what recursion
- * repeats is not counted again. The base of a comparison has events of its own.
- */
 
 static const struct {
 	enum profile_value value;
@@ -197,10 +196,10 @@ static void put_costs(struct document *d) {
 	}
 }
 
-bool callgrind_encode(struct buffer *out, const struct profile *p, enum profile_value shown,
-		struct err *err) {
+bool callgrind_encode(struct buffer *out, const struct profile *p,
+		const struct write_options *options, struct err *err) {
 	struct document d = {.out = out, .p = p};
-	choose_columns(&d, shown);
+	choose_columns(&d, options->shown);
 	d.function_of_frame = arena_new(&d.scratch, uint32_t, p->frames.n);
 	d.frame_of_function = arena_new(&d.scratch, uint32_t, p->frames.n + 1ul);
 	d.is_written = arena_new(&d.scratch, uint8_t, p->frames.n + 1ul);

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes CSV. A line is a stack: what it is named after, the numbers, and its frames from the root
+ * to the leaf, joined by ';'. A number that the profile does not have is an empty field. RFC 4180:
+ * CRLF, quotes doubled. The columns of a comparison's base begin with "base_".
+ *
+ * A stack per line repeats what stacks share: deep recursion made 168 MB of a recording of 0.6 MB.
+ * If all of them would take more than STACKS_MAX_BYTES, each is cut to its innermost frames, to as
+ * many as fit, and says how many are left out. The numbers are all there.
+ */
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
 #include <inttypes.h>
-
-/*
- * A line per stack, for spreadsheets and scripts: what it is named after, the numbers, and its
- * frames from the root to the leaf, joined by ';'. A number that the profile does not have is an
- * empty field. RFC 4180: CRLF, quotes doubled. The columns of a comparison's base begin with "base_".
- *
- * A stack per line repeats what stacks share: deep recursion made 168 MB of a recording of 0.6 MB. If
- * all of them would take more than STACKS_MAX_BYTES, each is cut to its innermost frames, to as many
- * as fit, and says how many are left out. The numbers are all there.
- */
 
 enum {
 	STACKS_MAX_BYTES = 32 << 20,
@@ -136,7 +135,9 @@ static bool put_rows(struct buffer *out, const struct profile *p, const uint32_t
 	return ok;
 }
 
-bool csv_encode(struct buffer *out, const struct profile *p, struct err *err) {
+bool csv_encode(struct buffer *out, const struct profile *p, const struct write_options *options,
+		struct err *err) {
+	(void)options;
 	struct arena scratch = {0};
 	uint32_t *parents = arena_new(&scratch, uint32_t, p->nodes.n);
 	const struct profile_sample **base_of = arena_new(&scratch, const struct profile_sample *,

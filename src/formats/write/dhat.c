@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/intern.h"
-#include "base/json.h"
-#include "formats/formats.h"
-#include "formats/write/text.h"
-
-#include <stdlib.h>
-
 /*
- * The JSON that valgrind's DHAT writes and dh_view.html shows, without accesses (bkacc false), with
- * lifetimes in µs. A program point is a stack; the viewer refuses two of the same frames, so stacks
- * whose frames read the same are gathered. Frames are texts, innermost first:
+ * Writes the JSON that valgrind's dh_view.html shows, version 2, without accesses (bkacc false),
+ * with lifetimes in µs. A program point is a stack; the viewer refuses two of the same frames, so
+ * stacks whose frames read the same are gathered. Frames are texts, innermost first:
  *
  *   "ftbl":["[root]","0x1234: make_row (app.cpp:12)", ...]
  *
@@ -17,6 +10,12 @@
  * moments of the recording alone: the largest of them, and differences between them. The base of a
  * comparison stands under a frame "(base)", what is compared with it under "(new)".
  */
+#include "base/intern.h"
+#include "base/json.h"
+#include "formats/formats.h"
+#include "formats/write/text.h"
+
+#include <stdlib.h>
 
 struct point {
 	uint64_t values[N_PROFILE_VALUES];
@@ -243,7 +242,9 @@ static bool has_lifetimes(const struct profile *p) {
 			profile_knows(p, PROFILE_LIVE_BYTES) && profile_knows(p, PROFILE_LIVE_OBJECTS);
 }
 
-bool dhat_encode(struct buffer *out, const struct profile *p, struct err *err) {
+bool dhat_encode(struct buffer *out, const struct profile *p, const struct write_options *options,
+		struct err *err) {
+	(void)options;
 	if (!profile_knows(p, PROFILE_ALLOC_BYTES) || !profile_knows(p, PROFILE_ALLOC_OBJECTS)) {
 		return err_set(err, ERR_UNSUPPORTED,
 				"the DHAT format needs allocation counts, which the input does not contain");

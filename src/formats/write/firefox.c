@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes the processed format of the Firefox Profiler, version 48: tables of columns in a thread,
+ * and a table of native allocations. Where the profile knows lives, each group of blocks that came
+ * and went together is an allocation and, later, a deallocation of one address: so the profiler can
+ * show what any selected range retained. Otherwise every stack is one allocation of what it held. A
+ * comparison has a second thread, for the base.
+ *
+ * Times are ms. Libraries, functions and native symbols are columns of ids, -1 or null for none.
+ */
 #include "base/intern.h"
 #include "base/json.h"
 #include "formats/formats.h"
@@ -6,16 +15,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/*
- * The processed profile format of the Firefox Profiler, version 48: tables of columns in a thread,
- * and a table of native allocations. Where the profile knows lives, each group of blocks that came
- * and went together is an allocation and, later, a deallocation of one address: so the profiler can
- * show what any selected range retained. Otherwise every stack is one allocation of what it held.
- * A comparison has a second thread, for the base.
- *
- * Times are ms. Libraries, functions and native symbols are columns of ids, -1 or null for none.
- */
 
 struct document {
 	struct json j;
@@ -33,25 +32,46 @@ struct event {
 	uint32_t node, address;
 };
 
-/** A column of numbers; `get` gives them, negative for null. */
-static void put_column(struct document *d, const char *key, uint32_t first, uint32_t n,
-		int64_t (*get)(const struct document *d, uint32_t i)) {
-	json_open(&d->j, key, '[');
-	for (uint32_t i = first; i < n; i++) {
-		int64_t v = get(d, i);
-		if (v < 0) {
-			json_null(&d->j, NULL);
-		} else {
-			json_number(&d->j, NULL, (uint64_t)v);
-		}
-	}
-	json_close(&d->j);
-}
+/** A column of a table: numbers, negative ones for null, or the same JSON in every row. */
+struct column {
+	const char *key;
+	int64_t (*get)(const struct document *d, uint32_t i);
+	const char *same;
+	bool is_signed; // negative ones are numbers
+};
 
 static void put_same(struct document *d, const char *key, uint32_t n, const char *item) {
 	json_open(&d->j, key, '[');
 	for (uint32_t i = 0; i < n; i++) {
 		json_raw(&d->j, slice_of_text(item));
+	}
+	json_close(&d->j);
+}
+
+static void put_column(struct document *d, const struct column *c, uint32_t first, uint32_t n) {
+	json_open(&d->j, c->key, '[');
+	for (uint32_t i = first; i < n; i++) {
+		int64_t v = c->get(d, i);
+		if (v < 0 && !c->is_signed) {
+			json_null(&d->j, NULL);
+		} else {
+			json_signed(&d->j, NULL, v);
+		}
+	}
+	json_close(&d->j);
+}
+
+/** Rows first .. n - 1. The last column has no key. */
+static void put_table(struct document *d, const char *key, uint32_t first, uint32_t n,
+		const struct column *columns) {
+	json_open(&d->j, key, '{');
+	json_number(&d->j, "length", n - first);
+	for (const struct column *c = columns; c->key; c++) {
+		if (c->get) {
+			put_column(d, c, first, n);
+		} else {
+			put_same(d, c->key, n - first, c->same);
+		}
 	}
 	json_close(&d->j);
 }
@@ -95,55 +115,8 @@ static int64_t function_file(const struct document *d, uint32_t i) {
 	return file ? (int64_t)file : -1;
 }
 
-static void put_stacks(struct document *d) {
-	uint32_t n = d->p->nodes.n;
-	json_open(&d->j, "stackTable", '{');
-	json_number(&d->j, "length", n - 1);
-	put_column(d, "frame", 1, n, stack_frame);
-	put_column(d, "prefix", 1, n, stack_prefix);
-	put_same(d, "category", n - 1, "0");
-	put_same(d, "subcategory", n - 1, "0");
-	json_close(&d->j);
-}
-
-static void put_frames(struct document *d) {
-	uint32_t n = d->p->frames.n;
-	json_open(&d->j, "frameTable", '{');
-	json_number(&d->j, "length", n - 1);
-	put_column(d, "address", 1, n, frame_address);
-	put_column(d, "inlineDepth", 1, n, frame_inline_depth);
-	put_same(d, "category", n - 1, "0");
-	put_same(d, "subcategory", n - 1, "0");
-	put_column(d, "func", 1, n, frame_function_id);
-	put_same(d, "nativeSymbol", n - 1, "null");
-	put_same(d, "innerWindowID", n - 1, "0");
-	put_same(d, "implementation", n - 1, "null");
-	put_column(d, "line", 1, n, frame_line);
-	put_same(d, "column", n - 1, "null");
-	json_close(&d->j);
-}
-
-static void put_resource_ids(struct document *d) {
-	json_open(&d->j, "resource", '[');
-	for (uint32_t i = 0; i < d->n_functions; i++) {
-		uint32_t mapping = d->p->frames.items[d->frame_of_function[i]].mapping;
-		json_signed(&d->j, NULL, (int64_t)mapping - 1);
-	}
-	json_close(&d->j);
-}
-
-static void put_functions(struct document *d) {
-	uint32_t n = d->n_functions;
-	json_open(&d->j, "funcTable", '{');
-	json_number(&d->j, "length", n);
-	put_column(d, "name", 0, n, function_name);
-	put_same(d, "isJS", n, "false");
-	put_same(d, "relevantForJS", n, "false");
-	put_resource_ids(d);
-	put_column(d, "fileName", 0, n, function_file);
-	put_same(d, "lineNumber", n, "null");
-	put_same(d, "columnNumber", n, "null");
-	json_close(&d->j);
+static int64_t function_resource(const struct document *d, uint32_t i) {
+	return (int64_t)d->p->frames.items[d->frame_of_function[i]].mapping - 1;
 }
 
 static int64_t resource_lib(const struct document *d, uint32_t i) {
@@ -155,16 +128,28 @@ static int64_t resource_name(const struct document *d, uint32_t i) {
 	return d->p->mappings.items[i].path;
 }
 
-/** A resource per library. */
-static void put_resources(struct document *d) {
-	uint32_t n = d->p->mappings.n;
-	json_open(&d->j, "resourceTable", '{');
-	json_number(&d->j, "length", n - 1);
-	put_column(d, "lib", 1, n, resource_lib);
-	put_column(d, "name", 1, n, resource_name);
-	put_same(d, "host", n - 1, "null");
-	put_same(d, "type", n - 1, "1");
-	json_close(&d->j);
+static void put_tables(struct document *d) {
+	static const struct column stacks[] = {{"frame", .get = stack_frame},
+			{"prefix", .get = stack_prefix}, {"category", .same = "0"},
+			{"subcategory", .same = "0"}, {0}};
+	static const struct column frames[] = {{"address", .get = frame_address},
+			{"inlineDepth", .get = frame_inline_depth}, {"category", .same = "0"},
+			{"subcategory", .same = "0"}, {"func", .get = frame_function_id},
+			{"nativeSymbol", .same = "null"}, {"innerWindowID", .same = "0"},
+			{"implementation", .same = "null"}, {"line", .get = frame_line},
+			{"column", .same = "null"}, {0}};
+	static const struct column functions[] = {{"name", .get = function_name},
+			{"isJS", .same = "false"}, {"relevantForJS", .same = "false"},
+			{"resource", .get = function_resource, .is_signed = true},
+			{"fileName", .get = function_file}, {"lineNumber", .same = "null"},
+			{"columnNumber", .same = "null"}, {0}};
+	// A resource per library
+	static const struct column resources[] = {{"lib", .get = resource_lib},
+			{"name", .get = resource_name}, {"host", .same = "null"}, {"type", .same = "1"}, {0}};
+	put_table(d, "stackTable", 1, d->p->nodes.n, stacks);
+	put_table(d, "frameTable", 1, d->p->frames.n, frames);
+	put_table(d, "funcTable", 0, d->n_functions, functions);
+	put_table(d, "resourceTable", 1, d->p->mappings.n, resources);
 }
 
 static void put_empty_tables(struct document *d) {
@@ -308,22 +293,20 @@ static void put_thread(struct document *d, bool of_base) {
 	json_text(&d->j, "pid", pid);
 	json_number(&d->j, "tid", of_base);
 	put_empty_tables(d);
-	put_stacks(d);
-	put_frames(d);
-	put_functions(d);
-	put_resources(d);
+	put_tables(d);
 	put_strings(d);
 	put_allocations(d, of_base);
 	json_close(&d->j);
 }
 
 static void put_meta(struct document *d) {
-	static const char rest[] =
-			"\"extensions\":{\"length\":0,\"id\":[],\"name\":[],\"baseURL\":[]},"
-			"\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],"
-			"\"markerSchema\":[],\"processType\":0,\"stackwalk\":1,\"version\":30,"
-			"\"preprocessedProfileVersion\":48,\"symbolicated\":true,\"debug\":false,"
-			"\"importedFrom\":\"heaptrack\"";
+	static const char
+			rest[] = "\"extensions\":{\"length\":0,\"id\":[],\"name\":[],\"baseURL\":[]},"
+					 "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\","
+					 "\"subcategories\":[\"Other\"]}],"
+					 "\"markerSchema\":[],\"processType\":0,\"stackwalk\":1,\"version\":30,"
+					 "\"preprocessedProfileVersion\":48,\"symbolicated\":true,\"debug\":false,"
+					 "\"importedFrom\":\"heaptrack\"";
 	const struct profile *p = d->p;
 	json_open(&d->j, "meta", '{');
 	json_number(&d->j, "interval", 1);
@@ -376,7 +359,9 @@ static bool find_functions(struct document *d) {
 	return ok;
 }
 
-bool firefox_encode(struct buffer *out, const struct profile *p, struct err *err) {
+bool firefox_encode(struct buffer *out, const struct profile *p,
+		const struct write_options *options, struct err *err) {
+	(void)options;
 	struct document d = {.j = json_init(out), .p = p};
 	d.failed = !find_functions(&d);
 	if (!d.failed) {

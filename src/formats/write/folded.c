@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes collapsed stacks, as Brendan Gregg's FlameGraph reads them: frames from the root to the
+ * leaf, joined by ';', a space, a number. There is no escape for ';' within a name, so it becomes
+ * ':'. A comparison has two numbers, base first, as difffolded.pl writes it.
+ */
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
 #include <inttypes.h>
-
-/*
- * Collapsed stacks, as Brendan Gregg's FlameGraph reads them: frames from the root to the leaf,
- * joined by ';', a space, a number. There is no escape for ';' within a name, so it becomes ':'. A
- * comparison has two numbers, base first, as difffolded.pl writes it.
- */
 
 static void put_line(struct buffer *out, const struct profile *p, const struct profile_tree *tree,
 		const struct path *path) {
@@ -28,8 +27,13 @@ static void put_numbers(struct buffer *out, const struct profile *p, uint64_t ba
 	buffer_printf(out, " %" PRIu64 "\n", ours);
 }
 
-bool folded_encode(struct buffer *out, const struct profile *p, enum profile_value value,
+bool folded_encode(struct buffer *out, const struct profile *p, const struct write_options *options,
 		struct err *err) {
+	enum profile_value value = options->shown;
+	if (!profile_knows(p, value)) {
+		return err_set(err, ERR_UNSUPPORTED, "the input does not contain %s",
+				profile_value_name(value));
+	}
 	struct arena scratch = {0};
 	struct path path = {0};
 	struct profile_tree tree;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Packs bytes as one member of gzip. */
 #include "formats/formats.h"
 
 #include <limits.h>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes the whole profile as JSON, version 1. docs/exports.md names the fields. Numbers that the
+ * profile does not have are null in the totals and absent in the stacks.
+ */
 #include "base/json.h"
 
 #include "formats/formats.h"
 #include "formats/write/text.h"
-
-/*
- * The whole profile as JSON; docs/exports.md names the fields. Numbers that the profile does not
- * have are null in the totals and absent in the stacks.
- */
 
 static void put_text(struct json *j, const char *key, const struct profile *p, uint32_t string) {
 	if (string) {
@@ -98,7 +97,9 @@ static void put_moments(struct json *j, const struct profile *p) {
 	json_close(j);
 }
 
-bool json_profile_encode(struct buffer *out, const struct profile *p, struct err *err) {
+bool json_profile_encode(struct buffer *out, const struct profile *p,
+		const struct write_options *options, struct err *err) {
+	(void)options;
 	struct json j = json_init(out);
 	json_open(&j, NULL, '{');
 	json_number(&j, "version", 1);

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "formats/formats.h"
-#include "formats/write/text.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-
 /*
- * massif.out, as valgrind's massif writes and ms_print reads it: at most a hundred snapshots of the
- * heap's size, some with a tree. The tree is upside down: its root are the allocation functions, the
- * children of a place are its callers. Branches under the threshold are gathered:
+ * Writes massif.out, which ms_print reads: at most a hundred snapshots of the heap's size, some
+ * with a tree. The tree is upside down: its root are the allocation functions, the children of a
+ * place are its callers. Branches under the threshold are gathered:
  *
  *   n2: 1500 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.
  *    n1: 1000 0x1234: make_row (app.cpp:12)
@@ -17,8 +11,13 @@
  *
  * A comparison has two snapshots, the peak of the base and ours.
  */
+#include "formats/formats.h"
+#include "formats/write/text.h"
 
-enum { DEEPEST = 500 }; // places in a tree, one below the other
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { SNAPSHOTS = 100, DEEPEST = 500 }; // places in a tree, one below the other
 
 struct weight {
 	uint32_t node; // the place looked at now: of the stack, from its innermost frame outwards
@@ -242,7 +241,7 @@ static bool put_moment(struct snapshots *s, uint32_t moment) {
 /** Evenly chosen moments, the peak among them, and the end. */
 static bool put_snapshots(struct snapshots *s) {
 	const struct profile *p = s->p;
-	uint32_t most = MASSIF_SNAPSHOTS - 2; // but the peak and the end
+	uint32_t most = SNAPSHOTS - 2; // but the peak and the end
 	uint32_t n = p->moments.n < most ? p->moments.n : most;
 	bool has_peak = profile_knows(p, PROFILE_PEAK_BYTES);
 	uint32_t peak = peak_moment(p);
@@ -269,14 +268,14 @@ static bool put_comparison(struct snapshots *s) {
 			put_peak(s, 1000000);
 }
 
-bool massif_encode(struct buffer *out, const struct profile *p,
-		const struct massif_options *options, struct err *err) {
+bool massif_encode(struct buffer *out, const struct profile *p, const struct write_options *options,
+		struct err *err) {
 	if (!profile_knows(p, PROFILE_PEAK_BYTES) &&
 			(p->is_diff || !profile_knows(p, PROFILE_LIVE_BYTES))) {
 		return err_set(err, ERR_UNSUPPORTED,
 				"the massif format needs the heap's size, which the input does not contain");
 	}
-	struct snapshots s = {.out = out, .p = p, .options = options};
+	struct snapshots s = {.out = out, .p = p, .options = &options->massif};
 	s.weights = arena_new(&s.scratch, struct weight, p->samples.n);
 	s.live = arena_new(&s.scratch, uint64_t, p->samples.n);
 	buffer_text(out, "desc: heaptrack\ncmd: ");

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "base/intern.h"
-#include "base/vec.h"
-#include "formats/formats.h"
-#include "formats/protobuf.h"
-
 /*
- * google/pprof's profile.proto. A Location is one address with all that was inlined there, so a run
- * of inlined nodes and the node they are inlined into become one:
+ * Writes google/pprof's profile.proto. A Location is one address with all that was inlined there,
+ * so a run of inlined nodes and the node they are inlined into become one:
  *
  *   nodes      main <- spike <- (make_row, inlined into spike) <- operator new
  *   locations  [main]  [make_row, spike]  [operator new]            lines innermost first
  *
  * A run is known by its innermost frame and the run without it; equal ones are one Location.
  */
+#include "base/intern.h"
+#include "base/vec.h"
+#include "formats/formats.h"
+#include "formats/protobuf.h"
 
 enum {
 	PROFILE_SAMPLE_TYPE = 1,
@@ -273,7 +272,7 @@ static void put_strings(struct writer *w) {
 	}
 }
 
-bool pprof_encode(struct buffer *out, const struct profile *p, enum profile_value shown,
+bool pprof_encode(struct buffer *out, const struct profile *p, const struct write_options *options,
 		struct err *err) {
 	struct writer w = {.out = out, .p = p};
 	bool ok = find_runs(&w) && find_functions(&w);
@@ -291,7 +290,7 @@ bool pprof_encode(struct buffer *out, const struct profile *p, enum profile_valu
 		for (uint32_t i = 1; i < w.functions.n; i++) {
 			put_function(&w, i);
 		}
-		put_head(&w, shown);
+		put_head(&w, options->shown);
 		put_strings(&w);
 	}
 	ok = ok && !w.failed && !out->failed;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes speedscope's file format: shared frames, and a "sampled" profile per value, the one to be
+ * shown first. The base of a comparison has profiles of its own.
+ */
 #include "base/json.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
-
-/*
- * speedscope's file format: shared frames, and a "sampled" profile per value, the one to be shown
- * first. The base of a comparison has profiles of its own.
- */
 
 static const struct {
 	enum profile_value value;
@@ -110,8 +109,8 @@ static void put_profiles(struct document *d, enum profile_value shown) {
 	json_close(&d->j);
 }
 
-bool speedscope_encode(struct buffer *out, const struct profile *p, enum profile_value shown,
-		struct err *err) {
+bool speedscope_encode(struct buffer *out, const struct profile *p,
+		const struct write_options *options, struct err *err) {
 	struct arena scratch = {0};
 	struct document d = {json_init(out), p, arena_new(&scratch, uint32_t, p->nodes.n), {0}, false};
 	d.failed = !d.parents;
@@ -124,7 +123,7 @@ bool speedscope_encode(struct buffer *out, const struct profile *p, enum profile
 	json_string(&d.j, "name", profile_text(p, p->command ? p->command : p->program));
 	json_number(&d.j, "activeProfileIndex", 0);
 	put_frames(&d);
-	put_profiles(&d, shown);
+	put_profiles(&d, options->shown);
 	json_close(&d.j);
 	path_finish(&d.path);
 	arena_finish(&scratch);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Frames as text, and the values of a tree, as several writers need them. */
 #include "formats/write/text.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What encoders of this folder share. Private to it.
+/** What writers share: names and places of frames as text, paths, sums of a tree. */
 
 #include "base/buffer.h"
 #include "formats/profile.h"

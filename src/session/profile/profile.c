@@ -17,19 +17,20 @@ struct filling {
 	uint32_t *stack_of_node; // per node of the recording, + 1
 };
 
+const uint32_t profile_value_recorded[N_PROFILE_VALUES] = {
+		[PROFILE_ALLOC_OBJECTS] = REC_ALLOCATIONS,
+		[PROFILE_ALLOC_BYTES] = REC_ALLOCATED_BYTES,
+		[PROFILE_TEMPORARY] = REC_TEMPORARY,
+		[PROFILE_PEAK_OBJECTS] = REC_PEAK_BLOCKS,
+		[PROFILE_PEAK_BYTES] = REC_PEAK_BYTES,
+		[PROFILE_LIVE_OBJECTS] = REC_LIVE_BLOCKS,
+		[PROFILE_LIVE_BYTES] = REC_LIVE_BYTES,
+};
+
 static uint32_t missing_of(const struct profile *p) {
-	static const uint32_t bits[N_PROFILE_VALUES] = {
-			[PROFILE_ALLOC_OBJECTS] = REC_ALLOCATIONS,
-			[PROFILE_ALLOC_BYTES] = REC_ALLOCATED_BYTES,
-			[PROFILE_TEMPORARY] = REC_TEMPORARY,
-			[PROFILE_PEAK_OBJECTS] = REC_PEAK_BLOCKS,
-			[PROFILE_PEAK_BYTES] = REC_PEAK_BYTES,
-			[PROFILE_LIVE_OBJECTS] = REC_LIVE_BLOCKS,
-			[PROFILE_LIVE_BYTES] = REC_LIVE_BYTES,
-	};
 	uint32_t missing = p->duration_ns && !p->has_no_clock ? 0 : REC_TIME;
 	for (int v = 0; v < N_PROFILE_VALUES; v++) {
-		missing |= profile_knows(p, (enum profile_value)v) ? 0 : bits[v];
+		missing |= profile_knows(p, (enum profile_value)v) ? 0 : profile_value_recorded[v];
 	}
 	return missing;
 }

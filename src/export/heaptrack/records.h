@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** A recording on its way into a file of KDE's heaptrack. */
+/** The records of a file of KDE's heaptrack, as the parts of this room write them. */
 
 #include "base/buffer.h"
 #include "base/vec.h"
 #include "engine/index.h"
 #include "export/export.h"
 
-/** An `a` record: a size at a trace. Of two alike the second is the twin (intervals.c). */
+/** An `a` record: a size at a trace. The second of two alike is the twin (intervals.c). */
 struct kde_out_info {
 	uint64_t size;
 	uint32_t node;
@@ -47,16 +47,23 @@ enum {
 	KDE_OUT_FIRST = 1, // has number 0 in the file
 };
 
-/** All of these note a failure in `o` and do nothing once there is one. */
+/** `o` keeps the first failure; none of the functions below does anything after it. */
+void kde_out_fail(struct kde_out *o, const struct err *err);
+void kde_out_fail_memory(struct kde_out *o);
+
+/** A record; text or numbers may be none. Hand on what was written. */
 void kde_out_line(struct kde_out *o, char kind, struct slice text, const uint64_t *numbers,
 		size_t n);
 
-void kde_out_fail_memory(struct kde_out *o);
+void kde_out_numbers(struct kde_out *o, char kind, const uint64_t *numbers, size_t n);
+void kde_out_flush(struct kde_out *o);
 
-/** What is the same for each file: the first lines, modules of raw ones, the tables. */
-void kde_out_head(struct kde_out *o);
+static inline uint64_t kde_out_page_bytes(const struct recording *r) {
+	return r->meta.page_bytes ? r->meta.page_bytes : 4096;
+}
 
-/** Time goes on: `c`, and `R` for samples that lie before. */
+/** `R`: what was resident, up to a moment. kde_out_time: `c` as well. */
+void kde_out_samples(struct kde_out *o, uint64_t time_ns);
 void kde_out_time(struct kde_out *o, uint64_t time_ns);
 
 /** The ordinal of a stack, written with all that it needs. */
@@ -72,7 +79,7 @@ uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_t
 /** A block of an info comes, `+`, or goes, `-`. */
 void kde_out_block(struct kde_out *o, char kind, uint32_t info);
 
-/** The events themselves: from a recording's own, from the file of KDE's it was, or its intervals. */
+/** The events: of the recording itself, of the file of KDE's that it was, or from its intervals. */
 void kde_out_events(struct kde_out *o, const struct trace_source *source);
 void kde_out_copy(struct kde_out *o);
 void kde_out_intervals(struct kde_out *o);

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/* Names, places and stacks are written right before their first use, as KDE's interpreter does. */
+#include "export/heaptrack/records.h"
+
+#include "formats/heaptrack.h"
+
+#include <stdlib.h>
+
+enum { FLUSH_BYTES = 256 << 10 };
+
+void kde_out_fail(struct kde_out *o, const struct err *err) {
+	if (!o->failed) {
+		o->err = *err;
+		o->failed = true;
+	}
+}
+
+void kde_out_fail_memory(struct kde_out *o) {
+	struct err err = {0};
+	(void)err_memory(&err);
+	kde_out_fail(o, &err);
+}
+
+void kde_out_flush(struct kde_out *o) {
+	struct err err = {0};
+	if (o->out.failed) {
+		kde_out_fail_memory(o);
+	} else if (!o->failed && !o->sink->write(o->sink->user, buffer_view(&o->out), &err)) {
+		kde_out_fail(o, &err);
+	}
+	buffer_clear(&o->out);
+}
+
+void kde_out_line(struct kde_out *o, char kind, struct slice text, const uint64_t *numbers,
+		size_t n) {
+	heaptrack_write(&o->out, kind, text, numbers, n);
+	if (o->out.size >= FLUSH_BYTES) {
+		kde_out_flush(o);
+	}
+}
+
+void kde_out_numbers(struct kde_out *o, char kind, const uint64_t *numbers, size_t n) {
+	kde_out_line(o, kind, (struct slice){0}, numbers, n);
+}
+
+// ---- time
+
+/** The peak is no sample, but known. */
+void kde_out_samples(struct kde_out *o, uint64_t time_ns) {
+	const struct recording *r = o->r;
+	uint64_t page = kde_out_page_bytes(r);
+	if (!o->has_peak && r->summary.peak_rss_bytes && r->summary.peak_rss_time_ns <= time_ns) {
+		uint64_t pages = r->summary.peak_rss_bytes / page;
+		kde_out_numbers(o, 'R', &pages, 1);
+		o->has_peak = true;
+	}
+	for (; o->next_sample < r->samples.n && r->samples.items[o->next_sample].time_ns <= time_ns;
+			o->next_sample++) {
+		uint64_t pages = r->samples.items[o->next_sample].rss_bytes / page;
+		kde_out_numbers(o, 'R', &pages, 1);
+	}
+}
+
+void kde_out_time(struct kde_out *o, uint64_t time_ns) {
+	kde_out_samples(o, time_ns);
+	uint64_t ms = time_ns / 1000000;
+	if (ms > o->time_ms) {
+		o->time_ms = ms;
+		kde_out_numbers(o, 'c', &ms, 1);
+	}
+}
+
+// ---- code
+
+static uint32_t string_of(struct kde_out *o, uint32_t id) {
+	if (id && !o->strings[id]) {
+		kde_out_line(o, 's', o->r->strings.items[id], NULL, 0);
+		o->strings[id] = ++o->n_strings;
+	}
+	return id ? o->strings[id] : 0;
+}
+
+static uint32_t module_of(struct kde_out *o, uint32_t module) {
+	uint32_t path = o->r->modules.items[module].path;
+	bool has_path = o->r->strings.items[path].size > 0;
+	return module ? string_of(o, has_path ? path : o->r->meta.exe) : 0;
+}
+
+/** An ip is the address of the call: the return address less one. */
+static uint64_t ip_of(const struct rec_location *l) {
+	return l->is_exact || l->pc == 0 ? l->pc : l->pc - 1;
+}
+
+static uint32_t mark_of(struct kde_out *o) {
+	if (!o->strings[0]) {
+		kde_out_line(o, 's', slice_of_text("(callers not recorded)"), NULL, 0);
+		o->strings[0] = ++o->n_strings;
+	}
+	return o->strings[0];
+}
+
+/** i: ip, module, and for each frame, the innermost first, function, file and line. */
+static uint32_t location_of(struct kde_out *o, uint32_t id) {
+	if (o->locations[id]) {
+		return o->locations[id];
+	}
+	const struct recording *r = o->r;
+	const struct rec_location *l = &r->locations.items[id];
+	uint32_t n_frames = l->is_mark ? 1 : l->n_frames;
+	uint64_t *numbers = calloc(2 + 3 * (size_t)n_frames, sizeof *numbers);
+	if (!numbers) {
+		kde_out_fail_memory(o);
+		return 0;
+	}
+	size_t n = 0;
+	numbers[n++] = ip_of(l);
+	numbers[n++] = module_of(o, l->module);
+	for (uint32_t i = 0; i < l->n_frames && !l->is_mark; i++) {
+		const struct rec_frame *f = &r->frames.items[l->first_frame + i];
+		numbers[n++] = string_of(o, f->function);
+		numbers[n++] = string_of(o, f->file);
+		numbers[n++] = f->line;
+	}
+	if (l->is_mark) {
+		numbers[n++] = mark_of(o);
+	} else if (n == 5 && numbers[3] == 0) {
+		n = numbers[2] ? 3 : 2; // no file: only the function, if there is one
+	}
+	kde_out_numbers(o, 'i', numbers, n);
+	free(numbers);
+	return o->locations[id] = ++o->n_locations;
+}
+
+static void put_trace(struct kde_out *o, uint32_t node) {
+	const struct rec_node *n = &o->r->nodes.items[node];
+	const struct rec_location *l = &o->r->locations.items[n->location];
+	uint64_t parent = o->nodes[n->parent];
+	bool is_nowhere = n->location == 0 || (o->is_raw && l->is_mark);
+	if (is_nowhere) {
+		o->nodes[node] = (uint32_t)parent; // its stack is its caller's
+		return;
+	}
+	uint64_t numbers[2] = {o->is_raw ? ip_of(l) : location_of(o, n->location), parent};
+	kde_out_numbers(o, 't', numbers, 2);
+	o->nodes[node] = ++o->n_nodes;
+}
+
+uint32_t kde_out_trace(struct kde_out *o, uint32_t node) {
+	o->path.n = 0;
+	for (uint32_t i = node; i && !o->nodes[i]; i = o->r->nodes.items[i].parent) {
+		uint32_t *step = vec_push(&o->path);
+		if (!step) {
+			kde_out_fail_memory(o);
+			return 0;
+		}
+		*step = i;
+	}
+	while (o->path.n) {
+		put_trace(o, o->path.items[--o->path.n]);
+	}
+	return o->nodes[node];
+}
+
+static uint64_t hash_info(uint32_t node, uint64_t size, bool is_twin) {
+	return hash_u64(size * 2 + is_twin + ((uint64_t)node << 34));
+}
+
+uint32_t kde_out_find(const struct kde_out *o, uint32_t node, uint64_t size, bool is_twin) {
+	uint64_t hash = hash_info(node, size, is_twin);
+	uint32_t at = index_first(&o->info_index, hash);
+	for (uint32_t i; (i = index_next(&o->info_index, hash, &at)) != INDEX_NONE;) {
+		const struct kde_out_info *info = &o->infos.items[i];
+		if (info->size == size && info->node == node && info->is_twin == is_twin) {
+			return i;
+		}
+	}
+	return KDE_OUT_NO_INFO;
+}
+
+uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_twin) {
+	uint32_t found = kde_out_find(o, node, size, is_twin);
+	if (found != KDE_OUT_NO_INFO) {
+		return found;
+	}
+	uint64_t hash = hash_info(node, size, is_twin);
+	uint64_t numbers[2] = {size, kde_out_trace(o, node)};
+	struct kde_out_info *info = index_reserve(&o->info_index, 1) ? vec_push(&o->infos) : NULL;
+	if (!info) {
+		kde_out_fail_memory(o);
+		return KDE_OUT_NO_INFO;
+	}
+	*info = (struct kde_out_info){size, node, is_twin};
+	uint32_t id = (uint32_t)o->infos.n - 1;
+	index_put(&o->info_index, hash, id);
+	kde_out_numbers(o, 'a', numbers, 2);
+	return id;
+}
+
+void kde_out_block(struct kde_out *o, char kind, uint32_t info) {
+	uint64_t number = info - KDE_OUT_FIRST;
+	kde_out_numbers(o, kind, &number, 1);
+}
