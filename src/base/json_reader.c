@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/json_reader.h"
 
+#include "base/text.h"
+
 static void fail(struct json_reader *j) {
 	j->failed = true;
 	j->at = j->end;
@@ -46,13 +48,6 @@ void json_enter(struct json_reader *j, char kind) {
 }
 
 // ---- texts
-
-static int hex_digit(uint8_t c) {
-	return c >= '0' && c <= '9'    ? c - '0'
-			: c >= 'a' && c <= 'f' ? c - 'a' + 10
-			: c >= 'A' && c <= 'F' ? c - 'A' + 10
-								   : -1;
-}
 
 static bool take_hex(struct json_reader *j, uint32_t *out) {
 	*out = 0;
@@ -201,7 +196,7 @@ struct number {
 	double value;   // without the sign
 };
 
-static bool is_digit(const struct json_reader *j) {
+static bool at_digit(const struct json_reader *j) {
 	return j->at < j->end && *j->at >= '0' && *j->at <= '9';
 }
 
@@ -209,13 +204,13 @@ static bool is_at(struct json_reader *j, char a, char b) {
 	return j->at < j->end && (*j->at == a || *j->at == b);
 }
 
-static void take_fraction(struct json_reader *j, struct number *n) {
+static void take_decimals(struct json_reader *j, struct number *n) {
 	j->at++;
 	double place = 0.1;
-	if (!is_digit(j)) {
+	if (!at_digit(j)) {
 		fail(j);
 	}
-	for (; is_digit(j); place /= 10) {
+	for (; at_digit(j); place /= 10) {
 		n->value += place * (*j->at++ - '0');
 	}
 	n->is_integer = false;
@@ -226,10 +221,10 @@ static void take_exponent(struct json_reader *j, struct number *n) {
 	bool is_negative = is_at(j, '-', '-');
 	j->at += is_at(j, '-', '+');
 	int exponent = 0;
-	if (!is_digit(j)) {
+	if (!at_digit(j)) {
 		fail(j);
 	}
-	for (; is_digit(j); j->at++) {
+	for (; at_digit(j); j->at++) {
 		exponent = exponent < 1000 ? exponent * 10 + (*j->at - '0') : exponent;
 	}
 	for (; exponent > 0; exponent--) {
@@ -245,7 +240,7 @@ static struct number take_any_number(struct json_reader *j) {
 	j->at += n.is_negative;
 	bool starts_with_zero = is_at(j, '0', '0');
 	const uint8_t *first = j->at;
-	for (; is_digit(j); j->at++) {
+	for (; at_digit(j); j->at++) {
 		unsigned digit = *j->at - '0';
 		n.value = n.value * 10 + digit;
 		if (__builtin_mul_overflow(n.whole, 10u, &n.whole) ||
@@ -257,7 +252,7 @@ static struct number take_any_number(struct json_reader *j) {
 		fail(j);
 	}
 	if (is_at(j, '.', '.')) {
-		take_fraction(j, &n);
+		take_decimals(j, &n);
 	}
 	if (is_at(j, 'e', 'E')) {
 		take_exponent(j, &n);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/print_exports.h"
 
+#include "base/text.h"
 #include "export/export.h"
 #include "sys/packer.h"
 
@@ -83,21 +84,10 @@ bool export_options_cost_type(struct export_options *o, const char *text, struct
 					text);
 }
 
-/** "1", "0.25": percent, without a locale. */
 bool export_options_threshold(struct export_options *o, const char *text, struct err *err) {
-	double value = 0, place = 1;
-	bool is_behind_point = false;
-	const char *c = text;
-	for (; (*c >= '0' && *c <= '9') || (*c == '.' && !is_behind_point); c++) {
-		if (*c == '.') {
-			is_behind_point = true;
-		} else {
-			place /= is_behind_point ? 10 : 1;
-			value = is_behind_point ? value + place * (*c - '0') : value * 10 + (*c - '0');
-		}
-	}
-	o->massif_threshold = value;
-	return (c > text && !*c && value <= 100) ||
+	struct slice rest = slice_of_text(text);
+	return (take_fraction(&rest, &o->massif_threshold) && rest.size == 0 &&
+				   o->massif_threshold <= 100) ||
 			err_set(err, ERR_USAGE, "--massif-threshold: invalid percentage \"%s\"", text);
 }
 

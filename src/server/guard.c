@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/guard.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -30,11 +32,6 @@ static bool is_token(const struct guard *g, struct slice text) {
 		different |= (unsigned)(text.data[i] ^ (uint8_t)g->token[i]);
 	}
 	return different == 0;
-}
-
-static bool starts_with(struct slice s, const char *text) {
-	size_t n = strlen(text);
-	return s.size >= n && memcmp(s.data, text, n) == 0;
 }
 
 /** The cookie line is "name=value; name=value". */

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "server/route.h"
 
+#include "base/text.h"
+
 /** A plain decimal number that fits, without sign, space or leading zeros. */
 static bool parse_id(struct slice s, uint32_t *out) {
 	uint64_t id = 0;
-	if (s.size == 0 || s.size > 10 || (s.size > 1 && s.data[0] == '0')) {
-		return false;
-	}
-	for (size_t i = 0; i < s.size; i++) {
-		if (s.data[i] < '0' || s.data[i] > '9') {
-			return false;
-		}
-		id = id * 10 + (uint64_t)(s.data[i] - '0');
-	}
+	bool ok = s.size > 0 && is_digit(s.data[0]) && (s.size == 1 || s.data[0] != '0') &&
+			take_decimal(&s, &id) && s.size == 0 && id <= UINT32_MAX;
 	*out = (uint32_t)id;
-	return id <= UINT32_MAX;
+	return ok;
 }
 
 struct route route_of(struct slice path) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/text.h"
 #include "symbols/names.h"
 #include "symbols/symbols.h"
 
@@ -102,8 +103,8 @@ static char *demangle_bounded(const char *name) {
 	return demangled;
 }
 
-static int hex_digit(uint8_t c) {
-	return isdigit(c) ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+static int capital_hex_digit(uint8_t c) {
+	return islower(c) ? -1 : hex_digit(c);
 }
 
 /** "foo__module_208", "foo__module_u208": the length of foo; else 0. */
@@ -133,8 +134,8 @@ const char *names_nim(struct slice name, struct arena *arena) {
 	// Operators are written as X and two digits: X5BX5D is []
 	char *to = text;
 	for (size_t i = 0; i < size; i++) {
-		int high = i + 2 < size && name.data[i] == 'X' ? hex_digit(name.data[i + 1]) : -1;
-		int low = i + 2 < size ? hex_digit(name.data[i + 2]) : -1;
+		int high = i + 2 < size && name.data[i] == 'X' ? capital_hex_digit(name.data[i + 1]) : -1;
+		int low = i + 2 < size ? capital_hex_digit(name.data[i + 2]) : -1;
 		if (i + 2 < size && high >= 0 && low >= 0 && ispunct(high << 4 | low)) {
 			*to++ = (char)(high << 4 | low);
 			i += 2;

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/radix.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "sys/file.h"
 
@@ -38,8 +39,7 @@ static struct slice without_usr(struct slice path) {
 static bool may_be_code(struct slice path) {
 	static const char *const folders[] = {"/lib", "/bin/", "/sbin/", "/games/", "/opt/"};
 	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-		size_t n = strlen(folders[i]);
-		if (path.size > n && memcmp(path.data, folders[i], n) == 0) {
+		if (path.size > strlen(folders[i]) && starts_with(path, folders[i])) {
 			return true;
 		}
 	}
@@ -61,27 +61,10 @@ static bool read_below_root(const struct packages *p, const char *path, struct b
 	return file_read_whole(full, out, DATABASE_MAX_BYTES, NULL);
 }
 
-/** Take the first line off, without its end. False: there is none. */
-static bool next_line(struct slice *rest, struct slice *line) {
-	if (rest->size == 0) {
-		return false;
-	}
-	const uint8_t *end = memchr(rest->data, '\n', rest->size);
-	size_t n = end ? (size_t)(end - rest->data) : rest->size;
-	size_t skip = n + (end != NULL);
-	*line = slice_of(rest->data, n);
-	*rest = slice_of(rest->data + skip, rest->size - skip);
-	return true;
-}
-
 /** The value behind "Name: "; false: another field. */
 static bool is_field(struct slice line, const char *name, struct slice *value) {
-	size_t n = strlen(name);
-	if (line.size < n || memcmp(line.data, name, n) != 0) {
-		return false;
-	}
-	*value = slice_of(line.data + n, line.size - n);
-	return true;
+	*value = line;
+	return take_prefix(value, name);
 }
 
 // ---- dpkg

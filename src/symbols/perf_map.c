@@ -1,37 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/perf_map.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
 
-static int digit_of(uint8_t c) {
-	return c >= '0' && c <= '9'    ? c - '0'
-			: c >= 'a' && c <= 'f' ? c - 'a' + 10
-			: c >= 'A' && c <= 'F' ? c - 'A' + 10
-								   : -1;
-}
-
-/** A hex number and the blanks behind it. False: there is none, or it is too large. */
+/** A hexadecimal number and the spaces after it. False: there is none, or it is too large. */
 static bool take_number(struct slice *line, uint64_t *out) {
-	size_t i = line->size > 2 && line->data[0] == '0' && (line->data[1] | 0x20) == 'x' ? 2 : 0;
-	size_t first = i;
-	uint64_t value = 0;
-	for (int digit; i < line->size && (digit = digit_of(line->data[i])) >= 0; i++) {
-		if (value >> 60) {
-			return false;
-		}
-		value = value << 4 | (uint64_t)digit;
-	}
-	if (i == first || i == line->size || line->data[i] != ' ') {
-		return false;
-	}
-	while (i < line->size && line->data[i] == ' ') {
-		i++;
-	}
-	*line = slice_of(line->data + i, line->size - i);
-	*out = value;
-	return true;
+	bool ok = line->size > 0 && hex_digit(*line->data) >= 0 && take_hexadecimal(line, out) &&
+			starts_with(*line, " ");
+	*line = skip_spaces(*line);
+	return ok;
 }
 
 bool perf_map_line(struct slice line, uint64_t at, struct perf_map_entry *out) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/text.h"
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 
@@ -9,11 +10,6 @@
 // intervals fills all curves, as differences first, then summed up.
 
 enum { LARGEST = 16 }; // per order
-
-static bool starts_with(struct slice s, const char *text) {
-	size_t n = strlen(text);
-	return s.size >= n && memcmp(s.data, text, n) == 0;
-}
 
 static bool is_noisy_function(const struct name *f) {
 	static const char *const noisy[] = {"_IO_", "_dl_", "__nss", "__gconv", "_nl_", "setlocale",

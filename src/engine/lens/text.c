@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "base/text.h"
+
 #include "base/buffer.h"
 #include "engine/lens.h"
 #include "engine/lens/time.h"
@@ -17,13 +19,6 @@ struct reader {
 	struct lens_text *texts;
 	struct slice *focus, *hide, *threads;
 };
-
-static int hex_digit(uint8_t c) {
-	return c >= '0' && c <= '9'    ? c - '0'
-			: c >= 'a' && c <= 'f' ? c - 'a' + 10
-			: c >= 'A' && c <= 'F' ? c - 'A' + 10
-								   : -1;
-}
 
 /** The value without its percent signs, in the arena. */
 static bool decode(struct reader *rd, struct slice value, struct slice *out) {

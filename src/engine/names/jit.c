@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/text.h"
 #include "engine/names/parts.h"
 
 // What JIT compilers call the code that they make, as it stands in the map that they write for perf:
@@ -9,15 +10,6 @@
 //   Builtin:ArrayMap  RegExp:a(b+)c        V8's own
 //
 // The place is a part of the name: here it becomes file and line. Everything borrows from the name.
-
-static bool take(struct slice *s, const char *prefix) {
-	size_t n = strlen(prefix);
-	if (s->size < n || memcmp(s->data, prefix, n) != 0) {
-		return false;
-	}
-	*s = slice_of(s->data + n, s->size - n);
-	return true;
-}
 
 /** ":12" at the end of a text; 0: it has none. */
 static uint32_t take_last_number(struct slice *s) {
@@ -51,7 +43,7 @@ static bool read_v8(struct slice s, struct name *out) {
 			"Callback:"};
 	bool is_v8 = false;
 	for (size_t i = 0; !is_v8 && i < sizeof kinds / sizeof *kinds; i++) {
-		is_v8 = take(&s, kinds[i]);
+		is_v8 = take_prefix(&s, kinds[i]);
 	}
 	if (!is_v8) {
 		return false;
@@ -73,7 +65,7 @@ static bool read_v8(struct slice s, struct name *out) {
 	out->function = slice_of(place.data, at);
 	out->file = at < place.size ? slice_of(place.data + at + 1, place.size - at - 1)
 								: (struct slice){0};
-	(void)take(&out->file, "file://");
+	(void)take_prefix(&out->file, "file://");
 	out->line = out->file.size ? line : 0;
 	if (out->function.size == 0) {
 		bool is_whole_file = line == 1 && column <= 1;
@@ -83,7 +75,7 @@ static bool read_v8(struct slice s, struct name *out) {
 }
 
 static bool read_python(struct slice s, struct name *out) {
-	const uint8_t *colon = take(&s, "py::") && s.size ? memchr(s.data, ':', s.size) : NULL;
+	const uint8_t *colon = take_prefix(&s, "py::") && s.size ? memchr(s.data, ':', s.size) : NULL;
 	if (!colon || colon == s.data) {
 		return false;
 	}
@@ -102,7 +94,7 @@ void names_jit_read(struct name *out) {
 
 struct slice names_jit_package(const struct name *f) {
 	struct slice rest = f->file;
-	return take(&rest, "node:") ? slice_of_text("node") : path_base(f->file);
+	return take_prefix(&rest, "node:") ? slice_of_text("node") : path_base(f->file);
 }
 
 enum code names_jit_code(const struct name *f, enum code otherwise) {
@@ -110,7 +102,7 @@ enum code names_jit_code(const struct name *f, enum code otherwise) {
 			"Handler:", "Bytecode:"};
 	struct slice s = f->function;
 	for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++) {
-		if (take(&s, runtime[i])) {
+		if (take_prefix(&s, runtime[i])) {
 			return CODE_RUNTIME;
 		}
 	}

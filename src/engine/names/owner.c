@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/names/owner.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -13,11 +15,6 @@ struct rule {
 	uint8_t how;  // enum how
 	uint8_t code; // enum code
 };
-
-static bool starts_with(struct slice s, const char *prefix) {
-	size_t n = strlen(prefix);
-	return s.size >= n && memcmp(s.data, prefix, n) == 0;
-}
 
 static bool contains(struct slice s, const char *part) {
 	return s.size > 0 && memmem(s.data, s.size, part, strlen(part)) != NULL;

@@ -2,7 +2,7 @@
 /* Takes a frame apart from its end: place, address, name. */
 #include "formats/read/place.h"
 
-#include "formats/read/lines.h"
+#include "base/text.h"
 
 /** ":12" off the end. */
 static bool take_last_number(struct slice *s, uint32_t *out) {

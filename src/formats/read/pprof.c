@@ -4,11 +4,11 @@
  * collected first and sorted by id; then the samples are read. A Location's lines are innermost
  * first, the last is the function that the others were inlined into.
  */
+#include "base/text.h"
 #include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/maker.h"
 #include "formats/protobuf.h"
-#include "formats/read/lines.h"
 
 #include <stdlib.h>
 

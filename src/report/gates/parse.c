@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/text.h"
 #include "report/gates.h"
 
 #include <stdio.h>
@@ -16,30 +17,17 @@ static const struct {
 		[GATE_LOST] = {"lost", false},
 };
 
-static bool take_text(const char **at, const char *text) {
-	size_t n = strlen(text);
-	bool is_there = strncmp(*at, text, n) == 0;
-	*at += is_there ? n : 0;
-	return is_there;
-}
-
-static void skip_spaces(const char **at) {
-	while (**at == ' ') {
-		(*at)++;
-	}
-}
-
 /** The longest name that stands here. */
-static bool take_name(const char **at, enum gate_number *out) {
+static bool take_name(struct slice *s, enum gate_number *out) {
 	size_t longest = 0;
 	for (int i = 0; i < N_GATE_NUMBERS; i++) {
 		size_t n = strlen(numbers[i].name);
-		if (n > longest && strncmp(*at, numbers[i].name, n) == 0) {
+		if (n > longest && starts_with(*s, numbers[i].name)) {
 			longest = n;
 			*out = (enum gate_number)i;
 		}
 	}
-	*at += longest;
+	*s = slice_of(s->data + longest, s->size - longest);
 	return longest > 0;
 }
 
@@ -60,69 +48,50 @@ static void put_names(char *out, size_t size, bool of_shares) {
 	}
 }
 
-static bool take_operator(const char **at, struct gate *g) {
-	g->is_below = **at == '<';
-	if (**at != '<' && **at != '>') {
+static bool take_operator(struct slice *s, struct gate *g) {
+	g->is_below = take_prefix(s, "<");
+	if (!g->is_below && !take_prefix(s, ">")) {
 		return false;
 	}
-	(*at)++;
-	g->or_equal = take_text(at, "=");
+	g->or_equal = take_prefix(s, "=");
 	return true;
 }
 
-/** "1", "2.5": without a locale. */
-static bool take_value(const char **at, double *out) {
-	const char *first = *at;
-	*out = 0;
-	for (; **at >= '0' && **at <= '9'; (*at)++) {
-		*out = *out * 10 + (**at - '0');
-	}
-	if (**at == '.') {
-		(*at)++;
-		for (double place = 0.1; **at >= '0' && **at <= '9'; (*at)++, place /= 10) {
-			*out += place * (**at - '0');
-		}
-	}
-	return *at > first && *at - first < 20;
-}
-
 /** "k", "MB", "GiB", "%". */
-static bool take_unit(const char **at, struct gate *g, bool is_more) {
+static void take_unit(struct slice *s, struct gate *g, bool is_more) {
 	static const char units[] = "kMGT";
 	g->limit = is_more ? GATE_MORE : GATE_ABSOLUTE;
-	if (take_text(at, "%")) {
+	if (take_prefix(s, "%")) {
 		g->limit = is_more ? GATE_MORE_SHARE : GATE_SHARE;
 		g->value /= 100;
-		return true;
+		return;
 	}
-	const char *unit = **at ? strchr(units, **at == 'K' ? 'k' : **at) : NULL;
+	const char *unit = s->size ? strchr(units, *s->data == 'K' ? 'k' : *s->data) : NULL;
 	if (unit) {
-		(*at)++;
-		double step = take_text(at, "i") ? 1024 : 1000;
+		*s = slice_of(s->data + 1, s->size - 1);
+		double step = take_prefix(s, "i") ? 1024 : 1000;
 		for (const char *u = units; u <= unit; u++) {
 			g->value *= step;
 		}
 	}
-	(void)take_text(at, "B");
-	return true;
+	(void)take_prefix(s, "B");
 }
 
 bool gate_parse(struct gate *g, const char *text, struct err *err) {
-	const char *at = text;
+	struct slice rest = skip_spaces(slice_of_text(text));
 	char list[200];
 	*g = (struct gate){.text = text};
-	skip_spaces(&at);
-	if (!take_name(&at, &g->number)) {
+	if (!take_name(&rest, &g->number)) {
 		put_names(list, sizeof list, false);
 		return err_set(err, ERR_USAGE, "--fail-if: invalid gate \"%s\"; begin with %s", text, list);
 	}
-	skip_spaces(&at);
-	bool ok = take_operator(&at, g);
-	skip_spaces(&at);
-	bool is_more = take_text(&at, "+");
-	ok = ok && take_value(&at, &g->value) && take_unit(&at, g, is_more);
-	skip_spaces(&at);
-	if (!ok || *at) {
+	rest = skip_spaces(rest);
+	bool ok = take_operator(&rest, g);
+	rest = skip_spaces(rest);
+	bool is_more = take_prefix(&rest, "+");
+	ok = ok && take_fraction(&rest, &g->value);
+	take_unit(&rest, g, is_more);
+	if (!ok || skip_spaces(rest).size > 0) {
 		return err_set(err, ERR_USAGE,
 				"--fail-if: invalid gate \"%s\"; use e.g. 'peak>500M', 'temporary>30%%', "
 				"'allocations>+5%%' or 'never-freed>+1M'",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/intern.h"
+#include "base/text.h"
 #include "elf/image.h"
 #include "session/profile/profile.h"
 #include "sys/reader.h"
@@ -171,15 +172,11 @@ static uint64_t bias_of(const struct profile *p, const struct profile_mapping *m
 	return bias;
 }
 
-static unsigned hex_of(uint8_t c) {
-	return c >= '0' && c <= '9' ? c - '0' + 0u : c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16u;
-}
-
 static void put_build_id(struct rec_module *m, struct slice text) {
 	size_t most = sizeof m->build_id;
 	for (size_t i = 0; i + 1 < text.size && i / 2 < most; i += 2) {
-		unsigned high = hex_of(text.data[i]), low = hex_of(text.data[i + 1]);
-		if (high > 15 || low > 15) {
+		int high = hex_digit(text.data[i]), low = hex_digit(text.data[i + 1]);
+		if (high < 0 || low < 0) {
 			m->build_id_bytes = 0;
 			return;
 		}
