@@ -4,6 +4,17 @@
 #include <stdbool.h>
 #include <string.h>
 
+struct slice path_base(struct slice path) {
+	const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
+	size_t skip = slash ? (size_t)(slash + 1 - path.data) : 0;
+	return slice_of(path.data + skip, path.size - skip);
+}
+
+const char *path_base_name(const char *path) {
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
 /** Drop the last part of the path in [start, to), unless there is none or it is "..". */
 static char *drop_last(char *start, char *to) {
 	char *last = to;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/path.h"
 #include "cli/cli.h"
 #include "sys/file.h"
 #include "sys/own_limits.h"
@@ -22,7 +23,7 @@ static const struct command {
 enum { LINKS_MAX = 40 };
 
 static const struct command *find_command(const char *path) {
-	const char *name = file_base_name(path);
+	const char *name = path_base_name(path);
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
 		if (strcmp(name, commands[i].name) == 0) {
 			return &commands[i];

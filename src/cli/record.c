@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/path.h"
 #include "base/visible.h"
 #include "cli/analyze.h"
 #include "cli/beside.h"
@@ -357,7 +358,7 @@ static bool is_recording(const char *name) {
 	if (access(name, F_OK) != 0 || access(name, X_OK) == 0) {
 		return false;
 	}
-	return strstr(file_base_name(name), "heaptrack.") || session_knows(name);
+	return strstr(path_base_name(name), "heaptrack.") || session_knows(name);
 }
 
 int cli_heaptrack(int argc, char **argv) {

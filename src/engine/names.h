@@ -8,6 +8,7 @@
  */
 
 #include "base/err.h"
+#include "base/path.h"
 #include "engine/naming_rules.h"
 #include "trace/recording.h"
 
@@ -88,6 +89,3 @@ struct stack_walk stack_walk_init(const struct recording *r, const struct names 
 
 /** The next frame, or NULL behind the outermost. */
 const struct name *stack_walk_next(struct stack_walk *w);
-
-/** The last part of a path: "/a/b.c" gives "b.c". */
-struct slice path_base(struct slice path);

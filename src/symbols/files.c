@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/files.h"
 
+#include "base/path.h"
 #include "symbols/debuginfod.h"
 #include "symbols/xz.h"
 
@@ -37,11 +38,6 @@ static bool try_path(struct search *s, const char *fmt, ...) {
 	return ok;
 }
 
-static const char *base_name(const char *path) {
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 /** The folder of a path, for "%.*s": without its last slash; "." if there is none. */
 static struct slice folder_of(const char *path) {
 	const char *slash = strrchr(path, '/');
@@ -76,7 +72,7 @@ static bool find_image(struct search *s, const struct symbols_options *o,
 		return false;
 	}
 	for (const char *const *p = list_or_empty(o->extra_paths); *p; p++) {
-		if (try_path(s, "%s/%s", *p, base_name(path))) {
+		if (try_path(s, "%s/%s", *p, path_base_name(path))) {
 			return true;
 		}
 	}
@@ -168,8 +164,8 @@ static bool find_alternate(struct search *s, const struct symbols_options *o,
 		return true;
 	}
 	for (const char *const *p = list_or_empty(o->debug_paths); *p; p++) {
-		if (try_path(s, "%s/%s", *p, base_name(path)) ||
-				try_path(s, "%s/.dwz/%s", *p, base_name(path))) {
+		if (try_path(s, "%s/%s", *p, path_base_name(path)) ||
+				try_path(s, "%s/.dwz/%s", *p, path_base_name(path))) {
 			return true;
 		}
 	}
@@ -249,11 +245,11 @@ bool module_files_open_split(struct mapped_file *out, const struct symbols_optio
 	}
 	struct slice beside = folder_of(module_path);
 	if (try_path(&s, "%.*s/%s", SLICE_ARG(beside), name) ||
-			try_path(&s, "%.*s/%s", SLICE_ARG(beside), base_name(name))) {
+			try_path(&s, "%.*s/%s", SLICE_ARG(beside), path_base_name(name))) {
 		return true;
 	}
 	for (const char *const *p = list_or_empty(options->debug_paths); *p; p++) {
-		if (try_path(&s, "%s/%s", *p, base_name(name))) {
+		if (try_path(&s, "%s/%s", *p, path_base_name(name))) {
 			return true;
 		}
 	}
@@ -270,7 +266,7 @@ bool module_files_open_package(struct mapped_file *out, const struct module_file
 		}
 	}
 	for (const char *const *p = list_or_empty(options->debug_paths); *p; p++) {
-		if (try_path(&s, "%s/%s.dwp", *p, base_name(module_path))) {
+		if (try_path(&s, "%s/%s.dwp", *p, path_base_name(module_path))) {
 			return true;
 		}
 	}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sys/file.h"
 
+#include "base/path.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -167,11 +169,6 @@ bool file_lock(int fd) {
 	return syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-const char *file_base_name(const char *path) {
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 char *file_link_target(const char *path, struct arena *arena) {
 	char target[PATH_MAX];
 	ssize_t n = readlink(path, target, sizeof target);
@@ -187,7 +184,7 @@ char *file_link_next(const char *path, struct arena *arena) {
 	if (n <= 0) {
 		return NULL;
 	}
-	int folder = target[0] == '/' ? 0 : (int)(file_base_name(path) - path);
+	int folder = target[0] == '/' ? 0 : (int)(path_base_name(path) - path);
 	int size = snprintf(next, sizeof next, "%.*s%.*s", folder, path, (int)n, target);
 	return size < (int)sizeof next ? arena_text(arena, slice_of_text(next)) : NULL;
 }

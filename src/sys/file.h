@@ -49,9 +49,6 @@ bool file_is_one(const char *a, const char *b);
  */
 bool file_lock(int fd);
 
-/** The last part of a path: what follows the last slash. */
-const char *file_base_name(const char *path);
-
 /** The path that the symbolic link at `path` leads to, one step; NULL: it is none. In `arena`. */
 char *file_link_next(const char *path, struct arena *arena);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/path.h"
 #include "collector/watch/exec_watch.h"
 #include "sys/file.h"
 
@@ -123,7 +124,7 @@ static void test_one_without_the_recorder_is_not_taken_for_the_one_before(void *
 	let_it_exec(f);
 	assert_int_equal(look(f, 1, MS), EXEC_NOTHING_NEW);
 	f->watch.is_absent = true;
-	f->modules[1] = file_base_name(f->watch.path);
+	f->modules[1] = path_base_name(f->watch.path);
 	assert_true(exec_watch_end(&f->watch, 1));
 	memcpy(f->watch.previous, f->watch.path, sizeof f->watch.previous);
 	assert_true(exec_watch_end(&f->watch, 1));

@@ -36,9 +36,23 @@ static void paths_become_normal(void **state) {
 	arena_finish(&arena);
 }
 
+static void base_names_are_last_parts(void **state) {
+	(void)state;
+	static const struct {
+		const char *path, *base;
+	} samples[] = {{"/a/b.c", "b.c"}, {"b", "b"}, {"a/", ""}, {"", ""}};
+	for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+		struct slice path = slice_of_text(samples[i].path);
+		assert_string_equal(path_base_name(samples[i].path), samples[i].base);
+		assert_true(slice_equal(path_base(path), slice_of_text(samples[i].base)));
+	}
+	assert_int_equal(path_base((struct slice){0}).size, 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(paths_become_normal),
+			cmocka_unit_test(base_names_are_last_parts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

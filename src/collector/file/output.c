@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collector/file/output.h"
 
+#include "base/path.h"
 #include "sys/file.h"
 
 #include <errno.h>
@@ -271,7 +272,7 @@ static bool open_named(struct output *o, const struct output_request *request, s
 
 static bool open_default(struct output *o, const struct output_request *request, struct err *err) {
 	char folder[PATH_MAX], name[NAME_MAX];
-	(void)snprintf(name, sizeof name, "heaptrack.%.200s.%d.zst", file_base_name(request->program),
+	(void)snprintf(name, sizeof name, "heaptrack.%.200s.%d.zst", path_base_name(request->program),
 			(int)request->pid);
 	struct err here = {0};
 	if (getcwd(folder, sizeof folder)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collector/launch/elf.h"
 
+#include "base/path.h"
 #include "injector/find.h"
 #include "sys/file.h"
 
@@ -118,7 +119,7 @@ static bool is_loader_name(int fd) {
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	ssize_t n = readlink(link, path, sizeof path - 1);
 	path[n > 0 ? n : 0] = 0;
-	const char *name = file_base_name(path);
+	const char *name = path_base_name(path);
 	return strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0;
 }
 

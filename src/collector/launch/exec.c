@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collector/launch/exec.h"
 
+#include "base/path.h"
 #include "collector/launch/elf.h"
 #include "sys/file.h"
 #include "wire/segment.h"
@@ -42,7 +43,7 @@ bool launch_exec_is_ours(pid_t pid, enum injector_start *start) {
 	if (!elf.is_ours || elf.is_torn || elf.is_loader || elf.sanitizer) {
 		return false;
 	}
-	bool has_glibc = elf.has_loader && strncmp(file_base_name(elf.loader), "ld-musl", 7) != 0;
+	bool has_glibc = elf.has_loader && strncmp(path_base_name(elf.loader), "ld-musl", 7) != 0;
 	*start = has_glibc ? INJECTOR_AT_LOAD : INJECTOR_AT_EXEC;
 	return !has_glibc || elf.has_allocator || !is_preloaded(pid);
 }

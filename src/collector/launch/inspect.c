@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/buffer.h"
+#include "base/path.h"
 #include "collector/launch.h"
 #include "collector/launch/elf.h"
 #include "sys/file.h"
@@ -83,7 +84,7 @@ static bool gains_rights(int fd, const struct stat *s, const char **how) {
 static bool starts_others(const char *path) {
 	static const char *const names[] = {"su", "sudo", "doas", "pkexec", "runuser", "newgrp", "sg"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (strcmp(file_base_name(path), names[i]) == 0) {
+		if (strcmp(path_base_name(path), names[i]) == 0) {
 			return true;
 		}
 	}
@@ -91,7 +92,7 @@ static bool starts_others(const char *path) {
 }
 
 static bool is_musl(const struct launch_elf *elf) {
-	return strncmp(file_base_name(elf->loader), "ld-musl", 7) == 0;
+	return strncmp(path_base_name(elf->loader), "ld-musl", 7) == 0;
 }
 
 static bool note_image(struct launch *l, const char *path, enum launch_verdict verdict,
@@ -191,7 +192,7 @@ static bool judge_script(struct launch *l, const char *path, char *line, int dep
 	if (!judge_named(l, interpreter, path, depth + 1, arena)) {
 		return false;
 	}
-	if (l->verdict != LAUNCH_RECORDED || !rest || strcmp(file_base_name(interpreter), "env") != 0) {
+	if (l->verdict != LAUNCH_RECORDED || !rest || strcmp(path_base_name(interpreter), "env") != 0) {
 		return true;
 	}
 	rest += strspn(rest, " \t");
@@ -220,7 +221,7 @@ static bool judge_open_file(struct launch *l, const char *path, int fd, int dept
 		return say(l, arena, LAUNCH_REFUSED, 126,
 				"\"%s\" is %s, so the system does not load the recorder; record a plain copy: cp "
 				"\"%s\" /tmp/ && heaptrack \"/tmp/%s\"",
-				path, how, path, file_base_name(path));
+				path, how, path, path_base_name(path));
 	}
 	char line[512] = "";
 	size_t got;
@@ -290,7 +291,7 @@ const char *launch_find_recorder(struct arena *arena, struct err *err) {
 		(void)err_system(err, errno, "cannot locate heaptrack's own executable (/proc/self/exe)");
 		return NULL;
 	}
-	size_t folder = (size_t)(file_base_name(exe) - exe);
+	size_t folder = (size_t)(path_base_name(exe) - exe);
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		char path[PATH_MAX], real[PATH_MAX];
 		(void)snprintf(path, sizeof path, "%.*s%s%s", (int)folder, exe, places[i], RECORDER_NAME);

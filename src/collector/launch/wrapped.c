@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/path.h"
 #include "collector/launch.h"
 #include "sys/file.h"
 
@@ -85,7 +86,7 @@ static int find_program(const struct wrapper *w, char *const *argv) {
 }
 
 int launch_wrapped(char *const *argv) {
-	const char *name = file_base_name(argv[0]);
+	const char *name = path_base_name(argv[0]);
 	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
 		if (strcmp(name, wrappers[i].name) == 0) {
 			return find_program(&wrappers[i], argv);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/path.h"
 #include "base/vec.h"
 #include "collector/run/parts.h"
 #include "sys/file.h"
@@ -197,7 +198,7 @@ static bool has_module(void *user, uint32_t image, const char *name) {
 	const struct run *run = user;
 	for (uint32_t id = 1; id <= run->tries.n_modules; id++) {
 		const struct wire_module *m = tries_module(&run->tries, id);
-		if (m && m->image == image && strcmp(file_base_name(m->path), name) == 0) {
+		if (m && m->image == image && strcmp(path_base_name(m->path), name) == 0) {
 			return true;
 		}
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collector/watch/children.h"
 
+#include "base/path.h"
 #include "base/vec.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -45,7 +46,7 @@ static struct child *add(struct children *c) {
 // Programs that start themselves again by /proc/self/exe are called "exe" by the kernel
 static void choose_name(struct child *child) {
 	if (strcmp(child->name, "exe") == 0 && child->exe[0]) {
-		const char *base = file_base_name(child->exe);
+		const char *base = path_base_name(child->exe);
 		size_t n = strnlen(base, sizeof child->name - 1);
 		memcpy(child->name, base, n);
 		child->name[n] = 0;

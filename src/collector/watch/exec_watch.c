@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collector/watch/exec_watch.h"
 
+#include "base/path.h"
 #include "sys/file.h"
 
 #include <stdio.h>
@@ -50,12 +51,12 @@ static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
 	if (strcmp(w->previous, w->path) == 0) {
 		return n_images < w->n_programs; // both have the same modules, but not the same image
 	}
-	bool has_own = w->has_module(w->user, n_images, file_base_name(w->path));
+	bool has_own = w->has_module(w->user, n_images, path_base_name(w->path));
 	if (w->is_absent) {
 		return !has_own; // unless it was put into it later
 	}
 	return w->n_last == n_images && w->previous[0] && !has_own &&
-			w->has_module(w->user, n_images, file_base_name(w->previous));
+			w->has_module(w->user, n_images, path_base_name(w->previous));
 }
 
 static bool is_time(const struct exec_watch *w, uint32_t n_images, uint64_t now_ns) {

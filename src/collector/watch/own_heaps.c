@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collector/watch/own_heaps.h"
 
+#include "base/path.h"
 #include "base/vec.h"
 #include "injector/find.h"
 #include "sys/clock.h"
@@ -15,7 +16,7 @@
 enum { LOOK_COST = 100 }; // looking takes a 100th of the time, at most
 
 static bool is_libc(const char *path) {
-	const char *name = file_base_name(path);
+	const char *name = path_base_name(path);
 	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2.", 7) == 0;
 }
 

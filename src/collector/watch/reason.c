@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collector/watch/reason.h"
 
+#include "base/path.h"
 #include "sys/file.h"
 #include "wire/segment.h"
 
@@ -127,7 +128,7 @@ static enum rec_why look_at_environment(struct reason_context *c, pid_t pid) {
 	if (block) {
 		const char *segment = find_variable(block, bytes, SEGMENT_ENV);
 		const char *preload = find_variable(block, bytes, "LD_PRELOAD");
-		if (!preload || !strstr(preload, file_base_name(c->recorder))) {
+		if (!preload || !strstr(preload, path_base_name(c->recorder))) {
 			why = preload ? REC_WHY_PRELOAD : REC_WHY_ENVIRONMENT;
 		} else if (!segment || strcmp(segment, c->segment) != 0) {
 			why = REC_WHY_ENVIRONMENT;

@@ -8,15 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct slice path_base(struct slice path) {
-	const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
-	if (!slash) {
-		return path;
-	}
-	size_t skip = (size_t)(slash + 1 - path.data);
-	return slice_of(path.data + skip, path.size - skip);
-}
-
 static struct slice text(const struct recording *r, uint32_t id) {
 	return r->strings.items[id];
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/names/owner.h"
 
+#include "base/path.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -41,11 +42,6 @@ static enum code first(const struct rule *rules, size_t n, struct slice s) {
 
 static struct slice behind(struct slice s, size_t n) {
 	return n < s.size ? slice_of(s.data + n, s.size - n) : (struct slice){0};
-}
-
-static struct slice base_name(struct slice path) {
-	const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
-	return slash ? behind(path, (size_t)(slash + 1 - path.data)) : path;
 }
 
 // Where the system, the language distributions and the package managers keep sources
@@ -198,7 +194,7 @@ static const struct rule module_paths[] = {
 };
 
 enum code owner_of_module(struct slice path) {
-	enum code code = FIRST(runtime_modules, base_name(path));
+	enum code code = FIRST(runtime_modules, path_base(path));
 	return code ? code : FIRST(module_paths, path);
 }
 
@@ -241,21 +237,21 @@ bool owner_is_of_system(struct slice path) {
 
 bool owner_is_in_prefix_of(struct slice exe, struct slice path) {
 	static const char bin[] = "/bin/", lib[] = "/lib/";
-	size_t name = base_name(exe).size, n = sizeof bin - 1;
+	size_t name = path_base(exe).size, n = sizeof bin - 1;
 	if (exe.size < name + n || memcmp(exe.data + exe.size - name - n, bin, n) != 0) {
 		return false;
 	}
 	struct slice prefix = slice_of(exe.data, exe.size - name - n);
 	// What people build themselves lies there, too
 	return prefix.size > 0 && !slice_equal(prefix, slice_of_text("/usr/local")) &&
-			path.size == prefix.size + n + base_name(path).size &&
+			path.size == prefix.size + n + path_base(path).size &&
 			memcmp(path.data, prefix.data, prefix.size) == 0 &&
 			memcmp(path.data + prefix.size, lib, n) == 0;
 }
 
 bool owner_is_runtime(struct slice exe) {
 	static const char *const runtimes[] = {"node", "nodejs", "python", "java", "ruby", "perl"};
-	struct slice name = base_name(exe);
+	struct slice name = path_base(exe);
 	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
 		size_t n = strlen(runtimes[i]);
 		// python3.11, node_debug, ruby2.7, perl5.36.0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "injector/find/names.h"
 
+#include "base/path.h"
 #include "injector/find.h"
 
 #include <elf.h>
@@ -36,8 +37,7 @@ bool find_has_free_of(const struct module_code *module, const char *family) {
 
 /** The loader's own little allocator serves itself, before there is another. */
 bool find_is_loader(const struct module_code *module) {
-	const char *slash = strrchr(module->name, '/');
-	const char *name = slash ? slash + 1 : module->name;
+	const char *name = path_base_name(module->name);
 	return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2.", 5) == 0;
 }
 
@@ -132,8 +132,7 @@ uint32_t find_own_allocator(const struct module_code *m,
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name) {
 	for (size_t i = 0; i < modules->n; i++) {
 		const struct module_code *m = &modules->items[i];
-		const char *slash = strrchr(m->name, '/');
-		if (module && strncmp(slash ? slash + 1 : m->name, module, strlen(module)) != 0) {
+		if (module && strncmp(path_base_name(m->name), module, strlen(module)) != 0) {
 			continue;
 		}
 		uint64_t address = find_in(m, SHT_DYNSYM, name);

@@ -7,14 +7,14 @@
 
 #include "injector/find/thread_cache.h"
 
+#include "base/path.h"
 #include "injector/find/code_map.h"
 
 #include <elf.h>
 #include <string.h>
 
 static bool is_libc(const struct module_code *module) {
-	const char *slash = strrchr(module->name, '/');
-	const char *name = slash ? slash + 1 : module->name;
+	const char *name = path_base_name(module->name);
 	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2.", 7) == 0;
 }
 
