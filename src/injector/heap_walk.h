@@ -2,13 +2,14 @@
 #pragma once
 
 /**
- * The blocks that glibc's malloc has handed out in another process, found from outside by their
- * headers. Nothing is called there, no symbols are needed, no version is asked for: structures are
- * known by what must hold in them (glibc 2.27 to 2.41 on x86-64), and what does not hold is left out
- * and counted. docs/attach.md tells what is looked at.
+ * The blocks that glibc's malloc has handed out in another process, found from outside.
  *
- * The memory must not change meanwhile: that of a snapshot (injector/tracee/snapshot.h) or of a process
- * whose threads are all stopped.
+ * Nothing is called there, and neither symbols nor the version are needed: structures are
+ * recognized by what must hold in them (glibc 2.27 to 2.41, 64 bits). What does not hold is left
+ * out and counted. docs/attach.md tells what is looked at.
+ *
+ * The memory must not change meanwhile: that of a snapshot (injector/tracee/snapshot.h) or of a
+ * process whose threads are all stopped.
  */
 
 #include "injector/space.h"

@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * The address space of another process: its mappings, and the ELF files behind them. Files are
- * opened through the process itself (/proc/PID/map_files, /proc/PID/root), so it may live in other
- * namespaces, and its files may be deleted.
+ * The address space of another process: its mappings, and the ELF files behind them.
+ *
+ * Files are opened through the process itself (/proc/PID/map_files, /proc/PID/root), so it may live
+ * in other namespaces, and its files may be deleted.
  */
 
 #include "base/arena.h"
@@ -29,20 +30,13 @@ struct process_space {
 	struct arena arena;
 };
 
-/** Read it. It is out of date at once if the process runs. */
+/** Read it. If the process runs, it may be out of date at once. */
 bool process_space_read(struct process_space *s, pid_t pid, struct err *err);
 void process_space_finish(struct process_space *s);
 
 const struct mapping *process_space_at(const struct process_space *s, uint64_t address);
 
-/**
- * A place of `bytes`, a multiple of the page, such that a jump reaches it from all of [low, high).
- * Not where the heap or a stack would grow into. 0: there is none.
- */
-uint64_t process_space_gap_near(const struct process_space *s, uint64_t low, uint64_t high,
-		uint64_t bytes);
-
-/** A file with code in a process. */
+/** A file with code that is mapped in a process. */
 struct module_code {
 	const char *name;
 	uint64_t start, end; // of its mappings

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
-enum { PAGE = 4096, TARGET_AT = 2 * PAGE, FUNCTION_AT = 64, VARIABLE_AT = PAGE };
+enum { JUMP_BYTES = 5, PAGE = 4096, TARGET_AT = 2 * PAGE, FUNCTION_AT = 64, VARIABLE_AT = PAGE };
 
 static uint8_t *memory; // a page of code, one of data, one for what is moved
 
@@ -56,7 +56,7 @@ static void check_moved(const uint8_t *bytes, size_t n, size_t n_taken) {
 	assert_int_equal(moved.n_taken, n_taken);
 	memcpy(memory + TARGET_AT, moved.code, moved.n_code);
 	memset(memory + (moved.patch_at - (uint64_t)memory), 0x06,
-			RELOCATE_JUMP_BYTES); // no instruction
+			JUMP_BYTES); // no instruction
 	for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
 		assert_int_equal(call(memory + TARGET_AT, arguments[i]), wanted[i]);
 	}
@@ -146,7 +146,7 @@ static void test_out_of_reach(void **state) {
 
 static bool reads_second(const char *code, size_t n) {
 	const struct function_code f = {(const uint8_t *)code, n, n, 0x1000};
-	return relocate_reads_second(&f);
+	return code_reads_second(&f);
 }
 
 static void test_second_argument(void **state) {

@@ -7,26 +7,16 @@
  */
 
 #include "base/err.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "injector/arch/code.h"
 
 enum {
-	RELOCATE_JUMP_BYTES = 5,
-	RELOCATE_MOVED_MAX = 16, // bytes taken away, at most
-	RELOCATE_CODE_MAX = 96,  // and what they become, with the jump to the rest
+	RELOCATE_CODE_MAX = 96, // bytes that a moved beginning becomes, with the jump to the rest
+	RELOCATE_RELAY_BYTES = 32,
 	RELOCATE_STEPS_MAX = 8,
 };
 
-struct function_code {
-	const uint8_t *bytes; // as the process has it
-	size_t n_bytes;       // of the function, and what follows it, as far as given
-	size_t size;          // of the function
-	uint64_t address;
-};
-
 struct relocated {
-	uint64_t patch_at; // behind an endbr64
+	uint64_t patch_at; // behind an instruction that marks the target of indirect jumps
 	uint8_t n_taken;   // bytes from there on that were moved
 	uint8_t n_code;
 	uint8_t code[RELOCATE_CODE_MAX];
@@ -39,8 +29,8 @@ struct relocated {
 bool relocate(struct relocated *out, const struct function_code *f, uint64_t target,
 		struct err *err);
 
-/** Does `f` read its second argument (%rsi), before it calls another? */
-bool relocate_reads_second(const struct function_code *f);
+/** The jump from a function's beginning at `from`, as long as what was moved. Returns its bytes. */
+uint8_t relocate_put_jump(uint8_t *out, uint64_t from, uint64_t to);
 
-/** Where `f` calls or jumps to outside of itself, as far as it says itself; at most `max`. */
-size_t relocate_ways_out(const struct function_code *f, uint64_t *out, size_t max);
+/** What the jump leads to: it calls the recorder's `stub` about the hook at `what`. */
+void relocate_put_relay(uint8_t out[RELOCATE_RELAY_BYTES], uint64_t what, uint64_t stub);

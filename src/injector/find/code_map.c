@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Every byte of the code is looked at as if a distance or an address stood there, which is quick. What
- * looks right is then decoded, from the beginning of its function on: only an instruction counts.
+ * Every byte of the code is first looked at as if a distance or an address stood there, which is
+ * quick. What fits is then decoded from the beginning of its function on: only an instruction
+ * counts.
  */
 
 #include "injector/find/code_map.h"
 
 #include "base/cursor.h"
 #include "base/vec.h"
+#include "injector/arch/code.h"
 
-#include <Zydis/Zydis.h>
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,6 @@
 enum {
 	ENCODING_ABSOLUTE = 0x00, // DW_EH_PE_absptr
 	ENCODING_RELATIVE = 0x1b, // DW_EH_PE_pcrel | DW_EH_PE_sdata4
-	FIRST_INSTRUCTIONS = 16,
 };
 
 // ---- bytes by their addresses
@@ -47,7 +47,7 @@ static bool segment_bytes(const struct elf_image *e, const struct elf_segment *s
 
 // ---- functions
 
-/** How the CIE `bytes` of a record says that addresses are written; a negative number if it cannot be read. */
+/** How addresses are written, by the CIE `bytes` of a record. Negative: it cannot be read. */
 static int encoding_of(struct slice bytes) {
 	struct cursor c = cursor_init(bytes);
 	uint8_t version = cursor_u8(&c);
@@ -67,8 +67,7 @@ static int encoding_of(struct slice bytes) {
 	(void)cursor_varint(&c); // the augmentation's length
 	int encoding = augmentation[0] == 'z' ? ENCODING_ABSOLUTE : -1;
 	for (const char *at = augmentation + 1; encoding >= 0 && *at && !c.failed; at++) {
-		uint8_t byte = *at == 'S' ? 0
-								  : cursor_u8(&c); // of a handler of signals nothing more is said
+		uint8_t byte = *at == 'S' ? 0 : cursor_u8(&c); // 'S', a signal handler, has no byte
 		if (*at == 'R') {
 			return byte;
 		}
@@ -150,8 +149,7 @@ void code_map_finish(struct code_map *m) {
 	vec_finish(&m->functions);
 }
 
-/** The index of the function that has `address`; UINT32_MAX: none. */
-static uint32_t function_with(const struct code_map *m, uint64_t address) {
+uint32_t code_map_function_at(const struct code_map *m, uint64_t address) {
 	size_t low = 0, high = m->functions.n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -162,77 +160,25 @@ static uint32_t function_with(const struct code_map *m, uint64_t address) {
 		}
 	}
 	if (low == 0) {
-		return UINT32_MAX;
+		return CODE_NO_FUNCTION;
 	}
 	const struct code_function *f = &m->functions.items[low - 1];
-	return address - f->address < f->size ? (uint32_t)(low - 1) : UINT32_MAX;
+	return address - f->address < f->size ? (uint32_t)(low - 1) : CODE_NO_FUNCTION;
 }
 
-// ---- instructions
+// ---- users
 
-struct walk {
-	ZydisDecoder decoder;
-	struct slice code;
-	size_t at; // of the next
-	uint64_t address;
-	ZydisDecodedInstruction i;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-};
-
-static void walk_begin(struct walk *w, const struct code_map *m, uint32_t function) {
+static struct function_code code_of(const struct code_map *m, uint32_t function) {
 	const struct code_function *f = &m->functions.items[function];
-	w->code = bytes_at(m->image, f->address, f->size);
-	w->at = 0;
-	w->address = f->address;
-	(void)ZydisDecoderInit(&w->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-}
-
-static bool walk_on(struct walk *w) {
-	if (w->at >= w->code.size ||
-			!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&w->decoder, w->code.data + w->at,
-					w->code.size - w->at, &w->i, w->operands))) {
-		return false;
-	}
-	w->at += w->i.length;
-	return true;
-}
-
-/** Where the instruction just read goes to, or what it makes a pointer to; 0: neither. */
-static uint64_t place_meant(const struct walk *w, bool is_call_only) {
-	uint64_t behind = w->address + w->at;
-	for (unsigned k = 0; k < w->i.operand_count_visible; k++) {
-		const ZydisDecodedOperand *o = &w->operands[k];
-		if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && o->imm.is_relative) {
-			return behind + (uint64_t)o->imm.value.s;
-		}
-		if (is_call_only) {
-			continue;
-		}
-		if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-				(w->i.mnemonic == ZYDIS_MNEMONIC_MOV || w->i.mnemonic == ZYDIS_MNEMONIC_PUSH)) {
-			return (uint32_t)o->imm.value.u;
-		}
-		if (w->i.mnemonic == ZYDIS_MNEMONIC_LEA && o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
-				o->mem.base == ZYDIS_REGISTER_RIP) {
-			return behind + (uint64_t)o->mem.disp.value;
-		}
-	}
-	return 0;
+	struct slice code = bytes_at(m->image, f->address, f->size);
+	return (struct function_code){code.data, code.size, code.size, f->address};
 }
 
 static bool refers(const struct code_map *m, uint32_t function, uint64_t address,
 		bool is_call_only) {
-	struct walk w;
-	walk_begin(&w, m, function);
-	while (walk_on(&w)) {
-		if (place_meant(&w, is_call_only) == address) {
-			return true;
-		}
-	}
-	return false;
+	const struct function_code code = code_of(m, function);
+	return code_refers(&code, address, is_call_only);
 }
-
-// ---- users
 
 bool code_users_have(const struct code_users *users, uint32_t function) {
 	for (size_t i = 0; i < users->n; i++) {
@@ -245,7 +191,7 @@ bool code_users_have(const struct code_users *users, uint32_t function) {
 
 static void add_user(const struct code_map *m, uint32_t function, uint64_t address,
 		bool is_call_only, size_t max, struct code_users *out) {
-	if (function == UINT32_MAX || code_users_have(out, function) ||
+	if (function == CODE_NO_FUNCTION || code_users_have(out, function) ||
 			!refers(m, function, address, is_call_only)) {
 		return;
 	}
@@ -266,12 +212,10 @@ static void add_users(const struct code_map *m, uint64_t address, bool is_call_o
 		if ((s.flags & PF_X) == 0 || !segment_bytes(m->image, &s, &code)) {
 			continue;
 		}
-		for (size_t at = 0; at + 4 <= code.size && out->is_whole; at++) {
-			uint32_t word;
-			memcpy(&word, code.data + at, sizeof word);
-			if (word == (uint32_t)(address - (s.address + at + 4)) || word == (uint32_t)address) {
-				add_user(m, function_with(m, s.address + at), address, is_call_only, max, out);
-			}
+		for (size_t at = 0; out->is_whole &&
+				(at = code_next_candidate(code, s.address, at, address)) != SIZE_MAX;
+				at++) {
+			add_user(m, code_map_function_at(m, s.address + at), address, is_call_only, max, out);
 		}
 	}
 }
@@ -307,29 +251,11 @@ bool code_map_refers(const struct code_map *m, uint32_t user, uint32_t used) {
 }
 
 bool code_map_multiplies(const struct code_map *m, uint32_t function) {
-	struct walk w;
-	walk_begin(&w, m, function);
-	while (walk_on(&w)) {
-		bool has_constant = w.i.operand_count_visible == 3;
-		if (w.i.mnemonic == ZYDIS_MNEMONIC_MUL ||
-				(w.i.mnemonic == ZYDIS_MNEMONIC_IMUL && !has_constant)) {
-			return true;
-		}
-	}
-	return false;
+	const struct function_code code = code_of(m, function);
+	return code_multiplies(&code);
 }
 
 bool code_map_compares_first(const struct code_map *m, uint32_t function, int64_t value) {
-	struct walk w;
-	walk_begin(&w, m, function);
-	for (unsigned n = 0; n < FIRST_INSTRUCTIONS && walk_on(&w); n++) {
-		if (w.i.mnemonic == ZYDIS_MNEMONIC_CMP &&
-				w.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-				w.operands[0].reg.value == ZYDIS_REGISTER_RDI &&
-				w.operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-				w.operands[1].imm.value.s == value) {
-			return true;
-		}
-	}
-	return false;
+	const struct function_code code = code_of(m, function);
+	return code_compares_first(&code, value);
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The code of a file that has no names: its functions, as its unwind tables bound them, and which of
- * them refer to a place. Addresses are as the file counts. The file's bytes are borrowed.
+ * The functions of a file without symbols, as its unwind tables bound them, and who refers to whom.
+ * Addresses are as the file counts. The file's bytes are borrowed.
  */
 
 #include "elf/image.h"
@@ -20,6 +20,8 @@ struct code_map {
 	} functions;
 };
 
+#define CODE_NO_FUNCTION UINT32_MAX
+
 enum { CODE_USERS_MAX = 64 };
 
 /** Functions of a map, by their indexes, each once. */
@@ -33,13 +35,16 @@ struct code_users {
 bool code_map_init(struct code_map *m, const struct elf_image *image);
 void code_map_finish(struct code_map *m);
 
+/** The index of the function that `address` lies in, or CODE_NO_FUNCTION. */
+uint32_t code_map_function_at(const struct code_map *m, uint64_t address);
+
 /**
  * Adds who refers to `address`: calls it or jumps there, or makes a pointer to it (relative to the
  * instruction, or as a constant).
  */
 void code_map_users(const struct code_map *m, uint64_t address, struct code_users *out);
 
-/** Adds who refers to a text, as it stands in data that is only read, its 0 included. */
+/** Adds who refers to a text in read-only data, its terminating 0 included. */
 void code_map_users_of_text(const struct code_map *m, const char *text, struct code_users *out);
 
 bool code_users_have(const struct code_users *users, uint32_t function);

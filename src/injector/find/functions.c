@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Each module's symbols are looked up among the known names first. What was found is then judged
+ * together: a short name, a function of Nim's or a C++ operator counts only beside certain others.
+ */
+
+#include "injector/find/functions.h"
+
 #include "base/vec.h"
-#include "injector/arch/relocate.h"
-#include "injector/find.h"
+#include "injector/arch/code.h"
 #include "injector/find/names.h"
 #include "injector/find/operators.h"
 #include "injector/find/stripped.h"
@@ -10,26 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-// Of Nim's objects, before what points to it: its count; with orc a place among the roots, too; with refc its
-// type, and then blocks of `alloc` have as much
+// Before an object of Nim's lies a head: its count; with orc also a place among the roots; with refc
+// its type, and then blocks of `alloc` have as much
 enum { NIM_HEAD_ARC = 8, NIM_HEAD_ORC = 16, NIM_HEAD_REFC = 16 };
-
-struct found_function found_of(const struct module_code *module, const struct known_function *known,
-		uint64_t address, uint64_t size) {
-	return (struct found_function){
-			.name = known->name,
-			.module = module->name,
-			.address = address,
-			.size = size,
-			.module_start = module->start,
-			.module_end = module->end,
-			.what = known->what,
-			.ptr = known->ptr,
-			.size_register = known->size,
-			.times = known->times,
-			.known = known,
-	};
-}
 
 /** Is it there already, by another name? The name without a prefix is the one to show. */
 static bool is_found(struct found_functions *out, uint64_t address, const char *name) {
@@ -47,7 +37,7 @@ static bool is_found(struct found_functions *out, uint64_t address, const char *
 static bool reads_second(const struct module_code *module, const struct elf_symbol *symbol) {
 	struct slice code = module_code_bytes(module, symbol->address, symbol->size);
 	const struct function_code function = {code.data, code.size, code.size, symbol->address};
-	return relocate_reads_second(&function);
+	return code_reads_second(&function);
 }
 
 static bool look_through(struct found_functions *out, const struct module_code *module,
@@ -58,18 +48,15 @@ static bool look_through(struct found_functions *out, const struct module_code *
 		return true;
 	}
 	while (elf_symbols_next(&symbols, &symbol)) {
-		const struct known_function *known = find_is_code(&symbol) && known_may_be(symbol.name)
-				? known_function_of(symbol.name)
-				: NULL;
+		const struct known_function *known = find_known(&symbol);
 		uint64_t address = module->bias + symbol.address;
 		if (!known || is_found(out, address, symbol.name)) {
 			continue;
 		}
-		struct found_function *item = vec_push(out);
+		struct found_function *item = found_add(out, module, known, address, symbol.size);
 		if (!item) {
 			return false;
 		}
-		*item = found_of(module, known, address, symbol.size);
 		if (strstr(symbol.name, ".constprop") && !reads_second(module, &symbol)) {
 			item->size_register = 0; // the first argument of two is a constant
 		}
@@ -101,8 +88,8 @@ static uint8_t nim_head(enum known_nim nim, bool is_orc, bool is_refc) {
 }
 
 /**
- * Those of the last module, from `first` on: what is Nim's is known by its allocator, orc by its cycles,
- * and refc, or mark and sweep, by how it makes objects.
+ * Of the last module's functions, from `first` on, drop what is not Nim's after all. Nim is known
+ * by its allocator, orc by its cycles, and refc, or mark and sweep, by how it makes objects.
  */
 static void judge_nim(struct found_functions *out, size_t first, const struct module_code *module) {
 	bool has_any = false, is_refc = false;
@@ -123,7 +110,7 @@ static void judge_nim(struct found_functions *out, size_t first, const struct mo
 	out->n = n;
 }
 
-/** Those of the last module, from `first` on: is what is named as an allocator's function one? */
+/** Likewise, drop functions with a short name whose allocator's `free` is not there. */
 static void judge_families(struct found_functions *out, size_t first,
 		const struct module_code *module) {
 	const char *family = NULL;
@@ -142,27 +129,16 @@ static void judge_families(struct found_functions *out, size_t first,
 	out->n = n;
 }
 
-/** What may forbid the program the clock that the recorder reads, of a module that allocates. */
+/** prctl may forbid the program the clock that the recorder reads. */
 static bool add_prctl(struct found_functions *out, const struct module_code *module) {
 	static const struct known_function prctl = {.name = "prctl",
 			.what = RESIDENT_CONFINES,
 			.ptr = 0,
 			.size = 1,
 			.times = RESIDENT_NO_REGISTER};
-	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
-	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
-		struct elf_symbols symbols;
-		struct elf_symbol symbol;
-		bool has_table = elf_symbols_init(&symbols, &module->image, tables[i]);
-		while (has_table && elf_symbols_next(&symbols, &symbol)) {
-			if (find_is_code(&symbol) && strcmp(symbol.name, prctl.name) == 0) {
-				struct found_function *item = vec_push(out);
-				uint64_t address = module->bias + symbol.address;
-				return item && (*item = found_of(module, &prctl, address, symbol.size), true);
-			}
-		}
-	}
-	return true;
+	struct elf_symbol symbol;
+	return !find_code(module, prctl.name, &symbol) ||
+			found_add(out, module, &prctl, module->bias + symbol.address, symbol.size);
 }
 
 bool find_is_stripped_static(const struct module_code *module) {
@@ -173,9 +149,22 @@ bool find_is_stripped_static(const struct module_code *module) {
 			return false;
 		}
 	}
-	// The table of a static-pie has nothing but its first entry, which means nothing
+	// The dynamic table of a static-pie has only its first entry, which means nothing
 	bool is_linked = elf_symbols_init(&symbols, &module->image, SHT_DYNSYM) && symbols.n > 1;
 	return !is_linked && !elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
+}
+
+/** Add the functions of one module. False: out of memory. */
+static bool look_at(struct found_functions *out, const struct module_code *module) {
+	size_t first = out->n;
+	if (!look_through(out, module, SHT_DYNSYM) || !look_through(out, module, SHT_SYMTAB) ||
+			(out->n == first && find_is_stripped_static(module) && !stripped_find(out, module))) {
+		return false;
+	}
+	judge_families(out, first, module);
+	judge_nim(out, first, module);
+	operators_judge(out, first, module);
+	return out->n == first || add_prctl(out, module);
 }
 
 bool find_functions(struct found_functions *out, const struct modules_code *modules,
@@ -183,22 +172,7 @@ bool find_functions(struct found_functions *out, const struct modules_code *modu
 	*out = (struct found_functions){0};
 	for (size_t i = 0; i < modules->n; i++) {
 		const struct module_code *module = &modules->items[i];
-		if (find_is_loader(module) || find_is_of_tool(module)) {
-			continue;
-		}
-		size_t first = out->n;
-		if (!look_through(out, module, SHT_DYNSYM) || !look_through(out, module, SHT_SYMTAB)) {
-			vec_finish(out);
-			return err_memory(err);
-		}
-		if (out->n == first && find_is_stripped_static(module) && !stripped_find(out, module)) {
-			vec_finish(out);
-			return err_memory(err);
-		}
-		judge_families(out, first, module);
-		judge_nim(out, first, module);
-		operators_judge(out, first, module);
-		if (out->n > first && !add_prctl(out, module)) {
+		if (!find_is_loader(module) && !find_is_of_tool(module) && !look_at(out, module)) {
 			vec_finish(out);
 			return err_memory(err);
 		}

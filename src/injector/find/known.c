@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * The rows of wire/allocators.def, with a call's registers in place of its parameters, in a hash
+ * table; and some functions that only count in programs of their own.
+ */
+
 #include "injector/find/known.h"
 
 #include "base/check.h"
@@ -13,7 +19,7 @@ enum { NONE = RESIDENT_NO_REGISTER };
 
 // ---- the table of allocators, as the registers of a call have it
 
-// Where a parameter stands among the others: each has a byte of a struct that is named for the function
+// A parameter's place among the others is the offset of its byte in a struct named for the function
 #define UNPACKED(...) __VA_ARGS__
 #define HOOK(result, name, parameters, arguments, what, without) \
 	struct at_##name {                                           \
@@ -27,11 +33,9 @@ enum { NONE = RESIDENT_NO_REGISTER };
 #undef OPERATOR_DELETE
 
 #define AT(name, parameter) offsetof(struct at_##name, parameter)
-#define ROW(its_name, does, in, bytes, n, ...)                                            \
-	{                                                                                     \
-		.name = #its_name, .what = RESIDENT_##does, .ptr = in, .size = bytes, .times = n, \
-		__VA_ARGS__                                                                       \
-	}
+#define ROW_AS(its_name, kind, in, bytes, n, ...) \
+	{ .name = #its_name, .what = (kind), .ptr = in, .size = bytes, .times = n, __VA_ARGS__ }
+#define ROW(its_name, does, ...)           ROW_AS(its_name, RESIDENT_##does, __VA_ARGS__)
 #define ROW_ALLOCATES(f, size)             ROW(f, ALLOCATES, NONE, AT(f, size), NONE)
 #define ROW_ALLOCATES_N(f, n, size)        ROW(f, ALLOCATES, NONE, AT(f, size), AT(f, n))
 #define ROW_ALLOCATES_TEXT(f, none)        ROW(f, ALLOCATES, NONE, RESIDENT_TEXT, NONE)
@@ -41,8 +45,8 @@ enum { NONE = RESIDENT_NO_REGISTER };
 #define ROW_REALLOCATES_AT(f, at, n, size) ROW(f, REALLOCATES_AT, AT(f, at), AT(f, size), AT(f, n))
 #define ROW_FREES(f, ptr)                  ROW(f, FREES, AT(f, ptr), NONE, NONE)
 
-// As C++'s operators. One that throws cannot be called with a frame of ours on the stack, which no exception
-// passes: its twin is, that says so by NULL, and only if it does, the one itself in the end
+// Like C++'s operators. One that throws must not be called from the recorder's frame, which no
+// exception passes: its twin is, which returns NULL instead, and only then the function itself
 #define OPERATOR(...) ROW(__VA_ARGS__, .is_operator = true)
 #define ROW_NEW(f, size, twin) \
 	OPERATOR(f, ALLOCATES_OR_THROWS, NONE, AT(f, size), NONE, .quiet = #twin)
@@ -58,23 +62,11 @@ enum { NONE = RESIDENT_NO_REGISTER };
 #define ROW_OF(name, ...)                                        ROW_OF_WORD(name, __VA_ARGS__)
 #define ROW_OF_WORD(name, word, ...)                             ROW_##word(name, __VA_ARGS__)
 #define HOOK(result, name, parameters, arguments, what, without) ROW_OF(name, OPERANDS_##what),
-#define OPERATOR_NEW(f, its_name, twin, ...)                                    \
-	{.name = #f,                                                                \
-			.what = (twin) ? RESIDENT_ALLOCATES_OR_THROWS : RESIDENT_ALLOCATES, \
-			.ptr = NONE,                                                        \
-			.size = 0,                                                          \
-			.times = NONE,                                                      \
-			.is_operator = true,                                                \
-			.shown = its_name,                                                  \
-			.quiet = (twin)},
+#define OPERATOR_NEW(f, its_name, twin, ...)                                             \
+	ROW_AS(f, (twin) ? RESIDENT_ALLOCATES_OR_THROWS : RESIDENT_ALLOCATES, NONE, 0, NONE, \
+			.is_operator = true, .shown = its_name, .quiet = (twin)),
 #define OPERATOR_DELETE(f, its_name, ...) \
-	{.name = #f,                          \
-			.what = RESIDENT_FREES,       \
-			.ptr = 0,                     \
-			.size = NONE,                 \
-			.times = NONE,                \
-			.is_operator = true,          \
-			.shown = its_name},
+	ROW(f, FREES, 0, NONE, NONE, .is_operator = true, .shown = its_name),
 
 static const struct known_function known[] = {
 #include "wire/allocators.def"
@@ -85,63 +77,48 @@ static const struct known_function known[] = {
 
 // ---- Firefox
 
-// Its own, which go past its malloc; those of others call malloc, and are no allocator's
+// Only its own, which do not call its malloc; those of others do, and are no allocator's
 static const struct known_function firefox[] = {
-		{.name = "strdup",
-				.what = RESIDENT_ALLOCATES,
-				.ptr = NONE,
-				.size = RESIDENT_TEXT,
-				.times = NONE},
-		{.name = "strndup",
-				.what = RESIDENT_ALLOCATES,
-				.ptr = NONE,
-				.size = RESIDENT_TEXT,
-				.times = NONE},
+		ROW(strdup, ALLOCATES, NONE, RESIDENT_TEXT, NONE),
+		ROW(strndup, ALLOCATES, NONE, RESIDENT_TEXT, NONE),
 };
 enum { N_FIREFOX = sizeof firefox / sizeof *firefox };
 
 // ---- Nim
 
-// Nim's optimiser puts rawAlloc and rawDealloc into these in release builds. Not into others that run
-// destructors, which free more
-#define NIM_ALLOCATES(name, size, which) \
-	{ name, RESIDENT_ALLOCATES_WITHIN, NONE, size, NONE, .nim = which }
-#define NIM_FREES(name, ptr, which) \
-	{ name, RESIDENT_FREES, ptr, NONE, NONE, .nim = which }
+// Release builds of Nim inline rawAlloc and rawDealloc into these. They inline them into others as
+// well, which run destructors and so free more than one block: those are not listed
+#define NIM_ALLOCATES(name, size, which) ROW(name, ALLOCATES_WITHIN, NONE, size, NONE, .nim = which)
+#define NIM_FREES(name, ptr, which)      ROW(name, FREES, ptr, NONE, NONE, .nim = which)
 
 static const struct known_function nim[] = {
-		NIM_FREES("dealloc", 0, KNOWN_NIM_BLOCK),
-		NIM_FREES("alignedDealloc", 0, KNOWN_NIM_BLOCK),
-		NIM_FREES("nimRawDispose", 0, KNOWN_NIM_DISPOSES),
-		NIM_ALLOCATES("newObj", 1, KNOWN_NIM_OBJECT),
-		NIM_ALLOCATES("newObjNoInit", 1, KNOWN_NIM_OBJECT),
-		NIM_ALLOCATES("newObjRC1", 1, KNOWN_NIM_OBJECT),
-		NIM_ALLOCATES("rawNewStringNoInit", RESIDENT_NIM_STRING, KNOWN_NIM_OBJECT),
+		NIM_FREES(dealloc, 0, KNOWN_NIM_BLOCK),
+		NIM_FREES(alignedDealloc, 0, KNOWN_NIM_BLOCK),
+		NIM_FREES(nimRawDispose, 0, KNOWN_NIM_DISPOSES),
+		NIM_ALLOCATES(newObj, 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES(newObjNoInit, 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES(newObjRC1, 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES(rawNewStringNoInit, RESIDENT_NIM_STRING, KNOWN_NIM_OBJECT),
 };
 
-// NAME__system_N
 static const struct known_function nim_numbered[] = {
-		{.name = "rawAlloc",
-				.what = RESIDENT_ALLOCATES,
-				.ptr = NONE,
-				.size = 1,
-				.times = NONE}, // (region, size)
-		{.name = "rawDealloc", .what = RESIDENT_FREES, .ptr = 1, .size = NONE, .times = NONE},
-		NIM_ALLOCATES("rawNewObj", 1, KNOWN_NIM_OBJECT),
-		NIM_ALLOCATES("alloc", 1, KNOWN_NIM_BLOCK),
-		NIM_ALLOCATES("alloc0", 1, KNOWN_NIM_BLOCK),
-		NIM_ALLOCATES("allocImpl", 0, KNOWN_NIM_BLOCK),
-		NIM_ALLOCATES("alloc0Impl", 0, KNOWN_NIM_BLOCK),
-		NIM_ALLOCATES("allocSharedImpl", 0, KNOWN_NIM_BLOCK),
-		NIM_ALLOCATES("allocShared0Impl", 0, KNOWN_NIM_BLOCK),
-		NIM_ALLOCATES("realloc", 2, KNOWN_NIM_BLOCK), // (region, old, size)
-		NIM_ALLOCATES("reallocImpl", 1, KNOWN_NIM_BLOCK),
-		NIM_ALLOCATES("realloc0Impl", 2, KNOWN_NIM_BLOCK), // (old, its size, size)
-		NIM_ALLOCATES("reallocSharedImpl", 1, KNOWN_NIM_BLOCK),
-		NIM_ALLOCATES("reallocShared0Impl", 2, KNOWN_NIM_BLOCK),
-		NIM_FREES("dealloc", 1, KNOWN_NIM_BLOCK),
-		NIM_FREES("deallocImpl", 0, KNOWN_NIM_BLOCK),
-		NIM_FREES("deallocSharedImpl", 0, KNOWN_NIM_BLOCK),
+		ROW(rawAlloc, ALLOCATES, NONE, 1, NONE), // (region, size)
+		ROW(rawDealloc, FREES, 1, NONE, NONE),
+		NIM_ALLOCATES(rawNewObj, 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES(alloc, 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES(alloc0, 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES(allocImpl, 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES(alloc0Impl, 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES(allocSharedImpl, 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES(allocShared0Impl, 0, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES(realloc, 2, KNOWN_NIM_BLOCK), // (region, old, size)
+		NIM_ALLOCATES(reallocImpl, 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES(realloc0Impl, 2, KNOWN_NIM_BLOCK), // (old, its size, size)
+		NIM_ALLOCATES(reallocSharedImpl, 1, KNOWN_NIM_BLOCK),
+		NIM_ALLOCATES(reallocShared0Impl, 2, KNOWN_NIM_BLOCK),
+		NIM_FREES(dealloc, 1, KNOWN_NIM_BLOCK),
+		NIM_FREES(deallocImpl, 0, KNOWN_NIM_BLOCK),
+		NIM_FREES(deallocSharedImpl, 0, KNOWN_NIM_BLOCK),
 };
 
 // ---- by name
@@ -191,8 +168,8 @@ static const struct known_function *look_up(const char *name) {
 }
 
 /**
- * Nim's own. No suffix: a clone of the compiler's (.constprop) takes other arguments, but for one that
- * functions.c can tell the arguments of.
+ * NAME__system_N. A clone by the compiler (.constprop) takes other arguments, and counts only where
+ * functions.c can tell which.
  */
 static const struct known_function *look_up_nim(const char *name) {
 	static const char middle[] = "__system_", clone[] = ".constprop.";

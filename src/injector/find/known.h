@@ -2,19 +2,19 @@
 #pragma once
 
 /**
- * The functions that allocate and free, by their names: those of wire/allocators.def, and Nim's. Any
+ * The names of functions that allocate and free: those of wire/allocators.def, and Nim's. Any
  * thread.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Of Nim, whose optimiser puts its allocator's functions into these: they count only beside it. */
+/** Functions of Nim that its allocator's may be inlined into: they count only beside it. */
 enum known_nim {
 	KNOWN_NOT_NIM = 0,
-	KNOWN_NIM_BLOCK,    // in programs with refc a head is before what it is given, or gives
-	KNOWN_NIM_DISPOSES, // of arc's and orc's objects, whose heads differ
-	KNOWN_NIM_OBJECT,   // makes refc's objects, which have a head
+	KNOWN_NIM_BLOCK,    // takes or gives a block, which in programs with refc has a head before it
+	KNOWN_NIM_DISPOSES, // frees objects of arc or orc, whose heads differ
+	KNOWN_NIM_OBJECT,   // makes objects of refc, which have a head
 };
 
 struct known_function {
@@ -30,8 +30,8 @@ struct known_function {
 const struct known_function *known_function_of(const char *name);
 
 /**
- * The prefix of an allocator whose names are so short that others have them, too: they count only where
- * that allocator's free is. NULL: its name is its own.
+ * The prefix of an allocator whose names are so short that others use them, too: they count only
+ * where that allocator's `free` is. NULL: the name is unmistakable.
  */
 const char *known_family(const struct known_function *f);
 

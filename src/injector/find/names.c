@@ -1,18 +1,39 @@
 // SPDX-License-Identifier: MIT
+
+/* Linear searches: each table is read a few times for each attach. */
+
 #include "injector/find/names.h"
 
 #include "base/path.h"
 #include "injector/find.h"
+#include "wire/resident.h"
 
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
-// What names alone tell: no instruction is looked at.
-
 bool find_is_code(const struct elf_symbol *symbol) {
 	// The value of STT_GNU_IFUNC is not the function but what chooses it
 	return symbol->type == STT_FUNC && symbol->section != SHN_UNDEF && symbol->address != 0;
+}
+
+const struct known_function *find_known(const struct elf_symbol *symbol) {
+	return find_is_code(symbol) && known_may_be(symbol->name) ? known_function_of(symbol->name)
+															  : NULL;
+}
+
+bool find_code(const struct module_code *module, const char *name, struct elf_symbol *out) {
+	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
+	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
+		struct elf_symbols symbols;
+		bool has_table = elf_symbols_init(&symbols, &module->image, tables[i]);
+		while (has_table && elf_symbols_next(&symbols, out)) {
+			if (find_is_code(out) && strcmp(out->name, name) == 0) {
+				return true;
+			}
+		}
+	}
+	return false;
 }
 
 uint64_t find_in(const struct module_code *module, uint32_t table, const char *name) {
@@ -35,15 +56,19 @@ bool find_has_free_of(const struct module_code *module, const char *family) {
 	return find_in(module, SHT_DYNSYM, name) != 0 || find_in(module, SHT_SYMTAB, name) != 0;
 }
 
-/** The loader's own little allocator serves itself, before there is another. */
 bool find_is_loader(const struct module_code *module) {
 	const char *name = path_base_name(module->name);
 	return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2.", 5) == 0;
 }
 
-/** Tools that stand in for the allocator themselves: what is behind them is what counts. */
 bool find_is_of_tool(const struct module_code *module) {
 	return strstr(module->name, "libheaptrack_") != NULL;
+}
+
+/** Of no language's runtime, which has another allocator behind it. */
+static const struct known_function *known_plain(const struct elf_symbol *symbol) {
+	const struct known_function *known = find_known(symbol);
+	return known && !known->is_operator && known->nim == KNOWN_NOT_NIM ? known : NULL;
 }
 
 /** What functions of an allocator a program defines itself. */
@@ -55,12 +80,9 @@ static void find_defined(const struct elf_image *image, bool *allocates, bool *f
 		struct elf_symbol symbol;
 		bool has_table = elf_symbols_init(&symbols, image, tables[i]);
 		while (has_table && elf_symbols_next(&symbols, &symbol)) {
-			const struct known_function *known = find_is_code(&symbol) && known_may_be(symbol.name)
-					? known_function_of(symbol.name)
-					: NULL;
-			bool is_plain = known && !known->is_operator && known->nim == KNOWN_NOT_NIM;
-			*allocates |= is_plain && known->what == RESIDENT_ALLOCATES;
-			*frees |= is_plain && known->what == RESIDENT_FREES;
+			const struct known_function *known = known_plain(&symbol);
+			*allocates |= known && known->what == RESIDENT_ALLOCATES;
+			*frees |= known && known->what == RESIDENT_FREES;
 		}
 	}
 }
@@ -77,14 +99,7 @@ bool find_names_allocation(const struct elf_image *image) {
 	return allocates;
 }
 
-static const struct known_function *known_plain(const struct elf_symbol *symbol) {
-	const struct known_function *known = find_is_code(symbol) && known_may_be(symbol->name)
-			? known_function_of(symbol->name)
-			: NULL;
-	return known && !known->is_operator && known->nim == KNOWN_NOT_NIM ? known : NULL;
-}
-
-/** Is there an exported function of that name, or at that address, that is called through another's? */
+/** Is an exported function of that name, or at that address, replaced by another module's? */
 static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol *local,
 		bool (*is_hidden)(const void *user, const char *name), const void *user) {
 	struct elf_symbols symbols;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * An operator is read from the module's file, and where it calls or jumps to is looked at: directly,
- * or by an entry of the PLT, whose word of the GOT is told a name by a relocation.
+ * An operator's instructions are read from the module's file, for what it calls or jumps to: a
+ * function, or an entry of the PLT, which jumps by a word of the GOT that a relocation names.
  *
  *   libstdc++       _Znwm:   call malloc@plt       left alone
  *   jemalloc        _Znwm:   its fast path         hooked
  *                   _Znam:   jmp _Znwm             left alone
  *                   _ZdlPv:  jmp free@plt          left alone
  *   tcmalloc        _ZdlPvm: its fast path, and
- *                            jmp tc_free@plt       hooked; what is nested in it is not counted again
+ *                            jmp tc_free@plt       hooked; nested calls do not count
  */
 
 #include "injector/find/operators.h"
 
-#include "injector/arch/relocate.h"
+#include "injector/arch/code.h"
+#include "injector/find/names.h"
 
 #include <elf.h>
 #include <string.h>
@@ -23,13 +24,14 @@ enum {
 	WAYS_MAX = 32,
 	WAY_BYTES_MAX = 16,   // of a function that only sets an argument and jumps
 	FUNCTIONS_MAX = 1024, // that a module has, by far
+	PLT_ENTRY_BYTES = 16,
 };
 
 static size_t ways_out(const struct module_code *module, const struct found_function *f,
 		uint64_t *ways) {
 	struct slice code = module_code_bytes(module, f->address - module->bias, f->size);
 	const struct function_code function = {code.data, code.size, code.size, f->address};
-	return relocate_ways_out(&function, ways, WAYS_MAX);
+	return code_ways_out(&function, ways, WAYS_MAX);
 }
 
 // ---- the PLT
@@ -65,16 +67,11 @@ static const char *name_of_word(const struct module_code *module, uint64_t word)
 
 /** An entry of the PLT at `address`, as the process counts, goes to a function of this name. */
 static const char *name_of_entry(const struct module_code *module, uint64_t address) {
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	struct slice code = module_code_bytes(module, address - module->bias, 16);
-	size_t at = code.size >= 4 && memcmp(code.data, endbr64, 4) == 0 ? 4 : 0;
-	at += at < code.size && code.data[at] == 0xf2; // bnd
-	int32_t distance;
-	if (at + 6 > code.size || code.data[at] != 0xff || code.data[at + 1] != 0x25) { // jmp *(%rip)
-		return NULL;
-	}
-	memcpy(&distance, code.data + at + 2, sizeof distance);
-	return name_of_word(module, address - module->bias + at + 6 + (uint64_t)(int64_t)distance);
+	const uint64_t at = address - module->bias;
+	uint64_t slot;
+	return code_plt_slot(module_code_bytes(module, at, PLT_ENTRY_BYTES), at, &slot)
+			? name_of_word(module, slot)
+			: NULL;
 }
 
 // ---- judging
@@ -119,24 +116,6 @@ static bool only_goes_on(const struct module_code *module, const struct found_fu
 			known_way(module, all, first, ways[0]);
 }
 
-/** The function of that name, as it would be found. */
-static struct found_function quiet_of(const struct module_code *module,
-		const struct found_function *f) {
-	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
-	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
-		struct elf_symbols symbols;
-		struct elf_symbol s;
-		bool has_table = elf_symbols_init(&symbols, &module->image, tables[i]);
-		while (has_table && elf_symbols_next(&symbols, &s)) {
-			if (s.type == STT_FUNC && s.section != SHN_UNDEF &&
-					strcmp(s.name, f->known->quiet) == 0) {
-				return (struct found_function){.address = module->bias + s.address, .size = s.size};
-			}
-		}
-	}
-	return (struct found_function){0};
-}
-
 /** True: it stays among those found, to be hooked or to be told of. */
 static bool stays(const struct module_code *module, const struct found_functions *all, size_t first,
 		struct found_function *f) {
@@ -149,7 +128,12 @@ static bool stays(const struct module_code *module, const struct found_functions
 	if (!f->known->quiet) {
 		return true;
 	}
-	const struct found_function quiet = quiet_of(module, f);
+	struct elf_symbol symbol;
+	struct found_function quiet = {0};
+	if (find_code(module, f->known->quiet, &symbol)) {
+		quiet.address = module->bias + symbol.address;
+		quiet.size = symbol.size;
+	}
 	if (quiet.address == 0 || allocates_by_other(module, all, first, &quiet, true)) {
 		f->why_not = "it may throw an exception, and it has no nothrow variant";
 	}
@@ -162,8 +146,8 @@ void operators_judge(struct found_functions *out, size_t first, const struct mod
 	for (size_t i = first; i < out->n; i++) {
 		has_allocator |= !out->items[i].known->is_operator;
 	}
-	bool is_dropped[FUNCTIONS_MAX] = {
-			false}; // judged by all, so nothing goes before the last is judged
+	// Each is judged by all, so nothing is dropped before the last is judged
+	bool is_dropped[FUNCTIONS_MAX] = {false};
 	for (size_t i = first; i < out->n && i - first < FUNCTIONS_MAX; i++) {
 		struct found_function *f = &out->items[i];
 		is_dropped[i - first] = f->known->is_operator &&

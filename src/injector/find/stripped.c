@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * The functions of glibc's malloc.c call each other, and some complain with a sentence that no other
- * has. Those are recognized by their sentences, and the others by whom they call and who calls them:
+ * The functions of glibc's malloc.c call each other, and some complain with a sentence that no
+ * other has. Those are recognized by their sentences, the others by whom they call and who calls
+ * them:
  *
- *      "realloc(): invalid pointer"    realloc ──────► malloc ──► _int_malloc  "malloc(): "
- 		"smallbin..."
+ *      "realloc(): invalid pointer"    realloc ──────► malloc ──► _int_malloc  "smallbin double..."
  *                                         │ │                          ▲  ▲
  *      "realloc(): invalid old size"      │ └► _int_realloc ───────────┘  │
  *                                         ▼                     calloc ───┤ (multiplies)
@@ -13,19 +13,18 @@
  *                                         └──► munmap_chunk "munmap_..."  │
  *                        _mid_memalign ──────► _int_memalign ─────────────┘ "newsize >= nb && ..."
  *
- * Each must be the only one that fits. So was malloc.c from 2.19 on, with whatever compiler; up to 2.33
- * there are twins that check more (free_check and its kind), which nobody calls but by pointers. What
- * another version or compiler has made differently fits nowhere, and nothing is hooked.
+ * Each must be the only one that fits. That holds for malloc.c from 2.19 on, with any compiler; up
+ * to 2.33 there are twins that check more (free_check and the like), which are only called by
+ * pointers. Where another version or compiler differs, nothing fits, and nothing is hooked.
  */
 
 #include "injector/find/stripped.h"
 
-#include "base/vec.h"
 #include "injector/find/code_map.h"
 
 #include <elf.h>
 
-enum { NO_FUNCTION = UINT32_MAX, MALLOC_ALIGNMENT = 16 };
+enum { MALLOC_ALIGNMENT = 16 };
 
 /** What is known of a program; indexes of functions. */
 struct malloc_parts {
@@ -36,7 +35,7 @@ struct malloc_parts {
 // ---- sets of functions
 
 static uint32_t only_one(const struct code_users *users) {
-	return users->is_whole && users->n == 1 ? users->items[0] : NO_FUNCTION;
+	return users->is_whole && users->n == 1 ? users->items[0] : CODE_NO_FUNCTION;
 }
 
 static struct code_users users_of_text(const struct code_map *m, const char *text) {
@@ -52,7 +51,7 @@ static uint32_t only_user_of_text(const struct code_map *m, const char *text) {
 
 static struct code_users users_of(const struct code_map *m, uint32_t function) {
 	struct code_users users = {0};
-	if (function != NO_FUNCTION) {
+	if (function != CODE_NO_FUNCTION) {
 		code_map_users(m, m->functions.items[function].address, &users);
 	}
 	return users;
@@ -156,15 +155,15 @@ static uint32_t find_calloc(const struct code_map *m, const struct malloc_parts 
 	return only_one(&users);
 }
 
-/** All of its kind go through one, (alignment, size); NO_FUNCTION if the compiler has spread it out. */
+/** What all of its kind go through, (alignment, size), unless the compiler has inlined it. */
 static uint32_t find_memalign(const struct code_map *m, const struct malloc_parts *p) {
 	struct code_users users = users_of(m, p->int_memalign);
 	drop(&users, p->int_memalign);
 	keep_called(m, &users);
 	uint32_t found = only_one(&users);
-	return found != NO_FUNCTION && code_map_compares_first(m, found, MALLOC_ALIGNMENT)
+	return found != CODE_NO_FUNCTION && code_map_compares_first(m, found, MALLOC_ALIGNMENT)
 			? found
-			: NO_FUNCTION;
+			: CODE_NO_FUNCTION;
 }
 
 static bool is_whole(const struct malloc_parts *p) {
@@ -176,7 +175,7 @@ static bool is_whole(const struct malloc_parts *p) {
 				return false;
 			}
 		}
-		if (all[i] == NO_FUNCTION) {
+		if (all[i] == CODE_NO_FUNCTION) {
 			return false;
 		}
 	}
@@ -192,7 +191,8 @@ static bool recognize(const struct code_map *m, struct malloc_parts *p) {
 			.int_memalign = only_user_of_text(m,
 					"newsize >= nb && (((unsigned long) (chunk2mem (p))) % alignment) == 0"),
 	};
-	if (p->int_realloc == NO_FUNCTION || (p->realloc = find_realloc(m, p)) == NO_FUNCTION) {
+	if (p->int_realloc == CODE_NO_FUNCTION ||
+			(p->realloc = find_realloc(m, p)) == CODE_NO_FUNCTION) {
 		return false;
 	}
 	p->free = find_free(m, p);
@@ -206,19 +206,15 @@ static bool recognize(const struct code_map *m, struct malloc_parts *p) {
 
 static bool add(struct found_functions *out, const struct module_code *module, const char *name,
 		const struct code_map *m, uint32_t function) {
-	struct found_function *f = vec_push(out);
-	const struct known_function *known = known_function_of(name);
-	if (!f) {
-		return false;
-	}
-	if (function == NO_FUNCTION) {
-		*f = found_of(module, known, 0, 0);
+	const bool is_found = function != CODE_NO_FUNCTION;
+	const struct code_function there = is_found ? m->functions.items[function]
+												: (struct code_function){0};
+	struct found_function *f = found_add(out, module, known_function_of(name),
+			is_found ? module->bias + there.address : 0, there.size);
+	if (f && !is_found) {
 		f->why_not = "the program is stripped, and the function was not recognized";
-	} else {
-		const struct code_function *there = &m->functions.items[function];
-		*f = found_of(module, known, module->bias + there->address, there->size);
 	}
-	return true;
+	return f != NULL;
 }
 
 bool stripped_find(struct found_functions *out, const struct module_code *module) {

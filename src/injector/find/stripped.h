@@ -3,10 +3,11 @@
 
 /** glibc's allocation functions in a static program without symbols. */
 
-#include "injector/find.h"
+#include "injector/find/found.h"
 
 /**
- * Adds them, if all of malloc, free, calloc and realloc are recognized beyond doubt; memalign and its kind
- * are added too, or with the reason why they are not. Anything else: nothing. False: out of memory.
+ * Add them, if malloc, free, calloc and realloc are all recognized beyond doubt, and nothing
+ * otherwise. memalign is added as well, or with the reason why it cannot be hooked. False: out of
+ * memory.
  */
 bool stripped_find(struct found_functions *out, const struct module_code *module);

@@ -2,7 +2,7 @@
 
 /*
  * The function has a name in static programs that were not stripped; compilers put it into its only
- * caller. Elsewhere it is the only one with the sentence below, which it has since 2.32.
+ * caller. Elsewhere it is the only one with the sentence below, which it has had since 2.32.
  */
 
 #include "injector/find/thread_cache.h"

@@ -2,9 +2,11 @@
 #pragma once
 
 /**
- * glibc keeps blocks that a thread has freed in a list of that thread (tcache). When the thread ends it
- * hands them to free once more, and its list too: the program freed the ones long ago, and has never seen
- * the other. Such calls are told by where they come from.
+ * Which code of glibc frees a thread's cached blocks when the thread ends.
+ *
+ * glibc keeps blocks that a thread has freed in a list of that thread (tcache). When the thread
+ * ends it frees them once more, and the list itself. The program freed the ones long ago and has
+ * never seen the other, so the recorder leaves out frees that come from there.
  */
 
 #include "injector/space.h"

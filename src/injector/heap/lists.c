@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Two kinds of free chunks keep the header of one in use: those of an arena's fast bins, and those
- * that threads keep to themselves. A thread's lists lie in a block of their own, of a size that tells
- * it, in the heap of its arena. Since 2.32 a link is stored xored with the address of its place.
+ * Free chunks whose headers say that they are in use.
+ *
+ * Those are the chunks of an arena's fast bins, and those that threads keep to themselves (tcache).
+ * A thread's lists lie in a block of their own, which its size tells, in the heap of its arena.
+ * Since 2.32 a link is stored xored with the address of its place.
  */
 
-#include "injector/heap/parts.h"
+#include "injector/heap/walker.h"
 
 #include <stdlib.h>
 
@@ -37,11 +39,10 @@ struct list {
 	uint64_t first;       // where its first link lies
 	uint64_t bytes;       // of each block
 	unsigned link_offset; // a link leads to a chunk's beginning, or to its block
-	unsigned n;           // how many there must be, or one more or less, in the middle of a change;
-						  // 0: unknown
+	unsigned n;           // how many there are, give or take one in a change; 0: unknown
 };
 
-/** False: it is none. `takes`: mark the blocks, by an odd size. */
+/** False: it is not a list of free chunks. `takes`: mark its blocks, by an odd size. */
 static bool follow(struct heap_walker *w, const struct list *l, bool is_hidden, bool takes) {
 	unsigned n = 0;
 	for (uint64_t link = l->first; link != 0; n++) {
@@ -75,7 +76,7 @@ static void take_fast_bins(struct heap_walker *w, const struct heap_arena *a) {
 	}
 }
 
-/** A block of a thread's lists: each either empty, or as long as it says. */
+/** Take the lists of a thread's block: each is empty, or as long as its count says. */
 static bool take_cache(struct heap_walker *w, uint64_t block, bool has_wide_counts) {
 	struct {
 		uint16_t counts[CACHE_BINS];

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A large block is a mapping: a chunk's header stands where the mapping begins. If the block had to be
- * aligned, there is another one further on, by a lead that it tells, and that is the chunk.
- * Neighbours look like one mapping to us. Any page could look
- * like such a chunk by chance, so they count only if there are as many, of as many bytes, as malloc
- * itself says in its parameters, which are known by the beginning of the heap that stands in them.
+ * Large blocks, each with a mapping of its own.
+ *
+ * A chunk's header stands where the mapping begins. If the block had to be aligned, another header
+ * stands further on, by a lead that it tells, and that is the chunk. Neighbouring mappings look
+ * like one from outside. Any page could look like such a chunk by chance, so they count only if
+ * there are as many as malloc counts itself. Its parameters are recognized by the beginning of the
+ * heap, which is one of them.
  */
 
-#include "injector/heap/parts.h"
+#include "injector/heap/walker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { PAGE = 4096, ALIGN_MAX_LOG2 = 26 };
 
-/** Since 2.35 there is a fifth number before the four, and so four bytes of nothing behind them. */
+/** Since 2.35 a fifth number stands before the four, and so there is a padding of 4 bytes. */
 static bool read_parameters(const uint8_t *at, unsigned padding, struct heap_parameters *out) {
 	memcpy(out, at, 16);
 	memcpy(&out->mapped_bytes, at + 16 + padding, 24);
@@ -48,7 +50,7 @@ bool heap_find_parameters(struct heap_walker *w) {
 	return is_found;
 }
 
-/** The size of a chunk at `at`, with `lead` before it in its mapping, that ends before `end`; 0: none. */
+/** The size of a chunk at `at`, `lead` bytes into its mapping, that ends before `end`; 0: none. */
 static uint64_t mapped_chunk(const struct heap_walker *w, uint64_t at, uint64_t lead,
 		uint64_t end) {
 	uint64_t head[2]; // the lead and the size
@@ -61,7 +63,7 @@ static uint64_t mapped_chunk(const struct heap_walker *w, uint64_t at, uint64_t 
 	return ok ? bytes : 0;
 }
 
-/** How many bytes the chunk takes whose mapping begins at `at`, lead included; 0: there is none. */
+/** Add the chunk whose mapping begins at `at`. Returns its bytes, lead included; 0: none. */
 static uint64_t take_at(struct heap_walker *w, uint64_t at, uint64_t end) {
 	uint64_t all = mapped_chunk(w, at, 0, end), chunk = at;
 	for (unsigned log2 = 5; all && chunk == at && log2 <= ALIGN_MAX_LOG2; log2++) {
@@ -78,7 +80,7 @@ static uint64_t take_at(struct heap_walker *w, uint64_t at, uint64_t end) {
 	return all;
 }
 
-/** Gives where it ended: behind the run's last chunk, that may reach into further mappings. */
+/** Returns where it ended: behind the last chunk, which may reach into further mappings. */
 static uint64_t scan_mapping(struct heap_walker *w, uint64_t at, uint64_t end) {
 	uint64_t run_end = heap_run_end(w, at);
 	while (at < end && !w->has_failed) {

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 
 /*
+ * Arenas and their heaps, chunk by chunk.
+ *
  *   libc's data: main's arena ──next──► arena ──next──► ... back to main's
  *                  │ top                  │ top
  *   [heap]  ┌──┬──┬▼───┐     64 MiB:┌─────▼┐──prev──►┌──────┐
  *           │  │  │top │            │ heap │         │ heap │
  *           └──┴──┴────┘            └──────┘         └──────┘
  *
- * An arena is known by its bins: an empty one points to itself. A heap is believed only if its chunks
- * lead from its beginning exactly to its end.
+ * An arena is recognized by its bins: an empty one points to itself. A heap counts only if its
+ * chunks lead from its beginning exactly to its end.
  */
 
 #include "base/vec.h"
-#include "injector/heap/parts.h"
+#include "injector/heap/walker.h"
 #include "injector/heap_walk.h"
 
 #include <fcntl.h>
@@ -36,10 +38,6 @@ static const uint64_t HEAP_MAX_BYTES = 64ull << 20;
 
 // ---- memory
 
-bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t bytes) {
-	return pread(w->reader.memory, to, bytes, (off_t)at) == (ssize_t)bytes;
-}
-
 static bool move_window(struct heap_reader *r, uint64_t at) {
 	// Not by process_vm_readv: it pins pages, for which the kernel gives the copy pages of its own
 	ssize_t n = pread(r->memory, r->window, WINDOW, (off_t)at);
@@ -59,28 +57,6 @@ static inline bool read_word(struct heap_reader *r, uint64_t at, uint64_t *out) 
 	}
 	memcpy(out, r->window + into, sizeof *out);
 	return true;
-}
-
-bool heap_add(struct heap_walker *w, uint64_t chunk, uint64_t size) {
-	struct heap_block *block = vec_push(&w->out->blocks);
-	if (block) {
-		// The last word of a chunk in use is the first of the chunk behind it, but for a mapped one
-		*block = (struct heap_block){chunk + CHUNK_HEAD, size - 8};
-	}
-	w->has_failed |= !block;
-	return block != NULL;
-}
-
-uint64_t heap_run_end(const struct heap_walker *w, uint64_t at) {
-	uint64_t end = at;
-	for (size_t i = 0; i < w->space->mappings.n; i++) {
-		const struct mapping *m = &w->space->mappings.items[i];
-		bool has_file = m->name[0] != '\0' && strcmp(m->name, "[heap]") != 0;
-		if (m->start <= end && end < m->end && m->is_writable && !m->is_shared && !has_file) {
-			end = m->end;
-		}
-	}
-	return end;
 }
 
 // ---- arenas
@@ -227,7 +203,7 @@ static void walk_main(struct heap_walker *w) {
 	if (a->image.top == bin_address(a->at, 0)) {
 		return; // nothing was ever allocated
 	}
-	// The top chunk's own header would not do: a thread may be about to write it
+	// Not from the top chunk's own header: a thread may be about to write it
 	uint64_t begin = heap_find_parameters(w) ? w->parameters.heap_begin : 0;
 	uint64_t end = begin + a->image.system_bytes;
 	if (begin == 0 || a->image.top < begin || a->image.top >= end || heap_run_end(w, begin) < end) {
@@ -282,8 +258,8 @@ bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t p
 	*out = (struct heap_walk){0};
 	struct heap_walker w = {.out = out, .space = space};
 	w.reader.memory = open(path, O_RDONLY | O_CLOEXEC);
-	w.reader.window = aligned_alloc(PAGE,
-			WINDOW); // a copy to 16 bytes off a page takes twice the time
+	// Copying to 16 bytes off a page takes twice the time
+	w.reader.window = aligned_alloc(PAGE, WINDOW);
 	bool is_found = w.reader.memory >= 0 && w.reader.window && find_main(&w);
 	if (is_found) {
 		follow_arenas(&w);

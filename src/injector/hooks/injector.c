@@ -1,100 +1,17 @@
 // SPDX-License-Identifier: MIT
+
+/* The steps in their order. Each leaves the process as it was if it fails. */
+
 #include "injector/injector.h"
 
 #include "injector/find/thread_cache.h"
-#include "injector/target/target.h"
+#include "injector/hooks/patch.h"
+#include "injector/resident/resident.h"
 #include "injector/tracee/sandbox.h"
-#include "sys/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-// ---- stops
-
-/** An exec takes the resident away, and with it all that we know; before there is one, the vdso. */
-static bool has_what_we_know(const struct injector *in) {
-	uint64_t magic;
-	uint16_t call;
-	if (in->resident_at != 0) {
-		return tracee_read(&in->tracee, in->resident_at, &magic, sizeof magic) &&
-				magic == RESIDENT_MAGIC;
-	}
-	return in->tracee.syscall_at == 0 ||
-			(tracee_read(&in->tracee, in->tracee.syscall_at, &call, sizeof call) &&
-					call == INJECTOR_SYSCALL);
-}
-
-/** Something is stopped, or else there is nothing to stop any more. */
-static bool is_same_program(struct injector *in, struct err *err) {
-	if (has_what_we_know(in) && injector_runs_what_we_saw(in)) {
-		return true;
-	}
-	in->is_attached = false;
-	tracee_resume(&in->tracee);
-	return injector_say_it_is_another(in, err);
-}
-
-bool injector_stop_one(struct injector *in, struct err *err) {
-	in->stopped_ns = clock_now_ns();
-	in->has_stopped_all = false;
-	return tracee_stop_one(&in->tracee, err) && is_same_program(in, err);
-}
-
-bool injector_stop_all(struct injector *in, struct err *err) {
-	in->stopped_ns = clock_now_ns();
-	in->has_stopped_all = true;
-	if (!tracee_stop_all(&in->tracee, err) || !is_same_program(in, err)) {
-		return false;
-	}
-	in->report.n_threads = (uint32_t)in->tracee.threads.n;
-	// A thread of the process itself works for us, not one of a child that borrows its memory
-	for (size_t i = 0; i < in->tracee.threads.n; i++) {
-		struct tracee_thread *thread = &in->tracee.threads.items[i];
-		if (thread->pid == in->pid) {
-			struct tracee_thread first = in->tracee.threads.items[0];
-			in->tracee.threads.items[0] = *thread;
-			*thread = first;
-			break;
-		}
-	}
-	return true;
-}
-
-void injector_resume(struct injector *in) {
-	struct injector_report *r = &in->report;
-	tracee_resume(&in->tracee);
-	uint64_t pause_ns = clock_now_ns() - in->stopped_ns;
-	r->n_stops++;
-	if (!in->has_stopped_all) {
-		r->one_pause_ns += pause_ns;
-		return;
-	}
-	r->all_pause_ns += pause_ns;
-	r->longest_pause_ns = pause_ns > r->longest_pause_ns ? pause_ns : r->longest_pause_ns;
-}
-
-// ---- errands
-
-struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64_t b, uint64_t c) {
-	if (e->n_calls == ERRAND_CALLS) {
-		return NULL;
-	}
-	struct errand_call *call = &e->calls[e->n_calls++];
-	*call = (struct errand_call){.number = number, .arguments = {a, b, c}};
-	return call;
-}
-
-bool injector_send(struct injector *in, struct errand *e, struct err *err) {
-	if (!injector_stop_one(in, err)) {
-		return false;
-	}
-	bool ok = tracee_errand(&in->tracee, NULL, e, err);
-	injector_resume(in);
-	return ok;
-}
-
-// ---- the steps
 
 static void count(struct injector *in) {
 	const struct found_function *last = NULL;
@@ -118,7 +35,7 @@ void injector_let_go(struct injector *in) {
 	tracee_let_go(&in->tracee);
 }
 
-/** No system call of ours may harm a process that is in a sandbox. */
+/** No system call of a recording may harm a process that is in a sandbox. */
 static bool ask_filters(struct injector *in, struct err *err) {
 	if (!injector_stop_all(in, err)) {
 		return false;
@@ -131,7 +48,7 @@ static bool ask_filters(struct injector *in, struct err *err) {
 static bool open_tracee(struct injector *in, enum injector_start start, struct err *err) {
 	bool is_running = start == INJECTOR_RUNNING;
 	struct who_is who_is;
-	// Of one that starts there is nothing to be looked at until the exec is done
+	// A process that starts cannot be looked at before its exec is done
 	bool ok = is_running ||
 			tracee_open_at_start(&in->tracee, in->pid, start == INJECTOR_AT_LOAD, err);
 	ok = ok && refuse_or_go_on(in->pid, is_running, &who_is, err);
@@ -140,7 +57,7 @@ static bool open_tracee(struct injector *in, enum injector_start start, struct e
 	return ok && (!who_is.has_filter || ask_filters(in, err));
 }
 
-/** One that an earlier attach has left: used again, or put right and left alone. */
+/** One that an earlier attach has left is used again, or cleaned up and left alone. */
 static bool deal_with_resident(struct injector *in, struct err *err) {
 	bool is_clean = false;
 	uint64_t clock;
@@ -160,10 +77,10 @@ static bool deal_with_resident(struct injector *in, struct err *err) {
 	return true;
 }
 
-/** One that execs just now, or is being loaded still, is given a moment to have its functions. */
+/** Look; a process that is still being loaded gets a moment until it has its functions. */
 static bool look_when_loaded(struct injector *in, enum injector_start start, struct err *err) {
 	enum { LOOKS = 10 };
-	const struct process_exe opened = in->exe; // whose memory we have
+	const struct process_exe opened = in->exe; // of which program the memory is
 	for (int i = 0; i < LOOKS && injector_look(in, err); i++) {
 		if (start == INJECTOR_RUNNING && memcmp(&opened, &in->exe, sizeof opened) != 0) {
 			return injector_say_it_is_another(in, err);
@@ -204,7 +121,6 @@ void injector_destroy(struct injector *in) {
 	injector_forget(in);
 	tracee_close(&in->tracee);
 	blob_close(&in->blob);
-	buffer_finish(&in->description);
 	buffer_finish(&in->frames);
 	free(in);
 }
@@ -213,7 +129,7 @@ pid_t injector_pid_inside(const struct injector *in) {
 	return in->pid_inside;
 }
 
-/** Something has failed: if the program is another one, or gone, that is why. False, always. */
+/** Say why a step failed, if the program is another one, or gone. False, always. */
 static bool explain(const struct injector *in, struct err *err) {
 	return !injector_runs_what_we_saw(in) && injector_say_it_is_another(in, err);
 }
@@ -266,7 +182,7 @@ void injector_drop_snapshot(struct injector *in) {
 	}
 }
 
-/** A second C library may have come, whose threads' lists are told apart before it is patched. */
+/** A second C library may have come: the recorder must know its code before it is patched. */
 static void tell_thread_caches(struct injector *in) {
 	struct resident_range *caches = in->resident.thread_caches;
 	uint64_t at = in->resident.at + RESIDENT_IMAGE_AT + in->blob.thread_caches_at;
@@ -279,7 +195,7 @@ bool injector_rescan(struct injector *in, struct err *err) {
 	if (!in->is_attached) {
 		return true;
 	}
-	if (!has_what_we_know(in)) {
+	if (!injector_has_what_we_know(in)) {
 		in->is_attached = false;
 		return injector_say_it_is_another(in, err);
 	}
@@ -294,7 +210,7 @@ bool injector_rescan(struct injector *in, struct err *err) {
 	}
 	if (!patch_prepare(in, 0, NULL, err)) {
 		in->modules_sum = sum;
-		return true; // the new ones stay without hooks
+		return true; // the new modules stay without hooks
 	}
 	bool has_new = in->plan.islands.n > 0;
 	for (size_t i = 0; i < in->plan.hooks.n; i++) {
@@ -314,8 +230,8 @@ bool injector_detach(struct injector *in, struct err *err) {
 		return true;
 	}
 	in->is_attached = false;
-	// A program that has ended, or is another one by now, has nothing left to undo
-	return resident_retire(in, &is_clean, err) || !has_what_we_know(in);
+	// A program that has ended, or is another one by now, has nothing to undo
+	return resident_retire(in, &is_clean, err) || !injector_has_what_we_know(in);
 }
 
 bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-// Islands are mapped with one thread stopped, functions are patched with all of them stopped.
+/* Islands are mapped with one thread stopped, functions are patched with all of them stopped. */
 
-#include "injector/target/target.h"
+#include "injector/hooks/patch.h"
+
+#include "injector/arch/regs.h"
+#include "injector/resident/resident.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -18,7 +21,7 @@ enum {
 	PAUSE_MAX_NS = 50000000, // for it may have to wait long for its turn: 2 s in all
 };
 
-/** The thread goes for these: the islands in their places, then the recorder's own beginning. */
+/** The errand's calls: map the islands in their places. */
 static void add_islands(const struct injector *in, struct errand *e) {
 	for (size_t i = 0; i < in->plan.islands.n; i++) {
 		const struct island *island = &in->plan.islands.items[i];
@@ -58,7 +61,7 @@ static bool fill_islands(struct injector *in, const struct errand *e, struct err
 	return resident_write_head(in, err);
 }
 
-/** A place was taken, or given elsewhere by a kernel that does not know the flag: undo what was done. */
+/** Are all islands where they were planned? If not (old kernels ignore the flag), unmap them. */
 static bool are_in_place(struct injector *in, const struct errand *e, bool *is_taken,
 		struct err *err) {
 	struct errand undo = {0};
@@ -106,22 +109,18 @@ bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, stru
 			"process %d maps memory too quickly to place code near it; try again", (int)in->pid);
 }
 
-struct resident_hook *injector_hook_of(struct injector *in, const struct planned *planned) {
-	return &in->resident.hooks[planned->hook];
-}
-
-/** Move a thread that stands within a beginning to the same instruction of the moved one. */
+/** Move a thread that stands in a function's beginning to the same instruction of the moved one. */
 static void move_thread(struct injector *in, struct tracee_thread *thread) {
 	for (size_t i = 0; i < in->plan.hooks.n; i++) {
 		const struct planned *planned = &in->plan.hooks.items[i];
 		const struct resident_hook *hook = injector_hook_of(in, planned);
-		uint64_t into = thread->regs.rip - hook->address;
+		uint64_t into = regs_pc(&thread->regs) - hook->address;
 		if (planned->is_reused || hook->is_patched || into == 0 || into >= hook->n_bytes) {
 			continue;
 		}
 		for (unsigned s = 0; s < planned->moved.n_steps; s++) {
 			if (planned->moved.from[s] == into) {
-				thread->regs.rip = hook->moved + planned->moved.to[s];
+				regs_set_pc(&thread->regs, hook->moved + planned->moved.to[s]);
 				thread->is_changed = true;
 			}
 		}
@@ -150,7 +149,7 @@ static bool patch_hook(struct injector *in, uint32_t index, struct err *err) {
 	uint8_t now[RESIDENT_PATCH_MAX];
 	if (hook->is_patched || !tracee_read(&in->tracee, hook->address, now, hook->n_bytes) ||
 			memcmp(now, hook->original, hook->n_bytes) != 0) {
-		return true; // it is already, or the module has gone since
+		return true; // it is patched already, or the module has gone since
 	}
 	hook->is_patched = 1;
 	return tracee_write(&in->tracee, at, hook, sizeof *hook, err) &&
@@ -179,7 +178,7 @@ static bool stop_all_safely(struct injector *in, struct err *err) {
 			(int)in->pid);
 }
 
-/** Before all are stopped: shall it be tried? */
+/** Shall a copy be tried? Asked before all are stopped. */
 static bool may_copy_memory(struct injector *in) {
 	struct injector_report *r = &in->report;
 	if (in->is_attached || in->tracee.is_held) {
@@ -192,8 +191,8 @@ static bool may_copy_memory(struct injector *in) {
 }
 
 /**
- * Before the first block is recorded. The other threads go on as soon as there is a copy, or will be none.
- * What it costs is told apart from the stop's.
+ * Copy the memory before the first block is recorded. The other threads go on as soon as there is a
+ * copy, or will be none. Its cost is reported apart from that of the stop.
  */
 static void copy_memory(struct injector *in) {
 	uint64_t start_ns = clock_now_ns();

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * One island of code per module, near enough for a jump of 5 bytes. Per function it holds the way
- * into the recorder and the beginning of the function, which had to make place for the jump:
+ * One island of code for each module, near enough for a jump. For each function it holds the way
+ * into the recorder, and the beginning of the function, which had to make room for the jump:
  *
- *      push %rbp;  mov %rsp, %rbp;  push what(%rip);  jmp *stub(%rip);  what: ...;  stub: ...
- *      <moved instructions>;  jmp rest
+ *      function:  jmp island            island:  the relay: to the recorder's stub, about this hook
+ *      rest:      ...           ◄────            moved instructions;  jmp rest
  *
- * A function that was hooked by an earlier attach, and still has the same bytes, uses what lies there.
+ * A function that an earlier attach has hooked, and that still has the same bytes, uses what lies
+ * there.
  */
 
 #include "base/vec.h"
-#include "injector/target/target.h"
+#include "injector/hooks/gap.h"
+#include "injector/hooks/patch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	RELAY_BYTES = 32,
-	PLACE_BYTES = RELAY_BYTES + RELOCATE_CODE_MAX,
+	PLACE_BYTES = RELOCATE_RELAY_BYTES + RELOCATE_CODE_MAX,
 	FUNCTION_MAX = 256 << 10, // no allocation function is longer
 	PAGE = 4096,
 };
@@ -71,21 +72,7 @@ static uint8_t *read_function(const struct injector *in, const struct found_func
 	return bytes;
 }
 
-/** The way into the recorder, at `at`. */
-static void put_relay(uint8_t *to, uint64_t what, uint64_t stub) {
-	static const uint8_t code[] = {
-			0x55,                   // push %rbp
-			0x48, 0x89, 0xe5,       // mov %rsp, %rbp
-			0xff, 0x35, 6, 0, 0, 0, // push 6(%rip): the first word behind
-			0xff, 0x25, 8, 0, 0, 0, // jmp *8(%rip): the second
-	};
-	_Static_assert(sizeof code + 16 == RELAY_BYTES, "two words follow");
-	memcpy(to, code, sizeof code);
-	memcpy(to + sizeof code, &what, sizeof what);
-	memcpy(to + sizeof code + 8, &stub, sizeof stub);
-}
-
-/** Which of the recorder's stubs takes such calls: there are shorter ones for what nearly all calls are. */
+/** Which of the recorder's stubs takes such calls: those that nearly all are have shorter ones. */
 static uint64_t stub_for(const struct injector *in, const struct resident_hook *hook) {
 	bool allocates = hook->what == RESIDENT_ALLOCATES && hook->size == 0 &&
 			hook->times == RESIDENT_NO_REGISTER;
@@ -96,14 +83,7 @@ static uint64_t stub_for(const struct injector *in, const struct resident_hook *
 	return in->resident.at + RESIDENT_IMAGE_AT + at;
 }
 
-static void put_patch(struct resident_hook *hook, uint64_t relay) {
-	int32_t distance = (int32_t)(relay - (hook->address + RELOCATE_JUMP_BYTES));
-	hook->n_bytes = RELOCATE_JUMP_BYTES;
-	hook->patch[0] = 0xe9;
-	memcpy(hook->patch + 1, &distance, sizeof distance);
-}
-
-/** One function into an island's next place. False: out of memory, or of hooks. */
+/** Put one function into an island's next place. False: out of memory. */
 static bool add_new(struct injector *in, struct island *island, unsigned *n,
 		const struct found_function *f) {
 	struct plan *p = &in->plan;
@@ -112,7 +92,7 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 	struct relocated moved;
 	uint64_t at = island->at + *n * PLACE_BYTES;
 	uint8_t *bytes = read_function(in, f, &code);
-	bool ok = bytes && relocate(&moved, &code, at + RELAY_BYTES, &why);
+	bool ok = bytes && relocate(&moved, &code, at + RELOCATE_RELAY_BYTES, &why);
 	if (!ok || in->resident.n_hooks == RESIDENT_HOOKS) {
 		note_refusal(p, f, !bytes ? "it cannot be read" : !ok ? why.text : "too many functions");
 		free(bytes);
@@ -123,8 +103,8 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 		uint32_t index = in->resident.n_hooks++;
 		struct resident_hook *hook = &in->resident.hooks[index];
 		*hook = (struct resident_hook){
-				.moved = at + RELAY_BYTES,
-				.called = at + RELAY_BYTES,
+				.moved = at + RELOCATE_RELAY_BYTES,
+				.called = at + RELOCATE_RELAY_BYTES,
 				.address = moved.patch_at,
 				.what = f->what,
 				.ptr = f->ptr,
@@ -132,12 +112,13 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 				.times = f->times,
 				.behind = f->behind,
 		};
-		put_patch(hook, at);
+		hook->n_bytes = relocate_put_jump(hook->patch, hook->address, at);
 		memcpy(hook->original, bytes + (moved.patch_at - f->address), hook->n_bytes);
 		uint8_t *place = island->code + *n * PLACE_BYTES;
-		put_relay(place, in->resident_at + offsetof(struct resident, hooks) + index * sizeof *hook,
+		relocate_put_relay(place,
+				in->resident_at + offsetof(struct resident, hooks) + index * sizeof *hook,
 				stub_for(in, hook));
-		memcpy(place + RELAY_BYTES, moved.code, moved.n_code);
+		memcpy(place + RELOCATE_RELAY_BYTES, moved.code, moved.n_code);
 		*planned = (struct planned){index, moved, f, false};
 		++*n;
 	}
@@ -159,64 +140,64 @@ static bool take_place(struct process_space *s, const struct island *island) {
 	return true;
 }
 
-/** All functions of the module that `functions[first]` lies in. */
-static bool plan_module(struct injector *in, size_t first, struct err *err) {
-	const struct found_function *f = &in->functions.items[first];
-	struct plan *p = &in->plan;
+static bool is_of_module(const struct found_function *f, const struct found_function *of) {
+	return f->module_start == of->module_start;
+}
+
+/** An island for the functions of `of`'s module. NULL: none needs it, or no memory (*ok). */
+static struct island *add_island(struct injector *in, const struct found_function *of, bool *ok) {
 	unsigned n_new = 0;
-	for (size_t i = first; i < in->functions.n; i++) {
-		const struct found_function *other = &in->functions.items[i];
-		n_new += other->module_start == f->module_start && !other->why_not &&
-				!known_hook(in, other);
+	for (size_t i = 0; i < in->functions.n; i++) {
+		const struct found_function *f = &in->functions.items[i];
+		n_new += is_of_module(f, of) && !f->why_not && !known_hook(in, f);
 	}
-	struct island *island = NULL;
-	if (n_new > 0) {
-		island = vec_push(&p->islands);
-		if (!island) {
-			return err_memory(err);
-		}
-		island->bytes = (n_new * PLACE_BYTES + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-		island->at = process_space_gap_near(&in->space, f->module_start, f->module_end,
-				island->bytes);
-		island->code = calloc(1, island->bytes);
-		if (!island->code || (island->at && !take_place(&in->space, island))) {
-			return err_memory(err);
-		}
+	struct island *island = n_new > 0 ? vec_push(&in->plan.islands) : NULL;
+	*ok = island || n_new == 0;
+	if (!island) {
+		return NULL;
 	}
+	island->bytes = (n_new * PLACE_BYTES + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	island->at = gap_near(&in->space, of->module_start, of->module_end, island->bytes);
+	island->code = calloc(1, island->bytes);
+	*ok = island->code && (!island->at || take_place(&in->space, island));
+	return island;
+}
+
+/** All functions of the module that `functions[first]`, the first of them, lies in. */
+static bool plan_module(struct injector *in, size_t first, struct err *err) {
+	const struct found_function *of = &in->functions.items[first];
+	bool ok;
+	struct island *island = add_island(in, of, &ok);
 	unsigned n = 0;
-	for (size_t i = first; i < in->functions.n; i++) {
-		const struct found_function *other = &in->functions.items[i];
+	for (size_t i = first; ok && i < in->functions.n; i++) {
+		const struct found_function *f = &in->functions.items[i];
 		const struct resident_hook *known;
-		if (other->module_start != f->module_start) {
+		if (!is_of_module(f, of)) {
 			continue;
 		}
-		bool ok = true;
-		if (other->why_not) {
-			note_refusal(p, other, other->why_not);
-		} else if ((known = known_hook(in, other))) {
-			ok = add_known(in, other, known);
+		if (f->why_not) {
+			note_refusal(&in->plan, f, f->why_not);
+		} else if ((known = known_hook(in, f))) {
+			ok = add_known(in, f, known);
 		} else if (!island->at) {
-			note_refusal(p, other, "no free memory within reach of a jump");
+			note_refusal(&in->plan, f, "no free memory within reach of a jump");
 		} else {
-			ok = add_new(in, island, &n, other);
-		}
-		if (!ok) {
-			return err_memory(err);
+			ok = add_new(in, island, &n, f);
 		}
 	}
-	return true;
+	return ok || err_memory(err);
 }
 
 static bool is_first_of_module(const struct injector *in, size_t i) {
 	for (size_t k = 0; k < i; k++) {
-		if (in->functions.items[k].module_start == in->functions.items[i].module_start) {
+		if (is_of_module(&in->functions.items[k], &in->functions.items[i])) {
 			return false;
 		}
 	}
 	return true;
 }
 
-/** What is called for `f`, a function that throws: its quiet twin, by its moved beginning if that is hooked. */
+/** What is called for `f`, which throws: its quiet twin, by its moved beginning if it is hooked. */
 static uint64_t quiet_entry(struct injector *in, const struct found_function *f) {
 	for (size_t i = 0; i < in->plan.hooks.n; i++) {
 		const struct planned *planned = &in->plan.hooks.items[i];
@@ -244,13 +225,4 @@ bool plan_make(struct injector *in, struct err *err) {
 	}
 	call_quiet_ones(in);
 	return true;
-}
-
-void plan_finish(struct plan *p) {
-	for (size_t i = 0; i < p->islands.n; i++) {
-		free(p->islands.items[i].code);
-	}
-	vec_finish(&p->islands);
-	vec_finish(&p->hooks);
-	buffer_finish(&p->refused);
 }

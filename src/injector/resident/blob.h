@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * The recorder as a file (libheaptrack_inject.so), made ready to lie at some address. It has no
- * undefined names, so that placing it takes no more than adding the address to some words.
+ * The recorder's file (libheaptrack_inject.so), made ready to lie at some address.
+ *
+ * It has no undefined names, so that placing it only takes adding the address to some words.
  */
 
 #include "base/err.h"

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Taking the hooks out again. All threads are stopped: the bytes are put back and, if nobody is inside
- * of the recorder, its door is closed. From then on calls that are on their way pass by, so the rest is done
- * with one thread stopped: what the recorder mapped is unmapped, and its data are made anew.
+ * The end of a recording. With all threads stopped the original bytes are put back and, if nobody
+ * is inside the recorder, its door is closed. Calls that are still on their way pass by from then
+ * on, so the rest is done with one thread stopped: what the recorder mapped is unmapped, and its
+ * data are made anew.
  */
 
-#include "injector/target/target.h"
+#include "injector/arch/regs.h"
+#include "injector/resident/resident.h"
 #include "wire/segment.h"
 
 #include <stdio.h>
@@ -21,11 +23,11 @@ enum { RETIRE_TRIES = 8 }; // with growing pauses between: 127 ms in all
 
 // ---- is anybody inside?
 
-/** A forked child has notes of threads that only its parent has. */
+/** A forked child has its parent's notes of threads that it lacks itself. */
 static bool has_thread(const struct injector *in, uint32_t tid) {
 	char path[64];
 	(void)snprintf(path, sizeof path, "/proc/%d/task/%u", (int)in->pid, tid);
-	// Ids are the process's own: only where they are ours as well can they be looked up
+	// Ids are those of the process's namespace: they can be looked up only if it is ours as well
 	return in->pid != in->pid_inside || access(path, F_OK) == 0;
 }
 
@@ -45,55 +47,57 @@ static bool any_is_inside(const struct injector *in) {
 	return any;
 }
 
-/** The thread with that FS base. */
-static bool that_is_inside(const struct injector *in, uint64_t fs_base) {
+/** The thread that the recorder knows by that key. */
+static bool that_is_inside(const struct injector *in, uint64_t key) {
 	const struct resident *r = &in->resident;
 	for (unsigned i = 0; i < RESIDENT_THREAD_PROBES; i++) {
-		uint64_t place = (resident_thread_place(fs_base) + i) & (r->n_threads - 1);
+		uint64_t place = (resident_thread_place(key) + i) & (r->n_threads - 1);
 		struct resident_thread thread;
 		if (!tracee_read(&in->tracee, r->threads_at + place * sizeof thread, &thread,
 					sizeof thread)) {
 			return true;
 		}
-		if (thread.key == fs_base || thread.key == 0) {
+		if (thread.key == key || thread.key == 0) {
 			return thread.key != 0 && is_inside(in, &thread);
 		}
 	}
 	return false;
 }
 
-static bool stands_in_code(const struct injector *in, uint64_t rip) {
+static bool stands_in_code(const struct injector *in, uint64_t pc) {
 	const struct resident *r = &in->resident;
-	bool is_there = rip - r->text_at < r->text_bytes;
+	bool is_there = pc - r->text_at < r->text_bytes;
 	for (uint32_t k = 0; k < r->n_islands && k < RESIDENT_ISLANDS; k++) {
-		is_there |= rip - r->islands[k].at < r->islands[k].bytes;
+		is_there |= pc - r->islands[k].at < r->islands[k].bytes;
 	}
 	return is_there;
 }
 
 /**
- * Does any thread depend on the recorder's data? Those that have begun a call and not ended it say so
- * themselves; those between that and the process's own code stand in ours, or are in a handler of a
- * signal that came just there, which needs nothing but the code and finds the door closed. A thread that
- * waits for a child of vfork, and is not among those that are stopped, stands in the kernel.
+ * Does any thread depend on the recorder's data? One that has begun a call and not ended it has
+ * noted so itself. One between that and the process's own code stands in the recorder's code, or is
+ * in a handler of a signal that came just there, which needs only the code and finds the door
+ * closed. A thread that waits for a child of vfork is not among those that are stopped: it stands
+ * in the kernel.
  */
 static bool is_lived_in(const struct injector *in) {
 	const struct resident *r = &in->resident;
 	uint32_t has_tids;
-	bool knows_bases = r->n_threads == 1u << RESIDENT_THREADS_LOG2 &&
+	bool knows_keys = r->n_threads == 1u << RESIDENT_THREADS_LOG2 &&
 			tracee_read(&in->tracee, r->has_tids_at, &has_tids, sizeof has_tids) && has_tids == 0;
 	for (size_t i = 0; i < in->tracee.threads.n; i++) {
 		const struct user_regs_struct *regs = &in->tracee.threads.items[i].regs;
-		if (stands_in_code(in, regs->rip) || (knows_bases && that_is_inside(in, regs->fs_base))) {
+		if (stands_in_code(in, regs_pc(regs)) ||
+				(knows_keys && that_is_inside(in, regs_thread_key(regs)))) {
 			return true;
 		}
 	}
-	return !knows_bases && any_is_inside(in);
+	return !knows_keys && any_is_inside(in);
 }
 
 // ---- cleaning
 
-/** All threads are stopped and outside: those that come in late pass by. */
+/** Let calls pass by from now on. All threads are stopped and outside. */
 static bool close_door(struct injector *in) {
 	const uint64_t none = 0;
 	return tracee_write(&in->tracee, in->resident.door_at, &none, sizeof none, NULL) &&
@@ -117,7 +121,7 @@ static void add_descriptor(struct injector *in, struct errand *e) {
 	in->resident.fd = -1;
 }
 
-/** The list is emptied first: what is unmapped twice could be somebody else's by then. */
+/** The list is emptied first: at a second attempt other mappings could be in the same places. */
 static bool add_mappings(struct injector *in, struct errand *e, struct err *err) {
 	struct resident *r = &in->resident;
 	for (unsigned i = 0; i < RESIDENT_MAPPINGS; i++) {
@@ -130,7 +134,7 @@ static bool add_mappings(struct injector *in, struct errand *e, struct err *err)
 			r->mappings, sizeof r->mappings, err);
 }
 
-/** As it was made: the data of the image's file. The kernel has made all of it zero. */
+/** Write the initial data of the image again, where the kernel has left zeros. */
 static bool renew_data(struct injector *in, struct err *err) {
 	struct resident *r = &in->resident;
 	blob_place(&in->blob, r->at + RESIDENT_IMAGE_AT);
@@ -145,7 +149,7 @@ static bool renew_data(struct injector *in, struct err *err) {
 static bool clean(struct injector *in, struct err *err) {
 	struct resident *r = &in->resident;
 	struct errand e = {0};
-	// Another version's data cannot be made anew: nobody will use it again
+	// Another version's data cannot be made anew, and nobody will use it again
 	bool is_ours = memcmp(r->image_id, in->blob.id, sizeof r->image_id) == 0;
 	add_descriptor(in, &e);
 	if (!add_mappings(in, &e, err)) {

@@ -2,18 +2,19 @@
 #pragma once
 
 /**
- * Unwind tables for code that comes without: musl's, hand-written starts of programs. Made from the code
- * itself, for the recorder, so that stacks go on through it.
+ * Unwind tables for code that has none, such as musl's and the hand-written start of a program.
+ *
+ * They are made from the code itself, so that the recorder can follow stacks through it.
  */
 
 #include "base/buffer.h"
-#include "injector/find.h"
+#include "injector/find/found.h"
 #include "injector/space.h"
 
 /**
- * Adds records like those of a section .eh_frame for the modules that have allocation functions, or the
- * program's beginning, outside of what tables cover. Ends with a record of length 0; nothing is added where
- * there is no such code.
+ * Add records like those of a section .eh_frame, for modules whose allocation functions, or whose
+ * beginning of the program, are not covered by tables. They end with a record of length 0. Where
+ * there is no such code, nothing is added.
  */
 void frames_make(struct buffer *out, const struct modules_code *modules,
 		const struct found_functions *functions);

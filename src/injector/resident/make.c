@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-// Laying the resident: one mapping with the recorder in it, and the memfd that it will share with us.
+/* One mapping with the recorder in it, and the memfd that it will share with the collector. */
 
+#include "injector/find/names.h"
 #include "injector/find/thread_cache.h"
 #include "injector/resident/frames.h"
-#include "injector/target/target.h"
+#include "injector/resident/resident.h"
 #include "wire/segment.h"
 
 #include <elf.h>
@@ -53,7 +54,7 @@ static void describe_tables(struct resident *r, const struct modules_code *modul
 	}
 }
 
-/** What the recorder asks `find_object` for elsewhere. As many as fit. */
+/** Mappings with unwind tables, for a recorder without `find_object`. As many as fit. */
 static void describe_maps(struct resident *r, const struct process_space *space) {
 	size_t n = 0;
 	for (size_t i = 0; r->find_object == 0 && i < space->mappings.n; i++) {
@@ -73,7 +74,7 @@ static void describe_maps(struct resident *r, const struct process_space *space)
 	r->maps[n] = 0;
 }
 
-/** What the recorder must know, into our copy of the resident at `at`. */
+/** Note what the recorder must know, in our copy of the resident at `at`. */
 static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	struct resident *r = &in->resident;
 	uint64_t image = at + RESIDENT_IMAGE_AT;
@@ -139,14 +140,14 @@ static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
 	return ours;
 }
 
-/** The errand's first: what is written in on it must be writable. */
+/** The first call of the errand, which makes the part writable that the errand itself writes to. */
 static struct errand_call open_head(uint64_t at) {
 	return (struct errand_call){.number = SYS_mprotect,
 			.arguments = {at + RESIDENT_AT, RESIDENT_IMAGE_AT - RESIDENT_AT,
 					PROT_READ | PROT_WRITE}};
 }
 
-/** All of it was mapped as code is. */
+/** Give each part its protection: all of it was mapped as code. */
 static void protect_parts(const struct injector *in, struct errand *e) {
 	uint64_t at = in->resident.at;
 	(void)errand_add(e, SYS_mprotect, at, RESIDENT_GUARD_BYTES, PROT_NONE);
@@ -159,7 +160,7 @@ static void protect_parts(const struct injector *in, struct errand *e) {
 	}
 }
 
-/** Map a new one. It can be written to, by us alone, before its parts have their protection. */
+/** Map a new one and fill it, which heaptrack can do before its parts have their protection. */
 static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
 	uint64_t at;
 	int errnum;
@@ -168,7 +169,7 @@ static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
 		return false;
 	}
 	describe(in, at, clock);
-	// It can be found before a thread is sent on its first errand, which is not over
+	// Whoever finds it must see that its first errand, on which nobody was sent yet, is not over
 	const uint32_t begun = ERRAND_BEGUN;
 	return write_image(in, err) &&
 			tracee_write(&in->tracee, at + RESIDENT_ERRAND_AT + offsetof(struct errand, state),
@@ -176,7 +177,7 @@ static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
 			resident_write_head(in, err);
 }
 
-/** Send the stopped thread. The last call's result is the descriptor. */
+/** Send the stopped thread to open the file. The last call's result is its descriptor. */
 static bool make(struct injector *in, struct errand *e, const char *path, int64_t *fd,
 		struct err *err) {
 	const char *name = path ? path : SEGMENT_MAPPING_NAME;

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "injector/target/target.h"
+
+/* A resident is recognized by its magic number at the beginning of a private mapping. */
+
+#include "injector/resident/resident.h"
+
+#include "injector/arch/machine.h"
+#include "injector/arch/regs.h"
 #include "wire/segment.h"
 
 #include <stdio.h>
@@ -18,7 +24,7 @@ static void sleep_ms(long ms) {
 
 // ---- finding
 
-/** How far the last errand of a resident is. */
+/** How far the last errand of a resident has come. */
 static uint32_t errand_state(const struct injector *in, uint64_t at) {
 	uint32_t state = ERRAND_NONE;
 	(void)tracee_read(&in->tracee, at + RESIDENT_ERRAND_AT + offsetof(struct errand, state), &state,
@@ -42,7 +48,7 @@ void resident_use_for_errands(struct injector *in) {
 	in->tracee.errands.stack_top = r->at + RESIDENT_STACK_AT + RESIDENT_STACK_BYTES;
 }
 
-/** An attached one must be dealt with first; then those that can be used at once are the best. */
+/** An attached one comes first, since it must be retired; then one that can be used at once. */
 static int rank(const struct injector *in, const struct resident *r) {
 	bool is_ours = memcmp(r->image_id, in->blob.id, sizeof r->image_id) == 0;
 	return r->state == RESIDENT_ATTACHED ? 3 : !is_ours ? 0 : r->state == RESIDENT_EMPTY ? 2 : 1;
@@ -79,7 +85,7 @@ bool resident_find(struct injector *in, struct err *err) {
 	return ok;
 }
 
-// ---- errands of those who were killed
+// ---- errands of a heaptrack that was killed
 
 struct pending {
 	uint64_t at[RESIDENTS_MAX]; // residents with an errand that is not over
@@ -110,12 +116,13 @@ static struct pending find_pending(const struct injector *in) {
 	return p;
 }
 
-/** Is a thread there? Not if who wanted to send it was killed before, or if its parent has forked us. */
+/** Is a thread there? Not if heaptrack was killed before it sent one, or in a forked child. */
 static bool is_on_errand(const struct injector *in, const struct pending *p) {
 	enum { BYTES = RESIDENT_ERRAND_AT + ERRAND_BYTES - RESIDENT_STACK_AT };
 	for (size_t i = 0; i < in->tracee.threads.n; i++) {
 		for (size_t k = 0; k < p->n; k++) {
-			if (in->tracee.threads.items[i].regs.rsp - (p->at[k] + RESIDENT_STACK_AT) < BYTES) {
+			if (regs_sp(&in->tracee.threads.items[i].regs) - (p->at[k] + RESIDENT_STACK_AT) <
+					BYTES) {
 				return true;
 			}
 		}
@@ -149,7 +156,7 @@ bool resident_await_errands(struct injector *in, struct err *err) {
 bool resident_is_in_use(const struct injector *in) {
 	enum { LOOKS = 40, LOOK_MS = 50, OWNER_DIED = 0x40000000 };
 	struct segment_header first, now;
-	// A forked child has its parent's resident: nobody records the child by it
+	// A forked child has a copy of its parent's resident, by which nobody records
 	if (in->resident.pid != in->pid_inside || in->resident.header_at == 0 ||
 			!tracee_read(&in->tracee, in->resident.header_at, &first,
 					offsetof(struct segment_header, children))) {
@@ -172,7 +179,7 @@ bool resident_is_in_use(const struct injector *in) {
 // ---- writing
 
 bool resident_write_head(struct injector *in, struct err *err) {
-	// `mappings` behind the hooks is the recorder's to write, and what comes before `header_at` ours
+	// The recorder writes `mappings`, which lies behind the hooks
 	return tracee_write(&in->tracee, in->resident_at, &in->resident,
 			offsetof(struct resident, mappings), err);
 }
@@ -239,7 +246,6 @@ static bool stack_touches(const struct injector *in, uint64_t from, uint64_t to,
 }
 
 bool threads_touch(struct injector *in, const struct resident_range *ranges, size_t n) {
-	enum { RED_ZONE = 128 };
 	struct process_space space;
 	if (!process_space_read(&space, in->pid, NULL)) {
 		return true;
@@ -247,11 +253,10 @@ bool threads_touch(struct injector *in, const struct resident_range *ranges, siz
 	bool touches = false;
 	for (size_t i = 0; i < in->tracee.threads.n && !touches; i++) {
 		const struct user_regs_struct *regs = &in->tracee.threads.items[i].regs;
-		const struct mapping *stack = process_space_at(&space, regs->rsp);
-		touches = is_in(regs->rip, ranges, n) || !stack ||
-				stack_touches(in,
-						regs->rsp - RED_ZONE > stack->start ? regs->rsp - RED_ZONE : stack->start,
-						stack->end, ranges, n);
+		const struct mapping *stack = process_space_at(&space, regs_sp(regs));
+		uint64_t low = regs_sp(regs) - machine.red_zone;
+		touches = is_in(regs_pc(regs), ranges, n) || !stack ||
+				stack_touches(in, low > stack->start ? low : stack->start, stack->end, ranges, n);
 	}
 	process_space_finish(&space);
 	return touches;

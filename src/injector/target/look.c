@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// What the process is made of, read from outside: mappings, files, functions, the vdso.
+/* What the process is made of, read from outside: mappings, files, functions, the vdso. */
 
 #include "base/vec.h"
+#include "injector/arch/machine.h"
 #include "injector/target/target.h"
 
 #include <elf.h>
@@ -21,8 +22,14 @@ uint64_t injector_sum_of_modules(const struct process_space *s) {
 }
 
 void injector_forget(struct injector *in) {
-	plan_finish(&in->plan);
-	in->plan = (struct plan){0};
+	struct plan *plan = &in->plan;
+	for (size_t i = 0; i < plan->islands.n; i++) {
+		free(plan->islands.items[i].code);
+	}
+	vec_finish(&plan->islands);
+	vec_finish(&plan->hooks);
+	buffer_finish(&plan->refused);
+	*plan = (struct plan){0};
 	vec_finish(&in->functions);
 	modules_code_close(&in->modules);
 	process_space_finish(&in->space);
@@ -46,6 +53,18 @@ bool injector_runs_what_we_saw(const struct injector *in) {
 			(process_exe(in->pid, &exe) && memcmp(&exe, &in->exe, sizeof exe) == 0);
 }
 
+bool injector_has_what_we_know(const struct injector *in) {
+	uint64_t magic;
+	uint8_t call[MACHINE_INSTRUCTION_MAX];
+	if (in->resident_at != 0) {
+		return tracee_read(&in->tracee, in->resident_at, &magic, sizeof magic) &&
+				magic == RESIDENT_MAGIC;
+	}
+	return in->tracee.syscall_at == 0 ||
+			(tracee_read(&in->tracee, in->tracee.syscall_at, call, machine.n_system_call) &&
+					memcmp(call, machine.system_call, machine.n_system_call) == 0);
+}
+
 bool injector_say_it_is_another(const struct injector *in, struct err *err) {
 	struct process_exe exe;
 	return err_set(err, ERR_NOT_FOUND,
@@ -65,7 +84,7 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
 			free(bytes);
 			continue;
 		}
-		const uint8_t *call = memmem(bytes, n, "\x0f\x05", 2);
+		const uint8_t *call = memmem(bytes, n, machine.system_call, machine.n_system_call);
 		in->tracee.syscall_at = call ? m->start + (uint64_t)(call - bytes) : 0;
 		struct elf_symbols symbols;
 		struct elf_symbol symbol;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-// Every reason not to attach has its own sentence, with what helps. All is found out by reading.
+/* Every reason not to attach has its own message, with what helps. All is found out by reading. */
 
+#include "injector/arch/machine.h"
 #include "injector/target/target.h"
 #include "sys/file.h"
 
@@ -12,10 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
-enum { CAP_PTRACE = 19, HWCAP2_FSGSBASE = 2 };
+enum { CAP_PTRACE = 19 };
 
 struct status {
 	char text[4096];
@@ -82,8 +82,8 @@ static void name_of(unsigned long pid, char name[32]) {
 }
 
 /**
- * A helper of ours that was killed is the tracer until the kernel is done with it: on a busy machine
- * that takes its time, and is waited for.
+ * A killed heaptrack is the tracer until the kernel is done with it, which takes some time on a
+ * busy machine and is waited for.
  */
 static bool is_not_traced(pid_t pid, struct status *s, struct err *err) {
 	enum { NAP_US = 20000, NAPS = 100 };
@@ -105,7 +105,7 @@ static bool is_not_traced(pid_t pid, struct status *s, struct err *err) {
 	}
 }
 
-/** In a container heaptrack has the same filters as its programs: what it may do itself, they may. */
+/** In a container heaptrack has the same filters as the programs, which may do what it may. */
 static bool shares_our_sandbox(const struct status *s) {
 	static const char filters[] = "\nSeccomp_filters:";
 	struct status own;
@@ -113,7 +113,7 @@ static bool shares_our_sandbox(const struct status *s) {
 			number(&own, filters, 10) == number(s, filters, 10);
 }
 
-/** What its filters let pass is seen when it is stopped. */
+/** What its filters allow can only be seen when it is stopped. */
 static bool is_not_sandboxed(pid_t pid, const struct status *s, bool *has_filter, struct err *err) {
 	enum { NO_SANDBOX = 0, STRICT = 1 };
 	unsigned long mode = number(s, "\nSeccomp:", 10);
@@ -182,12 +182,12 @@ static bool is_our_machine(pid_t pid, struct err *err) {
 	Elf64_Ehdr header;
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
 	if (file_read_small(path, head, sizeof head) != sizeof header) {
-		return true; // the checks to come will say more
+		return true; // later checks say more
 	}
 	memcpy(&header, head, sizeof header);
-	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) {
-		return refuse(err, "process %d is not a 64-bit x86 program; heaptrack cannot record it",
-				(int)pid);
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != machine.elf) {
+		return refuse(err, "process %d is not a %s program; heaptrack cannot record it", (int)pid,
+				machine.name);
 	}
 	return true;
 }
@@ -223,15 +223,15 @@ bool refuse_or_go_on(pid_t pid, bool is_running, struct who_is *who_is, struct e
 	if (pid <= 0 || !read_status(&s, who)) {
 		return refuse(err, "there is no process %d (in this pid namespace)", (int)pid);
 	}
-	if ((getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) == 0) {
-		return refuse(err, "attaching needs Linux 5.9 and a processor with FSGSBASE");
+	if (machine_lacks()) {
+		return refuse(err, "%s", machine_lacks());
 	}
 	if (!is_a_process(pid, &s, err) || !is_not_traced(pid, &s, err) || !is_allowed(pid, &s, err) ||
 			!is_our_machine(pid, err) || !is_not_sandboxed(pid, &s, &who_is->has_filter, err) ||
 			(is_running && !is_free_of_others(pid, err))) {
 		return false;
 	}
-	// The last of its pids is that of its own namespace
+	// The last of its pids is the one in its own namespace
 	const char *ids = field(&s, "\nNSpid:");
 	who_is->pid_inside = pid;
 	for (char *end; *ids && *ids != '\n'; ids = end + strspn(end, " \t")) {

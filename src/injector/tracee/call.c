@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A stopped thread works for us: its registers are changed, it makes a system call or runs an errand, and
- * gets its registers back. Signals are blocked meanwhile, but for those that a fault of ours would raise.
+ * A stopped thread works for heaptrack: its registers are changed, it makes a system call or runs
+ * an errand, and gets its registers back. Meanwhile signals are blocked, except those that a fault
+ * in heaptrack's code would raise.
  *
- * The registers are given back in a PTRACE_EVENT_STOP, as they were taken: there the kernel
- * still knows how to go on with the system call that we found the thread in.
+ * The registers are given back in a PTRACE_EVENT_STOP, as they were taken: there the kernel still
+ * knows how to continue the system call that the thread was found in.
  *
- * A single system call runs at an instruction of the vdso, which costs three turns of the thread. All
- * but the very first, which makes room for us, are errands (wire/errand.h): two turns, for any
- * number of calls, and code of ours that finds its way back if we are killed.
+ * A single system call runs at an instruction of the vdso, and the thread is stopped three times
+ * for it. It is only used to map the resident. All other work is an errand (wire/errand.h): two
+ * stops for any number of calls, by code that finds its way back if heaptrack is killed.
  */
 
 #include "base/check.h"
+#include "injector/arch/regs.h"
 #include "injector/tracee/tracee.h"
 #include "injector/tracee/wait.h"
 #include "sys/clock.h"
@@ -27,7 +29,7 @@
 
 enum { SIGNALS_BYTES = 8 };
 
-// A call that takes longer will not end. It may take its time until it is the thread's turn
+// A call that takes longer will not end: a busy machine may not run the thread for long
 static const uint64_t CALL_PATIENCE_NS = 10000000000;
 
 static bool is_fault(int signal) {
@@ -66,7 +68,7 @@ static bool unblock_signals(const struct work *w) {
 	return ptrace(PTRACE_SETSIGMASK, w->thread->tid, SIGNALS_BYTES, &w->mask) == 0;
 }
 
-/** What a stop that is not the one waited for asks for: a signal to deliver, or 0. `*fault`: ours. */
+/** Which signal an unexpected stop brings, or 0. `*fault`: that signal, if it is a fault's. */
 static long deal_with_stop(int status, int *fault) {
 	bool is_event = (unsigned)status >> 16 != 0;
 	int signal = is_event ? 0 : WSTOPSIG(status) & 0x7f;
@@ -74,7 +76,7 @@ static long deal_with_stop(int status, int *fault) {
 	return signal;
 }
 
-/** To a stop like the one that we found the thread in. False: it is gone, or does not come. */
+/** Bring the thread to a stop like the one it was found in. False: it is gone, or does not stop. */
 static bool fetch(pid_t tid, bool is_stopped) {
 	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
 	int status = 0, fault;
@@ -93,11 +95,11 @@ static bool fetch(pid_t tid, bool is_stopped) {
 }
 
 /**
- * Its own registers and mask again. The mask first: if we are killed in between, it is on an errand with
- * signals it may take, and finds its way back. With its own registers it would keep our mask.
+ * Give the thread its signal mask and registers back, the mask first: if heaptrack is killed in
+ * between, it finds its way back from the errand. With its registers first it would keep our mask.
  */
 static bool give_back(const struct work *w) {
-	return unblock_signals(w) && ptrace(PTRACE_SETREGS, w->thread->tid, 0, &w->thread->regs) == 0;
+	return unblock_signals(w) && regs_set(w->thread->tid, &w->thread->regs);
 }
 
 static bool give_up(const struct work *w, bool is_stopped, int fault, struct err *err) {
@@ -107,17 +109,6 @@ static bool give_up(const struct work *w, bool is_stopped, int fault, struct err
 				strsignal(fault), is_back ? "" : ", and the thread is gone");
 	}
 	return err_set(err, ERR_SYSTEM, "thread %d has ended or does not respond", (int)w->thread->tid);
-}
-
-static void set_call(struct user_regs_struct *regs, long number, const uint64_t arguments[6]) {
-	regs->rax = (uint64_t)number;
-	regs->orig_rax = UINT64_MAX; // else the kernel might begin the old system call anew
-	regs->rdi = arguments[0];
-	regs->rsi = arguments[1];
-	regs->rdx = arguments[2];
-	regs->r10 = arguments[3];
-	regs->r8 = arguments[4];
-	regs->r9 = arguments[5];
 }
 
 // ---- one system call
@@ -151,17 +142,14 @@ bool tracee_system_call(struct tracee *t, long number, const uint64_t arguments[
 		return false;
 	}
 	struct user_regs_struct regs = w.thread->regs;
-	regs.rip = t->syscall_at;
-	set_call(&regs, number, arguments);
-	// Signals are blocked around all of it: killed in between, a thread is worse off with our registers
-	if (!block_signals(&w) || ptrace(PTRACE_SETREGS, w.thread->tid, 0, &regs) != 0 ||
-			!run_to_system_call(&w, &fault) || !run_to_system_call(&w, &fault) ||
-			ptrace(PTRACE_GETREGS, w.thread->tid, 0, &regs) != 0) {
+	regs_set_call(&regs, t->syscall_at, number, arguments);
+	// Signals are blocked first and unblocked last: no handler may run with these registers
+	if (!block_signals(&w) || !regs_set(w.thread->tid, &regs) || !run_to_system_call(&w, &fault) ||
+			!run_to_system_call(&w, &fault) || !regs_get(w.thread->tid, &regs)) {
 		return give_up(&w, true, fault, err);
 	}
-	*result = (int64_t)regs.rax;
-	if (!fetch(w.thread->tid, true) ||
-			ptrace(PTRACE_SETREGS, w.thread->tid, 0, &w.thread->regs) != 0 ||
+	*result = regs_result(&regs);
+	if (!fetch(w.thread->tid, true) || !regs_set(w.thread->tid, &w.thread->regs) ||
 			!unblock_signals(&w)) {
 		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
 	}
@@ -197,7 +185,7 @@ static bool state_is(const struct tracee *t, enum errand_state state) {
 			now == (uint32_t)state;
 }
 
-/** Wait until it says that it is done. False: gone, late, or a fault; `*is_stopped`: it stands. */
+/** Wait until the errand is done. False: gone, late, or a fault; `*is_stopped`: it stands. */
 static bool wait_until_done(const struct tracee *t, pid_t tid, bool *is_stopped, int *fault) {
 	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
 	*is_stopped = false;
@@ -222,13 +210,9 @@ static bool wait_until_done(const struct tracee *t, pid_t tid, bool *is_stopped,
 
 static bool send(struct tracee *t, const struct work *w, const struct errand_call *first) {
 	struct user_regs_struct regs = w->thread->regs;
-	set_call(&regs, (long)first->number, first->arguments);
-	regs.rip = t->errands.code;
-	regs.rbx = t->errands.errand;
-	regs.rsp = t->errands.stack_top;
-	regs.rbp = 0;
-	regs.eflags &= ~0x400ull; // the direction of string instructions, as functions expect it
-	return ptrace(PTRACE_SETREGS, w->thread->tid, 0, &regs) == 0 && block_signals(w) &&
+	regs_set_call(&regs, t->errands.code, (long)first->number, first->arguments);
+	regs_set_errand(&regs, t->errands.errand, t->errands.stack_top);
+	return regs_set(w->thread->tid, &regs) && block_signals(w) &&
 			ptrace(PTRACE_CONT, w->thread->tid, 0, 0) == 0;
 }
 
@@ -238,7 +222,7 @@ static void set_state(const struct tracee *t, enum errand_state state) {
 			NULL);
 }
 
-/** Back from it, if it has not gone by itself because we were too slow. */
+/** Bring the thread back, unless it has gone back by itself because heaptrack was too slow. */
 static bool come_back(const struct tracee *t, const struct work *w) {
 	if (!fetch(w->thread->tid, false)) {
 		return false;
@@ -251,6 +235,17 @@ static bool come_back(const struct tracee *t, const struct work *w) {
 		set_state(t, ERRAND_NONE);
 	}
 	return ok;
+}
+
+/** The way back, should heaptrack be killed. */
+static bool write_frame(const struct tracee *t, const struct work *w, uint64_t at,
+		struct err *err) {
+	struct signal_frame frame;
+	if (!regs_put_frame(&frame, w->thread->tid, &w->thread->regs, w->mask, at)) {
+		return err_system(err, errno, "cannot read the vector registers of thread %d",
+				(int)w->thread->tid);
+	}
+	return tracee_write(t, at, frame.bytes, frame.n_bytes, err);
 }
 
 bool tracee_errand_begin(struct tracee *t, const struct errand_call *first, struct errand *errand,
@@ -268,7 +263,7 @@ bool tracee_errand_begin(struct tracee *t, const struct errand_call *first, stru
 		return false;
 	}
 	t->errands.mask = w.mask;
-	if (!tracee_write_frame(t, w.thread, w.mask, errand->frame, err)) {
+	if (!write_frame(t, &w, errand->frame, err)) {
 		return give_back(&w) && false;
 	}
 	return send(t, &w, first ? first : &nothing) || give_up(&w, true, 0, err);

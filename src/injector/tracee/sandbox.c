@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A filter is a small program of classic BPF, which the kernel hands out to a tracer. It reads the call's
- * number, machine and arguments, and returns an action; of several filters the strictest counts, so each
- * of them must agree.
+ * A filter is a small program of classic BPF, which the kernel hands out to a tracer. It reads the
+ * call's number, machine and arguments, and returns an action. Of several filters the strictest
+ * counts, so each of them must agree.
  */
 
 #include "injector/tracee/sandbox.h"
 
-#include "sys/file.h"
+#include "injector/arch/machine.h"
+#include "injector/arch/regs.h"
+#include "injector/tracee/task.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,13 @@ enum { INSTRUCTIONS_MAX = 4096, FILTERS_MAX = 64 };
 
 // ---- running a filter
 
-struct machine {
+struct run {
 	uint32_t a, x, words[BPF_MEMWORDS];
 	const struct seccomp_data *call;
 	bool has_failed;
 };
 
-static uint32_t load(struct machine *m, const struct sock_filter *i) {
+static uint32_t load(struct run *m, const struct sock_filter *i) {
 	uint32_t word = 0;
 	switch (BPF_MODE(i->code)) {
 	case BPF_IMM: return i->k;
@@ -47,7 +48,7 @@ static uint32_t load(struct machine *m, const struct sock_filter *i) {
 	}
 }
 
-static uint32_t compute(struct machine *m, const struct sock_filter *i) {
+static uint32_t compute(struct run *m, const struct sock_filter *i) {
 	uint32_t by = BPF_SRC(i->code) == BPF_X ? m->x : i->k;
 	switch (BPF_OP(i->code)) {
 	case BPF_ADD: return m->a + by;
@@ -65,7 +66,7 @@ static uint32_t compute(struct machine *m, const struct sock_filter *i) {
 }
 
 /** How many instructions are skipped. */
-static uint32_t jump(struct machine *m, const struct sock_filter *i) {
+static uint32_t jump(struct run *m, const struct sock_filter *i) {
 	uint32_t with = BPF_SRC(i->code) == BPF_X ? m->x : i->k;
 	switch (BPF_OP(i->code)) {
 	case BPF_JA: return i->k;
@@ -78,7 +79,7 @@ static uint32_t jump(struct machine *m, const struct sock_filter *i) {
 }
 
 uint32_t sandbox_answer(const struct sock_filter *code, size_t n, const struct seccomp_data *call) {
-	struct machine m = {.call = call};
+	struct run m = {.call = call};
 	for (size_t at = 0; at < n && !m.has_failed; at++) {
 		const struct sock_filter *i = &code[at];
 		switch (BPF_CLASS(i->code)) {
@@ -98,7 +99,7 @@ uint32_t sandbox_answer(const struct sock_filter *code, size_t n, const struct s
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-// ---- what we would call
+// ---- the calls of a recording
 
 static const struct {
 	const char *name;
@@ -144,7 +145,7 @@ static bool is_harmless(uint32_t answer) {
 static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t pc) {
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
 		struct seccomp_data call = {.nr = calls[i].number,
-				.arch = AUDIT_ARCH_X86_64,
+				.arch = machine.audit,
 				.instruction_pointer = pc};
 		memcpy(call.args, calls[i].arguments, sizeof call.args);
 		if (!is_harmless(sandbox_answer(code, n, &call))) {
@@ -156,11 +157,9 @@ static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t p
 
 /** Some threads may have no filter. A kernel that hands out none gives the same error. */
 static bool has_filter(const struct tracee_thread *thread) {
-	char path[96], text[4096];
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)thread->pid,
-			(int)thread->tid);
-	const char *at = file_read_small(path, text, sizeof text) > 0 ? strstr(text, "\nSeccomp:")
-																  : NULL;
+	char text[4096];
+	const char *at = task_read(thread, "status", text, sizeof text) ? strstr(text, "\nSeccomp:")
+																	: NULL;
 	return !at || atoi(at + strlen("\nSeccomp:")) != SECCOMP_MODE_DISABLED;
 }
 
@@ -179,7 +178,7 @@ static bool thread_is_let(const struct tracee *t, const struct tracee_thread *th
 					"sandbox",
 					(int)t->pid, n < 0 ? strerror(errno) : "it is too long");
 		}
-		const char *name = stops_us(code, (size_t)n, thread->regs.rip);
+		const char *name = stops_us(code, (size_t)n, regs_pc(&thread->regs));
 		if (name) {
 			return err_set(err, ERR_UNSUPPORTED,
 					"process %d is in a sandbox (seccomp) whose filter does not allow %s, which "

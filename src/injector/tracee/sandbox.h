@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Would a process that is in a sandbox (seccomp) be harmed by the system calls that recording it needs? */
+/**
+ * Whether the filters of a sandbox (seccomp) let a process make the calls that recording needs.
+ *
+ * A filter may answer a call by killing the process, which must not happen.
+ */
 
 #include "injector/tracee/tracee.h"
 
@@ -9,11 +13,11 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 
-/** What a filter answers to a call. A filter that cannot be understood kills. */
+/** What a filter answers to a call; one that cannot be understood: that it kills. */
 uint32_t sandbox_answer(const struct sock_filter *code, size_t n, const struct seccomp_data *call);
 
 /**
- * All threads are stopped: run the filters of each on every call that we would make it do. True: they
- * allow them, or refuse them with an error, with which we can live. Needs CAP_SYS_ADMIN.
+ * All threads are stopped: run the filters of each on every call that recording may make in it.
+ * True: each is allowed, or refused with an error, which is harmless. Needs CAP_SYS_ADMIN.
  */
 bool sandbox_lets_us(const struct tracee *t, struct err *err);

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * The thread that makes the copy returns only when the kernel has copied the page tables, and every
+ * other thread that writes meanwhile waits for that. So it is estimated first, from a copy of some
+ * pages of our own, and all but that thread are let go when the time is up.
+ */
+
 #include "injector/tracee/snapshot.h"
 
+#include "injector/tracee/task.h"
 #include "injector/tracee/wait.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -30,7 +38,7 @@ enum {
 	SAMPLE_BYTES = 16 << 20, // copied to see
 };
 
-/** What a copy of this process takes, but for the end of it. */
+/** How long a fork of heaptrack itself takes, without the end of the child. */
 static uint64_t copy_of_ours_ns(void) {
 	uint64_t best_ns = UINT64_MAX;
 	for (unsigned i = 0; i < 3; i++) {
@@ -46,7 +54,7 @@ static uint64_t copy_of_ours_ns(void) {
 	return best_ns;
 }
 
-/** For `n` pages, by that for some of ours. */
+/** How long a copy of `n` pages takes, by that of some of our own. */
 static uint64_t copy_of_pages_ns(uint64_t n) {
 	char *sample = mmap(NULL, SAMPLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			0);
@@ -63,7 +71,7 @@ static uint64_t copy_of_pages_ns(uint64_t n) {
 	return with_ns < without_ns ? 0 : (with_ns - without_ns) * n / (SAMPLE_BYTES / PAGE);
 }
 
-/** Bytes in huge pages: reading that takes as long as a copy does, but nobody is stopped. */
+/** Bytes in huge pages. Reading this takes as long as a copy, but stops nobody. */
 static uint64_t huge_bytes_of(pid_t pid) {
 	char path[64], text[4096];
 	unsigned long long kb = 0;
@@ -86,22 +94,13 @@ bool snapshot_fits(pid_t pid, uint64_t within_ns) {
 
 // ---- the copy
 
-static bool is_of_tracee(const struct tracee *t, pid_t tid) {
-	for (size_t i = 0; i < t->threads.n; i++) {
-		if (t->threads.items[i].tid == tid) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/** The only one of ours that is not a thread of the process. It stops before its first instruction. */
+/** The one traced process that is no thread of this one. It stops before its first instruction. */
 static pid_t wait_for_birth(const struct tracee *t) {
 	uint64_t until_ns = clock_now_ns() + BIRTH_PATIENCE_NS;
 	while (clock_now_ns() < until_ns) {
 		int status;
 		pid_t pid = waitpid(-1, &status, __WALL | WNOHANG);
-		if (pid > 0 && WIFSTOPPED(status) && !is_of_tracee(t, pid)) {
+		if (pid > 0 && WIFSTOPPED(status) && !tracee_holds(t, pid)) {
 			return pid;
 		}
 		if (pid <= 0) {
@@ -113,15 +112,14 @@ static pid_t wait_for_birth(const struct tracee *t) {
 
 /** Does the thread stand in that system call? */
 static bool stands_in(const struct tracee_thread *thread, long number) {
-	char path[64], text[256];
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)thread->pid,
-			(int)thread->tid);
-	return file_read_small(path, text, sizeof text) > 0 && strtol(text, NULL, 10) == number;
+	char text[256];
+	return task_read(thread, "syscall", text, sizeof text) && strtol(text, NULL, 10) == number;
 }
 
 /**
- * Wait until there is a copy, or none because the kernel refuses: the thread stops at the birth, waits to
- * be fetched, or is gone. Nothing of the process is read or written, which would have to wait for the copy.
+ * Wait until there is a copy, or none because the kernel refuses: the thread stops at the birth,
+ * waits at the end of its errand, or is gone. The process's memory is neither read nor written,
+ * which would have to wait for the copy.
  */
 static bool is_made(const struct tracee_thread *thread, uint64_t until_ns) {
 	for (unsigned n = 0;; n++) {

@@ -2,13 +2,13 @@
 #pragma once
 
 /**
- * A copy of a process that never runs: its memory as it was at one moment, to be read at leisure
- * while the process goes on. It is a child of the process, made by a system call of a stopped thread,
- * that is traced from its birth; it shares the open files, so that none stays open by it, and its end
- * raises no signal. The kernel copies page tables alone, some 30 ms for each GB. That cannot be broken
- * off, and whoever writes to a page meanwhile waits: so it is estimated first.
+ * A copy of a process that never runs: its memory at one moment, to be read while the process goes
+ * on.
  *
- * Ends with the tracer at the latest.
+ * It is a child of the process, made by a system call of a stopped thread and traced from its
+ * birth. It shares the table of open files, so that it keeps none open, and its end raises no
+ * signal. The kernel copies only page tables, some 30 ms for each GB. It ends with the tracer at
+ * the latest.
  */
 
 #include "injector/injector.h"
@@ -20,14 +20,14 @@ struct snapshot {
 	uint64_t cost_ns; // that all threads were stopped for it
 };
 
-/** Will a copy of the process most likely be made within that time? It runs. */
+/** Is a copy likely to be made within that time? Asked while the process runs. */
 bool snapshot_fits(pid_t pid, uint64_t within_ns);
 
 /**
- * All threads are stopped; all but the first have been let go of afterwards, when the copy was there or the
- * time was up. Not COPIED: it was, or the kernel refuses, for lack of memory or of processes.
+ * Make a copy. All threads are stopped; all but the first are let go when it is there, or when the
+ * time is up: LATE. FAILED: the kernel refused, for lack of memory or of processes.
  */
 enum injector_no_copy snapshot_take(struct snapshot *s, struct tracee *t, uint64_t within_ns);
 
-/** End it. One thread must be stopped, for its parent has to take note; NULL: the process is gone. */
+/** End it. One thread must be stopped, to reap it for the process; NULL: the process is gone. */
 void snapshot_drop(struct snapshot *s, struct tracee *t);

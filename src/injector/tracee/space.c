@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* From /proc/PID/maps and stat. Each file with code is opened once for each place it is at. */
+
 #include "injector/space.h"
 
 #include "base/vec.h"
@@ -14,12 +17,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum {
-	GAP_MARGIN = 64 << 10, // left free beside what is there
-	REACH = 0x78000000,    // of a jump: 2 GiB, less than that to be safe
-	LOWEST = 64 << 10,     // vm.mmap_min_addr
-};
 
 // ---- mappings
 
@@ -104,50 +101,6 @@ const struct mapping *process_space_at(const struct process_space *s, uint64_t a
 	return NULL;
 }
 
-// ---- gaps
-
-/** Does the heap begin at the low end of the gap behind mapping `i`, or will it? */
-static bool heap_grows_into(const struct process_space *s, size_t i, uint64_t low, uint64_t high) {
-	return strcmp(s->mappings.items[i].name, "[heap]") == 0 ||
-			(s->brk_start >= low && s->brk_start <= high);
-}
-
-/** Does a stack grow down from the high end of the gap before mapping `i`? */
-static bool stack_grows_into(const struct process_space *s, size_t i) {
-	return i < s->mappings.n && strcmp(s->mappings.items[i].name, "[stack]") == 0;
-}
-
-static bool reaches(uint64_t at, uint64_t bytes, uint64_t low, uint64_t high) {
-	uint64_t from = at < low ? at : low;
-	uint64_t to = at + bytes > high ? at + bytes : high;
-	return to - from < REACH;
-}
-
-uint64_t process_space_gap_near(const struct process_space *s, uint64_t low, uint64_t high,
-		uint64_t bytes) {
-	uint64_t best = 0, best_distance = UINT64_MAX;
-	uint64_t gap_low = LOWEST;
-	for (size_t i = 0; i <= s->mappings.n; i++) {
-		uint64_t gap_high = i < s->mappings.n ? s->mappings.items[i].start : 0x7ffffffff000;
-		bool is_usable = gap_high > gap_low && gap_high - gap_low >= bytes + 2 * GAP_MARGIN;
-		bool may_use[] = {is_usable && !(i > 0 && heap_grows_into(s, i - 1, gap_low, gap_high)),
-				is_usable && !stack_grows_into(s, i)};
-		uint64_t ends[] = {gap_low + GAP_MARGIN, gap_high - GAP_MARGIN - bytes};
-		for (unsigned e = 0; e < 2; e++) {
-			uint64_t at = ends[e] & ~4095ull;
-			uint64_t distance = at < low ? low - at : at - high;
-			if (may_use[e] && reaches(at, bytes, low, high) && distance < best_distance) {
-				best = at;
-				best_distance = distance;
-			}
-		}
-		if (i < s->mappings.n) {
-			gap_low = s->mappings.items[i].end;
-		}
-	}
-	return best;
-}
-
 // ---- modules
 
 static int open_as_mapped(const struct mapping *m, pid_t pid) {
@@ -156,7 +109,7 @@ static int open_as_mapped(const struct mapping *m, pid_t pid) {
 	(void)snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
 			m->end);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) { // needs rights that root has; the name will do if it is the same file
+	if (fd < 0) { // that needs root's rights; the name will do if it is the same file
 		(void)snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, m->name);
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_ino != m->inode)) {
@@ -167,7 +120,7 @@ static int open_as_mapped(const struct mapping *m, pid_t pid) {
 	return fd;
 }
 
-/** Is the mapping a segment of the file's, as it lies with that bias? `*bias`: with which it would. */
+/** Is the mapping a segment of the file with the bias `wanted` (NULL: any)? `*bias`: its own. */
 static bool is_segment(const struct elf_image *image, const struct mapping *m, bool is_code,
 		const uint64_t *wanted, uint64_t *bias) {
 	struct elf_segment segment;
@@ -212,7 +165,7 @@ static bool is_file_of(const struct module_code *module, const struct mapping *m
 	return module->inode == mapping->inode && strcmp(module->name, mapping->name) == 0;
 }
 
-/** A file may be there more than once, in namespaces of its own (dlmopen). */
+/** Is it open already? A file may be mapped more than once, in other namespaces (dlmopen). */
 static bool is_known(const struct modules_code *m, const struct mapping *mapping) {
 	for (size_t i = 0; i < m->n; i++) {
 		const struct module_code *module = &m->items[i];
@@ -226,7 +179,7 @@ static bool is_known(const struct modules_code *m, const struct mapping *mapping
 	return false;
 }
 
-/** From the first to the last mapping of its file, those of the same file in another place left out. */
+/** From the first to the last mapping of its file, without those of the same file elsewhere. */
 static void set_bounds(struct module_code *module, const struct process_space *space) {
 	for (size_t i = 0; i < space->mappings.n; i++) {
 		const struct mapping *m = &space->mappings.items[i];

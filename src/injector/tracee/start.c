@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A process that is about to exec is seized, and held when its program is there: at the exec itself, or,
- * where a loader comes first, when that has mapped all libraries. glibc's loader then sets the main
- * thread's FS base, for which it makes a system call; nothing has been relocated by then, and no
- * code of the program or of a library has run.
+ * A process that is about to exec is seized, and held when its new program is there: at the exec
+ * itself or, where glibc's loader comes first, when that has mapped all libraries. The loader's
+ * next system call tells (arch/regs.h). Nothing has been relocated by then, and no code of the
+ * program or of a library has run.
  */
 
 #include "base/vec.h"
+#include "injector/arch/regs.h"
 #include "injector/tracee/tracee.h"
 #include "injector/tracee/wait.h"
 #include "sys/clock.h"
@@ -15,19 +16,17 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 enum {
-	SET_FS = 0x1002, // asm/prctl.h: ARCH_SET_FS
 	AT_EXEC = SIGTRAP | PTRACE_EVENT_EXEC << 8,
 	AT_STOP = SIGTRAP | PTRACE_EVENT_STOP << 8,
 	AT_CALL = SIGTRAP | 0x80,
 };
 
-static const uint64_t start_patience_ns = 60000000000; // a loader may wait for a file server
+static const uint64_t START_PATIENCE_NS = 60000000000; // a loader may wait for a file server
 
-/** Wait for a stop of that kind; others are gone on from, by `request`, and signals delivered. */
+/** Wait for a stop of that kind; from others it goes on by `request`, with signals delivered. */
 static bool wait_for(pid_t pid, int what, int request, uint64_t until_ns) {
 	int status;
 	while (tracee_wait_for(pid, &status, until_ns) == WAIT_STOPPED) {
@@ -46,19 +45,14 @@ static bool come_to_rest(pid_t pid, uint64_t until_ns) {
 			wait_for(pid, AT_STOP, PTRACE_CONT, until_ns);
 }
 
-static bool is_fs_set(pid_t pid) {
-	struct user_regs_struct regs;
-	return ptrace(PTRACE_GETREGS, pid, 0, &regs) == 0 && regs.orig_rax == SYS_arch_prctl &&
-			regs.rdi == SET_FS && regs.rax == 0;
-}
-
 static bool run_to_libraries(pid_t pid, uint64_t until_ns) {
+	struct user_regs_struct regs;
 	do {
 		if (ptrace(PTRACE_SYSCALL, pid, 0, 0) != 0 ||
 				!wait_for(pid, AT_CALL, PTRACE_SYSCALL, until_ns)) {
 			return false;
 		}
-	} while (!is_fs_set(pid));
+	} while (!regs_get(pid, &regs) || !regs_has_mapped_libraries(&regs));
 	return true;
 }
 
@@ -73,7 +67,7 @@ void tracee_leave(pid_t pid) {
 }
 
 bool tracee_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err) {
-	const uint64_t until_ns = clock_now_ns() + start_patience_ns;
+	const uint64_t until_ns = clock_now_ns() + START_PATIENCE_NS;
 	const uint64_t gap_ns = 5000000;
 	bool is_expected = true;
 	enum tracee_wait wait;
@@ -90,7 +84,7 @@ bool tracee_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struc
 		is_expected = !expects || expects(user);
 	} while (wait != WAIT_GONE && is_expected && clock_now_ns() < until_ns);
 	if (wait != WAIT_GONE && ptrace(PTRACE_INTERRUPT, pid, 0, 0) == 0) {
-		(void)wait_for(pid, AT_STOP, PTRACE_CONT, clock_now_ns() + start_patience_ns);
+		(void)wait_for(pid, AT_STOP, PTRACE_CONT, clock_now_ns() + START_PATIENCE_NS);
 		tracee_leave(pid);
 	}
 	return err_set(err, ERR_SYSTEM, "process %d has %s", (int)pid,
@@ -98,12 +92,12 @@ bool tracee_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struc
 }
 
 bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct err *err) {
-	uint64_t until_ns = clock_now_ns() + start_patience_ns;
+	uint64_t until_ns = clock_now_ns() + START_PATIENCE_NS;
 	struct tracee_thread thread = {.tid = pid, .pid = pid, .is_stopped = true};
 	bool is_there = (!has_loader ||
 							(come_to_rest(pid, until_ns) && run_to_libraries(pid, until_ns))) &&
-			come_to_rest(pid, until_ns) && ptrace(PTRACE_GETREGS, pid, 0, &thread.regs) == 0;
-	// Only now: the memory of before the exec was another
+			come_to_rest(pid, until_ns) && regs_get(pid, &thread.regs);
+	// Not earlier: before the exec it was another memory
 	if (!tracee_open(t, pid, err)) {
 		return false;
 	}
@@ -117,9 +111,4 @@ bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct e
 	*item = thread;
 	t->is_held = true;
 	return true;
-}
-
-void tracee_let_go(struct tracee *t) {
-	t->is_held = false;
-	tracee_resume(t);
 }

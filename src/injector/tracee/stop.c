@@ -1,213 +1,38 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * All threads are seized before the first is asked to stop, and the list of threads is read again
+ * until it has none that is not held: threads that are stopped can make no more. A thread that
+ * waits for a child of vfork is left out, and the child stopped in its place.
+ */
+
 #include "base/vec.h"
+#include "injector/arch/regs.h"
+#include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"
 #include "injector/tracee/wait.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <linux/kcmp.h>
-#include <linux/sched.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { STOP_TRIES = 50 };
-static const uint64_t patience_ns = 1000000000;
+
+static const uint64_t PATIENCE_NS = 1000000000;
 static const uint64_t
-		busy_patience_ns = 10000000000; // on a busy machine, before it is a thread's turn
-static const uint64_t
-		vfork_patience_ns = 2000000; // before it is looked whether it waits for a child
+		BUSY_PATIENCE_NS = 10000000000;            // a busy machine may not run a thread for long
+static const uint64_t VFORK_PATIENCE_NS = 2000000; // until it is seen whether it waits for a child
 
-// ---- memory
-
-bool tracee_open(struct tracee *t, pid_t pid, struct err *err) {
-	char path[64];
-	*t = (struct tracee){.pid = pid};
-	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
-	t->memory = open(path, O_RDWR | O_CLOEXEC);
-	if (t->memory < 0) {
-		return err_system(err, errno, "cannot open the memory of process %d", (int)pid);
-	}
-	return true;
-}
-
-void tracee_close(struct tracee *t) {
-	tracee_let_go(t);
-	vec_finish(&t->threads);
-	if (t->memory >= 0) {
-		(void)close(t->memory);
-	}
-	t->memory = -1;
-}
-
-bool tracee_read(const struct tracee *t, uint64_t at, void *out, size_t bytes) {
-	return pread(t->memory, out, bytes, (off_t)at) == (ssize_t)bytes;
-}
-
-bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t bytes,
-		struct err *err) {
-	ssize_t n = pwrite(t->memory, from, bytes, (off_t)at);
-	if (n == (ssize_t)bytes) {
-		return true;
-	}
-	return err_system(err, n < 0 ? errno : EIO, "cannot write to the memory of process %d",
-			(int)t->pid);
-}
-
-// ---- what a thread is about
-
-static bool read_task(const struct tracee_thread *thread, const char *name, char *out,
-		size_t size) {
-	char path[96];
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)thread->pid, (int)thread->tid,
-			name);
-	return file_read_small(path, out, size) > 0;
-}
-
-/** Does it wait for a child that runs in its memory? Then it cannot be stopped, nor let go of. */
-static bool waits_for_vfork(const struct tracee *t, const struct tracee_thread *thread) {
-	char text[256];
-	unsigned long long number, a;
-	uint64_t flags = 0;
-	if (!read_task(thread, "syscall", text, sizeof text) ||
-			sscanf(text, "%llu %llx", &number, &a) != 2) {
-		return false;
-	}
-	switch (number) {
-	case SYS_vfork: return true;
-	case SYS_clone: return (a & CLONE_VFORK) != 0;
-	case SYS_clone3: return tracee_read(t, a, &flags, sizeof flags) && (flags & CLONE_VFORK) != 0;
-	default: return false;
-	}
-}
-
-/** As /proc has it: R, S, D ... '?': it is gone. */
-static char state_of(const struct tracee_thread *thread) {
-	char status[2048] = "";
-	char state = '?';
-	(void)read_task(thread, "status", status, sizeof status);
-	const char *at = strstr(status, "State:");
-	if (at) {
-		(void)sscanf(at, "State: %c", &state);
-	}
-	return state;
-}
-
-/** For people, of a thread that does not stop. */
-static bool complain_of(const struct tracee_thread *thread, struct err *err) {
-	char where[128] = "";
-	char state = state_of(thread);
-	if (state == '?') {
-		return err_set(err, ERR_NOT_FOUND, "thread %d has ended", (int)thread->tid);
-	}
-	(void)read_task(thread, "wchan", where, sizeof where);
-	return err_set(err, ERR_SYSTEM,
-			"thread %d did not stop within a second (state %c%s%s); nothing was changed",
-			(int)thread->tid, state, where[0] ? ", in " : "", where);
-}
-
-// ---- stopping
-
-static uint64_t bit_of(int signal) {
-	return 1ull << (signal - 1);
-}
-
-/** Is a signal waiting that the thread would take now, and notice? */
-static bool has_signal(const struct tracee_thread *thread) {
-	const uint64_t unnoticed = bit_of(SIGCHLD) | bit_of(SIGCONT) | bit_of(SIGURG) |
-			bit_of(SIGWINCH);
-	char text[4096];
-	uint64_t own = 0, shared = 0, blocked = 0, ignored = 0, caught = 0;
-	if (!read_task(thread, "status", text, sizeof text)) {
-		return true;
-	}
-	const char *at = strstr(text, "SigPnd:");
-	if (!at ||
-			sscanf(at,
-					"SigPnd: %" SCNx64 " ShdPnd: %" SCNx64 " SigBlk: %" SCNx64 " SigIgn: %" SCNx64
-					" SigCgt: %" SCNx64,
-					&own, &shared, &blocked, &ignored, &caught) != 5) {
-		return true;
-	}
-	return ((own | shared) & ~blocked & ~ignored & (caught | ~unnoticed)) != 0;
-}
-
-/** Calls that return EINTR when a tracer stops them, and may simply be made once more. */
-static bool may_begin_anew(uint64_t number) {
-	switch (number) {
-	case SYS_read:
-	case SYS_readv:
-	case SYS_accept:
-	case SYS_accept4:
-	case SYS_recvfrom:
-	case SYS_recvmsg:
-	case SYS_recvmmsg:
-	case SYS_sendto:
-	case SYS_sendmsg:
-	case SYS_epoll_wait:
-	case SYS_epoll_pwait:
-	case SYS_epoll_pwait2:
-	case SYS_rt_sigtimedwait:
-	case SYS_semop:
-	case SYS_semtimedop:
-	case SYS_msgsnd:
-	case SYS_msgrcv:
-	case SYS_io_getevents:
-	case SYS_io_pgetevents:
-	case SYS_io_uring_enter: return true;
-	default: return false;
-	}
-}
-
-/** Our stop shall not be seen: make the call again that it has broken off. */
-static void undo_interruption(struct tracee_thread *thread) {
-	struct user_regs_struct *regs = &thread->regs;
-	if ((int64_t)regs->rax == -EINTR && (int64_t)regs->orig_rax >= 0 &&
-			may_begin_anew(regs->orig_rax) && !has_signal(thread)) {
-		regs->rax = regs->orig_rax;
-		regs->rip -= 2;
-		regs->orig_rax = UINT64_MAX;
-		thread->is_changed = true;
-	}
-}
-
-void tracee_pause(unsigned n) {
-	if (n > 50) {
-		(void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
-	} else {
-		(void)sched_yield();
-	}
-}
-
-enum tracee_wait tracee_wait_for(pid_t tid, int *status, uint64_t until_ns) {
-	for (unsigned n = 0;; n++) {
-		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
-		if (got < 0 || (got > 0 && (WIFEXITED(*status) || WIFSIGNALED(*status)))) {
-			return WAIT_GONE;
-		}
-		if (got > 0) {
-			return WAIT_STOPPED;
-		}
-		if (clock_now_ns() > until_ns) {
-			return WAIT_LATE;
-		}
-		tracee_pause(n);
-	}
-}
-
-/** Wait until it stands in the stop that we asked for; signals met before are delivered. */
+/** Wait for the stop that was asked for; signals that come before it are delivered. */
 static enum tracee_wait wait_for_stop(struct tracee_thread *thread, uint64_t until_ns) {
 	int status;
 	for (;;) {
@@ -223,10 +48,13 @@ static enum tracee_wait wait_for_stop(struct tracee_thread *thread, uint64_t unt
 		(void)ptrace(PTRACE_CONT, thread->tid, 0, signal);
 	}
 	thread->is_stopped = true;
-	if (ptrace(PTRACE_GETREGS, thread->tid, 0, &thread->regs) != 0) {
+	if (!regs_get(thread->tid, &thread->regs)) {
 		return WAIT_GONE;
 	}
-	undo_interruption(thread);
+	if (regs_is_interrupted(&thread->regs) && !task_has_signal(thread)) {
+		regs_repeat_call(&thread->regs); // the program must not notice that it was stopped
+		thread->is_changed = true;
+	}
 	return WAIT_STOPPED;
 }
 
@@ -238,42 +66,33 @@ static bool seize(struct tracee *t, const struct tracee_thread *thread) {
 	return ptrace(PTRACE_SEIZE, thread->tid, 0, options) == 0;
 }
 
-/** Ask those from the `first` on, which have been seized, to stop. One that is gone is noticed later. */
+/** Ask seized threads, from the `first` on, to stop. One that is gone is noticed later. */
 static void interrupt(const struct tracee *t, size_t first) {
 	for (size_t i = first; i < t->threads.n; i++) {
 		(void)ptrace(PTRACE_INTERRUPT, t->threads.items[i].tid, 0, 0);
 	}
 }
 
-static bool is_held(const struct tracee *t, pid_t tid) {
-	for (size_t i = 0; i < t->threads.n; i++) {
-		if (t->threads.items[i].tid == tid) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void forget(struct tracee *t, size_t i) {
 	t->threads.items[i] = t->threads.items[--t->threads.n];
 }
 
-/** Wait for one; longer if it only waits for its turn, shorter if it has just begun to wait for a child. */
+/** Wait for one: longer if it only waits for its turn, shorter if it waits for a child. */
 static enum tracee_wait wait_for_one(const struct tracee *t, struct tracee_thread *thread,
 		uint64_t until_ns, bool *is_in_vfork) {
-	uint64_t first_ns = clock_now_ns() + vfork_patience_ns;
+	uint64_t first_ns = clock_now_ns() + VFORK_PATIENCE_NS;
 	enum tracee_wait wait = wait_for_stop(thread, first_ns < until_ns ? first_ns : until_ns);
-	*is_in_vfork = wait == WAIT_LATE && waits_for_vfork(t, thread);
+	*is_in_vfork = wait == WAIT_LATE && task_waits_for_vfork(t, thread);
 	if (wait == WAIT_LATE && !*is_in_vfork) {
 		wait = wait_for_stop(thread, until_ns);
 	}
-	if (wait == WAIT_LATE && !*is_in_vfork && state_of(thread) == 'R') {
-		wait = wait_for_stop(thread, until_ns + busy_patience_ns);
+	if (wait == WAIT_LATE && !*is_in_vfork && task_state(thread) == 'R') {
+		wait = wait_for_stop(thread, until_ns + BUSY_PATIENCE_NS);
 	}
 	return wait;
 }
 
-/** Wait for those that were asked to stop, from the `first` on. `*is_in_vfork`: one cannot. */
+/** Wait for all that were asked to stop, from the `first` on. `*is_in_vfork`: one cannot. */
 static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, bool *is_in_vfork,
 		struct err *err) {
 	*is_in_vfork = false;
@@ -286,7 +105,7 @@ static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, bool
 					(int)thread->tid);
 		}
 		if (wait == WAIT_LATE) {
-			return complain_of(thread, err);
+			return task_complain(thread, err);
 		}
 		if (wait == WAIT_GONE) {
 			forget(t, i);
@@ -303,11 +122,11 @@ static void sleep_between(unsigned n_tries) {
 	}
 }
 
-/** Seize a thread. False: out of memory. One that is gone, or cannot be stopped, is passed by. */
+/** Seize a thread. False: out of memory. One that is gone, or cannot be stopped, is left out. */
 static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	struct tracee_thread thread = {.tid = tid, .pid = pid};
 	if (!seize(t, &thread)) {
-		*is_refused |= errno == EPERM && !waits_for_vfork(t, &thread);
+		*is_refused |= errno == EPERM && !task_waits_for_vfork(t, &thread);
 		return true;
 	}
 	struct tracee_thread *item = vec_push(&t->threads);
@@ -326,7 +145,7 @@ static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused)
 /** The children of a thread that waits for one of vfork. */
 static bool ask_children(struct tracee *t, const struct tracee_thread *thread, bool *is_refused) {
 	char text[1024];
-	if (!read_task(thread, "children", text, sizeof text)) {
+	if (!task_read(thread, "children", text, sizeof text)) {
 		return true;
 	}
 	char *rest = text;
@@ -339,14 +158,14 @@ static bool ask_children(struct tracee *t, const struct tracee_thread *thread, b
 	return true;
 }
 
-/** A thread, or whoever runs in its place. */
+/** A thread, or the child that it waits for. */
 static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	const struct tracee_thread thread = {.tid = tid, .pid = pid};
-	if (is_held(t, tid)) {
+	if (tracee_holds(t, tid)) {
 		return true;
 	}
-	return waits_for_vfork(t, &thread) ? ask_children(t, &thread, is_refused)
-									   : ask(t, pid, tid, is_refused);
+	return task_waits_for_vfork(t, &thread) ? ask_children(t, &thread, is_refused)
+											: ask(t, pid, tid, is_refused);
 }
 
 /** Seize all that are not held yet. */
@@ -367,11 +186,11 @@ static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 }
 
 /**
- * Until a look at the list of threads finds none that is not held: those can make no more. `*is_passing`:
- * what was in the way will be over soon, a thread that ends or execs, or waits for one that does.
+ * Stop threads until the list has none that is not held. `*is_passing`: what was in the way will
+ * soon be over: a thread that ends or execs, or that waits for one that does.
  */
 static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err) {
-	uint64_t until_ns = clock_now_ns() + patience_ns;
+	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
 	*is_passing = false;
 	for (size_t n_before = SIZE_MAX; n_before != t->threads.n;) {
 		bool is_refused = false;
@@ -397,12 +216,12 @@ static bool try_to_stop_one(struct tracee *t, DIR *folder, bool *is_passing, str
 		const struct tracee_thread thread = {.tid = (pid_t)strtol(entry->d_name, NULL, 10),
 				.pid = t->pid};
 		bool is_in_vfork = false;
-		if (thread.tid <= 0 || waits_for_vfork(t, &thread)) {
+		if (thread.tid <= 0 || task_waits_for_vfork(t, &thread)) {
 			continue;
 		}
 		ok = ask(t, t->pid, thread.tid, &is_refused) || err_memory(err);
 		interrupt(t, 0);
-		ok = ok && wait_for_all(t, 0, clock_now_ns() + patience_ns, &is_in_vfork, err);
+		ok = ok && wait_for_all(t, 0, clock_now_ns() + PATIENCE_NS, &is_in_vfork, err);
 		if (!ok) {
 			tracee_resume(t);
 			ok = is_in_vfork; // the next, then
@@ -446,7 +265,7 @@ bool tracee_stop_one(struct tracee *t, struct err *err) {
 
 static void resume_one(const struct tracee *t, const struct tracee_thread *thread) {
 	if (thread->is_changed) {
-		(void)ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->regs);
+		(void)regs_set(thread->tid, &thread->regs);
 	}
 	if (!t->is_held) {
 		(void)ptrace(PTRACE_DETACH, thread->tid, 0, 0);
@@ -454,9 +273,9 @@ static void resume_one(const struct tracee *t, const struct tracee_thread *threa
 }
 
 /**
- * A signal that nobody handles (SIGCHLD) is sent to the process for a thread, and dropped at once, but while that
- * thread is traced; then it wakes another, if that one is stopped. So threads whose calls would return
- * EINTR are the last to go on, and of all threads the first, which often waits for events.
+ * The kernel drops a signal without a handler (SIGCHLD) at once, unless the thread that it chose is
+ * traced. Then, if that thread is stopped, the signal wakes another one. So threads whose calls
+ * would return EINTR go on last, and last of all the first thread, which often waits for events.
  */
 static void resume_from(struct tracee *t, size_t first) {
 	for (unsigned is_changed = 0; is_changed < 2; is_changed++) {
@@ -467,11 +286,11 @@ static void resume_from(struct tracee *t, size_t first) {
 			}
 		}
 	}
-	// What does not stop now will be let go of by the end of this process
+	// Whatever does not stop now is let go of when this process ends
 	for (size_t i = first; i < t->threads.n; i++) {
 		struct tracee_thread *thread = &t->threads.items[i];
 		if (!thread->is_stopped &&
-				wait_for_stop(thread, clock_now_ns() + patience_ns) == WAIT_STOPPED) {
+				wait_for_stop(thread, clock_now_ns() + PATIENCE_NS) == WAIT_STOPPED) {
 			resume_one(t, thread);
 		}
 	}
@@ -486,4 +305,18 @@ void tracee_resume(struct tracee *t) {
 
 void tracee_resume_others(struct tracee *t) {
 	resume_from(t, 1);
+}
+
+void tracee_let_go(struct tracee *t) {
+	t->is_held = false;
+	tracee_resume(t);
+}
+
+void tracee_close(struct tracee *t) {
+	tracee_let_go(t);
+	vec_finish(&t->threads);
+	if (t->memory >= 0) {
+		(void)close(t->memory);
+	}
+	t->memory = -1;
 }

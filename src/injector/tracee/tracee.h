@@ -2,10 +2,11 @@
 #pragma once
 
 /**
- * Another process, stopped and resumed by ptrace, with its memory. Everything here leaves the process
- * as it was, as far as the process can tell:
+ * Another process, stopped and resumed by ptrace, with its memory.
  *
- *  - stopped by SEIZE and INTERRUPT, so that no signal is made, and a stopped process stays stopped;
+ * Everything here leaves the process as it was, as far as the process can tell:
+ *
+ *  - it is stopped by SEIZE and INTERRUPT, which send no signal; a stopped process stays stopped;
  *  - system calls that were interrupted go on, also those that would return EINTR (docs/attach.md);
  *  - signals that arrive meanwhile are delivered, none is lost;
  *  - threads that wait for a child of vfork cannot be stopped; the child, which runs in the same
@@ -13,8 +14,9 @@
  *  - no single steps and no breakpoints, which would reset the handler of SIGTRAP.
  *
  * ptrace belongs to a thread: all calls come from one. When that thread ends, the kernel resumes
- * what is stopped; in the middle of a tracee_system_call that would be fatal to the process (an
- * errand finds its way back), so the caller lives in a process of its own that nothing but SIGKILL can end (collector/guardian/guardian.h).
+ * what is stopped. In the middle of tracee_system_call that would be fatal to the process (a thread
+ * on an errand finds its way back), so the caller lives in a process of its own that only SIGKILL
+ * can end (collector/guardian.h).
  */
 
 #include "base/err.h"
@@ -51,23 +53,24 @@ struct tracee {
 /** Nothing is stopped yet. False: no such process, or its memory may not be written. */
 bool tracee_open(struct tracee *t, pid_t pid, struct err *err);
 
-/** Before it execs. */
+/** Begin to trace a process that is about to exec. */
 bool tracee_seize(pid_t pid, struct err *err);
 
 /**
- * Of a process that was seized, and is on its way to exec: wait until it has, before its first instruction.
- * `expects`, which may be NULL, is asked now and then: false means that there will be no exec, and it is let go
- * of. False: that, or it ended, or did not exec within a minute.
+ * Wait until a seized process has execed; it stands before its first instruction then. `expects`,
+ * which may be NULL, is asked now and then: false means that there will be no exec, and the process
+ * is let go. False: that, or it ended, or did not exec within a minute.
  */
 bool tracee_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err);
 
-/** It is not for us: let go of one that has just execed. */
+/** Let go of a process that has just execed. */
 void tracee_leave(pid_t pid);
 
 /**
- * tracee_open for a process that stands behind its exec: it is held there or, if glibc's loader starts it
- * (`has_loader`), when that has mapped the libraries and nothing else. What stops or resumes it does nothing then, until tracee_let_go. False: it ended, or
- * was not there within a minute; the end of this thread lets go of it.
+ * tracee_open for a process that stands behind its exec. It is held there or, if glibc's loader
+ * starts it (`has_loader`), when that has mapped the libraries and nothing else; until
+ * tracee_let_go what stops or resumes it does nothing. False: it ended, or was not there within a
+ * minute; the end of this thread lets go of it.
  */
 bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct err *err);
 void tracee_let_go(struct tracee *t);
@@ -75,13 +78,13 @@ void tracee_let_go(struct tracee *t);
 /** Resumes what is stopped. */
 void tracee_close(struct tracee *t);
 
-/** Stop one thread that can make system calls for us. */
+/** Stop one thread, to make system calls by it. */
 bool tracee_stop_one(struct tracee *t, struct err *err);
 
 /** Stop all threads. False: one does not stop within a second, or the process is gone. */
 bool tracee_stop_all(struct tracee *t, struct err *err);
 
-/** Resume what is stopped, and let go of it; or all of it but the first thread. */
+/** Resume and let go of what is stopped; or of all of it but the first thread. */
 void tracee_resume(struct tracee *t);
 void tracee_resume_others(struct tracee *t);
 
@@ -94,9 +97,9 @@ bool tracee_map(struct tracee *t, uint64_t at, uint64_t bytes, int protection, i
 		uint64_t *address, int *errnum, struct err *err);
 
 /**
- * Send the first stopped thread on an errand (wire/errand.h). `first`, which may be NULL, is made before
- * anything is written in the process; if it fails, that is a fault. False: it could not be sent, or did
- * not come back. Results of calls are in `errand`.
+ * Send the first stopped thread on an errand (wire/errand.h). `first`, which may be NULL, is called
+ * before anything is written in the process; if it fails, that is a fault. False: it could not be
+ * sent, or did not come back. The results of calls are in `errand`.
  */
 bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,
 		struct err *err);
@@ -113,4 +116,14 @@ bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t 
 
 static inline bool tracee_is_stopped(const struct tracee *t) {
 	return t->threads.n > 0;
+}
+
+/** Is it one of the threads that are stopped? */
+static inline bool tracee_holds(const struct tracee *t, pid_t tid) {
+	for (size_t i = 0; i < t->threads.n; i++) {
+		if (t->threads.items[i].tid == tid) {
+			return true;
+		}
+	}
+	return false;
 }

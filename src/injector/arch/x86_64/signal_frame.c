@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * The way back of a thread that was sent on an errand, should its tracer be killed: a frame as the kernel
- * makes one for a signal handler, which rt_sigreturn takes all registers from.
+ * A frame as the kernel makes one for a signal handler. rt_sigreturn takes all registers from it,
+ * so a thread on an errand finds its way back even if its tracer has been killed.
  */
 
-#include "injector/tracee/tracee.h"
-#include "injector/tracee/wait.h"
+#include "injector/arch/regs.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -23,10 +22,10 @@ enum {
 	RESTART_BLOCK = 516,
 };
 
-/** Behind the registers, on a boundary of 64 bytes: what the vector registers hold (asm/sigcontext.h). */
+/** Behind the registers, on a boundary of 64 bytes: the vector registers (asm/sigcontext.h). */
 enum {
 	VECTORS_AT = 1024,
-	VECTORS_MAX = ERRAND_BYTES - ERRAND_FRAME_AT - VECTORS_AT - 64,
+	VECTORS_MAX = ERRAND_BYTES - ERRAND_FRAME_AT - VECTORS_AT - 64, // the rest, and the last magic
 	SOFTWARE_AT = 464,
 	MAGIC_FIRST = 0x46505853,
 	MAGIC_LAST = 0x46505845,
@@ -37,7 +36,7 @@ struct software {
 	uint32_t bytes;
 };
 
-/** What the kernel would do on its way to user mode; a call that it cannot begin anew was interrupted. */
+/** As the kernel does on the way to user mode. A call that cannot be restarted returns EINTR. */
 static void restart(struct user_regs_struct *regs) {
 	if ((int64_t)regs->orig_rax < 0) {
 		return;
@@ -61,20 +60,19 @@ static void put_registers(ucontext_t *to, const struct user_regs_struct *r) {
 	memcpy(to->uc_mcontext.gregs, values, sizeof values);
 }
 
-bool tracee_write_frame(const struct tracee *t, const struct tracee_thread *thread, uint64_t mask,
-		uint64_t at, struct err *err) {
+bool regs_put_frame(struct signal_frame *out, pid_t tid, const struct user_regs_struct *regs,
+		uint64_t mask, uint64_t at) {
 	enum { HAS_VECTORS = 1, HAS_SS = 2, TAKE_SS = 4, NO_SUCH_MODE = 7 };
-	_Alignas(64) uint8_t bytes[VECTORS_AT + VECTORS_MAX + 4] = {0};
-	uint8_t *vectors = bytes + VECTORS_AT;
+	*out = (struct signal_frame){0};
+	uint8_t *vectors = out->bytes + VECTORS_AT;
 	struct iovec part = {vectors, VECTORS_MAX};
-	ucontext_t *context = (ucontext_t *)(void *)bytes;
-	if (ptrace(PTRACE_GETREGSET, thread->tid, NT_X86_XSTATE, &part) != 0) {
-		return err_system(err, errno, "cannot read the vector registers of thread %d",
-				(int)thread->tid);
+	ucontext_t *context = (ucontext_t *)(void *)out->bytes;
+	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &part) != 0) {
+		return false;
 	}
-	struct user_regs_struct regs = thread->regs;
-	restart(&regs);
-	put_registers(context, &regs);
+	struct user_regs_struct restarted = *regs;
+	restart(&restarted);
+	put_registers(context, &restarted);
 	context->uc_flags = HAS_VECTORS | HAS_SS | TAKE_SS;
 	context->uc_stack.ss_flags = NO_SUCH_MODE; // refused, so the thread's own stays
 	context->uc_mcontext.fpregs = (fpregset_t)(at + VECTORS_AT);
@@ -87,5 +85,6 @@ bool tracee_write_frame(const struct tracee *t, const struct tracee_thread *thre
 	memcpy(&s.features, vectors + SOFTWARE_AT, sizeof s.features); // as ptrace tells them
 	memcpy(vectors + SOFTWARE_AT, &s, sizeof s);
 	memcpy(vectors + part.iov_len, &last, sizeof last);
-	return tracee_write(t, at, bytes, VECTORS_AT + part.iov_len + sizeof last, err);
+	out->n_bytes = VECTORS_AT + part.iov_len + sizeof last;
+	return true;
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the files of the walk share; nobody else includes this.
-//
-//   heap_walk.c    arenas and their heaps, chunk by chunk
-//   heap_lists.c   chunks that are free although their headers do not say so
-//   heap_mapped.c  chunks with a mapping of their own
-//
-// A chunk begins 16 bytes before the block: the size of the chunk before it, if that is free, and its
-// own size with three flags. Whether it is in use stands in the flags of the chunk behind it.
+/**
+ * glibc's structures, and what the files of the walk share.
+ *
+ * A chunk begins 16 bytes before its block: with the size of the chunk before it, if that is free,
+ * and its own size with three flags. Whether it is in use is told by a flag of the chunk behind it.
+ */
 
+#include "base/vec.h"
 #include "injector/heap_walk.h"
 
 enum {
@@ -23,7 +22,7 @@ enum {
 	N_FASTBINS = 10,
 };
 
-/** malloc_state, as it has been since 2.27. */
+/** malloc_state, from glibc 2.27 on. */
 struct arena_image {
 	int32_t mutex, flags, have_fast, pad;
 	uint64_t fastbins[N_FASTBINS];
@@ -40,7 +39,7 @@ struct heap_arena {
 	struct arena_image image;
 };
 
-/** What malloc counts, from malloc_par: four numbers, two sizes, and where the heap begins. */
+/** The part of malloc_par that counts: four numbers, two sizes, and where the heap begins. */
 struct heap_parameters {
 	int32_t n_mapped, max_mapped, top_mapped, is_fixed;
 	uint64_t mapped_bytes, top_mapped_bytes, heap_begin;
@@ -67,17 +66,27 @@ struct heap_walker {
 	bool has_failed;              // no memory
 };
 
+/** False: not all of it is readable. */
 bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t bytes);
 
-/** How far writable memory without a file goes on from there, in however many mappings. */
+/** How far writable memory without a file extends from there, over however many mappings. */
 uint64_t heap_run_end(const struct heap_walker *w, uint64_t at);
 
-bool heap_add(struct heap_walker *w, uint64_t chunk, uint64_t size);
+/** Add a block. False: no memory. */
+static inline bool heap_add(struct heap_walker *w, uint64_t chunk, uint64_t size) {
+	struct heap_block *block = vec_push(&w->out->blocks);
+	if (block) {
+		// The last word of a chunk in use is the first of the chunk behind it, but for a mapped one
+		*block = (struct heap_block){chunk + CHUNK_HEAD, size - 8};
+	}
+	w->has_failed |= !block;
+	return block != NULL;
+}
 
-/** From the data in which main's arena was found. */
+/** In the data in which main's arena was found. False: they are not there. */
 bool heap_find_parameters(struct heap_walker *w);
 
-/** Take out what lies in lists of free chunks. The blocks are in order. */
+/** Remove what lies in lists of free chunks. The blocks are in order. */
 void heap_take_out_free(struct heap_walker *w);
 
 /** Add chunks with a mapping of their own, if they are as many as malloc counts. */

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** Instructions of a function one after the other, by Zydis. */
+
+#include "injector/arch/code.h"
+
+#include <Zydis/Zydis.h>
+#include <string.h>
+
+struct instructions {
+	ZydisDecoder decoder;
+	const struct function_code *f;
+	size_t at;              // offset of the next
+	uint64_t address, next; // of the one just read, and of what follows it
+	ZydisDecodedInstruction i;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+static inline void instructions_begin(struct instructions *d, const struct function_code *f,
+		size_t at) {
+	d->f = f;
+	d->at = at;
+	(void)ZydisDecoderInit(&d->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+}
+
+/** False: it cannot be decoded. The function's end is the caller's to see. */
+static inline bool instructions_read(struct instructions *d) {
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d->decoder, d->f->bytes + d->at,
+				d->f->n_bytes - d->at, &d->i, d->operands))) {
+		return false;
+	}
+	d->address = d->f->address + d->at;
+	d->at += d->i.length;
+	d->next = d->f->address + d->at;
+	return true;
+}
+
+/** The next of the function's own. */
+static inline bool instructions_next(struct instructions *d) {
+	return d->at < d->f->size && instructions_read(d);
+}
+
+/** Does it jump or call to a place that is given relative to its own? Then `*target` is that. */
+static inline bool is_branch(const struct instructions *d, uint64_t *target) {
+	const ZydisDecodedOperand *first = &d->operands[0];
+	if (d->i.operand_count_visible == 0 || first->type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+			!first->imm.is_relative) {
+		return false;
+	}
+	*target = d->next + (uint64_t)first->imm.value.s;
+	return true;
+}
+
+/** Does nothing follow it? */
+static inline bool is_last(const struct instructions *d) {
+	return d->i.mnemonic == ZYDIS_MNEMONIC_JMP || d->i.mnemonic == ZYDIS_MNEMONIC_RET;
+}
+
+/** The bytes of an endbr64 at the beginning; 0: there is none. */
+static inline size_t endbr64_bytes(const uint8_t *bytes, size_t n) {
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	return n >= sizeof endbr64 && memcmp(bytes, endbr64, sizeof endbr64) == 0 ? sizeof endbr64 : 0;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** Hooks put into a process: planned, mapped, and written while nobody is in their way. */
+
+#include "injector/target/target.h"
+
+/** Decide which functions become which hooks, in which islands. */
+bool plan_make(struct injector *in, struct err *err);
+
+/**
+ * Plan, and map what is planned: all or nothing. `function`, of the recorder, is called with the
+ * resident then; 0: none.
+ */
+bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, struct err *err);
+
+/** Write the planned patches, at a moment when no thread is in their way. */
+bool patch_all(struct injector *in, struct err *err);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What is left in a process: found again, made, restored and cleaned.
+ *
+ * wire/resident.h has its layout, docs/attach.md its states.
+ */
+
+#include "injector/target/target.h"
+
+/** Find one, and read it into `in`. False: an error, not that there is none. */
+bool resident_find(struct injector *in, struct err *err);
+
+/** May it be used as it is? Not if a thread may still be on its last errand. */
+bool resident_is_free(const struct injector *in);
+
+/** Is somebody recording by it now? Takes up to two seconds. */
+bool resident_is_in_use(const struct injector *in);
+
+/**
+ * Wait until no thread is on an errand of a heaptrack that was killed, which takes some seconds. A
+ * thread that is sent on another one would come back to where it waits, and never to its own work.
+ */
+bool resident_await_errands(struct injector *in, struct err *err);
+
+/** Let errands begin in that resident. */
+void resident_use_for_errands(struct injector *in);
+
+/** Write the fields in front of the hooks. */
+bool resident_write_head(struct injector *in, struct err *err);
+
+/** Put all original bytes back. All threads are stopped. */
+bool resident_restore(struct injector *in, struct err *err);
+
+/**
+ * Put a new one with the recorder in it into the process, or prepare the one that is there; and
+ * open a memfd, or the file `path`, there. Returns our descriptor of that, or -1.
+ */
+int resident_make_memory(struct injector *in, uint64_t clock, const char *path, struct err *err);
+
+/** Restore and clean, with some tries until all threads are outside. `*is_clean`: they were. */
+bool resident_retire(struct injector *in, bool *is_clean, struct err *err);
+
+/** Does any thread stand in one of the ranges, or may it return there? All threads are stopped. */
+bool threads_touch(struct injector *in, const struct resident_range *ranges, size_t n);

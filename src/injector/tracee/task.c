@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+/* All of it from the files in /proc/PID/task/TID. */
+
+#include "injector/tracee/task.h"
+
+#include "injector/arch/machine.h"
+#include "sys/file.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+bool task_read(const struct tracee_thread *thread, const char *name, char *out, size_t size) {
+	char path[96];
+	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)thread->pid, (int)thread->tid,
+			name);
+	return file_read_small(path, out, size) > 0;
+}
+
+bool task_waits_for_vfork(const struct tracee *t, const struct tracee_thread *thread) {
+	char text[256];
+	unsigned long long number, a;
+	uint64_t flags = 0;
+	if (!task_read(thread, "syscall", text, sizeof text) ||
+			sscanf(text, "%llu %llx", &number, &a) != 2) {
+		return false;
+	}
+	switch (number) {
+	case SYS_clone: return (a & CLONE_VFORK) != 0;
+	case SYS_clone3: return tracee_read(t, a, &flags, sizeof flags) && (flags & CLONE_VFORK) != 0;
+	default: return machine.vfork >= 0 && number == (unsigned long long)machine.vfork;
+	}
+}
+
+char task_state(const struct tracee_thread *thread) {
+	char status[2048] = "";
+	char state = '?';
+	(void)task_read(thread, "status", status, sizeof status);
+	const char *at = strstr(status, "State:");
+	if (at) {
+		(void)sscanf(at, "State: %c", &state);
+	}
+	return state;
+}
+
+bool task_complain(const struct tracee_thread *thread, struct err *err) {
+	char where[128] = "";
+	char state = task_state(thread);
+	if (state == '?') {
+		return err_set(err, ERR_NOT_FOUND, "thread %d has ended", (int)thread->tid);
+	}
+	(void)task_read(thread, "wchan", where, sizeof where);
+	return err_set(err, ERR_SYSTEM,
+			"thread %d did not stop within a second (state %c%s%s); nothing was changed",
+			(int)thread->tid, state, where[0] ? ", in " : "", where);
+}
+
+static uint64_t bit_of(int signal) {
+	return 1ull << (signal - 1);
+}
+
+bool task_has_signal(const struct tracee_thread *thread) {
+	const uint64_t unnoticed = bit_of(SIGCHLD) | bit_of(SIGCONT) | bit_of(SIGURG) |
+			bit_of(SIGWINCH);
+	char text[4096];
+	uint64_t own = 0, shared = 0, blocked = 0, ignored = 0, caught = 0;
+	if (!task_read(thread, "status", text, sizeof text)) {
+		return true;
+	}
+	const char *at = strstr(text, "SigPnd:");
+	if (!at ||
+			sscanf(at,
+					"SigPnd: %" SCNx64 " ShdPnd: %" SCNx64 " SigBlk: %" SCNx64 " SigIgn: %" SCNx64
+					" SigCgt: %" SCNx64,
+					&own, &shared, &blocked, &ignored, &caught) != 5) {
+		return true;
+	}
+	return ((own | shared) & ~blocked & ~ignored & (caught | ~unnoticed)) != 0;
+}
