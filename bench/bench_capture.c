@@ -9,7 +9,7 @@
  */
 
 #include "../tests/fake_segment.h"
-#include "recorder/core/capture.h"
+#include "recorder/core/capture/capture.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

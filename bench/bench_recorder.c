@@ -10,8 +10,8 @@
  */
 
 #include "../tests/fake_segment.h"
-#include "recorder/core/hook.h"
-#include "recorder/core/trie.h"
+#include "recorder/core/capture/trie.h"
+#include "recorder/core/hook/hook.h"
 #include "recorder/core/world.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * recorder's core to capture stacks into.
  */
 
-#include "recorder/core/capture.h"
+#include "recorder/core/capture/capture.h"
 
 #include <stdint.h>
 #include <stdlib.h>

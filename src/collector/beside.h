@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Record a program whose recorder library started this collector (recorder/preload/beside.h). The
+ * Record a program whose recorder library started this collector (recorder/preload/alone.h). The
  * program is not a child of this process, and waits before its first allocation for a message on
  * `fd`.
  */

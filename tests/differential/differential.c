@@ -14,7 +14,7 @@
  */
 
 #include "fake_segment.h"
-#include "recorder/core/capture.h"
+#include "recorder/core/capture/capture.h"
 #include "tree.h"
 
 #include <dlfcn.h>

@@ -10,7 +10,7 @@
 
 #include "fake_segment.h"
 #include "machine.h"
-#include "recorder/core/capture.h"
+#include "recorder/core/capture/capture.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

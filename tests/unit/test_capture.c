@@ -3,7 +3,7 @@
 /* Odd stacks. That ordinary ones are right is shown by tests/differential. */
 
 #include "../fake_segment.h"
-#include "recorder/core/capture_parts.h"
+#include "recorder/core/capture/context.h"
 #include "recorder/core/world.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "recorder/core/eh.h"
+#include "recorder/core/unwind/eh.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  */
 
 #include "injector/resident/frames.h"
-#include "recorder/core/eh.h"
+#include "recorder/core/unwind/eh.h"
 
 #include <elf.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 #include "../fake_segment.h"
-#include "recorder/core/modules.h"
-#include "recorder/core/modules_image.h"
+#include "recorder/core/unwind/mapped_image.h"
+#include "recorder/core/unwind/modules.h"
 #include "recorder/core/world.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "../fake_segment.h"
-#include "recorder/core/rules.h"
+#include "recorder/core/unwind/rules.h"
 #include "recorder/core/world.h"
 
 #include <dlfcn.h>

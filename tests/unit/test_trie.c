@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "../fake_segment.h"
-#include "recorder/core/trie.h"
+#include "recorder/core/capture/trie.h"
 #include "recorder/core/world.h"
 
 #include <pthread.h>

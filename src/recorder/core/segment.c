@@ -7,7 +7,7 @@
 
 #include "recorder/core/segment.h"
 
-#include "recorder/core/capture.h"
+#include "recorder/core/capture/capture.h"
 #include "recorder/core/family.h"
 #include "recorder/core/join.h"
 #include "recorder/core/sys.h"

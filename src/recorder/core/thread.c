@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/core/thread.h"
 
-#include "recorder/core/door.h"
+#include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 
 #include <linux/futex.h>

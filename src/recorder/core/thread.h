@@ -11,7 +11,7 @@
  */
 
 #include "host.h"
-#include "recorder/core/capture.h"
+#include "recorder/core/capture/capture.h"
 #include "recorder/core/ring.h"
 #include "recorder/core/segment.h"
 

@@ -3,7 +3,7 @@
 
 /** What all parts of the capture share: the recorder's view of the segment. */
 
-#include "recorder/core/capture.h"
+#include "recorder/core/capture/capture.h"
 
 extern struct capture_world world;
 

@@ -3,7 +3,7 @@
 /*
  * The injection door. Whoever puts the recorder into a process calls inject_begin once, on a
  * stack of our own, and then patches the beginnings of allocation functions: they jump to an
- * island near them, which jumps to inject_stub (arch/<machine>/inject.S), which calls
+ * island near them, which jumps to inject_stub (arch/<machine>/stubs.S), which calls
  *
  *     inject_enter ─► the real function, by its moved beginning ─► inject_leave
  *
@@ -13,7 +13,7 @@
 
 #include "recorder/inject/inject.h"
 
-#include "recorder/core/hook.h"
+#include "recorder/core/hook/hook.h"
 #include "recorder/core/sys.h"
 
 #include <time.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Between the stub and the hooks: what arch/<machine>/inject.S lays out and calls. */
+/** Between the stub and the hooks: what arch/<machine>/stubs.S lays out and calls. */
 
-#include "recorder/core/hook.h"
+#include "recorder/core/hook/hook.h"
 #include "recorder/inject/layout.h"
 #include "wire/resident.h"
 

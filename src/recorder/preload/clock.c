@@ -3,8 +3,8 @@
 
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
+#include "recorder/preload/initial_stack.h"
 #include "recorder/preload/lookup.h"
-#include "recorder/preload/start.h"
 
 #include <elf.h>
 #include <stdatomic.h>

@@ -7,10 +7,10 @@
 
 #include "recorder/preload/exec.h"
 
-#include "recorder/core/door.h"
 #include "recorder/core/segment.h"
+#include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
-#include "recorder/preload/replace.h"
+#include "recorder/preload/exports/replace.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

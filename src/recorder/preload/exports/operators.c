@@ -15,8 +15,8 @@
  * apart by a name that is exported or not, since the loader binds callers before anything of ours runs.
  */
 
+#include "recorder/preload/exports/replace.h"
 #include "recorder/preload/lookup.h"
-#include "recorder/preload/replace.h"
 
 /** Operators are asked for at least a byte: each block has an address of its own. */
 static inline size_t some(size_t size) {

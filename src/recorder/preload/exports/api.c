@@ -5,9 +5,9 @@
  * that what was built against it goes on to work.
  */
 
-#include "recorder/core/hook.h"
+#include "recorder/core/hook/hook.h"
 #include "recorder/core/sys.h"
-#include "recorder/preload/beside.h"
+#include "recorder/preload/alone.h"
 #include "recorder/preload/pools.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-#include "recorder/core/walk.h"
+#include "recorder/core/unwind/walk.h"
 
-#include "recorder/core/modules.h"
 #include "recorder/core/sys.h"
+#include "recorder/core/unwind/modules.h"
 #include "regs.h"
 
 enum {

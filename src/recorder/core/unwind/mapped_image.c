@@ -5,7 +5,7 @@
  * image's start; all that they point to lies in readable segments of the image.
  */
 
-#include "recorder/core/modules_image.h"
+#include "recorder/core/unwind/mapped_image.h"
 
 #include "host.h"
 #include "recorder/core/sys.h"

@@ -8,11 +8,11 @@
  * over: a rule is quickly made again, so nothing is moved. Old tables stay mapped, for readers.
  */
 
-#include "recorder/core/rules.h"
+#include "recorder/core/unwind/rules.h"
 
-#include "recorder/core/modules.h"
 #include "recorder/core/sys.h"
-#include "recorder/core/walk.h"
+#include "recorder/core/unwind/modules.h"
+#include "recorder/core/unwind/walk.h"
 #include "recorder/core/world.h"
 
 enum {

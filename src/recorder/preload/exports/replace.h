@@ -6,7 +6,7 @@
  * wire/allocators.def means. `call` is the call of the real function.
  */
 
-#include "recorder/core/hook.h"
+#include "recorder/core/hook/hook.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/exec.h"
 #include "recorder/preload/real.h"

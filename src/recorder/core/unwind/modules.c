@@ -7,11 +7,11 @@
  * keeps its id. The list only grows; an entry is whole once its id is written.
  */
 
-#include "recorder/core/modules.h"
+#include "recorder/core/unwind/modules.h"
 
 #include "host.h"
-#include "recorder/core/modules_image.h"
 #include "recorder/core/sys.h"
+#include "recorder/core/unwind/mapped_image.h"
 #include "recorder/core/world.h"
 
 enum { MODULE_UNKNOWN = WIRE_MODULE_MAX + 1 };

@@ -2,12 +2,11 @@
 
 /** The exported functions of the C library, made from hooks.def, and what the core needs of this process. */
 
-#include "recorder/preload/replace.h"
-
 #include "recorder/core/sys.h"
-#include "recorder/preload/beside.h"
+#include "recorder/preload/alone.h"
 #include "recorder/preload/clock.h"
-#include "recorder/preload/start.h"
+#include "recorder/preload/exports/replace.h"
+#include "recorder/preload/initial_stack.h"
 
 #define HOOK(result, name, parameters, arguments, what, without) \
 	REPLACEMENT(result, name, parameters, arguments, what)

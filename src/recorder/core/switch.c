@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "recorder/core/door.h"
+#include "recorder/core/switch.h"
 
-#include "recorder/core/capture.h"
+#include "recorder/core/capture/capture.h"
 #include "recorder/core/family.h"
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"

@@ -17,7 +17,7 @@
  * different tables while the last one grows may make two nodes for one stack, which readers add up.
  */
 
-#include "recorder/core/trie.h"
+#include "recorder/core/capture/trie.h"
 
 #include "recorder/core/sys.h"
 #include "recorder/core/world.h"

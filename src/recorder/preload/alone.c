@@ -12,9 +12,9 @@
  * A program that ends otherwise (_exit, a signal) does not wait; its file is there a little later.
  */
 
-#include "recorder/preload/beside.h"
+#include "recorder/preload/alone.h"
 
-#include "recorder/core/door.h"
+#include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/host.h"
 

@@ -10,7 +10,7 @@
  * no word that the unwinding itself would not read.
  */
 
-#include "recorder/core/capture_parts.h"
+#include "recorder/core/capture/context.h"
 #include "regs.h"
 
 /** What one capture does beside the context's memory of the last one. */

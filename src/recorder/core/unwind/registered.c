@@ -6,8 +6,8 @@
  * stack has its tables read: that code, and so its tables, cannot be gone.
  */
 
-#include "recorder/core/modules.h"
 #include "recorder/core/sys.h"
+#include "recorder/core/unwind/modules.h"
 #include "recorder/core/world.h"
 
 enum { FRAMES_MAX = 1 << 16 };

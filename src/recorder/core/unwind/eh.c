@@ -6,7 +6,7 @@
  * row for it. .eh_frame_hdr is a sorted table (function start, FDE) for binary search.
  */
 
-#include "recorder/core/eh.h"
+#include "recorder/core/unwind/eh.h"
 
 #include "recorder/core/sys.h"
 

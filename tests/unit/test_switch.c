@@ -6,7 +6,7 @@
  */
 
 #include "../fake_segment.h"
-#include "recorder/core/hook.h"
+#include "recorder/core/hook/hook.h"
 
 #include <pthread.h>
 #include <setjmp.h>

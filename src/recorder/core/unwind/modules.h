@@ -8,7 +8,7 @@
  * made from /proc/self/maps (or the host's copy of it), because dl_iterate_phdr would wait for a dlopen on the same thread.
  */
 
-#include "recorder/core/eh.h"
+#include "recorder/core/unwind/eh.h"
 
 struct module {
 	uint32_t id; // in the segment's table; WIRE_MODULE_MAX + 1: the table was full

@@ -8,7 +8,7 @@
  */
 
 #include "recorder/core/sys.h"
-#include "recorder/core/walk.h"
+#include "recorder/core/unwind/walk.h"
 #include "regs.h"
 
 enum { STEPS_MAX = 1 << 20 };

@@ -7,7 +7,7 @@
  * thread, any signal handler.
  */
 
-#include "recorder/core/eh.h"
+#include "recorder/core/unwind/eh.h"
 #include "wire/segment.h"
 
 #include <stdbool.h>

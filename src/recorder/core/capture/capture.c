@@ -21,12 +21,12 @@
  * There are three ways, each handing over to the next where it does not apply:
  *   capture_stack    the leaf's caller is as it was; compares, and changes nothing
  *   capture_near     some inner frames are new, all of them plain ones on the thread's own stack
- *   capture_in_full  anything (capture_full.c)
+ *   capture_in_full  anything (full.c)
  */
 
-#include "recorder/core/capture.h"
+#include "recorder/core/capture/capture.h"
 
-#include "recorder/core/capture_parts.h"
+#include "recorder/core/capture/context.h"
 #include "recorder/core/sys.h"
 
 enum {

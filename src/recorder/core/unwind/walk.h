@@ -13,7 +13,7 @@
  */
 
 #include "machine.h"
-#include "recorder/core/rules.h"
+#include "recorder/core/unwind/rules.h"
 #include "recorder/core/world.h"
 
 struct window {

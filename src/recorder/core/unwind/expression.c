@@ -5,7 +5,7 @@
  * costs fuel like any other operation.
  */
 
-#include "recorder/core/eh.h"
+#include "recorder/core/unwind/eh.h"
 
 enum {
 	OP_ADDR = 0x03,

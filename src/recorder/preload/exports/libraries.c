@@ -5,7 +5,7 @@
 // Small rather than fast
 #define HOOK_INLINE static __attribute__((noinline, unused))
 
-#include "recorder/preload/replace.h"
+#include "recorder/preload/exports/replace.h"
 
 #define HOOK(...)
 #define LIBRARY_HOOK(result, name, parameters, arguments, what, without) \

@@ -3,7 +3,7 @@
 
 /** Between the parts of modules: an ELF image as it lies in memory. */
 
-#include "recorder/core/capture.h"
+#include "recorder/core/capture/capture.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,7 @@
  * that was left by a jump, a changed clock.
  */
 
-#include "recorder/core/hook.h"
-
+#include "recorder/core/hook/hook.h"
 #include "recorder/core/sys.h"
 
 #include <linux/futex.h>

@@ -17,7 +17,7 @@
  * answer, or hook_allocated), so that nothing waits between the real call and its event.
  */
 
-#include "recorder/core/door.h"
+#include "recorder/core/switch.h"
 #include "recorder/core/thread.h"
 
 // A file whose hooks are rarely called defines it otherwise, to be small

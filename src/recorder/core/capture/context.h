@@ -3,14 +3,14 @@
 
 /**
  * What the ways of a capture share: a context's memory of its last stack, and its small caches of
- * rules and of nodes. capture.c explains the idea; it has the usual ways, capture_full.c the one
+ * rules and of nodes. capture.c explains the idea; it has the usual ways, full.c the one
  * that knows all cases.
  */
 
-#include "recorder/core/capture.h"
-#include "recorder/core/modules.h"
-#include "recorder/core/trie.h"
-#include "recorder/core/walk.h"
+#include "recorder/core/capture/capture.h"
+#include "recorder/core/capture/trie.h"
+#include "recorder/core/unwind/modules.h"
+#include "recorder/core/unwind/walk.h"
 
 // struct frame.checks: how many checks there are from the root to this frame, and flags
 enum {
