@@ -149,9 +149,9 @@ int main(int argc, char **argv) {
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 15;
 	void *unwinder = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	*(void **)&unw_backtrace = unwinder != NULL ? dlsym(unwinder, "unw_backtrace") : NULL;
-	struct capture_world world = fake_segment(1 << 20, 64);
+	fake_segment(1 << 20, 64);
 	extern void *__libc_stack_end;
-	if (unw_backtrace == NULL || !capture_setup(&world)) {
+	if (unw_backtrace == NULL || !capture_setup()) {
 		fprintf(stderr, "bench_capture: libunwind.so.8 is needed\n");
 		return 1;
 	}

@@ -12,7 +12,6 @@
 #include "../tests/fake_segment.h"
 #include "recorder/core/capture/trie.h"
 #include "recorder/core/hook/hook.h"
-#include "recorder/core/world.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -31,31 +30,21 @@ static uint64_t stack_end(void) {
 	return (uint64_t)__libc_stack_end;
 }
 
-const struct door_services door_services = {.clock_ns = clock_ns, .stack_end = stack_end};
+const struct host_services host_services = {.clock_ns = clock_ns, .stack_end = stack_end};
 
 static volatile uint64_t sink;
 
 static void set_up(void) {
-	struct capture_world w = fake_segment(N_NODES, 64);
-	w.header->program_pid = (uint32_t)getpid();
-	atomic_store(&w.header->state, SEGMENT_OPEN);
-	atomic_store(&w.header->common.tick_ns, 1);
-	atomic_store(&w.header->stamps, STAMPS_CLOCK);
-	segment = (struct segment){
-			.header = w.header,
-			.common = &w.header->common,
-			.modules = w.modules,
-			.nodes = w.nodes,
-			.slots = fake_pages(SLOT_BYTES),
-			.slot_bytes = SLOT_BYTES,
-			.n_slots = 1,
-			.n_nodes = N_NODES,
-			.image = 1,
-	};
-	if (!capture_setup(&w) || thread_claim() == NULL) {
+	fake_segment(N_NODES, 64);
+	fake_slots(1, SLOT_BYTES);
+	segment.header->program_pid = (uint32_t)getpid();
+	atomic_store(&segment.header->state, SEGMENT_OPEN);
+	atomic_store(&segment.common->tick_ns, 1);
+	atomic_store(&segment.header->stamps, STAMPS_CLOCK);
+	if (!capture_setup() || thread_claim() == NULL) {
 		abort();
 	}
-	atomic_store(&door_page.word, DOOR_OPEN);
+	atomic_store(&switch_page.word, SWITCH_ON);
 }
 
 /** Stand in for the collector: all that was written is taken. */

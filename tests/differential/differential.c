@@ -51,7 +51,6 @@ struct level {
 	void *frames[FRAMES_MAX];
 };
 
-static struct capture_world world_view;
 static struct level levels[2];
 static int (*unw_backtrace)(void **frames, int n);
 
@@ -92,7 +91,7 @@ static void report(const char *what, uint32_t node, void **frames, int n) {
 	}
 	fprintf(stderr, "differs from %s, capture %" PRIu64 ":\n", what, n_captures);
 	for (int i = 0; node != 0 || i < n; i++) {
-		uint64_t where = node != 0 ? world_view.nodes[node].where : 0;
+		uint64_t where = node != 0 ? segment.nodes[node].where : 0;
 		void *theirs = i < n ? frames[i] : NULL;
 		Dl_info info = {0};
 		(void)dladdr((void *)wire_where_pc(where), &info);
@@ -102,15 +101,15 @@ static void report(const char *what, uint32_t node, void **frames, int n) {
 				where & WIRE_EXACT_PC ? "*" : " ", theirs,
 				info.dli_sname != NULL ? info.dli_sname : "?", file != NULL ? file + 1 : "?",
 				wire_where_pc(where) - (uint64_t)info.dli_fbase);
-		node = node != 0 ? world_view.nodes[node].parent : 0;
+		node = node != 0 ? segment.nodes[node].parent : 0;
 	}
 }
 
 /** Is the stack of `node`, but for the mark of a cut one, the `n` program counters of `frames`? */
 static bool is_same(uint32_t node, void **frames, int n) {
 	int i = 0;
-	for (; node != 0; node = world_view.nodes[node].parent, i++) {
-		uint64_t where = atomic_load(&world_view.nodes[node].where);
+	for (; node != 0; node = segment.nodes[node].parent, i++) {
+		uint64_t where = atomic_load(&segment.nodes[node].where);
 		if (where == WIRE_PC_TRUNCATED) {
 			break;
 		}
@@ -327,7 +326,7 @@ static bool set_up(void) {
 	for (unsigned i = 0; i < TREE_N_LIBRARIES * TREE_N_FUNCTIONS; i++) {
 		tree_functions[i] = libraries[i / TREE_N_FUNCTIONS][i % TREE_N_FUNCTIONS];
 	}
-	world_view = fake_segment(256 << 20, 256);
+	fake_segment(256 << 20, 256);
 	extern void *__libc_stack_end;
 	for (unsigned i = 0; i < 2; i++) {
 		levels[i].incremental = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0,
@@ -338,7 +337,7 @@ static bool set_up(void) {
 	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);
-	return capture_setup(&world_view);
+	return capture_setup();
 }
 
 static bool is_good(void) {
@@ -347,7 +346,7 @@ static bool is_good(void) {
 		   " in signal handlers), mean depth %.1f, deepest %" PRIu64 ", %u nodes\n"
 		   "%" PRIu64 " differ from a full unwinding, %" PRIu64 " from libunwind, %" PRIu64
 		   " not compared; %" PRIu64 " cut short by all\n",
-			n_captures, n_signals, mean, depth_max, atomic_load(&world_view.header->n_nodes),
+			n_captures, n_signals, mean, depth_max, atomic_load(&segment.header->n_nodes),
 			n_full_differs, n_reference_differs, n_skipped, n_cut);
 	return n_full_differs == 0 && n_reference_differs == 0 && n_skipped * 10000 <= n_captures &&
 			mean >= 18;

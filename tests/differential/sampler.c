@@ -2,7 +2,7 @@
 
 /*
  * Preloaded into a real program: captures the stack of every allocation, and compares every 17th
- * with libunwind's view. At the end one line goes to the file that SAMPLER_LOG names:
+ * with libunwind's segment. At the end one line goes to the file that SAMPLER_LOG names:
  *   <captures> captures, <n> compared, <n> differ, <n> cut short
  * and the first few that differ, frame by frame. What ours knows beyond the end of theirs does not
  * count as a difference; what it lacks does.
@@ -23,7 +23,6 @@
 
 enum { FRAMES_MAX = 1000, CONTEXT_BYTES = 1 << 20, N_SHOWN = 5, EVERY = 17 };
 
-static struct capture_world view;
 static int (*unw_backtrace)(void **frames, int n);
 static _Atomic int state; // 0: nothing yet, 1: being set up, 2: ready
 static _Atomic uint64_t n_captures, n_compared, n_differ, n_cut;
@@ -48,8 +47,8 @@ static void set_up(void) {
 	const char *log = getenv("SAMPLER_LOG");
 	void *unwinder = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	*(void **)&unw_backtrace = unwinder != NULL ? dlsym(unwinder, "unw_backtrace") : NULL;
-	view = fake_segment(64 << 20, 4096);
-	if (log == NULL || unw_backtrace == NULL || !capture_setup(&view)) {
+	fake_segment(64 << 20, 4096);
+	if (log == NULL || unw_backtrace == NULL || !capture_setup()) {
 		return;
 	}
 	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -69,18 +68,18 @@ static void show(uint32_t node, void **frames, int n) {
 		return;
 	}
 	for (int i = 0; node != 0 || i < n; i++) {
-		uint64_t where = node != 0 ? atomic_load(&view.nodes[node].where) : 0;
+		uint64_t where = node != 0 ? atomic_load(&segment.nodes[node].where) : 0;
 		uint64_t module = wire_where_module(where);
 		dprintf(log_fd, "%12" PRIx64 " %12p %.60s\n", wire_where_pc(where),
-				i < n ? frames[i] : NULL, module != 0 ? view.modules[module].path : "");
-		node = node != 0 ? view.nodes[node].parent : 0;
+				i < n ? frames[i] : NULL, module != 0 ? segment.modules[module].path : "");
+		node = node != 0 ? segment.nodes[node].parent : 0;
 	}
 	dprintf(log_fd, "\n");
 }
 
 static bool is_same(uint32_t node, void **frames, int n) {
-	for (int i = 0; i < n; i++, node = view.nodes[node].parent) {
-		uint64_t where = atomic_load(&view.nodes[node].where);
+	for (int i = 0; i < n; i++, node = segment.nodes[node].parent) {
+		uint64_t where = atomic_load(&segment.nodes[node].where);
 		if (node == 0 ||
 				(wire_where_pc(where) != (uint64_t)frames[i] &&
 						!(where == WIRE_PC_TRUNCATED && i == n - 1))) {

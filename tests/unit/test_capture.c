@@ -4,7 +4,8 @@
 
 #include "../fake_segment.h"
 #include "recorder/core/capture/context.h"
-#include "recorder/core/world.h"
+#include "recorder/core/segment.h"
+#include "recorder/core/unwind/registered.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -26,9 +27,9 @@ static uint64_t stack_end(void) {
 
 static int setup(void **state) {
 	(void)state;
-	const struct capture_world fake = fake_segment(4 << 20, 64);
+	fake_segment(4 << 20, 64);
 	context = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0, stack_end());
-	return context != NULL && capture_setup(&fake) ? 0 : 1;
+	return context != NULL && capture_setup() ? 0 : 1;
 }
 
 /** Capture the stack of the caller, as a hook does. */
@@ -47,7 +48,7 @@ static __attribute__((noinline)) void capture_here(void) {
 
 static unsigned depth_of(uint32_t node) {
 	unsigned n = 0;
-	for (; node != 0; node = world.nodes[node].parent) {
+	for (; node != 0; node = segment.nodes[node].parent) {
 		n++;
 	}
 	return n;
@@ -55,16 +56,16 @@ static unsigned depth_of(uint32_t node) {
 
 static uint64_t outermost_of(uint32_t node) {
 	uint64_t where = 0;
-	for (; node != 0; node = world.nodes[node].parent) {
-		where = atomic_load(&world.nodes[node].where);
+	for (; node != 0; node = segment.nodes[node].parent) {
+		where = atomic_load(&segment.nodes[node].where);
 	}
 	return where;
 }
 
 /** Is there a frame in [low, low + bytes)? */
 static bool has_frame_in(uint32_t node, const void *low, size_t bytes) {
-	for (; node != 0; node = world.nodes[node].parent) {
-		uint64_t pc = wire_where_pc(atomic_load(&world.nodes[node].where));
+	for (; node != 0; node = segment.nodes[node].parent) {
+		uint64_t pc = wire_where_pc(atomic_load(&segment.nodes[node].where));
 		if (pc - (uint64_t)low < bytes) {
 			return true;
 		}
@@ -367,12 +368,12 @@ static void test_registered_frames(void **state) {
 	unsigned here = depth_of(result.node);
 	write_tables(tables, code);
 	for (unsigned i = 0; i < 3; i++) {
-		capture_register_frames(tables);
+		registered_add(tables);
 		call(capture_here);
 		assert_whole();
 		assert_int_equal(depth_of(result.node), here + 1);
 		assert_true(has_frame_in(result.node, code, sizeof(generated)));
-		capture_deregister_frames(tables);
+		registered_remove(tables);
 	}
 	munmap(code, PAGE);
 }
@@ -413,7 +414,7 @@ static void test_budget_folds(void **state) {
 		assert_true(i == 0 || result.node == known);
 		known = result.node;
 		if (i == 0) {
-			world.n_nodes_max = atomic_load(&world.header->n_nodes) + 10;
+			segment.n_nodes_open = atomic_load(&segment.header->n_nodes) + 10;
 		}
 		other_place();
 		assert_int_not_equal(result.node, 0);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 #include "../fake_segment.h"
+#include "recorder/core/capture/capture.h"
+#include "recorder/core/segment.h"
 #include "recorder/core/unwind/mapped_image.h"
 #include "recorder/core/unwind/modules.h"
-#include "recorder/core/world.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -18,15 +19,15 @@
 
 static int setup(void **state) {
 	(void)state;
-	const struct capture_world fake = fake_segment(1024, 16);
-	return capture_setup(&fake) ? 0 : 1;
+	fake_segment(1024, 16);
+	return capture_setup() ? 0 : 1;
 }
 
 static const struct wire_module *find(uint64_t pc, struct module *module) {
 	assert_true(module_find(pc, module));
 	assert_true(module_covers(pc));
-	assert_in_range(module->id, 1, atomic_load(&world.header->n_modules));
-	const struct wire_module *m = &world.modules[module->id];
+	assert_in_range(module->id, 1, atomic_load(&segment.header->n_modules));
+	const struct wire_module *m = &segment.modules[module->id];
 	assert_int_equal(atomic_load(&m->state), 1);
 	assert_true(pc >= m->start && pc < m->end);
 	return m;
@@ -77,9 +78,9 @@ static void test_in_no_module(void **state) {
 
 static void test_loader(void **state) {
 	(void)state;
-	assert_false(capture_is_loader((uint64_t)setup));
-	assert_false(capture_is_loader((uint64_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version")));
-	assert_true(capture_is_loader(image_of_loader() + 0x2000));
+	assert_false(module_is_loader((uint64_t)setup));
+	assert_false(module_is_loader((uint64_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version")));
+	assert_true(module_is_loader(image_of_loader() + 0x2000));
 }
 
 static uint64_t load(void **library) {
@@ -98,15 +99,15 @@ static void test_load_and_unload(void **state) {
 	uint64_t pc = load(&library);
 	uint64_t start = find(pc, &module)->start;
 	uint32_t id = module.id;
-	uint32_t generation = atomic_load(&world_generation);
+	uint32_t generation = atomic_load(&code_generation);
 	capture_modules_changed(); // nothing has
-	assert_int_equal(atomic_load(&world_generation), generation);
+	assert_int_equal(atomic_load(&code_generation), generation);
 	for (unsigned i = 0; i < 50; i++) {
 		dlclose(library);
-		generation = atomic_load(&world_generation);
+		generation = atomic_load(&code_generation);
 		capture_modules_changed();
-		assert_int_not_equal(atomic_load(&world_generation), generation);
-		assert_true(world.modules[id].is_unloaded);
+		assert_int_not_equal(atomic_load(&code_generation), generation);
+		assert_true(segment.modules[id].is_unloaded);
 		assert_false(module_covers(pc));
 		pc = load(&library);
 		const struct wire_module *m = find(pc, &module);
@@ -115,7 +116,7 @@ static void test_load_and_unload(void **state) {
 		}
 		assert_false(m->is_unloaded);
 	}
-	assert_true(atomic_load(&world.header->n_modules) < 8);
+	assert_true(atomic_load(&segment.header->n_modules) < 8);
 	dlclose(library);
 	capture_modules_changed();
 }
@@ -190,14 +191,14 @@ static void test_full_table(void **state) {
 	(void)state;
 	void *library;
 	struct module module;
-	uint32_t n = atomic_exchange(&world.header->n_modules, world.n_modules_max - 1);
+	uint32_t n = atomic_exchange(&segment.header->n_modules, segment.n_modules - 1);
 	uint64_t pc = load(&library);
 	// An earlier test may have it known at this very place; then it keeps its id
 	assert_true(module_find(pc, &module));
-	const struct wire_module *m = &world.modules[module.id < 16 ? module.id : 0];
+	const struct wire_module *m = &segment.modules[module.id < 16 ? module.id : 0];
 	assert_true(module.id == WIRE_MODULE_MAX + 1 || (pc >= m->start && pc < m->end));
 	assert_non_null(module.tables.hdr);
-	atomic_store(&world.header->n_modules, n);
+	atomic_store(&segment.header->n_modules, n);
 	dlclose(library);
 }
 

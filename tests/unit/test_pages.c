@@ -4,7 +4,6 @@
 
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
-#include "recorder/core/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,17 +85,17 @@ static void check_nodes(void) {
 	unsigned char *nodes = (unsigned char *)segment.nodes;
 	for (unsigned i = 0; i < 2; i++) {
 		segment_close_unused(true);
-		CHECK(world.n_nodes_max == end / sizeof(struct wire_node));
+		CHECK(segment.n_nodes_open == end / sizeof(struct wire_node));
 		nodes[end - 1] = 1;
 		CHECK(!sys_is_readable((uint64_t)nodes + end));
 		CHECK(!sys_is_readable((uint64_t)&segment.nodes[N_NODES - 1]));
 		segment_close_unused(false);
-		CHECK(world.n_nodes_max == N_NODES);
+		CHECK(segment.n_nodes_open == N_NODES);
 		segment.nodes[N_NODES - 1].parent = 1;
 	}
 	segment_give_back(1 << 20);
 	CHECK(segment.n_nodes == end / sizeof(struct wire_node) &&
-			world.n_nodes_max == segment.n_nodes);
+			segment.n_nodes_open == segment.n_nodes);
 	nodes[end - 1] = 2;
 	CHECK(!is_mapped(nodes + end));
 	CHECK(!is_mapped(nodes + (N_NODES - 1) * sizeof(struct wire_node)));

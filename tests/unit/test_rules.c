@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 #include "../fake_segment.h"
+#include "recorder/core/capture/capture.h"
+#include "recorder/core/segment.h"
+#include "recorder/core/unwind/modules.h"
 #include "recorder/core/unwind/rules.h"
-#include "recorder/core/world.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,9 +20,9 @@ static uint64_t first_pc; // in libc, where functions of all kinds are
 
 static int setup(void **state) {
 	(void)state;
-	const struct capture_world fake = fake_segment(1024, 64);
+	fake_segment(1024, 64);
 	first_pc = (uint64_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
-	return first_pc != 0 && capture_setup(&fake) ? 0 : 1;
+	return first_pc != 0 && capture_setup() ? 0 : 1;
 }
 
 /** Made anew each time: what the table must agree with. */
@@ -95,7 +97,7 @@ static void *ask_all(void *argument) {
 			n_wrong += !is_equal(&rule, &wanted);
 		}
 		if (i % 5000 == 0) {
-			atomic_fetch_add(&world_generation, 1);
+			atomic_fetch_add(&code_generation, 1);
 		}
 	}
 	return NULL;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 /**
- * The door: a program begins with several threads at once. One makes the segment ready; whoever finds the
- * door open finds it so, and from then on each has a slot. Under TSan this shows the order of memory too.
+ * A program begins with several threads at once.
+ *
+ * One thread maps the segment and turns the switch on. A thread that finds the switch on finds the
+ * segment ready, too, and gets a slot. Under TSan this also checks the order of memory.
  */
 
 #include "../fake_segment.h"
@@ -18,24 +20,12 @@
 enum { N_THREADS = 4, N_SLOTS = 8, SLOT_BYTES = 2 << 20, N_HOOKS = 100 };
 
 static enum segment_role open_segment(void) {
-	struct capture_world w = fake_segment(1024, 4);
-	w.header->program_pid = (uint32_t)getpid();
-	w.header->state = SEGMENT_OPEN;
-	w.header->common.tick_ns = 1;
-	w.header->stamps = STAMPS_COUNTED;
-	w.header->module_capacity = 4;
-	segment = (struct segment){
-			.header = w.header,
-			.common = &w.header->common,
-			.modules = w.modules,
-			.nodes = w.nodes,
-			.slots = fake_pages((size_t)N_SLOTS * SLOT_BYTES),
-			.slot_bytes = SLOT_BYTES,
-			.n_slots = N_SLOTS,
-			.n_nodes = 1024,
-			.page_bytes = WIRE_PAGE_LEAST,
-			.image = 1,
-	};
+	fake_segment(1024, 4);
+	fake_slots(N_SLOTS, SLOT_BYTES);
+	segment.header->program_pid = (uint32_t)getpid();
+	segment.header->state = SEGMENT_OPEN;
+	segment.header->common.tick_ns = 1;
+	segment.header->stamps = STAMPS_COUNTED;
 	return SEGMENT_ROLE_PROGRAM;
 }
 
@@ -47,7 +37,7 @@ static uint64_t stack_end(void) {
 	return 0;
 }
 
-const struct door_services door_services = {.open_segment = open_segment,
+const struct host_services host_services = {.open_segment = open_segment,
 		.clock_ns = clock_ns,
 		.stack_end = stack_end};
 
@@ -84,7 +74,7 @@ static unsigned count_slot(uint32_t slot) {
 	return n;
 }
 
-static void test_threads_find_it_ready(void **state) {
+static void test_threads_find_the_segment_ready(void **state) {
 	(void)state;
 	pthread_t threads[N_THREADS];
 	unsigned n_recorded[N_THREADS] = {0};
@@ -105,6 +95,6 @@ static void test_threads_find_it_ready(void **state) {
 }
 
 int main(void) {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads_find_it_ready)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads_find_the_segment_ready)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

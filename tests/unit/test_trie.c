@@ -2,7 +2,7 @@
 
 #include "../fake_segment.h"
 #include "recorder/core/capture/trie.h"
-#include "recorder/core/world.h"
+#include "recorder/core/segment.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@ enum { N_NODES = 1 << 20, N_THREADS = 4, N_STACKS = 20000, DEPTH = 6 };
 
 static int setup(void **state) {
 	(void)state;
-	world = fake_segment(N_NODES, 4);
+	fake_segment(N_NODES, 4);
 	return trie_setup() ? 0 : 1;
 }
 
@@ -29,8 +29,8 @@ static void test_same_stack_same_node(void **state) {
 	assert_int_equal(trie_child(a, 0x2000), b);
 	assert_int_not_equal(trie_child(a, 0x2000 | WIRE_EXACT_PC), b);
 	assert_int_not_equal(trie_child(0, 0x2000), b);
-	assert_int_equal(world.nodes[b].parent, a);
-	assert_true(atomic_load(&world.nodes[b].where) == 0x2000);
+	assert_int_equal(segment.nodes[b].parent, a);
+	assert_true(atomic_load(&segment.nodes[b].where) == 0x2000);
 }
 
 static void test_program_counters_of_48_bits(void **state) {
@@ -44,12 +44,12 @@ static void test_program_counters_of_48_bits(void **state) {
 		assert_int_not_equal(nodes[bit], 0);
 	}
 	for (unsigned bit = 0; bit < 64; bit++) {
-		assert_true(atomic_load(&world.nodes[nodes[bit]].where) == (first ^ 1ull << bit));
+		assert_true(atomic_load(&segment.nodes[nodes[bit]].where) == (first ^ 1ull << bit));
 		assert_int_equal(trie_child(parent, first ^ 1ull << bit), nodes[bit]);
 	}
 	uint32_t all = trie_child(parent, UINT64_MAX); // exact, at the highest, in an unknown module
 	assert_int_equal(trie_child(parent, UINT64_MAX), all);
-	assert_true(atomic_load(&world.nodes[all].where) == UINT64_MAX);
+	assert_true(atomic_load(&segment.nodes[all].where) == UINT64_MAX);
 }
 
 /** Stack number `i`: shared at its root, its own at the leaf. */
@@ -72,8 +72,8 @@ static void *add_all(void *results) {
 /** The stack that `node` says, as one number. */
 static uint64_t spell(uint32_t node) {
 	uint64_t sum = 0;
-	for (; node != 0; node = world.nodes[node].parent) {
-		sum = sum * 31 + atomic_load(&world.nodes[node].where);
+	for (; node != 0; node = segment.nodes[node].parent) {
+		sum = sum * 31 + atomic_load(&segment.nodes[node].where);
 	}
 	return sum;
 }
@@ -104,15 +104,15 @@ static void test_threads_agree(void **state) {
 static void test_tables_grow(void **state) {
 	(void)state;
 	enum { N = 300000 };
-	uint32_t first = atomic_load(&world.header->n_nodes);
+	uint32_t first = atomic_load(&segment.header->n_nodes);
 	for (uint64_t i = 0; i < N; i++) {
 		assert_int_not_equal(trie_child(0, 0x100000 + i), 0);
 	}
 	for (uint64_t i = 0; i < N; i++) {
 		uint32_t node = trie_child(0, 0x100000 + i);
-		assert_true(atomic_load(&world.nodes[node].where) == 0x100000 + i);
+		assert_true(atomic_load(&segment.nodes[node].where) == 0x100000 + i);
 	}
-	assert_int_equal(atomic_load(&world.header->n_nodes), first + N);
+	assert_int_equal(atomic_load(&segment.header->n_nodes), first + N);
 }
 
 static void test_budget(void **state) {
@@ -126,7 +126,7 @@ static void test_budget(void **state) {
 	}
 	assert_int_equal(trie_child(0, where), 0);
 	assert_int_equal(trie_child(0, where - 1), last); // what is there is still found
-	assert_int_equal(atomic_load(&world.header->n_nodes), N_NODES);
+	assert_int_equal(atomic_load(&segment.header->n_nodes), N_NODES);
 }
 
 int main(void) {

@@ -197,7 +197,7 @@ void segment_arm(struct segment *s) {
 	s->last_tick_ns = 0;
 	atomic_store_explicit(&s->common->tick_ns, 0, memory_order_relaxed);
 	atomic_store(&s->common->bell, 0); // pairs with the target's exchange
-	// ... and, before the rings are looked at, with the fence in door_ring_bell()
+	// ... and, before the rings are looked at, with the fence in segment_ring_bell()
 	atomic_thread_fence(memory_order_seq_cst);
 }
 

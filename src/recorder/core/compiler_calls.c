@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include <stddef.h>
 
-// clang copies and clears structs by these two whatever it is told, and the recorder calls nothing of
-// the C library's that could be the program's own. Linked in where that compiler builds; hidden.
+/*
+ * memcpy and memset for clang, which calls them to copy and clear structs whatever it is told.
+ *
+ * The recorder calls nothing of the C library that the program could have replaced. Linked only if
+ * clang builds it; hidden.
+ */
+
+#include <stddef.h>
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int byte, size_t n);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* What a child says of itself is read from /proc/self. */
+
 #include "recorder/core/family.h"
 
 #include "recorder/core/sys.h"
@@ -6,7 +9,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 
-/** What a file of /proc holds, cut and zero terminated; how many bytes. */
+/** Read a file of /proc, cut and zero terminated. Returns the number of bytes. */
 static size_t read_file(const char *path, char *out, size_t bytes) {
 	long n = 0;
 	long fd = syscall_4(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
@@ -19,12 +22,12 @@ static size_t read_file(const char *path, char *out, size_t bytes) {
 	return (size_t)n;
 }
 
-/** When we were started, in ticks since the boot: with the pid it tells processes apart. 0: unknown. */
+/** When this process was started, in ticks since boot: identifies it, with its pid. 0: unknown. */
 static uint64_t read_start(void) {
 	enum { FIELD_NAME = 2, FIELD_START = 22 };
 	char text[512];
 	size_t n = read_file("/proc/self/stat", text, sizeof text);
-	while (n > 0 && text[n - 1] != ')') { // the name may contain anything: what follows it does not
+	while (n > 0 && text[n - 1] != ')') { // after the name, which may contain anything
 		n--;
 	}
 	const char *at = text + n;
@@ -38,7 +41,7 @@ static uint64_t read_start(void) {
 	return ticks;
 }
 
-/** Which namespace our pid is of, as its inode says. 0: unknown. */
+/** The namespace of our pid, by its inode. 0: unknown. */
 static uint32_t read_pid_space(void) {
 	char link[32] = ""; // pid:[4026531836]
 	long n = syscall_4(__NR_readlinkat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)link,

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * A child of the recorded program says that it exists, in the segment's table of children. It records
- * nothing. Raw system calls only.
+ * A child of the recorded program announces itself in the segment's table of children.
+ *
+ * It records nothing. Raw system calls only.
  */
 
 #include "wire/segment.h"
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 
 /**
- * Count this process, once however often it executes another program; its entry says what it is now.
- * `is_fork`: a copy of its parent, else a program of its own. Needs the header mapped.
+ * Count this process, once however often it executes another program, and bring its entry up to
+ * date. `is_fork`: it is a copy of its parent, else a program of its own. `header` is mapped.
  */
 void family_announce(struct segment_header *header, bool is_fork);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Takes the variable apart, and opens the descriptor by /proc or by the collector's socket. */
+
 #include "recorder/core/join.h"
 
 #include "recorder/core/sys.h"
@@ -10,7 +13,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
-/** Skip `prefix` at the start of `text`. NULL: it does not start so. */
+/** Skip `prefix` at the start of `text`. NULL: it starts differently. */
 static const char *after(const char *text, const char *prefix) {
 	while (*prefix != '\0') {
 		if (*text++ != *prefix++) {
@@ -85,7 +88,9 @@ static char *put_number(char *at, int32_t value) {
 	return put_text(at, d);
 }
 
-/** The collector's own descriptor. Looked at before it is opened: opening some files does things. */
+/**
+ * By the collector's own descriptor. Checked before it is opened: opening some files has effects.
+ */
 static int open_by_proc(const struct join_address *a) {
 	char path[64];
 	put_number(put_text(put_number(put_text(path, "/proc/"), a->collector_pid), "/fd/"), a->fd);

@@ -2,7 +2,8 @@
 #pragma once
 
 /**
- * Getting at the segment's descriptor: from the environment variable SEGMENT_ENV to an open file.
+ * Opens the segment's descriptor, which the environment variable SEGMENT_ENV describes.
+ *
  * Raw system calls only, bounded in time.
  */
 
@@ -10,7 +11,7 @@
 
 #include <stdbool.h>
 
-/** The variable's value, taken apart. */
+/** The parts of the variable's value. */
 struct join_address {
 	int32_t program_pid;
 	int32_t collector_pid;
@@ -19,11 +20,12 @@ struct join_address {
 	char token_text[33];
 };
 
-/** Find the variable and understand it. `environment` may be NULL. */
+/** Find the variable and parse it. `environment` may be NULL. False: it is missing or invalid. */
 bool join_address_find(struct join_address *a, char **environment);
 
 /**
- * Open the segment: out of the collector's descriptors, or by its socket. A descriptor, or -1.
- * The caller checks that it is what the address means.
+ * Open the segment, by the collector's descriptors in /proc or by its socket. Returns a descriptor,
+ * or
+ * -1. The caller checks that it is the right segment.
  */
 int join_open(const struct join_address *a);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* The rare operations on a ring: opening it, looking for room, voiding entries. */
+
 #include "recorder/core/ring.h"
 
 void ring_open(struct ring *r, struct thread_slot *slot, unsigned which) {
@@ -11,9 +14,10 @@ void ring_open(struct ring *r, struct thread_slot *slot, unsigned which) {
 }
 
 bool ring_look_for_room(struct ring *r, uint32_t n) {
-	// Pairs with order_tell_taken(): it has read the entries that we are about to overwrite. Sequentially
-	// consistent, as its stores and our own of `owner_waits` are: either it sees that we wait, or we see
-	// what it has taken. With less, this load could come before that store
+	// Pairs with order_tell_taken(), which has read the entries that will be overwritten.
+	// Sequentially consistent, like its stores and our store of `owner_waits`: either it sees that
+	// we wait, or we see what it has taken. With a weaker order this load could come before that
+	// store
 	r->limit = atomic_load(&r->shared->taken) + r->mask + 1;
 	return ring_has_room(r, n);
 }
@@ -40,7 +44,7 @@ uint32_t ring_void(struct ring *r, uint64_t first) {
 	for (uint64_t i = first < taken ? taken : first; i < end; i++) {
 		_Atomic uint64_t *head = &r->entries[i & r->mask].head;
 		uint64_t seen = atomic_load_explicit(head, memory_order_relaxed);
-		// By exchange: a handler that interrupts us may do the same work
+		// By exchange: a handler that interrupts this may do the same
 		if ((seen & 1ull << 63) != ring_phase(r, i) &&
 				atomic_compare_exchange_strong_explicit(head, &seen,
 						ring_phase(r, i) | wire_head(0, KIND_VOID, 0, 0), memory_order_release,

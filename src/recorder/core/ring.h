@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * The owner's side of a ring of wire/event.h. Called by the thread that owns the slot and by
- * signal handlers that interrupt it anywhere, also inside these very functions. Nothing here waits
- * or calls the system.
+ * The owner's side of a ring (wire/event.h).
+ *
+ * Called by the thread that owns the slot and by signal handlers that interrupt it anywhere, also
+ * inside these functions. Nothing here waits or makes a system call.
  */
 
 #include "machine.h"
@@ -30,8 +31,8 @@ struct ring_event {
 	uint64_t size;
 };
 
-// The most that one event takes: an entry that turned out not to do, then twice, since a handler may
-// have come between, an epoch, a stamp, a time, a prefix and itself
+// The most entries that one event takes: one that is voided; then an epoch, a stamp, a time, a
+// prefix and the event, twice, because a handler may come between
 enum { RING_EVENT_ENTRIES = 1 + 2 * 5 };
 
 /** Begin to write to a slot's small or big ring. */
@@ -49,15 +50,12 @@ static inline bool ring_has_room(const struct ring *r, uint32_t n) {
 /** Look at the collector's progress again; true if `n` more entries fit. */
 bool ring_look_for_room(struct ring *r, uint32_t n);
 
-/**
- * True if `n` entries will never fit as long as this thread does not go on: the entries that it
- * interrupted between reserve and publish are in the way.
- */
+/** True if `n` entries cannot fit until this thread has published those that it has interrupted. */
 bool ring_is_blocked_by_owner(const struct ring *r, uint32_t n);
 
 /**
- * Publish all entries from `first` on that are reserved and not published as KIND_VOID: those who
- * reserved them will not come back. The number of such entries.
+ * Publish as KIND_VOID all entries from `first` on that are reserved but not published: the hooks
+ * that reserved them are gone. Returns their number.
  */
 uint32_t ring_void(struct ring *r, uint64_t first);
 
@@ -77,7 +75,7 @@ static inline void ring_publish(struct ring *r, uint64_t index, uint64_t head, u
 	atomic_store_explicit(&entry->head, ring_phase(r, index) | head, memory_order_release);
 }
 
-/** Ask for the line that will be written soon, which the collector has read. */
+/** Prefetch the cache line that will be written soon. The collector has read it last. */
 static inline void ring_prefetch(const struct ring *r, uint64_t index) {
 	enum { AHEAD = 12 };
 	machine_prefetch_to_write(&r->entries[(index + AHEAD) & r->mask]);
@@ -97,19 +95,10 @@ static inline void ring_publish_event(struct ring *r, uint64_t index,
 /** Publish an event whose pointer or size does not fit, in two entries. */
 void ring_publish_wide(struct ring *r, uint64_t index, const struct ring_event *event);
 
-/** Publish the label of the entries that follow. */
-static inline void ring_publish_time(struct ring *r, uint64_t index, uint64_t ns) {
-	ring_publish(r, index, wire_head(0, KIND_TIME, 0, 0), ns);
-}
-
-/** Publish the whole stamp that those of the entries that follow are close to. */
-static inline void ring_publish_stamp(struct ring *r, uint64_t index, uint64_t stamp) {
-	ring_publish(r, index, wire_head(0, KIND_STAMP, 0, 0), stamp);
-}
-
-/** Publish the epoch of the entries that follow. */
-static inline void ring_publish_epoch(struct ring *r, uint64_t index, uint64_t epoch) {
-	ring_publish(r, index, wire_head(0, KIND_EPOCH, 0, 0), epoch);
+/** Publish what holds for the following entries: a KIND_TIME, KIND_STAMP or KIND_EPOCH. */
+static inline void ring_publish_value(struct ring *r, uint64_t index, enum wire_kind kind,
+		uint64_t value) {
+	ring_publish(r, index, wire_head(0, kind, 0, 0), value);
 }
 
 /** Publish `n` entries that mean nothing. */

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/**
- * Mapping the segment. Three pieces: [header, marks, modules] whole, then the nodes, then the
- * slots. The last two are reserved first and opened up later, in steps.
+/*
+ * The segment is mapped in three pieces: [header, marks, modules], the nodes, and the slots.
+ *
+ * Nodes and slots are reserved first and made accessible later, slots one by one.
  */
 
 #include "recorder/core/segment.h"
 
-#include "recorder/core/capture/capture.h"
 #include "recorder/core/family.h"
 #include "recorder/core/join.h"
 #include "recorder/core/sys.h"
-#include "recorder/core/world.h"
 
+#include <linux/futex.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
@@ -158,6 +158,8 @@ static bool map_program(int fd, struct segment_header *h) {
 			.slot_bytes = h->slot_bytes,
 			.n_slots = n_slots,
 			.n_nodes = n_nodes,
+			.n_nodes_open = n_nodes,
+			.n_modules = h->module_capacity,
 			.page_bytes = h->page_bytes,
 			.options = h->options,
 			.image = 1 + atomic_fetch_add(&header->n_images, 1),
@@ -251,7 +253,7 @@ void segment_give_back(uint64_t limit_bytes) {
 	n_nodes = share_nodes > n_nodes ? (uint32_t)share_nodes : n_nodes;
 	if (n_nodes < segment.n_nodes) {
 		uint64_t bytes = nodes_bytes(segment.n_nodes);
-		segment.n_nodes = world.n_nodes_max = n_nodes;
+		segment.n_nodes = segment.n_nodes_open = n_nodes;
 		sys_munmap((unsigned char *)segment.nodes + nodes_bytes(n_nodes),
 				bytes - nodes_bytes(n_nodes));
 	}
@@ -260,8 +262,20 @@ void segment_give_back(uint64_t limit_bytes) {
 
 void segment_close_unused(bool closes) {
 	uint32_t n = n_nodes_in_use();
-	world.n_nodes_max = closes ? n : segment.n_nodes;
+	segment.n_nodes_open = closes ? n : segment.n_nodes;
 	(void)sys_mprotect((unsigned char *)segment.nodes + nodes_bytes(n),
 			nodes_bytes(segment.n_nodes) - nodes_bytes(n),
 			closes ? SYS_PROT_NONE : SYS_PROT_READ | SYS_PROT_WRITE);
+}
+
+void segment_ring_bell(void) {
+	_Atomic uint32_t *bell = &segment.common->bell;
+	// Pairs with segment_arm(): either it sees in the rings what was published before, or we see
+	// its 0
+	atomic_thread_fence(memory_order_seq_cst);
+	// Looking first keeps the line shared while the collector is awake
+	if (atomic_load_explicit(bell, memory_order_relaxed) == 0 && segment_may_call_system() &&
+			atomic_exchange(bell, 1) == 0) {
+		(void)syscall_3(__NR_futex, (long)bell, FUTEX_WAKE, 1);
+	}
 }

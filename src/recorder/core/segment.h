@@ -2,15 +2,18 @@
 #pragma once
 
 /**
- * The recorder's mapping of the shared segment: found through the environment, mapped once per
- * image, kept until the process ends (docs/wire.md). Raw system calls only.
+ * The recorder's mapping of the shared segment.
+ *
+ * It is found through the environment, mapped once per image and kept until the process ends
+ * (docs/wire.md). Raw system calls only.
  */
 
+#include "recorder/core/attr.h"
 #include "wire/event.h"
 
 #include <stdbool.h>
 
-/** What is mapped. Set by segment_open; the n_* change afterwards, downwards, and has_no_clock. */
+/** What is mapped. After segment_open only n_slots, n_nodes* and has_no_clock change. */
 struct segment {
 	struct segment_header *header;
 	struct wire_common *common; // the header's own
@@ -19,27 +22,29 @@ struct segment {
 	struct wire_node *nodes;
 	unsigned char *slots;
 	uint64_t slot_bytes;
-	uint32_t n_slots; // mapped
-	uint32_t n_nodes; // mapped
+	uint32_t n_slots;      // mapped
+	uint32_t n_nodes;      // mapped
+	uint32_t n_nodes_open; // of these, as many may be touched now
+	uint32_t n_modules;    // room for so many, entry 0 included
 	uint32_t page_bytes;
 	uint32_t options;
 	uint32_t image; // this program's id among those that ran in this process
-	// The program may not read the time stamp counter: neither may we, nor the vdso for us
+	// The program may not read the time stamp counter; then neither may we, nor the vdso for us
 	_Atomic bool has_no_clock;
 };
 
-extern struct segment segment;
+extern LOCAL struct segment segment;
 
 enum segment_role {
-	SEGMENT_ROLE_NONE,    // nobody records us
-	SEGMENT_ROLE_PROGRAM, // `segment` is ready
-	SEGMENT_ROLE_CHILD,   // a child of what is recorded: it has been counted, nothing is mapped
+	SEGMENT_ROLE_NONE,    // this process is not recorded
+	SEGMENT_ROLE_PROGRAM, // it is, and `segment` is ready
+	SEGMENT_ROLE_CHILD,   // it is a child of the recorded one: counted, nothing is mapped
 };
 
 /** Find and map the segment. `environment` as in environ, or NULL. Once, by one thread. */
 enum segment_role segment_open(char **environment);
 
-/** Map the segment behind a descriptor that somebody who knows put there, and close that. Once. */
+/** Map the segment behind `fd`, which the injector put there, and close `fd`. Once. */
 enum segment_role segment_adopt(int fd);
 
 static inline struct thread_slot *segment_slot(uint32_t i) {
@@ -51,9 +56,9 @@ static inline uint32_t segment_index(const struct thread_slot *slot) {
 }
 
 /**
- * The private part of a slot: two pages for the thread's state and its first, small capture
- * (thread.h), then the captures of its handlers, then the large one. That has all the rest, but only
- * its first part may be touched: what is open is filled with memory by mlockall.
+ * The private part of a slot: two pages for the thread's state and its small capture context
+ * (thread.h), then the contexts of its handlers, then the large context. The large one has all the
+ * rest, of which only the beginning is open at first: mlockall fills open memory with pages.
  */
 enum {
 	SEGMENT_HANDLER_BYTES = 64 << 10,
@@ -62,7 +67,7 @@ enum {
 	SEGMENT_OPEN_BYTES = SEGMENT_CAPTURES_AT + (160 << 10), // of a slot, from its start
 };
 
-/** How many slots may be touched: they are opened up in steps. */
+/** How many slots may be touched: they are opened one by one. */
 uint32_t segment_open_slots(void);
 
 /** Open the next slot, if there is one. */
@@ -72,19 +77,26 @@ bool segment_open_more_slots(void);
 bool segment_open_slot(struct thread_slot *slot, uint64_t bytes);
 
 /**
- * The program limits its address space to `limit_bytes`: give back what we reserved and do not use,
- * but for an eighth of that.
+ * The program limits its address space to `limit_bytes`: unmap what is reserved and unused, but
+ * keep an eighth of the limit.
  */
 void segment_give_back(uint64_t limit_bytes);
 
-/** The program may not, or is about to forbid itself to, read the time stamp counter: count from now on. */
+/** The program may not, or soon may not, read the time stamp counter: count stamps from now on. */
 void segment_count_stamps(void);
 
-/** The program is about to call prctl: does it forbid itself that? */
+/** The program is about to call prctl, which may forbid it to read the time stamp counter. */
 void segment_note_prctl(int option, uint64_t value);
 
 /**
- * Close the nodes that are not in use (and reopen them), so that mlockall between the two does not
- * fill them with memory.
+ * Close unused nodes, or reopen them, so that mlockall in between does not fill them with memory.
  */
 void segment_close_unused(bool closes);
+
+/** False in seccomp's strict mode, where any system call would kill the target. */
+static inline bool segment_may_call_system(void) {
+	return atomic_load_explicit(&segment.header->no_syscalls, memory_order_relaxed) == 0;
+}
+
+/** Wake the collector if it sleeps. */
+void segment_ring_bell(void);

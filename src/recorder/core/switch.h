@@ -2,8 +2,10 @@
 #pragma once
 
 /**
- * Whether this process records: the word that every hook tests first. It opens at the first hook
- * of a program that is recorded, or when the program itself asks for that, and closes for good. Any thread, any signal handler.
+ * Whether this process records: the word that every hook tests first.
+ *
+ * It is turned on by the first hook of a recorded program, or when the program itself asks for it,
+ * and turned off for good. Any thread, any signal handler.
  */
 
 #include "machine.h"
@@ -13,69 +15,68 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum door_word {
-	DOOR_UNKNOWN = 0, // nothing known yet; also what a forked child finds
-	DOOR_OPEN = 1,
-	DOOR_CLOSED = 2,
-	DOOR_PAUSED = 3, // the program asked for it: only what happens to known blocks is recorded
+enum switch_word {
+	SWITCH_UNKNOWN = 0, // not yet looked at; a forked child finds this, too
+	SWITCH_ON = 1,
+	SWITCH_OFF = 2,
+	SWITCH_PAUSED = 3, // by the program: only the ends of known blocks are recorded
 };
 
-/** On a page of its own, private, that the kernel zeroes in forked children. */
-union door_page {
+/** On a private page of its own, which the kernel zeroes in forked children. */
+union switch_page {
 	_Atomic uint32_t word;
 	unsigned char page[MACHINE_PAGE_MOST];
 };
-extern union door_page door_page;
+extern LOCAL union switch_page switch_page;
 
-/** True if hooks record. A thread that has no slot yet asks door_is_ours() before it looks at the segment. */
-static inline bool door_is_open(void) {
-	return atomic_load_explicit(&door_page.word, memory_order_relaxed) == DOOR_OPEN;
+/** True if everything is recorded. Says nothing about memory: see switch_is_on_or_paused(). */
+static inline bool switch_is_on(void) {
+	return atomic_load_explicit(&switch_page.word, memory_order_relaxed) == SWITCH_ON;
+}
+
+static inline bool switch_is_off(void) {
+	return atomic_load_explicit(&switch_page.word, memory_order_relaxed) == SWITCH_OFF;
 }
 
 /**
- * True if the rings are ours to write, be it only for frees. Pairs with the release in set_word(): what was
- * made ready before, `segment` and all behind it, is seen from here on.
+ * True if the rings are ours to write, if only for frees. Pairs with the release in set_word():
+ * what was made ready before, `segment` and all behind it, is seen from here on.
  */
-static inline bool door_is_ours(void) {
-	return (atomic_load_explicit(&door_page.word, memory_order_acquire) & DOOR_OPEN) != 0;
+static inline bool switch_is_on_or_paused(void) {
+	return (atomic_load_explicit(&switch_page.word, memory_order_acquire) & SWITCH_ON) != 0;
 }
 
-/** The same for a thread that has a slot, so has asked before. */
-static inline bool door_is_still_ours(void) {
-	return (atomic_load_explicit(&door_page.word, memory_order_relaxed) & DOOR_OPEN) != 0;
+/**
+ * The same for a thread that has a slot, and therefore has called switch_is_on_or_paused() before.
+ */
+static inline bool switch_is_still_on_or_paused(void) {
+	return (atomic_load_explicit(&switch_page.word, memory_order_relaxed) & SWITCH_ON) != 0;
 }
 
-/** What a door (preload, injection) provides to the core. Set before the first hook. */
-struct door_services {
+/** What the host (preload, inject) does for the core. */
+struct host_services {
 	enum segment_role (*open_segment)(void);
-	uint64_t (*clock_ns)(void);  // CLOCK_MONOTONIC. Any thread, any signal handler, errno as it was
+	uint64_t (*clock_ns)(void);  // CLOCK_MONOTONIC. Any thread, any signal handler, errno unchanged
 	uint64_t (*stack_end)(void); // of the main thread's stack, or 0
 };
-extern const struct door_services door_services;
+extern LOCAL const struct host_services host_services;
 
 /**
- * Find out, when the word is DOOR_UNKNOWN: map the segment and open the door, or close it. True
- * if it is open now. False as well while another thread is at it: then the event is lost, counted.
+ * Map the segment and turn the switch on, or off, if the word is SWITCH_UNKNOWN. True if it is on
+ * now. False as well while another thread does this: the event is lost, and counted.
  */
-bool door_find_out(void);
+bool switch_find_out(void);
 
-/**
- * Open a door that nobody wanted open so far, by another way to a segment. False: that failed, or this
- * process has been recorded already.
- */
-bool door_open_late(enum segment_role (*open_segment)(void));
+/** Turn on what is off by another way to a segment. False: failed, or it has been on before. */
+bool switch_turn_on_late(enum segment_role (*open_segment)(void));
 
 /** End recording in this process for good; `is_for_all`: in the segment as well. */
-void door_close(bool is_for_all);
+void switch_turn_off(bool is_for_all);
 
-/** Stop and go on recording new blocks. */
-void door_pause(bool is_paused);
+/** Pause and resume the recording of new blocks. */
+void switch_pause(bool is_paused);
 
-/** Look whether the collector has ended the recording, or is dead. Now and then, by all threads. */
-void door_look_at_collector(void);
-
-/** Wake the collector if it sleeps. */
-void door_ring_bell(void);
-
-/** May the core make system calls? Not in seccomp's strict mode. */
-bool door_may_call_system(void);
+/**
+ * Turn off if the collector has ended the recording or died. Called now and then by all threads.
+ */
+void switch_look_at_collector(void);

@@ -2,12 +2,13 @@
 #pragma once
 
 /**
- * The recorder's own tiny libc: memory from the kernel, bytes, text. The core calls nothing else,
- * because the functions of libc may be interposed, allocate, take locks, set errno, or not be
- * there at all (a static target). Any thread, any signal handler.
+ * The recorder's own tiny libc: memory from the kernel, bytes, text.
  *
- * `syscall.h` and `regs.h` come from the folder of the machine (arch/<machine>), `host.h` from that
- * of the door, chosen by the build's include path.
+ * The core calls nothing else, because functions of libc may be interposed, allocate, take locks,
+ * set errno, or not be there at all (in a static target). Any thread, any signal handler.
+ *
+ * The include path of the build selects `syscall.h` and `regs.h` (arch/<machine>) and `host.h`
+ * (preload or inject).
  */
 
 #include "host.h"
@@ -68,9 +69,9 @@ static inline bool sys_madvise(void *at, size_t bytes, int advice) {
 }
 
 /**
- * May the 8 bytes at `address` be read? Asks the kernel to read a signal set from there for an
- * operation that does not exist: it answers EFAULT before it looks at the operation. Nothing
- * changes; the call is one that every sandbox permits. Under 100 ns.
+ * May the 8 bytes at `address` be read? The kernel is asked to read a signal set from there for an
+ * operation that does not exist: it reads first, and answers EFAULT if it cannot. Nothing changes,
+ * and every sandbox permits the call. Under 100 ns.
  */
 static inline bool sys_is_readable(uint64_t address) {
 	enum { NO_SUCH_OPERATION = 0x7ead, FAULT = -14 };
@@ -78,8 +79,8 @@ static inline bool sys_is_readable(uint64_t address) {
 			syscall_4(__NR_rt_sigprocmask, NO_SUCH_OPERATION, (long)address, 0, 8) != FAULT;
 }
 
-// The loops below stay loops: the core is built without the compiler's habit of turning them into
-// calls of memcpy and its kind (-fno-builtin, -fno-tree-loop-distribute-patterns)
+// The loops below stay loops: the core is built so that the compiler does not turn them into calls
+// of memcpy (-fno-builtin, -fno-tree-loop-distribute-patterns)
 
 static inline void sys_copy(void *to, const void *from, size_t bytes) {
 	unsigned char *t = to;

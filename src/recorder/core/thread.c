@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* A thread claims its slot at its first event; its contexts are made when first needed. */
+
 #include "recorder/core/thread.h"
 
 #include "recorder/core/switch.h"
@@ -32,19 +35,19 @@ static struct thread_slot *search(void) {
 	return NULL;
 }
 
-/** When all slots are taken: wait a little for the collector, but not one thread after another. */
+/** All slots are taken: wait a little for the collector, but not in every thread anew. */
 static struct thread_slot *search_again(void) {
 	enum { N_TRIES = 40, PAUSE_NS = 5000000 };
 	const uint64_t truce_ns = 5000000000;
 	static _Atomic uint64_t in_vain_until_ns;
 
-	uint64_t now_ns = door_services.clock_ns();
+	uint64_t now_ns = host_services.clock_ns();
 	if (now_ns < atomic_load(&in_vain_until_ns)) {
 		return NULL;
 	}
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	for (unsigned i = 0; i < N_TRIES; i++) {
-		door_ring_bell();
+		segment_ring_bell();
 		uint32_t never_changes = 0;
 		(void)syscall_4(__NR_futex, (long)&never_changes, FUTEX_WAIT_PRIVATE, 0, (long)&pause);
 		struct thread_slot *slot = search();
@@ -57,22 +60,24 @@ static struct thread_slot *search_again(void) {
 }
 
 static bool may_ask(void) {
-	return door_may_call_system() &&
+	return segment_may_call_system() &&
 			atomic_load_explicit(&segment.header->has_filter, memory_order_relaxed) == 0;
 }
 
-/** Of a thread that may be gone before the collector looks. The main thread is not. */
+/** Store the name of a thread that may be gone before the collector can read it. */
 static void note_name(struct thread_slot *slot) {
 	if (slot->tid != slot->pid && may_ask()) {
 		(void)syscall_2(__NR_prctl, PR_GET_NAME, (long)slot->name);
 	}
 }
 
-/** Threads may be forbidden to read the time stamp counter, and hand that on to those that they make. */
+/**
+ * A thread may be forbidden to read the time stamp counter; the threads that it makes inherit that.
+ */
 static void look_at_clock(const struct thread_slot *slot) {
 	int may_read = PR_TSC_ENABLE;
-	// The main thread of a launched program has what the collector has, or what our prctl has seen; its first
-	// event may come right after it has entered a sandbox
+	// The main thread of a launched program may read it, unless our prctl has seen otherwise; its
+	// first event may come right after it has entered a sandbox, so it is not asked
 	bool is_known = slot->tid == slot->pid && host_sees_prctl();
 	if (!is_known && may_ask() && !sys_failed(syscall_2(__NR_prctl, PR_GET_TSC, (long)&may_read)) &&
 			may_read != PR_TSC_ENABLE) {
@@ -109,8 +114,8 @@ static bool is_vfork_child(void) {
 	return (uint32_t)syscall_0(__NR_getpid) != segment.header->program_pid;
 }
 
-// In an executable ld makes the addition that yields &thread_self one that sets no flags (lea), and gcc's
-// sanitizer looks at its flags: so it must not ask whether that is NULL
+// In an executable ld turns the addition that yields &thread_self into one that sets no flags
+// (lea). The check of gcc's sanitizer for NULL would use these flags
 __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
 	enum { N_LEAST_UNTIL_SEARCH = 64, N_DOUBLINGS = 8 };
 	struct thread_words *self = &thread_self;
@@ -119,12 +124,12 @@ __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
 		atomic_fetch_add(&segment.header->lost_no_slot, 1);
 		return NULL;
 	}
-	if (door_may_call_system() && is_vfork_child()) {
+	if (segment_may_call_system() && is_vfork_child()) {
 		atomic_fetch_add(&segment.header->lost_no_slot, 1); // its parent shall search as ever
 		return NULL;
 	}
 	struct thread_slot *slot = NULL;
-	if (door_may_call_system() && (slot = search()) == NULL) {
+	if (segment_may_call_system() && (slot = search()) == NULL) {
 		slot = search_again();
 	}
 	if (slot == NULL) {
@@ -148,7 +153,7 @@ __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
 
 /** Where the stack of this thread ends. Asking libc would allocate, or wait for a lock. */
 static uint64_t stack_end(const struct thread_slot *slot) {
-	return slot->tid == slot->pid ? door_services.stack_end() : host_stack_end();
+	return slot->tid == slot->pid ? host_services.stack_end() : host_stack_end();
 }
 
 enum { SMALL_BYTES = SEGMENT_HANDLERS_AT - SLOT_PRIVATE_AT - THREAD_STATE_BYTES };
@@ -176,12 +181,12 @@ bool thread_grow(struct thread_slot *slot) {
 	open = open < segment.slot_bytes ? open : segment.slot_bytes;
 	bool is_more = open > SEGMENT_OPEN_BYTES;
 	if (open == s->open_bytes ||
-			(is_more && (!door_may_call_system() || !segment_open_slot(slot, open)))) {
+			(is_more && (!segment_may_call_system() || !segment_open_slot(slot, open)))) {
 		return false;
 	}
 	s->open_bytes = open;
-	// Its memory is about to change, and a jump may come between. The stacks that it knows stay, in their
-	// places, which do not depend on its size: their nodes are good for ever
+	// Its memory is about to change, and a jump may come between. The known stacks keep their
+	// places, which do not depend on its size, and their nodes stay valid
 	s->captures[0] = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
 	s->captures[0] = capture_init((unsigned char *)slot + SEGMENT_CAPTURES_AT,

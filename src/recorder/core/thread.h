@@ -2,12 +2,12 @@
 #pragma once
 
 /**
- * What the recorder keeps for a thread: its slot in the segment, and in the private part of the
- * slot the hooks in progress. Used by the thread itself and by its signal handlers.
+ * What the recorder keeps for a thread: its slot, and its state in the private part of the slot.
  *
- * A hook in progress is an element of `hooks`. What it knows lies on its own stack, out of the
- * reach of handlers; one store of its address makes it known, so they find it whole or not at all.
- * The outermost is hooks[0]; a handler that interrupts it and allocates uses hooks[1].
+ * Used by the thread itself and by its signal handlers. A hook in progress is an element of
+ * `hooks`. Its data lie on its function's stack; one store of their address makes them known, so
+ * handlers find them complete or not at all. The outermost hook is hooks[0]; a handler that
+ * interrupts it and allocates uses hooks[1].
  */
 
 #include "host.h"
@@ -20,11 +20,11 @@ enum { THREAD_LEVELS = 3 };
 struct hook;
 struct thread_hook {
 	_Atomic(struct hook *) hook; // NULL: none in progress
-	// Of the ring when the hook began: what it reserves lies behind. Written before `hook`; a
-	// handler that comes in between raises it, past nothing but entries of its own
+	// Of the ring when the hook began: its entries lie behind. Written before `hook`; a handler
+	// that comes in between raises it, past entries of its own only
 	uint64_t reserved;
 	_Atomic uint64_t open_realloc; // old block of a KIND_REALLOC that waits for its answer, or 0
-	_Atomic bool may_throw;        // the real function: to be left by it is to have failed
+	_Atomic bool may_throw;        // an abandoned hook then means a failed call
 };
 
 struct thread_state {
@@ -35,9 +35,9 @@ struct thread_state {
 	uint64_t tick_ns;  // the collector's tick when `label_ns` was last looked at
 	uint64_t label_ns; // of the last KIND_TIME that was written
 	struct capture *captures[THREAD_LEVELS];
-	uint64_t open_bytes; // of the slot, once the outermost level has a large capture
+	uint64_t open_bytes; // of the slot, once the outermost level has a large context
 };
-enum { THREAD_STATE_BYTES = 512 }; // behind it lies the thread's small capture
+enum { THREAD_STATE_BYTES = 512 }; // behind it lies the thread's small context
 _Static_assert(sizeof(struct thread_state) <= THREAD_STATE_BYTES, "fits its place");
 
 static inline struct thread_state *thread_state_of(struct thread_slot *slot) {
@@ -49,14 +49,11 @@ static inline void thread_count(_Atomic uint64_t *counter, uint64_t n) {
 	(void)machine_local_add(counter, n);
 }
 
-/** Take a slot for this thread. NULL: none is free (or its handler runs inside): counted. */
+/** Take a slot for this thread. NULL: none is free, which is counted. */
 struct thread_slot *thread_claim(void);
 
-/** The capture of a level, made at its first use. The level must be in progress. */
+/** The context of a level, made at its first use. A hook of that level is in progress. */
 struct capture *thread_capture(struct thread_slot *slot, unsigned level);
 
-/**
- * Give the outermost level a larger capture, for a thread that is busy or has a deep stack. False:
- * there is no larger one.
- */
+/** Give the outermost level a larger context, for a busy thread or a deep stack. False: no room. */
 bool thread_grow(struct thread_slot *slot);

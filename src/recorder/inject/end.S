@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// Linked last: ends the unwind tables with a record of length 0, as crtend.o does elsewhere.
+/* Linked last: ends the unwind tables with a record of length 0, as crtend.o does elsewhere. */
+
 	.section	.eh_frame, "a", @progbits
 	.long	0
 	.section	.note.GNU-stack, "", @progbits

@@ -2,11 +2,16 @@
 #pragma once
 
 /**
- * preload/host.h's twin for a recorder that was put into a running or static process: there is no
- * thread-local storage of ours, and nothing to link with. Threads are known by their FS base.
+ * The host of the injected recorder: how the core reaches its thread's data and the loader.
+ *
+ * It defines the names of preload/host.h for a recorder that was put into a running or static
+ * process, where it has no thread-local storage and nothing to link with. A thread is known by its
+ * FS base, or by its id.
  */
 
 #include "machine.h"
+#include "recorder/core/attr.h"
+#include "recorder/core/loader_object.h"
 #include "wire/resident.h"
 
 #include <stdatomic.h>
@@ -36,31 +41,31 @@ _Static_assert(sizeof(struct thread_words) == sizeof(struct resident_thread) &&
 extern struct thread_words inject_threads[1 << RESIDENT_THREADS_LOG2]
 		__attribute__((visibility("default"), aligned(64)));
 
-/** Some threads are known by their ids. */
+/** Not 0 if some threads are known by their ids. */
 extern uint32_t inject_has_tids __attribute__((visibility("default")));
 
-/** What we were told from outside. */
+/** What the injector has written down for us. */
 extern struct resident *inject_resident __attribute__((visibility("default")));
 
 struct thread_words *inject_find_thread(uint64_t fs_base);
 
 /**
- * The calling thread, if it is where it is looked for first; NULL: inject_thread() finds it.
+ * The calling thread, if it is at its first place in the table. NULL: inject_thread() finds it.
  *
- * FS bases are used again when a thread has ended. The C library's own note of the thread's id,
- * which lies at its FS base, tells the one from the other without a system call.
+ * FS bases are used again when a thread has ended. The thread's id, which the C library stores near
+ * its FS base, shows without a system call whether it is the same thread.
  */
 static inline struct thread_words *inject_known_thread(void) {
 	uint64_t fs_base = machine_fs_base();
 	struct thread_words *t = &inject_threads[resident_thread_place(fs_base)];
 	bool is_it = atomic_load_explicit(&t->key, memory_order_relaxed) == fs_base && t->tid_at != 0 &&
 			*(const volatile uint32_t *)(fs_base + t->tid_at) == t->tid;
-	return __builtin_expect(is_it, 1) ? t : NULL;
+	return likely(is_it) ? t : NULL;
 }
 
 static inline struct thread_words *inject_thread(void) {
 	struct thread_words *t = inject_known_thread();
-	return __builtin_expect(t != NULL, 1) ? t : inject_find_thread(machine_fs_base());
+	return likely(t != NULL) ? t : inject_find_thread(machine_fs_base());
 }
 #define thread_self (*inject_thread())
 
@@ -71,18 +76,6 @@ static inline bool host_sees_prctl(void) {
 static inline uint64_t host_stack_end(void) {
 	return machine_fs_base();
 }
-
-struct host_map {
-	uint64_t bias;
-	const char *name;
-};
-struct host_object {
-	uint64_t flags;
-	void *start, *end;
-	const struct host_map *map;
-	const uint8_t *eh_frame_hdr;
-	uint64_t reserved[7];
-};
 
 /** Call a function of the process that may use vector registers, and leave them as they are. */
 long inject_call(uint64_t function, uint64_t a, uint64_t b);

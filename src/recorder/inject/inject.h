@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Between the stub and the hooks: what arch/<machine>/stubs.S lays out and calls. */
+/** What the stubs of arch/<machine>/stubs.S lay out and call. */
 
 #include "recorder/core/hook/hook.h"
 #include "recorder/inject/layout.h"
 #include "wire/resident.h"
 
-/** A call's way through the hook. */
+/** What the hook of a call has to do when the call returns. */
 enum inject_kind {
 	INJECT_PASSES,
 	INJECT_ALLOCATES,
@@ -18,39 +18,39 @@ enum inject_kind {
 	INJECT_FREES_BY_REALLOC
 };
 
-/** A call of a patched function, lowest address first; behind it the caller's stack goes on. */
+/** A call of a patched function. The caller's stack continues behind it. */
 struct inject_frame {
 	uint32_t kind, reserved; // enum inject_kind
 	uint64_t ptr, size;      // arguments
 	struct thread_words *self;
 	struct hook hook;
-	uint64_t arguments
-			[6]; // the caller's registers; rdx and rax, then, as the real function left them
+	// The caller's registers. After the call, rdx and rax are as the real function left them
+	uint64_t arguments[6];
 	uint64_t rax, r10, r11;
 	union {
 		struct resident_hook *what;
 		uint64_t goes_on_at;
 	};
-	uint64_t bp, pc; // the caller's frame pointer, and where it goes on
+	uint64_t bp, pc; // the caller's frame pointer, and the return address
 };
 
 /**
- * Has the patch been taken back while the real function ran? Then the recording is over: others have freed
- * blocks unseen since, and what this call gives out may be one of them.
+ * Has the patch been removed while the real function ran? Then the recording is over: since then
+ * blocks may have been freed unseen, and the block of this call may be one of them.
  */
 static inline bool inject_is_late(const struct inject_frame *f) {
 	// Written from outside, all threads stopped
 	return __atomic_load_n(&f->what->is_patched, __ATOMIC_RELAXED) == 0;
 }
 
-/** Patched functions come here, by an island that has pushed `bp` and `what`. */
+/** Calls of patched functions arrive here, through an island that has pushed `bp` and `what`. */
 void inject_stub(void);
-/** The same of functions that answer with a block of as many bytes as their first argument says. */
+/** The same for functions that return a block of as many bytes as their first argument says. */
 void inject_stub_allocates(void);
-/** Of those that free the block that their first argument points to. */
+/** The same for functions that free the block to which their first argument points. */
 void inject_stub_frees(void);
 
-/** The thread's end frees what lies in its cache: the program has freed it before. */
+/** Code that frees the cache of an ending thread: blocks that the program has freed before. */
 extern struct resident_range inject_thread_caches[RESIDENT_THREAD_CACHES]
 		__attribute__((visibility("default")));
 
@@ -61,24 +61,24 @@ static inline bool inject_is_thread_cache(uint64_t pc) {
 }
 
 void inject_enter(struct inject_frame *f);
-/** True: what was called has found no memory. The real function, at `goes_on_at`, shall say so itself. */
+/** True: there was no memory. Jump to the real function, at `goes_on_at`, which throws. */
 bool inject_leave(struct inject_frame *f);
 
-// The same for the other two stubs (usual.c). What they take first is where the call has it anyhow
+// The same for the other two stubs (fast_hooks.c). Their first argument is that of the hooked call
 void inject_enter_allocation(uint64_t size, struct inject_frame *f);
 /** Returns the block. */
 uint64_t inject_leave_allocation(uint64_t block, struct inject_frame *f);
 void inject_enter_free(uint64_t block, struct inject_frame *f);
 void inject_leave_free(struct inject_frame *f);
 
-/** Open the door. Called once, from outside, before anything is patched. 1: it is open. */
+/** Begin the recording. Called once, from outside, before anything is patched. 1: it has begun. */
 long inject_begin(struct resident *resident);
 
 /**
- * Where errands begin (wire/errand.h), in the midst of a system call: the first is made by the registers
- * as they are, so that it can make the resident's memory writable. %rbx: the errand.
+ * Where errands begin (wire/errand.h): at a system call, which is made with the registers as they
+ * are and makes the resident's memory writable. %rbx: the errand.
  */
 void inject_errand(void);
 
-/** All of it but the first call. Returns if nobody came: the frame to go back by. */
+/** All but the first call. Returns, if nobody came to fetch the thread, the frame to go back by. */
 uint64_t inject_do_errand(struct errand *errand);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
+
+/* The clock is read through the vdso, or by a system call. */
+
 #include "recorder/preload/clock.h"
 
+#include "recorder/core/attr.h"
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/initial_stack.h"
@@ -41,11 +45,11 @@ static clock_function *find_clock(void) {
 uint64_t preload_clock_ns(void) {
 	static _Atomic(clock_function *) known;
 	clock_function *clock = atomic_load_explicit(&known, memory_order_relaxed);
-	if (__builtin_expect(clock == NULL, 0)) {
+	if (unlikely(clock == NULL)) {
 		clock = find_clock(); // whoever comes at the same time finds the same
 		atomic_store_explicit(&known, clock, memory_order_relaxed);
 	}
-	if (__builtin_expect(atomic_load_explicit(&segment.has_no_clock, memory_order_relaxed), 0)) {
+	if (unlikely(atomic_load_explicit(&segment.has_no_clock, memory_order_relaxed))) {
 		clock = ask_kernel;
 	}
 	struct timespec now;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/**
+ * The clock by which events are labelled, read without the C library.
+ *
+ * Its clock_gettime may be replaced by one that gives other times (libfaketime) or cannot be called
+ * yet (sanitizers).
+ */
+
 #include <stdint.h>
 
-/**
- * CLOCK_MONOTONIC, in ns. Any thread, any signal handler, errno as it was. Asked of the kernel's own
- * library (the vdso), or of the kernel: libc's clock_gettime may be another's, which tells what it
- * wants (libfaketime) or cannot be called yet (sanitizers).
- */
+/** CLOCK_MONOTONIC, in ns. Any thread, any signal handler, errno unchanged. */
 uint64_t preload_clock_ns(void);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/**
- * The kernel takes rights that a file gives (set-uid) from a program that is traced as it begins: for such a
- * file nobody is asked, and it is what it is without us.
+/*
+ * The collector is asked to trace the new program as it begins, which it can refuse.
+ *
+ * It is not asked for a file that gives rights (set-uid): the kernel would withhold them from a
+ * traced program, which would then differ from one that runs without heaptrack.
  */
 
 #include "recorder/preload/exec.h"
@@ -84,7 +86,7 @@ static bool finds_plain_program(const char *name) {
 
 /** A child that borrows our memory (vfork) is not the recorded process, whatever our words say. */
 static bool may_ask(void) {
-	if (!door_is_ours() || !door_may_call_system()) {
+	if (!switch_is_on_or_paused() || !segment_may_call_system()) {
 		return false;
 	}
 	long pid = syscall_0(__NR_getpid);
@@ -109,7 +111,7 @@ static bool ask(void) {
 	if (!atomic_compare_exchange_strong(word, &seen, EXEC_ASKED)) {
 		return false;
 	}
-	door_ring_bell();
+	segment_ring_bell();
 	wait_while(word, EXEC_ASKED);
 	seen = EXEC_ASKED;
 	return !atomic_compare_exchange_strong(word, &seen, EXEC_NONE) && seen == EXEC_SEIZED;
@@ -135,7 +137,7 @@ void exec_failed(bool is_followed) {
 
 // ---- those that take a list
 
-/** The arguments from `first` on, up to the NULL, and what follows that. */
+/** The arguments from `first` on, up to the NULL, and what follows it. */
 #define LISTED(list, first, argv, behind)                                                      \
 	va_list list;                                                                              \
 	size_t n = 1;                                                                              \

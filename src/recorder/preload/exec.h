@@ -2,9 +2,11 @@
 #pragma once
 
 /**
- * A recorded process becomes another program. The collector is asked to follow: it looks at the new program
- * before that runs, and puts the recorder into those that cannot load it (docs/attach.md). Any thread, any
- * signal handler, children of fork and vfork: only the main thread of the recorded process asks.
+ * A recorded process becomes another program, and the collector is asked to follow.
+ *
+ * It looks at the new program before that runs, and injects the recorder into those that cannot
+ * load it (docs/attach.md). Any thread, any signal handler, children of fork and vfork: only the
+ * main thread of the recorded process asks.
  */
 
 #include <stdbool.h>

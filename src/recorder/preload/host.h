@@ -2,12 +2,14 @@
 #pragma once
 
 /**
- * What differs between the doors: how the core finds its thread's words and asks for modules.
- * preload/host.h and inject/host.h define the same names; the build's include path picks one.
+ * The host of the preloaded recorder: how the core reaches its thread's data and the loader.
+ *
+ * preload/host.h and inject/host.h define the same names; the include path of the build picks one.
  * Any thread, any signal handler.
  */
 
 #include "machine.h"
+#include "recorder/core/loader_object.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,23 +26,11 @@ struct thread_words {
 extern _Thread_local struct thread_words thread_self
 		__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/** The end of the stack of a thread other than the main one, as far as it is known; 0: it is not. */
+/** The end of the stack of a thread other than the main one; 0: unknown. */
 static inline uint64_t host_stack_end(void) {
 	return machine_thread_pointer();
 }
 
-/** glibc's struct dl_find_object and the public part of its struct link_map. */
-struct host_map {
-	uint64_t bias;
-	const char *name;
-};
-struct host_object {
-	uint64_t flags;
-	void *start, *end;
-	const struct host_map *map;
-	const uint8_t *eh_frame_hdr;
-	uint64_t reserved[7];
-};
 int _dl_find_object(void *pc, struct host_object *result) __attribute__((weak));
 extern void *__libc_stack_end __attribute__((weak)); // a variable of glibc's loader
 
@@ -52,7 +42,7 @@ static inline bool host_has_finder(void) {
 /** Ask it for the object that `pc` lies in. False: in none. */
 bool host_find_object(uint64_t pc, struct host_object *object);
 
-/** Some address inside of glibc's loader; 0: this is another C library. */
+/** An address in glibc's loader; 0: this is another C library. */
 static inline uint64_t host_in_loader(void) {
 	return &__libc_stack_end == NULL ? 0 : (uint64_t)&__libc_stack_end;
 }

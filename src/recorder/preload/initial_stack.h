@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the kernel put on the stack of a new program: argc, argv, NULL, the environment, NULL, auxv. */
+/**
+ * The stack as the kernel made it for a new program.
+ *
+ * It holds argc, argv, NULL, the environment, NULL, and the auxiliary vector.
+ */
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Walks the loaded objects by dl_iterate_phdr, and reads and changes their symbol tables. */
+
 #include "recorder/preload/lookup.h"
 
 #include "machine.h"
@@ -59,11 +62,8 @@ static bool is_equal(const char *a, const char *b) {
 	return *a == *b;
 }
 
-/** Is it a function of that name, and not `ours`? */
-static bool is_function(const struct dl_phdr_info *info, const struct tables *t,
-		const ElfW(Sym) * symbol, const char *name, const void *ours) {
+static bool is_function(const struct tables *t, const ElfW(Sym) * symbol, const char *name) {
 	return symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 0xf) == STT_FUNC &&
-			info->dlpi_addr + symbol->st_value != (uintptr_t)ours &&
 			is_equal(t->names + symbol->st_name, name);
 }
 
@@ -75,12 +75,12 @@ static uint32_t gnu_hash_of(const char *name) {
 	return hash;
 }
 
-/** The buckets, one of which has the name's first symbol. Behind them are the symbols' hashes, in chains. */
+/** The buckets, one of which has the name's first symbol. The symbols' hashes follow, in chains. */
 static const uint32_t *gnu_buckets(const uint32_t *gnu_hash) {
 	return gnu_hash + 4 + gnu_hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
 }
 
-/** False: the object has no such name. Of nearly all that it does not have. */
+/** False: the object has no such name. True for few of the names that it does not have. */
 static bool may_have(const uint32_t *gnu_hash, uint32_t hash) {
 	enum { BITS = 8 * sizeof(ElfW(Addr)) };
 	uint32_t n_words = gnu_hash[2];
@@ -90,9 +90,7 @@ static bool may_have(const uint32_t *gnu_hash, uint32_t hash) {
 }
 
 /** By the chain of the name's hash; the last bit of each hash there says that the chain ends. */
-static const ElfW(Sym) *
-		find_by_gnu_hash(const struct dl_phdr_info *info, const struct tables *t, const char *name,
-				uint32_t hash, const void *ours) {
+static const ElfW(Sym) * find_by_gnu_hash(const struct tables *t, const char *name, uint32_t hash) {
 	uint32_t n_buckets = t->gnu_hash[0];
 	uint32_t first = t->gnu_hash[1];
 	const uint32_t *buckets = gnu_buckets(t->gnu_hash);
@@ -101,37 +99,33 @@ static const ElfW(Sym) *
 	uint32_t i = is_there ? buckets[hash % n_buckets] : 0;
 	for (bool is_last = i < first; !is_last; i++) {
 		is_last = (chains[i - first] & 1) != 0;
-		if ((chains[i - first] | 1) == (hash | 1) &&
-				is_function(info, t, &t->symbols[i], name, ours)) {
+		if ((chains[i - first] | 1) == (hash | 1) && is_function(t, &t->symbols[i], name)) {
 			return &t->symbols[i];
 		}
 	}
 	return NULL;
 }
 
-static const ElfW(Sym) *
-		find_by_tables(const struct dl_phdr_info *info, const struct tables *t, const char *name,
-				uint32_t hash, const void *ours) {
+static const ElfW(Sym) * find_by_tables(const struct tables *t, const char *name, uint32_t hash) {
 	if (t->gnu_hash != NULL) {
-		return find_by_gnu_hash(info, t, name, hash, ours);
+		return find_by_gnu_hash(t, name, hash);
 	}
 	for (uint32_t i = 1; t->hash != NULL && i < t->hash[1]; i++) {
-		if (is_function(info, t, &t->symbols[i], name, ours)) {
+		if (is_function(t, &t->symbols[i], name)) {
 			return &t->symbols[i];
 		}
 	}
 	return NULL;
 }
 
-/** A function that the object defines, but not `ours`. */
-static const ElfW(Sym) *
-		find_symbol(const struct dl_phdr_info *info, const char *name, const void *ours) {
+/** A function that the object defines. */
+static const ElfW(Sym) * find_symbol(const struct dl_phdr_info *info, const char *name) {
 	struct tables t;
-	return read_tables(&t, info) ? find_by_tables(info, &t, name, gnu_hash_of(name), ours) : NULL;
+	return read_tables(&t, info) ? find_by_tables(&t, name, gnu_hash_of(name)) : NULL;
 }
 
-static void *find_in_object(const struct dl_phdr_info *info, const char *name, const void *ours) {
-	const ElfW(Sym) *symbol = find_symbol(info, name, ours);
+static void *find_in_object(const struct dl_phdr_info *info, const char *name) {
+	const ElfW(Sym) *symbol = find_symbol(info, name);
 	return symbol != NULL ? (void *)(info->dlpi_addr + symbol->st_value) : NULL;
 }
 
@@ -149,7 +143,7 @@ static bool is_of_object(const struct dl_phdr_info *info, const void *address) {
 static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
 	(void)bytes;
 	struct search *s = arg;
-	s->found = find_in_object(info, s->name, s->ours);
+	s->found = is_of_object(info, s->ours) ? NULL : find_in_object(info, s->name);
 	return s->found != NULL;
 }
 
@@ -191,7 +185,7 @@ static int search_next(struct dl_phdr_info *info, size_t bytes, void *arg) {
 		s->is_past_ours = is_of_object(info, s->ours);
 		return 0;
 	}
-	s->found = find_in_object(info, s->name, s->ours);
+	s->found = find_in_object(info, s->name);
 	return s->found != NULL;
 }
 
@@ -207,7 +201,7 @@ static int search_beside(struct dl_phdr_info *info, size_t bytes, void *arg) {
 	if (!is_of_object(info, s->ours)) {
 		return 0;
 	}
-	s->found = find_in_object(info, s->name, s->ours);
+	s->found = find_in_object(info, s->name);
 	return 1;
 }
 
@@ -224,7 +218,7 @@ struct redirection {
 	const void *from, *to;
 };
 
-/** Symbols lie in pages that nobody may write to: let us, or no longer. */
+/** Make the pages in which symbols lie writable, or as they were. */
 static bool protect(const struct dl_phdr_info *info, const ElfW(Sym) * symbols, uint32_t n,
 		bool is_writable) {
 	const ElfW(Phdr) *segment = NULL;
@@ -235,7 +229,7 @@ static bool protect(const struct dl_phdr_info *info, const ElfW(Sym) * symbols, 
 			segment = p;
 		}
 	}
-	// As it is mapped, and written to: code may lie in that segment, and whoever runs it is not disturbed
+	// Keep its other rights: code may lie in that segment, and other threads may be running it
 	int flags = segment == NULL ? 0 : (int)segment->p_flags;
 	int protection = ((flags & PF_R) != 0 ? PROT_READ : 0) |
 			((flags & PF_W) != 0 || is_writable ? PROT_WRITE : 0) |
@@ -261,7 +255,7 @@ static int redirect_in_object(struct dl_phdr_info *info, size_t bytes, void *arg
 	if (!is_of_object(info, r->from)) {
 		return 0;
 	}
-	const ElfW(Sym) *symbol = find_symbol(info, r->name, NULL);
+	const ElfW(Sym) *symbol = find_symbol(info, r->name);
 	if (symbol != NULL && info->dlpi_addr + symbol->st_value == (uint64_t)r->from &&
 			protect(info, symbol, 1, true)) {
 		set_value(symbol, (uint64_t)r->to - info->dlpi_addr);
@@ -279,7 +273,7 @@ void lookup_redirect(const char *name, const void *from, const void *to) {
 
 enum { HIDDEN_MAX = 512 };
 
-/** Our functions, and which of them another object defines that the program was started with. */
+/** Our functions, and which of them are also defined by an object loaded at the program's start. */
 struct hiding {
 	const void *ours;
 	bool (*stays)(const char *name);
@@ -333,7 +327,7 @@ static int look_who_defines(struct dl_phdr_info *info, size_t bytes, void *arg) 
 	} else if (read_tables(&t, info)) {
 		for (uint32_t i = 0; i < h->n; i++) {
 			h->is_kept[i] = h->is_kept[i] ||
-					find_by_tables(info, &t, name_of_ours(h, i), h->hashes[i], NULL) != NULL;
+					find_by_tables(&t, name_of_ours(h, i), h->hashes[i]) != NULL;
 		}
 	}
 	return 0;
@@ -370,5 +364,5 @@ void *lookup_in_image(const void *image, const char *name) {
 		return NULL;
 	}
 	info.dlpi_addr = (ElfW(Addr))image - info.dlpi_phdr[i].p_vaddr + info.dlpi_phdr[i].p_offset;
-	return find_in_object(&info, name, NULL);
+	return find_in_object(&info, name);
 }

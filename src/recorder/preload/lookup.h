@@ -1,38 +1,42 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <stdbool.h>
-
-/*
- * Functions of the loaded objects by their names, read from the objects' own tables. dlsym would do,
- * but it takes away what dlerror() is about to tell the program, allocates, frees what earlier calls
- * of it have left, and is in a library of its own before glibc 2.34. Any thread; never from a signal
- * handler: the loader's lock is taken.
+/**
+ * Functions of the loaded objects by their names, read from the objects' own tables.
+ *
+ * dlsym would do, but it discards what dlerror() is about to tell the program, allocates, frees
+ * what earlier calls of it have left, and is in a library of its own before glibc 2.34. Any thread;
+ * never in a signal handler, because the loader's lock is taken. `ours` is any address in this
+ * library.
  */
 
+#include <stdbool.h>
+
 /**
- * What dlsym(RTLD_NEXT) finds from the object of `ours`, the program's libraries as they are linked:
- * a definition in an object behind it that was loaded at the program's start. NULL: there is none.
+ * What dlsym(RTLD_NEXT) finds from the object of `ours`, as the program's libraries are linked: a
+ * definition in an object behind it that was loaded at the program's start. NULL: there is none.
  */
 void *lookup_next(const char *name, const void *ours);
 
-/** In any object, also one that the program has loaded itself. NULL: nobody but `ours` defines it. */
+/** In any other object, also one that the program has loaded itself. NULL: none defines it. */
 void *lookup_function(const char *name, const void *ours);
 
-/** True if the loaded object that `function` is of also defines a function of that name. */
+/** True if the object in which `function` lies also defines a function called `name`. */
 bool lookup_is_beside(const void *function, const char *name);
 
 /**
- * Whoever looks up `name` in the loaded object that `from` is of, and would find `from`, finds `to` from now on:
- * the object's own symbols in memory say so. What is bound already stays.
+ * Change the symbol `name` of the object in which `from` lies: lookups that would find `from` find
+ * `to` from now on. What is bound already stays.
  */
 void lookup_redirect(const char *name, const void *from, const void *to);
 
 /**
- * Let nobody find any more those functions of the object of `ours` that no object behind it defines
- * which the program was started with, but for those that stay.
+ * Hide from lookups the functions of the object of `ours` that no other object defines which was
+ * loaded at the program's start, except those that stay.
  */
 void lookup_hide(const void *ours, bool (*stays)(const char *name));
 
-/** A function of an object that lies in memory as its file, from its ELF header on. NULL: none. */
+/**
+ * A function of an object that lies in memory as its file does, from its ELF header on. NULL: none.
+ */
 void *lookup_in_image(const void *image, const char *name);

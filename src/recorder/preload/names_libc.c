@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/**
- * What stands for libc when the recorder is linked: nothing but the names that it may take from
- * there, with the versions that they had in glibc 2.28 (arch/<machine>/libc.map). So one recorder
- * serves that glibc, all later ones, and musl, whichever was there when it was built.
+/*
+ * Takes the place of libc when the recorder is linked.
+ *
+ * It defines nothing but the names that the recorder uses, with their versions in glibc 2.28
+ * (arch/<machine>/libc.map). So one recorder works with that glibc, all later ones, and musl,
+ * whichever it was built with.
  */
 
 void *__environ, *environ;

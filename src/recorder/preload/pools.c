@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/**
- * Two tables with open addressing. A pool has a place that holds the head of its list; the list runs
- * through the places of its blocks, which stay on it, alive or not, until the pool ends: so nothing
- * is ever taken out of the middle. Keys are claimed by compare-and-swap and are GONE afterwards, to
- * be claimed by others.
+/*
+ * Pools and their blocks lie in two tables with open addressing.
+ *
+ * The place of a pool holds the head of its list, which runs through the places of its blocks. They
+ * stay on it, live or not, until the pool ends, so nothing is removed from the middle. Keys are
+ * claimed by compare-and-swap and become GONE, to be claimed again.
  */
 
 #include "recorder/preload/pools.h"

@@ -2,13 +2,14 @@
 #pragma once
 
 /**
- * Which blocks lie in which of the program's pools, so that the end of a pool is the end of its
- * blocks. Pools and blocks are known by address; a pool that was not begun is begun by its first
- * block. Any thread, any signal handler, no locks; calls for one pool's end must not overlap with
- * others for the same pool, as in any allocator.
+ * Which blocks lie in which of the program's pools: the end of a pool is the end of its blocks.
  *
- * A table of 4 million places that costs memory only where it is used: a place serves one address of
- * one pool until the pool ends, however often the address is handed out.
+ * Pools and blocks are known by address; a pool that was not begun is begun by its first block. Any
+ * thread, any signal handler, no locks. As in any allocator, a pool must not be ended while it is
+ * used.
+ *
+ * The table has 4 million places, which need memory only if they are used: one per address of a
+ * pool, until the pool ends, however often the address is allocated.
  */
 
 #include <stdbool.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Each real function is looked up when it is first called; its place in the table says how. */
+
 #include "recorder/preload/real.h"
 
 #include "machine.h"
@@ -12,57 +15,56 @@ static bool begins_with(const char *name, const char *with) {
 	return *with == '\0';
 }
 
-/** What is ours alone, and what a library that is loaded later is looked for. */
+/** Functions that only we define, and those whose real ones may be loaded later. */
 static bool stays(const char *name) {
 	return begins_with(name, "heaptrack_") || begins_with(name, "__register_frame") ||
 			begins_with(name, "__deregister_frame");
 }
 
 /**
- * At the first look, which comes before anything is loaded by the program itself. A library that it
- * loads may have an allocator of its own, under the names that we export: its calls are its own then.
- * For us, they could not be told from those of another such library.
+ * Hide what only we define, at the first lookup, before the program itself has loaded anything. A
+ * library that it loads may define an allocator under the names that we export; its calls are then
+ * its own. We could not tell them from those of another such library.
  */
-static void hide(const void *ours) {
+static void hide(void) {
 	static _Atomic bool is_hidden;
 	if (!is_hidden) {
 		is_hidden = true;
-		lookup_hide(ours, stays);
+		lookup_hide(&real, stays);
 	}
 }
 
-MACHINE_ALIGNS_STACK void *real_find_global(const char *name, const void *ours) {
-	hide(ours);
-	return lookup_next(name, ours);
+MACHINE_ALIGNS_STACK void *real_find_global(const char *name) {
+	hide();
+	return lookup_next(name, &real);
 }
 
-static _Atomic bool has_loaded; // one was found in a library that may be gone one day
+static _Atomic bool has_loaded; // one was looked up in libraries that can be unloaded
 
-MACHINE_ALIGNS_STACK static void *find_loaded(const char *name, const void *ours) {
-	void *found = real_find_global(name, ours);
+MACHINE_ALIGNS_STACK static void *find_loaded(const char *name) {
+	void *found = real_find_global(name);
 	if (found == NULL) {
 		has_loaded = true;
-		found = lookup_function(name, ours);
+		found = lookup_function(name, &real);
 	}
 	return found;
 }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" // they take what the real ones take
 
-// For each hook: what to do without a real function, what finds the real one and puts it into the
-// table, and the function that stands there first.
-#define FOUND_BY(find, result, name, parameters, arguments, without)                             \
-	extern result our_##name parameters __asm__(#name);                                          \
-	static result without_##name parameters {                                                    \
-		return without;                                                                          \
-	}                                                                                            \
-	static void settle_##name(void) {                                                            \
-		result(*found) parameters = (result(*) parameters)find(#name, (const void *)our_##name); \
-		__atomic_store_n(&real.name, found != NULL ? found : without_##name, __ATOMIC_RELAXED);  \
-	}                                                                                            \
-	static result find_##name parameters {                                                       \
-		settle_##name();                                                                         \
-		return REAL(name) arguments;                                                             \
+// For each hook: what to do without a real function, what finds the real one and stores it in the
+// table, and the function that the table holds at first.
+#define FOUND_BY(find, result, name, parameters, arguments, without)                            \
+	static result without_##name parameters {                                                   \
+		return without;                                                                         \
+	}                                                                                           \
+	static void settle_##name(void) {                                                           \
+		result(*found) parameters = (result(*) parameters)find(#name);                          \
+		__atomic_store_n(&real.name, found != NULL ? found : without_##name, __ATOMIC_RELAXED); \
+	}                                                                                           \
+	static result find_##name parameters {                                                      \
+		settle_##name();                                                                        \
+		return REAL(name) arguments;                                                            \
 	}
 #define HOOK(result, name, parameters, arguments, what, without) \
 	FOUND_BY(real_find_global, result, name, parameters, arguments, without)
@@ -96,11 +98,11 @@ void real_find_execs(void) {
 	settle_fexecve();
 }
 
-static bool is_libcs(const void *function) {
+bool real_is_libcs(const void *function) {
 	return lookup_is_beside(function, "__libc_start_main");
 }
 
-void real_redirect(void) {
+bool real_find_allocator(void) {
 #define LIBRARY_HOOK(...)
 #define HOOK(result, name, ...)      \
 	if (REAL(name) == find_##name) { \
@@ -108,15 +110,7 @@ void real_redirect(void) {
 	}
 #include "wire/allocators.def"
 #undef HOOK
-	if (!is_libcs((const void *)REAL(malloc)) || !is_libcs((const void *)REAL(calloc)) ||
-			!is_libcs((const void *)REAL(realloc)) || !is_libcs((const void *)REAL(free))) {
-		return;
-	}
-#define HOOK(result, name, ...)                                                     \
-	if (is_libcs((const void *)REAL(name))) {                                       \
-		lookup_redirect(#name, (const void *)REAL(name), (const void *)our_##name); \
-	}
-#include "wire/allocators.def"
-#undef HOOK
 #undef LIBRARY_HOOK
+	return real_is_libcs((const void *)REAL(malloc)) && real_is_libcs((const void *)REAL(calloc)) &&
+			real_is_libcs((const void *)REAL(realloc)) && real_is_libcs((const void *)REAL(free));
 }

@@ -2,12 +2,14 @@
 #pragma once
 
 /**
- * The real functions behind the hooks: those that the program would have called without us. Each
- * is looked up at its first call; until then its place in the table holds a function that does so.
- * Any thread, any signal handler.
+ * The real functions behind the hooks: those that the program would have called without us.
+ *
+ * Each is looked up at its first call; until then its place in the table holds a function that does
+ * so. Any thread, any signal handler.
  */
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,23 +25,22 @@ extern struct real real;
 #define REAL(name) (__atomic_load_n(&real.name, __ATOMIC_RELAXED))
 
 /**
- * Another definition than `ours`: the one that the program would use without us, by what it was started
- * with. NULL: there is none, and from the first such question on nobody finds `ours`, either.
+ * The definition that the program would use without us, by the libraries it was started with. NULL:
+ * there is none. From the first call on, lookups no longer find what only we define.
  */
-void *real_find_global(const char *name, const void *ours);
+void *real_find_global(const char *name);
 
-/** A library is gone, which may be one with functions that are looked for in those that are loaded later. */
+/** A library was unloaded: functions that may have been in it are looked up again. */
 void real_forget_loaded(void);
 
-/** Find what becomes another program: a child of fork must not look it up, for which it needs the loader's lock. */
+/** Find exec*() now: a child of fork must not look them up, which takes the loader's lock. */
 void real_find_execs(void);
 
-/**
- * Have those find ours who look them up in the C library itself: libraries that are opened with
- * RTLD_DEEPBIND do, before they look where the program does. Where another allocator stands in front of
- * the C library's they are left alone: without us, too, they get the C library's. Once, at the start.
- */
-void real_redirect(void);
+/** Find the functions of the C library's allocator. False: another allocator is in front of it. */
+bool real_find_allocator(void);
+
+/** True if `function` lies in the C library. */
+bool real_is_libcs(const void *function);
 
 /** n * size, or SIZE_MAX where that does not fit: no allocator has so much. */
 static inline size_t product(size_t n, size_t size) {
@@ -54,7 +55,7 @@ static inline void *no_memory(void) {
 	return NULL;
 }
 
-/** What a system's function says that is not there. */
+/** The answer of a function of the system that does not exist there. */
 static inline int missing(void) {
 	errno = ENOSYS;
 	return -1;

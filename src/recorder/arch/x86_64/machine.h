@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the hooks need of the machine itself. */
+/** x86-64 for the hooks: words that only one thread writes, the thread pointer, the clock. */
 
 #include <stdint.h>
 
 /**
- * Add to a word that only this thread and its signal handlers write; the old value. One
+ * Add to a word that only this thread and its signal handlers write; returns the old value. One
  * instruction, so a signal comes before or after it; no lock, so it costs a plain add.
  *
- * Releases, which stores do here anyway: who has seen the sum by acquire sees what the thread wrote
- * before. Pairs with the loads of `reserved` in the collector's order/rings.c: who has reserved in the
- * big ring has written all that it ever will to the small one.
+ * Releases, as all stores do here. Pairs with the loads of `reserved` in the collector's
+ * order/rings.c: a thread that has reserved in the big ring writes no more to the small one.
  */
 static inline uint64_t machine_local_add(_Atomic uint64_t *word, uint64_t n) {
 	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(*word) : : "memory");
 	return n;
 }
 
-/** The same where nobody asks for the old value, which would have to be waited for. */
+/** The same without the old value, which would have to be waited for. */
 static inline void machine_local_bump(_Atomic uint64_t *word, uint64_t n) {
 	__asm__ volatile("addq %1, %0" : "+m"(*word) : "er"(n) : "memory");
 }
 
-/** If the word is `from` it becomes `to`, for a word that only this thread and its handlers write. */
+/** Replace `from` by `to` in a word that only this thread and its signal handlers write. */
 static inline void machine_local_replace(uint64_t *word, uint64_t from, uint64_t to) {
 	__asm__ volatile("cmpxchgq %2, %1" : "+a"(from), "+m"(*word) : "r"(to) : "memory", "cc");
 }
@@ -35,10 +34,7 @@ static inline uint64_t machine_thread_pointer(void) {
 	return pointer;
 }
 
-/**
- * The FS base: what machine_thread_pointer() yields where there is thread-local storage, and 0 before.
- * Linux 5.9 or later.
- */
+/** The FS base: machine_thread_pointer(), or 0 if there is no thread-local storage. Linux 5.9. */
 static inline uint64_t machine_fs_base(void) {
 	uint64_t base;
 	__asm__ volatile("rdfsbase %0" : "=r"(base));
@@ -46,14 +42,15 @@ static inline uint64_t machine_fs_base(void) {
 }
 
 /**
- * Of a function that calls the process's own code: hand-written assembly may call us with the stack eight
- * bytes off, which we stand, and the real allocator mostly, but not what saves vector registers there.
+ * For a function that calls the process's own code. Hand-written assembly may call us with the
+ * stack misaligned by eight bytes. We and most allocators work with that, but code that saves
+ * vector registers on the stack does not.
  */
 #define MACHINE_ALIGNS_STACK __attribute__((noinline, force_align_arg_pointer))
 
 /**
- * The time stamp counter, when all that stands before it in the program has been executed, loads of what
- * other processors have written among it.
+ * The time stamp counter, read when everything before it in the program has been executed,
+ * including loads of what other processors have written.
  */
 static inline uint64_t machine_stamp(void) {
 	uint32_t low;
@@ -63,8 +60,8 @@ static inline uint64_t machine_stamp(void) {
 }
 
 /**
- * The address that a pointer means. A real call gets the pointer as it came, tables and events the
- * address. Here they are one; machines that ignore the top byte keep tags in it.
+ * The address of a pointer, for tables and events. Machines that ignore the top byte keep tags in
+ * it; on this one, pointer and address are the same.
  */
 static inline uint64_t machine_untag(uint64_t pointer) {
 	return pointer;

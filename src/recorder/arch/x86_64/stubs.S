@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-// Where calls of patched functions arrive. The island, which the patch jumps to, has done
-//
-//      push %rbp;  mov %rsp, %rbp;  push what
-//
-// so that frame pointers lead through us. No register may change but by the real function: callers
-// within one translation unit know what it leaves alone (-fipa-ra) and rely on it. So all are given
-// back as they came but for those that it answers in: what it leaves alone it has not changed, and what
-// else it has changed nobody reads. It is given those that carry arguments. What is called here is
-// built for general registers only.
+/*
+ * The stubs at which calls of patched functions arrive.
+ *
+ * The island, which the patch jumps to, has executed
+ *
+ *      push %rbp;  mov %rsp, %rbp;  push what
+ *
+ * so that frame pointers lead through the stub. Only the real function may change registers:
+ * callers in one translation unit know which ones it leaves alone (-fipa-ra) and rely on it.
+ * Therefore the stub saves all registers that its own calls may change and restores all but those
+ * in which the real function answers. What is called here is built for general registers only.
+ */
 
 #include "recorder/inject/layout.h"
 
@@ -81,7 +84,7 @@ begin inject_stub
 	.cfi_def_cfa %rsp, 8
 	jne	1f
 	ret
-	// As if it had never been here, with the call's arguments: what throws finds the caller above it
+	// The real function is called again, without us, and throws: the caller is next on its stack
 1:	jmp	*-16(%rsp) // goes_on_at, in the red zone now
 end inject_stub
 
@@ -115,49 +118,5 @@ begin inject_stub_frees
 	.cfi_def_cfa %rsp, 8
 	ret
 end inject_stub_frees
-
-// inject_call(function, a, b): with the vector registers kept, which the loader's code may use
-	.globl	inject_call
-	.hidden	inject_call
-	.type	inject_call, @function
-inject_call:
-	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	andq	$-16, %rsp
-	subq	$256, %rsp
-	.irp	n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-	movaps	%xmm\n, 16 * \n(%rsp)
-	.endr
-	movq	%rdi, %rax
-	movq	%rsi, %rdi
-	movq	%rdx, %rsi
-	call	*%rax
-	.irp	n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-	movaps	16 * \n(%rsp), %xmm\n
-	.endr
-	movq	%rbp, %rsp
-	popq	%rbp
-	.cfi_def_cfa %rsp, 8
-	ret
-	.cfi_endproc
-	.size	inject_call, . - inject_call
-
-	.globl	inject_errand
-	.type	inject_errand, @function
-inject_errand:
-	syscall
-	testq	%rax, %rax
-	js	1f
-	movq	%rbx, %rdi
-	call	inject_do_errand
-	movq	%rax, %rsp
-	movl	$15, %eax // rt_sigreturn
-	syscall
-1:	ud2 // nothing can be written down: a fault tells
-	.size	inject_errand, . - inject_errand
 
 	.section	.note.GNU-stack, "", @progbits

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Incremental and exact. A step of unwinding is a function of the frame's state (program counter,
- * stack pointer, and frame pointer where some outer step still uses it), of the rules, and of the
- * words it loads. We remember, per frame, its state and the (address, value) pairs that the steps
- * from it to the root have loaded:
+ * Incremental and exact capture: what is unchanged since the last one is not unwound again.
+ *
+ * A step of unwinding is a function of the frame's state (program counter, stack pointer, and frame
+ * pointer if some outer step still uses it), of the rules, and of the words that it loads. A
+ * context remembers, per frame, its state and the (address, value) pairs, called checks, that the
+ * steps from it to the root have loaded:
  *
  *    root                                                             leaf
  *    frame 0     frame 1     frame 2     ...     frame n-1            (not remembered: one step)
@@ -12,16 +14,16 @@
  *
  * When the new unwinding reaches a state equal to frame k's, and checks 0..ck-1 still compare equal
  * in memory, and no rule has changed (generation), a full unwinding would load the same words and
- * find the same frames. So equal slots cannot lie, whatever the program did in between: returned
- * and called again, threw, jumped, switched coroutines. docs/recorder.md has the whole argument.
+ * find the same frames, whatever the program did in between: returned and called again, threw,
+ * jumped, switched coroutines. docs/recorder.md has the whole argument.
  *
- * Mismatching checks tell the outermost frame that changed; frames further out stay good, and the
- * unwinding goes on from where it is until it meets one of them.
+ * Differing checks show the outermost frame that changed. Frames further out are still good, and
+ * the unwinding continues until it meets one of them.
  *
- * There are three ways, each handing over to the next where it does not apply:
- *   capture_stack    the leaf's caller is as it was; compares, and changes nothing
- *   capture_near     some inner frames are new, all of them plain ones on the thread's own stack
- *   capture_in_full  anything (full.c)
+ * There are three ways, each of which falls back to the next:
+ *   capture_stack    the leaf's caller is unchanged: compares, and changes nothing
+ *   capture_near     some inner frames are new, with plain rules and on the thread's own stack
+ *   capture_in_full  all cases (full.c)
  */
 
 #include "recorder/core/capture/capture.h"
@@ -29,65 +31,17 @@
 #include "recorder/core/capture/context.h"
 #include "recorder/core/sys.h"
 
-enum {
-	RULE_BITS = 11, // of the caches of a busy thread
-	KNOWN_BITS = 11,
-	SMALL_BITS = 5, // and of one with little memory
-	NEAR_MAX = 48,  // frames that capture_near takes on
-};
+enum { NEAR_MAX = 48 }; // frames that capture_near takes on
 
-struct capture_world world;
-_Atomic uint32_t world_generation = 1; // a fresh context has 0
 static _Atomic bool is_ready;
 
-bool capture_setup(const struct capture_world *w) {
-	world = *w;
+bool capture_setup(void) {
 	if (!modules_setup() || !rules_setup() || !trie_setup()) {
 		return false;
 	}
 	atomic_store_explicit(&is_ready, true, memory_order_release); // pairs with capture_first
-	atomic_fetch_add_explicit(&world_generation, 1, memory_order_release);
+	atomic_fetch_add_explicit(&code_generation, 1, memory_order_release);
 	return true;
-}
-
-struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uint64_t stack_high) {
-	enum {
-		BYTES_PER_FRAME = sizeof(struct frame) + 2 * 2 * sizeof(uint64_t),
-		BYTES_BEFORE_CHECKS = 2 * CHECKS_AT_ONCE * sizeof(uint64_t),
-	};
-	if (bytes < CAPTURE_SMALL_BYTES) {
-		return NULL;
-	}
-	bool is_small = bytes < CAPTURE_BUSY_BYTES;
-	unsigned rule_bits = is_small ? SMALL_BITS : RULE_BITS;
-	unsigned known_bits = is_small ? SMALL_BITS : KNOWN_BITS;
-	struct capture *c = memory;
-	c->own = (struct window){stack_low != 0 ? stack_low : stack_high, stack_high};
-	c->foreign = (struct window){0, 0};
-	c->generation = 0;
-	c->rule_shift = (uint8_t)(64 - rule_bits);
-	c->known_shift = (uint8_t)(64 - known_bits);
-	c->rules = (struct rule *)(c + 1);
-	c->known = (struct known_stack *)(c->rules + (1u << rule_bits));
-	c->frames = (struct frame *)(c->known + (1u << known_bits));
-	size_t n_before = (size_t)((unsigned char *)c->frames - (unsigned char *)memory);
-	size_t n = (bytes - n_before - BYTES_BEFORE_CHECKS) / BYTES_PER_FRAME;
-	c->n_max = n < UINT32_MAX / 4 ? (uint32_t)n : UINT32_MAX / 4;
-	c->n_checks_max = 2 * c->n_max;
-	c->check_at = (uint64_t *)(c->frames + c->n_max) + CHECKS_AT_ONCE;
-	c->check_value = c->check_at + c->n_checks_max + CHECKS_AT_ONCE;
-	for (int i = -CHECKS_AT_ONCE; i < 0; i++) {
-		c->check_at[i] = (uint64_t)&c->check_value[i];
-	}
-	c->last = c->frames;
-	*c->last = (struct frame){.sp = UINT64_MAX};
-	return c;
-}
-
-void capture_forget(struct capture *c) {
-	c->last = c->frames;
-	c->foreign = (struct window){0, 0};
-	c->generation = 0; // a rule may be half filled in: the next capture clears them all
 }
 
 void capture_modules_changed(void) {
@@ -96,29 +50,22 @@ void capture_modules_changed(void) {
 	}
 }
 
-__attribute__((noinline, cold)) void capture_fetch_rule(struct rule *r, uint64_t key,
-		bool is_stale) {
-	rule_get(r, key, is_stale);
-}
-
 // ---- some inner frames are new
 
-/** A frame on its way in: what its step outwards has loaded becomes checks. */
+/** The frame that was remembered last, as the next one inside it needs it. */
 struct outer {
 	uint64_t pc, sp, bp, path;
 	uint32_t checks; // as a frame has them
 };
 
-static inline __attribute__((always_inline)) void push_check(struct capture *c, struct outer *o,
-		uint64_t at, uint64_t value) {
+INLINE void push_check(struct capture *c, struct outer *o, uint64_t at, uint64_t value) {
 	uint32_t n = o->checks++ & FRAME_CHECKS;
 	c->check_at[n] = at;
 	c->check_value[n] = value;
 }
 
-/** Remember `f`, which `o` has called, at `to`; then `f` is the outer one of the next. */
-static inline __attribute__((always_inline)) void push_near(struct capture *c, struct outer *o,
-		const struct frame *f, struct frame *to) {
+/** Remember `f`, which `o` has called, at `to`. Then `f` is the outer one of the next. */
+INLINE void push_near(struct capture *c, struct outer *o, const struct frame *f, struct frame *to) {
 	int32_t bp = step_bp(f->rule);
 	push_check(c, o, o->sp - 8, o->pc);
 	if (bp != RULE_BP_SAME && (o->checks & FRAME_BP_LIVE) != 0) {
@@ -140,8 +87,8 @@ static inline __attribute__((always_inline)) void push_near(struct capture *c, s
 	to->checks = o->checks;
 }
 
-/** Remember `n` new frames within those that hold. The path of the last one. */
-static inline __attribute__((always_inline)) uint64_t remember_near(struct capture *c, uint32_t n) {
+/** Remember `n` new frames inside those that hold. Returns the path of the last one. */
+INLINE uint64_t remember_near(struct capture *c, uint32_t n) {
 	struct frame *to = c->last;
 	struct outer o = {wire_where_pc(to->where), to->sp, to->bp, to->path, to->checks};
 	const struct frame *end = &c->frames[c->n_max];
@@ -152,7 +99,7 @@ static inline __attribute__((always_inline)) uint64_t remember_near(struct captu
 	return o.path;
 }
 
-/** How many new frames there is room for: twice, while they are new and when remembered. */
+/** Room for new frames. Each needs two places: while it is new, and when it is remembered. */
 static inline uint32_t room_near(const struct capture *c) {
 	uint32_t n = c->n_max - (uint32_t)(c->last - c->frames) - 1;
 	uint32_t n_checks = c->n_checks_max - frame_checks(c->last);
@@ -161,8 +108,7 @@ static inline uint32_t room_near(const struct capture *c) {
 }
 
 /** May the step from `rule` go by the frame pointer? */
-static __attribute__((noinline)) bool is_plain_frame(const struct rule *rule, uint64_t sp,
-		uint64_t bp) {
+static OUTLINE bool is_plain_frame(const struct rule *rule, uint64_t sp, uint64_t bp) {
 	return rule_is_frame(step_kind(rule->step)) && bp >= sp && bp % 8 == 0 &&
 			!rule_is_stale(rule, rule->where & RULE_KEY_MASK);
 }
@@ -173,11 +119,10 @@ struct state {
 };
 
 /** A step by a plain rule on the thread's own stack. False: it is something else. */
-static inline __attribute__((always_inline)) bool step_near(const struct capture *c,
-		const struct rule *rule, struct state *s) {
+INLINE bool step_near(const struct capture *c, const struct rule *rule, struct state *s) {
 	const uint64_t step = rule->step;
 	uint64_t cfa = (step_kind(step) == RULE_SP ? s->sp : s->bp) + (uint64_t)step_cfa(step);
-	if (__builtin_expect(step_kind(step) > RULE_BP, 0) && !is_plain_frame(rule, s->sp, s->bp)) {
+	if (unlikely(step_kind(step) > RULE_BP) && !is_plain_frame(rule, s->sp, s->bp)) {
 		return false;
 	}
 	if (cfa < s->sp + 8 || cfa > c->own.high) {
@@ -197,15 +142,14 @@ static inline __attribute__((always_inline)) bool step_near(const struct capture
 
 /**
  * Unwind by plain rules, from the leaf's caller to a remembered frame that holds, which becomes the
- * last one; the number of new frames on the way. -1: there is something that this way does not know.
+ * last one. Returns the number of new frames on the way; -1: this way does not apply.
  */
-static inline __attribute__((always_inline)) int unwind_near(struct capture *c, struct state s,
-		uint32_t n_most) {
+INLINE int unwind_near(struct capture *c, struct state s, uint32_t n_most) {
 	const struct frame *verified = c->frames;
 	struct frame *last = c->last;
 	struct frame *fresh = &c->frames[c->n_max];
 	for (uint32_t n = 0; walk_is_pc(s.pc); n++) {
-		if (s.sp >= last->sp) { // else it is a frame further in than all that are remembered
+		if (s.sp >= last->sp) { // else the frame is inside all remembered ones
 			last = not_returned(last, s.sp);
 			if (is_state(last, s.pc, s.sp, s.bp)) {
 				c->last = last;
@@ -232,8 +176,10 @@ static inline __attribute__((always_inline)) int unwind_near(struct capture *c, 
 	return -1;
 }
 
-/** The stack of `regs`, whose leaf is at c->leaf; pc, sp and bp are the state of its caller. */
-static __attribute__((noinline)) struct capture_result capture_near(struct capture *c,
+/**
+ * The stack of `regs`, with its leaf at c->leaf. pc, sp and bp are the state of the leaf's caller.
+ */
+static OUTLINE struct capture_result capture_near(struct capture *c,
 		const struct capture_regs *regs, uint64_t stop_sp, uint64_t pc, uint64_t sp, uint64_t bp) {
 	int n = unwind_near(c, (struct state){pc, sp, bp}, room_near(c));
 	if (n < 0 || (c->last->checks & (FRAME_FOLDED | FRAME_TRUNCATED)) != 0) {
@@ -247,8 +193,8 @@ static __attribute__((noinline)) struct capture_result capture_near(struct captu
 	return (struct capture_result){.node = known->node};
 }
 
-/** The same where the leaf is not one of those that capture_stack knows. */
-static __attribute__((noinline)) struct capture_result capture_leaf(struct capture *c,
+/** The same for a leaf to which capture_stack does not apply. */
+static OUTLINE struct capture_result capture_leaf(struct capture *c,
 		const struct capture_regs *regs, uint64_t stop_sp) {
 	struct state s = {regs->pc, regs->sp, regs->bp};
 	if (s.sp < c->own.low || s.sp >= c->own.high) {
@@ -260,15 +206,15 @@ static __attribute__((noinline)) struct capture_result capture_leaf(struct captu
 								  : capture_in_full(c, regs, stop_sp);
 }
 
-// ---- nothing is new but the leaf
+// ---- only the leaf is new
 
-/** Rules have changed since the last capture, or this is the first one. */
-static __attribute__((noinline, cold)) struct capture_result capture_first(struct capture *c,
-		const struct capture_regs *regs, uint64_t stop_sp) {
+/** The first capture, or the first one after rules have become invalid. */
+static COLD struct capture_result capture_first(struct capture *c, const struct capture_regs *regs,
+		uint64_t stop_sp) {
 	if (!atomic_load_explicit(&is_ready, memory_order_acquire)) {
 		return (struct capture_result){.is_truncated = true};
 	}
-	uint32_t generation = atomic_load_explicit(&world_generation, memory_order_acquire);
+	uint32_t generation = atomic_load_explicit(&code_generation, memory_order_acquire);
 	c->last = c->frames;
 	sys_fill(c->rules, 0, sizeof(*c->rules) << (64 - c->rule_shift));
 	atomic_signal_fence(memory_order_seq_cst);
@@ -277,14 +223,12 @@ static __attribute__((noinline, cold)) struct capture_result capture_first(struc
 }
 
 /**
- * The usual case, in which the leaf's caller and all beyond it are as they were. It calls nothing
- * but, at its end, one of the others: so it has no registers to save.
+ * The most frequent case: the leaf's caller and all frames beyond it are unchanged. It calls one of
+ * the others only at its end, so it has no registers to save.
  */
 struct capture_result capture_stack(struct capture *c, const struct capture_regs *regs,
 		uint64_t stop_sp) {
-	if (__builtin_expect(c->generation !=
-						atomic_load_explicit(&world_generation, memory_order_acquire),
-				0)) {
+	if (unlikely(c->generation != atomic_load_explicit(&code_generation, memory_order_acquire))) {
 		return capture_first(c, regs, stop_sp);
 	}
 	const uint64_t sp = regs->sp;

@@ -2,21 +2,23 @@
 #pragma once
 
 /**
- * What the ways of a capture share: a context's memory of its last stack, and its small caches of
- * rules and of nodes. capture.c explains the idea; it has the usual ways, full.c the one
- * that knows all cases.
+ * A capture context: what it remembers of its last stack, and its caches of rules and of nodes.
+ *
+ * capture.c explains the idea and has the fast ways; full.c has the one that handles all cases.
+ * Both share what is declared here.
  */
 
+#include "recorder/core/attr.h"
 #include "recorder/core/capture/capture.h"
 #include "recorder/core/capture/trie.h"
 #include "recorder/core/unwind/modules.h"
 #include "recorder/core/unwind/walk.h"
 
-// struct frame.checks: how many checks there are from the root to this frame, and flags
+// struct frame.checks: the number of checks from the root to this frame, and flags
 enum {
 	FRAME_CHECKS = (1u << 29) - 1,
-	FRAME_FOLDED = 1u << 29,    // the node is that of an ancestor: no room for more
-	FRAME_TRUNCATED = 1u << 30, // the root is missing, or folded
+	FRAME_FOLDED = 1u << 29,    // the node is an ancestor's: the node budget is exhausted
+	FRAME_TRUNCATED = 1u << 30, // the root is missing, or the stack is folded
 };
 #define FRAME_BP_LIVE (1u << 31) // a step from here outwards uses the frame pointer
 
@@ -26,11 +28,11 @@ struct frame {
 		uint64_t path; // path_step
 		uint64_t rule; // while it is new: rule.step
 	};
-	uint32_t node; // 0: not asked for yet (or FRAME_FOLDED into none)
+	uint32_t node; // 0: not looked up yet (or FRAME_FOLDED into the root)
 	uint32_t checks;
 };
 
-/** The node of a stack that was met lately: by its path, and the low half of its leaf's `where`. */
+/** The node of a recent stack, by its path and the low half of its leaf's `where`. */
 struct known_stack {
 	uint64_t path;
 	uint32_t where, node;
@@ -41,26 +43,23 @@ struct capture {
 	uint32_t generation;
 	uint32_t n_max;
 	uint32_t n_checks_max;
-	uint8_t rule_shift, known_shift; // of a hash, so that it fits the caches
+	uint8_t rule_shift, known_shift; // shift a hash by so much to get a place in the cache
 	uint64_t leaf;                   // the `where` of the frame that is captured
-	// Root first; behind `last`, new frames pile up at the other end. The first one is none, but
-	// the end of all searches: its stack pointer is as high as can be
+	// Root first; new frames are collected at the other end of the array. The first one is no frame
+	// but a sentinel that ends all searches: its stack pointer is the highest possible
 	struct frame *frames, *last;
 	uint64_t *check_at, *check_value;
 	struct rule *rules;
 	struct known_stack *known;
 };
 
-/**
- * The general way: unwinds to the root or to a frame that holds, whatever lies between. Used where
- * the usual ways do not apply.
- */
+/** Unwind to the root or to a remembered frame that holds, whatever lies between: all cases. */
 struct capture_result capture_in_full(struct capture *c, const struct capture_regs *regs,
 		uint64_t stop_sp);
 
 // ---- the caches
 
-/** Another rule than that of `key` is at its place, or an old one. */
+/** Get the rule of `key` from the shared table: another one is at its place, or an old one. */
 void capture_fetch_rule(struct rule *r, uint64_t key, bool is_stale);
 
 static inline struct rule *rule_place(const struct capture *c, uint64_t key) {
@@ -69,13 +68,13 @@ static inline struct rule *rule_place(const struct capture *c, uint64_t key) {
 
 static inline struct rule *rule_at(struct capture *c, uint64_t key) {
 	struct rule *r = rule_place(c, key);
-	if (__builtin_expect(!rule_is_of(r, key), 0)) {
+	if (unlikely(!rule_is_of(r, key))) {
 		capture_fetch_rule(r, key, false);
 	}
 	return r;
 }
 
-/** Is a library now where `key` has had no tables? Then its rule is out of date. */
+/** Is a library now mapped where `key` had no tables? Then its rule is out of date. */
 static inline bool rule_is_stale(const struct rule *r, uint64_t key) {
 	return step_kind(r->step) == RULE_JIT && module_covers(rule_lookup_pc(key));
 }
@@ -83,11 +82,11 @@ static inline bool rule_is_stale(const struct rule *r, uint64_t key) {
 // ---- paths
 
 /**
- * A path stands for all frames from the root to one: their `where`s, mixed to 64 bits. So the node of
- * a stack is found at once, and those of the frames in between are asked for only if it is new. Two
- * stacks of one leaf would be taken for each other if their paths were equal by chance: of a million
- * such stacks, in one of 4 * 10^7 programs. `outer`: the caller's path, 0 at the root. The product
- * with the golden ratio keeps apart what differs by little, the shift brings it to the low half.
+ * The path of a frame: the `where`s of all frames from the root to it, hashed to 64 bits. It finds
+ * the node of a stack at once; nodes of the frames in between are looked up only if the stack is
+ * new. Two stacks of one leaf are confused if their paths are equal by chance: among a million such
+ * stacks, in one of 4 * 10^7 programs. `outer` is the caller's path, 0 at the root. The product
+ * with the golden ratio separates values that differ little, the shift brings that to the low half.
  */
 static inline uint64_t path_step(uint64_t outer, uint64_t where) {
 	uint64_t h = (outer ^ where) * 0x9E3779B97F4A7C15ull;
@@ -108,12 +107,19 @@ static inline uint32_t frame_checks(const struct frame *f) {
 	return f->checks & FRAME_CHECKS;
 }
 
+/** The flags that a frame hands on to those that it calls. */
+static inline uint32_t frame_flags(const struct frame *f) {
+	return f->checks & (FRAME_FOLDED | FRAME_TRUNCATED);
+}
+
 static inline bool is_state(const struct frame *f, uint64_t key, uint64_t sp, uint64_t bp) {
 	return f->sp == sp && ((f->where ^ key) & RULE_KEY_MASK) == 0 &&
 			((f->checks & FRAME_BP_LIVE) == 0 || f->bp == bp);
 }
 
-/** The last of the remembered frames from `f` outwards that have not returned: one is at `sp`. */
+/**
+ * The innermost remembered frame, from `f` outwards, that has not returned if the stack is at `sp`.
+ */
 static inline struct frame *not_returned(struct frame *f, uint64_t sp) {
 	while (f->sp < sp) {
 		f--;
@@ -125,7 +131,7 @@ static inline bool is_empty(const struct capture *c) {
 	return c->last == c->frames;
 }
 
-enum { CHECKS_AT_ONCE = 8 }; // so many that always hold stand before the first one
+enum { CHECKS_AT_ONCE = 8 }; // before the first check there are so many that always hold
 
 /** All differences of 4 checks in one word: zero if there are none. */
 static inline uint64_t differences(const uint64_t *at, const uint64_t *value) {
@@ -134,11 +140,10 @@ static inline uint64_t differences(const uint64_t *at, const uint64_t *value) {
 }
 
 /**
- * Do the first `n` checks hold? Many at once, and no remainder: how often a loop goes round is what
- * a processor guesses wrong.
+ * Do the first `n` checks hold? They are compared eight at a time and without a remainder: a
+ * processor mispredicts the number of rounds of a loop.
  */
-static inline __attribute__((always_inline)) bool all_hold(const uint64_t *at,
-		const uint64_t *value, uint32_t n) {
+INLINE bool all_hold(const uint64_t *at, const uint64_t *value, uint32_t n) {
 	for (int64_t i = (int64_t)n - CHECKS_AT_ONCE; i > -CHECKS_AT_ONCE; i -= CHECKS_AT_ONCE) {
 		if ((differences(at + i, value + i) | differences(at + i + 4, value + i + 4)) != 0) {
 			return false;
@@ -147,17 +152,20 @@ static inline __attribute__((always_inline)) bool all_hold(const uint64_t *at,
 	return true;
 }
 
+/** The innermost frame that has all its checks among the first `n`. */
+struct frame *capture_frame_within(const struct capture *c, uint32_t n);
+
 /**
- * Among the checks of the last frame, of which some differ: drop the outermost frame with one that
- * does and all within. Only where all of the stack may be read.
+ * Some checks of the last frame differ: drop the outermost frame that has one of these, and all
+ * frames inside it. Only if the whole stack may be read.
  */
 void capture_drop_changed(struct capture *c);
 
-// ---- new frames, until they are remembered
+// ---- new frames, not remembered yet
 
 static inline struct frame *new_frame(struct capture *c, uint32_t i) {
 	return &c->frames[c->n_max - 1 - i];
 }
 
-/** The result, the leaf's callers being what is remembered now. */
+/** The result for the leaf `where`, whose callers are what is remembered now. */
 struct capture_result capture_result_of(struct capture *c, uint64_t where, uint64_t stop_sp);

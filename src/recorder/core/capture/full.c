@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * The way of a capture that knows all cases: other stacks, signal frames, code without tables, the
- * end of the stack, no room. It unwinds step by step, piles up what is new, and then remembers it
- * from the outside in.
+ * The capture that handles all cases.
+ *
+ * These are: other stacks, signal frames, code without tables, the end of the stack, no room. It
+ * unwinds step by step, collects new frames, and then remembers them from the outside in.
  *
  * On the thread's own stack all of [sp, end) is readable, so checks may be compared in bulk. On
  * another stack they are compared from the leaf outwards and only as far as they agree: that reads
@@ -13,15 +14,15 @@
 #include "recorder/core/capture/context.h"
 #include "regs.h"
 
-/** What one capture does beside the context's memory of the last one. */
+/** The state of one capture. */
 struct unwinding {
 	struct walk walk;
-	uint32_t n_new;         // frames piled up
-	struct frame *verified; // this remembered frame and those outside of it hold
+	uint32_t n_new;         // frames collected
+	struct frame *verified; // this remembered frame and those outside it hold
 	bool is_cut;            // the outermost new frame has callers that cannot be found
 };
 
-/** The last (innermost) of `n` checks that differs; `n`: none does. Stops there. */
+/** The innermost of `n` checks that differs; `n`: none does. Reads nothing beyond it. */
 static uint32_t last_difference(struct capture *c, struct walk *w, uint32_t n) {
 	for (uint32_t i = n; i-- > 0;) {
 		if (!walk_may_load(w, c->check_at[i]) || walk_load(c->check_at[i]) != c->check_value[i]) {
@@ -31,31 +32,7 @@ static uint32_t last_difference(struct capture *c, struct walk *w, uint32_t n) {
 	return n;
 }
 
-/** The innermost frame that has all its checks among the first `n`. */
-static struct frame *frame_within(const struct capture *c, uint32_t n) {
-	struct frame *low = c->frames;
-	struct frame *high = c->last;
-	while (low < high) {
-		struct frame *middle = low + (high - low + 1) / 2;
-		if (frame_checks(middle) <= n) {
-			low = middle;
-		} else {
-			high = middle - 1;
-		}
-	}
-	return low;
-}
-
-void capture_drop_changed(struct capture *c) {
-	uint32_t n = frame_checks(c->last);
-	uint32_t i = 0;
-	while (i < n && walk_load(c->check_at[i]) == c->check_value[i]) {
-		i++;
-	}
-	c->last = frame_within(c, i);
-}
-
-/** Has the unwinding met a remembered frame that still holds? If so it is the last one left. */
+/** Has the unwinding met a remembered frame that still holds? Then it is `last`. */
 static bool is_met(struct capture *c, struct unwinding *u) {
 	struct walk *w = &u->walk;
 	c->last = not_returned(c->last, w->sp);
@@ -68,7 +45,7 @@ static bool is_met(struct capture *c, struct unwinding *u) {
 	uint32_t n = frame_checks(c->last);
 	if (w->is_foreign) {
 		uint32_t at = last_difference(c, w, n);
-		c->last = at == n ? c->last : frame_within(c, at);
+		c->last = at == n ? c->last : capture_frame_within(c, at);
 		return at == n;
 	}
 	if (all_hold(c->check_at, c->check_value, n)) {
@@ -79,7 +56,7 @@ static bool is_met(struct capture *c, struct unwinding *u) {
 	return false;
 }
 
-/** Room for one more new frame, the mark, and all that is remembered (or none of it). */
+/** Make room for one more new frame and the mark, if need be by forgetting everything. */
 static bool make_room(struct capture *c, const struct unwinding *u) {
 	if ((size_t)(c->last - c->frames) + u->n_new + 3 > c->n_max) {
 		c->last = c->frames;
@@ -176,39 +153,12 @@ static bool is_bp_live(const struct frame *f, const struct frame *outer) {
 	}
 }
 
-/** The flags that go inwards from a frame to those that it calls. */
-static uint32_t flags_of(const struct frame *outer) {
-	return outer->checks & (FRAME_FOLDED | FRAME_TRUNCATED);
-}
-
-/** Find or make the node of `where`, called by `outer`, which has its own; the flags that go with it. */
-static uint32_t place(const struct frame *outer, uint64_t where, uint32_t *node) {
-	uint32_t flags = flags_of(outer);
-	*node = (flags & FRAME_FOLDED) == 0 ? trie_child(outer->node, where) : 0;
-	if (*node == 0) {
-		*node = outer->node;
-		flags = FRAME_FOLDED | FRAME_TRUNCATED;
-	}
-	return flags;
-}
-
-/** All that is remembered gets its node. */
-static void find_nodes(struct capture *c) {
-	struct frame *f = c->last;
-	while (f > c->frames && f->node == 0 && (f->checks & FRAME_FOLDED) == 0) {
-		f--;
-	}
-	for (; f < c->last; f++) {
-		f[1].checks |= place(f, f[1].where, &f[1].node);
-	}
-}
-
 static void remember(struct capture *c, struct frame f) {
 	f.path = path_step(c->last->path, f.where);
 	*++c->last = f;
 }
 
-/** Remember new frame `i`; the frames outside of it have been. */
+/** Remember new frame `i`. The frames outside it are remembered already. */
 static void push(struct capture *c, struct unwinding *u, uint32_t i) {
 	const struct frame f = *new_frame(c, i);
 	const struct frame *outer = c->last;
@@ -220,13 +170,13 @@ static void push(struct capture *c, struct unwinding *u, uint32_t i) {
 	for (unsigned t = 0; is_outermost && t < u->walk.n_tail; t++) {
 		check_add(&k, u->walk.tail_at[t], u->walk.tail_value[t]);
 	}
-	uint32_t flags = flags_of(outer);
+	uint32_t flags = frame_flags(outer);
 	flags |= is_bp_live(&f, is_outermost ? NULL : outer) ? FRAME_BP_LIVE : 0;
 	u->walk.is_odd |= k.is_full;
 	remember(c, (struct frame){f.where, f.sp, f.bp, .checks = flags | k.n});
 }
 
-/** Remember the mark that stands for callers that could not be found. */
+/** Remember the mark that represents callers that could not be found. */
 static void push_mark(struct capture *c) {
 	remember(c,
 			(struct frame){.where = WIRE_PC_TRUNCATED,
@@ -234,67 +184,18 @@ static void push_mark(struct capture *c) {
 					.checks = FRAME_TRUNCATED});
 }
 
-// ---- results
-
-/** Does a signal frame lie between the leaf and the frame at `stop_sp`? */
-static bool has_crossed_signal(const struct capture *c, uint64_t stop_sp) {
-	for (const struct frame *f = c->last; f > c->frames; f--) {
-		if ((f->where & WIRE_EXACT_PC) != 0) {
-			return true;
-		}
-		if (f->sp == stop_sp) {
-			return false;
-		}
-	}
-	return false;
-}
-
-/** Whatever a jump out of a signal handler leaves of this, no node is taken for another path's. */
-static void known_set(struct known_stack *k, uint64_t path, uint64_t where, uint32_t node) {
-	k->path = 0;
-	atomic_signal_fence(memory_order_seq_cst);
-	k->where = (uint32_t)where;
-	k->node = node;
-	atomic_signal_fence(memory_order_seq_cst);
-	k->path = path;
-}
-
-/** The node of the leaf `where` in what is remembered, and the flags that go with it. */
-static uint32_t node_of_leaf(struct capture *c, uint64_t where, uint32_t *flags) {
-	uint64_t path = path_step(c->last->path, where);
-	struct known_stack *known = known_place(c, path);
-	*flags = flags_of(c->last);
-	if ((*flags & FRAME_FOLDED) == 0 && known_is(known, path, where)) {
-		return known->node;
-	}
-	uint32_t node;
-	find_nodes(c);
-	*flags = place(c->last, where, &node);
-	if ((*flags & FRAME_FOLDED) == 0) {
-		known_set(known, path, where, node);
-	}
-	return node;
-}
-
-struct capture_result capture_result_of(struct capture *c, uint64_t where, uint64_t stop_sp) {
-	uint32_t flags;
-	uint32_t node = node_of_leaf(c, where, &flags);
-	return (struct capture_result){
-			.node = node,
-			.is_truncated = (flags & FRAME_TRUNCATED) != 0,
-			.crossed_signal = stop_sp != 0 && has_crossed_signal(c, stop_sp),
-	};
-}
-
 struct capture_result capture_in_full(struct capture *c, const struct capture_regs *regs,
 		uint64_t stop_sp) {
 	struct unwinding u;
+	u.walk.key = regs->pc;
+	u.walk.sp = regs->sp;
+	u.walk.bp = regs->bp;
 	u.n_new = 0;
 	u.verified = c->frames;
 	u.is_cut = false;
 	const struct rule *leaf = fresh_rule_at(c, regs->pc);
 	uint64_t where = leaf->where;
-	if (walk_begin(&u.walk, regs, &c->own, &c->foreign)) {
+	if (walk_begin(&u.walk, &c->own, &c->foreign)) {
 		find_callers(c, &u, leaf);
 	} else {
 		c->last = c->frames;

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Nodes lie in the shared segment in the order of their birth; only they are the contract. The first
- * children of a node form a chain: it begins in the node and goes on in private links, one per node,
- * which also hold a tag, so that a walk along the chain touches no other node. A chain only grows,
- * by compare-and-swap at its end.
+ * Nodes lie in the shared segment; private chains and hash tables find them.
+ *
+ * Nodes are in the order in which they were made, and only they are shared with the collector. The
+ * first children of a node form a chain: it begins in the node and continues in private links, one
+ * per node, which also hold a tag, so that a search along the chain touches no other node. A chain
+ * only grows, by compare-and-swap at its end.
  *
  *    node[parent].first_child ──► link[a] = {tag of a, b} ──► link[b] = {tag of b, 0}
  *
- * Children beyond the CHAIN_MAX-th are found by a hash of (id, tag) slots, a row of tables, each four
- * times its predecessor. New entries go to the last; what is found in an earlier one is copied
+ * Children beyond the CHAIN_MAX-th are found by a hash of (id, tag) slots, a row of tables, each
+ * four times its predecessor. New entries go to the last; what is found in an earlier one is copied
  * forward.
  *
- * Nothing is ever removed, so a reader needs no protection. A node is whole before it is entered.
- * Who loses a race to an equal node leaves a node that no stack names; two threads that insert into
- * different tables while the last one grows may make two nodes for one stack, which readers add up.
+ * Nothing is ever removed, so a reader needs no protection. A node is complete before it can be
+ * found. The loser of a race to an equal node leaves a node that no stack uses. Two threads that
+ * insert into different tables while the last one grows may make two nodes for one stack; readers
+ * add them up.
  */
 
 #include "recorder/core/capture/trie.h"
 
+#include "recorder/core/attr.h"
+#include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
-#include "recorder/core/world.h"
 
 #include <linux/mman.h>
 
@@ -49,9 +53,9 @@ static size_t table_bytes(unsigned index) {
 	return sizeof(uint64_t) << table_bits(index);
 }
 
-/** Add a table after the `n` there are. False: no memory, or enough of them. */
+/** Add a table to the `n` that exist. False: no memory, or no more tables. */
 static bool grow(uint32_t n) {
-	if (n == N_TABLES || !world_may_call_system()) {
+	if (n == N_TABLES || !segment_may_call_system()) {
 		return false;
 	}
 	_Atomic uint64_t *fresh = sys_map(table_bytes(n));
@@ -59,15 +63,17 @@ static bool grow(uint32_t n) {
 		return false;
 	}
 	if (n > 0) {
-		// Large, and touched all over: spare it the page table walks. The first one stays small
+		// Large, and accessed at random: huge pages save page table walks. The first one stays
+		// small
 		(void)sys_madvise(fresh, table_bytes(n), MADV_HUGEPAGE);
 	}
 	_Atomic uint64_t *none = NULL;
 	if (!atomic_compare_exchange_strong(&tables[n], &none, fresh)) {
 		sys_munmap(fresh, table_bytes(n));
 	}
-	atomic_store(&first_id[n], atomic_load(&world.header->n_nodes));
-	// Whoever put the table there may have been stopped before this line: do it for him
+	atomic_store(&first_id[n], atomic_load(&segment.header->n_nodes));
+	// The thread that put the table there may have been stopped before this line: do it in its
+	// place
 	(void)atomic_compare_exchange_strong(&n_tables, &n, n + 1);
 	return true;
 }
@@ -85,8 +91,8 @@ static uint64_t hash_of(uint32_t parent, uint64_t where) {
 
 static bool node_is(uint32_t id, uint32_t parent, uint64_t where) {
 	// Acquire pairs with publish(): `parent` may be read once `where` is seen
-	return atomic_load_explicit(&world.nodes[id].where, memory_order_acquire) == where &&
-			world.nodes[id].parent == parent;
+	return atomic_load_explicit(&segment.nodes[id].where, memory_order_acquire) == where &&
+			segment.nodes[id].parent == parent;
 }
 
 /** The slots of one table that an entry may lie in. */
@@ -116,14 +122,14 @@ static uint32_t find(unsigned index, uint64_t hash, uint32_t parent, uint64_t wh
 	return 0;
 }
 
-/** Next free id. 0: the budget is used up. */
+/** The next free id. 0: the budget is exhausted. */
 static uint32_t take_id(void) {
-	uint32_t id = atomic_load_explicit(&world.header->n_nodes, memory_order_relaxed);
+	uint32_t id = atomic_load_explicit(&segment.header->n_nodes, memory_order_relaxed);
 	do {
-		if (id == 0 || id >= world.n_nodes_max) {
+		if (id == 0 || id >= segment.n_nodes_open) {
 			return 0;
 		}
-	} while (!atomic_compare_exchange_weak_explicit(&world.header->n_nodes, &id, id + 1,
+	} while (!atomic_compare_exchange_weak_explicit(&segment.header->n_nodes, &id, id + 1,
 			memory_order_relaxed, memory_order_relaxed));
 	return id;
 }
@@ -131,15 +137,15 @@ static uint32_t take_id(void) {
 static uint32_t publish(uint32_t parent, uint64_t where) {
 	uint32_t id = take_id();
 	if (id != 0) {
-		world.nodes[id].parent = parent;
-		atomic_store_explicit(&world.nodes[id].where, where, memory_order_release);
+		segment.nodes[id].parent = parent;
+		atomic_store_explicit(&segment.nodes[id].where, where, memory_order_release);
 	}
 	return id;
 }
 
 /**
- * Put `id` (0: a new node) into the last table. `*is_full`: no room in its places.
- * Returns the node that is there in the end; 0 if `*is_full`, or if the budget is used up.
+ * Put `id` (0: a new node) into the last table. Returns the node that is there in the end; 0 if
+ * `*is_full` (no room in its places), or if the budget is exhausted.
  */
 static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t parent, uint64_t where,
 		bool *is_full) {
@@ -166,7 +172,7 @@ static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t pare
 	return 0;
 }
 
-/** `fresh`: a node made for it and not entered yet, or 0. */
+/** `fresh`: a node that was made for this stack and cannot be found yet, or 0. */
 static uint32_t find_or_insert(uint32_t parent, uint64_t where, uint32_t fresh) {
 	uint64_t hash = hash_of(parent, where);
 	uint32_t n = atomic_load_explicit(&n_tables, memory_order_acquire);
@@ -188,7 +194,7 @@ static uint32_t find_or_insert(uint32_t parent, uint64_t where, uint32_t fresh) 
 			return there;
 		}
 		if (!grow(n)) {
-			break; // the hash cannot hold it: the node is new each time it is met
+			break; // the hash cannot hold it: this stack gets a new node each time
 		}
 		n = atomic_load_explicit(&n_tables, memory_order_acquire);
 	}
@@ -211,9 +217,9 @@ static _Atomic uint64_t *link_of(uint32_t id) {
 	return piece == NULL ? NULL : &piece[id & ((1u << LINK_BITS) - 1)];
 }
 
-static __attribute__((noinline, cold)) void make_links(uint32_t id) {
+static COLD void make_links(uint32_t id) {
 	const size_t bytes = sizeof(uint64_t) << LINK_BITS;
-	if (id >> LINK_BITS >= N_PIECES || !world_may_call_system()) {
+	if (id >> LINK_BITS >= N_PIECES || !segment_may_call_system()) {
 		return;
 	}
 	_Atomic uint64_t *fresh = sys_map(bytes);
@@ -235,7 +241,7 @@ static bool link_start(uint32_t id, uint64_t where) {
 	return link != NULL;
 }
 
-/** Where a walk along a chain came to an end. */
+/** Where a search along a chain ended. */
 struct chain {
 	uint32_t first;         // of the children; 0: there are none
 	_Atomic uint64_t *last; // the link of the last one. NULL: the chain takes no more
@@ -259,11 +265,11 @@ static uint32_t chain_find(struct chain *chain, uint32_t id, uint32_t parent, ui
 	return 0;
 }
 
-/** Enter `id` behind the last child. False: another has been quicker. */
+/** Append `id` to the chain. False: another thread was faster. */
 static bool chain_add(const struct chain *chain, uint32_t parent, uint32_t id) {
 	if (chain->first == 0) {
 		uint32_t none = 0;
-		return atomic_compare_exchange_strong(&world.nodes[parent].first_child, &none, id);
+		return atomic_compare_exchange_strong(&segment.nodes[parent].first_child, &none, id);
 	}
 	uint64_t seen = atomic_load_explicit(chain->last, memory_order_relaxed);
 	return (uint32_t)seen == 0 && atomic_compare_exchange_strong(chain->last, &seen, seen | id);
@@ -271,7 +277,7 @@ static bool chain_add(const struct chain *chain, uint32_t parent, uint32_t id) {
 
 uint32_t trie_child(uint32_t parent, uint64_t where) {
 	for (uint32_t fresh = 0;;) {
-		struct chain chain = {.first = atomic_load_explicit(&world.nodes[parent].first_child,
+		struct chain chain = {.first = atomic_load_explicit(&segment.nodes[parent].first_child,
 									  memory_order_acquire)};
 		uint32_t id = chain_find(&chain, chain.first, parent, where);
 		if (id != 0) {

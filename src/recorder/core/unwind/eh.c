@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * .eh_frame is a row of records: a CIE (what functions of one kind share) or an FDE (one function,
- * pointing back to its CIE). Each holds a small program; run up to a program counter it yields the
- * row for it. .eh_frame_hdr is a sorted table (function start, FDE) for binary search.
+ * .eh_frame is a sequence of records, each a CIE or an FDE.
+ *
+ * A CIE is what functions of one kind share; an FDE is one function and refers to its CIE. Each
+ * contains a small program, which, run up to a program counter, yields the row for it.
+ * .eh_frame_hdr is a sorted table (function start, FDE) for binary search.
  */
 
 #include "recorder/core/unwind/eh.h"

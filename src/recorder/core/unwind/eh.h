@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Unwind tables (.eh_frame) in memory: from a program counter to the row that says how the
- * caller's registers are found. Reads the tables only, never the stack. Any thread, any signal
- * handler; less than 1 KiB of stack.
+ * Unwind tables (.eh_frame) in memory: from a program counter to the row that describes its caller.
+ *
+ * A row says how each register of the caller is found. Only the tables are read, never the stack.
+ * Any thread, any signal handler; less than 1 KiB of stack.
  */
 
 #include "regs.h"

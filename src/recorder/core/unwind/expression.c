@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * DWARF's stack machine, as far as unwind tables use it. Every step is bounded: a jump backwards
- * costs fuel like any other operation.
+ * DWARF's stack machine, as far as unwind tables use it.
+ *
+ * Evaluation always ends: every operation costs fuel, also a jump backwards.
  */
 
 #include "recorder/core/unwind/eh.h"

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * ELF images in memory, without the loader's help. The header and the program headers lie at the
- * image's start; all that they point to lies in readable segments of the image.
+ * ELF images are read without the loader's help, from memory and from /proc/self/maps.
+ *
+ * The ELF header and the program headers lie at the image's start; all that they point to lies in
+ * readable segments of the image.
  */
 
 #include "recorder/core/unwind/mapped_image.h"
 
 #include "host.h"
+#include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
-#include "recorder/core/world.h"
 
 #include <elf.h>
 
@@ -35,20 +37,20 @@ static void note_read(struct image *image, uint64_t at, uint64_t bytes, uint64_t
 	}
 }
 
-static void segment_read(struct image *image, const Elf64_Phdr *segment) {
-	uint64_t at = image->bias + segment->p_vaddr;
-	bool is_inside = at >= image->start && at + segment->p_memsz <= image->end;
-	if (segment->p_type == PT_NOTE && is_inside && image->build_id == NULL) {
-		note_read(image, at, segment->p_memsz, segment->p_align);
+static void program_header_read(struct image *image, const Elf64_Phdr *header) {
+	uint64_t at = image->bias + header->p_vaddr;
+	bool is_inside = at >= image->start && at + header->p_memsz <= image->end;
+	if (header->p_type == PT_NOTE && is_inside && image->build_id == NULL) {
+		note_read(image, at, header->p_memsz, header->p_align);
 	}
-	if (segment->p_type == PT_GNU_EH_FRAME && is_inside) {
+	if (header->p_type == PT_GNU_EH_FRAME && is_inside) {
 		image->eh_frame_hdr = (const void *)at;
 	}
 }
 
 bool image_read(struct image *image, uint64_t start) {
 	const Elf64_Ehdr *header = (const void *)start;
-	if (!world_may_call_system() || !sys_is_readable(start) ||
+	if (!segment_may_call_system() || !sys_is_readable(start) ||
 			!sys_equal(header->e_ident, ELFMAG, SELFMAG) ||
 			header->e_phentsize != sizeof(Elf64_Phdr) ||
 			header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > MACHINE_PAGE_LEAST) {
@@ -78,7 +80,7 @@ bool image_read(struct image *image, uint64_t start) {
 	image->build_id = NULL;
 	image->build_id_bytes = 0;
 	for (unsigned i = 0; i < header->e_phnum; i++) {
-		segment_read(image, &segments[i]);
+		program_header_read(image, &segments[i]);
 	}
 	return true;
 }
@@ -137,7 +139,7 @@ static bool is_in_memory(long fd, const struct image *image, const Elf64_Shdr *s
 const uint8_t *image_frames(const struct image *image) {
 	Elf64_Ehdr header;
 	Elf64_Shdr section;
-	if (!world_may_call_system() || !sys_is_readable(image->start)) {
+	if (!segment_may_call_system() || !sys_is_readable(image->start)) {
 		return NULL;
 	}
 	long fd = open_file(image);
@@ -213,7 +215,7 @@ static void skip_field(struct reader *r, int *last) {
 }
 
 /** "start-end perms offset dev inode   path", which is counted whole and cut. False: the end. */
-static bool next_mapping(struct reader *r, struct capture_range *range, bool *is_candidate,
+static bool next_mapping(struct reader *r, struct address_range *range, bool *is_candidate,
 		char path[WIRE_MODULE_PATH], size_t *path_bytes) {
 	int last;
 	range->start = next_hex(r, &last);
@@ -241,11 +243,11 @@ static bool next_mapping(struct reader *r, struct capture_range *range, bool *is
 	return last >= 0;
 }
 
-struct capture_range images_visit(void (*visit)(const struct image *image), uint64_t pc) {
+struct address_range images_visit(void (*visit)(const struct image *image), uint64_t pc) {
 	char path[WIRE_MODULE_PATH];
-	struct capture_range range, around = {0, 0};
+	struct address_range range, around = {0, 0};
 	struct reader r;
-	if (!world_may_call_system()) {
+	if (!segment_may_call_system()) {
 		return around;
 	}
 	if (!reader_open(&r, "/proc/self/maps")) {
@@ -267,7 +269,7 @@ struct capture_range images_visit(void (*visit)(const struct image *image), uint
 /** An entry of the auxiliary vector. 0: it has none. */
 static uint64_t auxiliary(uint64_t type) {
 	struct reader r;
-	if (!world_may_call_system() || !reader_open(&r, "/proc/self/auxv")) {
+	if (!segment_may_call_system() || !reader_open(&r, "/proc/self/auxv")) {
 		return 0;
 	}
 	uint64_t value = 0;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Between the parts of modules: an ELF image as it lies in memory. */
-
-#include "recorder/core/capture/capture.h"
+/** ELF images as they lie in memory, and the mappings of this process. */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct address_range {
+	uint64_t start, bytes;
+};
 
 struct image {
 	uint64_t start, end; // mapped addresses
@@ -19,21 +21,21 @@ struct image {
 	size_t path_bytes;
 };
 
-/** Read the ELF header at `start`: fills in all but the path. False: none is there. */
+/** Read the ELF header at `start`; fills in everything but the path. False: there is none. */
 bool image_read(struct image *image, uint64_t start);
 
 /**
- * The section .eh_frame of an image without .eh_frame_hdr, as linked without --eh-frame-hdr: the file
- * at the image's path says where it lies. NULL: there is none that ends by a record of length 0, or that
- * is another file by now.
+ * The section .eh_frame of an image that was linked without --eh-frame-hdr: the file at the image's
+ * path says where it lies. NULL: there is none that ends with a record of length 0, or the file has
+ * changed.
  */
 const uint8_t *image_frames(const struct image *image);
 
 /**
- * Call `visit` for each ELF image of this process, as /proc/self/maps has them, or host_maps(); its path may be cut. Returns
- * the mapping that `pc` lies in; 0 bytes: in none.
+ * Call `visit` for each ELF image in /proc/self/maps, or in host_maps(); its path may be cut.
+ * Returns the mapping that `pc` lies in; 0 bytes: in none.
  */
-struct capture_range images_visit(void (*visit)(const struct image *image), uint64_t pc);
+struct address_range images_visit(void (*visit)(const struct image *image), uint64_t pc);
 
 /** Where the ELF header of the dynamic loader lies (AT_BASE). 0: unknown. */
 uint64_t image_of_loader(void);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A private list of the modules met so far stands beside the segment's table: small, and with the
- * generation in which each was last seen to be what it was. When modules may have changed, the
- * next question about each compares its build-id and path anew; the same file at the same place
- * keeps its id. The list only grows; an entry is whole once its id is written.
+ * Next to the segment's table of modules, a private list holds those met so far.
+ *
+ * It is small, and contains the generation in which each module was last seen unchanged. When
+ * modules may have changed, the next question about each compares its build-id and path again; the
+ * same file at the same place keeps its id. The list only grows; an entry is complete once its id
+ * is written.
  */
 
 #include "recorder/core/unwind/modules.h"
 
 #include "host.h"
+#include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
-#include "recorder/core/unwind/mapped_image.h"
-#include "recorder/core/world.h"
 
 enum { MODULE_UNKNOWN = WIRE_MODULE_MAX + 1 };
 
@@ -27,18 +28,20 @@ struct known {
 static struct known *known;
 static _Atomic uint32_t n_known;
 
-// Raised when a module may be gone. The world's, of rules, is raised with it, and for more: tables of
-// generated code do not make modules unknown
+_Atomic uint32_t code_generation = 1; // a fresh context has 0
+
+// Raised, together with code_generation, when a module may be gone. Tables of generated code do not
+// make modules unknown
 static _Atomic uint32_t modules_generation = 1;
 
-struct capture_range capture_loader;
+struct address_range module_loader;
 
 // What /proc/self/exe links to; the loader has no name for the program. 0 bytes: too long, unknown
 static char program_path[WIRE_MODULE_PATH];
 static size_t program_path_bytes;
 
-// When there is no _dl_find_object: what was current when the maps were last read; mappings of generated code,
-// and how often it was in vain to read the maps for them
+// Without _dl_find_object: the generation in which the maps were last read; mappings of generated
+// code, and how many searches for them were in vain
 enum { GENERATED_MAX = 16 };
 static struct { _Atomic uint64_t start, end; } generated[GENERATED_MAX];
 static _Atomic uint32_t n_generated;
@@ -53,18 +56,18 @@ static void find_loader(void) {
 		return;
 	}
 	if (image_read(&image, image_of_loader())) {
-		capture_loader = (struct capture_range){image.start, image.end - image.start};
+		module_loader = (struct address_range){image.start, image.end - image.start};
 	} else if (host_has_finder() && host_find_object(host_in_loader(), &object)) {
 		// The program was started by calling the loader
 		uint64_t start = (uint64_t)object.start;
-		capture_loader = (struct capture_range){start, (uint64_t)object.end - start};
+		module_loader = (struct address_range){start, (uint64_t)object.end - start};
 	}
 }
 
 /** Asked now: the process may exec at any time, and the collector would come too late. */
 static void find_program_path(void) {
 	enum { AT_CWD = -100 };
-	if (!world_may_call_system()) {
+	if (!segment_may_call_system()) {
 		return;
 	}
 	long n = syscall_4(__NR_readlinkat, AT_CWD, (long)"/proc/self/exe", (long)program_path,
@@ -75,12 +78,12 @@ static void find_program_path(void) {
 // ---- announcing
 
 static uint32_t take_id(void) {
-	uint32_t n = atomic_load(&world.header->n_modules);
+	uint32_t n = atomic_load(&segment.header->n_modules);
 	do {
-		if (n + 1 >= world.n_modules_max || n + 1 > WIRE_MODULE_MAX) {
+		if (n + 1 >= segment.n_modules || n + 1 > WIRE_MODULE_MAX) {
 			return 0;
 		}
-	} while (!atomic_compare_exchange_weak(&world.header->n_modules, &n, n + 1));
+	} while (!atomic_compare_exchange_weak(&segment.header->n_modules, &n, n + 1));
 	return n + 1;
 }
 
@@ -98,11 +101,11 @@ static uint32_t announce(const struct image *image) {
 	if (id == 0) {
 		return 0;
 	}
-	struct wire_module *m = &world.modules[id];
+	struct wire_module *m = &segment.modules[id];
 	m->start = image->start;
 	m->end = image->end;
 	m->bias = image->bias;
-	m->image = world.image;
+	m->image = segment.image;
 	m->build_id_bytes = build_id_bytes(image);
 	sys_copy(m->build_id, image->build_id, m->build_id_bytes);
 	m->path_bytes = (uint16_t)(image->path_bytes < UINT16_MAX ? image->path_bytes : UINT16_MAX);
@@ -120,7 +123,7 @@ static bool is_same(const struct wire_module *m, const struct image *image) {
 }
 
 static void set_unloaded(uint32_t id, bool is_unloaded) {
-	__atomic_store_n(&world.modules[id].is_unloaded, is_unloaded, __ATOMIC_RELAXED);
+	__atomic_store_n(&segment.modules[id].is_unloaded, is_unloaded, __ATOMIC_RELAXED);
 }
 
 /** Its tables, as they are in this generation. */
@@ -137,7 +140,7 @@ static struct known *recognise(const struct image *image, uint32_t n, uint32_t g
 		struct known *k = &known[i];
 		// Acquire pairs with remember()
 		uint32_t id = atomic_load_explicit(&k->id, memory_order_acquire);
-		if (id != 0 && is_same(&world.modules[id], image)) {
+		if (id != 0 && is_same(&segment.modules[id], image)) {
 			if (atomic_load(&k->generation) != generation ||
 					atomic_load(&k->eh_frame_hdr) != image->eh_frame_hdr) {
 				note_tables(k, image);
@@ -152,7 +155,7 @@ static struct known *recognise(const struct image *image, uint32_t n, uint32_t g
 
 static uint32_t known_count(void) {
 	uint32_t n = atomic_load(&n_known);
-	return n < world.n_modules_max ? n : world.n_modules_max;
+	return n < segment.n_modules ? n : segment.n_modules;
 }
 
 /** The id of `image`, announced now if it is new. 0: the table is full. */
@@ -163,11 +166,11 @@ static uint32_t remember(const struct image *image, uint32_t generation) {
 	}
 	uint32_t id = announce(image);
 	uint32_t place = atomic_load(&n_known);
-	if (id == 0 || place >= world.n_modules_max) {
+	if (id == 0 || place >= segment.n_modules) {
 		return 0;
 	}
 	place = atomic_fetch_add(&n_known, 1);
-	if (place >= world.n_modules_max) {
+	if (place >= segment.n_modules) {
 		return id;
 	}
 	// Another thread may have been at the same: the earlier entry wins, ours stays unused
@@ -262,9 +265,9 @@ static void remember_visited(const struct image *image) {
 }
 
 /** The mapping that `pc` lies in; both 0: in none. */
-static struct capture_range visit_maps(uint64_t pc) {
+static struct address_range visit_maps(uint64_t pc) {
 	uint32_t generation = atomic_load(&modules_generation);
-	struct capture_range around = images_visit(remember_visited, pc);
+	struct address_range around = images_visit(remember_visited, pc);
 	atomic_store(&generation_visited, generation);
 	return around;
 }
@@ -279,16 +282,16 @@ static bool is_generated(uint64_t pc) {
 	return false;
 }
 
-static void note_generated(struct capture_range range) {
+static void note_generated(struct address_range range) {
 	unsigned i = atomic_fetch_add(&n_generated, 1) % GENERATED_MAX;
 	atomic_store(&generated[i].start, range.start);
 	atomic_store(&generated[i].end, range.start + range.bytes);
 }
 
 /**
- * Read the maps anew for a program counter that is not known. Where generated code was found the more seldom
- * the less that brings, but always when what was known has become void. Threads that come at the same time
- * each read for themselves: none has to wait for another, or to do without.
+ * Read the maps again for an unknown program counter. Where generated code was found before, this
+ * is done less and less often, but always when what was known has become invalid. Threads that come
+ * at the same time each read for themselves, so none waits for another.
  */
 static bool find_in_maps(uint64_t pc, struct module *module) {
 	enum { MISSES_MAX = 1024 };
@@ -298,7 +301,7 @@ static bool find_in_maps(uint64_t pc, struct module *module) {
 			atomic_fetch_add(&n_misses, 1) < allowed) {
 		return false;
 	}
-	struct capture_range around = visit_maps(pc);
+	struct address_range around = visit_maps(pc);
 	bool is_found = known_find(pc, module);
 	if (was_generated) {
 		uint32_t more = allowed < MISSES_MAX ? 2 * allowed + 1 : allowed;
@@ -311,7 +314,7 @@ static bool find_in_maps(uint64_t pc, struct module *module) {
 }
 
 bool modules_setup(void) {
-	known = sys_map((size_t)world.n_modules_max * sizeof(*known));
+	known = sys_map((size_t)segment.n_modules * sizeof(*known));
 	if (known == NULL) {
 		return false;
 	}
@@ -358,6 +361,6 @@ void modules_check(void) {
 	if (has_changed) {
 		atomic_store(&n_misses_allowed, 0);
 		atomic_fetch_add_explicit(&modules_generation, 1, memory_order_release);
-		atomic_fetch_add_explicit(&world_generation, 1, memory_order_release);
+		atomic_fetch_add_explicit(&code_generation, 1, memory_order_release);
 	}
 }

@@ -3,12 +3,16 @@
 
 /**
  * Which module (executable, library, vdso) a program counter lies in, with its unwind tables.
- * A module is announced in the segment when it is first asked for. Any thread, any signal
- * handler, no lock: the loader is asked by _dl_find_object (glibc 2.35); elsewhere the table is
- * made from /proc/self/maps (or the host's copy of it), because dl_iterate_phdr would wait for a dlopen on the same thread.
+ *
+ * A module is announced in the segment when it is first asked for. Any thread, any signal handler,
+ * no lock: the loader is asked by _dl_find_object (glibc 2.35). Without that function the table is
+ * made from /proc/self/maps, or the host's copy of it, because dl_iterate_phdr would wait for a
+ * dlopen on the same thread.
  */
 
+#include "recorder/core/attr.h"
 #include "recorder/core/unwind/eh.h"
+#include "recorder/core/unwind/mapped_image.h"
 
 struct module {
 	uint32_t id; // in the segment's table; WIRE_MODULE_MAX + 1: the table was full
@@ -24,8 +28,19 @@ bool module_find(uint64_t pc, struct module *module);
 /** As module_find, but only says whether there is one: a few nanoseconds. */
 bool module_covers(uint64_t pc);
 
-/** Look which modules are gone; if one is, raise the generation. */
+/** Find out which modules are gone. If one is, raise the generation. */
 void modules_check(void);
 
-/** Tables that were registered: the next that may cover `pc`. `*place` is 0 at first. False: no more. */
-bool frames_next(uint64_t pc, uint32_t *place, struct eh_tables *tables);
+/**
+ * Raised when what was learned of code may have become wrong: a module is gone, or tables of
+ * generated code came or went. Rules and remembered stacks of an earlier generation are invalid.
+ */
+extern LOCAL _Atomic uint32_t code_generation;
+
+/** Where glibc's loader lies; 0 bytes: not known. Set once per image. */
+extern LOCAL struct address_range module_loader;
+
+/** True if `pc` lies in glibc's loader. A free() from there may belong to an unload. */
+static inline bool module_is_loader(uint64_t pc) {
+	return pc - module_loader.start < module_loader.bytes;
+}

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Unwind tables of generated code, as handed to __register_frame. A fixed row of places, taken and
- * given back by compare-and-swap on `frame`. Only the entry that covers a program counter on a
- * stack has its tables read: that code, and so its tables, cannot be gone.
+ * A fixed array of places, taken and given back by compare-and-swap on `frame`.
+ *
+ * Only tables that cover a program counter on a stack are read: that code is still there, and
+ * therefore its tables are.
  */
 
+#include "recorder/core/unwind/registered.h"
+
+#include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"
-#include "recorder/core/world.h"
 
 enum { FRAMES_MAX = 1 << 16 };
 
@@ -22,7 +25,7 @@ static _Atomic uint32_t n_frames; // places ever used
 
 static struct frames *table_get(void) {
 	struct frames *t = atomic_load(&table);
-	if (t != NULL || world.header == NULL || !world_may_call_system()) {
+	if (t != NULL || segment.header == NULL || !segment_may_call_system()) {
 		return t;
 	}
 	struct frames *fresh = sys_map(FRAMES_MAX * sizeof(*fresh));
@@ -46,7 +49,7 @@ static struct frames *take(struct frames *t, const uint8_t *frame) {
 	return NULL;
 }
 
-void capture_register_frames(const void *eh_frame) {
+void registered_add(const void *eh_frame) {
 	uint64_t low, high;
 	struct frames *t = table_get();
 	if (t == NULL || eh_frame == NULL || !eh_range(eh_frame, &low, &high)) {
@@ -54,27 +57,27 @@ void capture_register_frames(const void *eh_frame) {
 	}
 	struct frames *f = take(t, eh_frame);
 	if (f == NULL) {
-		return; // such code is walked by frame pointers
+		return; // such code is unwound by frame pointers
 	}
 	atomic_store(&f->high, high);
 	atomic_store(&f->low, low);
-	atomic_fetch_add_explicit(&world_generation, 1, memory_order_release);
+	atomic_fetch_add_explicit(&code_generation, 1, memory_order_release);
 }
 
-void capture_deregister_frames(const void *eh_frame) {
+void registered_remove(const void *eh_frame) {
 	struct frames *t = atomic_load(&table);
 	for (uint32_t i = 0; t != NULL && i < atomic_load(&n_frames); i++) {
 		if (eh_frame != NULL && atomic_load(&t[i].frame) == eh_frame) {
 			atomic_store(&t[i].high, 0);
 			atomic_store(&t[i].low, 0);
 			atomic_store(&t[i].frame, NULL);
-			atomic_fetch_add_explicit(&world_generation, 1, memory_order_release);
+			atomic_fetch_add_explicit(&code_generation, 1, memory_order_release);
 			return;
 		}
 	}
 }
 
-bool frames_next(uint64_t pc, uint32_t *place, struct eh_tables *tables) {
+bool registered_next(uint64_t pc, uint32_t *place, struct eh_tables *tables) {
 	struct frames *t = atomic_load(&table);
 	while (t != NULL && *place < atomic_load(&n_frames)) {
 		uint32_t i = (*place)++;

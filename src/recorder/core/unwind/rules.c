@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * The shared table is open addressing over slots of one rule. A slot is claimed by exchanging its
- * key for SLOT_BUSY, filled in, and opened by storing the key; a reader copies and then looks
- * again whether key and generation are still those it saw. Rules of an earlier generation may be
- * overwritten. When the places of a key are all taken, an empty table four times as large takes
- * over: a rule is quickly made again, so nothing is moved. Old tables stay mapped, for readers.
+ * The shared table of rules uses open addressing.
+ *
+ * A slot is claimed by exchanging its key for SLOT_BUSY, filled in, and opened by storing the key.
+ * A reader copies the rule and then checks that key and generation are unchanged. Rules of an
+ * earlier generation may be overwritten. When all places of a key are taken, an empty table four
+ * times as large replaces this one: rules are quickly made again, so nothing is moved. Old tables
+ * stay mapped, for readers.
  */
 
 #include "recorder/core/unwind/rules.h"
 
+#include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"
+#include "recorder/core/unwind/registered.h"
 #include "recorder/core/unwind/walk.h"
-#include "recorder/core/world.h"
 
 enum {
 	FIRST_BITS = 13,
@@ -42,7 +45,7 @@ static unsigned table_bits(unsigned index) {
 }
 
 static bool grow(uint32_t n) {
-	if (n == N_TABLES || !world_may_call_system()) {
+	if (n == N_TABLES || !segment_may_call_system()) {
 		return false;
 	}
 	size_t bytes = sizeof(struct slot) << table_bits(n);
@@ -155,10 +158,12 @@ static uint64_t step_of_row(const struct eh_fde *fde, const struct eh_row *row, 
 	return rule_step(kind, cfa, bp);
 }
 
-/** Its first and its last word, as what is no code may be anything, also of a sanitizer's. */
+/**
+ * Compares the first and the last word. Both may be anything, so sanitizers do not check the loads.
+ */
 static bool is_signal_trampoline(uint64_t pc) {
 	const uint64_t code = (uint64_t)SIGNAL_TRAMPOLINE, last = SIGNAL_TRAMPOLINE_BYTES - 8;
-	return world_may_call_system() && sys_is_readable(pc) && sys_is_readable(pc + last) &&
+	return segment_may_call_system() && sys_is_readable(pc) && sys_is_readable(pc + last) &&
 			walk_load(pc) == walk_load(code) && walk_load(pc + last) == walk_load(code + last);
 }
 
@@ -172,14 +177,14 @@ bool rule_find_fde(uint64_t key, struct eh_fde *fde, uint64_t *lookup_pc, uint32
 	if (has_module && module.tables.hdr != NULL && eh_find(&module.tables, pc, fde)) {
 		return true;
 	}
-	// A return address that nobody called from: makecontext() puts a function's first byte there
+	// A return address without a call: makecontext() stores the address of a function's first byte
 	if (has_module && module.tables.hdr != NULL && is_call &&
 			eh_find(&module.tables, pc + 1, fde) && fde->start == pc + 1) {
 		*lookup_pc = pc + 1;
 		return true;
 	}
 	struct eh_tables registered;
-	for (uint32_t place = 0; frames_next(pc, &place, &registered);) {
+	for (uint32_t place = 0; registered_next(pc, &place, &registered);) {
 		if (eh_find(&registered, pc, fde)) {
 			return true;
 		}
@@ -271,7 +276,7 @@ static bool insert(struct probe p, const struct rule *r, uint32_t generation) {
 }
 
 void rule_get(struct rule *rule, uint64_t key, bool is_stale) {
-	uint32_t generation = atomic_load_explicit(&world_generation, memory_order_acquire);
+	uint32_t generation = atomic_load_explicit(&code_generation, memory_order_acquire);
 	uint32_t n = atomic_load_explicit(&n_tables, memory_order_acquire);
 	if (!is_stale && find(probe_of(n - 1, key), rule, key, generation)) {
 		return;

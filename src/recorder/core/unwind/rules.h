@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Unwind rules: what a row of the unwind tables comes to for one program counter, in the few forms
- * that code really has. Made when first asked for, shared by all threads, without locks. Any
- * thread, any signal handler.
+ * Unwind rules: a row of the unwind tables, reduced to one of the few forms that code really has.
+ *
+ * A rule is made when its program counter first occurs, and shared by all threads, without locks.
+ * Any thread, any signal handler.
  */
 
 #include "recorder/core/unwind/eh.h"
@@ -13,8 +14,7 @@
 #include <stdbool.h>
 
 /**
- * A program counter and how it was come by: WIRE_EXACT_PC, as in a node's `where`. Never UINT64_MAX,
- * which the shared table has a use for.
+ * The key of a rule: a program counter, and WIRE_EXACT_PC as in a node's `where`. Not UINT64_MAX.
  */
 #define RULE_KEY_MASK (WIRE_PC_MASK | WIRE_EXACT_PC)
 
@@ -72,11 +72,13 @@ bool rules_setup(void);
 /** The rule of `key`. `is_stale`: what the table has is known to be out of date. */
 void rule_get(struct rule *rule, uint64_t key, bool is_stale);
 
-/** The program counter to look up: a return address stands behind its call. */
+/** The program counter to look up: a return address lies behind its call. */
 static inline uint64_t rule_lookup_pc(uint64_t key) {
 	return (key & WIRE_EXACT_PC) != 0 ? key & WIRE_PC_MASK : key - 1;
 }
 
-/** The unwind record of `key`, and the program counter that selects its row. False: none.
- * `module_id` is set in any case; 0: in no known module. */
+/**
+ * The unwind record of `key`, and the program counter that selects its row. False: none.
+ * `module_id` is set in any case; 0: in no known module.
+ */
 bool rule_find_fde(uint64_t key, struct eh_fde *fde, uint64_t *lookup_pc, uint32_t *module_id);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Some rows need registers that the fast state does not have: ld.so's lazy binding (CFA in rbx),
- * setjmp (rdi), hand-written cryptography (rax, expressions). Callee-saved registers can be had,
- * because our own frames, between here and the hook's caller, have tables as well: unwind from
- * this very function with all registers until the state is reached, and then one step more.
+ * Steps that need registers which the state does not contain.
+ *
+ * These are ld.so's lazy binding (CFA in rbx), setjmp (rdi), hand-written cryptography (rax,
+ * expressions). Callee-saved registers can be found, because our own frames, between here and the
+ * hook's caller, have tables as well: unwind from this very function with all registers until the
+ * state is reached, and then one step further.
  */
 
+#include "recorder/core/attr.h"
+#include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/walk.h"
 #include "regs.h"
@@ -23,7 +27,7 @@ struct registers {
 static bool load(void *memory, uint64_t address, uint64_t *value) {
 	const struct registers *r = memory;
 	bool is_safe = window_has(&r->walk->window, address) || window_has(r->walk->own, address);
-	if (!is_safe && (!world_may_call_system() || !sys_is_readable(address))) {
+	if (!is_safe && (!segment_may_call_system() || !sys_is_readable(address))) {
 		return false;
 	}
 	*value = walk_load(address);
@@ -142,7 +146,7 @@ static enum walk_step step(struct registers *r) {
 	return is_found && walk_is_pc(r->value[REG_PC]) ? WALK_CALLER : WALK_CUT;
 }
 
-__attribute__((noinline)) enum walk_step slow_step(struct walk *w) {
+OUTLINE enum walk_step slow_step(struct walk *w) {
 	struct registers r;
 	sys_fill(&r, 0, sizeof(r));
 	r.walk = w;

@@ -2,42 +2,14 @@
 #pragma once
 
 /**
- * One step of unwinding: from a frame's state to its caller's. A step is a function of the state,
- * of the rule and of the words that it loads, of nothing else: what capture.c's memory rests on.
+ * One step of unwinding: from a frame's state to its caller's.
  *
- * No load may fault, whatever the stack holds. A walk reads inside a *window*: memory around its
- * stack pointer that is known to be readable. On the thread's own stack that is all from the
- * lowest stack pointer ever seen up to its end. On another stack (coroutines, sigaltstack) it
- * begins as the page of the stack pointer and grows upwards, page by page, as far as the kernel
- * says it is readable.
+ * A step is a function of the state, of the rule and of the words that it loads, and of nothing
+ * else: capture.c relies on that.
  */
 
-#include "machine.h"
 #include "recorder/core/unwind/rules.h"
-#include "recorder/core/world.h"
-
-struct window {
-	uint64_t low, high;
-};
-
-/** True if the 8 bytes at `address` lie inside. */
-static inline bool window_has(const struct window *w, uint64_t address) {
-	return address >= w->low && address < w->high && w->high - address >= 8;
-}
-
-struct walk {
-	uint64_t key, sp, bp; // the state: program counter (rules.h), stack and frame pointer
-	struct window window;
-	struct window *own;     // of the thread's stack; grows downwards
-	struct window *foreign; // the last other stack
-	uint8_t n_hops;         // from stack to stack
-	bool is_foreign;        // the window is not the thread's own stack
-	bool is_odd;            // some step depended on more than the state and loads in one window
-
-	// What a step that found no caller has loaded
-	uint8_t n_tail;
-	uint64_t tail_at[3], tail_value[3];
-};
+#include "recorder/core/unwind/window.h"
 
 enum walk_step {
 	WALK_CALLER, // the state is now the caller's
@@ -45,22 +17,8 @@ enum walk_step {
 	WALK_CUT,    // there must be one, but it cannot be found
 };
 
-/** Begin at `regs`. False: not even the stack pointer's page is readable. */
-bool walk_begin(struct walk *w, const struct capture_regs *regs, struct window *own,
-		struct window *foreign);
-
 /** One step, by the step of a rule. Unless WALK_CALLER, tail_* say what was loaded. */
 enum walk_step walk_step(struct walk *w, uint64_t rule);
-
-/** Grow the window so that the 8 bytes at `address` lie inside. False: they may not be read. */
-bool walk_reach(struct walk *w, uint64_t address);
-
-/** The stack goes on at `sp`, which lies elsewhere. False: not readable, or once too often. */
-bool walk_hop(struct walk *w, uint64_t sp);
-
-static inline bool walk_may_load(struct walk *w, uint64_t address) {
-	return window_has(&w->window, address) || walk_reach(w, address);
-}
 
 /** Step by the tables with all registers, unwinding from right here to the state and on. */
 enum walk_step slow_step(struct walk *w);
@@ -69,10 +27,4 @@ enum { WALK_PC_MIN = MACHINE_PAGE_LEAST }; // no code lies below
 
 static inline bool walk_is_pc(uint64_t pc) {
 	return pc >= WALK_PC_MIN && pc <= MACHINE_PC_MAX;
-}
-
-/** A word of a stack, whoever it belongs to: none of a sanitizer's business. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) static inline uint64_t walk_load(
-		uint64_t address) {
-	return *(const uint64_t *)address;
 }

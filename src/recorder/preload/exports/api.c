@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/**
- * The C names of heaptrack_api.h, and those that the classic recorder exported beside them, so
- * that what was built against it goes on to work.
+/*
+ * The functions of heaptrack_api.h, and the others that KDE's recorder exports.
+ *
+ * Programs that were built with it continue to work.
  */
 
 #include "recorder/core/hook/hook.h"
@@ -12,8 +13,6 @@
 
 #include <stdio.h>
 
-#define EXPORT __attribute__((visibility("default"), used))
-
 // ---- allocators of the program's own: a block exists, has moved, is gone
 
 EXPORT void heaptrack_malloc(void *ptr, size_t size);
@@ -22,15 +21,14 @@ EXPORT void heaptrack_realloc(void *from, size_t size, void *to);
 EXPORT void heaptrack_realloc2(uintptr_t from, size_t size, uintptr_t to);
 
 /**
- * Such blocks often lie in those of another allocator, which is recorded as well: the first one of
- * a chunk may have the chunk's very address. So theirs are told apart by a bit that no address has.
+ * Such blocks often lie in those of another allocator, which is recorded as well: the first block
+ * of a chunk may have the chunk's own address. A bit that no address has distinguishes the two.
  */
 static inline void *nested(const void *ptr) {
 	return (void *)((uintptr_t)ptr ^ (uintptr_t)1 << MACHINE_SPARE_BIT);
 }
 
-static inline __attribute__((always_inline)) void report_malloc(struct capture_regs caller,
-		void *ptr, size_t size) {
+INLINE void report_malloc(struct capture_regs caller, void *ptr, size_t size) {
 	struct hook h;
 	if (ptr != NULL && hook_enter(&h, caller, true)) {
 		hook_allocated(&h, nested(ptr), size);
@@ -38,8 +36,7 @@ static inline __attribute__((always_inline)) void report_malloc(struct capture_r
 	}
 }
 
-static inline __attribute__((always_inline)) void report_free(struct capture_regs caller,
-		void *ptr) {
+INLINE void report_free(struct capture_regs caller, void *ptr) {
 	struct hook h;
 	if (ptr != NULL && hook_enter(&h, caller, hook_wants_free_stacks())) {
 		hook_free(&h, nested(ptr));
@@ -47,8 +44,7 @@ static inline __attribute__((always_inline)) void report_free(struct capture_reg
 	}
 }
 
-static inline __attribute__((always_inline)) void report_realloc(struct capture_regs caller,
-		void *from, size_t size, void *to) {
+INLINE void report_realloc(struct capture_regs caller, void *from, size_t size, void *to) {
 	struct hook h;
 	if (to == NULL || !hook_enter(&h, caller, true)) {
 		return;
@@ -92,7 +88,7 @@ static void end_block(void *user, uint64_t block) {
 
 EXPORT void heaptrack_pool_create(void *pool) {
 	struct capture_regs caller = MACHINE_CALLER();
-	if (pool != NULL && door_is_ours()) {
+	if (pool != NULL && switch_is_on_or_paused()) {
 		pools_end((uint64_t)pool, end_block, &caller); // of one whose end nobody reported
 		(void)pools_begin((uint64_t)pool);
 	}
@@ -101,7 +97,7 @@ EXPORT void heaptrack_pool_create(void *pool) {
 EXPORT void heaptrack_pool_malloc(void *pool, void *ptr, size_t size) {
 	struct capture_regs caller = MACHINE_CALLER();
 	// Without room for it, it is a block like others: it ends when its own end is reported
-	if (pool != NULL && ptr != NULL && door_is_open()) {
+	if (pool != NULL && ptr != NULL && switch_is_on()) {
 		(void)pools_add((uint64_t)pool, (uint64_t)ptr);
 	}
 	report_malloc(caller, ptr, size);
@@ -109,7 +105,7 @@ EXPORT void heaptrack_pool_malloc(void *pool, void *ptr, size_t size) {
 
 EXPORT void heaptrack_pool_free(void *pool, void *ptr) {
 	struct capture_regs caller = MACHINE_CALLER();
-	if (pool != NULL && ptr != NULL && door_is_ours()) {
+	if (pool != NULL && ptr != NULL && switch_is_on_or_paused()) {
 		(void)pools_remove((uint64_t)pool, (uint64_t)ptr);
 	}
 	report_free(caller, ptr);
@@ -117,7 +113,7 @@ EXPORT void heaptrack_pool_free(void *pool, void *ptr) {
 
 EXPORT void heaptrack_pool_destroy(void *pool) {
 	struct capture_regs caller = MACHINE_CALLER();
-	if (pool != NULL && door_is_ours()) {
+	if (pool != NULL && switch_is_on_or_paused()) {
 		pools_end((uint64_t)pool, end_block, &caller);
 	}
 }
@@ -136,7 +132,7 @@ static void put_text(char *out, size_t bytes, const char *text) {
 	sys_fill(out + n, 0, bytes - n);
 }
 
-/** What the thread is called in the recording, in place of the system's name of 15 bytes. */
+/** The name of the thread in the recording, in place of the system's, which has 15 bytes. */
 EXPORT void heaptrack_thread_label(const char *label) {
 	struct hook h;
 	if (label == NULL || !hook_enter(&h, MACHINE_CALLER(), false)) {
@@ -151,7 +147,7 @@ EXPORT void heaptrack_thread_label(const char *label) {
 	hook_leave(&h);
 }
 
-/** This moment gets a name. What finds no room any more is counted all the same. */
+/** Name this moment. A mark that finds no room is counted. */
 EXPORT void heaptrack_mark(const char *name) {
 	struct hook h;
 	if (name == NULL || !hook_enter(&h, MACHINE_CALLER(), false)) {
@@ -183,10 +179,10 @@ EXPORT void heaptrack_warning(void (*say)(FILE *));
 
 /** Record from here on, unless this process is recorded, or has been. */
 EXPORT void heaptrack_start(const char *file) {
-	(void)beside_start(file == NULL ? "heaptrack.$$" : file);
+	(void)alone_start(file == NULL ? "heaptrack.$$" : file);
 }
 
-/** The classic way to start. What `after` would write has no place in a file that is written later. */
+/** As KDE's, except that `after` is not called: the file is written later. */
 EXPORT void heaptrack_init(const char *file, callback before, void (*after)(FILE *),
 		callback stop) {
 	(void)after;
@@ -198,9 +194,9 @@ EXPORT void heaptrack_init(const char *file, callback before, void (*after)(FILE
 }
 
 EXPORT void heaptrack_stop(void) {
-	if (door_is_ours()) {
-		door_close(true);
-		beside_wait();
+	if (switch_is_on_or_paused()) {
+		switch_turn_off(true);
+		alone_wait();
 	}
 	callback stop = stop_callback;
 	stop_callback = NULL;
@@ -211,20 +207,20 @@ EXPORT void heaptrack_stop(void) {
 
 /** Allocations are not recorded from now on; frees still are, so nothing looks leaked for it. */
 EXPORT void heaptrack_pause(void) {
-	door_pause(true);
+	switch_pause(true);
 }
 
 EXPORT void heaptrack_resume(void) {
-	door_pause(false);
+	switch_pause(false);
 }
 
 EXPORT void heaptrack_invalidate_module_cache(void) {
-	if (door_is_open()) {
+	if (switch_is_on()) {
 		capture_modules_changed();
 	}
 }
 
-/** The classic one lets `say` write warnings to a stream. We have none: losses are counted. */
+/** In KDE's, `say` writes warnings to a stream. There are none here: losses are counted. */
 EXPORT void heaptrack_warning(void (*say)(FILE *)) {
 	(void)say;
 }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/** The exported functions of the C library, made from hooks.def, and what the core needs of this process. */
+/* The exported functions of the C library, made from hooks.def, and their start. */
 
-#include "recorder/core/sys.h"
 #include "recorder/preload/alone.h"
-#include "recorder/preload/clock.h"
 #include "recorder/preload/exports/replace.h"
-#include "recorder/preload/initial_stack.h"
+#include "recorder/preload/lookup.h"
 
 #define HOOK(result, name, parameters, arguments, what, without) \
 	REPLACEMENT(result, name, parameters, arguments, what)
@@ -14,34 +12,28 @@
 #include "recorder/hooks.def"
 #undef HOOK
 
-// ---- what the core needs of the process
-
-extern char **environ __attribute__((weak));
-
-static char **first_environment(void) {
-	char **environment = start_environment();
-	return environment != NULL || &environ == NULL ? environment : environ;
+/**
+ * Redirect lookups in the C library itself to our functions. Libraries that are opened with
+ * RTLD_DEEPBIND look there before they look where the program does. If another allocator is in front
+ * of the C library's, nothing is changed: without us, such libraries use the C library's.
+ */
+static void redirect(void) {
+	if (!real_find_allocator()) {
+		return;
+	}
+#define LIBRARY_HOOK(...)
+#define HOOK(result, name, ...)                                                 \
+	if (real_is_libcs((const void *)REAL(name))) {                              \
+		lookup_redirect(#name, (const void *)REAL(name), (const void *)(name)); \
+	}
+#include "wire/allocators.def"
 }
 
-static enum segment_role open_segment(void) {
-	return beside_open(first_environment());
-}
-
-static uint64_t stack_end(void) {
-	return &__libc_stack_end == NULL ? 0 : (uint64_t)__libc_stack_end;
-}
-
-/** Before the program runs, so that a program that first allocates after a fork is known too. */
+/** Before the program runs, so that one that first allocates after a fork is known as well. */
 __attribute__((constructor)) static void begin(void) {
-	if (door_find_out()) {
-		real_redirect();
+	if (switch_find_out()) {
+		redirect();
 	}
 	real_find_execs();
-	beside_begin();
+	alone_begin();
 }
-
-const struct door_services door_services = {
-		.open_segment = open_segment,
-		.clock_ns = preload_clock_ns,
-		.stack_end = stack_end,
-};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/** The exported functions of allocators' own names, and of other libraries: many, and rarely called. */
+/* Exported functions with allocators' own names, and of other libraries: many, rarely called. */
 
 // Small rather than fast
 #define HOOK_INLINE static __attribute__((noinline, unused))

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/**
- * operator new and operator delete. A C++ library's call malloc and free, which is where they are
- * recorded: we jump to them, and a stack looks as it does without us. But an allocator's own library
- * may bring operators that reach its blocks directly. Whose they are is found out at the first call
- * of each:
+/*
+ * operator new and operator delete.
  *
- *   next in the global scope, beside a malloc    recorded here
- *   next in the global scope                     jumped to
- *   not there                                    made of malloc and free, for a caller that was bound before
- *                                                they were hidden (real.c)
+ * Those of a C++ library call malloc and free, which are recorded: we jump to them, and stacks look
+ * as they do without us. The operators of an allocator's library may allocate blocks directly.
+ * Which case applies is determined at the first call of each operator:
  *
- * A C program whose C++ libraries have a scope of their own calls those directly. They cannot be told
- * apart by a name that is exported or not, since the loader binds callers before anything of ours runs.
+ *   the next definition in the global scope is in an object with a malloc   recorded here
+ *   the next definition in the global scope is in another object            jumped to
+ *   none: its caller was bound before ours was hidden (real.c)              made of malloc and free
+ *
+ * A C program whose C++ libraries have a scope of their own calls theirs directly.
  */
 
 #include "recorder/preload/exports/replace.h"
@@ -39,8 +38,8 @@ static struct operators now, own;
 #define NOW(name) (__atomic_load_n(&now.name, __ATOMIC_ACQUIRE))
 
 // `own` before `now`: who sees the one sees the other
-#define SETTLE(name, ours, made)                                             \
-	void *found = real_find_global(#name, (const void *)(ours));             \
+#define SETTLE(name, made)                                                   \
+	void *found = real_find_global(#name);                                   \
 	bool is_passed_on = found != NULL && !lookup_is_beside(found, "malloc"); \
 	own.name = found != NULL ? found : (void *)(made);                       \
 	__atomic_store_n(&now.name, is_passed_on ? found : (void *)recorded_##name, __ATOMIC_RELEASE);
@@ -59,7 +58,7 @@ static struct operators now, own;
 		REPLACE_NEW(own.name arguments, size, none)                          \
 	}                                                                        \
 	static void *find_##name parameters {                                    \
-		SETTLE(name, name, made_##name)                                      \
+		SETTLE(name, made_##name)                                            \
 		return NOW(name) arguments;                                          \
 	}                                                                        \
 	EXPORT void *name parameters {                                           \
@@ -75,7 +74,7 @@ static struct operators now, own;
 		REPLACE_FREES(own.name arguments, ptr)                 \
 	}                                                          \
 	static void find_##name parameters {                       \
-		SETTLE(name, name, made_##name)                        \
+		SETTLE(name, made_##name)                              \
 		NOW(name) arguments;                                   \
 	}                                                          \
 	EXPORT void name parameters {                              \

@@ -2,33 +2,35 @@
 #pragma once
 
 /**
- * The bodies of the exported functions: what each word of the column "what it does" of hooks.def and
- * wire/allocators.def means. `call` is the call of the real function.
+ * The bodies of the exported functions: REPLACE_ and a word of the column "what it does".
+ *
+ * hooks.def and wire/allocators.def have that column. `call` is the call of the real function.
  */
 
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/sys.h"
+#include "recorder/core/unwind/registered.h"
 #include "recorder/preload/exec.h"
 #include "recorder/preload/real.h"
 #include "wire/allocators.h"
 
 #include <asm/resource.h>
 
-#define REPLACE_ALLOCATES(call, size)                                          \
-	struct hook h;                                                             \
-	struct capture_regs caller = MACHINE_CALLER();                             \
-	uint32_t node;                                                             \
-	struct thread_slot *usual = hook_begin_allocation(&h, &caller, &node);     \
-	if (__builtin_expect(usual == NULL, 0) && !hook_enter(&h, caller, true)) { \
-		return call;                                                           \
-	}                                                                          \
-	void *block = call;                                                        \
-	if (__builtin_expect(usual != NULL, 1)) {                                  \
-		hook_end_allocation(&h, usual, block, size, node);                     \
-	} else {                                                                   \
-		hook_allocated(&h, block, size);                                       \
-		hook_leave(&h);                                                        \
-	}                                                                          \
+#define REPLACE_ALLOCATES(call, size)                                     \
+	struct hook h;                                                        \
+	struct capture_regs caller = MACHINE_CALLER();                        \
+	uint32_t node;                                                        \
+	struct thread_slot *slot = hook_begin_allocation(&h, &caller, &node); \
+	if (unlikely(slot == NULL) && !hook_enter(&h, caller, true)) {        \
+		return call;                                                      \
+	}                                                                     \
+	void *block = call;                                                   \
+	if (likely(slot != NULL)) {                                           \
+		hook_end_allocation(&h, slot, block, size, node);                 \
+	} else {                                                              \
+		hook_allocated(&h, block, size);                                  \
+		hook_leave(&h);                                                   \
+	}                                                                     \
 	return block;
 
 #define REPLACE_ALLOCATES_N(call, n, size) REPLACE_ALLOCATES(call, product(n, size))
@@ -53,25 +55,25 @@
 	hook_leave(&h);                                      \
 	return failure;
 
-#define REPLACE_FREES(call, ptr)                                                        \
-	struct hook h;                                                                      \
-	struct capture_regs caller = MACHINE_CALLER();                                      \
-	struct thread_slot *usual = ptr != NULL ? hook_begin_free(&h, &caller, ptr) : NULL; \
-	if (__builtin_expect(usual != NULL, 1)) {                                           \
-		call;                                                                           \
-		hook_end_free(&h, usual);                                                       \
-		return;                                                                         \
-	}                                                                                   \
-	if (ptr == NULL || !hook_enter(&h, caller, hook_wants_free_stacks())) {             \
-		call;                                                                           \
-		return;                                                                         \
-	}                                                                                   \
-	if (__builtin_expect(capture_is_loader(caller.pc), 0)) {                            \
-		capture_modules_changed();                                                      \
-		real_forget_loaded();                                                           \
-	}                                                                                   \
-	hook_free(&h, ptr);                                                                 \
-	call;                                                                               \
+#define REPLACE_FREES(call, ptr)                                                       \
+	struct hook h;                                                                     \
+	struct capture_regs caller = MACHINE_CALLER();                                     \
+	struct thread_slot *slot = ptr != NULL ? hook_begin_free(&h, &caller, ptr) : NULL; \
+	if (likely(slot != NULL)) {                                                        \
+		call;                                                                          \
+		hook_end_free(&h, slot);                                                       \
+		return;                                                                        \
+	}                                                                                  \
+	if (ptr == NULL || !hook_enter(&h, caller, hook_wants_free_stacks())) {            \
+		call;                                                                          \
+		return;                                                                        \
+	}                                                                                  \
+	if (unlikely(module_is_loader(caller.pc))) {                                       \
+		capture_modules_changed();                                                     \
+		real_forget_loaded();                                                          \
+	}                                                                                  \
+	hook_free(&h, ptr);                                                                \
+	call;                                                                              \
 	hook_leave(&h);
 
 // realloc(ptr, 0) frees; where an allocator gives out a block for it, that is an allocation
@@ -118,7 +120,7 @@
 	hook_leave(&h);                                               \
 	return failure;
 
-// An exception passes as a jump does: a later hook finds that this one was left, and counts a failed call
+// An exception abandons the hook, as a jump does: the next hook notices, and counts a failed call
 #define REPLACE_NEW(call, size, twin)              \
 	struct hook h;                                 \
 	if (!hook_enter(&h, MACHINE_CALLER(), true)) { \
@@ -137,43 +139,45 @@
 #define REPLACE_NEW_NOTHROW(call, size)           REPLACE_ALLOCATES(call, size)
 #define REPLACE_DELETE(call, ptr)                 REPLACE_FREES(call, ptr)
 
-#define REPLACE_REGISTERS(call, begin)  \
-	if (door_is_ours()) {               \
-		capture_register_frames(begin); \
-	}                                   \
+#define REPLACE_REGISTERS(call, begin) \
+	if (switch_is_on_or_paused()) {    \
+		registered_add(begin);         \
+	}                                  \
 	return call;
 
-#define REPLACE_DEREGISTERS(call, begin)  \
-	if (door_is_ours()) {                 \
-		capture_deregister_frames(begin); \
-	}                                     \
+#define REPLACE_DEREGISTERS(call, begin) \
+	if (switch_is_on_or_paused()) {      \
+		registered_remove(begin);        \
+	}                                    \
 	return call;
 
-#define REPLACE_LIMITS(call, resource, limit)                                               \
-	if (resource == RLIMIT_AS && limit != NULL && *limit != UINT64_MAX && door_is_ours()) { \
-		segment_give_back(*limit);                                                          \
-	}                                                                                       \
+#define REPLACE_LIMITS(call, resource, limit)                             \
+	if (resource == RLIMIT_AS && limit != NULL && *limit != UINT64_MAX && \
+			switch_is_on_or_paused()) {                                   \
+		segment_give_back(*limit);                                        \
+	}                                                                     \
 	return call;
 
-// Whoever reads the time stamp counter then is killed; seccomp's strict mode forbids it, too
+// After that, reading the time stamp counter kills the program; seccomp's strict mode forbids it,
+// too
 #define REPLACE_CONFINES(call, option, value) \
-	if (door_is_ours()) {                     \
+	if (switch_is_on_or_paused()) {           \
 		segment_note_prctl(option, value);    \
 	}                                         \
 	return call;
 
-// Without the right to lock more than its limit, a program is refused for what we only reserved
-#define REPLACE_LOCKS(call, none) \
-	if (!door_is_ours()) {        \
-		return call;              \
-	}                             \
-	segment_close_unused(true);   \
-	int result = call;            \
-	if (result != 0) {            \
-		segment_give_back(0);     \
-		result = call;            \
-	}                             \
-	segment_close_unused(false);  \
+// If that exceeds the limit of locked memory, the reserve is given back and the call made again
+#define REPLACE_LOCKS(call, none)    \
+	if (!switch_is_on_or_paused()) { \
+		return call;                 \
+	}                                \
+	segment_close_unused(true);      \
+	int result = call;               \
+	if (result != 0) {               \
+		segment_give_back(0);        \
+		result = call;               \
+	}                                \
+	segment_close_unused(false);     \
 	return result;
 
 // The call returns only if it fails
@@ -190,8 +194,6 @@
 	return result;
 
 // ---- an exported function, of a row of the table
-
-#define EXPORT __attribute__((visibility("default"), used))
 
 // "what" is a word and its operands in brackets: REPLACE_ is put before the word, the call first
 // among the operands

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * Events that take more than one entry: a changed epoch, a distant stamp, a label, a large size.
+ *
+ * Their entries are reserved at once. If a signal handler has put events of its own behind them
+ * before they have an epoch and a stamp, they would be younger than what follows: they are voided
+ * and reserved once more, and then state epoch and stamp again in any case.
+ */
+
+#include "recorder/core/hook/event.h"
+
+#include "recorder/core/hook/hook.h"
+
+// ---- labels
+
+/** The label of the entries that follow. False: it has not changed. */
+static bool take_label(struct thread_state *s, uint64_t *ns) {
+	const uint64_t step_ns = 1 << 15; // of labels, while the collector sleeps
+	const struct segment_header *h = segment.header;
+	// Pairs with segment_tick() and segment_arm(), without order: a thread that sees the doorbell
+	// armed may still see an older tick. A label does not define order, and is late by a nap at
+	// most
+	uint64_t label_ns = atomic_load_explicit(&segment.common->tick_ns, memory_order_relaxed);
+	bool is_exact = (segment.options & SEGMENT_EXACT_TIME) != 0;
+	bool takes_clock = (label_ns == 0 || is_exact) && segment_may_call_system();
+	s->tick_ns = takes_clock ? UINT64_MAX : label_ns; // no tick is as large: look again next time
+	if (takes_clock) {
+		label_ns = host_services.clock_ns() - h->start_ns;
+	}
+	uint64_t least_ns = s->label_ns + (takes_clock && !is_exact ? step_ns : 1);
+	if (s->label_ns != UINT64_MAX && label_ns < least_ns) {
+		return false; // labels never step back
+	}
+	s->label_ns = label_ns;
+	*ns = label_ns;
+	return true;
+}
+
+// ---- epochs and stamps
+
+/** The epoch that an event of this thread belongs to now. Another thread's epoch is ended. */
+static uint64_t see_epoch(const struct thread_state *s) {
+	_Atomic uint64_t *at = &segment.header->epoch;
+	uint64_t epoch = atomic_load_explicit(at, memory_order_relaxed);
+	for (;;) {
+		uint32_t owner = wire_epoch_owner(epoch);
+		if (owner == 0 || thread_state_of(segment_slot(owner - 1)) == s) {
+			return epoch;
+		}
+		if (atomic_compare_exchange_weak(at, &epoch, wire_epoch_of_all(epoch))) {
+			return wire_epoch_of_all(epoch);
+		}
+	}
+}
+
+/** The entries of an event: its epoch and a whole stamp, where needed, and `n` more. */
+struct place {
+	uint64_t at, epoch, stamp;
+	bool has_epoch, has_stamp;
+};
+
+static bool reserve_once(struct thread_state *s, uint32_t n, bool is_sure, struct place *p) {
+	struct ring *r = &s->ring;
+	uint64_t epoch = see_epoch(s);
+	p->has_epoch = is_sure || epoch != s->epoch;
+	p->has_stamp = is_sure || wire_epoch_owner(epoch) == 0;
+	n += p->has_epoch + p->has_stamp;
+	p->at = ring_reserve(r, n);
+	p->epoch = see_epoch(s);
+	p->stamp = wire_epoch_owner(p->epoch) == 0 ? hook_take_stamp() : 0;
+	// What handlers have put behind these entries is older, unless it is of an epoch without stamps
+	bool is_same = p->epoch == epoch;
+	bool is_first = ring_reserved(r) == p->at + n || (is_same && p->stamp == 0);
+	bool is_good = (is_sure || is_same) && is_first;
+	if (!is_good && (!is_sure || ring_has_room(r, HOOK_ENTRIES))) {
+		ring_publish_void(r, p->at, n);
+		return false;
+	}
+	return true;
+}
+
+/** Reserve `n` entries, and before them entries for epoch and stamp, which are published. */
+static uint64_t reserve(struct thread_state *s, uint32_t n, uint64_t *stamp) {
+	uint64_t before = s->epoch;
+	struct place p;
+	for (bool is_sure = false; !reserve_once(s, n, is_sure, &p); is_sure = true) {
+		before = s->epoch;
+	}
+	if (p.has_epoch) {
+		ring_publish_value(&s->ring, p.at++, KIND_EPOCH, p.epoch);
+	}
+	if (p.has_stamp && p.stamp != 0) {
+		ring_publish_value(&s->ring, p.at++, KIND_STAMP, p.stamp);
+		s->stamp = p.stamp;
+	} else if (p.has_stamp) {
+		ring_publish_void(&s->ring, p.at++, 1);
+	}
+	// Handlers may rely on both from here on, unless one has come and stated its own behind them
+	machine_local_replace(&s->epoch, before, p.epoch);
+	*stamp = p.stamp;
+	return p.at;
+}
+
+/** Write an event in as many entries as it takes. True: hook_tell_collector() is due. */
+static bool put_odd(struct thread_state *s, struct ring_event *event) {
+	struct ring *r = &s->ring;
+	uint64_t first = ring_reserved(r);
+	uint64_t ns = 0;
+	bool has_label = take_label(s, &ns);
+	bool is_wide = wire_is_wide(event->ptr, event->size);
+	uint32_t n = 1 + has_label + is_wide;
+	uint64_t at = reserve(s, n, &event->stamp);
+	uint64_t end = at + n;
+	if (has_label) {
+		ring_publish_value(r, at++, KIND_TIME, ns);
+	}
+	if (is_wide) {
+		ring_publish_wide(r, at, event);
+	} else {
+		ring_publish_event(r, at, event);
+	}
+	return ring_crossed_quarter(r, first, (uint32_t)(end - first));
+}
+
+void hook_write_odd(struct thread_state *s, enum wire_kind kind, uint64_t ptr, uint64_t size,
+		uint32_t node) {
+	if (put_odd(s, &(struct ring_event){.kind = kind, .node = node, .ptr = ptr, .size = size})) {
+		hook_tell_collector();
+	}
+}
+
+bool hook_put_again(struct thread_state *s, uint64_t index, const struct ring_event *event) {
+	struct ring_event again = *event;
+	if (event->stamp != 0 && ring_reserved(&s->ring) == index + 1) {
+		ring_publish_value(&s->ring, index, KIND_STAMP, event->stamp);
+	} else { // another epoch, or a handler has put older events behind it
+		ring_publish_void(&s->ring, index, 1);
+	}
+	return put_odd(s, &again) | ring_crossed_quarter(&s->ring, index, 1);
+}
+
+void hook_tell_collector(void) {
+	segment_ring_bell();
+	switch_look_at_collector();
+}
+
+uint64_t hook_label_now(const struct hook *h) {
+	struct thread_state *s = thread_state_of(h->slot);
+	uint64_t now_ns = segment_may_call_system()
+			? host_services.clock_ns() - segment.header->start_ns
+			: atomic_load_explicit(&segment.common->tick_ns, memory_order_relaxed);
+	if (s->label_ns == UINT64_MAX || now_ns > s->label_ns) {
+		s->label_ns = now_ns;
+		ring_publish_value(&s->ring, ring_reserve(&s->ring, 1), KIND_TIME, now_ns);
+	}
+	return s->label_ns;
+}
+
+// ---- realloc
+
+void hook_realloc(struct hook *h, const void *block) {
+	struct thread_state *s = thread_state_of(h->slot);
+	uint64_t ptr = hook_address(block);
+	hook_write(h->slot, KIND_REALLOC, ptr, 0, hook_free_node(h));
+	atomic_store_explicit(&s->hooks[h->level].open_realloc, ptr, memory_order_relaxed);
+}
+
+void hook_realloc_answer(struct hook *h, const void *block, const void *moved, uint64_t size) {
+	if (!switch_is_on_or_paused()) {
+		return;
+	}
+	struct thread_state *s = thread_state_of(h->slot);
+	atomic_store_explicit(&s->hooks[h->level].open_realloc, 0, memory_order_relaxed);
+	if (moved != NULL) {
+		hook_write(h->slot, KIND_MOVED, hook_address(moved), size, h->node);
+	} else {
+		thread_count(&h->slot->failed, 1);
+		hook_write(h->slot, KIND_STAYED, hook_address(block), 0, 0);
+	}
+}
+
+void hook_realloc_unanswered(struct hook *h, const void *block) {
+	if (switch_is_on_or_paused()) {
+		atomic_store_explicit(&thread_state_of(h->slot)->hooks[h->level].open_realloc, 0,
+				memory_order_relaxed);
+		hook_write(h->slot, KIND_STAYED, hook_address(block), 0, 0);
+	}
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The inlined part of hook.h: what malloc and free execute millions of times per second.
+ *
+ * A hook is *plain* if it is the outermost one of a thread that has a slot, with room in its ring.
+ * The fast path is a plain hook while everything is recorded: the slot stays in a register, and
+ * three tests after the real function show that nothing has changed. Everything else is in enter.c.
+ */
+
+#include "recorder/core/hook/event.h"
+#include "recorder/core/hook/progress.h"
+#include "recorder/core/unwind/modules.h"
+
+/** hook_enter for everything but a plain hook. */
+bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack);
+
+/** Count a stack that is not complete. True: there is a larger context now, try again. */
+bool hook_capture_again(struct thread_slot *slot, unsigned level);
+
+/**
+ * Capture again if there was no context yet, or a larger one can be had; else `node` is the best.
+ */
+uint32_t hook_capture_more(struct thread_slot *slot, const struct capture_regs *caller,
+		uint32_t node);
+
+/** The ends of hooks that began on the fast path and cannot end on it. */
+void hook_end_allocation_slowly(struct hook *h, struct thread_slot *slot, const void *block,
+		uint64_t size, uint32_t node);
+void hook_end_free_slowly(struct hook *h, struct thread_slot *slot);
+
+static inline bool hook_wants_free_stacks(void) {
+	return (segment.options & SEGMENT_FREE_STACKS) != 0;
+}
+
+/** The address by which tables and events know a block. */
+static inline uint64_t hook_address(const void *block) {
+	return machine_untag((uint64_t)block);
+}
+
+/** The node that goes with the end of a block. */
+static inline uint32_t hook_free_node(const struct hook *h) {
+	return hook_wants_free_stacks() ? h->node : 0;
+}
+
+// ---- any hook
+
+/** The stack of a caller. An incomplete one is counted. */
+static inline struct capture_result hook_capture(struct thread_slot *slot, unsigned level,
+		const struct capture_regs *caller, uint64_t stop_sp) {
+	struct thread_state *s = thread_state_of(slot);
+	struct capture_result result;
+	do {
+		struct capture *capture = s->captures[level];
+		if (unlikely(capture == NULL)) {
+			capture = thread_capture(slot, level);
+		}
+		result = capture_stack(capture, caller, stop_sp);
+	} while (unlikely(result.is_truncated) && hook_capture_again(slot, level));
+	return result;
+}
+
+/** Store what the end of a plain hook needs to know. */
+static inline void hook_keep_plain(struct hook *h, struct thread_slot *slot, uint32_t node) {
+	h->slot = slot;
+	h->level = 0;
+	h->node = node;
+}
+
+/** Begin a hook if it is plain and everything is recorded. NULL: nothing was done. */
+HOOK_INLINE struct thread_slot *hook_begin_plain(const struct thread_words *self, struct hook *h,
+		uint64_t sp) {
+	struct thread_slot *slot = self->slot;
+	if (unlikely(!switch_is_on() || slot == NULL)) {
+		return NULL;
+	}
+	struct thread_state *s = thread_state_of(slot);
+	uint64_t n_reserved = ring_reserved(&s->ring);
+	if (unlikely(!hook_is_plain(s, n_reserved))) {
+		return NULL;
+	}
+	hook_begin(&s->hooks[0], h, sp, n_reserved);
+	return slot;
+}
+
+HOOK_INLINE bool hook_enter_as(const struct thread_words *self, struct hook *h,
+		struct capture_regs caller, bool wants_stack) {
+	struct thread_slot *slot = hook_begin_plain(self, h, caller.sp);
+	if (unlikely(slot == NULL)) {
+		return !switch_is_off() && hook_enter_slowly(h, &caller, wants_stack);
+	}
+	hook_keep_plain(h, slot, wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0);
+	return true;
+}
+
+HOOK_INLINE bool hook_enter(struct hook *h, struct capture_regs caller, bool wants_stack) {
+	return hook_enter_as(&thread_self, h, caller, wants_stack);
+}
+
+static inline void hook_leave(struct hook *h) {
+	if (unlikely(!switch_is_still_on_or_paused())) {
+		return; // turned off, or we are a forked child by now: the slot is our parent's
+	}
+	struct thread_slot *slot = h->slot;
+	struct thread_state *s = thread_state_of(slot);
+	if (unlikely(h->level + 1 < THREAD_LEVELS && hook_at(s, h->level + 1) != NULL)) {
+		hook_clean_up(slot, h->level + 1);
+	}
+	hook_forget(s, h->level);
+}
+
+static inline void hook_set_may_throw(const struct hook *h, bool may_throw) {
+	atomic_store_explicit(&thread_state_of(h->slot)->hooks[h->level].may_throw, may_throw,
+			memory_order_relaxed);
+}
+
+static inline void hook_allocated(struct hook *h, const void *block, uint64_t size) {
+	if (unlikely(!switch_is_on())) {
+		return;
+	}
+	if (unlikely(block == NULL)) {
+		thread_count(&h->slot->failed, 1);
+		return;
+	}
+	hook_write(h->slot, KIND_ALLOC, hook_address(block), size, h->node);
+}
+
+static inline void hook_free(struct hook *h, const void *block) {
+	hook_write(h->slot, KIND_FREE, hook_address(block), 0, hook_free_node(h));
+}
+
+// ---- the fast path
+
+/** Is there nothing to do at the end but to forget the hook? */
+static inline bool hook_is_still_fast(struct thread_slot *slot) {
+	return switch_is_on() && hook_is_still_plain(slot);
+}
+
+HOOK_INLINE uint32_t hook_capture_fast(struct thread_slot *slot,
+		const struct capture_regs *caller) {
+	struct capture *capture = thread_state_of(slot)->captures[0];
+	struct capture_result result = {.is_truncated = true};
+	if (likely(capture != NULL)) {
+		result = capture_stack(capture, caller, 0);
+	}
+	return unlikely(result.is_truncated) ? hook_capture_more(slot, caller, result.node)
+										 : result.node;
+}
+
+HOOK_INLINE struct thread_slot *hook_begin_allocation(struct hook *h,
+		const struct capture_regs *caller, uint32_t *node) {
+	struct thread_slot *slot = hook_begin_plain(&thread_self, h, caller->sp);
+	if (unlikely(slot == NULL)) {
+		return NULL;
+	}
+	*node = hook_capture_fast(slot, caller);
+	return slot;
+}
+
+HOOK_INLINE void hook_end_allocation(struct hook *h, struct thread_slot *slot, const void *block,
+		uint64_t size, uint32_t node) {
+	struct thread_state *s = thread_state_of(slot);
+	if (unlikely(!hook_is_still_fast(slot) || block == NULL ||
+				hook_is_odd(s, hook_address(block), size))) {
+		hook_end_allocation_slowly(h, slot, block, size, node);
+		return;
+	}
+	bool is_due = hook_put(s, KIND_ALLOC, hook_address(block), size, node);
+	hook_forget(s, 0);
+	if (unlikely(is_due)) {
+		hook_tell_collector();
+	}
+}
+
+HOOK_INLINE struct thread_slot *hook_begin_free(struct hook *h, const struct capture_regs *caller,
+		const void *block) {
+	if (unlikely(hook_wants_free_stacks() || module_is_loader(caller->pc))) {
+		return NULL;
+	}
+	struct thread_slot *slot = hook_begin_plain(&thread_self, h, caller->sp);
+	if (likely(slot != NULL)) {
+		hook_write(slot, KIND_FREE, hook_address(block), 0, 0);
+	}
+	return slot;
+}
+
+HOOK_INLINE void hook_end_free(struct hook *h, struct thread_slot *slot) {
+	if (unlikely(!hook_is_still_fast(slot))) {
+		hook_end_free_slowly(h, slot);
+		return;
+	}
+	hook_forget(thread_state_of(slot), 0);
+}

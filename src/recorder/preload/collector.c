@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * The collector is found next to this library and told which file to write.
+ *
+ * It is a grandchild that nobody waits for, in a session of its own. It answers through a pipe with
+ * the entry of the environment by which the segment is found.
+ */
+
+#include "recorder/preload/collector.h"
+
+#include "host.h"
+#include "recorder/core/sys.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#define ASKED   "DUMP_HEAPTRACK_OUTPUT="
+#define PRELOAD "LD_PRELOAD="
+#define LIBRARY "libheaptrack_preload.so"
+
+enum {
+	PATH_BYTES = 4096,
+	VARIABLE_BYTES = 128,
+	START_PATIENCE_MS = 20000, // for the collector to start
+};
+
+/** Where the command lies, relative to the library's folder: in a build, an archive, installed. */
+static const char *const places[] = {"heaptrack", "../heaptrack", "../../heaptrack",
+		"../bin/heaptrack", "../../bin/heaptrack", "../../../bin/heaptrack"};
+
+// ---- text
+
+static bool starts_with(const char *text, const char *prefix) {
+	return sys_equal(text, prefix, sys_text_length(prefix));
+}
+
+/** Entry of the environment that begins so, and has a value; NULL: there is none. */
+static char **find_entry(char **environment, const char *name) {
+	size_t n = sys_text_length(name);
+	for (char **e = environment; e != NULL && *e != NULL; e++) {
+		if (sys_text_length(*e) > n && starts_with(*e, name)) {
+			return e;
+		}
+	}
+	return NULL;
+}
+
+static bool is_separator(char c) {
+	return c == ':' || c == ' ' || c == '\0';
+}
+
+/** The folder of this library, with its slash, as LD_PRELOAD names it; 0: it does not. */
+static size_t find_folder(const char *preload, char folder[PATH_BYTES]) {
+	for (const char *at = preload; *at != '\0';) {
+		size_t n = 0;
+		size_t name = 0;
+		for (; !is_separator(at[n]); n++) {
+			name = at[n] == '/' ? n + 1 : name;
+		}
+		if (name > 0 && name < PATH_BYTES && n - name == sizeof LIBRARY - 1 &&
+				starts_with(at + name, LIBRARY)) {
+			sys_copy(folder, at, name);
+			return name;
+		}
+		at += n + (at[n] != '\0');
+	}
+	return 0;
+}
+
+static size_t put_number(char *out, long n) {
+	char digits[24];
+	size_t count = 0;
+	do {
+		digits[count++] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0);
+	for (size_t i = 0; i < count; i++) {
+		out[i] = digits[count - 1 - i];
+	}
+	return count;
+}
+
+// ---- the collector's process
+
+/** What a collector is started with. */
+struct plan {
+	char **environment;
+	char *asked;           // the entry that names the file
+	char path[PATH_BYTES]; // begins with the folder of this library
+	size_t folder;         // its length; 0: unknown
+};
+
+/**
+ * The environment with the entry that names the file, and without LD_PRELOAD: the collector is not
+ * recorded. NULL: no memory.
+ */
+static char **environment_of(const struct plan *plan) {
+	size_t n = 0;
+	while (plan->environment[n] != NULL) {
+		n++;
+	}
+	char **out = sys_map((n + 2) * sizeof *out);
+	size_t at = 0;
+	for (size_t i = 0; out != NULL && i < n; i++) {
+		char *entry = plan->environment[i];
+		if (!starts_with(entry, PRELOAD) && !starts_with(entry, ASKED)) {
+			out[at++] = entry;
+		}
+	}
+	if (out != NULL) {
+		out[at] = plan->asked;
+	}
+	return out;
+}
+
+/** In the new process. Ends it if none of the places has the command. */
+static void become_collector(struct plan *plan, long pid, int fd) {
+	enum { LEAST_FD = 10 }; // not one of the three that have a meaning
+	char pid_and_fd[64];
+	long own = syscall_3(__NR_fcntl, fd, F_DUPFD, LEAST_FD);
+	size_t n = put_number(pid_and_fd, pid);
+	pid_and_fd[n++] = ':';
+	pid_and_fd[n + put_number(pid_and_fd + n, own)] = '\0';
+	char command[] = "heaptrack";
+	char option[] = "--beside";
+	char *arguments[] = {command, option, pid_and_fd, NULL};
+	char **variables = environment_of(plan);
+	(void)syscall_0(__NR_setsid); // what the terminal sends is the program's
+	for (size_t i = 0; variables != NULL && i < sizeof places / sizeof *places; i++) {
+		size_t bytes = sys_text_length(places[i]) + 1;
+		if (plan->folder + bytes <= PATH_BYTES) {
+			sys_copy(plan->path + plan->folder, places[i], bytes);
+			(void)syscall_3(__NR_execve, (long)plan->path, (long)arguments, (long)variables);
+		}
+	}
+	(void)syscall_1(__NR_exit_group, 127);
+}
+
+/** A process that is nobody's child of ours, and that tells no one when it ends. */
+static void start_collector(struct plan *plan, int fd) {
+	long pid = syscall_0(__NR_getpid);
+	long child = syscall_6(__NR_clone, 0, 0, 0, 0, 0, 0);
+	if (child == 0) {
+		if (syscall_6(__NR_clone, 0, 0, 0, 0, 0, 0) == 0) {
+			become_collector(plan, pid, fd);
+		}
+		(void)syscall_1(__NR_exit_group, 0);
+	}
+	if (!sys_failed(child)) {
+		(void)syscall_4(__NR_wait4, child, 0, __WALL, 0);
+	}
+}
+
+/** Read a line into `out`; false: the collector has ended without one, or says nothing. */
+static bool read_line(int fd, char out[VARIABLE_BYTES]) {
+	struct pollfd poll = {.fd = fd, .events = POLLIN};
+	for (size_t n = 0; n < VARIABLE_BYTES; n++) {
+		if (syscall_3(__NR_poll, (long)&poll, 1, START_PATIENCE_MS) != 1 ||
+				syscall_3(__NR_read, fd, (long)(out + n), 1) != 1) {
+			return false;
+		}
+		if (out[n] == '\n') {
+			out[n] = '\0';
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Start it. What it says is for the environment. NULL: it could not be started. */
+static char *start_as_planned(struct plan *plan) {
+	static char variable[VARIABLE_BYTES]; // one collector at most per process
+	int fds[2];
+	if (plan->folder == 0 || sys_failed(syscall_2(__NR_pipe2, (long)fds, O_CLOEXEC))) {
+		return NULL;
+	}
+	start_collector(plan, fds[1]);
+	(void)syscall_1(__NR_close, fds[1]);
+	bool ok = read_line(fds[0], variable) && starts_with(variable, SEGMENT_ENV "=");
+	(void)syscall_1(__NR_close, fds[0]);
+	return ok ? variable : NULL;
+}
+
+/** Start it and put what it says in the place of `entry`. */
+static bool join_new_collector(char **environment, char **entry) {
+	struct plan plan = {.environment = environment, .asked = *entry};
+	char **preload = find_entry(environment, PRELOAD);
+	plan.folder = preload == NULL ? 0 : find_folder(*preload + sizeof PRELOAD - 1, plan.path);
+	char *variable = start_as_planned(&plan);
+	if (variable != NULL) {
+		*entry = variable;
+	}
+	return variable != NULL;
+}
+
+enum segment_role collector_open(char **environment) {
+	char **entry = find_entry(environment, ASKED);
+	if (entry != NULL && find_entry(environment, SEGMENT_ENV "=") == NULL &&
+			!join_new_collector(environment, entry)) {
+		return SEGMENT_ROLE_NONE;
+	}
+	return segment_open(environment);
+}
+
+// ---- started by the program itself
+
+extern char **environ __attribute__((weak));
+
+/** The folder of this library, which may have come by LD_PRELOAD or be linked. */
+static void find_own_folder(struct plan *plan) {
+	struct host_object object;
+	char **preload = find_entry(plan->environment, PRELOAD);
+	if (host_has_finder() && host_find_object((uint64_t)collector_open, &object)) {
+		const char *name = object.map->name;
+		size_t n = sys_text_length(name);
+		while (n > 0 && name[n - 1] != '/') {
+			n--;
+		}
+		plan->folder = n < PATH_BYTES ? n : 0;
+		sys_copy(plan->path, name, plan->folder);
+	} else if (preload != NULL) {
+		plan->folder = find_folder(*preload + sizeof PRELOAD - 1, plan->path);
+	}
+}
+
+enum segment_role collector_open_for(const char *file) {
+	char asked[sizeof ASKED + PATH_BYTES] = ASKED;
+	char *none[] = {NULL};
+	struct plan plan = {.environment = &environ == NULL ? none : environ, .asked = asked};
+	size_t n = sys_text_length(file);
+	if (n >= PATH_BYTES) {
+		return SEGMENT_ROLE_NONE;
+	}
+	sys_copy(asked + sizeof ASKED - 1, file, n + 1);
+	find_own_folder(&plan);
+	char *answer[] = {start_as_planned(&plan), NULL};
+	return answer[0] == NULL ? SEGMENT_ROLE_NONE : segment_open(answer);
+}
