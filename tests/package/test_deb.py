@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-DEB_MAX_BYTES = 700_000
+DEB_MAX_BYTES = 600_000
 OLDEST_GLIBC = (2, 28)
 
 
