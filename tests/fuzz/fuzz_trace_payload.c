@@ -8,8 +8,8 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "fuzz_trace.h"
-#include "trace/frame.h"
-#include "trace/pack.h"
+#include "trace/file/frame.h"
+#include "trace/file/pack.h"
 
 enum { N_PIECES = 4 };
 

@@ -8,8 +8,8 @@
  *   trace_file dump FILE      all that a file holds, as text
  */
 
-#include "trace/events.h"
-#include "trace/payload.h"
+#include "trace/events/events.h"
+#include "trace/tables/payload.h"
 #include "trace_samples.h"
 
 #include <inttypes.h>

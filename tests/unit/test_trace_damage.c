@@ -6,8 +6,8 @@
  * else.
  */
 
-#include "trace/pack.h"
-#include "trace/scan.h"
+#include "trace/file/pack.h"
+#include "trace/file/scan.h"
 #include "trace_samples.h"
 
 #include <setjmp.h>

@@ -2,8 +2,8 @@
 
 // Tables as columns: any numbers come back, and what newer versions add is stepped over
 
-#include "trace/events.h"
-#include "trace/payload.h"
+#include "trace/events/events.h"
+#include "trace/tables/payload.h"
 #include "trace_samples.h"
 
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "trace/events.h"
-#include "trace/payload.h"
-#include "trace/sampled.h"
-#include "trace/scan.h"
+#include "trace/events/events.h"
+#include "trace/file/scan.h"
+#include "trace/recording/sampled.h"
+#include "trace/tables/payload.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "trace/registry.h"
+#include "trace/tables/registry.h"
 
-#include "trace/tables.h"
+#include "trace/tables/tables.h"
 
 #define TABLE(number, name, ...) static const struct registry_column name##_columns[] = {
 #define COLUMN(number, way, letter, field, meaning) \
@@ -21,7 +21,7 @@
 #define SAME(...)
 #define TABLES_TAKEN(...)
 #define TABLES_FREE(...)
-#include "trace/registry.def"
+#include "trace/tables/registry.def"
 
 #undef TABLE
 #undef COLUMN
@@ -55,6 +55,6 @@
 #define END(...)
 #define END_OWN
 const struct registry_table registry_tables[] = {
-#include "trace/registry.def"
+#include "trace/tables/registry.def"
 };
 const size_t n_registry_tables = sizeof registry_tables / sizeof *registry_tables;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/vec.h"
-#include "trace/events.h"
+#include "trace/events/events.h"
 
 #include <inttypes.h>
 

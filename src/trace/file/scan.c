@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "trace/scan.h"
+#include "trace/file/scan.h"
 
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "trace/pack.h"
+#include "trace/file/pack.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/pack.h"
+#include "trace/file/pack.h"
 
 #include <zstd.h>
 

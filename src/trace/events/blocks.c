@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/blocks.h"
+#include "trace/events/blocks.h"
 
 #include <stdlib.h>
 #include <string.h>

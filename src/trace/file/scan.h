@@ -6,7 +6,7 @@
  */
 
 #include "base/buffer.h"
-#include "trace/frame.h"
+#include "trace/file/frame.h"
 #include "trace/trace.h"
 
 struct scan_block {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/sampled.h"
+#include "trace/recording/sampled.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/frame.h"
+#include "trace/file/frame.h"
 
 #include "base/cursor.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/table.h"
+#include "trace/tables/table.h"
 
 #include "base/check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/check.h"
 #include "base/vec.h"
-#include "trace/payload.h"
+#include "trace/tables/payload.h"
 
 #include <inttypes.h>
 

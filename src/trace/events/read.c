@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/vec.h"
-#include "trace/events.h"
-#include "trace/scan.h"
+#include "trace/events/events.h"
+#include "trace/file/scan.h"
 
 #include <inttypes.h>
 

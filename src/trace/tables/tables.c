@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "trace/tables.h"
+#include "trace/tables/tables.h"
 
-#include "trace/events.h"
+#include "trace/events/events.h"
 
 // A new field needs a column. Then its struct has another size
 _Static_assert(sizeof(struct rec_meta) == 144, "columns");       // two have none
@@ -61,7 +61,7 @@ struct stack_row {
 #define TAKEN(...)
 #define TABLES_TAKEN(...)
 #define TABLES_FREE(...)
-#include "trace/registry.def"
+#include "trace/tables/registry.def"
 
 // ---- tables
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/payload.h"
+#include "trace/tables/payload.h"
 
 /*
  * The state: every table of a recording that is not in the log, one after the other, behind one

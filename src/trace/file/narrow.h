@@ -6,7 +6,7 @@
  * this folder.
  */
 
-#include "trace/tables.h"
+#include "trace/tables/tables.h"
 
 enum narrow_level {
 	NARROW_TO_LOG,    // stacks end at the deepest caller that the log has

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/check.h"
-#include "trace/tables.h"
+#include "trace/tables/tables.h"
 
 /*
  * Intervals are more than all else in a file, and nearly all of their numbers take one byte. So they

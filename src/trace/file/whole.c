@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "trace/events.h"
-#include "trace/pack.h"
-#include "trace/payload.h"
-#include "trace/scan.h"
-#include "trace/writer.h"
+#include "trace/events/events.h"
+#include "trace/file/pack.h"
+#include "trace/file/scan.h"
+#include "trace/file/writer.h"
+#include "trace/tables/payload.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

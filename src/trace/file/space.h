@@ -9,7 +9,7 @@
  * tail, and dropped blocks leave others, the holes.
  */
 
-#include "trace/frame.h"
+#include "trace/file/frame.h"
 #include "trace/trace.h"
 
 struct place {

@@ -7,8 +7,8 @@
  * Private to this folder.
  */
 
-#include "trace/blocks.h"
-#include "trace/tables.h"
+#include "trace/events/blocks.h"
+#include "trace/tables/tables.h"
 #include "trace/trace.h"
 
 enum {

@@ -3,7 +3,7 @@
  * The lists of tables in docs/trace-format.md: `trace-manual log|state|events|reserved`. tools/docs
  * puts them there. A tool of the build, never installed.
  */
-#include "trace/registry.h"
+#include "trace/tables/registry.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/space.h"
+#include "trace/file/space.h"
 
 #include "base/buffer.h"
 #include "base/check.h"

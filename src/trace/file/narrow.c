@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/narrow.h"
+#include "trace/file/narrow.h"
 
 static void cut_string(uint32_t *id, const struct recording *r) {
 	*id = *id < r->strings.n ? *id : 0;

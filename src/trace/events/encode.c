@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/check.h"
 #include "base/vec.h"
-#include "trace/events.h"
-#include "trace/pack.h"
+#include "trace/events/events.h"
+#include "trace/file/pack.h"
 
 /*
  * Blocks are numbered as they are allocated, and a free says how many allocations ago its block

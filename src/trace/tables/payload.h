@@ -6,7 +6,7 @@
  * side in log.c and state.c. Private to this folder.
  */
 
-#include "trace/tables.h"
+#include "trace/tables/tables.h"
 
 /** How far the log has been written, and which locations have been given names there. */
 struct log_marks {

@@ -6,12 +6,12 @@
  */
 
 #include "trace/recording.h"
-#include "trace/table.h"
+#include "trace/tables/table.h"
 
 /** Tables of their own kinds; the numbers of all others are in registry.def alone. */
 enum {
 	TABLE_STRINGS = 1, // log.c
-	TABLE_EVENTS = 50, // events_encode.c
+	TABLE_EVENTS = 50, // events/encode.c
 };
 
 enum strings_column { STRINGS_LENGTH = 1, STRINGS_BYTES = 2 };

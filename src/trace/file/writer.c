@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "trace/writer.h"
+#include "trace/file/writer.h"
 
 #include "base/vec.h"
-#include "trace/events.h"
-#include "trace/narrow.h"
-#include "trace/pack.h"
-#include "trace/payload.h"
-#include "trace/space.h"
+#include "trace/events/events.h"
+#include "trace/file/narrow.h"
+#include "trace/file/pack.h"
+#include "trace/file/space.h"
+#include "trace/tables/payload.h"
 
 /*
  * The growing file. A checkpoint first brings the log up to date, then writes the state into the
