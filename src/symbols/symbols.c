@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/symbols.h"
 
-#include "symbols/debug_data.h"
+#include "symbols/dwarf/debug_data.h"
 
 #include <elf.h>
 #include <stdio.h>

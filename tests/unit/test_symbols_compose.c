@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/compose.h"
-#include "symbols/unpacked.h"
+#include "symbols/files/compose.h"
+#include "symbols/files/unpacked.h"
 
 #include <elf.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/mapped.h"
+#include "symbols/files/mapped.h"
 
-#include "symbols/guard.h"
+#include "symbols/files/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * Private to symbols: from the functions that a walk found at an address to names, files and lines.
  */
 
-#include "symbols/unit.h"
+#include "symbols/dwarf/unit.h"
 
 /** One unit and the question that it is asked. */
 struct asking {

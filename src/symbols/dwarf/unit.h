@@ -3,9 +3,9 @@
 
 /** Private to symbols: one compile unit at work. */
 
-#include "symbols/debug_data.h"
-#include "symbols/die.h"
-#include "symbols/split.h"
+#include "symbols/dwarf/debug_data.h"
+#include "symbols/dwarf/die.h"
+#include "symbols/dwarf/split.h"
 
 struct unit {
 	Dwarf_Die lines_die; // of the unit with the line table

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/names.h"
+#include "symbols/names/names.h"
 
 #include "base/path.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/answer.h"
+#include "symbols/dwarf/answer.h"
 
 #include <dwarf.h>
 #include <stdio.h>

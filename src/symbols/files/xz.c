@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/xz.h"
+#include "symbols/files/xz.h"
 
 #include <lzma.h>
 #include <stdlib.h>

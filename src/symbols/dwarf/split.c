@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/split.h"
+#include "symbols/dwarf/split.h"
 
 #include "base/cursor.h"
-#include "symbols/compose.h"
+#include "symbols/files/compose.h"
 
 #include <dwarf.h>
 

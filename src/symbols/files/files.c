@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/files.h"
+#include "symbols/files/files.h"
 
 #include "base/path.h"
-#include "symbols/debuginfod.h"
-#include "symbols/xz.h"
+#include "symbols/files/debuginfod.h"
+#include "symbols/files/xz.h"
 
 #include <stdarg.h>
 #include <stdio.h>

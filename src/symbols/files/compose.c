@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/compose.h"
+#include "symbols/files/compose.h"
 
 #include <elf.h>
 #include <libdeflate.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/guard.h"
+#include "symbols/files/guard.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/unpacked.h"
+#include "symbols/files/unpacked.h"
 
-#include "symbols/compose.h"
+#include "symbols/files/compose.h"
 #include "sys/pages.h"
 
 #include <elf.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/symbol_table.h"
+#include "symbols/names/symbol_table.h"
 
 #include "base/radix.h"
 #include "base/vec.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/ahead.h"
+#include "symbols/dwarf/ahead.h"
 
 #include "base/cursor.h"
 #include "base/sorted.h"

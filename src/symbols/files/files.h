@@ -8,7 +8,7 @@
  * build-id is not used.
  */
 
-#include "symbols/mapped.h"
+#include "symbols/files/mapped.h"
 #include "symbols/symbols.h"
 
 struct module_files {

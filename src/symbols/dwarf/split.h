@@ -7,7 +7,7 @@
  */
 
 #include "base/cursor.h"
-#include "symbols/files.h"
+#include "symbols/files/files.h"
 
 #include <elfutils/libdw.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/debug_data.h"
+#include "symbols/dwarf/debug_data.h"
 
 #include "base/vec.h"
-#include "symbols/ahead.h"
-#include "symbols/answer.h"
-#include "symbols/compose.h"
-#include "symbols/unpacked.h"
+#include "symbols/dwarf/ahead.h"
+#include "symbols/dwarf/answer.h"
+#include "symbols/files/compose.h"
+#include "symbols/files/unpacked.h"
 
 #include <dwarf.h>
 

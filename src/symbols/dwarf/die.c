@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/die.h"
+#include "symbols/dwarf/die.h"
 
-#include "symbols/unit.h"
+#include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>
 

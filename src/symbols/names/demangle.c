@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/text.h"
-#include "symbols/names.h"
+#include "symbols/names/names.h"
 #include "symbols/symbols.h"
 
 #include <ctype.h>

@@ -8,9 +8,9 @@
  * every few units.
  */
 
-#include "symbols/files.h"
-#include "symbols/names.h"
-#include "symbols/symbol_table.h"
+#include "symbols/files/files.h"
+#include "symbols/names/names.h"
+#include "symbols/names/symbol_table.h"
 
 struct debug_data;
 

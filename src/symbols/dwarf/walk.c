@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/sorted.h"
 #include "base/vec.h"
-#include "symbols/unit.h"
+#include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/debuginfod.h"
+#include "symbols/files/debuginfod.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

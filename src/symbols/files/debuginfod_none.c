@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/debuginfod.h"
+#include "symbols/files/debuginfod.h"
 
 // For the program that is linked statically (packaging/), which can load nothing
 

@@ -3,8 +3,8 @@
 
 /** Private to symbols: what we want to know of one DIE, read in one pass over its attributes. */
 
-#include "symbols/names.h"
-#include "symbols/split.h"
+#include "symbols/dwarf/split.h"
+#include "symbols/names/names.h"
 
 struct unit;
 

@@ -2,7 +2,7 @@
 #include "symbols/suppressions.h"
 
 #include "elf/returned_text.h"
-#include "symbols/mapped.h"
+#include "symbols/files/mapped.h"
 
 struct slice symbols_suppressions(const struct symbols_module *module, struct arena *arena) {
 	struct mapped_file file;
