@@ -14,9 +14,9 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-		{"heaptrack", cli_heaptrack},           // record.c: options -> collector/run.h
-		{"heaptrack_print", cli_print},         // print.c: session -> report
-		{"heaptrack_gui", cli_gui},             // gui.c
+		{"heaptrack", cli_heaptrack},           // record/record.c: options -> collector/run.h
+		{"heaptrack_print", cli_print},         // print/print.c: session -> report
+		{"heaptrack_gui", cli_gui},             // gui/gui.c
 		{"heaptrack_interpret", cli_interpret}, // interpret.c: a raw stream in, one with names out
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "cli/option_table.h"
-#include "cli/options.h"
-#include "cli/print_options.h"
+#include "cli/options/table.h"
+#include "cli/print/options.h"
+#include "cli/record/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * the metrics in docs/lens.md: `heaptrack-manual metrics`. tools/docs puts them into man/ and docs/. A
  * tool of the build, never installed.
  */
-#include "cli/option_table.h"
+#include "cli/options/table.h"
 #include "engine/metrics.h"
 
 #include <ctype.h>

@@ -3,7 +3,7 @@
 
 /** heaptrack_print --html: one file that shows a recording in a browser. */
 
-#include "cli/print_options.h"
+#include "cli/print/options.h"
 #include "session/session.h"
 
 /**

@@ -3,7 +3,7 @@
  * The help of a command, from its table: "  -o, --output FILE     text", the texts one below the
  * other, broken at the width of a page.
  */
-#include "cli/option_table.h"
+#include "cli/options/table.h"
 
 #include <string.h>
 

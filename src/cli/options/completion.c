@@ -4,7 +4,7 @@
  * command for zsh, a `complete` line per option for fish. What a value is shows in its name: FILE,
  * OUT and BASE are files, DIR a folder, PID a process; row->words lists what else there is.
  */
-#include "cli/option_table.h"
+#include "cli/options/table.h"
 
 #include <string.h>
 

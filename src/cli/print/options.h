@@ -3,7 +3,7 @@
 
 /** The parsed command line of heaptrack_print. Texts are those of argv. */
 
-#include "cli/compare.h"
+#include "cli/print/compare.h"
 #include "report/view.h"
 
 enum print_asked { PRINT_REPORT, PRINT_HELP, PRINT_VERSION };

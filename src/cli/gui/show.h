@@ -3,6 +3,6 @@
 
 // Serves the page of a recording until nobody looks at it any more. Used by gui.c and analyze.c.
 
-#include "cli/gui_options.h"
+#include "cli/gui/options.h"
 
 bool show(const struct gui_options *o, struct err *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/show.h"
+#include "cli/gui/show.h"
 
 #include "base/visible.h"
 #include "cli/say.h"

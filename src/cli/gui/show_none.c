@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/show.h"
+#include "cli/gui/show.h"
 #include "web/page.h"
 
 // Built without the server: everything else works.

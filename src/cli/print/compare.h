@@ -6,7 +6,7 @@
  * recordings, and several bases, are repeated runs.
  */
 
-#include "cli/outputs.h"
+#include "cli/print/outputs.h"
 #include "report/gates.h"
 
 enum { BASES_MAX = 64, GATES_MAX = 64, EXIT_GATE = 3 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/print_exports.h"
+#include "cli/print/exports.h"
 
 #include "base/text.h"
 #include "export/export.h"

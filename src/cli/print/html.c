@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/print_html.h"
+#include "cli/print/html.h"
 
 #include "session/source.h"
 #include "sys/file.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cli/beside.h"
+#include "cli/record/beside.h"
 
 #include "base/buffer.h"
 #include "cli/cli.h"
-#include "cli/interpret.h"
+#include "cli/record/interpret.h"
 #include "cli/say.h"
 #include "collector/beside.h"
 #include "sys/clock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/option_table.h"
+#include "cli/options/table.h"
 
 #include "base/check.h"
 #include "base/nearest.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "cli/options.h"
+#include "cli/record/options.h"
 
-#include "cli/option_table.h"
+#include "cli/options/table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "base/visible.h"
 #include "cli/cli.h"
-#include "cli/option_table.h"
-#include "cli/print_html.h"
-#include "cli/print_options.h"
+#include "cli/options/table.h"
+#include "cli/print/html.h"
+#include "cli/print/options.h"
 #include "cli/say.h"
 #include "session/session.h"
 #include "sys/terminal.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// heaptrack_print: options in (print_options.c), one report out.
+// heaptrack_print: options in (options.c), one report out.
 
 enum {
 	SITES_COMPARED = 12, // per list, so that all of it fits a screen or two

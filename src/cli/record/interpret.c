@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "cli/interpret.h"
+#include "cli/record/interpret.h"
 
 #include "base/vec.h"
 #include "base/visible.h"
 #include "cli/cli.h"
-#include "cli/option_table.h"
+#include "cli/options/table.h"
 #include "cli/say.h"
 #include "export/export.h"
 #include "session/resolve.h"

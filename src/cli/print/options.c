@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "cli/print_options.h"
+#include "cli/print/options.h"
 
-#include "cli/option_table.h"
+#include "cli/options/table.h"
 #include "export/export.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  * recording is never overwritten, and no two may be the same.
  */
 
-#include "cli/print_exports.h"
+#include "cli/print/exports.h"
 
 enum { OUTPUTS_MAX = EXPORTS_MAX + 2 };
 

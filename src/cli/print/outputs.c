@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/outputs.h"
+#include "cli/print/outputs.h"
 
 #include "base/check.h"
 #include "sys/file.h"

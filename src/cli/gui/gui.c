@@ -2,10 +2,10 @@
 #include "base/human.h"
 #include "base/visible.h"
 #include "cli/cli.h"
-#include "cli/gui_options.h"
-#include "cli/option_table.h"
+#include "cli/gui/options.h"
+#include "cli/gui/show.h"
+#include "cli/options/table.h"
 #include "cli/say.h"
-#include "cli/show.h"
 #include "session/list.h"
 #include "web/page.h"
 

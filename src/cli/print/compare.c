@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/compare.h"
+#include "cli/print/compare.h"
 
 #include "cli/say.h"
 #include "report/compare.h"

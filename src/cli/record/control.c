@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "cli/control.h"
+#include "cli/record/control.h"
 
 #include "base/human.h"
 #include "base/json_reader.h"
 #include "base/vec.h"
 #include "base/visible.h"
-#include "cli/option_table.h"
+#include "cli/options/table.h"
 #include "cli/say.h"
 #include "collector/control/ask.h"
 #include "collector/control/request.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/analyze.h"
+#include "cli/gui/analyze.h"
 
 #include "base/attr.h"
 #include "base/visible.h"
