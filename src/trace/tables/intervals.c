@@ -5,7 +5,7 @@
 /*
  * Intervals are more than all else in a file, and nearly all of their numbers take one byte. So they
  * are decoded row by row, in one loop over all columns, straight into the form in which they are kept.
- * What the loop does to each number is what table.c does to a column of its kind.
+ * What the loop does to each number is what decode.c does to a column of its kind.
  */
 
 enum { STACK, FROM, UNTIL, COUNT, BYTES, TEMPORARY, N_COLUMNS };

@@ -65,11 +65,13 @@ struct stack_row {
 
 // ---- tables
 
-#define TABLE_OF(text, row, list, measure)                                                       \
+// The fields of every table of these columns; `...`: more of them
+#define TABLE_WITH(text, row, list, ...)                                                         \
 	{                                                                                            \
 		.id = text##_number, .name = #text, .row_bytes = sizeof(row), .columns = list##_columns, \
-		.n_columns = sizeof list##_columns / sizeof *list##_columns, .units = measure            \
+		.n_columns = sizeof list##_columns / sizeof *list##_columns, __VA_ARGS__                 \
 	}
+#define TABLE_OF(text, row, list, measure) TABLE_WITH(text, row, list, .units = measure)
 
 static void stack_units(uint64_t *out, const void *user, const void *rows, size_t n) {
 	const struct rec_stack *s = rows;
@@ -131,13 +133,7 @@ static const struct table table_allocators = TABLE_OF(allocators, struct rec_all
 		NULL);
 
 static const struct column lifetime_columns[] = {LIFETIMES(32, 0)};
-static const struct table table_lifetimes = {
-		.id = stacks_number,
-		.name = "stacks",
-		.row_bytes = sizeof(struct rec_lifetimes),
-		.columns = lifetime_columns,
-		.n_columns = REC_LIFETIMES,
-};
+static const struct table table_lifetimes = TABLE_OF(stacks, struct rec_lifetimes, lifetime, NULL);
 static const struct table table_own = {
 		.id = stacks_number,
 		.name = "stacks",
@@ -179,29 +175,13 @@ static void stack_row_units(uint64_t *out, const void *user, const void *rows, s
 	}
 }
 
-static const struct table table_stacks = {
-		.id = stacks_number,
-		.name = "stacks",
-		.row_bytes = sizeof(struct stack_row),
-		.columns = stacks_columns,
-		.n_columns = sizeof stacks_columns / sizeof *stacks_columns,
-		.units = stack_row_units,
-		.get = get_stacks,
-		.decode = decode_stacks,
-		.kept_bytes = sizeof(struct rec_stack),
-};
+static const struct table table_stacks = TABLE_WITH(stacks, struct stack_row, stacks,
+		.units = stack_row_units, .get = get_stacks, .decode = decode_stacks,
+		.kept_bytes = sizeof(struct rec_stack));
 
-static const struct table table_intervals = {
-		.id = intervals_number,
-		.name = "intervals",
-		.row_bytes = sizeof(struct rec_interval),
-		.columns = intervals_columns,
-		.n_columns = sizeof intervals_columns / sizeof *intervals_columns,
-		.units = interval_units,
-		.get = get_intervals,
-		.decode = intervals_decode,
-		.kept_bytes = sizeof(struct rec_interval_row),
-};
+static const struct table table_intervals = TABLE_WITH(intervals, struct rec_interval, intervals,
+		.units = interval_units, .get = get_intervals, .decode = intervals_decode,
+		.kept_bytes = sizeof(struct rec_interval_row));
 
 const struct state_table state_tables[] = {
 		{&table_meta, offsetof(struct recording, meta), true},
