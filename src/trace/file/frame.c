@@ -2,10 +2,18 @@
 #include "trace/file/frame.h"
 
 #include "base/cursor.h"
+#include "trace/trace.h"
 
 static const uint8_t magic[8] = {'h', 'e', 'a', 'p', 't', 'r', 'k', 1};
 
 enum { HEAD_CRC_AT = 12, BLOCK_CRC_AT = 0, SLOT_CRC_AT = 0 };
+
+bool trace_is_ours(struct slice head) {
+	// The head frame's tag and the magic bytes, whatever the version and length
+	static const uint8_t tag[] = {0x50, 0x2a, 0x4d, 0x18};
+	return head.size >= 16 && memcmp(head.data, tag, sizeof tag) == 0 &&
+			memcmp(head.data + FRAME_TAG_BYTES, magic, sizeof magic) == 0;
+}
 
 // CRC-32 as in zlib, four bits at a time: it only ever sees some fifty bytes
 static uint32_t crc_add(uint32_t crc, uint8_t byte) {

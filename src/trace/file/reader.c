@@ -19,14 +19,6 @@
 
 enum { MAX_TRIES = 8, MAX_LOOKS = 3 };
 
-bool trace_is_ours(struct slice head) {
-	// The tag of the head frame and the magic bytes, of whatever version and length
-	static const uint8_t start[] = {0x50, 0x2a, 0x4d, 0x18};
-	static const uint8_t name[] = {'h', 'e', 'a', 'p', 't', 'r', 'k', 1};
-	return head.size >= 16 && memcmp(head.data, start, sizeof start) == 0 &&
-			memcmp(head.data + FRAME_TAG_BYTES, name, sizeof name) == 0;
-}
-
 // Where a state lies, whichever shape the file has
 struct candidate {
 	const char *what;
