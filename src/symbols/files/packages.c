@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/radix.h"
+#include "base/sorted.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "sys/file.h"
@@ -174,17 +175,9 @@ struct slice packages_source_of(struct packages *p, const char *path) {
 		read_all(p);
 	}
 	uint64_t hash = slice_hash(SLICE_HASH, name);
-	size_t low = 0, high = p->files.n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (p->files.items[middle].key < hash) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	bool is_found = low < p->files.n && p->files.items[low].key == hash;
-	return is_found ? slice_of_text((const char *)(uintptr_t)p->files.items[low].value)
+	size_t i = sorted_first_of(&p->files.items->key, p->files.n, sizeof *p->files.items, hash);
+	bool is_found = i < p->files.n && p->files.items[i].key == hash;
+	return is_found ? slice_of_text((const char *)(uintptr_t)p->files.items[i].value)
 					: (struct slice){0};
 }
 
