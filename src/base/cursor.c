@@ -64,11 +64,6 @@ uint64_t cursor_varint(struct cursor *c) {
 	return 0;
 }
 
-int64_t cursor_signed(struct cursor *c) {
-	uint64_t v = cursor_varint(c);
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-}
-
 struct slice cursor_sized(struct cursor *c) {
 	uint64_t n = cursor_varint(c);
 	if (n > cursor_left(c)) {
@@ -76,13 +71,4 @@ struct slice cursor_sized(struct cursor *c) {
 		return (struct slice){c->end, 0};
 	}
 	return cursor_bytes(c, (size_t)n);
-}
-
-uint64_t cursor_count(struct cursor *c, size_t min_bytes) {
-	uint64_t n = cursor_varint(c);
-	if (n > cursor_left(c) / (min_bytes ? min_bytes : 1)) {
-		fail(c);
-		return 0;
-	}
-	return n;
 }

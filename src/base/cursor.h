@@ -36,14 +36,5 @@ uint64_t cursor_u64(struct cursor *c);
 /** LEB128, at most 10 bytes. */
 uint64_t cursor_varint(struct cursor *c);
 
-/** Zigzag LEB128. */
-int64_t cursor_signed(struct cursor *c);
-
 /** A varint length, then that many bytes, borrowed. */
 struct slice cursor_sized(struct cursor *c);
-
-/**
- * A varint that counts items of at least `min_bytes` each: fails if fewer bytes are left than that
- * requires. Use it before every allocation or loop whose size comes from a file.
- */
-uint64_t cursor_count(struct cursor *c, size_t min_bytes);

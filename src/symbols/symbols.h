@@ -60,12 +60,3 @@ struct symbols_facts {
 bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		const uint64_t *addresses, const bool *is_exact, size_t n, struct symbols_answer *answers,
 		struct symbols_facts *facts, struct arena *arena, struct err *err);
-
-/**
- * A name for people, from a linkage name: C++ (Itanium), Rust (legacy and v0, without hash and
- * disambiguators), D, Nim; `.llvm.N`, `.part.N`, `.constprop.N`, `.isra.N`, `.cold` dropped. A
- * plain C name comes back unchanged: `language_hint_c` (true for a symbol of a unit known to be
- * C) switches demangling off. Nim's names have no mark: with false, "foo__bar_12" becomes "foo"
- * (symbols_resolve does so only in Nim programs). Result in `arena`, or NULL for lack of memory.
- */
-const char *symbols_demangle(const char *linkage_name, bool language_hint_c, struct arena *arena);

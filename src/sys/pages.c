@@ -12,7 +12,8 @@ void *pages_take(size_t bytes) {
 	return p == MAP_FAILED ? NULL : p;
 }
 
-void *pages_grow(void *pages, size_t old_bytes, size_t bytes) {
+/** Grown to `bytes`, perhaps elsewhere; the rest is zero. NULL: out of memory, all is as it was. */
+static void *grow(void *pages, size_t old_bytes, size_t bytes) {
 	if (!pages) {
 		return pages_take(bytes);
 	}
@@ -53,7 +54,7 @@ bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_byte
 	if (__builtin_mul_overflow(wanted, item_bytes, &bytes)) {
 		return false;
 	}
-	void *grown = pages_grow(*items, *capacity * item_bytes, bytes);
+	void *grown = grow(*items, *capacity * item_bytes, bytes);
 	if (!grown) {
 		return false;
 	}

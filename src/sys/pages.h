@@ -12,9 +12,6 @@
 /** NULL: out of memory. */
 void *pages_take(size_t bytes);
 
-/** Grown to `bytes`, perhaps elsewhere; the rest is zero. NULL: out of memory, all is as it was. */
-void *pages_grow(void *pages, size_t old_bytes, size_t bytes);
-
 /** Zero some of them again, without touching pages that were never touched. */
 void pages_clear(void *from, size_t bytes);
 

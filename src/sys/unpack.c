@@ -20,7 +20,7 @@ enum packing { PACKING_UNKNOWN, PACKING_NONE, PACKING_GZIP, PACKING_ZSTD };
 struct unpack {
 	struct unpack_source source;
 	int fd; // of unpack_open; -1: none
-	uint64_t max_bytes, bytes_in, bytes_out;
+	uint64_t max_bytes, bytes_out;
 	enum packing packing;
 	bool in_is_over; // nothing comes behind `in`
 	bool has_ended, is_torn;
@@ -46,7 +46,6 @@ static bool fill(struct unpack *u, struct err *err) {
 	}
 	u->in_is_over = n == 0;
 	u->in_end += n;
-	u->bytes_in += n;
 	return true;
 }
 
@@ -110,7 +109,6 @@ static bool read_plain(struct unpack *u, struct err *err) {
 	}
 	u->in_is_over = n == 0;
 	u->out_end += n;
-	u->bytes_in += n;
 	return true;
 }
 
@@ -236,14 +234,6 @@ bool unpack_peek(struct unpack *u, size_t n, struct slice *out, struct err *err)
 
 bool unpack_is_torn(const struct unpack *u) {
 	return u->is_torn;
-}
-
-uint64_t unpack_bytes_in(const struct unpack *u) {
-	return u->bytes_in;
-}
-
-uint64_t unpack_bytes_out(const struct unpack *u) {
-	return u->bytes_out;
 }
 
 // ---- begin and end

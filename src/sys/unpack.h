@@ -48,7 +48,3 @@ bool unpack_peek(struct unpack *u, size_t n, struct slice *out, struct err *err)
 
 /** After the end: the packed bytes ended in the middle, or something else followed them. */
 bool unpack_is_torn(const struct unpack *u);
-
-/** Bytes read and bytes given out so far: for progress. */
-uint64_t unpack_bytes_in(const struct unpack *u);
-uint64_t unpack_bytes_out(const struct unpack *u);

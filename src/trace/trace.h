@@ -93,9 +93,6 @@ void trace_writer_set_event_budget(struct trace_writer *w, uint64_t budget_bytes
 /** Events given to the writer that the file does not hold any more: for rec_quality. */
 uint64_t trace_writer_events_dropped(const struct trace_writer *w);
 
-/** What the file takes now: for the disk rule. */
-uint64_t trace_writer_bytes(const struct trace_writer *w);
-
 /**
  * Write the whole of `r` compactly, as a finished file, to another sink (the collector then renames
  * it over the growing one). `old`: the growing file, to copy events from, or NULL; `w`: its writer,

@@ -15,6 +15,10 @@ static uint64_t any_number(void) {
 	return v >> rand() % 64;
 }
 
+static int64_t unzigzag(uint64_t v) {
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
 static void reads_what_was_written(void **state) {
 	(void)state;
 	struct buffer b = {0};
@@ -39,8 +43,8 @@ static void reads_what_was_written(void **state) {
 		assert_int_equal(cursor_u32(&c), (uint32_t)v);
 		assert_int_equal(cursor_u64(&c), v);
 		assert_int_equal(cursor_varint(&c), v);
-		assert_int_equal(cursor_signed(&c), (int64_t)v);
-		assert_int_equal(cursor_signed(&c), -(int64_t)(v >> 1));
+		assert_int_equal(unzigzag(cursor_varint(&c)), (int64_t)v);
+		assert_int_equal(unzigzag(cursor_varint(&c)), -(int64_t)(v >> 1));
 		struct slice s = cursor_sized(&c);
 		assert_true(slice_equal(s, slice_of(&v, v % 9)));
 	}
@@ -77,16 +81,6 @@ static void refuses_malformed_numbers(void **state) {
 	assert_true(a.failed && b.failed && !c.failed && d.failed);
 }
 
-static void counts_only_what_can_be_there(void **state) {
-	(void)state;
-	static const uint8_t bytes[] = {3, 0, 0, 0, 0, 0, 0};
-	struct cursor c = cursor_init(slice_of(bytes, sizeof bytes));
-	struct cursor d = c;
-	assert_int_equal(cursor_count(&c, 2), 3);
-	assert_int_equal(cursor_count(&d, 3), 0);
-	assert_true(!c.failed && d.failed);
-}
-
 static void prints_into_a_growing_buffer(void **state) {
 	(void)state;
 	struct buffer b = {0};
@@ -107,7 +101,6 @@ int main(void) {
 			cmocka_unit_test(reads_what_was_written),
 			cmocka_unit_test(yields_zeros_once_it_ran_dry),
 			cmocka_unit_test(refuses_malformed_numbers),
-			cmocka_unit_test(counts_only_what_can_be_there),
 			cmocka_unit_test(prints_into_a_growing_buffer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

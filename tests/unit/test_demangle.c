@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/names/names.h"
-#include "symbols/symbols.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +13,8 @@ struct sample {
 static void check_all(const struct sample *samples, size_t n, bool is_c) {
 	struct arena arena = {0};
 	for (size_t i = 0; i < n; i++) {
-		assert_string_equal(symbols_demangle(samples[i].linkage, is_c, &arena), samples[i].people);
+		assert_string_equal(names_demangle(samples[i].linkage, is_c ? NAMES_C : NAMES_NIM, &arena),
+				samples[i].people);
 	}
 	arena_finish(&arena);
 }
@@ -138,7 +138,7 @@ static void any_bytes_are_safe(void **state) {
 		for (int k = 0; k < 3; k++) {
 			name[(size_t)rand_r(&seed) % n] = (char)(1 + rand_r(&seed) % 126);
 		}
-		assert_non_null(symbols_demangle(name, false, &arena));
+		assert_non_null(names_demangle(name, NAMES_NIM, &arena));
 		free(name);
 		arena_finish(&arena);
 	}
@@ -148,7 +148,7 @@ static void any_bytes_are_safe(void **state) {
 	memset(huge, 'P', 1 << 20);
 	memcpy(huge, "_Z1f", 4);
 	huge[(1 << 20) - 1] = 0;
-	assert_string_equal(symbols_demangle(huge, false, &arena), huge);
+	assert_string_equal(names_demangle(huge, NAMES_NIM, &arena), huge);
 	free(huge);
 	arena_finish(&arena);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/text.h"
 #include "symbols/names/names.h"
-#include "symbols/symbols.h"
 
 #include <ctype.h>
 #include <libiberty/demangle.h>
@@ -125,7 +124,7 @@ static size_t nim_name_size(struct slice name) {
 	return size + 2 < end - 1 ? size : 0;
 }
 
-const char *names_nim(struct slice name, struct arena *arena) {
+static const char *nim_name(struct slice name, struct arena *arena) {
 	size_t size = nim_name_size(name);
 	char *text = arena_text(arena, slice_of(name.data, size ? size : name.size));
 	if (!size || !text) {
@@ -196,12 +195,8 @@ const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
 		cut_clone(demangled);
 		text = arena_text(arena, slice_of_text(demangled));
 	} else if (!demangled && scheme == NAMES_NIM) {
-		text = (char *)names_nim(name, arena);
+		text = (char *)nim_name(name, arena);
 	}
 	free(demangled);
 	return text;
-}
-
-const char *symbols_demangle(const char *linkage_name, bool language_hint_c, struct arena *arena) {
-	return names_demangle(linkage_name, language_hint_c ? NAMES_C : NAMES_NIM, arena);
 }

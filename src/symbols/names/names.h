@@ -17,9 +17,12 @@ enum names_scheme {
 /** A copy's suffixes and a version are not part of a name: a part of `linkage_name`. */
 struct slice names_without_suffixes(const char *linkage_name);
 
-/** NULL: no memory. */
+/**
+ * A name for people, from a linkage name: C++ (Itanium), Rust (legacy and v0, without hash and
+ * disambiguators), D, Nim; `.llvm.N`, `.part.N`, `.constprop.N`, `.isra.N`, `.cold` dropped. A plain
+ * C name comes back unchanged. NULL: no memory.
+ */
 const char *names_demangle(const char *linkage_name, enum names_scheme scheme, struct arena *arena);
-const char *names_nim(struct slice name, struct arena *arena);
 
 struct name {
 	const char *symbol;   // as it came

@@ -78,10 +78,6 @@ void trace_writer_destroy(struct trace_writer *w) {
 	free(w);
 }
 
-uint64_t trace_writer_bytes(const struct trace_writer *w) {
-	return w->space.end;
-}
-
 // Put what is in `raw` into the file. `block`: all but the lengths
 static bool put_block(struct trace_writer *w, struct frame_block block, bool in_hole,
 		struct place *place, struct err *err) {
