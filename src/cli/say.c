@@ -4,6 +4,7 @@
 #include "base/visible.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 bool say_text(FILE *to, struct slice text) {
@@ -31,15 +32,11 @@ void say(FILE *to, const char *fmt, ...) {
 }
 
 void say_problem(const char *who, const char *fmt, ...) {
+	char *text;
 	va_list args;
 	va_start(args, fmt);
-	say_problem_with(who, fmt, args);
-	va_end(args);
-}
-
-void say_problem_with(const char *who, const char *fmt, va_list args) {
-	char *text;
 	int n = vasprintf(&text, fmt, args);
+	va_end(args);
 	if (n < 0) {
 		(void)fprintf(stderr, "%s: out of memory\n", who);
 		return;

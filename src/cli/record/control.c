@@ -16,14 +16,7 @@
 
 // `heaptrack --ctl`: the recordings in progress, one line each on stdout.
 
-static void complain(const char *fmt, ...) ATTR_PRINTF(1, 2);
-
-static void complain(const char *fmt, ...) {
-	va_list args;
-	va_start(args, fmt);
-	say_problem_with("heaptrack", fmt, args);
-	va_end(args);
-}
+#define complain(...) say_problem("heaptrack", __VA_ARGS__)
 
 struct control_options {
 	bool is_json, wants_help;

@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,14 +30,7 @@
 
 enum { NAME_SHOWN_MAX = 2 * 4640 };
 
-static void complain(const char *fmt, ...) ATTR_PRINTF(1, 2);
-
-static void complain(const char *fmt, ...) {
-	va_list args;
-	va_start(args, fmt);
-	say_problem_with("heaptrack", fmt, args);
-	va_end(args);
-}
+#define complain(...) say_problem("heaptrack", __VA_ARGS__)
 
 // ---- what the collector tells
 
@@ -209,6 +201,19 @@ static bool run_in_some_way(const struct run_options *options, const struct laun
 	return run_program(options, launch, result, err);
 }
 
+/** Report on a recording that was made; gives the exit status. */
+static int put_result(const struct heaptrack_options *o, struct run_result *result) {
+	int status = result->exit_status;
+	if (result->is_lost) {
+		return status ? status : 1;
+	}
+	if (!o->is_quiet) {
+		put_figures(result);
+		put_way_on(result);
+	}
+	return status;
+}
+
 static int record(const struct heaptrack_options *o, const struct launch *launch) {
 	struct screen screen = {.is_quiet = o->is_quiet, .is_raw = o->is_raw};
 	struct run_options options = options_of(o, &screen);
@@ -234,11 +239,8 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 			put_figures(result);
 		}
 		status = write_raw(o, result) || status ? status : 1;
-	} else if (result->is_lost) {
-		status = status ? status : 1;
-	} else if (!o->is_quiet) {
-		put_figures(result);
-		put_way_on(result);
+	} else {
+		status = put_result(o, result);
 	}
 	run_result_finish(result);
 	free(result);
@@ -270,11 +272,8 @@ static int attach(const struct heaptrack_options *o) {
 	int status = result->exit_status;
 	if (!was_attached) {
 		complain("%s", err.text);
-	} else if (result->is_lost) {
-		status = status ? status : 1;
-	} else if (!o->is_quiet) {
-		put_figures(result);
-		put_way_on(result);
+	} else {
+		status = put_result(o, result);
 	}
 	run_result_finish(result);
 	free(result);
