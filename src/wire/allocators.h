@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** The column "what it does" of allocators.def, as a word and its operands: OPERANDS_##what. */
+/**
+ * The table of all allocation functions (.def), and its column "what it does" as words.
+ *
+ * OPERANDS_##what is the word and its operands.
+ */
 
 #define OPERANDS_ALLOCATES(size)             ALLOCATES, size
 #define OPERANDS_ALLOCATES_N(n, size)        ALLOCATES_N, n, size

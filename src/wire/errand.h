@@ -2,14 +2,15 @@
 #pragma once
 
 /**
- * What a stopped thread of a process is sent to do for us: system calls in a row, then perhaps a function
- * of the recorder. It runs on the resident's stack, with its signals blocked, and says when it is done;
- * whoever sent it then stops it and gives it its registers back. If nobody comes within
- * ERRAND_PATIENCE_S, because who sent it has been killed, it goes back by itself, as from a signal
- * handler: `frame` has all that it needs. Until then nothing here may be written over, nor may the thread be
- * sent elsewhere: it would come back to where it waits.
+ * System calls that a stopped thread of the target makes for heaptrack, its *errand*.
  *
- *   sent ──► BEGUN ──► all calls made ──► DONE ──► stopped, its registers given back: NONE
+ * After them it may call a function of the recorder. The thread runs on the resident's stack, with
+ * its signals blocked, and says when it is done; heaptrack then stops it and restores its
+ * registers. If heaptrack was killed, the thread returns by itself after ERRAND_PATIENCE_S, as from
+ * a signal handler, by `frame`. Until then nothing here may be overwritten, and the thread may not
+ * be sent elsewhere: it would come back to where it waits.
+ *
+ *   sent ──► BEGUN ──► all calls made ──► DONE ──► stopped, its registers restored: NONE
  *                                           └────► nobody came: LEFT, rt_sigreturn
  */
 
@@ -19,7 +20,7 @@
 enum { ERRAND_CALLS = 100, ERRAND_PATIENCE_S = 5, ERRAND_NOT_MADE = INT32_MIN };
 
 enum errand_state {
-	ERRAND_NONE = 0, // who was sent has its own registers again
+	ERRAND_NONE = 0, // the thread has its own registers again
 	ERRAND_BEGUN = 1,
 	ERRAND_DONE = 2,
 	ERRAND_LEFT = 3, // by now, or in a moment
@@ -41,6 +42,6 @@ struct errand {
 	struct errand_call calls[ERRAND_CALLS];
 };
 
-/** The errand's place in the resident, and behind it the frame's. */
+/** The place of the errand in the resident, and of the frame behind it. */
 enum { ERRAND_FRAME_AT = 2 * 4096, ERRAND_BYTES = 8 * 4096 };
 _Static_assert(sizeof(struct errand) <= ERRAND_FRAME_AT, "fits");

@@ -4,33 +4,24 @@
 /**
  * Events, and the rings that carry them from one thread of the target to the collector.
  *
- * A thread owns a slot of the segment. It holds two rings: a small one for threads that rarely
- * allocate, and a big one that the thread moves to for good when the small one was full once. The
- * collector drains the small one whole before it looks at the big one, so the order of a thread's
- * events holds.
+ * A thread owns a slot of the segment, which holds two rings: a small one for threads that rarely
+ * allocate, and a big one, to which the thread moves for good when it has filled the small one. The
+ * collector drains the small ring completely before it reads the big one.
  *
- * An entry is 16 bytes. Its `head` is written last, with release, and carries a phase bit that
- * flips with every lap; that bit alone says that the entry is published, so entries may be
+ * An entry is 16 bytes. Its `head` is written last, with release, and contains a phase bit that
+ * flips with every lap. That bit alone says that the entry is published, so entries may be
  * published out of order: a signal handler that interrupts a hook takes the next entries and
- * publishes them first. `reserved` is raised before anything is written.
+ * publishes them first.
  *
  *      taken            blocked entry       published by a handler      reserved
  *        v                    v                  v     v                    v
  *   ...  #  #  #  #  #  #     .  #  #  .  ...
  *
- * Life of a hook: make room for all it may write, plus 64 entries for handlers (wait here, if
- * ever) -> capture the stack -> real call (for a free: last) -> reserve an entry -> read the epoch
- * -> take a stamp, if it is all threads' -> write -> publish. From reserve to publish is a handful of
- * instructions and nothing in between waits. If a jump out of a handler leaves that window, the
- * thread's next hook publishes the entry as KIND_VOID and counts it (`abandoned`); if the thread is
- * dead, nobody does.
- *
- * Epochs, and stamps within them (wire/segment.h), put the events of all threads into one order. The
- * last KIND_EPOCH before an event in its ring carries its epoch (0: there was none). An event carries
- * the low bits of its stamp. The last KIND_STAMP before it in its ring and epoch carries a whole one
- * that is less than WIRE_STAMP_REACH away: the two make the whole stamp of the event. Without one it
- * has no stamp, and is older than those of its epoch that have. A ring's epochs and stamps rise, but
- * for those of handlers that interrupt one hook again and again.
+ * docs/wire.md describes the life of an entry, and the order of events of different threads by
+ * epochs and stamps. The last KIND_EPOCH before an event in its ring states its epoch (none: epoch
+ * 0). An event carries the low bits of its stamp; together with the last KIND_STAMP before it in
+ * its ring and epoch, which is less than WIRE_STAMP_REACH away, they make the whole stamp. An event
+ * without such a KIND_STAMP has no stamp, and is older than those of its epoch that have one.
  */
 
 #include "wire/segment.h"
@@ -64,19 +55,19 @@ enum wire_kind {
  * A pointer that is not a multiple of 16 or lies above 48 bits, or a size of WIRE_SIZE_WIDE or
  * more, needs a KIND_WIDE entry right before (both are reserved at once):
  *   wide head: phase | kind | bits 0..58 ptr >> 4      wide body: bits 0..3 ptr & 15 | 4..63 size
- * and the event's own size field is then WIRE_SIZE_WIDE, its ptr bits are ignored. Bit 63 of a pointer
- * is not kept: no user's has it.
+ * and the event's own size field is then WIRE_SIZE_WIDE, its ptr bits are ignored. Bit 63 of a
+ * pointer is not kept: no user's has it.
  *
  * KIND_TIME, KIND_RATE, KIND_STAMP, KIND_EPOCH: body is the whole value, the rest of head is zero.
  * KIND_FREE, KIND_REALLOC, KIND_STAYED have size 0; node is 0 unless SEGMENT_FREE_STACKS.
  * KIND_MOVED with node and size as an allocation. realloc(p, 0) that frees is a KIND_FREE.
  *
  * KIND_RATE: bits 0..7 the logarithm (0: everything is recorded); bit 8: for the next event alone.
- * KIND_MAP (after the call), KIND_UNMAP (before it; if it fails, a KIND_MAP of the same range follows)
- * and KIND_CHANGED (after it) have node, size and stamp as an allocation. Their addresses are of
- * pages, so the low WIRE_MAP_BITS of the event's own ptr field, also behind a KIND_WIDE, say more.
- * KIND_MAP: protection 3 bits, shared 1, what it is 4. KIND_CHANGED: which call.
- * KIND_FORK (before the call): bits 0..50 of body are the number of the fork.
+ * KIND_MAP (after the call), KIND_UNMAP (before it; if it fails, a KIND_MAP of the same range
+ * follows) and KIND_CHANGED (after it) have node, size and stamp as an allocation. Their addresses
+ * are of pages, so the low WIRE_MAP_BITS of the event's own ptr field, also behind a KIND_WIDE, say
+ * more. KIND_MAP: protection 3 bits, shared 1, what it is 4. KIND_CHANGED: which call. KIND_FORK
+ * (before the call): bits 0..50 of body are the number of the fork.
  */
 struct wire_event {
 	_Atomic uint64_t head;
@@ -153,8 +144,8 @@ struct thread_slot {
 	_Atomic uint64_t truncated; // stacks whose outer part could not be found or stored
 	_Atomic uint64_t abandoned; // hooks that a jump left
 
-	// written by O between SLOT_CLAIMED and SLOT_LIVE: as the system knew the thread before its first
-	// event. Not zero terminated if it is as long as this; empty: not asked for
+	// written by O between SLOT_CLAIMED and SLOT_LIVE: as the system knew the thread before its
+	// first event. Not zero terminated if it is as long as this; empty: not asked for
 	char name[WIRE_THREAD_NAME];
 
 	struct wire_ring rings[N_RINGS];
@@ -163,8 +154,8 @@ struct thread_slot {
 	_Alignas(64) _Atomic uint32_t label_version; // 0: nothing; odd: it is being written
 	char label[WIRE_LABEL];                      // zero terminated
 
-	// written by O (reserved: bytes that sampling has drawn and has left to draw, its rate, and all that
-	// the thread had allocated when it last looked)
+	// written by O (reserved: bytes that sampling has drawn and has left to draw, its rate, and all
+	// that the thread had allocated when it last looked)
 	_Alignas(64) _Atomic uint64_t drawn_bytes;
 	_Atomic uint64_t drawn_rest;
 	_Atomic uint64_t drawn_total;

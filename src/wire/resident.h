@@ -2,19 +2,20 @@
 #pragma once
 
 /**
- * What heaptrack leaves in a process that it attaches to: one mapping, the *resident*. Its first
- * bytes are this struct; behind them lie a stack for the moments of attaching, and the recorder's
- * code and data. docs/attach.md tells the story.
+ * The one mapping that heaptrack leaves in a process to which it attaches, the *resident*.
  *
- *   0                       guard page, nothing may be done with it: so a mapping begins here
+ * It begins with this struct; behind it lie a stack for errands, and the recorder's code and data
+ * (docs/attach.md).
+ *
+ *   0                       guard page, inaccessible: so a mapping begins here
  *   RESIDENT_AT             struct resident
  *   RESIDENT_STACK_AT       stack of RESIDENT_STACK_BYTES, for errands
  *   RESIDENT_ERRAND_AT      struct errand (wire/errand.h)
  *   RESIDENT_IMAGE_AT       the recorder, as its ELF file lays it out
  *
- * It stays when heaptrack leaves, and is used again by the next attach. All that is needed to put
- * the process right is inside: who finds it with a dead collector restores `hooks` from it.
- * Written from outside while the process is stopped, but for `mappings`; the recorder reads it.
+ * It stays when heaptrack leaves, and is used again by the next attach. It contains all that is
+ * needed to undo an interrupted attach: `hooks` are restored from it. It is written from outside
+ * while the process is stopped, except `mappings`; the recorder reads it.
  */
 
 #include "wire/errand.h"
@@ -49,12 +50,12 @@ enum resident_what {
 	RESIDENT_REALLOCATES = 3,         // ptr, size (times `times`); returns the block
 	RESIDENT_FREES = 4,               // ptr
 	RESIDENT_ALLOCATES_OR_THROWS = 5, // size; returns the block, or throws an exception
-	// size; returns what lies `behind` bytes behind the block. It frees and allocates others meanwhile, which
-	// is recorded; so is the block itself, unless a hooked function that it called has given it out
+	// size; returns the address `behind` bytes behind the block's. What it allocates and frees
+	// meanwhile is recorded; so is the block itself, unless a hooked function that it called has
+	// returned it
 	RESIDENT_ALLOCATES_WITHIN = 6,
 	RESIDENT_REALLOCATES_OR_THROWS = 7, // as REALLOCATES, or throws an exception
-	RESIDENT_REALLOCATES_AT =
-			8, // size times `times`; the block that lies at the address in `ptr`; returns 0
+	RESIDENT_REALLOCATES_AT = 8, // size times `times`; the block at the address in `ptr`; returns 0
 	RESIDENT_CONFINES = 9, // prctl: its option in `ptr`, the value in `size`. It allocates nothing
 };
 enum {
@@ -67,8 +68,8 @@ enum {
 struct resident_hook {
 	uint64_t moved;   // its first instructions and a jump to the rest: the real function
 	uint64_t address; // of the patch, in the process
-	// What is called: `moved`. No exception passes our frame: of a function that throws it is one that
-	// returns NULL instead. Then the real one is jumped to, when our frame has gone
+	// What is called: `moved`, or its twin that returns NULL where `moved` throws: no exception may
+	// pass our frame. When our frame is gone, `moved` is jumped to, which throws
 	uint64_t called;
 	uint8_t what;             // enum resident_what
 	uint8_t ptr, size, times; // registers
@@ -84,7 +85,7 @@ _Static_assert(sizeof(struct resident_hook) == 64, "layout");
 enum { RESIDENT_THREADS_LOG2 = 14, RESIDENT_THREAD_PROBES = 64 };
 #define RESIDENT_KEY_IS_TID (1ull << 63)
 
-/** Where to look first for a thread; it is there, or in one of the RESIDENT_THREAD_PROBES from there on. */
+/** The first of the RESIDENT_THREAD_PROBES places where a thread may be. */
 static inline unsigned resident_thread_place(uint64_t key) {
 	return (unsigned)(key * 0x9E3779B97F4A7C15ull >> (64 - RESIDENT_THREADS_LOG2));
 }
@@ -124,10 +125,10 @@ struct resident {
 	uint64_t threads_at, n_threads;           // struct resident_thread
 	uint64_t has_tids_at; // of a word: not 0 if threads are known by their ids instead of FS bases
 	uint64_t errand_code; // where errands begin
-	uint64_t door_at;     // of the recorder's pointer to this struct; NULL: calls pass by
+	uint64_t pointer_at;  // of the recorder's pointer to this struct; NULL: nothing is recorded
 	uint64_t frames_at;   // unwind tables of the code
-	struct resident_range
-			made_tables; // behind the image: unwind tables that were made for code without; 0 bytes: none
+	// Behind the image: unwind tables that were made for code without. 0 bytes: none
+	struct resident_range made_tables;
 	uint64_t tables[RESIDENT_TABLES]; // unwind tables of modules that do not tell where theirs are
 	uint64_t header_at;   // the segment's header as mapped there; 0: none. Written by the recorder
 	int32_t pid;          // as its getpid() said when we came: a forked child finds its parent's
@@ -136,11 +137,11 @@ struct resident {
 	uint64_t in_loader;   // an address in glibc's loader, or 0
 	uint64_t clock;       // of the vdso's clock_gettime, or 0: by system call
 	uint64_t stack_end;   // of the main thread's stack
-	// Code that frees what the program has freed before, of each C library in it; 0 bytes: none
+	// In each C library, code that frees what the program has freed before; 0 bytes: none
 	struct resident_range thread_caches[RESIDENT_THREAD_CACHES];
 	uint32_t n_hooks; // places of `hooks` in use; those of earlier attaches stay
 	uint32_t n_islands;
-	// Lines of /proc/PID/maps, those where a file begins, for a process without /proc; ends with a 0
+	// For a process without /proc: the lines of /proc/PID/maps where a file begins; ends with a 0
 	char maps[RESIDENT_MAPS_BYTES];
 	struct resident_hook hooks[RESIDENT_HOOKS];
 	struct resident_range islands[RESIDENT_ISLANDS];

@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * The shared segment: everything that the recorder (in the target) and the collector (outside)
- * say to each other. One memfd, made and sized by the collector, mapped by both. docs/wire.md tells
- * the story; this header is the contract.
+ * The memory in which recorder and collector tell each other everything, the *segment*.
+ *
+ * It is one memfd, made and sized by the collector and mapped by both. docs/wire.md explains how it
+ * is used; this header specifies its layout.
  *
  *   0               header           struct segment_header, with a directory of what follows:
  *   TABLE_MARKS     named moments    WIRE_N_MARKS x struct wire_mark
@@ -13,9 +14,8 @@
  *   TABLE_SLOTS     thread slots     n_slots x slot_bytes, each begins with struct thread_slot
  *
  * Tables and slots begin at multiples of WIRE_PAGE_MOST, so each is whole pages on any machine. The
- * memfd is sparse: what nobody touched costs nothing.
- * Nothing here may be trusted by the collector: it is memory of the target. Every index read from
- * it is checked before use.
+ * memfd is sparse: untouched pages take no memory. The collector trusts nothing here, because it is
+ * memory of the target: every index is checked before use.
  *
  * Writers are named per field: C = collector, T = target (any thread), O = the thread that owns
  * the slot. Fields of different writers never share a cache line.
@@ -65,18 +65,15 @@ enum {
 };
 
 /**
- * struct segment_header.epoch: number << WIRE_EPOCH_SHIFT | owner. Every event belongs to the epoch that
- * its thread reads there between reserve and publish: a free before the real free, an allocation after
- * the real call. The number only rises, so if the program itself has put one event before another (by a
- * lock, a join, an atomic, a pipe), its epoch is not higher.
+ * struct segment_header.epoch: number << WIRE_EPOCH_SHIFT | owner. Each event belongs to the epoch
+ * that its thread reads there between reserve and publish. The number only increases.
  *
- *   owner 0      all threads' epoch: each event of it takes a stamp, see below
- *   owner n      that of the thread in slot n - 1. Nobody else has events in it, and its own stand in its
- *                ring in their order: no stamps. Another thread with an event ends it, by
- *                compare-and-swap to the next number, all threads'
+ *   owner 0      all threads' epoch: each event in it takes a stamp
+ *   owner n      that of the thread in slot n - 1: all events in it are that thread's, in the order
+ *                of its ring, without stamps. Another thread with an event ends it, by
+ *                compare-and-swap to the next number without an owner
  *
- * Only C gives an epoch to a thread, when for a while no other has had events; but for the first epoch
- * (number 1), which the first thread of all takes. 48 bits of numbers last: of two one at least is C's.
+ * The first thread of all takes epoch 1; later owners are assigned by C.
  */
 #define WIRE_EPOCH_SHIFT 16
 #define WIRE_EPOCH_OWNER ((1u << WIRE_EPOCH_SHIFT) - 1)
@@ -99,17 +96,17 @@ static inline uint64_t wire_epoch_of_all(uint64_t epoch) {
 }
 
 /**
- * struct segment_header.stamps: where stamps come from. Every event of an epoch that is all threads' takes
- * one, when it has read the epoch. So if the program itself has put one event before another, its stamp
- * is lower. Stamps of different epochs are not compared.
+ * struct segment_header.stamps: the source of stamps, which order the events of an epoch without
+ * owner. Stamps of different epochs are not compared.
  *
  *   STAMPS_CLOCK     the processor's time stamp counter, read when all before it has been executed.
- *                    Only where the kernel trusts it as the clock of all processors
+ *                    Only if the kernel trusts it as the clock of all processors
  *   STAMPS_COUNTED   the next number of segment_header.stamp, which begins above all of the clock
  *
- * From the clock to the counter and never back: by C when the kernel gives the clock up, by T when
- * the program forbids itself to read it (PR_SET_TSC). The word is read after the entry is reserved, so
- * that who reads the clock yet does so before all events of which the counter's stamps know.
+ * It changes from the clock to the counter and never back: by C when the kernel no longer trusts
+ * the clock, by T when the program forbids itself to read it (PR_SET_TSC). It is read after the
+ * entry is reserved: a thread that still reads the clock does so before any event with a counted
+ * stamp.
  */
 enum { STAMPS_CLOCK = 1, STAMPS_COUNTED = 2 };
 #define STAMPS_COUNTED_FROM (1ull << 62)
@@ -129,8 +126,8 @@ struct wire_child {
 _Static_assert(sizeof(struct wire_child) == 512, "layout");
 #define WIRE_CHILD_CLAIMED UINT32_MAX
 
-// struct segment_header.exec: a program that is about to become another one, which the preloaded recorder
-// may not get into, waits for C to follow it
+// struct segment_header.exec: a program that is about to become another one, which the preloaded
+// recorder may not get into, waits for C to follow it
 enum {
 	EXEC_NONE = 0,   // C does not follow: do not ask
 	EXEC_READY = 5,  // C: it would follow
@@ -201,10 +198,11 @@ struct segment_header {
 	// ---- written by C while recording (one line)
 	_Alignas(64) _Atomic uint32_t state; // SEGMENT_OPEN ...; T may set SEGMENT_CLOSED
 	_Atomic uint32_t no_syscalls;        // 1: the target is in seccomp mode 1
-	// 1: the target is in a sandbox of its own, so T makes no system call that programs can do without
+	// 1: the target is in a sandbox of its own, so T makes no system call that programs can do
+	// without
 	_Atomic uint32_t has_filter;
-	// (reserved: log2 of the sampling rate, the generation of what is known of run-times, and how long
-	// the program waits at its end)
+	// (reserved: log2 of the sampling rate, the generation of what is known of run-times, and how
+	// long the program waits at its end)
 	_Atomic uint32_t rate_log2;
 	_Atomic uint32_t runtime_generation;
 	_Atomic uint32_t end_wait_ms;
@@ -238,8 +236,8 @@ struct segment_header {
 	// ---- written by T (reserved: raised with each unmapping)
 	_Alignas(64) _Atomic uint64_t unmap_epoch;
 
-	// ---- written by T, atomically (reserved: units and bytes of excerpts given out, units that found no
-	// room, forks)
+	// ---- written by T, atomically (reserved: units and bytes of excerpts given out, units that
+	// found no room, forks)
 	_Alignas(64) _Atomic uint32_t n_units;
 	_Atomic uint32_t fork_number;
 	_Atomic uint64_t excerpt_used;
@@ -267,8 +265,8 @@ static inline uint32_t wire_children_in_use(const struct segment_header *h) {
 }
 
 /**
- * A moment that the program gave a name (heaptrack_mark). The first WIRE_N_MARKS are kept, in the order
- * in which they were begun; one whose thread died in between stays without a time.
+ * A moment that the program gave a name (heaptrack_mark). The first WIRE_N_MARKS are kept, in the
+ * order in which they were begun; one whose thread died in between stays without a time.
  */
 enum { WIRE_MARK_NAME = 120 };
 struct wire_mark {
@@ -307,7 +305,8 @@ struct wire_module {
 	uint8_t kind;         // MODULE_FILE ...
 	uint16_t runtime;     // row of the table of layouts, of a virtual module. 0: none
 	uint8_t reserved[14];
-	// As the loader names it; of the executable what /proc/self/exe links to, empty if that is unknown
+	// As the loader names it; of the executable what /proc/self/exe links to, empty if that is
+	// unknown
 	char path[WIRE_MODULE_PATH];
 };
 _Static_assert(sizeof(struct wire_module) == 512, "layout");
@@ -330,12 +329,12 @@ _Static_assert(sizeof(struct wire_node) == 16, "layout");
 
 /**
  * where: bits 0..47 program counter, bit 48 WIRE_EXACT_PC, bits 49..63 module id (0: none known,
- * such as JIT code). A program counter is the return address as found on the stack (look up the call
- * at pc - 1), unless WIRE_EXACT_PC is set: then a signal interrupted right there.
+ * such as JIT code). A program counter is the return address as found on the stack (look up the
+ * call at pc - 1), unless WIRE_EXACT_PC is set: then a signal interrupted right there.
  *
  * In a virtual module (MODULE_GENERATED ...) code has no fixed place. There bits 0..47 are not an
- * address: bits 25..47 number a unit, a function as its run-time knows it, bits 0..24 say where in it (0:
- * somewhere). WIRE_EXACT_PC is never set, and nothing is looked up at pc - 1.
+ * address: bits 25..47 number a unit, a function as its run-time knows it, bits 0..24 say where in
+ * it (0: somewhere). WIRE_EXACT_PC is never set, and nothing is looked up at pc - 1.
  *
  * The recorder's tables of program counters have keys without a module: no key is UINT64_MAX.
  */

@@ -2,9 +2,9 @@
 
 /*
  * The end of a recording. With all threads stopped the original bytes are put back and, if nobody
- * is inside the recorder, its door is closed. Calls that are still on their way pass by from then
- * on, so the rest is done with one thread stopped: what the recorder mapped is unmapped, and its
- * data are made anew.
+ * is inside the recorder, its pointer to the resident is cleared. Calls that are still on their way
+ * pass by from then on, so the rest is done with one thread stopped: what the recorder mapped is
+ * unmapped, and its data are made anew.
  */
 
 #include "injector/arch/regs.h"
@@ -76,8 +76,8 @@ static bool stands_in_code(const struct injector *in, uint64_t pc) {
 /**
  * Does any thread depend on the recorder's data? One that has begun a call and not ended it has
  * noted so itself. One between that and the process's own code stands in the recorder's code, or is
- * in a handler of a signal that came just there, which needs only the code and finds the door
- * closed. A thread that waits for a child of vfork is not among those that are stopped: it stands
+ * in a handler of a signal that came just there, which needs only the code and finds the pointer
+ * cleared. A thread that waits for a child of vfork is not among those that are stopped: it stands
  * in the kernel.
  */
 static bool is_lived_in(const struct injector *in) {
@@ -98,9 +98,9 @@ static bool is_lived_in(const struct injector *in) {
 // ---- cleaning
 
 /** Let calls pass by from now on. All threads are stopped and outside. */
-static bool close_door(struct injector *in) {
+static bool forget_resident(struct injector *in) {
 	const uint64_t none = 0;
-	return tracee_write(&in->tracee, in->resident.door_at, &none, sizeof none, NULL) &&
+	return tracee_write(&in->tracee, in->resident.pointer_at, &none, sizeof none, NULL) &&
 			tracee_read(&in->tracee, in->resident_at + offsetof(struct resident, mappings),
 					in->resident.mappings, sizeof in->resident.mappings);
 }
@@ -172,7 +172,7 @@ static bool restore(struct injector *in, bool *is_outside, struct err *err) {
 		return false;
 	}
 	bool ok = resident_restore(in, err);
-	*is_outside = ok && !is_lived_in(in) && close_door(in);
+	*is_outside = ok && !is_lived_in(in) && forget_resident(in);
 	injector_resume(in);
 	return ok;
 }

@@ -94,7 +94,7 @@ static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	r->threads_at = image + in->blob.threads_at;
 	r->n_threads = 1u << RESIDENT_THREADS_LOG2;
 	r->has_tids_at = image + in->blob.has_tids_at;
-	r->door_at = image + in->blob.resident_at;
+	r->pointer_at = image + in->blob.resident_at;
 	r->frames_at = image + in->blob.frames_at;
 	describe_tables(r, &in->modules);
 	r->header_at = 0;
