@@ -7,21 +7,17 @@
  * clang builds it; hidden.
  */
 
-#include <stddef.h>
+#include "recorder/core/sys.h"
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int byte, size_t n);
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		((unsigned char *)to)[i] = ((const unsigned char *)from)[i];
-	}
+	sys_copy(to, from, n);
 	return to;
 }
 
 void *memset(void *to, int byte, size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		((unsigned char *)to)[i] = (unsigned char)byte;
-	}
+	sys_fill(to, (unsigned char)byte, n);
 	return to;
 }

@@ -13,16 +13,6 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
-/** Skip `prefix` at the start of `text`. NULL: it starts differently. */
-static const char *after(const char *text, const char *prefix) {
-	while (*prefix != '\0') {
-		if (*text++ != *prefix++) {
-			return NULL;
-		}
-	}
-	return text;
-}
-
 /** A decimal number and the colon behind it. NULL: there is none. */
 static const char *read_number(const char *text, int32_t *value) {
 	int64_t n = 0;
@@ -60,7 +50,7 @@ static bool read_token(const char *text, struct join_address *a) {
 
 bool join_address_find(struct join_address *a, char **environment) {
 	for (char **e = environment; e != NULL && *e != NULL; e++) {
-		const char *text = after(*e, SEGMENT_ENV "=");
+		const char *text = sys_after(*e, SEGMENT_ENV "=");
 		if (text != NULL) {
 			text = read_number(text, &a->program_pid);
 			text = text == NULL ? NULL : read_number(text, &a->collector_pid);
@@ -71,36 +61,21 @@ bool join_address_find(struct join_address *a, char **environment) {
 	return false;
 }
 
-static char *put_text(char *at, const char *text) {
-	size_t n = sys_text_length(text);
-	sys_copy(at, text, n + 1);
-	return at + n;
-}
-
-static char *put_number(char *at, int32_t value) {
-	char digits[12];
-	char *d = digits + sizeof digits - 1;
-	*d = '\0';
-	do {
-		*--d = (char)('0' + value % 10);
-		value /= 10;
-	} while (value != 0);
-	return put_text(at, d);
-}
-
 /**
  * By the collector's own descriptor. Checked before it is opened: opening some files has effects.
  */
 static int open_by_proc(const struct join_address *a) {
 	char path[64];
-	put_number(put_text(put_number(put_text(path, "/proc/"), a->collector_pid), "/fd/"), a->fd);
+	sys_put_number(sys_put_text(sys_put_number(sys_put_text(path, "/proc/"), a->collector_pid),
+						   "/fd/"),
+			a->fd);
 	char link[64];
 	long n = syscall_4(__NR_readlinkat, AT_FDCWD, (long)path, (long)link, sizeof link - 1);
 	if (sys_failed(n)) {
 		return -1;
 	}
 	link[n] = '\0';
-	if (after(link, "/memfd:" SEGMENT_MAPPING_NAME) == NULL) {
+	if (sys_after(link, "/memfd:" SEGMENT_MAPPING_NAME) == NULL) {
 		return -1;
 	}
 	long fd = syscall_4(__NR_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC | O_NOCTTY, 0);
@@ -110,7 +85,7 @@ static int open_by_proc(const struct join_address *a) {
 static bool connect_to_collector(long fd, const char *token) {
 	const struct timeval second = {.tv_sec = 1};
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	char *end = put_text(put_text(name.sun_path + 1, SEGMENT_SOCKET_PREFIX), token);
+	char *end = sys_put_text(sys_put_text(name.sun_path + 1, SEGMENT_SOCKET_PREFIX), token);
 	(void)syscall_6(__NR_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, (long)&second, sizeof second, 0);
 	(void)syscall_6(__NR_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, (long)&second, sizeof second, 0);
 	return !sys_failed(syscall_3(__NR_connect, fd, (long)&name, end - (char *)&name));

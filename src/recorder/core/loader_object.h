@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What glibc's loader tells of a loaded object: struct dl_find_object, and the public link_map. */
+/** struct dl_find_object and struct link_map, by which glibc's loader describes an object. */
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Whether this process records: the word that every hook tests first.
+ * Whether this process is recorded, in a word that every hook tests first.
  *
  * It is turned on by the first hook of a recorded program, or when the program itself asks for it,
  * and turned off for good. Any thread, any signal handler.

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The recorder's own tiny libc: memory from the kernel, bytes, text.
+ * The recorder's own tiny libc, for memory from the kernel, bytes and text.
  *
  * The core calls nothing else, because functions of libc may be interposed, allocate, take locks,
  * set errno, or not be there at all (in a static target). Any thread, any signal handler.
@@ -46,13 +46,6 @@ static inline void *sys_map(size_t bytes) {
 	enum { PRIVATE = 2 };
 	return sys_mmap(NULL, bytes, SYS_PROT_READ | SYS_PROT_WRITE,
 			PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
-
-/** Grow or shrink a mapping, which may move. NULL: it failed, the old mapping stands. */
-static inline void *sys_mremap(void *old, size_t old_bytes, size_t new_bytes) {
-	long result = syscall_4(__NR_mremap, (long)old, (long)old_bytes, (long)new_bytes,
-			MREMAP_MAYMOVE);
-	return sys_failed(result) ? NULL : (void *)result;
 }
 
 static inline void sys_munmap(void *at, size_t bytes) {
@@ -114,4 +107,32 @@ static inline size_t sys_text_length(const char *text) {
 		n++;
 	}
 	return n;
+}
+
+/** Skip `prefix` at the start of `text`. NULL: it starts differently. */
+static inline const char *sys_after(const char *text, const char *prefix) {
+	for (; *prefix != '\0'; text++, prefix++) {
+		if (*text != *prefix) {
+			return NULL;
+		}
+	}
+	return text;
+}
+
+/** Write a text, or a decimal number that is not negative. Returns the zero at its end. */
+static inline char *sys_put_text(char *at, const char *text) {
+	size_t n = sys_text_length(text);
+	sys_copy(at, text, n + 1);
+	return at + n;
+}
+
+static inline char *sys_put_number(char *at, long value) {
+	char digits[24];
+	char *d = digits + sizeof digits - 1;
+	*d = '\0';
+	do {
+		*--d = (char)('0' + value % 10);
+		value /= 10;
+	} while (value != 0);
+	return sys_put_text(at, d);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * What the recorder keeps for a thread: its slot, and its state in the private part of the slot.
+ * The state of a thread in the private part of its slot, with its hooks in progress.
  *
  * Used by the thread itself and by its signal handlers. A hook in progress is an element of
  * `hooks`. Its data lie on its function's stack; one store of their address makes them known, so

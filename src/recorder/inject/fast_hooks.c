@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * The fast path of malloc and free: a plain hook (core/hook/fast.h) while everything is recorded.
+ * The fast path of malloc and free, as in core/hook/fast.h.
  *
  * All other calls continue in inject.c, even after the real function, because everything needed is
  * in the frame. A function here calls others only at its very end, or to find the stack, so

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The host of the injected recorder: how the core reaches its thread's data and the loader.
+ * How the core reaches its thread's data and the loader in the injected recorder.
  *
  * It defines the names of preload/host.h for a recorder that was put into a running or static
  * process, where it has no thread-local storage and nothing to link with. A thread is known by its

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Offsets of struct inject_frame (inject.h) for the assembler; inject.c asserts them. */
+/** Offsets of struct inject_frame for the assembler, which inject.c asserts. */
 
 #define INJECT_RDI  64
 #define INJECT_RSI  72

@@ -32,15 +32,11 @@ static const char *const places[] = {"heaptrack", "../heaptrack", "../../heaptra
 
 // ---- text
 
-static bool starts_with(const char *text, const char *prefix) {
-	return sys_equal(text, prefix, sys_text_length(prefix));
-}
-
 /** Entry of the environment that begins so, and has a value; NULL: there is none. */
 static char **find_entry(char **environment, const char *name) {
 	size_t n = sys_text_length(name);
 	for (char **e = environment; e != NULL && *e != NULL; e++) {
-		if (sys_text_length(*e) > n && starts_with(*e, name)) {
+		if (sys_text_length(*e) > n && sys_after(*e, name) != NULL) {
 			return e;
 		}
 	}
@@ -60,26 +56,13 @@ static size_t find_folder(const char *preload, char folder[PATH_BYTES]) {
 			name = at[n] == '/' ? n + 1 : name;
 		}
 		if (name > 0 && name < PATH_BYTES && n - name == sizeof LIBRARY - 1 &&
-				starts_with(at + name, LIBRARY)) {
+				sys_after(at + name, LIBRARY) != NULL) {
 			sys_copy(folder, at, name);
 			return name;
 		}
 		at += n + (at[n] != '\0');
 	}
 	return 0;
-}
-
-static size_t put_number(char *out, long n) {
-	char digits[24];
-	size_t count = 0;
-	do {
-		digits[count++] = (char)('0' + n % 10);
-		n /= 10;
-	} while (n > 0);
-	for (size_t i = 0; i < count; i++) {
-		out[i] = digits[count - 1 - i];
-	}
-	return count;
 }
 
 // ---- the collector's process
@@ -105,7 +88,7 @@ static char **environment_of(const struct plan *plan) {
 	size_t at = 0;
 	for (size_t i = 0; out != NULL && i < n; i++) {
 		char *entry = plan->environment[i];
-		if (!starts_with(entry, PRELOAD) && !starts_with(entry, ASKED)) {
+		if (sys_after(entry, PRELOAD) == NULL && sys_after(entry, ASKED) == NULL) {
 			out[at++] = entry;
 		}
 	}
@@ -120,9 +103,7 @@ static void become_collector(struct plan *plan, long pid, int fd) {
 	enum { LEAST_FD = 10 }; // not one of the three that have a meaning
 	char pid_and_fd[64];
 	long own = syscall_3(__NR_fcntl, fd, F_DUPFD, LEAST_FD);
-	size_t n = put_number(pid_and_fd, pid);
-	pid_and_fd[n++] = ':';
-	pid_and_fd[n + put_number(pid_and_fd + n, own)] = '\0';
+	(void)sys_put_number(sys_put_text(sys_put_number(pid_and_fd, pid), ":"), own);
 	char command[] = "heaptrack";
 	char option[] = "--beside";
 	char *arguments[] = {command, option, pid_and_fd, NULL};
@@ -178,7 +159,7 @@ static char *start_as_planned(struct plan *plan) {
 	}
 	start_collector(plan, fds[1]);
 	(void)syscall_1(__NR_close, fds[1]);
-	bool ok = read_line(fds[0], variable) && starts_with(variable, SEGMENT_ENV "=");
+	bool ok = read_line(fds[0], variable) && sys_after(variable, SEGMENT_ENV "=") != NULL;
 	(void)syscall_1(__NR_close, fds[0]);
 	return ok ? variable : NULL;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Starts a collector for a program that was not started by `heaptrack`.
+ * Starts a collector for a program that was not started by heaptrack.
  *
  * It is no child of the program and gets none of its descriptors but stdout and stderr.
  */

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The host of the preloaded recorder: how the core reaches its thread's data and the loader.
+ * How the core reaches its thread's data and the loader in the preloaded recorder.
  *
  * preload/host.h and inject/host.h define the same names; the include path of the build picks one.
  * Any thread, any signal handler.

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Which blocks lie in which of the program's pools: the end of a pool is the end of its blocks.
+ * Which blocks lie in which of the program's pools, and therefore end with them.
  *
  * Pools and blocks are known by address; a pool that was not begun is begun by its first block. Any
  * thread, any signal handler, no locks. As in any allocator, a pool must not be ended while it is

@@ -5,20 +5,13 @@
 #include "recorder/preload/real.h"
 
 #include "machine.h"
+#include "recorder/core/sys.h"
 #include "recorder/preload/lookup.h"
-
-static bool begins_with(const char *name, const char *with) {
-	while (*with != '\0' && *name == *with) {
-		name++;
-		with++;
-	}
-	return *with == '\0';
-}
 
 /** Functions that only we define, and those whose real ones may be loaded later. */
 static bool stays(const char *name) {
-	return begins_with(name, "heaptrack_") || begins_with(name, "__register_frame") ||
-			begins_with(name, "__deregister_frame");
+	return sys_after(name, "heaptrack_") != NULL || sys_after(name, "__register_frame") != NULL ||
+			sys_after(name, "__deregister_frame") != NULL;
 }
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** x86-64 for the hooks: words that only one thread writes, the thread pointer, the clock. */
+/** x86-64 for the hooks. arch/<machine>/machine.h define the same names. */
 
 #include <stdint.h>
 

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * x86-64 for the unwinder: DWARF's register numbers, where a signal frame keeps the interrupted
- * registers, and how to read our own. arch/<machine>/regs.h define the same names.
+ * The registers of x86-64 for the unwinder, by DWARF's numbers and in signal frames.
+ *
+ * arch/<machine>/regs.h define the same names.
  */
 
 #include <stdint.h>

@@ -2,60 +2,45 @@
 #pragma once
 
 /**
- * System calls without libc: nothing here touches errno, is interposed, or takes a lock. The
- * result is the kernel's own: -1 to -4095 is an error number, negated.
+ * System calls without libc, which do not change errno, cannot be interposed and take no lock.
+ *
+ * The result is the kernel's own: -1 to -4095 is an error number, negated.
  */
 
 #include <asm/unistd.h>
 
+/** The body of a function whose arguments are in registers of their own, after the number. */
+#define SYSCALL(...)                                                                              \
+	long result;                                                                                  \
+	__asm__ volatile("syscall" : "=a"(result) : "a"(number)__VA_ARGS__ : "rcx", "r11", "memory"); \
+	return result
+
 static inline long syscall_0(long number) {
-	long result;
-	__asm__ volatile("syscall" : "=a"(result) : "a"(number) : "rcx", "r11", "memory");
-	return result;
+	SYSCALL();
 }
 
 static inline long syscall_1(long number, long a) {
-	long result;
-	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a) : "rcx", "r11", "memory");
-	return result;
+	SYSCALL(, "D"(a));
 }
 
 static inline long syscall_2(long number, long a, long b) {
-	long result;
-	__asm__ volatile("syscall"
-					 : "=a"(result)
-					 : "a"(number), "D"(a), "S"(b)
-					 : "rcx", "r11", "memory");
-	return result;
+	SYSCALL(, "D"(a), "S"(b));
 }
 
 static inline long syscall_3(long number, long a, long b, long c) {
-	long result;
-	__asm__ volatile("syscall"
-					 : "=a"(result)
-					 : "a"(number), "D"(a), "S"(b), "d"(c)
-					 : "rcx", "r11", "memory");
-	return result;
+	SYSCALL(, "D"(a), "S"(b), "d"(c));
 }
 
 static inline long syscall_4(long number, long a, long b, long c, long d) {
-	long result;
 	register long r10 __asm__("r10") = d;
-	__asm__ volatile("syscall"
-					 : "=a"(result)
-					 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
-					 : "rcx", "r11", "memory");
-	return result;
+	SYSCALL(, "D"(a), "S"(b), "d"(c), "r"(r10));
 }
 
 static inline long syscall_6(long number, long a, long b, long c, long d, long e, long f) {
-	long result;
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
 	register long r9 __asm__("r9") = f;
-	__asm__ volatile("syscall"
-					 : "=a"(result)
-					 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-					 : "rcx", "r11", "memory");
-	return result;
+	SYSCALL(, "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9));
 }
+
+#undef SYSCALL

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Incremental and exact capture: what is unchanged since the last one is not unwound again.
+ * Incremental and exact capture, which unwinds only what has changed since the last one.
  *
  * A step of unwinding is a function of the frame's state (program counter, stack pointer, and frame
  * pointer if some outer step still uses it), of the rules, and of the words that it loads. A

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/* The memory of a context: its layout, and the nodes of the stacks that it knows. */
+/* The layout of a context, and the nodes of the stacks that it knows. */
 
 #include "recorder/core/capture/context.h"
 
@@ -48,10 +48,6 @@ void capture_forget(struct capture *c) {
 	c->last = c->frames;
 	c->foreign = (struct window){0, 0};
 	c->generation = 0; // a rule may be half filled in: the next capture clears them all
-}
-
-COLD void capture_fetch_rule(struct rule *r, uint64_t key, bool is_stale) {
-	rule_get(r, key, is_stale);
 }
 
 // ---- remembered frames

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * A capture context: what it remembers of its last stack, and its caches of rules and of nodes.
+ * What a capture context remembers of its last stack, and its caches of rules and nodes.
  *
  * capture.c explains the idea and has the fast ways; full.c has the one that handles all cases.
  * Both share what is declared here.
@@ -59,9 +59,6 @@ struct capture_result capture_in_full(struct capture *c, const struct capture_re
 
 // ---- the caches
 
-/** Get the rule of `key` from the shared table: another one is at its place, or an old one. */
-void capture_fetch_rule(struct rule *r, uint64_t key, bool is_stale);
-
 static inline struct rule *rule_place(const struct capture *c, uint64_t key) {
 	return &c->rules[key * 0x9E3779B97F4A7C15ull >> c->rule_shift];
 }
@@ -69,7 +66,7 @@ static inline struct rule *rule_place(const struct capture *c, uint64_t key) {
 static inline struct rule *rule_at(struct capture *c, uint64_t key) {
 	struct rule *r = rule_place(c, key);
 	if (unlikely(!rule_is_of(r, key))) {
-		capture_fetch_rule(r, key, false);
+		rule_get(r, key, false);
 	}
 	return r;
 }

@@ -67,7 +67,7 @@ static bool make_room(struct capture *c, const struct unwinding *u) {
 static const struct rule *fresh_rule_at(struct capture *c, uint64_t key) {
 	struct rule *r = rule_at(c, key);
 	if (rule_is_stale(r, key)) {
-		capture_fetch_rule(r, key, true);
+		rule_get(r, key, true);
 	}
 	return r;
 }

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * An event on its way into the ring: reserve an entry, read the epoch, stamp, write, publish.
+ * Writes an event into the ring of its thread.
  *
+ * Reserve an entry, read the epoch, take a stamp, write, publish.
  * hook_put does it for an event that fits one entry; event.c has the others.
  */
 

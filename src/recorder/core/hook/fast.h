@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The inlined part of hook.h: what malloc and free execute millions of times per second.
+ * The inlined part of a hook, which malloc and free execute millions of times per second.
  *
  * A hook is *plain* if it is the outermost one of a thread that has a slot, with room in its ring.
  * The fast path is a plain hook while everything is recorded: the slot stays in a register, and

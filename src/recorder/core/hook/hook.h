@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * A hook: what every replaced function does around the real one, to record what that does.
+ * What every replaced function does around the real one, which is called a hook.
  *
  *      struct hook h;
  *      if (!hook_enter(&h, MACHINE_CALLER(), true)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A full ring waits for the collector: 50 ms at a time, as long as the collector lives.
+ * With a full ring, a thread waits for the collector as long as that lives, 50 ms at a time.
  *
  * docs/wire.md ("Waiting") says when recording ends instead.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Room in a thread's ring: the only wait of a hook. */
+/** Room in a thread's ring, for which a hook waits. It waits for nothing else. */
 
 #include "recorder/core/thread.h"
 

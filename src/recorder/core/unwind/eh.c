@@ -51,31 +51,29 @@ int64_t eh_fixed_signed(struct eh_cursor *c, unsigned bytes) {
 	return (int64_t)(eh_fixed(c, bytes) << unused) >> unused;
 }
 
-uint64_t eh_uleb(struct eh_cursor *c) {
+/** A LEB128 number without its sign, its number of bits and its last byte. */
+static uint64_t leb(struct eh_cursor *c, unsigned *shift, uint64_t *last) {
 	uint64_t value = 0;
-	unsigned shift = 0;
-	uint64_t byte;
+	*shift = 0;
 	do {
-		byte = eh_fixed(c, 1);
-		value |= shift < 64 ? (byte & 0x7f) << shift : 0;
-		shift += 7;
-	} while (byte & 0x80);
+		*last = eh_fixed(c, 1);
+		value |= *shift < 64 ? (*last & 0x7f) << *shift : 0;
+		*shift += 7;
+	} while (*last & 0x80);
 	return value;
 }
 
+uint64_t eh_uleb(struct eh_cursor *c) {
+	unsigned shift;
+	uint64_t last;
+	return leb(c, &shift, &last);
+}
+
 int64_t eh_sleb(struct eh_cursor *c) {
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint64_t byte;
-	do {
-		byte = eh_fixed(c, 1);
-		value |= shift < 64 ? (byte & 0x7f) << shift : 0;
-		shift += 7;
-	} while (byte & 0x80);
-	if (shift < 64 && (byte & 0x40) != 0) {
-		value |= ~0ull << shift;
-	}
-	return (int64_t)value;
+	unsigned shift;
+	uint64_t last;
+	uint64_t value = leb(c, &shift, &last);
+	return (int64_t)(shift < 64 && (last & 0x40) != 0 ? value | ~0ull << shift : value);
 }
 
 static uint64_t pointer(struct eh_cursor *c, uint8_t encoding, uint64_t data_base) {

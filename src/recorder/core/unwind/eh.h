@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Unwind tables (.eh_frame) in memory: from a program counter to the row that describes its caller.
+ * From a program counter to the row of the unwind tables that describes its caller.
  *
  * A row says how each register of the caller is found. Only the tables are read, never the stack.
  * Any thread, any signal handler; less than 1 KiB of stack.

@@ -2,12 +2,13 @@
 #pragma once
 
 /**
- * Unwind rules: a row of the unwind tables, reduced to one of the few forms that code really has.
+ * Rows of the unwind tables, reduced to the few forms that code really has.
  *
  * A rule is made when its program counter first occurs, and shared by all threads, without locks.
  * Any thread, any signal handler.
  */
 
+#include "recorder/core/attr.h"
 #include "recorder/core/unwind/eh.h"
 #include "wire/segment.h"
 
@@ -70,7 +71,7 @@ static inline bool rule_is_frame(unsigned kind) {
 bool rules_setup(void);
 
 /** The rule of `key`. `is_stale`: what the table has is known to be out of date. */
-void rule_get(struct rule *rule, uint64_t key, bool is_stale);
+COLD void rule_get(struct rule *rule, uint64_t key, bool is_stale);
 
 /** The program counter to look up: a return address lies behind its call. */
 static inline uint64_t rule_lookup_pc(uint64_t key) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * One step of unwinding: from a frame's state to its caller's.
+ * One step of unwinding, from a frame's state to its caller's.
  *
  * A step is a function of the state, of the rule and of the words that it loads, and of nothing
  * else: capture.c relies on that.

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * The part of a stack that may be read: no load of the recorder may fault, whatever a stack holds.
+ * The part of a stack that can be read without a fault.
  *
+ * No load of the recorder may fault, whatever a stack contains.
  * A walk reads inside a *window*: memory around its stack pointer that is known to be readable. On
  * the thread's own stack that is everything from the lowest stack pointer ever seen to its end. On
  * another stack (coroutines, sigaltstack) it begins as the page of the stack pointer and grows

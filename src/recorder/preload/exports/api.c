@@ -13,12 +13,10 @@
 
 #include <stdio.h>
 
-// ---- allocators of the program's own: a block exists, has moved, is gone
+// heaptrack_api.h declares them as a program sees them, looked up when they are first called
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-EXPORT void heaptrack_malloc(void *ptr, size_t size);
-EXPORT void heaptrack_free(void *ptr);
-EXPORT void heaptrack_realloc(void *from, size_t size, void *to);
-EXPORT void heaptrack_realloc2(uintptr_t from, size_t size, uintptr_t to);
+// ---- allocators of the program's own: a block exists, has moved, is gone
 
 /**
  * Such blocks often lie in those of another allocator, which is recorded as well: the first block
@@ -76,11 +74,6 @@ EXPORT void heaptrack_realloc2(uintptr_t from, size_t size, uintptr_t to) {
 
 // ---- pools
 
-EXPORT void heaptrack_pool_create(void *pool);
-EXPORT void heaptrack_pool_malloc(void *pool, void *ptr, size_t size);
-EXPORT void heaptrack_pool_free(void *pool, void *ptr);
-EXPORT void heaptrack_pool_destroy(void *pool);
-
 static void end_block(void *user, uint64_t block) {
 	const struct capture_regs *caller = user;
 	report_free(*caller, (void *)block);
@@ -119,9 +112,6 @@ EXPORT void heaptrack_pool_destroy(void *pool) {
 }
 
 // ---- names
-
-EXPORT void heaptrack_thread_label(const char *label);
-EXPORT void heaptrack_mark(const char *name);
 
 /** As much of a text as there is room for, and zeros behind it. */
 static void put_text(char *out, size_t bytes, const char *text) {
@@ -168,14 +158,6 @@ EXPORT void heaptrack_mark(const char *name) {
 
 typedef void (*callback)(void);
 static callback stop_callback;
-
-EXPORT void heaptrack_start(const char *file);
-EXPORT void heaptrack_init(const char *file, callback before, void (*after)(FILE *), callback stop);
-EXPORT void heaptrack_stop(void);
-EXPORT void heaptrack_pause(void);
-EXPORT void heaptrack_resume(void);
-EXPORT void heaptrack_invalidate_module_cache(void);
-EXPORT void heaptrack_warning(void (*say)(FILE *));
 
 /** Record from here on, unless this process is recorded, or has been. */
 EXPORT void heaptrack_start(const char *file) {

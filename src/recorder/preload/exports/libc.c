@@ -14,8 +14,8 @@
 
 /**
  * Redirect lookups in the C library itself to our functions. Libraries that are opened with
- * RTLD_DEEPBIND look there before they look where the program does. If another allocator is in front
- * of the C library's, nothing is changed: without us, such libraries use the C library's.
+ * RTLD_DEEPBIND look there before they look where the program does. If another allocator is in
+ * front of the C library's, nothing is changed: without us, such libraries use the C library's.
  */
 static void redirect(void) {
 	if (!real_find_allocator()) {

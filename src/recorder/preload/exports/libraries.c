@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/* Exported functions with allocators' own names, and of other libraries: many, rarely called. */
+/* The exported functions of allocators and of other libraries, which are rarely called. */
 
 // Small rather than fast
 #define HOOK_INLINE static __attribute__((noinline, unused))

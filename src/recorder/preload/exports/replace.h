@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The bodies of the exported functions: REPLACE_ and a word of the column "what it does".
+ * The bodies of the exported functions, by the words of the column "what it does".
  *
  * hooks.def and wire/allocators.def have that column. `call` is the call of the real function.
  */
@@ -35,21 +35,22 @@
 
 #define REPLACE_ALLOCATES_N(call, n, size) REPLACE_ALLOCATES(call, product(n, size))
 
+/** Begin any hook but the most frequent ones. */
+#define ENTER(call)                                \
+	struct hook h;                                 \
+	if (!hook_enter(&h, MACHINE_CALLER(), true)) { \
+		return call;                               \
+	}
+
 #define REPLACE_ALLOCATES_TEXT(call, none)                                     \
-	struct hook h;                                                             \
-	if (!hook_enter(&h, MACHINE_CALLER(), true)) {                             \
-		return call;                                                           \
-	}                                                                          \
+	ENTER(call)                                                                \
 	char *block = call;                                                        \
 	hook_allocated(&h, block, block != NULL ? sys_text_length(block) + 1 : 0); \
 	hook_leave(&h);                                                            \
 	return block;
 
 #define REPLACE_ALLOCATES_AT(call, at, size)             \
-	struct hook h;                                       \
-	if (!hook_enter(&h, MACHINE_CALLER(), true)) {       \
-		return call;                                     \
-	}                                                    \
+	ENTER(call)                                          \
 	int failure = call;                                  \
 	hook_allocated(&h, failure == 0 ? *at : NULL, size); \
 	hook_leave(&h);                                      \
@@ -78,10 +79,7 @@
 
 // realloc(ptr, 0) frees; where an allocator gives out a block for it, that is an allocation
 #define REPLACE_REALLOCATES(call, ptr, size)       \
-	struct hook h;                                 \
-	if (!hook_enter(&h, MACHINE_CALLER(), true)) { \
-		return call;                               \
-	}                                              \
+	ENTER(call)                                    \
 	bool frees = ptr != NULL && size == 0;         \
 	bool moves = ptr != NULL && size != 0;         \
 	if (frees) {                                   \
@@ -101,12 +99,9 @@
 #define REPLACE_REALLOCATES_N(call, ptr, n, size) REPLACE_REALLOCATES(call, ptr, product(n, size))
 
 #define REPLACE_REALLOCATES_AT(call, at, n, size)                 \
-	struct hook h;                                                \
 	void *const *place = at;                                      \
 	void *before = *place;                                        \
-	if (!hook_enter(&h, MACHINE_CALLER(), true)) {                \
-		return call;                                              \
-	}                                                             \
+	ENTER(call)                                                   \
 	if (before != NULL) {                                         \
 		hook_realloc(&h, before);                                 \
 	}                                                             \
@@ -121,16 +116,13 @@
 	return failure;
 
 // An exception abandons the hook, as a jump does: the next hook notices, and counts a failed call
-#define REPLACE_NEW(call, size, twin)              \
-	struct hook h;                                 \
-	if (!hook_enter(&h, MACHINE_CALLER(), true)) { \
-		return call;                               \
-	}                                              \
-	hook_set_may_throw(&h, true);                  \
-	void *block = call;                            \
-	hook_set_may_throw(&h, false);                 \
-	hook_allocated(&h, block, size);               \
-	hook_leave(&h);                                \
+#define REPLACE_NEW(call, size, twin) \
+	ENTER(call)                       \
+	hook_set_may_throw(&h, true);     \
+	void *block = call;               \
+	hook_set_may_throw(&h, false);    \
+	hook_allocated(&h, block, size);  \
+	hook_leave(&h);                   \
 	return block;
 
 #define REPLACE_NEW_N(call, n, size, twin)        REPLACE_NEW(call, product(n, size), twin)
@@ -139,17 +131,14 @@
 #define REPLACE_NEW_NOTHROW(call, size)           REPLACE_ALLOCATES(call, size)
 #define REPLACE_DELETE(call, ptr)                 REPLACE_FREES(call, ptr)
 
-#define REPLACE_REGISTERS(call, begin) \
-	if (switch_is_on_or_paused()) {    \
-		registered_add(begin);         \
-	}                                  \
+#define IF_RECORDED(call, action)   \
+	if (switch_is_on_or_paused()) { \
+		action;                     \
+	}                               \
 	return call;
 
-#define REPLACE_DEREGISTERS(call, begin) \
-	if (switch_is_on_or_paused()) {      \
-		registered_remove(begin);        \
-	}                                    \
-	return call;
+#define REPLACE_REGISTERS(call, begin)   IF_RECORDED(call, registered_add(begin))
+#define REPLACE_DEREGISTERS(call, begin) IF_RECORDED(call, registered_remove(begin))
 
 #define REPLACE_LIMITS(call, resource, limit)                             \
 	if (resource == RLIMIT_AS && limit != NULL && *limit != UINT64_MAX && \
@@ -160,11 +149,7 @@
 
 // After that, reading the time stamp counter kills the program; seccomp's strict mode forbids it,
 // too
-#define REPLACE_CONFINES(call, option, value) \
-	if (switch_is_on_or_paused()) {           \
-		segment_note_prctl(option, value);    \
-	}                                         \
-	return call;
+#define REPLACE_CONFINES(call, option, value) IF_RECORDED(call, segment_note_prctl(option, value))
 
 // If that exceeds the limit of locked memory, the reserve is given back and the call made again
 #define REPLACE_LOCKS(call, none)    \
@@ -181,17 +166,14 @@
 	return result;
 
 // The call returns only if it fails
-#define REPLACE_EXECS(call, path, search)        \
-	bool is_followed = exec_begin(path, search); \
-	int result = call;                           \
-	exec_failed(is_followed);                    \
+#define EXEC(call, begin)     \
+	bool is_followed = begin; \
+	int result = call;        \
+	exec_failed(is_followed); \
 	return result;
 
-#define REPLACE_EXECS_FILE(call, fd)        \
-	bool is_followed = exec_begin_file(fd); \
-	int result = call;                      \
-	exec_failed(is_followed);               \
-	return result;
+#define REPLACE_EXECS(call, path, search) EXEC(call, exec_begin(path, search))
+#define REPLACE_EXECS_FILE(call, fd)      EXEC(call, exec_begin_file(fd))
 
 // ---- an exported function, of a row of the table
 
