@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Events that take more than one entry: a changed epoch, a distant stamp, a label, a large size.
+ * Events that take more than one entry, for an epoch, a stamp, a label or a large size.
  *
  * Their entries are reserved at once. If a signal handler has put events of its own behind them
  * before they have an epoch and a stamp, they would be younger than what follows: they are voided
@@ -14,8 +14,8 @@
 
 // ---- labels
 
-/** The label of the entries that follow. False: it has not changed. */
-static bool take_label(struct thread_state *s, uint64_t *ns) {
+/** Make the label of the entries that follow current, in s->label_ns. False: it has not changed. */
+static bool take_label(struct thread_state *s) {
 	const uint64_t step_ns = 1 << 15; // of labels, while the collector sleeps
 	const struct segment_header *h = segment.header;
 	// Pairs with segment_tick() and segment_arm(), without order: a thread that sees the doorbell
@@ -28,12 +28,13 @@ static bool take_label(struct thread_state *s, uint64_t *ns) {
 	if (takes_clock) {
 		label_ns = host_services.clock_ns() - h->start_ns;
 	}
-	uint64_t least_ns = s->label_ns + (takes_clock && !is_exact ? step_ns : 1);
-	if (s->label_ns != UINT64_MAX && label_ns < least_ns) {
-		return false; // labels never step back
+	uint64_t before_ns = s->label_ns;
+	uint64_t least_ns = before_ns + (takes_clock && !is_exact ? step_ns : 1);
+	if (before_ns != UINT64_MAX && label_ns < least_ns) {
+		return false; // labels never decrease
 	}
-	s->label_ns = label_ns;
-	*ns = label_ns;
+	// Unless a handler has come in between, whose label is younger
+	machine_local_replace(&s->label_ns, before_ns, label_ns);
 	return true;
 }
 
@@ -106,14 +107,14 @@ static uint64_t reserve(struct thread_state *s, uint32_t n, uint64_t *stamp) {
 static bool put_odd(struct thread_state *s, struct ring_event *event) {
 	struct ring *r = &s->ring;
 	uint64_t first = ring_reserved(r);
-	uint64_t ns = 0;
-	bool has_label = take_label(s, &ns);
+	bool has_label = take_label(s);
 	bool is_wide = wire_is_wide(event->ptr, event->size);
 	uint32_t n = 1 + has_label + is_wide;
 	uint64_t at = reserve(s, n, &event->stamp);
 	uint64_t end = at + n;
 	if (has_label) {
-		ring_publish_value(r, at++, KIND_TIME, ns);
+		// Read only now: a handler may have published a younger one before the entry was reserved
+		ring_publish_value(r, at++, KIND_TIME, s->label_ns);
 	}
 	if (is_wide) {
 		ring_publish_wide(r, at, event);
@@ -150,9 +151,11 @@ uint64_t hook_label_now(const struct hook *h) {
 	uint64_t now_ns = segment_may_call_system()
 			? host_services.clock_ns() - segment.header->start_ns
 			: atomic_load_explicit(&segment.common->tick_ns, memory_order_relaxed);
-	if (s->label_ns == UINT64_MAX || now_ns > s->label_ns) {
-		s->label_ns = now_ns;
-		ring_publish_value(&s->ring, ring_reserve(&s->ring, 1), KIND_TIME, now_ns);
+	uint64_t before_ns = s->label_ns;
+	if (before_ns == UINT64_MAX || now_ns > before_ns) {
+		machine_local_replace(&s->label_ns, before_ns, now_ns);
+		uint64_t at = ring_reserve(&s->ring, 1);
+		ring_publish_value(&s->ring, at, KIND_TIME, s->label_ns);
 	}
 	return s->label_ns;
 }
