@@ -10,11 +10,17 @@
 /**
  * A growing array, with one struct per element type:
  *
- *   struct { struct edge *items; size_t n, capacity; } edges = {0};
+ *   VEC(struct edge) edges = {0};
  *   struct edge *e = vec_push(&edges);     // zeroed, or NULL if there is no memory
  *
  * Pointers into items are valid until the next push.
  */
+#define VEC(type)           \
+	struct {                \
+		type *items;        \
+		size_t n, capacity; \
+	}
+
 #define vec_push(v) \
 	(vec_reserve((v), 1) ? memset(&(v)->items[(v)->n++], 0, sizeof *(v)->items) : NULL)
 

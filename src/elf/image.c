@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Every offset, size, index and count of the file is checked where it is used: `part` cuts bytes
+ * out of bytes or yields nothing, and `texts` makes a table of names end with a zero, so that any
+ * place inside it is a C string.
+ */
+
 #include "elf/image.h"
 
 #include <elf.h>
-
-// Every offset, size, index and count of the file is doubted where it is used: `part` cuts bytes
-// out of bytes or yields nothing, and `texts` makes a table of names end with a zero, so that any
-// place inside of it is a C string.
 
 static struct slice part(struct slice s, uint64_t offset, uint64_t size) {
 	if (offset > s.size || size > s.size - offset) {
@@ -146,6 +149,25 @@ bool elf_segment_at(const struct elf_image *e, uint32_t index, struct elf_segmen
 			.align = p.p_align,
 	};
 	return true;
+}
+
+struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
+		struct elf_segment *segment) {
+	struct elf_segment s;
+	for (uint32_t i = 0; elf_segment_at(e, i, &s); i++) {
+		uint64_t skip = address - s.address;
+		if (s.type != PT_LOAD || address < s.address || skip >= s.file_bytes) {
+			continue;
+		}
+		if (segment) {
+			*segment = s;
+		}
+		uint64_t end = e->bytes.size < s.offset ? 0 : e->bytes.size - s.offset;
+		end = end < s.file_bytes ? end : s.file_bytes;
+		return skip < end ? slice_of(e->bytes.data + s.offset + skip, end - skip)
+						  : (struct slice){0};
+	}
+	return (struct slice){0};
 }
 
 uint64_t elf_first_code_address(const struct elf_image *e) {

@@ -2,10 +2,11 @@
 #pragma once
 
 /**
- * An ELF file as bytes: sections, segments, symbols, build-id and the notes that say where its
- * debug data are. Nothing is copied and nothing is owned: all that is handed out points into the
- * bytes that elf_image_init was given and lives as long as they do. Any bytes are safe to read.
- * 64-bit little-endian files only. Any thread; an image is not changed after its init.
+ * An ELF file as bytes: sections, segments, symbols, build-id, and where its debug data are.
+ *
+ * Nothing is copied and nothing is owned: all results point into the bytes that elf_image_init was
+ * given, and live as long as they do. Any bytes are safe to read. 64-bit little-endian files only.
+ * Any thread; an image is not changed after its init.
  */
 
 #include "base/err.h"
@@ -47,6 +48,13 @@ struct elf_segment {
 };
 
 bool elf_segment_at(const struct elf_image *e, uint32_t index, struct elf_segment *out);
+
+/**
+ * What the file holds from `address` on to the end of the loaded segment, which `segment`, unless
+ * it is NULL, receives; empty if nothing.
+ */
+struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
+		struct elf_segment *segment);
 
 /** The lowest address of executable code; 0 if nothing says so. */
 uint64_t elf_first_code_address(const struct elf_image *e);

@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Compilers write such a function as one load of an address between a prologue and its undoing:
+ *
+ *   [endbr64] [push %rbp; mov %rsp,%rbp] lea TEXT(%rip),%rax [pop %rbp | leave] ret
+ *
+ * without position-independent code as mov $TEXT. What differs by a byte is another function.
+ */
+
 #include "elf/returned_text.h"
 
 #include <elf.h>
 
-// Compilers write such a function as one load of an address between a prologue and its undoing:
-//
-//   [endbr64] [push %rbp; mov %rsp,%rbp] lea TEXT(%rip),%rax [pop %rbp | leave] ret
-//
-// without position-independent code as mov $TEXT. Whatever differs by a byte is somebody else's.
-
 enum { TEXT_MAX_BYTES = 1 << 20 };
 
-/** All bytes of the file from an address to the end of its segment; empty if none holds it. */
-static struct slice bytes_from(const struct elf_image *e, uint64_t address, uint32_t flag_wanted) {
-	struct elf_segment p;
-	for (uint32_t i = 0; elf_segment_at(e, i, &p); i++) {
-		uint64_t skip = address - p.address;
-		if (p.type != PT_LOAD || address < p.address || skip >= p.file_bytes) {
-			continue;
-		}
-		bool is_within = p.offset <= e->bytes.size && p.file_bytes <= e->bytes.size - p.offset;
-		bool is_wanted = (p.flags & flag_wanted) == flag_wanted && !(p.flags & PF_W);
-		return is_within && is_wanted
-				? slice_of(e->bytes.data + p.offset + skip, p.file_bytes - skip)
-				: (struct slice){0};
-	}
-	return (struct slice){0};
+/** Bytes of a segment with these flags that cannot be written to. */
+static struct slice bytes_from(const struct elf_image *e, uint64_t address, uint32_t flags) {
+	struct elf_segment s;
+	struct slice bytes = elf_bytes_from(e, address, &s);
+	return bytes.size > 0 && (s.flags & (flags | PF_W)) == flags ? bytes : (struct slice){0};
 }
 
 static void step(struct slice *code, size_t n) {

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * What a function would return that does nothing but return a constant text, read from its
- * instructions: nothing is called. x86-64 alone.
+ * The constant text that a function returns, read from its instructions; nothing is called.
+ *
+ * The function must do nothing else. x86-64 only.
  */
 
 #include "elf/image.h"
