@@ -2,17 +2,12 @@
 #pragma once
 
 /**
- * Reads files of other programs into a recording. import/importers.c has one row per format; the first one
- * that recognizes the start of a file reads it. Files are decompressed (gzip, zstd) first.
- *
- * A reader fills everything that recording.h requires, so that recording_is_valid holds; it sets
- * meta.source to REC_IMPORTED (or REC_FROM_KDE) and leaves zero what its format does not contain.
+ * Reads a file of another program into a recording. Compressed ones (gzip, zstd) are decompressed.
  */
 
 #include "base/buffer.h"
 #include "formats/profile.h"
 #include "symbols/symbols.h"
-#include "sys/unpack.h"
 #include "trace/recording.h"
 
 struct import_options {
@@ -23,28 +18,6 @@ struct import_options {
 	void (*progress)(void *user, unsigned per_mille);
 	void *user;
 };
-
-/** What an importer gets and gives. */
-struct import {
-	struct unpack *in; // at the file's beginning
-	const char *path;
-	const struct import_options *options;
-	struct recording *out;      // zeroed
-	struct buffer suppressions; // lines of LSan's kind that the program brought with it
-};
-
-enum { IMPORT_HEAD_BYTES = 4096 };
-
-struct importer {
-	const char *name; // for messages: "KDE heaptrack", "pprof"
-	/** Are these the first bytes (up to IMPORT_HEAD_BYTES, unpacked) of such a file? */
-	bool (*knows)(struct slice head);
-	/** False: `err` says what is wrong with it. `out` may be half filled. */
-	bool (*read)(struct import *import, struct err *err);
-};
-
-/** The row that knows the file's head, or NULL. */
-const struct importer *importer_for(struct slice head);
 
 /**
  * Read a file of another program. `suppressions` (may be NULL) receives those of the program.

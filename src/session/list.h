@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** The recordings in a folder. */
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/vec.h"

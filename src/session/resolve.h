@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Symbolizing a recording after the fact. */
+
 #include "symbols/symbols.h"
 #include "trace/recording.h"
 

@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * An opened recording: found by the name that the user typed, read (heaptrack's own, or a file of
- * another program: import.h), and with display names. Everything in it lives until session_close.
- * It must not be copied.
+ * An opened recording: found by the name that the user typed, read, and with display names.
+ *
+ * It is heaptrack's own, or a file of another program (import.h). Everything in it lives until
+ * session_close. It must not be copied.
  */
 
 #include "base/buffer.h"
@@ -35,7 +36,7 @@ struct session_options {
 	bool no_embedded, no_built_in;        // rules of the program, and ours
 	const char *folds[SESSION_FOLDS_MAX]; // patterns of code that names no site (open/rules.h)
 	uint32_t n_folds;
-	bool is_shown; // as text on a terminal: control sequences in strings are escaped (base/visible.h)
+	bool is_shown; // on a terminal: control sequences are escaped (base/visible.h)
 };
 
 /**

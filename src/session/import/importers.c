@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: MIT
+
+/* The kinds of files, and how one of them is read. A further kind is a further row. */
+
+#include "formats/heaptrack.h"
 #include "session/import.h"
+#include "session/import/importer.h"
 #include "session/kde/heaptrack.h"
 #include "session/profile/profile.h"
 
 #include <stdlib.h>
 
-// A further kind of file is a further row. The order matters only where two know the same head:
-// those with magic bytes stand first.
+/** The file does not say what it counts: bytes at the peak are taken for it. */
+static bool decode_folded(struct profile *out, struct slice in, struct arena *arena,
+		struct err *err) {
+	return folded_decode(out, in, PROFILE_PEAK_BYTES, arena, err);
+}
+
+// The order matters only where two know the same head: those with magic bytes stand first
 static const struct importer importers[] = {
-		{"KDE heaptrack", import_heaptrack_knows, import_heaptrack},
-		{"heap dump", heap_dump_knows, import_heap_dump},
-		{"massif", massif_knows, import_massif},
-		{"DHAT", dhat_knows, import_dhat},
-		{"V8", v8_heap_profile_knows, import_v8},
-		{"pprof", pprof_knows, import_pprof},
-		{"collapsed stacks", folded_knows, import_folded},
+		{"KDE heaptrack", heaptrack_is_head, .read = import_heaptrack},
+		{"heap dump", heap_dump_knows, .decode = heap_dump_decode},
+		{"massif", massif_knows, .decode = massif_decode},
+		{"DHAT", dhat_knows, .decode = dhat_decode},
+		{"V8", v8_heap_profile_knows, .decode = v8_heap_profile_decode},
+		{"pprof", pprof_knows, .decode = pprof_decode},
+		{"collapsed stacks", folded_knows, .decode = decode_folded},
 };
 
 enum { N_IMPORTERS = sizeof importers / sizeof *importers };
@@ -30,7 +40,7 @@ const struct importer *importer_for(struct slice head) {
 	return NULL;
 }
 
-/** Say what a file is that nobody knows. */
+/** Say what is wrong with a file that no row recognizes. */
 static bool refuse(struct slice head, bool is_torn, struct err *err) {
 	if (head.size == 0 && is_torn) {
 		return err_set(err, ERR_FORMAT, "the file is cut short: nothing in it can be read");
@@ -43,7 +53,8 @@ static bool refuse(struct slice head, bool is_torn, struct err *err) {
 }
 
 static bool read_as(const struct importer *importer, struct import *import, struct err *err) {
-	if (!importer->read(import, err)) {
+	if (!(importer->decode ? import_profile(import, importer->decode, err)
+						   : importer->read(import, err))) {
 		return false;
 	}
 	struct err why = {0};

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Asking for names. Places are sorted by module and address, and each module is asked about once.
+ * Strings and frames grow in vectors and move into the recording at the end.
+ */
+
 #include "session/resolve.h"
 
 #include "base/vec.h"
@@ -6,21 +12,12 @@
 
 #include <stdlib.h>
 
-// Places are sorted by module and address, each module is asked about once. Strings and frames grow
-// in vectors and move into the recording at the end.
-
 struct resolver {
 	struct recording *r;
 	const struct symbols_options *options;
 	struct arena scratch; // of one module
-	struct {
-		struct slice *items;
-		size_t n, capacity;
-	} strings;
-	struct {
-		struct rec_frame *items;
-		size_t n, capacity;
-	} frames;
+	VEC(struct slice) strings;
+	VEC(struct rec_frame) frames;
 	struct index index; // of the strings that were added
 };
 
@@ -85,7 +82,21 @@ static const char *module_path(struct resolver *v, const struct rec_module *m) {
 	return arena_text(&v->scratch, path.size ? path : r->strings.items[r->meta.exe]);
 }
 
-/** All places of one module; `places` are sorted. Of two at one address the second is as the first. */
+/** Each address once: two places at one get the same answer. Returns how many there are. */
+static size_t list_addresses(const struct recording *r, uint64_t bias, const uint32_t *places,
+		size_t n, uint64_t *addresses, bool *is_exact) {
+	size_t n_asked = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct rec_location *l = &r->locations.items[places[i]];
+		if (n_asked == 0 || addresses[n_asked - 1] != l->pc - bias) {
+			addresses[n_asked] = l->pc - bias;
+			is_exact[n_asked++] = l->is_exact;
+		}
+	}
+	return n_asked;
+}
+
+/** All places of one module; `places` are sorted. */
 static bool resolve_module(struct resolver *v, struct symbols *symbols, const uint32_t *places,
 		size_t n) {
 	struct recording *r = v->r;
@@ -102,14 +113,7 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 	if (!addresses || !is_exact || !answers || !file.path) {
 		return false;
 	}
-	size_t n_asked = 0;
-	for (size_t i = 0; i < n; i++) {
-		const struct rec_location *l = &r->locations.items[places[i]];
-		if (n_asked == 0 || addresses[n_asked - 1] != l->pc - m->bias) {
-			addresses[n_asked] = l->pc - m->bias;
-			is_exact[n_asked++] = l->is_exact;
-		}
-	}
+	size_t n_asked = list_addresses(r, m->bias, places, n, addresses, is_exact), at = 0;
 	if (!symbols_resolve(symbols, &file, addresses, is_exact, n_asked, answers, &facts, &v->scratch,
 				NULL)) {
 		return false;
@@ -117,7 +121,6 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 	m->has_symbols |= facts.has_symbols;
 	m->has_lines |= facts.has_lines;
 	m->is_unresolved = facts.is_unresolved;
-	size_t at = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct rec_location *l = &r->locations.items[places[i]];
 		at += l->pc - m->bias != addresses[at];
@@ -128,7 +131,7 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 	return true;
 }
 
-/** Those without a name, in modules that are known by their place. *n of them, sorted. */
+/** Locations without a name, in modules of known addresses: `*n` of them, sorted. */
 static uint32_t *places_without_names(const struct recording *r, size_t *n) {
 	uint32_t *places = calloc(r->locations.n, sizeof *places);
 	*n = 0;
@@ -161,7 +164,7 @@ static bool resolve_places(struct resolver *v, const uint32_t *places, size_t n)
 	return ok;
 }
 
-/** The tables as they are, in vectors; `put_back` is the way home. */
+/** Copy the recording's tables into vectors; put_back copies them back. */
 static bool take_tables(struct resolver *v) {
 	struct recording *r = v->r;
 	if (!vec_reserve(&v->strings, r->strings.n) || !vec_reserve(&v->frames, r->frames.n)) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Strings, modules, places and stacks of a file. An id that the file does not define is "none", and
+ * a line that makes no sense takes its number all the same, so that those behind it keep theirs.
+ */
+
 #include "session/kde/parts.h"
 
 #include <stdlib.h>
-
-// Strings, modules, places and stacks. An id that the file does not define is "none", and a line
-// that makes no sense takes its number all the same, so that those behind it keep theirs.
 
 enum { ADDRESS_OF_CALL = 0x10300 }; // since 1.3.0 an ip is the return address less one
 
@@ -12,7 +15,7 @@ static uint32_t known_string(const struct kde_import *k, uint64_t id) {
 	return id < k->strings.n ? (uint32_t)id : 0;
 }
 
-/** *id: its number. */
+/** `*id`: its number. False: no memory. */
 static bool add_string(struct kde_import *k, struct slice text, uint32_t *id) {
 	struct slice *s = k->strings.n < UINT32_MAX ? vec_push(&k->strings) : NULL;
 	char *copy = s && text.size ? arena_text(&k->out->arena, text) : NULL;

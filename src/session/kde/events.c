@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Events of a file. They go to the engine in batches, with the time of the last `c`. Those of
+ * interpreted files only say which size and stack came or went: they are paired here.
+ */
+
 #include "session/kde/parts.h"
 
 #include <stdlib.h>
-
-// Events go to the engine in batches, with the time of the last `c`. Those of interpreted files say
-// which size and stack came or went: they are paired here.
 
 enum { KDE_AHEAD = 8 };
 
@@ -25,7 +28,7 @@ static void set_rules(const struct kde_import *k, struct aggregate *a) {
 	}
 }
 
-/** Before an aggregate gets anything; by then it is known what kind of file this is. */
+/** Set the aggregate's rules before its first event: by then the kind of file is known. */
 static void begin_events(struct kde_import *k) {
 	if (!k->has_events) {
 		set_rules(k, k->feed.aggregate);
@@ -33,7 +36,7 @@ static void begin_events(struct kde_import *k) {
 	}
 }
 
-/** Field by field where it lies: a copy right behind such stores waits for them. */
+/** Each field is stored in place: copying a struct right after its stores would wait for them. */
 static inline bool add_event(struct kde_import *k, enum trace_event_kind kind, uint64_t ptr,
 		uint64_t size, uint32_t node, struct err *err) {
 	struct trace_event *e = feed_next(&k->feed);
@@ -52,8 +55,7 @@ static bool on_alloc(struct kde_import *k, uint32_t number, struct err *err) {
 	uint32_t block = k->unused_block;
 	if (block != KDE_NO_BLOCK) {
 		k->unused_block = k->next_block.items[block];
-		__builtin_prefetch(&k->next_block.items[k->unused_block],
-				1); // the next one's turn comes soon
+		__builtin_prefetch(&k->next_block.items[k->unused_block], 1); // needed soon
 	} else {
 		if (k->next_block.n == UINT32_MAX || !vec_push(&k->next_block)) {
 			return err_memory(err);
@@ -82,7 +84,7 @@ static bool on_free(struct kde_import *k, uint32_t number, struct err *err) {
 	return add_event(k, TRACE_FREE, ptr, is_temporary, 0, err);
 }
 
-/** A block that comes and goes at once, as most do: its number stays the next that is unused. */
+/** A block that is freed at once, as most are: its number stays the next unused one. */
 static bool on_blink(struct kde_import *k, uint32_t number, struct err *err) {
 	const struct kde_info *info = &k->infos.items[number];
 	k->last_info = 0;
@@ -127,7 +129,7 @@ static bool add_info(struct kde_import *k, const struct heaptrack_record *r, str
 	return true;
 }
 
-/** Half of the samples go, the smaller of each two. */
+/** Drop half of the samples, the smaller of each two. */
 static void thin_samples(struct kde_import *k) {
 	size_t n = 0;
 	for (size_t i = 0; i + 1 < k->samples.n; i += 2) {
@@ -139,8 +141,8 @@ static void thin_samples(struct kde_import *k) {
 }
 
 /**
- * R: resident pages. Before 1.2.0 a decimal number was taken for hexadecimal, so these are too many;
- * KDE's tools show them as they are, and so do we.
+ * R: resident pages. Before 1.2.0 a decimal number was taken for hexadecimal, so these are too
+ * many; KDE's tools show them as they are, and so do we.
  */
 static bool on_resident(struct kde_import *k, uint64_t pages, struct err *err) {
 	uint64_t bytes = pages * k->out->meta.page_bytes;

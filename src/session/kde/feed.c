@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * A ring of batches: the caller fills number n_passed, the thread digests number n_digested.
+ *
+ *      | free | queued | queued | being filled | free |
+ *             ^ n_digested      ^ n_passed
+ *
+ * The thread begins when the first batch is full: what fits into one is digested by the caller, and
+ * so is all where there is one core, on which two threads would only wait for each other. Who has
+ * to wait goes on when half the ring is there for it: to wake a thread costs as much as some
+ * hundred events.
+ */
+
 #include "session/kde/feed.h"
 
 #include "base/parallel.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-
-// A ring of batches: the caller fills number n_passed, the thread digests number n_digested.
-//
-//      | free | on its way | on its way | being filled | free |
-//             ^ n_digested              ^ n_passed
-//
-// The thread begins when the first batch is full: what fits into one is digested by the caller; and so is
-// all where there is one core, which two threads would only hand to and fro. Whoever must wait goes on when
-// half the ring is there for it: to wake somebody costs as much as some hundred events.
 
 enum { N_BATCHES = 8, HALF = N_BATCHES / 2 };
 
@@ -25,10 +29,10 @@ struct batch {
 
 struct feed_worker {
 	pthread_mutex_t lock;   // of the numbers and what follows them
-	pthread_cond_t changed; // either of the two waits: never both
+	pthread_cond_t changed; // one of the two waits, never both
 	uint64_t n_passed, n_digested;
-	uint64_t awaited; // the caller waits until no more than these are on their way
-	bool is_urgent;   // it does: nothing else will come meanwhile
+	uint64_t awaited; // the caller waits until no more than these are queued
+	bool is_urgent;   // it does, and passes nothing meanwhile
 	bool is_over, has_failed;
 	struct err err;
 
@@ -48,15 +52,15 @@ static bool digest(const struct batch *b, struct err *err) {
 
 // ---- the thread
 
-static uint64_t on_their_way(const struct feed_worker *w) {
+static uint64_t n_queued(const struct feed_worker *w) {
 	return w->n_passed - w->n_digested;
 }
 
 /** Wait for the next batch. NULL: it is over. */
 static struct batch *next_batch(struct feed_worker *w) {
 	pthread_mutex_lock(&w->lock);
-	uint64_t enough = on_their_way(w) ? 1 : HALF;
-	while (on_their_way(w) < (w->is_urgent ? 1 : enough) && !w->is_over) {
+	uint64_t enough = n_queued(w) ? 1 : HALF;
+	while (n_queued(w) < (w->is_urgent ? 1 : enough) && !w->is_over) {
 		pthread_cond_wait(&w->changed, &w->lock);
 	}
 	struct batch *batch = w->is_over ? NULL : batch_at(w, w->n_digested);
@@ -71,7 +75,7 @@ static void note_digested(struct feed_worker *w, bool ok, const struct err *err)
 		w->err = *err;
 	}
 	w->n_digested++;
-	if (w->is_urgent && on_their_way(w) <= w->awaited) {
+	if (w->is_urgent && n_queued(w) <= w->awaited) {
 		pthread_cond_signal(&w->changed);
 	}
 	pthread_mutex_unlock(&w->lock);
@@ -89,15 +93,15 @@ static void *work(void *user) {
 
 // ---- the caller
 
-/** Wait until at most `most` batches are on their way. False: one has failed. */
+/** Wait until at most `most` batches are queued. False: one has failed. */
 static bool wait_for(struct feed_worker *w, uint64_t most, struct err *err) {
 	pthread_mutex_lock(&w->lock);
 	w->awaited = most;
-	w->is_urgent = on_their_way(w) > most;
+	w->is_urgent = n_queued(w) > most;
 	if (w->is_urgent) {
 		pthread_cond_signal(&w->changed);
 	}
-	while (on_their_way(w) > most) {
+	while (n_queued(w) > most) {
 		pthread_cond_wait(&w->changed, &w->lock);
 	}
 	w->is_urgent = false;
@@ -113,8 +117,8 @@ static bool wait_for(struct feed_worker *w, uint64_t most, struct err *err) {
 static bool pass(struct feed_worker *w) {
 	pthread_mutex_lock(&w->lock);
 	w->n_passed++;
-	bool is_full = on_their_way(w) == N_BATCHES;
-	if (on_their_way(w) == HALF) {
+	bool is_full = n_queued(w) == N_BATCHES;
+	if (n_queued(w) == HALF) {
 		pthread_cond_signal(&w->changed);
 	}
 	pthread_mutex_unlock(&w->lock);

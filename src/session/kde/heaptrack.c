@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Bytes come from the file's unpacker, records from formats/heaptrack.h. Here they part: code goes
+ * to code.c, events go to events.c.
+ */
+
 #include "session/kde/heaptrack.h"
 
 #include "session/kde/parts.h"
 #include "session/resolve.h"
 
 #include <stdlib.h>
-
-// Bytes come from the file's unpacker, records from formats/heaptrack.h; here they part: code goes
-// to code.c, events to events.c.
-
-bool import_heaptrack_knows(struct slice head) {
-	return heaptrack_is_head(head);
-}
 
 /** A line of what __lsan_default_suppressions() gave. */
 static bool take_suppression(struct kde_import *k, struct slice text, struct err *err) {
@@ -73,7 +72,7 @@ static bool read_all(struct kde_import *k, struct err *err) {
 	}
 }
 
-/** What the recording says of itself. Lines that make no sense are events that we do not have. */
+/** What the recording says of itself. Lines that make no sense count as lost events. */
 static void put_meta(struct kde_import *k) {
 	struct rec_meta *m = &k->out->meta;
 	bool is_torn = unpack_is_torn(k->import->in) || heaptrack_is_cut(&k->reader);

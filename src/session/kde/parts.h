@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Private to this room: a file of KDE's heaptrack on its way into a recording. */
+/** A file of KDE's heaptrack on its way into a recording. */
 
 #include "base/vec.h"
 #include "engine/index.h"
 #include "formats/heaptrack.h"
-#include "session/import.h"
+#include "session/import/importer.h"
 #include "session/kde/feed.h"
 
 enum { KDE_SAMPLES = 8192, KDE_NO_BLOCK = 0 };
@@ -25,12 +25,6 @@ struct kde_range {
 	uint32_t module;
 };
 
-#define KDE_VEC(type)       \
-	struct {                \
-		type *items;        \
-		size_t n, capacity; \
-	}
-
 struct kde_import {
 	struct import *import;
 	struct recording *out;
@@ -40,26 +34,26 @@ struct kde_import {
 
 	// Tables of the recording while they grow. The file's ordinals are the ids: its first string,
 	// ip and trace have number 1 there and here.
-	KDE_VEC(struct slice) strings;
-	KDE_VEC(struct rec_module) modules;
-	KDE_VEC(struct rec_location) locations;
-	KDE_VEC(struct rec_frame) frames;
-	KDE_VEC(struct rec_node) nodes;
-	KDE_VEC(struct rec_sample) samples;
-	KDE_VEC(uint32_t) module_of_string;
+	VEC(struct slice) strings;
+	VEC(struct rec_module) modules;
+	VEC(struct rec_location) locations;
+	VEC(struct rec_frame) frames;
+	VEC(struct rec_node) nodes;
+	VEC(struct rec_sample) samples;
+	VEC(uint32_t) module_of_string;
 	struct slice command, exe;
 
 	// Raw files alone
-	KDE_VEC(struct kde_range) ranges; // of the modules that are loaded now
-	struct index location_index;      // by address and module
+	VEC(struct kde_range) ranges; // of the modules that are loaded now
+	struct index location_index;  // by address and module
 
 	// Events. Interpreted files name no addresses: each block gets one, and of several of one info
 	// the newest goes first
-	KDE_VEC(struct kde_info) infos;
-	struct index info_index; // by size and stack
-	uint64_t last_ptr;       // format 0: of the last event, if it was a `+`; else 0
-	uint32_t last_info; // that of the last event, if it was a `+`; else 0, as KDE's tools have it
-	KDE_VEC(uint32_t) next_block; // of the same info, or of the unused ones
+	VEC(struct kde_info) infos;
+	struct index info_index;  // by size and stack
+	uint64_t last_ptr;        // format 0: of the last event, if it was a `+`; else 0
+	uint32_t last_info;       // the same of its info, as KDE's tools count it
+	VEC(uint32_t) next_block; // of the same info, or of the unused ones
 	uint32_t unused_block;
 	struct feed feed;
 	uint64_t live_bytes;         // now

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * A name is tried with each suffix before it is taken as it is: `-o NAME` writes NAME.zst, often
+ * beside the program NAME.
+ */
+
 #include "session/open/find.h"
 
 #include "base/buffer.h"
+#include "session/import/importer.h"
 #include "session/session.h"
+#include "sys/reader.h"
+#include "trace/trace.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/** NULL: no memory. Not by asprintf: with sanitizers gcc 12 warns there of a null pointer that is none. */
+/** NULL: no memory. Not by asprintf, where gcc 12 with sanitizers warns of a null pointer. */
 static char *with_suffix(const char *name, const char *suffix) {
 	size_t n = strlen(name), n_suffix = strlen(suffix);
 	char *path = malloc(n + n_suffix + 1);
@@ -88,7 +97,24 @@ static void say_what_is_near(const char *name, struct err *err) {
 	}
 }
 
-/** The recording made with `-o NAME`, where NAME itself is there and is something else, such as the program. */
+bool session_knows(const char *path) {
+	uint8_t head[64];
+	struct file_reader file;
+	size_t got = 0;
+	if (!file_reader_open(&file, path, NULL)) {
+		return false; // a fifo as well, whose open would wait
+	}
+	bool is_known = file_reader_read(&file, 0, head, sizeof head, &got, NULL) &&
+			trace_is_ours(slice_of(head, got));
+	file_reader_close(&file);
+	struct unpack *in = is_known ? NULL : unpack_open(path, 0, NULL);
+	struct slice unpacked;
+	is_known |= in && unpack_peek(in, IMPORT_HEAD_BYTES, &unpacked, NULL) && importer_for(unpacked);
+	unpack_close(in);
+	return is_known;
+}
+
+/** Does NAME mean the file with the suffix? If NAME exists, too, only if that is no recording. */
 static bool is_meant(const char *name, const char *with_suffix) {
 	return access(with_suffix, F_OK) == 0 && (access(name, F_OK) != 0 || !session_knows(name));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Finding the recording that a name stands for. */
+
 #include "base/err.h"
 
 /**

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Recordings are known by their first bytes, or else by the names that KDE's heaptrack gives. */
+
 #include "session/list.h"
 
 #include "sys/file.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Each source of rules is added behind those that come before it. */
+
 #include "session/open/rules.h"
 
 #include "sys/file.h"

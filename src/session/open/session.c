@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Reading a recording, then naming its frames and applying suppressions. */
+
 #include "session/session.h"
 
 #include "base/visible.h"
@@ -159,23 +162,6 @@ bool session_of_recording(struct session *s, struct recording *r, const char *pa
 
 bool session_open(struct session *s, const char *name, struct err *err) {
 	return session_open_with(s, name, NULL, err);
-}
-
-bool session_knows(const char *path) {
-	uint8_t head[64];
-	struct file_reader file;
-	size_t got = 0;
-	if (!file_reader_open(&file, path, NULL)) {
-		return false; // a fifo as well, whose open would wait
-	}
-	bool is_known = file_reader_read(&file, 0, head, sizeof head, &got, NULL) &&
-			trace_is_ours(slice_of(head, got));
-	file_reader_close(&file);
-	struct unpack *in = is_known ? NULL : unpack_open(path, 0, NULL);
-	struct slice unpacked;
-	is_known |= in && unpack_peek(in, IMPORT_HEAD_BYTES, &unpacked, NULL) && importer_for(unpacked);
-	unpack_close(in);
-	return is_known;
 }
 
 bool session_source(struct session *s, struct trace_source *out) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Reads a path only if a frame names it: a viewer in a browser cannot ask for other files. */
+
 #include "session/source.h"
 
 #include "sys/reader.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* What cannot be read twice is copied to an unnamed file first. */
+
 #include "session/open/spool.h"
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Standard input, made readable more than once. */
+
 #include "base/err.h"
 
 /**

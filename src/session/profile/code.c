@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Nodes and locations: a recording's location is one address with all that was inlined there, so a
+ * run of inlined nodes and the node they are inlined into become one node. A run ends where a
+ * sample stands, or where something is called that is not inlined; only ends become nodes.
+ *
+ *   profile    main <- spike <- make_row (inlined) <- operator new
+ *   recording  main <- [make_row, spike] <- operator new
+ */
+
 #include "base/intern.h"
 #include "base/text.h"
 #include "elf/image.h"
@@ -6,15 +16,6 @@
 #include "sys/reader.h"
 
 #include <elf.h>
-
-/*
- * A location of a recording is one address with all that was inlined there, so a run of inlined
- * nodes and the node they are inlined into become one node. A run ends where a sample stands, or
- * where something is called that is not inlined; only ends become nodes.
- *
- *   profile    main <- spike <- make_row (inlined) <- operator new
- *   recording  main <- [make_row, spike] <- operator new
- */
 
 struct run { // innermost frame first; equal ones are one location
 	uint32_t frame, outer;

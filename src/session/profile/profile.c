@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * A profile has totals per stack; a recording requires all of its numbers, and that they agree.
+ * What the profile does not know becomes the least that agrees (everything live was allocated, and
+ * the peak was no smaller than the end), and is named in recording.missing, so that nobody shows
+ * it.
+ */
+
 #include "session/profile/profile.h"
 
 #include "session/resolve.h"
-
-/*
- * A profile has totals per stack; a recording wants all of its numbers and that they agree. What the
- * profile does not know becomes the least that agrees (everything live was allocated, and the peak
- * was no smaller than the end), and is named in recording.missing, so that nobody shows it.
- */
 
 struct filling {
 	struct recording *out;
@@ -189,9 +191,7 @@ static bool read_whole(struct import *import, struct buffer *out, struct err *er
 	return !out->failed || err_memory(err);
 }
 
-typedef bool decode_fn(struct profile *out, struct slice in, struct arena *arena, struct err *err);
-
-static bool import_with(struct import *import, decode_fn *decode, struct err *err) {
+bool import_profile(struct import *import, decode_fn *decode, struct err *err) {
 	struct buffer bytes = {0};
 	struct profile p;
 	bool ok = read_whole(import, &bytes, err) &&
@@ -203,33 +203,4 @@ static bool import_with(struct import *import, decode_fn *decode, struct err *er
 		import->out->quality.recording_stopped_early = 1;
 	}
 	return ok && (resolve_names(import->out, import->options->symbols, err) || err_memory(err));
-}
-
-static bool decode_folded(struct profile *out, struct slice in, struct arena *arena,
-		struct err *err) {
-	return folded_decode(out, in, PROFILE_PEAK_BYTES, arena, err);
-}
-
-bool import_pprof(struct import *import, struct err *err) {
-	return import_with(import, pprof_decode, err);
-}
-
-bool import_heap_dump(struct import *import, struct err *err) {
-	return import_with(import, heap_dump_decode, err);
-}
-
-bool import_massif(struct import *import, struct err *err) {
-	return import_with(import, massif_decode, err);
-}
-
-bool import_dhat(struct import *import, struct err *err) {
-	return import_with(import, dhat_decode, err);
-}
-
-bool import_v8(struct import *import, struct err *err) {
-	return import_with(import, v8_heap_profile_decode, err);
-}
-
-bool import_folded(struct import *import, struct err *err) {
-	return import_with(import, decode_folded, err);
 }

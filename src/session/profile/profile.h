@@ -2,19 +2,16 @@
 #pragma once
 
 /**
- * Files that hold a neutral profile: totals per stack, no single events. What a format does not
- * contain is listed in recording.missing; docs/exports.md has the table.
+ * Files that hold a neutral profile: totals per stack, no single events.
+ *
+ * What a format does not contain is listed in recording.missing; docs/exports.md has the table.
  */
 
-#include "formats/formats.h"
-#include "session/import.h"
+#include "session/import/importer.h"
 
-bool import_pprof(struct import *import, struct err *err);
-bool import_heap_dump(struct import *import, struct err *err);
-bool import_massif(struct import *import, struct err *err);
-bool import_dhat(struct import *import, struct err *err);
-bool import_v8(struct import *import, struct err *err);
-bool import_folded(struct import *import, struct err *err);
+typedef bool decode_fn(struct profile *out, struct slice in, struct arena *arena, struct err *err);
+
+bool import_profile(struct import *import, decode_fn *decode, struct err *err);
 
 /** The profile as a recording, in its arena: the profile must lie there. False: no memory. */
 bool recording_of_profile(struct recording *out, const struct profile *p, struct err *err);

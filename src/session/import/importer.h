@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * One kind of file of another program: how it is recognized and read.
+ *
+ * importers.c has a row for each; the first that recognizes the start of a file reads it. A format
+ * that holds totals per stack decodes it into a neutral profile (formats/profile.h), from which
+ * profile/ makes the recording. Any other fills all that recording.h requires itself, so that
+ * recording_is_valid holds: it sets meta.source to REC_IMPORTED (or REC_FROM_KDE) and leaves zero
+ * what the format does not contain.
+ */
+
+#include "formats/formats.h"
+#include "session/import.h"
+#include "sys/unpack.h"
+
+/** What an importer gets and gives. */
+struct import {
+	struct unpack *in; // at the file's beginning
+	const char *path;
+	const struct import_options *options;
+	struct recording *out;      // zeroed
+	struct buffer suppressions; // lines of LSan's kind that the program brought with it
+};
+
+enum { IMPORT_HEAD_BYTES = 4096 };
+
+struct importer {
+	const char *name; // for messages: "KDE heaptrack", "pprof"
+	/** Are these the first bytes (up to IMPORT_HEAD_BYTES, unpacked) of such a file? */
+	bool (*knows)(struct slice head);
+	// One of the two. False: `err` says what is wrong with the file, `out` may be half filled
+	bool (*read)(struct import *import, struct err *err);
+	bool (*decode)(struct profile *out, struct slice in, struct arena *arena, struct err *err);
+};
+
+/** The row that knows the file's head, or NULL. */
+const struct importer *importer_for(struct slice head);
