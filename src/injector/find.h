@@ -10,11 +10,11 @@
 
 #include "injector/space.h"
 
-/** Does a program define functions that allocate and that free, be it for itself alone? */
-bool find_defines_allocator(const struct elf_image *image);
-
-/** Does it name one that allocates, at least? A static program need not free. */
-bool find_names_allocation(const struct elf_image *image);
+/**
+ * Does a program define functions that allocate and, if it `must_free`, that free, be it for itself
+ * alone? A static program need not free.
+ */
+bool find_defines_allocator(const struct elf_image *image, bool must_free);
 
 /**
  * The functions of an allocator that `m` keeps to itself: local ones, and exported ones of which

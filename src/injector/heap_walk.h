@@ -12,6 +12,7 @@
  * process whose threads are all stopped.
  */
 
+#include "base/vec.h"
 #include "injector/space.h"
 
 struct heap_block {
@@ -20,14 +21,11 @@ struct heap_block {
 };
 
 struct heap_walk {
-	struct {
-		struct heap_block *items; // ascending by address
-		size_t n, capacity;
-	} blocks;
-	uint64_t bytes;    // of all
-	uint32_t n_heaps;  // walked from end to end
-	uint32_t n_unsure; // that could not be, or whose free blocks are not all known
-	bool is_unsure;    // some blocks may be missing
+	VEC(struct heap_block) blocks; // ascending by address
+	uint64_t bytes;                // of all
+	uint32_t n_heaps;              // walked from end to end
+	uint32_t n_unsure;             // that could not be, or whose free blocks are not all known
+	bool is_unsure;                // some blocks may be missing
 };
 
 /** `space` is that of `pid`. False: no heap of glibc was found, it cannot be read, or no memory. */

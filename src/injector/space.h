@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The address space of another process: its mappings, and the ELF files behind them.
+ * The address space of another process, with the ELF files behind its mappings.
  *
  * Files are opened through the process itself (/proc/PID/map_files, /proc/PID/root), so it may live
  * in other namespaces, and its files may be deleted.
@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/vec.h"
 #include "elf/image.h"
 
 #include <sys/types.h>
@@ -21,10 +22,7 @@ struct mapping {
 };
 
 struct process_space {
-	struct {
-		struct mapping *items;
-		size_t n, capacity;
-	} mappings;
+	VEC(struct mapping) mappings;
 	uint64_t brk_start; // where the heap begins, or will; 0: unknown
 	uint64_t stack_start;
 	struct arena arena;

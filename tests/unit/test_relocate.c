@@ -146,7 +146,7 @@ static void test_out_of_reach(void **state) {
 
 static bool reads_second(const char *code, size_t n) {
 	const struct function_code f = {(const uint8_t *)code, n, n, 0x1000};
-	return code_reads_second(&f);
+	return code_reads_second(f);
 }
 
 static void test_second_argument(void **state) {

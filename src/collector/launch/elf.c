@@ -127,8 +127,7 @@ static bool is_loader_name(int fd) {
 static void look_at_image(struct launch_elf *out, struct slice file) {
 	struct elf_image image;
 	if (elf_image_init(&image, file, NULL)) {
-		out->has_allocator = out->has_loader ? find_defines_allocator(&image)
-											 : find_names_allocation(&image);
+		out->has_allocator = find_defines_allocator(&image, out->has_loader);
 		out->is_go = !out->has_loader && !out->has_allocator &&
 				elf_has_section(&image, ".go.buildinfo");
 	}

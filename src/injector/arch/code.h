@@ -16,13 +16,13 @@ struct function_code {
 };
 
 /** Does it read its second argument before it calls another function? */
-bool code_reads_second(const struct function_code *f);
+bool code_reads_second(struct function_code f);
 
 /** Where it calls or jumps to outside of itself, as far as instructions say; at most `max`. */
-size_t code_ways_out(const struct function_code *f, uint64_t *out, size_t max);
+size_t code_ways_out(struct function_code f, uint64_t *out, size_t max);
 
 /** Does it call or jump to `address` or, unless only that counts, make a pointer to it? */
-bool code_refers(const struct function_code *f, uint64_t address, bool is_call_only);
+bool code_refers(struct function_code f, uint64_t address, bool is_call_only);
 
 /**
  * The next offset in `code`, which lies at `code_at`, from `at` on, where bytes stand that could be
@@ -31,10 +31,10 @@ bool code_refers(const struct function_code *f, uint64_t address, bool is_call_o
 size_t code_next_candidate(struct slice code, uint64_t code_at, size_t at, uint64_t address);
 
 /** Does it multiply two numbers that are not constants? */
-bool code_multiplies(const struct function_code *f);
+bool code_multiplies(struct function_code f);
 
 /** Does one of its first instructions compare its first argument with `value`? */
-bool code_compares_first(const struct function_code *f, int64_t value);
+bool code_compares_first(struct function_code f, int64_t value);
 
 /** Is it an entry of the PLT, at `address`? Then `*slot` is the word of the GOT it jumps by. */
 bool code_plt_slot(struct slice code, uint64_t address, uint64_t *slot);

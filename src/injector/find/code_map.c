@@ -9,8 +9,6 @@
 #include "injector/find/code_map.h"
 
 #include "base/cursor.h"
-#include "base/vec.h"
-#include "injector/arch/code.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -21,28 +19,16 @@ enum {
 	ENCODING_RELATIVE = 0x1b, // DW_EH_PE_pcrel | DW_EH_PE_sdata4
 };
 
-// ---- bytes by their addresses
-
-/** The file's bytes from `address` on; empty if there are none. */
+/** The file's `n` bytes from `address` on; empty if it does not have them all. */
 static struct slice bytes_at(const struct elf_image *e, uint64_t address, size_t n) {
-	struct elf_segment s;
-	for (uint32_t i = 0; elf_segment_at(e, i, &s); i++) {
-		uint64_t into = address - s.address;
-		if (s.type == PT_LOAD && address >= s.address && into < s.file_bytes &&
-				n <= s.file_bytes - into && s.offset <= e->bytes.size &&
-				into <= e->bytes.size - s.offset && n <= e->bytes.size - s.offset - into) {
-			return slice_of(e->bytes.data + s.offset + into, n);
-		}
-	}
-	return slice_of(NULL, 0);
+	struct slice bytes = elf_bytes_from(e, address, NULL);
+	return n <= bytes.size ? slice_of(bytes.data, n) : (struct slice){0};
 }
 
 static bool segment_bytes(const struct elf_image *e, const struct elf_segment *s,
 		struct slice *out) {
-	bool is_there = s->type == PT_LOAD && s->offset <= e->bytes.size &&
-			s->file_bytes <= e->bytes.size - s->offset;
-	*out = is_there ? slice_of(e->bytes.data + s->offset, s->file_bytes) : slice_of(NULL, 0);
-	return is_there;
+	*out = elf_bytes_from(e, s->address, NULL);
+	return s->type == PT_LOAD;
 }
 
 // ---- functions
@@ -168,16 +154,10 @@ uint32_t code_map_function_at(const struct code_map *m, uint64_t address) {
 
 // ---- users
 
-static struct function_code code_of(const struct code_map *m, uint32_t function) {
+struct function_code code_map_code(const struct code_map *m, uint32_t function) {
 	const struct code_function *f = &m->functions.items[function];
 	struct slice code = bytes_at(m->image, f->address, f->size);
 	return (struct function_code){code.data, code.size, code.size, f->address};
-}
-
-static bool refers(const struct code_map *m, uint32_t function, uint64_t address,
-		bool is_call_only) {
-	const struct function_code code = code_of(m, function);
-	return code_refers(&code, address, is_call_only);
 }
 
 bool code_users_have(const struct code_users *users, uint32_t function) {
@@ -192,7 +172,7 @@ bool code_users_have(const struct code_users *users, uint32_t function) {
 static void add_user(const struct code_map *m, uint32_t function, uint64_t address,
 		bool is_call_only, size_t max, struct code_users *out) {
 	if (function == CODE_NO_FUNCTION || code_users_have(out, function) ||
-			!refers(m, function, address, is_call_only)) {
+			!code_refers(code_map_code(m, function), address, is_call_only)) {
 		return;
 	}
 	if (out->n == max) {
@@ -247,15 +227,5 @@ void code_map_users_of_text(const struct code_map *m, const char *text, struct c
 }
 
 bool code_map_refers(const struct code_map *m, uint32_t user, uint32_t used) {
-	return refers(m, user, m->functions.items[used].address, false);
-}
-
-bool code_map_multiplies(const struct code_map *m, uint32_t function) {
-	const struct function_code code = code_of(m, function);
-	return code_multiplies(&code);
-}
-
-bool code_map_compares_first(const struct code_map *m, uint32_t function, int64_t value) {
-	const struct function_code code = code_of(m, function);
-	return code_compares_first(&code, value);
+	return code_refers(code_map_code(m, user), m->functions.items[used].address, false);
 }

@@ -6,7 +6,9 @@
  * Addresses are as the file counts. The file's bytes are borrowed.
  */
 
+#include "base/vec.h"
 #include "elf/image.h"
+#include "injector/arch/code.h"
 
 struct code_function {
 	uint64_t address, size;
@@ -14,10 +16,7 @@ struct code_function {
 
 struct code_map {
 	const struct elf_image *image;
-	struct {
-		struct code_function *items; // ascending
-		size_t n, capacity;
-	} functions;
+	VEC(struct code_function) functions; // ascending
 };
 
 #define CODE_NO_FUNCTION UINT32_MAX
@@ -38,6 +37,9 @@ void code_map_finish(struct code_map *m);
 /** The index of the function that `address` lies in, or CODE_NO_FUNCTION. */
 uint32_t code_map_function_at(const struct code_map *m, uint64_t address);
 
+/** Its instructions, of no bytes if they are not in the file. */
+struct function_code code_map_code(const struct code_map *m, uint32_t function);
+
 /**
  * Adds who refers to `address`: calls it or jumps there, or makes a pointer to it (relative to the
  * instruction, or as a constant).
@@ -54,9 +56,3 @@ bool code_map_is_called(const struct code_map *m, uint32_t function);
 
 /** Does a function call, jump to or name the beginning of another? */
 bool code_map_refers(const struct code_map *m, uint32_t user, uint32_t used);
-
-/** Does it multiply two numbers that are not known before? */
-bool code_map_multiplies(const struct code_map *m, uint32_t function);
-
-/** Does one of its first instructions compare its first argument with `value`? */
-bool code_map_compares_first(const struct code_map *m, uint32_t function, int64_t value);

@@ -7,18 +7,16 @@
 
 #include "injector/find/functions.h"
 
-#include "base/vec.h"
 #include "injector/arch/code.h"
 #include "injector/find/names.h"
 #include "injector/find/operators.h"
 #include "injector/find/stripped.h"
 
 #include <elf.h>
-#include <stdio.h>
 #include <string.h>
 
-// Before an object of Nim's lies a head: its count; with orc also a place among the roots; with refc
-// its type, and then blocks of `alloc` have as much
+// Before an object of Nim's lies a head: its count; with orc also a place among the roots; with
+// refc its type, and then blocks of `alloc` have as much
 enum { NIM_HEAD_ARC = 8, NIM_HEAD_ORC = 16, NIM_HEAD_REFC = 16 };
 
 /** Is it there already, by another name? The name without a prefix is the one to show. */
@@ -32,12 +30,6 @@ static bool is_found(struct found_functions *out, uint64_t address, const char *
 		}
 	}
 	return false;
-}
-
-static bool reads_second(const struct module_code *module, const struct elf_symbol *symbol) {
-	struct slice code = module_code_bytes(module, symbol->address, symbol->size);
-	const struct function_code function = {code.data, code.size, code.size, symbol->address};
-	return code_reads_second(&function);
 }
 
 static bool look_through(struct found_functions *out, const struct module_code *module,
@@ -57,7 +49,9 @@ static bool look_through(struct found_functions *out, const struct module_code *
 		if (!item) {
 			return false;
 		}
-		if (strstr(symbol.name, ".constprop") && !reads_second(module, &symbol)) {
+		struct slice code = module_code_bytes(module, symbol.address, symbol.size);
+		if (strstr(symbol.name, ".constprop") &&
+				!code_reads_second((struct function_code){code.data, code.size, code.size, 0})) {
 			item->size_register = 0; // the first argument of two is a constant
 		}
 		item->name = known->shown ? known->shown : symbol.name;

@@ -9,7 +9,50 @@
  * like (stripped.h).
  */
 
-#include "injector/find/found.h"
+#include "base/vec.h"
+#include "injector/find/known.h"
+#include "injector/space.h"
+#include "wire/resident.h"
+
+struct found_function {
+	const char *name;   // for people; lives as long as the modules
+	const char *module; // path
+	uint64_t address, size;
+	uint64_t module_start, module_end;
+	uint8_t what, ptr, size_register, times, behind; // as struct resident_hook has them
+	uint64_t quiet_at; // of one that throws: the function that returns NULL instead
+	const struct known_function *known;
+	const char *why_not; // not NULL: it was found, but cannot be hooked
+};
+
+/** One entry per address. */
+struct found_functions {
+	struct found_function *items;
+	size_t n, capacity;
+};
+
+/** Add a module's function at `address`, as `known` has it, which outlives it. NULL: no memory. */
+static inline struct found_function *found_add(struct found_functions *out,
+		const struct module_code *module, const struct known_function *known, uint64_t address,
+		uint64_t size) {
+	struct found_function *item = vec_push(out);
+	if (item) {
+		*item = (struct found_function){
+				.name = known->name,
+				.module = module->name,
+				.address = address,
+				.size = size,
+				.module_start = module->start,
+				.module_end = module->end,
+				.what = known->what,
+				.ptr = known->ptr,
+				.size_register = known->size,
+				.times = known->times,
+				.known = known,
+		};
+	}
+	return item;
+}
 
 /** False: out of memory. */
 bool find_functions(struct found_functions *out, const struct modules_code *modules,

@@ -217,24 +217,13 @@ const char *known_family(const struct known_function *f) {
 }
 
 bool known_may_be(const char *name) {
-	switch (name[0]) {
-	case 'm':
-	case 'f':
-	case 'c':
-	case 'r':
-	case 'a':
-	case 'p':
-	case 'v':
-	case 'd':
-	case 's':
-	case 'j':
-	case 'n':
-	case 't':
-	case 'G': return true;
-	// Most names of C++ begin with _Z; the operators new and delete with _Zn and _Zd
-	case '_':
-		return name[1] == 'Z' ? name[2] == 'n' || name[2] == 'd'
-							  : name[1] == 'r' || (name[1] == '_' && name[2] == 'l');
-	default: return false;
+#define BIT(letter) (1ull << ((letter)&63))
+	const uint64_t first = BIT('m') | BIT('f') | BIT('c') | BIT('r') | BIT('a') | BIT('p') |
+			BIT('v') | BIT('d') | BIT('s') | BIT('j') | BIT('n') | BIT('t') | BIT('G');
+	if (name[0] != '_') {
+		return (uint8_t)name[0] >> 6 == 1 && (first & BIT(name[0])) != 0;
 	}
+	// Most names of C++ begin with _Z; the operators new and delete with _Zn and _Zd
+	return name[1] == 'Z' ? name[2] == 'n' || name[2] == 'd'
+						  : name[1] == 'r' || (name[1] == '_' && name[2] == 'l');
 }

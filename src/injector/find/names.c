@@ -71,32 +71,20 @@ static const struct known_function *known_plain(const struct elf_symbol *symbol)
 	return known && !known->is_operator && known->nim == KNOWN_NOT_NIM ? known : NULL;
 }
 
-/** What functions of an allocator a program defines itself. */
-static void find_defined(const struct elf_image *image, bool *allocates, bool *frees) {
+bool find_defines_allocator(const struct elf_image *image, bool must_free) {
 	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
-	*allocates = *frees = false;
+	bool allocates = false, frees = !must_free;
 	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
 		struct elf_symbols symbols;
 		struct elf_symbol symbol;
 		bool has_table = elf_symbols_init(&symbols, image, tables[i]);
 		while (has_table && elf_symbols_next(&symbols, &symbol)) {
 			const struct known_function *known = known_plain(&symbol);
-			*allocates |= known && known->what == RESIDENT_ALLOCATES;
-			*frees |= known && known->what == RESIDENT_FREES;
+			allocates |= known && known->what == RESIDENT_ALLOCATES;
+			frees |= known && known->what == RESIDENT_FREES;
 		}
 	}
-}
-
-bool find_defines_allocator(const struct elf_image *image) {
-	bool allocates, frees;
-	find_defined(image, &allocates, &frees);
 	return allocates && frees;
-}
-
-bool find_names_allocation(const struct elf_image *image) {
-	bool allocates, frees;
-	find_defined(image, &allocates, &frees);
-	return allocates;
 }
 
 /** Is an exported function of that name, or at that address, replaced by another module's? */

@@ -30,8 +30,8 @@ enum {
 static size_t ways_out(const struct module_code *module, const struct found_function *f,
 		uint64_t *ways) {
 	struct slice code = module_code_bytes(module, f->address - module->bias, f->size);
-	const struct function_code function = {code.data, code.size, code.size, f->address};
-	return code_ways_out(&function, ways, WAYS_MAX);
+	return code_ways_out((struct function_code){code.data, code.size, code.size, f->address}, ways,
+			WAYS_MAX);
 }
 
 // ---- the PLT

@@ -8,7 +8,7 @@
  * that are hooked, and are left alone.
  */
 
-#include "injector/find/found.h"
+#include "injector/find/functions.h"
 
 /** Of those found in `module`, from `first` on, drop operators that are not to be hooked. */
 void operators_judge(struct found_functions *out, size_t first, const struct module_code *module);

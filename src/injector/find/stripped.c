@@ -22,8 +22,6 @@
 
 #include "injector/find/code_map.h"
 
-#include <elf.h>
-
 enum { MALLOC_ALIGNMENT = 16 };
 
 /** What is known of a program; indexes of functions. */
@@ -57,39 +55,32 @@ static struct code_users users_of(const struct code_map *m, uint32_t function) {
 	return users;
 }
 
-static void drop(struct code_users *users, uint32_t function) {
-	for (size_t i = 0; i < users->n; i++) {
-		if (users->items[i] == function) {
-			users->items[i--] = users->items[--users->n];
-		}
+/** Keep those users, `id`, for which `condition` holds. */
+#define KEEP(users, id, condition)                               \
+	for (size_t at = 0; at < (users)->n; at++) {                 \
+		const uint32_t id = (users)->items[at];                  \
+		if (!(condition)) {                                      \
+			(users)->items[at--] = (users)->items[--(users)->n]; \
+		}                                                        \
 	}
+
+static void drop(struct code_users *users, uint32_t function) {
+	KEEP(users, id, id != function);
 }
 
 /** Keep those that `function` refers to. */
 static void keep_used_by(const struct code_map *m, struct code_users *users, uint32_t function) {
-	for (size_t i = 0; i < users->n; i++) {
-		if (!code_map_refers(m, function, users->items[i])) {
-			users->items[i--] = users->items[--users->n];
-		}
-	}
+	KEEP(users, id, code_map_refers(m, function, id));
 }
 
 static void keep_common(struct code_users *users, const struct code_users *others) {
-	for (size_t i = 0; i < users->n; i++) {
-		if (!code_users_have(others, users->items[i])) {
-			users->items[i--] = users->items[--users->n];
-		}
-	}
+	KEEP(users, id, code_users_have(others, id));
 	users->is_whole &= others->is_whole;
 }
 
 /** Twins that check more are known by their addresses only. */
 static void keep_called(const struct code_map *m, struct code_users *users) {
-	for (size_t i = 0; i < users->n; i++) {
-		if (!code_map_is_called(m, users->items[i])) {
-			users->items[i--] = users->items[--users->n];
-		}
-	}
+	KEEP(users, id, code_map_is_called(m, id));
 }
 
 // ---- one after the other
@@ -146,11 +137,7 @@ static uint32_t find_calloc(const struct code_map *m, const struct malloc_parts 
 	for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
 		drop(&users, others[i]);
 	}
-	for (size_t i = 0; i < users.n; i++) {
-		if (!code_map_multiplies(m, users.items[i])) {
-			users.items[i--] = users.items[--users.n];
-		}
-	}
+	KEEP(&users, id, code_multiplies(code_map_code(m, id)));
 	keep_called(m, &users);
 	return only_one(&users);
 }
@@ -161,7 +148,8 @@ static uint32_t find_memalign(const struct code_map *m, const struct malloc_part
 	drop(&users, p->int_memalign);
 	keep_called(m, &users);
 	uint32_t found = only_one(&users);
-	return found != CODE_NO_FUNCTION && code_map_compares_first(m, found, MALLOC_ALIGNMENT)
+	return found != CODE_NO_FUNCTION &&
+					code_compares_first(code_map_code(m, found), MALLOC_ALIGNMENT)
 			? found
 			: CODE_NO_FUNCTION;
 }

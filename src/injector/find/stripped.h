@@ -3,7 +3,7 @@
 
 /** glibc's allocation functions in a static program without symbols. */
 
-#include "injector/find/found.h"
+#include "injector/find/functions.h"
 
 /**
  * Add them, if malloc, free, calloc and realloc are all recognized beyond doubt, and nothing

@@ -9,6 +9,7 @@
 
 #include "base/path.h"
 #include "injector/find/code_map.h"
+#include "injector/find/names.h"
 
 #include <elf.h>
 #include <string.h>
@@ -18,22 +19,12 @@ static bool is_libc(const struct module_code *module) {
 	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2.", 7) == 0;
 }
 
-static struct resident_range find_by_name(const struct module_code *module, bool *has_names) {
-	static const char *const names[] = {"tcache_thread_shutdown", "__malloc_arena_thread_freeres"};
-	struct elf_symbols symbols;
+static struct resident_range find_by_name(const struct module_code *module) {
 	struct elf_symbol symbol;
-	struct resident_range found = {0};
-	*has_names = elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
-	while (*has_names && elf_symbols_next(&symbols, &symbol)) {
-		for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-			bool is_it = symbol.type == STT_FUNC && symbol.section != SHN_UNDEF &&
-					strcmp(symbol.name, names[i]) == 0;
-			if (is_it && (found.bytes == 0 || i == 0)) {
-				found = (struct resident_range){module->bias + symbol.address, symbol.size};
-			}
-		}
-	}
-	return found;
+	return find_code(module, "tcache_thread_shutdown", &symbol) ||
+					find_code(module, "__malloc_arena_thread_freeres", &symbol)
+			? (struct resident_range){module->bias + symbol.address, symbol.size}
+			: (struct resident_range){0};
 }
 
 static struct resident_range find_by_sentence(const struct module_code *module) {
@@ -56,13 +47,16 @@ void thread_cache_find(const struct modules_code *modules,
 		struct resident_range caches[RESIDENT_THREAD_CACHES]) {
 	memset(caches, 0, RESIDENT_THREAD_CACHES * sizeof *caches);
 	for (size_t i = 0, n = 0; i < modules->n && n < RESIDENT_THREAD_CACHES; i++) {
-		bool has_names;
-		if (n > 0 && !is_libc(&modules->items[i])) {
+		const struct module_code *module = &modules->items[i];
+		struct elf_symbols symbols;
+		if (n > 0 && !is_libc(module)) {
 			continue;
 		}
-		struct resident_range found = find_by_name(&modules->items[i], &has_names);
-		if (found.bytes == 0 && (is_libc(&modules->items[i]) || (modules->n == 1 && !has_names))) {
-			found = find_by_sentence(&modules->items[i]);
+		struct resident_range found = find_by_name(module);
+		bool may_lack_names = is_libc(module) ||
+				(modules->n == 1 && !elf_symbols_init(&symbols, &module->image, SHT_SYMTAB));
+		if (found.bytes == 0 && may_lack_names) {
+			found = find_by_sentence(module);
 		}
 		caches[n] = found;
 		n += found.bytes != 0;

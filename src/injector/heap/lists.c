@@ -10,8 +10,6 @@
 
 #include "injector/heap/walker.h"
 
-#include <stdlib.h>
-
 enum {
 	CACHE_BINS = 64,
 	CACHE_CHUNK = 0x290, // of struct tcache_perthread_struct since 2.30

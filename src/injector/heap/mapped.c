@@ -17,6 +17,18 @@
 
 enum { PAGE = 4096, ALIGN_MAX_LOG2 = 26 };
 
+uint64_t heap_run_end(const struct heap_walker *w, uint64_t at) {
+	uint64_t end = at;
+	for (size_t i = 0; i < w->space->mappings.n; i++) {
+		const struct mapping *m = &w->space->mappings.items[i];
+		bool has_file = m->name[0] != '\0' && strcmp(m->name, "[heap]") != 0;
+		if (m->start <= end && end < m->end && m->is_writable && !m->is_shared && !has_file) {
+			end = m->end;
+		}
+	}
+	return end;
+}
+
 /** Since 2.35 a fifth number stands before the four, and so there is a padding of 4 bytes. */
 static bool read_parameters(const uint8_t *at, unsigned padding, struct heap_parameters *out) {
 	memcpy(out, at, 16);

@@ -13,7 +13,6 @@
  * chunks lead from its beginning exactly to its end.
  */
 
-#include "base/vec.h"
 #include "injector/heap/walker.h"
 #include "injector/heap_walk.h"
 

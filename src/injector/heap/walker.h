@@ -11,6 +11,8 @@
 #include "base/vec.h"
 #include "injector/heap_walk.h"
 
+#include <unistd.h>
+
 enum {
 	CHUNK_HEAD = 16,
 	CHUNK_MIN = 32,
@@ -57,17 +59,16 @@ struct heap_walker {
 	struct heap_walk *out;
 	const struct process_space *space;
 	struct heap_reader reader;
-	struct {
-		struct heap_arena *items; // the first is main's
-		size_t n, capacity;
-	} arenas;
+	VEC(struct heap_arena) arenas; // the first is main's
 	struct heap_parameters parameters;
 	uint64_t data_at, data_bytes; // the C library's writable data, where main's arena was found
 	bool has_failed;              // no memory
 };
 
 /** False: not all of it is readable. */
-bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t bytes);
+static inline bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t bytes) {
+	return pread(w->reader.memory, to, bytes, (off_t)at) == (ssize_t)bytes;
+}
 
 /** How far writable memory without a file extends from there, over however many mappings. */
 uint64_t heap_run_end(const struct heap_walker *w, uint64_t at);

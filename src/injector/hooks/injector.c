@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/* The steps in their order. Each leaves the process as it was if it fails. */
+/* The steps of injector.h. Each leaves the process as it was if it fails. */
 
 #include "injector/injector.h"
 

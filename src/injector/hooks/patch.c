@@ -4,8 +4,8 @@
 
 #include "injector/hooks/patch.h"
 
-#include "injector/arch/regs.h"
 #include "injector/resident/resident.h"
+#include "regs.h"
 #include "sys/clock.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Hooks put into a process: planned, mapped, and written while nobody is in their way. */
+/** Putting hooks into a process. */
 
 #include "injector/target/target.h"
 

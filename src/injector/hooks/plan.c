@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * One island of code for each module, near enough for a jump. For each function it holds the way
- * into the recorder, and the beginning of the function, which had to make room for the jump:
+ * Planning one island of code for each module, near enough for a jump. For each function it holds
+ * the way into the recorder, and the beginning of the function, which had to make room for the
+ * jump:
  *
  *      function:  jmp island            island:  the relay: to the recorder's stub, about this hook
  *      rest:      ...           ◄────            moved instructions;  jmp rest
@@ -11,9 +12,8 @@
  * there.
  */
 
-#include "base/vec.h"
-#include "injector/hooks/gap.h"
 #include "injector/hooks/patch.h"
+#include "machine.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,59 @@ enum {
 	PLACE_BYTES = RELOCATE_RELAY_BYTES + RELOCATE_CODE_MAX,
 	FUNCTION_MAX = 256 << 10, // no allocation function is longer
 	PAGE = 4096,
+	GAP_MARGIN = 64 << 10, // left free beside what is there
+	LOWEST = 64 << 10,     // vm.mmap_min_addr
 };
+
+// ---- gaps
+
+/** Does the heap begin at the low end of the gap behind mapping `i`, or will it? */
+static bool heap_grows_into(const struct process_space *s, size_t i, uint64_t low, uint64_t high) {
+	return strcmp(s->mappings.items[i].name, "[heap]") == 0 ||
+			(s->brk_start >= low && s->brk_start <= high);
+}
+
+/** Does a stack grow down from the high end of the gap before mapping `i`? */
+static bool stack_grows_into(const struct process_space *s, size_t i) {
+	return i < s->mappings.n && strcmp(s->mappings.items[i].name, "[stack]") == 0;
+}
+
+static bool reaches(uint64_t at, uint64_t bytes, uint64_t low, uint64_t high) {
+	uint64_t from = at < low ? at : low;
+	uint64_t to = at + bytes > high ? at + bytes : high;
+	return to - from < MACHINE_REACH;
+}
+
+/**
+ * A place of `bytes`, a multiple of the page, such that a jump reaches it from all of [low, high).
+ * Not where the heap or a stack would grow into. 0: there is none.
+ */
+static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t high,
+		uint64_t bytes) {
+	uint64_t best = 0, best_distance = UINT64_MAX;
+	uint64_t gap_low = LOWEST;
+	for (size_t i = 0; i <= s->mappings.n; i++) {
+		uint64_t gap_high = i < s->mappings.n ? s->mappings.items[i].start : MACHINE_ADDRESS_END;
+		bool is_usable = gap_high > gap_low && gap_high - gap_low >= bytes + 2 * GAP_MARGIN;
+		bool may_use[] = {is_usable && !(i > 0 && heap_grows_into(s, i - 1, gap_low, gap_high)),
+				is_usable && !stack_grows_into(s, i)};
+		uint64_t ends[] = {gap_low + GAP_MARGIN, gap_high - GAP_MARGIN - bytes};
+		for (unsigned e = 0; e < 2; e++) {
+			uint64_t at = ends[e] & ~(uint64_t)(PAGE - 1);
+			uint64_t distance = at < low ? low - at : at - high;
+			if (may_use[e] && reaches(at, bytes, low, high) && distance < best_distance) {
+				best = at;
+				best_distance = distance;
+			}
+		}
+		if (i < s->mappings.n) {
+			gap_low = s->mappings.items[i].end;
+		}
+	}
+	return best;
+}
+
+// ---- functions
 
 static void note_refusal(struct plan *p, const struct found_function *f, const char *why) {
 	if (f->what == RESIDENT_CONFINES) {

@@ -5,7 +5,7 @@
 #include "injector/resident/blob.h"
 
 #include "elf/image.h"
-#include "injector/arch/machine.h"
+#include "machine.h"
 #include "sys/reader.h"
 
 #include <elf.h>
@@ -121,7 +121,7 @@ static bool check_relocations(const struct blob *b, const struct elf_image *imag
 				at += sizeof(Elf64_Rela)) {
 			Elf64_Rela rela;
 			memcpy(&rela, bytes.data + at, sizeof rela);
-			if (ELF64_R_TYPE(rela.r_info) != machine.relative || rela.r_offset + 8 > b->n_bytes) {
+			if (ELF64_R_TYPE(rela.r_info) != MACHINE_RELATIVE || rela.r_offset + 8 > b->n_bytes) {
 				return bad(err, "unknown relocations");
 			}
 		}

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * The end of a recording. With all threads stopped the original bytes are put back and, if nobody
- * is inside the recorder, its pointer to the resident is cleared. Calls that are still on their way
- * pass by from then on, so the rest is done with one thread stopped: what the recorder mapped is
- * unmapped, and its data are made anew.
+ * Takes the hooks out and cleans what stays. With all threads stopped the original bytes are put
+ * back and, if nobody is inside the recorder, its pointer to the resident is cleared. Calls that
+ * are still on their way pass by from then on, so the rest is done with one thread stopped: what
+ * the recorder mapped is unmapped, and its data are made anew.
  */
 
-#include "injector/arch/regs.h"
 #include "injector/resident/resident.h"
+#include "regs.h"
 #include "wire/segment.h"
 
 #include <stdio.h>

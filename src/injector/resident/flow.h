@@ -2,11 +2,13 @@
 #pragma once
 
 /**
- * One segment of code, with what is known before each of its instructions. Filled by flow.c, told
- * as unwind tables by records.c.
+ * One segment of code, with what is known before each of its instructions.
+ *
+ * frames.c fills it, records.c writes it as unwind tables.
  */
 
 #include "base/buffer.h"
+#include "base/vec.h"
 #include "injector/arch/step.h"
 #include "injector/find/code_map.h"
 #include "injector/space.h"
@@ -35,10 +37,7 @@ struct flow {
 	uint8_t *marks;         // likewise: FLOW_BEGIN...
 	uint8_t *pages;         // is anything noted in that page of code?
 	uint64_t patience;      // instructions that may still be looked at
-	struct {
-		struct flow_place *items;
-		size_t n, capacity;
-	} begins, places;
+	VEC(struct flow_place) begins, places;
 };
 
 static const struct frame_row flow_entry = {.sp = STEP_ENTRY_SP};
@@ -47,15 +46,9 @@ static inline bool flow_is_inside(const struct flow *f, uint64_t at) {
 	return at >= f->start && at < f->end;
 }
 
-bool flow_row_is_same(const struct frame_row *a, const struct frame_row *b);
-
-/** Do unwind tables cover that address? */
-bool flow_has_tables(const struct flow *f, uint64_t at);
-
-/** Note functions' beginnings and kinds, then follow all ways from there. */
-void flow_mark(struct flow *f, uint64_t at, unsigned marks);
-void flow_add_begin(struct flow *f, uint64_t at);
-void flow_follow(struct flow *f);
+static inline bool flow_row_is_same(const struct frame_row *a, const struct frame_row *b) {
+	return a->sp == b->sp && a->bp == b->bp && a->bp_at == b->bp_at && a->is_end == b->is_end;
+}
 
 /** Add what was noted as records like those of .eh_frame, behind a common one if `out` is empty. */
 void flow_put_records(struct buffer *out, const struct flow *f);

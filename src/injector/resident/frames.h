@@ -8,7 +8,7 @@
  */
 
 #include "base/buffer.h"
-#include "injector/find/found.h"
+#include "injector/find/functions.h"
 #include "injector/space.h"
 
 /**

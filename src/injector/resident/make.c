@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/* One mapping with the recorder in it, and the memfd that it will share with the collector. */
+/* Makes a resident, a mapping with the recorder in it, and the memfd that it will share. */
 
 #include "injector/find/names.h"
 #include "injector/find/thread_cache.h"
@@ -163,9 +163,8 @@ static void protect_parts(const struct injector *in, struct errand *e) {
 /** Map a new one and fill it, which heaptrack can do before its parts have their protection. */
 static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
 	uint64_t at;
-	int errnum;
-	if (!tracee_map(&in->tracee, 0, RESIDENT_IMAGE_AT + in->blob.n_bytes + in->frames.size,
-				PROT_READ | PROT_EXEC, MAP_NORESERVE, &at, &errnum, err)) {
+	if (!tracee_map(&in->tracee, RESIDENT_IMAGE_AT + in->blob.n_bytes + in->frames.size,
+				PROT_READ | PROT_EXEC, MAP_NORESERVE, &at, err)) {
 		return false;
 	}
 	describe(in, at, clock);

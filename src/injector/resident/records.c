@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Rows become instructions of DWARF's call frame information: only what differs from the row before
- * is written, and a record goes as far as there is no hole.
+ * Writing unwind tables. Rows become DWARF's call frame instructions: only what differs from the
+ * row before is written, and a record goes as far as there is no hole.
  */
 
-#include "injector/arch/machine.h"
 #include "injector/resident/flow.h"
+#include "machine.h"
 
 #include <string.h>
 
@@ -41,9 +41,9 @@ static void end_record(struct buffer *out, size_t at) {
 /** At a function's beginning the return address lies one word below the CFA. */
 static void put_common(struct buffer *out) {
 	const uint8_t common[] = {1, 'z', 'R', 0, // version, augmentation
-			1, 0x78, machine.dwarf_ra,        // code by 1, data by -8
+			1, 0x78, MACHINE_DWARF_RA,        // code by 1, data by -8
 			1, 0,                             // addresses as they are
-			DEFINE_CFA, machine.dwarf_sp, STEP_WORD, (uint8_t)(OFFSET | machine.dwarf_ra), 1};
+			DEFINE_CFA, MACHINE_DWARF_SP, STEP_WORD, (uint8_t)(OFFSET | MACHINE_DWARF_RA), 1};
 	buffer_u32(out, 0);
 	buffer_u32(out, 0);
 	buffer_bytes(out, common, sizeof common);
@@ -66,18 +66,18 @@ static void put_row(struct buffer *out, const struct frame_row *before,
 		const struct frame_row *row) {
 	if (row->sp != before->sp || (row->sp == 0 && row->bp != before->bp)) {
 		buffer_u8(out, DEFINE_CFA);
-		put_uleb(out, row->sp != 0 ? machine.dwarf_sp : machine.dwarf_bp);
+		put_uleb(out, row->sp != 0 ? MACHINE_DWARF_SP : MACHINE_DWARF_BP);
 		put_uleb(out, (uint64_t)STEP_WORD * (row->sp != 0 ? row->sp : row->bp));
 	}
 	if (row->bp_at != before->bp_at) {
-		buffer_u8(out, (uint8_t)((row->bp_at != 0 ? OFFSET : RESTORE) | machine.dwarf_bp));
+		buffer_u8(out, (uint8_t)((row->bp_at != 0 ? OFFSET : RESTORE) | MACHINE_DWARF_BP));
 		if (row->bp_at != 0) {
 			put_uleb(out, row->bp_at);
 		}
 	}
 	if (row->is_end) {
 		buffer_u8(out, UNDEFINED);
-		put_uleb(out, machine.dwarf_ra);
+		put_uleb(out, MACHINE_DWARF_RA);
 	}
 }
 

@@ -4,23 +4,15 @@
 
 #include "injector/resident/resident.h"
 
-#include "injector/arch/machine.h"
-#include "injector/arch/regs.h"
+#include "machine.h"
+#include "regs.h"
+#include "sys/clock.h"
 #include "wire/segment.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { RESIDENTS_MAX = 64 };
-
-static void sleep_ms(long ms) {
-	(void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
-}
 
 // ---- finding
 
@@ -145,7 +137,7 @@ bool resident_await_errands(struct injector *in, struct err *err) {
 		if (!waits) {
 			return true;
 		}
-		sleep_ms(LOOK_MS);
+		clock_sleep_ns(LOOK_MS * 1000000ull);
 	}
 	return err_set(err, ERR_SYSTEM,
 			"a thread of process %d is waiting for a heaptrack that was killed; try again in a "
@@ -171,7 +163,7 @@ bool resident_is_in_use(const struct injector *in) {
 		if (now.common.heartbeat != first.common.heartbeat) {
 			return true;
 		}
-		sleep_ms(LOOK_MS);
+		clock_sleep_ns(LOOK_MS * 1000000ull);
 	}
 	return false;
 }
@@ -254,7 +246,7 @@ bool threads_touch(struct injector *in, const struct resident_range *ranges, siz
 	for (size_t i = 0; i < in->tracee.threads.n && !touches; i++) {
 		const struct user_regs_struct *regs = &in->tracee.threads.items[i].regs;
 		const struct mapping *stack = process_space_at(&space, regs_sp(regs));
-		uint64_t low = regs_sp(regs) - machine.red_zone;
+		uint64_t low = regs_sp(regs) - MACHINE_RED_ZONE;
 		touches = is_in(regs_pc(regs), ranges, n) || !stack ||
 				stack_touches(in, low > stack->start ? low : stack->start, stack->end, ranges, n);
 	}

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * What is left in a process: found again, made, restored and cleaned.
+ * The memory that stays in a process, which is made, found again, restored and cleaned.
  *
  * wire/resident.h has its layout, docs/attach.md its states.
  */

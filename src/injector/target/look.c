@@ -2,9 +2,8 @@
 
 /* What the process is made of, read from outside: mappings, files, functions, the vdso. */
 
-#include "base/vec.h"
-#include "injector/arch/machine.h"
 #include "injector/target/target.h"
+#include "machine.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -55,14 +54,14 @@ bool injector_runs_what_we_saw(const struct injector *in) {
 
 bool injector_has_what_we_know(const struct injector *in) {
 	uint64_t magic;
-	uint8_t call[MACHINE_INSTRUCTION_MAX];
+	uint8_t call[sizeof MACHINE_SYSTEM_CALL];
 	if (in->resident_at != 0) {
 		return tracee_read(&in->tracee, in->resident_at, &magic, sizeof magic) &&
 				magic == RESIDENT_MAGIC;
 	}
 	return in->tracee.syscall_at == 0 ||
-			(tracee_read(&in->tracee, in->tracee.syscall_at, call, machine.n_system_call) &&
-					memcmp(call, machine.system_call, machine.n_system_call) == 0);
+			(tracee_read(&in->tracee, in->tracee.syscall_at, call, sizeof MACHINE_SYSTEM_CALL) &&
+					memcmp(call, MACHINE_SYSTEM_CALL, sizeof MACHINE_SYSTEM_CALL) == 0);
 }
 
 bool injector_say_it_is_another(const struct injector *in, struct err *err) {
@@ -84,7 +83,7 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
 			free(bytes);
 			continue;
 		}
-		const uint8_t *call = memmem(bytes, n, machine.system_call, machine.n_system_call);
+		const uint8_t *call = memmem(bytes, n, MACHINE_SYSTEM_CALL, sizeof MACHINE_SYSTEM_CALL);
 		in->tracee.syscall_at = call ? m->start + (uint64_t)(call - bytes) : 0;
 		struct elf_symbols symbols;
 		struct elf_symbol symbol;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/* Every reason not to attach has its own message, with what helps. All is found out by reading. */
+/* May a process be attached to? Every reason against it has its message, with what helps. */
 
-#include "injector/arch/machine.h"
 #include "injector/target/target.h"
+#include "machine.h"
 #include "sys/file.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,16 +39,7 @@ static bool may_trace_anything(void) {
 	return read_status(&own, "self") && (number(&own, "\nCapEff:", 16) >> CAP_PTRACE & 1) != 0;
 }
 
-static bool refuse(struct err *err, const char *fmt, ...) ATTR_PRINTF(2, 3);
-
-static bool refuse(struct err *err, const char *fmt, ...) {
-	char text[sizeof err->text];
-	va_list args;
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	return err_set(err, ERR_UNSUPPORTED, "%s", text);
-}
+#define refuse(err, ...) err_set(err, ERR_UNSUPPORTED, __VA_ARGS__)
 
 // ---- the process as such
 
@@ -185,9 +174,9 @@ static bool is_our_machine(pid_t pid, struct err *err) {
 		return true; // later checks say more
 	}
 	memcpy(&header, head, sizeof header);
-	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != machine.elf) {
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != MACHINE_ELF) {
 		return refuse(err, "process %d is not a %s program; heaptrack cannot record it", (int)pid,
-				machine.name);
+				MACHINE_NAME);
 	}
 	return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * The process may have begun another program, or ended, whenever it ran: so each stop asks first
- * whether it is still what was looked at.
+ * Stops and errands, with the time taken. The process may have begun another program, or ended,
+ * whenever it ran: so each stop asks first whether it is still what was looked at.
  */
 
 #include "injector/target/target.h"

@@ -2,13 +2,14 @@
 #pragma once
 
 /**
- * The process that is being attached to: all that is known of it, and how it is stopped.
+ * All that is known of the process that is being attached to, and how it is stopped.
  *
  * struct injector belongs to the rooms target/, resident/ and hooks/ alone. The order in which they
  * come to it: refuse.c (may it be done at all?), look.c (what the process is made of), resident/
  * (the memory that is left in it), hooks/ (functions, islands and patches; the steps).
  */
 
+#include "base/vec.h"
 #include "injector/arch/relocate.h"
 #include "injector/find/functions.h"
 #include "injector/injector.h"
@@ -33,14 +34,8 @@ struct island {
 };
 
 struct plan {
-	struct {
-		struct planned *items;
-		size_t n, capacity;
-	} hooks;
-	struct {
-		struct island *items;
-		size_t n, capacity;
-	} islands;
+	VEC(struct planned) hooks;
+	VEC(struct island) islands;
 	struct buffer refused; // lines for injector_describe: what could not be hooked, and why
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A stopped thread works for heaptrack: its registers are changed, it makes a system call or runs
+ * System calls and errands of a stopped thread: its registers are changed, it makes a call or runs
  * an errand, and gets its registers back. Meanwhile signals are blocked, except those that a fault
  * in heaptrack's code would raise.
  *
@@ -14,9 +14,9 @@
  */
 
 #include "base/check.h"
-#include "injector/arch/regs.h"
+#include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"
-#include "injector/tracee/wait.h"
+#include "regs.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -134,8 +134,8 @@ static bool run_to_system_call(const struct work *w, int *fault) {
 	}
 }
 
-bool tracee_system_call(struct tracee *t, long number, const uint64_t arguments[6], int64_t *result,
-		struct err *err) {
+static bool make_system_call(struct tracee *t, long number, const uint64_t arguments[6],
+		int64_t *result, struct err *err) {
 	struct work w;
 	int fault = 0;
 	if (!work_begin(&w, t, err)) {
@@ -156,18 +156,16 @@ bool tracee_system_call(struct tracee *t, long number, const uint64_t arguments[
 	return true;
 }
 
-bool tracee_map(struct tracee *t, uint64_t at, uint64_t bytes, int protection, int flags,
-		uint64_t *address, int *errnum, struct err *err) {
-	const uint64_t arguments[6] = {at, bytes, (uint64_t)protection,
+bool tracee_map(struct tracee *t, uint64_t bytes, int protection, int flags, uint64_t *address,
+		struct err *err) {
+	const uint64_t arguments[6] = {0, bytes, (uint64_t)protection,
 			(uint64_t)(flags | MAP_PRIVATE | MAP_ANONYMOUS), UINT64_MAX, 0};
-	int64_t result;
-	*errnum = 0;
-	if (!tracee_system_call(t, SYS_mmap, arguments, &result, err)) {
+	int64_t result = 0;
+	if (!make_system_call(t, SYS_mmap, arguments, &result, err)) {
 		return false;
 	}
 	if (result < 0 && result > -4096) {
-		*errnum = (int)-result;
-		return err_system(err, *errnum, "process %d cannot map memory", (int)t->pid);
+		return err_system(err, (int)-result, "process %d cannot map memory", (int)t->pid);
 	}
 	*address = (uint64_t)result;
 	return true;

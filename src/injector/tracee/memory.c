@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/* By /proc/PID/mem, which also writes to memory that the process itself cannot write to. */
+/* Memory, by /proc/PID/mem: also what the process itself cannot write to. */
 
 #include "injector/tracee/tracee.h"
 

@@ -8,14 +8,12 @@
 
 #include "injector/tracee/sandbox.h"
 
-#include "injector/arch/machine.h"
-#include "injector/arch/regs.h"
 #include "injector/tracee/task.h"
+#include "machine.h"
+#include "regs.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -145,7 +143,7 @@ static bool is_harmless(uint32_t answer) {
 static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t pc) {
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
 		struct seccomp_data call = {.nr = calls[i].number,
-				.arch = machine.audit,
+				.arch = MACHINE_AUDIT,
 				.instruction_pointer = pc};
 		memcpy(call.args, calls[i].arguments, sizeof call.args);
 		if (!is_harmless(sandbox_answer(code, n, &call))) {

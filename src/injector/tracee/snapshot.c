@@ -9,7 +9,6 @@
 #include "injector/tracee/snapshot.h"
 
 #include "injector/tracee/task.h"
-#include "injector/tracee/wait.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"

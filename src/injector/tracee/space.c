@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/* From /proc/PID/maps and stat. Each file with code is opened once for each place it is at. */
+/* Mappings from /proc/PID/maps; each file with code is opened once for each place it is at. */
 
 #include "injector/space.h"
 
-#include "base/vec.h"
 #include "sys/file.h"
 
 #include <elf.h>
@@ -226,16 +225,6 @@ void modules_code_close(struct modules_code *m) {
 }
 
 struct slice module_code_bytes(const struct module_code *module, uint64_t address, size_t n) {
-	struct elf_segment s;
-	for (uint32_t i = 0; elf_segment_at(&module->image, i, &s); i++) {
-		if (s.type == PT_LOAD && address >= s.address && address - s.address < s.file_bytes) {
-			uint64_t at = s.offset + (address - s.address);
-			uint64_t rest = s.file_bytes - (address - s.address);
-			struct slice all = module->image.bytes;
-			n = n < rest ? n : rest;
-			return at > all.size || n > all.size - at ? slice_of(NULL, 0)
-													  : slice_of(all.data + at, n);
-		}
-	}
-	return slice_of(NULL, 0);
+	struct slice bytes = elf_bytes_from(&module->image, address, NULL);
+	return slice_of(bytes.data, n < bytes.size ? n : bytes.size);
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A process that is about to exec is seized, and held when its new program is there: at the exec
- * itself or, where glibc's loader comes first, when that has mapped all libraries. The loader's
- * next system call tells (arch/regs.h). Nothing has been relocated by then, and no code of the
- * program or of a library has run.
+ * Catching a process at its start: it is seized before it execs, and held when its new program is
+ * there: at the exec itself or, where glibc's loader comes first, when that has mapped all
+ * libraries. The loader's next system call tells (arch/x86_64/regs.h). Nothing has been relocated
+ * by then, and no code of the program or of a library has run.
  */
 
-#include "base/vec.h"
-#include "injector/arch/regs.h"
+#include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"
-#include "injector/tracee/wait.h"
+#include "regs.h"
 #include "sys/clock.h"
 
 #include <errno.h>

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * All threads are seized before the first is asked to stop, and the list of threads is read again
- * until it has none that is not held: threads that are stopped can make no more. A thread that
- * waits for a child of vfork is left out, and the child stopped in its place.
+ * Stops and resumes a process. All threads are seized before the first is asked to stop, and the
+ * list of threads is read again until it has none that is not held: threads that are stopped can
+ * make no more. A thread that waits for a child of vfork is left out, and the child stopped in its
+ * place.
  */
 
-#include "base/vec.h"
-#include "injector/arch/regs.h"
 #include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"
-#include "injector/tracee/wait.h"
+#include "regs.h"
 #include "sys/clock.h"
 
 #include <dirent.h>
@@ -22,11 +21,11 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { STOP_TRIES = 50 };
 
+static const uint64_t TRY_AGAIN_NS = 2000000;
 static const uint64_t PATIENCE_NS = 1000000000;
 static const uint64_t
 		BUSY_PATIENCE_NS = 10000000000;            // a busy machine may not run a thread for long
@@ -114,12 +113,6 @@ static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, bool
 		}
 	}
 	return true;
-}
-
-static void sleep_between(unsigned n_tries) {
-	if (n_tries > 0) {
-		(void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-	}
 }
 
 /** Seize a thread. False: out of memory. One that is gone, or cannot be stopped, is left out. */
@@ -238,7 +231,9 @@ static bool try_to_stop_one(struct tracee *t, DIR *folder, bool *is_passing, str
 bool tracee_stop_all(struct tracee *t, struct err *err) {
 	bool is_passing = true, ok = t->is_held;
 	for (unsigned i = 0; !ok && is_passing && i < STOP_TRIES; i++) {
-		sleep_between(i);
+		if (i > 0) {
+			clock_sleep_ns(TRY_AGAIN_NS);
+		}
 		ok = try_to_stop_all(t, &is_passing, err);
 		if (!ok) {
 			tracee_resume(t);
@@ -252,7 +247,9 @@ bool tracee_stop_one(struct tracee *t, struct err *err) {
 	bool is_passing = true, ok = t->is_held;
 	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
 	for (unsigned i = 0; !ok && is_passing && i < STOP_TRIES; i++) {
-		sleep_between(i);
+		if (i > 0) {
+			clock_sleep_ns(TRY_AGAIN_NS);
+		}
 		DIR *folder = opendir(path);
 		if (!folder) {
 			return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);

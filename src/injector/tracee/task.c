@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: MIT
 
-/* All of it from the files in /proc/PID/task/TID. */
+/*
+ * What it is doing is read from /proc/PID/task/TID. Waiting is polling: waitpid has no time limit,
+ * and a signal to break it off could be lost.
+ */
 
 #include "injector/tracee/task.h"
 
-#include "injector/arch/machine.h"
+#include "machine.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 
 bool task_read(const struct tracee_thread *thread, const char *name, char *out, size_t size) {
 	char path[96];
@@ -33,7 +38,7 @@ bool task_waits_for_vfork(const struct tracee *t, const struct tracee_thread *th
 	switch (number) {
 	case SYS_clone: return (a & CLONE_VFORK) != 0;
 	case SYS_clone3: return tracee_read(t, a, &flags, sizeof flags) && (flags & CLONE_VFORK) != 0;
-	default: return machine.vfork >= 0 && number == (unsigned long long)machine.vfork;
+	default: return MACHINE_VFORK >= 0 && number == (unsigned long long)MACHINE_VFORK;
 	}
 }
 
@@ -81,4 +86,28 @@ bool task_has_signal(const struct tracee_thread *thread) {
 		return true;
 	}
 	return ((own | shared) & ~blocked & ~ignored & (caught | ~unnoticed)) != 0;
+}
+
+void tracee_pause(unsigned n) {
+	if (n > 50) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+	} else {
+		(void)sched_yield();
+	}
+}
+
+enum tracee_wait tracee_wait_for(pid_t tid, int *status, uint64_t until_ns) {
+	for (unsigned n = 0;; n++) {
+		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+		if (got < 0 || (got > 0 && (WIFEXITED(*status) || WIFSIGNALED(*status)))) {
+			return WAIT_GONE;
+		}
+		if (got > 0) {
+			return WAIT_STOPPED;
+		}
+		if (clock_now_ns() > until_ns) {
+			return WAIT_LATE;
+		}
+		tracee_pause(n);
+	}
 }

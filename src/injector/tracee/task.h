@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What a thread is doing, as the kernel tells without stopping it. */
+/** What a thread is doing, and waiting for it to stop. */
 
 #include "injector/tracee/tracee.h"
 
@@ -19,3 +19,15 @@ bool task_has_signal(const struct tracee_thread *thread);
 
 /** Say of a thread why it does not stop. False, always. */
 bool task_complain(const struct tracee_thread *thread, struct err *err);
+
+enum tracee_wait {
+	WAIT_STOPPED,
+	WAIT_GONE, // the thread has ended
+	WAIT_LATE,
+};
+
+/** Wait for a change of a traced thread, until `until_ns` of the monotonic clock. */
+enum tracee_wait tracee_wait_for(pid_t tid, int *status, uint64_t until_ns);
+
+/** Pause between two looks at what is about to change; longer from some `n`, their count, on. */
+void tracee_pause(unsigned n);

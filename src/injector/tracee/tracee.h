@@ -14,12 +14,13 @@
  *  - no single steps and no breakpoints, which would reset the handler of SIGTRAP.
  *
  * ptrace belongs to a thread: all calls come from one. When that thread ends, the kernel resumes
- * what is stopped. In the middle of tracee_system_call that would be fatal to the process (a thread
+ * what is stopped. In the middle of tracee_map that would be fatal to the process (a thread
  * on an errand finds its way back), so the caller lives in a process of its own that only SIGKILL
  * can end (collector/guardian.h).
  */
 
 #include "base/err.h"
+#include "base/vec.h"
 #include "wire/errand.h"
 
 #include <stdint.h>
@@ -44,10 +45,7 @@ struct tracee {
 		uint64_t mask;                    // of signals, as the thread had it that is on an errand
 	} errands;
 	bool is_held; // has not begun to run: its one thread stays stopped until tracee_let_go
-	struct {
-		struct tracee_thread *items;
-		size_t n, capacity;
-	} threads;
+	VEC(struct tracee_thread) threads;
 };
 
 /** Nothing is stopped yet. False: no such process, or its memory may not be written. */
@@ -88,13 +86,9 @@ bool tracee_stop_all(struct tracee *t, struct err *err);
 void tracee_resume(struct tracee *t);
 void tracee_resume_others(struct tracee *t);
 
-/** A system call by the first stopped thread. False: it could not be made at all. */
-bool tracee_system_call(struct tracee *t, long number, const uint64_t arguments[6], int64_t *result,
+/** Map private memory, by a system call of the first stopped thread, which has no errand yet. */
+bool tracee_map(struct tracee *t, uint64_t bytes, int protection, int flags, uint64_t *address,
 		struct err *err);
-
-/** mmap there. False: `err` has the target's errno, `*errnum` too. */
-bool tracee_map(struct tracee *t, uint64_t at, uint64_t bytes, int protection, int flags,
-		uint64_t *address, int *errnum, struct err *err);
 
 /**
  * Send the first stopped thread on an errand (wire/errand.h). `first`, which may be NULL, is called

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/*
- * Instructions are decoded from the beginning of a function on: only so is it known where one
- * begins.
- */
+/* A function is decoded from its beginning on: only so is it known where an instruction begins. */
 
 #include "injector/arch/code.h"
 
@@ -11,13 +8,13 @@
 
 // ---- where it goes
 
-size_t code_ways_out(const struct function_code *f, uint64_t *out, size_t max) {
+size_t code_ways_out(struct function_code f, uint64_t *out, size_t max) {
 	size_t n = 0;
 	struct instructions d;
-	instructions_begin(&d, f, 0);
+	instructions_begin(&d, &f, 0);
 	while (n < max && instructions_next(&d)) {
 		uint64_t target;
-		if (is_branch(&d, &target) && target - f->address >= f->size) {
+		if (is_branch(&d, &target) && target - f.address >= f.size) {
 			out[n++] = target;
 		}
 	}
@@ -46,9 +43,9 @@ static uint64_t place_meant(const struct instructions *d, bool is_call_only) {
 	return 0;
 }
 
-bool code_refers(const struct function_code *f, uint64_t address, bool is_call_only) {
+bool code_refers(struct function_code f, uint64_t address, bool is_call_only) {
 	struct instructions d;
-	instructions_begin(&d, f, 0);
+	instructions_begin(&d, &f, 0);
 	while (instructions_next(&d)) {
 		if (place_meant(&d, is_call_only) == address) {
 			return true;
@@ -109,10 +106,10 @@ static enum use use_of_second(const struct instructions *d) {
 	return use;
 }
 
-bool code_reads_second(const struct function_code *f) {
+bool code_reads_second(struct function_code f) {
 	struct instructions d;
 	enum use use = USE_NONE;
-	instructions_begin(&d, f, 0);
+	instructions_begin(&d, &f, 0);
 	while (use == USE_NONE && instructions_next(&d)) {
 		use = use_of_second(&d);
 	}
@@ -121,9 +118,9 @@ bool code_reads_second(const struct function_code *f) {
 
 // ---- arithmetic
 
-bool code_multiplies(const struct function_code *f) {
+bool code_multiplies(struct function_code f) {
 	struct instructions d;
-	instructions_begin(&d, f, 0);
+	instructions_begin(&d, &f, 0);
 	while (instructions_next(&d)) {
 		bool has_constant = d.i.operand_count_visible == 3;
 		if (d.i.mnemonic == ZYDIS_MNEMONIC_MUL ||
@@ -134,10 +131,10 @@ bool code_multiplies(const struct function_code *f) {
 	return false;
 }
 
-bool code_compares_first(const struct function_code *f, int64_t value) {
+bool code_compares_first(struct function_code f, int64_t value) {
 	enum { FIRST_INSTRUCTIONS = 16 };
 	struct instructions d;
-	instructions_begin(&d, f, 0);
+	instructions_begin(&d, &f, 0);
 	for (unsigned n = 0; n < FIRST_INSTRUCTIONS && instructions_next(&d); n++) {
 		if (d.i.mnemonic == ZYDIS_MNEMONIC_CMP &&
 				d.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Instructions are copied until there is room for a jump of five bytes. Jumps, calls and operands
- * that are relative to their place get new distances; what cannot have one is refused.
+ * Moves the beginning of an x86-64 function. Instructions are copied until there is room for a jump
+ * of five bytes. Jumps, calls and operands that are relative to their place get new distances; what
+ * cannot have one is refused.
  */
 
 #include "injector/arch/relocate.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A frame as the kernel makes one for a signal handler. rt_sigreturn takes all registers from it,
+ * The frame that the kernel makes for a signal handler. rt_sigreturn takes all registers from it,
  * so a thread on an errand finds its way back even if its tracer has been killed.
  */
 
-#include "injector/arch/regs.h"
+#include "regs.h"
 
 #include <elf.h>
 #include <errno.h>

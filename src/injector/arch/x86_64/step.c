@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Only the stack pointer and %rbp are followed:
+ * How an x86-64 instruction changes a frame. Only the stack pointer and %rbp are followed:
  *
  *      push %rbp           8     CFA = rsp + 8
  *      sub  $24, %rsp     16     CFA = rsp + 16, the caller's rbp at CFA - 16

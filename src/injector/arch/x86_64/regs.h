@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The registers of a stopped thread of 64-bit x86.
+ *
+ * A system call's number and result are in rax; orig_rax is the number while the call is made.
+ */
+
+#include "wire/errand.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+/** Read or write all of them. False: the thread is gone. */
+static inline bool regs_get(pid_t tid, struct user_regs_struct *regs) {
+	return ptrace(PTRACE_GETREGS, tid, 0, regs) == 0;
+}
+
+static inline bool regs_set(pid_t tid, const struct user_regs_struct *regs) {
+	return ptrace(PTRACE_SETREGS, tid, 0, regs) == 0;
+}
+
+static inline uint64_t regs_pc(const struct user_regs_struct *regs) {
+	return regs->rip;
+}
+
+static inline void regs_set_pc(struct user_regs_struct *regs, uint64_t pc) {
+	regs->rip = pc;
+}
+
+static inline uint64_t regs_sp(const struct user_regs_struct *regs) {
+	return regs->rsp;
+}
+
+/** What the recorder knows the thread by (struct resident_thread). */
+static inline uint64_t regs_thread_key(const struct user_regs_struct *regs) {
+	return regs->fs_base;
+}
+
+/** Let the thread run code at `pc`, with a system call in its registers and none to restart. */
+static inline void regs_set_call(struct user_regs_struct *regs, uint64_t pc, long number,
+		const uint64_t arguments[6]) {
+	regs->rip = pc;
+	regs->rax = (uint64_t)number;
+	regs->orig_rax = UINT64_MAX; // else the kernel might restart the old system call
+	regs->rdi = arguments[0];
+	regs->rsi = arguments[1];
+	regs->rdx = arguments[2];
+	regs->r10 = arguments[3];
+	regs->r8 = arguments[4];
+	regs->r9 = arguments[5];
+}
+
+static inline int64_t regs_result(const struct user_regs_struct *regs) {
+	return (int64_t)regs->rax;
+}
+
+/** What the recorder's code for errands expects besides. */
+static inline void regs_set_errand(struct user_regs_struct *regs, uint64_t errand,
+		uint64_t stack_top) {
+	enum { DIRECTION = 0x400 }; // of string instructions: functions expect it to be clear
+	regs->rbx = errand;
+	regs->rsp = stack_top;
+	regs->rbp = 0;
+	regs->eflags &= ~(uint64_t)DIRECTION;
+}
+
+/** Has the stop made a system call return EINTR that may simply be made once more? */
+static inline bool regs_is_interrupted(const struct user_regs_struct *regs) {
+	static const uint16_t repeatable[] = {SYS_read, SYS_readv, SYS_accept, SYS_accept4,
+			SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_epoll_wait,
+			SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop, SYS_semtimedop,
+			SYS_msgsnd, SYS_msgrcv, SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter};
+	for (size_t i = 0; i < sizeof repeatable / sizeof *repeatable; i++) {
+		if ((int64_t)regs->rax == -EINTR && regs->orig_rax == repeatable[i]) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline void regs_repeat_call(struct user_regs_struct *regs) {
+	regs->rax = regs->orig_rax;
+	regs->rip -= 2; // the instruction's bytes
+	regs->orig_rax = UINT64_MAX;
+}
+
+/**
+ * At a call's end: has glibc's loader made the one that follows when all libraries are mapped? It
+ * sets the main thread's FS base; nothing has been relocated by then.
+ */
+static inline bool regs_has_mapped_libraries(const struct user_regs_struct *regs) {
+	enum { SET_FS = 0x1002 }; // asm/prctl.h: ARCH_SET_FS
+	return regs->orig_rax == SYS_arch_prctl && regs->rdi == SET_FS && regs->rax == 0;
+}
+
+/** By what rt_sigreturn gives a thread its registers and its signal mask back. */
+struct signal_frame {
+	_Alignas(64) uint8_t bytes[ERRAND_BYTES - ERRAND_FRAME_AT];
+	size_t n_bytes;
+};
+
+/**
+ * Build it for the stopped thread `tid`, whose vector registers are read, to lie at `at`, a
+ * multiple of 64. A system call that was interrupted is made again. False: errno says why.
+ */
+bool regs_put_frame(struct signal_frame *out, pid_t tid, const struct user_regs_struct *regs,
+		uint64_t mask, uint64_t at);
