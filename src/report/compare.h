@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * What a recording says against a base, and what gates say of it: as text, as GitHub's markdown, as
- * JUnit's XML and as JSON. Without a base only the totals and the gates are shown. Every function
- * appends to `out`.
+ * A recording compared with a base, and the verdicts of the gates. As text, as GitHub's markdown,
+ * as JUnit's XML and as JSON. Without a base only the totals and the gates are shown. Every
+ * function appends to `out`.
  */
 
 #include "base/buffer.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Gates for CI: conditions that a recording must not meet, by itself or compared with a base.
- * Several recordings on a side are repeated runs of one program.
+ * Gates for CI: conditions that a recording must not meet. It is looked at by itself or compared
+ * with a base. Several recordings on a side are repeated runs of one program.
  *
  *   peak>500M             the number itself, in decimal units (500MiB: in binary ones)
  *   temporary>30%         its share of the allocations

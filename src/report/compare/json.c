@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* A comparison for programs. */
 #include "engine/facts_json.h"
 #include "report/compare.h"
 #include "report/compare/parts.h"
@@ -47,33 +48,14 @@ static void put_one_site(struct json *j, const struct diff_site *site, const str
 	json_close(j);
 }
 
-static bool put_sites(struct json *j, const struct compare_request *request,
-		enum lens_metric metric, struct arena *arena, struct err *err) {
-	struct diff_sites sites;
-	uint32_t n;
-	struct lens lens = *request->input[DIFF_OURS].lens;
-	lens.metric = metric;
-	if (!changed_sites(request, metric, arena, &sites, &n, err)) {
-		return false;
-	}
+static void put_sites(void *to, const struct compare_request *request,
+		const struct changes *changes, struct arena *arena) {
+	(void)request, (void)arena;
+	struct json *j = to;
 	char key[METRIC_KEY_MAX];
-	json_open(j, metric_json_key(key, metric), '[');
-	for (uint32_t i = 0; i < n; i++) {
-		put_one_site(j, &sites.items[i], &lens);
-	}
-	json_close(j);
-	return true;
-}
-
-void compare_put_gates_json(struct json *j, const struct compare_request *request) {
-	json_open(j, "gates", '[');
-	for (uint32_t i = 0; i < request->n_gates; i++) {
-		const struct gate_result *g = &request->gates[i];
-		json_open(j, NULL, '{');
-		json_text(j, "gate", g->gate->text);
-		json_bool(j, "failed", g->is_failed);
-		json_text(j, "text", g->sentence);
-		json_close(j);
+	json_open(j, metric_json_key(key, changes->lens.metric), '[');
+	for (uint32_t i = 0; i < changes->n; i++) {
+		put_one_site(j, &changes->sites.items[i], &changes->lens);
 	}
 	json_close(j);
 }
@@ -93,9 +75,7 @@ bool report_compare_json(struct buffer *out, const struct compare_request *reque
 		}
 		compare_put_gates_json(&j, request);
 		json_open(&j, "changed", '{');
-		for (enum lens_metric m = 0; ok && request->has_base && m < N_LENS_METRICS; m++) {
-			ok = !lens_metrics[m].compared || put_sites(&j, request, m, &arena, err);
-		}
+		ok = each_compared_metric(request, put_sites, &j, &arena, err);
 		json_close(&j);
 		json_close(&j);
 		buffer_u8(out, '\n');

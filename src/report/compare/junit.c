@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes JUnit's XML as CI servers read it: a suite, a case per gate, a failure with the sentence.
+ */
 #include "report/compare.h"
 
 #include <inttypes.h>
-
-// JUnit's XML as CI servers read it: a suite, a case per gate, a failure with the sentence.
 
 static void put_escaped(struct buffer *out, const char *text) {
 	for (; *text; text++) {

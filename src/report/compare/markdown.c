@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "base/human.h"
+/*
+ * A comparison as GitHub's markdown, for a comment on a pull request or a job's summary. Names
+ * stand in code spans; what would end a cell of a table is escaped.
+ */
 #include "report/compare.h"
 #include "report/compare/parts.h"
 
 #include <inttypes.h>
-
-// GitHub-flavoured markdown, for a comment on a pull request or a job's summary. Names stand in code
-// spans; what would end a table's cell is escaped.
 
 static void put_code(struct buffer *out, struct slice text) {
 	buffer_u8(out, '`');
@@ -46,14 +46,6 @@ static void put_gates(struct buffer *out, const struct compare_request *request)
 	buffer_u8(out, '\n');
 }
 
-static void put_number(struct buffer *out, const struct total *t, int side) {
-	char text[HUMAN_MAX];
-	buffer_printf(out, " %s |",
-			!t->is_known[side]    ? "not said"
-					: t->is_bytes ? human_bytes(text, t->value[side])
-								  : human_count(text, t->value[side]));
-}
-
 static void put_totals(struct buffer *out, const struct compare_request *request,
 		const struct total totals[N_TOTALS]) {
 	buffer_text(out,
@@ -63,14 +55,14 @@ static void put_totals(struct buffer *out, const struct compare_request *request
 		const struct total *t = &totals[i];
 		size_t indent = strspn(t->what, " "); // a part of the row above
 		buffer_printf(out, "| %s%s |", indent ? "&emsp;" : "", t->what + indent);
-		if (request->has_base) {
-			put_number(out, t, DIFF_BASE);
+		char text[CHANGE_MAX];
+		for (int side = request->has_base; side >= 0; side--) {
+			buffer_printf(out, " %s |", total_text(text, t, side));
 		}
-		put_number(out, t, DIFF_OURS);
 		if (request->has_base) {
 			buffer_u8(out, ' ');
-			if (t->is_known[0] && t->is_known[1] && t->value[0] != t->value[1]) {
-				compare_put_change(out, (int64_t)(t->value[0] - t->value[1]), t->is_bytes);
+			if (total_has_changed(t)) {
+				buffer_text(out, change_text(text, t->value[0], t->value[1], t->is_bytes));
 				buffer_text(out, " ");
 				compare_put_share(out, t->value[0], t->value[1]);
 			}
@@ -81,37 +73,32 @@ static void put_totals(struct buffer *out, const struct compare_request *request
 	buffer_u8(out, '\n');
 }
 
-static bool put_sites(struct buffer *out, const struct compare_request *request,
-		enum lens_metric metric, struct arena *arena, struct err *err) {
-	struct diff_sites sites;
-	uint32_t n;
-	struct lens lens = *request->input[DIFF_OURS].lens;
-	lens.metric = metric;
-	bool is_bytes = !lens_metrics[metric].is_counted;
-	if (!changed_sites(request, metric, arena, &sites, &n, err)) {
-		return false;
-	}
+static void put_sites(void *to, const struct compare_request *request,
+		const struct changes *changes, struct arena *arena) {
+	struct buffer *out = to;
+	const struct lens *lens = &changes->lens;
+	uint32_t n = changes->n;
 	if (n == 0) {
-		return true;
+		return;
 	}
 	buffer_printf(out, "<details><summary>%s: %" PRIu32 " changed site%s</summary>\n\n",
-			lens_metrics[metric].compared, n, n == 1 ? "" : "s");
+			lens_metrics[lens->metric].compared, n, n == 1 ? "" : "s");
 	buffer_text(out, "| Site | Change | |\n|---|--:|---|\n");
 	for (uint32_t i = 0; i < n && i < request->limit; i++) {
-		const struct diff_costs *c = &sites.items[i].costs;
+		const struct diff_site *site = &changes->sites.items[i];
+		uint64_t ours = lens_weight(lens, &site->costs.side[DIFF_OURS]);
+		uint64_t base = lens_weight(lens, &site->costs.side[DIFF_BASE]);
+		char text[CHANGE_MAX];
 		struct buffer place = {0};
-		compare_put_site(&place, &sites.items[i], arena);
+		compare_put_site(&place, site, arena);
 		buffer_text(out, "| ");
 		put_code(out, buffer_view(&place));
 		buffer_finish(&place);
-		buffer_text(out, " | ");
-		compare_put_change(out, diff_delta(&lens, c), is_bytes);
-		buffer_text(out, " | ");
-		compare_put_share(out, lens_weight(&lens, &c->side[0]), lens_weight(&lens, &c->side[1]));
+		buffer_printf(out, " | %s | ", change_text(text, ours, base, changes->is_bytes));
+		compare_put_share(out, ours, base);
 		buffer_text(out, " |\n");
 	}
 	buffer_text(out, "\n</details>\n\n");
-	return true;
 }
 
 bool report_compare_markdown(struct buffer *out, const struct compare_request *request,
@@ -130,9 +117,7 @@ bool report_compare_markdown(struct buffer *out, const struct compare_request *r
 		put_gates(out, request);
 		put_totals(out, request, totals);
 	}
-	for (enum lens_metric m = 0; ok && request->has_base && m < N_LENS_METRICS; m++) {
-		ok = !lens_metrics[m].compared || put_sites(out, request, m, &arena, err);
-	}
+	ok = ok && each_compared_metric(request, put_sites, out, &arena, err);
 	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));
 }

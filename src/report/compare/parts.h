@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the ways to write a comparison share. Private to report/.
+/** What the forms of a comparison share: totals, sites that changed, and how both are said. */
 
+#include "base/human.h"
 #include "base/json.h"
 #include "report/compare.h"
 
@@ -25,12 +26,27 @@ enum {
 bool totals_of(const struct compare_request *request, struct arena *arena,
 		struct total out[N_TOTALS], struct err *err);
 
-/** Sites of one metric that differ, largest first. With no base: none. */
-bool changed_sites(const struct compare_request *request, enum lens_metric metric,
-		struct arena *arena, struct diff_sites *out, uint32_t *n_changed, struct err *err);
+/** A total of a side as text; whether both are known, and differ. */
+const char *total_text(char text[HUMAN_MAX], const struct total *t, int side);
+bool total_has_changed(const struct total *t);
+
+/** The sites of one metric that differ, largest first. */
+struct changes {
+	struct lens lens; // with the metric
+	bool is_bytes;
+	struct diff_sites sites;
+	uint32_t n; // of them differ
+};
+
+/** For each metric that comparisons have; with no base: none. `to` is passed on. */
+typedef void put_changes(void *to, const struct compare_request *request,
+		const struct changes *changes, struct arena *arena);
+bool each_compared_metric(const struct compare_request *request, put_changes *put, void *to,
+		struct arena *arena, struct err *err);
 
 /** "+3.9 MB", "-12", "0". */
-void compare_put_change(struct buffer *out, int64_t delta, bool is_bytes);
+enum { CHANGE_MAX = HUMAN_MAX + 1 };
+const char *change_text(char text[CHANGE_MAX], uint64_t ours, uint64_t base, bool is_bytes);
 
 /** "+12.3 %", "new", "gone", "". */
 void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base);
@@ -43,5 +59,5 @@ void compare_put_head(struct buffer *out, const struct compare_request *request)
 void compare_put_gates(struct buffer *out, const struct compare_request *request);
 void compare_put_gates_json(struct json *j, const struct compare_request *request);
 
-/** No spaces at a line's end. */
-void compare_trim(struct buffer *out);
+/** The last column of a line: cut to `width`, without spaces at its end. */
+void compare_put_last(struct buffer *out, struct slice text, size_t width);

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The call trees of both sides as one. A node counts by what grew and what shrank below it, so that
+ * two changes that cancel each other are seen. As text, the largest come first, and what has less
+ * than a hundredth of all change is summed up; for programs, all nodes are listed, parents first.
+ */
 #include "base/human.h"
 #include "base/json.h"
 #include "engine/facts_json.h"
@@ -8,12 +13,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/*
- * Both call trees as one. What a node is worth here is what grew and what shrank below it, so that
- * two changes that cancel each other are seen. As text, the largest come first, and what has less than
- * a hundredth of all change is summed up; for programs, all nodes are listed, parents first.
- */
 
 enum { SMALLEST_SHARE = 100, INDENT = 2, DEEPEST = 200, INDENT_MAX = 60, COLUMN = 12 };
 
@@ -83,21 +82,18 @@ static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {
 	const struct diff_node *n = &w->tree.nodes[node];
 	uint64_t ours = n->weight[DIFF_OURS], base = n->weight[DIFF_BASE];
 	struct slice label = w->tree.labels[n->label];
-	struct buffer change = {0};
+	struct buffer share = {0};
+	char text[CHANGE_MAX];
 	put_number(w, base);
 	put_number(w, ours);
-	compare_put_change(&change, (int64_t)(ours - base), w->is_bytes);
-	buffer_u8(&change, 0);
-	put_right(w->out, change.failed ? "" : (const char *)change.data, COLUMN);
-	buffer_clear(&change);
-	compare_put_share(&change, ours, base);
+	put_right(w->out, change_text(text, ours, base, w->is_bytes), COLUMN);
+	compare_put_share(&share, ours, base);
 	buffer_text(w->out, "  ");
-	put_cut_padded(w->out, buffer_view(&change), COLUMN - 2);
-	buffer_finish(&change);
+	put_cut_padded(w->out, buffer_view(&share), COLUMN - 2);
+	buffer_finish(&share);
 	size_t used = 4 * COLUMN + indent;
 	put_spaces(w->out, indent);
-	put_left(w->out, label, w->request->width > used + 20 ? w->request->width - used : 20);
-	compare_trim(w->out);
+	compare_put_last(w->out, label, w->request->width > used + 20 ? w->request->width - used : 20);
 	buffer_u8(w->out, '\n');
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Decides each gate and says what was found. */
 #include "report/gates.h"
 
 #include "base/human.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Parses a gate such as "never-freed>+1M". */
 #include "base/text.h"
 #include "report/gates.h"
 
@@ -100,8 +101,8 @@ bool gate_parse(struct gate *g, const char *text, struct err *err) {
 	if (g->limit == GATE_SHARE && !numbers[g->number].may_be_share) {
 		put_names(list, sizeof list, true);
 		return err_set(err, ERR_USAGE,
-				"--fail-if: invalid gate \"%s\"; only %s can be a share of all allocations; to compare "
-				"with a base use +%.4g%%",
+				"--fail-if: invalid gate \"%s\"; only %s can be a share of all allocations; "
+				"to compare with a base use +%.4g%%",
 				text, list, g->value * 100);
 	}
 	return true;

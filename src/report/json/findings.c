@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The findings for programs. */
 #include "report/json/findings.h"
 
 #include "engine/facts_json.h"

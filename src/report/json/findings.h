@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Findings for programs. */
+
 #include "base/json.h"
 #include "engine/findings.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Everything that a recording has, for programs. */
 #include "engine/by_node.h"
 #include "engine/facts_json.h"
 #include "engine/quality.h"

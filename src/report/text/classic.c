@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The layout of KDE's heaptrack_print, which scripts and people know: sections of entries. An entry
+ * is an innermost frame (allocation functions of C++ skipped) with the backtraces that lead to it.
+ */
 #include "base/human.h"
 #include "engine/by_node.h"
 #include "engine/shorten.h"
@@ -7,9 +11,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-// The layout of KDE's heaptrack_print, which scripts and people know: sections of entries, an entry
-// is an innermost frame (allocation functions of C++ skipped) with the backtraces that lead to it.
 
 struct entry {
 	uint32_t location; // of the innermost frame

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
+/* Cuts, pads and wraps text by its columns. */
 #include "report/text/columns.h"
 
 #include "base/visible.h"
+
+#include <inttypes.h>
 
 static bool is_continuation(uint8_t c) {
 	return (c & 0xc0) == 0x80;
@@ -62,6 +65,17 @@ void put_right(struct buffer *out, const char *text, size_t width) {
 	size_t n = columns_of(slice_of_text(text));
 	put_spaces(out, n < width ? width - n : 0);
 	buffer_text(out, text);
+}
+
+void put_place(struct buffer *out, const struct name *f) {
+	if (f->file.size) {
+		buffer_slice(out, path_base(f->file));
+		if (f->line) {
+			buffer_printf(out, ":%" PRIu32, f->line);
+		}
+	} else if (f->has_name && !slice_equal(f->function, path_base(f->module))) {
+		buffer_slice(out, path_base(f->module));
+	}
 }
 
 void put_wrapped(struct buffer *out, const char *first, size_t indent, const char *text,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "base/buffer.h"
-
 /** Text that lines up: widths count characters, not bytes. Private to report/. */
+
+#include "base/buffer.h"
+#include "engine/names.h"
 
 /** How many columns a text takes (UTF-8, one column per character). */
 size_t columns_of(struct slice s);
@@ -18,6 +19,12 @@ void put_spaces(struct buffer *out, size_t n);
 
 /** As put_left, but cut at the end: for lists whose beginning matters. */
 void put_cut_padded(struct buffer *out, struct slice s, size_t width);
+
+/**
+ * Where a function is: "app.cpp:20", its module, or nothing. A runtime's stacks are named after the
+ * module, which then is not said twice.
+ */
+void put_place(struct buffer *out, const struct name *f);
 
 /** A paragraph: `first` before the first line, `indent` spaces before the others. */
 void put_wrapped(struct buffer *out, const char *first, size_t indent, const char *text,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the parts of the default report share. Private to this room. */
+/** The page that the default report is written on, and what its parts share. */
 
 #include "base/human.h"
 #include "engine/findings.h"
@@ -21,7 +21,15 @@ struct page {
 	bool failed;        // no memory
 };
 
+struct page page_init(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options);
+
+/** False: no memory. */
+bool page_finish(struct page *p, struct err *err);
+
 struct slice page_short_name(struct page *p, const struct name *name);
+
+uint64_t page_per_second(const struct recording *r, uint64_t n);
 
 /** Lines so far. */
 size_t page_lines(const struct page *p);

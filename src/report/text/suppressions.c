@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The table of suppressions that covered something, as KDE's heaptrack_print has it. */
 #include "report/report.h"
 
 #include <inttypes.h>

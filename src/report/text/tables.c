@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The tables of the default report: one per metric, a row per site. Numbers stand right-aligned in
+ * the last columns, names get the rest. What runtimes allocate for themselves is one row at the
+ * end.
+ */
 #include "report/text/page.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-// A table per metric, a row per site. Numbers stand right-aligned in the last columns, names get the
-// rest. What runtimes allocate for themselves is no site of anybody's: it is one row at the end.
 
 // The sites of a table: the user's and the dependencies', and the sum of the runtimes'
 struct rows {
@@ -54,20 +56,6 @@ static struct columns share_out(const struct page *p, size_t widest_name) {
 	return c;
 }
 
-static void put_place(struct buffer *out, const struct name *name, size_t width) {
-	struct buffer place = {0};
-	if (name->file.size > 0) {
-		buffer_slice(&place, path_base(name->file));
-		if (name->line > 0) {
-			buffer_printf(&place, ":%" PRIu32, name->line);
-		}
-	} else if (name->has_name && !slice_equal(name->function, path_base(name->module))) {
-		buffer_slice(&place, path_base(name->module));
-	}
-	put_left(out, buffer_view(&place), width);
-	buffer_finish(&place);
-}
-
 static void put_numbers(struct page *p, const struct lens_costs *costs,
 		const struct lens_costs *total, enum lens_metric metric) {
 	char bytes[HUMAN_MAX], percent[8], blocks[HUMAN_MAX];
@@ -86,9 +74,11 @@ static void put_row(struct page *p, const struct site *site, enum lens_metric me
 	buffer_text(p->out, "  ");
 	put_left(p->out, page_short_name(p, site->name), columns->name);
 	buffer_text(p->out, "  ");
-	put_place(p->out, site->name, columns->place);
+	struct buffer place = {0}, callers = {0};
+	put_place(&place, site->name);
+	put_left(p->out, buffer_view(&place), columns->place);
+	buffer_finish(&place);
 	buffer_text(p->out, "  ");
-	struct buffer callers = {0};
 	put_callers(p, site, &callers);
 	put_cut_padded(p->out, buffer_view(&callers), columns->callers);
 	buffer_finish(&callers);

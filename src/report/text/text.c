@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The default report, from top to bottom: title, quality lines, the four totals, findings, four
+ * tables, ways to go on, the six classic lines. Lines are counted as they are written: the tables
+ * get what is left.
+ */
 #include "engine/quality.h"
-#include "engine/shorten.h"
 #include "report/text/page.h"
 
 #include <ctype.h>
@@ -8,18 +12,8 @@
 #include <stdio.h>
 #include <time.h>
 
-// The page, from top to bottom: title, quality lines, the four totals, findings, four tables, ways to
-// go on, the six classic lines. Lines are counted as they are written: the tables get what is left.
-
-enum { WIDTH_MIN = 60, WIDTH_MAX = 160 };
-
 static struct slice text(const struct page *p, uint32_t id) {
 	return p->r->strings.items[id];
-}
-
-static size_t page_width(const struct report_options *o) {
-	size_t w = o->width ? o->width : REPORT_WIDTH;
-	return w < WIDTH_MIN ? WIDTH_MIN : w > WIDTH_MAX ? WIDTH_MAX : w;
 }
 
 /**
@@ -98,11 +92,6 @@ static void put_quality(struct page *p) {
 	}
 }
 
-static uint64_t per_second(const struct recording *r, uint64_t n) {
-	double s = (double)r->meta.duration_ns / 1e9;
-	return s > 0 ? (uint64_t)((double)n / s) : 0;
-}
-
 /** One line of totals: two columns of "name  number  remark". */
 static void put_pair(struct page *p, const char *name, const char *number, const char *remark,
 		const char *name2, const char *number2, const char *remark2) {
@@ -115,7 +104,10 @@ static const char *known(const struct page *p, uint32_t number, const char *text
 	return p->r->missing & number ? "not said" : text;
 }
 
-/** What grows and how fast: as the first finding with a rate says, else how much it was at most. The title. */
+/**
+ * What grows and how fast: as the first finding with a rate says, else how much it was at most. The
+ * title.
+ */
 static const char *growth_words(struct page *p, const struct findings *all,
 		char number[HUMAN_MAX + 2], struct buffer *remark) {
 	const char *title = "growing";
@@ -210,7 +202,7 @@ static void put_totals(struct page *p, const struct findings *findings) {
 	remark[0] = '\0';
 	if (!(r->missing & (REC_ALLOCATIONS | REC_TIME))) {
 		(void)snprintf(remark, sizeof remark, "(%s/s)",
-				human_count(t, per_second(r, s->allocations)));
+				human_count(t, page_per_second(r, s->allocations)));
 	}
 	// Files of others tell what was temporary in their sense, not how long blocks lived
 	bool knows_lives = r->meta.source == REC_LAUNCHED || r->meta.source == REC_ATTACHED;
@@ -221,30 +213,6 @@ static void put_totals(struct page *p, const struct findings *findings) {
 	put_pair(p, "allocations", known(p, REC_ALLOCATIONS, human_count(a, s->allocations)), remark,
 			knows_lives ? "short-lived" : "temporary",
 			known(p, REC_TEMPORARY, human_count(b, brief)), remark2);
-}
-
-struct slice page_short_name(struct page *p, const struct name *name) {
-	char *text = function_short(name->function, &p->arena);
-	p->failed |= !text;
-	return slice_of_text(text ? text : "?");
-}
-
-/** As many as a terminal makes of a line: it breaks what is wider, such as the name of a file. */
-static size_t rows_of(const struct page *p, struct slice line) {
-	size_t width = p->options->height > 0 ? page_width(p->options) : 0;
-	size_t columns = width > 0 ? columns_of(line) : 0;
-	return columns > width ? (columns + width - 1) / width : 1;
-}
-
-size_t page_lines(const struct page *p) {
-	size_t n = 0;
-	for (size_t i = 0, start = 0; i < p->out->size; i++) {
-		if (p->out->data[i] == '\n') {
-			n += rows_of(p, slice_of(p->out->data + start, i - start));
-			start = i + 1;
-		}
-	}
-	return n;
 }
 
 static void put_finding(struct page *p, const struct finding *f) {
@@ -277,7 +245,10 @@ static bool put_if_room(struct page *p, const struct finding *f, size_t end, boo
 	return true;
 }
 
-/** What matters most, until the lines are used up; how many more there are. `screen`: 0, or its lines. */
+/**
+ * What matters most, until the lines are used up; how many more there are. `screen`: 0, or its
+ * lines.
+ */
 static void put_findings(struct page *p, const struct findings *findings, size_t screen) {
 	enum { LINES = 18, BEHIND = 2 }; // "3 more" and the empty line
 	size_t end = page_lines(p) + LINES;
@@ -303,37 +274,6 @@ static void put_findings(struct page *p, const struct findings *findings, size_t
 	buffer_u8(p->out, '\n');
 }
 
-/** What a file of another program does not say has no line: a script must not take it for zero. */
-void report_six_lines(struct buffer *out, const struct recording *r) {
-	const struct rec_summary *s = &r->summary;
-	char text[HUMAN_MAX];
-	if (!(r->missing & REC_TIME)) {
-		buffer_printf(out, "total runtime: %.2fs.\n", (double)r->meta.duration_ns / 1e9);
-	}
-	if (!(r->missing & REC_ALLOCATIONS)) {
-		buffer_printf(out, "calls to allocation functions: %" PRIu64 " (%" PRIu64 "/s)\n",
-				s->allocations, per_second(r, s->allocations));
-	}
-	if (!(r->missing & REC_TEMPORARY)) {
-		buffer_printf(out, "temporary memory allocations: %" PRIu64 " (%" PRIu64 "/s)\n",
-				s->temporary, per_second(r, s->temporary));
-	}
-	if (!(r->missing & REC_PEAK_BYTES)) {
-		buffer_printf(out, "peak heap memory consumption: %s\n",
-				human_classic(text, s->peak_bytes));
-	}
-	if (r->meta.source != REC_IMPORTED) {
-		buffer_printf(out, "peak RSS (including heaptrack overhead): %s\n",
-				human_classic(text, s->peak_rss_bytes));
-	}
-	if (!(r->missing & REC_LIVE_BYTES)) {
-		buffer_printf(out, "total memory leaked: %s\n", human_classic(text, s->live_bytes));
-	}
-	if (s->suppressed_bytes) {
-		buffer_printf(out, "suppressed leaks: %s\n", human_classic(text, s->suppressed_bytes));
-	}
-}
-
 static void put_nothing_seen(struct page *p) {
 	bool was_attached = p->r->meta.source == REC_ATTACHED;
 	put_wrapped(p->out, "  ", 2,
@@ -344,21 +284,6 @@ static void put_nothing_seen(struct page *p) {
 					  "executed or started the programs named above.",
 			p->width);
 	buffer_u8(p->out, '\n');
-}
-
-static bool finish(struct page *p, struct err *err) {
-	bool ok = !p->failed && !p->out->failed;
-	arena_finish(&p->arena);
-	return ok || err_memory(err);
-}
-
-static struct page page_of(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options) {
-	return (struct page){.out = out,
-			.r = r,
-			.names = n,
-			.options = options,
-			.width = page_width(options)};
 }
 
 /** All of it: 60 lines or what little there is. */
@@ -397,7 +322,7 @@ static void put_screen(struct page *p, const struct findings *findings, size_t l
 bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
 	enum { LINES_MIN = 20 };
-	struct page p = page_of(out, r, n, options);
+	struct page p = page_init(out, r, n, options);
 	struct findings findings;
 	if (!findings_make(&findings, r, n, &p.arena, err)) {
 		arena_finish(&p.arena);
@@ -410,7 +335,7 @@ bool report_text(struct buffer *out, const struct recording *r, const struct nam
 		out->size = before;
 		put_screen(&p, &findings, lines);
 	}
-	return finish(&p, err);
+	return page_finish(&p, err);
 }
 
 /** Only its first clause: it stands among few lines. */
@@ -430,7 +355,7 @@ static void put_first_clause(struct page *p, const struct finding *f) {
 
 bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
-	struct page p = page_of(out, r, n, options);
+	struct page p = page_init(out, r, n, options);
 	struct findings findings;
 	if (!findings_make(&findings, r, n, &p.arena, err)) {
 		arena_finish(&p.arena);
@@ -449,5 +374,5 @@ bool report_summary(struct buffer *out, const struct recording *r, const struct 
 		}
 		buffer_u8(p.out, '\n');
 	}
-	return finish(&p, err);
+	return page_finish(&p, err);
 }

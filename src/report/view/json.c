@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The views for programs. Trees are lists in pre-order whose items name their parents: nesting
+ * would have no bound.
+ */
 #include "engine/facts_json.h"
 #include "engine/timeline.h"
 #include "report/view/viewer.h"
-
-// Views for programs. Trees are lists in pre-order whose items name their parents: nesting would
-// have no bound.
 
 enum { DRAIN_BYTES = 1 << 20, USUAL_DEPTH = 3 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The views that are flat lists, as text: functions, parts and the stacks of a site. */
 #include "base/human.h"
 #include "engine/index.h"
 #include "engine/lens_match.h"
@@ -10,8 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-// Flat lists as text: functions, parts and the stacks of a site.
 
 enum { ROWS = 30, STACKS = 10 };
 

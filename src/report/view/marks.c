@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* A row for each mark, with what lies between it and the next. */
 #include "report/view/marks.h"
 
 #include "base/human.h"

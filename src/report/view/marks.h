@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Marks, the moments that the program named. Private to report/. */
+/** Marks, the moments that the program named. */
 
 #include "report/view/viewer.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
+/* The heap over time, as bars: each row is a stretch of time, its bar the largest heap in it. */
 #include "engine/timeline.h"
 
 #include "base/human.h"
 #include "report/text/columns.h"
 #include "report/view/marks.h"
 #include "report/view/viewer.h"
-
-// The heap over time as bars: each row is a stretch of time, its bar the largest heap in it.
 
 enum { ROWS = 40, BAR = 40 };
 

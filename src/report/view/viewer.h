@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the sources of the views share. Private to report/. */
+/** What all views share: the answers of the engine, rows of figures, names. */
 
 #include "engine/call_tree.h"
 #include "report/view.h"

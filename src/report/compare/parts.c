@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/* What the forms of a comparison share: totals, sites that changed, and how both are said. */
+#include "report/compare/parts.h"
+
+#include "engine/shorten.h"
+#include "report/text/columns.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool ask(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
+		struct lens_costs *out, struct err *err) {
+	struct lens lens = *in->lens;
+	struct lens_result result;
+	lens.metric = metric;
+	bool ok = lens_apply(&lens, in->recording, in->names, arena, &result, err);
+	if (ok) {
+		*out = result.total;
+	}
+	return ok;
+}
+
+bool totals_of(const struct compare_request *request, struct arena *arena,
+		struct total out[N_TOTALS], struct err *err) {
+	static const struct total rows[N_TOTALS] = {
+			{.what = "peak", .key = "peak_bytes", .is_bytes = true},
+			{.what = "never freed", .key = "never_freed_bytes", .is_bytes = true},
+			{.what = "  blocks", .key = "never_freed_blocks"},
+			{.what = "allocations", .key = "allocations"},
+			{.what = "  bytes", .key = "allocated_bytes", .is_bytes = true},
+			{.what = "temporary", .key = "temporary"},
+			{.what = "peak RSS", .key = "peak_rss_bytes", .is_bytes = true},
+	};
+	static const uint32_t numbers[N_TOTALS] = {REC_PEAK_BYTES, REC_LIVE_BYTES, REC_LIVE_BLOCKS,
+			REC_ALLOCATIONS, REC_ALLOCATED_BYTES, REC_TEMPORARY, 0};
+	memcpy(out, rows, sizeof rows);
+	for (int side = 0; side < (request->has_base ? 2 : 1); side++) {
+		const struct diff_input *in = &request->input[side];
+		struct lens_costs peak, live;
+		if (!ask(in, LENS_PEAK, arena, &peak, err) ||
+				!ask(in, LENS_NEVER_FREED, arena, &live, err)) {
+			return false;
+		}
+		const uint64_t values[N_TOTALS] = {peak.bytes, live.bytes, live.blocks, peak.allocations,
+				peak.allocated_bytes, peak.temporary, in->recording->summary.peak_rss_bytes};
+		for (int i = 0; i < N_TOTALS; i++) {
+			out[i].value[side] = values[i];
+			out[i].is_known[side] = !(in->recording->missing & numbers[i]);
+		}
+		out[N_TOTALS - 1].is_known[side] = values[N_TOTALS - 1] > 0;
+	}
+	return true;
+}
+
+static bool find_changes(const struct compare_request *request, enum lens_metric metric,
+		struct arena *arena, struct changes *out, struct err *err) {
+	*out = (struct changes){.lens = *request->input[DIFF_OURS].lens};
+	out->lens.metric = metric;
+	out->is_bytes = !lens_metrics[metric].is_counted;
+	if (!diff_sites_make(request->input, metric, arena, &out->sites, err)) {
+		return false;
+	}
+	const struct diff_sites *sites = &out->sites;
+	while (out->n < sites->n && diff_delta(&out->lens, &sites->items[out->n].costs) != 0) {
+		out->n++;
+	}
+	return true;
+}
+
+bool each_compared_metric(const struct compare_request *request, put_changes *put, void *to,
+		struct arena *arena, struct err *err) {
+	for (enum lens_metric m = 0; request->has_base && m < N_LENS_METRICS; m++) {
+		struct changes changes;
+		if (!lens_metrics[m].compared) {
+			continue;
+		}
+		if (!find_changes(request, m, arena, &changes, err)) {
+			return false;
+		}
+		put(to, request, &changes, arena);
+	}
+	return true;
+}
+
+const char *total_text(char text[HUMAN_MAX], const struct total *t, int side) {
+	return !t->is_known[side] ? "not said"
+			: t->is_bytes     ? human_bytes(text, t->value[side])
+							  : human_count(text, t->value[side]);
+}
+
+bool total_has_changed(const struct total *t) {
+	return t->is_known[DIFF_OURS] && t->is_known[DIFF_BASE] &&
+			t->value[DIFF_OURS] != t->value[DIFF_BASE];
+}
+
+const char *change_text(char text[CHANGE_MAX], uint64_t ours, uint64_t base, bool is_bytes) {
+	char size[HUMAN_MAX];
+	uint64_t by = ours < base ? base - ours : ours - base;
+	(void)snprintf(text, CHANGE_MAX, "%s%s",
+			ours > base           ? "+"
+					: ours < base ? "-"
+								  : "",
+			is_bytes ? human_bytes(size, by) : human_count(size, by));
+	return text;
+}
+
+void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base) {
+	if (base == 0 || ours == 0) {
+		buffer_text(out, ours ? "new" : base ? "gone" : "");
+	} else if (ours != base) {
+		buffer_printf(out, "%+.1f %%", ((double)ours - (double)base) / (double)base * 100);
+	}
+}
+
+void compare_put_site(struct buffer *out, const struct diff_site *site, struct arena *arena) {
+	const struct name *name = site->name;
+	char *text = name ? function_short(name->function, arena) : arena_text(arena, site->label);
+	buffer_text(out, text ? text : "?");
+	if (name && name->file.size && name->line) {
+		struct slice file = path_base(name->file);
+		buffer_printf(out, " %.*s:%" PRIu32, SLICE_ARG(file), name->line);
+	}
+}
+
+void compare_put_last(struct buffer *out, struct slice text, size_t width) {
+	put_left(out, text, width);
+	while (out->size && out->data[out->size - 1] == ' ') {
+		out->size--;
+	}
+}
+
+void compare_put_gates(struct buffer *out, const struct compare_request *request) {
+	for (uint32_t i = 0; i < request->n_gates; i++) {
+		const struct gate_result *g = &request->gates[i];
+		char first[128];
+		(void)snprintf(first, sizeof first, "%s  %.100s: ", g->is_failed ? "FAIL" : "pass",
+				g->gate->text);
+		put_wrapped(out, first, 6, g->sentence, request->width);
+	}
+}
+
+void compare_put_gates_json(struct json *j, const struct compare_request *request) {
+	json_open(j, "gates", '[');
+	for (uint32_t i = 0; i < request->n_gates; i++) {
+		const struct gate_result *g = &request->gates[i];
+		json_open(j, NULL, '{');
+		json_text(j, "gate", g->gate->text);
+		json_bool(j, "failed", g->is_failed);
+		json_text(j, "text", g->sentence);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+/** Mistaken files are a common reason for surprising differences. */
+static void put_other_program(struct buffer *out, const struct compare_request *request) {
+	struct slice programs[N_DIFF_SIDES] = {{0}};
+	for (int side = 0; side <= request->has_base; side++) {
+		const struct recording *r = request->input[side].recording;
+		programs[side] = path_base(r->strings.items[r->meta.exe]);
+	}
+	const struct slice *ours = &programs[DIFF_OURS], *base = &programs[DIFF_BASE];
+	if (ours->size && base->size && !slice_equal(*ours, *base)) {
+		buffer_printf(out, "  ! the base is a recording of another program: %.*s, not %.*s\n",
+				SLICE_ARG(*base), SLICE_ARG(*ours));
+	}
+}
+
+void compare_put_head(struct buffer *out, const struct compare_request *request) {
+	buffer_printf(out, "%s", request->file);
+	if (request->n_runs > 1) {
+		buffer_printf(out, " (of %" PRIu32 " runs)", request->n_runs);
+	}
+	if (request->has_base) {
+		buffer_printf(out, " compared with %s", request->base_file);
+		if (request->n_base_runs > 1) {
+			buffer_printf(out, " (of %" PRIu32 " runs)", request->n_base_runs);
+		}
+	}
+	buffer_text(out, "\n");
+	put_other_program(out, request);
+	buffer_u8(out, '\n');
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+/* The page that the default report is written on, and what its parts share. */
+#include "report/text/page.h"
+
+#include "engine/shorten.h"
+
+enum { WIDTH_MIN = 60, WIDTH_MAX = 160 };
+
+static size_t page_width(const struct report_options *o) {
+	size_t w = o->width ? o->width : REPORT_WIDTH;
+	return w < WIDTH_MIN ? WIDTH_MIN : w > WIDTH_MAX ? WIDTH_MAX : w;
+}
+
+bool page_finish(struct page *p, struct err *err) {
+	bool ok = !p->failed && !p->out->failed;
+	arena_finish(&p->arena);
+	return ok || err_memory(err);
+}
+
+struct page page_init(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options) {
+	return (struct page){.out = out,
+			.r = r,
+			.names = n,
+			.options = options,
+			.width = page_width(options)};
+}
+
+struct slice page_short_name(struct page *p, const struct name *name) {
+	char *text = function_short(name->function, &p->arena);
+	p->failed |= !text;
+	return slice_of_text(text ? text : "?");
+}
+
+/** As many as a terminal makes of a line: it breaks what is wider, such as the name of a file. */
+static size_t rows_of(const struct page *p, struct slice line) {
+	size_t width = p->options->height > 0 ? page_width(p->options) : 0;
+	size_t columns = width > 0 ? columns_of(line) : 0;
+	return columns > width ? (columns + width - 1) / width : 1;
+}
+
+size_t page_lines(const struct page *p) {
+	size_t n = 0;
+	for (size_t i = 0, start = 0; i < p->out->size; i++) {
+		if (p->out->data[i] == '\n') {
+			n += rows_of(p, slice_of(p->out->data + start, i - start));
+			start = i + 1;
+		}
+	}
+	return n;
+}
+
+uint64_t page_per_second(const struct recording *r, uint64_t n) {
+	double s = (double)r->meta.duration_ns / 1e9;
+	return s > 0 ? (uint64_t)((double)n / s) : 0;
+}

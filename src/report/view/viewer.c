@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+/* What all views have in common: rows of figures in front of names, and the engine's answers. */
+#include "report/view/viewer.h"
+
+#include "base/human.h"
+#include "engine/shorten.h"
+#include "report/text/columns.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { WIDTH_MIN = 60, WIDTH_MAX = 200 };
+enum { BYTES_COLUMN = 8, BLOCKS_COLUMN = 12 };
+
+static bool has_tree(enum view view) {
+	return view == VIEW_TREE || view == VIEW_BOTTOM_UP || view == VIEW_CALLERS ||
+			view == VIEW_FUNCTIONS;
+}
+
+static size_t width_of(const struct report_options *o) {
+	size_t w = o->width ? o->width : REPORT_WIDTH;
+	return w < WIDTH_MIN ? WIDTH_MIN : w > WIDTH_MAX ? WIDTH_MAX : w;
+}
+
+bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r,
+		const struct names *n, const struct report_options *options,
+		const struct view_request *request, struct err *err) {
+	*v = (struct viewer){
+			.out = out,
+			.r = r,
+			.names = n,
+			.options = options,
+			.request = request,
+			.lens = request->lens,
+			.width = width_of(options),
+	};
+	return lens_apply(v->lens, r, n, &v->arena, &v->result, err) &&
+			(!has_tree(request->view) ||
+					(call_tree_make(v->lens, r, n, &v->arena, &v->tree, err) &&
+							call_tree_costs(&v->tree, &v->result, &v->arena, &v->costs, err)));
+}
+
+void viewer_finish(struct viewer *v) {
+	arena_finish(&v->arena);
+}
+
+// ---- rows
+
+/** What shares are of: what the lens leaves of it, if it leaves anything out. */
+static const char *share_of(const struct lens *l) {
+	bool is_all = !l->n_texts && !l->n_focus && !l->n_threads;
+	return is_all ? lens_metrics[l->metric].share : "lens";
+}
+
+/** The column of shares is as wide as its head, with a gap before. */
+static size_t share_width(const struct lens *l) {
+	return strlen("  % of ") + strlen(share_of(l));
+}
+
+void viewer_put_head(struct viewer *v, const char *what) {
+	put_right(v->out, "bytes", BYTES_COLUMN);
+	buffer_printf(v->out, "  %% of %s", share_of(v->lens));
+	put_right(v->out, lens_metrics[v->lens->metric].unit, BLOCKS_COLUMN);
+	buffer_printf(v->out, "  %s\n", what);
+}
+
+void viewer_put_costs(struct viewer *v, const struct lens_costs *c) {
+	char bytes[HUMAN_MAX], blocks[HUMAN_MAX], percent[16];
+	uint64_t all = lens_weight(v->lens, &v->result.total);
+	double share = all ? 100.0 * (double)lens_weight(v->lens, c) / (double)all : 0;
+	(void)snprintf(percent, sizeof percent, "%.*f", share > 0 && share < 9.95 ? 1 : 0, share);
+	put_right(v->out, human_compact(bytes, c->bytes), BYTES_COLUMN);
+	put_right(v->out, percent, share_width(v->lens));
+	put_right(v->out, human_count(blocks, c->blocks), BLOCKS_COLUMN);
+	buffer_text(v->out, "  ");
+}
+
+void viewer_put_more(struct viewer *v, size_t indent, uint32_t n, const struct lens_costs *c) {
+	if (n > 0) {
+		viewer_put_costs(v, c);
+		put_spaces(v->out, indent);
+		buffer_printf(v->out, "… %" PRIu32 " more\n", n);
+	}
+}
+
+typedef void put_cut(struct buffer *out, struct slice s, size_t width);
+
+/** What fits into the rest of the line. */
+static void put_rest(struct viewer *v, struct slice text, put_cut *put) {
+	size_t used = BYTES_COLUMN + share_width(v->lens) + BLOCKS_COLUMN + 2;
+	struct buffer padded = {0};
+	put(&padded, text, v->width > used ? v->width - used : 0);
+	while (padded.size && padded.data[padded.size - 1] == ' ') {
+		padded.size--;
+	}
+	buffer_slice(v->out, buffer_view(&padded));
+	v->out->failed |= padded.failed;
+	buffer_finish(&padded);
+}
+
+bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded) {
+	const char *name = function_short(frame->function, &v->arena);
+	struct buffer line = {0};
+	buffer_text(&line, name ? name : "");
+	if (n_folded) {
+		buffer_printf(&line, " +%" PRIu32, n_folded);
+	} else {
+		buffer_text(&line, "  ");
+		put_place(&line, frame); // what ends with spaces is trimmed
+	}
+	put_rest(v, buffer_view(&line), put_cut_padded);
+	bool ok = name && !line.failed;
+	buffer_finish(&line);
+	return ok;
+}
+
+bool viewer_put_label(struct viewer *v, uint32_t node) {
+	const struct call_node *c = &v->tree.nodes[node];
+	if (node == 0) {
+		buffer_text(v->out, "(no stack)");
+		return true;
+	}
+	if (v->tree.labels) {
+		put_rest(v, call_tree_label(&v->tree, node), put_left); // a path's end tells most
+		return true;
+	}
+	return viewer_put_frame(v, c->name, c->n_folded);
+}
