@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Checks token, cookie and Host, and says what each answer forbids the browser. */
 #include "server/guard.h"
 
 #include "base/text.h"

@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Access control: only a browser that has the token, and only through this machine's own name. The
- * token (128 bits from the kernel) is in the address that is printed or opened; the first request
- * with it gets a cookie, which all other requests carry. Tokens are compared in constant time.
+ * Lets in only who opened the page: only a browser that has the token, and that asks for this
+ * machine. The token (128 bits from the kernel) is in the address that is printed or opened; the
+ * first request with it gets a cookie, which all other requests carry. Tokens are compared in
+ * constant time.
  *
  * What is kept out: other users of this machine (no token), other pages in the same browser
  * (SameSite=Strict; no CORS answer), names that were made to point here (DNS rebinding: the Host

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* HTTP by libmicrohttpd: answers to requests, and connections that are kept open. */
 #include "server/http.h"
 
 #include "server/library.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Private to http.c: the calls of libmicrohttpd that it makes. Whoever serves no page does not pay
- * for the library, and for the ten that it brings with it where it was built with TLS.
+ * The calls of libmicrohttpd that http.c makes. Whoever serves no page does not pay for the
+ * library, and for the ten that it brings with it where it was built with TLS.
  */
 
 #include "base/err.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The library, loaded when a page is served. */
 #include "server/library.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Compares the path with each of the names there are. */
 #include "server/route.h"
 
 #include "base/text.h"

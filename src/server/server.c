@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Answers each address, and ends when no tab is open any more. */
 #include "server/server.h"
 
 #include "server/guard.h"

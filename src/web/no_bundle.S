@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* What stands for the page in a program that is built without it. */
 	.section .rodata
 	.globl page_bundle, page_bundle_end

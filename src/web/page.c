@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Puts a recording into the bundle, the whole document with marks where something of the recording
+ * belongs. What stands between two marks is copied.
+ */
 #include "web/page.h"
 
 #include "web/bundle.h"
 #include "web/encode/pack.h"
-
-// The bundle is the whole document with marks where something of the recording belongs. What
-// stands between two marks is copied.
 
 enum mark {
 	MARK_TITLE,

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The page: one HTML document, styles and scripts in it, that shows a recording. web/ has its
+ * The page that shows a recording: one HTML document, styles and scripts in it. web/ has its
  * sources; the build bundles them into this library.
  */
 
@@ -24,7 +24,10 @@ struct page_options {
 	const struct page_base *base; // NULL: none
 };
 
-/** False: this program was built without the page; everything below fails and says so, whatever it is given. */
+/**
+ * False: this program was built without the page; everything below fails and says so, whatever it
+ * is given.
+ */
 bool page_is_there(void);
 
 /** Append one file that has it all. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
+/* Stands for the page in a build without it (meson -Dweb=disabled). */
 #include "web/page.h"
-
-// Built without the page (meson -Dweb=disabled).
 
 static bool say_left_out(struct err *err) {
 	return err_set(err, ERR_UNSUPPORTED,

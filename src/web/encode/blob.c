@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Puts the sections of a blob together and packs them. */
 #include "web/blob.h"
 
 #include "base/cursor.h"

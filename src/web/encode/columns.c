@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The tables without texts. One column after the other compresses well: neighbours are alike.
+ * Rising columns are written as differences.
+ */
 #include "web/encode/columns.h"
 
 #include <stdlib.h>
-
-// One column after the other compresses well: neighbours are alike. Rising columns are written as
-// differences.
 
 void columns_nodes(const struct columns *c, struct buffer *out) {
 	const struct frames *f = c->frames;
@@ -229,10 +230,10 @@ void columns_handovers(const struct columns *c, struct buffer *out) {
 }
 
 /**
- * The samples, and between two of them the most that was ever resident, which the kernel knows although
- * no sample saw it: a line through the samples alone goes below a heap that rose and fell in between.
- * It was at some time up to that of the sample that learned of it: at the heap's peak, if that was
- * then, else half-way.
+ * The samples, and between two of them the most that was ever resident, which the kernel knows
+ * although no sample saw it: a line through the samples alone goes below a heap that rose and fell
+ * in between. It was at some time up to that of the sample that learned of it: at the heap's peak,
+ * if that was then, else half-way.
  */
 static void put_peak_in(const struct recording *r, struct rec_sample *rows, uint32_t *n) {
 	uint64_t seen_ns = r->summary.peak_rss_time_ns, bytes = r->summary.peak_rss_bytes;

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The tables of the blob, column after column, as docs/page-format.md has them. Rows follow the
+ * The tables of the blob, column after column. docs/page-format.md describes them. Rows follow the
  * page's order: nodes in pre-order, stacks by node. Every function appends to `out`, whose failure
  * is sticky; false: no memory.
  */

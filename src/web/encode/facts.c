@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Program, totals, findings and metrics as one JSON object. */
 #include "web/encode/facts.h"
 
 #include "engine/facts_json.h"

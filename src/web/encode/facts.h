@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the page says beside its tables: the first section of the blob. Private to this folder. */
+/** What the page says beside its tables: the first section of the blob. */
 
 #include "engine/names.h"
 #include "web/blob.h"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Makes the tree of frames in three steps: what each function is called; a node for each distinct
+ * (parent, function, line), in the order in which the recording has them; then the same nodes in
+ * pre-order.
+ */
 #include "web/encode/frames.h"
-
-// Three steps: what each function is called; a node for each distinct (parent, function,
-// line), in the order in which the recording has them; then the same nodes in pre-order.
 
 struct table { // open addressing; 0 is empty
 	uint32_t *slots;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Deflate by zlib, and base64. */
 #include "web/encode/pack.h"
 
 #include <zlib.h>

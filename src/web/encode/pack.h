@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What browsers unpack without help: raw deflate, and base64 for text. Private to this folder. */
+/** Packs bytes as browsers unpack them without help: raw deflate, and base64 for text. */
 
 #include "base/buffer.h"
 #include "base/err.h"

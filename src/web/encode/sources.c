@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Finds the sites that cost most, and reads the lines around them. */
 #include "web/encode/sources.h"
 
 #include <stdlib.h>

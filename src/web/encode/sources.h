@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Lines of source around the sites that cost most. Private to this folder. */
+/** Lines of source around the sites that cost most. */
 
 #include "web/encode/columns.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Chooses the stacks that the page shows. Stacks of one thread that end in the same node of the
+ * frames are one. Those that are too small to matter, if a limit asks for it, end at the nearest
+ * caller that stays: so each number stays in the sum of everything above it.
+ */
 #include "web/encode/columns.h"
 
 #include <stdlib.h>
-
-// Which stacks the page shows. Stacks of one thread that end in the same node of
-// the frames are one. Those that
-// are too small to matter, if a limit asks for it, end at the nearest caller that stays: so each
-// number stays in the sum of everything above it.
 
 static uint64_t max_u64(uint64_t a, uint64_t b) {
 	return a > b ? a : b;

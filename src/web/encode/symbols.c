@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
+/* Writes the tables of texts: functions with their files and modules, and threads. */
 #include "web/encode/columns.h"
 #include "web/encode/words.h"
-
-// The tables of words: functions with their files and modules, and threads.
 
 enum { FLAG_YOURS = 1, FLAG_LIBRARY = 2, FLAG_NAMED = 4, FLAG_RUNTIME = 8, FLAG_WRAPPER = 16 };
 
@@ -25,7 +24,9 @@ static struct slice shown_path(const struct columns *c, struct slice path) {
 		buffer_varint((out), (value));                           \
 	}
 
-/** Differences to the row before: numbers that were given in the order of the rows are steps of 1. */
+/**
+ * Differences to the row before: numbers that were given in the order of the rows are steps of 1.
+ */
 #define SYMBOL_STEPS(c, out, value)                                                        \
 	for (uint32_t i = 1, now, before = 0; i < (c)->frames->n_symbols; i++, before = now) { \
 		const struct frame_symbol *s = &(c)->frames->symbols[i];                           \

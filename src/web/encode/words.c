@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Texts by their hash, in a table with open addressing. */
 #include "web/encode/words.h"
 
 #include <stdlib.h>
