@@ -2,12 +2,13 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { isEmbedded, loadBase, openProfile, stayAlive } from './load.ts';
-import { isServed, isServerGone, isWhole, profile, view } from './state.ts';
+import { isServed, isServerGone, isWhole, profile, view, views } from './state.ts';
 import { bindAnnouncements } from './ui/announce.ts';
 import { bindDrop, takeBase } from './ui/drop.ts';
 import { bindKeys } from './ui/keys.ts';
 import { Loading, Failed } from './ui/loading.tsx';
 import { bindAddress, readAddress } from './url.ts';
+import { VIEWS } from './views/table.ts';
 
 async function start(root: HTMLElement): Promise<void> {
 	const title = document.title.split(' · ')[0]!;
@@ -15,6 +16,7 @@ async function start(root: HTMLElement): Promise<void> {
 	isServed.value = !isEmbedded() && location.protocol.startsWith('http');
 	const opened = await openProfile((what) => render(<Loading title={title} what={what} />, root));
 	profile.value = opened.profile;
+	views.value = VIEWS;
 	forgetToken();
 	readAddress();
 	await showFirst(root);

@@ -14,17 +14,18 @@ import { buildTree, selfCosts, totalCosts, type Shape } from './data/tree.ts';
  * these and what is computed from them; nothing else holds state that two of them need.
  */
 
-export const VIEWS = [
-	'overview',
-	'flame',
-	'tree',
-	'timeline',
-	'sizes',
-	'never-freed',
-	'threads',
-	'compare',
-] as const;
-export type View = (typeof VIEWS)[number];
+/** A view of the page: a row of views/table.ts, which main.tsx puts into `views`. */
+export interface View {
+	id: string; // in the address: v=ID
+	name: string; // of its tab
+	hint: string; // what people who know other tools look for: shown when the pointer rests on the tab
+	Part: () => preact.JSX.Element;
+	isEarly?: true; // the first part of the recording answers it, while the rest is read
+	hasStrip?: true; // the heap over time stands above it
+	hasDetails?: () => boolean; // the details of what is selected stand beside it
+	isFull?: true; // as high as the window: it scrolls by itself
+}
+export const views = signal<readonly View[]>([]);
 
 export type Direction = 'top-down' | 'bottom-up' | 'around';
 export type TreeMode = 'top-down' | 'bottom-up' | 'functions';
@@ -32,7 +33,8 @@ export type TreeMode = 'top-down' | 'bottom-up' | 'functions';
 export const profile = signal<Profile>(null as unknown as Profile);
 export const isWhole = signal(false); // until then intervals, sizes and sources are empty
 export const lens = signal<Lens>(WHOLE);
-export const view = signal<View>('overview');
+export const view = signal('overview');
+export const shownView = computed(() => views.value.find(({ id }) => id === view.value)!);
 export const direction = signal<Direction>('top-down');
 export const treeMode = signal<TreeMode>('top-down');
 export const isFlipped = signal(false);
@@ -109,7 +111,7 @@ const keptStacks = computed(() => {
 
 /** False while a lens or view asks for what only the recording's second part says. */
 export const isAnswerable = computed(
-	() => isWhole.value || ((view.value === 'overview' || view.value === 'flame') && !lens.value.range),
+	() => isWhole.value || (shownView.value.isEarly && !lens.value.range),
 );
 
 export const answer = computed(() => {

@@ -69,7 +69,7 @@ function takeWord(key: string, value: string): void {
 	const p = state.profile.value;
 	switch (key) {
 		case 'v':
-			state.view.value = state.VIEWS.find((v) => v === value) ?? 'overview';
+			state.view.value = state.views.value.some(({ id }) => id === value) ? value : 'overview';
 			break;
 		case 'dir':
 			state.direction.value = (LONG[value] ?? 'top-down') as state.Direction;
@@ -114,7 +114,7 @@ export function readAddress(): void {
 }
 
 /** Shows the lens of a finding, in the view that shows it best. */
-export function follow(text: string, view: state.View): void {
+export function follow(text: string, view: string): void {
 	const { lens } = parseLens(state.profile.value, text);
 	batch(() => {
 		state.lens.value = lens;

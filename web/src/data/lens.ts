@@ -232,7 +232,8 @@ export function parseRange(p: Profile, text: string): Range | null {
 	return from && to && !to.rest && from.ns <= to.ns ? rangeOf(p.edges, from.ns, to.ns) : null;
 }
 
-function parseRule(text: string): TextRule | null {
+/** A text to look for, a /pattern/, either with a ! before it; null: neither. */
+export function parseRule(text: string): TextRule | null {
 	const isNegated = text.startsWith('!');
 	const rest = isNegated ? text.slice(1) : text;
 	const regex = /^\/(.*)\/$/s.exec(rest);

@@ -10,7 +10,7 @@ import { stepSearch } from './search.ts';
 import { cycleTheme } from './theme.ts';
 import { ruleText } from '../data/lens.ts';
 
-/** All that a key or the palette does: one table, from which the help is made as well. */
+/** What a key or the palette does; the help is made of these, too. */
 export interface Action {
 	id: string;
 	keys: string[];
@@ -93,15 +93,7 @@ function inTree(mode: state.TreeMode): () => void {
 		});
 }
 
-const VIEW_TITLES = ['Overview', 'Flame graph', 'Tree', 'Timeline', 'Sizes & lifetimes', 'Never freed & growth', 'Threads', 'Compare'];
-
-export const actions: Action[] = [
-	...state.VIEWS.map((view, i) => ({
-		id: `view-${view}`,
-		keys: [String(i + 1)],
-		text: `Go to ${VIEW_TITLES[i]}`,
-		run: () => (state.view.value = view),
-	})),
+const others: Action[] = [
 	{ id: 'search', keys: ['/'], text: 'Filter functions, files, modules', run: () => document.getElementById('search')?.focus() },
 	{ id: 'next', keys: ['n'], text: 'Next match', run: () => stepSearch(1) },
 	{ id: 'previous', keys: ['N'], text: 'Previous match', run: () => stepSearch(-1) },
@@ -186,8 +178,18 @@ export const actions: Action[] = [
 	{ id: 'help', keys: ['?'], text: 'Keys and words', run: () => (isHelpOpen.value = true) },
 ];
 
+export function actions(): Action[] {
+	const goTo = state.views.value.map(({ id, name }, i) => ({
+		id: `view-${id}`,
+		keys: [String(i + 1)],
+		text: `Go to ${name}`,
+		run: () => (state.view.value = id),
+	}));
+	return [...goTo, ...others];
+}
+
 export function run(id: string): boolean {
-	const action = actions.find((a) => a.id === id);
+	const action = actions().find((a) => a.id === id);
 	action?.run();
 	return action !== undefined;
 }

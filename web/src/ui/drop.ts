@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 import { batch } from '@preact/signals-core';
 import type { Profile } from '../data/profile.ts';
-import { announcement, base, compared, missing, view, type View } from '../state.ts';
+import { announcement, base, compared, missing, view } from '../state.ts';
 import { loadFile } from '../load.ts';
 
 /** Compares with a recording, in the view for it unless the address asks for another one. */
-export function takeBase(name: string, profile: Profile, wanted: View = 'compare'): void {
+export function takeBase(name: string, profile: Profile, wanted = 'compare'): void {
 	batch(() => {
 		base.value = compared.value = { name, profile };
 		missing.value = '';

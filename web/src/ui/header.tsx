@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { useRef, useState } from 'preact/hooks';
-import { change, isServed, lens, profile, searched, view, type View } from '../state.ts';
+import { change, isServed, lens, profile, searched, view, views } from '../state.ts';
 import { saveAddress } from '../load.ts';
 import { baseName, count, date, duration } from './format.ts';
 import { copyText } from './copy.ts';
@@ -9,29 +9,6 @@ import { isHelpOpen } from './help.tsx';
 import { useValue } from './signals.ts';
 import { cycleTheme, theme } from './theme.ts';
 import { commitSearch, searchInfo, stepSearch } from './search.ts';
-
-const VIEW_NAMES: [View, string][] = [
-	['overview', 'Overview'],
-	['flame', 'Flame graph'],
-	['tree', 'Tree'],
-	['timeline', 'Timeline'],
-	['sizes', 'Sizes & lifetimes'],
-	['never-freed', 'Never freed & growth'],
-	['threads', 'Threads'],
-	['compare', 'Compare'],
-];
-
-/** What people who know other tools look for: shown when the pointer rests on a tab. */
-const VIEW_HINTS: Record<View, string> = {
-	overview: 'Summary: what matters, in sentences (1)',
-	flame: 'Flame graph: top-down, bottom-up, around a function (2)',
-	tree: 'Top-down, bottom-up, callers/callees (3)',
-	timeline: 'Consumed, allocations and temporary allocations over time (4)',
-	sizes: 'Sizes of allocations, and how long they live (5)',
-	'never-freed': 'Leaks and what grows: stacks that were never freed, suppressions (6)',
-	threads: 'Who allocates, who frees (7)',
-	compare: 'Two recordings side by side (8)',
-};
 
 function Title() {
 	const p = useValue(() => profile.value);
@@ -166,11 +143,11 @@ export function Header() {
 				</button>
 			</div>
 			<nav aria-label="Views">
-				{VIEW_NAMES.map(([id, name]) => (
+				{views.value.map(({ id, name, hint }, i) => (
 					<button
 						key={id}
 						type="button"
-						title={VIEW_HINTS[id]}
+						title={`${hint} (${i + 1})`}
 						aria-current={now === id ? 'page' : undefined}
 						onClick={() => (view.value = id)}
 					>

@@ -45,7 +45,7 @@ export function Help() {
 			<div class="help">
 				<table>
 					<tbody>
-						{actions
+						{actions()
 							.filter((a) => a.keys.length)
 							.map((a) => (
 								<tr key={a.id}>

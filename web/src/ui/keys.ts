@@ -30,7 +30,7 @@ function take(event: KeyboardEvent): boolean {
 		pending = key;
 		return true;
 	}
-	const action = actions.find((a) => a.keys.includes(key));
+	const action = actions().find((a) => a.keys.includes(key));
 	return action !== undefined && run(action.id);
 }
 

@@ -54,7 +54,7 @@ function OpenPalette() {
 	const [text, setText] = useState('');
 	const [at, setAt] = useState(0);
 	const all = useMemo<Entry[]>(
-		() => [...actions.map((a) => ({ ...a, hint: a.keys.join(' ') })), ...functions()],
+		() => [...actions().map((a) => ({ ...a, hint: a.keys.join(' ') })), ...functions()],
 		[],
 	);
 	const words = text.toLowerCase().split(/\s+/).filter(Boolean);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { batch, computed, signal } from '@preact/signals-core';
-import { matchSymbols } from '../data/match.ts';
-import { nodesBelow } from '../data/match.ts';
-import type { TextRule } from '../data/lens.ts';
+import { parseRule } from '../data/lens.ts';
+import { matchSymbols, nodesBelow } from '../data/match.ts';
 import type { Profile } from '../data/profile.ts';
 import { measured } from '../measure.ts';
 import * as state from '../state.ts';
@@ -11,24 +10,9 @@ import { shortWeight } from './labels.ts';
 
 /** What is typed marks functions at once; Enter makes it a part of the lens. */
 
-function ruleOf(text: string): TextRule | null {
-	const isNegated = text.startsWith('!');
-	const rest = isNegated ? text.slice(1) : text;
-	const regex = /^\/(.+)\/$/.exec(rest);
-	if (regex) {
-		try {
-			RegExp(regex[1]!);
-		} catch {
-			return null;
-		}
-		return { text: regex[1]!, isRegex: true, isNegated };
-	}
-	return rest ? { text: rest, isRegex: false, isNegated } : null;
-}
-
 /** Symbols of a profile that hold what is typed; null: nothing is typed. */
 export function matchedIn(p: Profile): Uint8Array | null {
-	const rule = ruleOf(state.searched.value);
+	const rule = parseRule(state.searched.value);
 	return rule ? measured('search', () => matchSymbols(p, rule)) : null;
 }
 
@@ -97,7 +81,7 @@ function unfoldFor(marked: Uint8Array | null): void {
 
 /** What is typed becomes a chip; the heaviest function that it names is selected. */
 export function commitSearch(): void {
-	const rule = ruleOf(state.searched.value);
+	const rule = parseRule(state.searched.value);
 	if (!rule) {
 		return;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Finding, Profile } from '../data/profile.ts';
-import { profile, type View } from '../state.ts';
+import { profile } from '../state.ts';
 import { bytes, count, percent, shortName } from '../ui/format.ts';
 import { useValue } from '../ui/signals.ts';
 import { follow } from '../url.ts';
@@ -12,7 +12,7 @@ interface CardKind {
 	tone: string;
 	ids: RegExp;
 	lens: string;
-	view: View;
+	view: string;
 	action: string;
 	number: (p: Profile, main: Finding | undefined) => string;
 	none: (p: Profile) => string;

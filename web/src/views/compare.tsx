@@ -216,7 +216,7 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 				</div>
 				<Totals rows={isFile ? totalsOfFiles(other.profile, p) : totalsOfMarks(p, other.from, other.to)} />
 			</section>
-			<div class="toolbar">
+			<div class="toolbar flush">
 				<Metrics />
 				{isFile && lens.range && <span class="dim hint">both from {rangeWords(p, lens.range)} after their start</span>}
 				{!isFile && <span class="dim hint">peak and never freed: what was alive at each moment; others: what was made until then</span>}

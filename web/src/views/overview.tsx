@@ -10,7 +10,8 @@ import { useResting, useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { heapLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
-import { metricName, residentMeans } from '../ui/labels.ts';
+import { metricName } from '../ui/labels.ts';
+import { Legend } from '../ui/legend.tsx';
 import { Cards } from './cards.tsx';
 import { CostFlame } from './costflame.tsx';
 import { FoldHint } from './foldhint.tsx';
@@ -42,18 +43,7 @@ function HeapChart() {
 		<section class="panel" aria-labelledby="heap-title">
 			<div class="panel-head">
 				<h2 id="heap-title">Heap over time</h2>
-				<ul class="legend">
-					{series.map((s, i) => (
-						<li key={s.label}>
-							<i class={`swatch s${s.label === 'other' ? 5 : Math.min(i, 4)}`} /> <code>{s.label}</code>
-						</li>
-					))}
-					{p.samples.n > 0 && (
-						<li title={residentMeans}>
-							<i class="dash" /> RSS
-						</li>
-					)}
-				</ul>
+				<Legend profile={p} series={series} />
 				<span class="dim hint">
 					{whole ? 'drag to select · [ ] move edges · Esc clear' : 'reading what each function held…'}
 				</span>

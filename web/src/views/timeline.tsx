@@ -8,7 +8,7 @@ import { sitesOf, stackedSeries, sumsBySite } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable, RateTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
-import { residentMeans } from '../ui/labels.ts';
+import { Legend } from '../ui/legend.tsx';
 import { markLabel } from '../ui/marks.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
@@ -207,18 +207,7 @@ export function TimelineView() {
 			<section class="panel" aria-labelledby="consumed">
 				<div class="panel-head">
 					<h2 id="consumed">Consumed</h2>
-					<ul class="legend">
-						{series.map((s, i) => (
-							<li key={s.label}>
-								<i class={`swatch s${s.label === 'other' ? 5 : Math.min(i, 4)}`} /> <code>{s.label}</code>
-							</li>
-						))}
-						{p.samples.n > 0 && (
-							<li title={residentMeans}>
-								<i class="dash" /> RSS
-							</li>
-						)}
-					</ul>
+					<Legend profile={p} series={series} />
 					<div class="controls">
 						<select class="pill" aria-label="Stacked by" value={by} onChange={(e) => setBy(e.currentTarget.value as Stacking)}>
 							<option value="site">by function</option>

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+import { treeMode, type View } from '../state.ts';
+import { CompareView } from './compare.tsx';
+import { FlameView } from './flame.tsx';
+import { GrowthView } from './growth.tsx';
+import { Overview } from './overview.tsx';
+import { SizesView } from './sizes.tsx';
+import { ThreadsView } from './threads.tsx';
+import { TimelineView } from './timeline.tsx';
+import { TreeView } from './tree.tsx';
+
+const always = () => true;
+
+/** All views, in the order of their tabs and keys. A view is a file of this folder and a row. */
+export const VIEWS: readonly View[] = [
+	{
+		id: 'overview',
+		name: 'Overview',
+		hint: 'Summary: what matters, in sentences',
+		Part: Overview,
+		isEarly: true,
+	},
+	{
+		id: 'flame',
+		name: 'Flame graph',
+		hint: 'Flame graph: top-down, bottom-up, around a function',
+		Part: FlameView,
+		isEarly: true,
+		hasStrip: true,
+		hasDetails: always,
+		isFull: true,
+	},
+	{
+		id: 'tree',
+		name: 'Tree',
+		hint: 'Top-down, bottom-up, callers/callees',
+		Part: TreeView,
+		hasStrip: true,
+		hasDetails: () => treeMode.value !== 'functions',
+		isFull: true,
+	},
+	{
+		id: 'timeline',
+		name: 'Timeline',
+		hint: 'Consumed, allocations and temporary allocations over time',
+		Part: TimelineView,
+		hasDetails: always,
+	},
+	{
+		id: 'sizes',
+		name: 'Sizes & lifetimes',
+		hint: 'Sizes of allocations, and how long they live',
+		Part: SizesView,
+		hasStrip: true,
+		hasDetails: always,
+	},
+	{
+		id: 'never-freed',
+		name: 'Never freed & growth',
+		hint: 'Leaks and what grows: stacks that were never freed, suppressions',
+		Part: GrowthView,
+		hasStrip: true,
+		hasDetails: always,
+	},
+	{
+		id: 'threads',
+		name: 'Threads',
+		hint: 'Who allocates, who frees',
+		Part: ThreadsView,
+		hasStrip: true,
+	},
+	{
+		id: 'compare',
+		name: 'Compare',
+		hint: 'Two recordings side by side',
+		Part: CompareView,
+	},
+];
