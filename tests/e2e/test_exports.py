@@ -327,6 +327,14 @@ def check_sums(paths, expected, lens):
     assert [int(b) for b in heap] == [expected["peak_bytes"]], lens
 
 
+def test_the_document_describes_every_format(made):
+    tools, recording = made
+    finished = tools.run(tools.build / "heaptrack_print", "--export", "unknown=x", recording.file)
+    names = re.search(r"use one of: (.*)", finished.stderr)[1].split(", ")
+    text = (Path(__file__).resolve().parents[2] / "docs/exports.md").read_text()
+    assert [name for name in names if not re.search(rf"[`*]{name}[`*]", text)] == []
+
+
 def test_a_comparison_goes_into_every_format(made, tmp_path):
     tools, recording = made
     second = tools.record(tools.folder / "program", name="second")

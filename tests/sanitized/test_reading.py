@@ -18,9 +18,6 @@ ENVIRONMENT = {"ASAN_OPTIONS": f"exitcode={FOUND}:allocator_may_return_null=1",
                "UBSAN_OPTIONS": f"exitcode={FOUND}:print_stacktrace=1",
                "LSAN_OPTIONS": f"exitcode={FOUND}"}
 
-EXPORTS = ("heaptrack", "heaptrack-raw", "pprof", "folded", "speedscope", "firefox", "massif", "dhat",
-           "callgrind", "csv", "json", "histogram")
-
 REPORTS = [[], ["--json"], ["--full", "-l1", "-t0", "-m0"], ["--tree"], ["--bottom-up"], ["--timeline"],
            ["--by", "function"], ["--by", "thread"], ["--by", "size"], ["--by", "lifetime"],
            ["--by", "site", "--json"], ["--callers", "main"], ["--stacks", "main"],
@@ -63,7 +60,9 @@ def recordings(tools):
 def read_in_every_way(sanitized, file, folder):
     for options in REPORTS:
         sanitized("heaptrack_print", *options, file)
-    exports = [f"--export={name}={folder / name}" for name in EXPORTS]
+    unknown = sanitized("heaptrack_print", "--export=unknown=x", file).stderr
+    names = re.search(r"use one of: (.*)", unknown)[1].split(", ")
+    exports = [f"--export={name}={folder / name}" for name in names]
     sanitized("heaptrack_print", *exports, file)
     sanitized("heaptrack_print", "--html", folder / "page.html", "--with-source", file)
     sanitized("heaptrack_print", "--html", folder / "page.html", "--html-limit", "100k", "--redact",
