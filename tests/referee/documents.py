@@ -191,7 +191,7 @@ def judge_text(referee):
     growing, grows, window = growth(report["json"]["findings"])
     seconds = r.meta["duration_ns"] / 1e9
     expected = [("peak heap", in_bytes(r.peak), f"at {in_time(r.peak_ns)}", "peak RSS",
-                 in_bytes(r.summary["peak_rss_bytes"]) if r.summary["peak_rss_bytes"] else "not seen", None),
+                 in_bytes(r.summary["peak_rss_bytes"]) if r.summary["peak_rss_bytes"] else "unknown", None),
                 ("never freed", in_bytes(left), f"in {n_left:,} block{'s' * (n_left != 1)}" if n_left else "", growing,
                  grows, window),
                 ("allocations", f"{len(r.blocks):,}", f"({int(len(r.blocks) / seconds):,}/s)", "short-lived",

@@ -273,7 +273,7 @@ const tasks = {
 		const source = (await nothing(page).isVisible()) ? '' : await details(page);
 		await page.keyboard.press('?');
 		await page.getByRole('dialog').waitFor();
-		const help = await page.getByRole('dialog', { name: 'Keys and words' }).innerText();
+		const help = await page.getByRole('dialog', { name: 'Keys and terms' }).innerText();
 		await page.keyboard.press('Escape');
 		await page.getByRole('dialog').waitFor({ state: 'hidden' });
 		await page.keyboard.press('Control+k');

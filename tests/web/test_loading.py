@@ -14,11 +14,11 @@ def test_answers_while_the_rest_is_read(pages, browse, ask):
     peak = ask(pages.recording("demo"))["summary"]["peak_bytes"]
     assert total_in(seen["root"]) == f"{peak / 1e6:.1f} MB", seen["root"]
     assert "by itself" in seen["tip"] and "alive over time" not in seen["tip"], seen["tip"]
-    assert "Never freed" in seen["details"] and "Alive over time" not in seen["details"]
+    assert "Never freed" in seen["details"] and "Live over time" not in seen["details"]
     for view in ("range", "timeline"):  # no figure where none is known yet
         assert "Reading when each block lived" in seen[view], seen[view]
 
     in_range = ask(pages.recording("demo"), seen["lens"])["totals"]
     assert total_in(seen["then"]) == f"{in_range['bytes'] / 1e6:.1f} MB", seen["then"]
     assert seen["said"].endswith(f"{in_range['allocations']:,} allocations, Peak {in_range['bytes'] / 1e6:.1f} MB")
-    assert "Alive over time" in seen["detailsThen"] and "What if" in seen["detailsThen"]
+    assert "Live over time" in seen["detailsThen"] and "What if" in seen["detailsThen"]

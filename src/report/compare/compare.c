@@ -34,7 +34,7 @@ static void put_rate(struct buffer *out, const struct compare_request *request,
 		double seconds = (double)r->meta.duration_ns / 1e9;
 		bool is_known = seconds > 0 && allocations->is_known[side];
 		double rate = is_known ? (double)allocations->value[side] / seconds : 0;
-		put_right(out, is_known ? human_count(text, (uint64_t)rate) : "not said", COLUMN);
+		put_right(out, is_known ? human_count(text, (uint64_t)rate) : "unknown", COLUMN);
 	}
 	buffer_u8(out, '\n');
 }

@@ -83,7 +83,7 @@ bool each_compared_metric(const struct compare_request *request, put_changes *pu
 }
 
 const char *total_text(char text[HUMAN_MAX], const struct total *t, int side) {
-	return !t->is_known[side] ? "not said"
+	return !t->is_known[side] ? "unknown"
 			: t->is_bytes     ? human_bytes(text, t->value[side])
 							  : human_count(text, t->value[side]);
 }

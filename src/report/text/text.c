@@ -99,9 +99,9 @@ static void put_pair(struct page *p, const char *name, const char *number, const
 	buffer_printf(p->out, "%s%s\n", *remark2 ? "  " : "", remark2);
 }
 
-/** The text; "not said" where an imported file does not know the number. */
+/** The text; "unknown" where an imported file does not know the number. */
 static const char *known(const struct page *p, uint32_t number, const char *text) {
-	return p->r->missing & number ? "not said" : text;
+	return p->r->missing & number ? "unknown" : text;
 }
 
 /**
@@ -113,7 +113,7 @@ static const char *growth_words(struct page *p, const struct findings *all,
 	const char *title = "growing";
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	bool has_time = !(p->r->missing & (REC_TIME | REC_LIVE_BYTES));
-	(void)snprintf(number, HUMAN_MAX, "%s", has_time ? "not measured" : "not said");
+	(void)snprintf(number, HUMAN_MAX, "%s", has_time ? "not measured" : "unknown");
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct finding *f = &all->items[i];
 		uint64_t rate = finding_number(f, "rate_bytes_per_s");
@@ -197,7 +197,7 @@ static void put_totals(struct page *p, const struct findings *findings) {
 		(void)snprintf(remark, sizeof remark, "at %s", human_duration(t, s->peak_time_ns));
 	}
 	put_pair(p, "peak heap", known(p, REC_PEAK_BYTES, human_bytes(a, s->peak_bytes)), remark,
-			"peak RSS", s->peak_rss_bytes ? human_bytes(b, s->peak_rss_bytes) : "not seen", "");
+			"peak RSS", s->peak_rss_bytes ? human_bytes(b, s->peak_rss_bytes) : "unknown", "");
 	put_never_freed(p, findings);
 	remark[0] = '\0';
 	if (!(r->missing & (REC_ALLOCATIONS | REC_TIME))) {

@@ -112,7 +112,7 @@ export function stackedSeries(
 ): Series[] {
 	if (!kept && p.intervals.from.length === 0 && p.edges.bytes.some((v) => v > 0)) {
 		// A file of another program (massif): it has the curve, but not whose it was
-		return [{ label: 'all functions (the file does not tell them apart over time)', symbol: 0, values: p.edges.bytes }];
+		return [{ label: 'all functions (the file has no figures of each over time)', symbol: 0, values: p.edges.bytes }];
 	}
 	const { rows, found } = candidates(p, keys, kept);
 	const n = p.edges.n;

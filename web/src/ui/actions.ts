@@ -100,7 +100,7 @@ const others: Action[] = [
 	{
 		id: 'focus',
 		keys: ['f'],
-		text: 'Only the selected function and what it calls',
+		text: 'Show only the selected function and its callees',
 		run: () => {
 			const name = selectedName();
 			if (name) {
@@ -108,11 +108,11 @@ const others: Action[] = [
 			}
 		},
 	},
-	{ id: 'focus-stack', keys: ['F'], text: 'Only stacks like the selected one', run: focusStack },
+	{ id: 'focus-stack', keys: ['F'], text: 'Show only stacks like the selected one', run: focusStack },
 	{
 		id: 'hide',
 		keys: ['x'],
-		text: 'Leave the selected function out',
+		text: 'Hide the selected function',
 		run: () => {
 			const name = selectedName();
 			if (name) {
@@ -128,13 +128,13 @@ const others: Action[] = [
 	},
 	{ id: 'recursion', keys: ['r'], text: 'Fold or show recursion', run: () => (state.foldsRecursion.value = !state.foldsRecursion.value) },
 	{ id: 'flip', keys: ['o'], text: 'Flip the flame graph', run: () => (state.isFlipped.value = !state.isFlipped.value) },
-	{ id: 'group', keys: ['G'], text: 'Gather by function, package, module, file', run: cycleGroup },
+	{ id: 'group', keys: ['G'], text: 'Group by function, package, module or file', run: cycleGroup },
 	{ id: 'top-down', keys: ['t'], text: 'Top-down', run: inTree('top-down') },
 	{ id: 'bottom-up', keys: ['b'], text: 'Bottom-up', run: inTree('bottom-up') },
 	{ id: 'callers', keys: ['c'], text: 'Callers and callees', run: inTree('functions') },
-	{ id: 'from-left', keys: ['['], text: 'Move the beginning of the range back', run: () => moveRange('from', -1) },
-	{ id: 'to-right', keys: [']'], text: 'Move the end of the range on', run: () => moveRange('to', 1) },
-	{ id: 'from-right', keys: ['{'], text: 'Move the beginning of the range on by 10', run: () => moveRange('from', 10) },
+	{ id: 'from-left', keys: ['['], text: 'Move the start of the range back', run: () => moveRange('from', -1) },
+	{ id: 'to-right', keys: [']'], text: 'Move the end of the range forward', run: () => moveRange('to', 1) },
+	{ id: 'from-right', keys: ['{'], text: 'Move the start of the range forward by 10', run: () => moveRange('from', 10) },
 	{ id: 'to-left', keys: ['}'], text: 'Move the end of the range back by 10', run: () => moveRange('to', -10) },
 	{ id: 'peak-range', keys: ['p'], text: 'Select the range of the peak', run: () => state.setRange(peakRange(state.profile.value.edges)) },
 	{
@@ -175,7 +175,7 @@ const others: Action[] = [
 	{ id: 'units', keys: ['i'], text: 'Units of 1000 or 1024', run: () => state.toggleUnits() },
 	{ id: 'theme', keys: [], text: 'Light, dark or the system’s colours', run: cycleTheme },
 	{ id: 'escape', keys: ['Escape'], text: 'Clear the selection; twice: reset the lens', run: escape },
-	{ id: 'help', keys: ['?'], text: 'Keys and words', run: () => (isHelpOpen.value = true) },
+	{ id: 'help', keys: ['?'], text: 'Keys and terms', run: () => (isHelpOpen.value = true) },
 ];
 
 export function actions(): Action[] {

@@ -139,10 +139,10 @@ export function Details() {
 				{[...new Set([placeOf(p, s.symbol, line), p.symbols.package[s.symbol]])].filter(Boolean).join(' · ')}
 			</p>
 			<p class="actions">
-				<button type="button" class="link" title="Only what it and its callees cost (f)" onClick={() => focusOn(name)}>
+				<button type="button" class="link" title="Show only this function and its callees (f)" onClick={() => focusOn(name)}>
 					focus
 				</button>
-				<button type="button" class="link" title="Leave its frames out (x)" onClick={() => hide(name)}>
+				<button type="button" class="link" title="Hide this function (x)" onClick={() => hide(name)}>
 					hide
 				</button>
 				<button type="button" class="link" title="Copy the heaviest stack (y)" onClick={() => void copyText(stackText(p, s.base || heaviest(p, stacks)))}>
@@ -152,7 +152,7 @@ export function Details() {
 			<Costs p={p} stacks={stacks} answer={a} />
 			{curve && (
 				<>
-					<h3>Alive over time</h3>
+					<h3>Live over time</h3>
 					<div class="wide-spark">
 						<Sparkline values={curve} />
 					</div>

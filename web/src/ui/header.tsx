@@ -88,7 +88,7 @@ export function Header() {
 				<Search />
 				<select
 					class="pill"
-					aria-label="What frames are gathered under"
+					aria-label="Group frames"
 					value={group}
 					onChange={(e) => change({ group: e.currentTarget.value as typeof group })}
 				>
@@ -101,7 +101,7 @@ export function Header() {
 					class={`pill${isUnfolded ? '' : ' on'}`}
 					type="button"
 					aria-pressed={!isUnfolded}
-					title="A run of library frames is one box (l)"
+					title="Fold consecutive library frames into one box (l)"
 					onClick={() => change({ isUnfolded: !isUnfolded })}
 				>
 					Library frames {isUnfolded ? 'shown' : 'folded'}
@@ -109,7 +109,7 @@ export function Header() {
 				<button
 					class="pill"
 					type="button"
-					title="Copy the address of exactly this view (Y)"
+					title="Copy a link to this view (Y)"
 					onClick={async () => {
 						await copyText(currentLink());
 						setCopied(true);
@@ -135,8 +135,8 @@ export function Header() {
 				<button
 					class="pill round"
 					type="button"
-					aria-label="Keys and words"
-					title="Keys and words (?)"
+					aria-label="Keys and terms"
+					title="Keys and terms (?)"
 					onClick={() => (isHelpOpen.value = true)}
 				>
 					?

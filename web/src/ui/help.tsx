@@ -9,11 +9,11 @@ import { useValue } from './signals.ts';
 export const isHelpOpen = signal(false);
 
 const WORDS: [string, string][] = [
-	['Self, total', 'What a function asks for by itself; that and what it calls'],
-	['Site', 'The stack of an allocation, under its innermost frame that is your own'],
-	['Yours, library', 'Whose code a frame is. A run of library frames is one grey box: its outermost name and how many stand in it beside that'],
+	['Self, total', 'What a function allocates itself; that and what its callees allocate'],
+	['Site', 'What a stack is attributed to: its innermost frame of your own code'],
+	['Yours, library', 'Who a frame belongs to. Consecutive library frames are folded into one grey box: the outermost name, and how many others it holds'],
 	['Churn', 'Freed within 16 allocations of their thread or within 1 ms'],
-	['Percent', 'Always of what the lens shows'],
+	['Percent', 'Always of what the lens selects'],
 	['Range', 'Snaps outwards to moments at which every number is exact'],
 ];
 
@@ -22,7 +22,7 @@ const MOUSE: [string, string][] = [
 	['double-click, Enter', 'zoom into a box, open a row'],
 	['Backspace, u', 'zoom out, to the caller'],
 	['Shift+click, Space', 'show one run of library frames, or fold it again'],
-	['Alt+click', 'leave a function out'],
+	['Alt+click', 'hide a function'],
 	['arrows, j k, Page, Home, End', 'move; left and right close and open'],
 	['e, *, −', 'open a chain, open all below, close'],
 	['drag in a chart', 'choose a range of time'],
@@ -35,9 +35,9 @@ export function Help() {
 	}
 	const licences = document.getElementById('licences')?.textContent?.trim() ?? '';
 	return (
-		<Dialog label="Keys and words" onClose={() => (isHelpOpen.value = false)}>
+		<Dialog label="Keys and terms" onClose={() => (isHelpOpen.value = false)}>
 			<form method="dialog" class="dialog-head">
-				<h2>Keys and words</h2>
+				<h2>Keys and terms</h2>
 				<button class="pill round" aria-label="Close">
 					×
 				</button>
@@ -81,7 +81,7 @@ export function Help() {
 							</div>
 						))}
 					</dl>
-					<h3>Words</h3>
+					<h3>Terms</h3>
 					<dl>
 						{metrics().map(({ name, help }) => (
 							<div key={name}>
@@ -99,7 +99,7 @@ export function Help() {
 				</div>
 			</div>
 			<details>
-				<summary>Licences of what is in this page</summary>
+				<summary>Licences of the software in this page</summary>
 				<pre>{licences}</pre>
 			</details>
 		</Dialog>

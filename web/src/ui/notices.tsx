@@ -48,7 +48,7 @@ function Hooked({ allocators }: { allocators: Allocator[] }) {
 	);
 }
 
-/** What touches the numbers stands above them. */
+/** Notes on the figures stands above them. */
 export function Notices() {
 	const p = useValue(() => profile.value);
 	const isGone = useValue(() => isServerGone.value);
@@ -57,23 +57,23 @@ export function Notices() {
 	const lines = quality.map((line) => line.text);
 	const end = duration(summary.duration_ns);
 	if (program.ended === ENDED.running && !quality.some((q) => /end|incomplete|cut/.test(q.id))) {
-		lines.unshift(`The recording ends at ${end} without an end of the program; “never freed” means “alive at ${end}”`);
+		lines.unshift(`The recording ends at ${end}, before the program; “never freed” means “live at ${end}”`);
 	}
 	if (page.merged_stacks > 0) {
 		lines.push(
-			`To keep this file small, ${count(page.merged_stacks)} stacks below ${bytes(page.merged_below_bytes)} end at their callers; no sum changes`,
+			`To keep this file small, ${count(page.merged_stacks)} stacks below ${bytes(page.merged_below_bytes)} were merged into their callers; all totals are exact`,
 		);
 	}
 	if (page.redacted) {
-		lines.push('Paths, arguments and linkage names were left out of this file');
+		lines.push('This file was written without paths, arguments and linkage names');
 	}
 	if (isGone) {
-		lines.unshift('heaptrack has quit; what is loaded stays usable');
+		lines.unshift('heaptrack has quit; what is loaded can still be used');
 	}
 	return (
 		<>
 			{lines.length > 0 && (
-				<ul class="notices" aria-label="What touches the numbers">
+				<ul class="notices" aria-label="Notes on the figures">
 					{lines.map((line) => (
 						<li key={line}>{line}</li>
 					))}

@@ -123,7 +123,7 @@ export function Source({ symbol, line, answer: a }: { symbol: number; line: numb
 			<OpenInEditor file={file} line={at} />
 			{typeof text === 'string' ? (
 				<p class="dim">
-					{text || `The source is not in this file (heaptrack_print --with-source puts it in); ${file}${at ? `, line ${at}` : ''}.`}
+					{text || `The source is not in this file (heaptrack_print --with-source includes it); ${file}${at ? `, line ${at}` : ''}.`}
 				</p>
 			) : (
 				<div class="source" tabIndex={0} role="region" aria-label={`Source of ${baseName(file)}`}>

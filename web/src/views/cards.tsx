@@ -22,7 +22,7 @@ interface CardKind {
 const LACKS_TEMPORARY = 4;
 const LACKS_PEAK = 16;
 const LACKS_LIVE = 64;
-const NOT_SAID = 'The file does not say.';
+const NOT_IN_FILE = 'The file does not contain this number.';
 
 function lacks(p: Profile, bit: number): boolean {
 	const line = p.facts.quality.find((q) => q.id === 'not-in-file');
@@ -47,8 +47,8 @@ const CARDS: CardKind[] = [
 		lens: '',
 		view: 'flame',
 		action: 'Heap at the peak',
-		number: (p) => (lacks(p, LACKS_PEAK) ? 'not said' : bytes(p.facts.summary.peak_bytes)),
-		none: (p) => (lacks(p, LACKS_PEAK) ? NOT_SAID : 'No single function was found to hold a large part of it.'),
+		number: (p) => (lacks(p, LACKS_PEAK) ? 'unknown' : bytes(p.facts.summary.peak_bytes)),
+		none: (p) => (lacks(p, LACKS_PEAK) ? NOT_IN_FILE : 'No single function holds a large part of it.'),
 	},
 	{
 		id: 'never-freed',
@@ -58,12 +58,12 @@ const CARDS: CardKind[] = [
 		lens: 'm=never-freed',
 		view: 'never-freed',
 		action: 'Stacks',
-		number: (p) => (lacks(p, LACKS_LIVE) ? 'not said' : bytes(p.facts.summary.never_freed_bytes)),
+		number: (p) => (lacks(p, LACKS_LIVE) ? 'unknown' : bytes(p.facts.summary.never_freed_bytes)),
 		none: (p) =>
 			lacks(p, LACKS_LIVE)
-				? NOT_SAID
+				? NOT_IN_FILE
 				: p.facts.summary.never_freed_bytes > p.facts.noise_bytes
-				? `${count(p.facts.summary.never_freed_blocks)} blocks; no rule of the findings applies to them.`
+				? `${count(p.facts.summary.never_freed_blocks)} blocks; no finding is about them.`
 				: p.facts.summary.never_freed_bytes > 0
 					? `Nothing was left allocated except ${bytes(p.facts.noise_bytes)} of the runtime.`
 					: 'Every block was freed.',
@@ -76,10 +76,10 @@ const CARDS: CardKind[] = [
 		lens: 'm=allocations',
 		view: 'tree',
 		action: 'Allocations',
-		number: (p) => (lacks(p, LACKS_TEMPORARY) ? 'not said' : count(briefOf(p))),
+		number: (p) => (lacks(p, LACKS_TEMPORARY) ? 'unknown' : count(briefOf(p))),
 		none: (p) =>
 			lacks(p, LACKS_TEMPORARY)
-				? NOT_SAID
+				? NOT_IN_FILE
 				: `${percent(briefOf(p), p.facts.summary.allocations)} of all allocations were freed ${
 						knowsLives(p) ? 'within 1 ms or 16 allocations of their thread' : 'before the next one'
 					}.`,
@@ -98,7 +98,7 @@ const CARDS: CardKind[] = [
 			const replacesOld = f?.numbers['before_attach_freed_bytes'] || f?.numbers['before_attach_freed_blocks'];
 			return rate ? `${replacesOld ? '≤ ' : '+'}${bytes(rate)}/s` : most === undefined ? '–' : most > 0 ? `≤ ${bytes(most)}` : '0 B';
 		},
-		none: () => 'No rule of the findings applies; the chart shows what each function held over time.',
+		none: () => 'No finding is about growth; the chart shows what each function held over time.',
 	},
 ];
 
@@ -161,7 +161,7 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 	return (
 		<section class="panel card" aria-labelledby={`card-${kind.id}`}>
 			<h2 id={`card-${kind.id}`}>{kind.title}</h2>
-			<p class={`number ${number === '–' || number === 'not said' ? 'dim' : kind.tone}`}>{number}</p>
+			<p class={`number ${number === '–' || number === 'unknown' ? 'dim' : kind.tone}`}>{number}</p>
 			{main ? <Said finding={main} /> : <p class="main">{kind.none(p)}</p>}
 			{more.slice(0, 2).map((f) => (
 				<p key={f.text} class="dim more">

@@ -94,7 +94,7 @@ export function DiffFlame({ sides, metric }: { sides: [Side, Side]; metric: Metr
 				<Legend />
 			</div>
 			{forest.total[0] === 0 ? (
-				<p class="dim">{width === 'change' ? 'No stack costs more or less than before.' : 'There is nothing on either side.'}</p>
+				<p class="dim">{width === 'change' ? 'No stack costs more or less than before.' : 'Both sides are empty.'}</p>
 			) : (
 				<Flame
 					forest={forest}

@@ -47,7 +47,7 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 				type="button"
 				class={`pill${recursion ? ' on' : ''}`}
 				aria-pressed={recursion}
-				title="Calls of a function within itself are one box (r)"
+				title="Fold recursive calls into one box (r)"
 				onClick={() => (state.foldsRecursion.value = !recursion)}
 			>
 				Fold recursion

@@ -89,7 +89,7 @@ function HeapFlame() {
 				</ul>
 			</div>
 			{forest.total[0] === 0 ? (
-				<p class="nothing">Nothing is left under this lens.</p>
+				<p class="nothing">Nothing matches this lens.</p>
 			) : (
 				<CostFlame
 					forest={forest}

@@ -131,7 +131,7 @@ function Heat({ p, kept, chosen, onChoose }: HeatProps) {
 										style={n ? { '--heat': share.toFixed(2) } : {}}
 									>
 										{n > 0 && (
-											<button type="button" title="Who made them" onClick={() => onChoose({ power: w, life: k })}>
+											<button type="button" title="Show who allocated them" onClick={() => onChoose({ power: w, life: k })}>
 												{count(n)}
 											</button>
 										)}
@@ -242,14 +242,14 @@ export function SizesView() {
 					</tbody>
 				</table>
 			</section>
-			{own && <Shares title={`Who asks for ${classLabel(own.power)}`} shares={inClass} names={sites.name} onPick={pick} />}
+			{own && <Shares title={`Who allocates ${classLabel(own.power)}`} shares={inClass} names={sites.name} onPick={pick} />}
 			<section class="panel" aria-labelledby="heat-title">
 				<h2 id="heat-title">Freed blocks by size and lifetime</h2>
 				<Heat p={p} kept={kept} chosen={cell} onChoose={setCell} />
 			</section>
 			{cell && (
 				<Shares
-					title={`Who made blocks of ${classLabel(cell.power)} that lived ${LIFETIMES[cell.life]}`}
+					title={`Who allocated blocks of ${classLabel(cell.power)} that lived ${LIFETIMES[cell.life]}`}
 					shares={sitesOfCell(p, kept, sites.keys, cell)}
 					names={sites.name}
 					onPick={pick}

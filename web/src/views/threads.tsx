@@ -23,7 +23,7 @@ function Matrix({ p }: { p: Profile }) {
 		return [...sums.entries()].sort((a, b) => b[1] - a[1]).slice(0, MATRIX_MAX).map(([id]) => p.threads[id]!);
 	}, [p]);
 	if (!p.handovers.length) {
-		return <p class="dim">No block was freed by another thread than the one that allocated it.</p>;
+		return <p class="dim">No block was freed by a thread other than the one that allocated it.</p>;
 	}
 	const most = Math.max(1, ...p.handovers.map((h) => h.bytes));
 	return (

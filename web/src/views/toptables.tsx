@@ -115,7 +115,7 @@ function RunFacts({ profile: p }: { profile: Profile }) {
 		['allocated', bytes(s.allocated_bytes)],
 		['frees', count(s.frees)],
 		['reallocations', count(s.reallocations)],
-		['peak RSS', s.peak_rss_bytes ? bytes(s.peak_rss_bytes) : 'not seen'],
+		['peak RSS', s.peak_rss_bytes ? bytes(s.peak_rss_bytes) : 'unknown'],
 		['process', program.pid ? `${program.pid}${program.host ? ` on ${program.host}` : ''}` : 'not known'],
 		['executable', program.executable || 'not known'],
 	];

@@ -52,7 +52,7 @@ function Sandwich() {
 						<Half title="Callees" forest={around.callees} {...around} />
 					</>
 				) : (
-					<p class="nothing">Select a function on the left: who calls it stands here, and what it calls.</p>
+					<p class="nothing">Select a function on the left to see its callers and callees.</p>
 				)}
 			</div>
 		</div>
