@@ -178,6 +178,9 @@ struct rec_stack {
 	uint64_t first_ns, last_ns;       // first and last allocation
 };
 
+/** The values of another stack added; node, thread and usual size stay. */
+void rec_stack_add(struct rec_stack *sum, const struct rec_stack *s);
+
 enum { REC_LIFETIMES = 16 };
 
 /**

@@ -57,26 +57,11 @@ static void to_stacks(struct recording *r) {
 	r->edges.n = r->curve.n = r->intervals.n = r->sizes.n = r->handovers.n = r->samples.n = 0;
 }
 
-static void add(struct rec_stack *sum, const struct rec_stack *s) {
-	sum->allocations += s->allocations;
-	sum->allocated_bytes += s->allocated_bytes;
-	sum->temporary += s->temporary;
-	sum->temporary_bytes += s->temporary_bytes;
-	sum->short_lived += s->short_lived;
-	sum->peak_blocks += s->peak_blocks;
-	sum->peak_bytes += s->peak_bytes;
-	sum->live_blocks += s->live_blocks;
-	sum->live_bytes += s->live_bytes;
-	sum->reallocs += s->reallocs;
-	sum->first_ns = s->first_ns < sum->first_ns ? s->first_ns : sum->first_ns;
-	sum->last_ns = s->last_ns > sum->last_ns ? s->last_ns : sum->last_ns;
-}
-
 static void to_totals(struct recording *r) {
 	if (r->stacks.n > 0) {
 		struct rec_stack *sum = &r->stacks.items[0];
 		for (uint32_t i = 1; i < r->stacks.n; i++) {
-			add(sum, &r->stacks.items[i]);
+			rec_stack_add(sum, &r->stacks.items[i]);
 		}
 		for (uint32_t i = 1; i < r->lifetimes.n; i++) {
 			rec_lifetimes_add(&r->lifetimes.items[0], &r->lifetimes.items[i]);

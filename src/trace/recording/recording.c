@@ -41,6 +41,22 @@ bool recording_set_interval(struct recording *r, uint32_t i, const struct rec_in
 	return true;
 }
 
+void rec_stack_add(struct rec_stack *sum, const struct rec_stack *s) {
+	bool is_first = sum->allocations == 0;
+	sum->allocations += s->allocations;
+	sum->allocated_bytes += s->allocated_bytes;
+	sum->temporary += s->temporary;
+	sum->temporary_bytes += s->temporary_bytes;
+	sum->short_lived += s->short_lived;
+	sum->peak_blocks += s->peak_blocks;
+	sum->peak_bytes += s->peak_bytes;
+	sum->live_blocks += s->live_blocks;
+	sum->live_bytes += s->live_bytes;
+	sum->reallocs += s->reallocs;
+	sum->first_ns = is_first || s->first_ns < sum->first_ns ? s->first_ns : sum->first_ns;
+	sum->last_ns = s->last_ns > sum->last_ns ? s->last_ns : sum->last_ns;
+}
+
 void recording_finish(struct recording *r) {
 	if (r) {
 		arena_finish(&r->arena);

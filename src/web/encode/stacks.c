@@ -56,22 +56,6 @@ static void name_stack(const struct columns *c, struct page_stack *stack, uint32
 	}
 }
 
-static void add_stack(struct rec_stack *sum, const struct rec_stack *s) {
-	bool is_first = sum->allocations == 0;
-	sum->allocations += s->allocations;
-	sum->allocated_bytes += s->allocated_bytes;
-	sum->temporary += s->temporary;
-	sum->temporary_bytes += s->temporary_bytes;
-	sum->short_lived += s->short_lived;
-	sum->peak_blocks += s->peak_blocks;
-	sum->peak_bytes += s->peak_bytes;
-	sum->live_blocks += s->live_blocks;
-	sum->live_bytes += s->live_bytes;
-	sum->reallocs += s->reallocs;
-	sum->first_ns = is_first || s->first_ns < sum->first_ns ? s->first_ns : sum->first_ns;
-	sum->last_ns = max_u64(sum->last_ns, s->last_ns);
-}
-
 /** Where a stack ends in the page. */
 static uint32_t end_of(const struct columns *c, const uint64_t *weights, uint32_t rec_node) {
 	uint32_t node = c->frames->node_of[rec_node];
@@ -136,7 +120,7 @@ bool columns_find_stacks(struct columns *c) {
 			name_stack(c, stack, s->node);
 		}
 		p->of[at->stack] = p->n - 1;
-		add_stack(&stack->sum, s);
+		rec_stack_add(&stack->sum, s);
 		if (c->r->lifetimes.n) {
 			rec_lifetimes_add(&stack->lifetimes, &c->r->lifetimes.items[at->stack]);
 		}
