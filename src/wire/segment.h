@@ -29,13 +29,10 @@
 #define SEGMENT_VERSION 10u                   // bump on any change of layout or meaning
 
 /**
- * How the target finds the segment: an environment variable of the form
+ * The target finds the segment by an environment variable (docs/wire.md):
  *   HEAPTRACK_SEGMENT=<pid of the program>:<pid of the collector>:<fd>:<32 hex digits token>
- * pid, fd decimal. The recorder opens /proc/<collector>/fd/<fd>; if that fails (chroot, other user
- * after a privilege drop, pid namespace) it connects to the abstract unix stream socket
- * "\0heaptrack-<token>" and receives the descriptor by SCM_RIGHTS (one byte of data). Either way
- * the token in the header must agree. A process whose pid is not the one named is a child that is
- * not recorded: it only counts itself (struct segment_header.children_*) and stays quiet.
+ * pid, fd decimal. The socket is "\0heaptrack-<token>", a unix stream, and sends one byte with the
+ * descriptor (SCM_RIGHTS).
  */
 #define SEGMENT_ENV           "HEAPTRACK_SEGMENT"
 #define SEGMENT_SOCKET_PREFIX "heaptrack-"

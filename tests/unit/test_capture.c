@@ -5,7 +5,7 @@
 #include "../fake_segment.h"
 #include "recorder/core/capture/context.h"
 #include "recorder/core/segment.h"
-#include "recorder/core/unwind/registered.h"
+#include "recorder/core/unwind/modules.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -16,7 +16,7 @@
 
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/sys.h"
-#include "recorder/core/unwind/registered.h"
+#include "recorder/core/unwind/modules.h"
 
 struct resident_range inject_thread_caches[RESIDENT_THREAD_CACHES];
 

@@ -3,9 +3,57 @@
 /* What the core needs of the process into which the recorder was preloaded. */
 
 #include "recorder/core/switch.h"
-#include "recorder/preload/clock.h"
+#include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
 #include "recorder/preload/initial_stack.h"
+#include "recorder/preload/lookup.h"
+
+#include <elf.h>
+#include <time.h>
+
+typedef int clock_function(clockid_t, struct timespec *);
+
+static int ask_kernel(clockid_t clock, struct timespec *now) {
+	return (int)syscall_2(__NR_clock_gettime, clock, (long)now);
+}
+
+/** The vdso: the kernel puts its address behind the environment. NULL: that is not to be found. */
+static const void *find_vdso(void) {
+	char **environment = start_environment();
+	if (environment == NULL) {
+		return NULL;
+	}
+	while (*environment != NULL) {
+		environment++;
+	}
+	const Elf64_auxv_t *a = (const Elf64_auxv_t *)(environment + 1);
+	while (a->a_type != AT_NULL && a->a_type != AT_SYSINFO_EHDR) {
+		a++;
+	}
+	return a->a_type == AT_NULL ? NULL : (const void *)a->a_un.a_val;
+}
+
+static clock_function *find_clock(void) {
+	const void *vdso = find_vdso();
+	clock_function *found = vdso == NULL ? NULL : lookup_in_image(vdso, "__vdso_clock_gettime");
+	return found == NULL ? ask_kernel : found;
+}
+
+/** Not by libc, whose function may give other times (libfaketime) or not work yet (sanitizers). */
+static uint64_t clock_ns(void) {
+	static _Atomic(clock_function *) known;
+	clock_function *clock = atomic_load_explicit(&known, memory_order_relaxed);
+	if (unlikely(clock == NULL)) {
+		clock = find_clock(); // whoever comes at the same time finds the same
+		atomic_store_explicit(&known, clock, memory_order_relaxed);
+	}
+	if (unlikely(atomic_load_explicit(&segment.has_no_clock, memory_order_relaxed))) {
+		clock = ask_kernel;
+	}
+	struct timespec now;
+	(void)clock(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 extern char **environ __attribute__((weak));
 
@@ -24,6 +72,6 @@ static uint64_t stack_end(void) {
 
 const struct host_services host_services = {
 		.open_segment = open_segment,
-		.clock_ns = preload_clock_ns,
+		.clock_ns = clock_ns,
 		.stack_end = stack_end,
 };

@@ -7,7 +7,6 @@
  */
 
 #include "recorder/core/hook/hook.h"
-#include "recorder/core/hook/room.h"
 
 bool hook_capture_again(struct thread_slot *slot, unsigned level) {
 	if (level == 0 && thread_grow(slot)) {

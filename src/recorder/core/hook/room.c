@@ -6,8 +6,7 @@
  * docs/wire.md ("Waiting") says when recording ends instead.
  */
 
-#include "recorder/core/hook/room.h"
-
+#include "recorder/core/hook/progress.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 

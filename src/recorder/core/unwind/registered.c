@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * A fixed array of places, taken and given back by compare-and-swap on `frame`.
+ * Unwind tables of generated code, in an array of places.
  *
- * Only tables that cover a program counter on a stack are read: that code is still there, and
- * therefore its tables are.
+ * Places are taken and given back by compare-and-swap on `frame`. Only tables that cover a program
+ * counter on a stack are read: that code is still there, and so are its tables.
  */
-
-#include "recorder/core/unwind/registered.h"
 
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"

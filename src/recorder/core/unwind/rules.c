@@ -15,7 +15,6 @@
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"
-#include "recorder/core/unwind/registered.h"
 #include "recorder/core/unwind/walk.h"
 
 enum {

@@ -6,10 +6,61 @@
  *
  * A step is a function of the state, of the rule and of the words that it loads, and of nothing
  * else: capture.c relies on that.
+ *
+ * No load may fault, whatever a stack contains. A walk reads inside a *window*: memory around its
+ * stack pointer that is known to be readable. On the thread's own stack that is everything from the
+ * lowest stack pointer ever seen to its end. On another stack (coroutines, sigaltstack) it begins
+ * as the page of the stack pointer and grows upwards, page by page, as far as the kernel says that
+ * it is readable.
  */
 
+#include "machine.h"
 #include "recorder/core/unwind/rules.h"
-#include "recorder/core/unwind/window.h"
+
+struct window {
+	uint64_t low, high;
+};
+
+/** True if the 8 bytes at `address` lie inside. */
+static inline bool window_has(const struct window *w, uint64_t address) {
+	return address >= w->low && address < w->high && w->high - address >= 8;
+}
+
+/** An unwinding on its way from frame to frame. */
+struct walk {
+	uint64_t key, sp, bp; // the state: program counter (rules.h), stack and frame pointer
+	struct window window;
+	struct window *own;     // of the thread's stack; grows downwards
+	struct window *foreign; // the last other stack
+	uint8_t n_hops;         // from stack to stack
+	bool is_foreign;        // the window is not the thread's own stack
+	bool is_odd;            // some step depended on more than the state and loads in one window
+
+	// What a step that found no caller has loaded
+	uint8_t n_tail;
+	uint64_t tail_at[3], tail_value[3];
+};
+
+/**
+ * Begin at the state in `key`, `sp` and `bp`. False: not even the stack pointer's page is readable.
+ */
+bool walk_begin(struct walk *w, struct window *own, struct window *foreign);
+
+/** Grow the window so that the 8 bytes at `address` lie inside. False: they may not be read. */
+bool walk_reach(struct walk *w, uint64_t address);
+
+/** The stack continues at `sp`, on another stack. False: not readable, or too many hops. */
+bool walk_hop(struct walk *w, uint64_t sp);
+
+static inline bool walk_may_load(struct walk *w, uint64_t address) {
+	return window_has(&w->window, address) || walk_reach(w, address);
+}
+
+/** Load a word of a stack. It may belong to anything, so sanitizers do not check it. */
+__attribute__((no_sanitize("address", "thread", "undefined"))) static inline uint64_t walk_load(
+		uint64_t address) {
+	return *(const uint64_t *)address;
+}
 
 enum walk_step {
 	WALK_CALLER, // the state is now the caller's

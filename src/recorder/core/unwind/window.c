@@ -4,10 +4,9 @@
  * Windows grow page by page, and only after the kernel has been asked whether a page is readable.
  */
 
-#include "recorder/core/unwind/window.h"
-
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
+#include "recorder/core/unwind/walk.h"
 
 enum {
 	HOPS_MAX = 16,

@@ -9,7 +9,7 @@
 
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/sys.h"
-#include "recorder/core/unwind/registered.h"
+#include "recorder/core/unwind/modules.h"
 #include "recorder/preload/exec.h"
 #include "recorder/preload/real.h"
 #include "wire/allocators.h"
