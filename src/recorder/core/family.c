@@ -53,28 +53,16 @@ static uint32_t read_pid_space(void) {
 	return inode;
 }
 
-static bool take(struct wire_child *child, uint32_t pid) {
-	return atomic_load_explicit(&child->pid, memory_order_relaxed) == pid &&
-			atomic_compare_exchange_strong(&child->pid, &pid, WIRE_CHILD_CLAIMED);
-}
-
-/** Our own entry, from before an exec. NULL: there is none. */
-static struct wire_child *take_own(struct segment_header *header, uint32_t pid, uint64_t start) {
+/** Take a free entry (`pid` 0), or the one that this process made before an exec. NULL: none. */
+static struct wire_child *take(struct segment_header *header, uint32_t pid, uint64_t start) {
 	uint32_t n = wire_children_in_use(header);
 	for (uint32_t i = 0; i < n; i++) {
 		struct wire_child *child = &header->children[i];
-		if (child->start_ticks == start && take(child, pid)) {
+		uint32_t seen = pid;
+		if (atomic_load_explicit(&child->pid, memory_order_relaxed) == pid &&
+				(pid == 0 || child->start_ticks == start) &&
+				atomic_compare_exchange_strong(&child->pid, &seen, WIRE_CHILD_CLAIMED)) {
 			return child;
-		}
-	}
-	return NULL;
-}
-
-static struct wire_child *take_free(struct segment_header *header) {
-	uint32_t n = wire_children_in_use(header);
-	for (uint32_t i = 0; i < n; i++) {
-		if (take(&header->children[i], 0)) {
-			return &header->children[i];
 		}
 	}
 	return NULL;
@@ -83,10 +71,10 @@ static struct wire_child *take_free(struct segment_header *header) {
 void family_announce(struct segment_header *header, bool is_fork) {
 	uint32_t pid = (uint32_t)syscall_0(__NR_getpid);
 	uint64_t start = read_start();
-	struct wire_child *child = take_own(header, pid, start);
+	struct wire_child *child = take(header, pid, start);
 	if (child == NULL) {
 		atomic_fetch_add(is_fork ? &header->n_children_forked : &header->n_children_executed, 1);
-		child = take_free(header);
+		child = take(header, 0, 0);
 	} else if (child->is_fork && !is_fork) {
 		atomic_fetch_add(&header->n_children_executed, 1); // first: the sum never falls
 		atomic_fetch_sub(&header->n_children_forked, 1);

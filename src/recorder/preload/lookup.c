@@ -13,13 +13,16 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/** The tables of an object, and what is looked for in them. */
+enum where { ELSEWHERE, BEHIND, WITHIN }; // of the object of `ours`
+
+/** A search for a function in the loaded objects. */
 struct search {
+	enum where where;
+	unsigned n_left; // objects to look at
 	const char *name;
 	const void *ours;
-	void *found;
-	unsigned n_left; // objects to look at
 	bool is_past_ours;
+	void *found;
 };
 
 struct tables {
@@ -140,19 +143,6 @@ static bool is_of_object(const struct dl_phdr_info *info, const void *address) {
 	return false;
 }
 
-static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
-	(void)bytes;
-	struct search *s = arg;
-	s->found = is_of_object(info, s->ours) ? NULL : find_in_object(info, s->name);
-	return s->found != NULL;
-}
-
-void *lookup_function(const char *name, const void *ours) {
-	struct search s = {.name = name, .ours = ours};
-	(void)dl_iterate_phdr(search_object, &s);
-	return s.found;
-}
-
 static int count_object(struct dl_phdr_info *info, size_t bytes, void *n) {
 	(void)info;
 	(void)bytes;
@@ -174,41 +164,36 @@ static unsigned count_first_objects(void) {
 	return n;
 }
 
-static int search_next(struct dl_phdr_info *info, size_t bytes, void *arg) {
+static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
 	(void)bytes;
 	struct search *s = arg;
-	if (s->n_left == 0) {
+	if (s->n_left-- == 0) {
 		return 1;
 	}
-	s->n_left--;
-	if (!s->is_past_ours) {
-		s->is_past_ours = is_of_object(info, s->ours);
-		return 0;
-	}
-	s->found = find_in_object(info, s->name);
-	return s->found != NULL;
+	bool is_ours = is_of_object(info, s->ours);
+	bool is_wanted = s->where == WITHIN ? is_ours
+										: !is_ours && (s->where == ELSEWHERE || s->is_past_ours);
+	s->is_past_ours = s->is_past_ours || is_ours;
+	s->found = is_wanted ? find_in_object(info, s->name) : NULL;
+	return s->found != NULL || (is_wanted && s->where == WITHIN);
 }
 
-void *lookup_next(const char *name, const void *ours) {
-	struct search s = {.name = name, .ours = ours, .n_left = count_first_objects()};
-	(void)dl_iterate_phdr(search_next, &s);
+static void *search(enum where where, unsigned n_objects, const char *name, const void *ours) {
+	struct search s = {.where = where, .n_left = n_objects, .name = name, .ours = ours};
+	(void)dl_iterate_phdr(search_object, &s);
 	return s.found;
 }
 
-static int search_beside(struct dl_phdr_info *info, size_t bytes, void *arg) {
-	(void)bytes;
-	struct search *s = arg;
-	if (!is_of_object(info, s->ours)) {
-		return 0;
-	}
-	s->found = find_in_object(info, s->name);
-	return 1;
+void *lookup_function(const char *name, const void *ours) {
+	return search(ELSEWHERE, UINT32_MAX, name, ours);
+}
+
+void *lookup_next(const char *name, const void *ours) {
+	return search(BEHIND, count_first_objects(), name, ours);
 }
 
 MACHINE_ALIGNS_STACK bool lookup_is_beside(const void *function, const char *name) {
-	struct search s = {.name = name, .ours = function};
-	(void)dl_iterate_phdr(search_beside, &s);
-	return s.found != NULL;
+	return search(WITHIN, UINT32_MAX, name, function) != NULL;
 }
 
 // ---- redirecting

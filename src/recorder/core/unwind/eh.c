@@ -350,43 +350,51 @@ static void recall(struct program *p) {
 	*p->row = p->remembered[--p->n_remembered];
 }
 
+// Operations on a register that is their first operand: how it is found, and the form of the second
+// operand, which is u(nsigned), s(igned) or n(egated) times the alignment, r(egister), e(xpression)
+static const struct {
+	uint8_t how;
+	char operand;
+} register_ops[] = {
+		[CFA_OFFSET_EXTENDED] = {EH_AT, 'u'},
+		[CFA_OFFSET_SF] = {EH_AT, 's'},
+		[CFA_NEGATIVE_OFFSET] = {EH_AT, 'n'},
+		[CFA_VAL_OFFSET] = {EH_IS, 'u'},
+		[CFA_VAL_OFFSET_SF] = {EH_IS, 's'},
+		[CFA_REGISTER] = {EH_REGISTER, 'r'},
+		[CFA_EXPR] = {EH_AT_EXPR, 'e'},
+		[CFA_VAL_EXPR] = {EH_IS_EXPR, 'e'},
+};
+
+static int64_t second_operand(struct program *p, char form) {
+	const int64_t align = p->fde->data_align;
+	switch (form) {
+	case 'u': return (int64_t)eh_uleb(&p->c) * align;
+	case 's': return eh_sleb(&p->c) * align;
+	case 'n': return -(int64_t)eh_uleb(&p->c) * align;
+	case 'r': return (int64_t)eh_uleb(&p->c);
+	default: return expression_skip(p);
+	}
+}
+
 static void execute_extended(struct program *p, uint8_t op) {
 	struct eh_cursor *c = &p->c;
 	const int64_t align = p->fde->data_align;
 	uint64_t reg;
+	if (op < sizeof register_ops / sizeof *register_ops && register_ops[op].operand != 0) {
+		reg = eh_uleb(c);
+		set(p, reg, register_ops[op].how, second_operand(p, register_ops[op].operand));
+		return;
+	}
 	switch (op) {
 	case CFA_NOP: break;
 	case CFA_SET_LOC: p->loc = pointer(c, p->fde->pc_encoding, 0); break;
 	case CFA_ADVANCE_1: p->loc += eh_fixed(c, 1) * p->fde->code_align; break;
 	case CFA_ADVANCE_2: p->loc += eh_fixed(c, 2) * p->fde->code_align; break;
 	case CFA_ADVANCE_4: p->loc += eh_fixed(c, 4) * p->fde->code_align; break;
-	case CFA_OFFSET_EXTENDED:
-		reg = eh_uleb(c);
-		set(p, reg, EH_AT, (int64_t)eh_uleb(c) * align);
-		break;
-	case CFA_OFFSET_SF:
-		reg = eh_uleb(c);
-		set(p, reg, EH_AT, eh_sleb(c) * align);
-		break;
-	case CFA_NEGATIVE_OFFSET:
-		reg = eh_uleb(c);
-		set(p, reg, EH_AT, -(int64_t)eh_uleb(c) * align);
-		break;
-	case CFA_VAL_OFFSET:
-		reg = eh_uleb(c);
-		set(p, reg, EH_IS, (int64_t)eh_uleb(c) * align);
-		break;
-	case CFA_VAL_OFFSET_SF:
-		reg = eh_uleb(c);
-		set(p, reg, EH_IS, eh_sleb(c) * align);
-		break;
 	case CFA_RESTORE_EXTENDED: restore(p, eh_uleb(c)); break;
 	case CFA_UNDEFINED: set(p, eh_uleb(c), EH_UNDEFINED, 0); break;
 	case CFA_SAME: set(p, eh_uleb(c), EH_SAME, 0); break;
-	case CFA_REGISTER:
-		reg = eh_uleb(c);
-		set(p, reg, EH_REGISTER, (int64_t)eh_uleb(c));
-		break;
 	case CFA_REMEMBER: remember(p); break;
 	case CFA_RECALL: recall(p); break;
 	case CFA_DEF:
@@ -405,14 +413,6 @@ static void execute_extended(struct program *p, uint8_t op) {
 		set_cfa(p, EH_CFA_OFFSET, p->row->cfa_register, eh_sleb(c) * align);
 		break;
 	case CFA_DEF_EXPR: set_cfa(p, EH_CFA_EXPR, 0, expression_skip(p)); break;
-	case CFA_EXPR:
-		reg = eh_uleb(c);
-		set(p, reg, EH_AT_EXPR, expression_skip(p));
-		break;
-	case CFA_VAL_EXPR:
-		reg = eh_uleb(c);
-		set(p, reg, EH_IS_EXPR, expression_skip(p));
-		break;
 	case CFA_ARGS_SIZE: (void)eh_uleb(c); break;
 	default: c->failed = true;
 	}
