@@ -123,9 +123,15 @@ static const struct known_function nim_numbered[] = {
 
 // ---- by name
 
-enum { N_KNOWN = sizeof known / sizeof *known, PLACES = 1024, NAME_MAX_BYTES = 48 };
+enum {
+	N_KNOWN = sizeof known / sizeof *known,
+	PLACES = 1024,
+	BEGINNINGS = 4096,
+	NAME_MAX_BYTES = 48
+};
 
-static uint16_t places[PLACES]; // index + 1 into `known`, with open addressing
+static uint16_t places[PLACES];              // index + 1 into `known`, with open addressing
+static uint64_t beginnings[BEGINNINGS / 64]; // a bit for each beginning_of() a known name
 static pthread_once_t is_filled = PTHREAD_ONCE_INIT;
 
 /** False: it is longer than all that are known. */
@@ -140,6 +146,23 @@ static bool hash_of(const char *name, uint32_t *hash) {
 	return true;
 }
 
+/** A hash of the first three characters. */
+static unsigned beginning_of(const char *name) {
+	unsigned at = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		at = at * 31 + (uint8_t)*name;
+		name += *name != '\0';
+	}
+	return at % BEGINNINGS;
+}
+
+static void note_beginnings(const struct known_function *functions, size_t n) {
+	for (size_t i = 0; i < n; i++) {
+		unsigned at = beginning_of(functions[i].name);
+		beginnings[at / 64] |= 1ull << at % 64;
+	}
+}
+
 static void fill(void) {
 	_Static_assert(N_KNOWN < PLACES / 2, "few collide");
 	for (uint16_t i = 0; i < N_KNOWN; i++) {
@@ -150,6 +173,10 @@ static void fill(void) {
 		}
 		places[at % PLACES] = (uint16_t)(i + 1);
 	}
+	note_beginnings(known, N_KNOWN);
+	note_beginnings(firefox, N_FIREFOX);
+	note_beginnings(nim, sizeof nim / sizeof *nim);
+	note_beginnings(nim_numbered, sizeof nim_numbered / sizeof *nim_numbered);
 }
 
 static const struct known_function *look_up(const char *name) {
@@ -217,13 +244,7 @@ const char *known_family(const struct known_function *f) {
 }
 
 bool known_may_be(const char *name) {
-#define BIT(letter) (1ull << ((letter)&63))
-	const uint64_t first = BIT('m') | BIT('f') | BIT('c') | BIT('r') | BIT('a') | BIT('p') |
-			BIT('v') | BIT('d') | BIT('s') | BIT('j') | BIT('n') | BIT('t') | BIT('G');
-	if (name[0] != '_') {
-		return (uint8_t)name[0] >> 6 == 1 && (first & BIT(name[0])) != 0;
-	}
-	// Most names of C++ begin with _Z; the operators new and delete with _Zn and _Zd
-	return name[1] == 'Z' ? name[2] == 'n' || name[2] == 'd'
-						  : name[1] == 'r' || (name[1] == '_' && name[2] == 'l');
+	(void)pthread_once(&is_filled, fill);
+	unsigned at = beginning_of(name);
+	return (beginnings[at / 64] >> at % 64 & 1) != 0;
 }
