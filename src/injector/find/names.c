@@ -36,7 +36,8 @@ bool find_code(const struct module_code *module, const char *name, struct elf_sy
 	return false;
 }
 
-uint64_t find_in(const struct module_code *module, uint32_t table, const char *name) {
+/** The address of a name in one table; 0: it is not there. */
+static uint64_t find_in(const struct module_code *module, uint32_t table, const char *name) {
 	struct elf_symbols symbols;
 	struct elf_symbol symbol;
 	if (!elf_symbols_init(&symbols, &module->image, table)) {

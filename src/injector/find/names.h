@@ -15,9 +15,6 @@ const struct known_function *find_known(const struct elf_symbol *symbol);
 /** The function of that name, exported or not. */
 bool find_code(const struct module_code *module, const char *name, struct elf_symbol *out);
 
-/** The address of a name in one table; 0: it is not there. */
-uint64_t find_in(const struct module_code *module, uint32_t table, const char *name);
-
 /** The address of an exported name; 0: none. `module`: how its file's name begins, or NULL. */
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name);
 

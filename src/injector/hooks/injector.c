@@ -27,10 +27,6 @@ static void count(struct injector *in) {
 	}
 }
 
-bool injector_catch(pid_t pid, struct err *err) {
-	return tracee_seize(pid, err);
-}
-
 void injector_let_go(struct injector *in) {
 	tracee_let_go(&in->tracee);
 }
@@ -132,14 +128,6 @@ pid_t injector_pid_inside(const struct injector *in) {
 /** Say why a step failed, if the program is another one, or gone. False, always. */
 static bool explain(const struct injector *in, struct err *err) {
 	return !injector_runs_what_we_saw(in) && injector_say_it_is_another(in, err);
-}
-
-bool injector_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err) {
-	return tracee_await_exec(pid, expects, user, err);
-}
-
-void injector_leave(pid_t pid) {
-	tracee_leave(pid);
 }
 
 int injector_memory(struct injector *in, const char *path, struct err *err) {

@@ -145,14 +145,13 @@ static bool is_safe(struct injector *in) {
 
 static bool patch_hook(struct injector *in, uint32_t index, struct err *err) {
 	struct resident_hook *hook = &in->resident.hooks[index];
-	uint64_t at = in->resident_at + offsetof(struct resident, hooks) + index * sizeof *hook;
 	uint8_t now[RESIDENT_PATCH_MAX];
 	if (hook->is_patched || !tracee_read(&in->tracee, hook->address, now, hook->n_bytes) ||
 			memcmp(now, hook->original, hook->n_bytes) != 0) {
 		return true; // it is patched already, or the module has gone since
 	}
 	hook->is_patched = 1;
-	return tracee_write(&in->tracee, at, hook, sizeof *hook, err) &&
+	return tracee_write(&in->tracee, injector_hook_at(in, index), hook, sizeof *hook, err) &&
 			tracee_write(&in->tracee, hook->address, hook->patch, hook->n_bytes, err);
 }
 

@@ -167,9 +167,7 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 		hook->n_bytes = relocate_put_jump(hook->patch, hook->address, at);
 		memcpy(hook->original, bytes + (moved.patch_at - f->address), hook->n_bytes);
 		uint8_t *place = island->code + *n * PLACE_BYTES;
-		relocate_put_relay(place,
-				in->resident_at + offsetof(struct resident, hooks) + index * sizeof *hook,
-				stub_for(in, hook));
+		relocate_put_relay(place, injector_hook_at(in, index), stub_for(in, hook));
 		memcpy(place + RELOCATE_RELAY_BYTES, moved.code, moved.n_code);
 		*planned = (struct planned){index, moved, f, false};
 		++*n;

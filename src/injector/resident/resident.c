@@ -176,10 +176,6 @@ bool resident_write_head(struct injector *in, struct err *err) {
 			offsetof(struct resident, mappings), err);
 }
 
-static uint64_t hook_at(const struct injector *in, uint32_t i) {
-	return in->resident_at + offsetof(struct resident, hooks) + i * sizeof(struct resident_hook);
-}
-
 static bool restore_hook(struct injector *in, uint32_t i, struct err *err) {
 	struct resident_hook *hook = &in->resident.hooks[i];
 	uint8_t now[RESIDENT_PATCH_MAX];
@@ -193,8 +189,9 @@ static bool restore_hook(struct injector *in, uint32_t i, struct err *err) {
 		return false;
 	}
 	hook->is_patched = 0;
-	return tracee_write(&in->tracee, hook_at(in, i) + offsetof(struct resident_hook, is_patched),
-			&hook->is_patched, 1, err);
+	return tracee_write(&in->tracee,
+			injector_hook_at(in, i) + offsetof(struct resident_hook, is_patched), &hook->is_patched,
+			1, err);
 }
 
 bool resident_restore(struct injector *in, struct err *err) {

@@ -104,7 +104,7 @@ static bool shares_our_sandbox(const struct status *s) {
 
 /** What its filters allow can only be seen when it is stopped. */
 static bool is_not_sandboxed(pid_t pid, const struct status *s, bool *has_filter, struct err *err) {
-	enum { NO_SANDBOX = 0, STRICT = 1 };
+	enum { STRICT = 1 };
 	unsigned long mode = number(s, "\nSeccomp:", 10);
 	*has_filter = mode > STRICT && !shares_our_sandbox(s);
 	return mode != STRICT ||

@@ -107,7 +107,12 @@ struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64
 /** Stop a thread, and send it on an errand. False: it could not be sent, or did not come back. */
 bool injector_send(struct injector *in, struct errand *e, struct err *err);
 
+/** A planned hook in our copy of the resident, and the address of a hook in the process. */
 static inline struct resident_hook *injector_hook_of(struct injector *in,
 		const struct planned *planned) {
 	return &in->resident.hooks[planned->hook];
+}
+
+static inline uint64_t injector_hook_at(const struct injector *in, uint32_t i) {
+	return in->resident_at + offsetof(struct resident, hooks) + i * sizeof(struct resident_hook);
 }

@@ -32,19 +32,12 @@ enum { SIGNALS_BYTES = 8 };
 // A call that takes longer will not end: a busy machine may not run the thread for long
 static const uint64_t CALL_PATIENCE_NS = 10000000000;
 
-static bool is_fault(int signal) {
-	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
-			signal == SIGTRAP;
-}
+#define BIT(signal) (1ull << ((signal)-1))
+static const uint64_t FAULTS = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) |
+		BIT(SIGTRAP);
 
-static uint64_t mask_of_all_but_faults(void) {
-	uint64_t mask = UINT64_MAX;
-	for (int signal = 1; signal < 32; signal++) {
-		if (is_fault(signal)) {
-			mask &= ~(1ull << (signal - 1));
-		}
-	}
-	return mask;
+static bool is_fault(int signal) {
+	return signal > 0 && signal < 32 && (FAULTS & BIT(signal)) != 0;
 }
 
 struct work {
@@ -60,7 +53,7 @@ static bool work_begin(struct work *w, struct tracee *t, struct err *err) {
 }
 
 static bool block_signals(const struct work *w) {
-	uint64_t mask = mask_of_all_but_faults();
+	uint64_t mask = ~FAULTS;
 	return ptrace(PTRACE_SETSIGMASK, w->thread->tid, SIGNALS_BYTES, &mask) == 0;
 }
 

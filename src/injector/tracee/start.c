@@ -7,6 +7,7 @@
  * by then, and no code of the program or of a library has run.
  */
 
+#include "injector/injector.h"
 #include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"
 #include "regs.h"
@@ -55,17 +56,17 @@ static bool run_to_libraries(pid_t pid, uint64_t until_ns) {
 	return true;
 }
 
-bool tracee_seize(pid_t pid, struct err *err) {
+bool injector_catch(pid_t pid, struct err *err) {
 	long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
 	return ptrace(PTRACE_SEIZE, pid, 0, options) == 0 ||
 			err_system(err, errno, "cannot trace process %d", (int)pid);
 }
 
-void tracee_leave(pid_t pid) {
+void injector_leave(pid_t pid) {
 	(void)ptrace(PTRACE_DETACH, pid, 0, 0);
 }
 
-bool tracee_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err) {
+bool injector_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err) {
 	const uint64_t until_ns = clock_now_ns() + START_PATIENCE_NS;
 	const uint64_t gap_ns = 5000000;
 	bool is_expected = true;
@@ -84,7 +85,7 @@ bool tracee_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struc
 	} while (wait != WAIT_GONE && is_expected && clock_now_ns() < until_ns);
 	if (wait != WAIT_GONE && ptrace(PTRACE_INTERRUPT, pid, 0, 0) == 0) {
 		(void)wait_for(pid, AT_STOP, PTRACE_CONT, clock_now_ns() + START_PATIENCE_NS);
-		tracee_leave(pid);
+		injector_leave(pid);
 	}
 	return err_set(err, ERR_SYSTEM, "process %d has %s", (int)pid,
 			wait == WAIT_GONE ? "ended while it was being loaded" : "not executed another program");

@@ -27,8 +27,7 @@ enum { STOP_TRIES = 50 };
 
 static const uint64_t TRY_AGAIN_NS = 2000000;
 static const uint64_t PATIENCE_NS = 1000000000;
-static const uint64_t
-		BUSY_PATIENCE_NS = 10000000000;            // a busy machine may not run a thread for long
+static const uint64_t BUSY_PATIENCE_NS = 10000000000; // a busy machine runs a thread that late
 static const uint64_t VFORK_PATIENCE_NS = 2000000; // until it is seen whether it waits for a child
 
 /** Wait for the stop that was asked for; signals that come before it are delivered. */

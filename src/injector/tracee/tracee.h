@@ -51,19 +51,6 @@ struct tracee {
 /** Nothing is stopped yet. False: no such process, or its memory may not be written. */
 bool tracee_open(struct tracee *t, pid_t pid, struct err *err);
 
-/** Begin to trace a process that is about to exec. */
-bool tracee_seize(pid_t pid, struct err *err);
-
-/**
- * Wait until a seized process has execed; it stands before its first instruction then. `expects`,
- * which may be NULL, is asked now and then: false means that there will be no exec, and the process
- * is let go. False: that, or it ended, or did not exec within a minute.
- */
-bool tracee_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err);
-
-/** Let go of a process that has just execed. */
-void tracee_leave(pid_t pid);
-
 /**
  * tracee_open for a process that stands behind its exec. It is held there or, if glibc's loader
  * starts it (`has_loader`), when that has mapped the libraries and nothing else; until
@@ -107,10 +94,6 @@ bool tracee_errand_end(struct tracee *t, struct errand *errand, struct err *err)
 bool tracee_read(const struct tracee *t, uint64_t at, void *out, size_t bytes);
 bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t bytes,
 		struct err *err);
-
-static inline bool tracee_is_stopped(const struct tracee *t) {
-	return t->threads.n > 0;
-}
 
 /** Is it one of the threads that are stopped? */
 static inline bool tracee_holds(const struct tracee *t, pid_t tid) {

@@ -170,12 +170,12 @@ static bool take_tables(struct resolver *v) {
 	if (!vec_reserve(&v->strings, r->strings.n) || !vec_reserve(&v->frames, r->frames.n)) {
 		return false;
 	}
-	for (uint32_t i = 0; i < r->strings.n; i++) {
-		v->strings.items[v->strings.n++] = r->strings.items[i];
+	memcpy(v->strings.items, r->strings.items, r->strings.n * sizeof *r->strings.items);
+	v->strings.n = r->strings.n;
+	if (r->frames.n > 0) {
+		memcpy(v->frames.items, r->frames.items, r->frames.n * sizeof *r->frames.items);
 	}
-	for (uint32_t i = 0; i < r->frames.n; i++) {
-		v->frames.items[v->frames.n++] = r->frames.items[i];
-	}
+	v->frames.n = r->frames.n;
 	return true;
 }
 

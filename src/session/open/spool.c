@@ -4,6 +4,8 @@
 
 #include "session/open/spool.h"
 
+#include "sys/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,29 +32,16 @@ static int make_file(void) {
 	return fd;
 }
 
-static bool put(int fd, const char *bytes, size_t n) {
-	while (n > 0) {
-		ssize_t done = write(fd, bytes, n);
-		if (done < 0 && errno != EINTR) {
-			return false;
-		}
-		bytes += done > 0 ? done : 0;
-		n -= done > 0 ? (size_t)done : 0;
-	}
-	return true;
-}
-
 static bool fill(int fd) {
 	char bytes[1 << 16];
-	for (;;) {
-		ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
-		if (n == 0) {
-			return true;
-		}
-		if ((n < 0 && errno != EINTR) || (n > 0 && !put(fd, bytes, (size_t)n))) {
+	ssize_t n;
+	for (uint64_t at = 0; (n = read(STDIN_FILENO, bytes, sizeof bytes)) != 0; at += (uint64_t)n) {
+		n = n < 0 && errno == EINTR ? 0 : n;
+		if (n < 0 || !file_write_at(fd, at, bytes, (size_t)n, NULL)) {
 			return false;
 		}
 	}
+	return true;
 }
 
 /** A descriptor of what comes in; it stays open. */
