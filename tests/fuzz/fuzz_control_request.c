@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/control/request.h"
+#include "collector/control.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -27,9 +27,6 @@ SEES_ONLY = {"recorder": {"wire"}}
 DESCRIPTORS = r"(unistd|fcntl|poll|dirent|spawn|termios|aio)\.h$|sys/"
 FORBIDDEN = {"trace": DESCRIPTORS, "engine": DESCRIPTORS + r"|time\.h$|signal\.h$|pthread\.h$"}
 
-# Private headers that other folders still include: a debt that may only shrink.
-SEEN_FROM_OUTSIDE = {"collector/control/ask.h", "collector/control/request.h"}
-
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 FOLDERS = sorted(path.name for path in SRC.iterdir() if path.is_dir())
 
@@ -72,7 +69,7 @@ def complaints(folder, src=SRC):
                 elif not may_see(folder, first):
                     yield f'{shown}: "{name}": {folder} (level {LEVEL[folder]}) may not know ' \
                         f"{first} (level {LEVEL[first]})"
-                elif first != folder and is_private(name) and name not in SEEN_FROM_OUTSIDE:
+                elif first != folder and is_private(name):
                     yield f'{shown}: "{name}" is private to {first}: include a header at its root'
             elif not list((src / folder).rglob(name)) or ".." in name:
                 yield f'{shown}: "{name}": say it from src/ on: "folder/header.h"'
@@ -82,12 +79,6 @@ def complaints(folder, src=SRC):
 def test_includes_point_down(folder):
     assert folder in LEVEL, f"src/{folder} has no level; see docs/architecture.md"
     assert not list(complaints(folder))
-
-
-def test_list_of_seen_private_headers_is_true():
-    seen = {name for folder in FOLDERS for path in sources(folder) for quote, name in includes(path)
-            if quote == '"' and is_private(name) and name.split("/")[0] != folder}
-    assert seen == SEEN_FROM_OUTSIDE
 
 
 def test_private_header_is_found(tmp_path):

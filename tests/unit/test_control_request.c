@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "collector/control/place.h"
-#include "collector/control/request.h"
+#include "collector/control/protocol.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

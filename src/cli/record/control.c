@@ -7,8 +7,7 @@
 #include "base/visible.h"
 #include "cli/options/table.h"
 #include "cli/say.h"
-#include "collector/control/ask.h"
-#include "collector/control/request.h"
+#include "collector/control.h"
 #include "sys/file.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "collector/control/ask.h"
-
+/* The asking side of the control socket: connect, send a line, read the answer. */
 #include "base/json_reader.h"
-#include "collector/control/request.h"
+#include "collector/control.h"
+#include "collector/control/protocol.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 
@@ -13,8 +13,8 @@
 
 enum {
 	RETRY_NS = 20000000,
-	LOOK_MS = 100,       // after so much silence it is looked whether the other end is stopped
-	BORN_NS = 100000000, // a socket has its name a moment before somebody listens
+	LOOK_MS = 100,       // after so much silence, check whether the other end is stopped
+	BORN_NS = 100000000, // a socket has its name shortly before somebody listens
 	CHUNK_BYTES = 4096,
 };
 static const uint64_t patience_ns = 10000000000;
@@ -31,7 +31,7 @@ static bool say_late(struct err *err) {
 	return err_set(err, ERR_LIMIT, "no answer within 10 s");
 }
 
-/** One look at what the other end does. False: it will not answer. */
+/** Check the process at the other end once. False: it will not answer. */
 static bool is_awake(const struct call *c, struct err *err) {
 	struct process_usage usage;
 	if (c->who.pid > 0 && process_usage(c->who.pid, &usage) && usage.state == 'T') {
@@ -42,7 +42,7 @@ static bool is_awake(const struct call *c, struct err *err) {
 	return clock_now_ns() < c->until_ns || say_late(err);
 }
 
-/** Whoever listened was killed: others remove their sockets. */
+/** A collector removes its socket when it ends: whoever listened on this one was killed. */
 static bool say_gone(const struct control_found *at, int why, struct err *err) {
 	if (why == ENOENT || !at->is_own) {
 		return err_set(err, ERR_NOT_FOUND, "nothing listens on %s", at->place.name);
@@ -81,7 +81,7 @@ static bool reach(struct call *c, struct err *err) {
 	return true;
 }
 
-/** All of it, or as much as the other end wants: what it says to that will be read. */
+/** Send all, or what the other end takes: its answer says why it took no more. */
 static void send_all(const struct call *c, struct slice text) {
 	while (text.size > 0) {
 		struct pollfd p = {.fd = c->fd, .events = POLLOUT};
@@ -93,7 +93,7 @@ static void send_all(const struct call *c, struct slice text) {
 	}
 }
 
-/** To the end. */
+/** Read to the end. */
 static bool receive(struct call *c, struct err *err) {
 	for (;;) {
 		struct pollfd p = {.fd = c->fd, .events = POLLIN};
@@ -115,7 +115,9 @@ static bool receive(struct call *c, struct err *err) {
 	}
 }
 
-/** Is the first line one that we know? *rest: what follows. Nothing follows if the other end lost patience. */
+/**
+ * Check the version in the first line. *rest: what follows; nothing if the other end lost patience.
+ */
 static bool take_first(const struct call *c, struct slice *rest, struct err *err) {
 	const uint8_t *end = c->in.size ? memchr(c->in.data, '\n', c->in.size) : NULL;
 	uint64_t version = 0;
@@ -145,7 +147,6 @@ static bool is_busy(struct slice rest) {
 	return rest.size == 0 || memmem(rest.data, rest.size, CONTROL_BUSY, sizeof CONTROL_BUSY - 1);
 }
 
-/** One try. */
 static bool ask_once(struct call *c, struct slice line, struct slice *rest, struct err *err) {
 	buffer_clear(&c->in);
 	bool ok = reach(c, err);

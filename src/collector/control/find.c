@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "collector/control/find.h"
-
+/* Finds the control sockets of recordings, in the places that place.h names. */
 #include "base/vec.h"
+#include "collector/control/place.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
@@ -80,7 +80,7 @@ bool control_find_all(struct control_list *list) {
 
 // ---- of one program
 
-/** One place, if there is something. */
+/** Add the place if something is there. */
 static bool add_place(struct control_list *list, struct control_found found) {
 	struct stat st;
 	return found.place.name[0] != '@' && lstat(found.place.name, &st) != 0 ? true
@@ -100,7 +100,7 @@ static bool add_folders(struct control_list *list, struct control_found found, p
 	return ok;
 }
 
-/** XDG_RUNTIME_DIR of a process, within `environment`; NULL: it has none, or that cannot be read. */
+/** XDG_RUNTIME_DIR of a process, within `environment`. NULL: it has none, or it is unreadable. */
 static const char *runtime_of(pid_t pid, char *environment) {
 	static const char name[] = "XDG_RUNTIME_DIR=";
 	char path[64];
@@ -114,7 +114,7 @@ static const char *runtime_of(pid_t pid, char *environment) {
 	return NULL;
 }
 
-/** Of whose it is: the program's own root and that of its parent, which has launched it. */
+/** In the roots of the program and of its parent, which may be the heaptrack that launched it. */
 static bool look_where_it_is(struct control_list *list, struct control_found found) {
 	char root[32];
 	struct process_usage usage = {0};

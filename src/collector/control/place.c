@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Places are tried from the most private one on; the abstract name always works. */
 #include "collector/control/place.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ bool control_is_own(const char *folder, uid_t uid) {
 			(st.st_mode & WRITABLE_BY_OTHERS) == 0;
 }
 
-/** The runtime folder may be reached by a link, but nobody else may exchange what lies in it. */
+/** The runtime folder may be reached by a link, but nobody else may replace what is in it. */
 static bool make_folder(const struct control_place *folder, uid_t uid) {
 	struct control_place parent = *folder;
 	struct stat st;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "collector/control/request.h"
-
+/* Parses the line of a request: words between spaces, of which the first is the command. */
 #include "base/nearest.h"
+#include "collector/control.h"
 
 #include <stddef.h>
 
@@ -17,7 +17,7 @@ enum control_command control_command(struct slice name) {
 	return (enum control_command)i;
 }
 
-/** All above space are taken for text: what a word holds matters to who knows the word. */
+/** No control characters; whoever knows a word checks the rest of its bytes. */
 static bool is_text(struct slice line) {
 	for (size_t i = 0; i < line.size; i++) {
 		if (line.data[i] < ' ' && line.data[i] != '\t') {

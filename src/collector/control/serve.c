@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The serving side of the control socket: one connection at a time, in phases.
+ *
+ * A connection passes through the phases in their order; each waits for one descriptor:
+ *
+ *   WAITING  the listener        READING  the visitor's line
+ *   ASKING   the eventfd that says that the recording's thread has answered
+ *   WRITING  the visitor's room  RESTING  nothing: no further file may be open, so nobody is let in
+ *
+ * `turn` says which thread owns the buffer `answer`.
+ */
 #include "collector/control/serve.h"
 
 #include "base/json.h"
 #include "collector/control/place.h"
-#include "collector/control/request.h"
+#include "collector/control/protocol.h"
 #include "sys/clock.h"
 #include "sys/futex.h"
 
@@ -12,13 +23,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// A connection goes through the phases in their order, and in each one descriptor is waited for: the
-// listener, the visitor, the answer's eventfd, the visitor. RESTING: nobody can be let in, as no further
-// file may be open. The answer's buffer is whose turn it is.
-
 enum {
 	PATIENCE_NS = 500000000, // for a line; for the answer; until it has been taken
-	BACKLOG = 8,             // who comes when so many wait is turned away by the kernel
+	BACKLOG = 8,             // beyond so many that wait, the kernel refuses connections
 };
 
 enum phase { WAITING, READING, ASKING, WRITING, RESTING };
@@ -69,7 +76,7 @@ static void answer_error(struct control *c, const char *text) {
 	enter(c, WRITING);
 }
 
-/** What every answer begins with. It fits into a new socket. */
+/** The first line of every answer. It fits into a new socket, so this never waits. */
 static bool greet(struct control *c) {
 	buffer_clear(&c->out);
 	struct json j = json_init(&c->out);

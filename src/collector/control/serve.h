@@ -2,10 +2,11 @@
 #pragma once
 
 /**
- * The control socket of a recording (docs/control.md): whoever may ask does so with one line, and gets
- * lines of JSON. The watching thread listens, reads and writes, and never waits for anybody; what a
- * command tells or does is the business of the thread that records, which is woken for it. One
- * connection is served at a time. As long as nobody asks, all of it is a descriptor in a poll.
+ * The control socket of a recording: whoever may ask sends one line and gets lines of JSON.
+ *
+ * The watching thread listens, reads and writes, and never waits for anybody. What a command reports
+ * or does is up to the thread that records, which is woken for it. One connection is served at a
+ * time. As long as nobody asks, all of it is a descriptor in a poll (docs/control.md).
  */
 
 #include "base/buffer.h"
@@ -27,19 +28,19 @@ void control_close(struct control *c);
 /** What to wait for next. */
 struct pollfd control_awaited(const struct control *c);
 
-/** How long, `most_ms` at most. */
+/** How long to wait, `most_ms` at most. */
 int control_patience_ms(const struct control *c, int most_ms);
 
-/** It has come (`revents` of the above), or not. */
+/** After the wait; `revents`: of the descriptor above, 0 if the time is up. */
 void control_step(struct control *c, short revents);
 
 // ---- the recording's thread. NULL is allowed: nobody asks
 
-/** Is an answer waited for? */
+/** True if somebody waits for an answer. */
 bool control_is_asked(const struct control *c);
 
 /** The answer: put() appends it, as one line. */
 void control_answer(struct control *c, void (*put)(void *user, struct buffer *out), void *user);
 
-/** It will look no more: this answer is the last, and the same for all who ask from now on. */
+/** The last answer, given to all who ask from now on: the recording's thread looks no more. */
 void control_settle(struct control *c, void (*put)(void *user, struct buffer *out), void *user);

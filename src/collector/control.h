@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Find the recordings in progress and ask them through their control sockets (docs/control.md).
+ *
+ * A request is one line: a command, perhaps followed by arguments. The answer is lines of JSON.
+ */
+
+#include "base/buffer.h"
+#include "base/err.h"
+#include "sys/listen.h"
+
+#include <sys/types.h>
+
+/** The name of a socket as connect_to_unix takes it. */
+struct control_place {
+	char name[UNIX_NAME_BYTES];
+};
+
+struct control_found {
+	struct control_place place;
+	pid_t pid;   // of the program, as the name says
+	uid_t owner; // who must be at the other end, root aside
+	bool is_own; // in a folder of this user: may be removed when nobody listens any more
+};
+
+struct control_list {
+	struct control_found *items;
+	size_t n, capacity;
+};
+
+/** All sockets of this user. False: out of memory. vec_finish releases the list. */
+bool control_find_all(struct control_list *list);
+
+/**
+ * The places where the socket of one program may be: those of the user who records it, here or, in
+ * a container, where the program has its own files. The most likely first; most often one.
+ */
+bool control_find(struct control_list *list, pid_t pid);
+
+/**
+ * Send a line (without its end) and append the lines of the answer, except the first, which is
+ * checked here. Waits 10 s at most. False: `err`; ERR_NOT_FOUND if nobody listens there any more.
+ */
+bool control_ask(const struct control_found *at, const char *line, struct buffer *answer,
+		struct err *err);
+
+enum control_command { CONTROL_STATUS, CONTROL_COMMANDS };
+
+/** The command of that name; CONTROL_COMMANDS: none has it. */
+enum control_command control_command(struct slice name);
+
+/** A line without its end. False: `err` says what is wrong with it, naming the nearest command. */
+bool control_request(struct slice line, enum control_command *command, struct err *err);
