@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * Checks before a program is started: does it exist, can it be executed, and can the recorder be
- * loaded into it? Nothing is executed for this. The recorder library is located and the environment
- * built here, too.
+ * Inspects a program before it is started: can it be executed, and can the recorder be loaded?
+ *
+ * Nothing is executed for this.
  */
 
 #include "base/arena.h"
@@ -12,9 +12,9 @@
 
 enum launch_verdict {
 	LAUNCH_RECORDED,   // the recorder will be loaded
-	LAUNCH_INJECTED,   // it is put into the program by injected.h
+	LAUNCH_INJECTED,   // it has to be injected: run_injected_program
 	LAUNCH_UNRECORDED, // it can run, but without the recorder: `why` says so
-	LAUNCH_REFUSED,    // it cannot run: `why`, and exit_status 126 or 127 as shells have it
+	LAUNCH_REFUSED,    // it cannot run: `why`; exit_status is 126 or 127, as in shells
 };
 
 struct launch {
@@ -36,19 +36,3 @@ bool launch_inspect(struct launch *out, const char *program, struct arena *arena
  * runs another one (timeout, time, sudo): that program is recorded instead. 0: argv[0] is recorded.
  */
 int launch_wrapped(char *const *argv);
-
-/**
- * The path of libheaptrack_preload.so that belongs to this executable: beside its real path, or
- * in ../lib/heaptrack of there. NULL: `err` says where was looked.
- */
-const char *launch_find_recorder(struct arena *arena, struct err *err);
-
-/**
- * `environ` as the program shall see it: entry 0 is left for the segment's variable, LD_PRELOAD has
- * the recorder first and then what the user had; ASAN_OPTIONS allows that, for it and all that it
- * starts. NULL: no memory.
- */
-char **launch_environment(const char *recorder, char *const *environment, struct arena *arena);
-
-/** What to exec with it: `argv`, or /bin/sh before it for a launch that needs a shell. */
-char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena);

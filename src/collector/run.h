@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * Record a program: start it, read its events, maintain the file, and return the result at the end.
- * This is the public interface of the collector; everything else in this folder is private.
+ * Records a program that heaptrack starts: reads its events, keeps the file, returns the result.
+ *
+ * attach.h and beside.h record programs that are running already, with the same options and result.
  */
 
 #include "collector/launch.h"
@@ -17,13 +18,13 @@ struct run_options {
 	const char *output;  // -o, or NULL
 	const char *version; // of this heaptrack, for the file
 	bool overwrite;
-	bool is_quiet; // what is only good to know is not said
+	bool is_quiet; // suppresses messages that are only informative
 	bool free_stacks, exact_time;
 	uint64_t events_bytes; // 0: single events are not kept
-	bool lacks_names;      // nobody wants those that are not known when the program has ended
+	bool lacks_names;      // do not look up names that are still missing at the program's end
 
 	void *user;
-	/** The file is there, the program starts in a moment. */
+	/** The file has been created, the program is about to start. */
 	void (*started)(void *user, const char *path);
 	/** Something the user should know, as a sentence. */
 	void (*say)(void *user, const char *text);
@@ -51,6 +52,15 @@ struct run_result {
  * threads; signal dispositions are changed for good.
  */
 bool run_program(const struct run_options *options, const struct launch *launch,
+		struct run_result *result, struct err *err);
+
+/**
+ * The same for LAUNCH_INJECTED: a program into which the recorder cannot be preloaded, or in which it
+ * would miss allocators: statically linked, with another C library, or with its own allocator. It is
+ * stopped by ptrace once it is loaded, before any of its code has run; the recorder is injected as
+ * into a running program (docs/attach.md); then it is resumed.
+ */
+bool run_injected_program(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err);
 
 void run_result_finish(struct run_result *result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/launch.h"
+#include "collector/launch/environment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

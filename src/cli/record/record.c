@@ -10,7 +10,6 @@
 #include "cli/record/options.h"
 #include "cli/say.h"
 #include "collector/attach.h"
-#include "collector/injected.h"
 #include "collector/run.h"
 #include "engine/quality.h"
 #include "report/report.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "base/buffer.h"
+/*
+ * Judges a program before it is started, from what its file says.
+ *
+ * A script is judged by its interpreter, which may be a script again. What is executed first decides
+ * whether the recorder can be injected; what env(1) then executes can only be preloaded into.
+ */
 #include "base/path.h"
 #include "collector/launch.h"
 #include "collector/launch/elf.h"
@@ -15,8 +20,6 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-
-#define RECORDER_NAME "libheaptrack_preload.so"
 
 enum { MAX_SCRIPTS = 5 }; // as the kernel: a script of a script of ...
 
@@ -281,115 +284,4 @@ bool launch_inspect(struct launch *out, const char *program, struct arena *arena
 	}
 	out->path = arena_text(arena, slice_of_text(path));
 	return ok && out->path ? true : err_memory(err);
-}
-
-const char *launch_find_recorder(struct arena *arena, struct err *err) {
-	static const char *const places[] = {"", "../lib/heaptrack/", "../lib64/heaptrack/",
-			"lib/heaptrack/"};
-	const char *exe = file_link_target("/proc/self/exe", arena);
-	if (!exe) {
-		(void)err_system(err, errno, "cannot locate heaptrack's own executable (/proc/self/exe)");
-		return NULL;
-	}
-	size_t folder = (size_t)(path_base_name(exe) - exe);
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		char path[PATH_MAX], real[PATH_MAX];
-		(void)snprintf(path, sizeof path, "%.*s%s%s", (int)folder, exe, places[i], RECORDER_NAME);
-		if (!realpath(path, real)) {
-			continue;
-		}
-		if (strpbrk(real, " :")) {
-			(void)err_set(err, ERR_UNSUPPORTED,
-					"the path \"%s\" contains a space or a colon, which LD_PRELOAD cannot "
-					"express; install heaptrack elsewhere",
-					real);
-			return NULL;
-		}
-		return arena_text(arena, slice_of_text(real));
-	}
-	(void)err_set(err, ERR_NOT_FOUND,
-			"cannot find the recorder %s in %.*s or %.*s../lib/heaptrack/; is the installation "
-			"complete?",
-			RECORDER_NAME, (int)folder, exe, (int)folder, exe);
-	return NULL;
-}
-
-static bool names_variable(const char *entry, const char *name) {
-	size_t n = strlen(name);
-	return strncmp(entry, name, n) == 0 && entry[n] == '=';
-}
-
-// What AddressSanitizer's runtime has to be told so as not to end a program that has a library of ours
-// before it. To all others it says nothing
-#define RUNTIME_MAY_COME_LATER "verify_asan_link_order=0"
-
-/** A variable that is a list: what is added to the user's, in front of it or behind it. */
-struct list_variable {
-	const char *name, *added;
-	bool is_in_front;
-	const char *theirs; // or NULL
-};
-
-static char *join_lists(const struct list_variable *v, struct arena *arena) {
-	bool has_theirs = v->theirs && *v->theirs;
-	const char *first = v->is_in_front || !has_theirs ? v->added : v->theirs;
-	const char *second = v->is_in_front ? v->theirs : v->added;
-	struct buffer entry = {0};
-	buffer_printf(&entry, "%s=%s", v->name, first);
-	if (has_theirs) {
-		buffer_printf(&entry, ":%s", second);
-	}
-	char *text = entry.failed ? NULL : arena_text(arena, buffer_view(&entry));
-	buffer_finish(&entry);
-	return text;
-}
-
-char **launch_environment(const char *recorder, char *const *environment, struct arena *arena) {
-	struct list_variable lists[] = {
-			{.name = "LD_PRELOAD", .added = recorder, .is_in_front = true},
-			{.name = "ASAN_OPTIONS", .added = RUNTIME_MAY_COME_LATER},
-	};
-	const size_t n_lists = sizeof lists / sizeof *lists;
-	size_t n = 0;
-	while (environment[n]) {
-		n++;
-	}
-	char **out = arena_new(arena, char *, n + 2 + n_lists);
-	size_t at = 1;
-	for (size_t i = 0; out && i < n; i++) {
-		size_t k = 0;
-		while (k < n_lists && !names_variable(environment[i], lists[k].name)) {
-			k++;
-		}
-		if (k < n_lists) {
-			lists[k].theirs = strchr(environment[i], '=') + 1;
-		} else if (!names_variable(environment[i], "HEAPTRACK_SEGMENT")) {
-			out[at++] = environment[i];
-		}
-	}
-	for (size_t k = 0; out && k < n_lists; k++) {
-		out[at] = join_lists(&lists[k], arena);
-		out = out[at++] ? out : NULL;
-	}
-	return out;
-}
-
-char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena) {
-	size_t n = 0;
-	while (argv[n]) {
-		n++;
-	}
-	char **out = arena_new(arena, char *, n + 2);
-	if (!out) {
-		return NULL;
-	}
-	size_t at = 0;
-	if (launch->needs_shell) {
-		out[at++] = (char *)"/bin/sh";
-		out[at++] = (char *)launch->path;
-		argv++;
-		n--;
-	}
-	memcpy(out + at, argv, n * sizeof *argv);
-	return out;
 }

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// One recording in progress, for the run files alone. Set up and torn down in the order of
-// the members.
+/**
+ * One recording in progress: the struct that the files of run/ and start/ share, and their functions.
+ *
+ *   start/                 the four ways in which a recording begins
+ *   loop.c                 rings -> order -> sink.c -> aggregate, until the program has ended
+ *   housekeeping.c         between rounds: what is looked at outside, and checkpoints (state.c)
+ *   finish.c               the last state and the finished file
+ */
 
 #include "collector/file/keeper.h"
 #include "collector/guardian/guardian.h"
@@ -20,6 +26,7 @@
 #include "engine/aggregate.h"
 #include "sys/spawn.h"
 
+/** A thread whose name is still looked at. */
 struct live_thread {
 	uint32_t id, tid; // id: of the aggregate
 	uint32_t slot;
@@ -80,8 +87,8 @@ struct run {
 	bool stopped_early;
 	bool ends_when_closed; // the program may end the recording
 
-	// Attached to a program that ran before: the program's side of it is let go of by this, between
-	// the end of the recording and the last look at the rings
+	// If attached: undoes the program's side of it, between the end of the recording and the last
+	// look at the rings
 	void (*leave)(struct run *run);
 	struct guardian guardian;
 	struct {
@@ -93,61 +100,121 @@ struct run {
 	pid_t program_inside; // the program's pid as it calls itself
 };
 
-/** The state as of now, with memory of its own; NULL: out of memory. */
-struct recording *run_state(struct run *run, bool is_last, struct err *err);
+// ---- setup.c
 
-extern const struct order_sink run_sink;
+/** A recording of which nothing is set up yet; `result` is cleared. NULL: out of memory. */
+struct run *run_create(const struct run_options *options, struct run_result *result,
+		struct err *err);
 
-/** Names of threads, of some of those whose turn it is. */
-void run_look_at_threads(struct run *run);
-/** What the program itself calls its threads, of all, at the end. */
-void run_take_labels(struct run *run);
+/** Release all of it. The file, if it is open, is removed unless it is to be kept. */
+void run_destroy(struct run *run, bool keep_file);
 
-/** What has the program become? */
-void run_look_at_program(struct run *run);
-/** No image has announced itself: if that stays so, `exec_why` is why. */
-void run_look_at_first_image(struct run *run);
-/** It became a program without the recorder: what lived before is gone. */
-void run_note_unrecorded(struct run *run);
-
-/** The parts of start/launched.c that launching and attaching share; in this order. */
-bool run_make_segment(struct run *run, const struct segment_params *params, struct err *err);
+/** In this order. `memory_fd` is as in segment_params, or -1: memory is made. */
+bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct err *err);
 bool run_open_output(struct run *run, struct err *err);
 bool run_create_parts(struct run *run, const char *image, struct err *err);
 void run_open_door(struct run *run);
+
 /** The program begins, or goes on: watch it. `params` has what is special about it. */
 bool run_start_watch(struct run *run, struct watch_params params, struct err *err);
-void run_init(struct run *run, const struct run_options *options);
-void run_tear_down(struct run *run);
-/** The arguments of a program that runs, as an argv. NULL: out of memory. */
-char **run_arguments_of(pid_t pid, struct arena *arena);
 
-/** The recording has run: write the last state. Then the file is kept or not. */
-void run_close(struct run *run, struct run_result *result);
+/** Tell the user what the output has noted. */
+void run_tell_notes(struct run *run);
 
-/** Take what is in the rings now; cheap if there is nothing. */
-void run_drain(struct run *run);
-
-/** The program has become what /proc/PID/exe says now. */
-void run_note_image(struct run *run);
-
-/** Tell the recorder, for good, if the program is in a sandbox that we are not in. */
-void run_note_sandbox(struct run *run);
-
-/**
- * The process runs (not `is_running`: will run first) the program that meta.exe says: see what it
- * becomes.
- */
-void run_watch_exec(struct run *run, bool is_running);
-
-/**
- * Have the blocks from before an attach been found? Then the aggregate has them, and the user is
- * told.
- */
-void run_take_old_blocks(struct run *run, bool waits);
+// ---- loop.c
 
 /** From the program's start to its end, all events drained. */
 void run_loop(struct run *run);
 
-/** Put in the names that lack and finish the file. False: it could not be finished. */
-bool run_end(struct run *run, struct run_result *result, struct err *err);
+/** Take what is in the rings now; cheap if there is nothing. */
+void run_drain(struct run *run);
+
+// ---- housekeeping.c
+
+/** What is to be done between two rounds. `is_idle`: the last one brought nothing. */
+void run_housekeep(struct run *run, bool is_idle);
+
+/** Take the modules that have been announced since. */
+void run_take_modules(struct run *run);
+
+/** Once the blocks from before an attach have been found: give them to the aggregate, tell the user. */
+void run_take_old_blocks(struct run *run, bool waits);
+
+// ---- finish.c
+
+/** The recording has run: look up the missing names, write the last state, finish the file. */
+void run_close(struct run *run, struct run_result *result);
+
+// ---- state.c, status.c
+
+/** The state as of now, with memory of its own; NULL: out of memory. */
+struct recording *run_state(struct run *run, bool is_last, struct err *err);
+
+/** The answer to `status` on the control socket (docs/control.md), from what is known already. */
+void run_put_status(void *run, struct buffer *out);
+
+// ---- sink.c, outgoing.c
+
+extern const struct order_sink run_sink;
+
+/** Something the user should know, as a sentence. */
+void run_say(struct run *run, const char *fmt, ...) ATTR_PRINTF(2, 3);
+
+/** Write single events to the file, if they are kept. */
+void run_keep_events(struct run *run, const struct trace_event *events, size_t n);
+
+/** The process runs another program from here on: what was live is gone. */
+bool run_begin_program(struct run *run, struct err *err);
+
+// ---- threads.c
+
+void run_look_at_thread(struct run *run, struct live_thread *thread);
+
+/** Look at some of the threads whose turn it is. */
+void run_look_at_threads(struct run *run);
+
+/** The name that the program gave a thread since it was last looked at; and those of all. */
+void run_take_label(struct run *run, const struct live_thread *thread);
+void run_take_labels(struct run *run);
+
+// ---- images.c
+
+/** The program has become what /proc/PID/exe says now. */
+void run_note_image(struct run *run);
+
+/** The process became a program without the recorder: what was live before is gone. */
+void run_note_unrecorded(struct run *run);
+
+/**
+ * The process runs (not `is_running`: will run first) the program that meta.exe names: prepare to see
+ * what it becomes.
+ */
+void run_watch_exec(struct run *run, bool is_running);
+
+/** See what the process has become. */
+void run_look_at_program(struct run *run);
+
+/** If no image has announced itself: determine `exec_why`, in case that stays so. */
+void run_look_at_first_image(struct run *run);
+
+/** Tell the recorder, for good, if the program is in a sandbox that heaptrack is not in. */
+void run_note_sandbox(struct run *run);
+
+// ---- injection.c
+
+/** As run_make_segment, in memory of the program, which the guardian has inspected. */
+bool run_make_injected_segment(struct run *run, struct err *err);
+
+/**
+ * Store which allocators the injected recorder hooked, and where; `says_so`: tell the user. `report`
+ * may be NULL. False: unknown.
+ */
+bool run_note_hooks(struct run *run, bool says_so, struct injector_report *report);
+
+/**
+ * The program is about to execute another one. If that cannot load the recorder, or has its own
+ * allocator, the recorder is injected before it runs, as by run_injected_program. The program sends
+ * a request through the segment's word `exec`, and waits; it is not traced before that.
+ */
+bool run_exec_is_announced(const struct run *run);
+void run_follow_exec(struct run *run);

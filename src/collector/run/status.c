@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/run/status.h"
-
+/* The answer to `status` on the control socket, from what is known without looking anywhere. */
 #include "base/json.h"
 #include "collector/run/parts.h"
 #include "sys/clock.h"
@@ -56,7 +55,7 @@ static void put_figures(struct json *j, const struct run *run) {
 			run->samples.n > 0 ? run->samples.items[run->samples.n - 1].rss_bytes : 0);
 }
 
-void status_put(void *user, struct buffer *out) {
+void run_put_status(void *user, struct buffer *out) {
 	const struct run *run = user;
 	struct json j = json_init(out);
 	json_open(&j, NULL, '{');

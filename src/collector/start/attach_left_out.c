@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: MIT
+/*
+ * In the place of everything that attaches, in a build without it (meson -Dattach=false).
+ *
+ * What needs it is refused with that sentence; nothing here ever looks into another process.
+ */
 #include "collector/attach.h"
-#include "collector/injected.h"
-#include "collector/run/follow.h"
-#include "collector/run/hooks.h"
+#include "collector/run/parts.h"
 
 #include <string.h>
-
-// Built without attaching (meson -Dattach=false): what needs it is refused with that sentence, and
-// nothing here ever looks into another process.
 
 static bool say_left_out(struct err *err) {
 	return err_set(err, ERR_UNSUPPORTED,
 			"this heaptrack was built without support for attaching (meson -Dattach=false)");
 }
 
-const char *attach_find_recorder(struct arena *arena, struct err *err) {
-	(void)arena;
-	(void)say_left_out(err);
-	return NULL;
-}
-
-bool attach_note_hooks(struct run *run, bool says_so, struct injector_report *report) {
+bool run_note_hooks(struct run *run, bool says_so, struct injector_report *report) {
 	(void)run;
 	(void)says_so;
 	(void)report;
@@ -52,12 +46,12 @@ bool run_injected_program(const struct run_options *options, const struct launch
 	return say_left_out(err);
 }
 
-bool exec_follow_is_asked(const struct run *run) {
+bool run_exec_is_announced(const struct run *run) {
 	(void)run;
 	return false;
 }
 
-void exec_follow(struct run *run) {
+void run_follow_exec(struct run *run) {
 	(void)run;
 }
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+/* What the recording's thread does between rounds: samples, names, children, checkpoints, messages. */
+#include "base/vec.h"
+#include "collector/run/parts.h"
+#include "sys/clock.h"
+
+enum {
+	CHECKPOINT_GAP_NS = 1000000000,
+	CHECKPOINT_GAP_MIN_NS = 300000000,
+	AGE_MAX_NS = 1900000000,       // figures in the file are at most 2 s old,
+	LARGE_AGE_MAX_NS = 4500000000, // or 5 s
+	LARGE_NODES = 500000,          // above so many nodes
+	CHECKPOINT_COST = 100,         // a checkpoint takes a 100th of the time, if that is soon enough
+	CLOCK_GAP_NS = 1000000000,
+};
+
+static void announce(void *user, uint32_t id, const struct wire_module *module) {
+	struct run *run = user;
+	(void)modules_add(&run->modules, id, module);
+}
+
+void run_take_modules(struct run *run) {
+	tries_poll_modules(&run->tries, announce, run);
+}
+
+/**
+ * From the start of a checkpoint to that of the next. Its figures are the newest until the next one is
+ * written, which takes about as long again; twice the wall time leaves a reserve. How rare checkpoints
+ * are depends on their CPU time alone: the rest of the wall time is waiting on a busy machine.
+ */
+static uint64_t checkpoint_gap_ns(struct keeper_cost cost, uint32_t n_nodes) {
+	uint64_t age_ns = n_nodes > LARGE_NODES ? LARGE_AGE_MAX_NS : AGE_MAX_NS;
+	uint64_t longest_ns = CHECKPOINT_GAP_MIN_NS;
+	if (age_ns > 2 * cost.wall_ns + longest_ns) {
+		longest_ns = age_ns - 2 * cost.wall_ns;
+	}
+	uint64_t gap_ns = cost.cpu_ns * CHECKPOINT_COST;
+	gap_ns = gap_ns < CHECKPOINT_GAP_NS ? CHECKPOINT_GAP_NS : gap_ns;
+	return gap_ns > longest_ns ? longest_ns : gap_ns;
+}
+
+static void keep(struct run *run) {
+	uint64_t n_events = order_counts(run->order).events;
+	if (run->now_ns < run->next_checkpoint_ns || !keeper_is_ready(run->keeper) ||
+			(n_events == run->last_events && run->last_events > 0 && !namer_pending(run->names))) {
+		return;
+	}
+	uint64_t start_ns = clock_now_ns();
+	uint64_t start_cpu_ns = clock_thread_cpu_ns();
+	struct recording *r = run_state(run, false, NULL);
+	if (!r) {
+		return; // out of memory: the next try may have more
+	}
+	keeper_give(run->keeper, r);
+	struct keeper_cost cost = keeper_cost(run->keeper);
+	cost.wall_ns += clock_now_ns() - start_ns;
+	cost.cpu_ns += clock_thread_cpu_ns() - start_cpu_ns;
+	run->next_checkpoint_ns = run->now_ns + checkpoint_gap_ns(cost, run->tries.n_nodes);
+	run->last_events = n_events;
+}
+
+static void tell_failures(struct run *run) {
+	struct err err;
+	if (keeper_failure(run->keeper, &err)) {
+		run_say(run, "cannot update the file now; recording continues: %s", err.text);
+	}
+}
+
+void run_take_old_blocks(struct run *run, bool waits) {
+	char line[128];
+	old_heap_step(&run->old_heap, &run->guardian, run->aggregate, waits, line, sizeof line);
+	if (line[0] != '\0') {
+		run_say(run, "%s", line);
+	}
+}
+
+/** If the kernel no longer trusts the clock that orders events, count stamps instead. */
+static void look_at_clock(struct run *run) {
+	_Atomic uint32_t *stamps = &run->segment.header->stamps;
+	if (run->now_ns < run->next_clock_ns || atomic_load(stamps) != STAMPS_CLOCK) {
+		return;
+	}
+	run->next_clock_ns = run->now_ns + CLOCK_GAP_NS;
+	if (!clock_has_stamps()) {
+		atomic_store(stamps, STAMPS_COUNTED);
+		run_say(run,
+				"the kernel marked the processor's clock (TSC) as unstable: until now the order "
+				"of events across threads, and so the peak, may be wrong");
+	}
+}
+
+static void note_own_heap(void *user, const char *module, const char *functions, uint32_t n,
+		const char *why) {
+	struct run *run = user;
+	struct rec_allocator *a = vec_push(&run->allocators);
+	if (a) {
+		*a = (struct rec_allocator){
+				.module = texts_id_of(&run->texts, module),
+				.functions = texts_id_of(&run->texts, functions),
+				.why = texts_id_of(&run->texts, why),
+				.n_functions = n,
+		};
+	}
+}
+
+/** Only for a preloaded recorder: an injected one hooks each of them where it can. */
+static void look_for_own_heaps(struct run *run) {
+	uint32_t exec = atomic_load(&run->segment.header->exec);
+	if (run->recorder && exec != EXEC_SEIZED && exec != EXEC_INJECTED) {
+		run->own_heaps.tell = note_own_heap;
+		run->own_heaps.user = run;
+		own_heaps_look(&run->own_heaps, run->program, run->samples.code_bytes, run->now_ns);
+	}
+}
+
+void run_housekeep(struct run *run, bool is_idle) {
+	look_at_clock(run);
+	run_take_modules(run);
+	run_look_at_threads(run);
+	run_look_at_program(run);
+	if (samples_take(&run->samples, run->program, run->now_ns, is_idle,
+				aggregate_now(run->aggregate).live_bytes, run->segment.memory.fd)) {
+		ending_look(&run->ending, run->program, run->now_ns);
+		run_look_at_first_image(run);
+		look_for_own_heaps(run);
+	}
+	if (run->samples.seccomp_mode == 1) {
+		atomic_store(&run->segment.header->no_syscalls, 1);
+	}
+	if (run->samples.seccomp_mode > 1) {
+		run_note_sandbox(run);
+	}
+	for (pid_t pid; (pid = watch_take_visitor(run->watch)) != 0;) {
+		children_note(&run->children, pid);
+	}
+	children_take(&run->children, run->segment.header, !run->exec_watch.is_told, run->now_ns);
+	namer_step(run->names, &run->tries, run->now_ns, false);
+	jit_step(&run->jit, &run->tries, run->names, run->now_ns, false);
+	run_take_old_blocks(run, false);
+	keep(run);
+	tell_failures(run);
+	if (control_is_asked(run->control)) {
+		control_answer(run->control, run_put_status, run);
+	}
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/* The programs that the process executes, one after the other, as seen from outside. */
+#include "base/path.h"
+#include "base/vec.h"
+#include "collector/run/parts.h"
+#include "sys/process.h"
+
+#include <string.h>
+#include <unistd.h>
+
+void run_note_image(struct run *run) {
+	char exe[4096];
+	struct rec_image *entry = vec_push(&run->images);
+	if (entry) {
+		if (process_link(run->program, "exe", exe, sizeof exe)) {
+			run->meta.exe = texts_id_of(&run->texts, exe);
+		}
+		*entry = (struct rec_image){.exe = run->meta.exe, .time_ns = run->now_ns};
+	}
+}
+
+void run_note_unrecorded(struct run *run) {
+	struct err err;
+	if (run->has_failed || !run_begin_program(run, &err)) {
+		return;
+	}
+	struct rec_image *entry = vec_push(&run->images);
+	if (entry) {
+		uint64_t before_ns = run->images.n > 1 ? entry[-1].time_ns : 0;
+		uint64_t since_ns = run->exec_watch.since_ns;
+		run->meta.exe = texts_id_of(&run->texts, run->exec_watch.path);
+		*entry = (struct rec_image){
+				.exe = run->meta.exe,
+				.is_unrecorded = true,
+				.is_too_narrow = atomic_load(&run->segment.header->n_too_narrow) > 0,
+				.why = (uint8_t)run->exec_why,
+				.time_ns = since_ns > before_ns ? since_ns : before_ns,
+		};
+	}
+}
+
+static bool has_module(void *user, uint32_t image, const char *name) {
+	const struct run *run = user;
+	for (uint32_t id = 1; id <= run->tries.n_modules; id++) {
+		const struct wire_module *m = tries_module(&run->tries, id);
+		if (m && m->image == image && strcmp(path_base_name(m->path), name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void run_watch_exec(struct run *run, bool is_running) {
+	run->exec_watch.has_module = has_module;
+	run->exec_watch.user = run;
+	exec_watch_init(&run->exec_watch, (const char *)run->texts.items[run->meta.exe].data,
+			run->program, is_running);
+}
+
+/** Find out whether the recorder is in what the process became; repeated until that is known. */
+static void look_into_program(struct run *run) {
+	struct exec_watch *w = &run->exec_watch;
+	if (w->since_ns == 0 || run->exec_presence != REASON_UNKNOWN || w->looked_ns != run->now_ns) {
+		return;
+	}
+	run->exec_presence = reason_presence(&run->children.reason, run->program);
+	w->is_absent = run->exec_presence == REASON_ABSENT;
+	run->exec_why = w->is_absent ? reason_of_process(&run->children.reason, run->program)
+								 : REC_WHY_NONE;
+}
+
+void run_look_at_program(struct run *run) {
+	uint32_t n_images = atomic_load(&run->segment.header->n_images);
+	uint64_t since_ns = run->exec_watch.since_ns;
+	enum exec_news news = exec_watch_look(&run->exec_watch, run->program, n_images, run->now_ns);
+	if (run->exec_watch.since_ns != since_ns) {
+		run->exec_presence = REASON_UNKNOWN;
+	}
+	look_into_program(run);
+	switch (news) {
+	case EXEC_NOTHING_NEW: return;
+	case EXEC_UNRECORDED: run_note_unrecorded(run); return;
+	case EXEC_RECORDED: // it took long to load; its own entry is about to come
+		if (run->images.n > 0 && run->images.items[run->images.n - 1].is_unrecorded) {
+			run->images.n--;
+		}
+		return;
+	}
+}
+
+void run_look_at_first_image(struct run *run) {
+	if (run->exec_why == REC_WHY_NONE && atomic_load(&run->segment.header->n_images) == 0 &&
+			reason_presence(&run->children.reason, run->program) == REASON_ABSENT) {
+		run->exec_why = reason_of_process(&run->children.reason, run->program);
+	}
+}
+
+void run_note_sandbox(struct run *run) {
+	struct process_memory it, own;
+	_Atomic uint32_t *has_filter = &run->segment.header->has_filter;
+	if (atomic_load(has_filter) == 0 && process_memory(run->program, &it) && it.seccomp_mode > 1 &&
+			process_memory(getpid(), &own) &&
+			(own.seccomp_mode != it.seccomp_mode || own.n_filters != it.n_filters)) {
+		atomic_store(has_filter, 1);
+	}
+}

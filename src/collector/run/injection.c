@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The recorder that is injected: what it hooked, and how it follows an exec.
+ *
+ *   program                         heaptrack                    guardian
+ *      │ ASKED ──────────────────────►│ catch ──────────────────►│ seizes
+ *      │ ◄─────────────────── SEIZED  │                          │
+ *      │ execs ────────────────────────────────────────────────►│ preloaded: lets go
+ *      │                              │ ◄──────────── held, else │
+ *      │ ◄─────────────────────────── │ share, attach, let go ──►│ injected
+ */
+#include "base/vec.h"
+#include "collector/run/parts.h"
+#include "sys/futex.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { REPORT_BYTES = 16 << 10 };
+
+// ---- the recorder
+
+static void say_hooks(struct run *run, const struct rec_allocator *a) {
+	const struct slice *texts = run->texts.items;
+	if (a->why == 0) {
+		run_say(run, "hooked in %.*s: %.*s", SLICE_ARG(texts[a->module]),
+				SLICE_ARG(texts[a->functions]));
+	} else {
+		run_say(run, "%.*s of %.*s cannot be hooked: %.*s", SLICE_ARG(texts[a->functions]),
+				SLICE_ARG(texts[a->module]), SLICE_ARG(texts[a->why]));
+	}
+}
+
+/** One line of injector_describe; changes it. */
+static void note_hooks(struct run *run, char *line, bool says_so) {
+	char *functions = strchr(line, '\t');
+	char *why = functions ? strchr(functions + 1, '\t') : NULL;
+	struct rec_allocator *a = why ? vec_push(&run->allocators) : NULL;
+	if (!a) {
+		return;
+	}
+	*functions++ = *why++ = '\0';
+	*a = (struct rec_allocator){
+			.module = texts_id_of(&run->texts, line),
+			.functions = texts_id_of(&run->texts, functions),
+			.why = texts_id_of(&run->texts, why),
+			.n_functions = 1,
+	};
+	for (const char *at = functions; (at = strstr(at, ", ")); at++) {
+		a->n_functions++;
+	}
+	if (says_so) {
+		say_hooks(run, a);
+	}
+}
+
+bool run_note_hooks(struct run *run, bool says_so, struct injector_report *report) {
+	struct injector_report r;
+	char *text = malloc(REPORT_BYTES);
+	bool ok = text && guardian_report(&run->guardian, &r, text, REPORT_BYTES);
+	if (ok) {
+		tries_pass_by(&run->tries, r.code_at, r.code_bytes);
+	}
+	if (ok && report) {
+		*report = r;
+	}
+	run->allocators.n = ok ? 0 : run->allocators.n;
+	for (char *line = text, *end; ok && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		note_hooks(run, line, says_so);
+	}
+	free(text);
+	return ok;
+}
+
+bool run_make_injected_segment(struct run *run, struct err *err) {
+	int fd = guardian_memory(&run->guardian, err);
+	if (fd < 0) {
+		return false;
+	}
+	bool ok = run_make_segment(run, 0, fd, err);
+	(void)close(fd);
+	if (ok) {
+		run->segment.header->program_pid = (uint32_t)run->program_inside;
+	}
+	return ok;
+}
+
+// ---- an exec
+
+bool run_exec_is_announced(const struct run *run) {
+	return atomic_load(&run->segment.header->exec) == EXEC_ASKED;
+}
+
+static void say_unrecorded(struct run *run, struct err *why) {
+	char exe[4096] = "the next program";
+	(void)process_link(run->program, "exe", exe, sizeof exe);
+	(void)err_add(why, "\"%s\" was not recorded", exe);
+	run_say(run, "%s", why->text);
+}
+
+/** Inject the recorder into a program that the guardian holds. */
+static bool get_in(struct run *run, struct err *err) {
+	if (!guardian_share(&run->guardian, run->segment.memory.fd, err) ||
+			!guardian_attach(&run->guardian, 0, NULL, NULL, err)) {
+		return false;
+	}
+	atomic_store(&run->segment.header->exec, EXEC_INJECTED);
+	(void)run_note_hooks(run, !run->options->is_quiet, NULL);
+	return true;
+}
+
+void run_follow_exec(struct run *run) {
+	_Atomic uint32_t *word = &run->segment.header->exec;
+	struct err err = {0};
+	if (!run_exec_is_announced(run)) {
+		return;
+	}
+	bool is_caught = run->guardian.pid > 0 && guardian_catch(&run->guardian, run->program, &err);
+	uint32_t asked = EXEC_ASKED;
+	if (!atomic_compare_exchange_strong(word, &asked, is_caught ? EXEC_SEIZED : EXEC_NONE) &&
+			is_caught) {
+		atomic_store(word, EXEC_FAILED); // it has gone on by itself
+	}
+	futex_wake(word, INT_MAX);
+	if (!is_caught) {
+		return;
+	}
+	bool is_left;
+	if (!guardian_follow(&run->guardian, run->program, &run->program_inside, &is_left, &err)) {
+		if (!is_left) {
+			say_unrecorded(run, &err);
+		}
+		uint32_t seized = EXEC_SEIZED; // the guardian has ended, else it would be ready
+		(void)atomic_compare_exchange_strong(word, &seized, EXEC_NONE);
+		return;
+	}
+	if (!get_in(run, &err)) {
+		atomic_store(word, EXEC_NONE);
+		say_unrecorded(run, &err);
+	}
+	guardian_let_go(&run->guardian);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+/* What a recording passes on at once: messages to the user, and single events to the file. */
+#include "collector/run/parts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void run_say(struct run *run, const char *fmt, ...) {
+	char text[1024];
+	va_list args;
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	run->options->say(run->options->user, text);
+}
+
+void run_keep_events(struct run *run, const struct trace_event *events, size_t n) {
+	struct err why;
+	if (run->keeps_events && !keeper_events(run->keeper, events, n, &why)) {
+		run->keeps_events = false;
+		run->detail_ends_ns = run->now_ns;
+		run_say(run, "individual events are no longer kept: %s", why.text);
+	}
+}
+
+bool run_begin_program(struct run *run, struct err *err) {
+	if (!aggregate_exec(run->aggregate, run->now_ns, err)) {
+		return false;
+	}
+	run_keep_events(run, &(struct trace_event){.kind = TRACE_EXEC, .time_ns = run->now_ns}, 1);
+	return true;
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sets up the parts of a recording, in an order in which each needs only those before, and destroys
+ * them.
+ */
+#include "base/vec.h"
+#include "collector/run/parts.h"
+#include "sys/clock.h"
+#include "sys/listen.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { MODULES_OPEN_MAX = 4096 };
+
+struct run *run_create(const struct run_options *options, struct run_result *result,
+		struct err *err) {
+	memset(result, 0, sizeof *result);
+	result->exit_status = 1;
+	struct run *run = calloc(1, sizeof *run);
+	if (!run) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	run->options = options;
+	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = -1;
+	run->jit.source.fd = -1;
+	return run;
+}
+
+/** As high as permitted. */
+static rlim_t raise_limit(int which) {
+	struct rlimit limit;
+	if (getrlimit(which, &limit) != 0) {
+		return 0;
+	}
+	struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+	if (which != RLIMIT_NOFILE && setrlimit(which, &none) == 0) {
+		return RLIM_INFINITY;
+	}
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(which, &limit);
+	return limit.rlim_cur;
+}
+
+bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct err *err) {
+	const struct run_options *o = run->options;
+	const struct segment_params params = {
+			.options = options | (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
+					(o->exact_time ? SEGMENT_EXACT_TIME : 0u),
+			.start_ns = clock_now_ns(),
+			.has_stamps = clock_has_stamps(),
+			.has_memory = memory_fd >= 0,
+			.memory_fd = memory_fd,
+	};
+	struct rlimit before;
+	// The limit on the size of files (ulimit -f) applies to shared memory, too, and the mapping takes
+	// address space (ulimit -v). The program keeps its limits
+	bool has_limit = getrlimit(RLIMIT_FSIZE, &before) == 0;
+	rlim_t limit = raise_limit(RLIMIT_FSIZE);
+	(void)raise_limit(RLIMIT_AS);
+	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+	bool ok = segment_init(&run->segment, &params, err);
+	(void)signal(SIGXFSZ, handler);
+	if (has_limit) {
+		(void)setrlimit(RLIMIT_FSIZE, &before);
+	}
+	if (!ok && limit != RLIM_INFINITY) {
+		(void)err_add(err, "the limit on the size of files (ulimit -f) may be too low");
+	}
+	return ok;
+}
+
+void run_tell_notes(struct run *run) {
+	for (; run->n_notes_told < run->output.n_notes; run->n_notes_told++) {
+		run->options->say(run->options->user, run->output.notes[run->n_notes_told]);
+	}
+}
+
+bool run_open_output(struct run *run, struct err *err) {
+	const struct run_options *o = run->options;
+	struct output_request request = {
+			.name = o->output,
+			.program = o->argv[0],
+			.pid = getpid() == 1 ? 1 : run->program, // a container's name for it stays the same
+			.overwrite = o->overwrite,
+	};
+	if (!output_open(&run->output, &request, err)) {
+		return false;
+	}
+	run_tell_notes(run);
+	o->started(o->user, run->output.path);
+	return true;
+}
+
+/** The program has been forked before: it keeps the limits that heaptrack was started with. */
+static uint32_t raise_file_limits(void) {
+	(void)raise_limit(RLIMIT_FSIZE);
+	rlim_t half = raise_limit(RLIMIT_NOFILE) / 2;
+	return half < MODULES_OPEN_MAX ? (uint32_t)half : MODULES_OPEN_MAX;
+}
+
+static uint32_t put_arguments(struct run *run) {
+	uint32_t n = 0;
+	for (char *const *arg = run->options->argv; *arg; arg++, n++) {
+		// Ids are consecutive: each argument gets a new one, known or not
+		struct slice *item = vec_push(&run->texts);
+		char *copy = item ? arena_text(&run->texts.arena, slice_of_text(*arg)) : NULL;
+		if (!copy) {
+			break;
+		}
+		*item = slice_of(copy, strlen(copy));
+	}
+	return n;
+}
+
+static void put_meta(struct run *run) {
+	struct rec_meta *m = &run->meta;
+	char text[4096] = "";
+	m->argv_first = (uint32_t)run->texts.n;
+	m->n_argv = put_arguments(run);
+	if (getcwd(text, sizeof text)) {
+		m->cwd = texts_id_of(&run->texts, text);
+	}
+	if (gethostname(text, sizeof text - 1) == 0) {
+		m->host = texts_id_of(&run->texts, text);
+	}
+	m->version = texts_id_of(&run->texts, run->options->version);
+	m->pid = (uint32_t)run->program;
+	m->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	m->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+	m->system_memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * m->page_bytes;
+	ending_look(&run->ending, run->program, 0);
+	m->memory_limit_bytes = run->ending.limit_bytes;
+	m->wall_start_ns = clock_wall_ns();
+	m->wall_offset_s = clock_wall_offset_s(m->wall_start_ns);
+	m->source = REC_LAUNCHED;
+	m->has_free_stacks = run->options->free_stacks;
+}
+
+bool run_create_parts(struct run *run, const char *image, struct err *err) {
+	(void)texts_id(&run->texts, (struct slice){0}); // id 0
+	modules_init(&run->modules, &run->texts, run->program, image, raise_file_limits());
+	if (run->texts.n == 0 || !vec_push(&run->modules.records)) {
+		return err_memory(err);
+	}
+	put_meta(run);
+	run_note_sandbox(run);
+	children_init(&run->children, run->program, (struct reason_context){0});
+	jit_init(&run->jit, run->program, run->program_inside);
+	run->meta.exe = texts_id_of(&run->texts, image);
+	run->keeps_events = run->options->events_bytes > 0;
+	struct order_sink sink = run_sink;
+	sink.user = run;
+	return tries_init(&run->tries, &run->segment, err) &&
+			(run->aggregate = aggregate_create(NULL, err)) &&
+			(run->order = order_create(&run->segment, &run->tries, &sink, NULL, err)) &&
+			(run->names = namer_create(&run->modules, &run->texts, err)) &&
+			(run->keeper = keeper_create(&run->output, run->options->events_bytes, err));
+}
+
+void run_open_door(struct run *run) {
+	char name[sizeof SEGMENT_SOCKET_PREFIX + 2 * sizeof run->segment.token] = SEGMENT_SOCKET_PREFIX;
+	for (size_t i = 0; i < sizeof run->segment.token; i++) {
+		(void)sprintf(name + strlen(name), "%02x", run->segment.token[i]);
+	}
+	run->door_fd = listen_on_abstract(name, NULL); // without it only odd programs are lost
+}
+
+bool run_start_watch(struct run *run, struct watch_params params, struct err *err) {
+	params.program = run->program;
+	params.signals_fd = run->signals_fd;
+	params.witness = &run->witness;
+	params.door_fd = run->door_fd;
+	params.segment_fd = run->segment.memory.fd;
+	params.bell = &run->segment.common->bell;
+	params.heartbeat = &run->segment.common->heartbeat;
+	params.control = run->control = control_open(run->program, params.bell);
+	run->watch = watch_start(&params, err);
+	return run->watch != NULL;
+}
+
+void run_destroy(struct run *run, bool keep_file) {
+	output_close(&run->output, keep_file);
+	keeper_destroy(run->keeper);
+	namer_destroy(run->names);
+	jit_finish(&run->jit);
+	watch_stop(run->watch);
+	control_close(run->control);
+	witness_stop(&run->witness);
+	spawn_cancel(&run->spawn);
+	guardian_stop(&run->guardian);
+	order_destroy(run->order);
+	tries_finish(&run->tries);
+	aggregate_destroy(run->aggregate);
+	modules_finish(&run->modules);
+	texts_finish(&run->texts);
+	samples_finish(&run->samples);
+	children_finish(&run->children);
+	vec_finish(&run->threads);
+	vec_finish(&run->images);
+	vec_finish(&run->allocators);
+	own_heaps_finish(&run->own_heaps);
+	segment_finish(&run->segment);
+	if (run->door_fd >= 0) {
+		(void)close(run->door_fd);
+	}
+	if (run->signals_fd >= 0) {
+		(void)close(run->signals_fd);
+	}
+	arena_finish(&run->arena);
+	free(run);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** A recorded program that is a child of heaptrack: fork, exec, record to its end. */
+#include "collector/run/parts.h"
+
+/** Fork the process that will execute the launch's program with this environment. */
+bool child_fork(struct run *run, const struct launch *launch, char **environment, struct err *err);
+
+/**
+ * Let it execute the program, with `variable` (may be NULL) as the first entry of its environment.
+ * False: it could not, `*exit_status` is what shells give then.
+ */
+bool child_exec(struct run *run, const char *variable, int *exit_status, struct err *err);
+
+/** Record it. `is_injected`: the recorder was, so note what it hooked in the end. */
+void child_record(struct run *run, bool is_injected, struct run_result *result);
