@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * Epochs (wire/segment.h), as the collector sees them.
+ * The horizon of a round, and epochs (wire/segment.h) as the collector sees them.
  *
- * When the header names an epoch, all events of those before have read another word, so their entries were
- * reserved: they are complete, once what a processor has stored is seen by all. One epoch after the
- * other is seen, waited for, and then complete; which ones came in between does not matter.
+ * Once the header names an epoch, every event of an earlier one has its entry reserved: its thread
+ * read another word there. The earlier ones are complete as soon as what a processor has stored is
+ * seen by all others. Epochs are seen, waited for and completed one after the other; those that came
+ * and went in between do not matter.
  *
- *   complete:  E - - - - - - E+4      of the epoch E, if it is all threads', there is what has an older stamp
- *   seen:        E+4 .slack. E+7      than the horizon; if it is a thread's, all that it has reserved
+ *   complete:  E - - - - - - E+4      of epoch E: if it is all threads', events with stamps older
+ *   seen:        E+4 .slack. E+7      than the horizon; if it is one thread's, all it has reserved
  *
- * An epoch that is all threads' becomes a thread's when for a while all events were its.
+ * An epoch of all threads becomes one thread's when for a while all events were its.
  */
 #include "collector/order/parts.h"
 #include "sys/clock.h"
 
 static const uint64_t slack_ns = 50 * 1000; // where there is no clock of all processors
 static const uint64_t alone_ns = 1000 * 1000;
+static const uint64_t counted_pause_ns = 1000 * 1000; // until nobody reads the clock any more
 enum { ALONE_EVENTS = 256 };
 
 static bool is_seen_by_all(struct order *o, uint64_t stamp) {
@@ -27,13 +29,48 @@ static bool is_seen_by_all(struct order *o, uint64_t stamp) {
 			(o->next.later_round_ns != 0 && o->now_ns - o->next.later_round_ns >= slack_ns);
 }
 
-void order_complete_epochs(struct order *o, uint64_t stamp) {
+static void complete_epochs(struct order *o, uint64_t stamp) {
 	if (o->next.epoch != o->epoch && is_seen_by_all(o, stamp)) {
 		o->epoch = o->next.epoch;
 	}
 }
 
-/** What the header says. What it cannot say is nonsense of somebody's, and is put right. */
+/** A clock that went back, as over a suspension, cannot order events. */
+static void give_up_clock_that_went_back(struct order *o) {
+	struct segment_header *h = o->segment->header;
+	if (!o->is_last && o->counted_ns == 0 && atomic_load(&h->stamps) == STAMPS_CLOCK &&
+			clock_stamp() < o->settled) {
+		atomic_store(&h->stamps, STAMPS_COUNTED);
+	}
+}
+
+uint64_t order_take_horizon(struct order *o) {
+	const struct segment_header *h = o->segment->header;
+	uint64_t clock = 0, newest = UINT64_MAX;
+	give_up_clock_that_went_back(o);
+	o->horizon = o->limit = ORDER_KEY_MAX;
+	if (o->is_last) {
+		return newest;
+	}
+	if (o->counted_ns == 0 &&
+			atomic_load_explicit(&h->stamps, memory_order_relaxed) == STAMPS_CLOCK) {
+		newest = clock = clock_stamp();
+		o->settled = clock - ORDER_SLACK;
+	} else if (o->counted_ns == 0) {
+		o->counted_ns = o->settled == 0 ? 1 : o->now_ns;
+	}
+	if (o->counted_ns != 0 && o->now_ns - o->counted_ns >= counted_pause_ns) {
+		newest = atomic_load(&h->stamp);
+		o->settled = newest - 1;
+	}
+	complete_epochs(o, clock);
+	bool is_of_all = wire_epoch_owner(o->epoch) == 0;
+	o->horizon = order_key_of(o->epoch, is_of_all ? o->settled : UINT64_MAX);
+	o->limit = o->horizon;
+	return newest;
+}
+
+/** The epoch in the header. A value that cannot be there was overwritten, and is corrected. */
 static uint64_t look(struct order *o) {
 	_Atomic uint64_t *at = &o->segment->header->epoch;
 	uint64_t epoch = atomic_load(at);

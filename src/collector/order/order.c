@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * A round: take a stamp, the horizon; then look how far each ring is reserved. Whoever has an older
- * stamp had reserved its entry before, so all of them are there to be seen, and none can come later.
- * They leave in the order of their stamps: the reader with the oldest is drained up to the next one's.
- * Above the stamp stands the epoch (order/epoch.c): the two are an event's key.
+ * A round takes all events that are older than everything that may still come.
  *
- *                        horizon
- *   ring A   1 4 5 7 9  |  12 13      row: 1 2 3 4 5 6 7 8 9; what is younger waits
- *   ring B   2 3 8      |             for the next round
- *   ring C   6 .  10    |             . is reserved, and not published: had it stood before 10
- *                                     since the last round, only 1 to 6 could leave
- *
- * A reader whose next entry is not published holds all others up, but for what is older than anything
- * that it may still write: what was reserved when an earlier horizon was taken and is published by now
- * was all there was before that one.
+ * It takes a stamp, the horizon, and then looks how far each ring is reserved. Whoever has an older
+ * stamp had reserved its entry before: so all older entries are there to be seen, and none can come
+ * later. They leave in the order of their stamps (merge.c). Epochs stand above stamps (epoch.c): the
+ * two together are the key of an event.
  */
 #include "collector/order/order.h"
 
 #include "collector/order/parts.h"
-#include "sys/clock.h"
 
 #include <stdlib.h>
-
-enum { SPINS = 16 }; // a thread that runs publishes what it has reserved in some ns
-static const uint64_t counted_pause_ns = 1000 * 1000; // so long for those who read the clock yet
 
 struct order *order_create(struct segment *segment, struct tries *tries,
 		const struct order_sink *sink, const struct order_limits *limits, struct err *err) {
@@ -63,234 +51,6 @@ void order_destroy(struct order *o) {
 	free(o);
 }
 
-void order_fail(struct order *o, const struct err *err) {
-	if (!o->has_failed) {
-		o->err = *err;
-		o->has_failed = true;
-	}
-}
-
-void order_flush(struct order *o) {
-	uint32_t n = o->n_batch;
-	o->n_batch = 0;
-	if (n == 0 || o->has_failed) {
-		return;
-	}
-	struct err err = {0};
-	if (!(o->is_late ? o->sink.late_events : o->sink.events)(o->sink.user, o->batch, n, &err)) {
-		order_fail(o, &err);
-		return;
-	}
-	o->counts.events += n;
-	o->n_round += n;
-}
-
-void order_set_late(struct order *o, bool is_late) {
-	if (o->is_late != is_late) {
-		order_flush(o);
-		o->is_late = is_late;
-	}
-}
-
-// ---- the horizon
-
-/** A clock that went back, as over a suspension, is none. */
-static void give_up_clock_that_went_back(struct order *o) {
-	struct segment_header *h = o->segment->header;
-	if (!o->is_last && o->counted_ns == 0 && atomic_load(&h->stamps) == STAMPS_CLOCK &&
-			clock_stamp() < o->settled) {
-		atomic_store(&h->stamps, STAMPS_COUNTED);
-	}
-}
-
-/** `newest`: no stamp is younger that was taken before this. */
-static void take_horizon(struct order *o, uint64_t *newest) {
-	const struct segment_header *h = o->segment->header;
-	uint64_t clock = 0;
-	*newest = UINT64_MAX;
-	give_up_clock_that_went_back(o);
-	o->horizon = o->limit = ORDER_KEY_MAX;
-	if (o->is_last) {
-		return;
-	}
-	if (o->counted_ns == 0 &&
-			atomic_load_explicit(&h->stamps, memory_order_relaxed) == STAMPS_CLOCK) {
-		*newest = clock = clock_stamp();
-		o->settled = clock - ORDER_SLACK;
-	} else if (o->counted_ns == 0) {
-		o->counted_ns = o->settled == 0 ? 1 : o->now_ns;
-	}
-	if (o->counted_ns != 0 && o->now_ns - o->counted_ns >= counted_pause_ns) {
-		*newest = atomic_load(&h->stamp);
-		o->settled = *newest - 1;
-	}
-	order_complete_epochs(o, clock);
-	bool is_of_all = wire_epoch_owner(o->epoch) == 0;
-	o->horizon = order_key_of(o->epoch, is_of_all ? o->settled : UINT64_MAX);
-	o->limit = o->horizon;
-}
-
-// ---- whose turn it is
-
-static void sift_down(struct order *o, uint32_t i, struct turn turn) {
-	struct turn *turns = o->turns;
-	for (uint32_t k = 2 * i + 1; k < o->n_turns; k = 2 * i + 1) {
-		k += k + 1 < o->n_turns && turns[k + 1].key < turns[k].key;
-		if (turns[k].key >= turn.key) {
-			break;
-		}
-		turns[i] = turns[k];
-		i = k;
-	}
-	turns[i] = turn;
-}
-
-static void add_turn(struct order *o, struct reader *r) {
-	uint32_t i = o->n_turns++;
-	for (; i > 0 && o->turns[(i - 1) / 2].key > r->key; i = (i - 1) / 2) {
-		o->turns[i] = o->turns[(i - 1) / 2];
-	}
-	o->turns[i] = (struct turn){r->key, r};
-}
-
-static void drop_turn(struct order *o) {
-	if (--o->n_turns > 0) {
-		sift_down(o, 0, o->turns[o->n_turns]);
-	}
-}
-
-/** The lowest key of all but the first. */
-static order_key next_key(const struct order *o) {
-	order_key a = o->n_turns > 1 ? o->turns[1].key : ORDER_KEY_MAX;
-	order_key b = o->n_turns > 2 ? o->turns[2].key : ORDER_KEY_MAX;
-	return a < b ? a : b;
-}
-
-// ---- who holds the others up
-
-/** Has it taken too long? Others need room, or it will not be soon. */
-static bool is_out_of_patience(struct order *o, const struct reader *r) {
-	uint64_t held_ns = o->now_ns - r->held_since_ns;
-	return held_ns > o->limits.force_ns ||
-			(held_ns > o->limits.patience_ns && o->is_crowded &&
-					!o->sink.is_thread_running(o->sink.user, r->pid, r->tid));
-}
-
-static void hold_up(struct order *o, struct reader *r) {
-	if (r->held_since_ns == 0) {
-		r->held_since_ns = o->now_ns;
-	} else if (!r->is_passed && is_out_of_patience(o, r)) {
-		r->is_passed = true;
-		o->counts.forced++;
-	}
-	if (!r->is_passed) {
-		order_key until = order_key_of(r->epoch, 0); // it has named this one
-		until = r->key > until ? r->key : until;
-		until = r->through > until ? r->through : until;
-		o->limit = until < o->limit ? until : o->limit;
-	}
-	o->n_held++;
-}
-
-static void let_go(struct reader *r) {
-	r->held_since_ns = 0;
-	r->is_passed = false;
-}
-
-/** The reader has come this far. */
-static void come_to(struct order *o, struct reader *r, enum order_next next) {
-	for (unsigned i = 0; next == NEXT_HELD && i < SPINS; i++) {
-		__builtin_ia32_pause();
-		next = order_peek(o, r);
-	}
-	if (next == NEXT_HELD && order_is_gone(o, r)) {
-		next = order_peek(o, r);
-	}
-	r->has_event = next == NEXT_EVENT;
-	if (next == NEXT_HELD) {
-		hold_up(o, r);
-		return;
-	}
-	let_go(r);
-	if (next == NEXT_EVENT) {
-		add_turn(o, r);
-	}
-}
-
-/** What was found in an earlier round is not of the future: somebody has scribbled. */
-static void check_key(struct order *o, struct reader *r, uint64_t newest) {
-	if (r->has_event && r->epoch > o->newest_epoch) {
-		o->counts.bad_entries++;
-		r->epoch = o->newest_epoch;
-	}
-	if (r->has_event && (uint64_t)r->key > newest) {
-		o->counts.bad_entries++;
-		r->base = newest - (1ull << WIRE_STAMP_BITS);
-	}
-}
-
-static void look_at_all(struct order *o, uint64_t newest) {
-	o->n_turns = 0;
-	o->n_held = 0;
-	o->is_crowded = false;
-	for (uint32_t i = 0; i < o->n_readers; i++) {
-		struct reader *r = o->readers[i];
-		if (!r->is_held) {
-			check_key(o, r, newest);
-			(void)order_look(o, r);
-		}
-	}
-	for (uint32_t i = 0; i < o->n_readers; i++) {
-		struct reader *r = o->readers[i];
-		if (!r->is_held && !order_is_drained(r)) {
-			come_to(o, r, order_peek(o, r));
-		}
-	}
-}
-
-/**
- * What comes too late for its place in the row, being of one whom the others no longer waited for, comes by
- * itself.
- */
-static order_key limit_of_late(struct order *o, order_key key, order_key limit) {
-	bool is_late = key < o->row;
-	order_set_late(o, is_late);
-	o->counts.late += is_late;
-	return is_late ? key : limit;
-}
-
-static void merge(struct order *o) {
-	while (o->n_turns > 0 && o->turns[0].key <= o->limit && !o->has_failed) {
-		struct reader *r = o->turns[0].reader;
-		order_key limit = next_key(o);
-		limit = limit < o->limit ? limit : o->limit;
-		limit = limit_of_late(o, o->turns[0].key, limit);
-		order_note_busy(o, r);
-		enum order_next next = order_drain(o, r, limit);
-		if (next == NEXT_EVENT) {
-			sift_down(o, 0, (struct turn){r->key, r});
-		} else {
-			drop_turn(o);
-			come_to(o, r, next);
-		}
-	}
-	order_set_late(o, false);
-}
-
-/** All that a reader had before the horizon is taken, unless it is held up, or stopped by one that is. */
-static void note_through(struct order *o) {
-	o->n_left = o->n_turns;
-	for (uint32_t i = 0; i < o->n_readers; i++) {
-		struct reader *r = o->readers[i];
-		if (r->held_since_ns == 0 && (!r->has_event || r->key > o->horizon)) {
-			r->through = o->horizon;
-		} else if (r->is_passed) {
-			order_look_behind(o, r);
-		}
-		order_tell_taken(r);
-	}
-}
-
 static void note_progress(struct order *o) {
 	const struct order_counts *c = &o->counts;
 	uint64_t progress = c->events + c->unpublished;
@@ -303,12 +63,11 @@ bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err 
 	o->now_ns = now_ns;
 	o->label_now_ns = now_ns - o->segment->start_ns;
 
-	uint64_t newest;
-	take_horizon(o, &newest);
+	uint64_t newest = order_take_horizon(o);
 	order_find_threads(o);
-	look_at_all(o, newest);
-	merge(o);
-	note_through(o);
+	order_look_at_all(o, newest);
+	order_merge(o);
+	order_note_through(o);
 	order_see_epoch(o);
 	order_flush(o);
 	order_end_threads(o);

@@ -2,7 +2,9 @@
 #pragma once
 
 /**
- * Merges the rings of all threads into one sequence of events. One thread; never sleeps or waits.
+ * Merges the rings of all threads into one sequence of events.
+ *
+ * One thread; never sleeps or waits.
  *
  * Guarantees for the sequence:
  *  - between threads: any order that the program itself has established, by a lock, a join, an
@@ -12,8 +14,7 @@
  *  - time labels are coarse, and can fall from one thread's event to another's: the consumer raises
  *    them.
  *  - per image (exec): all events of one before sink.image and all events of the next.
- * The target's memory is not trusted: overwritten memory leads to invalid entries, which are
- * counted.
+ * The target's memory is not trusted: entries that make no sense are counted.
  *
  * A thread that stops between reserving and publishing an event delays all later events of other
  * threads: they wait in their rings, and when these are full, their threads wait. If it does not
@@ -35,7 +36,7 @@ struct order_sink {
 	void *user;
 	/** The next events, nodes and threads by our ids. False stops order_round. */
 	bool (*events)(void *user, const struct trace_event *events, size_t n, struct err *err);
-	/** The same for events that come when younger ones have been handed over. */
+	/** The same for events that come after younger ones have been handed over. */
 	bool (*late_events)(void *user, const struct trace_event *events, size_t n, struct err *err);
 	/** A thread appeared: its id (below 2^28) for its events. 0 is allowed: "no thread". */
 	uint32_t (*thread)(void *user, const struct order_thread *thread);
@@ -59,10 +60,10 @@ struct order_counts {
 	uint64_t events;                             // handed over
 	uint64_t failed, lost, truncated, abandoned; // as the threads counted (wire/event.h)
 	uint64_t unpublished;                        // entries that dead threads left half written
-	uint64_t late;          // events that came when younger ones were in the row already
-	uint64_t forced;        // went on without a thread
-	uint64_t bad_entries;   // made no sense
-	uint64_t others;        // of kinds that are numbered and that nobody reads yet: passed by
+	uint64_t late;          // events that came after younger ones had been handed over
+	uint64_t forced;        // times that the others went on without a thread
+	uint64_t bad_entries;   // that made no sense
+	uint64_t others;        // entries of kinds that are reserved and not read yet: skipped
 	uint64_t looked_behind; // events taken from behind an unpublished one
 	uint32_t n_threads;     // ever seen
 	uint32_t n_live;        // slots in use
@@ -74,12 +75,12 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 void order_destroy(struct order *o);
 
 /**
- * Take what is there, and hand it over. `now_ns` is
- * CLOCK_MONOTONIC. *n_events is how many. False: the sink refused, or out of memory.
+ * Take what is there, and hand it over. `now_ns` is CLOCK_MONOTONIC. *n_events is how many. False:
+ * the sink refused, or out of memory.
  */
 bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err);
 
-/** How long the caller may sleep if a round brought nothing and nobody rings. */
+/** How long the caller may sleep if a round brought nothing and the bell does not ring. */
 uint64_t order_rest_ns(const struct order *o);
 
 /** The process is gone: take all that is left, and end all threads. */

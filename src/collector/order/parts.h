@@ -2,12 +2,15 @@
 #pragma once
 
 /**
- * What the four files of the order share; nobody else includes this.
+ * What the files of the order share: readers, the struct, and who calls whom, from above:
  *
- *   order/epoch.c     whose epoch it is, which are complete, and who may have the next
- *   order/threads.c   slots -> readers: who is there, who is gone
- *   order/rings.c     a reader's rings -> its next event
- *   order/order.c     rounds: the horizon, the merge, and the batch that leaves
+ *   order.c     rounds
+ *   merge.c     whose turn it is, and who holds the others up
+ *   threads.c   slots -> readers: which threads there are, and which are gone
+ *   drain.c, behind.c   a reader's rings -> its events; entry.c reads one entry
+ *   epoch.c     the horizon: which epochs are complete, and which thread may have the next
+ *   rings.c     how far rings are reserved and taken
+ *   out.c       the batch that leaves
  */
 
 #include "base/attr.h"
@@ -15,12 +18,12 @@
 
 enum {
 	ORDER_BATCH = 512,
-	// A processor's stores are seen by others a little after its clock, or what others wrote, has
-	// been read (nothing drains them in between): some ns, here taken for 20 us or more
+	// A processor's stores become visible to others some ns after it has read its clock, as nothing
+	// drains them in between: taken to be 20 us or more
 	ORDER_SLACK = 1 << 16,
 };
 
-/** The place of an event in the row: its epoch (wire/segment.h), and below that its stamp or 0. */
+/** The place of an event in the order: its epoch (wire/segment.h), and below that its stamp or 0. */
 typedef unsigned __int128 order_key;
 #define ORDER_KEY_MAX (~(order_key)0)
 
@@ -38,24 +41,23 @@ struct reader {
 	struct wire_event *entries[N_RINGS];
 	uint64_t at[N_RINGS];   // next entry to take
 	uint64_t told[N_RINGS]; // what `taken` was set to
-	uint64_t end
-			[N_RINGS]; // reserved, as of this round's horizon: of a thread that is gone, for good
+	uint64_t end[N_RINGS];  // reserved, as of this round's horizon; final once its thread is gone
 	order_key key; // of its next event, where that is known; of its last one, while it is held up
-	order_key through; // all its events with lower keys are published: a horizon of before
-	uint64_t epoch;    // the last that its ring has named
-	uint64_t base;     // the last whole stamp of that; 0: there was none, its events have none
+	order_key through; // an earlier horizon: all its events with lower keys are published
+	uint64_t epoch;    // the last one that its ring names
+	uint64_t base;     // the last whole stamp in it; 0: its events have no stamps
 	uint64_t label_ns;
 	uint64_t held_since_ns; // its next entry is reserved and not published; 0: it is not held up
-	uint64_t alive_at_ns;   // when that was last asked
+	uint64_t alive_at_ns;   // when it was last checked that its thread is alive
 	uint32_t slot_index;
 	uint32_t thread; // the sink's id
 	uint32_t tid, pid, image;
-	uint32_t index;  // in order.readers
-	uint8_t ring;    // RING_SMALL until it is drained
-	bool is_gone;    // its thread is: what is not published will never be
-	bool is_held;    // belongs to an image that has not begun
-	bool is_passed;  // the others do not wait for what holds it up any more
-	bool has_event;  // `key` is of its next event: found in an earlier round, too young for it
+	uint32_t index; // in order.readers
+	uint8_t ring;   // RING_SMALL until it is drained
+	bool is_gone;   // its thread is gone: what is not published will never be
+	bool is_held;   // belongs to an image that has not begun
+	bool is_passed; // the others no longer wait for the entry that holds it up
+	bool has_event; // `key` is that of its next event, found in an earlier round and too young then
 	bool has_thread; // the sink knows it
 };
 
@@ -82,11 +84,11 @@ struct order {
 	uint32_t n_readers;
 	uint32_t n_seen_slots; // slots below were in use at least once
 	uint32_t seen_claims;
-	uint32_t next_asked; // whom to ask next whether it lives
+	uint32_t next_asked; // the reader whose thread is checked next
 	uint64_t searched_ns, asked_ns;
 
 	// epochs
-	uint64_t epoch;        // all before are complete: who has events in them has reserved them
+	uint64_t epoch;        // all earlier ones are complete: their events are reserved
 	uint64_t newest_epoch; // seen in the header
 	uint64_t epoch_most;   // the highest number that it can have
 	struct {
@@ -94,21 +96,21 @@ struct order {
 		uint64_t stamp;                    // when it was seen, if stamps are the clock's
 		uint64_t round_ns, later_round_ns; // order.now_ns of the round that saw it, and one after
 	} next;
-	struct reader *busy;    // has had all events since
-	uint64_t busy_since_ns; // ... then, and
-	uint64_t busy_from;     // ... this entry
+	struct reader *busy;    // all events have been its
+	uint64_t busy_since_ns; // since then,
+	uint64_t busy_from;     // and since this entry
 
 	// merge
 	order_key horizon;   // events with lower keys are in the rings, or reserved there
 	order_key limit;     // the same, as far as nobody is held up
-	order_key row;       // the highest that was handed over
+	order_key reached;   // the highest that was handed over
 	uint64_t settled;    // all with older stamps in the present epoch have been reserved
 	uint64_t counted_ns; // when stamps were first seen to be counted; 0: they are the clock's
 	struct turn *turns;  // a heap of n_turns
 	uint32_t n_turns;
 	uint32_t n_held, n_left; // readers held up, and those with events beyond the horizon
 	bool is_crowded;         // a ring is filling up
-	bool is_late;            // what is handed over now comes too late for its place in the row
+	bool is_late;            // what is handed over now comes too late for its place
 
 	// what leaves
 	struct trace_event batch[ORDER_BATCH];
@@ -120,7 +122,7 @@ struct order {
 	struct err err;
 };
 
-// ---- order/order.c
+// ---- out.c
 
 /** Hand over what the batch holds. */
 void order_flush(struct order *o);
@@ -128,7 +130,9 @@ void order_flush(struct order *o);
 /** From now on, or no longer, events come late. */
 void order_set_late(struct order *o, bool is_late);
 
-/** Where the next events of the row go, room for at least one. order_commit says how far. */
+void order_fail(struct order *o, const struct err *err);
+
+/** Where the next events go, room for at least one. order_commit says how far. */
 static inline struct trace_event *order_room(struct order *o) {
 	if (UNLIKELY(o->n_batch == ORDER_BATCH)) {
 		order_flush(o);
@@ -140,71 +144,16 @@ static inline void order_commit(struct order *o, const struct trace_event *end) 
 	o->n_batch = (uint32_t)(end - o->batch);
 }
 
-/** The next event of the row. */
 static inline void order_emit(struct order *o, const struct trace_event *event) {
 	struct trace_event *out = order_room(o);
 	*out = *event;
 	order_commit(o, out + 1);
 }
 
-void order_fail(struct order *o, const struct err *err);
+// ---- rings.c
 
-// ---- order/epoch.c
-
-/**
- * At a round's begin; `stamp` is that of now, or 0 if they are counted. What is complete by now?
- */
-void order_complete_epochs(struct order *o, uint64_t stamp);
-
-/**
- * At its end: see what the header says now, and give the next epoch to a thread that is alone with
- * it.
- */
-void order_see_epoch(struct order *o);
-
-/** These events of the row were this reader's. */
-static inline void order_note_busy(struct order *o, struct reader *r) {
-	if (o->busy != r) {
-		o->busy = r;
-		o->busy_since_ns = o->now_ns;
-		o->busy_from = r->at[RING_SMALL] + r->at[RING_BIG];
-	}
-}
-
-/** Its thread is gone, and its slot will be another's: its epoch ends. */
-void order_end_epoch_of(struct order *o, const struct reader *r);
-
-// ---- order/threads.c
-
-/** Find new threads: all who have events before the horizon. */
-void order_find_threads(struct order *o);
-
-/** Ask for some threads whether they live, and end those that are gone and drained. */
-void order_end_threads(struct order *o);
-
-/** True if `r` is known to be gone now. Asks at most every few ms. */
-bool order_is_gone(struct order *o, struct reader *r);
-
-// ---- order/rings.c
-
-/** What comes next in a reader's rings. */
-enum order_next {
-	NEXT_EVENT, // reader.key is its key
-	NEXT_DRY,   // nothing that was reserved before the horizon
-	NEXT_HELD,  // it is reserved, and not published
-};
-
-/** See how far the rings are reserved. True: there is something to take. */
-bool order_look(struct order *o, struct reader *r);
-
-/** Find the next event. */
-enum order_next order_peek(struct order *o, struct reader *r);
-
-/** Hand over all events up to this key, and find the next one. */
-enum order_next order_drain(struct order *o, struct reader *r, order_key limit);
-
-/** Hand over what stands published behind the entry that holds a reader up. */
-void order_look_behind(struct order *o, struct reader *r);
+/** See how far the rings are reserved. */
+void order_look(struct order *o, struct reader *r);
 
 /** The reader's thread will write no more. */
 void order_set_gone(struct reader *r);
@@ -216,3 +165,66 @@ void order_tell_taken(struct reader *r);
 static inline bool order_is_drained(const struct reader *r) {
 	return r->at[RING_SMALL] == r->end[RING_SMALL] && r->at[RING_BIG] == r->end[RING_BIG];
 }
+
+// ---- epoch.c
+
+/** Set the horizon of this round. Returns a stamp: none that was taken before is younger. */
+uint64_t order_take_horizon(struct order *o);
+
+/**
+ * At the end of a round: see which epoch the header names, and give the next one to a thread that
+ * alone has events.
+ */
+void order_see_epoch(struct order *o);
+
+/** The events that follow are this reader's. */
+static inline void order_note_busy(struct order *o, struct reader *r) {
+	if (o->busy != r) {
+		o->busy = r;
+		o->busy_since_ns = o->now_ns;
+		o->busy_from = r->at[RING_SMALL] + r->at[RING_BIG];
+	}
+}
+
+/** Its thread is gone, and its slot will be another's: its epoch ends. */
+void order_end_epoch_of(struct order *o, const struct reader *r);
+
+// ---- threads.c
+
+/** Find new threads: all that have events before the horizon. */
+void order_find_threads(struct order *o);
+
+/** Check some threads for being alive, and end those that are gone and drained. */
+void order_end_threads(struct order *o);
+
+/** True if `r` is known to be gone now. Checks at most every few ms. */
+bool order_is_gone(struct order *o, struct reader *r);
+
+// ---- drain.c, behind.c
+
+/** What comes next in a reader's rings. */
+enum order_next {
+	NEXT_EVENT, // reader.key is its key
+	NEXT_DRY,   // nothing that was reserved before the horizon
+	NEXT_HELD,  // it is reserved, and not published
+};
+
+/** Find the next event. */
+enum order_next order_peek(struct order *o, struct reader *r);
+
+/** Hand over all events up to this key, and find the next one. */
+enum order_next order_drain(struct order *o, struct reader *r, order_key limit);
+
+/** Hand over what is published behind the entry that holds a reader up. */
+void order_look_behind(struct order *o, struct reader *r);
+
+// ---- merge.c: the steps of a round, in this order
+
+/** What is there, and who holds the others up. `newest` is what order_take_horizon returned. */
+void order_look_at_all(struct order *o, uint64_t newest);
+
+/** Hand over the events of all readers up to the limit, in order. */
+void order_merge(struct order *o);
+
+/** Note how far each reader has come, and tell the threads of the room in their rings. */
+void order_note_through(struct order *o);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
+ * From slots to readers: which threads there are, and which are gone.
+ *
  * Slots are claimed from low to high (wire/segment.h: slot_hint), so those that were ever in use
  * are a prefix of all. What lies beyond is never touched: reading it would cost memory. Slots are
  * looked through when another was claimed, and now and then.
@@ -107,7 +109,7 @@ static void begin_image(struct order *o) {
 
 void order_find_threads(struct order *o) {
 	const struct segment_header *h = o->segment->header;
-	// In this order: who has an event from before the horizon has counted itself before that
+	// In this order: a thread with an event before the horizon has counted itself before
 	uint32_t n_claims = atomic_load_explicit(&h->n_claims, memory_order_acquire);
 	if (n_claims == o->seen_claims && o->now_ns - o->searched_ns < search_pause_ns && !o->is_last) {
 		return;
@@ -174,7 +176,7 @@ static void end_thread(struct order *o, struct reader *r) {
 	free(r);
 }
 
-/** Whom nobody has heard of for long is asked about first: round and round through all. */
+/** In turn through all of them, so that those not asked about for long come first. */
 static void ask_some(struct order *o, bool all) {
 	if (!all && o->now_ns - o->asked_ns < ask_pause_ns) {
 		return;

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+/* The batch that leaves: events go to the sink some hundred at a time. */
+#include "collector/order/parts.h"
+
+void order_fail(struct order *o, const struct err *err) {
+	if (!o->has_failed) {
+		o->err = *err;
+		o->has_failed = true;
+	}
+}
+
+void order_flush(struct order *o) {
+	uint32_t n = o->n_batch;
+	o->n_batch = 0;
+	if (n == 0 || o->has_failed) {
+		return;
+	}
+	struct err err = {0};
+	if (!(o->is_late ? o->sink.late_events : o->sink.events)(o->sink.user, o->batch, n, &err)) {
+		order_fail(o, &err);
+		return;
+	}
+	o->counts.events += n;
+	o->n_round += n;
+}
+
+void order_set_late(struct order *o, bool is_late) {
+	if (o->is_late != is_late) {
+		order_flush(o);
+		o->is_late = is_late;
+	}
+}
