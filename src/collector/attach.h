@@ -2,17 +2,18 @@
 #pragma once
 
 /**
- * Record a running program (docs/attach.md) until it ends, heaptrack receives a signal, or the time
- * is up. Afterwards the program continues as before.
+ * Records a running program (docs/attach.md).
+ *
+ * It does so until the program ends, heaptrack receives a signal, or the time is up. Afterwards the
+ * program continues as before.
  */
 
 #include "collector/run.h"
 
 struct attach_options {
 	pid_t pid;
-	uint64_t duration_ns; // 0: until somebody ends it
-	uint64_t
-			max_pause_ns; // for a copy of its memory, to know the blocks that it has; 0: none is made
+	uint64_t duration_ns;  // 0: until somebody ends it
+	uint64_t max_pause_ns; // for a copy of its memory, to find existing blocks; 0: no copy
 };
 
 /**

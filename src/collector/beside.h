@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Record a program whose recorder library started this collector (recorder/preload/alone.h). The
- * program is not a child of this process, and waits before its first allocation for a message on
- * `fd`.
+ * Records a program whose recorder library started this collector (recorder/preload/alone.h).
+ *
+ * The program is not a child of this process, and waits before its first allocation for a message
+ * on `fd`.
  */
 
 #include "collector/run.h"
@@ -18,9 +19,9 @@ struct beside_options {
 };
 
 /**
- * `run`: argv and environment are not used. Until the program ends or closes the recording. False:
- * nothing was recorded, `err` says why; the program goes on. As run_program: called before there
- * are other threads.
+ * Record until the program ends or closes the recording. argv and environment in `run` are not
+ * used. False: nothing was recorded, `err` says why; the program goes on. Like run_program, it must
+ * be called before there are other threads.
  */
 bool beside_program(const struct run_options *run, const struct beside_options *beside,
 		struct run_result *result, struct err *err);

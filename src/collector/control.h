@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Find the recordings in progress and ask them through their control sockets (docs/control.md).
+ * Finds recordings in progress and asks them through their control sockets.
  *
- * A request is one line: a command, perhaps followed by arguments. The answer is lines of JSON.
+ * A request (docs/control.md) is one line: a command, perhaps followed by arguments. The answer is
+ * lines of JSON.
  */
 
 #include "base/buffer.h"

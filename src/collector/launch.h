@@ -20,11 +20,11 @@ enum launch_verdict {
 struct launch {
 	enum launch_verdict verdict;
 	int exit_status;
-	bool has_loader;   // LAUNCH_INJECTED: glibc's loader starts it, it could be preloaded as well
-	bool gains_rights; // LAUNCH_REFUSED: set-uid, set-gid or with capabilities; it can run unrecorded
+	bool has_loader;   // LAUNCH_INJECTED: glibc's loader starts it, so preloading is possible, too
+	bool gains_rights; // LAUNCH_REFUSED: set-uid, set-gid or capabilities; it can run unrecorded
 	bool needs_shell;  // neither ELF nor #!: /bin/sh runs it, as execvp does
 	const char *path;  // what to exec
-	const char *image; // the ELF file that will be loaded first: it, or its interpreter
+	const char *image; // the ELF file that is loaded first: the program or its interpreter
 	const char *why;   // a sentence about the program, with its name
 };
 

@@ -35,12 +35,12 @@ struct run_options {
 struct run_result {
 	int exit_status;   // what heaptrack exits with: the program's, or 128 + its signal
 	bool was_recorded; // false: no file (the program could not start, or never loaded the recorder)
-	bool was_too_narrow; // because its address space is limited too much
-	enum rec_why why;    // else, if that is known
+	bool was_too_narrow; // not recorded because its address space is limited too much
+	enum rec_why why;    // not recorded for this reason, if it is known
 	char path[4608];
 	bool file_is_whole;
 	bool is_lost;      // the file was removed meanwhile, and could not be written anew
-	bool is_explained; // why it was not recorded has been said
+	bool is_explained; // the user was told why it was not recorded
 	bool is_untouched; // nothing has been started or changed: the program can be run without us
 	struct recording recording; // the last state, for a summary. run_result_finish frees it
 	struct arena texts;         // its strings
@@ -55,10 +55,10 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err);
 
 /**
- * The same for LAUNCH_INJECTED: a program into which the recorder cannot be preloaded, or in which it
- * would miss allocators: statically linked, with another C library, or with its own allocator. It is
- * stopped by ptrace once it is loaded, before any of its code has run; the recorder is injected as
- * into a running program (docs/attach.md); then it is resumed.
+ * The same for LAUNCH_INJECTED: a program into which the recorder cannot be preloaded, or in which
+ * it would miss allocators: statically linked, with another C library, or with its own allocator.
+ * Once it is loaded, and before any of its code has run, ptrace stops it, the recorder is injected
+ * as into a running program (docs/attach.md), and the program is resumed.
  */
 bool run_injected_program(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err);

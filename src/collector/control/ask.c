@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The asking side of the control socket: connect, send a line, read the answer. */
+/* Sends a line to a control socket and reads the answer. */
 #include "base/json_reader.h"
 #include "collector/control.h"
 #include "collector/control/protocol.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Parses the line of a request: words between spaces, of which the first is the command. */
+/* Parses the line of a request, whose first word is the command. */
 #include "base/nearest.h"
 #include "collector/control.h"
 

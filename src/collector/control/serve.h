@@ -2,11 +2,11 @@
 #pragma once
 
 /**
- * The control socket of a recording: whoever may ask sends one line and gets lines of JSON.
+ * The control socket of a recording, where one line is answered with lines of JSON.
  *
- * The watching thread listens, reads and writes, and never waits for anybody. What a command reports
- * or does is up to the thread that records, which is woken for it. One connection is served at a
- * time. As long as nobody asks, all of it is a descriptor in a poll (docs/control.md).
+ * The watching thread listens, reads and writes, and never waits for anybody. What a command
+ * reports or does is up to the thread that records, which is woken for it. One connection is served
+ * at a time. As long as nobody asks, all of it is a descriptor in a poll (docs/control.md).
  */
 
 #include "base/buffer.h"
@@ -17,7 +17,7 @@
 
 struct control;
 
-/** `bell` is set to 1 and woken for the recording's thread. NULL: there is no place for a socket. */
+/** `bell` is set to 1 and woken for the recording's thread. NULL: no place for a socket. */
 struct control *control_open(pid_t program, _Atomic uint32_t *bell);
 
 /** When the watching thread has ended; removes the socket. NULL is allowed. */

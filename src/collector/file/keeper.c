@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Two threads and two locks: `writing` around the writer, `lock` around what they hand over. */
 #include "collector/file/keeper.h"
 
 #include "sys/clock.h"

@@ -2,9 +2,11 @@
 #pragma once
 
 /**
- * Keeps the file up to date in a separate thread, so that encoding and a slow disk do not delay the
- * program. The caller builds a state (struct recording, with its own memory) and hands it over; at
- * the end the file is finished by the caller's thread.
+ * Keeps the file up to date in a thread of its own.
+ *
+ * So neither encoding nor a slow disk delays the program. The caller builds a state (struct
+ * recording, with its own memory) and hands it over; at the end the file is finished by the
+ * caller's thread.
  *
  * A failed write is reported once and retried with the next state: recording continues. On a full
  * disk, totals can still be written (trace_writer_narrow); quality.detail_ends_ns says since when

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Names, locks and space of the output file.
+ *
+ * Whoever records to a file, or moves or removes one, holds its lock. So if several heaptracks want
+ * one name at once, each gets a file of its own, and a file that is still written is not taken
+ * away.
+ */
 #include "collector/file/output.h"
 
 #include "base/path.h"
@@ -15,10 +22,10 @@
 #include <unistd.h>
 
 enum {
-	RESERVE_MAX = 1 << 30, // PRODUCT.md: 1 GB or 5 % of the free space, whichever is smaller
+	RESERVE_MAX = 1 << 30, // kept free: 1 GB or 5 % of the free space, whichever is smaller
 	RESERVE_PERCENT = 5,
 	MOVES_MAX = 100000,
-	TRIES_MAX = 1000, // at a name that others take each time
+	TRIES_MAX = 1000, // to get a name that others take each time
 	HEAD_BYTES = 64,
 };
 
@@ -92,9 +99,6 @@ static void give_to_caller(int fd) {
 }
 
 // ---- a file that has the name already
-//
-// Whoever records to a file, or moves or removes one, holds its lock. So of several that want one
-// name at once each gets a file of its own, and none that is still being written is taken away.
 
 enum existing { EXISTS_NOT, EXISTS_EMPTY, EXISTS_RECORDING, EXISTS_IN_USE, EXISTS_OTHER };
 
@@ -109,7 +113,7 @@ static enum existing kind_of(int fd, const char *path) {
 		return EXISTS_IN_USE;
 	}
 	if (!file_is_same(fd, path)) {
-		return EXISTS_IN_USE; // another took it away a moment ago
+		return EXISTS_IN_USE; // another process has just taken it away
 	}
 	return !file_read_at(fd, 0, head, sizeof head, &got, NULL) ? EXISTS_OTHER
 			: got == 0                                         ? EXISTS_EMPTY
@@ -148,7 +152,7 @@ static bool move_aside(struct output *o, struct err *err) {
 	char to[PATH_MAX + 32];
 	for (int i = 1; i <= MOVES_MAX; i++) {
 		numbered_name(to, sizeof to, o->path, i);
-		// A link never replaces what another heaptrack put there a moment ago
+		// A link never replaces what another heaptrack has just put there
 		if (link(o->path, to) == 0) {
 			if (unlink(o->path) != 0) {
 				return err_system(err, errno, "cannot move \"%s\" aside", o->path);
@@ -193,7 +197,7 @@ static bool make_room_for_name(struct output *o, bool overwrite, bool *is_in_use
 
 // ---- open
 
-/** A new file, ours alone. *is_taken: others were faster, or are at it. */
+/** A new file. *is_taken: another process was faster, or is writing to it. */
 static bool create_new(struct output *o, const char *path, bool *is_taken, struct err *err) {
 	*is_taken = false;
 	o->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -314,7 +318,7 @@ void output_close(struct output *o, bool keep) {
 
 // ---- bytes
 
-// Others write to the disk as well: it is looked at each time
+// Others write to the disk as well, so its free space is read each time
 static bool may_grow(const struct output *o, uint64_t growth, struct err *err) {
 	uint64_t free_bytes = file_free_bytes(o->fd);
 	if (free_bytes < o->reserve_bytes || free_bytes - o->reserve_bytes < growth) {
@@ -352,8 +356,8 @@ struct trace_source output_source(struct output *o) {
 }
 
 /**
- * The growing file is not where it was. Where it was moved to, the finished one takes its place; if
- * it is gone, or nobody knows where to, the finished one gets a name of its own.
+ * The growing file is not where it was. If it was moved, the finished one takes its place there; if
+ * it was removed, or its place is unknown, the finished one gets a name of its own.
  */
 static void find_moved(struct output *o) {
 	struct arena arena = {0};
@@ -367,7 +371,7 @@ static void find_moved(struct output *o) {
 	arena_finish(&arena);
 }
 
-/** The finished file's name where the growing one had none any more. */
+/** Give the finished file a name when the growing one no longer has its own. */
 static bool place_anew(struct output *o, const char *finished, struct err *err) {
 	char path[sizeof o->path];
 	for (int i = 0; i <= MOVES_MAX; i++) {

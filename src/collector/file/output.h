@@ -2,8 +2,10 @@
 #pragma once
 
 /**
- * The output file: its name, what happens to an existing file of that name, how much disk space it
- * may use, and how the finished file replaces the growing one.
+ * The output file, from the choice of its name to the finished file.
+ *
+ * What happens to an existing file of that name, how much disk space it may use, and how the
+ * finished file replaces the growing one.
  */
 
 #include "base/err.h"

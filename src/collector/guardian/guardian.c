@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Both ends of the socket between heaptrack and its guardian, and the guardian's main loop.
+ *
+ * The guardian carries out one order at a time; in between it checks for new libraries, and when
+ * the socket is closed, it detaches and exits.
+ */
 #include "collector/guardian/guardian.h"
 
 #include "collector/launch/exec.h"

@@ -2,10 +2,12 @@
 #pragma once
 
 /**
- * The process that runs the injector for heaptrack: its child, with the same name, in its own
- * session and with all signals blocked. When heaptrack dies for whatever reason, the guardian
- * finishes its current step, removes the hooks and exits. Therefore only a SIGKILL of the guardian
- * itself, during the millisecond of a change, can harm a process that is attached to.
+ * The process that runs the injector for heaptrack and undoes its work if heaptrack dies.
+ *
+ * It is a child of heaptrack, with the same name, in its own session, with all signals blocked.
+ * When heaptrack dies for whatever reason, the guardian finishes its current step, removes the
+ * hooks and exits. Therefore only a SIGKILL of the guardian itself, during the millisecond of a
+ * change, can harm a process that is attached to.
  *
  * Otherwise it checks once a second for libraries that the process has loaded.
  *
@@ -34,9 +36,9 @@ void guardian_let_go(struct guardian *g);
 int guardian_memory(struct guardian *g, struct err *err);
 
 /**
- * guardian_catch has been: see what the process becomes. True: it is held, as by guardian_awaited,
- * because the preloaded recorder does not get into that. False with `*is_left`: there was no need,
- * and it runs.
+ * After guardian_catch: see what the process becomes. True: it is held, as by guardian_awaited,
+ * because the recorder cannot be preloaded into that program. False with `*is_left`: there was no
+ * need, and it runs.
  */
 bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
 		struct err *err);
@@ -59,5 +61,5 @@ void guardian_drop_snapshot(struct guardian *g);
 /** What it cost, and what is hooked (in `text`, as injector_describe says). */
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size);
 
-/** It detaches if that was not done, and ends. A zeroed one is fine. */
+/** Detach, if that was not done, and end the process. A zeroed guardian is allowed. */
 void guardian_stop(struct guardian *g);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+/*
+ * A thread walks the copy's heap (injector/heap_walk.h) into the two columns that the engine wants.
+ */
 #include "collector/guardian/old_heap.h"
 
 #include "injector/heap_walk.h"
@@ -8,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/** The two columns that the engine wants. */
 static void take_blocks(struct old_heap *o, const struct heap_walk *w) {
 	o->ptrs = malloc((w->blocks.n + 1) * sizeof *o->ptrs);
 	o->sizes = malloc((w->blocks.n + 1) * sizeof *o->sizes);
@@ -41,7 +43,7 @@ void old_heap_start(struct old_heap *o, pid_t snapshot, struct aggregate *a) {
 	*o = (struct old_heap){.snapshot = snapshot};
 	if (snapshot == 0 || pthread_create(&o->worker, NULL, work, o) != 0) {
 		aggregate_old_blocks(a, NULL, NULL, 0);
-		o->snapshot = 0; // it ends with the guardian
+		o->snapshot = 0; // the copy ends with the guardian
 	}
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 /**
- * The blocks that existed before the attach, found in a copy of the program's memory by a thread
- * while events are already recorded. It has normal priority: ending the recording waits for it, and
- * as long as the copy exists, the program pays for each page that it writes to.
+ * Finds the blocks that existed before the attach, in a copy of the program's memory.
+ *
+ * A thread does that while events are already recorded. It has normal priority: ending the
+ * recording waits for it, and as long as the copy exists, the program pays for each page that it
+ * writes to.
  */
 
 #include "collector/guardian/guardian.h"

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * What an executable's headers and names say; nothing in the file is trusted.
+ *
+ * Programs are large and little of them is needed, so the file is mapped, not read.
+ */
 #include "collector/launch/elf.h"
 
 #include "base/path.h"
@@ -53,7 +58,6 @@ static bool offset_of(const struct program_headers *segments, uint64_t address, 
 	return false;
 }
 
-// Mapped, not read: programs are large, what is asked of them is not
 static struct slice map_file(int fd) {
 	struct stat s;
 	if (fstat(fd, &s) != 0 || s.st_size <= 0) {
@@ -102,7 +106,7 @@ static enum launch_sanitizer find_sanitizer(struct slice names) {
 			{"__tsan_init", SANITIZER_THREAD},
 			{"__msan_init", SANITIZER_MEMORY},
 	};
-	// Some programs have megabytes of names, and nearly none has one of these
+	// Some programs have megabytes of names, and hardly any has one of these
 	if (names.size == 0 || !has_name(names, "san_init")) {
 		return SANITIZER_NONE;
 	}
@@ -133,7 +137,7 @@ static void look_at_image(struct launch_elf *out, struct slice file) {
 	}
 }
 
-// What takes more than the program's headers
+/** What takes more than the program headers. */
 static void look_inside(struct launch_elf *out, int fd, const struct program_headers *segments) {
 	struct slice file = map_file(fd);
 	if (file.size == 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// How an executable will be loaded, according to its ELF header. Used by inspect.c and exec.c.
+/** How an executable will be loaded, according to its ELF file. */
 
 #include "base/err.h"
 
@@ -10,7 +10,7 @@ enum launch_sanitizer { SANITIZER_NONE, SANITIZER_THREAD, SANITIZER_MEMORY, SANI
 
 struct launch_elf {
 	bool is_elf;
-	bool is_torn; // too short to be more than the beginning of one
+	bool is_torn; // cut short: not even its header is complete
 	bool is_64_bit;
 	unsigned machine;   // EM_*
 	bool is_ours;       // of the machine and width that we record

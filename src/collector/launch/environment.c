@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The environment and arguments of a launched program: the user's, with the recorder added. */
+/* The user's environment with the recorder added, and the user's arguments. */
 #include "collector/launch/environment.h"
 
 #include "base/buffer.h"
@@ -11,7 +11,7 @@ static bool names_variable(const char *entry, const char *name) {
 	return strncmp(entry, name, n) == 0 && entry[n] == '=';
 }
 
-// Without this, AddressSanitizer's runtime ends a program into which a library was loaded before it.
+// Without this, AddressSanitizer's runtime ends a program in which a library was loaded before it.
 // Programs without that runtime ignore it
 #define RUNTIME_MAY_COME_LATER "verify_asan_link_order=0"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What a program is executed with: its environment and arguments. */
+/** The environment and arguments that a program is executed with. */
 
 #include "collector/launch.h"
 
 /**
- * `environ` as the program is to see it: entry 0 is left free for the segment's variable, LD_PRELOAD
- * has the recorder first and then what the user had; ASAN_OPTIONS permits that, for the program and
- * all that it starts. NULL: no memory.
+ * `environ` as the program is to see it: entry 0 is left free for the segment's variable;
+ * LD_PRELOAD has the recorder first, then what the user had; ASAN_OPTIONS permits that, for the
+ * program and all that it starts. NULL: no memory.
  */
 char **launch_environment(const char *recorder, char *const *environment, struct arena *arena);
 

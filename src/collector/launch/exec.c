@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Judges the executable by launch/elf.h, and the environment by what the recorder needs in it. */
 #include "collector/launch/exec.h"
 
 #include "base/path.h"

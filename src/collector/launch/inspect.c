@@ -2,8 +2,8 @@
 /*
  * Judges a program before it is started, from what its file says.
  *
- * A script is judged by its interpreter, which may be a script again. What is executed first decides
- * whether the recorder can be injected; what env(1) then executes can only be preloaded into.
+ * A script is judged by its interpreter, which may be a script again. What is executed first
+ * decides whether the recorder can be injected; what env(1) then executes must preload it.
  */
 #include "base/path.h"
 #include "collector/launch.h"
@@ -71,7 +71,7 @@ static bool find_in_path(const char *name, char *out) {
 
 static bool gains_rights(int fd, const struct stat *s, const char **how) {
 	char capabilities[64];
-	if ((s->st_mode & S_ISUID) && s->st_uid != getuid()) { // to root, root's programs are as others
+	if ((s->st_mode & S_ISUID) && s->st_uid != getuid()) { // root gains nothing from root's
 		*how = "set-uid";
 	} else if ((s->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && s->st_gid != getgid()) {
 		*how = "set-gid";
@@ -166,7 +166,7 @@ static bool judge_named(struct launch *l, const char *name, const char *user, in
 	return judge_file(l, path, depth, arena);
 }
 
-// It is not the first that is executed: it can only be recorded if it loads the recorder itself
+// Not the first program that is executed: it must load the recorder itself
 static bool give_up_on_second(struct launch *l, const char *name, struct arena *arena) {
 	if (l->verdict != LAUNCH_INJECTED) {
 		return true;
@@ -204,7 +204,7 @@ static bool judge_script(struct launch *l, const char *path, char *line, int dep
 	}
 	char *name = strsep(&rest, " \t");
 	if (!*name || *name == '-' || strchr(name, '=')) {
-		return true; // more than a name: leave it to env
+		return true; // more than a name: env is what is judged
 	}
 	return judge_named(l, name, path, depth + 1, arena) && give_up_on_second(l, name, arena);
 }
@@ -256,7 +256,7 @@ static bool judge_file(struct launch *l, const char *path, int depth, struct are
 	}
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		l->verdict = LAUNCH_RECORDED; // may be run but not read: nothing speaks against it
+		l->verdict = LAUNCH_RECORDED; // it may be executed but not read: assume the best
 		return true;
 	}
 	bool ok = judge_open_file(l, path, fd, depth, arena);

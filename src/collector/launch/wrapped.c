@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Commands that run another program as their child and pass its exit status on.
+ *
+ * Those that become it, such as env, nice or stdbuf, are not in the table: exec is followed.
+ */
 #include "base/path.h"
 #include "collector/launch.h"
-#include "sys/file.h"
 
 #include <string.h>
 
-// Commands that run another as their child and give its exit status on. (Those that become it,
-// such as env, nice or stdbuf, need no care: exec is followed.)
 struct wrapper {
 	const char *name;
 	const char *letters;             // options of one letter that take a value

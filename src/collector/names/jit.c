@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Places are the locations of generated code, sorted by address; entries of the map name them.
+ *
+ * What the file says since the last step is compared with the places first: where other code was
+ * named before, the location is retired. Then places without a name are looked up in the whole map.
+ */
 #include "collector/names/jit.h"
 
 #include "base/vec.h"
@@ -10,8 +16,8 @@
 #include <unistd.h>
 
 enum {
-	OPEN_GAP_NS = 100000000, // between two looks whether there is a map,
-	DUMP_GAPS = 10,          // and so many of them whether there is a dump
+	OPEN_GAP_NS = 100000000, // between two searches for a map,
+	DUMP_GAPS = 10,          // of which every tenth is for a dump, too
 	BUFFER_BYTES = 1 << 20,
 	STEP_BUFFERS = 8, // read in one step, so that the rings are not kept waiting
 };
@@ -20,14 +26,14 @@ static const uint64_t MAP_MAX_BYTES = 1ull << 30;
 
 // ---- the file
 
-/** It was begun anew: so is what we know of it. The names that are given stay. */
+/** The file was begun anew, and so is the map. Names that were given stay. */
 static void begin_again(struct jit *j) {
 	perf_map_finish(&j->map);
 	j->map = (struct perf_map){0};
 	j->n_read = 0;
 }
 
-/** Read on. False: there is no more, or not yet. */
+/** Read on. False: there is no more, at least not yet. */
 static bool read_on(struct jit *j) {
 	struct stat st;
 	size_t got;
@@ -46,7 +52,7 @@ static bool read_on(struct jit *j) {
 			? jit_dump_feed(&j->map, bytes, j->n_read, (uint64_t)st.st_size)
 			: perf_map_feed(&j->map, bytes, j->n_read);
 	if (used == 0 && got == BUFFER_BYTES && !j->source.is_dump) {
-		used = got; // a line that has no end is none
+		used = got; // skip a line without an end
 	}
 	j->n_read += used;
 	return used > 0;
@@ -114,7 +120,7 @@ static void drop_places(struct jit *j) {
 	j->places.n = j->n_sorted = kept;
 }
 
-/** Where code of another name stands now, the next stack begins another location. */
+/** Where code of another name is now, the next stack gets another location. */
 static void retire(struct jit *j, struct tries *t, struct namer *names) {
 	struct {
 		uint32_t *items;

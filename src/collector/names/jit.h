@@ -2,11 +2,13 @@
 #pragma once
 
 /**
- * Symbolizes code that the program generates, with the map that its JIT compiler writes for perf:
- * /tmp/perf-PID.map, as the program sees it, or else its jitdump. The file is read as it grows,
- * because code moves: an address gets the name of the code that was there at its first stack, and
- * becomes another location when other code takes its place (tries_retire). Nothing is opened unless
- * generated code is on a stack. Code that is not in the file has no name; nothing here fails.
+ * Symbolizes generated code, with the map that a JIT compiler writes for perf.
+ *
+ * That is /tmp/perf-PID.map, as the program sees it, or else its jitdump. The file is read as it
+ * grows, because code moves: an address gets the name of the code that was there at its first
+ * stack, and becomes another location when other code takes its place (tries_retire). Nothing is
+ * opened unless generated code is on a stack. Code that is not in the file has no name; nothing
+ * here fails.
  *
  * One thread, that of the tries.
  */
@@ -30,7 +32,7 @@ struct jit {
 	struct jit_source source;
 	uint64_t n_read; // bytes of it
 	uint64_t next_open_ns;
-	unsigned n_looks; // whether there is one
+	unsigned n_looks; // for a file
 	struct perf_map map;
 	struct {
 		struct jit_place *items; // ascending by pc up to n_sorted

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
+/* The map has a known name; a jitdump may be anywhere, but the program has mapped it. */
 #include "collector/names/jit_source.h"
 
 #include "symbols/jit_dump.h"
-#include "sys/file.h"
 #include "sys/process.h"
 
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OLDER_NS = 1000000000 }; // the kernel's clocks differ, by ticks
+enum { OLDER_NS = 1000000000 }; // by which the kernel's clocks may differ
 
-/** One of an earlier process of that number is none; nor is one that somebody else has put there. */
+/** False for the file of an earlier process with that number, or of another user. */
 static bool is_of_program(pid_t program, int fd) {
 	struct stat file, process;
 	char path[64];
@@ -62,7 +62,6 @@ static int open_if_dump(pid_t program, pid_t inside, const char *path) {
 	return fd;
 }
 
-/** Among its mappings; it may be anywhere. */
 static int open_mapped_dump(pid_t program, pid_t inside) {
 	char path[64], name[64];
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)program);

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * The file in which a program describes its generated code: /tmp/perf-PID.map, or its jitdump,
- * jit-PID.dump, which the program maps so that it can be found.
+ * The file in which a program describes its generated code.
+ *
+ * It is /tmp/perf-PID.map, or a jitdump, jit-PID.dump, which the program maps to have it found.
  */
 
 #include <stdbool.h>
@@ -11,8 +12,8 @@
 
 struct jit_source {
 	int fd;       // -1: there is none, or none yet
-	bool is_dump; // as symbols/jit_dump.h tells; else symbols/perf_map.h
+	bool is_dump; // of symbols/jit_dump.h; else of symbols/perf_map.h
 };
 
-/** `inside` is the process's number as it calls itself. `wants_dump`: that is looked for, too. */
+/** `inside`: the program's pid in its own namespace. `wants_dump`: search for a jitdump, too. */
 struct jit_source jit_source_open(pid_t program, pid_t inside, bool wants_dump);

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * A module's file is tried under every name it may have, until one has the right build-id.
+ *
+ * First as the process sees it, then what is mapped at its addresses, then below the root that the
+ * process had, then as heaptrack sees it.
+ */
 #include "collector/names/modules.h"
 
 #include "base/vec.h"
@@ -81,7 +87,7 @@ static int open_if_right(const char *path, const struct wire_module *module) {
 	return fd;
 }
 
-// What is mapped in that range, be it deleted or replaced since. Needs rights that root has
+// What is mapped in that range, even if it was deleted or replaced since. Needs root's rights
 static int open_mapped(pid_t pid, const struct wire_module *module) {
 	char path[PATH_MAX];
 	(void)snprintf(path, sizeof path, "/proc/%d/map_files", (int)pid);
@@ -136,7 +142,7 @@ static int open_module(const struct modules *m, const struct wire_module *module
 
 // ---- the tables
 
-// Any will do: a module whose names are all known is as likely as another
+// Any will do: it is unknown which module will be needed again
 static void make_room_for_descriptor(struct modules *m) {
 	for (size_t i = 0; m->n_open >= m->max_open && i < m->files.n; i++) {
 		if (!m->files.items[i].is_lent) {

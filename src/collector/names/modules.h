@@ -2,7 +2,9 @@
 #pragma once
 
 /**
- * The files behind the program's code. Each is opened as soon as the target announces it, because
+ * The files behind the program's code, held open.
+ *
+ * Each is opened as soon as the target announces it, because
  * later it may be unloaded, replaced or deleted, or the process gone with its view of the file
  * system. One thread; a descriptor may be lent to another.
  */

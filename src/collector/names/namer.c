@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * One batch of addresses of one module is under way at a time.
+ *
+ * Its memory goes back and forth between the two threads: it is the worker's from `is_given` to
+ * `is_done`, otherwise the caller's.
+ */
 #include "collector/names/namer.h"
 
 #include "base/path.h"
@@ -11,20 +17,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-// One batch is under way at a time. Its memory goes back and forth between the two threads: it is
-// the worker's from `is_given` to `is_done`, else the caller's.
-
 enum {
 	NICE = 10,
-	FIRST_WAIT_NS = 200000000,  // so much time a new module has to gather addresses
-	BATCH_WAIT_NS = 1000000000, // and so much between its batches,
-	COST_FACTOR = 10,           // or so many times what the last one cost
+	FIRST_WAIT_NS = 200000000,  // in which a new module gathers addresses
+	BATCH_WAIT_NS = 1000000000, // between two batches of a module,
+	COST_FACTOR = 10,           // or so many times the cost of the last one
 };
 
 struct wanted {
@@ -70,7 +72,7 @@ struct namer {
 
 	struct symbols *symbols;   // the worker's
 	struct packages *packages; // likewise
-	bool is_of_system;         // the program is where packages put theirs: else it is of none
+	bool is_of_system;         // the program is where packages install: else it is of none
 	pthread_t worker;
 	pthread_mutex_t lock; // guards what follows
 	pthread_cond_t changed;
@@ -235,7 +237,7 @@ static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns)
 			continue;
 		}
 		if (!is_known_module(n, location->module)) {
-			return; // announced in a moment: tries_poll_modules was not called since
+			return; // it will be announced by the next tries_poll_modules
 		}
 		(void)add_wanted(n, location, n->n_seen, now_ns);
 	}
@@ -247,7 +249,7 @@ static int compare_wanted(const void *a, const void *b) {
 									: x->is_exact - y->is_exact;
 }
 
-// All that waits, but for the second of two that differ in is_exact alone: those wait on
+// All that wait, except the second of two that differ in is_exact alone: that waits on
 static void fill_batch(struct namer *n, struct waiting *from, struct batch *b) {
 	qsort(from->items, from->n, sizeof *from->items, compare_wanted);
 	struct waiting rest = {.due_ns = from->due_ns, .had_batch = true};

@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Symbolizes the locations of stacks, and reads the suppressions of modules, while the program
- * runs: a low-priority thread does this module by module, in batches that grow with the cost of a
- * module; the caller's thread distributes the work and puts the results into the tables. A file
+ * Symbolizes the locations of stacks, and reads suppressions, while the program runs.
+ *
+ * A low-priority thread does this module by module, in batches that grow with the cost of a module;
+ * the caller's thread distributes the work and puts the results into the tables. A file
  * that is copied during a recording therefore contains symbols, and little is left to do at the
  * end.
  *
@@ -33,10 +34,7 @@ const struct namer_frames *namer_frames(const struct namer *n);
  */
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last);
 
-/**
- * Give a location of generated code the name that stands as text `name`. Texts are the namer's to
- * keep.
- */
+/** Name a location of generated code: `name` is a text's id, from namer_text. */
 void namer_put(struct namer *n, struct rec_location *location, uint32_t name);
 uint32_t namer_text(struct namer *n, struct slice text);
 

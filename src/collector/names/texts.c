@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* A hash table with open addressing over the texts; it is never more than half full. */
 #include "collector/names/texts.h"
 
 #include "base/vec.h"

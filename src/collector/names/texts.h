@@ -2,7 +2,9 @@
 #pragma once
 
 /**
- * Texts that are stored once and identified by a number. Id 0 is the empty text. Texts never move,
+ * Texts that are stored once and identified by a number.
+ *
+ * Id 0 is the empty text. Texts never move,
  * and `items` only grows (and may move as an array). One thread.
  */
 
@@ -18,7 +20,7 @@ struct texts {
 	uint32_t n_slots;
 };
 
-/** The id of a text, new or known. 0 for an empty text, and where memory lacks. */
+/** The id of a text, new or known. 0 for an empty text, and when out of memory. */
 uint32_t texts_id(struct texts *s, struct slice text);
 uint32_t texts_id_of(struct texts *s, const char *text); // NULL: 0
 

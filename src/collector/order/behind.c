@@ -3,9 +3,9 @@
  * Takes events from behind an entry that is reserved and not published.
  *
  * Such an entry holds its ring up: its thread is between the two steps, or a signal handler has
- * interrupted it there. What the handler publishes stands behind it. Once the other threads no longer
- * wait for the entry, the events behind it are taken, and overwritten as void: published entries are
- * the collector's.
+ * interrupted it there. What the handler publishes is behind it. Once the other threads no longer
+ * wait for the entry, the events behind it are taken, and overwritten as void: published entries
+ * are the collector's.
  */
 #include "collector/order/entry.h"
 

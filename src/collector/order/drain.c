@@ -61,8 +61,8 @@ static bool reaches(const struct reader *r, order_key key, uint64_t *stamp) {
 }
 
 /**
- * The fast path: plain events of one epoch up to a stamp. Nearly all events are plain. Locals hold what
- * the loop needs, since its stores might alias anything. True: the next event is younger.
+ * The fast path: plain events of one epoch up to a stamp. Nearly all events are plain. Locals hold
+ * what the loop needs, since its stores might alias anything. True: the next event is younger.
  */
 static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t limit) {
 	const unsigned ring = r->ring;

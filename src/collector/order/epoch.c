@@ -4,8 +4,8 @@
  *
  * Once the header names an epoch, every event of an earlier one has its entry reserved: its thread
  * read another word there. The earlier ones are complete as soon as what a processor has stored is
- * seen by all others. Epochs are seen, waited for and completed one after the other; those that came
- * and went in between do not matter.
+ * seen by all others. Epochs are seen, waited for and completed one after the other; those that
+ * came and went in between do not matter.
  *
  *   complete:  E - - - - - - E+4      of epoch E: if it is all threads', events with stamps older
  *   seen:        E+4 .slack. E+7      than the horizon; if it is one thread's, all it has reserved

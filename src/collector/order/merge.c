@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges the readers' events: the one with the lowest key is drained up to the next one's.
+ * Merges the readers' events by their keys.
+ *
+ * The reader with the lowest key is drained up to the key of the next one.
  *
  *                        horizon
  *   ring A   1 4 5 7 9  |  12 13      handed over: 1 2 3 4 5 6 7 8 9; what is younger waits

@@ -4,8 +4,8 @@
  *
  * It takes a stamp, the horizon, and then looks how far each ring is reserved. Whoever has an older
  * stamp had reserved its entry before: so all older entries are there to be seen, and none can come
- * later. They leave in the order of their stamps (merge.c). Epochs stand above stamps (epoch.c): the
- * two together are the key of an event.
+ * later. They leave in the order of their stamps (merge.c). Epochs stand above stamps (epoch.c):
+ * the two together are the key of an event.
  */
 #include "collector/order/order.h"
 

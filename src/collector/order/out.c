@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The batch that leaves: events go to the sink some hundred at a time. */
+/* The batch in which events leave for the sink, and the first failure. */
 #include "collector/order/parts.h"
 
 void order_fail(struct order *o, const struct err *err) {

@@ -23,7 +23,9 @@ enum {
 	ORDER_SLACK = 1 << 16,
 };
 
-/** The place of an event in the order: its epoch (wire/segment.h), and below that its stamp or 0. */
+/**
+ * The place of an event in the order: its epoch (wire/segment.h), and below that its stamp or 0.
+ */
 typedef unsigned __int128 order_key;
 #define ORDER_KEY_MAX (~(order_key)0)
 

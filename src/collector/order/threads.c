@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * From slots to readers: which threads there are, and which are gone.
+ * Which threads there are and which are gone, from slots to readers.
  *
  * Slots are claimed from low to high (wire/segment.h: slot_hint), so those that were ever in use
  * are a prefix of all. What lies beyond is never touched: reading it would cost memory. Slots are

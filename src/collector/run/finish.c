@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The end of a recording: the names that are missing, the last state, the finished file. */
+/* Finishes a recording: looks up the missing names, writes the last state and the final file. */
 #include "collector/run/parts.h"
 #include "sys/clock.h"
 

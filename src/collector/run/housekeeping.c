@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the recording's thread does between rounds: samples, names, children, checkpoints, messages. */
+/* What is done between two rounds of events, from samples to checkpoints. */
 #include "base/vec.h"
 #include "collector/run/parts.h"
 #include "sys/clock.h"
@@ -24,9 +24,9 @@ void run_take_modules(struct run *run) {
 }
 
 /**
- * From the start of a checkpoint to that of the next. Its figures are the newest until the next one is
- * written, which takes about as long again; twice the wall time leaves a reserve. How rare checkpoints
- * are depends on their CPU time alone: the rest of the wall time is waiting on a busy machine.
+ * From the start of a checkpoint to that of the next. Its figures are the newest until the next one
+ * is written, which takes about as long again; twice the wall time leaves a reserve. How rare they
+ * are depends on their CPU time: on a busy machine, the rest of the wall time is waiting.
  */
 static uint64_t checkpoint_gap_ns(struct keeper_cost cost, uint32_t n_nodes) {
 	uint64_t age_ns = n_nodes > LARGE_NODES ? LARGE_AGE_MAX_NS : AGE_MAX_NS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The recorder that is injected: what it hooked, and how it follows an exec.
+ * What an injected recorder hooked, and how it follows an exec.
  *
  *   program                         heaptrack                    guardian
  *      │ ASKED ──────────────────────►│ catch ──────────────────►│ seizes
@@ -14,7 +14,6 @@
 #include "sys/futex.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -8,8 +8,8 @@
  * How long the loop sleeps between two rounds follows from what the last ones brought: not at all
  * while rings fill fast, 1 ms while events come, then twice as long each time, up to a second. The
  * target rings when a quarter of a ring is full, so a long sleep only costs freshness. While events
- * come steadily and fast it need not ring, which would cost it a system call: the nap ends by itself
- * before half a ring can be full.
+ * come steadily and fast it need not ring, which would cost a system call: the nap then ends before
+ * half a ring can be full.
  */
 #include "base/human.h"
 #include "collector/run/parts.h"

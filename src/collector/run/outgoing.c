@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a recording passes on at once: messages to the user, and single events to the file. */
+/* Messages to the user, and single events on their way to the file. */
 #include "collector/run/parts.h"
 
 #include <stdarg.h>

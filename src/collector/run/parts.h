@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * One recording in progress: the struct that the files of run/ and start/ share, and their functions.
+ * One recording in progress, as the files of run/ and start/ share it.
  *
  *   start/                 the four ways in which a recording begins
  *   loop.c                 rings -> order -> sink.c -> aggregate, until the program has ended
@@ -137,7 +137,7 @@ void run_housekeep(struct run *run, bool is_idle);
 /** Take the modules that have been announced since. */
 void run_take_modules(struct run *run);
 
-/** Once the blocks from before an attach have been found: give them to the aggregate, tell the user. */
+/** When the blocks from before an attach are found: give them to the aggregate, tell the user. */
 void run_take_old_blocks(struct run *run, bool waits);
 
 // ---- finish.c
@@ -186,8 +186,8 @@ void run_note_image(struct run *run);
 void run_note_unrecorded(struct run *run);
 
 /**
- * The process runs (not `is_running`: will run first) the program that meta.exe names: prepare to see
- * what it becomes.
+ * The process runs (not `is_running`: will run first) the program that meta.exe names: prepare to
+ * see what it becomes.
  */
 void run_watch_exec(struct run *run, bool is_running);
 
@@ -206,8 +206,8 @@ void run_note_sandbox(struct run *run);
 bool run_make_injected_segment(struct run *run, struct err *err);
 
 /**
- * Store which allocators the injected recorder hooked, and where; `says_so`: tell the user. `report`
- * may be NULL. False: unknown.
+ * Store which allocators the injected recorder hooked, and where. `says_so`: tell the user, too.
+ * `report` may be NULL. False: unknown.
  */
 bool run_note_hooks(struct run *run, bool says_so, struct injector_report *report);
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Sets up the parts of a recording, in an order in which each needs only those before, and destroys
- * them.
- */
+/* Sets up the parts of a recording, each with those before it, and destroys them. */
 #include "base/vec.h"
 #include "collector/run/parts.h"
 #include "sys/clock.h"
@@ -58,7 +55,7 @@ bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct e
 			.memory_fd = memory_fd,
 	};
 	struct rlimit before;
-	// The limit on the size of files (ulimit -f) applies to shared memory, too, and the mapping takes
+	// The limit on the size of files (ulimit -f) applies to shared memory, and the mapping takes
 	// address space (ulimit -v). The program keeps its limits
 	bool has_limit = getrlimit(RLIMIT_FSIZE, &before) == 0;
 	rlim_t limit = raise_limit(RLIMIT_FSIZE);
@@ -168,7 +165,7 @@ void run_open_door(struct run *run) {
 	for (size_t i = 0; i < sizeof run->segment.token; i++) {
 		(void)sprintf(name + strlen(name), "%02x", run->segment.token[i]);
 	}
-	run->door_fd = listen_on_abstract(name, NULL); // without it only odd programs are lost
+	run->door_fd = listen_on_abstract(name, NULL); // few programs need it
 }
 
 bool run_start_watch(struct run *run, struct watch_params params, struct err *err) {

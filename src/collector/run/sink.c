@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the order delivers (events, threads, images), on its way to the aggregate and the file. */
+/* Passes what the order delivers on to the aggregate and the file. */
 #include "base/vec.h"
 #include "collector/run/parts.h"
 #include "sys/process.h"
@@ -19,8 +19,8 @@ static bool take_events(void *user, const struct trace_event *events, size_t n, 
 	return true;
 }
 
-// What they add to the heap or remove was already so at their place in the order: in between, the sum
-// was too low or too high by that much
+// What they add to the heap, or remove, was missing since their place in the order: in between, the
+// sum was too low, or too high, by that much
 static bool take_late_events(void *user, const struct trace_event *events, size_t n,
 		struct err *err) {
 	struct run *run = user;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The recording as of now, as a snapshot.
+ *
+ * Every table is copied, so that the keeper's thread can encode it while the run's thread goes on.
+ * The copies cost a few ms for 800,000 nodes.
+ */
 #include "collector/run/parts.h"
 #include "sys/process.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-// The recording is a snapshot: every table is copied, so that the keeper's thread can encode it
-// while the run's thread goes on. The copies cost a few ms for 800,000 nodes.
 
 #define COPY_TABLE(r, table, from, count) \
 	((r)->table.n = (uint32_t)(count),    \
@@ -32,7 +35,7 @@ static bool copy_tables(struct recording *r, const struct run *run) {
 			COPY_TABLE(r, allocators, run->allocators.items, run->allocators.n);
 }
 
-/** One may be announced before the first event of its image is taken. */
+/** A module may be announced before the first event of its image is taken. */
 static void bound_images(struct recording *r) {
 	for (uint32_t i = 0; i < r->modules.n; i++) {
 		struct rec_module *m = &r->modules.items[i];
@@ -62,7 +65,7 @@ static int by_time(const void *a, const void *b) {
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/** The segment's marks. They are the program's memory: names may lack their end, times may be any. */
+/** The segment's marks. They are the program's memory: names may be unterminated, times wrong. */
 static bool put_marks(struct recording *r, struct run *run) {
 	uint32_t n = atomic_load(&run->segment.header->n_marks);
 	n = n < WIRE_N_MARKS ? n : WIRE_N_MARKS;
@@ -105,9 +108,9 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->stopped_ns = run->stopped_early ? run->last_event_ns : 0;
 }
 
-// The high-water marks that were sampled may miss the end of a life, and all of a short one. The
-// account that the kernel keeps over exec holds the copy of ourselves that the program was forked
-// as: it is the program's if it is higher than that
+// Sampled high-water marks may miss the end of a run, and all of a short one. The kernel's account
+// survives exec, so it includes the copy of heaptrack that the program was forked as: it is the
+// program's if it is higher than that
 static void put_peak_rss(struct rec_summary *summary, const struct run *run) {
 	uint64_t account = run->end.max_rss_bytes;
 	summary->peak_rss_bytes = run->samples.peak_rss_bytes;
@@ -118,7 +121,7 @@ static void put_peak_rss(struct rec_summary *summary, const struct run *run) {
 	}
 }
 
-/** Events that came out of order were missing before: how far the peak may be off. */
+/** How far the peak may be off, because events that came late were missing before. */
 static void put_peak_range(struct rec_summary *summary, const struct run *run) {
 	if (run->late_allocated_bytes > 0 || run->late_freed_bytes > 0) {
 		uint64_t peak = summary->peak_bytes;

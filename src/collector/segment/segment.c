@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Lays the segment out, smaller if the address space is limited, and frees slots.
+ *
+ * Under a limit there are first fewer slots, down to LEAST_SLOTS; then everything shrinks.
+ */
 #include "collector/segment/segment.h"
 
 #include "base/check.h"
@@ -7,7 +12,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,16 +19,15 @@
 #include <unistd.h>
 
 enum {
-	// Where the address space is limited there are first fewer slots, then all gets smaller
-	OWN_BYTES = 600 << 20, // the engine's table of addresses is half of it
+	OWN_BYTES = 600 << 20, // heaptrack's own; the engine's table of addresses is half of it
 	LEAST_SLOTS = 64,
 	LEAST_OF_ALL_SLOTS = 8,
 	LEAST_SLOT_BYTES = 1 << 20,
 	LEAST_NODES = 1 << 18,
 	LEAST_MODULES = 1 << 12,
 	DEFAULT_SLOT_BYTES = 32 << 20,
-	SLOTS_ALIGN = 2 << 20, // huge pages, where the system gives them to shared memory
-	TICK_NS = 50 * 1000,   // each store takes the line from all cores of the target
+	SLOTS_ALIGN = 2 << 20, // of huge pages, if the system uses them for shared memory
+	TICK_NS = 50 * 1000,   // each store takes the cache line from all cores of the target
 };
 
 static uint64_t align(uint64_t value, uint64_t to) {
@@ -54,7 +57,7 @@ static void lay_out(const struct segment *s, struct plan *p) {
 	place(p, TABLE_SLOTS, s->n_slots * s->slot_bytes, SLOTS_ALIGN);
 }
 
-/** Half of what is there most of. False: it is as little as can be. */
+/** Halve what there is most of. False: everything is as small as it can be. */
 static bool shrink(struct segment *s) {
 	if (s->n_slots / 2 >= LEAST_SLOTS) {
 		s->n_slots /= 2;
@@ -72,7 +75,7 @@ static bool shrink(struct segment *s) {
 	return true;
 }
 
-/** What we do with it needs its part of a limited address space. */
+/** Heaptrack needs its own part of a limited address space. */
 static bool is_within_limit(uint64_t bytes, rlim_t *limit_bytes) {
 	struct rlimit limit;
 	bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
@@ -220,7 +223,7 @@ void segment_free_slot(struct segment *s, uint32_t index) {
 	struct thread_slot *slot = segment_slot(s, index);
 	if (s->is_lived_in) {
 		atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
-		return; // it is done with, but its thread may still look into it
+		return; // finished, but its thread may still look into it
 	}
 	uint64_t at = s->slots_at + index * s->slot_bytes;
 	uint32_t generation = slot->generation + 1;
@@ -230,7 +233,7 @@ void segment_free_slot(struct segment *s, uint32_t index) {
 	uint8_t *after_state = (uint8_t *)slot + sizeof slot->state;
 	memset(after_state, 0, s->page_bytes - sizeof slot->state);
 	if (!shared_memory_clear(&s->memory, at + s->page_bytes, s->slot_bytes - s->page_bytes)) {
-		return; // it stays claimed: a slot less
+		return; // it stays claimed: one slot less
 	}
 	slot->generation = generation;
 	atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);

@@ -2,10 +2,11 @@
 #pragma once
 
 /**
- * The collector's side of the shared segment (wire/segment.h): create it, publish the time, sleep
- * until the target rings, release slots. One thread.
+ * The collector's side of the shared segment (wire/segment.h).
  *
- * The life of a main loop:
+ * Create it, publish the time, sleep until the target rings, release slots. One thread.
+ *
+ * A main loop uses it like this:
  *
  *   segment_tick(s, now)              as long as events come: the target reads its time here
  *   segment_arm(s)                    nothing came: from now on the target rings the bell
@@ -20,11 +21,10 @@
 #include "wire/event.h"
 
 struct segment_params {
-	uint32_t n_slots;         // 0: WIRE_MAX_SLOTS. All of these are halved
-							  // until a limited address space can hold it and what we need
+	uint32_t n_slots;         // 0: WIRE_MAX_SLOTS. These four are halved until all fits
 	uint64_t slot_bytes;      // 0: 32 MiB; a multiple of WIRE_PAGE_MOST, > SLOT_PRIVATE_AT
 	uint32_t node_capacity;   // 0: WIRE_MAX_NODES, 512 MiB
-	uint32_t module_capacity; // 0: WIRE_MODULE_MAX + 1, all that an id can say
+	uint32_t module_capacity; // 0: WIRE_MODULE_MAX + 1, as many as an id can say
 	uint32_t page_bytes;      // 0: the machine's; larger ones do as well
 	uint32_t options;         // SEGMENT_FREE_STACKS ...
 	uint64_t start_ns;        // CLOCK_MONOTONIC: zero of all times
@@ -48,7 +48,7 @@ struct segment {
 	struct shared_memory memory; // memory.fd is what the target maps
 	uint64_t last_tick_ns;
 	bool is_held;
-	bool is_lived_in; // the recording ends, the program does not: its threads may be inside of slots
+	bool is_lived_in; // the recording ends before the program: its threads may be inside slots
 };
 
 /** An open, empty segment. False: `err` says why, nothing is left behind. */
@@ -71,7 +71,7 @@ enum { SEGMENT_ENV_BYTES = 128 };
 void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector_pid,
 		char out[SEGMENT_ENV_BYTES]);
 
-/** We are awake; `now_ns` is CLOCK_MONOTONIC. Cheap: writes at most every 50 us. */
+/** Publish the time; `now_ns` is CLOCK_MONOTONIC. Cheap: writes at most every 50 us. */
 void segment_tick(struct segment *s, uint64_t now_ns);
 
 /** Stop the ticks and let the target ring. Look at all rings after this and before the wait. */
@@ -80,7 +80,7 @@ void segment_arm(struct segment *s);
 /** Sleep until the bell rings, a signal comes, or the timeout. Silences the bell again. */
 void segment_wait(struct segment *s, uint64_t timeout_ns);
 
-/** Say to the target that nobody reads any more. */
+/** Tell the target that nobody reads any more. */
 void segment_close(struct segment *s);
 
 /** True if the target closed the recording itself. */

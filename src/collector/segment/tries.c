@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * `dense` says for each node of the target what it is called here: 0 not copied yet, ON_PATH while
- * its callers are being looked up. An event's node is copied by walking up to the first caller that
- * is known, and down again. Scribbled memory can make the way up a circle: ON_PATH ends it.
+ * Copies nodes from the target's numbering to dense ids.
+ *
+ * `dense` holds the id of each of the target's nodes: 0 if it is not copied yet, ON_PATH while its
+ * callers are looked up. An event's node is copied by walking up to the first caller that is known,
+ * and down again. Overwritten memory can make the way up a circle, which ON_PATH ends.
  */
 #include "collector/segment/tries.h"
 
@@ -258,7 +260,7 @@ void tries_poll_modules(struct tries *t,
 	if (n > t->n_modules) {
 		t->n_modules = n;
 	}
-	// They become whole in any order: look at all from the first gap on
+	// They are completed in any order: check all from the first gap on
 	bool has_gap = false;
 	for (uint32_t id = t->first_unseen; id <= n; id++) {
 		const struct wire_module *module = &t->segment->modules[id];

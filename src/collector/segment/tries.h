@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * The stacks and modules that the target has announced, copied from the segment into the
- * collector's own tables, checked, and in the form that struct recording requires: dense ids,
- * parents before children, one location for all nodes that share a program counter. One thread.
+ * The stacks and modules that the target has announced, copied from the segment and checked.
+ *
+ * They have the form that struct recording requires: dense ids, parents before children, one
+ * location for all nodes that share a program counter. One thread.
  *
  * Nodes are copied when an event names them first, with their callers; nodes that no event names
  * are never looked at. Module ids are the target's.
@@ -64,7 +65,7 @@ static inline uint32_t tries_node(struct tries *t, uint32_t id) {
 	return tries_copy(t, id);
 }
 
-/** Soon it will be asked for that node, if there is one. In line, or gcc drops it. */
+/** Prefetch for a tries_node to come. Inline, or gcc drops it. */
 static ATTR_INLINE void tries_fetch(const struct tries *t, uint32_t id) {
 	if (id < t->segment->node_capacity) {
 		__builtin_prefetch(&t->dense[id]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** A recorded program that is a child of heaptrack: fork, exec, record to its end. */
+/** A recorded program that is a child of heaptrack, from fork to its end. */
 #include "collector/run/parts.h"
 
 /** Fork the process that will execute the launch's program with this environment. */

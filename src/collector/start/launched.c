@@ -18,7 +18,9 @@ static bool has_enough_files(struct err *err) {
 					(unsigned)limit.rlim_cur, FILES_LEAST);
 }
 
-/** For an exec of a program that cannot be preloaded into: without a guardian it is not recorded. */
+/**
+ * For an exec of a program that cannot preload the recorder; without a guardian it is unrecorded.
+ */
 static void start_guardian(struct run *run) {
 	const char *recorder = launch_find_injected(&run->arena, NULL);
 	_Atomic uint32_t *exec = &run->segment.header->exec;

@@ -14,8 +14,8 @@
 enum { ARGUMENTS_MAX = 64 << 10 };
 
 /**
- * Where the arguments end. A program that set its title wrote it over them, as "redis-server *:6379",
- * and filled the rest with zero bytes or spaces.
+ * Where the arguments end. A program that set its title wrote over them: "redis-server *:6379",
+ * then zero bytes or spaces.
  */
 static long end_of_title(char *text, long n) {
 	long end = (long)strlen(text), i = end;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Three sources: the segment's table, the descendants of the program, and all processes.
+ *
+ * A process is identified by its pid and its start time. Daemons have left the family, so they are
+ * recognized by the environment that they were started with.
+ */
 #include "collector/watch/children.h"
 
 #include "base/path.h"
 #include "base/vec.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 
 #include <string.h>
 
@@ -13,10 +18,10 @@ enum {
 	GAP_MAX_NS = 250000000,
 	COST_MAX_NS = 2000000000,
 	GAP_PART = 16,          // of the run so far
-	COST_PART = 20,         // looks take at most a 20th of the time
+	COST_PART = 20,         // checks take at most a 20th of the time
 	KIDS_MAX = 256,         // of one process, in one look
 	WALK_MAX = 1024,        // processes in one look
-	SEARCH_NS = 1000000000, // when daemons are searched for first, later after twice the time each
+	SEARCH_NS = 1000000000, // until the first search for daemons; the gap doubles each time
 	SEARCH_MAX = 8192,
 };
 
@@ -53,7 +58,7 @@ static void choose_name(struct child *child) {
 	}
 }
 
-/** What it is now, seen from outside. What cannot be read stays as it was announced. */
+/** What the process is now, as seen from outside. What cannot be read stays as announced. */
 static void look_closer(struct child *child) {
 	char name[sizeof child->name], exe[sizeof child->exe];
 	pid_t pid = (pid_t)child->pid;
@@ -67,7 +72,7 @@ static void look_closer(struct child *child) {
 	choose_name(child);
 }
 
-// ---- those that say so
+// ---- those that announce themselves
 
 /** A process by its pid in another namespace. 0: it is gone. */
 static uint32_t find_outside(uint32_t pid_inside, uint64_t start_ticks) {
@@ -92,7 +97,7 @@ static struct child *find_announced(struct children *c, const struct wire_child 
 	return NULL;
 }
 
-/** The entry is the program's memory: texts may lack their end. */
+/** The entry is the program's memory: texts may be unterminated. */
 static void take_entry(struct children *c, const struct wire_child *entry) {
 	struct child *child = find_announced(c, entry);
 	bool is_known = child && child->is_announced;
@@ -119,7 +124,7 @@ static void take_entry(struct children *c, const struct wire_child *entry) {
 	child->file = (struct process_exe){0};
 	if (child->pid != 0 && process_start_ticks((pid_t)child->pid) == child->start_ticks) {
 		look_closer(child);
-		// What is not what was announced may be what came after: look_at_living finds out
+		// If it is another file, it may have executed since: look_at_living finds out
 		bool is_it = memcmp(child->exe, entry->exe, strnlen(entry->exe, sizeof child->exe - 1)) ==
 				0;
 		child->file.inode = is_it ? child->file.inode : 1;
@@ -137,7 +142,7 @@ static void read_table(struct children *c, struct segment_header *header) {
 		memcpy(&copy, entry, sizeof copy);
 		atomic_thread_fence(memory_order_acquire);
 		if (atomic_load_explicit(&entry->pid, memory_order_relaxed) != pid) {
-			continue; // it is becoming something else
+			continue; // it is being replaced
 		}
 		copy.pid = pid;
 		take_entry(c, &copy);
@@ -173,7 +178,7 @@ static bool is_same(const struct process_exe *a, const struct process_exe *b) {
 	return a->inode != 0 && a->device == b->device && a->inode == b->inode;
 }
 
-/** A child of `parent`: note it, unless it will say itself that it exists. */
+/** A child of `parent`: note it, unless it will announce itself. */
 static struct relative meet(struct children *c, const struct relative *parent, pid_t pid) {
 	struct relative r = {.pid = pid};
 	uint64_t start_ticks = process_start_ticks(pid);
@@ -211,7 +216,6 @@ static void walk_descendants(struct children *c, bool is_recorded) {
 	}
 }
 
-/** Those that have left the family: their environment is what they were started with. */
 static void search_daemons(struct children *c) {
 	pid_t pids[SEARCH_MAX];
 	size_t n = c->reason.segment ? process_all(pids, SEARCH_MAX) : 0;
@@ -233,7 +237,7 @@ void children_note(struct children *c, pid_t pid) {
 		return;
 	}
 	struct child *known = find(c, (uint32_t)pid, start_ticks);
-	if (known) { // of before it went on to this program
+	if (known) { // from before it executed this program
 		known->is_fork = false;
 		look_closer(known);
 	} else {
@@ -263,7 +267,7 @@ static void look_at_living(struct children *c) {
 		}
 		if (process_exe(pid, &file) && child->file.inode != 0 && !is_same(&file, &child->file) &&
 				reason_presence(&c->reason, pid) == REASON_ABSENT) {
-			// It went on to something that does not say so
+			// It executed a program that does not announce itself
 			child->is_fork = false;
 			child->why = reason_of_process(&c->reason, pid);
 			child->peak_rss_bytes = 0;

@@ -2,7 +2,9 @@
 #pragma once
 
 /**
- * Processes that the program started and that are not recorded. Those that contain the recorder
+ * Processes that the program started and that are not recorded.
+ *
+ * Those that contain the recorder
  * announce themselves in the segment's table (docs/wire.md). The others are searched for among the
  * descendants of the program and, for daemons, among all processes with its variable in their
  * environment. Their size and the programs they execute are read from outside while they live.
@@ -18,7 +20,7 @@
 enum { CHILD_EXE = sizeof((struct wire_child *)0)->exe, CHILDREN_MAX = 4096 };
 
 struct child {
-	uint32_t pid; // as we see it; 0: not to be found, it is gone or was never seen
+	uint32_t pid; // in our namespace; 0: not found, it is gone or was never seen
 	uint32_t pid_inside;
 	uint64_t start_ticks; // with the pid it tells processes apart
 	bool is_announced, was_announced_as_fork;
@@ -38,8 +40,8 @@ struct children {
 	struct child *items;
 	size_t n, capacity;
 	uint64_t last_ns, next_ns, next_search_ns;
-	uint64_t n_seen;   // announced as of the last look
-	uint32_t n_living; // as of the last look
+	uint64_t n_seen;   // announced, as of the last check
+	uint32_t n_living; // as of the last check
 	uint64_t program_start_ticks;
 	uint32_t pid_space; // our own
 };
@@ -54,7 +56,7 @@ void children_init(struct children *c, pid_t program, struct reason_context reas
 void children_take(struct children *c, struct segment_header *header, bool is_recorded,
 		uint64_t now_ns);
 
-/** The same at the end, whenever the last look was; daemons are searched for once more. */
+/** The same at the end, at once; daemons are searched for once more. */
 void children_take_last(struct children *c, struct segment_header *header, uint64_t now_ns);
 
 /** A process that has the recorder wanted to announce itself and could not reach the segment. */

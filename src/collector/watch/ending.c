@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * A kill for memory is told by the group's count of kills, which rises just before the end.
+ *
+ * The kill is counted at once; then the process gives its memory back, which takes time.
+ */
 #include "collector/watch/ending.h"
 
 #include "sys/process.h"
@@ -6,8 +11,6 @@
 #include <signal.h>
 #include <string.h>
 
-// Between the kill, which is counted at once, and the end of a process lies the time that it takes to
-// give its memory back
 static const uint64_t kill_to_end_ns = 3000000000u;
 
 void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
@@ -25,7 +28,7 @@ void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
 		bool has_moved = e->group.path[0] != 0;
 		*e = (struct ending){.group = group, .limit_bytes = cgroup_memory_limit(&group)};
 		e->counts_kills = cgroup_memory_kills(&group, &e->kills);
-		// It came since the last look. Of what was killed there it may be the one
+		// It has moved here since the last look: a process that was killed here may be it
 		e->rose_ns = has_moved && e->limit_bytes > 0 && e->kills > 0 ? now_ns : 0;
 	} else if (e->counts_kills && cgroup_memory_kills(&group, &kills) && kills != e->kills) {
 		e->kills = kills;
@@ -42,10 +45,10 @@ static bool was_killed_for_memory(struct ending *e, uint64_t end_ns) {
 	return e->rose_ns > 0 && end_ns - e->rose_ns < kill_to_end_ns;
 }
 
-/** The limit that the program's end is owed to; 0: none. */
+/** The limit that ended the program; 0: none. */
 static uint64_t limit_reached(const struct watch_end *end, uint64_t n_failed) {
 	const struct watch_limits *l = &end->limits;
-	// On a virtual machine what ticks account for is less than what the limit counts
+	// On a virtual machine, CPU time counted in ticks is less than what the limit counts
 	uint64_t cpu_ns = (end->user_ns + end->system_ns) / 4 * 5;
 	if (end->is_signaled && end->status == SIGXFSZ) {
 		return l->file_bytes;

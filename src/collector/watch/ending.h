@@ -2,10 +2,11 @@
 #pragma once
 
 /**
- * Why the program ended, in addition to its status: the kernel killed it because memory ran out, or
- * it reached a limit of its own (ulimit). The kernel reports neither to a parent, but control
- * groups count the processes killed in them, and limits can be read until the process is reaped
- * (watch/watch.h).
+ * Why the program ended, in addition to its status.
+ *
+ * The kernel killed it because memory ran out, or it reached a limit (ulimit). The kernel reports
+ * neither to a parent, but control groups count the processes killed in them, and limits can be
+ * read until the process is reaped (watch/watch.h).
  */
 
 #include "collector/watch/watch.h"
@@ -19,9 +20,9 @@ struct ending {
 	uint64_t kills, rose_ns; // as of the last look, and when a look saw more than the one before
 };
 
-/** Look at the group that the program is in now. Now and then while it runs. */
+/** Look at the control group that the program is in; from time to time while it runs. */
 void ending_look(struct ending *e, pid_t program, uint64_t now_ns);
 
-/** The program has ended, so and so many of its allocations have failed: fill in meta's end. */
+/** The program has ended, and `n_failed` of its allocations failed: fill in meta's end. */
 void ending_judge(struct ending *e, const struct watch_end *end, uint64_t end_ns, uint64_t n_failed,
 		struct rec_meta *meta);

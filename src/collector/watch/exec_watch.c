@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Programs are replaced early in their lives or hardly ever.
+ *
+ * Therefore checks become rarer as the program gets older: after a second, one in 20 ms.
+ */
 #include "collector/watch/exec_watch.h"
 
 #include "base/path.h"
-#include "sys/file.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Programs are replaced early in their lives or hardly ever: after a second, one look in 20 ms
 static const uint64_t look_gap_ns = 1000000, look_gap_max_ns = 20000000;
 enum { LOOKS_PER_AGE = 50 };
 static const uint64_t load_patience_ns = 10000000000u;
@@ -22,7 +25,7 @@ void exec_watch_init(struct exec_watch *w, const char *path, pid_t pid, bool is_
 	(void)snprintf(w->path, sizeof w->path, "%s", path);
 	w->n_programs = 1;
 	(void)process_exe_file(path, &w->exe);
-	// Of a process in another root our file of that path is another one
+	// In another root, the file of that path is another one
 	if (process_exe(pid, &now) && (is_running || is_same(&now, &w->exe))) {
 		w->exe = now;
 	}
@@ -41,8 +44,8 @@ static void begin(struct exec_watch *w, pid_t pid, const struct process_exe *exe
 }
 
 /**
- * None came after the program before was seen last: it is not recorded. If one did, and is the
- * last, it may have been that program all the same, which had not announced itself by then.
+ * If no image was announced since the previous program was last seen, this one is not recorded. If
+ * one was, and is the last, it may have been the previous program, announcing itself late.
  */
 static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
 	if (n_images <= w->n_announced) {
@@ -53,7 +56,7 @@ static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
 	}
 	bool has_own = w->has_module(w->user, n_images, path_base_name(w->path));
 	if (w->is_absent) {
-		return !has_own; // unless it was put into it later
+		return !has_own; // unless the recorder was injected later
 	}
 	return w->n_last == n_images && w->previous[0] && !has_own &&
 			w->has_module(w->user, n_images, path_base_name(w->previous));
@@ -76,7 +79,7 @@ enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_image
 	if (!is_same(&exe, &w->exe)) {
 		begin(w, pid, &exe, now_ns);
 	}
-	// Of the program that it will run first only the file was known; while it execs, no more is
+	// Only the file of the first program was known; during an exec, no more is
 	w->exe.stack = exe.stack ? exe.stack : w->exe.stack;
 	bool has_come = n_images > w->n_last;
 	w->n_last = n_images;

@@ -2,7 +2,9 @@
 #pragma once
 
 /**
- * Which program the process runs, determined from outside. After an exec, the recorder announces
+ * Which program the process runs, determined from outside.
+ *
+ * After an exec, the recorder announces
  * the new program if it is loaded into it; if it is not (an emptied environment, a static program),
  * the file that the process runs differs from the last one that was announced.
  *

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Compares what libraries define with what the recorder took from them.
+ *
+ * A library calls its own allocator if it defines one and hides it, or if the recorder's functions
+ * are hidden from it (injector/find.h).
+ */
 #include "collector/watch/own_heaps.h"
 
 #include "base/path.h"
 #include "base/vec.h"
 #include "injector/find.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 
 #include <elf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
-enum { LOOK_COST = 100 }; // looking takes a 100th of the time, at most
+enum { LOOK_COST = 100 }; // checks take at most a 100th of the time
 
 static bool is_libc(const char *path) {
 	const char *name = path_base_name(path);
@@ -45,7 +49,7 @@ static void look_for_second_libc(struct own_heaps *o, const struct process_space
 	}
 }
 
-/** The recorder's own symbols as they are in the program: what it hides there has no value. */
+/** The recorder's symbols as they are in the program, where those it hides have no value. */
 static struct elf_symbols symbols_of_recorder(const struct modules_code *modules, pid_t program,
 		void **memory) {
 	for (size_t i = 0; i < modules->n; i++) {

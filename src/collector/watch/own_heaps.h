@@ -2,18 +2,19 @@
 #pragma once
 
 /**
- * Allocators that bypass the preloaded recorder (docs/recorder.md): a second C library (dlmopen),
- * and a library's own allocator. They are found by checking the program's mappings from time to
- * time.
+ * Finds allocators that bypass the preloaded recorder (docs/recorder.md).
+ *
+ * They are a second C library (dlmopen), and a library's own allocator. They are found by checking
+ * the program's mappings from time to time.
  */
 
 #include "injector/space.h"
 
 struct own_heaps {
-	uint64_t code_bytes; // of the program, when it was looked at
+	uint64_t code_bytes; // of the program, as of the last check
 	uint64_t next_ns;    // not before
 	struct {
-		uint64_t *items; // the inodes of what was looked at
+		uint64_t *items; // the inodes of what was checked
 		size_t n, capacity;
 	} seen;
 	bool has_second_libc;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Judges a process by its mappings, its file, the kernel's auxiliary vector and its environment. */
 #include "collector/watch/reason.h"
 
 #include "base/path.h"
@@ -36,7 +37,7 @@ static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 	return &c->elf;
 }
 
-// The loader maps what is preloaded before the C library, so that tells when it has come to an end with it
+// The loader maps what is preloaded before the C library: once that is mapped, preloading is done
 enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
 	char path[64];
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
@@ -63,7 +64,7 @@ enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
 	return loads_nothing ? REASON_ABSENT : presence;
 }
 
-/** The kernel told the loader to take nothing from the environment. */
+/** True if the kernel told the loader to ignore the environment. */
 static bool gained_rights(pid_t pid) {
 	char path[64];
 	Elf64_auxv_t entries[64];

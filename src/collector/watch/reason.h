@@ -13,12 +13,12 @@ struct reason_context {
 	const char *recorder; // path of the library that is preloaded; NULL: none is
 	const char *segment;  // the variable that names the segment, "NAME=..."; NULL: none is set
 
-	// private: the file that was looked into last. Children tend to be of one
+	// private: the file that was read last, since children tend to run the same one
 	struct process_exe file;
 	struct launch_elf elf;
 };
 
-/** Has the process the recorder, or all that its loader loads, in its memory? */
+/** Whether the recorder is in the memory of a process. */
 enum reason_presence {
 	REASON_UNKNOWN, // it is being loaded, or gone
 	REASON_PRESENT,
@@ -26,8 +26,8 @@ enum reason_presence {
 };
 enum reason_presence reason_presence(struct reason_context *c, pid_t pid);
 
-/** True if the process was started by the program, or by what that started: it has its variable. */
+/** True if the program, or a process that it started, started this one: it has its variable. */
 bool reason_was_started_by(struct reason_context *c, pid_t pid);
 
-/** Of a process that has not got it. */
+/** Why: for a process of which REASON_ABSENT is known. */
 enum rec_why reason_of_process(struct reason_context *c, pid_t pid);

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The gap between samples grows with the run.
+ *
+ * So a run of 100 ms has samples, and one of a day has no more than it needs. When there are too
+ * many, the higher one of each two stays.
+ */
 #include "collector/watch/sample.h"
 
 #include "base/vec.h"
@@ -14,8 +20,6 @@ enum {
 	SAMPLES_MAX = 4096,
 };
 
-// The gap grows with the run, so that a run of 100 ms has samples, and one of a day has no more
-// than it needs
 static uint64_t next_gap(const struct samples *s, uint64_t now_ns, bool is_idle) {
 	uint64_t gap = now_ns / 8;
 	gap = gap < FIRST_GAP_NS ? FIRST_GAP_NS : gap > USUAL_GAP_NS ? USUAL_GAP_NS : gap;
@@ -23,7 +27,6 @@ static uint64_t next_gap(const struct samples *s, uint64_t now_ns, bool is_idle)
 	return gap < s->min_gap_ns ? s->min_gap_ns : gap;
 }
 
-// Of each two keep the higher
 static void thin_out(struct samples *s) {
 	size_t kept = 0;
 	for (size_t i = 0; i + 1 < s->n; i += 2) {
@@ -53,7 +56,7 @@ bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 	(void)process_usage(pid, &usage);
 	s->code_bytes = memory.code_bytes;
 	s->seccomp_mode = memory.seccomp_mode;
-	// An exec begins the kernel's mark anew
+	// An exec resets the kernel's high-water mark
 	if (memory.peak_rss_bytes > s->peak_rss_bytes) {
 		s->peak_rss_bytes = memory.peak_rss_bytes;
 		s->peak_rss_time_ns = now_ns;

@@ -2,7 +2,8 @@
 #pragma once
 
 /**
- * Samples of the process, taken from outside: resident memory and its parts, faults, threads.
+ * Samples of resident memory, faults and threads of the process, taken from outside.
+ *
  * Frequent at the start, every 250 ms later, every 2 s when nothing happens; in a long run, older
  * samples are thinned out, so that their number is limited, but the highest one is kept.
  */
@@ -22,9 +23,7 @@ struct samples {
 	uint32_t seccomp_mode;
 };
 
-/**
- * Take one if it is time: then true. `segment_fd`: to know how much of the shared memory is ours.
- */
+/** Take one if it is time: then true. `segment_fd` tells how much of the shared memory is ours. */
 bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
 		int segment_fd);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* One poll over signals, the socket for the segment, the program's pidfd and the control socket. */
 #include "collector/watch/watch.h"
 
 #include "sys/clock.h"
@@ -20,7 +21,7 @@
 
 enum {
 	VISITORS = 64,
-	BEAT_MS = 1250, // with the loop's one per second, less than two wake-ups
+	BEAT_MS = 1250, // with the loop's wake-up per second, less than two
 };
 
 struct watch {
@@ -31,8 +32,7 @@ struct watch {
 	struct watch_end end;    // before has_ended
 	_Atomic bool has_ended;  // release; pairs with the acquire in watch_has_ended
 	_Atomic bool is_hurried;
-	_Atomic pid_t
-			visitors[VISITORS]; // 0: free. Put in by the watching thread, taken out by the other
+	_Atomic pid_t visitors[VISITORS]; // 0: free. Added by the watching thread, taken by the other
 };
 
 static bool is_alive(const struct watch *w) {
@@ -48,7 +48,7 @@ static void tell_end(struct watch *w) {
 	futex_wake(w->params.bell, 1);
 }
 
-/** 0: none, or not to be found out. */
+/** 0: none, or unknown. */
 static uint64_t limit_of(pid_t pid, int which) {
 	struct rlimit limit;
 	return prlimit(pid, (enum __rlimit_resource)which, NULL, &limit) != 0 ||
@@ -89,7 +89,7 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 	tell_end(w);
 }
 
-// The shell must see its job stopped, but only where somebody can continue it: a SIGSTOP that a
+// The shell must see its job stopped, but only if somebody can continue it: a SIGSTOP that a
 // process sent to a program in the background concerns that program alone
 static void stop_with_program(struct watch *w, int signal) {
 	w->program_is_stopped = true;
@@ -176,7 +176,7 @@ static void note_visitor(struct watch *w, pid_t pid) {
 
 static bool is_program(void *user, pid_t pid, uid_t uid) {
 	struct watch *w = user;
-	(void)uid; // it may have dropped its rights: that is what the door is for
+	(void)uid; // it may have dropped its rights: the socket is meant for that
 	if (pid != w->params.program) {
 		note_visitor(w, pid);
 		return false;

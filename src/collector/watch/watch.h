@@ -2,18 +2,18 @@
 #pragma once
 
 /**
- * Watches the recorded process, in a separate thread that sleeps until something happens.
+ * Watches the recorded process, in a thread that sleeps until something happens.
  *
- *  - Every 1.25 s it wakes and raises the heartbeat, by which the target knows that the collector
- *    lives: also while the thread that takes the events is busy with a large checkpoint.
+ *  - Every 1.25 s it wakes and raises the heartbeat, which tells the target that the collector is
+ *    alive, even while the thread that takes the events is busy with a large checkpoint.
  *  - A signal that a process sent to heaptrack is sent on to the program, once. What the terminal
  *    sends, or a process sends to the whole group, has reached the program by itself: it is in
  *    the same process group.
  *  - When the program stops (Ctrl+Z) heaptrack stops as well, after it, so that the shell sees a
  *    stopped job; when heaptrack is continued, the program is.
  *  - The program's end is noted, other children (orphans, where heaptrack is PID 1) are reaped.
- *  - Who cannot open /proc/PID/fd gets the segment's descriptor by a socket, if it is the program.
- *  - Who asks at the control socket is served.
+ *  - A program that cannot open /proc/PID/fd gets the segment's descriptor through a socket.
+ *  - Requests at the control socket are answered.
  *
  * A program that heaptrack has attached to is not its child: its end is noticed through a pidfd,
  * and recording ends with a signal to heaptrack or when the requested time is up.
@@ -49,16 +49,14 @@ struct watch_limits {
 };
 
 struct watch_end {
-	bool is_detached; // the program goes on: its recording shall end
+	bool is_detached; // the recording ends, the program goes on
 	bool is_signaled;
 	int status;                  // exit status, or the signal
 	char name[16];               // of the main thread, at the end; empty: not known
 	uint64_t time_ns;            // CLOCK_MONOTONIC
 	uint64_t user_ns, system_ns; // CPU time, with that of its waited-for children
 	uint64_t minor_faults, major_faults;
-	uint64_t
-			max_rss_bytes; // the kernel's account of its whole life, what was before its first exec
-						   // included; 0: mixed up with that of children
+	uint64_t max_rss_bytes; // by the kernel, of its whole life, even before an exec; 0: unknown
 	struct watch_limits limits;
 };
 
@@ -69,7 +67,7 @@ struct watch *watch_start(const struct watch_params *params, struct err *err);
 /** Any thread. True once the program has ended; then `out` (may be NULL) is filled. */
 bool watch_has_ended(const struct watch *w, struct watch_end *out);
 
-/** Any thread. True once somebody asked heaptrack to end although the program has: make haste. */
+/** Any thread. True once heaptrack was asked to end after the program had: hurry. */
 bool watch_is_hurried(const struct watch *w);
 
 /**
