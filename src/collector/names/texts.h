@@ -9,6 +9,7 @@
  */
 
 #include "base/arena.h"
+#include "base/intern.h"
 
 #include <stdint.h>
 
@@ -16,8 +17,7 @@ struct texts {
 	struct slice *items;
 	size_t n, capacity;
 	struct arena arena;
-	uint32_t *slots; // ids, by hash; 0: free
-	uint32_t n_slots;
+	struct intern ids;
 };
 
 /** The id of a text, new or known. 0 for an empty text, and when out of memory. */

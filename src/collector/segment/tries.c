@@ -31,42 +31,10 @@ static bool grow(void **items, uint32_t *room, size_t item_bytes, struct err *er
 	return true;
 }
 
-static uint32_t *location_slot(const struct tries *t, uint64_t where) {
-	uint32_t mask = t->n_location_slots - 1;
-	uint32_t i = (uint32_t)(where * 0x9E3779B97F4A7C15ull >> 32) & mask;
-	while (t->location_slots[i] && t->wheres[t->location_slots[i]] != where) {
-		i = (i + 1) & mask;
-	}
-	return &t->location_slots[i];
-}
-
-static void fill_slots(struct tries *t) {
-	for (uint32_t id = 1; id < t->n_locations; id++) {
-		if (t->wheres[id]) {
-			*location_slot(t, t->wheres[id]) = id;
-		}
-	}
-}
-
 static bool grow_locations(struct tries *t) {
 	uint32_t room = t->location_room;
-	if (!grow((void **)&t->locations, &room, sizeof *t->locations, NULL)) {
-		return false;
-	}
-	room = t->location_room;
-	if (!grow((void **)&t->wheres, &room, sizeof *t->wheres, NULL)) {
-		return false;
-	}
-	uint32_t *slots = calloc(room * 2ul, sizeof *slots);
-	if (!slots) {
-		return false;
-	}
-	free(t->location_slots);
-	t->location_slots = slots;
-	t->n_location_slots = room * 2;
-	t->location_room = room;
-	fill_slots(t);
-	return true;
+	return grow((void **)&t->locations, &room, sizeof *t->locations, NULL) &&
+			grow((void **)&t->wheres, &t->location_room, sizeof *t->wheres, NULL);
 }
 
 static struct rec_location read_where(const struct tries *t, uint64_t where) {
@@ -83,23 +51,23 @@ static struct rec_location read_where(const struct tries *t, uint64_t where) {
 
 /** Id of the location, a new one if needed; 0: out of memory. */
 static uint32_t location_of(struct tries *t, uint64_t where) {
-	uint32_t *slot = location_slot(t, where);
-	if (*slot) {
-		return *slot;
-	}
-	if (t->n_locations == t->location_room) {
-		if (!grow_locations(t)) {
-			return 0;
+	struct intern_probe probe = intern_probe(hash_pair((uint32_t)(where >> 32), (uint32_t)where));
+	while (intern_next(&t->by_where, &probe)) {
+		if (t->wheres[probe.id] == where) {
+			return probe.id;
 		}
-		slot = location_slot(t, where);
 	}
-	uint32_t id = t->n_locations++;
+	uint32_t id = t->n_locations;
+	if ((id == t->location_room && !grow_locations(t)) ||
+			!intern_add(&t->by_where, probe.hash, id)) {
+		return 0;
+	}
+	t->n_locations++;
 	t->wheres[id] = where;
 	t->locations[id] = read_where(t, where);
 	if (t->locations[id].module > t->n_modules) {
 		t->n_modules = t->locations[id].module;
 	}
-	*slot = id;
 	return id;
 }
 
@@ -173,8 +141,6 @@ void tries_retire(struct tries *t, const uint32_t *locations, size_t n) {
 	for (size_t i = 0; i < n; i++) {
 		t->wheres[locations[i]] = 0;
 	}
-	memset(t->location_slots, 0, t->n_location_slots * sizeof *t->location_slots);
-	fill_slots(t);
 	for (uint32_t i = 1; i < t->n_nodes; i++) {
 		is_gone[i] = is_gone[t->nodes[i].parent] || t->wheres[t->nodes[i].location] == 0;
 	}
@@ -197,17 +163,14 @@ bool tries_init(struct tries *t, const struct segment *segment, struct err *err)
 			.n_locations = 1,
 			.node_room = FIRST_NODES,
 			.location_room = FIRST_LOCATIONS,
-			.n_location_slots = 2 * FIRST_LOCATIONS,
 			.first_unseen = 1,
 	};
 	t->dense = map_lazily(segment->node_capacity * sizeof *t->dense);
 	t->nodes = calloc(t->node_room, sizeof *t->nodes);
 	t->locations = calloc(t->location_room, sizeof *t->locations);
 	t->wheres = calloc(t->location_room, sizeof *t->wheres);
-	t->location_slots = calloc(t->n_location_slots, sizeof *t->location_slots);
 	t->modules = map_lazily(segment->module_capacity * sizeof(struct wire_module *));
-	if (!t->dense || !t->nodes || !t->locations || !t->wheres || !t->location_slots ||
-			!t->modules) {
+	if (!t->dense || !t->nodes || !t->locations || !t->wheres || !t->modules) {
 		tries_finish(t);
 		return err_memory(err);
 	}
@@ -230,7 +193,7 @@ void tries_finish(struct tries *t) {
 	free(t->nodes);
 	free(t->locations);
 	free(t->wheres);
-	free(t->location_slots);
+	intern_finish(&t->by_where);
 	vec_finish(&t->path);
 	*t = (struct tries){0};
 }

@@ -11,6 +11,7 @@
  * are never looked at. Module ids are the target's.
  */
 
+#include "base/intern.h"
 #include "collector/segment/segment.h"
 #include "trace/recording.h"
 
@@ -30,9 +31,8 @@ struct tries {
 	uint32_t *dense;  // by the target's id
 	uint32_t n_dense; // ids from here on were never asked for
 	uint32_t node_room, location_room;
-	uint32_t *location_slots; // hash of `where`, ids
-	uint64_t *wheres;         // by location id; 0: retired
-	uint32_t n_location_slots;
+	uint64_t *wheres;             // by location id; 0: retired
+	struct intern by_where;       // ids of locations, those of retired ones too
 	struct wire_module **modules; // by id; NULL: not whole yet
 	uint32_t first_unseen;        // all modules below have been announced
 	struct {
