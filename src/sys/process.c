@@ -13,6 +13,34 @@
 #include <time.h>
 #include <unistd.h>
 
+long process_read(pid_t pid, const char *name, char *out, size_t size) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	return file_read_small(path, out, size);
+}
+
+char *process_environment(pid_t pid, size_t *n) {
+	enum { ENVIRONMENT_MAX = 4 << 20 };
+	char *block = malloc(ENVIRONMENT_MAX);
+	long got = block ? process_read(pid, "environ", block, ENVIRONMENT_MAX) : -1;
+	if (got < 0) {
+		free(block);
+		return NULL;
+	}
+	*n = (size_t)got;
+	return block;
+}
+
+const char *process_variable(const char *environment, size_t n, const char *name) {
+	size_t length = strlen(name);
+	for (const char *at = environment; at < environment + n; at += strlen(at) + 1) {
+		if (strncmp(at, name, length) == 0 && at[length] == '=') {
+			return at + length + 1;
+		}
+	}
+	return NULL;
+}
+
 // "Name:   123 kB" of a /proc/PID/status
 static uint64_t status_field(const char *text, const char *name) {
 	size_t n = strlen(name);
@@ -26,9 +54,8 @@ static uint64_t status_field(const char *text, const char *name) {
 
 bool process_memory(pid_t pid, struct process_memory *out) {
 	*out = (struct process_memory){0};
-	char path[64], text[4096];
-	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-	if (file_read_small(path, text, sizeof text) <= 0) {
+	char text[4096];
+	if (process_read(pid, "status", text, sizeof text) <= 0) {
 		return false;
 	}
 	out->seccomp_mode = (uint32_t)status_field(text, "Seccomp");
@@ -45,9 +72,8 @@ bool process_memory(pid_t pid, struct process_memory *out) {
 
 bool process_usage(pid_t pid, struct process_usage *out) {
 	*out = (struct process_usage){0};
-	char path[64], text[1024];
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	if (file_read_small(path, text, sizeof text) <= 0) {
+	char text[1024];
+	if (process_read(pid, "stat", text, sizeof text) <= 0) {
 		return false;
 	}
 	// The name in parentheses may contain anything: what counts follows the last one
@@ -69,9 +95,9 @@ bool process_usage(pid_t pid, struct process_usage *out) {
 }
 
 uint64_t process_start_ticks(pid_t pid) {
-	char path[64], text[1024];
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	const char *fields = file_read_small(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+	char text[1024];
+	const char *fields = process_read(pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')')
+																		  : NULL;
 	uint64_t ticks;
 	bool ok = fields &&
 			sscanf(fields + 1,
@@ -107,9 +133,8 @@ static long innermost_pid(const char *status) {
 }
 
 pid_t process_pid_inside(pid_t pid) {
-	char path[64], text[4096];
-	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-	return file_read_small(path, text, sizeof text) > 0 ? (pid_t)innermost_pid(text) : 0;
+	char text[4096];
+	return process_read(pid, "status", text, sizeof text) > 0 ? (pid_t)innermost_pid(text) : 0;
 }
 
 uint32_t process_pid_space(pid_t pid) {
@@ -173,10 +198,9 @@ bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
 /** Where the main thread's stack began: an exec makes a new one. 0: not to be known, or not yet. */
 static uint64_t stack_start(pid_t pid) {
 	enum { STATE = 3, START_STACK = 28, ARGUMENTS = 48 };
-	char path[64], text[1024];
+	char text[1024];
 	uint64_t stack = 0;
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	char *rest = file_read_small(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+	char *rest = process_read(pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
 	for (unsigned field = STATE; rest && field <= ARGUMENTS; field++) {
 		rest = strchr(rest + 1, ' ');
 		stack = rest && field == START_STACK ? strtoull(rest, NULL, 10) : stack;

@@ -43,6 +43,15 @@ bool process_thread_is_running(pid_t pid, pid_t tid);
 /** The name of a thread (tid == pid: of the process), zero terminated. */
 bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size);
 
+/** A file in /proc/PID, as file_read_small reads it. */
+long process_read(pid_t pid, const char *name, char *out, size_t size);
+
+/** The environment that the process was started with, to be freed. NULL: it cannot be read. */
+char *process_environment(pid_t pid, size_t *n);
+
+/** The value of a variable in those `n` bytes. NULL: there is none. */
+const char *process_variable(const char *environment, size_t n, const char *name);
+
 /** What /proc/PID/exe, cwd or another link points to, zero terminated. */
 bool process_link(pid_t pid, const char *link, char *out, size_t size);
 

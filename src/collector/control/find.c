@@ -2,7 +2,6 @@
 /* Finds the control sockets of recordings, in the places that place.h names. */
 #include "base/vec.h"
 #include "collector/control/place.h"
-#include "sys/file.h"
 #include "sys/process.h"
 
 #include <dirent.h>
@@ -10,8 +9,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { ENVIRONMENT_BYTES = 256 << 10 };
 
 static bool add(struct control_list *list, const struct control_found *found) {
 	struct control_found *item = vec_push(list);
@@ -100,30 +97,14 @@ static bool add_folders(struct control_list *list, struct control_found found, p
 	return ok;
 }
 
-/** XDG_RUNTIME_DIR of a process, within `environment`. NULL: it has none, or it is unreadable. */
-static const char *runtime_of(pid_t pid, char *environment) {
-	static const char name[] = "XDG_RUNTIME_DIR=";
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-	long n = file_read_small(path, environment, ENVIRONMENT_BYTES);
-	for (long i = 0; i < n; i += (long)strlen(environment + i) + 1) {
-		if (strncmp(environment + i, name, sizeof name - 1) == 0) {
-			return environment + i + sizeof name - 1;
-		}
-	}
-	return NULL;
-}
-
 /** In the roots of the program and of its parent, which may be the heaptrack that launched it. */
 static bool look_where_it_is(struct control_list *list, struct control_found found) {
 	char root[32];
 	struct process_usage usage = {0};
 	pid_t inside = process_pid_inside(found.pid);
-	char *environment = malloc(ENVIRONMENT_BYTES);
-	if (!environment) {
-		return false;
-	}
-	const char *runtime = runtime_of(found.pid, environment);
+	size_t n;
+	char *environment = process_environment(found.pid, &n);
+	const char *runtime = environment ? process_variable(environment, n, "XDG_RUNTIME_DIR") : NULL;
 	bool ok = add_folders(list, found, found.pid, runtime, "");
 	pid_t owners[] = {found.pid, process_usage(found.pid, &usage) ? usage.parent : 0};
 	for (int i = 0; ok && i < 2 && owners[i] > 0; i++) {

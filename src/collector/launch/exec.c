@@ -4,7 +4,7 @@
 
 #include "base/path.h"
 #include "collector/launch/elf.h"
-#include "sys/file.h"
+#include "sys/process.h"
 #include "wire/segment.h"
 
 #include <fcntl.h>
@@ -13,22 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ENVIRONMENT_MAX = 4 << 20 };
-
 /** Does its environment bring the preloaded recorder, and tell it where to write? */
 static bool is_preloaded(pid_t pid) {
-	char path[64];
-	char *text = malloc(ENVIRONMENT_MAX);
-	(void)snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-	long n = text ? file_read_small(path, text, ENVIRONMENT_MAX) : 0;
-	bool has_library = false, has_segment = false;
-	for (long i = 0; i < n; i += (long)strlen(text + i) + 1) {
-		has_library |= strncmp(text + i, "LD_PRELOAD=", 11) == 0 &&
-				strstr(text + i, "libheaptrack_preload.so") != NULL;
-		has_segment |= strncmp(text + i, SEGMENT_ENV "=", sizeof SEGMENT_ENV) == 0;
-	}
-	free(text);
-	return has_library && has_segment;
+	size_t n;
+	char *block = process_environment(pid, &n);
+	const char *preload = block ? process_variable(block, n, "LD_PRELOAD") : NULL;
+	bool is_preloaded = preload && strstr(preload, "libheaptrack_preload.so") &&
+			process_variable(block, n, SEGMENT_ENV);
+	free(block);
+	return is_preloaded;
 }
 
 bool launch_exec_is_ours(pid_t pid, enum injector_start *start) {

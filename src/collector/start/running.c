@@ -2,11 +2,9 @@
 /* The steps that attached.c and beside.c share. */
 #include "collector/start/running.h"
 
-#include "sys/file.h"
 #include "sys/process.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,13 +31,11 @@ static long end_of_title(char *text, long n) {
 
 /** The arguments of the process, as an argv. NULL: out of memory. */
 static char **arguments_of(pid_t pid, struct arena *arena) {
-	char path[64];
 	char *text = arena_new(arena, char, ARGUMENTS_MAX);
-	(void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
 	if (!text) {
 		return NULL;
 	}
-	long n = file_read_small(path, text, ARGUMENTS_MAX);
+	long n = process_read(pid, "cmdline", text, ARGUMENTS_MAX);
 	if (n <= 0 || !text[0]) { // overwritten
 		(void)process_thread_name(pid, pid, text, ARGUMENTS_MAX);
 		n = (long)strlen(text) + 1;

@@ -3,7 +3,6 @@
 #include "collector/watch/reason.h"
 
 #include "base/path.h"
-#include "sys/file.h"
 #include "wire/segment.h"
 
 #include <elf.h>
@@ -66,10 +65,8 @@ enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
 
 /** True if the kernel told the loader to ignore the environment. */
 static bool gained_rights(pid_t pid) {
-	char path[64];
 	Elf64_auxv_t entries[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
-	long n = file_read_small(path, (char *)entries, sizeof entries);
+	long n = process_read(pid, "auxv", (char *)entries, sizeof entries);
 	for (long i = 0; i < n / (long)sizeof *entries; i++) {
 		if (entries[i].a_type == AT_SECURE) {
 			return entries[i].a_un.a_val != 0;
@@ -89,49 +86,25 @@ static bool has_other_root(pid_t pid, const char *recorder) {
 	return own.st_dev != theirs.st_dev || own.st_ino != theirs.st_ino || access(path, F_OK) != 0;
 }
 
-/** The variable of this name in a block of environment. NULL: there is none. */
-static const char *find_variable(const char *block, long bytes, const char *name) {
-	size_t length = strlen(name);
-	for (const char *at = block; at < block + bytes; at += strlen(at) + 1) {
-		if (strncmp(at, name, length) == 0 && at[length] == '=') {
-			return at;
-		}
-	}
-	return NULL;
-}
-
-/** The environment that a process was started with, to be freed. NULL: not to be read. */
-static char *read_environment(pid_t pid, long *bytes) {
-	enum { ENVIRONMENT_MAX = 1 << 21 };
-	char path[64], *block = malloc(ENVIRONMENT_MAX);
-	(void)snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-	*bytes = block ? file_read_small(path, block, ENVIRONMENT_MAX) : -1;
-	if (*bytes < 0) {
-		free(block);
-		return NULL;
-	}
-	return block;
-}
-
 bool reason_was_started_by(struct reason_context *c, pid_t pid) {
-	long bytes;
-	char *block = read_environment(pid, &bytes);
-	const char *segment = block ? find_variable(block, bytes, SEGMENT_ENV) : NULL;
-	bool is_ours = segment && strcmp(segment, c->segment) == 0;
+	size_t n;
+	char *block = process_environment(pid, &n);
+	const char *segment = block ? process_variable(block, n, SEGMENT_ENV) : NULL;
+	bool is_ours = segment && strcmp(segment, c->segment + sizeof SEGMENT_ENV) == 0;
 	free(block);
 	return is_ours;
 }
 
 static enum rec_why look_at_environment(struct reason_context *c, pid_t pid) {
-	long bytes;
-	char *block = read_environment(pid, &bytes);
+	size_t n;
+	char *block = process_environment(pid, &n);
 	enum rec_why why = REC_WHY_UNKNOWN;
 	if (block) {
-		const char *segment = find_variable(block, bytes, SEGMENT_ENV);
-		const char *preload = find_variable(block, bytes, "LD_PRELOAD");
+		const char *segment = process_variable(block, n, SEGMENT_ENV);
+		const char *preload = process_variable(block, n, "LD_PRELOAD");
 		if (!preload || !strstr(preload, path_base_name(c->recorder))) {
 			why = preload ? REC_WHY_PRELOAD : REC_WHY_ENVIRONMENT;
-		} else if (!segment || strcmp(segment, c->segment) != 0) {
+		} else if (!segment || strcmp(segment, c->segment + sizeof SEGMENT_ENV) != 0) {
 			why = REC_WHY_ENVIRONMENT;
 		}
 	}
