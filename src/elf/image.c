@@ -170,6 +170,18 @@ struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
 	return (struct slice){0};
 }
 
+bool elf_segment_find(const struct elf_image *e, uint32_t type, struct elf_segment *out) {
+	uint32_t i = 0;
+	while (elf_segment_at(e, i, out) && out->type != type) {
+		i++;
+	}
+	return i < e->n_segments;
+}
+
+struct slice elf_segment_bytes(const struct elf_image *e, const struct elf_segment *segment) {
+	return part(e->bytes, segment->offset, segment->file_bytes);
+}
+
 uint64_t elf_first_code_address(const struct elf_image *e) {
 	uint64_t lowest = UINT64_MAX;
 	struct elf_section s;
@@ -213,7 +225,7 @@ struct slice elf_build_id(const struct elf_image *e) {
 	struct elf_segment p;
 	for (uint32_t i = 0; !id.size && elf_segment_at(e, i, &p); i++) {
 		if (p.type == PT_NOTE) {
-			id = build_id_in(part(e->bytes, p.offset, p.file_bytes), p.align == 8 ? 8 : 4);
+			id = build_id_in(elf_segment_bytes(e, &p), p.align == 8 ? 8 : 4);
 		}
 	}
 	// A debug file has the headers of segments whose bytes it lacks: the sections decide then

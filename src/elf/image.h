@@ -47,7 +47,12 @@ struct elf_segment {
 	uint64_t offset, address, file_bytes, memory_bytes, align;
 };
 
+/** False: there is no segment of that index, or of that type (PT_LOAD...). */
 bool elf_segment_at(const struct elf_image *e, uint32_t index, struct elf_segment *out);
+bool elf_segment_find(const struct elf_image *e, uint32_t type, struct elf_segment *out);
+
+/** What the file holds of a segment; empty if that is not all in the file. */
+struct slice elf_segment_bytes(const struct elf_image *e, const struct elf_segment *segment);
 
 /**
  * What the file holds from `address` on to the end of the loaded segment, which `segment`, unless

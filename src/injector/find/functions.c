@@ -138,10 +138,8 @@ static bool add_prctl(struct found_functions *out, const struct module_code *mod
 bool find_is_stripped_static(const struct module_code *module) {
 	struct elf_segment segment;
 	struct elf_symbols symbols;
-	for (uint32_t i = 0; elf_segment_at(&module->image, i, &segment); i++) {
-		if (segment.type == PT_INTERP) {
-			return false;
-		}
+	if (elf_segment_find(&module->image, PT_INTERP, &segment)) {
+		return false;
 	}
 	// The dynamic table of a static-pie has only its first entry, which means nothing
 	bool is_linked = elf_symbols_init(&symbols, &module->image, SHT_DYNSYM) && symbols.n > 1;
