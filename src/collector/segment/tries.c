@@ -241,7 +241,3 @@ void tries_poll_modules(struct tries *t,
 const struct wire_module *tries_module(const struct tries *t, uint32_t id) {
 	return id < t->segment->module_capacity ? t->modules[id] : NULL;
 }
-
-bool tries_module_is_unloaded(const struct tries *t, uint32_t id) {
-	return id < t->segment->module_capacity && t->segment->modules[id].is_unloaded;
-}

@@ -88,6 +88,3 @@ const struct wire_module *tries_module(const struct tries *t, uint32_t id);
  * event with such an address gets a new location and new nodes from there on.
  */
 void tries_retire(struct tries *t, const uint32_t *locations, size_t n);
-
-/** True if the target has since said that the module was unloaded. */
-bool tries_module_is_unloaded(const struct tries *t, uint32_t id);
