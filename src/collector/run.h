@@ -24,11 +24,11 @@ struct run_options {
 	bool lacks_names;      // do not look up names that are still missing at the program's end
 
 	void *user;
-	/** The file has been created, the program is about to start. */
+	/** The file has been created, the program is about to start. NULL is allowed. */
 	void (*started)(void *user, const char *path);
 	/** Something the user should know, as a sentence. */
 	void (*say)(void *user, const char *text);
-	/** The program has ended, names are being looked up: `n_left` of `n_all` are left. */
+	/** The program has ended, names are being looked up. NULL if `lacks_names`. */
 	void (*progress)(void *user, size_t n_left, size_t n_all);
 };
 

@@ -130,20 +130,9 @@ static void write_stream(void *user, const struct run_result *result) {
 	target->has_failed = !ok;
 }
 
-static void tell_start(void *user, const char *path) {
-	(void)user;
-	(void)path;
-}
-
 static void tell(void *user, const char *text) {
 	(void)user;
 	complain(text);
-}
-
-static void tell_progress(void *user, size_t n_left, size_t n_all) {
-	(void)user;
-	(void)n_left;
-	(void)n_all;
 }
 
 /** The program's descriptors are not ours: whoever waits for their end shall not wait for us. */
@@ -173,9 +162,7 @@ int cli_beside(int pid, int fd) {
 			.overwrite = true,
 			.events_bytes = RECORD_ALL_EVENTS,
 			.lacks_names = true,
-			.started = tell_start,
 			.say = tell,
-			.progress = tell_progress,
 	};
 	const struct beside_options beside = {pid, fd, write_stream, &target};
 	ok = ok && beside_program(&run, &beside, result, &err);

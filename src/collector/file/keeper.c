@@ -147,11 +147,10 @@ void keeper_destroy(struct keeper *k) {
 	free(k);
 }
 
-bool keeper_is_ready(const struct keeper *k) {
-	struct keeper *m = (struct keeper *)k;
-	(void)pthread_mutex_lock(&m->lock);
-	bool is_ready = !m->is_busy;
-	(void)pthread_mutex_unlock(&m->lock);
+bool keeper_is_ready(struct keeper *k) {
+	(void)pthread_mutex_lock(&k->lock);
+	bool is_ready = !k->is_busy;
+	(void)pthread_mutex_unlock(&k->lock);
 	return is_ready;
 }
 
@@ -163,11 +162,10 @@ void keeper_wait(struct keeper *k) {
 	(void)pthread_mutex_unlock(&k->lock);
 }
 
-struct keeper_cost keeper_cost(const struct keeper *k) {
-	struct keeper *m = (struct keeper *)k;
-	(void)pthread_mutex_lock(&m->lock);
-	struct keeper_cost cost = m->cost;
-	(void)pthread_mutex_unlock(&m->lock);
+struct keeper_cost keeper_cost(struct keeper *k) {
+	(void)pthread_mutex_lock(&k->lock);
+	struct keeper_cost cost = k->cost;
+	(void)pthread_mutex_unlock(&k->lock);
 	return cost;
 }
 

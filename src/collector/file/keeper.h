@@ -22,7 +22,7 @@ struct keeper *keeper_create(struct output *output, uint64_t events_budget, stru
 void keeper_destroy(struct keeper *k);
 
 /** True if a state may be handed over now; the last one has been written. */
-bool keeper_is_ready(const struct keeper *k);
+bool keeper_is_ready(struct keeper *k);
 
 /** Wait until it is. */
 void keeper_wait(struct keeper *k);
@@ -31,7 +31,7 @@ void keeper_wait(struct keeper *k);
 struct keeper_cost {
 	uint64_t wall_ns, cpu_ns;
 };
-struct keeper_cost keeper_cost(const struct keeper *k);
+struct keeper_cost keeper_cost(struct keeper *k);
 
 /**
  * An empty recording for the next state: with the memory of the last one that was written. The

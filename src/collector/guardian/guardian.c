@@ -17,7 +17,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -199,7 +198,8 @@ static void pass_on_signal(const struct work *w) {
 }
 
 /** Until heaptrack closes its end, or is gone. */
-static void serve(struct work *w, struct answer *a) {
+static void serve(struct work *w) {
+	struct answer a;
 	struct pollfd fds[] = {{.fd = w->socket, .events = POLLIN},
 			{.fd = w->signals_fd, .events = POLLIN}}; // poll skips a negative one
 	for (;;) {
@@ -213,7 +213,7 @@ static void serve(struct work *w, struct answer *a) {
 		struct request request;
 		if (n > 0 && fds[0].revents &&
 				(recv(w->socket, &request, sizeof request, 0) != (ssize_t)sizeof request ||
-						!obey(w, &request, a))) {
+						!obey(w, &request, &a))) {
 			return;
 		}
 	}
@@ -248,10 +248,7 @@ static _Noreturn void guard(struct work *w) {
 		(void)dup2(null, fd);
 	}
 	w->signals_fd = signalfd(-1, &passed_on, SFD_CLOEXEC | SFD_NONBLOCK);
-	struct answer *answer = malloc(sizeof *answer);
-	if (answer) {
-		serve(w, answer);
-	}
+	serve(w);
 	if (w->injector) {
 		(void)injector_detach(w->injector, NULL);
 		injector_drop_snapshot(w->injector);
@@ -313,10 +310,8 @@ static bool ask(const struct guardian *g, const struct request *r, struct answer
 }
 
 static bool ask_simply(struct guardian *g, const struct request *r, int *fd, struct err *err) {
-	struct answer *a = malloc(sizeof *a);
-	bool ok = a ? ask(g, r, a, fd, err) : err_memory(err);
-	free(a);
-	return ok;
+	struct answer a;
+	return ask(g, r, &a, fd, err);
 }
 
 bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *exec,
@@ -356,12 +351,9 @@ void guardian_await(struct guardian *g, pid_t target, enum injector_start start)
 }
 
 bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err) {
-	struct answer *a = malloc(sizeof *a);
-	bool ok = a ? take_answer(g, a, NULL, err) : err_memory(err);
-	if (ok) {
-		*pid_inside = a->pid_inside;
-	}
-	free(a);
+	struct answer a;
+	bool ok = take_answer(g, &a, NULL, err);
+	*pid_inside = ok ? a.pid_inside : *pid_inside;
 	return ok;
 }
 
@@ -377,15 +369,11 @@ void guardian_let_go(struct guardian *g) {
 
 bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
 		struct err *err) {
-	struct answer *a = malloc(sizeof *a);
-	*is_left = false;
-	bool ok = a ? ask(g, &(struct request){.order = ORDER_FOLLOW, .target = target}, a, NULL, err)
-				: err_memory(err);
-	if (a) {
-		*is_left = !ok && a->is_left;
-		*pid_inside = ok ? a->pid_inside : *pid_inside;
-	}
-	free(a);
+	struct answer a;
+	a.is_left = false; // as it stays if there is no answer
+	bool ok = ask(g, &(struct request){.order = ORDER_FOLLOW, .target = target}, &a, NULL, err);
+	*is_left = !ok && a.is_left;
+	*pid_inside = ok ? a.pid_inside : *pid_inside;
 	return ok;
 }
 
@@ -400,18 +388,13 @@ int guardian_memory(struct guardian *g, struct err *err) {
 
 static bool ask_and_work(struct guardian *g, const struct request *r, void (*work)(void *user),
 		void *user, struct err *err) {
-	struct answer *a = malloc(sizeof *a);
-	if (!a) {
-		return err_memory(err);
-	}
+	struct answer a;
 	struct pollfd answer = {.fd = g->socket, .events = POLLIN};
 	(void)send_request(g, r);
 	while (work && poll(&answer, 1, 1) <= 0) {
 		work(user);
 	}
-	bool ok = take_answer(g, a, NULL, err);
-	free(a);
-	return ok;
+	return take_answer(g, &a, NULL, err);
 }
 
 bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(void *user),
@@ -429,13 +412,12 @@ void guardian_drop_snapshot(struct guardian *g) {
 }
 
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size) {
-	struct answer *a = malloc(sizeof *a);
-	bool ok = a && ask(g, &(struct request){.order = ORDER_REPORT}, a, NULL, NULL);
+	struct answer a;
+	bool ok = ask(g, &(struct request){.order = ORDER_REPORT}, &a, NULL, NULL);
 	if (ok) {
-		*report = a->report;
-		(void)snprintf(text, size, "%s", a->text);
+		*report = a.report;
+		(void)snprintf(text, size, "%s", a.text);
 	}
-	free(a);
 	return ok;
 }
 

@@ -90,7 +90,9 @@ bool run_open_output(struct run *run, struct err *err) {
 		return false;
 	}
 	run_tell_notes(run);
-	o->started(o->user, run->output.path);
+	if (o->started) {
+		o->started(o->user, run->output.path);
+	}
 	return true;
 }
 

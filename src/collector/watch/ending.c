@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A kill for memory is told by the group's count of kills, which rises just before the end.
- *
- * The kill is counted at once; then the process gives its memory back, which takes time.
- */
+/* A kill is counted at once; then the process takes some time to give its memory back. */
 #include "collector/watch/ending.h"
 
 #include "sys/process.h"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Programs are replaced early in their lives or hardly ever.
- *
- * Therefore checks become rarer as the program gets older: after a second, one in 20 ms.
- */
+/* Checks become rarer with the program's age: it is replaced early in its life or hardly ever. */
 #include "collector/watch/exec_watch.h"
 
 #include "base/path.h"

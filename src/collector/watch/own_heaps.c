@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Compares what libraries define with what the recorder took from them.
- *
- * A library calls its own allocator if it defines one and hides it, or if the recorder's functions
- * are hidden from it (injector/find.h).
- */
+/* Compares what libraries define and hide with what the recorder hides (injector/find.h). */
 #include "collector/watch/own_heaps.h"
 
 #include "base/path.h"

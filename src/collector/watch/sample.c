@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The gap between samples grows with the run.
- *
- * So a run of 100 ms has samples, and one of a day has no more than it needs. When there are too
- * many, the higher one of each two stays.
- */
+/* The gap between samples grows with the run; of too many samples the higher ones stay. */
 #include "collector/watch/sample.h"
 
 #include "base/vec.h"
