@@ -124,24 +124,6 @@ static void judge(struct names *n, const struct rec_frame *rec, struct name *f,
 						 : f->has_name && owner_is_allocation_function(f->function);
 }
 
-struct slice names_title_of(struct names *n, struct slice path) {
-	static const char tag[] = ".cpython-", end[] = "-linux-gnu.so";
-	struct slice base = path_base(path);
-	const uint8_t *at = base.size ? memmem(base.data, base.size, tag, sizeof tag - 1) : NULL;
-	size_t kept = at ? (size_t)(at - base.data) : 0;
-	if (!at || base.size - kept < sizeof end - 1 ||
-			memcmp(base.data + base.size - (sizeof end - 1), end, sizeof end - 1) != 0) {
-		return base;
-	}
-	char *out = arena_alloc(&n->arena, kept + sizeof ".so", 1);
-	if (!out) {
-		return base;
-	}
-	memcpy(out, base.data, kept);
-	memcpy(out + kept, ".so", sizeof ".so");
-	return slice_of(out, kept + sizeof ".so" - 1);
-}
-
 /** "libfoo.so+0x4f20", "generated code": the address in the file, of the call rather than of what follows it. */
 static bool name_by_address(struct names *n, const struct rec_location *l, struct name *out) {
 	char number[32];
@@ -277,14 +259,6 @@ static bool number_functions(struct names *n) {
 	return ok;
 }
 
-bool names_is_of_nim(const struct names *n) {
-	return n->is_nim;
-}
-
-uint32_t names_n_functions(const struct names *n) {
-	return n->n_functions;
-}
-
 /** The crate of a Rust program's main, as its names tell; else a program's name may be its crate's. */
 static bool find_root_crate(struct names *n) {
 	const struct recording *r = n->recording;
@@ -384,27 +358,4 @@ void names_destroy(struct names *n) {
 		arena_finish(&n->arena);
 		free(n);
 	}
-}
-
-const struct name *names_of(const struct names *n, uint32_t location, uint32_t *n_frames) {
-	*n_frames = n->first[location + 1] - n->first[location];
-	return &n->frames[n->first[location]];
-}
-
-struct stack_walk stack_walk_init(const struct recording *r, const struct names *n, uint32_t node) {
-	return (struct stack_walk){.recording = r, .names = n, .node = node};
-}
-
-const struct name *stack_walk_next(struct stack_walk *w) {
-	if (w->i == w->n) {
-		if (w->node == 0) {
-			return NULL;
-		}
-		const struct rec_node *node = &w->recording->nodes.items[w->node];
-		w->location = node->location;
-		w->frames = names_of(w->names, node->location, &w->n);
-		w->i = 0;
-		w->node = node->parent;
-	}
-	return &w->frames[w->i++];
 }

@@ -67,6 +67,24 @@ static bool is_of_allocator(const struct names *n, uint32_t location) {
 	return true;
 }
 
+struct slice names_title_of(struct names *n, struct slice path) {
+	static const char tag[] = ".cpython-", end[] = "-linux-gnu.so";
+	struct slice base = path_base(path);
+	const uint8_t *at = base.size ? memmem(base.data, base.size, tag, sizeof tag - 1) : NULL;
+	size_t kept = at ? (size_t)(at - base.data) : 0;
+	if (!at || base.size - kept < sizeof end - 1 ||
+			memcmp(base.data + base.size - (sizeof end - 1), end, sizeof end - 1) != 0) {
+		return base;
+	}
+	char *out = arena_alloc(&n->arena, kept + sizeof ".so", 1);
+	if (!out) {
+		return base;
+	}
+	memcpy(out, base.data, kept);
+	memcpy(out + kept, ".so", sizeof ".so");
+	return slice_of(out, kept + sizeof ".so" - 1);
+}
+
 /** "bc, no symbols": all code of a module that has no names. */
 static bool name_unnamed(struct names *n) {
 	const struct recording *r = n->recording;
@@ -169,52 +187,4 @@ bool names_find_sites(struct names *n) {
 	}
 	arena_finish(&scratch);
 	return ok;
-}
-
-const struct name *names_site(const struct names *n, uint32_t node) {
-	uint32_t site = n->site[node];
-	return site ? &n->frames[site - 1] : NULL;
-}
-
-const struct name *names_site_frame(const struct names *n, uint32_t node) {
-	const struct name *site = names_site(n, node);
-	if (!site || site < n->frames + n->n_frames) {
-		return site;
-	}
-	struct stack_walk w = stack_walk_init(n->recording, n, node);
-	const struct name *frame;
-	while ((frame = stack_walk_next(&w)) && !slice_equal(frame->module, site->module)) {}
-	return frame;
-}
-
-const struct name *names_without_symbols(const struct names *n, const struct name *unnamed) {
-	uint32_t n_modules = n->recording->modules.n;
-	const struct name *modules = &n->frames[n->n_frames + n_modules];
-	for (uint32_t i = 1; i < n_modules; i++) {
-		if (slice_equal(modules[i].module, unnamed->module)) {
-			return &modules[i];
-		}
-	}
-	return unnamed;
-}
-
-static bool is_rust(const struct name *f) {
-	static const char ending[] = ".rs";
-	size_t n = sizeof ending - 1;
-	return owner_is_rust_symbol(f->symbol) ||
-			(f->file.size > n && memcmp(f->file.data + f->file.size - n, ending, n) == 0);
-}
-
-struct slice names_package(const struct name *name) {
-	struct slice package = owner_package_of_file(name->file);
-	if (package.size == 0) {
-		package = owner_package_of_file(name->module);
-	}
-	if (package.size == 0 && is_rust(name)) {
-		package = owner_crate_of(name->function);
-	}
-	if (package.size == 0) {
-		package = name->module.size ? path_base(name->module) : names_jit_package(name);
-	}
-	return package.size ? package : slice_of_text("generated code");
 }

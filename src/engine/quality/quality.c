@@ -5,21 +5,8 @@
 #include "engine/quality/runtimes.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-void quality_say(struct quality_writer *w, const char *id, uint64_t value, const char *fmt, ...) {
-	char text[QUALITY_TEXT_MAX];
-	va_list args;
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	const char *kept = arena_text(w->arena, slice_of_text(text));
-	if (w->n < QUALITY_LINES_MAX) {
-		w->out[w->n++] = (struct quality_line){id, kept ? kept : "(out of memory)", value};
-	}
-}
 
 /** A file of another program that lacks numbers: they are nowhere shown as zero. */
 static void say_missing(struct quality_writer *w) {
@@ -195,12 +182,6 @@ static void say_before(struct quality_writer *w) {
 	}
 }
 
-static struct slice file_name(struct slice path) {
-	const uint8_t *slash = memrchr(path.data, '/', path.size);
-	size_t n = slash ? (size_t)(slash + 1 - path.data) : 0;
-	return slice_of(path.data + n, path.size - n);
-}
-
 /** Allocators that were seen and could not be hooked. */
 static void say_unhooked(struct quality_writer *w) {
 	const struct recording *r = w->recording;
@@ -222,7 +203,7 @@ static void say_unhooked(struct quality_writer *w) {
 	quality_say(w, "not-hooked", n,
 			"%.*s of %.*s %s seen but not hooked: %.*s%s. What %s is missing here",
 			SLICE_ARG(r->strings.items[first->functions]),
-			SLICE_ARG(file_name(r->strings.items[first->module])),
+			SLICE_ARG(path_base(r->strings.items[first->module])),
 			first->n_functions == 1 ? "was" : "were", SLICE_ARG(r->strings.items[first->why]), more,
 			n == 1 ? "it does" : "they do");
 }
