@@ -51,16 +51,6 @@ static struct place *place_for(struct finder *f, uint32_t *place_of_function,
 	return &f->places[*at - 1];
 }
 
-uint64_t stack_weight(const struct rec_stack *s, enum weight by) {
-	switch (by) {
-	case BY_ALLOCATIONS: return s->allocations;
-	case BY_PEAK_BYTES: return s->peak_bytes;
-	case BY_LIVE_BYTES: return s->live_bytes;
-	case BY_SHORT_LIVED: return s->short_lived;
-	default: return s->allocated_bytes;
-	}
-}
-
 static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 	const struct rec_stack *stacks = f->r->stacks.items, *s = &stacks[stack];
 	for (enum weight by = 0; by < N_WEIGHTS; by++) {

@@ -40,7 +40,7 @@ struct place {
 	bool has_churn_finding;
 };
 
-/** Who holds the peak, with what it calls (rules/peak.c says how it is chosen). */
+/** Who holds the peak, with what it calls (holder.c says how it is chosen). */
 struct holder {
 	const struct name *name; // NULL: nobody in particular
 	uint64_t bytes;          // with what it calls, at the peak
@@ -49,12 +49,22 @@ struct holder {
 	const uint64_t *curve;   // of these stacks: n_points
 };
 
+struct finder;
+
+/** A row of rules.def. */
+struct rule {
+	void (*find)(struct finder *f);
+	uint32_t needs;
+	const char *id, *title;
+};
+
 struct finder {
 	const struct recording *r;
 	const struct names *names;
 	struct arena *arena;  // of the result
 	struct arena scratch; // of the work
 	struct findings *out;
+	const struct rule *rule; // that runs
 	struct finding *items;
 	uint32_t n, capacity;
 	struct place *places;
@@ -73,12 +83,21 @@ bool finder_gather(struct finder *f);
 /** Find f->holder, but for its curve. False: no memory. */
 bool finder_find_holder(struct finder *f);
 
+/** A frame that a finding may name on its way down. */
+static inline bool holder_may_be(const struct name *frame, const struct name *site) {
+	return (frame->owner == OWNER_YOURS || frame == site) && !frame->is_wrapper && frame->has_name;
+}
+
 static inline struct curve finder_as_curve(const struct finder *f, const uint64_t *bytes) {
 	return (struct curve){f->times_ns, bytes, f->n_points};
 }
 
-/** A new finding, or one that nobody will see if memory ran out (f->failed). */
-struct finding *finder_add(struct finder *f, const char *id, const char *title);
+/**
+ * A new finding with the id and title of the running rule's row, or of its own; one that nobody will
+ * see if memory ran out (f->failed).
+ */
+struct finding *finder_add(struct finder *f);
+struct finding *finder_add_as(struct finder *f, const char *id, const char *title);
 
 void finding_put(struct finding *out, const char *name, uint64_t value);
 
@@ -133,17 +152,16 @@ struct usual_size usual_size_of(const struct finder *f, const struct place *p,
 /** "; freed when called from A, not from B", if that is so for all of its stacks. */
 void put_paths(struct finder *f, struct buffer *out, const struct place *p);
 
-// The rules, one file each
-void find_held(struct finder *f);    // growing, stopped, at start, bursts, never freed
-void find_peak(struct finder *f);    // after find_held: explained bytes are not said twice
-void find_churn(struct finder *f);   // short-lived blocks; blocks of one size
-void find_advice(struct finder *f);  // what would tell more: lines, another site
-void find_runtime(struct finder *f); // what an interpreter holds for what it runs
-void find_unseen(struct finder *f);  // threads, memory outside the heap, children, the runtime
-void find_steady(struct finder *f);  // behind all that speak of growth: how much there was at most
+#define RULE(find, needs, id, title) void find(struct finder *f);
+#include "engine/findings/rules.def"
+#undef RULE
 
-/** The runtime's function that asked for three fifths of a module's; NULL: none did. */
-const struct name *runtime_asker(struct finder *f, const struct place *p, enum weight by);
+/** The runtime's function that asked for most of what a module holds. */
+struct asker {
+	const struct name *name; // NULL: none has a name
+	uint64_t weight;
+};
+struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by);
 
 /** Behind all, in their order: the first sentence about the runtime says how scripts get names. */
 void runtime_say_flag(struct finder *f);

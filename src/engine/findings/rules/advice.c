@@ -19,7 +19,7 @@ static const char *how_to_have_lines(const struct finder *f) {
 }
 
 /** The program's functions have names, but neither files nor lines. */
-static void find_no_lines(struct finder *f) {
+void find_no_lines(struct finder *f) {
 	uint64_t without = 0, all = 0;
 	const struct name *some = NULL;
 	struct slice exe = f->r->strings.items[f->r->meta.exe];
@@ -38,7 +38,7 @@ static void find_no_lines(struct finder *f) {
 	if (!some || without < all / 2) {
 		return;
 	}
-	struct finding *out = finder_add(f, "no-lines", "lines");
+	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	buffer_printf(&text, "%.*s has no files and lines: build it with %s",
 			SLICE_ARG(path_base(some->module)), how_to_have_lines(f));
@@ -81,7 +81,7 @@ static uint32_t count_callers(struct finder *f, const struct place *p) {
 }
 
 /** A function that many call and that does nothing but allocate: offered, never folded silently. */
-static void find_wrapper(struct finder *f) {
+void find_wrapper(struct finder *f) {
 	enum { CALLERS = 20 };
 	struct place *p = NULL;
 	if (names_n_functions(f->names) <= CALLERS) {
@@ -99,7 +99,7 @@ static void find_wrapper(struct finder *f) {
 	if (n < CALLERS) {
 		return;
 	}
-	struct finding *out = finder_add(f, "wrapper", "allocates for others");
+	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	struct slice name = short_name_of(f, p->name);
@@ -114,9 +114,4 @@ static void find_wrapper(struct finder *f) {
 	finder_say(f, out, &text);
 	out->severity = FINDING_FACT;
 	out->weight = millionths(p->allocations, f->r->summary.allocations);
-}
-
-void find_advice(struct finder *f) {
-	find_no_lines(f);
-	find_wrapper(f);
 }

@@ -94,7 +94,7 @@ static struct own_work own_work_of(const struct finder *f) {
 
 static void say_churn(struct finder *f, struct place *p, const struct own_work *own) {
 	const struct rec_summary *s = &f->r->summary;
-	struct finding *out = finder_add(f, "churn", "churn");
+	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	finder_about_place(f, out, p, BY_SHORT_LIVED, "allocations");
@@ -123,7 +123,7 @@ static struct place *most_short_lived(struct finder *f) {
 	return best;
 }
 
-static void find_short_lived(struct finder *f) {
+void find_churn(struct finder *f) {
 	enum { PLACES = 2, FEW = 1000 };
 	const struct rec_summary *s = &f->r->summary;
 	struct own_work own = own_work_of(f);
@@ -137,7 +137,7 @@ static void find_short_lived(struct finder *f) {
 }
 
 /** Blocks of one size from one stack, so many that a pool of them would be felt. */
-static void find_pool(struct finder *f) {
+void find_one_size(struct finder *f) {
 	enum { MANY = 10000 };
 	const struct recording *r = f->r;
 	const struct rec_size *best = NULL;
@@ -155,7 +155,7 @@ static void find_pool(struct finder *f) {
 	if (p->has_churn_finding) {
 		return;
 	}
-	struct finding *out = finder_add(f, "one-size", "one size");
+	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	finder_about_place(f, out, p, BY_ALLOCATIONS, "allocations");
@@ -167,12 +167,4 @@ static void find_pool(struct finder *f) {
 	finder_say(f, out, &text);
 	out->severity = FINDING_EXPLAINS;
 	out->weight = millionths(best->count, r->summary.allocations) / 2;
-}
-
-void find_churn(struct finder *f) {
-	if (f->r->missing & (REC_ALLOCATIONS | REC_TEMPORARY)) {
-		return;
-	}
-	find_short_lived(f);
-	find_pool(f);
 }

@@ -214,9 +214,9 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 
 static void say_never_freed(struct finder *f, struct place *p, const struct curve_facts *c) {
 	bool is_start = c->shape == CURVE_AT_START, is_once = c->shape == CURVE_ONCE;
-	struct finding *out = is_start ? finder_add(f, "at-start", "at start-up")
-			: is_once              ? finder_add(f, "allocated-once", "allocated once")
-								   : finder_add(f, "never-freed", "never freed");
+	struct finding *out = is_start ? finder_add_as(f, "at-start", "at start-up")
+			: is_once              ? finder_add_as(f, "allocated-once", "allocated once")
+								   : finder_add(f);
 	struct buffer text = {0};
 	finder_about_place(f, out, p, BY_LIVE_BYTES, "never-freed");
 	put_place_name(f, &text, p, BY_LIVE_BYTES);
@@ -338,7 +338,7 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 			[CURVE_GREW] = {"growing", "growing"},
 			[CURVE_STOPPED] = {"stopped-growing", "stopped growing"},
 			[CURVE_BURSTS] = {"bursts", "bursts"}};
-	struct finding *out = finder_add(f, kinds[c->shape].id, kinds[c->shape].title);
+	struct finding *out = finder_add_as(f, kinds[c->shape].id, kinds[c->shape].title);
 	struct buffer text = {0};
 	enum weight by = weight_of_shape(p);
 	finder_about_place(f, out, p, by, NULL);
@@ -418,7 +418,7 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 			level.high_bytes < peak / 20) {
 		return false;
 	}
-	struct finding *out = finder_add(f, "steady", "steady");
+	struct finding *out = finder_add_as(f, "steady", "steady");
 	struct buffer text = {0};
 	char low[HUMAN_MAX], high[HUMAN_MAX];
 	finder_about_place(f, out, p, BY_PEAK_BYTES, NULL);

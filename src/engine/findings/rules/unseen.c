@@ -47,7 +47,7 @@ static bool is_runtimes_own(const struct finder *f, uint32_t thread) {
 	return own > 0 && own >= all / 10 * 9;
 }
 
-static void find_handover(struct finder *f) {
+void find_handed_over(struct finder *f) {
 	const struct recording *r = f->r;
 	const struct rec_handover *best = NULL;
 	for (uint32_t i = 0; i < r->handovers.n; i++) {
@@ -58,7 +58,7 @@ static void find_handover(struct finder *f) {
 			best->blocks < r->threads.items[best->from].allocations / 2) {
 		return;
 	}
-	struct finding *out = finder_add(f, "handed-over", "handed over");
+	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	const struct place *p = place_handed_over(f, best);
@@ -109,7 +109,7 @@ static uint64_t heap_growth(const struct recording *r, uint64_t from_ns) {
 }
 
 /** Resident memory that no block explains and that rises to the end while the run goes on. */
-static void find_growth_outside(struct finder *f) {
+void find_outside_growing(struct finder *f) {
 	enum { MIN_SAMPLES = 32, MIN_BYTES = 8000000 };
 	const struct recording *r = f->r;
 	uint64_t *times = arena_new(&f->scratch, uint64_t, r->samples.n + 1ul);
@@ -132,7 +132,7 @@ static void find_growth_outside(struct finder *f) {
 			!is_late) {
 		return;
 	}
-	struct finding *out = finder_add(f, "outside-growing", "not in live blocks");
+	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX], e[HUMAN_MAX];
 	buffer_printf(&text,
@@ -157,7 +157,7 @@ static void repeat_quality(struct finder *f) {
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
 			if (strcmp(lines[i].id, kinds[k].id) == 0) {
-				struct finding *out = finder_add(f, kinds[k].id, kinds[k].title);
+				struct finding *out = finder_add_as(f, kinds[k].id, kinds[k].title);
 				struct buffer text = {0};
 				buffer_text(&text, lines[i].text);
 				finding_put(out, "value", lines[i].value);
@@ -176,22 +176,26 @@ static void find_minor_children(struct finder *f) {
 	if (n == 0) {
 		return;
 	}
-	struct finding *out = finder_add(f, "children", "other processes");
+	struct finding *out = finder_add(f);
 	finding_put(out, "value", n);
 	finder_say(f, out, &text);
 	out->severity = FINDING_FACT;
 }
 
+void find_in_quality(struct finder *f) {
+	repeat_quality(f);
+	find_minor_children(f);
+}
+
 /** "Nothing was left allocated except 320 B of the runtime": when it is so. */
-static void find_all_freed(struct finder *f) {
+void find_all_freed(struct finder *f) {
 	const struct findings *o = f->out;
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	if (f->r->summary.allocations == 0 || f->r->summary.live_bytes > o->noise_bytes ||
-			o->noise_bytes > f->r->summary.peak_bytes / 4 || !f->r->meta.is_complete ||
-			(f->r->missing & REC_LIVE_BYTES)) {
+			o->noise_bytes > f->r->summary.peak_bytes / 4 || !f->r->meta.is_complete) {
 		return;
 	}
-	struct finding *out = finder_add(f, "all-freed", "never freed");
+	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	buffer_text(&text,
 			f->r->meta.source == REC_ATTACHED ? "nothing allocated since the attach was left"
@@ -205,12 +209,4 @@ static void find_all_freed(struct finder *f) {
 	finding_put(out, "runtime_blocks", o->noise_blocks);
 	finder_say(f, out, &text);
 	out->severity = FINDING_FACT;
-}
-
-void find_unseen(struct finder *f) {
-	find_handover(f);
-	find_growth_outside(f);
-	repeat_quality(f);
-	find_minor_children(f);
-	find_all_freed(f);
 }

@@ -113,10 +113,10 @@ static void say_most(struct finder *f, struct finding *out, struct buffer *text,
 	}
 }
 
-void find_steady(struct finder *f) {
+void find_no_growth(struct finder *f) {
 	const struct recording *r = f->r;
 	struct window w;
-	if ((r->missing & (REC_TIME | REC_LIVE_BYTES)) || is_growth_told(f) || !find_window(r, &w)) {
+	if (is_growth_told(f) || !find_window(r, &w)) {
 		return;
 	}
 	const int64_t *grown = growth_of_places(f, &w);
@@ -129,7 +129,7 @@ void find_steady(struct finder *f) {
 	}
 	uint64_t from_ns = r->edges.items[w.from].time_ns, to_ns = r->edges.items[w.to].time_ns;
 	uint64_t bytes = grown[most] > 0 ? (uint64_t)grown[most] : 0;
-	struct finding *out = finder_add(f, "no-growth", "growing");
+	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	buffer_printf(&text, "from %s to %s", human_duration(a, from_ns), human_duration(b, to_ns));

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * Finds who holds the peak: the innermost named function of the user's own that, with what it calls,
+ * holds three fifths of it. Where no function holds as much (threads, stacks without outer callers),
+ * the largest site.
+ */
+
+#include "engine/findings/parts.h"
+
+// Per function, while the stacks of the peak are walked
+struct inclusive {
+	uint64_t bytes, own;
+	uint64_t depth;   // bytes times frames between it and the allocation
+	uint32_t seen_in; // stack + 1: recursion counts once
+	const struct name *name;
+};
+
+struct share {
+	uint64_t bytes;
+	uint32_t stack;
+};
+
+/** Stacks that hold something at the peak: often few of all, which are gone through once. */
+static struct share *gather_shares(struct finder *f, uint32_t *n) {
+	const struct rec_stack *stacks = f->r->stacks.items;
+	struct share *shares = arena_new(&f->scratch, struct share, f->r->stacks.n);
+	*n = 0;
+	for (uint32_t i = 0; shares && i < f->r->stacks.n; i++) {
+		if (stacks[i].peak_bytes > 0) {
+			shares[(*n)++] = (struct share){stacks[i].peak_bytes, i};
+		}
+	}
+	return shares;
+}
+
+/** Of these, the heaviest first, until they cover the peak or are many. */
+static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
+	enum { STACKS_MAX = 20000 };
+	uint32_t *out = arena_new(&f->scratch, uint32_t, STACKS_MAX), n_shares;
+	const struct share *shares = gather_shares(f, &n_shares);
+	*n = 0;
+	if (!out || !shares) {
+		return NULL;
+	}
+	// By powers of two from the top: near enough to "heaviest first", in linear time
+	uint64_t left = f->r->summary.peak_bytes, largest = 1;
+	for (uint32_t i = 0; i < n_shares; i++) {
+		largest = shares[i].bytes > largest ? shares[i].bytes : largest;
+	}
+	int bit = 0;
+	while (largest >> bit > 1) {
+		bit++;
+	}
+	for (; bit >= 0 && *n < STACKS_MAX && left > f->r->summary.peak_bytes / 1000; bit--) {
+		for (uint32_t i = 0; i < n_shares && *n < STACKS_MAX; i++) {
+			if (shares[i].bytes >> bit == 1) {
+				out[(*n)++] = shares[i].stack;
+				left -= shares[i].bytes < left ? shares[i].bytes : left;
+			}
+		}
+	}
+	return out;
+}
+
+static void add_stack(struct finder *f, struct inclusive *functions, uint32_t stack) {
+	const struct rec_stack *s = &f->r->stacks.items[stack];
+	const struct name *site = names_site(f->names, s->node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, s->node);
+	for (uint64_t depth = 0; (frame = stack_walk_next(&w)); depth++) {
+		struct inclusive *in = &functions[frame->function_id];
+		if (!holder_may_be(frame, site) || in->seen_in == stack + 1) {
+			continue;
+		}
+		in->seen_in = stack + 1;
+		in->name = in->name ? in->name : frame;
+		in->bytes += s->peak_bytes;
+		in->depth += s->peak_bytes * depth;
+		in->own += frame == site ? s->peak_bytes : 0;
+	}
+	const struct name *unnamed = finder_site(f, stack);
+	if (site && unnamed != site) {
+		struct inclusive *in = &functions[unnamed->function_id];
+		in->name = unnamed;
+		in->bytes += s->peak_bytes;
+		in->own += s->peak_bytes;
+	}
+}
+
+/** Of two that hold about the same: the one that allocates most of it, else the one further in. */
+static bool is_further_in(const struct inclusive *a, const struct inclusive *b) {
+	bool a_allocates = a->own > a->bytes / 2, b_allocates = b->own > b->bytes / 2;
+	if (a_allocates || b_allocates) {
+		return a->own > b->own;
+	}
+	return (double)a->depth / (double)a->bytes < (double)b->depth / (double)b->bytes;
+}
+
+/**
+ * The innermost that holds three fifths: the smallest, or one that differs little from it. NULL if
+ * there is none.
+ */
+static const struct inclusive *innermost(const struct finder *f,
+		const struct inclusive *functions) {
+	uint64_t most = f->r->summary.peak_bytes / 5 * 3, smallest = UINT64_MAX;
+	uint32_t n = names_n_functions(f->names);
+	const struct inclusive *best = NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t bytes = functions[i].bytes;
+		smallest = functions[i].name && bytes > most && bytes < smallest ? bytes : smallest;
+	}
+	for (uint32_t i = 0; i < n && smallest < UINT64_MAX; i++) {
+		const struct inclusive *in = &functions[i];
+		bool is_near = in->name && in->bytes >= smallest && in->bytes - smallest <= smallest / 20;
+		best = is_near && (!best || is_further_in(in, best)) ? in : best;
+	}
+	return best;
+}
+
+static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions) {
+	const struct inclusive *best = innermost(f, functions), *largest = NULL;
+	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
+		const struct inclusive *in = &functions[i];
+		largest = in->name && (!largest || in->own > largest->own) ? in : largest;
+	}
+	return best ? best : largest;
+}
+
+/** Per location: does it have a frame of this function, as the user's own? */
+static uint8_t *locations_of(struct finder *f, uint32_t function_id) {
+	uint8_t *out = arena_new(&f->scratch, uint8_t, f->r->locations.n);
+	for (uint32_t i = 0; out && i < f->r->locations.n; i++) {
+		uint32_t n;
+		const struct name *frames = names_of(f->names, i, &n);
+		for (uint32_t k = 0; k < n; k++) {
+			out[i] |= frames[k].owner == OWNER_YOURS && frames[k].function_id == function_id;
+		}
+	}
+	return out;
+}
+
+/** Tag all stacks through the holder, also those that hold nothing at the peak, and sum them up. */
+static bool tag_stacks(struct finder *f, struct holder *h) {
+	uint32_t id = h->name->function_id;
+	uint8_t *of_location = locations_of(f, id);
+	uint8_t *through = arena_new(&f->scratch, uint8_t, f->r->nodes.n + 1ul);
+	h->tags = arena_new(&f->scratch, uint8_t, f->r->stacks.n + 1ul);
+	if (!of_location || !through || !h->tags) {
+		return false;
+	}
+	for (uint32_t i = 1; i < f->r->nodes.n; i++) {
+		const struct rec_node *node = &f->r->nodes.items[i];
+		through[i] = through[node->parent] | of_location[node->location];
+	}
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		// A runtime's name is in no frame; a dependency's counts only where it names the stack
+		const struct name *site = finder_site(f, i);
+		h->tags[i] = through[f->r->stacks.items[i].node] || (site && site->function_id == id);
+		h->bytes += h->tags[i] ? f->r->stacks.items[i].peak_bytes : 0;
+	}
+	return true;
+}
+
+bool finder_find_holder(struct finder *f) {
+	uint32_t n;
+	uint32_t *stacks = stacks_of_peak(f, &n);
+	struct inclusive *functions = arena_new(&f->scratch, struct inclusive,
+			names_n_functions(f->names) + 1ul);
+	if (!stacks || !functions) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		add_stack(f, functions, stacks[i]);
+	}
+	const struct inclusive *best = choose(f, functions);
+	if (!best) {
+		return true;
+	}
+	f->holder = (struct holder){.name = best->name, .own = best->own};
+	return tag_stacks(f, &f->holder);
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+
+/* Names a place in a sentence: its site, who called it, and through whom it has its memory. */
+
+#include "engine/findings/parts.h"
+#include "engine/names/owner.h"
+
+uint64_t stack_weight(const struct rec_stack *s, enum weight by) {
+	switch (by) {
+	case BY_ALLOCATIONS: return s->allocations;
+	case BY_PEAK_BYTES: return s->peak_bytes;
+	case BY_LIVE_BYTES: return s->live_bytes;
+	case BY_SHORT_LIVED: return s->short_lived;
+	default: return s->allocated_bytes;
+	}
+}
+
+const struct name *finder_site(const struct finder *f, uint32_t stack) {
+	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
+	return site && !site->has_name ? names_without_symbols(f->names, site) : site;
+}
+
+/** What tells its reader nothing: the language's own library, insides of V8 and of Python. */
+static bool is_inside(struct slice function) {
+	static const char *const begins[] = {"std::", "void std::", "_"};
+	static const char *const parts[] = {"::internal::", "::detail::"};
+	bool is_one = false;
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+		size_t n = strlen(begins[i]);
+		is_one |= function.size >= n && memcmp(function.data, begins[i], n) == 0;
+	}
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		is_one |= memmem(function.data, function.size, parts[i], strlen(parts[i])) != NULL;
+	}
+	return is_one;
+}
+
+/**
+ * The runtime's function that asked for a stack's memory: none of those that only hand it out, or are its
+ * insides. NULL: code without a name did.
+ */
+static const struct name *asker_of_stack(const struct finder *f, uint32_t stack) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	while ((frame = stack_walk_next(&w))) {
+		if (frame->is_wrapper || !slice_equal(frame->module, site->module)) {
+			continue;
+		}
+		if (!frame->has_name ||
+				(!owner_speaks_of_allocating(frame->function) && !is_inside(frame->function))) {
+			return frame->has_name ? frame : NULL;
+		}
+	}
+	return NULL;
+}
+
+struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by) {
+	struct asker *askers = arena_new(&f->scratch, struct asker, names_n_functions(f->names) + 1ul);
+	struct asker best = {0};
+	f->failed |= !askers;
+	for (uint32_t i = 0; askers && i < f->r->stacks.n; i++) {
+		uint64_t weight = stack_weight(&f->r->stacks.items[i], by);
+		bool is_of_place = weight > 0 && f->place_of[i] == p - f->places;
+		const struct name *name = is_of_place ? asker_of_stack(f, i) : NULL;
+		if (name) {
+			struct asker *a = &askers[name->function_id];
+			a->name = name;
+			a->weight += weight;
+			best = a->weight > best.weight ? *a : best;
+		}
+	}
+	return best;
+}
+
+/** The runtime's function that asked for three fifths of a module's; NULL: none did. */
+static const struct name *runtime_asker(struct finder *f, const struct place *p, enum weight by) {
+	uint64_t all = 0;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+		all += f->place_of[i] == p - f->places ? stack_weight(&f->r->stacks.items[i], by) : 0;
+	}
+	struct asker a = runtime_largest_asker(f, p, by);
+	return a.weight > all / 5 * 3 ? a.name : NULL;
+}
+
+const struct name *caller_of_site(struct finder *f, uint32_t stack) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	bool is_behind = false;
+	while ((frame = stack_walk_next(&w))) {
+		if (is_behind && frame->owner == OWNER_YOURS && frame->has_name &&
+				frame->function_id != site->function_id) {
+			return frame;
+		}
+		is_behind |= frame == site;
+	}
+	return NULL;
+}
+
+/** "ld, no symbols": whose code called an allocation function that nobody with a name calls. */
+static const struct name *module_behind(const struct finder *f, uint32_t stack) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	bool is_behind = false;
+	while (site->is_wrapper && (frame = stack_walk_next(&w))) {
+		if (is_behind && frame->owner == OWNER_YOURS && !frame->has_name) {
+			return names_without_symbols(f->names, frame);
+		}
+		is_behind |= frame == site;
+	}
+	return NULL;
+}
+
+/**
+ * The frame of a dependency or of the library that the site called to have its memory, maybe through
+ * functions without a name.
+ */
+static const struct name *called_by_site(struct finder *f, uint32_t stack) {
+	uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame, *last = NULL;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	while ((frame = stack_walk_next(&w)) && frame != site) {
+		last = frame->has_name ? frame : last;
+	}
+	return last && !last->is_runtime && !last->is_wrapper && last->owner != OWNER_YOURS ? last
+																						: NULL;
+}
+
+/** The same of its heaviest stack, if it is so for most of the place. */
+static const struct name *called_by_place(struct finder *f, const struct place *p, enum weight by) {
+	const struct name *via = called_by_site(f, p->heaviest[by]);
+	uint64_t all = 0, through = 0;
+	for (uint32_t i = 0; via && i < f->r->stacks.n; i++) {
+		if (f->place_of[i] == p - f->places) {
+			const struct name *other = called_by_site(f, i);
+			uint64_t weight = stack_weight(&f->r->stacks.items[i], by);
+			all += weight;
+			through += other && other->function_id == via->function_id ? weight : 0;
+		}
+	}
+	return through > all / 5 * 3 ? via : NULL;
+}
+
+static const struct name *name_by(const struct finder *f, const struct place *p, enum weight by) {
+	return finder_site(f, p->heaviest[by]);
+}
+
+void finder_about_place(struct finder *f, struct finding *out, const struct place *p,
+		enum weight by, const char *metric) {
+	finder_about(f, out, name_by(f, p, by), metric);
+}
+
+void put_place_name(struct finder *f, struct buffer *out, const struct place *p, enum weight by) {
+	put_name(f, out, name_by(f, p, by));
+	const struct name *asker = p->name->is_runtime ? runtime_asker(f, p, by) : NULL;
+	if (asker) {
+		buffer_printf(out, " via %.*s", SLICE_ARG(short_name_of(f, asker)));
+	}
+	const struct name *via = called_by_place(f, p, by);
+	const struct name *caller = caller_of_site(f, p->heaviest[by]);
+	caller = caller ? caller : module_behind(f, p->heaviest[by]);
+	if (via) {
+		buffer_printf(out, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via)),
+				SLICE_ARG(names_package(via)));
+	}
+	if (caller) {
+		buffer_printf(out, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));
+	}
+}
+
+struct usual_size usual_size_of(const struct finder *f, const struct place *p,
+		bool (*counts)(const struct rec_stack *s)) {
+	const struct recording *r = f->r;
+	struct usual_size out = {0};
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		bool is_counted = f->place_of[i] == p - f->places && counts(s);
+		out.n += is_counted ? s->allocations : 0;
+	}
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
+		const struct rec_size *s = &r->sizes.items[i];
+		if (f->place_of[s->stack] == p - f->places && !s->is_class && s->count > out.count &&
+				counts(&r->stacks.items[s->stack])) {
+			out.size = s->size;
+			out.count = s->count;
+		}
+	}
+	return out;
+}

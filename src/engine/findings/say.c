@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+
+/* States a finding: its sentence, its numbers, its lens, and the function that it is about. */
+
+#include "engine/findings/parts.h"
+#include "engine/shorten.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+struct finding *finder_add_as(struct finder *f, const char *id, const char *title) {
+	static struct finding nobody_sees_it;
+	if (f->n == f->capacity) {
+		uint32_t capacity = f->capacity ? f->capacity * 2 : 32;
+		struct finding *items = arena_new(f->arena, struct finding, capacity);
+		if (!items) {
+			f->failed = true;
+			return &nobody_sees_it;
+		}
+		if (f->n) {
+			memcpy(items, f->items, f->n * sizeof *items);
+		}
+		f->items = items;
+		f->capacity = capacity;
+	}
+	struct finding *out = &f->items[f->n++];
+	*out = (struct finding){.id = id, .title = title, .text = "", .lens = "", .place = ""};
+	return out;
+}
+
+struct finding *finder_add(struct finder *f) {
+	return finder_add_as(f, f->rule->id, f->rule->title);
+}
+
+void finding_put(struct finding *out, const char *name, uint64_t value) {
+	if (out->n_numbers < FINDING_NUMBERS_MAX) {
+		out->numbers[out->n_numbers++] = (struct finding_number){name, value};
+	}
+}
+
+static const char *keep(struct finder *f, struct buffer *text) {
+	const char *kept = text->failed ? NULL : arena_text(f->arena, buffer_view(text));
+	f->failed |= !kept;
+	buffer_finish(text);
+	return kept ? kept : "";
+}
+
+void finder_say(struct finder *f, struct finding *out, struct buffer *sentence) {
+	buffer_u8(sentence, '.');
+	out->text = keep(f, sentence);
+}
+
+struct slice short_name_of(struct finder *f, const struct name *name) {
+	const char *text = function_short(name->function, f->arena);
+	f->failed |= !text;
+	return slice_of_text(text ? text : "?");
+}
+
+static const char *place_of_name(struct finder *f, const struct name *name) {
+	struct buffer text = {0};
+	if (name->file.size > 0) {
+		buffer_slice(&text, path_base(name->file));
+		if (name->line > 0) { // Python's functions have a file alone
+			buffer_printf(&text, ":%" PRIu32, name->line);
+		}
+	} else if (name->has_name && !name->is_runtime) {
+		buffer_slice(&text, path_base(name->module));
+	}
+	return keep(f, &text);
+}
+
+/** As in a URL: the lens is one. */
+static void put_encoded(struct buffer *out, struct slice s) {
+	for (size_t i = 0; i < s.size; i++) {
+		uint8_t c = s.data[i];
+		if (isalnum(c) || strchr("-_.~:()", c)) {
+			buffer_u8(out, c);
+		} else {
+			buffer_printf(out, "%%%02X", c);
+		}
+	}
+}
+
+void finder_about(struct finder *f, struct finding *out, const struct name *name,
+		const char *metric) {
+	struct buffer lens = {0};
+	if (metric) {
+		buffer_printf(&lens, "m=%s", metric);
+	}
+	if (name->has_name) { // else there is nothing to focus on: each of its frames is an address
+		buffer_text(&lens, metric ? "&focus=" : "focus=");
+		put_encoded(&lens, name->function);
+	}
+	out->lens = keep(f, &lens);
+	out->function = name;
+	out->place = place_of_name(f, name);
+}
+
+void put_name(struct finder *f, struct buffer *out, const struct name *name) {
+	const char *place = place_of_name(f, name);
+	bool is_of_others = name->owner == OWNER_LIBRARY && !name->is_runtime;
+	struct slice package = is_of_others ? names_package(name) : (struct slice){0};
+	// A library that is its own package stands there already
+	bool has_package = is_of_others &&
+			(name->has_name || !slice_equal(package, path_base(name->module)));
+	buffer_printf(out, "%.*s", SLICE_ARG(short_name_of(f, name)));
+	if (*place && !slice_equal(package, slice_of_text(place))) {
+		buffer_printf(out, " %s", place);
+	}
+	if (has_package) {
+		buffer_printf(out, " (%.*s)", SLICE_ARG(package));
+	}
+}
+
+void put_freed_before(const struct finder *f, struct buffer *out, struct finding *finding) {
+	uint64_t freed = f->r->summary.old_freed_bytes;
+	char text[HUMAN_MAX];
+	if (freed > 0) {
+		buffer_printf(out, "; meanwhile %s from before the attach were freed",
+				human_bytes(text, freed));
+		finding_put(finding, "before_attach_freed_bytes", freed);
+	} else if (finder_unknown_frees(f) > 0) {
+		buffer_printf(out, "; meanwhile %s blocks from before the attach were freed",
+				human_count(text, finder_unknown_frees(f)));
+		finding_put(finding, "before_attach_freed_blocks", finder_unknown_frees(f));
+	}
+}
