@@ -26,11 +26,17 @@ static inline bool slice_equal(struct slice a, struct slice b) {
 
 enum { SLICE_HASH = 0 }; // where hashes begin
 
-/** FNV-1a, all bits mixed at the end. `before`: SLICE_HASH, or the hash of what comes before. */
+/** FNV-1a, a word at a time, all bits mixed at the end. `before`: SLICE_HASH, or the hash of what comes before. */
 static inline uint64_t slice_hash(uint64_t before, struct slice s) {
 	uint64_t h = before ^ 0xcbf29ce484222325u;
-	for (size_t i = 0; i < s.size; i++) {
-		h = (h ^ s.data[i]) * 0x100000001b3u;
+	size_t at = 0;
+	for (uint64_t word; at + sizeof word <= s.size; at += sizeof word) {
+		memcpy(&word, s.data + at, sizeof word);
+		h = (h ^ word) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 29;
+	}
+	for (; at < s.size; at++) {
+		h = (h ^ s.data[at]) * 0x100000001b3u;
 	}
 	h = (h ^ h >> 32 ^ s.size) * 0x9e3779b97f4a7c15u;
 	return h ^ h >> 32;

@@ -23,25 +23,26 @@ void profile_maker_finish(struct profile_maker *m) {
 	vec_finish(&m->samples);
 	vec_finish(&m->moments);
 	vec_finish(&m->lives);
-	intern_finish(&m->string_ids);
-	intern_finish(&m->mapping_ids);
-	intern_finish(&m->frame_ids);
-	intern_finish(&m->node_ids);
-	intern_finish(&m->sample_ids);
+	index_finish(&m->string_ids);
+	index_finish(&m->mapping_ids);
+	index_finish(&m->frame_ids);
+	index_finish(&m->node_ids);
+	index_finish(&m->sample_ids);
 }
 
 /** Remember item n of a table under its hash; 0 if anything failed. */
-static uint32_t added(struct profile_maker *m, struct intern *ids, uint32_t hash, const void *item,
+static uint32_t added(struct profile_maker *m, struct index *ids, uint32_t hash, const void *item,
 		size_t n) {
-	m->failed |= !item || n >= m->most_items || !intern_add(ids, hash, (uint32_t)n);
+	m->failed |= !item || n >= m->most_items || !index_add(ids, hash, (uint32_t)n);
 	return m->failed ? 0 : (uint32_t)n;
 }
 
 uint32_t profile_maker_string(struct profile_maker *m, struct slice text) {
-	struct intern_probe probe = intern_probe(hash_slice(text));
-	while (intern_next(&m->string_ids, &probe)) {
-		if (slice_equal(m->strings.items[probe.id], text)) {
-			return probe.id;
+	const uint32_t hash = slice_hash(SLICE_HASH, text);
+	uint32_t at = index_first(&m->string_ids, hash), id;
+	while ((id = index_next(&m->string_ids, hash, &at)) != INDEX_NONE) {
+		if (slice_equal(m->strings.items[id], text)) {
+			return id;
 		}
 	}
 	const char *copy = m->failed ? NULL : arena_text(m->arena, text);
@@ -49,24 +50,25 @@ uint32_t profile_maker_string(struct profile_maker *m, struct slice text) {
 	if (s) {
 		*s = slice_of(copy, text.size);
 	}
-	return added(m, &m->string_ids, probe.hash, s, m->strings.n - 1);
+	return added(m, &m->string_ids, hash, s, m->strings.n - 1);
 }
 
 uint32_t profile_maker_mapping(struct profile_maker *m, const struct profile_mapping *mapping) {
 	uint32_t range = hash_pair((uint32_t)mapping->start, (uint32_t)mapping->end);
-	struct intern_probe probe = intern_probe(hash_pair(mapping->path, range));
-	while (intern_next(&m->mapping_ids, &probe)) {
-		const struct profile_mapping *known = &m->mappings.items[probe.id];
+	const uint32_t hash = hash_pair(mapping->path, range);
+	uint32_t at = index_first(&m->mapping_ids, hash), id;
+	while ((id = index_next(&m->mapping_ids, hash, &at)) != INDEX_NONE) {
+		const struct profile_mapping *known = &m->mappings.items[id];
 		if (known->start == mapping->start && known->end == mapping->end &&
 				known->path == mapping->path) {
-			return probe.id;
+			return id;
 		}
 	}
 	struct profile_mapping *made = m->failed ? NULL : vec_push(&m->mappings);
 	if (made) {
 		*made = *mapping;
 	}
-	return added(m, &m->mapping_ids, probe.hash, made, m->mappings.n - 1);
+	return added(m, &m->mapping_ids, hash, made, m->mappings.n - 1);
 }
 
 static bool is_same_frame(const struct profile_frame *a, const struct profile_frame *b) {
@@ -78,10 +80,10 @@ static bool is_same_frame(const struct profile_frame *a, const struct profile_fr
 uint32_t profile_maker_frame(struct profile_maker *m, const struct profile_frame *frame) {
 	uint32_t place = hash_pair((uint32_t)frame->address, (uint32_t)(frame->address >> 32));
 	uint32_t hash = hash_pair(hash_pair(frame->function, frame->line), place ^ frame->is_inlined);
-	struct intern_probe probe = intern_probe(hash);
-	while (intern_next(&m->frame_ids, &probe)) {
-		if (is_same_frame(&m->frames.items[probe.id], frame)) {
-			return probe.id;
+	uint32_t at = index_first(&m->frame_ids, hash), id;
+	while ((id = index_next(&m->frame_ids, hash, &at)) != INDEX_NONE) {
+		if (is_same_frame(&m->frames.items[id], frame)) {
+			return id;
 		}
 	}
 	struct profile_frame *made = m->failed ? NULL : vec_push(&m->frames);
@@ -92,27 +94,28 @@ uint32_t profile_maker_frame(struct profile_maker *m, const struct profile_frame
 }
 
 uint32_t profile_maker_node(struct profile_maker *m, uint32_t parent, uint32_t frame) {
-	struct intern_probe probe = intern_probe(hash_pair(parent, frame));
-	while (intern_next(&m->node_ids, &probe)) {
-		const struct profile_node *n = &m->nodes.items[probe.id];
+	const uint32_t hash = hash_pair(parent, frame);
+	uint32_t at = index_first(&m->node_ids, hash), id;
+	while ((id = index_next(&m->node_ids, hash, &at)) != INDEX_NONE) {
+		const struct profile_node *n = &m->nodes.items[id];
 		if (n->parent == parent && n->frame == frame) {
-			return probe.id;
+			return id;
 		}
 	}
 	struct profile_node *made = m->failed ? NULL : vec_push(&m->nodes);
 	if (made) {
 		*made = (struct profile_node){parent, frame};
 	}
-	return added(m, &m->node_ids, probe.hash, made, m->nodes.n - 1);
+	return added(m, &m->node_ids, hash, made, m->nodes.n - 1);
 }
 
 struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t node, uint64_t size,
 		bool is_base) {
 	uint32_t hash = hash_pair(node * 2 + is_base,
 			hash_pair((uint32_t)size, (uint32_t)(size >> 32)));
-	struct intern_probe probe = intern_probe(hash);
-	while (intern_next(&m->sample_ids, &probe)) {
-		struct profile_sample *s = &m->samples.items[probe.id];
+	uint32_t at = index_first(&m->sample_ids, hash), id;
+	while ((id = index_next(&m->sample_ids, hash, &at)) != INDEX_NONE) {
+		struct profile_sample *s = &m->samples.items[id];
 		if (s->node == node && s->size == size && s->is_base == is_base) {
 			return s;
 		}

@@ -8,7 +8,7 @@
  */
 
 #include "base/err.h"
-#include "base/intern.h"
+#include "base/index.h"
 #include "base/vec.h"
 #include "formats/profile.h"
 
@@ -28,7 +28,7 @@ struct profile_maker {
 	PROFILE_GROWING(struct profile_sample) samples;
 	PROFILE_GROWING(struct profile_moment) moments;
 	PROFILE_GROWING(struct profile_life) lives;
-	struct intern string_ids, mapping_ids, frame_ids, node_ids, sample_ids;
+	struct index string_ids, mapping_ids, frame_ids, node_ids, sample_ids;
 	size_t most_items; // of each table; follows from the arena's limit
 	bool failed;
 };

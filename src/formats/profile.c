@@ -2,7 +2,7 @@
 /* Sums over a profile, and its tree gathered by a key. */
 #include "formats/profile.h"
 
-#include "base/intern.h"
+#include "base/index.h"
 
 uint64_t profile_total(const struct profile *p, enum profile_value value, bool of_base) {
 	uint64_t total = 0;
@@ -27,14 +27,15 @@ const char *profile_value_name(enum profile_value value) {
 }
 
 /** The gathered child of `parent` with this key, made if there is none; 0: no memory. */
-static uint32_t child(struct profile_tree *t, struct intern *table, uint32_t parent, uint32_t key) {
-	struct intern_probe probe = intern_probe(hash_pair(parent, key));
-	while (intern_next(table, &probe)) {
-		if (t->parent[probe.id] == parent && t->key[probe.id] == key) {
-			return probe.id;
+static uint32_t child(struct profile_tree *t, struct index *table, uint32_t parent, uint32_t key) {
+	const uint32_t hash = hash_pair(parent, key);
+	uint32_t at = index_first(table, hash), id;
+	while ((id = index_next(table, hash, &at)) != INDEX_NONE) {
+		if (t->parent[id] == parent && t->key[id] == key) {
+			return id;
 		}
 	}
-	if (!intern_add(table, probe.hash, t->n)) {
+	if (!index_add(table, hash, t->n)) {
 		return 0;
 	}
 	t->parent[t->n] = parent;
@@ -44,7 +45,7 @@ static uint32_t child(struct profile_tree *t, struct intern *table, uint32_t par
 
 bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
 		struct profile_tree *out) {
-	struct intern table = {0};
+	struct index table = {0};
 	*out = (struct profile_tree){
 			.n = 1,
 			.parent = arena_new(arena, uint32_t, p->nodes.n),
@@ -58,7 +59,7 @@ bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struc
 		out->of_node[i] = child(out, &table, parent, key_of_frame[n->frame]);
 		ok = out->of_node[i] != 0;
 	}
-	intern_finish(&table);
+	index_finish(&table);
 	return ok;
 }
 

@@ -2,8 +2,8 @@
 
 /** The hash tables of the engine with keys as programs and adversaries make them. */
 
+#include "base/index.h"
 #include "engine/costs/bins.h"
-#include "engine/index.h"
 #include "engine/live/blocks.h"
 #include "engine/live/odd.h"
 

@@ -8,10 +8,11 @@ uint32_t texts_id(struct texts *s, struct slice text) {
 	if ((s->n == 0 && !vec_push(s)) || text.size == 0) { // id 0
 		return 0;
 	}
-	struct intern_probe probe = intern_probe(hash_slice(text));
-	while (intern_next(&s->ids, &probe)) {
-		if (slice_equal(s->items[probe.id], text)) {
-			return probe.id;
+	const uint32_t hash = slice_hash(SLICE_HASH, text);
+	uint32_t at = index_first(&s->ids, hash), id;
+	while ((id = index_next(&s->ids, hash, &at)) != INDEX_NONE) {
+		if (slice_equal(s->items[id], text)) {
+			return id;
 		}
 	}
 	char *copy = arena_text(&s->arena, text);
@@ -20,8 +21,8 @@ uint32_t texts_id(struct texts *s, struct slice text) {
 		return 0;
 	}
 	*item = slice_of(copy, text.size);
-	uint32_t id = (uint32_t)(s->n - 1);
-	if (!intern_add(&s->ids, probe.hash, id)) {
+	id = (uint32_t)(s->n - 1);
+	if (!index_add(&s->ids, hash, id)) {
 		s->n--;
 		return 0;
 	}
@@ -35,5 +36,5 @@ uint32_t texts_id_of(struct texts *s, const char *text) {
 void texts_finish(struct texts *s) {
 	vec_finish(s);
 	arena_finish(&s->arena);
-	intern_finish(&s->ids);
+	index_finish(&s->ids);
 }

@@ -9,7 +9,7 @@
  */
 
 #include "base/arena.h"
-#include "base/intern.h"
+#include "base/index.h"
 
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ struct texts {
 	struct slice *items;
 	size_t n, capacity;
 	struct arena arena;
-	struct intern ids;
+	struct index ids;
 };
 
 /** The id of a text, new or known. 0 for an empty text, and when out of memory. */

@@ -51,15 +51,15 @@ static struct rec_location read_where(const struct tries *t, uint64_t where) {
 
 /** Id of the location, a new one if needed; 0: out of memory. */
 static uint32_t location_of(struct tries *t, uint64_t where) {
-	struct intern_probe probe = intern_probe(hash_pair((uint32_t)(where >> 32), (uint32_t)where));
-	while (intern_next(&t->by_where, &probe)) {
-		if (t->wheres[probe.id] == where) {
-			return probe.id;
+	const uint32_t hash = hash_pair((uint32_t)(where >> 32), (uint32_t)where);
+	uint32_t at = index_first(&t->by_where, hash), id;
+	while ((id = index_next(&t->by_where, hash, &at)) != INDEX_NONE) {
+		if (t->wheres[id] == where) {
+			return id;
 		}
 	}
-	uint32_t id = t->n_locations;
-	if ((id == t->location_room && !grow_locations(t)) ||
-			!intern_add(&t->by_where, probe.hash, id)) {
+	id = t->n_locations;
+	if ((id == t->location_room && !grow_locations(t)) || !index_add(&t->by_where, hash, id)) {
 		return 0;
 	}
 	t->n_locations++;
@@ -193,7 +193,7 @@ void tries_finish(struct tries *t) {
 	free(t->nodes);
 	free(t->locations);
 	free(t->wheres);
-	intern_finish(&t->by_where);
+	index_finish(&t->by_where);
 	vec_finish(&t->path);
 	*t = (struct tries){0};
 }

@@ -11,7 +11,7 @@
  * are never looked at. Module ids are the target's.
  */
 
-#include "base/intern.h"
+#include "base/index.h"
 #include "collector/segment/segment.h"
 #include "trace/recording.h"
 
@@ -32,7 +32,7 @@ struct tries {
 	uint32_t n_dense; // ids from here on were never asked for
 	uint32_t node_room, location_room;
 	uint64_t *wheres;             // by location id; 0: retired
-	struct intern by_where;       // ids of locations, those of retired ones too
+	struct index by_where;        // ids of locations, those of retired ones too
 	struct wire_module **modules; // by id; NULL: not whole yet
 	uint32_t first_unseen;        // all modules below have been announced
 	struct {

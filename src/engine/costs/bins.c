@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/costs/bins.h"
 
-#include "engine/index.h"
+#include "base/index.h"
 #include "sys/pages.h"
 
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  * are counted exactly, all later ones in the class of their highest bit.
  */
 
+#include "base/index.h"
 #include "engine/costs/stacks.h"
-#include "engine/index.h"
 
 #include <stddef.h>
 

@@ -16,7 +16,7 @@
  * it copied in this epoch, or, if it did not change since, what it holds now.
  */
 
-#include "engine/index.h"
+#include "base/index.h"
 #include "trace/recording.h"
 
 #include <stdbool.h>

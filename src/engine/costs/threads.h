@@ -8,7 +8,7 @@
  * only the id. Frees by other threads are counted per pair of records.
  */
 
-#include "engine/index.h"
+#include "base/index.h"
 
 #include <stddef.h>
 

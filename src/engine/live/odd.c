@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/live/odd.h"
 
-#include "engine/index.h"
+#include "base/index.h"
 #include "engine/live/blocks.h"
 
 #include <stdlib.h>

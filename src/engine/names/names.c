@@ -245,12 +245,9 @@ static bool number_functions(struct names *n) {
 			}
 		}
 		if (id == INDEX_NONE) {
-			ok = index_reserve(&known, 1);
-			if (ok) {
-				id = n->n_functions++;
-				sample[id] = i;
-				index_put(&known, h, id);
-			}
+			id = n->n_functions++;
+			sample[id] = i;
+			ok = index_add(&known, h, id);
 		}
 		f->function_id = id;
 	}

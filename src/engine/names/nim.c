@@ -100,10 +100,7 @@ bool names_nim_correct_places(struct names *n) {
 	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
 		const struct name *f = &n->frames[i];
 		if (f->owner == OWNER_YOURS && is_of_user(f) && !find_symbol(n, &known, f->symbol)) {
-			ok = index_reserve(&known, 1);
-			if (ok) {
-				index_put(&known, slice_hash(SLICE_HASH, f->symbol), i);
-			}
+			ok = index_add(&known, slice_hash(SLICE_HASH, f->symbol), i);
 		}
 	}
 	for (uint32_t i = 0; ok && i < n->n_frames; i++) {

@@ -3,7 +3,7 @@
 
 /** What the files of this room share. */
 
-#include "engine/index.h"
+#include "base/index.h"
 #include "engine/names.h"
 #include "engine/names/owner.h"
 

@@ -2,8 +2,8 @@
 #include "engine/breakdown.h"
 
 #include "base/human.h"
+#include "base/index.h"
 #include "base/vec.h"
-#include "engine/index.h"
 #include "engine/views/types.h"
 
 #include <stdio.h>

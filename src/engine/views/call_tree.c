@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "engine/call_tree.h"
 
+#include "base/index.h"
 #include "base/parallel.h"
 #include "base/vec.h"
-#include "engine/index.h"
 #include "engine/lens_match.h"
 
 #include <stdlib.h>
@@ -128,10 +128,9 @@ static uint32_t intern(struct index *ix, struct call_tree *t, struct slice label
 			return i;
 		}
 	}
-	if (!index_reserve(ix, 1)) {
+	if (!index_add(ix, hash, t->n_keys)) {
 		return INDEX_NONE;
 	}
-	index_put(ix, hash, t->n_keys);
 	t->labels[t->n_keys] = label;
 	return t->n_keys++;
 }

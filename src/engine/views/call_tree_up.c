@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "base/index.h"
 #include "engine/call_tree.h"
-#include "engine/index.h"
 #include "engine/lens_match.h"
 
 #include <stdlib.h>
@@ -37,10 +37,9 @@ static bool find_group(struct gathering *g, uint32_t node, uint32_t *group) {
 			return true;
 		}
 	}
-	if (!index_reserve(&g->keys, 1)) {
+	if (!index_add(&g->keys, hash, g->n_groups)) {
 		return false;
 	}
-	index_put(&g->keys, hash, g->n_groups);
 	g->groups[g->n_groups] = (struct up_node){.node = node};
 	*group = g->n_groups++;
 	return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/diff.h"
 
-#include "base/intern.h"
+#include "base/index.h"
 #include "engine/breakdown.h"
 
 #include <stdlib.h>
@@ -27,17 +27,18 @@ enum diff_change diff_change_of(const struct lens *l, const struct diff_costs *c
 struct gathering {
 	struct diff_site *items;
 	uint32_t n;
-	struct intern ids;
+	struct index ids;
 };
 
 static struct diff_site *find_site(struct gathering *g, struct slice label) {
-	struct intern_probe probe = intern_probe(hash_slice(label));
-	while (intern_next(&g->ids, &probe)) {
-		if (slice_equal(g->items[probe.id].label, label)) {
-			return &g->items[probe.id];
+	const uint32_t hash = slice_hash(SLICE_HASH, label);
+	uint32_t at = index_first(&g->ids, hash), id;
+	while ((id = index_next(&g->ids, hash, &at)) != INDEX_NONE) {
+		if (slice_equal(g->items[id].label, label)) {
+			return &g->items[id];
 		}
 	}
-	if (!intern_add(&g->ids, probe.hash, g->n)) {
+	if (!index_add(&g->ids, hash, g->n)) {
 		return NULL;
 	}
 	g->items[g->n].label = label;
@@ -112,7 +113,7 @@ bool diff_sites_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metr
 			ok = add_part(&g, &parts[side].parts[i], (enum diff_side)side);
 		}
 	}
-	intern_finish(&g.ids);
+	index_finish(&g.ids);
 	if (!ok) {
 		return err_memory(err);
 	}

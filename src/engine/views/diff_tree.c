@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/intern.h"
+#include "base/index.h"
 #include "base/parallel.h"
 #include "engine/call_tree.h"
 #include "engine/diff.h"
@@ -53,7 +53,7 @@ struct merging {
 	uint32_t *waiting;               // merged nodes whose children were not looked at
 	uint32_t n_waiting;
 	struct met *met; // per label
-	struct intern label_ids;
+	struct index label_ids;
 };
 
 // ---- labels
@@ -75,7 +75,7 @@ static void find_texts(void *user, unsigned part) {
 				key++) {
 			if (t->names[key]) {
 				struct slice text = t->labels ? t->labels[key] : label_of(t->names[key]);
-				s->texts[key] = (struct text){text, hash_slice(text)};
+				s->texts[key] = (struct text){text, slice_hash(SLICE_HASH, text)};
 			}
 		}
 	}
@@ -83,13 +83,14 @@ static void find_texts(void *user, unsigned part) {
 
 /** A new one if need be. NO_LABEL: no memory. */
 static uint32_t find_label(struct merging *m, const struct text *text) {
-	struct intern_probe probe = intern_probe(text->hash);
-	while (intern_next(&m->label_ids, &probe)) {
-		if (slice_equal(m->out->labels[probe.id], text->text)) {
-			return probe.id;
+	const uint32_t hash = text->hash;
+	uint32_t at = index_first(&m->label_ids, hash), id;
+	while ((id = index_next(&m->label_ids, hash, &at)) != INDEX_NONE) {
+		if (slice_equal(m->out->labels[id], text->text)) {
+			return id;
 		}
 	}
-	if (!intern_add(&m->label_ids, probe.hash, m->out->n_labels)) {
+	if (!index_add(&m->label_ids, hash, m->out->n_labels)) {
 		return NO_LABEL;
 	}
 	m->out->labels[m->out->n_labels] = text->text;
@@ -279,7 +280,7 @@ bool diff_tree_merge(const struct call_tree *const trees[N_DIFF_SIDES],
 		m.sides[i] = (struct side){.tree = trees[i], .costs = results[i]->stacks};
 	}
 	bool ok = merge_all(&m, arena, &scratch);
-	intern_finish(&m.label_ids);
+	index_finish(&m.label_ids);
 	arena_finish(&scratch);
 	return ok || err_memory(err);
 }

@@ -2,8 +2,8 @@
 #include "engine/sites.h"
 
 #include "base/check.h"
+#include "base/rank.h"
 #include "engine/findings.h"
-#include "engine/rank.h"
 
 #include <stdlib.h>
 

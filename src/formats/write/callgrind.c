@@ -5,7 +5,7 @@
  * function, and once to each different call on it: what recursion repeats is not counted again. The
  * base of a comparison has events of its own.
  */
-#include "base/intern.h"
+#include "base/index.h"
 #include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
@@ -38,7 +38,7 @@ struct document {
 	struct arena scratch;
 	unsigned columns[N_EVENTS]; // events, in their order
 	unsigned n_columns;
-	struct intern function_ids, cost_ids;
+	struct index function_ids, cost_ids;
 	uint32_t *function_of_frame; // [frame]: function, 1 ..
 	uint32_t *frame_of_function;
 	uint8_t *is_written;
@@ -63,16 +63,17 @@ static void choose_columns(struct document *d, enum profile_value shown) {
 
 static void find_function(struct document *d, uint32_t frame) {
 	const struct profile_frame *f = &d->p->frames.items[frame];
-	struct intern_probe probe = intern_probe(hash_pair(f->function, f->file));
-	while (intern_next(&d->function_ids, &probe)) {
-		const struct profile_frame *known = &d->p->frames.items[d->frame_of_function[probe.id]];
+	const uint32_t hash = hash_pair(f->function, f->file);
+	uint32_t at = index_first(&d->function_ids, hash), id;
+	while ((id = index_next(&d->function_ids, hash, &at)) != INDEX_NONE) {
+		const struct profile_frame *known = &d->p->frames.items[d->frame_of_function[id]];
 		if (known->function == f->function && known->file == f->file) {
-			d->function_of_frame[frame] = probe.id;
+			d->function_of_frame[frame] = id;
 			return;
 		}
 	}
-	uint32_t id = ++d->n_functions;
-	d->failed |= !intern_add(&d->function_ids, probe.hash, id);
+	id = ++d->n_functions;
+	d->failed |= !index_add(&d->function_ids, hash, id);
 	d->frame_of_function[id] = frame;
 	d->function_of_frame[frame] = id;
 }
@@ -80,15 +81,16 @@ static void find_function(struct document *d, uint32_t frame) {
 static struct cost *find_cost(struct document *d, uint32_t frame, uint32_t callee) {
 	uint32_t function = d->function_of_frame[frame];
 	uint32_t line = d->p->frames.items[frame].line;
-	struct intern_probe probe = intern_probe(hash_pair(hash_pair(function, line), callee));
-	while (intern_next(&d->cost_ids, &probe)) {
-		struct cost *c = &d->costs.items[probe.id];
+	const uint32_t hash = hash_pair(hash_pair(function, line), callee);
+	uint32_t at = index_first(&d->cost_ids, hash), id;
+	while ((id = index_next(&d->cost_ids, hash, &at)) != INDEX_NONE) {
+		struct cost *c = &d->costs.items[id];
 		if (c->function == function && c->line == line && c->callee == callee) {
 			return c;
 		}
 	}
 	struct cost *made = vec_push(&d->costs);
-	d->failed |= !made || !intern_add(&d->cost_ids, probe.hash, (uint32_t)(d->costs.n - 1));
+	d->failed |= !made || !index_add(&d->cost_ids, hash, (uint32_t)(d->costs.n - 1));
 	if (made) {
 		*made = (struct cost){.function = function, .line = line, .callee = callee};
 	}
@@ -218,8 +220,8 @@ bool callgrind_encode(struct buffer *out, const struct profile *p,
 		put_costs(&d);
 	}
 	vec_finish(&d.costs);
-	intern_finish(&d.function_ids);
-	intern_finish(&d.cost_ids);
+	index_finish(&d.function_ids);
+	index_finish(&d.cost_ids);
 	arena_finish(&d.scratch);
 	return (!d.failed && !out->failed) || err_memory(err);
 }

@@ -10,7 +10,7 @@
  * moments of the recording alone: the largest of them, and differences between them. The base of a
  * comparison stands under a frame "(base)", what is compared with it under "(new)".
  */
-#include "base/intern.h"
+#include "base/index.h"
 #include "base/json.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
@@ -39,25 +39,26 @@ struct document {
 /** Write every frame as a text; equal texts are one line of ftbl. */
 static bool make_lines(struct document *d) {
 	const struct profile *p = d->p;
-	struct intern table = {0};
+	struct index table = {0};
 	struct buffer text = {0};
 	bool ok = true;
 	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
 		buffer_clear(&text);
 		buffer_printf(&text, "0x%llX: ", (unsigned long long)p->frames.items[i].address);
 		put_frame_place(&text, p, i, "");
-		struct intern_probe probe = intern_probe(hash_slice(buffer_view(&text)));
-		while (intern_next(&table, &probe) &&
-				!slice_equal(d->lines[probe.id], buffer_view(&text))) {}
-		if (!probe.found) {
+		const uint32_t hash = slice_hash(SLICE_HASH, buffer_view(&text));
+		uint32_t at = index_first(&table, hash), id;
+		while ((id = index_next(&table, hash, &at)) != INDEX_NONE &&
+				!slice_equal(d->lines[id], buffer_view(&text))) {}
+		if (id == INDEX_NONE) {
 			const char *copy = text.failed ? NULL : arena_text(&d->scratch, buffer_view(&text));
-			ok = copy && intern_add(&table, probe.hash, d->n_lines);
+			ok = copy && index_add(&table, hash, d->n_lines);
 			d->lines[d->n_lines++] = slice_of(copy, text.size);
-			probe.id = d->n_lines - 1;
+			id = d->n_lines - 1;
 		}
-		d->line_of_frame[i] = probe.id + 1;
+		d->line_of_frame[i] = id + 1;
 	}
-	intern_finish(&table);
+	index_finish(&table);
 	buffer_finish(&text);
 	return ok;
 }

@@ -8,7 +8,7 @@
  *
  * Times are ms. Libraries, functions and native symbols are columns of ids, -1 or null for none.
  */
-#include "base/intern.h"
+#include "base/index.h"
 #include "base/json.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
@@ -20,7 +20,7 @@ struct document {
 	struct json j;
 	const struct profile *p;
 	struct arena scratch;
-	struct intern function_ids;
+	struct index function_ids;
 	uint32_t *function_of_frame, *frame_of_function;
 	uint32_t n_functions;
 	bool failed;
@@ -341,20 +341,20 @@ static bool find_functions(struct document *d) {
 	bool ok = d->function_of_frame && d->frame_of_function;
 	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
 		const struct profile_frame *f = &p->frames.items[i];
-		struct intern_probe probe = intern_probe(
-				hash_pair(f->function, hash_pair(f->file, f->mapping)));
+		const uint32_t hash = hash_pair(f->function, hash_pair(f->file, f->mapping));
+		uint32_t at = index_first(&d->function_ids, hash), id;
 		bool is_known = false;
-		while (!is_known && intern_next(&d->function_ids, &probe)) {
-			const struct profile_frame *known = &p->frames.items[d->frame_of_function[probe.id]];
+		while (!is_known && (id = index_next(&d->function_ids, hash, &at)) != INDEX_NONE) {
+			const struct profile_frame *known = &p->frames.items[d->frame_of_function[id]];
 			is_known = known->function == f->function && known->file == f->file &&
 					known->mapping == f->mapping;
 		}
 		if (!is_known) {
-			ok = intern_add(&d->function_ids, probe.hash, d->n_functions);
-			probe.id = d->n_functions;
+			ok = index_add(&d->function_ids, hash, d->n_functions);
+			id = d->n_functions;
 			d->frame_of_function[d->n_functions++] = i;
 		}
-		d->function_of_frame[i] = probe.id;
+		d->function_of_frame[i] = id;
 	}
 	return ok;
 }
@@ -377,7 +377,7 @@ bool firefox_encode(struct buffer *out, const struct profile *p,
 		json_close(&d.j);
 		json_close(&d.j);
 	}
-	intern_finish(&d.function_ids);
+	index_finish(&d.function_ids);
 	arena_finish(&d.scratch);
 	return (!d.failed && !out->failed) || err_memory(err);
 }

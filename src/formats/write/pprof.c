@@ -8,7 +8,7 @@
  *
  * A run is known by its innermost frame and the run without it; equal ones are one Location.
  */
-#include "base/intern.h"
+#include "base/index.h"
 #include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/protobuf.h"
@@ -51,7 +51,7 @@ struct writer {
 	struct buffer message, part, packed; // under construction
 	const struct profile *p;
 	struct arena scratch;
-	struct intern run_ids, function_ids;
+	struct index run_ids, function_ids;
 	PROFILE_TABLE(struct run) runs;    // [0]: none; a Location each
 	uint32_t *run_of_node;             // the run that starts with this node
 	PROFILE_TABLE(uint32_t) functions; // [0]: none; a frame that stands for each Function
@@ -91,14 +91,15 @@ static void end_part(struct writer *w, unsigned field) {
 }
 
 static uint32_t find_run(struct writer *w, struct run run) {
-	struct intern_probe probe = intern_probe(hash_pair(run.frame, run.outer));
-	while (intern_next(&w->run_ids, &probe)) {
-		const struct run *known = &w->runs.items[probe.id];
+	const uint32_t hash = hash_pair(run.frame, run.outer);
+	uint32_t at = index_first(&w->run_ids, hash), id;
+	while ((id = index_next(&w->run_ids, hash, &at)) != INDEX_NONE) {
+		const struct run *known = &w->runs.items[id];
 		if (known->frame == run.frame && known->outer == run.outer) {
-			return probe.id;
+			return id;
 		}
 	}
-	w->failed |= !intern_add(&w->run_ids, probe.hash, w->runs.n);
+	w->failed |= !index_add(&w->run_ids, hash, w->runs.n);
 	w->runs.items[w->runs.n] = run;
 	return w->runs.n++;
 }
@@ -122,15 +123,16 @@ static bool find_runs(struct writer *w) {
 
 static uint32_t find_function(struct writer *w, uint32_t frame) {
 	const struct profile_frame *f = &w->p->frames.items[frame];
-	struct intern_probe probe = intern_probe(hash_pair(f->function, hash_pair(f->symbol, f->file)));
-	while (intern_next(&w->function_ids, &probe)) {
-		const struct profile_frame *known = &w->p->frames.items[w->functions.items[probe.id]];
+	const uint32_t hash = hash_pair(f->function, hash_pair(f->symbol, f->file));
+	uint32_t at = index_first(&w->function_ids, hash), id;
+	while ((id = index_next(&w->function_ids, hash, &at)) != INDEX_NONE) {
+		const struct profile_frame *known = &w->p->frames.items[w->functions.items[id]];
 		if (known->function == f->function && known->symbol == f->symbol &&
 				known->file == f->file) {
-			return probe.id;
+			return id;
 		}
 	}
-	w->failed |= !intern_add(&w->function_ids, probe.hash, w->functions.n);
+	w->failed |= !index_add(&w->function_ids, hash, w->functions.n);
 	w->functions.items[w->functions.n] = frame;
 	return w->functions.n++;
 }
@@ -295,8 +297,8 @@ bool pprof_encode(struct buffer *out, const struct profile *p, const struct writ
 	}
 	ok = ok && !w.failed && !out->failed;
 	vec_finish(&w.texts);
-	intern_finish(&w.run_ids);
-	intern_finish(&w.function_ids);
+	index_finish(&w.run_ids);
+	index_finish(&w.function_ids);
 	buffer_finish(&w.message);
 	buffer_finish(&w.part);
 	buffer_finish(&w.packed);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* The views that are flat lists, as text: functions, parts and the stacks of a site. */
 #include "base/human.h"
-#include "engine/index.h"
+#include "base/index.h"
+#include "base/rank.h"
 #include "engine/lens_match.h"
-#include "engine/rank.h"
 #include "engine/shorten.h"
 #include "report/text/columns.h"
 #include "report/view/viewer.h"

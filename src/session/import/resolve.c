@@ -7,8 +7,8 @@
 
 #include "session/resolve.h"
 
+#include "base/index.h"
 #include "base/vec.h"
-#include "engine/index.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
 
 /** A file of KDE's heaptrack on its way into a recording. */
 
+#include "base/index.h"
 #include "base/vec.h"
-#include "engine/index.h"
 #include "formats/heaptrack.h"
 #include "session/import/importer.h"
 #include "session/kde/feed.h"

@@ -9,7 +9,7 @@
  *   recording  main <- [make_row, spike] <- operator new
  */
 
-#include "base/intern.h"
+#include "base/index.h"
 #include "base/text.h"
 #include "elf/image.h"
 #include "session/profile/profile.h"
@@ -26,7 +26,7 @@ struct making {
 	struct recording *out;
 	const struct profile *p;
 	struct arena *scratch;
-	struct intern ids;
+	struct index ids;
 	struct run *runs; // [0]: none
 	uint32_t n_runs;
 	uint32_t *run_of_node;
@@ -34,13 +34,14 @@ struct making {
 };
 
 static uint32_t find_run(struct making *k, uint32_t frame, uint32_t outer) {
-	struct intern_probe probe = intern_probe(hash_pair(frame, outer));
-	while (intern_next(&k->ids, &probe)) {
-		if (k->runs[probe.id].frame == frame && k->runs[probe.id].outer == outer) {
-			return probe.id;
+	const uint32_t hash = hash_pair(frame, outer);
+	uint32_t at = index_first(&k->ids, hash), id;
+	while ((id = index_next(&k->ids, hash, &at)) != INDEX_NONE) {
+		if (k->runs[id].frame == frame && k->runs[id].outer == outer) {
+			return id;
 		}
 	}
-	if (!intern_add(&k->ids, probe.hash, k->n_runs)) {
+	if (!index_add(&k->ids, hash, k->n_runs)) {
 		return 0;
 	}
 	uint16_t n = k->runs[outer].n_frames;
@@ -216,6 +217,6 @@ bool recording_code_of_profile(struct recording *out, const struct profile *p, u
 		struct arena *scratch) {
 	struct making k = {.out = out, .p = p, .scratch = scratch};
 	bool ok = find_runs(&k) && make_modules(&k) && make_locations(&k) && make_nodes(&k, node_of);
-	intern_finish(&k.ids);
+	index_finish(&k.ids);
 	return ok;
 }

@@ -11,7 +11,9 @@
  *   for (uint32_t i; (i = index_next(&ix, hash, &at)) != INDEX_NONE;) {
  *           if (things[i].key == key) { found }
  *   }
- *   index_put(&ix, hash, n_things);     // after index_reserve
+ *   if (!index_add(&ix, hash, n_things)) { no memory }
+ *
+ * Not for keys that an attacker can choose freely: callers limit what they add.
  */
 
 #include "base/attr.h"
@@ -33,6 +35,11 @@ static inline uint64_t hash_u64(uint64_t key) {
 	key ^= key >> 32;
 	key *= 0xd6e8feb86659fd93;
 	return key ^ key >> 32;
+}
+
+static inline uint32_t hash_pair(uint32_t a, uint32_t b) {
+	uint64_t h = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(h >> 32) ^ (uint32_t)h >> 7;
 }
 
 static inline uint32_t index_first(const struct index *ix, uint64_t hash) {
@@ -88,6 +95,15 @@ static inline bool index_reserve(struct index *ix, uint32_t more) {
 	}
 	free(ix->slots);
 	*ix = grown;
+	return true;
+}
+
+/** Put one in, with room made for it. False: out of memory, as before. */
+static inline bool index_add(struct index *ix, uint64_t hash, uint32_t number) {
+	if (!index_reserve(ix, 1)) {
+		return false;
+	}
+	index_put(ix, hash, number);
 	return true;
 }
 
