@@ -2,10 +2,10 @@
 #pragma once
 
 /**
- * The recording half of the engine: computes exact values from events in bounded memory. It pairs
- * frees with allocations, and stores the figures of each stack, the composition of the peak, and
- * intervals between edges of the time axis, so that no event needs to be kept. One thread. It uses
- * no files, clocks or processes.
+ * Aggregates events while recording: exact values in bounded memory. It pairs frees with
+ * allocations, and stores the figures of each stack, the composition of the peak, and intervals
+ * between edges of the time axis, so that no event needs to be kept. One thread. It uses no files,
+ * clocks or processes.
  *
  * Definitions:
  *  - a realloc is one free and one allocation at one moment (its MOVED event), never both sizes at
@@ -19,8 +19,8 @@
  *    quality.double_allocations; the block counts as freed by that thread, at that moment); a free
  *    of an unknown address counts in quality.unknown_frees and changes nothing else. So does a
  *    realloc of one, at its MOVED; its new block is an allocation as any other.
- *    A realloc that is answered by STAYED, because the recording ended or its thread did, while its block's
- *    address was given out meanwhile: the block has been moved, and ends as by a free.
+ *    If a realloc is answered by STAYED, because the recording or its thread ended, but its block's
+ *    address was given out meanwhile, the block has been moved, and ends as by a free.
  *  - time is a label: it never falls; a smaller one is raised to the last (time_corrections).
  *    Two events of one time are told apart by their order: each event has a moment of its own, in
  *    ns, the label or the least later number that follows the last event's moment and is not a
@@ -37,8 +37,7 @@ struct aggregate_limits {
 	uint32_t min_bins;    // 512: edges are halved in number when there are twice as many
 	uint32_t max_entries; // 2 Mi interval entries: beyond it, bins are halved below min_bins too;
 						  // beyond half of it, if they stand for too few deaths (bins.h)
-	uint32_t
-			max_sizes_per_stack; // 64 are counted exactly; further sizes of that stack in log2 classes
+	uint32_t max_sizes_per_stack; // 64 are counted exactly; further ones in log2 classes
 };
 
 struct aggregate_limits aggregate_default_limits(void);

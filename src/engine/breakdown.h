@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The total broken down by site, type, thread, size or lifetime instead of callers. Under any lens,
+ * Breaks the total down by site, type, thread, size or lifetime instead of callers. Under any lens,
  * the parts add up to the result's total. Whatever a recording does not distinguish (sizes and
  * lifetimes are kept for the whole run) is one part, labelled as such.
  */
@@ -11,7 +11,10 @@
 
 enum breakdown_by { BY_SITE, BY_TYPE, BY_THREAD, BY_TID, BY_SIZE, BY_LIFETIME, N_BREAKDOWNS };
 
-/** "site", "type" (where the stack proves it), "thread" (by name), "tid" (each apart), "size", "lifetime". */
+/**
+ * "site", "type" (where the stack proves it), "thread" (by name), "tid" (each apart), "size",
+ * "lifetime".
+ */
 extern const char *const breakdown_names[N_BREAKDOWNS];
 
 struct part {

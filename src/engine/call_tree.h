@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The stacks of a recording as a call tree for display: inlined frames are frames, calls of one
+ * The stacks of a recording as a call tree for display. Inlined frames are frames, calls of one
  * function from one caller are one node whatever their lines, hidden frames are omitted, a run of
  * library frames is one box, and with `group` nodes are packages, modules or files. The tree
  * depends only on the lens's focus, hide, fold and group; costs under any range, text, thread and
@@ -24,9 +24,8 @@ struct call_node {
 struct call_tree {
 	struct call_node *nodes;
 	uint32_t n;
-	uint32_t *of_stack; // per rec_stack: its node
-	uint32_t *
-			site_of_stack; // per rec_stack: the node it is named after; else, and unfolded, where it ends
+	uint32_t *of_stack;      // per rec_stack: its node
+	uint32_t *site_of_stack; // per rec_stack: the node it is named after; else where it ends
 	uint32_t n_stacks;
 	uint32_t *stacks;     // all of them, in the order of their nodes
 	uint32_t *first;      // per node, and once more at the end: where in `stacks` its own begin

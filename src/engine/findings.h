@@ -2,10 +2,10 @@
 #pragma once
 
 /**
- * Findings: the sentences about a recording, computed once, here, for the report, the page, the
- * terminal and JSON. A finding states what was measured, its figures, the function it is about and
- * the lens that shows it. A rule that is not sure says nothing. docs/findings.md has one paragraph
- * per rule.
+ * Makes findings, the sentences about a recording. They are computed once, here, for the report,
+ * the page, the terminal and JSON. A finding states what was measured, its figures, the function it
+ * is about and the lens that shows it. A rule that is not sure says nothing. docs/findings.md has
+ * one paragraph per rule.
  */
 
 #include "engine/names.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The lens: the part of a recording that a query is about. Every query of the engine takes one, so
+ * The lens, the part of a recording that a query is about. Every query of the engine takes one, so
  * that text, page, JSON and exports cannot disagree. It has one textual form, for --lens and for
  * the address of the page: terms in any order, joined by '&', with values percent-encoded as in a
  * URL:
@@ -10,8 +10,8 @@
  *   m=peak            metric: one of metrics.h
  *   t=1.66-2.19       time range. Each end: seconds; 12% of the run; -5s before the end; 12:03:07
  *                     by wall clock; start; end; peak; mark:NAME, a moment that the program named
- *                     (mark:NAME#2: the second of that name). `t=peak` alone: from the valley before the
- *                     peak to the first edge at which what came with it is gone
+ *                     (mark:NAME#2: the second of that name). `t=peak` alone: from the valley
+ *                     before the peak to the first edge at which what came with it is gone
  *   q=parse           stacks with a frame whose function, file or module holds the text, whatever
  *                     the case of A to Z; /.../ is an extended regular expression, case as
  *                     written; ! before it: stacks without such a frame. May stand several times:

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Matches names against a lens: which frames it selects, focuses on or hides. Each function and
- * each module is matched once per text.
+ * Matches names against a lens. The result says which frames it selects, focuses on or hides. Each
+ * function and each module is matched once per text.
  */
 
 #include "engine/lens.h"

@@ -2,10 +2,10 @@
 #pragma once
 
 /**
- * The metrics: what a stack, a frame or a group can be weighed by. Lens, reports, JSON, gates,
+ * The metrics, by which a stack, a frame or a group can be weighed. Lens, reports, JSON, gates,
  * exports, manuals and the page ask these lists, and know no metric of their own. A new one takes a
- * line here and a row in lens/metrics.c; one that counts in a new way also its rule, in lens/scan.c and in
- * web/src/data/query.ts.
+ * line here and a row in lens/metrics.c; one that counts in a new way also its rule, in lens/scan.c
+ * and in web/src/data/query.ts.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,9 @@
 	METRIC(BYTES, "bytes")             \
 	METRIC(TEMPORARY, "temporary")
 
-/** GATE(ID, name, metric, is of bytes, may be a share of the allocations, how its sentence begins). */
+/**
+ * GATE(ID, name, metric, is of bytes, may be a share of the allocations, how its sentence begins).
+ */
 #define METRIC_GATES(GATE)                                                        \
 	GATE(PEAK, "peak", PEAK, true, false, "the peak is")                          \
 	GATE(NEVER_FREED, "never-freed", NEVER_FREED, true, false, "never freed are") \

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The frames of a recording, ready to be shown: every location has at least one, unnamed code is
+ * The frames of a recording, ready to be shown. Every location has at least one, unnamed code is
  * called module+0xoffset, and each knows whose code it is. Made once per opened recording;
  * everything borrowed lives as long as it and the recording.
  */
@@ -59,14 +59,15 @@ bool names_is_of_nim(const struct names *n);
 const struct name *names_site(const struct names *n, uint32_t node);
 
 /**
- * The frame that a stack's costs are its own of, in lists by function, package, module or file: the one
- * it is named after; where that is a module, the innermost of its frames. NULL for the empty stack.
+ * The frame that a stack's costs are its own of, in lists by function, package, module or file: the
+ * one it is named after; where that is a module, the innermost of its frames. NULL for the empty
+ * stack.
  */
 const struct name *names_site_frame(const struct names *n, uint32_t node);
 
 /**
- * What stands in a sentence for a frame without a name, whose address says nothing to its reader: all
- * such code of its module ("bc, no symbols"). has_name is false.
+ * What stands in a sentence for a frame without a name, whose address says nothing to its reader:
+ * all such code of its module ("bc, no symbols"). has_name is false.
  */
 const struct name *names_without_symbols(const struct names *n, const struct name *unnamed);
 

@@ -35,8 +35,10 @@ struct naming_rules { // zeroed: none
 bool naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
 		struct arena *arena, struct err *err);
 
-/** Append the rules of a file's text. What is none gets a line in `complaints`, the first few; `name`
- * is the file's. False: no memory. */
+/**
+ * Append the rules of a file's text. What is none gets a line in `complaints`, the first few;
+ * `name` is the file's. False: no memory.
+ */
 bool naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
 		struct arena *arena, struct buffer *complaints, struct err *err);
 

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * Quality lines, shown above the figures because they affect them: one sentence each, none if the
- * recording is complete. Each says what was measured and what it means, with the number.
+ * Makes quality lines, which are shown above the figures because they affect them. They are one
+ * sentence each, none if the recording is complete. Each says what was measured and what it means,
+ * with the number.
  */
 
 #include "base/buffer.h"
@@ -24,8 +25,10 @@ enum { QUALITY_LINES_MAX = 16 };
 enum { QUALITY_VERDICT_MAX = 96 };
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]);
 
-/** Why a process or image was not recorded (enum rec_why): an id for scripts, and what may follow "which"
- * ("is linked statically"). NULL: nothing is known. */
+/**
+ * Why a process or image was not recorded (enum rec_why): an id for scripts, and what may follow
+ * "which" ("is linked statically"). NULL: nothing is known.
+ */
 const char *quality_why_id(uint32_t why);
 const char *quality_why(uint32_t why);
 
@@ -34,8 +37,8 @@ enum { QUALITY_OLD_MAX = 192 };
 const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX]);
 
 /**
- * The sentence on processes that a launcher started before it became the program: they are a fact, and no
- * line of quality. How many; 0: there are none, or they may matter.
+ * The sentence on processes that a launcher started before it became the program: they are a fact,
+ * and no line of quality. How many; 0: there are none, or they may matter.
  */
 uint64_t quality_minor_children(const struct recording *r, struct buffer *text);
 

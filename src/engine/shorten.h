@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Shortens the names of functions for tables. */
+
 #include "base/arena.h"
 
 /**

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The sites of a whole recording: its stacks ranked by a metric, and grouped by the user's
- * functions. For every metric, the costs of all stacks add up to the recording's totals.
+ * Ranks the stacks of a whole recording by a metric, and groups them by the user's functions. For
+ * every metric, the costs of all stacks add up to the recording's totals.
  */
 
 #include "engine/lens.h"

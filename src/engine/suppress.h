@@ -2,7 +2,8 @@
 #pragma once
 
 /**
- * Suppressions of blocks that were never freed: rules in the syntax of LeakSanitizer, one per line:
+ * Suppresses blocks that were never freed, by the user's rules. These are in the syntax of
+ * LeakSanitizer, one per line:
  *
  *   leak:PATTERN    # and what follows a '#' at a line's start is a comment
  *

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The heap over time under a lens: what was live at each edge of the range, and what was allocated
- * before it.
+ * The heap over time under a lens. It says what was live at each edge of the range, and what was
+ * allocated before it.
  */
 
 #include "engine/lens.h"

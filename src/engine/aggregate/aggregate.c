@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "engine/aggregate.h"
 
-/**
- * Events go through two loops, a batch at a time: pair.c follows what depends on the order of
- * events and writes down what it means for stacks, changes.c applies that to the stacks, whose
- * cache lines the first loop asked for. A period of the time axis ends between batches.
+/*
+ * Runs events through the two loops, a batch at a time, and ends periods between batches. pair.c
+ * follows what depends on the order of events and writes down what it means for stacks; changes.c
+ * applies that to the stacks, whose cache lines the first loop asked for.
  *
  * All memory that a batch may need is reserved before, or, for what depends on the event, before
  * the event changes anything. So an event is digested whole or not at all.
  */
+
+#include "engine/aggregate.h"
 
 #include "engine/aggregate/state.h"
 

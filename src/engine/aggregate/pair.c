@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/**
- * The first loop. It follows what depends on the order of events: addresses, blocks, threads, the
- * total with its peak and the running edge. What an event means for its stack it writes down.
+/*
+ * Pairs frees with allocations, and writes down what each event means for its stack. This is the
+ * first loop: it follows what depends on the order of events, addresses, blocks, threads, the total
+ * with its peak and the running edge.
  *
- * Nearly all events are plain: of the thread of the event before, a new block at a free address from
- * a stack that is known, or the end of one of the thread's own. Those are digested in line, all
- * others by a function that knows every case. The rules are the same functions for both.
+ * Nearly all events are plain: of the same thread as the event before, a new block at a free
+ * address from a known stack, or the end of one of the thread's own. Those are digested in line,
+ * all others by a function that knows every case. The rules are the same functions for both.
  */
 
 #include "engine/aggregate/tally.h"
@@ -72,7 +73,9 @@ static ATTR_INLINE void end_own_block(struct aggregate *a, struct tally *t, uint
 					(is_short_lived ? CHANGE_SHORT_LIVED : 0));
 }
 
-/** A block is freed. What that changes for the heap, it changes for the thread that allocated it. */
+/**
+ * A block is freed. What that changes for the heap, it changes for the thread that allocated it.
+ */
 static void end_block(struct aggregate *a, struct tally *t, uint32_t number, unsigned flags) {
 	const struct block *b = &a->blocks.items[number];
 	uint32_t by = t->thread;
@@ -191,8 +194,9 @@ static ATTR_INLINE void on_realloc(struct aggregate *a, const struct tally *t,
 }
 
 /**
- * An answer that came too late, by a detach or by the thread's end, says that nothing changed. If the address is
- * another block's by now the old one has been moved away: it is gone, and no free was missed.
+ * An answer that came too late, by a detach or by the thread's end, says that nothing changed. If
+ * the address is another block's by now the old one has been moved away: it is gone, and no free
+ * was missed.
  */
 static void on_stayed(struct aggregate *a, struct tally *t) {
 	struct pending p;
@@ -316,8 +320,8 @@ static ATTR_INLINE bool plain_alloc(struct aggregate *a, struct tally *t,
 }
 
 /**
- * An allocation, in the middle of a point's range, of a block that the next event frees: such blocks
- * are many, and leave nothing but counts. They need no number and no place.
+ * An allocation, in the middle of a point's range, of a block that the next event frees: such
+ * blocks are many, and leave nothing but counts. They need no number and no place.
  */
 static ATTR_INLINE bool plain_passing(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint64_t moment) {
@@ -424,12 +428,13 @@ static ATTR_INLINE bool digest_plain(struct aggregate *a, struct tally *t,
 	}
 }
 
-// How many events before its turn an event's lines are asked for: first its slot, then what that names
+// How many events before its turn an event's lines are asked for: first its slot, then what that
+// names
 enum { AHEAD_SLOT = 24, AHEAD_BLOCK = 12 };
 
 /**
- * The cache lines of events to come. In line: gcc takes a function that does nothing but fetch for one
- * without effect, and drops it.
+ * The cache lines of events to come. In line: gcc takes a function that does nothing but fetch for
+ * one without effect, and drops it.
  */
 static ATTR_INLINE void fetch_slot(const struct aggregate *a, const struct trace_event *e) {
 	struct shadow_leaf *leaf = shadow_is_odd(e->ptr) ? NULL : shadow_leaf_of(&a->shadow, e->ptr);

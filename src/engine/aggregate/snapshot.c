@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/**
- * The aggregate's state as tables of a recording. Nothing here changes the aggregate: what must be
- * merged first, the log of the running period and the blocks that live, is merged in a copy.
+/*
+ * Writes the aggregate's state as the tables of a recording. Nothing here changes the aggregate:
+ * what must be merged first, the log of the running period and the live blocks, is merged in a
+ * copy.
  */
 
 #include "engine/aggregate/state.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** The aggregate's inside, for its own sources. */
+/** The aggregate's state, and what its sources call of each other. */
 
 #include "engine/aggregate.h"
 #include "engine/costs/bins.h"

@@ -2,9 +2,8 @@
 #pragma once
 
 /**
- * The counters that nearly every event changes, moved out of the aggregate for the duration of a
- * batch: fields of a small struct on the stack, to which nothing else stores, as the compiler can
- * see.
+ * Holds the counters that nearly every event changes for the duration of a batch. They are fields
+ * of a small struct on the stack, to which nothing else stores, as the compiler can see.
  */
 
 #include "engine/aggregate/state.h"

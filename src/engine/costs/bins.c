@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Closes periods, doubles them when there are too many, and merges intervals. */
+
 #include "engine/costs/bins.h"
 
 #include "base/index.h"
@@ -28,8 +31,9 @@ static bool add_interval(struct rec_interval *sum, const struct rec_interval *it
 }
 
 /**
- * A place of the scratch holds the number + 1 of an item in its low bits, as many as that takes, and
- * bits of its hash in the others: items that only share a place are not looked at, which lie anywhere.
+ * A place of the scratch holds the number + 1 of an item in its low bits, as many as that takes,
+ * and bits of its hash in the others: items that only share a place are not looked at, which lie
+ * anywhere.
  */
 size_t intervals_merge(struct rec_interval *items, size_t n, uint32_t *scratch) {
 	size_t mask = intervals_merge_scratch(n) - 1;
@@ -165,7 +169,9 @@ static uint64_t min_u64(uint64_t x, uint64_t y) {
 	return x < y ? x : y;
 }
 
-/** Two periods become one: the larger edge stays, the first of equal ones. True: that of `first`. */
+/**
+ * Two periods become one: the larger edge stays, the first of equal ones. True: that of `first`.
+ */
 static bool join(struct rec_edge *out, const struct rec_edge *first,
 		const struct rec_edge *second) {
 	bool first_stays = first->bytes >= second->bytes;
@@ -255,7 +261,8 @@ static void join_levels(struct bins *b, unsigned levels, uint16_t *new_edge, uin
  */
 static bool coarsen(struct bins *b, unsigned levels) {
 	uint16_t *new_edge = malloc(2 * ((size_t)b->n + 2) * sizeof *new_edge);
-	// What ends at one edge from now on ended up to that edge, and behind the one that stays before it
+	// What ends at one edge from now on ended up to that edge, and behind the one that stays before
+	// it
 	size_t n_group = largest_span(b, (2u << levels) - 1);
 	if (!new_edge || !reserve_scratch(b, n_group) ||
 			!pages_reserve((void **)&b->log, &b->log_capacity, b->n_log + n_group,

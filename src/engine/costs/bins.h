@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * The time axis: periods of one length, each with an edge at the moment of its largest heap, and
- * intervals of blocks between edges, in bounded memory.
+ * The time axis in bounded memory. It consists of periods of one length, each with an edge at the
+ * moment of its largest heap, and intervals of blocks between edges, in bounded memory.
  *
  *   period k-1      period k (running)
  *   |----E-------|-------E..........|     E: edge, the first moment of the period's maximum

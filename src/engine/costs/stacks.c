@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Finds the stack of a node and thread, and keeps its lifetimes. */
+
 #include "engine/costs/stacks.h"
 
 #include "sys/pages.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The figures of each stack that allocated, exact at every moment, and the map from the caller's
+ * The figures of each stack that allocated, exact at every moment. A map leads from the caller's
  * node and thread to the stack. Two cache lines hold what nearly every event needs.
  *
  * Threads that allocate at one node are distinguished as long as there are few of both: the first

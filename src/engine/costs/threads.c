@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Adds and merges threads, and counts frees by other threads. */
+
 #include "engine/costs/threads.h"
 
 #include "base/vec.h"

@@ -2,10 +2,11 @@
 #pragma once
 
 /**
- * Threads: an id for each thread that ever existed, with what later frees of its blocks need, and a
- * record of totals. A program can run a hundred thousand short threads, so records are shared: when
- * there are many, ended threads are merged by name, except those that allocated most. Blocks store
- * only the id. Frees by other threads are counted per pair of records.
+ * Counts what each thread allocated and freed. Each thread that ever existed has an id, with what
+ * later frees of its blocks need, and a record of totals. A program can run a hundred thousand
+ * short threads, so records are shared: when there are many, ended threads are merged by name,
+ * except those that allocated most. Blocks store only the id. Frees by other threads are counted
+ * per pair of records.
  */
 
 #include "base/index.h"

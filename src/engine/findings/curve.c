@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Judges the shape of a curve, trying the most certain shapes first. Points are unevenly spaced:
+ * what is fitted is first sampled evenly, each sample taking the value of the last point before it.
+ */
+
 #include "engine/findings/curve.h"
 
 #include <stddef.h>
-
-// Points are unevenly spaced: what is fitted is first sampled evenly, each sample taking the value
-// of the last point before it. Shapes are tried from the most to the least certain.
 
 enum { N_SAMPLES = 64 };
 
@@ -116,7 +119,9 @@ static double largest_step(const struct curve *c, uint32_t first, uint32_t last,
 	return (double)step / (double)top;
 }
 
-/** Where it stopped: it rose step by step until there, and kept what it had until nearly the end. */
+/**
+ * Where it stopped: it rose step by step until there, and kept what it had until nearly the end.
+ */
 static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts *f) {
 	double top = (double)f->top_bytes;
 	uint64_t run = c->times_ns[c->n - 1];

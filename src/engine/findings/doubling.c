@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Recognizes a container that grew by doubling, from the sizes of its stacks. Such a container
+ * leaves a chain of sizes: each about twice (or one and a half times) the one before, all about
+ * equally often. What is said of it is the sum over that chain: all but its last blocks are what
+ * one reservation would save.
+ */
+
 #include "engine/findings/parts.h"
 
 #include <stdlib.h>
-
-// A container that grows by doubling leaves a chain in the sizes of its stacks: each size about
-// twice (or one and a half times) the one before, all about equally often. What is said of it is the
-// sum over that chain: all but its last blocks are what one reservation would save.
 
 struct step {
 	uint64_t size, count, bytes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Runs the rules one after the other over the same sites and curves; each states what it is sure of.
- * Then what matters most is put first.
+ * Runs the rules one after the other over the same sites and curves; each states what it is sure
+ * of. Then what matters most is put first.
  */
 
 #include "engine/findings.h"
@@ -26,7 +26,10 @@ uint64_t finding_number(const struct finding *f, const char *name) {
 	return 0;
 }
 
-/** What would be felt counts three times what only explains; facts come last, what asks for a look first. */
+/**
+ * What would be felt counts three times what only explains; facts come last, what asks for a look
+ * first.
+ */
 static uint64_t rank_of(const struct finding *f) {
 	const uint64_t all = 4000000; // more than the largest weight three times
 	switch (f->severity) {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Gathers the stacks by the name of their site, and makes the curves of those that matter. Curves
+ * are made for the sites that a finding could be about: the largest by what they held at the peak,
+ * never freed and allocated. One scan over the intervals fills all curves, as differences first,
+ * then summed up.
+ */
+
 #include "base/text.h"
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 
 #include <stdlib.h>
-
-// Stacks are gathered by the name of their site. Curves are made for the sites that could be spoken
-// of alone: the largest by what they held at the peak, never freed and allocated. One scan over the
-// intervals fills all curves, as differences first, then summed up.
 
 enum { LARGEST = 16 }; // per order
 
@@ -135,9 +139,9 @@ static uint32_t choose(const struct finder *f, uint32_t *tag_of_place) {
 }
 
 /**
- * Curves under construction, of classes of stacks: 2 * tag of the place, and 1 more for those that the
- * holder of the peak holds. So each interval is counted once. A class has three rows, each with a point
- * for what is behind the last edge.
+ * Curves under construction, of classes of stacks: 2 * tag of the place, and 1 more for those that
+ * the holder of the peak holds. So each interval is counted once. A class has three rows, each with
+ * a point for what is behind the last edge.
  */
 struct curves {
 	uint64_t *all;
@@ -196,7 +200,10 @@ static void add_row(uint64_t *to, const uint64_t *row, size_t n) {
 	}
 }
 
-/** The holder's are those of all classes with it (class 1 has no tag); a place's those of both of its. */
+/**
+ * The holder's are those of all classes with it (class 1 has no tag); a place's those of both of
+ * its.
+ */
 static void join_classes(struct curves *c) {
 	for (uint32_t tag = 1; tag <= c->n_tags; tag++) {
 		for (int row = 0; row < N_ROWS; row++) {

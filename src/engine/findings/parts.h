@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * What the rules share: sites with their exact sums, the curves of those that matter, and the way
- * to state a finding. Private to this room.
+ * What the rules share. That is: sites with their exact sums, the curves of those that matter, and
+ * the way to state a finding.
  */
 
 #include "base/attr.h"
@@ -93,8 +93,8 @@ static inline struct curve finder_as_curve(const struct finder *f, const uint64_
 }
 
 /**
- * A new finding with the id and title of the running rule's row, or of its own; one that nobody will
- * see if memory ran out (f->failed).
+ * A new finding with the id and title of the running rule's row, or of its own; one that nobody
+ * will see if memory ran out (f->failed).
  */
 struct finding *finder_add(struct finder *f);
 struct finding *finder_add_as(struct finder *f, const char *id, const char *title);
@@ -123,7 +123,10 @@ static inline uint64_t finder_unknown_frees(const struct finder *f) {
 	return f->r->meta.source == REC_ATTACHED ? f->r->quality.unknown_frees : 0;
 }
 
-/** "; meanwhile 2.5 MB from before the attach were freed", if any were; blocks, if that is all one knows. */
+/**
+ * "; meanwhile 2.5 MB from before the attach were freed", if any were; blocks, if that is all one
+ * knows.
+ */
 void put_freed_before(const struct finder *f, struct buffer *out, struct finding *finding);
 
 /** The user's own function that called the site in this stack; NULL: none. */

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "engine/findings/parts.h"
 
-// A site whose blocks are given back when they were asked for on one way, and never on another: the
-// stacks of both kinds are compared from the site outwards, to where they part.
+/*
+ * Compares the paths on which a site's blocks are freed with those on which they never are. The
+ * stacks of both kinds are compared from the site outwards, to where they part.
+ */
+
+#include "engine/findings/parts.h"
 
 // Frames of the user's own, from the site outwards
 struct own_frames {

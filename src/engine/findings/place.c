@@ -36,8 +36,8 @@ static bool is_inside(struct slice function) {
 }
 
 /**
- * The runtime's function that asked for a stack's memory: none of those that only hand it out, or are its
- * insides. NULL: code without a name did.
+ * The runtime's function that asked for a stack's memory: none of those that only hand it out, or
+ * are its insides. NULL: code without a name did.
  */
 static const struct name *asker_of_stack(const struct finder *f, uint32_t stack) {
 	uint32_t node = f->r->stacks.items[stack].node;
@@ -114,8 +114,8 @@ static const struct name *module_behind(const struct finder *f, uint32_t stack) 
 }
 
 /**
- * The frame of a dependency or of the library that the site called to have its memory, maybe through
- * functions without a name.
+ * The frame of a dependency or of the library that the site called to have its memory, maybe
+ * through functions without a name.
  */
 static const struct name *called_by_site(struct finder *f, uint32_t stack) {
 	uint32_t node = f->r->stacks.items[stack].node;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Converts between moments of a recording and wall-clock time. */
+
 #include "engine/lens/clock_time.h"
 
 #include <stdio.h>

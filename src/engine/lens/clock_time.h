@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Moments of a recording in wall-clock time, in the reader's time zone. */
+
 #include "trace/recording.h"
 
 #include <stdbool.h>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Decides which stacks a lens leaves in, and what each of them costs. Over the whole recording
+ * these are the stacks' own numbers, over a range what lens/scan.c finds.
+ */
+
 #include "engine/lens.h"
 
 #include "engine/lens/scan.h"
 #include "engine/lens_match.h"
-
-/**
- * Which stacks a lens leaves in, and what each of them costs: over the whole recording their own
- * numbers, over a range what lens/scan.c finds.
- */
 
 const char *const lens_group_names[N_LENS_GROUPS] = {
 		[LENS_BY_FUNCTION] = "function",

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Compares functions and modules with the texts of a lens. */
+
 #include "engine/lens_match.h"
 
 #include <ctype.h>
@@ -43,8 +46,8 @@ static struct slice literal_of(struct slice pattern) {
 	return best;
 }
 
-// The C library writes a repetition out: "((a{1,100}){1,100}){1,100}" took 11 GB, what is below takes
-// a few MB
+// The C library writes a repetition out: "((a{1,100}){1,100}){1,100}" took 11 GB, what is below
+// takes a few MB
 enum { EXPANDED_MAX = 1000, GROUPS_MAX = 32 };
 
 /** Behind a '[': what follows the ']' that ends it. */

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* The table of metrics. */
+
 #include "engine/metrics.h"
 
 #include "trace/recording.h"
@@ -32,8 +35,8 @@ const struct metric lens_metrics[N_LENS_METRICS] = {
 						.blocks = OF_STACK(live_blocks),
 						.missing_bytes = REC_LIVE_BYTES,
 						.missing_blocks = REC_LIVE_BLOCKS,
-						.help = "Still allocated at the end of the recording. What is called a leak may "
-								"be in it",
+						.help = "Still allocated at the end of the recording. What is called a "
+								"leak may be in it",
 						.title = "never freed",
 						.share = "never freed",
 						.unit = "blocks",

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "engine/lens/scan.h"
 
-#include "base/parallel.h"
-
-/**
+/*
+ * Sums up what the intervals of a range contribute to each stack, in one scan.
+ *
  * One scan over the intervals. Every metric over a range asks the same of an interval: does it
  * begin in one span of edges, and does it end behind a third? So the loop knows no metric:
  *
@@ -13,14 +12,18 @@
  *   never freed        from+1 .. to    the last       (until is REC_NEVER)
  *   the others         from+1 .. to    (whenever)
  *
- * Both are asked of tables with a mask per edge, so that no branch depends on an interval. Its numbers
- * are added up four at once, as four lanes of 32 bits:
+ * Both are asked of tables with a mask per edge, so that no branch depends on an interval. Its
+ * numbers are added up four at once, as four lanes of 32 bits:
  *
  *   row      | count 16 | temporary 16 | bytes 32            |
  *   lanes    | count    | temporary    | lower 16 | upper 16 |
  *
  * 65,536 rows are the most that these hold.
  */
+
+#include "engine/lens/scan.h"
+
+#include "base/parallel.h"
 
 enum { COUNT, TEMPORARY, LOWER, UPPER, ROWS_MOST = 1 << 16 };
 
@@ -102,7 +105,10 @@ static bool is_left_out(const struct lens_result *out, uint32_t stack) {
 	return out->is_left_out && out->is_left_out[stack];
 }
 
-/** A scan in parts. The stacks of one are smaller than those of the next: no two add to the same one. */
+/**
+ * A scan in parts. The stacks of one are smaller than those of the next: no two add to the same
+ * one.
+ */
 struct scan {
 	struct lens_result *out;
 	struct masks masks;

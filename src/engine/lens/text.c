@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
+
+/* Reads and writes the text of a lens: words joined by '&', values percent-encoded. */
+
 #include "base/text.h"
 
 #include "base/buffer.h"
 #include "engine/lens.h"
 #include "engine/lens/time.h"
 #include "engine/lens_match.h"
-
-// The textual form of a lens: words joined by '&', values percent-encoded.
 
 // ---- reading
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Reads and writes the ends of a lens's range of time. */
+
 #include "engine/lens/time.h"
 
 #include "engine/lens/clock_time.h"
@@ -46,7 +49,9 @@ static int32_t peak_edge(const struct recording *r) {
 	return (int32_t)best;
 }
 
-/** From the valley before the peak until what came with it is gone: lens.h says how they are found. */
+/**
+ * From the valley before the peak until what came with it is gone: lens.h says how they are found.
+ */
 static void find_peak(struct lens *l, const struct recording *r) {
 	const struct rec_edge *e = r->edges.items;
 	int32_t peak = peak_edge(r);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** The ends of a lens's range of time, as text. */
+
 #include "base/buffer.h"
 #include "engine/lens.h"
 

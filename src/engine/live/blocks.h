@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * The live blocks: a pool of records, found by number. Numbers start at 1; a number is reused as
- * soon as its block has ended, the newest first, because it is still in the cache. The next numbers
- * to be used are known in advance, so records of blocks that ended long ago are prefetched in time.
+ * The live blocks, a pool of records that are found by number. Numbers start at 1; a number is
+ * reused as soon as its block has ended, the newest first, because it is still in the cache. The
+ * next numbers to be used are known in advance, so records of blocks that ended long ago are
+ * prefetched in time.
  */
 
 #include <stdbool.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* A hash table with removal, for addresses outside the shadow. */
+
 #include "engine/live/odd.h"
 
 #include "base/index.h"

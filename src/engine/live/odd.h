@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * Address -> block for the addresses that the shadow cannot represent: not a multiple of 16, or
- * more than 47 bits. Open addressing, linear probing, backward shift on removal, load at most 1/2.
+ * Finds live blocks at addresses that the shadow cannot represent. These are not a multiple of 16,
+ * or more than 47 bits. Open addressing, linear probing, backward shift on removal, load at most
+ * 1/2.
  */
 
 #include <stdbool.h>

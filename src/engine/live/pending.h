@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Reallocs in progress: between REALLOC and MOVED or STAYED, the block is live but has no address.
+ * Reallocs in progress. Between REALLOC and MOVED or STAYED, the block is live but has no address.
  * A thread can have several nested ones, because a signal handler may reallocate.
  */
 

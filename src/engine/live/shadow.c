@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Adds and drops leaves of the shadow. */
+
 #include "engine/live/shadow.h"
 
 #include "base/vec.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 /**
- * Address -> live block. Programs use their address space with locality, which a hash destroys
- * and a shadow keeps: 4 bytes for each 16 bytes of address space, two levels.
+ * Finds the live block at an address. Programs use their address space with locality, which a hash
+ * destroys and a shadow keeps: 4 bytes for each 16 bytes of address space, two levels.
  *
  *   ptr   | 25 bits: directory        | 18 bits: slot of the leaf | 4 zero bits
  *               v                           v

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Takes apart the names that JIT compilers give to the code that they make. They stand in the map
+ * that a compiler writes for perf:
+ *
+ *   JS:~onGossipBlock /app/srv.js:3:23     V8; ~ * ^ + - say by which of its compilers
+ *   LazyCompile:~get /app/srv.js:3         V8 of node 18 and before
+ *   py::parse:/app/parse.py                CPython with -X perf
+ *   Builtin:ArrayMap  RegExp:a(b+)c        V8's own
+ *
+ * The place is a part of the name: here it becomes file and line. Everything borrows from the name.
+ */
+
 #include "base/text.h"
 #include "engine/names/parts.h"
-
-// What JIT compilers call the code that they make, as it stands in the map that they write for perf:
-//
-//   JS:~onGossipBlock /app/srv.js:3:23     V8; ~ * ^ + - say by which of its compilers
-//   LazyCompile:~get /app/srv.js:3         V8 of node 18 and before
-//   py::parse:/app/parse.py                CPython with -X perf
-//   Builtin:ArrayMap  RegExp:a(b+)c        V8's own
-//
-// The place is a part of the name: here it becomes file and line. Everything borrows from the name.
 
 /** ":12" at the end of a text; 0: it has none. */
 static uint32_t take_last_number(struct slice *s) {

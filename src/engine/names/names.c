@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Makes the frames of a recording: their names, and whose code each is. */
+
 #include "engine/names.h"
 
 #include "base/path.h"
@@ -124,7 +127,10 @@ static void judge(struct names *n, const struct rec_frame *rec, struct name *f,
 						 : f->has_name && owner_is_allocation_function(f->function);
 }
 
-/** "libfoo.so+0x4f20", "generated code": the address in the file, of the call rather than of what follows it. */
+/**
+ * "libfoo.so+0x4f20", "generated code": the address in the file, of the call rather than of what
+ * follows it.
+ */
 static bool name_by_address(struct names *n, const struct rec_location *l, struct name *out) {
 	char number[32];
 	const char *what = "?";
@@ -172,8 +178,8 @@ static bool is_thread_body(const struct name *f) {
 }
 
 /**
- * What runs before main for variables is known by their file: "static initializers of app.cpp". Debug data
- * call it as the compiler does. Files of KDE's heaptrack are printed in its own words.
+ * What runs before main for variables is known by their file: "static initializers of app.cpp".
+ * Debug data call it as the compiler does. Files of KDE's heaptrack are printed in its own words.
  */
 static bool name_initializers(struct names *n, struct name *f) {
 	static const char *const begins[] = {"static initializers",
@@ -256,7 +262,9 @@ static bool number_functions(struct names *n) {
 	return ok;
 }
 
-/** The crate of a Rust program's main, as its names tell; else a program's name may be its crate's. */
+/**
+ * The crate of a Rust program's main, as its names tell; else a program's name may be its crate's.
+ */
 static bool find_root_crate(struct names *n) {
 	const struct recording *r = n->recording;
 	struct slice exe = path_base(text(r, r->meta.exe));

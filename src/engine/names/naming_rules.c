@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Parses and matches the user's rules about whose code a frame is. */
+
 #include "engine/naming_rules.h"
 
 #include <ctype.h>

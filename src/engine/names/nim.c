@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Corrects the places of functions in programs written in Nim. Nim writes C with #line directives,
+ * and those of code that it expands in place (copies, iterators, templates) name the file of the
+ * expanded code: a line of the user's function may then seem to be one of Nim's own library. The
+ * linked name, "parse__app_12", tells the module it is really of.
+ */
+
 #include "engine/names/parts.h"
 
 #include <ctype.h>
-
-// Nim writes C with #line directives, and those of code that it expands in place (copies, iterators,
-// templates) name the file of the expanded code: a line of the user's function may then seem to be
-// one of Nim's own library. The linked name, "parse__app_12", tells the module it is really of.
 
 bool names_nim_is_program(const struct recording *r) {
 	for (uint32_t i = 0; i < r->frames.n; i++) {
@@ -18,7 +22,9 @@ bool names_nim_is_program(const struct recording *r) {
 	return false;
 }
 
-/** What the compiler puts before the user's code; lines of other code stand beside it, whichever. */
+/**
+ * What the compiler puts before the user's code; lines of other code stand beside it, whichever.
+ */
 static bool is_start_up(struct slice symbol) {
 	static const char *const names[] = {"main", "NimMain", "NimMainInner", "PreMain",
 			"PreMainInner"};
@@ -32,7 +38,8 @@ static bool is_start_up(struct slice symbol) {
 
 /**
  * What the compiler calls by name has no module in it: the system's memory, sequences and strings,
- * and what visits or initialises a module's globals. Library procs of old carry their module's mark.
+ * and what visits or initialises a module's globals. Library procs of old carry their module's
+ * mark.
  */
 static bool is_of_compiler(struct slice s) {
 	static const char *const known[] = {"newObj", "newSeq", "rawNewString", "mnewString",

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Tells from the names of modules, files and functions whose code they are. All of it is tables: a
+ * row is a text and how it is compared; the first row that matches decides.
+ */
+
 #include "engine/names/owner.h"
 
 #include "base/path.h"
@@ -6,8 +12,6 @@
 
 #include <ctype.h>
 #include <string.h>
-
-// Tables of what is known. A rule is a text and how it is compared; the first that holds decides.
 
 enum how { BEGINS, CONTAINS, EQUALS };
 
@@ -263,7 +267,8 @@ bool owner_is_runtime(struct slice exe) {
 	return false;
 }
 
-// What the innermost words of an allocation function are; "0", "_n", "_array" and the like may follow
+// What the innermost words of an allocation function are; "0", "_n", "_array" and the like may
+// follow
 static const char *const verbs[] = {"malloc", "calloc", "realloc", "zalloc", "memalign", "valloc",
 		"allocarray", "strdup", "strndup", "memdup", "alloc_or_die", "malloc_or_die"};
 
@@ -400,7 +405,9 @@ bool owner_is_called_like_allocating(struct slice function) {
 	return is_one;
 }
 
-/** What a type or path begins with: "app" of "&mut app::A<u8>". Empty: a type of the language's own. */
+/**
+ * What a type or path begins with: "app" of "&mut app::A<u8>". Empty: a type of the language's own.
+ */
 static struct slice crate_of_path(struct slice f) {
 	static const char *const skipped[] = {"<", "&", "mut ", "dyn ", "*const ", "*mut ", "[", "("};
 	for (size_t i = 0; i < sizeof skipped / sizeof *skipped; i++) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Whose code a module, file or function is, by what is known of names. */
+
 #include "base/slice.h"
 
 #include <stdbool.h>

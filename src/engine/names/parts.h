@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the files of this room share. */
+/** What the files that make names share. */
 
 #include "base/index.h"
 #include "engine/names.h"
@@ -25,13 +25,18 @@ struct names {
 	uint32_t *site; // per node: the frame its stacks are named after, + 1
 };
 
-/** What a module is called: "libfoo.so.1"; "_json.so" of "_json.cpython-311-x86_64-linux-gnu.so". */
+/**
+ * What a module is called: "libfoo.so.1"; "_json.so" of "_json.cpython-311-x86_64-linux-gnu.so".
+ */
 struct slice names_title_of(struct names *n, struct slice path);
 
 /** Find the frame that each node's stacks are named after. False: no memory. */
 bool names_find_sites(struct names *n);
 
-/** Mark the project's own allocation functions as wrappers; functions have numbers. False: no memory. */
+/**
+ * Mark the project's own allocation functions as wrappers; functions have numbers. False: no
+ * memory.
+ */
 bool names_find_wrappers(struct names *n);
 
 /** Takes a JIT compiler's name apart, that stands as the function: function, symbol, file, line. */
@@ -49,5 +54,7 @@ bool names_nim_is_program(const struct recording *r);
 /** By the module that is part of a Nim function's linked name. */
 enum code names_nim_code(const struct name *f);
 
-/** Give functions the file and line of their own that code inlined by Nim took. False: no memory. */
+/**
+ * Give functions the file and line of their own that code inlined by Nim took. False: no memory.
+ */
 bool names_nim_correct_places(struct names *n);

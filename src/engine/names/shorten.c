@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Shortens demangled names. A name is read once from left to right. Brackets nest; those of
+ * operators do not count. The name proper ends where the parameter list begins: at the last
+ * top-level "(" that is no "(anonymous namespace)" or "operator()". A return type ends at the last
+ * top-level space before.
+ */
+
 #include "engine/shorten.h"
 
 #include <ctype.h>
-
-// Demangled names are read once from left to right. Brackets nest; those of operators do not
-// count. The name proper ends where the parameter list begins: the last top-level "(" that is no
-// "(anonymous namespace)" or "operator()". A return type ends at the last top-level space before.
 
 static bool at_word(struct slice s, size_t i, const char *word) {
 	size_t n = strlen(word);
@@ -145,7 +149,9 @@ static struct slice without_self_brackets(struct slice s, struct arena *arena) {
 	return slice_of(text, s.size - 2);
 }
 
-/** "name[abi:cxx11]()" is "name()" for people: which of the library's strings it returns is noise. */
+/**
+ * "name[abi:cxx11]()" is "name()" for people: which of the library's strings it returns is noise.
+ */
 static struct slice without_abi_tags(struct slice s, struct arena *arena) {
 	static const char tag[] = "[abi:";
 	bool has_tag = s.size > 0 && memmem(s.data, s.size, tag, strlen(tag));

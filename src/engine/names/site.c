@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Finds the frame that each stack is named after: its best one, the innermost of equals.
+ *
+ *   the user's own > its allocation wrappers > a dependency's, named > unnamed > a runtime's
+ *
+ * Where a runtime's is the best there is, the function says nothing to its reader (call_init,
+ * v8::internal::Factory::New): the name is that of the module that asked for the memory. Parents
+ * come before children, so each node takes its own frames' best or its caller's better.
+ */
+
 #include "engine/names/parts.h"
 
 #include <stdio.h>
-
-// A stack is named after its best frame, the innermost of equals:
-//
-//   the user's own > its allocation wrappers > a dependency's, named > the user's, unnamed > unnamed >
-//   a runtime's
-//
-// What a dependency only calls back is not its work: a frame of the user's own that lies further in
-// than all named ones of dependencies names the stack even without a name (memcached below libevent).
-//
-// Where a runtime's is the best there is, the function says nothing to its reader (call_init,
-// v8::internal::Factory::New): the name is the module's that asked for the memory. Parents come
-// before children, so each node takes its own frames' best or its caller's better.
 
 enum fitness {
 	FIT_NOT,

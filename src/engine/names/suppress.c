@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Parses suppression rules, and applies them to a recording. A rule is looked for once per string
+ * of the recording, then once per location, then once per node, whose callers come before it.
+ * Numbers of rules are + 1; 0 is none.
+ */
+
 #include "engine/suppress.h"
 
 #include "base/vec.h"
 
 #include <stdlib.h>
-
-// A rule is looked for once per string of the recording, then once per location, then once per
-// node, whose callers come before it. Numbers of rules are + 1; 0 is none.
 
 static const char built_in[] =
 		// caches and registries that live as long as the process
@@ -236,7 +240,9 @@ int suppressed_heaviest_first(const void *a, const void *b) {
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-/** What time and sizes say of them. The largest tables: gone through only if a rule covers a stack. */
+/**
+ * What time and sizes say of them. The largest tables: gone through only if a rule covers a stack.
+ */
 static void free_details(struct recording *r, const uint32_t *of_node) {
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		struct rec_interval_row *v = &r->intervals.items[i];

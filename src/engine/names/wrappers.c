@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Recognizes a project's own allocation functions, which name no site. A name (ngx_palloc,
+ * AcquireAlignedMemory, llvm::User::operator new) alone does not tell them from functions that are
+ * called alike and do work of their own (allocate_users): one is only taken for an allocation
+ * function if
+ *
+ *   its name speaks of allocating,
+ *   it calls nothing but allocation functions, in all stacks, and
+ *   three functions call it, or only other allocation functions do, or its name ends in a word that
+ *   is used for memory only (ReallocateMemory, my_calloc).
+ *
+ * A function without a name that it calls in its own module (a static function of a stripped
+ * library) is a part of it: what that calls counts.
+ *
+ * All whose names fit are candidates at first; those that do not meet the rest are refuted, which
+ * may refute their callers, until nothing changes.
+ */
+
 #include "engine/names/parts.h"
 
 #include <stdlib.h>
-
-// Allocation functions of a project's own (ngx_palloc, AcquireAlignedMemory, llvm::User::operator new)
-// name no site. A name alone does not tell them from work that is called alike (allocate_users): one
-// is only taken for an allocation function if
-//
-//   its name speaks of allocating,
-//   it calls nothing but allocation functions, in all stacks, and
-//   three functions call it, or only other allocation functions do, or its name ends in what nothing
-//   but memory is called (ReallocateMemory, my_calloc).
-//
-// What it calls in its own module without a name (a static function of a stripped library) is a part of
-// it: what that calls counts.
-//
-// All whose names fit are candidates at first; who does not meet the rest is refuted, which may refute
-// its callers, until nothing changes.
 
 enum { CALLERS = 3 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// How a recording ended: whether all of the program is in it, and what ended the program.
+/* Says how a recording ended: whether all of the program is in it, and what ended it. */
 
 #include "engine/lens/clock_time.h"
 #include "engine/quality/parts.h"
@@ -31,11 +31,13 @@ static void say_recording(struct quality_writer *w) {
 		return;
 	} else if (is_imported(r)) {
 		quality_say(w, "incomplete", m->duration_ns,
-				"the recording has no end: the file is cut, or still being written (state after %s)",
+				"the recording has no end: the file is cut, or still being written (state after "
+				"%s)",
 				all);
 	} else {
 		quality_say(w, "incomplete", m->duration_ns,
-				"still recording, state at %s, %s after the start (or the collector was killed then)",
+				"still recording, state at %s, %s after the start (or the collector was killed "
+				"then)",
 				clock_time_text(when, m, m->written_ns), all);
 	}
 }
@@ -132,8 +134,8 @@ static void say_limit(struct quality_writer *w, const char *at) {
 	} else {
 		uint64_t failed = w->recording->summary.failed;
 		quality_say(w, "killed", m->end_limit,
-				"the program %s at %s; %s allocation%s failed: its memory is limited to %s (ulimit -v "
-				"or -d)",
+				"the program %s at %s; %s allocation%s failed: its memory is limited to %s (ulimit "
+				"-v or -d)",
 				end, at, human_count(n, failed), failed == 1 ? "" : "s",
 				human_bytes(limit, m->end_limit));
 	}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** What the files that write quality lines share. */
+
 // Between the files that write the lines of quality.h.
 
 #include "base/human.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Writes the quality lines, most important first. */
+
 #include "engine/quality.h"
 
 #include "engine/quality/parts.h"
@@ -71,8 +74,8 @@ static void say_truncated(struct quality_writer *w) {
 	}
 	if (cut > 0 && cut >= all / 100) {
 		quality_say(w, "truncated-stacks", cut,
-				"%s allocations (%s) have stacks without their outer callers: their sizes count, their "
-				"place in the tree is the deepest that is known",
+				"%s allocations (%s) have stacks without their outer callers: their sizes count, "
+				"their place in the tree is the deepest that is known",
 				human_count(n, cut), human_percent(share, cut, all));
 	}
 }
@@ -82,8 +85,8 @@ static void say_peak_range(struct quality_writer *w) {
 	char low[HUMAN_MAX], high[HUMAN_MAX];
 	if (s->peak_high_bytes > 0) {
 		quality_say(w, "peak-range", s->peak_high_bytes - s->peak_low_bytes,
-				"the peak is not exact: it lies between %s and %s. Some events came late, of threads "
-				"that stood still in the middle of a call",
+				"the peak is not exact: it lies between %s and %s. Some events came late, of "
+				"threads that stood still in the middle of a call",
 				human_bytes(low, s->peak_low_bytes), human_bytes(high, s->peak_high_bytes));
 	}
 }
@@ -119,7 +122,8 @@ static void say_losses(struct quality_writer *w) {
 	}
 	if (q->detail_ends_ns) {
 		quality_say(w, "detail-ends", q->detail_ends_ns,
-				"the disk was nearly full: from %s on there are totals, but no more detail over time",
+				"the disk was nearly full: from %s on there are totals, but no more detail over "
+				"time",
 				human_duration(n, q->detail_ends_ns));
 	}
 }
@@ -130,14 +134,14 @@ const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX])
 	char most[HUMAN_MAX];
 	if (m->old_unknown == REC_OLD_LATE) {
 		(void)snprintf(out, QUALITY_OLD_MAX,
-				"blocks allocated before the attach are not known: copying the program's memory takes "
-				"longer than %s (--max-pause allows more)",
+				"blocks allocated before the attach are not known: copying the program's memory "
+				"takes longer than %s (--max-pause allows more)",
 				human_duration(most, m->max_pause_ns));
 		return out;
 	}
 	return m->old_unknown == REC_OLD_OFF
-			? "blocks allocated before the attach are not known: the program's memory was not copied "
-			  "(--max-pause 0)"
+			? "blocks allocated before the attach are not known: the program's memory was not "
+			  "copied (--max-pause 0)"
 			: "blocks allocated before the attach are not known: the kernel refused to copy the "
 			  "program's memory";
 }
@@ -154,7 +158,8 @@ static void say_before(struct quality_writer *w) {
 					s->old_freed_blocks == 1 ? "was" : "were");
 		}
 		quality_say(w, "before-attach", s->old_blocks,
-				"allocated before the attach: %s block%s, %s; %s since. They are in no other number here",
+				"allocated before the attach: %s block%s, %s; %s since. They are in no other "
+				"number here",
 				human_count(a, s->old_blocks), s->old_blocks == 1 ? "" : "s",
 				human_bytes(b, s->old_bytes), freed);
 	}
@@ -176,8 +181,8 @@ static void say_before(struct quality_writer *w) {
 	// Of what ran before the first allocation was seen there are some, but never many
 	if (w->recording->meta.source == REC_LAUNCHED && n > FEW && n > s->allocations / FEW) {
 		quality_say(w, "missed-allocations", n,
-				"%s frees were of blocks whose allocation was not seen: an allocator's allocations are "
-				"partly missing here%s",
+				"%s frees were of blocks whose allocation was not seen: an allocator's allocations "
+				"are partly missing here%s",
 				human_count(a, n), names_is_of_nim(w->names) ? " (build with -d:useMalloc)" : "");
 	}
 }
@@ -209,8 +214,9 @@ static void say_unhooked(struct quality_writer *w) {
 }
 
 /**
- * Resident memory that no live block explains is told when it is most of the process, and not just its
- * code. What it is was not measured: freed blocks that the allocator keeps, mappings, stacks, code.
+ * Resident memory that no live block explains is told when it is most of the process, and not just
+ * its code. What it is was not measured: freed blocks that the allocator keeps, mappings, stacks,
+ * code.
  */
 static void say_outside(struct quality_writer *w) {
 	enum { LARGE_BYTES = 64000000, OWN_BYTES = 16000000 };
@@ -236,8 +242,9 @@ static void say_outside(struct quality_writer *w) {
 			runtime_own_memory(r->strings.items[r->meta.exe], own);
 	bool has_unknown = r->meta.source == REC_ATTACHED && r->summary.old_blocks == 0;
 	quality_say(w, "outside-heap", rss - heap_bytes,
-			"of %s resident memory at its largest, %s were in live blocks%s and %s were not (%sfreed "
-			"memory that the allocator keeps, mappings, stacks and code: not told apart here)%s%s",
+			"of %s resident memory at its largest, %s were in live blocks%s and %s were not "
+			"(%sfreed memory that the allocator keeps, mappings, stacks and code: not told apart "
+			"here)%s%s",
 			human_bytes(all, rss), human_bytes(heap, heap_bytes),
 			has_unknown ? " allocated since the attach" : "", human_bytes(rest, rss - heap_bytes),
 			has_unknown ? "older blocks, " : "", is_own ? ". " : "", own);

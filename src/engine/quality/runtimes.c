@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* What is known of the runtimes: options that name functions, tools that show own memory. */
+
 #include "engine/quality/runtimes.h"
 
 #include "engine/names.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** What is known of programs that run other people's programs. */
+
 #include "base/slice.h"
 
 #include <stdbool.h>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// Who was not recorded, why, and what records it. Advice is given only where it works.
+/*
+ * Says which processes were not recorded, why, and what records them. Advice is given only where it
+ * works.
+ */
 
 #include "engine/quality/parts.h"
 
@@ -22,7 +25,8 @@ static const struct reason {
 		[REC_WHY_STRIPPED] = {"stripped", "is linked statically and stripped", ADVICE_NONE},
 		[REC_WHY_32_BIT] = {"32-bit", "is a 32-bit program and cannot be recorded", ADVICE_NONE},
 		[REC_WHY_RIGHTS] = {"rights",
-				"is set-uid, set-gid or has file capabilities, so that the system keeps the recorder out",
+				"is set-uid, set-gid or has file capabilities, so that the system keeps the "
+				"recorder out",
 				ADVICE_NONE},
 		[REC_WHY_ROOT] = {"root", "runs under another root directory, where the recorder is not",
 				ADVICE_ATTACH},
@@ -33,7 +37,8 @@ static const struct reason {
 		[REC_WHY_VALGRIND] = {"valgrind", "is valgrind, under which nothing can be recorded",
 				ADVICE_NONE},
 		[REC_WHY_PARENT] = {"parent",
-				"was started by a program that the recorder had been put into, which is not handed down",
+				"was started by a program that the recorder had been put into, which is not handed "
+				"down",
 				ADVICE_BY_ITSELF},
 };
 
@@ -58,18 +63,20 @@ static void say_image(struct quality_writer *w, const struct rec_image *m) {
 	const char *predicate = quality_why(m->why);
 	if (m->is_too_narrow) {
 		quality_say(w, "unrecorded-image", m->time_ns,
-				"%s after the start the program became %.*s, whose address space is too narrow for the "
-				"recorder (ulimit -v): what that allocated is missing; with 100 MB more it is recorded",
+				"%s after the start the program became %.*s, whose address space is too narrow for "
+				"the recorder (ulimit -v): what that allocated is missing; with 100 MB more it is "
+				"recorded",
 				at, SLICE_ARG(exe));
 	} else if (!may_inherit) {
 		quality_say(w, "unrecorded-image", m->time_ns,
-				"%s after the start the program became %.*s, which the recorder did not get into (where "
-				"it was put into a program, it does not follow to the next): what that allocated is "
-				"missing",
+				"%s after the start the program became %.*s, which the recorder did not get into "
+				"(where it was put into a program, it does not follow to the next): what that "
+				"allocated is missing",
 				at, SLICE_ARG(exe));
 	} else {
 		quality_say(w, "unrecorded-image", m->time_ns,
-				"%s after the start the program became %.*s, which %s: what that allocated is missing",
+				"%s after the start the program became %.*s, which %s: what that allocated is "
+				"missing",
 				at, SLICE_ARG(exe), predicate ? predicate : "the recorder did not get into");
 	}
 }
@@ -129,7 +136,8 @@ static void put_largest(struct buffer *out, const struct recording *r, const str
 	}
 	if (advice == ADVICE_ATTACH) {
 		buffer_text(out,
-				"; to record one, start the program without heaptrack and attach: heaptrack -p PID");
+				"; to record one, start the program without heaptrack and attach: heaptrack -p "
+				"PID");
 	} else if (advice == ADVICE_BY_ITSELF) {
 		buffer_text(out,
 				reason->predicate ? "; by itself it is recorded: heaptrack "
@@ -163,8 +171,8 @@ static uint64_t put_children(struct buffer *text, const struct recording *r) {
 }
 
 /**
- * A launcher (a shim of pyenv, Rscript) asks small programs what to do before it becomes the program that
- * was meant: those touch no number.
+ * A launcher (a shim of pyenv, Rscript) asks small programs what to do before it becomes the
+ * program that was meant: those touch no number.
  */
 static bool are_minor(const struct recording *r) {
 	const struct rec_child *largest = largest_child(r);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Distributes the costs of stacks over the parts of a breakdown. */
+
 #include "engine/breakdown.h"
 
 #include "base/human.h"
@@ -272,7 +275,9 @@ static void put_life(char *out, size_t size, unsigned class) {
 	}
 }
 
-/** How many blocks of each life a stack made; what lives, or what a range asks about, is the rest. */
+/**
+ * How many blocks of each life a stack made; what lives, or what a range asks about, is the rest.
+ */
 static bool take_lifetimes(struct taker *t) {
 	const struct recording *r = t->recording;
 	uint64_t blocks[REC_LIFETIMES] = {0};

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Joins the stacks of one node. */
+
 #include "engine/by_node.h"
 
 #include "engine/suppress.h"

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Makes the call tree, outermost frames first, and adds costs to it. The recording's nodes come
+ * parents first. Each is followed from where its caller ended: frame by frame, outermost first, a
+ * child of that name is looked up or made. So the tree is made in one pass; then it is laid out in
+ * pre-order.
+ */
+
 #include "engine/call_tree.h"
 
 #include "base/index.h"
@@ -7,12 +15,6 @@
 #include "engine/lens_match.h"
 
 #include <stdlib.h>
-
-/**
- * The recording's nodes come parents first. Each is followed from where its caller ended: frame by
- * frame, outermost first, a child of that name is looked up or made. So the tree is made in one
- * pass; then it is laid out in pre-order.
- */
 
 enum { NODE_NONE = UINT32_MAX };
 
@@ -227,7 +229,9 @@ static bool put_stacks(struct arena *arena, struct call_tree *t) {
 	return true;
 }
 
-/** The innermost node above (or at) `end` that is the frame the stack is named after; else `end`. */
+/**
+ * The innermost node above (or at) `end` that is the frame the stack is named after; else `end`.
+ */
 static uint32_t find_site(const struct maker *m, const struct call_tree *t, uint32_t rec_node,
 		uint32_t end) {
 	const struct name *site = names_site_frame(m->names, rec_node);
@@ -320,7 +324,9 @@ struct slice call_tree_label(const struct call_tree *t, uint32_t node) {
 
 // ---- costs
 
-/** Running sums in parts: each from nothing at first, then raised by what the parts before it have. */
+/**
+ * Running sums in parts: each from nothing at first, then raised by what the parts before it have.
+ */
 struct laying {
 	const uint32_t *order;
 	uint32_t n;

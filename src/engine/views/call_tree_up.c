@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * The call tree from the inside out: from allocating functions to their callers. A node is a list
+ * of paths: where each began, and how far up it was followed. To open a node is to follow each path
+ * by one call and to gather the paths by the function they then stand in.
+ */
+
 #include "base/index.h"
 #include "engine/call_tree.h"
 #include "engine/lens_match.h"
 
 #include <stdlib.h>
-
-/**
- * The tree from the inside out. A node is a list of paths: where each began, and how far up it was
- * followed. To open a node is to follow each path by one call and to gather the paths by the
- * function they then stand in.
- */
 
 static struct lens_costs cost_of(const struct call_tree *t, const struct tree_costs *costs,
 		bool is_inclusive, uint32_t source) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Compares the parts of two breakdowns. */
+
 #include "engine/diff.h"
 
 #include "base/index.h"

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "engine/diff.h"
 
-// A name is cut at brackets of depth 0, from behind: "<", "(", "[" and "{" open, "->" closes nothing.
+/*
+ * Reduces a function's name to what is the same in another build. A name is cut at brackets of
+ * depth 0, from behind: "<", "(", "[" and "{" open, "->" closes nothing.
+ */
+
+#include "engine/diff.h"
 
 static bool is_closing(struct slice s, size_t i) {
 	uint8_t c = s.data[i];

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/index.h"
-#include "base/parallel.h"
-#include "engine/call_tree.h"
-#include "engine/diff.h"
 
 /*
+ * Lays the call trees of two recordings over each other.
+ *
  * Each side has its call tree, whose nodes know their function by a key. Keys of both sides that
  * read the same get one label. Then both trees are laid over each other from the root inwards: the
  * children of all nodes that became one are told apart by their label alone, in a table of labels
@@ -13,6 +11,11 @@
  *
  * Two ranges of one recording have one tree, which is laid over itself: once, not twice.
  */
+
+#include "base/index.h"
+#include "base/parallel.h"
+#include "engine/call_tree.h"
+#include "engine/diff.h"
 
 enum { NO_LABEL = UINT32_MAX, AHEAD = 16 };
 
@@ -212,7 +215,9 @@ static void add_up(const struct merging *m) {
 
 // ----
 
-/** Room for up to `most` merged nodes and `n_labels` labels. What merging alone needs is in scratch. */
+/**
+ * Room for up to `most` merged nodes and `n_labels` labels. What merging alone needs is in scratch.
+ */
 static bool make_room(struct merging *m, size_t most, size_t n_labels, struct arena *arena,
 		struct arena *scratch) {
 	m->out->nodes = arena_new(arena, struct diff_node, most);

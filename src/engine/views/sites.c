@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+
+/* Ranks the stacks and sites of a whole recording. */
+
 #include "engine/sites.h"
 
 #include "base/check.h"

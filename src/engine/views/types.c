@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * The table of functions that prove what type a block is of. A frame proves a type only if all that
+ * it asks for is of this type: a constructor that was inlined into it asks for something else. So
+ * most rows are functions that construct nothing; for others there must be debug data, which name
+ * what was inlined. Old names of Rust have the parameter ("T"), not what it is.
+ */
+
 #include "engine/views/types.h"
 
 #include "base/buffer.h"
 #include "engine/names/owner.h"
 
 #include <string.h>
-
-// A frame proves a type only if all that it asks for is of this type: a constructor that was inlined into
-// it asks for something else. So most rows are functions that construct nothing; for others debug data
-// must be there, which name what was inlined. Old names of Rust have the parameter ("T"), not what it is.
 
 enum where {
 	OF_CLASS,     // the first argument of the class: Vec<T>::push
@@ -294,7 +298,8 @@ static void put_plain(struct buffer *out, struct slice s) {
 	} words[] = {
 			{"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >",
 					"std::string"},
-			{"std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char> >",
+			{"std::__1::basic_string<char, std::__1::char_traits<char>, "
+			 "std::__1::allocator<char> >",
 					"std::string"},
 			{"std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char>>",
 					"std::string"},

@@ -2,9 +2,9 @@
 #pragma once
 
 /**
- * Of what type an allocated block is, where its stack proves it: by the template arguments of the function
- * that asked for it, if that asks for nothing else (std::allocator<T>::allocate, Rust's RawVec<T>).
- * Private to the engine.
+ * Of what type an allocated block is, where its stack proves it: by the template arguments of the
+ * function that asked for it, if that asks for nothing else (std::allocator<T>::allocate, Rust's
+ * RawVec<T>). Private to the engine.
  */
 
 #include "base/arena.h"
@@ -16,7 +16,10 @@ enum type_proof {
 	TYPE_UNKNOWN,
 };
 
-/** What a frame proves of the blocks that it asked an allocation function for; *type lies in its name. */
+/**
+ * What a frame proves of the blocks that it asked an allocation function for; *type lies in its
+ * name.
+ */
 enum type_proof type_of_frame(const struct name *frame, struct slice *type);
 
 /** The frame of a stack that proves its type, and the type; NULL: none does. */

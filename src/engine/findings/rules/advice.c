@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
+
+/* Advises what would tell more than this recording does. */
+
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
-
-// What would tell more than this recording does: lines, another site.
 
 /** How a program is built with lines, by what its names look like. */
 static const char *how_to_have_lines(const struct finder *f) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "engine/findings/parts.h"
 
-// Work for the allocator that holds nothing: blocks that live for a moment, and many blocks of one
-// size from one place.
+/* Finds work for the allocator that holds nothing: short-lived blocks, many of one size. */
+
+#include "engine/findings/parts.h"
 
 /** "228,686/s"; of a site that was at work in less than half of the run, "within 25 ms". */
 static void put_pace(struct finder *f, struct buffer *text, struct finding *out,
@@ -50,14 +50,16 @@ static struct slice class_of(struct finder *f, const struct place *p) {
 	return is_std && !is_private ? class : (struct slice) { 0 };
 }
 
-/** Sizes are counted per stack, not per block: they are of short-lived ones where (nearly) all are. */
+/**
+ * Sizes are counted per stack, not per block: they are of short-lived ones where (nearly) all are.
+ */
 static bool is_short_lived(const struct rec_stack *s) {
 	return s->short_lived >= s->allocations / 10 * 9;
 }
 
 /**
- * ", always 101 bytes", "usually" if nine of ten are. No mean: of a tenth that lives long it could be
- * anything.
+ * ", always 101 bytes", "usually" if nine of ten are. No mean: of a tenth that lives long it could
+ * be anything.
  */
 static void put_size(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p) {
@@ -100,7 +102,8 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	finder_about_place(f, out, p, BY_SHORT_LIVED, "allocations");
 	put_place_name(f, &text, p, BY_SHORT_LIVED);
 	buffer_printf(&text,
-			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, ",
+			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, "
+			"",
 			human_percent(a, p->short_lived, s->short_lived), human_count(b, p->short_lived));
 	put_pace(f, &text, out, p);
 	put_size(f, &text, out, p);

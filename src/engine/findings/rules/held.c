@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Says what each site holds over time. A site is mentioned once: by what it never freed if that is
+ * a good part of it, else by the shape of what it held.
+ */
+
 #include "engine/findings/parts.h"
 #include "engine/lens/clock_time.h"
-
-// What each site holds over time. A site is spoken of once: by what it never freed if that is a
-// good part of it, else by the shape of what it held.
 
 enum { MIN_BYTES = 1000, MIN_GROWN_BYTES = 64000, MIN_RUNTIME_BYTES = 8000000 };
 
@@ -118,7 +121,9 @@ static void put_kept(const struct finder *f, struct buffer *out, struct finding 
 	finding_put(finding, "bytes", p->live_bytes);
 }
 
-/** By when all that is kept was there: a place's last allocation may have been of what was freed. */
+/**
+ * By when all that is kept was there: a place's last allocation may have been of what was freed.
+ */
 static uint64_t last_kept_ns(const struct finder *f, const struct place *p) {
 	uint32_t at = f->n_points - 1;
 	while (at > 0 && p->kept_curve[at - 1] == p->kept_curve[at]) {
@@ -203,8 +208,8 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 			(is_kept_early(f, p) || last_kept_ns(f, p) < f->r->meta.duration_ns / 2)) {
 		return FINDING_EXPLAINS;
 	}
-	// Many small blocks count where they are a part of what is left; a program that never frees leaves
-	// them everywhere
+	// Many small blocks count where they are a part of what is left; a program that never frees
+	// leaves them everywhere
 	bool is_many = p->live_blocks >= 100 && p->live_bytes >= s->live_bytes / 20;
 	bool is_little = p->live_bytes < s->peak_bytes / 100 && !is_many;
 	bool is_rising = c->shape == CURVE_GREW || p->live_bytes >= s->peak_bytes / 10;

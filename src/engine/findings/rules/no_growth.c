@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Says how much the site that grew most grew, where no other rule reports growth. Whether anything
+ * grows is asked of every recording. Measured is how much more that site held near the end than
+ * halfway. All sites are compared, not only those that have a curve.
+ */
+
 #include "engine/findings/parts.h"
 
 #include <stdlib.h>
 
-// Whether anything grows is asked of every recording. Where no rule speaks of growth, what was measured
-// is said instead: how much more the site that grew most held near the end than halfway. All sites are
-// looked at, not only those that have a curve.
-
-// Two edges: the last one of the run's first half, and the last one before its last twentieth, in which
-// programs give back what they have. Where the heap had been as large before, something comes and goes:
-// then instead the one at which it was smallest since, within a fifth of the run
+// Two edges: the last one of the run's first half, and the last one before its last twentieth, in
+// which programs give back what they have. Where the heap had been as large before, something comes
+// and goes: then instead the one at which it was smallest since, within a fifth of the run
 struct window {
 	uint32_t from, to;
 };
@@ -86,7 +89,9 @@ static bool held_before(struct finder *f, uint32_t place, const struct window *w
 	return held && most >= held[w->to];
 }
 
-/** "from 1.58 s to 3.00 s nothing grew by more than 12.0 kB (0.1 % of the peak): parse() app.cpp:3". */
+/**
+ * "from 1.58 s to 3.00 s nothing grew by more than 12.0 kB (0.1 % of the peak): parse() app.cpp:3".
+ */
 static void say_most(struct finder *f, struct finding *out, struct buffer *text, uint64_t bytes,
 		const struct name *name, bool is_again) {
 	char a[HUMAN_MAX], b[HUMAN_MAX];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * States who holds the peak, the few functions among which that is split, and what is odd about it:
- * that it lasted only a moment, that it is made of equal blocks, or that a container grew by doubling.
+ * States who holds the peak, among which functions that is split, and what is odd about it. It may
+ * have lasted only a moment, consist of equal blocks, or be a container that grew by doubling.
  */
 
 #include "engine/findings/parts.h"

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * Says what no table of sites shows. Blocks that change threads, memory that is not in the heap,
+ * other processes, and that nothing is wrong.
+ */
+
 #include "engine/findings/parts.h"
 #include "engine/quality.h"
 
 #include <stdlib.h>
-
-// What no table of sites shows: blocks that change threads, memory that is not of the heap, other
-// processes, and that nothing is wrong.
 
 static struct slice text_of(const struct finder *f, uint32_t id) {
 	return f->r->strings.items[id];
@@ -136,7 +139,8 @@ void find_outside_growing(struct finder *f) {
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX], e[HUMAN_MAX];
 	buffer_printf(&text,
-			"resident memory beyond the largest heap so far grew by %s (%s/s) from %s on; the heap by %s",
+			"resident memory beyond the largest heap so far grew by %s (%s/s) from %s on; the heap "
+			"by %s",
 			human_bytes(a, grown), human_bytes(b, c.rate), human_duration(d, c.from_ns),
 			human_bytes(e, heap));
 	finding_put(out, "grown_bytes", grown);
