@@ -3,7 +3,12 @@
 /*
  * Finds the frame that each stack is named after: its best one, the innermost of equals.
  *
- *   the user's own > its allocation wrappers > a dependency's, named > unnamed > a runtime's
+ *   the user's own > its allocation wrappers > a dependency's, named > the user's, unnamed >
+ *   unnamed > a runtime's
+ *
+ * What a dependency only calls back is not its work: a frame of the user's own that lies further in
+ * than all named ones of dependencies names the stack even without a name (memcached below
+ * libevent).
  *
  * Where a runtime's is the best there is, the function says nothing to its reader (call_init,
  * v8::internal::Factory::New): the name is that of the module that asked for the memory. Parents
