@@ -23,6 +23,7 @@ pytestmark = pytest.mark.attach
 # ---- what is recorded
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("n_threads", [1, 8])
 def test_counts_are_exact(build, target, tmp_path, n_threads):
     victim = target([build / "tests/attach/exact", str(n_threads)])

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.fixture(scope="module")
 def demo(build, tmp_path_factory):

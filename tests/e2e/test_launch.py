@@ -199,6 +199,7 @@ def test_what_follows_the_program_is_the_programs(tools):
     assert finished.stdout == "-h\n"
 
 
+@pytest.mark.quick
 def test_descriptors_environment_and_folder_are_the_programs_own(tools, tmp_path):
     script = "ls -l /proc/self/fd | awk '{print $9}' | grep . | sort | tr '\\n' ' '; pwd; umask; " \
         "env | grep -v -e LD_PRELOAD -e HEAPTRACK_SEGMENT -e ASAN_OPTIONS | cut -d= -f1 | sort"
@@ -235,6 +236,7 @@ def test_a_clock_of_the_program_is_not_asked(tools, tmp_path):
     assert recording.json()["summary"]["duration_ns"] > 0
 
 
+@pytest.mark.quick
 def test_stdin_and_stdout_pass_through(tools, tmp_path):
     data = os.urandom(3_000_000)
     (tmp_path / "in").write_bytes(data)

@@ -98,6 +98,7 @@ def serve(tools, recording, helpers):
     return start
 
 
+@pytest.mark.quick
 def test_the_page_and_its_profile_come_to_who_has_the_token(serve):
     server = serve("--no-browser")
     page = server.enter()

@@ -1,0 +1,70 @@
+"""How long a suite took, whether that was too long, and which tests took longest.
+
+Wall time says nothing on a machine that is busy with something else. A stopwatch therefore also
+compares what all processors did with what our own processes used; the rest is others' work.
+"""
+
+import os
+import resource
+import time
+import xml.etree.ElementTree
+
+BUSY = 0.1  # the share of the processors' time that others may use on a machine called quiet
+
+
+def used_by_all(cores, stat="/proc/stat"):
+    """Seconds that these cores have worked, or waited for their host, since the machine started."""
+    ticks = 0
+    with open(stat) as file:
+        for name, *fields in map(str.split, file):
+            if name.removeprefix("cpu") in map(str, cores):
+                user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields[:8])
+                ticks += user + nice + system + irq + softirq + steal
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def used_by_us():
+    """Processor seconds of this process and of those that it has waited for."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+class Stopwatch:
+    """Started when it is made."""
+
+    def __init__(self):
+        self.cores = os.sched_getaffinity(0)
+        self.start = self.read()
+
+    def read(self):
+        return time.monotonic(), used_by_us(), used_by_all(self.cores)
+
+    def stop(self):
+        """Seconds, and the share of the cores' time that others used."""
+        seconds, ours, all_used = (now - then for now, then in zip(self.read(), self.start))
+        return seconds, max(0, all_used - ours) / max(0.01, seconds * len(self.cores))
+
+
+def judge(seconds, budget, others, cores):
+    """A remark on the time that a suite took ("" for none), and whether the suite fails for it."""
+    if not budget or seconds <= budget:
+        return "", False
+    if cores < 2:
+        return "over budget, but budgets are for 2 cores", False
+    if others > BUSY:
+        return f"over budget, but the machine was busy: others used {100 * others:.0f} % of it", False
+    return "over budget", True
+
+
+def slowest(reports, n):
+    """The n slowest tests of JUnit files, as (seconds, name), the slowest first."""
+    tests = []
+    for report in reports:
+        try:
+            cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
+        except (OSError, xml.etree.ElementTree.ParseError):
+            continue
+        for case in cases:
+            file = case.get("classname").replace(".", "/")
+            tests.append((float(case.get("time", 0)), f"tests/{file}.py::{case.get('name')}"))
+    return sorted(tests, reverse=True)[:n]

@@ -1,0 +1,80 @@
+"""tests/run: what its suites may take, when too long is a failure, and which tests it calls slow."""
+
+import importlib.machinery
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS))
+
+import budget  # noqa: E402
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("suites", str(TESTS / "run"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("suites", loader))
+    loader.exec_module(module)
+    return module
+
+
+suites = load()
+BUDGETS = {name: seconds for name, seconds, _ in suites.SUITES}
+
+
+def test_all_suites_fit_into_20_minutes():
+    assert min(BUDGETS.values()) > 0
+    assert sum(BUDGETS[name] for name, _, _ in suites.chosen([])) <= 1200
+
+
+def test_quick_fits_into_90_seconds():
+    assert sum(BUDGETS[name] for name in suites.QUICK) <= 90
+    assert [name for name, _, _ in suites.chosen(["quick"])] == ["build", *suites.QUICK]
+
+
+def test_the_build_goes_first_and_nothing_runs_twice():
+    assert [name for name, _, _ in suites.chosen(["e2e", "unit"])] == ["build", "unit", "e2e"]
+    assert [name for name, _, _ in suites.chosen([])] == [name for name in BUDGETS if name != "quick"]
+
+
+@pytest.mark.parametrize("seconds, limit, others, cores, remark, is_late", [
+    (99, 100, 0.5, 2, "", False),
+    (101, 100, 0.02, 2, "over budget", True),
+    (101, 100, 0.34, 2, "over budget, but the machine was busy: others used 34 % of it", False),
+    (101, 100, 0.02, 1, "over budget, but budgets are for 2 cores", False),
+    (101, None, 0.02, 2, "", False),
+])
+def test_too_long_is_a_failure_on_a_quiet_machine(seconds, limit, others, cores, remark, is_late):
+    assert budget.judge(seconds, limit, others, cores) == (remark, is_late)
+
+
+def test_what_others_use_is_not_ours(monkeypatch):
+    """Of 10 s on two cores all were at work, our own processes for 14 s: 6 of 20 s were others'."""
+    readings = iter([(100, 5, 1000), (110, 19, 1020)])
+    monkeypatch.setattr(budget.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(budget.Stopwatch, "read", lambda _: next(readings))
+    assert budget.Stopwatch().stop() == (10, pytest.approx(0.3))
+
+
+def test_the_kernels_counts_are_read(tmp_path):
+    """All but idle, iowait, and guest, which is part of user; only of the cores that are ours."""
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  111 222 333 9000 4000 10 20 30 50 0\n"
+                    "cpu0 100 200 300 5000 4000 10 20 30 50 0\n"
+                    "cpu10 11 22 33 4000 0 0 0 0 0 0\n")
+    assert budget.used_by_all({0}, stat) == 6.6
+    assert budget.used_by_all({0, 10}, stat) == 7.26
+    assert budget.used_by_all(budget.os.sched_getaffinity(0)) > 0
+
+
+def test_the_slowest_tests_are_named(tmp_path):
+    report = tmp_path / "e2e.xml"
+    report.write_text('<testsuites><testsuite>'
+                      '<testcase classname="e2e.test_a" name="test_x[1]" time="1.5"/>'
+                      '<testcase classname="e2e.test_b" name="test_y" time="22.0"/>'
+                      '</testsuite></testsuites>')
+    assert budget.slowest([report, tmp_path / "missing.xml"], 10) == [
+        (22.0, "tests/e2e/test_b.py::test_y"), (1.5, "tests/e2e/test_a.py::test_x[1]")]
+    assert len(budget.slowest([report], 1)) == 1
