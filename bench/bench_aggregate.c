@@ -147,7 +147,7 @@ static struct trace_event *make_events(const struct shape *s) {
 		is_temporary = is_alloc && next_random(&m) % 100 < s->temporary;
 		m.now_ns += 20 + next_random(&m) % 200;
 		e.time_ns = m.now_ns;
-		e.thread = 1 + (uint32_t)(i / 30 % s->n_threads);
+		e.thread = (1 + i / 30 % s->n_threads) & TRACE_THREAD_MAX;
 		events[i] = e;
 	}
 	for (size_t i = 0; i < 128; i++) {

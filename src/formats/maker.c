@@ -38,7 +38,7 @@ static uint32_t added(struct profile_maker *m, struct index *ids, uint32_t hash,
 }
 
 uint32_t profile_maker_string(struct profile_maker *m, struct slice text) {
-	const uint32_t hash = slice_hash(SLICE_HASH, text);
+	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, text);
 	uint32_t at = index_first(&m->string_ids, hash), id;
 	while ((id = index_next(&m->string_ids, hash, &at)) != INDEX_NONE) {
 		if (slice_equal(m->strings.items[id], text)) {

@@ -11,13 +11,13 @@ enum {
 	FILES_LEAST = 1024,
 };
 
-static const int kept[] = {RLIMIT_STACK, RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_AS};
+static const unsigned kept[] = {RLIMIT_STACK, RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_AS};
 enum { N_KEPT = sizeof kept / sizeof *kept };
 
 static struct rlimit started_with[N_KEPT];
 static bool is_known[N_KEPT];
 
-static void raise_to(int which, rlim_t least) {
+static void raise_to(unsigned which, rlim_t least) {
 	struct rlimit limit;
 	if (getrlimit(which, &limit) != 0 || limit.rlim_cur >= least) {
 		return;

@@ -56,9 +56,11 @@ struct trace_event {
 	uint64_t size;
 	uint64_t time_ns;
 	uint32_t node;
-	uint32_t thread : 28;
-	uint32_t kind : 4; // enum trace_event_kind
+	uint32_t thread : 28; // at most TRACE_THREAD_MAX
+	uint32_t kind : 4;    // enum trace_event_kind
 };
+
+enum { TRACE_THREAD_MAX = (1 << 28) - 1 };
 
 // The last two are for files alone: aggregate.h has calls of its own for them
 enum trace_event_kind {

@@ -46,12 +46,12 @@ static void add_events(struct trace_writer *w, uint64_t seed, uint32_t n_nodes, 
 		static const uint8_t kinds[] = {TRACE_ALLOC, TRACE_FREE, TRACE_ALLOC, TRACE_REALLOC,
 				TRACE_MOVED, TRACE_ALLOC, TRACE_REALLOC, TRACE_STAYED, TRACE_FREE,
 				TRACE_THREAD_ENDED, TRACE_EXEC};
-		struct trace_event e = {.kind = kinds[i % (sizeof kinds - (i % 100 != 99))]};
+		struct trace_event e = {.kind = kinds[i % (sizeof kinds - (i % 100 != 99))] & 0xfu};
 		bool is_new = e.kind == TRACE_ALLOC || e.kind == TRACE_MOVED;
 		e.ptr = 16 + 16 * sample_below(&seed, 20);
 		e.node = is_new ? (uint32_t)sample_below(&seed, n_nodes) : e.kind == TRACE_FREE;
 		e.size = is_new ? sample_below(&seed, 5000) << (i % 50 == 0 ? 30 : 0) : 0;
-		e.thread = 1 + i / 7 % 3;
+		e.thread = (1 + i / 7 % 3) & TRACE_THREAD_MAX;
 		e.time_ns = i * 1000 - i % 9;
 		struct err err = {0};
 		must(trace_writer_events(w, &e, 1, &err), "events", &err);
@@ -98,7 +98,9 @@ static struct buffer payload_seed(const struct recording *r, uint32_t n_events) 
 	struct events_encoder e = {0};
 	bool ok = log_encode(&pieces[0], &piece, &marks, r);
 	for (uint32_t i = 0; ok && i < n_events; i++) {
-		struct trace_event event = {.kind = 1 + i % 7, .ptr = 16 + i / 4, .thread = i % 3};
+		struct trace_event event = {.kind = (1 + i % 7) & 0xfu,
+				.ptr = 16 + i / 4,
+				.thread = (i % 3) & 0xfu};
 		event.size = i % 5 == 0 ? 1ull << 40 : i;
 		event.node = i % 3;
 		event.time_ns = i * 100;

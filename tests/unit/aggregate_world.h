@@ -57,8 +57,8 @@ static inline struct trace_event some_event(struct world *w) {
 			TRACE_REALLOC, TRACE_MOVED, TRACE_MOVED, TRACE_STAYED};
 	w->now += below(w, 4) ? below(w, w->max_step) : 0;
 	struct trace_event e = {.ptr = some_address(w), .time_ns = w->now};
-	e.thread = 1 + (uint32_t)below(w, w->n_threads);
-	e.kind = below(w, 100) < w->is_growing ? TRACE_ALLOC : others[below(w, sizeof others)];
+	e.thread = (1 + (uint32_t)below(w, w->n_threads)) & TRACE_THREAD_MAX;
+	e.kind = below(w, 100) < w->is_growing ? TRACE_ALLOC : others[below(w, sizeof others)] & 0xfu;
 	if (w->has_wrong_times && below(w, 20) == 0) {
 		e.time_ns = e.time_ns > 5000 ? e.time_ns - 5000 : 0;
 	}

@@ -10,7 +10,7 @@ static inline cpu_set_t take_one_core(void) {
 	cpu_set_t all, one;
 	(void)sched_getaffinity(0, sizeof all, &all);
 	CPU_ZERO(&one);
-	for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++) {
+	for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++) {
 		if (CPU_ISSET(i, &all)) {
 			CPU_SET(i, &one);
 		}

@@ -70,13 +70,14 @@ static void agrees_on_random_events(void **state) {
 	for (uint64_t seed = 1; seed <= n_seeds(); seed++) {
 		struct world w = a_world;
 		w.random = seed * 0x9e3779b97f4a7c15;
-		w.n_threads = 1 + seed % 7;
+		w.n_threads = 1 + (uint32_t)(seed % 7);
 		w.n_nodes = 1 + (uint32_t)(seed * 37 % 300);
 		w.n_addresses = 4 + (uint32_t)(seed * 101 % 3000);
 		w.max_step = 1 + seed * seed * 997 % 200000;
-		w.passes = seed * 31 % 100;
-		w.stays = seed * 17 % 101;
-		run(w, seed % 2 ? NULL : &small_limits, 5000 + seed * 331 % 5000, 1 + seed % 23);
+		w.passes = (unsigned)(seed * 31 % 100);
+		w.stays = (unsigned)(seed * 17 % 101);
+		run(w, seed % 2 ? NULL : &small_limits, 5000 + seed * 331 % 5000,
+				1 + (unsigned)(seed % 23));
 	}
 }
 

@@ -115,7 +115,7 @@ static void merges_intervals_of_every_pattern(void **state) {
 		memset(counts, 0, sizeof counts);
 		for (uint32_t i = 0; i < N; i++) {
 			uint32_t stack = i * i % 1021;
-			uint16_t from = i % 61;
+			uint16_t from = (uint16_t)(i % 61);
 			items[i] = (struct rec_interval){.stack = stack << shift,
 					.from = from,
 					.count = 1 + i % 5,

@@ -19,7 +19,7 @@ static struct recording small(struct rec_edge *edges) {
 	};
 	static const uint64_t bytes[] = {10, 5, 100, 80, 8, 30};
 	for (uint32_t i = 0; i < 6; i++) {
-		edges[i] = (struct rec_edge){.time_ns = 500000000ull * i + 500000000 + (i == 2) * 500000000,
+		edges[i] = (struct rec_edge){.time_ns = 500000000ull * (i + (i == 2 ? 2 : 1)),
 				.bytes = bytes[i]};
 	}
 	edges[2].time_ns = 1660000123;

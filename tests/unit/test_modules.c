@@ -39,8 +39,9 @@ static void test_program_and_libc(void **state) {
 	const struct wire_module *m = find((uint64_t)setup, &module);
 	char path[WIRE_MODULE_PATH];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+	assert_true(n > 0);
 	assert_int_equal(m->path_bytes, n);
-	assert_memory_equal(m->path, path, n);
+	assert_memory_equal(m->path, path, (size_t)n);
 	assert_int_equal(m->image, 1);
 	assert_non_null(module.tables.hdr);
 	uint32_t id = module.id;

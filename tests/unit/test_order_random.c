@@ -14,6 +14,11 @@ struct player {
 
 static uint64_t n_written;
 
+/** 0 .. n - 1. */
+static unsigned below(unsigned n) {
+	return (unsigned)rand() % n;
+}
+
 static void publish(struct player *p) {
 	struct writer_event *e = &p->open[--p->n_open];
 	writer_publish(&p->writer, e, e->stamp - STAMPS_COUNTED_FROM, 0);
@@ -23,11 +28,11 @@ static void publish(struct player *p) {
 /** One step of a random player. Sizes tell the order of the stamps. */
 static void play(struct player *p) {
 	unsigned top = p->n_open - 1;
-	bool nests = p->n_open > 0 && p->n_open < MAX_NESTED && rand() % 8 == 0;
+	bool nests = p->n_open > 0 && p->n_open < MAX_NESTED && below(8) == 0;
 	// To the big ring a thread moves when no hook is in progress
 	if (nests || (p->n_open == 0 && writer_make_room(&p->writer, 20, false))) {
-		uint64_t ptr = page((uint64_t)rand() % PLAY_PAGES);
-		p->open[p->n_open] = writer_reserve(&p->writer, KIND_ALLOC, ptr, rand() % 4 == 0);
+		uint64_t ptr = page(below(PLAY_PAGES));
+		p->open[p->n_open] = writer_reserve(&p->writer, KIND_ALLOC, ptr, below(4) == 0);
 		p->has_stamp[p->n_open++] = false;
 	} else if (p->n_open > 0 && !p->has_stamp[top]) {
 		writer_stamp(&p->writer, &p->open[top]);
@@ -57,11 +62,11 @@ static void test_random_plays_come_out_in_order(void **state) {
 		for (uint32_t i = 0; i < N_PLAYERS; i++) {
 			players[i].writer = join(i + 1);
 		}
-		unsigned steps_per_round = 1 + (unsigned)rand() % 2000;
+		unsigned steps_per_round = 1 + below(2000);
 		for (unsigned step = 0; step < 40000; step++) {
-			play(&players[rand() % N_PLAYERS]);
-			if (rand() % steps_per_round == 0) {
-				rounds(1, (uint64_t)rand() % (8 * MS));
+			play(&players[below(N_PLAYERS)]);
+			if (below(steps_per_round) == 0) {
+				rounds(1, below(8 * MS));
 				check_row(&last);
 			}
 		}
@@ -87,19 +92,19 @@ static void test_random_plays_come_out_in_order(void **state) {
 
 static void scribble(void) {
 	struct segment *s = &t.segment;
-	struct thread_slot *slot = segment_slot(s, (uint32_t)rand() % 4);
+	struct thread_slot *slot = segment_slot(s, below(4));
 	uint64_t value = (uint64_t)rand() << 33 ^ (uint64_t)rand() << 11 ^ (uint64_t)rand();
 	uint64_t *at;
-	switch (rand() % 8) {
+	switch (below(8)) {
 	case 0: at = (uint64_t *)&s->header->stamp; break;
-	case 1: at = (uint64_t *)&s->nodes[rand() % 64]; break;
-	case 2: at = (uint64_t *)slot + rand() % (sizeof *slot / 8); break;
-	case 3: at = (uint64_t *)s->header + 40 + rand() % 16; break; // what the target counts
+	case 1: at = (uint64_t *)&s->nodes[below(64)]; break;
+	case 2: at = (uint64_t *)slot + below(sizeof *slot / 8); break;
+	case 3: at = (uint64_t *)s->header + 40 + below(16); break; // what the target counts
 	default:
 		at = (uint64_t *)((uint8_t *)slot + SLOT_SMALL_RING_AT) +
-				rand() % (2 * (RING_SMALL_ENTRIES + RING_BIG_ENTRIES));
+				below(2 * (RING_SMALL_ENTRIES + RING_BIG_ENTRIES));
 	}
-	*at = rand() % 4 ? value : *at ^ 1ull << rand() % 64;
+	*at = below(4) ? value : *at ^ 1ull << below(64);
 }
 
 static void test_scribbled_memory_does_no_harm(void **state) {
@@ -107,20 +112,19 @@ static void test_scribbled_memory_does_no_harm(void **state) {
 		srand(seed);
 		struct writer w[3] = {join(1), join(2), join(3)};
 		for (unsigned i = 0; i < 300; i++) {
-			for (unsigned k = 0; k < (unsigned)rand() % 200; k++) {
-				struct writer *one = &w[rand() % 3];
+			for (unsigned k = 0; k < below(200); k++) {
+				struct writer *one = &w[below(3)];
 				// Not through a ring index that was scribbled on
 				uint32_t which = atomic_load(&one->slot->ring);
 				if (which < N_RINGS) {
-					emit(one, (enum wire_kind)(rand() % 8), page((uint64_t)rand() % 9),
-							(uint64_t)rand());
+					emit(one, (enum wire_kind)below(8), page(below(9)), (uint64_t)rand());
 				}
 			}
-			for (unsigned k = 0; k < (unsigned)rand() % 100; k++) {
+			for (unsigned k = 0; k < below(100); k++) {
 				scribble();
 			}
 			t.n_row = 0;
-			rounds(1, (uint64_t)rand() % (30 * MS));
+			rounds(1, below(30 * MS));
 		}
 		assert_true(order_finish(t.order, t.now_ns, &t.err));
 		tear_down(state);

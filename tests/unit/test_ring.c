@@ -206,7 +206,7 @@ static void test_each_quarter_rings_once(void **state) {
 	uint64_t random = 1;
 	uint64_t index = 0;
 	while (index < 100 * RING_SMALL_ENTRIES) {
-		uint32_t n = 1 + next_random(&random) % 3;
+		uint32_t n = 1 + (uint32_t)(next_random(&random) % 3);
 		n_rings += ring_crossed_quarter(&f->ring, index, n);
 		index += n;
 	}

@@ -40,7 +40,7 @@ static void assert_reads_as(struct slice bytes, const struct recording *expected
 static void test_samples_are_valid(void **state) {
 	(void)state;
 	uint64_t random = 1;
-	for (int i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < 200; i++) {
 		struct sample_size size = random_size(&random, 300);
 		struct recording r;
 		sample_recording_make(&r, i, i, &size);
@@ -55,7 +55,7 @@ static void test_samples_are_valid(void **state) {
 static void test_whole_round_trip(void **state) {
 	(void)state;
 	uint64_t random = 2;
-	for (int i = 0; i < 100; i++) {
+	for (unsigned i = 0; i < 100; i++) {
 		struct sample_size size = random_size(&random, i == 50 ? 300000 : 1000);
 		struct recording r;
 		sample_recording_make(&r, i, i, &size);
@@ -70,19 +70,19 @@ static void test_whole_round_trip(void **state) {
 static void test_growing_round_trip(void **state) {
 	(void)state;
 	uint64_t random = 3;
-	for (int i = 0; i < 20; i++) {
+	for (unsigned i = 0; i < 20; i++) {
 		struct sample_file file = {0};
 		struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
 		assert_non_null(w);
 		struct sample_size size = {2, 0, 0, 1, 0};
-		for (int k = 0; k < 30; k++) {
+		for (unsigned k = 0; k < 30; k++) {
 			struct recording r;
 			sample_recording_make(&r, i, i * 100 + k, &size);
 			assert_true(trace_writer_checkpoint(w, &r, NULL));
 			assert_reads_as(buffer_view(&file.bytes), &r, false);
 			recording_finish(&r);
-			size.nodes += sample_below(&random, 300);
-			size.frames += sample_below(&random, 300);
+			size.nodes += (uint32_t)sample_below(&random, 300);
+			size.frames += (uint32_t)sample_below(&random, 300);
 			size.edges = 1 + (uint32_t)sample_below(&random, 600);
 			size.stacks = (uint32_t)sample_below(&random, size.nodes);
 			size.blocks = (uint32_t)sample_below(&random, k * 300 + 1);
@@ -116,7 +116,7 @@ static void assert_totals_are(struct slice bytes, const struct recording *expect
 static void test_totals_go_on_in_a_file_that_cannot_grow(void **state) {
 	(void)state;
 	unsigned n_narrow = 0, n_as_one = 0;
-	for (int i = 0; i < 40; i++) {
+	for (unsigned i = 0; i < 40; i++) {
 		struct sample_file file = {.stop_after = UINT64_MAX};
 		struct trace_writer *w = trace_writer_create((struct trace_sink){write_within, &file},
 				NULL);
@@ -126,7 +126,7 @@ static void test_totals_go_on_in_a_file_that_cannot_grow(void **state) {
 		assert_true(trace_writer_checkpoint(w, &r, NULL));
 		recording_finish(&r);
 		file.stop_after = file.bytes.size;
-		for (int k = 1; k < 20; k++) {
+		for (unsigned k = 1; k < 20; k++) {
 			size.nodes += 20u << (k / 2);
 			size.stacks = size.nodes - 1;
 			size.edges += 20;

@@ -54,7 +54,7 @@ static struct story *tell(uint64_t seed, bool has_events) {
 	uint64_t random = seed;
 	uint64_t ptr = 1;
 	trace_writer_set_event_budget(w, 6000);
-	for (int i = 0; i < N_CHECKPOINTS; i++) {
+	for (unsigned i = 0; i < N_CHECKPOINTS; i++) {
 		if (has_events) {
 			some_events(w, &random, &ptr, 1 + sample_below(&random, 2000));
 		}

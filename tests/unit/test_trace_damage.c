@@ -37,7 +37,7 @@ static struct sample *make_sample(void) {
 			e->ptr = 16 * (1 + k - (e->kind == TRACE_FREE ? 1 + k % 2 : 0));
 			e->node = e->kind == TRACE_ALLOC ? (uint32_t)sample_below(&random, 40) : 0;
 			e->size = e->kind == TRACE_ALLOC ? sample_below(&random, 100) : 0;
-			e->thread = 1 + k / 400;
+			e->thread = (1 + k / 400) & TRACE_THREAD_MAX;
 			e->time_ns = k * 70;
 			assert_true(trace_writer_events(w, e, 1, NULL));
 		}

@@ -21,10 +21,12 @@ static struct trace_event random_event(uint64_t *random, uint64_t *time_ns) {
 	static const uint8_t kinds[] = {TRACE_ALLOC, TRACE_ALLOC, TRACE_ALLOC, TRACE_FREE, TRACE_FREE,
 			TRACE_REALLOC, TRACE_MOVED, TRACE_STAYED};
 	struct trace_event e = {0};
-	e.kind = kinds[sample_random(random) % sizeof kinds];
+	e.kind = kinds[sample_random(random) % sizeof kinds] & 0xfu;
 	uint64_t rare = sample_random(random) % 500;
 	e.kind = rare == 0 ? TRACE_EXEC : rare == 1 ? TRACE_THREAD_ENDED : e.kind;
-	e.thread = sample_random(random) % 20 ? 1 : 1 + sample_random(random) % N_THREADS;
+	e.thread = sample_random(random) % 20
+			? 1
+			: (1 + sample_random(random) % N_THREADS) & TRACE_THREAD_MAX;
 	*time_ns += sample_random(random) % 10 ? sample_random(random) % 100 : 1000000;
 	e.time_ns = sample_random(random) % 50 ? *time_ns : *time_ns - sample_random(random) % 1000;
 	if (e.kind != TRACE_EXEC && e.kind != TRACE_THREAD_ENDED) {
@@ -132,7 +134,7 @@ static uint64_t replay(struct replay *r, const struct trace_event *e, uint64_t s
 		if (pending >= 0) {
 			remove_pending(r, pending);
 		}
-		// fallthrough
+		__attribute__((fallthrough));
 	case TRACE_ALLOC:
 		found = find_live(r, e->ptr)->serial;
 		find_live(r, e->ptr)->serial = serial;

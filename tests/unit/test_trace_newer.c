@@ -327,7 +327,7 @@ static int set_up(void **state) {
 				.ptr = 16 * (1 + k - (is_free ? 1 : 0)),
 				.node = is_free ? 0 : k % 40,
 				.size = is_free ? 0 : k % 100,
-				.thread = 1 + k / 400,
+				.thread = (1 + k / 400) & TRACE_THREAD_MAX,
 				.time_ns = k * 70};
 	}
 	assert_true(trace_writer_events(w, s->events, N_EVENTS, NULL));

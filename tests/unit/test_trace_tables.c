@@ -55,7 +55,7 @@ static struct recording random_bits(uint64_t seed) {
 		v.stack = i % 5 ? v.stack % 400 : v.stack;
 		v.until = v.until < v.from ? REC_NEVER : v.until;
 		if (i % 3) {
-			v.count %= REC_WIDE + i % 2; // as it mostly is, and just above
+			v.count %= REC_WIDE + (uint32_t)(i % 2); // as it mostly is, and just above
 			v.temporary &= i % 7 ? UINT16_MAX : UINT32_MAX;
 			v.bytes &= i % 11 ? UINT32_MAX : UINT64_MAX;
 		}

@@ -143,7 +143,7 @@ static inline void sample_around(struct recording *r, uint64_t *random) {
 		m->bias = m->start - 4096;
 		m->path = i;
 		m->image = 1 + i % 2;
-		m->build_id_bytes = i == 2 ? 0 : 16 + i;
+		m->build_id_bytes = i == 2 ? 0 : (uint8_t)(16 + i);
 		for (uint32_t k = 0; k < m->build_id_bytes; k++) {
 			m->build_id[k] = (uint8_t)sample_random(random);
 		}

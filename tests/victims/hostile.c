@@ -46,7 +46,7 @@ static void after_it(long n) {
 	__asm__ volatile("");
 }
 
-static int limit(int what, rlim_t value) {
+static int limit(unsigned what, rlim_t value) {
 	struct rlimit r = {value, value};
 	return setrlimit(what, &r);
 }

@@ -19,7 +19,7 @@
 enum { ROUNDS = 40, BYTES = 100 };
 
 struct order {
-	int round;
+	unsigned round;
 	enum { BY_PRCTL, BY_PTHREAD, BY_OTHER } way;
 	int go[2];
 };
@@ -34,15 +34,15 @@ static void *work(void *argument) {
 	const struct order *order = argument;
 	char name[16];
 	if (order->way == BY_PRCTL) {
-		snprintf(name, sizeof name, "by-prctl-%d", order->round);
+		snprintf(name, sizeof name, "by-prctl-%u", order->round);
 		prctl(PR_SET_NAME, name);
 	} else if (order->way == BY_PTHREAD) {
-		snprintf(name, sizeof name, "by-pthread-%d", order->round);
+		snprintf(name, sizeof name, "by-pthread-%u", order->round);
 		pthread_setname_np(pthread_self(), name);
 	} else if (read(order->go[0], name, 1) != 1) {
 		abort();
 	}
-	for (int i = 0; i <= order->round; i++) {
+	for (unsigned i = 0; i <= order->round; i++) {
 		void *block = one_block();
 		if (i == 0) {
 			kept[3 * order->round + order->way] = block;
@@ -60,7 +60,7 @@ static void run(struct order *order) {
 		abort();
 	}
 	if (order->way == BY_OTHER) {
-		snprintf(name, sizeof name, "by-other-%d", order->round);
+		snprintf(name, sizeof name, "by-other-%u", order->round);
 		pthread_setname_np(thread, name);
 		if (write(order->go[1], "", 1) != 1) {
 			abort();

@@ -8,7 +8,7 @@ uint32_t texts_id(struct texts *s, struct slice text) {
 	if ((s->n == 0 && !vec_push(s)) || text.size == 0) { // id 0
 		return 0;
 	}
-	const uint32_t hash = slice_hash(SLICE_HASH, text);
+	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, text);
 	uint32_t at = index_first(&s->ids, hash), id;
 	while ((id = index_next(&s->ids, hash, &at)) != INDEX_NONE) {
 		if (slice_equal(s->items[id], text)) {

@@ -74,7 +74,7 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 	const struct wire_event *e = begin;
 	const uint64_t phase = order_phase(at, order_ring_shift[ring]);
 	const uint64_t label_ns = r->label_ns;
-	const uint32_t thread = r->thread & 0xfffffff;
+	const uint32_t thread = r->thread;
 	struct tries *const tries = o->tries;
 	struct trace_event *out = order_room(o);
 	const uint64_t base = r->base;
@@ -100,7 +100,7 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 				.size = size,
 				.time_ns = label_ns,
 				.node = tries_node(tries, wire_body_node(body)),
-				.thread = thread,
+				.thread = thread & TRACE_THREAD_MAX,
 				.kind = kind & 0xf,
 		};
 		last = stamp;

@@ -26,7 +26,7 @@ static void fill_event(struct order *o, const struct reader *r, struct order_ent
 			.size = size,
 			.time_ns = r->label_ns,
 			.node = tries_node(o->tries, wire_body_node(body)),
-			.thread = r->thread,
+			.thread = r->thread & TRACE_THREAD_MAX,
 			.kind = kind & 0xf,
 	};
 }

@@ -30,7 +30,7 @@ struct run *run_create(const struct run_options *options, struct run_result *res
 }
 
 /** As high as permitted. */
-static rlim_t raise_limit(int which) {
+static rlim_t raise_limit(unsigned which) {
 	struct rlimit limit;
 	if (getrlimit(which, &limit) != 0) {
 		return 0;

@@ -61,7 +61,7 @@ static void take_thread_end(void *user, uint32_t id) {
 	struct run *run = user;
 	aggregate_thread_ended(run->aggregate, id, run->now_ns);
 	struct trace_event end = {.kind = TRACE_THREAD_ENDED, .time_ns = run->now_ns};
-	end.thread = id & ((1u << 28) - 1);
+	end.thread = id & TRACE_THREAD_MAX;
 	run_keep_events(run, &end, 1);
 	for (size_t i = 0; i < run->threads.n; i++) {
 		if (run->threads.items[i].id == id) {

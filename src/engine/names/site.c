@@ -166,7 +166,7 @@ static void find_site(struct names *n, uint32_t node, const struct place *places
 	bool is_outer_better = rec->parent != 0 && outer.fitness > place->fitness && !is_called_back;
 	struct best own = {
 			.module = (asks_outer ? outer.module : place->module) & (MODULES_MOST - 1),
-			.fitness = (is_outer_better ? outer.fitness : place->fitness) & 7,
+			.fitness = (is_outer_better ? outer.fitness : place->fitness) & 7u,
 			.is_allocator = asks_outer ? outer.is_allocator : place->is_allocator,
 	};
 	best[node] = own;

@@ -34,7 +34,7 @@ struct gathering {
 };
 
 static struct diff_site *find_site(struct gathering *g, struct slice label) {
-	const uint32_t hash = slice_hash(SLICE_HASH, label);
+	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, label);
 	uint32_t at = index_first(&g->ids, hash), id;
 	while ((id = index_next(&g->ids, hash, &at)) != INDEX_NONE) {
 		if (slice_equal(g->items[id].label, label)) {

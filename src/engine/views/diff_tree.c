@@ -78,7 +78,7 @@ static void find_texts(void *user, unsigned part) {
 				key++) {
 			if (t->names[key]) {
 				struct slice text = t->labels ? t->labels[key] : label_of(t->names[key]);
-				s->texts[key] = (struct text){text, slice_hash(SLICE_HASH, text)};
+				s->texts[key] = (struct text){text, (uint32_t)slice_hash(SLICE_HASH, text)};
 			}
 		}
 	}

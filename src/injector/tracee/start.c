@@ -27,7 +27,7 @@ enum {
 static const uint64_t START_PATIENCE_NS = 60000000000; // a loader may wait for a file server
 
 /** Wait for a stop of that kind; from others it goes on by `request`, with signals delivered. */
-static bool wait_for(pid_t pid, int what, int request, uint64_t until_ns) {
+static bool wait_for(pid_t pid, int what, unsigned request, uint64_t until_ns) {
 	int status;
 	while (tracee_wait_for(pid, &status, until_ns) == WAIT_STOPPED) {
 		if (status >> 8 == what) {

@@ -75,7 +75,9 @@ static void put_title(struct page *p) {
 		size_t n = strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
 		bool fits = !p->options->height ||
 				p->out->size - line + strlen("   recorded ") + n <= p->width;
-		buffer_printf(p->out, fits ? "   recorded %s" : "", when);
+		if (fits) {
+			buffer_printf(p->out, "   recorded %s", when);
+		}
 	}
 	put_file(p, p->out->size - line);
 	buffer_text(p->out, "\n\n");

@@ -4,8 +4,6 @@
 
 #include <inttypes.h>
 
-enum { THREAD_MAX = (1u << 28) - 1 };
-
 bool infos_decode(struct info_table *infos, struct slice payload, struct err *err) {
 	struct cursor c = cursor_init(payload);
 	struct table_raw raw;
@@ -98,8 +96,8 @@ static uint32_t take_thread(struct decoder *d) {
 	if (d->run == 0) {
 		d->run = take(d, EVENTS_RUN);
 		uint64_t thread = take(d, EVENTS_RUN);
-		d->is_wrong |= d->run == 0 || thread > THREAD_MAX;
-		d->run_thread = (uint32_t)thread & THREAD_MAX;
+		d->is_wrong |= d->run == 0 || thread > TRACE_THREAD_MAX;
+		d->run_thread = (uint32_t)thread;
 	}
 	d->run--;
 	return d->run_thread;
@@ -145,7 +143,7 @@ static struct trace_event next_event(struct decoder *d, bool has_free_nodes) {
 	uint64_t dt = take(d, EVENTS_TIME);
 	d->time_ns += events_unfold(dt);
 	event.time_ns = d->time_ns;
-	event.thread = take_thread(d);
+	event.thread = take_thread(d) & TRACE_THREAD_MAX;
 	return event;
 }
 

@@ -115,7 +115,7 @@ static uint32_t find(unsigned index, uint64_t hash, uint32_t parent, uint64_t wh
 		if (slot == 0) {
 			return 0;
 		}
-		if ((uint32_t)slot == (uint32_t)hash && node_is(slot >> 32, parent, where)) {
+		if ((uint32_t)slot == (uint32_t)hash && node_is((uint32_t)(slot >> 32), parent, where)) {
 			return (uint32_t)(slot >> 32);
 		}
 	}
@@ -164,7 +164,7 @@ static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t pare
 				return id;
 			}
 		}
-		if ((uint32_t)seen == (uint32_t)hash && node_is(seen >> 32, parent, where)) {
+		if ((uint32_t)seen == (uint32_t)hash && node_is((uint32_t)(seen >> 32), parent, where)) {
 			return (uint32_t)(seen >> 32);
 		}
 	}

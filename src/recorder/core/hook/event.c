@@ -109,7 +109,7 @@ static bool put_odd(struct thread_state *s, struct ring_event *event) {
 	uint64_t first = ring_reserved(r);
 	bool has_label = take_label(s);
 	bool is_wide = wire_is_wide(event->ptr, event->size);
-	uint32_t n = 1 + has_label + is_wide;
+	uint32_t n = 1u + has_label + is_wide;
 	uint64_t at = reserve(s, n, &event->stamp);
 	uint64_t end = at + n;
 	if (has_label) {
