@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 
-# Folders and tests are still arriving: look for new ones
+# Meson looks again when one of these comes or goes
 $(BUILD)/build.ninja: $(wildcard src/*/meson.build tests/*/meson.build tests/unit/test_*.c \
 		tests/fuzz/fuzz_*.c tests/victims/*.c tests/victims/*.cpp)
 	command -v meson >/dev/null || { \
