@@ -98,7 +98,16 @@ LANGUAGES = {
 }
 
 ALL = [(language, name) for language, (cases, _) in LANGUAGES.items() for name in cases]
-BRIEFLY = {"rust-bare-v0": ("copied", "slow_leak")}  # else only with --long
+# What the short form asks of a language: how its functions are named, and who is said to allocate.
+# The rules that go by time alone are the same for all; C++ has them.
+BY_NAMES = ("copied", "doubled", "one_path", "churn", "handed_over", "slow_leak", "of_a_library", "healthy")
+BRIEFLY = {
+    "node": BY_NAMES,
+    "rust": BY_NAMES,
+    "rust-bare": ("copied", "one_path", "slow_leak", "of_a_library"),
+    "rust-bare-v0": ("copied", "slow_leak"),
+    "nim": BY_NAMES,
+}
 
 
 def bare(function):

@@ -160,7 +160,7 @@ def test_noise_raises_no_alarm(tools, program, is_long, capsys):
     """Three runs against three, again and again: nothing changed, so nothing may fail at 5 %."""
     if not shutil.which(NOISY[program][0]):
         pytest.skip(f"{NOISY[program][0]} is not installed")
-    rounds = 50 if is_long else 3
+    rounds = 50 if is_long else 2
     files = []
     for i in range(3 * (rounds + 1)):
         recording = tools.record(*NOISY[program], name=f"noise{i}", timeout=120)

@@ -53,5 +53,5 @@ def compare(tools, path, seed):
 
 @pytest.mark.timeout(3000)
 def test_made_up_files(tools, tmp_path, is_long):
-    for seed in range(2000 if is_long else 40):
+    for seed in range(2000 if is_long else 20):
         compare(tools, tmp_path / "heaptrack.made-up", seed)

@@ -114,14 +114,11 @@ def test_the_compiler_proper_on_regex(tools, tmp_path):
     source = tmp_path / "x.cpp"
     source.write_text("#include <regex>\nbool f(const char *s) "
                       "{ return std::regex_match(s, std::regex(\"a+\")); }\n")
-    said = subprocess.run(["g++", "-###", "-O1", "-S", "-o", tmp_path / "x.s", source],
-                          capture_output=True, text=True).stderr
+    said = subprocess.run(["g++", "-###", "-O1", "-S", "-o", "-", source], capture_output=True,
+                          text=True).stderr
     line = next(line for line in said.splitlines() if "cc1plus" in line)
     command = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', line)]
-    alike(tools, tmp_path, *command, "-quiet", min_allocations=100_000)
-    with_us = (tmp_path / "x.s").read_bytes()
-    subprocess.run([*command, "-quiet"], check=True, capture_output=True)
-    assert (tmp_path / "x.s").read_bytes() == with_us
+    alike(tools, tmp_path, *command, "-quiet", min_allocations=100_000)  # it prints the assembly
 
 
 @needs("redis-server")
