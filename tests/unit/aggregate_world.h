@@ -137,3 +137,19 @@ static inline void compare(const struct pair *p, uint64_t now_ns) {
 	}
 	recording_finish(&rec);
 }
+
+static inline struct trace_event alloc_event(uint64_t now, uint32_t thread, uint64_t ptr,
+		uint64_t size) {
+	struct trace_event e = {.kind = TRACE_ALLOC, .ptr = ptr, .size = size, .node = 1};
+	e.time_ns = now;
+	e.thread = thread & TRACE_THREAD_MAX;
+	return e;
+}
+
+static inline struct trace_event other_event(enum trace_event_kind kind, uint64_t now,
+		uint32_t thread, uint64_t ptr) {
+	struct trace_event e = alloc_event(now, thread, ptr, 0);
+	e.kind = kind & 15;
+	e.node = 0;
+	return e;
+}

@@ -14,6 +14,7 @@
  *     --free-stacks, --exact-time   the options of the segment
  */
 
+#include "plain_blocks.h"
 #include "wire/event.h"
 
 #include <errno.h>
@@ -60,59 +61,6 @@ static void die(const char *what) {
 	exit(125);
 }
 
-// ---- blocks that are alive: a hash table of pointers and sizes
-
-static struct block { uint64_t ptr, size; } * blocks;
-static size_t n_blocks, block_capacity;
-
-static struct block *block_at(uint64_t ptr) {
-	size_t i = (ptr * 0x9E3779B97F4A7C15ull) >> 20 & (block_capacity - 1);
-	while (blocks[i].ptr != 0 && blocks[i].ptr != ptr) {
-		i = (i + 1) & (block_capacity - 1);
-	}
-	return &blocks[i];
-}
-
-static void block_add(uint64_t ptr, uint64_t size) {
-	if (n_blocks * 2 >= block_capacity) {
-		struct block *old = blocks;
-		size_t n = block_capacity;
-		block_capacity = n == 0 ? 1 << 16 : n * 2;
-		blocks = calloc(block_capacity, sizeof *blocks);
-		for (size_t i = 0; i < n; i++) {
-			if (old[i].ptr != 0) {
-				*block_at(old[i].ptr) = old[i];
-			}
-		}
-		free(old);
-	}
-	struct block *b = block_at(ptr);
-	if (b->ptr != 0) {
-		counted.n_wrong_allocs++;
-	} else {
-		n_blocks++;
-	}
-	*b = (struct block){ptr, size};
-}
-
-static void block_remove(uint64_t ptr) {
-	struct block *b = block_capacity == 0 ? NULL : block_at(ptr);
-	if (b == NULL || b->ptr == 0) {
-		counted.n_orphan_frees++;
-		return;
-	}
-	n_blocks--;
-	// Close the gap: whatever follows without a hole is put in anew
-	size_t i = (size_t)(b - blocks);
-	b->ptr = 0;
-	for (i = (i + 1) & (block_capacity - 1); blocks[i].ptr != 0;
-			i = (i + 1) & (block_capacity - 1)) {
-		struct block moved = blocks[i];
-		blocks[i].ptr = 0;
-		*block_at(moved.ptr) = moved;
-	}
-}
-
 // ---- order: all events by epoch and stamp
 
 static uint64_t now_ns(void) {
@@ -133,9 +81,9 @@ static void apply(const struct event *e) {
 	switch (e->kind) {
 	case KIND_ALLOC:
 	case KIND_MOVED:
-	case KIND_STAYED: block_add(e->ptr, e->size); break;
+	case KIND_STAYED: counted.n_wrong_allocs += !block_add(e->ptr, e->size); break;
 	case KIND_FREE:
-	case KIND_REALLOC: block_remove(e->ptr); break;
+	case KIND_REALLOC: counted.n_orphan_frees += !block_remove(e->ptr); break;
 	default: break;
 	}
 }
