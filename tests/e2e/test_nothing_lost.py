@@ -174,27 +174,37 @@ def test_stacks_that_nobody_can_follow_are_counted(tools, helpers):
     assert helpers.total(helpers.through(sites, "main"), "blocks") == 300
 
 
+def victims(tools, helpers, folder, n, *about):
+    """One after the other, in folders of their own; the recordings are large, and do not stay."""
+    for i in range(n):
+        own = folder / str(i)
+        own.mkdir()
+        victim = Victim(tools, helpers, own, *about)
+        yield victim
+        victim.file.unlink()
+
+
+def assert_lost_with_its_collector(tools, victim, noted, end, helpers):
+    known = victim.opened()
+    assert not known["summary"]["complete"]
+    assert_at_most_two_seconds_missing(known, noted, end, victim.truth(), helpers)
+    assert_frames_are_whole(tools, victim.file)
+
+
 @pytest.mark.timeout(1800)
 def test_killed_program(tools, helpers, tmp_path, is_long):
-    for i in range(100 if is_long else 10):
-        folder = tmp_path / str(i)
-        folder.mkdir()
-        victim = Victim(tools, helpers, folder, "return", 60_000)
+    for victim in victims(tools, helpers, tmp_path, 100 if is_long else 10, "return", 60_000):
         time.sleep(random.uniform(0, 0.6))
         os.kill(victim.running.program(), signal.SIGKILL)
         finished = victim.running.wait()
         assert finished.status == 137, repr(finished)
         assert_counts_everything(victim.opened(), victim.truth(), helpers)
         assert_frames_are_whole(tools, victim.file)
-        victim.file.unlink()
 
 
 @pytest.mark.timeout(3600)
 def test_killed_program_and_collector(tools, helpers, tmp_path, is_long):
-    for i in range(100 if is_long else 4):
-        folder = tmp_path / str(i)
-        folder.mkdir()
-        victim = Victim(tools, helpers, folder, "return", 60_000, CALM)
+    for victim in victims(tools, helpers, tmp_path, 100 if is_long else 4, "return", 60_000, CALM):
         both = [victim.running.pid, victim.running.program()]
         random.shuffle(both)
         noted = victim.watch_for_long(random.uniform(3.0, 4.5))
@@ -204,30 +214,19 @@ def test_killed_program_and_collector(tools, helpers, tmp_path, is_long):
         victim.running.wait()
         helpers.wait_until(lambda: not os.path.exists(f"/proc/{both[0]}") or
                            not os.path.exists(f"/proc/{both[1]}"))
-        known = victim.opened()
-        assert not known["summary"]["complete"]
-        assert_at_most_two_seconds_missing(known, noted, end, victim.truth(), helpers)
-        assert_frames_are_whole(tools, victim.file)
-        victim.file.unlink()
+        assert_lost_with_its_collector(tools, victim, noted, end, helpers)
 
 
 @pytest.mark.timeout(3600)
 def test_killed_collector_leaves_the_program_alone(tools, helpers, tmp_path, is_long):
-    for i in range(100 if is_long else 1):
-        folder = tmp_path / str(i)
-        folder.mkdir()
-        victim = Victim(tools, helpers, folder, "finish", 6000, CALM)
+    for victim in victims(tools, helpers, tmp_path, 100 if is_long else 1, "finish", 6000, CALM):
         noted = victim.watch_for_long(random.uniform(2.8, 3.6))
         end = time.monotonic()
         os.kill(victim.running.pid, signal.SIGKILL)
         time.sleep(0.3)  # the death is seen within 50 ms
         assert_runs_on(victim)
         helpers.wait_until(lambda: victim.truth().state & DONE, 20, "the program's normal end")
-        known = victim.opened()
-        assert not known["summary"]["complete"]
-        assert_at_most_two_seconds_missing(known, noted, end, victim.truth(), helpers)
-        assert_frames_are_whole(tools, victim.file)
-        victim.file.unlink()
+        assert_lost_with_its_collector(tools, victim, noted, end, helpers)
 
 
 def assert_runs_on(victim):

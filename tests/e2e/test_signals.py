@@ -206,14 +206,20 @@ def test_status_of_a_signal_that_the_program_gets_by_itself(tools):
     assert recording.json()["summary"]["complete"]
 
 
-def test_ctrl_z_and_fg(tools, terminal, counter, tmp_path, helpers):
+def stopped_by_ctrl_z(tools, terminal, counter, folder):
+    """A shell that has stopped heaptrack and its program, and waits for a command."""
     shell = terminal(shutil.which("bash"), "--norc", "--noprofile", "-i")
     shell.read_until("PROMPT> ")
-    shell.send(f"{tools.heaptrack} -q -o {tmp_path}/t {sys.executable} {counter} 2 SIGCONT\n".encode())
+    shell.send(f"{tools.heaptrack} -q -o {folder}/t {sys.executable} {counter} 2 SIGCONT\n".encode())
     shell.read_until("ready")
     shell.send(b"\x1a")
     shell.read_until("Stopped")
     shell.read_until("PROMPT> ")
+    return shell
+
+
+def test_ctrl_z_and_fg(tools, terminal, counter, tmp_path, helpers):
+    shell = stopped_by_ctrl_z(tools, terminal, counter, tmp_path)
     # The helper that would follow an exec has a session of its own, and sleeps
     states = [state_of(pid) for pid in family_of(shell.pid) if os.getsid(pid) == os.getsid(shell.pid)]
     assert states and set(states) == {"T"}, states
@@ -227,13 +233,7 @@ def test_ctrl_z_and_fg(tools, terminal, counter, tmp_path, helpers):
 
 def test_a_stopped_program_that_is_continued_alone(tools, terminal, counter, tmp_path, helpers):
     """Ctrl+Z stops both; who continues the program alone shall not run into a stopped collector."""
-    shell = terminal(shutil.which("bash"), "--norc", "--noprofile", "-i")
-    shell.read_until("PROMPT> ")
-    shell.send(f"{tools.heaptrack} -q -o {tmp_path}/t {sys.executable} {counter} 2 SIGCONT\n".encode())
-    shell.read_until("ready")
-    shell.send(b"\x1a")
-    shell.read_until("Stopped")
-    shell.read_until("PROMPT> ")
+    shell = stopped_by_ctrl_z(tools, terminal, counter, tmp_path)
     heaptrack, = children_of(shell.pid)
     program = program_of(heaptrack, helpers)
     os.kill(program, signal.SIGCONT)

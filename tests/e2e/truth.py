@@ -56,3 +56,15 @@ class Draw:
         """The template with $a .. $f drawn as names, and the given values; and all of them."""
         drawn = {letter: self.name() for letter in "abcdef"} | values
         return Template(template).substitute(drawn), drawn
+
+    def case(self, head, body, first, numbers=None, says=(), function="$a", accuses=(), library="",
+             **values):
+        """The program `head` + `body`; drawn names are filled into all that a report must say of it."""
+        text, drawn = self.text(body, **values)
+
+        def fill(part):
+            for name, value in drawn.items():
+                part = part.replace(f"${name}", str(value))
+            return part
+        return Case(head + text, first, fill(function), numbers or {}, tuple(map(fill, says)),
+                    tuple(map(fill, accuses)), library)

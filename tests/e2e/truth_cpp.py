@@ -1,6 +1,6 @@
 """The cases in C++: a function `scenario()`, called by main or by a script of node."""
 
-from truth import Case, leaking_library
+from truth import leaking_library
 
 HEAD = """
 #include <chrono>
@@ -43,24 +43,9 @@ __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_e
 """
 
 
-def case(draw, body, first, numbers=None, says=(), function="$a", **more):
-    values = {name: value for name, value in more.items() if name.islower() and len(name) == 1}
-    for name in values:
-        more.pop(name)
-    text, drawn = draw.text(body, **values)
-
-    def fill(part):
-        for name, value in drawn.items():
-            part = part.replace(f"${name}", str(value))
-        return part
-    more = {name: fill(value) if isinstance(value, str) else tuple(map(fill, value))
-            for name, value in more.items()}
-    return Case(HEAD + text, first, fill(function), numbers or {}, tuple(map(fill, says)), **more)
-
-
 def copied(draw):
     size, base = draw.number(9_000_000, 30_000_000), draw.number(1_000_000, 4_000_000)
-    return case(draw, """
+    return draw.case(HEAD, """
 APART static void $a(int round) {
     std::vector<char> $b($n, char(round));
     std::vector<char> $c($b);
@@ -78,7 +63,7 @@ def doubled(draw):
     capacities = [1]
     while capacities[-1] < count:
         capacities.append(capacities[-1] * 2)
-    return case(draw, """
+    return draw.case(HEAD, """
 struct $b { std::vector<uint32_t> items; APART void $a(size_t n); };
 APART void $b::$a(size_t n) { for (size_t i = 0; i < n; i++) { items.push_back(uint32_t(i)); } }
 static void scenario() {
@@ -93,7 +78,7 @@ static void scenario() {
 
 def bounded_cache(draw):
     size, limit = draw.number(4_000, 9_000), draw.number(400, 800)
-    return case(draw, """
+    return draw.case(HEAD, """
 struct $b { std::deque<std::unique_ptr<char[]>> items; };
 APART static void $a($b &cache) {
     cache.items.push_back(std::unique_ptr<char[]>(new char[$n]));
@@ -108,7 +93,7 @@ static void scenario() { $b cache; for (int i = 0; i < $m / 2; i++) { $c(cache);
 
 def unbounded_log(draw):
     size, lines = draw.number(1_000, 4_000), draw.number(500, 900)
-    return case(draw, """
+    return draw.case(HEAD, """
 static std::vector<char *> *entries;
 APART static void $a(int i) {
     char *line = (char *)malloc($n);
@@ -123,7 +108,7 @@ static void scenario() { entries = new std::vector<char *>; entries->reserve($m)
 
 def one_path(draw):
     size, rounds = draw.number(1_000, 3_000), draw.number(300, 500)
-    return case(draw, """
+    return draw.case(HEAD, """
 APART static char *$a(int i) { char *p = new char[$n]; memset(p, i, $n); return p; }
 APART static void $b(int i) { char *p = $a(i); used = used + size_t(p[7]); delete[] p; }
 APART static void $c(int i) { char *p = $a(i); used = used + size_t(p[9]); }
@@ -135,7 +120,7 @@ static void scenario() { for (int i = 0; i < $m; i++) { $b(i); $c(i); $b(i); nap
 def at_start(draw):
     size, tables = draw.number(100_000, 200_000), draw.number(6, 12)
     is_freed = draw.number(0, 1)
-    return case(draw, """
+    return draw.case(HEAD, """
 APART static void $a(std::vector<int *> &out) {
     for (int i = 0; i < $m; i++) { out.push_back((int *)calloc($n, 4)); }
 }
@@ -153,7 +138,7 @@ static void scenario() {
 
 def bursts(draw):
     size, count = draw.number(5_000_000, 20_000_000), draw.number(5, 8)
-    return case(draw, """
+    return draw.case(HEAD, """
 APART static void $a(int i) { std::vector<char> page($n, char(i)); nap(20); used = used + page.size(); }
 APART static void $b() { for (int i = 0; i < $m; i++) { nap(110); $a(i); } }
 static void scenario() { $b(); nap(110); }
@@ -162,7 +147,7 @@ static void scenario() { $b(); nap(110); }
 
 def churn(draw):
     length, count = draw.number(60, 300), draw.number(60_000, 120_000)
-    return case(draw, """
+    return draw.case(HEAD, """
 APART static size_t $a(size_t i) { std::string line($n, char('a' + i % 26)); return line.size() + size_t(line[3]); }
 APART static size_t $b(size_t i) { return $a(i) + 1; }
 static void scenario() {
@@ -174,7 +159,7 @@ static void scenario() {
 
 def handed_over(draw):
     size, count = draw.number(300, 900), draw.number(8_000, 15_000)
-    return case(draw, """
+    return draw.case(HEAD, """
 struct Message { char text[$n]; };
 struct Queue { // of a fixed size
     Message *items[256]; size_t first = 0, n = 0;
@@ -213,7 +198,7 @@ static void scenario() { std::thread one($b), two($c); one.join(); two.join(); }
 
 def slow_leak(draw):
     size, rounds = draw.number(100, 400), draw.number(500, 800)
-    return case(draw, """
+    return draw.case(HEAD, """
 struct $b { APART static char *$a(int i); };
 APART char *$b::$a(int i) { char *p = new char[$n]; memset(p, i, $n); return p; }
 APART static size_t $c(int i) { std::string s(size_t(40 + i % 9), 'c'); return s.size() + size_t(s[1]); }
@@ -231,7 +216,7 @@ static void scenario() {
 def of_a_library(draw):
     size, rounds = draw.number(500, 2_000), draw.number(400, 700)
     library = draw.name()
-    return case(draw, """
+    return draw.case(HEAD, """
 extern "C" size_t $l(int i);
 APART static void $a(int i) { used = used + $l(i); }
 static void scenario() { for (int i = 0; i < $m; i++) { $a(i); nap(1); } }
@@ -240,7 +225,7 @@ static void scenario() { for (int i = 0; i < $m; i++) { $a(i); nap(1); } }
 
 
 def healthy(draw):
-    return case(draw, """
+    return draw.case(HEAD, """
 APART static size_t $a(int i) {
     std::map<int, std::string> m;
     for (int k = 0; k < 20; k++) { m[k * i % 31] = std::string(60, 'm'); }

@@ -1,6 +1,6 @@
 """The cases in Nim, with its memory management on malloc (-d:useMalloc)."""
 
-from truth import Case, leaking_library
+from truth import leaking_library
 
 HEAD = """
 import std/[os, locks, strutils, deques, tables]
@@ -8,21 +8,9 @@ var used {.volatile.}: int
 """
 
 
-def case(draw, body, first, numbers=None, says=(), function="$a", accuses=(), library="",
-         **values):
-    text, drawn = draw.text(HEAD + body, **values)
-
-    def fill(part):
-        for name, value in drawn.items():
-            part = part.replace(f"${name}", str(value))
-        return part
-    return Case(text, first, fill(function), numbers or {}, tuple(map(fill, says)),
-                tuple(map(fill, accuses)), library)
-
-
 def copied(draw):
     size, base = draw.number(9_000_000, 30_000_000), draw.number(1_000_000, 4_000_000)
-    return case(draw, """
+    return draw.case(HEAD, """
 proc $a(round: int) {.noinline.} =
   var first = newSeq[byte]($n)
   first[7] = byte(round)
@@ -48,7 +36,7 @@ def doubled(draw):
     while capacities[-1] < count:  # doubled while small, then half as much again
         last = capacities[-1]
         capacities.append(last * 2 if last < 65536 else last * 3 // 2)
-    return case(draw, """
+    return draw.case(HEAD, """
 proc $a(items: var seq[uint32]) {.noinline.} =
   for i in 0 ..< $n: items.add(uint32(i))
 proc run() =
@@ -65,7 +53,7 @@ run()
 
 def bounded_cache(draw):
     size, limit = draw.number(4_000, 9_000), draw.number(400, 800)
-    return case(draw, """
+    return draw.case(HEAD, """
 proc $a(items: var Deque[seq[byte]]) {.noinline.} =
   items.addLast(newSeq[byte]($n))
   if items.len > $m: discard items.popFirst()
@@ -83,7 +71,7 @@ run()
 
 def unbounded_log(draw):
     size, lines = draw.number(1_000, 4_000), draw.number(500, 900)
-    return case(draw, """
+    return draw.case(HEAD, """
 proc $a(log: var seq[string], i: int) {.noinline.} = log.add(repeat('l', $n))
 proc run() =
   var log = newSeqOfCap[string]($m)
@@ -97,7 +85,7 @@ run()
 
 def one_path(draw):
     size, rounds = draw.number(1_000, 3_000), draw.number(300, 500)
-    return case(draw, """
+    return draw.case(HEAD, """
 proc $a(i: int): pointer {.noinline.} =
   result = alloc($n)
   cast[ptr int](result)[] = i
@@ -118,7 +106,7 @@ for i in 0 ..< $m:
 
 def at_start(draw):
     size, tables = draw.number(100_000, 200_000), draw.number(6, 12)
-    return case(draw, """
+    return draw.case(HEAD, """
 proc $a(tables: var seq[seq[int32]]) {.noinline.} =
   for i in 0 ..< $m: tables.add(newSeq[int32]($n))
 proc $b(table: seq[int32], i: int): int {.noinline.} = repeat('x', 30 + i mod 5).len + int(table[i])
@@ -135,7 +123,7 @@ run()
 
 def bursts(draw):
     size, count = draw.number(5_000_000, 20_000_000), draw.number(5, 8)
-    return case(draw, """
+    return draw.case(HEAD, """
 proc $a(i: int) {.noinline.} =
   var page = newSeq[byte]($n)
   page[5] = byte(i)
@@ -152,7 +140,7 @@ sleep(110)
 
 def churn(draw):
     length, count = draw.number(60, 300), draw.number(60_000, 120_000)
-    return case(draw, """
+    return draw.case(HEAD, """
 proc $a(i: int): int {.noinline.} =
   let line = repeat(char(97 + i mod 26), $n)
   result = line.len + int(line[3])
@@ -165,7 +153,7 @@ for i in 0 ..< $m:
 
 def handed_over(draw):
     size, count = draw.number(300, 900), draw.number(8_000, 15_000)
-    return case(draw, """
+    return draw.case(HEAD, """
 var guard: Lock
 var there: Cond
 var ring: array[256, pointer] # of a fixed size
@@ -207,7 +195,7 @@ run()
 
 def slow_leak(draw):
     size, rounds = draw.number(100, 400), draw.number(500, 800)
-    return case(draw, """
+    return draw.case(HEAD, """
 type $b = object
   size: int
 proc $a(self: $b, i: int): pointer {.noinline.} =
@@ -226,7 +214,7 @@ for i in 0 ..< $m:
 def of_a_library(draw):
     size, rounds = draw.number(500, 2_000), draw.number(400, 700)
     library = draw.name()
-    return case(draw, """
+    return draw.case(HEAD, """
 proc $l(i: cint): csize_t {.importc.}
 proc $a(i: int): int {.noinline.} = int($l(cint(i))) + 1
 for i in 0 ..< $m:
@@ -237,7 +225,7 @@ for i in 0 ..< $m:
 
 
 def healthy(draw):
-    return case(draw, """
+    return draw.case(HEAD, """
 proc $a(i: int): int {.noinline.} =
   var m = initTable[int, string]()
   for k in 0 ..< 20: m[k * i mod 31] = repeat('m', 60)

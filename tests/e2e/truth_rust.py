@@ -1,6 +1,6 @@
 """The cases in Rust. Built with and without debug data, with old and with new names."""
 
-from truth import Case, leaking_library
+from truth import leaking_library
 
 HEAD = """
 #![allow(dead_code, unused_imports)]
@@ -16,21 +16,9 @@ fn nap(ms: u64) { sleep(Duration::from_millis(ms)); }
 """
 
 
-def case(draw, body, first, numbers=None, says=(), function="$a", accuses=(), library="",
-         **values):
-    text, drawn = draw.text(HEAD + body, **values)
-
-    def fill(part):
-        for name, value in drawn.items():
-            part = part.replace(f"${name}", str(value))
-        return part
-    return Case(text, first, fill(function), numbers or {}, tuple(map(fill, says)),
-                tuple(map(fill, accuses)), library)
-
-
 def copied(draw):
     size, base = draw.number(9_000_000, 30_000_000), draw.number(1_000_000, 4_000_000)
-    return case(draw, """
+    return draw.case(HEAD, """
 #[inline(never)] fn $a(round: u8) {
     let first = black_box(vec![round; $n]);
     let second = black_box(first.clone());
@@ -48,7 +36,7 @@ def doubled(draw):
     capacities = [4]
     while capacities[-1] < count:
         capacities.append(capacities[-1] * 2)
-    return case(draw, """
+    return draw.case(HEAD, """
 struct $b { items: Vec<u32> }
 impl $b { #[inline(never)] fn $a(&mut self, n: u32) { for i in 0..n { self.items.push(black_box(i)); } } }
 fn main() {
@@ -62,7 +50,7 @@ fn main() {
 
 def bounded_cache(draw):
     size, limit = draw.number(4_000, 9_000), draw.number(400, 800)
-    return case(draw, """
+    return draw.case(HEAD, """
 #[inline(never)] fn $a(items: &mut VecDeque<Box<[u8]>>) {
     items.push_back(black_box(vec![1u8; $n].into_boxed_slice()));
     if items.len() > $m { items.pop_front(); }
@@ -74,7 +62,7 @@ fn main() { let mut items = VecDeque::with_capacity(1000); for _ in 0..$m / 2 { 
 
 def unbounded_log(draw):
     size, lines = draw.number(1_000, 4_000), draw.number(500, 900)
-    return case(draw, """
+    return draw.case(HEAD, """
 #[inline(never)] fn $a(i: usize, log: &mut Vec<String>) { log.push(black_box("l".repeat($n - i % 2))); }
 fn main() {
     let mut log = Vec::with_capacity($m);
@@ -86,7 +74,7 @@ fn main() {
 
 def one_path(draw):
     size, rounds = draw.number(1_000, 3_000), draw.number(300, 500)
-    return case(draw, """
+    return draw.case(HEAD, """
 #[inline(never)] fn $a(i: usize) -> Box<[u8]> { black_box(vec![i as u8; $n].into_boxed_slice()) }
 #[inline(never)] fn $b(i: usize) { let p = $a(i); black_box(&p); drop(p); }
 #[inline(never)] fn $c(i: usize) { let p = $a(i); std::mem::forget(black_box(p)); }
@@ -97,7 +85,7 @@ fn main() { for i in 0..$m { $b(i); $c(i); $b(i); nap(1); } }
 
 def at_start(draw):
     size, tables = draw.number(100_000, 200_000), draw.number(6, 12)
-    return case(draw, """
+    return draw.case(HEAD, """
 #[inline(never)] fn $a(out: &mut Vec<Vec<u32>>) { for i in 0..$m { out.push(black_box(vec![i; $n])); } }
 #[inline(never)] fn $b(t: &[u32], i: usize) -> usize { black_box("x".repeat(30 + i % 5)).len() + t[i] as usize }
 fn main() {
@@ -112,7 +100,7 @@ fn main() {
 
 def bursts(draw):
     size, count = draw.number(5_000_000, 20_000_000), draw.number(5, 8)
-    return case(draw, """
+    return draw.case(HEAD, """
 #[inline(never)] fn $a(i: u8) { let page = black_box(vec![i + 1; $n]); nap(20); black_box(&page); }
 #[inline(never)] fn $b() { for i in 0..$m { nap(110); $a(i); } }
 fn main() { $b(); nap(110); }
@@ -121,7 +109,7 @@ fn main() { $b(); nap(110); }
 
 def churn(draw):
     length, count = draw.number(60, 300), draw.number(60_000, 120_000)
-    return case(draw, """
+    return draw.case(HEAD, """
 #[inline(never)] fn $a(i: usize) -> usize { black_box("c".repeat($n)).len() + i }
 #[inline(never)] fn $b(i: usize) -> usize { black_box($a(i)) + 1 }
 fn main() { for i in 0..$m { black_box($b(i)); if i % 1000 == 0 { nap(4); } } }
@@ -131,7 +119,7 @@ fn main() { for i in 0..$m { black_box($b(i)); if i % 1000 == 0 { nap(4); } } }
 
 def handed_over(draw):
     size, count = draw.number(300, 900), draw.number(8_000, 15_000)
-    return case(draw, """
+    return draw.case(HEAD, """
 #[inline(never)] fn $a(i: usize) -> Box<[u8; $n]> { black_box(Box::new([i as u8; $n])) }
 fn main() {
     let (send, receive) = sync_channel::<Box<[u8; $n]>>(200);
@@ -149,7 +137,7 @@ fn main() {
 
 def slow_leak(draw):
     size, rounds = draw.number(100, 400), draw.number(500, 800)
-    return case(draw, """
+    return draw.case(HEAD, """
 mod $d { pub struct $b; impl $b { #[inline(never)] pub fn $a(i: usize) -> &'static mut [u8] {
     Box::leak(super::black_box(vec![i as u8; $n].into_boxed_slice())) } } }
 #[inline(never)] fn $c(i: usize) -> usize { black_box("s".repeat(40 + i % 9)).len() }
@@ -167,7 +155,7 @@ fn main() {
 def of_a_library(draw):
     size, rounds = draw.number(500, 2_000), draw.number(400, 700)
     library = draw.name()
-    return case(draw, """
+    return draw.case(HEAD, """
 extern "C" { fn $l(i: i32) -> usize; }
 #[inline(never)] fn $a(i: i32) -> usize { unsafe { $l(i) + 1 } }
 fn main() { for i in 0..$m { black_box($a(i)); nap(1); } }
@@ -176,7 +164,7 @@ fn main() { for i in 0..$m { black_box($a(i)); nap(1); } }
 
 
 def healthy(draw):
-    return case(draw, """
+    return draw.case(HEAD, """
 #[inline(never)] fn $a(i: usize) -> usize {
     let mut m = BTreeMap::new();
     for k in 0..20 { m.insert(k * i % 31, black_box("m".repeat(60))); }

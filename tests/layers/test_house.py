@@ -3,25 +3,18 @@
 A folder is held to it from the day on which it has a README.md, its map.
 """
 
-import importlib.machinery
-import importlib.util
 import os
 from pathlib import Path
 
 import pytest
 
+import scripts
+
 SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HEAPTRACK_BUILD", SOURCE / "build"))
 
 
-def load():
-    loader = importlib.machinery.SourceFileLoader("house", str(SOURCE / "tools/house"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("house", loader))
-    loader.exec_module(module)
-    return module
-
-
-house = load()
+house = scripts.load("tools/house")
 MAPPED = [folder for folder in house.folders() if (house.SRC / folder / "README.md").exists()]
 
 

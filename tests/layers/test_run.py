@@ -1,26 +1,17 @@
 """tests/run: what its suites may take, when too long is a failure, and which tests it calls slow."""
 
-import importlib.machinery
-import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TESTS))
+import scripts
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import budget  # noqa: E402
 
-
-def load():
-    loader = importlib.machinery.SourceFileLoader("suites", str(TESTS / "run"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("suites", loader))
-    loader.exec_module(module)
-    return module
-
-
-suites = load()
+suites = scripts.load("tests/run")
 BUDGETS = {name: seconds for name, seconds, _ in suites.SUITES}
 
 

@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: MIT
+
+/* The file to read is this test itself, and the oracle is libelf. */
+
 #include "elf/image.h"
+#include "own_bytes.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <gelf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <cmocka.h>
-
-// The file to read is this test itself, and the oracle is libelf.
-
-static struct slice own_bytes(void) {
-	int fd = open("/proc/self/exe", O_RDONLY);
-	struct stat st;
-	assert_true(fd >= 0 && fstat(fd, &st) == 0);
-	uint8_t *data = malloc((size_t)st.st_size);
-	assert_non_null(data);
-	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
-	close(fd);
-	return slice_of(data, (size_t)st.st_size);
-}
 
 static void agrees_with_libelf(void **state) {
 	(void)state;

@@ -31,6 +31,14 @@ static const char *text(void) {
 	return (const char *)out.data;
 }
 
+#define SIX_LINES                                       \
+	"total runtime: 1.00s.\n"                           \
+	"calls to allocation functions: 1553 (1553/s)\n"    \
+	"temporary memory allocations: 50 (50/s)\n"         \
+	"peak heap memory consumption: 16.04M\n"            \
+	"peak RSS (including heaptrack overhead): 20.00M\n" \
+	"total memory leaked: 101.10K\n"
+
 static void prints_the_page(void **state) {
 	(void)state;
 	struct report_options o = {.file = "x.zst"};
@@ -68,25 +76,14 @@ static void prints_the_page(void **state) {
 			"\n"
 			"more: heaptrack_print --full | --html OUT | --tree | --help\n"
 			"\n"
-			"total runtime: 1.00s.\n"
-			"calls to allocation functions: 1553 (1553/s)\n"
-			"temporary memory allocations: 50 (50/s)\n"
-			"peak heap memory consumption: 16.04M\n"
-			"peak RSS (including heaptrack overhead): 20.00M\n"
-			"total memory leaked: 101.10K\n");
+			SIX_LINES);
 	// clang-format on
 }
 
 static void prints_the_six_lines_as_kde_does(void **state) {
 	(void)state;
 	report_six_lines(&out, &r);
-	assert_string_equal(text(),
-			"total runtime: 1.00s.\n"
-			"calls to allocation functions: 1553 (1553/s)\n"
-			"temporary memory allocations: 50 (50/s)\n"
-			"peak heap memory consumption: 16.04M\n"
-			"peak RSS (including heaptrack overhead): 20.00M\n"
-			"total memory leaked: 101.10K\n");
+	assert_string_equal(text(), SIX_LINES);
 }
 
 static void says_that_it_saw_nothing(void **state) {

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
+
+/*
+ * The file to read is this test itself: functions as compilers write them, byte by byte, and some that
+ * differ from them by one instruction.
+ */
+
 #include "elf/returned_text.h"
+#include "own_bytes.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <cmocka.h>
-
-// The file to read is this test itself: functions as compilers write them, byte by byte, and some that
-// differ from them by one instruction.
 
 __asm__(".pushsection .rodata.returned, \"a\", @progbits\n"
 		"the_text: .asciz \"leak:one\\nleak:two\\n\"\n"
@@ -39,17 +36,6 @@ FUNCTION("returns_null", "xor %eax, %eax\nret");
 FUNCTION("returns_nowhere", "mov $1, %eax\nret");
 FUNCTION("returns_what_changes", "lea changing_text(%rip), %rax\nret");
 FUNCTION("returns_code", "lea returns_code(%rip), %rcx\nret");
-
-static struct slice own_bytes(void) {
-	int fd = open("/proc/self/exe", O_RDONLY);
-	struct stat st;
-	assert_true(fd >= 0 && fstat(fd, &st) == 0);
-	uint8_t *data = malloc((size_t)st.st_size);
-	assert_non_null(data);
-	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
-	close(fd);
-	return slice_of(data, (size_t)st.st_size);
-}
 
 static void reads_what_compilers_write(void **state) {
 	(void)state;
