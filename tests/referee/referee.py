@@ -4,8 +4,8 @@
     referee.py FILE...        files recorded with --events; HEAPTRACK_BUILD or build/ has heaptrack_print
 
 It shares no code with the program: blocks come from tests/random/events.py, which reads the file by
-docs/trace-format.md alone. sentences.py has the form of every sentence and what its figures must be;
-documents.py every number of --json, every line of the text, and the page's data. A sentence, a line or
+docs/trace-format.md alone. sentences.py and quality_lines.py have the form of every sentence and what
+its figures must be; documents.py every number of --json, every line of the text, and the page's data. A sentence, a line or
 a number that they do not know is an error. Prints what is wrong; exit status 0: nothing is.
 """
 
@@ -23,6 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import documents
+import quality_lines
 import sentences
 from naming import Naming, ask
 from recorded import Recorded
@@ -46,11 +47,11 @@ class Referee:
         for finding in self.report["json"]["findings"]:
             if finding["id"] in sentences.FORMS:
                 sentences.Sentence(self, finding).judge()
-            elif finding["id"] not in sentences.QUALITY:
+            elif finding["id"] not in quality_lines.QUALITY:
                 self.wrong.append(f"{finding['id']}: no rule of the referee judges it")
             self.judge_place(finding)
         for line in self.report["json"]["quality"]["sentences"]:
-            self.wrong += sentences.judge_quality(self, line)
+            self.wrong += quality_lines.judge_quality(self, line)
         for judge in (documents.judge_json, documents.judge_text, documents.judge_page, documents.judge_first_screen):
             self.wrong += judge(self)
         self.judge_agreement()

@@ -1,4 +1,4 @@
-"""Every finding and every quality line: the forms that they have, and what their figures must be.
+"""Every finding: the forms that its sentence has, and what their figures must be.
 
 A sentence that has none of these forms is an error, and so is a number that no form accounts for.
 """
@@ -65,44 +65,6 @@ FLAGS = {
     "node": ("JavaScript", lambda exe: f"as {exe} --perf-basic-prof --interpreted-frames-native-stack"),
     "python": ("Python", lambda exe: f"as {exe} -X perf" if int((re.findall(r"\.(\d+)$", exe) or [0])[0]) >= 12
                else "with Python 3.12 or later and -X perf"),
-}
-TELLS = {"node": "JavaScript's objects itself; node --heap-prof tells of them",
-         "python": "small objects itself; with PYTHONMALLOC=malloc in its environment they are recorded",
-         "php": "what scripts hold itself; with USE_ZEND_ALLOC=0 in its environment it is recorded",
-         "java": "Java's objects itself; jcmd PID GC.class_histogram tells of them",
-         "ruby": "Ruby's objects itself; ObjectSpace.dump_all tells of them"}
-# The lines above the totals, and the numbers that their "value" is
-QUALITY = {
-    "stopped-early": rf"the recording ended at (?P<stopped>{TIME}), the program ran on to (?P<run>{TIME}): what it did "
-                     r"then is missing",
-    "incomplete": rf"still recording, state at .+, {TIME} after the start \(or the collector was killed then\)",
-    "killed": r"the (?:kernel killed the program|program (?:was ended by|exited with)) .+",
-    "lost-events": rf"(?P<n>{COUNT}) allocations or frees could not be recorded; totals are too small by them",
-    "abandoned": rf"(?P<n>{COUNT}) events were begun and never finished \(.+\)",
-    "peak-range": rf"the peak is not exact: it lies between (?P<low>{BYTES}) and (?P<high>{BYTES})\. Some events came "
-                  r"late, of threads that stood still in the middle of a call",
-    "sampled": rf"sampled: all figures are estimates, from one allocation in about {BYTES}",
-    "truncated-stacks": rf"(?P<n>{COUNT}) allocations \((?P<share>{PERCENT})\) have stacks without their outer callers: "
-                        r"their sizes count, their place in the tree is the deepest that is known",
-    "marks-dropped": rf"(?P<n>{COUNT}) named moments found no room: the first are kept",
-    "missed-frees": rf"(?P<n>{COUNT}) addresses were handed out twice: .+",
-    "detail-ends": rf"the disk was nearly full: from (?P<at>{TIME}) on there are totals, but no more detail over time",
-    "before-attach": rf"allocated before the attach: (?P<n>{COUNT}) blocks?, (?P<bytes>{BYTES}); (?:(?P<freed>{COUNT}) of "
-                     rf"them, (?P<freed_bytes>{BYTES}), (?:was|were)|(?P<none>none of them was)) freed since\. They are in no other number here",
-    "before-attach-unknown": rf"blocks allocated before the attach are not known: (?:copying the program's memory takes "
-                             rf"longer than (?P<bound>{TIME}) \(--max-pause allows more\)|the program's memory was not "
-                             rf"copied \(--max-pause 0\)|the kernel refused to copy the program's memory)",
-    "unknown-frees": rf"(?P<n>{COUNT}) (?:frees were of(?: other)? blocks|free was of (?:another|a) block) from before the attach, "
-                     r"of which nothing is known",
-    "missed-allocations": rf"(?P<n>{COUNT}) frees were of blocks whose allocation was not seen: .+",
-    "not-hooked": r".+ (?:was|were) seen but not hooked: .+ is missing here",
-    "unrecorded-image": rf"(?P<at>{TIME}) after the start the program became .+",
-    "children": rf"(?P<n>{COUNT}) child process(?: was|es were) not recorded"
-                rf"(?:; the largest, (?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
-    "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its largest, (?P<heap>{BYTES}) were in live blocks"
-                    rf"(?: allocated since the attach)? and "
-                    rf"(?P<rest>{BYTES}) were not \([^)]+\)(?:\. (?P<runtime>\S+) maps memory for (?P<tells>.+))?",
-    "unnamed": rf"(?P<share>{PERCENT}) of the bytes at the peak come from (?:code|generated code) without names.*",
 }
 
 
@@ -614,68 +576,3 @@ class Sentence:
         self.number("runtime_bytes", size)
         self.text("n", f"{n:,}")
         self.text("bytes", in_bytes(size))
-
-
-def judge_quality(referee, line):
-    """A line above the totals, held against the counters and tables of the file."""
-    r, quality, summary = referee.recorded, referee.recorded.quality, referee.recorded.summary
-    form = re.fullmatch(QUALITY.get(line["id"], "(?!)"), line["text"])
-    if not form:
-        return [f"{line['id']}: no form that the referee knows: {line['text']}"]
-    said, wrong = form.groupdict(), []
-
-    def hold(name, truth):
-        if said.get(name) is not None and said[name] != truth:
-            wrong.append(f"{line['id']}: {name} is {truth}, not {said[name]}: {line['text']}")
-    n_children = quality["children_forked"] + quality["children_executed"]
-    if line["id"] == "children":
-        largest = max((c for c in r.tables["children"] if c["name"]), key=lambda c: c["peak_rss_bytes"], default=None)
-        hold("rss", in_bytes(largest["peak_rss_bytes"]) if largest else "")
-        hold("pid", str(largest["pid"]) if largest else "")
-        hold("name", r.text(largest["name"]) if largest else "")
-    if line["id"] == "outside-heap":
-        top = max(r.tables["samples"], key=lambda s: s["rss_bytes"] - s["ours_bytes"])
-        rss, heap = top["rss_bytes"] - top["ours_bytes"], top["heap_bytes"] + summary["old_bytes"]
-        hold("all", in_bytes(rss))
-        hold("heap", in_bytes(heap))
-        hold("rest", in_bytes(rss - heap))
-        hold("runtime", r.program())
-        hold("tells", TELLS.get(re.sub(r"[\d._-].*", "", r.program())))
-        if said["runtime"] and r.peak + summary["old_bytes"] >= rss // 2:
-            wrong.append(f"outside-heap: blocks held as much: {line['text']}")
-        n_children = rss - heap
-    if line["id"] == "before-attach":
-        hold("bytes", in_bytes(summary["old_bytes"]))
-        hold("freed", f"{summary['old_freed_blocks']:,}")
-        hold("freed_bytes", in_bytes(summary["old_freed_bytes"]))
-        hold("none", "none of them was" if summary["old_freed_blocks"] == 0 else "")
-    if line["id"] == "before-attach-unknown":
-        hold("bound", in_time(r.meta["max_pause_ns"]))
-    if line["id"] == "peak-range":
-        hold("low", in_bytes(summary["peak_low_bytes"]))
-        hold("high", in_bytes(summary["peak_high_bytes"]))
-    if line["id"] == "stopped-early":
-        hold("stopped", in_time(quality["stopped_ns"]))
-        hold("run", in_time(r.meta["duration_ns"]))
-    if line["id"] == "detail-ends":
-        hold("at", in_time(quality["detail_ends_ns"]))
-    if line["id"] == "truncated-stacks":
-        hold("share", in_percent(line["value"], len(r.blocks)))
-    if line["id"] == "unnamed":
-        unnamed = r.live_at(referee.naming.unnamed(), r.peak_ns)
-        hold("share", in_percent(line["value"], r.peak))
-        if line["value"] > unnamed:
-            wrong.append(f"unnamed: at most {unnamed} B, not {line['value']}")
-    values = {"lost-events": quality["lost_events"], "before-attach": summary["old_blocks"],
-              "abandoned": quality["skipped_numbers"] + quality["abandoned_hooks"],
-              "children": n_children, "outside-heap": n_children,
-              "peak-range": summary["peak_high_bytes"] - summary["peak_low_bytes"],
-              "marks-dropped": quality["marks_dropped"], "missed-frees": quality["double_allocations"],
-              "detail-ends": quality["detail_ends_ns"], "unknown-frees": quality["unknown_frees"],
-              "missed-allocations": quality["unknown_frees"], "stopped-early": quality["stopped_ns"],
-              "before-attach-unknown": r.meta["max_pause_ns"], "truncated-stacks": line["value"]}
-    truth = values.get(line["id"], line["value"])
-    hold("n", f"{truth:,}")
-    if line["value"] != truth:
-        wrong.append(f"{line['id']}: its value is {line['value']}, not {truth}")
-    return wrong
