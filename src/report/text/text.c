@@ -223,6 +223,21 @@ static void put_finding(struct page *p, const struct finding *f) {
 	put_wrapped(p->out, first, 4, f->text, p->width);
 }
 
+/** Only what comes before some words: it stands among few lines. */
+static void put_before(struct page *p, const struct finding *f, const char *words) {
+	const char *end = strstr(f->text, words);
+	struct buffer clause = {0};
+	if (end) {
+		buffer_printf(&clause, "%.*s.", (int)(end - f->text), f->text);
+	}
+	buffer_u8(&clause, 0);
+	p->failed |= clause.failed;
+	struct finding brief = *f;
+	brief.text = end && !clause.failed ? (const char *)clause.data : f->text;
+	put_finding(p, &brief);
+	buffer_finish(&clause);
+}
+
 /** Enough of one kind was said. */
 static bool is_one_of_many(const struct findings *findings, uint32_t i) {
 	enum { OF_A_KIND = 3 };
@@ -233,18 +248,36 @@ static bool is_one_of_many(const struct findings *findings, uint32_t i) {
 	return n >= OF_A_KIND;
 }
 
-/** One that begins above `end` or, if that is where the screen ends, ends above it. */
+/** One that begins above `end`; where the screen ends there, ends above it, cut if need be. */
 static bool put_if_room(struct page *p, const struct finding *f, size_t end, bool is_screen) {
 	size_t before = p->out->size;
 	if (page_lines(p) >= end) {
 		return false;
 	}
 	put_finding(p, f);
+	static const char *const less_needed[] = {"; ", ", of it "};
+	for (size_t i = 0; i < 2 && is_screen && page_lines(p) > end; i++) {
+		p->out->size = before;
+		put_before(p, f, less_needed[i]);
+	}
 	if (is_screen && page_lines(p) > end) {
 		p->out->size = before;
 		return false;
 	}
 	return true;
+}
+
+/** What holds the peak comes second on a screen. NULL: it comes first, or not. */
+static const struct finding *second_on_screen(const struct findings *findings) {
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < findings->n; i++) {
+		const struct finding *f = &findings->items[i];
+		if (strcmp(f->id, "peak") == 0) {
+			return n > 0 ? f : NULL;
+		}
+		n += !f->is_quality;
+	}
+	return NULL;
 }
 
 /**
@@ -257,14 +290,16 @@ static void put_findings(struct page *p, const struct findings *findings, size_t
 	end = screen && end + BEHIND > screen ? screen - BEHIND : end;
 	uint32_t left = 0;
 	bool is_first = true;
+	const struct finding *second = screen ? second_on_screen(findings) : NULL;
 	buffer_text(p->out, "FINDINGS\n");
 	for (uint32_t i = 0; i < findings->n; i++) {
 		const struct finding *f = &findings->items[i];
-		if (f->is_quality) {
+		if (f->is_quality || f == second) {
 			continue;
 		}
 		if (is_first) {
 			put_finding(p, f);
+			left += second && !put_if_room(p, second, end, true);
 			is_first = false;
 			continue;
 		}
@@ -340,21 +375,6 @@ bool report_text(struct buffer *out, const struct recording *r, const struct nam
 	return page_finish(&p, err);
 }
 
-/** Only its first clause: it stands among few lines. */
-static void put_first_clause(struct page *p, const struct finding *f) {
-	const char *end = strstr(f->text, "; ");
-	struct buffer clause = {0};
-	if (end) {
-		buffer_printf(&clause, "%.*s.", (int)(end - f->text), f->text);
-	}
-	buffer_u8(&clause, 0);
-	p->failed |= clause.failed;
-	struct finding brief = *f;
-	brief.text = end && !clause.failed ? (const char *)clause.data : f->text;
-	put_finding(p, &brief);
-	buffer_finish(&clause);
-}
-
 bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
 	struct page p = page_init(out, r, n, options);
@@ -372,7 +392,7 @@ bool report_summary(struct buffer *out, const struct recording *r, const struct 
 		// Ten lines with those that the command prints itself; what is missing comes first
 		bool has_room = page_lines(&p) <= 4;
 		if (has_room && findings.n > 0 && findings.items[0].severity == FINDING_LOOK_FIRST) {
-			put_first_clause(&p, &findings.items[0]);
+			put_before(&p, &findings.items[0], "; ");
 		}
 		buffer_u8(p.out, '\n');
 	}
