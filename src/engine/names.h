@@ -90,3 +90,6 @@ struct stack_walk stack_walk_init(const struct recording *r, const struct names 
 
 /** The next frame, or NULL behind the outermost. */
 const struct name *stack_walk_next(struct stack_walk *w);
+
+/** The program as it was started: /usr/bin/redis-server, a link to redis-check-rdb. */
+struct slice names_program(const struct recording *r);

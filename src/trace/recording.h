@@ -78,7 +78,8 @@ struct rec_meta {
 	uint64_t rate_log2;  // sampled, one allocation in about 2^rate_log2 bytes. 0: exact
 	uint64_t end_reason; // enum rec_end_reason
 	uint64_t end_limit;
-	uint64_t old_unknown;  // enum rec_old
+	uint32_t old_unknown; // enum rec_old
+	uint32_t called; // string: the link to `exe` by which it was started; 0: none, or called alike
 	uint64_t max_pause_ns; // that the user allowed for copying its memory, when it was attached to
 
 	// Not in the file: set by who opens it

@@ -228,6 +228,77 @@ def test_via_is_said_only_of_most(tools, tmp_path):
     assert peak["function"] == "work" and " via " not in peak["text"], peak
 
 
+# Several functions of one library hold what the function had from it
+FROM_A_LIBRARY = """
+#include <stdlib.h>
+int inflateInit_(void *stream, const char *version, int size);
+int inflateBackInit_(void *stream, int bits, unsigned char *window, const char *version, int size);
+static unsigned char window[1 << 15];
+__attribute__((noinline)) int work(void) {
+	int failed = 0;
+	for (int i = 0; i < 30; i++) {
+		failed |= inflateInit_(calloc(1, 112), "1.2", 112) | inflateBackInit_(calloc(1, 112), 15, window, "1.2", 112);
+	}
+	return failed;
+}
+int main(void) { return work(); }
+"""
+
+
+def test_via_is_the_library_where_it_is_no_one_function(tools, tmp_path):
+    peak = finding(tools.record(build(tmp_path, FROM_A_LIBRARY, "-l:libz.so.1")), "peak")
+    assert peak["function"] == "work" and peak["text"].startswith("work prog.c:9 via libz.so.1 <- main holds "), peak
+
+
+# Two libraries' allocator hooks and a callback: the program has no names
+HOOKS = """
+#include <stdlib.h>
+""" + "".join(f"void *first_{name}(void *(*hook)(size_t)); " for name in "abcdef") + """
+void *first_loop(void *(*work)(size_t));
+void *kept[9];
+__attribute__((noinline)) static void *hand_out(size_t n) { void *p = malloc(n + 16); __asm__ volatile(""); return p; }
+__attribute__((noinline)) static void *serve(size_t n) { void *p = malloc(n); __asm__ volatile(""); return p; }
+int main(void) {
+	int n = 0;
+	""" + "".join(f"kept[n++] = first_{name}(hand_out); " for name in "abcdef") + """
+	kept[n++] = first_loop(serve);
+	return kept[0] == 0;
+}
+"""
+HOOKED = "#include <stddef.h>\n" + "".join(
+    f"void *first_{name}(void *(*hook)(size_t)) {{ void *p = hook({size}); __asm__ volatile(\"\"); return p; }}\n"
+    for name, size in (*((letter, 5000) for letter in "abcdef"), ("loop", 12000)))
+
+
+def test_a_library_that_asks_for_memory_is_named(tools, tmp_path):
+    """A hook that it has memory from is called by many of its functions, a callback by one."""
+    folder = tmp_path / "_deps" / "hooked-src"
+    folder.mkdir(parents=True)
+    library = build(folder, HOOKED, "-shared", "-fPIC", name="libhooked.so")
+    recording = tools.record(build(tmp_path, HOOKS, library, f"-Wl,-rpath,{folder}", "-s"))
+    report = recording.report()
+    peak = report[report.index("PEAK"):report.index("NEVER FREED")]
+    assert all(f"first_{name} " in peak for name in "abcdef") and "first_loop" not in peak, report
+    assert re.search(r"^  prog\+0x\S+ .* 12\.0K ", peak, re.M), report
+
+
+# Each of its tables is twice as large as the one before, and all of them are kept: nothing grew
+TABLES = """
+#include <stdlib.h>
+void *kept[12];
+__attribute__((noinline)) void set_up(void) {
+""" + "".join(f"\tkept[{i}] = malloc({4096 << i});\n" for i in range(12)) + """
+}
+int main(void) { set_up(); return kept[0] == 0; }
+"""
+
+
+def test_tables_of_many_sizes_did_not_grow(tools, tmp_path):
+    peak = finding(tools.record(build(tmp_path, TABLES)), "peak")
+    assert peak["function"] == "set_up" and "doubling" not in peak["text"], peak
+    assert "saved_bytes" not in peak["numbers"], peak
+
+
 # What is held is split among four, none of which holds three fifths
 SPLIT = """
 #include <stdlib.h>

@@ -6,6 +6,7 @@ the memory, and what gives the scripts' own functions names; never only that the
 
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +39,9 @@ for _ in range(150):
     time.sleep(0.003)
 """
 VALUES = "<?php $kept = []; for ($i = 0; $i < 500000; $i++) $kept[] = ['id' => $i, 'name' => \"x$i\"];"
+MATCHES = """<?php for ($i = 0; $i < 4000; $i++) { mb_ereg("(h.a)p9|([a-z]+)", "heap$i of words", $found);
+mb_ereg_match(".*q", "heap$i"); }"""
+FRAMES = "kept <- lapply(1:3000, function(i) data.frame(a = i))[1:3]; print(length(kept))"
 CLASSES = "class A { public static void main(String[] a) { System.out.println(a.length); } }"
 
 
@@ -112,6 +116,21 @@ def test_php_whose_values_are_in_no_block(tools, tmp_path):
                      "it is recorded", page), page
     page, data = said(tools, tmp_path, VALUES, "php", suffix="php", USE_ZEND_ALLOC="0")
     assert "maps memory" not in page and data["summary"]["allocations"] > 500000, page
+
+
+def test_php_names_its_extension(tools, tmp_path):
+    """Several functions of one extension, none of which has a name."""
+    page, _ = said(tools, tmp_path, MATCHES, "php", suffix="php")
+    if "not found" in page or not list(Path("/usr/lib/php").glob("*/mbstring.so")):
+        pytest.skip("no mbstring here")
+    assert re.search(r"churn execute_ex php\S* via mbstring\.so <- zend_execute makes", page), page
+
+
+def test_r_has_a_call_that_names_its_functions(tools, tmp_path):
+    page, data = said(tools, tmp_path, FRAMES, "R", "--no-save", "-s", "-f", suffix="R")
+    told = [f for f in data["findings"] if "Rprofmem" in f["text"]]
+    assert told == [first(data)] and first(data)["text"].endswith(
+        "; to name the R functions behind it, call Rprofmem() in the script."), page
 
 
 def test_java_is_its_machine_not_its_launcher(tools, tmp_path):

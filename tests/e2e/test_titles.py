@@ -60,6 +60,37 @@ def test_arguments_that_are_empty_stay(build, target, tmp_path):
     victim.end()
 
 
+@pytest.mark.parametrize("link, shown", [("teller", "teller"), ("renames.new", "renames.new"), ("ren", "renames")])
+@pytest.mark.parametrize("how", ["symbolic", "hard"])
+def test_a_link_names_the_program(tools, tmp_path, link, shown, how):
+    """The file is called by the link that started it, in all that is said of it, if its own name does not tell more."""
+    (tmp_path / "renames.c").write_text(RENAMES.replace("for (;;)", "for (int i = 0; i < 2000; i++)").replace(
+        "usleep(10000)", "usleep(1)"))
+    subprocess.run(["gcc", "-s", tmp_path / "renames.c", "-o", tmp_path / "renames"], check=True)
+    if how == "symbolic":
+        (tmp_path / link).symlink_to("renames")
+    else:
+        (tmp_path / link).hardlink_to(tmp_path / "renames")
+    if how == "hard" and link == "ren":
+        shown = "ren"  # it is the file itself
+    recording = tools.record(tmp_path / link)
+    text, data = recording.report(), recording.json()
+    assert f"{shown}, no symbols" in text and text.split()[0] == link, text
+    modules = {frame["module"] for site in data["sites"]["allocations"] for frame in site["stack"] if frame["owner"] == "yours"}
+    assert modules == {str(tmp_path / shown)}, modules
+
+
+def test_a_link_names_a_program_that_is_attached_to(build, target, tmp_path):
+    (tmp_path / "renames.c").write_text(RENAMES)
+    subprocess.run(["gcc", "-g", tmp_path / "renames.c", "-o", tmp_path / "renames"], check=True)
+    (tmp_path / "teller").symlink_to("renames")
+    victim = target([tmp_path / "teller"])
+    attach(build, victim.pid, tmp_path / "out", duration="300ms")
+    sites = known(build, tmp_path / "out.zst")["sites"]["allocations"]
+    assert str(tmp_path / "teller") in {frame["module"] for site in sites for frame in site["stack"]}, sites
+    victim.end()
+
+
 def test_redis_is_called_what_it_calls_itself(build, target, tmp_path):
     if shutil.which("redis-server") is None:
         pytest.skip("no redis-server here")

@@ -24,7 +24,7 @@ TABLES = {
                   9: "system_memory_bytes P", 10: "memory_limit_bytes P", 11: "wall_start_ns P",
                   12: "duration_ns P", 14: "source P", 15: "ended P", 16: "is_complete P",
                   18: "exit_status P", 19: "n_images P", 20: "version P", 25: "end_reason P",
-                  28: "end_limit P", 29: "old_unknown P", 30: "max_pause_ns P"}),
+                  28: "end_limit P", 29: "old_unknown P", 30: "max_pause_ns P", 31: "called P"}),
     18: ("summary", {7: "failed P", 13: "peak_rss_bytes P", 14: "peak_rss_time_ns P",
                      19: "gone_at_exec P", 21: "old_blocks P", 22: "old_bytes P",
                      23: "old_freed_blocks P", 24: "old_freed_bytes P", 25: "peak_low_bytes P",

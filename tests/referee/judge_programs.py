@@ -15,6 +15,7 @@ import concurrent.futures
 import hashlib
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -48,12 +49,12 @@ class TooLarge(Exception):
 
 def record_program(program, out, folder, options=("--events",)):
     """A program of tests/wild, in a folder made for it."""
-    stage_of(program, folder, lambda stage: stage.run(BUILD / "heaptrack", "-q", "-f", *options, "-o", out))
+    stage_of(program, out, folder, lambda stage, file: stage.run(BUILD / "heaptrack", "-q", "-f", *options, "-o", file))
 
 
 def record_attached(program, out, folder):
     """A server of tests/wild, attached to while its clients ask."""
-    stage_of(program, folder, lambda stage: stage.attached(out, "--events"))
+    stage_of(program, out, folder, lambda stage, file: stage.attached(file, "--events"))
 
 
 def record_random(kind_and_seed, out, folder):
@@ -62,12 +63,14 @@ def record_random(kind_and_seed, out, folder):
     made.recording.rename(out)
 
 
-def stage_of(program, folder, record):
+def stage_of(program, out, folder, record):
     tools = conftest.Tools(BUILD, folder)
     stage = None
     try:
         stage = recorders.Stage(program, tools, folder, conftest)
-        record(stage)
+        file = stage.folder / "events.zst"  # where its user may write
+        record(stage, file)
+        shutil.move(file, out)
     finally:
         tools.finish()
         if stage:

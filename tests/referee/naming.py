@@ -1,6 +1,7 @@
 """Whose a stack is. That is the program's to decide (docs/findings.md): the referee takes the names from
 the program's views and counts the blocks of those stacks itself."""
 
+import collections
 import functools
 import json
 import os
@@ -22,10 +23,13 @@ class Naming:
     def __init__(self, report, recorded, build, path):
         self.build, self.path, self.recorded = build, path, recorded
         self.frames, self.of_lines, self.suppressed = {}, {}, set()
+        self.with_function = collections.defaultdict(dict)  # {function: {stack: its frames}}
         for table in report["json"]["sites"].values():
             for site in table:
                 stack = tuple(int(f["address"], 16) for f in site["stack"] if not f["inlined"])
                 self.frames[stack] = site["stack"]
+                for frame in site["stack"]:
+                    self.with_function[frame["function"]][stack] = site["stack"]
                 self.of_lines.setdefault(self.lines(site["stack"]), set()).add(stack)
                 if site.get("suppressed"):
                     self.suppressed.add(stack)
@@ -69,16 +73,18 @@ class Naming:
             return (tuple(sorted(named)),)
         by_file = self.named_after(function)
         named = set().union(*by_file.values(), set())
-        own = {stack for stack, frames in self.frames.items()
+        through = self.with_function.get(function, {})
+        own = {stack for stack, frames in through.items()
                if any(f["function"] == function and f["owner"] == "yours" for f in frames)}
         sets = [named | own, named, *by_file.values()]
-        for file in {f["file"] for frames in self.frames.values() for f in frames if f["function"] == function}:
+        for file in {f["file"] for frames in through.values() for f in frames if f["function"] == function}:
             sets.append({stack for stack in own if any(
                 f["function"] == function and f["file"] == file for f in self.frames[stack])})
         return tuple(dict.fromkeys(tuple(sorted(stacks)) for stacks in sets))
 
     def through(self, short, among):
         """Those of some stacks that pass through a function of this short name."""
+        @functools.cache
         def bare(name):
             name = re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", name))
             return re.sub(r"[^\w:~]", "", name.split("(")[0])

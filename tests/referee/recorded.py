@@ -41,7 +41,7 @@ class Recorded:
         return self.file.strings[number]
 
     def program(self):
-        return self.text(self.meta["exe"]).rsplit("/", 1)[-1]
+        return self.text(self.meta["called"] or self.meta["exe"]).rsplit("/", 1)[-1]
 
     def chain(self, node):
         if node not in self.chains:
@@ -67,14 +67,18 @@ class Recorded:
         return moments, list(itertools.accumulate(changes[moment] for moment in moments))
 
     def live_at(self, stacks, moment, only_kept=False):
+        return sum(b.size for b in self.some(stacks) if lives(b, moment) and not (only_kept and b.death is not None))
+
+    def along(self, stacks, points, only_kept=False):
+        """What they hold at each of some moments."""
         moments, held = self.curve(stacks, only_kept)
-        at = bisect.bisect_right(moments, moment)
-        return held[at - 1] if at else 0
+        before = (bisect.bisect_right(moments, point) for point in points)
+        return [held[at - 1] if at else 0 for at in before]
 
     @functools.cache
     def at_points(self, stacks, only_kept=False):
-        """What they hold at each edge of the time axis, and at the end."""
-        return [self.live_at(stacks, point, only_kept) for point in self.points]
+        """The same at each edge of the time axis, and at the end."""
+        return self.along(stacks, self.points, only_kept)
 
     @functools.cache
     def handovers(self):

@@ -60,11 +60,12 @@ FORMS = {
                  rf"\((?P<share2>{PERCENT}) of the peak\)(?P<again>, to what it held before)?{OLD_FREED})\.",
 }
 # How the functions that a runtime runs get names: behind one sentence, the first about the runtime
-FLAG = r"; to name the (?P<language>\w+) functions behind it, start it (?P<how>.+)\."
+FLAG = r"; to name the (?P<language>\w+) functions behind it, (?P<how>.+)\."
 FLAGS = {
-    "node": ("JavaScript", lambda exe: f"as {exe} --perf-basic-prof --interpreted-frames-native-stack"),
-    "python": ("Python", lambda exe: f"as {exe} -X perf" if int((re.findall(r"\.(\d+)$", exe) or [0])[0]) >= 12
-               else "with Python 3.12 or later and -X perf"),
+    "node": ("JavaScript", lambda exe: f"start it as {exe} --perf-basic-prof --interpreted-frames-native-stack"),
+    "python": ("Python", lambda exe: f"start it as {exe} -X perf" if int((re.findall(r"\.(\d+)$", exe) or [0])[0]) >= 12
+               else "start it with Python 3.12 or later and -X perf"),
+    "R": ("R", lambda exe: "call Rprofmem() in the script"),
 }
 
 
@@ -206,6 +207,9 @@ class Sentence:
         small, large = (next((s for s in ordered if in_bytes(s) == self.said[name]), 0) for name in ("small", "large"))
         between = [s for s in ordered if small <= s <= large]
         self.number("doubling_steps", *range(6, len(between) + 1))
+        of_one = max(len({b.size for b in self.recorded.of_stack[stack]}.intersection(between)) for stack in stacks)
+        if of_one < self.numbers["doubling_steps"] // 3:
+            self.wrong("no one stack asked for more and more: at most", of_one)
         n = sum(len(sizes[s]) for s in between if s != large)
         total = sum(s * len(sizes[s]) for s in between if s != large)
         for name, most in (("saved_allocations", n), ("saved_bytes", total)):
@@ -245,7 +249,7 @@ class Sentence:
         self.text("bytes", in_bytes(numbers["bytes"]))
         kept = self.referee.naming.not_suppressed(stacks)
         curve, top = r.at_points(kept, True), self.recorded.live_at(kept, 1 << 63, True)
-        self.judge_shape(curve, top)
+        self.judge_shape(curve, top, size - numbers["bytes"] if is_so else 0)
         self.judge_renewal(stacks, curve)
         if "most" in self.said:
             reached = next(t for t, v in zip(r.points, curve) if v >= top * 0.75)
@@ -308,16 +312,24 @@ class Sentence:
         return min(sum(b.size for b in r.some(s) if b.birth > moment and r.points[bisect_left(r.points, b.birth)] <
                        (b.death or 1 << 63)) for s in stacks)
 
-    def judge_shape(self, curve, top):
+    def judge_shape(self, curve, top, noise=0):
+        """`noise`: bytes of the curve that may be the runtime's own, and in no accusation."""
         r, said = self.recorded, self.said
-        reached = next((t for t, v in zip(r.points, curve) if v >= top * 0.95), 0)
-        began = next((t for t, v in zip(r.points, curve) if v >= top * 0.1), 0)
+
+        def passed(part):
+            """The first moment at so much of the top, wherever the runtime's own came before it."""
+            least = (top - noise) * part
+            first = next((i for i, v in enumerate(curve) if v >= least), 0)
+            last = next((i for i, v in enumerate(curve) if v - noise >= least), first)
+            return r.points[first:last + 1]
+        reached, began = passed(0.95), passed(0.1)
         for name in ("within", "stopped", "reached"):
-            self.text(name, in_time(reached))
+            self.text(name, *map(in_time, reached))
         for name in ("once", "began"):
-            self.text(name, in_time(began))
-        self.number("stopped_ns", reached)
-        self.number("reached_ns", reached)
+            self.text(name, *map(in_time, began))
+        self.number("stopped_ns", *reached)
+        self.number("reached_ns", *reached)
+        reached = reached[-1]
         if {"reached", "began"} & set(said) and "were allocated once" in self.finding["text"]:
             came = self.came_since(reached + r.run_ns // 50)
             if came > top / 5:
@@ -417,7 +429,7 @@ class Sentence:
 
         def edge_at(until):
             """The last edge until then; if the heap had been as large before, that of the smallest since, not long ago."""
-            heap = {t: r.live_at(r.all, t) for t in r.edges if t <= until}
+            heap = {t: held for t, held in zip(r.edges, r.at_points(r.all)) if t <= until}
             last = max(heap)
             as_large = next(t for t in heap if heap[t] >= heap[last])
             since = [t for t in heap if t > as_large and t + run // 5 >= until]
@@ -433,7 +445,7 @@ class Sentence:
         if self.finding["function"]:
             stacks = self.stacks(lambda s: grown(s) == numbers["grown_bytes"])
             self.number("grown_bytes", grown(stacks))
-            before = max((r.live_at(stacks, t) for t in r.edges if t < halfway), default=0)
+            before = max((held for t, held in zip(r.edges, r.at_points(stacks)) if t < halfway), default=0)
             if "much" in self.said and ("again" in self.said) != (before >= r.live_at(stacks, near_end)):
                 self.wrong("had it held as much before?", before)
         else:

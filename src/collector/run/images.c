@@ -5,8 +5,27 @@
 #include "collector/run/parts.h"
 #include "sys/process.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/**
+ * The link beside the executable by which it was started: redis-server of redis-check-rdb. 0: none,
+ * or the executable's name begins with it (python3 of python3.11), and tells more.
+ */
+static uint32_t link_to(struct run *run, const char *exe) {
+	char name[32], link[4096 + sizeof name];
+	const char *base = path_base_name(exe);
+	struct process_exe own, linked;
+	if (!process_thread_name(run->program, run->program, name, sizeof name) || *name == '\0' ||
+			strchr(name, '/') || strncmp(base, name, strlen(name)) == 0) {
+		return 0;
+	}
+	(void)snprintf(link, sizeof link, "%.*s%s", (int)(base - exe), exe, name);
+	bool is_same = process_exe(run->program, &own) && process_exe_file(link, &linked) &&
+			own.device == linked.device && own.inode == linked.inode;
+	return is_same ? texts_id_of(&run->texts, link) : 0;
+}
 
 void run_note_image(struct run *run) {
 	char exe[4096];
@@ -14,6 +33,7 @@ void run_note_image(struct run *run) {
 	if (entry) {
 		if (process_link(run->program, "exe", exe, sizeof exe)) {
 			run->meta.exe = texts_id_of(&run->texts, exe);
+			run->meta.called = link_to(run, exe);
 		}
 		*entry = (struct rec_image){.exe = run->meta.exe, .time_ns = run->now_ns};
 	}
@@ -29,6 +49,7 @@ void run_note_unrecorded(struct run *run) {
 		uint64_t before_ns = run->images.n > 1 ? entry[-1].time_ns : 0;
 		uint64_t since_ns = run->exec_watch.since_ns;
 		run->meta.exe = texts_id_of(&run->texts, run->exec_watch.path);
+		run->meta.called = 0;
 		*entry = (struct rec_image){
 				.exe = run->meta.exe,
 				.is_unrecorded = true,

@@ -3,8 +3,9 @@
 /*
  * Recognizes a container that grew by doubling, from the sizes of its stacks. Such a container
  * leaves a chain of sizes: each about twice (or one and a half times) the one before, all about
- * equally often. What is said of it is the sum over that chain: all but its last blocks are what
- * one reservation would save.
+ * equally often, and mostly on the same few stacks: tables of several sizes, each allocated by a
+ * line of its own, make a chain, too. What is said of it is the sum over that chain: all but its
+ * last blocks are what one reservation would save.
  */
 
 #include "engine/findings/parts.h"
@@ -13,6 +14,7 @@
 
 struct step {
 	uint64_t size, count, bytes;
+	bool is_in_chain;
 };
 
 static int by_size(const void *a, const void *b) {
@@ -43,7 +45,7 @@ static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n)
 	for (uint32_t i = 0; steps && i < r->sizes.n; i++) {
 		const struct rec_size *s = &r->sizes.items[i];
 		if (is_exact_of(s, tags)) {
-			steps[(*n)++] = (struct step){s->size, s->count, s->bytes};
+			steps[(*n)++] = (struct step){s->size, s->count, s->bytes, false};
 		}
 	}
 	f->failed |= !steps;
@@ -71,9 +73,10 @@ struct chain {
 };
 
 /** Down from the largest size, each step to about half or two thirds. */
-static struct chain find_chain(const struct step *steps, uint32_t n) {
-	const struct step *at = &steps[n - 1];
+static struct chain find_chain(struct step *steps, uint32_t n) {
+	struct step *at = &steps[n - 1];
 	struct chain c = {1, at->count, at->bytes, at->size, at->size, at->count, at->bytes};
+	at->is_in_chain = true;
 	for (uint32_t i = n - 1; i-- > 0;) {
 		double ratio = (double)at->size / (double)steps[i].size;
 		if (ratio > 2.2) {
@@ -82,6 +85,7 @@ static struct chain find_chain(const struct step *steps, uint32_t n) {
 		bool is_as_often = steps[i].count >= c.last_count && steps[i].count <= at->count * 2 + 2;
 		if (ratio >= 1.4 && is_as_often) {
 			at = &steps[i];
+			at->is_in_chain = true;
 			c.n++;
 			c.count += at->count;
 			c.bytes += at->bytes;
@@ -91,9 +95,26 @@ static struct chain find_chain(const struct step *steps, uint32_t n) {
 	return c;
 }
 
+/** How many steps of a chain the stack with most of them made. */
+static uint32_t most_on_one_stack(struct finder *f, const uint8_t *tags, const struct step *steps,
+		uint32_t n) {
+	uint32_t *of_stack = arena_new(&f->scratch, uint32_t, f->r->stacks.n + 1ul), most = 0;
+	f->failed |= !of_stack;
+	for (uint32_t i = 0; of_stack && i < f->r->sizes.n; i++) {
+		const struct rec_size *s = &f->r->sizes.items[i];
+		const struct step key = {.size = s->size};
+		const struct step *step = is_exact_of(s, tags)
+				? bsearch(&key, steps, n, sizeof *steps, by_size)
+				: NULL;
+		of_stack[s->stack] += step && step->is_in_chain;
+		most = of_stack[s->stack] > most ? of_stack[s->stack] : most;
+	}
+	return most;
+}
+
 bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
 		const uint8_t *tags, const struct place *p) {
-	enum { LONG = 6 };
+	enum { LONG = 6, STACKS = 3 };
 	uint32_t n;
 	struct step *steps = p && has_large(f->r, tags) ? sizes_of(f, tags, &n) : NULL;
 	if (!steps) {
@@ -104,7 +125,7 @@ bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
 	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
 		all += tags[i] ? f->r->stacks.items[i].allocated_bytes : 0;
 	}
-	if (c.n < LONG || c.bytes < all / 2) {
+	if (c.n < LONG || c.bytes < all / 2 || most_on_one_stack(f, tags, steps, n) < c.n / STACKS) {
 		return false;
 	}
 	char a[HUMAN_MAX], b[HUMAN_MAX], count[HUMAN_MAX], saved[HUMAN_MAX];

@@ -2,6 +2,7 @@
 
 /* Names a place in a sentence: its site, who called it, and through whom it has its memory. */
 
+#include "base/path.h"
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 
@@ -113,34 +114,57 @@ static const struct name *module_behind(const struct finder *f, uint32_t stack) 
 	return NULL;
 }
 
-/**
- * The frame of a dependency or of the library that the site called to have its memory, maybe
- * through functions without a name.
- */
-static const struct name *called_by_site(struct finder *f, uint32_t stack) {
+// What a site called to have its memory
+struct called {
+	const struct name *function; // of a dependency, maybe behind functions without a name; or NULL
+	struct slice module;         // whose code it called, if not its own; or empty
+};
+
+static struct called called_by_site(const struct finder *f, uint32_t stack) {
 	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node), *frame, *last = NULL;
+	const struct name *site = names_site(f->names, node), *frame, *next = NULL, *named = NULL;
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
 	while ((frame = stack_walk_next(&w)) && frame != site) {
-		last = frame->has_name ? frame : last;
+		named = frame->has_name ? frame : named;
+		next = frame;
 	}
-	return last && !last->is_runtime && !last->is_wrapper && last->owner != OWNER_YOURS ? last
-																						: NULL;
+	struct called out = {0};
+	// What a library allocates for code without a name is told by the library's function
+	bool is_work = named && !named->is_wrapper && named->owner != OWNER_YOURS;
+	bool is_alloc_of_work = named && named->is_wrapper && !next->has_name &&
+			!owner_is_allocation_function(named->function) &&
+			!owner_is_called_like_allocating(named->function);
+	if (named && !named->is_runtime && (is_work || is_alloc_of_work)) {
+		out.function = named;
+	}
+	bool is_hook = next && next->owner == OWNER_YOURS && site->owner != OWNER_YOURS;
+	if (frame && next && !is_hook && !next->is_runtime && !next->is_wrapper &&
+			!slice_equal(next->module, site->module) &&
+			!slice_equal(next->module, names_program(f->r))) {
+		out.module = next->module;
+	}
+	return out;
 }
 
-/** The same of its heaviest stack, if it is so for most of the place. */
-static const struct name *called_by_place(struct finder *f, const struct place *p, enum weight by) {
-	const struct name *via = called_by_site(f, p->heaviest[by]);
-	uint64_t all = 0, through = 0;
-	for (uint32_t i = 0; via && i < f->r->stacks.n; i++) {
+/** The same of its heaviest stack, as far as it is so for most of the place. */
+static struct called called_by_place(const struct finder *f, const struct place *p,
+		enum weight by) {
+	struct called out = called_by_site(f, p->heaviest[by]);
+	uint64_t all = 0, by_function = 0, by_module = 0;
+	for (uint32_t i = 0; (out.function || out.module.size > 0) && i < f->r->stacks.n; i++) {
 		if (f->place_of[i] == p - f->places) {
-			const struct name *other = called_by_site(f, i);
+			const struct called other = called_by_site(f, i);
 			uint64_t weight = stack_weight(&f->r->stacks.items[i], by);
+			bool is_same = out.function && other.function &&
+					other.function->function_id == out.function->function_id;
 			all += weight;
-			through += other && other->function_id == via->function_id ? weight : 0;
+			by_function += is_same ? weight : 0;
+			by_module += slice_equal(other.module, out.module) ? weight : 0;
 		}
 	}
-	return through > all / 5 * 3 ? via : NULL;
+	out.function = by_function > all / 5 * 3 ? out.function : NULL;
+	out.module = by_module > all / 5 * 3 ? out.module : (struct slice){0};
+	return out;
 }
 
 static const struct name *name_by(const struct finder *f, const struct place *p, enum weight by) {
@@ -158,12 +182,14 @@ void put_place_name(struct finder *f, struct buffer *out, const struct place *p,
 	if (asker) {
 		buffer_printf(out, " via %.*s", SLICE_ARG(short_name_of(f, asker)));
 	}
-	const struct name *via = called_by_place(f, p, by);
+	const struct called via = called_by_place(f, p, by);
 	const struct name *caller = caller_of_site(f, p->heaviest[by]);
 	caller = caller ? caller : module_behind(f, p->heaviest[by]);
-	if (via) {
-		buffer_printf(out, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via)),
-				SLICE_ARG(names_package(via)));
+	if (via.function) {
+		buffer_printf(out, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via.function)),
+				SLICE_ARG(names_package(via.function)));
+	} else if (via.module.size > 0) {
+		buffer_printf(out, " via %.*s", SLICE_ARG(path_base(via.module)));
 	}
 	if (caller) {
 		buffer_printf(out, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));

@@ -143,10 +143,7 @@ static bool name_by_address(struct names *n, const struct rec_location *l, struc
 		number[0] = '\0';
 	} else {
 		const struct rec_module *m = &n->recording->modules.items[l->module];
-		base = names_title_of(n, text(n->recording, m->path));
-		if (base.size == 0) {
-			base = path_base(text(n->recording, n->recording->meta.exe));
-		}
+		base = names_title_of(n, names_module_path(n->recording, l->module));
 		what = "";
 		uint64_t address = l->pc - m->bias - (l->is_exact ? 0 : 1);
 		(void)snprintf(number, sizeof number, "+0x%" PRIx64, address);
@@ -159,14 +156,6 @@ static bool name_by_address(struct names *n, const struct rec_location *l, struc
 	(void)snprintf(buf, size + 1, "%.*s%s%s", SLICE_ARG(base), what, number);
 	out->function = slice_of(buf, size);
 	return true;
-}
-
-static struct slice module_path(const struct recording *r, uint32_t module) {
-	if (module == 0) {
-		return (struct slice){0};
-	}
-	struct slice path = text(r, r->modules.items[module].path);
-	return path.size ? path : text(r, r->meta.exe);
 }
 
 /** What a Rust thread runs is inlined into its start; without debug data nothing else names it. */
@@ -210,7 +199,7 @@ static bool name_location(struct names *n, uint32_t id) {
 	for (uint32_t i = 0; i < count; i++) {
 		const struct rec_frame *f = i < l->n_frames ? &r->frames.items[l->first_frame + i]
 													: &unnamed;
-		out[i].module = module_path(r, l->module);
+		out[i].module = names_module_path(r, l->module);
 		out[i].is_inlined = i + 1 < count;
 		out[i].function = text(r, f->function);
 		out[i].symbol = text(r, f->symbol);

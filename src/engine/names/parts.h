@@ -26,6 +26,12 @@ struct names {
 };
 
 /**
+ * Per location: code of the user's without a name that libraries call only to have memory. NULL: no
+ * memory.
+ */
+const bool *names_find_hooks(const struct names *n, struct arena *scratch);
+
+/**
  * What a module is called: "libfoo.so.1"; "_json.so" of "_json.cpython-311-x86_64-linux-gnu.so".
  */
 struct slice names_title_of(struct names *n, struct slice path);
@@ -34,10 +40,19 @@ struct slice names_title_of(struct names *n, struct slice path);
 bool names_find_sites(struct names *n);
 
 /**
+ * Per location: code of the user's without a name that libraries call only to have memory. NULL: no
+ * memory.
+ */
+const bool *names_find_hooks(const struct names *n, struct arena *scratch);
+
+/**
  * Mark the project's own allocation functions as wrappers; functions have numbers. False: no
  * memory.
  */
 bool names_find_wrappers(struct names *n);
+
+/** The path by which a module is shown. Empty: of generated code. */
+struct slice names_module_path(const struct recording *r, uint32_t module);
 
 /** Takes a JIT compiler's name apart, that stands as the function: function, symbol, file, line. */
 void names_jit_read(struct name *out);

@@ -71,6 +71,19 @@ static bool is_of_allocator(const struct names *n, uint32_t location) {
 	return true;
 }
 
+struct slice names_program(const struct recording *r) {
+	return r->strings.items[r->meta.called ? r->meta.called : r->meta.exe];
+}
+
+struct slice names_module_path(const struct recording *r, uint32_t module) {
+	if (module == 0) {
+		return (struct slice){0};
+	}
+	struct slice path = r->strings.items[r->modules.items[module].path];
+	bool is_program = path.size == 0 || slice_equal(path, r->strings.items[r->meta.exe]);
+	return is_program ? names_program(r) : path;
+}
+
 struct slice names_title_of(struct names *n, struct slice path) {
 	static const char tag[] = ".cpython-", end[] = "-linux-gnu.so";
 	struct slice base = path_base(path);
@@ -113,8 +126,7 @@ static void name_modules(struct names *n) {
 	const struct recording *r = n->recording;
 	for (uint32_t i = 0; i < r->modules.n; i++) {
 		struct name *out = &n->frames[n->n_frames + i];
-		out->module = r->strings.items[r->modules.items[i].path];
-		out->module = out->module.size ? out->module : r->strings.items[r->meta.exe];
+		out->module = names_module_path(r, i);
 		out->function = names_title_of(n, out->module);
 		if (i == 0 || out->function.size == 0) {
 			out->function = slice_of_text("generated code");
@@ -132,28 +144,32 @@ struct place {
 	uint32_t module;
 	uint8_t fitness;   // of that frame
 	bool is_allocator; // all frames hand out memory
+	bool is_hook;      // called by libraries to have memory
 };
 
 // Per node: the same of the frames so far
 struct best {
-	uint32_t module : 28; // of the innermost frame that does more than hand out memory
+	uint32_t module : 27; // of the innermost frame that does more than hand out memory
 	uint32_t fitness : 3;
 	uint32_t is_allocator : 1;
+	uint32_t is_in_hook : 1;
 };
 
-enum { MODULES_MOST = 1 << 28 };
+enum { MODULES_MOST = 1 << 27 };
 
 static struct place *find_places(const struct names *n, struct arena *scratch) {
 	const struct recording *r = n->recording;
 	struct place *places = arena_new(scratch, struct place, r->locations.n);
-	for (uint32_t i = 0; places && i < r->locations.n; i++) {
+	const bool *is_hook = names_find_hooks(n, scratch);
+	for (uint32_t i = 0; places && is_hook && i < r->locations.n; i++) {
 		enum fitness fit;
 		places[i].best_frame = best_of_location(n, i, &fit);
 		places[i].fitness = (uint8_t)fit;
 		places[i].is_allocator = is_of_allocator(n, i);
+		places[i].is_hook = is_hook[i];
 		places[i].module = r->locations.items[i].module;
 	}
-	return places;
+	return is_hook ? places : NULL;
 }
 
 static void find_site(struct names *n, uint32_t node, const struct place *places,
@@ -162,12 +178,15 @@ static void find_site(struct names *n, uint32_t node, const struct place *places
 	const struct place *place = &places[rec->location];
 	const struct best outer = best[rec->parent];
 	bool asks_outer = place->is_allocator && rec->parent != 0;
-	bool is_called_back = place->fitness == FIT_YOURS_UNNAMED && outer.fitness == FIT_LIBRARY;
+	bool is_unnamed = place->fitness == FIT_YOURS_UNNAMED;
+	bool is_in_hook = is_unnamed && (place->is_hook || outer.is_in_hook);
+	bool is_called_back = is_unnamed && !is_in_hook && outer.fitness == FIT_LIBRARY;
 	bool is_outer_better = rec->parent != 0 && outer.fitness > place->fitness && !is_called_back;
 	struct best own = {
 			.module = (asks_outer ? outer.module : place->module) & (MODULES_MOST - 1),
 			.fitness = (is_outer_better ? outer.fitness : place->fitness) & 7u,
 			.is_allocator = asks_outer ? outer.is_allocator : place->is_allocator,
+			.is_in_hook = is_in_hook,
 	};
 	best[node] = own;
 	n->site[node] = own.fitness <= FIT_RUNTIME ? n->n_frames + own.module + 1

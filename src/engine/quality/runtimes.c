@@ -13,9 +13,9 @@
 static const struct runtime {
 	const char *name; // of the program; a version may follow
 	const char *language;
-	const char *naming;    // NULL: none is known
+	const char *naming;    // options, or what else to do. NULL: none is known
 	unsigned naming_minor; // of version 3: since when
-	const char *objects;   // what it keeps in mappings of its own
+	const char *objects;   // what it keeps in mappings of its own; NULL: nothing
 	const char *telling;   // who tells of them
 } runtimes[] = {
 		{"node", "JavaScript", "--perf-basic-prof --interpreted-frames-native-stack", 0,
@@ -28,6 +28,7 @@ static const struct runtime {
 				"with USE_ZEND_ALLOC=0 in its environment it is recorded"},
 		{"java", "Java", NULL, 0, "Java's objects", "jcmd PID GC.class_histogram tells of them"},
 		{"ruby", "Ruby", NULL, 0, "Ruby's objects", "ObjectSpace.dump_all tells of them"},
+		{"R", "R", "call Rprofmem() in the script", 0, NULL, NULL},
 };
 
 static const struct runtime *find(struct slice name) {
@@ -61,7 +62,9 @@ bool runtime_naming_flag(struct slice exe, const char **language, char out[RUNTI
 		return false;
 	}
 	*language = r->language;
-	if (minor_of(name) >= r->naming_minor) {
+	if (*r->naming != '-') {
+		(void)snprintf(out, RUNTIME_FLAG_MAX, "%s", r->naming);
+	} else if (minor_of(name) >= r->naming_minor) {
 		(void)snprintf(out, RUNTIME_FLAG_MAX, "start it as %.*s %s", SLICE_ARG(name), r->naming);
 	} else {
 		(void)snprintf(out, RUNTIME_FLAG_MAX, "start it with %s 3.%u or later and %s", r->language,
@@ -73,9 +76,10 @@ bool runtime_naming_flag(struct slice exe, const char **language, char out[RUNTI
 bool runtime_own_memory(struct slice exe, char out[RUNTIME_FLAG_MAX]) {
 	const struct slice name = path_base(exe);
 	const struct runtime *r = find(name);
-	if (r) {
+	bool has_own = r && r->objects;
+	if (has_own) {
 		(void)snprintf(out, RUNTIME_FLAG_MAX, "%.*s maps memory for %s itself; %s", SLICE_ARG(name),
 				r->objects, r->telling);
 	}
-	return r != NULL;
+	return has_own;
 }

@@ -11,6 +11,7 @@ static void cut_strings(struct recording *r) {
 	cut_string(&m->cwd, r);
 	cut_string(&m->host, r);
 	cut_string(&m->version, r);
+	cut_string(&m->called, r);
 	if ((uint64_t)m->argv_first + m->n_argv > r->strings.n) {
 		m->argv_first = m->n_argv = 0;
 	}

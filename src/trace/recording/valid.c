@@ -44,7 +44,7 @@ static bool has_nones(const struct recording *r, struct err *why) {
 static bool meta_is_valid(const struct recording *r, struct err *why) {
 	const struct rec_meta *m = &r->meta;
 	if (!is_string(r, m->exe) || !is_string(r, m->cwd) || !is_string(r, m->host) ||
-			!is_string(r, m->version) || m->argv_first > r->strings.n ||
+			!is_string(r, m->version) || !is_string(r, m->called) || m->argv_first > r->strings.n ||
 			m->n_argv > r->strings.n - m->argv_first) {
 		return VIOLATION(why, "meta: a string is out of range");
 	}

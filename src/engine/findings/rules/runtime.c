@@ -15,7 +15,7 @@ static void put_largest(struct finder *f, struct buffer *text, const struct plac
 		uint64_t bytes) {
 	char number[HUMAN_MAX];
 	struct asker a = runtime_largest_asker(f, p, BY_PEAK_BYTES);
-	bool is_program = slice_equal(p->name->module, f->r->strings.items[f->r->meta.exe]);
+	bool is_program = slice_equal(p->name->module, names_program(f->r));
 	if (!is_program) {
 		buffer_printf(text, ", %s of it in %.*s", human_bytes(number, p->peak_bytes),
 				SLICE_ARG(p->name->function));
@@ -44,7 +44,7 @@ void find_runtime(struct finder *f) {
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	buffer_printf(&text, "%.*s holds %s (%s of the peak) for what it runs",
-			SLICE_ARG(path_base(r->strings.items[r->meta.exe])), human_bytes(a, bytes),
+			SLICE_ARG(path_base(names_program(r))), human_bytes(a, bytes),
 			human_percent(b, bytes, r->summary.peak_bytes));
 	put_largest(f, &text, largest, bytes);
 	finding_put(out, "bytes", bytes);
@@ -74,21 +74,26 @@ static void say_more(struct finder *f, struct finding *out, const char *more, co
 	finder_say(f, out, &text);
 }
 
-/** A sentence that stops at the runtime, or at code of others that has no name. */
-static bool is_about_runtime(const struct finding *out) {
+/**
+ * A sentence that stops at the runtime (all of R is its own product), or at code of others without
+ * a name.
+ */
+static bool is_about_runtime(const struct finder *f, const struct finding *out) {
 	const struct name *name = out->function;
 	return strcmp(out->id, "runtime") == 0 ||
-			(name && (name->is_runtime || (!name->has_name && name->owner == OWNER_LIBRARY)));
+			(name &&
+					(name->is_runtime || (!name->has_name && name->owner == OWNER_LIBRARY) ||
+							(!f->runs_scripts && name->owner == OWNER_YOURS)));
 }
 
 void runtime_say_flag(struct finder *f) {
 	char flag[RUNTIME_FLAG_MAX], who[64];
 	const char *language;
-	bool is_told = !f->runs_scripts || has_script_names(f) ||
+	bool is_told = has_script_names(f) ||
 			!runtime_naming_flag(f->r->strings.items[f->r->meta.exe], &language, flag);
 	for (uint32_t i = 0; i < f->n; i++) {
 		struct finding *out = &f->items[i];
-		if (!is_told && is_about_runtime(out)) {
+		if (!is_told && is_about_runtime(f, out)) {
 			(void)snprintf(who, sizeof who, "to name the %s functions behind it, ", language);
 			say_more(f, out, who, flag);
 			is_told = true;
