@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Takes blocks from chunks of growing size, and keeps chunks for reuse when it is reset. */
 #include "base/arena.h"
 
 #include "base/large_pages.h"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "base/attr.h"
-#include "base/slice.h"
-
 /**
  * Allocations with a common lifetime, freed together. A zeroed struct is a valid, empty arena. Not
  * for use by several threads at once. Blocks are aligned to 16.
  */
+
+#include "base/attr.h"
+#include "base/slice.h"
+
 struct arena {
 	struct arena_chunk *chunks;
 	struct arena_chunk *spares; // from before arena_reset, to be reused

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Compiler extensions, under our own names. Only the recorder may also use them directly.
+/** Compiler extensions under names of our own. Only the recorder may also use them directly. */
 
 #define ATTR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define ATTR_NODISCARD         __attribute__((warn_unused_result))
 #define ATTR_NORETURN          __attribute__((noreturn))
 #define ATTR_COLD              __attribute__((cold))
 #define ATTR_NOINLINE          __attribute__((noinline))
-#define ATTR_LANES(bytes)      __attribute__((vector_size(bytes))) // a type: several numbers at once
-#define ATTR_INLINE            __attribute__((always_inline)) inline
-#define LIKELY(x)              __builtin_expect(!!(x), 1)
-#define UNLIKELY(x)            __builtin_expect(!!(x), 0)
+// A type: several numbers at once
+#define ATTR_LANES(bytes) __attribute__((vector_size(bytes)))
+#define ATTR_INLINE       __attribute__((always_inline)) inline
+#define LIKELY(x)         __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)       __builtin_expect(!!(x), 0)

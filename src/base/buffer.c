@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Grows by doubling; what is large from the start gets large pages. */
 #include "base/buffer.h"
 
 #include "base/large_pages.h"

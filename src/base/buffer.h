@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "base/attr.h"
-#include "base/slice.h"
-
 /**
  * A growing byte buffer with a sticky error: if memory runs out, `failed` is set and further writes
  * do nothing, so encoders check once at the end. A zeroed struct is a valid, empty buffer.
  */
+
+#include "base/attr.h"
+#include "base/slice.h"
+
 struct buffer {
 	uint8_t *data;
 	size_t size;

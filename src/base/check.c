@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Says which check failed, and aborts. */
 #include "base/check.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reads numbers and bytes up to the end of a slice, never beyond. */
 #include "base/cursor.h"
 
 static void fail(struct cursor *c) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "base/slice.h"
-
 /**
  * A bounded reader over bytes with a sticky error: after reading past the end or a malformed
  * number, `failed` is set and all further reads return zero or nothing. Decoders therefore check
  * `failed` once, but must compare every count with cursor_left() before they loop on it.
  */
+
+#include "base/slice.h"
+
 struct cursor {
 	const uint8_t *at;
 	const uint8_t *end;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Formats the message of an error, and what callers put in front of it. */
 #include "base/err.h"
 
 #include <stdarg.h>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "base/attr.h"
-
-#include <stdbool.h>
-
 /**
  * A run-time error, as one message that callers extend. A function that can fail returns false and
  * fills `err`; callers prepend what they know:
@@ -16,6 +12,11 @@
  * need the message. Messages are for people and say what failed and why, without a final period or
  * line breaks. Longer ones are truncated.
  */
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+
 enum err_code {
 	ERR_NONE = 0,
 	ERR_FORMAT,      // invalid input bytes

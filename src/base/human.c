@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Scales and rounds numbers so that a person reads few digits. */
 #include "base/human.h"
 
 #include <stdio.h>

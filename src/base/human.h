@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 /**
  * Numbers formatted for people. Decimal units throughout (1 kB = 1000 bytes), as in KDE's tools.
  * The texts fit into HUMAN_MAX bytes, including the terminating zero. No locale. Each function
  * returns `out`, so that calls can be arguments.
  */
+
+#include <stddef.h>
+#include <stdint.h>
+
 enum { HUMAN_MAX = 32 };
 
 /** "0 B", "320 B", "5.1 kB", "38.5 MB", "1.2 GB". */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Escapes text and places commas. */
 #include "base/json.h"
 
 #include "base/check.h"

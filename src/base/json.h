@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "base/buffer.h"
-
 /**
  * A streaming JSON writer: it adds commas and escapes, and the caller balances brackets. Text is
  * UTF-8; invalid bytes become U+FFFD, so the output always parses. Numbers are decimal integers. In
@@ -11,6 +9,9 @@
  *   struct json j = json_init(&out);
  *   json_open(&j, NULL, '{');  json_number(&j, "bytes", 12);  json_close(&j);
  */
+
+#include "base/buffer.h"
+
 enum { JSON_DEPTH = 32 };
 struct json {
 	struct buffer *out;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reads JSON value by value, checking its syntax on the way. */
 #include "base/json_reader.h"
 
 #include "base/text.h"

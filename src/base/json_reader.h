@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "base/buffer.h"
-
 /**
  * Reads values from JSON in order, with a sticky error like that of a cursor: after a syntax error,
  * or a value of another kind than requested, `failed` is set, no more items follow, and numbers and
@@ -17,6 +15,9 @@
  * Each json_next is followed by exactly one json_take_*, json_skip, or json_enter and its loop to
  * the end.
  */
+
+#include "base/buffer.h"
+
 enum { JSON_READ_DEPTH = 2048 };
 
 struct json_reader {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Maps memory that begins at a large page, and keeps some of it for the next request.
+ *
+ * A mapping begins at any small page: one that is larger by a large page holds what is wanted, and
+ * what lies before and behind goes back.
+ */
 #include "base/large_pages.h"
 
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-
-// A mapping begins at any small page: one that is larger by a large page holds what is wanted, and
-// what lies before and behind goes back.
 
 static uint8_t *map(size_t bytes) {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Compares words by the number of typing errors between them. */
 #include "base/nearest.h"
 
 enum { NAME_MAX_BYTES = 64 };

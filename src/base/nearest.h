@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** The name that was probably meant by a mistyped word. */
+
 #include "base/slice.h"
 
-/** The name that was probably meant by a mistyped word. */
 struct nearest {
 	struct slice word;
 	const char *name; // NULL: none is near

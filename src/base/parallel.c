@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Runs the parts of a loop in threads, the first in the calling one. */
 #include "base/parallel.h"
 
 #include "base/check.h"

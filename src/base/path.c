@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Takes paths apart at their slashes. */
 #include "base/path.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Paths as text: nothing here asks the file system. */
+/** Paths as text, without asking the file system. */
 
 #include "base/arena.h"
 

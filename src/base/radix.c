@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Distributes items by one byte of their key after the other, from the lowest. */
 #include "base/radix.h"
 
 #include <string.h>

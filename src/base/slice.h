@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Bytes with their length, compared and hashed. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

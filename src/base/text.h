@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Reading text from the front of a slice: lines, prefixes, numbers.
+ * Takes lines, prefixes and numbers off the front of a text.
  *
  * The functions named take_ remove what they read from the slice if they return true.
  */

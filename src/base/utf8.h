@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Checks and decodes UTF-8. */
+
 #include "base/slice.h"
 
 #include <stddef.h>

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "base/attr.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-
 /**
- * A growing array, with one struct per element type:
+ * Growing arrays, with one struct per element type:
  *
  *   VEC(struct edge) edges = {0};
  *   struct edge *e = vec_push(&edges);     // zeroed, or NULL if there is no memory
  *
  * Pointers into items are valid until the next push.
  */
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
 #define VEC(type)           \
 	struct {                \
 		type *items;        \

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Replaces the characters that a terminal would obey by escapes. */
 #include "base/visible.h"
 
 #include "base/utf8.h"

@@ -2,8 +2,10 @@
 #pragma once
 
 /**
- * The commands. Each takes its own name and arguments, prints its result on stdout and what is
- * wrong on stderr, and returns the exit status. Only this folder prints.
+ * The four commands.
+ *
+ * Each takes its own name and arguments, prints its result on stdout and what is wrong on stderr,
+ * and returns the exit status. Only this folder prints.
  */
 
 /** Behind the command's name in what --version prints; KDE's heaptrack ends with its number. */

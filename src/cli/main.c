@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Runs one of the four commands, depending on the name that the program was called by. */
 #include "base/path.h"
 #include "cli/cli.h"
 #include "sys/file.h"
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-// One binary, four commands: it looks at its name.
 static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Prints text with its control characters replaced. */
 #include "cli/say.h"
 
 #include "base/visible.h"

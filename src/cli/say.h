@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/**
+ * All output for people.
+ *
+ * It goes through these functions, so that names of functions and files cannot contain terminal
+ * control sequences (base/visible.h). Help texts and figures need not.
+ */
+
 #include "base/attr.h"
 #include "base/buffer.h"
 
 #include <stdbool.h>
 #include <stdio.h>
-
-/**
- * All output for people goes through these functions, so that names of functions and files cannot
- * contain terminal control sequences (base/visible.h). Help texts and figures need not.
- */
 
 /** Our own lines with names in them. */
 void say(FILE *to, const char *fmt, ...) ATTR_PRINTF(2, 3);

@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * The rules for blocks that nobody wants to hear of, which a module brings for LeakSanitizer as the
- * text of its function __lsan_default_suppressions. They are read from the file; a function that
- * does more than return a constant has none. Any thread.
+ * The suppressions for LeakSanitizer that a module brings along.
+ *
+ * They are the text of its function __lsan_default_suppressions, read from the file; a function
+ * that does more than return a constant has none. Any thread.
  */
 
 #include "symbols/symbols.h"

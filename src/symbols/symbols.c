@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Answers for addresses, from symbol tables and DWARF.
+ *
+ * A module is opened once and kept, its sorted symbols and the list of its units with it, for the
+ * same file is asked about again and again while a recording grows.
+ */
 #include "symbols/symbols.h"
 
 #include "symbols/dwarf/debug_data.h"
@@ -6,9 +12,6 @@
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-// A module is opened once and kept, its sorted symbols and the list of its units with it, for the
-// same file is asked about again and again while a recording grows.
 
 struct module {
 	struct module *next;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Looks for a display, and opens a page by way of a private file. */
 #include "sys/browser.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Finds the group of a process, and reads its limits and counters. */
 #include "sys/cgroup.h"
 
 #include "sys/file.h"

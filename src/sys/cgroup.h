@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * The control group that accounts for a process's memory, in either version of control groups. A
- * group may vanish at any time: then it has no limit and counts nothing.
+ * The control group that accounts for a process's memory, of either version.
+ *
+ * A group may vanish at any time: then it has no limit and counts nothing.
  */
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Asks the kernel for the time, and whether the processor's counter can be trusted. */
 #include "sys/clock.h"
 
 #include <stdio.h>

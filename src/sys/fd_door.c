@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Sends a descriptor over a unix socket. */
 #include "sys/fd_door.h"
 
 #include "sys/listen.h"

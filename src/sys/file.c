@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reads, writes, compares and locks files. */
 #include "sys/file.h"
 
 #include "base/path.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Calls the kernel's futex operations. */
 #include "sys/futex.h"
 
 #include <linux/futex.h>

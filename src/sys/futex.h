@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Sleeping until another thread or process changes a word. */
+
 #include <stdatomic.h>
 #include <stdint.h>
 

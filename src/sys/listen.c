@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Makes listening sockets on the loopback address and of unix. */
 #include "sys/listen.h"
 
 #include <arpa/inet.h>

@@ -27,7 +27,9 @@ int listen_on_unix(const char *path, struct err *err);
 /** Listens at an abstract name: anybody can connect. -1: `err` says why. */
 int listen_on_abstract(const char *name, struct err *err);
 
-/** Connects to a unix socket; '@' before an abstract name. -1: see errno (EAGAIN: its row is full). */
+/**
+ * Connects to a unix socket; '@' before an abstract name. -1: see errno (EAGAIN: its row is full).
+ */
 int connect_to_unix(const char *name);
 
 /** Who is at the other end; the pid is 0 if it cannot be seen from here. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Remembers the limits of the start, and gives them back to children. */
 #include "sys/own_limits.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Compresses into a temporary file, which is renamed when it is complete. */
 #include "sys/packer.h"
 
 #include <errno.h>

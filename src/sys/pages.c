@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Maps, remaps and clears anonymous memory. */
 #include "sys/pages.h"
 
 #include <stdint.h>

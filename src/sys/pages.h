@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 /**
  * Large tables in their own pages: zeroed, allocated by the system only when touched, and grown
  * without a copy. A table can therefore be reserved much larger than its contents.
  */
+
+#include <stdbool.h>
+#include <stddef.h>
 
 /** NULL: out of memory. */
 void *pages_take(size_t bytes);

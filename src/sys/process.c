@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Parses the files of /proc/PID. */
 #include "sys/process.h"
 
 #include "sys/file.h"
@@ -205,7 +206,8 @@ static uint64_t stack_start(pid_t pid) {
 		rest = strchr(rest + 1, ' ');
 		stack = rest && field == START_STACK ? strtoull(rest, NULL, 10) : stack;
 	}
-	// While it execs, the kernel has both where the arguments' texts are, and moves the stack below them
+	// While it execs, the kernel has both where the arguments' texts are, and moves the stack below
+	// them
 	return rest && strtoull(rest, NULL, 10) == stack ? 0 : stack;
 }
 

@@ -33,8 +33,10 @@ bool process_usage(pid_t pid, struct process_usage *out);
 /** When it was started, since the Unix epoch, to a tick or so; 0: unknown. */
 uint64_t process_start_wall_ns(pid_t pid);
 
-/** Has `pid` a thread that calls itself `tid` in its own pid namespace? True as well if that cannot be
- * found out. */
+/**
+ * Whether `pid` has a thread that calls itself `tid` in its own pid namespace. True as well if that
+ * cannot be found out.
+ */
 bool process_has_thread_inside(pid_t pid, pid_t tid);
 
 /** Is the thread running or runnable? */
@@ -58,8 +60,7 @@ bool process_link(pid_t pid, const char *link, char *out, size_t size);
 /** Which file the process runs, and whether it is the same as before; even if it was deleted. */
 struct process_exe {
 	uint64_t device, inode;
-	uint64_t
-			stack; // where the main stack began: another one after an exec of the same file. 0: unknown
+	uint64_t stack; // where the main stack began: an exec of the same file changes it. 0: unknown
 };
 bool process_exe(pid_t pid, struct process_exe *out);
 bool process_exe_file(const char *path, struct process_exe *out);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Opens regular files, and refuses everything else by name. */
 #include "sys/reader.h"
 
 #include "sys/file.h"

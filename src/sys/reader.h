@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** A file open for reading at any offset. A zeroed struct with fd -1 is closed. */
+
 #include "base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-/** A file open for reading at any offset. A zeroed struct with fd -1 is closed. */
 struct file_reader {
 	int fd;
 	uint64_t size_bytes; // when opened

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** A lock that the kernel marks as orphaned when its thread dies. */
+
 #include "base/err.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Creates memory files, and maps them. */
 #include "sys/shared_memory.h"
 
 #include <errno.h>

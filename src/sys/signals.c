@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Saves and restores dispositions, and reads signals from a descriptor. */
 #include "sys/signals.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Starts a child that waits for its environment before it executes the program. */
 #include "sys/spawn.h"
 
 #include "sys/own_limits.h"

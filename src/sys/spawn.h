@@ -2,10 +2,11 @@
 #pragma once
 
 /**
- * Start a program in two steps, so that its pid is known, and can be put into its environment,
- * before it runs: spawn_fork creates the process, which waits; spawn_exec makes it execute the
- * program. spawn_fork is called before this process has a second thread. The program has the limits
- * that this process was started with (own_limits.h).
+ * Starts a program in two steps, with a moment between in which its pid is known.
+ *
+ * spawn_fork creates the process, which waits; spawn_exec makes it execute the program, with its
+ * pid in its environment if that is wanted. spawn_fork is called before this process has a second
+ * thread. The program has the limits that this process was started with (own_limits.h).
  */
 
 #include "sys/signals.h"

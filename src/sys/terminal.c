@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Asks the kernel about terminals. */
 #include "sys/terminal.h"
 
 #include <fcntl.h>

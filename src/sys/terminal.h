@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Whether a descriptor is a terminal, and how wide it is. */
+
 #include <stdbool.h>
 
 /** True if `fd` is a terminal: progress is shown there, and nowhere else. */
@@ -10,8 +12,8 @@ bool terminal_is(int fd);
 unsigned terminal_columns(int fd);
 
 /**
- * As terminal_columns. Where `fd` is a pipe, to a pager most likely, the columns of the terminal that
- * messages go to, if those are fewer than `most`.
+ * As terminal_columns. Where `fd` is a pipe, to a pager most likely, the columns of the terminal
+ * that messages go to, if those are fewer than `most`.
  */
 unsigned terminal_columns_behind(int fd, unsigned most);
 

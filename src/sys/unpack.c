@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Decompresses member by member, whatever each is packed with.
+ *
+ * Packed bytes lie in `in`, from in_at to in_end; what comes out lies in `out`. One way of packing
+ * is a function that moves bytes from the one to the other and says when a member has ended.
+ */
 #include "sys/unpack.h"
 
 #include <errno.h>
@@ -9,9 +15,6 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
-
-// Packed bytes lie in `in`, from in_at to in_end; what comes out lies in `out`. One way of packing
-// is a function that moves bytes from the one to the other and says when a member has ended.
 
 enum { IN_BYTES = 128 << 10, OUT_BYTES = 256 << 10, HEAD_BYTES = 4, WINDOW_LOG_MAX = 27 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Counts the signals of the group in a child that does nothing else. */
 #include "sys/witness.h"
 
 #include "sys/file.h"

@@ -2,11 +2,12 @@
 #pragma once
 
 /**
- * Was a signal sent to this process alone, or to its whole process group? The kernel does not tell,
- * but it matters to a program that forwards signals: with `kill %1`, `timeout`, a shell's hang-up
- * or a service manager, the other process has already received it. Therefore a tiny process in the
- * same group counts the signals that it receives; a signal that it received as well was sent to the
- * group.
+ * Tells whether a signal was sent to this process alone or to its whole process group.
+ *
+ * The kernel does not say, but it matters to a program that forwards signals: with `kill %1`,
+ * `timeout`, a shell's hang-up or a service manager, the other process has already received it.
+ * Therefore a tiny process in the same group counts the signals that it receives; a signal that it
+ * received as well was sent to the group.
  *
  * It has a second task while this process is stopped: witness_guard.
  *

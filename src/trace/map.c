@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Linear probing, with gaps closed when a key is removed. */
 #include "trace/map.h"
 
 #include <stdlib.h>

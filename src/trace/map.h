@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/**
+ * A map from u64 to u64, for whoever follows the blocks of a recording.
+ *
+ * Open addressing with linear probing; grows by load alone (at most half full), so no order of keys
+ * can make it larger than its contents. A zeroed struct is empty. Key 0 is fine.
+ */
+
 #include "base/attr.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * u64 -> u64. Open addressing with linear probing; grows by load alone (at most half full), so no
- * order of keys can make it larger than its contents. A zeroed struct is empty. Key 0 is fine.
- * For this folder and whoever follows the blocks of its events.
- */
 struct map_entry {
 	uint64_t key;
 	uint64_t value; // 0: free

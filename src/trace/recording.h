@@ -185,8 +185,8 @@ void rec_stack_add(struct rec_stack *sum, const struct rec_stack *s);
 enum { REC_LIFETIMES = 16 };
 
 /**
- * Freed blocks of a stack by log4 of their life: < 1 us, < 4 us, ...; saturating. Blocks gone at an exec
- * are not in it.
+ * Freed blocks of a stack by log4 of their life: < 1 us, < 4 us, ...; saturating. Blocks gone at an
+ * exec are not in it.
  */
 struct rec_lifetimes {
 	uint32_t blocks[REC_LIFETIMES];
@@ -315,8 +315,9 @@ struct rec_mark {
 };
 
 /**
- * Functions of one module that allocate or free, where the recorder was put in: hooked, or seen and left
- * alone. A preloaded recorder stands in for all that others call, and lists only what it was seen not to get to.
+ * Functions of one module that allocate or free, where the recorder was put in: hooked, or seen and
+ * left alone. A preloaded recorder stands in for all that others call, and lists only what it was
+ * seen not to get to.
  */
 struct rec_allocator {
 	uint32_t module;    // string: its path

@@ -2,8 +2,10 @@
 #pragma once
 
 /**
- * Our file: bytes <-> struct recording, through an injected source or sink. This module touches no
- * file descriptor. docs/trace-format.md is the specification.
+ * The recording file, from bytes to struct recording and back.
+ *
+ * Source and sink of the bytes are the caller's: this module touches no file descriptor.
+ * docs/trace-format.md is the specification.
  *
  * A file is a row of zstd frames, skippable ones included, so `zstd -t` accepts it. While it grows:
  * a head, an append-only log (strings, nodes, names; events if asked for) and slots for checkpoints
@@ -44,9 +46,9 @@ struct trace_writer *trace_writer_create(struct trace_sink sink, struct err *err
 bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, struct err *err);
 
 /**
- * After a checkpoint that failed because the disk is full: the same without any growth. What the log lacks, and
- * if need be what the slots cannot hold, is taken out of `r`; its totals stay. False: the file holds
- * no state yet, or cannot even be written where it is.
+ * After a checkpoint that failed because the disk is full: the same without any growth. What the
+ * log lacks, and if need be what the slots cannot hold, is taken out of `r`; its totals stay.
+ * False: the file holds no state yet, or cannot even be written where it is.
  */
 bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err *err);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Chooses between the page and the text report. */
 #include "cli/gui/analyze.h"
 
 #include "base/attr.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The command heaptrack_gui: serves the page of a recording, or lists the recordings that exist. */
 #include "base/human.h"
 #include "base/visible.h"
 #include "cli/cli.h"
@@ -12,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-// heaptrack_gui: options in, a page served; without a file, what there is to look at.
 
 enum { NAME_SHOWN_MAX = 1024 };
 

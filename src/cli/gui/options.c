@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The options of heaptrack_gui. */
 #include "cli/gui/options.h"
 
 #include "cli/options/table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the user asked `heaptrack_gui` for.
+/** What the user asked heaptrack_gui for. */
 
 #include "base/err.h"
 

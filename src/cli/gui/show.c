@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Gives the server the page and the profiles that it asks for. */
 #include "cli/gui/show.h"
 
 #include "base/visible.h"

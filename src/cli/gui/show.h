@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Serves the page of a recording until nobody looks at it any more. Used by gui.c and analyze.c.
+/**
+ * Serves the page of a recording until nobody looks at it any more. Used by gui.c and analyze.c.
+ */
 
 #include "cli/gui/options.h"
 

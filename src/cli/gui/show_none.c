@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
+/* Refuses to serve a page, in a build without the server. */
 #include "cli/gui/show.h"
 #include "web/page.h"
-
-// Built without the server: everything else works.
 
 bool show(const struct gui_options *o, struct err *err) {
 	if (!page_is_there()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What shells complete, from the same tables: a function per command for bash, an _arguments call per
- * command for zsh, a `complete` line per option for fish. What a value is shows in its name: FILE,
- * OUT and BASE are files, DIR a folder, PID a process; row->words lists what else there is.
+ * What shells complete, from the same tables: a function per command for bash, an _arguments call
+ * per command for zsh, a `complete` line per option for fish. What a value is shows in its name:
+ * FILE, OUT and BASE are files, DIR a folder, PID a process; row->words lists what else there is.
  */
 #include "cli/options/table.h"
 
@@ -99,7 +99,8 @@ static void put_bash_value(const struct option_table *table, const struct option
 /** What a word stands for that is no option. */
 static void put_bash_operand(const struct option_table *table, FILE *to) {
 	if (table->operands == OPERANDS_PROGRAM) {
-		// Its own options are its own business: hand over where the bash-completion package is there
+		// Its own options are its own business: hand over where the bash-completion package is
+		// there
 		(void)fputs("\tlocal i\n"
 					"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 					"\t\tcase \"${COMP_WORDS[i]}\" in\n"
@@ -130,7 +131,8 @@ static void put_bash(FILE *to) {
 				"_complete_%s() {\n"
 				"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
 				"\tif [[ $cur == = ]]; then cur=; prev==; fi\n" // --name=: three words
-				"\tif [[ $prev == = ]]; then prev=${COMP_WORDS[COMP_CWORD - (2 - (${#cur} == 0))]}; fi\n"
+				"\tif [[ $prev == = ]]; then "
+				"prev=${COMP_WORDS[COMP_CWORD - (2 - (${#cur} == 0))]}; fi\n"
 				"\tcase \"$prev\" in\n",
 				table->command);
 		each_row(table, to, put_bash_value);

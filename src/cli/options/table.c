@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Parses a command line with getopt, by a table of options. */
 #include "cli/options/table.h"
 
 #include "base/check.h"

@@ -2,9 +2,11 @@
 #pragma once
 
 /**
- * Command lines as tables: each option is a row, from which everything else is generated: the
- * parser (based on getopt_long, so names can be abbreviated), the help, shell completions, and the
- * list of options in the manual page (cli/options/manual.c).
+ * Command lines as tables of options.
+ *
+ * Each option is a row, from which everything else is generated: the parser (based on getopt_long,
+ * so names can be abbreviated), the help, shell completions, and the list of options in the manual
+ * page (cli/options/manual.c).
  */
 
 #include "base/err.h"

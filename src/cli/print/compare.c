@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Compares recordings, and judges them by gates. */
 #include "cli/print/compare.h"
 
 #include "cli/say.h"
@@ -106,7 +107,9 @@ static bool write_all(const struct compare_task *t, const struct side sides[2],
 									  : report_compare(out, request, err);
 }
 
-/** Of repeated runs the one in the middle is shown: by what the first gate is about, or the peak. */
+/**
+ * Of repeated runs the one in the middle is shown: by what the first gate is about, or the peak.
+ */
 static bool choose_runs(const struct compare_task *t, const struct side sides[2],
 		struct arena *arena, uint32_t shown[2], struct err *err) {
 	enum gate_number number = t->options->n_gates ? t->options->gates[0].number : GATE_PEAK;

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * heaptrack_print -d BASE, --fail-if, --markdown, --junit: recordings compared and judged. Several
- * recordings, and several bases, are repeated runs.
+ * Recordings compared and judged: -d BASE, --fail-if, --markdown, --junit.
+ *
+ * Several recordings, and several bases, are repeated runs.
  */
 
 #include "cli/print/outputs.h"

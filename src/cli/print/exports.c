@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Collects the exports that were asked for, and writes them. */
 #include "cli/print/exports.h"
 
 #include "base/text.h"
@@ -79,8 +80,8 @@ bool export_options_cost_type(struct export_options *o, const char *text, struct
 	o->cost_type = text;
 	return find_cost_type(text, &value) ||
 			err_set(err, ERR_USAGE,
-					"--flamegraph-cost-type: unknown cost \"%s\"; use allocations, temporary, leaked or "
-					"peak",
+					"--flamegraph-cost-type: unknown cost \"%s\"; use allocations, temporary, "
+					"leaked or peak",
 					text);
 }
 

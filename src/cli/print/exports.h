@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** heaptrack_print --export, and the classic -F, -M and -H: files for other tools. */
+/** Files for other tools: --export, and the classic -F, -M and -H. */
 
 #include "base/err.h"
 #include "engine/lens.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Writes the page of a recording as one file. */
 #include "cli/print/html.h"
 
 #include "session/source.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** heaptrack_print --html: one file that shows a recording in a browser. */
+/** One file that shows a recording in a browser: --html. */
 
 #include "cli/print/options.h"
 #include "session/session.h"

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The options of heaptrack_print.
+ *
+ * A new option is a row of the table and a field in the header.
+ */
 #include "cli/print/options.h"
 
 #include "cli/options/table.h"
 #include "export/export.h"
 
 #include <string.h>
-
-// A new option is a row of the table and a field in the header.
 
 enum { SITES_IN_JSON = 100 };
 
@@ -150,8 +153,8 @@ static const struct option_row general[] = {
 
 static const struct option_row page[] = {
 		{"html", 0, TEXT("OUT", html),
-				.help = "write all views as one HTML file that opens in any browser, offline; with -d, "
-						"including what changed",
+				.help = "write all views as one HTML file that opens in any browser, offline; "
+						"with -d, including what changed",
 				.manual =
 						"Write all views of the web page as one HTML file: findings, flame graphs, "
 						"trees, timeline, sizes, what was never freed, threads, and a comparison "
@@ -170,7 +173,8 @@ static const struct option_row page[] = {
 static const struct option_row views[] = {
 		{"lens", 0, TEXT("LENS", lens),
 				.help = "select a part, as in the page's address: t=1.5-2.2&q=parse, t=peak, "
-						"m=kept&t=10%-end, focus=main&threads=worker. Metrics (m=):" METRIC_NAMES_TEXT,
+						"m=kept&t=10%-end, focus=main&threads=worker. Metrics "
+						"(m=):" METRIC_NAMES_TEXT,
 				.manual =
 						"Select a part of the recording, for the views and for --json: terms "
 						"joined by &, as in the address of the page. t=1.5-2.2 (seconds), "
@@ -187,17 +191,16 @@ static const struct option_row views[] = {
 				.help = "all call stacks attributed to a function"},
 		{"by", 0, VALUE_NEEDED, .value_name = "WHAT", .take = take_by,
 				.words = "function package module file site type thread tid size lifetime",
-				.help = "a list by function, package, module, file, site, type, thread, tid, size or "
-						"lifetime"},
+				.help = "a list by function, package, module, file, site, type, thread, tid, "
+						"size or lifetime"},
 		{"timeline", 0, SHOWS(VIEW_TIMELINE), .help = "the heap over time"},
 		{"depth", 0, VALUE_NEEDED, .value_name = "N", .take = option_take_number, AT(depth),
 				.help = "levels of callers in --json (default: 3)"},
 		{"fold", 0, VALUE_NEEDED, .value_name = "PATTERN", .take = take_fold,
 				.help = "functions, files or modules that are never named as a site; repeatable",
-				.manual =
-						"Functions, files or modules that are never named as a site; repeatable. "
-						"A .heaptrackrc file beside the recording holds such rules for good: yours, "
-						"library or fold PATTERN, one per line."},
+				.manual = "Functions, files or modules that are never named as a site; "
+						  "repeatable. A .heaptrackrc file beside the recording holds such rules "
+						  "for good: yours, library or fold PATTERN, one per line."},
 };
 
 static const struct option_row exports[] = {
@@ -234,8 +237,8 @@ static const struct option_row comparing[] = {
 						"--base-lens t=mark:a-mark:b --lens t=mark:b-mark:c"},
 		{"fail-if", 0, VALUE_NEEDED, .value_name = "GATE", .take = take_gate,
 				.help = "exit with status 3 if GATE holds; repeatable: 'peak>500M' 'never-freed>0' "
-						"'temporary>30%', and with -d 'allocations>+5%' 'peak>+10M'. Numbers:" GATE_NAMES_TEXT
-						" peak-rss lost"},
+						"'temporary>30%', and with -d 'allocations>+5%' 'peak>+10M'. "
+						"Numbers:" GATE_NAMES_TEXT " peak-rss lost"},
 		{"markdown", 0, FLAG(compare.is_markdown), .help = "format for a pull request"},
 		{"junit", 0, TEXT("OUT", compare.junit), .help = "write the gates as JUnit XML"},
 };
@@ -340,8 +343,8 @@ static bool check_comparison(const struct print_options *o, struct err *err) {
 	return !is_view || is_tree
 			? true
 			: err_set(err, ERR_USAGE,
-					  "this view cannot compare recordings; with -d use the default report, --tree, "
-					  "--html or --export");
+					  "this view cannot compare recordings; with -d use the default report, "
+					  "--tree, --html or --export");
 }
 
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Refuses outputs that would overwrite an input or each other. */
 #include "cli/print/outputs.h"
 
 #include "base/check.h"

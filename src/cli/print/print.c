@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The command heaptrack_print: opens recordings, and prints one report. */
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/options/table.h"
@@ -13,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-// heaptrack_print: options in (options.c), one report out.
 
 enum {
 	SITES_COMPARED = 12, // per list, so that all of it fits a screen or two

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Records for the recorder library, and turns the recording into the raw stream.
+ *
+ * The recording is made beside the file that was asked for, as one of ours, so that what a kill of
+ * everything leaves is a recording. In the end it becomes the raw stream.
+ */
 #include "cli/record/beside.h"
 
 #include "base/buffer.h"
@@ -15,9 +21,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-// The recording is made beside the file that was asked for, as one of ours, so that what a kill of
-// everything leaves is a recording. In the end it becomes the raw stream.
 
 #define VARIABLE "DUMP_HEAPTRACK_OUTPUT"
 
@@ -54,7 +57,9 @@ static bool is_stream(const char *name) {
 	return strcmp(name, "-") == 0 || strcmp(name, "stdout") == 0 || strcmp(name, "stderr") == 0;
 }
 
-/** Where the recording stands until it is the stream: beside a file, else where temporary files do. */
+/**
+ * Where the recording stands until it is the stream: beside a file, else where temporary files do.
+ */
 static void put_recording(struct buffer *out, const char *path, int pid) {
 	struct stat s;
 	const char *folder = getenv("TMPDIR");

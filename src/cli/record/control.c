@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The command heaptrack --ctl: recordings in progress, one line each on stdout. */
 #include "cli/record/control.h"
 
 #include "base/human.h"
@@ -12,8 +13,6 @@
 
 #include <stdlib.h>
 #include <unistd.h>
-
-// `heaptrack --ctl`: the recordings in progress, one line each on stdout.
 
 #define complain(...) say_problem("heaptrack", __VA_ARGS__)
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Symbolizes recordings: heaptrack_interpret, which is a filter, and heaptrack -i.
+ *
+ * Both open the recording as a session, which puts in the names, and write it by the export of that
+ * name.
+ */
 #include "cli/record/interpret.h"
 
 #include "base/vec.h"
@@ -19,9 +25,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-// heaptrack_interpret, the filter, and heaptrack -i. Both open the recording as a session, which
-// puts in the names, and write it by the export of that name.
 
 struct words {
 	const char **items;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+/** Symbolizes recordings made elsewhere. */
+
 #include "base/err.h"
 
 /**

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The options of heaptrack. */
 #include "cli/record/options.h"
 
 #include "cli/options/table.h"
@@ -106,8 +107,8 @@ static const struct option_row rows[] = {
 				.help = "overwrite an existing recording instead"},
 		{"quiet", 'q', .take = option_take_flag, AT(is_quiet), .help = "print errors only"},
 		{"events", 0, VALUE_OPTIONAL, .value_name = "SIZE", .take = take_events, AT(events_bytes),
-				.help = "also keep individual events, the newest SIZE bytes of them (default: 256M); "
-						"totals are exact without",
+				.help = "also keep individual events, the newest SIZE bytes of them (default: "
+						"256M); totals are exact without",
 				.manual = "Also keep individual events, the newest SIZE bytes of them (default: "
 						  "256M; k, M, G are thousands, millions, ...). All totals are exact "
 						  "without."},
@@ -127,11 +128,10 @@ static const struct option_row rows[] = {
 				AT(max_pause_ns),
 				.help = "with -p: stop the program for at most TIME to copy its memory (default: "
 						"20ms; 0: never)",
-				.manual =
-						"With -p: the longest time for which the program may be stopped to copy its "
-						"memory, in which the blocks allocated before the attach are found (default: "
-						"20ms). If that takes longer the program goes on, and these blocks are not "
-						"known. 0: its memory is not copied."},
+				.manual = "With -p: the longest time for which the program may be stopped to copy "
+						  "its memory, in which the blocks allocated before the attach are found "
+						  "(default: 20ms). If that takes longer the program goes on, and these "
+						  "blocks are not known. 0: its memory is not copied."},
 		{"detach", 0, VALUE_NEEDED, .value_name = "PID", .take = take_pid, .arg = ASKED_DETACH,
 				.ends = true, .help = "undo an interrupted attach",
 				.manual = "Undo an interrupted attach: remove what a killed heaptrack -p, whose "
@@ -152,10 +152,9 @@ static const struct option_row rows[] = {
 		{"ctl", 0, ASKS(ASKED_CONTROL), .value_name = "[PID|FILE] [status]",
 				.words = "status --json",
 				.help = "show recordings in progress: of a program, to a file, or all of this user",
-				.manual =
-						"Show the recording in progress of the program with this process ID, or to this "
-						"file; without either, all recordings of this user, one line each. See QUERYING "
-						"A RECORDING."},
+				.manual = "Show the recording in progress of the program with this process ID, or "
+						  "to this file; without either, all recordings of this user, one line "
+						  "each. See QUERYING A RECORDING."},
 		{"completion", 0, VALUE_NEEDED, .value_name = "SHELL", .take = take_completion,
 				.arg = ASKED_COMPLETION, .ends = true, .words = "bash zsh fish",
 				.help = "print completions for bash, zsh or fish"},

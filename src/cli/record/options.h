@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the user asked `heaptrack` for. Used by record.c alone.
+/** What the user asked heaptrack for. Used by record.c alone. */
 
 #include "base/err.h"
 

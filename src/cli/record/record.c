@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The command heaptrack. Its messages go to stderr: stdout belongs to the program. */
 #include "base/path.h"
 #include "base/visible.h"
 #include "cli/cli.h"
@@ -24,8 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-// `heaptrack`: everything goes to stderr, stdout is the program's.
 
 enum { NAME_SHOWN_MAX = 2 * 4640 };
 

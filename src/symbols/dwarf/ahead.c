@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reads address tables and unit headers without elfutils. */
 #include "symbols/dwarf/ahead.h"
 
 #include "base/cursor.h"

@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Private to symbols: determines which units must be read for some addresses, and how much of a
- * file that takes, without elfutils, which reads a file from its beginning. DWARF 5, sections 6.1.2
- * and 7.5.3. Bytes of any file are fine.
+ * Determines which units must be read for some addresses.
+ *
+ * And how much of a file that takes: elfutils, which is not used here, reads a file from its
+ * beginning. DWARF 5, sections 6.1.2 and 7.5.3. Bytes of any file are fine.
  */
 
 #include "base/slice.h"

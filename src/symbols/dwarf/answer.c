@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Names the functions that a walk found, with the lines of their calls. */
 #include "symbols/dwarf/answer.h"
 
 #include <dwarf.h>

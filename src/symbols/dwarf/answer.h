@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Private to symbols: from the functions that a walk found at an address to names, files and lines.
+ * From the functions that a walk found at an address to names, files and lines.
  */
 
 #include "symbols/dwarf/unit.h"

@@ -1,4 +1,17 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Keeps the list of units, and closes elfutils' handle before it gets large.
+ *
+ * elfutils keeps all that it ever read of a unit until its handle is closed. So the list of units
+ * with their ranges is ours and stays, while the handle is opened anew whenever the units walked
+ * since the last time have cost enough: memory stays flat however much DWARF there is. The pages of
+ * the file count as memory too, and the kernel maps more of them than are read: they are given back
+ * every few units.
+ *
+ * Of a file whose sections are compressed, as Debian's are, only those units are listed, and
+ * unpacked, that .debug_aranges says are wanted: most programs ask a C library of nothing but the
+ * call of main. Where it does not know an address, or a unit refers to others, all are.
+ */
 #include "symbols/dwarf/debug_data.h"
 
 #include "base/vec.h"
@@ -8,16 +21,6 @@
 #include "symbols/files/unpacked.h"
 
 #include <dwarf.h>
-
-// elfutils keeps all that it ever read of a unit until its handle is closed. So the list of units
-// with their ranges is ours and stays, while the handle is opened anew whenever the units walked
-// since the last time have cost enough: memory stays flat however much DWARF there is. The pages of
-// the file count as memory too, and the kernel maps more of them than are read: they are given back
-// every few units.
-//
-// Of a file whose sections are compressed, as Debian's are, only those units are listed, and
-// unpacked, that .debug_aranges says are wanted: most programs ask a C library of nothing but the
-// call of main. Where it does not know an address, or a unit refers to others, all are.
 
 enum {
 	HANDLE_BYTES_MAX = 40 << 20,

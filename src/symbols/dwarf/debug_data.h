@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Private to symbols: DWARF of one module, through elfutils. The units and their ranges are listed
+ * DWARF of one module, through elfutils. The units and their ranges are listed
  * once, for a compressed file perhaps only those that were requested; a query then walks only the
  * units that contain a requested address, and the memory that elfutils takes for them is released
  * every few units.

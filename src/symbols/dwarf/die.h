@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Private to symbols: what we want to know of one DIE, read in one pass over its attributes. */
+/** The attributes that are wanted of one DIE, read in one pass. */
 
 #include "symbols/dwarf/split.h"
 #include "symbols/names/names.h"

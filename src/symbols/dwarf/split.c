@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Finds the other half of a split unit, and makes it readable for elfutils.
+ *
+ * elfutils finds a .dwo only where the compiler wrote it, and no .dwp. So we find the half unit,
+ * put its sections and the program's address table into an image of its own (compose.h), and read
+ * that. Two things of such a unit refer to the program's file in ways that elfutils then cannot
+ * follow, and are read here: strings (kept out of the image, for a package has them all in one
+ * section) and range lists, whose base is the skeleton's.
+ */
 #include "symbols/dwarf/split.h"
 
 #include "base/cursor.h"
 #include "symbols/files/compose.h"
 
 #include <dwarf.h>
-
-// elfutils finds a .dwo only where the compiler wrote it, and no .dwp. So we find the half unit,
-// put its sections and the program's address table into an image of its own (compose.h), and read
-// that. Two things of such a unit refer to the program's file in ways that elfutils then cannot
-// follow, and are read here: strings (kept out of the image, for a package has them all in one
-// section) and range lists, whose base is the skeleton's.
 
 static const char *const part_names[SPLIT_N_PARTS] = {
 		[SPLIT_INFO] = ".debug_info.dwo",

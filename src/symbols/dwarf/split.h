@@ -2,8 +2,10 @@
 #pragma once
 
 /**
- * Private to symbols: split DWARF. The program keeps a skeleton of each unit, with its line table
- * and its addresses; the functions are in a .dwo file, or all of them in one .dwp package.
+ * Split DWARF, of which the program has only one half.
+ *
+ * The program keeps a skeleton of each unit, with its line table and its addresses; the functions
+ * are in a .dwo file, or all of them in one .dwp package.
  */
 
 #include "base/cursor.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Private to symbols: one compile unit at work. */
+/** One compile unit at work. */
 
 #include "symbols/dwarf/debug_data.h"
 #include "symbols/dwarf/die.h"

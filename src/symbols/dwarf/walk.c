@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Walks down a unit's tree once, for all its wanted addresses.
+ *
+ *   compile unit
+ *     namespace              always entered
+ *       subprogram           entered if it holds a wanted pc: it becomes the pc's owner
+ *         lexical block      always entered
+ *           inlined call     entered if it holds a pc of the owner: a link of the pc's chain
+ *
+ * The first unit whose subprogram holds a pc owns it: linkers leave debug data of thrown-away
+ * copies that point at the kept copy, so that one pc may lie in dozens of units. Depth first, outer
+ * before inner: each new link of a pc goes in front, so that its chain begins with the innermost
+ * call.
+ */
 #include "base/sorted.h"
 #include "base/vec.h"
 #include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>
-
-// One walk down a unit's tree answers all wanted addresses of the unit at once.
-//
-//   compile unit
-//     namespace              always entered
-//       subprogram           entered if it holds a wanted pc: it becomes the pc's owner
-//         lexical block      always entered
-//           inlined call     entered if it holds a pc of the owner: a link of the pc's chain
-//
-// The first unit whose subprogram holds a pc owns it: linkers leave debug data of thrown-away
-// copies that point at the kept copy, so that one pc may lie in dozens of units. Depth first, outer
-// before inner: each new link of a pc goes in front, so that its chain begins with the innermost call.
 
 enum { DEPTH_MAX = 1000 }; // damaged data could nest without end
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Lays out an ELF image in memory. */
 #include "symbols/files/compose.h"
 
 #include <elf.h>

@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Private to symbols: debug sections that are not in a file of their own (one unit of a package, an
- * address table that belongs to another file, what elfutils cannot decompress) put into an ELF
- * image in memory, for elfutils to read.
+ * Puts debug sections into an ELF image in memory, for elfutils to read.
+ *
+ * They are sections that are not in a file of their own: one unit of a package, an address table
+ * that belongs to another file, what elfutils cannot decompress.
  */
 
 #include "base/arena.h"

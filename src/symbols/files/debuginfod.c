@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Asks a debuginfod server, through a library loaded on demand.
+ *
+ * Loaded by name and only here: without the user's wish the library is not even in the process.
+ */
 #include "symbols/files/debuginfod.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-// Loaded by name and only here: without the user's wish the library is not even in the process.
 
 struct client_calls {
 	void *(*begin)(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Private to symbols: the only place that may ask a debuginfod server, when the user wants it. */
+/** The only place that may ask a debuginfod server, when the user wants it. */
 
 #include "symbols/files/mapped.h"
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Tries the places where the files of a module may be, one by one.
+ *
+ * A search is a row of tries: `try_path` formats one path, opens it, and remembers the most telling
+ * failure: that a file was there, but of another build, tells more than that it was not there.
+ */
 #include "symbols/files/files.h"
 
 #include "base/path.h"
@@ -8,9 +14,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-// A search is a row of tries: `try_path` formats one path, opens it, and remembers the most telling
-// failure: that a file was there, but of another build, tells more than that it was not there.
 
 struct search {
 	struct mapped_file *out;

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Private to symbols: finds the files with the symbols of a module: the file itself, its separate
+ * Finds the files with the symbols of a module: the file itself, its separate
  * debug file (by build-id, else by debug link and its checksum), and the shared debug data (dwz) of
  * the file that has the DWARF. docs/symbols.md lists the places in order. A file with another
  * build-id is not used.

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Answers SIGBUS in guarded ranges with pages of zeros.
+ *
+ * The handler may run in any thread at any time, so the ranges are a fixed table of atomics: `end`
+ * is written last when a range is added and cleared first when it goes, and the handler reads it
+ * first (release in add, acquire in the handler).
+ */
 #include "symbols/files/guard.h"
 
 #include <pthread.h>
@@ -7,10 +14,6 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-// The handler may run in any thread at any time, so the ranges are a fixed table of atomics:
-// `end` is written last when a range is added and cleared first when it goes, and the handler
-// reads it first (release in add, acquire in the handler).
 
 enum { RANGES_MAX = 4096 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Maps a file, and checks its build-id. */
 #include "symbols/files/mapped.h"
 
 #include "symbols/files/guard.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Private to symbols: an ELF file mapped for reading, its build-id checked before anything else
+ * An ELF file mapped for reading, its build-id checked before anything else
  * looks at it.
  */
 

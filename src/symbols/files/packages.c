@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Looks up files in the databases of dpkg and apk.
+ *
+ * The databases are read once, into one sorted array of (hash of the path, source package). Only
+ * folders with code are kept. Two paths with equal 64-bit hashes are taken for each other.
+ */
 #include "symbols/packages.h"
 
 #include "base/arena.h"
@@ -12,10 +18,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
-
-// The databases are read once, into one sorted array of (hash of the path, source package). Only
-// folders with code are kept. Two paths with equal 64-bit
-// hashes are taken for each other.
 
 enum { DATABASE_MAX_BYTES = 1 << 28 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Finds a module's suppressions in its code. */
 #include "symbols/suppressions.h"
 
 #include "elf/returned_text.h"

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Unpacks compressed debug sections as far as they are asked for.
+ *
+ * Bit by bit by zlib, which can stop and go on; all at once by what is thrice as fast and cannot.
+ * Where much is wanted of one section, much will be of the others. Bytes that are not unpacked are
+ * pages never touched.
+ */
 #include "symbols/files/unpacked.h"
 
 #include "symbols/files/compose.h"
@@ -7,10 +14,6 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <zlib.h>
-
-// Bit by bit by zlib, which can stop and go on; all at once by what is thrice as fast and cannot.
-// Where much is wanted of one section, much will be of the others. Bytes that are not unpacked are
-// pages never touched.
 
 enum {
 	STEP_BYTES = 64 << 10, // unpacked at once, at least

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Private to symbols: the compressed debug sections of a file as an ELF image for elfutils. Units
+ * The compressed debug sections of a file as an ELF image for elfutils. Units
  * and lines, the largest two, are unpacked from their beginning only as far as they are asked for:
  * what is asked of a C library is where main was called from, which takes a hundredth of them. What
  * was not asked for, and what is damaged, reads as zeros.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Unpacks an xz file into a buffer that doubles until it fits. */
 #include "symbols/files/xz.h"
 
 #include <lzma.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reads the records of a jitdump file. */
 #include "symbols/jit_dump.h"
 
 #include "base/cursor.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reads lines of a perf map, and resolves addresses that were reused. */
 #include "symbols/perf_map.h"
 
 #include "base/text.h"

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Translates each distinct name and path once.
+ *
+ * One open-addressing table of (kind, text as it came) -> what became of it. It grows by load only.
+ */
 #include "symbols/names/names.h"
 
 #include "base/path.h"
 
 #include <stdlib.h>
-
-// One open-addressing table of (kind, text as it came) -> what became of it. It grows by load only.
 
 enum { KIND_PATH = 100, KIND_TEXT };
 

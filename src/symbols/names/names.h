@@ -2,8 +2,10 @@
 #pragma once
 
 /**
- * Private to symbols: texts of an answer. Each distinct name is demangled once, each distinct path
- * normalised once; what comes out lives in the arena of the answer.
+ * The texts of an answer, names and paths.
+ *
+ * Each distinct name is demangled once, each distinct path normalized once; what comes out lives in
+ * the arena of the answer.
  */
 
 #include "base/arena.h"
@@ -19,8 +21,8 @@ struct slice names_without_suffixes(const char *linkage_name);
 
 /**
  * A name for people, from a linkage name: C++ (Itanium), Rust (legacy and v0, without hash and
- * disambiguators), D, Nim; `.llvm.N`, `.part.N`, `.constprop.N`, `.isra.N`, `.cold` dropped. A plain
- * C name comes back unchanged. NULL: no memory.
+ * disambiguators), D, Nim; `.llvm.N`, `.part.N`, `.constprop.N`, `.isra.N`, `.cold` dropped. A
+ * plain C name comes back unchanged. NULL: no memory.
  */
 const char *names_demangle(const char *linkage_name, enum names_scheme scheme, struct arena *arena);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Sorts functions by address, and chooses among those at the same one. */
 #include "symbols/names/symbol_table.h"
 
 #include "base/radix.h"

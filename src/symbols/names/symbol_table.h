@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * Private to symbols: the functions of a module by address, from any number of symbol tables.
+ * The functions of a module by address, from any number of symbol tables.
  * Fill it with symbol_table_add, then symbol_table_sort, then ask.
  */
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Numbers of live blocks by address, with neighbours side by side.
+ *
+ * A hash of addresses would scatter what a program keeps together, and miss the cache at every
+ * event. So only regions of 1 KiB are hashed; a page has a number for each 16 bytes of its region.
+ * A page whose last block is gone serves another region.
+ */
 #include "trace/events/blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * A hash of addresses would scatter what a program keeps together, and miss the cache at every
- * event. So only regions of 1 KiB are hashed; a page has a number for each 16 bytes of its
- * region. A page whose last block is gone serves another region.
- */
 
 enum { REGION_SHIFT = 10, GRANULE_SHIFT = 4, PER_PAGE = 1 << (REGION_SHIFT - GRANULE_SHIFT) };
 

@@ -3,8 +3,7 @@
 
 /**
  * Which block lives at an address: address -> block number. Made for allocators, whose blocks lie
- * side by side: neighbours in memory are neighbours here. A zeroed struct is empty. Private to
- * this folder.
+ * side by side: neighbours in memory are neighbours here. A zeroed struct is empty.
  */
 
 #include "trace/map.h"

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/check.h"
-#include "base/vec.h"
-#include "trace/events/events.h"
-#include "trace/file/pack.h"
-
 /*
+ * Pairs frees with allocations, and encodes both as columns of small numbers.
+ *
  * Blocks are numbered as they are allocated, and a free says how many allocations ago its block
  * came: small numbers where memory is used as a stack, which is most of the time. So the file needs
  * no addresses, and a reader no table of live blocks.
@@ -13,10 +10,14 @@
  * (its free was missed), the address keeps the number that it has: whoever replays the events then
  * sees the very same thing, a second allocation at a live address.
  *
- * Infos and ages are kept in two ways, as they are and as steps from the one before: a structure that
- * is built again and again asks for infos in the order of their birth, and is torn down in an order
- * too. Of each block, what packs better goes to the file.
+ * Infos and ages are kept in two ways, as they are and as steps from the one before: a structure
+ * that is built again and again asks for infos in the order of their birth, and is torn down in an
+ * order too. Of each block, what packs better goes to the file.
  */
+#include "base/check.h"
+#include "base/vec.h"
+#include "trace/events/events.h"
+#include "trace/file/pack.h"
 
 static uint64_t age_of(const struct events_encoder *e, uint64_t number) {
 	return number ? e->allocations + 1 - number : 0;
@@ -230,7 +231,9 @@ bool events_add(struct events_encoder *e, const struct trace_event *event) {
 	return true;
 }
 
-/** About how many bytes a column takes in the file: its begin stands for all. UINT64_MAX: no memory. */
+/**
+ * About how many bytes a column takes in the file: its begin stands for all. UINT64_MAX: no memory.
+ */
 static uint64_t packed_bytes(const struct buffer *column, struct buffer *scratch) {
 	enum { SAMPLE = 16 << 10 };
 	size_t n = column->size < SAMPLE ? column->size : SAMPLE;

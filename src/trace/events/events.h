@@ -4,7 +4,7 @@
 /**
  * Single events as columns: docs/trace-format.md, "Events". The encoder pairs frees with their
  * allocations, so that no address is kept; the decoder gets by without any memory of the past.
- * Private to this folder.
+ *
  */
 
 #include "trace/events/blocks.h"

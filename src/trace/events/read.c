@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads all events of a file in the order of their blocks.
+ *
+ * First come all infos, then the blocks by their sequence (a growing file may have them in any
+ * order), each for itself.
+ */
 #include "base/vec.h"
 #include "trace/events/events.h"
 #include "trace/file/scan.h"
 
 #include <inttypes.h>
-
-/*
- * Events of a whole file: first all infos, then the blocks by their sequence (a growing file may
- * have them in any order), each for itself.
- */
 
 enum { BLOCK_MAX_BYTES = 1 << 30 };
 
@@ -56,7 +57,8 @@ static bool is_whole(const struct scan *scan, struct err *err) {
 static bool is_known(const struct scan *scan, struct err *err) {
 	return scan->events.n == 0 || scan->head.reader <= TRACE_READER_EVENTS ||
 			err_set(err, ERR_UNSUPPORTED,
-					"its single events are of several processes or of a sampled recording, and this "
+					"its single events are of several processes or of a sampled recording, and "
+					"this "
 					"heaptrack reads those of one, all recorded; please update heaptrack");
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Encodes, decodes and checks the headers of frames. */
 #include "trace/file/frame.h"
 
 #include "base/cursor.h"

@@ -2,9 +2,10 @@
 #pragma once
 
 /**
- * Home of the byte layouts of our file's frames: docs/trace-format.md, "A row of frames". Private
- * to this folder. Everything is little endian; encoders write into memory of the size named,
- * decoders read through a cursor and never fail halfway.
+ * The byte layouts of the frames of a file.
+ *
+ * docs/trace-format.md, "A row of frames". Everything is little endian; encoders write into memory
+ * of the size named, decoders read through a cursor and never fail halfway.
  */
 
 #include "base/slice.h"
@@ -87,8 +88,8 @@ void frame_put_block(uint8_t out[FRAME_BLOCK_BYTES], const struct frame_block *b
 void frame_put_slot(uint8_t out[FRAME_SLOT_BYTES], const struct frame_slot *slot);
 
 /**
- * The first block of every file. KDE's heaptrack takes any .zst file for its own and reports zeros of
- * ours; the version that is no version makes it refuse the file in words.
+ * The first block of every file. KDE's heaptrack takes any .zst file for its own and reports zeros
+ * of ours; the version that is no version makes it refuse the file in words.
  */
 void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]);
 

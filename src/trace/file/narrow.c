@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Leaves out what a file that may not grow has no room for. */
 #include "trace/file/narrow.h"
 
 static void cut_string(uint32_t *id, const struct recording *r) {

@@ -2,8 +2,7 @@
 #pragma once
 
 /**
- * A state that fits a file which may not grow any more: totals stay exact, detail goes. Private to
- * this folder.
+ * A state that fits a file which may not grow any more: totals stay exact, detail goes.
  */
 
 #include "trace/tables/tables.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Packs and unpacks single zstd frames. */
 #include "trace/file/pack.h"
 
 #include <zstd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** zstd frames, one at a time, with content size and checksum. Private to this folder. */
+/** zstd frames, one at a time, with content size and checksum. */
 
 #include "base/buffer.h"
 #include "base/err.h"

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Finds the newest state in a file that can be read, and decodes it.
+ *
+ * A file offers states: the state block of a finished file, else the slots of a growing one. They
+ * are tried from the newest on; the first whose log is there, that decodes and that is valid, wins.
+ * While a file grows, slots are written under the reader's eyes: if none was whole, look again.
+ */
 #include "base/cursor.h"
 #include "base/vec.h"
 #include "trace/events/events.h"
@@ -8,12 +15,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/*
- * A file offers states: the state block of a finished file, else the slots of a growing one. They
- * are tried from the newest on; the first whose log is there, that decodes and that is valid, wins.
- * While a file grows, slots are written under the reader's eyes: if none was whole, look again.
- */
 
 #define DEFAULT_MAX_BYTES (16ull << 30)
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Walks from frame to frame, and lists those that are ours. */
 #include "trace/file/scan.h"
 
 #include "base/cursor.h"

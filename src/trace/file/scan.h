@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/**
- * Hop over a file's frames without unpacking any: what is there, and where. Private to this folder.
- */
+/** Lists the frames of a file, without unpacking any. */
 
 #include "base/buffer.h"
 #include "trace/file/frame.h"

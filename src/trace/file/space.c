@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "trace/file/space.h"
-
-#include "base/buffer.h"
-#include "base/check.h"
-#include "base/vec.h"
-
 /*
+ * Places blocks in padding, so that the file is valid after every write.
+ *
  * To put a thing into a padding frame:
  *
  *      [tag|...............................]      padding, all of it
@@ -15,6 +11,11 @@
  * One more frame is there from one moment to the next, since a tag lies within an aligned 8. The
  * file gets longer by whole pages for the same reason: the kernel moves a file's end once per page.
  */
+#include "trace/file/space.h"
+
+#include "base/buffer.h"
+#include "base/check.h"
+#include "base/vec.h"
 
 enum { GROW_PAGES = 16 };
 

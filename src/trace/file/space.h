@@ -2,11 +2,11 @@
 #pragma once
 
 /**
- * The place of things in a growing file, so that it is a whole row of frames after every single
- * write: docs/trace-format.md, "How a growing file changes". Private to this folder.
+ * Places blocks in a growing file, so that every single write leaves it valid.
  *
- * Everything stands in what was a padding frame: at the end of the file there is always one, the
- * tail, and dropped blocks leave others, the holes.
+ * docs/trace-format.md, "How a growing file changes". Everything stands in what was a padding
+ * frame: at the end of the file there is always one, the tail, and dropped blocks leave others, the
+ * holes.
  */
 
 #include "trace/file/frame.h"

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes the finished file.
+ *
+ * It has head, note, log, infos, events and state, and nothing between. The head says how long
+ * the file is, and is written last: until then the file counts as growing, and has no slots.
+ */
 #include "trace/events/events.h"
 #include "trace/file/pack.h"
 #include "trace/file/scan.h"
@@ -7,11 +13,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/*
- * The finished file: head, note, log, infos, events, state, nothing between. The head says how long the
- * file is, and is written last: until then the file counts as growing, and has no slots.
- */
 
 struct whole {
 	struct trace_sink sink;

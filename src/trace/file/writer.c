@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "trace/file/writer.h"
-
-#include "base/vec.h"
-#include "trace/events/events.h"
-#include "trace/file/narrow.h"
-#include "trace/file/pack.h"
-#include "trace/file/space.h"
-#include "trace/tables/payload.h"
-
 /*
- * The growing file. A checkpoint first brings the log up to date, then writes the state into the
+ * Writes the growing file.
+ *
+ * A checkpoint first brings the log up to date, then writes the state into the
  * slot whose turn it is:
  *
  *      checkpoint  1 2 3 4 5 6 7 8 9 ...
@@ -18,6 +11,14 @@
  * So there is always a whole one that is one checkpoint old, and one for readers that take longer
  * than that: copying a slot over a slow line.
  */
+#include "trace/file/writer.h"
+
+#include "base/vec.h"
+#include "trace/events/events.h"
+#include "trace/file/narrow.h"
+#include "trace/file/pack.h"
+#include "trace/file/space.h"
+#include "trace/tables/payload.h"
 
 enum { N_SLOTS = 3, SLOW_SLOT = 2, SLOW_TURNS = 8, SLOT_MIN_BYTES = 16 << 10 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the writer of the finished file asks of that of the growing one. Private to this folder. */
+/** What the writer of the finished file asks of that of the growing one. */
 
 #include "trace/trace.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Stores and gives intervals, whose rare large numbers lie elsewhere. */
 #include "trace/recording.h"
 
 /** A place among the wide ones, that of the row if it has one; NULL: no memory. */

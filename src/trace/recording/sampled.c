@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Rounds the counts of a sampled recording to whole blocks.
+ *
+ * Each block of a sampled recording stands for a number of blocks that is seldom whole. Counts lose
+ * their fraction, row by row; bytes are whole in the file. What sums them up is made anew of the
+ * rows, so that it agrees with them. The allocations of a stack are rounded up, all else down, so
+ * that no part is more than its whole.
+ */
 #include "trace/recording/sampled.h"
 
 #include <stdlib.h>
-
-/*
- * Each block of a sampled recording stands for a number of blocks that is seldom whole. Counts lose
- * their fraction, row by row; bytes are whole in the file. What sums them up is made anew of the
- * rows, so that it agrees with them. The allocations of a stack are rounded up, all else down, so that
- * no part is more than its whole.
- */
 
 enum { PARTS = 16 };
 

@@ -2,7 +2,9 @@
 #pragma once
 
 /**
- * Sampled recordings: docs/trace-format.md, "What reader 2 knows". Private to this folder.
+ * Rounds a sampled recording to whole blocks.
+ *
+ * docs/trace-format.md, "What reader 2 knows".
  */
 
 #include "trace/recording.h"

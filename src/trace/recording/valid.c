@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Checks every claim that recording.h makes, table by table.
+ *
+ * Later code indexes and adds up without looking: what passes here cannot lead it out of a table
+ * or past an overflow.
+ */
 #include "base/err.h"
 #include "trace/recording.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/*
- * Every claim that recording.h makes, table by table. Later code indexes and adds up without
- * looking: what passes here can't lead it out of a table or past an overflow.
- */
 
 #define VIOLATION(why, ...) err_set((why), ERR_FORMAT, __VA_ARGS__)
 
@@ -234,9 +235,9 @@ static bool is_in_range(const struct recording *r, const struct rec_interval *v)
 			(is_never ? v->temporary == 0 : v->until >= v->from && v->until <= r->edges.n);
 }
 
-// What each edge changes by the intervals; they are the largest table, and gone through once. Where one
-// ends the next often begins: apart, neither waits for the other. Those that never end do so at an
-// edge of their own
+// What each edge changes by the intervals; they are the largest table, and gone through once. Where
+// one ends the next often begins: apart, neither waits for the other. Those that never end do so at
+// an edge of their own
 static bool add_intervals(const struct recording *r, struct change *begin, struct change *end,
 		struct err *why) {
 	uint64_t count = 0; // fewer than 2^32 numbers below 2^32

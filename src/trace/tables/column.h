@@ -4,9 +4,9 @@
 /**
  * What encoding and decoding a column of a table have in common.
  *
- * Rows are gone through a few at a time, so that they stay in the cache. Of a column: fields of rows
- * to numbers, then numbers to what the column stores, then bytes; and back. Each step is a plain
- * loop: what is the same for all rows is decided before it.
+ * Rows are gone through a few at a time, so that they stay in the cache. Of a column: fields of
+ * rows to numbers, then numbers to what the column stores, then bytes; and back. Each step is a
+ * plain loop: what is the same for all rows is decided before it.
  */
 
 #include "trace/tables/table.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Decodes the columns of a table into rows. Any bytes will do: nothing is written beyond the rows. */
+/*
+ * Decodes the columns of a table into rows. Any bytes will do: nothing is written beyond the rows.
+ */
 #include "base/check.h"
 #include "trace/tables/column.h"
 
@@ -122,8 +124,8 @@ struct piece {
 	}
 
 /*
- * From what the column stores to the fields. Stored numbers are bytes or words: one of the two is NULL,
- * and this is made once for each. False: a value does not fit its field.
+ * From what the column stores to the fields. Stored numbers are bytes or words: one of the two is
+ * NULL, and this is made once for each. False: a value does not fit its field.
  */
 static ATTR_INLINE bool put_fields(struct walk *w, const struct piece *p, const uint8_t *bytes,
 		const uint64_t *words) {

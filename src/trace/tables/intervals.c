@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Decodes intervals, of which a file has more than of all else.
+ *
+ * Nearly all of their numbers take one byte. So they are decoded row by row, in one loop over all
+ * columns, straight into the form in which they are kept. What the loop does to each number is what
+ * decode.c does to a column of its kind.
+ */
 #include "base/check.h"
 #include "trace/tables/tables.h"
-
-/*
- * Intervals are more than all else in a file, and nearly all of their numbers take one byte. So they
- * are decoded row by row, in one loop over all columns, straight into the form in which they are kept.
- * What the loop does to each number is what decode.c does to a column of its kind.
- */
 
 enum { STACK, FROM, UNTIL, COUNT, BYTES, TEMPORARY, N_COLUMNS };
 enum { GROUP = 16 };
 
-// What numbers are told from, and all bits that were met in fields of a kind: not too many, at the end
+// What numbers are told from, and all bits that were met in fields of a kind: not too many, at the
+// end
 struct so_far {
 	uint64_t stack, from;
 	uint64_t stack_bits, edge_bits, count_bits;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Encodes and decodes the log, the tables that only grow.
+ *
+ * A writer keeps marks of how far it has written each; a piece goes
+ * from there to the ends, or to a bound, so that no block gets large. A location is written once
+ * without its frames; the names table gives them to it, in the same piece or a later one.
+ */
 #include "base/check.h"
 #include "base/vec.h"
 #include "trace/tables/payload.h"
 
 #include <inttypes.h>
-
-/*
- * The log: tables that only grow. A writer keeps marks of how far it has written each; a piece goes
- * from there to the ends, or to a bound, so that no block gets large. A location is written once
- * without its frames; the names table gives them to it, in the same piece or a later one.
- */
 
 enum { PIECE_ROWS = 256 << 10, PIECE_TEXT = 4 << 20 };
 

@@ -2,8 +2,9 @@
 #pragma once
 
 /**
- * What blocks and slots unpack to: pieces of the log, and states. Encoders and decoders side by
- * side in log.c and state.c. Private to this folder.
+ * What blocks and slots unpack to, pieces of the log and states.
+ *
+ * Encoders and decoders are side by side in log.c and state.c.
  */
 
 #include "trace/tables/tables.h"

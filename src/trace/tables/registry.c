@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Turns registry.def into rows that can be listed. */
 #include "trace/tables/registry.h"
 
 #include "trace/tables/tables.h"

@@ -2,8 +2,10 @@
 #pragma once
 
 /**
- * registry.def as rows: for the lists in docs/trace-format.md and for the test that no number is
- * given twice. No code reads or writes files by it. Private to this folder and its tests.
+ * The numbers of tables and columns, as rows that can be listed.
+ *
+ * For the lists in docs/trace-format.md and for the test that no number is given twice. No code
+ * reads or writes files by it.
  */
 
 #include <stddef.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "trace/tables/payload.h"
-
 /*
- * The state: every table of a recording that is not in the log, one after the other, behind one
- * row that says how much of the log belongs to it. state_tables says where each lies in memory.
+ * Encodes and decodes the state, all tables that are not in the log.
+ *
+ * They lie one after the other, behind one row that says how much of the log belongs to them.
+ * state_tables says where each lies in memory.
  */
+#include "trace/tables/payload.h"
 
 // The head of every REC_TABLE, whatever its rows
 struct any_table {

@@ -3,7 +3,7 @@
 
 /**
  * Tables as columns of numbers: docs/trace-format.md, "Tables". One description of a table drives
- * its encoder and its decoder. Private to this folder.
+ * its encoder and its decoder.
  */
 
 #include "base/arena.h"
@@ -57,8 +57,8 @@ static inline size_t table_kept_bytes(const struct table *t) {
 }
 
 /**
- * Append n rows as one table; the first of them, at `rows`, has the number `first`. (With t->get, `rows`
- * is not used.)
+ * Append n rows as one table; the first of them, at `rows`, has the number `first`. (With t->get,
+ * `rows` is not used.)
  */
 void table_encode(struct buffer *out, const struct table *t, const void *rows, uint64_t first,
 		uint64_t n, const void *user);

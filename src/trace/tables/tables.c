@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Describes the tables of a recording, made from registry.def. */
 #include "trace/tables/tables.h"
 
 #include "trace/events/events.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * The tables of a recording as they lie in a file: docs/trace-format.md. Private to this folder.
+ * The tables of a recording as they lie in a file: docs/trace-format.md.
  */
 
 #include "trace/recording.h"
