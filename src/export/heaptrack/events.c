@@ -3,8 +3,8 @@
  * Writes the events of a recording that kept them. A realloc is a free and an allocation at the
  * moment of its second half. The format knows no exec: what one ended is freed there.
  */
+#include "base/map.h"
 #include "export/heaptrack/records.h"
-#include "trace/map.h"
 
 #include <stdlib.h>
 

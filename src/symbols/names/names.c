@@ -1,59 +1,18 @@
 // SPDX-License-Identifier: MIT
-/*
- * Translates each distinct name and path once.
- *
- * One open-addressing table of (kind, text as it came) -> what became of it. It grows by load only.
- */
+/* Translates each distinct name and path once. */
 #include "symbols/names/names.h"
 
 #include "base/path.h"
+#include "base/vec.h"
 
 #include <stdlib.h>
 
 enum { KIND_PATH = 100, KIND_TEXT };
 
-struct name_slot {
-	uint64_t hash;
-	int kind;         // KIND_*, or an enum names_scheme for a function
-	struct name name; // symbol NULL: the slot is empty
+struct name_item {
+	int kind; // KIND_*, or an enum names_scheme for a function
+	struct name name;
 };
-
-static uint64_t hash_of(int kind, const char *text) {
-	uint64_t h = 0x9e3779b97f4a7c15 * (uint64_t)(kind + 1);
-	for (; *text; text++) {
-		h = (h ^ (uint8_t)*text) * 0x100000001b3;
-	}
-	return h ^ h >> 32;
-}
-
-static struct name_slot *slot_of(struct name_pool *p, uint64_t hash, int kind, const char *text) {
-	size_t i = hash & (p->capacity - 1);
-	for (; p->slots[i].name.symbol; i = (i + 1) & (p->capacity - 1)) {
-		const struct name_slot *s = &p->slots[i];
-		if (s->hash == hash && s->kind == kind && strcmp(s->name.symbol, text) == 0) {
-			break;
-		}
-	}
-	return &p->slots[i];
-}
-
-static bool grow(struct name_pool *p) {
-	struct name_pool bigger = {.arena = p->arena, .n = p->n};
-	bigger.capacity = p->capacity ? p->capacity * 2 : 256;
-	bigger.slots = calloc(bigger.capacity, sizeof *bigger.slots);
-	if (!bigger.slots) {
-		return false;
-	}
-	for (size_t i = 0; i < p->capacity; i++) {
-		const struct name_slot *s = &p->slots[i];
-		if (s->name.symbol) {
-			*slot_of(&bigger, s->hash, s->kind, s->name.symbol) = *s;
-		}
-	}
-	free(p->slots);
-	*p = bigger;
-	return true;
-}
 
 static const char *translate(int kind, const char *text, struct arena *arena) {
 	switch (kind) {
@@ -64,22 +23,21 @@ static const char *translate(int kind, const char *text, struct arena *arena) {
 }
 
 static const struct name *get(struct name_pool *p, int kind, const char *text) {
-	if (p->n >= p->capacity / 2 && !grow(p)) {
-		return NULL;
-	}
-	uint64_t hash = hash_of(kind, text);
-	struct name_slot *s = slot_of(p, hash, kind, text);
-	if (s->name.symbol) {
-		return &s->name;
+	const uint64_t hash = slice_hash((uint64_t)kind, slice_of_text(text));
+	uint32_t at = index_first(&p->index, hash);
+	for (uint32_t i; (i = index_next(&p->index, hash, &at)) != INDEX_NONE;) {
+		if (p->items[i].kind == kind && strcmp(p->items[i].name.symbol, text) == 0) {
+			return &p->items[i].name;
+		}
 	}
 	struct name made = {.symbol = arena_text(p->arena, slice_of_text(text))};
 	made.function = made.symbol ? translate(kind, made.symbol, p->arena) : NULL;
-	if (!made.function) {
+	bool ok = made.function && vec_reserve(p, 1) && index_add(&p->index, hash, (uint32_t)p->n);
+	if (!ok) {
 		return NULL;
 	}
-	*s = (struct name_slot){.hash = hash, .kind = kind, .name = made};
-	p->n++;
-	return &s->name;
+	p->items[p->n] = (struct name_item){kind, made};
+	return &p->items[p->n++].name;
 }
 
 const struct name *name_pool_function(struct name_pool *pool, const char *linkage_name,
@@ -99,7 +57,8 @@ const char *name_pool_text(struct name_pool *pool, const char *text) {
 
 void name_pool_finish(struct name_pool *pool) {
 	if (pool) {
-		free(pool->slots);
+		vec_finish(pool);
+		index_finish(&pool->index);
 		*pool = (struct name_pool){0};
 	}
 }

@@ -9,6 +9,7 @@
  */
 
 #include "base/arena.h"
+#include "base/index.h"
 
 enum names_scheme {
 	NAMES_MARKED, // demangled if the name bears the mark of C++, Rust or D
@@ -33,11 +34,12 @@ struct name {
 
 struct name_pool {
 	struct arena *arena; // of the answer
-	struct name_slot *slots;
-	size_t n, capacity; // a power of two
+	struct name_item *items;
+	size_t n, capacity;
+	struct index index; // of (kind, text as it came)
 };
 
-/** NULL: no memory, as for all below. The result is valid until the pool's finish. */
+/** NULL: no memory, as for all below. Texts live in the arena, a struct name until the next call. */
 const struct name *name_pool_function(struct name_pool *pool, const char *linkage_name,
 		enum names_scheme scheme);
 const char *name_pool_path(struct name_pool *pool, const char *path);

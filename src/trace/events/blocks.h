@@ -6,7 +6,7 @@
  * side by side: neighbours in memory are neighbours here. A zeroed struct is empty.
  */
 
-#include "trace/map.h"
+#include "base/map.h"
 
 struct blocks {
 	struct map regions;        // of 1 KiB of addresses -> index of its page

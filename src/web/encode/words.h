@@ -4,13 +4,12 @@
 /** Texts, each kept once and known by its number. Number 0 is the empty text. */
 
 #include "base/buffer.h"
+#include "base/index.h"
 
 struct words {
 	struct slice *items;
-	uint32_t n;
-	size_t capacity;
-	uint32_t *slots;
-	uint32_t n_slots;
+	size_t n, capacity;
+	struct index index;
 	bool failed;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Linear probing, with gaps closed when a key is removed. */
-#include "trace/map.h"
+#include "base/map.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 /**
- * A map from u64 to u64, for whoever follows the blocks of a recording.
+ * A hash map from numbers to numbers, u64 to u64.
  *
  * Open addressing with linear probing; grows by load alone (at most half full), so no order of keys
  * can make it larger than its contents. A zeroed struct is empty. Key 0 is fine.
