@@ -39,7 +39,7 @@ struct name_pool {
 	struct index index; // of (kind, text as it came)
 };
 
-/** NULL: no memory, as for all below. Texts live in the arena, a struct name until the next call. */
+/** NULL: no memory, as for all below. Texts live in the arena, the result until the next call. */
 const struct name *name_pool_function(struct name_pool *pool, const char *linkage_name,
 		enum names_scheme scheme);
 const char *name_pool_path(struct name_pool *pool, const char *path);
