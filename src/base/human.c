@@ -15,26 +15,24 @@ static double scale(uint64_t v, unsigned *unit) {
 	return d;
 }
 
-char *human_bytes(char out[HUMAN_MAX], uint64_t bytes) {
+/** `kilo`: the letter of a thousand. */
+static char *put_scaled(char *out, uint64_t bytes, const char *space, char kilo, const char *end) {
 	unsigned unit;
 	double d = scale(bytes, &unit);
 	if (bytes < 1000) {
-		(void)snprintf(out, HUMAN_MAX, "%u B", (unsigned)bytes);
+		(void)snprintf(out, HUMAN_MAX, "%u%s%s", (unsigned)bytes, space, end);
 	} else {
-		(void)snprintf(out, HUMAN_MAX, "%.1f %cB", d, units[unit]);
+		(void)snprintf(out, HUMAN_MAX, "%.1f%s%c%s", d, space, unit == 1 ? kilo : units[unit], end);
 	}
 	return out;
 }
 
+char *human_bytes(char out[HUMAN_MAX], uint64_t bytes) {
+	return put_scaled(out, bytes, " ", 'k', "B");
+}
+
 char *human_compact(char out[HUMAN_MAX], uint64_t bytes) {
-	unsigned unit;
-	double d = scale(bytes, &unit);
-	if (bytes < 1000) {
-		(void)snprintf(out, HUMAN_MAX, "%u", (unsigned)bytes);
-	} else {
-		(void)snprintf(out, HUMAN_MAX, "%.1f%c", d, unit == 1 ? 'K' : units[unit]);
-	}
-	return out;
+	return put_scaled(out, bytes, "", 'K', "");
 }
 
 char *human_count(char out[HUMAN_MAX], uint64_t n) {

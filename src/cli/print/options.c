@@ -373,18 +373,15 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 	if (o->compare.base_lens && o->compare.n_bases == 0 && file) {
 		(void)compare_options_base(&o->compare, file, err); // another part of the same
 	}
+	bool ok = true;
 	if (compare_is_asked(&o->compare)) {
-		bool ok = check_comparison(o, err) && gather_outputs(o, err) &&
-				find_files(n_words, words, o, err);
-		o->session.is_shown = !o->is_json && o->outputs.n == 0;
-		return ok;
-	}
-	if (o->lens && o->layout == LAYOUT_TEXT) {
+		ok = check_comparison(o, err);
+	} else if (o->lens && o->layout == LAYOUT_TEXT) {
 		// A lens alone asks for what it shows
 		o->layout = LAYOUT_VIEW;
 		o->view = o->is_json ? VIEW_TOTALS : VIEW_TREE;
 	}
-	bool ok = gather_outputs(o, err) && find_files(n_words, words, o, err);
+	ok = ok && gather_outputs(o, err) && find_files(n_words, words, o, err);
 	o->session.is_shown = !o->is_json && o->outputs.n == 0; // files of others get names as they are
 	return ok;
 }
