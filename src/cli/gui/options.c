@@ -4,15 +4,10 @@
 
 #include "cli/options/table.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 static bool take_port(void *options, const struct option_row *row, const char *value,
 		struct err *err) {
-	char *end;
-	errno = 0;
-	long port = strtol(value, &end, 10);
-	if (errno || end == value || *end || port < 1 || port > 65535) {
+	uint64_t port;
+	if (!option_number(value, 65535, &port) || port == 0) {
 		return err_set(err, ERR_USAGE, "--%s: invalid port \"%s\"; use 1 to 65535", row->name,
 				value);
 	}

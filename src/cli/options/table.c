@@ -4,9 +4,9 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
+#include "base/text.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,12 +217,15 @@ bool option_take_choice(void *options, const struct option_row *row, const char 
 	return true;
 }
 
+bool option_number(const char *text, uint64_t most, uint64_t *out) {
+	struct slice rest = slice_of_text(text);
+	return take_decimal(&rest, out) && rest.size == 0 && *out <= most;
+}
+
 bool option_take_number(void *options, const struct option_row *row, const char *value,
 		struct err *err) {
-	char *end;
-	errno = 0;
-	unsigned long long n = strtoull(value, &end, 10);
-	if (errno || !isdigit((unsigned char)value[0]) || *end || n > UINT32_MAX) {
+	uint64_t n;
+	if (!option_number(value, UINT32_MAX, &n)) {
 		return err_set(err, ERR_USAGE, "--%s: invalid number \"%s\"", row->name, value);
 	}
 	*(uint32_t *)field(options, row) = (uint32_t)n;
@@ -232,17 +235,16 @@ bool option_take_number(void *options, const struct option_row *row, const char 
 bool option_take_size(void *options, const struct option_row *row, const char *value,
 		struct err *err) {
 	static const char units[] = "kMGT";
-	char *end;
-	errno = 0;
-	unsigned long long n = strtoull(value, &end, 10);
-	bool ok = errno == 0 && isdigit((unsigned char)value[0]);
-	const char *unit = *end ? strchr(units, *end == 'K' ? 'k' : *end) : NULL;
+	struct slice rest = slice_of_text(value);
+	uint64_t n;
+	bool ok = take_decimal(&rest, &n);
+	const char *unit = rest.size ? strchr(units, *rest.data == 'K' ? 'k' : *rest.data) : NULL;
 	for (const char *u = units; ok && unit && u <= unit; u++) {
-		ok = !__builtin_mul_overflow(n, 1000ull, &n);
+		ok = !__builtin_mul_overflow(n, 1000u, &n);
 	}
-	end += unit ? 1 : 0;
-	end += *end == 'B' ? 1 : 0;
-	if (!ok || *end) {
+	rest = unit ? slice_of(rest.data + 1, rest.size - 1) : rest;
+	(void)take_prefix(&rest, "B");
+	if (!ok || rest.size > 0) {
 		return err_set(err, ERR_USAGE, "--%s: invalid size \"%s\"; use e.g. 256M or 2G", row->name,
 				value);
 	}

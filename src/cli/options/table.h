@@ -75,6 +75,9 @@ void options_put_help(const struct option_table *table, FILE *to);
 /** Print the completions of all commands for a shell: bash, zsh or fish. False: another. */
 bool options_put_completion(const char *shell, FILE *to, struct err *err);
 
+/** A decimal number of at most `most`, and nothing behind it. */
+bool option_number(const char *text, uint64_t most, uint64_t *out);
+
 // ---- take: what is stored at row->at
 
 bool option_take_flag(void *options, const struct option_row *row, const char *value,

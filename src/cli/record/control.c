@@ -204,9 +204,8 @@ static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
 
 /** 0: it is none. */
 static pid_t pid_of(const char *word) {
-	char *end;
-	long n = strtol(word, &end, 10);
-	return *word >= '0' && *word <= '9' && !*end && n > 0 && n <= INT32_MAX ? (pid_t)n : 0;
+	uint64_t n;
+	return option_number(word, INT32_MAX, &n) ? (pid_t)n : 0;
 }
 
 /** All words but the first, which may be the recording, are one line. */

@@ -4,8 +4,6 @@
 
 #include "cli/options/table.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -40,10 +38,8 @@ static bool take_max_pause(void *options, const struct option_row *row, const ch
 static bool take_pid(void *options, const struct option_row *row, const char *value,
 		struct err *err) {
 	struct heaptrack_options *o = options;
-	char *end;
-	errno = 0;
-	long pid = strtol(value, &end, 10);
-	if (errno != 0 || end == value || *end || pid <= 0 || pid > INT32_MAX) {
+	uint64_t pid;
+	if (!option_number(value, INT32_MAX, &pid) || pid == 0) {
 		return err_set(err, ERR_USAGE, "--%s: invalid process ID \"%s\"", row->name, value);
 	}
 	o->what = row->arg;
