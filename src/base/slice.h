@@ -28,7 +28,10 @@ static inline bool slice_equal(struct slice a, struct slice b) {
 
 enum { SLICE_HASH = 0 }; // where hashes begin
 
-/** FNV-1a, a word at a time, all bits mixed at the end. `before`: SLICE_HASH, or the hash of what comes before. */
+/**
+ * FNV-1a, a word at a time, all bits mixed at the end. `before`: SLICE_HASH, or the hash of what
+ * comes before.
+ */
 static inline uint64_t slice_hash(uint64_t before, struct slice s) {
 	uint64_t h = before ^ 0xcbf29ce484222325u;
 	size_t at = 0;
