@@ -34,6 +34,35 @@ static inline bool starts_with(struct slice s, const char *prefix) {
 	return s.size >= n && memcmp(s.data, prefix, n) == 0;
 }
 
+static inline bool starts_with_any(struct slice s, const char *const *prefixes, size_t n) {
+	for (size_t i = 0; i < n; i++) {
+		if (starts_with(s, prefixes[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+/** The same of an array of texts. */
+#define STARTS_WITH_ANY(s, texts) starts_with_any((s), (texts), sizeof(texts) / sizeof *(texts))
+
+static inline bool ends_with(struct slice s, const char *end) {
+	size_t n = strlen(end);
+	return s.size >= n && memcmp(s.data + s.size - n, end, n) == 0;
+}
+
+static inline bool contains(struct slice s, const char *part) {
+	return s.size > 0 && memmem(s.data, s.size, part, strlen(part)) != NULL;
+}
+
+/** Without spaces and tabs at either end. */
+static inline struct slice trimmed(struct slice s) {
+	s = skip_spaces(s);
+	while (s.size && strchr(" \t\r", s.data[s.size - 1])) {
+		s.size--;
+	}
+	return s;
+}
+
 static inline bool take_prefix(struct slice *s, const char *prefix) {
 	if (!starts_with(*s, prefix)) {
 		return false;

@@ -21,12 +21,7 @@ static bool is_noisy_function(const struct name *f) {
 			"__cxa_thread_atexit", "__cxa_get_globals", "_dlerror", "__libc_alloc_buffer",
 			"std::locale", "std::io::stdio", "std::rt::", "std::thread::", "std::sys",
 			"<std::io::stdio", "call_init"};
-	for (size_t i = 0; i < sizeof noisy / sizeof *noisy; i++) {
-		if (starts_with(f->function, noisy[i])) {
-			return true;
-		}
-	}
-	return starts_with(path_base(f->module), "ld-");
+	return STARTS_WITH_ANY(f->function, noisy) || starts_with(path_base(f->module), "ld-");
 }
 
 bool stack_is_noise(const struct recording *r, const struct names *n, uint32_t stack) {

@@ -3,6 +3,7 @@
 /* Names a place in a sentence: its site, who called it, and through whom it has its memory. */
 
 #include "base/path.h"
+#include "base/text.h"
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 
@@ -24,16 +25,8 @@ const struct name *finder_site(const struct finder *f, uint32_t stack) {
 /** What tells its reader nothing: the language's own library, insides of V8 and of Python. */
 static bool is_inside(struct slice function) {
 	static const char *const begins[] = {"std::", "void std::", "_"};
-	static const char *const parts[] = {"::internal::", "::detail::"};
-	bool is_one = false;
-	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-		size_t n = strlen(begins[i]);
-		is_one |= function.size >= n && memcmp(function.data, begins[i], n) == 0;
-	}
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		is_one |= memmem(function.data, function.size, parts[i], strlen(parts[i])) != NULL;
-	}
-	return is_one;
+	return STARTS_WITH_ANY(function, begins) || contains(function, "::internal::") ||
+			contains(function, "::detail::");
 }
 
 /**

@@ -2,6 +2,7 @@
 
 /* Answers what others ask of the finished names. */
 
+#include "base/text.h"
 #include "engine/names/parts.h"
 
 const struct name *names_of(const struct names *n, uint32_t location, uint32_t *n_frames) {
@@ -62,10 +63,7 @@ const struct name *names_without_symbols(const struct names *n, const struct nam
 }
 
 static bool is_rust(const struct name *f) {
-	static const char ending[] = ".rs";
-	size_t n = sizeof ending - 1;
-	return owner_is_rust_symbol(f->symbol) ||
-			(f->file.size > n && memcmp(f->file.data + f->file.size - n, ending, n) == 0);
+	return owner_is_rust_symbol(f->symbol) || ends_with(f->file, ".rs");
 }
 
 struct slice names_package(const struct name *name) {

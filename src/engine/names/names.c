@@ -5,6 +5,7 @@
 #include "engine/names.h"
 
 #include "base/path.h"
+#include "base/text.h"
 #include "engine/names/parts.h"
 
 #include <inttypes.h>
@@ -160,10 +161,7 @@ static bool name_by_address(struct names *n, const struct rec_location *l, struc
 
 /** What a Rust thread runs is inlined into its start; without debug data nothing else names it. */
 static bool is_thread_body(const struct name *f) {
-	static const char start[] = "::__rust_begin_short_backtrace";
-	size_t size = sizeof start - 1;
-	return f->file.size == 0 && f->function.size > size &&
-			memcmp(f->function.data + f->function.size - size, start, size) == 0;
+	return f->file.size == 0 && ends_with(f->function, "::__rust_begin_short_backtrace");
 }
 
 /**
@@ -173,12 +171,8 @@ static bool is_thread_body(const struct name *f) {
 static bool name_initializers(struct names *n, struct name *f) {
 	static const char *const begins[] = {"static initializers",
 			"__static_initialization_and_destruction_", "__cxx_global_var_init"};
-	bool is_one = false;
-	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-		size_t size = strlen(begins[i]);
-		is_one |= f->function.size >= size && memcmp(f->function.data, begins[i], size) == 0;
-	}
-	if (!is_one || f->file.size == 0 || n->recording->meta.source == REC_FROM_KDE) {
+	if (!STARTS_WITH_ANY(f->function, begins) || f->file.size == 0 ||
+			n->recording->meta.source == REC_FROM_KDE) {
 		return true;
 	}
 	struct slice file = path_base(f->file);
@@ -269,8 +263,7 @@ static bool find_root_crate(struct names *n) {
 	for (uint32_t i = 0; i < r->frames.n; i++) {
 		struct slice f = text(r, r->frames.items[i].function);
 		struct slice crate = owner_crate_of(f);
-		if (crate.size > 0 && crate.size + 6 == f.size &&
-				memcmp(f.data + crate.size, "::main", 6) == 0 &&
+		if (crate.size > 0 && crate.size + 6 == f.size && ends_with(f, "::main") &&
 				owner_is_rust_symbol(text(r, r->frames.items[i].symbol))) {
 			if (slice_equal(crate, n->root_crate)) {
 				return true;

@@ -4,6 +4,8 @@
 
 #include "engine/naming_rules.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 
 enum { COMPLAINTS_MAX = 3, LINE_SHOWN_MAX = 80 };
@@ -23,16 +25,6 @@ bool naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct 
 	}
 	rules->last = rule;
 	return true;
-}
-
-static struct slice trimmed(struct slice s) {
-	while (s.size > 0 && isspace(s.data[s.size - 1])) {
-		s.size--;
-	}
-	while (s.size > 0 && isspace(s.data[0])) {
-		s = slice_of(s.data + 1, s.size - 1);
-	}
-	return s;
 }
 
 /** False: no memory. *is_rule: it is one, or says nothing. */
@@ -65,22 +57,19 @@ static bool parse_line(struct naming_rules *rules, struct slice line, struct are
 bool naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
 		struct arena *arena, struct buffer *complaints, struct err *err) {
 	unsigned n_bad = 0;
-	for (unsigned number = 1; text.size > 0; number++) {
-		const uint8_t *end = memchr(text.data, '\n', text.size);
-		size_t n = end ? (size_t)(end - text.data) : text.size;
+	struct slice line;
+	for (unsigned number = 1; next_line(&text, &line); number++) {
 		bool is_rule;
-		if (!parse_line(rules, slice_of(text.data, n), arena, &is_rule, err)) {
+		if (!parse_line(rules, line, arena, &is_rule, err)) {
 			return false;
 		}
 		if (!is_rule && n_bad++ < COMPLAINTS_MAX) {
-			struct slice shown = slice_of(text.data, n < LINE_SHOWN_MAX ? n : LINE_SHOWN_MAX);
+			line.size = line.size < LINE_SHOWN_MAX ? line.size : LINE_SHOWN_MAX;
 			buffer_printf(complaints,
 					"%s: line %u: \"%.*s\" is not a rule and is ignored; use yours PATTERN, "
 					"library PATTERN or fold PATTERN\n",
-					name, number, SLICE_ARG(shown));
+					name, number, SLICE_ARG(line));
 		}
-		n += end != NULL;
-		text = slice_of(text.data + n, text.size - n);
 	}
 	if (n_bad > COMPLAINTS_MAX) {
 		buffer_printf(complaints, "%s: %u more such lines\n", name, n_bad - COMPLAINTS_MAX);

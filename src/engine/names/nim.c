@@ -7,6 +7,7 @@
  * linked name, "parse__app_12", tells the module it is really of.
  */
 
+#include "base/text.h"
 #include "engine/names/parts.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@ bool names_nim_is_program(const struct recording *r) {
 	for (uint32_t i = 0; i < r->frames.n; i++) {
 		// NimMain, or what is left of it where it was inlined
 		struct slice function = r->strings.items[r->frames.items[i].function];
-		if (function.size >= 7 && memcmp(function.data, "NimMain", 7) == 0) {
+		if (starts_with(function, "NimMain")) {
 			return true;
 		}
 	}
@@ -51,37 +52,21 @@ static bool is_of_compiler(struct slice s) {
 	static const char *const marks[] = {"nim", "nsu", "nos", "npu", "nuc", "nto", "ncr"};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		size_t size = strlen(known[i]);
-		if (s.size >= size && memcmp(s.data, known[i], size) == 0 &&
-				(s.size == size || !islower(s.data[size]))) {
+		if (starts_with(s, known[i]) && (s.size == size || !islower(s.data[size]))) {
 			return true;
 		}
 	}
-	for (size_t i = 0; i < sizeof globals / sizeof *globals; i++) {
-		size_t size = strlen(globals[i]);
-		if (s.size >= size && memcmp(s.data, globals[i], size) == 0) {
-			return true;
-		}
-	}
-	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-		if (s.size > 3 && memcmp(s.data, marks[i], 3) == 0 && isupper(s.data[3])) {
-			return true;
-		}
-	}
-	return false;
+	return STARTS_WITH_ANY(s, globals) ||
+			(s.size > 3 && isupper(s.data[3]) && STARTS_WITH_ANY(s, marks));
 }
 
 enum code names_nim_code(const struct name *f) {
 	static const char *const runtime[] = {"system", "stdZ", "pureZ", "coreZ", "implZ",
 			"collectionsZ"};
 	struct slice module = owner_nim_module_of(f->symbol);
-	for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++) {
-		size_t size = strlen(runtime[i]);
-		if (module.size >= size && memcmp(module.data, runtime[i], size) == 0) {
-			return CODE_RUNTIME;
-		}
-	}
 	const struct slice s = f->symbol.size ? f->symbol : f->function;
-	return is_of_compiler(s) || is_start_up(s) ? CODE_RUNTIME : CODE_UNSURE;
+	return STARTS_WITH_ANY(module, runtime) || is_of_compiler(s) || is_start_up(s) ? CODE_RUNTIME
+																				   : CODE_UNSURE;
 }
 
 static bool is_of_user(const struct name *f) {

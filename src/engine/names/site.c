@@ -15,6 +15,7 @@
  * come before children, so each node takes its own frames' best or its caller's better.
  */
 
+#include "base/text.h"
 #include "engine/names/parts.h"
 
 #include <stdio.h>
@@ -85,12 +86,11 @@ struct slice names_module_path(const struct recording *r, uint32_t module) {
 }
 
 struct slice names_title_of(struct names *n, struct slice path) {
-	static const char tag[] = ".cpython-", end[] = "-linux-gnu.so";
+	static const char tag[] = ".cpython-";
 	struct slice base = path_base(path);
 	const uint8_t *at = base.size ? memmem(base.data, base.size, tag, sizeof tag - 1) : NULL;
 	size_t kept = at ? (size_t)(at - base.data) : 0;
-	if (!at || base.size - kept < sizeof end - 1 ||
-			memcmp(base.data + base.size - (sizeof end - 1), end, sizeof end - 1) != 0) {
+	if (!at || !ends_with(slice_of(at, base.size - kept), "-linux-gnu.so")) {
 		return base;
 	}
 	char *out = arena_alloc(&n->arena, kept + sizeof ".so", 1);

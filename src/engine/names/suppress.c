@@ -8,6 +8,7 @@
 
 #include "engine/suppress.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -100,28 +101,16 @@ bool suppression_matches(struct slice pattern, struct slice name) {
 
 // ---- rules
 
-static struct slice trim(struct slice s) {
-	while (s.size && strchr(" \t\r", s.data[0])) {
-		s = slice_of(s.data + 1, s.size - 1);
-	}
-	while (s.size && strchr(" \t\r", s.data[s.size - 1])) {
-		s.size--;
-	}
-	return s;
-}
-
 static bool add_line(struct suppressions *s, struct slice line, enum suppression_source source) {
-	static const char leak[] = "leak:";
-	enum { LEAK = sizeof leak - 1 };
-	line = trim(line);
+	line = trimmed(line);
 	if (line.size == 0 || line.data[0] == '#') {
 		return true;
 	}
-	if (line.size <= LEAK || memcmp(line.data, leak, LEAK) != 0) {
+	struct slice pattern = line;
+	if (!take_prefix(&pattern, "leak:") || pattern.size == 0) {
 		buffer_printf(&s->complaints, "invalid suppression line: %.*s\n", SLICE_ARG(line));
 		return !s->complaints.failed;
 	}
-	struct slice pattern = slice_of(line.data + LEAK, line.size - LEAK);
 	struct suppression *rule = vec_push(&s->rules);
 	char *copy = rule ? arena_text(&s->arena, pattern) : NULL;
 	if (rule) {
@@ -133,14 +122,10 @@ static bool add_line(struct suppressions *s, struct slice line, enum suppression
 
 bool suppressions_add(struct suppressions *s, struct slice text, enum suppression_source source,
 		struct err *err) {
-	while (text.size) {
-		const uint8_t *end = memchr(text.data, '\n', text.size);
-		size_t n = end ? (size_t)(end - text.data) : text.size;
-		if (!add_line(s, slice_of(text.data, n), source)) {
+	for (struct slice line; next_line(&text, &line);) {
+		if (!add_line(s, line, source)) {
 			return err_memory(err);
 		}
-		size_t used = n + (end != NULL);
-		text = slice_of(text.data + used, text.size - used);
 	}
 	return true;
 }

@@ -4,6 +4,7 @@
 
 #include "engine/quality/runtimes.h"
 
+#include "base/text.h"
 #include "engine/names.h"
 
 #include <ctype.h>
@@ -34,7 +35,7 @@ static const struct runtime {
 static const struct runtime *find(struct slice name) {
 	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
 		size_t n = strlen(runtimes[i].name);
-		if (name.size >= n && memcmp(name.data, runtimes[i].name, n) == 0 &&
+		if (starts_with(name, runtimes[i].name) &&
 				(name.size == n || strchr("0123456789._-", name.data[n]))) {
 			return &runtimes[i];
 		}

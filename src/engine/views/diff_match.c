@@ -5,6 +5,7 @@
  * depth 0, from behind: "<", "(", "[" and "{" open, "->" closes nothing.
  */
 
+#include "base/text.h"
 #include "engine/diff.h"
 
 static bool is_closing(struct slice s, size_t i) {
@@ -15,11 +16,6 @@ static bool is_closing(struct slice s, size_t i) {
 
 static bool is_opening(uint8_t c) {
 	return c == '(' || c == '[' || c == '{' || c == '<';
-}
-
-static bool ends_with(struct slice s, const char *text) {
-	size_t n = strlen(text);
-	return s.size >= n && memcmp(s.data + s.size - n, text, n) == 0;
 }
 
 /** "f(int) const" is "f(int)". */

@@ -10,6 +10,7 @@
 #include "engine/views/types.h"
 
 #include "base/buffer.h"
+#include "base/text.h"
 #include "engine/names/owner.h"
 
 #include <string.h>
@@ -81,11 +82,6 @@ static struct slice part(struct slice s, size_t from, size_t to) {
 	return slice_of(s.data + from, to - from);
 }
 
-static bool begins(struct slice s, const char *text) {
-	size_t n = strlen(text);
-	return s.size >= n && memcmp(s.data, text, n) == 0;
-}
-
 /** Walks over a name: how deep in brackets the next byte is. The arrow of "fn() -> T" is none. */
 static void step(struct slice s, size_t i, size_t *depth) {
 	uint8_t c = s.data[i];
@@ -149,13 +145,6 @@ static struct template template_of(struct slice s) {
 	return out;
 }
 
-static struct slice trimmed(struct slice s) {
-	while (s.size > 0 && s.data[s.size - 1] == ' ') {
-		s.size--;
-	}
-	return s;
-}
-
 static struct slice first_argument(struct slice arguments) {
 	return trimmed(part(arguments, 0, find_outside(arguments, ",")));
 }
@@ -164,9 +153,9 @@ static struct slice first_argument(struct slice arguments) {
 static bool is_class(struct slice s, const char *class) {
 	static const char *const between[] = {"__cxx11::", "__1::"};
 	size_t std = sizeof "std::" - 1, n = strlen(class);
-	for (size_t i = 0; i < sizeof between / sizeof *between && begins(s, "std::"); i++) {
+	for (size_t i = 0; i < sizeof between / sizeof *between && starts_with(s, "std::"); i++) {
 		struct slice rest = part(s, std, s.size);
-		if (begins(rest, between[i]) && strncmp(class, "std::", std) == 0) {
+		if (starts_with(rest, between[i]) && strncmp(class, "std::", std) == 0) {
 			rest = part(rest, strlen(between[i]), rest.size);
 			return slice_equal(rest, slice_of(class + std, n - std));
 		}
@@ -192,7 +181,7 @@ static bool is_method(struct slice s, const char *methods) {
 
 /** A function's class and its own name, each with arguments. False: it has no class. */
 static bool split(struct slice f, struct template *class, struct template *method) {
-	if (begins(f, "<")) { // Rust: "<alloc::vec::Vec<T> as Trait>::method"
+	if (starts_with(f, "<")) { // Rust: "<alloc::vec::Vec<T> as Trait>::method"
 		size_t end = closed_at(f);
 		if (end + 3 > f.size) {
 			return false;
@@ -205,7 +194,7 @@ static bool split(struct slice f, struct template *class, struct template *metho
 	do { // "(anonymous namespace)::f(int)"
 		struct slice rest = part(f, parameters, f.size);
 		parameters += find_outside(rest, "(");
-	} while (parameters < f.size && begins(part(f, parameters, f.size), "(anonymous") &&
+	} while (parameters < f.size && starts_with(part(f, parameters, f.size), "(anonymous") &&
 			(parameters += closed_at(part(f, parameters, f.size)) + 1) < f.size);
 	f = part(f, 0, parameters < f.size ? parameters : f.size);
 	for (size_t blank; (blank = find_outside(f, " ")) < f.size;) { // behind what it returns
@@ -242,7 +231,7 @@ static struct slice argument_of(const struct row *row, const struct template *cl
 
 /** "_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$": the parameter's name. */
 static bool has_no_arguments(const struct name *f) {
-	return begins(f->symbol, "_ZN") && owner_is_rust_symbol(f->symbol);
+	return starts_with(f->symbol, "_ZN") && owner_is_rust_symbol(f->symbol);
 }
 
 enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
@@ -260,7 +249,7 @@ enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
 		}
 	}
 	for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
-		if (begins(frame->function, passing[i])) {
+		if (starts_with(frame->function, passing[i])) {
 			return TYPE_PASSED_ON;
 		}
 	}
@@ -283,7 +272,7 @@ const struct name *type_of_stack(const struct recording *r, const struct names *
 /** How much of a text is an allocator that is the default: ", std::allocator<int>" before a ">". */
 static size_t default_allocator(struct slice s) {
 	static const char text[] = ", std::allocator";
-	if (!begins(s, text) || s.size == sizeof text - 1 || s.data[sizeof text - 1] != '<') {
+	if (!starts_with(s, text) || s.size == sizeof text - 1 || s.data[sizeof text - 1] != '<') {
 		return 0;
 	}
 	size_t n = sizeof text - 1;
@@ -310,7 +299,7 @@ static void put_plain(struct buffer *out, struct slice s) {
 	while (s.size > 0) {
 		size_t taken = 0;
 		for (size_t i = 0; taken == 0 && i < sizeof words / sizeof *words; i++) {
-			if (begins(s, words[i].long_one)) {
+			if (starts_with(s, words[i].long_one)) {
 				buffer_text(out, words[i].short_one);
 				taken = strlen(words[i].long_one);
 			}

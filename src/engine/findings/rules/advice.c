@@ -2,6 +2,7 @@
 
 /* Advises what would tell more than this recording does. */
 
+#include "base/text.h"
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 
@@ -12,7 +13,7 @@ static const char *how_to_have_lines(const struct finder *f) {
 		if (owner_is_rust_symbol(symbol)) {
 			return "debug = \"line-tables-only\" in its profile in Cargo.toml";
 		}
-		if (symbol.size >= 7 && memcmp(symbol.data, "NimMain", 7) == 0) {
+		if (starts_with(symbol, "NimMain")) {
 			return "nim's --debugger:native";
 		}
 	}

@@ -2,6 +2,7 @@
 
 /* Finds work for the allocator that holds nothing: short-lived blocks, many of one size. */
 
+#include "base/text.h"
 #include "engine/findings/parts.h"
 
 /** "228,686/s"; of a site that was at work in less than half of the run, "within 25 ms". */
@@ -38,12 +39,12 @@ static struct slice class_of(struct finder *f, const struct place *p) {
 		via = frame->is_wrapper || !frame->has_name ? via : frame;
 	}
 	struct slice class = qualifier_of(via ? short_name_of(f, via) : (struct slice){0});
-	if (class.size == 0 || memmem(class.data, class.size, "basic_string", 12)) {
+	if (class.size == 0 || contains(class, "basic_string")) {
 		return class.size ? slice_of_text("std::string") : class;
 	}
 	const uint8_t *last = memrchr(class.data, ':', class.size);
-	bool is_std = class.size > 5 && memcmp(class.data, "std::", 5) == 0;
-	bool is_private = memmem(class.data, class.size, "__", 2) != NULL;
+	bool is_std = starts_with(class, "std::");
+	bool is_private = contains(class, "__");
 	if (last && last[1] >= 'A' && last[1] <= 'Z') { // Rust's types
 		return slice_of(last + 1, (size_t)(class.data + class.size - last - 1));
 	}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * Tells from a function's name whether it allocates. A name is taken apart into words: what stands
+ * before and behind the verb ("xmalloc", "my_calloc_array") decides.
+ */
+
+#include "base/text.h"
+#include "engine/names/owner.h"
+
+#include <string.h>
+
+// What the innermost words of an allocation function are; "0", "_n", "_array" and the like may
+// follow
+static const char *const verbs[] = {"malloc", "calloc", "realloc", "zalloc", "memalign", "valloc",
+		"allocarray", "strdup", "strndup", "memdup", "alloc_or_die", "malloc_or_die"};
+
+/** "x", "g", "my", "sqlite3": the words that projects put before. Longer ones are names of work. */
+static bool is_wrapper_prefix(struct slice s) {
+	static const char *const known[] = {"safe", "checked", "must", "sqlite3", "zend", "pymem",
+			"pymem_raw", "pyobject", "_pyobject", "_pymem_raw", "git", "curl", "curlx", "emacs",
+			"util", "mem", "__libc", "__rust", "libc", "array", "g_try", "gc_debug"};
+	while (s.size > 0 && s.data[s.size - 1] == '_') {
+		s.size--;
+	}
+	if (s.size <= 3) {
+		return true;
+	}
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		if (s.size == strlen(known[i]) &&
+				strncasecmp((const char *)s.data, known[i], s.size) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_wrapper_suffix(struct slice s) {
+	static const char *const known[] = {"", "0", "2", "n", "_n", "0_n", "_n0", "array", "_array",
+			"f", "_aligned", "_usable", "_internal", "_fallback", "_or_die", "_atomic", "_kind",
+			"_uncollectable"};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		if (slice_equal(s, slice_of_text(known[i]))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The verb in a C name, ignoring case, at the last place where it stands; its end, or 0. */
+static size_t find_verb(struct slice s, const char *verb, size_t *end) {
+	size_t n = strlen(verb);
+	for (size_t i = s.size >= n ? s.size - n + 1 : 0; i-- > 0;) {
+		if (strncasecmp((const char *)s.data + i, verb, n) == 0) {
+			*end = i + n;
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+// The C library's and the allocators'
+static const char *const allocators[] = {
+#define HOOK(result, name, ...) #name,
+#include "wire/allocators.def"
+#undef HOOK
+};
+
+static bool is_of_library(struct slice f) {
+	static const char *const begins[] = {"operator new", "__rust_", "__rdl_", "__rg_",
+			"g_slice_alloc"};
+	static const char *const whole[] = {"g_slice_copy", "g_object_new", "g_object_newv",
+			"g_object_new_valist", "g_object_new_with_properties", "g_type_create_instance",
+			"asprintf", "xasprintf"};
+	bool is_one = contains(f, "::GlobalAlloc>::") || STARTS_WITH_ANY(f, begins);
+	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+		is_one |= slice_equal(f, slice_of_text(whole[i]));
+	}
+	for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++) {
+		is_one |= slice_equal(f, slice_of_text(allocators[i]));
+	}
+	return is_one;
+}
+
+bool owner_is_allocation_function(struct slice f) {
+	if (is_of_library(f)) {
+		return true;
+	}
+	if (f.size > 40 || contains(f, "::") || contains(f, "<")) {
+		return false;
+	}
+	const uint8_t *parameters = memchr(f.data, '(', f.size);
+	f.size = parameters ? (size_t)(parameters - f.data) : f.size;
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+		size_t end, at = find_verb(f, verbs[i], &end);
+		if (at && is_wrapper_prefix(slice_of(f.data, at - 1)) &&
+				is_wrapper_suffix(slice_of(f.data + end, f.size - end))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The last part of a qualified name, without parameters and template arguments. */
+static struct slice last_part(struct slice f) {
+	size_t begin = 0, depth = 0, end = 0;
+	for (size_t i = 0; i < f.size && (f.data[i] != '(' || depth > 0); i++) {
+		depth += f.data[i] == '<';
+		depth -= f.data[i] == '>' && depth > 0;
+		if (depth == 0 && f.data[i] == ':') {
+			begin = i + 1;
+		}
+		end = i + 1;
+	}
+	return slice_of(f.data + begin, end > begin ? end - begin : 0);
+}
+
+static bool has_word(struct slice name, const char *word) {
+	size_t end;
+	return find_verb(name, word, &end) > 0;
+}
+
+bool owner_speaks_of_allocating(struct slice function) {
+	struct slice name = last_part(function);
+	// "load_from_memory" is work
+	bool is_memory = has_word(name, "memory") &&
+			(has_word(name, "acquire") || has_word(name, "get"));
+	return is_memory || has_word(name, "alloc") || has_word(name, "operator new") ||
+			has_word(name, "strdup") || has_word(name, "strndup") || has_word(name, "memdup");
+}
+
+bool owner_is_called_like_allocating(struct slice function) {
+	static const char *const ends[] = {"malloc", "calloc", "realloc", "zalloc", "palloc", "mallocz",
+			"strdup", "strndup", "memdup"};
+	struct slice name = last_part(function);
+	size_t end, at = find_verb(name, "alloc", &end);
+	bool is_one = at && end == name.size && is_wrapper_prefix(slice_of(name.data, at - 1));
+	is_one |= find_verb(name, "memory", &end) && end == name.size &&
+			(has_word(name, "alloc") || has_word(name, "acquire"));
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		is_one |= find_verb(name, ends[i], &end) && end == name.size;
+	}
+	return is_one;
+}
