@@ -17,6 +17,7 @@
 
 #include "base/buffer.h"
 #include "base/err.h"
+#include "base/vec.h"
 #include "trace/recording.h"
 
 enum suppression_source {
@@ -33,12 +34,9 @@ struct suppression {
 };
 
 struct suppressions {
-	struct arena arena; // of the patterns
-	struct {
-		struct suppression *items;
-		size_t n, capacity;
-	} rules;                  // in their order
-	struct buffer complaints; // a line each for lines that are no rules
+	struct arena arena;            // of the patterns
+	VEC(struct suppression) rules; // in their order
+	struct buffer complaints;      // a line each for lines that are no rules
 };
 
 /** The rules of a text. Lines that are none go to `complaints`. False: no memory. */

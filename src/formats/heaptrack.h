@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/err.h"
+#include "base/vec.h"
 
 enum {
 	HEAPTRACK_FORMAT = 3,        // the newest that is known, and what is written
@@ -47,10 +48,7 @@ struct heaptrack_reader {
 	uint64_t n_bad;     // of these, lines that make no sense
 	struct buffer rest; // a line whose end has not come yet
 	heaptrack_events *events; // gets most of those lines, which `each` then does not; may be NULL
-	struct {
-		uint64_t *items;
-		size_t n, capacity;
-	} numbers;
+	VEC(uint64_t) numbers;
 };
 
 /** True if a file that begins so is one of these. */

@@ -122,10 +122,7 @@ static void drop_places(struct jit *j) {
 
 /** Where code of another name is now, the next stack gets another location. */
 static void retire(struct jit *j, struct tries *t, struct namer *names) {
-	struct {
-		uint32_t *items;
-		size_t n, capacity;
-	} gone = {0};
+	VEC(uint32_t) gone = {0};
 	for (size_t i = 0; i < j->map.fresh.n; i++) {
 		const struct perf_map_entry *entry = &j->map.fresh.items[i];
 		uint32_t name = 0;

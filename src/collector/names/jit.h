@@ -13,6 +13,7 @@
  * One thread, that of the tries.
  */
 
+#include "base/vec.h"
 #include "collector/names/jit_source.h"
 #include "collector/names/namer.h"
 #include "collector/segment/tries.h"
@@ -34,10 +35,7 @@ struct jit {
 	uint64_t next_open_ns;
 	unsigned n_looks; // for a file
 	struct perf_map map;
-	struct {
-		struct jit_place *items; // ascending by pc up to n_sorted
-		size_t n, capacity;
-	} places;
+	VEC(struct jit_place) places; // ascending by pc up to n_sorted
 	size_t n_sorted;
 	size_t n_waiting; // places without a name
 	uint32_t n_seen;  // locations looked at

@@ -9,6 +9,7 @@
  * system. One thread; a descriptor may be lent to another.
  */
 
+#include "base/vec.h"
 #include "collector/names/texts.h"
 #include "symbols/symbols.h"
 #include "trace/recording.h"
@@ -24,14 +25,8 @@ struct module_file {
 };
 
 struct modules {
-	struct {
-		struct rec_module *items; // by module id, 0 unused; facts are filled in by namer.c
-		size_t n, capacity;
-	} records;
-	struct {
-		struct module_file *items;
-		size_t n, capacity;
-	} files;
+	VEC(struct rec_module) records; // by module id, 0 unused; facts are filled in by namer.c
+	VEC(struct module_file) files;
 	struct texts *texts;
 	pid_t pid;
 	int root_fd;     // O_PATH: what the process sees as its root, also when it is gone; -1: unknown

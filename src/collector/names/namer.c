@@ -61,11 +61,8 @@ struct namer {
 	struct modules *modules;
 	struct texts *texts;
 	struct namer_frames frames;
-	struct {
-		struct waiting *items; // by module id
-		size_t n, capacity;
-	} waiting;
-	uint32_t n_seen; // locations looked at
+	VEC(struct waiting) waiting; // by module id
+	uint32_t n_seen;             // locations looked at
 	size_t n_pending;
 	struct batch batch;
 	bool is_under_way; // the caller's view of the batch

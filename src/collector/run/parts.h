@@ -10,6 +10,7 @@
  *   finish.c               the last state and the finished file
  */
 
+#include "base/vec.h"
 #include "collector/file/keeper.h"
 #include "collector/guardian/guardian.h"
 #include "collector/guardian/old_heap.h"
@@ -64,14 +65,8 @@ struct run {
 	struct samples samples;
 	struct children children;
 	struct ending ending;
-	struct {
-		struct live_thread *items;
-		size_t n, capacity;
-	} threads;
-	struct {
-		struct rec_image *items;
-		size_t n, capacity;
-	} images;
+	VEC(struct live_thread) threads;
+	VEC(struct rec_image) images;
 	uint32_t n_images_taken; // of those that the recorder counts
 	struct rec_meta meta;
 	struct watch_end end;
@@ -91,10 +86,7 @@ struct run {
 	// look at the rings
 	void (*leave)(struct run *run);
 	struct guardian guardian;
-	struct {
-		struct rec_allocator *items;
-		size_t n, capacity;
-	} allocators; // that the guardian has hooked, or seen
+	VEC(struct rec_allocator) allocators; // that the guardian has hooked, or seen
 	struct own_heaps own_heaps;
 	struct old_heap old_heap;
 	pid_t program_inside; // the program's pid as it calls itself

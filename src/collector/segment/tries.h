@@ -12,6 +12,7 @@
  */
 
 #include "base/index.h"
+#include "base/vec.h"
 #include "collector/segment/segment.h"
 #include "trace/recording.h"
 
@@ -35,10 +36,7 @@ struct tries {
 	struct index by_where;        // ids of locations, those of retired ones too
 	struct wire_module **modules; // by id; NULL: not whole yet
 	uint32_t first_unseen;        // all modules below have been announced
-	struct {
-		uint32_t *items;
-		size_t n, capacity;
-	} path;
+	VEC(uint32_t) path;
 };
 
 /** `segment` must outlive it. False: out of memory. */

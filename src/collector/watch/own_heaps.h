@@ -8,15 +8,13 @@
  * the program's mappings from time to time.
  */
 
+#include "base/vec.h"
 #include "injector/space.h"
 
 struct own_heaps {
 	uint64_t code_bytes; // of the program, as of the last check
 	uint64_t next_ns;    // not before
-	struct {
-		uint64_t *items; // the inodes of what was checked
-		size_t n, capacity;
-	} seen;
+	VEC(uint64_t) seen;  // the inodes of what was checked
 	bool has_second_libc;
 	void (*tell)(void *user, const char *module, const char *functions, uint32_t n,
 			const char *why);

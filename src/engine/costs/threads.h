@@ -10,6 +10,7 @@
  */
 
 #include "base/index.h"
+#include "base/vec.h"
 
 #include <stddef.h>
 
@@ -46,22 +47,13 @@ struct handover {
 };
 
 struct threads {
-	struct {
-		struct thread_id *items;
-		size_t n, capacity;
-	} ids;
-	struct {
-		struct thread_record *items;
-		size_t n, capacity;
-	} records;
+	VEC(struct thread_id) ids;
+	VEC(struct thread_record) records;
 	uint32_t n_used;   // records
 	uint32_t merge_at; // so many records: merge
 	uint32_t n_groups;
 	uint32_t unused_hint; // no unused record is before it
-	struct {
-		struct handover *items;
-		size_t n, capacity;
-	} handovers;
+	VEC(struct handover) handovers;
 	struct index handover_index;
 };
 

@@ -6,6 +6,8 @@
  * unknown addresses that are freed in the meantime are kept until then. Private to the aggregate.
  */
 
+#include "base/vec.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,10 +18,7 @@ struct old_blocks {
 	uint64_t *sizes; // usable; 0: freed since
 	size_t n;        // of both
 	uint64_t n_freed, freed_bytes, all_bytes;
-	struct {
-		uint64_t *items;
-		size_t n, capacity;
-	} unknown; // addresses that were freed while waiting
+	VEC(uint64_t) unknown; // addresses that were freed while waiting
 };
 
 /** A block that was never seen is freed. True: it is one of these. */

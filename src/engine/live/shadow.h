@@ -18,6 +18,7 @@
  */
 
 #include "base/attr.h"
+#include "base/vec.h"
 #include "engine/live/blocks.h"
 #include "engine/live/odd.h"
 
@@ -39,10 +40,7 @@ struct shadow_leaf {
 
 struct shadow {
 	struct shadow_leaf **directory;
-	struct {
-		struct shadow_leaf **items;
-		size_t n, capacity;
-	} leaves;
+	VEC(struct shadow_leaf *) leaves;
 	struct shadow_leaf *spares[SHADOW_SPARES];
 	uint32_t n_spares;
 	struct shadow_leaf *emptied; // the last one that was; it may have blocks again. Or NULL

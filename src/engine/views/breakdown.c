@@ -28,10 +28,7 @@ struct taker {
 	const struct names *names;
 	const struct lens_result *result;
 	struct arena *arena;
-	struct {
-		struct part *items;
-		size_t n, capacity;
-	} parts;
+	VEC(struct part) parts;
 	struct part rest;
 };
 

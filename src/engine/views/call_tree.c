@@ -24,10 +24,7 @@ struct maker {
 	const struct recording *recording;
 	const struct names *names;
 	struct lens_match match;
-	struct {
-		struct call_node *items;
-		size_t n, capacity;
-	} nodes;
+	VEC(struct call_node) nodes;
 	struct index children; // (parent, key) -> node
 	struct end *ends;      // per node of the recording
 	uint32_t *groups;      // per frame of all locations: its key; NULL: functions are keys

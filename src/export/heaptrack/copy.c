@@ -4,6 +4,7 @@
  * recording made of it in the first pass has the names, this pass has the order.
  */
 #include "base/map.h"
+#include "base/vec.h"
 #include "export/heaptrack/records.h"
 #include "formats/heaptrack.h"
 #include "sys/unpack.h"
@@ -14,11 +15,8 @@ struct copy {
 	struct kde_out *o;
 	struct heaptrack_reader reader;
 	bool from_raw;
-	struct {
-		struct kde_out_info *items;
-		size_t n, capacity;
-	} infos;         // of the file, interpreted
-	struct map live; // of raw ones: address -> info, or 1
+	VEC(struct kde_out_info) infos; // of the file, interpreted
+	struct map live;                // of raw ones: address -> info, or 1
 };
 
 static uint32_t known_node(const struct copy *c, uint64_t node) {

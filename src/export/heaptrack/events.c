@@ -4,6 +4,7 @@
  * moment of its second half. The format knows no exec: what one ended is freed there.
  */
 #include "base/map.h"
+#include "base/vec.h"
 #include "export/heaptrack/records.h"
 
 #include <stdlib.h>
@@ -17,10 +18,7 @@ struct pending {
 struct replay {
 	struct kde_out *o;
 	struct map live; // ptr -> info, or in raw files 1
-	struct {
-		struct pending *items;
-		size_t n, capacity;
-	} pending;
+	VEC(struct pending) pending;
 	bool has_no_memory;
 };
 

@@ -27,14 +27,8 @@ struct kde_out {
 	// Ordinals in the file, by id of the recording; 0: not written yet
 	uint32_t *strings, *locations, *nodes;
 	uint32_t n_strings, n_locations, n_nodes;
-	struct {
-		uint32_t *items;
-		size_t n, capacity;
-	} path; // nodes on the way to the root
-	struct {
-		struct kde_out_info *items;
-		size_t n, capacity;
-	} infos; // 0 stands for none
+	VEC(uint32_t) path;             // nodes on the way to the root
+	VEC(struct kde_out_info) infos; // 0 stands for none
 	struct index info_index;
 
 	uint64_t time_ms;

@@ -5,20 +5,15 @@
  */
 #include "base/json_reader.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/read/place.h"
 
 struct reading {
 	struct profile_maker m;
 	struct json_reader j;
-	struct {
-		uint32_t *items; // frames
-		size_t n, capacity;
-	} table;
-	struct {
-		uint64_t *items; // indices into the table, innermost first
-		size_t n, capacity;
-	} stack;
+	VEC(uint32_t) table; // frames
+	VEC(uint64_t) stack; // indices into the table, innermost first
 	uint64_t version;
 	bool has_lifetimes, has_micros;
 	uint64_t end, peak; // in the file's unit

@@ -20,10 +20,7 @@ struct reading {
 	struct slice rest;
 	size_t line_number;
 	bool is_ns; // times are
-	struct {
-		struct level *items;
-		size_t n, capacity;
-	} levels;
+	VEC(struct level) levels;
 	uint64_t bytes, time_ns; // of the snapshot
 	uint64_t visits;         // of frames: bounded, or a narrow file could cost hours
 	enum profile_value value;

@@ -43,10 +43,7 @@ struct document {
 	uint32_t *frame_of_function;
 	uint8_t *is_written;
 	uint32_t n_functions;
-	struct {
-		struct cost *items;
-		size_t n, capacity;
-	} costs;
+	VEC(struct cost) costs;
 	bool failed;
 };
 

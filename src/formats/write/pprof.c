@@ -56,10 +56,7 @@ struct writer {
 	uint32_t *run_of_node;             // the run that starts with this node
 	PROFILE_TABLE(uint32_t) functions; // [0]: none; a frame that stands for each Function
 	uint32_t *function_of_frame;
-	struct {
-		const char **items;
-		size_t n, capacity;
-	} texts; // further strings behind those of the profile
+	VEC(const char *) texts; // further strings behind those of the profile
 	bool failed;
 };
 

@@ -48,15 +48,9 @@ struct debug_data {
 	uint64_t handle_bytes; // what the handle may have taken since it was opened
 	unsigned n_units_read; // since pages were given back
 	bool has_all_units;
-	unsigned n_questions; // as long as it has not
-	struct {
-		struct unit_entry *items;
-		size_t n, capacity;
-	} units; // in the order of the file
-	struct {
-		struct die_range *items;
-		size_t n, capacity;
-	} ranges;
+	unsigned n_questions;         // as long as it has not
+	VEC(struct unit_entry) units; // in the order of the file
+	VEC(struct die_range) ranges;
 };
 
 /** Not written to, as long as nothing in it is compressed. */

@@ -3,6 +3,7 @@
 
 /** One compile unit at work. */
 
+#include "base/vec.h"
 #include "symbols/dwarf/debug_data.h"
 #include "symbols/dwarf/die.h"
 #include "symbols/dwarf/split.h"
@@ -29,15 +30,9 @@ struct walk {
 	uint32_t *owners; // per pc: the number of the subprogram that holds it; 0: none yet
 	uint32_t *heads;  // per pc: the innermost link + 1, in the unit at work
 	uint32_t n_subprograms;
-	struct {
-		struct chain_link *items;
-		size_t n, capacity;
-	} links; // of the unit at work
-	struct {
-		uint32_t *items;
-		size_t n, capacity;
-	} claimed;   // pcs that the unit at work took
-	bool failed; // no memory
+	VEC(struct chain_link) links; // of the unit at work
+	VEC(uint32_t) claimed;        // pcs that the unit at work took
+	bool failed;                  // no memory
 };
 
 bool walk_init(struct walk *w, const uint64_t *pcs, size_t n);

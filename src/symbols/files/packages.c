@@ -24,11 +24,8 @@ enum { DATABASE_MAX_BYTES = 1 << 28 };
 struct packages {
 	int root_fd; // O_PATH; -1: our own root
 	bool is_read;
-	struct arena arena; // names of packages
-	struct {
-		struct radix_item *items; // hash, source (const char *)
-		size_t n, capacity;
-	} files;
+	struct arena arena;           // names of packages
+	VEC(struct radix_item) files; // hash, source (const char *)
 };
 
 /** With /lib, /bin and /sbin as links into /usr a file has two names: without "/usr" it has one. */

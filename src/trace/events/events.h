@@ -7,6 +7,7 @@
  *
  */
 
+#include "base/vec.h"
 #include "trace/events/blocks.h"
 #include "trace/tables/tables.h"
 #include "trace/trace.h"
@@ -60,19 +61,10 @@ struct info_hint {
 
 struct events_encoder {
 	struct blocks blocks;
-	struct map infos; // node << 32 | size -> id + 1
-	struct {
-		struct info_hint *items;
-		size_t n, capacity;
-	} hints; // by node
-	struct {
-		struct pending_realloc *items;
-		size_t n, capacity;
-	} pending;
-	struct {
-		struct info_row *items;
-		size_t n, capacity;
-	} new_infos; // not in the file yet
+	struct map infos;            // node << 32 | size -> id + 1
+	VEC(struct info_hint) hints; // by node
+	VEC(struct pending_realloc) pending;
+	VEC(struct info_row) new_infos; // not in the file yet
 	uint64_t n_infos_written;
 	uint64_t allocations, time_ns; // now
 

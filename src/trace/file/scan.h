@@ -4,6 +4,7 @@
 /** Lists the frames of a file, without unpacking any. */
 
 #include "base/buffer.h"
+#include "base/vec.h"
 #include "trace/file/frame.h"
 #include "trace/trace.h"
 
@@ -27,13 +28,10 @@ struct scan_blocks {
 struct scan {
 	struct frame_head head;
 	struct scan_blocks log, infos, events, states; // as they stand in the file
-	struct {
-		struct scan_slot *items;
-		size_t n, capacity;
-	} slots;                // whole ones
-	uint64_t end;           // of the last whole frame
-	bool is_torn;           // something follows
-	uint64_t damaged_bytes; // before it: no frames
+	VEC(struct scan_slot) slots;                   // whole ones
+	uint64_t end;                                  // of the last whole frame
+	bool is_torn;                                  // something follows
+	uint64_t damaged_bytes;                        // before it: no frames
 };
 
 /**

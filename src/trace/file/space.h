@@ -9,6 +9,7 @@
  * holes.
  */
 
+#include "base/vec.h"
 #include "trace/file/frame.h"
 #include "trace/trace.h"
 
@@ -20,10 +21,7 @@ struct space {
 	struct trace_sink sink;
 	uint64_t end; // of the file
 	struct place tail;
-	struct {
-		struct place *items;
-		size_t n, capacity;
-	} holes;
+	VEC(struct place) holes;
 };
 
 /** Write the first page: head, note and tail. */

@@ -41,10 +41,7 @@ struct trace_writer {
 	bool has_state; // of the last checkpoint
 
 	struct events_encoder events;
-	struct {
-		struct event_block *items; // the oldest first; those before first_kept are dropped
-		size_t n, capacity;
-	} blocks;
+	VEC(struct event_block) blocks; // the oldest first; those before first_kept are dropped
 	size_t first_kept;
 	uint64_t n_event_blocks, n_info_blocks; // ever written: their sequence numbers
 	uint64_t n_events, n_dropped;

@@ -7,6 +7,7 @@
  * Encoders and decoders are side by side in log.c and state.c.
  */
 
+#include "base/vec.h"
 #include "trace/tables/tables.h"
 
 /** How far the log has been written, and which locations have been given names there. */
@@ -19,10 +20,7 @@ struct log_marks {
 /** A piece of the log on its way out: it counts once log_piece_done says so. */
 struct log_piece {
 	struct counts_row counts; // after it
-	struct {
-		struct name_row *items;
-		size_t n, capacity;
-	} names;
+	VEC(struct name_row) names;
 };
 
 /**
