@@ -31,10 +31,7 @@ struct site_ranking {
 							 // them (stack_is_noise); in no site, but in the total
 	struct lens_costs total;
 };
-bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
-		struct arena *arena, struct site_ranking *out);
 
-/** The same by several metrics, out[n_metrics], in one pass over the stacks. */
-bool rank_sites_by(const struct recording *r, const struct names *n,
-		const enum lens_metric *metrics, uint32_t n_metrics, struct arena *arena,
-		struct site_ranking *out);
+/** The sites of a recording by each of `metrics`, into out[n_metrics], in one pass. */
+bool rank_sites(const struct recording *r, const struct names *n, const enum lens_metric *metrics,
+		uint32_t n_metrics, struct arena *arena, struct site_ranking *out);

@@ -75,14 +75,6 @@ static inline uint64_t thread_allocations(const struct threads *t, const struct 
 	return r->n_merged ? r->merged_allocations : t->ids.items[r->id].allocations;
 }
 
-/** As with stacks: to be called before live_bytes changes without a new peak. */
-static inline void thread_keep_peak(struct thread_record *r, uint32_t epoch) {
-	if (r->epoch != epoch) {
-		r->epoch = epoch;
-		r->peak_bytes = r->live_bytes;
-	}
-}
-
 static inline uint64_t thread_peak_bytes(const struct thread_record *r, uint32_t epoch) {
 	return r->epoch == epoch ? r->peak_bytes : r->live_bytes;
 }

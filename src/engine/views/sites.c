@@ -112,9 +112,8 @@ static bool make_table(struct site_table *t, const struct recording *r, const st
 	return out->sites && t->of_function && t->sites && t->weights;
 }
 
-bool rank_sites_by(const struct recording *r, const struct names *n,
-		const enum lens_metric *metrics, uint32_t n_metrics, struct arena *arena,
-		struct site_ranking *out) {
+bool rank_sites(const struct recording *r, const struct names *n, const enum lens_metric *metrics,
+		uint32_t n_metrics, struct arena *arena, struct site_ranking *out) {
 	struct arena scratch = {0};
 	struct site_table tables[N_LENS_METRICS];
 	bool ok = true;
@@ -133,9 +132,4 @@ bool rank_sites_by(const struct recording *r, const struct names *n,
 	}
 	arena_finish(&scratch);
 	return ok;
-}
-
-bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
-		struct arena *arena, struct site_ranking *out) {
-	return rank_sites_by(r, n, &metric, 1, arena, out);
 }

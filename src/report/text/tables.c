@@ -196,7 +196,7 @@ void page_put_tables(struct page *p, size_t lines, size_t most) {
 	others = others > OTHERS_MAX ? OTHERS_MAX : others < MIN ? MIN : others;
 	size_t peak = rows > others * (n - 1) ? rows - others * (n - 1) : MIN;
 	peak = peak > PEAK_MAX ? PEAK_MAX : peak < MIN ? MIN : peak;
-	if (!rank_sites_by(p->r, p->names, metrics, (uint32_t)n, &p->arena, rankings)) {
+	if (!rank_sites(p->r, p->names, metrics, (uint32_t)n, &p->arena, rankings)) {
 		p->failed = true;
 		return;
 	}
