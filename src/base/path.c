@@ -7,8 +7,7 @@
 
 struct slice path_base(struct slice path) {
 	const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
-	size_t skip = slash ? (size_t)(slash + 1 - path.data) : 0;
-	return slice_of(path.data + skip, path.size - skip);
+	return slash ? slice_of(slash + 1, (size_t)(path.data + path.size - (slash + 1))) : path;
 }
 
 const char *path_base_name(const char *path) {

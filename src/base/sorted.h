@@ -10,8 +10,7 @@
  * The index of the first of `n` items whose number, at `keys` and every `stride` bytes after, is at
  * least `least`. The numbers do not descend. `n`: all are less.
  */
-static inline size_t sorted_first_of(const uint64_t *keys, size_t n, size_t stride,
-		uint64_t least) {
+static inline size_t sorted_first_of(const void *keys, size_t n, size_t stride, uint64_t least) {
 	size_t low = 0, high = n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;

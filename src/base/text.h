@@ -31,7 +31,7 @@ static inline struct slice skip_spaces(struct slice s) {
 
 static inline bool starts_with(struct slice s, const char *prefix) {
 	size_t n = strlen(prefix);
-	return s.size >= n && memcmp(s.data, prefix, n) == 0;
+	return n == 0 || (s.size >= n && memcmp(s.data, prefix, n) == 0);
 }
 
 static inline bool starts_with_any(struct slice s, const char *const *prefixes, size_t n) {
@@ -47,7 +47,7 @@ static inline bool starts_with_any(struct slice s, const char *const *prefixes, 
 
 static inline bool ends_with(struct slice s, const char *end) {
 	size_t n = strlen(end);
-	return s.size >= n && memcmp(s.data + s.size - n, end, n) == 0;
+	return n == 0 || (s.size >= n && memcmp(s.data + s.size - n, end, n) == 0);
 }
 
 static inline bool contains(struct slice s, const char *part) {
@@ -67,7 +67,7 @@ static inline bool take_prefix(struct slice *s, const char *prefix) {
 	if (!starts_with(*s, prefix)) {
 		return false;
 	}
-	*s = slice_of(s->data + strlen(prefix), s->size - strlen(prefix));
+	*s = *prefix ? slice_of(s->data + strlen(prefix), s->size - strlen(prefix)) : *s;
 	return true;
 }
 

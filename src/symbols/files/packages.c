@@ -174,7 +174,7 @@ struct slice packages_source_of(struct packages *p, const char *path) {
 		read_all(p);
 	}
 	uint64_t hash = slice_hash(SLICE_HASH, name);
-	size_t i = sorted_first_of(&p->files.items->key, p->files.n, sizeof *p->files.items, hash);
+	size_t i = sorted_first_of(p->files.items, p->files.n, sizeof *p->files.items, hash);
 	bool is_found = i < p->files.n && p->files.items[i].key == hash;
 	return is_found ? slice_of_text((const char *)(uintptr_t)p->files.items[i].value)
 					: (struct slice){0};
