@@ -166,7 +166,7 @@ bool file_is_one(const char *a, const char *b) {
 }
 
 bool file_lock(int fd) {
-	// The call's own header has the name of ours
+	// Not flock(), whose header <sys/file.h> has the same name as ours
 	return syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 

@@ -23,7 +23,7 @@ static bool size_and_map(struct shared_memory *m, int fd, uint64_t bytes, struct
 		goto fail;
 	}
 	(void)madvise(base, bytes, MADV_DONTDUMP);
-	// Who made it smaller would end all who use it by SIGBUS
+	// Shrinking the memory would kill every process that uses it, by SIGBUS
 	(void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	m->base = base;
 	return true;

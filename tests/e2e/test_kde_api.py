@@ -83,7 +83,7 @@ def test_moments_with_a_name(tools):
     assert [mark["name"] for mark in marks[:4]] == ["load & index", "serve", "serve", "done"]
     assert all(a["time_ns"] + 40_000_000 < b["time_ns"] for a, b in zip(marks, marks[1:4]))
     assert (len(marks), document["quality"]["marks_dropped"]) == (1024, 980)
-    assert "980 named moments found no room" in recording.report()
+    assert "too many marks: dropped 980" in recording.report()
     table = recording.report("--timeline").split("mark   ")[1].splitlines()
     for line, size in zip(table[1:4], (50, 100, 150)):
         words = line.split()

@@ -15,14 +15,14 @@ QUALITY = {
                      r"then is missing",
     "incomplete": rf"still recording, state at .+, {TIME} after the start \(or the collector was killed then\)",
     "killed": r"the (?:kernel killed the program|program (?:was ended by|exited with)) .+",
-    "lost-events": rf"(?P<n>{COUNT}) allocations or frees could not be recorded; totals are too small by them",
+    "lost-events": rf"(?P<n>{COUNT}) allocations or frees could not be recorded and are missing from the totals",
     "abandoned": rf"(?P<n>{COUNT}) events were begun and never finished \(.+\)",
-    "peak-range": rf"the peak is not exact: it lies between (?P<low>{BYTES}) and (?P<high>{BYTES})\. Some events came "
-                  r"late, of threads that stood still in the middle of a call",
+    "peak-range": rf"the peak is not exact: it lies between (?P<low>{BYTES}) and (?P<high>{BYTES})\. Some events arrived "
+                  r"late, from threads that stalled in the middle of a call",
     "sampled": rf"sampled: all figures are estimates, from one allocation in about {BYTES}",
     "truncated-stacks": rf"(?P<n>{COUNT}) allocations \((?P<share>{PERCENT})\) have stacks without their outer callers: "
-                        r"their sizes count, their place in the tree is the deepest that is known",
-    "marks-dropped": rf"(?P<n>{COUNT}) named moments found no room: the first are kept",
+                        r"their sizes count; in the tree they begin at the outermost caller that is known",
+    "marks-dropped": rf"too many marks: dropped (?P<n>{COUNT}), kept the first ones",
     "missed-frees": rf"(?P<n>{COUNT}) addresses were handed out twice: .+",
     "detail-ends": rf"the disk was nearly full: from (?P<at>{TIME}) on there are totals, but no more detail over time",
     "before-attach": rf"allocated before the attach: (?P<n>{COUNT}) blocks?, (?P<bytes>{BYTES}); (?:(?P<freed>{COUNT}) of "

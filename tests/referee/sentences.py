@@ -22,7 +22,7 @@ KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<
         rf"(?P<anew>most of it in place of what was freed; )?(?:most of it in the first (?P<most>{TIME}); )?the last of it allocated (?:at|by) (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
 PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\)"
         rf"(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
-        rf"(?:; it grew by doubling, from (?P<small>{BYTES}) to (?P<large>{BYTES}): to reserve once saves "
+        rf"(?:; it grew by doubling, from (?P<small>{BYTES}) to (?P<large>{BYTES}): one reservation saves "
         rf"(?P<saved>{COUNT}) allocations and (?P<saved_bytes>{BYTES}))?"
         rf"(?:; it lasted (?P<lasted>{TIME})(?:, up from (?P<before>{BYTES}))?(?:, on top of (?P<base>{BYTES}))?)?"
         rf"(?:; without it the largest heap is (?P<without>{BYTES}) at (?P<when>{TIME}))?\.")
@@ -50,7 +50,7 @@ FORMS = {
                rf"(?:, (?P<part>{BYTES}) of it in (?P<module>.+?))?"
                rf"(?:, (?P<asked>{BYTES}) (?:of it )?asked for by (?P<asker>.+?))?"
                r"(?P<own>; its own functions: heaptrack_print --bottom-up --lens fold=0)?\.",
-    "no-lines": r".+ has no files and lines: build it with .+\.",
+    "no-lines": r".+ has no file and line information: build it with .+\.",
     "wrapper": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the allocations for (?P<n>{COUNT}) callers; to see those "
                r"instead: --fold '.+'\.",
     "all-freed": rf"(?P<what>nothing was left allocated|nothing allocated since the attach was left)(?: except (?P<bytes>{BYTES}) of the runtime itself, in (?P<n>{COUNT}) "

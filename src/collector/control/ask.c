@@ -139,7 +139,7 @@ static bool take_first(const struct call *c, struct slice *rest, struct err *err
 	*rest = slice_of(end + 1, c->in.size - (size_t)(end + 1 - c->in.data));
 	return version == CONTROL_PROTOCOL ||
 			err_set(err, ERR_UNSUPPORTED,
-					"heaptrack there speaks version %u of the protocol, expected %d",
+					"that heaptrack uses version %u of the control protocol; this one needs %d",
 					(unsigned)version, CONTROL_PROTOCOL);
 }
 

@@ -4,9 +4,11 @@
  *
  * A connection passes through the phases in their order; each waits for one descriptor:
  *
- *   WAITING  the listener        READING  the visitor's line
+ *   WAITING  the listener, for a connection
+ *   READING  the connection, for the line of the request
  *   ASKING   the eventfd that says that the recording's thread has answered
- *   WRITING  the visitor's room  RESTING  nothing: no further file may be open, so nobody is let in
+ *   WRITING  the connection, until it takes more of the answer
+ *   RESTING  nothing: too many files are open to accept a connection
  *
  * `turn` says which thread owns the buffer `answer`.
  */

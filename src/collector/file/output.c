@@ -211,7 +211,7 @@ static bool create_new(struct output *o, const char *path, bool *is_taken, struc
 	(void)close(o->fd);
 	o->fd = -1;
 	*is_taken = true;
-	return err_set(err, ERR_SYSTEM, "cannot write to \"%s\": another process does", path);
+	return err_set(err, ERR_SYSTEM, "cannot write to \"%s\": another process writes to it", path);
 }
 
 /** The first number whose name is free. */

@@ -219,7 +219,7 @@ static void serve(struct work *w) {
 	}
 }
 
-/** It finishes what it does, whatever is sent to it; what is meant for heaptrack it passes on. */
+/** Signals never interrupt the guardian. Returns those that it forwards to heaptrack. */
 static sigset_t block_signals(void) {
 	static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 	sigset_t all, some;
@@ -242,7 +242,7 @@ static _Noreturn void guard(struct work *w) {
 		(void)!write(score, "-900", 4);
 		(void)close(score);
 	}
-	// It holds nobody's terminal or pipe open
+	// The guardian must not keep a terminal or a pipe open
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; null >= 0 && fd < 3; fd++) {
 		(void)dup2(null, fd);

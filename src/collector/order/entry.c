@@ -42,7 +42,7 @@ static enum order_entry_is read_wide(struct order *o, const struct reader *r, un
 	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
 	if (!is_published(head, order_ring_shift[ring], index + 1) ||
 			(r->is_gone && index + 1 >= r->end[ring])) {
-		// Left alone by a dead thread, the prefix means nothing
+		// A prefix means nothing if its thread died before it published the event
 		return r->is_gone ? ENTRY_NOTHING : ENTRY_UNPUBLISHED;
 	}
 	enum wire_kind kind = wire_head_kind(head);

@@ -2,15 +2,16 @@
 /*
  * The horizon of a round, and epochs (wire/segment.h) as the collector sees them.
  *
- * Once the header names an epoch, every event of an earlier one has its entry reserved: its thread
- * read another word there. The earlier ones are complete as soon as what a processor has stored is
- * seen by all others. Epochs are seen, waited for and completed one after the other; those that
- * came and went in between do not matter.
+ * Once the header names an epoch, every event of an earlier epoch has its entry reserved, because a
+ * thread reserves first and then reads the epoch there. The earlier epochs are complete as soon as
+ * what a processor has stored is seen by all others. Epochs are seen, waited for and completed one
+ * after the other; those that came and went in between do not matter.
  *
  *   complete:  E - - - - - - E+4      of epoch E: if it is all threads', events with stamps older
  *   seen:        E+4 .slack. E+7      than the horizon; if it is one thread's, all it has reserved
  *
- * An epoch of all threads becomes one thread's when for a while all events were its.
+ * An epoch of all threads becomes one thread's when all events have come from that thread for a
+ * while.
  */
 #include "collector/order/parts.h"
 #include "sys/clock.h"

@@ -15,7 +15,7 @@ static uint64_t reserved(const struct reader *r, unsigned ring) {
 }
 
 static void see_ends(struct reader *r) {
-	// In this order: a thread with entries in the big ring has finished with the small one
+	// The big ring first: a thread with entries there no longer writes to the small one
 	r->end[RING_BIG] = reserved(r, RING_BIG);
 	r->end[RING_SMALL] = reserved(r, RING_SMALL);
 }

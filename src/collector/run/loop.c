@@ -92,7 +92,7 @@ static bool has_ended(struct run *run) {
 static void rest(struct run *run, uint64_t *sleep_ns) {
 	size_t n;
 	segment_arm(&run->segment);
-	// Whoever rang before the bell was armed is not heard: look at everything once more
+	// A ring from before the bell was armed does not end the wait: check everything once more
 	if (has_ended(run) || run_exec_is_announced(run) || control_is_asked(run->control) ||
 			(round_of_events(run, &n) && n > 0)) {
 		return;

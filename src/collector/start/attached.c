@@ -82,8 +82,8 @@ static void say_attached(struct run *run, uint64_t max_pause_ns) {
 	note_no_copy(run, r.no_copy, max_pause_ns);
 	if (r.snapshot != 0) {
 		run_say(run,
-				"copied memory to find existing blocks: stopped for %.2f ms in addition to what "
-				"follows",
+				"copied memory to find existing blocks: stopped for %.2f ms, not counted in the "
+				"next line",
 				(double)r.snapshot_ns / 1e6);
 	}
 	run_say(run,

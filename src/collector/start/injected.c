@@ -35,7 +35,7 @@ static bool prepare(struct run *run, const struct launch *launch, struct err *er
 
 static bool go_on(struct run *run, const struct launch *launch, int *exit_status, struct err *err) {
 	run->program_inside = run->program;
-	// First: one that cannot exec ends, and its tracer must take note of that
+	// Before the exec: a child that cannot exec ends, and its tracer must notice
 	guardian_await(&run->guardian, run->program,
 			launch->has_loader ? INJECTOR_AT_LOAD : INJECTOR_AT_EXEC);
 	return child_exec(run, NULL, exit_status, err);

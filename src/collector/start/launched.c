@@ -35,7 +35,7 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 	signals_save(&run->start_signals);
 	run->recorder = launch_find_recorder(&run->arena, err);
 	if (!run->recorder) {
-		// The user can mend an installation, but not a root without /proc, where the search fails
+		// Without /proc the search always fails, so run unrecorded; an installation can be repaired
 		result->is_untouched = access("/proc/self", F_OK) != 0;
 		return false;
 	}

@@ -24,7 +24,7 @@ void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
 		bool has_moved = e->group.path[0] != 0;
 		*e = (struct ending){.group = group, .limit_bytes = cgroup_memory_limit(&group)};
 		e->counts_kills = cgroup_memory_kills(&group, &e->kills);
-		// It has moved here since the last look: a process that was killed here may be it
+		// The program moved here since the last look, so a kill counted here may be its own
 		e->rose_ns = has_moved && e->limit_bytes > 0 && e->kills > 0 ? now_ns : 0;
 	} else if (e->counts_kills && cgroup_memory_kills(&group, &kills) && kills != e->kills) {
 		e->kills = kills;

@@ -75,7 +75,7 @@ enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_image
 	if (!is_same(&exe, &w->exe)) {
 		begin(w, pid, &exe, now_ns);
 	}
-	// Only the file of the first program was known; during an exec, no more is
+	// The stack is unknown at first, when only the file is known, and during an exec
 	w->exe.stack = exe.stack ? exe.stack : w->exe.stack;
 	bool has_come = n_images > w->n_last;
 	w->n_last = n_images;

@@ -220,7 +220,7 @@ bool curve_find_level(const struct curve *c, struct curve_level *out) {
 	if (c->n < 8) {
 		return false;
 	}
-	// The part of the top that it must keep: what is made anew is there twice for a moment
+	// Just under half of the top: a structure that is rebuilt exists twice for a moment
 	double kept = (double)c->bytes[top_of(c)] * 0.45, v[N_SAMPLES];
 	uint64_t run = c->times_ns[c->n - 1];
 	uint32_t end = last_with(c, kept);

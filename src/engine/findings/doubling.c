@@ -130,7 +130,7 @@ bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
 	}
 	char a[HUMAN_MAX], b[HUMAN_MAX], count[HUMAN_MAX], saved[HUMAN_MAX];
 	buffer_printf(out,
-			"; it grew by doubling, from %s to %s: to reserve once saves %s allocations and %s",
+			"; it grew by doubling, from %s to %s: one reservation saves %s allocations and %s",
 			human_bytes(a, c.smallest), human_bytes(b, c.largest),
 			human_count(count, c.count - c.last_count), human_bytes(saved, c.bytes - c.last_bytes));
 	finding_put(finding, "doubling_steps", c.n);

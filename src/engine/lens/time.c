@@ -76,7 +76,7 @@ static void set_range(struct lens *l, const struct recording *r, int32_t from, i
 	int32_t last = (int32_t)r->edges.n - 1;
 	l->from = from < last ? from : last;
 	l->to = to > l->from ? to : l->from + 1;
-	// All of it is known better than by edges
+	// The whole recording has exact figures, which do not depend on edges
 	l->has_range = l->from != LENS_START || l->to != (int32_t)r->edges.n;
 }
 

@@ -87,7 +87,7 @@ static enum code code_of(struct names *n, const struct rec_frame *rec, const str
 		const struct rec_location *l) {
 	enum code by_module = n->module_code[l->module];
 	if (l->module == 0 && !l->is_mark) {
-		// Without a name it is a grey box: nobody knows whose it is, and its address is of no use
+		// Without a name it counts as a runtime's: its owner is unknown and its address of no use
 		return f->has_name ? names_jit_code(f, by_module) : CODE_RUNTIME;
 	}
 	if (!f->has_name || by_module == CODE_RUNTIME) {

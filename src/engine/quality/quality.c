@@ -65,7 +65,7 @@ static uint64_t count_cut_off(const struct quality_writer *w) {
 	return allocations;
 }
 
-/** A few of thousands change no answer; `--json` has their number. */
+/** Says nothing of less than 1 % of the allocations; `--json` has their number. */
 static void say_truncated(struct quality_writer *w) {
 	uint64_t all = w->recording->summary.allocations, cut = 0;
 	char n[HUMAN_MAX], share[HUMAN_MAX];
@@ -74,8 +74,8 @@ static void say_truncated(struct quality_writer *w) {
 	}
 	if (cut > 0 && cut >= all / 100) {
 		quality_say(w, "truncated-stacks", cut,
-				"%s allocations (%s) have stacks without their outer callers: their sizes count, "
-				"their place in the tree is the deepest that is known",
+				"%s allocations (%s) have stacks without their outer callers: their sizes count; "
+				"in the tree they begin at the outermost caller that is known",
 				human_count(n, cut), human_percent(share, cut, all));
 	}
 }
@@ -85,8 +85,8 @@ static void say_peak_range(struct quality_writer *w) {
 	char low[HUMAN_MAX], high[HUMAN_MAX];
 	if (s->peak_high_bytes > 0) {
 		quality_say(w, "peak-range", s->peak_high_bytes - s->peak_low_bytes,
-				"the peak is not exact: it lies between %s and %s. Some events came late, of "
-				"threads that stood still in the middle of a call",
+				"the peak is not exact: it lies between %s and %s. Some events arrived late, from "
+				"threads that stalled in the middle of a call",
 				human_bytes(low, s->peak_low_bytes), human_bytes(high, s->peak_high_bytes));
 	}
 }
@@ -94,10 +94,10 @@ static void say_peak_range(struct quality_writer *w) {
 static void say_losses(struct quality_writer *w) {
 	const struct rec_quality *q = &w->recording->quality;
 	char n[HUMAN_MAX];
-	// Of what came after the recording's end, nobody knows how much it was
+	// How many events came after the recording's end is unknown
 	if (q->lost_events && !q->recording_stopped_early) {
 		quality_say(w, "lost-events", q->lost_events,
-				"%s allocations or frees could not be recorded; totals are too small by them",
+				"%s allocations or frees could not be recorded and are missing from the totals",
 				human_count(n, q->lost_events));
 	}
 	if (q->skipped_numbers || q->abandoned_hooks) {
@@ -111,13 +111,13 @@ static void say_losses(struct quality_writer *w) {
 	say_truncated(w);
 	if (q->marks_dropped) {
 		quality_say(w, "marks-dropped", q->marks_dropped,
-				"%s named moments found no room: the first are kept",
+				"too many marks: dropped %s, kept the first ones",
 				human_count(n, q->marks_dropped));
 	}
 	if (q->double_allocations > w->recording->summary.allocations / 10000) {
 		quality_say(w, "missed-frees", q->double_allocations,
-				"%s addresses were handed out twice: an allocator's frees are partly not seen, "
-				"so \"never freed\" was corrected when the address came again",
+				"%s addresses were handed out twice: some frees of an allocator were missed, so "
+				"\"never freed\" was corrected when the address was allocated again",
 				human_count(n, q->double_allocations));
 	}
 	if (q->detail_ends_ns) {
@@ -146,7 +146,7 @@ const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX])
 			  "program's memory";
 }
 
-/** What a program had before it was attached to is nobody's leak. */
+/** Blocks from before the attach, which do not count as never freed. */
 static void say_before(struct quality_writer *w) {
 	const struct rec_summary *s = &w->recording->summary;
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], d[HUMAN_MAX];
@@ -236,7 +236,7 @@ static void say_outside(struct quality_writer *w) {
 		return;
 	}
 	char heap[HUMAN_MAX], all[HUMAN_MAX], rest[HUMAN_MAX];
-	// Where blocks never were half of it, it is no freed memory that is kept
+	// If live blocks never reached half of it, the rest is not freed memory that is kept
 	char own[RUNTIME_FLAG_MAX] = "";
 	bool is_own = r->summary.peak_bytes + r->summary.old_bytes < rss / 2 &&
 			runtime_own_memory(r->strings.items[r->meta.exe], own);

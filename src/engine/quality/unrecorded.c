@@ -37,8 +37,8 @@ static const struct reason {
 		[REC_WHY_VALGRIND] = {"valgrind", "is valgrind, under which nothing can be recorded",
 				ADVICE_NONE},
 		[REC_WHY_PARENT] = {"parent",
-				"was started by a program that the recorder had been put into, which is not handed "
-				"down",
+				"was started by a program into which the recorder had been injected, and children "
+				"do not inherit it",
 				ADVICE_BY_ITSELF},
 };
 
@@ -70,8 +70,8 @@ static void say_image(struct quality_writer *w, const struct rec_image *m) {
 	} else if (!may_inherit) {
 		quality_say(w, "unrecorded-image", m->time_ns,
 				"%s after the start the program became %.*s, which the recorder did not get into "
-				"(where it was put into a program, it does not follow to the next): what that "
-				"allocated is missing",
+				"(a recorder that was injected into one program does not follow to the next): "
+				"what that allocated is missing",
 				at, SLICE_ARG(exe));
 	} else {
 		quality_say(w, "unrecorded-image", m->time_ns,
@@ -120,7 +120,7 @@ static void put_largest(struct buffer *out, const struct recording *r, const str
 	char size[HUMAN_MAX];
 	struct slice exe = r->strings.items[c->exe];
 	const struct reason *reason = &reasons[c->why < REC_WHYS ? c->why : REC_WHY_UNKNOWN];
-	// To start a program once more is no advice on the processes that it starts of itself
+	// Starting a program again does not record the processes that it starts by itself
 	bool is_worker = c->is_fork || is_program_itself(r, c->exe);
 	enum advice advice = reason->advice;
 	advice = advice == ADVICE_BY_ITSELF && (is_worker || exe.size == 0) ? ADVICE_ATTACH : advice;
@@ -171,8 +171,8 @@ static uint64_t put_children(struct buffer *text, const struct recording *r) {
 }
 
 /**
- * A launcher (a shim of pyenv, Rscript) asks small programs what to do before it becomes the
- * program that was meant: those touch no number.
+ * A launcher (a shim of pyenv, Rscript) runs small helpers before it executes the intended program.
+ * They do not affect the figures.
  */
 static bool are_minor(const struct recording *r) {
 	const struct rec_child *largest = largest_child(r);

@@ -272,7 +272,7 @@ static bool make(struct maker *m, struct arena *arena, struct arena *scratch, st
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		uint32_t node = m->ends[r->stacks.items[i].node].node;
 		t->of_stack[i] = node == NODE_NONE ? 0 : new_of[node];
-		// Where nothing is folded, what is innermost is meant, wrappers and runtimes as well
+		// Without folding, the innermost frame is the site, even of a wrapper or a runtime
 		t->site_of_stack[i] = m->lens->is_unfolded
 				? t->of_stack[i]
 				: find_site(m, t, r->stacks.items[i].node, t->of_stack[i]);

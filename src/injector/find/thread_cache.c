@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * The function has a name in static programs that were not stripped; compilers put it into its only
- * caller. Elsewhere it is the only one with the sentence below, which it has had since 2.32.
+ * In static programs that are not stripped the function is found by name; compilers inline it into
+ * its only caller. Elsewhere it is recognized by the message below, which no other function has,
+ * and which it has had since glibc 2.32.
  */
 
 #include "injector/find/thread_cache.h"

@@ -3,11 +3,11 @@
 /*
  * Large blocks, each with a mapping of its own.
  *
- * A chunk's header stands where the mapping begins. If the block had to be aligned, another header
- * stands further on, by a lead that it tells, and that is the chunk. Neighbouring mappings look
- * like one from outside. Any page could look like such a chunk by chance, so they count only if
- * there are as many as malloc counts itself. Its parameters are recognized by the beginning of the
- * heap, which is one of them.
+ * A chunk's header is at the beginning of its mapping. If the block had to be aligned, the chunk's
+ * header lies further on and says how far. From outside, neighbouring mappings look like one. Any
+ * page could look like such a chunk by chance, so the chunks count only if there are as many as
+ * malloc itself counts. malloc's parameters are recognized by the beginning of the heap, which is
+ * one of them.
  */
 
 #include "injector/heap/walker.h"

@@ -3,8 +3,8 @@
 /*
  * Takes the hooks out and cleans what stays. With all threads stopped the original bytes are put
  * back and, if nobody is inside the recorder, its pointer to the resident is cleared. Calls that
- * are still on their way pass by from then on, so the rest is done with one thread stopped: what
- * the recorder mapped is unmapped, and its data are made anew.
+ * are still in progress then bypass the recorder, so the rest is done with one thread stopped: what
+ * the recorder mapped is unmapped, and its data are reset.
  */
 
 #include "injector/resident/resident.h"

@@ -5,9 +5,9 @@
  * frame is noted at each instruction. Functions begin where a symbol says so, where a call goes,
  * and where a pointer to code is made; a jump by a table goes to what the table says.
  *
- * Functions that do not return are known by their names. A call of one that is not known is
- * followed into what lies behind it, by mistake: so a function's beginning wins over what has been
- * noted there. But for those, each instruction is decoded once.
+ * Functions that do not return are recognized by their names. After a call of one that is not
+ * recognized, the code behind the call is followed by mistake; therefore the beginning of a
+ * function overrides what was noted there. Otherwise each instruction is decoded once.
  */
 
 #include "injector/resident/frames.h"

@@ -168,7 +168,7 @@ static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
 		return false;
 	}
 	describe(in, at, clock);
-	// Whoever finds it must see that its first errand, on which nobody was sent yet, is not over
+	// Whoever finds the resident must see that its first errand, still to be run, is not over
 	const uint32_t begun = ERRAND_BEGUN;
 	return write_image(in, err) &&
 			tracee_write(&in->tracee, at + RESIDENT_ERRAND_AT + offsetof(struct errand, state),

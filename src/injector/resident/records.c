@@ -2,7 +2,7 @@
 
 /*
  * Writing unwind tables. Rows become DWARF's call frame instructions: only what differs from the
- * row before is written, and a record goes as far as there is no hole.
+ * row before is written, and a record ends at the first gap.
  */
 
 #include "injector/resident/flow.h"

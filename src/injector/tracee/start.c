@@ -97,7 +97,7 @@ bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct e
 	bool is_there = (!has_loader ||
 							(come_to_rest(pid, until_ns) && run_to_libraries(pid, until_ns))) &&
 			come_to_rest(pid, until_ns) && regs_get(pid, &thread.regs);
-	// Not earlier: before the exec it was another memory
+	// Only after the exec, which replaces the memory
 	if (!tracee_open(t, pid, err)) {
 		return false;
 	}

@@ -11,8 +11,8 @@
  * sees the very same thing, a second allocation at a live address.
  *
  * Infos and ages are kept in two ways, as they are and as steps from the one before: a structure
- * that is built again and again asks for infos in the order of their birth, and is torn down in an
- * order too. Of each block, what packs better goes to the file.
+ * that is built repeatedly uses infos in the order in which they were first used, and is freed in a
+ * regular order as well. For each block of events, the form that packs better is written.
  */
 #include "base/check.h"
 #include "base/vec.h"

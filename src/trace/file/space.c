@@ -8,7 +8,7 @@
  *      [tag|rest of the thing  ][tag|......]      1. all but the first tag: still padding
  *      [TAG|rest of the thing  ][tag|......]      2. the first tag makes it true
  *
- * One more frame is there from one moment to the next, since a tag lies within an aligned 8. The
+ * The new frame appears atomically, since a tag lies within 8 aligned bytes. The
  * file gets longer by whole pages for the same reason: the kernel moves a file's end once per page.
  */
 #include "trace/file/space.h"
@@ -191,6 +191,6 @@ bool space_drop(struct space *s, struct place p, struct err *err) {
 	struct place whole = p;
 	join_holes(s, &whole);
 	s->holes.items[s->holes.n++] = whole;
-	// If this fails there are two frames where one would do: a block put there makes good for it
+	// If this fails, two padding frames remain where one would do, until a block is put there
 	return whole.bytes == p.bytes || write_tag(s, whole.at, FRAME_PADDING, whole.bytes, err);
 }

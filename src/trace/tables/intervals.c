@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decodes intervals, of which a file has more than of all else.
+ * Decodes intervals, the largest table of a file.
  *
  * Nearly all of their numbers take one byte. So they are decoded row by row, in one loop over all
  * columns, straight into the form in which they are kept. What the loop does to each number is what

@@ -42,7 +42,7 @@ void find_no_lines(struct finder *f) {
 	}
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	buffer_printf(&text, "%.*s has no files and lines: build it with %s",
+	buffer_printf(&text, "%.*s has no file and line information: build it with %s",
 			SLICE_ARG(path_base(some->module)), how_to_have_lines(f));
 	finding_put(out, "bytes", without);
 	finder_say(f, out, &text);

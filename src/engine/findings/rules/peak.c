@@ -104,7 +104,7 @@ static bool put_spike(struct finder *f, struct buffer *text, struct finding *out
 	if (s.ns > r->meta.duration_ns / 2 || !is_gone) {
 		return false;
 	}
-	// What was there before it rose: where it was lowest since it was as high the last time
+	// The level before the rise: the lowest since the curve was last above half of its peak
 	uint32_t before = s.first;
 	for (uint32_t i = before; i > 0 && curve[i - 1] <= curve[at] / 2; i--) {
 		before = curve[i - 1] < curve[before] ? i - 1 : before;
