@@ -271,11 +271,16 @@ class Sentence:
         if "anew" in self.said and self.numbers["allocations"] - self.numbers["blocks"] >= self.numbers["allocations"] * 0.91:
             self.wrong("the rest of what comes and goes is accused")
         is_sure = abs(held - kept / 2) > kept / 100 + self.referee.report["facts"]["noise_bytes"]
+        gone = sum(b.size for b in self.recorded.some(stacks)) - self.left_of(stacks)[1]
+        is_much_gone = gone >= self.left_of(stacks)[1] / 2 or self.recorded.summary["old_freed_bytes"] > 0 or \
+            self.unknown_frees() > 0
+        if "anew" in self.said and not is_much_gone:
+            self.wrong("less was freed than half of what was kept", gone)
         later, kept_later = rises(self.recorded.points, self.recorded.at_points(stacks), curve, 0.5)
         if is_sure and "anew" in self.said and held >= kept / 2 and later >= kept_later / 2:
             self.wrong("not in place of what was freed: they rose by", held, kept)
-        if is_sure and "rate_bytes_per_s" in self.numbers and held < kept / 2 and self.left_of(stacks)[0] < \
-                self.numbers["allocations"]:
+        if is_sure and "rate_bytes_per_s" in self.numbers and held < kept / 2 and is_much_gone and \
+                self.left_of(stacks)[0] < self.numbers["allocations"]:
             self.wrong("in place of what was freed: they rose by", held, kept)
 
     def judge_old_freed(self, is_due):

@@ -403,9 +403,14 @@ static bool is_much_kept(const struct finder *f, const struct place *p,
  * them: such blocks are more and more towards the end. They are no growth if the site held as much
  * before them.
  */
-static bool is_renewed(const struct place *p, const struct curve *live, const struct curve *kept,
-		enum curve_shape shape, enum curve_shape shape_of_all) {
+static bool is_renewed(const struct finder *f, const struct place *p, const struct curve *live,
+		const struct curve *kept, enum curve_shape shape, enum curve_shape shape_of_all) {
 	if (shape == CURVE_AT_START || shape == CURVE_ONCE || freed_blocks(p) == 0) {
+		return false;
+	}
+	// In short runs the edges between which curves are judged are few: the sums are exact
+	uint64_t freed_bytes = p->allocated_bytes - p->live_bytes - p->noise_bytes;
+	if (freed_bytes < p->live_bytes / 2 && f->r->summary.old_freed_blocks == 0) {
 		return false;
 	}
 	uint64_t since = curve_first_ns(kept, 0.1), half = curve_first_ns(kept, 0.5);
@@ -455,7 +460,7 @@ static void look_at(struct finder *f, struct place *p) {
 	}
 	bool is_much = p->live_bytes >= shape.top_bytes / 10 && is_much_kept(f, p, &never_freed);
 	bool is_anew = has_time && is_much &&
-			is_renewed(p, &live, &kept, never_freed.shape, shape.shape);
+			is_renewed(f, p, &live, &kept, never_freed.shape, shape.shape);
 	bool is_first_time = f->r->summary.old_freed_blocks == 0; // else old ones may have been there
 	if (is_anew && is_first_time && shape.shape == CURVE_STOPPED && is_worth_saying(f, p, &shape)) {
 		say_shape(f, p, &shape);
