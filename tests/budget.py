@@ -10,6 +10,7 @@ import time
 import xml.etree.ElementTree
 
 BUSY = 0.1  # the share of the processors' time that others may use on a machine called quiet
+SLOW = 1.25  # how much slower than the one whose seconds the budgets are a machine may be
 
 
 def used_by_all(cores, stat="/proc/stat"):
@@ -46,14 +47,16 @@ class Stopwatch:
 
 
 def judge(seconds, budget, others, cores):
-    """A remark on the time that a suite took ("" for none), and whether the suite fails for it."""
+    """A remark on the time that a suite took ("" for none), and whether the suite fails for it.
+
+    Every second over the budget is remarked on; it fails for more than what a slower machine takes."""
     if not budget or seconds <= budget:
         return "", False
     if cores < 2:
         return "over budget, but budgets are for 2 cores", False
     if others > BUSY:
         return f"over budget, but the machine was busy: others used {100 * others:.0f} % of it", False
-    return "over budget", True
+    return "over budget", seconds > SLOW * budget
 
 
 def slowest(reports, n):

@@ -32,7 +32,8 @@ def test_the_build_goes_first_and_nothing_runs_twice():
 
 @pytest.mark.parametrize("seconds, limit, others, cores, remark, is_late", [
     (99, 100, 0.5, 2, "", False),
-    (101, 100, 0.02, 2, "over budget", True),
+    (101, 100, 0.02, 2, "over budget", False),
+    (126, 100, 0.02, 2, "over budget", True),
     (101, 100, 0.34, 2, "over budget, but the machine was busy: others used 34 % of it", False),
     (101, 100, 0.02, 1, "over budget, but budgets are for 2 cores", False),
     (101, None, 0.02, 2, "", False),
