@@ -202,12 +202,13 @@ def test_nothing_is_lost_at_the_end(tools, collect, mode, status):
     assert counts["frees"] == 3 * 10_000
 
 
-def test_kill_9_loses_nothing(tools, start, is_long):
+def test_kill_9_loses_nothing(tools, start, helpers, is_long):
     victim = tools.victim("ends")
     for attempt in range(100 if is_long else 10):
         file = tools.folder / f"n{attempt}"
         running = start(victim, "kill", file, 3)
-        time.sleep(0.05 + 0.013 * attempt)
+        helpers.wait_until(lambda: file.exists() and sum(rounds(file, 3)))
+        time.sleep(0.013 * attempt)
         child = subprocess.run(["pgrep", "-P", str(running.pid)], capture_output=True, text=True)
         os.kill(int(child.stdout), signal.SIGKILL)
         assert running.wait(30).status == 128 + 9
