@@ -51,7 +51,9 @@ char *human_count(char out[HUMAN_MAX], uint64_t n) {
 
 char *human_duration(char out[HUMAN_MAX], uint64_t ns) {
 	uint64_t s = ns / 1000000000;
-	if (ns < 10000000) {
+	if (ns > 0 && ns < 100000) {
+		(void)snprintf(out, HUMAN_MAX, ns < 1000 ? "< 1 µs" : "%.0f µs", (double)ns / 1e3);
+	} else if (ns < 10000000) {
 		(void)snprintf(out, HUMAN_MAX, "%.1f ms", (double)ns / 1e6);
 	} else if (ns < 999500000) {
 		(void)snprintf(out, HUMAN_MAX, "%.0f ms", (double)ns / 1e6);

@@ -21,7 +21,7 @@ char *human_compact(char out[HUMAN_MAX], uint64_t bytes);
 /** "118,943". */
 char *human_count(char out[HUMAN_MAX], uint64_t n);
 
-/** "0.8 ms", "412 ms", "5.19 s", "3 min 07 s", "2 h 05 min", "3 d 04 h". */
+/** "< 1 µs", "35 µs", "0.8 ms", "412 ms", "5.19 s", "3 min 07 s", "2 h 05 min", "3 d 04 h". */
 char *human_duration(char out[HUMAN_MAX], uint64_t ns);
 
 /** "85 %", "0.4 %" below ten, "< 0.1 %"; "0 %" only for none; "100 %" only for all. */

@@ -158,11 +158,13 @@ def verdict(r):
 
 
 def growth(findings):
-    """What the totals say of growth, and its title: of the first finding with a rate, else of the most there was."""
+    """What the totals say of growth, and its title: of the first finding about it, else of the most there was."""
     for f in findings:
-        if f["numbers"].get("rate_bytes_per_s"):
-            is_most = any(name.startswith("before_attach") for name in f["numbers"])
-            return "growing", f"{in_bytes(f['numbers']['rate_bytes_per_s'])}/s", "at most, " * is_most
+        if f["id"] != "no-growth" and f["numbers"].get("grown_bytes"):
+            n, is_most = f["numbers"], any(name.startswith("before_attach") for name in f["numbers"])
+            if "rate_bytes_per_s" in n:
+                return "growing", f"{in_bytes(n['rate_bytes_per_s'])}/s", "at most, " * is_most
+            return "grew by", in_bytes(n["grown_bytes"]), "at most, " * is_most + f"in {in_time(n['to_ns'] - n['from_ns'])}, "
         if f["id"] == "no-growth":
             grown, times = f["numbers"]["grown_bytes"], [in_time(f["numbers"][n]) for n in ("from_ns", "to_ns")]
             between = f"between {times[0]} and {times[1]}"
@@ -192,11 +194,12 @@ def judge_text(referee):
                  in_bytes(r.summary["peak_rss_bytes"]) if r.summary["peak_rss_bytes"] else "unknown", None),
                 ("never freed", in_bytes(left), f"in {n_left:,} block{'s' * (n_left != 1)}" if n_left else "", growing,
                  grows, window),
-                ("allocations", f"{len(r.blocks):,}", f"({int(len(r.blocks) / seconds):,}/s)", "short-lived",
+                ("allocations", f"{len(r.blocks):,}", f"({int(len(r.blocks) / seconds):,}/s)" if seconds >= 1 else
+                 f"in {in_time(r.meta['duration_ns'])}", "short-lived",
                  f"{counted['short_lived']:,}", f"({in_percent(counted['short_lived'], len(r.blocks))})")]
     for line, (*words, last) in zip(paragraphs["totals"], expected):
         form = re.fullmatch(r"  " + r" +".join(re.escape(word) for word in words if word) + r"(?:  (.+))?", line)
-        if not form or (last and not (form[1] == last or (last == "at most, " and form[1].startswith(last)))):
+        if not form or (last and not (form[1] == last or (last.endswith(", ") and form[1].startswith(last)))):
             wrong.append(f"text: its totals are not {words} {last or ''}: {line}")
     if len(paragraphs["totals"]) - any("hooked" in line for line in paragraphs["totals"]) != 3 and r.blocks:
         wrong.append(f"text: its totals are {paragraphs['totals']}")
@@ -239,7 +242,7 @@ def join_paragraphs(lines):
             found["sentences"][-1] += " " + line
         elif re.match(r"  (peak heap|never freed|allocations|hooked) ", line):
             found["totals"].append(line)
-        elif re.match(r"  (growing|grew at most) ", line):  # where it has no room beside what was never freed
+        elif re.match(r"  (growing|grew at most|grew by) ", line):  # where it has no room beside what was never freed
             found["totals"][-1] += " " + line
         elif line.startswith(("  The recorder saw no", "  The program allocated nothing")):
             place = "nothing"
@@ -327,7 +330,7 @@ def judge_page(referee):
 ANSWERS = {
     "the verdict": r"recording whole|incomplete: ", "the peak": rf"peak heap +{BYTES}  at {TIME}",
     "what grows": rf"growing +(?:{BYTES}/s  \S|nothing  between {TIME}|not measured)|"
-                  rf"grew at most +{BYTES}  between {TIME} and {TIME}",
+                  rf"grew at most +{BYTES}  between {TIME} and {TIME}|grew by +{BYTES}  (?:at most, )?in {TIME}, \S",
     "what holds most": rf"FINDINGS\n(?:.*\n)*?.*(?:holds?|holds up to|were allocated once|{COUNT} of {COUNT} blocks?|"
                        r"nothing grew|grew)\b",
     "how many": rf"short-lived +{COUNT}  \({PERCENT}\)"}
@@ -344,7 +347,7 @@ def judge_first_screen(referee):
         return []
     head, facts = "\n".join(referee.report["text"].splitlines()[:24]), referee.report["facts"]
     wrong = [f"text: {what} is not on its first screen" for what in missing_answers(head)]
-    has_rate = any(f["numbers"].get("rate_bytes_per_s") or f["id"] == "no-growth" for f in facts["findings"])
+    has_rate = any("grown_bytes" in f["numbers"] for f in facts["findings"])
     if not facts["verdict"] or (not has_rate and "not measured" not in head):
         wrong.append("page: no verdict, or nothing on what grows")
     return wrong

@@ -1,7 +1,7 @@
 """Figures as the program's texts write them, and patterns that find them."""
 
 BYTES = r"[\d.]+ (?:B|kB|MB|GB|TB)"
-TIME = r"(?:[\d.]+ m?s|\d+ min \d\d s|\d+ h \d\d min|\d+ d \d\d h)"
+TIME = r"(?:(?:< )?[\d.]+ [mµ]?s|\d+ min \d\d s|\d+ h \d\d min|\d+ d \d\d h)"
 COUNT = r"\d[\d,]*"
 PERCENT = r"(?:< )?[\d.]+ %"
 
@@ -48,6 +48,8 @@ def in_percent(part, whole):
 
 def in_time(ns):
     seconds = int(ns // 1e9)
+    if 0 < ns < 100e3:
+        return "< 1 µs" if ns < 1000 else f"{ns / 1e3:.0f} µs"
     if ns < 10e6:
         return f"{ns / 1e6:.1f} ms"
     if ns < 999.5e6:

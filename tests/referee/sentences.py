@@ -11,7 +11,8 @@ from recorded import bursts, is_brief, is_left, lives, rises, steady, straightne
 
 LIMIT = rf"(?:; at this rate the limit of (?P<limit>{BYTES}) of its container is reached in (?P<limit_in>{TIME}))?"
 GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?: to the end)?|"
-          rf"grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\))"
+          rf"grew evenly by (?P<evenly>{BYTES})(?: in (?P<window>{TIME}))?|"
+          rf"grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s\))?)"
           rf"(?: from (?P<from>{TIME}) to (?P<to>{TIME}))?(?: \(\d\d:\d\d.*?\))?" + LIMIT)
 ATTACHED = 1  # what the source of a recording is then
 OLD_FREED = rf"(?:; meanwhile (?:(?P<old_freed>{BYTES})|(?P<old_blocks>{COUNT}) blocks) from before the attach were freed)?"
@@ -44,7 +45,7 @@ FORMS = {
     "handed-over": rf"(?P<n>{COUNT}) blocks \((?P<bytes>{BYTES})\) allocated by thread (?P<from>.+) \((?P<from_tid>\d+)\) "
                    rf"were freed by thread (?P<to>.+) \((?P<to_tid>\d+)\)(?:; .+ allocated (?P<made>{COUNT}) blocks "
                    rf"\((?P<made_bytes>{BYTES})\))?\.",
-    "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\) "
+    "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s\))? "
                        rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})\.",
     "runtime": rf"(?P<who>.+) holds (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\) for what it runs"
                rf"(?:, (?P<part>{BYTES}) of it in (?P<module>.+?))?"
@@ -279,7 +280,7 @@ class Sentence:
         later, kept_later = rises(self.recorded.points, self.recorded.at_points(stacks), curve, 0.5)
         if is_sure and "anew" in self.said and held >= kept / 2 and later >= kept_later / 2:
             self.wrong("not in place of what was freed: they rose by", held, kept)
-        if is_sure and "rate_bytes_per_s" in self.numbers and held < kept / 2 and is_much_gone and \
+        if is_sure and "grown_bytes" in self.numbers and held < kept / 2 and is_much_gone and \
                 self.left_of(stacks)[0] < self.numbers["allocations"]:
             self.wrong("in place of what was freed: they rose by", held, kept)
 
@@ -339,7 +340,7 @@ class Sentence:
             came = self.came_since(reached + r.run_ns // 50)
             if came > top / 5:
                 self.wrong("not once: so much came later", came)
-        if "rate_bytes_per_s" in self.numbers:
+        if "grown_bytes" in self.numbers:
             self.judge_growth(curve)
 
     def judge_growth(self, curve):
@@ -353,16 +354,24 @@ class Sentence:
             self.left.discard(name)
         noise = self.referee.report["facts"]["noise_bytes"]
         self.number("grown_bytes", grown, *([numbers["grown_bytes"]] if 0 < grown - numbers["grown_bytes"] <= noise else []))
-        if abs(numbers["rate_bytes_per_s"] - rate) > 1 + rate * 1e-9 + noise * 1e9 / (numbers["to_ns"] - numbers["from_ns"]):
+        window = numbers["to_ns"] - numbers["from_ns"]
+        has_rate = window >= 1e9  # a second is needed to speak of bytes per second
+        if ("rate_bytes_per_s" in numbers, bool({"even", "rate"} & set(said))) != (has_rate, has_rate):
+            self.wrong("a rate, or not? It was measured over", window)
+        elif has_rate and abs(numbers["rate_bytes_per_s"] - rate) > 1 + rate * 1e-9 + noise * 1e9 / window:
             self.wrong("rate", numbers["rate_bytes_per_s"], rate)
         self.left.discard("rate_bytes_per_s")
         for name in ("even", "rate"):
-            self.text(name, in_bytes(numbers["rate_bytes_per_s"]))
-        self.text("grown", in_bytes(numbers["grown_bytes"]))
+            self.text(name, in_bytes(numbers.get("rate_bytes_per_s", 0)))
+        for name in ("grown", "evenly"):
+            self.text(name, in_bytes(numbers["grown_bytes"]))
+        self.text("window", in_time(window))
+        if not {"even", "window", "from"} & set(said):
+            self.wrong("in which time?")
         self.text("from", in_time(numbers["from_ns"]))
         self.text("to", in_time(numbers["to_ns"]))
         line = straightness(r.points, curve, numbers["from_ns"], numbers["to_ns"])
-        if ("even" in said) != (line > 0.95) and abs(line - 0.95) > 0.01:
+        if bool({"even", "evenly"} & set(said)) != (line > 0.95) and abs(line - 0.95) > 0.01:
             self.wrong("even, or not: a line explains", line)
         def is_replaced(came, live, freed):
             return freed > 0 and freed >= came // 2 and max(0, live - freed) < came // 2
@@ -480,7 +489,7 @@ class Sentence:
         self.number("allocations", made)
         births = [b.birth for b in r.some(stacks)]
         worked = max(births, default=0) - min(births, default=0)
-        if ("per_s" in said) != (worked >= r.meta["duration_ns"] // 2):
+        if ("per_s" in said) != (worked >= max(r.meta["duration_ns"] // 2, 1e9)):
             self.wrong("at work all the time, or not?", worked)
         self.number("within_ns", worked)
         self.text("pace", in_time(worked))
@@ -547,9 +556,13 @@ class Sentence:
         starts = [t for t in outside if in_time(t) == self.said["from"]]
         fits = [(max(outside.values()) - outside[t], top - heap[t]) for t in starts] or [(0, 0)]
         self.number("grown_bytes", *(v - outside[t] for t in starts for v in outside.values()))
+        self.number("from_ns", *starts)
+        self.number("to_ns", *outside)
+        if ("rate_bytes_per_s" in numbers) != (numbers["to_ns"] - numbers["from_ns"] >= 1e9):
+            self.wrong("a rate, or not?")
         self.left.discard("rate_bytes_per_s")
         self.text("grown", in_bytes(numbers["grown_bytes"]))
-        self.text("rate", in_bytes(numbers["rate_bytes_per_s"]))
+        self.text("rate", in_bytes(numbers.get("rate_bytes_per_s", 0)))
         self.text("heap", *(in_bytes(grown) for _, grown in fits))
 
     def judge_runtime(self):

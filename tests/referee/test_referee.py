@@ -38,6 +38,18 @@ int main(void) {
 	return kept[5] == spike;
 }
 """,
+    "grows": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static void *volatile kept;
+__attribute__((noinline)) static void remember(int i) { kept = malloc(700 + i % 5); }
+__attribute__((noinline)) static void forget(void) { for (int i = 0; i < 9; i++) { char *p = malloc(120); memset(p, i, 120); __asm__ volatile("" :: "r"(p) : "memory"); free(p); } }
+int main(void) {
+	for (int i = 0; i < 2000; i++) { remember(i); forget(); nanosleep(&(struct timespec){0, 600000}, NULL); }
+	return 0;
+}
+""",
     "clean": """
 #include <stdlib.h>
 #include <string.h>
@@ -280,13 +292,10 @@ PLANTED = {
     "left-allocations": number("never-freed", "allocations", lambda n: n + 7),
     "left-text": text("never-freed", r"[\d,]+ of", "1,234 of"),
     "left-bytes-text": text("never-freed", r"blocks, [\d.]+ .B", "blocks, 99.9 MB"),
-    "left-rate": number("never-freed", "rate_bytes_per_s", lambda n: n * 2),
-    "left-rate-text": text("never-freed", r"[\d.]+ .B/s", "9.9 GB/s"),
     "left-place": place("never-freed", "keeps.c:2"),
     "churn-count": number("churn", "short_lived", lambda n: n - 1000),
     "churn-share": text("churn", r"makes \d+ %", "makes 42 %"),
     "churn-size": number("churn", "size", lambda n: n + 8),
-    "churn-rate": number("churn", "per_s", lambda n: n * 2),
     "churn-function": other_function("churn", "whole"),
     "page-peak": page(r"^  peak heap .* at", "  peak heap      99.9 MB  at"),
     "page-left": page(r"^  never freed .* in", "  never freed      9.9 MB  in"),
@@ -303,11 +312,18 @@ PLANTED = {
     "peak-base": number("peak", "base_bytes", lambda n: n + 800),
     "peak-lasted-text": text("peak", r"it lasted [\d.]+ m?s", "it lasted 9.99 s"),
     "left-window": number("never-freed", "from_ns", lambda n: n + 5),
+    "left-grown-text": text("never-freed", r"evenly by [\d.]+ .B", "evenly by 9.9 MB"),
+    "left-grown-time": text("never-freed", r" in \d+ ms", " in 9 ms"),
+    "left-grown-no-time": text("never-freed", r" in \d+ ms", ""),
+    "left-short-rate": text("never-freed", r"evenly by .+ ms", "at an even 3.0 MB/s to the end"),
+    "left-uneven": text("never-freed", "evenly by", "by"),
+    "page-grew": page(r"grew by +[\d.]+ .B", "grew by      1.0 GB"),
+    "page-grew-time": page(r"( in )\d+ (ms, rem)", r"\g<1>7 \2"),
+    "page-short-rate": page(r"(allocations +[\d,]+  )in \d+ ms", r"\1(45,000/s)"),
     "left-grown": number("never-freed", "grown_bytes", lambda n: n * 2),
     "left-form": text("never-freed", r"blocks, ", "blocks in 3 places, "),
     "left-number": number("never-freed", "blocks", lambda n: n - 1),
     "churn-text": text("churn", r"[\d,]+ in all", "1 in all"),
-    "page-growing": page(r"growing +[\d.]+ .B/s", "growing      1.0 GB/s"),
     "page-title": page(r"recording whole", "incomplete: 3 events lost"),
     "page-line": page(r"^FINDINGS$", "  frobnicated   7\n\nFINDINGS"),
     "page-row": page(r"(^PEAK.*\n.*?)(\d+)$", r"\g<1>987654"),
@@ -342,6 +358,11 @@ def line(name, pattern, replacement):
 
 # Into what is said of other programs
 PLANTED_ELSEWHERE = {
+    "left-rate": ("grows", number("never-freed", "rate_bytes_per_s", lambda n: n * 2)),
+    "left-rate-text": ("grows", text("never-freed", r"[\d.]+ .B/s", "9.9 GB/s")),
+    "left-no-rate": ("grows", text("never-freed", r"at an even .+ to the end", "evenly by 2.0 MB in 1.20 s")),
+    "page-growing": ("grows", page(r"growing +[\d.]+ .B/s", "growing      1.0 GB/s")),
+    "churn-rate": ("grows", number("churn", "per_s", lambda n: n * 2)),
     "runtime-bytes": ("perl", number("runtime", "bytes", lambda n: n * 3)),
     "runtime-text": ("perl", text("runtime", r"holds [\d.]+", "holds 9.9")),
     "runtime-who": ("perl", text("runtime", r"^\w+", "ruby")),
@@ -368,8 +389,8 @@ PLANTED_ELSEWHERE = {
     "peak-before-missing": ("reloads", text("peak", r", up from [\d.]+ .B", "")),
     "peak-base-missing": ("keeps", text("peak", r", on top of [\d.]+ .B", "")),
     "churn-within": ("settles", number("churn", "within_ns", lambda n: n * 3)),
-    "churn-within-text": ("settles", text("churn", r"within [\d.]+ m?s\.", "within 9.99 s.")),
-    "churn-all-along": ("settles", text("churn", r"within [\d.]+ m?s\.", "3,307/s.")),
+    "churn-within-text": ("settles", text("churn", r"within [\d.]+ .?s\.", "within 9.99 s.")),
+    "churn-all-along": ("settles", text("churn", r"within [\d.]+ .?s\.", "3,307/s.")),
     "not-attached": ("clean", text("all-freed", "nothing was left allocated", "nothing allocated since the attach was left")),
     "none-from-before": ("keeps", text("never-freed", r"(?=; what line|\.$)",
                                        "; meanwhile 5.0 MB from before the attach were freed")),

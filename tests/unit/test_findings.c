@@ -95,20 +95,67 @@ static void explains_the_peak(void **state) {
 	assert_int_equal(finding_number(peak, "without_bytes"), 101100);
 }
 
+/** The same in another time. */
+static void take(uint64_t ms) {
+	for (uint32_t i = 0; i < EDGES; i++) {
+		edges[i].end_ns = ms * MS / EDGES * (i + 1);
+		edges[i].time_ns = edges[i].end_ns - ms * MS / EDGES / 2;
+	}
+	r.meta.duration_ns = ms * MS;
+	r.summary.peak_time_ns = edges[AT_PEAK].time_ns;
+}
+
 static void says_how_a_leak_grows(void **state) {
 	(void)state;
+	take(2000);
 	struct findings all = make();
 	const struct finding *leak = find(&all, "never-freed");
 	assert_non_null(leak);
 	assert_string_equal(leak->text,
-			"parse() app.cpp:33 <- main: 1,000 of 1,550 blocks, 101.0 kB, grew at an even 100.5 kB/s "
+			"parse() app.cpp:33 <- main: 1,000 of 1,550 blocks, 101.0 kB, grew at an even 50.2 kB/s "
 			"to the end.");
+	assert_int_equal(leak->severity, FINDING_LOOK_FIRST);
+	assert_in_range(finding_number(leak, "rate_bytes_per_s"), 50200, 50300);
 	assert_string_equal(leak->lens, "m=never-freed&focus=parse(char%20const%2A)");
 	assert_int_equal(all.noise_bytes, 100); // the C library's own
 }
 
+/** What grew in less than a second has no rate, and is not extrapolated; who holds it comes first. */
+static void gives_short_runs_no_rate(void **state) {
+	(void)state;
+	static struct rec_sample sample = {.time_ns = 11 * MS, .rss_bytes = 20000000};
+	r.samples.items = &sample, r.samples.n = 1;
+	r.meta.memory_limit_bytes = 30000000;
+	struct rec_stack *s = r.stacks.items, before[] = {s[0], s[1]};
+	s[0].peak_bytes = s[0].peak_blocks = 0;
+	s[1].peak_bytes = s[1].live_bytes, s[1].peak_blocks = s[1].live_blocks;
+	r.intervals.n = 0;
+	for (uint16_t i = 0; i < EDGES; i++) {
+		add(1, i, REC_NEVER, 10, 101);
+	}
+	fill_edges();
+	take(11);
+	r.summary.peak_bytes = edges[EDGES - 1].bytes,
+	r.summary.peak_time_ns = edges[EDGES - 1].time_ns;
+	struct findings all = make();
+	s[0] = before[0], s[1] = before[1];
+	const struct finding *leak = find(&all, "never-freed");
+	assert_non_null(leak);
+	assert_string_equal(leak->text,
+			"parse() app.cpp:33 <- main: 1,000 of 1,550 blocks, 101.0 kB, grew evenly by 94.9 kB in "
+			"10 ms.");
+	assert_int_equal(finding_number(leak, "rate_bytes_per_s"), 0);
+	assert_int_equal(finding_number(leak, "grown_bytes"), 94940);
+	assert_int_equal(leak->severity, FINDING_EXPLAINS);
+	assert_string_equal(all.items[0].id, "peak");
+	for (uint32_t i = 0; i < all.n; i++) {
+		assert_null(strstr(all.items[i].text, "/s"));
+	}
+}
+
 static void says_when_a_container_is_full(void **state) {
 	(void)state;
+	take(2000);
 	static struct rec_sample sample = {.time_ns = 1000 * MS, .rss_bytes = 20000000};
 	r.samples.items = &sample, r.samples.n = 1;
 	r.meta.memory_limit_bytes = 30000000;
@@ -116,7 +163,7 @@ static void says_when_a_container_is_full(void **state) {
 	const struct finding *leak = find(&all, "never-freed");
 	assert_non_null(strstr(leak->text,
 			"; at this rate the limit of 30.0 MB of its container is "
-			"reached in 99.5"));
+			"reached in 3 min 19 s"));
 }
 
 static void says_that_all_was_freed(void **state) {
@@ -366,6 +413,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			TEST(explains_the_peak),
 			TEST(says_how_a_leak_grows),
+			TEST(gives_short_runs_no_rate),
 			TEST(says_when_a_container_is_full),
 			TEST(says_that_all_was_freed),
 			TEST(tells_what_is_held_from_what_is_replaced),

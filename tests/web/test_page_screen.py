@@ -18,7 +18,7 @@ BRIEFLY = {"node", "convert", "sqlite3", "redis", "clang"}
 ANSWERS = {
     "head": r"recording whole|incomplete: ",
     "peak": rf"{BYTES}\n+.*\b(holds?|held|were allocated once)\b",
-    "growing": rf"(\+{BYTES}/s|≤ {BYTES}(/s)?|0 B)\n+(.|\n)*({BYTES}/s|from {TIME} to {TIME}|stopped growing|\bgrew\b)",
+    "growing": rf"(\+{BYTES}(/s)?|≤ {BYTES}(/s)?|0 B)\n+(.|\n)*({BYTES}/s|from {TIME} to {TIME}|stopped growing|\bgrew\b)",
 }
 
 

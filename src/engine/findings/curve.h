@@ -43,6 +43,11 @@ struct curve_facts {
 
 struct curve_facts curve_judge(const struct curve *c);
 
+/** Growth of less than a second has no rate per second, only an amount and a time. */
+static inline bool curve_has_rate(const struct curve_facts *c) {
+	return c->to_ns - c->from_ns >= 1000000000;
+}
+
 /** From when on it neither rose nor fell: it stayed between two values, the lower of them above two
  * fifths of the higher, and its last quarters have the same mean. */
 struct curve_level {

@@ -107,8 +107,8 @@ static const char *known(const struct page *p, uint32_t number, const char *text
 }
 
 /**
- * What grows and how fast: as the first finding with a rate says, else how much it was at most. The
- * title.
+ * What grows and how fast: as the first finding about growth says, else how much it was at most.
+ * The title.
  */
 static const char *growth_words(struct page *p, const struct findings *all,
 		char number[HUMAN_MAX + 2], struct buffer *remark) {
@@ -119,22 +119,23 @@ static const char *growth_words(struct page *p, const struct findings *all,
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct finding *f = &all->items[i];
 		uint64_t rate = finding_number(f, "rate_bytes_per_s");
-		if (rate > 0) {
-			(void)snprintf(number, HUMAN_MAX + 2, "%s/s", human_bytes(a, rate));
+		uint64_t from_ns = finding_number(f, "from_ns"), to_ns = finding_number(f, "to_ns");
+		uint64_t grown = finding_number(f, "grown_bytes");
+		if (strcmp(f->id, "no-growth") == 0) {
+			(void)snprintf(number, HUMAN_MAX, "%s", grown ? human_bytes(a, grown) : "nothing");
+			buffer_printf(remark, "between %s and %s", human_duration(a, from_ns),
+					human_duration(b, to_ns));
+			title = grown ? "grew at most" : "growing";
+		} else if (grown > 0) {
+			(void)snprintf(number, HUMAN_MAX + 2, "%s%s", human_bytes(a, rate ? rate : grown),
+					rate ? "/s" : "");
 			bool replaces_old = finding_number(f, "before_attach_freed_bytes") > 0 ||
 					finding_number(f, "before_attach_freed_blocks") > 0;
 			buffer_text(remark, replaces_old ? "at most, " : "");
+			buffer_printf(remark, rate ? "" : "in %s, ", human_duration(b, to_ns - from_ns));
 			buffer_slice(remark,
 					f->function ? page_short_name(p, f->function) : slice_of_text(f->title));
-			return "growing";
-		}
-		if (strcmp(f->id, "no-growth") == 0) {
-			uint64_t grown = finding_number(f, "grown_bytes");
-			(void)snprintf(number, HUMAN_MAX, "%s", grown ? human_bytes(a, grown) : "nothing");
-			buffer_printf(remark, "between %s and %s",
-					human_duration(a, finding_number(f, "from_ns")),
-					human_duration(b, finding_number(f, "to_ns")));
-			title = grown ? "grew at most" : "growing";
+			return rate ? "growing" : "grew by";
 		}
 	}
 	return title;
@@ -203,8 +204,10 @@ static void put_totals(struct page *p, const struct findings *findings) {
 	put_never_freed(p, findings);
 	remark[0] = '\0';
 	if (!(r->missing & (REC_ALLOCATIONS | REC_TIME))) {
-		(void)snprintf(remark, sizeof remark, "(%s/s)",
-				human_count(t, page_per_second(r, s->allocations)));
+		bool is_brief = r->meta.duration_ns < 1000000000; // too short to be projected
+		(void)snprintf(remark, sizeof remark, is_brief ? "in %s" : "(%s/s)",
+				is_brief ? human_duration(t, r->meta.duration_ns)
+						 : human_count(t, page_per_second(r, s->allocations)));
 	}
 	// Files of others tell what was temporary in their sense, not how long blocks lived
 	bool knows_lives = r->meta.source == REC_LAUNCHED || r->meta.source == REC_ATTACHED;

@@ -37,13 +37,17 @@ static void put_bar(struct buffer *out, uint64_t part, uint64_t whole) {
 	put_spaces(out, BAR - n / 8 - (n % 8 != 0));
 }
 
+static bool has_rates(const struct viewer *v) {
+	return v->r->meta.duration_ns >= 1000000000; // else counts: it is too short to be projected
+}
+
 static void put_row(struct viewer *v, const struct stretch *s, uint64_t start_ns, uint64_t most) {
 	char text[HUMAN_MAX];
 	put_right(v->out, human_duration(text, s->end_ns), 12);
 	put_right(v->out, s->is_seen ? human_compact(text, s->bytes) : "", 8);
 	buffer_text(v->out, "  ");
 	put_bar(v->out, s->bytes, most);
-	uint64_t length = s->end_ns - start_ns;
+	uint64_t length = has_rates(v) ? s->end_ns - start_ns : 1000000000;
 	put_right(v->out, human_count(text, rate(s->allocations, length)), 13);
 	put_right(v->out, human_count(text, rate(s->temporary, length)), 13);
 	buffer_text(v->out, s->bytes == most && most ? "  largest\n" : "\n");
@@ -73,7 +77,8 @@ bool view_put_timeline(struct viewer *v, struct err *err) {
 	}
 	buffer_text(v->out, "  up to then    heap");
 	put_spaces(v->out, BAR + 2);
-	buffer_text(v->out, "allocations/s  temporary/s\n");
+	buffer_text(v->out,
+			has_rates(v) ? "allocations/s  temporary/s\n" : "  allocations    temporary\n");
 	for (uint32_t i = 0; i < rows; i++) {
 		put_row(v, &stretches[i], i ? stretches[i - 1].end_ns : start, most);
 	}

@@ -94,9 +94,11 @@ const CARDS: CardKind[] = [
 		action: 'Growth',
 		number: (p, f) => {
 			const rate = f?.numbers['rate_bytes_per_s'];
+			const grown = f?.id === 'no-growth' ? undefined : f?.numbers['grown_bytes']; // in less than a second
 			const most = p.facts.findings.find((o) => o.id === 'no-growth')?.numbers['grown_bytes'];
 			const replacesOld = f?.numbers['before_attach_freed_bytes'] || f?.numbers['before_attach_freed_blocks'];
-			return rate ? `${replacesOld ? '≤ ' : '+'}${bytes(rate)}/s` : most === undefined ? '–' : most > 0 ? `≤ ${bytes(most)}` : '0 B';
+			const sign = replacesOld ? '≤ ' : '+';
+			return rate ? `${sign}${bytes(rate)}/s` : grown ? `${sign}${bytes(grown)}` : most === undefined ? '–' : most > 0 ? `≤ ${bytes(most)}` : '0 B';
 		},
 		none: () => 'No finding is about growth; the chart shows what each function held over time.',
 	},
@@ -191,7 +193,7 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 /** What is never freed and grew is both: a card that says nothing of it would deny it. What was freed in the
  * end is no matter of what was not. */
 function belongs(kind: CardKind, f: Finding): boolean {
-	const grows = f.id === 'never-freed' && (f.numbers['rate_bytes_per_s'] ?? 0) > 0;
+	const grows = f.id === 'never-freed' && (f.numbers['grown_bytes'] ?? 0) > 0;
 	const wasFreed = /^(at-start|allocated-once)$/.test(f.id) && f.numbers['blocks'] === undefined;
 	return wasFreed ? kind.id === 'peak' : kind.ids.test(f.id) || (kind.id === 'growing' && grows);
 }

@@ -56,7 +56,7 @@ function grouping(p: Profile, by: Stacking): { keys: ArrayLike<number>; name: (k
 const BINS = 240;
 
 /**
- * Per second, of a column that counts up, over stretches of one length: points may be nanoseconds
+ * Per second or millisecond, of a column that counts up, over stretches of one length: points may be nanoseconds
  * apart, and the rate between two of those says nothing. Between points it counts up evenly.
  */
 function rates(p: Profile, column: Float64Array): { times: Float64Array; values: Float64Array } {
@@ -75,10 +75,14 @@ function rates(p: Profile, column: Float64Array): { times: Float64Array; values:
 		from = to;
 		before = column[i]!;
 	}
-	return { times: values.map((_, bin) => bin * width), values: values.map((n) => (n * 1e9) / width) };
+	return { times: values.map((_, bin) => bin * width), values: values.map((n) => (n * paceOf(p).ns) / width) };
 }
 
-const perSecond = (n: number) => `${shortCount(n)}/s`;
+/** Of a run of less than a second, per millisecond. */
+function paceOf(p: Profile) {
+	const [ns, name, short] = p.facts.summary.duration_ns < 1e9 ? [1e6, 'millisecond', 'ms'] as const : [1e9, 'second', 's'] as const;
+	return { ns, name, unit: (n: number) => `${shortCount(n)}/${short}` };
+}
 
 function Between({ p, from, to, name }: { p: Profile; from: number; to: number; name: string }) {
 	const range: Range = { from, to };
@@ -201,7 +205,8 @@ export function TimelineView() {
 		},
 	};
 	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
-	const unit = isCumulative ? shortCount : perSecond;
+	const pace = paceOf(p);
+	const unit = isCumulative ? shortCount : pace.unit;
 	return (
 		<>
 			<section class="panel" aria-labelledby="consumed">
@@ -231,19 +236,19 @@ export function TimelineView() {
 			</section>
 			<section class="panel" aria-labelledby="rate">
 				<div class="panel-head">
-					<h2 id="rate">Allocations {isCumulative ? 'so far' : 'per second'}</h2>
+					<h2 id="rate">Allocations {isCumulative ? 'so far' : `per ${pace.name}`}</h2>
 					<button type="button" class={`pill${isCumulative ? ' on' : ''}`} aria-pressed={isCumulative} onClick={() => setCumulative(!isCumulative)}>
 						Cumulative
 					</button>
 				</div>
-				<TimeChart {...common} lines={made} height={140} unit={unit} label="Allocations per second" />
+				<TimeChart {...common} lines={made} height={140} unit={unit} label={`Allocations per ${pace.name}`} />
 				<RateTable profile={p} label="Allocations" line={made[0]!} unit={unit} />
 			</section>
 			<section class="panel" aria-labelledby="temporary-rate">
 				<div class="panel-head">
-					<h2 id="temporary-rate">Temporary allocations {isCumulative ? 'so far' : 'per second'}</h2>
+					<h2 id="temporary-rate">Temporary allocations {isCumulative ? 'so far' : `per ${pace.name}`}</h2>
 				</div>
-				<TimeChart {...common} lines={short} height={140} unit={unit} label="Temporary allocations per second" />
+				<TimeChart {...common} lines={short} height={140} unit={unit} label={`Temporary allocations per ${pace.name}`} />
 				<RateTable profile={p} label="Temporary allocations" line={short[0]!} unit={unit} />
 			</section>
 			<Generations p={p} />

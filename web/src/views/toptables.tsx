@@ -108,10 +108,10 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 
 function RunFacts({ profile: p }: { profile: Profile }) {
 	const { summary: s, program, children } = p.facts;
-	const rate = s.duration_ns > 0 ? s.allocations / (s.duration_ns / 1e9) : 0;
+	const rate = s.duration_ns >= 1e9 ? ` (${count(s.allocations / (s.duration_ns / 1e9))} per second)` : '';
 	const facts: [string, string][] = [
 		['runtime', duration(s.duration_ns)],
-		['allocations', `${count(s.allocations)} (${count(rate)} per second)`],
+		['allocations', count(s.allocations) + rate],
 		['allocated', bytes(s.allocated_bytes)],
 		['frees', count(s.frees)],
 		['reallocations', count(s.reallocations)],

@@ -5,12 +5,12 @@
 #include "base/text.h"
 #include "engine/findings/parts.h"
 
-/** "228,686/s"; of a site that was at work in less than half of the run, "within 25 ms". */
+/** "228,686/s"; of a site that worked for less than a second or half of the run, "within 25 ms". */
 static void put_pace(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p) {
 	uint64_t run = f->r->meta.duration_ns, worked = p->last_ns - p->first_ns;
 	char number[HUMAN_MAX];
-	if (worked < run / 2) {
+	if (worked < run / 2 || worked < 1000000000) {
 		buffer_printf(text, "within %s", human_duration(number, worked));
 		finding_put(out, "within_ns", worked);
 		return;

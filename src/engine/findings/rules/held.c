@@ -57,7 +57,9 @@ static void put_time_to_limit(struct finder *f, struct buffer *out, struct findi
 }
 
 static void put_window(struct finding *out, const struct curve_facts *c) {
-	finding_put(out, "rate_bytes_per_s", c->rate);
+	if (curve_has_rate(c)) {
+		finding_put(out, "rate_bytes_per_s", c->rate);
+	}
 	finding_put(out, "from_ns", c->from_ns);
 	finding_put(out, "to_ns", c->to_ns);
 	finding_put(out, "grown_bytes", c->top_bytes - c->from_bytes);
@@ -83,19 +85,20 @@ static bool replaces_old(const struct finder *f, const struct place *kept,
 /** "grew at an even 105 kB/s to the end", or by how much in which time. */
 static void put_growth(struct finder *f, struct buffer *out, struct finding *finding,
 		const struct curve_facts *c) {
-	bool is_to_end = c->to_ns >= f->r->meta.duration_ns / 100 * 98;
-	if (c->is_even) {
-		buffer_text(out, "grew at an even ");
-		put_bytes(out, c->rate);
-		buffer_text(out, is_to_end ? "/s to the end" : "/s");
+	bool is_to_end = c->to_ns >= f->r->meta.duration_ns / 100 * 98, has_rate = curve_has_rate(c);
+	char grown[HUMAN_MAX], rate[HUMAN_MAX];
+	human_bytes(grown, c->top_bytes - c->from_bytes);
+	human_bytes(rate, c->rate);
+	if (c->is_even && has_rate) {
+		buffer_printf(out, "grew at an even %s/s%s", rate, is_to_end ? " to the end" : "");
 	} else {
-		buffer_text(out, "grew by ");
-		put_bytes(out, c->top_bytes - c->from_bytes);
-		buffer_text(out, " (");
-		put_bytes(out, c->rate);
-		buffer_text(out, "/s)");
+		buffer_printf(out, "grew %sby %s", c->is_even ? "evenly " : "", grown);
+		buffer_printf(out, has_rate ? " (%s/s)" : "", rate);
 	}
-	if (!c->is_even || !is_to_end) {
+	if (c->is_even && is_to_end && !has_rate) {
+		buffer_text(out, " in ");
+		put_duration(out, c->to_ns - c->from_ns);
+	} else if (!c->is_even || !is_to_end) {
 		buffer_text(out, " from ");
 		put_duration(out, c->from_ns);
 		buffer_text(out, " to ");
@@ -103,7 +106,7 @@ static void put_growth(struct finder *f, struct buffer *out, struct finding *fin
 	}
 	put_clock(out, &f->r->meta, c->from_ns, c->to_ns);
 	put_window(finding, c);
-	put_time_to_limit(f, out, finding, c->rate);
+	put_time_to_limit(f, out, finding, has_rate ? c->rate : 0);
 }
 
 /** "1,000 of 1,500 blocks, 542.0 kB". */
@@ -193,6 +196,11 @@ static void put_kept_shape(struct finder *f, struct buffer *text, struct finding
 	}
 }
 
+/** So short a run is all start: who holds the peak comes first, and then what is never freed. */
+static bool is_start_alone(const struct finder *f, uint64_t held) {
+	return f->r->meta.duration_ns < 100000000 && held >= f->r->summary.peak_bytes / 2;
+}
+
 static enum finding_severity severity_of_kept(const struct finder *f, const struct place *p,
 		const struct curve_facts *c) {
 	const struct rec_summary *s = &f->r->summary;
@@ -204,8 +212,9 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 	default: break;
 	}
 	bool has_time = !(f->r->missing & REC_TIME);
-	if (has_time && c->shape == CURVE_OTHER &&
-			(is_kept_early(f, p) || last_kept_ns(f, p) < f->r->meta.duration_ns / 2)) {
+	bool is_early = has_time && c->shape == CURVE_OTHER &&
+			(is_kept_early(f, p) || last_kept_ns(f, p) < f->r->meta.duration_ns / 2);
+	if (is_early || (has_time && is_start_alone(f, p->live_bytes))) {
 		return FINDING_EXPLAINS;
 	}
 	// Many small blocks count where they are a part of what is left; a program that never frees
@@ -235,7 +244,8 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	put_paths(f, &text, p);
 	finder_say(f, out, &text);
 	out->severity = severity_of_kept(f, p, c);
-	out->weight = millionths(p->live_bytes, f->r->summary.peak_bytes);
+	out->weight = millionths(p->live_bytes, f->r->summary.peak_bytes) /
+			(is_start_alone(f, p->live_bytes) ? 2 : 1);
 	p->has_memory_finding = true;
 }
 
@@ -244,7 +254,9 @@ static enum finding_severity severity_of_growth(const struct finder *f,
 		const struct curve_facts *c) {
 	bool is_small = c->top_bytes < f->r->summary.peak_bytes / 10;
 	bool is_worth_it = (c->is_freed_at_end && is_small) || replaces_old(f, NULL, c);
-	return is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
+	return is_start_alone(f, c->top_bytes) ? FINDING_EXPLAINS
+			: is_worth_it                  ? FINDING_WORTH_IT
+										   : FINDING_LOOK_FIRST;
 }
 
 static void say_growing(struct finder *f, struct finding *out, struct buffer *text,
@@ -358,7 +370,8 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	default: say_bursts(f, out, &text, c); break;
 	}
 	finder_say(f, out, &text);
-	out->weight = millionths(c->top_bytes, f->r->summary.peak_bytes);
+	out->weight = millionths(c->top_bytes, f->r->summary.peak_bytes) /
+			(c->shape == CURVE_GREW && is_start_alone(f, c->top_bytes) ? 2 : 1);
 	p->has_memory_finding = true;
 }
 

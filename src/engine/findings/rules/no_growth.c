@@ -61,7 +61,7 @@ static int64_t *growth_of_places(struct finder *f, const struct window *w) {
 static bool is_growth_told(const struct finder *f) {
 	for (uint32_t i = 0; i < f->n; i++) {
 		for (uint32_t k = 0; k < f->items[i].n_numbers; k++) {
-			if (strcmp(f->items[i].numbers[k].name, "rate_bytes_per_s") == 0) {
+			if (strcmp(f->items[i].numbers[k].name, "grown_bytes") == 0) {
 				return true;
 			}
 		}

@@ -139,12 +139,17 @@ void find_outside_growing(struct finder *f) {
 	struct buffer text = {0};
 	char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX], e[HUMAN_MAX];
 	buffer_printf(&text,
-			"resident memory beyond the largest heap so far grew by %s (%s/s) from %s on; the heap "
-			"by %s",
-			human_bytes(a, grown), human_bytes(b, c.rate), human_duration(d, c.from_ns),
+			curve_has_rate(&c) ? "resident memory beyond the largest heap so far grew by %s (%s/s)"
+							   : "resident memory beyond the largest heap so far grew by %s",
+			human_bytes(a, grown), human_bytes(b, c.rate));
+	buffer_printf(&text, " from %s on; the heap by %s", human_duration(d, c.from_ns),
 			human_bytes(e, heap));
 	finding_put(out, "grown_bytes", grown);
-	finding_put(out, "rate_bytes_per_s", c.rate);
+	finding_put(out, "from_ns", c.from_ns);
+	finding_put(out, "to_ns", c.to_ns);
+	if (curve_has_rate(&c)) {
+		finding_put(out, "rate_bytes_per_s", c.rate);
+	}
 	finder_say(f, out, &text);
 	out->severity = FINDING_LOOK_FIRST;
 	out->weight = millionths(grown, r->summary.peak_rss_bytes);
