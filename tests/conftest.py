@@ -256,6 +256,26 @@ def wait_until(condition, timeout=PATIENCE / 3, what="the condition"):
     return value
 
 
+def heaptrack_below(pid):
+    """The pid of a running heaptrack: this one, or what started it, as `unshare` does."""
+    if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "heaptrack":
+        return pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return next(found for child in children if (found := heaptrack_below(int(child))))
+
+
+def let_look(pid, seconds):
+    """Until a heaptrack that looks at its program once in so many seconds has done so: it wakes for that,
+    late on a busy machine."""
+    status = Path(f"/proc/{heaptrack_below(pid)}/status")
+
+    def n_sleeps():
+        return int(status.read_text().split("voluntary_ctxt_switches:")[1].split()[0])
+    time.sleep(seconds)
+    before = n_sleeps()
+    wait_until(lambda: n_sleeps() >= before + 2, what="that heaptrack wakes")
+
+
 @pytest.fixture(scope="session")
 def build():
     """The build tree: $HEAPTRACK_BUILD, or build/ of this checkout."""

@@ -4,12 +4,11 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 
 from attaching import attach_command, finish, known, start_listening, target  # noqa: F401
-from conftest import wait_until
+from conftest import let_look, wait_until
 from ways import build_way
 
 pytestmark = pytest.mark.attach
@@ -25,7 +24,7 @@ def test_the_same_file_with_an_empty_environment(build, target, tmp_path, way): 
     process = start_listening(build, victim.pid, tmp_path / "exec")
     victim.process.send_signal(signal.SIGUSR1)
     wait_until(lambda: "again" in victim.said(), what=repr(victim))
-    time.sleep(2.5)  # with nothing to do heaptrack looks every two seconds
+    let_look(process.pid, 2.5)  # with nothing to do every two seconds
     victim.end()
     process.communicate(timeout=60)
     said = unrecorded(known(build, tmp_path / "exec.zst"))
@@ -39,7 +38,7 @@ def test_launched(tools, tmp_path):
     wait_until(lambda: b"ready" in open(running.outputs[0].name, "rb").read(), what="its wait")
     os.kill(pid, signal.SIGUSR1)
     wait_until(lambda: b"again" in open(running.outputs[0].name, "rb").read(), what="the exec")
-    time.sleep(2.5)
+    let_look(running.pid, 2.5)
     os.kill(pid, signal.SIGTERM)
     running.wait()
     assert len(unrecorded(tools.json(running.file))) == 1

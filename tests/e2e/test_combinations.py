@@ -8,13 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import combinations
-from conftest import SOURCE, through, total, wait_until
+from conftest import SOURCE, let_look, through, total, wait_until
 
 CONTAINER = [sys.executable, Path(__file__).with_name("container.py")]
 IN_CONTAINER = ("container", "inside", "bare")
@@ -85,7 +84,7 @@ def launch(tools, bench):
     os.write(programs, b"\n")
     wait_until(lambda: "done" in running.finished(0).stdout, what="the program's work")
     if bench.cell.outcome in ("unrecorded", "said"):
-        time.sleep(1)  # what became of the program, and what it has loaded, is looked at now and then
+        let_look(running.pid, 1)  # what became of the program, and what it has loaded
     os.close(programs)
     return running.wait()
 

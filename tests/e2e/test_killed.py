@@ -156,8 +156,8 @@ def test_kill_in_a_group_where_others_were_killed_for_memory(tools):
 
 def test_killed_collector_leaves_what_says_so(tools, helpers):
     running = tools.start_record("sleep", "30")
-    helpers.wait_until(lambda: running.file.exists() and running.file.stat().st_size > 0, what="a file")
-    time.sleep(1)
+    helpers.wait_until(lambda: running.file.exists() and
+                       tools.run(tools.heaptrack_print, running.file).status == 0, what="a file that can be read")
     program = running.program()
     os.kill(running.pid, signal.SIGKILL)
     try:
@@ -176,6 +176,7 @@ def test_collector_that_was_stopped_for_long(tools):
     program = running.program()
     time.sleep(0.3)
     os.kill(running.pid, signal.SIGSTOP)
+    stopped_ns = (time.monotonic() - running.started) * SECOND
     try:
         end = time.monotonic() + 60
         while state(program) not in ("Z", None):
@@ -190,7 +191,7 @@ def test_collector_that_was_stopped_for_long(tools):
     verdict = known["quality"]["verdict"]
     assert re.fullmatch(r"incomplete: recorded to [\d.]+ (ms|s) of [\d.]+ s", verdict), verdict
     line, = [line for line in known["quality"]["sentences"] if line["id"] == "stopped-early"]
-    assert line["value"] < 3 * SECOND < known["summary"]["duration_ns"], "when it was stopped"
+    assert line["value"] < stopped_ns + 2 * SECOND < known["summary"]["duration_ns"], "when it was stopped"
     assert "the program ran on to" in line["text"]
     assert "recording ended at" in finished.stderr, repr(finished)
     assert f"   {verdict}   " in tools.print(running.file).stdout.splitlines()[0]

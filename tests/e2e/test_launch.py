@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -132,7 +133,7 @@ def test_redis_under_a_benchmark_and_sigterm(tools, tmp_path, helpers):
                           "-t", "set,get,lpush,zadd", timeout=60)
     assert benchmark.status == 0, repr(benchmark)
     os.kill(running.pid, signal.SIGTERM)
-    finished = running.wait(20)
+    finished = running.wait(60)
     assert finished.status == 0 and "bye bye" in finished.stdout, repr(finished)
     summary = tools.json(running.file)["summary"]
     assert summary["complete"] and summary["lost_events"] == 0
@@ -266,9 +267,9 @@ def test_peak_rss_of_short_and_long_programs(tools):
                          ids=["at-once", "after-a-burst"])
 def test_idle_means_idle(tools, tmp_path, helpers, burst):
     """While the program sleeps, heaptrack wakes at most about twice per second. Also after events so fast
-    that it slept by the clock, without a bell."""
-    running = tools.start_record("perl", "-e", f"$| = 1; {burst}; print 'ready'; sleep 20")
-    helpers.wait_until(lambda: running.file.exists(), what="the file")
+    that it slept by the clock, without a bell. It is idle some seconds later; on a busy machine, after more."""
+    running = tools.start_record("perl", "-e", f"$| = 1; {burst}; print 'ready'; sleep 90")
+    helpers.wait_until(lambda: Path(running.outputs[0].name).read_bytes() == b"ready", what="its sleep")
     time.sleep(4)
 
     def switches():
@@ -283,10 +284,13 @@ def test_idle_means_idle(tools, tmp_path, helpers, burst):
             fields = file.read().rsplit(")", 1)[1].split()
         return int(fields[11]) + int(fields[12])
 
-    before, ticks, began = switches(), cpu_ticks(), time.monotonic()
-    time.sleep(5)
-    seconds = time.monotonic() - began  # more, on a busy machine
-    assert switches() - before <= 2 * seconds + 4
-    assert cpu_ticks() - ticks <= 2
+    for left in range(5, -1, -1):
+        before, ticks, began = switches(), cpu_ticks(), time.monotonic()
+        time.sleep(5)
+        seconds = time.monotonic() - began  # more, on a busy machine
+        used = (switches() - before, cpu_ticks() - ticks)
+        if used[0] <= 2 * seconds + 4 and used[1] <= 2:
+            break
+        assert left > 0 and os.getloadavg()[0] > os.cpu_count(), (used, seconds)
     os.kill(running.pid, signal.SIGTERM)
     running.wait()

@@ -12,20 +12,23 @@ import time
 
 import pytest
 
-# Counts what arrives, says so at each line of `counts`, ends when told by SIGTERM twice or by time
+# counter.py NAME=N...: says what arrives; when that is N of each, waits whether more comes, and ends
 COUNTER = """
-import signal, sys, time
-names = sys.argv[2:]
-counts = dict.fromkeys(names, 0)
+import os, signal, sys, time
+expected = {name: int(n) for name, n in (word.split("=") for word in sys.argv[1:])}
+counts = dict.fromkeys(expected, 0)
 def count(number, frame):
-    counts[signal.Signals(number).name] += 1
-for name in names:
+    name = signal.Signals(number).name
+    counts[name] += 1
+    os.write(1, f"got {name} {counts[name]}\\n".encode())
+for name in expected:
     signal.signal(getattr(signal, name), count)
 print("ready", flush=True)
-end = time.monotonic() + float(sys.argv[1])
-while time.monotonic() < end:
+end = time.monotonic() + 60
+while time.monotonic() < end and any(counts[name] < expected[name] for name in expected):
     time.sleep(0.05)
-print("counts", *[f"{n}={counts[n]}" for n in names], flush=True)
+time.sleep(0.7)
+print("counts", *[f"{n}={counts[n]}" for n in expected], flush=True)
 """
 
 
@@ -52,7 +55,7 @@ class Terminal:
     def send(self, data):
         os.write(self.fd, data)
 
-    def read_until(self, pattern, timeout=20):
+    def read_until(self, pattern, timeout=60):
         end = time.monotonic() + timeout
         while not (match := re.search(pattern, self.text)):
             left = end - time.monotonic()
@@ -137,6 +140,10 @@ def wait_ready(running, helpers):
     helpers.wait_until(lambda: "ready" in stdout_so_far(running), what="ready")
 
 
+def wait_got(running, helpers, name, n):
+    helpers.wait_until(lambda: f"got {name} {n}\n" in stdout_so_far(running), what=f"{name} for time {n}")
+
+
 def assert_whole(tools, file):
     assert subprocess.run(["zstd", "-qt", file]).returncode == 0
     known = tools.json(file)
@@ -146,8 +153,7 @@ def assert_whole(tools, file):
 
 
 def test_ctrl_c_in_a_terminal_arrives_once(tools, terminal, counter, tmp_path):
-    shell = terminal(tools.heaptrack, "-q", "-o", tmp_path / "t", sys.executable, counter, "1.5",
-                     "SIGINT")
+    shell = terminal(tools.heaptrack, "-q", "-o", tmp_path / "t", sys.executable, counter, "SIGINT=1")
     shell.read_until("ready")
     shell.send(b"\x03")
     assert shell.read_until(r"counts SIGINT=(\d+)")[1] == "1"
@@ -168,7 +174,7 @@ def test_ctrl_c_ends_what_does_not_catch_it(tools, terminal, tmp_path):
 @pytest.mark.parametrize(
     "name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"])
 def test_sent_signal_arrives_once(tools, counter, helpers, name):
-    running = tools.start_record(sys.executable, counter, "1", name)
+    running = tools.start_record(sys.executable, counter, f"{name}=1")
     wait_ready(running, helpers)
     os.kill(running.pid, getattr(signal, name))
     finished = running.wait()
@@ -182,20 +188,22 @@ def test_sent_signal_ends_the_program_and_its_status_is_passed_on(tools, helpers
     wait_ready(running, helpers)
     time.sleep(0.3)
     os.kill(running.pid, signal.SIGTERM)
-    finished = running.wait(10)
+    finished = running.wait(60)
     assert finished.status == 128 + signal.SIGTERM, repr(finished)
     assert_whole(tools, running.file)
 
 
 def test_signal_to_the_group_arrives_once(tools, counter, helpers):
     """As from `kill %1` in a shell or `kill -- -PGID`: the program has it already."""
-    running = tools.start_record(sys.executable, counter, "4", "SIGTERM", "SIGUSR1")
+    running = tools.start_record(sys.executable, counter, "SIGTERM=10", "SIGUSR1=10")
     wait_ready(running, helpers)
-    for _ in range(10):
+    for i in range(1, 11):
         os.killpg(running.pid, signal.SIGTERM)
-        time.sleep(0.15)
+        wait_got(running, helpers, "SIGTERM", i)
+        time.sleep(0.1)
         os.kill(running.pid, signal.SIGUSR1)
-        time.sleep(0.15)
+        wait_got(running, helpers, "SIGUSR1", i)
+        time.sleep(0.1)
     finished = running.wait()
     assert "counts SIGTERM=10 SIGUSR1=10" in finished.stdout, repr(finished)
 
@@ -210,7 +218,7 @@ def stopped_by_ctrl_z(tools, terminal, counter, folder):
     """A shell that has stopped heaptrack and its program, and waits for a command."""
     shell = terminal(shutil.which("bash"), "--norc", "--noprofile", "-i")
     shell.read_until("PROMPT> ")
-    shell.send(f"{tools.heaptrack} -q -o {folder}/t {sys.executable} {counter} 2 SIGCONT\n".encode())
+    shell.send(f"{tools.heaptrack} -q -o {folder}/t {sys.executable} {counter} SIGCONT=1\n".encode())
     shell.read_until("ready")
     shell.send(b"\x1a")
     shell.read_until("Stopped")
@@ -317,7 +325,7 @@ def test_the_kill_line_of_the_node_guide(tools, helpers, tmp_path):
     wait_ready(running, helpers)
     subprocess.run("ps aux | grep lodestar-of-this-test | grep -v grep | awk '{print $2}' | "
                    "head -n 1 | xargs kill", shell=True, check=True)
-    finished = running.wait(20)
+    finished = running.wait(60)
     assert finished.status == 0, repr(finished)
     assert "graceful" in finished.stdout
     assert_whole(tools, tmp_path / "lodestar.heapdump.zst")
@@ -407,12 +415,12 @@ def test_under_an_init_of_containers(tools, tmp_path, helpers, counter, to):
     init = tmp_path / "init.py"
     init.write_text(INIT)
     running = tools.start(*NAMESPACE, sys.executable, init, to, tools.heaptrack, "-q", "-o",
-                          tmp_path / "t", sys.executable, counter, "2.5", "SIGTERM", "SIGUSR1")
+                          tmp_path / "t", sys.executable, counter, "SIGTERM=1", "SIGUSR1=2")
     wait_ready(running, helpers)
     pid_1 = children_of(running.pid)[0]
-    for name in ("SIGUSR1", "SIGTERM", "SIGUSR1"):
+    for name, n in (("SIGUSR1", 1), ("SIGTERM", 1), ("SIGUSR1", 2)):
         os.kill(pid_1, getattr(signal, name))
-        time.sleep(0.4)
+        wait_got(running, helpers, name, n)
     finished = running.wait()
     assert finished.status == 0 and "counts SIGTERM=1 SIGUSR1=2" in finished.stdout, repr(finished)
     assert_whole(tools, tmp_path / "t.zst")

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-# Ever new stacks, sizes and strings for some seconds: log, slots and events all grow
+# Ever new stacks, sizes and strings for so many seconds, and until told: log, slots and events all grow
 PROGRAM = """
-import json, sys, time
+import json, os, sys, time
 end = time.monotonic() + float(sys.argv[1])
 kept = []
-while time.monotonic() < end:
+while time.monotonic() < end or not os.path.exists(sys.argv[2]):
     source = "def f%d(n):\\n return [f%d(n - 1), 'x' * n] if n else []" % (len(kept), len(kept))
     scope = {}
     exec(source, scope)
@@ -33,7 +33,8 @@ def copy_of(file, to):
 def test_growing_file_is_whole_at_every_instant(tools, helpers, tmp_path, options, is_long):
     if not shutil.which("zstd"):
         pytest.skip("zstd is not installed")
-    running = tools.start_record("/usr/bin/python3", "-c", PROGRAM, "60" if is_long else "8",
+    enough = tmp_path / "enough"
+    running = tools.start_record("/usr/bin/python3", "-c", PROGRAM, "60" if is_long else "8", enough,
                                  options=options, env={"PYTHONMALLOC": "malloc"})
     copy = tmp_path / "copy.zst"
     n_whole = n_opened = 0
@@ -53,6 +54,8 @@ def test_growing_file_is_whole_at_every_instant(tools, helpers, tmp_path, option
             shown = tools.print(copy, "--json", "--limit", "1").stdout_bytes
             assert json.loads(shown)["summary"]["allocations"] > 0
             n_opened += 1
+        if n_whole > 5 and n_opened > 2:
+            enough.touch()
     finished = running.wait()
     assert finished.status == 0, repr(finished)
     assert n_whole > 5 and n_opened > 2, (n_whole, n_opened)

@@ -56,9 +56,13 @@ def test_status_and_output(heaptrack, tmp_path):
     assert done.returncode == 128 + signal.SIGSEGV
 
 
+# For a minute, or a second more: a signal that comes twice comes soon
+UNTIL_CAUGHT = "echo ready; i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; exit 5"
+
+
 @pytest.mark.parametrize("name", ["TERM", "INT", "HUP", "USR1", "USR2"])
 def test_signals_reach_the_program_once(heaptrack, tmp_path, name):
-    program = f"trap 'echo caught' {name}; echo ready; i=0; while [ $i -lt 12 ]; do sleep 0.1; i=$((i+1)); done; exit 5"
+    program = f"trap 'echo caught; i=590' {name}; {UNTIL_CAUGHT}"
     running = subprocess.Popen([heaptrack, "-q", "-o", tmp_path / "a", "sh", "-c", program], text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
     assert running.stdout.readline() == "ready\n"
@@ -67,8 +71,7 @@ def test_signals_reach_the_program_once(heaptrack, tmp_path, name):
 
 
 def test_a_terminal_stays_one_and_its_ctrl_c_arrives_once(heaptrack, tmp_path):
-    program = "trap 'echo caught' INT; test -t 0 && test -t 1 && echo ready; i=0; " \
-              "while [ $i -lt 12 ]; do sleep 0.1; i=$((i+1)); done; exit 5"
+    program = f"trap 'echo caught; i=590' INT; test -t 0 && test -t 1 && {UNTIL_CAUGHT}"
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(heaptrack, [str(heaptrack), "-q", "-o", str(tmp_path / "a"), "sh", "-c", program])

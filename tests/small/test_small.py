@@ -4,10 +4,11 @@ other, and says what it lacks when that is asked for."""
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+
+from conftest import let_look
 
 ATTACH = "this heaptrack was built without support for attaching (meson -Dattach=false)"
 PAGE = "this heaptrack was built without the web page (meson -Dweb=disabled)"
@@ -66,8 +67,7 @@ def test_what_a_recorded_program_becomes_is_named(small, build, helpers):
         pytest.skip("pattern_static is not built")
     running = small.start_record("sh", "-c", f"exec {program} 1")
     helpers.wait_until(lambda: b"ready" in Path(running.outputs[0].name).read_bytes())
-
-    time.sleep(2)  # it is looked at once a second at least
+    let_look(running.pid, 2)
     running.process.terminate()
     assert running.wait().status == 0
     sentence, = [each["text"] for each in small.json(running.file)["quality"]["sentences"]

@@ -4,6 +4,7 @@ demo, clang++, node and python3 are programs as people record them; kde comes ou
 heaptrack; killed, empty and stripped are those that need a word of explanation.
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -185,8 +186,9 @@ def child_of(pid, program):
     """The process that runs `program` among the children of `pid`, whichever thread started it."""
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in children.read_text().split():
-            if os.readlink(f"/proc/{child}/exe") == str(program.resolve()):
-                return int(child)
+            with contextlib.suppress(OSError):  # it has just ended, or the thread has
+                if os.readlink(f"/proc/{child}/exe") == str(program.resolve()):
+                    return int(child)
     raise AssertionError(f"{program} is no child of {pid}")
 
 
