@@ -75,12 +75,13 @@ static void look_closer(struct child *child) {
 // ---- those that announce themselves
 
 /** A process by its pid in another namespace. 0: it is gone. */
-static uint32_t find_outside(uint32_t pid_inside, uint64_t start_ticks) {
+static uint32_t find_outside(const struct wire_child *entry) {
 	pid_t pids[SEARCH_MAX];
 	size_t n = process_all(pids, SEARCH_MAX);
 	for (size_t i = 0; i < n; i++) {
-		if (process_start_ticks(pids[i]) == start_ticks &&
-				process_pid_inside(pids[i]) == (pid_t)pid_inside) {
+		if (process_start_ticks(pids[i]) == entry->start_ticks &&
+				process_pid_inside(pids[i]) == (pid_t)entry->pid &&
+				process_pid_space(pids[i]) == entry->pid_space) {
 			return (uint32_t)pids[i];
 		}
 	}
@@ -111,7 +112,7 @@ static void take_entry(struct children *c, const struct wire_child *entry) {
 	if (child->pid == 0) {
 		child->pid_inside = entry->pid;
 		child->start_ticks = entry->start_ticks;
-		child->pid = is_ours ? entry->pid : find_outside(entry->pid, entry->start_ticks);
+		child->pid = is_ours ? entry->pid : find_outside(entry);
 	}
 	child->is_announced = true;
 	child->n_announced = entry->n_announced;
