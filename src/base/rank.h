@@ -3,7 +3,7 @@
 
 /** Sorts large items by weight without moving them. */
 
-#include <stdint.h>
+#include "base/sorted.h"
 
 struct rank {
 	uint64_t weight;
@@ -13,8 +13,6 @@ struct rank {
 /** For qsort: the heaviest first, of equal ones the lowest index. */
 static inline int rank_heaviest_first(const void *a, const void *b) {
 	const struct rank *x = a, *y = b;
-	if (x->weight != y->weight) {
-		return x->weight < y->weight ? 1 : -1;
-	}
-	return x->index < y->index ? -1 : x->index > y->index;
+	int order = compare_u64(y->weight, x->weight);
+	return order ? order : compare_u64(x->index, y->index);
 }

@@ -26,6 +26,13 @@ static inline bool slice_equal(struct slice a, struct slice b) {
 	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+/** For sorting: byte by byte, a beginning before what goes on. */
+static inline int slice_compare(struct slice a, struct slice b) {
+	size_t n = a.size < b.size ? a.size : b.size;
+	int order = n ? memcmp(a.data, b.data, n) : 0;
+	return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
 enum { SLICE_HASH = 0 }; // where hashes begin
 
 /**

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Binary search for a number, in an array of numbers or of structs that begin with one. */
+/** Sorting and searching by a number, in an array of numbers or of structs that begin with one. */
 
 #include <stddef.h>
 #include <stdint.h>
+
+/** Less than 0, 0, or more: as x is less than, equal to or more than y. */
+static inline int compare_u64(uint64_t x, uint64_t y) {
+	return (x > y) - (x < y);
+}
+
+/** For qsort: by the number, rising. */
+static inline int by_number(const void *a, const void *b) {
+	return compare_u64(*(const uint64_t *)a, *(const uint64_t *)b);
+}
 
 /**
  * The index of the first of `n` items whose number, at `keys` and every `stride` bytes after, is at

@@ -6,6 +6,7 @@
  * lens with a range is refused.
  */
 #include "base/buffer.h"
+#include "base/sorted.h"
 #include "export/export.h"
 
 #include <inttypes.h>
@@ -15,13 +16,8 @@ struct size_count {
 	uint64_t size, count;
 };
 
-static int by_size(const void *a, const void *b) {
-	const struct size_count *x = a, *y = b;
-	return x->size < y->size ? -1 : x->size > y->size;
-}
-
 static void put_sizes(struct buffer *out, struct size_count *sizes, uint32_t n) {
-	qsort(sizes, n, sizeof *sizes, by_size);
+	qsort(sizes, n, sizeof *sizes, by_number);
 	for (uint32_t i = 0; i < n;) {
 		uint64_t size = sizes[i].size, count = 0;
 		for (; i < n && sizes[i].size == size; i++) {

@@ -6,8 +6,6 @@
 #include "report/compare.h"
 #include "sys/packer.h"
 
-#include <stdlib.h>
-
 bool compare_options_base(struct compare_options *o, const char *path, struct err *err) {
 	if (o->n_bases == BASES_MAX) {
 		return err_set(err, ERR_USAGE, "too many recordings to compare with; at most %d",

@@ -7,6 +7,7 @@
  */
 #include "collector/names/jit.h"
 
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "symbols/jit_dump.h"
 #include "sys/file.h"
@@ -71,11 +72,6 @@ static uint32_t name_of(const struct jit *j, struct namer *names,
 
 // ---- places
 
-static int compare_places(const void *a, const void *b) {
-	const struct jit_place *x = a, *y = b;
-	return (x->pc > y->pc) - (x->pc < y->pc);
-}
-
 static void look_at_new(struct jit *j, const struct tries *t) {
 	for (; j->n_seen < t->n_locations; j->n_seen++) {
 		const struct rec_location *l = &t->locations[j->n_seen];
@@ -91,7 +87,7 @@ static void look_at_new(struct jit *j, const struct tries *t) {
 
 static void sort_places(struct jit *j) {
 	if (j->n_sorted < j->places.n) {
-		qsort(j->places.items, j->places.n, sizeof *j->places.items, compare_places);
+		qsort(j->places.items, j->places.n, sizeof *j->places.items, by_number);
 		j->n_sorted = j->places.n;
 	}
 }

@@ -8,6 +8,7 @@
 #include "collector/names/namer.h"
 
 #include "base/path.h"
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "symbols/packages.h"
 #include "symbols/suppressions.h"
@@ -242,8 +243,8 @@ static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns)
 
 static int compare_wanted(const void *a, const void *b) {
 	const struct wanted *x = a, *y = b;
-	return x->address != y->address ? (x->address > y->address) - (x->address < y->address)
-									: x->is_exact - y->is_exact;
+	int order = compare_u64(x->address, y->address);
+	return order ? order : x->is_exact - y->is_exact;
 }
 
 // All that wait, except the second of two that differ in is_exact alone: that waits on

@@ -5,6 +5,7 @@
  * Every table is copied, so that the keeper's thread can encode it while the run's thread goes on.
  * The copies cost a few ms for 800,000 nodes.
  */
+#include "base/sorted.h"
 #include "collector/run/parts.h"
 #include "sys/process.h"
 
@@ -60,11 +61,6 @@ static bool put_children(struct recording *r, struct run *run) {
 	return r->children.items != NULL;
 }
 
-static int by_time(const void *a, const void *b) {
-	const struct rec_mark *x = a, *y = b;
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-}
-
 /** The segment's marks. They are the program's memory: names may be unterminated, times wrong. */
 static bool put_marks(struct recording *r, struct run *run) {
 	uint32_t n = atomic_load(&run->segment.header->n_marks);
@@ -84,7 +80,7 @@ static bool put_marks(struct recording *r, struct run *run) {
 		}
 	}
 	if (r->marks.n > 1) {
-		qsort(r->marks.items, r->marks.n, sizeof *r->marks.items, by_time);
+		qsort(r->marks.items, r->marks.n, sizeof *r->marks.items, by_number);
 	}
 	return r->marks.items != NULL;
 }

@@ -6,6 +6,7 @@
  * copy.
  */
 
+#include "base/sorted.h"
 #include "engine/aggregate/state.h"
 
 #include <stdlib.h>
@@ -210,12 +211,9 @@ static void count_live_sizes(const struct aggregate *a, uint64_t *live) {
 }
 
 static int compare_sizes(const void *x, const void *y) {
-	const struct rec_size *a = x;
-	const struct rec_size *b = y;
-	if (a->size != b->size) {
-		return a->size < b->size ? -1 : 1;
-	}
-	return (int)a->is_class - (int)b->is_class;
+	const struct rec_size *a = x, *b = y;
+	int order = compare_u64(a->size, b->size);
+	return order ? order : (int)a->is_class - (int)b->is_class;
 }
 
 /** What the other sizes of a stack leave over has its usual size. */

@@ -4,6 +4,7 @@
 
 #include "engine/costs/threads.h"
 
+#include "base/sorted.h"
 #include "base/vec.h"
 
 static uint32_t new_record(struct threads *t) {
@@ -140,12 +141,6 @@ static void renumber_handovers(struct threads *t, const uint32_t *new_record_of)
 	}
 }
 
-static int compare_u64(const void *a, const void *b) {
-	uint64_t x = *(const uint64_t *)a;
-	uint64_t y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
 static bool is_mergeable(const struct thread_record *r) {
 	return r->is_used && r->has_ended && r->n_merged == 0;
 }
@@ -161,7 +156,7 @@ static uint64_t bytes_to_be_kept(const struct threads *t, uint64_t *scratch) {
 	if (n <= THREADS_KEPT) {
 		return 0;
 	}
-	qsort(scratch, n, sizeof *scratch, compare_u64);
+	qsort(scratch, n, sizeof *scratch, by_number);
 	return scratch[n - THREADS_KEPT - 1] + 1;
 }
 

@@ -12,8 +12,6 @@
 #include "base/index.h"
 #include "base/vec.h"
 
-#include <stddef.h>
-
 enum {
 	THREADS_MANY = 2048,     // records, before ended ones are merged
 	THREADS_KEPT = 512,      // ended ones that stay by themselves

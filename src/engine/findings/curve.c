@@ -7,8 +7,6 @@
 
 #include "engine/findings/curve.h"
 
-#include <stddef.h>
-
 enum { N_SAMPLES = 64 };
 
 static uint32_t top_of(const struct curve *c) {

@@ -8,6 +8,7 @@
  * last blocks are what one reservation would save.
  */
 
+#include "base/sorted.h"
 #include "engine/findings/parts.h"
 
 #include <stdlib.h>
@@ -16,11 +17,6 @@ struct step {
 	uint64_t size, count, bytes;
 	bool is_in_chain;
 };
-
-static int by_size(const void *a, const void *b) {
-	const struct step *x = a, *y = b;
-	return x->size < y->size ? -1 : x->size > y->size;
-}
 
 static bool is_exact_of(const struct rec_size *s, const uint8_t *tags) {
 	return tags[s->stack] && !s->is_class && s->size > 0;
@@ -52,7 +48,7 @@ static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n)
 	if (!steps || *n == 0) {
 		return NULL;
 	}
-	qsort(steps, *n, sizeof *steps, by_size);
+	qsort(steps, *n, sizeof *steps, by_number);
 	uint32_t kept = 0;
 	for (uint32_t i = 1; i < *n; i++) {
 		if (steps[i].size == steps[kept].size) {
@@ -104,7 +100,7 @@ static uint32_t most_on_one_stack(struct finder *f, const uint8_t *tags, const s
 		const struct rec_size *s = &f->r->sizes.items[i];
 		const struct step key = {.size = s->size};
 		const struct step *step = is_exact_of(s, tags)
-				? bsearch(&key, steps, n, sizeof *steps, by_size)
+				? bsearch(&key, steps, n, sizeof *steps, by_number)
 				: NULL;
 		of_stack[s->stack] += step && step->is_in_chain;
 		most = of_stack[s->stack] > most ? of_stack[s->stack] : most;

@@ -11,8 +11,6 @@
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 
-#include <stdlib.h>
-
 enum { LARGEST = 16 }; // per order
 
 static bool is_noisy_function(const struct name *f) {

@@ -22,8 +22,6 @@
 #include "engine/live/blocks.h"
 #include "engine/live/odd.h"
 
-#include <stddef.h>
-
 enum {
 	SHADOW_LEAF_SHIFT = 22,
 	SHADOW_LEAF_SLOTS = 1 << (SHADOW_LEAF_SHIFT - 4),

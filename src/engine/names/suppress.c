@@ -8,6 +8,7 @@
 
 #include "engine/suppress.h"
 
+#include "base/sorted.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -222,7 +223,8 @@ static void free_stack(struct recording *r, uint32_t stack, struct suppression *
 
 int suppressed_heaviest_first(const void *a, const void *b) {
 	const struct rec_suppressed *x = a, *y = b;
-	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+	int order = compare_u64(y->bytes, x->bytes);
+	return order ? order : compare_u64(x->stack, y->stack);
 }
 
 /**

@@ -6,6 +6,7 @@
 
 #include "base/human.h"
 #include "base/index.h"
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "engine/views/types.h"
 
@@ -309,11 +310,8 @@ static bool take_lifetimes(struct taker *t) {
 
 static int heaviest_first(const void *a, const void *b, void *user) {
 	const struct part *x = a, *y = b;
-	uint64_t wx = lens_weight(user, &x->costs), wy = lens_weight(user, &y->costs);
-	if (wx != wy) {
-		return wx < wy ? 1 : -1;
-	}
-	return x->heaviest < y->heaviest ? -1 : x->heaviest > y->heaviest;
+	int order = compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs));
+	return order ? order : compare_u64(x->heaviest, y->heaviest);
 }
 
 bool breakdown_is_ranked(enum breakdown_by by) {

@@ -11,6 +11,7 @@
 
 #include "base/index.h"
 #include "base/parallel.h"
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "engine/lens_match.h"
 
@@ -387,15 +388,11 @@ static bool is_anything(const struct lens_costs *c) {
 static int heaviest_first(const void *a, const void *b, void *user) {
 	const struct lens *l = user;
 	const struct call_function *x = a, *y = b;
-	uint64_t own[] = {lens_weight(l, &x->own), lens_weight(l, &y->own)};
-	uint64_t all[] = {lens_weight(l, &x->all), lens_weight(l, &y->all)};
-	const uint64_t *first = l->group == LENS_BY_FUNCTION ? all : own;
-	const uint64_t *then = first == all ? own : all;
-	if (first[0] != first[1]) {
-		return first[0] < first[1] ? 1 : -1;
-	}
-	return then[0] != then[1] ? (then[0] < then[1] ? 1 : -1)
-							  : (x->node > y->node) - (x->node < y->node);
+	int own = compare_u64(lens_weight(l, &y->own), lens_weight(l, &x->own));
+	int all = compare_u64(lens_weight(l, &y->all), lens_weight(l, &x->all));
+	int first = l->group == LENS_BY_FUNCTION ? all : own;
+	int then = l->group == LENS_BY_FUNCTION ? own : all;
+	return first ? first : then ? then : compare_u64(x->node, y->node);
 }
 
 /** Functions with any cost into `out`, by their weight. */

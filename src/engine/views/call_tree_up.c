@@ -7,6 +7,7 @@
  */
 
 #include "base/index.h"
+#include "base/sorted.h"
 #include "engine/call_tree.h"
 #include "engine/lens_match.h"
 
@@ -73,11 +74,8 @@ static bool gather(struct gathering *g, const struct tree_costs *costs, bool is_
 
 static int heaviest_first(const void *a, const void *b, void *user) {
 	const struct up_node *x = a, *y = b;
-	uint64_t wx = lens_weight(user, &x->costs), wy = lens_weight(user, &y->costs);
-	if (wx != wy) {
-		return wx < wy ? 1 : -1;
-	}
-	return x->node < y->node ? -1 : x->node > y->node;
+	int order = compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs));
+	return order ? order : compare_u64(x->node, y->node);
 }
 
 /** The nodes of one level, from paths that stand in them. */

@@ -5,6 +5,7 @@
 #include "engine/diff.h"
 
 #include "base/index.h"
+#include "base/sorted.h"
 #include "engine/breakdown.h"
 
 #include <stdlib.h>
@@ -77,13 +78,8 @@ static uint64_t size_of(int64_t delta) {
 static int largest_first(const void *a, const void *b, void *user) {
 	const struct lens *l = user;
 	const struct diff_site *x = a, *y = b;
-	uint64_t dx = size_of(diff_delta(l, &x->costs)), dy = size_of(diff_delta(l, &y->costs));
-	if (dx != dy) {
-		return dx < dy ? 1 : -1;
-	}
-	size_t n = x->label.size < y->label.size ? x->label.size : y->label.size;
-	int order = memcmp(x->label.data, y->label.data, n);
-	return order ? order : (x->label.size > y->label.size) - (x->label.size < y->label.size);
+	int order = compare_u64(size_of(diff_delta(l, &y->costs)), size_of(diff_delta(l, &x->costs)));
+	return order ? order : slice_compare(x->label, y->label);
 }
 
 static bool apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,

@@ -9,8 +9,6 @@
 #include "formats/heaptrack.h"
 #include "sys/unpack.h"
 
-#include <stdlib.h>
-
 struct copy {
 	struct kde_out *o;
 	struct heaptrack_reader reader;

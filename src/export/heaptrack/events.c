@@ -7,8 +7,6 @@
 #include "base/vec.h"
 #include "export/heaptrack/records.h"
 
-#include <stdlib.h>
-
 /** A realloc between its halves. */
 struct pending {
 	uint64_t ptr, value;

@@ -22,8 +22,6 @@
  */
 #include "export/heaptrack/records.h"
 
-#include <stdlib.h>
-
 struct kind {
 	uint32_t node, stack;
 	uint64_t size;

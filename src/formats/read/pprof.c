@@ -4,6 +4,7 @@
  * collected first and sorted by id; then the samples are read. A Location's lines are innermost
  * first, the last is the function that the others were inlined into.
  */
+#include "base/sorted.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "formats/formats.h"
@@ -77,14 +78,9 @@ static uint32_t string_of(struct reading *r, uint64_t id) {
 
 // ---- tables
 
-static int by_id(const void *a, const void *b) {
-	const struct entry *x = a, *y = b;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
 static struct entry *find(struct table *t, uint64_t id) {
 	struct entry key = {.id = id};
-	return t->n ? bsearch(&key, t->items, t->n, sizeof key, by_id) : NULL;
+	return t->n ? bsearch(&key, t->items, t->n, sizeof key, by_number) : NULL;
 }
 
 static bool add_entry(struct table *t, struct slice message) {
@@ -127,7 +123,7 @@ static void sort_tables(struct reading *r) {
 	struct table *tables[] = {&r->functions, &r->locations, &r->mappings};
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
 		if (tables[i]->n) {
-			qsort(tables[i]->items, tables[i]->n, sizeof(struct entry), by_id);
+			qsort(tables[i]->items, tables[i]->n, sizeof(struct entry), by_number);
 		}
 	}
 }

@@ -6,6 +6,7 @@
  * base of a comparison has events of its own.
  */
 #include "base/index.h"
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
@@ -122,13 +123,9 @@ static void add_stack(struct document *d, uint32_t sample) {
 
 static int by_function(const void *a, const void *b) {
 	const struct cost *x = a, *y = b;
-	if (x->function != y->function) {
-		return x->function < y->function ? -1 : 1;
-	}
-	if (x->callee != y->callee) {
-		return x->callee < y->callee ? -1 : 1;
-	}
-	return x->line < y->line ? -1 : x->line > y->line;
+	int order = compare_u64(x->function, y->function);
+	order = order ? order : compare_u64(x->callee, y->callee);
+	return order ? order : compare_u64(x->line, y->line);
 }
 
 /** Names are written once: "fn=(3) main", later "fn=(3)". A function has its file's number too. */

@@ -12,6 +12,7 @@
  */
 #include "base/index.h"
 #include "base/json.h"
+#include "base/sorted.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
@@ -89,10 +90,8 @@ struct change {
 
 static int by_node_and_moment(const void *a, const void *b) {
 	const struct change *x = a, *y = b;
-	if (x->node != y->node) {
-		return x->node < y->node ? -1 : 1;
-	}
-	return x->moment < y->moment ? -1 : x->moment > y->moment;
+	int order = compare_u64(x->node, y->node);
+	return order ? order : compare_u64(x->moment, y->moment);
 }
 
 /** The largest that each point was at any moment, from what came and went at each. */

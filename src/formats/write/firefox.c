@@ -10,6 +10,7 @@
  */
 #include "base/index.h"
 #include "base/json.h"
+#include "base/sorted.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
@@ -166,13 +167,9 @@ static void put_empty_tables(struct document *d) {
 
 static int by_time(const void *a, const void *b) {
 	const struct event *x = a, *y = b;
-	if (x->time_ns != y->time_ns) {
-		return x->time_ns < y->time_ns ? -1 : 1;
-	}
-	if (x->address != y->address) {
-		return x->address < y->address ? -1 : 1;
-	}
-	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+	int order = compare_u64(x->time_ns, y->time_ns);
+	order = order ? order : compare_u64(x->address, y->address);
+	return order ? order : x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
 static uint64_t moment_ns(const struct profile *p, uint32_t moment) {

@@ -11,6 +11,7 @@
  *
  * A comparison has two snapshots, the peak of the base and ours.
  */
+#include "base/sorted.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
@@ -42,8 +43,7 @@ static uint32_t frame_at(const struct snapshots *s, const struct weight *w) {
 /** Groups by frame: comparing two weights needs the nodes, which qsort_r hands over. */
 static int by_frame(const void *a, const void *b, void *user) {
 	const struct snapshots *s = user;
-	uint32_t x = frame_at(s, a), y = frame_at(s, b);
-	return x < y ? -1 : x > y;
+	return compare_u64(frame_at(s, a), frame_at(s, b));
 }
 
 struct group {
@@ -53,10 +53,8 @@ struct group {
 
 static int heaviest_group(const void *a, const void *b) {
 	const struct group *x = a, *y = b;
-	if (x->bytes != y->bytes) {
-		return x->bytes < y->bytes ? 1 : -1;
-	}
-	return x->first < y->first ? -1 : 1;
+	int order = compare_u64(y->bytes, x->bytes);
+	return order ? order : compare_u64(x->first, y->first);
 }
 
 /** Stacks that end here come first, then the rest group by group. Gives the number of groups. */

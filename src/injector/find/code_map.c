@@ -9,6 +9,7 @@
 #include "injector/find/code_map.h"
 
 #include "base/cursor.h"
+#include "base/sorted.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -114,11 +115,6 @@ static bool add_functions(struct code_map *m, const struct elf_section *section)
 	return ok;
 }
 
-static int compare_functions(const void *a, const void *b) {
-	const struct code_function *x = a, *y = b;
-	return (x->address > y->address) - (x->address < y->address);
-}
-
 bool code_map_init(struct code_map *m, const struct elf_image *image) {
 	struct elf_section section;
 	*m = (struct code_map){.image = image};
@@ -127,7 +123,7 @@ bool code_map_init(struct code_map *m, const struct elf_image *image) {
 		code_map_finish(m);
 		return false;
 	}
-	qsort(m->functions.items, m->functions.n, sizeof *m->functions.items, compare_functions);
+	qsort(m->functions.items, m->functions.n, sizeof *m->functions.items, by_number);
 	return true;
 }
 

@@ -13,6 +13,7 @@
  * chunks lead from its beginning exactly to its end.
  */
 
+#include "base/sorted.h"
 #include "injector/heap/walker.h"
 #include "injector/heap_walk.h"
 
@@ -236,18 +237,13 @@ static void walk_other(struct heap_walker *w, const struct heap_arena *a) {
 
 // ---- all of it
 
-static int compare_blocks(const void *a, const void *b) {
-	const struct heap_block *x = a, *y = b;
-	return (x->address > y->address) - (x->address < y->address);
-}
-
 static void sort_blocks(struct heap_walk *out) {
 	size_t i = 1;
 	while (i < out->blocks.n && out->blocks.items[i - 1].address < out->blocks.items[i].address) {
 		i++;
 	}
 	if (i < out->blocks.n) { // heaps are walked one after the other, most often upwards
-		qsort(out->blocks.items, out->blocks.n, sizeof *out->blocks.items, compare_blocks);
+		qsort(out->blocks.items, out->blocks.n, sizeof *out->blocks.items, by_number);
 	}
 }
 

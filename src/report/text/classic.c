@@ -4,9 +4,9 @@
  * is an innermost frame (allocation functions of C++ skipped) with the backtraces that lead to it.
  */
 #include "base/human.h"
+#include "base/sorted.h"
 #include "engine/by_node.h"
 #include "engine/shorten.h"
-#include "engine/sites.h"
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -71,12 +71,6 @@ static uint32_t skip_operator_new(const struct classic *c, uint32_t node) {
 	return node;
 }
 
-static int compare_text(struct slice a, struct slice b) {
-	size_t n = a.size < b.size ? a.size : b.size;
-	int order = n ? memcmp(a.data, b.data, n) : 0;
-	return order ? order : a.size < b.size ? -1 : a.size > b.size;
-}
-
 /** Addresses alone tell nothing apart: all of a module that have no name are one. */
 static struct slice known_function(const struct name *f) {
 	return f->has_name ? f->function : (struct slice){0};
@@ -87,11 +81,11 @@ static int compare_leaves(const void *a, const void *b, void *user) {
 	const struct classic *c = user;
 	uint32_t n, s = *(const uint32_t *)a, t = *(const uint32_t *)b;
 	const struct name *x = frames_of(c, c->leaf[s], &n), *y = frames_of(c, c->leaf[t], &n);
-	int order = compare_text(known_function(x), known_function(y));
-	order = order ? order : compare_text(x->file, y->file);
-	order = order ? order : compare_text(x->module, y->module);
-	order = order ? order : x->line < y->line ? -1 : x->line > y->line;
-	return order ? order : s < t ? -1 : s > t;
+	int order = slice_compare(known_function(x), known_function(y));
+	order = order ? order : slice_compare(x->file, y->file);
+	order = order ? order : slice_compare(x->module, y->module);
+	order = order ? order : compare_u64(x->line, y->line);
+	return order ? order : compare_u64(s, t);
 }
 
 static bool is_same_leaf(const struct classic *c, uint32_t s, uint32_t t) {
@@ -230,16 +224,16 @@ struct by {
 static int compare_stacks(const void *a, const void *b, void *user) {
 	const struct by *by = user;
 	uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
-	uint64_t x = of_stack(&by->c->r->stacks.items[s], by->what);
-	uint64_t y = of_stack(&by->c->r->stacks.items[t], by->what);
-	return x != y ? (x < y ? 1 : -1) : s < t ? -1 : s > t;
+	const struct rec_stack *stacks = by->c->r->stacks.items;
+	int order = compare_u64(of_stack(&stacks[t], by->what), of_stack(&stacks[s], by->what));
+	return order ? order : compare_u64(s, t);
 }
 
 static int compare_entries(const void *a, const void *b, void *user) {
 	const struct by *by = user;
 	const struct entry *e = a, *f = b;
-	uint64_t x = of_entry(e, by->what), y = of_entry(f, by->what);
-	return x != y ? (x < y ? 1 : -1) : e->first < f->first ? -1 : e->first > f->first;
+	int order = compare_u64(of_entry(f, by->what), of_entry(e, by->what));
+	return order ? order : compare_u64(e->first, f->first);
 }
 
 static void put_rest(struct classic *c, const struct entry *e, uint32_t shown, enum what what) {

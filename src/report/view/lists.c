@@ -3,6 +3,7 @@
 #include "base/human.h"
 #include "base/index.h"
 #include "base/rank.h"
+#include "base/sorted.h"
 #include "engine/lens_match.h"
 #include "engine/shorten.h"
 #include "report/text/columns.h"
@@ -226,9 +227,8 @@ static bool add_alike(struct gathering *g, uint32_t stack) {
 
 static int heaviest_look_first(const void *a, const void *b, void *user) {
 	const struct alike *x = a, *y = b;
-	uint64_t wx = lens_weight(user, &x->costs), wy = lens_weight(user, &y->costs);
-	return wx != wy ? (wx < wy ? 1 : -1)
-					: (x->heaviest > y->heaviest) - (x->heaviest < y->heaviest);
+	int order = compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs));
+	return order ? order : compare_u64(x->heaviest, y->heaviest);
 }
 
 /** Stacks, heaviest first, by what they look like. NULL: no memory. */

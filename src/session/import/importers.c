@@ -8,8 +8,6 @@
 #include "session/kde/heaptrack.h"
 #include "session/profile/profile.h"
 
-#include <stdlib.h>
-
 /** The file does not say what it counts: bytes at the peak are taken for it. */
 static bool decode_folded(struct profile *out, struct slice in, struct arena *arena,
 		struct err *err) {

@@ -8,6 +8,7 @@
 #include "session/resolve.h"
 
 #include "base/index.h"
+#include "base/sorted.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -70,10 +71,9 @@ static int compare_places(const void *a, const void *b, void *user) {
 	const struct recording *r = user;
 	const struct rec_location *x = &r->locations.items[*(const uint32_t *)a];
 	const struct rec_location *y = &r->locations.items[*(const uint32_t *)b];
-	if (x->module != y->module) {
-		return x->module < y->module ? -1 : 1;
-	}
-	return x->pc != y->pc ? (x->pc < y->pc ? -1 : 1) : x->is_exact - y->is_exact;
+	int order = compare_u64(x->module, y->module);
+	order = order ? order : compare_u64(x->pc, y->pc);
+	return order ? order : x->is_exact - y->is_exact;
 }
 
 static const char *module_path(struct resolver *v, const struct rec_module *m) {

@@ -7,8 +7,6 @@
 
 #include "session/kde/parts.h"
 
-#include <stdlib.h>
-
 enum { ADDRESS_OF_CALL = 0x10300 }; // since 1.3.0 an ip is the return address less one
 
 static uint32_t known_string(const struct kde_import *k, uint64_t id) {

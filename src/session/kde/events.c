@@ -7,8 +7,6 @@
 
 #include "session/kde/parts.h"
 
-#include <stdlib.h>
-
 enum { KDE_AHEAD = 8 };
 
 static bool has_addresses(const struct kde_import *k) {

@@ -4,6 +4,7 @@
 
 #include "session/list.h"
 
+#include "base/sorted.h"
 #include "sys/file.h"
 #include "trace/trace.h"
 
@@ -48,10 +49,9 @@ static bool look_at(int folder, const char *name, struct listed *out) {
 }
 
 static int by_age(const void *a, const void *b) {
-	const struct listed *x = a;
-	const struct listed *y = b;
-	return x->written_ns != y->written_ns ? (x->written_ns < y->written_ns ? 1 : -1)
-										  : strcmp(x->name, y->name);
+	const struct listed *x = a, *y = b;
+	int order = compare_u64(y->written_ns, x->written_ns);
+	return order ? order : strcmp(x->name, y->name);
 }
 
 static bool collect(DIR *dir, struct arena *arena, struct listing *out) {

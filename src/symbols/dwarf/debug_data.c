@@ -14,6 +14,7 @@
  */
 #include "symbols/dwarf/debug_data.h"
 
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "symbols/dwarf/ahead.h"
 #include "symbols/dwarf/answer.h"
@@ -204,26 +205,16 @@ static bool reach_and_add_unit(struct debug_data *d, Dwarf_Off offset) {
 	return true;
 }
 
-static int by_place(const void *a, const void *b) {
-	const struct unit_entry *x = a, *y = b;
-	return (x->unit > y->unit) - (x->unit < y->unit);
-}
-
 /** The unit that begins at `at` among the first `n`. */
 static const struct unit_entry *find_entry(const struct debug_data *d, size_t n, Dwarf_Off at) {
 	struct unit_entry key = {.unit = at};
-	return n ? bsearch(&key, d->units.items, n, sizeof key, by_place) : NULL;
-}
-
-static int by_value(const void *a, const void *b) {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
+	return n ? bsearch(&key, d->units.items, n, sizeof key, by_number) : NULL;
 }
 
 /** List these units as well, in the order of the file. False: one of them needs others. */
 static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 	size_t n_before = d->units.n;
-	qsort(at, n, sizeof *at, by_value);
+	qsort(at, n, sizeof *at, by_number);
 	if (n == 0 || at[n - 1] == AHEAD_NONE) {
 		return n == 0;
 	}
@@ -234,7 +225,7 @@ static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 			return false;
 		}
 	}
-	qsort(d->units.items, d->units.n, sizeof *d->units.items, by_place);
+	qsort(d->units.items, d->units.n, sizeof *d->units.items, by_number);
 	return true;
 }
 

@@ -2,6 +2,7 @@
 /* Reads lines of a perf map, and resolves addresses that were reused. */
 #include "symbols/perf_map.h"
 
+#include "base/sorted.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -47,16 +48,16 @@ size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at) {
 	return done;
 }
 
-static int compare(const void *a, const void *b) {
+static int by_start(const void *a, const void *b) {
 	const struct perf_map_entry *x = a, *y = b;
-	return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
-								: (x->number > y->number) - (x->number < y->number);
+	int order = compare_u64(x->start, y->start);
+	return order ? order : compare_u64(x->number, y->number);
 }
 
 void perf_map_sort(struct perf_map *m) {
 	struct perf_map_entries *f = &m->fresh;
 	if (f->n > 0) {
-		qsort(f->items, f->n, sizeof *f->items, compare);
+		qsort(f->items, f->n, sizeof *f->items, by_start);
 	}
 	size_t kept = 0;
 	for (size_t i = 0; i < f->n; i++) {

@@ -5,8 +5,6 @@
 #include "base/path.h"
 #include "base/vec.h"
 
-#include <stdlib.h>
-
 enum { KIND_PATH = 100, KIND_TEXT };
 
 struct name_item {

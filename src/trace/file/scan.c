@@ -3,6 +3,7 @@
 #include "trace/file/scan.h"
 
 #include "base/cursor.h"
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "trace/file/pack.h"
 
@@ -238,9 +239,8 @@ void scan_finish(struct scan *s) {
 // ---- contents
 
 static int by_sequence(const void *a, const void *b) {
-	uint64_t x = ((const struct scan_block *)a)->header.sequence;
-	uint64_t y = ((const struct scan_block *)b)->header.sequence;
-	return (x > y) - (x < y);
+	const struct scan_block *x = a, *y = b;
+	return compare_u64(x->header.sequence, y->header.sequence);
 }
 
 void scan_sort(struct scan_blocks *blocks) {

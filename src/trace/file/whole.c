@@ -5,14 +5,10 @@
  * It has head, note, log, infos, events and state, and nothing between. The head says how long
  * the file is, and is written last: until then the file counts as growing, and has no slots.
  */
-#include "trace/events/events.h"
 #include "trace/file/pack.h"
 #include "trace/file/scan.h"
 #include "trace/file/writer.h"
 #include "trace/tables/payload.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
 
 struct whole {
 	struct trace_sink sink;

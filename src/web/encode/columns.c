@@ -5,6 +5,8 @@
  */
 #include "web/encode/columns.h"
 
+#include "base/sorted.h"
+
 #include <stdlib.h>
 
 void columns_nodes(const struct columns *c, struct buffer *out) {
@@ -146,10 +148,8 @@ static int compare_from(const void *x, const void *y, void *user) {
 	const struct rec_interval_row *intervals = user;
 	const struct rec_interval_row *a = &intervals[*(const uint32_t *)x];
 	const struct rec_interval_row *b = &intervals[*(const uint32_t *)y];
-	if (a->from != b->from) {
-		return a->from < b->from ? -1 : 1;
-	}
-	return a->until < b->until ? -1 : a->until > b->until;
+	int order = compare_u64(a->from, b->from);
+	return order ? order : compare_u64(a->until, b->until);
 }
 
 /** Within a stack they begin one after the other: only the differences are written. */

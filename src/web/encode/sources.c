@@ -2,6 +2,8 @@
 /* Finds the sites that cost most, and reads the lines around them. */
 #include "web/encode/sources.h"
 
+#include "base/sorted.h"
+
 #include <stdlib.h>
 
 enum { SITES_MAX = 200, LINES_AROUND = 8 };
@@ -12,17 +14,16 @@ struct place {
 	uint64_t weight;
 };
 
-static int by_weight(const void *x, const void *y) {
-	const struct place *a = x, *b = y;
-	return a->weight == b->weight ? 0 : a->weight > b->weight ? -1 : 1;
-}
-
 static int by_place(const void *x, const void *y) {
 	const struct place *a = x, *b = y;
-	if (a->file != b->file) {
-		return a->file < b->file ? -1 : 1;
-	}
-	return a->line == b->line ? 0 : a->line < b->line ? -1 : 1;
+	int order = compare_u64(a->file, b->file);
+	return order ? order : compare_u64(a->line, b->line);
+}
+
+static int by_weight(const void *x, const void *y) {
+	const struct place *a = x, *b = y;
+	int order = compare_u64(b->weight, a->weight);
+	return order ? order : by_place(x, y);
 }
 
 /** The places of all sites, heaviest first, each once. NULL: no memory. */

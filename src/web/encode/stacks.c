@@ -4,6 +4,7 @@
  * frames are one. Those that are too small to matter, if a limit asks for it, end at the nearest
  * caller that stays: so each number stays in the sum of everything above it.
  */
+#include "base/sorted.h"
 #include "web/encode/columns.h"
 
 #include <stdlib.h>
@@ -73,13 +74,9 @@ struct place {
 
 static int compare_places(const void *x, const void *y) {
 	const struct place *a = x, *b = y;
-	if (a->node != b->node) {
-		return a->node < b->node ? -1 : 1;
-	}
-	if (a->thread != b->thread) {
-		return a->thread < b->thread ? -1 : 1;
-	}
-	return a->stack < b->stack ? -1 : a->stack > b->stack;
+	int order = compare_u64(a->node, b->node);
+	order = order ? order : compare_u64(a->thread, b->thread);
+	return order ? order : compare_u64(a->stack, b->stack);
 }
 
 /** All stacks, by where they end and whose they are. NULL: no memory. */

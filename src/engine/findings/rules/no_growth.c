@@ -8,8 +8,6 @@
 
 #include "engine/findings/parts.h"
 
-#include <stdlib.h>
-
 // Two edges: the last one of the run's first half, and the last one before its last twentieth, in
 // which programs give back what they have. Where the heap had been as large before, something comes
 // and goes: then instead the one at which it was smallest since, within a fifth of the run

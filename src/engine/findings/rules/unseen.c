@@ -8,8 +8,6 @@
 #include "engine/findings/parts.h"
 #include "engine/quality.h"
 
-#include <stdlib.h>
-
 static struct slice text_of(const struct finder *f, uint32_t id) {
 	return f->r->strings.items[id];
 }
