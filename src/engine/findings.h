@@ -33,6 +33,7 @@ struct finding {
 	const char *place;           // "demo.cpp:37", else the module's name; "" without a function
 	enum finding_severity severity;
 	uint64_t weight; // among those of one severity: what it is about, in millionths of the whole
+	uint32_t number; // in the order of finding: decides between equal weights
 	bool is_quality; // stands among the quality lines already
 	uint32_t n_numbers;
 	struct finding_number numbers[FINDING_NUMBERS_MAX];

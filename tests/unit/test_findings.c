@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
 
 // The sample recording, with the intervals and edges that its stacks would have left: 100 edges over
@@ -407,6 +408,43 @@ static void is_silent_about_what_runtimes_hand_over(void **state) {
 	assert_false(is_said_of_node);
 }
 
+static bool is_reversed; // what qsort gets
+
+/** Stable as glibc's mostly is, and unstable as musl's is: equal items come out the other way round. */
+void qsort(void *items, size_t n, size_t bytes, int (*compare)(const void *, const void *));
+void qsort(void *items, size_t n, size_t bytes, int (*compare)(const void *, const void *)) {
+	unsigned char *at = items, moved[1024];
+	assert_true(bytes <= sizeof moved);
+	for (size_t i = 1; i < n; i++) {
+		size_t k = i;
+		memcpy(moved, at + i * bytes, bytes);
+		for (; k > 0 && compare(at + (k - 1) * bytes, moved) >= !is_reversed; k--) {
+			memcpy(at + k * bytes, at + (k - 1) * bytes, bytes);
+		}
+		memcpy(at + k * bytes, moved, bytes);
+	}
+}
+
+static void keeps_the_order_of_equals_under_any_qsort(void **state) {
+	(void)state;
+	struct findings stable, other;
+	static struct rec_sample sample = {.time_ns = 1000 * MS, .rss_bytes = 1000000000};
+	r.samples.items = &sample, r.samples.n = 1;
+	r.quality.children_forked = 3;
+	assert_true(findings_make(&stable, &r, names, &arena, NULL));
+	is_reversed = true;
+	assert_true(findings_make(&other, &r, names, &arena, NULL));
+	is_reversed = false;
+	uint32_t n_equal = 0;
+	assert_int_equal(other.n, stable.n);
+	for (uint32_t i = 0; i < stable.n; i++) {
+		const struct finding *f = &stable.items[i];
+		assert_string_equal(other.items[i].id, f->id);
+		n_equal += i > 0 && f[-1].severity == f->severity && f[-1].weight == f->weight;
+	}
+	assert_true(n_equal > 0);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 
 int main(void) {
@@ -428,6 +466,7 @@ int main(void) {
 			TEST(asks_for_no_names_that_are_there),
 			TEST(tells_a_runtimes_library_from_its_program),
 			TEST(is_silent_about_what_runtimes_hand_over),
+			TEST(keeps_the_order_of_equals_under_any_qsort),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

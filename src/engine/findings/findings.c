@@ -7,6 +7,7 @@
 
 #include "engine/findings.h"
 
+#include "base/sorted.h"
 #include "engine/findings/parts.h"
 
 #include <stdlib.h>
@@ -41,8 +42,9 @@ static uint64_t rank_of(const struct finding *f) {
 }
 
 static int most_important_first(const void *a, const void *b) {
-	uint64_t x = rank_of(a), y = rank_of(b);
-	return x < y ? 1 : x > y ? -1 : 0;
+	const struct finding *x = a, *y = b;
+	int order = compare_u64(rank_of(y), rank_of(x));
+	return order ? order : compare_u64(x->number, y->number);
 }
 
 bool findings_make(struct findings *out, const struct recording *r, const struct names *n,

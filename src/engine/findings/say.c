@@ -23,8 +23,13 @@ struct finding *finder_add_as(struct finder *f, const char *id, const char *titl
 		f->items = items;
 		f->capacity = capacity;
 	}
-	struct finding *out = &f->items[f->n++];
-	*out = (struct finding){.id = id, .title = title, .text = "", .lens = "", .place = ""};
+	struct finding *out = &f->items[f->n];
+	*out = (struct finding){.id = id,
+			.title = title,
+			.text = "",
+			.lens = "",
+			.place = "",
+			.number = f->n++};
 	return out;
 }
 
