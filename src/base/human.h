@@ -7,7 +7,6 @@
  * returns `out`, so that calls can be arguments.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { HUMAN_MAX = 32 };

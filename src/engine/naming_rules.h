@@ -17,7 +17,6 @@
 #include "base/err.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 enum naming_kind { NAMING_YOURS, NAMING_LIBRARY, NAMING_FOLD };
 

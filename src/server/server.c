@@ -8,7 +8,6 @@
 #include "sys/clock.h"
 #include "sys/signals.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>

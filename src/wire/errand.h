@@ -14,7 +14,6 @@
  *                                           └────► nobody came: LEFT, rt_sigreturn
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { ERRAND_CALLS = 100, ERRAND_PATIENCE_S = 5, ERRAND_NOT_MADE = INT32_MIN };

@@ -20,7 +20,6 @@
 
 #include "wire/errand.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian

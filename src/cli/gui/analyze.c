@@ -2,12 +2,10 @@
 /* Chooses between the page and the text report. */
 #include "cli/gui/analyze.h"
 
-#include "base/attr.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"
 #include "sys/browser.h"
-#include "sys/file.h"
 #include "sys/terminal.h"
 #include "web/page.h"
 

@@ -12,9 +12,7 @@
 #include "cli/record/interpret.h"
 #include "cli/say.h"
 #include "collector/beside.h"
-#include "sys/clock.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

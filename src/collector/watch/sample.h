@@ -8,7 +8,6 @@
  * samples are thinned out, so that their number is limited, but the highest one is kept.
  */
 
-#include "base/err.h"
 #include "trace/recording.h"
 
 #include <sys/types.h>

@@ -8,7 +8,6 @@
 #include "base/vec.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { UNKNOWN_MAX = 1 << 22 };
 

@@ -7,7 +7,6 @@
 
 #include "engine/quality/parts.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "trace/recording.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #define VIOLATION(why, ...) err_set((why), ERR_FORMAT, __VA_ARGS__)

@@ -11,7 +11,6 @@
 #include "regs.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /** The tables of one module, or (without `hdr`) a bare sequence of records. */
