@@ -3,6 +3,7 @@
 #include "base/human.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char units[] = " kMGTPE";
 
@@ -51,9 +52,7 @@ char *human_count(char out[HUMAN_MAX], uint64_t n) {
 
 char *human_duration(char out[HUMAN_MAX], uint64_t ns) {
 	uint64_t s = ns / 1000000000;
-	if (ns > 0 && ns < 100000) {
-		(void)snprintf(out, HUMAN_MAX, ns < 1000 ? "< 1 µs" : "%.0f µs", (double)ns / 1e3);
-	} else if (ns < 10000000) {
+	if (ns < 10000000) {
 		(void)snprintf(out, HUMAN_MAX, "%.1f ms", (double)ns / 1e6);
 	} else if (ns < 999500000) {
 		(void)snprintf(out, HUMAN_MAX, "%.0f ms", (double)ns / 1e6);
@@ -69,6 +68,10 @@ char *human_duration(char out[HUMAN_MAX], uint64_t ns) {
 				(unsigned)(s / 3600 % 24));
 	}
 	return out;
+}
+
+char *human_span(char out[HUMAN_MAX], uint64_t ns) {
+	return ns < 1000000 ? strcpy(out, "less than 1 ms") : human_duration(out, ns);
 }
 
 char *human_percent(char out[HUMAN_MAX], uint64_t part, uint64_t whole) {

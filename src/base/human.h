@@ -20,8 +20,11 @@ char *human_compact(char out[HUMAN_MAX], uint64_t bytes);
 /** "118,943". */
 char *human_count(char out[HUMAN_MAX], uint64_t n);
 
-/** "< 1 µs", "35 µs", "0.8 ms", "412 ms", "5.19 s", "3 min 07 s", "2 h 05 min", "3 d 04 h". */
+/** "0.8 ms", "412 ms", "5.19 s", "3 min 07 s", "2 h 05 min", "3 d 04 h". */
 char *human_duration(char out[HUMAN_MAX], uint64_t ns);
+
+/** The same of a length of time, as exact as an event's time is known: "less than 1 ms". */
+char *human_span(char out[HUMAN_MAX], uint64_t ns);
 
 /** "85 %", "0.4 %" below ten, "< 0.1 %"; "0 %" only for none; "100 %" only for all. */
 char *human_percent(char out[HUMAN_MAX], uint64_t part, uint64_t whole);

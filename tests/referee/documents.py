@@ -6,7 +6,7 @@ A number or a line that nothing here knows is an error. UNJUDGED lists what sing
 import collections
 import re
 
-from figures import (BYTES, COUNT, PERCENT, TIME, in_bytes, in_kde_words, in_percent, in_table, in_time)
+from figures import (BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_kde_words, in_percent, in_span, in_table, in_time)
 from recorded import is_brief, is_left, lives
 
 # Numbers of --json that are not recomputed, and why
@@ -164,7 +164,7 @@ def growth(findings):
             n, is_most = f["numbers"], any(name.startswith("before_attach") for name in f["numbers"])
             if "rate_bytes_per_s" in n:
                 return "growing", f"{in_bytes(n['rate_bytes_per_s'])}/s", "at most, " * is_most
-            return "grew by", in_bytes(n["grown_bytes"]), "at most, " * is_most + f"in {in_time(n['to_ns'] - n['from_ns'])}, "
+            return "grew by", in_bytes(n["grown_bytes"]), "at most, " * is_most + f"in {in_span(n['to_ns'] - n['from_ns'])}, "
         if f["id"] == "no-growth":
             grown, times = f["numbers"]["grown_bytes"], [in_time(f["numbers"][n]) for n in ("from_ns", "to_ns")]
             between = f"between {times[0]} and {times[1]}"
@@ -330,7 +330,7 @@ def judge_page(referee):
 ANSWERS = {
     "the verdict": r"recording whole|incomplete: ", "the peak": rf"peak heap +{BYTES}  at {TIME}",
     "what grows": rf"growing +(?:{BYTES}/s  \S|nothing  between {TIME}|not measured)|"
-                  rf"grew at most +{BYTES}  between {TIME} and {TIME}|grew by +{BYTES}  (?:at most, )?in {TIME}, \S",
+                  rf"grew at most +{BYTES}  between {TIME} and {TIME}|grew by +{BYTES}  (?:at most, )?in {SPAN}, \S",
     "what holds most": rf"FINDINGS\n(?:.*\n)*?.*(?:holds?|holds up to|were allocated once|{COUNT} of {COUNT} blocks?|"
                        r"nothing grew|grew)\b",
     "how many": rf"short-lived +{COUNT}  \({PERCENT}\)"}

@@ -1,7 +1,8 @@
 """Figures as the program's texts write them, and patterns that find them."""
 
 BYTES = r"[\d.]+ (?:B|kB|MB|GB|TB)"
-TIME = r"(?:(?:< )?[\d.]+ [mµ]?s|\d+ min \d\d s|\d+ h \d\d min|\d+ d \d\d h)"
+TIME = r"(?:[\d.]+ m?s|\d+ min \d\d s|\d+ h \d\d min|\d+ d \d\d h)"
+SPAN = rf"(?:{TIME}|less than 1 ms)"  # a length of time: an event's is known to a millisecond
 COUNT = r"\d[\d,]*"
 PERCENT = r"(?:< )?[\d.]+ %"
 
@@ -48,8 +49,6 @@ def in_percent(part, whole):
 
 def in_time(ns):
     seconds = int(ns // 1e9)
-    if 0 < ns < 100e3:
-        return "< 1 µs" if ns < 1000 else f"{ns / 1e3:.0f} µs"
     if ns < 10e6:
         return f"{ns / 1e6:.1f} ms"
     if ns < 999.5e6:
@@ -61,3 +60,7 @@ def in_time(ns):
     if seconds < 86400:
         return f"{seconds // 3600} h {seconds // 60 % 60:02} min"
     return f"{seconds // 86400} d {seconds // 3600 % 24:02} h"
+
+
+def in_span(ns):
+    return "less than 1 ms" if ns < 1e6 else in_time(ns)

@@ -6,12 +6,12 @@ A sentence that has none of these forms is an error, and so is a number that no 
 import re
 from bisect import bisect_left
 
-from figures import BYTES, COUNT, PERCENT, TIME, in_bytes, in_percent, in_time
+from figures import BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_percent, in_span, in_time
 from recorded import bursts, is_brief, is_left, lives, rises, steady, straightness, stretch
 
 LIMIT = rf"(?:; at this rate the limit of (?P<limit>{BYTES}) of its container is reached in (?P<limit_in>{TIME}))?"
 GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?: to the end)?|"
-          rf"grew evenly by (?P<evenly>{BYTES})(?: in (?P<window>{TIME}))?|"
+          rf"grew evenly by (?P<evenly>{BYTES})(?: in (?P<window>{SPAN}))?|"
           rf"grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s\))?)"
           rf"(?: from (?P<from>{TIME}) to (?P<to>{TIME}))?(?: \(\d\d:\d\d.*?\))?" + LIMIT)
 ATTACHED = 1  # what the source of a recording is then
@@ -20,12 +20,12 @@ TURNOVER = rf"; blocks came and went: (?P<freed>{COUNT}) of (?P<made>{COUNT}) we
 KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<bytes>{BYTES}), "
         rf"(?:{GROWTH}{OLD_FREED}|allocated once, in the first (?P<within>{TIME})|allocated once, at (?P<once>{TIME})|"
         rf"stopped growing after (?P<stopped>{TIME})|allocated in the last {TIME}|"
-        rf"(?P<anew>most of it in place of what was freed; )?(?:most of it in the first (?P<most>{TIME}); )?the last of it allocated (?:at|by) (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
+        rf"(?P<anew>most of it in place of what was freed; )?(?:most of it in the first (?P<most>{TIME}); )?(?:the last of it )?allocated by (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
 PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\)"
-        rf"(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
+        rf"(?P<itself> for itself)?(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
         rf"(?:; it grew by doubling, from (?P<small>{BYTES}) to (?P<large>{BYTES}): one reservation saves "
         rf"(?P<saved>{COUNT}) allocations and (?P<saved_bytes>{BYTES}))?"
-        rf"(?:; it lasted (?P<lasted>{TIME})(?:, up from (?P<before>{BYTES}))?(?:, on top of (?P<base>{BYTES}))?)?"
+        rf"(?:; it lasted (?P<lasted>{SPAN})(?:, up from (?P<before>{BYTES}))?(?:, on top of (?P<base>{BYTES}))?)?"
         rf"(?:; without it the largest heap is (?P<without>{BYTES}) at (?P<when>{TIME}))?\.")
 FORMS = {
     "peak": PEAK, "never-freed": KEPT,
@@ -36,10 +36,10 @@ FORMS = {
     "growing": rf"(?P<who>.+): {GROWTH}, to (?P<top>{BYTES}){OLD_FREED}(?P<at_end>; freed only at the end)?\.",
     "stopped-growing": rf"(?P<who>.+): stopped growing at (?P<top>{BYTES}) after (?P<reached>{TIME})(?:{TURNOVER})?\.",
     "steady": rf"(?P<who>.+): held (?:(?P<low>{BYTES}) to )?(?P<high>{BYTES}) from (?P<from>{TIME}) on{TURNOVER}\.",
-    "bursts": rf"(?P<who>.+): holds up to (?P<top>{BYTES}), in (?P<n>\d+) bursts of about (?P<each>{TIME}), "
+    "bursts": rf"(?P<who>.+): holds up to (?P<top>{BYTES}), in (?P<n>\d+) bursts of (?:about )?(?P<each>{SPAN}), "
               rf"one every (?P<period>{TIME})\.",
     "churn": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the short-lived blocks \(freed within 1 ms or 16 "
-             rf"allocations\): (?P<n>{COUNT}) in all, (?:(?P<per_s>{COUNT})/s|within (?P<pace>{TIME}))(?:, (?P<how>always|usually) "
+             rf"allocations\): (?P<n>{COUNT}) in all, (?:(?P<per_s>{COUNT})/s|(?:within|in) (?P<pace>{SPAN}))(?:, (?P<how>always|usually) "
              rf"(?P<size>{COUNT}) bytes)?(?: \(.+\))?\.",
     "one-size": rf"(?P<who>.+) allocates (?P<n>{COUNT}) blocks of (?P<size>{COUNT}) bytes each on one path\.",
     "handed-over": rf"(?P<n>{COUNT}) blocks \((?P<bytes>{BYTES})\) allocated by thread (?P<from>.+) \((?P<from_tid>\d+)\) "
@@ -157,6 +157,10 @@ class Sentence:
         self.number("peak_ns", r.peak_ns)
         self.text("bytes", in_bytes(held))
         self.text("share", in_percent(held, peak))
+        of_a_function = any(frame["function"] == self.finding["function"] for frames in
+                            self.referee.naming.frames.values() for frame in frames)
+        if ("itself" in said) == (of_a_function or "no symbols" in said["who"]):
+            self.wrong("for itself, or for a function's work?")
         curve = r.at_points(stacks)
         self.judge_spike(curve)
         most, when = max((a - b, -t) for a, b, t in zip(r.at_points(r.all), curve, r.edges))
@@ -196,7 +200,7 @@ class Sentence:
                 self.text(name, in_bytes(value))
             self.number("lasted_ns", lasted)
             self.number("base_bytes", base)
-            self.text("lasted", in_time(lasted))
+            self.text("lasted", in_span(lasted))
 
     def judge_doubling(self, stacks):
         if "doubling_steps" not in self.numbers:
@@ -257,6 +261,8 @@ class Sentence:
             self.text("most", in_time(reached))
             if reached > r.meta["duration_ns"] / 10:
                 self.wrong("that was not early", reached)
+        if ("the last of it" in self.finding["text"]) != ("last" in self.said and numbers["blocks"] > 1):
+            self.wrong("the last of how many?", numbers["blocks"])
         if "last" in self.said:
             births = sorted(b.birth for b in r.some(kept) if is_left(b)) or [0]
             behind = max((b.birth for b in r.some(stacks)), default=births[-1])
@@ -365,7 +371,7 @@ class Sentence:
             self.text(name, in_bytes(numbers.get("rate_bytes_per_s", 0)))
         for name in ("grown", "evenly"):
             self.text(name, in_bytes(numbers["grown_bytes"]))
-        self.text("window", in_time(window))
+        self.text("window", in_span(window))
         if not {"even", "window", "from"} & set(said):
             self.wrong("in which time?")
         self.text("from", in_time(numbers["from_ns"]))
@@ -411,7 +417,7 @@ class Sentence:
             self.number("lasted_ns", each)
             self.number("period_ns", period)
             self.text("n", str(n))
-            self.text("each", in_time(each))
+            self.text("each", in_span(each))
             self.text("period", in_time(period))
 
     def judge_steady(self):
@@ -492,7 +498,7 @@ class Sentence:
         if ("per_s" in said) != (worked >= max(r.meta["duration_ns"] // 2, 1e9)):
             self.wrong("at work all the time, or not?", worked)
         self.number("within_ns", worked)
-        self.text("pace", in_time(worked))
+        self.text("pace", in_span(worked))
         self.number("per_s", per_s)
         self.text("share", in_percent(brief, sum(map(is_brief, r.blocks))))
         self.text("n", f"{brief:,}")

@@ -154,6 +154,28 @@ static void gives_short_runs_no_rate(void **state) {
 	}
 }
 
+/** As libstdc++ does in a program that hardly allocates: no function of the user's holds it. */
+static void names_the_library_that_holds_the_peak_for_itself(void **state) {
+	(void)state;
+	struct rec_stack *s = r.stacks.items, before[] = {s[0], s[1], s[3]};
+	s[0].peak_bytes = s[0].peak_blocks = 0;
+	s[1].peak_bytes = 20200, s[1].peak_blocks = 200;
+	s[3].peak_bytes = 72704;
+	r.summary.peak_bytes = 72704 + 20200;
+	r.intervals.n = 0;
+	add(3, 0, REC_NEVER, 1, 72704);
+	add(1, 0, REC_NEVER, 200, 101);
+	fill_edges();
+	struct findings all = make();
+	s[0] = before[0], s[1] = before[1], s[3] = before[2];
+	const struct finding *peak = find(&all, "peak");
+	assert_non_null(peak);
+	assert_string_equal(peak->text,
+			"libc.so.6 holds 72.7 kB (78 % of the peak) for itself; without it the largest heap is "
+			"20.2 kB at 5.0 ms.");
+	assert_string_equal(peak->lens, "m=peak&fold=0");
+}
+
 static void says_when_a_container_is_full(void **state) {
 	(void)state;
 	take(2000);
@@ -452,6 +474,7 @@ int main(void) {
 			TEST(explains_the_peak),
 			TEST(says_how_a_leak_grows),
 			TEST(gives_short_runs_no_rate),
+			TEST(names_the_library_that_holds_the_peak_for_itself),
 			TEST(says_when_a_container_is_full),
 			TEST(says_that_all_was_freed),
 			TEST(tells_what_is_held_from_what_is_replaced),

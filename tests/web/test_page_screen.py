@@ -12,18 +12,19 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("wi
 
 import programs
 import recorders
-from figures import BYTES, TIME
+from figures import BYTES, SPAN, TIME
 
-BRIEFLY = {"node", "convert", "sqlite3", "redis", "clang"}
+BRIEFLY = {"node", "convert", "sqlite3", "redis", "clang", "ffmpeg-video"}
 ANSWERS = {
     "head": r"recording whole|incomplete: ",
     "peak": rf"{BYTES}\n+.*\b(holds?|held|were allocated once)\b",
-    "growing": rf"(\+{BYTES}(/s)?|≤ {BYTES}(/s)?|0 B)\n+(.|\n)*({BYTES}/s|from {TIME} to {TIME}|stopped growing|\bgrew\b)",
+    "growing": rf"([+≤] ?{BYTES}(/s| in {SPAN})|0 B in {SPAN})\n+(.|\n)*({BYTES}/s|from {TIME} to {TIME}|stopped growing|\bgrew\b)",
 }
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in programs.SHORT if p.name in BRIEFLY])
+@pytest.mark.parametrize("program", [
+    param for param in programs.params() if param.id in BRIEFLY])
 def test_answers_before_anything_is_scrolled(browse, tools, helpers, tmp_path, program):
     stage, page = recorders.Stage(program, tools, tmp_path, helpers), tmp_path / "page.html"
     recording = stage.ours(0)

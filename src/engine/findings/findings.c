@@ -47,6 +47,19 @@ static int most_important_first(const void *a, const void *b) {
 	return order ? order : compare_u64(x->number, y->number);
 }
 
+/** A run so short is all start: who holds the peak comes first, and then what grew or was kept. */
+static void rank_of_short_run(struct finder *f) {
+	for (uint32_t i = 0; i < f->n; i++) {
+		struct finding *out = &f->items[i];
+		bool is_most = out->weight >= 500000;
+		bool is_kept = strcmp(out->id, "never-freed") == 0 || strcmp(out->id, "growing") == 0;
+		if (is_kept && out->severity > FINDING_EXPLAINS) {
+			out->severity = is_most ? FINDING_EXPLAINS : FINDING_WORTH_IT;
+			out->weight /= is_most ? 2 : 1;
+		}
+	}
+}
+
 bool findings_make(struct findings *out, const struct recording *r, const struct names *n,
 		struct arena *arena, struct err *err) {
 	*out = (struct findings){0};
@@ -57,6 +70,9 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 		if (!(r->missing & f.rule->needs)) {
 			f.rule->find(&f);
 		}
+	}
+	if (!(r->missing & REC_TIME) && r->meta.duration_ns < 100000000) {
+		rank_of_short_run(&f);
 	}
 	if (f.n > 1) {
 		qsort(f.items, f.n, sizeof *f.items, most_important_first);

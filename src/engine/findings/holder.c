@@ -79,7 +79,9 @@ static void add_stack(struct finder *f, struct inclusive *functions, uint32_t st
 		in->own += frame == site ? s->peak_bytes : 0;
 	}
 	const struct name *unnamed = finder_site(f, stack);
-	if (site && unnamed != site) {
+	// What no function of the user's asked for, as libstdc++ for exceptions; of scripts: runtime.c
+	bool is_runtimes_own = site && site->is_runtime && !f->runs_scripts;
+	if (site && (unnamed != site || is_runtimes_own)) {
 		struct inclusive *in = &functions[unnamed->function_id];
 		in->name = unnamed;
 		in->bytes += s->peak_bytes;
@@ -121,7 +123,8 @@ static const struct inclusive *choose(const struct finder *f, const struct inclu
 	const struct inclusive *best = innermost(f, functions), *largest = NULL;
 	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
 		const struct inclusive *in = &functions[i];
-		largest = in->name && (!largest || in->own > largest->own) ? in : largest;
+		bool may_be = in->name && !in->name->is_runtime;
+		largest = may_be && (!largest || in->own > largest->own) ? in : largest;
 	}
 	return best ? best : largest;
 }

@@ -102,6 +102,11 @@ export function duration(ns: number): string {
 	return `${Math.floor(s / 86400)} d ${two(Math.floor((s % 86400) / 3600))} h`;
 }
 
+/** A length of time, as exact as an event's time is known. */
+export function span(ns: number): string {
+	return ns < 1e6 ? 'less than 1 ms' : duration(ns);
+}
+
 /** A moment on the time axis, with as many digits as its neighbours need. */
 export function moment(ns: number, span = ns): string {
 	const [unit, name] = Math.max(ns, span) < 1e9 ? [1e6, 'ms'] : [1e9, 's'];

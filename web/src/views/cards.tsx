@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Finding, Profile } from '../data/profile.ts';
 import { profile } from '../state.ts';
-import { bytes, count, percent, shortName } from '../ui/format.ts';
+import { bytes, count, percent, shortName, span } from '../ui/format.ts';
 import { useValue } from '../ui/signals.ts';
 import { follow } from '../url.ts';
 
@@ -15,6 +15,7 @@ interface CardKind {
 	view: string;
 	action: string;
 	number: (p: Profile, main: Finding | undefined) => string;
+	time?: (p: Profile, main: Finding | undefined) => string; // behind the number: in which it is so
 	none: (p: Profile) => string;
 }
 
@@ -100,6 +101,10 @@ const CARDS: CardKind[] = [
 			const sign = replacesOld ? '≤ ' : '+';
 			return rate ? `${sign}${bytes(rate)}/s` : grown ? `${sign}${bytes(grown)}` : most === undefined ? '–' : most > 0 ? `≤ ${bytes(most)}` : '0 B';
 		},
+		time: (p, f) => {
+			const n = (f?.numbers['grown_bytes'] ? f : p.facts.findings.find((o) => o.id === 'no-growth'))?.numbers ?? {};
+			return n['rate_bytes_per_s'] || n['to_ns'] === undefined ? '' : ` in ${span(n['to_ns'] - (n['from_ns'] ?? 0))}`;
+		},
 		none: () => 'No finding is about growth; the chart shows what each function held over time.',
 	},
 ];
@@ -163,7 +168,10 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 	return (
 		<section class="panel card" aria-labelledby={`card-${kind.id}`}>
 			<h2 id={`card-${kind.id}`}>{kind.title}</h2>
-			<p class={`number ${number === '–' || number === 'unknown' ? 'dim' : kind.tone}`}>{number}</p>
+			<p class={`number ${number === '–' || number === 'unknown' ? 'dim' : kind.tone}`}>
+				{number}
+				<span class="dim time">{kind.time?.(p, main)}</span>
+			</p>
 			{main ? <Said finding={main} /> : <p class="main">{kind.none(p)}</p>}
 			{more.slice(0, 2).map((f) => (
 				<p key={f.text} class="dim more">

@@ -11,7 +11,7 @@ static void put_pace(struct finder *f, struct buffer *text, struct finding *out,
 	uint64_t run = f->r->meta.duration_ns, worked = p->last_ns - p->first_ns;
 	char number[HUMAN_MAX];
 	if (worked < run / 2 || worked < 1000000000) {
-		buffer_printf(text, "within %s", human_duration(number, worked));
+		buffer_printf(text, worked < 1000000 ? "in %s" : "within %s", human_span(number, worked));
 		finding_put(out, "within_ns", worked);
 		return;
 	}

@@ -96,8 +96,7 @@ static void put_growth(struct finder *f, struct buffer *out, struct finding *fin
 		buffer_printf(out, has_rate ? " (%s/s)" : "", rate);
 	}
 	if (c->is_even && is_to_end && !has_rate) {
-		buffer_text(out, " in ");
-		put_duration(out, c->to_ns - c->from_ns);
+		buffer_printf(out, " in %s", human_span(rate, c->to_ns - c->from_ns));
 	} else if (!c->is_even || !is_to_end) {
 		buffer_text(out, " from ");
 		put_duration(out, c->from_ns);
@@ -190,15 +189,10 @@ static void put_kept_shape(struct finder *f, struct buffer *text, struct finding
 		buffer_text(text,
 				c->shape == CURVE_RENEWED ? "most of it in place of what was freed; " : "");
 		put_early(f, text, p, c);
-		buffer_text(text, "the last of it allocated by ");
+		buffer_text(text, p->live_blocks == 1 ? "allocated by " : "the last of it allocated by ");
 		put_duration(text, last_kept_ns(f, p));
 		return;
 	}
-}
-
-/** So short a run is all start: who holds the peak comes first, and then what is never freed. */
-static bool is_start_alone(const struct finder *f, uint64_t held) {
-	return f->r->meta.duration_ns < 100000000 && held >= f->r->summary.peak_bytes / 2;
 }
 
 static enum finding_severity severity_of_kept(const struct finder *f, const struct place *p,
@@ -212,9 +206,8 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 	default: break;
 	}
 	bool has_time = !(f->r->missing & REC_TIME);
-	bool is_early = has_time && c->shape == CURVE_OTHER &&
-			(is_kept_early(f, p) || last_kept_ns(f, p) < f->r->meta.duration_ns / 2);
-	if (is_early || (has_time && is_start_alone(f, p->live_bytes))) {
+	if (has_time && c->shape == CURVE_OTHER &&
+			(is_kept_early(f, p) || last_kept_ns(f, p) < f->r->meta.duration_ns / 2)) {
 		return FINDING_EXPLAINS;
 	}
 	// Many small blocks count where they are a part of what is left; a program that never frees
@@ -244,8 +237,7 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	put_paths(f, &text, p);
 	finder_say(f, out, &text);
 	out->severity = severity_of_kept(f, p, c);
-	out->weight = millionths(p->live_bytes, f->r->summary.peak_bytes) /
-			(is_start_alone(f, p->live_bytes) ? 2 : 1);
+	out->weight = millionths(p->live_bytes, f->r->summary.peak_bytes);
 	p->has_memory_finding = true;
 }
 
@@ -254,9 +246,7 @@ static enum finding_severity severity_of_growth(const struct finder *f,
 		const struct curve_facts *c) {
 	bool is_small = c->top_bytes < f->r->summary.peak_bytes / 10;
 	bool is_worth_it = (c->is_freed_at_end && is_small) || replaces_old(f, NULL, c);
-	return is_start_alone(f, c->top_bytes) ? FINDING_EXPLAINS
-			: is_worth_it                  ? FINDING_WORTH_IT
-										   : FINDING_LOOK_FIRST;
+	return is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
 
 static void say_growing(struct finder *f, struct finding *out, struct buffer *text,
@@ -331,10 +321,10 @@ static void say_bursts(struct finder *f, struct finding *out, struct buffer *tex
 		const struct curve_facts *c) {
 	buffer_text(text, ": holds up to ");
 	put_bytes(text, c->top_bytes);
-	buffer_printf(text, ", in %u bursts of about ", c->n_bursts);
-	put_duration(text, c->burst_ns);
-	buffer_text(text, ", one every ");
-	put_duration(text, c->period_ns);
+	char each[HUMAN_MAX], period[HUMAN_MAX];
+	buffer_printf(text, ", in %u bursts of %s%s, one every %s", c->n_bursts,
+			c->burst_ns < 1000000 ? "" : "about ", human_span(each, c->burst_ns),
+			human_duration(period, c->period_ns));
 	finding_put(out, "bursts", c->n_bursts);
 	finding_put(out, "lasted_ns", c->burst_ns);
 	finding_put(out, "period_ns", c->period_ns);
@@ -370,8 +360,7 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	default: say_bursts(f, out, &text, c); break;
 	}
 	finder_say(f, out, &text);
-	out->weight = millionths(c->top_bytes, f->r->summary.peak_bytes) /
-			(c->shape == CURVE_GREW && is_start_alone(f, c->top_bytes) ? 2 : 1);
+	out->weight = millionths(c->top_bytes, f->r->summary.peak_bytes);
 	p->has_memory_finding = true;
 }
 

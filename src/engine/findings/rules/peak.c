@@ -115,7 +115,7 @@ static bool put_spike(struct finder *f, struct buffer *text, struct finding *out
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	uint64_t base = before < s.first ? r->edges.items[before].bytes - curve[before] : 0;
 	uint64_t held = before < s.first && curve[before] > curve[at] / 20 ? curve[before] : 0;
-	buffer_printf(text, "; it lasted %s", human_duration(a, s.ns));
+	buffer_printf(text, "; it lasted %s", human_span(a, s.ns));
 	if (held > 0) {
 		buffer_printf(text, ", up from %s", human_bytes(b, held));
 		finding_put(out, "before_bytes", held);
@@ -237,7 +237,10 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	}
 	buffer_printf(&text, "%s %s (%s of the peak)", is_alone ? " holds" : " hold",
 			human_bytes(a, h->bytes), human_percent(b, h->bytes, s->peak_bytes));
-	if (!is_alone) {
+	if (h->name->is_runtime) {
+		buffer_text(&text, " for itself");
+		out->lens = "m=peak&fold=0";
+	} else if (!is_alone) {
 		put_split(f, &text, h);
 	}
 	finding_put(out, "bytes", h->bytes);
