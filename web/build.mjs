@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Bundles the page into one HTML document: node build.mjs FOLDER OUT
-// FOLDER holds a copy of web/ with its node_modules; marks like @@TITLE@@ stay, for src/web/page.c.
+// Bundles the page into one HTML document: node build.mjs FOLDER OUT [ENGINE.wasm]
+// FOLDER holds a copy of web/ with its node_modules; marks like @@TITLE@@ stay, for src/web/page.c. What stands
+// from @@VIEWER@@ or @@ENGINE@@ to @@END@@ is for the page that opens any recording (heaptrack_print --viewer) alone.
 
 import { createHash } from 'node:crypto';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 
-const [folder, out] = process.argv.slice(2);
+const [folder, out, wasm] = process.argv.slice(2);
 process.chdir(folder);
 const { build } = await import(join(process.cwd(), 'node_modules/esbuild/lib/main.js'));
 
@@ -55,17 +57,33 @@ function licences() {
 const style = await bundle('src/style/main.css');
 const early = inline(await bundle('src/early.ts'));
 const script = inline(await bundle('src/main.tsx'));
+/** The engine, packed, and the script of its worker. Without an engine there is no viewer. */
+async function engine() {
+	if (!wasm) {
+		return '';
+	}
+	const packed = gzipSync(readFileSync(wasm), { level: 9 }).toString('base64');
+	const known = '/usr/share/doc/wasi-libc/copyright';
+	const libraries = existsSync(known) ? readFileSync(known, 'utf8') : 'wasi-libc (MIT, and others)';
+	const worker = inline(await bundle('src/viewer/worker.ts'));
+	return (
+		`<script type="application/octet-stream" id="engine">${packed}</script>\n` +
+		`<script type="text/plain" id="worker">${worker}</script>\n` +
+		`<script type="text/plain" id="engine-licences">${libraries}</script>`
+	);
+}
+
 const policy = [
 	"default-src 'none'",
-	`script-src ${hash(early)} ${hash(script)}`,
+	`script-src ${hash(early)} ${hash(script)}@@VIEWER@@ 'wasm-unsafe-eval'; worker-src blob:@@END@@`,
 	`style-src ${hash(style)}`,
 	'img-src data:',
-	"connect-src 'self'",
+	'connect-src @@CONNECT@@',
 	"base-uri 'none'",
 	"form-action 'none'",
 ].join('; ');
 
-const parts = { POLICY: policy, STYLE: style, EARLY: early, SCRIPT: script, LICENCES: licences() };
+const parts = { POLICY: policy, STYLE: style, EARLY: early, SCRIPT: script, ENGINE: await engine(), LICENCES: licences() };
 const html = readFileSync('index.html', 'utf8').replace(
 	/(?<!@)@([A-Z]+)@(?!@)/g,
 	(mark, name) => parts[name] ?? mark,

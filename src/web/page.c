@@ -16,6 +16,10 @@ enum mark {
 	MARK_NONCE,
 	MARK_BASE,
 	MARK_BASE_NAME,
+	MARK_CONNECT,
+	MARK_VIEWER, // from here to MARK_END: of the viewer alone
+	MARK_END,
+	MARK_ENGINE,
 	N_MARKS,
 };
 
@@ -27,12 +31,17 @@ static const char *const marks[N_MARKS] = {
 		[MARK_NONCE] = "@@NONCE@@",
 		[MARK_BASE] = "@@BASE@@",
 		[MARK_BASE_NAME] = "@@BASE_NAME@@",
+		[MARK_CONNECT] = "@@CONNECT@@",
+		[MARK_VIEWER] = "@@VIEWER@@",
+		[MARK_END] = "@@END@@",
+		[MARK_ENGINE] = "@@ENGINE@@",
 };
 
 struct page {
 	struct buffer *out;
 	struct page_frame frame;
 	struct slice profile, rest, base; // blobs; the profile in the two parts in which it is read
+	bool is_viewer;
 };
 
 bool page_is_there(void) {
@@ -57,6 +66,20 @@ static void put_escaped(struct buffer *out, struct slice text) {
 	}
 }
 
+/** Of what stands from MARK_VIEWER to MARK_END. */
+static size_t viewer_size(struct slice rest) {
+	const uint8_t *end = memmem(rest.data, rest.size, marks[MARK_END], strlen(marks[MARK_END]));
+	return end ? (size_t)(end - rest.data) : rest.size;
+}
+
+static struct slice engine(void) {
+	return slice_of(page_engine, (size_t)(page_engine_end - page_engine));
+}
+
+static void put_engine(struct page *p) {
+	buffer_slice(p->out, p->is_viewer ? engine() : slice_of(NULL, 0));
+}
+
 /** If a mark begins here, what stands for it is written; the number of bytes to step over. */
 static size_t put_mark(struct page *p, struct slice rest) {
 	size_t which = 0;
@@ -73,6 +96,10 @@ static size_t put_mark(struct page *p, struct slice rest) {
 	case MARK_NONCE: buffer_text(p->out, p->frame.nonce); break;
 	case MARK_BASE: pack_base64(p->out, p->base); break;
 	case MARK_BASE_NAME: put_escaped(p->out, p->frame.base_name); break;
+	case MARK_CONNECT: buffer_text(p->out, p->is_viewer ? "'none'" : "'self'"); break;
+	case MARK_VIEWER: return p->is_viewer ? strlen(marks[which]) : viewer_size(rest);
+	case MARK_END: break;
+	case MARK_ENGINE: put_engine(p); break;
 	default: return 0;
 	}
 	return strlen(marks[which]);
@@ -150,7 +177,7 @@ bool page_whole(struct buffer *out, const struct recording *r, const struct name
 		size_t first = blob_first_size(buffer_view(&blobs.profile));
 		struct page p = {out, frame, slice_of(blobs.profile.data, first),
 				slice_of(blobs.profile.data + first, blobs.profile.size - first),
-				buffer_view(&blobs.base)};
+				buffer_view(&blobs.base), false};
 		ok = put_page(&p, err);
 	}
 	buffer_finish(&blobs.profile);
@@ -161,6 +188,24 @@ bool page_whole(struct buffer *out, const struct recording *r, const struct name
 bool page_bare(struct buffer *out, const struct page_frame *frame, struct err *err) {
 	struct page p = {.out = out, .frame = *frame};
 	return need_bundle(err) && put_page(&p, err);
+}
+
+bool page_viewer(struct buffer *out, struct err *err) {
+	if (!need_bundle(err)) {
+		return false;
+	}
+	if (!memmem(engine().data, engine().size, "id=", 3)) { // nothing, or an empty line
+		return err_set(err, ERR_UNSUPPORTED,
+				"this heaptrack was built without the engine for browsers (meson "
+				"-Dviewer=enabled); its archive and its npm package have it");
+	}
+	struct page_frame frame = {
+			.title = slice_of_text("Recordings"),
+			.text = slice_of_text("This page opens recordings. It needs scripts and WebAssembly."),
+			.nonce = "",
+	};
+	struct page p = {.out = out, .frame = frame, .is_viewer = true};
+	return put_page(&p, err);
 }
 
 const char *page_licences(void) {

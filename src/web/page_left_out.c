@@ -26,6 +26,11 @@ bool page_bare(struct buffer *out, const struct page_frame *frame, struct err *e
 	return say_left_out(err);
 }
 
+bool page_viewer(struct buffer *out, struct err *err) {
+	(void)out;
+	return say_left_out(err);
+}
+
 const char *page_licences(void) {
 	return "";
 }

@@ -46,6 +46,7 @@ def test_what_is_left_out_is_named(small, build):
             (("heaptrack", "-p", program), ATTACH),
             (("heaptrack", "--detach", program), ATTACH),
             (("heaptrack_print", "--html", small.folder / "page.html", file), PAGE),
+            (("heaptrack_print", "--viewer", small.folder / "page.html"), PAGE),
             (("heaptrack_gui", file), PAGE)]:
         finished = small.run(small.build / command[0], *command[1:])
         assert finished.status == 1 and finished.stderr == f"{command[0]}: {says}\n", repr(finished)

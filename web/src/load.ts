@@ -5,9 +5,11 @@
  * the server are here.
  */
 
-import { decode, openBlob, type Opened } from './data/decode.ts';
+import { bytesOfBase64 } from './base64.ts';
+import { decode, openBlob, type Chunks, type Opened } from './data/decode.ts';
 import type { Profile } from './data/profile.ts';
 import type { Base } from './state.ts';
+import { hasEngine, readRecording } from './viewer/read.ts';
 
 const PROFILE = 'profile.bin';
 const BASE = 'base.bin';
@@ -28,23 +30,6 @@ export function isEmbedded(): boolean {
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
-
-interface FromBase64 {
-	fromBase64?: (text: string) => Bytes;
-}
-
-function bytesOfBase64(text: string): Bytes {
-	const native = (Uint8Array as unknown as FromBase64).fromBase64;
-	if (native) {
-		return native.call(Uint8Array, text);
-	}
-	const binary = atob(text);
-	const out = new Uint8Array(binary.length);
-	for (let i = 0; i < binary.length; i++) {
-		out[i] = binary.charCodeAt(i);
-	}
-	return out;
-}
 
 /** Once the browser has read all of the page. */
 function whenParsed(): Promise<void> {
@@ -103,18 +88,23 @@ function embeddedIn(html: string, id: string): string | null {
 	return from < 0 || to < 0 ? null : html.slice(from + start.length, to);
 }
 
-/** A profile out of a file that somebody dropped: the page's HTML, or the profile alone. */
-export async function loadFile(file: File): Promise<Profile> {
-	const bytes = new Uint8Array(await file.arrayBuffer());
-	if (bytes[0] !== 0x3c) {
-		return decode([bytes]);
+/** The profile that a file holds: the page's HTML, the profile alone, or where there is an engine any recording. */
+export async function chunksOf(file: File): Promise<Chunks> {
+	const [head] = new Uint8Array(await file.slice(0, 1).arrayBuffer());
+	if (head !== 0x3c) {
+		return [hasEngine() ? await readRecording(file) : new Uint8Array(await file.arrayBuffer())];
 	}
-	const html = new TextDecoder().decode(bytes);
+	const html = await file.text();
 	const [profile, rest] = [embeddedIn(html, 'profile'), embeddedIn(html, 'rest')];
 	if (!profile || !rest) {
 		throw new Error(`${file.name} is neither a page nor a profile of heaptrack`);
 	}
-	return decode([bytesOfBase64(profile), bytesOfBase64(rest)]);
+	return [bytesOfBase64(profile), bytesOfBase64(rest)];
+}
+
+/** A profile out of a file that somebody dropped. */
+export async function loadFile(file: File): Promise<Profile> {
+	return decode(await chunksOf(file));
 }
 
 /** The lines of a source file, by the number that the profile has for it. */

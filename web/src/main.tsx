@@ -8,13 +8,17 @@ import { bindDrop, takeBase } from './ui/drop.ts';
 import { bindKeys } from './ui/keys.ts';
 import { Loading, Failed } from './ui/loading.tsx';
 import { bindAddress, readAddress } from './url.ts';
+import { hasEngine } from './viewer/read.ts';
+import { openChosen } from './viewer/start.tsx';
 import { VIEWS } from './views/table.ts';
 
 async function start(root: HTMLElement): Promise<void> {
 	const title = document.title.split(' · ')[0]!;
 	render(<Loading title={title} what="opening" />, root);
-	isServed.value = !isEmbedded() && location.protocol.startsWith('http');
-	const opened = await openProfile((what) => render(<Loading title={title} what={what} />, root));
+	isServed.value = !isEmbedded() && !hasEngine() && location.protocol.startsWith('http');
+	const opened = hasEngine()
+		? await openChosen(root)
+		: await openProfile((what) => render(<Loading title={title} what={what} />, root));
 	profile.value = opened.profile;
 	views.value = VIEWS;
 	forgetToken();

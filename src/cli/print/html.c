@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes the page of a recording as one file. */
+/* Writes the page of a recording, or the one that opens any recording, as one file. */
 #include "cli/print/html.h"
 
 #include "session/source.h"
@@ -75,5 +75,12 @@ bool print_html(const struct session *s, const struct print_options *options, st
 	ok = ok && make_page(s, &before, options, &page, err) && write_file(options->html, &page, err);
 	buffer_finish(&page);
 	session_close(&before);
+	return ok;
+}
+
+bool print_viewer(const char *path, struct err *err) {
+	struct buffer page = {0};
+	bool ok = page_viewer(&page, err) && write_file(path, &page, err);
+	buffer_finish(&page);
 	return ok;
 }

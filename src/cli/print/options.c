@@ -160,6 +160,12 @@ static const struct option_row page[] = {
 						"trees, timeline, sizes, what was never freed, threads, and a comparison "
 						"with another such file that is dropped on it. It works offline. Where "
 						"scripts are disabled it shows the text report."},
+		{"viewer", 0, TEXT("OUT", viewer),
+				.help = "write one HTML file that opens any recording dropped on it, offline",
+				.manual = "Write one HTML file that opens any recording that is dropped on it: of "
+						  "heaptrack, or any other file that this program reads. The recording "
+						  "stays in the browser; the file works offline, on any system. "
+						  "No recording is given."},
 		{"html-limit", 0, VALUE_NEEDED, .value_name = "SIZE", .take = option_take_size,
 				AT(html_limit), .help = "limit the file to SIZE (e.g. 30M) by merging small stacks",
 				.manual = "Limit the file to SIZE (e.g. 30M): small stacks are merged into their "
@@ -347,6 +353,12 @@ static bool check_comparison(const struct print_options *o, struct err *err) {
 					  "--tree, --html or --export");
 }
 
+static bool check_viewer(const struct print_options *o, int n_words, struct err *err) {
+	return (n_words == 0 && !o->file) ||
+			err_set(err, ERR_USAGE,
+					"--viewer takes no recording: its page opens any that is dropped on it");
+}
+
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err) {
 	*o = (struct print_options){
 			.limit = SITES_IN_JSON,
@@ -364,10 +376,10 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 	if (!options_parse(&print_option_table, o, argc, argv, &operands, err)) {
 		return false;
 	}
-	if (o->asked != PRINT_REPORT) {
-		return true;
-	}
 	int n_words = argc - operands;
+	if (o->asked != PRINT_REPORT || o->viewer) {
+		return o->asked != PRINT_REPORT || check_viewer(o, n_words, err);
+	}
 	char **words = argv + operands;
 	const char *file = o->file ? o->file : n_words ? words[0] : NULL;
 	if (o->compare.base_lens && o->compare.n_bases == 0 && file) {

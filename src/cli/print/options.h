@@ -33,6 +33,7 @@ struct print_options {
 	struct session_options session;
 	bool shows_suppressions; // the table of those that covered something
 	const char *html;        // --html: where to; NULL: no page
+	const char *viewer;      // --viewer: where to; nothing else is done
 	uint64_t html_limit;     // bytes; 0: none
 	bool is_redacted, with_source;
 	struct export_options exports;

@@ -177,6 +177,8 @@ int cli_print(int argc, char **argv) {
 		if (page_is_there()) {
 			(void)printf("the web page includes:\n%s", page_licences());
 		}
+	} else if (ok && o.viewer) {
+		ok = print_viewer(o.viewer, &err);
 	} else if (ok && compare_is_asked(&o.compare)) {
 		ok = print_comparison(&o, &is_broken, &err);
 	} else {

@@ -27,7 +27,7 @@ static const struct importer importers[] = {
 
 enum { N_IMPORTERS = sizeof importers / sizeof *importers };
 
-#define DEFAULT_MEMORY (8ull << 30)
+#define DEFAULT_MEMORY (sizeof(size_t) > 4 ? (size_t)(8ull << 30) : SIZE_MAX)
 
 const struct importer *importer_for(struct slice head) {
 	for (size_t i = 0; i < N_IMPORTERS; i++) {

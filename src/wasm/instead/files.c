@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/* The one file that there is: the recording, in the module's memory. Nothing else can be opened. */
+#include "session/open/find.h"
+#include "session/open/spool.h"
+#include "session/resolve.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/reader.h"
+#include "sys/unpack.h"
+#include "wasm/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+char *find_recording(const char *name, struct err *err) {
+	char *copy = strdup(name);
+	(void)(copy || err_memory(err));
+	return copy;
+}
+
+const char *spool_stdin(struct err *err) {
+	(void)err_set(err, ERR_UNSUPPORTED, "a page has no standard input");
+	return NULL;
+}
+
+bool file_reader_open(struct file_reader *f, const char *path, struct err *err) {
+	bool is_it = module_file.name && strcmp(path, module_file.name) == 0;
+	*f = (struct file_reader){.fd = is_it ? 0 : -1,
+			.size_bytes = is_it ? module_file.bytes.size : 0};
+	return is_it || err_set(err, ERR_NOT_FOUND, "a page opens no files");
+}
+
+bool file_reader_read(const struct file_reader *f, uint64_t offset, void *out, size_t n,
+		size_t *got, struct err *err) {
+	(void)f;
+	(void)err;
+	size_t size = module_file.bytes.size, at = offset < size ? (size_t)offset : size;
+	*got = n < size - at ? n : size - at;
+	memcpy(out, module_file.bytes.data + at, *got);
+	return true;
+}
+
+void file_reader_close(struct file_reader *f) {
+	f->fd = -1;
+}
+
+/** No rules of the user: they are in files. */
+bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
+		struct err *err) {
+	(void)path;
+	(void)beside;
+	(void)out;
+	(void)max_bytes;
+	(void)err;
+	return true;
+}
+
+bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err) {
+	(void)out;
+	(void)max_bytes;
+	return err_set(err, ERR_NOT_FOUND, "a page cannot open %s", path);
+}
+
+int64_t clock_wall_offset_s(uint64_t wall_ns) {
+	return host_clock_offset_s((double)(wall_ns / 1000000000u));
+}
+
+/** The binaries are on another machine: what has no name keeps its address. */
+bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err) {
+	(void)r;
+	(void)options;
+	(void)err;
+	return true;
+}
+
+// ---- unpacked outside of the module, part by part
+
+enum { PART_BYTES = 256 << 10 };
+
+struct unpack {
+	uint64_t max_bytes, bytes_out;
+	size_t n_peeked; // in `part`, and not given yet
+	uint8_t part[PART_BYTES];
+};
+
+struct unpack *unpack_open(const char *path, uint64_t max_bytes, struct err *err) {
+	(void)path;
+	struct unpack *u = calloc(1, sizeof *u);
+	(void)(u || err_memory(err));
+	if (u) {
+		u->max_bytes = max_bytes;
+	}
+	return u;
+}
+
+void unpack_close(struct unpack *u) {
+	free(u);
+}
+
+/** More behind the `at` bytes that are there; how many. */
+static size_t more(struct unpack *u, size_t at) {
+	size_t n = host_next(u->part + at, PART_BYTES - at);
+	u->bytes_out += n;
+	return n;
+}
+
+bool unpack_next(struct unpack *u, struct slice *out, struct err *err) {
+	size_t n = u->n_peeked ? u->n_peeked : more(u, 0);
+	u->n_peeked = 0;
+	*out = slice_of(u->part, n);
+	return u->bytes_out <= u->max_bytes ||
+			err_set(err, ERR_LIMIT, "decompresses to more than %u GB, the limit in a page",
+					(unsigned)(u->max_bytes >> 30));
+}
+
+bool unpack_peek(struct unpack *u, size_t n, struct slice *out, struct err *err) {
+	(void)err;
+	for (size_t got = 1; u->n_peeked < n && got > 0;) {
+		got = more(u, u->n_peeked);
+		u->n_peeked += got;
+	}
+	*out = slice_of(u->part, u->n_peeked);
+	return true;
+}
+
+bool unpack_is_torn(const struct unpack *u) {
+	(void)u;
+	return host_is_torn();
+}

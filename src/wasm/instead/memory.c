@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/* base/large_pages, base/parallel and sys/pages, where there are neither pages nor threads. */
+#include "base/large_pages.h"
+#include "base/parallel.h"
+#include "sys/pages.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+unsigned parallel_cores(void) {
+	return 1;
+}
+
+unsigned parallel_parts(uint64_t work, uint64_t least) {
+	(void)work;
+	(void)least;
+	return 1;
+}
+
+void parallel_run(unsigned n_parts, void (*work)(void *user, unsigned part), void *user) {
+	for (unsigned i = 0; i < n_parts; i++) {
+		work(user, i);
+	}
+}
+
+void *large_pages_take(size_t bytes, bool *is_zeroed) {
+	*is_zeroed = false;
+	size_t whole = large_pages_round(bytes);
+	return whole < bytes ? NULL : malloc(whole);
+}
+
+void large_pages_prefer(void *memory, size_t bytes) {
+	(void)memory;
+	(void)bytes;
+}
+
+void large_pages_give(void *pages, size_t bytes) {
+	(void)bytes;
+	free(pages);
+}
+
+/** A page reads one file and goes: what is as large as this is never given back, nor cleared. */
+enum { WASM_PAGE = 65536, LARGE_BYTES = 32 << 20 };
+
+void *pages_take(size_t bytes) {
+	if (bytes < LARGE_BYTES) {
+		return calloc(1, bytes);
+	}
+	size_t page = __builtin_wasm_memory_grow(0, bytes / WASM_PAGE + 1);
+	return page == SIZE_MAX ? NULL : (void *)(page * WASM_PAGE);
+}
+
+void pages_clear(void *from, size_t bytes) {
+	memset(from, 0, bytes);
+}
+
+void pages_give(void *pages, size_t bytes) {
+	if (bytes < LARGE_BYTES) {
+		free(pages);
+	}
+}
+
+enum { FIRST_BYTES = 1 << 16 };
+
+bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_bytes) {
+	if (need <= *capacity) {
+		return true;
+	}
+	size_t wanted = *capacity ? *capacity * 2 : FIRST_BYTES / item_bytes;
+	wanted = wanted < need ? need : wanted;
+	size_t bytes, old_bytes = *capacity * item_bytes;
+	uint8_t *grown = __builtin_mul_overflow(wanted, item_bytes, &bytes) ? NULL
+																		: realloc(*items, bytes);
+	if (!grown) {
+		return false;
+	}
+	memset(grown + old_bytes, 0, bytes - old_bytes);
+	*items = grown;
+	*capacity = wanted;
+	return true;
+}
