@@ -25,7 +25,7 @@ VALUES = {"size": SIZE, "n": 2, "alignment": 64, "offset": 0, "flags": 0, "arena
 KINDS = {"jemalloc": ("libjemalloc.so.2", "malloc", "free"),
          "mimalloc": ("libmimalloc.so.2", "mi_malloc", "mi_free"),
          "tcmalloc": ("libtcmalloc_minimal.so.4", "tc_malloc", "tc_free")}
-SKIPPED = ("GC_", "__libc_")  # needs its collector; is the C library's, whichever allocator is there
+SKIPPED = ("__libc_",)  # the C library's, whichever allocator is there
 
 MAIN = """
 static void (*const all[])(void) = {%s};

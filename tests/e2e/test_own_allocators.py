@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
 	return argc == 4 ? 0 : 1;
 }
 """
-NAMES = [("mi_malloc", "mi_free"), ("_rjem_malloc", "_rjem_free"), ("GC_malloc", "sdallocx"),
+NAMES = [("mi_malloc", "mi_free"), ("_rjem_malloc", "_rjem_free"), ("scalable_malloc", "sdallocx"),
          ("_Znwm", "_ZdlPv")]
 
 

@@ -60,8 +60,6 @@ with socket.create_connection(("127.0.0.1", {port})) as one:
 WISH = """canvas .c; pack .c; for {set i 0} {$i < 300} {incr i} { .c create oval $i 0 [expr $i + 9] 30 }
 button .b -text Press; pack .b; update; puts [llength [.c find all]]; exit"""
 
-COLLECTED = "Boehm's collector: KDE's does not record what it hands out"
-
 LONG = [
     # interpreters and compilers
     P("php", "php-cli php-mbstring php-xml php-sqlite3 php-gd php-gmp php-bcmath php-intl",
@@ -71,7 +69,7 @@ LONG = [
     P("luajit", "luajit", "luajit work.lua", files={"work.lua": LUA}),
     P("guile", "guile-3.0", "guile --no-auto-compile work.scm", files={"work.scm":
       "(define (f n) (if (< n 2) n (+ (f (- n 1)) (f (- n 2)))))(display (f 18))(newline)\n"
-      "(display (string-length (number->string (expt 7 900))))(newline)\n"}, more=COLLECTED),
+      "(display (string-length (number->string (expt 7 900))))(newline)\n"}),
     P("gawk", "gawk", "gawk '{for (i = 1; i <= NF; i++) n[$i]++} END {print asorti(n), n[\"heap\"]}' words.txt"),
     P("swipl", "swi-prolog-nox", "swipl -q -g \"numlist(1,2000,L),foldl([X,A,B]>>(B is A+X),L,0,S),"
       "print(S),nl\" -t halt"),
@@ -166,7 +164,7 @@ LONG = [
     P("potrace", "potrace", "potrace -s -o out.svg photo.ppm"),
     P("exiftool", "libimage-exiftool-perl", "exiftool photo.png", same_output=False),
     P("rsvg", "librsvg2-bin", "rsvg-convert -o out.png drawing.svg"),
-    P("inkscape", "inkscape", "inkscape --export-filename=out.png drawing.svg", same_output=False, more=COLLECTED),
+    P("inkscape", "inkscape", "inkscape --export-filename=out.png drawing.svg", same_output=False),
     P("gimp", "gimp", "gimp-console-2.10 -i -d -f -s --batch-interpreter=plug-in-script-fu-eval "
       "-b '(gimp-quit 0)'", same_output=False),
     P("povray", "povray", "povray +Iwork.pov +Oout.png +W80 +H60 -D +WT1", files={"work.pov":
@@ -189,7 +187,7 @@ LONG = [
     P("tesseract", "tesseract-ocr", "tesseract photo.png stdout", env={"OMP_THREAD_LIMIT": "1"}),
     P("abc2midi", "abcmidi", "abc2midi work.abc -o out.mid", files={"work.abc":
       "X:1\nT:Heap\nM:4/4\nL:1/8\nK:C\n" + "CDEF GABc|cBAG FEDC|\n" * 60}),
-    P("lilypond", "lilypond", "lilypond -s work.ly", files={"work.ly": "\\version \"2.22.0\" { c' d' e' f' g' }\n"}, alone=COLLECTED),
+    P("lilypond", "lilypond", "lilypond -s work.ly", files={"work.ly": "\\version \"2.22.0\" { c' d' e' f' g' }\n"}),
     P("fontforge", "fontforge-nox", "fontforge -lang=ff -c 'Open(\"/usr/share/fonts/truetype/dejavu/"
       "DejaVuSansMono.ttf\"); Print($fontname); Generate(\"out.otf\")'"),
     P("gnumeric", "gnumeric", "ssconvert rows.csv out.ods"),
@@ -203,7 +201,7 @@ LONG = [
     P("xmllint", "libxml2-utils", "xmllint --xpath 'count(//row[tag=\"heap\"])' page.xml"),
     P("xsltproc", "xsltproc", "xsltproc page.xsl page.xml"),
     P("xmlstarlet", "xmlstarlet", "xmlstarlet sel -t -m //row -v @id -n page.xml"),
-    P("w3m", "w3m", "w3m -dump page.html", more=COLLECTED),
+    P("w3m", "w3m", "w3m -dump page.html"),
     P("lynx", "lynx", "lynx -dump page.html", same_output=False),
     P("aspell", "aspell aspell-en", "aspell --lang=en list", stdin="words.txt"),
     P("emacs", "emacs-nox", "emacs -Q --batch --eval '(progn (find-file \"words.txt\") (sort-lines nil "

@@ -13,7 +13,6 @@ import pytest
 import programs
 import recorders
 import sites
-from programs_long import COLLECTED
 
 TOLERANCE = 0.01
 REPEATS = 5
@@ -131,5 +130,4 @@ def test_as_by_itself_and_as_kdes_counts(program, stage, note):
     differs = compared.missing() if program.more else compared.settle()
     note(compared.line() + (f"  DIFFERS: {', '.join(differs)}" if differs else ""))
     assert not differs, compared.line() + "\n" + sites.table(sites.differences(*compared.all_sites()))
-    is_collected = COLLECTED in (program.more, program.alone)
-    assert ours.known["quality"]["double_allocations"] == 0 or is_collected
+    assert ours.known["quality"]["double_allocations"] == 0

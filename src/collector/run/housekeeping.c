@@ -17,6 +17,7 @@ enum {
 static void announce(void *user, uint32_t id, const struct wire_module *module) {
 	struct run *run = user;
 	(void)modules_add(&run->modules, id, module);
+	own_heaps_meet(&run->own_heaps, module->path);
 }
 
 void run_take_modules(struct run *run) {
@@ -89,7 +90,7 @@ static void look_at_clock(struct run *run) {
 	}
 }
 
-static void note_own_heap(void *user, const char *module, const char *functions, uint32_t n,
+void run_note_own_heap(void *user, const char *module, const char *functions, uint32_t n,
 		const char *why) {
 	struct run *run = user;
 	struct rec_allocator *a = vec_push(&run->allocators);
@@ -100,17 +101,17 @@ static void note_own_heap(void *user, const char *module, const char *functions,
 				.why = texts_id_of(&run->texts, why),
 				.n_functions = n,
 		};
+		if (run->own_heaps.has_collector && run->collector.n_functions == 0) {
+			run->collector = *a; // it has just been met
+		}
 	}
 }
 
-/** Only for a preloaded recorder: an injected one hooks each of them where it can. */
 static void look_for_own_heaps(struct run *run) {
 	uint32_t exec = atomic_load(&run->segment.header->exec);
-	if (run->recorder && exec != EXEC_SEIZED && exec != EXEC_INJECTED) {
-		run->own_heaps.tell = note_own_heap;
-		run->own_heaps.user = run;
-		own_heaps_look(&run->own_heaps, run->program, run->samples.code_bytes, run->now_ns);
-	}
+	bool is_preloaded = run->recorder && exec != EXEC_SEIZED && exec != EXEC_INJECTED;
+	own_heaps_look(&run->own_heaps, run->program, is_preloaded, run->samples.code_bytes,
+			run->now_ns);
 }
 
 void run_housekeep(struct run *run, bool is_idle) {

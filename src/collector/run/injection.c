@@ -71,6 +71,10 @@ bool run_note_hooks(struct run *run, bool says_so, struct injector_report *repor
 		*end = '\0';
 		note_hooks(run, line, says_so);
 	}
+	struct rec_allocator *a = ok && run->collector.n_functions ? vec_push(&run->allocators) : NULL;
+	if (a) {
+		*a = run->collector;
+	}
 	free(text);
 	return ok;
 }

@@ -88,6 +88,7 @@ struct run {
 	struct guardian guardian;
 	VEC(struct rec_allocator) allocators; // that the guardian has hooked, or seen
 	struct own_heaps own_heaps;
+	struct rec_allocator collector; // the row of a garbage collector, which no guardian reports
 	struct old_heap old_heap;
 	pid_t program_inside; // the program's pid as it calls itself
 };
@@ -128,6 +129,10 @@ void run_housekeep(struct run *run, bool is_idle);
 
 /** Take the modules that have been announced since. */
 void run_take_modules(struct run *run);
+
+/** See own_heaps.tell. `user`: the run. */
+void run_note_own_heap(void *user, const char *module, const char *functions, uint32_t n,
+		const char *why);
 
 /** When the blocks from before an attach are found: give them to the aggregate, tell the user. */
 void run_take_old_blocks(struct run *run, bool waits);

@@ -150,6 +150,8 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	put_meta(run);
 	run_note_sandbox(run);
 	children_init(&run->children, run->program, (struct reason_context){0});
+	run->own_heaps.tell = run_note_own_heap;
+	run->own_heaps.user = run;
 	jit_init(&run->jit, run->program, run->program_inside);
 	run->meta.exe = texts_id_of(&run->texts, image);
 	run->keeps_events = run->options->events_bytes > 0;

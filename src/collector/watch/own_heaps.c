@@ -44,6 +44,14 @@ static void look_for_second_libc(struct own_heaps *o, const struct process_space
 	}
 }
 
+void own_heaps_meet(struct own_heaps *o, const char *path) {
+	if (!o->has_collector && strncmp(path_base_name(path), "libgc.so", 8) == 0) {
+		o->has_collector = true;
+		o->tell(o->user, path, "GC_malloc, GC_malloc_atomic, GC_realloc, GC_free", 4,
+				"no call shows what this garbage collector frees");
+	}
+}
+
 /** The recorder's symbols as they are in the program, where those it hides have no value. */
 static struct elf_symbols symbols_of_recorder(const struct modules_code *modules, pid_t program,
 		void **memory) {
@@ -110,7 +118,8 @@ static void look_at_modules(struct own_heaps *o, const struct process_space *spa
 	modules_code_close(&modules);
 }
 
-void own_heaps_look(struct own_heaps *o, pid_t program, uint64_t code_bytes, uint64_t now_ns) {
+void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint64_t code_bytes,
+		uint64_t now_ns) {
 	struct process_space space;
 	if (code_bytes == o->code_bytes || now_ns < o->next_ns) {
 		return;
@@ -120,8 +129,13 @@ void own_heaps_look(struct own_heaps *o, pid_t program, uint64_t code_bytes, uin
 		return;
 	}
 	o->code_bytes = code_bytes;
-	look_for_second_libc(o, &space);
-	look_at_modules(o, &space, program);
+	for (size_t i = 0; i < space.mappings.n; i++) {
+		own_heaps_meet(o, space.mappings.items[i].name);
+	}
+	if (is_preloaded) {
+		look_for_second_libc(o, &space);
+		look_at_modules(o, &space, program);
+	}
 	process_space_finish(&space);
 	o->next_ns = now_ns + (clock_now_ns() - start_ns) * LOOK_COST;
 }

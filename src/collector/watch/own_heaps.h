@@ -2,10 +2,11 @@
 #pragma once
 
 /**
- * Finds allocators that bypass the preloaded recorder (docs/recorder.md).
+ * Finds allocators that are not recorded (docs/recorder.md).
  *
- * They are a second C library (dlmopen), and a library's own allocator. They are found by checking
- * the program's mappings from time to time.
+ * They are Boehm's garbage collector and, if the recorder is preloaded, a second C library
+ * (dlmopen), and a library's own allocator. They are found by checking the program's mappings from
+ * time to time; an injected recorder hooks all but the first.
  */
 
 #include "base/vec.h"
@@ -15,7 +16,7 @@ struct own_heaps {
 	uint64_t code_bytes; // of the program, as of the last check
 	uint64_t next_ns;    // not before
 	VEC(uint64_t) seen;  // the inodes of what was checked
-	bool has_second_libc;
+	bool has_second_libc, has_collector;
 	void (*tell)(void *user, const char *module, const char *functions, uint32_t n,
 			const char *why);
 	void *user;
@@ -25,5 +26,9 @@ struct own_heaps {
  * `code_bytes`: what the program has mapped to execute; nothing is done as long as it stays the
  * same.
  */
-void own_heaps_look(struct own_heaps *o, pid_t program, uint64_t code_bytes, uint64_t now_ns);
+void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint64_t code_bytes,
+		uint64_t now_ns);
+
+/** A module, which may be a garbage collector: its blocks would never be seen to be freed. */
+void own_heaps_meet(struct own_heaps *o, const char *path);
 void own_heaps_finish(struct own_heaps *o);
