@@ -79,9 +79,25 @@ void json_null(struct json *j, const char *key) {
 	buffer_text(j->out, "null");
 }
 
+void json_number_if(struct json *j, const char *key, bool is_known, uint64_t v) {
+	if (is_known) {
+		json_number(j, key, v);
+	} else {
+		json_null(j, key);
+	}
+}
+
 void json_string(struct json *j, const char *key, struct slice text) {
 	begin_item(j, key);
 	escape(j->out, text);
+}
+
+void json_string_if(struct json *j, const char *key, struct slice text) {
+	if (text.size) {
+		json_string(j, key, text);
+	} else {
+		json_null(j, key);
+	}
 }
 
 void json_text(struct json *j, const char *key, const char *text) {

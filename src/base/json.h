@@ -30,6 +30,11 @@ void json_number(struct json *j, const char *key, uint64_t v);
 void json_signed(struct json *j, const char *key, int64_t v);
 void json_bool(struct json *j, const char *key, bool v);
 void json_null(struct json *j, const char *key);
+
+/** Null if it is not known, or empty. */
+void json_number_if(struct json *j, const char *key, bool is_known, uint64_t v);
+void json_string_if(struct json *j, const char *key, struct slice text);
+
 void json_string(struct json *j, const char *key, struct slice text);
 void json_text(struct json *j, const char *key, const char *text); // NULL: null
 

@@ -59,14 +59,14 @@ enum metric_rule {
 struct metric_field {
 	const char *name;
 	size_t at;
+	uint32_t number; // enum rec_number: where it is missing, the field is not known
 };
 
 struct metric {
-	bool is_counted;                        // blocks rank, not bytes
-	enum metric_rule rule;                  // over a range
-	struct metric_field bytes, blocks;      // over the whole recording
-	uint32_t missing_bytes, missing_blocks; // enum rec_number: without it, they are not known
-	const char *help;                       // one sentence, without its stop
+	bool is_counted;                   // blocks rank, not bytes
+	enum metric_rule rule;             // over a range
+	struct metric_field bytes, blocks; // over the whole recording
+	const char *help;                  // one sentence, without its stop
 
 	const char *title; // of what is listed
 	const char *share; // "% of" what
@@ -95,7 +95,7 @@ extern const struct metric_rule_text { const char *name, *help; } metric_rule_te
 /** What the weight of a metric needs to be known: enum rec_number. */
 static inline uint32_t metric_missing(enum lens_metric metric) {
 	const struct metric *m = &lens_metrics[metric];
-	return m->is_counted ? m->missing_blocks : m->missing_bytes;
+	return m->is_counted ? m->blocks.number : m->bytes.number;
 }
 
 /** The metrics of the report, in its order; `out` has room for all. */

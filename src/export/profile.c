@@ -235,10 +235,6 @@ static void add_values(struct profile_sample *s, const struct lens_costs *peak,
 	s->values[PROFILE_LIVE_BYTES] += live->bytes;
 }
 
-static bool costs_anything(const struct lens_costs *peak, const struct lens_costs *live) {
-	return peak->allocations || peak->blocks || peak->bytes || live->blocks || live->bytes;
-}
-
 static uint64_t only_size(const struct making *k, const struct rec_stack *s) {
 	uint64_t bytes;
 	bool is_one = !__builtin_mul_overflow(s->allocations, s->usual_size, &bytes) &&
@@ -251,7 +247,7 @@ static void make_samples(struct making *k, const struct answers *a) {
 	for (uint32_t i = 0; i < k->r->stacks.n; i++) {
 		const struct rec_stack *stack = &k->r->stacks.items[i];
 		const struct lens_costs *peak = &a->peak.stacks[i], *live = &a->live.stacks[i];
-		if (!costs_anything(peak, live)) {
+		if (!peak->allocations && !peak->blocks && !peak->bytes && !live->blocks && !live->bytes) {
 			continue;
 		}
 		uint32_t site = site_of(k, stack->node);

@@ -10,16 +10,25 @@
 #include "engine/lens.h"
 #include "report/report.h"
 
+/**
+ * VIEW(ID, NAME, does it need the call tree): a row is all that a view needs beside its functions,
+ * view_put_NAME() for text and put_NAME() in view/json.c.
+ */
+#define VIEWS(VIEW)                                                              \
+	VIEW(STACKS, stacks, false)                                                  \
+	VIEW(TREE, tree, true)                                                       \
+	VIEW(BOTTOM_UP, bottom_up, true)                                             \
+	VIEW(CALLERS, callers, true)                                                 \
+	VIEW(FUNCTIONS, functions, true) /* or packages, modules, files: the lens */ \
+	VIEW(PARTS, parts, false)        /* by site, type, thread, size, lifetime */ \
+	VIEW(TIMELINE, timeline, false)
+
 enum view {
 	VIEW_TOTALS, // nothing but the lens's totals
-	VIEW_STACKS,
-	VIEW_TREE,
-	VIEW_BOTTOM_UP,
-	VIEW_CALLERS,
-	VIEW_FUNCTIONS, // or packages, modules, files, as the lens gathers
-	VIEW_PARTS,     // by site, type, thread, size, lifetime
-	VIEW_TIMELINE,
-	N_VIEWS,
+#define VIEW_ID(id, ...) VIEW_##id,
+	VIEWS(VIEW_ID)
+#undef VIEW_ID
+			N_VIEWS,
 };
 
 struct view_request {

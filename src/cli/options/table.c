@@ -181,15 +181,11 @@ bool options_parse(const struct option_table *table, void *options, int argc, ch
 
 // ---- values
 
-static void *field(void *options, const struct option_row *row) {
-	return (char *)options + row->at;
-}
-
 bool option_take_flag(void *options, const struct option_row *row, const char *value,
 		struct err *err) {
 	(void)value;
 	(void)err;
-	*(bool *)field(options, row) = true;
+	*(bool *)option_field(options, row) = true;
 	return true;
 }
 
@@ -198,14 +194,14 @@ bool option_take_switch(void *options, const struct option_row *row, const char 
 	if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
 		return err_set(err, ERR_USAGE, "--%s: invalid value \"%s\"; use 0 or 1", row->name, value);
 	}
-	*(bool *)field(options, row) = !value || *value == '1';
+	*(bool *)option_field(options, row) = !value || *value == '1';
 	return true;
 }
 
 bool option_take_text(void *options, const struct option_row *row, const char *value,
 		struct err *err) {
 	(void)err;
-	*(const char **)field(options, row) = value;
+	*(const char **)option_field(options, row) = value;
 	return true;
 }
 
@@ -213,7 +209,7 @@ bool option_take_choice(void *options, const struct option_row *row, const char 
 		struct err *err) {
 	(void)value;
 	(void)err;
-	*(int *)field(options, row) = row->arg;
+	*(int *)option_field(options, row) = row->arg;
 	return true;
 }
 
@@ -228,7 +224,7 @@ bool option_take_number(void *options, const struct option_row *row, const char 
 	if (!option_number(value, UINT32_MAX, &n)) {
 		return err_set(err, ERR_USAGE, "--%s: invalid number \"%s\"", row->name, value);
 	}
-	*(uint32_t *)field(options, row) = (uint32_t)n;
+	*(uint32_t *)option_field(options, row) = (uint32_t)n;
 	return true;
 }
 
@@ -248,7 +244,7 @@ bool option_take_size(void *options, const struct option_row *row, const char *v
 		return err_set(err, ERR_USAGE, "--%s: invalid size \"%s\"; use e.g. 256M or 2G", row->name,
 				value);
 	}
-	*(uint64_t *)field(options, row) = n;
+	*(uint64_t *)option_field(options, row) = n;
 	return true;
 }
 
@@ -262,7 +258,7 @@ bool option_take_time(void *options, const struct option_row *row, const char *v
 	double n = strtod(value, &end);
 	for (size_t i = 0; isdigit((unsigned char)value[0]) && i < sizeof units / sizeof *units; i++) {
 		if (strcmp(end, units[i].name) == 0 && n * units[i].seconds < 1e9 && n > 0) {
-			*(uint64_t *)field(options, row) = (uint64_t)(n * units[i].seconds * 1e9);
+			*(uint64_t *)option_field(options, row) = (uint64_t)(n * units[i].seconds * 1e9);
 			return true;
 		}
 	}

@@ -23,6 +23,12 @@ enum option_value {
 	VALUE_SEVERAL,  // the next word, and all up to the next option: taken one by one
 };
 
+struct option_row;
+
+/** Take a value (NULL: there is none). False: `err` says what is wrong with it. */
+typedef bool option_taker(void *options, const struct option_row *row, const char *value,
+		struct err *err);
+
 struct option_row {
 	const char *name; // without the dashes
 	char letter;      // 0: none
@@ -33,9 +39,8 @@ struct option_row {
 	const char *help;       // NULL: accepted, but not mentioned
 	const char *manual;     // for the manual page, where the help is too short for it; else NULL
 
-	/** Take a value (NULL: there is none). False: `err` says what is wrong with it. */
-	bool (*take)(void *options, const struct option_row *row, const char *value, struct err *err);
-	size_t at; // of the field, for the functions below
+	option_taker *take;
+	size_t at; // of the field that it fills
 	int arg;   // for those of the command
 };
 
@@ -78,19 +83,16 @@ bool options_put_completion(const char *shell, FILE *to, struct err *err);
 /** A decimal number of at most `most`, and nothing behind it. */
 bool option_number(const char *text, uint64_t most, uint64_t *out);
 
-// ---- take: what is stored at row->at
+static inline void *option_field(void *options, const struct option_row *row) {
+	return (char *)options + row->at;
+}
 
-bool option_take_flag(void *options, const struct option_row *row, const char *value,
-		struct err *err); // bool: true
-bool option_take_switch(void *options, const struct option_row *row, const char *value,
-		struct err *err); // bool
-bool option_take_text(void *options, const struct option_row *row, const char *value,
-		struct err *err); // const char *
-bool option_take_number(void *options, const struct option_row *row, const char *value,
-		struct err *err); // uint32_t
-bool option_take_size(void *options, const struct option_row *row, const char *value,
-		struct err *err); // uint64_t, bytes: "500M", "2G", "123k", "4096", decimal units
-bool option_take_time(void *options, const struct option_row *row, const char *value,
-		struct err *err); // uint64_t, ns: "90", "90s", "1.5m", "2h", "300ms"
-bool option_take_choice(void *options, const struct option_row *row, const char *value,
-		struct err *err); // int: row->arg
+// ---- take: what is stored in the field
+
+option_taker option_take_flag;   // bool: true
+option_taker option_take_switch; // bool
+option_taker option_take_text;   // const char *
+option_taker option_take_number; // uint32_t
+option_taker option_take_size;   // uint64_t, bytes: "500M", "2G", "123k", "4096", decimal units
+option_taker option_take_time;   // uint64_t, ns: "90", "90s", "1.5m", "2h", "300ms"
+option_taker option_take_choice; // int: row->arg

@@ -6,7 +6,9 @@
 #include "report/compare.h"
 #include "sys/packer.h"
 
-bool compare_options_base(struct compare_options *o, const char *path, struct err *err) {
+bool compare_take_base(void *options, const struct option_row *row, const char *path,
+		struct err *err) {
+	struct compare_options *o = option_field(options, row);
 	if (o->n_bases == BASES_MAX) {
 		return err_set(err, ERR_USAGE, "too many recordings to compare with; at most %d",
 				BASES_MAX);
@@ -15,7 +17,9 @@ bool compare_options_base(struct compare_options *o, const char *path, struct er
 	return true;
 }
 
-bool compare_options_gate(struct compare_options *o, const char *text, struct err *err) {
+bool compare_take_gate(void *options, const struct option_row *row, const char *text,
+		struct err *err) {
+	struct compare_options *o = option_field(options, row);
 	if (o->n_gates == GATES_MAX) {
 		return err_set(err, ERR_USAGE, "too many gates; at most %d", GATES_MAX);
 	}

@@ -21,8 +21,7 @@ struct compare_options {
 	const char *base_lens; // of the bases; NULL: the same as of the others
 };
 
-bool compare_options_base(struct compare_options *o, const char *path, struct err *err);
-bool compare_options_gate(struct compare_options *o, const char *text, struct err *err);
+option_taker compare_take_base, compare_take_gate; // fields: struct compare_options
 
 /** Anything of this file was asked for. */
 bool compare_is_asked(const struct compare_options *o);

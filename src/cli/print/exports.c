@@ -36,7 +36,8 @@ static struct export_job *add_job(struct export_options *o, const char *path, st
 	return &o->jobs[o->n++];
 }
 
-bool export_options_add(struct export_options *o, const char *text, struct err *err) {
+bool export_take(void *options, const struct option_row *row, const char *text, struct err *err) {
+	struct export_options *o = option_field(options, row);
 	const char *equals = strchr(text, '=');
 	char name[32];
 	if (!equals || equals == text || !equals[1] || (size_t)(equals - text) >= sizeof name) {
@@ -55,12 +56,12 @@ bool export_options_add(struct export_options *o, const char *text, struct err *
 	return true;
 }
 
-bool export_options_classic(struct export_options *o, char option, const char *path,
+bool export_take_classic(void *options, const struct option_row *row, const char *path,
 		struct err *err) {
-	struct export_job *job = add_job(o, path, err);
+	struct export_job *job = add_job(option_field(options, row), path, err);
 	if (job) {
-		job->format = option == 'F' ? "folded" : option == 'M' ? "massif" : "histogram";
-		job->is_flamegraph = option == 'F';
+		job->format = row->letter == 'F' ? "folded" : row->letter == 'M' ? "massif" : "histogram";
+		job->is_flamegraph = row->letter == 'F';
 	}
 	return job;
 }
@@ -75,7 +76,9 @@ static bool find_cost_type(const char *text, enum profile_value *value) {
 	return false;
 }
 
-bool export_options_cost_type(struct export_options *o, const char *text, struct err *err) {
+bool export_take_cost_type(void *options, const struct option_row *row, const char *text,
+		struct err *err) {
+	struct export_options *o = option_field(options, row);
 	enum profile_value value;
 	o->cost_type = text;
 	return find_cost_type(text, &value) ||
@@ -85,7 +88,9 @@ bool export_options_cost_type(struct export_options *o, const char *text, struct
 					text);
 }
 
-bool export_options_threshold(struct export_options *o, const char *text, struct err *err) {
+bool export_take_threshold(void *options, const struct option_row *row, const char *text,
+		struct err *err) {
+	struct export_options *o = option_field(options, row);
 	struct slice rest = slice_of_text(text);
 	return (take_fraction(&rest, &o->massif_threshold) && rest.size == 0 &&
 				   o->massif_threshold <= 100) ||

@@ -3,7 +3,7 @@
 
 /** Files for other tools: --export, and the classic -F, -M and -H. */
 
-#include "base/err.h"
+#include "cli/options/table.h"
 #include "engine/lens.h"
 #include "session/session.h"
 
@@ -26,14 +26,10 @@ struct export_options {
 
 struct export_options export_options_default(void);
 
-/** "NAME=OUT". False: `err` says what is wrong; a name that there is not is found out here. */
-bool export_options_add(struct export_options *o, const char *text, struct err *err);
-
-/** One of the classic ones: `option` is its letter. */
-bool export_options_classic(struct export_options *o, char option, const char *path,
-		struct err *err);
-bool export_options_cost_type(struct export_options *o, const char *text, struct err *err);
-bool export_options_threshold(struct export_options *o, const char *text, struct err *err);
+/** --export NAME=OUT; a name that there is not is found out here. Fields: struct export_options. */
+option_taker export_take;
+option_taker export_take_classic; // -F, -M, -H
+option_taker export_take_cost_type, export_take_threshold;
 
 /** What is exported: a session under a lens, compared with another or (base NULL) not. */
 struct export_subject {

@@ -6,7 +6,6 @@
  */
 #include "cli/print/options.h"
 
-#include "cli/options/table.h"
 #include "export/export.h"
 
 #include <string.h>
@@ -80,46 +79,10 @@ static bool take_by(void *options, const struct option_row *row, const char *val
 	return err_set(err, ERR_USAGE, "--by: unknown list \"%s\"; use one of: %s", value, row->words);
 }
 
-static bool take_export(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)row;
-	return export_options_add(&((struct print_options *)options)->exports, value, err);
-}
-
 static bool take_csv(void *options, const struct option_row *row, const char *value,
 		struct err *err) {
 	(void)value;
-	return take_export(options, row, "csv=-", err);
-}
-
-static bool take_classic_export(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	struct print_options *o = options;
-	return export_options_classic(&o->exports, row->letter, value, err);
-}
-
-static bool take_cost_type(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)row;
-	return export_options_cost_type(&((struct print_options *)options)->exports, value, err);
-}
-
-static bool take_threshold(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)row;
-	return export_options_threshold(&((struct print_options *)options)->exports, value, err);
-}
-
-static bool take_base(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)row;
-	return compare_options_base(&((struct print_options *)options)->compare, value, err);
-}
-
-static bool take_gate(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)row;
-	return compare_options_gate(&((struct print_options *)options)->compare, value, err);
+	return export_take(options, row, "csv=-", err);
 }
 
 // ---- the table
@@ -131,7 +94,7 @@ static bool take_gate(void *options, const struct option_row *row, const char *v
 #define SECTION_OF(field) VALUE_SWITCH, .take = take_classic_switch, AT(classic.field)
 #define LENGTH_OF(field) \
 	VALUE_NEEDED, .value_name = "N", .take = take_classic_number, AT(classic.field)
-#define EXPORT_TO   VALUE_NEEDED, .value_name = "OUT", .take = take_classic_export
+#define EXPORT_TO   VALUE_NEEDED, .value_name = "OUT", .take = export_take_classic, AT(exports)
 #define SHOWS(what) .take = take_view, .arg = (what)
 
 static const struct option_row general[] = {
@@ -139,7 +102,7 @@ static const struct option_row general[] = {
 		{"json", 0, FLAG(is_json), .help = "print JSON, with more detail",
 				.manual = "Print JSON, with everything the report has and more. docs/json.md "
 						  "describes the fields."},
-		{"csv", 0, .take = take_csv, .help = "print one line per call stack, as CSV",
+		{"csv", 0, .take = take_csv, AT(exports), .help = "print one line per call stack, as CSV",
 				.manual = "Print one line per call stack, as CSV: short for --export csv=-."},
 		{"limit", 0, VALUE_NEEDED, .value_name = "N", .take = take_limit, AT(limit),
 				.help = "sites per list in --json (default: 100) and with -d (12); 0 for all"},
@@ -210,7 +173,7 @@ static const struct option_row views[] = {
 };
 
 static const struct option_row exports[] = {
-		{"export", 0, VALUE_NEEDED, .value_name = "NAME=OUT", .take = take_export,
+		{"export", 0, VALUE_NEEDED, .value_name = "NAME=OUT", .take = export_take, AT(exports),
 				.words = EXPORT_WORDS,
 				.help = "write another tool's format:" EXPORT_NAMES_TEXT
 						"; repeatable; OUT may be - (standard output)",
@@ -219,11 +182,13 @@ static const struct option_row exports[] = {
 						  "output). docs/exports.md says what each format carries. NAME is one of "
 						  "these:" EXPORT_ABOUT_TEXT},
 		{"print-flamegraph", 'F', EXPORT_TO, .help = "write collapsed stacks"},
-		{"flamegraph-cost-type", 0, VALUE_NEEDED, .value_name = "TYPE", .take = take_cost_type,
+		{"flamegraph-cost-type", 0, VALUE_NEEDED, .value_name = "TYPE",
+				.take = export_take_cost_type, AT(exports),
 				.words = "allocations temporary leaked peak",
 				.help = "their cost: allocations (default), temporary, leaked or peak"},
 		{"print-massif", 'M', EXPORT_TO, .help = "write a file for ms_print"},
-		{"massif-threshold", 0, VALUE_NEEDED, .value_name = "PERCENT", .take = take_threshold,
+		{"massif-threshold", 0, VALUE_NEEDED, .value_name = "PERCENT",
+				.take = export_take_threshold, AT(exports),
 				.help = "merge its branches below PERCENT (default: 1)"},
 		{"massif-detailed-freq", 0, VALUE_NEEDED, .value_name = "N", .take = option_take_number,
 				AT(exports.massif_detailed_every),
@@ -232,7 +197,7 @@ static const struct option_row exports[] = {
 };
 
 static const struct option_row comparing[] = {
-		{"diff", 'd', VALUE_NEEDED, .value_name = "BASE", .take = take_base,
+		{"diff", 'd', VALUE_NEEDED, .value_name = "BASE", .take = compare_take_base, AT(compare),
 				.help = "show what changed since BASE, which may be of another build",
 				.manual =
 						"Show what changed since BASE, which may be of another build: totals and "
@@ -241,7 +206,7 @@ static const struct option_row comparing[] = {
 		{"base-lens", 0, TEXT("LENS", compare.base_lens),
 				.help = "the part of BASE, if not the same as --lens; without -d, of FILE itself: "
 						"--base-lens t=mark:a-mark:b --lens t=mark:b-mark:c"},
-		{"fail-if", 0, VALUE_NEEDED, .value_name = "GATE", .take = take_gate,
+		{"fail-if", 0, VALUE_NEEDED, .value_name = "GATE", .take = compare_take_gate, AT(compare),
 				.help = "exit with status 3 if GATE holds; repeatable: 'peak>500M' 'never-freed>0' "
 						"'temporary>30%', and with -d 'allocations>+5%' 'peak>+10M'. "
 						"Numbers:" GATE_NAMES_TEXT " peak-rss lost"},
@@ -383,7 +348,7 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 	char **words = argv + operands;
 	const char *file = o->file ? o->file : n_words ? words[0] : NULL;
 	if (o->compare.base_lens && o->compare.n_bases == 0 && file) {
-		(void)compare_options_base(&o->compare, file, err); // another part of the same
+		o->compare.bases[o->compare.n_bases++] = file; // another part of the same
 	}
 	bool ok = true;
 	if (compare_is_asked(&o->compare)) {

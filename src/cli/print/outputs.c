@@ -7,17 +7,13 @@
 
 #include <string.h>
 
-/** A device takes what several write. */
-static bool is_device(const char *path) {
-	return strncmp(path, "/dev/", strlen("/dev/")) == 0;
-}
-
 bool outputs_add(struct outputs *o, const char *path, struct err *err) {
 	if (!path) {
 		return true;
 	}
+	bool is_device = strncmp(path, "/dev/", strlen("/dev/")) == 0; // takes what several write
 	for (uint32_t i = 0; i < o->n; i++) {
-		if (strcmp(o->paths[i], path) == 0 && !is_device(path)) {
+		if (strcmp(o->paths[i], path) == 0 && !is_device) {
 			return err_set(err, ERR_USAGE, "%s is named as output more than once",
 					strcmp(path, "-") == 0 ? "standard output" : path);
 		}

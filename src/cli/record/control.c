@@ -99,13 +99,6 @@ static void read_status(struct status *s, struct slice answer) {
 	json_reader_finish(&j);
 }
 
-static void finish_status(struct status *s) {
-	buffer_finish(&s->command);
-	buffer_finish(&s->file);
-	buffer_finish(&s->state);
-	buffer_finish(&s->error);
-}
-
 static void put_status(const struct status *s) {
 	char time[HUMAN_MAX], live[HUMAN_MAX], blocks[HUMAN_MAX], events[HUMAN_MAX], lost[HUMAN_MAX],
 			rss[HUMAN_MAX], size[HUMAN_MAX];
@@ -151,7 +144,10 @@ static void show(struct asked *a, struct slice answer) {
 			put_status(&s);
 		}
 	}
-	finish_status(&s);
+	buffer_finish(&s.command);
+	buffer_finish(&s.file);
+	buffer_finish(&s.state);
+	buffer_finish(&s.error);
 }
 
 /** False: nobody listens there. */

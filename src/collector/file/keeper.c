@@ -28,13 +28,6 @@ struct keeper {
 	uint64_t detail_ends_ns; // 0: the last state is in the file with all its detail
 };
 
-static void destroy_recording(struct recording *r) {
-	if (r) {
-		recording_finish(r);
-		free(r);
-	}
-}
-
 static void note_failure(struct keeper *k, const struct err *err) {
 	if (k->failure.code == ERR_NONE) {
 		k->failure = *err;
@@ -139,7 +132,8 @@ void keeper_destroy(struct keeper *k) {
 	if (!k->is_ending) {
 		end_thread(k);
 	}
-	destroy_recording(k->written);
+	recording_finish(k->written);
+	free(k->written);
 	trace_writer_destroy(k->writer);
 	(void)pthread_mutex_destroy(&k->writing);
 	(void)pthread_mutex_destroy(&k->lock);

@@ -94,10 +94,6 @@ static bool starts_others(const char *path) {
 	return false;
 }
 
-static bool is_musl(const struct launch_elf *elf) {
-	return strncmp(path_base_name(elf->loader), "ld-musl", 7) == 0;
-}
-
 static bool note_image(struct launch *l, const char *path, enum launch_verdict verdict,
 		struct arena *arena) {
 	char real[PATH_MAX];
@@ -141,7 +137,7 @@ static bool judge_elf(struct launch *l, const char *path, const struct launch_el
 				"-fsanitize=address, or without -fsanitize",
 				path, launch_sanitizer_name(elf->sanitizer));
 	}
-	if (is_musl(elf)) {
+	if (strncmp(path_base_name(elf->loader), "ld-musl", 7) == 0) {
 		return note_image(l, path, LAUNCH_INJECTED, arena);
 	}
 	l->has_loader = !elf->is_loader && elf->has_allocator;

@@ -159,12 +159,6 @@ void namer_put(struct namer *n, struct rec_location *location, uint32_t name) {
 	}
 }
 
-static void put_facts(struct rec_module *module, const struct symbols_facts *facts) {
-	module->has_symbols |= facts->has_symbols;
-	module->has_lines |= facts->has_lines;
-	module->is_unresolved = facts->is_unresolved;
-}
-
 static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 	(void)pthread_mutex_lock(&n->lock);
 	bool is_done = n->is_done;
@@ -177,11 +171,13 @@ static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 	for (size_t i = 0; b->is_answered && i < b->n; i++) {
 		(void)put_frames(n, &t->locations[b->wanted[i].location], &b->answers[i]);
 	}
+	struct rec_module *module = &n->modules->records.items[b->module];
 	if (b->is_answered) {
-		put_facts(&n->modules->records.items[b->module], &b->facts);
+		module->has_symbols |= b->facts.has_symbols;
+		module->has_lines |= b->facts.has_lines;
+		module->is_unresolved = b->facts.is_unresolved;
 	}
 	if (b->is_first) {
-		struct rec_module *module = &n->modules->records.items[b->module];
 		module->suppressions = texts_id(n->texts, b->suppressions);
 		module->package = texts_id(n->texts, b->package);
 	}

@@ -22,13 +22,6 @@ static void finish_names(struct run *run) {
 	}
 }
 
-/** The last state is a copy of these; the memory that writing it takes is not added to theirs. */
-static void forget_tables(struct run *run) {
-	aggregate_destroy(run->aggregate);
-	run->aggregate = NULL;
-	tries_finish(&run->tries);
-}
-
 static bool end(struct run *run, struct run_result *result, struct err *err) {
 	if (!run->options->lacks_names) {
 		finish_names(run);
@@ -38,7 +31,10 @@ static bool end(struct run *run, struct run_result *result, struct err *err) {
 	if (!r) {
 		return false;
 	}
-	forget_tables(run);
+	// The last state is a copy of these; the memory that writing it takes is not added to theirs
+	aggregate_destroy(run->aggregate);
+	run->aggregate = NULL;
+	tries_finish(&run->tries);
 	result->file_is_whole = keeper_finish(run->keeper, r, err);
 	result->recording = *r;
 	free(r);

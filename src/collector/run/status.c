@@ -10,10 +10,6 @@
 
 enum { COMMAND_BYTES = 16 << 10 }; // longer ones are cut
 
-static const char *state_of(const struct run *run) {
-	return run->end.time_ns > 0 ? "finishing" : run->has_failed ? "stopped" : "recording";
-}
-
 static void put_command(struct json *j, char *const *argv) {
 	size_t n = 0;
 	json_open(j, "command", '[');
@@ -61,7 +57,10 @@ void run_put_status(void *user, struct buffer *out) {
 	json_open(&j, NULL, '{');
 	json_number(&j, "pid", (uint64_t)run->program);
 	json_number(&j, "collector_pid", (uint64_t)getpid());
-	json_text(&j, "state", state_of(run));
+	json_text(&j, "state",
+			run->end.time_ns > 0      ? "finishing"
+					: run->has_failed ? "stopped"
+									  : "recording");
 	json_bool(&j, "attached", run->meta.source == REC_ATTACHED);
 	put_command(&j, run->options->argv);
 	put_file(&j, &run->output);

@@ -8,17 +8,15 @@
 
 #include <stdio.h>
 
-#define OF_STACK(field) \
-	{ #field, offsetof(struct rec_stack, field) }
+#define OF_STACK(field, NUMBER) \
+	{ #field, offsetof(struct rec_stack, field), REC_##NUMBER }
 
 const struct metric lens_metrics[N_LENS_METRICS] = {
 		[LENS_PEAK] =
 				{
 						.rule = METRIC_LIVE_AT_LARGEST,
-						.bytes = OF_STACK(peak_bytes),
-						.blocks = OF_STACK(peak_blocks),
-						.missing_bytes = REC_PEAK_BYTES,
-						.missing_blocks = REC_PEAK_BLOCKS,
+						.bytes = OF_STACK(peak_bytes, PEAK_BYTES),
+						.blocks = OF_STACK(peak_blocks, PEAK_BLOCKS),
 						.help = "Bytes alive at the moment the heap was largest (in the range)",
 						.title = "peak",
 						.share = "peak",
@@ -31,10 +29,8 @@ const struct metric lens_metrics[N_LENS_METRICS] = {
 		[LENS_NEVER_FREED] =
 				{
 						.rule = METRIC_NEVER_FREED,
-						.bytes = OF_STACK(live_bytes),
-						.blocks = OF_STACK(live_blocks),
-						.missing_bytes = REC_LIVE_BYTES,
-						.missing_blocks = REC_LIVE_BLOCKS,
+						.bytes = OF_STACK(live_bytes, LIVE_BYTES),
+						.blocks = OF_STACK(live_blocks, LIVE_BLOCKS),
 						.help = "Still allocated at the end of the recording. What is called a "
 								"leak may be in it",
 						.title = "never freed",
@@ -48,10 +44,8 @@ const struct metric lens_metrics[N_LENS_METRICS] = {
 		[LENS_KEPT] =
 				{
 						.rule = METRIC_KEPT,
-						.bytes = OF_STACK(live_bytes),
-						.blocks = OF_STACK(live_blocks),
-						.missing_bytes = REC_LIVE_BYTES,
-						.missing_blocks = REC_LIVE_BLOCKS,
+						.bytes = OF_STACK(live_bytes, LIVE_BYTES),
+						.blocks = OF_STACK(live_blocks, LIVE_BLOCKS),
 						.help = "Allocated in the selected range and alive at its end",
 						.title = "kept",
 						.share = "kept",
@@ -62,10 +56,8 @@ const struct metric lens_metrics[N_LENS_METRICS] = {
 				{
 						.is_counted = true,
 						.rule = METRIC_MADE,
-						.bytes = OF_STACK(allocated_bytes),
-						.blocks = OF_STACK(allocations),
-						.missing_bytes = REC_ALLOCATED_BYTES,
-						.missing_blocks = REC_ALLOCATIONS,
+						.bytes = OF_STACK(allocated_bytes, ALLOCATED_BYTES),
+						.blocks = OF_STACK(allocations, ALLOCATIONS),
 						.help = "Calls that handed out a block",
 						.title = "allocations",
 						.share = "allocations",
@@ -77,10 +69,8 @@ const struct metric lens_metrics[N_LENS_METRICS] = {
 		[LENS_BYTES] =
 				{
 						.rule = METRIC_MADE,
-						.bytes = OF_STACK(allocated_bytes),
-						.blocks = OF_STACK(allocations),
-						.missing_bytes = REC_ALLOCATED_BYTES,
-						.missing_blocks = REC_ALLOCATIONS,
+						.bytes = OF_STACK(allocated_bytes, ALLOCATED_BYTES),
+						.blocks = OF_STACK(allocations, ALLOCATIONS),
 						.help = "The sum of the sizes of all allocations",
 						.title = "allocated bytes",
 						.share = "allocated",
@@ -91,10 +81,8 @@ const struct metric lens_metrics[N_LENS_METRICS] = {
 				{
 						.is_counted = true,
 						.rule = METRIC_MADE_TEMPORARY,
-						.bytes = OF_STACK(temporary_bytes),
-						.blocks = OF_STACK(temporary),
-						.missing_bytes = REC_TEMPORARY,
-						.missing_blocks = REC_TEMPORARY,
+						.bytes = OF_STACK(temporary_bytes, TEMPORARY),
+						.blocks = OF_STACK(temporary, TEMPORARY),
 						.help = "Freed before the same thread allocated again",
 						.title = "temporary",
 						.share = "temporary",

@@ -11,16 +11,12 @@
 
 enum { UNKNOWN_MAX = 1 << 22 };
 
-static void keep_unknown(struct old_blocks *o, uint64_t ptr) {
-	uint64_t *item = o->unknown.n < UNKNOWN_MAX ? vec_push(&o->unknown) : NULL;
-	if (item) {
-		*item = ptr;
-	}
-}
-
 bool old_blocks_free(struct old_blocks *o, uint64_t ptr) {
 	if (o->is_waiting) {
-		keep_unknown(o, ptr);
+		uint64_t *item = o->unknown.n < UNKNOWN_MAX ? vec_push(&o->unknown) : NULL;
+		if (item) {
+			*item = ptr;
+		}
 		return false;
 	}
 	size_t i = sorted_first(o->ptrs, o->n, ptr);

@@ -159,11 +159,6 @@ static bool name_by_address(struct names *n, const struct rec_location *l, struc
 	return true;
 }
 
-/** What a Rust thread runs is inlined into its start; without debug data nothing else names it. */
-static bool is_thread_body(const struct name *f) {
-	return f->file.size == 0 && ends_with(f->function, "::__rust_begin_short_backtrace");
-}
-
 /**
  * What runs before main for variables is known by their file: "static initializers of app.cpp".
  * Debug data call it as the compiler does. Files of KDE's heaptrack are printed in its own words.
@@ -210,7 +205,8 @@ static bool name_location(struct names *n, uint32_t id) {
 		if (!name_initializers(n, &out[i])) {
 			return false;
 		}
-		if (is_thread_body(&out[i])) {
+		// What a Rust thread runs is inlined into its start; only debug data would name it
+		if (out[i].file.size == 0 && ends_with(out[i].function, "::__rust_begin_short_backtrace")) {
 			out[i].function = slice_of_text("what a thread runs");
 			out[i].is_runtime = false;
 		}

@@ -9,22 +9,9 @@
 #include <stdlib.h>
 
 static void add_stack(struct rec_stack *to, const struct rec_stack *s) {
-	if (s->first_ns < to->first_ns) {
-		to->first_ns = s->first_ns;
-		to->usual_size = s->usual_size;
-	}
-	to->last_ns = s->last_ns > to->last_ns ? s->last_ns : to->last_ns;
+	to->usual_size = s->first_ns < to->first_ns ? s->usual_size : to->usual_size;
 	to->thread = 0;
-	to->allocations += s->allocations;
-	to->allocated_bytes += s->allocated_bytes;
-	to->temporary += s->temporary;
-	to->temporary_bytes += s->temporary_bytes;
-	to->short_lived += s->short_lived;
-	to->peak_blocks += s->peak_blocks;
-	to->peak_bytes += s->peak_bytes;
-	to->live_blocks += s->live_blocks;
-	to->live_bytes += s->live_bytes;
-	to->reallocs += s->reallocs;
+	rec_stack_add(to, s);
 }
 
 /** What is suppressed, by its new rows. `row`: per node, its stack + 1. */

@@ -38,13 +38,9 @@ struct end {
 	uint32_t n_boxed; // frames of the box that node is, so far; 0: it is none
 };
 
-static uint64_t hash_child(uint32_t parent, uint32_t key) {
-	return hash_u64((uint64_t)parent << 32 | key);
-}
-
 /** NODE_NONE: no memory. */
 static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t key, const struct name *name) {
-	uint64_t hash = hash_child(parent, key);
+	uint64_t hash = hash_u64((uint64_t)parent << 32 | key);
 	uint32_t at = index_first(&m->children, hash);
 	for (uint32_t i; (i = index_next(&m->children, hash, &at)) != INDEX_NONE;) {
 		const struct call_node *node = &m->nodes.items[i];

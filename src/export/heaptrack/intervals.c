@@ -166,16 +166,11 @@ static void put_unseen(struct steps *s, const struct rec_interval *v) {
 	}
 }
 
-/** Is there a temporary block among those that come (or go) at an edge? */
-static bool crosses(const struct rec_interval *v) {
-	return v->temporary && v->from != v->until;
-}
-
 /** A temporary block that comes in one step and goes in another. */
 static uint32_t find_crossing(const struct steps *s, uint32_t came, uint32_t goes) {
 	for (uint32_t at = s->until_at[goes]; at < s->until_at[goes + 1]; at++) {
 		const struct rec_interval v = interval(s, s->by_until[at]);
-		if (crosses(&v) && v.from == came) {
+		if (v.temporary && v.from != v.until && v.from == came) {
 			return s->by_until[at];
 		}
 	}

@@ -287,13 +287,6 @@ static bool take_samples(struct reading *r, struct err *err) {
 	return r->budget || err_set(err, ERR_LIMIT, "its stacks are too deep for a file of its size");
 }
 
-/** The first mapping of the file is the program's. */
-static void take_program(struct reading *r) {
-	if (r->mappings.n) {
-		r->m.head.program = string_of(r, field(r->mappings.items[0].message, 5));
-	}
-}
-
 bool pprof_knows(struct slice head) {
 	// A message that starts with sample types, as every writer's does
 	struct cursor c = cursor_init(head);
@@ -314,7 +307,9 @@ bool pprof_decode(struct profile *out, struct slice in, struct arena *arena, str
 	profile_maker_init(&r.m, arena);
 	bool ok = collect(&r, in, err) && take_types(&r, err);
 	if (ok) {
-		take_program(&r);
+		if (r.mappings.n) { // the first one is the program's
+			r.m.head.program = string_of(&r, field(r.mappings.items[0].message, 5));
+		}
 		sort_tables(&r);
 		ok = take_samples(&r, err) && profile_maker_take(&r.m, out, err);
 	}

@@ -15,10 +15,6 @@
 
 enum { PAGE = 4096, IMAGE_MAX = 64 << 20 };
 
-static uint64_t page_up(uint64_t n) {
-	return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-}
-
 static bool bad(struct err *err, const char *what) {
 	return err_set(err, ERR_FORMAT, "%s", what);
 }
@@ -28,7 +24,7 @@ static bool add_part(struct blob *b, const struct elf_segment *segment) {
 		return false;
 	}
 	uint64_t at = segment->address & ~(uint64_t)(PAGE - 1);
-	uint64_t end = page_up(segment->address + segment->memory_bytes);
+	uint64_t end = (segment->address + segment->memory_bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	struct blob_part *part = &b->parts[b->n_parts++];
 	*part = (struct blob_part){at, end - at,
 			((segment->flags & PF_R) ? PROT_READ : 0) | ((segment->flags & PF_W) ? PROT_WRITE : 0) |

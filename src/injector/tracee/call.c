@@ -36,10 +36,6 @@ static const uint64_t CALL_PATIENCE_NS = 10000000000;
 static const uint64_t FAULTS = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) |
 		BIT(SIGTRAP);
 
-static bool is_fault(int signal) {
-	return signal > 0 && signal < 32 && (FAULTS & BIT(signal)) != 0;
-}
-
 struct work {
 	struct tracee_thread *thread;
 	uint64_t mask; // of signals, as the thread had it
@@ -65,7 +61,7 @@ static bool unblock_signals(const struct work *w) {
 static long deal_with_stop(int status, int *fault) {
 	bool is_event = (unsigned)status >> 16 != 0;
 	int signal = is_event ? 0 : WSTOPSIG(status) & 0x7f;
-	*fault = is_fault(signal) ? signal : 0;
+	*fault = signal > 0 && signal < 32 && (FAULTS & BIT(signal)) != 0 ? signal : 0;
 	return signal;
 }
 

@@ -71,10 +71,6 @@ static void interrupt(const struct tracee *t, size_t first) {
 	}
 }
 
-static void forget(struct tracee *t, size_t i) {
-	t->threads.items[i] = t->threads.items[--t->threads.n];
-}
-
 /** Wait for one: longer if it only waits for its turn, shorter if it waits for a child. */
 static enum tracee_wait wait_for_one(const struct tracee *t, struct tracee_thread *thread,
 		uint64_t until_ns, bool *is_in_vfork) {
@@ -106,7 +102,7 @@ static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, bool
 			return task_complain(thread, err);
 		}
 		if (wait == WAIT_GONE) {
-			forget(t, i);
+			t->threads.items[i] = t->threads.items[--t->threads.n];
 		} else {
 			i++;
 		}
@@ -128,10 +124,6 @@ static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	return item != NULL;
 }
 
-static bool shares_memory(pid_t a, pid_t b) {
-	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
-}
-
 static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused);
 
 /** The children of a thread that waits for one of vfork. */
@@ -142,8 +134,8 @@ static bool ask_children(struct tracee *t, const struct tracee_thread *thread, b
 	}
 	char *rest = text;
 	for (long child; (child = strtol(rest, &rest, 10)) > 0;) {
-		if (shares_memory(thread->pid, (pid_t)child) &&
-				!ask_family(t, (pid_t)child, (pid_t)child, is_refused)) {
+		bool shares_memory = syscall(SYS_kcmp, thread->pid, child, KCMP_VM, 0, 0) == 0;
+		if (shares_memory && !ask_family(t, (pid_t)child, (pid_t)child, is_refused)) {
 			return false;
 		}
 	}

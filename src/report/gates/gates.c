@@ -59,7 +59,7 @@ static bool value_of_run(const struct diff_input *run, enum gate_number number,
 		return true;
 	}
 	out->is_missing = (r->missing &
-							  (kinds[number].is_bytes ? m->missing_bytes : m->missing_blocks)) != 0;
+							  (kinds[number].is_bytes ? m->bytes.number : m->blocks.number)) != 0;
 	bool ok = ask(run, kinds[number].metric, &scratch, &result, err);
 	if (ok) {
 		const struct lens_costs *c = &result.total;

@@ -20,11 +20,7 @@ struct document {
 };
 
 static void put_id(struct document *d, const char *key, uint32_t string) {
-	if (string == 0) {
-		json_null(&d->j, key);
-	} else {
-		json_string(&d->j, key, d->r->strings.items[string]);
-	}
+	json_string_if(&d->j, key, d->r->strings.items[string]);
 }
 
 static void put_program(struct document *d) {
@@ -58,20 +54,12 @@ static void put_program(struct document *d) {
 
 /** A number, or null where an imported file does not say it. */
 static void put_known(struct document *d, const char *key, uint64_t v, uint32_t number) {
-	if (d->r->missing & number) {
-		json_null(&d->j, key);
-	} else {
-		json_number(&d->j, key, v);
-	}
+	json_number_if(&d->j, key, !(d->r->missing & number), v);
 }
 
 /** A number, or null where nobody looked for blocks from before an attach. */
 static void put_old(struct document *d, const char *key, uint64_t v) {
-	if (d->r->meta.old_unknown) {
-		json_null(&d->j, key);
-	} else {
-		json_number(&d->j, key, v);
-	}
+	json_number_if(&d->j, key, !d->r->meta.old_unknown, v);
 }
 
 static void put_summary(struct document *d) {
@@ -131,27 +119,15 @@ static void put_quality(struct document *d) {
 	json_close(j);
 }
 
-static void put_text_or_null(struct json *j, const char *key, struct slice s) {
-	if (s.size == 0) {
-		json_null(j, key);
-	} else {
-		json_string(j, key, s);
-	}
-}
-
 static void put_frame(struct json *j, const struct name *f, const struct rec_location *at) {
 	char address[24];
 	(void)snprintf(address, sizeof address, "0x%" PRIx64, at->pc);
 	json_open(j, NULL, '{');
 	json_string(j, "function", f->function);
-	put_text_or_null(j, "symbol", f->symbol);
-	put_text_or_null(j, "file", f->file);
-	if (f->line) {
-		json_number(j, "line", f->line);
-	} else {
-		json_null(j, "line");
-	}
-	put_text_or_null(j, "module", f->module);
+	json_string_if(j, "symbol", f->symbol);
+	json_string_if(j, "file", f->file);
+	json_number_if(j, "line", f->line, f->line);
+	json_string_if(j, "module", f->module);
 	json_text(j, "address", address);
 	json_bool(j, "inlined", f->is_inlined);
 	json_text(j, "owner",
@@ -242,7 +218,7 @@ static bool put_sites(struct document *d, enum lens_metric metric, struct err *e
 		struct lens_costs c = lens_stack_costs(metric, s);
 		json_open(&d->j, NULL, '{');
 		json_number(&d->j, "bytes", c.bytes);
-		put_known(d, "blocks", c.blocks, lens_metrics[metric].missing_blocks);
+		put_known(d, "blocks", c.blocks, lens_metrics[metric].blocks.number);
 		put_known(d, "allocations", c.allocations, REC_ALLOCATIONS);
 		put_known(d, "temporary", c.temporary, REC_TEMPORARY);
 		put_stack(d, s->node);

@@ -64,7 +64,7 @@ static void put_numbers(struct page *p, const struct lens_costs *costs,
 	(void)snprintf(percent, sizeof percent, "%.0f", share);
 	put_right(p->out, human_compact(bytes, costs->bytes), BYTES_COLUMN);
 	put_right(p->out, percent, PERCENT_COLUMN);
-	bool is_known = !(p->r->missing & lens_metrics[metric].missing_blocks);
+	bool is_known = !(p->r->missing & lens_metrics[metric].blocks.number);
 	put_right(p->out, is_known ? human_count(blocks, costs->blocks) : "", BLOCKS_COLUMN);
 	buffer_u8(p->out, '\n');
 }
@@ -151,7 +151,7 @@ static void put_share_title(struct page *p, const struct metric *m) {
 static void put_table(struct page *p, enum lens_metric metric, const struct site_ranking *ranking,
 		uint32_t max_rows) {
 	const struct metric *m = &lens_metrics[metric];
-	if (p->r->missing & m->missing_bytes) {
+	if (p->r->missing & m->bytes.number) {
 		return;
 	}
 	struct rows rows = rows_of(ranking);

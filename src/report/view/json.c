@@ -33,24 +33,12 @@ static void put_costs(struct json *j, const struct lens_costs *c) {
 	json_number(j, "temporary", c->temporary);
 }
 
-static void put_some(struct json *j, const char *key, struct slice s) {
-	if (s.size) {
-		json_string(j, key, s);
-	} else {
-		json_null(j, key);
-	}
-}
-
 static void put_frame(struct json *j, const struct name *f) {
 	json_string(j, "function", f->function);
-	put_some(j, "symbol", f->symbol);
-	put_some(j, "file", f->file);
-	if (f->line) {
-		json_number(j, "line", f->line);
-	} else {
-		json_null(j, "line");
-	}
-	put_some(j, "module", f->module);
+	json_string_if(j, "symbol", f->symbol);
+	json_string_if(j, "file", f->file);
+	json_number_if(j, "line", f->line, f->line);
+	json_string_if(j, "module", f->module);
 	json_text(j, "owner",
 			f->owner == OWNER_YOURS             ? "yours"
 					: f->owner == OWNER_LIBRARY ? "library"
@@ -111,11 +99,7 @@ static void put_lens(struct writer *w) {
 static uint32_t open_item(struct writer *w, uint32_t parent) {
 	json_open(&w->j, NULL, '{');
 	json_number(&w->j, "id", w->n_items);
-	if (parent == UINT32_MAX) {
-		json_null(&w->j, "parent");
-	} else {
-		json_number(&w->j, "parent", parent);
-	}
+	json_number_if(&w->j, "parent", parent != UINT32_MAX, parent);
 	return w->n_items++;
 }
 
@@ -311,7 +295,7 @@ static void put_stack(struct writer *w, uint32_t stack) {
 	struct stack_walk walk = stack_walk_init(v->r, v->names, s->node);
 	json_open(&w->j, NULL, '{');
 	put_costs(&w->j, &v->result.stacks[stack]);
-	put_some(&w->j, "thread", v->r->strings.items[v->r->threads.items[s->thread].name]);
+	json_string_if(&w->j, "thread", v->r->strings.items[v->r->threads.items[s->thread].name]);
 	json_open(&w->j, "stack", '[');
 	for (const struct name *f; (f = stack_walk_next(&walk));) {
 		json_open(&w->j, NULL, '{');
@@ -372,13 +356,9 @@ static bool put_timeline(struct writer *w) {
 bool report_view_json(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, const struct view_request *request, struct err *err) {
 	static bool (*const put[N_VIEWS])(struct writer *) = {
-			[VIEW_STACKS] = put_stacks,
-			[VIEW_TREE] = put_tree,
-			[VIEW_BOTTOM_UP] = put_bottom_up,
-			[VIEW_CALLERS] = put_callers,
-			[VIEW_FUNCTIONS] = put_functions,
-			[VIEW_PARTS] = put_parts,
-			[VIEW_TIMELINE] = put_timeline,
+#define PUT(id, name, ...) [VIEW_##id] = put_##name,
+			VIEWS(PUT)
+#undef PUT
 	};
 	struct viewer v;
 	struct writer w = {.j = json_init(out), .v = &v, .err = err};

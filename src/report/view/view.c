@@ -46,13 +46,9 @@ static void put_totals(struct viewer *v) {
 bool report_view(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, const struct view_request *request, struct err *err) {
 	static bool (*const put[N_VIEWS])(struct viewer *, struct err *) = {
-			[VIEW_STACKS] = view_put_stacks,
-			[VIEW_TREE] = view_put_tree,
-			[VIEW_BOTTOM_UP] = view_put_bottom_up,
-			[VIEW_CALLERS] = view_put_callers,
-			[VIEW_FUNCTIONS] = view_put_functions,
-			[VIEW_PARTS] = view_put_parts,
-			[VIEW_TIMELINE] = view_put_timeline,
+#define PUT(id, name, ...) [VIEW_##id] = view_put_##name,
+			VIEWS(PUT)
+#undef PUT
 	};
 	struct viewer v;
 	bool ok = viewer_init(&v, out, r, n, options, request, err);

@@ -12,10 +12,11 @@
 enum { WIDTH_MIN = 60, WIDTH_MAX = 200 };
 enum { BYTES_COLUMN = 8, BLOCKS_COLUMN = 12 };
 
-static bool has_tree(enum view view) {
-	return view == VIEW_TREE || view == VIEW_BOTTOM_UP || view == VIEW_CALLERS ||
-			view == VIEW_FUNCTIONS;
-}
+static const bool has_tree[N_VIEWS] = {
+#define HAS_TREE(id, name, has_tree) [VIEW_##id] = has_tree,
+		VIEWS(HAS_TREE)
+#undef HAS_TREE
+};
 
 static size_t width_of(const struct report_options *o) {
 	size_t w = o->width ? o->width : REPORT_WIDTH;
@@ -35,7 +36,7 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 			.width = width_of(options),
 	};
 	return lens_apply(v->lens, r, n, &v->arena, &v->result, err) &&
-			(!has_tree(request->view) ||
+			(!has_tree[request->view] ||
 					(call_tree_make(v->lens, r, n, &v->arena, &v->tree, err) &&
 							call_tree_costs(&v->tree, &v->result, &v->arena, &v->costs, err)));
 }

@@ -39,13 +39,9 @@ void viewer_put_more(struct viewer *v, size_t indent, uint32_t n, const struct l
 bool viewer_put_label(struct viewer *v, uint32_t node);
 bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded);
 
-bool view_put_tree(struct viewer *v, struct err *err);
-bool view_put_bottom_up(struct viewer *v, struct err *err);
-bool view_put_callers(struct viewer *v, struct err *err);
-bool view_put_functions(struct viewer *v, struct err *err);
-bool view_put_parts(struct viewer *v, struct err *err);
-bool view_put_stacks(struct viewer *v, struct err *err);
-bool view_put_timeline(struct viewer *v, struct err *err);
+#define DECLARE_VIEW(id, name, ...) bool view_put_##name(struct viewer *v, struct err *err);
+VIEWS(DECLARE_VIEW)
+#undef DECLARE_VIEW
 
 // ---- both
 

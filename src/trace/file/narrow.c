@@ -55,10 +55,6 @@ static void to_log(struct recording *r, const struct counts_row *log) {
 	cut_strings(r);
 }
 
-static void to_stacks(struct recording *r) {
-	r->edges.n = r->curve.n = r->intervals.n = r->sizes.n = r->handovers.n = r->samples.n = 0;
-}
-
 static void to_totals(struct recording *r) {
 	if (r->stacks.n > 0) {
 		struct rec_stack *sum = &r->stacks.items[0];
@@ -79,7 +75,9 @@ static void to_totals(struct recording *r) {
 void narrow(struct recording *r, const struct counts_row *log, enum narrow_level level) {
 	switch (level) {
 	case NARROW_TO_LOG: to_log(r, log); return;
-	case NARROW_TO_STACKS: to_stacks(r); return;
+	case NARROW_TO_STACKS:
+		r->edges.n = r->curve.n = r->intervals.n = r->sizes.n = r->handovers.n = r->samples.n = 0;
+		return;
 	case NARROW_TO_TOTALS: to_totals(r); return;
 	case N_NARROW_LEVELS: return;
 	}

@@ -332,11 +332,6 @@ static void say_bursts(struct finder *f, struct finding *out, struct buffer *tex
 																 : FINDING_WORTH_IT;
 }
 
-/** What a site held over time is judged by its curve; the line by what it held at one moment. */
-static enum weight weight_of_shape(const struct place *p) {
-	return p->live_bytes > 0 ? BY_LIVE_BYTES : p->peak_bytes ? BY_PEAK_BYTES : BY_ALLOCATED_BYTES;
-}
-
 static void say_shape(struct finder *f, struct place *p, const struct curve_facts *c) {
 	static const struct {
 		const char *id, *title;
@@ -347,7 +342,10 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 			[CURVE_BURSTS] = {"bursts", "bursts"}};
 	struct finding *out = finder_add_as(f, kinds[c->shape].id, kinds[c->shape].title);
 	struct buffer text = {0};
-	enum weight by = weight_of_shape(p);
+	// What a site held over time is judged by its curve; the line by what it held at one moment
+	enum weight by = p->live_bytes > 0 ? BY_LIVE_BYTES
+			: p->peak_bytes            ? BY_PEAK_BYTES
+									   : BY_ALLOCATED_BYTES;
 	finder_about_place(f, out, p, by, NULL);
 	put_place_name(f, &text, p, by);
 	buffer_text(&text, p->name->is_runtime ? ", for what it runs" : "");
