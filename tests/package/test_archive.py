@@ -139,6 +139,15 @@ def test_what_is_in_it_is_named(dist, unpacked):
     assert licences == {name for name, part in parts.items() if "pkg:deb" in str(part)}
 
 
+def test_it_writes_the_page_that_opens_recordings(dist, unpacked, build, tmp_path):
+    if not (build / "src/wasm/engine.wasm").exists():
+        pytest.skip("built without the engine for browsers (-Dviewer=enabled)")
+    subprocess.run([unpacked / "bin/heaptrack_print", "--viewer", tmp_path / "v.html"], check=True, timeout=60)
+    assert 'id="engine"' in (tmp_path / "v.html").read_text(encoding="utf-8")
+    document = json.loads(next(dist.glob("*.spdx.json")).read_text())
+    assert "wasi-libc" in {part["name"] for part in document["packages"]}
+
+
 def build_in(folder, page):
     """A second build of what is committed and changed here, in another place: its archive."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=SOURCE,

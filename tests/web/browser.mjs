@@ -23,9 +23,11 @@ const FLAGS = [
 ];
 const PATIENCE_MS = 120_000;
 
-export async function launch(modules) {
-	const { chromium } = createRequire(join(modules, 'package.json'))('playwright-core');
-	return chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS, timeout: PATIENCE_MS });
+export async function launch(modules, name = 'chromium') {
+	const { chromium, firefox } = createRequire(join(modules, 'package.json'))('playwright-core');
+	return name === 'firefox'
+		? firefox.launch({ channel: 'moz-firefox', executablePath: '/usr/bin/firefox-esr', timeout: PATIENCE_MS })
+		: chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS, timeout: PATIENCE_MS });
 }
 
 /** A fresh profile of the browser, with one tab; a page that is a file gets no network. */

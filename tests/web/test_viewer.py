@@ -103,11 +103,14 @@ def test_damaged_files_end_in_a_sentence(opened, pages, is_long):
     assert sum(count["opened"] for count in counts) > 0 < sum(count["refused"] for count in counts)
 
 
-def test_in_a_browser(viewer, browse, pages, tmp_path):
+@pytest.mark.parametrize("browser", ["chromium", "firefox"])
+def test_in_a_browser(viewer, browse, pages, tmp_path, browser):
+    if browser == "firefox" and not shutil.which("firefox-esr"):
+        pytest.skip("firefox-esr is not installed")
     bad = tmp_path / "notes.txt"
     bad.write_text("no recording\n")
     seen = browse("viewer.mjs", f"file://{viewer}", bad, pages.recording("demo"), pages.recording("before"),
-                  f"file://{pages.page('demo')}")
+                  f"file://{pages.page('demo')}", browser)
     assert not seen["wrong"] and not seen["requests"], seen
     assert seen["refused"] == "notes.txt: the file is not a heaptrack recording, nor of another supported format"
     assert seen["title"] == "demo.zst · heaptrack"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The page that opens any recording, in a browser: node viewer.mjs MODULES ADDRESS BAD FIRST SECOND PAGE. Prints
-// what it says of a file that it cannot open, its overview of the first, chosen, and its comparison after the
+// The page that opens any recording, in a browser: node viewer.mjs MODULES ADDRESS BAD FIRST SECOND PAGE BROWSER.
+// Prints what it says of a file that it cannot open, its overview of the first, chosen, and its comparison after the
 // second was dropped; what it asked the network for; and the overview of PAGE, which is of the first.
 
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { launch, open, settle } from './browser.mjs';
 
-const [modules, address, bad, first, second, pageOfFirst] = process.argv.slice(2);
-const browser = await launch(modules);
+const [modules, address, bad, first, second, pageOfFirst, name] = process.argv.slice(2);
+const browser = await launch(modules, name);
 const context = await browser.newContext({
 	viewport: { width: 1440, height: 900 },
 	reducedMotion: 'reduce',

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Finding, Profile } from '../data/profile.ts';
 import { profile } from '../state.ts';
-import { bytes, count, percent, shortName, span } from '../ui/format.ts';
+import { bytes, count, percent, plural, shortName, span } from '../ui/format.ts';
 import { useValue } from '../ui/signals.ts';
 import { follow } from '../url.ts';
 
@@ -64,7 +64,7 @@ const CARDS: CardKind[] = [
 			lacks(p, LACKS_LIVE)
 				? NOT_IN_FILE
 				: p.facts.summary.never_freed_bytes > p.facts.noise_bytes
-				? `${count(p.facts.summary.never_freed_blocks)} blocks; no finding is about them.`
+				? `${plural(p.facts.summary.never_freed_blocks, 'block')} in no finding.`
 				: p.facts.summary.never_freed_bytes > 0
 					? `Nothing was left allocated except ${bytes(p.facts.noise_bytes)} of the runtime.`
 					: 'Every block was freed.',
