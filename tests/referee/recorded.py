@@ -30,7 +30,9 @@ class Recorded:
         for block in self.blocks:
             self.of_stack[self.chain(block.stack[0])].append(block)
         self.edges = [edge["time_ns"] for edge in self.tables["edges"]]
-        self.run_ns = max([self.meta["duration_ns"], *self.edges])
+        self.end_ns = max([self.meta["duration_ns"], *self.edges])
+        last = max(self.edges, default=0)  # a short idle end is no part of the run (docs/findings.md)
+        self.run_ns = last + 1 if self.end_ns > last and self.end_ns - last <= self.end_ns // 4 else self.end_ns
         self.points = [*self.edges, self.run_ns]
         self.all = tuple(self.of_stack)
         moments, held = self.curve(self.all)
@@ -78,7 +80,7 @@ class Recorded:
     @functools.cache
     def at_points(self, stacks, only_kept=False):
         """The same at each edge of the time axis, and at the end."""
-        return self.along(stacks, self.points, only_kept)
+        return self.along(stacks, [*self.edges, self.end_ns], only_kept)
 
     @functools.cache
     def handovers(self):

@@ -20,7 +20,7 @@ static struct curve_facts judge(uint64_t (*at)(uint64_t ms)) {
 		times[i] = (i + 1 == POINTS ? 1000000 : us) * 1000;
 		bytes[i] = at(times[i] / MB);
 	}
-	struct curve c = {times, bytes, POINTS};
+	struct curve c = {times, bytes, POINTS, 0};
 	return curve_judge(&c);
 }
 
@@ -147,13 +147,13 @@ static void finds_how_long_a_spike_lasts(void **state) {
 	while (bytes[at] < 32 * MB) {
 		at++;
 	}
-	struct curve c = {times, bytes, POINTS};
+	struct curve c = {times, bytes, POINTS, 0};
 	assert_near(curve_stretch_at(&c, at + 10).ns, 100 * MB, 4);
 }
 
 static struct curve curve_of(uint64_t (*at)(uint64_t ms)) {
 	(void)judge(at);
-	return (struct curve){times, bytes, POINTS};
+	return (struct curve){times, bytes, POINTS, 0};
 }
 
 static void finds_the_level_that_is_held(void **state) {
@@ -196,9 +196,25 @@ static void measures_the_rise_since_a_moment(void **state) {
 	assert_int_equal(curve_rise_since(&c, 500 * MB), 0);
 }
 
+static uint64_t table_of_a_late_start(uint64_t ms) {
+	return ms < 80 ? 0 : ms < 120 ? (ms - 80) * 25000 : MB;
+}
+
+/** The loader's time, or that until a server's first request, is no part of its start. */
+static void measures_the_start_from_the_first_heap(void **state) {
+	(void)state;
+	struct curve c = curve_of(table_of_a_late_start);
+	assert_int_equal(curve_judge(&c).shape, CURVE_STOPPED);
+	c.start_ns = 80 * MB;
+	assert_int_equal(curve_judge(&c).shape, CURVE_AT_START);
+	c = curve_of(table_later); // what comes later is no start for it
+	c.start_ns = 10 * MB;
+	assert_int_equal(curve_judge(&c).shape, CURVE_ONCE);
+}
+
 static void needs_points(void **state) {
 	(void)state;
-	struct curve c = {times, bytes, 3};
+	struct curve c = {times, bytes, 3, 0};
 	assert_int_equal(curve_judge(&c).shape, CURVE_OTHER);
 	struct curve_level level;
 	assert_false(curve_find_level(&c, &level));
@@ -214,6 +230,7 @@ int main(void) {
 			cmocka_unit_test(finds_how_long_a_spike_lasts),
 			cmocka_unit_test(finds_the_level_that_is_held),
 			cmocka_unit_test(measures_the_rise_since_a_moment),
+			cmocka_unit_test(measures_the_start_from_the_first_heap),
 			cmocka_unit_test(needs_points),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,8 @@ static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts 
 			c->times_ns[end] - f->to_ns < run / 5) {
 		return false;
 	}
-	if (f->to_ns <= run / 10) {
+	uint64_t start = f->from_ns > c->start_ns ? c->start_ns : 0;
+	if (f->to_ns - start <= (run - start) / 10) {
 		f->shape = CURVE_AT_START;
 		return true;
 	}

@@ -13,6 +13,7 @@ struct curve {
 	const uint64_t *times_ns;
 	const uint64_t *bytes;
 	uint32_t n;
+	uint64_t start_ns; // what is "at start" is measured from then
 };
 
 enum curve_shape {

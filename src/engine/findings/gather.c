@@ -267,8 +267,14 @@ bool finder_gather(struct finder *f) {
 		f->times_ns[i] = r->edges.items[i].time_ns;
 	}
 	f->n_points = r->edges.n + 1;
-	uint64_t last = r->edges.n ? f->times_ns[r->edges.n - 1] : 0;
-	f->times_ns[r->edges.n] = r->meta.duration_ns > last ? r->meta.duration_ns : last;
+	uint64_t last = r->edges.n ? f->times_ns[r->edges.n - 1] : 0, run = r->meta.duration_ns;
+	// A server that is waiting when it is left has not stopped growing: a short idle end is no part
+	// of the run. A program that only computes after its start has
+	run = run > last && run - last <= run / 4 ? last + 1 : run;
+	f->times_ns[r->edges.n] = run > last ? run : last;
+	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].bytes == 0; i++) {
+		f->start_ns = f->times_ns[i];
+	}
 	bool has_peak = r->summary.peak_bytes > 0 && !(r->missing & REC_PEAK_BYTES);
 	return gather_places(f) && (!has_peak || finder_find_holder(f)) && make_curves(f);
 }

@@ -71,8 +71,9 @@ struct finder {
 	uint32_t n_places;
 	uint32_t *place_of; // per stack
 	struct holder holder;
-	uint64_t *times_ns; // of the points of all curves: the edges, and the end of the run
+	uint64_t *times_ns; // of the points of all curves: the edges, and the end of what happened
 	uint32_t n_points;
+	uint64_t start_ns; // so long there was no heap
 	bool runs_scripts; // the program is a runtime: what it holds, it holds for them
 	bool failed;       // no memory
 };
@@ -89,7 +90,7 @@ static inline bool holder_may_be(const struct name *frame, const struct name *si
 }
 
 static inline struct curve finder_as_curve(const struct finder *f, const uint64_t *bytes) {
-	return (struct curve){f->times_ns, bytes, f->n_points};
+	return (struct curve){f->times_ns, bytes, f->n_points, f->start_ns};
 }
 
 /**

@@ -113,7 +113,8 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	finder_say(f, out, &text);
 	bool is_felt = p->short_lived >= 10000 && p->short_lived >= own->allocations / 2;
 	out->severity = is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS;
-	out->weight = millionths(p->short_lived, s->allocations);
+	// Few are not felt: who holds the peak comes before them
+	out->weight = millionths(p->short_lived, s->allocations) / (is_felt ? 1 : 8);
 	p->has_churn_finding = true;
 }
 

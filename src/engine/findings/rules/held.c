@@ -85,7 +85,8 @@ static bool replaces_old(const struct finder *f, const struct place *kept,
 /** "grew at an even 105 kB/s to the end", or by how much in which time. */
 static void put_growth(struct finder *f, struct buffer *out, struct finding *finding,
 		const struct curve_facts *c) {
-	bool is_to_end = c->to_ns >= f->r->meta.duration_ns / 100 * 98, has_rate = curve_has_rate(c);
+	bool is_to_end = c->to_ns >= f->times_ns[f->n_points - 1] / 100 * 98,
+		 has_rate = curve_has_rate(c);
 	char grown[HUMAN_MAX], rate[HUMAN_MAX];
 	human_bytes(grown, c->top_bytes - c->from_bytes);
 	human_bytes(rate, c->rate);

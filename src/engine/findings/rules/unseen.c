@@ -123,7 +123,7 @@ void find_outside_growing(struct finder *f) {
 		return;
 	}
 	outside_of_heap(r, times, bytes);
-	struct curve curve = {times, bytes, r->samples.n};
+	struct curve curve = {times, bytes, r->samples.n, 0};
 	struct curve_facts c = curve_judge(&curve);
 	uint64_t grown = c.top_bytes - c.from_bytes, heap = heap_growth(r, c.from_ns);
 	// What malloc adds to its blocks is no growth of its own, nor is a long start
