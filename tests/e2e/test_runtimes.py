@@ -4,6 +4,7 @@ The first sentence names the module and, where it has a name, the function of th
 the memory, and what gives the scripts' own functions names; never only that the runtime holds it all.
 """
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -139,3 +140,25 @@ def test_java_is_its_machine_not_its_launcher(tools, tmp_path):
     held = next(f for f in data["findings"] if f["id"] == "runtime")["text"]
     assert re.match(r"java holds [\d.]+ MB \(\d+ % of the peak\) for what it runs, [\d.]+ MB of it in libjvm\.so",
                     held), held
+
+
+LUA = "kept = {} for i = 1, 60000 do kept[i] = {id = i, name = 'x' .. i} end print(#kept)\n"
+TCL = "for {set i 0} {$i < 60000} {incr i} {dict set kept $i \"name $i\"}; puts [dict size $kept]\n"
+GUILE = "(define kept (map (lambda (i) (number->string (expt 7 i))) (iota 500)))(display (length kept))\n"
+OCTAVE = "kept = {}; for i = 1:300, kept{i} = rand(40); end; disp(numel(kept))\n"
+GJS = "const kept = []; for (let i = 0; i < 60000; i++) kept.push({i, name: 'x' + i}); print(kept.length);\n"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command, suffix, script, named", [
+    (["lua5.4"], "lua", LUA, r"lua\w+ lua5\.4\b"),
+    (["tclsh"], "tcl", TCL, r"Tcl\w* libtcl[\d.]+so\b"),
+    (["guile", "--no-auto-compile"], "scm", GUILE, r"scm_\w+ libguile-[\d.]+so\b"),
+    (["octave-cli", "--no-init-file", "-q", "--no-history"], "m", OCTAVE, r"\S.*\(\) liboct\w+\.so\b"),
+    (["gjs"], "js", GJS, r".+\(libmozjs-\d+\.so\.\d+\)|libgjs\.so\.\d+, no symbols via libmozjs-\d+\.so"),
+], ids=lambda value: value[0] if isinstance(value, list) else "")
+def test_an_interpreter_without_an_option_names_its_own_function(tools, tmp_path, command, suffix, script, named):
+    """Of the function that holds most, and no advice that helps nobody: docs/findings.md."""
+    _, data = said(tools, tmp_path, script, *command, suffix=suffix, **dict(os.environ, LC_ALL="C"))
+    assert re.match(named, first(data)["text"]), data["findings"]
+    assert not any("; to name the " in finding["text"] for finding in data["findings"])
