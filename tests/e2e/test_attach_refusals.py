@@ -22,6 +22,8 @@ pytestmark = pytest.mark.attach
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 SANDBOX = [sys.executable, Path(__file__).with_name("sandbox.py")]
 KEYCTL, MEMFD_CREATE, READLINKAT = "250", "319", "267"
+YAMA_1 = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && "
+          'echo 1 >/proc/sys/kernel/yama/ptrace_scope && exec "$@"', "sh"]
 
 
 def refused(build, *arguments, by=()):
@@ -125,6 +127,25 @@ def test_what_yama_forbids_is_refused(build, target, nobodys):  # noqa: F811
     assert f"kernel.yama.ptrace_scope is {scope}" in err
     assert ("reboot" if scope == 3 else f"sudo heaptrack -p {victim.pid}") in err
     assert victim.end() == 0
+
+
+def yama_is_1():
+    """As if kernel.yama.ptrace_scope were 1: this kernel may have no yama."""
+    if subprocess.run([*YAMA_1, "true"], capture_output=True, timeout=60, check=False).returncode != 0:
+        pytest.skip("no mount namespace here")
+    return YAMA_1 + NOBODY
+
+
+def test_yama_lets_us_inject_into_what_we_start(build, nobodys):  # noqa: F811
+    by = yama_is_1()
+    folder = nobodys / "output"
+    folder.mkdir()
+    folder.chmod(0o777)
+    shutil.copy(build / "tests/attach/once_static", nobodys)
+    done = subprocess.run([*by, nobodys / "heaptrack", "-o", folder / "once", nobodys / "once_static"],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 7 and "unrecorded" not in done.stderr, done.stderr
+    assert (folder / "once.zst").exists()
 
 
 def test_what_does_not_let_itself_be_looked_at_is_refused(target, nobodys):  # noqa: F811

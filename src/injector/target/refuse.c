@@ -135,7 +135,8 @@ static bool explain_yama(pid_t pid, struct err *err) {
 	return true;
 }
 
-static bool is_allowed(pid_t pid, const struct status *s, struct err *err) {
+/** One that starts is traced by us already, as yama lets a parent do. */
+static bool is_allowed(pid_t pid, const struct status *s, bool is_running, struct err *err) {
 	char path[64];
 	unsigned long uid = number(s, "\nUid:", 10);
 	bool is_mighty = may_trace_anything();
@@ -145,7 +146,7 @@ static bool is_allowed(pid_t pid, const struct status *s, struct err *err) {
 				"(CAP_SYS_PTRACE)",
 				(int)pid, uid);
 	}
-	if (!explain_yama(pid, err)) {
+	if (is_running && !explain_yama(pid, err)) {
 		return false;
 	}
 	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
@@ -215,8 +216,9 @@ bool refuse_or_go_on(pid_t pid, bool is_running, struct who_is *who_is, struct e
 	if (machine_lacks()) {
 		return refuse(err, "%s", machine_lacks());
 	}
-	if (!is_a_process(pid, &s, err) || !is_not_traced(pid, &s, err) || !is_allowed(pid, &s, err) ||
-			!is_our_machine(pid, err) || !is_not_sandboxed(pid, &s, &who_is->has_filter, err) ||
+	if (!is_a_process(pid, &s, err) || !is_not_traced(pid, &s, err) ||
+			!is_allowed(pid, &s, is_running, err) || !is_our_machine(pid, err) ||
+			!is_not_sandboxed(pid, &s, &who_is->has_filter, err) ||
 			(is_running && !is_free_of_others(pid, err))) {
 		return false;
 	}
