@@ -63,4 +63,11 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 bool run_injected_program(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err);
 
+/**
+ * Could programs be recorded on this machine, in either way? The same steps are taken, up to the
+ * one that would execute a program.
+ */
+bool run_check_program(struct err *err);
+bool run_check_injected(struct err *err);
+
 void run_result_finish(struct run_result *result);

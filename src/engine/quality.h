@@ -45,3 +45,10 @@ uint64_t quality_minor_children(const struct recording *r, struct buffer *text);
 /** Fills `out`, most important first; the number of lines. Texts live in `arena`. */
 size_t quality_lines(const struct recording *r, const struct names *n, struct arena *arena,
 		struct quality_line out[QUALITY_LINES_MAX]);
+
+/**
+ * "node maps memory for JavaScript's objects itself; node --heap-prof tells of them". False: of
+ * that program nothing like it is known.
+ */
+enum { RUNTIME_FLAG_MAX = 160 };
+bool runtime_own_memory(struct slice exe, char out[RUNTIME_FLAG_MAX]);

@@ -75,6 +75,23 @@ void injector_leave(pid_t pid);
  */
 struct injector *injector_create(pid_t pid, enum injector_start start, const char *recorder,
 		struct err *err);
+
+/** What an attach would meet. */
+struct injector_check {
+	struct injector_report report; // what would be hooked; snapshot_ns at most, if it was estimated
+	bool has_filter; // of a sandbox: whether it lets us is seen only when the process is stopped
+};
+
+/**
+ * Take the steps of an attach up to the first that would stop or change the process. `hooked`: as
+ * by injector_describe. False: it would be refused; `err` says why and what helps.
+ */
+bool injector_check(pid_t pid, const char *recorder, uint64_t max_pause_ns,
+		struct injector_check *out, struct buffer *hooked, struct err *err);
+
+/** What this machine forbids for all processes, those that run or those that are started. */
+bool injector_check_machine(bool is_running, struct err *err);
+
 void injector_let_go(struct injector *in);
 void injector_destroy(struct injector *in);
 

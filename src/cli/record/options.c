@@ -47,6 +47,18 @@ static bool take_pid(void *options, const struct option_row *row, const char *va
 	return true;
 }
 
+/** --check [PID] */
+static bool take_checked(struct heaptrack_options *o, struct err *err) {
+	uint64_t pid = 0;
+	if (o->n_rest > 1 ||
+			(o->n_rest == 1 && (!option_number(o->rest[0], INT32_MAX, &pid) || !pid))) {
+		return err_set(err, ERR_USAGE, "--check: invalid process ID \"%s\"",
+				o->rest[o->n_rest > 1]);
+	}
+	o->pid = (int)pid;
+	return true;
+}
+
 static bool take_completion(void *options, const struct option_row *row, const char *value,
 		struct err *err) {
 	(void)err;
@@ -151,6 +163,12 @@ static const struct option_row rows[] = {
 				.manual = "Show the recording in progress of the program with this process ID, or "
 						  "to this file; without either, all recordings of this user, one line "
 						  "each. See QUERYING A RECORDING."},
+		{"check", 0, ASKS(ASKED_CHECK), .value_name = "[PID]",
+				.help = "say whether programs can be recorded here, or whether that one can be "
+						"attached to, and what it would cost; changes nothing",
+				.manual = "Say whether programs can be started and attached to on this machine, or "
+						  "whether this process can be, and if not, why and what to do; see "
+						  "CHECKING. Nothing is stopped or changed."},
 		{"completion", 0, VALUE_NEEDED, .value_name = "SHELL", .take = take_completion,
 				.arg = ASKED_COMPLETION, .ends = true, .words = "bash zsh fish",
 				.help = "print completions for bash, zsh or fish"},
@@ -173,6 +191,7 @@ const struct option_table heaptrack_option_table = {
 				"       heaptrack [options] -p PID\n"
 				"       heaptrack -a FILE\n"
 				"       heaptrack --ctl [PID|FILE] [status]\n"
+				"       heaptrack --check [PID]\n"
 				"       heaptrack -i FILE [--sysroot DIR] [--debug-paths DIR...] "
 				"[--extra-paths DIR...]\n"
 				"\n"
@@ -195,8 +214,11 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	if (o->duration_ns != 0 && o->what != ASKED_ATTACH) {
 		return err_set(err, ERR_USAGE, "--duration is for use with -p PID");
 	}
-	if (o->has_max_pause && o->what != ASKED_ATTACH) {
+	if (o->has_max_pause && o->what != ASKED_ATTACH && o->what != ASKED_CHECK) {
 		return err_set(err, ERR_USAGE, "--max-pause is for use with -p PID");
+	}
+	if (o->what == ASKED_CHECK) {
+		return take_checked(o, err);
 	}
 	if (o->output && !*o->output) {
 		return err_set(err, ERR_USAGE, "--output needs the name of a file");

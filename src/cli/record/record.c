@@ -6,6 +6,7 @@
 #include "cli/gui/analyze.h"
 #include "cli/options/table.h"
 #include "cli/record/beside.h"
+#include "cli/record/check.h"
 #include "cli/record/control.h"
 #include "cli/record/interpret.h"
 #include "cli/record/options.h"
@@ -372,6 +373,7 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_ATTACH: return attach(&o);
 	case ASKED_DETACH: return detach(o.pid);
 	case ASKED_CONTROL: return cli_control(o.n_rest + 1, o.rest - 1);
+	case ASKED_CHECK: return cli_check(o.pid, o.max_pause_ns);
 	case ASKED_BESIDE: return cli_beside(o.pid, o.fd);
 	case ASKED_INTERPRET: return cli_interpret_files(o.n_rest + 1, o.rest - 1);
 	case ASKED_DEBUG:

@@ -6,6 +6,7 @@
 #include "sys/process.h"
 
 #include <errno.h>
+#include <signal.h>
 
 bool child_fork(struct run *run, const struct launch *launch, char **environment, struct err *err) {
 	struct spawn_program *program = arena_new(&run->arena, struct spawn_program, 1);
@@ -25,6 +26,29 @@ bool child_fork(struct run *run, const struct launch *launch, char **environment
 	}
 	run->program = run->spawn.pid;
 	return true;
+}
+
+void child_cancel(struct run *run) {
+	spawn_cancel(&run->spawn);
+	witness_stop(&run->witness);
+	signals_restore(&run->start_signals);
+}
+
+static char *const check_argv[] = {(char *)"heaptrack", NULL};
+static char *const check_environment[] = {NULL};
+const struct run_options child_check_options = {.argv = check_argv,
+		.environment = check_environment};
+const struct launch child_check_launch = {.path = "/proc/self/exe"};
+
+void child_end_check(struct run *run) {
+	if (run) {
+		if (run->spawn.pid > 0) {
+			(void)kill(run->spawn.pid, SIGKILL); // it has a copy of the guardian's socket
+		}
+		guardian_stop(&run->guardian); // which is told of the child's end before us
+		child_cancel(run);
+		run_destroy(run, false);
+	}
 }
 
 bool child_exec(struct run *run, const char *variable, int *exit_status, struct err *err) {

@@ -7,6 +7,14 @@
 /** Fork the process that will execute the launch's program with this environment. */
 bool child_fork(struct run *run, const struct launch *launch, char **environment, struct err *err);
 
+/** Instead: end it, and be as before. */
+void child_cancel(struct run *run);
+
+/** What run_check_program and run_check_injected prepare, and end. A NULL run is allowed. */
+extern const struct run_options child_check_options;
+extern const struct launch child_check_launch;
+void child_end_check(struct run *run);
+
 /**
  * Let it execute the program, with `variable` (may be NULL) as the first entry of its environment.
  * False: it could not, `*exit_status` is what shells give then.

@@ -95,8 +95,7 @@ bool run_injected_program(const struct run_options *options, const struct launch
 	}
 	result->is_untouched = !prepare(run, launch, err);
 	if (result->is_untouched) {
-		spawn_cancel(&run->spawn);
-		signals_restore(&run->start_signals); // it will be run in another way
+		child_cancel(run); // it will be run in another way
 	}
 	bool has_run = !result->is_untouched && go_on(run, launch, &result->exit_status, err) &&
 			start(run, launch, err);
@@ -106,4 +105,12 @@ bool run_injected_program(const struct run_options *options, const struct launch
 	}
 	run_destroy(run, result->was_recorded);
 	return has_run;
+}
+
+bool run_check_injected(struct err *err) {
+	struct run_result result;
+	struct run *run = run_create(&child_check_options, &result, err);
+	bool ok = run && prepare(run, &child_check_launch, err) && injector_check_machine(false, err);
+	child_end_check(run);
+	return ok;
 }

@@ -29,8 +29,8 @@ static void start_guardian(struct run *run) {
 	}
 }
 
-/** Whatever fails while result->is_untouched is true, the program can run without us. */
-static bool prepare(struct run *run, const struct launch *launch, struct run_result *result,
+/** A process that waits to exec. While result->is_untouched is true, it can run without us. */
+static bool prepare_process(struct run *run, const struct launch *launch, struct run_result *result,
 		struct err *err) {
 	signals_save(&run->start_signals);
 	run->recorder = launch_find_recorder(&run->arena, err);
@@ -49,8 +49,13 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 		return false;
 	}
 	(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
-	if (!child_fork(run, launch,
-				launch_environment(run->recorder, run->options->environment, &run->arena), err)) {
+	return child_fork(run, launch,
+			launch_environment(run->recorder, run->options->environment, &run->arena), err);
+}
+
+static bool prepare(struct run *run, const struct launch *launch, struct run_result *result,
+		struct err *err) {
+	if (!prepare_process(run, launch, result, err)) {
 		return false;
 	}
 	result->is_untouched = false; // the user has to choose another name
@@ -95,9 +100,7 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 	}
 	bool is_prepared = prepare(run, launch, result, err);
 	if (result->is_untouched) {
-		spawn_cancel(&run->spawn);
-		witness_stop(&run->witness);
-		signals_restore(&run->start_signals);
+		child_cancel(run);
 	}
 	bool has_run = is_prepared && start(run, &result->exit_status, err);
 	if (has_run) {
@@ -105,4 +108,12 @@ bool run_program(const struct run_options *options, const struct launch *launch,
 	}
 	run_destroy(run, result->was_recorded);
 	return has_run;
+}
+
+bool run_check_program(struct err *err) {
+	struct run_result result;
+	struct run *run = run_create(&child_check_options, &result, err);
+	bool ok = run && prepare_process(run, &child_check_launch, &result, err);
+	child_end_check(run);
+	return ok;
 }

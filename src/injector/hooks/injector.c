@@ -50,7 +50,8 @@ static bool open_tracee(struct injector *in, enum injector_start start, struct e
 	ok = ok && refuse_or_go_on(in->pid, is_running, &who_is, err);
 	in->pid_inside = ok ? who_is.pid_inside : 0;
 	ok = ok && (!is_running || tracee_open(&in->tracee, in->pid, err));
-	return ok && (!who_is.has_filter || ask_filters(in, err));
+	in->has_filter = ok && who_is.has_filter;
+	return ok && (!in->has_filter || in->only_looks || ask_filters(in, err));
 }
 
 /** One that an earlier attach has left is used again, or cleaned up and left alone. */
@@ -64,6 +65,9 @@ static bool deal_with_resident(struct injector *in, struct err *err) {
 		return err_set(err, ERR_UNSUPPORTED,
 				"process %d is already being recorded by another heaptrack; stop that one first",
 				(int)in->pid);
+	}
+	if (in->only_looks) {
+		return true;
 	}
 	if (!injector_find_vdso(in, &clock, err) || !resident_retire(in, &is_clean, err)) {
 		return false;
@@ -90,24 +94,49 @@ static bool look_when_loaded(struct injector *in, enum injector_start start, str
 	return false;
 }
 
-struct injector *injector_create(pid_t pid, enum injector_start start, const char *recorder,
-		struct err *err) {
+static struct injector *create(pid_t pid, enum injector_start start, const char *recorder,
+		bool only_looks, struct err *err) {
 	struct injector *in = calloc(1, sizeof *in);
 	if (!in) {
 		(void)err_memory(err);
 		return NULL;
 	}
 	in->pid = pid;
+	in->only_looks = only_looks;
 	in->tracee.memory = -1;
 	(void)process_exe(pid, &in->exe);
 	if (!open_tracee(in, start, err) || !blob_open(&in->blob, recorder, err) ||
 			!look_when_loaded(in, start, err) || !injector_has_allocator(in, err) ||
-			!resident_await_errands(in, err) || !resident_find(in, err) ||
+			(!only_looks && !resident_await_errands(in, err)) || !resident_find(in, err) ||
 			!deal_with_resident(in, err)) {
 		injector_destroy(in);
 		return NULL;
 	}
 	return in;
+}
+
+struct injector *injector_create(pid_t pid, enum injector_start start, const char *recorder,
+		struct err *err) {
+	return create(pid, start, recorder, false, err);
+}
+
+bool injector_check(pid_t pid, const char *recorder, uint64_t max_pause_ns,
+		struct injector_check *out, struct buffer *hooked, struct err *err) {
+	uint64_t clock;
+	struct injector *in = create(pid, INJECTOR_RUNNING, recorder, true, err);
+	bool ok = in && injector_find_vdso(in, &clock, err) && plan_make(in, err);
+	if (ok) {
+		for (size_t i = 0; i < in->plan.hooks.n; i++) {
+			injector_hook_of(in, &in->plan.hooks.items[i])->is_patched = 1; // in our copy alone
+		}
+		count(in);
+		in->max_pause_ns = max_pause_ns;
+		(void)patch_may_copy_memory(in);
+		injector_describe(in, hooked);
+		*out = (struct injector_check){in->report, in->has_filter};
+	}
+	injector_destroy(in);
+	return ok;
 }
 
 void injector_destroy(struct injector *in) {

@@ -177,15 +177,15 @@ static bool stop_all_safely(struct injector *in, struct err *err) {
 			(int)in->pid);
 }
 
-/** Shall a copy be tried? Asked before all are stopped. */
-static bool may_copy_memory(struct injector *in) {
+bool patch_may_copy_memory(struct injector *in) {
 	struct injector_report *r = &in->report;
 	if (in->is_attached || in->tracee.is_held) {
 		return false;
 	}
-	r->no_copy = in->max_pause_ns == 0                 ? INJECTOR_COPY_OFF
-			: snapshot_fits(in->pid, in->max_pause_ns) ? INJECTOR_COPIED
-													   : INJECTOR_COPY_LATE;
+	bool fits = in->max_pause_ns > 0 && snapshot_fits(in->pid, in->max_pause_ns, &r->snapshot_ns);
+	r->no_copy = in->max_pause_ns == 0 ? INJECTOR_COPY_OFF
+			: fits                     ? INJECTOR_COPIED
+									   : INJECTOR_COPY_LATE;
 	return r->no_copy == INJECTOR_COPIED;
 }
 
@@ -204,7 +204,7 @@ static void copy_memory(struct injector *in) {
 }
 
 bool patch_all(struct injector *in, struct err *err) {
-	bool copies = may_copy_memory(in);
+	bool copies = patch_may_copy_memory(in);
 	if (!stop_all_safely(in, err)) {
 		return false;
 	}

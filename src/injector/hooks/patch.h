@@ -14,5 +14,8 @@ bool plan_make(struct injector *in, struct err *err);
  */
 bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, struct err *err);
 
+/** Shall its memory be copied? Asked before all are stopped; the report says why not. */
+bool patch_may_copy_memory(struct injector *in);
+
 /** Write the planned patches, at a moment when no thread is in their way. */
 bool patch_all(struct injector *in, struct err *err);

@@ -116,6 +116,7 @@ static bool is_not_sandboxed(pid_t pid, const struct status *s, bool *has_filter
 
 // ---- rights
 
+/** `pid` 0: whatever process of this user. */
 static bool explain_yama(pid_t pid, struct err *err) {
 	char text[16] = "0";
 	(void)file_read_small("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
@@ -126,13 +127,20 @@ static bool explain_yama(pid_t pid, struct err *err) {
 				"(kernel.yama.ptrace_scope is 3); start the program under heaptrack");
 	}
 	if (scope > 0 && !may_trace_anything()) {
+		char which[24] = "PID";
+		(void)(pid != 0 && snprintf(which, sizeof which, "%d", (int)pid) > 0);
 		return refuse(err,
-				"only root may attach to process %d (kernel.yama.ptrace_scope is %d); use sudo "
-				"heaptrack -p %d, or start the program under heaptrack, or sudo sysctl "
+				"only root may attach to process %s (kernel.yama.ptrace_scope is %d); use sudo "
+				"heaptrack -p %s, or start the program under heaptrack, or sudo sysctl "
 				"kernel.yama.ptrace_scope=0",
-				(int)pid, scope, (int)pid);
+				which, scope, which);
 	}
 	return true;
+}
+
+bool injector_check_machine(bool is_running, struct err *err) {
+	return machine_lacks() ? refuse(err, "%s", machine_lacks())
+						   : !is_running || explain_yama(0, err);
 }
 
 /** One that starts is traced by us already, as yama lets a parent do. */

@@ -55,6 +55,8 @@ struct injector {
 	uint64_t resident_at;     // of the struct, in the process; 0: not there yet
 	bool is_fresh;            // the recorder's image has not been written yet
 	bool is_attached;
+	bool only_looks;      // injector_check
+	bool has_filter;      // which is not asked then
 	uint64_t modules_sum; // of the mapped files with code, to see a change
 	uint64_t stopped_ns;  // when the current stop began,
 	bool has_stopped_all; // and of whom

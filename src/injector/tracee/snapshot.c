@@ -80,15 +80,20 @@ static uint64_t huge_bytes_of(pid_t pid) {
 	return at && sscanf(at, "AnonHugePages: %llu", &kb) == 1 ? kb * 1024 : 0;
 }
 
-bool snapshot_fits(pid_t pid, uint64_t within_ns) {
+bool snapshot_fits(pid_t pid, uint64_t within_ns, uint64_t *takes_ns) {
 	struct process_memory m;
-	if (!process_memory(pid, &m) || m.anon_bytes / PAGE * PLENTY_NS < within_ns) {
+	*takes_ns = process_memory(pid, &m) ? m.anon_bytes / PAGE * PLENTY_NS : 0;
+	if (*takes_ns == 0 || *takes_ns < within_ns) {
 		return true;
 	}
 	uint64_t huge_bytes = huge_bytes_of(pid);
 	huge_bytes = huge_bytes < m.anon_bytes ? huge_bytes : m.anon_bytes;
 	uint64_t n = (m.anon_bytes - huge_bytes) / PAGE + huge_bytes / PAGE / HUGE_PAGES;
-	return n * PLENTY_NS < within_ns || copy_of_pages_ns(n) / 4 * 5 <= within_ns;
+	*takes_ns = n * PLENTY_NS;
+	if (*takes_ns >= within_ns) {
+		*takes_ns = copy_of_pages_ns(n) / 4 * 5;
+	}
+	return *takes_ns <= within_ns;
 }
 
 // ---- the copy

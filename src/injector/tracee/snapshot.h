@@ -20,8 +20,11 @@ struct snapshot {
 	uint64_t cost_ns; // that all threads were stopped for it
 };
 
-/** Is a copy likely to be made within that time? Asked while the process runs. */
-bool snapshot_fits(pid_t pid, uint64_t within_ns);
+/**
+ * Is a copy likely to be made within that time? Asked while the process runs. `*takes_ns`: what it
+ * takes at most, as far as had to be found out for the answer.
+ */
+bool snapshot_fits(pid_t pid, uint64_t within_ns, uint64_t *takes_ns);
 
 /**
  * Make a copy. All threads are stopped; all but the first are let go when it is there, or when the
