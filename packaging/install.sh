@@ -70,7 +70,7 @@ get "$archive"
 get SHA256SUMS
 (cd "$work" && grep "  $archive\$" SHA256SUMS | sha256sum -c - >/dev/null 2>&1) ||
 	fail "$archive is not what SHA256SUMS says: nothing was installed"
-(cd "$work" && tar -xf "$archive") || fail "$archive cannot be unpacked (tar and xz are needed)"
+xz -dc "$work/$archive" | (cd "$work" && tar -xf -) || fail "$archive cannot be unpacked (tar and xz are needed)"
 tree=$work/${archive%.tar.xz}
 
 # Not over files of others, such as KDE's heaptrack in the same place

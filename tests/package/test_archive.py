@@ -102,6 +102,39 @@ def test_records_where_there_is_no_glibc(unpacked, program, tmp_path):
     check_record("/tmp/out.zst", [*inside, "/h/bin/heaptrack_print"])
 
 
+def test_installs_and_records_as_on_alpine(dist, program, tmp_path):
+    """A root of musl's loader and busybox, in which install.sh runs."""
+    busybox, musl = shutil.which("busybox"), Path("/lib/ld-musl-x86_64.so.1")
+    if not busybox or not musl.exists():
+        pytest.skip("busybox or musl is not installed")
+    if b"dynamically" in subprocess.run(["file", "-L", busybox], capture_output=True, check=False, timeout=60).stdout:
+        pytest.skip("busybox is not static: it is that of busybox-static")
+    root = tmp_path / "root"
+    for name in ("proc", "tmp", "bin", "lib", "home", "dev"):
+        (root / name).mkdir(parents=True)
+    (root / "dev/null").touch()
+    shutil.copy(busybox, root / "bin/busybox")
+    shutil.copy(musl, root / "lib")
+    shutil.copytree(dist, root / "dist")
+    for name, options in (("dynamic", []), ("static", ["-static"])):
+        program("musl-gcc", *options).rename(root / name)
+    script = """mount -t proc proc "$0/proc" && mount --bind /dev/null "$0/dev/null" && exec chroot "$0" /bin/busybox sh -ec '
+        /bin/busybox --install -s /bin; export PATH=/bin:/home/.local/bin HOME=/home; sh /dist/install.sh
+        for name in dynamic static; do
+            status=0; heaptrack -q -o /tmp/$name /$name || status=$?
+            echo $status; heaptrack_print --json /tmp/$name.zst >/tmp/$name.json
+        done
+        sh /dist/install.sh --uninstall; ls -A /home'"""
+    done = subprocess.run(["unshare", "-rmpf", "sh", "-c", script, root], capture_output=True, text=True, timeout=120,
+                          env={"PATH": os.environ["PATH"]}, check=False)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert re.findall(r"^7$", done.stdout, re.MULTILINE) == ["7", "7"] and list((root / "home").iterdir()) == []
+    for name in ("dynamic", "static"):
+        summary = json.loads((root / f"tmp/{name}.json").read_text())["summary"]
+        assert summary["allocations"] - 1000 in range(10) and summary["never_freed_blocks"] - 500 in range(10)
+        assert summary["complete"] and summary["lost_events"] == 0
+
+
 def test_serves_the_page(unpacked, program, tmp_path, helpers):
     file = record(unpacked / "bin" / "heaptrack", program("gcc"), tmp_path, "shown")
     with open(tmp_path / "said", "w+", encoding="utf-8") as said:

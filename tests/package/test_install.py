@@ -1,6 +1,7 @@
 """install.sh: one line to install, one to remove, and nothing left of it."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -68,6 +69,10 @@ def test_a_damaged_archive_is_not_installed(dist, install, home, tmp_path):
     (copy / "SHA256SUMS").write_text("")
     assert install("--from", str(copy)).returncode == 1
     assert below(home) == []
+
+
+def test_nothing_is_left_to_fill_in(dist):
+    assert re.findall("@[A-Z]+@", (dist / "install.sh").read_text()) == []
 
 
 def test_files_of_others_are_left_alone(install, home):
