@@ -74,9 +74,6 @@ LONG = [
       "(dotimes (i 100000) (make-string 100))\n(print (expt 7 90))\n(quit)\n"}),
     P("csc", "chicken-bin", "csc -o out work.scm", files={"work.scm":
       "(define (f n) (if (< n 2) n (+ (f (- n 1)) (f (- n 2)))))(display (f 20))(newline)\n"}),
-    P("csound", "csound", "csound -n -d -m0 work.csd", same_output=False, files={"work.csd":
-      "<CsoundSynthesizer>\n<CsInstruments>\nsr=44100\nksmps=32\nnchnls=1\n0dbfs=1\ninstr 1\na1 oscili 0.2,440\n"
-      "out a1\nendin\n</CsInstruments>\n<CsScore>\ni1 0 1\n</CsScore>\n</CsoundSynthesizer>\n"}),
     P("doveconf", "dovecot-core", "doveconf -n -c work.conf", files={"work.conf": "protocols = imap\nssl = no\n"}),
     P("gawk", "gawk", "gawk '{for (i = 1; i <= NF; i++) n[$i]++} END {print asorti(n), n[\"heap\"]}' words.txt"),
     P("swipl", "swi-prolog-nox", "swipl -q -g \"numlist(1,2000,L),foldl([X,A,B]>>(B is A+X),L,0,S),"
