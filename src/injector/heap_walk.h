@@ -23,9 +23,7 @@ struct heap_block {
 struct heap_walk {
 	VEC(struct heap_block) blocks; // ascending by address
 	uint64_t bytes;                // of all
-	uint32_t n_heaps;              // walked from end to end
-	uint32_t n_unsure;             // that could not be, or whose free blocks are not all known
-	bool is_unsure;                // some blocks may be missing
+	uint32_t n_unsure;             // heaps not walked to their end, or whose free blocks are unsure
 };
 
 /** `space` is that of `pid`. False: no heap of glibc was found, it cannot be read, or no memory. */

@@ -122,7 +122,7 @@ static void put_table(struct buffer *out, uint32_t id) {
 static void put_column(struct buffer *out) {
 	size_t column = table_column_begin(out, 100);
 	buffer_text(out, "of a later version");
-	table_column_end(out, column);
+	table_end(out, column);
 }
 
 /** Each table gets a column that nobody knows, and tables that nobody knows come between. */

@@ -161,13 +161,13 @@ static void test_unknown_is_skipped(void **state) {
 	table = table_begin(&out, 18, 0, 1); // summary
 	size_t column = table_column_begin(&out, 1);
 	buffer_varint(&out, 42);
-	table_column_end(&out, column);
+	table_end(&out, column);
 	column = table_column_begin(&out, 3); // the one before is missing
 	buffer_varint(&out, 43);
-	table_column_end(&out, column);
+	table_end(&out, column);
 	column = table_column_begin(&out, 200);
 	buffer_text(&out, "of a later version");
-	table_column_end(&out, column);
+	table_end(&out, column);
 	table_end(&out, table);
 
 	struct recording r = {0};
@@ -199,7 +199,7 @@ static void test_wrong_tables(void **state) {
 	size_t table = table_begin(&out, 21, 0, 1000000000);
 	size_t column = table_column_begin(&out, 1);
 	buffer_text(&out, "abc");
-	table_column_end(&out, column);
+	table_end(&out, column);
 	table_end(&out, table);
 	refuse(&out, "fewer rows than announced");
 
@@ -208,10 +208,10 @@ static void test_wrong_tables(void **state) {
 	table = table_begin(&out, 28, 0, 1);
 	column = table_column_begin(&out, 1);
 	buffer_varint(&out, 2);
-	table_column_end(&out, column);
+	table_end(&out, column);
 	column = table_column_begin(&out, 2);
 	buffer_varint(&out, 1ull << 32);
-	table_column_end(&out, column);
+	table_end(&out, column);
 	table_end(&out, table);
 	refuse(&out, "bad column 2");
 
@@ -221,7 +221,7 @@ static void test_wrong_tables(void **state) {
 	for (uint8_t id = 5; id > 3; id--) {
 		column = table_column_begin(&out, id == 5 ? 1 : 0);
 		buffer_varint(&out, 1);
-		table_column_end(&out, column);
+		table_end(&out, column);
 	}
 	table_end(&out, table);
 	refuse(&out, "out of order");

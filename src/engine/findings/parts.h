@@ -103,7 +103,8 @@ struct finding *finder_add_as(struct finder *f, const char *id, const char *titl
 void finding_put(struct finding *out, const char *name, uint64_t value);
 
 /** The sentence so far becomes the finding's text; the buffer is finished. */
-void finder_say(struct finder *f, struct finding *out, struct buffer *sentence);
+void finder_say(struct finder *f, struct finding *out, struct buffer *sentence,
+		enum finding_severity severity, uint64_t weight);
 
 /** Whom it is about, and the lens "m=METRIC&focus=FUNCTION". `metric` NULL: focus alone. */
 void finder_about(struct finder *f, struct finding *out, const struct name *name,

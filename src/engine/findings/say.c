@@ -50,9 +50,12 @@ static const char *keep(struct finder *f, struct buffer *text) {
 	return kept ? kept : "";
 }
 
-void finder_say(struct finder *f, struct finding *out, struct buffer *sentence) {
+void finder_say(struct finder *f, struct finding *out, struct buffer *sentence,
+		enum finding_severity severity, uint64_t weight) {
 	buffer_u8(sentence, '.');
 	out->text = keep(f, sentence);
+	out->severity = severity;
+	out->weight = weight;
 }
 
 struct slice short_name_of(struct finder *f, const struct name *name) {

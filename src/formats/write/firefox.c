@@ -77,56 +77,34 @@ static void put_table(struct document *d, const char *key, uint32_t first, uint3
 	json_close(&d->j);
 }
 
-static int64_t stack_frame(const struct document *d, uint32_t i) {
-	return (int64_t)d->p->nodes.items[i].frame - 1;
+static const struct profile_frame *of_function(const struct document *d, uint32_t i) {
+	return &d->p->frames.items[d->frame_of_function[i]];
 }
 
-static int64_t stack_prefix(const struct document *d, uint32_t i) {
-	return (int64_t)d->p->nodes.items[i].parent - 1;
-}
+/** A column's number in row `i`. */
+#define COLUMN(name, number)                                    \
+	static int64_t name(const struct document *d, uint32_t i) { \
+		(void)d; /* of a column that only counts */             \
+		return (int64_t)(number);                               \
+	}
+
+COLUMN(stack_frame, (int64_t)d->p->nodes.items[i].frame - 1)
+COLUMN(stack_prefix, (int64_t)d->p->nodes.items[i].parent - 1)
+COLUMN(frame_function_id, d->function_of_frame[i])
+COLUMN(frame_line, d->p->frames.items[i].line ? (int64_t)d->p->frames.items[i].line : -1)
+// Depth within what is inlined at one address is not kept by the frames, only that they are
+COLUMN(frame_inline_depth, d->p->frames.items[i].is_inlined)
+COLUMN(function_name, of_function(d, i)->function)
+COLUMN(function_file, of_function(d, i)->file ? (int64_t)of_function(d, i)->file : -1)
+COLUMN(function_resource, (int64_t)of_function(d, i)->mapping - 1)
+COLUMN(resource_lib, (int64_t)i - 1)
+COLUMN(resource_name, d->p->mappings.items[i].path)
 
 static int64_t frame_address(const struct document *d, uint32_t i) {
 	const struct profile_frame *f = &d->p->frames.items[i];
 	uint64_t start = d->p->mappings.items[f->mapping].start;
 	uint64_t offset = d->p->mappings.items[f->mapping].file_offset;
 	return f->address >= start ? (int64_t)((f->address - start + offset) & INT64_MAX >> 11) : 0;
-}
-
-static int64_t frame_function_id(const struct document *d, uint32_t i) {
-	return d->function_of_frame[i];
-}
-
-static int64_t frame_line(const struct document *d, uint32_t i) {
-	uint32_t line = d->p->frames.items[i].line;
-	return line ? (int64_t)line : -1;
-}
-
-/** Depth within what is inlined at one address is not kept by the frames, only that they are. */
-static int64_t frame_inline_depth(const struct document *d, uint32_t i) {
-	return d->p->frames.items[i].is_inlined;
-}
-
-static int64_t function_name(const struct document *d, uint32_t i) {
-	uint32_t name = d->p->frames.items[d->frame_of_function[i]].function;
-	return name;
-}
-
-static int64_t function_file(const struct document *d, uint32_t i) {
-	uint32_t file = d->p->frames.items[d->frame_of_function[i]].file;
-	return file ? (int64_t)file : -1;
-}
-
-static int64_t function_resource(const struct document *d, uint32_t i) {
-	return (int64_t)d->p->frames.items[d->frame_of_function[i]].mapping - 1;
-}
-
-static int64_t resource_lib(const struct document *d, uint32_t i) {
-	(void)d;
-	return i - 1;
-}
-
-static int64_t resource_name(const struct document *d, uint32_t i) {
-	return d->p->mappings.items[i].path;
 }
 
 static void put_tables(struct document *d) {

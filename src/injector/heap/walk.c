@@ -190,9 +190,7 @@ static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64
 /** All of a heap or nothing. */
 static void walk_heap(struct heap_walker *w, uint64_t at, uint64_t top, uint64_t end) {
 	size_t n = w->out->blocks.n;
-	if (walk_chunks(w, (at + 15) & ~15ull, top, end)) {
-		w->out->n_heaps++;
-	} else {
+	if (!walk_chunks(w, (at + 15) & ~15ull, top, end)) {
 		w->out->blocks.n = n;
 		w->out->n_unsure++;
 	}
@@ -270,7 +268,6 @@ bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t p
 	for (size_t i = 0; i < out->blocks.n; i++) {
 		out->bytes += out->blocks.items[i].bytes;
 	}
-	out->is_unsure = out->n_unsure > 0;
 	free(w.reader.window);
 	if (w.reader.memory >= 0) {
 		(void)close(w.reader.memory);

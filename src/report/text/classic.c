@@ -13,9 +13,8 @@
 #include <stdlib.h>
 
 struct entry {
-	uint32_t location; // of the innermost frame
 	uint32_t first, n; // its stacks, in `order`
-	uint64_t allocations, temporary, leaked, peak;
+	struct rec_stack sum;
 };
 
 struct classic {
@@ -37,13 +36,6 @@ static uint64_t of_stack(const struct rec_stack *s, enum what what) {
 			: what == PEAK   ? s->peak_bytes
 			: what == LEAKED ? s->live_bytes
 							 : s->temporary;
-}
-
-static uint64_t of_entry(const struct entry *e, enum what what) {
-	return what == CALLS     ? e->allocations
-			: what == PEAK   ? e->peak
-			: what == LEAKED ? e->leaked
-							 : e->temporary;
 }
 
 static bool is_plain_operator_new(struct slice f) {
@@ -119,10 +111,7 @@ static bool gather(struct classic *c) {
 		}
 		struct entry *e = &c->entries[c->n_entries - 1];
 		e->n++;
-		e->allocations += s->allocations;
-		e->temporary += s->temporary;
-		e->leaked += s->live_bytes;
-		e->peak += s->peak_bytes;
+		rec_stack_add(&e->sum, s);
 	}
 	return true;
 }
@@ -179,40 +168,24 @@ static void put_callers(struct classic *c, uint32_t node) {
 	}
 }
 
-static void put_entry_line(struct classic *c, const struct entry *e, enum what what) {
+static void put_line(struct classic *c, const struct rec_stack *s, enum what what, bool is_entry) {
 	char bytes[HUMAN_MAX];
-	uint64_t calls = e->allocations;
+	const char *end = is_entry ? "from\n" : "from:\n";
 	if (what == CALLS) {
-		buffer_printf(c->out,
-				"%" PRIu64 " calls to allocation functions with %s peak consumption from\n", calls,
-				human_classic(bytes, e->peak));
+		buffer_printf(c->out, "%" PRIu64 " calls%s with %s peak consumption %s", s->allocations,
+				is_entry ? " to allocation functions" : "", human_classic(bytes, s->peak_bytes),
+				end);
 	} else if (what == TEMPORARY) {
 		buffer_printf(c->out,
-				"%" PRIu64 " temporary allocations of %" PRIu64
-				" allocations in total (%.2f%%) from\n",
-				e->temporary, calls, calls ? 100.0 * (double)e->temporary / (double)calls : 0);
-	} else {
-		buffer_printf(c->out, "%s %s over %" PRIu64 " calls from\n",
-				human_classic(bytes, of_entry(e, what)),
-				what == PEAK ? "peak memory consumed" : "leaked", calls);
-	}
-}
-
-static void put_stack_line(struct classic *c, const struct rec_stack *s, enum what what) {
-	char bytes[HUMAN_MAX];
-	if (what == CALLS) {
-		buffer_printf(c->out, "%" PRIu64 " calls with %s peak consumption from:\n", s->allocations,
-				human_classic(bytes, s->peak_bytes));
-	} else if (what == TEMPORARY) {
-		buffer_printf(c->out,
-				"%" PRIu64 " temporary allocations of %" PRIu64
-				" allocations in total (%.2f%%) from:\n",
+				"%" PRIu64 " temporary allocations of %" PRIu64 " allocations in total (%.2f%%) %s",
 				s->temporary, s->allocations,
-				s->allocations ? 100.0 * (double)s->temporary / (double)s->allocations : 0);
+				s->allocations ? 100.0 * (double)s->temporary / (double)s->allocations : 0, end);
 	} else {
-		buffer_printf(c->out, "%s %s over %" PRIu64 " calls from:\n",
-				human_classic(bytes, of_stack(s, what)), what == PEAK ? "consumed" : "leaked",
-				s->allocations);
+		const char *is_what = what == LEAKED ? "leaked"
+				: is_entry                   ? "peak memory consumed"
+											 : "consumed";
+		buffer_printf(c->out, "%s %s over %" PRIu64 " calls %s",
+				human_classic(bytes, of_stack(s, what)), is_what, s->allocations, end);
 	}
 }
 
@@ -232,7 +205,7 @@ static int compare_stacks(const void *a, const void *b, void *user) {
 static int compare_entries(const void *a, const void *b, void *user) {
 	const struct by *by = user;
 	const struct entry *e = a, *f = b;
-	int order = compare_u64(of_entry(f, by->what), of_entry(e, by->what));
+	int order = compare_u64(of_stack(&f->sum, by->what), of_stack(&e->sum, by->what));
 	return order ? order : compare_u64(e->first, f->first);
 }
 
@@ -251,7 +224,7 @@ static void put_rest(struct classic *c, const struct entry *e, uint32_t shown, e
 }
 
 static void put_entry(struct classic *c, const struct entry *e, enum what what) {
-	put_entry_line(c, e, what);
+	put_line(c, &e->sum, what, true);
 	uint32_t *stacks = &c->order[e->first];
 	if (!c->options->merge_backtraces) {
 		put_backtrace(c, c->leaf[stacks[0]], 2);
@@ -271,7 +244,7 @@ static void put_entry(struct classic *c, const struct entry *e, enum what what) 
 		if (of_stack(s, what) == 0) {
 			break;
 		}
-		put_stack_line(c, s, what);
+		put_line(c, s, what, false);
 		put_callers(c, c->leaf[stacks[shown]]);
 	}
 	if (e->n > c->options->sub_peak_limit) {
@@ -285,7 +258,7 @@ static void put_section(struct classic *c, const char *title, enum what what) {
 	struct by by = {c, what};
 	qsort_r(c->entries, c->n_entries, sizeof *c->entries, compare_entries, &by);
 	for (uint32_t i = 0; i < c->n_entries && i < c->options->peak_limit; i++) {
-		if (of_entry(&c->entries[i], what) == 0) {
+		if (of_stack(&c->entries[i].sum, what) == 0) {
 			break;
 		}
 		put_entry(c, &c->entries[i], what);

@@ -274,7 +274,7 @@ void events_encode(struct events_encoder *e, struct buffer *out) {
 		}
 		size_t column = table_column_begin(out, i);
 		buffer_slice(out, bytes);
-		table_column_end(out, column);
+		table_end(out, column);
 	}
 	table_end(out, table);
 }

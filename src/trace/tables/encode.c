@@ -19,7 +19,7 @@ static size_t mark_length(struct buffer *out) {
 	return mark;
 }
 
-static void patch_length(struct buffer *out, size_t mark) {
+void table_end(struct buffer *out, size_t mark) {
 	if (out->failed) {
 		return;
 	}
@@ -40,17 +40,9 @@ size_t table_begin(struct buffer *out, uint32_t id, uint64_t first, uint64_t n) 
 	return mark_length(out);
 }
 
-void table_end(struct buffer *out, size_t mark) {
-	patch_length(out, mark);
-}
-
 size_t table_column_begin(struct buffer *out, uint8_t id) {
 	buffer_varint(out, id);
 	return mark_length(out);
-}
-
-void table_column_end(struct buffer *out, size_t mark) {
-	patch_length(out, mark);
 }
 
 static void take_steps(uint64_t *v, size_t n, uint64_t *previous) {
@@ -149,7 +141,7 @@ static void put_column(struct buffer *out, struct writing *c, bool is_first) {
 	if (c->is_needed || is_first) {
 		size_t mark = table_column_begin(out, c->walk.column->id);
 		buffer_slice(out, buffer_view(&c->bytes));
-		table_column_end(out, mark);
+		table_end(out, mark);
 	}
 	out->failed |= c->bytes.failed;
 	buffer_finish(&c->bytes);

@@ -35,12 +35,12 @@ static uint32_t encode_strings(struct buffer *out, const struct recording *r, ui
 	for (uint32_t i = from; i < to; i++) {
 		buffer_varint(out, r->strings.items[i].size);
 	}
-	table_column_end(out, lengths);
+	table_end(out, lengths);
 	size_t bytes = table_column_begin(out, STRINGS_BYTES);
 	for (uint32_t i = from; i < to; i++) {
 		buffer_slice(out, r->strings.items[i]);
 	}
-	table_column_end(out, bytes);
+	table_end(out, bytes);
 	table_end(out, table);
 	return to;
 }

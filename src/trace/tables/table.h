@@ -93,9 +93,8 @@ bool table_count_is_possible(const struct table_raw *raw);
 
 /** Marks for the two lengths that are known only afterwards. */
 size_t table_begin(struct buffer *out, uint32_t id, uint64_t first, uint64_t n);
-void table_end(struct buffer *out, size_t mark);
 size_t table_column_begin(struct buffer *out, uint8_t id);
-void table_column_end(struct buffer *out, size_t mark);
+void table_end(struct buffer *out, size_t mark); // of the table or of the column
 
 /** A column by its id; an empty slice if it is missing. Torn ones are empty too. */
 struct slice table_column(const struct table_raw *raw, uint32_t id);

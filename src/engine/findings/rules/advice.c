@@ -45,8 +45,7 @@ void find_no_lines(struct finder *f) {
 	buffer_printf(&text, "%.*s has no file and line information: build it with %s",
 			SLICE_ARG(path_base(some->module)), how_to_have_lines(f));
 	finding_put(out, "bytes", without);
-	finder_say(f, out, &text);
-	out->severity = FINDING_FACT;
+	finder_say(f, out, &text, FINDING_FACT, 0);
 }
 
 /** Only hands out memory: everything below its own frame is the allocator. */
@@ -113,7 +112,5 @@ void find_wrapper(struct finder *f) {
 			SLICE_ARG(name));
 	finding_put(out, "callers", n);
 	finding_put(out, "allocations", p->allocations);
-	finder_say(f, out, &text);
-	out->severity = FINDING_FACT;
-	out->weight = millionths(p->allocations, f->r->summary.allocations);
+	finder_say(f, out, &text, FINDING_FACT, millionths(p->allocations, f->r->summary.allocations));
 }

@@ -110,11 +110,10 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	put_size(f, &text, out, p);
 	finding_put(out, "short_lived", p->short_lived);
 	finding_put(out, "allocations", p->allocations);
-	finder_say(f, out, &text);
 	bool is_felt = p->short_lived >= 10000 && p->short_lived >= own->allocations / 2;
-	out->severity = is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS;
 	// Few are not felt: who holds the peak comes before them
-	out->weight = millionths(p->short_lived, s->allocations) / (is_felt ? 1 : 8);
+	finder_say(f, out, &text, is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS,
+			millionths(p->short_lived, s->allocations) / (is_felt ? 1 : 8));
 	p->has_churn_finding = true;
 }
 
@@ -169,7 +168,6 @@ void find_one_size(struct finder *f) {
 			human_count(a, best->count), human_count(b, best->size));
 	finding_put(out, "blocks", best->count);
 	finding_put(out, "size", best->size);
-	finder_say(f, out, &text);
-	out->severity = FINDING_EXPLAINS;
-	out->weight = millionths(best->count, r->summary.allocations) / 2;
+	finder_say(f, out, &text, FINDING_EXPLAINS,
+			millionths(best->count, r->summary.allocations) / 2);
 }

@@ -236,9 +236,8 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	}
 	buffer_text(&text, is_start || is_once ? ", and never freed" : "");
 	put_paths(f, &text, p);
-	finder_say(f, out, &text);
-	out->severity = severity_of_kept(f, p, c);
-	out->weight = millionths(p->live_bytes, f->r->summary.peak_bytes);
+	finder_say(f, out, &text, severity_of_kept(f, p, c),
+			millionths(p->live_bytes, f->r->summary.peak_bytes));
 	p->has_memory_finding = true;
 }
 
@@ -358,8 +357,7 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	case CURVE_ONCE: say_once(out, &text, c); break;
 	default: say_bursts(f, out, &text, c); break;
 	}
-	finder_say(f, out, &text);
-	out->weight = millionths(c->top_bytes, f->r->summary.peak_bytes);
+	finder_say(f, out, &text, out->severity, millionths(c->top_bytes, f->r->summary.peak_bytes));
 	p->has_memory_finding = true;
 }
 
@@ -444,9 +442,7 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 	finding_put(out, "low_bytes", level.low_bytes);
 	finding_put(out, "from_ns", level.from_ns);
 	put_turnover(&text, out, p);
-	finder_say(f, out, &text);
-	out->severity = FINDING_EXPLAINS;
-	out->weight = millionths(level.high_bytes, peak);
+	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(level.high_bytes, peak));
 	p->has_memory_finding = true;
 	return true;
 }

@@ -146,7 +146,5 @@ void find_no_growth(struct finder *f) {
 	finding_put(out, "grown_bytes", bytes);
 	finding_put(out, "from_ns", from_ns);
 	finding_put(out, "to_ns", to_ns);
-	finder_say(f, out, &text);
-	out->severity = FINDING_FACT;
-	out->weight = millionths(bytes, r->summary.peak_bytes);
+	finder_say(f, out, &text, FINDING_FACT, millionths(bytes, r->summary.peak_bytes));
 }

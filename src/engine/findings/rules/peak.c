@@ -253,11 +253,10 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	if (has_time) {
 		put_what_if(f, &text, out, h->curve);
 	}
-	finder_say(f, out, &text);
 	bool is_large = h->bytes >= s->peak_bytes / 4 && h->bytes >= LARGE_BYTES;
 	bool has_pattern = is_copied || has_doubled || (is_spike && !is_explained(f, h));
-	out->severity = has_pattern && is_large ? FINDING_LOOK_FIRST : FINDING_EXPLAINS;
-	out->weight = millionths(h->bytes, s->peak_bytes);
+	finder_say(f, out, &text, has_pattern && is_large ? FINDING_LOOK_FIRST : FINDING_EXPLAINS,
+			millionths(h->bytes, s->peak_bytes));
 }
 
 void find_peak(struct finder *f) {

@@ -49,9 +49,7 @@ void find_runtime(struct finder *f) {
 	put_largest(f, &text, largest, bytes);
 	finding_put(out, "bytes", bytes);
 	out->lens = "m=peak&fold=0";
-	finder_say(f, out, &text);
-	out->severity = FINDING_FACT;
-	out->weight = millionths(bytes, r->summary.peak_bytes);
+	finder_say(f, out, &text, FINDING_FACT, millionths(bytes, r->summary.peak_bytes));
 }
 
 /** Whether any function of the scripts has a name here. */
@@ -71,7 +69,7 @@ static bool has_script_names(const struct finder *f) {
 static void say_more(struct finder *f, struct finding *out, const char *more, const char *more2) {
 	struct buffer text = {0};
 	buffer_printf(&text, "%.*s; %s%s", (int)strlen(out->text) - 1, out->text, more, more2);
-	finder_say(f, out, &text);
+	finder_say(f, out, &text, out->severity, out->weight);
 }
 
 /**

@@ -81,9 +81,7 @@ void find_handed_over(struct finder *f) {
 	finding_put(out, "bytes", best->bytes);
 	finding_put(out, "from_tid", r->threads.items[best->from].tid);
 	finding_put(out, "to_tid", r->threads.items[best->to].tid);
-	finder_say(f, out, &text);
-	out->severity = FINDING_WORTH_IT;
-	out->weight = millionths(best->blocks, r->summary.allocations);
+	finder_say(f, out, &text, FINDING_WORTH_IT, millionths(best->blocks, r->summary.allocations));
 }
 
 /** Resident memory beyond the largest heap so far, for what was freed may stay resident. */
@@ -148,9 +146,7 @@ void find_outside_growing(struct finder *f) {
 	if (curve_has_rate(&c)) {
 		finding_put(out, "rate_bytes_per_s", c.rate);
 	}
-	finder_say(f, out, &text);
-	out->severity = FINDING_LOOK_FIRST;
-	out->weight = millionths(grown, r->summary.peak_rss_bytes);
+	finder_say(f, out, &text, FINDING_LOOK_FIRST, millionths(grown, r->summary.peak_rss_bytes));
 }
 
 /** What stands among the quality lines and is a finding, too: children, allocators, the outside. */
@@ -168,9 +164,8 @@ static void repeat_quality(struct finder *f) {
 				struct buffer text = {0};
 				buffer_text(&text, lines[i].text);
 				finding_put(out, "value", lines[i].value);
-				finder_say(f, out, &text);
+				finder_say(f, out, &text, FINDING_EXPLAINS, 0);
 				out->is_quality = true;
-				out->severity = FINDING_EXPLAINS;
 			}
 		}
 	}
@@ -185,8 +180,7 @@ static void find_minor_children(struct finder *f) {
 	}
 	struct finding *out = finder_add(f);
 	finding_put(out, "value", n);
-	finder_say(f, out, &text);
-	out->severity = FINDING_FACT;
+	finder_say(f, out, &text, FINDING_FACT, 0);
 }
 
 void find_in_quality(struct finder *f) {
@@ -214,6 +208,5 @@ void find_all_freed(struct finder *f) {
 	}
 	finding_put(out, "runtime_bytes", o->noise_bytes);
 	finding_put(out, "runtime_blocks", o->noise_blocks);
-	finder_say(f, out, &text);
-	out->severity = FINDING_FACT;
+	finder_say(f, out, &text, FINDING_FACT, 0);
 }
