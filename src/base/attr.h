@@ -8,6 +8,8 @@
 #define ATTR_NORETURN          __attribute__((noreturn))
 #define ATTR_COLD              __attribute__((cold))
 #define ATTR_NOINLINE          __attribute__((noinline))
+// At the top of a file whose functions stand for others and use nothing that they are given
+#define ATTR_STAND_INS _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")
 // A type: several numbers at once
 #define ATTR_LANES(bytes) __attribute__((vector_size(bytes)))
 #define ATTR_INLINE       __attribute__((always_inline)) inline

@@ -45,6 +45,18 @@ static inline bool starts_with_any(struct slice s, const char *const *prefixes, 
 /** The same of an array of texts. */
 #define STARTS_WITH_ANY(s, texts) starts_with_any((s), (texts), sizeof(texts) / sizeof *(texts))
 
+/** Is it one of an array of texts? */
+#define IS_ANY(s, texts) is_any((s), (texts), sizeof(texts) / sizeof *(texts))
+
+static inline bool is_any(struct slice s, const char *const *texts, size_t n) {
+	for (size_t i = 0; i < n; i++) {
+		if (slice_equal(s, slice_of_text(texts[i]))) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static inline bool ends_with(struct slice s, const char *end) {
 	size_t n = strlen(end);
 	return n == 0 || (s.size >= n && memcmp(s.data + s.size - n, end, n) == 0);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Stands for the page in a build without it (meson -Dweb=disabled). */
+#include "base/attr.h"
 #include "web/page.h"
+
+ATTR_STAND_INS
 
 static bool say_left_out(struct err *err) {
 	return err_set(err, ERR_UNSUPPORTED,
@@ -13,16 +16,10 @@ bool page_is_there(void) {
 
 bool page_whole(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct page_options *options, struct err *err) {
-	(void)out;
-	(void)r;
-	(void)n;
-	(void)options;
 	return say_left_out(err);
 }
 
 bool page_bare(struct buffer *out, const struct page_frame *frame, struct err *err) {
-	(void)out;
-	(void)frame;
 	return say_left_out(err);
 }
 

@@ -29,8 +29,7 @@ enum {
 	HEAD_BYTES = 64,
 };
 
-static void note(struct output *o, const char *fmt, ...) ATTR_PRINTF(2, 3);
-
+ATTR_PRINTF(2, 3)
 static void note(struct output *o, const char *fmt, ...) {
 	if (o->n_notes < OUTPUT_NOTES) {
 		va_list args;

@@ -23,9 +23,7 @@
 
 enum { MAX_SCRIPTS = 5 }; // as the kernel: a script of a script of ...
 
-static bool say(struct launch *l, struct arena *arena, enum launch_verdict verdict, int status,
-		const char *fmt, ...) ATTR_PRINTF(5, 6);
-
+ATTR_PRINTF(5, 6)
 static bool say(struct launch *l, struct arena *arena, enum launch_verdict verdict, int status,
 		const char *fmt, ...) {
 	char text[PATH_MAX + 512];

@@ -4,10 +4,13 @@
  *
  * What needs it is refused with that sentence; nothing here ever looks into another process.
  */
+#include "base/attr.h"
 #include "collector/attach.h"
 #include "collector/run/parts.h"
 
 #include <string.h>
+
+ATTR_STAND_INS
 
 static bool say_left_out(struct err *err) {
 	return err_set(err, ERR_UNSUPPORTED,
@@ -15,16 +18,11 @@ static bool say_left_out(struct err *err) {
 }
 
 bool run_note_hooks(struct run *run, bool says_so, struct injector_report *report) {
-	(void)run;
-	(void)says_so;
-	(void)report;
 	return false;
 }
 
 bool attach_program(const struct run_options *run, const struct attach_options *attach,
 		struct run_result *result, struct err *err) {
-	(void)run;
-	(void)attach;
 	memset(result, 0, sizeof *result);
 	result->exit_status = 1;
 	return say_left_out(err);
@@ -41,15 +39,12 @@ bool run_check_injected(struct err *err) {
 }
 
 bool attach_repair(pid_t pid, bool *was_attached, struct err *err) {
-	(void)pid;
 	*was_attached = false;
 	return say_left_out(err);
 }
 
 bool run_injected_program(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err) {
-	(void)options;
-	(void)launch;
 	memset(result, 0, sizeof *result);
 	result->exit_status = 1;
 	result->is_untouched = true; // it runs without us
@@ -57,32 +52,19 @@ bool run_injected_program(const struct run_options *options, const struct launch
 }
 
 bool run_exec_is_announced(const struct run *run) {
-	(void)run;
 	return false;
 }
 
-void run_follow_exec(struct run *run) {
-	(void)run;
-}
+void run_follow_exec(struct run *run) {}
 
 bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *exec,
 		struct err *err) {
-	(void)g;
-	(void)recorder;
-	(void)exec;
 	return say_left_out(err);
 }
 
-void guardian_stop(struct guardian *g) {
-	(void)g;
-}
+void guardian_stop(struct guardian *g) {}
 
 void old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits,
 		char *line, size_t size) {
-	(void)o;
-	(void)g;
-	(void)a;
-	(void)waits;
-	(void)size;
 	line[0] = '\0';
 }

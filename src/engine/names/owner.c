@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Tells from the names of modules, files and functions whose code they are. All of it is tables: a
- * row is a text and how it is compared; the first row that matches decides.
+ * Tells from the names of modules, files and functions whose code they are. All of it is tables:
+ * lists of texts, and rules, which are a text, how it is compared and what it says; the first one
+ * that matches decides.
  */
 
 #include "engine/names/owner.h"
@@ -13,7 +14,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum how { BEGINS, CONTAINS, EQUALS };
+enum how { BEGINS, CONTAINS };
 
 struct rule {
 	const char *text;
@@ -21,20 +22,13 @@ struct rule {
 	uint8_t code; // enum code
 };
 
-static bool holds(const struct rule *rule, struct slice s) {
-	switch (rule->how) {
-	case BEGINS: return starts_with(s, rule->text);
-	case CONTAINS: return contains(s, rule->text);
-	default: return slice_equal(s, slice_of_text(rule->text));
-	}
-}
-
 #define FIRST(rules, s) first((rules), sizeof(rules) / sizeof *(rules), (s))
 
 static enum code first(const struct rule *rules, size_t n, struct slice s) {
 	for (size_t i = 0; i < n; i++) {
-		if (holds(&rules[i], s)) {
-			return rules[i].code;
+		const struct rule *r = &rules[i];
+		if (r->how == BEGINS ? starts_with(s, r->text) : contains(s, r->text)) {
+			return r->code;
 		}
 	}
 	return CODE_UNSURE;
@@ -92,93 +86,33 @@ enum code owner_of_file(struct slice file) {
 }
 
 // Namespaces and families whose owner the name tells, where no file does
-static const struct rule functions[] = {
-		{"std::", BEGINS, CODE_RUNTIME},
-		{"void std::", BEGINS, CODE_RUNTIME},
-		{"__gnu_cxx::", BEGINS, CODE_RUNTIME},
-		{"__cxxabiv1::", BEGINS, CODE_RUNTIME},
-		{"__cxa_", BEGINS, CODE_RUNTIME},
-		{"operator new", BEGINS, CODE_RUNTIME},
-		{"operator delete", BEGINS, CODE_RUNTIME},
-		{"core::", BEGINS, CODE_RUNTIME},
-		{"alloc::", BEGINS, CODE_RUNTIME},
-		{"<alloc::", BEGINS, CODE_RUNTIME},
-		{"<core::", BEGINS, CODE_RUNTIME},
-		{"<std::", BEGINS, CODE_RUNTIME},
-		{"__rust_", BEGINS, CODE_RUNTIME},
-		{"__rdl_", BEGINS, CODE_RUNTIME},
-		{"__rg_", BEGINS, CODE_RUNTIME},
-		{"rust_begin_unwind", EQUALS, CODE_RUNTIME},
-		{"__asan", BEGINS, CODE_RUNTIME},
-		{"__lsan", BEGINS, CODE_RUNTIME},
-		{"__ubsan", BEGINS, CODE_RUNTIME},
-		{"__sanitizer", BEGINS, CODE_RUNTIME},
-		{"__intercept", BEGINS, CODE_RUNTIME},
-		{"v8::", BEGINS, CODE_RUNTIME},
-		{"node::", BEGINS, CODE_RUNTIME},
-		{"Builtins_", BEGINS, CODE_RUNTIME},
-		{"_start", EQUALS, CODE_RUNTIME},
-		{"__libc_", BEGINS, CODE_RUNTIME},
-		{"__GI_", BEGINS, CODE_RUNTIME},
-		{"_dl_", BEGINS, CODE_RUNTIME},
-		{"_IO_", BEGINS, CODE_RUNTIME},
-		{"start_thread", EQUALS, CODE_RUNTIME},
-		{"clone3", EQUALS, CODE_RUNTIME},
-		{"clone", EQUALS, CODE_RUNTIME},
-		{"call_init", EQUALS, CODE_RUNTIME},
-		{"malloc", EQUALS, CODE_RUNTIME},
-		{"calloc", EQUALS, CODE_RUNTIME},
-		{"realloc", EQUALS, CODE_RUNTIME},
-		{"boost::", BEGINS, CODE_LIBRARY},
-		{"absl::", BEGINS, CODE_LIBRARY},
-		{"google::protobuf::", BEGINS, CODE_LIBRARY},
-		{"g_malloc", EQUALS, CODE_LIBRARY},
-		{"g_slice_", BEGINS, CODE_LIBRARY},
-		{"g_realloc", EQUALS, CODE_LIBRARY},
-		{"g_strdup", EQUALS, CODE_LIBRARY},
-		{"QArrayData::", BEGINS, CODE_LIBRARY},
-		{"QListData::", BEGINS, CODE_LIBRARY},
-		{"QHashData::", BEGINS, CODE_LIBRARY},
-};
+static const char *const runtime_families[] = {"std::", "void std::", "__gnu_cxx::", "__cxxabiv1::",
+		"__cxa_", "operator new", "operator delete",
+		"core::", "alloc::", "<alloc::", "<core::", "<std::", "__rust_", "__rdl_", "__rg_",
+		"__asan", "__lsan", "__ubsan", "__sanitizer", "__intercept", "v8::", "node::", "Builtins_",
+		"__libc_", "__GI_", "_dl_", "_IO_"};
+static const char *const runtime_functions[] = {"rust_begin_unwind", "_start", "start_thread",
+		"clone3", "clone", "call_init", "malloc", "calloc", "realloc"};
+static const char *const library_families[] = {"boost::", "absl::", "google::protobuf::",
+		"g_slice_", "QArrayData::", "QListData::", "QHashData::"};
+static const char *const library_functions[] = {"g_malloc", "g_realloc", "g_strdup"};
 
 enum code owner_of_function(struct slice function) {
-	return FIRST(functions, function);
+	if (STARTS_WITH_ANY(function, runtime_families) || IS_ANY(function, runtime_functions)) {
+		return CODE_RUNTIME;
+	}
+	bool is_library = STARTS_WITH_ANY(function, library_families) ||
+			IS_ANY(function, library_functions);
+	return is_library ? CODE_LIBRARY : CODE_UNSURE;
 }
 
-// By the last part of a module's path
-static const struct rule runtime_modules[] = {
-		{"libc.so", BEGINS, CODE_RUNTIME},
-		{"libc-2.", BEGINS, CODE_RUNTIME},
-		{"libc.musl", BEGINS, CODE_RUNTIME},
-		{"ld-linux", BEGINS, CODE_RUNTIME},
-		{"ld-musl", BEGINS, CODE_RUNTIME},
-		{"libstdc++.so", BEGINS, CODE_RUNTIME},
-		{"libc++.so", BEGINS, CODE_RUNTIME},
-		{"libc++abi.so", BEGINS, CODE_RUNTIME},
-		{"libgcc_s.so", BEGINS, CODE_RUNTIME},
-		{"libm.so", BEGINS, CODE_RUNTIME},
-		{"libpthread", BEGINS, CODE_RUNTIME},
-		{"libdl.so", BEGINS, CODE_RUNTIME},
-		{"librt.so", BEGINS, CODE_RUNTIME},
-		{"libnode.so", BEGINS, CODE_RUNTIME},
-		{"libuv.so", BEGINS, CODE_RUNTIME}, // node's loop: what it calls is not its own
-		{"libv8", BEGINS, CODE_RUNTIME},
-		{"libpython", BEGINS, CODE_RUNTIME},
-		{"libjvm.so", BEGINS, CODE_RUNTIME},
-		{"libruby", BEGINS, CODE_RUNTIME},
-		{"libperl", BEGINS, CODE_RUNTIME},
-		{"libasan.so", BEGINS, CODE_RUNTIME},
-		{"liblsan.so", BEGINS, CODE_RUNTIME},
-		{"libubsan.so", BEGINS, CODE_RUNTIME},
-		{"libclang_rt.", BEGINS, CODE_RUNTIME},
-		{"libtsan.so", BEGINS, CODE_RUNTIME},
-		{"libjemalloc.so", BEGINS, CODE_RUNTIME},
-		{"libmimalloc.so", BEGINS, CODE_RUNTIME},
-		{"libtcmalloc", BEGINS, CODE_RUNTIME},
-		{"libheaptrack_preload.so", BEGINS, CODE_RUNTIME},
-		{"linux-vdso", BEGINS, CODE_RUNTIME},
-		{"[", BEGINS, CODE_RUNTIME},
-};
+// By the last part of a module's path. libuv is node's loop: what it calls is not its own
+static const char *const runtime_modules[] = {"libc.so", "libc-2.", "libc.musl", "ld-linux",
+		"ld-musl", "libstdc++.so", "libc++.so", "libc++abi.so", "libgcc_s.so", "libm.so",
+		"libpthread", "libdl.so", "librt.so", "libnode.so", "libuv.so", "libv8", "libpython",
+		"libjvm.so", "libruby", "libperl", "libasan.so", "liblsan.so", "libubsan.so",
+		"libclang_rt.", "libtsan.so", "libjemalloc.so", "libmimalloc.so", "libtcmalloc",
+		"libheaptrack_preload.so", "linux-vdso", "["};
 
 static const struct rule module_paths[] = {
 		{"/lib-dynload/", CONTAINS, CODE_RUNTIME}, // Python's own extension modules
@@ -194,8 +128,8 @@ static const struct rule module_paths[] = {
 };
 
 enum code owner_of_module(struct slice path) {
-	enum code code = FIRST(runtime_modules, path_base(path));
-	return code ? code : FIRST(module_paths, path);
+	return STARTS_WITH_ANY(path_base(path), runtime_modules) ? CODE_RUNTIME
+															 : FIRST(module_paths, path);
 }
 
 struct slice owner_product_folder_of(struct slice exe) {

@@ -78,11 +78,7 @@ void allocators_put_json(struct json *j, const struct recording *r, bool has_pat
 		json_string(j, "module", has_paths ? module : path_base(module));
 		put_names(j, "functions", r->strings.items[a->functions]);
 		json_bool(j, "hooked", a->why == 0);
-		if (a->why) {
-			json_string(j, "why", r->strings.items[a->why]);
-		} else {
-			json_null(j, "why");
-		}
+		json_string_if(j, "why", r->strings.items[a->why]);
 		json_close(j);
 	}
 	json_close(j);

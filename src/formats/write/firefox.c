@@ -208,11 +208,7 @@ static void put_event_columns(struct document *d, const struct event *events, ui
 	json_close(&d->j);
 	json_open(&d->j, "stack", '[');
 	for (uint32_t i = 0; i < n; i++) {
-		if (events[i].node) {
-			json_number(&d->j, NULL, events[i].node - 1);
-		} else {
-			json_null(&d->j, NULL);
-		}
+		json_number_if(&d->j, NULL, events[i].node, events[i].node - 1);
 	}
 	json_close(&d->j);
 	if (is_balanced) {

@@ -8,11 +8,7 @@ static void put_totals(struct json *j, const char *key, const struct total total
 		int side) {
 	json_open(j, key, '{');
 	for (int i = 0; i < N_TOTALS; i++) {
-		if (totals[i].is_known[side]) {
-			json_number(j, totals[i].key, totals[i].value[side]);
-		} else {
-			json_null(j, totals[i].key);
-		}
+		json_number_if(j, totals[i].key, totals[i].is_known[side], totals[i].value[side]);
 	}
 	json_close(j);
 }
@@ -26,22 +22,15 @@ static void put_side(struct json *j, const char *key, const struct lens_costs *c
 	json_close(j);
 }
 
-static const char *change_word(enum diff_change change) {
-	return change == DIFF_NEW ? "new" : change == DIFF_GONE ? "gone" : "changed";
-}
-
 static void put_one_site(struct json *j, const struct diff_site *site, const struct lens *lens) {
 	const struct name *name = site->name;
 	json_open(j, NULL, '{');
 	json_string(j, "function", site->label);
-	if (name && name->file.size) {
-		json_string(j, "file", name->file);
-		json_number(j, "line", name->line);
-	} else {
-		json_null(j, "file");
-		json_null(j, "line");
-	}
-	json_text(j, "change", change_word(diff_change_of(lens, &site->costs)));
+	bool has_file = name && name->file.size;
+	json_string_if(j, "file", has_file ? name->file : (struct slice){0});
+	json_number_if(j, "line", has_file, has_file ? name->line : 0);
+	enum diff_change change = diff_change_of(lens, &site->costs);
+	json_text(j, "change", change == DIFF_NEW ? "new" : change == DIFF_GONE ? "gone" : "changed");
 	json_signed(j, "delta", diff_delta(lens, &site->costs));
 	put_side(j, "this", &site->costs.side[DIFF_OURS]);
 	put_side(j, "base", &site->costs.side[DIFF_BASE]);

@@ -140,11 +140,10 @@ bool report_compare_tree(struct buffer *out, const struct compare_request *reque
 static void put_node(struct json *j, const struct tree_writer *w, uint32_t node) {
 	const struct diff_node *n = &w->tree.nodes[node];
 	json_open(j, NULL, '{');
+	json_number_if(j, "parent", node, n->parent);
 	if (node) {
-		json_number(j, "parent", n->parent);
 		json_string(j, "function", w->tree.labels[n->label]);
 	} else {
-		json_null(j, "parent");
 		json_null(j, "function");
 	}
 	json_number(j, "base", n->weight[DIFF_BASE]);

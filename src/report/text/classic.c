@@ -5,6 +5,7 @@
  */
 #include "base/human.h"
 #include "base/sorted.h"
+#include "base/text.h"
 #include "engine/by_node.h"
 #include "engine/shorten.h"
 #include "report/report.h"
@@ -39,16 +40,16 @@ static uint64_t of_stack(const struct rec_stack *s, enum what what) {
 }
 
 static bool is_plain_operator_new(struct slice f) {
-	return slice_equal(f, slice_of_text("operator new(unsigned long)")) ||
-			slice_equal(f, slice_of_text("operator new[](unsigned long)")) ||
-			slice_equal(f, slice_of_text("operator new(unsigned int)")) ||
-			slice_equal(f, slice_of_text("operator new[](unsigned int)"));
+	static const char *const names[] = {"operator new(unsigned long)",
+			"operator new[](unsigned long)", "operator new(unsigned int)",
+			"operator new[](unsigned int)"};
+	return IS_ANY(f, names);
 }
 
 static bool is_stop(struct slice f) {
-	return slice_equal(f, slice_of_text("main")) ||
-			slice_equal(f, slice_of_text("__libc_start_main")) ||
-			slice_equal(f, slice_of_text("__static_initialization_and_destruction_0"));
+	static const char *const names[] = {"main", "__libc_start_main",
+			"__static_initialization_and_destruction_0"};
+	return IS_ANY(f, names);
 }
 
 static const struct name *frames_of(const struct classic *c, uint32_t node, uint32_t *n) {

@@ -268,7 +268,3 @@ bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct er
 	default: return on_attached(k, err);
 	}
 }
-
-bool kde_put_events(struct kde_import *k, struct err *err) {
-	return aggregate_snapshot(k->feed.aggregate, k->time_ms * 1000000, k->out, err);
-}

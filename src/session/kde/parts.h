@@ -72,6 +72,5 @@ bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size
 /** For the events of a file: nearly every size is told apart, as the file does. NULL: no memory. */
 struct aggregate *kde_aggregate(struct err *err);
 
-/** All tables are complete: into the recording. */
+/** The tables of code are complete: into the recording. */
 bool kde_put_code(struct kde_import *k, struct err *err);
-bool kde_put_events(struct kde_import *k, struct err *err);

@@ -21,7 +21,7 @@ struct search {
 	struct err err;
 };
 
-static bool try_path(struct search *s, const char *fmt, ...) ATTR_PRINTF(2, 3);
+ATTR_PRINTF(2, 3)
 static bool try_path(struct search *s, const char *fmt, ...) {
 	char *path = NULL;
 	va_list args;
@@ -111,7 +111,7 @@ static bool find_by_build_id(struct search *s, const struct symbols_options *o) 
 	return try_roots(s, o, below);
 }
 
-static bool try_link(struct search *s, uint32_t crc, const char *fmt, ...) ATTR_PRINTF(3, 4);
+ATTR_PRINTF(3, 4)
 static bool try_link(struct search *s, uint32_t crc, const char *fmt, ...) {
 	char path[4096];
 	va_list args;
