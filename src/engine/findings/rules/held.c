@@ -94,7 +94,9 @@ static void put_growth(struct finder *f, struct buffer *out, struct finding *fin
 		buffer_printf(out, "grew at an even %s/s%s", rate, is_to_end ? " to the end" : "");
 	} else {
 		buffer_printf(out, "grew %sby %s", c->is_even ? "evenly " : "", grown);
-		buffer_printf(out, has_rate ? " (%s/s)" : "", rate);
+		if (has_rate) {
+			buffer_printf(out, " (%s/s)", rate);
+		}
 	}
 	if (c->is_even && is_to_end && !has_rate) {
 		buffer_printf(out, " in %s", human_span(rate, c->to_ns - c->from_ns));
