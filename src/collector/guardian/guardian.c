@@ -27,7 +27,7 @@
 enum {
 	RESCAN_MS = 1000,
 	TEXT_BYTES = 16 << 10,
-	NICE = -20, // all threads of the process wait for us while they are stopped
+	NICE = -20, // while the guardian works, all threads of the process are stopped
 };
 
 enum order {
@@ -107,7 +107,7 @@ static bool share(const struct work *w, int fd, struct err *err) {
 	return ours >= 0;
 }
 
-/** The steps of an injector that is there. */
+/** Orders that need an injector. */
 static void step(struct work *w, const struct request *r, struct answer *a, int *fd) {
 	switch (r->order) {
 	case ORDER_MEMORY:
@@ -131,7 +131,7 @@ static void step(struct work *w, const struct request *r, struct answer *a, int 
 }
 
 static void create(struct work *w, pid_t target, enum injector_start start, struct answer *a) {
-	injector_destroy(w->injector); // of a program that was before
+	injector_destroy(w->injector); // that of an earlier program
 	w->injector = injector_create(target, start, w->recorder, &a->err);
 	a->ok = w->injector != NULL;
 	a->pid_inside = a->ok ? injector_pid_inside(w->injector) : 0;
@@ -188,7 +188,7 @@ static bool obey(struct work *w, const struct request *r, struct answer *a) {
 	return is_sent;
 }
 
-/** Who means heaptrack may name this process: it has the same arguments. */
+/** The guardian has heaptrack's arguments, so that a kill by name may hit it instead. */
 static void pass_on_signal(const struct work *w) {
 	struct signalfd_siginfo info;
 	if (read(w->signals_fd, &info, sizeof info) == (ssize_t)sizeof info &&
@@ -197,7 +197,7 @@ static void pass_on_signal(const struct work *w) {
 	}
 }
 
-/** Until heaptrack closes its end, or is gone. */
+/** Returns when heaptrack closes its end of the socket or exits. */
 static void serve(struct work *w) {
 	struct answer a;
 	struct pollfd fds[] = {{.fd = w->socket, .events = POLLIN},
@@ -227,7 +227,7 @@ static sigset_t block_signals(void) {
 	(void)sigprocmask(SIG_BLOCK, &all, NULL);
 	(void)sigemptyset(&some);
 	for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
-		(void)signal(passed_on[i], SIG_DFL); // ignored ones would not arrive
+		(void)signal(passed_on[i], SIG_DFL); // an ignored signal would not arrive
 		(void)sigaddset(&some, passed_on[i]);
 	}
 	return some;
@@ -253,7 +253,7 @@ static _Noreturn void guard(struct work *w) {
 		(void)injector_detach(w->injector, NULL);
 		injector_drop_snapshot(w->injector);
 	}
-	_exit(0); // the kernel lets go of what is held still
+	_exit(0); // the kernel releases what is still traced
 }
 
 // ---- heaptrack's side
@@ -273,7 +273,7 @@ static bool send_request(const struct guardian *g, const struct request *r) {
 	return send(g->socket, r, sizeof *r, MSG_NOSIGNAL) == (ssize_t)sizeof *r;
 }
 
-/** `*fd` (may be NULL) is set to a descriptor that came along, or -1. */
+/** `*fd` (may be NULL) is set to the descriptor sent with the answer, or -1. */
 static bool take_answer(const struct guardian *g, struct answer *a, int *fd, struct err *err) {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -305,7 +305,7 @@ static bool take_answer(const struct guardian *g, struct answer *a, int *fd, str
 
 static bool ask(const struct guardian *g, const struct request *r, struct answer *a, int *fd,
 		struct err *err) {
-	(void)send_request(g, r); // if it is gone, there is no answer either
+	(void)send_request(g, r); // if the guardian is gone, there is no answer either
 	return take_answer(g, a, fd, err);
 }
 
@@ -426,6 +426,6 @@ void guardian_stop(struct guardian *g) {
 		return;
 	}
 	(void)close(g->socket);
-	(void)waitpid(g->pid, NULL, 0); // somebody else may have taken note of its end
+	(void)waitpid(g->pid, NULL, 0); // may fail: the watching thread may have reaped it
 	*g = (struct guardian){.socket = -1};
 }

@@ -29,7 +29,7 @@ bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *
 bool guardian_catch(struct guardian *g, pid_t target, struct err *err);
 bool guardian_create(struct guardian *g, pid_t target, enum injector_start start, pid_t *pid_inside,
 		struct err *err);
-/** The same in two steps; between them the program is told to exec. */
+/** guardian_create in two steps, between which the program is told to exec. */
 void guardian_await(struct guardian *g, pid_t target, enum injector_start start);
 bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err);
 void guardian_let_go(struct guardian *g);
@@ -37,8 +37,8 @@ int guardian_memory(struct guardian *g, struct err *err);
 
 /**
  * After guardian_catch: see what the process becomes. True: it is held, as by guardian_awaited,
- * because the recorder cannot be preloaded into that program. False with `*is_left`: there was no
- * need, and it runs.
+ * because the recorder cannot be preloaded into that program. False with `*is_left`: holding it was
+ * not necessary, and it runs.
  */
 bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
 		struct err *err);
@@ -55,10 +55,10 @@ bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(voi
 		void *user, struct err *err);
 bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err);
 
-/** The copy of its memory is needed no longer. */
+/** Drop the copy of the process's memory. */
 void guardian_drop_snapshot(struct guardian *g);
 
-/** What it cost, and what is hooked (in `text`, as injector_describe says). */
+/** What attaching cost, and what is hooked (in `text`, as injector_describe says). */
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size);
 
 /** Detach, if that was not done, and end the process. A zeroed guardian is allowed. */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-enum { LOOK_COST = 100 }; // checks take at most a 100th of the time
+enum { LOOK_COST = 100 }; // checks take at most 1 % of the time
 
 static bool is_libc(const char *path) {
 	const char *name = path_base_name(path);
@@ -28,7 +28,7 @@ static bool is_seen(const struct own_heaps *o, uint64_t inode) {
 	return false;
 }
 
-/** The same code of the same C library in two places. */
+/** A second C library is the same code of the same file mapped at two places. */
 static void look_for_second_libc(struct own_heaps *o, const struct process_space *space) {
 	for (size_t i = 0; i < space->mappings.n && !o->has_second_libc; i++) {
 		const struct mapping *a = &space->mappings.items[i];
@@ -52,7 +52,7 @@ void own_heaps_meet(struct own_heaps *o, const char *path) {
 	}
 }
 
-/** The recorder's symbols as they are in the program, where those it hides have no value. */
+/** The recorder's symbol table as it is in the program: the symbols that it hides are 0 there. */
 static struct elf_symbols symbols_of_recorder(const struct modules_code *modules, pid_t program,
 		void **memory) {
 	for (size_t i = 0; i < modules->n; i++) {

@@ -13,9 +13,9 @@
 #include "injector/space.h"
 
 struct own_heaps {
-	uint64_t code_bytes; // of the program, as of the last check
-	uint64_t next_ns;    // not before
-	VEC(uint64_t) seen;  // the inodes of what was checked
+	uint64_t code_bytes; // executable mappings of the program at the last check
+	uint64_t next_ns;    // time of the next check at the earliest
+	VEC(uint64_t) seen;  // inodes of the files that were checked
 	bool has_second_libc, has_collector;
 	void (*tell)(void *user, const char *module, const char *functions, uint32_t n,
 			const char *why);
@@ -23,8 +23,8 @@ struct own_heaps {
 };
 
 /**
- * `code_bytes`: what the program has mapped to execute; nothing is done as long as it stays the
- * same.
+ * `code_bytes`: size of the program's executable mappings. As long as it stays the same, nothing is
+ * checked.
  */
 void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint64_t code_bytes,
 		uint64_t now_ns);

@@ -21,18 +21,18 @@
 
 enum {
 	VISITORS = 64,
-	BEAT_MS = 1250, // with the loop's wake-up per second, less than two
+	BEAT_MS = 1250, // below 2 s even if the main loop's wake-up, once a second, comes in between
 };
 
 struct watch {
 	struct watch_params params;
 	pthread_t thread;
 	int stop_fd;
-	bool program_is_stopped; // of the watching thread alone
-	struct watch_end end;    // before has_ended
+	bool program_is_stopped; // used by the watching thread only
+	struct watch_end end;    // complete once has_ended is set
 	_Atomic bool has_ended;  // release; pairs with the acquire in watch_has_ended
 	_Atomic bool is_hurried;
-	_Atomic pid_t visitors[VISITORS]; // 0: free. Added by the watching thread, taken by the other
+	_Atomic pid_t visitors[VISITORS]; // 0: free. The watching thread adds, the recording one takes
 };
 
 static bool is_alive(const struct watch *w) {
@@ -48,7 +48,7 @@ static void tell_end(struct watch *w) {
 	futex_wake(w->params.bell, 1);
 }
 
-/** 0: none, or unknown. */
+/** 0: no limit, or not known. */
 static uint64_t limit_of(pid_t pid, int which) {
 	struct rlimit limit;
 	return prlimit(pid, (enum __rlimit_resource)which, NULL, &limit) != 0 ||
@@ -73,7 +73,7 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 	end->limits = limits_of(w->params.program);
 	(void)process_thread_name(w->params.program, w->params.program, end->name, sizeof end->name);
 	struct process_usage usage = {.children_faults = 1};
-	if (process_usage(w->params.program, &usage)) { // a zombie still has its times
+	if (process_usage(w->params.program, &usage)) { // a zombie still reports its CPU times
 		end->user_ns = usage.user_ns;
 		end->system_ns = usage.system_ns;
 		end->minor_faults = usage.minor_faults;
@@ -89,18 +89,18 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 	tell_end(w);
 }
 
-// The shell must see its job stopped, but only if somebody can continue it: a SIGSTOP that a
-// process sent to a program in the background concerns that program alone
+// Stop as well, so that the shell sees a stopped job, but only if it can be continued: a SIGSTOP
+// sent to a program in the background stops that program only
 static void stop_with_program(struct watch *w, int signal) {
 	w->program_is_stopped = true;
 	bool by_terminal = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 	if (by_terminal ? terminal_controls_us() : terminal_is_foreground()) {
 		witness_guard(w->params.witness, w->params.program);
-		(void)kill(getpid(), SIGSTOP); // all threads, at some moment from now on
+		(void)kill(getpid(), SIGSTOP); // stops all threads, but not necessarily before kill returns
 	}
 }
 
-// By fg or bg, which continue the program as well, or by a signal to us alone
+// By fg or bg, which also continue the program, or by a signal to heaptrack only
 static void continue_program(struct watch *w) {
 	struct process_usage usage;
 	if (w->program_is_stopped && is_alive(w) && process_usage(w->params.program, &usage) &&
@@ -120,7 +120,7 @@ static void reap(struct watch *w) {
 		bool is_end = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
 				info.si_code == CLD_DUMPED;
 		if (is_program && is_end) {
-			note_end(w, &info); // before it is reaped: its pid is nobody else's yet
+			note_end(w, &info); // before reaping, after which the pid may be reused
 		}
 		siginfo_t same = {0};
 		(void)waitid(P_PID, (id_t)info.si_pid, &same,
@@ -176,7 +176,7 @@ static void note_visitor(struct watch *w, pid_t pid) {
 
 static bool is_program(void *user, pid_t pid, uid_t uid) {
 	struct watch *w = user;
-	(void)uid; // it may have dropped its rights: the socket is meant for that
+	(void)uid; // may differ: the socket is for programs that have dropped their rights
 	if (pid != w->params.program) {
 		note_visitor(w, pid);
 		return false;
@@ -184,7 +184,7 @@ static bool is_program(void *user, pid_t pid, uid_t uid) {
 	return is_alive(w);
 }
 
-/** For poll: until the next beat, or the recording's end, if that was set. */
+/** poll's timeout: until the next heartbeat, or until the recording ends if that is sooner. */
 static int patience_ms(const struct watch *w) {
 	if (w->params.ends_ns == 0 || !is_alive(w)) {
 		return BEAT_MS;
@@ -224,7 +224,7 @@ static void *run(void *user) {
 		}
 		look_at_attached(w, fds[3].revents != 0);
 		if (fds[3].revents) {
-			fds[3].fd = -1; // said once
+			fds[3].fd = -1; // the end is reported once
 		}
 		if (fds[1].revents) {
 			return NULL;

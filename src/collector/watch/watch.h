@@ -6,12 +6,11 @@
  *
  *  - Every 1.25 s it wakes and raises the heartbeat, which tells the target that the collector is
  *    alive, even while the thread that takes the events is busy with a large checkpoint.
- *  - A signal that a process sent to heaptrack is sent on to the program, once. What the terminal
- *    sends, or a process sends to the whole group, has reached the program by itself: it is in
- *    the same process group.
- *  - When the program stops (Ctrl+Z) heaptrack stops as well, after it, so that the shell sees a
- *    stopped job; when heaptrack is continued, the program is.
- *  - The program's end is noted, other children (orphans, where heaptrack is PID 1) are reaped.
+ *  - A signal that a process sends to heaptrack is forwarded to the program, once. Signals from
+ *    the terminal, or to the whole process group, reach the program directly: it is in that group.
+ *  - When the program stops (Ctrl+Z), heaptrack stops after it, so that the shell sees a stopped
+ *    job; when heaptrack is continued, it continues the program.
+ *  - It notes the program's end and reaps other children (orphans, where heaptrack is PID 1).
  *  - A program that cannot open /proc/PID/fd gets the segment's descriptor through a socket.
  *  - Requests at the control socket are answered.
  *
@@ -31,9 +30,9 @@
 struct watch_params {
 	pid_t program;
 	int signals_fd;              // signals_open
-	struct witness *witness;     // tells what was sent to the whole process group
+	struct witness *witness;     // tells which signals went to the whole process group
 	int door_fd;                 // listen_on_abstract; -1: none
-	int segment_fd;              // what the door hands out
+	int segment_fd;              // what is sent to those who connect there
 	_Atomic uint32_t *bell;      // set to 1 and woken at the program's end
 	_Atomic uint32_t *heartbeat; // raised every 1.25 s, whatever other threads do
 	bool is_attached;            // to a program that ran before
@@ -56,7 +55,7 @@ struct watch_end {
 	uint64_t time_ns;            // CLOCK_MONOTONIC
 	uint64_t user_ns, system_ns; // CPU time, with that of its waited-for children
 	uint64_t minor_faults, major_faults;
-	uint64_t max_rss_bytes; // by the kernel, of its whole life, even before an exec; 0: unknown
+	uint64_t max_rss_bytes; // over its whole life, execs included, as the kernel counts; 0: unknown
 	struct watch_limits limits;
 };
 
@@ -67,12 +66,12 @@ struct watch *watch_start(const struct watch_params *params, struct err *err);
 /** Any thread. True once the program has ended; then `out` (may be NULL) is filled. */
 bool watch_has_ended(const struct watch *w, struct watch_end *out);
 
-/** Any thread. True once heaptrack was asked to end after the program had: hurry. */
+/** Any thread. True once heaptrack was asked to exit after the program had ended: hurry. */
 bool watch_is_hurried(const struct watch *w);
 
 /**
- * The recording's thread: a process that is not the program and asked for the segment, each once;
- * 0: there is none. Some are forgotten when many come at once.
+ * The recording's thread only. A process other than the program that asked for the segment, each
+ * reported once; 0: none. When many ask at once, some are dropped.
  */
 pid_t watch_take_visitor(struct watch *w);
 
