@@ -128,6 +128,17 @@ int main(void) {
 	return a[77] != 77;
 }
 """,
+    "doubling-among-others": """
+#include <stdlib.h>
+__attribute__((noinline)) static void *fill(void *a, int n) { return realloc(a, n); }
+int main(void) {
+	static void *small[3000];
+	for (int i = 0; i < 3000; i++) { small[i] = fill(NULL, 12 + i % 400 / 4 * 4); }
+	void *a = NULL;
+	for (int n = 512; n <= 4 << 20; n *= 2) { a = fill(a, n); }
+	return a == small[7];
+}
+""",
     "nothrow.cpp": """
 #include <new>
 __attribute__((noinline)) static char *one(void) { return new (std::nothrow) char[100]; }

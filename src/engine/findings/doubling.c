@@ -68,18 +68,26 @@ struct chain {
 	uint64_t last_count, last_bytes; // of the largest
 };
 
-/** Down from the largest size, each step to about half or two thirds. */
+/**
+ * Down from the largest size, each step to about half or two thirds, as long as the blocks of other
+ * sizes in between are fewer: among many sizes some make a chain by chance.
+ */
 static struct chain find_chain(struct step *steps, uint32_t n) {
 	struct step *at = &steps[n - 1];
 	struct chain c = {1, at->count, at->bytes, at->size, at->size, at->count, at->bytes};
 	at->is_in_chain = true;
+	uint64_t n_others = 0;
 	for (uint32_t i = n - 1; i-- > 0;) {
 		double ratio = (double)at->size / (double)steps[i].size;
 		if (ratio > 2.2) {
 			break;
 		}
 		bool is_as_often = steps[i].count >= c.last_count && steps[i].count <= at->count * 2 + 2;
-		if (ratio >= 1.4 && is_as_often) {
+		if (ratio < 1.4 || !is_as_often) {
+			n_others += steps[i].count;
+		} else if (n_others > c.count - c.last_count + steps[i].count) {
+			break;
+		} else {
 			at = &steps[i];
 			at->is_in_chain = true;
 			c.n++;
