@@ -132,7 +132,9 @@ static const char *growth_words(struct page *p, const struct findings *all,
 			bool replaces_old = finding_number(f, "before_attach_freed_bytes") > 0 ||
 					finding_number(f, "before_attach_freed_blocks") > 0;
 			buffer_text(remark, replaces_old ? "at most, " : "");
-			buffer_printf(remark, rate ? "" : "in %s, ", human_span(b, to_ns - from_ns));
+			if (!rate) {
+				buffer_printf(remark, "in %s, ", human_span(b, to_ns - from_ns));
+			}
 			buffer_slice(remark,
 					f->function ? page_short_name(p, f->function) : slice_of_text(f->title));
 			return rate ? "growing" : "grew by";
