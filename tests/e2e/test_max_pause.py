@@ -64,14 +64,13 @@ def assert_unknown(build, file, said, data, why):
         assert " 0 B were in live blocks and " not in flat(shown)
 
 
-@pytest.mark.parametrize("how", ["1 ms", "default"])
-def test_too_much_memory_is_not_copied(build, target, tmp_path, how):
-    """2 GB take some 40 ms at least."""
+@pytest.mark.parametrize("most_ms", [1, 5])
+def test_too_much_memory_is_not_copied(build, target, tmp_path, most_ms):
+    """2 GB take 15 ms at least, on fast machines."""
     victim = target([build / "tests/attach/large", "2048", "1"])
-    file, options = tmp_path / "large.zst", []
-    options = ["--max-pause", "1ms" if how == "1 ms" else "20ms"]
+    file, options = tmp_path / "large.zst", ["--max-pause", f"{most_ms}ms"]
     said, data = record_work(build, victim, file, *options)
-    bound = "1.0 ms" if how == "1 ms" else "20 ms"
+    bound = f"{most_ms}.0 ms"
     assert_unknown(build, file, said, data, f"copying the program's memory takes longer than {bound}")
     assert "copied memory" not in said, said
     gaps = []
@@ -83,7 +82,7 @@ def test_too_much_memory_is_not_copied(build, target, tmp_path, how):
     copied = longest_gap_ms(victim)
     print("longest gaps:", gaps, "with a copy:", copied)
     assert known(build, tmp_path / "whole.zst")["summary"]["before_attach_blocks"] > 0
-    assert min(gaps) < 15 < copied, (gaps, copied)
+    assert min(gaps) < copied / 2, (gaps, copied)
     assert victim.is_alive() and victim.end() == 0
 
 
