@@ -1,5 +1,18 @@
 // SPDX-License-Identifier: MIT
 import { readFileSync } from 'node:fs';
+import { Duplex } from 'node:stream';
+import { createInflateRaw } from 'node:zlib';
+
+// Browsers inflate raw streams; node does since version 20.12, and Debian 12 has 18
+try {
+	new DecompressionStream('deflate-raw');
+} catch {
+	globalThis.DecompressionStream = class {
+		constructor() {
+			return Duplex.toWeb(createInflateRaw());
+		}
+	};
+}
 
 /** The profile that a page's file holds; `m` is web/src/data bundled. */
 export async function profileOf(m, page) {
