@@ -248,13 +248,18 @@ text: .ascii "ready\\n"
 """
 
 
-def test_programs_of_32_bits_are_refused(build, target, tmp_path):  # noqa: F811
-    (tmp_path / "waits.s").write_text(WAITS_32)
-    for command in (["as", "--32", "-o", tmp_path / "waits.o", tmp_path / "waits.s"],
-                    ["ld", "-m", "elf_i386", "-o", tmp_path / "waits", tmp_path / "waits.o"]):
+def start_32_bits(target, folder):  # noqa: F811
+    """A program of 32 bits that waits."""
+    (folder / "waits.s").write_text(WAITS_32)
+    for command in (["as", "--32", "-o", folder / "waits.o", folder / "waits.s"],
+                    ["ld", "-m", "elf_i386", "-o", folder / "waits", folder / "waits.o"]):
         subprocess.run(command, check=True, timeout=60)
     try:
-        victim = target([tmp_path / "waits"])
+        return target([folder / "waits"])
     except OSError:
-        pytest.skip("this kernel runs no such program")
+        return pytest.skip("this kernel runs no such program")
+
+
+def test_programs_of_32_bits_are_refused(build, target, tmp_path):  # noqa: F811
+    victim = start_32_bits(target, tmp_path)
     assert "is not a 64-bit x86 program" in refused(build, "-p", victim.pid)

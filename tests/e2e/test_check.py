@@ -9,7 +9,7 @@ import pytest
 
 from attaching import changed_code, finish, start_listening, target  # noqa: F401
 from conftest import wait_until
-from test_attach_refusals import KEYCTL, MEMFD_CREATE, NOBODY, SANDBOX, WAITS_32, nobodys, yama_is_1  # noqa: F401
+from test_attach_refusals import KEYCTL, MEMFD_CREATE, NOBODY, SANDBOX, nobodys, start_32_bits, yama_is_1  # noqa: F401
 
 pytestmark = pytest.mark.attach
 
@@ -153,14 +153,7 @@ def test_another_pid_namespace(build, target, tmp_path):  # noqa: F811
 
 
 def test_32_bits(build, target, tmp_path):  # noqa: F811
-    (tmp_path / "waits.s").write_text(WAITS_32)
-    for command in (["as", "--32", "-o", tmp_path / "waits.o", tmp_path / "waits.s"],
-                    ["ld", "-m", "elf_i386", "-o", tmp_path / "waits", tmp_path / "waits.o"]):
-        subprocess.run(command, check=True, timeout=60)
-    try:
-        victim = target([tmp_path / "waits"])
-    except OSError:
-        pytest.skip("this kernel runs no such program")
+    victim = start_32_bits(target, tmp_path)
     assert "is not a 64-bit x86 program" in foretells(build, victim.pid, tmp_path)[1]
     assert foretells_start(build, victim.pid, [tmp_path / "waits"], tmp_path) == "no"
 
