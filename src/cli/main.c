@@ -5,9 +5,6 @@
 #include "sys/file.h"
 #include "sys/own_limits.h"
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/auxv.h>
 
 static const struct command {

@@ -11,7 +11,6 @@
 #include "base/attr.h"
 #include "base/buffer.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 /** Our own lines with names in them. */

@@ -16,8 +16,6 @@
 #include "base/buffer.h"
 #include "base/err.h"
 
-#include <stdbool.h>
-
 enum naming_kind { NAMING_YOURS, NAMING_LIBRARY, NAMING_FOLD };
 
 struct naming_rule {

@@ -6,8 +6,6 @@
 #include "export/export.h"
 #include "export/profile.h"
 
-#include <string.h>
-
 #define ROW(id, name, suffix, about)        {name, suffix, .write = export_##id},
 #define WRITER_ROW(id, name, suffix, about) {name, suffix, .encode = id##_encode},
 static const struct exporter exporters[] = {EXPORTS(ROW, WRITER_ROW)};

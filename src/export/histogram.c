@@ -10,7 +10,6 @@
 #include "export/export.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 struct size_count {
 	uint64_t size, count;

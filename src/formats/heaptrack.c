@@ -2,8 +2,6 @@
 /* The lines of KDE heaptrack's files, parsed and written by one table of letters. */
 #include "formats/heaptrack.h"
 
-#include "base/vec.h"
-
 #include <inttypes.h>
 
 /** What a line of each letter has. */

@@ -12,8 +12,6 @@
 #include "base/arena.h"
 #include "base/slice.h"
 
-#include <stdint.h>
-
 /** What the numbers are. A profile has those it knows; what it lacks is missing, not zero. */
 enum profile_value {
 	PROFILE_ALLOC_OBJECTS,

@@ -12,7 +12,6 @@
  * process whose threads are all stopped.
  */
 
-#include "base/vec.h"
 #include "injector/space.h"
 
 struct heap_block {

@@ -23,7 +23,6 @@
 #include "base/buffer.h"
 #include "base/err.h"
 
-#include <stdint.h>
 #include <sys/types.h>
 
 struct injector;

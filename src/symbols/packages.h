@@ -11,8 +11,6 @@
 
 #include "base/slice.h"
 
-#include <stdbool.h>
-
 struct packages;
 
 /**

@@ -11,10 +11,6 @@
 
 #include "base/slice.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 struct perf_map_entry {
 	uint64_t start, end; // of the code; start < end
 	uint64_t name_at;    // of the name, in the file

@@ -11,7 +11,6 @@
 
 #include <elf.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct module {
 	struct module *next;

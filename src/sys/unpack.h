@@ -12,9 +12,6 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /** Where the packed bytes come from: up to `n` of them; *got 0 at the end. */
 struct unpack_source {
 	bool (*read)(void *user, void *out, size_t n, size_t *got, struct err *err);

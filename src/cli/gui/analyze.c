@@ -12,7 +12,6 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /** The words without --web and --text, behind the name of a command. */

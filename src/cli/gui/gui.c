@@ -11,7 +11,6 @@
 #include "web/page.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum { NAME_SHOWN_MAX = 1024 };

@@ -14,7 +14,6 @@
 #include "web/page.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { NAME_SHOWN_MAX = 2 * 4096 };

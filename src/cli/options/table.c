@@ -9,7 +9,6 @@
 #include <ctype.h>
 #include <getopt.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	ROWS_MAX = 96,

@@ -6,8 +6,6 @@
 #include "export/export.h"
 #include "sys/packer.h"
 
-#include <string.h>
-
 static const struct {
 	const char *name;
 	enum profile_value value;

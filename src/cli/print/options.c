@@ -8,8 +8,6 @@
 
 #include "export/export.h"
 
-#include <string.h>
-
 enum { SITES_IN_JSON = 100 };
 
 // ---- taking values

@@ -5,8 +5,6 @@
 #include "base/check.h"
 #include "sys/file.h"
 
-#include <string.h>
-
 bool outputs_add(struct outputs *o, const char *path, struct err *err) {
 	if (!path) {
 		return true;

@@ -11,7 +11,6 @@
 #include "collector/control.h"
 #include "sys/file.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #define complain(...) say_problem("heaptrack", __VA_ARGS__)

@@ -7,7 +7,6 @@
  */
 #include "cli/record/interpret.h"
 
-#include "base/vec.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/options/table.h"
@@ -21,8 +20,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

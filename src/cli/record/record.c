@@ -23,8 +23,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { NAME_SHOWN_MAX = 2 * 4640 };

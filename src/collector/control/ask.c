@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {

@@ -3,8 +3,6 @@
 #include "base/nearest.h"
 #include "collector/control.h"
 
-#include <stddef.h>
-
 static const char *const names[CONTROL_COMMANDS] = {[CONTROL_STATUS] = "status"};
 
 enum { SHOWN_BYTES = 40 };

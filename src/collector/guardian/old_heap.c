@@ -9,7 +9,6 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static void take_blocks(struct old_heap *o, const struct heap_walk *w) {
 	o->ptrs = malloc((w->blocks.n + 1) * sizeof *o->ptrs);

@@ -4,8 +4,6 @@
 
 #include "base/buffer.h"
 
-#include <string.h>
-
 static bool names_variable(const char *entry, const char *name) {
 	size_t n = strlen(name);
 	return strncmp(entry, name, n) == 0 && entry[n] == '=';

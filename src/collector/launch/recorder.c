@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define RECORDER_NAME "libheaptrack_preload.so"

@@ -7,8 +7,6 @@
 #include "base/path.h"
 #include "collector/launch.h"
 
-#include <string.h>
-
 struct wrapper {
 	const char *name;
 	const char *letters;             // options of one letter that take a value

@@ -8,11 +8,9 @@
 #include "collector/names/jit.h"
 
 #include "base/sorted.h"
-#include "base/vec.h"
 #include "symbols/jit_dump.h"
 #include "sys/file.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -13,7 +13,6 @@
  * One thread, that of the tries.
  */
 
-#include "base/vec.h"
 #include "collector/names/jit_source.h"
 #include "collector/names/namer.h"
 #include "collector/segment/tries.h"

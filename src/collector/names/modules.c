@@ -7,7 +7,6 @@
  */
 #include "collector/names/modules.h"
 
-#include "base/vec.h"
 #include "elf/image.h"
 #include "sys/file.h"
 #include "sys/process.h"

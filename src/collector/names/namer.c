@@ -9,7 +9,6 @@
 
 #include "base/path.h"
 #include "base/sorted.h"
-#include "base/vec.h"
 #include "symbols/packages.h"
 #include "symbols/suppressions.h"
 #include "sys/clock.h"

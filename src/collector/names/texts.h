@@ -11,8 +11,6 @@
 #include "base/arena.h"
 #include "base/index.h"
 
-#include <stdint.h>
-
 struct texts {
 	struct slice *items;
 	size_t n, capacity;

@@ -11,8 +11,6 @@
 
 #include "collector/order/parts.h"
 
-#include <stdlib.h>
-
 struct order *order_create(struct segment *segment, struct tries *tries,
 		const struct order_sink *sink, const struct order_limits *limits, struct err *err) {
 	struct order *o = calloc(1, sizeof *o);

@@ -11,8 +11,6 @@
  */
 #include "collector/order/parts.h"
 
-#include <stdlib.h>
-
 enum {
 	ASK_AT_ONCE = 256,
 };

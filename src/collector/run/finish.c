@@ -4,7 +4,6 @@
 #include "sys/clock.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { FINISH_PATIENCE_NS = 50000000 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* What is done between two rounds of events, from samples to checkpoints. */
-#include "base/vec.h"
 #include "collector/run/parts.h"
 #include "sys/clock.h"
 

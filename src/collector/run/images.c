@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The programs that the process executes, one after the other, as seen from outside. */
 #include "base/path.h"
-#include "base/vec.h"
 #include "collector/run/parts.h"
 #include "sys/process.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 /**

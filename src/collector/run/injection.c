@@ -9,13 +9,10 @@
  *      │                              │ ◄──────────── held, else │
  *      │ ◄─────────────────────────── │ share, attach, let go ──►│ injected
  */
-#include "base/vec.h"
 #include "collector/run/parts.h"
 #include "sys/futex.h"
 
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { REPORT_BYTES = 16 << 10 };

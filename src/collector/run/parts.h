@@ -10,7 +10,6 @@
  *   finish.c               the last state and the finished file
  */
 
-#include "base/vec.h"
 #include "collector/file/keeper.h"
 #include "collector/guardian/guardian.h"
 #include "collector/guardian/old_heap.h"

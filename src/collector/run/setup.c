@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Sets up the parts of a recording, each with those before it, and destroys them. */
-#include "base/vec.h"
 #include "collector/run/parts.h"
 #include "sys/clock.h"
 #include "sys/listen.h"
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

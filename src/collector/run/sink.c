@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Passes what the order delivers on to the aggregate and the file. */
-#include "base/vec.h"
 #include "collector/run/parts.h"
 #include "sys/process.h"
 

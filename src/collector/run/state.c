@@ -9,9 +9,6 @@
 #include "collector/run/parts.h"
 #include "sys/process.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define COPY_TABLE(r, table, from, count) \
 	((r)->table.n = (uint32_t)(count),    \
 			(r)->table.items = copy_items(&(r)->arena, (from), (count), sizeof *(r)->table.items))

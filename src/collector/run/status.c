@@ -4,7 +4,6 @@
 #include "collector/run/parts.h"
 #include "sys/clock.h"
 
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -8,8 +8,6 @@
 #include "collector/run/parts.h"
 #include "sys/process.h"
 
-#include <string.h>
-
 enum { THREAD_LOOKS = 64 }; // names of threads looked up per round, at most
 
 /** The name that the program gave its thread. False: none, or it is being written now. */

@@ -8,8 +8,6 @@
  */
 #include "collector/segment/tries.h"
 
-#include "base/vec.h"
-
 #include <sys/mman.h>
 
 enum {

@@ -8,8 +8,6 @@
 #include "collector/attach.h"
 #include "collector/run/parts.h"
 
-#include <string.h>
-
 ATTR_STAND_INS
 
 static bool say_left_out(struct err *err) {

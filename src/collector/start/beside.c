@@ -5,7 +5,6 @@
 #include "collector/start/running.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 static bool make_segment(struct run *run, struct err *err) {

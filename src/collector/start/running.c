@@ -5,7 +5,6 @@
 #include "sys/process.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

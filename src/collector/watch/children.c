@@ -11,8 +11,6 @@
 #include "base/vec.h"
 #include "sys/clock.h"
 
-#include <string.h>
-
 enum {
 	GAP_MIN_NS = 10000000,
 	GAP_MAX_NS = 250000000,

@@ -5,7 +5,6 @@
 #include "sys/process.h"
 
 #include <signal.h>
-#include <string.h>
 
 static const uint64_t kill_to_end_ns = 3000000000u;
 

@@ -5,7 +5,6 @@
 #include "base/path.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const uint64_t look_gap_ns = 1000000, look_gap_max_ns = 20000000;
 enum { LOOKS_PER_AGE = 50 };

@@ -3,13 +3,10 @@
 #include "collector/watch/own_heaps.h"
 
 #include "base/path.h"
-#include "base/vec.h"
 #include "injector/find.h"
 #include "sys/clock.h"
 
 #include <elf.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/uio.h>
 
 enum { LOOK_COST = 100 }; // checks take at most 1 % of the time

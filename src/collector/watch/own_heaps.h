@@ -9,7 +9,6 @@
  * time to time; an injected recorder hooks all but the first.
  */
 
-#include "base/vec.h"
 #include "injector/space.h"
 
 struct own_heaps {

@@ -24,7 +24,6 @@
 #include "sys/witness.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct watch_params {

@@ -13,8 +13,6 @@
 
 #include "engine/aggregate/state.h"
 
-#include <stdlib.h>
-
 struct aggregate_limits aggregate_default_limits(void) {
 	return (struct aggregate_limits){
 			.min_bins = 512,

@@ -9,8 +9,6 @@
 #include "base/sorted.h"
 #include "engine/aggregate/state.h"
 
-#include <stdlib.h>
-
 static uint64_t max_u64(uint64_t x, uint64_t y) {
 	return x > y ? x : y;
 }

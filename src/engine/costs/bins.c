@@ -7,9 +7,6 @@
 #include "base/index.h"
 #include "sys/pages.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 size_t intervals_merge_scratch(size_t n) {
 	size_t size = 16;
 	while (size < n * 2) {

@@ -40,9 +40,6 @@
 #include "base/attr.h"
 #include "trace/recording.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 enum {
 	BINS_SHORTEST_SHIFT = 17, // the shortest period is 2^17 ns
 	BINS_MAX = 1 << 14,       // of min_bins: twice that must fit into 16 bits

@@ -10,8 +10,6 @@
 #include "base/index.h"
 #include "engine/costs/stacks.h"
 
-#include <stddef.h>
-
 struct size_count {
 	uint64_t size; // of a class: its smallest
 	uint64_t count, bytes;

@@ -6,8 +6,6 @@
 
 #include "sys/pages.h"
 
-#include <stdlib.h>
-
 enum { NODE_PAGES = 1 << 16 };
 
 bool stacks_init(struct stacks *s) {

@@ -19,10 +19,6 @@
 #include "base/index.h"
 #include "trace/recording.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum { STACK_NONE = UINT32_MAX, STACK_LIFETIMES = REC_LIFETIMES };
 
 struct stack {

@@ -5,7 +5,6 @@
 #include "engine/costs/threads.h"
 
 #include "base/sorted.h"
-#include "base/vec.h"
 
 static uint32_t new_record(struct threads *t) {
 	for (; t->unused_hint < t->records.n; t->unused_hint++) {

@@ -5,8 +5,6 @@
 
 #include "trace/recording.h"
 
-#include <stdbool.h>
-
 /** Moments of a recording in wall-clock time, in the reader's time zone. */
 
 enum { CLOCK_TIME_MAX = 16, DAY_SECONDS = 86400 };

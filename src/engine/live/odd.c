@@ -7,8 +7,6 @@
 #include "base/index.h"
 #include "engine/live/blocks.h"
 
-#include <stdlib.h>
-
 static uint32_t home_of(const struct odd *o, uint64_t ptr) {
 	return (uint32_t)hash_u64(ptr) & o->mask;
 }

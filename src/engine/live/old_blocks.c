@@ -5,9 +5,6 @@
 #include "engine/live/old_blocks.h"
 
 #include "base/sorted.h"
-#include "base/vec.h"
-
-#include <stdlib.h>
 
 enum { UNKNOWN_MAX = 1 << 22 };
 

@@ -8,8 +8,6 @@
 
 #include "base/vec.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct old_blocks {

@@ -4,7 +4,6 @@
 
 #include "engine/live/shadow.h"
 
-#include "base/vec.h"
 #include "sys/pages.h"
 
 enum { PAGE_BYTES = 4096 };

@@ -8,8 +8,6 @@
 #include "base/text.h"
 #include "engine/names/owner.h"
 
-#include <string.h>
-
 // What the innermost words of an allocation function are; "0", "_n", "_array" and the like may
 // follow
 static const char *const verbs[] = {"malloc", "calloc", "realloc", "zalloc", "memalign", "valloc",

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static struct slice text(const struct recording *r, uint32_t id) {
 	return r->strings.items[id];

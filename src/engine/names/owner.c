@@ -12,7 +12,6 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <string.h>
 
 enum how { BEGINS, CONTAINS };
 

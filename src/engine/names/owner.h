@@ -5,8 +5,6 @@
 
 #include "base/slice.h"
 
-#include <stdbool.h>
-
 /**
  * Whose code a frame is: the user's, a library's or a runtime's. Each function judges by one
  * property alone and returns CODE_UNSURE if that is not enough; names.c combines them. Private to

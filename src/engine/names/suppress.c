@@ -10,9 +10,6 @@
 
 #include "base/sorted.h"
 #include "base/text.h"
-#include "base/vec.h"
-
-#include <stdlib.h>
 
 static const char built_in[] =
 		// caches and registries that live as long as the process

@@ -20,8 +20,6 @@
 
 #include "engine/names/parts.h"
 
-#include <stdlib.h>
-
 enum { CALLERS = 3 };
 
 struct candidate {

@@ -6,8 +6,6 @@
 
 #include "engine/quality.h"
 
-#include <string.h>
-
 void document_put_version(struct json *j) {
 	json_number(j, "version", 1);
 	json_number(j, "schema", DOCUMENT_SCHEMA);

@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /** A file of another program that lacks numbers: they are nowhere shown as zero. */
 static void say_missing(struct quality_writer *w) {

@@ -9,7 +9,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 static const struct runtime {
 	const char *name; // of the program; a version may follow

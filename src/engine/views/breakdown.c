@@ -11,7 +11,6 @@
 #include "engine/views/types.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 const char *const breakdown_names[N_BREAKDOWNS] = {
 		[BY_SITE] = "site",

@@ -6,8 +6,6 @@
 
 #include "engine/suppress.h"
 
-#include <stdlib.h>
-
 static void add_stack(struct rec_stack *to, const struct rec_stack *s) {
 	to->usual_size = s->first_ns < to->first_ns ? s->usual_size : to->usual_size;
 	to->thread = 0;

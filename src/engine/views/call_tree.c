@@ -15,8 +15,6 @@
 #include "base/vec.h"
 #include "engine/lens_match.h"
 
-#include <stdlib.h>
-
 enum { NODE_NONE = UINT32_MAX };
 
 /** A tree under construction: nodes as they come, children as lists. */

@@ -11,8 +11,6 @@
 #include "engine/call_tree.h"
 #include "engine/lens_match.h"
 
-#include <stdlib.h>
-
 static struct lens_costs cost_of(const struct call_tree *t, const struct tree_costs *costs,
 		bool is_inclusive, uint32_t source) {
 	return is_inclusive ? call_tree_all(t, costs, source) : costs->stacks[source];

@@ -8,8 +8,6 @@
 #include "base/sorted.h"
 #include "engine/breakdown.h"
 
-#include <stdlib.h>
-
 int64_t diff_delta(const struct lens *l, const struct diff_costs *c) {
 	return (int64_t)(lens_weight(l, &c->side[DIFF_OURS]) - lens_weight(l, &c->side[DIFF_BASE]));
 }

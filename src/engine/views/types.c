@@ -13,8 +13,6 @@
 #include "base/text.h"
 #include "engine/names/owner.h"
 
-#include <string.h>
-
 enum where {
 	OF_CLASS,     // the first argument of the class: Vec<T>::push
 	OF_METHOD,    // of the function itself: make_unique<T>

@@ -4,7 +4,6 @@
  * recording made of it in the first pass has the names, this pass has the order.
  */
 #include "base/map.h"
-#include "base/vec.h"
 #include "export/heaptrack/records.h"
 #include "formats/heaptrack.h"
 #include "sys/unpack.h"

@@ -4,7 +4,6 @@
  * moment of its second half. The format knows no exec: what one ended is freed there.
  */
 #include "base/map.h"
-#include "base/vec.h"
 #include "export/heaptrack/records.h"
 
 /** A realloc between its halves. */

@@ -4,8 +4,6 @@
 
 #include "formats/heaptrack.h"
 
-#include <stdlib.h>
-
 enum { FLUSH_BYTES = 256 << 10 };
 
 void kde_out_fail(struct kde_out *o, const struct err *err) {

@@ -5,7 +5,6 @@
 
 #include "base/buffer.h"
 #include "base/index.h"
-#include "base/vec.h"
 #include "export/export.h"
 
 /** An `a` record: a size at a trace. The second of two alike is the twin (intervals.c). */

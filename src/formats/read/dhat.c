@@ -5,7 +5,6 @@
  */
 #include "base/json_reader.h"
 #include "base/text.h"
-#include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/read/place.h"
 

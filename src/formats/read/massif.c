@@ -5,7 +5,6 @@
  * with what its children leave; its stack is the way from there down to the root of the tree.
  */
 #include "base/text.h"
-#include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/read/place.h"
 

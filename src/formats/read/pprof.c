@@ -6,12 +6,9 @@
  */
 #include "base/sorted.h"
 #include "base/text.h"
-#include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/maker.h"
 #include "formats/protobuf.h"
-
-#include <stdlib.h>
 
 struct entry { // of a table: an id, and the message it stands in
 	uint64_t id;

@@ -12,7 +12,6 @@
 #include "formats/write/text.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 static const struct {
 	enum profile_value value;

@@ -16,8 +16,6 @@
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
-#include <stdlib.h>
-
 struct point {
 	uint64_t values[N_PROFILE_VALUES];
 	uint64_t lifetimes_us;

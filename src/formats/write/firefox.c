@@ -15,7 +15,6 @@
 #include "formats/write/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 struct document {
 	struct json j;

@@ -5,9 +5,6 @@
 
 #include "base/slice.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 struct function_code {
 	const uint8_t *bytes; // as the process or the file has them
 	size_t n_bytes;       // of the function and of what follows it, as far as given

@@ -12,8 +12,6 @@
 #include "base/sorted.h"
 
 #include <elf.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
 	ENCODING_ABSOLUTE = 0x00, // DW_EH_PE_absptr

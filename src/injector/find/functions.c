@@ -13,7 +13,6 @@
 #include "injector/find/stripped.h"
 
 #include <elf.h>
-#include <string.h>
 
 // Before an object of Nim's lies a head: its count; with orc also a place among the roots; with
 // refc its type, and then blocks of `alloc` have as much

@@ -9,7 +9,6 @@
  * like (stripped.h).
  */
 
-#include "base/vec.h"
 #include "injector/find/known.h"
 #include "injector/space.h"
 #include "wire/resident.h"

@@ -5,12 +5,10 @@
 #include "injector/find/names.h"
 
 #include "base/path.h"
-#include "injector/find.h"
 #include "wire/resident.h"
 
 #include <elf.h>
 #include <stdio.h>
-#include <string.h>
 
 bool find_is_code(const struct elf_symbol *symbol) {
 	// The value of STT_GNU_IFUNC is not the function but what chooses it

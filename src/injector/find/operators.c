@@ -18,7 +18,6 @@
 #include "injector/find/names.h"
 
 #include <elf.h>
-#include <string.h>
 
 enum {
 	WAYS_MAX = 32,

@@ -13,7 +13,6 @@
 #include "injector/find/names.h"
 
 #include <elf.h>
-#include <string.h>
 
 static bool is_libc(const struct module_code *module) {
 	const char *name = path_base_name(module->name);

@@ -12,9 +12,6 @@
 
 #include "injector/heap/walker.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { PAGE = 4096, ALIGN_MAX_LOG2 = 26 };
 
 uint64_t heap_run_end(const struct heap_walker *w, uint64_t at) {

@@ -8,7 +8,6 @@
  * and its own size with three flags. Whether it is in use is told by a flag of the chunk behind it.
  */
 
-#include "base/vec.h"
 #include "injector/heap_walk.h"
 
 #include <unistd.h>

@@ -9,8 +9,6 @@
 #include "injector/resident/resident.h"
 #include "injector/tracee/sandbox.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static void count(struct injector *in) {

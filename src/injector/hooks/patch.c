@@ -9,7 +9,6 @@
 #include "sys/clock.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -15,9 +15,6 @@
 #include "injector/hooks/patch.h"
 #include "machine.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum {
 	PLACE_BYTES = RELOCATE_RELAY_BYTES + RELOCATE_CODE_MAX,
 	FUNCTION_MAX = 256 << 10, // no allocation function is longer

@@ -4,13 +4,11 @@
 
 #include "injector/resident/blob.h"
 
-#include "elf/image.h"
 #include "machine.h"
 #include "sys/reader.h"
 
 #include <elf.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 enum { PAGE = 4096, IMAGE_MAX = 64 << 20 };

@@ -10,9 +10,6 @@
 #include "base/err.h"
 #include "elf/image.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 struct blob_part {
 	uint64_t at, bytes; // from the image's start, whole pages
 	int protection;     // PROT_*

@@ -8,7 +8,6 @@
  */
 
 #include "base/buffer.h"
-#include "base/vec.h"
 #include "injector/arch/step.h"
 #include "injector/find/code_map.h"
 #include "injector/space.h"

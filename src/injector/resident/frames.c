@@ -15,8 +15,6 @@
 #include "injector/resident/flow.h"
 
 #include <elf.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
 	FUNCTION_MAX = 1 << 16, // how far the ways of a switch can be from it

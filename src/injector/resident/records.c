@@ -8,8 +8,6 @@
 #include "injector/resident/flow.h"
 #include "machine.h"
 
-#include <string.h>
-
 enum {
 	ADVANCE = 0x40,
 	ADVANCE_1 = 0x02,

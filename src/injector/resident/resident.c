@@ -9,9 +9,6 @@
 #include "sys/clock.h"
 #include "wire/segment.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { RESIDENTS_MAX = 64 };
 
 // ---- finding

@@ -6,8 +6,6 @@
 #include "machine.h"
 
 #include <elf.h>
-#include <stdlib.h>
-#include <string.h>
 
 uint64_t injector_sum_of_modules(const struct process_space *s) {
 	uint64_t sum = 14695981039346656037ull;

@@ -9,8 +9,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { CAP_PTRACE = 19 };

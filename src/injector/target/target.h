@@ -9,7 +9,6 @@
  * (the memory that is left in it), hooks/ (functions, islands and patches; the steps).
  */
 
-#include "base/vec.h"
 #include "injector/arch/relocate.h"
 #include "injector/find/functions.h"
 #include "injector/injector.h"

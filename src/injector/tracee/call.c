@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>

@@ -11,7 +11,6 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
 
 /** What a filter answers to a call; one that cannot be understood: that it kills. */
 uint32_t sandbox_answer(const struct sock_filter *code, size_t n, const struct seccomp_data *call);

@@ -16,8 +16,6 @@
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

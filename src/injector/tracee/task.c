@@ -15,7 +15,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>

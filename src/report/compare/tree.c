@@ -12,7 +12,6 @@
 #include "report/text/columns.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { SMALLEST_SHARE = 100, INDENT = 2, DEEPEST = 200, INDENT_MAX = 60, COLUMN = 12 };
 

@@ -4,7 +4,6 @@
 #include "report/gates.h"
 
 #include <stdio.h>
-#include <string.h>
 
 // Numbers that the metrics have, and others
 static const struct {

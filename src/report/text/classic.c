@@ -11,7 +11,6 @@
 #include "report/report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 struct entry {
 	uint32_t first, n; // its stacks, in `order`

@@ -11,7 +11,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { ROWS = 30, STACKS = 10 };
 

@@ -11,8 +11,6 @@
 #include "base/sorted.h"
 #include "base/vec.h"
 
-#include <stdlib.h>
-
 struct resolver {
 	struct recording *r;
 	const struct symbols_options *options;

@@ -10,8 +10,6 @@
 #include "session/kde/parts.h"
 #include "session/resolve.h"
 
-#include <stdlib.h>
-
 /** A line of what __lsan_default_suppressions() gave. */
 static bool take_suppression(struct kde_import *k, struct slice text, struct err *err) {
 	buffer_slice(&k->import->suppressions, text);

@@ -4,7 +4,6 @@
 /** A file of KDE's heaptrack on its way into a recording. */
 
 #include "base/index.h"
-#include "base/vec.h"
 #include "formats/heaptrack.h"
 #include "session/import/importer.h"
 #include "session/kde/feed.h"

@@ -14,8 +14,6 @@
 #include "trace/trace.h"
 
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /** NULL: no memory. Not by asprintf, where gcc 12 with sanitizers warns of a null pointer. */

@@ -11,9 +11,6 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { RULES_MAX_BYTES = 4 << 20 };
 
 static bool read_file(void *user, uint64_t offset, void *out, size_t n, size_t *got,

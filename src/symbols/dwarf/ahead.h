@@ -10,9 +10,6 @@
 
 #include "base/slice.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #define AHEAD_NONE UINT64_MAX
 
 /**

@@ -15,7 +15,6 @@
 #include "symbols/dwarf/debug_data.h"
 
 #include "base/sorted.h"
-#include "base/vec.h"
 #include "symbols/dwarf/ahead.h"
 #include "symbols/dwarf/answer.h"
 #include "symbols/files/compose.h"

@@ -10,7 +10,6 @@
  */
 #include "symbols/dwarf/split.h"
 
-#include "base/cursor.h"
 #include "symbols/files/compose.h"
 
 #include <dwarf.h>

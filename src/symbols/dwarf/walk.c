@@ -14,7 +14,6 @@
  * call.
  */
 #include "base/sorted.h"
-#include "base/vec.h"
 #include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>

@@ -11,7 +11,6 @@
 #include <ctype.h>
 #include <libiberty/demangle.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 // Longer ones are shown as they are: translating may take time and memory out of proportion
 enum { MANGLED_BYTES_MAX = 16 << 10, DEMANGLED_BYTES_MAX = 64 << 10 };

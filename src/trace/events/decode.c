@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Decodes the columns of a block of events, batch by batch. */
-#include "base/vec.h"
 #include "trace/events/events.h"
 
 #include <inttypes.h>

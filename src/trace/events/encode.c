@@ -15,7 +15,6 @@
  * regular order as well. For each block of events, the form that packs better is written.
  */
 #include "base/check.h"
-#include "base/vec.h"
 #include "trace/events/events.h"
 #include "trace/file/pack.h"
 

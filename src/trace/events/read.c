@@ -5,7 +5,6 @@
  * First come all infos, then the blocks by their sequence (a growing file may have them in any
  * order), each for itself.
  */
-#include "base/vec.h"
 #include "trace/events/events.h"
 #include "trace/file/scan.h"
 

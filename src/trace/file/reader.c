@@ -6,7 +6,6 @@
  * are tried from the newest on; the first whose log is there, that decodes and that is valid, wins.
  * While a file grows, slots are written under the reader's eyes: if none was whole, look again.
  */
-#include "base/vec.h"
 #include "trace/file/scan.h"
 #include "trace/recording/sampled.h"
 #include "trace/tables/payload.h"

@@ -4,11 +4,9 @@
 
 #include "base/cursor.h"
 #include "base/sorted.h"
-#include "base/vec.h"
 #include "trace/file/pack.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 // A small window over the source: hops are short where frames are small
 struct window {

@@ -15,7 +15,6 @@
 
 #include "base/buffer.h"
 #include "base/check.h"
-#include "base/vec.h"
 
 enum { GROW_PAGES = 16 };
 

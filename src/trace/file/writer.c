@@ -13,7 +13,6 @@
  */
 #include "trace/file/writer.h"
 
-#include "base/vec.h"
 #include "trace/events/events.h"
 #include "trace/file/narrow.h"
 #include "trace/file/pack.h"

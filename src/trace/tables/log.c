@@ -7,7 +7,6 @@
  * without its frames; the names table gives them to it, in the same piece or a later one.
  */
 #include "base/check.h"
-#include "base/vec.h"
 #include "trace/tables/payload.h"
 
 #include <inttypes.h>

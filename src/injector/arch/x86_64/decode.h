@@ -6,7 +6,6 @@
 #include "injector/arch/code.h"
 
 #include <Zydis/Zydis.h>
-#include <string.h>
 
 struct instructions {
 	ZydisDecoder decoder;
