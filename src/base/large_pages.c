@@ -12,11 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static uint8_t *map(size_t bytes) {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
-
 static void unmap(uint8_t *from, const uint8_t *to) {
 	if (to > from) {
 		(void)munmap(from, (size_t)(to - from));
@@ -96,7 +91,8 @@ void *large_pages_take(size_t bytes, bool *is_zeroed) {
 	if (again) {
 		return again;
 	}
-	uint8_t *mapped = map(with_slack);
+	void *p = mmap(NULL, with_slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *mapped = p == MAP_FAILED ? NULL : p;
 	if (!mapped) {
 		return NULL;
 	}

@@ -28,22 +28,12 @@ unsigned terminal_lines(int fd) {
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
-static bool ask_terminal(bool *is_foreground) {
+bool terminal_controls_us(bool in_foreground) {
 	int tty = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (tty < 0) {
 		return false;
 	}
-	*is_foreground = tcgetpgrp(tty) == getpgrp();
+	bool is_foreground = tcgetpgrp(tty) == getpgrp();
 	(void)close(tty);
-	return true;
-}
-
-bool terminal_controls_us(void) {
-	bool is_foreground;
-	return ask_terminal(&is_foreground);
-}
-
-bool terminal_is_foreground(void) {
-	bool is_foreground;
-	return ask_terminal(&is_foreground) && is_foreground;
+	return !in_foreground || is_foreground;
 }

@@ -20,8 +20,8 @@ unsigned terminal_columns_behind(int fd, unsigned most);
 /** Its height in lines; 0 likewise. */
 unsigned terminal_lines(int fd);
 
-/** True if this process has a controlling terminal (job control is possible). */
-bool terminal_controls_us(void);
-
-/** True if it has one and belongs to its foreground process group. */
-bool terminal_is_foreground(void);
+/**
+ * True if this process has a controlling terminal (job control is possible) and, with
+ * `in_foreground`, belongs to its foreground process group.
+ */
+bool terminal_controls_us(bool in_foreground);

@@ -40,11 +40,6 @@ static bool sort_words(struct asked *a, int n, char **words) {
 	return a->argv != NULL;
 }
 
-static int report(struct asked *a) {
-	a->argv[0] = (char *)"heaptrack_print";
-	return cli_print(a->argc, a->argv);
-}
-
 static int page(struct asked *a) {
 	a->argv[0] = (char *)"heaptrack_gui";
 	if (!browser_is_likely()) {
@@ -92,7 +87,8 @@ int cli_analyze(int n, char **words) {
 			browser_is_likely()) {
 		status = page(&a);
 	} else {
-		status = report(&a);
+		a.argv[0] = (char *)"heaptrack_print";
+		status = cli_print(a.argc, a.argv);
 		if (status == 0 && is_seen && !a.wants_text && !a.has_options && page_is_there()) {
 			put_ways(a.file);
 		}

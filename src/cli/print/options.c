@@ -316,12 +316,6 @@ static bool check_comparison(const struct print_options *o, struct err *err) {
 					  "--tree, --html or --export");
 }
 
-static bool check_viewer(const struct print_options *o, int n_words, struct err *err) {
-	return (n_words == 0 && !o->file) ||
-			err_set(err, ERR_USAGE,
-					"--viewer takes no recording: its page opens any that is dropped on it");
-}
-
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err) {
 	*o = (struct print_options){
 			.limit = SITES_IN_JSON,
@@ -341,7 +335,9 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 	}
 	int n_words = argc - operands;
 	if (o->asked != PRINT_REPORT || o->viewer) {
-		return o->asked != PRINT_REPORT || check_viewer(o, n_words, err);
+		return o->asked != PRINT_REPORT || (n_words == 0 && !o->file) ||
+				err_set(err, ERR_USAGE,
+						"--viewer takes no recording: its page opens any that is dropped on it");
 	}
 	char **words = argv + operands;
 	const char *file = o->file ? o->file : n_words ? words[0] : NULL;

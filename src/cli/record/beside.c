@@ -33,10 +33,6 @@ static void complain(const char *text) {
 	say_problem("heaptrack", "%s", text);
 }
 
-static void put_text(struct buffer *out, const char *text) {
-	buffer_bytes(out, text, strlen(text));
-}
-
 /** "$$" is the program's pid, as it always was. */
 static void put_path(struct buffer *out, const char *name, int pid) {
 	for (const char *at = name; *at; at++) {
@@ -72,7 +68,7 @@ static void put_recording(struct buffer *out, const char *path, int pid) {
 			buffer_printf(out, *at == '%' ? "%%%%" : "%c", *at);
 		}
 	}
-	put_text(out, ".recording.zst");
+	buffer_text(out, ".recording.zst");
 	buffer_u8(out, 0);
 }
 

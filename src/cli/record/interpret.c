@@ -78,12 +78,6 @@ const struct option_table interpret_option_table = {
 		.n_sections = 1,
 };
 
-static void finish_options(struct interpret_options *o) {
-	vec_finish(&o->debug_paths);
-	vec_finish(&o->extra_paths);
-	vec_finish(&o->files);
-}
-
 /** argv[0] is the command. */
 static bool parse(struct interpret_options *o, int argc, char **argv, struct err *err) {
 	*o = (struct interpret_options){0};
@@ -275,7 +269,9 @@ static int say_and_finish(struct interpret_options *o, const char *who, bool ok,
 	if (!ok) {
 		say_problem(who, "%s", err->text);
 	}
-	finish_options(o);
+	vec_finish(&o->debug_paths);
+	vec_finish(&o->extra_paths);
+	vec_finish(&o->files);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -28,12 +28,6 @@ struct keeper {
 	uint64_t detail_ends_ns; // 0: the last state is in the file with all its detail
 };
 
-static void note_failure(struct keeper *k, const struct err *err) {
-	if (k->failure.code == ERR_NONE) {
-		k->failure = *err;
-	}
-}
-
 /** Write the state; if it does not fit, at least its totals: then *is_narrowed. */
 static bool write_state(struct keeper *k, struct recording *r, bool *is_narrowed, struct err *err) {
 	*is_narrowed = false;
@@ -74,8 +68,8 @@ static void *run(void *user) {
 
 		(void)pthread_mutex_lock(&k->lock);
 		k->written = r;
-		if (!ok) {
-			note_failure(k, &err);
+		if (!ok && k->failure.code == ERR_NONE) {
+			k->failure = err;
 		}
 		k->cost.wall_ns = clock_now_ns() - start_ns;
 		k->cost.cpu_ns = clock_thread_cpu_ns() - start_cpu_ns;

@@ -25,13 +25,6 @@ static const uint64_t MAP_MAX_BYTES = 1ull << 30;
 
 // ---- the file
 
-/** The file was begun anew, and so is the map. Names that were given stay. */
-static void begin_again(struct jit *j) {
-	perf_map_finish(&j->map);
-	j->map = (struct perf_map){0};
-	j->n_read = 0;
-}
-
 /** Read on. False: there is no more, at least not yet. */
 static bool read_on(struct jit *j) {
 	struct stat st;
@@ -40,7 +33,10 @@ static bool read_on(struct jit *j) {
 		return false;
 	}
 	if ((uint64_t)st.st_size < j->n_read) {
-		begin_again(j);
+		// The file was begun anew, and so is the map. Names that were given stay.
+		perf_map_finish(&j->map);
+		j->map = (struct perf_map){0};
+		j->n_read = 0;
 	}
 	if ((uint64_t)st.st_size == j->n_read ||
 			!file_read_at(j->source.fd, j->n_read, j->buffer, BUFFER_BYTES, &got, NULL)) {
@@ -80,13 +76,6 @@ static void look_at_new(struct jit *j, const struct tries *t) {
 			*place = (struct jit_place){l->pc - !l->is_exact, j->n_seen, 0};
 			j->n_waiting++;
 		}
-	}
-}
-
-static void sort_places(struct jit *j) {
-	if (j->n_sorted < j->places.n) {
-		qsort(j->places.items, j->places.n, sizeof *j->places.items, by_number);
-		j->n_sorted = j->places.n;
 	}
 }
 
@@ -179,7 +168,10 @@ void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_
 	if (!has_new) {
 		return;
 	}
-	sort_places(j);
+	if (j->n_sorted < j->places.n) {
+		qsort(j->places.items, j->places.n, sizeof *j->places.items, by_number);
+		j->n_sorted = j->places.n;
+	}
 	perf_map_sort(&j->map);
 	retire(j, t, names);
 	(void)perf_map_merge(&j->map);

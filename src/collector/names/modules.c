@@ -206,7 +206,3 @@ struct symbols_module modules_lend(struct modules *m, uint32_t id) {
 			.path = file->path,
 			.build_id = build_id_of(file->announced)};
 }
-
-void modules_take_back(struct modules *m, uint32_t id) {
-	m->files.items[id].is_lent = false;
-}

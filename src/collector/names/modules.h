@@ -46,4 +46,3 @@ bool modules_add(struct modules *m, uint32_t id, const struct wire_module *annou
 
 /** What the symbols need; opens the file again by its path if its descriptor was given up. */
 struct symbols_module modules_lend(struct modules *m, uint32_t id);
-void modules_take_back(struct modules *m, uint32_t id);

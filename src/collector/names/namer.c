@@ -180,7 +180,7 @@ static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 		module->suppressions = texts_id(n->texts, b->suppressions);
 		module->package = texts_id(n->texts, b->package);
 	}
-	modules_take_back(n->modules, b->module);
+	n->modules->files.items[b->module].is_lent = false;
 	uint64_t rest_ns = b->cost_ns * COST_FACTOR;
 	n->waiting.items[b->module].due_ns = now_ns +
 			(rest_ns > BATCH_WAIT_NS ? rest_ns : BATCH_WAIT_NS);

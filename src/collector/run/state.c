@@ -33,14 +33,6 @@ static bool copy_tables(struct recording *r, const struct run *run) {
 			COPY_TABLE(r, allocators, run->allocators.items, run->allocators.n);
 }
 
-/** A module may be announced before the first event of its image is taken. */
-static void bound_images(struct recording *r) {
-	for (uint32_t i = 0; i < r->modules.n; i++) {
-		struct rec_module *m = &r->modules.items[i];
-		m->image = m->image < r->images.n ? m->image : r->images.n;
-	}
-}
-
 static bool put_children(struct recording *r, struct run *run) {
 	const struct children *c = &run->children;
 	r->children.items = arena_new(&r->arena, struct rec_child, c->n ? c->n : 1);
@@ -171,7 +163,11 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 		(void)err_memory(err);
 		goto fail;
 	}
-	bound_images(r);
+	// A module may be announced before the first event of its image is taken.
+	for (uint32_t i = 0; i < r->modules.n; i++) {
+		struct rec_module *m = &r->modules.items[i];
+		m->image = m->image < r->images.n ? m->image : r->images.n;
+	}
 	put_quality(&r->quality, run);
 	put_process(&r->summary, run);
 	put_peak_range(&r->summary, run);

@@ -94,7 +94,7 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 static void stop_with_program(struct watch *w, int signal) {
 	w->program_is_stopped = true;
 	bool by_terminal = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-	if (by_terminal ? terminal_controls_us() : terminal_is_foreground()) {
+	if (terminal_controls_us(!by_terminal)) {
 		witness_guard(w->params.witness, w->params.program);
 		(void)kill(getpid(), SIGSTOP); // stops all threads, but not necessarily before kill returns
 	}

@@ -50,12 +50,6 @@ static inline void apply_end(struct aggregate *a, struct stack *s, const struct 
 	}
 }
 
-static inline void apply_passing(struct aggregate *a, struct stack *s, const struct change *c) {
-	count_birth(a, s, c);
-	log_end(a, s, c);
-	count_life(a, s, c, c->life);
-}
-
 enum { AHEAD = 8 }; // changes before its turn, what the stack's line tells of is asked for
 
 /** The last item that the stack logged. In line, or gcc drops it. */
@@ -78,7 +72,9 @@ void apply_changes(struct aggregate *a) {
 		if (c->flags & CHANGE_ALLOC) {
 			apply_alloc(a, s, c);
 		} else if (c->flags & CHANGE_PASSING) {
-			apply_passing(a, s, c);
+			count_birth(a, s, c);
+			log_end(a, s, c);
+			count_life(a, s, c, c->life);
 		} else {
 			apply_end(a, s, c);
 		}

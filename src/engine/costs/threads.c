@@ -21,12 +21,6 @@ static uint32_t new_record(struct threads *t) {
 	return t->unused_hint++;
 }
 
-static void give_record(struct threads *t, uint32_t record) {
-	t->records.items[record].is_used = false;
-	t->n_used--;
-	t->unused_hint = record < t->unused_hint ? record : t->unused_hint;
-}
-
 bool threads_init(struct threads *t) {
 	*t = (struct threads){.merge_at = THREADS_MANY};
 	return vec_push(&t->ids) && new_record(t) == THREAD_NONE;
@@ -172,7 +166,9 @@ static void merge_records(struct threads *t, uint64_t kept_bytes, uint32_t *new_
 			add_record(t, group, r, epoch);
 			new_record_of[i] = (uint32_t)(group - t->records.items);
 			t->ids.items[r->id].record = new_record_of[i];
-			give_record(t, i);
+			t->records.items[i].is_used = false;
+			t->n_used--;
+			t->unused_hint = i < t->unused_hint ? i : t->unused_hint;
 		}
 	}
 }

@@ -162,12 +162,6 @@ static bool pattern_init(struct pattern *p, const struct lens_text *text, struct
 	return true;
 }
 
-static void pattern_finish(struct pattern *p) {
-	if (p->is_regex) {
-		regfree(&p->regex);
-	}
-}
-
 static bool holds_plain(struct slice s, struct slice text) {
 	if (text.size == 0) {
 		return true;
@@ -243,7 +237,9 @@ static bool match_text(const struct lens_text *text, uint32_t bit, const struct 
 	ok = ok && pattern_init(&p, text, &scratch, err);
 	if (ok) {
 		match_locations(&p, bit, r, n, &found, locations);
-		pattern_finish(&p);
+		if (p.is_regex) {
+			regfree(&p.regex);
+		}
 	}
 	arena_finish(&scratch);
 	return ok;

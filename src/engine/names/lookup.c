@@ -62,16 +62,12 @@ const struct name *names_without_symbols(const struct names *n, const struct nam
 	return unnamed;
 }
 
-static bool is_rust(const struct name *f) {
-	return owner_is_rust_symbol(f->symbol) || ends_with(f->file, ".rs");
-}
-
 struct slice names_package(const struct name *name) {
 	struct slice package = owner_package_of_file(name->file);
 	if (package.size == 0) {
 		package = owner_package_of_file(name->module);
 	}
-	if (package.size == 0 && is_rust(name)) {
+	if (package.size == 0 && (owner_is_rust_symbol(name->symbol) || ends_with(name->file, ".rs"))) {
 		package = owner_crate_of(name->function);
 	}
 	if (package.size == 0) {

@@ -15,12 +15,6 @@ static struct slice text(const struct recording *r, uint32_t id) {
 	return r->strings.items[id];
 }
 
-static struct slice without_detours(struct names *n, struct slice path) {
-	const char *as_is = memmem(path.data, path.size, "/.", 2) ? arena_text(&n->arena, path) : NULL;
-	const char *normal = as_is ? path_normal(as_is, &n->arena) : NULL;
-	return normal ? slice_of_text(normal) : path;
-}
-
 /** What a module's code is if neither file nor function of a frame say it. */
 static enum code code_of_module(struct names *n, uint32_t id) {
 	const struct recording *r = n->recording;
@@ -32,8 +26,10 @@ static enum code code_of_module(struct names *n, uint32_t id) {
 	if (path.size == 0 || slice_equal(path, text(r, r->meta.exe))) {
 		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS;
 	}
+	const char *as_is = memmem(path.data, path.size, "/.", 2) ? arena_text(&n->arena, path) : NULL;
+	const char *normal = as_is ? path_normal(as_is, &n->arena) : NULL;
 	// A RUNPATH with "$ORIGIN/../lib" finds the system's libraries as /usr/bin/../lib/libfoo.so
-	path = without_detours(n, path);
+	path = normal ? slice_of_text(normal) : path;
 	enum code code = owner_of_module(path);
 	bool is_product = (n->product && r->modules.items[id].package == n->product) ||
 			(n->product_folder.size > 0 && path.size > n->product_folder.size &&

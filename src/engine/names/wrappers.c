@@ -55,17 +55,13 @@ static bool find_candidates(struct search *s) {
 	return has_any;
 }
 
-static void refute(struct search *s, const struct name *f) {
-	s->has_changed |= s->functions[f->function_id].is_one;
-	s->functions[f->function_id].is_one = false;
-}
-
 /** `caller` calls `callee`, in the name of `worker` if it has none itself. */
 static void look_at_call(struct search *s, const struct name *caller, const struct name *worker,
 		const struct name *callee) {
 	bool is_part = !callee->has_name && slice_equal(callee->module, worker->module);
 	if (!is_allocating(s, callee) && !is_part) {
-		refute(s, worker);
+		s->has_changed |= s->functions[worker->function_id].is_one;
+		s->functions[worker->function_id].is_one = false;
 	}
 	struct candidate *c = &s->functions[callee->function_id];
 	if (!c->is_one || caller->function_id == callee->function_id) {

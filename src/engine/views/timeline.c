@@ -60,14 +60,6 @@ static void copy_edges(const struct recording *r, const struct rec_edge *edges, 
 	points[n] = point_of(&end, &before);
 }
 
-/** From what comes and goes to what lives. */
-static void sum_up(struct timeline_point *points, uint32_t n) {
-	for (uint32_t i = 1; i < n; i++) {
-		points[i].bytes += points[i - 1].bytes;
-		points[i].blocks += points[i - 1].blocks;
-	}
-}
-
 bool timeline_make(const struct lens *l, const struct recording *r,
 		const struct lens_result *result, struct arena *arena, struct timeline *out,
 		struct err *err) {
@@ -78,7 +70,11 @@ bool timeline_make(const struct lens *l, const struct recording *r,
 	}
 	if (r->intervals.n) {
 		add_intervals(r, result, points);
-		sum_up(points, n);
+		// From what comes and goes to what lives.
+		for (uint32_t i = 1; i < n; i++) {
+			points[i].bytes += points[i - 1].bytes;
+			points[i].blocks += points[i - 1].blocks;
+		}
 	} else if (!result->is_left_out) {
 		// Imported recordings may have edges only: then the whole is known, and no part of it
 		copy_edges(r, r->edges.items, r->edges.n, points);

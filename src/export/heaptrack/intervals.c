@@ -127,12 +127,6 @@ static bool is_known_kind(const struct steps *s, const struct kind *k) {
 	return kde_out_find(s->o, k->node, k->size, false) != KDE_OUT_NO_INFO;
 }
 
-/** A block that comes and goes, and is not temporary. */
-static void put_brief(struct steps *s, const struct kind *k) {
-	put_alloc(s, k, is_known_kind(s, k));
-	put_free(s, k, false); // at once if there are two numbers, else it waits
-}
-
 // ---- blocks of either kind of file
 
 static void put_raw(struct steps *s, char sign, const struct kind *k, uint64_t ptr) {
@@ -161,7 +155,9 @@ static void put_unseen(struct steps *s, const struct rec_interval *v) {
 			emit_alloc(s, &k, is_first_kind(s, &k), true);
 			put_free(s, &k, true);
 		} else {
-			put_brief(s, &k);
+			// A block that comes and goes, and is not temporary.
+			put_alloc(s, &k, is_known_kind(s, &k));
+			put_free(s, &k, false); // at once if there are two numbers, else it waits
 		}
 	}
 }

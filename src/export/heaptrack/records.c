@@ -78,12 +78,6 @@ static uint32_t string_of(struct kde_out *o, uint32_t id) {
 	return id ? o->strings[id] : 0;
 }
 
-static uint32_t module_of(struct kde_out *o, uint32_t module) {
-	uint32_t path = o->r->modules.items[module].path;
-	bool has_path = o->r->strings.items[path].size > 0;
-	return module ? string_of(o, has_path ? path : o->r->meta.exe) : 0;
-}
-
 /** An ip is the address of the call: the return address less one. */
 static uint64_t ip_of(const struct rec_location *l) {
 	return l->is_exact || l->pc == 0 ? l->pc : l->pc - 1;
@@ -112,7 +106,9 @@ static uint32_t location_of(struct kde_out *o, uint32_t id) {
 	}
 	size_t n = 0;
 	numbers[n++] = ip_of(l);
-	numbers[n++] = module_of(o, l->module);
+	uint32_t path = o->r->modules.items[l->module].path;
+	bool has_path = o->r->strings.items[path].size > 0;
+	numbers[n++] = l->module ? string_of(o, has_path ? path : o->r->meta.exe) : 0;
 	for (uint32_t i = 0; i < l->n_frames && !l->is_mark; i++) {
 		const struct rec_frame *f = &r->frames.items[l->first_frame + i];
 		numbers[n++] = string_of(o, f->function);

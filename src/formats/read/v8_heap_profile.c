@@ -48,13 +48,6 @@ static uint32_t take_frame(struct reading *r) {
 
 static void take_node(struct reading *r, uint32_t parent, bool is_root);
 
-static void take_children(struct reading *r, uint32_t node) {
-	json_enter(&r->j, '[');
-	while (json_next(&r->j) && !r->m.failed && !r->is_wrong) {
-		take_node(r, node, false);
-	}
-}
-
 /** The root of the tree, "(root)", is no frame. */
 static void take_node(struct reading *r, uint32_t parent, bool is_root) {
 	struct json_reader *j = &r->j;
@@ -75,7 +68,10 @@ static void take_node(struct reading *r, uint32_t parent, bool is_root) {
 			}
 		} else if (json_key_is(j, "children") || json_key_is(j, "selfSize")) {
 			r->is_wrong |= !has_frame;
-			take_children(r, node);
+			json_enter(&r->j, '[');
+			while (json_next(&r->j) && !r->m.failed && !r->is_wrong) {
+				take_node(r, node, false);
+			}
 		} else {
 			json_skip(j);
 		}

@@ -167,14 +167,10 @@ static uint32_t events_of_lives(const struct profile *p, struct event *events) {
 	return n;
 }
 
-static enum profile_value value_of_samples(const struct profile *p) {
-	return profile_knows(p, PROFILE_PEAK_BYTES)    ? PROFILE_PEAK_BYTES
-			: profile_knows(p, PROFILE_LIVE_BYTES) ? PROFILE_LIVE_BYTES
-												   : PROFILE_ALLOC_BYTES;
-}
-
 static uint32_t events_of_samples(const struct profile *p, bool of_base, struct event *events) {
-	enum profile_value value = value_of_samples(p);
+	enum profile_value value = profile_knows(p, PROFILE_PEAK_BYTES) ? PROFILE_PEAK_BYTES
+			: profile_knows(p, PROFILE_LIVE_BYTES)                  ? PROFILE_LIVE_BYTES
+																	: PROFILE_ALLOC_BYTES;
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < p->samples.n; i++) {
 		const struct profile_sample *s = &p->samples.items[i];

@@ -20,13 +20,6 @@ static void put_line(struct buffer *out, const struct profile *p, const struct p
 	}
 }
 
-static void put_numbers(struct buffer *out, const struct profile *p, uint64_t base, uint64_t ours) {
-	if (p->is_diff) {
-		buffer_printf(out, " %" PRIu64, base);
-	}
-	buffer_printf(out, " %" PRIu64 "\n", ours);
-}
-
 bool folded_encode(struct buffer *out, const struct profile *p, const struct write_options *options,
 		struct err *err) {
 	enum profile_value value = options->shown;
@@ -49,7 +42,10 @@ bool folded_encode(struct buffer *out, const struct profile *p, const struct wri
 			buffer_text(out, "(no stack)");
 		}
 		put_line(out, p, &tree, &path);
-		put_numbers(out, p, sums.base[i], sums.ours[i]);
+		if (p->is_diff) {
+			buffer_printf(out, " %" PRIu64, sums.base[i]);
+		}
+		buffer_printf(out, " %" PRIu64 "\n", sums.ours[i]);
 	}
 	path_finish(&path);
 	arena_finish(&scratch);

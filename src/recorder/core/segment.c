@@ -47,11 +47,6 @@ static bool header_is_valid(const struct segment_header *h, uint64_t bytes, cons
 			table_is_valid(h, TABLE_SLOTS, h->n_slots, h->slot_bytes);
 }
 
-static uint64_t file_bytes(int fd) {
-	struct stat s;
-	return sys_failed(syscall_2(__NR_fstat, fd, (long)&s)) ? 0 : (uint64_t)s.st_size;
-}
-
 static void *map_piece(int fd, uint64_t offset, uint64_t bytes, int protection) {
 	void *piece = sys_mmap(NULL, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd, offset);
 	if (piece != NULL) {
@@ -171,7 +166,8 @@ static bool map_program(int fd, struct segment_header *h) {
 /** Map the segment behind `fd`, if we are its program, and close that. */
 static enum segment_role open_behind(int fd, const uint8_t *token, int32_t program_pid) {
 	enum segment_role role = SEGMENT_ROLE_NONE;
-	uint64_t bytes = file_bytes(fd);
+	struct stat s;
+	uint64_t bytes = sys_failed(syscall_2(__NR_fstat, fd, (long)&s)) ? 0 : (uint64_t)s.st_size;
 	struct segment_header *h = bytes < sizeof *h
 			? NULL
 			: map_piece(fd, 0, sizeof *h, SYS_PROT_READ | SYS_PROT_WRITE);

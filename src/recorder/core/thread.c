@@ -64,13 +64,6 @@ static bool may_ask(void) {
 			atomic_load_explicit(&segment.header->has_filter, memory_order_relaxed) == 0;
 }
 
-/** Store the name of a thread that may be gone before the collector can read it. */
-static void note_name(struct thread_slot *slot) {
-	if (slot->tid != slot->pid && may_ask()) {
-		(void)syscall_2(__NR_prctl, PR_GET_NAME, (long)slot->name);
-	}
-}
-
 /**
  * A thread may be forbidden to read the time stamp counter; the threads that it makes inherit that.
  */
@@ -90,7 +83,9 @@ static void fill_in(struct thread_slot *slot) {
 	slot->tid = (uint32_t)syscall_0(__NR_gettid);
 	slot->pid = (uint32_t)syscall_0(__NR_getpid);
 	slot->image = segment.image;
-	note_name(slot);
+	if (slot->tid != slot->pid && may_ask()) {
+		(void)syscall_2(__NR_prctl, PR_GET_NAME, (long)slot->name);
+	}
 	look_at_clock(slot);
 	ring_open(&s->ring, slot, RING_SMALL);
 	s->label_ns = UINT64_MAX;

@@ -33,18 +33,14 @@ static const void *find_vdso(void) {
 	return a->a_type == AT_NULL ? NULL : (const void *)a->a_un.a_val;
 }
 
-static clock_function *find_clock(void) {
-	const void *vdso = find_vdso();
-	clock_function *found = vdso == NULL ? NULL : lookup_in_image(vdso, "__vdso_clock_gettime");
-	return found == NULL ? ask_kernel : found;
-}
-
 /** Not by libc, whose function may give other times (libfaketime) or not work yet (sanitizers). */
 static uint64_t clock_ns(void) {
 	static _Atomic(clock_function *) known;
 	clock_function *clock = atomic_load_explicit(&known, memory_order_relaxed);
 	if (unlikely(clock == NULL)) {
-		clock = find_clock(); // whoever comes at the same time finds the same
+		const void *vdso = find_vdso();
+		clock_function *found = vdso == NULL ? NULL : lookup_in_image(vdso, "__vdso_clock_gettime");
+		clock = found == NULL ? ask_kernel : found; // whoever comes at the same time finds the same
 		atomic_store_explicit(&known, clock, memory_order_relaxed);
 	}
 	if (unlikely(atomic_load_explicit(&segment.has_no_clock, memory_order_relaxed))) {

@@ -39,13 +39,6 @@ struct checking {
 
 // ---- numbers of runs
 
-static bool ask(const struct diff_input *run, enum lens_metric metric, struct arena *scratch,
-		struct lens_result *out, struct err *err) {
-	struct lens lens = *run->lens;
-	lens.metric = metric;
-	return lens_apply(&lens, run->recording, run->names, scratch, out, err);
-}
-
 static bool value_of_run(const struct diff_input *run, enum gate_number number,
 		struct run_value *out, struct err *err) {
 	struct arena scratch = {0};
@@ -60,7 +53,9 @@ static bool value_of_run(const struct diff_input *run, enum gate_number number,
 	}
 	out->is_missing = (r->missing &
 							  (kinds[number].is_bytes ? m->bytes.number : m->blocks.number)) != 0;
-	bool ok = ask(run, kinds[number].metric, &scratch, &result, err);
+	struct lens lens = *run->lens;
+	lens.metric = kinds[number].metric;
+	bool ok = lens_apply(&lens, run->recording, run->names, &scratch, &result, err);
 	if (ok) {
 		const struct lens_costs *c = &result.total;
 		out->value = (double)(kinds[number].is_bytes ? c->bytes : c->blocks);

@@ -141,13 +141,6 @@ static struct rows rows_of(const struct site_ranking *ranking) {
 	return rows;
 }
 
-/** What the shares are of: the column that ranks. */
-static void put_share_title(struct page *p, const struct metric *m) {
-	char title[32];
-	(void)snprintf(title, sizeof title, "%% of %s", m->is_counted ? m->report.unit : "bytes");
-	put_right(p->out, title, PERCENT_COLUMN);
-}
-
 static void put_table(struct page *p, enum lens_metric metric, const struct site_ranking *ranking,
 		uint32_t max_rows) {
 	const struct metric *m = &lens_metrics[metric];
@@ -165,7 +158,10 @@ static void put_table(struct page *p, enum lens_metric metric, const struct site
 	}
 	put_left(p->out, slice_of_text(m->report.title), names_width(p));
 	put_right(p->out, "bytes", BYTES_COLUMN);
-	put_share_title(p, m);
+	// What the shares are of: the column that ranks.
+	char title[32];
+	(void)snprintf(title, sizeof title, "%% of %s", m->is_counted ? m->report.unit : "bytes");
+	put_right(p->out, title, PERCENT_COLUMN);
 	put_right(p->out, m->report.unit, BLOCKS_COLUMN);
 	buffer_u8(p->out, '\n');
 	size_t widest = 12;

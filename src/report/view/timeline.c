@@ -14,13 +14,6 @@ struct stretch {
 	bool is_seen;
 };
 
-static void add_point(struct stretch *s, const struct timeline_point *p) {
-	s->bytes = p->bytes > s->bytes ? p->bytes : s->bytes;
-	s->allocations += p->allocations;
-	s->temporary += p->temporary;
-	s->is_seen = true;
-}
-
 static uint64_t rate(uint64_t n, uint64_t ns) {
 	return ns ? (uint64_t)((double)n * 1e9 / (double)ns + 0.5) : 0;
 }
@@ -71,7 +64,10 @@ bool view_put_timeline(struct viewer *v, struct err *err) {
 		s->end_ns = start + (uint64_t)((double)(end - start) * (i + 1) / rows);
 		s->end_ns = i + 1 == rows ? end : s->end_ns;
 		for (; at < t.n && t.points[at].time_ns <= s->end_ns; at++) {
-			add_point(s, &t.points[at]);
+			s->bytes = t.points[at].bytes > s->bytes ? t.points[at].bytes : s->bytes;
+			s->allocations += t.points[at].allocations;
+			s->temporary += t.points[at].temporary;
+			s->is_seen = true;
 		}
 		most = s->bytes > most ? s->bytes : most;
 	}

@@ -94,14 +94,6 @@ static uint32_t known_node(const struct kde_import *k, uint64_t node) {
 	return node < k->nodes.n ? (uint32_t)node : 0;
 }
 
-/** Raw files, and those before format 1, say address, size and stack at each event. */
-static bool on_raw_alloc(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
-	begin_events(k);
-	k->last_ptr = r->numbers[2];
-	return add_event(k, TRACE_ALLOC, r->numbers[2], r->numbers[0], known_node(k, r->numbers[1]),
-			err);
-}
-
 static bool add_info(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
 	struct kde_info info = {.same = (uint32_t)k->infos.n};
 	if (!r->is_bad) {
@@ -248,7 +240,11 @@ static bool on_event(struct kde_import *k, const struct heaptrack_record *r, str
 		return true;
 	}
 	if (r->n == 3 && has_addresses(k)) {
-		return on_raw_alloc(k, r, err);
+		// Raw files, and those before format 1, say address, size and stack at each event.
+		begin_events(k);
+		k->last_ptr = r->numbers[2];
+		return add_event(k, TRACE_ALLOC, r->numbers[2], r->numbers[0], known_node(k, r->numbers[1]),
+				err);
 	}
 	return kde_events(k, &(struct heaptrack_event){*r->numbers, r->kind == '-'}, 1, err);
 }

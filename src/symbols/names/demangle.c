@@ -148,14 +148,6 @@ static const char *nim_name(struct slice name, struct arena *arena) {
 	return text;
 }
 
-/** What the demangler says of a suffix that we do not know: "f(int) [clone .avx2]". */
-static void cut_clone(char *text) {
-	char *clone = strstr(text, " [clone ");
-	if (clone) {
-		*clone = '\0';
-	}
-}
-
 /**
  * What runs before main for a file's variables: gcc calls it after the first of its symbols
  * (_GLOBAL__sub_I_main), clang after the file. NULL: it is another function.
@@ -194,7 +186,11 @@ const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
 	}
 	char *demangled = demangle_bounded(text);
 	if (demangled) {
-		cut_clone(demangled);
+		// What the demangler says of a suffix that we do not know: "f(int) [clone .avx2]".
+		char *clone = strstr(demangled, " [clone ");
+		if (clone) {
+			*clone = '\0';
+		}
 		text = arena_text(arena, slice_of_text(demangled));
 	} else if (!demangled && scheme == NAMES_NIM) {
 		text = (char *)nim_name(name, arena);

@@ -103,12 +103,6 @@ static uint32_t take_thread(struct decoder *d) {
 	return d->run_thread;
 }
 
-static void take_free_node(struct decoder *d, struct trace_event *event, bool has_free_nodes) {
-	uint64_t node = has_free_nodes ? take(d, EVENTS_FREE_NODE) : 0;
-	event->node = (uint32_t)node;
-	d->is_wrong |= node > UINT32_MAX;
-}
-
 static void take_by_kind(struct decoder *d, struct trace_event *event, uint8_t kind,
 		bool has_free_nodes) {
 	switch (kind) {
@@ -126,7 +120,9 @@ static void take_by_kind(struct decoder *d, struct trace_event *event, uint8_t k
 	case TRACE_FREE:
 	case TRACE_REALLOC:
 		event->ptr = take_aged(d);
-		take_free_node(d, event, has_free_nodes);
+		uint64_t node = has_free_nodes ? take(d, EVENTS_FREE_NODE) : 0;
+		event->node = (uint32_t)node;
+		d->is_wrong |= node > UINT32_MAX;
 		break;
 	case TRACE_STAYED: event->ptr = take_aged(d); break;
 	case TRACE_EXEC:

@@ -34,13 +34,6 @@ static void put(struct events_encoder *e, enum events_column column, uint64_t v)
 	b->size = (size_t)(at - b->data);
 }
 
-// The info that comes after the last one is the step 0
-static void put_info_number(struct events_encoder *e, uint64_t info) {
-	put(e, EVENTS_INFO, info);
-	put(e, EVENTS_INFO_STEP, events_fold(info - e->last.info - 1));
-	e->last.info = info;
-}
-
 static void put_age(struct events_encoder *e, uint64_t age) {
 	put(e, EVENTS_AGE, age);
 	put(e, EVENTS_AGE_STEP, events_fold(age - e->last.age));
@@ -117,7 +110,10 @@ static bool put_info(struct events_encoder *e, const struct trace_event *event) 
 	if (!info && !look_up_info(e, event, hint, &info)) {
 		return false;
 	}
-	put_info_number(e, info);
+	// The info that comes after the last one is the step 0
+	put(e, EVENTS_INFO, info);
+	put(e, EVENTS_INFO_STEP, events_fold(info - e->last.info - 1));
+	e->last.info = info;
 	if (!info) {
 		put(e, EVENTS_NODE, event->node);
 		put(e, EVENTS_SIZE, event->size);
@@ -294,11 +290,6 @@ void events_next_block(struct events_encoder *e) {
 	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
 		buffer_clear(&e->columns[i]);
 	}
-}
-
-void infos_written(struct events_encoder *e) {
-	e->n_infos_written += e->new_infos.n;
-	e->new_infos.n = 0;
 }
 
 void events_finish(struct events_encoder *e) {

@@ -86,7 +86,6 @@ void infos_encode(const struct events_encoder *e, struct buffer *out);
 
 /** What was encoded is in the file, or given up: begin a new block. */
 void events_next_block(struct events_encoder *e);
-void infos_written(struct events_encoder *e);
 
 void events_finish(struct events_encoder *e);
 

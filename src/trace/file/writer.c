@@ -112,10 +112,6 @@ static bool write_log(struct trace_writer *w, const struct recording *r, struct 
 	}
 }
 
-static size_t turn(uint64_t checkpoint) {
-	return checkpoint % SLOW_TURNS == 0 ? SLOW_SLOT : (checkpoint + 1) % 2;
-}
-
 // Slots for a state of `bytes`. The old ones go once a new one is whole
 static bool make_slots(struct trace_writer *w, uint64_t bytes, struct place *old, struct err *err) {
 	memcpy(old, w->slots, sizeof w->slots);
@@ -148,7 +144,7 @@ static bool pack_state(struct trace_writer *w, const struct recording *r, struct
 /** Put what is in `stored` into the slot whose turn it is. */
 static bool fill_slot(struct trace_writer *w, struct err *err) {
 	struct frame_slot header = {w->n_checkpoints + 1, w->stored.size, w->raw.size, w->n_log_blocks};
-	size_t slot = turn(header.sequence);
+	size_t slot = header.sequence % SLOW_TURNS == 0 ? SLOW_SLOT : (header.sequence + 1) % 2;
 	if (!space_write_slot(&w->space, w->slots[slot], &header, buffer_view(&w->stored), err)) {
 		return false;
 	}
@@ -208,7 +204,8 @@ static bool write_infos(struct trace_writer *w, struct err *err) {
 		return false;
 	}
 	w->n_info_blocks++;
-	infos_written(&w->events);
+	w->events.n_infos_written += w->events.new_infos.n;
+	w->events.new_infos.n = 0;
 	return true;
 }
 

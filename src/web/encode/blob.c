@@ -38,9 +38,9 @@ static bool put_first(struct columns *c, struct buffer *body, struct err *err) {
 	put_section(body, BLOB_NODES, &s);
 	columns_stacks(c, &s);
 	put_section(body, BLOB_STACKS, &s);
-	columns_edges(c, &s);
+	columns_periods(c->r->edges.items, c->r->edges.n, &s);
 	put_section(body, BLOB_EDGES, &s);
-	columns_curve(c, &s);
+	columns_periods(c->r->curve.items, c->r->curve.n, &s);
 	put_section(body, BLOB_CURVE, &s);
 	ok = ok && (columns_samples(c, &s) || err_memory(err));
 	put_section(body, BLOB_SAMPLES, &s);

@@ -80,12 +80,11 @@ void columns_stacks(const struct columns *c, struct buffer *out) {
 		buffer_varint((out), row->field - (i ? row[-1].field : 0)); \
 	}
 
-struct periods {
-	const struct rec_edge *items;
-	uint32_t n;
-};
-
-static void put_periods(struct periods p, struct buffer *out) {
+void columns_periods(const struct rec_edge *items, uint32_t n, struct buffer *out) {
+	struct {
+		const struct rec_edge *items;
+		uint32_t n;
+	} p = {items, n};
 	buffer_varint(out, p.n);
 	RISING(out, p, struct rec_edge, time_ns)
 	COLUMN(out, p, struct rec_edge, row->end_ns - row->time_ns)
@@ -95,14 +94,6 @@ static void put_periods(struct periods p, struct buffer *out) {
 	RISING(out, p, struct rec_edge, allocations)
 	RISING(out, p, struct rec_edge, allocated_bytes)
 	RISING(out, p, struct rec_edge, temporary)
-}
-
-void columns_edges(const struct columns *c, struct buffer *out) {
-	put_periods((struct periods){c->r->edges.items, c->r->edges.n}, out);
-}
-
-void columns_curve(const struct columns *c, struct buffer *out) {
-	put_periods((struct periods){c->r->curve.items, c->r->curve.n}, out);
 }
 
 /** Row numbers of a table by the page's stacks: rows[starts[s]] .. rows[starts[s + 1]] are of s. */

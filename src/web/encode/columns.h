@@ -45,8 +45,7 @@ bool columns_symbols(struct columns *c, struct buffer *strings, struct buffer *s
 		struct buffer *threads);
 void columns_nodes(const struct columns *c, struct buffer *out);
 void columns_stacks(const struct columns *c, struct buffer *out);
-void columns_edges(const struct columns *c, struct buffer *out);
-void columns_curve(const struct columns *c, struct buffer *out);
+void columns_periods(const struct rec_edge *items, uint32_t n, struct buffer *out);
 bool columns_intervals(struct columns *c, struct buffer *out);
 bool columns_sizes(struct columns *c, struct buffer *out);
 void columns_handovers(const struct columns *c, struct buffer *out);

@@ -8,10 +8,6 @@
 #include "engine/findings/parts.h"
 #include "engine/quality.h"
 
-static struct slice text_of(const struct finder *f, uint32_t id) {
-	return f->r->strings.items[id];
-}
-
 /** The one site that allocated nine tenths of what was handed over, and no more; NULL: unsure. */
 static const struct place *place_handed_over(const struct finder *f, const struct rec_handover *h) {
 	const struct place *found = NULL;
@@ -33,7 +29,7 @@ static const struct place *place_handed_over(const struct finder *f, const struc
 
 static void put_thread(const struct finder *f, struct buffer *text, uint32_t id) {
 	const struct rec_thread *t = &f->r->threads.items[id];
-	buffer_printf(text, "%.*s (%u)", SLICE_ARG(text_of(f, t->name)), t->tid);
+	buffer_printf(text, "%.*s (%u)", SLICE_ARG(f->r->strings.items[t->name]), t->tid);
 }
 
 /** An interpreter's own threads hand blocks to each other: nothing that its user's code does. */

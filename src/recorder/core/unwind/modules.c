@@ -282,12 +282,6 @@ static bool is_generated(uint64_t pc) {
 	return false;
 }
 
-static void note_generated(struct address_range range) {
-	unsigned i = atomic_fetch_add(&n_generated, 1) % GENERATED_MAX;
-	atomic_store(&generated[i].start, range.start);
-	atomic_store(&generated[i].end, range.start + range.bytes);
-}
-
 /**
  * Read the maps again for an unknown program counter. Where generated code was found before, this
  * is done less and less often, but always when what was known has become invalid. Threads that come
@@ -308,7 +302,9 @@ static bool find_in_maps(uint64_t pc, struct module *module) {
 		atomic_store(&n_misses_allowed, is_found ? 0 : more);
 		atomic_store(&n_misses, 0);
 	} else if (!is_found && around.bytes != 0) {
-		note_generated(around);
+		unsigned i = atomic_fetch_add(&n_generated, 1) % GENERATED_MAX;
+		atomic_store(&generated[i].start, around.start);
+		atomic_store(&generated[i].end, around.start + around.bytes);
 	}
 	return is_found;
 }
