@@ -7,11 +7,8 @@
  * comparisons are with the right item. Open addressing, linear probing; it grows only with its
  * load, never with the length of a probe.
  *
- *   uint32_t at = index_first(&ix, hash);
- *   for (uint32_t i; (i = index_next(&ix, hash, &at)) != INDEX_NONE;) {
- *           if (things[i].key == key) { found }
- *   }
- *   if (!index_add(&ix, hash, n_things)) { no memory }
+ *   uint32_t id = INDEX_FIND(&ix, hash, i, things[i].key == key);
+ *   if (id == INDEX_NONE && !index_add(&ix, hash, n_things)) { no memory }
  *
  * Not for keys that an attacker can choose freely: callers limit what they add.
  */
@@ -62,6 +59,14 @@ static inline uint32_t index_next(const struct index *ix, uint64_t hash, uint32_
 		}
 	}
 }
+
+/** The first number `i` under the hash for which the condition `is_it` holds, or INDEX_NONE. */
+#define INDEX_FIND(index, hash, i, is_it)                                            \
+	({                                                                               \
+		uint32_t at_ = index_first((index), (hash)), i;                              \
+		while ((i = index_next((index), (hash), &at_)) != INDEX_NONE && !(is_it)) {} \
+		i;                                                                           \
+	})
 
 /** index_reserve was called; the thing is not in it yet. */
 static inline void index_put(struct index *ix, uint64_t hash, uint32_t number) {

@@ -39,11 +39,9 @@ static uint32_t added(struct profile_maker *m, struct index *ids, uint32_t hash,
 
 uint32_t profile_maker_string(struct profile_maker *m, struct slice text) {
 	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, text);
-	uint32_t at = index_first(&m->string_ids, hash), id;
-	while ((id = index_next(&m->string_ids, hash, &at)) != INDEX_NONE) {
-		if (slice_equal(m->strings.items[id], text)) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(&m->string_ids, hash, i, slice_equal(m->strings.items[i], text));
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	const char *copy = m->failed ? NULL : arena_text(m->arena, text);
 	struct slice *s = copy ? vec_push(&m->strings) : NULL;
@@ -56,13 +54,12 @@ uint32_t profile_maker_string(struct profile_maker *m, struct slice text) {
 uint32_t profile_maker_mapping(struct profile_maker *m, const struct profile_mapping *mapping) {
 	uint32_t range = hash_pair((uint32_t)mapping->start, (uint32_t)mapping->end);
 	const uint32_t hash = hash_pair(mapping->path, range);
-	uint32_t at = index_first(&m->mapping_ids, hash), id;
-	while ((id = index_next(&m->mapping_ids, hash, &at)) != INDEX_NONE) {
-		const struct profile_mapping *known = &m->mappings.items[id];
-		if (known->start == mapping->start && known->end == mapping->end &&
-				known->path == mapping->path) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(&m->mapping_ids, hash, i,
+			m->mappings.items[i].start == mapping->start &&
+					m->mappings.items[i].end == mapping->end &&
+					m->mappings.items[i].path == mapping->path);
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	struct profile_mapping *made = m->failed ? NULL : vec_push(&m->mappings);
 	if (made) {
@@ -80,11 +77,9 @@ static bool is_same_frame(const struct profile_frame *a, const struct profile_fr
 uint32_t profile_maker_frame(struct profile_maker *m, const struct profile_frame *frame) {
 	uint32_t place = hash_pair((uint32_t)frame->address, (uint32_t)(frame->address >> 32));
 	uint32_t hash = hash_pair(hash_pair(frame->function, frame->line), place ^ frame->is_inlined);
-	uint32_t at = index_first(&m->frame_ids, hash), id;
-	while ((id = index_next(&m->frame_ids, hash, &at)) != INDEX_NONE) {
-		if (is_same_frame(&m->frames.items[id], frame)) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(&m->frame_ids, hash, i, is_same_frame(&m->frames.items[i], frame));
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	struct profile_frame *made = m->failed ? NULL : vec_push(&m->frames);
 	if (made) {
@@ -95,12 +90,10 @@ uint32_t profile_maker_frame(struct profile_maker *m, const struct profile_frame
 
 uint32_t profile_maker_node(struct profile_maker *m, uint32_t parent, uint32_t frame) {
 	const uint32_t hash = hash_pair(parent, frame);
-	uint32_t at = index_first(&m->node_ids, hash), id;
-	while ((id = index_next(&m->node_ids, hash, &at)) != INDEX_NONE) {
-		const struct profile_node *n = &m->nodes.items[id];
-		if (n->parent == parent && n->frame == frame) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(&m->node_ids, hash, i,
+			m->nodes.items[i].parent == parent && m->nodes.items[i].frame == frame);
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	struct profile_node *made = m->failed ? NULL : vec_push(&m->nodes);
 	if (made) {
@@ -113,12 +106,11 @@ struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t no
 		bool is_base) {
 	uint32_t hash = hash_pair(node * 2 + is_base,
 			hash_pair((uint32_t)size, (uint32_t)(size >> 32)));
-	uint32_t at = index_first(&m->sample_ids, hash), id;
-	while ((id = index_next(&m->sample_ids, hash, &at)) != INDEX_NONE) {
-		struct profile_sample *s = &m->samples.items[id];
-		if (s->node == node && s->size == size && s->is_base == is_base) {
-			return s;
-		}
+	uint32_t id = INDEX_FIND(&m->sample_ids, hash, i,
+			m->samples.items[i].node == node && m->samples.items[i].size == size &&
+					m->samples.items[i].is_base == is_base);
+	if (id != INDEX_NONE) {
+		return &m->samples.items[id];
 	}
 	struct profile_sample *made = m->failed ? NULL : vec_push(&m->samples);
 	if (made) {

@@ -29,11 +29,9 @@ const char *profile_value_name(enum profile_value value) {
 /** The gathered child of `parent` with this key, made if there is none; 0: no memory. */
 static uint32_t child(struct profile_tree *t, struct index *table, uint32_t parent, uint32_t key) {
 	const uint32_t hash = hash_pair(parent, key);
-	uint32_t at = index_first(table, hash), id;
-	while ((id = index_next(table, hash, &at)) != INDEX_NONE) {
-		if (t->parent[id] == parent && t->key[id] == key) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(table, hash, i, t->parent[i] == parent && t->key[i] == key);
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	if (!index_add(table, hash, t->n)) {
 		return 0;

@@ -9,11 +9,9 @@ uint32_t texts_id(struct texts *s, struct slice text) {
 		return 0;
 	}
 	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, text);
-	uint32_t at = index_first(&s->ids, hash), id;
-	while ((id = index_next(&s->ids, hash, &at)) != INDEX_NONE) {
-		if (slice_equal(s->items[id], text)) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(&s->ids, hash, i, slice_equal(s->items[i], text));
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	char *copy = arena_text(&s->arena, text);
 	struct slice *item = copy ? vec_push(s) : NULL;

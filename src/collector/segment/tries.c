@@ -50,11 +50,9 @@ static struct rec_location read_where(const struct tries *t, uint64_t where) {
 /** Id of the location, a new one if needed; 0: out of memory. */
 static uint32_t location_of(struct tries *t, uint64_t where) {
 	const uint32_t hash = hash_pair((uint32_t)(where >> 32), (uint32_t)where);
-	uint32_t at = index_first(&t->by_where, hash), id;
-	while ((id = index_next(&t->by_where, hash, &at)) != INDEX_NONE) {
-		if (t->wheres[id] == where) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(&t->by_where, hash, i, t->wheres[i] == where);
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	id = t->n_locations;
 	if ((id == t->location_room && !grow_locations(t)) || !index_add(&t->by_where, hash, id)) {

@@ -12,14 +12,9 @@ static uint64_t hash_of(uint32_t stack, uint64_t size, uint32_t is_class) {
 
 static uint32_t find(const struct sizes *z, uint64_t hash, uint32_t stack, uint64_t size,
 		uint32_t is_class) {
-	uint32_t at = index_first(&z->index, hash);
-	for (uint32_t i; (i = index_next(&z->index, hash, &at)) != INDEX_NONE;) {
-		const struct size_count *c = &z->items[i];
-		if (c->size == size && c->stack == stack && c->is_class == is_class) {
-			return i;
-		}
-	}
-	return INDEX_NONE;
+	return INDEX_FIND(&z->index, hash, i,
+			z->items[i].size == size && z->items[i].stack == stack &&
+					z->items[i].is_class == is_class);
 }
 
 static uint64_t class_of(uint64_t size) {

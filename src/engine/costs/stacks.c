@@ -57,13 +57,7 @@ static bool is_of(const struct stacks *s, uint32_t stack, uint32_t node, uint32_
 
 static uint32_t find(const struct stacks *s, uint32_t node, uint32_t thread) {
 	uint64_t hash = hash_of(node, thread);
-	uint32_t at = index_first(&s->by_thread, hash);
-	for (uint32_t i; (i = index_next(&s->by_thread, hash, &at)) != INDEX_NONE;) {
-		if (is_of(s, i, node, thread)) {
-			return i;
-		}
-	}
-	return STACK_NONE;
+	return INDEX_FIND(&s->by_thread, hash, i, is_of(s, i, node, thread));
 }
 
 /** Among the stacks of a node, of which one was asked for last. */
@@ -138,13 +132,7 @@ uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t 
 
 static uint32_t find_lives(const struct stacks *s, uint32_t stack) {
 	uint64_t hash = hash_u64(stack);
-	uint32_t at = index_first(&s->lives_of, hash);
-	for (uint32_t i; (i = index_next(&s->lives_of, hash, &at)) != INDEX_NONE;) {
-		if (s->lives[i].stack == stack) {
-			return i;
-		}
-	}
-	return INDEX_NONE;
+	return INDEX_FIND(&s->lives_of, hash, i, s->lives[i].stack == stack);
 }
 
 bool stacks_reserve_lives(struct stacks *s, uint32_t more) {

@@ -84,14 +84,9 @@ static void add_record(const struct threads *t, struct thread_record *group,
 
 static struct handover *find_handover(const struct threads *t, uint32_t from, uint32_t to) {
 	uint64_t hash = hash_u64((uint64_t)from << 32 | to);
-	uint32_t at = index_first(&t->handover_index, hash);
-	for (uint32_t i; (i = index_next(&t->handover_index, hash, &at)) != INDEX_NONE;) {
-		struct handover *h = &t->handovers.items[i];
-		if (h->from == from && h->to == to) {
-			return h;
-		}
-	}
-	return NULL;
+	uint32_t found = INDEX_FIND(&t->handover_index, hash, i,
+			t->handovers.items[i].from == from && t->handovers.items[i].to == to);
+	return found == INDEX_NONE ? NULL : &t->handovers.items[found];
 }
 
 static struct handover *handover_of(struct threads *t, uint32_t from, uint32_t to) {

@@ -217,13 +217,9 @@ static bool number_functions(struct names *n) {
 	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
 		struct name *f = &n->frames[i];
 		uint64_t h = slice_hash(slice_hash(SLICE_HASH, f->function), f->file);
-		uint32_t at = index_first(&known, h), id;
-		while ((id = index_next(&known, h, &at)) != INDEX_NONE) {
-			const struct name *other = &n->frames[sample[id]];
-			if (slice_equal(f->function, other->function) && slice_equal(f->file, other->file)) {
-				break;
-			}
-		}
+		uint32_t id = INDEX_FIND(&known, h, k,
+				slice_equal(f->function, n->frames[sample[k]].function) &&
+						slice_equal(f->file, n->frames[sample[k]].file));
 		if (id == INDEX_NONE) {
 			id = n->n_functions++;
 			sample[id] = i;

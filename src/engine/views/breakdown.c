@@ -94,11 +94,9 @@ static struct part *part_of_type(struct taker *t, struct index *known, struct sl
 	const char *label = type_shown(type, t->arena);
 	struct slice text = slice_of_text(label ? label : "");
 	uint64_t h = slice_hash(SLICE_HASH, text);
-	uint32_t at = index_first(known, h), i;
-	while (label && (i = index_next(known, h, &at)) != INDEX_NONE) {
-		if (slice_equal(t->parts.items[i].label, text)) {
-			return &t->parts.items[i];
-		}
+	uint32_t id = INDEX_FIND(known, h, i, slice_equal(t->parts.items[i].label, text));
+	if (label && id != INDEX_NONE) {
+		return &t->parts.items[id];
 	}
 	struct part *part = label && index_reserve(known, 1) ? vec_push(&t->parts) : NULL;
 	if (part) {

@@ -39,12 +39,10 @@ struct end {
 /** NODE_NONE: no memory. */
 static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t key, const struct name *name) {
 	uint64_t hash = hash_u64((uint64_t)parent << 32 | key);
-	uint32_t at = index_first(&m->children, hash);
-	for (uint32_t i; (i = index_next(&m->children, hash, &at)) != INDEX_NONE;) {
-		const struct call_node *node = &m->nodes.items[i];
-		if (node->parent == parent && node->key == key) {
-			return i;
-		}
+	uint32_t found = INDEX_FIND(&m->children, hash, i,
+			m->nodes.items[i].parent == parent && m->nodes.items[i].key == key);
+	if (found != INDEX_NONE) {
+		return found;
 	}
 	if (!index_reserve(&m->children, 1)) {
 		return NODE_NONE;
@@ -116,11 +114,9 @@ static struct slice group_of(const struct name *f, enum lens_group group) {
 /** The number of a label, a new one if need be; INDEX_NONE: no memory. */
 static uint32_t intern(struct index *ix, struct call_tree *t, struct slice label) {
 	uint64_t hash = slice_hash(SLICE_HASH, label);
-	uint32_t at = index_first(ix, hash);
-	for (uint32_t i; (i = index_next(ix, hash, &at)) != INDEX_NONE;) {
-		if (slice_equal(t->labels[i], label)) {
-			return i;
-		}
+	uint32_t found = INDEX_FIND(ix, hash, i, slice_equal(t->labels[i], label));
+	if (found != INDEX_NONE) {
+		return found;
 	}
 	if (!index_add(ix, hash, t->n_keys)) {
 		return INDEX_NONE;

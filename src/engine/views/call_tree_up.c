@@ -30,12 +30,9 @@ struct gathering {
 static bool find_group(struct gathering *g, uint32_t node, uint32_t *group) {
 	uint32_t key = g->tree->nodes[node].key;
 	uint64_t hash = hash_u64(key);
-	uint32_t at = index_first(&g->keys, hash);
-	for (uint32_t i; (i = index_next(&g->keys, hash, &at)) != INDEX_NONE;) {
-		if (g->tree->nodes[g->groups[i].node].key == key) {
-			*group = i;
-			return true;
-		}
+	*group = INDEX_FIND(&g->keys, hash, i, g->tree->nodes[g->groups[i].node].key == key);
+	if (*group != INDEX_NONE) {
+		return true;
 	}
 	if (!index_add(&g->keys, hash, g->n_groups)) {
 		return false;

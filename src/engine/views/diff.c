@@ -34,11 +34,9 @@ struct gathering {
 
 static struct diff_site *find_site(struct gathering *g, struct slice label) {
 	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, label);
-	uint32_t at = index_first(&g->ids, hash), id;
-	while ((id = index_next(&g->ids, hash, &at)) != INDEX_NONE) {
-		if (slice_equal(g->items[id].label, label)) {
-			return &g->items[id];
-		}
+	uint32_t id = INDEX_FIND(&g->ids, hash, i, slice_equal(g->items[i].label, label));
+	if (id != INDEX_NONE) {
+		return &g->items[id];
 	}
 	if (!index_add(&g->ids, hash, g->n)) {
 		return NULL;

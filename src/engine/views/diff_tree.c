@@ -87,11 +87,9 @@ static void find_texts(void *user, unsigned part) {
 /** A new one if need be. NO_LABEL: no memory. */
 static uint32_t find_label(struct merging *m, const struct text *text) {
 	const uint32_t hash = text->hash;
-	uint32_t at = index_first(&m->label_ids, hash), id;
-	while ((id = index_next(&m->label_ids, hash, &at)) != INDEX_NONE) {
-		if (slice_equal(m->out->labels[id], text->text)) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(&m->label_ids, hash, i, slice_equal(m->out->labels[i], text->text));
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	if (!index_add(&m->label_ids, hash, m->out->n_labels)) {
 		return NO_LABEL;

@@ -161,14 +161,10 @@ static uint64_t hash_info(uint32_t node, uint64_t size, bool is_twin) {
 
 uint32_t kde_out_find(const struct kde_out *o, uint32_t node, uint64_t size, bool is_twin) {
 	uint64_t hash = hash_info(node, size, is_twin);
-	uint32_t at = index_first(&o->info_index, hash);
-	for (uint32_t i; (i = index_next(&o->info_index, hash, &at)) != INDEX_NONE;) {
-		const struct kde_out_info *info = &o->infos.items[i];
-		if (info->size == size && info->node == node && info->is_twin == is_twin) {
-			return i;
-		}
-	}
-	return KDE_OUT_NO_INFO;
+	uint32_t found = INDEX_FIND(&o->info_index, hash, i,
+			o->infos.items[i].size == size && o->infos.items[i].node == node &&
+					o->infos.items[i].is_twin == is_twin);
+	return found == INDEX_NONE ? KDE_OUT_NO_INFO : found;
 }
 
 uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_twin) {

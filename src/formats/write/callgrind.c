@@ -61,17 +61,15 @@ static void choose_columns(struct document *d, enum profile_value shown) {
 static void find_function(struct document *d, uint32_t frame) {
 	const struct profile_frame *f = &d->p->frames.items[frame];
 	const uint32_t hash = hash_pair(f->function, f->file);
-	uint32_t at = index_first(&d->function_ids, hash), id;
-	while ((id = index_next(&d->function_ids, hash, &at)) != INDEX_NONE) {
-		const struct profile_frame *known = &d->p->frames.items[d->frame_of_function[id]];
-		if (known->function == f->function && known->file == f->file) {
-			d->function_of_frame[frame] = id;
-			return;
-		}
+	const struct profile_frame *frames = d->p->frames.items;
+	uint32_t id = INDEX_FIND(&d->function_ids, hash, i,
+			frames[d->frame_of_function[i]].function == f->function &&
+					frames[d->frame_of_function[i]].file == f->file);
+	if (id == INDEX_NONE) {
+		id = ++d->n_functions;
+		d->failed |= !index_add(&d->function_ids, hash, id);
+		d->frame_of_function[id] = frame;
 	}
-	id = ++d->n_functions;
-	d->failed |= !index_add(&d->function_ids, hash, id);
-	d->frame_of_function[id] = frame;
 	d->function_of_frame[frame] = id;
 }
 
@@ -79,12 +77,11 @@ static struct cost *find_cost(struct document *d, uint32_t frame, uint32_t calle
 	uint32_t function = d->function_of_frame[frame];
 	uint32_t line = d->p->frames.items[frame].line;
 	const uint32_t hash = hash_pair(hash_pair(function, line), callee);
-	uint32_t at = index_first(&d->cost_ids, hash), id;
-	while ((id = index_next(&d->cost_ids, hash, &at)) != INDEX_NONE) {
-		struct cost *c = &d->costs.items[id];
-		if (c->function == function && c->line == line && c->callee == callee) {
-			return c;
-		}
+	uint32_t id = INDEX_FIND(&d->cost_ids, hash, i,
+			d->costs.items[i].function == function && d->costs.items[i].line == line &&
+					d->costs.items[i].callee == callee);
+	if (id != INDEX_NONE) {
+		return &d->costs.items[id];
 	}
 	struct cost *made = vec_push(&d->costs);
 	d->failed |= !made || !index_add(&d->cost_ids, hash, (uint32_t)(d->costs.n - 1));

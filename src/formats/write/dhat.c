@@ -46,9 +46,7 @@ static bool make_lines(struct document *d) {
 		buffer_printf(&text, "0x%llX: ", (unsigned long long)p->frames.items[i].address);
 		put_frame_place(&text, p, i, "");
 		const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, buffer_view(&text));
-		uint32_t at = index_first(&table, hash), id;
-		while ((id = index_next(&table, hash, &at)) != INDEX_NONE &&
-				!slice_equal(d->lines[id], buffer_view(&text))) {}
+		uint32_t id = INDEX_FIND(&table, hash, k, slice_equal(d->lines[k], buffer_view(&text)));
 		if (id == INDEX_NONE) {
 			const char *copy = text.failed ? NULL : arena_text(&d->scratch, buffer_view(&text));
 			ok = copy && index_add(&table, hash, d->n_lines);

@@ -300,6 +300,10 @@ static void put_libs(struct document *d) {
 	json_close(&d->j);
 }
 
+static bool is_same_function(const struct profile_frame *a, const struct profile_frame *b) {
+	return a->function == b->function && a->file == b->file && a->mapping == b->mapping;
+}
+
 static bool find_functions(struct document *d) {
 	const struct profile *p = d->p;
 	d->function_of_frame = arena_new(&d->scratch, uint32_t, p->frames.n);
@@ -308,14 +312,9 @@ static bool find_functions(struct document *d) {
 	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
 		const struct profile_frame *f = &p->frames.items[i];
 		const uint32_t hash = hash_pair(f->function, hash_pair(f->file, f->mapping));
-		uint32_t at = index_first(&d->function_ids, hash), id;
-		bool is_known = false;
-		while (!is_known && (id = index_next(&d->function_ids, hash, &at)) != INDEX_NONE) {
-			const struct profile_frame *known = &p->frames.items[d->frame_of_function[id]];
-			is_known = known->function == f->function && known->file == f->file &&
-					known->mapping == f->mapping;
-		}
-		if (!is_known) {
+		uint32_t id = INDEX_FIND(&d->function_ids, hash, k,
+				is_same_function(f, &p->frames.items[d->frame_of_function[k]]));
+		if (id == INDEX_NONE) {
 			ok = index_add(&d->function_ids, hash, d->n_functions);
 			id = d->n_functions;
 			d->frame_of_function[d->n_functions++] = i;

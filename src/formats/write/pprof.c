@@ -89,12 +89,10 @@ static void end_part(struct writer *w, unsigned field) {
 
 static uint32_t find_run(struct writer *w, struct run run) {
 	const uint32_t hash = hash_pair(run.frame, run.outer);
-	uint32_t at = index_first(&w->run_ids, hash), id;
-	while ((id = index_next(&w->run_ids, hash, &at)) != INDEX_NONE) {
-		const struct run *known = &w->runs.items[id];
-		if (known->frame == run.frame && known->outer == run.outer) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(&w->run_ids, hash, i,
+			w->runs.items[i].frame == run.frame && w->runs.items[i].outer == run.outer);
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	w->failed |= !index_add(&w->run_ids, hash, w->runs.n);
 	w->runs.items[w->runs.n] = run;
@@ -121,13 +119,12 @@ static bool find_runs(struct writer *w) {
 static uint32_t find_function(struct writer *w, uint32_t frame) {
 	const struct profile_frame *f = &w->p->frames.items[frame];
 	const uint32_t hash = hash_pair(f->function, hash_pair(f->symbol, f->file));
-	uint32_t at = index_first(&w->function_ids, hash), id;
-	while ((id = index_next(&w->function_ids, hash, &at)) != INDEX_NONE) {
-		const struct profile_frame *known = &w->p->frames.items[w->functions.items[id]];
-		if (known->function == f->function && known->symbol == f->symbol &&
-				known->file == f->file) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(&w->function_ids, hash, i,
+			w->p->frames.items[w->functions.items[i]].function == f->function &&
+					w->p->frames.items[w->functions.items[i]].symbol == f->symbol &&
+					w->p->frames.items[w->functions.items[i]].file == f->file);
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	w->failed |= !index_add(&w->function_ids, hash, w->functions.n);
 	w->functions.items[w->functions.n] = frame;

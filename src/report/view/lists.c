@@ -209,8 +209,7 @@ static bool add_alike(struct gathering *g, uint32_t stack) {
 	for (struct line line; (line = next_line(v, &w, &next)).frame;) {
 		look = hash_line(g, &line, look);
 	}
-	uint32_t at = index_first(&g->by_look, look), i;
-	while ((i = index_next(&g->by_look, look, &at)) != INDEX_NONE && g->items[i].look != look) {}
+	uint32_t i = INDEX_FIND(&g->by_look, look, k, g->items[k].look == look);
 	if (i == INDEX_NONE) {
 		if (!index_reserve(&g->by_look, 1)) {
 			return false;

@@ -27,11 +27,9 @@ static uint32_t string_of(struct resolver *v, const char *text, bool *ok) {
 	}
 	struct slice s = slice_of_text(text);
 	uint64_t hash = slice_hash(SLICE_HASH, s);
-	uint32_t at = index_first(&v->index, hash);
-	for (uint32_t i; (i = index_next(&v->index, hash, &at)) != INDEX_NONE;) {
-		if (slice_equal(v->strings.items[i], s)) {
-			return i;
-		}
+	uint32_t found = INDEX_FIND(&v->index, hash, i, slice_equal(v->strings.items[i], s));
+	if (found != INDEX_NONE) {
+		return found;
 	}
 	char *copy = arena_text(&v->r->arena, s);
 	struct slice *added = copy && index_reserve(&v->index, 1) ? vec_push(&v->strings) : NULL;

@@ -146,11 +146,10 @@ static uint32_t location_of(struct kde_import *k, uint64_t ip) {
 	uint32_t module = loaded_module(k, ip);
 	uint64_t pc = pc_of(k, ip);
 	uint64_t hash = hash_u64(pc + module * 0x9e3779b97f4a7c15u);
-	uint32_t at = index_first(&k->location_index, hash);
-	for (uint32_t i; (i = index_next(&k->location_index, hash, &at)) != INDEX_NONE;) {
-		if (k->locations.items[i].pc == pc && k->locations.items[i].module == module) {
-			return i;
-		}
+	uint32_t found = INDEX_FIND(&k->location_index, hash, i,
+			k->locations.items[i].pc == pc && k->locations.items[i].module == module);
+	if (found != INDEX_NONE) {
+		return found;
 	}
 	struct rec_location *l = index_reserve(&k->location_index, 1) ? vec_push(&k->locations) : NULL;
 	if (!l) {

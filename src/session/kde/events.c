@@ -101,13 +101,9 @@ static bool add_info(struct kde_import *k, const struct heaptrack_record *r, str
 		info.node = known_node(k, r->numbers[1]);
 	}
 	uint64_t hash = hash_u64(info.size ^ (uint64_t)info.node << 33);
-	uint32_t at = index_first(&k->info_index, hash);
-	for (uint32_t i; (i = index_next(&k->info_index, hash, &at)) != INDEX_NONE;) {
-		if (k->infos.items[i].size == info.size && k->infos.items[i].node == info.node) {
-			info.same = i;
-			break;
-		}
-	}
+	uint32_t known = INDEX_FIND(&k->info_index, hash, i,
+			k->infos.items[i].size == info.size && k->infos.items[i].node == info.node);
+	info.same = known == INDEX_NONE ? info.same : known;
 	struct kde_info *added = k->infos.n < UINT32_MAX ? vec_push(&k->infos) : NULL;
 	if (!added || !index_reserve(&k->info_index, 1)) {
 		return err_memory(err);

@@ -35,11 +35,10 @@ struct making {
 
 static uint32_t find_run(struct making *k, uint32_t frame, uint32_t outer) {
 	const uint32_t hash = hash_pair(frame, outer);
-	uint32_t at = index_first(&k->ids, hash), id;
-	while ((id = index_next(&k->ids, hash, &at)) != INDEX_NONE) {
-		if (k->runs[id].frame == frame && k->runs[id].outer == outer) {
-			return id;
-		}
+	uint32_t id = INDEX_FIND(&k->ids, hash, i,
+			k->runs[i].frame == frame && k->runs[i].outer == outer);
+	if (id != INDEX_NONE) {
+		return id;
 	}
 	if (!index_add(&k->ids, hash, k->n_runs)) {
 		return 0;

@@ -22,11 +22,10 @@ static const char *translate(int kind, const char *text, struct arena *arena) {
 
 static const struct name *get(struct name_pool *p, int kind, const char *text) {
 	const uint64_t hash = slice_hash((uint64_t)kind, slice_of_text(text));
-	uint32_t at = index_first(&p->index, hash);
-	for (uint32_t i; (i = index_next(&p->index, hash, &at)) != INDEX_NONE;) {
-		if (p->items[i].kind == kind && strcmp(p->items[i].name.symbol, text) == 0) {
-			return &p->items[i].name;
-		}
+	uint32_t found = INDEX_FIND(&p->index, hash, i,
+			p->items[i].kind == kind && strcmp(p->items[i].name.symbol, text) == 0);
+	if (found != INDEX_NONE) {
+		return &p->items[found].name;
 	}
 	struct name made = {.symbol = arena_text(p->arena, slice_of_text(text))};
 	made.function = made.symbol ? translate(kind, made.symbol, p->arena) : NULL;

@@ -9,11 +9,9 @@ uint32_t words_add(struct words *t, struct slice s) {
 		return 0;
 	}
 	const uint64_t hash = slice_hash(SLICE_HASH, s);
-	uint32_t at = index_first(&t->index, hash);
-	for (uint32_t i; (i = index_next(&t->index, hash, &at)) != INDEX_NONE;) {
-		if (slice_equal(t->items[i], s)) {
-			return i;
-		}
+	uint32_t found = INDEX_FIND(&t->index, hash, i, slice_equal(t->items[i], s));
+	if (found != INDEX_NONE) {
+		return found;
 	}
 	bool ok = (t->n > 0 || vec_push(t)) && index_reserve(&t->index, 1);
 	struct slice *item = ok ? vec_push(t) : NULL;

@@ -77,13 +77,8 @@ static bool is_of_user(const struct name *f) {
 static const struct name *find_symbol(const struct names *n, const struct index *known,
 		struct slice symbol) {
 	uint64_t h = slice_hash(SLICE_HASH, symbol);
-	uint32_t at = index_first(known, h), i;
-	while ((i = index_next(known, h, &at)) != INDEX_NONE) {
-		if (slice_equal(n->frames[i].symbol, symbol)) {
-			return &n->frames[i];
-		}
-	}
-	return NULL;
+	uint32_t found = INDEX_FIND(known, h, i, slice_equal(n->frames[i].symbol, symbol));
+	return found == INDEX_NONE ? NULL : &n->frames[found];
 }
 
 bool names_nim_correct_places(struct names *n) {
