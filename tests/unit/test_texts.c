@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/names/texts.h"
+#include "base/texts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,8 +9,8 @@
  * system. One thread; a descriptor may be lent to another.
  */
 
+#include "base/texts.h"
 #include "base/vec.h"
-#include "collector/names/texts.h"
 #include "symbols/symbols.h"
 #include "trace/recording.h"
 #include "wire/segment.h"

@@ -4,9 +4,7 @@
 
 #include "base/cursor.h"
 #include "web/encode/columns.h"
-#include "web/encode/facts.h"
 #include "web/encode/pack.h"
-#include "web/encode/sources.h"
 
 /** Append a section to the body: its kind, its length, its bytes; and clear it. */
 static void put_section(struct buffer *body, enum blob_section kind, struct buffer *section) {
@@ -31,7 +29,7 @@ static bool put_words(struct columns *c, struct buffer *body) {
 /** What the first picture needs: who is there, what each cost over the whole run, and when. */
 static bool put_first(struct columns *c, struct buffer *body, struct err *err) {
 	struct buffer s = {0};
-	bool ok = facts_write(&s, c->r, c->names, c->options, c->stacks.n_merged, err);
+	bool ok = facts_write(&s, c, err);
 	put_section(body, BLOB_FACTS, &s);
 	ok = ok && (put_words(c, body) || err_memory(err));
 	columns_nodes(c, &s);

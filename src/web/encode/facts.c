@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Program, totals, findings and metrics as one JSON object. */
-#include "web/encode/facts.h"
-
 #include "engine/facts_json.h"
 #include "engine/metrics.h"
 #include "engine/quality.h"
+#include "web/encode/columns.h"
 
 struct facts {
 	struct json j;
@@ -133,22 +132,22 @@ static void put_page(struct facts *f, const struct blob_options *options, uint32
 	json_close(&f->j);
 }
 
-bool facts_write(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct blob_options *options, uint32_t n_merged, struct err *err) {
-	struct facts f = {json_init(out), r, options->is_redacted};
+bool facts_write(struct buffer *out, const struct columns *c, struct err *err) {
+	const struct recording *r = c->r;
+	struct facts f = {json_init(out), r, c->options->is_redacted};
 	struct arena arena = {0};
 	json_open(&f.j, NULL, '{');
 	put_program(&f);
 	put_summary(&f);
 	char verdict[QUALITY_VERDICT_MAX];
 	json_text(&f.j, "verdict", quality_verdict(r, verdict));
-	quality_put_json(&f.j, "quality", r, n, &arena);
-	bool ok = put_findings(&f, n, &arena, err);
+	quality_put_json(&f.j, "quality", r, c->names, &arena);
+	bool ok = put_findings(&f, c->names, &arena, err);
 	put_children(&f);
 	marks_put_json(&f.j, r);
-	allocators_put_json(&f.j, r, !options->is_redacted);
+	allocators_put_json(&f.j, r, !f.is_redacted);
 	put_metrics(&f.j);
-	put_page(&f, options, n_merged);
+	put_page(&f, c->options, c->stacks.n_merged);
 	json_close(&f.j);
 	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Finds the sites that cost most, and reads the lines around them. */
-#include "web/encode/sources.h"
-
 #include "base/sorted.h"
+#include "web/encode/columns.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Writes the tables of texts: functions with their files and modules, and threads. */
+#include "base/texts.h"
 #include "web/encode/columns.h"
-#include "web/encode/words.h"
 
 enum { FLAG_YOURS = 1, FLAG_LIBRARY = 2, FLAG_NAMED = 4, FLAG_RUNTIME = 8, FLAG_WRAPPER = 16 };
 
@@ -34,15 +34,15 @@ static struct slice shown_path(const struct columns *c, struct slice path) {
 		buffer_signed((out), (int64_t)now - before);                                       \
 	}
 
-static void put_symbols(const struct columns *c, struct words *words, struct buffer *out) {
+static void put_symbols(const struct columns *c, struct texts *words, struct buffer *out) {
 	buffer_varint(out, c->frames->n_symbols);
-	SYMBOL_STEPS(c, out, words_add(words, s->name->function))
-	SYMBOL_COLUMN(c, out, words_add(words, shown_path(c, s->name->file)))
-	SYMBOL_COLUMN(c, out, words_add(words, shown_path(c, s->name->module)))
-	SYMBOL_COLUMN(c, out, c->options->is_redacted ? 0 : words_add(words, s->name->symbol))
+	SYMBOL_STEPS(c, out, texts_id(words, s->name->function))
+	SYMBOL_COLUMN(c, out, texts_id(words, shown_path(c, s->name->file)))
+	SYMBOL_COLUMN(c, out, texts_id(words, shown_path(c, s->name->module)))
+	SYMBOL_COLUMN(c, out, c->options->is_redacted ? 0 : texts_id(words, s->name->symbol))
 	SYMBOL_COLUMN(c, out, s->file)
 	SYMBOL_COLUMN(c, out, flags_of(s->name))
-	SYMBOL_COLUMN(c, out, words_add(words, names_package(s->name)))
+	SYMBOL_COLUMN(c, out, texts_id(words, names_package(s->name)))
 	SYMBOL_STEPS(c, out, s->name->function_id)
 }
 
@@ -52,10 +52,10 @@ static void put_symbols(const struct columns *c, struct words *words, struct buf
 		buffer_varint((out), (value));                          \
 	}
 
-static void put_threads(const struct columns *c, struct words *words, struct buffer *out) {
+static void put_threads(const struct columns *c, struct texts *words, struct buffer *out) {
 	buffer_varint(out, c->r->threads.n);
 	THREAD_COLUMN(c, out, t->tid)
-	THREAD_COLUMN(c, out, words_add(words, c->r->strings.items[t->name]))
+	THREAD_COLUMN(c, out, texts_id(words, c->r->strings.items[t->name]))
 	THREAD_COLUMN(c, out, t->n_merged)
 	THREAD_COLUMN(c, out, t->first_ns)
 	THREAD_COLUMN(c, out, t->last_ns - t->first_ns)
@@ -68,16 +68,28 @@ static void put_threads(const struct columns *c, struct words *words, struct buf
 	THREAD_COLUMN(c, out, t->foreign_frees)
 }
 
+/** How many, the length of each, then all of them without a gap. */
+static void put_strings(const struct texts *t, struct buffer *out) {
+	buffer_varint(out, t->n ? t->n : 1);
+	buffer_varint(out, 0);
+	for (uint32_t i = 1; i < t->n; i++) {
+		buffer_varint(out, t->items[i].size);
+	}
+	for (uint32_t i = 1; i < t->n; i++) {
+		buffer_slice(out, t->items[i]);
+	}
+}
+
 bool columns_symbols(struct columns *c, struct buffer *strings, struct buffer *symbols,
 		struct buffer *threads) {
-	struct words words = {0};
+	struct texts words = {.borrows = true};
 	put_symbols(c, &words, symbols);
 	put_threads(c, &words, threads);
 	for (uint32_t i = 0; i < c->stacks.n; i++) {
-		c->stacks.items[i].site_word = words_add(&words, c->stacks.items[i].site_name);
+		c->stacks.items[i].site_word = texts_id(&words, c->stacks.items[i].site_name);
 	}
-	words_write(&words, strings);
+	put_strings(&words, strings);
 	bool ok = !words.failed;
-	words_finish(&words);
+	texts_finish(&words);
 	return ok;
 }

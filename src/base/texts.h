@@ -4,8 +4,8 @@
 /**
  * Texts that are stored once and identified by a number.
  *
- * Id 0 is the empty text. Texts never move,
- * and `items` only grows (and may move as an array). One thread.
+ * Id 0 is the empty text. Texts never move, and `items` only grows (and may move as an array). A
+ * zeroed struct is empty. One thread.
  */
 
 #include "base/arena.h"
@@ -14,8 +14,10 @@
 struct texts {
 	struct slice *items;
 	size_t n, capacity;
-	struct arena arena;
+	struct arena arena; // of the copies
 	struct index ids;
+	bool borrows; // set by the owner: texts outlive the struct, and no copies are made
+	bool failed;  // a text was lost: out of memory
 };
 
 /** The id of a text, new or known. 0 for an empty text, and when out of memory. */

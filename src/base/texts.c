@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Texts live in an arena, and their ids in a table by hash. */
-#include "collector/names/texts.h"
+/* Copies of texts live in an arena, and the ids of texts in a table by hash. */
+#include "base/texts.h"
 
 #include "base/vec.h"
 
 uint32_t texts_id(struct texts *s, struct slice text) {
-	if ((s->n == 0 && !vec_push(s)) || text.size == 0) { // id 0
+	s->failed |= s->n == 0 && !vec_push(s); // id 0
+	if (s->n == 0 || text.size == 0) {
 		return 0;
 	}
 	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, text);
@@ -13,18 +14,13 @@ uint32_t texts_id(struct texts *s, struct slice text) {
 	if (id != INDEX_NONE) {
 		return id;
 	}
-	char *copy = arena_text(&s->arena, text);
-	struct slice *item = copy ? vec_push(s) : NULL;
-	if (!item) {
+	const void *kept = s->borrows ? text.data : (const void *)arena_text(&s->arena, text);
+	if (!kept || !vec_reserve(s, 1) || !index_add(&s->ids, hash, (uint32_t)s->n)) {
+		s->failed = true;
 		return 0;
 	}
-	*item = slice_of(copy, text.size);
-	id = (uint32_t)(s->n - 1);
-	if (!index_add(&s->ids, hash, id)) {
-		s->n--;
-		return 0;
-	}
-	return id;
+	s->items[s->n] = slice_of(kept, text.size);
+	return (uint32_t)s->n++;
 }
 
 uint32_t texts_id_of(struct texts *s, const char *text) {
