@@ -8,6 +8,8 @@
  * and returns the exit status. Only this folder prints.
  */
 
+#include <stdint.h>
+
 /** Behind the command's name in what --version prints; KDE's heaptrack ends with its number. */
 #define CLI_VERSION HEAPTRACK_VERSION " (heaptrack-c)"
 
@@ -15,3 +17,25 @@ int cli_heaptrack(int argc, char **argv);
 int cli_print(int argc, char **argv);
 int cli_gui(int argc, char **argv);
 int cli_interpret(int argc, char **argv); // the filter of that name
+
+// ---- what `heaptrack` does for some of its options; each gives the exit status, too
+
+/** `heaptrack --ctl`; argv[0] is that word, what follows is which recording, and the command. */
+int cli_control(int argc, char **argv);
+
+/** `--check`: what can be recorded on this machine, or of process `pid` if it is not 0. */
+int cli_check(int pid, uint64_t max_pause_ns);
+
+/**
+ * What the recorder library starts when it is loaded without `heaptrack` around it: records process
+ * `pid`, which is told through `fd`, and writes the raw stream to where DUMP_HEAPTRACK_OUTPUT says.
+ */
+int cli_beside(int pid, int fd);
+
+/**
+ * `heaptrack --analyze WORDS...`: the page, if a browser can be opened; on a terminal without one
+ * (over ssh, in a container), the text report and the commands for the page; into a pipe or a file,
+ * only the text report. --web among the arguments forces the page, --text the report. No server is
+ * started unless the user asked for it or can see it.
+ */
+int cli_analyze(int n, char **words);

@@ -4,7 +4,7 @@
 // in, what comes out is a valid recording within bounds, or an error with a sentence
 
 #include "base/check.h"
-#include "session/kde/heaptrack.h"
+#include "session/import/importer.h"
 
 #include <string.h>
 

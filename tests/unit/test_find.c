@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/open/find.h"
+#include "session/open/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/vec.h"
-#include "injector/find/stripped.h"
+#include "injector/find/functions.h"
 
 #include <elf.h>
 #include <setjmp.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Chooses between the page and the text report. */
-#include "cli/gui/analyze.h"
-
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/say.h"

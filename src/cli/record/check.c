@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The command heaptrack --check: facts, then answers, one line each on stdout. */
-#include "cli/record/check.h"
-
 #include "base/human.h"
 #include "base/path.h"
 #include "cli/cli.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* The command heaptrack --ctl: recordings in progress, one line each on stdout. */
-#include "cli/record/control.h"
+#include "collector/control.h"
 
 #include "base/human.h"
 #include "base/json_reader.h"
 #include "base/vec.h"
 #include "base/visible.h"
+#include "cli/cli.h"
 #include "cli/options/table.h"
 #include "cli/say.h"
-#include "collector/control.h"
 #include "sys/file.h"
 
 #include <unistd.h>

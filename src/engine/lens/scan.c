@@ -21,9 +21,8 @@
  * 65,536 rows are the most that these hold.
  */
 
-#include "engine/lens/scan.h"
-
 #include "base/parallel.h"
+#include "engine/lens/parts.h"
 
 enum { COUNT, TEMPORARY, LOWER, UPPER, ROWS_MOST = 1 << 16 };
 

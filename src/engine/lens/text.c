@@ -6,7 +6,7 @@
 
 #include "base/buffer.h"
 #include "engine/lens.h"
-#include "engine/lens/time.h"
+#include "engine/lens/parts.h"
 #include "engine/lens_match.h"
 
 // ---- reading

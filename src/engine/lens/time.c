@@ -2,9 +2,8 @@
 
 /* Reads and writes the ends of a lens's range of time. */
 
-#include "engine/lens/time.h"
-
 #include "engine/lens/clock_time.h"
+#include "engine/lens/parts.h"
 
 #include <inttypes.h>
 

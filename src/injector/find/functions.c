@@ -9,8 +9,6 @@
 
 #include "injector/arch/code.h"
 #include "injector/find/names.h"
-#include "injector/find/operators.h"
-#include "injector/find/stripped.h"
 
 #include <elf.h>
 

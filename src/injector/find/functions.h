@@ -59,3 +59,19 @@ bool find_functions(struct found_functions *out, const struct modules_code *modu
 
 /** Has it no symbols, and no loader that would bring others? */
 bool find_is_stripped_static(const struct module_code *module);
+
+// ---- parts of it, in files of their own
+
+/**
+ * Add glibc's allocation functions in a static program without symbols, if malloc, free, calloc
+ * and realloc are all recognized beyond doubt, and nothing otherwise. memalign is added as well, or
+ * with the reason why it cannot be hooked. False: out of memory.
+ */
+bool stripped_find(struct found_functions *out, const struct module_code *module);
+
+/**
+ * Of those found in `module`, from `first` on, drop C++ operators that are not to be hooked. Those
+ * of jemalloc, tcmalloc and mimalloc allocate by themselves. Others, as those of a C++ library,
+ * call functions that are hooked, and are left alone.
+ */
+void operators_judge(struct found_functions *out, size_t first, const struct module_code *module);

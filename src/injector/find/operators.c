@@ -12,9 +12,8 @@
  *                            jmp tc_free@plt       hooked; nested calls do not count
  */
 
-#include "injector/find/operators.h"
-
 #include "injector/arch/code.h"
+#include "injector/find/functions.h"
 #include "injector/find/names.h"
 
 #include <elf.h>

@@ -18,9 +18,8 @@
  * pointers. Where another version or compiler differs, nothing fits, and nothing is hooked.
  */
 
-#include "injector/find/stripped.h"
-
 #include "injector/find/code_map.h"
+#include "injector/find/functions.h"
 
 enum { MALLOC_ALIGNMENT = 16 };
 

@@ -4,7 +4,6 @@
 #include "engine/facts_json.h"
 #include "engine/quality.h"
 #include "engine/sites.h"
-#include "report/json/findings.h"
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -270,6 +269,29 @@ static void put_children(struct document *d) {
 	json_close(&d->j);
 }
 
+static void put_finding(struct json *j, const struct finding *f) {
+	static const char *const severities[] = {[FINDING_FACT] = "fact",
+			[FINDING_EXPLAINS] = "explains",
+			[FINDING_WORTH_IT] = "worth-it",
+			[FINDING_LOOK_FIRST] = "look-first"};
+	json_open(j, NULL, '{');
+	finding_put_json(j, f);
+	json_text(j, "severity", severities[f->severity]);
+	if (f->function) {
+		json_text(j, "place", f->place);
+		json_string(j, "package", names_package(f->function));
+	}
+	json_close(j);
+}
+
+static void put_findings(struct json *j, const struct findings *findings) {
+	json_open(j, "findings", '[');
+	for (uint32_t i = 0; i < findings->n; i++) {
+		put_finding(j, &findings->items[i]);
+	}
+	json_close(j);
+}
+
 bool report_json(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
 	struct document d = {json_init(out), r, n, options, {0}, NULL};
@@ -288,7 +310,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 		arena_finish(&d.arena);
 		return false;
 	}
-	report_json_findings(&d.j, &findings);
+	put_findings(&d.j, &findings);
 	json_open(&d.j, "sites", '{');
 	bool ok = recording_by_node(r, &d.arena, &by_node, err);
 	d.r = &by_node;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* A row for each mark, with what lies between it and the next. */
-#include "report/view/marks.h"
-
 #include "base/human.h"
 #include "report/text/columns.h"
+#include "report/view/viewer.h"
 
 enum { MARKS_SHOWN = 20, MARK_NAME = 34 };
 

@@ -4,7 +4,6 @@
 
 #include "base/human.h"
 #include "report/text/columns.h"
-#include "report/view/marks.h"
 #include "report/view/viewer.h"
 
 enum { ROWS = 40, BAR = 40 };

@@ -37,3 +37,12 @@ struct importer {
 
 /** The row that knows the file's head, or NULL. */
 const struct importer *importer_for(struct slice head);
+
+/**
+ * Files of KDE's heaptrack, interpreted (format 0 to 3) or raw.
+ *
+ * They contain single events, which go through the engine's aggregate, so the result supports the
+ * same queries as heaptrack's own recordings. Raw files are symbolized here, with the binaries of
+ * this machine.
+ */
+bool import_heaptrack(struct import *import, struct err *err);

@@ -5,7 +5,6 @@
 #include "formats/heaptrack.h"
 #include "session/import.h"
 #include "session/import/importer.h"
-#include "session/kde/heaptrack.h"
 #include "session/profile/profile.h"
 
 /** The file does not say what it counts: bytes at the peak are taken for it. */

@@ -5,8 +5,7 @@
  * to code.c, events go to events.c.
  */
 
-#include "session/kde/heaptrack.h"
-
+#include "session/import/importer.h"
 #include "session/kde/parts.h"
 #include "session/resolve.h"
 

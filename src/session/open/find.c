@@ -5,10 +5,9 @@
  * beside the program NAME.
  */
 
-#include "session/open/find.h"
-
 #include "base/buffer.h"
 #include "session/import/importer.h"
+#include "session/open/parts.h"
 #include "session/session.h"
 #include "sys/reader.h"
 #include "trace/trace.h"

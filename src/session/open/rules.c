@@ -2,8 +2,7 @@
 
 /* Each source of rules is added behind those that come before it. */
 
-#include "session/open/rules.h"
-
+#include "session/open/parts.h"
 #include "sys/file.h"
 
 #include <stdio.h>

@@ -5,9 +5,7 @@
 #include "session/session.h"
 
 #include "base/visible.h"
-#include "session/open/find.h"
-#include "session/open/rules.h"
-#include "session/open/spool.h"
+#include "session/open/parts.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 

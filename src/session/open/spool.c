@@ -2,8 +2,7 @@
 
 /* What cannot be read twice is copied to an unnamed file first. */
 
-#include "session/open/spool.h"
-
+#include "session/open/parts.h"
 #include "sys/file.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  *
  * Loaded by name and only here: without the user's wish the library is not even in the process.
  */
-#include "symbols/files/debuginfod.h"
+#include "symbols/files/files.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

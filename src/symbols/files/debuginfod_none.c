@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Refuses to ask a debuginfod server: a statically linked program can load no library. */
-#include "symbols/files/debuginfod.h"
+#include "symbols/files/files.h"
 
 bool debuginfod_open(struct mapped_file *out, struct slice build_id, struct err *err) {
 	(void)out;

@@ -8,8 +8,6 @@
 #include "symbols/files/files.h"
 
 #include "base/path.h"
-#include "symbols/files/debuginfod.h"
-#include "symbols/files/xz.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Unpacks an xz file into a buffer that doubles until it fits. */
-#include "symbols/files/xz.h"
+#include "symbols/files/files.h"
 
 #include <lzma.h>
 #include <stdlib.h>

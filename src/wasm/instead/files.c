@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The one file that there is: the recording, in the module's memory. Nothing else can be opened. */
-#include "session/open/find.h"
-#include "session/open/spool.h"
+#include "session/open/parts.h"
 #include "session/resolve.h"
 #include "sys/clock.h"
 #include "sys/file.h"

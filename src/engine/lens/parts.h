@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** What the files of the lens share: the range of time as text, and the sums over it. */
+
+#include "base/buffer.h"
+#include "engine/lens.h"
+
+/** The largest edge after l->from up to l->to; edges.n, the end, if none is between. */
+uint32_t lens_largest_edge(const struct lens *l, const struct recording *r);
+
+/**
+ * The expensive half of lens_apply: add up out->stacks (zeroed; is_left_out is made already) and
+ * out->total over the range of l. False: no memory.
+ */
+bool lens_scan(const struct lens *l, const struct recording *r, struct arena *scratch,
+		struct lens_result *out, struct err *err);
+
+/** Set the range of `l` from the value of a lens's `t`. False: `err` says what is wrong. */
+bool lens_time_parse(struct lens *l, struct slice text, const struct recording *r, struct err *err);
+
+/** The shortest text that stands for the range. */
+void lens_time_put(struct buffer *out, const struct lens *l, const struct recording *r);
