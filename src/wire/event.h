@@ -37,12 +37,13 @@ enum wire_kind {
 	KIND_WIDE = 6,    // a prefix: full pointer and size of the very next entry of this ring
 	KIND_TIME = 7,    // body: ns since the recording's start, for what follows
 
-	// Numbered, and written by nobody yet. The collector counts them and passes by
-	KIND_RATE = 8,     // body: log2 of the sampling rate that is in force behind it in this ring
 	KIND_MAP = 9,      // A mapping exists
-	KIND_UNMAP = 10,   // A mapping is about to be released
-	KIND_CHANGED = 11, // A mapping is another from now on
-	KIND_FORK = 12,    // The process is about to fork
+	KIND_UNMAP = 10,   // A range is about to be released
+	KIND_CHANGED = 11, // A range is another from now on
+
+	// Numbered, and written by nobody yet. The collector counts them and passes by
+	KIND_RATE = 8,  // body: log2 of the sampling rate that is in force behind it in this ring
+	KIND_FORK = 12, // The process is about to fork
 
 	KIND_STAMP = 13, // body: a whole stamp, for what follows
 	KIND_EPOCH = 14, // body: an epoch, for what follows
@@ -64,10 +65,11 @@ enum wire_kind {
  *
  * KIND_RATE: bits 0..7 the logarithm (0: everything is recorded); bit 8: for the next event alone.
  * KIND_MAP (after the call), KIND_UNMAP (before it; if it fails, a KIND_MAP of the same range
- * follows) and KIND_CHANGED (after it) have node, size and stamp as an allocation. Their addresses
- * are of pages, so the low WIRE_MAP_BITS of the event's own ptr field, also behind a KIND_WIDE, say
- * more. KIND_MAP: protection 3 bits, shared 1, what it is 4. KIND_CHANGED: which call. KIND_FORK
- * (before the call): bits 0..50 of body are the number of the fork.
+ * follows) and KIND_CHANGED (after it) have size and stamp as an allocation, KIND_MAP also its
+ * node. A KIND_MAP ends what was mapped in its range before. Their addresses are of pages, so the
+ * low WIRE_MAP_BITS of the event's own ptr field, also behind a KIND_WIDE, say more: protection 3
+ * bits, shared 1, enum wire_map_what 4; of a KIND_CHANGED the protection alone. KIND_FORK (before
+ * the call): bits 0..50 of body are the number of the fork.
  */
 struct wire_event {
 	_Atomic uint64_t head;
@@ -89,6 +91,22 @@ _Static_assert(WIRE_NODE_BITS + WIRE_SIZE_BITS + WIRE_STAMP_BITS - WIRE_STAMP_LO
 #define WIRE_MAX_NODES   (1u << WIRE_NODE_BITS)
 #define WIRE_STAMP_REACH (1ull << (WIRE_STAMP_BITS - 2))
 #define WIRE_SIZE_WIDE   ((1u << WIRE_SIZE_BITS) - 1)
+
+/** What a KIND_MAP is about. */
+enum wire_map_what {
+	WIRE_MAP_PLAIN = 0, // anonymous
+	WIRE_MAP_FILE = 1,
+	WIRE_MAP_BRK = 2, // (these three have no hooks yet)
+	WIRE_MAP_SHM = 3,
+	WIRE_MAP_MEMFD = 4,
+	WIRE_MAP_STACK = 5,
+	WIRE_MAP_HUGETLB = 6,
+	WIRE_MAP_INSIDE = 7, // anything that a hooked allocation function has mapped for itself
+	// Protection, shared and what are those of the range that the thread has released before
+	WIRE_MAP_MOVED = 8, // by mremap
+	WIRE_MAP_MOVED_INSIDE = 9,
+	WIRE_MAP_BACK = 10, // the call that was to release it has failed
+};
 
 enum { RING_SMALL = 0, RING_BIG = 1, N_RINGS = 2 };
 enum { RING_SMALL_ENTRIES = 1024, RING_BIG_ENTRIES = 16384 };
@@ -237,4 +255,19 @@ static inline uint64_t wire_wide_ptr(uint64_t head, uint64_t body) {
 
 static inline uint64_t wire_wide_size(uint64_t body) {
 	return body >> 4;
+}
+
+// ---- the low bits of a mapping's ptr field
+
+static inline uint32_t wire_map_sort(uint32_t protection, int is_shared, enum wire_map_what what) {
+	return (protection & 7) | (uint32_t)(is_shared != 0) << 3 | (uint32_t)what << 4;
+}
+
+/** To be added to an address, which becomes the event's pointer. */
+static inline uint64_t wire_map_in_ptr(uint32_t sort) {
+	return (uint64_t)sort << 4;
+}
+
+static inline uint32_t wire_map_sort_of(uint64_t ptr) {
+	return (uint32_t)(ptr >> 4) & ((1u << WIRE_MAP_BITS) - 1);
 }

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 10u                   // bump on any change of layout or meaning
+#define SEGMENT_VERSION 11u                   // bump on any change of layout or meaning
 
 /**
  * The target finds the segment by an environment variable (docs/wire.md):
@@ -52,6 +52,7 @@ enum {
 	// The recording ends when the program says so (SEGMENT_CLOSED), and the program's exit waits
 	// until `owner` is let go of: then the file is there
 	SEGMENT_PROGRAM_WAITS = 1u << 2,
+	SEGMENT_NO_MAPPINGS = 1u << 3, // calls that map are not recorded
 };
 
 // struct segment_header.state

@@ -57,6 +57,7 @@ uint32_t ring_void(struct ring *r, uint64_t first) {
 
 void ring_publish_wide(struct ring *r, uint64_t index, const struct ring_event *event) {
 	ring_publish(r, index, wire_wide_head(0, event->ptr), wire_wide_body(event->ptr, event->size));
-	ring_publish(r, index + 1, wire_head(0, event->kind, event->stamp, 0),
+	ring_publish(r, index + 1,
+			wire_head(0, event->kind, event->stamp, wire_map_in_ptr(wire_map_sort_of(event->ptr))),
 			wire_body(event->node, WIRE_SIZE_WIDE, event->stamp));
 }

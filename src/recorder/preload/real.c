@@ -83,7 +83,10 @@ void real_forget_loaded(void) {
 #undef HOOK
 }
 
-void real_find_execs(void) {
+void real_find_early(void) {
+#define HOOK(result, name, ...) settle_##name();
+#include "wire/mappings.def"
+#undef HOOK
 	settle_execve();
 	settle_execv();
 	settle_execvp();

@@ -33,8 +33,11 @@ void *real_find_global(const char *name);
 /** A library was unloaded: functions that may have been in it are looked up again. */
 void real_forget_loaded(void);
 
-/** Find exec*() now: a child of fork must not look them up, which takes the loader's lock. */
-void real_find_execs(void);
+/**
+ * Find exec*() and functions that map now: a child of fork, or a handler, must not look them up,
+ * which takes the loader's lock.
+ */
+void real_find_early(void);
 
 /** Find the functions of the C library's allocator. False: another allocator is in front of it. */
 bool real_find_allocator(void);
@@ -53,6 +56,11 @@ static inline void nothing(void) {}
 static inline void *no_memory(void) {
 	errno = ENOMEM;
 	return NULL;
+}
+
+static inline void *no_mapping(void) {
+	errno = ENOSYS;
+	return (void *)-1;
 }
 
 /** The answer of a function of the system that does not exist there. */

@@ -16,7 +16,9 @@ bool hook_capture_again(struct thread_slot *slot, unsigned level) {
 	return false;
 }
 
-bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack) {
+/** `is_inside`: NULL, or it also begins inside of a real function, and says whether it does. */
+static bool enter(struct hook *h, const struct capture_regs *caller, bool wants_stack,
+		bool *is_inside) {
 	if (!switch_is_on_or_paused() && !switch_find_out()) {
 		return false;
 	}
@@ -34,10 +36,12 @@ bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool w
 	h->slot = slot;
 	h->level = level;
 	h->node = 0;
-	if (level > 0) {
+	if (level > 0 && (is_inside == NULL || wants_stack)) {
 		// A signal handler's call, or one from inside the real allocator: its stack shows which
 		struct capture_result result = hook_capture(slot, level, caller, hook_at(s, level - 1)->sp);
-		if (!result.crossed_signal) {
+		if (is_inside != NULL) {
+			*is_inside = !result.crossed_signal;
+		} else if (!result.crossed_signal) {
 			hook_forget(s, level);
 			return false;
 		}
@@ -53,6 +57,15 @@ bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool w
 		return false;
 	}
 	return true;
+}
+
+bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack) {
+	return enter(h, caller, wants_stack, NULL);
+}
+
+bool hook_enter_anywhere(struct hook *h, const struct capture_regs *caller, bool wants_stack,
+		bool *is_inside) {
+	return enter(h, caller, wants_stack, is_inside);
 }
 
 // ---- hooks that leave the fast path

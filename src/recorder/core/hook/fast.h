@@ -16,6 +16,10 @@
 /** hook_enter for everything but a plain hook. */
 bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack);
 
+/** The same for a hook that is recorded inside of another hook's real function as well. */
+bool hook_enter_anywhere(struct hook *h, const struct capture_regs *caller, bool wants_stack,
+		bool *is_inside);
+
 /** Count a stack that is not complete. True: there is a larger context now, try again. */
 bool hook_capture_again(struct thread_slot *slot, unsigned level);
 

@@ -34,6 +34,6 @@ __attribute__((constructor)) static void begin(void) {
 	if (switch_find_out()) {
 		redirect();
 	}
-	real_find_execs();
+	real_find_early();
 	alone_begin();
 }

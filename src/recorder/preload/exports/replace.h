@@ -8,6 +8,7 @@
  */
 
 #include "recorder/core/hook/hook.h"
+#include "recorder/core/hook/mapping.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"
 #include "recorder/preload/exec.h"
@@ -175,6 +176,22 @@
 #define REPLACE_EXECS(call, path, search) EXEC(call, exec_begin(path, search))
 #define REPLACE_EXECS_FILE(call, fd)      EXEC(call, exec_begin_file(fd))
 
+#define REPLACE_MAPPING(does, call, at, bytes, third, fourth, fifth)                           \
+	const uint64_t registers[MAPPING_ARGUMENTS] = {(uint64_t)(at), bytes, (uint64_t)(third),   \
+			(uint64_t)(fourth), (uint64_t)(fifth)};                                            \
+	struct hook h;                                                                             \
+	enum mapping_how how = mapping_enter(&thread_self, &h, MACHINE_CALLER(), does, registers); \
+	__typeof__(call) result = call;                                                            \
+	if (how != MAPPING_PASSES) {                                                               \
+		mapping_leave(&h, how, does, registers, (uint64_t)result);                             \
+	}                                                                                          \
+	return result;
+
+#define REPLACE_MAPS(call, ...)     REPLACE_MAPPING(MAPPING_MAPS, call, __VA_ARGS__)
+#define REPLACE_UNMAPS(call, ...)   REPLACE_MAPPING(MAPPING_UNMAPS, call, __VA_ARGS__)
+#define REPLACE_REMAPS(call, ...)   REPLACE_MAPPING(MAPPING_REMAPS, call, __VA_ARGS__)
+#define REPLACE_PROTECTS(call, ...) REPLACE_MAPPING(MAPPING_PROTECTS, call, __VA_ARGS__)
+
 // ---- an exported function, of a row of the table
 
 // "what" is a word and its operands in brackets: REPLACE_ is put before the word, the call first
@@ -186,6 +203,10 @@
 #define OPERANDS_LOCKS                 LOCKS, none
 #define OPERANDS_EXECS(path, search)   EXECS, path, search
 #define OPERANDS_EXECS_FILE(fd)        EXECS_FILE, fd
+#define OPERANDS_MAPS(...)             MAPS, __VA_ARGS__
+#define OPERANDS_UNMAPS(...)           UNMAPS, __VA_ARGS__
+#define OPERANDS_REMAPS(...)           REMAPS, __VA_ARGS__
+#define OPERANDS_PROTECTS(...)         PROTECTS, __VA_ARGS__
 #define BODY(call, ...)                BODY_OF(call, __VA_ARGS__)
 #define BODY_OF(call, word, ...)       REPLACE_##word(call, __VA_ARGS__)
 #define REPLACEMENT(result, name, parameters, arguments, what) \

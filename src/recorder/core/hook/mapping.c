@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * A range is recorded as released before the call that releases it, so that no other thread's
+ * mapping of the same range overtakes it, and as mapped after the call. A call that fails after all
+ * is answered by a mapping of what it had been said to release.
+ *
+ * Arguments that the kernel will refuse release nothing, and a smaller mapping only its end.
+ */
+
+#include "recorder/core/hook/mapping.h"
+
+#include "recorder/core/hook/hook.h"
+
+#include <linux/mman.h>
+
+#define SURE_END (1ull << 47) // of addresses that every process may have
+
+struct range {
+	uint64_t at, bytes; // bytes 0: none
+};
+
+static uint64_t whole_pages(uint64_t bytes) {
+	uint64_t page = segment.header->page_bytes;
+	return (bytes + page - 1) & -page;
+}
+
+/** A range that the kernel will find nothing wrong with; else none. */
+static struct range sure_range(uint64_t at, uint64_t bytes) {
+	bool is_sure = at % WIRE_PAGE_LEAST == 0 && bytes - 1 < SURE_END && at + bytes <= SURE_END;
+	return (struct range){at, is_sure ? bytes : 0};
+}
+
+/** What the call is about to release. */
+static struct range released(enum mapping_does does, const uint64_t *arguments) {
+	const struct range none = {0}, all = sure_range(arguments[0], arguments[1]);
+	if (does == MAPPING_UNMAPS) {
+		return all;
+	}
+	uint64_t flags = arguments[3];
+	if (does != MAPPING_REMAPS || all.bytes == 0 || (flags & MREMAP_DONTUNMAP) != 0) {
+		return none;
+	}
+	uint64_t before = whole_pages(all.bytes), after = whole_pages(arguments[2]);
+	if ((flags & MREMAP_FIXED) != 0 || (after > before && (flags & MREMAP_MAYMOVE) != 0)) {
+		return all;
+	}
+	return after < before && after > 0 ? (struct range){all.at + after, before - after} : none;
+}
+
+/** The low bits of a KIND_MAP. */
+static uint32_t sort_of(enum mapping_how how, const uint64_t *arguments) {
+	uint64_t flags = arguments[3];
+	enum wire_map_what what = how == MAPPING_INSIDE ? WIRE_MAP_INSIDE
+			: (flags & MAP_HUGETLB) != 0            ? WIRE_MAP_HUGETLB
+			: (flags & MAP_ANONYMOUS) == 0          ? WIRE_MAP_FILE
+			: (flags & MAP_STACK) != 0              ? WIRE_MAP_STACK
+													: WIRE_MAP_PLAIN;
+	bool is_shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+	return wire_map_sort((uint32_t)arguments[2], is_shared, what);
+}
+
+/** What a call of mmap has mapped. Huge pages are of the size that the flags say, or of 2 MiB. */
+static struct range mapped(uint64_t at, const uint64_t *arguments) {
+	uint64_t flags = arguments[3], log2 = flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK;
+	uint64_t page = (flags & MAP_HUGETLB) != 0 ? 1ull << (log2 != 0 ? log2 : 21) : 1;
+	return (struct range){at, (arguments[1] + page - 1) & -page};
+}
+
+static void write(const struct hook *h, enum wire_kind kind, struct range range, uint32_t sort) {
+	if (range.bytes != 0) {
+		hook_write(h->slot, kind, range.at | wire_map_in_ptr(sort), range.bytes,
+				kind == KIND_MAP ? h->node : 0);
+	}
+}
+
+enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
+		struct capture_regs caller, enum mapping_does does,
+		const uint64_t arguments[MAPPING_ARGUMENTS]) {
+	bool wants_stack = does == MAPPING_MAPS || does == MAPPING_REMAPS, is_inside = false;
+	struct thread_slot *slot = hook_begin_plain(self, h, caller.sp);
+	if (likely(slot != NULL)) {
+		hook_keep_plain(h, slot, wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0);
+	} else if (switch_is_off() || !hook_enter_anywhere(h, &caller, wants_stack, &is_inside)) {
+		return MAPPING_PASSES;
+	}
+	if (unlikely((segment.options & SEGMENT_NO_MAPPINGS) != 0)) {
+		hook_leave(h);
+		return MAPPING_PASSES;
+	}
+	write(h, KIND_UNMAP, released(does, arguments), 0);
+	return is_inside ? MAPPING_INSIDE : MAPPING_OUTSIDE;
+}
+
+void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
+		const uint64_t arguments[MAPPING_ARGUMENTS], uint64_t result) {
+	bool returns_address = does == MAPPING_MAPS || does == MAPPING_REMAPS;
+	bool has_failed = returns_address ? result == UINT64_MAX : (int)result != 0;
+	struct range given = released(does, arguments), whole = {arguments[0], arguments[1]};
+	if (!switch_is_still_on_or_paused()) {
+		return;
+	}
+	if (has_failed) {
+		write(h, KIND_MAP, given, wire_map_sort(0, false, WIRE_MAP_BACK));
+	} else if (does == MAPPING_MAPS && switch_is_on()) {
+		write(h, KIND_MAP, mapped(result, arguments), sort_of(how, arguments));
+	} else if (does == MAPPING_UNMAPS && given.bytes == 0) {
+		write(h, KIND_UNMAP, whole, 0);
+	} else if (does == MAPPING_PROTECTS) {
+		write(h, KIND_CHANGED, whole, wire_map_sort((uint32_t)arguments[2], false, 0));
+	} else if (does == MAPPING_REMAPS &&
+			(result != whole.at || whole_pages(arguments[2]) > whole_pages(whole.bytes))) {
+		enum wire_map_what what = how == MAPPING_INSIDE ? WIRE_MAP_MOVED_INSIDE : WIRE_MAP_MOVED;
+		write(h, KIND_MAP, (struct range){result, arguments[2]}, wire_map_sort(0, false, what));
+	}
+	hook_leave(h);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The hooks of functions that map (wire/mappings.def).
+ *
+ *      const uint64_t arguments[MAPPING_ARGUMENTS] = {at, bytes, protection, flags, fd};
+ *      struct hook h;
+ *      enum mapping_how how = mapping_enter(&thread_self, &h, MACHINE_CALLER(), MAPPING_MAPS,
+ *                      arguments);
+ *      void *mapping = real_mmap(...);
+ *      if (how != MAPPING_PASSES) {
+ *          mapping_leave(&h, how, MAPPING_MAPS, arguments, (uint64_t)mapping);
+ *      }
+ *
+ * An allocator's own calls are recorded like any: what maps inside a hooked allocation function is
+ * another event than the block, and says so. Any thread, any signal handler; errno is unchanged.
+ * Only mapping_enter may wait, as hook_enter. The order of the two events of a call and of the call
+ * itself is that of wire/event.h.
+ */
+
+#include "recorder/core/hook/progress.h"
+
+enum { MAPPING_ARGUMENTS = 5 };
+
+enum mapping_does { MAPPING_MAPS, MAPPING_UNMAPS, MAPPING_REMAPS, MAPPING_PROTECTS };
+
+enum mapping_how {
+	MAPPING_PASSES = 0, // not recorded: call the real function and nothing else
+	MAPPING_OUTSIDE = 1,
+	MAPPING_INSIDE = 2, // of a hooked allocation function
+};
+
+/** Begin a hook, and record that a range is about to be released. */
+enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
+		struct capture_regs caller, enum mapping_does does,
+		const uint64_t arguments[MAPPING_ARGUMENTS]);
+
+/** Record what the real function has done, and end the hook. */
+void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
+		const uint64_t arguments[MAPPING_ARGUMENTS], uint64_t result);
