@@ -208,7 +208,7 @@ void writer_publish(struct writer *w, const struct writer_event *e, uint64_t siz
 		return;
 	}
 	publish(e->entries[0], wire_wide_head(e->phases[0], e->ptr), wire_wide_body(e->ptr, size));
-	publish(e->entries[1], wire_head(e->phases[1], e->kind, e->stamp, 0),
+	publish(e->entries[1], wire_head(e->phases[1], e->kind, e->stamp, e->ptr & 0xff0),
 			wire_body(node, WIRE_SIZE_WIDE, e->stamp));
 }
 

@@ -59,6 +59,11 @@ static inline bool take_late_events(void *user, const struct trace_event *events
 	return take_events(user, events, n, err);
 }
 
+/** Calls that map are in the row, in their place. */
+static inline bool take_mapping(void *user, const struct trace_event *event, struct err *err) {
+	return take_events(user, event, 1, err);
+}
+
 static inline uint32_t take_thread(void *user, const struct order_thread *thread) {
 	(void)user;
 	t.n_threads++;
@@ -110,6 +115,7 @@ static inline int set_up_slots(uint32_t n_slots, const struct order_limits *limi
 			.start_ns = 0};
 	const struct order_sink sink = {.events = take_events,
 			.late_events = take_late_events,
+			.mapping = take_mapping,
 			.thread = take_thread,
 			.thread_ended = take_end,
 			.image = take_image,

@@ -32,7 +32,8 @@ static void play(struct player *p) {
 	// To the big ring a thread moves when no hook is in progress
 	if (nests || (p->n_open == 0 && writer_make_room(&p->writer, 20, false))) {
 		uint64_t ptr = page(below(PLAY_PAGES));
-		p->open[p->n_open] = writer_reserve(&p->writer, KIND_ALLOC, ptr, below(4) == 0);
+		p->open[p->n_open] = writer_reserve(&p->writer, below(4) == 0 ? KIND_UNMAP : KIND_ALLOC,
+				ptr, below(4) == 0);
 		p->has_stamp[p->n_open++] = false;
 	} else if (p->n_open > 0 && !p->has_stamp[top]) {
 		writer_stamp(&p->writer, &p->open[top]);

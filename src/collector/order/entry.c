@@ -31,8 +31,20 @@ static void fill_event(struct order *o, const struct reader *r, struct order_ent
 	};
 }
 
-static inline bool is_other(uint32_t kind) {
-	return kind - KIND_RATE <= KIND_FORK - KIND_RATE;
+static inline bool is_other(const struct order *o, uint32_t kind) {
+	return kind == KIND_RATE || kind == KIND_FORK ||
+			(order_is_mapping(kind) && o->sink.mapping == NULL);
+}
+
+static inline bool is_event(uint32_t kind) {
+	return kind <= KIND_STAYED || order_is_mapping(kind);
+}
+
+/** The address of an event; of a mapping, its page, and what is said of it in the low bits. */
+static inline uint64_t address_of(uint64_t head, uint64_t ptr) {
+	return order_is_mapping(wire_head_kind(head))
+			? (ptr & -(uint64_t)WIRE_PAGE_LEAST) | wire_map_sort_of(wire_head_ptr(head))
+			: ptr;
 }
 
 /** A prefix and the event it belongs to. */
@@ -51,15 +63,15 @@ static enum order_entry_is read_wide(struct order *o, const struct reader *r, un
 		out->n = 2;
 		return ENTRY_NOTHING;
 	}
-	if (is_other(kind)) {
+	if (is_other(o, kind)) {
 		out->n = 2;
 		return ENTRY_OTHER;
 	}
-	if (kind > KIND_STAYED || wire_body_size(body) != WIRE_SIZE_WIDE) {
+	if (!is_event(kind) || wire_body_size(body) != WIRE_SIZE_WIDE) {
 		return ENTRY_BAD;
 	}
 	out->n = 2;
-	fill_event(o, r, out, head, body, wire_wide_ptr(wide_head, wide_body),
+	fill_event(o, r, out, head, body, address_of(head, wire_wide_ptr(wide_head, wide_body)),
 			wire_wide_size(wide_body));
 	return ENTRY_EVENT;
 }
@@ -96,12 +108,12 @@ enum order_entry_is order_read_entry(struct order *o, struct reader *r, unsigned
 	case KIND_WIDE: return read_wide(o, r, ring, index, head, body, out);
 	default: break;
 	}
-	if (is_other(kind)) {
+	if (is_other(o, kind)) {
 		return ENTRY_OTHER;
 	}
-	if (kind > KIND_STAYED || wire_body_size(body) == WIRE_SIZE_WIDE) {
+	if (!is_event(kind) || wire_body_size(body) == WIRE_SIZE_WIDE) {
 		return ENTRY_BAD; // of no known kind, or without its prefix
 	}
-	fill_event(o, r, out, head, body, wire_head_ptr(head), wire_body_size(body));
+	fill_event(o, r, out, head, body, address_of(head, wire_head_ptr(head)), wire_body_size(body));
 	return ENTRY_EVENT;
 }

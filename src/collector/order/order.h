@@ -38,6 +38,11 @@ struct order_sink {
 	bool (*events)(void *user, const struct trace_event *events, size_t n, struct err *err);
 	/** The same for events that come after younger ones have been handed over. */
 	bool (*late_events)(void *user, const struct trace_event *events, size_t n, struct err *err);
+	/**
+	 * A call that maps, in its place among the events: KIND_MAP, KIND_UNMAP or KIND_CHANGED. Low
+	 * bits of its address are the wire_map_sort(). NULL: they are passed by.
+	 */
+	bool (*mapping)(void *user, const struct trace_event *event, struct err *err);
 	/** A thread appeared: its id (below 2^28) for its events. 0 is allowed: "no thread". */
 	uint32_t (*thread)(void *user, const struct order_thread *thread);
 	/** All its events have been handed over. */
@@ -63,6 +68,7 @@ struct order_counts {
 	uint64_t late;          // events that came after younger ones had been handed over
 	uint64_t forced;        // times that the others went on without a thread
 	uint64_t bad_entries;   // that made no sense
+	uint64_t mappings;      // of calls that map, handed over
 	uint64_t others;        // entries of kinds that are reserved and not read yet: skipped
 	uint64_t looked_behind; // events taken from behind an unpublished one
 	uint32_t n_threads;     // ever seen

@@ -24,6 +24,16 @@ void order_flush(struct order *o) {
 	o->n_round += n;
 }
 
+void order_hand_mapping(struct order *o, const struct trace_event *event) {
+	order_flush(o);
+	struct err err = {0};
+	if (!o->has_failed && !o->sink.mapping(o->sink.user, event, &err)) {
+		order_fail(o, &err);
+	}
+	o->counts.mappings++;
+	o->n_round++;
+}
+
 void order_set_late(struct order *o, bool is_late) {
 	if (o->is_late != is_late) {
 		order_flush(o);

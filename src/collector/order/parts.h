@@ -146,7 +146,18 @@ static inline void order_commit(struct order *o, const struct trace_event *end) 
 	o->n_batch = (uint32_t)(end - o->batch);
 }
 
+static inline bool order_is_mapping(uint32_t kind) {
+	return kind - KIND_MAP <= KIND_CHANGED - KIND_MAP;
+}
+
+/** Hand over a mapping's event, behind what the batch holds. */
+void order_hand_mapping(struct order *o, const struct trace_event *event);
+
 static inline void order_emit(struct order *o, const struct trace_event *event) {
+	if (order_is_mapping(event->kind)) {
+		order_hand_mapping(o, event);
+		return;
+	}
 	struct trace_event *out = order_room(o);
 	*out = *event;
 	order_commit(o, out + 1);
