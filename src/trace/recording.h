@@ -100,6 +100,7 @@ struct rec_summary {
 	uint64_t live_bytes, live_blocks;          // never freed
 	uint64_t gone_at_exec, gone_at_exec_bytes; // blocks that ended with their image: neither freed
 											   // nor live; allocations = frees + live + gone
+	uint64_t mapped_peak_bytes, mapped_peak_time_ns, never_unmapped_bytes; // by calls that map
 	uint64_t peak_rss_bytes, peak_rss_time_ns;
 	uint64_t minor_faults, major_faults;
 	uint64_t user_cpu_ns, system_cpu_ns; // of the program, as far as known
@@ -239,6 +240,24 @@ struct rec_wide {
 	uint32_t count, temporary;
 };
 
+/** A stack that mapped, with its exact values over the whole recording. */
+struct rec_mapping {
+	uint32_t node;
+	uint8_t is_inside; // called by an allocation function, for memory of its own
+	uint64_t maps, mapped_bytes;
+	uint64_t peak_maps, peak_bytes; // at the moment of the peak of all mapped bytes
+	uint64_t live_maps, live_bytes; // never unmapped
+	uint64_t first_ns, last_ns;
+};
+
+/** Pages that are still mapped. */
+struct rec_range {
+	uint64_t start, end; // addresses in the program
+	uint64_t born_ns;
+	uint32_t mapping; // index into mappings: of the stack that mapped them
+	uint8_t sort;     // wire_map_sort() of wire/event.h
+};
+
 /** How many allocations of a stack had a size. Ordered by stack, then size. */
 struct rec_size {
 	uint32_t stack;
@@ -364,7 +383,11 @@ struct recording {
 	REC_TABLE(struct rec_image) images;
 	REC_TABLE(struct rec_mark) marks; // in order of time
 	REC_TABLE(struct rec_allocator) allocators;
-	REC_TABLE(struct rec_suppressed) suppressed; // heaviest first
+	REC_TABLE(struct rec_edge) mapping_edges; // as edges, of mapped bytes; empty: not recorded
+	REC_TABLE(struct rec_mapping) mappings;
+	REC_TABLE(struct rec_interval) mapping_intervals; // of mappings, between mapping_edges
+	REC_TABLE(struct rec_range) ranges;               // by rising address
+	REC_TABLE(struct rec_suppressed) suppressed;      // heaviest first
 };
 
 /**

@@ -76,43 +76,19 @@ static bool put_stacks(const struct aggregate *a, struct recording *out) {
 	return true;
 }
 
-/** Those of the periods that ended, and that of the running one. NULL: out of memory. */
-static struct rec_edge *copy_edges(struct arena *arena, const struct rec_edge *ended, uint32_t n,
-		struct rec_edge running) {
-	struct rec_edge *edges = arena_new(arena, struct rec_edge, (size_t)n + 1);
-	if (edges) {
-		memcpy(edges, ended, n * sizeof *edges);
-		edges[n] = running;
-	}
-	return edges;
-}
-
 /** A curve that is no finer than the edges is left out. */
 static bool put_edges(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
 	const struct bins *b = &a->bins;
 	uint64_t last_ns = max_u64(b->running.time_ns, b->point.time_ns);
 	uint64_t end_ns = max_u64(max_u64(now_ns, a->moment), last_ns + 1);
-	out->edges.items = copy_edges(&out->arena, b->edges, b->n, bins_edge_at(b, end_ns));
+	out->edges.items = bins_copy_edges(&out->arena, b->edges, b->n, bins_edge_at(b, end_ns));
 	out->edges.n = b->n + 1;
 	if (b->curve_shift < b->shift) {
-		out->curve.items = copy_edges(&out->arena, b->curve, b->n_curve, bins_point_at(b, end_ns));
+		out->curve.items = bins_copy_edges(&out->arena, b->curve, b->n_curve,
+				bins_point_at(b, end_ns));
 		out->curve.n = b->n_curve + 1;
 	}
 	return out->edges.items && (out->curve.n == 0 || out->curve.items);
-}
-
-/** The log of the running period, labelled and merged: in `log`, which the caller finishes. */
-static bool copy_log(const struct bins *b, struct bins *log) {
-	*log = (struct bins){.n = b->n};
-	if (!bins_reserve(log, b->n_log + 1)) {
-		return false;
-	}
-	if (b->n_log) {
-		memcpy(log->log, b->log, b->n_log * sizeof *b->log);
-	}
-	log->n_log = b->n_log;
-	log->mark = b->mark;
-	return bins_compact_log(log);
 }
 
 /** The blocks that live as intervals without end: in `log`, which the caller finishes. */
@@ -189,7 +165,8 @@ static bool sort_intervals(const struct aggregate *a, const struct bins *log,
 static bool put_intervals(const struct aggregate *a, struct recording *out) {
 	struct bins log = {0};
 	struct bins live = {0};
-	bool ok = copy_log(&a->bins, &log) && log_live(a, &live) && sort_intervals(a, &log, &live, out);
+	bool ok = bins_copy_log(&a->bins, &log) && log_live(a, &live) &&
+			sort_intervals(a, &log, &live, out);
 	bins_finish(&live);
 	bins_finish(&log);
 	return ok;

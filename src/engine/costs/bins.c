@@ -417,3 +417,26 @@ struct rec_edge bins_point_at(const struct bins *b, uint64_t end_ns) {
 	point.end_ns = end_ns;
 	return point;
 }
+
+struct rec_edge *bins_copy_edges(struct arena *arena, const struct rec_edge *ended, uint32_t n,
+		struct rec_edge running) {
+	struct rec_edge *edges = arena_new(arena, struct rec_edge, (size_t)n + 1);
+	if (edges) {
+		memcpy(edges, ended, n * sizeof *edges);
+		edges[n] = running;
+	}
+	return edges;
+}
+
+bool bins_copy_log(const struct bins *b, struct bins *log) {
+	*log = (struct bins){.n = b->n};
+	if (!bins_reserve(log, b->n_log + 1)) {
+		return false;
+	}
+	if (b->n_log) {
+		memcpy(log->log, b->log, b->n_log * sizeof *b->log);
+	}
+	log->n_log = b->n_log;
+	log->mark = b->mark;
+	return bins_compact_log(log);
+}

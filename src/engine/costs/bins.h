@@ -153,6 +153,13 @@ bool bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stac
 struct rec_edge bins_edge_at(const struct bins *b, uint64_t end_ns);
 struct rec_edge bins_point_at(const struct bins *b, uint64_t end_ns);
 
+/** Edges or points that ended, and the running one. NULL: out of memory. */
+struct rec_edge *bins_copy_edges(struct arena *arena, const struct rec_edge *ended, uint32_t n,
+		struct rec_edge running);
+
+/** The log of the running period, labelled and merged: in `log`, which the caller finishes. */
+bool bins_copy_log(const struct bins *b, struct bins *log);
+
 /**
  * Merge, in place, items of equal (stack, from); those of one call have equal `until`. `scratch`
  * holds merge_scratch(n) numbers. Gives how many are left.

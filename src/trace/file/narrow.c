@@ -48,6 +48,12 @@ static void to_log(struct recording *r, const struct counts_row *log) {
 			*node = r->nodes.items[*node].parent;
 		}
 	}
+	for (uint32_t i = 0; i < r->mappings.n; i++) {
+		uint32_t *node = &r->mappings.items[i].node;
+		while (*node >= log->nodes) {
+			*node = r->nodes.items[*node].parent;
+		}
+	}
 	r->nodes.n = log->nodes;
 	r->locations.n = log->locations;
 	r->frames.n = log->frames;
@@ -76,6 +82,7 @@ void narrow(struct recording *r, const struct counts_row *log, enum narrow_level
 	switch (level) {
 	case NARROW_TO_LOG: to_log(r, log); return;
 	case NARROW_TO_STACKS:
+		r->mapping_edges.n = r->mapping_intervals.n = r->ranges.n = r->mappings.n = 0;
 		r->edges.n = r->curve.n = r->intervals.n = r->sizes.n = r->handovers.n = r->samples.n = 0;
 		return;
 	case NARROW_TO_TOTALS: to_totals(r); return;

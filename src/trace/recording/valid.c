@@ -412,11 +412,80 @@ static bool allocators_are_valid(const struct recording *r, struct err *why) {
 	return true;
 }
 
+// ---- mappings
+
+static bool mapping_sums_are_valid(const struct recording *r, struct err *why) {
+	uint64_t peak = 0, live = 0;
+	for (uint32_t i = 0; i < r->mappings.n; i++) {
+		const struct rec_mapping *m = &r->mappings.items[i];
+		if (m->node >= r->nodes.n || m->is_inside > 1 || m->first_ns > m->last_ns ||
+				m->live_maps > m->maps || m->peak_maps > m->maps ||
+				m->live_bytes > m->mapped_bytes || m->peak_bytes > m->mapped_bytes ||
+				__builtin_add_overflow(peak, m->peak_bytes, &peak) ||
+				__builtin_add_overflow(live, m->live_bytes, &live)) {
+			return VIOLATION(why, "mapping %u is out of range", i);
+		}
+	}
+	return r->mappings.n == 0 ||
+			(peak == r->summary.mapped_peak_bytes && live == r->summary.never_unmapped_bytes) ||
+			VIOLATION(why, "the mappings do not add up to the summary");
+}
+
+static bool ranges_are_valid(const struct recording *r, struct err *why) {
+	uint64_t before = 0, live = 0;
+	for (uint32_t i = 0; i < r->ranges.n; i++) {
+		const struct rec_range *range = &r->ranges.items[i];
+		if (range->start < before || range->end <= range->start ||
+				range->mapping >= r->mappings.n) {
+			return VIOLATION(why, "range %u is out of range", i);
+		}
+		before = range->end;
+		live += range->end - range->start;
+	}
+	return r->ranges.n == 0 || live == r->summary.never_unmapped_bytes ||
+			VIOLATION(why, "the ranges do not add up to the summary");
+}
+
+static bool mapping_intervals_are_valid(const struct recording *r, struct err *why) {
+	uint32_t n = r->mapping_edges.n;
+	struct change *live = calloc(n + 2ul, sizeof *live); // what each edge changes
+	bool ok = live || err_memory(why);
+	for (uint32_t i = 0; ok && i < r->mapping_intervals.n; i++) {
+		const struct rec_interval *v = &r->mapping_intervals.items[i];
+		uint32_t until = v->until == REC_NEVER ? n + 1 : v->until;
+		if (v->stack >= r->mappings.n || v->from > n || until < v->from || until > n + 1) {
+			ok = VIOLATION(why, "mapping interval %u is out of range", i);
+			break;
+		}
+		live[v->from].bytes += v->bytes;
+		live[until].bytes -= v->bytes;
+		live[v->from].blocks += v->count;
+		live[until].blocks -= v->count;
+	}
+	for (uint32_t i = 0; ok && r->mapping_intervals.n > 0 && i < n; i++) {
+		live[i + 1].bytes += live[i].bytes;
+		live[i + 1].blocks += live[i].blocks;
+		const struct rec_edge *e = &r->mapping_edges.items[i];
+		if (live[i].bytes != e->bytes || live[i].blocks != e->blocks ||
+				e->bytes > r->summary.mapped_peak_bytes) {
+			ok = VIOLATION(why, "mapping edge %u: the intervals do not add up to it", i);
+		}
+	}
+	free(live);
+	return ok;
+}
+
+static bool mappings_are_valid(const struct recording *r, struct err *why) {
+	return r->mapping_edges.n < REC_NEVER && mapping_sums_are_valid(r, why) &&
+			ranges_are_valid(r, why) && mapping_intervals_are_valid(r, why);
+}
+
 bool recording_is_valid(const struct recording *r, struct err *why) {
 	return has_nones(r, why) && meta_is_valid(r, why) && modules_are_valid(r, why) &&
 			locations_are_valid(r, why) && frames_are_valid(r, why) && nodes_are_valid(r, why) &&
 			stacks_are_valid(r, why) && summary_is_valid(r, why) && edges_are_valid(r, why) &&
 			intervals_are_valid(r, why) && sizes_are_valid(r, why) && threads_are_valid(r, why) &&
 			handovers_are_valid(r, why) && samples_are_valid(r, why) &&
-			processes_are_valid(r, why) && marks_are_valid(r, why) && allocators_are_valid(r, why);
+			processes_are_valid(r, why) && marks_are_valid(r, why) &&
+			allocators_are_valid(r, why) && mappings_are_valid(r, why);
 }

@@ -6,7 +6,7 @@
 
 // A new field needs a column. Then its struct has another size
 _Static_assert(sizeof(struct rec_meta) == 144, "columns");       // two have none
-_Static_assert(sizeof(struct rec_summary) == 28 * 8, "columns"); // two have none
+_Static_assert(sizeof(struct rec_summary) == 31 * 8, "columns"); // two have none
 _Static_assert(sizeof(struct rec_quality) == 14 * 8, "columns");
 _Static_assert(sizeof(struct rec_module) == 80, "columns");
 _Static_assert(sizeof(struct rec_location) == 24, "columns");
@@ -25,6 +25,8 @@ _Static_assert(sizeof(struct rec_child) == 24, "columns");
 _Static_assert(sizeof(struct rec_image) == 16, "columns");
 _Static_assert(sizeof(struct rec_mark) == 16, "columns");
 _Static_assert(sizeof(struct rec_allocator) == 16, "columns");
+_Static_assert(sizeof(struct rec_mapping) == 72, "columns");
+_Static_assert(sizeof(struct rec_range) == 32, "columns");
 
 // ---- columns, as registry.def has them
 
@@ -133,6 +135,13 @@ static const struct table table_marks = TABLE_OF(marks, struct rec_mark, marks, 
 static const struct table table_allocators = TABLE_OF(allocators, struct rec_allocator, allocators,
 		NULL);
 
+static const struct table table_mapping_edges = TABLE_OF(mapping_edges, struct rec_edge, edges,
+		NULL);
+static const struct table table_ranges = TABLE_OF(ranges, struct rec_range, ranges, NULL);
+static const struct table table_mappings = TABLE_OF(mappings, struct rec_mapping, mappings, NULL);
+static const struct table table_mapping_intervals = TABLE_OF(mapping_intervals, struct rec_interval,
+		mapping_intervals, NULL);
+
 static const struct column lifetime_columns[] = {LIFETIMES(32, 0)};
 static const struct table table_lifetimes = TABLE_OF(stacks, struct rec_lifetimes, lifetime, NULL);
 static const struct table table_own = {
@@ -201,5 +210,9 @@ const struct state_table state_tables[] = {
 		{&table_images, offsetof(struct recording, images), false},
 		{&table_marks, offsetof(struct recording, marks), false},
 		{&table_allocators, offsetof(struct recording, allocators), false},
+		{&table_mapping_edges, offsetof(struct recording, mapping_edges), false},
+		{&table_ranges, offsetof(struct recording, ranges), false},
+		{&table_mappings, offsetof(struct recording, mappings), false},
+		{&table_mapping_intervals, offsetof(struct recording, mapping_intervals), false},
 };
 const size_t n_state_tables = sizeof state_tables / sizeof *state_tables;

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * Follows calls that map, one at a time: they are rare.
+ *
+ * Mappings are stored with their stacks, as blocks are; their pages as pieces by address, since any
+ * thread may unmap a part of any of them. The part is logged with its bytes, and counts as a
+ * mapping if it is the last one.
+ */
+
+#include "engine/mappings/state.h"
+#include "wire/event.h"
+
+enum { PIECES_PER_EVENT = 3 }; // two that are cut, and a new one
+
+struct mappings *mappings_create(uint64_t page_bytes, struct err *err) {
+	struct mappings *m = calloc(1, sizeof *m);
+	const struct aggregate_limits limits = aggregate_default_limits();
+	if (!m || !bins_init(&m->bins, limits.min_bins, limits.max_entries)) {
+		mappings_destroy(m);
+		(void)err_memory(err);
+		return NULL;
+	}
+	m->page_mask = page_bytes - 1;
+	m->unused = MAPPING_NONE;
+	m->last.stack = INDEX_NONE;
+	return m;
+}
+
+void mappings_destroy(struct mappings *m) {
+	if (m) {
+		pieces_finish(&m->pieces);
+		vec_finish(&m->mappings);
+		vec_finish(&m->stacks);
+		index_finish(&m->by_node);
+		bins_finish(&m->bins);
+		free(m);
+	}
+}
+
+/** Before the live values of a stack change: what it held at the peak. */
+static void keep_peak(const struct mappings *m, struct mapping_stack *s) {
+	if (s->epoch != m->epoch) {
+		s->epoch = m->epoch;
+		s->sum.peak_maps = s->sum.live_maps;
+		s->sum.peak_bytes = s->sum.live_bytes;
+	}
+}
+
+static uint32_t stack_of(struct mappings *m, uint32_t node) {
+	uint64_t hash = hash_u64(node);
+	uint32_t at = index_first(&m->by_node, hash);
+	for (uint32_t i; (i = index_next(&m->by_node, hash, &at)) != INDEX_NONE;) {
+		if (m->stacks.items[i].sum.node == node) {
+			return i;
+		}
+	}
+	uint32_t number = (uint32_t)m->stacks.n;
+	struct mapping_stack *s = vec_push(&m->stacks);
+	if (!s || !index_add(&m->by_node, hash, number)) {
+		m->stacks.n = number;
+		return INDEX_NONE;
+	}
+	s->sum.node = node;
+	s->sum.first_ns = m->moment;
+	return number;
+}
+
+// ---- pages that are unmapped
+
+struct ending {
+	struct mappings *m;
+	bool is_first;
+	uint32_t thread;
+};
+
+static bool end_piece(void *user, struct piece *piece) {
+	struct ending *e = user;
+	struct mappings *m = e->m;
+	struct mapping *mapping = &m->mappings.items[piece->mapping];
+	struct mapping_stack *s = &m->stacks.items[mapping->stack];
+	uint64_t bytes = piece->end - piece->start;
+	if (!bins_reserve(&m->bins, 1)) {
+		return false;
+	}
+	if (e->is_first) {
+		m->last = (struct last_unmapped){piece->start, e->thread, mapping->stack, piece->sort};
+		e->is_first = false;
+	}
+	keep_peak(m, s);
+	mapping->left_bytes -= bytes;
+	bool is_over = mapping->left_bytes == 0;
+	s->sum.live_bytes -= bytes;
+	s->sum.live_maps -= is_over;
+	m->live_bytes -= bytes;
+	m->live_maps -= is_over;
+	bins_log(&m->bins, &s->hint, mapping->stack, bins_edge_after(&m->bins, mapping->birth), bytes,
+			false);
+	m->bins.log[s->hint].count -= !is_over;
+	if (is_over) {
+		mapping->stack = m->unused;
+		m->unused = piece->mapping;
+	}
+	return true;
+}
+
+static bool unmap(struct mappings *m, uint64_t start, uint64_t end, uint32_t thread) {
+	struct ending ending = {m, true, thread};
+	uint32_t taken = pieces_take(&m->pieces, start, end);
+	bool ok = pieces_walk(&m->pieces, taken, end_piece, &ending);
+	pieces_give(&m->pieces, taken);
+	struct rec_edge *point = &m->bins.point;
+	point->min_bytes = m->live_bytes < point->min_bytes ? m->live_bytes : point->min_bytes;
+	return ok;
+}
+
+// ---- new mappings
+
+static uint32_t new_mapping(struct mappings *m, struct mapping mapping) {
+	uint32_t i = m->unused;
+	if (i != MAPPING_NONE) {
+		m->unused = m->mappings.items[i].stack;
+	} else if (vec_push(&m->mappings)) {
+		i = (uint32_t)m->mappings.n - 1;
+	} else {
+		return MAPPING_NONE;
+	}
+	m->mappings.items[i] = mapping;
+	return i;
+}
+
+/** The largest so far of its point: perhaps of the period, or of all. */
+static void rise(struct mappings *m) {
+	struct rec_edge now = mappings_edge(m);
+	now.time_ns = m->moment;
+	if (m->live_bytes > m->bins.point.bytes && bins_rise(&m->bins, &now)) {
+		bins_settle(&m->bins);
+	}
+	if (m->live_bytes > m->peak_bytes) {
+		m->peak_bytes = m->live_bytes;
+		m->peak_time_ns = m->moment;
+		m->epoch++;
+	}
+}
+
+static bool map(struct mappings *m, const struct trace_event *e, struct piece piece) {
+	enum wire_map_what what = (enum wire_map_what)(piece.sort >> 4);
+	bool is_same = m->last.stack != INDEX_NONE && m->last.thread == e->thread;
+	uint32_t stack = what == WIRE_MAP_BACK && is_same && m->last.start == piece.start
+			? m->last.stack
+			: stack_of(m, e->node);
+	uint64_t bytes = piece.end - piece.start;
+	if (stack == INDEX_NONE) {
+		return false;
+	}
+	struct mapping_stack *s = &m->stacks.items[stack];
+	s->sum.is_inside |= what == WIRE_MAP_INSIDE || what == WIRE_MAP_MOVED_INSIDE;
+	if (what >= WIRE_MAP_MOVED) {
+		piece.sort = is_same ? m->last.sort : 0;
+	}
+	piece.mapping = new_mapping(m, (struct mapping){m->moment, bytes, stack});
+	if (piece.mapping == MAPPING_NONE) {
+		return false;
+	}
+	pieces_put(&m->pieces, &piece);
+	keep_peak(m, s);
+	s->sum.last_ns = m->moment;
+	s->sum.maps++;
+	s->sum.mapped_bytes += bytes;
+	s->sum.live_maps++;
+	s->sum.live_bytes += bytes;
+	m->maps++;
+	m->mapped_bytes += bytes;
+	m->live_maps++;
+	m->live_bytes += bytes;
+	rise(m);
+	return true;
+}
+
+// ---- pages whose protection changes
+
+static bool protect(void *user, struct piece *piece) {
+	const uint32_t *protection = user;
+	piece->sort = (piece->sort & ~7u) | *protection;
+	return true;
+}
+
+static void change(struct mappings *m, uint64_t start, uint64_t end, uint32_t protection) {
+	uint32_t taken = pieces_take(&m->pieces, start, end);
+	(void)pieces_walk(&m->pieces, taken, protect, &protection);
+	pieces_put_back(&m->pieces, taken);
+	for (uint64_t at = start; at < end; at = pieces_next(&m->pieces, at)) {
+		pieces_mend(&m->pieces, at);
+	}
+	pieces_mend(&m->pieces, end);
+}
+
+// ----
+
+/** The periods before this moment have ended. */
+static bool reach(struct mappings *m, uint64_t time_ns) {
+	m->label = time_ns > m->label ? time_ns : m->label;
+	m->moment = next_moment(m->moment, m->label);
+	while (m->moment >= m->bins.curve_end) {
+		struct rec_edge now = mappings_edge(m);
+		if (!bins_advance(&m->bins, &now, (uint32_t)m->stacks.n)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool mappings_event(struct mappings *m, const struct trace_event *e, struct err *err) {
+	uint64_t start = e->ptr & ~m->page_mask, bytes = (e->size + m->page_mask) & ~m->page_mask;
+	uint64_t end = start + bytes < start ? ~m->page_mask : start + bytes;
+	uint32_t sort = (uint32_t)e->ptr & ((1u << WIRE_MAP_BITS) - 1);
+	if (start == end) {
+		return true;
+	}
+	bool ok = reach(m, e->time_ns) && pieces_reserve(&m->pieces, PIECES_PER_EVENT);
+	if (ok && e->kind == KIND_CHANGED) {
+		change(m, start, end, sort & 7);
+	} else if (ok && e->kind == KIND_UNMAP) {
+		m->last.stack = INDEX_NONE;
+		ok = unmap(m, start, end, e->thread);
+	} else if (ok) {
+		struct last_unmapped last = m->last; // not what this one replaces
+		ok = unmap(m, start, end, e->thread);
+		m->last = last;
+		ok = ok && map(m, e, (struct piece){.start = start, .end = end, .sort = sort});
+	}
+	return ok || err_memory(err);
+}
+
+bool mappings_exec(struct mappings *m, uint64_t now_ns, struct err *err) {
+	m->last.stack = INDEX_NONE;
+	return (reach(m, now_ns) && pieces_reserve(&m->pieces, PIECES_PER_EVENT) &&
+				   unmap(m, 0, UINT64_MAX, 0)) ||
+			err_memory(err);
+}
+
+struct visiting {
+	const struct mappings *m;
+	bool (*visit)(void *user, const struct mapped_range *range);
+	void *user;
+};
+
+static bool visit_piece(void *user, struct piece *piece) {
+	const struct visiting *v = user;
+	const struct mapping *mapping = &v->m->mappings.items[piece->mapping];
+	const struct mapped_range range = {.start = piece->start,
+			.end = piece->end,
+			.born_ns = mapping->birth,
+			.node = v->m->stacks.items[mapping->stack].sum.node,
+			.mapping = mapping->stack,
+			.sort = piece->sort};
+	return v->visit(v->user, &range);
+}
+
+void mappings_each(const struct mappings *m,
+		bool (*visit)(void *user, const struct mapped_range *range), void *user) {
+	struct visiting visiting = {m, visit, user};
+	(void)pieces_walk(&m->pieces, m->pieces.root, visit_piece, &visiting);
+}
+
+struct mappings_now mappings_now(const struct mappings *m) {
+	return (struct mappings_now){
+			.live_bytes = m->live_bytes,
+			.peak_bytes = m->peak_bytes,
+			.maps = m->maps,
+			.memory_bytes = m->pieces.capacity * sizeof *m->pieces.items +
+					m->mappings.capacity * sizeof *m->mappings.items +
+					m->stacks.capacity * sizeof *m->stacks.items + index_bytes(&m->by_node) +
+					bins_bytes(&m->bins),
+			.n_ranges = m->pieces.n_used,
+	};
+}
