@@ -20,6 +20,7 @@ struct run_options {
 	bool overwrite;
 	bool is_quiet; // suppresses messages that are only informative
 	bool free_stacks, exact_time;
+	bool no_memory;        // calls that map are not recorded
 	uint64_t events_bytes; // 0: single events are not kept
 	bool lacks_names;      // do not look up names that are still missing at the program's end
 

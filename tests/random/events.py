@@ -136,6 +136,8 @@ def rows_of(first, n, columns, described):
                 continue
             if way == "D":
                 value = previous = previous + signed(value)
+            elif way == "U":
+                value = row[other[0]] + value - 1 if value else 0xffff
             elif way == "A":
                 value = row[other[0]] + signed(value)
             elif way == "B":

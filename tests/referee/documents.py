@@ -32,7 +32,7 @@ OF_TABLES = {
 }
 # Lists, each as a whole by a judge of its own. Not judged in them: the line of a frame, which is of the debug
 # data (a sentence's place is held against it), and the timeline's min_bytes, of a period that --json does not say
-BY_LIST = {"timeline", "marks", "children", "allocators", "sites"}
+BY_LIST = {"timeline", "marks", "children", "allocators", "sites", "memory"}
 
 
 def leaves(value, path=""):
@@ -75,7 +75,7 @@ def judge_json(referee):
                 wrong.append(f"--json: {path} is {value}, counted {truth[path]}")
         elif path not in UNJUDGED and not path.startswith("findings.numbers."):
             wrong.append(f"--json: nothing judges {path}: {value}")
-    return wrong + judge_sites(referee) + judge_timeline(referee) + judge_rows(referee)
+    return wrong + judge_sites(referee) + judge_memory(referee) + judge_timeline(referee) + judge_rows(referee)
 
 
 def judge_sites(referee):
@@ -102,6 +102,45 @@ def judge_sites(referee):
         if missing or max(seen.values(), default=1) > 1:
             wrong.append(f"--json: sites.{name} lacks {len(missing)} stacks, or has some twice")
     return wrong[:6]
+
+
+def judge_memory(referee):
+    """Calls that map are no single events: held against their intervals, and what is left against the ranges."""
+    r, memory, wrong = referee.recorded, referee.report["json"]["memory"], []
+    edges, rows = r.tables["mapping_edges"], r.tables["mappings"]
+    if memory is None or not edges:
+        return [] if memory is None and not edges else ["--json: memory is there or the edges of mappings are"]
+    never = 0xffff
+    live = [0] * len(edges)
+    of = [collections.Counter() for _ in rows]
+    top = max(range(len(edges)), key=lambda k: edges[k]["bytes"])
+    for v in r.tables["mapping_intervals"]:
+        first, last = v["from"], len(edges) if v["until"] == never else v["until"]
+        for k in range(first, last):
+            live[k] += v["bytes"]
+        row = of[v["stack"]]
+        row["maps"] += v["count"]
+        row["mapped_bytes"] += v["bytes"]
+        row["peak_bytes"] += v["bytes"] * (first <= top < last)
+        row["never_unmapped"] += v["count"] * (v["until"] == never)
+    for span in r.tables["ranges"]:
+        of[span["mapping"]]["never_unmapped_bytes"] += span["end"] - span["start"]
+    if live != [edge["bytes"] for edge in edges]:
+        wrong.append("--json: memory: its intervals are not its edges")
+    truth = {"mapped_peak_bytes": live[top], "mapped_peak_time_ns": edges[top]["time_ns"],
+             "never_unmapped_bytes": sum(row["never_unmapped_bytes"] for row in of)}
+    differ = {word: memory.get(word) for word in {*truth, *memory} - {"mappings"} if memory.get(word) != truth.get(word)}
+    if differ:
+        wrong.append(f"--json: memory: {differ}, not {truth}")
+    words = ("maps", "mapped_bytes", "peak_bytes", "never_unmapped", "never_unmapped_bytes")
+    counted = collections.Counter((r.chain(row["node"]), *(sums[word] for word in words), bool(row["is_inside"]))
+                                  for row, sums in zip(rows, of))
+    said = collections.Counter((tuple(int(f["address"], 16) for f in row["stack"] if not f["inlined"]),
+                                *(row[word] for word in words), row["by_allocator"]) for row in memory["mappings"])
+    if said != counted:
+        wrong.append(f"--json: memory.mappings: {list((said - counted).items())[:3]}, "
+                     f"not {list((counted - said).items())[:3]}")
+    return wrong
 
 
 def judge_timeline(referee):

@@ -39,9 +39,22 @@ QUALITY = {
                 rf"(?:; the largest, (?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
     "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its largest, (?P<heap>{BYTES}) were in live blocks"
                     rf"(?: allocated since the attach)? and "
-                    rf"(?P<rest>{BYTES}) were not \([^)]+\)(?:\. (?P<runtime>\S+) maps memory for (?P<tells>.+))?",
+                    rf"(?P<rest>{BYTES}) were not \([^)]+\)"
+                    rf"(?:\. (?P<mapper>.+) had mapped most of the mappings: (?P<mapped>{BYTES}) of addresses, "
+                    rf"resident or not)?(?:\. (?P<runtime>\S+) maps memory for (?P<tells>.+))?",
     "unnamed": rf"(?P<share>{PERCENT}) of the bytes at the peak come from (?:code|generated code) without names.*",
 }
+
+
+def mapped_by(referee, function):
+    """What stacks of this function, or of this module without names, had mapped at the peak but for allocators."""
+    rows = [row for row in (referee.report["json"]["memory"] or {"mappings": []})["mappings"] if not row["by_allocator"]]
+
+    def first_of_user(stack):
+        return next((f["function"] for f in stack if f["owner"] == "yours"), None)
+    return (sum(row["peak_bytes"] for row in rows if function in [f["function"] for f in row["stack"]]),
+            sum(row["peak_bytes"] for row in rows if function == first_of_user(row["stack"])),
+            sum(row["peak_bytes"] for row in rows if any((f["module"] or "").endswith(function) for f in row["stack"])))
 
 
 def judge_quality(referee, line):
@@ -68,6 +81,8 @@ def judge_quality(referee, line):
         hold("heap", in_bytes(heap))
         hold("rest", in_bytes(rss - heap))
         hold("runtime", r.program())
+        sums = {in_bytes(n) for n in mapped_by(referee, said["mapper"])}
+        hold("mapped", said["mapped"] if said["mapped"] in sums else " or ".join(sums))
         hold("tells", TELLS.get(re.sub(r"[\d._-].*", "", r.program())))
         if said["runtime"] and r.peak + summary["old_bytes"] >= rss // 2:
             wrong.append(f"outside-heap: blocks held as much: {line['text']}")

@@ -384,6 +384,7 @@ PLANTED_ELSEWHERE = {
     "runtime-no-flag": ("perl", text("runtime", r"; its own .+", "; to name the Perl functions behind it, start it as "
                                                                 "perl -X perf.")),
     "runtime-maps": ("python3", line("outside-heap", "small objects", "all objects")),
+    "mapped-most": ("python3", line("outside-heap", r"[\d.]+ .B of addresses", "9.9 GB of addresses")),
     "runtime-maps-who": ("python3", line("outside-heap", r"python3\S+ maps", "node maps")),
     "steady-high": ("renews", number("steady", "bytes", lambda n: n + n // 20)),
     "steady-low": ("renews", number("steady", "low_bytes", lambda n: n - n // 20)),

@@ -124,6 +124,11 @@ static const struct option_row rows[] = {
 				.help = "also record the call stack of every free"},
 		{"exact-time", 0, .take = option_take_flag, AT(exact_time),
 				.help = "timestamp every event instead of about once per millisecond"},
+		{"no-memory", 0, .take = option_take_flag, AT(no_memory),
+				.help = "do not record calls that map memory (mmap, munmap, mremap, mprotect)",
+				.manual = "Do not record calls that map memory (mmap, munmap, mremap, mprotect). "
+						  "They are recorded where the recorder is preloaded, not where it is "
+						  "injected: with -p, and in programs with allocators of their own."},
 		{"record-only", 0, .take = take_nothing,
 				.help = "accepted for compatibility: no viewer is ever opened"},
 		{"pid", 'p', VALUE_NEEDED, .value_name = "PID", .take = take_pid, .arg = ASKED_ATTACH,

@@ -31,7 +31,7 @@ struct heaptrack_options {
 	uint64_t duration_ns; // 0: until somebody ends it
 	uint64_t max_pause_ns;
 	bool has_max_pause;
-	bool overwrite, is_quiet, free_stacks, exact_time;
+	bool overwrite, is_quiet, free_stacks, exact_time, no_memory;
 	bool is_raw;           // --raw
 	uint64_t events_bytes; // 0: none
 	char **rest;           // the program and its arguments, or what follows -a or --ctl

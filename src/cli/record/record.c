@@ -173,6 +173,7 @@ static struct run_options options_of(const struct heaptrack_options *o, struct s
 			.is_quiet = o->is_quiet,
 			.free_stacks = o->free_stacks,
 			.exact_time = o->exact_time,
+			.no_memory = o->no_memory,
 			.events_bytes = o->is_raw ? RECORD_ALL_EVENTS : o->events_bytes,
 			.user = screen,
 			.started = tell_start,

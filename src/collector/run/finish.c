@@ -33,6 +33,8 @@ static bool end(struct run *run, struct run_result *result, struct err *err) {
 	// The last state is a copy of these; the memory that writing it takes is not added to theirs
 	aggregate_destroy(run->aggregate);
 	run->aggregate = NULL;
+	mappings_destroy(run->mappings);
+	run->mappings = NULL;
 	tries_finish(&run->tries);
 	result->file_is_whole = keeper_finish(run->keeper, r, err);
 	result->recording = *r;

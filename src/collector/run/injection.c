@@ -81,7 +81,7 @@ bool run_make_injected_segment(struct run *run, struct err *err) {
 	if (fd < 0) {
 		return false;
 	}
-	bool ok = run_make_segment(run, 0, fd, err);
+	bool ok = run_make_segment(run, SEGMENT_NO_MAPPINGS, fd, err);
 	(void)close(fd);
 	if (ok) {
 		run->segment.header->program_pid = (uint32_t)run->program_inside;

@@ -24,7 +24,8 @@ void run_keep_events(struct run *run, const struct trace_event *events, size_t n
 }
 
 bool run_begin_program(struct run *run, struct err *err) {
-	if (!aggregate_exec(run->aggregate, run->now_ns, err)) {
+	if (!aggregate_exec(run->aggregate, run->now_ns, err) ||
+			!mappings_exec(run->mappings, run->now_ns, err)) {
 		return false;
 	}
 	run_keep_events(run, &(struct trace_event){.kind = TRACE_EXEC, .time_ns = run->now_ns}, 1);

@@ -24,6 +24,7 @@
 #include "collector/watch/sample.h"
 #include "collector/watch/watch.h"
 #include "engine/aggregate.h"
+#include "engine/mappings.h"
 #include "sys/spawn.h"
 
 /** A thread whose name is still looked at. */
@@ -53,6 +54,8 @@ struct run {
 	struct tries tries;
 	struct order *order;
 	struct aggregate *aggregate;
+	struct mappings *mappings;
+	bool records_mappings;
 	struct namer *names;
 	struct jit jit;
 	struct keeper *keeper;

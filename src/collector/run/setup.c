@@ -45,12 +45,14 @@ bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct e
 	const struct run_options *o = run->options;
 	const struct segment_params params = {
 			.options = options | (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
-					(o->exact_time ? SEGMENT_EXACT_TIME : 0u),
+					(o->exact_time ? SEGMENT_EXACT_TIME : 0u) |
+					(o->no_memory ? SEGMENT_NO_MAPPINGS : 0u),
 			.start_ns = clock_now_ns(),
 			.has_stamps = clock_has_stamps(),
 			.has_memory = memory_fd >= 0,
 			.memory_fd = memory_fd,
 	};
+	run->records_mappings = (params.options & SEGMENT_NO_MAPPINGS) == 0;
 	struct rlimit before;
 	// The limit on the size of files (ulimit -f) applies to shared memory, and the mapping takes
 	// address space (ulimit -v). The program keeps its limits
@@ -156,6 +158,7 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	sink.user = run;
 	return tries_init(&run->tries, &run->segment, err) &&
 			(run->aggregate = aggregate_create(NULL, err)) &&
+			(run->mappings = mappings_create(run->segment.header->page_bytes, err)) &&
 			(run->order = order_create(&run->segment, &run->tries, &sink, NULL, err)) &&
 			(run->names = namer_create(&run->modules, &run->texts, err)) &&
 			(run->keeper = keeper_create(&run->output, run->options->events_bytes, err));
@@ -195,6 +198,7 @@ void run_destroy(struct run *run, bool keep_file) {
 	order_destroy(run->order);
 	tries_finish(&run->tries);
 	aggregate_destroy(run->aggregate);
+	mappings_destroy(run->mappings);
 	modules_finish(&run->modules);
 	texts_finish(&run->texts);
 	samples_finish(&run->samples);

@@ -35,6 +35,12 @@ static bool take_late_events(void *user, const struct trace_event *events, size_
 	return true;
 }
 
+static bool take_mapping(void *user, const struct trace_event *event, struct err *err) {
+	struct run *run = user;
+	run->last_event_ns = event->time_ns;
+	return mappings_event(run->mappings, event, err);
+}
+
 /** All up to this one: an image that allocated nothing before its exec has no thread. */
 static void note_images(struct run *run, uint32_t image) {
 	for (; run->n_images_taken < image; run->n_images_taken++) {
@@ -102,6 +108,7 @@ static bool is_thread_running(void *user, uint32_t pid, uint32_t tid) {
 const struct order_sink run_sink = {
 		.events = take_events,
 		.late_events = take_late_events,
+		.mapping = take_mapping,
 		.thread = take_thread,
 		.thread_ended = take_thread_end,
 		.image = take_image,

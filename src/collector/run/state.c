@@ -155,7 +155,8 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 		(void)err_memory(err);
 		return NULL;
 	}
-	if (!aggregate_snapshot(run->aggregate, run->now_ns, r, err)) {
+	if (!aggregate_snapshot(run->aggregate, run->now_ns, r, err) ||
+			(run->records_mappings && !mappings_snapshot(run->mappings, run->now_ns, r, err))) {
 		goto fail;
 	}
 	// The names of children and marks may be new texts: before the texts are copied

@@ -212,6 +212,38 @@ static void say_unhooked(struct quality_writer *w) {
 			n == 1 ? "it does" : "they do");
 }
 
+enum { MAPPER_MAX = 200 };
+
+/**
+ * Who had mapped most outside of allocation functions when most was mapped. How much of it was
+ * resident is not known.
+ */
+static void name_mapper(const struct quality_writer *w, uint64_t least_bytes,
+		char out[MAPPER_MAX]) {
+	const struct recording *r = w->recording;
+	const struct name *best = NULL;
+	uint64_t most = 0;
+	for (uint32_t i = 0; i < r->mappings.n; i++) {
+		const struct rec_mapping *m = &r->mappings.items[i];
+		const struct name *name = m->is_inside ? NULL : names_site(w->names, m->node);
+		uint64_t bytes = 0;
+		for (uint32_t k = 0; name && m->peak_bytes > 0 && k < r->mappings.n; k++) {
+			const struct rec_mapping *other = &r->mappings.items[k];
+			const struct name *its = other->is_inside ? NULL : names_site(w->names, other->node);
+			bytes += its && its->function_id == name->function_id ? other->peak_bytes : 0;
+		}
+		best = bytes > most ? name : best;
+		most = bytes > most ? bytes : most;
+	}
+	if (best && most >= least_bytes) {
+		char bytes[HUMAN_MAX];
+		(void)snprintf(out, MAPPER_MAX,
+				". %.*s had mapped most of the mappings: %s of addresses, resident or not",
+				(int)(best->function.size < 100 ? best->function.size : 100),
+				(const char *)best->function.data, human_bytes(bytes, most));
+	}
+}
+
 /**
  * Resident memory that no live block explains is told when it is most of the process, and not just
  * its code. What it is was not measured: freed blocks that the allocator keeps, mappings, stacks,
@@ -240,13 +272,15 @@ static void say_outside(struct quality_writer *w) {
 	bool is_own = r->summary.peak_bytes + r->summary.old_bytes < rss / 2 &&
 			runtime_own_memory(r->strings.items[r->meta.exe], own);
 	bool has_unknown = r->meta.source == REC_ATTACHED && r->summary.old_blocks == 0;
+	char mapper[MAPPER_MAX] = "";
+	name_mapper(w, OWN_BYTES / 4, mapper);
 	quality_say(w, "outside-heap", rss - heap_bytes,
 			"of %s resident memory at its largest, %s were in live blocks%s and %s were not "
 			"(%sfreed memory that the allocator keeps, mappings, stacks and code: not told apart "
-			"here)%s%s",
+			"here)%s%s%s",
 			human_bytes(all, rss), human_bytes(heap, heap_bytes),
 			has_unknown ? " allocated since the attach" : "", human_bytes(rest, rss - heap_bytes),
-			has_unknown ? "older blocks, " : "", is_own ? ". " : "", own);
+			has_unknown ? "older blocks, " : "", mapper, is_own ? ". " : "", own);
 }
 
 /** The share of the bytes at the peak that are named after code without a name. */

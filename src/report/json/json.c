@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Everything that a recording has, for programs. */
+#include "base/sorted.h"
 #include "engine/by_node.h"
 #include "engine/facts_json.h"
 #include "engine/quality.h"
@@ -8,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct document {
 	struct json j;
@@ -231,6 +233,60 @@ static bool put_sites(struct document *d, enum lens_metric metric, struct err *e
 	return ok;
 }
 
+static int compare_mappings(const void *x, const void *y) {
+	const struct rec_mapping *a = *(const struct rec_mapping *const *)x,
+							 *b = *(const struct rec_mapping *const *)y;
+	int order = compare_u64(b->peak_bytes, a->peak_bytes);
+	return order ? order : compare_u64(a->node, b->node);
+}
+
+/** Stacks that mapped, by what they had mapped at the peak of all. */
+static bool put_mappings(struct document *d, struct err *err) {
+	const struct recording *r = d->r;
+	const struct rec_mapping **sorted = arena_new(&d->arena, const struct rec_mapping *,
+			r->mappings.n + 1ul);
+	if (!sorted) {
+		return err_memory(err);
+	}
+	for (uint32_t i = 0; i < r->mappings.n; i++) {
+		sorted[i] = &r->mappings.items[i];
+	}
+	qsort(sorted, r->mappings.n, sizeof *sorted, compare_mappings);
+	json_open(&d->j, "mappings", '[');
+	for (uint32_t i = 0; i < limited(d, r->mappings.n); i++) {
+		const struct rec_mapping *m = sorted[i];
+		json_open(&d->j, NULL, '{');
+		json_number(&d->j, "maps", m->maps);
+		json_number(&d->j, "mapped_bytes", m->mapped_bytes);
+		json_number(&d->j, "peak_bytes", m->peak_bytes);
+		json_number(&d->j, "never_unmapped", m->live_maps);
+		json_number(&d->j, "never_unmapped_bytes", m->live_bytes);
+		json_bool(&d->j, "by_allocator", m->is_inside);
+		put_stack(d, m->node);
+		json_close(&d->j);
+		if (!drain(d, err)) {
+			return false;
+		}
+	}
+	json_close(&d->j);
+	return true;
+}
+
+static bool put_memory(struct document *d, struct err *err) {
+	const struct rec_summary *s = &d->r->summary;
+	if (d->r->mapping_edges.n == 0) {
+		json_null(&d->j, "memory");
+		return true;
+	}
+	json_open(&d->j, "memory", '{');
+	json_number(&d->j, "mapped_peak_bytes", s->mapped_peak_bytes);
+	json_number(&d->j, "mapped_peak_time_ns", s->mapped_peak_time_ns);
+	json_number(&d->j, "never_unmapped_bytes", s->never_unmapped_bytes);
+	bool ok = put_mappings(d, err);
+	json_close(&d->j);
+	return ok;
+}
+
 static void put_moment(struct document *d, const struct rec_edge *e) {
 	json_open(&d->j, NULL, '{');
 	json_number(&d->j, "time_ns", e->time_ns);
@@ -320,6 +376,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 		ok = put_sites(&d, metrics[i], err);
 	}
 	json_close(&d.j);
+	ok = ok && put_memory(&d, err);
 	put_timeline(&d);
 	marks_put_json(&d.j, r);
 	allocators_put_json(&d.j, r, true);

@@ -1,0 +1,243 @@
+"""Calls that map memory: who mapped how much, beside the heap, which they leave as it is."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "random"))
+
+import events
+
+PAGE = 4096
+MIB = 1 << 20
+HEAD = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define OURS __attribute__((noinline))
+enum { PAGE = 4096, MIB = 1 << 20 };
+OURS static char *make(size_t bytes) {
+	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__asm__ volatile("" : : "r"(at) : "memory");
+	return at;
+}
+"""
+# Name: body of main, then per function: maps, mapped bytes, mappings and bytes never unmapped
+TRUTHS = {
+    "parts": (r"""
+	char *a = make(10 * MIB);
+	munmap(a + MIB, MIB);
+	munmap(a + 4 * MIB + 5, MIB); // refused
+	munmap(a, 0);                 // likewise
+	munmap(a, (size_t)1 << 63);   // likewise
+	munmap(a + 9 * MIB, MIB - 1);
+	char *b = make(3 * MIB - 1);
+	munmap(b, 3 * MIB);
+	""", {"make": (2, 13 * MIB, 1, 8 * MIB)}),
+    "moved": (r"""
+	char *a = make(4 * MIB), *wall = mmap(a + 4 * MIB, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	a = mremap(a, 4 * MIB, 64 * MIB, MREMAP_MAYMOVE); // perhaps in place
+	a = mremap(a, 64 * MIB, 16 * MIB, 0);             // the end goes
+	if (mremap(a, 16 * MIB, (size_t)1 << 46, MREMAP_MAYMOVE) != MAP_FAILED || wall == MAP_FAILED) return 2;
+	""", {"make": (1, 4 * MIB, 0, 0), "main": (3, 64 * MIB + 16 * MIB + PAGE, 2, 16 * MIB + PAGE)}),
+    "over": (r"""
+	char *a = make(8 * MIB);
+	if (mmap(a + MIB, 2 * MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != a + MIB) return 2;
+	mprotect(a, MIB, PROT_NONE);
+	""", {"make": (1, 8 * MIB, 1, 6 * MIB), "main": (1, 2 * MIB, 1, 2 * MIB)}),
+    "failed": (r"""
+	if (mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED || errno != EINVAL) return 2;
+	if (munmap((void *)1, PAGE) != -1 || errno != EINVAL) return 3;
+	errno = 42;
+	char *a = make(MIB);
+	munmap(a, MIB);
+	if (errno != 42) return 4;
+	""", {"make": (1, MIB, 0, 0)}),
+    "threads": (r"""
+	void *run(void *n) {
+		for (int i = 0; i < 2000; i++) {
+			char *a = make(16 * PAGE);
+			memset(a, 1, PAGE);
+			free(malloc(10));
+			munmap(a, 16 * PAGE);
+		}
+		return make(MIB), n;
+	}
+	pthread_t threads[6];
+	for (int i = 0; i < 6; i++) pthread_create(&threads[i], NULL, run, NULL);
+	for (int i = 0; i < 6; i++) pthread_join(threads[i], NULL);
+	""", {"make": (12006, 12000 * 16 * PAGE + 6 * MIB, 6, 6 * MIB)}),
+    "fork": (r"""
+	make(MIB);
+	if (fork() == 0) {
+		make(100 * MIB);
+		_exit(0);
+	}
+	wait(NULL);
+	make(2 * MIB);
+	""", {"make": (2, 3 * MIB, 2, 3 * MIB)}),
+}
+
+
+def build_program(tmp_path, body, *flags):
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(f"{HEAD}\nint main(void) {{\n{body}\n\treturn 0;\n}}\n")
+    subprocess.run(["gcc", "-O1", "-g", *flags, "-o", program, source, "-pthread"], check=True, timeout=60)
+    return program
+
+
+def by_function(memory):
+    """Maps, mapped bytes, mappings and bytes never unmapped, by the innermost function."""
+    sums = {}
+    for row in memory["mappings"]:
+        of = sums.setdefault(row["stack"][0]["function"], [0] * 4)
+        for i, key in enumerate(("maps", "mapped_bytes", "never_unmapped", "never_unmapped_bytes")):
+            of[i] += row[key]
+    return {name: tuple(of) for name, of in sums.items()}
+
+
+def assert_adds_up(memory):
+    for key in ("peak_bytes", "never_unmapped_bytes"):
+        total = memory["mapped_peak_bytes" if key == "peak_bytes" else key]
+        assert sum(row[key] for row in memory["mappings"]) == total
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_what_was_mapped_is_known(tools, tmp_path, name):
+    body, truth = TRUTHS[name]
+    recording = tools.record(build_program(tmp_path, body))
+    assert recording.status == 0, repr(recording)
+    memory = recording.json("--limit", "0")["memory"]
+    assert by_function(memory) == truth
+    assert_adds_up(memory)
+    assert recording.json()["summary"]["lost_events"] == 0
+
+
+def test_ranges_are_those_of_the_kernel(tools, tmp_path):
+    """What is mapped at the end, by the file's own tables, is what the program sees of it."""
+    body = r"""
+	char *a = make(64 * PAGE);
+	for (int i = 1; i < 64; i += 5) munmap(a + i * PAGE, (i % 3 + 1) * PAGE);
+	mprotect(a + 2 * PAGE, PAGE, PROT_READ);
+	for (int i = 0; i < 64; i++) {
+		unsigned char in_core;
+		printf("%lx %d\n", (unsigned long)a + (unsigned long)i * PAGE, mincore(a + i * PAGE, PAGE, &in_core) == 0);
+	}
+	"""
+    recording = tools.record(build_program(tmp_path, body))
+    is_mapped = {int(at, 16): yes == "1" for at, yes in map(str.split, recording.stdout.splitlines())}
+    assert len(is_mapped) == 64
+    rows = events.Events(Path(recording.file)).tables["ranges"]
+    pages = {at for row in rows for at in range(row["start"], row["end"], PAGE)}
+    assert pages == {at for at, yes in is_mapped.items() if yes}
+
+
+def test_an_allocators_own_mappings_are_not_in_the_heap(tools, tmp_path):
+    jemalloc = shutil.which("true") and sorted(Path("/usr/lib").glob("*/libjemalloc.so.2"))
+    if not jemalloc:
+        pytest.skip("libjemalloc2 is missing")
+    program = build_program(tmp_path, "char *volatile block = malloc(30 * MIB); memset(block, 1, MIB); make(MIB);",
+                            "-fno-builtin")
+    recording = tools.record(program, env={"LD_PRELOAD": str(jemalloc[0])})
+    data = recording.json("--limit", "0")
+    inside = [row for row in data["memory"]["mappings"] if row["by_allocator"]]
+    assert inside and all(any("malloc" in f["function"] for f in row["stack"]) for row in inside)
+    assert sum(row["maps"] for row in inside) > 0
+    assert data["summary"]["peak_bytes"] < 31 * MIB
+    assert by_function(data["memory"])["make"] == (1, MIB, 1, MIB)
+
+
+def test_no_memory_turns_it_off(tools, tmp_path):
+    recording = tools.record(build_program(tmp_path, "make(MIB);"), options=["--no-memory"])
+    assert recording.status == 0
+    assert recording.json()["memory"] is None
+
+
+def test_injected_recorders_say_nothing_of_it(tools, tmp_path):
+    """Never a number that was not counted: null, not 0."""
+    recording = tools.record(build_program(tmp_path, "make(MIB); free(malloc(7));", "-static"))
+    assert recording.status == 0
+    data = recording.json()
+    assert data["memory"] is None and data["summary"]["allocations"] >= 1
+
+
+@pytest.mark.parametrize("flag", ["address", "thread", "undefined"])
+def test_sanitizers_run_as_without(tools, tmp_path, flag):
+    program = build_program(tmp_path, "char *a = make(MIB); memset(a, 1, MIB); munmap(a, MIB); puts(\"well\");",
+                            f"-fsanitize={flag}")
+    recording = tools.record(program)
+    assert (recording.status, recording.stdout) == (0, "well\n"), repr(recording)
+
+
+CALL = re.compile(r"^(?:\[pid +\d+\] |\d+ +)?(mmap|mremap|munmap)\((.*)\) += (\S+)")
+
+
+def calls_of(trace):
+    """Each call that a program's code made by the C library: name, arguments, result, where from."""
+    found, frames = [], None
+    for line in trace.splitlines():
+        match = CALL.match(line)
+        if match:
+            frames = []
+            found.append((match[1], match[2].split(", "), match[3], frames))
+        elif line.startswith(" > ") and frames is not None:
+            frames.append(line[3:])
+        else:
+            frames = None
+    return found
+
+
+def is_heaptrack(call):
+    """Before its exec the program's process is heaptrack."""
+    return any(re.search(r"/heaptrack\(", frame) for frame in call[3])
+
+
+@pytest.mark.long  # strace takes half a second to show a stack
+@pytest.mark.parametrize("command", [
+    ("luajit", "-e", "local t = {} for i = 1, 200000 do t[i] = {i} end print(#t)"),
+], ids=lambda command: command[0])
+def test_calls_are_those_that_strace_sees(tools, tmp_path, command):
+    """Of the same run, so that addresses are the same: calls, bytes, and what is left at the end."""
+    for program in ("strace", command[0]):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is missing")
+    file, trace = tmp_path / "recording.zst", tmp_path / "trace"
+    done = tools.run("strace", "-ff", "-k", "-e", "trace=mmap,mremap,munmap", "-o", trace, tools.build / "heaptrack",
+                     "-q", "-o", file, *command)
+    assert done.status == 0, repr(done)
+    tables = events.Events(file).tables
+    seen = calls_of(Path(f"{trace}.{tables['meta'][0]['pid']}").read_text())
+    calls = [call for call in seen if any("preload.so(" in f for f in call[3][:2])]
+    others = [call for call in seen if len(call[3]) > 1 and "libc.so" in call[3][0]
+              and not re.search(r"/(ld-linux|libc\.so|libheaptrack)", call[3][1]) and not is_heaptrack(call)]
+    assert not others, "went past the recorder"
+    left, maps, mapped = set(), 0, 0
+    for name, arguments, result, _ in calls:
+        if result.startswith("-"):
+            continue
+        at, size = int(arguments[0], 16) if arguments[0] != "NULL" else 0, int(arguments[1])
+        end = at + (size + PAGE - 1) // PAGE * PAGE
+        if name != "mmap":
+            left -= set(range(at, end, PAGE))
+        is_smaller = name == "mremap" and int(result, 16) == at and int(arguments[2]) <= size
+        if is_smaller:
+            left |= set(range(at, at + int(arguments[2]), PAGE))
+        elif name != "munmap":
+            size, at = int(arguments[1 if name == "mmap" else 2]), int(result, 16)
+            pages = set(range(at, at + size, PAGE))
+            left |= pages
+            maps, mapped = maps + 1, mapped + len(pages) * PAGE
+    assert maps > 0
+    assert sum(row["maps"] for row in tables["mappings"]) == maps
+    assert sum(row["mapped_bytes"] for row in tables["mappings"]) == mapped
+    assert {at for row in tables["ranges"] for at in range(row["start"], row["end"], PAGE)} == left
