@@ -176,6 +176,7 @@ bool run_start_watch(struct run *run, struct watch_params params, struct err *er
 	params.program = run->program;
 	params.signals_fd = run->signals_fd;
 	params.witness = &run->witness;
+	params.guardian = run->guardian.pid;
 	params.door_fd = run->door_fd;
 	params.segment_fd = run->segment.memory.fd;
 	params.bell = &run->segment.common->bell;

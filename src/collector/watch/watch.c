@@ -22,15 +22,24 @@
 enum {
 	VISITORS = 64,
 	BEAT_MS = 1250, // below 2 s even if the main loop's wake-up, once a second, comes in between
+	ECHO_NS = 20000000,
+	GUARDIAN_ECHO_NS = 1000000000, // it has a low priority
+};
+
+/** The last one of a number that was taken. */
+struct last_signal {
+	bool is_guardians, is_shared; // forwarded by the guardian; sent to the program, too
+	uint64_t taken_ns;
 };
 
 struct watch {
 	struct watch_params params;
 	pthread_t thread;
 	int stop_fd;
-	bool program_is_stopped; // used by the watching thread only
-	struct watch_end end;    // complete once has_ended is set
-	_Atomic bool has_ended;  // release; pairs with the acquire in watch_has_ended
+	bool program_is_stopped;       // used by the watching thread only
+	struct last_signal last[NSIG]; // the same
+	struct watch_end end;          // complete once has_ended is set
+	_Atomic bool has_ended;        // release; pairs with the acquire in watch_has_ended
 	_Atomic bool is_hurried;
 	_Atomic pid_t visitors[VISITORS]; // 0: free. The watching thread adds, the recording one takes
 };
@@ -135,7 +144,32 @@ static void reap(struct watch *w) {
 
 // ---- signals
 
+/**
+ * The same signal once more: `timeout` sends it to heaptrack and then to its group; `pkill` and a
+ * service manager send it to the guardian, too, which forwards it.
+ */
+static bool is_echo(struct watch *w, const struct signals_arrived *arrived, bool is_shared) {
+	struct last_signal *last = &w->last[arrived->signal % NSIG];
+	struct last_signal now = {.is_guardians = w->params.guardian != 0 &&
+					arrived->sender == w->params.guardian,
+			.is_shared = is_shared,
+			.taken_ns = clock_now_ns()};
+	uint64_t gap_ns = now.taken_ns - last->taken_ns;
+	bool is_of_two = now.is_guardians != last->is_guardians && gap_ns < GUARDIAN_ECHO_NS;
+	bool is_same = is_of_two || (last->is_shared && gap_ns < ECHO_NS);
+	now.is_shared |= is_same && last->is_shared;
+	*last = is_of_two ? (struct last_signal){0} : now;
+	return is_same;
+}
+
 static void pass_on(struct watch *w, const struct signals_arrived *arrived) {
+	// One to heaptrack alone also ends the recording of a running program only once
+	bool is_own = !is_alive(w) || w->params.is_attached;
+	bool is_shared = is_own ||
+			(arrived->is_sent && witness_saw(w->params.witness, arrived->signal));
+	if (is_echo(w, arrived, is_shared)) {
+		return;
+	}
 	if (!is_alive(w)) {
 		atomic_store(&w->is_hurried, true);
 	} else if (w->params.is_attached) {
@@ -144,8 +178,7 @@ static void pass_on(struct watch *w, const struct signals_arrived *arrived) {
 			w->end.is_detached = true;
 			tell_end(w);
 		}
-	} else if (arrived->is_sent && arrived->sender != w->params.program &&
-			!witness_saw(w->params.witness, arrived->signal)) {
+	} else if (arrived->is_sent && arrived->sender != w->params.program && !is_shared) {
 		(void)kill(w->params.program, arrived->signal);
 	}
 }

@@ -8,6 +8,7 @@
  *    alive, even while the thread that takes the events is busy with a large checkpoint.
  *  - A signal that a process sends to heaptrack is forwarded to the program, once. Signals from
  *    the terminal, or to the whole process group, reach the program directly: it is in that group.
+ *    What sends a signal to several of heaptrack's processes sends one.
  *  - When the program stops (Ctrl+Z), heaptrack stops after it, so that the shell sees a stopped
  *    job; when heaptrack is continued, it continues the program.
  *  - It notes the program's end and reaps other children (orphans, where heaptrack is PID 1).
@@ -30,6 +31,7 @@ struct watch_params {
 	pid_t program;
 	int signals_fd;              // signals_open
 	struct witness *witness;     // tells which signals went to the whole process group
+	pid_t guardian;              // forwards the signals that it gets to heaptrack; 0: none
 	int door_fd;                 // listen_on_abstract; -1: none
 	int segment_fd;              // what is sent to those who connect there
 	_Atomic uint32_t *bell;      // set to 1 and woken at the program's end
