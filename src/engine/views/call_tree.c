@@ -59,14 +59,14 @@ static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t key, const s
 /** One frame further in. False: no memory. */
 static bool follow(struct maker *m, struct end *end, const struct name *frame, uint32_t key) {
 	unsigned is = lens_frame_of(&m->match, frame);
-	if (is & LENS_IS_HIDDEN) {
-		return true;
-	}
 	if (end->node == NODE_NONE) {
 		if (!(is & LENS_IS_FOCUS)) {
 			return true;
 		}
 		*end = (struct end){0};
+	}
+	if (is & LENS_IS_HIDDEN) {
+		return true;
 	}
 	bool is_boxed = !m->groups && !m->lens->is_unfolded && frame->owner == OWNER_LIBRARY;
 	if (is_boxed && end->n_boxed) {

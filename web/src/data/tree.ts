@@ -183,7 +183,7 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 		const s = symbol[i]!;
 		const above = ofBase[parent[i]!]!;
 		if (isInFocus) {
-			isInFocus[i] = isInFocus[parent[i]!]! | (hidden?.[s] ? 0 : focus![s]!); // hidden: it is not there
+			isInFocus[i] = isInFocus[parent[i]!]! | focus![s]!; // also a hidden one: its callees are shown
 			if (!isInFocus[i]) {
 				continue; // cut: ofBase is the root
 			}
