@@ -11,6 +11,7 @@ import subprocess
 
 HEAD, BLOCK = 0x184D2A50, 0x184D2A51
 LOG, INFOS, EVENTS, STATE = 1, 2, 3, 4
+NEVER = 0xffff  # of intervals: never freed
 PERIOD = 1 << 17  # moments are no multiples of it: docs/engine.md
 
 # Tables: their columns by name and way, as far as they are needed
@@ -36,7 +37,12 @@ TABLES = {
                      10: "detail_ends_ns P", 11: "events_dropped P", 13: "recording_stopped_early P",
                      14: "marks_dropped P", 20: "stopped_ns P"}),
     20: ("modules", {4: "path D"}),
+    21: ("stacks", {1: "node D", 2: "usual_size P", 3: "allocations P", 4: "allocated_bytes X allocations",
+                    5: "temporary P", 7: "peak_blocks P", 8: "peak_bytes X peak_blocks", 9: "live_blocks P",
+                    10: "live_bytes X live_blocks", 14: "temporary_bytes X temporary", 15: "thread P"}),
     22: ("edges", {1: "time_ns D", 3: "bytes D"}),
+    23: ("intervals", {1: "stack D", 2: "from D", 3: "until U from", 4: "count P", 5: "bytes X count",
+                       6: "temporary P"}),
     25: ("threads", {1: "tid D", 3: "name P", 4: "n_merged P"}),
     27: ("samples", {1: "time_ns D", 2: "rss_bytes D", 3: "rss_anon_bytes D", 6: "ours_bytes D",
                      7: "heap_bytes D"}),
@@ -122,8 +128,8 @@ def tables(payload):
         yield *head, columns
 
 
-def rows_of(first, n, columns, described):
-    """The rows of a table as dictionaries."""
+def rows_of(first, n, columns, described, unit=lambda row: 0):
+    """The rows of a table as dictionaries; unit(row) is what columns in the way of X multiply."""
     rows = [{} for _ in range(n)]
     for number, description in described.items():
         name, way, *other = description.split()
@@ -131,7 +137,7 @@ def rows_of(first, n, columns, described):
         previous = 0
         for i, row in enumerate(rows):
             value = stored[i] if stored else 0
-            if stored is None and way not in "L":
+            if stored is None and way not in "LAXU":
                 row[name] = 0
                 continue
             if way == "D":
@@ -142,6 +148,10 @@ def rows_of(first, n, columns, described):
                 value = row[other[0]] + signed(value)
             elif way == "B":
                 value = first + i - value
+            elif way == "X":
+                value = row[other[0]] * unit(row) + signed(value)
+            elif way == "U":
+                value = row[other[0]] + value - 1 if value else NEVER
             elif way == "H":
                 value = previous = previous + signed(value)
             elif way == "L":
@@ -185,7 +195,12 @@ class Events:
                     at += row["size"]
             elif table in TABLES:
                 name, described = TABLES[table]
-                self.tables[name] += rows_of(first, n, columns, described)
+                self.tables[name] += rows_of(first, n, columns, described, self.unit_of(name))
+
+    def unit_of(self, name):
+        stacks = self.tables["stacks"]
+        return lambda row: row["usual_size"] if name == "stacks" else \
+            stacks[row["stack"]]["usual_size"] if row["stack"] < len(stacks) else 0
 
     # ---- events
 
@@ -281,6 +296,9 @@ class Events:
                                  is_brief, thread))
 
     # ---- names
+
+    def stacks(self):
+        return sorted({block.stack for block in self.blocks})
 
     def frames(self, node):
         """Function, file and module of each frame of a stack, innermost first."""

@@ -50,8 +50,15 @@ class Lens:
 
 def functions_of(recorded):
     """Names to ask for, of some of the stacks."""
-    return sorted({frame[0] for node in {block.stack[0] for block in recorded.blocks[::7]}
+    return sorted({frame[0] for node in {node for node, _ in recorded.stacks()[::7]}
                    for frame in recorded.frames(node) if frame[0]}) or ["main"]
+
+
+def some_moment(dice, edges):
+    """Anywhere, at an edge, or a nanosecond beside one."""
+    last = edges[-1]["time_ns"]
+    at = dice.choice(edges)["time_ns"] + dice.randint(-1, 1)
+    return at if at >= 0 and dice.random() < 0.5 else dice.randrange(last + last // 50)
 
 
 def some_lens(dice, recorded, functions):
@@ -60,10 +67,11 @@ def some_lens(dice, recorded, functions):
     if dice.random() < 0.5:
         part = re.sub(r"[()*&<>\[\].+?^$|\\{}!/ ,]", "", name)[:dice.randint(1, 8)]
         texts = [dice.choice((part, part.upper(), f"!{part}", "/^fn_[1-5]/", "!/[02468]$/", "program"))]
-    last = recorded.edges[-1]["time_ns"] if recorded.edges else 1
-    start, end = sorted(dice.randrange(last + last // 50) for _ in range(2))
-    time = dice.choice((None, (start, end), (start, end), ("start", end), (start, "end"),
-                        ("peak", "end"), ("start", "peak")))
+    time = None
+    if recorded.edges:
+        start, end = sorted(some_moment(dice, recorded.edges) for _ in range(2))
+        time = dice.choice((None, (start, end), (start, end), ("start", end), (start, "end"),
+                            ("peak", "end"), ("start", "peak")))
     threads = sorted(set(recorded.threads) - {""})
     return Lens(dice.choice(METRICS), time, texts,
                 dice.choice(functions) if dice.random() < 0.3 else None,
@@ -117,8 +125,8 @@ def moments(recorded, first, last):
     return start, end, None if at is None else edges[at]["time_ns"]
 
 
-def count(lens, recorded, first, last):
-    """Costs of every stack in the range between two edges, by the metric of a lens."""
+def count(metric, recorded, first, last):
+    """Costs of every stack in the range between two edges, by a metric."""
     start, end, at = moments(recorded, first, last)
     by_stack = collections.defaultdict(lambda: dict.fromkeys(COSTS, 0))
     for b in recorded.blocks:
@@ -129,7 +137,7 @@ def count(lens, recorded, first, last):
             "never-freed": is_made and b.death is None,
             "kept": is_made and (b.death is None or (end is not None and b.death > end)),
             "temporary": is_made and b.is_temporary,
-        }.get(lens.metric, is_made)
+        }.get(metric, is_made)
         costs = by_stack[b.stack]
         costs["bytes"] += b.size * is_asked
         costs["blocks"] += is_asked
@@ -192,7 +200,7 @@ def differences(lens, recorded, build, path):
     is_whole = (first, last) == (-1, len(recorded.edges))
     if said != (first, last) and not (is_whole and said == (None, None)):
         return [f"edges {said}, by hand {(first, last)}"]
-    by_stack = count(lens, recorded, first, last)
+    by_stack = count(lens.metric, recorded, first, last)
     total, whole, own = by_function(lens, recorded, by_stack)
     # Bytes of temporary blocks in a range are a share by number (docs/lens.md)
     words = COSTS[1:] if lens.metric == "temporary" and lens.time else COSTS

@@ -62,6 +62,34 @@ static struct node *volatile root;
 int main(void) { root = grow(9); return root == NULL; }
 """
 
+FORKING = r"""
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile kept[64];
+__attribute__((noinline)) static void grow(int n) { for (int i = 0; i < n; i++) { kept[i % 64] = malloc(300); } }
+int main(void) {
+	grow(500);
+	if (fork() == 0) { grow(2000); _exit(0); }
+	wait(NULL);
+	for (int i = 0; i < 20; i++) { usleep(1000); free(kept[i]); grow(0); }
+	return 0;
+}
+"""
+
+GROWING = r"""
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept[1000];
+__attribute__((noinline)) static void *fill(int i) { return kept[i % 1000] = malloc(64 + i % 7 * 100); }
+int main(void) {
+	alarm(100);
+	fill(999);
+	if (write(1, "ready\n", 6) != 6) { return 1; }
+	for (int i = 0;; i++) { free(kept[i % 500]); fill(i % 500); fill(500 + i % 400); usleep(200); }
+}
+"""
+
 HALF_FREED = r"""
 #include <stdlib.h>
 static void *volatile kept[100];
@@ -109,7 +137,12 @@ class Recordings:
         """One of the eight; `before`: the program of `killed` without its new site; `threads`."""
         if name == "massif":
             return self.once("massif.out", self.massif)
-        made = {"kde": self.kde, "killed": self.killed}.get(name)
+        if name == "pprof":
+            demo = self.recording("demo")
+            return self.once("demo.pb.gz", lambda out: subprocess.run(
+                [self.build / "heaptrack_print", "--export", f"pprof={out}", demo],
+                capture_output=True, timeout=300, check=True))
+        made = {"kde": self.kde, "killed": self.killed, "attached": self.attached}.get(name)
         return self.once(f"{name}.zst", made or (lambda out: self.record(out, *self.command(name))))
 
     def record(self, out, *command):
@@ -130,10 +163,15 @@ class Recordings:
             "empty": lambda: [self.compiled("empty", "int main(void) { return 0; }\n")],
             "stripped": lambda: [self.compiled("stripped", PROGRAM, "-s"), "more"],
             "static": lambda: [self.compiled("static", PROGRAM, "-g", "-static"), "more"],
+            "argued": lambda: [self.compiled("argued", PROGRAM, "-g"), "--token=opensesame"],
             "before": lambda: [self.compiled("program", PROGRAM, "-g")],
             "marked": lambda: [self.compiled("marked", MARKED, "-g", f"-I{INCLUDE}")],
             "recursive": lambda: [self.compiled("recursive", RECURSIVE, "-g", "-O0")],
             "threads": lambda: [self.build / "tests/victims/many_threads", "exchange", "2000"],
+            "events": lambda: ["--events", self.build / "tests/victims/many_threads", "exchange", "500"],
+            "forked": lambda: [self.compiled("forking", FORKING, "-g")],
+            "cc1plus": lambda: [self.cc1plus(), "-quiet", "-O2", self.source("real.cpp", CPP), "-o",
+                                self.folder / "real.s"],
         }
         return commands[name]()
 
@@ -154,6 +192,22 @@ class Recordings:
                         self.build / "tests/victims/demo"], capture_output=True, timeout=300,
                        check=True)
         next(path for path in self.folder.glob("kde-itself.*") if path.is_file()).rename(out)
+
+    @staticmethod
+    def cc1plus():
+        return subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True,
+                              check=True).stdout.strip()
+
+    def attached(self, out):
+        if not (self.build / "libheaptrack_inject.so").exists():
+            pytest.skip("built without attaching (-Dattach=false)")
+        program = subprocess.Popen([self.compiled("growing", GROWING, "-g")], stdout=subprocess.PIPE)
+        with program, program.stdout:
+            assert program.stdout.readline() == b"ready\n"
+            try:
+                self.record(out, "--duration", "300ms", "-p", str(program.pid))
+            finally:
+                program.kill()
 
     def massif(self, out):
         if not shutil.which("valgrind"):
