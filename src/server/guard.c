@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks token, cookie and Host, and says what each answer forbids the browser. */
+/* Checks token, cookie, Host and Origin, and says what each answer forbids the browser. */
 #include "server/guard.h"
 
 #include "base/text.h"
@@ -78,12 +78,24 @@ static bool is_own_host(struct slice host) {
 	return false;
 }
 
+/** No other page asks: it says nothing of where it comes from, or that it is the page itself. */
+static bool is_own_origin(struct slice origin, struct slice host) {
+	static const char scheme[] = "http://";
+	size_t n = sizeof scheme - 1;
+	return origin.size == 0 ||
+			(starts_with(origin, scheme) &&
+					slice_equal(slice_of(origin.data + n, origin.size - n), host));
+}
+
 enum guard_says guard_check(const struct guard *g, const struct http_request *q) {
 	if (!slice_equal(q->method, slice_of_text("GET"))) {
 		return GUARD_METHOD;
 	}
 	if (!is_own_host(q->host)) {
 		return GUARD_HOST;
+	}
+	if (!is_own_origin(q->origin, q->host)) {
+		return GUARD_ORIGIN;
 	}
 	if (has_cookie(g, q->cookies)) {
 		return GUARD_WELCOME;

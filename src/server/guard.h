@@ -8,8 +8,8 @@
  * constant time.
  *
  * What is kept out: other users of this machine (no token), other pages in the same browser
- * (SameSite=Strict; no CORS answer), names that were made to point here (DNS rebinding: the Host
- * line must name the loopback), anything but GET.
+ * (SameSite=Strict; no CORS answer; an Origin line must be the page's own), names that were made to
+ * point here (DNS rebinding: the Host line must name the loopback), anything but GET.
  */
 
 #include "base/err.h"
@@ -27,6 +27,7 @@ enum guard_says {
 	GUARD_NEWCOMER, // the token is right: set the cookie
 	GUARD_METHOD,   // not GET
 	GUARD_HOST,     // another name than this machine's own
+	GUARD_ORIGIN,   // a page of somewhere else asks
 	GUARD_STRANGER, // neither token nor cookie
 };
 

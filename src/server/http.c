@@ -167,6 +167,7 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection, con
 			.method = slice_of_text(method),
 			.path = slice_of_text(url),
 			.host = value_of(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST),
+			.origin = value_of(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN),
 			.cookies = value_of(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE),
 			.token = value_of(connection, MHD_GET_ARGUMENT_KIND, "token"),
 	};

@@ -15,6 +15,7 @@
 struct http_request {
 	struct slice method, path; // path: as sent, not unescaped, without the query
 	struct slice host;         // its Host line; empty: none
+	struct slice origin;       // its Origin line, which browsers send for other pages
 	struct slice cookies;      // its Cookie line
 	struct slice token;        // of the query: ?token=...
 };

@@ -125,6 +125,7 @@ static void handle(void *user, const struct http_request *q, struct http_answer 
 	switch (guard_check(&s->guard, q)) {
 	case GUARD_METHOD: refuse(a, 405, "method not allowed; use GET\n"); return;
 	case GUARD_HOST: refuse(a, 403, "the request names another host\n"); return;
+	case GUARD_ORIGIN: refuse(a, 403, "the request comes from another page\n"); return;
 	case GUARD_STRANGER:
 		refuse(a, 403,
 				"not authorized; open the address that heaptrack_gui printed (it contains a "

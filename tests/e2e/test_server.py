@@ -156,6 +156,16 @@ def test_a_foreign_name_gets_nothing(serve):
     assert server.ask("/profile.bin", host="localhost:8899").status == 200
 
 
+def test_another_page_gets_nothing(serve):
+    server = serve("--no-browser")
+    server.enter()
+    for origin in ("http://evil.example", "null", f"https://127.0.0.1:{server.port}"):
+        answer = server.get("/profile.bin", Cookie=server.cookie, Origin=origin)
+        assert answer.status == 403 and b"heappage" not in answer.body, (origin, answer)
+    here = f"127.0.0.1:{server.port}"
+    assert server.get("/profile.bin", host=here, Cookie=server.cookie, Origin=f"http://{here}").status == 200
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE", "BREW"])
 def test_get_alone(serve, method):
     server = serve("--no-browser")

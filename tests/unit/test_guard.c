@@ -74,6 +74,24 @@ static void wants_its_own_name(void **state) {
 	}
 }
 
+static void wants_no_other_page(void **state) {
+	(void)state;
+	static const struct {
+		const char *origin;
+		enum guard_says says;
+	} known[] = {{"http://localhost:1", GUARD_WELCOME}, {"", GUARD_WELCOME}, {"null", GUARD_ORIGIN},
+			{"http://localhost:12", GUARD_ORIGIN}, {"https://localhost:1", GUARD_ORIGIN},
+			{"http://", GUARD_ORIGIN}, {"http://127.0.0.1:1", GUARD_ORIGIN},
+			{"http://evil.example", GUARD_ORIGIN}, {"localhost:1", GUARD_ORIGIN}};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		struct http_request q = {.method = slice_of_text("GET"),
+				.host = slice_of_text("localhost:1"),
+				.origin = slice_of_text(known[i].origin),
+				.cookies = slice_of_text(cookie())};
+		assert_int_equal(guard_check(&guard, &q), known[i].says);
+	}
+}
+
 static void takes_get_alone(void **state) {
 	(void)state;
 	static const char *const methods[] = {"POST", "HEAD", "PUT", "DELETE", "OPTIONS", "get", ""};
@@ -123,6 +141,7 @@ int main(void) {
 			cmocka_unit_test(lets_in_who_knows_the_token),
 			cmocka_unit_test(keeps_out_all_others),
 			cmocka_unit_test(wants_its_own_name),
+			cmocka_unit_test(wants_no_other_page),
 			cmocka_unit_test(takes_get_alone),
 			cmocka_unit_test(two_guards_share_nothing),
 			cmocka_unit_test(knows_its_paths),
