@@ -8,6 +8,7 @@ known beforehand, against that as well.
 import base64
 import fcntl
 import json
+import os
 import re
 import zlib
 from contextlib import nullcontext
@@ -296,6 +297,15 @@ def test_damaged_page_still_has_its_report(pages, browse, part):
     seen = browse("cut.mjs", f"file://{cut}")
     assert "cannot show this profile" in seen["why"] and "cut" in seen["why"], seen
     assert seen["isShown"] and "total memory leaked" in seen["report"]
+
+
+def test_redacted_page_tells_neither_argument_nor_host(pages):
+    secrets = (b"opensesame", f'"host":"{os.uname().nodename}"'.encode(), str(pages.folder).encode())
+    for options in [(), ("--redact",)]:
+        page = pages.page("argued", *options)
+        for secret in secrets:
+            is_told = secret in unpacked(page) or secret in page.read_bytes()
+            assert is_told == (not options), (options, secret)
 
 
 def test_redacted_page_tells_no_path(pages):

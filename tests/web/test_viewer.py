@@ -67,7 +67,8 @@ def test_same_of_old_recordings(is_same, name):
     is_same(HERE.parent / f"golden/{name}.zst")
 
 
-@pytest.mark.parametrize("name", ["demo", "python3", "node", "kde", "killed", "empty", "stripped", "massif"])
+@pytest.mark.parametrize("name", ["demo", "python3", "node", "kde", "killed", "empty", "stripped", "massif",
+                                  "threads", "attached", "forked", "events", "pprof", "cc1plus"])
 def test_same_of_recordings(is_same, pages, name):
     is_same(pages.recording(name))
 
@@ -117,6 +118,16 @@ def test_in_a_browser(viewer, browse, pages, tmp_path, browser):
     assert seen["title"] == "demo.zst · heaptrack"
     assert seen["overview"] == seen["expected"]
     assert seen["compared"].startswith(f"Before ({second.name}) and now (demo)"), seen["compared"]
+
+
+def test_says_why_it_cannot_open_a_file(viewer, browse, pages, tmp_path):
+    large = tmp_path / "large.zst"
+    with large.open("wb") as out:
+        out.truncate(1_600_000_000)
+    seen = browse("refused.mjs", f"file://{viewer}", large, pages.recording("before"))
+    assert "larger than a browser can hold (1.5 GB)" in seen["large"] and "--html-limit" in seen["large"]
+    assert "no Worker;" in seen["workers"] and "no WebAssembly;" in seen["wasm"], seen
+    assert "It needs scripts and WebAssembly" in seen["scripts"]
 
 
 def test_it_may_ask_nobody(viewer):

@@ -26,6 +26,13 @@ export async function readRecording(file: File): Promise<Uint8Array<ArrayBuffer>
 				`heaptrack_print --html page.html --html-limit 30M ${file.name}`,
 		);
 	}
+	for (const needed of ['WebAssembly', 'Worker']) {
+		if (!(needed in globalThis)) {
+			throw new Error(
+				`${file.name} cannot be read here: this browser has no ${needed}; on the machine where it is: heaptrack_print ${file.name}`,
+			);
+		}
+	}
 	const script = URL.createObjectURL(new Blob([textOf('worker')], { type: 'text/javascript' }));
 	const worker = new Worker(script);
 	try {
