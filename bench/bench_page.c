@@ -4,7 +4,9 @@
  * A page of a made-up recording as large as asked for, to measure how the page does with it
  * (bench/page.mjs), and what making it costs:
  *
- *   bench_page NODES OUT.html
+ *   bench_page NODES OUT.html [OUT.zst]
+ *
+ * OUT.zst is the recording itself, which bench/viewer opens.
  *
  * 29 % of the nodes are stacks, with 23 intervals each over 1000 edges below half a million nodes and
  * 21 above: 2 million for 300,000 nodes and 6 million for 1,000,000. 50,000 functions at most; stacks
@@ -12,6 +14,7 @@
  */
 
 #include "base/check.h"
+#include "trace/trace.h"
 #include "web/page.h"
 
 #include <stdio.h>
@@ -128,29 +131,40 @@ static void make_stacks(struct recording *r, uint32_t n, uint32_t n_intervals) {
 
 /** The curve that the intervals make, its peak, and what each stack held then. */
 static void make_edges(struct recording *r) {
-	int64_t change[N_EDGES + 1] = {0}, alive = 0;
+	struct rec_edge change[N_EDGES + 1] = {0}, now = {0}; // modulo 2^64
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = recording_interval(r, i);
-		change[v.from] += (int64_t)v.bytes;
-		change[v.until < N_EDGES ? v.until : N_EDGES] -= (int64_t)v.bytes;
+		struct rec_edge *begin = &change[v.from];
+		struct rec_edge *end = &change[v.until < N_EDGES ? v.until : N_EDGES];
+		begin->bytes += v.bytes;
+		begin->blocks += v.count;
+		begin->allocations += v.count;
+		begin->allocated_bytes += v.bytes;
+		begin->temporary += v.temporary;
+		end->bytes -= v.bytes;
+		end->blocks -= v.count;
 	}
 	ROWS(r, edges, N_EDGES);
 	uint32_t peak = 0;
 	for (uint32_t k = 0; k < N_EDGES; k++) {
-		alive += change[k];
-		uint64_t ns = (uint64_t)(k + 1) * MS;
-		r->edges.items[k] = (struct rec_edge){.time_ns = ns,
-				.end_ns = ns,
-				.bytes = (uint64_t)alive};
-		peak = r->edges.items[k].bytes > r->edges.items[peak].bytes ? k : peak;
+		now.time_ns = now.end_ns = (uint64_t)(k + 1) * MS;
+		now.min_bytes = now.bytes += change[k].bytes;
+		now.blocks += change[k].blocks;
+		now.allocations += change[k].allocations;
+		now.allocated_bytes += change[k].allocated_bytes;
+		now.temporary += change[k].temporary;
+		r->edges.items[k] = now;
+		peak = now.bytes > r->edges.items[peak].bytes ? k : peak;
 	}
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = recording_interval(r, i);
 		if (v.from <= peak && v.until > peak) {
 			r->stacks.items[v.stack].peak_bytes += v.bytes;
 			r->stacks.items[v.stack].peak_blocks += v.count;
+			r->summary.peak_blocks += v.count;
 		}
 	}
+	r->summary.frees = r->summary.allocations - r->summary.live_blocks;
 	r->summary.peak_bytes = r->edges.items[peak].bytes;
 	r->summary.peak_time_ns = r->edges.items[peak].time_ns;
 	r->meta.duration_ns = (uint64_t)(N_EDGES + 1) * MS;
@@ -164,10 +178,22 @@ static double now_s(void) {
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static bool write_at(void *user, uint64_t offset, const void *data, size_t n, struct err *err) {
+	FILE *out = user;
+	return (fseeko(out, (off_t)offset, SEEK_SET) == 0 && fwrite(data, 1, n, out) == n) ||
+			err_set(err, ERR_SYSTEM, "cannot write");
+}
+
+static bool write_recording(const char *path, const struct recording *r, struct err *err) {
+	FILE *out = fopen(path, "wb");
+	bool ok = out && trace_write_whole((struct trace_sink){write_at, out}, r, NULL, NULL, err);
+	return (!out || fclose(out) == 0) && ok;
+}
+
 int main(int argc, char **argv) {
-	uint32_t n_nodes = argc == 3 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
+	uint32_t n_nodes = argc == 3 || argc == 4 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
 	if (n_nodes < 100) {
-		(void)fputs("usage: bench_page NODES OUT.html\n", stderr);
+		(void)fputs("usage: bench_page NODES OUT.html [OUT.zst]\n", stderr);
 		return EXIT_FAILURE;
 	}
 	uint32_t n_functions = n_nodes / 6 < 50000 ? n_nodes / 6 : 50000;
@@ -185,6 +211,7 @@ int main(int argc, char **argv) {
 	FILE *out = ok ? fopen(argv[2], "wb") : NULL;
 	ok = ok && out && fwrite(page.data, 1, page.size, out) == page.size;
 	ok = (!out || fclose(out) == 0) && ok;
+	ok = ok && (argc < 4 || write_recording(argv[3], &r, &err));
 	if (!ok) {
 		(void)fprintf(stderr, "bench_page: %s\n", err.text);
 		return EXIT_FAILURE;
