@@ -12,6 +12,9 @@
 #include "base/err.h"
 #include "base/slice.h"
 
+/** The EM_ value of the machine that this is built for, whose programs are recorded. */
+extern const uint16_t elf_machine;
+
 struct elf_image {
 	struct slice bytes;
 	uint16_t type;    // ET_EXEC, ET_DYN...

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
-
-/*
- * Compilers write such a function as one load of an address between a prologue and its undoing:
- *
- *   [endbr64] [push %rbp; mov %rsp,%rbp] lea TEXT(%rip),%rax [pop %rbp | leave] ret
- *
- * without position-independent code as mov $TEXT. What differs by a byte is another function.
- */
-
+/* Finds the function among the symbols, and the text where the address that it returns is. */
 #include "elf/returned_text.h"
+
+#include "elf/arch/code.h"
 
 #include <elf.h>
 
@@ -21,78 +15,10 @@ static struct slice bytes_from(const struct elf_image *e, uint64_t address, uint
 	return bytes.size > 0 && (s.flags & (flags | PF_W)) == flags ? bytes : (struct slice){0};
 }
 
-static void step(struct slice *code, size_t n) {
-	*code = slice_of(code->data + n, code->size - n);
-}
-
-/** Step over these bytes, if they come next. */
-static bool take(struct slice *code, const char *bytes) {
-	struct slice wanted = slice_of_text(bytes);
-	if (code->size < wanted.size || memcmp(code->data, wanted.data, wanted.size) != 0) {
-		return false;
-	}
-	step(code, wanted.size);
-	return true;
-}
-
-static bool take_number(struct slice *code, void *out, size_t n) {
-	if (code->size < n) {
-		return false;
-	}
-	memcpy(out, code->data, n);
-	step(code, n);
-	return true;
-}
-
-/** lea near(%rip),%rax; `code` stands at address `at`. */
-static bool take_relative(struct slice *code, uint64_t at, uint64_t *address) {
-	int32_t near;
-	if (!take(code, "\x48\x8d\x05") || !take_number(code, &near, sizeof near)) {
-		return false;
-	}
-	*address = at + 7 + (uint64_t)(int64_t)near; // counted from the end of the instruction
-	return true;
-}
-
-/** The address itself. Only in programs that are never moved. */
-static bool take_absolute(struct slice *code, uint64_t *address) {
-	int32_t near;
-	uint32_t low;
-	if (take(code, "\x48\xc7\xc0")) { // mov $near,%rax
-		bool ok = take_number(code, &near, sizeof near);
-		*address = ok ? (uint64_t)(int64_t)near : 0;
-		return ok;
-	}
-	if (take(code, "\xb8")) { // mov $low,%eax
-		bool ok = take_number(code, &low, sizeof low);
-		*address = ok ? low : 0;
-		return ok;
-	}
-	return take(code, "\x48\xb8") && take_number(code, address, sizeof *address); // movabs
-}
-
-/** The address that the function at `at` returns. */
-static bool returned_address(const struct elf_image *e, uint64_t at, uint64_t *address) {
-	struct slice code = bytes_from(e, at, PF_X);
-	const uint8_t *start = code.data;
-	(void)take(&code, "\xf3\x0f\x1e\xfa"); // endbr64
-	bool has_frame = take(&code, "\x55");  // push %rbp, then mov %rsp,%rbp in one of two ways
-	if (has_frame && !take(&code, "\x48\x89\xe5") && !take(&code, "\x48\x8b\xec")) {
-		return false;
-	}
-	if (!take_relative(&code, at + (uint64_t)(code.data - start), address) &&
-			(e->type != ET_EXEC || !take_absolute(&code, address))) {
-		return false;
-	}
-	if (has_frame && !take(&code, "\x5d") && !take(&code, "\xc9")) { // pop %rbp, leave
-		return false;
-	}
-	return take(&code, "\xc3") || take(&code, "\xf3\xc3"); // ret
-}
-
 static bool text_of(const struct elf_image *e, uint64_t function, struct slice *out) {
 	uint64_t address;
-	if (!returned_address(e, function, &address)) {
+	struct slice code = bytes_from(e, function, PF_X);
+	if (!elf_returned_address(code, function, e->type == ET_EXEC, &address)) {
 		return false;
 	}
 	struct slice rest = bytes_from(e, address, PF_R);
@@ -120,6 +46,6 @@ static bool find_in(const struct elf_image *e, uint32_t table, const char *funct
 }
 
 bool elf_returned_text(const struct elf_image *e, const char *function, struct slice *out) {
-	return e->machine == EM_X86_64 &&
+	return e->machine == elf_machine &&
 			(find_in(e, SHT_DYNSYM, function, out) || find_in(e, SHT_SYMTAB, function, out));
 }

@@ -4,7 +4,7 @@
 /**
  * The constant text that a function returns, read from its instructions; nothing is called.
  *
- * The function must do nothing else. x86-64 only.
+ * The function must do nothing else, and be of the machine that this is built for.
  */
 
 #include "elf/image.h"

@@ -15,14 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if defined __x86_64__
-#define OUR_MACHINE EM_X86_64
-#elif defined __aarch64__
-#define OUR_MACHINE EM_AARCH64
-#else
-#error "no recorder for this machine"
-#endif
-
 static struct slice map_file(int fd) {
 	struct stat s;
 	if (fstat(fd, &s) != 0 || s.st_size <= 0) {
@@ -110,7 +102,7 @@ static void read_header(struct launch_elf *out, struct slice file, int fd) {
 	memcpy(&head, file.data, sizeof(Elf32_Ehdr));
 	out->is_64_bit = head.e_ident[EI_CLASS] == ELFCLASS64;
 	out->machine = head.e_machine; // at the same place in both widths
-	out->is_ours = out->is_64_bit && head.e_machine == OUR_MACHINE &&
+	out->is_ours = out->is_64_bit && head.e_machine == elf_machine &&
 			head.e_ident[EI_DATA] == ELFDATA2LSB;
 	if (out->is_ours && elf_image_init(&image, file, NULL)) {
 		look_inside(out, &image, fd);

@@ -20,7 +20,7 @@ static size_t aligned(size_t n) {
 static void fill_header(Elf64_Ehdr *h, size_t table_at, size_t n_sections) {
 	*h = (Elf64_Ehdr){
 			.e_type = ET_REL,
-			.e_machine = EM_X86_64,
+			.e_machine = elf_machine,
 			.e_version = EV_CURRENT,
 			.e_shoff = table_at,
 			.e_ehsize = sizeof *h,
