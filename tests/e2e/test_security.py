@@ -68,10 +68,16 @@ def doors_of(pid, inherited, recording=None):
     return found
 
 
+def children_of(task):
+    try:
+        return [int(word) for word in (task / "children").read_text().split()]
+    except OSError:  # a thread that has ended since it was listed
+        return []
+
+
 def descendants(pid):
     try:
-        children = [int(word) for task in Path(f"/proc/{pid}/task").iterdir()
-                    for word in (task / "children").read_text().split()]
+        children = [each for task in Path(f"/proc/{pid}/task").iterdir() for each in children_of(task)]
     except OSError:
         return []
     return [pid] + [each for child in children for each in descendants(child)]
