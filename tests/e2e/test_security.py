@@ -68,6 +68,14 @@ def doors_of(pid, inherited, recording=None):
     return found
 
 
+def link_of(entry):
+    """What a link in /proc names; nothing if it has gone since it was listed."""
+    try:
+        return os.readlink(entry)
+    except OSError:
+        return ""
+
+
 def children_of(task):
     try:
         return [int(word) for word in (task / "children").read_text().split()]
@@ -85,7 +93,7 @@ def descendants(pid):
 
 def ours(pid):
     own = os.readlink(f"/proc/{pid}/exe")
-    return [each for each in descendants(pid) if os.readlink(f"/proc/{each}/exe") == own]
+    return [each for each in descendants(pid) if link_of(f"/proc/{each}/exe") == own]
 
 
 def inherited_by(pid):
@@ -94,16 +102,13 @@ def inherited_by(pid):
     for process, numbers in ((os.getpid(), None), (pid, ("0", "1", "2"))):
         for entry in Path(f"/proc/{process}/fd").iterdir():
             if numbers is None or entry.name in numbers:
-                try:
-                    names.add(os.readlink(entry))
-                except OSError:
-                    pass
+                names.add(link_of(entry))
     return names
 
 
 def assert_size_is_kept(pid):
     segment = next(entry for entry in Path(f"/proc/{pid}/fd").iterdir()
-                   if os.readlink(entry).startswith("/memfd:heaptrack"))
+                   if link_of(entry).startswith("/memfd:heaptrack"))
     before = os.stat(segment).st_size
     for size in (0, before - 1, before + 1):
         with pytest.raises(PermissionError):
@@ -168,7 +173,7 @@ def test_the_list_is_whole_for_the_page(tools, helpers, monkeypatch, options, do
 
 def segment_socket(pid):
     """Its own: recordings of tests beside this one have theirs."""
-    opened = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]
+    opened = [link_of(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]
     names = unix_sockets()
     name, = [names[inode][1] for inode in (text[8:-1] for text in opened if text.startswith("socket:["))
              if inode in names and re.fullmatch(r"@heaptrack-[0-9a-f]{32}", names[inode][1])]
