@@ -26,7 +26,7 @@ class Recorded:
                                                  ("meta", "summary", "quality"))
         self.blocks = self.file.blocks
         self.of_stack = collections.defaultdict(list)
-        self.chains = {}
+        self.chains = {0: ()}  # no node
         for block in self.blocks:
             self.of_stack[self.chain(block.stack[0])].append(block)
         self.edges = [edge["time_ns"] for edge in self.tables["edges"]]
@@ -46,11 +46,15 @@ class Recorded:
         return self.text(self.meta["called"] or self.meta["exe"]).rsplit("/", 1)[-1]
 
     def chain(self, node):
-        if node not in self.chains:
-            row = self.tables["nodes"][node] if node else None
-            self.chains[node] = () if row is None else \
-                (self.tables["locations"][row["location"]]["pc"], *self.chain(row["parent"]))
-        return self.chains[node]
+        unknown = []
+        while node not in self.chains:
+            unknown.append(node)
+            node = self.tables["nodes"][node]["parent"]
+        chain = self.chains[node]
+        for node in reversed(unknown):
+            location = self.tables["nodes"][node]["location"]
+            chain = self.chains[node] = (self.tables["locations"][location]["pc"], *chain)
+        return chain
 
     def some(self, stacks):
         return itertools.chain.from_iterable(self.of_stack[stack] for stack in stacks)
