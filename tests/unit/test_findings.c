@@ -335,6 +335,28 @@ static void says_no_mean_size_of_short_lived_blocks(void **state) {
 	assert_int_equal(finding_number(churn, "mean_size"), 0);
 }
 
+/** Of blocks whose stack also makes others, which live long, the sizes are not known. */
+static void says_always_only_where_all_sizes_are_known(void **state) {
+	(void)state;
+	struct rec_stack *s = &r.stacks.items[2], *mixed = &r.stacks.items[1];
+	struct rec_stack before = *s, mixed_before = *mixed;
+	struct rec_size one = {.stack = 2, .size = 32, .count = 100000};
+	typeof(r.sizes) sizes_before = r.sizes;
+	r.sizes.items = &one, r.sizes.n = 1;
+	mixed->node = s->node;
+	s->allocations = s->short_lived = 100000;
+	mixed->allocations = 5000;
+	for (int i = 0; i < 2; i++) {
+		mixed->short_lived = i == 0 ? 0 : 2000;
+		r.summary.short_lived = s->short_lived + mixed->short_lived;
+		struct findings all = make();
+		const struct finding *churn = find(&all, "churn");
+		assert_non_null(churn);
+		assert_non_null(strstr(churn->text, i == 0 ? ", always 32 bytes" : ", usually 32 bytes"));
+	}
+	*s = before, *mixed = mixed_before, r.sizes = sizes_before;
+}
+
 static void is_silent_about_nothing(void **state) {
 	(void)state;
 	r.stacks.n = r.intervals.n = r.edges.n = 0;
@@ -515,6 +537,7 @@ int main(void) {
 			TEST(says_what_grew_most_where_nothing_grows),
 			TEST(calls_no_growth_what_comes_and_goes),
 			TEST(says_no_mean_size_of_short_lived_blocks),
+			TEST(says_always_only_where_all_sizes_are_known),
 			TEST(is_silent_about_nothing),
 			TEST(tells_which_of_a_runtimes_functions_asked),
 			TEST(takes_nobody_for_who_asked),

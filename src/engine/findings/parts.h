@@ -146,14 +146,6 @@ static inline uint64_t millionths(uint64_t part, uint64_t whole) {
 	return whole ? (uint64_t)((double)part * 1e6 / (double)whole) : 0;
 }
 
-/** The most usual size of the blocks of those stacks of a place that `counts` accepts. */
-struct usual_size {
-	uint64_t size, count;
-	uint64_t n; // all blocks
-};
-struct usual_size usual_size_of(const struct finder *f, const struct place *p,
-		bool (*counts)(const struct rec_stack *s));
-
 /** "; freed when called from A, not from B", if that is so for all of its stacks. */
 void put_paths(struct finder *f, struct buffer *out, const struct place *p);
 

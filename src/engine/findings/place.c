@@ -188,23 +188,3 @@ void put_place_name(struct finder *f, struct buffer *out, const struct place *p,
 		buffer_printf(out, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));
 	}
 }
-
-struct usual_size usual_size_of(const struct finder *f, const struct place *p,
-		bool (*counts)(const struct rec_stack *s)) {
-	const struct recording *r = f->r;
-	struct usual_size out = {0};
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		const struct rec_stack *s = &r->stacks.items[i];
-		bool is_counted = f->place_of[i] == p - f->places && counts(s);
-		out.n += is_counted ? s->allocations : 0;
-	}
-	for (uint32_t i = 0; i < r->sizes.n; i++) {
-		const struct rec_size *s = &r->sizes.items[i];
-		if (f->place_of[s->stack] == p - f->places && !s->is_class && s->count > out.count &&
-				counts(&r->stacks.items[s->stack])) {
-			out.size = s->size;
-			out.count = s->count;
-		}
-	}
-	return out;
-}

@@ -52,25 +52,53 @@ static struct slice class_of(struct finder *f, const struct place *p) {
 }
 
 /**
- * Sizes are counted per stack, not per block: they are of short-lived ones where (nearly) all are.
+ * The most usual size of a place's short-lived blocks. Sizes are counted per stack, not per block:
+ * they are of short-lived ones where (nearly) all are.
  */
+struct usual_size {
+	uint64_t size, count;
+	uint64_t n;        // blocks of the stacks whose blocks are nearly all short-lived
+	uint64_t left_out; // short-lived blocks of the other stacks
+};
+
 static bool is_short_lived(const struct rec_stack *s) {
 	return s->short_lived >= s->allocations / 10 * 9;
 }
 
+static struct usual_size usual_size_of(const struct finder *f, const struct place *p) {
+	const struct recording *r = f->r;
+	struct usual_size out = {0};
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		bool is_its = f->place_of[i] == p - f->places;
+		out.n += is_its && is_short_lived(s) ? s->allocations : 0;
+		out.left_out += is_its && !is_short_lived(s) ? s->short_lived : 0;
+	}
+	for (uint32_t i = 0; i < r->sizes.n; i++) {
+		const struct rec_size *s = &r->sizes.items[i];
+		if (f->place_of[s->stack] == p - f->places && !s->is_class && s->count > out.count &&
+				is_short_lived(&r->stacks.items[s->stack])) {
+			out.size = s->size;
+			out.count = s->count;
+		}
+	}
+	return out;
+}
+
 /**
- * ", always 101 bytes", "usually" if nine of ten are. No mean: of a tenth that lives long it could
- * be anything.
+ * ", always 101 bytes" if it is known of all, "usually" if nine of ten are. No mean: of a tenth
+ * that lives long it could be anything.
  */
 static void put_size(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p) {
-	struct usual_size usual = usual_size_of(f, p, is_short_lived);
+	struct usual_size usual = usual_size_of(f, p);
 	char number[HUMAN_MAX];
 	if (usual.n < p->short_lived / 10 * 9 || usual.n == 0) {
 		return;
 	}
 	if (usual.count >= usual.n / 10 * 9 && usual.count > 0) {
-		buffer_printf(text, ", %s %s bytes", usual.count == usual.n ? "always" : "usually",
+		bool is_always = usual.count == usual.n && usual.left_out == 0;
+		buffer_printf(text, ", %s %s bytes", is_always ? "always" : "usually",
 				human_count(number, usual.size));
 		finding_put(out, "size", usual.size);
 	}
