@@ -1,5 +1,6 @@
 """Calls that map memory: who mapped how much, beside the heap, which they leave as it is."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -176,3 +177,68 @@ def test_sanitizers_run_as_without(tools, tmp_path, flag):
                             f"-fsanitize={flag}")
     recording = tools.record(program)
     assert (recording.status, recording.stdout) == (0, "well\n"), repr(recording)
+
+
+CALL = re.compile(r"^(?:\[pid +\d+\] |\d+ +)?(mmap|mremap|munmap)\((.*)\) += (\S+)")
+
+
+def calls_of(trace):
+    """Each call that a program's code made by the C library: name, arguments, result, where from."""
+    found, frames = [], None
+    for line in trace.splitlines():
+        match = CALL.match(line)
+        if match:
+            frames = []
+            found.append((match[1], match[2].split(", "), match[3], frames))
+        elif line.startswith(" > ") and frames is not None:
+            frames.append(line[3:])
+        else:
+            frames = None
+    return found
+
+
+def is_heaptrack(call):
+    """Before its exec the program's process is heaptrack."""
+    return any(re.search(r"/heaptrack\(", frame) for frame in call[3])
+
+
+@pytest.mark.long  # strace takes half a second to show a stack
+@pytest.mark.parametrize("command", [
+    ("luajit", "-e", "local t = {} for i = 1, 200000 do t[i] = {i} end print(#t)"),
+    ("/usr/bin/python3", "-c", "kept = [str(i) * 20 for i in range(200000)]; print(len(kept))"),
+], ids=["luajit", "python"])
+def test_calls_are_those_that_strace_sees(tools, tmp_path, command):
+    """Of the same run, so that addresses are the same: calls, bytes, and what is left at the end."""
+    for program in ("strace", command[0]):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is missing")
+    file, trace = tmp_path / "recording.zst", tmp_path / "trace"
+    done = tools.run("strace", "-ff", "-k", "-e", "trace=mmap,mremap,munmap", "-o", trace, tools.build / "heaptrack",
+                     "-q", "-o", file, *command)
+    assert done.status == 0, repr(done)
+    tables = events.Events(file).tables
+    seen = calls_of(Path(f"{trace}.{tables['meta'][0]['pid']}").read_text())
+    calls = [call for call in seen if len(call[3]) > 1 and "libc.so" in call[3][0] and "preload.so(" in call[3][1]]
+    others = [call for call in seen if len(call[3]) > 1 and "libc.so" in call[3][0]
+              and not re.search(r"/(ld-linux|libc\.so|libheaptrack)", call[3][1]) and not is_heaptrack(call)]
+    assert not others, "went past the recorder"
+    left, maps, mapped = set(), 0, 0
+    for name, arguments, result, _ in calls:
+        if result.startswith("-"):
+            continue
+        at, size = int(arguments[0], 16) if arguments[0] != "NULL" else 0, int(arguments[1])
+        end = at + (size + PAGE - 1) // PAGE * PAGE
+        if name != "mmap":
+            left -= set(range(at, end, PAGE))
+        is_smaller = name == "mremap" and int(result, 16) == at and int(arguments[2]) <= size
+        if is_smaller:
+            left |= set(range(at, at + int(arguments[2]), PAGE))
+        elif name != "munmap":
+            size, at = int(arguments[1 if name == "mmap" else 2]), int(result, 16)
+            pages = set(range(at, at + size, PAGE))
+            left |= pages
+            maps, mapped = maps + 1, mapped + len(pages) * PAGE
+    assert maps > 0
+    assert sum(row["maps"] for row in tables["mappings"]) == maps
+    assert sum(row["mapped_bytes"] for row in tables["mappings"]) == mapped
+    assert {at for row in tables["ranges"] for at in range(row["start"], row["end"], PAGE)} == left
