@@ -42,6 +42,18 @@ def test_too_long_is_a_failure_on_a_quiet_machine(seconds, limit, others, cores,
     assert budget.judge(seconds, limit, others, cores) == (remark, is_late)
 
 
+@pytest.mark.parametrize("build, seconds, remark, is_late", [
+    (20, 126, "over budget", True),
+    (60, 126, "over budget", True),
+    (75, 187, "over budget, on a machine 1.5 times slower", False),
+    (75, 188, "over budget, on a machine 1.5 times slower", True),
+    (500, 376, "over budget, on a machine 3.0 times slower", True),
+])
+def test_a_slow_build_tells_a_slow_machine(build, seconds, remark, is_late):
+    slowness = budget.slowness_of(build, 50)
+    assert budget.judge(seconds, 100, 0.02, 2, slowness) == (remark, is_late)
+
+
 def test_what_others_use_is_not_ours(monkeypatch):
     """Of 10 s on two cores all were at work, our own processes for 14 s: 6 of 20 s were others'."""
     readings = iter([(100, 5, 1000), (110, 19, 1020)])
