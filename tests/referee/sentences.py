@@ -30,10 +30,10 @@ PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<s
 FORMS = {
     "peak": PEAK, "never-freed": KEPT,
     "at-start": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, in the first (?P<reached>{TIME}), "
-                r"and held (?:to the end|since)\.",
+                rf"and held (?:(?P<at_end>to the end)|since|until (?P<until>{TIME}))\.",
     "allocated-once": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, at (?P<began>{TIME}), "
-                      r"and held (?:to the end|since)\.",
-    "growing": rf"(?P<who>.+): {GROWTH}, to (?P<top>{BYTES}){OLD_FREED}(?P<at_end>; freed only at the end)?\.",
+                      rf"and held (?:(?P<at_end>to the end)|since|until (?P<until>{TIME}))\.",
+    "growing": rf"(?P<who>.+): {GROWTH}, to (?P<top>{BYTES}){OLD_FREED}(?:(?P<at_end>; freed only at the end)|; held until (?P<until>{TIME}))?\.",
     "stopped-growing": rf"(?P<who>.+): stopped growing at (?P<top>{BYTES}) after (?P<reached>{TIME})(?:{TURNOVER})?\.",
     "steady": rf"(?P<who>.+): held (?:(?P<low>{BYTES}) to )?(?P<high>{BYTES}) from (?P<from>{TIME}) on{TURNOVER}\.",
     "bursts": rf"(?P<who>.+): holds up to (?P<top>{BYTES}), in (?P<n>\d+) bursts of (?:about )?(?P<each>{SPAN}), "
@@ -349,6 +349,20 @@ class Sentence:
         if "grown_bytes" in self.numbers:
             self.judge_growth(curve)
 
+    def judge_held(self, curve):
+        """Until when nine tenths were there, and what was left then."""
+        r, said = self.recorded, self.said
+        if not {"at_end", "until"} & set(said):
+            return
+        least, noise = max(curve) * 0.9, self.referee.report["facts"]["noise_bytes"]
+        until = [max(point for point, value in zip(r.points, curve) if value + allowed >= least)
+                 for allowed in (0, noise)]
+        if curve[-1] >= max(curve) / 10 and said.get("at_end", "").startswith(";"):
+            self.wrong("at the end it still held", curve[-1])
+        if "at_end" in said and until[1] < r.run_ns - r.run_ns // 20 - 1:
+            self.wrong("not to the end, but until", until[1])
+        self.text("until", *(in_time(point) for point in r.points if until[0] <= point <= until[1]))
+
     def judge_growth(self, curve):
         r, numbers, said = self.recorded, self.numbers, self.said
         if numbers["from_ns"] not in r.points or numbers["to_ns"] not in r.points:
@@ -409,8 +423,7 @@ class Sentence:
         self.text("top", in_bytes(numbers["bytes"]))
         self.judge_turnover(stacks, numbers.get("stopped_ns", 0), max(curve))
         self.judge_shape(curve, max(curve))
-        if "at_end" in said and curve[-1] >= max(curve) / 10:
-            self.wrong("at the end it still held", curve[-1])
+        self.judge_held(curve)
         if "bursts" in numbers:
             n, each, period = bursts(r.points, curve)
             self.number("bursts", n)

@@ -139,6 +139,21 @@ int main(void) {
 	return a == small[7];
 }
 """,
+    "gathers": """
+#include <stdlib.h>
+#include <time.h>
+static void *volatile gathered[400], *volatile table, *volatile one;
+__attribute__((noinline)) static void gather(int i) { gathered[i] = malloc(3000); }
+__attribute__((noinline)) static void prepare(void) { table = malloc(4000000); }
+int main(void) {
+	prepare();
+	for (int i = 0; i < 400; i++) { gather(i); nanosleep(&(struct timespec){0, 900000}, NULL); }
+	for (int i = 0; i < 400; i++) { free(gathered[i]); }
+	free(table);
+	for (int i = 0; i < 90; i++) { one = malloc(50); free(one); nanosleep(&(struct timespec){0, 900000}, NULL); }
+	return 0;
+}
+""",
     "nothrow.cpp": """
 #include <new>
 __attribute__((noinline)) static char *one(void) { return new (std::nothrow) char[100]; }
@@ -406,6 +421,9 @@ PLANTED_ELSEWHERE = {
     "peak-not-its-own": ("nothrow.cpp", text("peak", " for itself", "")),
     "peak-its-own": ("reloads", text("peak", r"(?<=of the peak\))", " for itself")),
     "not-attached": ("clean", text("all-freed", "nothing was left allocated", "nothing allocated since the attach was left")),
+    "held-until": ("gathers", text("growing", r"held until [\d.]+ ms", "held until 31 ms")),
+    "held-not-to-the-end": ("gathers", text("growing", r"held until [\d.]+ ms", "freed only at the end")),
+    "once-not-to-the-end": ("gathers", text("at-start", r"held until [\d.]+ ms", "held to the end")),
     "none-from-before": ("keeps", text("never-freed", r"(?=; what line|\.$)",
                                        "; meanwhile 5.0 MB from before the attach were freed")),
 }

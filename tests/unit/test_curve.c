@@ -36,6 +36,10 @@ static uint64_t freed_at_end(uint64_t ms) {
 	return ms > 990 ? 0 : ms * 1000;
 }
 
+static uint64_t freed_early(uint64_t ms) {
+	return ms > 850 || ms < 100 ? 0 : MB;
+}
+
 static uint64_t with_noise(uint64_t ms) {
 	return ms * 1000 + ms * 37 % 11 * 4000;
 }
@@ -121,13 +125,16 @@ static void measures_growth(void **state) {
 	(void)state;
 	struct curve_facts c = judge(evenly);
 	assert_true(c.is_even);
-	assert_false(c.is_freed_at_end);
+	assert_false(c.is_freed);
 	assert_near(c.rate, MB, 1);
 	assert_near(c.to_ns - c.from_ns, 950 * MB, 1); // not its start-up
 	c = judge(freed_at_end);
-	assert_true(c.is_freed_at_end);
+	assert_true(c.is_freed && c.is_held_to_end);
 	assert_near(c.rate, MB, 1);
 	assert_near(c.top_bytes, 990000, 1);
+	c = judge(freed_early);
+	assert_true(c.is_freed && !c.is_held_to_end);
+	assert_near(c.held_until_ns, 850 * MB, 1);
 }
 
 static void measures_bursts_and_levels(void **state) {

@@ -176,7 +176,9 @@ struct curve_facts curve_judge(const struct curve *c) {
 	}
 	uint32_t end = last_with(c, (double)none.top_bytes * 0.9);
 	uint64_t run = c->times_ns[c->n - 1];
-	none.is_freed_at_end = c->bytes[c->n - 1] < none.top_bytes / 10;
+	none.is_freed = c->bytes[c->n - 1] < none.top_bytes / 10;
+	none.held_until_ns = c->times_ns[end];
+	none.is_held_to_end = none.held_until_ns >= run - run / 20;
 	if (c->times_ns[first_with(c, (double)none.top_bytes * 0.05)] >= run - run / 100) {
 		none.shape = CURVE_AT_END;
 		return none;

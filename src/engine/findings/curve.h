@@ -31,15 +31,17 @@ struct curve_facts {
 	enum curve_shape shape;
 	uint64_t top_bytes; // the largest value
 	uint64_t from_ns,
-			to_ns;        // GREW: the window measured. AT_START, ONCE, STOPPED: from when to when
-						  // the level was reached
-	uint64_t from_bytes;  // GREW: at from_ns; top_bytes at to_ns
-	uint64_t rate;        // GREW: bytes per second over the window
-	bool is_even;         // GREW: along a straight line
-	bool is_freed_at_end; // what was held to nearly the end was freed before it
-	uint32_t n_bursts;    // BURSTS
-	uint64_t burst_ns;    // BURSTS: how long one lasts, in the mean
-	uint64_t period_ns;   // BURSTS: from one's begin to the next one's, in the mean
+			to_ns;          // GREW: the window measured. AT_START, ONCE, STOPPED: from when to when
+							// the level was reached
+	uint64_t from_bytes;    // GREW: at from_ns; top_bytes at to_ns
+	uint64_t rate;          // GREW: bytes per second over the window
+	bool is_even;           // GREW: along a straight line
+	bool is_freed;          // at the end less than a tenth of top_bytes is left
+	bool is_held_to_end;    // nine tenths of it were still there in the last twentieth of the run
+	uint64_t held_until_ns; // when nine tenths of it were there for the last time
+	uint32_t n_bursts;      // BURSTS
+	uint64_t burst_ns;      // BURSTS: how long one lasts, in the mean
+	uint64_t period_ns;     // BURSTS: from one's begin to the next one's, in the mean
 };
 
 struct curve_facts curve_judge(const struct curve *c);

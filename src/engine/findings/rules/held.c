@@ -247,7 +247,7 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 static enum finding_severity severity_of_growth(const struct finder *f,
 		const struct curve_facts *c) {
 	bool is_small = c->top_bytes < f->r->summary.peak_bytes / 10;
-	bool is_worth_it = (c->is_freed_at_end && is_small) || replaces_old(f, NULL, c);
+	bool is_worth_it = (c->is_freed && is_small) || replaces_old(f, NULL, c);
 	return is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
 
@@ -260,8 +260,11 @@ static void say_growing(struct finder *f, struct finding *out, struct buffer *te
 	if (replaces_old(f, NULL, c)) {
 		put_freed_before(f, text, out);
 	}
-	if (c->is_freed_at_end) {
+	if (c->is_freed && c->is_held_to_end) {
 		buffer_text(text, "; freed only at the end");
+	} else if (c->is_freed) {
+		buffer_text(text, "; held until ");
+		put_duration(text, c->held_until_ns);
 	}
 	out->severity = severity_of_growth(f, c);
 }
@@ -314,7 +317,12 @@ static void say_once(struct finding *out, struct buffer *text, const struct curv
 	buffer_text(text, " were allocated once, ");
 	buffer_text(text, c->shape == CURVE_AT_START ? "in the first " : "at ");
 	put_duration(text, c->shape == CURVE_AT_START ? c->to_ns : c->from_ns);
-	buffer_text(text, c->is_freed_at_end ? ", and held to the end" : ", and held since");
+	if (c->is_held_to_end) {
+		buffer_text(text, c->is_freed ? ", and held to the end" : ", and held since");
+	} else {
+		buffer_text(text, ", and held until ");
+		put_duration(text, c->held_until_ns);
+	}
 	finding_put(out, "reached_ns", c->to_ns);
 	out->severity = FINDING_EXPLAINS;
 }

@@ -123,8 +123,7 @@ void find_outside_growing(struct finder *f) {
 	// What malloc adds to its blocks is no growth of its own, nor is a long start
 	uint64_t late = bytes[r->samples.n - 1] - bytes[r->samples.n / 2];
 	bool is_late = bytes[r->samples.n - 1] > bytes[r->samples.n / 2] && late >= grown / 4;
-	if (c.shape != CURVE_GREW || c.is_freed_at_end || grown < MIN_BYTES || grown < heap / 2 ||
-			!is_late) {
+	if (c.shape != CURVE_GREW || c.is_freed || grown < MIN_BYTES || grown < heap / 2 || !is_late) {
 		return;
 	}
 	struct finding *out = finder_add(f);
