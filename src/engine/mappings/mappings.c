@@ -49,11 +49,9 @@ static void keep_peak(const struct mappings *m, struct mapping_stack *s) {
 
 static uint32_t stack_of(struct mappings *m, uint32_t node) {
 	uint64_t hash = hash_u64(node);
-	uint32_t at = index_first(&m->by_node, hash);
-	for (uint32_t i; (i = index_next(&m->by_node, hash, &at)) != INDEX_NONE;) {
-		if (m->stacks.items[i].sum.node == node) {
-			return i;
-		}
+	uint32_t found = INDEX_FIND(&m->by_node, hash, i, m->stacks.items[i].sum.node == node);
+	if (found != INDEX_NONE) {
+		return found;
 	}
 	uint32_t number = (uint32_t)m->stacks.n;
 	struct mapping_stack *s = vec_push(&m->stacks);
