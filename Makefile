@@ -25,10 +25,10 @@ run:
 	BUILD='$(BUILD)' tools/run
 
 # make check                   every suite
-# make check ONLY="unit e2e"   some of them; LONG=1 the long form
+# make check ONLY="unit e2e"   some of them; LONG=1 the long form; QUIET=1 fails what takes too long
 check:
 	BUILD='$(BUILD)' tools/install-packages build check
-	BUILD='$(BUILD)' tests/run $(if $(LONG),--long) $(ONLY)
+	BUILD='$(BUILD)' tests/run $(if $(LONG),--long) $(if $(QUIET),--quiet) $(ONLY)
 
 # make install PREFIX=/opt/heaptrack (DESTDIR is heeded)
 install: all

@@ -11,7 +11,6 @@ import xml.etree.ElementTree
 
 BUSY = 0.1  # the share of the processors' time that others may use on a machine called quiet
 SLOW = 1.25  # how much slower than the one whose seconds the budgets are a machine may be
-SLOWEST = 3  # how much slower at most, where the build shows that it is
 
 
 def used_by_all(cores, stat="/proc/stat"):
@@ -47,25 +46,19 @@ class Stopwatch:
         return seconds, max(0, all_used - ours) / max(0.01, seconds * len(self.cores))
 
 
-def slowness_of(seconds, budget):
-    """How much slower a machine is than the one of the budgets, from what its build took."""
-    return min(max(1, seconds / budget), SLOWEST)
-
-
-def judge(seconds, budget, others, cores, slowness=1):
+def judge(seconds, budget, others, cores, is_quiet):
     """A remark on the time that a suite took ("" for none), and whether the suite fails for it.
 
-    Every second over the budget is remarked on; it fails for more than what a slower machine takes.
-    A host's load shows in no count of its guests, but their builds take longer: `slowness`."""
+    Every second over the budget is remarked on. A suite fails for more than what a slower machine
+    takes, where the caller says that the machine is quiet: a guest cannot know, because the load of
+    its host shows in no count. What the counts do show excuses even then."""
     if not budget or seconds <= budget:
         return "", False
     if cores < 2:
         return "over budget, but budgets are for 2 cores", False
     if others > BUSY:
         return f"over budget, but the machine was busy: others used {100 * others:.0f} % of it", False
-    if slowness > SLOW:
-        return f"over budget, on a machine {slowness:.1f} times slower", seconds > SLOW * slowness * budget
-    return "over budget", seconds > SLOW * budget
+    return "over budget", is_quiet and seconds > SLOW * budget
 
 
 def slowest(reports, n):
