@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * What a process has mapped, and how much of each mapping is resident, from /proc/PID/smaps.
+ *
+ * The kernel walks every page of the process for it: some 14 ms for 1 GB in 1,000 mappings, 35 ms
+ * for 10,000 mappings. The process is not stopped; its own calls that map wait meanwhile.
+ */
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum smaps_kind {
+	SMAPS_ANONYMOUS, // with a name, if the process gave it one (PR_SET_VMA)
+	SMAPS_HEAP,      // what brk moves
+	SMAPS_STACK,     // of the main thread
+	SMAPS_FILE,
+	SMAPS_SHARED, // shared memory: memfd, /dev/shm, System V, anonymous and shared
+	SMAPS_DEVICE, // of a driver: its pages are in no resident size
+	SMAPS_KERNEL, // [vdso] and the like
+};
+
+struct smaps_area {
+	uint64_t start, end;
+	uint64_t offset, inode; // in the file, of the file
+	uint64_t rss_bytes, pss_bytes, anonymous_bytes, shared_clean_bytes, shared_dirty_bytes;
+	uint64_t swap_bytes, lazy_free_bytes, huge_bytes;
+	const char *name; // as the kernel writes it, "" for none
+	enum smaps_kind kind;
+	bool is_shared, is_writable, is_executable;
+	bool is_hugetlb; // its pages are in no resident size
+};
+
+/** By rising address. A zeroed struct is empty. */
+struct smaps {
+	struct smaps_area *items;
+	size_t n, capacity;
+	uint64_t rss_bytes; // of all of them
+	struct arena names;
+};
+
+/** Adds to `out`. False: not permitted, the process is gone, or no memory. */
+bool smaps_read(struct smaps *out, pid_t pid);
+
+/** One line of it, without its end, after all lines before. False: no memory. */
+bool smaps_take_line(struct smaps *out, char *line);
+
+void smaps_finish(struct smaps *s);
