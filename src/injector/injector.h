@@ -39,6 +39,7 @@ enum injector_no_copy {
 struct injector_report {
 	uint32_t n_functions; // patched
 	uint32_t n_modules;   // that they lie in
+	bool maps_are_hooked; // those functions of wire/mappings.def that the program has
 	uint32_t n_threads;   // at the last stop of all
 	uint32_t n_stops;
 	uint64_t longest_pause_ns;     // of all threads

@@ -56,6 +56,11 @@ enum resident_what {
 	RESIDENT_REALLOCATES_OR_THROWS = 7, // as REALLOCATES, or throws an exception
 	RESIDENT_REALLOCATES_AT = 8, // size times `times`; the block at the address in `ptr`; returns 0
 	RESIDENT_CONFINES = 9, // prctl: its option in `ptr`, the value in `size`. It allocates nothing
+	// The functions of mappings.def. Their registers are those that the table's operands name
+	RESIDENT_MAPS = 10,
+	RESIDENT_UNMAPS = 11,
+	RESIDENT_REMAPS = 12,
+	RESIDENT_PROTECTS = 13,
 };
 enum {
 	RESIDENT_NO_REGISTER = 0xff,

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "random"))
 
+import attaching
+import conftest
 import events
+from attaching import target  # noqa: F401
 
 PAGE = 4096
 MIB = 1 << 20
@@ -163,12 +167,164 @@ def test_no_memory_turns_it_off(tools, tmp_path):
     assert recording.json()["memory"] is None
 
 
-def test_injected_recorders_say_nothing_of_it(tools, tmp_path):
-    """Never a number that was not counted: null, not 0."""
-    recording = tools.record(build_program(tmp_path, "make(MIB); free(malloc(7));", "-static"))
-    assert recording.status == 0
-    data = recording.json()
-    assert data["memory"] is None and data["summary"]["allocations"] >= 1
+# How a program comes to its C library: compiler, and what of it is known
+INJECTED = {
+    "own": ("gcc", ["-fno-builtin", "-l:libjemalloc.a", "-lm", "-ldl"]),
+    "static": ("gcc", ["-static"]),
+    "static-pie": ("gcc", ["-static-pie"]),
+    "musl": ("musl-gcc", []),
+    "musl-static": ("musl-gcc", ["-static"]),
+    "stripped": ("gcc", ["-static", "-s"]),
+}
+# Its functions that map, each as often as TRUTHS has it, a thread's stack and a block of malloc's
+ALL_WAYS = r"""
+	char *before = make(7 * MIB);
+	signal(SIGUSR1, go_on);
+	puts("ready"), fflush(stdout);
+	while (waits && !goes_on) usleep(1000);
+	munmap(before, MIB);
+	char *a = make(10 * MIB), *volatile block;
+	munmap(a + MIB, MIB);
+	if (make_again(a, MIB, 3 * MIB) == MAP_FAILED || mprotect(a + 2 * MIB, MIB, PROT_NONE)) return 2;
+	if (mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED || errno != EINVAL) return 3;
+	if (munmap((void *)1, PAGE) != -1 || errno != EINVAL) return 4;
+	block = malloc(5 * MIB);
+	pthread_t thread;
+	pthread_create(&thread, NULL, run, NULL), pthread_join(thread, NULL);
+	puts("done"), fflush(stdout);
+	while (waits) usleep(1000);
+	return block == NULL;
+}
+"""
+ALL_WAYS_HEAD = r"""
+#include <signal.h>
+static volatile sig_atomic_t goes_on, waits;
+static void go_on(int n) { goes_on = n; }
+static void *run(void *n) { return n; }
+OURS static char *make_again(char *at, size_t was, size_t bytes) {
+	at = mremap(at, was, bytes, MREMAP_MAYMOVE);
+	__asm__ volatile("" : : "r"(at) : "memory");
+	return at;
+}
+int main(int n, char **words) {
+	waits = n > 1 && words[1][0] == 'w';
+"""
+
+
+@pytest.fixture
+def every_way(tmp_path):
+    """Build a program that maps in all ways: `own` and so on of INJECTED, or `plain`."""
+    def build(way):
+        compiler, flags = INJECTED.get(way, ("gcc", []))
+        source, program = tmp_path / "ways.c", tmp_path / way
+        source.write_text(HEAD + ALL_WAYS_HEAD + ALL_WAYS)
+        if not shutil.which(compiler):
+            pytest.skip(f"{compiler} is missing")
+        words = [compiler, "-O1", "-g", "-o", program, source, "-pthread", *flags]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        if way == "own" and "libjemalloc" in done.stderr:
+            pytest.skip("libjemalloc2 is missing")
+        assert done.returncode == 0, done.stderr
+        return program
+    return build
+
+
+def sentences_of(data):
+    return {line["id"] for line in data["quality"]["sentences"]}
+
+
+def assert_knows_every_way(memory, is_attached, is_inner):
+    """`is_inner`: what the C library maps for itself is seen as well."""
+    got = by_function(memory)
+    before = 0 if is_attached else 1
+    assert got["make"] == (1 + before, (10 + 7 * before) * MIB, 1 + before, (8 + 6 * before) * MIB)
+    assert got["make_again"] == (1, 3 * MIB, 1, 3 * MIB)
+    assert_adds_up(memory)
+    frames = [{frame["function"] for frame in row["stack"]} for row in memory["mappings"] if not row["by_allocator"]]
+    assert any({"pthread_create", "__pthread_create", "__pthread_create_2_1"} & names for names in frames) == is_inner
+
+
+@pytest.mark.parametrize("way", ["plain", *INJECTED])
+def test_each_kind_of_recorder_records_or_says(tools, every_way, way):
+    recording = tools.record(every_way(way))
+    assert recording.status == 0, repr(recording)
+    data = recording.json("--limit", "0")
+    assert data["summary"]["lost_events"] == 0 and data["summary"]["allocations"] >= 1
+    if way == "stripped":
+        assert data["memory"] is None and "no-mappings" in sentences_of(data)
+        assert "what is mapped is not recorded" in recording.stderr
+        return
+    assert_knows_every_way(data["memory"], False, way != "plain")
+    assert not {"no-mappings", "mapped-before"} & sentences_of(data)
+    # musl's own malloc in a static program takes what brk gives
+    if way in ("own", "static", "static-pie", "musl"):
+        assert sum(row["mapped_bytes"] for row in data["memory"]["mappings"] if row["by_allocator"]) > 5 * MIB
+
+
+@pytest.mark.attach
+@pytest.mark.parametrize("way", ["plain", *INJECTED])
+def test_so_does_attaching(build, target, every_way, tmp_path, way):
+    victim = target([every_way(way), "wait"])
+    process = attaching.start_listening(build, victim.pid, tmp_path / "attached")
+    victim.process.send_signal(signal.SIGUSR1)
+    conftest.wait_until(lambda: "done" in victim.said(), what="its work")
+    status, said = attaching.finish(process)
+    assert status == 0 and victim.is_alive(), said
+    assert not attaching.changed_code(victim.pid)
+    data = attaching.known(build, tmp_path / "attached.zst")
+    assert data["summary"]["lost_events"] == 0
+    if way == "stripped":
+        assert data["memory"] is None and "no-mappings" in sentences_of(data)
+        return
+    assert_knows_every_way(data["memory"], True, True)
+    assert "mapped-before" in sentences_of(data)
+
+
+def test_injected_recorders_take_part_in_no_memory(tools, every_way):
+    data = tools.record(every_way("static"), options=["--no-memory"]).json()
+    assert data["memory"] is None and "no-mappings" in sentences_of(data)
+
+
+def test_mappings_of_signal_handlers_and_of_vfork(tools, tmp_path):
+    """A handler that maps while the program maps; a child of vfork maps into its parent's memory."""
+    body = r"""
+	void on_tick(int n) {
+		char *at = make(3 * PAGE);
+		munmap(at, 3 * PAGE);
+		(void)n;
+	}
+	struct sigaction act = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
+	sigaction(SIGPROF, &act, NULL);
+	struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+	setitimer(ITIMER_PROF, &often, NULL);
+	for (int i = 0; i < 30000; i++) {
+		char *at = mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		free(malloc(300000));
+		munmap(at, 2 * PAGE);
+	}
+	setitimer(ITIMER_PROF, &never, NULL);
+	if (vfork() == 0) {
+		make(5 * MIB);
+		_exit(0);
+	}
+	wait(NULL);
+	"""
+    head = "#include <signal.h>\n#include <sys/time.h>\n"
+    source, program = tmp_path / "handlers.c", tmp_path / "handlers"
+    source.write_text(f"{HEAD}{head}int main(void) {{\n{body}\n\treturn 0;\n}}\n")
+    for flags in ([], ["-static"]):
+        subprocess.run(["gcc", "-O1", "-g", *flags, "-fno-builtin", "-o", program, source], check=True, timeout=60)
+        recording = tools.record(program)
+        data = recording.json("--limit", "0")
+        assert recording.status == 0 and data["summary"]["lost_events"] == 0, repr(recording)
+        got = by_function(data["memory"])
+        maps, mapped, left, left_bytes = got["make"]
+        assert (left, left_bytes) == (1, 5 * MIB) and mapped == (maps - 1) * 3 * PAGE + 5 * MIB
+        assert got["main"] == (30000, 30000 * 2 * PAGE, 0, 0)
+        inside = [row for row in data["memory"]["mappings"] if row["by_allocator"]]
+        assert all(row["never_unmapped"] == 0 for row in inside)
+        # glibc raises its threshold of mmap with the first block of its own mapping that is freed
+        assert sum(row["maps"] for row in inside) == (1 if flags else 0)
 
 
 @pytest.mark.parametrize("flag", ["address", "thread", "undefined"])

@@ -193,6 +193,7 @@ static struct recording sample_recording(void) {
 	r.nodes.items = sample_nodes, r.nodes.n = N_NODES;
 	r.stacks.items = sample_stacks, r.stacks.n = sizeof sample_stacks / sizeof *sample_stacks;
 	r.edges.items = &edge, r.edges.n = 1;
+	r.mapping_edges.items = &edge, r.mapping_edges.n = 1;
 	r.threads.items = threads, r.threads.n = 2;
 	return r;
 }

@@ -150,6 +150,18 @@ static void is_silent_when_all_is_well(void **state) {
 	assert_int_equal(quality_lines(&f.r, f.names, &f.arena, lines), 0);
 }
 
+static void says_which_mappings_are_missing(void **state) {
+	(void)state;
+	struct quality_line lines[QUALITY_LINES_MAX];
+	f.r.mapping_edges.n = 0;
+	assert_int_equal(quality_lines(&f.r, f.names, &f.arena, lines), 1);
+	assert_string_equal(lines[0].id, "no-mappings");
+	f.r.mapping_edges.n = 1;
+	f.r.meta.source = REC_ATTACHED;
+	size_t n = quality_lines(&f.r, f.names, &f.arena, lines);
+	assert_string_equal(lines[n - 1].id, "mapped-before");
+}
+
 static void says_what_touches_the_numbers(void **state) {
 	(void)state;
 	f.r.quality.lost_events = 7;
@@ -262,6 +274,7 @@ int main(void) {
 			TEST(knows_the_runtime_in_a_library),
 			TEST(ranks_sum_to_the_totals),
 			TEST(is_silent_when_all_is_well),
+			TEST(says_which_mappings_are_missing),
 			TEST(says_what_touches_the_numbers),
 			TEST(says_who_tells_of_what_a_runtime_maps),
 			TEST(counts_one_block_as_one),

@@ -55,7 +55,7 @@ static bool get_in_or_say_why(struct run *run, struct err *err) {
 	}
 	guardian_stop(&run->guardian); // the program goes on
 	say_unrecorded(run, &why);
-	return run_make_segment(run, 0, -1, err);
+	return run_make_segment(run, SEGMENT_NO_MAPPINGS, -1, err);
 }
 
 static bool record(struct run *run, const struct launch *launch, struct err *err) {
@@ -69,6 +69,7 @@ static bool record(struct run *run, const struct launch *launch, struct err *err
 	bool has_guardian = run->guardian.pid > 0;
 	if (has_guardian && !guardian_attach(&run->guardian, 0, NULL, NULL, &why)) {
 		say_unrecorded(run, &why);
+		run->records_mappings = false;
 	} else if (has_guardian) {
 		(void)run_note_hooks(run, !run->options->is_quiet, NULL);
 	}

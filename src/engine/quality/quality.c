@@ -221,17 +221,13 @@ enum { MAPPER_MAX = 200 };
 static void name_mapper(const struct quality_writer *w, uint64_t least_bytes,
 		char out[MAPPER_MAX]) {
 	const struct recording *r = w->recording;
+	uint64_t *bytes_of = arena_new(w->arena, uint64_t, names_n_functions(w->names) + 1ul);
 	const struct name *best = NULL;
 	uint64_t most = 0;
-	for (uint32_t i = 0; i < r->mappings.n; i++) {
+	for (uint32_t i = 0; bytes_of && i < r->mappings.n; i++) {
 		const struct rec_mapping *m = &r->mappings.items[i];
 		const struct name *name = m->is_inside ? NULL : names_site(w->names, m->node);
-		uint64_t bytes = 0;
-		for (uint32_t k = 0; name && m->peak_bytes > 0 && k < r->mappings.n; k++) {
-			const struct rec_mapping *other = &r->mappings.items[k];
-			const struct name *its = other->is_inside ? NULL : names_site(w->names, other->node);
-			bytes += its && its->function_id == name->function_id ? other->peak_bytes : 0;
-		}
+		uint64_t bytes = name ? bytes_of[name->function_id] += m->peak_bytes : 0;
 		best = bytes > most ? name : best;
 		most = bytes > most ? bytes : most;
 	}
@@ -281,6 +277,20 @@ static void say_outside(struct quality_writer *w) {
 			human_bytes(all, rss), human_bytes(heap, heap_bytes),
 			has_unknown ? " allocated since the attach" : "", human_bytes(rest, rss - heap_bytes),
 			has_unknown ? "older blocks, " : "", mapper, is_own ? ". " : "", own);
+}
+
+/** Silence would read as if nothing had been mapped. */
+static void say_unmapped(struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	bool is_ours = r->meta.source == REC_LAUNCHED || r->meta.source == REC_ATTACHED;
+	if (is_ours && r->mapping_edges.n == 0) {
+		quality_say(w, "no-mappings", 0,
+				"calls that map memory, such as mmap, were not recorded: what they mapped is not "
+				"known");
+	} else if (is_ours && r->meta.source == REC_ATTACHED) {
+		quality_say(w, "mapped-before", 0,
+				"what was mapped before the attach is not among the mappings");
+	}
 }
 
 /** The share of the bytes at the peak that are named after code without a name. */
@@ -334,5 +344,6 @@ size_t quality_lines(const struct recording *r, const struct names *n, struct ar
 	quality_say_unrecorded(&w);
 	say_outside(&w);
 	say_unnamed(&w);
+	say_unmapped(&w);
 	return w.n;
 }

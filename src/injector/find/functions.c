@@ -120,16 +120,23 @@ static void judge_families(struct found_functions *out, size_t first,
 	out->n = n;
 }
 
-/** prctl may forbid the program the clock that the recorder reads. */
-static bool add_prctl(struct found_functions *out, const struct module_code *module) {
-	static const struct known_function prctl = {.name = "prctl",
-			.what = RESIDENT_CONFINES,
-			.ptr = 0,
-			.size = 1,
-			.times = RESIDENT_NO_REGISTER};
-	struct elf_symbol symbol;
-	return !find_code(module, prctl.name, &symbol) ||
-			found_add(out, module, &prctl, module->bias + symbol.address, symbol.size);
+/** What is hooked in a module because it has an allocator. False: out of memory. */
+static bool add_beside(struct found_functions *out, const struct module_code *module) {
+	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
+	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
+		struct elf_symbols symbols;
+		struct elf_symbol symbol;
+		bool has_table = elf_symbols_init(&symbols, &module->image, tables[i]);
+		while (has_table && elf_symbols_next(&symbols, &symbol)) {
+			const struct known_function *known = known_beside(symbol.name);
+			uint64_t address = module->bias + symbol.address;
+			if (known && find_is_code(&symbol) && !is_found(out, address, symbol.name) &&
+					!found_add(out, module, known, address, symbol.size)) {
+				return false;
+			}
+		}
+	}
+	return true;
 }
 
 bool find_is_stripped_static(const struct module_code *module) {
@@ -153,7 +160,7 @@ static bool look_at(struct found_functions *out, const struct module_code *modul
 	judge_families(out, first, module);
 	judge_nim(out, first, module);
 	operators_judge(out, first, module);
-	return out->n == first || add_prctl(out, module);
+	return out->n == first || add_beside(out, module);
 }
 
 bool find_functions(struct found_functions *out, const struct modules_code *modules,

@@ -30,6 +30,11 @@ struct found_functions {
 	size_t n, capacity;
 };
 
+/** Does it allocate nothing, and is hooked for another reason? */
+static inline bool found_is_beside(const struct found_function *f) {
+	return f->what >= RESIDENT_CONFINES;
+}
+
 /** Add a module's function at `address`, as `known` has it, which outlives it. NULL: no memory. */
 static inline struct found_function *found_add(struct found_functions *out,
 		const struct module_code *module, const struct known_function *known, uint64_t address,

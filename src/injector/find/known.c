@@ -75,6 +75,31 @@ static const struct known_function known[] = {
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
 
+// ---- what is hooked beside an allocator
+
+#define OPERANDS_MAPS(...)     MAPS
+#define OPERANDS_UNMAPS(...)   UNMAPS
+#define OPERANDS_REMAPS(...)   REMAPS
+#define OPERANDS_PROTECTS(...) PROTECTS
+#define MAPPING_ROW(f, does)   ROW(f, does, NONE, NONE, NONE),
+#define HOOK(result, name, parameters, arguments, what, without) \
+	MAPPING_ROW(name, OPERANDS_##what)
+
+static const struct known_function beside[] = {
+		ROW(prctl, CONFINES, 0, 1, NONE),
+#include "wire/mappings.def"
+};
+#undef HOOK
+
+const struct known_function *known_beside(const char *name) {
+	for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+		if (*name == *beside[i].name && strcmp(name, beside[i].name) == 0) {
+			return &beside[i];
+		}
+	}
+	return NULL;
+}
+
 // ---- Firefox
 
 // Only its own, which do not call its malloc; those of others do, and are no allocator's

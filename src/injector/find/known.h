@@ -35,5 +35,12 @@ const struct known_function *known_function_of(const char *name);
  */
 const char *known_family(const struct known_function *f);
 
+/**
+ * A function that allocates nothing, but is hooked where an allocator is: those of
+ * wire/mappings.def, and prctl, which may forbid the program the clock that the recorder reads.
+ * NULL: none of them.
+ */
+const struct known_function *known_beside(const char *name);
+
 /** Cheap: false of most names. */
 bool known_may_be(const char *name);

@@ -13,16 +13,21 @@
 
 static void count(struct injector *in) {
 	const struct found_function *last = NULL;
+	const uint32_t needed = 1u << RESIDENT_MAPS | 1u << RESIDENT_UNMAPS;
+	uint32_t patched = 0;
 	in->report.n_functions = in->report.n_modules = 0;
 	for (size_t i = 0; i < in->plan.hooks.n; i++) {
 		const struct planned *planned = &in->plan.hooks.items[i];
-		if (planned->function->what == RESIDENT_CONFINES) {
+		bool is_patched = injector_hook_of(in, planned)->is_patched;
+		if (found_is_beside(planned->function)) {
+			patched |= is_patched ? 1u << planned->function->what : 0;
 			continue;
 		}
-		in->report.n_functions += injector_hook_of(in, planned)->is_patched;
+		in->report.n_functions += is_patched;
 		in->report.n_modules += !last || last->module_start != planned->function->module_start;
 		last = planned->function;
 	}
+	in->report.maps_are_hooked = (patched & needed) == needed && !in->plan.has_refused_maps;
 }
 
 void injector_let_go(struct injector *in) {
@@ -281,7 +286,7 @@ void injector_describe(struct injector *in, struct buffer *out) {
 	for (size_t i = 0; i < in->plan.hooks.n; i++) {
 		const struct planned *planned = &in->plan.hooks.items[i];
 		const struct found_function *f = planned->function;
-		if (!injector_hook_of(in, planned)->is_patched || f->what == RESIDENT_CONFINES) {
+		if (!injector_hook_of(in, planned)->is_patched || found_is_beside(f)) {
 			continue;
 		}
 		if (!last || last->module_start != f->module_start) {

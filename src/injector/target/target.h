@@ -36,6 +36,7 @@ struct plan {
 	VEC(struct planned) hooks;
 	VEC(struct island) islands;
 	struct buffer refused; // lines for injector_describe: what could not be hooked, and why
+	bool has_refused_maps; // a function of wire/mappings.def
 };
 
 struct injector {

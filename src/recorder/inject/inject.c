@@ -15,6 +15,7 @@
 #include "recorder/inject/inject.h"
 
 #include "recorder/core/hook/hook.h"
+#include "recorder/core/hook/mapping.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"
 
@@ -114,6 +115,32 @@ static void enter_other(struct inject_frame *f, const struct thread_words *self)
 	}
 }
 
+static inline enum mapping_does mapping_does(const struct inject_frame *f) {
+	_Static_assert(MAPPING_PROTECTS - MAPPING_MAPS == RESIDENT_PROTECTS - RESIDENT_MAPS, "ordered");
+	return (enum mapping_does)(f->what->what - RESIDENT_MAPS);
+}
+
+static void enter_mapping(struct inject_frame *f, const struct thread_words *self) {
+	const struct capture_regs caller = {.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
+	f->size = f->arguments[2];
+	f->how = mapping_enter(self, &f->hook, caller, mapping_does(f), f->arguments);
+	f->kind = f->how == MAPPING_PASSES ? INJECT_PASSES : INJECT_MAPS;
+}
+
+/** If it is late, a range that would be moved counts as unchanged. */
+static void leave_mapping(struct inject_frame *f) {
+	bool is_late = inject_is_late(f);
+	if (is_late && f->what->what != RESIDENT_REMAPS) {
+		hook_leave(&f->hook);
+		return;
+	}
+	uint64_t rdx = f->arguments[2]; // as the real function has left it
+	f->arguments[2] = f->size;
+	mapping_leave(&f->hook, (enum mapping_how)f->how, mapping_does(f), f->arguments,
+			is_late ? UINT64_MAX : f->rax);
+	f->arguments[2] = rdx;
+}
+
 /**
  * `inside` is not 0 from the first line that depends on the recorder's data to the last. If all
  * threads are stopped and it is 0 in each, the data may be made anew.
@@ -135,6 +162,10 @@ void inject_enter(struct inject_frame *f) {
 		segment_note_prctl((int)f->arguments[f->what->ptr], f->arguments[f->what->size]);
 		f->kind = INJECT_PASSES;
 		break;
+	case RESIDENT_MAPS:
+	case RESIDENT_UNMAPS:
+	case RESIDENT_REMAPS:
+	case RESIDENT_PROTECTS: enter_mapping(f, self); break;
 	default: enter_other(f, self); break;
 	}
 }
@@ -188,6 +219,11 @@ static void record_within(struct inject_frame *f) {
 static void record_answer(struct inject_frame *f) {
 	if (f->kind == INJECT_ALLOCATES_WITHIN) {
 		record_within(f);
+		machine_local_bump(&f->self->inside, UINT64_MAX);
+		return;
+	}
+	if (f->kind == INJECT_MAPS) {
+		leave_mapping(f);
 		machine_local_bump(&f->self->inside, UINT64_MAX);
 		return;
 	}

@@ -15,13 +15,14 @@ enum inject_kind {
 	INJECT_MOVES,
 	INJECT_ALLOCATES_WITHIN,
 	INJECT_FREES,
-	INJECT_FREES_BY_REALLOC
+	INJECT_FREES_BY_REALLOC,
+	INJECT_MAPS
 };
 
 /** A call of a patched function. The caller's stack continues behind it. */
 struct inject_frame {
-	uint32_t kind, reserved; // enum inject_kind
-	uint64_t ptr, size;      // arguments
+	uint32_t kind, how; // enum inject_kind; enum mapping_how
+	uint64_t ptr, size; // arguments
 	struct thread_words *self;
 	struct hook hook;
 	// The caller's registers. After the call, rdx and rax are as the real function left them
