@@ -210,6 +210,41 @@ def test_pid_namespace(tools, child, more):
     assert one["pid"] > 1 and one["peak_rss_bytes"] >= MB << 20
 
 
+ONE_IN_EACH_NAMESPACE = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+	for (int i = 0; i < 6 && argc > 1; i++) {
+		if (syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+			execv(argv[1], argv + 1);
+			_exit(1);
+		}
+	}
+	while (wait(NULL) > 0) {
+	}
+	return 0;
+}
+"""
+
+
+@needs_root
+def test_pid_namespaces_that_start_at_once(tools, child):
+    """Each of them is pid 1, started in the same hundredth of a second: still six processes."""
+    program, start = child("alike"), child.folder / "start"
+    if subprocess.run(["unshare", "--pid", "--fork", "true"], check=False).returncode != 0:
+        pytest.skip("unshare --pid does not work here")
+    subprocess.run(["gcc", "-o", start, "-x", "c", "-"], input=ONE_IN_EACH_NAMESPACE, text=True, check=True)
+    recording = tools.record(start, program, MB, SECONDS)
+    known = recording.json()
+    alike = [c for c in known["children"] if c["name"] == "alike"]
+    assert len({c["pid"] for c in alike}) == 6 and min(c["pid"] for c in alike) > 1, alike
+    assert known["quality"]["children_executed"] == 6, known["quality"]
+
+
 def test_name_after_exec(tools, child):
     """A shell that becomes another program, and one that calls itself otherwise by /proc/self/exe."""
     program = child("became")

@@ -86,10 +86,16 @@ static uint32_t find_outside(const struct wire_child *entry) {
 	return 0;
 }
 
+/** The same pid at the same time is that of another process in another namespace. 0: unknown. */
+static bool is_same_space(uint32_t a, uint32_t b) {
+	return a == b || a == 0 || b == 0;
+}
+
 static struct child *find_announced(struct children *c, const struct wire_child *entry) {
 	for (size_t i = 0; i < c->n; i++) {
 		struct child *child = &c->items[i];
-		if (child->pid_inside == entry->pid && child->start_ticks == entry->start_ticks) {
+		if (child->pid_inside == entry->pid && child->start_ticks == entry->start_ticks &&
+				is_same_space(child->pid_space, entry->pid_space)) {
 			return child;
 		}
 	}
@@ -109,6 +115,7 @@ static void take_entry(struct children *c, const struct wire_child *entry) {
 	bool is_ours = entry->pid_space == 0 || entry->pid_space == c->pid_space;
 	if (child->pid == 0) {
 		child->pid_inside = entry->pid;
+		child->pid_space = entry->pid_space;
 		child->start_ticks = entry->start_ticks;
 		child->pid = is_ours ? entry->pid : find_outside(entry);
 	}
@@ -160,6 +167,7 @@ static void add_silent(struct children *c, pid_t pid, uint64_t start_ticks, bool
 	if (child) {
 		child->pid = (uint32_t)pid;
 		child->pid_inside = (uint32_t)process_pid_inside(pid);
+		child->pid_space = process_pid_space(pid);
 		child->start_ticks = start_ticks;
 		child->is_fork = is_fork;
 		child->why = why;

@@ -20,8 +20,9 @@
 enum { CHILD_EXE = sizeof((struct wire_child *)0)->exe, CHILDREN_MAX = 4096 };
 
 struct child {
-	uint32_t pid; // in our namespace; 0: not found, it is gone or was never seen
-	uint32_t pid_inside;
+	uint32_t pid;         // in our namespace; 0: not found, it is gone or was never seen
+	uint32_t pid_inside;  // as it calls itself, in the namespace
+	uint32_t pid_space;   // with this inode; 0: unknown
 	uint64_t start_ticks; // with the pid it tells processes apart
 	bool is_announced, was_announced_as_fork;
 	uint32_t n_announced;

@@ -54,13 +54,14 @@ static uint32_t read_pid_space(void) {
 }
 
 /** Take a free entry (`pid` 0), or the one that this process made before an exec. NULL: none. */
-static struct wire_child *take(struct segment_header *header, uint32_t pid, uint64_t start) {
+static struct wire_child *take(struct segment_header *header, uint32_t pid, uint32_t space,
+		uint64_t start) {
 	uint32_t n = wire_children_in_use(header);
 	for (uint32_t i = 0; i < n; i++) {
 		struct wire_child *child = &header->children[i];
 		uint32_t seen = pid;
 		if (atomic_load_explicit(&child->pid, memory_order_relaxed) == pid &&
-				(pid == 0 || child->start_ticks == start) &&
+				(pid == 0 || (child->start_ticks == start && child->pid_space == space)) &&
 				atomic_compare_exchange_strong(&child->pid, &seen, WIRE_CHILD_CLAIMED)) {
 			return child;
 		}
@@ -71,10 +72,11 @@ static struct wire_child *take(struct segment_header *header, uint32_t pid, uint
 void family_announce(struct segment_header *header, bool is_fork) {
 	uint32_t pid = (uint32_t)syscall_0(__NR_getpid);
 	uint64_t start = read_start();
-	struct wire_child *child = take(header, pid, start);
+	uint32_t space = read_pid_space();
+	struct wire_child *child = take(header, pid, space, start);
 	if (child == NULL) {
 		atomic_fetch_add(is_fork ? &header->n_children_forked : &header->n_children_executed, 1);
-		child = take(header, 0, 0);
+		child = take(header, 0, 0, 0);
 	} else if (child->is_fork && !is_fork) {
 		atomic_fetch_add(&header->n_children_executed, 1); // first: the sum never falls
 		atomic_fetch_sub(&header->n_children_forked, 1);
@@ -85,7 +87,7 @@ void family_announce(struct segment_header *header, bool is_fork) {
 	child->is_fork = is_fork;
 	child->n_announced++;
 	child->start_ticks = start;
-	child->pid_space = read_pid_space();
+	child->pid_space = space;
 	size_t n = read_file("/proc/self/comm", child->comm, sizeof child->comm);
 	if (n > 0 && child->comm[n - 1] == '\n') {
 		child->comm[n - 1] = '\0';
