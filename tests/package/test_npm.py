@@ -16,6 +16,7 @@ from starts import cpu_ms
 MACHINE_MAX_BYTES = 2_000_000
 SHIM_MAX_BYTES = 5_000
 ADDED_MAX_MS = 20  # to the time that node itself takes to start
+ADDED_MAX_SHARE = 0.5  # of it, where caches are others' and node takes a multiple of its 40 ms
 
 
 @pytest.fixture
@@ -106,4 +107,4 @@ def test_what_it_adds(heaptrack):
     direct = heaptrack.parents[1] / "@heaptrack/linux-x64/bin/heaptrack"
     node = [shutil.which("node"), "-e", "0"]
     whole, by_node, by_itself = cpu_ms([heaptrack, "--version"], node, [direct, "--version"])
-    assert whole - by_node - by_itself <= ADDED_MAX_MS
+    assert whole - by_node - by_itself <= max(ADDED_MAX_MS, ADDED_MAX_SHARE * by_node)
