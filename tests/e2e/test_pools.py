@@ -90,13 +90,31 @@ def test_boehms_collector(tools, tmp_path):
     assert "GC_" not in " ".join(f["text"] for f in known["findings"])
 
 
-def test_boehms_collector_attached_to(tools, tmp_path, helpers):
+@pytest.mark.parametrize("flags", [[], ["-s"], ["-static"], ["-static", "-s"]], ids=" ".join)
+def test_boehms_collector_linked_into_the_program(tools, tmp_path, flags):
+    """No library tells of it. Time is left for a look at the program while it lives."""
+    if not (LIBRARIES / "libgc.a").exists():
+        pytest.skip("no libgc.a here")
+    (tmp_path / "prog.c").write_text(BOEHM.replace("return 0;", "usleep(600000); return 0;")
+                                     .replace("#include <stdlib.h>", "#include <stdlib.h>\n#include <unistd.h>"))
+    subprocess.run(["gcc", "-O1", *flags, "prog.c", "-o", "prog", LIBRARIES / "libgc.a"], cwd=tmp_path, check=True)
+    recording = tools.record(tmp_path / "prog")
+    assert recording.status == 0, repr(recording)
+    known = recording.json()
+    assert 50 <= known["summary"]["never_freed_blocks"] < 70 and known["summary"]["allocations"] < 200
+    assert known["quality"]["double_allocations"] == known["quality"]["unknown_frees"] == 0
+    line, = [line["text"] for line in known["quality"]["sentences"] if line["id"] == "not-hooked"]
+    assert line.startswith("GC_malloc, GC_malloc_atomic, GC_realloc, GC_free of prog were seen but not hooked"), line
+
+
+@pytest.mark.parametrize("library", ["libgc.so.1", "libgc.a"])
+def test_boehms_collector_attached_to(tools, tmp_path, helpers, library):
     source = BOEHM.replace("GC_init();", "GC_init(); puts(\"ready\"); fflush(stdout); getchar();") \
         .replace("return 0;", "getchar(); return 0;").replace("#include <stdlib.h>", "#include <stdlib.h>\n#include <stdio.h>")
-    if not (LIBRARIES / "libgc.so.1").exists():
-        pytest.skip("no libgc.so.1 here")
+    if not (LIBRARIES / library).exists():
+        pytest.skip(f"no {library} here")
     (tmp_path / "prog.c").write_text(source)
-    subprocess.run(["gcc", "-g", "-O1", tmp_path / "prog.c", "-o", tmp_path / "prog", LIBRARIES / "libgc.so.1"], check=True)
+    subprocess.run(["gcc", "-g", "-O1", tmp_path / "prog.c", "-o", tmp_path / "prog", LIBRARIES / library], check=True)
     ours, programs = os.pipe()
     program = tools.start(tmp_path / "prog", stdin=ours)
     os.close(ours)

@@ -41,12 +41,16 @@ static void look_for_second_libc(struct own_heaps *o, const struct process_space
 	}
 }
 
-void own_heaps_meet(struct own_heaps *o, const char *path) {
-	if (!o->has_collector && strncmp(path_base_name(path), "libgc.so", 8) == 0) {
+static void meet(struct own_heaps *o, const char *path, bool is_collector) {
+	if (!o->has_collector && is_collector) {
 		o->has_collector = true;
 		o->tell(o->user, path, "GC_malloc, GC_malloc_atomic, GC_realloc, GC_free", 4,
 				"no call shows what this garbage collector frees");
 	}
+}
+
+void own_heaps_meet(struct own_heaps *o, const char *path) {
+	meet(o, path, strncmp(path_base_name(path), "libgc.so", 8) == 0);
 }
 
 /** The recorder's symbol table as it is in the program: the symbols that it hides are 0 there. */
@@ -90,25 +94,38 @@ static bool is_hidden(const void *recorder, const char *name) {
 	return false;
 }
 
-static void look_at_modules(struct own_heaps *o, const struct process_space *space, pid_t program) {
+/** What a module that was not seen before hides. `recorder` is empty if none is preloaded. */
+static void look_at(struct own_heaps *o, const struct module_code *m,
+		const struct elf_symbols *recorder) {
+	char names[512];
+	uint32_t n = 0;
+	meet(o, m->name, find_is_collector(m));
+	if (recorder->n > 0) {
+		n = find_own_allocator(m, is_hidden, recorder, names, sizeof names);
+	}
+	if (n > 0) {
+		o->tell(o->user, m->name, names, n,
+				"the library calls its own copies, which bypass the preloaded recorder");
+	}
+}
+
+static void look_at_modules(struct own_heaps *o, const struct process_space *space, pid_t program,
+		bool is_preloaded) {
 	struct modules_code modules;
 	if (!modules_code_open(&modules, space, program, NULL)) {
 		return;
 	}
 	void *memory = NULL;
-	struct elf_symbols recorder = symbols_of_recorder(&modules, program, &memory);
-	for (size_t i = 0; i < modules.n && recorder.n > 0; i++) {
+	struct elf_symbols recorder = {0};
+	if (is_preloaded) {
+		recorder = symbols_of_recorder(&modules, program, &memory);
+	}
+	for (size_t i = 0; i < modules.n && (recorder.n > 0 || !is_preloaded); i++) {
 		const struct module_code *m = &modules.items[i];
-		char names[512];
 		uint64_t *inode = is_seen(o, m->inode) ? NULL : vec_push(&o->seen);
-		uint32_t n = 0;
 		if (inode) {
 			*inode = m->inode;
-			n = find_own_allocator(m, is_hidden, &recorder, names, sizeof names);
-		}
-		if (n > 0) {
-			o->tell(o->user, m->name, names, n,
-					"the library calls its own copies, which bypass the preloaded recorder");
+			look_at(o, m, &recorder);
 		}
 	}
 	free(memory);
@@ -126,13 +143,10 @@ void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint6
 		return;
 	}
 	o->code_bytes = code_bytes;
-	for (size_t i = 0; i < space.mappings.n; i++) {
-		own_heaps_meet(o, space.mappings.items[i].name);
-	}
 	if (is_preloaded) {
 		look_for_second_libc(o, &space);
-		look_at_modules(o, &space, program);
 	}
+	look_at_modules(o, &space, program, is_preloaded);
 	process_space_finish(&space);
 	o->next_ns = now_ns + (clock_now_ns() - start_ns) * LOOK_COST;
 }

@@ -86,6 +86,23 @@ bool find_defines_allocator(const struct elf_image *image, bool must_free) {
 	return allocates && frees;
 }
 
+bool find_is_collector(const struct module_code *m) {
+	static const char variable[] = "GC_INITIAL_HEAP_SIZE"; // it reads this one when it starts
+	struct elf_symbol symbol;
+	struct elf_segment loader;
+	struct elf_section texts;
+	if (find_code(m, "GC_gcollect", &symbol)) {
+		return find_code(m, "GC_malloc", &symbol);
+	}
+	bool is_program = m->image.type == ET_EXEC || elf_segment_find(&m->image, PT_INTERP, &loader);
+	if (!is_program || elf_has_section(&m->image, ".symtab") ||
+			!elf_section_find(&m->image, ".rodata", &texts)) {
+		return false;
+	}
+	struct slice bytes = elf_section_bytes(&m->image, &texts);
+	return memmem(bytes.data, bytes.size, variable, sizeof variable) != NULL;
+}
+
 /** Is an exported function of that name, or at that address, replaced by another module's? */
 static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol *local,
 		bool (*is_hidden)(const void *user, const char *name), const void *user) {
