@@ -96,8 +96,8 @@ _Static_assert(WIRE_NODE_BITS + WIRE_SIZE_BITS + WIRE_STAMP_BITS - WIRE_STAMP_LO
 enum wire_map_what {
 	WIRE_MAP_PLAIN = 0, // anonymous
 	WIRE_MAP_FILE = 1,
-	WIRE_MAP_BRK = 2, // (these three have no hooks yet)
-	WIRE_MAP_SHM = 3,
+	WIRE_MAP_BRK = 2,
+	WIRE_MAP_SHM = 3, // (these two have no hooks yet)
 	WIRE_MAP_MEMFD = 4,
 	WIRE_MAP_STACK = 5,
 	WIRE_MAP_HUGETLB = 6,

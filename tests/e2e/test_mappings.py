@@ -22,10 +22,14 @@ HEAD = r"""
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #define OURS __attribute__((noinline))
@@ -34,6 +38,19 @@ OURS static char *make(size_t bytes) {
 	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	__asm__ volatile("" : : "r"(at) : "memory");
 	return at;
+}
+OURS static char *ask(size_t bytes) {
+	char *at = (char *)syscall(SYS_mmap, NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__asm__ volatile("" : : "r"(at) : "memory");
+	return at;
+}
+OURS static char *grow(long bytes) {
+	char *at = sbrk(bytes);
+	__asm__ volatile("" : : "r"(at) : "memory");
+	return at;
+}
+OURS static void leave(void) {
+	syscall(SYS_exit, 7);
 }
 """
 # Name: body of main, then per function: maps, mapped bytes, mappings and bytes never unmapped
@@ -67,6 +84,28 @@ TRUTHS = {
 	munmap(a, MIB);
 	if (errno != 42) return 4;
 	""", {"make": (1, MIB, 0, 0)}),
+    "called": (r"""
+	char *a = ask(8 * MIB);
+	if (syscall(SYS_munmap, a + MIB, MIB) || syscall(SYS_mprotect, a, PAGE, PROT_READ)) return 2;
+	if (syscall(SYS_mremap, a, MIB, PAGE, 0) != (long)a) return 3;
+	if (syscall(SYS_mmap, NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != -1 || errno != EINVAL) return 4;
+	if (syscall(SYS_getpid) != getpid()) return 5;
+	// A thread that begins on another stack returns to what lies there
+	static _Alignas(16) char stack[64 << 10];
+	void (**top)(void) = (void (**)(void))(stack + sizeof stack - 64);
+	*top = leave;
+	int status = 0;
+	long child = syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, top, 0, 0, 0);
+	if (waitpid((pid_t)child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) return 6;
+	""", {"ask": (1, 8 * MIB, 1, 6 * MIB + PAGE)}),
+    "break": (r"""
+	char *at = grow(3 * MIB);
+	if (sbrk(0) != at + 3 * MIB || sbrk(-MIB) != at + 3 * MIB) return 2;
+	if (brk(at + 4 * MIB) != 0 || sbrk(0) != at + 4 * MIB) return 3;
+	if (brk((char *)2 + ((uintptr_t)1 << 47)) == 0 || errno != ENOMEM) return 4;
+	(void)brk((char *)PAGE); // 0, but the heap begins above it
+	if (sbrk(0) != at + 4 * MIB) return 5;
+	""", {"grow": (1, 3 * MIB, 1, 2 * MIB), "main": (1, 2 * MIB, 1, 2 * MIB)}),
     "threads": (r"""
 	void *run(void *n) {
 		for (int i = 0; i < 2000; i++) {
@@ -104,7 +143,8 @@ def by_function(memory):
     """Maps, mapped bytes, mappings and bytes never unmapped, by the innermost function."""
     sums = {}
     for row in memory["mappings"]:
-        of = sums.setdefault(row["stack"][0]["function"], [0] * 4)
+        caller = next(frame["function"] for frame in row["stack"] if frame["function"] not in ("sbrk", "__sbrk"))
+        of = sums.setdefault(caller, [0] * 4)
         for i, key in enumerate(("maps", "mapped_bytes", "never_unmapped", "never_unmapped_bytes")):
             of[i] += row[key]
     return {name: tuple(of) for name, of in sums.items()}
@@ -116,13 +156,17 @@ def assert_adds_up(memory):
         assert sum(row[key] for row in memory["mappings"]) == total
 
 
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=["preloaded", "injected"])
 @pytest.mark.parametrize("name", TRUTHS)
-def test_what_was_mapped_is_known(tools, tmp_path, name):
+def test_what_was_mapped_is_known(tools, tmp_path, name, flags):
     body, truth = TRUTHS[name]
-    recording = tools.record(build_program(tmp_path, body))
+    recording = tools.record(build_program(tmp_path, body, *flags))
     assert recording.status == 0, repr(recording)
     memory = recording.json("--limit", "0")["memory"]
-    assert by_function(memory) == truth
+    got = by_function(memory)
+    if flags:  # the C library's own calls are seen, too
+        got = {name: got.get(name) for name in truth}
+    assert got == truth
     assert_adds_up(memory)
     assert recording.json()["summary"]["lost_events"] == 0
 
@@ -197,7 +241,6 @@ ALL_WAYS = r"""
 }
 """
 ALL_WAYS_HEAD = r"""
-#include <signal.h>
 static volatile sig_atomic_t goes_on, waits;
 static void go_on(int n) { goes_on = n; }
 static void *run(void *n) { return n; }
@@ -309,7 +352,7 @@ def test_mappings_of_signal_handlers_and_of_vfork(tools, tmp_path):
 	}
 	wait(NULL);
 	"""
-    head = "#include <signal.h>\n#include <sys/time.h>\n"
+    head = "#include <sys/time.h>\n"
     source, program = tmp_path / "handlers.c", tmp_path / "handlers"
     source.write_text(f"{HEAD}{head}int main(void) {{\n{body}\n\treturn 0;\n}}\n")
     for flags in ([], ["-static"]):
@@ -321,7 +364,8 @@ def test_mappings_of_signal_handlers_and_of_vfork(tools, tmp_path):
         maps, mapped, left, left_bytes = got["make"]
         assert (left, left_bytes) == (1, 5 * MIB) and mapped == (maps - 1) * 3 * PAGE + 5 * MIB
         assert got["main"] == (30000, 30000 * 2 * PAGE, 0, 0)
-        inside = [row for row in data["memory"]["mappings"] if row["by_allocator"]]
+        inside = [row for row in data["memory"]["mappings"] if row["by_allocator"]
+                  and not any("sbrk" in frame["function"] for frame in row["stack"])]
         assert all(row["never_unmapped"] == 0 for row in inside)
         # glibc raises its threshold of mmap with the first block of its own mapping that is freed
         assert sum(row["maps"] for row in inside) == (1 if flags else 0)

@@ -77,13 +77,14 @@ static const struct known_function known[] = {
 
 // ---- what is hooked beside an allocator
 
-#define OPERANDS_MAPS(...)     MAPS
-#define OPERANDS_UNMAPS(...)   UNMAPS
-#define OPERANDS_REMAPS(...)   REMAPS
-#define OPERANDS_PROTECTS(...) PROTECTS
-#define MAPPING_ROW(f, does)   ROW(f, does, NONE, NONE, NONE),
-#define HOOK(result, name, parameters, arguments, what, without) \
-	MAPPING_ROW(name, OPERANDS_##what)
+#define OPERANDS_MAPS(...)                                       MAPS
+#define OPERANDS_UNMAPS(...)                                     UNMAPS
+#define OPERANDS_REMAPS(...)                                     REMAPS
+#define OPERANDS_PROTECTS(...)                                   PROTECTS
+#define OPERANDS_BREAKS                                          BREAKS
+#define OPERANDS_CALLS(...)                                      CALLS
+#define MAPPING_ROW(f, does)                                     ROW(f, does, NONE, NONE, NONE),
+#define HOOK(result, name, parameters, arguments, what, without) MAPPING_ROW(name, OPERANDS_##what)
 
 static const struct known_function beside[] = {
 		ROW(prctl, CONFINES, 0, 1, NONE),

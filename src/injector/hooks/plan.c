@@ -75,7 +75,7 @@ static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t h
 
 static void note_refusal(struct plan *p, const struct found_function *f, const char *why) {
 	if (found_is_beside(f)) {
-		p->has_refused_maps |= f->what != RESIDENT_CONFINES;
+		p->has_refused_maps |= f->what >= RESIDENT_MAPS && f->what <= RESIDENT_PROTECTS;
 		return; // no block is missing without it
 	}
 	buffer_printf(&p->refused, "%s\t%s\t%s\n", f->module, f->name, why);
@@ -127,9 +127,10 @@ static uint64_t stub_for(const struct injector *in, const struct resident_hook *
 	bool allocates = hook->what == RESIDENT_ALLOCATES && hook->size == 0 &&
 			hook->times == RESIDENT_NO_REGISTER;
 	bool frees = hook->what == RESIDENT_FREES && hook->ptr == 0 && hook->behind == 0;
-	uint64_t at = allocates ? in->blob.stub_allocates_at
-			: frees         ? in->blob.stub_frees_at
-							: in->blob.stub_at;
+	uint64_t at = allocates                ? in->blob.stub_allocates_at
+			: frees                        ? in->blob.stub_frees_at
+			: hook->what == RESIDENT_CALLS ? in->blob.stub_calls_at
+										   : in->blob.stub_at;
 	return in->resident.at + RESIDENT_IMAGE_AT + at;
 }
 

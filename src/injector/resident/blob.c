@@ -80,6 +80,7 @@ static bool find_names(struct blob *b, const struct elf_image *image, struct err
 			{"inject_stub", &b->stub_at},
 			{"inject_thread_caches", &b->thread_caches_at},
 			{"inject_stub_allocates", &b->stub_allocates_at},
+			{"inject_stub_calls", &b->stub_calls_at},
 			{"inject_stub_frees", &b->stub_frees_at},
 			{"inject_threads", &b->threads_at},
 	};

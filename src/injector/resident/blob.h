@@ -24,7 +24,7 @@ struct blob {
 	uint64_t data_at, data_bytes; // the writable part
 	uint64_t frames_at;           // unwind tables
 	uint64_t begin_at, errand_at; // functions
-	uint64_t stub_at, stub_allocates_at, stub_frees_at;
+	uint64_t stub_at, stub_allocates_at, stub_frees_at, stub_calls_at;
 	uint64_t resident_at, has_tids_at, threads_at, thread_caches_at;
 	uint8_t id[32]; // build-id
 	uint8_t *file;

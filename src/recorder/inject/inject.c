@@ -116,29 +116,45 @@ static void enter_other(struct inject_frame *f, const struct thread_words *self)
 }
 
 static inline enum mapping_does mapping_does(const struct inject_frame *f) {
-	_Static_assert(MAPPING_PROTECTS - MAPPING_MAPS == RESIDENT_PROTECTS - RESIDENT_MAPS, "ordered");
-	return (enum mapping_does)(f->what->what - RESIDENT_MAPS);
+	_Static_assert(MAPPING_BREAKS - MAPPING_MAPS == RESIDENT_BREAKS - RESIDENT_MAPS, "ordered");
+	return f->what->what == RESIDENT_CALLS ? mapping_of_call((long)f->arguments[0])
+										   : (enum mapping_does)(f->what->what - RESIDENT_MAPS);
+}
+
+struct mapping_arguments {
+	uint64_t values[MAPPING_ARGUMENTS];
+};
+
+/** `size` is rdx, which after the call is the real function's; `ptr` where the heap ended. */
+static struct mapping_arguments mapping_arguments(const struct inject_frame *f) {
+	const uint64_t *a = f->arguments;
+	return f->what->what == RESIDENT_CALLS
+			? (struct mapping_arguments){{a[1], f->size, a[3], a[4], a[5]}}
+			: f->what->what == RESIDENT_BREAKS
+			? (struct mapping_arguments){{f->ptr}}
+			: (struct mapping_arguments){{a[0], a[1], f->size, a[3], a[4]}};
 }
 
 static void enter_mapping(struct inject_frame *f, const struct thread_words *self) {
 	const struct capture_regs caller = {.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
 	f->size = f->arguments[2];
-	f->how = mapping_enter(self, &f->hook, caller, mapping_does(f), f->arguments);
+	f->ptr = f->what->what == RESIDENT_BREAKS ? mapping_break() : 0;
+	const struct mapping_arguments a = mapping_arguments(f);
+	f->how = mapping_enter(self, &f->hook, caller, mapping_does(f), a.values);
 	f->kind = f->how == MAPPING_PASSES ? INJECT_PASSES : INJECT_MAPS;
 }
 
 /** If it is late, a range that would be moved counts as unchanged. */
 static void leave_mapping(struct inject_frame *f) {
 	bool is_late = inject_is_late(f);
-	if (is_late && f->what->what != RESIDENT_REMAPS) {
+	enum mapping_does does = mapping_does(f);
+	if (is_late && does != MAPPING_REMAPS) {
 		hook_leave(&f->hook);
 		return;
 	}
-	uint64_t rdx = f->arguments[2]; // as the real function has left it
-	f->arguments[2] = f->size;
-	mapping_leave(&f->hook, (enum mapping_how)f->how, mapping_does(f), f->arguments,
+	const struct mapping_arguments a = mapping_arguments(f);
+	mapping_leave(&f->hook, (enum mapping_how)f->how, does, a.values,
 			is_late ? UINT64_MAX : f->rax);
-	f->arguments[2] = rdx;
 }
 
 /**
@@ -165,7 +181,9 @@ void inject_enter(struct inject_frame *f) {
 	case RESIDENT_MAPS:
 	case RESIDENT_UNMAPS:
 	case RESIDENT_REMAPS:
-	case RESIDENT_PROTECTS: enter_mapping(f, self); break;
+	case RESIDENT_PROTECTS:
+	case RESIDENT_BREAKS:
+	case RESIDENT_CALLS: enter_mapping(f, self); break;
 	default: enter_other(f, self); break;
 	}
 }

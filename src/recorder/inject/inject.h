@@ -48,6 +48,11 @@ static inline bool inject_is_late(const struct inject_frame *f) {
 void inject_stub(void);
 /** The same for functions that return a block of as many bytes as their first argument says. */
 void inject_stub_allocates(void);
+/**
+ * The same for `syscall`. A call that maps nothing is passed on without a frame of ours: it may
+ * begin a thread on a new stack, or be a vfork.
+ */
+void inject_stub_calls(void);
 /** The same for functions that free the block to which their first argument points. */
 void inject_stub_frees(void);
 

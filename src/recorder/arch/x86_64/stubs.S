@@ -15,6 +15,8 @@
 
 #include "recorder/inject/layout.h"
 
+#include <asm/unistd.h>
+
 	.text
 
 // The caller's registers into a struct inject_frame
@@ -118,5 +120,44 @@ begin inject_stub_frees
 	.cfi_def_cfa %rsp, 8
 	ret
 end inject_stub_frees
+
+	.globl	inject_stub_calls
+	.type	inject_stub_calls, @function
+	.p2align 4
+inject_stub_calls:
+	.cfi_startproc
+	.cfi_def_cfa %rbp, 16
+	.cfi_offset %rbp, -16
+	.irp	number, __NR_mmap, __NR_munmap, __NR_mremap, __NR_mprotect, __NR_pkey_mprotect
+	cmpq	$\number, %rdi
+	je	1f
+	.endr
+	.cfi_remember_state
+	popq	%r11 // what; the system call changes this register anyway
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	jmp	*INJECT_CALLED(%r11)
+	.cfi_restore_state
+1:	keep
+	movq	%rsp, %rdi
+	call	inject_enter
+	give_arguments
+	movq	INJECT_WHAT(%rsp), %rax
+	subq	$8, %rsp
+	pushq	16(%rbp) // the last argument of a call with six
+	call	*INJECT_CALLED(%rax)
+	addq	$16, %rsp
+	movq	%rax, INJECT_RAX(%rsp)
+	movq	%rdx, INJECT_RDX(%rsp)
+	movq	%rsp, %rdi
+	call	inject_leave
+	give_back
+	movq	INJECT_RAX(%rsp), %rax
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	ret
+end inject_stub_calls
 
 	.section	.note.GNU-stack, "", @progbits

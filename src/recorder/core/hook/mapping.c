@@ -31,6 +31,11 @@ static struct range sure_range(uint64_t at, uint64_t bytes) {
 	return (struct range){at, is_sure ? bytes : 0};
 }
 
+uint64_t mapping_break(void) {
+	bool may_ask = switch_is_on_or_paused() && segment_may_call_system();
+	return may_ask ? (uint64_t)syscall_1(__NR_brk, 0) : 0;
+}
+
 /** What the call is about to release. */
 static struct range released(enum mapping_does does, const uint64_t *arguments) {
 	const struct range none = {0}, all = sure_range(arguments[0], arguments[1]);
@@ -74,10 +79,27 @@ static void write(const struct hook *h, enum wire_kind kind, struct range range,
 	}
 }
 
+/**
+ * What brk has done shows only after the call: an end below the heap's beginning is no failure, and
+ * changes nothing. Nobody maps there meanwhile.
+ */
+static void write_break(struct hook *h, enum mapping_how how, uint64_t before) {
+	uint64_t from = whole_pages(before), to = whole_pages(mapping_break());
+	if (before == 0 || to == 0) {
+		return;
+	}
+	if (to < from) {
+		write(h, KIND_UNMAP, (struct range){to, from - to}, 0);
+	} else if (switch_is_on()) {
+		enum wire_map_what what = how == MAPPING_INSIDE ? WIRE_MAP_INSIDE : WIRE_MAP_BRK;
+		write(h, KIND_MAP, (struct range){from, to - from}, wire_map_sort(3, false, what));
+	}
+}
+
 enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 		struct capture_regs caller, enum mapping_does does,
 		const uint64_t arguments[MAPPING_ARGUMENTS]) {
-	bool wants_stack = does == MAPPING_MAPS || does == MAPPING_REMAPS, is_inside = false;
+	bool wants_stack = does != MAPPING_UNMAPS && does != MAPPING_PROTECTS, is_inside = false;
 	struct thread_slot *slot = hook_begin_plain(self, h, caller.sp);
 	if (likely(slot != NULL)) {
 		hook_keep_plain(h, slot, wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0);
@@ -94,13 +116,15 @@ enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 
 void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
 		const uint64_t arguments[MAPPING_ARGUMENTS], uint64_t result) {
-	bool returns_address = does == MAPPING_MAPS || does == MAPPING_REMAPS;
+	bool returns_address = does != MAPPING_UNMAPS && does != MAPPING_PROTECTS;
 	bool has_failed = returns_address ? result == UINT64_MAX : (int)result != 0;
 	struct range given = released(does, arguments), whole = {arguments[0], arguments[1]};
 	if (!switch_is_still_on_or_paused()) {
 		return;
 	}
-	if (has_failed) {
+	if (does == MAPPING_BREAKS) {
+		write_break(h, how, arguments[0]);
+	} else if (has_failed) {
 		write(h, KIND_MAP, given, wire_map_sort(0, false, WIRE_MAP_BACK));
 	} else if (does == MAPPING_MAPS && switch_is_on()) {
 		write(h, KIND_MAP, mapped(result, arguments), sort_of(how, arguments));

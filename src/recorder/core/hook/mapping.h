@@ -20,16 +20,39 @@
  */
 
 #include "recorder/core/hook/progress.h"
+#include "syscall.h"
 
 enum { MAPPING_ARGUMENTS = 5 };
 
-enum mapping_does { MAPPING_MAPS, MAPPING_UNMAPS, MAPPING_REMAPS, MAPPING_PROTECTS };
+enum mapping_does {
+	MAPPING_MAPS,
+	MAPPING_UNMAPS,
+	MAPPING_REMAPS,
+	MAPPING_PROTECTS,
+	MAPPING_BREAKS, // argument: mapping_break() before
+	MAPPING_OTHER,  // nothing that is recorded
+};
 
 enum mapping_how {
 	MAPPING_PASSES = 0, // not recorded: call the real function and nothing else
 	MAPPING_OUTSIDE = 1,
 	MAPPING_INSIDE = 2, // of a hooked allocation function
 };
+
+/** What a system call of that number does. Its arguments are those of the functions. */
+static inline enum mapping_does mapping_of_call(long number) {
+	switch (number) {
+	case __NR_mmap: return MAPPING_MAPS;
+	case __NR_munmap: return MAPPING_UNMAPS;
+	case __NR_mremap: return MAPPING_REMAPS;
+	case __NR_mprotect:
+	case __NR_pkey_mprotect: return MAPPING_PROTECTS;
+	default: return MAPPING_OTHER;
+	}
+}
+
+/** Where the heap ends that brk moves; 0: not to be found out. */
+uint64_t mapping_break(void);
 
 /** Begin a hook, and record that a range is about to be released. */
 enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,

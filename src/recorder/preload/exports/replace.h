@@ -187,6 +187,23 @@
 	}                                                                                          \
 	return result;
 
+#define REPLACE_BREAKS(call, none) \
+	REPLACE_MAPPING(MAPPING_BREAKS, call, mapping_break(), 0, 0, 0, 0)
+
+// Asking where the heap ends is most calls of it
+#define REPLACE_BREAKS_BY(call, bytes) \
+	if (bytes == 0) {                  \
+		return call;                   \
+	}                                  \
+	REPLACE_BREAKS(call, none)
+
+#define REPLACE_CALLS(call, number, a, b, c, d, e)          \
+	const enum mapping_does does = mapping_of_call(number); \
+	if (likely(does == MAPPING_OTHER)) {                    \
+		return call;                                        \
+	}                                                       \
+	REPLACE_MAPPING(does, call, a, (uint64_t)b, c, d, e)
+
 #define REPLACE_MAPS(call, ...)     REPLACE_MAPPING(MAPPING_MAPS, call, __VA_ARGS__)
 #define REPLACE_UNMAPS(call, ...)   REPLACE_MAPPING(MAPPING_UNMAPS, call, __VA_ARGS__)
 #define REPLACE_REMAPS(call, ...)   REPLACE_MAPPING(MAPPING_REMAPS, call, __VA_ARGS__)
@@ -207,6 +224,9 @@
 #define OPERANDS_UNMAPS(...)           UNMAPS, __VA_ARGS__
 #define OPERANDS_REMAPS(...)           REMAPS, __VA_ARGS__
 #define OPERANDS_PROTECTS(...)         PROTECTS, __VA_ARGS__
+#define OPERANDS_BREAKS                BREAKS, none
+#define OPERANDS_BREAKS_BY(bytes)      BREAKS_BY, bytes
+#define OPERANDS_CALLS(...)            CALLS, __VA_ARGS__
 #define BODY(call, ...)                BODY_OF(call, __VA_ARGS__)
 #define BODY_OF(call, word, ...)       REPLACE_##word(call, __VA_ARGS__)
 #define REPLACEMENT(result, name, parameters, arguments, what) \
