@@ -3,10 +3,11 @@
 import re
 
 from figures import BYTES, COUNT, PERCENT, TIME, in_bytes, in_percent, in_time
+from recorded import ATTACHED
 
 TELLS = {"node": "JavaScript's objects itself; node --heap-prof tells of them",
-         "python": "small objects itself; with PYTHONMALLOC=malloc in its environment they are recorded",
-         "php": "what scripts hold itself; with USE_ZEND_ALLOC=0 in its environment it is recorded",
+         "python": "small objects itself; PYTHONMALLOC=malloc records them",
+         "php": "what scripts hold itself; USE_ZEND_ALLOC=0 records it",
          "java": "Java's objects itself; jcmd PID GC.class_histogram tells of them",
          "ruby": "Ruby's objects itself; ObjectSpace.dump_all tells of them"}
 # The lines above the totals, and the numbers that their "value" is
@@ -37,11 +38,10 @@ QUALITY = {
     "unrecorded-image": rf"(?P<at>{TIME}) after the start the program became .+",
     "children": rf"(?P<n>{COUNT}) child process(?: was|es were) not recorded"
                 rf"(?:; the largest, (?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
-    "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its largest, (?P<heap>{BYTES}) were in live blocks"
-                    rf"(?: allocated since the attach)? and "
-                    rf"(?P<rest>{BYTES}) were not \([^)]+\)"
-                    rf"(?:\. (?P<mapper>.+) had mapped most of the mappings: (?P<mapped>{BYTES}) of addresses, "
-                    rf"resident or not)?(?:\. (?P<runtime>\S+) maps memory for (?P<tells>.+))?",
+    "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its peak, (?P<rest>{BYTES}) were not in (?P<kind>live|known) blocks"
+                    rf"(?: \((?P<older>older blocks, )?freed memory, mappings, stacks, code: not told apart\)"
+                    rf"|; (?P<mapper>.+) had mapped most, (?P<mapped>{BYTES}) of addresses"
+                    rf"|; (?P<runtime>\S+) maps (?P<tells>.+))",
     "unnamed": rf"(?P<share>{PERCENT}) of the bytes at the peak come from (?:code|generated code) without names.*",
 }
 
@@ -49,11 +49,21 @@ QUALITY = {
 def mapped_by(referee, function):
     """What stacks of this function, or of this module without names, had mapped at the peak but for allocators."""
     rows = [row for row in (referee.report["json"]["memory"] or {"mappings": []})["mappings"] if not row["by_allocator"]]
+    begins = function.removesuffix("…")  # where a long name is cut
 
-    def first_of_user(stack):
-        return next((f["function"] for f in stack if f["owner"] == "yours"), None)
-    return (sum(row["peak_bytes"] for row in rows if function in [f["function"] for f in row["stack"]]),
-            sum(row["peak_bytes"] for row in rows if function == first_of_user(row["stack"])),
+    def site(stack):
+        owners = {f["owner"]: f for f in reversed(stack)}
+        return owners.get("yours") or owners.get("library") or stack[0]
+
+    def is_nameless(f):
+        module = f["module"] or ""
+        return module.rpartition("/")[2].startswith(begins) and f["function"].startswith(begins + "+0x")
+
+    def is_it(f):
+        return f["function"] == function or (function != begins and f["function"].startswith(begins))
+    return (sum(row["peak_bytes"] for row in rows if any(is_it(f) for f in row["stack"])),
+            sum(row["peak_bytes"] for row in rows if is_it(site(row["stack"]))),
+            sum(row["peak_bytes"] for row in rows if is_nameless(site(row["stack"]))),
             sum(row["peak_bytes"] for row in rows if any((f["module"] or "").endswith(function) for f in row["stack"])))
 
 
@@ -78,10 +88,12 @@ def judge_quality(referee, line):
         top = max(r.tables["samples"], key=lambda s: s["rss_bytes"] - s["ours_bytes"])
         rss, heap = top["rss_bytes"] - top["ours_bytes"], top["heap_bytes"] + summary["old_bytes"]
         hold("all", in_bytes(rss))
-        hold("heap", in_bytes(heap))
+        is_unknown = r.meta["source"] == ATTACHED and summary["old_blocks"] == 0
+        hold("kind", "known" if is_unknown else "live")
+        hold("older", "older blocks, " if is_unknown else "")
         hold("rest", in_bytes(rss - heap))
         hold("runtime", r.program())
-        sums = {in_bytes(n) for n in mapped_by(referee, said["mapper"])}
+        sums = {in_bytes(n) for n in mapped_by(referee, said["mapper"])} if said["mapper"] else {}
         hold("mapped", said["mapped"] if said["mapped"] in sums else " or ".join(sums))
         hold("tells", TELLS.get(re.sub(r"[\d._-].*", "", r.program())))
         if said["runtime"] and r.peak + summary["old_bytes"] >= rss // 2:

@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "random"))
 
 import events
 
+ATTACHED = 1  # what the source of a recording is then
+
 
 class Recorded:
     """Blocks by stack (its addresses, innermost first), and the tables of the file."""

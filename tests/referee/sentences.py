@@ -7,14 +7,13 @@ import re
 from bisect import bisect_left
 
 from figures import BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_percent, in_span, in_time
-from recorded import bursts, is_brief, is_left, lives, rises, steady, straightness, stretch
+from recorded import ATTACHED, bursts, is_brief, is_left, lives, rises, steady, straightness, stretch
 
 LIMIT = rf"(?:; at this rate the limit of (?P<limit>{BYTES}) of its container is reached in (?P<limit_in>{TIME}))?"
 GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?: to the end)?|"
           rf"grew evenly by (?P<evenly>{BYTES})(?: in (?P<window>{SPAN}))?|"
           rf"grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s\))?)"
           rf"(?: from (?P<from>{TIME}) to (?P<to>{TIME}))?(?: \(\d\d:\d\d.*?\))?" + LIMIT)
-ATTACHED = 1  # what the source of a recording is then
 OLD_FREED = rf"(?:; meanwhile (?:(?P<old_freed>{BYTES})|(?P<old_blocks>{COUNT}) blocks) from before the attach were freed)?"
 TURNOVER = rf"; blocks came and went: (?P<freed>{COUNT}) of (?P<made>{COUNT}) were freed"
 KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<bytes>{BYTES}), "

@@ -81,6 +81,16 @@ int main(void) {
 	return 0;
 }
 """,
+    "maps": """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+__attribute__((noinline)) static void *map_table_of_numbers_that_are_known(void) {
+	void *p = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return memset(p, 1, 64 << 20);
+}
+int main(void) { char *p = map_table_of_numbers_that_are_known(), *volatile q = malloc(5000); *q = *p; return 0; }
+""",
     "reloads": """
 #include <stdlib.h>
 #include <string.h>
@@ -399,7 +409,7 @@ PLANTED_ELSEWHERE = {
     "runtime-no-flag": ("perl", text("runtime", r"; its own .+", "; to name the Perl functions behind it, start it as "
                                                                 "perl -X perf.")),
     "runtime-maps": ("python3", line("outside-heap", "small objects", "all objects")),
-    "mapped-most": ("python3", line("outside-heap", r"[\d.]+ .B of addresses", "9.9 GB of addresses")),
+    "mapped-most": ("maps", line("outside-heap", r"[\d.]+ .B of addresses", "9.9 GB of addresses")),
     "runtime-maps-who": ("python3", line("outside-heap", r"python3\S+ maps", "node maps")),
     "steady-high": ("renews", number("steady", "bytes", lambda n: n + n // 20)),
     "steady-low": ("renews", number("steady", "low_bytes", lambda n: n - n // 20)),

@@ -247,11 +247,45 @@ static const char *outside_heap_of(const char *exe, uint64_t peak_bytes) {
 static void says_who_tells_of_what_a_runtime_maps(void **state) {
 	(void)state;
 	assert_non_null(strstr(outside_heap_of("/usr/bin/python3.11", 30000000),
-			": not told apart here). python3.11 maps memory for small objects itself; with "
-			"PYTHONMALLOC=malloc in its environment they are recorded"));
+			"blocks; python3.11 maps small objects itself; PYTHONMALLOC=malloc records them"));
 	assert_non_null(strstr(outside_heap_of("/usr/bin/node", 30000000), "; node --heap-prof tells"));
 	assert_null(strstr(outside_heap_of("/usr/bin/node", 60000000), "node"));
 	assert_null(strstr(outside_heap_of("/home/u/nodes", 30000000), "nodes"));
+}
+
+/** Two rows of 76 columns, broken between words. */
+static void assert_two_rows(const char *text) {
+	size_t n = strlen(text), end = n < 76 ? n : 76;
+	while (end < n && text[end] != ' ') {
+		end--;
+	}
+	assert_true(n - end <= 77 + (strstr(text, "…") ? 2 : 0));
+}
+
+/** A first screen has place for two rows. */
+static void says_in_two_rows_what_is_not_in_live_blocks(void **state) {
+	(void)state;
+	struct rec_sample sample = {.rss_bytes = 989000000, .heap_bytes = 121000000};
+	struct rec_mapping mapping = {.node = N_PARSE, .peak_bytes = 222000000};
+	f.r.samples.items = &sample, f.r.samples.n = 1;
+	f.r.summary.peak_bytes = 121000000;
+	const char *text = line_of("outside-heap");
+	assert_string_equal(text,
+			"of 989.0 MB resident memory at its peak, 868.0 MB were not in live blocks (freed "
+			"memory, mappings, stacks, code: not told apart)");
+	assert_two_rows(text);
+	f.r.mappings.items = &mapping, f.r.mappings.n = 1;
+	text = line_of("outside-heap");
+	assert_non_null(strstr(text, " live blocks; parse(char const*) had mapped most, 222.0 MB of "));
+	assert_two_rows(text);
+	static const char *const exes[] = {"node", "python3.11", "php8.2", "java", "ruby3.1"};
+	for (size_t i = 0; i < sizeof exes / sizeof *exes; i++) {
+		sample_strings[S_EXE] = slice_of_text(exes[i]);
+		f.r.meta.source = i % 2 ? REC_ATTACHED : REC_LAUNCHED;
+		text = line_of("outside-heap");
+		assert_non_null(strstr(text, " itself; "));
+		assert_two_rows(text);
+	}
 }
 
 /** What was lost after the end of a recording, nobody counted: "7 were lost" would be too little. */
@@ -277,6 +311,7 @@ int main(void) {
 			TEST(says_which_mappings_are_missing),
 			TEST(says_what_touches_the_numbers),
 			TEST(says_who_tells_of_what_a_runtime_maps),
+			TEST(says_in_two_rows_what_is_not_in_live_blocks),
 			TEST(counts_one_block_as_one),
 			TEST(says_of_a_launchers_children_last),
 			TEST(counts_no_losses_after_the_end),

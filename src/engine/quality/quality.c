@@ -212,38 +212,62 @@ static void say_unhooked(struct quality_writer *w) {
 			n == 1 ? "it does" : "they do");
 }
 
-enum { MAPPER_MAX = 200 };
+enum { MAPPER_MAX = RUNTIME_FLAG_MAX + 2 };
+
+// One of the code without names of each module
+struct nameless {
+	const struct name *items[8];
+	uint32_t n;
+};
+
+/** The id of a function; code without names has the same one in all of a module. */
+static uint32_t mapper_id(struct nameless *known, const struct name *name) {
+	bool is_nameless = !name->has_name && name->module.size > 0;
+	for (uint32_t i = 0; is_nameless && i < known->n; i++) {
+		if (slice_equal(known->items[i]->module, name->module)) {
+			return known->items[i]->function_id;
+		}
+	}
+	if (is_nameless && known->n < sizeof known->items / sizeof *known->items) {
+		known->items[known->n++] = name;
+	}
+	return name->function_id;
+}
 
 /**
  * Who had mapped most outside of allocation functions when most was mapped. How much of it was
- * resident is not known.
+ * resident is not known. A long name is cut: the line takes two rows of a terminal.
  */
 static void name_mapper(const struct quality_writer *w, uint64_t least_bytes,
 		char out[MAPPER_MAX]) {
+	enum { NAME_MAX_BYTES = 36 };
 	const struct recording *r = w->recording;
 	uint64_t *bytes_of = arena_new(w->arena, uint64_t, names_n_functions(w->names) + 1ul);
 	const struct name *best = NULL;
+	struct nameless known = {0};
 	uint64_t most = 0;
 	for (uint32_t i = 0; bytes_of && i < r->mappings.n; i++) {
 		const struct rec_mapping *m = &r->mappings.items[i];
 		const struct name *name = m->is_inside ? NULL : names_site(w->names, m->node);
-		uint64_t bytes = name ? bytes_of[name->function_id] += m->peak_bytes : 0;
+		uint64_t bytes = name ? bytes_of[mapper_id(&known, name)] += m->peak_bytes : 0;
 		best = bytes > most ? name : best;
 		most = bytes > most ? bytes : most;
 	}
 	if (best && most >= least_bytes) {
+		bool has_name = best->has_name || best->module.size == 0;
+		struct slice name = has_name ? best->function : path_base(best->module);
+		bool is_cut = name.size > NAME_MAX_BYTES;
+		name.size = is_cut ? NAME_MAX_BYTES - 1 : name.size;
 		char bytes[HUMAN_MAX];
-		(void)snprintf(out, MAPPER_MAX,
-				". %.*s had mapped most of the mappings: %s of addresses, resident or not",
-				(int)(best->function.size < 100 ? best->function.size : 100),
-				(const char *)best->function.data, human_bytes(bytes, most));
+		(void)snprintf(out, MAPPER_MAX, "; %.*s%s had mapped most, %s of addresses",
+				SLICE_ARG(name), is_cut ? "…" : "", human_bytes(bytes, most));
 	}
 }
 
 /**
  * Resident memory that no live block explains is told when it is most of the process, and not just
  * its code. What it is was not measured: freed blocks that the allocator keeps, mappings, stacks,
- * code.
+ * code. In two rows of 80 columns, for the first screen.
  */
 static void say_outside(struct quality_writer *w) {
 	enum { LARGE_BYTES = 64000000, OWN_BYTES = 16000000 };
@@ -262,21 +286,24 @@ static void say_outside(struct quality_writer *w) {
 	if (!is_large || heap_bytes > rss / 2) {
 		return;
 	}
-	char heap[HUMAN_MAX], all[HUMAN_MAX], rest[HUMAN_MAX];
+	char all[HUMAN_MAX], rest[HUMAN_MAX], more[MAPPER_MAX] = "", own[RUNTIME_FLAG_MAX];
+	bool has_unknown = r->meta.source == REC_ATTACHED && r->summary.old_blocks == 0;
 	// If live blocks never reached half of it, the rest is not freed memory that is kept
-	char own[RUNTIME_FLAG_MAX] = "";
 	bool is_own = r->summary.peak_bytes + r->summary.old_bytes < rss / 2 &&
 			runtime_own_memory(r->strings.items[r->meta.exe], own);
-	bool has_unknown = r->meta.source == REC_ATTACHED && r->summary.old_blocks == 0;
-	char mapper[MAPPER_MAX] = "";
-	name_mapper(w, OWN_BYTES / 4, mapper);
+	if (is_own) {
+		(void)snprintf(more, sizeof more, "; %s", own);
+	} else {
+		name_mapper(w, OWN_BYTES / 4, more);
+	}
+	if (*more == 0) {
+		(void)snprintf(more, sizeof more,
+				" (%sfreed memory, mappings, stacks, code: not told apart)",
+				has_unknown ? "older blocks, " : "");
+	}
 	quality_say(w, "outside-heap", rss - heap_bytes,
-			"of %s resident memory at its largest, %s were in live blocks%s and %s were not "
-			"(%sfreed memory that the allocator keeps, mappings, stacks and code: not told apart "
-			"here)%s%s%s",
-			human_bytes(all, rss), human_bytes(heap, heap_bytes),
-			has_unknown ? " allocated since the attach" : "", human_bytes(rest, rss - heap_bytes),
-			has_unknown ? "older blocks, " : "", mapper, is_own ? ". " : "", own);
+			"of %s resident memory at its peak, %s were not in %s blocks%s", human_bytes(all, rss),
+			human_bytes(rest, rss - heap_bytes), has_unknown ? "known" : "live", more);
 }
 
 /** Silence would read as if nothing had been mapped. */

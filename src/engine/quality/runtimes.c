@@ -22,10 +22,8 @@ static const struct runtime {
 				"JavaScript's objects", "node --heap-prof tells of them"},
 		{"nodejs", "JavaScript", "--perf-basic-prof --interpreted-frames-native-stack", 0,
 				"JavaScript's objects", "node --heap-prof tells of them"},
-		{"python", "Python", "-X perf", 12, "small objects",
-				"with PYTHONMALLOC=malloc in its environment they are recorded"},
-		{"php", "PHP", NULL, 0, "what scripts hold",
-				"with USE_ZEND_ALLOC=0 in its environment it is recorded"},
+		{"python", "Python", "-X perf", 12, "small objects", "PYTHONMALLOC=malloc records them"},
+		{"php", "PHP", NULL, 0, "what scripts hold", "USE_ZEND_ALLOC=0 records it"},
 		{"java", "Java", NULL, 0, "Java's objects", "jcmd PID GC.class_histogram tells of them"},
 		{"ruby", "Ruby", NULL, 0, "Ruby's objects", "ObjectSpace.dump_all tells of them"},
 		{"R", "R", "call Rprofmem() in the script", 0, NULL, NULL},
@@ -78,7 +76,7 @@ bool runtime_own_memory(struct slice exe, char out[RUNTIME_FLAG_MAX]) {
 	const struct runtime *r = find(name);
 	bool has_own = r && r->objects;
 	if (has_own) {
-		(void)snprintf(out, RUNTIME_FLAG_MAX, "%.*s maps memory for %s itself; %s", SLICE_ARG(name),
+		(void)snprintf(out, RUNTIME_FLAG_MAX, "%.*s maps %s itself; %s", SLICE_ARG(name),
 				r->objects, r->telling);
 	}
 	return has_own;
