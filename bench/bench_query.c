@@ -108,7 +108,7 @@ static bool ask_sites(struct desk *d) {
 }
 
 static bool ask_names(struct desk *d) {
-	struct names *n = names_create(d->r, NULL);
+	struct names *n = names_create(d->r, NULL, NULL);
 	names_destroy(n);
 	return n != NULL;
 }
@@ -166,7 +166,7 @@ static void measure_size(const struct make_options *options, int rounds) {
 	printf("%" PRIu32 " nodes, %" PRIu32 " stacks, %" PRIu32 " intervals, %" PRIu32
 		   " edges, %" PRIu32 " functions\n",
 			m.r.nodes.n, m.r.stacks.n, m.r.intervals.n, m.r.edges.n, options->functions);
-	d.names = names_create(&m.r, NULL);
+	d.names = names_create(&m.r, NULL, NULL);
 	check(d.names);
 	measure(&d, "names, once per opened recording", ask_names, rounds);
 	measure(&d, "the whole recording", ask_range, rounds);

@@ -35,11 +35,8 @@ struct name {
 
 struct names;
 
-/** As names_create_ruled, without rules. */
-struct names *names_create(const struct recording *r, struct err *err);
-
 /** `rules` (may be NULL) come before all others; they are used during the call alone. */
-struct names *names_create_ruled(const struct recording *r, const struct naming_rules *rules,
+struct names *names_create(const struct recording *r, const struct naming_rules *rules,
 		struct err *err);
 void names_destroy(struct names *n);
 

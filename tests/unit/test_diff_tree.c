@@ -141,7 +141,7 @@ static void compare(uint64_t seed, const char *lens_text) {
 		const struct make_options o = {seed * 2 + side, 150 + side * 60, 60 + side * 70, 12, 900,
 				20 + 15 * side, 3};
 		t.made[side] = make_recording(&o);
-		t.names[side] = names_create(&t.made[side].r, NULL);
+		t.names[side] = names_create(&t.made[side].r, NULL, NULL);
 		assert_non_null(t.names[side]);
 		input[side] = (struct diff_input){&t.made[side].r, t.names[side], &t.lens};
 	}
@@ -180,7 +180,7 @@ static void parts_of_the_work_change_nothing(void **state) {
 	(void)state;
 	const struct make_options o = {7, 60000, 20000, 20, 60000, 3000, 2};
 	struct made made = make_recording(&o);
-	const struct names *names = names_create(&made.r, NULL);
+	const struct names *names = names_create(&made.r, NULL, NULL);
 	struct arena arena = {0};
 	struct lens ours = lens_whole(), base = {.has_range = true, .from = 3, .to = 9};
 	struct lens unfolded = {.is_unfolded = true};
@@ -211,7 +211,7 @@ static void one_tree_is_as_good_as_two(void **state) {
 	(void)state;
 	const struct make_options o = {8, 400, 200, 20, 900, 20, 2};
 	struct made made = make_recording(&o);
-	const struct names *names = names_create(&made.r, NULL);
+	const struct names *names = names_create(&made.r, NULL, NULL);
 	struct arena arena = {0};
 	struct lens_result results[N_DIFF_SIDES];
 	struct call_tree trees[N_DIFF_SIDES];

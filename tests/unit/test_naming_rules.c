@@ -63,7 +63,7 @@ static void says_which_line_is_no_rule(void **state) {
 }
 
 static const char *site_of(const struct recording *r, uint32_t node) {
-	struct names *n = names_create_ruled(r, &rules, NULL);
+	struct names *n = names_create(r, &rules, NULL);
 	assert_non_null(n);
 	const char *text = arena_text(&arena, names_site(n, node)->function);
 	names_destroy(n);

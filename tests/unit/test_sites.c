@@ -20,7 +20,7 @@ static struct fixture f;
 static int set_up(void **state) {
 	(void)state;
 	f.r = sample_recording();
-	f.names = names_create(&f.r, NULL);
+	f.names = names_create(&f.r, NULL, NULL);
 	return f.names ? 0 : -1;
 }
 
@@ -89,7 +89,7 @@ static void knows_the_runtime_in_a_library(void **state) {
 	l->first_frame = first;
 	l->n_frames = 1;
 	vector->file = S_NONE;
-	struct names *n = names_create(&f.r, NULL);
+	struct names *n = names_create(&f.r, NULL, NULL);
 	uint32_t n_frames;
 	assert_non_null(n);
 	assert_true(names_of(n, L_X, &n_frames)->is_runtime);

@@ -305,7 +305,7 @@ static bool build(struct names *n) {
 			names_find_wrappers(n) && names_find_sites(n);
 }
 
-struct names *names_create_ruled(const struct recording *r, const struct naming_rules *rules,
+struct names *names_create(const struct recording *r, const struct naming_rules *rules,
 		struct err *err) {
 	struct names *n = calloc(1, sizeof *n);
 	if (!n) {
@@ -321,10 +321,6 @@ struct names *names_create_ruled(const struct recording *r, const struct naming_
 	}
 	n->rules = NULL;
 	return n;
-}
-
-struct names *names_create(const struct recording *r, struct err *err) {
-	return names_create_ruled(r, NULL, err);
 }
 
 void names_destroy(struct names *n) {

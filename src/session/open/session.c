@@ -75,7 +75,7 @@ static bool name_frames(struct session *s, const struct session_options *options
 	struct naming_rules rules = {0};
 	bool ok = session_rules(&rules, s->is_stdin ? NULL : s->path, options->folds, options->n_folds,
 					  &scratch, &s->complaints, err) &&
-			(s->names = names_create_ruled(&s->recording, &rules, err));
+			(s->names = names_create(&s->recording, &rules, err));
 	arena_finish(&scratch);
 	return ok;
 }
