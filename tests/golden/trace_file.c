@@ -290,6 +290,49 @@ static void dump_time(const struct recording *r) {
 	}
 }
 
+static void dump_mappings(const struct recording *r) {
+	for (uint32_t i = 0; i < r->mapping_edges.n; i++) {
+		const struct rec_edge *e = &r->mapping_edges.items[i];
+		printf("mapping edge %u", i);
+		U64("time", e->time_ns);
+		U64("end", e->end_ns);
+		U64("bytes", e->bytes);
+		U64("mappings", e->blocks);
+		U64("min", e->min_bytes);
+		U64("maps", e->allocations);
+		U64("mapped", e->allocated_bytes);
+		printf("\n");
+	}
+	for (uint32_t i = 0; i < r->mappings.n; i++) {
+		const struct rec_mapping *m = &r->mappings.items[i];
+		printf("mapping %u node %u inside %u", i, m->node, m->is_inside);
+		U64("maps", m->maps);
+		U64("mapped", m->mapped_bytes);
+		U64("peak", m->peak_maps);
+		U64("peak_bytes", m->peak_bytes);
+		U64("live", m->live_maps);
+		U64("live_bytes", m->live_bytes);
+		U64("first", m->first_ns);
+		U64("last", m->last_ns);
+		printf("\n");
+	}
+	for (uint32_t i = 0; i < r->mapping_intervals.n; i++) {
+		const struct rec_interval *v = &r->mapping_intervals.items[i];
+		printf("mapping interval %u %u-%u count %u bytes %" PRIu64 "\n", v->stack, v->from,
+				v->until, v->count, v->bytes);
+	}
+	for (uint32_t i = 0; i < r->ranges.n; i++) {
+		const struct rec_range *a = &r->ranges.items[i];
+		printf("range %" PRIx64 "-%" PRIx64 " mapping %u sort %u born %" PRIu64 "\n", a->start,
+				a->end, a->mapping, a->sort, a->born_ns);
+	}
+	if (r->mapping_edges.n > 0) {
+		printf("mapped peak %" PRIu64 "@%" PRIu64 " never unmapped %" PRIu64 "\n",
+				r->summary.mapped_peak_bytes, r->summary.mapped_peak_time_ns,
+				r->summary.never_unmapped_bytes);
+	}
+}
+
 static void dump_processes(const struct recording *r) {
 	for (uint32_t i = 0; i < r->threads.n; i++) {
 		const struct rec_thread *t = &r->threads.items[i];
@@ -351,6 +394,7 @@ static void dump(const char *path) {
 	dump_code(&r);
 	dump_stacks(&r);
 	dump_time(&r);
+	dump_mappings(&r);
 	dump_processes(&r);
 	uint64_t number = facts.first_event;
 	must(trace_read_events(&src, &r, dump_events, &number, &err), path, &err);

@@ -325,6 +325,41 @@ static inline void sample_state(struct recording *r, uint64_t *random,
 	r->handovers.items[0].bytes = 1ull << 40;
 }
 
+/** Of two stacks: 4 pages, of which the last goes, and one page for a time; and 2 pages. */
+static inline void sample_mappings(struct recording *r, const struct sample_size *size) {
+	enum { P = 4096 };
+	if (size->nodes < 3) {
+		return;
+	}
+	SAMPLE_ROWS(r, mappings, 2);
+	r->mappings.items[0] = (struct rec_mapping){1, 0, 2, 5 * P, 1, 4 * P, 1, 3 * P, 10, 90};
+	r->mappings.items[1] = (struct rec_mapping){2, 1, 1, 2 * P, 1, 2 * P, 0, 0, 20, 20};
+	SAMPLE_ROWS(r, mapping_edges, 2);
+	r->mapping_edges.items[0] = (struct rec_edge){.time_ns = 30,
+			.end_ns = 100,
+			.bytes = 6 * P,
+			.blocks = 2,
+			.allocations = 2,
+			.allocated_bytes = 6 * P};
+	r->mapping_edges.items[1] = (struct rec_edge){.time_ns = 110,
+			.end_ns = 200,
+			.bytes = 5 * P,
+			.blocks = 2,
+			.min_bytes = 4 * P,
+			.allocations = 3,
+			.allocated_bytes = 7 * P};
+	SAMPLE_ROWS(r, mapping_intervals, 4);
+	r->mapping_intervals.items[0] = (struct rec_interval){0, 0, 2, 0, 0, P};
+	r->mapping_intervals.items[1] = (struct rec_interval){0, 0, REC_NEVER, 1, 0, 3 * P};
+	r->mapping_intervals.items[2] = (struct rec_interval){0, 1, 2, 1, 0, P};
+	r->mapping_intervals.items[3] = (struct rec_interval){1, 0, 1, 1, 0, 2 * P};
+	SAMPLE_ROWS(r, ranges, 1);
+	r->ranges.items[0] = (struct rec_range){1ull << 44, (1ull << 44) + 3 * P, 10, 0, 3};
+	r->summary.mapped_peak_bytes = 6 * P;
+	r->summary.mapped_peak_time_ns = 30;
+	r->summary.never_unmapped_bytes = 3 * P;
+}
+
 /** nodes > stacks; edges > 0. The log depends on `seed` alone, the rest on `state_seed` as well. */
 static inline void sample_recording_make(struct recording *out, uint64_t seed, uint64_t state_seed,
 		const struct sample_size *size) {
@@ -334,6 +369,7 @@ static inline void sample_recording_make(struct recording *out, uint64_t seed, u
 	sample_meta(out, &random);
 	sample_around(out, &random);
 	sample_state(out, &random, size);
+	sample_mappings(out, size);
 }
 
 // ---- comparison
