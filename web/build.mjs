@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT
-// Bundles the page into one HTML document: node build.mjs FOLDER OUT [ENGINE.wasm]
-// FOLDER holds a copy of web/ with its node_modules; marks like @@TITLE@@ stay, for src/web/page.c. What stands
-// from @@VIEWER@@ or @@ENGINE@@ to @@END@@ is for the page that opens any recording (heaptrack_print --viewer) alone.
+// SPDX-License-Identifier: MIT Bundles the page into one HTML document: node build.mjs FOLDER OUT
+// [ENGINE.wasm] FOLDER holds a copy of web/ with its node_modules; marks like @@TITLE@@ stay, for
+// src/web/page.c. What stands from @@VIEWER@@ or @@ENGINE@@ to @@END@@ is for the page that opens
+// any recording (heaptrack_print --viewer) alone.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -64,7 +64,9 @@ async function engine() {
 	}
 	const packed = gzipSync(readFileSync(wasm), { level: 9 }).toString('base64');
 	const known = '/usr/share/doc/wasi-libc/copyright';
-	const libraries = existsSync(known) ? readFileSync(known, 'utf8') : 'wasi-libc (MIT, and others)';
+	const libraries = existsSync(known)
+		? readFileSync(known, 'utf8')
+		: 'wasi-libc (MIT, and others)';
 	const worker = inline(await bundle('src/viewer/worker.ts'));
 	return (
 		`<script type="application/octet-stream" id="engine">${packed}</script>\n` +
@@ -75,7 +77,8 @@ async function engine() {
 
 const policy = [
 	"default-src 'none'",
-	`script-src ${hash(early)} ${hash(script)}@@VIEWER@@ 'wasm-unsafe-eval'; worker-src blob:@@END@@`,
+	`script-src ${hash(early)} ${hash(script)}` +
+	`@@VIEWER@@ 'wasm-unsafe-eval'; worker-src blob:@@END@@`,
 	`style-src ${hash(style)}`,
 	'img-src data:',
 	'connect-src @@CONNECT@@',
@@ -83,7 +86,14 @@ const policy = [
 	"form-action 'none'",
 ].join('; ');
 
-const parts = { POLICY: policy, STYLE: style, EARLY: early, SCRIPT: script, ENGINE: await engine(), LICENCES: licences() };
+const parts = {
+	POLICY: policy,
+	STYLE: style,
+	EARLY: early,
+	SCRIPT: script,
+	ENGINE: await engine(),
+	LICENCES: licences(),
+};
 const html = readFileSync('index.html', 'utf8').replace(
 	/(?<!@)@([A-Z]+)@(?!@)/g,
 	(mark, name) => parts[name] ?? mark,

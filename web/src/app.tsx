@@ -9,7 +9,15 @@ import { Strip } from './ui/strip.tsx';
 import { useValue } from './ui/signals.ts';
 import { Reading } from './ui/loading.tsx';
 import { Notices } from './ui/notices.tsx';
-import { announcement, detailsWidth, isAnswerable, isDetailsOpen, profile, selected, shownView } from './state.ts';
+import {
+	announcement,
+	detailsWidth,
+	isAnswerable,
+	isDetailsOpen,
+	profile,
+	selected,
+	shownView,
+} from './state.ts';
 import { Empty } from './views/empty.tsx';
 
 export function App() {
@@ -33,10 +41,11 @@ export function App() {
 					<>
 						<Chips />
 						{view.hasStrip && <Strip />}
-						<div class={isSplit ? 'split' : 'whole'} style={width ? { '--details': `${width}px` } : {}}>
-							<div class="view">
-								{canAnswer ? <view.Part /> : <Reading />}
-							</div>
+						<div
+							class={isSplit ? 'split' : 'whole'}
+							style={width ? { '--details': `${width}px` } : {}}
+						>
+							<div class="view">{canAnswer ? <view.Part /> : <Reading />}</div>
 							{isSplit && <Divider />}
 							{isSplit && <Details />}
 						</div>

@@ -52,7 +52,9 @@ async function* embedded(): AsyncGenerator<Bytes> {
 async function* fetched(address: string): AsyncGenerator<Bytes> {
 	const answer = await fetch(address);
 	if (!answer.ok) {
-		throw new Error(`the program did not give the profile: ${answer.status} ${answer.statusText}`);
+		throw new Error(
+			`the program did not give the profile: ${answer.status} ${answer.statusText}`,
+		);
 	}
 	const reader = answer.body!.getReader();
 	for (;;) {
@@ -88,7 +90,10 @@ function embeddedIn(html: string, id: string): string | null {
 	return from < 0 || to < 0 ? null : html.slice(from + start.length, to);
 }
 
-/** The profile that a file holds: the page's HTML, the profile alone, or where there is an engine any recording. */
+/**
+ * The profile that a file holds: the page's HTML, the profile alone, or where there is an engine
+ * any recording.
+ */
 export async function chunksOf(file: File): Promise<Chunks> {
 	const [head] = new Uint8Array(await file.slice(0, 1).arrayBuffer());
 	if (head !== 0x3c) {

@@ -76,5 +76,8 @@ const root = document.getElementById('app')!;
 if (document.documentElement.classList.contains('js')) {
 	start(root).catch((why: unknown) => giveUp(root, why));
 } else {
-	giveUp(root, 'This browser cannot unpack the profile; use Chrome 103, Firefox 113, Safari 16.4 or later');
+	giveUp(
+		root,
+		'This browser cannot unpack the profile; use Chrome 103, Firefox 113, Safari 16.4 or later',
+	);
 }

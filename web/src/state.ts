@@ -18,7 +18,8 @@ import { buildTree, selfCosts, totalCosts, type Shape } from './data/tree.ts';
 export interface View {
 	id: string; // in the address: v=ID
 	name: string; // of its tab
-	hint: string; // what people who know other tools look for: shown when the pointer rests on the tab
+	// What people who know other tools look for: shown when the pointer rests on the tab
+	hint: string;
 	Part: () => preact.JSX.Element;
 	isEarly?: true; // the first part of the recording answers it, while the rest is read
 	hasStrip?: true; // the heap over time stands above it
@@ -55,7 +56,8 @@ export interface Base {
 }
 export const base = signal<Base | null>(null);
 export const compared = signal<Base | Range | null>(null); // or this one between two edges
-export const missing = signal(''); // a recording that the address compares with, and that is not here
+// A recording that the address compares with, and that is not here
+export const missing = signal('');
 
 export const suppressed = signal<readonly string[]>([]);
 export const isServed = signal(false);

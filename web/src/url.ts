@@ -11,7 +11,12 @@ import { programMarks } from './ui/marks.ts';
  * recording, or @ and a range of this one).
  */
 
-const SHORT: Record<string, string> = { 'top-down': 'td', 'bottom-up': 'bu', around: 'around', functions: 'fn' };
+const SHORT: Record<string, string> = {
+	'top-down': 'td',
+	'bottom-up': 'bu',
+	around: 'around',
+	functions: 'fn',
+};
 const LONG = Object.fromEntries(Object.entries(SHORT).map(([long, short]) => [short, long]));
 
 export function address(): string {
@@ -40,12 +45,19 @@ export function address(): string {
 	}
 	const other = state.compared.value;
 	if (other) {
-		words.push(`cmp=${'profile' in other ? encodeURIComponent(other.name) : `@${rangeText(p.edges, other)}`}`);
+		words.push(
+			'cmp=' +
+				('profile' in other
+					? encodeURIComponent(other.name)
+					: `@${rangeText(p.edges, other)}`),
+		);
 	}
 	return words.join('&');
 }
 
-/** A selection by its function's name, and a node of this recording if it still is that function. */
+/**
+ * A selection by its function's name, and a node of this recording if it still is that function.
+ */
 function select(text: string): void {
 	const p = state.profile.value;
 	const parts = /^(.*?)(?:@(\d+))?$/s.exec(text)!;
@@ -53,7 +65,10 @@ function select(text: string): void {
 	const symbol = p.symbols.name.findIndex((name) => name !== '' && isNamed(name, parts[1]!));
 	if (symbol > 0) {
 		const is = p.symbols.name[p.nodes.symbol[base] ?? 0] === parts[1];
-		state.selected.value = { symbol: is && base ? p.nodes.symbol[base]! : symbol, base: is ? base : 0 };
+		state.selected.value = {
+			symbol: is && base ? p.nodes.symbol[base]! : symbol,
+			base: is ? base : 0,
+		};
 	}
 }
 
@@ -69,7 +84,9 @@ function takeWord(key: string, value: string): void {
 	const p = state.profile.value;
 	switch (key) {
 		case 'v':
-			state.view.value = state.views.value.some(({ id }) => id === value) ? value : 'overview';
+			state.view.value = state.views.value.some(({ id }) => id === value)
+				? value
+				: 'overview';
 			break;
 		case 'dir':
 			state.direction.value = (LONG[value] ?? 'top-down') as state.Direction;

@@ -27,7 +27,9 @@ export function sidesOf(before: Profile, now: Profile, lens: Lens): [Side, Side]
 	];
 }
 
-/** One recording as it was at two of its edges: what was alive there, or what was made until then. */
+/**
+ * One recording as it was at two of its edges: what was alive there, or what was made until then.
+ */
 export function sidesAt(p: Profile, lens: Lens, from: number, to: number): [Side, Side] {
 	const isMade = metricOf(lens.metric).rule.startsWith('made');
 	const metric: Metric = isMade ? lens.metric : 'kept';
@@ -67,7 +69,9 @@ export function changeOf(d: Difference): Change {
 function addSites(found: Map<string, Difference>, side: Side, isNow: boolean): void {
 	const { profile: p, answer: a } = side;
 	const sites = sitesOf(p);
-	const labels = sites.symbol.map((symbol, key) => (symbol ? labelOf(p.symbols, symbol) : sites.name[key]!));
+	const labels = sites.symbol.map((symbol, key) =>
+		symbol ? labelOf(p.symbols, symbol) : sites.name[key]!,
+	);
 	for (let s = 0; s < p.stacks.n; s++) {
 		const [weight, blocks] = [a.weights[s]!, a.blocks[s]!];
 		if (weight === 0 && blocks === 0) {
@@ -78,7 +82,15 @@ function addSites(found: Map<string, Difference>, side: Side, isNow: boolean): v
 		let d = found.get(label);
 		if (!d) {
 			const file = p.symbols.file[sites.symbol[key]!] ?? '';
-			d = { name: sites.name[key]!, label, file, before: 0, now: 0, blocksBefore: 0, blocksNow: 0 };
+			d = {
+				name: sites.name[key]!,
+				label,
+				file,
+				before: 0,
+				now: 0,
+				blocksBefore: 0,
+				blocksNow: 0,
+			};
 			found.set(label, d);
 		}
 		if (isNow) {
@@ -96,7 +108,9 @@ export function compareSites(before: Side, now: Side): Difference[] {
 	const found = new Map<string, Difference>();
 	addSites(found, now, true);
 	addSites(found, before, false);
-	return [...found.values()].sort((d, e) => Math.abs(e.now - e.before) - Math.abs(d.now - d.before));
+	return [...found.values()].sort(
+		(d, e) => Math.abs(e.now - e.before) - Math.abs(d.now - d.before),
+	);
 }
 
 // --- call trees
@@ -113,7 +127,8 @@ export type Width = 'change' | 'size';
 
 function joinedSymbols(now: Symbols, before: Symbols): Symbols {
 	const both = <T>(x: T[], y: T[]) => [...x, ...y.slice(1)];
-	const bytes = (x: ArrayLike<number>, y: ArrayLike<number>) => both(Array.from(x), Array.from(y));
+	const bytes = (x: ArrayLike<number>, y: ArrayLike<number>) =>
+		both(Array.from(x), Array.from(y));
 	const joined = {
 		n: now.n + before.n - 1,
 		name: both(now.name, before.name),
@@ -137,7 +152,9 @@ function joinedSymbols(now: Symbols, before: Symbols): Symbols {
 
 const joinedBefore = new WeakMap<Profile, { now: Profile; joined: Profile }>();
 
-/** One profile with the stacks of both, those of now first; only what trees are made of is in it. */
+/**
+ * One profile with the stacks of both, those of now first; only what trees are made of is in it.
+ */
 function join(before: Profile, now: Profile): Profile {
 	const known = joinedBefore.get(before);
 	if (known?.now === now) {
@@ -162,7 +179,12 @@ function join(before: Profile, now: Profile): Profile {
 	const node = new Uint32Array(now.stacks.n + before.stacks.n);
 	node.set(now.stacks.node);
 	before.stacks.node.forEach((at, s) => (node[now.stacks.n + s] = at && at + shift));
-	const joined = { ...now, nodes, symbols: joinedSymbols(now.symbols, before.symbols), stacks: { ...now.stacks, n: node.length, node } };
+	const joined = {
+		...now,
+		nodes,
+		symbols: joinedSymbols(now.symbols, before.symbols),
+		stacks: { ...now.stacks, n: node.length, node },
+	};
 	joinedBefore.set(before, { now, joined });
 	return joined;
 }
@@ -178,7 +200,9 @@ export function diffForest(before: Side, now: Side, shape: Shape, width: Width):
 	const t = buildTree(profile, shape);
 	const was = selfOf(t, before.answer.weights, isOne ? 0 : now.profile.stacks.n);
 	const is = selfOf(t, now.answer.weights, 0);
-	const self = is.map((w, i) => (width === 'size' ? Math.max(w, was[i]!) : Math.abs(w - was[i]!)));
+	const self = is.map((w, i) =>
+		width === 'size' ? Math.max(w, was[i]!) : Math.abs(w - was[i]!),
+	);
 	return {
 		...t,
 		isRest: t.noRest,

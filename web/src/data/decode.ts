@@ -18,7 +18,8 @@ export type Chunks = AsyncIterable<Bytes> | Iterable<Bytes>;
 type Take = (n: number) => Promise<Bytes>;
 
 function taker(chunks: Chunks): Take {
-	const source = Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]();
+	const source =
+		Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]();
 	let here: Bytes = new Uint8Array();
 	return async (n) => {
 		const parts: Bytes[] = [];
@@ -86,7 +87,8 @@ async function inflate(packed: Bytes, size: number): Promise<Bytes> {
 async function takePart(take: Take): Promise<Bytes> {
 	const head = await take(PART_BYTES);
 	const view = new DataView(head.buffer, head.byteOffset, PART_BYTES);
-	const number = (at: number) => view.getUint32(at, true) + view.getUint32(at + 4, true) * 2 ** 32;
+	const number = (at: number) =>
+		view.getUint32(at, true) + view.getUint32(at + 4, true) * 2 ** 32;
 	return inflate(await take(number(8)), number(0));
 }
 

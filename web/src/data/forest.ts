@@ -34,7 +34,10 @@ function children(f: Boxes): Children {
 	return c;
 }
 
-/** The children of a node that weigh more than this, the heaviest first; what is left over comes last. */
+/**
+ * The children of a node that weigh more than this, the heaviest first; what is left over comes
+ * last.
+ */
 export function heaviest(f: Boxes, node: number, minimum = 0): number[] {
 	const { first, list } = children(f);
 	const { total, isRest } = f;
@@ -52,7 +55,9 @@ export function hasChildren(f: Boxes, node: number): boolean {
 	return first[node + 1]! > first[node]!;
 }
 
-/** A tree with its costs: from the program down, from the innermost frames up, or around a function. */
+/**
+ * A tree with its costs: from the program down, from the innermost frames up, or around a function.
+ */
 export interface Forest extends Boxes {
 	allocations: Float64Array; // with what is below
 	temporary: Float64Array;
@@ -120,7 +125,13 @@ class Growing {
 		this.more.push(of ? t.more[of]! : 0);
 		this.isRun.push(of ? t.isRun[of]! : 0);
 		this.isRest.push(0);
-		for (const column of [this.total, this.self, this.allocations, this.temporary, this.blocks]) {
+		for (const column of [
+			this.total,
+			this.self,
+			this.allocations,
+			this.temporary,
+			this.blocks,
+		]) {
 			column.push(0);
 		}
 		return this.n++;
@@ -250,7 +261,10 @@ function costsOf(t: Tree, a: Answer): Costs {
 	};
 }
 
-/** From the innermost frames up. A folded run at the inner end is left out: its caller stands for it. */
+/**
+ * From the innermost frames up. A folded run at the inner end is left out: its caller stands for
+ * it.
+ */
 export function bottomUp(t: Tree, a: Answer): Forest {
 	const self = costsOf(t, a);
 	const walkers: Walker[] = [];

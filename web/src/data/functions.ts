@@ -2,7 +2,10 @@
 import type { Answer } from './query.ts';
 import { selfCosts, totalCosts, type Tree } from './tree.ts';
 
-/** A function with all its calls: what is named after it, and what it costs with what it calls, recursion once. */
+/**
+ * A function with all its calls: what is named after it, and what it costs with what it calls,
+ * recursion once.
+ */
 export interface FunctionCosts {
 	key: number;
 	symbol: number;
@@ -21,8 +24,9 @@ function siteCosts(t: Tree, ofStacks: Float64Array): Float64Array {
 }
 
 /**
- * All functions of a tree that cost anything, those that cost most with what they call first; groups by
- * what is named after them. The root stands for stacks without a frame. As src/engine/views/call_tree.c has it.
+ * All functions of a tree that cost anything, those that cost most with what they call first;
+ * groups by what is named after them. The root stands for stacks without a frame. As
+ * src/engine/views/call_tree.c has it.
  */
 export function functionsOf(t: Tree, a: Answer): FunctionCosts[] {
 	const own = siteCosts(t, a.weights);
@@ -37,7 +41,15 @@ export function functionsOf(t: Tree, a: Answer): FunctionCosts[] {
 		const key = t.key[i]!;
 		let f = found.get(key);
 		if (!f) {
-			f = { key, symbol: t.symbol[i]!, node: i, total: 0, self: 0, allocations: 0, temporary: 0 };
+			f = {
+				key,
+				symbol: t.symbol[i]!,
+				node: i,
+				total: 0,
+				self: 0,
+				allocations: 0,
+				temporary: 0,
+			};
 			found.set(key, f);
 		}
 		f.self += own[i]!;

@@ -182,7 +182,8 @@ function parseMoment(p: Profile, text: string): number | null {
 function byWallClock(p: Profile, hours: number, minutes: number, ns: number): number {
 	const started = p.facts.program.started_ns;
 	const at = new Date(started / 1e6);
-	const began = (at.getHours() * 3600 + at.getMinutes() * 60 + at.getSeconds()) * NS + (started % NS);
+	const began =
+		(at.getHours() * 3600 + at.getMinutes() * 60 + at.getSeconds()) * NS + (started % NS);
 	const day = 86400 * NS;
 	return ((hours * 3600 + minutes * 60) * NS + ns + day - began) % day;
 }
@@ -206,11 +207,15 @@ interface End {
 /** What follows "mark:": the longest name that stands there, and which of several of that name. */
 function takeMark(p: Profile, text: string): End | null {
 	const { marks } = p.facts;
-	const names = marks.map((m) => m.name).filter((name) => text.startsWith(name) && /^([-#]|$)/.test(text.slice(name.length)));
+	const names = marks
+		.map((m) => m.name)
+		.filter((name) => text.startsWith(name) && /^([-#]|$)/.test(text.slice(name.length)));
 	const name = names.reduce((best, n) => (n.length > best.length ? n : best), names[0] ?? '');
 	const rest = /^(?:#(\d+))?(.*)$/s.exec(text.slice(name.length))!;
 	const mark = marks.filter((m) => m.name === name)[Number(rest[1] ?? 1) - 1];
-	return names.length && mark ? { ns: p.edges.timeNs[markEdge(p.edges, mark.time_ns)] ?? 0, rest: rest[2]! } : null;
+	return names.length && mark
+		? { ns: p.edges.timeNs[markEdge(p.edges, mark.time_ns)] ?? 0, rest: rest[2]! }
+		: null;
 }
 
 function takeEnd(p: Profile, text: string): End | null {

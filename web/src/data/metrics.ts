@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /**
- * The metrics, as the program has them (src/engine/metrics.h): they come with the recording, and the
- * page knows none by itself. What it knows are the rules by which they count over a range (query.ts).
+ * The metrics, as the program has them (src/engine/metrics.h): they come with the recording, and
+ * the page knows none by itself. What it knows are the rules by which they count over a range
+ * (query.ts).
  */
 
 export type Metric = string;

@@ -36,7 +36,9 @@ function withoutParameters(text: string): string {
 
 /** Behind the last space outside of brackets; "operator new" keeps its own. */
 function withoutReturnType(text: string): string {
-	const space = fromBehind(text, (i) => (text[i] === ' ' && !text.slice(0, i).endsWith('operator') ? i : null));
+	const space = fromBehind(text, (i) =>
+		text[i] === ' ' && !text.slice(0, i).endsWith('operator') ? i : null,
+	);
 	return space === null ? text : text.slice(space + 1) || text;
 }
 

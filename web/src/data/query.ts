@@ -25,7 +25,10 @@ export interface Totals {
 	temporary: number;
 }
 
-/** What was made in the range is added up when it is asked for: a flame graph of the peak never does. */
+/**
+ * What was made in the range is added up when it is asked for: a flame graph of the peak never
+ * does.
+ */
 export interface Answer extends Costs {
 	lens: Lens;
 	total: Totals;
@@ -137,7 +140,13 @@ function temporaryBytesIn(p: Profile, from: number, to: number): Float64Array {
 	});
 }
 
-function rangeRanked(p: Profile, metric: Metric, range: Range, moment: number, made: () => Made): Ranked {
+function rangeRanked(
+	p: Profile,
+	metric: Metric,
+	range: Range,
+	moment: number,
+	made: () => Made,
+): Ranked {
 	const { from, to } = range;
 	switch (metricOf(metric).rule) {
 		case 'live-at-largest':
@@ -182,7 +191,9 @@ function without<T extends object>(costs: T, kept: Uint8Array | null): T {
 		return costs;
 	}
 	const only = (column: Float64Array) => column.map((v, i) => (kept[i] ? v : 0));
-	return Object.fromEntries(Object.entries(costs).map(([name, column]) => [name, only(column)])) as T;
+	return Object.fromEntries(
+		Object.entries(costs).map(([name, column]) => [name, only(column)]),
+	) as T;
 }
 
 /** `kept`: which stacks the lens's texts leave, if it has any; made once per set of texts. */

@@ -21,7 +21,11 @@ export interface Top {
 }
 
 /** Of some numbers (null: of all that have a weight) the `most` heaviest, without sorting all. */
-export function heaviestOf(ids: ArrayLike<number> | null, weights: Float64Array, most: number): Top {
+export function heaviestOf(
+	ids: ArrayLike<number> | null,
+	weights: Float64Array,
+	most: number,
+): Top {
 	const top: number[] = [];
 	let n = 0;
 	let least = 0; // what is below this is none of them

@@ -88,7 +88,10 @@ export class Reader {
 		return this.fill(new Uint32Array(n), 1);
 	}
 
-	/** n numbers below 2^32 but for row 0, each written as how far it is from the one before: zigzag. */
+	/**
+	 * n numbers below 2^32 but for row 0, each written as how far it is from the one before:
+	 * zigzag.
+	 */
 	steppingFrom1(n: number): Uint32Array {
 		const out = this.column32From1(n);
 		for (let i = 1; i < n; i++) {

@@ -38,7 +38,8 @@ function findSites(p: Profile): Sites {
 	const sites: Sites = { keys: new Uint32Array(p.stacks.n), name: [], symbol: [] };
 	const ofFunction = new Map<number, number>();
 	const ofText = new Map<string, number>();
-	const add = (name: string, symbol: number) => sites.symbol.push(symbol) && sites.name.push(name) - 1;
+	const add = (name: string, symbol: number) =>
+		sites.symbol.push(symbol) && sites.name.push(name) - 1;
 	for (let s = 0; s < p.stacks.n; s++) {
 		const text = p.stacks.siteName[s]!;
 		const symbol = p.nodes.symbol[p.stacks.site[s]!]!;
@@ -64,7 +65,11 @@ export function sumsBySite(p: Profile, column: Float64Array): Float64Array {
 }
 
 /** What is alive over time of some groups of stacks, each with its key: one scan for all. */
-export function curvesOfGroups(p: Profile, keys: ArrayLike<number>, wanted: number[]): Float64Array[] {
+export function curvesOfGroups(
+	p: Profile,
+	keys: ArrayLike<number>,
+	wanted: number[],
+): Float64Array[] {
 	const { first, from, until, bytes } = p.intervals;
 	const { n } = p.edges;
 	const rows = new Map(wanted.map((key) => [key, new Float64Array(n + 1)]));
@@ -83,8 +88,14 @@ export function curvesOfGroups(p: Profile, keys: ArrayLike<number>, wanted: numb
 
 const CANDIDATES = 400;
 
-/** Groups that may be seen: large at the peak, or large in what they ever asked for. -1: the others. */
-function candidates(p: Profile, keys: ArrayLike<number>, kept: Uint8Array | null): { rows: Int32Array; found: number[] } {
+/**
+ * Groups that may be seen: large at the peak, or large in what they ever asked for. -1: the others.
+ */
+function candidates(
+	p: Profile,
+	keys: ArrayLike<number>,
+	kept: Uint8Array | null,
+): { rows: Int32Array; found: number[] } {
 	let n = 0;
 	for (let s = 0; s < p.stacks.n; s++) {
 		n = Math.max(n, keys[s]! + 1);
@@ -96,7 +107,9 @@ function candidates(p: Profile, keys: ArrayLike<number>, kept: Uint8Array | null
 			ever[keys[s]!]! += p.stacks.allocatedBytes[s]!;
 		}
 	}
-	const found = [...new Set([peak, ever].flatMap((sums) => heaviestOf(null, sums, CANDIDATES).ids))];
+	const found = [
+		...new Set([peak, ever].flatMap((sums) => heaviestOf(null, sums, CANDIDATES).ids)),
+	];
 	const rows = new Int32Array(n).fill(-1);
 	found.forEach((key, row) => (rows[key] = row));
 	return { rows, found };
@@ -112,7 +125,13 @@ export function stackedSeries(
 ): Series[] {
 	if (!kept && p.intervals.from.length === 0 && p.edges.bytes.some((v) => v > 0)) {
 		// A file of another program (massif): it has the curve, but not whose it was
-		return [{ label: 'all functions (the file has no figures of each over time)', symbol: 0, values: p.edges.bytes }];
+		return [
+			{
+				label: 'all functions (the file has no figures of each over time)',
+				symbol: 0,
+				values: p.edges.bytes,
+			},
+		];
 	}
 	const { rows, found } = candidates(p, keys, kept);
 	const n = p.edges.n;

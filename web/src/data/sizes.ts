@@ -10,7 +10,9 @@ export interface SizeClass {
 	bySite: Map<number, [number, number]>;
 }
 
-/** As the recorder gathers sizes that it does not keep one by one, and as `--by size` lists them. */
+/**
+ * As the recorder gathers sizes that it does not keep one by one, and as `--by size` lists them.
+ */
 export const classOf = (size: number) => (size < 1 ? 0 : Math.floor(Math.log2(size)) + 1);
 
 /** The classes that some stacks made blocks of, smallest first; `keys`: the site of each stack. */

@@ -23,7 +23,8 @@ export interface Tree {
 	base: Uint32Array; // a node of the profile that is in it
 	ofStack: Uint32Array; // per stack: where it ends
 	ofBase: Uint32Array; // per node of the profile: where it is
-	ofSite: () => Uint32Array; // per stack: the node it is named after; else, and unfolded, where it ends
+	// Per stack: the node it is named after; else, and unfolded, where it ends
+	ofSite: () => Uint32Array;
 	group: Group;
 }
 
@@ -74,7 +75,8 @@ class Builder {
 	n = 1;
 	private readonly first: Uint32Array; // child
 	private readonly next: Uint32Array; // sibling
-	private readonly many = new Map<number, Map<number, number>>(); // by parent: its children by key
+	// By parent: its children by key
+	private readonly many = new Map<number, Map<number, number>>();
 	readonly parent: Uint32Array;
 	readonly key: Int32Array;
 	readonly symbol: Uint32Array;
@@ -96,7 +98,14 @@ class Builder {
 	}
 
 	/** The child of `parent` with this key. */
-	child(parent: number, key: number, isRun: number, base: number, symbol: number, line: number): number {
+	child(
+		parent: number,
+		key: number,
+		isRun: number,
+		base: number,
+		symbol: number,
+		line: number,
+	): number {
 		return this.find(parent, key) || this.add(parent, key, isRun, base, symbol, line);
 	}
 
@@ -126,7 +135,14 @@ class Builder {
 		return found;
 	}
 
-	private add(parent: number, key: number, isRun: number, base: number, symbol: number, line: number): number {
+	private add(
+		parent: number,
+		key: number,
+		isRun: number,
+		base: number,
+		symbol: number,
+		line: number,
+	): number {
 		const added = this.n++;
 		this.next[added] = this.first[parent]!;
 		this.first[parent] = added;
@@ -183,7 +199,8 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 		const s = symbol[i]!;
 		const above = ofBase[parent[i]!]!;
 		if (isInFocus) {
-			isInFocus[i] = isInFocus[parent[i]!]! | focus![s]!; // also a hidden one: its callees are shown
+			// Also a hidden one: its callees are shown
+			isInFocus[i] = isInFocus[parent[i]!]! | focus![s]!;
 			if (!isInFocus[i]) {
 				continue; // cut: ofBase is the root
 			}

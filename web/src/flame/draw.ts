@@ -164,10 +164,19 @@ function addBox(row: RowEnd, to: Rects, [left, right]: [number, number], top: nu
 
 function look(s: Scene, scale: number, nColours: number): Seen {
 	const { layout, forest } = s;
-	const seen: Seen = { fills: Array.from({ length: nColours }, () => []), faded: [], runs: [], texts: [] };
+	const seen: Seen = {
+		fills: Array.from({ length: nColours }, () => []),
+		faded: [],
+		runs: [],
+		texts: [],
+	};
 	const tops = Array.from({ length: layout.levels }, (_, depth) => rowTop(s, depth));
-	const ends = Array.from({ length: layout.levels }, (): RowEnd => ({ of: null, at: 0, right: 0 }));
-	for (let i = 0; i < layout.n; ) {
+	const ends = Array.from({ length: layout.levels }, (): RowEnd => ({
+		of: null,
+		at: 0,
+		right: 0,
+	}));
+	for (let i = 0; i < layout.n;) {
 		const node = layout.node[i]!;
 		const depth = layout.depth[i]!;
 		const left = (layout.start[i]! - s.from) * scale;
@@ -185,7 +194,12 @@ function look(s: Scene, scale: number, nColours: number): Seen {
 				addRect(ends[depth]!, seen.runs, left, left + Math.max(1, width), top);
 			} else {
 				const isFaded = s.isMarked && !s.isMarked(node);
-				addBox(ends[depth]!, isFaded ? seen.faded : seen.fills[s.colour(node)]!, sidesOf(s, i), top);
+				addBox(
+					ends[depth]!,
+					isFaded ? seen.faded : seen.fills[s.colour(node)]!,
+					sidesOf(s, i),
+					top,
+				);
 			}
 			if (width > TEXT_PX) {
 				seen.texts.push(i);
@@ -196,7 +210,11 @@ function look(s: Scene, scale: number, nColours: number): Seen {
 	return seen;
 }
 
-function fill(context: CanvasRenderingContext2D, rects: Rects, colour: string | CanvasPattern): void {
+function fill(
+	context: CanvasRenderingContext2D,
+	rects: Rects,
+	colour: string | CanvasPattern,
+): void {
 	context.fillStyle = colour;
 	for (let i = 0; i < rects.length; i += 3) {
 		context.fillRect(rects[i]!, rects[i + 1]!, rects[i + 2]!, ROW - 1);

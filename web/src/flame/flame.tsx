@@ -32,7 +32,8 @@ const CONTENT_MAX = 15 * ROW;
 function useSize(of: RefObject<HTMLElement | null>): { width: number; height: number } {
 	const [size, setSize] = useState({ width: 0, height: 0 });
 	useLayoutEffect(() => {
-		const measure = () => setSize({ width: of.current!.clientWidth, height: of.current!.clientHeight });
+		const measure = () =>
+			setSize({ width: of.current!.clientWidth, height: of.current!.clientHeight });
 		const watch = new ResizeObserver(measure);
 		watch.observe(of.current!);
 		measure(); // at once: the first picture need not wait
@@ -41,8 +42,13 @@ function useSize(of: RefObject<HTMLElement | null>): { width: number; height: nu
 	return size;
 }
 
-/** The canvas as large as its place, in the screen's own pixels; null: its place is not known yet. */
-function contextOf(canvas: HTMLCanvasElement, size: { width: number; height: number }): CanvasRenderingContext2D | null {
+/**
+ * The canvas as large as its place, in the screen's own pixels; null: its place is not known yet.
+ */
+function contextOf(
+	canvas: HTMLCanvasElement,
+	size: { width: number; height: number },
+): CanvasRenderingContext2D | null {
 	if (size.width === 0) {
 		return null;
 	}
@@ -60,13 +66,19 @@ function contextOf(canvas: HTMLCanvasElement, size: { width: number; height: num
 
 /** The layout for what is looked at; while it zooms out, still as close as it was. */
 function useLayout(f: Boxes, pixels: number, zoom: number) {
-	const whole = useMemo(() => measured('layout', () => layOut(f, { zoom, pixels })), [f, zoom, pixels]);
+	const whole = useMemo(
+		() => measured('layout', () => layOut(f, { zoom, pixels })),
+		[f, zoom, pixels],
+	);
 	const zoomed = Math.max(0, boxOf(whole, zoom));
 	const from = whole.start[zoomed]!;
 	const to = from + f.total[whole.node[zoomed]!]!;
 	const moving = useMotion({ forest: f, zoom, from, to });
 	const finer = moving && f.total[moving.zoom]! < f.total[zoom]! ? moving.zoom : zoom;
-	const layout = useMemo(() => (finer === zoom ? whole : layOut(f, { zoom: finer, pixels })), [whole, finer]);
+	const layout = useMemo(
+		() => (finer === zoom ? whole : layOut(f, { zoom: finer, pixels })),
+		[whole, finer],
+	);
 	return { layout, from: moving?.from ?? from, to: moving?.to ?? to };
 }
 
@@ -91,7 +103,17 @@ function Outline({ scene: s, box, kind }: { scene: Scene; box: number; kind: str
 	}
 	const top = rowTop(s, s.layout.depth[box]!);
 	const width = Math.max(4, right - left - 1);
-	return <div class={`outline ${kind}`} style={{ left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${ROW - 1}px` }} />;
+	return (
+		<div
+			class={`outline ${kind}`}
+			style={{
+				left: `${left}px`,
+				top: `${top}px`,
+				width: `${width}px`,
+				height: `${ROW - 1}px`,
+			}}
+		/>
+	);
 }
 
 /** A flame graph on a canvas, with a tree of one live element beside it for screen readers. */
@@ -106,7 +128,10 @@ export function Flame(props: FlameProps) {
 	const [hasFocus, setHasFocus] = useState(false);
 	const { layout, from, to } = useLayout(f, size.width, props.zoom ?? 0);
 	const focused = focus < f.n ? focus : 0;
-	const selected = useMemo(() => (props.selectedBase ? nodeOfBase(f, props.selectedBase) : 0), [f, props.selectedBase]);
+	const selected = useMemo(
+		() => (props.selectedBase ? nodeOfBase(f, props.selectedBase) : 0),
+		[f, props.selectedBase],
+	);
 	const turn = useValue(() => themeTurn.value);
 	const scene: Scene = {
 		forest: f,
@@ -132,7 +157,12 @@ export function Flame(props: FlameProps) {
 	const find = (event: MouseEvent) => {
 		const r = canvas.current!.getBoundingClientRect();
 		const depth = depthAt(scene, event.clientY - r.top);
-		const box = boxAt(layout, f, depth, from + ((event.clientX - r.left) / size.width) * (to - from));
+		const box = boxAt(
+			layout,
+			f,
+			depth,
+			from + ((event.clientX - r.left) / size.width) * (to - from),
+		);
 		return box < 0 ? -1 : layout.node[box]!;
 	};
 	const choose = (node: number) => {
@@ -187,7 +217,11 @@ export function Flame(props: FlameProps) {
 				onBlur={() => setHasFocus(false)}
 				onScroll={(e) => setTop(e.currentTarget.scrollTop)}
 			>
-				<div class="flame-picture" aria-hidden="true" style={{ width: `${size.width}px`, height: `${size.height}px` }}>
+				<div
+					class="flame-picture"
+					aria-hidden="true"
+					style={{ width: `${size.width}px`, height: `${size.height}px` }}
+				>
 					<canvas
 						ref={canvas}
 						onClick={onClick}
@@ -203,16 +237,38 @@ export function Flame(props: FlameProps) {
 						}}
 						onMouseLeave={() => setHover(null)}
 					/>
-					<Outline scene={scene} box={selected > 0 ? boxOf(layout, selected) : -1} kind="selected" />
-					<Outline scene={scene} box={hasFocus ? boxOf(layout, focused) : -1} kind="focused" />
+					<Outline
+						scene={scene}
+						box={selected > 0 ? boxOf(layout, selected) : -1}
+						kind="selected"
+					/>
+					<Outline
+						scene={scene}
+						box={hasFocus ? boxOf(layout, focused) : -1}
+						kind="focused"
+					/>
 				</div>
-				<div style={{ height: `${Math.max(0, levels - size.height)}px` }} aria-hidden="true" />
-				<div id={itemId} class="sr" role="treeitem" aria-selected="true" aria-level={depthOf(f, focused) + 1}>
+				<div
+					style={{ height: `${Math.max(0, levels - size.height)}px` }}
+					aria-hidden="true"
+				/>
+				<div
+					id={itemId}
+					class="sr"
+					role="treeitem"
+					aria-selected="true"
+					aria-level={depthOf(f, focused) + 1}
+				>
 					{skin.words(focused)}
 				</div>
 			</div>
 			{hover && hover.node < f.n && (
-				<Tip skin={skin} forest={f} small={smallBeside(f, hover.node, size.width / (to - from))} {...hover} />
+				<Tip
+					skin={skin}
+					forest={f}
+					small={smallBeside(f, hover.node, size.width / (to - from))}
+					{...hover}
+				/>
 			)}
 		</div>
 	);

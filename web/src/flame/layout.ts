@@ -68,7 +68,12 @@ export function layOut(f: Boxes, focus: Focus): Layout {
 		let start = next.start + inside.reduce((sum, child) => sum + f.total[child]!, 0);
 		for (let child = inside.pop(); child !== undefined; child = inside.pop()) {
 			start -= f.total[child]!;
-			waiting.push({ node: child, start, depth: depth + 1, isNear: isNear || child === focus.zoom });
+			waiting.push({
+				node: child,
+				start,
+				depth: depth + 1,
+				isNear: isNear || child === focus.zoom,
+			});
 		}
 	}
 	close(0);
@@ -76,7 +81,11 @@ export function layOut(f: Boxes, focus: Focus): Layout {
 }
 
 /** What stands beside a box that is too small to be told apart, with it; null: it is not. */
-export function smallBeside(f: Boxes, node: number, scale: number): { n: number; total: number } | null {
+export function smallBeside(
+	f: Boxes,
+	node: number,
+	scale: number,
+): { n: number; total: number } | null {
 	const isSmall = (other: number) => f.total[other]! * scale < SMALL_PX;
 	if (!isSmall(node) || node === 0) {
 		return null;

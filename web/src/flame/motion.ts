@@ -32,7 +32,10 @@ export function useMotion(wanted: Window): Window | null {
 		const step = (now: number) => {
 			const t = Math.min(1, (now - began) / ZOOM_MS);
 			const ease = 1 - (1 - t) ** 3;
-			const at = { from: between(start.from, wanted.from, ease), to: between(start.to, wanted.to, ease) };
+			const at = {
+				from: between(start.from, wanted.from, ease),
+				to: between(start.to, wanted.to, ease),
+			};
 			shown.current = t < 1 ? { ...start, ...at } : wanted;
 			setMoving(t < 1 ? shown.current : null);
 			if (t < 1) {

@@ -74,19 +74,42 @@ export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false
 			if (symbol === 0 || f.isRest[node]) {
 				return f.isRest[node] ? Colour.Unknown : Colour.Root;
 			}
-			return byModule ? moduleColour(p.symbols.module[symbol]!) : ownerColour(p, f, symbol, node);
+			return byModule
+				? moduleColour(p.symbols.module[symbol]!)
+				: ownerColour(p, f, symbol, node);
 		},
 		label: (node) => {
 			const value = `${shortWeight(metric, f.total[node]!)}${unit}`;
-			return { name: nodeName(p, f, node), additions: [`${value} · ${percent(f.total[node]!, total)}`, value] };
+			return {
+				name: nodeName(p, f, node),
+				additions: [`${value} · ${percent(f.total[node]!, total)}`, value],
+			};
 		},
 		weight: (sum) => `${weight(metric, sum)}${unit}`,
-		words: (node) => wordsOf(p, f, node, `${weight(metric, f.total[node]!)}, ${percent(f.total[node]!, total)}`),
+		words: (node) =>
+			wordsOf(
+				p,
+				f,
+				node,
+				`${weight(metric, f.total[node]!)}, ${percent(f.total[node]!, total)}`,
+			),
 		tip: (node) =>
 			tipRows([
-				{ name: metricName(metric), value: weight(metric, f.total[node]!), share: percent(f.total[node]!, total) },
-				{ name: 'by itself', value: weight(metric, f.self[node]!), share: percent(f.self[node]!, total) },
-				{ name: 'allocations', value: count(f.allocations[node]!), share: `${count(f.temporary[node]!)} temporary` },
+				{
+					name: metricName(metric),
+					value: weight(metric, f.total[node]!),
+					share: percent(f.total[node]!, total),
+				},
+				{
+					name: 'by itself',
+					value: weight(metric, f.self[node]!),
+					share: percent(f.self[node]!, total),
+				},
+				{
+					name: 'allocations',
+					value: count(f.allocations[node]!),
+					share: `${count(f.temporary[node]!)} temporary`,
+				},
 			]),
 	};
 }

@@ -32,7 +32,12 @@ function drawText(context: CanvasRenderingContext2D, s: Scene, box: number): voi
 }
 
 /** Upright, then slanted what stands for several: a change of font costs more than a text. */
-export function drawTexts(context: CanvasRenderingContext2D, s: Scene, colour: string, boxes: number[]): void {
+export function drawTexts(
+	context: CanvasRenderingContext2D,
+	s: Scene,
+	colour: string,
+	boxes: number[],
+): void {
 	const isRun = (box: number) => s.forest.isRun[s.layout.node[box]!] === 1;
 	context.textBaseline = 'middle';
 	context.fillStyle = colour;

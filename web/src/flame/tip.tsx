@@ -43,11 +43,17 @@ export function Tip({ skin, forest: f, node, small, x, y }: TipProps) {
 	};
 	return (
 		<div class="tip" role="tooltip" style={style}>
-			<strong>{symbol && f.tree.group === 'function' ? p.symbols.name[symbol] : nodeName(p, f, node)}</strong>
+			<strong>
+				{symbol && f.tree.group === 'function'
+					? p.symbols.name[symbol]
+					: nodeName(p, f, node)}
+			</strong>
 			{symbol > 0 && (
 				<div class="dim">
 					{placeOf(p, symbol, f.line[node]!)} · {OWNERS[ownerOf(p, symbol)]}
-					{f.isRun[node] && f.more[node]! > 0 ? ` · ${f.more[node]} more frames folded` : ''}
+					{f.isRun[node] && f.more[node]! > 0
+						? ` · ${f.more[node]} more frames folded`
+						: ''}
 				</div>
 			)}
 			<table>
@@ -55,7 +61,8 @@ export function Tip({ skin, forest: f, node, small, x, y }: TipProps) {
 			</table>
 			{small && small.n > 1 && (
 				<p class="dim">
-					and {count(small.n - 1)} more too small to be told apart, {skin.weight(small.total)} together
+					and {count(small.n - 1)} more too small to be told apart,{' '}
+					{skin.weight(small.total)} together
 				</p>
 			)}
 			<More skin={skin} node={node} />

@@ -7,7 +7,9 @@ function sibling(f: Boxes, node: number, by: number): number {
 	return all[all.indexOf(node) + by] ?? node;
 }
 
-/** The node that an arrow key leads to; null: the key leads nowhere. Small boxes are no obstacle. */
+/**
+ * The node that an arrow key leads to; null: the key leads nowhere. Small boxes are no obstacle.
+ */
 export function walk(f: Boxes, node: number, key: string, isFlipped: boolean): number | null {
 	switch (key) {
 		case isFlipped ? 'ArrowDown' : 'ArrowUp':

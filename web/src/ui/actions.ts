@@ -70,9 +70,13 @@ function focusStack(): void {
 		for (let at = s.base; at > 0; at = p.nodes.parent[at]!) {
 			names.add(p.symbols.name[p.nodes.symbol[at]!]!);
 		}
-		const texts = [...names].slice(0, 12).map((text) => ({ text, isRegex: false, isNegated: false }));
+		const texts = [...names]
+			.slice(0, 12)
+			.map((text) => ({ text, isRegex: false, isNegated: false }));
 		const known = new Set(state.lens.value.texts.map(ruleText));
-		state.change({ texts: [...state.lens.value.texts, ...texts.filter((t) => !known.has(ruleText(t)))] });
+		state.change({
+			texts: [...state.lens.value.texts, ...texts.filter((t) => !known.has(ruleText(t)))],
+		});
 	}
 }
 
@@ -94,7 +98,12 @@ function inTree(mode: state.TreeMode): () => void {
 }
 
 const others: Action[] = [
-	{ id: 'search', keys: ['/'], text: 'Filter functions, files, modules', run: () => document.getElementById('search')?.focus() },
+	{
+		id: 'search',
+		keys: ['/'],
+		text: 'Filter functions, files, modules',
+		run: () => document.getElementById('search')?.focus(),
+	},
 	{ id: 'next', keys: ['n'], text: 'Next match', run: () => stepSearch(1) },
 	{ id: 'previous', keys: ['N'], text: 'Previous match', run: () => stepSearch(-1) },
 	{
@@ -108,7 +117,12 @@ const others: Action[] = [
 			}
 		},
 	},
-	{ id: 'focus-stack', keys: ['F'], text: 'Show only stacks like the selected one', run: focusStack },
+	{
+		id: 'focus-stack',
+		keys: ['F'],
+		text: 'Show only stacks like the selected one',
+		run: focusStack,
+	},
 	{
 		id: 'hide',
 		keys: ['x'],
@@ -126,17 +140,57 @@ const others: Action[] = [
 		text: 'Fold or show library frames',
 		run: () => state.change({ isUnfolded: !state.lens.value.isUnfolded }),
 	},
-	{ id: 'recursion', keys: ['r'], text: 'Fold or show recursion', run: () => (state.foldsRecursion.value = !state.foldsRecursion.value) },
-	{ id: 'flip', keys: ['o'], text: 'Flip the flame graph', run: () => (state.isFlipped.value = !state.isFlipped.value) },
-	{ id: 'group', keys: ['G'], text: 'Group by function, package, module or file', run: cycleGroup },
+	{
+		id: 'recursion',
+		keys: ['r'],
+		text: 'Fold or show recursion',
+		run: () => (state.foldsRecursion.value = !state.foldsRecursion.value),
+	},
+	{
+		id: 'flip',
+		keys: ['o'],
+		text: 'Flip the flame graph',
+		run: () => (state.isFlipped.value = !state.isFlipped.value),
+	},
+	{
+		id: 'group',
+		keys: ['G'],
+		text: 'Group by function, package, module or file',
+		run: cycleGroup,
+	},
 	{ id: 'top-down', keys: ['t'], text: 'Top-down', run: inTree('top-down') },
 	{ id: 'bottom-up', keys: ['b'], text: 'Bottom-up', run: inTree('bottom-up') },
 	{ id: 'callers', keys: ['c'], text: 'Callers and callees', run: inTree('functions') },
-	{ id: 'from-left', keys: ['['], text: 'Move the start of the range back', run: () => moveRange('from', -1) },
-	{ id: 'to-right', keys: [']'], text: 'Move the end of the range forward', run: () => moveRange('to', 1) },
-	{ id: 'from-right', keys: ['{'], text: 'Move the start of the range forward by 10', run: () => moveRange('from', 10) },
-	{ id: 'to-left', keys: ['}'], text: 'Move the end of the range back by 10', run: () => moveRange('to', -10) },
-	{ id: 'peak-range', keys: ['p'], text: 'Select the range of the peak', run: () => state.setRange(peakRange(state.profile.value.edges)) },
+	{
+		id: 'from-left',
+		keys: ['['],
+		text: 'Move the start of the range back',
+		run: () => moveRange('from', -1),
+	},
+	{
+		id: 'to-right',
+		keys: [']'],
+		text: 'Move the end of the range forward',
+		run: () => moveRange('to', 1),
+	},
+	{
+		id: 'from-right',
+		keys: ['{'],
+		text: 'Move the start of the range forward by 10',
+		run: () => moveRange('from', 10),
+	},
+	{
+		id: 'to-left',
+		keys: ['}'],
+		text: 'Move the end of the range back by 10',
+		run: () => moveRange('to', -10),
+	},
+	{
+		id: 'peak-range',
+		keys: ['p'],
+		text: 'Select the range of the peak',
+		run: () => state.setRange(peakRange(state.profile.value.edges)),
+	},
 	{
 		id: 'peak-view',
 		keys: [],
@@ -147,15 +201,27 @@ const others: Action[] = [
 				state.view.value = 'flame';
 			}),
 	},
-	{ id: 'mark', keys: ['M'], text: 'Set a mark at the cursor or the end of the range', run: setMark },
-	{ id: 'details', keys: ['d'], text: 'Show or hide details', run: () => (state.isDetailsOpen.value = !state.isDetailsOpen.value) },
+	{
+		id: 'mark',
+		keys: ['M'],
+		text: 'Set a mark at the cursor or the end of the range',
+		run: setMark,
+	},
+	{
+		id: 'details',
+		keys: ['d'],
+		text: 'Show or hide details',
+		run: () => (state.isDetailsOpen.value = !state.isDetailsOpen.value),
+	},
 	{
 		id: 'source',
 		keys: ['s'],
 		text: 'Source of the selected function',
 		run: () => {
 			state.isDetailsOpen.value = true;
-			requestAnimationFrame(() => document.getElementById('source')?.scrollIntoView({ block: 'center' }));
+			requestAnimationFrame(() =>
+				document.getElementById('source')?.scrollIntoView({ block: 'center' }),
+			);
 		},
 	},
 	{
@@ -170,11 +236,26 @@ const others: Action[] = [
 			}
 		},
 	},
-	{ id: 'copy-link', keys: ['Y'], text: 'Copy a link to this view', run: () => void copyText(currentLink()) },
-	{ id: 'clock', keys: ['w'], text: 'Time of day or seconds on the axes', run: () => (state.isClock.value = !state.isClock.value) },
+	{
+		id: 'copy-link',
+		keys: ['Y'],
+		text: 'Copy a link to this view',
+		run: () => void copyText(currentLink()),
+	},
+	{
+		id: 'clock',
+		keys: ['w'],
+		text: 'Time of day or seconds on the axes',
+		run: () => (state.isClock.value = !state.isClock.value),
+	},
 	{ id: 'units', keys: ['i'], text: 'Units of 1000 or 1024', run: () => state.toggleUnits() },
 	{ id: 'theme', keys: [], text: 'Light, dark or the system’s colours', run: cycleTheme },
-	{ id: 'escape', keys: ['Escape'], text: 'Clear the selection; twice: reset the lens', run: escape },
+	{
+		id: 'escape',
+		keys: ['Escape'],
+		text: 'Clear the selection; twice: reset the lens',
+		run: escape,
+	},
 	{ id: 'help', keys: ['?'], text: 'Keys and terms', run: () => (isHelpOpen.value = true) },
 ];
 

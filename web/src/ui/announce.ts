@@ -17,7 +17,8 @@ function words(): string {
 	const { total } = answer.value;
 	const where = range ? `Range ${rangeWords(profile.value, range)}` : 'All time';
 	const rules = [...l.focus, ...l.texts.map(ruleText)].map((rule) => `, ${rule}`).join('');
-	const cost = `${metricName(metric)} ${weight(metric, isCounted(metric) ? total.blocks : total.bytes)}`;
+	const amount = weight(metric, isCounted(metric) ? total.blocks : total.bytes);
+	const cost = `${metricName(metric)} ${amount}`;
 	return `${where}${rules}: ${plural(total.allocations, 'allocation')}, ${cost}`;
 }
 

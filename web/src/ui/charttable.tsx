@@ -55,7 +55,13 @@ export function ChartTable({ profile: p, series }: { profile: Profile; series: S
 		const when = moment(p.edges.timeNs[k]!, p.facts.summary.duration_ns);
 		return [when, bytes(p.edges.bytes[k]!), ...series.map((s) => bytes(s.values[k]!))];
 	});
-	return <FoldedTable label="Heap over time" columns={['heap', ...series.map((s) => s.label)]} rows={rows} />;
+	return (
+		<FoldedTable
+			label="Heap over time"
+			columns={['heap', ...series.map((s) => s.label)]}
+			rows={rows}
+		/>
+	);
 }
 
 interface RateTableProps {
@@ -72,7 +78,10 @@ export function RateTable({ profile: p, label, line, unit }: RateTableProps) {
 		const [from, to] = [i, i + 1].map((k) => (k * duration_ns) / ROWS) as [number, number];
 		let most = valueAt(line, from);
 		for (let k = 0; k < line.times.length; k++) {
-			most = line.times[k]! >= from && line.times[k]! < to ? Math.max(most, line.values[k]!) : most;
+			most =
+				line.times[k]! >= from && line.times[k]! < to
+					? Math.max(most, line.values[k]!)
+					: most;
 		}
 		return [`${moment(from, duration_ns)} – ${moment(to, duration_ns)}`, unit(most)];
 	});

@@ -48,13 +48,21 @@ function chipsOf(l: Lens, range: string): ChipProps[] {
 		chips.push({ what: 'hidden', text: shortName(name), onRemove });
 	}
 	if (l.threads.length) {
-		chips.push({ what: 'threads', text: l.threads.join(', '), onRemove: () => change({ threads: [] }) });
+		chips.push({
+			what: 'threads',
+			text: l.threads.join(', '),
+			onRemove: () => change({ threads: [] }),
+		});
 	}
 	if (l.group !== 'function') {
 		chips.push({ what: 'by', text: l.group, onRemove: () => change({ group: 'function' }) });
 	}
 	if (l.isUnfolded) {
-		chips.push({ what: 'library frames', text: 'shown', onRemove: () => change({ isUnfolded: false }) });
+		chips.push({
+			what: 'library frames',
+			text: 'shown',
+			onRemove: () => change({ isUnfolded: false }),
+		});
 	}
 	return chips;
 }
@@ -65,18 +73,20 @@ export function Metrics() {
 	const hasRange = useValue(() => lens.value.range !== null);
 	return (
 		<div class="metrics" role="group" aria-label="Cost">
-			{metrics().filter((m) => !m.of_ranges || hasRange || m.name === now).map(({ name, help }) => (
-				<button
-					key={name}
-					type="button"
-					class={`pill${name === now ? ' on' : ''}`}
-					aria-pressed={name === now}
-					title={help}
-					onClick={() => setMetric(name)}
-				>
-					{metricName(name)}
-				</button>
-			))}
+			{metrics()
+				.filter((m) => !m.of_ranges || hasRange || m.name === now)
+				.map(({ name, help }) => (
+					<button
+						key={name}
+						type="button"
+						class={`pill${name === now ? ' on' : ''}`}
+						aria-pressed={name === now}
+						title={help}
+						onClick={() => setMetric(name)}
+					>
+						{metricName(name)}
+					</button>
+				))}
 		</div>
 	);
 }

@@ -3,7 +3,17 @@ import { useMemo } from 'preact/hooks';
 import { aliveOverTime, stacksWhere, sum, sumOf, type Answer } from '../data/query.ts';
 import { nodesBelow } from '../data/match.ts';
 import type { Profile } from '../data/profile.ts';
-import { isDetailsOpen, isWhole, answer, focusOn, hide, kept, profile, selected, type Selection } from '../state.ts';
+import {
+	isDetailsOpen,
+	isWhole,
+	answer,
+	focusOn,
+	hide,
+	kept,
+	profile,
+	selected,
+	type Selection,
+} from '../state.ts';
 import { copyText } from './copy.ts';
 import { bytes, count, duration, percent, shortName } from './format.ts';
 import { metricName, placeOf, weight } from './labels.ts';
@@ -51,14 +61,22 @@ interface Part {
 /** Name, value and share of each cost; first that of the lens, unless it is one of the others. */
 function costRows(p: Profile, stacks: Uint32Array, a: Answer): [string, string, string][] {
 	const { stacks: s, facts } = p;
-	const row = (name: string, column: Float64Array, all: number, words: (n: number) => string): [string, string, string] => {
+	const row = (
+		name: string,
+		column: Float64Array,
+		all: number,
+		words: (n: number) => string,
+	): [string, string, string] => {
 		const part = sumOf(column, stacks);
 		return [name, words(part), percent(part, all)];
 	};
-	const isAll = !a.lens.range && !a.lens.texts.length && !a.lens.focus.length && !a.lens.threads.length;
+	const isAll =
+		!a.lens.range && !a.lens.texts.length && !a.lens.focus.length && !a.lens.threads.length;
 	const { metric } = a.lens;
 	const ofLens = () =>
-		row(`${metricName(metric)} under the lens`, a.weights, sum(a.weights), (n) => weight(metric, n));
+		row(`${metricName(metric)} under the lens`, a.weights, sum(a.weights), (n) =>
+			weight(metric, n),
+		);
 	return [
 		...(isAll ? [] : [ofLens()]),
 		row('Peak', s.peakBytes, facts.summary.peak_bytes, bytes),
@@ -130,22 +148,45 @@ export function Details() {
 				<h2 title={name}>
 					<code>{shortName(name)}</code>
 				</h2>
-				<button type="button" class="pill round" aria-label="Close details" title="Close (d)" onClick={() => (isDetailsOpen.value = false)}>
+				<button
+					type="button"
+					class="pill round"
+					aria-label="Close details"
+					title="Close (d)"
+					onClick={() => (isDetailsOpen.value = false)}
+				>
 					×
 				</button>
 			</div>
 			{shortName(name) !== name && <p class="full dim">{name}</p>}
 			<p class="dim">
-				{[...new Set([placeOf(p, s.symbol, line), p.symbols.package[s.symbol]])].filter(Boolean).join(' · ')}
+				{[...new Set([placeOf(p, s.symbol, line), p.symbols.package[s.symbol]])]
+					.filter(Boolean)
+					.join(' · ')}
 			</p>
 			<p class="actions">
-				<button type="button" class="link" title="Show only this function and its callees (f)" onClick={() => focusOn(name)}>
+				<button
+					type="button"
+					class="link"
+					title="Show only this function and its callees (f)"
+					onClick={() => focusOn(name)}
+				>
 					focus
 				</button>
-				<button type="button" class="link" title="Hide this function (x)" onClick={() => hide(name)}>
+				<button
+					type="button"
+					class="link"
+					title="Hide this function (x)"
+					onClick={() => hide(name)}
+				>
 					hide
 				</button>
-				<button type="button" class="link" title="Copy the heaviest stack (y)" onClick={() => void copyText(stackText(p, s.base || heaviest(p, stacks)))}>
+				<button
+					type="button"
+					class="link"
+					title="Copy the heaviest stack (y)"
+					onClick={() => void copyText(stackText(p, s.base || heaviest(p, stacks)))}
+				>
 					copy stack
 				</button>
 			</p>
@@ -177,5 +218,7 @@ export function Details() {
 /** The node in which the heaviest of some stacks ends; 0: there is none. */
 export function heaviest(p: Profile, stacks: Uint32Array): number {
 	const { weights } = answer.value;
-	return stacks.length ? p.stacks.node[stacks.reduce((best, s) => (weights[s]! > weights[best]! ? s : best))]! : 0;
+	return stacks.length
+		? p.stacks.node[stacks.reduce((best, s) => (weights[s]! > weights[best]! ? s : best))]!
+		: 0;
 }

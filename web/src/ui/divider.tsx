@@ -14,7 +14,8 @@ function setWidth(px: number): void {
 /** Between a view and its details: dragged, or moved by the arrow keys. */
 export function Divider() {
 	const width = useValue(() => detailsWidth.value);
-	const own = (event: Event) => (event.currentTarget as HTMLElement).nextElementSibling!.clientWidth;
+	const own = (event: Event) =>
+		(event.currentTarget as HTMLElement).nextElementSibling!.clientWidth;
 	const onKey = (event: KeyboardEvent) => {
 		const by = { ArrowLeft: STEP, ArrowRight: -STEP }[event.key];
 		if (by) {

@@ -56,11 +56,20 @@ export function OpenInEditor({ file, line }: { file: string; line: number }) {
 			{template.includes('://') ? (
 				<a href={target}>Open in editor</a>
 			) : (
-				<button type="button" class="link" title={target} onClick={() => void copyText(target)}>
+				<button
+					type="button"
+					class="link"
+					title={target}
+					onClick={() => void copyText(target)}
+				>
 					Copy command
 				</button>
 			)}
-			<select aria-label="Editor" value={known ? template : ''} onChange={(e) => choose(e.currentTarget.value || 'EDITOR %f %l %c')}>
+			<select
+				aria-label="Editor"
+				value={known ? template : ''}
+				onChange={(e) => choose(e.currentTarget.value || 'EDITOR %f %l %c')}
+			>
 				{EDITORS.map(([name, t]) => (
 					<option key={name} value={t}>
 						{name}

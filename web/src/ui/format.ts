@@ -55,7 +55,8 @@ export function shortCount(n: number): string {
 	}
 	const power = Math.min(3, Math.floor(Math.log10(Math.abs(n)) / 3));
 	const value = n / 1000 ** power;
-	return `${Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(1)}${['', 'k', 'M', 'G'][power]}`;
+	return `${Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(1)}` +
+		`${['', 'k', 'M', 'G'][power]}`;
 }
 
 export function percent(part: number, whole: number): string {
@@ -73,7 +74,8 @@ export function percent(part: number, whole: number): string {
 		return `${share < 0 ? '−' : ''}${oneDigit(Math.abs(share))} %`;
 	}
 	const near = Number(rounded(Math.abs(share), 0));
-	return `${share < 0 ? '−' : ''}${count(share > 0 && share < 100 ? Math.min(99, near) : near)} %`;
+	return `${share < 0 ? '−' : ''}` +
+		`${count(share > 0 && share < 100 ? Math.min(99, near) : near)} %`;
 }
 
 /** From a millisecond on as the report writes it. */
@@ -194,7 +196,9 @@ export function ownFrom(name: string): number {
 	return at < 0 || name.endsWith('::') ? 0 : at + 2;
 }
 
-/** For tight places: of a name its scope goes first, then its end. '': a letter or two say nothing. */
+/**
+ * For tight places: of a name its scope goes first, then its end. '': a letter or two say nothing.
+ */
 export function elide(name: string, chars: number): string {
 	if (name.length <= chars) {
 		return name;

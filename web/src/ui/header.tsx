@@ -21,7 +21,11 @@ function Title() {
 	return (
 		<div class="title">
 			<h1>{title || 'unknown program'}</h1>
-			{verdict && <span class={`verdict ${/^incomplete/.test(verdict) ? 'broken' : 'dim'}`}>{verdict}</span>}
+			{verdict && (
+				<span class={`verdict ${/^incomplete/.test(verdict) ? 'broken' : 'dim'}`}>
+					{verdict}
+				</span>
+			)}
 			<span class="dim facts" title={command}>
 				<span>{duration(summary.duration_ns)}</span>
 				<span>{count(summary.allocations)} allocations</span>
@@ -62,7 +66,11 @@ function Search() {
 			{text && (
 				<span class="matches" role="status">
 					<span>{info}</span>
-					<button type="button" aria-label="Previous match" onClick={() => stepSearch(-1)}>
+					<button
+						type="button"
+						aria-label="Previous match"
+						onClick={() => stepSearch(-1)}
+					>
 						↑
 					</button>
 					<button type="button" aria-label="Next match" onClick={() => stepSearch(1)}>

@@ -11,7 +11,11 @@ export const isHelpOpen = signal(false);
 const WORDS: [string, string][] = [
 	['Self, total', 'What a function allocates itself; that and what its callees allocate'],
 	['Site', 'What a stack is attributed to: its innermost frame of your own code'],
-	['Yours, library', 'Who a frame belongs to. Consecutive library frames are folded into one grey box: the outermost name, and how many others it holds'],
+	[
+		'Yours, library',
+		'Who a frame belongs to. Consecutive library frames are folded into one grey box: ' +
+		'the outermost name, and how many others it holds',
+	],
 	['Churn', 'Freed within 16 allocations of their thread or within 1 ms'],
 	['Percent', 'Always of what the lens selects'],
 	['Range', 'Snaps outwards to moments at which every number is exact'],

@@ -8,7 +8,8 @@ export function Legend(props: { profile: Profile; series: readonly { label: stri
 		<ul class="legend">
 			{props.series.map((s, i) => (
 				<li key={s.label}>
-					<i class={`swatch s${s.label === 'other' ? 5 : Math.min(i, 4)}`} /> <code>{s.label}</code>
+					<i class={`swatch s${s.label === 'other' ? 5 : Math.min(i, 4)}`} />{' '}
+					<code>{s.label}</code>
 				</li>
 			))}
 			{props.profile.samples.n > 0 && (

@@ -5,14 +5,24 @@ import type { Line } from './plot.ts';
 
 /** The heap as a whole. */
 export function heapLine(p: Profile): Line {
-	return { label: 'heap', colour: 'series-3', times: periodStarts(p.curve), values: p.curve.bytes, kind: 'area' };
+	return {
+		label: 'heap',
+		colour: 'series-3',
+		times: periodStarts(p.curve),
+		values: p.curve.bytes,
+		kind: 'area',
+	};
 }
 
 /**
- * Curves that stand on each other, the highest first: each is drawn over the one before. The heap as
- * a whole may be known in finer steps than its parts: then it has a line of its own.
+ * Curves that stand on each other, the highest first: each is drawn over the one before. The heap
+ * as a whole may be known in finer steps than its parts: then it has a line of its own.
  */
-export function stacked(p: Profile, series: { label: string; values: Float64Array }[], hasAll: boolean): Line[] {
+export function stacked(
+	p: Profile,
+	series: { label: string; values: Float64Array }[],
+	hasAll: boolean,
+): Line[] {
 	const times = periodStarts(p.edges);
 	const sums = new Float64Array(p.edges.n);
 	const lines = series.map((s, i): Line => {

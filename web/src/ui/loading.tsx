@@ -21,7 +21,8 @@ export function Reading() {
 export function Failed({ why }: { why: string }) {
 	return (
 		<div class="failed" role="alert">
-			<strong>The page cannot show this profile.</strong> {why}. What follows is its report as text.
+			<strong>The page cannot show this profile.</strong> {why}. What follows is its report as
+			text.
 		</div>
 	);
 }

@@ -8,7 +8,9 @@ const AT_FIRST = 24; // of the program's own: more could not be told apart
 
 /** The edges of the moments that the program named, each once. */
 export function programMarks(p: Profile): number[] {
-	const edges = p.facts.marks.map((m) => markEdge(p.edges, m.time_ns)).filter((edge) => edge >= 0);
+	const edges = p.facts.marks
+		.map((m) => markEdge(p.edges, m.time_ns))
+		.filter((edge) => edge >= 0);
 	return [...new Set(edges)].slice(0, AT_FIRST);
 }
 

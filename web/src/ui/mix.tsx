@@ -51,7 +51,11 @@ function sizesOf(p: Profile, stacks: Uint32Array): SizeRow[] {
 			const key = z.isClass[i] ? -size : size;
 			let row = found.get(key);
 			if (!row) {
-				row = { name: key < 0 ? `${bytes(size)} – ${bytes(size * 2)}` : bytes(size), count: 0, bytes: 0 };
+				row = {
+					name: key < 0 ? `${bytes(size)} – ${bytes(size * 2)}` : bytes(size),
+					count: 0,
+					bytes: 0,
+				};
 				found.set(key, row);
 			}
 			row.count += z.count[i]!;
@@ -65,7 +69,15 @@ const SIZES_SHOWN = 6;
 
 export function SizeMix({ p, stacks }: { p: Profile; stacks: Uint32Array }) {
 	const rows = useMemo(() => sizesOf(p, stacks).slice(0, SIZES_SHOWN), [p, stacks]);
-	return <Bars rows={rows.map((row) => [row.name, row.count, `${count(row.count)} × · ${bytes(row.bytes)}`])} />;
+	return (
+		<Bars
+			rows={rows.map((row) => [
+				row.name,
+				row.count,
+				`${count(row.count)} × · ${bytes(row.bytes)}`,
+			])}
+		/>
+	);
 }
 
 /** How many freed blocks of some stacks lived how long: by class. */
@@ -76,7 +88,11 @@ export function lifetimesOf(p: Profile, stacks: Uint32Array): number[] {
 /** How long its blocks lived, of those that were freed. */
 export function Lifetimes({ p, stacks }: { p: Profile; stacks: Uint32Array }) {
 	const sums = useMemo(() => lifetimesOf(p, stacks), [p, stacks]);
-	const used = LIFETIMES.map((name, k): [string, number, string] => [name, sums[k]!, count(sums[k]!)]);
+	const used = LIFETIMES.map((name, k): [string, number, string] => [
+		name,
+		sums[k]!,
+		count(sums[k]!),
+	]);
 	const rows = used.filter(([, n]) => n > 0);
 	return rows.length ? <Bars rows={rows} /> : <p class="dim">None was freed.</p>;
 }

@@ -57,11 +57,16 @@ export function Notices() {
 	const lines = quality.map((line) => line.text);
 	const end = duration(summary.duration_ns);
 	if (program.ended === ENDED.running && !quality.some((q) => /end|incomplete|cut/.test(q.id))) {
-		lines.unshift(`The recording ends at ${end}, before the program; “never freed” means “live at ${end}”`);
+		lines.unshift(
+			`The recording ends at ${end}, before the program; ` +
+			`“never freed” means “live at ${end}”`,
+		);
 	}
 	if (page.merged_stacks > 0) {
 		lines.push(
-			`To keep this file small, ${count(page.merged_stacks)} stacks below ${bytes(page.merged_below_bytes)} were merged into their callers; all totals are exact`,
+			`To keep this file small, ${count(page.merged_stacks)} ` +
+			`stacks below ${bytes(page.merged_below_bytes)} ` +
+			`were merged into their callers; all totals are exact`,
 		);
 	}
 	if (page.redacted) {

@@ -58,7 +58,9 @@ function OpenPalette() {
 		[],
 	);
 	const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-	const found = all.filter((e) => words.every((w) => e.text.toLowerCase().includes(w))).slice(0, SHOWN);
+	const found = all
+		.filter((e) => words.every((w) => e.text.toLowerCase().includes(w)))
+		.slice(0, SHOWN);
 	const close = () => (isPaletteOpen.value = false);
 	const choose = (entry: Entry | undefined) => {
 		close();

@@ -35,7 +35,13 @@ const BARE = { left: 0, right: 0, top: 4, bottom: 0 };
 const X_SPACE = 90; // px from one label to the next, at least
 const Y_SPACE = 32;
 
-export function frameOf(lines: Line[], width: number, height: number, endNs: number, isBare: boolean): Frame {
+export function frameOf(
+	lines: Line[],
+	width: number,
+	height: number,
+	endNs: number,
+	isBare: boolean,
+): Frame {
 	const inset = isBare ? BARE : AXIS;
 	let most = 0;
 	for (const { values } of lines) {

@@ -56,7 +56,8 @@ export const searchInfo = computed(() => {
 	const n = hits.value.length;
 	const weight = shortWeight(state.lens.value.metric, sum);
 	const place = at.value >= 0 && n ? `${(at.value % n) + 1} of ` : '';
-	return `${place}${n} function${n === 1 ? '' : 's'}, ${weight} (${percent(sum, state.totalWeight.value)})`;
+	return `${place}${n} function${n === 1 ? '' : 's'}, ` +
+		`${weight} (${percent(sum, state.totalWeight.value)})`;
 });
 
 /** Selects the next function that was found. */

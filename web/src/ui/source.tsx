@@ -42,8 +42,9 @@ function frameTotals(p: Profile, weights: Float64Array): Float64Array {
 }
 
 /**
- * What each line of a file costs under the lens, with all that it calls. A stack that passes through a
- * line several times (recursion, inlined calls) counts once: at its outermost frame there.
+ * What each line of a file costs under the lens, with all that it calls. A stack that passes
+ * through a line several times (recursion, inlined calls) counts once: at its outermost frame
+ * there.
  */
 function costsOfLines(p: Profile, source: number, weights: Float64Array): Map<number, number> {
 	const totals = frameTotals(p, weights);
@@ -98,7 +99,15 @@ function useText(p: Profile, id: number, line: number): Text | string {
 }
 
 /** The lines around a frame, each with what it costs. */
-export function Source({ symbol, line, answer: a }: { symbol: number; line: number; answer: Answer }) {
+export function Source({
+	symbol,
+	line,
+	answer: a,
+}: {
+	symbol: number;
+	line: number;
+	answer: Answer;
+}) {
 	const p = profile.value;
 	const id = p.symbols.source[symbol]!;
 	const file = p.symbols.file[symbol]!;
@@ -118,15 +127,25 @@ export function Source({ symbol, line, answer: a }: { symbol: number; line: numb
 			<h3 id="source">
 				{baseName(file)}
 				{at ? `:${at}` : ''}
-				{costs.size > 0 && <span class="dim"> · {metricName(a.lens.metric).toLowerCase()} by line</span>}
+				{costs.size > 0 && (
+					<span class="dim"> · {metricName(a.lens.metric).toLowerCase()} by line</span>
+				)}
 			</h3>
 			<OpenInEditor file={file} line={at} />
 			{typeof text === 'string' ? (
 				<p class="dim">
-					{text || `The source is not in this file (heaptrack_print --with-source includes it); ${file}${at ? `, line ${at}` : ''}.`}
+					{text ||
+						`The source is not in this file ` +
+						`(heaptrack_print --with-source includes it); ` +
+						`${file}${at ? `, line ${at}` : ''}.`}
 				</p>
 			) : (
-				<div class="source" tabIndex={0} role="region" aria-label={`Source of ${baseName(file)}`}>
+				<div
+					class="source"
+					tabIndex={0}
+					role="region"
+					aria-label={`Source of ${baseName(file)}`}
+				>
 					{text.lines.map((code, i) => {
 						const number = text.firstLine + i;
 						if (at && Math.abs(number - at) > AROUND) {
@@ -135,7 +154,10 @@ export function Source({ symbol, line, answer: a }: { symbol: number; line: numb
 						const cost = costs.get(number);
 						return (
 							<div key={number} class={`code${number === at ? ' here' : ''}`}>
-								<span class="cost" title={cost ? shortWeight(a.lens.metric, cost) : ''}>
+								<span
+									class="cost"
+									title={cost ? shortWeight(a.lens.metric, cost) : ''}
+								>
 									{cost ? shortWeight(a.lens.metric, cost) : ''}
 									{cost && <i style={{ width: `${(100 * cost) / most}%` }} />}
 								</span>

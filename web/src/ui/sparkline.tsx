@@ -31,10 +31,21 @@ export function Sparkline({ values }: { values: Float64Array }) {
 	const most = Math.max(...points, 1);
 	const step = WIDTH / Math.max(1, points.length);
 	const path = points
-		.map((v, i) => `L${(i * step).toFixed(1)} ${y(v, most)}L${((i + 1) * step).toFixed(1)} ${y(v, most)}`)
+		.map(
+			(v, i) =>
+				`L${(i * step).toFixed(1)} ${y(v, most)}` +
+				`L${((i + 1) * step).toFixed(1)} ${y(v, most)}`,
+		)
 		.join('');
 	return (
-		<svg class="spark" width={WIDTH} height={HEIGHT} preserveAspectRatio="none" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
+		<svg
+			class="spark"
+			width={WIDTH}
+			height={HEIGHT}
+			preserveAspectRatio="none"
+			viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+			aria-hidden="true"
+		>
 			<path d={`M0 ${HEIGHT}${path}L${WIDTH} ${HEIGHT}Z`} />
 		</svg>
 	);

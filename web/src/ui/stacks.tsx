@@ -55,7 +55,12 @@ function rowsOf(p: Profile, node: number, folds: boolean): Row[] {
 		if (last !== undefined) {
 			const name = shortName(p.symbols.name[p.nodes.symbol[last]!]!);
 			const text = run.length > 1 ? `${name} +${run.length - 1}` : name;
-			rows.push({ node: 0, text, place: placeOf(p, p.nodes.symbol[last]!, p.nodes.line[last]!), isLibrary: true });
+			rows.push({
+				node: 0,
+				text,
+				place: placeOf(p, p.nodes.symbol[last]!, p.nodes.line[last]!),
+				isLibrary: true,
+			});
 		}
 		run = [];
 	};
@@ -81,15 +86,28 @@ function rowsOf(p: Profile, node: number, folds: boolean): Row[] {
 const AT_ONCE = 5;
 
 /** The stacks of a function, heaviest first; what a stack shares with the first is grey. */
-export function Stacks({ p, stacks: all, answer: a }: { p: Profile; stacks: Uint32Array; answer: Answer }) {
+export function Stacks({
+	p,
+	stacks: all,
+	answer: a,
+}: {
+	p: Profile;
+	stacks: Uint32Array;
+	answer: Answer;
+}) {
 	const [most, setMost] = useState(AT_ONCE);
 	const l = a.lens;
-	const { n, ids } = useMemo(() => heaviestOf(all, a.weights, Math.max(COMPARED, most)), [all, a, most]);
+	const { n, ids } = useMemo(
+		() => heaviestOf(all, a.weights, Math.max(COMPARED, most)),
+		[all, a, most],
+	);
 	const looks = useMemo(() => gatherAlike(p, ids, a, !l.isUnfolded), [p, ids, a]);
 	const total = useMemo(() => sumOf(a.weights, all), [all, a]);
 	const top = looks.slice(0, most);
 	const left = n - top.reduce((sum, look) => sum + look.n, 0);
-	const first = top.length ? new Set(framesOf(p, p.stacks.node[top[0]!.heaviest]!)) : new Set<number>();
+	const first = top.length
+		? new Set(framesOf(p, p.stacks.node[top[0]!.heaviest]!))
+		: new Set<number>();
 	return (
 		<>
 			<h3>
@@ -101,10 +119,15 @@ export function Stacks({ p, stacks: all, answer: a }: { p: Profile; stacks: Uint
 						<p class="stack-head">
 							<strong>{weight(l.metric, sum)}</strong>{' '}
 							<span class="dim">
-								{percent(sum, total)} of these · {plural(blocks, isCounted(l.metric) ? 'call' : 'block')}
+								{percent(sum, total)} of these ·{' '}
+								{plural(blocks, isCounted(l.metric) ? 'call' : 'block')}
 								{alike > 1 && ` · ${count(alike)} stacks alike`}
 							</span>
-							<button type="button" class="link" onClick={() => void copyText(stackText(p, p.stacks.node[s]!))}>
+							<button
+								type="button"
+								class="link"
+								onClick={() => void copyText(stackText(p, p.stacks.node[s]!))}
+							>
 								copy
 							</button>
 						</p>
@@ -112,7 +135,12 @@ export function Stacks({ p, stacks: all, answer: a }: { p: Profile; stacks: Uint
 							{rowsOf(p, p.stacks.node[s]!, !l.isUnfolded).map((row, k) => (
 								<li
 									key={k}
-									class={`${row.isLibrary ? 'library' : ''}${i > 0 && (row.node === 0 || first.has(row.node)) ? ' shared' : ''}`}
+									class={
+										(row.isLibrary ? 'library' : '') +
+										(i > 0 && (row.node === 0 || first.has(row.node))
+											? ' shared'
+											: '')
+									}
 								>
 									<code>{row.text}</code> <span class="dim">{row.place}</span>
 								</li>

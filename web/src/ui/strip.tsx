@@ -27,12 +27,16 @@ export function Strip() {
 				flag={{ ns: peak_time_ns, text: '' }}
 				marks={marked}
 				theme={String(turn)}
-				label={`Heap over time, largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}. Keys [ and ] move the range`}
+				label={
+					`Heap over time, largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}. ` +
+					`Keys [ and ] move the range`
+				}
 			/>
 			<div class="strip-words dim" aria-hidden="true">
 				<span>{moment(0, duration_ns)}</span>
 				<span>
-					heap over time · peak {bytes(peak_bytes)} at {moment(peak_time_ns)} · drag to select
+					heap over time · peak {bytes(peak_bytes)} at {moment(peak_time_ns)} · drag to
+					select
 				</span>
 				<span>{moment(duration_ns)}</span>
 			</div>

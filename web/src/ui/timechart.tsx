@@ -36,7 +36,12 @@ function lookOf(props: TimeChartProps, hasBinary: boolean): Look {
 		line: colour('line'),
 		dim: colour('dim'),
 		colour,
-		time: (ns) => (props.isClock ? clock(started, ns) : isShort ? `${+(ns / 1e6).toFixed(6)} ms` : `${+(ns / 1e9).toFixed(6)} s`),
+		time: (ns) =>
+			props.isClock
+				? clock(started, ns)
+				: isShort
+					? `${+(ns / 1e6).toFixed(6)} ms`
+					: `${+(ns / 1e9).toFixed(6)} s`,
 		value: props.unit ?? bytes,
 		isBinary: hasBinary && !props.unit,
 		isBare: props.isBare ?? false,
@@ -60,7 +65,9 @@ export function TimeChart(props: TimeChartProps) {
 	latest.current = { props, frame };
 
 	useLayoutEffect(() => {
-		const watch = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)));
+		const watch = new ResizeObserver(([entry]) =>
+			setWidth(Math.floor(entry!.contentRect.width)),
+		);
 		watch.observe(canvas.current!);
 		return () => watch.disconnect();
 	}, []);
@@ -76,12 +83,22 @@ export function TimeChart(props: TimeChartProps) {
 	}, [props.range, props.flag, props.marks, props.lines, cursor, width]);
 
 	return (
-		<div class="timechart" role="img" aria-label={props.label} style={{ height: `${props.height}px` }}>
+		<div
+			class="timechart"
+			role="img"
+			aria-label={props.label}
+			style={{ height: `${props.height}px` }}
+		>
 			<canvas ref={canvas} aria-hidden="true" />
 			<div
 				class="plot"
 				ref={plot}
-				style={{ left: `${frame.left}px`, top: `${frame.top}px`, width: `${frame.width}px`, height: `${frame.height}px` }}
+				style={{
+					left: `${frame.left}px`,
+					top: `${frame.top}px`,
+					width: `${frame.width}px`,
+					height: `${frame.height}px`,
+				}}
 			>
 				<div class="overlay" ref={overlay} />
 			</div>
@@ -99,7 +116,12 @@ function reading(props: TimeChartProps, ns: number): string {
 }
 
 /** Puts the shaded range, the flag and the marks where they belong. */
-function place(overlay: HTMLDivElement, props: TimeChartProps, frame: Frame, cursor: number | null): void {
+function place(
+	overlay: HTMLDivElement,
+	props: TimeChartProps,
+	frame: Frame,
+	cursor: number | null,
+): void {
 	const e = props.profile.edges;
 	const x = (ns: number) => (ns / frame.endNs) * frame.width;
 	const at = (edge: number) => (edge < 0 ? 0 : edge < e.n ? e.timeNs[edge]! : frame.endNs);
@@ -126,7 +148,9 @@ function place(overlay: HTMLDivElement, props: TimeChartProps, frame: Frame, cur
 	if (props.flag) {
 		add('flag', x(props.flag.ns), undefined, props.isBare ? '' : props.flag.text);
 	}
-	props.marks?.forEach((mark, i) => add('mark', x(at(mark)), undefined, markLabel(props.profile, i)));
+	props.marks?.forEach((mark, i) =>
+		add('mark', x(at(mark)), undefined, markLabel(props.profile, i)),
+	);
 	if (cursor !== null) {
 		add('cursor', x(cursor), undefined, props.isBare ? '' : reading(props, cursor));
 	}
@@ -176,7 +200,10 @@ function listen(
 	};
 	const leave = () => point(null);
 	const listeners = { pointerdown: down, pointermove: move, pointerup: up, pointerleave: leave };
-	const all = Object.entries(listeners) as [keyof typeof listeners, (event: PointerEvent) => void][];
+	const all = Object.entries(listeners) as [
+		keyof typeof listeners,
+		(event: PointerEvent) => void,
+	][];
 	all.forEach(([name, run]) => plot.addEventListener(name, run));
 	return () => all.forEach(([name, run]) => plot.removeEventListener(name, run));
 }

@@ -27,8 +27,11 @@ export function WhatIf({ p, alive, name }: { p: Profile; alive: Float64Array; na
 		<>
 			<h3>What if</h3>
 			<p>
-				Without <code>{name}</code> and what it calls the peak would be at least <strong>{bytes(without.bytes)}</strong>
-				{without.bytes > 0 && ` at ${moment(p.edges.timeNs[without.edge]!)}`} instead of {bytes(peak)} (−{saved} %).
+				Without <code>{name}</code> and what it calls the peak would be at least{' '}
+				<strong>{bytes(without.bytes)}</strong>
+				{without.bytes > 0 && ` at ${moment(p.edges.timeNs[without.edge]!)}`}{' '}
+				instead of{' '}
+				{bytes(peak)} (−{saved} %).
 			</p>
 		</>
 	);

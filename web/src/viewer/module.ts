@@ -51,7 +51,10 @@ export class Engine {
 			this.bytes(at + title.length + 1, file.length).set(file);
 			isOpen = this.ex.module_open() === 1;
 		} catch (why) {
-			throw new Error(`${name}: the engine failed: ${this.printed || (why instanceof Error ? why.message : String(why))}`);
+			throw new Error(
+				`${name}: the engine failed: ` +
+				`${this.printed || (why instanceof Error ? why.message : String(why))}`,
+			);
 		}
 		if (!isOpen) {
 			const said = this.bytes(this.ex.module_said(), this.ex.module_said_bytes());
@@ -85,7 +88,8 @@ export class Engine {
 				return part.length;
 			},
 			isTorn: (): number => (this.unpacked?.isTorn ? 1 : 0),
-			clockOffset: (seconds: number): number => -60 * new Date(1000 * seconds).getTimezoneOffset() || 0,
+			clockOffset: (seconds: number): number =>
+				-60 * new Date(1000 * seconds).getTimezoneOffset() || 0,
 		};
 		return { page, wasi_snapshot_preview1: this.wasi() };
 	}
@@ -104,7 +108,9 @@ export class Engine {
 			fd_write: (_fd: number, vectors: number, n: number, written: number) => {
 				let total = 0;
 				for (let i = 0; i < n; i++) {
-					const [at, size] = new Uint32Array(this.bytes(vectors + 8 * i, 8).slice().buffer);
+					const [at, size] = new Uint32Array(
+						this.bytes(vectors + 8 * i, 8).slice().buffer,
+					);
 					this.printed += new TextDecoder().decode(this.bytes(at!, size!));
 					total += size!;
 				}

@@ -22,14 +22,16 @@ function textOf(id: string): string {
 export async function readRecording(file: File): Promise<Uint8Array<ArrayBuffer>> {
 	if (file.size > MOST_BYTES) {
 		throw new Error(
-			`${file.name} is larger than a browser can hold (1.5 GB); on the machine where it is: ` +
+			`${file.name} is larger than a browser can hold (1.5 GB); ` +
+			`on the machine where it is: ` +
 				`heaptrack_print --html page.html --html-limit 30M ${file.name}`,
 		);
 	}
 	for (const needed of ['WebAssembly', 'Worker']) {
 		if (!(needed in globalThis)) {
 			throw new Error(
-				`${file.name} cannot be read here: this browser has no ${needed}; on the machine where it is: heaptrack_print ${file.name}`,
+				`${file.name} cannot be read here: this browser has no ${needed}; ` +
+				`on the machine where it is: heaptrack_print ${file.name}`,
 			);
 		}
 	}
@@ -38,7 +40,8 @@ export async function readRecording(file: File): Promise<Uint8Array<ArrayBuffer>
 	try {
 		const told = await new Promise<Told>((resolve, reject) => {
 			worker.onmessage = ({ data }: MessageEvent<Told>) => resolve(data);
-			worker.onerror = ({ message }) => reject(new Error(message || 'this browser starts no worker'));
+			worker.onerror = ({ message }) =>
+				reject(new Error(message || 'this browser starts no worker'));
 			worker.postMessage({ engine: bytesOfBase64(textOf('engine')), file } satisfies Task);
 		});
 		if ('why' in told) {

@@ -18,8 +18,9 @@ function Start({ why, take }: { why: string; take: (file: File) => void }) {
 		<main class="loading">
 			<h1>Open a recording</h1>
 			<p>
-				Drop a file on this page, or choose one: of heaptrack (.zst), of KDE's heaptrack, massif, DHAT, pprof, V8,
-				jemalloc or tcmalloc, or collapsed stacks; packed by gzip or zstd or as it is; or a page that heaptrack wrote.
+				Drop a file on this page, or choose one: of heaptrack (.zst), of KDE's heaptrack,
+				massif, DHAT, pprof, V8, jemalloc or tcmalloc, or collapsed stacks; packed by gzip
+				or zstd or as it is; or a page that heaptrack wrote.
 			</p>
 			<p>
 				<input type="file" aria-label="Recording" onChange={choose} />

@@ -19,7 +19,10 @@ interface Stream {
 
 const CHUNK = 1 << 16;
 
-/** The last four bytes of a member say how many it unpacks to: not every cut file makes this library throw. */
+/**
+ * The last four bytes of a member say how many it unpacks to: not every cut file makes this library
+ * throw.
+ */
 function gunzip(file: Bytes, give: (part: Uint8Array) => void): Stream {
 	let ofMember = 0;
 	const stream = new Gunzip((part) => {
@@ -29,18 +32,22 @@ function gunzip(file: Bytes, give: (part: Uint8Array) => void): Stream {
 	stream.onmember = () => (ofMember = 0);
 	return {
 		push: (part, isLast) => stream.push(part, isLast),
-		isWhole: () => ofMember % 2 ** 32 === new DataView(file.slice(-4).buffer).getUint32(0, true),
+		isWhole: () =>
+			ofMember % 2 ** 32 === new DataView(file.slice(-4).buffer).getUint32(0, true),
 	};
 }
 
 function streamOf(file: Bytes, take: (part: Bytes) => void): Stream | null {
 	const [a, b, c, d] = file;
-	const give = (part: Uint8Array) => take(part.slice() as Bytes); // what is lent is written over later
+	// What is lent is written over later
+	const give = (part: Uint8Array) => take(part.slice() as Bytes);
 	if (a === 0x1f && b === 0x8b && c === 8) {
 		return gunzip(file, give);
 	}
 	const isSkippable = a! >> 4 === 5 && b === 0x2a && c === 0x4d && d === 0x18;
-	return isSkippable || (a === 0x28 && b === 0xb5 && c === 0x2f && d === 0xfd) ? new Decompress(give) : null;
+	return isSkippable || (a === 0x28 && b === 0xb5 && c === 0x2f && d === 0xfd)
+		? new Decompress(give)
+		: null;
 }
 
 export function unpack(file: Bytes): Unpacked {

@@ -5,7 +5,9 @@ import { bytes, count, percent, plural, shortName, span } from '../ui/format.ts'
 import { useValue } from '../ui/signals.ts';
 import { follow } from '../url.ts';
 
-/** What a card is about: the findings that belong on it, its number, where its lens is shown best. */
+/**
+ * What a card is about: the findings that belong on it, its number, where its lens is shown best.
+ */
 interface CardKind {
 	id: string;
 	title: string;
@@ -15,7 +17,8 @@ interface CardKind {
 	view: string;
 	action: string;
 	number: (p: Profile, main: Finding | undefined) => string;
-	time?: (p: Profile, main: Finding | undefined) => string; // behind the number: in which it is so
+	// Behind the number: in which it is so
+	time?: (p: Profile, main: Finding | undefined) => string;
 	none: (p: Profile) => string;
 }
 
@@ -49,7 +52,8 @@ const CARDS: CardKind[] = [
 		view: 'flame',
 		action: 'Heap at the peak',
 		number: (p) => (lacks(p, LACKS_PEAK) ? 'unknown' : bytes(p.facts.summary.peak_bytes)),
-		none: (p) => (lacks(p, LACKS_PEAK) ? NOT_IN_FILE : 'No single function holds a large part of it.'),
+		none: (p) =>
+			lacks(p, LACKS_PEAK) ? NOT_IN_FILE : 'No single function holds a large part of it.',
 	},
 	{
 		id: 'never-freed',
@@ -59,15 +63,17 @@ const CARDS: CardKind[] = [
 		lens: 'm=never-freed',
 		view: 'never-freed',
 		action: 'Stacks',
-		number: (p) => (lacks(p, LACKS_LIVE) ? 'unknown' : bytes(p.facts.summary.never_freed_bytes)),
+		number: (p) =>
+			lacks(p, LACKS_LIVE) ? 'unknown' : bytes(p.facts.summary.never_freed_bytes),
 		none: (p) =>
 			lacks(p, LACKS_LIVE)
 				? NOT_IN_FILE
 				: p.facts.summary.never_freed_bytes > p.facts.noise_bytes
-				? `${plural(p.facts.summary.never_freed_blocks, 'block')} in no finding.`
-				: p.facts.summary.never_freed_bytes > 0
-					? `Nothing was left allocated except ${bytes(p.facts.noise_bytes)} of the runtime.`
-					: 'Every block was freed.',
+					? `${plural(p.facts.summary.never_freed_blocks, 'block')} in no finding.`
+					: p.facts.summary.never_freed_bytes > 0
+						? `Nothing was left allocated except ${bytes(p.facts.noise_bytes)} ` +
+							`of the runtime.`
+						: 'Every block was freed.',
 	},
 	{
 		id: 'temporary',
@@ -81,8 +87,11 @@ const CARDS: CardKind[] = [
 		none: (p) =>
 			lacks(p, LACKS_TEMPORARY)
 				? NOT_IN_FILE
-				: `${percent(briefOf(p), p.facts.summary.allocations)} of all allocations were freed ${
-						knowsLives(p) ? 'within 1 ms or 16 allocations of their thread' : 'before the next one'
+				: `${percent(briefOf(p), p.facts.summary.allocations)} ` +
+					`of all allocations were freed ${
+						knowsLives(p)
+							? 'within 1 ms or 16 allocations of their thread'
+							: 'before the next one'
 					}.`,
 	},
 	{
@@ -95,17 +104,32 @@ const CARDS: CardKind[] = [
 		action: 'Growth',
 		number: (p, f) => {
 			const rate = f?.numbers['rate_bytes_per_s'];
-			const grown = f?.id === 'no-growth' ? undefined : f?.numbers['grown_bytes']; // in less than a second
+			// In less than a second
+			const grown = f?.id === 'no-growth' ? undefined : f?.numbers['grown_bytes'];
 			const most = p.facts.findings.find((o) => o.id === 'no-growth')?.numbers['grown_bytes'];
-			const replacesOld = f?.numbers['before_attach_freed_bytes'] || f?.numbers['before_attach_freed_blocks'];
+			const replacesOld =
+				f?.numbers['before_attach_freed_bytes'] || f?.numbers['before_attach_freed_blocks'];
 			const sign = replacesOld ? '≤ ' : '+';
-			return rate ? `${sign}${bytes(rate)}/s` : grown ? `${sign}${bytes(grown)}` : most === undefined ? '–' : most > 0 ? `≤ ${bytes(most)}` : '0 B';
+			return rate
+				? `${sign}${bytes(rate)}/s`
+				: grown
+					? `${sign}${bytes(grown)}`
+					: most === undefined
+						? '–'
+						: most > 0
+							? `≤ ${bytes(most)}`
+							: '0 B';
 		},
 		time: (p, f) => {
-			const n = (f?.numbers['grown_bytes'] ? f : p.facts.findings.find((o) => o.id === 'no-growth'))?.numbers ?? {};
-			return n['rate_bytes_per_s'] || n['to_ns'] === undefined ? '' : ` in ${span(n['to_ns'] - (n['from_ns'] ?? 0))}`;
+			const n =
+				(f?.numbers['grown_bytes'] ? f : p.facts.findings.find((o) => o.id === 'no-growth'))
+					?.numbers ?? {};
+			return n['rate_bytes_per_s'] || n['to_ns'] === undefined
+				? ''
+				: ` in ${span(n['to_ns'] - (n['from_ns'] ?? 0))}`;
 		},
-		none: () => 'No finding is about growth; the chart shows what each function held over time.',
+		none: () =>
+			'No finding is about growth; the chart shows what each function held over time.',
 	},
 ];
 
@@ -147,7 +171,8 @@ export function Sentence({ text: given, name }: { text: string; name: string | n
 /** What a finding says: its first part stands out, what explains it below. */
 function Said({ finding }: { finding: Finding }) {
 	const at = finding.text.indexOf('; ');
-	const [first, more] = at < 0 ? [finding.text, ''] : [`${finding.text.slice(0, at)}.`, finding.text.slice(at + 2)];
+	const [first, more] =
+		at < 0 ? [finding.text, ''] : [`${finding.text.slice(0, at)}.`, finding.text.slice(at + 2)];
 	return (
 		<>
 			<p class="main">
@@ -180,7 +205,11 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 			))}
 			{(main || kind.id === 'peak') && (
 				<p class="actions">
-					<button type="button" class="link" onClick={() => follow(hasRange ? without : lens, kind.view)}>
+					<button
+						type="button"
+						class="link"
+						onClick={() => follow(hasRange ? without : lens, kind.view)}
+					>
 						{kind.action}
 					</button>
 					{(hasRange || kind.id === 'peak') && (
@@ -198,7 +227,9 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 	);
 }
 
-/** What is never freed and grew is both: a card that says nothing of it would deny it. What was freed in the
+/**
+ * What is never freed and grew is both: a card that says nothing of it would deny it. What was
+ * freed in the
  * end is no matter of what was not. */
 function belongs(kind: CardKind, f: Finding): boolean {
 	const grows = f.id === 'never-freed' && (f.numbers['grown_bytes'] ?? 0) > 0;
@@ -225,9 +256,14 @@ export function Cards() {
 					<ul>
 						{rest.map((f) => (
 							<li key={f.text}>
-								<strong>{f.title}</strong> <Sentence text={f.text} name={f.function} />{' '}
+								<strong>{f.title}</strong>{' '}
+								<Sentence text={f.text} name={f.function} />{' '}
 								{f.lens && (
-									<button type="button" class="link" onClick={() => follow(f.lens, 'flame')}>
+									<button
+										type="button"
+										class="link"
+										onClick={() => follow(f.lens, 'flame')}
+									>
 										Show
 									</button>
 								)}

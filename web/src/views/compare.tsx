@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import { changeOf, compareSites, sidesAt, sidesOf, type Change, type Difference, type Side } from '../data/compare.ts';
+import {
+	changeOf,
+	compareSites,
+	sidesAt,
+	sidesOf,
+	type Change,
+	type Difference,
+	type Side,
+} from '../data/compare.ts';
 import type { Metric } from '../data/metrics.ts';
 import type { Facts, Profile } from '../data/profile.ts';
 import * as state from '../state.ts';
@@ -31,7 +39,12 @@ function ChooseMarks() {
 			Or two moments of this recording:{' '}
 			{marks.flatMap((from, i) =>
 				ends.slice(i + 1).map((to) => (
-					<button key={`${from} ${to}`} type="button" class="pill" onClick={() => (state.compared.value = { from, to })}>
+					<button
+						key={`${from} ${to}`}
+						type="button"
+						class="pill"
+						onClick={() => (state.compared.value = { from, to })}
+					>
 						{markName(p, from)} and {markName(p, to)}
 					</button>
 				)),
@@ -48,7 +61,11 @@ function Choose() {
 			<h2 id="compare-title">Compare with another recording</h2>
 			{base && (
 				<p>
-					<button type="button" class="pill" onClick={() => (state.compared.value = base)}>
+					<button
+						type="button"
+						class="pill"
+						onClick={() => (state.compared.value = base)}
+					>
 						Compare with {base.name}
 					</button>
 				</p>
@@ -59,8 +76,9 @@ function Choose() {
 				</p>
 			)}
 			<p>
-				Drop a page of heaptrack (<code>heaptrack_print --html OUT FILE</code>) anywhere on this one, or choose it. It is taken as
-				what was <em>before</em>; nothing leaves your machine.
+				Drop a page of heaptrack (<code>heaptrack_print --html OUT FILE</code>) anywhere on
+				this one, or choose it. It is taken as what was <em>before</em>; nothing leaves your
+				machine.
 			</p>
 			<input
 				type="file"
@@ -89,14 +107,24 @@ const TOTALS: [string, (f: Facts['summary']) => number, (n: number) => string][]
 ];
 
 function totalsOfFiles(before: Profile, now: Profile): Total[] {
-	return TOTALS.map(([name, read, text]) => ({ name, before: read(before.facts.summary), now: read(now.facts.summary), text }));
+	return TOTALS.map(([name, read, text]) => ({
+		name,
+		before: read(before.facts.summary),
+		now: read(now.facts.summary),
+		text,
+	}));
 }
 
 /** What was alive at two edges, and what had been made until then. */
 function totalsOfMarks(p: Profile, from: number, to: number): Total[] {
 	const { edges: e, facts } = p;
 	const s = facts.summary;
-	const row = (name: string, column: Float64Array, atEnd: number, text: (n: number) => string) => ({
+	const row = (
+		name: string,
+		column: Float64Array,
+		atEnd: number,
+		text: (n: number) => string,
+	) => ({
 		name,
 		before: column[from] ?? atEnd,
 		now: column[to] ?? atEnd,
@@ -130,7 +158,11 @@ function Totals({ rows }: { rows: Total[] }) {
 						<td class="num">{text(before)}</td>
 						<td class="num">{text(now)}</td>
 						<td class="num">{signed(text(Math.abs(now - before)), now - before)}</td>
-						<td class="num">{before && now !== before ? signed(percent(Math.abs(now - before), before), now - before) : ''}</td>
+						<td class="num">
+							{before && now !== before
+								? signed(percent(Math.abs(now - before), before), now - before)
+								: ''}
+						</td>
 					</tr>
 				))}
 			</tbody>
@@ -172,14 +204,20 @@ function ChangedSites({ sites, metric }: { sites: Difference[]; metric: Metric }
 						return (
 							<tr key={d.label}>
 								<td title={d.name}>
-									<Name text={shortName(d.name)} /> <span class="dim place">{baseName(d.file)}</span>
+									<Name text={shortName(d.name)} />{' '}
+									<span class="dim place">{baseName(d.file)}</span>
 								</td>
 								<td class={`kind ${changeOf(d)}`}>{changeOf(d)}</td>
 								<td class="num">{weight(metric, d.before)}</td>
 								<td class="num">{weight(metric, d.now)}</td>
 								<td class="num">{signedWeight(metric, d.now - d.before)}</td>
 								<td class="delta">
-									<i class={d.now > d.before ? 'more' : 'less'} style={{ width: `${(100 * Math.abs(d.now - d.before)) / most}%` }} />
+									<i
+										class={d.now > d.before ? 'more' : 'less'}
+										style={{
+											width: `${(100 * Math.abs(d.now - d.before)) / most}%`,
+										}}
+									/>
 								</td>
 								<td class="num">{signed(count(Math.abs(blocks)), blocks)}</td>
 							</tr>
@@ -188,7 +226,9 @@ function ChangedSites({ sites, metric }: { sites: Difference[]; metric: Metric }
 				</tbody>
 			</table>
 			{changed.length === 0 && <p class="dim">No function costs more or less than before.</p>}
-			{changed.length > ROWS && <p class="dim">{count(changed.length - ROWS)} more with smaller differences.</p>}
+			{changed.length > ROWS && (
+				<p class="dim">{count(changed.length - ROWS)} more with smaller differences.</p>
+			)}
 		</section>
 	);
 }
@@ -202,7 +242,9 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 		[p, other, lens],
 	);
 	const sites = useMemo(() => compareSites(...sides), [sides]);
-	const names = isFile ? [other.name, p.facts.program.name] : [markName(p, other.from), markName(p, other.to)];
+	const names = isFile
+		? [other.name, p.facts.program.name]
+		: [markName(p, other.from), markName(p, other.to)];
 	return (
 		<>
 			<section class="panel" aria-labelledby="totals-title">
@@ -210,16 +252,35 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 					<h2 id="totals-title">
 						Before ({names[0]}) and now ({names[1]})
 					</h2>
-					<button type="button" class="link" onClick={() => (state.compared.value = null)}>
+					<button
+						type="button"
+						class="link"
+						onClick={() => (state.compared.value = null)}
+					>
 						choose another
 					</button>
 				</div>
-				<Totals rows={isFile ? totalsOfFiles(other.profile, p) : totalsOfMarks(p, other.from, other.to)} />
+				<Totals
+					rows={
+						isFile
+							? totalsOfFiles(other.profile, p)
+							: totalsOfMarks(p, other.from, other.to)
+					}
+				/>
 			</section>
 			<div class="toolbar flush">
 				<Metrics />
-				{isFile && lens.range && <span class="dim hint">both from {rangeWords(p, lens.range)} after their start</span>}
-				{!isFile && <span class="dim hint">peak and never freed: what was alive at each moment; others: what was made until then</span>}
+				{isFile && lens.range && (
+					<span class="dim hint">
+						both from {rangeWords(p, lens.range)} after their start
+					</span>
+				)}
+				{!isFile && (
+					<span class="dim hint">
+						peak and never freed: what was alive at each moment; others: what was made
+						until then
+					</span>
+				)}
 			</div>
 			<DiffFlame sides={sides} metric={lens.metric} />
 			<ChangedSites sites={sites} metric={lens.metric} />

@@ -10,7 +10,9 @@ import { Sparkline } from '../ui/sparkline.tsx';
 import { curveOf, medianLife } from './curves.ts';
 import { hideNode, openRun, selectNode } from './nodes.ts';
 
-type Props = Pick<FlameProps, 'label' | 'height' | 'zoom' | 'isFlipped' | 'onZoom'> & { forest: Forest };
+type Props = Pick<FlameProps, 'label' | 'height' | 'zoom' | 'isFlipped' | 'onZoom'> & {
+	forest: Forest;
+};
 
 /** When a box's blocks were alive, and for how long. */
 function Life({ forest: f, node }: { forest: Forest; node: number }) {

@@ -6,7 +6,10 @@ import { kept } from '../state.ts';
 import { LIFETIMES, lifetimesOf } from '../ui/mix.tsx';
 import type { Tree } from '../data/tree.ts';
 
-/** What is costly to find out about a tree node: kept while the tree and the lens's texts are the same. */
+/**
+ * What is costly to find out about a tree node: kept while the tree and the lens's texts are the
+ * same.
+ */
 interface Known {
 	tree: Tree;
 	kept: Uint8Array | null;

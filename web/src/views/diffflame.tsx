@@ -14,7 +14,9 @@ import { useValue } from '../ui/signals.ts';
 const LITTLE = 0.01; // of the larger of both: below this nothing has changed
 const SOME = 1 / 3;
 
-/** More is orange, less is blue, the more of the box it is the stronger; new and gone are strongest. */
+/**
+ * More is orange, less is blue, the more of the box it is the stronger; new and gone are strongest.
+ */
 function colourOfChange(before: number, now: number): Colour {
 	const share = Math.abs(now - before) / Math.max(before, now, 1);
 	if (share < LITTLE) {
@@ -27,21 +29,48 @@ function colourOfChange(before: number, now: number): Colour {
 function diffSkin(f: DiffBoxes, metric: Metric): Skin {
 	const change = (node: number) => signedWeight(metric, f.now[node]! - f.before[node]!);
 	const kind = (node: number) =>
-		f.before[node] === 0 && f.now[node]! > 0 ? 'new ' : f.now[node] === 0 && f.before[node]! > 0 ? 'gone ' : '';
+		f.before[node] === 0 && f.now[node]! > 0
+			? 'new '
+			: f.now[node] === 0 && f.before[node]! > 0
+				? 'gone '
+				: '';
 	const costs = (node: number) => [
-		{ name: 'before', value: weight(metric, f.before[node]!), share: percent(f.before[node]!, f.before[0]!) },
-		{ name: 'now', value: weight(metric, f.now[node]!), share: percent(f.now[node]!, f.now[0]!) },
-		{ name: 'difference', value: change(node), share: kind(node) || percent(f.now[node]! - f.before[node]!, f.before[node]!) },
+		{
+			name: 'before',
+			value: weight(metric, f.before[node]!),
+			share: percent(f.before[node]!, f.before[0]!),
+		},
+		{
+			name: 'now',
+			value: weight(metric, f.now[node]!),
+			share: percent(f.now[node]!, f.now[0]!),
+		},
+		{
+			name: 'difference',
+			value: change(node),
+			share: kind(node) || percent(f.now[node]! - f.before[node]!, f.before[node]!),
+		},
 	];
 	return {
 		profile: f.profile,
 		colour: (node) => colourOfChange(f.before[node]!, f.now[node]!),
 		label: (node) => {
 			const more = `${kind(node)}${change(node)}`;
-			return { name: nodeName(f.profile, f, node), additions: [`${more} · now ${weight(metric, f.now[node]!)}`, more] };
+			return {
+				name: nodeName(f.profile, f, node),
+				additions: [`${more} · now ${weight(metric, f.now[node]!)}`, more],
+			};
 		},
 		weight: (sum) => weight(metric, sum),
-		words: (node) => wordsOf(f.profile, f, node, costs(node).map((c) => `${c.name} ${c.value}`).join(', ')),
+		words: (node) =>
+			wordsOf(
+				f.profile,
+				f,
+				node,
+				costs(node)
+					.map((c) => `${c.name} ${c.value}`)
+					.join(', '),
+			),
 		tip: (node) => tipRows(costs(node)),
 	};
 }
@@ -50,13 +79,15 @@ function Legend() {
 	return (
 		<ul class="legend right">
 			<li>
-				gone <i class="swatch less-3" /> <i class="swatch less-2" /> <i class="swatch less-1" /> less
+				gone <i class="swatch less-3" /> <i class="swatch less-2" />{' '}
+				<i class="swatch less-1" /> less
 			</li>
 			<li>
 				<i class="swatch same" /> same
 			</li>
 			<li>
-				more <i class="swatch more-1" /> <i class="swatch more-2" /> <i class="swatch more-3" /> new
+				more <i class="swatch more-1" /> <i class="swatch more-2" />{' '}
+				<i class="swatch more-3" /> new
 			</li>
 		</ul>
 	);
@@ -82,7 +113,12 @@ export function DiffFlame({ sides, metric }: { sides: [Side, Side]; metric: Metr
 		<section class="panel" aria-labelledby="diff-flame-title">
 			<div class="panel-head">
 				<h2 id="diff-flame-title">What changed, by call tree</h2>
-				<select class="pill" aria-label="Width of boxes" value={width} onChange={(e) => setWidth(e.currentTarget.value as Width)}>
+				<select
+					class="pill"
+					aria-label="Width of boxes"
+					value={width}
+					onChange={(e) => setWidth(e.currentTarget.value as Width)}
+				>
 					<option value="change">as wide as the change</option>
 					<option value="size">as wide as the cost</option>
 				</select>
@@ -94,7 +130,11 @@ export function DiffFlame({ sides, metric }: { sides: [Side, Side]; metric: Metr
 				<Legend />
 			</div>
 			{forest.total[0] === 0 ? (
-				<p class="dim">{width === 'change' ? 'No stack costs more or less than before.' : 'Both sides are empty.'}</p>
+				<p class="dim">
+					{width === 'change'
+						? 'No stack costs more or less than before.'
+						: 'Both sides are empty.'}
+				</p>
 			) : (
 				<Flame
 					forest={forest}

@@ -10,8 +10,8 @@ export function Empty() {
 		<section class="panel empty">
 			<h2>The recorder saw no allocation</h2>
 			<p>
-				The program ended before its first, or it maps memory itself, as Go and some runtimes do; or it became,
-				or started, what the lines above name.
+				The program ended before its first, or it maps memory itself, as Go and some
+				runtimes do; or it became, or started, what the lines above name.
 			</p>
 		</section>
 	);

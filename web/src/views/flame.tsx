@@ -65,7 +65,9 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 				class="pill"
 				aria-label="Colours"
 				value={colouring}
-				onChange={(e) => (state.colouring.value = e.currentTarget.value as 'owner' | 'module')}
+				onChange={(e) =>
+					(state.colouring.value = e.currentTarget.value as 'owner' | 'module')
+				}
 			>
 				<option value="owner">colour by owner</option>
 				<option value="module">colour by module</option>
@@ -84,7 +86,9 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 function Around() {
 	const around = useAround();
 	if (!around) {
-		return <p class="nothing">Select a function first: click a box, or search for it with /.</p>;
+		return (
+			<p class="nothing">Select a function first: click a box, or search for it with /.</p>
+		);
 	}
 	const { name, callers, callees } = around;
 	return (
@@ -111,7 +115,10 @@ function Minimap({ forest, zoom }: { forest: Forest; zoom: number }) {
 	const [from, to] = spanOf(forest, zoom);
 	return (
 		<nav class="crumbs" aria-label="Zoom">
-			<div class="minimap" title={`${percent(forest.total[zoom]!, forest.total[0]!)} of the whole width`}>
+			<div
+				class="minimap"
+				title={`${percent(forest.total[zoom]!, forest.total[0]!)} of the whole width`}
+			>
 				<i style={{ left: `${100 * from}%`, width: `${100 * (to - from)}%` }} />
 			</div>
 			<button type="button" class="link" onClick={() => (zoomed.value = 0)}>
@@ -135,7 +142,10 @@ export function FlameView() {
 	const direction = useValue(() => state.direction.value);
 	const flipped = useValue(() => state.isFlipped.value);
 	const wanted = useValue(() => zoomed.value);
-	const forest = useMemo(() => (direction === 'bottom-up' ? bottomUp(t, a) : topDown(t, a)), [t, a, direction]);
+	const forest = useMemo(
+		() => (direction === 'bottom-up' ? bottomUp(t, a) : topDown(t, a)),
+		[t, a, direction],
+	);
 	const zoom = wanted < forest.n && forest.total[wanted]! > 0 ? wanted : 0;
 	const title = `Flame graph, ${direction}, of ${metricName(a.lens.metric)}`;
 	return (

@@ -37,7 +37,9 @@ export function FunctionTable() {
 	const metric = a.lens.metric;
 	const total = state.totalWeight.value;
 	const key = picked ? p.symbols.function[picked.symbol] : -1;
-	const at = rows.findIndex((f) => (t.group === 'function' ? f.key === key : f.symbol === picked?.symbol));
+	const at = rows.findIndex((f) =>
+		t.group === 'function' ? f.key === key : f.symbol === picked?.symbol,
+	);
 	const pick = (f: FunctionCosts | undefined) => {
 		if (f) {
 			state.selected.value = { symbol: f.symbol, base: t.base[f.node]! };
@@ -98,7 +100,11 @@ export function FunctionTable() {
 						style={{ top: `${(first + i) * ROW}px` }}
 						onClick={() => pick(f)}
 					>
-						<span role="gridcell" class={`name ${t.isRun[f.node] ? 'run library' : ''}`} title={p.symbols.name[f.symbol]}>
+						<span
+							role="gridcell"
+							class={`name ${t.isRun[f.node] ? 'run library' : ''}`}
+							title={p.symbols.name[f.symbol]}
+						>
 							<Name text={symbolName(p, f.symbol, t.group)} />
 						</span>
 						<span role="gridcell" class="num bar">

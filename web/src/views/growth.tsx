@@ -103,7 +103,11 @@ export function GrowthView() {
 	const total = all.reduce((sum, site) => sum + site.bytes, 0);
 	const suppressed = all.filter((site) => hidden.includes(site.name));
 	if (!all.length) {
-		return kept ? <Nothing /> : <p class="panel nothing">Every block was freed before the end of the recording.</p>;
+		return kept ? (
+			<Nothing />
+		) : (
+			<p class="panel nothing">Every block was freed before the end of the recording.</p>
+		);
 	}
 	const select = (site: Site) => {
 		state.change({ metric: 'never-freed' });
@@ -114,8 +118,12 @@ export function GrowthView() {
 	return (
 		<section class="panel measures" aria-labelledby="never-title">
 			<div class="panel-head">
-				<h2 id="never-title">Never freed (leaks and what is still in use), by your functions</h2>
-				<span class="dim hint">the recorder cannot tell unreachable memory from memory in use at the end</span>
+				<h2 id="never-title">
+					Never freed (leaks and what is still in use), by your functions
+				</h2>
+				<span class="dim hint">
+					the recorder cannot tell unreachable memory from memory in use at the end
+				</span>
 			</div>
 			<table class="data growth">
 				<thead>
@@ -136,11 +144,21 @@ export function GrowthView() {
 					{shown.slice(0, 200).map((site) => (
 						<tr key={site.key}>
 							<td>
-								<button type="button" class="link name" title={site.name} onClick={() => select(site)}>
+								<button
+									type="button"
+									class="link name"
+									title={site.name}
+									onClick={() => select(site)}
+								>
 									<Name text={shortName(site.name)} />
 								</button>{' '}
 								<span class="dim place">
-									{site.symbol > 0 && placeOf(p, site.symbol, p.nodes.line[p.stacks.site[site.stack]!]!)}
+									{site.symbol > 0 &&
+										placeOf(
+											p,
+											site.symbol,
+											p.nodes.line[p.stacks.site[site.stack]!]!,
+										)}
 								</span>
 							</td>
 							<td class="num">{bytes(site.bytes)}</td>
@@ -148,11 +166,17 @@ export function GrowthView() {
 							<td class="num">
 								{count(site.blocks)} of {count(site.allocations)}
 							</td>
-							<td>{lines.has(site.key) && <Sparkline values={lines.get(site.key)!} />}</td>
+							<td>
+								{lines.has(site.key) && <Sparkline values={lines.get(site.key)!} />}
+							</td>
 							<td class="dim nowrap roomy">
 								{duration(site.first)}, {duration(site.last)}
 							</td>
-							<td class="sentence">{site.findings[0] && <Sentence text={site.findings[0].text} name={site.name} />}</td>
+							<td class="sentence">
+								{site.findings[0] && (
+									<Sentence text={site.findings[0].text} name={site.name} />
+								)}
+							</td>
 							<td>
 								<button
 									type="button"
@@ -177,7 +201,11 @@ export function GrowthView() {
 					<p class="dim">
 						{bytes(suppressed.reduce((sum, site) => sum + site.bytes, 0))} in{' '}
 						{count(suppressed.reduce((sum, site) => sum + site.blocks, 0))} blocks.{' '}
-						<button type="button" class="link" onClick={() => (state.suppressed.value = [])}>
+						<button
+							type="button"
+							class="link"
+							onClick={() => (state.suppressed.value = [])}
+						>
 							show again
 						</button>
 					</p>

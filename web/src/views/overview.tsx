@@ -2,7 +2,18 @@
 import { useMemo } from 'preact/hooks';
 import { topDown } from '../data/forest.ts';
 import { metricOf } from '../data/metrics.ts';
-import { lens, profile, setRange, tree, answer, isWhole, kept, marks, isClock, view } from '../state.ts';
+import {
+	lens,
+	profile,
+	setRange,
+	tree,
+	answer,
+	isWhole,
+	kept,
+	marks,
+	isClock,
+	view,
+} from '../state.ts';
 import { sitesOf, stackedSeries } from '../data/series.ts';
 import { bytes, moment, shortName } from '../ui/format.ts';
 import { Metrics } from '../ui/chips.tsx';
@@ -28,13 +39,22 @@ function HeapChart() {
 	const whole = useValue(() => isWhole.value);
 	const series = useMemo(() => {
 		const sites = sitesOf(p);
-		const name = (key: number) => ({ label: shortName(sites.name[key]!), symbol: sites.symbol[key]! });
+		const name = (key: number) => ({
+			label: shortName(sites.name[key]!),
+			symbol: sites.symbol[key]!,
+		});
 		return stackedSeries(p, sites.keys, name, 5, stacks);
 	}, [p, stacks, whole]);
 	const lines = useMemo<Line[]>(() => {
 		const out = whole ? stacked(p, series, stacks === null) : [heapLine(p)];
 		if (p.samples.n > 0) {
-			out.push({ label: 'RSS', colour: 'dim', times: p.samples.timeNs, values: p.samples.rssBytes, kind: 'dashed' });
+			out.push({
+				label: 'RSS',
+				colour: 'dim',
+				times: p.samples.timeNs,
+				values: p.samples.rssBytes,
+				kind: 'dashed',
+			});
 		}
 		return out;
 	}, [series]);
@@ -45,7 +65,9 @@ function HeapChart() {
 				<h2 id="heap-title">Heap over time</h2>
 				<Legend profile={p} series={series} />
 				<span class="dim hint">
-					{whole ? 'drag to select · [ ] move edges · Esc clear' : 'reading what each function held…'}
+					{whole
+						? 'drag to select · [ ] move edges · Esc clear'
+						: 'reading what each function held…'}
 				</span>
 			</div>
 			<TimeChart
@@ -54,11 +76,17 @@ function HeapChart() {
 				height={230}
 				range={range}
 				onRange={setRange}
-				flag={{ ns: peak_time_ns, text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns, duration_ns)}` }}
+				flag={{
+					ns: peak_time_ns,
+					text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns, duration_ns)}`,
+				}}
 				marks={marked}
 				isClock={clock}
 				theme={String(turn)}
-				label={`Heap over time by function: largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}`}
+				label={
+					`Heap over time by function: ` +
+					`largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}`
+				}
 			/>
 			<ChartTable profile={p} series={series} />
 		</section>

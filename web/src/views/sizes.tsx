@@ -14,7 +14,10 @@ function classLabel(power: number): string {
 }
 
 /** Freed blocks by how long they lived and what they had as usual size, per stack. */
-function heat(p: Profile, kept: Uint8Array | null): { powers: number[]; cells: Map<number, number[]> } {
+function heat(
+	p: Profile,
+	kept: Uint8Array | null,
+): { powers: number[]; cells: Map<number, number[]> } {
 	const cells = new Map<number, number[]>();
 	for (let s = 0; s < p.stacks.n; s++) {
 		const n = p.stacks.allocations[s]!;
@@ -60,7 +63,17 @@ function sitesOfCell(p: Profile, kept: Uint8Array | null, keys: Uint32Array, cel
 const MOST = 12;
 
 /** Functions with their share in something; one is selected by a click. */
-function Shares({ title, shares, names, onPick }: { title: string; shares: Share[]; names: string[]; onPick: (key: number) => void }) {
+function Shares({
+	title,
+	shares,
+	names,
+	onPick,
+}: {
+	title: string;
+	shares: Share[];
+	names: string[];
+	onPick: (key: number) => void;
+}) {
 	return (
 		<section class="panel" aria-label={title}>
 			<h2>{title}</h2>
@@ -77,7 +90,11 @@ function Shares({ title, shares, names, onPick }: { title: string; shares: Share
 					{shares.slice(0, MOST).map((share) => (
 						<tr key={share.key}>
 							<td>
-								<button type="button" class="link name" onClick={() => onPick(share.key)}>
+								<button
+									type="button"
+									class="link name"
+									onClick={() => onPick(share.key)}
+								>
 									<Name text={shortName(names[share.key]!)} />
 								</button>
 							</td>
@@ -101,7 +118,9 @@ interface HeatProps {
 
 function Heat({ p, kept, chosen, onChoose }: HeatProps) {
 	const { powers, cells } = useMemo(() => heat(p, kept), [p, kept]);
-	const used = LIFETIMES.map((_, k) => k).filter((k) => powers.some((w) => cells.get(w)![k]! > 0));
+	const used = LIFETIMES.map((_, k) => k).filter((k) =>
+		powers.some((w) => cells.get(w)![k]! > 0),
+	);
 	const most = Math.max(1, ...[...cells.values()].flat());
 	if (!used.length) {
 		return <p class="dim">No block was freed.</p>;
@@ -123,15 +142,24 @@ function Heat({ p, kept, chosen, onChoose }: HeatProps) {
 							<th scope="row">{classLabel(w)}</th>
 							{used.map((k) => {
 								const n = cells.get(w)![k]!;
-								const share = n ? 0.12 + (0.88 * Math.log1p(n)) / Math.log1p(most) : 0;
+								const share = n
+									? 0.12 + (0.88 * Math.log1p(n)) / Math.log1p(most)
+									: 0;
 								return (
 									<td
 										key={k}
-										class={`${share > 0.6 ? 'hot' : ''}${chosen?.power === w && chosen.life === k ? ' at' : ''}`}
+										class={
+											`${share > 0.6 ? 'hot' : ''}` +
+											`${chosen?.power === w && chosen.life === k ? ' at' : ''}`
+										}
 										style={n ? { '--heat': share.toFixed(2) } : {}}
 									>
 										{n > 0 && (
-											<button type="button" title="Show who allocated them" onClick={() => onChoose({ power: w, life: k })}>
+											<button
+												type="button"
+												title="Show who allocated them"
+												onClick={() => onChoose({ power: w, life: k })}
+											>
 												{count(n)}
 											</button>
 										)}
@@ -163,7 +191,13 @@ function poolsOf(p: Profile, keys: Uint32Array, kept: Uint8Array | null): Pool[]
 	for (let s = 0; s < p.stacks.n; s++) {
 		for (let i = z.first[s]!; i < z.first[s + 1]!; i++) {
 			if ((!kept || kept[s]) && !z.isClass[i] && z.count[i]! > POOL_CALLS) {
-				out.push({ key: keys[s]!, size: z.size[i]!, count: z.count[i]!, bytes: z.bytes[i]!, stack: s });
+				out.push({
+					key: keys[s]!,
+					size: z.size[i]!,
+					count: z.count[i]!,
+					bytes: z.bytes[i]!,
+					stack: s,
+				});
 			}
 		}
 	}
@@ -190,7 +224,9 @@ export function SizesView() {
 			state.selected.value = { symbol, base: 0 };
 		}
 	};
-	const inClass = own ? [...own.bySite].map(([key, [n, sum]]) => ({ key, count: n, bytes: sum })) : [];
+	const inClass = own
+		? [...own.bySite].map(([key, [n, sum]]) => ({ key, count: n, bytes: sum }))
+		: [];
 	inClass.sort((a, b) => value(b) - value(a));
 	return (
 		<>
@@ -198,14 +234,26 @@ export function SizesView() {
 				<div class="panel-head">
 					<h2 id="sizes-title">Sizes of allocations</h2>
 					<div role="group" aria-label="Weighed by">
-						<button type="button" class={`pill${byBytes ? '' : ' on'}`} aria-pressed={!byBytes} onClick={() => setByBytes(false)}>
+						<button
+							type="button"
+							class={`pill${byBytes ? '' : ' on'}`}
+							aria-pressed={!byBytes}
+							onClick={() => setByBytes(false)}
+						>
 							Calls
 						</button>
-						<button type="button" class={`pill${byBytes ? ' on' : ''}`} aria-pressed={byBytes} onClick={() => setByBytes(true)}>
+						<button
+							type="button"
+							class={`pill${byBytes ? ' on' : ''}`}
+							aria-pressed={byBytes}
+							onClick={() => setByBytes(true)}
+						>
 							Bytes
 						</button>
 					</div>
-					{range && <span class="dim hint">of the whole run: sizes are not kept by time</span>}
+					{range && (
+						<span class="dim hint">of the whole run: sizes are not kept by time</span>
+					)}
 				</div>
 				<table class="bars histogram">
 					<thead>
@@ -225,7 +273,14 @@ export function SizesView() {
 						{classes.map((c) => (
 							<tr key={c.power} class={c.power === chosen ? 'at' : ''}>
 								<th scope="row">
-									<button type="button" class="link" aria-pressed={c.power === chosen} onClick={() => setChosen(c.power === chosen ? null : c.power)}>
+									<button
+										type="button"
+										class="link"
+										aria-pressed={c.power === chosen}
+										onClick={() =>
+											setChosen(c.power === chosen ? null : c.power)
+										}
+									>
 										{classLabel(c.power)}
 									</button>
 								</th>
@@ -242,14 +297,24 @@ export function SizesView() {
 					</tbody>
 				</table>
 			</section>
-			{own && <Shares title={`Who allocates ${classLabel(own.power)}`} shares={inClass} names={sites.name} onPick={pick} />}
+			{own && (
+				<Shares
+					title={`Who allocates ${classLabel(own.power)}`}
+					shares={inClass}
+					names={sites.name}
+					onPick={pick}
+				/>
+			)}
 			<section class="panel" aria-labelledby="heat-title">
 				<h2 id="heat-title">Freed blocks by size and lifetime</h2>
 				<Heat p={p} kept={kept} chosen={cell} onChoose={setCell} />
 			</section>
 			{cell && (
 				<Shares
-					title={`Who allocated blocks of ${classLabel(cell.power)} that lived ${LIFETIMES[cell.life]}`}
+					title={
+						`Who allocated blocks of ${classLabel(cell.power)} ` +
+						`that lived ${LIFETIMES[cell.life]}`
+					}
 					shares={sitesOfCell(p, kept, sites.keys, cell)}
 					names={sites.name}
 					onPick={pick}
@@ -257,7 +322,9 @@ export function SizesView() {
 			)}
 			{pools.length > 0 && (
 				<section class="panel" aria-labelledby="pool-title">
-					<h2 id="pool-title">Same stack, same size, more than {count(POOL_CALLS)} times</h2>
+					<h2 id="pool-title">
+						Same stack, same size, more than {count(POOL_CALLS)} times
+					</h2>
 					<table class="data">
 						<thead>
 							<tr>
@@ -271,7 +338,11 @@ export function SizesView() {
 							{pools.map((pool) => (
 								<tr key={`${pool.stack} ${pool.size}`}>
 									<td>
-										<button type="button" class="link name" onClick={() => pick(pool.key)}>
+										<button
+											type="button"
+											class="link name"
+											onClick={() => pick(pool.key)}
+										>
 											<Name text={shortName(sites.name[pool.key]!)} />
 										</button>
 									</td>

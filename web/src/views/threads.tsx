@@ -7,7 +7,11 @@ import { useValue } from '../ui/signals.ts';
 
 function nameOf(t: Thread): string {
 	const name = t.name || 'thread';
-	return t.merged > 0 ? `${name} (${count(t.merged)} threads)` : t.tid ? `${name} (${t.tid})` : name;
+	return t.merged > 0
+		? `${name} (${count(t.merged)} threads)`
+		: t.tid
+			? `${name} (${t.tid})`
+			: name;
 }
 
 const MATRIX_MAX = 12;
@@ -20,10 +24,15 @@ function Matrix({ p }: { p: Profile }) {
 			sums.set(h.from, (sums.get(h.from) ?? 0) + h.bytes);
 			sums.set(h.to, (sums.get(h.to) ?? 0) + h.bytes);
 		}
-		return [...sums.entries()].sort((a, b) => b[1] - a[1]).slice(0, MATRIX_MAX).map(([id]) => p.threads[id]!);
+		return [...sums.entries()]
+			.sort((a, b) => b[1] - a[1])
+			.slice(0, MATRIX_MAX)
+			.map(([id]) => p.threads[id]!);
 	}, [p]);
 	if (!p.handovers.length) {
-		return <p class="dim">No block was freed by a thread other than the one that allocated it.</p>;
+		return (
+			<p class="dim">No block was freed by a thread other than the one that allocated it.</p>
+		);
 	}
 	const most = Math.max(1, ...p.handovers.map((h) => h.bytes));
 	return (
@@ -42,10 +51,19 @@ function Matrix({ p }: { p: Profile }) {
 						<tr key={from.id}>
 							<th scope="row">{nameOf(from)}</th>
 							{top.map((to) => {
-								const h = p.handovers.find((x) => x.from === from.id && x.to === to.id);
-								const share = h ? 0.12 + (0.88 * Math.log1p(h.bytes)) / Math.log1p(most) : 0;
+								const h = p.handovers.find(
+									(x) => x.from === from.id && x.to === to.id,
+								);
+								const share = h
+									? 0.12 + (0.88 * Math.log1p(h.bytes)) / Math.log1p(most)
+									: 0;
 								return (
-									<td key={to.id} class={share > 0.6 ? 'hot' : ''} style={h ? { '--heat': share.toFixed(2) } : {}} title={h ? `${count(h.blocks)} blocks` : ''}>
+									<td
+										key={to.id}
+										class={share > 0.6 ? 'hot' : ''}
+										style={h ? { '--heat': share.toFixed(2) } : {}}
+										title={h ? `${count(h.blocks)} blocks` : ''}
+									>
 										{h ? bytes(h.bytes) : ''}
 									</td>
 								);
@@ -61,7 +79,10 @@ function Matrix({ p }: { p: Profile }) {
 export function ThreadsView() {
 	const p = useValue(() => profile.value);
 	const threads = useMemo(
-		() => p.threads.filter((t) => t.id > 0 && (t.allocations > 0 || t.frees > 0)).sort((a, b) => b.allocatedBytes - a.allocatedBytes),
+		() =>
+			p.threads
+				.filter((t) => t.id > 0 && (t.allocations > 0 || t.frees > 0))
+				.sort((a, b) => b.allocatedBytes - a.allocatedBytes),
 		[p],
 	);
 	const total = threads.reduce((sum, t) => sum + t.allocatedBytes, 0);

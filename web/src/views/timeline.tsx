@@ -23,7 +23,10 @@ function sizeClassOf(p: Profile, s: number): number {
 	return n ? Math.max(0, Math.ceil(Math.log2(p.stacks.allocatedBytes[s]! / n || 1))) : 0;
 }
 
-function grouping(p: Profile, by: Stacking): { keys: ArrayLike<number>; name: (key: number) => { label: string; symbol: number } } {
+function grouping(
+	p: Profile,
+	by: Stacking,
+): { keys: ArrayLike<number>; name: (key: number) => { label: string; symbol: number } } {
 	const sites = sitesOf(p);
 	if (by === 'site') {
 		return {
@@ -34,7 +37,10 @@ function grouping(p: Profile, by: Stacking): { keys: ArrayLike<number>; name: (k
 	if (by === 'thread') {
 		return {
 			keys: p.stacks.thread,
-			name: (key) => ({ label: (key && p.threads[key]?.name) || 'not told apart', symbol: 0 }),
+			name: (key) => ({
+				label: (key && p.threads[key]?.name) || 'not told apart',
+				symbol: 0,
+			}),
 		};
 	}
 	if (by === 'size') {
@@ -56,8 +62,9 @@ function grouping(p: Profile, by: Stacking): { keys: ArrayLike<number>; name: (k
 const BINS = 240;
 
 /**
- * Per second or millisecond, of a column that counts up, over stretches of one length: points may be nanoseconds
- * apart, and the rate between two of those says nothing. Between points it counts up evenly.
+ * Per second or millisecond, of a column that counts up, over stretches of one length: points may
+ * be nanoseconds apart, and the rate between two of those says nothing. Between points it counts up
+ * evenly.
  */
 function rates(p: Profile, column: Float64Array): { times: Float64Array; values: Float64Array } {
 	const width = Math.max(1, p.facts.summary.duration_ns / BINS);
@@ -75,12 +82,18 @@ function rates(p: Profile, column: Float64Array): { times: Float64Array; values:
 		from = to;
 		before = column[i]!;
 	}
-	return { times: values.map((_, bin) => bin * width), values: values.map((n) => (n * paceOf(p).ns) / width) };
+	return {
+		times: values.map((_, bin) => bin * width),
+		values: values.map((n) => (n * paceOf(p).ns) / width),
+	};
 }
 
 /** Of a run of less than a second, per millisecond. */
 function paceOf(p: Profile) {
-	const [ns, name, short] = p.facts.summary.duration_ns < 1e9 ? [1e6, 'millisecond', 'ms'] as const : [1e9, 'second', 's'] as const;
+	const [ns, name, short] =
+		p.facts.summary.duration_ns < 1e9
+			? ([1e6, 'millisecond', 'ms'] as const)
+			: ([1e9, 'second', 's'] as const);
 	return { ns, name, unit: (n: number) => `${shortCount(n)}/${short}` };
 }
 
@@ -92,13 +105,19 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 	const sites = sitesOf(p);
 	const sums = sumsBySite(p, made.weights);
 	const top = heaviestOf(null, sums, 3).ids;
-	const at = (edge: number) => (edge < 0 ? 0 : edge < p.edges.n ? p.edges.bytes[edge]! : p.facts.summary.never_freed_bytes);
+	const at = (edge: number) =>
+		edge < 0 ? 0 : edge < p.edges.n ? p.edges.bytes[edge]! : p.facts.summary.never_freed_bytes;
 	const growth = at(to) - at(from);
-	const ns = (edge: number) => (edge < 0 ? 0 : edge < p.edges.n ? p.edges.timeNs[edge]! : p.facts.summary.duration_ns);
+	const ns = (edge: number) =>
+		edge < 0 ? 0 : edge < p.edges.n ? p.edges.timeNs[edge]! : p.facts.summary.duration_ns;
 	return (
 		<tr>
 			<th scope="row" class="nowrap">
-				<button type="button" class="link" onClick={() => state.change({ range, metric: 'kept' })}>
+				<button
+					type="button"
+					class="link"
+					onClick={() => state.change({ range, metric: 'kept' })}
+				>
 					{name}
 				</button>
 			</th>
@@ -109,13 +128,20 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 			<td class="num">{count(made.total.allocations)}</td>
 			<td class="num">
 				{from >= 0 && (
-					<button type="button" class="link" title="Flame graph and functions of the difference" onClick={() => state.compareEdges(range)}>
+					<button
+						type="button"
+						class="link"
+						title="Flame graph and functions of the difference"
+						onClick={() => state.compareEdges(range)}
+					>
 						compare
 					</button>
 				)}
 			</td>
 			<td>
-				{top.map((key) => `${shortName(sites.name[key]!)} ${bytes(sums[key]!)}`).join(', ') || 'nothing'}
+				{top
+					.map((key) => `${shortName(sites.name[key]!)} ${bytes(sums[key]!)}`)
+					.join(', ') || 'nothing'}
 			</td>
 		</tr>
 	);
@@ -127,12 +153,15 @@ function Generations({ p }: { p: Profile }) {
 	const a = useValue(() => state.answer.value);
 	void a;
 	const ends = [-1, ...marks, p.edges.n];
-	const name = (i: number) => (i === 0 ? 'start' : i > marks.length ? 'end' : markLabel(p, i - 1));
+	const name = (i: number) =>
+		i === 0 ? 'start' : i > marks.length ? 'end' : markLabel(p, i - 1);
 	return (
 		<section class="panel" aria-labelledby="marks-title">
 			<div class="panel-head">
 				<h2 id="marks-title">Between marks</h2>
-				<span class="dim hint">M sets a mark at the pointer, or at the end of the range</span>
+				<span class="dim hint">
+					M sets a mark at the pointer, or at the end of the range
+				</span>
 				{marks.length > 0 && (
 					<button type="button" class="link" onClick={() => (state.marks.value = [])}>
 						remove all
@@ -156,7 +185,13 @@ function Generations({ p }: { p: Profile }) {
 				</thead>
 				<tbody>
 					{ends.slice(1).map((to, i) => (
-						<Between key={`${i} ${to}`} p={p} from={ends[i]!} to={to} name={`${name(i)} – ${name(i + 1)}`} />
+						<Between
+							key={`${i} ${to}`}
+							p={p}
+							from={ends[i]!}
+							to={to}
+							name={`${name(i)} – ${name(i + 1)}`}
+						/>
 					))}
 				</tbody>
 			</table>
@@ -181,7 +216,13 @@ export function TimelineView() {
 	const heap = useMemo<Line[]>(() => {
 		const lines = stacked(p, series, kept === null);
 		if (p.samples.n) {
-			lines.push({ label: 'RSS', colour: 'dim', times: p.samples.timeNs, values: p.samples.rssBytes, kind: 'dashed' });
+			lines.push({
+				label: 'RSS',
+				colour: 'dim',
+				times: p.samples.timeNs,
+				values: p.samples.rssBytes,
+				kind: 'dashed',
+			});
 		}
 		return lines;
 	}, [series]);
@@ -214,13 +255,24 @@ export function TimelineView() {
 					<h2 id="consumed">Consumed</h2>
 					<Legend profile={p} series={series} />
 					<div class="controls">
-						<select class="pill" aria-label="Stacked by" value={by} onChange={(e) => setBy(e.currentTarget.value as Stacking)}>
+						<select
+							class="pill"
+							aria-label="Stacked by"
+							value={by}
+							onChange={(e) => setBy(e.currentTarget.value as Stacking)}
+						>
 							<option value="site">by function</option>
 							<option value="module">by module</option>
 							<option value="thread">by thread</option>
 							<option value="size">by size</option>
 						</select>
-						<button type="button" class={`pill${clock ? ' on' : ''}`} aria-pressed={clock} title="Time of day (w)" onClick={() => (state.isClock.value = !clock)}>
+						<button
+							type="button"
+							class={`pill${clock ? ' on' : ''}`}
+							aria-pressed={clock}
+							title="Time of day (w)"
+							onClick={() => (state.isClock.value = !clock)}
+						>
 							Time of day
 						</button>
 					</div>
@@ -229,26 +281,51 @@ export function TimelineView() {
 					{...common}
 					lines={heap}
 					height={260}
-					flag={{ ns: peak_time_ns, text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns, duration_ns)}` }}
-					label={`Heap over time: largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}`}
+					flag={{
+						ns: peak_time_ns,
+						text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns, duration_ns)}`,
+					}}
+					label={
+						`Heap over time: ` +
+						`largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}`
+					}
 				/>
 				<ChartTable profile={p} series={series} />
 			</section>
 			<section class="panel" aria-labelledby="rate">
 				<div class="panel-head">
 					<h2 id="rate">Allocations {isCumulative ? 'so far' : `per ${pace.name}`}</h2>
-					<button type="button" class={`pill${isCumulative ? ' on' : ''}`} aria-pressed={isCumulative} onClick={() => setCumulative(!isCumulative)}>
+					<button
+						type="button"
+						class={`pill${isCumulative ? ' on' : ''}`}
+						aria-pressed={isCumulative}
+						onClick={() => setCumulative(!isCumulative)}
+					>
 						Cumulative
 					</button>
 				</div>
-				<TimeChart {...common} lines={made} height={140} unit={unit} label={`Allocations per ${pace.name}`} />
+				<TimeChart
+					{...common}
+					lines={made}
+					height={140}
+					unit={unit}
+					label={`Allocations per ${pace.name}`}
+				/>
 				<RateTable profile={p} label="Allocations" line={made[0]!} unit={unit} />
 			</section>
 			<section class="panel" aria-labelledby="temporary-rate">
 				<div class="panel-head">
-					<h2 id="temporary-rate">Temporary allocations {isCumulative ? 'so far' : `per ${pace.name}`}</h2>
+					<h2 id="temporary-rate">
+						Temporary allocations {isCumulative ? 'so far' : `per ${pace.name}`}
+					</h2>
 				</div>
-				<TimeChart {...common} lines={short} height={140} unit={unit} label={`Temporary allocations per ${pace.name}`} />
+				<TimeChart
+					{...common}
+					lines={short}
+					height={140}
+					unit={unit}
+					label={`Temporary allocations per ${pace.name}`}
+				/>
 				<RateTable profile={p} label="Temporary allocations" line={short[0]!} unit={unit} />
 			</section>
 			<Generations p={p} />

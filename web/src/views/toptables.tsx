@@ -24,12 +24,23 @@ interface Site {
 }
 
 /** The heaviest sites; and how many weigh anything. */
-function rankSites(p: Profile, weights: Float64Array, blocks: Float64Array): { n: number; rows: Site[] } {
+function rankSites(
+	p: Profile,
+	weights: Float64Array,
+	blocks: Float64Array,
+): { n: number; rows: Site[] } {
 	const { keys, name, symbol } = sitesOf(p);
 	const sums = sumsBySite(p, weights);
 	const ofBlocks = sumsBySite(p, blocks);
 	const { n, ids } = heaviestOf(null, sums, ROWS);
-	const rows = ids.map((key) => ({ key, name: name[key]!, symbol: symbol[key]!, stack: -1, weight: sums[key]!, blocks: ofBlocks[key]! }));
+	const rows = ids.map((key) => ({
+		key,
+		name: name[key]!,
+		symbol: symbol[key]!,
+		stack: -1,
+		weight: sums[key]!,
+		blocks: ofBlocks[key]!,
+	}));
 	const rowOf = new Map(rows.map((site) => [site.key, site]));
 	for (let s = 0; s < p.stacks.n; s++) {
 		const site = weights[s] ? rowOf.get(keys[s]!) : undefined;
@@ -47,7 +58,15 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 	const [weights, blocks] = counted ? [whole.blocks, whole.bytes] : [whole.bytes, whole.blocks];
 	const { n, rows } = useMemo(() => rankSites(p, weights, blocks), [p]);
 	const total = sum(weights);
-	const curves = useMemo(() => curvesOfGroups(p, sitesOf(p).keys, rows.map((site) => site.key)), [p]);
+	const curves = useMemo(
+		() =>
+			curvesOfGroups(
+				p,
+				sitesOf(p).keys,
+				rows.map((site) => site.key),
+			),
+		[p],
+	);
 	const rest = total - rows.reduce((sum, s) => sum + s.weight, 0);
 	return (
 		<section class="panel top" aria-labelledby={`top-${kind.name}`}>
@@ -77,17 +96,27 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 											title={site.name}
 											onClick={() => {
 												change({ metric: kind.name });
-												selected.value = { symbol: site.symbol || p.nodes.symbol[p.stacks.node[site.stack]!]!, base: node || p.stacks.node[site.stack]! };
+												selected.value = {
+													symbol:
+														site.symbol ||
+														p.nodes.symbol[p.stacks.node[site.stack]!]!,
+													base: node || p.stacks.node[site.stack]!,
+												};
 												view.value = 'tree';
 											}}
 										>
 											<Name text={shortName(site.name)} />
 										</button>{' '}
-										<span class="dim place">{site.symbol > 0 && placeOf(p, site.symbol, p.nodes.line[node]!)}</span>
+										<span class="dim place">
+											{site.symbol > 0 &&
+												placeOf(p, site.symbol, p.nodes.line[node]!)}
+										</span>
 									</td>
 									<td class="num">{weight(kind.name, site.weight)}</td>
 									<td class="num">{percent(site.weight, total)}</td>
-									<td class="num">{counted ? bytes(site.blocks) : count(site.blocks)}</td>
+									<td class="num">
+										{counted ? bytes(site.blocks) : count(site.blocks)}
+									</td>
 									<td>
 										<Sparkline values={curves[i]!} />
 									</td>
@@ -99,7 +128,9 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 			)}
 			{n > ROWS && (
 				<p class="dim">
-					… {count(n - ROWS)} more, {weight(kind.name, rest)} ({percent(rest, total)} of {share})
+					… {count(n - ROWS)} more, {weight(kind.name, rest)}{' '}
+					({percent(rest, total)} of{' '}
+					{share})
 				</p>
 			)}
 		</section>
@@ -108,7 +139,8 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 
 function RunFacts({ profile: p }: { profile: Profile }) {
 	const { summary: s, program, children } = p.facts;
-	const rate = s.duration_ns >= 1e9 ? ` (${count(s.allocations / (s.duration_ns / 1e9))} per second)` : '';
+	const rate =
+		s.duration_ns >= 1e9 ? ` (${count(s.allocations / (s.duration_ns / 1e9))} per second)` : '';
 	const facts: [string, string][] = [
 		['runtime', duration(s.duration_ns)],
 		['allocations', count(s.allocations) + rate],
@@ -116,7 +148,12 @@ function RunFacts({ profile: p }: { profile: Profile }) {
 		['frees', count(s.frees)],
 		['reallocations', count(s.reallocations)],
 		['peak RSS', s.peak_rss_bytes ? bytes(s.peak_rss_bytes) : 'unknown'],
-		['process', program.pid ? `${program.pid}${program.host ? ` on ${program.host}` : ''}` : 'not known'],
+		[
+			'process',
+			program.pid
+				? `${program.pid}${program.host ? ` on ${program.host}` : ''}`
+				: 'not known',
+		],
 		['executable', program.executable || 'not known'],
 	];
 	if (s.failed) {
@@ -146,9 +183,12 @@ export function TopTables() {
 	return (
 		<>
 			<div class="tops">
-				{[...metrics()].filter((m) => m.place).sort((a, b) => a.place - b.place).map((kind) => (
-					<TopTable key={kind.name} profile={p} kind={kind} />
-				))}
+				{[...metrics()]
+					.filter((m) => m.place)
+					.sort((a, b) => a.place - b.place)
+					.map((kind) => (
+						<TopTable key={kind.name} profile={p} kind={kind} />
+					))}
 			</div>
 			<RunFacts profile={p} />
 		</>

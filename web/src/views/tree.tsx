@@ -33,7 +33,14 @@ function Half({ title, forest, name, symbol, isFlipped = false }: HalfProps) {
 			<h2>
 				{title} <code>{name}</code>
 			</h2>
-			{hasAny && <CostFlame forest={forest} label={`${title} of ${name} as a flame graph`} height="content" isFlipped={isFlipped} />}
+			{hasAny && (
+				<CostFlame
+					forest={forest}
+					label={`${title} of ${name} as a flame graph`}
+					height="content"
+					isFlipped={isFlipped}
+				/>
+			)}
 			<TreeGrid forest={forest} rootSymbol={symbol} label={`${title} of ${name}`} isNarrow />
 		</section>
 	);
@@ -52,7 +59,9 @@ function Sandwich() {
 						<Half title="Callees" forest={around.callees} {...around} />
 					</>
 				) : (
-					<p class="nothing">Select a function on the left to see its callers and callees.</p>
+					<p class="nothing">
+						Select a function on the left to see its callers and callees.
+					</p>
 				)}
 			</div>
 		</div>
@@ -63,7 +72,10 @@ export function TreeView() {
 	const t = useValue(() => state.tree.value);
 	const a = useValue(() => state.answer.value);
 	const mode = useValue(() => state.treeMode.value);
-	const forest = useMemo(() => (mode === 'bottom-up' ? bottomUp(t, a) : topDown(t, a)), [t, a, mode]);
+	const forest = useMemo(
+		() => (mode === 'bottom-up' ? bottomUp(t, a) : topDown(t, a)),
+		[t, a, mode],
+	);
 	return (
 		<section class="panel tree-panel" aria-label="Tree">
 			<div class="toolbar">

@@ -47,7 +47,11 @@ function heaviestPath(f: Forest, from: number): Set<number> {
 	const open = new Set<number>([from]);
 	for (let at = from; ; ) {
 		const [next] = heaviest(f, at);
-		if (next === undefined || f.isRest[next] || f.total[next]! < f.total[at]! * BRANCHES_BELOW) {
+		if (
+			next === undefined ||
+			f.isRest[next] ||
+			f.total[next]! < f.total[at]! * BRANCHES_BELOW
+		) {
 			return open;
 		}
 		open.add(next);
@@ -270,7 +274,12 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 					</span>
 				))}
 			</div>
-			<div ref={body} role="rowgroup" class="rows" style={{ height: `${rows.length * ROW}px` }}>
+			<div
+				ref={body}
+				role="rowgroup"
+				class="rows"
+				style={{ height: `${rows.length * ROW}px` }}
+			>
 				{shown.map((row, i) => (
 					<TreeRow
 						key={row.node}
