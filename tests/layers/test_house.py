@@ -28,3 +28,12 @@ def test_circle_is_found():
     a, b, c = "a", "b", "c"
     assert house.loops({a: {b}, b: {c}, c: {b}}) == [[b, c]]
     assert house.loops({a: {b}, b: {c}, c: set()}) == []
+
+
+def test_page_has_no_wide_lines():
+    files = [path for path in (SOURCE / "web").rglob("*") if path.suffix in (".ts", ".tsx", ".mjs", ".css")]
+    assert len(files) > 50
+    wide = [f"{path.relative_to(SOURCE)}:{number}" for path in files
+            for number, line in enumerate(path.read_text().splitlines(), 1)
+            if len(line.expandtabs(4)) > house.MOST_COLUMNS]
+    assert wide == []

@@ -149,8 +149,8 @@ function Heat({ p, kept, chosen, onChoose }: HeatProps) {
 									<td
 										key={k}
 										class={
-											`${share > 0.6 ? 'hot' : ''}` +
-											`${chosen?.power === w && chosen.life === k ? ' at' : ''}`
+											(share > 0.6 ? 'hot' : '') +
+											(chosen?.power === w && chosen.life === k ? ' at' : '')
 										}
 										style={n ? { '--heat': share.toFixed(2) } : {}}
 									>
