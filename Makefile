@@ -1,4 +1,4 @@
-# Two doors: `make run` shows heaptrack at work, `make check` proves it. Meson does the building.
+# `make run` shows heaptrack at work, `make check` proves it. Meson does the building.
 
 BUILD ?= build
 PREFIX ?= /usr/local

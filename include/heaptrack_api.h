@@ -21,7 +21,7 @@
  *     heaptrack_report_pool_destroy(pool);             all that are left go, and the pool
  *
  * Blocks that are reported here and those of malloc are different things, even at one address: the
- * chunk that an allocator gets from malloc counts beside the blocks that it makes of it.
+ * chunk that an allocator gets from malloc counts besides the blocks that it makes of it.
  *
  *     heaptrack_report_thread_label("reader 3");       what this thread is called in the recording
  *

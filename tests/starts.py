@@ -1,4 +1,4 @@
-"""What it costs to start programs, in CPU time, beside starts of which everybody knows the cost.
+"""What it costs to start programs, in CPU time, compared with starts of which everybody knows the cost.
 
 Milliseconds alone judge the machine: its host's other guests show in no count, and make the same
 start cost twice as much.

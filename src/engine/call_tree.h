@@ -18,7 +18,7 @@ struct call_node {
 	const struct name *name; // of the first call seen; a box's outermost frame; NULL: the root
 	uint32_t parent, end;
 	uint32_t key;      // equal for all nodes of one function (or group)
-	uint32_t n_folded; // a box: how many frames it holds beside the outermost, at most
+	uint32_t n_folded; // a box: how many frames it holds besides the outermost, at most
 };
 
 struct call_tree {

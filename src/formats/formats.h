@@ -17,7 +17,7 @@ struct massif_options {
 	uint32_t detailed_every;  // every so many snapshots have a tree; 0: the peak alone
 };
 
-/** What a format may need to know beside the profile. */
+/** What a format may need to know besides the profile. */
 struct write_options {
 	enum profile_value shown; // viewers start with it; of a format with one number, that one
 	struct massif_options massif;
@@ -27,7 +27,7 @@ typedef bool profile_writer(struct buffer *out, const struct profile *p,
 
 /**
  * WRITER(ID, name of the format, usual suffix of its files, what it is and who reads it): a row is
- * all that a format needs beside write/, where ID_encode() is. Those with the suffix ".gz" are
+ * all that a format needs besides write/, where ID_encode() is. Those with the suffix ".gz" are
  * packed afterwards. --export, its help, its manual and its completion come from these rows
  * (export/export.h).
  */

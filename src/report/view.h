@@ -11,7 +11,7 @@
 #include "report/report.h"
 
 /**
- * VIEW(ID, NAME, does it need the call tree): a row is all that a view needs beside its functions,
+ * VIEW(ID, NAME, does it need the call tree): a row is all that a view needs besides its functions,
  * view_put_NAME() for text and put_NAME() in view/json.c.
  */
 #define VIEWS(VIEW)                                                              \

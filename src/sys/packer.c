@@ -86,7 +86,7 @@ bool packer_write(struct packer *p, struct slice bytes, struct err *err) {
 	return true;
 }
 
-/** A name that a device or a pipe has is written to as it is; a file is made anew beside it. */
+/** A name that a device or a pipe has is written to as it is; a file is made anew next to it. */
 static bool open_file(struct packer *p, const char *path, struct err *err) {
 	struct stat s;
 	bool is_special = stat(path, &s) == 0 && !S_ISREG(s.st_mode);

@@ -107,7 +107,7 @@ bool trace_write_whole(struct trace_sink sink, const struct recording *r, struct
 
 void trace_writer_destroy(struct trace_writer *w);
 
-/** What a reader found out about the file itself, beside the recording. */
+/** What a reader found out about the file itself, apart from the recording. */
 struct trace_facts {
 	uint32_t version;
 	bool is_finished;       // the index at the end was used

@@ -47,5 +47,5 @@ bool page_bare(struct buffer *out, const struct page_frame *frame, struct err *e
 /** Append one file that opens any recording, in the browser and without this program. */
 bool page_viewer(struct buffer *out, struct err *err);
 
-/** What the page is made of beside our own sources: names and licences, for --version. "": none. */
+/** What the page is made of besides our sources: names and licences, for --version. "": none. */
 const char *page_licences(void);

@@ -1,4 +1,4 @@
-"""Calls that map memory: who mapped how much, beside the heap, which they leave as it is."""
+"""Calls that map memory: who mapped how much, apart from the heap, which they leave as it is."""
 
 import re
 import shutil

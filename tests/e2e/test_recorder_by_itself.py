@@ -1,7 +1,7 @@
 """The recorder by itself: its events, drained by a plain collector, are those that happened.
 
 tests/victims/plain_collector.c stands in for heaptrack: it puts the events of each region in
-order and checks them against the blocks that are alive. What a program does beside what the test
+order and checks them against the blocks that are alive. What a program does besides what the test
 asks of it (the loader's, libc's own blocks) is known from a run of the same program that is asked
 to do nothing.
 """
@@ -166,7 +166,7 @@ def test_handlers_that_allocate(tools, collect, is_long, mode):
     counts = collect(tools.victim("interrupted"), mode, 30 if is_long else 2, told, timeout=100)
     allocations, frees, signals, *_ = map(int, told.read_text().split())
     assert signals > 1000
-    # Beside them: the stream that it tells by (two blocks), and the signal stack
+    # Besides them: the stream that it tells by (two blocks), and the signal stack
     assert counts["frees"] == frees + 2
     assert counts["allocs"] == allocations + 2 + (mode == "altstack")
 

@@ -1,4 +1,4 @@
-"""What the recorder takes from the program beside time: memory and system calls, and no change."""
+"""What the recorder takes from the program besides time: memory and system calls, and no change."""
 
 import re
 import subprocess

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * What guest.sh records beside the programs of tests/attach:
+ * What guest.sh records besides the programs of tests/attach:
  *
  *   guest peak      100 blocks of 10,000 bytes, all freed, and 50 that stay: the peak is 1,000,000
  *   guest eat MB    touches so much memory, megabyte by megabyte

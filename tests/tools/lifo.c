@@ -8,7 +8,7 @@
  *
  *   LD_PRELOAD=lifo.so PROGRAM
  *
- * A block is known by its distance from `base` in units of 16 bytes: 32 bits, beside a count that
+ * A block is known by its distance from `base` in units of 16 bytes: 32 bits, next to a count that
  * changes with every push and pop, so that a compare-and-swap cannot be fooled by a block that
  * left and came back.
  */

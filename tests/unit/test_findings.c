@@ -318,7 +318,7 @@ static void calls_no_growth_what_comes_and_goes(void **state) {
 			" grew most, by 500.0 kB (50 % of the peak), to what it held before; meanwhile "));
 }
 
-/** Small blocks that live for a moment, beside a few large ones that stay: no mean says how large. */
+/** Short-lived small blocks among a few large ones that stay: no mean says how large. */
 static void says_no_mean_size_of_short_lived_blocks(void **state) {
 	(void)state;
 	struct rec_stack *s = &r.stacks.items[2], before = *s;

@@ -4,7 +4,7 @@
  * between edges k - 1 and k; what order it had is not known, and this one keeps all promises:
  *
  *   1. blocks that edge k does not see any more go: the heap is as small as it can be
- *   2. blocks that no edge saw come and go, one by one: each was there beside what is left now,
+ *   2. blocks that no edge saw come and go, one by one: each was there besides what is left now,
  *      so the heap is not larger than it was then, and never above the peak
  *   3. blocks that edge k sees come
  *

@@ -75,7 +75,7 @@ struct load {
 	struct buffer piece;
 };
 
-// What may still be taken, beside what the recording and the state hold already
+// What may still be taken, on top of what the recording and the state hold already
 static uint64_t left_bytes(const struct load *l, const struct recording *r) {
 	uint64_t used = r->arena.bytes + l->memory.bytes;
 	return used < l->max_bytes ? l->max_bytes - used : 0;

@@ -9,7 +9,7 @@ import { FLAG_LIBRARY, FLAG_YOURS, type Profile } from './profile.ts';
  * times: a new range only brings new costs (costs.ts).
  *
  * A run of library frames is one node, named after its outermost function; `more` is how many
- * frames stand in it beside that. Parents have smaller indices than their children; 0 is the root.
+ * frames stand in it besides that. Parents have smaller indices than their children; 0 is the root.
  */
 export interface Tree {
 	n: number;

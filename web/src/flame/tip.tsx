@@ -29,7 +29,7 @@ function More({ skin, node }: { skin: Skin; node: number }) {
 	return <>{at === node && skin.more?.(node)}</>;
 }
 
-/** What a box is, beside the pointer. */
+/** What a box is, next to the pointer. */
 export function Tip({ skin, forest: f, node, small, x, y }: TipProps) {
 	const p = skin.profile;
 	const symbol = f.symbol[node]!;
