@@ -179,23 +179,3 @@ def test_it_writes_the_page_that_opens_recordings(dist, unpacked, build, tmp_pat
     assert 'id="engine"' in (tmp_path / "v.html").read_text(encoding="utf-8")
     document = json.loads(next(dist.glob("*.spdx.json")).read_text())
     assert "wasi-libc" in {part["name"] for part in document["packages"]}
-
-
-def build_in(folder, page):
-    """A second build of what is committed and changed here, in another place: its archive."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=SOURCE,
-                            check=True, capture_output=True, text=True, timeout=60).stdout
-    for name in filter(None, listed.split("\0")):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(SOURCE / name, folder / name, follow_symlinks=False)
-    for command in (["meson", "setup", "b", "-Dtests=false", f"-Dweb_prebuilt={page}"],
-                    ["ninja", "-C", "b", "-j2"], ["tools/dist", "b"]):
-        subprocess.run(command, cwd=folder, check=True, timeout=3000, stdout=subprocess.DEVNULL,
-                       env=dict(os.environ, SOURCE_DATE_EPOCH="1700000000"))
-    return next((folder / "b").glob("*.tar.xz")).read_bytes()
-
-
-@pytest.mark.long
-def test_two_builds_are_the_same_bytes(build, tmp_path):
-    page = build / "src/web/page.html"
-    assert build_in(tmp_path / "one", page) == build_in(tmp_path / "another-place", page)
