@@ -24,7 +24,7 @@ int cli_interpret(int argc, char **argv); // the filter of that name
 int cli_control(int argc, char **argv);
 
 /** `--check`: what can be recorded on this machine, or of process `pid` if it is not 0. */
-int cli_check(int pid, uint64_t max_pause_ns);
+int cli_check(int pid, uint64_t max_pause_ns, bool is_json);
 
 /**
  * What the recorder library starts when it is loaded without `heaptrack` around it: records process

@@ -1,9 +1,11 @@
 """`heaptrack --check [PID]` says what an attach or a start then meets, in the same words, and touches nothing."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -83,6 +85,65 @@ def test_its_memory_is_copied_only_within_the_pause(build, target):  # noqa: F81
     assert re.search(r"old blocks +yes", run(build / "heaptrack", "--max-pause", "30s", "--check", victim.pid).stdout)
 
 
+LIBCS = {"pattern": (r"glibc 2\.\d+ \(2\.28 or later is needed\)", "yes"), "pattern_musl": ("musl: .*", "no"),
+         "pattern_static": (r"static \(glibc\): .*", "yes"), "pattern_musl_static": (r"static \(not glibc's\): .*", "no")}
+
+
+@pytest.mark.parametrize("name", LIBCS)
+def test_which_libc_it_has(build, target, tools, tmp_path, name):  # noqa: F811
+    """And only of glibc's malloc are blocks from before the attach found, as the recording then says."""
+    program = build / "tests/attach" / name
+    if not program.exists():
+        pytest.skip(f"{name} is not built")
+    victim = target([program, "2"])
+    said = json.loads(run(build / "heaptrack", "--max-pause", "30s", "--check", victim.pid, "--json").stdout)
+    text, old_blocks = LIBCS[name]
+    assert re.fullmatch(text, said["libc"]["text"]) and said["old_blocks"]["answer"] == old_blocks
+    done = run(build / "heaptrack", "--max-pause", "30s", "-o", tmp_path / "a", "--duration", "50ms", "-p", victim.pid)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(run(build / "heaptrack_print", "--json", tmp_path / "a.zst").stdout)["summary"]
+    assert bool(summary["before_attach_blocks"]) == (old_blocks == "yes")
+    assert victim.end() == 0
+
+
+def test_which_runtime_it_has(build, target):  # noqa: F811
+    for command, text in ((["node", "-e", "console.log('ready'); setTimeout(() => 0, 60000)"], "node maps "),
+                          (["/usr/bin/python3", "-c", "import time; print('ready', flush=True); time.sleep(60)"],
+                           "PYTHONMALLOC=malloc")):
+        if shutil.which(command[0]):
+            said = json.loads(run(build / "heaptrack", "--check", target(command).pid, "--json").stdout)
+            assert text in said["runtime"]["text"] and said["libc"]["text"].startswith("glibc ")
+
+
+def test_json_has_the_rows_of_the_text(build, target):  # noqa: F811
+    victim = target([build / "tests/attach/pattern", "1"])
+    described = set(re.findall(r"`(\w+)`", "".join(re.findall(
+        r"^\| (`\w+`.*?) \|", (Path(__file__).resolve().parents[2] / "docs/attach.md").read_text().split(
+            "--json` prints")[1].split("The time for the copy")[0], re.MULTILINE))))
+    seen = {"runtime"}
+    for words in ([], [victim.pid]):
+        done = run(build / "heaptrack", "--check", *words, "--json")
+        assert done.stdout.count("\n") == 1 and done.stderr == ""
+        said = json.loads(done.stdout)
+        rows = {name: row["answer"] for name, row in said.items() if isinstance(row, dict)}
+        text = run(build / "heaptrack", "--check", *words).stdout
+        named = re.findall(r"^  (\w+(?: \w+)?) {1,}(?:(yes|no|perhaps|unknown)  |(?=\S))", text, re.MULTILINE)
+        assert {name.replace(" ", "_") for name, _ in named} >= {name for name, row in rows.items() if row}
+        assert said["version"] == 1 and (("pid" in said) == bool(words))
+        assert {name: row for name, row in rows.items() if row} == {
+            name: row[0] for name, row in ((name.replace(" ", "_"), row) for name, row in check(build, *words)[0].items())}
+        seen |= said.keys()
+    assert seen == described
+    assert victim.end() == 0
+
+
+def test_capabilities(build):
+    for by, text in (((), "yes"), (["unshare", "-r"], "only within its user namespace"), (NOBODY, "no, so only")):
+        done = run(build / "heaptrack", "--check", "--json", by=by)
+        if done.returncode in (0, 1) and done.stdout:
+            assert text in json.loads(done.stdout)["capabilities"]["text"]
+
+
 def test_what_is_no_process(build, tmp_path):
     assert "there is no process" in foretells(build, 4194303, tmp_path)[1]
     ended = subprocess.Popen(["true"])
@@ -118,6 +179,7 @@ def test_rights(build, target, nobodys, tmp_path):  # noqa: F811
     tmp_path.chmod(0o777)
     victim = target([build / "tests/attach/pattern", "1"])
     assert "belongs to user 0" in foretells(nobodys, victim.pid, nobodys, by=NOBODY)[1]
+    assert "container" not in run(nobodys / "heaptrack", "--check", victim.pid, by=NOBODY).stdout
     assert victim.end() == 0
 
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The command heaptrack --check: facts, then answers, one line each on stdout. */
+/* The command heaptrack --check: facts, then answers, one line each; or one JSON object. */
+#include "cli/record/check.h"
+
 #include "base/human.h"
+#include "base/json.h"
 #include "base/path.h"
 #include "cli/cli.h"
 #include "cli/say.h"
@@ -15,26 +18,57 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+struct check {
+	bool is_json;
+	struct json j; // is written in any case
+};
+
 /** Measured: docs/attach.md says of which programs. */
 #define PAUSES       "stopped about 1 ms to attach and to detach, 5 ms on a busy machine"
 #define OUR_MEMORY   "heaptrack itself takes 11 to 190 MB, by the number of stacks"
 #define THEIR_MEMORY "about 1 to 12 MB in the program, by the number of its threads"
 
-static bool answer(const char *what, bool ok, const char *yes, const struct err *why) {
-	say(stdout, "  %-11s %-8s %s\n", what, ok ? "yes" : "no", ok ? yes : why->text);
+/** `said`: yes, no, perhaps, unknown, or NULL for a fact. */
+static void row(struct check *c, const char *what, const char *said, const char *text) {
+	if (!c->is_json) {
+		say(stdout, said ? "  %-12s %-8s %s\n" : "  %-12s %s%s\n", what, said ? said : "", text);
+		return;
+	}
+	char key[16];
+	(void)snprintf(key, sizeof key, "%s", what);
+	for (char *at = key; (at = strchr(at, ' '));) {
+		*at = '_';
+	}
+	json_open(&c->j, key, '{');
+	json_text(&c->j, "answer", said);
+	json_text(&c->j, "text", text);
+	json_close(&c->j);
+}
+
+static bool answer(struct check *c, const char *what, bool ok, const char *yes,
+		const struct err *why) {
+	row(c, what, ok ? "yes" : "no", ok ? yes : why->text);
 	return ok;
 }
 
-static void fact(const char *what, const char *text) {
-	say(stdout, "  %-11s %s\n", what, text);
+static void fact(struct check *c, const char *what, const char *text) {
+	row(c, what, NULL, text);
 }
+
+/** The first line, of which the JSON object has the parts. */
+#define head(c, ...) ((c)->is_json ? (void)0 : say(stdout, __VA_ARGS__))
 
 // ---- the machine
 
-static void limit_in_words(char out[HUMAN_MAX], unsigned which) {
+/** Of process `pid`; 0: our own. */
+static void limit_in_words(struct check *c, char out[HUMAN_MAX], pid_t pid, unsigned which,
+		const char *key) {
 	struct rlimit limit;
-	if (getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-		(void)snprintf(out, HUMAN_MAX, "no limit");
+	bool is_known = prlimit(pid, which, NULL, &limit) == 0;
+	bool is_limited = is_known && limit.rlim_cur != RLIM_INFINITY;
+	json_number_if(&c->j, key, is_limited, is_limited ? limit.rlim_cur : 0);
+	if (!is_limited) {
+		(void)snprintf(out, HUMAN_MAX, is_known ? "no limit" : "unknown");
 	} else if (which == RLIMIT_NOFILE) {
 		(void)human_count(out, limit.rlim_cur);
 	} else {
@@ -42,73 +76,93 @@ static void limit_in_words(char out[HUMAN_MAX], unsigned which) {
 	}
 }
 
-static void put_rights(void) {
-	char text[256], scope[16] = "", files[HUMAN_MAX], space[HUMAN_MAX], size[HUMAN_MAX];
-	struct process_memory own;
-	(void)process_memory(getpid(), &own);
-	bool has_yama = file_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) > 0;
-	(void)snprintf(text, sizeof text,
-			"user %u; kernel.yama.ptrace_scope: %.*s; seccomp filters: %u", (unsigned)geteuid(),
-			(int)strcspn(scope, "\n") + (has_yama ? 0 : 4), has_yama ? scope : "none",
-			own.n_filters);
-	fact("rights", text);
-	limit_in_words(files, RLIMIT_NOFILE);
-	limit_in_words(space, RLIMIT_AS);
-	limit_in_words(size, RLIMIT_FSIZE);
+static void put_limits(struct check *c, pid_t pid) {
+	char text[256], files[HUMAN_MAX], space[HUMAN_MAX], size[HUMAN_MAX];
+	limit_in_words(c, files, pid, RLIMIT_NOFILE, "open_files");
+	limit_in_words(c, space, pid, RLIMIT_AS, "address_space_bytes");
+	limit_in_words(c, size, pid, RLIMIT_FSIZE, "file_size_bytes");
 	(void)snprintf(text, sizeof text, "open files: %s; address space: %s; file size: %s", files,
 			space, size);
-	fact("limits", text);
+	fact(c, "limits", text);
 }
 
-static int check_machine(void) {
+static void put_rights(struct check *c) {
+	char text[256], scope[16] = "";
+	struct process_memory own = {0};
+	(void)process_memory(getpid(), &own);
+	bool has_yama = file_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) > 0;
+	scope[strcspn(scope, "\n")] = 0;
+	(void)snprintf(text, sizeof text, "user %u; kernel.yama.ptrace_scope: %s; seccomp filters: %u",
+			(unsigned)geteuid(), has_yama ? scope : "none", own.n_filters);
+	json_number(&c->j, "user", geteuid());
+	json_number_if(&c->j, "ptrace_scope", has_yama, strtoul(scope, NULL, 10));
+	json_number(&c->j, "seccomp_filters", own.n_filters);
+	fact(c, "rights", text);
+	check_capabilities(text, sizeof text);
+	fact(c, "capabilities", text);
+	put_limits(c, 0);
+}
+
+static int check_machine(struct check *c) {
 	struct utsname name = {0};
 	struct err err = {0};
 	(void)uname(&name);
-	say(stdout, "heaptrack " CLI_VERSION " on %s %s, %s, %ld processors\n", name.sysname,
-			name.release, name.machine, sysconf(_SC_NPROCESSORS_ONLN));
-	put_rights();
-	bool ok = answer("start", run_check_program(&err),
+	long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
+	head(c, "heaptrack " CLI_VERSION " on %s %s, %s, %ld processors\n", name.sysname, name.release,
+			name.machine, n_processors);
+	json_text(&c->j, "kernel", name.release);
+	json_text(&c->j, "machine", name.machine);
+	json_number(&c->j, "processors", (uint64_t)n_processors);
+	put_rights(c);
+	bool ok = answer(c, "start", run_check_program(&err),
 			"programs of glibc: it preloads the recorder", &err);
-	ok &= answer("inject", run_check_injected(&err),
+	ok &= answer(c, "inject", run_check_injected(&err),
 			"static programs, those of musl, and allocators that a program contains", &err);
 	struct attach_check attached;
-	ok &= answer("attach", attach_check(&(struct attach_options){0}, &attached, &err),
+	ok &= answer(c, "attach", attach_check(&(struct attach_options){0}, &attached, &err),
 			"to running programs: heaptrack --check PID tells of one", &err);
-	fact("memory", THEIR_MEMORY "; " OUR_MEMORY);
+	fact(c, "memory", THEIR_MEMORY "; " OUR_MEMORY);
 	return ok ? 0 : 1;
 }
 
 // ---- a process
 
-static void put_process(int pid, const char *exe) {
+static void put_process(struct check *c, int pid, const char *exe) {
 	struct process_memory m;
 	char rss[HUMAN_MAX], name[64] = "?";
 	if (!process_memory(pid, &m)) {
 		return;
 	}
 	(void)process_thread_name(pid, pid, name, sizeof name);
-	bool is_elsewhere = process_pid_space(pid) != process_pid_space(0);
-	say(stdout, "process %d (%s), %u thread%s, %s in memory, seccomp filters: %u%s\n", pid, name,
+	uint32_t space = process_pid_space(pid); // 0: not ours to read
+	bool is_elsewhere = space != 0 && space != process_pid_space(0);
+	json_number(&c->j, "pid", (uint64_t)pid);
+	json_text(&c->j, "name", name);
+	json_number(&c->j, "threads", m.n_threads);
+	json_number(&c->j, "rss_bytes", m.rss_bytes);
+	json_number(&c->j, "seccomp_filters", m.n_filters);
+	json_bool(&c->j, "other_pid_namespace", is_elsewhere);
+	head(c, "process %d (%s), %u thread%s, %s in memory, seccomp filters: %u%s\n", pid, name,
 			m.n_threads, m.n_threads == 1 ? "" : "s", human_bytes(rss, m.rss_bytes), m.n_filters,
 			is_elsewhere ? ", in a pid namespace of its own (a container)" : "");
 	char own[RUNTIME_FLAG_MAX];
 	if (runtime_own_memory(slice_of_text(exe), own)) {
-		fact("runtime", own);
+		fact(c, "runtime", own);
 	}
 }
 
-static void put_launch(const char *exe) {
+static void put_launch(struct check *c, const char *exe) {
 	struct arena arena = {0};
 	struct launch launch;
 	struct err err = {0};
 	if (!*exe) {
-		fact("start", "unknown  which program it runs cannot be read");
+		row(c, "start", "unknown", "which program it runs cannot be read");
 	} else if (launch_inspect(&launch, exe, &arena, &err)) {
 		bool ok = launch.verdict == LAUNCH_RECORDED || launch.verdict == LAUNCH_INJECTED;
 		if (!ok) {
 			(void)err_set(&err, ERR_UNSUPPORTED, "%s", launch.why);
 		}
-		(void)answer("start", ok,
+		(void)answer(c, "start", ok,
 				launch.verdict == LAUNCH_INJECTED ? "the recorder is injected"
 												  : "the recorder is preloaded",
 				&err);
@@ -117,58 +171,86 @@ static void put_launch(const char *exe) {
 }
 
 /** How many would be hooked, and the first file that they are in. */
-static void put_allocators(const struct attach_check *c) {
+static void put_allocators(struct check *out, const struct attach_check *c) {
 	const char *text = (const char *)c->hooked.data;
 	char line[256];
 	(void)snprintf(line, sizeof line, "%u functions in %u file%s: %.*s", c->n_functions,
 			c->n_modules, c->n_modules == 1 ? "" : "s", (int)strcspn(text, "\t"), text);
-	fact("allocators", line);
+	json_number(&out->j, "functions", c->n_functions);
+	json_number(&out->j, "modules", c->n_modules);
+	fact(out, "allocators", line);
 }
 
-static void put_cost(const struct attach_check *c, uint64_t max_pause_ns) {
+static void put_old_blocks(struct check *out, const struct attach_check *c, uint64_t max_pause_ns,
+		bool is_glibc) {
 	char takes[HUMAN_MAX], most[HUMAN_MAX], line[160];
 	struct err err = {0};
 	(void)human_duration(takes, c->copy_ns);
 	(void)human_duration(most, max_pause_ns);
-	(void)snprintf(line, sizeof line, "copying its memory stops it for at most %s (estimated)",
+	(void)snprintf(line, sizeof line,
+			"those of glibc's malloc; copying its memory stops it for at most %s (estimated)",
 			takes);
-	(void)(max_pause_ns == 0
-					? err_set(&err, ERR_LIMIT, "--max-pause 0: blocks from before stay unknown")
-					: err_set(&err, ERR_LIMIT,
-							  "copying its memory would stop it for %s, and %s are allowed "
-							  "(--max-pause): blocks from before stay unknown",
-							  takes, most));
-	(void)answer("old blocks", c->copies, line, &err);
-	fact("pause", PAUSES);
-	fact("memory", THEIR_MEMORY "; " OUR_MEMORY);
-	fact("", "(estimated from measurements of other programs: docs/attach.md)");
+	if (!is_glibc) {
+		(void)err_set(&err, ERR_UNSUPPORTED,
+				"only those of glibc's malloc are found: blocks from before stay unknown");
+	} else if (max_pause_ns == 0) {
+		(void)err_set(&err, ERR_LIMIT, "--max-pause 0: blocks from before stay unknown");
+	} else {
+		(void)err_set(&err, ERR_LIMIT,
+				"copying its memory would stop it for %s, and %s are allowed (--max-pause): blocks "
+				"from before stay unknown",
+				takes, most);
+	}
+	json_number(&out->j, "copy_ns", c->copy_ns);
+	json_number(&out->j, "max_pause_ns", max_pause_ns);
+	(void)answer(out, "old blocks", c->copies && is_glibc, line, &err);
 }
 
-static int check_process(int pid, uint64_t max_pause_ns) {
+static int check_process(struct check *out, int pid, uint64_t max_pause_ns) {
 	const struct attach_options options = {.pid = pid, .max_pause_ns = max_pause_ns};
 	struct attach_check c;
 	struct err err = {0};
-	char exe[4096] = "", link[64];
+	char exe[4096] = "", link[64], libc[160];
 	(void)snprintf(link, sizeof link, "/proc/%d/exe", pid);
 	if (process_link(pid, "exe", exe, sizeof exe) && !file_is_one(exe, link)) {
 		(void)snprintf(exe, sizeof exe, "%s", link); // it was deleted, or lies in another root
 	}
-	put_process(pid, exe);
+	put_process(out, pid, exe);
 	bool ok = attach_check(&options, &c, &err);
-	put_launch(exe);
+	enum check_libc kind = check_libc(pid, libc, sizeof libc);
+	if (*exe) {
+		fact(out, "libc", libc);
+		put_limits(out, pid);
+	}
+	put_launch(out, exe);
 	if (ok && !c.is_certain) {
-		fact("attach", "perhaps  its seccomp filters can be read only when it is stopped");
+		row(out, "attach", "perhaps", "its seccomp filters can be read only when it is stopped");
 	} else {
-		(void)answer("attach", ok, "", &err);
+		(void)answer(out, "attach", ok, "", &err);
 	}
 	if (ok) {
-		put_allocators(&c);
-		put_cost(&c, max_pause_ns);
+		put_allocators(out, &c);
+		put_old_blocks(out, &c, max_pause_ns, kind == CHECK_GLIBC);
+		fact(out, "pause", PAUSES);
+		fact(out, "memory", THEIR_MEMORY "; " OUR_MEMORY);
+		head(out, "  %-12s (estimated from measurements of other programs: docs/attach.md)\n", "");
 	}
 	buffer_finish(&c.hooked);
 	return ok ? 0 : 1;
 }
 
-int cli_check(int pid, uint64_t max_pause_ns) {
-	return pid == 0 ? check_machine() : check_process(pid, max_pause_ns);
+int cli_check(int pid, uint64_t max_pause_ns, bool is_json) {
+	struct buffer text = {0};
+	struct check c = {.is_json = is_json, .j = json_init(&text)};
+	json_open(&c.j, NULL, '{');
+	json_number(&c.j, "version", 1);
+	json_text(&c.j, "heaptrack_version", CLI_VERSION);
+	int status = pid == 0 ? check_machine(&c) : check_process(&c, pid, max_pause_ns);
+	json_close(&c.j);
+	if (is_json) {
+		buffer_slice(&text, slice_of_text("\n"));
+		status = say_text(stdout, buffer_view(&text)) ? status : 1;
+	}
+	buffer_finish(&text);
+	return status;
 }

@@ -47,13 +47,15 @@ static bool take_pid(void *options, const struct option_row *row, const char *va
 	return true;
 }
 
-/** --check [PID] */
+/** --check [PID] [--json] */
 static bool take_checked(struct heaptrack_options *o, struct err *err) {
 	uint64_t pid = 0;
-	if (o->n_rest > 1 ||
-			(o->n_rest == 1 && (!option_number(o->rest[0], INT32_MAX, &pid) || !pid))) {
-		return err_set(err, ERR_USAGE, "--check: invalid process ID \"%s\"",
-				o->rest[o->n_rest > 1]);
+	for (int i = 0; i < o->n_rest; i++) {
+		if (strcmp(o->rest[i], "--json") == 0) {
+			o->is_json = true;
+		} else if (pid != 0 || !option_number(o->rest[i], INT32_MAX, &pid) || pid == 0) {
+			return err_set(err, ERR_USAGE, "--check: invalid process ID \"%s\"", o->rest[i]);
+		}
 	}
 	o->pid = (int)pid;
 	return true;
@@ -168,7 +170,7 @@ static const struct option_row rows[] = {
 				.manual = "Show the recording in progress of the program with this process ID, or "
 						  "to this file; without either, all recordings of this user, one line "
 						  "each. See QUERYING A RECORDING."},
-		{"check", 0, ASKS(ASKED_CHECK), .value_name = "[PID]",
+		{"check", 0, ASKS(ASKED_CHECK), .value_name = "[PID] [--json]", .words = "--json",
 				.help = "say whether programs can be recorded here, or whether that one can be "
 						"attached to, and what it would cost; changes nothing",
 				.manual = "Say whether programs can be started and attached to on this machine, or "
@@ -196,7 +198,7 @@ const struct option_table heaptrack_option_table = {
 				"       heaptrack [options] -p PID\n"
 				"       heaptrack -a FILE\n"
 				"       heaptrack --ctl [PID|FILE] [status]\n"
-				"       heaptrack --check [PID]\n"
+				"       heaptrack --check [PID] [--json]\n"
 				"       heaptrack -i FILE [--sysroot DIR] [--debug-paths DIR...] "
 				"[--extra-paths DIR...]\n"
 				"\n"

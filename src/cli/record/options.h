@@ -33,6 +33,7 @@ struct heaptrack_options {
 	bool has_max_pause;
 	bool overwrite, is_quiet, free_stacks, exact_time, no_memory;
 	bool is_raw;           // --raw
+	bool is_json;          // after --check
 	uint64_t events_bytes; // 0: none
 	char **rest;           // the program and its arguments, or what follows -a or --ctl
 	int n_rest;

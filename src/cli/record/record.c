@@ -368,7 +368,7 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_ATTACH: return attach(&o);
 	case ASKED_DETACH: return detach(o.pid);
 	case ASKED_CONTROL: return cli_control(o.n_rest + 1, o.rest - 1);
-	case ASKED_CHECK: return cli_check(o.pid, o.max_pause_ns);
+	case ASKED_CHECK: return cli_check(o.pid, o.max_pause_ns, o.is_json);
 	case ASKED_BESIDE: return cli_beside(o.pid, o.fd);
 	case ASKED_INTERPRET: return cli_interpret_files(o.n_rest + 1, o.rest - 1);
 	case ASKED_DEBUG:
