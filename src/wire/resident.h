@@ -63,6 +63,7 @@ enum resident_what {
 	RESIDENT_PROTECTS = 13,
 	RESIDENT_BREAKS = 14,
 	RESIDENT_CALLS = 15,
+	RESIDENT_EXECS = 16, // the program becomes another one, unless it fails
 };
 enum {
 	RESIDENT_NO_REGISTER = 0xff,

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from attaching import attach_command
+
 SOURCE = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -354,3 +356,69 @@ def test_no_child_is_made_up(tools):
     known = tools.record("sh", "-c", ": | :; exit 0").json()
     assert known["quality"]["children_executed"] == 0
     assert known["quality"]["verdict"] == "recording whole"
+
+
+# --- what a program becomes after an attach
+
+
+BECOMES = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+	setvbuf(stdout, malloc(BUFSIZ), _IOLBF, BUFSIZ);
+	puts("ready");
+	getchar();
+	for (int i = 0; i < 1000; i++) {
+		free(malloc(100));
+	}
+	execl("/nowhere", "nowhere", (char *)NULL); // fails
+	if (argc > 2 && strcmp(argv[2], "fails") == 0) {
+		return 0;
+	}
+	if (argc > 2 && strcmp(argv[2], "child") == 0 && vfork() != 0) {
+		return 0;
+	}
+	return execl(argv[1], argv[1], "1", "0", (char *)NULL);
+}
+"""
+
+
+@pytest.fixture(name="becomes")
+def fixture_becomes(tools, child, tmp_path, helpers):
+    """Attaches to a program that then becomes another one; what the recording says of that."""
+    source = child.folder / "becomes.c"
+    source.write_text(BECOMES)
+    subprocess.run(["gcc", "-o", child.folder / "becomes", source], check=True, timeout=60)
+
+    def run(*arguments):
+        with subprocess.Popen([child.folder / "becomes", *arguments], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as program:
+            assert program.stdout.readline() == b"ready\n"
+            attached = tools.start(*attach_command(tools.build, program.pid, tmp_path / "became.zst"))
+            helpers.wait_until(lambda: "attached to process" in attached.finished(0).stderr, what="the attach")
+            program.communicate(b"\n", timeout=60)
+        assert attached.wait().status == 0
+        return tools.json(tmp_path / "became.zst")
+    return run
+
+
+@pytest.mark.parametrize("flags", [[], ["-static"], ["-m32"], "set-uid"], ids=str)
+def test_exec_of_a_short_program_after_an_attach(becomes, child, flags):
+    """It has ended before anybody could have looked from outside."""
+    is_set_uid = flags == "set-uid"
+    program = child("became-short", *([] if is_set_uid else flags))
+    if is_set_uid:
+        program.chmod(stat.S_ISUID | 0o755)
+    known = becomes(program)
+    assert known["quality"]["verdict"] == "incomplete: not recorded after an exec"
+    assert re.fullmatch(rf"[\d.]+ (ms|s) after the start the program became (another program|{program}|became-short)"
+                        r", which .*: what that allocated is missing", said(known, "unrecorded-image"))
+
+
+@pytest.mark.parametrize("how", ["fails", "child"])
+def test_exec_that_did_not_happen_after_an_attach(becomes, child, how):
+    known = becomes(child("became-never"), how)
+    assert known["quality"]["verdict"] == "recording whole" and known["program"]["images"] == 1
+    assert said(known, "unrecorded-image") is None

@@ -107,6 +107,22 @@ void run_look_at_program(struct run *run) {
 	}
 }
 
+void run_note_last_program(struct run *run) {
+	const struct segment_header *h = run->segment.header;
+	struct exec_watch *w = &run->exec_watch;
+	uint64_t exec_ns = atomic_load(&h->exec_ns);
+	bool is_unseen = w->since_ns < exec_ns; // it ended, or we do, before anybody looked
+	if (is_unseen) {
+		const char *name = run->end.name[0] ? run->end.name : "another program";
+		(void)snprintf(w->path, sizeof w->path, "%s", name);
+		w->since_ns = exec_ns;
+		run->exec_why = REC_WHY_NONE;
+	}
+	if (is_unseen || exec_watch_end(w, atomic_load(&h->n_images))) {
+		run_note_unrecorded(run);
+	}
+}
+
 void run_look_at_first_image(struct run *run) {
 	if (run->exec_why == REC_WHY_NONE && atomic_load(&run->segment.header->n_images) == 0 &&
 			reason_presence(&run->children.reason, run->program) == REASON_ABSENT) {

@@ -156,9 +156,7 @@ void run_loop(struct run *run) {
 	}
 	segment_close(&run->segment); // children that still run must not wait for us
 	run_take_modules(run);
-	if (exec_watch_end(&run->exec_watch, atomic_load(&run->segment.header->n_images))) {
-		run_note_unrecorded(run);
-	}
+	run_note_last_program(run);
 	children_take_last(&run->children, run->segment.header, run->now_ns);
 	control_settle(run->control, run_put_status, run);
 }

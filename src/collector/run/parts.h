@@ -184,6 +184,9 @@ void run_note_image(struct run *run);
 /** The process became a program without the recorder: what was live before is gone. */
 void run_note_unrecorded(struct run *run);
 
+/** The recording ends: the same, if that was never seen, or not for long enough to be certain. */
+void run_note_last_program(struct run *run);
+
 /**
  * The process runs (not `is_running`: will run first) the program that meta.exe names: prepare to
  * see what it becomes.

@@ -234,6 +234,8 @@ static void look_at_attached(struct watch *w, bool has_program_ended) {
 	bool is_late = w->params.ends_ns != 0 && clock_now_ns() >= w->params.ends_ns;
 	if (has_program_ended || is_late) {
 		w->end.is_detached = !has_program_ended;
+		(void)process_thread_name(w->params.program, w->params.program, w->end.name,
+				sizeof w->end.name);
 		tell_end(w);
 	}
 }

@@ -88,6 +88,9 @@ static const struct known_function known[] = {
 
 static const struct known_function beside[] = {
 		ROW(prctl, CONFINES, 0, 1, NONE),
+		ROW(execve, EXECS, NONE, NONE, NONE), // execv and execvp call it
+		ROW(execveat, EXECS, NONE, NONE, NONE),
+		ROW(fexecve, EXECS, NONE, NONE, NONE),
 #include "wire/mappings.def"
 };
 #undef HOOK

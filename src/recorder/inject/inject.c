@@ -158,6 +158,20 @@ static void leave_mapping(struct inject_frame *f) {
 }
 
 /**
+ * What the program becomes is not recorded: say when. A call that succeeds never comes back. A
+ * child's calls arrive here, too, even in our memory (vfork).
+ */
+static void note_exec(struct thread_words *self, bool has_failed) {
+	machine_local_bump(&self->inside, 1);
+	if (switch_is_on_or_paused() && segment_may_call_system() &&
+			syscall_0(__NR_getpid) == (long)segment.header->program_pid) {
+		uint64_t now_ns = host_services.clock_ns() - segment.header->start_ns;
+		atomic_store(&segment.header->exec_ns, has_failed ? 0 : now_ns);
+	}
+	machine_local_bump(&self->inside, UINT64_MAX);
+}
+
+/**
  * `inside` is not 0 from the first line that depends on the recorder's data to the last. If all
  * threads are stopped and it is 0 in each, the data may be made anew.
  */
@@ -167,6 +181,11 @@ void inject_enter(struct inject_frame *f) {
 		return;
 	}
 	struct thread_words *self = inject_thread();
+	if (f->what->what == RESIDENT_EXECS) {
+		f->self = NULL;
+		note_exec(self, false);
+		return;
+	}
 	machine_local_bump(&self->inside, 1);
 	f->self = self;
 	switch (f->what->what) {
@@ -266,6 +285,8 @@ static void record_answer(struct inject_frame *f) {
 bool inject_leave(struct inject_frame *f) {
 	if (f->self != NULL) {
 		record_answer(f);
+	} else if (f->what->what == RESIDENT_EXECS) {
+		note_exec(inject_thread(), true);
 	}
 	bool may_throw = f->what->what == RESIDENT_ALLOCATES_OR_THROWS ||
 			f->what->what == RESIDENT_REALLOCATES_OR_THROWS;
