@@ -17,7 +17,9 @@ static void repair_head(uint8_t *payload) {
 	(void)cursor_bytes(&c, 8);
 	uint32_t versions = cursor_u32(&c);
 	(void)cursor_u32(&c);
-	struct frame_head h = {(uint16_t)versions, (uint16_t)(versions >> 16), cursor_u64(&c)};
+	struct frame_head h = {.version = (uint16_t)versions,
+			.reader = (uint16_t)(versions >> 16),
+			.finished_bytes = cursor_u64(&c)};
 	frame_put_head(payload, &h);
 }
 

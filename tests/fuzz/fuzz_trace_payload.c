@@ -44,7 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		add_block(&file, types[i], cursor_bytes(&c, n < left ? n : left));
 	}
 	frame_put_tag(file.data, FRAME_HEAD, FRAME_HEAD_BYTES);
-	struct frame_head h = {TRACE_VERSION, TRACE_READER_VERSION, file.size};
+	struct frame_head h = {.version = TRACE_VERSION,
+			.reader = TRACE_READER_VERSION,
+			.finished_bytes = file.size};
 	frame_put_head(file.data + FRAME_TAG_BYTES, &h);
 	fuzz_read(buffer_view(&file));
 	buffer_finish(&file);

@@ -238,7 +238,9 @@ static void rebuild(const struct sample *s, const struct scan_block *block, stru
 	buffer_bytes(out, bytes, FRAME_TAG_BYTES + payload);
 	buffer_slice(out, buffer_view(&stored));
 	buffer_bytes(out, s->finished.data + next, s->finished.size - next);
-	struct frame_head head = {TRACE_VERSION, TRACE_READER_VERSION, out->size};
+	struct frame_head head = {.version = TRACE_VERSION,
+			.reader = TRACE_READER_VERSION,
+			.finished_bytes = out->size};
 	frame_put_head(out->data + FRAME_TAG_BYTES, &head);
 	buffer_finish(&stored);
 }
@@ -303,7 +305,7 @@ static void test_other_files(void **state) {
 
 	struct buffer newer = {0};
 	buffer_slice(&newer, buffer_view(&s->finished));
-	struct frame_head head = {7, 5, newer.size};
+	struct frame_head head = {.version = 7, .reader = 5, .finished_bytes = newer.size};
 	frame_put_head(newer.data + FRAME_TAG_BYTES, &head);
 	assert_says(buffer_view(&newer),
 			"a newer heaptrack: to read it takes one that reads version 5 of the format, and "

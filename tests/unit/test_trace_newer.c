@@ -34,7 +34,7 @@ static void put_block(struct buffer *out, struct frame_block header, struct slic
 }
 
 static void put_head(struct buffer *out, uint16_t version, uint16_t reader) {
-	struct frame_head head = {version, reader, out->size};
+	struct frame_head head = {.version = version, .reader = reader, .finished_bytes = out->size};
 	frame_put_tag(out->data, FRAME_HEAD, FRAME_HEAD_BYTES);
 	frame_put_head(out->data + FRAME_TAG_BYTES, &head);
 }

@@ -2,12 +2,15 @@
 /* Encodes, decodes and checks the headers of frames. */
 #include "trace/file/frame.h"
 
-#include "base/cursor.h"
 #include "trace/trace.h"
 
 static const uint8_t magic[8] = {'h', 'e', 'a', 'p', 't', 'r', 'k', 1};
 
-enum { HEAD_CRC_AT = 12, BLOCK_CRC_AT = 0, SLOT_CRC_AT = 0 };
+// As they lie in the file: little endian, like every machine that this is built for
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structs are the layouts");
+_Static_assert(sizeof(struct frame_head) == FRAME_HEAD_BYTES, "layout");
+_Static_assert(sizeof(struct frame_block) == FRAME_BLOCK_BYTES, "layout");
+_Static_assert(sizeof(struct frame_slot) == FRAME_SLOT_BYTES, "layout");
 
 bool trace_is_ours(struct slice head) {
 	// The head frame's tag and the magic bytes, whatever the version and length
@@ -27,7 +30,8 @@ static uint32_t crc_add(uint32_t crc, uint8_t byte) {
 }
 
 // Over the whole payload, with the four bytes of the checksum itself taken as zero
-static uint32_t checksum(const uint8_t *data, size_t n, size_t crc_at) {
+static uint32_t checksum(const void *payload, size_t n, size_t crc_at) {
+	const uint8_t *data = payload;
 	uint32_t crc = ~0u;
 	for (size_t i = 0; i < n; i++) {
 		crc = crc_add(crc, i - crc_at < 4 ? 0 : data[i]);
@@ -35,55 +39,61 @@ static uint32_t checksum(const uint8_t *data, size_t n, size_t crc_at) {
 	return ~crc;
 }
 
-static uint8_t *put(uint8_t *at, uint64_t v, size_t n) {
-	for (size_t i = 0; i < n; i++, v >>= 8) {
-		*at++ = (uint8_t)v;
-	}
-	return at;
-}
-
 void frame_put_tag(uint8_t out[FRAME_TAG_BYTES], uint32_t frame_magic, uint32_t size) {
-	put(put(out, frame_magic, 4), size, 4);
+	memcpy(out, &frame_magic, sizeof frame_magic);
+	memcpy(out + sizeof frame_magic, &size, sizeof size);
 }
 
 void frame_put_head(uint8_t out[FRAME_HEAD_BYTES], const struct frame_head *head) {
-	memset(out, 0, FRAME_HEAD_BYTES);
-	memcpy(out, magic, sizeof magic);
-	put(out + 8, head->version, 2);
-	put(out + 10, head->reader, 2);
-	put(out + 16, head->finished_bytes, 8);
-	put(out + HEAD_CRC_AT, checksum(out, FRAME_HEAD_BYTES, HEAD_CRC_AT), 4);
+	struct frame_head h = *head;
+	memcpy(h.magic, magic, sizeof magic);
+	h.crc = checksum(&h, sizeof h, offsetof(struct frame_head, crc));
+	memcpy(out, &h, sizeof h);
 }
 
 bool frame_get_head(struct frame_head *out, bool *is_whole, struct slice payload) {
-	struct cursor c = cursor_init(payload);
-	struct slice start = cursor_bytes(&c, sizeof magic);
-	struct frame_head h = {0};
-	h.version = cursor_u8(&c);
-	h.version |= (uint16_t)(cursor_u8(&c) << 8);
-	h.reader = cursor_u8(&c);
-	h.reader |= (uint16_t)(cursor_u8(&c) << 8);
-	uint32_t crc = cursor_u32(&c);
-	h.finished_bytes = cursor_u64(&c);
-	if (c.failed || payload.size < FRAME_HEAD_BYTES ||
-			!slice_equal(start, slice_of(magic, sizeof magic))) {
+	if (payload.size < sizeof *out || memcmp(payload.data, magic, sizeof magic) != 0) {
 		return false;
 	}
-	*is_whole = crc == checksum(payload.data, FRAME_HEAD_BYTES, HEAD_CRC_AT);
-	*out = h;
+	memcpy(out, payload.data, sizeof *out);
+	*is_whole = out->crc == checksum(out, sizeof *out, offsetof(struct frame_head, crc));
+	return true;
+}
+
+/** Of blocks and slots, which begin with their checksum. */
+static void put_checked(uint8_t *out, const void *header, size_t n) {
+	memcpy(out, header, n);
+	const uint32_t crc = checksum(out, n, 0);
+	memcpy(out, &crc, sizeof crc);
+}
+
+static bool get_checked(void *out, size_t n, struct slice payload) {
+	uint32_t crc;
+	if (payload.size < n) {
+		return false;
+	}
+	memcpy(&crc, payload.data, sizeof crc);
+	if (crc != checksum(payload.data, n, 0)) {
+		return false;
+	}
+	memcpy(out, payload.data, n);
 	return true;
 }
 
 void frame_put_block(uint8_t out[FRAME_BLOCK_BYTES], const struct frame_block *block) {
-	memset(out, 0, FRAME_BLOCK_BYTES);
-	out[4] = block->type;
-	uint8_t *at = out + 8;
-	at = put(at, block->sequence, 8);
-	at = put(at, block->stored_bytes, 8);
-	at = put(at, block->raw_bytes, 8);
-	at = put(at, block->first, 8);
-	put(at, block->n, 8);
-	put(out + BLOCK_CRC_AT, checksum(out, FRAME_BLOCK_BYTES, BLOCK_CRC_AT), 4);
+	put_checked(out, block, sizeof *block);
+}
+
+bool frame_get_block(struct frame_block *out, struct slice payload) {
+	return get_checked(out, sizeof *out, payload);
+}
+
+void frame_put_slot(uint8_t out[FRAME_SLOT_BYTES], const struct frame_slot *slot) {
+	put_checked(out, slot, sizeof *slot);
+}
+
+bool frame_get_slot(struct frame_slot *out, struct slice payload) {
+	return get_checked(out, sizeof *out, payload);
 }
 
 void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]) {
@@ -100,48 +110,4 @@ void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]) {
 	frame_put_tag(out, FRAME_BLOCK, (uint32_t)payload);
 	frame_put_block(out + FRAME_TAG_BYTES, &block);
 	memcpy(out + FRAME_TAG_BYTES + payload, stored, sizeof stored);
-}
-
-bool frame_get_block(struct frame_block *out, struct slice payload) {
-	struct cursor c = cursor_init(payload);
-	struct frame_block b = {0};
-	uint32_t crc = cursor_u32(&c);
-	b.type = (uint8_t)cursor_u32(&c);
-	b.sequence = cursor_u64(&c);
-	b.stored_bytes = cursor_u64(&c);
-	b.raw_bytes = cursor_u64(&c);
-	b.first = cursor_u64(&c);
-	b.n = cursor_u64(&c);
-	if (c.failed || crc != checksum(payload.data, FRAME_BLOCK_BYTES, BLOCK_CRC_AT)) {
-		return false;
-	}
-	*out = b;
-	return true;
-}
-
-void frame_put_slot(uint8_t out[FRAME_SLOT_BYTES], const struct frame_slot *slot) {
-	memset(out, 0, FRAME_SLOT_BYTES);
-	uint8_t *at = out + 8;
-	at = put(at, slot->sequence, 8);
-	at = put(at, slot->stored_bytes, 8);
-	at = put(at, slot->raw_bytes, 8);
-	put(at, slot->n_log_blocks, 8);
-	put(out + SLOT_CRC_AT, checksum(out, FRAME_SLOT_BYTES, SLOT_CRC_AT), 4);
-}
-
-bool frame_get_slot(struct frame_slot *out, struct slice payload) {
-	struct cursor c = cursor_init(payload);
-	struct frame_slot s = {0};
-	uint32_t crc = cursor_u32(&c);
-	(void)cursor_u32(&c);
-	s.sequence = cursor_u64(&c);
-	s.stored_bytes = cursor_u64(&c);
-	s.raw_bytes = cursor_u64(&c);
-	s.n_log_blocks = cursor_u64(&c);
-	(void)cursor_u64(&c);
-	if (c.failed || crc != checksum(payload.data, FRAME_SLOT_BYTES, SLOT_CRC_AT)) {
-		return false;
-	}
-	*out = s;
-	return true;
 }

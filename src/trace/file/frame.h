@@ -5,7 +5,7 @@
  * The byte layouts of the frames of a file.
  *
  * docs/trace-format.md, "A row of frames". Everything is little endian; encoders write into memory
- * of the size named, decoders read through a cursor and never fail halfway.
+ * of the size named, decoders change nothing when they fail.
  */
 
 #include "base/slice.h"
@@ -47,14 +47,21 @@ enum block_type {
 	BLOCK_NOTE = 5, // text for other programs
 };
 
+// Payloads. Encoders fill in magic and crc; unnamed bytes are zero
+
 struct frame_head {
+	uint8_t magic[8];
 	uint16_t version;
 	uint16_t reader;
+	uint32_t crc;
 	uint64_t finished_bytes; // 0: growing
+	uint8_t zero[32];
 };
 
 struct frame_block {
+	uint32_t crc;
 	uint8_t type; // enum block_type, or one that we do not know
+	uint8_t zero[3];
 	uint64_t sequence;
 	uint64_t stored_bytes;
 	uint64_t raw_bytes;
@@ -62,10 +69,12 @@ struct frame_block {
 };
 
 struct frame_slot {
+	uint32_t crc, zero;
 	uint64_t sequence; // 0: empty
 	uint64_t stored_bytes;
 	uint64_t raw_bytes;
 	uint64_t n_log_blocks;
+	uint64_t spare;
 };
 
 _Static_assert(FRAME_TAG_BYTES + FRAME_HEAD_BYTES == 64, "layout");

@@ -35,7 +35,7 @@ bool space_init(struct space *s, struct trace_sink sink, struct err *err) {
 	s->tail.at = note_at + FRAME_NOTE_BYTES;
 	s->tail.bytes = FRAME_PAGE - s->tail.at;
 	uint8_t page[FRAME_PAGE] = {0};
-	struct frame_head head = {TRACE_VERSION, TRACE_READER_VERSION, 0};
+	struct frame_head head = {.version = TRACE_VERSION, .reader = TRACE_READER_VERSION};
 	frame_put_tag(page, FRAME_HEAD, FRAME_HEAD_BYTES);
 	frame_put_head(page + FRAME_TAG_BYTES, &head);
 	frame_put_note(page + note_at);

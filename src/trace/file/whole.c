@@ -26,7 +26,9 @@ static bool append(struct whole *w, const void *data, size_t n, struct err *err)
 
 static bool write_head(struct whole *w, uint64_t finished_bytes, struct err *err) {
 	uint8_t bytes[FRAME_TAG_BYTES + FRAME_HEAD_BYTES];
-	struct frame_head head = {TRACE_VERSION, TRACE_READER_VERSION, finished_bytes};
+	struct frame_head head = {.version = TRACE_VERSION,
+			.reader = TRACE_READER_VERSION,
+			.finished_bytes = finished_bytes};
 	frame_put_tag(bytes, FRAME_HEAD, FRAME_HEAD_BYTES);
 	frame_put_head(bytes + FRAME_TAG_BYTES, &head);
 	return w->sink.write(w->sink.user, 0, bytes, sizeof bytes, err);

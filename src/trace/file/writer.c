@@ -143,7 +143,10 @@ static bool pack_state(struct trace_writer *w, const struct recording *r, struct
 
 /** Put what is in `stored` into the slot whose turn it is. */
 static bool fill_slot(struct trace_writer *w, struct err *err) {
-	struct frame_slot header = {w->n_checkpoints + 1, w->stored.size, w->raw.size, w->n_log_blocks};
+	struct frame_slot header = {.sequence = w->n_checkpoints + 1,
+			.stored_bytes = w->stored.size,
+			.raw_bytes = w->raw.size,
+			.n_log_blocks = w->n_log_blocks};
 	size_t slot = header.sequence % SLOW_TURNS == 0 ? SLOW_SLOT : (header.sequence + 1) % 2;
 	if (!space_write_slot(&w->space, w->slots[slot], &header, buffer_view(&w->stored), err)) {
 		return false;
