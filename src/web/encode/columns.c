@@ -101,9 +101,16 @@ struct by_stack {
 	uint32_t *starts, *rows;
 };
 
-/** `stacks`: of each row, as the recording numbers them. */
-static bool sort_by_stack(struct columns *c, const uint32_t *stacks, uint32_t n,
-		struct by_stack *out) {
+/** The page's stack of row i; a row begins with that of the recording. */
+static uint32_t stack_of(const struct columns *c, const void *rows, size_t row_bytes, uint32_t i) {
+	uint32_t stack;
+	memcpy(&stack, (const uint8_t *)rows + i * row_bytes, sizeof stack);
+	return c->stacks.of[stack];
+}
+
+/** Append how many rows there are, and how many of each stack; and say which. */
+static bool put_by_stack(struct columns *c, const void *rows, size_t row_bytes, uint32_t n,
+		struct by_stack *out, struct buffer *column) {
 	uint32_t *next = arena_new(c->arena, uint32_t, (size_t)c->stacks.n + 2);
 	out->starts = arena_new(c->arena, uint32_t, (size_t)c->stacks.n + 1);
 	out->rows = arena_new(c->arena, uint32_t, (size_t)n + 1);
@@ -111,22 +118,20 @@ static bool sort_by_stack(struct columns *c, const uint32_t *stacks, uint32_t n,
 		return false;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		out->starts[c->stacks.of[stacks[i]] + 1]++;
+		out->starts[stack_of(c, rows, row_bytes, i) + 1]++;
 	}
 	for (uint32_t s = 0; s < c->stacks.n; s++) {
 		out->starts[s + 1] += out->starts[s];
 		next[s + 1] = out->starts[s + 1];
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		out->rows[next[c->stacks.of[stacks[i]]]++] = i;
+		out->rows[next[stack_of(c, rows, row_bytes, i)]++] = i;
+	}
+	buffer_varint(column, n);
+	for (uint32_t s = 0; s < c->stacks.n; s++) {
+		buffer_varint(column, out->starts[s + 1] - out->starts[s]);
 	}
 	return true;
-}
-
-static void put_counts(const struct columns *c, const struct by_stack *b, struct buffer *out) {
-	for (uint32_t i = 0; i < c->stacks.n; i++) {
-		buffer_varint(out, b->starts[i + 1] - b->starts[i]);
-	}
 }
 
 #define SORTED_COLUMN(out, by, table, type, value)      \
@@ -173,15 +178,10 @@ static void put_bytes(const struct columns *c, const struct by_stack *by, struct
 
 bool columns_intervals(struct columns *c, struct buffer *out) {
 	struct by_stack by;
-	uint32_t *stacks = arena_new(c->arena, uint32_t, (size_t)c->r->intervals.n + 1);
-	for (uint32_t i = 0; stacks && i < c->r->intervals.n; i++) {
-		stacks[i] = c->r->intervals.items[i].stack;
-	}
-	if (!stacks || !sort_by_stack(c, stacks, c->r->intervals.n, &by)) {
+	const struct rec_interval_row *rows = c->r->intervals.items;
+	if (!put_by_stack(c, rows, sizeof *rows, c->r->intervals.n, &by, out)) {
 		return false;
 	}
-	buffer_varint(out, c->r->intervals.n);
-	put_counts(c, &by, out);
 	put_from(c, &by, out);
 	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval_row,
 			row->until == REC_NEVER ? 0 : (uint32_t)row->until - row->from + 1)
@@ -195,15 +195,10 @@ bool columns_intervals(struct columns *c, struct buffer *out) {
 
 bool columns_sizes(struct columns *c, struct buffer *out) {
 	struct by_stack by;
-	uint32_t *stacks = arena_new(c->arena, uint32_t, (size_t)c->r->sizes.n + 1);
-	for (uint32_t i = 0; stacks && i < c->r->sizes.n; i++) {
-		stacks[i] = c->r->sizes.items[i].stack;
-	}
-	if (!stacks || !sort_by_stack(c, stacks, c->r->sizes.n, &by)) {
+	const struct rec_size *rows = c->r->sizes.items;
+	if (!put_by_stack(c, rows, sizeof *rows, c->r->sizes.n, &by, out)) {
 		return false;
 	}
-	buffer_varint(out, c->r->sizes.n);
-	put_counts(c, &by, out);
 	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->is_class)
 	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->size)
 	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->count)

@@ -6,10 +6,7 @@
  */
 #include "web/encode/frames.h"
 
-struct table { // open addressing; 0 is empty
-	uint32_t *slots;
-	uint32_t mask;
-};
+#include "base/index.h"
 
 struct builder {
 	const struct recording *r;
@@ -19,42 +16,21 @@ struct builder {
 	struct frames *out;
 	uint32_t *first_symbol; // per location: of its frames in symbol_of
 	uint32_t *symbol_of;
-	struct table symbols, nodes;
-	uint32_t nodes_capacity;
+	struct index symbols, nodes;
 };
 
-static bool table_init(struct table *t, struct arena *arena, uint64_t n) {
-	uint64_t size = 16;
-	while (size < 2 * n) {
-		size *= 2;
-	}
-	t->slots = size > UINT32_MAX ? NULL : arena_new(arena, uint32_t, size);
-	t->mask = (uint32_t)(size - 1);
-	return t->slots != NULL;
-}
-
-static uint64_t mix(uint64_t h, uint64_t v) {
-	h = (h ^ v) * 0x9e3779b97f4a7c15u;
-	return h ^ (h >> 29);
-}
-
-/** A function of one module; the engine has numbered the functions. */
+/** A function of one module; the engine has numbered the functions. There is room. */
 static uint32_t symbol_add(struct builder *b, struct frame_symbol symbol) {
-	struct table *t = &b->symbols;
-	uint64_t h = mix(symbol.name->function_id, symbol.module);
-	for (uint32_t i = (uint32_t)(h >> 20) & t->mask;; i = (i + 1) & t->mask) {
-		uint32_t id = t->slots[i];
-		if (id == 0) {
-			id = b->out->n_symbols++;
-			b->out->symbols[id] = symbol;
-			t->slots[i] = id;
-			return id;
-		}
-		const struct frame_symbol *s = &b->out->symbols[id];
-		if (s->module == symbol.module && s->name->function_id == symbol.name->function_id) {
-			return id;
-		}
+	const struct frame_symbol *all = b->out->symbols;
+	uint64_t h = hash_u64((uint64_t)symbol.name->function_id << 32 | symbol.module);
+	uint32_t id = INDEX_FIND(&b->symbols, h, i,
+			all[i].module == symbol.module && all[i].name->function_id == symbol.name->function_id);
+	if (id == INDEX_NONE) {
+		id = b->out->n_symbols++;
+		b->out->symbols[id] = symbol;
+		index_put(&b->symbols, h, id);
 	}
+	return id;
 }
 
 static bool find_symbols(struct builder *b) {
@@ -69,8 +45,8 @@ static bool find_symbols(struct builder *b) {
 	}
 	b->symbol_of = arena_new(&b->scratch, uint32_t, total);
 	b->out->symbols = arena_new(b->arena, struct frame_symbol, total);
-	if (!b->first_symbol || !b->symbol_of || !b->out->symbols ||
-			!table_init(&b->symbols, &b->scratch, total)) {
+	if (!b->first_symbol || !b->symbol_of || !b->out->symbols || total > UINT32_MAX ||
+			!index_reserve(&b->symbols, (uint32_t)total)) {
 		return false;
 	}
 	b->out->n_symbols = 1;
@@ -88,19 +64,15 @@ static bool find_symbols(struct builder *b) {
 }
 
 static uint32_t node_add(struct builder *b, struct frame_node node) {
-	struct table *t = &b->nodes;
-	uint64_t h = mix(mix(node.parent, node.symbol), node.line);
-	for (uint32_t i = (uint32_t)(h >> 20) & t->mask;; i = (i + 1) & t->mask) {
-		uint32_t id = t->slots[i];
-		if (id == 0) {
-			id = b->out->n_nodes++;
-			b->out->nodes[id] = node;
-			t->slots[i] = id;
-		} else if (memcmp(&b->out->nodes[id], &node, sizeof node) != 0) {
-			continue;
-		}
-		return id;
+	const struct frame_node *all = b->out->nodes;
+	uint64_t h = hash_u64(((uint64_t)node.parent << 32 | node.symbol) ^ hash_u64(node.line));
+	uint32_t id = INDEX_FIND(&b->nodes, h, i, memcmp(&all[i], &node, sizeof node) == 0);
+	if (id == INDEX_NONE) {
+		id = b->out->n_nodes++;
+		b->out->nodes[id] = node;
+		index_put(&b->nodes, h, id);
 	}
+	return id;
 }
 
 static bool find_nodes(struct builder *b) {
@@ -113,7 +85,8 @@ static bool find_nodes(struct builder *b) {
 	}
 	b->out->nodes = arena_new(&b->scratch, struct frame_node, most);
 	b->out->node_of = arena_new(b->arena, uint32_t, (size_t)r->nodes.n + 1);
-	if (!b->out->nodes || !b->out->node_of || !table_init(&b->nodes, &b->scratch, most)) {
+	if (!b->out->nodes || !b->out->node_of || most > UINT32_MAX ||
+			!index_reserve(&b->nodes, (uint32_t)most)) {
 		return false;
 	}
 	b->out->n_nodes = 1;
@@ -167,6 +140,8 @@ bool frames_build(const struct recording *r, const struct names *n, struct arena
 	struct builder b = {.r = r, .names = n, .arena = arena, .out = out};
 	*out = (struct frames){0};
 	bool ok = find_symbols(&b) && find_nodes(&b) && put_in_order(&b);
+	index_finish(&b.symbols);
+	index_finish(&b.nodes);
 	arena_finish(&b.scratch);
 	return ok;
 }
