@@ -179,6 +179,40 @@ def test_a_recording_does_not_differ_from_itself(tools):
     assert "another program" not in text
 
 
+def test_changes_of_any_size_have_room(tools, tmp_path):
+    """The same sites, with one block here and 20,000 there: each in its column, and no figure that says nothing."""
+    (tmp_path / "grow.c").write_text("""
+#include <stdlib.h>
+#include <time.h>
+static void *volatile kept;
+__attribute__((noinline)) static void serve(size_t bytes) { kept = malloc(bytes); }
+__attribute__((noinline)) static void table(size_t bytes) { kept = malloc(bytes); }
+int main(int argc, char **argv) {
+	(void)argc;
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	table(1000000 + (size_t)atoi(argv[2]));
+	for (int i = 0; i < atoi(argv[1]); i++) {
+		serve(1000);
+	}
+	return 0;
+}
+""")
+    program = tmp_path / "grow"
+    subprocess.run(["gcc", "-g", "-O1", tmp_path / "grow.c", "-o", program], check=True, timeout=60)
+    small, large = (tools.record(program, *words, name=f"grow{words[1]}") for words in (("1", "9"), ("20000", "0")))
+    for view in ([], ["--tree"]):
+        text = tools.print(large.file, "-d", small.file, *view).stdout
+        assert re.search(r"\+20\.0 MB  > 1000 %  +serve", text), text
+    text = tools.print(large.file, "-d", small.file).stdout
+    assert re.search(r"-9 B  < 0\.1 %  +table", text), text
+    assert not re.search(r"%[^\s|]|[-+]0\.0 %", text), text
+    # The rate is the difference of both rates, not what the difference of the durations would be
+    rate = int(re.search(r"calls to allocation functions: -?\d+ \((-?\d+)/s", text)[1])
+    rates = [r["allocations"] * 1e9 / r["duration_ns"] for r in
+             (recording.json()["summary"] for recording in (large, small))]
+    assert abs(rate - (rates[0] - rates[1])) <= 1, (rate, rates)
+
+
 def test_another_program_is_said_to_be_one(tools):
     files = [tools.record(*command, name=command[0].name).file
              for command in ([Path("/bin/ls"), "/"], [Path("/bin/cat"), "/dev/null"])]

@@ -130,6 +130,12 @@ def test_says_why_it_cannot_open_a_file(viewer, browse, pages, tmp_path):
     assert "It needs scripts and WebAssembly" in seen["scripts"]
 
 
+def test_what_stands_there_without_scripts_is_true(viewer):
+    """The page of a recording has its report as text; this one has none, and announces none."""
+    plain = re.search(r'<main id="plain">(.*?)</main>', viewer.read_text("latin-1"), re.DOTALL)[1]
+    assert "needs scripts and WebAssembly" in plain and "report" not in plain
+
+
 def test_it_may_ask_nobody(viewer):
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', viewer.read_text(encoding="utf-8"))[1]
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))

@@ -101,22 +101,28 @@ static void put_classic(struct buffer *out, const char *what, const struct total
 			human_classic(text, ours < base ? base - ours : ours - base));
 }
 
-static void put_classic_calls(struct buffer *out, const char *what, const struct total *t,
-		double seconds) {
-	int64_t delta = (int64_t)(t->value[DIFF_OURS] - t->value[DIFF_BASE]);
-	buffer_printf(out, "%s: %" PRId64 " (%" PRId64 "/s)\n", what, delta,
-			seconds != 0 ? (int64_t)((double)delta / seconds) : 0);
+/** Per second stands the difference of the rates: that of the durations is no time that passed. */
+static void put_classic_calls(struct buffer *out, const struct compare_request *request,
+		const char *what, const struct total *t) {
+	double rate[N_DIFF_SIDES];
+	for (int side = 0; side < N_DIFF_SIDES; side++) {
+		uint64_t ns = request->input[side].recording->meta.duration_ns;
+		rate[side] = ns ? (double)t->value[side] * 1e9 / (double)ns : 0;
+	}
+	buffer_printf(out, "%s: %" PRId64 " (%" PRId64 "/s)\n", what,
+			(int64_t)(t->value[DIFF_OURS] - t->value[DIFF_BASE]),
+			(int64_t)(rate[DIFF_OURS] - rate[DIFF_BASE]));
 }
 
 /** The six lines that scripts look for: the differences, as ever. */
 static void put_six_lines(struct buffer *out, const struct compare_request *request,
 		const struct total totals[N_TOTALS]) {
-	double seconds = ((double)request->input[DIFF_OURS].recording->meta.duration_ns -
-							 (double)request->input[DIFF_BASE].recording->meta.duration_ns) /
-			1e9;
-	buffer_printf(out, "\ntotal runtime: %.2fs.\n", seconds);
-	put_classic_calls(out, "calls to allocation functions", &totals[TOTAL_ALLOCATIONS], seconds);
-	put_classic_calls(out, "temporary memory allocations", &totals[TOTAL_TEMPORARY], seconds);
+	buffer_printf(out, "\ntotal runtime: %.2fs.\n",
+			((double)request->input[DIFF_OURS].recording->meta.duration_ns -
+					(double)request->input[DIFF_BASE].recording->meta.duration_ns) /
+					1e9);
+	put_classic_calls(out, request, "calls to allocation functions", &totals[TOTAL_ALLOCATIONS]);
+	put_classic_calls(out, request, "temporary memory allocations", &totals[TOTAL_TEMPORARY]);
 	put_classic(out, "peak heap memory consumption", &totals[TOTAL_PEAK]);
 	put_classic(out, "peak RSS (including heaptrack overhead)", &totals[TOTAL_PEAK_RSS]);
 	put_classic(out, "total memory leaked", &totals[TOTAL_NEVER_FREED]);

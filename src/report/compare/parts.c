@@ -108,7 +108,13 @@ void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base) {
 	if (base == 0 || ours == 0) {
 		buffer_text(out, ours ? "new" : base ? "gone" : "");
 	} else if (ours != base) {
-		buffer_printf(out, "%+.1f %%", ((double)ours - (double)base) / (double)base * 100);
+		double percent = ((double)ours - (double)base) / (double)base * 100;
+		bool is_tiny = percent > -0.1 && percent < 0.1;
+		buffer_printf(out,
+				is_tiny                  ? "< 0.1 %%"
+						: percent > 1000 ? "> 1000 %%"
+										 : "%+.1f %%",
+				percent);
 	}
 }
 

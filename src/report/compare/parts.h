@@ -48,7 +48,7 @@ bool each_compared_metric(const struct compare_request *request, put_changes *pu
 enum { CHANGE_MAX = HUMAN_MAX + 1 };
 const char *change_text(char text[CHANGE_MAX], uint64_t ours, uint64_t base, bool is_bytes);
 
-/** "+12.3 %", "new", "gone", "". */
+/** "+12.3 %", "< 0.1 %", "> 1000 %", "new", "gone", "": at most nine characters. */
 void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base);
 
 /** "makeRow() app.cpp:12", and who calls it. */
