@@ -164,6 +164,35 @@ int main(void) {
 	return 0;
 }
 """,
+    "logs": """
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static void *volatile kept;
+__attribute__((noinline)) static void remember(int i) { if (i == 200) { fputs("so far", stdout); } kept = malloc(4); }
+int main(void) {
+	for (int i = 0; i < 1500; i++) { remember(i); nanosleep(&(struct timespec){0, 200000}, NULL); }
+	return 0;
+}
+""",
+    "sets-aside": """
+#include <stdlib.h>
+#include <time.h>
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:kept_on_purpose\\n"; }
+static void *volatile held[400], *volatile aside;
+__attribute__((noinline)) static void *grab(int n) { return malloc(n); }
+__attribute__((noinline)) static void kept_on_purpose(void) { aside = grab(20000); __asm__ volatile(""); }
+int main(void) {
+	for (int i = 0; i < 400; i++) {
+		held[i] = grab(300);
+		if (i == 200) { kept_on_purpose(); }
+		nanosleep(&(struct timespec){0, 500000}, NULL);
+	}
+	for (int i = 0; i < 400; i++) { free(held[i]); }
+	return 0;
+}
+""",
     "nothrow.cpp": """
 #include <new>
 __attribute__((noinline)) static char *one(void) { return new (std::nothrow) char[100]; }

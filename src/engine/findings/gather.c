@@ -95,6 +95,15 @@ static bool gather_places(struct finder *f) {
 			add_stack(f, p, i);
 		}
 	}
+	for (uint32_t i = 0; i < f->r->suppressed.n; i++) { // what nobody wants to hear of lives, too
+		const struct rec_suppressed *s = &f->r->suppressed.items[i];
+		struct place *p = f->place_of[s->stack] == UINT32_MAX ? NULL
+															  : &f->places[f->place_of[s->stack]];
+		if (p) {
+			p->noise_bytes += s->bytes;
+			p->noise_blocks += s->blocks;
+		}
+	}
 	return true;
 }
 
@@ -155,14 +164,15 @@ static const struct rec_interval_row *add_changes(const struct finder *f, struct
 	uint64_t *come = row_of(c, class, COME), *gone = row_of(c, class, GONE);
 	uint64_t *kept = row_of(c, class, KEPT);
 	const uint32_t stack = row->stack;
-	// As live_bytes has it: what a runtime keeps for itself is not what a place has kept
-	bool is_noise = stack_is_noise(f->r, f->names, stack);
+	// As live_bytes has it: what is suppressed or a runtime's own is not what a place has kept
+	bool is_kept = f->r->stacks.items[stack].live_blocks > 0 &&
+			!stack_is_noise(f->r, f->names, stack);
 	for (; row < end && row->stack == stack; row++) {
 		const struct rec_interval v = rec_interval_of(row, f->r->wide.items);
 		come[v.from] += v.bytes;
 		if (v.until != REC_NEVER) {
 			gone[v.until] += v.bytes;
-		} else if (!is_noise) {
+		} else if (is_kept) {
 			kept[v.from] += v.bytes;
 		}
 	}

@@ -30,7 +30,7 @@ struct place {
 	uint64_t allocations, allocated_bytes, short_lived;
 	uint64_t peak_bytes, peak_blocks;
 	uint64_t live_bytes, live_blocks;   // without noise
-	uint64_t noise_bytes, noise_blocks; // live as well: what a runtime keeps for itself
+	uint64_t noise_bytes, noise_blocks; // live as well: a runtime's own, and what is suppressed
 	uint64_t first_ns, last_ns;
 	const uint64_t *live_curve; // n_points, or NULL: not one of those that matter
 	const uint64_t *kept_curve; // of it, what is never freed
