@@ -9,7 +9,7 @@
 #include <elf.h>
 #include <sys/uio.h>
 
-enum { LOOK_COST = 100 }; // checks take at most 1 % of the time
+enum { LOOK_COST = 100 }; // checks take at most 1 % of a CPU
 
 static bool is_libc(const char *path) {
 	const char *name = path_base_name(path);
@@ -138,7 +138,7 @@ void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint6
 	if (code_bytes == o->code_bytes || now_ns < o->next_ns) {
 		return;
 	}
-	uint64_t start_ns = clock_now_ns();
+	uint64_t start_ns = clock_thread_cpu_ns(); // a wait for a CPU costs nobody anything
 	if (!process_space_read(&space, program, NULL)) {
 		return;
 	}
@@ -148,7 +148,7 @@ void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint6
 	}
 	look_at_modules(o, &space, program, is_preloaded);
 	process_space_finish(&space);
-	o->next_ns = now_ns + (clock_now_ns() - start_ns) * LOOK_COST;
+	o->next_ns = now_ns + (clock_thread_cpu_ns() - start_ns) * LOOK_COST;
 }
 
 void own_heaps_finish(struct own_heaps *o) {
