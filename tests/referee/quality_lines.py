@@ -38,6 +38,8 @@ QUALITY = {
     "unrecorded-image": rf"(?P<at>{TIME}) after the start the program became .+",
     "children": rf"(?P<n>{COUNT}) child process(?: was|es were) not recorded"
                 rf"(?:; the largest, (?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
+    "no-mappings": "calls that map memory, such as mmap, were not recorded: what they mapped is not known",
+    "mapped-before": "what was mapped before the attach is not among the mappings",
     "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its peak, (?P<rest>{BYTES}) were not in (?P<kind>live|known) blocks"
                     rf"(?: \((?P<older>older blocks, )?freed memory, mappings, stacks, code: not told apart\)"
                     rf"|; (?P<mapper>.+) had mapped most, (?P<mapped>{BYTES}) of addresses"
@@ -84,6 +86,12 @@ def judge_quality(referee, line):
         hold("rss", in_bytes(largest["peak_rss_bytes"]) if largest else "")
         hold("pid", str(largest["pid"]) if largest else "")
         hold("name", r.text(largest["name"]) if largest else "")
+    if line["id"] in ("no-mappings", "mapped-before"):
+        has_mappings = bool(r.tables["mapping_edges"])
+        if has_mappings != (line["id"] == "mapped-before"):
+            wrong.append(f"{line['id']}: calls that map were {'' if has_mappings else 'not '}recorded")
+        if line["id"] == "mapped-before" and r.meta["source"] != ATTACHED:
+            wrong.append("mapped-before: recorded from the start")
     if line["id"] == "outside-heap":
         top = max(r.tables["samples"], key=lambda s: s["rss_bytes"] - s["ours_bytes"])
         rss, heap = top["rss_bytes"] - top["ours_bytes"], top["heap_bytes"] + summary["old_bytes"]
@@ -126,7 +134,7 @@ def judge_quality(referee, line):
               "children": n_children, "outside-heap": n_children,
               "peak-range": summary["peak_high_bytes"] - summary["peak_low_bytes"],
               "marks-dropped": quality["marks_dropped"], "missed-frees": quality["double_allocations"],
-              "detail-ends": quality["detail_ends_ns"], "unknown-frees": quality["unknown_frees"],
+              "detail-ends": quality["detail_ends_ns"], "no-mappings": 0, "mapped-before": 0, "unknown-frees": quality["unknown_frees"],
               "missed-allocations": quality["unknown_frees"], "stopped-early": quality["stopped_ns"],
               "before-attach-unknown": r.meta["max_pause_ns"], "truncated-stacks": line["value"]}
     truth = values.get(line["id"], line["value"])

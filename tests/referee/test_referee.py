@@ -341,6 +341,13 @@ def full(report):
     report["full"] = re.sub(r"^(\d+) calls to", lambda m: f"{int(m[1]) + 1} calls to", report["full"], count=1, flags=re.M)
 
 
+def doubt(name, sentence):
+    """Add a line above the totals."""
+    def plant(report):
+        report["json"]["quality"]["sentences"].append({"id": name, "text": sentence, "value": 0})
+    return plant
+
+
 PLANTED = {
     "peak-bytes": number("peak", "bytes", lambda n: n + n // 20),
     "peak-of": number("peak", "peak_bytes", lambda n: n + 1),
@@ -408,6 +415,9 @@ PLANTED = {
     "facts-verdict": fact("verdict", "incomplete: 1 event lost"),
     "facts-noise": fact("noise_bytes", 1 << 40),
     "facts-findings": fact("findings", []),
+    "mappings-missing": doubt("no-mappings", "calls that map memory, such as mmap, were not recorded: what they "
+                                             "mapped is not known"),
+    "mapped-before-start": doubt("mapped-before", "what was mapped before the attach is not among the mappings"),
     "denied": anew({"id": "children", "text": "Growing: none."}),
 }
 
