@@ -53,7 +53,8 @@ enum rec_old {
 	REC_OLD_KNOWN = 0, // or it was not attached to
 	REC_OLD_LATE,      // its memory was not copied: that takes longer than max_pause_ns,
 	REC_OLD_OFF,       // or nobody wanted it,
-	REC_OLD_REFUSED,   // or the kernel did not
+	REC_OLD_REFUSED,   // or the kernel did not;
+	REC_OLD_NOT_FOUND, // it was, and has no heap of glibc's malloc
 };
 
 /** Who and when. Strings are ids into `strings`. */

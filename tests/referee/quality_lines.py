@@ -30,7 +30,8 @@ QUALITY = {
                      rf"them, (?P<freed_bytes>{BYTES}), (?:was|were)|(?P<none>none of them was)) freed since\. They are in no other number here",
     "before-attach-unknown": rf"blocks allocated before the attach are not known: (?:copying the program's memory takes "
                              rf"longer than (?P<bound>{TIME}) \(--max-pause allows more\)|the program's memory was not "
-                             rf"copied \(--max-pause 0\)|the kernel refused to copy the program's memory)",
+                             rf"copied \(--max-pause 0\)|the kernel refused to copy the program's memory|no heap of "
+                             r"glibc's malloc was found)",
     "unknown-frees": rf"(?P<n>{COUNT}) (?:frees were of(?: other)? blocks|free was of (?:another|a) block) from before the attach, "
                      r"of which nothing is known",
     "missed-allocations": rf"(?P<n>{COUNT}) frees were of blocks whose allocation was not seen: .+",

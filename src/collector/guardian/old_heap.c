@@ -47,24 +47,23 @@ void old_heap_start(struct old_heap *o, pid_t snapshot, struct aggregate *a) {
 }
 
 static void describe(const struct old_heap *o, char *line, size_t size) {
-	if (o->n == 0) {
-		(void)snprintf(line, size, "existing blocks: unknown; only glibc's heap can be read");
-		return;
-	}
 	(void)snprintf(line, size,
 			"existing blocks: %zu, %.1f MB, found in %.1f ms while the program kept running", o->n,
 			(double)o->bytes / 1e6, (double)o->walk_ns / 1e6);
 }
 
-void old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits,
+bool old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits,
 		char *line, size_t size) {
 	line[0] = '\0';
 	if (o->snapshot == 0 || !(waits || atomic_load_explicit(&o->is_done, memory_order_acquire))) {
-		return;
+		return false;
 	}
 	(void)pthread_join(o->worker, NULL);
 	guardian_drop_snapshot(g);
 	aggregate_old_blocks(a, o->ptrs, o->sizes, o->n);
-	describe(o, line, size);
+	if (o->n > 0) {
+		describe(o, line, size);
+	}
 	*o = (struct old_heap){0};
+	return true;
 }

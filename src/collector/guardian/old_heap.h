@@ -27,8 +27,8 @@ struct old_heap {
 void old_heap_start(struct old_heap *o, pid_t snapshot, struct aggregate *a);
 
 /**
- * When the search is done, pass on its result and release the copy. `waits`: wait for it. `*line`,
- * of `size` bytes: the message for the user then; else empty.
+ * When the search is done, pass on its result and release the copy. `waits`: wait for it. True: it
+ * ended now, and `line`, of `size` bytes, is the message for the user, or empty: nothing was found.
  */
-void old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits,
+bool old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits,
 		char *line, size_t size);

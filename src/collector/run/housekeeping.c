@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What is done between two rounds of events, from samples to checkpoints. */
 #include "collector/run/parts.h"
+#include "engine/quality.h"
 #include "sys/clock.h"
 
 enum {
@@ -67,11 +68,15 @@ static void tell_failures(struct run *run) {
 }
 
 void run_take_old_blocks(struct run *run, bool waits) {
-	char line[128];
-	old_heap_step(&run->old_heap, &run->guardian, run->aggregate, waits, line, sizeof line);
-	if (line[0] != '\0') {
-		run_say(run, "%s", line);
+	char line[QUALITY_OLD_MAX];
+	if (!old_heap_step(&run->old_heap, &run->guardian, run->aggregate, waits, line, sizeof line)) {
+		return;
 	}
+	if (line[0] == '\0') { // glibc's heap has at least its own blocks
+		run->meta.old_unknown = REC_OLD_NOT_FOUND;
+		(void)quality_why_old(&run->meta, line);
+	}
+	run_say(run, "%s", line);
 }
 
 /** If the kernel no longer trusts the clock that orders events, count stamps instead. */

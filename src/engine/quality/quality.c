@@ -138,11 +138,15 @@ const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX])
 				human_duration(most, m->max_pause_ns));
 		return out;
 	}
-	return m->old_unknown == REC_OLD_OFF
-			? "blocks allocated before the attach are not known: the program's memory was not "
-			  "copied (--max-pause 0)"
-			: "blocks allocated before the attach are not known: the kernel refused to copy the "
-			  "program's memory";
+	const char *why = "the kernel refused to copy the program's memory";
+	if (m->old_unknown == REC_OLD_OFF) {
+		why = "the program's memory was not copied (--max-pause 0)";
+	} else if (m->old_unknown == REC_OLD_NOT_FOUND) {
+		why = "no heap of glibc's malloc was found";
+	}
+	(void)snprintf(out, QUALITY_OLD_MAX, "blocks allocated before the attach are not known: %s",
+			why);
+	return out;
 }
 
 /** Blocks from before the attach, which do not count as never freed. */
