@@ -25,8 +25,14 @@ uint64_t map_get(const struct map *m, uint64_t key) {
 	return m->capacity ? m->entries[find(m, key)].value : 0;
 }
 
-static bool grow(struct map *m) {
+bool map_reserve(struct map *m, size_t more) {
 	struct map bigger = {.n = m->n, .capacity = m->capacity ? m->capacity * 2 : MIN_CAPACITY};
+	if (m->n + more <= m->capacity / 2) {
+		return true;
+	}
+	while (m->n + more > bigger.capacity / 2) {
+		bigger.capacity *= 2;
+	}
 	bigger.entries = calloc(bigger.capacity, sizeof *bigger.entries);
 	if (!bigger.entries) {
 		return false;
@@ -41,14 +47,20 @@ static bool grow(struct map *m) {
 	return true;
 }
 
-bool map_put(struct map *m, uint64_t key, uint64_t value) {
-	if (m->n >= m->capacity / 2 && !grow(m)) {
-		return false;
-	}
+uint64_t map_set(struct map *m, uint64_t key, uint64_t value) {
 	struct map_entry *e = &m->entries[find(m, key)];
-	m->n += e->value == 0;
+	uint64_t replaced = e->value;
+	m->n += replaced == 0;
 	*e = (struct map_entry){key, value};
-	return true;
+	return replaced;
+}
+
+bool map_put(struct map *m, uint64_t key, uint64_t value) {
+	bool has_room = map_reserve(m, 1);
+	if (has_room) {
+		(void)map_set(m, key, value);
+	}
+	return has_room;
 }
 
 // Entries behind the gap move up if their home is not behind it

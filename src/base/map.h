@@ -30,6 +30,12 @@ uint64_t map_get(const struct map *m, uint64_t key);
 /** Set or replace; `value` is not 0. False: out of memory, unchanged. */
 bool map_put(struct map *m, uint64_t key, uint64_t value) ATTR_NODISCARD;
 
+/** Room for `more` further keys. False: out of memory, unchanged. */
+bool map_reserve(struct map *m, size_t more) ATTR_NODISCARD;
+
+/** The same as map_put once there is room; returns what was there, or 0. */
+uint64_t map_set(struct map *m, uint64_t key, uint64_t value);
+
 /** Remove; returns what was there, or 0. */
 uint64_t map_take(struct map *m, uint64_t key);
 

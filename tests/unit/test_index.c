@@ -3,9 +3,9 @@
 /** The hash tables of the engine with keys as programs and adversaries make them. */
 
 #include "base/index.h"
+#include "base/map.h"
 #include "engine/costs/bins.h"
 #include "engine/live/blocks.h"
-#include "engine/live/odd.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,26 +81,26 @@ static void an_empty_index_has_nothing(void **state) {
 static void odd_addresses_come_and_go(void **state) {
 	(void)state;
 	for (unsigned pattern = 0; pattern < N_PATTERNS; pattern++) {
-		struct odd o = {0};
-		assert_int_equal(odd_take(&o, 1), BLOCK_NONE);
+		struct map o = {0};
+		assert_int_equal(map_take(&o, 1), BLOCK_NONE);
 		uint32_t n = pattern < 48 && pattern > 47 - 16 ? 1u << (63 - pattern) : N;
 		n = n < N ? n : N;
 		for (uint32_t i = 0; i < n; i++) {
-			assert_true(odd_reserve(&o));
-			assert_int_equal(odd_put(&o, key_of(pattern, i), i + 1), BLOCK_NONE);
+			assert_true(map_reserve(&o, 1));
+			assert_int_equal(map_set(&o, key_of(pattern, i), i + 1), BLOCK_NONE);
 		}
 		// Holes everywhere, and what is left is still found
 		for (uint32_t i = 0; i < n; i++) {
 			if (i % 3 != 1) {
-				assert_int_equal(odd_take(&o, key_of(pattern, i)), i + 1);
+				assert_int_equal(map_take(&o, key_of(pattern, i)), i + 1);
 			}
 		}
 		for (uint32_t i = 0; i < n; i++) {
-			assert_int_equal(odd_at(&o, key_of(pattern, i)), i % 3 == 1 ? i + 1 : BLOCK_NONE);
+			assert_int_equal(map_get(&o, key_of(pattern, i)), i % 3 == 1 ? i + 1 : BLOCK_NONE);
 		}
-		assert_true(n < 3 || odd_put(&o, key_of(pattern, 1), 77) == 2);
+		assert_true(n < 3 || map_set(&o, key_of(pattern, 1), 77) == 2);
 		assert_int_equal(o.n, (n + 1) / 3);
-		odd_finish(&o);
+		map_finish(&o);
 	}
 }
 

@@ -25,7 +25,7 @@ void shadow_finish(struct shadow *s) {
 		pages_give(s->spares[i], sizeof(struct shadow_leaf));
 	}
 	vec_finish(&s->leaves);
-	odd_finish(&s->odd);
+	map_finish(&s->odd);
 	pages_give(s->directory, directory_bytes());
 	*s = (struct shadow){0};
 }
@@ -37,11 +37,12 @@ void shadow_clear(struct shadow *s) {
 	}
 	s->leaves.n = 0;
 	s->emptied = NULL;
-	odd_finish(&s->odd);
+	map_finish(&s->odd);
+	s->n_odd_held = 0;
 }
 
 uint64_t shadow_bytes(const struct shadow *s) {
-	uint64_t bytes = (s->odd.slots ? (uint64_t)s->odd.mask + 1 : 0) * sizeof(struct odd_slot);
+	uint64_t bytes = s->odd.capacity * sizeof(struct map_entry);
 	// A page of the directory serves 2 GB of addresses; a slot in use touches one page of its leaf
 	bytes += (s->leaves.n + s->n_spares) * PAGE_BYTES;
 	for (size_t i = 0; i < s->leaves.n; i++) {
@@ -89,7 +90,7 @@ void shadow_leaf_emptied(struct shadow *s, struct shadow_leaf *leaf) {
 
 uint32_t shadow_at(const struct shadow *s, uint64_t ptr) {
 	if (shadow_is_odd(ptr)) {
-		return odd_at(&s->odd, ptr);
+		return (uint32_t)map_get(&s->odd, ptr);
 	}
 	struct shadow_leaf *leaf = shadow_leaf_of(s, ptr);
 	return leaf ? *shadow_slot_of(leaf, ptr) : BLOCK_NONE;
@@ -97,8 +98,8 @@ uint32_t shadow_at(const struct shadow *s, uint64_t ptr) {
 
 uint32_t shadow_hold(struct shadow *s, uint64_t ptr) {
 	if (shadow_is_odd(ptr)) {
-		uint32_t block = odd_take(&s->odd, ptr);
-		s->odd.n_held += block != BLOCK_NONE;
+		uint32_t block = (uint32_t)map_take(&s->odd, ptr);
+		s->n_odd_held += block != BLOCK_NONE;
 		return block;
 	}
 	struct shadow_leaf *leaf = shadow_leaf_of(s, ptr);
@@ -113,7 +114,7 @@ uint32_t shadow_hold(struct shadow *s, uint64_t ptr) {
 
 void shadow_release(struct shadow *s, uint64_t ptr) {
 	if (shadow_is_odd(ptr)) {
-		s->odd.n_held--;
+		s->n_odd_held--;
 		return;
 	}
 	struct shadow_leaf *leaf = shadow_leaf_of(s, ptr);

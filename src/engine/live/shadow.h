@@ -17,10 +17,9 @@
  * that putting it back needs no memory.
  */
 
-#include "base/attr.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "engine/live/blocks.h"
-#include "engine/live/odd.h"
 
 enum {
 	SHADOW_LEAF_SHIFT = 22,
@@ -42,7 +41,8 @@ struct shadow {
 	struct shadow_leaf *spares[SHADOW_SPARES];
 	uint32_t n_spares;
 	struct shadow_leaf *emptied; // the last one that was; it may have blocks again. Or NULL
-	struct odd odd;
+	struct map odd; // blocks at addresses that have no slot: no multiple of 16, or above 47 bits
+	uint32_t n_odd_held; // places there
 };
 
 /** False: out of memory. */
@@ -75,7 +75,7 @@ static inline uint32_t *shadow_slot_of(struct shadow_leaf *leaf, uint64_t ptr) {
 /** Make room for a block at `ptr`. False: out of memory. */
 static inline bool shadow_reserve(struct shadow *s, uint64_t ptr) {
 	if (UNLIKELY(shadow_is_odd(ptr))) {
-		return odd_reserve(&s->odd);
+		return map_reserve(&s->odd, s->n_odd_held + 1ul);
 	}
 	return LIKELY(shadow_leaf_of(s, ptr)) || shadow_add_leaf(s, ptr);
 }
@@ -83,7 +83,7 @@ static inline bool shadow_reserve(struct shadow *s, uint64_t ptr) {
 /** The block at `ptr` from now on; gives the one it replaces. Needs room, reserved or held. */
 static inline uint32_t shadow_put(struct shadow *s, uint64_t ptr, uint32_t block) {
 	if (UNLIKELY(shadow_is_odd(ptr))) {
-		return odd_put(&s->odd, ptr, block);
+		return (uint32_t)map_set(&s->odd, ptr, block);
 	}
 	struct shadow_leaf *leaf = shadow_leaf_of(s, ptr);
 	uint32_t *slot = shadow_slot_of(leaf, ptr);
@@ -96,7 +96,7 @@ static inline uint32_t shadow_put(struct shadow *s, uint64_t ptr, uint32_t block
 /** The block at `ptr`, which is there no more; BLOCK_NONE if there was none. */
 static inline uint32_t shadow_take(struct shadow *s, uint64_t ptr) {
 	if (UNLIKELY(shadow_is_odd(ptr))) {
-		return odd_take(&s->odd, ptr);
+		return (uint32_t)map_take(&s->odd, ptr);
 	}
 	struct shadow_leaf *leaf = shadow_leaf_of(s, ptr);
 	if (UNLIKELY(!leaf)) {
