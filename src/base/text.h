@@ -9,17 +9,28 @@
 
 #include "base/slice.h"
 
-/** Take the first line off, without its end ("\n" or "\r\n"). False: the slice is empty. */
-static inline bool next_line(struct slice *rest, struct slice *line) {
+/** What stands before the first `c`; all of it if there is none. */
+static inline struct slice before_first(struct slice s, char c) {
+	const uint8_t *at = s.size ? memchr(s.data, c, s.size) : NULL;
+	return slice_of(s.data, at ? (size_t)(at - s.data) : s.size);
+}
+
+/** Take what stands before the first `c`, and the `c`. False: the slice is empty. */
+static inline bool take_part(struct slice *rest, char c, struct slice *part) {
 	if (rest->size == 0) {
 		return false;
 	}
-	const uint8_t *end = memchr(rest->data, '\n', rest->size);
-	size_t n = end ? (size_t)(end - rest->data) : rest->size;
-	size_t skip = n + (end != NULL);
-	*line = slice_of(rest->data, n && rest->data[n - 1] == '\r' ? n - 1 : n);
-	*rest = slice_of(rest->data + skip, rest->size - skip);
+	*part = before_first(*rest, c);
+	size_t n = part->size + (part->size < rest->size);
+	*rest = slice_of(rest->data + n, rest->size - n);
 	return true;
+}
+
+/** Take the first line off, without its end ("\n" or "\r\n"). False: the slice is empty. */
+static inline bool next_line(struct slice *rest, struct slice *line) {
+	bool is_there = take_part(rest, '\n', line);
+	line->size -= is_there && line->size && line->data[line->size - 1] == '\r';
+	return is_there;
 }
 
 static inline struct slice skip_spaces(struct slice s) {
@@ -139,4 +150,32 @@ static inline bool take_fraction(struct slice *s, double *out) {
 	}
 	*s = slice_of(s->data + n, s->size - n);
 	return n > 0 && n < 20;
+}
+
+/**
+ * Do the parts between the stars of a pattern stand in `s`, one behind the other? `at_start`: the
+ * first at its beginning; `at_end`: the last at its end.
+ */
+static inline bool has_parts(struct slice s, struct slice pattern, bool at_start, bool at_end) {
+	for (;; at_start = false) {
+		struct slice part = before_first(pattern, '*');
+		bool is_last = part.size == pattern.size;
+		size_t left = s.size - part.size;
+		if (part.size > s.size) {
+			return false;
+		}
+		size_t at = is_last && at_end && !at_start ? left : 0;
+		if (part.size && !at_start && !(is_last && at_end)) {
+			const uint8_t *found = memmem(s.data, s.size, part.data, part.size);
+			at = found ? (size_t)(found - s.data) : 0;
+		}
+		if (!slice_equal(slice_of(s.data + at, part.size), part)) {
+			return false;
+		}
+		if (is_last) {
+			return !at_end || at == left;
+		}
+		s = slice_of(s.data + at + part.size, left - at);
+		pattern = slice_of(pattern.data + part.size + 1, pattern.size - part.size - 1);
+	}
 }

@@ -173,20 +173,18 @@ static bool reader_init(struct reader *rd, struct slice text) {
 }
 
 static bool read_words(struct reader *rd, struct slice text) {
-	while (text.size) {
-		const uint8_t *joint = memchr(text.data, '&', text.size);
-		struct slice word = slice_of(text.data, joint ? (size_t)(joint - text.data) : text.size);
-		const uint8_t *equals = word.size ? memchr(word.data, '=', word.size) : NULL;
-		size_t key = equals ? (size_t)(equals - word.data) : word.size;
-		struct slice value = equals ? slice_of(equals + 1, word.size - key - 1) : slice_of(NULL, 0);
-		if (word.size && !equals) {
+	for (struct slice word, key; take_part(&text, '&', &word);) {
+		struct slice value = word;
+		if (!take_part(&value, '=', &key)) {
+			continue;
+		}
+		if (key.size == word.size) {
 			return err_set(rd->err, ERR_USAGE, "lens: \"%.*s\": invalid term; use NAME=VALUE",
 					SLICE_ARG(word));
 		}
-		if (word.size && !read_word(rd, slice_of(word.data, key), value)) {
+		if (!read_word(rd, key, value)) {
 			return err_add(rd->err, "lens: \"%.*s\"", SLICE_ARG(word));
 		}
-		text = joint ? slice_of(joint + 1, text.size - word.size - 1) : slice_of(NULL, 0);
 	}
 	return true;
 }

@@ -2,6 +2,8 @@
 
 /* Reads and writes the ends of a lens's range of time. */
 
+#include "base/sorted.h"
+#include "base/text.h"
 #include "engine/lens/clock_time.h"
 #include "engine/lens/parts.h"
 
@@ -14,16 +16,7 @@ static const uint64_t second_ns = 1000000000;
 
 /** The first edge at or after a moment; edges.n: none. */
 static int32_t edge_after(const struct recording *r, uint64_t moment) {
-	uint32_t low = 0, high = r->edges.n;
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-		if (r->edges.items[middle].time_ns >= moment) {
-			high = middle;
-		} else {
-			low = middle + 1;
-		}
-	}
-	return (int32_t)low;
+	return (int32_t)sorted_first_of(r->edges.items, r->edges.n, sizeof *r->edges.items, moment);
 }
 
 /** The last edge at or before a moment; LENS_START: none. */
@@ -86,45 +79,33 @@ void lens_between(struct lens *l, const struct recording *r, uint64_t from_ns, u
 
 // ---- reading
 
-/** A text that is read from its beginning. */
-struct scan {
-	const uint8_t *at, *end;
-	bool lacks_mark; // a mark was named that is not there
-};
-
-static bool take(struct scan *s, const char *word) {
-	size_t n = strlen(word);
-	if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0) {
-		return false;
-	}
-	s->at += n;
-	return true;
-}
-
-static bool take_digits(struct scan *s, uint64_t *out) {
-	const uint8_t *start = s->at;
+static bool take_digits(struct slice *s, uint64_t *out) {
+	size_t n = 0;
 	*out = 0;
-	for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++) {
-		if (s->at - start == 10) {
+	for (; n < s->size && is_digit(s->data[n]); n++) {
+		if (n == 10) {
 			return false; // three hundred years
 		}
-		*out = *out * 10 + (uint64_t)(*s->at - '0');
+		*out = *out * 10 + (uint64_t)(s->data[n] - '0');
 	}
-	return s->at > start;
+	*s = slice_of(s->data + n, s->size - n);
+	return n > 0;
 }
 
 /** "1", "1.66": in thousand-millionths. Digits beyond the ninth are dropped. */
-static bool take_decimal(struct scan *s, uint64_t *nanos) {
+static bool take_seconds(struct slice *s, uint64_t *nanos) {
 	uint64_t whole;
 	if (!take_digits(s, &whole)) {
 		return false;
 	}
 	*nanos = whole * second_ns;
-	if (take(s, ".")) {
+	if (take_prefix(s, ".")) {
 		uint64_t unit = second_ns / 10;
-		for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++, unit /= 10) {
-			*nanos += unit * (uint64_t)(*s->at - '0');
+		size_t n = 0;
+		for (; n < s->size && is_digit(s->data[n]); n++, unit /= 10) {
+			*nanos += unit * (uint64_t)(s->data[n] - '0');
 		}
+		*s = slice_of(s->data + n, s->size - n);
 	}
 	return true;
 }
@@ -138,17 +119,18 @@ static bool by_wall_clock(const struct recording *r, uint64_t hours, uint64_t mi
 
 struct end {
 	bool is_start, is_end;
+	bool lacks_mark; // a mark was named that is not there
 	uint64_t moment;
 };
 
 /** The longest name of a mark that stands there, whole. NULL: none does. */
-static const struct rec_mark *find_mark(const struct scan *s, const struct recording *r) {
+static const struct rec_mark *find_mark(struct slice s, const struct recording *r) {
 	const struct rec_mark *best = NULL;
-	size_t best_bytes = 0, left = (size_t)(s->end - s->at);
+	size_t best_bytes = 0;
 	for (uint32_t i = 0; i < r->marks.n; i++) {
 		struct slice name = r->strings.items[r->marks.items[i].name];
-		bool is_there = name.size <= left && memcmp(s->at, name.data, name.size) == 0 &&
-				(name.size == left || s->at[name.size] == '-' || s->at[name.size] == '#');
+		bool is_there = name.size <= s.size && memcmp(s.data, name.data, name.size) == 0 &&
+				(name.size == s.size || s.data[name.size] == '-' || s.data[name.size] == '#');
 		if (is_there && (!best || name.size > best_bytes)) {
 			best = &r->marks.items[i];
 			best_bytes = name.size;
@@ -158,73 +140,73 @@ static const struct rec_mark *find_mark(const struct scan *s, const struct recor
 }
 
 /** What follows "mark:". Marks of one name are counted from 1. */
-static bool take_mark(struct scan *s, const struct recording *r, uint64_t *moment) {
-	const struct rec_mark *m = find_mark(s, r);
-	s->lacks_mark = true;
+static bool take_mark(struct slice *s, const struct recording *r, struct end *out) {
+	const struct rec_mark *m = find_mark(*s, r);
+	out->lacks_mark = true;
 	if (!m) {
 		return false;
 	}
 	uint64_t which = 1;
-	s->at += r->strings.items[m->name].size;
-	if (take(s, "#") && !take_digits(s, &which)) {
+	size_t n = r->strings.items[m->name].size;
+	*s = slice_of(s->data + n, s->size - n);
+	if (take_prefix(s, "#") && !take_digits(s, &which)) {
 		return false;
 	}
 	for (const struct rec_mark *end = r->marks.items + r->marks.n, *of = m; of < end; of++) {
 		if (of->name == m->name && --which == 0) {
 			int32_t edge = mark_edge(r, of->time_ns);
-			*moment = edge >= 0 ? r->edges.items[edge].time_ns : 0;
-			s->lacks_mark = false;
+			out->moment = edge >= 0 ? r->edges.items[edge].time_ns : 0;
+			out->lacks_mark = false;
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool take_end(struct scan *s, const struct recording *r, struct end *out) {
+static bool take_end(struct slice *s, const struct recording *r, struct end *out) {
 	uint64_t nanos, minutes, hours;
 	*out = (struct end){0};
-	if (take(s, "start")) {
+	if (take_prefix(s, "start")) {
 		out->is_start = true;
 		return true;
 	}
-	if (take(s, "end")) {
+	if (take_prefix(s, "end")) {
 		out->is_end = true;
 		return true;
 	}
-	if (take(s, "peak")) {
+	if (take_prefix(s, "peak")) {
 		out->moment = r->summary.peak_time_ns;
 		return true;
 	}
-	if (take(s, "mark:")) {
-		return take_mark(s, r, &out->moment);
+	if (take_prefix(s, "mark:")) {
+		return take_mark(s, r, out);
 	}
-	if (take(s, "-")) {
-		bool ok = take_decimal(s, &nanos) && take(s, "s");
+	if (take_prefix(s, "-")) {
+		bool ok = take_seconds(s, &nanos) && take_prefix(s, "s");
 		out->moment = ok && nanos < r->meta.duration_ns ? r->meta.duration_ns - nanos : 0;
 		return ok;
 	}
-	if (!take_decimal(s, &nanos)) {
+	if (!take_seconds(s, &nanos)) {
 		return false;
 	}
-	if (take(s, ":")) {
+	if (take_prefix(s, ":")) {
 		hours = nanos / second_ns;
-		return take_digits(s, &minutes) && take(s, ":") && take_decimal(s, &nanos) &&
+		return take_digits(s, &minutes) && take_prefix(s, ":") && take_seconds(s, &nanos) &&
 				by_wall_clock(r, hours, minutes, nanos, &out->moment);
 	}
-	if (take(s, "%25") || take(s, "%")) { // also as a URL has it
+	if (take_prefix(s, "%25") || take_prefix(s, "%")) { // also as a URL has it
 		unsigned __int128 part = (unsigned __int128)r->meta.duration_ns * nanos;
 		out->moment = (uint64_t)(part / 100 / second_ns);
 		return true;
 	}
-	(void)take(s, "s");
+	(void)take_prefix(s, "s");
 	out->moment = nanos;
 	return true;
 }
 
 bool lens_time_parse(struct lens *l, struct slice text, const struct recording *r,
 		struct err *err) {
-	struct scan s = {.at = text.data, .end = text.data + text.size};
-	struct end from, to;
+	struct end from = {0}, to = {0};
 	if (r->edges.n == 0 || (r->intervals.n == 0 && r->summary.allocations)) {
 		return err_set(err, ERR_UNSUPPORTED,
 				"this recording holds only totals; a range of time cannot be selected");
@@ -234,8 +216,9 @@ bool lens_time_parse(struct lens *l, struct slice text, const struct recording *
 		find_peak(l, r);
 		return true;
 	}
-	if (!take_end(&s, r, &from) || !take(&s, "-") || !take_end(&s, r, &to) || s.at != s.end) {
-		if (s.lacks_mark) {
+	if (!take_end(&text, r, &from) || !take_prefix(&text, "-") || !take_end(&text, r, &to) ||
+			text.size) {
+		if (from.lacks_mark || to.lacks_mark) {
 			return err_set(err, ERR_USAGE,
 					"no such mark; --timeline lists the marks of the recording (%u)", r->marks.n);
 		}
@@ -269,32 +252,18 @@ static void put_seconds(struct buffer *out, uint64_t moment, int digits) {
 	}
 }
 
-static void put_from(struct buffer *out, int32_t edge, const struct recording *r) {
-	if (edge == LENS_START) {
-		buffer_text(out, "start");
+/** With as few digits as snap to the edge: beginnings from above, ends from below. */
+static void put_end(struct buffer *out, int32_t edge, bool is_begin, const struct recording *r) {
+	if (edge == LENS_START || edge == (int32_t)r->edges.n) {
+		buffer_text(out, edge == LENS_START ? "start" : "end");
 		return;
 	}
 	uint64_t time = r->edges.items[edge].time_ns;
-	for (int digits = 0; digits <= SECONDS_DIGITS; digits++) {
+	for (int digits = 0;; digits++) {
 		uint64_t unit = unit_of(digits);
-		uint64_t rounded = (time + unit - 1) / unit * unit;
-		if (digits == SECONDS_DIGITS || edge_before(r, rounded) == edge) {
-			put_seconds(out, rounded, digits);
-			return;
-		}
-	}
-}
-
-static void put_to(struct buffer *out, int32_t edge, const struct recording *r) {
-	if (edge == (int32_t)r->edges.n) {
-		buffer_text(out, "end");
-		return;
-	}
-	uint64_t time = r->edges.items[edge].time_ns;
-	for (int digits = 0; digits <= SECONDS_DIGITS; digits++) {
-		uint64_t unit = unit_of(digits);
-		uint64_t rounded = time / unit * unit;
-		if (digits == SECONDS_DIGITS || edge_after(r, rounded) == edge) {
+		uint64_t rounded = (is_begin ? time + unit - 1 : time) / unit * unit;
+		int32_t snapped = is_begin ? edge_before(r, rounded) : edge_after(r, rounded);
+		if (digits == SECONDS_DIGITS || snapped == edge) {
 			put_seconds(out, rounded, digits);
 			return;
 		}
@@ -302,7 +271,7 @@ static void put_to(struct buffer *out, int32_t edge, const struct recording *r) 
 }
 
 void lens_time_put(struct buffer *out, const struct lens *l, const struct recording *r) {
-	put_from(out, l->from, r);
+	put_end(out, l->from, true, r);
 	buffer_u8(out, '-');
-	put_to(out, l->to, r);
+	put_end(out, l->to, false, r);
 }

@@ -37,12 +37,7 @@ static bool is_wrapper_suffix(struct slice s) {
 	static const char *const known[] = {"", "0", "2", "n", "_n", "0_n", "_n0", "array", "_array",
 			"f", "_aligned", "_usable", "_internal", "_fallback", "_or_die", "_atomic", "_kind",
 			"_uncollectable"};
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-		if (slice_equal(s, slice_of_text(known[i]))) {
-			return true;
-		}
-	}
-	return false;
+	return IS_ANY(s, known);
 }
 
 /** The verb in a C name, ignoring case, at the last place where it stands; its end, or 0. */
@@ -70,14 +65,8 @@ static bool is_of_library(struct slice f) {
 	static const char *const whole[] = {"g_slice_copy", "g_object_new", "g_object_newv",
 			"g_object_new_valist", "g_object_new_with_properties", "g_type_create_instance",
 			"asprintf", "xasprintf"};
-	bool is_one = contains(f, "::GlobalAlloc>::") || STARTS_WITH_ANY(f, begins);
-	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
-		is_one |= slice_equal(f, slice_of_text(whole[i]));
-	}
-	for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++) {
-		is_one |= slice_equal(f, slice_of_text(allocators[i]));
-	}
-	return is_one;
+	return contains(f, "::GlobalAlloc>::") || STARTS_WITH_ANY(f, begins) || IS_ANY(f, whole) ||
+			IS_ANY(f, allocators);
 }
 
 bool owner_is_allocation_function(struct slice f) {
@@ -87,8 +76,7 @@ bool owner_is_allocation_function(struct slice f) {
 	if (f.size > 40 || contains(f, "::") || contains(f, "<")) {
 		return false;
 	}
-	const uint8_t *parameters = memchr(f.data, '(', f.size);
-	f.size = parameters ? (size_t)(parameters - f.data) : f.size;
+	f = before_first(f, '(');
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
 		size_t end, at = find_verb(f, verbs[i], &end);
 		if (at && is_wrapper_prefix(slice_of(f.data, at - 1)) &&

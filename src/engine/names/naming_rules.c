@@ -34,9 +34,8 @@ static bool parse_line(struct naming_rules *rules, struct slice line, struct are
 		const char *word;
 		enum naming_kind kind;
 	} kinds[] = {{"yours", NAMING_YOURS}, {"library", NAMING_LIBRARY}, {"fold", NAMING_FOLD}};
-	const uint8_t *comment = line.size ? memchr(line.data, '#', line.size) : NULL;
 	*is_rule = true;
-	line = trimmed(comment ? slice_of(line.data, (size_t)(comment - line.data)) : line);
+	line = trimmed(before_first(line, '#'));
 	if (line.size == 0) {
 		return true;
 	}
@@ -77,28 +76,12 @@ bool naming_rules_parse(struct naming_rules *rules, struct slice text, const cha
 	return true;
 }
 
-/** The parts between stars must occur in `s`, in their order. */
-static bool is_match(struct slice pattern, struct slice s) {
-	while (pattern.size > 0) {
-		const uint8_t *star = memchr(pattern.data, '*', pattern.size);
-		size_t n = star ? (size_t)(star - pattern.data) : pattern.size;
-		const uint8_t *at = s.size ? memmem(s.data, s.size, pattern.data, n) : NULL;
-		if (!at) {
-			return false;
-		}
-		size_t used = (size_t)(at - s.data) + n;
-		s = slice_of(s.data + used, s.size - used);
-		n += star != NULL;
-		pattern = slice_of(pattern.data + n, pattern.size - n);
-	}
-	return true;
-}
-
 const struct naming_rule *naming_rules_find(const struct naming_rules *rules, struct slice function,
 		struct slice file, struct slice module) {
 	for (const struct naming_rule *r = rules ? rules->first : NULL; r; r = r->next) {
-		if (is_match(r->pattern, function) || is_match(r->pattern, file) ||
-				is_match(r->pattern, module)) {
+		if (has_parts(function, r->pattern, false, false) ||
+				has_parts(file, r->pattern, false, false) ||
+				has_parts(module, r->pattern, false, false)) {
 			return r;
 		}
 	}

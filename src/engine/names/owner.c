@@ -242,12 +242,7 @@ enum code owner_of_crate(struct slice crate) {
 			"gimli", "addr2line", "miniz_oxide", "rustc_demangle", "object", "std_detect", "adler",
 			"adler2", "panic_unwind", "panic_abort", "compiler_builtins", "unwind",
 			"rustc_std_workspace_core", "rustc_std_workspace_alloc", "__rustc"};
-	for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++) {
-		if (slice_equal(crate, slice_of_text(runtime[i]))) {
-			return CODE_RUNTIME;
-		}
-	}
-	return CODE_UNSURE;
+	return IS_ANY(crate, runtime) ? CODE_RUNTIME : CODE_UNSURE;
 }
 
 bool owner_is_rust_symbol(struct slice s) {

@@ -26,12 +26,6 @@ struct names {
 };
 
 /**
- * Per location: code of the user's without a name that libraries call only to have memory. NULL: no
- * memory.
- */
-const bool *names_find_hooks(const struct names *n, struct arena *scratch);
-
-/**
  * What a module is called: "libfoo.so.1"; "_json.so" of "_json.cpython-311-x86_64-linux-gnu.so".
  */
 struct slice names_title_of(struct names *n, struct slice path);

@@ -20,81 +20,15 @@ static const char built_in[] =
 		"leak:^g_main_context_new$\n"
 		"leak:^g_thread_self$\n";
 
-// ---- matching
-
-static bool glob(struct slice pattern, struct slice name) {
-	size_t p = 0, n = 0, star = SIZE_MAX, kept = 0;
-	while (n < name.size) {
-		if (p < pattern.size && pattern.data[p] == '*') {
-			star = p++;
-			kept = n;
-		} else if (p < pattern.size && pattern.data[p] == name.data[n]) {
-			p++;
-			n++;
-		} else if (star != SIZE_MAX) {
-			p = star + 1;
-			n = ++kept;
-		} else {
-			return false;
-		}
-	}
-	while (p < pattern.size && pattern.data[p] == '*') {
-		p++;
-	}
-	return p == pattern.size;
-}
-
-/** The same where the pattern may stop before the name does. */
-static bool glob_beginning(struct slice pattern, struct slice name) {
-	for (size_t n = 0; n <= name.size; n++) {
-		if (glob(pattern, slice_of(name.data, n))) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/** A pattern without '*': at the beginning, at the end, both, or anywhere. */
-static bool matches_plain(struct slice pattern, struct slice name, bool at_start, bool at_end) {
-	if (pattern.size > name.size) {
-		return false;
-	}
-	struct slice tail = slice_of(name.data + name.size - pattern.size, pattern.size);
-	if (at_start && at_end) {
-		return slice_equal(pattern, name);
-	}
-	if (at_start || at_end) {
-		return slice_equal(pattern, at_end ? tail : slice_of(name.data, pattern.size));
-	}
-	return memmem(name.data, name.size, pattern.data, pattern.size) != NULL;
-}
-
 bool suppression_matches(struct slice pattern, struct slice name) {
 	if (pattern.size == 0 || name.size == 0) {
 		return false;
 	}
-	if (slice_equal(pattern, name)) {
-		return true;
-	}
 	bool at_start = pattern.data[0] == '^';
 	bool at_end = pattern.size > 1 && pattern.data[pattern.size - 1] == '$';
-	pattern = slice_of(pattern.data + at_start, pattern.size - at_start - at_end);
-	if (pattern.size == 0) {
-		return false;
-	}
-	if (!memchr(pattern.data, '*', pattern.size)) {
-		return matches_plain(pattern, name, at_start, at_end);
-	}
-	for (size_t from = 0; from < name.size; from++) {
-		struct slice rest = slice_of(name.data + from, name.size - from);
-		if (at_end ? glob(pattern, rest) : glob_beginning(pattern, rest)) {
-			return true;
-		}
-		if (at_start) {
-			break;
-		}
-	}
-	return false;
+	struct slice parts = slice_of(pattern.data + at_start, pattern.size - at_start - at_end);
+	return slice_equal(pattern, name) ||
+			(parts.size > 0 && has_parts(name, parts, at_start, at_end));
 }
 
 // ---- rules

@@ -246,12 +246,8 @@ enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
 			}
 		}
 	}
-	for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
-		if (starts_with(frame->function, passing[i])) {
-			return TYPE_PASSED_ON;
-		}
-	}
-	return frame->is_wrapper ? TYPE_PASSED_ON : TYPE_UNKNOWN;
+	return frame->is_wrapper || STARTS_WITH_ANY(frame->function, passing) ? TYPE_PASSED_ON
+																		  : TYPE_UNKNOWN;
 }
 
 const struct name *type_of_stack(const struct recording *r, const struct names *n, uint32_t node,

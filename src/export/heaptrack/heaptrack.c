@@ -6,6 +6,7 @@
  */
 #include "formats/heaptrack.h"
 
+#include "base/text.h"
 #include "export/heaptrack/records.h"
 
 enum { VERSION_WRITTEN = 0x10300 }; // the first that wrote format 3, with ips as they are here
@@ -29,12 +30,8 @@ static void put_command(struct kde_out *o) {
 /** Lines of LSan's kind that the program brought. */
 static void put_suppressions(struct kde_out *o) {
 	struct slice left = buffer_view(&o->request->session->embedded);
-	while (left.size) {
-		const uint8_t *end = memchr(left.data, '\n', left.size);
-		size_t n = end ? (size_t)(end - left.data) : left.size;
-		kde_out_line(o, 'S', slice_of(left.data, n), NULL, 0);
-		size_t skip = n + (end != NULL);
-		left = slice_of(left.data + skip, left.size - skip);
+	for (struct slice line; take_part(&left, '\n', &line);) {
+		kde_out_line(o, 'S', line, NULL, 0);
 	}
 }
 

@@ -33,10 +33,8 @@ static void take_table(struct reading *r) {
 
 static void take_command(struct reading *r) {
 	struct slice text = json_take_text(&r->j);
-	const uint8_t *space = text.size ? memchr(text.data, ' ', text.size) : NULL;
-	size_t n = space ? (size_t)(space - text.data) : text.size;
 	r->m.head.command = profile_maker_string(&r->m, text);
-	r->m.head.program = profile_maker_string(&r->m, slice_of(text.data, n));
+	r->m.head.program = profile_maker_string(&r->m, before_first(text, ' '));
 }
 
 static void take_head(struct reading *r) {

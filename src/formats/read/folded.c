@@ -37,16 +37,12 @@ bool folded_knows(struct slice head) {
 
 static uint32_t add_frames(struct profile_maker *m, struct slice frames) {
 	uint32_t node = 0;
-	while (frames.size && !m->failed) {
-		const uint8_t *end = memchr(frames.data, ';', frames.size);
-		size_t n = end ? (size_t)(end - frames.data) : frames.size;
-		struct slice name = skip_spaces(slice_of(frames.data, n));
+	for (struct slice name; !m->failed && take_part(&frames, ';', &name);) {
+		name = skip_spaces(name);
 		if (name.size) {
 			struct profile_frame f = {.function = profile_maker_string(m, name)};
 			node = profile_maker_node(m, node, profile_maker_frame(m, &f));
 		}
-		size_t skip = n + (end != NULL);
-		frames = slice_of(frames.data + skip, frames.size - skip);
 	}
 	return node;
 }

@@ -181,9 +181,7 @@ static bool take_head(struct reading *r, struct err *err) {
 	}
 	line = skip_spaces(line);
 	r->m.head.command = profile_maker_string(&r->m, line);
-	const uint8_t *space = line.size ? memchr(line.data, ' ', line.size) : NULL;
-	size_t n = space ? (size_t)(space - line.data) : line.size;
-	r->m.head.program = profile_maker_string(&r->m, slice_of(line.data, n));
+	r->m.head.program = profile_maker_string(&r->m, before_first(line, ' '));
 	if (!take_line(r, &line) || !take_prefix(&line, "time_unit:")) {
 		return err_set(err, ERR_FORMAT, "\"time_unit:\" is missing");
 	}

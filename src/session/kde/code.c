@@ -5,6 +5,7 @@
  * a line that makes no sense takes its number all the same, so that those behind it keep theirs.
  */
 
+#include "base/text.h"
 #include "session/kde/parts.h"
 
 enum { ADDRESS_OF_CALL = 0x10300 }; // since 1.3.0 an ip is the return address less one
@@ -206,15 +207,11 @@ static bool put_command(struct kde_import *k) {
 	struct rec_meta *m = &k->out->meta;
 	uint32_t id;
 	m->argv_first = (uint32_t)k->strings.n;
-	for (struct slice left = k->command; left.size;) {
-		const uint8_t *space = memchr(left.data, ' ', left.size);
-		size_t n = space ? (size_t)(space - left.data) : left.size;
-		if (!add_string(k, slice_of(left.data, n), &id)) {
+	struct slice left = k->command, word;
+	for (; take_part(&left, ' ', &word); m->n_argv++) {
+		if (!add_string(k, word, &id)) {
 			return false;
 		}
-		m->n_argv++;
-		size_t skip = n + (space != NULL);
-		left = slice_of(left.data + skip, left.size - skip);
 	}
 	m->exe = m->n_argv ? m->argv_first : 0;
 	return k->exe.size == 0 || add_string(k, k->exe, &m->exe);

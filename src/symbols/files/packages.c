@@ -80,9 +80,7 @@ static void add_dpkg_entry(struct packages *p, const struct dpkg_entry *e) {
 		return;
 	}
 	// "Source: name (version)", where it differs from the package's
-	struct slice source = e->source.size ? e->source : e->package;
-	const uint8_t *blank = memchr(source.data, ' ', source.size);
-	source.size = blank ? (size_t)(blank - source.data) : source.size;
+	struct slice source = before_first(e->source.size ? e->source : e->package, ' ');
 	struct buffer list = {0};
 	(void)snprintf(path, sizeof path, "/var/lib/dpkg/info/%.*s%s%.*s.list", SLICE_ARG(e->package),
 			e->is_multi_arch ? ":" : "", e->is_multi_arch ? (int)e->architecture.size : 0,

@@ -104,11 +104,8 @@ struct slice names_jit_package(const struct name *f) {
 enum code names_jit_code(const struct name *f, enum code otherwise) {
 	static const char *const runtime[] = {"Builtin:", "BytecodeHandler:", "RegExp:", "Stub:",
 			"Handler:", "Bytecode:"};
-	struct slice s = f->function;
-	for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++) {
-		if (take_prefix(&s, runtime[i])) {
-			return CODE_RUNTIME;
-		}
+	if (STARTS_WITH_ANY(f->function, runtime)) {
+		return CODE_RUNTIME;
 	}
 	enum code code = f->file.size ? owner_of_file(f->file) : CODE_UNSURE;
 	// <frozen importlib._bootstrap>, and what scripts of the runtime's call themselves

@@ -29,12 +29,7 @@ bool names_nim_is_program(const struct recording *r) {
 static bool is_start_up(struct slice symbol) {
 	static const char *const names[] = {"main", "NimMain", "NimMainInner", "PreMain",
 			"PreMainInner"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (slice_equal(symbol, slice_of_text(names[i]))) {
-			return true;
-		}
-	}
-	return false;
+	return IS_ANY(symbol, names);
 }
 
 /**
