@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sums over a profile, and its tree gathered by a key. */
+/* Sums over a profile; its tree gathered by a key; its functions and places in code. */
 #include "formats/profile.h"
 
 #include "base/index.h"
@@ -67,4 +67,81 @@ uint32_t *profile_keys_by_function(const struct profile *p, struct arena *arena)
 		keys[i] = p->frames.items[i].function;
 	}
 	return keys;
+}
+
+static bool is_same(const struct profile_frame *a, const struct profile_frame *b,
+		unsigned told_by) {
+	return a->function == b->function &&
+			(!(told_by & PROFILE_BY_SYMBOL) || a->symbol == b->symbol) &&
+			(!(told_by & PROFILE_BY_FILE) || a->file == b->file) &&
+			(!(told_by & PROFILE_BY_MAPPING) || a->mapping == b->mapping);
+}
+
+bool profile_find_functions(const struct profile *p, unsigned told_by, struct arena *arena,
+		struct profile_functions *out) {
+	struct index ids = {0};
+	*out = (struct profile_functions){
+			.n = 1,
+			.of_frame = arena_new(arena, uint32_t, p->frames.n),
+			.frame = arena_new(arena, uint32_t, p->frames.n + 1ul),
+	};
+	bool ok = out->of_frame && out->frame;
+	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
+		const struct profile_frame *f = &p->frames.items[i];
+		const uint32_t hash = hash_pair(f->function, f->file);
+		uint32_t id = INDEX_FIND(&ids, hash, k,
+				is_same(f, &p->frames.items[out->frame[k]], told_by));
+		if (id == INDEX_NONE) {
+			id = out->n++;
+			out->frame[id] = i;
+			ok = index_add(&ids, hash, id);
+		}
+		out->of_frame[i] = id;
+	}
+	index_finish(&ids);
+	return ok;
+}
+
+/** A new one if need be; 0: no memory. */
+static uint32_t find_place(struct profile_places *places, struct index *ids, uint32_t frame,
+		uint32_t outer) {
+	struct profile_place *items = places->items;
+	const uint32_t hash = hash_pair(frame, outer);
+	uint32_t id = INDEX_FIND(ids, hash, i, items[i].frame == frame && items[i].outer == outer);
+	if (id != INDEX_NONE) {
+		return id;
+	}
+	if (!index_add(ids, hash, places->n)) {
+		return 0;
+	}
+	items[places->n] = (struct profile_place){frame, outer, items[outer].n_frames + 1};
+	return places->n++;
+}
+
+bool profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,
+		struct profile_places *out) {
+	struct index ids = {0};
+	*out = (struct profile_places){
+			.items = arena_new(arena, struct profile_place, p->nodes.n + 1ul),
+			.n = 1,
+			.of_node = arena_new(arena, uint32_t, p->nodes.n),
+	};
+	bool ok = out->items && out->of_node;
+	for (uint32_t i = 1; ok && i < p->nodes.n; i++) {
+		const struct profile_node *n = &p->nodes.items[i];
+		uint32_t outer = out->of_node[n->parent];
+		bool is_inlined = p->frames.items[n->frame].is_inlined && out->items[outer].n_frames < most;
+		out->of_node[i] = find_place(out, &ids, n->frame, is_inlined ? outer : 0);
+		ok = out->of_node[i] != 0;
+	}
+	index_finish(&ids);
+	return ok;
+}
+
+uint32_t profile_caller_of(const struct profile *p, const struct profile_places *places,
+		uint32_t node) {
+	for (uint32_t at = places->of_node[node]; at; at = places->items[at].outer) {
+		node = p->nodes.items[node].parent;
+	}
+	return node;
 }

@@ -116,5 +116,39 @@ struct profile_tree {
 bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
 		struct profile_tree *out);
 
+/** Frames of the same function, as a format tells functions apart; numbered in their order. */
+enum { PROFILE_BY_SYMBOL = 1, PROFILE_BY_FILE = 2, PROFILE_BY_MAPPING = 4 }; // and by name
+struct profile_functions {
+	uint32_t n;         // 0 is none
+	uint32_t *of_frame; // per frame: its function
+	uint32_t *frame;    // per function: its first frame
+};
+
+/** False: no memory. All in the arena. */
+bool profile_find_functions(const struct profile *p, unsigned told_by, struct arena *arena,
+		struct profile_functions *out);
+
+/**
+ * Places in code: the frames of one, from the innermost on, are inlined into each other. Each is
+ * known by its innermost frame and by the place without it; equal ones are one.
+ */
+struct profile_place {
+	uint32_t frame, outer; // outer: into which it is inlined; 0: it is the function itself
+	uint32_t n_frames;
+};
+struct profile_places {
+	struct profile_place *items; // [0]: none
+	uint32_t n;
+	uint32_t *of_node; // per node: the place that begins with it
+};
+
+/** `most`: so many frames have one place; what is inlined further in begins another. */
+bool profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,
+		struct profile_places *out);
+
+/** The node that calls the place which begins with a node. */
+uint32_t profile_caller_of(const struct profile *p, const struct profile_places *places,
+		uint32_t node);
+
 /** Keys for profile_gather: the string that a frame is called by. NULL: no memory. */
 uint32_t *profile_keys_by_function(const struct profile *p, struct arena *arena);

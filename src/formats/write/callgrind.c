@@ -38,11 +38,9 @@ struct document {
 	struct arena scratch;
 	unsigned columns[N_EVENTS]; // events, in their order
 	unsigned n_columns;
-	struct index function_ids, cost_ids;
-	uint32_t *function_of_frame; // [frame]: function, 1 ..
-	uint32_t *frame_of_function;
-	uint8_t *is_written;
-	uint32_t n_functions;
+	struct index cost_ids;
+	struct profile_functions functions;
+	uint8_t *is_written; // per function
 	VEC(struct cost) costs;
 	bool failed;
 };
@@ -58,23 +56,8 @@ static void choose_columns(struct document *d, enum profile_value shown) {
 	}
 }
 
-static void find_function(struct document *d, uint32_t frame) {
-	const struct profile_frame *f = &d->p->frames.items[frame];
-	const uint32_t hash = hash_pair(f->function, f->file);
-	const struct profile_frame *frames = d->p->frames.items;
-	uint32_t id = INDEX_FIND(&d->function_ids, hash, i,
-			frames[d->frame_of_function[i]].function == f->function &&
-					frames[d->frame_of_function[i]].file == f->file);
-	if (id == INDEX_NONE) {
-		id = ++d->n_functions;
-		d->failed |= !index_add(&d->function_ids, hash, id);
-		d->frame_of_function[id] = frame;
-	}
-	d->function_of_frame[frame] = id;
-}
-
 static struct cost *find_cost(struct document *d, uint32_t frame, uint32_t callee) {
-	uint32_t function = d->function_of_frame[frame];
+	uint32_t function = d->functions.of_frame[frame];
 	uint32_t line = d->p->frames.items[frame].line;
 	const uint32_t hash = hash_pair(hash_pair(function, line), callee);
 	uint32_t id = INDEX_FIND(&d->cost_ids, hash, i,
@@ -113,7 +96,7 @@ static void add_stack(struct document *d, uint32_t sample) {
 	add(d, find_cost(d, nodes[node].frame, 0), sample);
 	for (; nodes[node].parent && !d->failed; node = nodes[node].parent) {
 		uint32_t caller = nodes[nodes[node].parent].frame;
-		add(d, find_cost(d, caller, d->function_of_frame[nodes[node].frame]), sample);
+		add(d, find_cost(d, caller, d->functions.of_frame[nodes[node].frame]), sample);
 	}
 }
 
@@ -126,7 +109,7 @@ static int by_function(const void *a, const void *b) {
 
 /** Names are written once: "fn=(3) main", later "fn=(3)". A function has its file's number too. */
 static void put_function(struct document *d, const char *file_key, const char *key, uint32_t id) {
-	const struct profile_frame *f = &d->p->frames.items[d->frame_of_function[id]];
+	const struct profile_frame *f = &d->p->frames.items[d->functions.frame[id]];
 	buffer_printf(d->out, "%s=(%u)", file_key, id);
 	if (!d->is_written[id]) {
 		buffer_u8(d->out, ' ');
@@ -136,7 +119,7 @@ static void put_function(struct document *d, const char *file_key, const char *k
 	buffer_printf(d->out, "\n%s=(%u)", key, id);
 	if (!d->is_written[id]) {
 		buffer_u8(d->out, ' ');
-		put_plain(d->out, frame_function(d->p, d->frame_of_function[id]), "");
+		put_plain(d->out, frame_function(d->p, d->functions.frame[id]), "");
 	}
 	buffer_u8(d->out, '\n');
 	d->is_written[id] = 1;
@@ -182,7 +165,7 @@ static void put_costs(struct document *d) {
 		if (c->callee) {
 			put_function(d, "cfi", "cfn", c->callee);
 			buffer_printf(d->out, "calls=%" PRIu64 " %u\n", c->calls ? c->calls : 1,
-					d->p->frames.items[d->frame_of_function[c->callee]].line);
+					d->p->frames.items[d->functions.frame[c->callee]].line);
 		}
 		put_values(d, c->line, c->values);
 	}
@@ -192,13 +175,9 @@ bool callgrind_encode(struct buffer *out, const struct profile *p,
 		const struct write_options *options, struct err *err) {
 	struct document d = {.out = out, .p = p};
 	choose_columns(&d, options->shown);
-	d.function_of_frame = arena_new(&d.scratch, uint32_t, p->frames.n);
-	d.frame_of_function = arena_new(&d.scratch, uint32_t, p->frames.n + 1ul);
 	d.is_written = arena_new(&d.scratch, uint8_t, p->frames.n + 1ul);
-	d.failed = !d.function_of_frame || !d.frame_of_function || !d.is_written;
-	for (uint32_t i = 1; i < p->frames.n && !d.failed; i++) {
-		find_function(&d, i);
-	}
+	d.failed = !d.is_written ||
+			!profile_find_functions(p, PROFILE_BY_FILE, &d.scratch, &d.functions);
 	for (uint32_t i = 0; i < p->samples.n && !d.failed; i++) {
 		add_stack(&d, i);
 	}
@@ -210,7 +189,6 @@ bool callgrind_encode(struct buffer *out, const struct profile *p,
 		put_costs(&d);
 	}
 	vec_finish(&d.costs);
-	index_finish(&d.function_ids);
 	index_finish(&d.cost_ids);
 	arena_finish(&d.scratch);
 	return (!d.failed && !out->failed) || err_memory(err);

@@ -8,21 +8,19 @@
  *
  * Times are ms. Libraries, functions and native symbols are columns of ids, -1 or null for none.
  */
-#include "base/index.h"
 #include "base/json.h"
 #include "base/sorted.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 struct document {
 	struct json j;
 	const struct profile *p;
 	struct arena scratch;
-	struct index function_ids;
-	uint32_t *function_of_frame, *frame_of_function;
-	uint32_t n_functions;
+	struct profile_functions functions;
 	bool failed;
 };
 
@@ -77,7 +75,7 @@ static void put_table(struct document *d, const char *key, uint32_t first, uint3
 }
 
 static const struct profile_frame *of_function(const struct document *d, uint32_t i) {
-	return &d->p->frames.items[d->frame_of_function[i]];
+	return &d->p->frames.items[d->functions.frame[i]];
 }
 
 /** A column's number in row `i`. */
@@ -89,7 +87,7 @@ static const struct profile_frame *of_function(const struct document *d, uint32_
 
 COLUMN(stack_frame, (int64_t)d->p->nodes.items[i].frame - 1)
 COLUMN(stack_prefix, (int64_t)d->p->nodes.items[i].parent - 1)
-COLUMN(frame_function_id, d->function_of_frame[i])
+COLUMN(frame_function_id, d->functions.of_frame[i] - 1)
 COLUMN(frame_line, d->p->frames.items[i].line ? (int64_t)d->p->frames.items[i].line : -1)
 // Depth within what is inlined at one address is not kept by the frames, only that they are
 COLUMN(frame_inline_depth, d->p->frames.items[i].is_inlined)
@@ -126,7 +124,7 @@ static void put_tables(struct document *d) {
 			{"name", .get = resource_name}, {"host", .same = "null"}, {"type", .same = "1"}, {0}};
 	put_table(d, "stackTable", 1, d->p->nodes.n, stacks);
 	put_table(d, "frameTable", 1, d->p->frames.n, frames);
-	put_table(d, "funcTable", 0, d->n_functions, functions);
+	put_table(d, "funcTable", 1, d->functions.n, functions);
 	put_table(d, "resourceTable", 1, d->p->mappings.n, resources);
 }
 
@@ -300,35 +298,12 @@ static void put_libs(struct document *d) {
 	json_close(&d->j);
 }
 
-static bool is_same_function(const struct profile_frame *a, const struct profile_frame *b) {
-	return a->function == b->function && a->file == b->file && a->mapping == b->mapping;
-}
-
-static bool find_functions(struct document *d) {
-	const struct profile *p = d->p;
-	d->function_of_frame = arena_new(&d->scratch, uint32_t, p->frames.n);
-	d->frame_of_function = arena_new(&d->scratch, uint32_t, p->frames.n);
-	bool ok = d->function_of_frame && d->frame_of_function;
-	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
-		const struct profile_frame *f = &p->frames.items[i];
-		const uint32_t hash = hash_pair(f->function, hash_pair(f->file, f->mapping));
-		uint32_t id = INDEX_FIND(&d->function_ids, hash, k,
-				is_same_function(f, &p->frames.items[d->frame_of_function[k]]));
-		if (id == INDEX_NONE) {
-			ok = index_add(&d->function_ids, hash, d->n_functions);
-			id = d->n_functions;
-			d->frame_of_function[d->n_functions++] = i;
-		}
-		d->function_of_frame[i] = id;
-	}
-	return ok;
-}
-
 bool firefox_encode(struct buffer *out, const struct profile *p,
 		const struct write_options *options, struct err *err) {
 	(void)options;
 	struct document d = {.j = json_init(out), .p = p};
-	d.failed = !find_functions(&d);
+	d.failed = !profile_find_functions(p, PROFILE_BY_FILE | PROFILE_BY_MAPPING, &d.scratch,
+			&d.functions);
 	if (!d.failed) {
 		json_open(&d.j, NULL, '{');
 		put_meta(&d);
@@ -342,7 +317,6 @@ bool firefox_encode(struct buffer *out, const struct profile *p,
 		json_close(&d.j);
 		json_close(&d.j);
 	}
-	index_finish(&d.function_ids);
 	arena_finish(&d.scratch);
 	return (!d.failed && !out->failed) || err_memory(err);
 }

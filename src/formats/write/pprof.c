@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes google/pprof's profile.proto. A Location is one address with all that was inlined there,
- * so a run of inlined nodes and the node they are inlined into become one:
+ * so inlined nodes and the node they are inlined into become one:
  *
  *   nodes      main <- spike <- (make_row, inlined into spike) <- operator new
  *   locations  [main]  [make_row, spike]  [operator new]            lines innermost first
- *
- * A run is known by its innermost frame and the run without it; equal ones are one Location.
  */
-#include "base/index.h"
 #include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/protobuf.h"
@@ -42,20 +39,13 @@ static const struct {
 };
 enum { N_TYPES = sizeof types / sizeof *types };
 
-struct run {
-	uint32_t frame, outer; // outer: the run that it is inlined into; 0: it is the function itself
-};
-
 struct writer {
 	struct buffer *out;
 	struct buffer message, part, packed; // under construction
 	const struct profile *p;
 	struct arena scratch;
-	struct index run_ids, function_ids;
-	PROFILE_TABLE(struct run) runs;    // [0]: none; a Location each
-	uint32_t *run_of_node;             // the run that starts with this node
-	PROFILE_TABLE(uint32_t) functions; // [0]: none; a frame that stands for each Function
-	uint32_t *function_of_frame;
+	struct profile_places places; // a Location each
+	struct profile_functions functions;
 	VEC(const char *) texts; // further strings behind those of the profile
 	bool failed;
 };
@@ -85,64 +75,6 @@ static void end_part(struct writer *w, unsigned field) {
 	proto_bytes(&w->message, field, buffer_view(&w->part));
 	w->failed |= w->part.failed;
 	buffer_clear(&w->part);
-}
-
-static uint32_t find_run(struct writer *w, struct run run) {
-	const uint32_t hash = hash_pair(run.frame, run.outer);
-	uint32_t id = INDEX_FIND(&w->run_ids, hash, i,
-			w->runs.items[i].frame == run.frame && w->runs.items[i].outer == run.outer);
-	if (id != INDEX_NONE) {
-		return id;
-	}
-	w->failed |= !index_add(&w->run_ids, hash, w->runs.n);
-	w->runs.items[w->runs.n] = run;
-	return w->runs.n++;
-}
-
-static bool find_runs(struct writer *w) {
-	const struct profile *p = w->p;
-	w->runs.items = arena_new(&w->scratch, struct run, p->nodes.n + 1ul);
-	w->runs.n = 1;
-	w->run_of_node = arena_new(&w->scratch, uint32_t, p->nodes.n);
-	if (!w->runs.items || !w->run_of_node) {
-		return false;
-	}
-	for (uint32_t i = 1; i < p->nodes.n; i++) {
-		const struct profile_node *n = &p->nodes.items[i];
-		bool is_inlined = p->frames.items[n->frame].is_inlined && n->parent;
-		w->run_of_node[i] = find_run(w,
-				(struct run){n->frame, is_inlined ? w->run_of_node[n->parent] : 0});
-	}
-	return !w->failed;
-}
-
-static uint32_t find_function(struct writer *w, uint32_t frame) {
-	const struct profile_frame *f = &w->p->frames.items[frame];
-	const uint32_t hash = hash_pair(f->function, hash_pair(f->symbol, f->file));
-	uint32_t id = INDEX_FIND(&w->function_ids, hash, i,
-			w->p->frames.items[w->functions.items[i]].function == f->function &&
-					w->p->frames.items[w->functions.items[i]].symbol == f->symbol &&
-					w->p->frames.items[w->functions.items[i]].file == f->file);
-	if (id != INDEX_NONE) {
-		return id;
-	}
-	w->failed |= !index_add(&w->function_ids, hash, w->functions.n);
-	w->functions.items[w->functions.n] = frame;
-	return w->functions.n++;
-}
-
-static bool find_functions(struct writer *w) {
-	const struct profile *p = w->p;
-	w->functions.items = arena_new(&w->scratch, uint32_t, p->frames.n + 1ul);
-	w->functions.n = 1;
-	w->function_of_frame = arena_new(&w->scratch, uint32_t, p->frames.n);
-	if (!w->functions.items || !w->function_of_frame) {
-		return false;
-	}
-	for (uint32_t i = 1; i < p->frames.n; i++) {
-		w->function_of_frame[i] = find_function(w, i);
-	}
-	return !w->failed;
 }
 
 static void put_types(struct writer *w) {
@@ -180,16 +112,10 @@ static bool put_values(struct writer *w, const struct profile_sample *s) {
 }
 
 static void put_sample(struct writer *w, const struct profile_sample *s) {
-	const struct profile *p = w->p;
 	buffer_clear(&w->message);
 	buffer_clear(&w->packed);
-	for (uint32_t node = s->node; node;) {
-		buffer_varint(&w->packed, w->run_of_node[node]);
-		while (p->frames.items[p->nodes.items[node].frame].is_inlined &&
-				p->nodes.items[node].parent) {
-			node = p->nodes.items[node].parent;
-		}
-		node = p->nodes.items[node].parent;
+	for (uint32_t node = s->node; node; node = profile_caller_of(w->p, &w->places, node)) {
+		buffer_varint(&w->packed, w->places.of_node[node]);
 	}
 	proto_bytes(&w->message, 1, buffer_view(&w->packed));
 	if (!put_values(w, s)) {
@@ -221,13 +147,13 @@ static void put_mapping(struct writer *w, uint32_t id) {
 }
 
 static void put_location(struct writer *w, uint32_t id) {
-	const struct profile_frame *first = &w->p->frames.items[w->runs.items[id].frame];
+	const struct profile_frame *first = &w->p->frames.items[w->places.items[id].frame];
 	proto_varint(&w->message, 1, id);
 	proto_varint(&w->message, 2, first->mapping);
 	proto_varint(&w->message, 3, first->address);
-	for (uint32_t run = id; run; run = w->runs.items[run].outer) {
-		uint32_t frame = w->runs.items[run].frame;
-		proto_varint(&w->part, 1, w->function_of_frame[frame]);
+	for (uint32_t at = id; at; at = w->places.items[at].outer) {
+		uint32_t frame = w->places.items[at].frame;
+		proto_varint(&w->part, 1, w->functions.of_frame[frame]);
 		proto_varint(&w->part, 2, w->p->frames.items[frame].line);
 		end_part(w, 4);
 	}
@@ -235,7 +161,7 @@ static void put_location(struct writer *w, uint32_t id) {
 }
 
 static void put_function(struct writer *w, uint32_t id) {
-	const struct profile_frame *f = &w->p->frames.items[w->functions.items[id]];
+	const struct profile_frame *f = &w->p->frames.items[w->functions.frame[id]];
 	proto_varint(&w->message, 1, id);
 	proto_varint(&w->message, 2, f->function);
 	proto_varint(&w->message, 3, f->symbol ? f->symbol : f->function);
@@ -271,7 +197,9 @@ static void put_strings(struct writer *w) {
 bool pprof_encode(struct buffer *out, const struct profile *p, const struct write_options *options,
 		struct err *err) {
 	struct writer w = {.out = out, .p = p};
-	bool ok = find_runs(&w) && find_functions(&w);
+	bool ok = profile_find_places(p, UINT32_MAX, &w.scratch, &w.places) &&
+			profile_find_functions(p, PROFILE_BY_SYMBOL | PROFILE_BY_FILE, &w.scratch,
+					&w.functions);
 	if (ok) {
 		put_types(&w);
 		for (uint32_t i = 0; i < p->samples.n; i++) {
@@ -280,7 +208,7 @@ bool pprof_encode(struct buffer *out, const struct profile *p, const struct writ
 		for (uint32_t i = 1; i < p->mappings.n; i++) {
 			put_mapping(&w, i);
 		}
-		for (uint32_t i = 1; i < w.runs.n; i++) {
+		for (uint32_t i = 1; i < w.places.n; i++) {
 			put_location(&w, i);
 		}
 		for (uint32_t i = 1; i < w.functions.n; i++) {
@@ -291,8 +219,6 @@ bool pprof_encode(struct buffer *out, const struct profile *p, const struct writ
 	}
 	ok = ok && !w.failed && !out->failed;
 	vec_finish(&w.texts);
-	index_finish(&w.run_ids);
-	index_finish(&w.function_ids);
 	buffer_finish(&w.message);
 	buffer_finish(&w.part);
 	buffer_finish(&w.packed);

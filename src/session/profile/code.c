@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Nodes and locations: a recording's location is one address with all that was inlined there, so a
- * run of inlined nodes and the node they are inlined into become one node. A run ends where a
- * sample stands, or where something is called that is not inlined; only ends become nodes.
+ * Nodes and locations: a recording's location is one address with all that was inlined there, so
+ * inlined nodes and the node they are inlined into become one node. It ends where a sample stands,
+ * or where something is called that is not inlined; only ends become nodes.
  *
  *   profile    main <- spike <- make_row (inlined) <- operator new
  *   recording  main <- [make_row, spike] <- operator new
  */
 
-#include "base/index.h"
 #include "base/text.h"
 #include "elf/image.h"
 #include "session/profile/profile.h"
@@ -17,63 +16,27 @@
 
 #include <elf.h>
 
-struct run { // innermost frame first; equal ones are one location
-	uint32_t frame, outer;
-	uint16_t n_frames;
-};
-
 struct making {
 	struct recording *out;
 	const struct profile *p;
 	struct arena *scratch;
-	struct index ids;
-	struct run *runs; // [0]: none
-	uint32_t n_runs;
-	uint32_t *run_of_node;
+	struct profile_places places;
 	uint8_t *is_end;
 };
 
-static uint32_t find_run(struct making *k, uint32_t frame, uint32_t outer) {
-	const uint32_t hash = hash_pair(frame, outer);
-	uint32_t id = INDEX_FIND(&k->ids, hash, i,
-			k->runs[i].frame == frame && k->runs[i].outer == outer);
-	if (id != INDEX_NONE) {
-		return id;
-	}
-	if (!index_add(&k->ids, hash, k->n_runs)) {
-		return 0;
-	}
-	uint16_t n = k->runs[outer].n_frames;
-	k->runs[k->n_runs] = (struct run){frame, outer, (uint16_t)(n + 1)};
-	return k->n_runs++;
-}
+enum {
+	LONGEST_PLACE = 1000
+}; // frames inlined at one address; further ones are a place of their own
 
-enum { LONGEST_RUN = 1000 }; // frames inlined at one address; further ones are frames of their own
-
-static bool is_inlined(const struct making *k, uint32_t node) {
-	const struct profile_node *n = &k->p->nodes.items[node];
-	return n->parent && k->p->frames.items[n->frame].is_inlined &&
-			k->runs[k->run_of_node[n->parent]].n_frames < LONGEST_RUN;
-}
-
-static bool find_runs(struct making *k) {
+static bool find_places(struct making *k) {
 	const struct profile *p = k->p;
-	k->runs = arena_new(k->scratch, struct run, p->nodes.n + 1ul);
-	k->run_of_node = arena_new(k->scratch, uint32_t, p->nodes.n);
 	k->is_end = arena_new(k->scratch, uint8_t, p->nodes.n);
-	k->n_runs = 1;
-	if (!k->runs || !k->run_of_node || !k->is_end) {
+	if (!k->is_end || !profile_find_places(p, LONGEST_PLACE, k->scratch, &k->places)) {
 		return false;
 	}
 	for (uint32_t i = 1; i < p->nodes.n; i++) {
-		uint32_t parent = p->nodes.items[i].parent;
-		bool inlined = is_inlined(k, i);
-		k->run_of_node[i] = find_run(k, p->nodes.items[i].frame,
-				inlined ? k->run_of_node[parent] : 0);
-		if (k->run_of_node[i] == 0) {
-			return false;
-		}
-		k->is_end[parent] |= !inlined;
+		bool is_inlined = k->places.items[k->places.of_node[i]].outer != 0;
+		k->is_end[p->nodes.items[i].parent] |= !is_inlined;
 	}
 	for (uint32_t i = 0; i < p->samples.n; i++) {
 		k->is_end[p->samples.items[i].node] = 1;
@@ -84,41 +47,33 @@ static bool find_runs(struct making *k) {
 static bool make_locations(struct making *k) {
 	struct recording *r = k->out;
 	size_t n_frames = 0;
-	for (uint32_t i = 1; i < k->n_runs; i++) {
-		n_frames += k->runs[i].n_frames;
+	for (uint32_t i = 1; i < k->places.n; i++) {
+		n_frames += k->places.items[i].n_frames;
 	}
-	r->locations.items = arena_new(&r->arena, struct rec_location, k->n_runs);
+	r->locations.items = arena_new(&r->arena, struct rec_location, k->places.n);
 	r->frames.items = n_frames < UINT32_MAX ? arena_new(&r->arena, struct rec_frame, n_frames + 1)
 											: NULL;
 	if (!r->locations.items || !r->frames.items) {
 		return false;
 	}
-	r->locations.n = k->n_runs;
-	for (uint32_t i = 1; i < k->n_runs; i++) {
-		const struct profile_frame *first = &k->p->frames.items[k->runs[i].frame];
-		bool has_name = first->function || k->runs[i].n_frames > 1;
+	r->locations.n = k->places.n;
+	for (uint32_t i = 1; i < k->places.n; i++) {
+		const struct profile_frame *first = &k->p->frames.items[k->places.items[i].frame];
+		bool has_name = first->function || k->places.items[i].n_frames > 1;
 		r->locations.items[i] = (struct rec_location){
 				.pc = first->address,
 				.module = first->mapping || !has_name ? first->mapping : k->p->mappings.n,
 				.first_frame = r->frames.n,
-				.n_frames = has_name ? k->runs[i].n_frames : 0,
+				.n_frames = has_name ? (uint16_t)k->places.items[i].n_frames : 0,
 				.is_exact = 1,
 		};
-		for (uint32_t at = i; at && has_name; at = k->runs[at].outer) {
-			const struct profile_frame *f = &k->p->frames.items[k->runs[at].frame];
+		for (uint32_t at = i; at && has_name; at = k->places.items[at].outer) {
+			const struct profile_frame *f = &k->p->frames.items[k->places.items[at].frame];
 			r->frames.items[r->frames.n++] = (struct rec_frame){f->function, f->symbol, f->file,
 					f->line};
 		}
 	}
 	return true;
-}
-
-/** The node of a run's caller: out of the run, then the node that calls it. */
-static uint32_t caller_of(const struct making *k, uint32_t node) {
-	for (uint32_t run = k->run_of_node[node]; run; run = k->runs[run].outer) {
-		node = k->p->nodes.items[node].parent;
-	}
-	return node;
 }
 
 static bool make_nodes(struct making *k, uint32_t *node_of) {
@@ -131,8 +86,9 @@ static bool make_nodes(struct making *k, uint32_t *node_of) {
 	for (uint32_t i = 1; i < k->p->nodes.n; i++) {
 		if (k->is_end[i]) {
 			node_of[i] = r->nodes.n;
-			r->nodes.items[r->nodes.n++] = (struct rec_node){node_of[caller_of(k, i)],
-					k->run_of_node[i]};
+			r->nodes.items[r->nodes.n++] = (struct rec_node){node_of[profile_caller_of(k->p,
+																	 &k->places, i)],
+					k->places.of_node[i]};
 		}
 	}
 	return true;
@@ -215,7 +171,6 @@ static bool make_modules(struct making *k) {
 bool recording_code_of_profile(struct recording *out, const struct profile *p, uint32_t *node_of,
 		struct arena *scratch) {
 	struct making k = {.out = out, .p = p, .scratch = scratch};
-	bool ok = find_runs(&k) && make_modules(&k) && make_locations(&k) && make_nodes(&k, node_of);
-	index_finish(&k.ids);
+	bool ok = find_places(&k) && make_modules(&k) && make_locations(&k) && make_nodes(&k, node_of);
 	return ok;
 }
