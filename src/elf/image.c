@@ -268,6 +268,7 @@ bool elf_alternate_link(const struct elf_image *e, const char **path, struct sli
 
 bool elf_symbols_init(struct elf_symbols *s, const struct elf_image *e, uint32_t section_type) {
 	struct elf_section table, names;
+	*s = (struct elf_symbols){0};
 	for (uint32_t i = 1; elf_section_at(e, i, &table); i++) {
 		if (table.type == section_type && elf_section_at(e, table.link, &names)) {
 			s->table = elf_section_bytes(e, &table);
@@ -280,8 +281,15 @@ bool elf_symbols_init(struct elf_symbols *s, const struct elf_image *e, uint32_t
 	return false;
 }
 
+struct elf_symbols elf_symbols_all(const struct elf_image *e) {
+	struct elf_symbols s;
+	(void)elf_symbols_init(&s, e, SHT_DYNSYM);
+	s.then = e;
+	return s;
+}
+
 bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out) {
-	if (s->next >= s->n) {
+	if (s->next >= s->n && (!s->then || !elf_symbols_init(s, s->then, SHT_SYMTAB))) {
 		return false;
 	}
 	Elf64_Sym symbol;
@@ -295,4 +303,13 @@ bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out) {
 			.section = symbol.st_shndx,
 	};
 	return true;
+}
+
+bool elf_symbols_find(struct elf_symbols *s, const char *name, struct elf_symbol *out) {
+	while (elf_symbols_next(s, out)) {
+		if (out->section != SHN_UNDEF && strcmp(out->name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
 }

@@ -83,14 +83,21 @@ struct elf_symbol {
 	uint16_t section;      // SHN_UNDEF: defined elsewhere
 };
 
-/** An iterator over one table of symbols. */
+/** An iterator over symbols. */
 struct elf_symbols {
 	struct slice table, names;
 	size_t n, next;
+	const struct elf_image *then; // whose SHT_SYMTAB comes after this table; may be NULL
 };
 
-/** `section_type` is SHT_SYMTAB or SHT_DYNSYM. False: there is none. */
+/** Over one table: SHT_SYMTAB or SHT_DYNSYM. False: there is none, and no symbol comes. */
 bool elf_symbols_init(struct elf_symbols *s, const struct elf_image *e, uint32_t section_type);
+
+/** Over both tables, the dynamic one first. */
+struct elf_symbols elf_symbols_all(const struct elf_image *e);
 
 /** The next symbol, in the order of the file. False: that was all. */
 bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out);
+
+/** The next with that name that is defined here. False: there is none. */
+bool elf_symbols_find(struct elf_symbols *s, const char *name, struct elf_symbol *out);

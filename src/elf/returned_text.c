@@ -37,8 +37,8 @@ static bool find_in(const struct elf_image *e, uint32_t table, const char *funct
 			!memmem(symbols.names.data, symbols.names.size, function, strlen(function) + 1)) {
 		return false;
 	}
-	while (elf_symbols_next(&symbols, &s)) {
-		if (s.type == STT_FUNC && s.section != SHN_UNDEF && strcmp(s.name, function) == 0) {
+	while (elf_symbols_find(&symbols, function, &s)) {
+		if (s.type == STT_FUNC) {
 			return text_of(e, s.address, out);
 		}
 	}

@@ -86,12 +86,7 @@ static struct elf_symbols symbols_of_recorder(const struct modules_code *modules
 static bool is_hidden(const void *recorder, const char *name) {
 	struct elf_symbols s = *(const struct elf_symbols *)recorder;
 	struct elf_symbol symbol;
-	while (elf_symbols_next(&s, &symbol)) {
-		if (symbol.section != SHN_UNDEF && strcmp(symbol.name, name) == 0) {
-			return symbol.address == 0;
-		}
-	}
-	return false;
+	return elf_symbols_find(&s, name, &symbol) && symbol.address == 0;
 }
 
 /** What a module that was not seen before hides. `recorder` is empty if none is preloaded. */

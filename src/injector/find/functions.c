@@ -29,13 +29,9 @@ static bool is_found(struct found_functions *out, uint64_t address, const char *
 	return false;
 }
 
-static bool look_through(struct found_functions *out, const struct module_code *module,
-		uint32_t table) {
-	struct elf_symbols symbols;
+static bool look_through(struct found_functions *out, const struct module_code *module) {
+	struct elf_symbols symbols = elf_symbols_all(&module->image);
 	struct elf_symbol symbol;
-	if (!elf_symbols_init(&symbols, &module->image, table)) {
-		return true;
-	}
 	while (elf_symbols_next(&symbols, &symbol)) {
 		const struct known_function *known = find_known(&symbol);
 		uint64_t address = module->bias + symbol.address;
@@ -59,8 +55,8 @@ static bool look_through(struct found_functions *out, const struct module_code *
 static bool has_name(const struct module_code *module, const char *beginning) {
 	struct elf_symbols symbols;
 	struct elf_symbol symbol;
-	bool has_table = elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
-	while (has_table && elf_symbols_next(&symbols, &symbol)) {
+	(void)elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
+	while (elf_symbols_next(&symbols, &symbol)) {
 		if (find_is_code(&symbol) && strncmp(symbol.name, beginning, strlen(beginning)) == 0) {
 			return true;
 		}
@@ -122,18 +118,14 @@ static void judge_families(struct found_functions *out, size_t first,
 
 /** What is hooked in a module because it has an allocator. False: out of memory. */
 static bool add_beside(struct found_functions *out, const struct module_code *module) {
-	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
-	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
-		struct elf_symbols symbols;
-		struct elf_symbol symbol;
-		bool has_table = elf_symbols_init(&symbols, &module->image, tables[i]);
-		while (has_table && elf_symbols_next(&symbols, &symbol)) {
-			const struct known_function *known = known_beside(symbol.name);
-			uint64_t address = module->bias + symbol.address;
-			if (known && find_is_code(&symbol) && !is_found(out, address, symbol.name) &&
-					!found_add(out, module, known, address, symbol.size)) {
-				return false;
-			}
+	struct elf_symbols symbols = elf_symbols_all(&module->image);
+	struct elf_symbol symbol;
+	while (elf_symbols_next(&symbols, &symbol)) {
+		const struct known_function *known = known_beside(symbol.name);
+		uint64_t address = module->bias + symbol.address;
+		if (known && find_is_code(&symbol) && !is_found(out, address, symbol.name) &&
+				!found_add(out, module, known, address, symbol.size)) {
+			return false;
 		}
 	}
 	return true;
@@ -153,7 +145,7 @@ bool find_is_stripped_static(const struct module_code *module) {
 /** Add the functions of one module. False: out of memory. */
 static bool look_at(struct found_functions *out, const struct module_code *module) {
 	size_t first = out->n;
-	if (!look_through(out, module, SHT_DYNSYM) || !look_through(out, module, SHT_SYMTAB) ||
+	if (!look_through(out, module) ||
 			(out->n == first && find_is_stripped_static(module) && !stripped_find(out, module))) {
 		return false;
 	}

@@ -21,38 +21,29 @@ const struct known_function *find_known(const struct elf_symbol *symbol) {
 }
 
 bool find_code(const struct module_code *module, const char *name, struct elf_symbol *out) {
-	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
-	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
-		struct elf_symbols symbols;
-		bool has_table = elf_symbols_init(&symbols, &module->image, tables[i]);
-		while (has_table && elf_symbols_next(&symbols, out)) {
-			if (find_is_code(out) && strcmp(out->name, name) == 0) {
-				return true;
-			}
+	struct elf_symbols symbols = elf_symbols_all(&module->image);
+	while (elf_symbols_find(&symbols, name, out)) {
+		if (find_is_code(out)) {
+			return true;
 		}
 	}
 	return false;
 }
 
-/** The address of a name in one table; 0: it is not there. */
-static uint64_t find_in(const struct module_code *module, uint32_t table, const char *name) {
+/** The address of an exported name; 0: it is not there. */
+static uint64_t exported(const struct module_code *module, const char *name) {
 	struct elf_symbols symbols;
 	struct elf_symbol symbol;
-	if (!elf_symbols_init(&symbols, &module->image, table)) {
-		return 0;
-	}
-	while (elf_symbols_next(&symbols, &symbol)) {
-		if (symbol.section != SHN_UNDEF && strcmp(symbol.name, name) == 0) {
-			return module->bias + symbol.address;
-		}
-	}
-	return 0;
+	(void)elf_symbols_init(&symbols, &module->image, SHT_DYNSYM);
+	return elf_symbols_find(&symbols, name, &symbol) ? module->bias + symbol.address : 0;
 }
 
 bool find_has_free_of(const struct module_code *module, const char *family) {
+	struct elf_symbols symbols = elf_symbols_all(&module->image);
+	struct elf_symbol symbol;
 	char name[16];
 	(void)snprintf(name, sizeof name, "%sfree", family);
-	return find_in(module, SHT_DYNSYM, name) != 0 || find_in(module, SHT_SYMTAB, name) != 0;
+	return elf_symbols_find(&symbols, name, &symbol);
 }
 
 bool find_is_loader(const struct module_code *module) {
@@ -71,17 +62,13 @@ static const struct known_function *known_plain(const struct elf_symbol *symbol)
 }
 
 bool find_defines_allocator(const struct elf_image *image, bool must_free) {
-	static const uint32_t tables[] = {SHT_DYNSYM, SHT_SYMTAB};
+	struct elf_symbols symbols = elf_symbols_all(image);
+	struct elf_symbol symbol;
 	bool allocates = false, frees = !must_free;
-	for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) {
-		struct elf_symbols symbols;
-		struct elf_symbol symbol;
-		bool has_table = elf_symbols_init(&symbols, image, tables[i]);
-		while (has_table && elf_symbols_next(&symbols, &symbol)) {
-			const struct known_function *known = known_plain(&symbol);
-			allocates |= known && known->what == RESIDENT_ALLOCATES;
-			frees |= known && known->what == RESIDENT_FREES;
-		}
+	while (elf_symbols_next(&symbols, &symbol)) {
+		const struct known_function *known = known_plain(&symbol);
+		allocates |= known && known->what == RESIDENT_ALLOCATES;
+		frees |= known && known->what == RESIDENT_FREES;
 	}
 	return allocates && frees;
 }
@@ -108,8 +95,8 @@ static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol
 		bool (*is_hidden)(const void *user, const char *name), const void *user) {
 	struct elf_symbols symbols;
 	struct elf_symbol s;
-	bool has_table = elf_symbols_init(&symbols, &m->image, SHT_DYNSYM);
-	while (has_table && elf_symbols_next(&symbols, &s)) {
+	(void)elf_symbols_init(&symbols, &m->image, SHT_DYNSYM);
+	while (elf_symbols_next(&symbols, &s)) {
 		if ((s.address == local->address || strcmp(s.name, local->name) == 0) && known_plain(&s) &&
 				!is_hidden(user, s.name)) {
 			return true;
@@ -126,12 +113,12 @@ uint32_t find_own_allocator(const struct module_code *m,
 	bool allocates = false, frees = false;
 	uint32_t n = 0;
 	size_t used = 0;
-	if (find_is_loader(m) || find_is_of_tool(m) || find_in(m, SHT_DYNSYM, "__libc_malloc") != 0) {
+	if (find_is_loader(m) || find_is_of_tool(m) || exported(m, "__libc_malloc") != 0) {
 		return 0;
 	}
-	bool has_table = elf_symbols_init(&symbols, &m->image, SHT_SYMTAB) ||
-			elf_symbols_init(&symbols, &m->image, SHT_DYNSYM);
-	while (has_table && elf_symbols_next(&symbols, &s)) {
+	(void)(elf_symbols_init(&symbols, &m->image, SHT_SYMTAB) ||
+			elf_symbols_init(&symbols, &m->image, SHT_DYNSYM));
+	while (elf_symbols_next(&symbols, &s)) {
 		const struct known_function *known = known_plain(&s);
 		const char *family = known ? known_family(known) : NULL;
 		if (!known || (family && !find_has_free_of(m, family)) ||
@@ -154,7 +141,7 @@ uint64_t find_symbol(const struct modules_code *modules, const char *module, con
 		if (module && strncmp(path_base_name(m->name), module, strlen(module)) != 0) {
 			continue;
 		}
-		uint64_t address = find_in(m, SHT_DYNSYM, name);
+		uint64_t address = exported(m, name);
 		if (address != 0) {
 			return address;
 		}

@@ -150,11 +150,10 @@ static bool never_returns(const char *name) {
 	return false;
 }
 
-static void add_symbols(struct flow *f, uint32_t table) {
-	struct elf_symbols symbols;
+static void add_symbols(struct flow *f) {
+	struct elf_symbols symbols = elf_symbols_all(&f->module->image);
 	struct elf_symbol symbol;
-	bool has_table = elf_symbols_init(&symbols, &f->module->image, table);
-	while (has_table && elf_symbols_next(&symbols, &symbol)) {
+	while (elf_symbols_next(&symbols, &symbol)) {
 		if (symbol.type != STT_FUNC || symbol.section == SHN_UNDEF) {
 			continue;
 		}
@@ -191,8 +190,7 @@ static void follow_segment(struct buffer *out, struct flow *f, const struct elf_
 	f->pages = calloc(code.size / FLOW_PAGE + 1, 1);
 	if (f->rows && f->marks && f->pages) {
 		add_begin(f, f->module->image.entry);
-		add_symbols(f, SHT_DYNSYM);
-		add_symbols(f, SHT_SYMTAB);
+		add_symbols(f);
 		follow(f);
 		flow_put_records(out, f);
 	}

@@ -85,12 +85,10 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
 		in->tracee.syscall_at = call ? m->start + (uint64_t)(call - bytes) : 0;
 		struct elf_symbols symbols;
 		struct elf_symbol symbol;
-		bool has_symbols = elf_image_init(&image, slice_of(bytes, n), NULL) &&
-				elf_symbols_init(&symbols, &image, SHT_DYNSYM);
-		while (has_symbols && elf_symbols_next(&symbols, &symbol)) {
-			if (strcmp(symbol.name, "__vdso_clock_gettime") == 0 && symbol.section != SHN_UNDEF) {
-				*clock = m->start + symbol.address;
-			}
+		if (elf_image_init(&image, slice_of(bytes, n), NULL) &&
+				elf_symbols_init(&symbols, &image, SHT_DYNSYM) &&
+				elf_symbols_find(&symbols, "__vdso_clock_gettime", &symbol)) {
+			*clock = m->start + symbol.address;
 		}
 		free(bytes);
 	}
