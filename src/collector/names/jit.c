@@ -79,19 +79,6 @@ static void look_at_new(struct jit *j, const struct tries *t) {
 	}
 }
 
-static size_t first_place_from(const struct jit *j, uint64_t pc) {
-	size_t low = 0, high = j->places.n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (j->places.items[middle].pc < pc) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
-}
-
 /** Forget the places whose location is 0. */
 static void drop_places(struct jit *j) {
 	size_t kept = 0;
@@ -109,7 +96,8 @@ static void retire(struct jit *j, struct tries *t, struct namer *names) {
 	for (size_t i = 0; i < j->map.fresh.n; i++) {
 		const struct perf_map_entry *entry = &j->map.fresh.items[i];
 		uint32_t name = 0;
-		for (size_t k = first_place_from(j, entry->start);
+		for (size_t k = sorted_first_of(j->places.items, j->places.n, sizeof *j->places.items,
+					 entry->start);
 				k < j->places.n && j->places.items[k].pc < entry->end; k++) {
 			struct jit_place *place = &j->places.items[k];
 			name = name || place->name == 0 ? name : name_of(j, names, entry);

@@ -130,20 +130,11 @@ void code_map_finish(struct code_map *m) {
 }
 
 uint32_t code_map_function_at(const struct code_map *m, uint64_t address) {
-	size_t low = 0, high = m->functions.n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (m->functions.items[middle].address <= address) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	if (low == 0) {
-		return CODE_NO_FUNCTION;
-	}
-	const struct code_function *f = &m->functions.items[low - 1];
-	return address - f->address < f->size ? (uint32_t)(low - 1) : CODE_NO_FUNCTION;
+	const struct code_function *items = m->functions.items;
+	size_t after = sorted_first_of(items, m->functions.n, sizeof *items, address + 1);
+	return after > 0 && address - items[after - 1].address < items[after - 1].size
+			? (uint32_t)(after - 1)
+			: CODE_NO_FUNCTION;
 }
 
 // ---- users

@@ -8,6 +8,7 @@
  * Since 2.32 a link is stored xored with the address of its place.
  */
 
+#include "base/sorted.h"
 #include "injector/heap/walker.h"
 
 enum {
@@ -19,17 +20,10 @@ enum {
 
 /** The block that begins there, or NULL. */
 static struct heap_block *find(const struct heap_walker *w, uint64_t address) {
-	size_t low = 0, high = w->out->blocks.n;
+	size_t n = w->out->blocks.n;
 	struct heap_block *items = w->out->blocks.items;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (items[middle].address < address) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low < w->out->blocks.n && items[low].address == address ? &items[low] : NULL;
+	size_t i = sorted_first_of(items, n, sizeof *items, address);
+	return i < n && items[i].address == address ? &items[i] : NULL;
 }
 
 /** A list of free chunks, of one size. */
