@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -14,8 +13,9 @@
 #include <unistd.h>
 
 long process_read(pid_t pid, const char *name, char *out, size_t size) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	char who[16] = "self", path[64];
+	(void)(pid != 0 && snprintf(who, sizeof who, "%d", (int)pid) > 0);
+	(void)snprintf(path, sizeof path, "/proc/%s/%s", who, name);
 	return file_read_small(path, out, size);
 }
 
@@ -41,15 +41,51 @@ const char *process_variable(const char *environment, size_t n, const char *name
 	return NULL;
 }
 
-// "Name:   123 kB" of a /proc/PID/status
-static uint64_t status_field(const char *text, const char *name) {
+const char *process_status(const char *status, const char *name) {
 	size_t n = strlen(name);
-	for (const char *at = strstr(text, name); at; at = strstr(at + n, name)) {
-		if ((at == text || at[-1] == '\n') && at[n] == ':') {
-			return strtoull(at + n + 1, NULL, 10);
+	for (const char *at = strstr(status, name); at; at = strstr(at + n, name)) {
+		if ((at == status || at[-1] == '\n') && at[n] == ':') {
+			return at + n + 1 + strspn(at + n + 1, " \t");
 		}
 	}
-	return 0;
+	return NULL;
+}
+
+uint64_t process_status_number(const char *status, const char *name, int base) {
+	const char *value = process_status(status, name);
+	return value ? strtoull(value, NULL, base) : 0;
+}
+
+pid_t process_status_pid(const char *status) {
+	long last = 0;
+	char *end;
+	for (const char *ids = process_status(status, "NSpid"); ids && *ids && *ids != '\n';
+			ids = end) {
+		last = strtol(ids, &end, 10);
+		end += strspn(end, " \t");
+	}
+	return (pid_t)last;
+}
+
+uint64_t process_stat_number(const char *stat, unsigned field) {
+	enum { NAME = 2 };
+	// The name in parentheses may contain anything: what counts follows the last one
+	const char *at = strrchr(stat, ')');
+	for (unsigned i = NAME; at && i < field; i++) {
+		at = strchr(at + 1, ' ');
+	}
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+bool process_may_trace_all(void) {
+	enum { CAP_PTRACE = 19 };
+	char text[4096];
+	return process_read(0, "status", text, sizeof text) > 0 &&
+			(process_status_number(text, "CapEff", 16) >> CAP_PTRACE & 1) != 0;
+}
+
+static uint64_t kb(const char *status, const char *name) {
+	return process_status_number(status, name, 10) << 10;
 }
 
 bool process_memory(pid_t pid, struct process_memory *out) {
@@ -58,53 +94,46 @@ bool process_memory(pid_t pid, struct process_memory *out) {
 	if (process_read(pid, "status", text, sizeof text) <= 0) {
 		return false;
 	}
-	out->seccomp_mode = (uint32_t)status_field(text, "Seccomp");
-	out->n_filters = (uint32_t)status_field(text, "Seccomp_filters");
-	out->n_threads = (uint32_t)status_field(text, "Threads");
-	out->peak_rss_bytes = status_field(text, "VmHWM") << 10;
-	out->rss_bytes = status_field(text, "VmRSS") << 10;
-	out->code_bytes = (status_field(text, "VmExe") + status_field(text, "VmLib")) << 10;
-	out->anon_bytes = status_field(text, "RssAnon") << 10;
-	out->file_bytes = status_field(text, "RssFile") << 10;
-	out->shmem_bytes = status_field(text, "RssShmem") << 10;
+	out->seccomp_mode = (uint32_t)process_status_number(text, "Seccomp", 10);
+	out->n_filters = (uint32_t)process_status_number(text, "Seccomp_filters", 10);
+	out->n_threads = (uint32_t)process_status_number(text, "Threads", 10);
+	out->peak_rss_bytes = kb(text, "VmHWM");
+	out->rss_bytes = kb(text, "VmRSS");
+	out->code_bytes = kb(text, "VmExe") + kb(text, "VmLib");
+	out->anon_bytes = kb(text, "RssAnon");
+	out->file_bytes = kb(text, "RssFile");
+	out->shmem_bytes = kb(text, "RssShmem");
 	return out->rss_bytes > 0; // a zombie has none
 }
 
+/** The state of the process or thread with this "stat"; 0: not to be known. */
+static char state_in(const char *stat) {
+	const char *rest = strrchr(stat, ')');
+	return rest && rest[1] == ' ' ? rest[2] : 0;
+}
+
 bool process_usage(pid_t pid, struct process_usage *out) {
-	*out = (struct process_usage){0};
-	char text[1024];
-	if (process_read(pid, "stat", text, sizeof text) <= 0) {
-		return false;
-	}
-	// The name in parentheses may contain anything: what counts follows the last one
-	const char *rest = strrchr(text, ')');
-	uint64_t minor, children, major, user, system;
-	int parent;
-	char state;
-	if (!rest ||
-			sscanf(rest + 1,
-					" %c %d %*d %*d %*d %*d %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %" SCNu64
-					" %" SCNu64,
-					&state, &parent, &minor, &children, &major, &user, &system) != 7) {
-		return false;
-	}
+	enum { PARENT = 4, MINOR = 10, CHILDREN = 11, MAJOR = 12, USER = 14, SYSTEM = 15 };
+	char text[1024] = "";
+	(void)process_read(pid, "stat", text, sizeof text);
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	*out = (struct process_usage){minor, major, user * tick_ns, system * tick_ns, children, parent,
-			state};
-	return true;
+	*out = (struct process_usage){
+			.minor_faults = process_stat_number(text, MINOR),
+			.major_faults = process_stat_number(text, MAJOR),
+			.user_ns = process_stat_number(text, USER) * tick_ns,
+			.system_ns = process_stat_number(text, SYSTEM) * tick_ns,
+			.children_faults = process_stat_number(text, CHILDREN),
+			.parent = (pid_t)process_stat_number(text, PARENT),
+			.state = state_in(text),
+	};
+	return out->state != 0;
 }
 
 uint64_t process_start_ticks(pid_t pid) {
+	enum { START_TIME = 22 };
 	char text[1024];
-	const char *fields = process_read(pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')')
-																		  : NULL;
-	uint64_t ticks;
-	bool ok = fields &&
-			sscanf(fields + 1,
-					" %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-					"%" SCNu64,
-					&ticks) == 1;
-	return ok ? ticks : 0;
+	return process_read(pid, "stat", text, sizeof text) > 0 ? process_stat_number(text, START_TIME)
+															: 0;
 }
 
 uint64_t process_start_wall_ns(pid_t pid) {
@@ -120,21 +149,9 @@ uint64_t process_start_wall_ns(pid_t pid) {
 	return booted_ns + ticks * tick_ns;
 }
 
-/** The last number of "NSpid:" in a /proc/PID/status; 0: there is none. */
-static long innermost_pid(const char *status) {
-	const char *ids = strstr(status, "\nNSpid:");
-	long last = 0;
-	char *end;
-	for (ids = ids ? ids + 7 : ids; ids && *ids && *ids != '\n'; ids = end) {
-		last = strtol(ids, &end, 10);
-		end += strspn(end, " \t");
-	}
-	return last;
-}
-
 pid_t process_pid_inside(pid_t pid) {
 	char text[4096];
-	return process_read(pid, "status", text, sizeof text) > 0 ? (pid_t)innermost_pid(text) : 0;
+	return process_read(pid, "status", text, sizeof text) > 0 ? process_status_pid(text) : 0;
 }
 
 uint32_t process_pid_space(pid_t pid) {
@@ -168,7 +185,7 @@ bool process_has_thread_inside(pid_t pid, pid_t tid) {
 	bool has_it = folder == NULL && access(path, F_OK) == 0;
 	for (struct dirent *entry; folder && !has_it && (entry = readdir(folder));) {
 		(void)snprintf(path, sizeof path, "/proc/%d/task/%.200s/status", (int)pid, entry->d_name);
-		has_it = file_read_small(path, text, sizeof text) > 0 && innermost_pid(text) == tid;
+		has_it = file_read_small(path, text, sizeof text) > 0 && process_status_pid(text) == tid;
 	}
 	if (folder) {
 		(void)closedir(folder);
@@ -179,8 +196,7 @@ bool process_has_thread_inside(pid_t pid, pid_t tid) {
 bool process_thread_is_running(pid_t pid, pid_t tid) {
 	char path[64], text[1024];
 	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	const char *rest = file_read_small(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-	return rest != NULL && rest[1] == ' ' && rest[2] == 'R';
+	return file_read_small(path, text, sizeof text) > 0 && state_in(text) == 'R';
 }
 
 bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
@@ -197,17 +213,13 @@ bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
 
 /** Where the main thread's stack began: an exec makes a new one. 0: not to be known, or not yet. */
 static uint64_t stack_start(pid_t pid) {
-	enum { STATE = 3, START_STACK = 28, ARGUMENTS = 48 };
-	char text[1024];
-	uint64_t stack = 0;
-	char *rest = process_read(pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-	for (unsigned field = STATE; rest && field <= ARGUMENTS; field++) {
-		rest = strchr(rest + 1, ' ');
-		stack = rest && field == START_STACK ? strtoull(rest, NULL, 10) : stack;
-	}
+	enum { START_STACK = 28, ARGUMENTS = 48 };
+	char text[1024] = "";
+	(void)process_read(pid, "stat", text, sizeof text);
+	uint64_t stack = process_stat_number(text, START_STACK);
 	// While it execs, the kernel has both where the arguments' texts are, and moves the stack below
 	// them
-	return rest && strtoull(rest, NULL, 10) == stack ? 0 : stack;
+	return process_stat_number(text, ARGUMENTS) == stack ? 0 : stack;
 }
 
 bool process_exe(pid_t pid, struct process_exe *out) {

@@ -45,8 +45,23 @@ bool process_thread_is_running(pid_t pid, pid_t tid);
 /** The name of a thread (tid == pid: of the process), zero terminated. */
 bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size);
 
-/** A file in /proc/PID, as file_read_small reads it. */
+/** A file in /proc/PID, as file_read_small reads it. `pid` 0: our own. */
 long process_read(pid_t pid, const char *name, char *out, size_t size);
+
+/** What such a text, a "status", has behind "name:" and blanks. NULL: there is no such line. */
+const char *process_status(const char *status, const char *name);
+
+/** The same as a number. 0: there is none. */
+uint64_t process_status_number(const char *status, const char *name, int base);
+
+/** The last, innermost pid that a "status" tells; 0: none. */
+pid_t process_status_pid(const char *status);
+
+/** A field of a "stat" behind the name, as the manual counts, from 3 on. 0: it is no number. */
+uint64_t process_stat_number(const char *stat, unsigned field);
+
+/** May we trace the processes of others (CAP_SYS_PTRACE)? */
+bool process_may_trace_all(void);
 
 /** The environment that the process was started with, to be freed. NULL: it cannot be read. */
 char *process_environment(pid_t pid, size_t *n);

@@ -2,7 +2,7 @@
 /* Counts the signals of the group in a child that does nothing else. */
 #include "sys/witness.h"
 
-#include "sys/file.h"
+#include "sys/clock.h"
 #include "sys/process.h"
 #include "sys/signals.h"
 
@@ -12,11 +12,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WITNESS_NAME "witness"
@@ -34,15 +34,9 @@ enum {
 
 // Where argv[0] lies, so that neither `pidof heaptrack` nor `ps` takes the witness for heaptrack
 static char *own_name(void) {
-	char text[1024];
-	if (file_read_small("/proc/self/stat", text, sizeof text) <= 0) {
-		return NULL;
-	}
-	char *at = strrchr(text, ')'); // the end of field 2
-	for (int field = 2; at && field < FIELD_ARG_START; field++) {
-		at = strchr(at + 1, ' ');
-	}
-	return at ? (char *)(uintptr_t)strtoull(at, NULL, 10) : NULL;
+	char text[1024] = "";
+	(void)process_read(0, "stat", text, sizeof text);
+	return (char *)(uintptr_t)process_stat_number(text, FIELD_ARG_START);
 }
 
 static void take_name(void) {
@@ -132,27 +126,19 @@ bool witness_start(struct witness *w, struct err *err) {
 	return w->pid > 0 ? true : err_system(err, errno, "cannot start a process");
 }
 
-static void sleep_ns(long ns) {
-	(void)nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
-}
-
 static bool is_pending(const struct witness *w, int signal) {
-	char path[64], text[4096];
-	(void)snprintf(path, sizeof path, "/proc/%d/status", (int)w->pid);
-	if (file_read_small(path, text, sizeof text) <= 0) {
-		return false;
-	}
-	const char *shared = strstr(text, "\nShdPnd:");
-	return shared && (strtoull(shared + 8, NULL, 16) >> (signal - 1) & 1) != 0;
+	char text[4096] = "";
+	(void)process_read(w->pid, "status", text, sizeof text);
+	return (process_status_number(text, "ShdPnd", 16) >> (signal - 1) & 1) != 0;
 }
 
 bool witness_saw(struct witness *w, int signal) {
 	if (w->pid == 0 || signal <= 0 || signal >= WITNESS_SIGNALS) {
 		return false;
 	}
-	sleep_ns(DELIVERY_NS);
+	clock_sleep_ns(DELIVERY_NS);
 	for (int i = 0; i < COUNTING_TRIES && is_pending(w, signal); i++) {
-		sleep_ns(COUNTING_NS);
+		clock_sleep_ns(COUNTING_NS);
 	}
 	uint32_t count = atomic_load(&w->counts[signal]);
 	bool is_new = count != w->known[signal];

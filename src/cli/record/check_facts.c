@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "cli/record/check.h"
 #include "sys/file.h"
+#include "sys/process.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -93,11 +94,8 @@ enum check_libc check_libc(pid_t pid, char *text, size_t size) {
 // ---- capabilities
 
 void check_capabilities(char *text, size_t size) {
-	enum { TRACES = 19 }; // CAP_SYS_PTRACE
-	char status[4096], map[128];
-	bool has_status = file_read_small("/proc/self/status", status, sizeof status) > 0;
-	const char *line = has_status ? strstr(status, "\nCapEff:") : NULL;
-	bool may_trace = line && (strtoull(line + strlen("\nCapEff:"), NULL, 16) >> TRACES & 1) != 0;
+	char map[128];
+	bool may_trace = process_may_trace_all();
 	unsigned long long first = 0, outer = 0, n = 0;
 	bool has_map = file_read_small("/proc/self/uid_map", map, sizeof map) > 0 &&
 			sscanf(map, "%llu %llu %llu", &first, &outer, &n) == 3;

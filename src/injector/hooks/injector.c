@@ -8,8 +8,7 @@
 #include "injector/hooks/patch.h"
 #include "injector/resident/resident.h"
 #include "injector/tracee/sandbox.h"
-
-#include <time.h>
+#include "sys/clock.h"
 
 static void count(struct injector *in) {
 	const struct found_function *last = NULL;
@@ -92,7 +91,7 @@ static bool look_when_loaded(struct injector *in, enum injector_start start, str
 		if (start != INJECTOR_RUNNING || is_loaded || i == LOOKS - 1) {
 			return true;
 		}
-		(void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+		clock_sleep_ns(2000000);
 	}
 	return false;
 }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 enum {
 	PLAN_TRIES = 6,   // the process may map something where we wanted to
@@ -156,10 +155,10 @@ static bool patch_hook(struct injector *in, uint32_t index, struct err *err) {
 
 /** Stop all at a moment when it is safe. */
 static bool stop_all_safely(struct injector *in, struct err *err) {
-	long pause_ns = PAUSE_NS;
+	uint64_t pause_ns = PAUSE_NS;
 	for (unsigned i = 0; i < PATCH_TRIES; i++) {
 		if (i > 0) {
-			(void)nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+			clock_sleep_ns(pause_ns);
 			pause_ns = pause_ns * 6 / 5 < PAUSE_MAX_NS ? pause_ns * 6 / 5 : PAUSE_MAX_NS;
 		}
 		if (!injector_stop_all(in, err)) {

@@ -9,12 +9,12 @@
 
 #include "injector/resident/resident.h"
 #include "regs.h"
+#include "sys/clock.h"
 #include "wire/segment.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { RETIRE_TRIES = 8 }; // with growing pauses between: 127 ms in all
@@ -180,7 +180,7 @@ bool resident_retire(struct injector *in, bool *is_clean, struct err *err) {
 	for (unsigned i = 0; i < RETIRE_TRIES && !*is_clean; i++) {
 		bool is_outside;
 		if (i > 0) {
-			(void)nanosleep(&(struct timespec){.tv_nsec = 1000000 << (i - 1)}, NULL);
+			clock_sleep_ns(1000000ull << (i - 1));
 		}
 		if (!restore(in, &is_outside, err)) {
 			return false;

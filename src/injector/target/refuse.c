@@ -11,30 +11,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { CAP_PTRACE = 19 };
-
 struct status {
 	char text[4096];
 };
 
-static bool read_status(struct status *s, const char *who) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%s/status", who);
-	return file_read_small(path, s->text, sizeof s->text) > 0;
+static bool read_status(struct status *s, pid_t pid) {
+	return process_read(pid, "status", s->text, sizeof s->text) > 0;
 }
 
-static const char *field(const struct status *s, const char *name) {
-	const char *at = strstr(s->text, name);
-	return at ? at + strlen(name) + strspn(at + strlen(name), " \t") : "";
-}
-
-static unsigned long number(const struct status *s, const char *name, int base) {
-	return strtoul(field(s, name), NULL, base);
-}
-
-static bool may_trace_anything(void) {
-	struct status own;
-	return read_status(&own, "self") && (number(&own, "\nCapEff:", 16) >> CAP_PTRACE & 1) != 0;
+static unsigned long number(const struct status *s, const char *name) {
+	return process_status_number(s->text, name, 10);
 }
 
 #define refuse(err, ...) err_set(err, ERR_UNSUPPORTED, __VA_ARGS__)
@@ -42,7 +28,7 @@ static bool may_trace_anything(void) {
 // ---- the process as such
 
 static bool is_a_process(pid_t pid, const struct status *s, struct err *err) {
-	unsigned long group = number(s, "\nTgid:", 10);
+	unsigned long group = number(s, "Tgid");
 	if (group != (unsigned long)pid) {
 		return refuse(err, "%d is a thread of process %lu; use heaptrack -p %lu", (int)pid, group,
 				group);
@@ -50,7 +36,7 @@ static bool is_a_process(pid_t pid, const struct status *s, struct err *err) {
 	if (pid == getpid()) {
 		return refuse(err, "%d is heaptrack itself", (int)pid);
 	}
-	if (field(s, "\nState:")[0] == 'Z') {
+	if (strstr(s->text, "\nState:\tZ")) {
 		return refuse(err, "process %d has ended and is a zombie", (int)pid);
 	}
 	if (!strstr(s->text, "\nVmSize:")) {
@@ -60,12 +46,10 @@ static bool is_a_process(pid_t pid, const struct status *s, struct err *err) {
 }
 
 /** The name of a process; "?": there is none any more. */
-static void name_of(unsigned long pid, char name[32]) {
-	struct status s;
-	char who[24];
-	(void)snprintf(who, sizeof who, "%lu", pid);
-	const char *found = read_status(&s, who) ? field(&s, "Name:") : "?";
-	(void)snprintf(name, 32, "%.*s", (int)strcspn(found, "\n"), found);
+static void name_of(pid_t pid, char name[32]) {
+	if (!process_thread_name(pid, pid, name, 32)) {
+		(void)snprintf(name, 32, "?");
+	}
 }
 
 /**
@@ -74,16 +58,15 @@ static void name_of(unsigned long pid, char name[32]) {
  */
 static bool is_not_traced(pid_t pid, struct status *s, struct err *err) {
 	enum { NAP_US = 20000, NAPS = 100 };
-	char who[24], name[32];
-	(void)snprintf(who, sizeof who, "%d", (int)pid);
+	char name[32];
 	for (unsigned n_naps = 0;; n_naps++) {
-		unsigned long tracer = number(s, "\nTracerPid:", 10);
+		unsigned long tracer = number(s, "TracerPid");
 		if (tracer == 0 || tracer == (unsigned long)getpid()) {
 			return true;
 		}
-		name_of(tracer, name);
+		name_of((pid_t)tracer, name);
 		bool may_be_dying = strcmp(name, "heaptrack") == 0 || strcmp(name, "?") == 0;
-		if (n_naps == NAPS || !may_be_dying || !read_status(s, who)) {
+		if (n_naps == NAPS || !may_be_dying || !read_status(s, pid)) {
 			return refuse(err,
 					"process %d is already traced by process %lu (%s); stop that one first",
 					(int)pid, tracer, name);
@@ -94,16 +77,15 @@ static bool is_not_traced(pid_t pid, struct status *s, struct err *err) {
 
 /** In a container heaptrack has the same filters as the programs, which may do what it may. */
 static bool shares_our_sandbox(const struct status *s) {
-	static const char filters[] = "\nSeccomp_filters:";
 	struct status own;
-	return read_status(&own, "self") && number(&own, filters, 10) > 0 &&
-			number(&own, filters, 10) == number(s, filters, 10);
+	return read_status(&own, 0) && number(&own, "Seccomp_filters") > 0 &&
+			number(&own, "Seccomp_filters") == number(s, "Seccomp_filters");
 }
 
 /** What its filters allow can only be seen when it is stopped. */
 static bool is_not_sandboxed(pid_t pid, const struct status *s, bool *has_filter, struct err *err) {
 	enum { STRICT = 1 };
-	unsigned long mode = number(s, "\nSeccomp:", 10);
+	unsigned long mode = number(s, "Seccomp");
 	*has_filter = mode > STRICT && !shares_our_sandbox(s);
 	return mode != STRICT ||
 			refuse(err,
@@ -124,7 +106,7 @@ static bool explain_yama(pid_t pid, struct err *err) {
 				"this system forbids attaching to any process until it is rebooted "
 				"(kernel.yama.ptrace_scope is 3); start the program under heaptrack");
 	}
-	if (scope > 0 && !may_trace_anything()) {
+	if (scope > 0 && !process_may_trace_all()) {
 		char which[24] = "PID";
 		(void)(pid != 0 && snprintf(which, sizeof which, "%d", (int)pid) > 0);
 		return refuse(err,
@@ -144,8 +126,8 @@ bool injector_check_machine(bool is_running, struct err *err) {
 /** One that starts is traced by us already, as yama lets a parent do. */
 static bool is_allowed(pid_t pid, const struct status *s, bool is_running, struct err *err) {
 	char path[64];
-	unsigned long uid = number(s, "\nUid:", 10);
-	bool is_mighty = may_trace_anything();
+	unsigned long uid = number(s, "Uid");
+	bool is_mighty = process_may_trace_all();
 	if (uid != geteuid() && !is_mighty) {
 		return refuse(err,
 				"process %d belongs to user %lu; run heaptrack as that user, or with sudo "
@@ -214,9 +196,7 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 
 bool refuse_or_go_on(pid_t pid, bool is_running, struct who_is *who_is, struct err *err) {
 	struct status s;
-	char who[24];
-	(void)snprintf(who, sizeof who, "%d", (int)pid);
-	if (pid <= 0 || !read_status(&s, who)) {
+	if (pid <= 0 || !read_status(&s, pid)) {
 		return refuse(err, "there is no process %d (in this pid namespace)", (int)pid);
 	}
 	if (machine_lacks()) {
@@ -228,14 +208,7 @@ bool refuse_or_go_on(pid_t pid, bool is_running, struct who_is *who_is, struct e
 			(is_running && !is_free_of_others(pid, err))) {
 		return false;
 	}
-	// The last of its pids is the one in its own namespace
-	const char *ids = field(&s, "\nNSpid:");
-	who_is->pid_inside = pid;
-	for (char *end; *ids && *ids != '\n'; ids = end + strspn(end, " \t")) {
-		who_is->pid_inside = (pid_t)strtol(ids, &end, 10);
-		if (end == ids) {
-			break;
-		}
-	}
+	pid_t inside = process_status_pid(s.text);
+	who_is->pid_inside = inside ? inside : pid;
 	return true;
 }

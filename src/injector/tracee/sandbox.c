@@ -11,6 +11,7 @@
 #include "injector/tracee/task.h"
 #include "machine.h"
 #include "regs.h"
+#include "sys/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -154,9 +155,8 @@ static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t p
 /** Some threads may have no filter. A kernel that hands out none gives the same error. */
 static bool has_filter(const struct tracee_thread *thread) {
 	char text[4096];
-	const char *at = task_read(thread, "status", text, sizeof text) ? strstr(text, "\nSeccomp:")
-																	: NULL;
-	return !at || atoi(at + strlen("\nSeccomp:")) != SECCOMP_MODE_DISABLED;
+	return !task_read(thread, "status", text, sizeof text) ||
+			process_status_number(text, "Seccomp", 10) != SECCOMP_MODE_DISABLED;
 }
 
 static bool thread_is_let(const struct tracee *t, const struct tracee_thread *thread,

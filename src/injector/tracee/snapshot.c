@@ -10,7 +10,6 @@
 
 #include "injector/tracee/task.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 #include "sys/process.h"
 
 #include <sched.h>
@@ -20,7 +19,6 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static const uint64_t BIRTH_PATIENCE_NS = 2000000000;
@@ -73,12 +71,9 @@ static uint64_t copy_of_pages_ns(uint64_t n) {
 
 /** Bytes in huge pages. Reading this takes as long as a copy, but stops nobody. */
 static uint64_t huge_bytes_of(pid_t pid) {
-	char path[64], text[4096];
-	unsigned long long kb = 0;
-	(void)snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
-	const char *at = file_read_small(path, text, sizeof text) > 0 ? strstr(text, "AnonHugePages:")
-																  : NULL;
-	return at && sscanf(at, "AnonHugePages: %llu", &kb) == 1 ? kb * 1024 : 0;
+	char text[4096] = "";
+	(void)process_read(pid, "smaps_rollup", text, sizeof text);
+	return process_status_number(text, "AnonHugePages", 10) * 1024;
 }
 
 bool snapshot_fits(pid_t pid, uint64_t within_ns, uint64_t *takes_ns) {
@@ -109,7 +104,7 @@ static pid_t wait_for_birth(const struct tracee *t) {
 			return pid;
 		}
 		if (pid <= 0) {
-			(void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+			clock_sleep_ns(20000);
 		}
 	}
 	return 0;
@@ -147,9 +142,8 @@ enum injector_no_copy snapshot_take(struct snapshot *s, struct tracee *t, uint64
 	struct errand e = {.n_calls = 1};
 	e.calls[0] = (struct errand_call){.number = SYS_clone,
 			.arguments = {CLONE_FILES | CLONE_FS}}; // and no signal at its end
-	long usual = PTRACE_O_TRACESYSGOOD | (t->suspends_seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0);
 	*s = (struct snapshot){0};
-	if (ptrace(PTRACE_SETOPTIONS, tid, 0, usual | PTRACE_O_TRACECLONE) != 0) {
+	if (ptrace(PTRACE_SETOPTIONS, tid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE) != 0) {
 		return INJECTOR_COPY_FAILED;
 	}
 	bool is_sent = tracee_errand_begin(t, NULL, &e, NULL);
@@ -160,7 +154,7 @@ enum injector_no_copy snapshot_take(struct snapshot *s, struct tracee *t, uint64
 		(void)is_made(&t->threads.items[0], start_ns + PATIENCE_NS);
 	}
 	bool ok = is_sent && tracee_errand_end(t, &e, NULL) && e.calls[0].result > 0;
-	(void)ptrace(PTRACE_SETOPTIONS, tid, 0, usual);
+	(void)ptrace(PTRACE_SETOPTIONS, tid, 0, PTRACE_O_TRACESYSGOOD);
 	s->pid = ok ? wait_for_birth(t) : 0;
 	if (s->pid == 0) {
 		return INJECTOR_COPY_FAILED;

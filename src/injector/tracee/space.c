@@ -4,7 +4,7 @@
 
 #include "injector/space.h"
 
-#include "sys/file.h"
+#include "sys/process.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -41,22 +41,12 @@ static bool parse_line(struct process_space *s, const char *line) {
 	return item != NULL;
 }
 
-/** Fields of /proc/PID/stat behind the name. */
 static void read_stat(struct process_space *s, pid_t pid) {
-	char path[64], text[2048];
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	if (file_read_small(path, text, sizeof text) <= 0) {
-		return;
-	}
-	char *rest = strrchr(text, ')');
-	for (unsigned field = 3; rest && field <= 47; field++) {
-		rest = strchr(rest + 1, ' ');
-		if (rest && field == 28) {
-			s->stack_start = strtoull(rest, NULL, 10);
-		} else if (rest && field == 47) {
-			s->brk_start = strtoull(rest, NULL, 10);
-		}
-	}
+	enum { START_STACK = 28, START_BRK = 47 };
+	char text[2048] = "";
+	(void)process_read(pid, "stat", text, sizeof text);
+	s->stack_start = process_stat_number(text, START_STACK);
+	s->brk_start = process_stat_number(text, START_BRK);
 }
 
 bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {

@@ -54,12 +54,8 @@ static enum tracee_wait wait_for_stop(struct tracee_thread *thread, uint64_t unt
 	return WAIT_STOPPED;
 }
 
-static bool seize(struct tracee *t, const struct tracee_thread *thread) {
-	long options = PTRACE_O_TRACESYSGOOD;
-	if (t->suspends_seccomp) {
-		options |= PTRACE_O_SUSPEND_SECCOMP;
-	}
-	return ptrace(PTRACE_SEIZE, thread->tid, 0, options) == 0;
+static bool seize(const struct tracee_thread *thread) {
+	return ptrace(PTRACE_SEIZE, thread->tid, 0, PTRACE_O_TRACESYSGOOD) == 0;
 }
 
 /** Ask seized threads, from the `first` on, to stop. One that is gone is noticed later. */
@@ -111,7 +107,7 @@ static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, bool
 /** Seize a thread. False: out of memory. One that is gone, or cannot be stopped, is left out. */
 static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	struct tracee_thread thread = {.tid = tid, .pid = pid};
-	if (!seize(t, &thread)) {
+	if (!seize(&thread)) {
 		*is_refused |= errno == EPERM && !task_waits_for_vfork(t, &thread);
 		return true;
 	}

@@ -10,14 +10,13 @@
 #include "machine.h"
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/process.h"
 
-#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 bool task_read(const struct tracee_thread *thread, const char *name, char *out, size_t size) {
 	char path[96];
@@ -43,13 +42,9 @@ bool task_waits_for_vfork(const struct tracee *t, const struct tracee_thread *th
 
 char task_state(const struct tracee_thread *thread) {
 	char status[2048] = "";
-	char state = '?';
 	(void)task_read(thread, "status", status, sizeof status);
-	const char *at = strstr(status, "State:");
-	if (at) {
-		(void)sscanf(at, "State: %c", &state);
-	}
-	return state;
+	const char *state = process_status(status, "State");
+	return state ? *state : '?';
 }
 
 bool task_complain(const struct tracee_thread *thread, struct err *err) {
@@ -72,24 +67,19 @@ bool task_has_signal(const struct tracee_thread *thread) {
 	const uint64_t unnoticed = bit_of(SIGCHLD) | bit_of(SIGCONT) | bit_of(SIGURG) |
 			bit_of(SIGWINCH);
 	char text[4096];
-	uint64_t own = 0, shared = 0, blocked = 0, ignored = 0, caught = 0;
 	if (!task_read(thread, "status", text, sizeof text)) {
 		return true;
 	}
-	const char *at = strstr(text, "SigPnd:");
-	if (!at ||
-			sscanf(at,
-					"SigPnd: %" SCNx64 " ShdPnd: %" SCNx64 " SigBlk: %" SCNx64 " SigIgn: %" SCNx64
-					" SigCgt: %" SCNx64,
-					&own, &shared, &blocked, &ignored, &caught) != 5) {
-		return true;
-	}
-	return ((own | shared) & ~blocked & ~ignored & (caught | ~unnoticed)) != 0;
+	uint64_t pending = process_status_number(text, "SigPnd", 16) |
+			process_status_number(text, "ShdPnd", 16);
+	uint64_t unwanted = process_status_number(text, "SigBlk", 16) |
+			process_status_number(text, "SigIgn", 16);
+	return (pending & ~unwanted & (process_status_number(text, "SigCgt", 16) | ~unnoticed)) != 0;
 }
 
 void tracee_pause(unsigned n) {
 	if (n > 50) {
-		(void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+		clock_sleep_ns(20000);
 	} else {
 		(void)sched_yield();
 	}

@@ -39,7 +39,6 @@ struct tracee {
 	pid_t pid;
 	int memory;          // /proc/PID/mem
 	uint64_t syscall_at; // an instruction "syscall" in it; 0: not looked for yet
-	bool suspends_seccomp;
 	struct {
 		uint64_t code, errand, stack_top; // of the resident; 0: there is none yet
 		uint64_t mask;                    // of signals, as the thread had it that is on an errand
