@@ -197,7 +197,7 @@ def verdict(r):
 
 
 def growth(findings):
-    """What the totals say of growth, and its title: of the first finding about it, else of the most there was."""
+    """What the totals say of growth, and its title: of the first finding about it, else of the heap."""
     for f in findings:
         if f["id"] != "no-growth" and f["numbers"].get("grown_bytes"):
             n, is_most = f["numbers"], any(name.startswith("before_attach") for name in f["numbers"])
@@ -206,8 +206,10 @@ def growth(findings):
             return "grew by", in_bytes(n["grown_bytes"]), "at most, " * is_most + f"in {in_span(n['to_ns'] - n['from_ns'])}, "
         if f["id"] == "no-growth":
             grown, times = f["numbers"]["grown_bytes"], [in_time(f["numbers"][n]) for n in ("from_ns", "to_ns")]
-            between = f"between {times[0]} and {times[1]}"
-            return ("grew at most", in_bytes(grown), between) if grown else ("growing", "nothing", between)
+            bound = "at most, " * any(name.startswith("before_attach") for name in f["numbers"])
+            between = f"{bound}between {times[0]} and {times[1]}"
+            heap = in_bytes(f["numbers"].get("heap_grown_bytes", 0))
+            return ("heap grew", heap, between) if grown else ("growing", "nothing", between)
     return "growing", "not measured", None
 
 
@@ -281,7 +283,7 @@ def join_paragraphs(lines):
             found["sentences"][-1] += " " + line
         elif re.match(r"  (peak heap|never freed|allocations|hooked) ", line):
             found["totals"].append(line)
-        elif re.match(r"  (growing|grew at most|grew by) ", line):  # where it has no room beside what was never freed
+        elif re.match(r"  (growing|heap grew|grew by) ", line):  # where it has no room beside what was never freed
             found["totals"][-1] += " " + line
         elif line.startswith(("  The recorder saw no", "  The program allocated nothing")):
             place = "nothing"
@@ -369,7 +371,7 @@ def judge_page(referee):
 ANSWERS = {
     "the verdict": r"recording whole|incomplete: ", "the peak": rf"peak heap +{BYTES}  at {TIME}",
     "what grows": rf"growing +(?:{BYTES}/s  \S|nothing  between {TIME}|not measured)|"
-                  rf"grew at most +{BYTES}  between {TIME} and {TIME}|grew by +{BYTES}  (?:at most, )?in {SPAN}, \S",
+                  rf"heap grew +{BYTES}  (?:at most, )?between {TIME} and {TIME}|grew by +{BYTES}  (?:at most, )?in {SPAN}, \S",
     "what holds most": rf"FINDINGS\n(?:.*\n)*?.*(?:holds?|holds up to|were allocated once|{COUNT} of {COUNT} blocks?|"
                        r"nothing grew|grew)\b",
     "how many": rf"short-lived +{COUNT}  \({PERCENT}\)"}

@@ -19,7 +19,7 @@ OLD_FREED = rf"(?:; meanwhile (?:(?P<old_freed>{BYTES})|(?P<old_blocks>{COUNT}) 
 TURNOVER = rf"; blocks came and went: (?P<freed>{COUNT}) of (?P<made>{COUNT}) were freed"
 KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<bytes>{BYTES}), "
         rf"(?:{GROWTH}{OLD_FREED}|allocated once, in the first (?P<within>{TIME})|allocated once, at (?P<once>{TIME})|"
-        rf"stopped growing after (?P<stopped>{TIME})|allocated in the last {TIME}|"
+        rf"stopped growing after (?P<stopped>{TIME})|nearly all of it allocated after (?P<after>{TIME})|"
         rf"(?P<anew>most of it in place of what was freed; )?(?:most of it in the first (?P<most>{TIME}); )?(?:the last of it )?allocated by (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
 PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\)"
         rf"(?P<itself> for itself)?(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
@@ -30,9 +30,9 @@ PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<s
 FORMS = {
     "peak": PEAK, "never-freed": KEPT,
     "at-start": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, in the first (?P<reached>{TIME}), "
-                rf"and held (?:(?P<at_end>to the end)|since|until (?P<until>{TIME}))\.",
+                rf"and held (?:(?P<at_end>to the end)|(?P<since>since)|until (?P<until>{TIME}))\.",
     "allocated-once": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, at (?P<began>{TIME}), "
-                      rf"and held (?:(?P<at_end>to the end)|since|until (?P<until>{TIME}))\.",
+                      rf"and held (?:(?P<at_end>to the end)|(?P<since>since)|until (?P<until>{TIME}))\.",
     "growing": rf"(?P<who>.+): {GROWTH}, to (?P<top>{BYTES}){OLD_FREED}(?:(?P<at_end>; freed only at the end)|; held until (?P<until>{TIME}))?\.",
     "stopped-growing": rf"(?P<who>.+): stopped growing at (?P<top>{BYTES}) after (?P<reached>{TIME})(?:{TURNOVER})?\.",
     "steady": rf"(?P<who>.+): held (?:(?P<low>{BYTES}) to )?(?P<high>{BYTES}) from (?P<from>{TIME}) on{TURNOVER}\.",
@@ -56,9 +56,10 @@ FORMS = {
                r"instead: --fold '.+'\.",
     "all-freed": rf"(?P<what>nothing was left allocated|nothing allocated since the attach was left)(?: except (?P<bytes>{BYTES}) of the runtime itself, in (?P<n>{COUNT}) "
                  r"blocks?)?\.",
-    "no-growth": rf"from (?P<from>{TIME}) to (?P<to>{TIME}) (?:nothing grew|nothing grew by more than (?P<most>{BYTES}) "
-                 rf"\((?P<share>{PERCENT}) of the peak\)(?:: .+)?|(?P<who>.+) grew most, by (?P<much>{BYTES}) "
-                 rf"\((?P<share2>{PERCENT}) of the peak\)(?P<again>, to what it held before)?{OLD_FREED})\.",
+    "no-growth": rf"from (?P<from>{TIME}) to (?P<to>{TIME}) (?:nothing grew|"
+                 rf"the heap (?:as a whole did not grow|grew by (?P<bound>at most )?(?P<heap>{BYTES}) \((?P<share>{PERCENT}) of the peak\))"
+                 rf"(?:; (?P<who>.+?) grew most, by (?P<much>{BYTES})(?P<again>, to what it held before)?"
+                 rf"(?:, and held (?P<at_end>nothing|{BYTES}) at the end)?)?{OLD_FREED})\.",
 }
 # How the functions that a runtime runs get names: behind one sentence, the first about the runtime
 FLAG = r"; to name the (?P<language>\w+) functions behind it, (?P<how>.+)\."
@@ -272,6 +273,8 @@ class Sentence:
             self.text("most", in_time(reached))
             if reached > r.meta["duration_ns"] / 10:
                 self.wrong("that was not early", reached)
+        if "after" in self.said:
+            self.judge_after(kept)
         if ("the last of it" in self.finding["text"]) != ("last" in self.said and numbers["blocks"] > 1):
             self.wrong("the last of how many?", numbers["blocks"])
         if "last" in self.said:
@@ -280,6 +283,14 @@ class Sentence:
             noise = min(n - numbers["blocks"], len(births) - 1)  # the runtime's own may have come last
             self.text("last", *(word for last in births[len(births) - 1 - noise:] for word in (
                 in_time(last), in_time(min(self.referee.edge_behind(last), behind)))))
+
+    def judge_after(self, kept):
+        """All but a twentieth of it came behind a moment near the end."""
+        r, left = self.recorded, [b for b in self.recorded.some(kept) if is_left(b)]
+        moments = [point for point in r.points if in_time(point) == self.said["after"]] or [r.end_ns]
+        earlier = sum(b.size for b in left if b.birth <= moments[0])
+        if earlier > sum(b.size for b in left) / 20 or moments[0] < r.run_ns - r.run_ns // 10:
+            self.wrong("so much came before, or that was early", earlier, moments[0])
 
     def judge_renewal(self, stacks, curve):
         """What took the place of what was freed is no growth, and nothing else took it."""
@@ -363,13 +374,15 @@ class Sentence:
     def judge_held(self, curve):
         """Until when nine tenths were there, and what was left then."""
         r, said = self.recorded, self.said
-        if not {"at_end", "until"} & set(said):
+        if not {"at_end", "until", "since"} & set(said):
             return
         least, noise = max(curve) * 0.9, self.referee.report["facts"]["noise_bytes"]
         until = [max(point for point, value in zip(r.points, curve) if value + allowed >= least)
                  for allowed in (0, noise)]
         if curve[-1] >= max(curve) / 10 and said.get("at_end", "").startswith(";"):
             self.wrong("at the end it still held", curve[-1])
+        if "since" in said and curve[-1] + noise < least:
+            self.wrong("not since, at the end it held", curve[-1])
         if "at_end" in said and until[1] < r.run_ns - r.run_ns // 20 - 1:
             self.wrong("not to the end, but until", until[1])
         self.text("until", *(in_time(point) for point in r.points if until[0] <= point <= until[1]))
@@ -489,20 +502,36 @@ class Sentence:
         if self.finding["function"]:
             stacks = self.stacks(lambda s: grown(s) == numbers["grown_bytes"])
             self.number("grown_bytes", grown(stacks))
-            before = max((held for t, held in zip(r.edges, r.at_points(stacks)) if t < halfway), default=0)
-            if "much" in self.said and ("again" in self.said) != (before >= r.live_at(stacks, near_end)):
-                self.wrong("had it held as much before?", before)
+            self.judge_site_that_grew(stacks, halfway, near_end)
         else:
             self.number("grown_bytes", max(0, grown(())))
         for function in self.referee.naming.heaviest(12):
             sets = self.referee.naming.candidates(function)
             if min(map(grown, sets)) > numbers["grown_bytes"]:
                 self.wrong("more grew", function, list(map(grown, sets)))
-        self.judge_old_freed("much" in self.said)
-        for name in ("most", "much"):
-            self.text(name, in_bytes(numbers["grown_bytes"]))
-        for name in ("share", "share2"):
-            self.text(name, in_percent(numbers["grown_bytes"], r.peak))
+        self.judge_heap(grown(r.all))
+        self.text("much", in_bytes(numbers["grown_bytes"]))
+
+    def judge_heap(self, grown):
+        """As a whole it grew by so much; by less, where blocks that nobody knows were freed."""
+        self.number("heap_grown_bytes", grown)
+        is_bound = self.recorded.summary["old_freed_bytes"] > 0 or self.unknown_frees() > 0
+        if ("heap" in self.said) != (grown > 0) or ("bound" in self.said) != (is_bound and grown > 0):
+            self.wrong("did the heap grow?", grown)
+        self.text("heap", in_bytes(grown))
+        self.text("share", in_percent(grown, self.recorded.peak))
+        self.judge_old_freed("nothing grew" not in self.finding["text"])
+
+    def judge_site_that_grew(self, stacks, halfway, near_end):
+        """If that was much, whether it had held as much before, and what was left of it."""
+        r, at_end = self.recorded, sum(b.size for b in self.recorded.some(stacks) if is_left(b))
+        is_much = self.numbers["grown_bytes"] >= r.peak // 10
+        before = max((held for t, held in zip(r.edges, r.at_points(stacks)) if t < halfway), default=0)
+        if ("again" in self.said) != (is_much and before >= r.live_at(stacks, near_end)):
+            self.wrong("had it held as much before?", before)
+        if ("at_end" in self.said) != is_much:
+            self.wrong("that was much, or not?")
+        self.text("at_end", in_bytes(at_end) if at_end else "nothing")
 
     # ---- short-lived, of one size, handed over
 

@@ -29,11 +29,15 @@ __attribute__((noinline)) static void forget(void) { for (int i = 0; i < 9; i++)
 __attribute__((noinline)) static void *whole(void) { char *p = malloc(3000000); memset(p, 1, 3000000); return p; }
 int main(void) {
 	void *spike = NULL;
+	struct timespec next;
+	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (int i = 0; i < 2000; i++) {
 		remember(i); forget();
 		if (i == 900) { spike = whole(); }
 		if (i == 1100) { free(spike); }
-		nanosleep(&(struct timespec){0, 300000}, NULL);
+		next.tv_nsec += 300000;
+		if (next.tv_nsec >= 1000000000) { next.tv_sec++; next.tv_nsec -= 1000000000; }
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
 	}
 	return kept[5] == spike;
 }
@@ -191,6 +195,31 @@ int main(void) {
 	}
 	for (int i = 0; i < 400; i++) { free(held[i]); }
 	return 0;
+}
+""",
+    "ends-busy": """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static char *table;
+static FILE *files[10];
+static void *volatile last[40];
+__attribute__((noinline)) static int prepare(void) {
+	int sum = 0;
+	table = malloc(70000);
+	for (int i = 0; i < 10; i++) { files[i] = fopen("/proc/self/maps", "r"); sum += getc(files[i]); }
+	return sum;
+}
+__attribute__((noinline)) static void *note(int i) { return malloc(400 + i); }
+__attribute__((noinline)) static void serve(void) { char *p = malloc(100); memset(p, 1, 100); __asm__ volatile("" :: "r"(p) : "memory"); free(p); }
+int main(void) {
+	int sum = prepare();
+	for (int i = 0; i < 200; i++) { serve(); nanosleep(&(struct timespec){0, 300000}, NULL); }
+	for (int i = 0; i < 40; i++) { last[i] = note(i); }
+	free(table);
+	nanosleep(&(struct timespec){0, 9000000}, NULL);
+	return sum == 7;
 }
 """,
     "nothrow.cpp": """
@@ -473,6 +502,17 @@ PLANTED_ELSEWHERE = {
     "held-until": ("gathers", text("growing", r"held until [\d.]+ ms", "held until 31 ms")),
     "held-not-to-the-end": ("gathers", text("growing", r"held until [\d.]+ ms", "freed only at the end")),
     "once-not-to-the-end": ("gathers", text("at-start", r"held until [\d.]+ ms", "held to the end")),
+    "since-before-it-went": ("ends-busy", text("at-start", r"held until [\d.]+ ms", "held since")),
+    "after-later": ("ends-busy", text("never-freed", r"allocated after [\d.]+ ms", "allocated after 9.9 s")),
+    "after-in-the-middle": ("ends-busy", text("never-freed", r"nearly all .+ms", "nearly all of it allocated after 12 ms")),
+    "heap-grew": ("ends-busy", number("no-growth", "heap_grown_bytes", lambda n: n + 500)),
+    "heap-grew-text": ("ends-busy", text("no-growth", r"grew by [\d.]+ .B \(", "grew by 9.9 MB (")),
+    "heap-did-not-grow": ("ends-busy", text("no-growth", r"the heap grew by .+?\)", "the heap as a whole did not grow")),
+    "heap-grew-at-most": ("ends-busy", text("no-growth", "grew by", "grew by at most")),
+    "heap-grew-share": ("ends-busy", text("no-growth", r"\(\d+ %", "(77 %")),
+    "grew-and-was-freed": ("ends-busy", text("no-growth", r"held [\d.]+ .B at the end", "held nothing at the end")),
+    "grew-before": ("ends-busy", text("no-growth", ", and held", ", to what it held before, and held")),
+    "page-heap-grew": ("ends-busy", page(r"heap grew +[\d.]+ .B", "heap grew      1.0 GB")),
     "none-from-before": ("keeps", text("never-freed", r"(?=; what line|\.$)",
                                        "; meanwhile 5.0 MB from before the attach were freed")),
 }

@@ -97,12 +97,12 @@ def bare(function):
     return re.sub(r"\(.*", "", function or "")
 
 
-def accusations(finding):
-    """What a finding says that a healthy program is never told."""
+def accusations(finding, peak):
+    """What a finding says that a healthy program, whose heap had this peak, is never told."""
     text = finding["text"]
     # What is measured where no rule speaks of growth is a swing, in a healthy program
-    share = re.search(r" grew most, by .+ \((\d+) % of the peak\)(?!, to what it held before)", text)
-    is_measure = finding["severity"] == "fact" and (not share or int(share[1]) < 25)
+    is_swing = finding["numbers"].get("grown_bytes", 0) * 4 >= peak and ", to what it held before" not in text
+    is_measure = finding["severity"] == "fact" and not is_swing
     if is_measure or "from before the attach were freed" in text:
         return []
     # "stopped growing" is no growth, nor is "grew by doubling"
@@ -145,7 +145,7 @@ class Judged:
 
     def judge_accusation(self, finding):
         if bare(finding["function"]) not in self.truth.grows:
-            self.wrong += accusations(finding)
+            self.wrong += accusations(finding, self.report["json"]["summary"]["peak_bytes"])
 
     def judge_rate(self, finding):
         """What is kept of each request."""

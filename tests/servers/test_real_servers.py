@@ -76,7 +76,8 @@ def heap_of(pid):
 
 def wrong_of(server, way, report):
     """Accusations, and what is missing: which work was not recorded, that heaptrack was attached."""
-    wrong = [text for finding in report["json"]["findings"] for text in judge_server.accusations(finding)
+    peak = report["json"]["summary"]["peak_bytes"]
+    wrong = [text for finding in report["json"]["findings"] for text in judge_server.accusations(finding, peak)
              if judge_server.bare(finding["function"]) not in server.grows]
     page = " ".join(report["text"].split())
     if way == "launched" and server.has_workers and not re.search(r"! \d+ child process.* not recorded; .* attach", page):

@@ -147,6 +147,19 @@ static void measures_bursts_and_levels(void **state) {
 	assert_near(judge(table_later).from_ns, 300 * MB, 2);
 }
 
+/** What came at the end came after a moment that is known; with no edge near it, nobody knows. */
+static void knows_since_when_it_came_at_the_end(void **state) {
+	(void)state;
+	struct curve_facts c = judge(at_exit);
+	assert_int_equal(c.shape, CURVE_AT_END);
+	assert_in_range(c.from_ns, 900ull * MB, 1000ull * MB);
+	const uint64_t far[] = {0, 100 * MB, 200 * MB, 300 * MB, 400 * MB, 500 * MB, 600 * MB,
+			1000 * MB};
+	const uint64_t held[] = {0, 0, 0, 0, 0, 0, 0, 5 * MB};
+	struct curve sparse = {far, held, 8, 0};
+	assert_int_equal(curve_judge(&sparse).shape, CURVE_OTHER);
+}
+
 static void finds_how_long_a_spike_lasts(void **state) {
 	(void)state;
 	(void)judge(spike);
@@ -234,6 +247,7 @@ int main(void) {
 			cmocka_unit_test(knows_the_shapes),
 			cmocka_unit_test(measures_growth),
 			cmocka_unit_test(measures_bursts_and_levels),
+			cmocka_unit_test(knows_since_when_it_came_at_the_end),
 			cmocka_unit_test(finds_how_long_a_spike_lasts),
 			cmocka_unit_test(finds_the_level_that_is_held),
 			cmocka_unit_test(measures_the_rise_since_a_moment),

@@ -282,8 +282,9 @@ static void says_what_grew_most_where_nothing_grows(void **state) {
 	struct findings none = make();
 	*held = before[0], *leaky = before[1];
 	assert_string_equal(find(&some, "no-growth")->text,
-			"from 495 ms to 945 ms nothing grew by more than 5.0 kB (< 0.1 % of the peak): parse() "
-			"app.cpp:33.");
+			"from 495 ms to 945 ms the heap grew by 5.0 kB (< 0.1 % of the peak); parse() app.cpp:33 "
+			"grew most, by 5.0 kB.");
+	assert_int_equal(finding_number(find(&some, "no-growth"), "heap_grown_bytes"), 5000);
 	assert_int_equal(finding_number(find(&some, "no-growth"), "grown_bytes"), 5000);
 	assert_string_equal(find(&none, "no-growth")->text, "from 495 ms to 945 ms nothing grew.");
 }
@@ -312,10 +313,12 @@ static void calls_no_growth_what_comes_and_goes(void **state) {
 	*held = before[0], *leaky = before[1];
 	assert_string_equal(find(&there, "no-growth")->text, "from 495 ms to 915 ms nothing grew.");
 	assert_string_equal(find(&attached, "no-growth")->text,
-			"from 495 ms to 945 ms parse() app.cpp:33 grew most, by 500.0 kB (50 % of the peak); "
-			"meanwhile 900.0 kB from before the attach were freed.");
+			"from 495 ms to 945 ms the heap grew by at most 500.0 kB (50 % of the peak); parse() "
+			"app.cpp:33 grew most, by 500.0 kB, and held nothing at the end; meanwhile 900.0 kB from "
+			"before the attach were freed.");
 	assert_non_null(strstr(find(&again, "no-growth")->text,
-			" grew most, by 500.0 kB (50 % of the peak), to what it held before; meanwhile "));
+			" grew most, by 500.0 kB, to what it held before, and held nothing at the end; "
+			"meanwhile "));
 }
 
 /** Short-lived small blocks among a few large ones that stay: no mean says how large. */

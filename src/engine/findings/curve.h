@@ -32,7 +32,7 @@ struct curve_facts {
 	uint64_t top_bytes; // the largest value
 	uint64_t from_ns,
 			to_ns;          // GREW: the window measured. AT_START, ONCE, STOPPED: from when to when
-							// the level was reached
+							// the level was reached. AT_END: so long there was next to nothing
 	uint64_t from_bytes;    // GREW: at from_ns; top_bytes at to_ns
 	uint64_t rate;          // GREW: bytes per second over the window
 	bool is_even;           // GREW: along a straight line

@@ -107,7 +107,7 @@ static const char *known(const struct page *p, uint32_t number, const char *text
 }
 
 /**
- * What grows and how fast: as the first finding about growth says, else how much it was at most.
+ * What grows and how fast: as the first finding about growth says, else how much the heap grew.
  * The title.
  */
 static const char *growth_words(struct page *p, const struct findings *all,
@@ -121,16 +121,17 @@ static const char *growth_words(struct page *p, const struct findings *all,
 		uint64_t rate = finding_number(f, "rate_bytes_per_s");
 		uint64_t from_ns = finding_number(f, "from_ns"), to_ns = finding_number(f, "to_ns");
 		uint64_t grown = finding_number(f, "grown_bytes");
+		bool replaces_old = finding_number(f, "before_attach_freed_bytes") > 0 ||
+				finding_number(f, "before_attach_freed_blocks") > 0;
 		if (strcmp(f->id, "no-growth") == 0) {
-			(void)snprintf(number, HUMAN_MAX, "%s", grown ? human_bytes(a, grown) : "nothing");
-			buffer_printf(remark, "between %s and %s", human_duration(a, from_ns),
-					human_duration(b, to_ns));
-			title = grown ? "grew at most" : "growing";
+			uint64_t heap = finding_number(f, "heap_grown_bytes");
+			(void)snprintf(number, HUMAN_MAX, "%s", grown ? human_bytes(a, heap) : "nothing");
+			buffer_printf(remark, "%sbetween %s and %s", replaces_old ? "at most, " : "",
+					human_duration(a, from_ns), human_duration(b, to_ns));
+			title = grown ? "heap grew" : "growing";
 		} else if (grown > 0) {
 			(void)snprintf(number, HUMAN_MAX + 2, "%s%s", human_bytes(a, rate ? rate : grown),
 					rate ? "/s" : "");
-			bool replaces_old = finding_number(f, "before_attach_freed_bytes") > 0 ||
-					finding_number(f, "before_attach_freed_blocks") > 0;
 			buffer_text(remark, replaces_old ? "at most, " : "");
 			if (!rate) {
 				buffer_printf(remark, "in %s, ", human_span(b, to_ns - from_ns));
@@ -154,13 +155,11 @@ static void put_never_freed(struct page *p, const struct findings *all) {
 	}
 	const char *left = known(p, REC_LIVE_BYTES, human_bytes(a, s->live_bytes));
 	const char *title = growth_words(p, all, number, &grows);
-	int shorter = strlen(title) > 11; // what is said so is a size, not a rate
 	size_t wide = columns_of(buffer_view(&grows));
 	bool fits = LEFT + RIGHT + wide <= p->width;
 	buffer_printf(p->out, "  %-11s %10s  %-*s", "never freed", left, fits ? 20 : 0, remark);
 	// A line of its own, where both do not fit on one
-	buffer_printf(p->out, "%s%-11s %*s", fits ? " " : "\n  ", title, (fits ? 9 : 10) - shorter,
-			number);
+	buffer_printf(p->out, "%s%-11s %*s", fits ? " " : "\n  ", title, fits ? 9 : 10, number);
 	if (wide > 0) {
 		size_t room = p->width - ALONE;
 		buffer_text(p->out, "  ");

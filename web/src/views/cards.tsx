@@ -106,18 +106,19 @@ const CARDS: CardKind[] = [
 			const rate = f?.numbers['rate_bytes_per_s'];
 			// In less than a second
 			const grown = f?.id === 'no-growth' ? undefined : f?.numbers['grown_bytes'];
-			const most = p.facts.findings.find((o) => o.id === 'no-growth')?.numbers['grown_bytes'];
+			const heap = p.facts.findings.find((o) => o.id === 'no-growth')?.numbers;
+			const by = grown ? f?.numbers : heap;
 			const replacesOld =
-				f?.numbers['before_attach_freed_bytes'] || f?.numbers['before_attach_freed_blocks'];
+				by?.['before_attach_freed_bytes'] || by?.['before_attach_freed_blocks'];
 			const sign = replacesOld ? '≤ ' : '+';
 			return rate
 				? `${sign}${bytes(rate)}/s`
 				: grown
 					? `${sign}${bytes(grown)}`
-					: most === undefined
+					: heap === undefined
 						? '–'
-						: most > 0
-							? `≤ ${bytes(most)}`
+						: heap['heap_grown_bytes']
+							? `${sign}${bytes(heap['heap_grown_bytes'])}`
 							: '0 B';
 		},
 		time: (p, f) => {

@@ -162,7 +162,6 @@ static void put_early(const struct finder *f, struct buffer *text, const struct 
 /** How what is kept came to be there. */
 static void put_kept_shape(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p, const struct curve_facts *c) {
-	uint64_t run = f->r->meta.duration_ns;
 	switch (c->shape) {
 	case CURVE_GREW:
 		put_growth(f, text, out, c);
@@ -184,8 +183,8 @@ static void put_kept_shape(struct finder *f, struct buffer *text, struct finding
 		finding_put(out, "stopped_ns", c->to_ns);
 		return;
 	case CURVE_AT_END:
-		buffer_text(text, "allocated in the last ");
-		put_duration(text, run - run / 100 * 99);
+		buffer_text(text, "nearly all of it allocated after ");
+		put_duration(text, c->from_ns);
 		return;
 	case CURVE_RENEWED:
 	default:
@@ -311,14 +310,17 @@ static void say_stopped(const struct finder *f, struct finding *out, struct buff
 	out->severity = FINDING_WORTH_IT;
 }
 
-static void say_once(struct finding *out, struct buffer *text, const struct curve_facts *c) {
+static void say_once(const struct finder *f, struct finding *out, struct buffer *text,
+		const struct curve_facts *c) {
 	buffer_text(text, ": ");
 	put_bytes(text, c->top_bytes);
 	buffer_text(text, " were allocated once, ");
 	buffer_text(text, c->shape == CURVE_AT_START ? "in the first " : "at ");
 	put_duration(text, c->shape == CURVE_AT_START ? c->to_ns : c->from_ns);
-	if (c->is_held_to_end) {
-		buffer_text(text, c->is_freed ? ", and held to the end" : ", and held since");
+	if (c->held_until_ns == f->times_ns[f->n_points - 1]) {
+		buffer_text(text, ", and held since");
+	} else if (c->is_freed && c->is_held_to_end) {
+		buffer_text(text, ", and held to the end");
 	} else {
 		buffer_text(text, ", and held until ");
 		put_duration(text, c->held_until_ns);
@@ -364,7 +366,7 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	case CURVE_GREW: say_growing(f, out, &text, c); break;
 	case CURVE_STOPPED: say_stopped(f, out, &text, p, c); break;
 	case CURVE_AT_START:
-	case CURVE_ONCE: say_once(out, &text, c); break;
+	case CURVE_ONCE: say_once(f, out, &text, c); break;
 	default: say_bursts(f, out, &text, c); break;
 	}
 	finder_say(f, out, &text, out->severity, millionths(c->top_bytes, f->r->summary.peak_bytes));
