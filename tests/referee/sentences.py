@@ -245,6 +245,9 @@ class Sentence:
                 below = self.recorded.live_at(self.referee.naming.through(name, stacks), self.recorded.peak_ns)
                 if value - half > below:
                     self.wrong("of it", name, number, "at most", below)
+        names = [name for name, _ in parts]
+        if len(set(names)) < len(names) or any(self.said["who"].split(" ")[0] == name for name in names):
+            self.wrong("one name for two parts, or for a part and the whole")
         is_all = "the rest" in text
         if low > held or (is_all and high < held):
             self.wrong("its parts sum to", low, high, "of", held)

@@ -222,6 +222,18 @@ int main(void) {
 	return sum == 7;
 }
 """,
+    "overloads.cpp": """
+#include <stdlib.h>
+struct Tree {
+	__attribute__((noinline)) static void *leaf(char) { return malloc(30000); }
+	__attribute__((noinline)) static void *leaf(long) { return malloc(20000); }
+	__attribute__((noinline)) static void *branch(int) { return malloc(15000); }
+	__attribute__((noinline)) static void *build(long n) { void *volatile own = malloc(25000); return own ? leaf(n) : own; }
+	__attribute__((noinline)) static void *build(char c) { void *volatile left = leaf(c); return left ? branch(0) : left; }
+	__attribute__((noinline)) static void *build(int n) { void *volatile left = build('a'); return left ? build((long)n) : left; }
+};
+int main() { return Tree::build(7) == nullptr; }
+""",
     "nothrow.cpp": """
 #include <new>
 __attribute__((noinline)) static char *one(void) { return new (std::nothrow) char[100]; }
@@ -513,6 +525,7 @@ PLANTED_ELSEWHERE = {
     "grew-and-was-freed": ("ends-busy", text("no-growth", r"held [\d.]+ .B at the end", "held nothing at the end")),
     "grew-before": ("ends-busy", text("no-growth", ", and held", ", to what it held before, and held")),
     "page-heap-grew": ("ends-busy", page(r"heap grew +[\d.]+ .B", "heap grew      1.0 GB")),
+    "split-by-overloads": ("overloads.cpp", text("peak", r"Tree::leaf\(\)", "Tree::build()")),
     "none-from-before": ("keeps", text("never-freed", r"(?=; what line|\.$)",
                                        "; meanwhile 5.0 MB from before the attach were freed")),
 }

@@ -171,34 +171,65 @@ struct part {
 	const struct name *name; // of the holder itself: what it allocates, not what it calls
 };
 
-/** The next function further in than the holder, in a stack that passes through it. */
-static const struct name *next_below(struct finder *f, const struct holder *h, uint32_t stack) {
+static bool are_called_alike(struct finder *f, const struct name *a, const struct name *b) {
+	return slice_equal(short_name_of(f, a), short_name_of(f, b));
+}
+
+/**
+ * The next function further in than the holder, in a stack that passes through it. Overloads of the
+ * holder, which a sentence calls like it, are the holder. `alike`: per function, whether it is one.
+ */
+static const struct name *next_below(struct finder *f, const struct holder *h, uint32_t stack,
+		uint8_t *alike) {
+	enum { UNKNOWN, ALIKE, OTHER };
 	uint32_t node = f->r->stacks.items[stack].node;
 	const struct name *site = names_site(f->names, node), *frame, *below = NULL;
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
 	while ((frame = stack_walk_next(&w)) && frame->function_id != h->name->function_id) {
-		below = holder_may_be(frame, site) ? frame : below;
+		uint8_t *is = &alike[frame->function_id];
+		if (*is == UNKNOWN && holder_may_be(frame, site)) {
+			*is = are_called_alike(f, frame, h->name) ? ALIKE : OTHER;
+		}
+		below = holder_may_be(frame, site) && *is == OTHER ? frame : below;
 	}
 	return below ? below : h->name;
+}
+
+/** Those large enough to be named become one where their names are. */
+static void join_overloads(struct finder *f, struct part *parts, uint64_t least) {
+	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
+		for (uint32_t k = 0; parts[i].bytes >= least && k < i; k++) {
+			if (parts[k].bytes >= least && are_called_alike(f, parts[i].name, parts[k].name)) {
+				parts[k].bytes += parts[i].bytes;
+				parts[i].bytes = 0;
+			}
+		}
+	}
 }
 
 /** ", of it parse() 4.0 MB, build() 3.0 MB and the rest 1.0 MB": the three largest parts. */
 static void put_split(struct finder *f, struct buffer *text, const struct holder *h) {
 	enum { NAMED = 3 };
-	struct part *parts = arena_new(&f->scratch, struct part, names_n_functions(f->names) + 1ul);
+	uint32_t n = names_n_functions(f->names);
+	struct part *parts = arena_new(&f->scratch, struct part, n + 1ul);
+	uint8_t *alike = arena_new(&f->scratch, uint8_t, n + 1ul);
 	struct part best[NAMED + 1] = {0};
-	uint64_t rest = h->bytes;
+	uint64_t rest = h->bytes, least = h->bytes / 20 + 1;
 	char number[HUMAN_MAX];
-	f->failed |= !parts;
-	for (uint32_t i = 0; parts && i < f->r->stacks.n; i++) {
+	if (!parts || !alike) {
+		f->failed = true;
+		return;
+	}
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
 		if (h->tags[i] && f->r->stacks.items[i].peak_bytes > 0) {
-			const struct name *below = next_below(f, h, i);
+			const struct name *below = next_below(f, h, i, alike);
 			struct part *p = &parts[below->function_id];
 			p->name = p->name ? p->name : below;
 			p->bytes += f->r->stacks.items[i].peak_bytes;
 		}
 	}
-	for (uint32_t i = 0; parts && i < names_n_functions(f->names); i++) {
+	join_overloads(f, parts, least);
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = NAMED;
 		for (; at > 0 && parts[i].bytes > best[at - 1].bytes; at--) {
 			best[at] = best[at - 1];
@@ -206,7 +237,7 @@ static void put_split(struct finder *f, struct buffer *text, const struct holder
 		best[at] = parts[i].bytes > 0 ? parts[i] : best[at];
 	}
 	const char *before = ", of it ";
-	for (uint32_t i = 0; i < NAMED && best[i].bytes >= h->bytes / 20 && best[i].bytes > 0; i++) {
+	for (uint32_t i = 0; i < NAMED && best[i].bytes >= least; i++) {
 		bool is_itself = best[i].name->function_id == h->name->function_id;
 		struct slice name = is_itself ? slice_of_text("itself") : short_name_of(f, best[i].name);
 		buffer_printf(text, "%s%.*s %s", before, SLICE_ARG(name),
