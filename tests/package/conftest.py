@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,20 @@ def unpacked(dist, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unpacked")
     subprocess.run(["tar", "-C", folder, "-xf", one(dist, "heaptrack-*.tar.xz")], check=True, timeout=60)
     return one(folder, "*")
+
+
+@pytest.fixture
+def podman():
+    """The words of podman with a store of its own: what takes docker's words and needs no daemon."""
+    if not shutil.which("podman"):
+        pytest.skip("podman is not installed")
+    if os.geteuid() != 0:
+        pytest.skip("podman needs root for a store of its own")
+    with tempfile.TemporaryDirectory(prefix="podman", dir="/tmp") as folder:  # it refuses paths above 50 characters
+        words = ["podman", "--root", f"{folder}/store", "--runroot", f"{folder}/run", "--storage-driver", "vfs",
+                 "--cgroup-manager", "cgroupfs"]
+        yield words
+        subprocess.run([*words, "image", "umount", "--all"], check=True, timeout=60, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,16 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
+from pathlib import Path
 
 import pytest
 
+SOURCE = Path(__file__).resolve().parents[2]
+VERSION = re.search(r"^\s*version: '(.*)',", (SOURCE / "meson.build").read_text(), re.MULTILINE)[1]
 IMAGE_MAX_BYTES = 2_500_000
 
 
@@ -52,6 +56,31 @@ def test_others_understand_it(image, layout, kind):
                           capture_output=True, text=True, timeout=60).stdout
     about = json.loads(said)
     assert (about["Os"], about["Architecture"], len(about["Layers"])) == ("linux", "amd64", 1)
+
+
+def test_podman_loads_it_and_builds_on_it(image, podman, tmp_path):
+    """With the lines for a Dockerfile of docs/packaging.md, after a program and before its run."""
+    def run(*words):
+        done = subprocess.run([*podman, *words], timeout=120, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+    run("load", "-i", image)
+    about, = json.loads(run("image", "inspect", f"heaptrack:{VERSION}"))
+    assert about["Config"]["Entrypoint"] == ["/usr/local/bin/heaptrack"] and about["Architecture"] == "amd64"
+    context = tmp_path / "context"
+    context.mkdir()
+    (tmp_path / "program.c").write_text("#include <stdlib.h>\nint main(void) { return malloc(10) ? 0 : 4; }")
+    subprocess.run(["musl-gcc", "-static", "-o", context / "program", tmp_path / "program.c"], check=True, timeout=60)
+    lines = re.search(r"```dockerfile\n(.*?)```", (SOURCE / "docs/packaging.md").read_text(), re.DOTALL)[1]
+    (context / "Dockerfile").write_text(
+        f'FROM scratch\nCOPY program /program\n{lines}RUN ["/usr/local/bin/heaptrack", "-o", "/recorded", "/program"]\n')
+    # Not in a container, which the test's own surroundings may forbid
+    run("build", "--isolation", "chroot", "--pull=never", "-t", "app", context)
+    mounted = run("image", "mount", "app").strip()
+    assert os.path.getsize(f"{mounted}/recorded.zst") > 0
+    run("image", "umount", "app")
+    run("rmi", "app", f"heaptrack:{VERSION}")
 
 
 def test_the_layer_runs_by_itself(layout, tmp_path):
