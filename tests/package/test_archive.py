@@ -43,8 +43,8 @@ def record(command, program, folder, name):
 
 @pytest.fixture
 def program(tmp_path):
-    def compile_with(compiler, *options):
-        (tmp_path / "program.c").write_text(PROGRAM)
+    def compile_with(compiler, *options, text=PROGRAM):
+        (tmp_path / "program.c").write_text(text)
         path = tmp_path / f"program-{compiler}"
         subprocess.run([compiler, "-O1", *options, "-o", path, tmp_path / "program.c"], check=True, timeout=60)
         return path
@@ -102,8 +102,36 @@ def test_records_where_there_is_no_glibc(unpacked, program, tmp_path):
     check_record("/tmp/out.zst", [*inside, "/h/bin/heaptrack_print"])
 
 
+ENDLESS = """
+#include <stdlib.h>
+#include <time.h>
+static void *volatile kept;
+__attribute__((noinline)) static void allocate(void) { kept = malloc(100); }
+int main(void) { for (;;) { allocate(); nanosleep(&(struct timespec){0, 1000000}, NULL); } }
+"""
+ALPINE = """mount -t proc proc "$0/proc" && mount --bind /dev/null "$0/dev/null" &&
+exec chroot "$0" /bin/busybox sh -ec '
+    /bin/busybox --install -s /bin; export PATH=/bin:/home/.local/bin HOME=/home
+    works() {
+        for name in dynamic static; do
+            status=0; heaptrack -q -o /tmp/$1-$name /$name || status=$?
+            echo $status; heaptrack_print --json /tmp/$1-$name.zst >/tmp/$1-$name.json
+            heaptrack_print --html /tmp/$1-$name.html /tmp/$1-$name.zst
+            /endless-$name & pid=$!
+            sleep 0.5; heaptrack -q -o /tmp/$1-attached -p $pid --duration 1s
+            kill $pid; heaptrack_print --json /tmp/$1-attached.zst >/tmp/$1-attached-$name.json
+        done
+    }
+    sh /dist/install.sh; works first
+    echo lib/heaptrack/of-an-older-version >>/home/.local/lib/heaptrack/installed
+    touch /home/.local/lib/heaptrack/of-an-older-version
+    sh /dist/install.sh; works upgraded
+    ls /home/.local/lib/heaptrack
+    sh /dist/install.sh --uninstall'"""
+
+
 def test_installs_and_records_as_on_alpine(dist, program, tmp_path):
-    """A root of musl's loader and busybox, in which install.sh runs."""
+    """A root of musl's loader and busybox, in which install.sh runs: installed, used, upgraded, used, removed."""
     busybox, musl = shutil.which("busybox"), Path("/lib/ld-musl-x86_64.so.1")
     if not busybox or not musl.exists():
         pytest.skip("busybox or musl is not installed")
@@ -118,21 +146,20 @@ def test_installs_and_records_as_on_alpine(dist, program, tmp_path):
     shutil.copytree(dist, root / "dist")
     for name, options in (("dynamic", []), ("static", ["-static"])):
         program("musl-gcc", *options).rename(root / name)
-    script = """mount -t proc proc "$0/proc" && mount --bind /dev/null "$0/dev/null" && exec chroot "$0" /bin/busybox sh -ec '
-        /bin/busybox --install -s /bin; export PATH=/bin:/home/.local/bin HOME=/home; sh /dist/install.sh
-        for name in dynamic static; do
-            status=0; heaptrack -q -o /tmp/$name /$name || status=$?
-            echo $status; heaptrack_print --json /tmp/$name.zst >/tmp/$name.json
-        done
-        sh /dist/install.sh --uninstall; ls -A /home'"""
-    done = subprocess.run(["unshare", "-rmpf", "sh", "-c", script, root], capture_output=True, text=True, timeout=120,
+        program("musl-gcc", *options, text=ENDLESS).rename(root / f"endless-{name}")
+    done = subprocess.run(["unshare", "-rmpf", "sh", "-c", ALPINE, root], capture_output=True, text=True, timeout=120,
                           env={"PATH": os.environ["PATH"]}, check=False)
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert re.findall(r"^7$", done.stdout, re.MULTILINE) == ["7", "7"] and list((root / "home").iterdir()) == []
-    for name in ("dynamic", "static"):
+    assert re.findall(r"^7$", done.stdout, re.MULTILINE) == ["7"] * 4 and list((root / "home").iterdir()) == []
+    assert "libheaptrack_preload.so" in done.stdout and "of-an-older-version" not in done.stdout
+    for name in (f"{when}-{name}" for when in ("first", "upgraded") for name in ("dynamic", "static")):
         summary = json.loads((root / f"tmp/{name}.json").read_text())["summary"]
         assert summary["allocations"] - 1000 in range(10) and summary["never_freed_blocks"] - 500 in range(10)
         assert summary["complete"] and summary["lost_events"] == 0
+        assert "<html" in (root / f"tmp/{name}.html").read_text()[:500]
+        attached = json.loads((root / f"tmp/{name.replace('-', '-attached-')}.json").read_text())
+        assert attached["summary"]["allocations"] > 10 and attached["summary"]["lost_events"] == 0
+        assert "allocate" in json.dumps(attached["sites"]["never_freed"])
 
 
 def test_serves_the_page(unpacked, program, tmp_path, helpers):

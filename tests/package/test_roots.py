@@ -1,7 +1,9 @@
-"""Clean roots of Debian 11, 12 and 13: install, record, print, attach, upgrade, remove; nothing is left.
+"""Clean roots of Debian 11, 12 and 13, and one like Fedora's: install, record, print, attach, upgrade, remove; nothing
+is left.
 
 mmdebstrap makes them, so this takes root and the network; `--long` alone. The .deb takes the place of KDE's
-heaptrack, the archive stands beside nothing.
+heaptrack, the archive stands beside nothing. The root like Fedora's has Debian's programs in Fedora's places: dnf and
+rpm instead of apt and dpkg, and libraries in /usr/lib64.
 """
 
 import json
@@ -20,10 +22,11 @@ static void *volatile kept;
 __attribute__((noinline)) static void allocate(int i) { kept = malloc(100 + i); if (i % 2) free(kept); }
 int main(void) { for (int i = 0; i < 1000; i++) allocate(i); return 7; }
 """
+SOURCE = Path(__file__).resolve().parents[2]
 SUITES = ["bullseye", "bookworm", "trixie"]
 # What apt, dpkg and their triggers keep for themselves
-NOT_OURS = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "tmp", "proc", "run", "etc/ld.so.cache", "dev",
-            "home", "root")
+NOT_OURS = ("var/lib/dpkg", "var/lib/apt", "var/lib/dnf", "var/lib/rpm", "var/cache", "var/log", "tmp", "proc", "run",
+            "etc/ld.so.cache", "dev", "home", "root")
 
 
 class Root:
@@ -50,24 +53,48 @@ class Root:
         return names
 
 
-@pytest.fixture(scope="module", params=SUITES)
-def root(request, tmp_path_factory):
+def new_root(folder, suite, packages):
     for tool in ("mmdebstrap", "musl-gcc"):
         if not shutil.which(tool):
             pytest.skip(f"{tool} is not installed")
     if os.geteuid() != 0:
         pytest.skip("roots are made by root")
-    folder = tmp_path_factory.mktemp(request.param)
     path = folder / "root"
-    made = subprocess.run(["mmdebstrap", "--quiet", "--variant=apt", "--include=xz-utils", request.param, path],
+    made = subprocess.run(["mmdebstrap", "--quiet", "--variant=apt", f"--include={packages}", suite, path],
                           capture_output=True, text=True, timeout=1200, check=False)
     if made.returncode != 0:
-        pytest.skip(f"{request.param} cannot be had: {made.stderr[-300:]}")
+        pytest.skip(f"{suite} cannot be had: {made.stderr[-300:]}")
     (folder / "program.c").write_text(PROGRAM)
     subprocess.run(["musl-gcc", "-static", "-O1", "-o", path / "tmp/program", folder / "program.c"], check=True,
                    timeout=60)
     (path / "home/x").mkdir()
     return Root(path)
+
+
+@pytest.fixture(scope="module", params=SUITES)
+def root(request, tmp_path_factory):
+    return new_root(tmp_path_factory.mktemp(request.param), request.param, "xz-utils")
+
+
+@pytest.fixture(scope="module")
+def fedora(tmp_path_factory):
+    """Not a package of it is Fedora's, but nothing is left of Debian's places and package manager."""
+    if not shutil.which("rpmbuild"):
+        pytest.skip("rpmbuild is not installed")
+    root = new_root(tmp_path_factory.mktemp("fedora"), "bookworm", "dnf,rpm,perl")
+    multiarch, lib64 = root.path / "usr/lib/x86_64-linux-gnu", root.path / "usr/lib64"
+    (lib64 / "ld-linux-x86-64.so.2").unlink()  # which leads to the other folder
+    for path in multiarch.iterdir():
+        path.rename(lib64 / path.name)
+    multiarch.rmdir()
+    (root.path / "etc/ld.so.conf.d/lib64.conf").write_text("/usr/lib64\n")
+    subprocess.run(["chroot", root.path, "/sbin/ldconfig"], check=True, timeout=60)
+    for name in ("var/lib/dpkg", "var/lib/apt", "usr/lib/apt", "usr/lib/dpkg"):
+        shutil.rmtree(root.path / name)
+    for path in [*(root.path / "usr/bin").glob("apt*"), *(root.path / "usr/bin").glob("dpkg*")]:
+        path.unlink()
+    root.run("dnf", "--version")  # python compiles it
+    return root
 
 
 def works(root):
@@ -129,3 +156,78 @@ def test_archive(root, dist):
         works(root)
     root.run("sh", "/tmp/dist/install.sh", "--uninstall")
     assert root.files() == before and list((root.path / "home/x").iterdir()) == []
+
+
+def rpm_of(folder, name, version, tree):
+    """A package of these files, by the spec of ours."""
+    files = folder / "files"
+    of_the_system = {"usr", "usr/bin", "usr/include", "usr/lib", "usr/share", "usr/share/doc", "usr/share/man",
+                     "usr/share/man/man1", "usr/share/man/man5"}
+    files.write_text("".join(f"{'%dir ' if path.is_dir() else ''}/{path.relative_to(tree)}\n"
+                             for path in sorted(tree.rglob("*"))
+                             if str(path.relative_to(tree)) not in of_the_system))
+    spec = folder / "package.spec"
+    text = (SOURCE / "packaging/heaptrack-c.spec").read_text()
+    spec.write_text(text if name == "heaptrack-c" else
+                    text.replace("heaptrack-c\n", f"{name}\n").replace("Provides:  heaptrack\n", "")
+                    .replace("Conflicts: heaptrack\n", ""))
+    defined = {"_topdir": folder / "top", "_rpmdir": folder / "out", "tree": tree, "files_of_tree": files,
+               "release_version": version}
+    subprocess.run(["rpmbuild", "-bb", "--quiet", *(f"--define={name} {value}" for name, value in defined.items()), spec],
+                   check=True, timeout=120, capture_output=True)
+    return next((folder / "out").rglob(f"{name}-{version}*.rpm"))
+
+
+def newer_rpm(rpm, folder):
+    """The same package, of a later version: one file is gone, one is new."""
+    tree = folder / "tree"
+    tree.mkdir()
+    with open(rpm, "rb") as file:
+        packed = subprocess.run(["rpm2archive", "-"], check=True, stdin=file, stdout=subprocess.PIPE, timeout=60).stdout
+    subprocess.run(["tar", "-xzf", "-"], cwd=tree, input=packed, check=True, timeout=60)
+    doc = tree / "usr/share/doc/heaptrack-c"
+    (doc / "README.md").rename(doc / "README")
+    return rpm_of(folder, "heaptrack-c", "0.1.1", tree)
+
+
+TOOLS = {"dnf": [["dnf", "-q", "-y", "install"], ["dnf", "-q", "-y", "upgrade"], ["dnf", "-q", "-y", "remove"]],
+         "rpm": [["rpm", "-i"], ["rpm", "-U"], ["rpm", "-e"]]}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_rpm(fedora, made, tmp_path, tool):
+    rpm = next(made("packaging/rpm").glob("*.rpm"))
+    install, upgrade, remove = TOOLS[tool]
+    before = fedora.files()
+    shutil.copy(rpm, fedora.path / "tmp/heaptrack-c.rpm")
+    fedora.run(*install, "/tmp/heaptrack-c.rpm")
+    assert "heaptrack-c" in fedora.run("heaptrack", "--version")
+    works(fedora)
+    shutil.copy(newer_rpm(rpm, tmp_path), fedora.path / "tmp/newer.rpm")
+    fedora.run(*upgrade, "/tmp/newer.rpm")
+    assert fedora.run("rpm", "-q", "--qf", "%{VERSION}", "heaptrack-c") == "0.1.1"
+    doc = fedora.path / "usr/share/doc/heaptrack-c"
+    assert (doc / "README").exists() and not (doc / "README.md").exists()
+    works(fedora)
+    fedora.run("rpm", "-V", "heaptrack-c")
+    fedora.run(*remove, "heaptrack-c")
+    assert fedora.files() == before
+
+
+def test_rpm_takes_the_place_of_kdes(fedora, made, tmp_path):
+    """A package named as Fedora names KDE's, with one of its files."""
+    tree = tmp_path / "kde"
+    (tree / "usr/bin").mkdir(parents=True)
+    (tree / "usr/bin/heaptrack").write_text("#!/bin/sh\necho KDE\n")
+    (tree / "usr/bin/heaptrack").chmod(0o755)
+    before = fedora.files()
+    shutil.copy(rpm_of(tmp_path, "heaptrack", "1.5.0", tree), fedora.path / "tmp/kde.rpm")
+    shutil.copy(next(made("packaging/rpm").glob("*.rpm")), fedora.path / "tmp/heaptrack-c.rpm")
+    fedora.run("dnf", "-q", "-y", "install", "/tmp/kde.rpm")
+    fedora.run("dnf", "-q", "-y", "install", "/tmp/heaptrack-c.rpm", status=1)
+    assert fedora.run("heaptrack") == "KDE\n"
+    fedora.run("dnf", "-q", "-y", "--allowerasing", "install", "/tmp/heaptrack-c.rpm")
+    assert "heaptrack-c" in fedora.run("heaptrack", "--version")
+    fedora.run("rpm", "-q", "heaptrack", status=1)
+    fedora.run("dnf", "-q", "-y", "remove", "heaptrack-c")
+    assert fedora.files() == before
