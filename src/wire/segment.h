@@ -240,7 +240,7 @@ struct segment_header {
 	_Atomic uint32_t fork_number;
 	_Atomic uint64_t excerpt_used;
 	_Atomic uint64_t units_lost;
-	_Atomic uint64_t exec_ns; // an injected recorder's program called an exec then (0: none)
+	_Atomic uint64_t exec_ns; // of the last exec, unless an image has announced itself since
 
 	_Alignas(64) struct wire_child children[WIRE_N_CHILDREN];
 };

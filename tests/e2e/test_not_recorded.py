@@ -362,11 +362,16 @@ def test_no_child_is_made_up(tools):
 
 
 BECOMES = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
-int main(int argc, char **argv) {
+int main(int argc, char **argv, char **environment) {
+	const char *how = argc > 2 ? argv[2] : "";
+	char *const words[] = {argv[1], "1", "0", NULL};
 	setvbuf(stdout, malloc(BUFSIZ), _IOLBF, BUFSIZ);
 	puts("ready");
 	getchar();
@@ -374,25 +379,36 @@ int main(int argc, char **argv) {
 		free(malloc(100));
 	}
 	execl("/nowhere", "nowhere", (char *)NULL); // fails
-	if (argc > 2 && strcmp(argv[2], "fails") == 0) {
+	syscall(SYS_execve, "/nowhere", words, environment);
+	if (strcmp(how, "fails") == 0) {
 		return 0;
 	}
-	if (argc > 2 && strcmp(argv[2], "child") == 0 && vfork() != 0) {
+	if (strcmp(how, "child") == 0 && vfork() != 0) {
 		return 0;
 	}
-	return execl(argv[1], argv[1], "1", "0", (char *)NULL);
+	if (strcmp(how, "execveat") == 0) {
+		return execveat(AT_FDCWD, argv[1], words, environment, 0);
+	}
+	if (strcmp(how, "syscall") == 0) {
+		return (int)syscall(SYS_execve, argv[1], words, environment);
+	}
+	return execv(argv[1], words);
 }
 """
 
 
 @pytest.fixture(name="becomes")
 def fixture_becomes(tools, child, tmp_path, helpers):
-    """Attaches to a program that then becomes another one; what the recording says of that."""
+    """Records a program that then becomes another one; what the recording says of that."""
     source = child.folder / "becomes.c"
     source.write_text(BECOMES)
-    subprocess.run(["gcc", "-o", child.folder / "becomes", source], check=True, timeout=60)
 
-    def run(*arguments):
+    def run(*arguments, flags=(), is_launched=False):
+        subprocess.run(["gcc", "-o", child.folder / "becomes", source, *flags], check=True, timeout=60)
+        if is_launched:
+            recording = tools.record(child.folder / "becomes", *arguments)
+            assert recording.status == 0, repr(recording)
+            return recording.json()
         with subprocess.Popen([child.folder / "becomes", *arguments], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as program:
             assert program.stdout.readline() == b"ready\n"
@@ -404,6 +420,22 @@ def fixture_becomes(tools, child, tmp_path, helpers):
     return run
 
 
+@pytest.fixture(name="shortest")
+def fixture_shortest(child):
+    """A static program that only ends."""
+    source = child.folder / "shortest.c"
+    source.write_text("""void _start(void) { __asm__("mov $60, %eax; xor %edi, %edi; syscall"); }""")
+    subprocess.run(["gcc", "-nostdlib", "-static", "-o", child.folder / "shortest", source], check=True, timeout=60)
+    return child.folder / "shortest"
+
+
+def assert_became(known, program):
+    assert known["quality"]["verdict"] == "incomplete: not recorded after an exec"
+    assert re.fullmatch(rf"[\d.]+ (ms|s) after the start the program became "
+                        rf"(another program|{program}|{program.name}), which .*: what that allocated is missing",
+                        said(known, "unrecorded-image"))
+
+
 @pytest.mark.parametrize("flags", [[], ["-static"], ["-m32"], "set-uid"], ids=str)
 def test_exec_of_a_short_program_after_an_attach(becomes, child, flags):
     """It has ended before anybody could have looked from outside."""
@@ -411,14 +443,33 @@ def test_exec_of_a_short_program_after_an_attach(becomes, child, flags):
     program = child("became-short", *([] if is_set_uid else flags))
     if is_set_uid:
         program.chmod(stat.S_ISUID | 0o755)
-    known = becomes(program)
-    assert known["quality"]["verdict"] == "incomplete: not recorded after an exec"
-    assert re.fullmatch(rf"[\d.]+ (ms|s) after the start the program became (another program|{program}|became-short)"
-                        r", which .*: what that allocated is missing", said(known, "unrecorded-image"))
+    assert_became(becomes(program), program)
 
 
+@pytest.mark.parametrize("how", ["execv", "execveat", "syscall"])
+@pytest.mark.parametrize("flags", [(), ("-static",), ("-static", "-s")], ids=str)
+def test_ways_to_exec_after_an_attach(becomes, shortest, flags, how):
+    if "-s" in flags and how != "execv":
+        pytest.skip("has no name there")
+    assert_became(becomes(shortest, how, flags=flags), shortest)
+
+
+@pytest.mark.parametrize("how", ["execv", "execveat", "syscall"])
+def test_exec_of_a_short_program_that_is_not_followed(becomes, shortest, how):
+    """A set-uid program would lose its rights if it were traced."""
+    shortest.chmod(stat.S_ISUID | 0o755)
+    assert_became(becomes(shortest, how, is_launched=True), shortest)
+
+
+@pytest.mark.parametrize("is_launched", [False, True], ids=["attached", "launched"])
 @pytest.mark.parametrize("how", ["fails", "child"])
-def test_exec_that_did_not_happen_after_an_attach(becomes, child, how):
-    known = becomes(child("became-never"), how)
+def test_exec_that_did_not_happen(becomes, child, how, is_launched):
+    known = becomes(child("became-never"), how, is_launched=is_launched)
     assert known["quality"]["verdict"] == "recording whole" and known["program"]["images"] == 1
     assert said(known, "unrecorded-image") is None
+
+
+@pytest.mark.parametrize("how", ["execv", "syscall"])
+def test_exec_of_a_short_program_that_is_followed(becomes, child, how):
+    known = becomes(child("became-static", "-static"), how, is_launched=True)
+    assert known["quality"]["verdict"] == "recording whole" and known["program"]["images"] == 2

@@ -55,7 +55,7 @@ static uint64_t found_at(const struct found_functions *found, const char *name) 
 
 /** The symbols that it was not shown say where they are. */
 static void finds_what_symbols_tell(const char *program) {
-	static const char *const names[] = {"malloc", "free", "calloc", "realloc"};
+	static const char *const names[] = {"malloc", "free", "calloc", "realloc", "execve"};
 	const struct module_code module = open_program(program);
 	struct found_functions found = {0};
 	assert_true(stripped_find(&found, &module));

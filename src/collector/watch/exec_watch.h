@@ -8,9 +8,9 @@
  * the new program if it is loaded into it; if it is not (an emptied environment, a static program),
  * the file that the process runs differs from the last one that was announced.
  *
- * Not noticed are a program that lives for less than the interval between two checks (an injected
- * recorder says that it was called: exec_ns) and, if addresses are not randomized, an exec of the
- * same file with the same arguments and environment.
+ * Not noticed are a program that lives for less than the interval between two checks (the last
+ * recorder has noted the call: exec_ns) and, if addresses are not randomized, an exec of the same
+ * file with the same arguments and environment.
  */
 
 #include "sys/process.h"

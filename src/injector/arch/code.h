@@ -33,5 +33,8 @@ bool code_multiplies(struct function_code f);
 /** Does one of its first instructions compare its first argument with `value`? */
 bool code_compares_first(struct function_code f, int64_t value);
 
+/** Does it begin with a system call of that number? */
+bool code_begins_with_call(struct function_code f, uint32_t number);
+
 /** Is it an entry of the PLT, at `address`? Then `*slot` is the word of the GOT it jumps by. */
 bool code_plt_slot(struct slice code, uint64_t address, uint64_t *slot);

@@ -16,10 +16,14 @@
  * Each must be the only one that fits. That holds for malloc.c from 2.19 on, with any compiler; up
  * to 2.33 there are twins that check more (free_check and the like), which are only called by
  * pointers. Where another version or compiler differs, nothing fits, and nothing is hooked.
+ *
+ * execve alone begins with its system call.
  */
 
 #include "injector/find/code_map.h"
 #include "injector/find/functions.h"
+
+#include <sys/syscall.h>
 
 enum { MALLOC_ALIGNMENT = 16 };
 
@@ -153,6 +157,19 @@ static uint32_t find_memalign(const struct code_map *m, const struct malloc_part
 			: CODE_NO_FUNCTION;
 }
 
+static uint32_t find_execve(const struct code_map *m) {
+	uint32_t found = CODE_NO_FUNCTION;
+	for (uint32_t id = 0; id < m->functions.n; id++) {
+		if (code_begins_with_call(code_map_code(m, id), SYS_execve)) {
+			if (found != CODE_NO_FUNCTION) {
+				return CODE_NO_FUNCTION;
+			}
+			found = id;
+		}
+	}
+	return found;
+}
+
 static bool is_whole(const struct malloc_parts *p) {
 	const uint32_t all[] = {p->int_free, p->munmap_chunk, p->int_malloc, p->int_realloc, p->malloc,
 			p->free, p->calloc, p->realloc};
@@ -191,12 +208,12 @@ static bool recognize(const struct code_map *m, struct malloc_parts *p) {
 
 // ---- what is found
 
-static bool add(struct found_functions *out, const struct module_code *module, const char *name,
-		const struct code_map *m, uint32_t function) {
+static bool add(struct found_functions *out, const struct module_code *module,
+		const struct known_function *known, const struct code_map *m, uint32_t function) {
 	const bool is_found = function != CODE_NO_FUNCTION;
 	const struct code_function there = is_found ? m->functions.items[function]
 												: (struct code_function){0};
-	struct found_function *f = found_add(out, module, known_function_of(name),
+	struct found_function *f = found_add(out, module, known,
 			is_found ? module->bias + there.address : 0, there.size);
 	if (f && !is_found) {
 		f->why_not = "the program is stripped, and the function was not recognized";
@@ -209,10 +226,15 @@ bool stripped_find(struct found_functions *out, const struct module_code *module
 	struct malloc_parts p;
 	bool ok = true;
 	if (code_map_init(&map, &module->image) && recognize(&map, &p)) {
-		ok = add(out, module, "malloc", &map, p.malloc) && add(out, module, "free", &map, p.free) &&
-				add(out, module, "calloc", &map, p.calloc) &&
-				add(out, module, "realloc", &map, p.realloc) &&
-				add(out, module, "memalign", &map, p.memalign);
+		ok = add(out, module, known_function_of("malloc"), &map, p.malloc) &&
+				add(out, module, known_function_of("free"), &map, p.free) &&
+				add(out, module, known_function_of("calloc"), &map, p.calloc) &&
+				add(out, module, known_function_of("realloc"), &map, p.realloc) &&
+				add(out, module, known_function_of("memalign"), &map, p.memalign);
+		uint32_t execve = ok ? find_execve(&map) : CODE_NO_FUNCTION;
+		if (execve != CODE_NO_FUNCTION) {
+			ok = add(out, module, known_beside("execve"), &map, execve);
+		}
 	}
 	code_map_finish(&map);
 	return ok;

@@ -111,6 +111,12 @@ void segment_note_prctl(int option, uint64_t value) {
 	}
 }
 
+void segment_note_exec(uint64_t now_ns) {
+	if (segment_may_call_system() && syscall_0(__NR_getpid) == (long)segment.header->program_pid) {
+		atomic_store(&segment.header->exec_ns, now_ns ? now_ns - segment.header->start_ns : 0);
+	}
+}
+
 /** The end of all but nodes and slots. */
 static uint64_t base_end(const struct segment_header *h) {
 	const struct wire_table *marks = &h->tables[TABLE_MARKS], *modules = &h->tables[TABLE_MODULES];
@@ -160,6 +166,7 @@ static bool map_program(int fd, struct segment_header *h) {
 			.image = 1 + atomic_fetch_add(&header->n_images, 1),
 	};
 	say_what_is_mapped(header);
+	atomic_store(&header->exec_ns, 0); // what the program became is seen
 	return true;
 }
 

@@ -9,6 +9,7 @@
  */
 
 #include "recorder/core/attr.h"
+#include "syscall.h"
 #include "wire/event.h"
 
 #include <stdbool.h>
@@ -87,6 +88,16 @@ void segment_count_stamps(void);
 
 /** The program is about to call prctl, which may forbid it to read the time stamp counter. */
 void segment_note_prctl(int option, uint64_t value);
+
+static inline bool segment_is_exec(long number) {
+	return number == __NR_execve || number == __NR_execveat;
+}
+
+/**
+ * The program is about to become another one, which may end before anybody sees it. 0: it has not.
+ * Nothing is noted of a child's calls, which may be made in our memory (vfork).
+ */
+void segment_note_exec(uint64_t now_ns);
 
 /**
  * Close unused nodes, or reopen them, so that mlockall in between does not fill them with memory.

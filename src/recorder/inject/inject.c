@@ -157,16 +157,15 @@ static void leave_mapping(struct inject_frame *f) {
 			is_late ? UINT64_MAX : f->rax);
 }
 
-/**
- * What the program becomes is not recorded: say when. A call that succeeds never comes back. A
- * child's calls arrive here, too, even in our memory (vfork).
- */
+static bool is_exec(const struct inject_frame *f) {
+	return f->what->what == RESIDENT_EXECS ||
+			(f->what->what == RESIDENT_CALLS && segment_is_exec((long)f->arguments[0]));
+}
+
 static void note_exec(struct thread_words *self, bool has_failed) {
 	machine_local_bump(&self->inside, 1);
-	if (switch_is_on_or_paused() && segment_may_call_system() &&
-			syscall_0(__NR_getpid) == (long)segment.header->program_pid) {
-		uint64_t now_ns = host_services.clock_ns() - segment.header->start_ns;
-		atomic_store(&segment.header->exec_ns, has_failed ? 0 : now_ns);
+	if (switch_is_on_or_paused()) {
+		segment_note_exec(has_failed ? 0 : host_services.clock_ns());
 	}
 	machine_local_bump(&self->inside, UINT64_MAX);
 }
@@ -181,7 +180,7 @@ void inject_enter(struct inject_frame *f) {
 		return;
 	}
 	struct thread_words *self = inject_thread();
-	if (f->what->what == RESIDENT_EXECS) {
+	if (is_exec(f)) {
 		f->self = NULL;
 		note_exec(self, false);
 		return;
@@ -285,7 +284,7 @@ static void record_answer(struct inject_frame *f) {
 bool inject_leave(struct inject_frame *f) {
 	if (f->self != NULL) {
 		record_answer(f);
-	} else if (f->what->what == RESIDENT_EXECS) {
+	} else if (is_exec(f)) {
 		note_exec(inject_thread(), true);
 	}
 	bool may_throw = f->what->what == RESIDENT_ALLOCATES_OR_THROWS ||

@@ -84,11 +84,15 @@ static bool finds_plain_program(const char *name) {
 
 // ---- the collector
 
-/** A child that borrows our memory (vfork) is not the recorded process, whatever our words say. */
+/**
+ * Note the exec, and say whether to ask. A child that borrows our memory (vfork) is not the
+ * recorded process, whatever our words say.
+ */
 static bool may_ask(void) {
 	if (!switch_is_on_or_paused() || !segment_may_call_system()) {
 		return false;
 	}
+	segment_note_exec(host_services.clock_ns());
 	long pid = syscall_0(__NR_getpid);
 	return pid == (long)segment.header->program_pid && syscall_0(__NR_gettid) == pid;
 }
@@ -130,6 +134,9 @@ bool exec_begin_file(int fd) {
 
 void exec_failed(bool is_followed) {
 	uint32_t seized = EXEC_SEIZED;
+	if (switch_is_on_or_paused()) {
+		segment_note_exec(0);
+	}
 	if (is_followed) {
 		(void)atomic_compare_exchange_strong(&segment.header->exec, &seized, EXEC_FAILED);
 	}

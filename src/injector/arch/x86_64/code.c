@@ -146,3 +146,13 @@ bool code_compares_first(struct function_code f, int64_t value) {
 	}
 	return false;
 }
+
+bool code_begins_with_call(struct function_code f, uint32_t number) {
+	struct instructions d;
+	instructions_begin(&d, &f, endbr64_bytes(f.bytes, f.size));
+	return instructions_next(&d) && d.i.mnemonic == ZYDIS_MNEMONIC_MOV &&
+			d.operands[0].reg.value == ZYDIS_REGISTER_EAX &&
+			d.operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+			d.operands[1].imm.value.u == number && instructions_next(&d) &&
+			d.i.mnemonic == ZYDIS_MNEMONIC_SYSCALL;
+}

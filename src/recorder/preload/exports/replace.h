@@ -167,10 +167,10 @@
 	return result;
 
 // The call returns only if it fails
-#define EXEC(call, begin)     \
-	bool is_followed = begin; \
-	int result = call;        \
-	exec_failed(is_followed); \
+#define EXEC(call, begin)           \
+	bool is_followed = begin;       \
+	__typeof__(call) result = call; \
+	exec_failed(is_followed);       \
 	return result;
 
 #define REPLACE_EXECS(call, path, search) EXEC(call, exec_begin(path, search))
@@ -197,11 +197,14 @@
 	}                                  \
 	REPLACE_BREAKS(call, none)
 
-#define REPLACE_CALLS(call, number, a, b, c, d, e)          \
-	const enum mapping_does does = mapping_of_call(number); \
-	if (likely(does == MAPPING_OTHER)) {                    \
-		return call;                                        \
-	}                                                       \
+#define REPLACE_CALLS(call, number, a, b, c, d, e)                                    \
+	const enum mapping_does does = mapping_of_call(number);                           \
+	if (likely(does == MAPPING_OTHER)) {                                              \
+		if (likely(!segment_is_exec(number))) {                                       \
+			return call;                                                              \
+		}                                                                             \
+		EXEC(call, exec_begin(number == __NR_execve ? (const char *)a : NULL, false)) \
+	}                                                                                 \
 	REPLACE_MAPPING(does, call, a, (uint64_t)b, c, d, e)
 
 #define REPLACE_MAPS(call, ...)     REPLACE_MAPPING(MAPPING_MAPS, call, __VA_ARGS__)
