@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -128,6 +129,71 @@ def test_boehms_collector_attached_to(tools, tmp_path, helpers, library):
     assert helpers.total(helpers.through(known["sites"]["allocations"], "make_block"), "bytes") == 100 * 50
     assert known["quality"]["double_allocations"] == 0
     assert "not-hooked" in [line["id"] for line in known["quality"]["sentences"]]
+
+
+
+GO = """
+package main
+// #include <stdlib.h>
+// #include <stdio.h>
+// #include <unistd.h>
+// static void work(void) {
+//	puts("ready"); fflush(stdout); getchar();
+//	for (int i = 0; i < 100; i++) { char *volatile at = malloc(50); free(at); }
+//	usleep(300000);
+// }
+import "C"
+var kept [][]byte
+func main() {
+	for i := 0; i < 1000; i++ { kept = append(kept, make([]byte, 10000)) }
+	C.work()
+}
+"""
+
+
+@pytest.mark.parametrize("is_attached", [False, True], ids=["launched", "attached"])
+def test_go_with_a_c_library(tools, tmp_path, helpers, is_attached):
+    """What its C code does is recorded, what its runtime does is not: no call shows that."""
+    if not shutil.which("go"):
+        pytest.skip("no Go compiler here")
+    (tmp_path / "prog.go").write_text(GO)
+    subprocess.run(["go", "build", "-o", "prog", "prog.go"], cwd=tmp_path, check=True, timeout=120,
+                   env={**os.environ, "GO111MODULE": "off", "GOFLAGS": "", "GOCACHE": str(tmp_path / "cache"),
+                        "CGO_ENABLED": "1"})
+    assert_go_is_said(tools, tmp_path, helpers, is_attached, 100)
+
+
+@pytest.mark.parametrize("is_attached", [False, True], ids=["launched", "attached"])
+def test_file_of_go(tools, tmp_path, helpers, is_attached):
+    """The same of a program with the section by which Go's are known: no compiler of Go is needed."""
+    (tmp_path / "prog.c").write_text(re.search(r"// #include.*// }", GO, re.S)[0].replace("// ", "").replace("//", "") +
+                                     "\n__attribute__((section(\".go.buildinfo\"))) const char info[] = \"x\";"
+                                     "\nint main(void) { work(); return 0; }")
+    subprocess.run(["gcc", "-O0", "prog.c", "-o", "prog"], cwd=tmp_path, check=True)
+    assert_go_is_said(tools, tmp_path, helpers, is_attached, 100)
+
+
+def assert_go_is_said(tools, folder, helpers, is_attached, n_calls):
+    if is_attached:
+        ours, programs = os.pipe()
+        program = tools.start(folder / "prog", stdin=ours)
+        os.close(ours)
+        helpers.wait_until(lambda: "ready" in program.finished(0).stdout, what="its start")
+        heaptrack = tools.start(*attach_command(tools.build, program.pid, folder / "go"))
+        helpers.wait_until(lambda: "attached to process" in heaptrack.finished(0).stderr, what="the attach")
+        os.write(programs, b"\n")
+        assert program.wait().status == 0 and heaptrack.wait().status == 0
+        os.close(programs)
+        known = tools.json(folder / "go.zst")
+    else:
+        recording = tools.record(folder / "prog")
+        assert recording.status == 0, repr(recording)
+        known = recording.json()
+    assert n_calls <= known["summary"]["allocations"] < n_calls + 50
+    line, = [line["text"] for line in known["quality"]["sentences"] if line["id"] == "not-hooked"]
+    assert line == ("runtime.mallocgc of prog was seen but not hooked: Go takes its memory from the system, and no call "
+                    "shows what it frees; use Go's own profiler (runtime/pprof). What it does is missing here")
+    assert known["quality"]["verdict"] == "incomplete: an allocator is not recorded"
 
 
 INITIALIZERS = """

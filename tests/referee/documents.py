@@ -193,6 +193,8 @@ def verdict(r):
         return f"incomplete: {lost:,} event{'s' * (lost != 1)} lost"
     if quality["detail_ends_ns"]:
         return f"incomplete: no detail after {in_time(quality['detail_ends_ns'])}"
+    if any(row["why"] for row in r.tables["allocators"]):
+        return "incomplete: an allocator is not recorded"
     return "recording whole"
 
 

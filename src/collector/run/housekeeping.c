@@ -105,8 +105,8 @@ void run_note_own_heap(void *user, const char *module, const char *functions, ui
 				.why = texts_id_of(&run->texts, why),
 				.n_functions = n,
 		};
-		if (run->own_heaps.has_collector && run->collector.n_functions == 0) {
-			run->collector = *a; // it has just been met
+		if (run->n_collectors < (unsigned)run->own_heaps.has_collector + run->own_heaps.has_go) {
+			run->collectors[run->n_collectors++] = *a; // it has just been met
 		}
 	}
 }

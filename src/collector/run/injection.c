@@ -77,9 +77,11 @@ bool run_note_hooks(struct run *run, bool says_so, struct injector_report *repor
 		*end = '\0';
 		note_hooks(run, line, says_so);
 	}
-	struct rec_allocator *a = ok && run->collector.n_functions ? vec_push(&run->allocators) : NULL;
-	if (a) {
-		*a = run->collector;
+	for (unsigned i = 0; ok && i < run->n_collectors; i++) {
+		struct rec_allocator *a = vec_push(&run->allocators);
+		if (a) {
+			*a = run->collectors[i];
+		}
 	}
 	free(text);
 	return ok;

@@ -90,7 +90,8 @@ struct run {
 	struct guardian guardian;
 	VEC(struct rec_allocator) allocators; // that the guardian has hooked, or seen
 	struct own_heaps own_heaps;
-	struct rec_allocator collector; // the row of a garbage collector, which no guardian reports
+	struct rec_allocator collectors[2]; // the rows of garbage collectors, which no guardian reports
+	unsigned n_collectors;
 	struct old_heap old_heap;
 	pid_t program_inside; // the program's pid as it calls itself
 };

@@ -95,6 +95,12 @@ static void look_at(struct own_heaps *o, const struct module_code *m,
 	char names[512];
 	uint32_t n = 0;
 	meet(o, m->name, find_is_collector(m));
+	if (!o->has_go && find_is_go(m)) {
+		o->has_go = true;
+		o->tell(o->user, m->name, "runtime.mallocgc", 1,
+				"Go takes its memory from the system, and no call shows what it frees; use Go's "
+				"own profiler (runtime/pprof)");
+	}
 	if (recorder->n > 0) {
 		n = find_own_allocator(m, is_hidden, recorder, names, sizeof names);
 	}

@@ -4,9 +4,9 @@
 /**
  * Finds allocators that are not recorded (docs/recorder.md).
  *
- * They are Boehm's garbage collector and, if the recorder is preloaded, a second C library
+ * They are Boehm's garbage collector, Go's and, if the recorder is preloaded, a second C library
  * (dlmopen), and a library's own allocator. They are found by checking the program's mappings from
- * time to time; an injected recorder hooks all but the first.
+ * time to time; an injected recorder hooks all but the first two.
  */
 
 #include "injector/space.h"
@@ -15,7 +15,7 @@ struct own_heaps {
 	uint64_t code_bytes; // executable mappings of the program at the last check
 	uint64_t next_ns;    // time of the next check at the earliest
 	VEC(uint64_t) seen;  // inodes of the files that were checked
-	bool has_second_libc, has_collector;
+	bool has_second_libc, has_collector, has_go;
 	void (*tell)(void *user, const char *module, const char *functions, uint32_t n,
 			const char *why);
 	void *user;

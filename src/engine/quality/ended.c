@@ -50,6 +50,15 @@ static bool has_unrecorded_image(const struct recording *r) {
 	return false;
 }
 
+static bool has_unhooked_allocator(const struct recording *r) {
+	for (uint32_t i = 0; i < r->allocators.n; i++) {
+		if (r->allocators.items[i].why) {
+			return true;
+		}
+	}
+	return false;
+}
+
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]) {
 	const struct rec_quality *q = &r->quality;
 	char a[HUMAN_MAX], b[HUMAN_MAX];
@@ -69,6 +78,8 @@ const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_
 	} else if (q->detail_ends_ns) {
 		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: no detail after %s",
 				human_duration(a, q->detail_ends_ns));
+	} else if (has_unhooked_allocator(r)) {
+		fixed = "incomplete: an allocator is not recorded";
 	} else {
 		fixed = "recording whole";
 	}
