@@ -164,6 +164,7 @@ class Recordings:
             "stripped": lambda: [self.compiled("stripped", PROGRAM, "-s"), "more"],
             "static": lambda: [self.compiled("static", PROGRAM, "-g", "-static"), "more"],
             "argued": lambda: [self.compiled("argued", PROGRAM, "-g"), "--token=opensesame"],
+            "started": lambda: ["sh", "-c", f"{self.compiled('program', PROGRAM, '-g')} more; true"],
             "before": lambda: [self.compiled("program", PROGRAM, "-g")],
             "marked": lambda: [self.compiled("marked", MARKED, "-g", f"-I{INCLUDE}")],
             "recursive": lambda: [self.compiled("recursive", RECURSIVE, "-g", "-O0")],

@@ -357,7 +357,7 @@ static void say_unnamed(struct quality_writer *w) {
 	// A recording that broke off may have its names still to come
 	quality_say(w, "unnamed", unnamed,
 			"%s of the bytes at the peak come from code without names, most of it in %.*s: %s",
-			share, SLICE_ARG(module),
+			share, SLICE_ARG(path_base(module)),
 			r->meta.is_complete ? "install its debug symbols or build it with -g"
 								: "heaptrack -i FILE reads them from the program's files");
 }
