@@ -2,6 +2,8 @@
 /* Compresses into a temporary file, which is renamed when it is complete. */
 #include "sys/packer.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,11 +24,6 @@ struct packer {
 	bool is_gzip;
 	uint8_t out[OUT_BYTES];
 };
-
-static bool ends_with(const char *text, const char *suffix) {
-	size_t n = strlen(text), m = strlen(suffix);
-	return n > m && strcmp(text + n - m, suffix) == 0;
-}
 
 static bool put(struct packer *p, const uint8_t *bytes, size_t n, struct err *err) {
 	while (n) {
@@ -109,18 +106,18 @@ static bool open_file(struct packer *p, const char *path, struct err *err) {
 }
 
 static bool start_packing(struct packer *p, const char *path, struct err *err) {
-	if (ends_with(path, ".zst")) {
+	if (ends_with(slice_of_text(path), ".zst")) {
 		p->zstd = ZSTD_createCStream();
 		return p->zstd || err_memory(err);
 	}
-	p->is_gzip = ends_with(path, ".gz");
+	p->is_gzip = ends_with(slice_of_text(path), ".gz");
 	return !p->is_gzip ||
 			deflateInit2(&p->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
 					Z_DEFAULT_STRATEGY) == Z_OK ||
 			err_memory(err);
 }
 
-static struct packer *open_packer(const char *path, bool is_plain, struct err *err) {
+struct packer *packer_open(const char *path, bool is_plain, struct err *err) {
 	struct packer *p = calloc(1, sizeof *p);
 	if (!p) {
 		(void)err_memory(err);
@@ -133,14 +130,6 @@ static struct packer *open_packer(const char *path, bool is_plain, struct err *e
 		return NULL;
 	}
 	return p;
-}
-
-struct packer *packer_open(const char *path, struct err *err) {
-	return open_packer(path, false, err);
-}
-
-struct packer *packer_open_plain(const char *path, struct err *err) {
-	return open_packer(path, true, err);
 }
 
 static void close_all(struct packer *p) {
@@ -179,4 +168,13 @@ void packer_cancel(struct packer *p) {
 		}
 		close_all(p);
 	}
+}
+
+bool packer_put(const char *path, bool is_plain, struct slice bytes, struct err *err) {
+	struct packer *p = packer_open(path, is_plain, err);
+	if (p && packer_write(p, bytes, err)) {
+		return packer_finish(p, err);
+	}
+	packer_cancel(p);
+	return false;
 }

@@ -12,11 +12,8 @@
 
 struct packer;
 
-/** "-" is stdout, as it is. NULL: `err` says what and why. */
-struct packer *packer_open(const char *path, struct err *err);
-
-/** The same, but never compressed: the bytes already are. */
-struct packer *packer_open_plain(const char *path, struct err *err);
+/** "-" is stdout, as it is. `is_plain`: whatever the name. NULL: `err` says what and why. */
+struct packer *packer_open(const char *path, bool is_plain, struct err *err);
 
 bool packer_write(struct packer *p, struct slice bytes, struct err *err);
 
@@ -25,3 +22,6 @@ bool packer_finish(struct packer *p, struct err *err);
 
 /** Give up: nothing is left. NULL is fine. */
 void packer_cancel(struct packer *p);
+
+/** All of it at once: a whole file, or none. */
+bool packer_put(const char *path, bool is_plain, struct slice bytes, struct err *err);

@@ -76,14 +76,7 @@ static void close_side(struct side *s) {
 
 static bool write_junit(const char *path, const struct compare_request *request, struct err *err) {
 	struct buffer out = {0};
-	bool ok = report_junit(&out, request, err);
-	struct packer *packer = ok ? packer_open(path, err) : NULL;
-	if (packer && packer_write(packer, buffer_view(&out), err)) {
-		ok = packer_finish(packer, err);
-	} else {
-		packer_cancel(packer);
-		ok = false;
-	}
+	bool ok = report_junit(&out, request, err) && packer_put(path, false, buffer_view(&out), err);
 	buffer_finish(&out);
 	return ok;
 }

@@ -106,13 +106,10 @@ static bool put_out(void *user, struct slice bytes, struct err *err) {
 	return !out->is_broken;
 }
 
-static bool export_one(const struct export_job *job, struct export_request *request,
-		struct err *err) {
+bool export_file(const struct export_job *job, struct export_request *request, struct err *err) {
 	const struct exporter *exporter = exporter_find(job->format, err);
 	struct out out = {0};
-	out.packer = !exporter                 ? NULL
-			: exporter_is_packed(exporter) ? packer_open_plain(job->path, err)
-										   : packer_open(job->path, err);
+	out.packer = exporter ? packer_open(job->path, exporter_is_packed(exporter), err) : NULL;
 	if (!out.packer) {
 		return false;
 	}
@@ -139,7 +136,7 @@ bool export_all(const struct export_options *o, const struct export_subject *sub
 	};
 	(void)find_cost_type(o->cost_type, &request.options.shown);
 	for (uint32_t i = 0; i < o->n; i++) {
-		if (!export_one(&o->jobs[i], &request, err)) {
+		if (!export_file(&o->jobs[i], &request, err)) {
 			return false;
 		}
 	}

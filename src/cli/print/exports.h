@@ -5,6 +5,7 @@
 
 #include "cli/options/table.h"
 #include "engine/lens.h"
+#include "export/export.h"
 #include "session/session.h"
 
 enum { EXPORTS_MAX = 32 };
@@ -37,5 +38,10 @@ struct export_subject {
 	const struct session *base;
 	const struct lens *lens, *base_lens;
 };
+
+/** One file. */
+bool export_file(const struct export_job *job, struct export_request *request, struct err *err);
+
+/** All that the options ask for. */
 bool export_all(const struct export_options *o, const struct export_subject *subject,
 		struct err *err);

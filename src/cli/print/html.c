@@ -3,13 +3,8 @@
 #include "cli/print/html.h"
 
 #include "session/source.h"
-#include "sys/file.h"
+#include "sys/packer.h"
 #include "web/page.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 static bool read_source(void *user, uint32_t file, struct buffer *out) {
 	const struct session *s = user;
@@ -64,37 +59,13 @@ static bool make_page(const struct session *s, const struct session *before,
 	return ok;
 }
 
-/** Under another name until it is whole: nobody finds half a page. */
-static bool write_file(const char *path, const struct buffer *page, struct err *err) {
-	struct buffer name = {0};
-	buffer_printf(&name, "%s.part", path);
-	buffer_u8(&name, 0);
-	if (name.failed) {
-		return err_memory(err);
-	}
-	const char *part = (const char *)name.data;
-	int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	bool ok = fd >= 0 || err_system(err, errno, "cannot write %s", path);
-	if (fd >= 0) {
-		ok = file_write_at(fd, 0, page->data, page->size, err) || err_add(err, "%s", path);
-		(void)close(fd);
-		if (ok && rename(part, path) != 0) {
-			ok = err_system(err, errno, "cannot write %s", path);
-		}
-		if (!ok) {
-			(void)unlink(part);
-		}
-	}
-	buffer_finish(&name);
-	return ok;
-}
-
 bool print_html(const struct session *s, const struct print_options *options, struct err *err) {
 	struct buffer page = {0};
 	struct session before = {0};
 	const struct compare_options *c = &options->compare;
 	bool ok = c->n_bases == 0 || session_open_with(&before, c->bases[0], &options->session, err);
-	ok = ok && make_page(s, &before, options, &page, err) && write_file(options->html, &page, err);
+	ok = ok && make_page(s, &before, options, &page, err) &&
+			packer_put(options->html, true, buffer_view(&page), err);
 	buffer_finish(&page);
 	session_close(&before);
 	return ok;
@@ -102,7 +73,7 @@ bool print_html(const struct session *s, const struct print_options *options, st
 
 bool print_viewer(const char *path, struct err *err) {
 	struct buffer page = {0};
-	bool ok = page_viewer(&page, err) && write_file(path, &page, err);
+	bool ok = page_viewer(&page, err) && packer_put(path, true, buffer_view(&page), err);
 	buffer_finish(&page);
 	return ok;
 }

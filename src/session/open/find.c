@@ -6,6 +6,7 @@
  */
 
 #include "base/buffer.h"
+#include "base/text.h"
 #include "session/import/importer.h"
 #include "session/open/parts.h"
 #include "session/session.h"
@@ -27,10 +28,8 @@ static char *with_suffix(const char *name, const char *suffix) {
 }
 
 static bool looks_like_recording(const char *file) {
-	size_t n = strlen(file);
-	bool is_packed = n > 4 &&
-			(strcmp(file + n - 4, ".zst") == 0 || strcmp(file + n - 3, ".gz") == 0);
-	return is_packed || strncmp(file, "heaptrack.", 10) == 0;
+	struct slice name = slice_of_text(file);
+	return ends_with(name, ".zst") || ends_with(name, ".gz") || starts_with(name, "heaptrack.");
 }
 
 static size_t common_prefix(const char *a, const char *b) {

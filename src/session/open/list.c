@@ -5,6 +5,7 @@
 #include "session/list.h"
 
 #include "base/sorted.h"
+#include "base/text.h"
 #include "sys/file.h"
 #include "trace/trace.h"
 
@@ -14,12 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool has_suffix(const char *name, const char *suffix) {
-	size_t n = strlen(name);
-	size_t k = strlen(suffix);
-	return n > k && strcmp(name + n - k, suffix) == 0;
-}
-
 static bool is_recording(int fd, const char *name) {
 	uint8_t head[64];
 	size_t got = 0;
@@ -27,8 +22,9 @@ static bool is_recording(int fd, const char *name) {
 	if (!file_read_at(fd, 0, head, sizeof head, &got, &err)) {
 		return false;
 	}
-	bool is_named = strncmp(name, "heaptrack.", 10) == 0 &&
-			(has_suffix(name, ".gz") || has_suffix(name, ".zst"));
+	struct slice text = slice_of_text(name);
+	bool is_named = starts_with(text, "heaptrack.") &&
+			(ends_with(text, ".gz") || ends_with(text, ".zst"));
 	return trace_is_ours(slice_of(head, got)) || is_named;
 }
 
