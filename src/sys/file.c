@@ -152,6 +152,17 @@ uint64_t file_free_bytes(int fd) {
 	return (uint64_t)vfs.f_bavail * vfs.f_frsize;
 }
 
+bool file_move(const char *from, const char *to) {
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
+		return true;
+	}
+	if (errno != EINVAL && errno != ENOSYS) {
+		return false;
+	}
+	errno = EEXIST; // that file system cannot do both at once
+	return access(to, F_OK) != 0 && rename(from, to) == 0;
+}
+
 bool file_is_same(int fd, const char *path) {
 	struct stat a, b;
 	return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&

@@ -37,6 +37,9 @@ bool file_make_parents(const char *path, unsigned uid, unsigned gid, struct err 
 /** Bytes that this user may still write to the file system of `fd`; UINT64_MAX if unknown. */
 uint64_t file_free_bytes(int fd);
 
+/** Rename a file to a name that nothing has. False: errno, EEXIST if something has it. */
+bool file_move(const char *from, const char *to);
+
 /** True if `path` leads to the very file that `fd` has open. */
 bool file_is_same(int fd, const char *path);
 

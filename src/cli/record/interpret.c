@@ -7,14 +7,15 @@
  */
 #include "cli/record/interpret.h"
 
+#include "base/text.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/options/table.h"
+#include "cli/print/exports.h"
 #include "cli/say.h"
 #include "export/export.h"
 #include "session/resolve.h"
 #include "sys/file.h"
-#include "sys/packer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,24 +101,10 @@ static bool parse(struct interpret_options *o, int argc, char **argv, struct err
 
 // ---- one recording
 
-static bool put_packed(void *user, struct slice bytes, struct err *err) {
-	return packer_write(user, bytes, err);
-}
-
 static bool export_to(struct session *s, const char *format, const char *path, struct err *err) {
-	const struct exporter *exporter = exporter_find(format, err);
-	struct packer *packer = exporter ? packer_open(path, err) : NULL;
-	if (!packer) {
-		return false;
-	}
 	struct lens whole = lens_whole();
 	struct export_request request = {.session = s, .lens = &whole};
-	struct export_sink sink = {put_packed, packer};
-	if (!exporter_write(exporter, &request, &sink, err)) {
-		packer_cancel(packer);
-		return false;
-	}
-	return packer_finish(packer, err);
+	return export_file(&(struct export_job){.format = format, .path = path}, &request, err);
 }
 
 bool interpret_to_raw(const char *path, const char *raw_path, struct err *err) {
@@ -134,11 +121,6 @@ bool interpret_to_raw(const char *path, const char *raw_path, struct err *err) {
 	return ok;
 }
 
-static bool ends_with(const char *text, const char *suffix) {
-	size_t n = strlen(text), m = strlen(suffix);
-	return n > m && strcmp(text + n - m, suffix) == 0;
-}
-
 /** "x.raw.zst", "x.raw", "x.raw.gz": "x.zst". NULL: no memory. */
 static char *named_path(const char *path) {
 	static const char *const suffixes[] = {".zst", ".gz", ".raw"};
@@ -149,7 +131,7 @@ static char *named_path(const char *path) {
 	}
 	memcpy(base, path, n + 1);
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-		if (ends_with(base, suffixes[i])) {
+		if (ends_with(slice_of_text(base), suffixes[i])) {
 			base[strlen(base) - strlen(suffixes[i])] = '\0';
 		}
 	}
@@ -158,13 +140,13 @@ static char *named_path(const char *path) {
 
 /** What has this name gets another: "x.zst" becomes "x.1.zst", or the next number that is free. */
 static bool move_aside(const char *path, struct err *err) {
-	size_t n = strlen(path) - (ends_with(path, ".zst") ? 4 : 0);
+	size_t n = strlen(path) - (ends_with(slice_of_text(path), ".zst") ? 4 : 0);
 	for (int i = 1; i < 10000; i++) {
 		char *aside;
 		if (asprintf(&aside, "%.*s.%d%s", (int)n, path, i, path + n) < 0) {
 			return err_memory(err);
 		}
-		bool is_done = renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) == 0;
+		bool is_done = file_move(path, aside);
 		int why = errno;
 		if (is_done) {
 			say_problem("heaptrack", "the existing \"%s\" was renamed \"%s\"", path, aside);
@@ -232,13 +214,18 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 	return ok;
 }
 
-static bool interpret_file(const struct interpret_options *o, const char *file, struct err *err) {
+static bool open_to_name(struct session *s, const char *file, const struct interpret_options *o,
+		struct err *err) {
 	const struct import_options import = {.symbols = &o->symbols};
 	const struct session_options options = {.import = &import,
 			.no_embedded = true,
 			.no_built_in = true};
+	return session_open_with(s, file, &options, err);
+}
+
+static bool interpret_file(const struct interpret_options *o, const char *file, struct err *err) {
 	struct session s;
-	if (!session_open_with(&s, file, &options, err)) {
+	if (!open_to_name(&s, file, o, err)) {
 		return false;
 	}
 	char *own = o->output ? strdup(o->output) : s.is_ours ? strdup(s.path) : named_path(s.path);
@@ -311,12 +298,8 @@ static void put_stats(const struct rec_summary *s) {
 }
 
 static bool filter(const struct interpret_options *o, struct err *err) {
-	const struct import_options import = {.symbols = &o->symbols};
-	const struct session_options options = {.import = &import,
-			.no_embedded = true,
-			.no_built_in = true};
 	struct session s;
-	bool ok = session_open_with(&s, "-", &options, err);
+	bool ok = open_to_name(&s, "-", o, err);
 	if (ok) {
 		ok = export_to(&s, "heaptrack", "-", err);
 		if (ok) {

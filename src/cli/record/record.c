@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The command heaptrack. Its messages go to stderr: stdout belongs to the program. */
 #include "base/path.h"
+#include "base/text.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/options/table.h"
@@ -42,10 +43,10 @@ static void end_progress(struct screen *screen) {
 
 /** What --raw makes of "x.zst" or "x.raw.zst": "x.raw.zst". */
 static void raw_name(char *out, size_t size, const char *path) {
-	int n = (int)strlen(path);
-	n -= n > 4 && strcmp(path + n - 4, ".zst") == 0 ? 4 : 0;
-	n -= n > 4 && strncmp(path + n - 4, ".raw", 4) == 0 ? 4 : 0;
-	(void)snprintf(out, size, "%.*s.raw.zst", n, path);
+	struct slice base = slice_of_text(path);
+	base.size -= ends_with(base, ".zst") ? 4 : 0;
+	base.size -= ends_with(base, ".raw") ? 4 : 0;
+	(void)snprintf(out, size, "%.*s.raw.zst", SLICE_ARG(base));
 }
 
 static void tell_start(void *user, const char *path) {
@@ -208,46 +209,14 @@ static int put_result(const struct heaptrack_options *o, struct run_result *resu
 	return status;
 }
 
-static int record(const struct heaptrack_options *o, const struct launch *launch) {
-	struct screen screen = {.is_quiet = o->is_quiet, .is_raw = o->is_raw};
-	struct run_options options = options_of(o, &screen);
-	struct run_result *result = calloc(1, sizeof *result);
-	if (!result) {
-		complain("out of memory");
-		return 1;
-	}
-	struct err err = {0};
-	bool has_run = run_in_some_way(&options, launch, result, &err);
-	end_progress(&screen);
-	int status = result->exit_status;
-	if (!has_run && result->is_untouched) {
-		status = run_unrecorded(launch, err.text, o->rest);
-	} else if (!has_run) {
-		complain("%s", err.text);
-	} else if (!result->was_recorded) {
-		if (!result->is_explained) {
-			put_nothing_recorded(o->rest[0], result);
-		}
-	} else if (o->is_raw && result->file_is_whole) {
-		if (!o->is_quiet) {
-			put_figures(result);
-		}
-		status = write_raw(o, result) || status ? status : 1;
-	} else {
-		status = put_result(o, result);
-	}
-	run_result_finish(result);
-	free(result);
-	return status;
-}
-
 static void tell_quietly(void *user, const char *text) {
 	(void)user;
 	(void)text;
 }
 
-static int attach(const struct heaptrack_options *o) {
-	struct screen screen = {.is_quiet = o->is_quiet};
+/** `launch` NULL: attach to the program that runs. */
+static int record(const struct heaptrack_options *o, const struct launch *launch) {
+	struct screen screen = {.is_quiet = o->is_quiet, .is_raw = o->is_raw};
 	struct run_options options = options_of(o, &screen);
 	const struct attach_options attached = {.pid = o->pid,
 			.duration_ns = o->duration_ns,
@@ -257,15 +226,27 @@ static int attach(const struct heaptrack_options *o) {
 		complain("out of memory");
 		return 1;
 	}
-	if (o->is_quiet) {
+	if (!launch && o->is_quiet) {
 		options.say = tell_quietly;
 	}
 	struct err err = {0};
-	bool was_attached = attach_program(&options, &attached, result, &err);
+	bool has_run = launch ? run_in_some_way(&options, launch, result, &err)
+						  : attach_program(&options, &attached, result, &err);
 	end_progress(&screen);
 	int status = result->exit_status;
-	if (!was_attached) {
+	if (!has_run && result->is_untouched) {
+		status = run_unrecorded(launch, err.text, o->rest);
+	} else if (!has_run) {
 		complain("%s", err.text);
+	} else if (launch && !result->was_recorded) {
+		if (!result->is_explained) {
+			put_nothing_recorded(o->rest[0], result);
+		}
+	} else if (o->is_raw && result->file_is_whole) {
+		if (!o->is_quiet) {
+			put_figures(result);
+		}
+		status = write_raw(o, result) || status ? status : 1;
 	} else {
 		status = put_result(o, result);
 	}
@@ -365,7 +346,7 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_HELP: options_put_help(&heaptrack_option_table, stdout); return 0;
 	case ASKED_VERSION: (void)puts("heaptrack " CLI_VERSION); return 0;
 	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
-	case ASKED_ATTACH: return attach(&o);
+	case ASKED_ATTACH: return record(&o, NULL);
 	case ASKED_DETACH: return detach(o.pid);
 	case ASKED_CONTROL: return cli_control(o.n_rest + 1, o.rest - 1);
 	case ASKED_CHECK: return cli_check(o.pid, o.max_pause_ns, o.is_json);

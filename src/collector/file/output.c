@@ -9,6 +9,7 @@
 #include "collector/file/output.h"
 
 #include "base/path.h"
+#include "base/text.h"
 #include "sys/file.h"
 
 #include <errno.h>
@@ -40,21 +41,14 @@ static void note(struct output *o, const char *fmt, ...) {
 
 void output_suffix(char *out, size_t size, const char *name, bool *was_replaced) {
 	static const char *const others[] = {".gz", ".xz", ".bz2", ".lzma", ".lz4", ".zip"};
-	size_t n = strlen(name);
+	struct slice base = slice_of_text(name);
 	*was_replaced = false;
-	if (n > 4 && strcmp(name + n - 4, ".zst") == 0) {
-		(void)snprintf(out, size, "%s", name);
-		return;
+	for (size_t i = 0; i < sizeof others / sizeof *others && !*was_replaced; i++) {
+		*was_replaced = base.size > strlen(others[i]) && ends_with(base, others[i]);
+		base.size -= *was_replaced ? strlen(others[i]) : 0;
 	}
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-		size_t m = strlen(others[i]);
-		if (n > m && strcmp(name + n - m, others[i]) == 0) {
-			*was_replaced = true;
-			n -= m;
-			break;
-		}
-	}
-	(void)snprintf(out, size, "%.*s.zst", (int)n, name);
+	bool has_suffix = base.size > 4 && ends_with(base, ".zst") && !*was_replaced;
+	(void)snprintf(out, size, "%.*s%s", SLICE_ARG(base), has_suffix ? "" : ".zst");
 }
 
 void output_expand(char *out, size_t size, const char *name, pid_t pid) {
@@ -150,20 +144,13 @@ static bool move_aside(struct output *o, struct err *err) {
 	char to[PATH_MAX + 32];
 	for (int i = 1; i <= MOVES_MAX; i++) {
 		numbered_name(to, sizeof to, o->path, i);
-		// A link never replaces what another heaptrack has just put there
-		if (link(o->path, to) == 0) {
-			if (unlink(o->path) != 0) {
-				return err_system(err, errno, "cannot move \"%s\" aside", o->path);
-			}
-		} else if (errno == EEXIST) {
-			continue;
-		} else if (access(to, F_OK) == 0) {
-			continue;
-		} else if (rename(o->path, to) != 0) { // a file system without hard links
+		if (file_move(o->path, to)) {
+			note(o, "the existing recording was renamed \"%s\"", to);
+			return true;
+		}
+		if (errno != EEXIST) {
 			return err_system(err, errno, "cannot move \"%s\" aside", o->path);
 		}
-		note(o, "the existing recording was renamed \"%s\"", to);
-		return true;
 	}
 	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
 }
@@ -378,14 +365,13 @@ static bool place_anew(struct output *o, const char *finished, struct err *err) 
 		} else {
 			numbered_name(path, sizeof path, o->path, i);
 		}
-		if (renameat2(AT_FDCWD, finished, AT_FDCWD, path, RENAME_NOREPLACE) == 0 ||
-				(errno == EINVAL && access(path, F_OK) != 0 && rename(finished, path) == 0)) {
+		if (file_move(finished, path)) {
 			note(o, "\"%s\" was %s while recording; writing the recording to \"%s\"", o->path,
 					i > 0 ? "replaced" : "removed", path);
 			strcpy(o->path, path);
 			return true;
 		}
-		if (errno != EEXIST && access(path, F_OK) != 0) {
+		if (errno != EEXIST) {
 			return err_system(err, errno, "cannot write \"%s\"", path);
 		}
 	}
