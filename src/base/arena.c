@@ -129,6 +129,14 @@ void *arena_alloc(struct arena *a, size_t n, size_t size) {
 	return p;
 }
 
+void *arena_copy(struct arena *a, const void *things, size_t n, size_t size) {
+	void *copy = arena_alloc_unset(a, n ? n : 1, size);
+	if (copy && n) {
+		memcpy(copy, things, n * size);
+	}
+	return copy;
+}
+
 char *arena_text(struct arena *a, struct slice s) {
 	char *text = arena_alloc(a, s.size + 1, 1);
 	if (text && s.size) {

@@ -25,6 +25,9 @@ void *arena_alloc(struct arena *a, size_t n, size_t size) ATTR_NODISCARD;
 /** The same without zeroing, for callers that write all of it. */
 void *arena_alloc_unset(struct arena *a, size_t n, size_t size) ATTR_NODISCARD;
 
+/** A copy of `n` things of `size`, which may be none, or NULL. */
+void *arena_copy(struct arena *a, const void *things, size_t n, size_t size) ATTR_NODISCARD;
+
 /** A zero-terminated copy, or NULL. */
 char *arena_text(struct arena *a, struct slice s) ATTR_NODISCARD;
 

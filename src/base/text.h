@@ -105,6 +105,14 @@ static inline int hex_digit(uint8_t c) {
 													 : -1;
 }
 
+/** Write `n` bytes as 2 * `n` digits and a zero byte. */
+static inline void put_hexadecimal(char *out, const uint8_t *bytes, size_t n) {
+	for (size_t i = 0; i < 2 * n; i++) {
+		out[i] = "0123456789abcdef"[bytes[i / 2] >> (i % 2 ? 0 : 4) & 15];
+	}
+	out[2 * n] = '\0';
+}
+
 /** A number, after spaces. False: there is none, or it does not fit. */
 static inline bool take_decimal(struct slice *s, uint64_t *out) {
 	struct slice at = skip_spaces(*s);

@@ -391,6 +391,12 @@ struct recording {
 	REC_TABLE(struct rec_suppressed) suppressed;      // heaviest first
 };
 
+/** Fill a table of a recording with a copy of `count` items. False: no memory. */
+#define RECORDING_PUT(r, table, from, count)                             \
+	((r)->table.n = (uint32_t)(count),                                   \
+			((r)->table.items = arena_copy(&(r)->arena, (from), (count), \
+					 sizeof *(r)->table.items)) != NULL)
+
 /**
  * True if every id points into its table, parents come before children, edges and periods rise,
  * sums agree with the summary (stacks' peak to peak_bytes, and so on). `why` (may be NULL) gets

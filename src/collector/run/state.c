@@ -9,28 +9,16 @@
 #include "collector/run/parts.h"
 #include "sys/process.h"
 
-#define COPY_TABLE(r, table, from, count) \
-	((r)->table.n = (uint32_t)(count),    \
-			(r)->table.items = copy_items(&(r)->arena, (from), (count), sizeof *(r)->table.items))
-
-static void *copy_items(struct arena *arena, const void *from, size_t n, size_t size) {
-	void *to = arena_alloc(arena, n ? n : 1, size);
-	if (to && n > 0) {
-		memcpy(to, from, n * size);
-	}
-	return to;
-}
-
 static bool copy_tables(struct recording *r, const struct run *run) {
 	const struct namer_frames *frames = namer_frames(run->names);
-	return COPY_TABLE(r, strings, run->texts.items, run->texts.n) &&
-			COPY_TABLE(r, modules, run->modules.records.items, run->modules.records.n) &&
-			COPY_TABLE(r, locations, run->tries.locations, run->tries.n_locations) &&
-			COPY_TABLE(r, frames, frames->items, frames->n) &&
-			COPY_TABLE(r, nodes, run->tries.nodes, run->tries.n_nodes) &&
-			COPY_TABLE(r, samples, run->samples.items, run->samples.n) &&
-			COPY_TABLE(r, images, run->images.items, run->images.n) &&
-			COPY_TABLE(r, allocators, run->allocators.items, run->allocators.n);
+	return RECORDING_PUT(r, strings, run->texts.items, run->texts.n) &&
+			RECORDING_PUT(r, modules, run->modules.records.items, run->modules.records.n) &&
+			RECORDING_PUT(r, locations, run->tries.locations, run->tries.n_locations) &&
+			RECORDING_PUT(r, frames, frames->items, frames->n) &&
+			RECORDING_PUT(r, nodes, run->tries.nodes, run->tries.n_nodes) &&
+			RECORDING_PUT(r, samples, run->samples.items, run->samples.n) &&
+			RECORDING_PUT(r, images, run->images.items, run->images.n) &&
+			RECORDING_PUT(r, allocators, run->allocators.items, run->allocators.n);
 }
 
 static bool put_children(struct recording *r, struct run *run) {
@@ -85,7 +73,6 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	struct children_counts children = children_counts(&run->children, h);
 	q->children_forked = children.forked;
 	q->children_executed = children.executed;
-	q->clock_is_not_tsc = atomic_load(&h->clock_is_not_tsc) != 0;
 	uint32_t n_marks = atomic_load(&h->n_marks);
 	q->marks_dropped = n_marks > WIRE_N_MARKS ? n_marks - WIRE_N_MARKS : 0;
 	q->detail_ends_ns = run->detail_ends_ns;
@@ -119,11 +106,8 @@ static void put_peak_range(struct rec_summary *summary, const struct run *run) {
 static void put_process(struct rec_summary *summary, const struct run *run) {
 	summary->failed = order_counts(run->order).failed;
 	put_peak_rss(summary, run);
-	struct process_usage usage;
-	if (run->end.time_ns > 0) {
-		usage = (struct process_usage){run->end.minor_faults, run->end.major_faults,
-				run->end.user_ns, run->end.system_ns, 0, 0, 0};
-	} else if (!process_usage(run->program, &usage)) {
+	struct process_usage usage = run->end.usage;
+	if (run->end.time_ns == 0 && !process_usage(run->program, &usage)) {
 		return;
 	}
 	summary->minor_faults = usage.minor_faults;

@@ -44,7 +44,7 @@ static bool was_killed_for_memory(struct ending *e, uint64_t end_ns) {
 static uint64_t limit_reached(const struct watch_end *end, uint64_t n_failed) {
 	const struct watch_limits *l = &end->limits;
 	// On a virtual machine, CPU time counted in ticks is less than what the limit counts
-	uint64_t cpu_ns = (end->user_ns + end->system_ns) / 4 * 5;
+	uint64_t cpu_ns = (end->usage.user_ns + end->usage.system_ns) / 4 * 5;
 	if (end->is_signaled && end->status == SIGXFSZ) {
 		return l->file_bytes;
 	}

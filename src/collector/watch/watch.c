@@ -81,16 +81,10 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 	end->status = info->si_status;
 	end->limits = limits_of(w->params.program);
 	(void)process_thread_name(w->params.program, w->params.program, end->name, sizeof end->name);
-	struct process_usage usage = {.children_faults = 1};
-	if (process_usage(w->params.program, &usage)) { // a zombie still reports its CPU times
-		end->user_ns = usage.user_ns;
-		end->system_ns = usage.system_ns;
-		end->minor_faults = usage.minor_faults;
-		end->major_faults = usage.major_faults;
-	}
+	(void)process_usage(w->params.program, &end->usage); // a zombie still reports its CPU times
 	siginfo_t again;
 	struct rusage rusage;
-	if (usage.children_faults == 0 &&
+	if (end->usage.children_faults == 0 &&
 			syscall(SYS_waitid, P_PID, w->params.program, &again, WEXITED | WNOHANG | WNOWAIT,
 					&rusage) == 0) {
 		end->max_rss_bytes = (uint64_t)rusage.ru_maxrss << 10;

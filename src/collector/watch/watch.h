@@ -22,6 +22,7 @@
  */
 
 #include "collector/control/serve.h"
+#include "sys/process.h"
 #include "sys/witness.h"
 
 #include <stdatomic.h>
@@ -51,11 +52,10 @@ struct watch_limits {
 struct watch_end {
 	bool is_detached; // the recording ends, the program goes on
 	bool is_signaled;
-	int status;                  // exit status, or the signal
-	char name[16];               // of the main thread, at the end; empty: not known
-	uint64_t time_ns;            // CLOCK_MONOTONIC
-	uint64_t user_ns, system_ns; // CPU time, with that of its waited-for children
-	uint64_t minor_faults, major_faults;
+	int status;                 // exit status, or the signal
+	char name[16];              // of the main thread, at the end; empty: not known
+	uint64_t time_ns;           // CLOCK_MONOTONIC
+	struct process_usage usage; // CPU time is with that of its waited-for children
 	uint64_t max_rss_bytes; // over its whole life, execs included, as the kernel counts; 0: unknown
 	struct watch_limits limits;
 };

@@ -7,60 +7,36 @@
 
 #include "session/resolve.h"
 
-#include "base/index.h"
 #include "base/sorted.h"
+#include "base/texts.h"
 #include "base/vec.h"
 
 struct resolver {
 	struct recording *r;
 	const struct symbols_options *options;
 	struct arena scratch; // of one module
-	VEC(struct slice) strings;
+	struct texts texts;   // with the recording's arena; only those that were added have ids to find
 	VEC(struct rec_frame) frames;
-	struct index index; // of the strings that were added
 };
-
-/** The id of a text; *ok false: no memory. */
-static uint32_t string_of(struct resolver *v, const char *text, bool *ok) {
-	if (!text || !*text) {
-		return 0;
-	}
-	struct slice s = slice_of_text(text);
-	uint64_t hash = slice_hash(SLICE_HASH, s);
-	uint32_t found = INDEX_FIND(&v->index, hash, i, slice_equal(v->strings.items[i], s));
-	if (found != INDEX_NONE) {
-		return found;
-	}
-	char *copy = arena_text(&v->r->arena, s);
-	struct slice *added = copy && index_reserve(&v->index, 1) ? vec_push(&v->strings) : NULL;
-	if (!added) {
-		*ok = false;
-		return 0;
-	}
-	*added = slice_of(copy, s.size);
-	index_put(&v->index, hash, (uint32_t)v->strings.n - 1);
-	return (uint32_t)v->strings.n - 1;
-}
 
 static bool put_answer(struct resolver *v, struct rec_location *l,
 		const struct symbols_answer *answer) {
 	uint32_t n = answer->n_frames < UINT16_MAX ? answer->n_frames : UINT16_MAX;
-	bool ok = vec_reserve(&v->frames, n);
-	if (!ok || n == 0) {
-		return ok;
+	if (n == 0 || !vec_reserve(&v->frames, n)) {
+		return n == 0;
 	}
 	l->first_frame = (uint32_t)v->frames.n;
 	l->n_frames = (uint16_t)n;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct symbols_frame *f = &answer->frames[i];
 		v->frames.items[v->frames.n++] = (struct rec_frame){
-				.function = string_of(v, f->function, &ok),
-				.symbol = string_of(v, f->symbol, &ok),
-				.file = string_of(v, f->file, &ok),
+				.function = texts_id_of(&v->texts, f->function),
+				.symbol = texts_id_of(&v->texts, f->symbol),
+				.file = texts_id_of(&v->texts, f->file),
 				.line = f->line,
 		};
 	}
-	return ok;
+	return !v->texts.failed;
 }
 
 static int compare_places(const void *a, const void *b, void *user) {
@@ -163,11 +139,11 @@ static bool resolve_places(struct resolver *v, const uint32_t *places, size_t n)
 /** Copy the recording's tables into vectors; put_back copies them back. */
 static bool take_tables(struct resolver *v) {
 	struct recording *r = v->r;
-	if (!vec_reserve(&v->strings, r->strings.n) || !vec_reserve(&v->frames, r->frames.n)) {
+	if (!vec_reserve(&v->texts, r->strings.n) || !vec_reserve(&v->frames, r->frames.n + 1ul)) {
 		return false;
 	}
-	memcpy(v->strings.items, r->strings.items, r->strings.n * sizeof *r->strings.items);
-	v->strings.n = r->strings.n;
+	memcpy(v->texts.items, r->strings.items, r->strings.n * sizeof *r->strings.items);
+	v->texts.n = r->strings.n;
 	if (r->frames.n > 0) {
 		memcpy(v->frames.items, r->frames.items, r->frames.n * sizeof *r->frames.items);
 	}
@@ -176,34 +152,23 @@ static bool take_tables(struct resolver *v) {
 }
 
 static bool put_back(struct resolver *v) {
-	struct recording *r = v->r;
-	struct slice *strings = arena_new(&r->arena, struct slice, v->strings.n);
-	struct rec_frame *frames = arena_new(&r->arena, struct rec_frame, v->frames.n + 1);
-	if (!strings || !frames) {
-		return false;
-	}
-	memcpy(strings, v->strings.items, v->strings.n * sizeof *strings);
-	if (v->frames.n) {
-		memcpy(frames, v->frames.items, v->frames.n * sizeof *frames);
-	}
-	r->strings.items = strings;
-	r->strings.n = (uint32_t)v->strings.n;
-	r->frames.items = frames;
-	r->frames.n = (uint32_t)v->frames.n;
-	return true;
+	return RECORDING_PUT(v->r, strings, v->texts.items, v->texts.n) &&
+			RECORDING_PUT(v->r, frames, v->frames.items, v->frames.n);
 }
 
 bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err) {
-	struct resolver v = {.r = r, .options = options};
+	struct resolver v = {.r = r, .options = options, .texts.arena = r->arena};
 	size_t n;
 	uint32_t *places = places_without_names(r, &n);
 	bool ok = places != NULL;
 	if (ok && n > 0) {
-		ok = take_tables(&v) && resolve_places(&v, places, n) && put_back(&v);
+		ok = take_tables(&v) && resolve_places(&v, places, n);
 	}
+	r->arena = v.texts.arena;
+	v.texts.arena = (struct arena){0};
+	ok = ok && (n == 0 || put_back(&v));
 	free(places);
-	index_finish(&v.index);
-	vec_finish(&v.strings);
+	texts_finish(&v.texts);
 	vec_finish(&v.frames);
 	arena_finish(&v.scratch);
 	return ok || err_memory(err);

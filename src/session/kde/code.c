@@ -217,15 +217,7 @@ static bool put_command(struct kde_import *k) {
 	return k->exe.size == 0 || add_string(k, k->exe, &m->exe);
 }
 
-#define KDE_PUT(k, table)                                                                   \
-	((k)->out->table.items = arena_alloc(&(k)->out->arena, (k)->table.n ? (k)->table.n : 1, \
-			 sizeof *(k)->table.items),                                                     \
-			(k)->out->table.items &&                                                        \
-					((k)->out->table.n = (uint32_t)(k)->table.n,                            \
-							(k)->table.n &&                                                 \
-									memcpy((k)->out->table.items, (k)->table.items,         \
-											(k)->table.n * sizeof *(k)->table.items),       \
-							true))
+#define KDE_PUT(k, table) RECORDING_PUT((k)->out, table, (k)->table.items, (k)->table.n)
 
 bool kde_put_code(struct kde_import *k, struct err *err) {
 	k->out->meta.n_images = 1;
