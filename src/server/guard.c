@@ -8,20 +8,18 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-static bool random_hex(char *out, size_t digits, struct err *err) {
+bool guard_random(char *out, size_t digits, struct err *err) {
 	uint8_t bytes[GUARD_TOKEN_DIGITS / 2];
 	if (getrandom(bytes, digits / 2, 0) != (ssize_t)(digits / 2)) {
 		return err_system(err, errno, "cannot get random numbers");
 	}
-	for (size_t i = 0; i < digits / 2; i++) {
-		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-	}
+	put_hexadecimal(out, bytes, digits / 2);
 	return true;
 }
 
 bool guard_init(struct guard *g, struct err *err) {
 	memcpy(g->name, "heaptrack-", 10);
-	return random_hex(g->name + 10, 8, err) && random_hex(g->token, GUARD_TOKEN_DIGITS, err);
+	return guard_random(g->name + 10, 8, err) && guard_random(g->token, GUARD_TOKEN_DIGITS, err);
 }
 
 static bool is_token(const struct guard *g, struct slice text) {

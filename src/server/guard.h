@@ -33,6 +33,9 @@ enum guard_says {
 
 bool guard_init(struct guard *g, struct err *err);
 
+/** At most GUARD_TOKEN_DIGITS digits that nobody can guess, and a zero byte. */
+bool guard_random(char *out, size_t digits, struct err *err);
+
 enum guard_says guard_check(const struct guard *g, const struct http_request *q);
 
 /** The Set-Cookie line for a newcomer. */

@@ -12,12 +12,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 enum {
 	TICK_MS = 2000,
 	SECONDS_WITHOUT_TABS = 30, // a reload closes a tab and opens it again
-	NONCE_DIGITS = 32,
 };
 
 struct server {
@@ -42,22 +40,12 @@ static void give(struct http_answer *a, struct buffer *out, const char *type) {
 	a->body = HTTP_OWNED;
 }
 
-static bool new_nonce(char out[NONCE_DIGITS + 1]) {
-	uint8_t bytes[NONCE_DIGITS / 2];
-	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
-		return false;
-	}
-	for (size_t i = 0; i < sizeof bytes; i++) {
-		(void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-	}
-	return true;
-}
-
 static void give_page(struct server *s, struct http_answer *a) {
-	char nonce[NONCE_DIGITS + 1];
+	char nonce[GUARD_TOKEN_DIGITS + 1];
 	struct buffer out = {0};
 	struct err err = {0};
-	if (!new_nonce(nonce) || !s->content.page(s->content.user, nonce, &out, &err)) {
+	if (!guard_random(nonce, GUARD_TOKEN_DIGITS, &err) ||
+			!s->content.page(s->content.user, nonce, &out, &err)) {
 		buffer_finish(&out);
 		refuse(a, 500, "cannot generate the page\n");
 		return;

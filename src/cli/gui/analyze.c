@@ -7,7 +7,6 @@
 #include "sys/terminal.h"
 #include "web/page.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

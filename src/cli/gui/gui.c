@@ -4,7 +4,6 @@
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/gui/options.h"
-#include "cli/gui/show.h"
 #include "cli/options/table.h"
 #include "cli/say.h"
 #include "session/list.h"

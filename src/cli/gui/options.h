@@ -18,3 +18,6 @@ struct gui_options {
 
 /** False: `err` says what is wrong, with the word that is. */
 bool gui_options_parse(struct gui_options *o, int argc, char **argv, struct err *err);
+
+/** Serve the page of a recording until nobody looks at it any more (show.c). */
+bool show(const struct gui_options *o, struct err *err);

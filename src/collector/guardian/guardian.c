@@ -7,7 +7,8 @@
  */
 #include "collector/guardian/guardian.h"
 
-#include "collector/launch/exec.h"
+#include "collector/launch/parts.h"
+#include "sys/fd_door.h"
 #include "sys/futex.h"
 #include "wire/segment.h"
 
@@ -67,25 +68,6 @@ struct work {
 	_Atomic uint32_t *exec;
 	struct injector *injector;
 };
-
-static bool send_answer(const struct work *w, const struct answer *answer, int fd) {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec part = {(void *)answer, sizeof *answer};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	if (fd >= 0) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof control.bytes;
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(header), &fd, sizeof fd);
-	}
-	return sendmsg(w->socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *answer;
-}
 
 static void describe(struct work *w, struct answer *a) {
 	struct buffer text = {0};
@@ -180,7 +162,7 @@ static bool obey(struct work *w, const struct request *r, struct answer *a) {
 	} else if (w->injector) {
 		step(w, r, a, &fd);
 	}
-	bool is_sent = send_answer(w, a, fd);
+	bool is_sent = fd_send(w->socket, a, sizeof *a, fd, 0);
 	if (fd >= 0) {
 		(void)close(fd);
 	}

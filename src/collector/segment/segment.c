@@ -7,6 +7,7 @@
 #include "collector/segment/segment.h"
 
 #include "base/check.h"
+#include "base/text.h"
 #include "sys/futex.h"
 #include "sys/robust.h"
 
@@ -118,9 +119,6 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	check(s->page_bytes >= WIRE_PAGE_LEAST && s->page_bytes <= WIRE_PAGE_MOST);
 	check(s->slot_bytes % WIRE_PAGE_MOST == 0 && s->slot_bytes > SLOT_PRIVATE_AT);
 	check(s->n_slots <= WIRE_MAX_SLOTS && s->node_capacity <= WIRE_MAX_NODES);
-	if (getrandom(s->token, sizeof s->token, 0) != sizeof s->token) {
-		return err_system(err, errno, "cannot get random bytes for the token");
-	}
 	struct plan plan;
 	if (!map(s, params, &plan, err)) {
 		return false;
@@ -139,7 +137,11 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	h->magic = SEGMENT_MAGIC;
 	h->version = SEGMENT_VERSION;
 	h->options = params->options;
-	memcpy(h->token, s->token, sizeof h->token);
+	if (getrandom(h->token, sizeof h->token, 0) != sizeof h->token) {
+		segment_finish(s);
+		return err_system(err, errno, "cannot get random bytes for the token");
+	}
+	put_hexadecimal(s->token, h->token, sizeof h->token);
 	h->segment_bytes = plan.bytes;
 	memcpy(h->tables, plan.tables, sizeof h->tables);
 	h->page_bytes = s->page_bytes;
@@ -179,12 +181,8 @@ bool segment_hold(struct segment *s, struct err *err) {
 void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector_pid,
 		char out[SEGMENT_ENV_BYTES]) {
 	s->header->program_pid = program_pid;
-	char token[2 * sizeof s->token + 1];
-	for (size_t i = 0; i < sizeof s->token; i++) {
-		(void)snprintf(token + 2 * i, 3, "%02x", s->token[i]);
-	}
 	(void)snprintf(out, SEGMENT_ENV_BYTES, "%s=%u:%u:%d:%s", SEGMENT_ENV, program_pid,
-			collector_pid, s->memory.fd, token);
+			collector_pid, s->memory.fd, s->token);
 }
 
 void segment_tick(struct segment *s, uint64_t now_ns) {

@@ -44,7 +44,7 @@ struct segment {
 	uint32_t page_bytes;
 	uint64_t slot_bytes, slots_at;
 	uint64_t start_ns;
-	uint8_t token[16];
+	char token[2 * sizeof((struct segment_header *)0)->token + 1]; // in hexadecimal
 	struct shared_memory memory; // memory.fd is what the target maps
 	uint64_t last_tick_ns;
 	bool is_held;
