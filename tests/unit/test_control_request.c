@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "collector/control/place.h"
 #include "collector/control/protocol.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/launch/environment.h"
+#include "collector/launch/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Finds the control sockets of recordings, in the places that place.h names. */
+/* Finds the control sockets of recordings, in the places that protocol.h names. */
 #include "base/vec.h"
-#include "collector/control/place.h"
+#include "collector/control/protocol.h"
 #include "sys/process.h"
 
 #include <dirent.h>

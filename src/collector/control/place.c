@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Places are tried from the most private one on; the abstract name always works. */
-#include "collector/control/place.h"
+#include "collector/control/protocol.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The user's environment with the recorder added, and the user's arguments. */
-#include "collector/launch/environment.h"
-
 #include "base/buffer.h"
+#include "collector/launch/parts.h"
 
 static bool names_variable(const char *entry, const char *name) {
 	size_t n = strlen(name);

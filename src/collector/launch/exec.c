@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Judges the executable by launch/elf.h, and the environment by what the recorder needs in it. */
-#include "collector/launch/exec.h"
-
 #include "base/path.h"
 #include "collector/launch/elf.h"
+#include "collector/launch/parts.h"
 #include "sys/process.h"
 #include "wire/segment.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Both libraries lie in one folder, found from where this executable really is. */
-#include "collector/launch/recorder.h"
-
 #include "base/path.h"
+#include "collector/launch/parts.h"
 #include "sys/file.h"
 
 #include <errno.h>

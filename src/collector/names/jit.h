@@ -13,12 +13,20 @@
  * One thread, that of the tries.
  */
 
-#include "collector/names/jit_source.h"
 #include "collector/names/namer.h"
 #include "collector/segment/tries.h"
 #include "symbols/perf_map.h"
 
 #include <sys/types.h>
+
+/** The file: /tmp/perf-PID.map, or a jitdump, jit-PID.dump, which the program has mapped. */
+struct jit_source {
+	int fd;       // -1: there is none, or none yet
+	bool is_dump; // of symbols/jit_dump.h; else of symbols/perf_map.h
+};
+
+/** `inside`: the program's pid in its own namespace. `wants_dump`: search for a jitdump, too. */
+struct jit_source jit_source_open(pid_t program, pid_t inside, bool wants_dump);
 
 /** A location of generated code. */
 struct jit_place {

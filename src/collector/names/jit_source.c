@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The map has a known name; a jitdump may be anywhere, but the program has mapped it. */
-#include "collector/names/jit_source.h"
-
+#include "collector/names/jit.h"
 #include "symbols/jit_dump.h"
 #include "sys/process.h"
 

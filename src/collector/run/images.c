@@ -74,6 +74,7 @@ void run_watch_exec(struct run *run, bool is_running) {
 	run->exec_watch.user = run;
 	exec_watch_init(&run->exec_watch, (const char *)run->texts.items[run->meta.exe].data,
 			run->program, is_running);
+	run_note_image(run);
 }
 
 /** Find out whether the recorder is in what the process became; repeated until that is known. */

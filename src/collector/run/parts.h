@@ -189,8 +189,8 @@ void run_note_unrecorded(struct run *run);
 void run_note_last_program(struct run *run);
 
 /**
- * The process runs (not `is_running`: will run first) the program that meta.exe names: prepare to
- * see what it becomes.
+ * The process runs (not `is_running`: will run first) the program that meta.exe names: note it, and
+ * prepare to see what it becomes.
  */
 void run_watch_exec(struct run *run, bool is_running);
 

@@ -23,6 +23,7 @@ struct run *run_create(const struct run_options *options, struct run_result *res
 	run->options = options;
 	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = -1;
 	run->jit.source.fd = -1;
+	signals_save(&run->start_signals);
 	return run;
 }
 
@@ -165,10 +166,8 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 }
 
 void run_open_door(struct run *run) {
-	char name[sizeof SEGMENT_SOCKET_PREFIX + 2 * sizeof run->segment.token] = SEGMENT_SOCKET_PREFIX;
-	for (size_t i = 0; i < sizeof run->segment.token; i++) {
-		(void)sprintf(name + strlen(name), "%02x", run->segment.token[i]);
-	}
+	char name[sizeof SEGMENT_SOCKET_PREFIX + sizeof run->segment.token];
+	(void)snprintf(name, sizeof name, SEGMENT_SOCKET_PREFIX "%s", run->segment.token);
 	run->door_fd = listen_on_abstract(name, NULL); // few programs need it
 }
 

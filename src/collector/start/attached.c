@@ -12,8 +12,8 @@
  *      │ takes the rest, writes   │                          │
  */
 #include "collector/attach.h"
-#include "collector/launch/recorder.h"
-#include "collector/start/running.h"
+#include "collector/launch/parts.h"
+#include "collector/start/steps.h"
 #include "engine/quality.h"
 #include "injector/injector.h"
 #include "sys/clock.h"

@@ -2,7 +2,7 @@
 /* Records a program that waits, in its recorder's initialization, for the segment's address. */
 #include "collector/beside.h"
 
-#include "collector/start/running.h"
+#include "collector/start/steps.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The steps that launched.c and injected.c share. */
-#include "collector/start/child.h"
-
-#include "collector/launch/environment.h"
+#include "collector/launch/parts.h"
+#include "collector/start/steps.h"
 #include "sys/process.h"
 
 #include <errno.h>

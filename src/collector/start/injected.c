@@ -12,14 +12,13 @@
  * Up to "go on" a failure leaves everything as it was. After it the program must run, and does,
  * unrecorded if need be.
  */
-#include "collector/launch/recorder.h"
-#include "collector/start/child.h"
+#include "collector/launch/parts.h"
+#include "collector/start/steps.h"
 
 #include <signal.h>
 
 /** A process that waits to exec, and that the guardian has caught. */
 static bool prepare(struct run *run, const struct launch *launch, struct err *err) {
-	signals_save(&run->start_signals);
 	const char *recorder = launch_find_injected(&run->arena, err);
 	if (!recorder || !guardian_start(&run->guardian, recorder, NULL, err)) {
 		return false;
@@ -64,7 +63,6 @@ static bool record(struct run *run, const struct launch *launch, struct err *err
 		return false;
 	}
 	run_watch_exec(run, false);
-	run_note_image(run);
 	struct err why = {0};
 	bool has_guardian = run->guardian.pid > 0;
 	if (has_guardian && !guardian_attach(&run->guardian, 0, NULL, NULL, &why)) {

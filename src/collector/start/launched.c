@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Launches a program with the recorder preloaded. */
-#include "collector/launch/environment.h"
-#include "collector/launch/recorder.h"
-#include "collector/start/child.h"
+#include "collector/launch/parts.h"
+#include "collector/start/steps.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -32,7 +31,6 @@ static void start_guardian(struct run *run) {
 /** A process that waits to exec. While result->is_untouched is true, it can run without us. */
 static bool prepare_process(struct run *run, const struct launch *launch, struct run_result *result,
 		struct err *err) {
-	signals_save(&run->start_signals);
 	run->recorder = launch_find_recorder(&run->arena, err);
 	if (!run->recorder) {
 		// Without /proc the search always fails, so run unrecorded; an installation can be repaired
@@ -58,12 +56,10 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 	if (!prepare_process(run, launch, result, err)) {
 		return false;
 	}
-	result->is_untouched = false; // the user has to choose another name
-	if (!run_open_output(run, err)) {
-		return false;
-	}
-	result->is_untouched = true;
-	if (!run_create_parts(run, launch->image, err) || !segment_hold(&run->segment, err)) {
+	bool has_file = run_open_output(run, err);
+	result->is_untouched = has_file; // else the user has to choose another name
+	if (!has_file || !run_create_parts(run, launch->image, err) ||
+			!segment_hold(&run->segment, err)) {
 		return false;
 	}
 	run_open_door(run);
@@ -83,7 +79,6 @@ static bool start(struct run *run, int *exit_status, struct err *err) {
 		return false;
 	}
 	run_watch_exec(run, false);
-	run_note_image(run);
 	if (!run_start_watch(run, (struct watch_params){0}, err)) {
 		(void)kill(run->program, SIGKILL); // nobody would see its end
 		*exit_status = 1;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The steps that attached.c and beside.c share. */
-#include "collector/start/running.h"
-
+#include "collector/start/steps.h"
 #include "sys/process.h"
 
 #include <errno.h>
@@ -78,7 +77,6 @@ bool running_prepare(struct run *run, bool (*make_segment)(struct run *run, stru
 	if (!exe) {
 		return err_memory(err);
 	}
-	signals_save(&run->start_signals);
 	run->signals_fd = signals_open(err);
 	(void)process_link(run->program, "exe", exe, 4096);
 	if (run->signals_fd < 0 || !make_segment(run, err) || !run_open_output(run, err) ||
@@ -86,7 +84,6 @@ bool running_prepare(struct run *run, bool (*make_segment)(struct run *run, stru
 		return false;
 	}
 	run_watch_exec(run, true);
-	run_note_image(run);
 	return true;
 }
 

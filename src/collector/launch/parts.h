@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** What a program is executed with, and where its recorder is. */
+
+#include "collector/launch.h"
+#include "injector/injector.h"
+
+/**
+ * `environ` as the program is to see it: entry 0 is left free for the segment's variable;
+ * LD_PRELOAD has the recorder first, then what the user had; ASAN_OPTIONS permits that, for the
+ * program and all that it starts. NULL: no memory.
+ */
+char **launch_environment(const char *recorder, char *const *environment, struct arena *arena);
+
+/** `argv`, or /bin/sh before it for a launch that needs a shell. NULL: no memory. */
+char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena);
+
+/**
+ * libheaptrack_preload.so: beside the real path of this executable, or in ../lib/heaptrack from
+ * there. NULL: `err` says where it was looked for.
+ */
+const char *launch_find_recorder(struct arena *arena, struct err *err);
+
+/** libheaptrack_inject.so, beside the other one. NULL: `err` says what is missing. */
+const char *launch_find_injected(struct arena *arena, struct err *err);
+
+/**
+ * Of a process that has just executed a program. True: the recorder cannot be preloaded into it, or
+ * not into all of it, but it can be injected, at the moment `*start`.
+ */
+bool launch_exec_is_ours(pid_t pid, enum injector_start *start);
