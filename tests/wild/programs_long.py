@@ -314,4 +314,54 @@ LONG = [
       files={"work.sql": "create database d;\nuse d;\ncreate table t(a int, b text);\n" + "".join(
         f"insert into t values({i}, 'row {i}');\n" for i in range(300))}, same_output=False,
       more="memalign and aligned_alloc, which KDE's does not record"),
+    # science, games, languages and servers of which little is known
+    P("pspp", "pspp", "pspp -o out.txt work.sps", files={"work.sps": "DATA LIST LIST /a b.\nBEGIN DATA\n" + "".join(
+      f"{i} {i * 7 % 31}\n" for i in range(400)) + "END DATA.\nDESCRIPTIVES a b.\n"
+      "REGRESSION /VARIABLES=a /DEPENDENT=b.\n"}),
+    P("hmmbuild", "hmmer", "hmmbuild --cpu 0 out.hmm work.sto", files={"work.sto": "# STOCKHOLM 1.0\n" + "".join(
+      f"s{i} {('ACDEFGHIKL' * 9)[i % 5:][:60]}\n" for i in range(12)) + "//\n"}, same_output=False),
+    P("muscle", "muscle", "muscle -align work.fa -output out.fa -threads 1", files={"work.fa": "".join(
+      f">s{i}\n{('ACDEFGHIKLMNPQRSTVWY' * 9)[i % 7:][:80 + i % 5]}\n" for i in range(9))}, same_output=False),
+    P("clustalw", "clustalw", "clustalw -INFILE=work.fa -OUTFILE=out.aln", files={"work.fa": "".join(
+      f">s{i}\n{('ACDEFGHIKLMNPQRSTVWY' * 9)[i % 7:][:80 + i % 5]}\n" for i in range(9))}),
+    P("bedtools", "bedtools", "bedtools merge -i work.bed", files={"work.bed": "".join(
+      f"chr{1 + i // 3000}\t{i * 30}\t{i * 30 + 20 + i % 40}\n" for i in range(6000))}),
+    P("primer3", "primer3", "primer3_core work.txt", files={"work.txt": "SEQUENCE_ID=a\nSEQUENCE_TEMPLATE="
+      + "".join("ACGT"[i * i * 7 // 3 % 4] for i in range(600)) + "\nPRIMER_TASK=generic\n=\n"}),
+    P("spim", "spim", "spim -file work.s", files={"work.s": ".data\nt: .asciiz \"heap\\n\"\n.text\n.globl main\nmain:\n"
+      " li $t0, 300\nl: li $v0, 4\n la $a0, t\n syscall\n addi $t0, -1\n bnez $t0, l\n jr $ra\n"}),
+    P("phalanx", "phalanx", "mine -x- -g- -p- bench", before="cp /usr/games/phalanx mine", same_output=False),
+    P("gnuchess", "gnuchess", "gnuchess -x", stdin="work.txt", files={"work.txt": "depth 3\ngo\nquit\n"},
+      same_output=False),
+    P("fairymax", "fairymax", "fairymax", stdin="work.txt", files={
+      "work.txt": "xboard\nnew\nsd 4\nusermove e2e4\nquit\n"},
+      same_output=False),
+    P("picolisp", "picolisp", "picolisp work.l -bye", files={"work.l":
+      "(let L (make (for I 3000 (link (* I I I)))) (println (length L) (apply + L)))\n"}),
+    P("chicken", "chicken-bin", "csi -s work.scm", files={"work.scm":
+      "(define (f n) (if (< n 2) n (+ (f (- n 1)) (f (- n 2)))))\n(display (f 18))\n(newline)\n"}),
+    P("yabasic", "yabasic", "yabasic work.bas", files={"work.bas":
+      "for i=1 to 2000\n a$=a$+str$(i)+\",\"\nnext i\nprint len(a$)\n"}),
+    P("pforth", "pforth", "pforth -q work.fth", files={"work.fth":
+      ": t 0 20000 0 do i + loop . cr ;\nt\n: m 200 0 do i 8 * allocate throw free throw loop ;\nm\nbye\n"}),
+    P("yasm", "yasm", "yasm -f elf64 -o out.o work.asm", files={"work.asm": "section .text\n" + "".join(
+      f"f{i}: mov eax, {i}\n jmp f{i * 7 % 900}\n" for i in range(900))}),
+    P("bison", "bison", "bison -o out.c work.y", files={"work.y": "%token N\n%left '+'\n%left '*'\n%%\n"
+      "e: e '+' e | e '*' e | '(' e ')' | N ;\n%%\n"}),
+    P("flex", "flex", "flex -o out.c work.l", files={"work.l": "%%\n" + "".join(
+      f"word{i}[a-f]+ return {i};\n" for i in range(60)) + "%%\n"}),
+    P("qalc", "qalc", "qalc -t '2^200 + sqrt(5) * 7 km / 3 h to m/s'", same_output=False),
+    P("dia", "dia", "dia -e out.svg work.dia", screen=True, files={"work.dia": "<?xml version=\"1.0\"?>\n"
+      "<dia:diagram xmlns:dia=\"http://www.lysator.liu.se/~alla/dia/\"><dia:layer name=\"b\" visible=\"true\"/>"
+      "</dia:diagram>\n"}, same_output=False),
+    P("feh", "feh", "feh -D 1 --on-last-slide quit photo.png", screen=True, same_output=False),
+    P("ngircd", "ngircd", "ngircd -n -f work.conf", files={"work.conf": "[Global]\nName = irc.a.example\n"
+      "Listen = 127.0.0.1\nPorts = {port}\n[Options]\nIdent = no\nDNS = no\nPAM = no\n", "client.py":
+      "import socket\nfor i in range(20):\n with socket.create_connection((\"127.0.0.1\", {port})) as s:\n"
+      "  s.sendall(b\"NICK a%d\\r\\nUSER a 0 * :a\\r\\nJOIN #heap\\r\\nQUIT\\r\\n\" % i)\n"
+      "  while s.recv(4096): pass\n"}, ready="{port}", client="python3 client.py", same_output=False),
+    P("tinyproxy", "tinyproxy", "tinyproxy -d -c work.conf", files={"work.conf":
+      "Port {port}\nListen 127.0.0.1\nTimeout 5\nMaxClients 10\nStatHost \"a.example\"\n"}, ready="{port}",
+      client="for i in 1 2 3 4 5; do curl -s -x http://127.0.0.1:{port} -o got http://a.example/ || exit 1; done",
+      same_output=False),
 ]
