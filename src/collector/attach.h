@@ -2,10 +2,10 @@
 #pragma once
 
 /**
- * Records a running program (docs/attach.md).
+ * Records a program that runs already and is not a child of this process.
  *
- * It does so until the program ends, heaptrack receives a signal, or the time is up. Afterwards the
- * program continues as before.
+ * An attach (docs/attach.md) lasts until the program ends, heaptrack receives a signal, or the time
+ * is up. Afterwards the program continues as before.
  */
 
 #include "base/buffer.h"
@@ -43,3 +43,22 @@ bool attach_check(const struct attach_options *attach, struct attach_check *out,
  * Undo an attach that was interrupted because heaptrack was killed; `*was_attached`: there was one.
  */
 bool attach_repair(pid_t pid, bool *was_attached, struct err *err);
+
+// ---- a program whose recorder library started this collector (recorder/preload/alone.h)
+
+/** It waits before its first allocation for a message on `fd`. */
+struct beside_options {
+	pid_t pid;
+	int fd; // the segment's address is written there as a line; closed
+	/** The file is complete; the program, if it waits at its exit, does so until this returns. */
+	void (*written)(void *user, const struct run_result *result);
+	void *user;
+};
+
+/**
+ * Record until the program ends or closes the recording. argv and environment in `run` are not
+ * used. False: nothing was recorded, `err` says why; the program goes on. Like run_program, it must
+ * be called before there are other threads.
+ */
+bool beside_program(const struct run_options *run, const struct beside_options *beside,
+		struct run_result *result, struct err *err);

@@ -4,7 +4,7 @@
 /**
  * Records a program that heaptrack starts: reads its events, keeps the file, returns the result.
  *
- * attach.h and beside.h record programs that are running already, with the same options and result.
+ * attach.h records programs that are running already, with the same options and result.
  */
 
 #include "collector/launch.h"

@@ -16,6 +16,9 @@
  */
 bool find_defines_allocator(const struct elf_image *image, bool must_free);
 
+/** Is a file of that name glibc? */
+bool find_is_libc(const char *path);
+
 /** Does it contain Boehm's garbage collector, as a library or linked into a program? */
 bool find_is_collector(const struct module_code *m);
 

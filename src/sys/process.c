@@ -232,7 +232,7 @@ bool process_exe(pid_t pid, struct process_exe *out) {
 		if (!process_exe_file(path, &after)) {
 			break;
 		}
-		if (after.device == out->device && after.inode == out->inode) {
+		if (process_is_same_file(&after, out)) {
 			out->stack = stack; // of this file, not of one that came in between
 			return true;
 		}

@@ -80,6 +80,11 @@ struct process_exe {
 bool process_exe(pid_t pid, struct process_exe *out);
 bool process_exe_file(const char *path, struct process_exe *out);
 
+/** Are both known, and the same file? */
+static inline bool process_is_same_file(const struct process_exe *a, const struct process_exe *b) {
+	return a->inode != 0 && a->device == b->device && a->inode == b->inode;
+}
+
 /** When it was started, in ticks since boot: with the pid, this identifies the process. 0: gone. */
 uint64_t process_start_ticks(pid_t pid);
 

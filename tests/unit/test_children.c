@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The children are real processes; what they announce is written here. */
+#include "base/vec.h"
 #include "collector/watch/children.h"
 
 #include <setjmp.h>
@@ -40,7 +41,7 @@ static int tear_down(void **state) {
 	struct fixture *f = *state;
 	(void)kill(f->kid, SIGKILL);
 	(void)waitpid(f->kid, NULL, 0);
-	children_finish(&f->children);
+	vec_finish(&f->children);
 	free(f->header);
 	return 0;
 }

@@ -156,12 +156,17 @@ static void put_nothing_recorded(const char *program, const struct run_result *r
 // ---- record
 
 // The program takes this process's place: its status, terminal and signals are its own
-static int run_unrecorded(const struct launch *launch, const char *why, char **argv) {
-	complain("%s; it runs unrecorded", why);
+static int become(const struct launch *launch, char **argv) {
 	own_limits_restore();
 	(void)execv(launch->path, argv);
-	complain("cannot run \"%s\": %s", launch->path, strerror(errno));
-	return errno == ENOENT ? 127 : 126;
+	int why = errno;
+	complain("cannot run \"%s\": %s", launch->path, strerror(why));
+	return why == ENOENT ? 127 : 126;
+}
+
+static int run_unrecorded(const struct launch *launch, const char *why, char **argv) {
+	complain("%s; it runs unrecorded", why);
+	return become(launch, argv);
 }
 
 static struct run_options options_of(const struct heaptrack_options *o, struct screen *screen) {
@@ -297,10 +302,7 @@ static int record_wrapped(const struct heaptrack_options *o, char *const *own, i
 	for (int i = at; i < o->n_rest; i++) {
 		argv[n++] = o->rest[i];
 	}
-	own_limits_restore();
-	(void)execv(launch.path, argv);
-	complain("cannot run \"%s\": %s", launch.path, strerror(errno));
-	status = 126;
+	status = become(&launch, argv);
 done:
 	arena_finish(&arena);
 	return status;

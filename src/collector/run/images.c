@@ -21,7 +21,7 @@ static uint32_t link_to(struct run *run, const char *exe) {
 	}
 	(void)snprintf(link, sizeof link, "%.*s%s", (int)(base - exe), exe, name);
 	bool is_same = process_exe(run->program, &own) && process_exe_file(link, &linked) &&
-			own.device == linked.device && own.inode == linked.inode;
+			process_is_same_file(&own, &linked);
 	return is_same ? texts_id_of(&run->texts, link) : 0;
 }
 

@@ -201,12 +201,12 @@ void run_destroy(struct run *run, bool keep_file) {
 	mappings_destroy(run->mappings);
 	modules_finish(&run->modules);
 	texts_finish(&run->texts);
-	samples_finish(&run->samples);
-	children_finish(&run->children);
+	vec_finish(&run->samples);
+	vec_finish(&run->children);
 	vec_finish(&run->threads);
 	vec_finish(&run->images);
 	vec_finish(&run->allocators);
-	own_heaps_finish(&run->own_heaps);
+	vec_finish(&run->own_heaps.seen);
 	segment_finish(&run->segment);
 	if (run->door_fd >= 0) {
 		(void)close(run->door_fd);

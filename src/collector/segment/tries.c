@@ -73,7 +73,6 @@ static uint32_t add_node(struct tries *t, uint32_t parent, uint64_t where) {
 	if (!location ||
 			(t->n_nodes == t->node_room &&
 					!grow((void **)&t->nodes, &t->node_room, sizeof *t->nodes, NULL))) {
-		t->lost_nodes++;
 		return parent;
 	}
 	t->nodes[t->n_nodes] = (struct rec_node){parent, location};
@@ -98,7 +97,6 @@ static uint32_t walk_up(struct tries *t, uint32_t id) {
 			return t->dense[id];
 		}
 		if (!vec_reserve(&t->path, 1)) {
-			t->lost_nodes++;
 			return 0;
 		}
 		t->path.items[t->path.n++] = id;

@@ -23,8 +23,7 @@ struct tries {
 	uint32_t n_nodes, n_locations;
 	uint32_t n_modules; // ids 1 .. n_modules may be asked for
 
-	uint64_t bad_nodes;  // ids that the target cannot have meant: their stacks end there
-	uint64_t lost_nodes; // not copied for lack of memory
+	uint64_t bad_nodes; // ids that the target cannot have meant: their stacks end there
 
 	// private
 	const struct segment *segment;

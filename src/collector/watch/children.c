@@ -181,10 +181,6 @@ struct relative {
 	struct process_exe file;
 };
 
-static bool is_same(const struct process_exe *a, const struct process_exe *b) {
-	return a->inode != 0 && a->device == b->device && a->inode == b->inode;
-}
-
 /** A child of `parent`: note it, unless it will announce itself. */
 static struct relative meet(struct children *c, const struct relative *parent, pid_t pid) {
 	struct relative r = {.pid = pid};
@@ -195,7 +191,7 @@ static struct relative meet(struct children *c, const struct relative *parent, p
 		r.has_recorder = known->why == REC_WHY_NONE;
 		return r;
 	}
-	bool is_copy = is_same(&r.file, &parent->file);
+	bool is_copy = process_is_same_file(&r.file, &parent->file);
 	if (is_copy && parent->has_recorder) {
 		r.has_recorder = true;
 		return r;
@@ -272,7 +268,8 @@ static void look_at_living(struct children *c) {
 		if (!process_memory(pid, &memory)) {
 			continue; // a zombie, or about to exec
 		}
-		if (process_exe(pid, &file) && child->file.inode != 0 && !is_same(&file, &child->file) &&
+		if (process_exe(pid, &file) && child->file.inode != 0 &&
+				!process_is_same_file(&file, &child->file) &&
 				reason_presence(&c->reason, pid) == REASON_ABSENT) {
 			// It executed a program that does not announce itself
 			child->is_fork = false;
@@ -338,8 +335,4 @@ struct children_counts children_counts(const struct children *c,
 		n.forked -= is_counted_as_fork && !child->is_fork && n.forked > 0;
 	}
 	return n;
-}
-
-void children_finish(struct children *c) {
-	vec_finish(c);
 }

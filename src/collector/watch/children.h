@@ -68,5 +68,3 @@ struct children_counts {
 };
 struct children_counts children_counts(const struct children *c,
 		const struct segment_header *header);
-
-void children_finish(struct children *c);

@@ -11,11 +11,6 @@
 
 enum { LOOK_COST = 100 }; // checks take at most 1 % of a CPU
 
-static bool is_libc(const char *path) {
-	const char *name = path_base_name(path);
-	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2.", 7) == 0;
-}
-
 static bool is_seen(const struct own_heaps *o, uint64_t inode) {
 	for (size_t i = 0; i < o->seen.n; i++) {
 		if (o->seen.items[i] == inode) {
@@ -29,7 +24,7 @@ static bool is_seen(const struct own_heaps *o, uint64_t inode) {
 static void look_for_second_libc(struct own_heaps *o, const struct process_space *space) {
 	for (size_t i = 0; i < space->mappings.n && !o->has_second_libc; i++) {
 		const struct mapping *a = &space->mappings.items[i];
-		for (size_t k = 0; k < i && a->is_executable && is_libc(a->name); k++) {
+		for (size_t k = 0; k < i && a->is_executable && find_is_libc(a->name); k++) {
 			const struct mapping *b = &space->mappings.items[k];
 			o->has_second_libc |= b->is_executable && a->inode == b->inode &&
 					a->offset == b->offset && strcmp(a->name, b->name) == 0;
@@ -150,8 +145,4 @@ void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint6
 	look_at_modules(o, &space, program, is_preloaded);
 	process_space_finish(&space);
 	o->next_ns = now_ns + (clock_thread_cpu_ns() - start_ns) * LOOK_COST;
-}
-
-void own_heaps_finish(struct own_heaps *o) {
-	vec_finish(&o->seen);
 }

@@ -30,4 +30,3 @@ void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint6
 
 /** A module, which may be a garbage collector's library: its blocks are never seen to be freed. */
 void own_heaps_meet(struct own_heaps *o, const char *path);
-void own_heaps_finish(struct own_heaps *o);

@@ -17,8 +17,7 @@
 static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 	char path[64];
 	struct process_exe file;
-	if (c->file.inode != 0 && process_exe(pid, &file) && file.inode == c->file.inode &&
-			file.device == c->file.device) {
+	if (process_exe(pid, &file) && process_is_same_file(&c->file, &file)) {
 		return &c->elf;
 	}
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);

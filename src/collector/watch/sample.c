@@ -78,7 +78,3 @@ bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 	};
 	return true;
 }
-
-void samples_finish(struct samples *s) {
-	vec_finish(s);
-}

@@ -25,5 +25,3 @@ struct samples {
 /** Take one if it is time: then true. `segment_fd` tells how much of the shared memory is ours. */
 bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
 		int segment_fd);
-
-void samples_finish(struct samples *s);

@@ -46,6 +46,11 @@ bool find_has_free_of(const struct module_code *module, const char *family) {
 	return elf_symbols_find(&symbols, name, &symbol);
 }
 
+bool find_is_libc(const char *path) {
+	const char *name = path_base_name(path);
+	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2.", 7) == 0;
+}
+
 bool find_is_loader(const struct module_code *module) {
 	const char *name = path_base_name(module->name);
 	return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2.", 5) == 0;

@@ -8,16 +8,10 @@
 
 #include "injector/find/thread_cache.h"
 
-#include "base/path.h"
 #include "injector/find/code_map.h"
 #include "injector/find/names.h"
 
 #include <elf.h>
-
-static bool is_libc(const struct module_code *module) {
-	const char *name = path_base_name(module->name);
-	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2.", 7) == 0;
-}
 
 static struct resident_range find_by_name(const struct module_code *module) {
 	struct elf_symbol symbol;
@@ -49,11 +43,11 @@ void thread_cache_find(const struct modules_code *modules,
 	for (size_t i = 0, n = 0; i < modules->n && n < RESIDENT_THREAD_CACHES; i++) {
 		const struct module_code *module = &modules->items[i];
 		struct elf_symbols symbols;
-		if (n > 0 && !is_libc(module)) {
+		if (n > 0 && !find_is_libc(module->name)) {
 			continue;
 		}
 		struct resident_range found = find_by_name(module);
-		bool may_lack_names = is_libc(module) ||
+		bool may_lack_names = find_is_libc(module->name) ||
 				(modules->n == 1 && !elf_symbols_init(&symbols, &module->image, SHT_SYMTAB));
 		if (found.bytes == 0 && may_lack_names) {
 			found = find_by_sentence(module);
