@@ -112,6 +112,16 @@ static inline bool index_add(struct index *ix, uint64_t hash, uint32_t number) {
 	return true;
 }
 
+/** The same number; if there is none, `next`, which is put in. INDEX_NONE: out of memory. */
+#define INDEX_FIND_OR_ADD(index, hash, i, is_it, next)                    \
+	({                                                                    \
+		uint32_t found_ = INDEX_FIND(index, hash, i, is_it);              \
+		if (found_ == INDEX_NONE && index_add((index), (hash), (next))) { \
+			found_ = (next);                                              \
+		}                                                                 \
+		found_;                                                           \
+	})
+
 static inline void index_finish(struct index *ix) {
 	free(ix->slots);
 	*ix = (struct index){0};

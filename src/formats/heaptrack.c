@@ -37,29 +37,11 @@ static struct line_kind kind_of(uint8_t letter) {
 
 // ---- reading
 
-#define DIGIT(c, value) [c] = (value) + 1
-
 /**
  * One more than the digit's value; 0: it is none. A table, for no one can guess what comes next.
  */
-static const uint8_t digits[256] = {
-		DIGIT('0', 0),
-		DIGIT('1', 1),
-		DIGIT('2', 2),
-		DIGIT('3', 3),
-		DIGIT('4', 4),
-		DIGIT('5', 5),
-		DIGIT('6', 6),
-		DIGIT('7', 7),
-		DIGIT('8', 8),
-		DIGIT('9', 9),
-		DIGIT('a', 10),
-		DIGIT('b', 11),
-		DIGIT('c', 12),
-		DIGIT('d', 13),
-		DIGIT('e', 14),
-		DIGIT('f', 15),
-};
+static const uint8_t digits[256] =
+		{['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ['a'] = 11, 12, 13, 14, 15, 16};
 
 /** Negative: it is none. */
 static inline int hex_digit(uint8_t c) {

@@ -26,19 +26,14 @@ const char *profile_value_name(enum profile_value value) {
 	return names[value];
 }
 
-/** The gathered child of `parent` with this key, made if there is none; 0: no memory. */
+/** The gathered child of `parent` with this key, made if there is none; INDEX_NONE: no memory. */
 static uint32_t child(struct profile_tree *t, struct index *table, uint32_t parent, uint32_t key) {
-	const uint32_t hash = hash_pair(parent, key);
-	uint32_t id = INDEX_FIND(table, hash, i, t->parent[i] == parent && t->key[i] == key);
-	if (id != INDEX_NONE) {
-		return id;
+	uint32_t id = INDEX_FIND_OR_ADD(table, hash_pair(parent, key), i,
+			t->nodes[i].parent == parent && t->nodes[i].frame == key, t->n);
+	if (id == t->n) {
+		t->nodes[t->n++] = (struct profile_node){parent, key};
 	}
-	if (!index_add(table, hash, t->n)) {
-		return 0;
-	}
-	t->parent[t->n] = parent;
-	t->key[t->n] = key;
-	return t->n++;
+	return id;
 }
 
 bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
@@ -46,16 +41,15 @@ bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struc
 	struct index table = {0};
 	*out = (struct profile_tree){
 			.n = 1,
-			.parent = arena_new(arena, uint32_t, p->nodes.n),
-			.key = arena_new(arena, uint32_t, p->nodes.n),
+			.nodes = arena_new(arena, struct profile_node, p->nodes.n),
 			.of_node = arena_new(arena, uint32_t, p->nodes.n),
 	};
-	bool ok = key_of_frame && out->parent && out->key && out->of_node;
+	bool ok = key_of_frame && out->nodes && out->of_node;
 	for (uint32_t i = 1; ok && i < p->nodes.n; i++) {
 		const struct profile_node *n = &p->nodes.items[i];
 		uint32_t parent = out->of_node[n->parent];
 		out->of_node[i] = child(out, &table, parent, key_of_frame[n->frame]);
-		ok = out->of_node[i] != 0;
+		ok = out->of_node[i] != INDEX_NONE;
 	}
 	index_finish(&table);
 	return ok;
@@ -88,34 +82,28 @@ bool profile_find_functions(const struct profile *p, unsigned told_by, struct ar
 	bool ok = out->of_frame && out->frame;
 	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
 		const struct profile_frame *f = &p->frames.items[i];
-		const uint32_t hash = hash_pair(f->function, f->file);
-		uint32_t id = INDEX_FIND(&ids, hash, k,
-				is_same(f, &p->frames.items[out->frame[k]], told_by));
-		if (id == INDEX_NONE) {
-			id = out->n++;
-			out->frame[id] = i;
-			ok = index_add(&ids, hash, id);
+		uint32_t id = INDEX_FIND_OR_ADD(&ids, hash_pair(f->function, f->file), k,
+				is_same(f, &p->frames.items[out->frame[k]], told_by), out->n);
+		if (id == out->n) {
+			out->frame[out->n++] = i;
 		}
 		out->of_frame[i] = id;
+		ok = id != INDEX_NONE;
 	}
 	index_finish(&ids);
 	return ok;
 }
 
-/** A new one if need be; 0: no memory. */
+/** A new one if need be; INDEX_NONE: no memory. */
 static uint32_t find_place(struct profile_places *places, struct index *ids, uint32_t frame,
 		uint32_t outer) {
 	struct profile_place *items = places->items;
-	const uint32_t hash = hash_pair(frame, outer);
-	uint32_t id = INDEX_FIND(ids, hash, i, items[i].frame == frame && items[i].outer == outer);
-	if (id != INDEX_NONE) {
-		return id;
+	uint32_t id = INDEX_FIND_OR_ADD(ids, hash_pair(frame, outer), i,
+			items[i].frame == frame && items[i].outer == outer, places->n);
+	if (id == places->n) {
+		items[places->n++] = (struct profile_place){frame, outer, items[outer].n_frames + 1};
 	}
-	if (!index_add(ids, hash, places->n)) {
-		return 0;
-	}
-	items[places->n] = (struct profile_place){frame, outer, items[outer].n_frames + 1};
-	return places->n++;
+	return id;
 }
 
 bool profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,
@@ -132,7 +120,7 @@ bool profile_find_places(const struct profile *p, uint32_t most, struct arena *a
 		uint32_t outer = out->of_node[n->parent];
 		bool is_inlined = p->frames.items[n->frame].is_inlined && out->items[outer].n_frames < most;
 		out->of_node[i] = find_place(out, &ids, n->frame, is_inlined ? outer : 0);
-		ok = out->of_node[i] != 0;
+		ok = out->of_node[i] != INDEX_NONE;
 	}
 	index_finish(&ids);
 	return ok;

@@ -108,8 +108,8 @@ const char *profile_value_name(enum profile_value value);
  */
 struct profile_tree {
 	uint32_t n;
-	uint32_t *parent, *key; // per gathered node
-	uint32_t *of_node;      // per node of the profile
+	struct profile_node *nodes; // with a key for a frame
+	uint32_t *of_node;          // per node of the profile
 };
 
 /** `key_of_frame`: per frame of the profile. False: no memory. */

@@ -114,7 +114,7 @@ static void put_row(struct buffer *out, const struct profile *p, const struct pr
 	buffer_text(out, "\r\n");
 }
 
-static bool put_rows(struct buffer *out, const struct profile *p, const uint32_t *parents,
+static bool put_rows(struct buffer *out, const struct profile *p,
 		const struct profile_sample **base_of) {
 	struct path path = {0};
 	uint32_t depth = depth_that_fits(p);
@@ -126,7 +126,7 @@ static bool put_rows(struct buffer *out, const struct profile *p, const uint32_t
 			if (s->is_base != (pass == 1) || (pass == 1 && base != s)) {
 				continue;
 			}
-			ok = path_of(&path, parents, s->node);
+			ok = path_of(&path, p->nodes.items, s->node);
 			put_row(out, p, s->is_base ? NULL : s, base, &path, depth);
 			base_of[s->node] = NULL; // stands in a row now
 		}
@@ -139,20 +139,16 @@ bool csv_encode(struct buffer *out, const struct profile *p, const struct write_
 		struct err *err) {
 	(void)options;
 	struct arena scratch = {0};
-	uint32_t *parents = arena_new(&scratch, uint32_t, p->nodes.n);
 	const struct profile_sample **base_of = arena_new(&scratch, const struct profile_sample *,
 			p->nodes.n);
-	bool ok = parents && base_of;
-	for (uint32_t i = 0; ok && i < p->nodes.n; i++) {
-		parents[i] = p->nodes.items[i].parent;
-	}
+	bool ok = base_of != NULL;
 	for (uint32_t i = 0; ok && i < p->samples.n; i++) {
 		if (p->samples.items[i].is_base) {
 			base_of[p->samples.items[i].node] = &p->samples.items[i];
 		}
 	}
 	put_columns(out, p);
-	ok = ok && put_rows(out, p, parents, base_of);
+	ok = ok && put_rows(out, p, base_of);
 	arena_finish(&scratch);
 	return (ok && !out->failed) || err_memory(err);
 }

@@ -144,8 +144,8 @@ static void put_frames(struct document *d, uint32_t node, int side) {
 	if (node == 0 && !d->p->is_diff) {
 		json_number(&d->j, NULL, d->n_lines + 1);
 	}
-	for (; node; node = d->tree.parent[node]) {
-		json_number(&d->j, NULL, d->tree.key[node]);
+	for (; node; node = d->tree.nodes[node].parent) {
+		json_number(&d->j, NULL, d->tree.nodes[node].frame);
 	}
 	if (d->p->is_diff) {
 		json_number(&d->j, NULL, d->n_lines + 1 + (uint32_t)side);

@@ -15,7 +15,7 @@ static void put_line(struct buffer *out, const struct profile *p, const struct p
 		if (i > 0) {
 			buffer_u8(out, ';');
 		}
-		struct slice name = profile_text(p, tree->key[path->nodes[i]]);
+		struct slice name = profile_text(p, tree->nodes[path->nodes[i]].frame);
 		put_plain(out, name.size ? name : slice_of_text("???"), ";");
 	}
 }
@@ -37,7 +37,7 @@ bool folded_encode(struct buffer *out, const struct profile *p, const struct wri
 		if (sums.ours[i] == 0 && sums.base[i] == 0) {
 			continue;
 		}
-		ok = path_of(&path, tree.parent, i);
+		ok = path_of(&path, tree.nodes, i);
 		if (ok && path.n == 0) {
 			buffer_text(out, "(no stack)");
 		}

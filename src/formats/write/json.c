@@ -8,31 +8,12 @@
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
-static void put_text(struct json *j, const char *key, const struct profile *p, uint32_t string) {
-	if (string) {
-		json_string(j, key, profile_text(p, string));
-	} else {
-		json_null(j, key);
-	}
-}
-
-static void put_time(struct json *j, const char *key, uint64_t ns) {
-	if (ns) {
-		json_number(j, key, ns);
-	} else {
-		json_null(j, key);
-	}
-}
-
 static void put_totals(struct json *j, const char *key, const struct profile *p, bool of_base) {
 	json_open(j, key, '{');
 	for (int v = 0; v < N_PROFILE_VALUES; v++) {
 		enum profile_value value = (enum profile_value)v;
-		if (profile_knows(p, value)) {
-			json_number(j, profile_value_name(value), profile_total(p, value, of_base));
-		} else {
-			json_null(j, profile_value_name(value));
-		}
+		json_number_if(j, profile_value_name(value), profile_knows(p, value),
+				profile_total(p, value, of_base));
 	}
 	json_close(j);
 }
@@ -43,14 +24,10 @@ static void put_frames(struct json *j, const struct profile *p) {
 		const struct profile_frame *f = &p->frames.items[i];
 		json_open(j, NULL, '{');
 		json_string(j, "function", frame_function(p, i));
-		put_text(j, "symbol", p, f->symbol);
-		put_text(j, "file", p, f->file);
-		if (f->line) {
-			json_number(j, "line", f->line);
-		} else {
-			json_null(j, "line");
-		}
-		put_text(j, "module", p, p->mappings.items[f->mapping].path);
+		json_string_if(j, "symbol", profile_text(p, f->symbol));
+		json_string_if(j, "file", profile_text(p, f->file));
+		json_number_if(j, "line", f->line, f->line);
+		json_string_if(j, "module", profile_text(p, p->mappings.items[f->mapping].path));
 		json_number(j, "address", f->address);
 		json_bool(j, "inlined", f->is_inlined);
 		json_close(j);
@@ -103,10 +80,10 @@ bool json_profile_encode(struct buffer *out, const struct profile *p,
 	struct json j = json_init(out);
 	json_open(&j, NULL, '{');
 	json_number(&j, "version", 1);
-	put_text(&j, "program", p, p->program);
-	put_text(&j, "command", p, p->command);
-	put_time(&j, "duration_ns", p->duration_ns);
-	put_time(&j, "peak_time_ns", p->peak_time_ns);
+	json_string_if(&j, "program", profile_text(p, p->program));
+	json_string_if(&j, "command", profile_text(p, p->command));
+	json_number_if(&j, "duration_ns", p->duration_ns, p->duration_ns);
+	json_number_if(&j, "peak_time_ns", p->peak_time_ns, p->peak_time_ns);
 	put_totals(&j, "totals", p, false);
 	if (p->is_diff) {
 		put_totals(&j, "base_totals", p, true);

@@ -7,6 +7,8 @@
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
+#include <stdio.h>
+
 static const struct {
 	enum profile_value value;
 	const char *name, *unit;
@@ -22,7 +24,6 @@ enum { N_VIEWS = sizeof views / sizeof *views };
 struct document {
 	struct json j;
 	const struct profile *p;
-	uint32_t *parents;
 	struct path path;
 	bool failed;
 };
@@ -59,7 +60,7 @@ static void put_samples(struct document *d, enum profile_value value, bool of_ba
 		if (!is_shown(s, value, of_base)) {
 			continue;
 		}
-		d->failed |= !path_of(&d->path, d->parents, s->node);
+		d->failed |= !path_of(&d->path, p->nodes.items, s->node);
 		json_open(&d->j, NULL, '[');
 		for (uint32_t k = 0; !d->failed && k < d->path.n; k++) {
 			json_number(&d->j, NULL, p->nodes.items[d->path.nodes[k]].frame - 1);
@@ -77,12 +78,8 @@ static void put_samples(struct document *d, enum profile_value value, bool of_ba
 }
 
 static void put_profile(struct document *d, size_t view, bool of_base) {
-	static const char base[] = "base: ";
-	char name[64] = "";
-	if (of_base) {
-		memcpy(name, base, sizeof base);
-	}
-	strncat(name, views[view].name, sizeof name - sizeof base);
+	char name[64];
+	(void)snprintf(name, sizeof name, "%s%s", of_base ? "base: " : "", views[view].name);
 	json_open(&d->j, NULL, '{');
 	json_text(&d->j, "type", "sampled");
 	json_text(&d->j, "name", name);
@@ -111,12 +108,7 @@ static void put_profiles(struct document *d, enum profile_value shown) {
 
 bool speedscope_encode(struct buffer *out, const struct profile *p,
 		const struct write_options *options, struct err *err) {
-	struct arena scratch = {0};
-	struct document d = {json_init(out), p, arena_new(&scratch, uint32_t, p->nodes.n), {0}, false};
-	d.failed = !d.parents;
-	for (uint32_t i = 0; !d.failed && i < p->nodes.n; i++) {
-		d.parents[i] = p->nodes.items[i].parent;
-	}
+	struct document d = {.j = json_init(out), .p = p};
 	json_open(&d.j, NULL, '{');
 	json_text(&d.j, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_text(&d.j, "exporter", "heaptrack " HEAPTRACK_VERSION);
@@ -126,6 +118,5 @@ bool speedscope_encode(struct buffer *out, const struct profile *p,
 	put_profiles(&d, options->shown);
 	json_close(&d.j);
 	path_finish(&d.path);
-	arena_finish(&scratch);
 	return (!d.failed && !out->failed) || err_memory(err);
 }

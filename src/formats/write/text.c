@@ -36,9 +36,9 @@ void put_frame_place(struct buffer *out, const struct profile *p, uint32_t frame
 	}
 }
 
-bool path_of(struct path *path, const uint32_t *parent, uint32_t node) {
+bool path_of(struct path *path, const struct profile_node *nodes, uint32_t node) {
 	uint32_t n = 0;
-	for (uint32_t at = node; at; at = parent[at]) {
+	for (uint32_t at = node; at; at = nodes[at].parent) {
 		n++;
 	}
 	if (n > path->capacity) {
@@ -50,7 +50,7 @@ bool path_of(struct path *path, const uint32_t *parent, uint32_t node) {
 		path->capacity = n * 2;
 	}
 	path->n = n;
-	for (uint32_t at = node; at; at = parent[at]) {
+	for (uint32_t at = node; at; at = nodes[at].parent) {
 		path->nodes[--n] = at;
 	}
 	return true;

@@ -23,8 +23,8 @@ struct path {
 	uint32_t capacity;
 };
 
-/** `parent`: of each node; node 0 ends the walk. False: no memory. */
-bool path_of(struct path *path, const uint32_t *parent, uint32_t node);
+/** Node 0 ends the walk. False: no memory. */
+bool path_of(struct path *path, const struct profile_node *nodes, uint32_t node);
 void path_finish(struct path *path);
 
 /** Sums of one value per gathered node and side. */
