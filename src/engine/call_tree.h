@@ -106,7 +106,7 @@ struct up_node {
 struct up_nodes {
 	struct up_node *items; // heaviest first
 	uint32_t n;
-	struct lens_costs outermost; // paths that have no further caller
+	struct lens_costs outermost; // paths that have no further caller, or callee
 };
 
 /** The first level: the functions that stacks end in. False: no memory. */
@@ -121,10 +121,10 @@ bool call_tree_callers(const struct call_tree *t, const struct tree_costs *costs
 		const struct lens *l, struct slice function, struct arena *arena, struct up_nodes *out,
 		struct err *err);
 
-/** What it calls, of a node of call_tree_callers; *own: of the stacks that end in it. */
+/** What it calls, of a node of call_tree_callers. */
 bool up_node_callees(const struct call_tree *t, const struct tree_costs *costs,
 		const struct lens *l, const struct up_node *node, struct arena *arena, struct up_nodes *out,
-		struct lens_costs *own, struct err *err);
+		struct err *err);
 
 /** Its callers. `is_inclusive`: of call_tree_callers, else of call_tree_bottom_up. */
 bool up_node_open(const struct call_tree *t, const struct tree_costs *costs, const struct lens *l,

@@ -45,6 +45,10 @@ const struct name *names_of(const struct names *n, uint32_t location, uint32_t *
 
 uint32_t names_n_functions(const struct names *n);
 
+/** Frames of names_of are numbered, those of a location one after the other. */
+uint32_t names_n_frames(const struct names *n);
+uint32_t names_number(const struct names *n, const struct name *frame);
+
 /** The program is written in Nim. */
 bool names_is_of_nim(const struct names *n);
 

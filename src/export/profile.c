@@ -26,10 +26,9 @@ struct making {
 	const struct side *side;
 	bool is_plain; // functions alone
 	struct arena scratch;
-	uint32_t *mapping_of;  // per module
-	uint32_t *first_frame; // per location: into frame_ids
-	uint32_t *frame_ids;   // + 1; 0: not made yet
-	uint32_t *node_of;     // per node
+	uint32_t *mapping_of; // per module
+	uint32_t *frame_ids;  // per frame: + 1; 0: not made yet
+	uint32_t *node_of;    // per node
 	struct lens_match match;
 	uint8_t *is_focused; // per node: it, or a caller of it, is what the lens focuses on
 	uint32_t *sample_of; // per stack, + 1
@@ -143,25 +142,12 @@ static uint32_t make_frame(struct making *k, uint32_t location, const struct nam
 	return profile_maker_frame(k->m, &f);
 }
 
-static uint32_t frame_of(struct making *k, uint32_t location, uint32_t i, const struct name *name) {
-	uint32_t *known = &k->frame_ids[k->first_frame[location] + i];
+static uint32_t frame_of(struct making *k, uint32_t location, const struct name *name) {
+	uint32_t *known = &k->frame_ids[names_number(k->names, name)];
 	if (*known == 0) {
 		*known = make_frame(k, location, name) + 1;
 	}
 	return *known - 1;
-}
-
-static bool count_frames(struct making *k) {
-	uint32_t total = 0;
-	k->first_frame = arena_new(&k->scratch, uint32_t, k->r->locations.n);
-	for (uint32_t i = 0; k->first_frame && i < k->r->locations.n; i++) {
-		uint32_t n;
-		(void)names_of(k->names, i, &n);
-		k->first_frame[i] = total;
-		total += n;
-	}
-	k->frame_ids = arena_new(&k->scratch, uint32_t, total);
-	return k->first_frame && k->frame_ids;
 }
 
 /** One frame further in; the same node if the lens does not show it. */
@@ -184,7 +170,7 @@ static void make_nodes(struct making *k) {
 			unsigned lens = lens_frame_of(&k->match, &frames[n]);
 			is_focused |= (lens & LENS_IS_FOCUS) != 0;
 			if (is_focused && !(lens & LENS_IS_HIDDEN)) {
-				at = add_frame(k, at, frame_of(k, node->location, n, &frames[n]));
+				at = add_frame(k, at, frame_of(k, node->location, &frames[n]));
 			}
 		}
 		k->node_of[i] = at;
@@ -199,7 +185,7 @@ static uint32_t site_of(struct making *k, uint32_t node) {
 	const struct name *f;
 	while (site && (f = stack_walk_next(&w))) {
 		if (f == site) {
-			return frame_of(k, w.location, (uint32_t)(f - w.frames), f);
+			return frame_of(k, w.location, f);
 		}
 	}
 	struct profile_frame named = {
@@ -347,7 +333,8 @@ static bool add_side(struct profile_maker *m, const struct side *side, bool is_p
 	k.node_of = arena_new(&k.scratch, uint32_t, k.r->nodes.n);
 	k.sample_of = arena_new(&k.scratch, uint32_t, k.r->stacks.n);
 	k.is_focused = arena_new(&k.scratch, uint8_t, k.r->nodes.n);
-	bool ok = (k.mapping_of && k.node_of && k.sample_of && k.is_focused && count_frames(&k)) ||
+	k.frame_ids = arena_new(&k.scratch, uint32_t, names_n_frames(k.names));
+	bool ok = (k.mapping_of && k.node_of && k.sample_of && k.is_focused && k.frame_ids) ||
 			err_memory(err);
 	ok = ok && lens_match_names(side->lens, k.r, k.names, &k.scratch, &k.match, err);
 	ok = ok && ask(side, &k.scratch, &answers, err);

@@ -24,6 +24,9 @@ struct report_options {
 	void *user;
 };
 
+/** Hand on what was written, once that is much. False: that failed, or no memory. */
+bool report_drain(const struct report_options *options, struct buffer *out, struct err *err);
+
 /**
  * The default report: about 60 lines, the summary first, the six classic lines last. On a terminal
  * that is lower, what comes first and fits: no line of it scrolls away.

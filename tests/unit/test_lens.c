@@ -238,9 +238,8 @@ static void check_functions(const struct made *m, const struct names *n, const s
 		if (l->group == LENS_BY_FUNCTION && callers.n == 1) {
 			same(&callers.items[0].costs, &f->all);
 			struct up_nodes callees;
-			struct lens_costs parts;
-			assert_true(
-					up_node_callees(t, costs, l, &callers.items[0], arena, &callees, &parts, NULL));
+			struct lens_costs parts = {0};
+			assert_true(up_node_callees(t, costs, l, &callers.items[0], arena, &callees, NULL));
 			add_costs(&parts, &callees);
 			same(&parts, &f->all);
 			check_up(t, costs, l, &callers, true, 3, arena);

@@ -313,13 +313,10 @@ static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recor
 	}
 	out->handovers.n = (uint32_t)t->handovers.n;
 	for (size_t i = 0; i < t->handovers.n; i++) {
-		const struct handover *h = &t->handovers.items[i];
-		out->handovers.items[i] = (struct rec_handover){
-				.from = number[h->from],
-				.to = number[h->to],
-				.blocks = h->blocks,
-				.bytes = h->bytes,
-		};
+		struct rec_handover *h = &out->handovers.items[i];
+		*h = t->handovers.items[i];
+		h->from = number[h->from];
+		h->to = number[h->to];
 	}
 	free(number);
 	return true;

@@ -82,15 +82,15 @@ static void add_record(const struct threads *t, struct thread_record *group,
 	group->n_merged++;
 }
 
-static struct handover *find_handover(const struct threads *t, uint32_t from, uint32_t to) {
+static struct rec_handover *find_handover(const struct threads *t, uint32_t from, uint32_t to) {
 	uint64_t hash = hash_u64((uint64_t)from << 32 | to);
 	uint32_t found = INDEX_FIND(&t->handover_index, hash, i,
 			t->handovers.items[i].from == from && t->handovers.items[i].to == to);
 	return found == INDEX_NONE ? NULL : &t->handovers.items[found];
 }
 
-static struct handover *handover_of(struct threads *t, uint32_t from, uint32_t to) {
-	struct handover *h = find_handover(t, from, to);
+static struct rec_handover *handover_of(struct threads *t, uint32_t from, uint32_t to) {
+	struct rec_handover *h = find_handover(t, from, to);
 	if (!h && t->handovers.n >= HANDOVERS_MAX && to != THREAD_NONE) {
 		to = THREAD_NONE;
 		h = find_handover(t, from, to);
@@ -99,7 +99,7 @@ static struct handover *handover_of(struct threads *t, uint32_t from, uint32_t t
 		index_put(&t->handover_index, hash_u64((uint64_t)from << 32 | to),
 				(uint32_t)t->handovers.n);
 		h = &t->handovers.items[t->handovers.n++];
-		*h = (struct handover){.from = from, .to = to};
+		*h = (struct rec_handover){.from = from, .to = to};
 	}
 	return h;
 }
@@ -109,7 +109,7 @@ bool handovers_reserve(struct threads *t, uint32_t more) {
 }
 
 void handovers_count(struct threads *t, uint32_t from, uint32_t to, uint64_t bytes) {
-	struct handover *h = handover_of(t, t->ids.items[from].record, t->ids.items[to].record);
+	struct rec_handover *h = handover_of(t, t->ids.items[from].record, t->ids.items[to].record);
 	h->blocks++;
 	h->bytes += bytes;
 }
@@ -122,8 +122,8 @@ static void renumber_handovers(struct threads *t, const uint32_t *new_record_of)
 	t->handovers.n = 0;
 	for (size_t i = 0; i < n; i++) {
 		// Reading stays ahead of writing
-		struct handover old = t->handovers.items[i];
-		struct handover *h = handover_of(t, new_record_of[old.from], new_record_of[old.to]);
+		struct rec_handover old = t->handovers.items[i];
+		struct rec_handover *h = handover_of(t, new_record_of[old.from], new_record_of[old.to]);
 		h->blocks += old.blocks;
 		h->bytes += old.bytes;
 	}

@@ -11,6 +11,7 @@
 
 #include "base/index.h"
 #include "base/vec.h"
+#include "trace/recording.h"
 
 enum {
 	THREADS_MANY = 2048,     // records, before ended ones are merged
@@ -39,19 +40,14 @@ struct thread_record {
 	bool is_used, has_ended;
 };
 
-struct handover {
-	uint32_t from, to; // records
-	uint64_t blocks, bytes;
-};
-
 struct threads {
 	VEC(struct thread_id) ids;
 	VEC(struct thread_record) records;
 	uint32_t n_used;   // records
 	uint32_t merge_at; // so many records: merge
 	uint32_t n_groups;
-	uint32_t unused_hint; // no unused record is before it
-	VEC(struct handover) handovers;
+	uint32_t unused_hint;               // no unused record is before it
+	VEC(struct rec_handover) handovers; // between records
 	struct index handover_index;
 };
 

@@ -35,6 +35,14 @@ uint32_t names_n_functions(const struct names *n) {
 	return n->n_functions;
 }
 
+uint32_t names_n_frames(const struct names *n) {
+	return n->n_frames;
+}
+
+uint32_t names_number(const struct names *n, const struct name *frame) {
+	return (uint32_t)(frame - n->frames);
+}
+
 const struct name *names_site(const struct names *n, uint32_t node) {
 	uint32_t site = n->site[node];
 	return site ? &n->frames[site - 1] : NULL;

@@ -188,14 +188,6 @@ static struct lens_costs size_costs(const struct rec_size *z, const struct lens 
 	return c;
 }
 
-static void lens_costs_take(struct lens_costs *from, const struct lens_costs *c) {
-	from->bytes -= c->bytes;
-	from->blocks -= c->blocks;
-	from->allocations -= c->allocations;
-	from->allocated_bytes -= c->allocated_bytes;
-	from->temporary -= c->temporary;
-}
-
 /** A stack that made only one class of sizes: all its costs belong there. Else part by part. */
 static void add_sizes(struct taker *t, struct part *classes, uint32_t stack,
 		const struct rec_size *sizes, uint32_t n) {
@@ -211,7 +203,7 @@ static void add_sizes(struct taker *t, struct part *classes, uint32_t stack,
 	for (uint32_t i = 0; i < n && !t->lens->has_range; i++) {
 		struct lens_costs c = size_costs(&sizes[i], t->lens);
 		lens_costs_add(&classes[size_class(sizes[i].size)].costs, &c);
-		lens_costs_take(&rest, &c);
+		rest = lens_costs_between(&c, &rest);
 	}
 	lens_costs_add(&t->rest.costs, &rest);
 }
@@ -297,7 +289,7 @@ static bool take_lifetimes(struct taker *t) {
 		*part = (struct part){.label = slice_of_text(label), .least = lifetime_least_ns(k)};
 		part->costs.allocations = blocks[k];
 		part->costs.blocks = is_counted ? blocks[k] : 0;
-		lens_costs_take(&t->rest.costs, &part->costs);
+		t->rest.costs = lens_costs_between(&part->costs, &t->rest.costs);
 	}
 	t->rest.label = slice_of_text("(never freed, or lifetimes not told apart)");
 	return true;

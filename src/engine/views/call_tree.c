@@ -26,8 +26,7 @@ struct maker {
 	VEC(struct call_node) nodes;
 	struct index children; // (parent, key) -> node
 	struct end *ends;      // per node of the recording
-	uint32_t *groups;      // per frame of all locations: its key; NULL: functions are keys
-	uint32_t *first;       // per location: its first frame in groups
+	uint32_t *groups;      // per frame: its key; NULL: functions are keys
 };
 
 /** Where a stack ended in the tree. */
@@ -90,7 +89,7 @@ static bool follow_all(struct maker *m) {
 		const struct name *frames = names_of(m->names, location, &count);
 		struct end end = m->ends[r->nodes.items[i].parent];
 		while (count-- > 0) {
-			uint32_t key = m->groups ? m->groups[m->first[location] + count]
+			uint32_t key = m->groups ? m->groups[names_number(m->names, &frames[count])]
 									 : frames[count].function_id;
 			if (!follow(m, &end, &frames[count], key)) {
 				return false;
@@ -114,43 +113,26 @@ static struct slice group_of(const struct name *f, enum lens_group group) {
 /** The number of a label, a new one if need be; INDEX_NONE: no memory. */
 static uint32_t intern(struct index *ix, struct call_tree *t, struct slice label) {
 	uint64_t hash = slice_hash(SLICE_HASH, label);
-	uint32_t found = INDEX_FIND(ix, hash, i, slice_equal(t->labels[i], label));
-	if (found != INDEX_NONE) {
-		return found;
+	uint32_t id = INDEX_FIND_OR_ADD(ix, hash, i, slice_equal(t->labels[i], label), t->n_keys);
+	if (id == t->n_keys) {
+		t->labels[t->n_keys++] = label;
 	}
-	if (!index_add(ix, hash, t->n_keys)) {
-		return INDEX_NONE;
-	}
-	t->labels[t->n_keys] = label;
-	return t->n_keys++;
-}
-
-/** Where each location's frames begin. Gives how many there are. */
-static uint32_t count_frames(const struct maker *m) {
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < m->recording->locations.n; i++) {
-		uint32_t count;
-		(void)names_of(m->names, i, &count);
-		m->first[i] = n;
-		n += count;
-	}
-	return n;
+	return id;
 }
 
 static bool find_groups(struct maker *m, struct arena *arena, struct arena *scratch,
 		struct call_tree *t) {
 	struct index ix = {0};
-	m->first = arena_new(scratch, uint32_t, m->recording->locations.n);
-	uint32_t n = m->first ? count_frames(m) : 0;
+	uint32_t n = names_n_frames(m->names);
 	t->labels = arena_new(arena, struct slice, n);
 	m->groups = arena_new(scratch, uint32_t, n);
-	bool ok = m->first && t->labels && m->groups && index_reserve(&ix, 1);
+	bool ok = t->labels && m->groups && index_reserve(&ix, 1);
 	for (uint32_t i = 0; ok && i < m->recording->locations.n; i++) {
 		uint32_t count;
 		const struct name *frames = names_of(m->names, i, &count);
 		for (uint32_t k = 0; ok && k < count; k++) {
 			uint32_t group = intern(&ix, t, group_of(&frames[k], m->lens->group));
-			m->groups[m->first[i] + k] = group;
+			m->groups[names_number(m->names, &frames[k])] = group;
 			ok = group != INDEX_NONE;
 		}
 	}
@@ -223,9 +205,9 @@ static bool put_stacks(struct arena *arena, struct call_tree *t) {
 static uint32_t find_site(const struct maker *m, const struct call_tree *t, uint32_t rec_node,
 		uint32_t end) {
 	const struct name *site = names_site_frame(m->names, rec_node);
-	uint32_t count, key = UINT32_MAX, node = end;
+	uint32_t key = UINT32_MAX, node = end;
 	if (site) {
-		key = m->groups ? m->groups[site - names_of(m->names, 0, &count)] : site->function_id;
+		key = m->groups ? m->groups[names_number(m->names, site)] : site->function_id;
 	}
 	while (node && t->nodes[node].key != key) {
 		node = t->nodes[node].parent;

@@ -30,16 +30,12 @@ struct gathering {
 static bool find_group(struct gathering *g, uint32_t node, uint32_t *group) {
 	uint32_t key = g->tree->nodes[node].key;
 	uint64_t hash = hash_u64(key);
-	*group = INDEX_FIND(&g->keys, hash, i, g->tree->nodes[g->groups[i].node].key == key);
-	if (*group != INDEX_NONE) {
-		return true;
+	*group = INDEX_FIND_OR_ADD(&g->keys, hash, i, g->tree->nodes[g->groups[i].node].key == key,
+			g->n_groups);
+	if (*group == g->n_groups) {
+		g->groups[g->n_groups++] = (struct up_node){.node = node};
 	}
-	if (!index_add(&g->keys, hash, g->n_groups)) {
-		return false;
-	}
-	g->groups[g->n_groups] = (struct up_node){.node = node};
-	*group = g->n_groups++;
-	return true;
+	return *group != INDEX_NONE;
 }
 
 static bool gather(struct gathering *g, const struct tree_costs *costs, bool is_inclusive,
@@ -174,12 +170,11 @@ static uint32_t put_callees(const struct call_tree *t, const struct up_node *nod
 
 bool up_node_callees(const struct call_tree *t, const struct tree_costs *costs,
 		const struct lens *l, const struct up_node *node, struct arena *arena, struct up_nodes *out,
-		struct lens_costs *own, struct err *err) {
+		struct err *err) {
 	*out = (struct up_nodes){0};
-	*own = (struct lens_costs){0};
 	for (uint32_t i = 0; i < node->n_entries; i++) {
 		struct lens_costs c = call_tree_own(t, costs, node->entries[i].node);
-		lens_costs_add(own, &c);
+		lens_costs_add(&out->outermost, &c);
 	}
 	struct arena scratch = {0};
 	uint32_t n = put_callees(t, node, NULL);

@@ -34,15 +34,11 @@ struct gathering {
 
 static struct diff_site *find_site(struct gathering *g, struct slice label) {
 	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, label);
-	uint32_t id = INDEX_FIND(&g->ids, hash, i, slice_equal(g->items[i].label, label));
-	if (id != INDEX_NONE) {
-		return &g->items[id];
+	uint32_t id = INDEX_FIND_OR_ADD(&g->ids, hash, i, slice_equal(g->items[i].label, label), g->n);
+	if (id == g->n) {
+		g->items[g->n++].label = label;
 	}
-	if (!index_add(&g->ids, hash, g->n)) {
-		return NULL;
-	}
-	g->items[g->n].label = label;
-	return &g->items[g->n++];
+	return id != INDEX_NONE ? &g->items[id] : NULL;
 }
 
 /** Unnamed code of another build is at other addresses: its module is what is left. */

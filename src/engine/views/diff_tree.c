@@ -17,7 +17,7 @@
 #include "engine/call_tree.h"
 #include "engine/diff.h"
 
-enum { NO_LABEL = UINT32_MAX, AHEAD = 16 };
+enum { AHEAD = 16 };
 
 /** The node that a label has below a parent. */
 struct met {
@@ -84,18 +84,15 @@ static void find_texts(void *user, unsigned part) {
 	}
 }
 
-/** A new one if need be. NO_LABEL: no memory. */
+/** A new one if need be. INDEX_NONE: no memory. */
 static uint32_t find_label(struct merging *m, const struct text *text) {
 	const uint32_t hash = text->hash;
-	uint32_t id = INDEX_FIND(&m->label_ids, hash, i, slice_equal(m->out->labels[i], text->text));
-	if (id != INDEX_NONE) {
-		return id;
+	uint32_t id = INDEX_FIND_OR_ADD(&m->label_ids, hash, i,
+			slice_equal(m->out->labels[i], text->text), m->out->n_labels);
+	if (id == m->out->n_labels) {
+		m->out->labels[m->out->n_labels++] = text->text;
 	}
-	if (!index_add(&m->label_ids, hash, m->out->n_labels)) {
-		return NO_LABEL;
-	}
-	m->out->labels[m->out->n_labels] = text->text;
-	return m->out->n_labels++;
+	return id;
 }
 
 /** A box and a function of one name are one. */
@@ -103,7 +100,7 @@ static bool find_labels(struct merging *m, const struct side *s) {
 	for (uint32_t key = 0; key < s->tree->n_keys; key++) {
 		if (s->tree->names[key]) {
 			s->labels[key] = find_label(m, &s->texts[key]);
-			if (s->labels[key] == NO_LABEL) {
+			if (s->labels[key] == INDEX_NONE) {
 				return false;
 			}
 		}

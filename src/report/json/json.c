@@ -170,12 +170,11 @@ static void put_stack(struct document *d, uint32_t node) {
 
 enum { DRAIN_BYTES = 1 << 20 };
 
-static bool drain(struct document *d, struct err *err) {
-	struct buffer *out = d->j.out;
-	if (!d->options->drain || out->size < DRAIN_BYTES || out->failed) {
+bool report_drain(const struct report_options *options, struct buffer *out, struct err *err) {
+	if (!options->drain || out->size < DRAIN_BYTES || out->failed) {
 		return !out->failed || err_memory(err);
 	}
-	return d->options->drain(d->options->user, out, err);
+	return options->drain(options->user, out, err);
 }
 
 static uint32_t limited(const struct document *d, uint64_t n) {
@@ -183,24 +182,31 @@ static uint32_t limited(const struct document *d, uint64_t n) {
 	return n < limit ? (uint32_t)n : limit;
 }
 
+/** What one stack costs by a metric, or what a rule suppresses of it. */
+static bool put_item(struct document *d, uint64_t bytes, uint64_t blocks, uint32_t number,
+		const struct rec_stack *s, bool is_suppressed, struct err *err) {
+	json_open(&d->j, NULL, '{');
+	json_number(&d->j, "bytes", bytes);
+	put_known(d, "blocks", blocks, number);
+	put_known(d, "allocations", s->allocations, REC_ALLOCATIONS);
+	put_known(d, "temporary", s->temporary, REC_TEMPORARY);
+	if (is_suppressed) {
+		json_bool(&d->j, "suppressed", true);
+	}
+	put_stack(d, s->node);
+	json_close(&d->j);
+	return report_drain(d->options, d->j.out, err);
+}
+
 /** Behind the others that were never freed: together they are the summary's. */
 static bool put_suppressed(struct document *d, uint32_t n, struct err *err) {
-	for (uint32_t i = 0; i < n; i++) {
+	bool ok = true;
+	for (uint32_t i = 0; ok && i < n; i++) {
 		const struct rec_suppressed *v = &d->r->suppressed.items[i];
-		const struct rec_stack *s = &d->r->stacks.items[v->stack];
-		json_open(&d->j, NULL, '{');
-		json_number(&d->j, "bytes", v->bytes);
-		put_known(d, "blocks", v->blocks, REC_LIVE_BLOCKS);
-		put_known(d, "allocations", s->allocations, REC_ALLOCATIONS);
-		put_known(d, "temporary", s->temporary, REC_TEMPORARY);
-		json_bool(&d->j, "suppressed", true);
-		put_stack(d, s->node);
-		json_close(&d->j);
-		if (!drain(d, err)) {
-			return false;
-		}
+		ok = put_item(d, v->bytes, v->blocks, REC_LIVE_BLOCKS, &d->r->stacks.items[v->stack], true,
+				err);
 	}
-	return true;
+	return ok;
 }
 
 static bool put_sites(struct document *d, enum lens_metric metric, struct err *err) {
@@ -214,21 +220,13 @@ static bool put_sites(struct document *d, enum lens_metric metric, struct err *e
 			? limited(d, ranking.n + (uint64_t)d->r->suppressed.n) - n
 			: 0;
 	json_open(&d->j, metric_json_key(key, metric), '[');
-	for (uint32_t i = 0; i < n; i++) {
+	bool ok = true;
+	for (uint32_t i = 0; ok && i < n; i++) {
 		const struct rec_stack *s = &d->r->stacks.items[ranking.stacks[i]];
 		struct lens_costs c = lens_stack_costs(metric, s);
-		json_open(&d->j, NULL, '{');
-		json_number(&d->j, "bytes", c.bytes);
-		put_known(d, "blocks", c.blocks, lens_metrics[metric].blocks.number);
-		put_known(d, "allocations", c.allocations, REC_ALLOCATIONS);
-		put_known(d, "temporary", c.temporary, REC_TEMPORARY);
-		put_stack(d, s->node);
-		json_close(&d->j);
-		if (!drain(d, err)) {
-			return false;
-		}
+		ok = put_item(d, c.bytes, c.blocks, lens_metrics[metric].blocks.number, s, false, err);
 	}
-	bool ok = put_suppressed(d, n_suppressed, err);
+	ok = ok && put_suppressed(d, n_suppressed, err);
 	json_close(&d->j);
 	return ok;
 }
@@ -264,7 +262,7 @@ static bool put_mappings(struct document *d, struct err *err) {
 		json_bool(&d->j, "by_allocator", m->is_inside);
 		put_stack(d, m->node);
 		json_close(&d->j);
-		if (!drain(d, err)) {
+		if (!report_drain(d->options, d->j.out, err)) {
 			return false;
 		}
 	}

@@ -7,7 +7,7 @@
 #include "engine/timeline.h"
 #include "report/view/viewer.h"
 
-enum { DRAIN_BYTES = 1 << 20, USUAL_DEPTH = 3 };
+enum { USUAL_DEPTH = 3 };
 
 struct writer {
 	struct json j;
@@ -17,12 +17,7 @@ struct writer {
 };
 
 static bool drain(struct writer *w) {
-	struct buffer *out = w->j.out;
-	const struct report_options *o = w->v->options;
-	if (out->failed) {
-		return err_memory(w->err);
-	}
-	return !o->drain || out->size < DRAIN_BYTES || o->drain(o->user, out, w->err);
+	return report_drain(w->v->options, w->j.out, w->err);
 }
 
 static void put_costs(struct json *j, const struct lens_costs *c) {
@@ -133,37 +128,21 @@ static bool put_tree(struct writer *w) {
 	return true;
 }
 
-enum way { CALLERS_OF_ENDS, CALLERS, CALLEES };
-
-static bool open_node(struct writer *w, const struct up_node *node, enum way way,
-		struct up_nodes *out, struct lens_costs *rest) {
-	struct viewer *v = w->v;
-	if (way == CALLEES) {
-		return up_node_callees(&v->tree, &v->costs, v->lens, node, &v->arena, out, rest, w->err);
-	}
-	if (!up_node_open(&v->tree, &v->costs, v->lens, node, way == CALLERS, &v->arena, out, w->err)) {
-		return false;
-	}
-	*rest = out->outermost;
-	return true;
-}
-
-static bool put_level(struct writer *w, const struct up_nodes *level, enum way way, uint32_t parent,
-		uint32_t depth) {
+static bool put_level(struct writer *w, const struct up_nodes *level, enum view_way way,
+		uint32_t parent, uint32_t depth) {
 	for (uint32_t i = 0; i < level->n; i++) {
 		const struct up_node *node = &level->items[i];
 		struct up_nodes below = {0};
-		struct lens_costs rest = {0};
 		uint32_t id = open_item(w, parent);
 		put_label(w, node->node);
 		put_costs(&w->j, &node->costs);
 		bool is_opened = depth > 1;
-		if (is_opened && !open_node(w, node, way, &below, &rest)) {
+		if (is_opened && !view_open_node(w->v, node, way, &below, w->err)) {
 			return false;
 		}
 		json_bool(&w->j, "opened", is_opened);
-		json_number(&w->j, "own_bytes", rest.bytes);
-		json_number(&w->j, "own_blocks", rest.blocks);
+		json_number(&w->j, "own_bytes", below.outermost.bytes);
+		json_number(&w->j, "own_blocks", below.outermost.blocks);
 		json_close(&w->j);
 		if (!drain(w) || (is_opened && !put_level(w, &below, way, id, depth - 1))) {
 			return false;
@@ -183,7 +162,7 @@ static bool put_bottom_up(struct writer *w) {
 		return false;
 	}
 	json_open(&w->j, "bottom_up", '[');
-	bool ok = put_level(w, &level, CALLERS_OF_ENDS, UINT32_MAX, depth_of(w));
+	bool ok = put_level(w, &level, VIEW_CALLERS_OF_ENDS, UINT32_MAX, depth_of(w));
 	json_close(&w->j);
 	return ok;
 }
@@ -195,11 +174,11 @@ static bool put_callers(struct writer *w) {
 	}
 	json_string(&w->j, "function", w->v->request->of);
 	json_open(&w->j, "callers", '[');
-	bool ok = put_level(w, &level, CALLERS, UINT32_MAX, depth_of(w) + 1);
+	bool ok = put_level(w, &level, VIEW_CALLERS_OF_ONE, UINT32_MAX, depth_of(w) + 1);
 	json_close(&w->j);
 	w->n_items = 0;
 	json_open(&w->j, "callees", '[');
-	ok = ok && put_level(w, &level, CALLEES, UINT32_MAX, depth_of(w) + 1);
+	ok = ok && put_level(w, &level, VIEW_CALLEES, UINT32_MAX, depth_of(w) + 1);
 	json_close(&w->j);
 	return ok;
 }

@@ -121,11 +121,7 @@ static bool no_such_site(struct viewer *v, struct err *err) {
 	for (uint32_t i = 0; i < b.n && i < 5; i++) {
 		buffer_printf(&list, "%s%.*s", i ? ", " : "", SLICE_ARG(b.parts[i].label));
 	}
-	(void)err_set(err, ERR_NOT_FOUND, "no stacks attributed to %.*s under this lens%s%.*s",
-			SLICE_ARG(v->request->of), list.size ? "; candidates: " : "",
-			SLICE_ARG(buffer_view(&list)));
-	buffer_finish(&list);
-	return false;
+	return viewer_lacks(v, "stacks attributed to", &list, err);
 }
 
 bool view_find_stacks(struct viewer *v, uint32_t **stacks, uint32_t *n, struct lens_costs *total,

@@ -94,26 +94,15 @@ bool view_put_tree(struct viewer *v, struct err *err) {
 
 // ---- from the inside out
 
-typedef bool open_level(struct viewer *v, const struct up_node *node, struct up_nodes *out,
-		struct err *err);
-
-static bool open_callers_of_ends(struct viewer *v, const struct up_node *node, struct up_nodes *out,
-		struct err *err) {
-	return up_node_open(&v->tree, &v->costs, v->lens, node, false, &v->arena, out, err);
+bool view_open_node(struct viewer *v, const struct up_node *node, enum view_way way,
+		struct up_nodes *out, struct err *err) {
+	return way == VIEW_CALLEES
+			? up_node_callees(&v->tree, &v->costs, v->lens, node, &v->arena, out, err)
+			: up_node_open(&v->tree, &v->costs, v->lens, node, way == VIEW_CALLERS_OF_ONE,
+					  &v->arena, out, err);
 }
 
-static bool open_callers(struct viewer *v, const struct up_node *node, struct up_nodes *out,
-		struct err *err) {
-	return up_node_open(&v->tree, &v->costs, v->lens, node, true, &v->arena, out, err);
-}
-
-static bool open_callees(struct viewer *v, const struct up_node *node, struct up_nodes *out,
-		struct err *err) {
-	struct lens_costs own;
-	return up_node_callees(&v->tree, &v->costs, v->lens, node, &v->arena, out, &own, err);
-}
-
-static bool put_level(struct viewer *v, const struct up_nodes *level, open_level *open,
+static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_way way,
 		uint32_t depth, struct err *err) {
 	struct lens_costs more = {0};
 	uint32_t n_more = 0;
@@ -133,7 +122,8 @@ static bool put_level(struct viewer *v, const struct up_nodes *level, open_level
 			return err_memory(err);
 		}
 		if (depth < DEEPEST &&
-				(!open(v, node, &below, err) || !put_level(v, &below, open, depth + 1, err))) {
+				(!view_open_node(v, node, way, &below, err) ||
+						!put_level(v, &below, way, depth + 1, err))) {
 			return false;
 		}
 	}
@@ -145,7 +135,7 @@ bool view_put_bottom_up(struct viewer *v, struct err *err) {
 	struct up_nodes level;
 	viewer_put_head(v, "allocating functions, and their callers");
 	return call_tree_bottom_up(&v->tree, &v->costs, v->lens, &v->arena, &level, err) &&
-			put_level(v, &level, open_callers_of_ends, 0, err);
+			put_level(v, &level, VIEW_CALLERS_OF_ENDS, 0, err);
 }
 
 bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err) {
@@ -166,11 +156,7 @@ bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err)
 					SLICE_ARG(call_tree_label(&v->tree, functions.items[i].node)));
 		}
 	}
-	(void)err_set(err, ERR_NOT_FOUND, "no function %.*s under this lens%s%.*s",
-			SLICE_ARG(v->request->of), list.size ? "; candidates: " : "",
-			SLICE_ARG(buffer_view(&list)));
-	buffer_finish(&list);
-	return false;
+	return viewer_lacks(v, "function", &list, err);
 }
 
 bool view_put_callers(struct viewer *v, struct err *err) {
@@ -179,10 +165,10 @@ bool view_put_callers(struct viewer *v, struct err *err) {
 		return false;
 	}
 	viewer_put_head(v, "callers");
-	if (!put_level(v, &level, open_callers, 0, err)) {
+	if (!put_level(v, &level, VIEW_CALLERS_OF_ONE, 0, err)) {
 		return false;
 	}
 	buffer_u8(v->out, '\n');
 	viewer_put_head(v, "callees");
-	return put_level(v, &level, open_callees, 0, err);
+	return put_level(v, &level, VIEW_CALLEES, 0, err);
 }

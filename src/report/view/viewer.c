@@ -45,6 +45,15 @@ void viewer_finish(struct viewer *v) {
 	arena_finish(&v->arena);
 }
 
+bool viewer_lacks(const struct viewer *v, const char *what, struct buffer *candidates,
+		struct err *err) {
+	(void)err_set(err, ERR_NOT_FOUND, "no %s %.*s under this lens%s%.*s", what,
+			SLICE_ARG(v->request->of), candidates->size ? "; candidates: " : "",
+			SLICE_ARG(buffer_view(candidates)));
+	buffer_finish(candidates);
+	return false;
+}
+
 // ---- rows
 
 /** What shares are of: what the lens leaves of it, if it leaves anything out. */

@@ -26,6 +26,10 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 		const struct view_request *request, struct err *err);
 void viewer_finish(struct viewer *v);
 
+/** "no function parse under this lens; candidates: ...", which are finished. False. */
+bool viewer_lacks(const struct viewer *v, const char *what, struct buffer *candidates,
+		struct err *err);
+
 // ---- text
 
 /** A row of figures: bytes, share of the total's weight, blocks. The caller goes on behind them. */
@@ -54,6 +58,11 @@ VIEWS(DECLARE_VIEW)
 /** The stacks of a site, heaviest first; *total: what they cost. ERR_NOT_FOUND: no such site. */
 bool view_find_stacks(struct viewer *v, uint32_t **stacks, uint32_t *n, struct lens_costs *total,
 		struct err *err);
+
+/** How a tree from the inside out is opened: of all that allocates, or of one function. */
+enum view_way { VIEW_CALLERS_OF_ENDS, VIEW_CALLERS_OF_ONE, VIEW_CALLEES };
+bool view_open_node(struct viewer *v, const struct up_node *node, enum view_way way,
+		struct up_nodes *out, struct err *err);
 
 /** The first level of VIEW_CALLERS. ERR_NOT_FOUND: no such function under this lens. */
 bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err);

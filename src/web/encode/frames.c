@@ -14,8 +14,7 @@ struct builder {
 	struct arena *arena;
 	struct arena scratch;
 	struct frames *out;
-	uint32_t *first_symbol; // per location: of its frames in symbol_of
-	uint32_t *symbol_of;
+	uint32_t *symbol_of; // per frame
 	struct index symbols, nodes;
 };
 
@@ -35,18 +34,10 @@ static uint32_t symbol_add(struct builder *b, struct frame_symbol symbol) {
 
 static bool find_symbols(struct builder *b) {
 	const struct recording *r = b->r;
-	uint64_t total = 1;
-	b->first_symbol = arena_new(&b->scratch, uint32_t, r->locations.n);
-	for (uint32_t i = 0; b->first_symbol && i < r->locations.n; i++) {
-		uint32_t n;
-		(void)names_of(b->names, i, &n);
-		b->first_symbol[i] = (uint32_t)total;
-		total += n;
-	}
-	b->symbol_of = arena_new(&b->scratch, uint32_t, total);
-	b->out->symbols = arena_new(b->arena, struct frame_symbol, total);
-	if (!b->first_symbol || !b->symbol_of || !b->out->symbols || total > UINT32_MAX ||
-			!index_reserve(&b->symbols, (uint32_t)total)) {
+	uint32_t most = names_n_frames(b->names);
+	b->symbol_of = arena_new(&b->scratch, uint32_t, most);
+	b->out->symbols = arena_new(b->arena, struct frame_symbol, most + 1ul);
+	if (!b->symbol_of || !b->out->symbols || !index_reserve(&b->symbols, most)) {
 		return false;
 	}
 	b->out->n_symbols = 1;
@@ -56,7 +47,7 @@ static bool find_symbols(struct builder *b) {
 		const struct rec_location *l = &r->locations.items[i];
 		for (uint32_t k = 0; k < n; k++) {
 			uint32_t file = k < l->n_frames ? r->frames.items[l->first_frame + k].file : 0;
-			b->symbol_of[b->first_symbol[i] + k] = symbol_add(b,
+			b->symbol_of[names_number(b->names, &frames[k])] = symbol_add(b,
 					(struct frame_symbol){&frames[k], l->module, file});
 		}
 	}
@@ -94,9 +85,9 @@ static bool find_nodes(struct builder *b) {
 		uint32_t location = r->nodes.items[i].location, n;
 		const struct name *frames = names_of(b->names, location, &n);
 		uint32_t at = b->out->node_of[r->nodes.items[i].parent];
+		const uint32_t *symbols = &b->symbol_of[names_number(b->names, frames)];
 		for (uint32_t k = n; k-- > 0;) { // the outermost first
-			uint32_t symbol = b->symbol_of[b->first_symbol[location] + k];
-			at = node_add(b, (struct frame_node){at, symbol, frames[k].line});
+			at = node_add(b, (struct frame_node){at, symbols[k], frames[k].line});
 		}
 		b->out->node_of[i] = at;
 	}
