@@ -67,7 +67,7 @@ static void put_site_row(struct buffer *out, const struct compare_request *reque
 	buffer_text(out, "  ");
 	put_cut_padded(out, buffer_view(&place), 10);
 	buffer_clear(&place);
-	compare_put_site(&place, site, arena);
+	put_site(&place, site->name, site->label, arena);
 	compare_put_last(out, buffer_view(&place), request->width > 30 ? request->width - 26 : 4);
 	buffer_finish(&place);
 	buffer_u8(out, '\n');

@@ -5,6 +5,7 @@
  */
 #include "report/compare.h"
 #include "report/compare/parts.h"
+#include "report/text/columns.h"
 
 #include <inttypes.h>
 
@@ -90,7 +91,7 @@ static void put_sites(void *to, const struct compare_request *request,
 		uint64_t base = lens_weight(lens, &site->costs.side[DIFF_BASE]);
 		char text[CHANGE_MAX];
 		struct buffer place = {0};
-		compare_put_site(&place, site, arena);
+		put_site(&place, site->name, site->label, arena);
 		buffer_text(out, "| ");
 		put_code(out, buffer_view(&place));
 		buffer_finish(&place);

@@ -2,7 +2,6 @@
 /* What the forms of a comparison share: totals, sites that changed, and how both are said. */
 #include "report/compare/parts.h"
 
-#include "engine/shorten.h"
 #include "report/text/columns.h"
 
 #include <inttypes.h>
@@ -115,16 +114,6 @@ void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base) {
 						: percent > 1000 ? "> 1000 %%"
 										 : "%+.1f %%",
 				percent);
-	}
-}
-
-void compare_put_site(struct buffer *out, const struct diff_site *site, struct arena *arena) {
-	const struct name *name = site->name;
-	char *text = name ? function_short(name->function, arena) : arena_text(arena, site->label);
-	buffer_text(out, text ? text : "?");
-	if (name && name->file.size && name->line) {
-		struct slice file = path_base(name->file);
-		buffer_printf(out, " %.*s:%" PRIu32, SLICE_ARG(file), name->line);
 	}
 }
 

@@ -51,9 +51,6 @@ const char *change_text(char text[CHANGE_MAX], uint64_t ours, uint64_t base, boo
 /** "+12.3 %", "< 0.1 %", "> 1000 %", "new", "gone", "": at most nine characters. */
 void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base);
 
-/** "makeRow() app.cpp:12", and who calls it. */
-void compare_put_site(struct buffer *out, const struct diff_site *site, struct arena *arena);
-
 /** What is compared with what; the verdicts, as text and for programs. */
 void compare_put_head(struct buffer *out, const struct compare_request *request);
 void compare_put_gates(struct buffer *out, const struct compare_request *request);

@@ -6,6 +6,7 @@
  */
 #include "base/human.h"
 #include "base/json.h"
+#include "base/rank.h"
 #include "engine/facts_json.h"
 #include "report/compare.h"
 #include "report/compare/parts.h"
@@ -24,35 +25,25 @@ struct tree_writer {
 	uint32_t *first, *next; // per node: its children, largest change first; 0: no more
 };
 
-struct weighed {
-	uint64_t weight;
-	uint32_t node;
-};
-
 static uint64_t change_in(const struct tree_writer *w, uint32_t node) {
 	return w->tree.nodes[node].grown + w->tree.nodes[node].shrunk;
-}
-
-static int by_weight(const void *a, const void *b) {
-	const struct weighed *x = a, *y = b;
-	return x->weight != y->weight ? (x->weight > y->weight ? 1 : -1) : x->node < y->node ? 1 : -1;
 }
 
 /** Put before their siblings in rising order, the largest end up first. */
 static bool sort_children(struct tree_writer *w, struct arena *arena) {
 	uint32_t n = w->tree.n;
-	struct weighed *nodes = arena_new(arena, struct weighed, n);
+	struct rank *ranks = arena_new(arena, struct rank, n);
 	w->first = arena_new(arena, uint32_t, n);
 	w->next = arena_new(arena, uint32_t, n);
-	if (!nodes || !w->first || !w->next) {
+	if (!ranks || !w->first || !w->next) {
 		return false;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		nodes[i] = (struct weighed){change_in(w, i), i};
+		ranks[i] = (struct rank){change_in(w, i), i};
 	}
-	qsort(nodes, n, sizeof *nodes, by_weight);
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t node = nodes[i].node;
+	qsort(ranks, n, sizeof *ranks, rank_heaviest_first);
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t node = ranks[i].index;
 		if (node != 0) {
 			uint32_t *first = &w->first[w->tree.nodes[node].parent];
 			w->next[node] = *first;
@@ -140,11 +131,7 @@ static void put_node(struct json *j, const struct tree_writer *w, uint32_t node)
 	const struct diff_node *n = &w->tree.nodes[node];
 	json_open(j, NULL, '{');
 	json_number_if(j, "parent", node, n->parent);
-	if (node) {
-		json_string(j, "function", w->tree.labels[n->label]);
-	} else {
-		json_null(j, "function");
-	}
+	json_string_if(j, "function", node ? w->tree.labels[n->label] : (struct slice){0});
 	json_number(j, "base", n->weight[DIFF_BASE]);
 	json_number(j, "this", n->weight[DIFF_OURS]);
 	json_number(j, "grown", n->grown);

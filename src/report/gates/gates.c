@@ -4,11 +4,9 @@
 
 #include "base/human.h"
 #include "engine/breakdown.h"
-#include "engine/shorten.h"
+#include "report/text/columns.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 // What the numbers are, where they come from
@@ -117,38 +115,13 @@ static bool are_apart(const struct gate *g, const struct run_value *ours, uint32
 
 // ---- sentences
 
-struct sentence {
-	char text[700];
-	size_t n;
-};
-
-ATTR_PRINTF(2, 3)
-static void say(struct sentence *s, const char *fmt, ...) {
-	va_list args;
-	va_start(args, fmt);
-	int n = vsnprintf(s->text + s->n, sizeof s->text - s->n, fmt, args);
-	va_end(args);
-	size_t left = sizeof s->text - s->n - 1;
-	s->n += n < 0 ? 0 : (size_t)n < left ? (size_t)n : left;
-}
-
 static char *number_text(char out[HUMAN_MAX], enum gate_number number, double v) {
 	uint64_t n = v > 0 ? (uint64_t)v : 0;
 	return kinds[number].is_bytes ? human_bytes(out, n) : human_count(out, n);
 }
 
-static void say_place(struct sentence *s, const struct name *name, struct slice label,
-		struct arena *arena) {
-	char *text = name ? function_short(name->function, arena) : arena_text(arena, label);
-	say(s, "%s", text ? text : "?");
-	if (name && name->file.size && name->line) {
-		struct slice file = path_base(name->file);
-		say(s, " %.*s:%" PRIu32, SLICE_ARG(file), name->line);
-	}
-}
-
 /** The site that weighs most, for limits without a base. */
-static bool say_heaviest(struct sentence *s, const struct diff_input *run, enum gate_number number,
+static bool say_heaviest(struct buffer *s, const struct diff_input *run, enum gate_number number,
 		struct checking *k) {
 	struct lens lens = *run->lens;
 	lens.metric = kinds[number].metric;
@@ -162,16 +135,16 @@ static bool say_heaviest(struct sentence *s, const struct diff_input *run, enum 
 	if (parts.n > 0) {
 		char text[HUMAN_MAX];
 		const struct lens_costs *c = &parts.parts[0].costs;
-		say(s, "; the largest part is ");
-		say_place(s, parts.parts[0].name, parts.parts[0].label, k->arena);
-		say(s, " with %s",
+		buffer_text(s, "; the largest part is ");
+		put_site(s, parts.parts[0].name, parts.parts[0].label, k->arena);
+		buffer_printf(s, " with %s",
 				number_text(text, number, (double)(kinds[number].is_bytes ? c->bytes : c->blocks)));
 	}
 	return true;
 }
 
 /** The site that grew most. */
-static bool say_grown(struct sentence *s, const struct diff_input input[N_DIFF_SIDES],
+static bool say_grown(struct buffer *s, const struct diff_input input[N_DIFF_SIDES],
 		enum gate_number number, struct checking *k) {
 	struct diff_sites sites;
 	struct lens lens = *input[DIFF_OURS].lens;
@@ -184,37 +157,37 @@ static bool say_grown(struct sentence *s, const struct diff_input input[N_DIFF_S
 		if (delta > 0) {
 			char text[HUMAN_MAX];
 			bool is_new = diff_change_of(&lens, &sites.items[i].costs) == DIFF_NEW;
-			say(s, "; most of it is %s", is_new ? "new: " : "");
-			say_place(s, sites.items[i].name, sites.items[i].label, k->arena);
-			say(s, ", +%s", number_text(text, number, (double)delta));
+			buffer_printf(s, "; most of it is %s", is_new ? "new: " : "");
+			put_site(s, sites.items[i].name, sites.items[i].label, k->arena);
+			buffer_printf(s, ", +%s", number_text(text, number, (double)delta));
 			break;
 		}
 	}
 	return true;
 }
 
-static void say_runs(struct sentence *s, struct gate_runs runs) {
+static void say_runs(struct buffer *s, struct gate_runs runs) {
 	if (runs.n > 1) {
-		say(s, " (median of %" PRIu32 " runs)", runs.n);
+		buffer_printf(s, " (median of %" PRIu32 " runs)", runs.n);
 	}
 }
 
-static void say_against(struct sentence *s, const struct gate *g, double ours, double base,
+static void say_against(struct buffer *s, const struct gate *g, double ours, double base,
 		struct gate_runs runs) {
 	char text[HUMAN_MAX];
 	double change = base > 0 ? (ours - base) / base * 100 : 0;
 	if (base > 0) {
-		say(s, ", %.1f %% %s than the base's %s", change < 0 ? -change : change,
+		buffer_printf(s, ", %.1f %% %s than the base's %s", change < 0 ? -change : change,
 				change < 0 ? "less" : "more", number_text(text, g->number, base));
 	} else {
-		say(s, ", the base had none");
+		buffer_text(s, ", the base had none");
 	}
 	say_runs(s, runs);
 }
 
 // ---- one gate
 
-static bool check_alone(struct checking *k, const struct gate *g, struct sentence *s,
+static bool check_alone(struct checking *k, const struct gate *g, struct buffer *s,
 		bool *is_failed) {
 	struct run_value *ours = values_of(k->ours, g->number, k->arena, k->err);
 	if (!ours) {
@@ -225,10 +198,10 @@ static bool check_alone(struct checking *k, const struct gate *g, struct sentenc
 	char text[HUMAN_MAX];
 	if (middle->is_missing) {
 		*is_failed = true;
-		say(s, "the file does not contain this figure");
+		buffer_text(s, "the file does not contain this figure");
 		return true;
 	}
-	say(s, "%s %s", kinds[g->number].what, number_text(text, g->number, value));
+	buffer_printf(s, "%s %s", kinds[g->number].what, number_text(text, g->number, value));
 	say_runs(s, k->ours);
 	if (g->limit == GATE_SHARE) {
 		struct run_value all;
@@ -236,14 +209,14 @@ static bool check_alone(struct checking *k, const struct gate *g, struct sentenc
 			return false;
 		}
 		value = all.value > 0 ? value / all.value : 0;
-		say(s, ", %.1f %% of the allocations", value * 100);
+		buffer_printf(s, ", %.1f %% of the allocations", value * 100);
 	}
 	*is_failed = is_beyond(g, value, g->value);
 	return !*is_failed || !kinds[g->number].has_sites || g->is_below ||
 			say_heaviest(s, &k->ours.runs[middle->run], g->number, k);
 }
 
-static bool check_against(struct checking *k, const struct gate *g, struct sentence *s,
+static bool check_against(struct checking *k, const struct gate *g, struct buffer *s,
 		bool *is_failed) {
 	struct run_value *ours = values_of(k->ours, g->number, k->arena, k->err);
 	struct run_value *base = ours ? values_of(k->base, g->number, k->arena, k->err) : NULL;
@@ -254,7 +227,8 @@ static bool check_against(struct checking *k, const struct gate *g, struct sente
 	char text[HUMAN_MAX];
 	if (our->is_missing || theirs->is_missing) {
 		*is_failed = true;
-		say(s, "%s does not contain this figure", our->is_missing ? "the file" : "the base");
+		buffer_printf(s, "%s does not contain this figure",
+				our->is_missing ? "the file" : "the base");
 		return true;
 	}
 	double limit = g->limit == GATE_MORE ? theirs->value + g->value
@@ -263,10 +237,10 @@ static bool check_against(struct checking *k, const struct gate *g, struct sente
 	bool is_noise = is_far && k->ours.n + k->base.n > 2 &&
 			!are_apart(g, ours, k->ours.n, base, k->base.n);
 	*is_failed = is_far && !is_noise;
-	say(s, "%s %s", kinds[g->number].what, number_text(text, g->number, our->value));
+	buffer_printf(s, "%s %s", kinds[g->number].what, number_text(text, g->number, our->value));
 	say_against(s, g, our->value, theirs->value, k->ours);
 	if (is_noise) {
-		say(s, "; within the variation between runs, so not a failure");
+		buffer_text(s, "; within the variation between runs, so not a failure");
 	}
 	const struct diff_input input[N_DIFF_SIDES] = {k->ours.runs[our->run],
 			k->base.runs[theirs->run]};
@@ -284,7 +258,7 @@ bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, st
 	for (uint32_t i = 0; i < n; i++) {
 		const struct gate *g = &gates[i];
 		struct gate_result *result = &(*out)[i];
-		struct sentence s = {0};
+		struct buffer s = {0};
 		bool needs_base = g->limit == GATE_MORE || g->limit == GATE_MORE_SHARE;
 		if (needs_base && base.n == 0) {
 			return err_set(err, ERR_USAGE, "--fail-if \"%s\" needs a base to compare with: -d BASE",
@@ -293,7 +267,8 @@ bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, st
 		bool ok = needs_base ? check_against(&k, g, &s, &result->is_failed)
 							 : check_alone(&k, g, &s, &result->is_failed);
 		result->gate = g;
-		result->sentence = ok ? arena_text(arena, slice_of_text(s.text)) : NULL;
+		result->sentence = ok && !s.failed ? arena_text(arena, buffer_view(&s)) : NULL;
+		buffer_finish(&s);
 		if (!result->sentence) {
 			return ok ? err_memory(err) : false;
 		}

@@ -3,6 +3,7 @@
 #include "report/text/columns.h"
 
 #include "base/visible.h"
+#include "engine/shorten.h"
 
 #include <inttypes.h>
 
@@ -75,6 +76,15 @@ void put_place(struct buffer *out, const struct name *f) {
 		}
 	} else if (f->has_name && !slice_equal(f->function, path_base(f->module))) {
 		buffer_slice(out, path_base(f->module));
+	}
+}
+
+void put_site(struct buffer *out, const struct name *name, struct slice label,
+		struct arena *arena) {
+	char *text = name ? function_short(name->function, arena) : arena_text(arena, label);
+	buffer_text(out, text ? text : "?");
+	if (name && name->file.size && name->line) {
+		buffer_printf(out, " %.*s:%" PRIu32, SLICE_ARG(path_base(name->file)), name->line);
 	}
 }
 

@@ -26,6 +26,9 @@ void put_cut_padded(struct buffer *out, struct slice s, size_t width);
  */
 void put_place(struct buffer *out, const struct name *f);
 
+/** "makeRow() app.cpp:12"; `label` where there is no name. */
+void put_site(struct buffer *out, const struct name *name, struct slice label, struct arena *arena);
+
 /** A paragraph: `first` before the first line, `indent` spaces before the others. */
 void put_wrapped(struct buffer *out, const char *first, size_t indent, const char *text,
 		size_t width);
