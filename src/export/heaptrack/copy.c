@@ -22,11 +22,9 @@ static uint32_t known_node(const struct copy *c, uint64_t node) {
 
 static void put_alloc(struct copy *c, uint64_t size, uint32_t node, uint64_t ptr) {
 	struct kde_out *o = c->o;
-	uint64_t numbers[3] = {size, 0, ptr};
 	uint64_t value = 1;
 	if (o->is_raw) {
-		numbers[1] = kde_out_trace(o, node);
-		kde_out_line(o, '+', (struct slice){0}, numbers, 3);
+		kde_out_raw_alloc(o, size, node, ptr);
 	} else {
 		value = kde_out_info(o, node, size, false);
 		kde_out_block(o, '+', (uint32_t)value);
@@ -36,13 +34,9 @@ static void put_alloc(struct copy *c, uint64_t size, uint32_t node, uint64_t ptr
 	}
 }
 
+/** Other blocks were there before. */
 static void on_raw_free(struct copy *c, uint64_t ptr) {
-	uint64_t value = map_take(&c->live, ptr);
-	if (value && c->o->is_raw) { // others are of blocks that were there before
-		kde_out_line(c->o, '-', (struct slice){0}, &ptr, 1);
-	} else if (value) {
-		kde_out_block(c->o, '-', (uint32_t)value);
-	}
+	kde_out_free(c->o, ptr, map_take(&c->live, ptr));
 }
 
 static void on_info(struct copy *c, const struct heaptrack_record *r) {
@@ -84,7 +78,7 @@ static bool take(void *user, const struct heaptrack_record *r, struct err *err) 
 		}
 		break;
 	case 'c':
-	case 'R': kde_out_line(o, r->kind, (struct slice){0}, r->numbers, 1); break;
+	case 'R': kde_out_numbers(o, r->kind, r->numbers, 1); break;
 	default: break;
 	}
 	return !o->failed;

@@ -22,8 +22,7 @@ struct replay {
 static void put_alloc(struct replay *p, const struct trace_event *e, uint64_t *value) {
 	struct kde_out *o = p->o;
 	if (o->is_raw) {
-		uint64_t numbers[3] = {e->size, kde_out_trace(o, e->node), e->ptr};
-		kde_out_line(o, '+', (struct slice){0}, numbers, 3);
+		kde_out_raw_alloc(o, e->size, e->node, e->ptr);
 		*value = 1;
 		return;
 	}
@@ -33,16 +32,8 @@ static void put_alloc(struct replay *p, const struct trace_event *e, uint64_t *v
 	kde_out_block(o, '+', (uint32_t)*value);
 }
 
-static void put_free(struct replay *p, uint64_t ptr, uint64_t value) {
-	if (value && p->o->is_raw) {
-		kde_out_line(p->o, '-', (struct slice){0}, &ptr, 1);
-	} else if (value) {
-		kde_out_block(p->o, '-', (uint32_t)value);
-	}
-}
-
 static void on_alloc(struct replay *p, const struct trace_event *e) {
-	put_free(p, e->ptr, map_take(&p->live, e->ptr)); // its free was missed
+	kde_out_free(p->o, e->ptr, map_take(&p->live, e->ptr)); // its free was missed
 	uint64_t value;
 	put_alloc(p, e, &value);
 	p->has_no_memory |= value && !map_put(&p->live, e->ptr, value);
@@ -74,7 +65,7 @@ static void on_realloc(struct replay *p, const struct trace_event *e) {
 static void on_moved(struct replay *p, const struct trace_event *e) {
 	struct pending old;
 	if (take_pending(p, e->thread, &old)) {
-		put_free(p, old.ptr, old.value);
+		kde_out_free(p->o, old.ptr, old.value);
 	}
 	on_alloc(p, e);
 }
@@ -86,7 +77,7 @@ static bool on_stayed(struct replay *p, uint32_t thread) {
 		return false;
 	}
 	if (old.value && map_get(&p->live, old.ptr)) {
-		put_free(p, old.ptr, old.value);
+		kde_out_free(p->o, old.ptr, old.value);
 	} else if (old.value) {
 		p->has_no_memory |= !map_put(&p->live, old.ptr, old.value);
 	}
@@ -96,10 +87,10 @@ static bool on_stayed(struct replay *p, uint32_t thread) {
 static void on_exec(struct replay *p) {
 	for (size_t i = 0; i < p->live.capacity; i++) {
 		const struct map_entry *e = &p->live.entries[i];
-		put_free(p, e->key, e->value);
+		kde_out_free(p->o, e->key, e->value);
 	}
 	for (size_t i = 0; i < p->pending.n; i++) {
-		put_free(p, p->pending.items[i].ptr, p->pending.items[i].value);
+		kde_out_free(p->o, p->pending.items[i].ptr, p->pending.items[i].value);
 	}
 	map_clear(&p->live);
 	p->pending.n = 0;
@@ -112,7 +103,7 @@ static bool each(void *user, const struct trace_event *events, size_t n) {
 		kde_out_time(p->o, e->time_ns);
 		switch (e->kind) {
 		case TRACE_ALLOC: on_alloc(p, e); break;
-		case TRACE_FREE: put_free(p, e->ptr, map_take(&p->live, e->ptr)); break;
+		case TRACE_FREE: kde_out_free(p->o, e->ptr, map_take(&p->live, e->ptr)); break;
 		case TRACE_REALLOC: on_realloc(p, e); break;
 		case TRACE_MOVED: on_moved(p, e); break;
 		case TRACE_STAYED: (void)on_stayed(p, e->thread); break;

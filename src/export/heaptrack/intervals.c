@@ -99,10 +99,6 @@ static void emit_alloc(struct steps *s, const struct kind *k, bool as_twin, bool
 	}
 }
 
-static void put_alloc(struct steps *s, const struct kind *k, bool as_twin) {
-	emit_alloc(s, k, as_twin, false);
-}
-
 static void put_free(struct steps *s, const struct kind *k, bool is_temporary) {
 	uint32_t number = is_temporary && s->last ? s->last : other_number(s, k);
 	if (number == KDE_OUT_NO_INFO && !s->has_waiting) {
@@ -129,16 +125,6 @@ static bool is_known_kind(const struct steps *s, const struct kind *k) {
 
 // ---- blocks of either kind of file
 
-static void put_raw(struct steps *s, char sign, const struct kind *k, uint64_t ptr) {
-	uint64_t numbers[3] = {k->size, 0, ptr};
-	if (sign == '+') {
-		numbers[1] = kde_out_trace(s->o, k->node);
-		kde_out_line(s->o, '+', (struct slice){0}, numbers, 3);
-	} else {
-		kde_out_line(s->o, '-', (struct slice){0}, &ptr, 1);
-	}
-}
-
 /** Blocks that no edge saw. */
 static void put_unseen(struct steps *s, const struct rec_interval *v) {
 	int64_t *owed = &s->owed[v->stack];
@@ -149,14 +135,14 @@ static void put_unseen(struct steps *s, const struct rec_interval *v) {
 		struct kind k = kind_of(s, v, i);
 		if (s->o->is_raw) {
 			s->ptr += 16;
-			put_raw(s, '+', &k, s->ptr);
-			put_raw(s, '-', &k, s->ptr);
+			kde_out_raw_alloc(s->o, k.size, k.node, s->ptr);
+			kde_out_raw_free(s->o, s->ptr);
 		} else if ((int64_t)i < temporary) {
 			emit_alloc(s, &k, is_first_kind(s, &k), true);
 			put_free(s, &k, true);
 		} else {
 			// A block that comes and goes, and is not temporary.
-			put_alloc(s, &k, is_known_kind(s, &k));
+			emit_alloc(s, &k, is_known_kind(s, &k), false);
 			put_free(s, &k, false); // at once if there are two numbers, else it waits
 		}
 	}
@@ -192,7 +178,7 @@ static void put_one_gone(struct steps *s, uint32_t i, uint64_t nth, bool is_temp
 	const struct rec_interval v = interval(s, i);
 	struct kind k = kind_of(s, &v, v.count - 1 - nth);
 	if (s->o->is_raw) {
-		put_raw(s, '-', &k, s->next_ptr[i]);
+		kde_out_raw_free(s->o, s->next_ptr[i]);
 		s->next_ptr[i] -= 16;
 	} else {
 		put_free(s, &k, is_temporary);
@@ -226,7 +212,7 @@ static void put_one_come(struct steps *s, uint32_t i, bool is_crossing) {
 		struct kind kind = kind_of(s, &v, k);
 		if (s->o->is_raw) {
 			s->ptr += 16;
-			put_raw(s, '+', &kind, s->ptr);
+			kde_out_raw_alloc(s->o, kind.size, kind.node, s->ptr);
 		} else {
 			// The last one by its twin: what goes next is most likely of its kind
 			bool is_last = k + 1 == v.count;
@@ -280,7 +266,7 @@ static void put_first(struct steps *s) {
 		const struct rec_interval v = interval(s, s->by_from[at]);
 		if (v.until == REC_NEVER) {
 			struct kind k = kind_of(s, &v, 0);
-			put_alloc(s, &k, false);
+			emit_alloc(s, &k, false, false);
 			s->first = s->by_from[at];
 			return;
 		}

@@ -190,3 +190,20 @@ void kde_out_block(struct kde_out *o, char kind, uint32_t info) {
 	uint64_t number = info - KDE_OUT_FIRST;
 	kde_out_numbers(o, kind, &number, 1);
 }
+
+void kde_out_raw_alloc(struct kde_out *o, uint64_t size, uint32_t node, uint64_t ptr) {
+	uint64_t numbers[3] = {size, kde_out_trace(o, node), ptr};
+	kde_out_numbers(o, '+', numbers, 3);
+}
+
+void kde_out_raw_free(struct kde_out *o, uint64_t ptr) {
+	kde_out_numbers(o, '-', &ptr, 1);
+}
+
+void kde_out_free(struct kde_out *o, uint64_t ptr, uint64_t info) {
+	if (info && o->is_raw) {
+		kde_out_raw_free(o, ptr);
+	} else if (info) {
+		kde_out_block(o, '-', (uint32_t)info);
+	}
+}

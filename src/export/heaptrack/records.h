@@ -72,6 +72,13 @@ uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_t
 /** A block of an info comes, `+`, or goes, `-`. */
 void kde_out_block(struct kde_out *o, char kind, uint32_t info);
 
+/** The same in raw files. */
+void kde_out_raw_alloc(struct kde_out *o, uint64_t size, uint32_t node, uint64_t ptr);
+void kde_out_raw_free(struct kde_out *o, uint64_t ptr);
+
+/** A block goes in either kind of file. `info`: 0: it did not come; in raw files any other. */
+void kde_out_free(struct kde_out *o, uint64_t ptr, uint64_t info);
+
 /** The events: of the recording itself, of the file of KDE's that it was, or from its intervals. */
 void kde_out_events(struct kde_out *o, const struct trace_source *source);
 void kde_out_copy(struct kde_out *o);
