@@ -14,7 +14,7 @@
 
 struct module {
 	struct module *next;
-	char *path;
+	const char *path; // this and the build-id live as long as struct symbols
 	struct slice build_id;
 	bool is_found;
 	struct module_files files;
@@ -72,8 +72,6 @@ static void module_destroy(struct module *m) {
 	debug_data_destroy(m->debug);
 	symbol_table_finish(&m->table);
 	module_files_close(&m->files);
-	free(m->path);
-	free((void *)m->build_id.data);
 	free(m);
 }
 
@@ -103,15 +101,13 @@ static bool fill_table(struct module *m) {
 	return ok && symbol_table_sort(t);
 }
 
-static struct module *module_create(const struct symbols *s, const struct symbols_module *asked) {
+static struct module *module_create(struct symbols *s, const struct symbols_module *asked) {
 	struct module *m = calloc(1, sizeof *m);
-	uint8_t *id = malloc(asked->build_id.size + 1);
-	char *path = strdup(asked->path ? asked->path : "");
+	const char *id = arena_text(&s->arena, asked->build_id);
+	const char *path = arena_text(&s->arena, slice_of_text(asked->path ? asked->path : ""));
 	if (!m || !id || !path) {
-		goto failed;
-	}
-	if (asked->build_id.size) {
-		memcpy(id, asked->build_id.data, asked->build_id.size);
+		free(m);
+		return NULL;
 	}
 	m->path = path;
 	m->build_id = slice_of(id, asked->build_id.size);
@@ -124,12 +120,6 @@ static struct module *module_create(const struct symbols *s, const struct symbol
 		m->debug = debug_data_create(&m->files, &s->options, m->path);
 	}
 	return m;
-
-failed:
-	free(m);
-	free(id);
-	free(path);
-	return NULL;
 }
 
 static bool is_same(const struct module *m, const struct symbols_module *asked) {

@@ -50,17 +50,21 @@ static const char *const *list_or_empty(const char *const *list) {
 	return list ? list : empty;
 }
 
-/** Where the file system's root may be: the sysroot, then extra paths, then the real one. */
-static bool try_roots(struct search *s, const struct symbols_options *o, const char *path) {
-	if (o->sysroot && try_path(s, "%s/%s", o->sysroot, path)) {
-		return true;
-	}
-	for (const char *const *p = list_or_empty(o->extra_paths); *p; p++) {
-		if (try_path(s, "%s/%s", *p, path)) {
+/** A name in each of some folders, or none; `fmt` is of a folder and the name. */
+static bool try_each(struct search *s, const char *const *folders, const char *fmt,
+		const char *name) {
+	for (const char *const *p = list_or_empty(folders); *p; p++) {
+		if (try_path(s, fmt, *p, name)) {
 			return true;
 		}
 	}
-	return try_path(s, "%s", path);
+	return false;
+}
+
+/** Where the file system's root may be: the sysroot, then extra paths, then the real one. */
+static bool try_roots(struct search *s, const struct symbols_options *o, const char *path) {
+	return (o->sysroot && try_path(s, "%s/%s", o->sysroot, path)) ||
+			try_each(s, o->extra_paths, "%s/%s", path) || try_path(s, "%s", path);
 }
 
 static bool find_image(struct search *s, const struct symbols_options *o,
@@ -72,12 +76,7 @@ static bool find_image(struct search *s, const struct symbols_options *o,
 	if (!*path) {
 		return false;
 	}
-	for (const char *const *p = list_or_empty(o->extra_paths); *p; p++) {
-		if (try_path(s, "%s/%s", *p, path_base_name(path))) {
-			return true;
-		}
-	}
-	return try_roots(s, o, path);
+	return try_each(s, o->extra_paths, "%s/%s", path_base_name(path)) || try_roots(s, o, path);
 }
 
 enum { BUILD_ID_BYTES_MAX = 64 };
@@ -99,10 +98,8 @@ static bool find_by_build_id(struct search *s, const struct symbols_options *o) 
 	if (!build_id_path(id, s->build_id)) {
 		return false;
 	}
-	for (const char *const *p = list_or_empty(o->debug_paths); *p; p++) {
-		if (try_path(s, "%s/.build-id/%s.debug", *p, id)) {
-			return true;
-		}
+	if (try_each(s, o->debug_paths, "%s/.build-id/%s.debug", id)) {
+		return true;
 	}
 	char below[sizeof id + 40];
 	snprintf(below, sizeof below, "/usr/lib/debug/.build-id/%s.debug", id);
@@ -245,16 +242,9 @@ bool module_files_open_split(struct mapped_file *out, const struct symbols_optio
 		return true;
 	}
 	struct slice beside = folder_of(module_path);
-	if (try_path(&s, "%.*s/%s", SLICE_ARG(beside), name) ||
-			try_path(&s, "%.*s/%s", SLICE_ARG(beside), path_base_name(name))) {
-		return true;
-	}
-	for (const char *const *p = list_or_empty(options->debug_paths); *p; p++) {
-		if (try_path(&s, "%s/%s", *p, path_base_name(name))) {
-			return true;
-		}
-	}
-	return false;
+	return try_path(&s, "%.*s/%s", SLICE_ARG(beside), name) ||
+			try_path(&s, "%.*s/%s", SLICE_ARG(beside), path_base_name(name)) ||
+			try_each(&s, options->debug_paths, "%s/%s", path_base_name(name));
 }
 
 bool module_files_open_package(struct mapped_file *out, const struct module_files *f,
@@ -266,12 +256,7 @@ bool module_files_open_package(struct mapped_file *out, const struct module_file
 			return true;
 		}
 	}
-	for (const char *const *p = list_or_empty(options->debug_paths); *p; p++) {
-		if (try_path(&s, "%s/%s.dwp", *p, path_base_name(module_path))) {
-			return true;
-		}
-	}
-	return false;
+	return try_each(&s, options->debug_paths, "%s/%s.dwp", path_base_name(module_path));
 }
 
 void module_files_close(struct module_files *f) {
