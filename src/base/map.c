@@ -89,6 +89,12 @@ uint64_t map_take(struct map *m, uint64_t key) {
 	return value;
 }
 
+void map_fetch(const struct map *m, uint64_t key) {
+	if (m->capacity) {
+		__builtin_prefetch(&m->entries[home(m, key)], 1);
+	}
+}
+
 void map_clear(struct map *m) {
 	m->n = 0;
 	if (m->capacity) {

@@ -39,5 +39,8 @@ uint64_t map_set(struct map *m, uint64_t key, uint64_t value);
 /** Remove; returns what was there, or 0. */
 uint64_t map_take(struct map *m, uint64_t key);
 
+/** The key will soon be asked for: its place is on its way to the cache. */
+void map_fetch(const struct map *m, uint64_t key);
+
 void map_clear(struct map *m);
 void map_finish(struct map *m);

@@ -141,18 +141,18 @@ static bool add_alloc(struct events_encoder *e, const struct trace_event *event,
 	if (!put_info(e, event)) {
 		return false;
 	}
-	uint64_t over = blocks_get(&e->blocks, event->ptr);
+	uint64_t over = map_get(&e->blocks, event->ptr);
 	if (over) {
 		*kind |= OVER;
 		put_age(e, age_of(e, over));
 		e->allocations++;
 		return true;
 	}
-	return blocks_put(&e->blocks, event->ptr, ++e->allocations);
+	return map_put(&e->blocks, event->ptr, ++e->allocations);
 }
 
 static bool add_free(struct events_encoder *e, const struct trace_event *event) {
-	uint64_t number = blocks_take(&e->blocks, event->ptr);
+	uint64_t number = map_take(&e->blocks, event->ptr);
 	put_age(e, age_of(e, number));
 	put(e, EVENTS_FREE_NODE, event->node);
 	e->has_free_nodes |= event->node != 0;
@@ -168,7 +168,7 @@ static bool add_free(struct events_encoder *e, const struct trace_event *event) 
 }
 
 static bool undo_realloc(struct events_encoder *e, struct pending_realloc p) {
-	return !p.number || blocks_put(&e->blocks, p.ptr, p.number);
+	return !p.number || map_put(&e->blocks, p.ptr, p.number);
 }
 
 static bool add_stayed(struct events_encoder *e, const struct trace_event *event) {
@@ -200,12 +200,16 @@ static bool add_by_kind(struct events_encoder *e, const struct trace_event *even
 	case TRACE_STAYED: return add_stayed(e, event);
 	case TRACE_THREAD_ENDED: return add_thread_ended(e, event->thread);
 	case TRACE_EXEC:
-		blocks_clear(&e->blocks);
+		map_clear(&e->blocks);
 		e->pending.n = 0;
 		return true;
 	}
 	check(!"an event of no kind");
 	return false;
+}
+
+void events_fetch(const struct events_encoder *e, const struct trace_event *event) {
+	map_fetch(&e->blocks, event->ptr);
 }
 
 bool events_add(struct events_encoder *e, const struct trace_event *event) {
@@ -293,7 +297,7 @@ void events_next_block(struct events_encoder *e) {
 }
 
 void events_finish(struct events_encoder *e) {
-	blocks_finish(&e->blocks);
+	map_finish(&e->blocks);
 	map_finish(&e->infos);
 	vec_finish(&e->hints);
 	vec_finish(&e->pending);

@@ -7,8 +7,8 @@
  *
  */
 
+#include "base/map.h"
 #include "base/vec.h"
-#include "trace/events/blocks.h"
 #include "trace/tables/tables.h"
 #include "trace/trace.h"
 
@@ -60,7 +60,7 @@ struct info_hint {
 };
 
 struct events_encoder {
-	struct blocks blocks;
+	struct map blocks;           // address -> number of the block that lives there
 	struct map infos;            // node << 32 | size -> id + 1
 	VEC(struct info_hint) hints; // by node
 	VEC(struct pending_realloc) pending;
@@ -76,6 +76,9 @@ struct events_encoder {
 	struct events_last last;
 	struct buffer columns[N_EVENTS_COLUMNS + 1]; // by enum events_column, with room for a block
 };
+
+/** The event will soon be added: what that looks up is on its way to the cache. */
+void events_fetch(const struct events_encoder *e, const struct trace_event *event);
 
 /** Add one event to the block in the making. False: out of memory; the block must be given up. */
 bool events_add(struct events_encoder *e, const struct trace_event *event);

@@ -253,8 +253,12 @@ bool writer_cut_events(struct trace_writer *w, struct err *err) {
 
 bool trace_writer_events(struct trace_writer *w, const struct trace_event *events, size_t n,
 		struct err *err) {
+	enum { AHEAD = 24 };
 	bool ok = true;
 	for (size_t i = 0; i < n; i++) {
+		if (i + AHEAD < n) {
+			events_fetch(&w->events, &events[i + AHEAD]);
+		}
 		if (!events_add(&w->events, &events[i])) {
 			w->n_dropped += w->events.n + 1;
 			w->n_events += w->events.n + 1;
