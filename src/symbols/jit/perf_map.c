@@ -102,16 +102,11 @@ bool perf_map_merge(struct perf_map *m) {
 
 const struct perf_map_entry *perf_map_find(const struct perf_map_entries *entries,
 		uint64_t address) {
-	size_t low = 0, high = entries->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (entries->items[middle].start <= address) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low > 0 && entries->items[low - 1].end > address ? &entries->items[low - 1] : NULL;
+	const struct perf_map_entry *items = entries->items;
+	size_t i = address == UINT64_MAX
+			? entries->n
+			: sorted_first_of(items, entries->n, sizeof *items, address + 1);
+	return i > 0 && items[i - 1].end > address ? &items[i - 1] : NULL;
 }
 
 void perf_map_finish(struct perf_map *m) {

@@ -15,15 +15,6 @@
 // Longer ones are shown as they are: translating may take time and memory out of proportion
 enum { MANGLED_BYTES_MAX = 16 << 10, DEMANGLED_BYTES_MAX = 64 << 10 };
 
-static bool is_one_of(struct slice word, const char *const *words) {
-	for (; *words; words++) {
-		if (slice_equal(word, slice_of_text(*words))) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool is_number(struct slice s) {
 	for (size_t i = 0; i < s.size; i++) {
 		if (!isdigit(s.data[i])) {
@@ -43,12 +34,12 @@ static struct slice after_last_dot(struct slice s) {
 
 /** Drop one ".word" or ".word.number" of a copy. False: there is none. */
 static bool cut_suffix(struct slice *name) {
-	static const char *const alone[] = {"cold", "localalias", NULL};
+	static const char *const alone[] = {"cold", "localalias"};
 	static const char *const numbered[] = {"llvm", "part", "constprop", "isra", "cold", "lto_priv",
-			"localalias", "clone", "__uniq", NULL};
+			"localalias", "clone", "__uniq"};
 	struct slice last = after_last_dot(*name);
 	size_t cut = last.size + 1;
-	if (is_one_of(last, alone)) {
+	if (IS_ANY(last, alone)) {
 		name->size -= cut;
 		return true;
 	}
@@ -56,7 +47,7 @@ static bool cut_suffix(struct slice *name) {
 		return false;
 	}
 	struct slice word = after_last_dot(slice_of(name->data, name->size - cut));
-	if (!is_one_of(word, numbered)) {
+	if (!IS_ANY(word, numbered)) {
 		return false;
 	}
 	name->size -= cut + word.size + 1;

@@ -3,6 +3,7 @@
 #include "symbols/names/symbol_table.h"
 
 #include "base/radix.h"
+#include "base/sorted.h"
 #include "base/vec.h"
 
 #include <elf.h>
@@ -114,18 +115,12 @@ bool symbol_table_sort(struct symbol_table *t) {
 }
 
 const struct symbol_entry *symbol_table_find(const struct symbol_table *t, uint64_t address) {
-	size_t low = 0, high = t->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->items[middle].start <= address) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
+	size_t behind = address == UINT64_MAX
+			? t->n
+			: sorted_first_of(t->items, t->n, sizeof *t->items, address + 1);
 	// Backwards while anything still reaches here; nested symbols are few, so this is short
 	const struct symbol_entry *label = NULL;
-	for (size_t i = low, steps = 0; i-- > 0 && t->items[i].reach > address && steps < 1000;
+	for (size_t i = behind, steps = 0; i-- > 0 && t->items[i].reach > address && steps < 1000;
 			steps++) {
 		const struct symbol_entry *e = &t->items[i];
 		if (e->end <= address) {
