@@ -11,12 +11,8 @@
 #include "base/cursor.h"
 #include "base/sorted.h"
 
+#include <dwarf.h>
 #include <elf.h>
-
-enum {
-	ENCODING_ABSOLUTE = 0x00, // DW_EH_PE_absptr
-	ENCODING_RELATIVE = 0x1b, // DW_EH_PE_pcrel | DW_EH_PE_sdata4
-};
 
 /** The file's `n` bytes from `address` on; empty if it does not have them all. */
 static struct slice bytes_at(const struct elf_image *e, uint64_t address, size_t n) {
@@ -43,14 +39,14 @@ static int encoding_of(struct slice bytes) {
 		return -1;
 	}
 	if (augmentation[0] == '\0') {
-		return ENCODING_ABSOLUTE;
+		return DW_EH_PE_absptr;
 	}
 	c = cursor_init(slice_of(rest.data + n + 1, rest.size - n - 1));
 	(void)cursor_varint(&c); // code alignment
 	(void)cursor_varint(&c); // data alignment, as long as a number without sign
 	(void)cursor_varint(&c); // the return address's register
 	(void)cursor_varint(&c); // the augmentation's length
-	int encoding = augmentation[0] == 'z' ? ENCODING_ABSOLUTE : -1;
+	int encoding = augmentation[0] == 'z' ? DW_EH_PE_absptr : -1;
 	for (const char *at = augmentation + 1; encoding >= 0 && *at && !c.failed; at++) {
 		uint8_t byte = *at == 'S' ? 0 : cursor_u8(&c); // 'S', a signal handler, has no byte
 		if (*at == 'R') {
@@ -68,10 +64,10 @@ static int encoding_of(struct slice bytes) {
 static bool add_function(struct code_map *m, struct cursor *c, uint64_t at, struct slice cie) {
 	int encoding = encoding_of(cie);
 	uint64_t address, size;
-	if (encoding == ENCODING_RELATIVE) {
+	if (encoding == (DW_EH_PE_pcrel | DW_EH_PE_sdata4)) {
 		address = at + (uint64_t)(int64_t)(int32_t)cursor_u32(c);
 		size = cursor_u32(c);
-	} else if (encoding == ENCODING_ABSOLUTE) {
+	} else if (encoding == DW_EH_PE_absptr) {
 		address = cursor_u64(c);
 		size = cursor_u64(c);
 	} else {

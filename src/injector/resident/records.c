@@ -8,15 +8,7 @@
 #include "injector/resident/flow.h"
 #include "machine.h"
 
-enum {
-	ADVANCE = 0x40,
-	ADVANCE_1 = 0x02,
-	ADVANCE_4 = 0x04,
-	UNDEFINED = 0x07,
-	DEFINE_CFA = 0x0c,
-	OFFSET = 0x80,
-	RESTORE = 0xc0,
-};
+#include <dwarf.h>
 
 static void put_uleb(struct buffer *out, uint64_t value) {
 	do {
@@ -41,7 +33,8 @@ static void put_common(struct buffer *out) {
 	const uint8_t common[] = {1, 'z', 'R', 0, // version, augmentation
 			1, 0x78, MACHINE_DWARF_RA,        // code by 1, data by -8
 			1, 0,                             // addresses as they are
-			DEFINE_CFA, MACHINE_DWARF_SP, STEP_WORD, (uint8_t)(OFFSET | MACHINE_DWARF_RA), 1};
+			DW_CFA_def_cfa, MACHINE_DWARF_SP, STEP_WORD,
+			(uint8_t)(DW_CFA_offset | MACHINE_DWARF_RA), 1};
 	buffer_u32(out, 0);
 	buffer_u32(out, 0);
 	buffer_bytes(out, common, sizeof common);
@@ -50,12 +43,12 @@ static void put_common(struct buffer *out) {
 
 static void put_advance(struct buffer *out, uint64_t n) {
 	if (n < 0x40) {
-		buffer_u8(out, (uint8_t)(ADVANCE | n));
+		buffer_u8(out, (uint8_t)(DW_CFA_advance_loc | n));
 	} else if (n <= UINT8_MAX) {
-		buffer_u8(out, ADVANCE_1);
+		buffer_u8(out, DW_CFA_advance_loc1);
 		buffer_u8(out, (uint8_t)n);
 	} else {
-		buffer_u8(out, ADVANCE_4);
+		buffer_u8(out, DW_CFA_advance_loc4);
 		buffer_u32(out, (uint32_t)n);
 	}
 }
@@ -63,18 +56,19 @@ static void put_advance(struct buffer *out, uint64_t n) {
 static void put_row(struct buffer *out, const struct frame_row *before,
 		const struct frame_row *row) {
 	if (row->sp != before->sp || (row->sp == 0 && row->bp != before->bp)) {
-		buffer_u8(out, DEFINE_CFA);
+		buffer_u8(out, DW_CFA_def_cfa);
 		put_uleb(out, row->sp != 0 ? MACHINE_DWARF_SP : MACHINE_DWARF_BP);
 		put_uleb(out, (uint64_t)STEP_WORD * (row->sp != 0 ? row->sp : row->bp));
 	}
 	if (row->bp_at != before->bp_at) {
-		buffer_u8(out, (uint8_t)((row->bp_at != 0 ? OFFSET : RESTORE) | MACHINE_DWARF_BP));
+		buffer_u8(out,
+				(uint8_t)((row->bp_at != 0 ? DW_CFA_offset : DW_CFA_restore) | MACHINE_DWARF_BP));
 		if (row->bp_at != 0) {
 			put_uleb(out, row->bp_at);
 		}
 	}
 	if (row->is_end) {
-		buffer_u8(out, UNDEFINED);
+		buffer_u8(out, DW_CFA_undefined);
 		put_uleb(out, MACHINE_DWARF_RA);
 	}
 }

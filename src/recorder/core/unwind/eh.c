@@ -12,22 +12,12 @@
 
 #include "recorder/core/sys.h"
 
+#include <dwarf.h>
+
 enum {
-	PE_ABSOLUTE = 0x00,
-	PE_ULEB = 0x01,
-	PE_U2 = 0x02,
-	PE_U4 = 0x03,
-	PE_U8 = 0x04,
-	PE_SLEB = 0x09,
-	PE_S2 = 0x0a,
-	PE_S4 = 0x0b,
-	PE_S8 = 0x0c,
-	PE_FORMAT = 0x0f,
-	PE_PC_RELATIVE = 0x10,
-	PE_DATA_RELATIVE = 0x30,
+	PE_FORMAT = 0x0f, // parts of an encoding
 	PE_RELATION = 0x70,
-	PE_OMIT = 0xff,
-	TABLE_ENCODING = PE_DATA_RELATIVE | PE_S4, // the one that linkers write
+	TABLE_ENCODING = DW_EH_PE_datarel | DW_EH_PE_sdata4, // the one that linkers write
 };
 
 // ---- bytes
@@ -80,21 +70,21 @@ static uint64_t pointer(struct eh_cursor *c, uint8_t encoding, uint64_t data_bas
 	uint64_t here = (uint64_t)c->at;
 	uint64_t value = 0;
 	switch (encoding & PE_FORMAT) {
-	case PE_ABSOLUTE:
-	case PE_U8:
-	case PE_S8: value = eh_fixed(c, 8); break;
-	case PE_ULEB: value = eh_uleb(c); break;
-	case PE_SLEB: value = (uint64_t)eh_sleb(c); break;
-	case PE_U2: value = eh_fixed(c, 2); break;
-	case PE_U4: value = eh_fixed(c, 4); break;
-	case PE_S2: value = (uint64_t)eh_fixed_signed(c, 2); break;
-	case PE_S4: value = (uint64_t)eh_fixed_signed(c, 4); break;
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8: value = eh_fixed(c, 8); break;
+	case DW_EH_PE_uleb128: value = eh_uleb(c); break;
+	case DW_EH_PE_sleb128: value = (uint64_t)eh_sleb(c); break;
+	case DW_EH_PE_udata2: value = eh_fixed(c, 2); break;
+	case DW_EH_PE_udata4: value = eh_fixed(c, 4); break;
+	case DW_EH_PE_sdata2: value = (uint64_t)eh_fixed_signed(c, 2); break;
+	case DW_EH_PE_sdata4: value = (uint64_t)eh_fixed_signed(c, 4); break;
 	default: c->failed = true;
 	}
 	switch (encoding & PE_RELATION) {
 	case 0: return value;
-	case PE_PC_RELATIVE: return value + here;
-	case PE_DATA_RELATIVE: return value + data_base;
+	case DW_EH_PE_pcrel: return value + here;
+	case DW_EH_PE_datarel: return value + data_base;
 	default: c->failed = true; return 0;
 	}
 }
@@ -153,7 +143,7 @@ static bool cie_read(struct eh_fde *fde, const uint8_t *at, const uint8_t *limit
 	fde->code_align = eh_uleb(&c);
 	fde->data_align = eh_sleb(&c);
 	fde->pc_register = (uint8_t)(version == 1 ? eh_fixed(&c, 1) : eh_uleb(&c));
-	fde->pc_encoding = PE_ABSOLUTE;
+	fde->pc_encoding = DW_EH_PE_absptr;
 	fde->is_signal = false;
 	fde->has_augmentation = false;
 	augmentation_read(&c, letters, fde);
@@ -225,11 +215,11 @@ bool eh_find(const struct eh_tables *t, uint64_t pc, struct eh_fde *fde) {
 	uint8_t frame_encoding = (uint8_t)eh_fixed(&c, 1);
 	uint8_t count_encoding = (uint8_t)eh_fixed(&c, 1);
 	uint8_t table_encoding = (uint8_t)eh_fixed(&c, 1);
-	if (version != 1 || frame_encoding == PE_OMIT) {
+	if (version != 1 || frame_encoding == DW_EH_PE_omit) {
 		return false;
 	}
 	uint64_t frame = pointer(&c, frame_encoding, (uint64_t)t->hdr);
-	if (count_encoding == PE_OMIT || table_encoding != TABLE_ENCODING) {
+	if (count_encoding == DW_EH_PE_omit || table_encoding != TABLE_ENCODING) {
 		return !c.failed && find_linear((const uint8_t *)frame, t, pc, fde);
 	}
 	uint64_t n = pointer(&c, count_encoding, (uint64_t)t->hdr);
@@ -257,37 +247,7 @@ bool eh_range(const uint8_t *frame, uint64_t *low, uint64_t *high) {
 
 // ---- programs
 
-enum {
-	CFA_ADVANCE = 0x40, // the high two bits; the low six are the operand
-	CFA_OFFSET = 0x80,
-	CFA_RESTORE = 0xc0,
-	CFA_NOP = 0x00,
-	CFA_SET_LOC = 0x01,
-	CFA_ADVANCE_1 = 0x02,
-	CFA_ADVANCE_2 = 0x03,
-	CFA_ADVANCE_4 = 0x04,
-	CFA_OFFSET_EXTENDED = 0x05,
-	CFA_RESTORE_EXTENDED = 0x06,
-	CFA_UNDEFINED = 0x07,
-	CFA_SAME = 0x08,
-	CFA_REGISTER = 0x09,
-	CFA_REMEMBER = 0x0a,
-	CFA_RECALL = 0x0b,
-	CFA_DEF = 0x0c,
-	CFA_DEF_REGISTER = 0x0d,
-	CFA_DEF_OFFSET = 0x0e,
-	CFA_DEF_EXPR = 0x0f,
-	CFA_EXPR = 0x10,
-	CFA_OFFSET_SF = 0x11,
-	CFA_DEF_SF = 0x12,
-	CFA_DEF_OFFSET_SF = 0x13,
-	CFA_VAL_OFFSET = 0x14,
-	CFA_VAL_OFFSET_SF = 0x15,
-	CFA_VAL_EXPR = 0x16,
-	CFA_ARGS_SIZE = 0x2e,
-	CFA_NEGATIVE_OFFSET = 0x2f,
-	REMEMBER_MAX = 4, // compilers nest one deep
-};
+enum { REMEMBER_MAX = 4 }; // compilers nest one deep
 
 struct program {
 	struct eh_cursor c;
@@ -356,14 +316,14 @@ static const struct {
 	uint8_t how;
 	char operand;
 } register_ops[] = {
-		[CFA_OFFSET_EXTENDED] = {EH_AT, 'u'},
-		[CFA_OFFSET_SF] = {EH_AT, 's'},
-		[CFA_NEGATIVE_OFFSET] = {EH_AT, 'n'},
-		[CFA_VAL_OFFSET] = {EH_IS, 'u'},
-		[CFA_VAL_OFFSET_SF] = {EH_IS, 's'},
-		[CFA_REGISTER] = {EH_REGISTER, 'r'},
-		[CFA_EXPR] = {EH_AT_EXPR, 'e'},
-		[CFA_VAL_EXPR] = {EH_IS_EXPR, 'e'},
+		[DW_CFA_offset_extended] = {EH_AT, 'u'},
+		[DW_CFA_offset_extended_sf] = {EH_AT, 's'},
+		[DW_CFA_GNU_negative_offset_extended] = {EH_AT, 'n'},
+		[DW_CFA_val_offset] = {EH_IS, 'u'},
+		[DW_CFA_val_offset_sf] = {EH_IS, 's'},
+		[DW_CFA_register] = {EH_REGISTER, 'r'},
+		[DW_CFA_expression] = {EH_AT_EXPR, 'e'},
+		[DW_CFA_val_expression] = {EH_IS_EXPR, 'e'},
 };
 
 static int64_t second_operand(struct program *p, char form) {
@@ -387,33 +347,33 @@ static void execute_extended(struct program *p, uint8_t op) {
 		return;
 	}
 	switch (op) {
-	case CFA_NOP: break;
-	case CFA_SET_LOC: p->loc = pointer(c, p->fde->pc_encoding, 0); break;
-	case CFA_ADVANCE_1: p->loc += eh_fixed(c, 1) * p->fde->code_align; break;
-	case CFA_ADVANCE_2: p->loc += eh_fixed(c, 2) * p->fde->code_align; break;
-	case CFA_ADVANCE_4: p->loc += eh_fixed(c, 4) * p->fde->code_align; break;
-	case CFA_RESTORE_EXTENDED: restore(p, eh_uleb(c)); break;
-	case CFA_UNDEFINED: set(p, eh_uleb(c), EH_UNDEFINED, 0); break;
-	case CFA_SAME: set(p, eh_uleb(c), EH_SAME, 0); break;
-	case CFA_REMEMBER: remember(p); break;
-	case CFA_RECALL: recall(p); break;
-	case CFA_DEF:
+	case DW_CFA_nop: break;
+	case DW_CFA_set_loc: p->loc = pointer(c, p->fde->pc_encoding, 0); break;
+	case DW_CFA_advance_loc1: p->loc += eh_fixed(c, 1) * p->fde->code_align; break;
+	case DW_CFA_advance_loc2: p->loc += eh_fixed(c, 2) * p->fde->code_align; break;
+	case DW_CFA_advance_loc4: p->loc += eh_fixed(c, 4) * p->fde->code_align; break;
+	case DW_CFA_restore_extended: restore(p, eh_uleb(c)); break;
+	case DW_CFA_undefined: set(p, eh_uleb(c), EH_UNDEFINED, 0); break;
+	case DW_CFA_same_value: set(p, eh_uleb(c), EH_SAME, 0); break;
+	case DW_CFA_remember_state: remember(p); break;
+	case DW_CFA_restore_state: recall(p); break;
+	case DW_CFA_def_cfa:
 		reg = eh_uleb(c);
 		set_cfa(p, EH_CFA_OFFSET, reg, (int64_t)eh_uleb(c));
 		break;
-	case CFA_DEF_SF:
+	case DW_CFA_def_cfa_sf:
 		reg = eh_uleb(c);
 		set_cfa(p, EH_CFA_OFFSET, reg, eh_sleb(c) * align);
 		break;
-	case CFA_DEF_REGISTER: set_cfa(p, EH_CFA_OFFSET, eh_uleb(c), p->row->cfa_value); break;
-	case CFA_DEF_OFFSET:
+	case DW_CFA_def_cfa_register: set_cfa(p, EH_CFA_OFFSET, eh_uleb(c), p->row->cfa_value); break;
+	case DW_CFA_def_cfa_offset:
 		set_cfa(p, EH_CFA_OFFSET, p->row->cfa_register, (int64_t)eh_uleb(c));
 		break;
-	case CFA_DEF_OFFSET_SF:
+	case DW_CFA_def_cfa_offset_sf:
 		set_cfa(p, EH_CFA_OFFSET, p->row->cfa_register, eh_sleb(c) * align);
 		break;
-	case CFA_DEF_EXPR: set_cfa(p, EH_CFA_EXPR, 0, expression_skip(p)); break;
-	case CFA_ARGS_SIZE: (void)eh_uleb(c); break;
+	case DW_CFA_def_cfa_expression: set_cfa(p, EH_CFA_EXPR, 0, expression_skip(p)); break;
+	case DW_CFA_GNU_args_size: (void)eh_uleb(c); break;
 	default: c->failed = true;
 	}
 }
@@ -425,11 +385,11 @@ static bool run(struct program *p, const uint8_t *at, const uint8_t *end, uint64
 		uint8_t op = (uint8_t)eh_fixed(&p->c, 1);
 		uint8_t operand = op & 0x3f;
 		switch (op & 0xc0) {
-		case CFA_ADVANCE: p->loc += operand * p->fde->code_align; break;
-		case CFA_OFFSET:
+		case DW_CFA_advance_loc: p->loc += operand * p->fde->code_align; break;
+		case DW_CFA_offset:
 			set(p, operand, EH_AT, (int64_t)eh_uleb(&p->c) * p->fde->data_align);
 			break;
-		case CFA_RESTORE: restore(p, operand); break;
+		case DW_CFA_restore: restore(p, operand); break;
 		default: execute_extended(p, op);
 		}
 		if (p->loc > pc) {

@@ -17,6 +17,8 @@
 #include "recorder/core/unwind/modules.h"
 #include "recorder/core/unwind/walk.h"
 
+#include <dwarf.h>
+
 enum {
 	FIRST_BITS = 13,
 	GROWTH_BITS = 2,
@@ -97,8 +99,7 @@ static bool is_register_plus(struct eh_expr expr, unsigned reg, uint64_t pc, int
 
 /** True if `expr` ends by loading from the address that its rest yields, which is left. */
 static bool strip_deref(struct eh_expr *expr) {
-	enum { OP_DEREF = 6 };
-	if (expr->end - expr->at < 3 || expr->end[-1] != OP_DEREF) {
+	if (expr->end - expr->at < 3 || expr->end[-1] != DW_OP_deref) {
 		return false;
 	}
 	expr->end--;
