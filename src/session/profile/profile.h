@@ -15,7 +15,3 @@ bool import_profile(struct import *import, decode_fn *decode, struct err *err);
 
 /** The profile as a recording, in its arena: the profile must lie there. False: no memory. */
 bool recording_of_profile(struct recording *out, const struct profile *p, struct err *err);
-
-/** Part of it: locations, frames, nodes, modules. node_of[n]: the recording's of a profile's. */
-bool recording_code_of_profile(struct recording *out, const struct profile *p, uint32_t *node_of,
-		struct arena *scratch);
