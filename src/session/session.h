@@ -34,7 +34,7 @@ struct session_options {
 	const struct import_options *import;  // for files of others; NULL: the defaults
 	const char *suppressions;             // a file of further rules, or NULL
 	bool no_embedded, no_built_in;        // rules of the program, and ours
-	const char *folds[SESSION_FOLDS_MAX]; // patterns of code that names no site (open/rules.h)
+	const char *folds[SESSION_FOLDS_MAX]; // patterns of code that names no site (naming_rules.h)
 	uint32_t n_folds;
 	bool is_shown; // on a terminal: control sequences are escaped (base/visible.h)
 };

@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What opening a recording takes: its path, standard input, rules about whose code is whose. */
+/** What opening a recording takes: its path, or standard input. */
 
-#include "base/buffer.h"
-#include "engine/naming_rules.h"
-
-/**
- * The user's rules about whose code a frame is (engine/naming_rules.h): --fold, then .heaptrackrc
- * in the folder of the recording, then heaptrackrc in $XDG_CONFIG_HOME, then .heaptrackrc in the
- * home folder. The first rule that matches decides.
- *
- * `recording`: its path, or NULL. Rules live in `arena`. Files and lines that cannot be used get a
- * line in `complaints`: whoever wrote them may not be who reads the recording. False: no memory, or
- * a bad pattern of --fold.
- */
-bool session_rules(struct naming_rules *rules, const char *recording, const char *const *folds,
-		uint32_t n_folds, struct arena *arena, struct buffer *complaints, struct err *err);
+#include "base/err.h"
 
 /**
  * The path of the recording that `name` means (malloc'ed, the caller frees it): `name` itself if

@@ -5,11 +5,14 @@
 #include "session/session.h"
 
 #include "base/visible.h"
+#include "engine/naming_rules.h"
 #include "session/open/parts.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
-enum { RULES_MAX_BYTES = 4 << 20 };
+#include <stdio.h>
+
+enum { RULES_MAX_BYTES = 4 << 20, RC_MAX_BYTES = 1 << 20 };
 
 static bool read_file(void *user, uint64_t offset, void *out, size_t n, size_t *got,
 		struct err *err) {
@@ -70,10 +73,67 @@ static bool read_recording(struct session *s, const struct import_options *optio
 	return trace_read(&s->recording, &s->facts, &source, 0, err) && take_embedded(s, err);
 }
 
+// ---- whose code a frame is
+
+/** What is wrong with a file, or with a line of it, is a complaint: the rest holds. */
+static bool add_file(struct naming_rules *rules, const char *folder, const char *name,
+		const char *beside, struct arena *arena, struct buffer *complaints, struct err *err) {
+	char *path;
+	if (asprintf(&path, "%s/%s", folder, name) < 0) {
+		return err_memory(err);
+	}
+	struct buffer text = {0};
+	struct err why = {0};
+	bool ok = true;
+	if (!file_read_found(path, beside, &text, RC_MAX_BYTES, &why)) {
+		ok = why.code != ERR_MEMORY || err_memory(err);
+		buffer_printf(complaints, "%s; its rules are ignored\n", why.text);
+	} else {
+		ok = naming_rules_parse(rules, buffer_view(&text), path, arena, complaints, err);
+	}
+	buffer_finish(&text);
+	free(path);
+	return ok;
+}
+
+static bool add_folder_of(struct naming_rules *rules, const char *recording, struct arena *arena,
+		struct buffer *complaints, struct err *err) {
+	const char *slash = strrchr(recording, '/');
+	char *folder = slash ? strndup(recording, (size_t)(slash - recording)) : strdup(".");
+	bool ok = folder ? add_file(rules, folder, ".heaptrackrc", recording, arena, complaints, err)
+					 : err_memory(err);
+	free(folder);
+	return ok;
+}
+
+/**
+ * The user's rules about whose code a frame is (engine/naming_rules.h): --fold, then .heaptrackrc
+ * in the folder of the recording, then heaptrackrc in $XDG_CONFIG_HOME, then .heaptrackrc in the
+ * home folder. The first rule that matches decides.
+ *
+ * `recording`: its path, or NULL. Rules live in `arena`. Files and lines that cannot be used get a
+ * line in `complaints`: whoever wrote them may not be who reads the recording. False: no memory, or
+ * a bad pattern of --fold.
+ */
+static bool add_rules(struct naming_rules *rules, const char *recording, const char *const *folds,
+		uint32_t n_folds, struct arena *arena, struct buffer *complaints, struct err *err) {
+	for (uint32_t i = 0; i < n_folds; i++) {
+		if (!naming_rules_add(rules, NAMING_FOLD, slice_of_text(folds[i]), arena, err)) {
+			return false;
+		}
+	}
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	return (!recording || add_folder_of(rules, recording, arena, complaints, err)) &&
+			(!config || !*config ||
+					add_file(rules, config, "heaptrackrc", NULL, arena, complaints, err)) &&
+			(!home || !*home ||
+					add_file(rules, home, ".heaptrackrc", NULL, arena, complaints, err));
+}
+
 static bool name_frames(struct session *s, const struct session_options *options, struct err *err) {
 	struct arena scratch = {0};
 	struct naming_rules rules = {0};
-	bool ok = session_rules(&rules, s->is_stdin ? NULL : s->path, options->folds, options->n_folds,
+	bool ok = add_rules(&rules, s->is_stdin ? NULL : s->path, options->folds, options->n_folds,
 					  &scratch, &s->complaints, err) &&
 			(s->names = names_create(&s->recording, &rules, err));
 	arena_finish(&scratch);
