@@ -33,3 +33,26 @@ def test_answers_before_anything_is_scrolled(browse, tools, helpers, tmp_path, p
     seen = browse("first_screen.mjs", page.as_uri())
     missing = [name for name, pattern in ANSWERS.items() if not re.search(pattern, seen[name], re.I)]
     assert missing == [], seen
+
+
+PROGRAM = """
+#include <stdlib.h>
+__attribute__((noinline)) static char *make(int n) { return malloc(n); }
+int main(void) {
+	static char *volatile all[500];
+	for (int i = 0; i < 500; i++) { all[i] = make(1000 + i); }
+	for (int i = 0; i < 500; i++) { free(all[i]); }
+	return 0;
+}
+"""
+
+
+def test_a_function_keeps_its_name_at_the_begin_of_a_part(browse, tools, tmp_path):
+    """What follows a ";" begins anew on a card; make() is no Make()."""
+    source, page = tmp_path / "parts.c", tmp_path / "page.html"
+    source.write_text(PROGRAM)
+    assert tools.run("gcc", "-g", "-O1", "-o", tmp_path / "parts", source).status == 0
+    recording = tools.record(tmp_path / "parts")
+    tools.run(tools.heaptrack_print, "--html", page, recording.file)
+    said = browse("first_screen.mjs", page.as_uri())["growing"]
+    assert "make parts.c:3 grew most" in said, said

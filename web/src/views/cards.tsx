@@ -179,7 +179,11 @@ function Said({ finding }: { finding: Finding }) {
 			<p class="main">
 				<Sentence text={first} name={finding.function} />
 			</p>
-			{more && <p class="dim more">{more.charAt(0).toUpperCase() + more.slice(1)}</p>}
+			{more && (
+				<p class="dim more">
+					<Sentence text={more} name={finding.function} />
+				</p>
+			)}
 		</>
 	);
 }
