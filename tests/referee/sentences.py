@@ -495,6 +495,7 @@ class Sentence:
             since = [t for t in heap if t > as_large and t + run // 5 >= until]
             return min([last, *since], key=lambda t: (heap[t], -t))
         halfway, near_end = edge_at(run // 2), edge_at(run - run // 20)
+        near_end = near_end if near_end >= halfway + run // 10 else run  # it did nothing later
         self.number("from_ns", halfway)
         self.number("to_ns", near_end)
         self.text("from", in_time(halfway))

@@ -289,6 +289,32 @@ static void says_what_grew_most_where_nothing_grows(void **state) {
 	assert_string_equal(find(&none, "no-growth")->text, "from 495 ms to 945 ms nothing grew.");
 }
 
+/** A program that has done its work and waits: its last edge is compared with its end. */
+static void compares_with_the_end_what_is_idle_since(void **state) {
+	(void)state;
+	r.edges.n = 20;
+	r.intervals.n = 0;
+	add(0, 0, REC_NEVER, 1, 1000000);
+	add(1, 10, REC_NEVER, 10, 5050);
+	add(3, 0, REC_NEVER, 1, 100); // the C library's own
+	struct rec_stack *held = &r.stacks.items[0], *leaky = &r.stacks.items[1];
+	struct rec_stack before[] = {*held, *leaky};
+	held->live_bytes = 1000000, held->live_blocks = 1;
+	leaky->live_bytes = 50500, leaky->live_blocks = 10;
+	for (uint32_t i = 0; i < r.edges.n; i++) {
+		edges[i].bytes = 1000100 + (i >= 10 ? 50500 : 0);
+	}
+	r.summary.live_bytes = r.summary.peak_bytes = 1050600;
+	struct findings idle = make();
+	r.summary.live_bytes += 300, leaky->live_bytes += 300;
+	struct findings late = make();
+	*held = before[0], *leaky = before[1];
+	assert_string_equal(find(&idle, "no-growth")->text, "from 195 ms to 1.00 s nothing grew.");
+	assert_string_equal(find(&late, "no-growth")->text,
+			"from 195 ms to 1.00 s the heap grew by 300 B (< 0.1 % of the peak); parse() app.cpp:33 "
+			"grew most, by 300 B.");
+}
+
 /** Work that is in progress near the end and was before is no growth. */
 static void calls_no_growth_what_comes_and_goes(void **state) {
 	(void)state;
@@ -538,6 +564,7 @@ int main(void) {
 			TEST(says_that_all_was_freed),
 			TEST(tells_what_is_held_from_what_is_replaced),
 			TEST(says_what_grew_most_where_nothing_grows),
+			TEST(compares_with_the_end_what_is_idle_since),
 			TEST(calls_no_growth_what_comes_and_goes),
 			TEST(says_no_mean_size_of_short_lived_blocks),
 			TEST(says_always_only_where_all_sizes_are_known),

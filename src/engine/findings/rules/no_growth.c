@@ -10,7 +10,9 @@
 
 // Two edges: the last one of the run's first half, and the last one before its last twentieth, in
 // which programs give back what they have. Where the heap had been as large before, something comes
-// and goes: then instead the one at which it was smallest since, within a fifth of the run
+// and goes: then instead the one at which it was smallest since, within a fifth of the run. If
+// hardly any time is between them, the program did nothing later, and the second moment is the end:
+// the number of edges
 struct window {
 	uint32_t from, to;
 };
@@ -37,17 +39,27 @@ static bool find_window(const struct recording *r, struct window *out) {
 		return false;
 	}
 	*out = (struct window){edge_at(r, run / 2), edge_at(r, run - run / 20)};
-	return out->to > out->from;
+	if (r->edges.items[out->to].time_ns < r->edges.items[out->from].time_ns + run / 10) {
+		out->to = r->edges.n;
+	}
+	return true;
+}
+
+static uint64_t held_at_end(const struct place *p) {
+	return p->live_bytes + p->noise_bytes;
 }
 
 /** By how many bytes each place held more at the second moment; one more for what has no place. */
 static int64_t *growth_of_places(struct finder *f, const struct window *w) {
 	int64_t *grown = arena_new(&f->scratch, int64_t, f->n_places + 1ul);
 	const struct rec_interval_row *rows = f->r->intervals.items;
+	for (uint32_t i = 0; grown && w->to == f->r->edges.n && i < f->n_places; i++) {
+		grown[i] = (int64_t)held_at_end(&f->places[i]);
+	}
 	for (uint32_t i = 0; grown && i < f->r->intervals.n; i++) {
 		const struct rec_interval v = rec_interval_of(&rows[i], f->r->wide.items);
 		bool is_first = v.from <= w->from && w->from < v.until;
-		bool is_second = v.from <= w->to && w->to < v.until;
+		bool is_second = v.from <= w->to && w->to < v.until && w->to < f->r->edges.n;
 		uint32_t place = f->place_of[v.stack];
 		place = place == UINT32_MAX ? f->n_places : place;
 		grown[place] += (int64_t)v.bytes * ((int)is_second - (int)is_first);
@@ -79,12 +91,13 @@ static bool held_before(struct finder *f, uint32_t place, const struct window *w
 			held[v.until < n ? v.until : n] -= (int64_t)v.bytes;
 		}
 	}
-	int64_t most = 0;
-	for (uint32_t i = 1; held && i <= w->to; i++) {
+	int64_t most = 0, last = (int64_t)held_at_end(&f->places[place]);
+	for (uint32_t i = 1; held && i < n; i++) {
 		most = i <= w->from && held[i - 1] > most ? held[i - 1] : most;
 		held[i] += held[i - 1];
+		last = i == w->to ? held[i] : last;
 	}
-	return held && most >= held[w->to];
+	return most >= last;
 }
 
 /** "; parse() app.cpp:3 grew most, by 12.0 kB", and what it held at the end if that was much. */
@@ -95,7 +108,7 @@ static void put_site(struct finder *f, struct buffer *text, const struct place *
 	put_name(f, text, p->name);
 	buffer_printf(text, " grew most, by %s", human_bytes(a, bytes));
 	if (bytes >= f->r->summary.peak_bytes / 10) {
-		uint64_t left = p->live_bytes + p->noise_bytes;
+		uint64_t left = held_at_end(p);
 		buffer_text(text,
 				held_before(f, (uint32_t)(p - f->places), w) ? ", to what it held before" : "");
 		buffer_printf(text, ", and held %s at the end", left ? human_bytes(a, left) : "nothing");
@@ -109,7 +122,9 @@ static void put_site(struct finder *f, struct buffer *text, const struct place *
 static void say_most(struct finder *f, struct finding *out, struct buffer *text,
 		const struct window *w, const struct place *p, uint64_t bytes) {
 	const struct recording *r = f->r;
-	uint64_t before = r->edges.items[w->from].bytes, after = r->edges.items[w->to].bytes;
+	uint64_t before = r->edges.items[w->from].bytes;
+	uint64_t after = w->to < r->edges.n ? r->edges.items[w->to].bytes
+										: r->summary.live_bytes + r->summary.suppressed_bytes;
 	bool is_most = r->summary.old_freed_bytes > 0 || finder_unknown_frees(f) > 0;
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	if (after > before) {
@@ -141,7 +156,8 @@ void find_no_growth(struct finder *f) {
 	if (!grown) {
 		return;
 	}
-	uint64_t from_ns = r->edges.items[w.from].time_ns, to_ns = r->edges.items[w.to].time_ns;
+	uint64_t from_ns = r->edges.items[w.from].time_ns;
+	uint64_t to_ns = w.to < r->edges.n ? r->edges.items[w.to].time_ns : r->meta.duration_ns;
 	uint64_t bytes = grown[most] > 0 ? (uint64_t)grown[most] : 0;
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
