@@ -288,12 +288,12 @@ class Sentence:
                 in_time(last), in_time(min(self.referee.edge_behind(last), behind)))))
 
     def judge_after(self, kept):
-        """All but a twentieth of it came behind a moment near the end."""
-        r, left = self.recorded, [b for b in self.recorded.some(kept) if is_left(b)]
+        """All but a twentieth of it, and of what is a runtime's own, came behind a moment near the end."""
+        r, noise = self.recorded, self.referee.report["facts"]["noise_bytes"]
         moments = [point for point in r.points if in_time(point) == self.said["after"]] or [r.end_ns]
-        earlier = sum(b.size for b in left if b.birth <= moments[0])
-        if earlier > sum(b.size for b in left) / 20 or moments[0] < r.run_ns - r.run_ns // 10:
-            self.wrong("so much came before, or that was early", earlier, moments[0])
+        earlier = sum(b.size for b in r.some(kept) if is_left(b) and b.birth <= moments[0])
+        if earlier > self.numbers["bytes"] / 20 + noise or moments[-1] < r.run_ns - r.run_ns // 10:
+            self.wrong("so much came before, or that was early", earlier, moments)
 
     def judge_renewal(self, stacks, curve):
         """What took the place of what was freed is no growth, and nothing else took it."""

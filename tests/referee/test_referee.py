@@ -159,12 +159,19 @@ int main(void) {
 static void *volatile gathered[400], *volatile table, *volatile one;
 __attribute__((noinline)) static void gather(int i) { gathered[i] = malloc(3000); }
 __attribute__((noinline)) static void prepare(void) { table = malloc(4000000); }
+static struct timespec next;
+static void wait_for_next(void) {
+	next.tv_nsec += 1000000;
+	if (next.tv_nsec >= 1000000000) { next.tv_sec++; next.tv_nsec -= 1000000000; }
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+}
 int main(void) {
+	clock_gettime(CLOCK_MONOTONIC, &next);
 	prepare();
-	for (int i = 0; i < 400; i++) { gather(i); nanosleep(&(struct timespec){0, 900000}, NULL); }
+	for (int i = 0; i < 400; i++) { gather(i); wait_for_next(); }
 	for (int i = 0; i < 400; i++) { free(gathered[i]); }
 	free(table);
-	for (int i = 0; i < 90; i++) { one = malloc(50); free(one); nanosleep(&(struct timespec){0, 900000}, NULL); }
+	for (int i = 0; i < 90; i++) { one = malloc(50); free(one); wait_for_next(); }
 	return 0;
 }
 """,
