@@ -101,7 +101,7 @@ def accusations(finding, peak):
     """What a finding says that a healthy program, whose heap had this peak, is never told."""
     text = finding["text"]
     # What is measured where no rule speaks of growth is a swing, in a healthy program
-    is_swing = finding["numbers"].get("grown_bytes", 0) * 4 >= peak and ", to what it held before" not in text
+    is_swing = finding["numbers"].get("grown_bytes", 0) * 4 >= max(peak, 1) and ", to what it held before" not in text
     is_measure = finding["severity"] == "fact" and not is_swing
     if is_measure or "from before the attach were freed" in text:
         return []
