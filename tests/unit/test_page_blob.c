@@ -105,9 +105,9 @@ static void stack_by_walk(const struct recording *r, const struct names *n, uint
 }
 
 static void stack_by_frames(const struct frames *f, uint32_t node, struct buffer *out) {
-	for (; node != 0; node = f->nodes[node].parent) {
-		const struct frame_symbol *s = &f->symbols[f->nodes[node].symbol];
-		buffer_printf(out, "%.*s:%u ", SLICE_ARG(s->name->function), f->nodes[node].line);
+	for (; node != 0; node = f->nodes.items[node].parent) {
+		const struct frame_symbol *s = &f->symbols.items[f->nodes.items[node].symbol];
+		buffer_printf(out, "%.*s:%u ", SLICE_ARG(s->name->function), f->nodes.items[node].line);
 	}
 }
 
@@ -129,9 +129,9 @@ static void frames_hold_every_stack(void **state) {
 	}
 	// Pre-order: a node's parent is the last one before it that is not deeper
 	uint32_t depth[2 * N_NODES + 1] = {0};
-	for (uint32_t i = 1; i < f.n_nodes; i++) {
-		assert_true(f.nodes[i].parent < i);
-		depth[i] = depth[f.nodes[i].parent] + 1;
+	for (uint32_t i = 1; i < f.nodes.n; i++) {
+		assert_true(f.nodes.items[i].parent < i);
+		depth[i] = depth[f.nodes.items[i].parent] + 1;
 		assert_true(depth[i] <= depth[i - 1] + 1);
 	}
 	arena_finish(&arena);

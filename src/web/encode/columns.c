@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables without texts. One column after the other compresses well: neighbours are alike.
+ * The tables of the blob. One column after the other compresses well: neighbours are alike.
  * Rising columns are written as differences.
  */
 #include "web/encode/columns.h"
 
 #include "base/sorted.h"
+#include "base/texts.h"
 
 #include <stdlib.h>
 
+/** A column for each field of a table's rows, of those from the `first` on. */
+#define EACH_ROW(table, first, put)                                \
+	for (uint32_t i = (first); i < (table).n; i++) {               \
+		const __typeof__(*(table).items) *row = &(table).items[i]; \
+		put;                                                       \
+	}
+
+#define COLUMN(out, table, value) EACH_ROW(table, 0, buffer_varint((out), (value)))
+
+/** The same for what rises from row to row. */
+#define RISING(out, table, field) COLUMN(out, table, row->field - (i ? row[-1].field : 0))
+
+#define NODE_COLUMN(value) EACH_ROW(c->frames->nodes, 1, buffer_varint(out, (value)))
+
 void columns_nodes(const struct columns *c, struct buffer *out) {
-	const struct frames *f = c->frames;
-	buffer_varint(out, f->n_nodes);
-	for (uint32_t i = 1; i < f->n_nodes; i++) {
-		buffer_varint(out, i - f->nodes[i].parent);
-	}
-	for (uint32_t i = 1; i < f->n_nodes; i++) {
-		buffer_varint(out, f->nodes[i].symbol);
-	}
-	for (uint32_t i = 1; i < f->n_nodes; i++) {
-		buffer_varint(out, f->nodes[i].line);
-	}
+	buffer_varint(out, c->frames->nodes.n);
+	NODE_COLUMN(i - row->parent)
+	NODE_COLUMN(row->symbol)
+	NODE_COLUMN(row->line)
 }
 
 /** With its length in bytes before it, so that it can be read when it is asked for. */
@@ -30,70 +38,46 @@ static void put_sized(struct buffer *out, struct buffer *column) {
 	buffer_clear(column);
 }
 
-#define STACK_COLUMN(out, c, value)                         \
-	for (uint32_t i = 0; i < (c)->stacks.n; i++) {          \
-		const struct page_stack *s = &(c)->stacks.items[i]; \
-		buffer_varint(&column, (value));                    \
-	}                                                       \
-	put_sized((out), &column);
+#define STACK_COLUMN(value)             \
+	COLUMN(&column, c->stacks, (value)) \
+	put_sized(out, &column);
 
 void columns_stacks(const struct columns *c, struct buffer *out) {
 	struct buffer column = {0};
 	buffer_varint(out, c->stacks.n);
-	uint32_t before = 0;
-	for (uint32_t i = 0; i < c->stacks.n; i++) {
-		buffer_varint(out, c->stacks.items[i].node - before);
-		before = c->stacks.items[i].node;
-	}
-	STACK_COLUMN(out, c, s->node - s->site);
-	STACK_COLUMN(out, c, s->site_word);
-	STACK_COLUMN(out, c, s->thread);
-	STACK_COLUMN(out, c, s->sum.allocations);
-	STACK_COLUMN(out, c, s->sum.allocated_bytes);
-	STACK_COLUMN(out, c, s->sum.temporary);
-	STACK_COLUMN(out, c, s->sum.temporary_bytes);
-	STACK_COLUMN(out, c, s->sum.short_lived);
-	STACK_COLUMN(out, c, s->sum.peak_blocks);
-	STACK_COLUMN(out, c, s->sum.peak_bytes);
-	STACK_COLUMN(out, c, s->sum.live_blocks);
-	STACK_COLUMN(out, c, s->sum.live_bytes);
-	STACK_COLUMN(out, c, s->sum.reallocs);
-	STACK_COLUMN(out, c, s->sum.first_ns);
-	STACK_COLUMN(out, c, s->sum.last_ns - s->sum.first_ns);
+	RISING(out, c->stacks, node)
+	STACK_COLUMN(row->node - row->site)
+	STACK_COLUMN(row->site_word)
+	STACK_COLUMN(row->thread)
+	STACK_COLUMN(row->sum.allocations)
+	STACK_COLUMN(row->sum.allocated_bytes)
+	STACK_COLUMN(row->sum.temporary)
+	STACK_COLUMN(row->sum.temporary_bytes)
+	STACK_COLUMN(row->sum.short_lived)
+	STACK_COLUMN(row->sum.peak_blocks)
+	STACK_COLUMN(row->sum.peak_bytes)
+	STACK_COLUMN(row->sum.live_blocks)
+	STACK_COLUMN(row->sum.live_bytes)
+	STACK_COLUMN(row->sum.reallocs)
+	STACK_COLUMN(row->sum.first_ns)
+	STACK_COLUMN(row->sum.last_ns - row->sum.first_ns)
 	for (size_t k = 0; k < REC_LIFETIMES; k++) {
-		STACK_COLUMN(out, c, s->lifetimes.blocks[k]);
+		STACK_COLUMN(row->lifetimes.blocks[k])
 	}
 	buffer_finish(&column);
 }
 
-/** Fields of a table's rows, each a column of its own. */
-#define COLUMN(out, table, type, value)        \
-	for (uint32_t i = 0; i < (table).n; i++) { \
-		const type *row = &(table).items[i];   \
-		buffer_varint((out), (value));         \
-	}
-
-/** The same for what rises from row to row. */
-#define RISING(out, table, type, field)                             \
-	for (uint32_t i = 0; i < (table).n; i++) {                      \
-		const type *row = &(table).items[i];                        \
-		buffer_varint((out), row->field - (i ? row[-1].field : 0)); \
-	}
-
 void columns_periods(const struct rec_edge *items, uint32_t n, struct buffer *out) {
-	struct {
-		const struct rec_edge *items;
-		uint32_t n;
-	} p = {items, n};
+	const REC_TABLE(const struct rec_edge) p = {items, n};
 	buffer_varint(out, p.n);
-	RISING(out, p, struct rec_edge, time_ns)
-	COLUMN(out, p, struct rec_edge, row->end_ns - row->time_ns)
-	COLUMN(out, p, struct rec_edge, row->bytes)
-	COLUMN(out, p, struct rec_edge, row->blocks)
-	COLUMN(out, p, struct rec_edge, row->min_bytes)
-	RISING(out, p, struct rec_edge, allocations)
-	RISING(out, p, struct rec_edge, allocated_bytes)
-	RISING(out, p, struct rec_edge, temporary)
+	RISING(out, p, time_ns)
+	COLUMN(out, p, row->end_ns - row->time_ns)
+	COLUMN(out, p, row->bytes)
+	COLUMN(out, p, row->blocks)
+	COLUMN(out, p, row->min_bytes)
+	RISING(out, p, allocations)
+	RISING(out, p, allocated_bytes)
+	RISING(out, p, temporary)
 }
 
 /** Row numbers of a table by the page's stacks: rows[starts[s]] .. rows[starts[s + 1]] are of s. */
@@ -134,10 +118,10 @@ static bool put_by_stack(struct columns *c, const void *rows, size_t row_bytes, 
 	return true;
 }
 
-#define SORTED_COLUMN(out, by, table, type, value)      \
-	for (uint32_t i = 0; i < (table).n; i++) {          \
-		const type *row = &(table).items[(by).rows[i]]; \
-		buffer_varint((out), (value));                  \
+#define SORTED_COLUMN(out, by, table, value)                                  \
+	for (uint32_t i = 0; i < (table).n; i++) {                                \
+		const __typeof__(*(table).items) *row = &(table).items[(by).rows[i]]; \
+		buffer_varint((out), (value));                                        \
 	}
 
 static int compare_from(const void *x, const void *y, void *user) {
@@ -183,12 +167,10 @@ bool columns_intervals(struct columns *c, struct buffer *out) {
 		return false;
 	}
 	put_from(c, &by, out);
-	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval_row,
+	SORTED_COLUMN(out, by, c->r->intervals,
 			row->until == REC_NEVER ? 0 : (uint32_t)row->until - row->from + 1)
-	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval_row,
-			rec_interval_of(row, c->r->wide.items).count)
-	SORTED_COLUMN(out, by, c->r->intervals, struct rec_interval_row,
-			rec_interval_of(row, c->r->wide.items).temporary)
+	SORTED_COLUMN(out, by, c->r->intervals, rec_interval_of(row, c->r->wide.items).count)
+	SORTED_COLUMN(out, by, c->r->intervals, rec_interval_of(row, c->r->wide.items).temporary)
 	put_bytes(c, &by, out);
 	return true;
 }
@@ -199,20 +181,20 @@ bool columns_sizes(struct columns *c, struct buffer *out) {
 	if (!put_by_stack(c, rows, sizeof *rows, c->r->sizes.n, &by, out)) {
 		return false;
 	}
-	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->is_class)
-	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->size)
-	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->count)
-	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->bytes)
-	SORTED_COLUMN(out, by, c->r->sizes, struct rec_size, row->live)
+	SORTED_COLUMN(out, by, c->r->sizes, row->is_class)
+	SORTED_COLUMN(out, by, c->r->sizes, row->size)
+	SORTED_COLUMN(out, by, c->r->sizes, row->count)
+	SORTED_COLUMN(out, by, c->r->sizes, row->bytes)
+	SORTED_COLUMN(out, by, c->r->sizes, row->live)
 	return true;
 }
 
 void columns_handovers(const struct columns *c, struct buffer *out) {
 	buffer_varint(out, c->r->handovers.n);
-	COLUMN(out, c->r->handovers, struct rec_handover, row->from)
-	COLUMN(out, c->r->handovers, struct rec_handover, row->to)
-	COLUMN(out, c->r->handovers, struct rec_handover, row->blocks)
-	COLUMN(out, c->r->handovers, struct rec_handover, row->bytes)
+	COLUMN(out, c->r->handovers, row->from)
+	COLUMN(out, c->r->handovers, row->to)
+	COLUMN(out, c->r->handovers, row->blocks)
+	COLUMN(out, c->r->handovers, row->bytes)
 }
 
 /**
@@ -247,20 +229,100 @@ static void put_peak_in(const struct recording *r, struct rec_sample *rows, uint
 }
 
 bool columns_samples(const struct columns *c, struct buffer *out) {
-	struct {
-		struct rec_sample *items;
-		uint32_t n;
-	} rows;
+	REC_TABLE(struct rec_sample) rows;
 	rows.items = arena_new(c->arena, struct rec_sample, c->r->samples.n + 1ul);
 	if (!rows.items) {
 		return false;
 	}
 	put_peak_in(c->r, rows.items, &rows.n);
 	buffer_varint(out, rows.n);
-	RISING(out, rows, struct rec_sample, time_ns)
-	COLUMN(out, rows, struct rec_sample, row->rss_bytes)
-	COLUMN(out, rows, struct rec_sample, row->ours_bytes)
-	COLUMN(out, rows, struct rec_sample, row->heap_bytes)
-	COLUMN(out, rows, struct rec_sample, row->n_threads)
+	RISING(out, rows, time_ns)
+	COLUMN(out, rows, row->rss_bytes)
+	COLUMN(out, rows, row->ours_bytes)
+	COLUMN(out, rows, row->heap_bytes)
+	COLUMN(out, rows, row->n_threads)
 	return true;
+}
+
+// ---- tables of texts: functions with their files and modules, and threads
+
+enum { FLAG_YOURS = 1, FLAG_LIBRARY = 2, FLAG_NAMED = 4, FLAG_RUNTIME = 8, FLAG_WRAPPER = 16 };
+
+static uint32_t flags_of(const struct name *name) {
+	return (name->owner == OWNER_YOURS                    ? FLAG_YOURS
+						   : name->owner == OWNER_LIBRARY ? FLAG_LIBRARY
+														  : 0) |
+			(name->has_name ? FLAG_NAMED : 0) | (name->is_runtime ? FLAG_RUNTIME : 0) |
+			(name->is_wrapper ? FLAG_WRAPPER : 0);
+}
+
+/** A path, or of a redacted one the last part. */
+static struct slice shown_path(const struct columns *c, struct slice path) {
+	return c->options->is_redacted ? path_base(path) : path;
+}
+
+#define SYMBOL_COLUMN(value) EACH_ROW(c->frames->symbols, 1, buffer_varint(out, (value)))
+
+/**
+ * Differences to the row before: numbers that were given in the order of the rows are steps of 1.
+ */
+#define SYMBOL_STEPS(value)                                                              \
+	for (uint32_t i = 1, now, before = 0; i < c->frames->symbols.n; i++, before = now) { \
+		const struct frame_symbol *row = &c->frames->symbols.items[i];                   \
+		now = (value);                                                                   \
+		buffer_signed(out, (int64_t)now - before);                                       \
+	}
+
+static void put_symbols(const struct columns *c, struct texts *words, struct buffer *out) {
+	buffer_varint(out, c->frames->symbols.n);
+	SYMBOL_STEPS(texts_id(words, row->name->function))
+	SYMBOL_COLUMN(texts_id(words, shown_path(c, row->name->file)))
+	SYMBOL_COLUMN(texts_id(words, shown_path(c, row->name->module)))
+	SYMBOL_COLUMN(c->options->is_redacted ? 0 : texts_id(words, row->name->symbol))
+	SYMBOL_COLUMN(row->file)
+	SYMBOL_COLUMN(flags_of(row->name))
+	SYMBOL_COLUMN(texts_id(words, names_package(row->name)))
+	SYMBOL_STEPS(row->name->function_id)
+}
+
+static void put_threads(const struct columns *c, struct texts *words, struct buffer *out) {
+	buffer_varint(out, c->r->threads.n);
+	COLUMN(out, c->r->threads, row->tid)
+	COLUMN(out, c->r->threads, texts_id(words, c->r->strings.items[row->name]))
+	COLUMN(out, c->r->threads, row->n_merged)
+	COLUMN(out, c->r->threads, row->first_ns)
+	COLUMN(out, c->r->threads, row->last_ns - row->first_ns)
+	COLUMN(out, c->r->threads, row->allocations)
+	COLUMN(out, c->r->threads, row->allocated_bytes)
+	COLUMN(out, c->r->threads, row->frees)
+	COLUMN(out, c->r->threads, row->temporary)
+	COLUMN(out, c->r->threads, row->live_bytes)
+	COLUMN(out, c->r->threads, row->peak_bytes)
+	COLUMN(out, c->r->threads, row->foreign_frees)
+}
+
+/** How many, the length of each, then all of them without a gap. */
+static void put_strings(const struct texts *t, struct buffer *out) {
+	buffer_varint(out, t->n ? t->n : 1);
+	buffer_varint(out, 0);
+	for (uint32_t i = 1; i < t->n; i++) {
+		buffer_varint(out, t->items[i].size);
+	}
+	for (uint32_t i = 1; i < t->n; i++) {
+		buffer_slice(out, t->items[i]);
+	}
+}
+
+bool columns_symbols(struct columns *c, struct buffer *strings, struct buffer *symbols,
+		struct buffer *threads) {
+	struct texts words = {.borrows = true};
+	put_symbols(c, &words, symbols);
+	put_threads(c, &words, threads);
+	for (uint32_t i = 0; i < c->stacks.n; i++) {
+		c->stacks.items[i].site_word = texts_id(&words, c->stacks.items[i].site_name);
+	}
+	put_strings(&words, strings);
+	bool ok = !words.failed;
+	texts_finish(&words);
+	return ok;
 }

@@ -20,13 +20,13 @@ struct builder {
 
 /** A function of one module; the engine has numbered the functions. There is room. */
 static uint32_t symbol_add(struct builder *b, struct frame_symbol symbol) {
-	const struct frame_symbol *all = b->out->symbols;
+	const struct frame_symbol *all = b->out->symbols.items;
 	uint64_t h = hash_u64((uint64_t)symbol.name->function_id << 32 | symbol.module);
 	uint32_t id = INDEX_FIND(&b->symbols, h, i,
 			all[i].module == symbol.module && all[i].name->function_id == symbol.name->function_id);
 	if (id == INDEX_NONE) {
-		id = b->out->n_symbols++;
-		b->out->symbols[id] = symbol;
+		id = b->out->symbols.n++;
+		b->out->symbols.items[id] = symbol;
 		index_put(&b->symbols, h, id);
 	}
 	return id;
@@ -36,11 +36,11 @@ static bool find_symbols(struct builder *b) {
 	const struct recording *r = b->r;
 	uint32_t most = names_n_frames(b->names);
 	b->symbol_of = arena_new(&b->scratch, uint32_t, most);
-	b->out->symbols = arena_new(b->arena, struct frame_symbol, most + 1ul);
-	if (!b->symbol_of || !b->out->symbols || !index_reserve(&b->symbols, most)) {
+	b->out->symbols.items = arena_new(b->arena, struct frame_symbol, most + 1ul);
+	if (!b->symbol_of || !b->out->symbols.items || !index_reserve(&b->symbols, most)) {
 		return false;
 	}
-	b->out->n_symbols = 1;
+	b->out->symbols.n = 1;
 	for (uint32_t i = 1; i < r->locations.n; i++) {
 		uint32_t n;
 		const struct name *frames = names_of(b->names, i, &n);
@@ -55,12 +55,12 @@ static bool find_symbols(struct builder *b) {
 }
 
 static uint32_t node_add(struct builder *b, struct frame_node node) {
-	const struct frame_node *all = b->out->nodes;
+	const struct frame_node *all = b->out->nodes.items;
 	uint64_t h = hash_u64(((uint64_t)node.parent << 32 | node.symbol) ^ hash_u64(node.line));
 	uint32_t id = INDEX_FIND(&b->nodes, h, i, memcmp(&all[i], &node, sizeof node) == 0);
 	if (id == INDEX_NONE) {
-		id = b->out->n_nodes++;
-		b->out->nodes[id] = node;
+		id = b->out->nodes.n++;
+		b->out->nodes.items[id] = node;
 		index_put(&b->nodes, h, id);
 	}
 	return id;
@@ -74,13 +74,13 @@ static bool find_nodes(struct builder *b) {
 		(void)names_of(b->names, r->nodes.items[i].location, &n);
 		most += n;
 	}
-	b->out->nodes = arena_new(&b->scratch, struct frame_node, most);
+	b->out->nodes.items = arena_new(&b->scratch, struct frame_node, most);
 	b->out->node_of = arena_new(b->arena, uint32_t, (size_t)r->nodes.n + 1);
-	if (!b->out->nodes || !b->out->node_of || most > UINT32_MAX ||
+	if (!b->out->nodes.items || !b->out->node_of || most > UINT32_MAX ||
 			!index_reserve(&b->nodes, (uint32_t)most)) {
 		return false;
 	}
-	b->out->n_nodes = 1;
+	b->out->nodes.n = 1;
 	for (uint32_t i = 1; i < r->nodes.n; i++) {
 		uint32_t location = r->nodes.items[i].location, n;
 		const struct name *frames = names_of(b->names, location, &n);
@@ -97,32 +97,32 @@ static bool find_nodes(struct builder *b) {
 /** Parents have smaller indices already; siblings become neighbours of each other's subtrees. */
 static bool put_in_order(struct builder *b) {
 	struct frames *f = b->out;
-	uint32_t *size = arena_new(&b->scratch, uint32_t, f->n_nodes);  // of a subtree
-	uint32_t *place = arena_new(&b->scratch, uint32_t, f->n_nodes); // the new index
-	uint32_t *next = arena_new(&b->scratch, uint32_t, f->n_nodes);  // free place among children
-	struct frame_node *ordered = arena_new(b->arena, struct frame_node, f->n_nodes);
+	uint32_t *size = arena_new(&b->scratch, uint32_t, f->nodes.n);  // of a subtree
+	uint32_t *place = arena_new(&b->scratch, uint32_t, f->nodes.n); // the new index
+	uint32_t *next = arena_new(&b->scratch, uint32_t, f->nodes.n);  // free place among children
+	struct frame_node *ordered = arena_new(b->arena, struct frame_node, f->nodes.n);
 	if (!size || !place || !next || !ordered) {
 		return false;
 	}
-	for (uint32_t i = f->n_nodes; i-- > 0;) {
+	for (uint32_t i = f->nodes.n; i-- > 0;) {
 		size[i]++;
 		if (i > 0) {
-			size[f->nodes[i].parent] += size[i];
+			size[f->nodes.items[i].parent] += size[i];
 		}
 	}
 	next[0] = 1;
-	for (uint32_t i = 1; i < f->n_nodes; i++) {
-		uint32_t parent = f->nodes[i].parent;
+	for (uint32_t i = 1; i < f->nodes.n; i++) {
+		uint32_t parent = f->nodes.items[i].parent;
 		place[i] = next[parent];
 		next[parent] += size[i];
 		next[i] = place[i] + 1;
-		ordered[place[i]] = f->nodes[i];
+		ordered[place[i]] = f->nodes.items[i];
 		ordered[place[i]].parent = place[parent];
 	}
 	for (uint32_t i = 0; i < b->r->nodes.n; i++) {
 		f->node_of[i] = place[f->node_of[i]];
 	}
-	f->nodes = ordered;
+	f->nodes.items = ordered;
 	return true;
 }
 

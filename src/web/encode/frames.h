@@ -23,10 +23,8 @@ struct frame_node {
 };
 
 struct frames {
-	struct frame_symbol *symbols; // [0] is empty
-	uint32_t n_symbols;
-	struct frame_node *nodes;
-	uint32_t n_nodes;
+	REC_TABLE(struct frame_symbol) symbols; // [0] is empty
+	REC_TABLE(struct frame_node) nodes;
 	uint32_t *node_of; // per rec_node: the node of its innermost frame
 };
 

@@ -23,7 +23,7 @@ static uint64_t weight_of(const struct recording *r, const struct rec_stack *s) 
 
 /** Nodes that stay: those whose subtree is worth `least_bytes`. NULL: no memory. */
 static const uint64_t *weigh_nodes(struct columns *c) {
-	uint64_t *weights = arena_new(c->arena, uint64_t, c->frames->n_nodes);
+	uint64_t *weights = arena_new(c->arena, uint64_t, c->frames->nodes.n);
 	if (!weights) {
 		return NULL;
 	}
@@ -31,8 +31,8 @@ static const uint64_t *weigh_nodes(struct columns *c) {
 		const struct rec_stack *s = &c->r->stacks.items[i];
 		weights[c->frames->node_of[s->node]] += weight_of(c->r, s);
 	}
-	for (uint32_t i = c->frames->n_nodes; i-- > 1;) {
-		weights[c->frames->nodes[i].parent] += weights[i];
+	for (uint32_t i = c->frames->nodes.n; i-- > 1;) {
+		weights[c->frames->nodes.items[i].parent] += weights[i];
 	}
 	return weights;
 }
@@ -43,7 +43,7 @@ static uint32_t find_frame(const struct columns *c, uint32_t rec_node, const str
 	uint32_t node = c->frames->node_of[rec_node];
 	const struct name *f;
 	while ((f = stack_walk_next(&w)) && f != frame) {
-		node = c->frames->nodes[node].parent;
+		node = c->frames->nodes.items[node].parent;
 	}
 	return f ? node : 0;
 }
@@ -61,7 +61,7 @@ static void name_stack(const struct columns *c, struct page_stack *stack, uint32
 static uint32_t end_of(const struct columns *c, const uint64_t *weights, uint32_t rec_node) {
 	uint32_t node = c->frames->node_of[rec_node];
 	while (node != 0 && weights[node] < c->options->least_bytes) {
-		node = c->frames->nodes[node].parent;
+		node = c->frames->nodes.items[node].parent;
 	}
 	return node;
 }
