@@ -331,11 +331,9 @@ LONG = [
     P("spim", "spim", "spim -file work.s", files={"work.s": ".data\nt: .asciiz \"heap\\n\"\n.text\n.globl main\nmain:\n"
       " li $t0, 300\nl: li $v0, 4\n la $a0, t\n syscall\n addi $t0, -1\n bnez $t0, l\n jr $ra\n"}),
     P("phalanx", "phalanx", "mine -x- -g- -p- bench", before="cp /usr/games/phalanx mine", same_output=False),
-    P("gnuchess", "gnuchess", "gnuchess -x", stdin="work.txt", files={"work.txt": "depth 3\ngo\nquit\n"},
-      same_output=False),
+    P("gnuchess", "gnuchess", "gnuchess -x", stdin="work.txt", files={"work.txt": "depth 3\ngo\nquit\n"}),
     P("fairymax", "fairymax", "fairymax", stdin="work.txt", files={
-      "work.txt": "xboard\nnew\nsd 4\nusermove e2e4\nquit\n"},
-      same_output=False),
+      "work.txt": "xboard\nnew\nsd 4\nusermove e2e4\nquit\n"}),
     P("picolisp", "picolisp", "picolisp work.l -bye", files={"work.l":
       "(let L (make (for I 3000 (link (* I I I)))) (println (length L) (apply + L)))\n"}),
     P("chicken", "chicken-bin", "csi -s work.scm", files={"work.scm":
@@ -350,11 +348,11 @@ LONG = [
       "e: e '+' e | e '*' e | '(' e ')' | N ;\n%%\n"}),
     P("flex", "flex", "flex -o out.c work.l", files={"work.l": "%%\n" + "".join(
       f"word{i}[a-f]+ return {i};\n" for i in range(60)) + "%%\n"}),
-    P("qalc", "qalc", "qalc -t '2^200 + sqrt(5) * 7 km / 3 h to m/s'", same_output=False),
+    P("qalc", "qalc", "qalc -t '2^200 + sqrt(5) * 7 km / 3 h to m/s'"),
     P("dia", "dia", "dia -e out.svg work.dia", screen=True, files={"work.dia": "<?xml version=\"1.0\"?>\n"
       "<dia:diagram xmlns:dia=\"http://www.lysator.liu.se/~alla/dia/\"><dia:layer name=\"b\" visible=\"true\"/>"
-      "</dia:diagram>\n"}, same_output=False),
-    P("feh", "feh", "feh -D 1 --on-last-slide quit photo.png", screen=True, same_output=False),
+      "</dia:diagram>\n"}),
+    P("feh", "feh", "feh -D 1 --on-last-slide quit photo.png", screen=True),
     P("ngircd", "ngircd", "ngircd -n -f work.conf", files={"work.conf": "[Global]\nName = irc.a.example\n"
       "Listen = 127.0.0.1\nPorts = {port}\n[Options]\nIdent = no\nDNS = no\nPAM = no\n", "client.py":
       "import socket\nfor i in range(20):\n with socket.create_connection((\"127.0.0.1\", {port})) as s:\n"
