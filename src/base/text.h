@@ -177,13 +177,13 @@ static inline bool has_parts(struct slice s, struct slice pattern, bool at_start
 			const uint8_t *found = memmem(s.data, s.size, part.data, part.size);
 			at = found ? (size_t)(found - s.data) : 0;
 		}
-		if (!slice_equal(slice_of(s.data + at, part.size), part)) {
+		if (part.size && !slice_equal(slice_of(s.data + at, part.size), part)) {
 			return false;
 		}
 		if (is_last) {
 			return !at_end || at == left;
 		}
-		s = slice_of(s.data + at + part.size, left - at);
+		s = part.size ? slice_of(s.data + at + part.size, left - at) : s;
 		pattern = slice_of(pattern.data + part.size + 1, pattern.size - part.size - 1);
 	}
 }

@@ -59,11 +59,23 @@ static void fractions_are_taken(void **state) {
 	assert_false(take_fraction(&rest, &d));
 }
 
+static void parts_between_stars(void **state) {
+	(void)state;
+	const struct slice none = {0}, all = slice_of_text("*"), name = slice_of_text("pool::get");
+	assert_true(has_parts(none, all, true, true) && has_parts(none, none, true, true));
+	assert_false(has_parts(none, slice_of_text("a*"), false, false));
+	assert_true(has_parts(name, slice_of_text("pool*get"), true, true));
+	assert_true(has_parts(name, slice_of_text("*:*"), false, true));
+	assert_false(has_parts(name, slice_of_text("ool*get"), true, true));
+	assert_false(has_parts(name, slice_of_text("pool*ge"), true, true));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(lines_and_prefixes),
 			cmocka_unit_test(numbers_are_taken),
 			cmocka_unit_test(fractions_are_taken),
+			cmocka_unit_test(parts_between_stars),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
