@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Who owns an address apart from live blocks: spans that follow each other by rising address.
+ */
+
+#include "engine/parts.h"
+
+struct owner {
+	uint32_t mapping; // as in struct parts_row
+	uint32_t area;    // whose name it has. UINT32_MAX: none
+	uint8_t part;
+};
+
+struct owner_span {
+	uint64_t start, end;
+	struct owner owner; // of its anonymous pages
+	uint32_t area;      // in which it lies
+	bool is_file;       // its other pages are the file's (or the shared memory's)
+};
+
+struct live_block {
+	uint64_t start, bytes;
+	uint32_t stack;
+};
+
+/** Zeroed: empty. */
+struct owners {
+	VEC(struct owner_span) spans;
+};
+
+/** `blocks` by rising address. False: no memory. `out` is to be finished in any case. */
+bool owners_find(const struct parts_input *in, const struct live_block *blocks, size_t n_blocks,
+		struct owners *out);
+void owners_finish(struct owners *o);
