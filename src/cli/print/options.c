@@ -161,6 +161,8 @@ static const struct option_row views[] = {
 				.help = "a list by function, package, module, file, site, type, thread, tid, "
 						"size or lifetime"},
 		{"timeline", 0, SHOWS(VIEW_TIMELINE), .help = "the heap over time"},
+		{"memory", 0, SHOWS(VIEW_MEMORY),
+				.help = "the parts of resident memory whenever they were looked at"},
 		{"depth", 0, VALUE_NEEDED, .value_name = "N", .take = option_take_number, AT(depth),
 				.help = "levels of callers in --json (default: 3)"},
 		{"fold", 0, VALUE_NEEDED, .value_name = "PATTERN", .take = take_fold,
