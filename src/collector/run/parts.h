@@ -13,6 +13,7 @@
 #include "collector/file/keeper.h"
 #include "collector/guardian/guardian.h"
 #include "collector/guardian/old_heap.h"
+#include "collector/looks/looks.h"
 #include "collector/names/jit.h"
 #include "collector/names/namer.h"
 #include "collector/order/order.h"
@@ -26,6 +27,8 @@
 #include "engine/aggregate.h"
 #include "engine/mappings.h"
 #include "sys/spawn.h"
+
+enum { RUN_END_WAIT_MS = 50 }; // how long the program's end waits to be looked at, at least
 
 /** A thread whose name is still looked at. */
 struct live_thread {
@@ -55,7 +58,8 @@ struct run {
 	struct order *order;
 	struct aggregate *aggregate;
 	struct mappings *mappings;
-	bool records_mappings;
+	bool records_mappings; // and looks at memory
+	struct looks looks;
 	struct namer *names;
 	struct jit jit;
 	struct keeper *keeper;
@@ -129,6 +133,12 @@ void run_drain(struct run *run);
 
 /** What is to be done between two rounds. `is_idle`: the last one brought nothing. */
 void run_housekeep(struct run *run, bool is_idle);
+
+/** Look at the program's memory now, unless that is not recorded. */
+void run_look(struct run *run, enum rec_look_at at);
+
+/** The program waits at its end, and the rings are empty: look, and let it go on. */
+void run_look_at_end(struct run *run);
 
 /** Take the modules that have been announced since. */
 void run_take_modules(struct run *run);
