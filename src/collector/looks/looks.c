@@ -9,8 +9,8 @@
 enum {
 	LEAST_BYTES = 4 << 20,   // by so much RSS has grown
 	GROWTH = 20,             // and by a 20th
-	FREE_COST_NS = 10000000, // CPU time that looks may take, and
-	COST = 200,              // a 200th of the time that the program has run
+	FREE_COST_NS = 20000000, // CPU time that looks may take, and
+	COST = 100,              // a 100th of the time that the program has run
 };
 
 bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns) {
