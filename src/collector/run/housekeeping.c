@@ -143,14 +143,14 @@ static struct parts_thread *find_stacks(const struct run *run) {
 	return threads;
 }
 
-static void keep_look(struct run *run, const struct view *view, enum rec_look_at at) {
+static void keep_look(struct run *run, const struct view *view, enum rec_look_at at, bool has_all) {
 	struct parts_thread *threads = find_stacks(run);
 	const struct looks_known known = {
 			.blocks = run->aggregate,
 			.mappings = run->mappings,
 			.threads = threads,
 			.n_threads = threads ? run->threads.n : 0,
-			.has_all_blocks = has_all_blocks(run),
+			.has_all_blocks = has_all && has_all_blocks(run),
 			.texts = &run->texts,
 	};
 	(void)looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
@@ -160,13 +160,13 @@ static void keep_look(struct run *run, const struct view *view, enum rec_look_at
 void run_look(struct run *run, enum rec_look_at at) {
 	struct view view = {0};
 	if (run->records_mappings && view_read(&view, run->program, run->segment.header->own)) {
-		keep_look(run, &view, at);
+		keep_look(run, &view, at, true);
 	}
 	view_finish(&view);
 }
 
 /** The program waits no longer than until it has been read: what was read is joined later. */
-void run_look_at_end(struct run *run) {
+void run_look_at_end(struct run *run, bool has_all) {
 	_Atomic uint32_t *state = &run->segment.header->state;
 	struct view view = {0};
 	bool is_read = view_read(&view, run->program, run->segment.header->own);
@@ -175,7 +175,7 @@ void run_look_at_end(struct run *run) {
 	futex_wake(state, INT32_MAX);
 	if (is_read && has_waited) {
 		atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
-		keep_look(run, &view, REC_AT_END);
+		keep_look(run, &view, REC_AT_END, has_all);
 	}
 	view_finish(&view);
 }

@@ -24,7 +24,8 @@ enum {
 	SLEEP_MAX_NS = 1000000000,
 	CHILDREN_SLEEP_MAX_NS = 250000000, // so that the last size of children is seen
 	JIT_SLEEP_MAX_NS = 50000000,       // so that events of code that moves get the name it had then
-	LAST_ROUNDS = 1000,                // before the look at the end: other threads may go on
+	LAST_ROUNDS_NS = 20000000, // for events before the look at the end: other threads may go on
+	LAST_PAUSE_NS = 20000,
 };
 
 static bool round_of_events(struct run *run, size_t *n) {
@@ -52,11 +53,17 @@ void run_drain(struct run *run) {
 
 /** The program waits to be looked at: what it has done so far is taken before. */
 static void end_program(struct run *run) {
-	size_t n = 1;
-	for (unsigned i = 0; i < LAST_ROUNDS && n > 0; i++) {
-		(void)round_of_events(run, &n);
+	uint64_t until_ns = clock_now_ns() + LAST_ROUNDS_NS;
+	bool is_behind = true;
+	while (is_behind && clock_now_ns() < until_ns) {
+		size_t n;
+		bool is_taken = round_of_events(run, &n);
+		is_behind = is_taken && (n > 0 || order_is_behind(run->order));
+		if (is_behind && n == 0) {
+			clock_sleep_ns(LAST_PAUSE_NS);
+		}
 	}
-	run_look_at_end(run);
+	run_look_at_end(run, !is_behind);
 }
 
 /** How fast events come: so many since the last nap began. */

@@ -137,8 +137,8 @@ void run_housekeep(struct run *run, bool is_idle);
 /** Look at the program's memory now, unless that is not recorded. */
 void run_look(struct run *run, enum rec_look_at at);
 
-/** The program waits at its end, and the rings are empty: look, and let it go on. */
-void run_look_at_end(struct run *run);
+/** The program waits at its end: look, and let it go on. `has_all`: the rings are empty. */
+void run_look_at_end(struct run *run, bool has_all);
 
 /** Take the modules that have been announced since. */
 void run_take_modules(struct run *run);
