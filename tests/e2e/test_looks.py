@@ -84,9 +84,10 @@ def state(pid):
 
 @pytest.fixture(name="program")
 def fixture_program(tmp_path):
-    def make(body):
+    def make(body, *options):
         (tmp_path / "looked.c").write_text(HEAD + "int main(void) {" + body + "}")
-        subprocess.run(["gcc", "-O1", "-g", "-w", "-fno-builtin", "-o", tmp_path / "looked", tmp_path / "looked.c", "-pthread"],
+        subprocess.run(["gcc", "-O1", "-g", "-w", "-fno-builtin", "-o", tmp_path / "looked", tmp_path / "looked.c", "-pthread",
+                        *options],
                        check=True, timeout=60)
         return tmp_path / "looked"
     return make
@@ -145,3 +146,25 @@ def test_a_detach_is_looked_at(tools, program):
     assert run.status == 0
     ((look, parts),) = [found for found in looks_of(run.file) if found[0]["at"] == AT_DETACH]
     assert parts[HEAP_LIVE] > 0
+
+
+def test_a_static_program_is_looked_at(tools, program):
+    program("hold(8 << 20); usleep(100000); return 3;", "-static")
+    run = tools.record(tools.folder / "looked")
+    assert run.status == 3
+    ((look, parts),) = [found for found in looks_of(run.file) if found[0]["at"] == AT_END]
+    assert 8 << 20 <= parts[HEAP_LIVE] < 9 << 20
+    assert parts[UNKNOWN] <= 16 << 10
+
+
+def test_the_end_after_an_attach_is_looked_at(tools, program):
+    """What was there before is live, too."""
+    started = tools.start(program("char *b = hold(8 << 20); getchar(); hold(8 << 20); return 3;"), stdin=subprocess.PIPE)
+    recorded = tools.start_record("-p", str(started.process.pid))
+    conftest.wait_until(lambda: b"existing blocks:" in os.pread(recorded.outputs[1].fileno(), 9999, 0),
+                        what="old blocks are known")
+    started.process.stdin.close()
+    assert recorded.wait().status == 0
+    ((look, parts),) = [found for found in looks_of(recorded.file) if found[0]["at"] == AT_END]
+    assert 16 << 20 <= parts[HEAP_LIVE] < 17 << 20
+    assert parts[UNKNOWN] <= 64 << 10

@@ -190,7 +190,8 @@ static void look_at_rss(struct run *run) {
 	if (atomic_load(most_ms) > 0) {
 		atomic_store(most_ms, wait_ms < END_WAIT_MOST_MS ? (uint32_t)wait_ms : END_WAIT_MOST_MS);
 	}
-	if (looks_want(&run->looks, rss_bytes, run->now_ns)) {
+	bool is_searched = run->old_heap.snapshot != 0; // old blocks will be known soon
+	if (!is_searched && looks_want(&run->looks, rss_bytes, run->now_ns)) {
 		run_look(run, REC_AT_RSS_PEAK);
 	}
 }
