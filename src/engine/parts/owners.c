@@ -21,7 +21,7 @@
 #include "wire/event.h"
 
 enum { LAYER_OURS, LAYER_CALLS, LAYER_ARENAS, LAYER_STACKS, LAYERS };
-enum { GUARD_MOST_BYTES = 1 << 20, NO_AREA = UINT32_MAX };
+enum { GUARD_MOST_BYTES = 1 << 20, STACK_MOST_BYTES = 16 << 20, NO_AREA = UINT32_MAX };
 #define ARENA_BYTES (64ull << 20) // HEAP_MAX_SIZE of glibc
 
 struct claim {
@@ -39,6 +39,7 @@ struct finding {
 	const struct parts_input *in;
 	const struct live_block *blocks;
 	size_t n_blocks;
+	VEC(uint64_t) sps; // of all threads, rising
 	struct layer layers[LAYERS];
 	bool ok;
 };
@@ -57,7 +58,9 @@ static void claim(struct finding *f, int layer, uint64_t start, uint64_t end, ui
 
 static bool has_block(const struct finding *f, uint64_t start, uint64_t end) {
 	size_t i = sorted_first_of(f->blocks, f->n_blocks, sizeof *f->blocks, start);
-	return i < f->n_blocks && f->blocks[i].start < end;
+	const struct live_block *before = i > 0 ? &f->blocks[i - 1] : NULL;
+	return (i < f->n_blocks && f->blocks[i].start < end) ||
+			(before && before->start + before->bytes > start);
 }
 
 /** The area in which an address lies, or NULL. */
@@ -68,14 +71,19 @@ static const struct smaps_area *area_at(const struct smaps *s, uint64_t at) {
 
 // ---- calls that map
 
-static bool has_sp(const struct parts_input *in, const struct mapped_range *range) {
-	for (size_t i = 0; i < in->n_threads; i++) {
-		uint64_t sp = in->threads[i].sp;
-		if (sp >= range->start && sp < range->end) {
-			return true;
-		}
+static void sort_sps(struct finding *f) {
+	f->ok = f->ok && vec_reserve(&f->sps, f->in->n_threads);
+	for (size_t i = 0; f->ok && i < f->in->n_threads; i++) {
+		f->sps.items[f->sps.n++] = f->in->threads[i].sp;
 	}
-	return false;
+	if (f->sps.n > 1) {
+		qsort(f->sps.items, f->sps.n, sizeof *f->sps.items, by_number);
+	}
+}
+
+static bool has_sp(const struct finding *f, const struct mapped_range *range) {
+	size_t i = sorted_first(f->sps.items, f->sps.n, range->start);
+	return i < f->sps.n && f->sps.items[i] < range->end;
 }
 
 /**
@@ -88,7 +96,7 @@ static uint8_t part_of_call(const struct finding *f, const struct mapped_range *
 	if (has_block(f, range->start, range->end)) {
 		return REC_PART_HEAP_FREE;
 	}
-	if (what == WIRE_MAP_STACK || has_sp(in, range)) {
+	if (what == WIRE_MAP_STACK || has_sp(f, range)) {
 		return REC_PART_STACKS;
 	}
 	if (what == WIRE_MAP_INSIDE ||
@@ -112,46 +120,86 @@ static bool is_plain(const struct smaps_area *a) {
 	return a->kind == SMAPS_ANONYMOUS && !a->is_shared && !*a->name;
 }
 
+/** Does a block lie there that has no mapping of its own? */
+static bool has_small_block(const struct finding *f, uint64_t start, uint64_t end) {
+	size_t i = sorted_first_of(f->blocks, f->n_blocks, sizeof *f->blocks, start);
+	while (i < f->n_blocks && glibc_has_mapped(f->in, &f->blocks[i])) {
+		i++;
+	}
+	return i < f->n_blocks && f->blocks[i].start < end;
+}
+
 /**
  * glibc's further arenas lie at multiples of 64 MiB, in reserves that end at the next one: what is
  * not used yet of those may not be accessed.
  */
 static void claim_arenas(struct finding *f, const struct smaps_area *a, bool is_last) {
-	for (uint64_t at = (a->start + ARENA_BYTES - 1) & -ARENA_BYTES; at < a->end;
-			at += ARENA_BYTES) {
-		uint64_t end = at + ARENA_BYTES < a->end ? at + ARENA_BYTES : a->end;
-		bool has_reserve = !is_last && a[1].start == end && !a[1].is_writable && is_plain(&a[1]) &&
-				a[1].end >= at + ARENA_BYTES;
-		if (has_reserve || has_block(f, at, end)) {
-			claim(f, LAYER_ARENAS, at, end, REC_PART_HEAP_FREE, 0);
+	uint64_t at = (a->start + ARENA_BYTES - 1) & -ARENA_BYTES, last = a->end & -ARENA_BYTES;
+	while (at < last) { // full ones
+		size_t i = sorted_first_of(f->blocks, f->n_blocks, sizeof *f->blocks, at);
+		uint64_t next = i < f->n_blocks ? f->blocks[i].start & -ARENA_BYTES : last;
+		at = next < last ? next : last;
+		if (at < last && has_small_block(f, at, at + ARENA_BYTES)) {
+			claim(f, LAYER_ARENAS, at, at + ARENA_BYTES, REC_PART_HEAP_FREE, 0);
 		}
+		at += at < last ? ARENA_BYTES : 0;
+	}
+	bool has_reserve = !is_last && a[1].start == a->end && !a[1].is_writable && is_plain(&a[1]) &&
+			a[1].end >= at + ARENA_BYTES;
+	if (has_reserve && at < a->end) {
+		claim(f, LAYER_ARENAS, at, a->end, REC_PART_HEAP_FREE, 0);
 	}
 }
 
-/** Lines that a thread's stack pointer or thread area lies in. */
-static void claim_stacks(struct finding *f) {
-	struct layer *l = &f->layers[LAYER_STACKS];
-	for (size_t i = 0; i < 2 * f->in->n_threads; i++) {
-		const struct parts_thread *t = &f->in->threads[i / 2];
-		const struct smaps_area *a = area_at(f->in->areas, i % 2 ? t->fs_base : t->sp);
-		struct claim *c = a && is_plain(a) ? vec_push(l) : NULL;
-		if (c) {
-			*c = (struct claim){a->start, a->end, {0, NO_AREA, REC_PART_STACKS}};
-		}
-		f->ok &= c || !a || !is_plain(a);
-	}
-	if (l->n > 1) {
-		qsort(l->items, l->n, sizeof *l->items, by_number);
-	}
-}
-
-/** Where the memory of the module ends that a line of the file begins. */
+/** As far as a line is the bss of the file in the line before it. */
 static uint64_t bss_end(const struct parts_input *in, const struct smaps_area *a) {
+	if (a == in->areas->items || a[-1].end != a->start || a[-1].kind != SMAPS_FILE) {
+		return a->start;
+	}
 	size_t i = sorted_first_of(in->modules, in->n_modules, sizeof *in->modules, a->start);
 	uint64_t end = i > 0 ? in->modules[i - 1].end : 0;
 	end = (end + in->page_bytes - 1) & -in->page_bytes;
 	end = in->n_modules == 0 || end > a->end ? a->end : end;
 	return end > a->start ? end : a->start;
+}
+
+/**
+ * What of a line is a thread's: a stack ends with the page of its thread area; where that lies
+ * elsewhere, as the main thread's, the page and two before it are its variables. Other mappings
+ * beside them may stand in the same line.
+ */
+static void claim_stack(struct finding *f, const struct parts_thread *t, uint64_t of) {
+	const struct smaps_area *a = area_at(f->in->areas, of);
+	if (!a || !is_plain(a)) {
+		return;
+	}
+	uint64_t page = f->in->page_bytes, area = t->fs_base & -page;
+	bool has_sp = t->sp >= a->start && t->sp < a->end && !has_block(f, t->sp, t->sp + 1);
+	bool has_area = t->fs_base >= a->start && t->fs_base < a->end;
+	bool is_whole = has_sp && has_area && t->sp < t->fs_base;
+	uint64_t start = bss_end(f->in, a);
+	uint64_t end = is_whole || (has_area && !has_sp) ? area + page : a->end;
+	if (has_area && !has_sp && t->sp != 0 && area - 2 * page > start) {
+		start = area - 2 * page;
+	}
+	if ((has_sp || has_area) && start < end && (is_whole || end - start <= STACK_MOST_BYTES)) {
+		struct claim *c = vec_push(&f->layers[LAYER_STACKS]);
+		f->ok &= c != NULL;
+		if (c) {
+			*c = (struct claim){start, end, {0, NO_AREA, REC_PART_STACKS}};
+		}
+	}
+}
+
+static void claim_stacks(struct finding *f) {
+	struct layer *l = &f->layers[LAYER_STACKS];
+	for (size_t i = 0; i < f->in->n_threads; i++) {
+		claim_stack(f, &f->in->threads[i], f->in->threads[i].sp);
+		claim_stack(f, &f->in->threads[i], f->in->threads[i].fs_base);
+	}
+	if (l->n > 1) {
+		qsort(l->items, l->n, sizeof *l->items, by_number);
+	}
 }
 
 /** What an anonymous line is where nobody claims it. *end: as far as that goes. */
@@ -167,12 +215,13 @@ static struct owner owner_of_rest(const struct finding *f, uint32_t i, uint64_t 
 	} else if (*a->name) {
 		o.part = REC_PART_MAPPED;
 		o.area = i;
-	} else if (touches && before->kind == SMAPS_FILE && at < bss_end(f->in, a)) {
+	} else if (at < bss_end(f->in, a)) {
 		o.part = REC_PART_MODULES_WRITTEN;
 		o.area = i - 1;
 		*end = *end < bss_end(f->in, a) ? *end : bss_end(f->in, a);
 	} else if (touches && is_plain(before) && !before->is_writable && a->is_writable &&
-			before->end - before->start <= GUARD_MOST_BYTES) {
+			before->end - before->start <= GUARD_MOST_BYTES &&
+			a->end - a->start <= STACK_MOST_BYTES) {
 		o.part = REC_PART_STACKS; // of a thread that has ended: glibc keeps it, with its guard
 	} else if (!f->in->is_glibc && has_block(f, a->start, a->end)) {
 		o.part = REC_PART_HEAP_FREE; // an allocator that maps by system calls of its own
@@ -214,11 +263,13 @@ static struct owner owner_of_line(const struct smaps_area *a, uint32_t i) {
 static bool divide(struct finding *f, uint32_t i, struct owners *out) {
 	const struct smaps_area *a = &f->in->areas->items[i];
 	bool is_own = a->kind > SMAPS_STACK || (a->is_shared && a->kind == SMAPS_ANONYMOUS);
+	int last = is_own || a->kind == SMAPS_STACK ? LAYER_OURS
+			: a->kind == SMAPS_HEAP             ? LAYER_CALLS
+												: LAYER_STACKS;
 	uint64_t end;
 	for (uint64_t at = a->start; at < a->end; at = end) {
 		end = a->end;
-		const struct claim *c = claim_at(f, LAYER_OURS,
-				is_own || a->kind != SMAPS_ANONYMOUS ? LAYER_OURS : LAYER_STACKS, at, &end);
+		const struct claim *c = claim_at(f, LAYER_OURS, last, at, &end);
 		struct owner_span *span = vec_push(&out->spans);
 		if (!span) {
 			return false;
@@ -237,6 +288,7 @@ bool owners_find(const struct parts_input *in, const struct live_block *blocks, 
 	for (size_t i = 0; i < in->n_ours; i++) {
 		claim(&f, LAYER_OURS, in->ours[i].start, in->ours[i].end, REC_PART_OURS, 0);
 	}
+	sort_sps(&f);
 	if (in->mappings) {
 		mappings_each(in->mappings, claim_call, &f);
 	}
@@ -253,6 +305,7 @@ bool owners_find(const struct parts_input *in, const struct live_block *blocks, 
 	for (int k = 0; k < LAYERS; k++) {
 		vec_finish(&f.layers[k]);
 	}
+	vec_finish(&f.sps);
 	return f.ok;
 }
 

@@ -30,6 +30,11 @@ struct owners {
 	VEC(struct owner_span) spans;
 };
 
+/** Has glibc, as it looks, mapped this block alone? */
+static inline bool glibc_has_mapped(const struct parts_input *in, const struct live_block *b) {
+	return in->is_glibc && b->bytes >= 128 << 10 && (b->start & (in->page_bytes - 1)) == 16;
+}
+
 /** `blocks` by rising address. False: no memory. `out` is to be finished in any case. */
 bool owners_find(const struct parts_input *in, const struct live_block *blocks, size_t n_blocks,
 		struct owners *out);

@@ -20,7 +20,7 @@
 #include "trace/recording.h"
 
 enum { GLIBC_HEAD = 8, GLIBC_LEAST = 32, ALIGNMENT = 16, SMALL = 128 };
-enum { GLIBC_MAPPED_FROM = 128 << 10, UNTOUCHED_LEAST = 4096 };
+enum { UNTOUCHED_LEAST = 4096 };
 
 struct joining {
 	const struct parts_input *in;
@@ -111,11 +111,9 @@ static bool list_blocks(struct joining *j) {
 	for (size_t i = 0; i < j->blocks.n; i++) {
 		struct live_block b = all[i];
 		uint64_t b_end = b.start + b.bytes;
-		if (b.start < end) {
-			b.start = end;
-			b.bytes = b_end > end ? b_end - end : 0;
-		}
-		if (b_end > end || (b.bytes == 0 && b.start > end)) {
+		if (b.start >= end || b_end > end) {
+			b.start = b.start > end ? b.start : end;
+			b.bytes = b_end - b.start;
 			all[n++] = b;
 			end = b.start + (b.bytes ? b.bytes : 1);
 		}
@@ -126,10 +124,10 @@ static bool list_blocks(struct joining *j) {
 
 /** Where the block ends that its allocator has given for so many bytes, about. */
 static uint64_t end_of_class(const struct parts_input *in, const struct live_block *b) {
-	uint64_t bytes = b->bytes, step = ALIGNMENT;
-	if (in->is_glibc && bytes >= GLIBC_MAPPED_FROM &&
-			(b->start & (in->page_bytes - 1)) == ALIGNMENT) {
-		return (b->start + bytes + in->page_bytes - 1) & -in->page_bytes;
+	uint64_t bytes = b->bytes ? b->bytes : 1, step = ALIGNMENT;
+	if (glibc_has_mapped(in, b)) { // with two words before it and one behind
+		bytes = ((bytes + GLIBC_HEAD + step - 1) & -step) + GLIBC_HEAD;
+		return b->start - ALIGNMENT + ((bytes + in->page_bytes - 1) & -in->page_bytes);
 	}
 	if (in->is_glibc) {
 		bytes += GLIBC_HEAD;
@@ -250,13 +248,15 @@ static void add_all_lines(struct joining *j) {
 	for (size_t i = 0, k; j->ok && i < j->owners.spans.n; i = k) {
 		const struct smaps_area *a = &j->in->areas->items[spans[i].area];
 		struct owner owner = spans[i].owner;
+		bool is_file = spans[i].is_file;
 		for (k = i + 1; k < j->owners.spans.n && spans[k].area == spans[i].area; k++) {
+			is_file |= spans[k].is_file;
 			if (spans[k].owner.part != owner.part || spans[k].owner.mapping != owner.mapping) {
 				owner = (struct owner){.area = UINT32_MAX, .part = REC_PART_UNKNOWN};
 			}
 		}
 		uint64_t file = a->rss_bytes > a->anonymous_bytes ? a->rss_bytes - a->anonymous_bytes : 0;
-		file = spans[i].is_file ? file : 0;
+		file = is_file ? file : 0;
 		if (a->rss_bytes > file) {
 			add_lazy(j, spans[i].area, add(j, owner, a->rss_bytes - file));
 		}
