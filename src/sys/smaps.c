@@ -24,8 +24,11 @@ static enum smaps_kind kind_of(const struct smaps_area *a) {
 				: begins(a->name, "[stack") ? SMAPS_STACK
 											: SMAPS_KERNEL;
 	}
+	if (begins(a->name, "/dev/zero")) {
+		return a->is_shared ? SMAPS_SHARED : SMAPS_ANONYMOUS;
+	}
 	if (begins(a->name, "/memfd:") || begins(a->name, "/dev/shm/") || begins(a->name, "/SYSV") ||
-			begins(a->name, "/dev/zero") || begins(a->name, "[anon_shmem")) {
+			begins(a->name, "[anon_shmem")) {
 		return SMAPS_SHARED;
 	}
 	return begins(a->name, "/dev/") ? SMAPS_DEVICE : a->inode != 0 ? SMAPS_FILE : SMAPS_ANONYMOUS;

@@ -42,10 +42,11 @@ static void lines_are_understood(void **state) {
 			"13000-14000 rw-p 00000000 00:0f 80                       /anon_hugepage (deleted)\n"
 			"Rss: 0 kB\nVmFlags: rd wr ht\n"
 			"14000-15000 rw-s 00000000 00:0f 81                       /sys/resource0\n"
-			"VmFlags: rd wr io pf\n");
+			"VmFlags: rd wr io pf\n"
+			"15000-16000 rw-p 00000000 00:05 78                       /dev/zero\n");
 	static const enum smaps_kind kinds[] = {SMAPS_FILE, SMAPS_ANONYMOUS, SMAPS_HEAP, SMAPS_STACK,
 			SMAPS_KERNEL, SMAPS_ANONYMOUS, SMAPS_SHARED, SMAPS_SHARED, SMAPS_DEVICE, SMAPS_FILE,
-			SMAPS_DEVICE};
+			SMAPS_DEVICE, SMAPS_ANONYMOUS};
 	assert_int_equal(s.n, sizeof kinds / sizeof *kinds);
 	for (size_t i = 0; i < s.n; i++) {
 		assert_int_equal(s.items[i].kind, kinds[i]);
