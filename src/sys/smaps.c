@@ -34,13 +34,25 @@ static enum smaps_kind kind_of(const struct smaps_area *a) {
 	return begins(a->name, "/dev/") ? SMAPS_DEVICE : a->inode != 0 ? SMAPS_FILE : SMAPS_ANONYMOUS;
 }
 
+/** A mapping that grows while a process is read may be told once more. */
+static void drop_from(struct smaps *out, uint64_t start) {
+	while (out->n > 0 && out->items[out->n - 1].start >= start) {
+		out->rss_bytes -= out->items[--out->n].rss_bytes;
+	}
+	if (out->n > 0 && out->items[out->n - 1].end > start) {
+		out->items[out->n - 1].end = start;
+	}
+}
+
 /** "start-end rwxp offset major:minor inode      name" */
 static bool begin_area(struct smaps *out, char *line) {
+	uint64_t start = take_number(&line, 16);
+	drop_from(out, start);
 	struct smaps_area *a = vec_push(out);
 	if (!a) {
 		return false;
 	}
-	a->start = take_number(&line, 16);
+	a->start = start;
 	a->end = take_number(&line, 16);
 	if (strlen(line) > 4) {
 		a->is_writable = line[1] == 'w';

@@ -347,7 +347,7 @@ static bool start_untouched(struct joining *j) {
 static bool put_untouched(struct joining *j) {
 	for (uint32_t i = 0; j->by_stack && i < j->n_stacks; i++) {
 		const struct parts_untouched *u = &j->by_stack[i];
-		if (u->asked_bytes - u->resident_bytes >= UNTOUCHED_LEAST) {
+		if (u->asked_bytes >= u->resident_bytes + UNTOUCHED_LEAST) {
 			struct parts_untouched *row = vec_push(&j->out->untouched);
 			if (!row) {
 				return false;
