@@ -160,6 +160,7 @@ static void keep_look(struct run *run, const struct view *view, enum rec_look_at
 void run_look(struct run *run, enum rec_look_at at) {
 	struct view view = {0};
 	if (run->records_mappings && view_read(&view, run->program, run->segment.header->own)) {
+		run_drain(run); // else nobody has mapped what came just before
 		keep_look(run, &view, at, true);
 	}
 	view_finish(&view);
