@@ -19,7 +19,7 @@ struct memory_look {
 	uint64_t bytes[REC_PARTS];     // resident; together look->rss_bytes
 	uint64_t lazy_free[REC_PARTS]; // of them given back by MADV_FREE, and not taken yet
 	uint64_t asked_bytes;          // of all live blocks
-	uint64_t untouched_bytes;      // of those that `untouched` tells of: never in memory
+	uint64_t untouched_bytes;      // of those that `untouched` tells of: not in memory
 };
 
 struct memory_look memory_look(const struct recording *r, uint32_t number);

@@ -265,7 +265,7 @@ static void prints_all_looks(void **state) {
 			"      parse() app.cpp:33                                                            900.0K       4.7\n"
 			"      libc.so.6 via __libc_start_main_impl                                          200.0K       1.1\n"
 			"      others                                                                        100.0K       0.5\n");
-	holds("\n  live blocks that were never in memory, or not all of them:\n"
+	holds("\n  of live blocks not in memory:\n"
 			"      2.0 MB of 16.0 MB in 1 block: make_row() app.cpp:12\n"
 			"\nMEMORY at the end, 1.00 s: RSS 3.0 MB, 15 % of its peak ");
 	// clang-format on

@@ -19,7 +19,7 @@ struct document {
 	const struct report_options *options;
 	struct arena arena;
 	struct slice *written; // per location: its frames as JSON; empty: not yet
-	uint64_t *untouched;   // per node: bytes of its live blocks that were never in memory
+	uint64_t *untouched;   // per node: bytes of its live blocks that were not in memory
 };
 
 static void put_id(struct document *d, const char *key, uint32_t string) {

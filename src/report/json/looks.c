@@ -34,7 +34,7 @@ static void put_part(const struct looks_writer *w, const struct memory_look *m, 
 	json_close(j);
 }
 
-/** What of the live blocks of a stack was never in memory. */
+/** What of the live blocks of a stack was not in memory. */
 static void put_untouched(const struct looks_writer *w, const struct rec_untouched *u) {
 	struct json *j = w->j;
 	json_open(j, NULL, '{');

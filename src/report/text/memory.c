@@ -211,15 +211,14 @@ void page_put_memory(struct page *p) {
 
 // ---- in full
 
-/** What of live blocks was never in memory, by stack. */
+/** What of live blocks was not in memory, by stack. */
 static void put_untouched(struct writer *w) {
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
 	for (uint32_t i = 0; i < w->m.n_untouched; i++) {
 		const struct rec_untouched *u = &w->m.untouched[i];
 		const struct memory_row row = {
 				.maker = names_site(w->names, w->r->stacks.items[u->stack].node)};
-		buffer_text(w->out,
-				i ? "" : "  live blocks that were never in memory, or not all of them:\n");
+		buffer_text(w->out, i ? "" : "  of live blocks not in memory:\n");
 		buffer_printf(w->out, "      %s of %s in %s block%s: ",
 				human_bytes(a, u->asked_bytes - u->resident_bytes), human_bytes(b, u->asked_bytes),
 				human_count(c, u->blocks), u->blocks == 1 ? "" : "s");
