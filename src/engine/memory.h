@@ -6,7 +6,7 @@
  * choose looks and sum up their parts here, so that they cannot disagree.
  */
 
-#include "engine/names.h"
+#include "engine/lens.h"
 
 /** A look with its parts. Borrowed from the recording. */
 struct memory_look {
@@ -29,6 +29,9 @@ struct memory_look memory_at_peak(const struct recording *r);
 
 /** The newest. */
 struct memory_look memory_at_end(const struct recording *r);
+
+/** A look was taken in the lens's time. */
+bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look);
 
 /** What one maker, module or file has of a part. */
 struct memory_row {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "report/gates.h"
 #include "report/view.h"
 #include "sample_recording.h"
 
@@ -281,6 +282,42 @@ static void prints_all_looks(void **state) {
 	assert_null(strstr(text(), "at the end"));
 }
 
+static bool fails(const char *text, const struct lens *lens, const char *sentence) {
+	const struct diff_input run = {.recording = &r, .names = names, .lens = lens};
+	struct arena arena = {0};
+	struct gate gate;
+	struct gate_result *result;
+	assert_true(gate_parse(&gate, text, NULL));
+	assert_true(gates_check(&gate, 1, (struct gate_runs){&run, 1}, (struct gate_runs){0}, &arena,
+			&result, NULL));
+	assert_string_equal(result->sentence, sentence);
+	bool is_failed = result->is_failed;
+	arena_finish(&arena);
+	return is_failed;
+}
+
+static void judges_looks(void **state) {
+	(void)state;
+	struct lens lens = lens_whole();
+	const char *missing = "the file does not contain this figure";
+	assert_true(fails("rss>1", &lens, missing));
+	sample_add_looks(&r);
+	assert_true(fails("rss>2M", &lens, "RSS is 3.0 MB"));
+	assert_false(fails("heap-free>400k", &lens, "free, and kept by malloc: 400.0 kB"));
+	assert_true(fails("heap-free>2%", &lens, "free, and kept by malloc: 400.0 kB, 2.1 % of RSS"));
+	assert_true(fails("untouched>2M", &lens, "of live blocks not in memory: 2.0 MB"));
+	assert_true(fails("unknown>49k", &lens, "in memory without a known owner: 50.0 kB"));
+	lens.has_range = true, lens.from = 0, lens.to = 1; // from the edge at which the first one is
+	assert_false(fails("unknown>0", &lens, "in memory without a known owner: 0 B"));
+	lens.from = LENS_START, lens.to = 0;
+	assert_true(fails("rss>2M", &lens, "RSS is 19.0 MB"));
+	r.looks.items[0].has = REC_HAS_SIZES | REC_HAS_PAGES;
+	assert_false(
+			fails("unknown>1%", &lens, "in memory without a known owner: 50.0 kB, 0.3 % of RSS"));
+	assert_true(fails("heap-free>1G", &lens, missing));
+	assert_true(fails("untouched>1G", &lens, missing));
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 
 int main(void) {
@@ -295,6 +332,7 @@ int main(void) {
 			TEST(says_it_in_twelve_lines),
 			TEST(says_nothing_of_memory_without_a_look),
 			TEST(prints_all_looks),
+			TEST(judges_looks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

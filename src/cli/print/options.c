@@ -209,7 +209,8 @@ static const struct option_row comparing[] = {
 		{"fail-if", 0, VALUE_NEEDED, .value_name = "GATE", .take = compare_take_gate, AT(compare),
 				.help = "exit with status 3 if GATE holds; repeatable: 'peak>500M' 'never-freed>0' "
 						"'temporary>30%', and with -d 'allocations>+5%' 'peak>+10M'. "
-						"Numbers:" GATE_NAMES_TEXT " peak-rss lost"},
+						"Numbers:" GATE_NAMES_TEXT
+						" peak-rss lost rss heap-free untouched unknown"},
 		{"markdown", 0, FLAG(compare.is_markdown), .help = "format for a pull request"},
 		{"junit", 0, TEXT("OUT", compare.junit), .help = "write the gates as JUnit XML"},
 };

@@ -90,6 +90,14 @@ struct memory_look memory_at_end(const struct recording *r) {
 	return memory_look(r, r->looks.n ? r->looks.n - 1 : 0);
 }
 
+bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look) {
+	const struct rec_edge *edges = r->edges.items;
+	const uint64_t now = r->looks.items[look].time_ns;
+	bool has_begun = !l->has_range || l->from < 0 || edges[l->from].time_ns < now;
+	bool has_ended = l->has_range && l->to < (int32_t)r->edges.n && edges[l->to].time_ns < now;
+	return has_begun && !has_ended;
+}
+
 /** Code without a name is that of its module. */
 static bool is_same_maker(const struct name *a, const struct name *b) {
 	if (!a || !b || a == b) {

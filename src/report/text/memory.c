@@ -252,7 +252,7 @@ bool view_put_memory(struct viewer *v, struct err *err) {
 	struct writer w = {v->out, v->r, v->names, &v->arena, v->width, {0}, false};
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < v->r->looks.n && !w.failed; i++) {
-		if (viewer_has_look(v, i)) {
+		if (memory_has_look(v->lens, v->r, i)) {
 			buffer_text(v->out, n++ ? "\n" : "");
 			w.m = memory_look(v->r, i);
 			put_in_full(&w);

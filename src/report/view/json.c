@@ -343,7 +343,7 @@ static bool put_memory(struct writer *w) {
 	const struct looks_writer looks = {&w->j, w->v->r, put_frames, w};
 	json_open(&w->j, "looks", '[');
 	for (uint32_t i = 0; i < w->v->r->looks.n; i++) {
-		if (viewer_has_look(w->v, i)) {
+		if (memory_has_look(w->v->lens, w->v->r, i)) {
 			looks_put_one(&looks, i);
 		}
 		if (!drain(w)) {

@@ -54,15 +54,6 @@ bool viewer_lacks(const struct viewer *v, const char *what, struct buffer *candi
 	return false;
 }
 
-bool viewer_has_look(const struct viewer *v, uint32_t look) {
-	const struct lens *l = v->lens;
-	uint64_t now = v->r->looks.items[look].time_ns;
-	bool has_begun = !l->has_range || l->from < 0 || v->r->edges.items[l->from].time_ns < now;
-	bool has_ended = l->has_range && l->to < (int32_t)v->r->edges.n &&
-			v->r->edges.items[l->to].time_ns < now;
-	return has_begun && !has_ended;
-}
-
 // ---- rows
 
 /** What shares are of: what the lens leaves of it, if it leaves anything out. */

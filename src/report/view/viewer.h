@@ -64,8 +64,5 @@ enum view_way { VIEW_CALLERS_OF_ENDS, VIEW_CALLERS_OF_ONE, VIEW_CALLEES };
 bool view_open_node(struct viewer *v, const struct up_node *node, enum view_way way,
 		struct up_nodes *out, struct err *err);
 
-/** A look was taken in the lens's time. */
-bool viewer_has_look(const struct viewer *v, uint32_t look);
-
 /** The first level of VIEW_CALLERS. ERR_NOT_FOUND: no such function under this lens. */
 bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err);
