@@ -641,10 +641,10 @@ class Sentence:
     def judge_of_look(self, look, held):
         """The figures that all sentences about a look have."""
         self.number("bytes", held)
-        self.number("rss_bytes", look.own_rss)
+        self.number("rss_bytes", look.rss)
         self.number("time_ns", look.row["time_ns"])
         self.text("bytes", in_bytes(held))
-        self.text("share", in_percent(held, look.own_rss))
+        self.text("share", in_percent(held, look.rss))
         self.text("when", memory.at_words(look))
         if not look.has_pages:
             self.wrong("which pages are resident is not known")

@@ -68,8 +68,11 @@ static void put_owner(struct writer *w, struct buffer *out, const struct memory_
 	const char *name = function_short(f->function, w->arena);
 	const char *via = row->via && row->via->has_name ? function_short(row->via->function, w->arena)
 													 : NULL;
-	buffer_printf(out, via ? "%s via %s" : "%s ", name ? name : "?", via);
-	if (!via) {
+	buffer_text(out, name ? name : "?");
+	if (via) {
+		buffer_printf(out, " via %s", via);
+	} else if (!f->is_runtime) {
+		buffer_u8(out, ' ');
 		put_place(out, f);
 	}
 }
@@ -216,8 +219,10 @@ static void put_untouched(struct writer *w) {
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
 	for (uint32_t i = 0; i < w->m.n_untouched; i++) {
 		const struct rec_untouched *u = &w->m.untouched[i];
-		const struct memory_row row = {
-				.maker = names_site(w->names, w->r->stacks.items[u->stack].node)};
+		const uint32_t node = w->r->stacks.items[u->stack].node;
+		const struct name *site = names_site(w->names, node);
+		const struct memory_row row = {.maker = site,
+				.via = site && site->is_runtime ? names_site_frame(w->names, node) : NULL};
 		buffer_text(w->out, i ? "" : "  of live blocks not in memory:\n");
 		buffer_printf(w->out, "      %s of %s in %s block%s: ",
 				human_bytes(a, u->asked_bytes - u->resident_bytes), human_bytes(b, u->asked_bytes),

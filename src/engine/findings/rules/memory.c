@@ -15,7 +15,7 @@
 
 enum { LARGE_BYTES = 8000000, MAPPED_BYTES = 4000000, UNTOUCHED_BYTES = 1000000 };
 
-/** Resident, without heaptrack's own. */
+/** Resident, without heaptrack's own: what rules compare with. */
 static uint64_t own_rss(const struct memory_look *m) {
 	return m->look->rss_bytes - m->bytes[REC_PART_OURS];
 }
@@ -29,7 +29,7 @@ static bool has_pages(const struct memory_look *m) {
 static void put_share(struct buffer *text, const struct memory_look *m, uint64_t bytes) {
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	buffer_printf(text, "%s (%s of RSS)", human_bytes(a, bytes),
-			human_percent(b, bytes, own_rss(m)));
+			human_percent(b, bytes, m->look->rss_bytes));
 }
 
 static void put_when(struct buffer *text, const struct memory_look *m) {
@@ -40,7 +40,7 @@ static void put_when(struct buffer *text, const struct memory_look *m) {
 
 static void put_numbers(struct finding *out, const struct memory_look *m, uint64_t bytes) {
 	finding_put(out, "bytes", bytes);
-	finding_put(out, "rss_bytes", own_rss(m));
+	finding_put(out, "rss_bytes", m->look->rss_bytes);
 	finding_put(out, "time_ns", m->look->time_ns);
 }
 
