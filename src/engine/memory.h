@@ -38,7 +38,7 @@ struct memory_row {
 	const struct name *maker; // the site that mapped it; NULL: not known
 	const struct name *via;   // of a runtime: its function that mapped most of it
 	struct slice name; // as in smaps, of what has no maker: a path or "[anon:...]"; empty: none
-	uint64_t bytes;
+	uint64_t bytes, lazy_free;
 };
 
 /** Largest first; what has neither maker nor name is one row. NULL: no memory. */

@@ -132,9 +132,10 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 		}
 		if (k == *n_rows) { // rows come largest first: so does the function of a runtime
 			const struct name *via = maker && maker->is_runtime ? names_site_frame(n, node) : NULL;
-			rows[(*n_rows)++] = (struct memory_row){maker, via, name, 0};
+			rows[(*n_rows)++] = (struct memory_row){maker, via, name, 0, 0};
 		}
 		rows[k].bytes += p->resident_bytes;
+		rows[k].lazy_free += p->lazy_free_bytes;
 	}
 	if (*n_rows > 1) {
 		qsort(rows, *n_rows, sizeof *rows, largest_first);

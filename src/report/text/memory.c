@@ -77,6 +77,13 @@ static void put_owner(struct writer *w, struct buffer *out, const struct memory_
 	}
 }
 
+static void put_lazy_free(struct buffer *out, uint64_t bytes) {
+	char text[HUMAN_MAX];
+	if (bytes > 0) {
+		buffer_printf(out, " (%s given back, not taken yet)", human_bytes(text, bytes));
+	}
+}
+
 static struct memory_row *rows_of(struct writer *w, uint8_t part, uint32_t *n) {
 	struct memory_row *rows = memory_rows(&w->m, part, w->r, w->names, w->arena, n);
 	w->failed |= !rows;
@@ -92,6 +99,7 @@ static void put_mapped(struct writer *w, uint32_t most) {
 		struct buffer label = {0};
 		buffer_text(&label, "  mapped by ");
 		put_owner(w, &label, &rows[i]);
+		put_lazy_free(&label, rows[i].lazy_free);
 		put_row(w, &label, rows[i].bytes);
 		rest -= rows[i].bytes;
 	}
@@ -130,7 +138,7 @@ static void put_part(struct writer *w, uint8_t part, bool has_rows) {
 	if (part == REC_PART_HEAP_LIVE && w->m.asked_bytes > bytes) {
 		buffer_printf(&label, " (of %s asked for)", human_bytes(text, w->m.asked_bytes));
 	} else if (lazy > 0) {
-		buffer_printf(&label, " (%s given back, not taken yet)", human_bytes(text, lazy));
+		put_lazy_free(&label, lazy);
 	} else if (!has_rows && part >= REC_PART_MODULES_WRITTEN) {
 		put_largest(w, &label, part);
 	}

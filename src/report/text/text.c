@@ -334,6 +334,7 @@ static void put_page(struct page *p, const struct findings *findings) {
 	put_quality(p);
 	if (p->r->summary.allocations == 0) {
 		put_nothing_seen(p);
+		page_put_memory(p);
 	} else {
 		put_totals(p, findings);
 		put_hooked(p);
