@@ -19,7 +19,7 @@ NAMED = ("modules_written", "files", "shared", "unknown", "heap")
 PAGES, BLOCKS, MAKERS = 2, 16, 32
 ALLOCATORS = {"libjemalloc": "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc give it back",
               "libtcmalloc": "MallocExtension_ReleaseFreeMemory() makes tcmalloc give it back",
-              "libmimalloc": "mi_collect(true) makes mimalloc give it back",
+              "libmimalloc": "MIMALLOC_RESET_DELAY=0 makes mimalloc give it back",
               "libc.so.6": "malloc_trim(0) makes glibc give it back"}
 
 
@@ -134,17 +134,24 @@ def site_of(stack):
 
 
 def makers(referee, look):
-    """{what a row may begin with: bytes}: by every function and module on the stacks that mapped."""
-    of = collections.Counter()
+    """{what a row may begin with: (bytes, those given back)}: by every function and module on the stacks that mapped."""
+    of = collections.defaultdict(lambda: (0, 0))
     rows = next(one for one in referee.report["json"]["memory"]["looks"] if one["look"] == look.number)["parts"]
     for row in next((part["rows"] for part in rows if part["id"] == "mapped"), []):
         if row["stack"] is None:
-            of[(row["name"] or "others").rpartition("/")[2]] += row["bytes"]
-            continue
-        names = {bare(f["function"]) for f in row["stack"]} | {(f["module"] or "").rpartition("/")[2] for f in row["stack"]}
-        for name in names | {("site", bare(site_of(row["stack"])["function"]))}:
-            of[name] += row["bytes"]
+            names = {bare((row["name"] or "others").rpartition("/")[2])}
+        else:
+            names = {bare(f["function"]) for f in row["stack"]} | {("site", bare(site_of(row["stack"])["function"]))} | \
+                {bare((f["module"] or "").rpartition("/")[2]) for f in row["stack"]}
+        for name in names:
+            of[name] = of[name][0] + row["bytes"], of[name][1] + row["lazy_free_bytes"]
     return of
+
+
+def made_by(of, label):
+    """What a maker of that name may have mapped."""
+    begins = bare(label.split(" via ")[0].split(" ")[0])
+    return {sums for name, sums in of.items() if (name[1] if isinstance(name, tuple) else name) == begins}
 
 
 def bare(function):
@@ -238,12 +245,12 @@ def judge_mapped(referee, look, rows, whole):
                 # Makers whose figures are rounded alike may have been taken for each other
                 wrong.append(f"text: mapped by others is {rest}, not {number}")
             continue
-        begins = bare(label.split(" via ")[0].split(" ")[0])
-        fits = [value for name, value in of.items()
-                if (name[1] if isinstance(name, tuple) else bare(name)) == begins and figures_of(value, look.rss) == (number, share)]
+        back = re.search(rf" \(({BYTES}) given back, not taken yet\)$", label)
+        fits = [sums for sums in made_by(of, label) if figures_of(sums[0], look.rss) == (number, share) and
+                (in_bytes(sums[1]) if sums[1] else None) == (back[1] if back else None)]
         if not fits:
             wrong.append(f"text: nobody of that name mapped {number}: {label}")
-        rest -= fits[0] if fits else 0
+        rest -= fits[0][0] if fits else 0
     return wrong
 
 
@@ -255,25 +262,22 @@ def at_words(look):
 
 
 def kept(r, look):
-    """What blocks held at most, and since when, if half of RSS was free all that time."""
+    """What is free, what blocks held at most in the last tenth of the time, since when they held no more."""
     free = look.bytes["heap_free"] - look.lazy["heap_free"]
-    most, since, begin, now = look.asked, 0, 0, look.row["time_ns"]
+    now, begin, most, since = look.row["time_ns"], 0, look.asked, 0
+    held = []  # until when at most how much
     for edge in r.tables["edges"]:
-        if begin > now:
-            break
-        held = edge["bytes"] + r.summary["old_bytes"]
-        if held > look.asked + free // 2:
-            most, since = look.asked, edge["end_ns"]
-        else:
-            most = max(most, held)
+        if begin <= now:
+            held.append((edge["end_ns"], edge["bytes"] + r.summary["old_bytes"]))
         begin = edge["end_ns"]
-    is_so = look.has_pages and free >= look.own_rss // 2 and since < now and now - since >= now // 10
-    return free, most, since, is_so
+    most = max([look.asked, *(size for end, size in held if end > now - now // 10)])
+    since = max([0, *(end for end, size in held if end <= now - now // 10 and size > most)])
+    return free, most, since, look.has_pages and free >= look.own_rss // 2 and most <= look.asked + free // 2
 
 
 def remedy(r, look):
     own = [r.text(a["module"]) for a in r.tables["allocators"]]
-    if not look.row["has"] & MAKERS or any(not name.rpartition("/")[2].startswith("libc.so") for name in own):
+    if not look.row["has"] & MAKERS or any(not name.rpartition("/")[2].startswith(tuple(ALLOCATORS)) for name in own):
         return None
     loaded = [r.text(m["path"]).rpartition("/")[2] for m in r.tables["modules"] if m["image"] == r.meta["n_images"]]
     return next((words for library, words in ALLOCATORS.items() if any(n.startswith(library) for n in loaded)), None)

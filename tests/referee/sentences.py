@@ -665,9 +665,7 @@ class Sentence:
 
     def judge_mapped(self):
         look = memory.shown(self.recorded)
-        sums = memory.makers(self.referee, look)
-        begins = memory.bare(self.said["who"].split(" via ")[0].split(" ")[0])
-        own = {value for name, value in sums.items() if memory.bare(name[1] if isinstance(name, tuple) else name) == begins}
+        own = {sums[0] for sums in memory.made_by(memory.makers(self.referee, look), self.said["who"])}
         held = self.numbers["bytes"]
         self.judge_of_look(look, held if held in own else 0)
         if held < (look.own_rss - look.heap) // 2 or held < look.own_rss // 10:

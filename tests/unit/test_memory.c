@@ -145,14 +145,14 @@ static void says_what_malloc_keeps(void **state) {
 	(void)state;
 	freed_and_kept((const uint64_t[]){2, 30, 62, 62, 50, 3, 2, 2, 2, 2});
 	says("kept-by-malloc",
-			"malloc keeps 60.0 MB (79 % of RSS) at the end that are free; blocks held at most 3.0 MB "
-			"from 500 ms on; malloc_trim(0) makes glibc give it back.");
+			"malloc keeps 60.0 MB (79 % of RSS) at the end that are free; blocks held at most 2.0 MB "
+			"from 600 ms on; malloc_trim(0) makes glibc give it back.");
 	const struct finding *f = find("kept-by-malloc");
 	assert_int_equal(f->severity, FINDING_WORTH_IT);
 	assert_int_equal(finding_number(f, "bytes"), 60 * MB);
 	assert_int_equal(finding_number(f, "rss_bytes"), 76 * MB);
-	assert_int_equal(finding_number(f, "most_bytes"), 3 * MB);
-	assert_int_equal(finding_number(f, "since_ns"), 500ull * MS);
+	assert_int_equal(finding_number(f, "most_bytes"), 2 * MB);
+	assert_int_equal(finding_number(f, "since_ns"), 600ull * MS);
 }
 
 /** What is freed at the end of a run, or just before the look, may be needed again. */
@@ -191,7 +191,8 @@ static void names_the_remedy_of_the_allocator(void **state) {
 					"; MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc give it back."},
 			{"/usr/lib/libtcmalloc_minimal.so.4",
 					"; MallocExtension_ReleaseFreeMemory() makes tcmalloc give it back."},
-			{"/usr/lib/libmimalloc.so.2.0", "; mi_collect(true) makes mimalloc give it back."}};
+			{"/usr/lib/libmimalloc.so.2.0",
+					"; MIMALLOC_RESET_DELAY=0 makes mimalloc give it back."}};
 	static const uint64_t low[EDGES] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
 	freed_and_kept(low);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -46,65 +46,76 @@ static void put_numbers(struct finding *out, const struct memory_look *m, uint64
 
 // ---- free, and kept by malloc
 
-/** What the allocator offers against it; a test tries each. NULL: it is none of those. */
+/** Allocators, and what makes them give free memory back; a test tries each. */
+static const struct {
+	const char *library, *words;
+} allocators[] = {
+		{"libjemalloc",
+				"MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc give it back"},
+		{"libtcmalloc", "MallocExtension_ReleaseFreeMemory() makes tcmalloc give it back"},
+		{"libmimalloc", "MIMALLOC_RESET_DELAY=0 makes mimalloc give it back"},
+		{"libc.so.6", "malloc_trim(0) makes glibc give it back"},
+};
+enum { ALLOCATORS = sizeof allocators / sizeof *allocators };
+
+/** The first of those that the last image had. NULL: none, or others as well. */
 static const char *remedy(const struct recording *r) {
-	enum { MANY_THREADS = 8 };
-	static const struct {
-		const char *library, *words;
-	} known[] = {
-			{"libjemalloc",
-					"MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc give it "
-					"back"},
-			{"libtcmalloc", "MallocExtension_ReleaseFreeMemory() makes tcmalloc give it back"},
-			{"libmimalloc", "mi_collect(true) makes mimalloc give it back"},
-			{"libc.so.6", "malloc_trim(0) makes glibc give it back"},
-	};
+	size_t best = ALLOCATORS;
+	for (uint32_t i = 1; i < r->modules.n; i++) {
+		const struct rec_module *m = &r->modules.items[i];
+		struct slice name = path_base(r->strings.items[m->path]);
+		for (size_t k = 0; m->image == r->meta.n_images && k < best; k++) {
+			best = starts_with(name, allocators[k].library) ? k : best;
+		}
+	}
 	for (uint32_t i = 0; i < r->allocators.n; i++) {
-		struct slice path = path_base(r->strings.items[r->allocators.items[i].module]);
-		if (!starts_with(path, "libc.so")) {
-			return NULL;
+		struct slice name = path_base(r->strings.items[r->allocators.items[i].module]);
+		bool is_known = false;
+		for (size_t k = 0; k < ALLOCATORS; k++) {
+			is_known |= starts_with(name, allocators[k].library);
 		}
+		best = is_known ? best : ALLOCATORS;
 	}
-	for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
-		for (uint32_t i = 1; i < r->modules.n; i++) {
-			const struct rec_module *m = &r->modules.items[i];
-			bool is_last = m->image == r->meta.n_images;
-			if (is_last && starts_with(path_base(r->strings.items[m->path]), known[k].library)) {
-				return known[k].words;
-			}
-		}
-	}
-	return NULL;
+	return best < ALLOCATORS ? allocators[best].words : NULL;
 }
 
 struct kept {
 	struct memory_look m;
-	uint64_t bytes, most_bytes, since_ns;
+	uint64_t bytes;
+	uint64_t most_bytes, since_ns; // what blocks held at most, since when
 };
 
+/** The largest heap from some moment on, until the look. */
+static uint64_t heap_since(const struct recording *r, const struct memory_look *m, uint64_t from) {
+	uint64_t most = m->asked_bytes, begin = 0;
+	for (uint32_t i = 0; i < r->edges.n && begin <= m->look->time_ns; i++) {
+		const struct rec_edge *e = &r->edges.items[i];
+		uint64_t heap = e->bytes + r->summary.old_bytes;
+		most = e->end_ns > from && heap > most ? heap : most;
+		begin = e->end_ns;
+	}
+	return most;
+}
+
 /**
- * Most of RSS is free, and has been for a tenth of the time: what was freed just before the look
- * may be needed again just after it.
+ * Most of RSS is free, and blocks held less than half of it for a tenth of the time: what was freed
+ * just before the look may be needed again just after it.
  */
 static bool is_kept(const struct recording *r, struct kept *k) {
 	const struct memory_look *m = &k->m;
 	k->bytes = m->bytes[REC_PART_HEAP_FREE] - m->lazy_free[REC_PART_HEAP_FREE];
-	k->most_bytes = m->asked_bytes;
-	k->since_ns = 0;
 	if (!has_pages(m) || k->bytes < LARGE_BYTES || k->bytes < own_rss(m) / 2) {
 		return false;
 	}
-	const uint64_t limit = m->asked_bytes + k->bytes / 2, now = m->look->time_ns;
-	for (uint32_t i = 0; i < r->edges.n; i++) {
+	const uint64_t now = m->look->time_ns;
+	k->most_bytes = heap_since(r, m, now - now / 10);
+	k->since_ns = 0;
+	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].end_ns <= now - now / 10; i++) {
 		const struct rec_edge *e = &r->edges.items[i];
-		uint64_t begin = i > 0 ? e[-1].end_ns : 0, heap = e->bytes + r->summary.old_bytes;
-		if (begin > now) {
-			break;
-		}
-		k->since_ns = heap > limit ? e->end_ns : k->since_ns;
-		k->most_bytes = heap > limit ? m->asked_bytes : heap > k->most_bytes ? heap : k->most_bytes;
+		bool is_more = e->bytes + r->summary.old_bytes > k->most_bytes;
+		k->since_ns = is_more ? e->end_ns : k->since_ns;
 	}
-	return k->since_ns < now && now - k->since_ns >= now / 10;
+	return k->most_bytes <= m->asked_bytes + k->bytes / 2;
 }
 
 void find_kept_by_malloc(struct finder *f) {
@@ -256,7 +267,7 @@ void find_untouched(struct finder *f) {
 	}
 	for (uint32_t i = 0; i < f->n_places; i++) {
 		const struct untouched *u = &sums[i];
-		if (u->bytes >= UNTOUCHED_BYTES && u->bytes >= m.asked_bytes / 10) {
+		if (!f->places[i].name->is_runtime && u->bytes >= UNTOUCHED_BYTES && u->bytes >= m.asked_bytes / 10) {
 			say_untouched(f, &m, &f->places[i], u);
 		}
 	}
