@@ -267,7 +267,8 @@ void find_untouched(struct finder *f) {
 	}
 	for (uint32_t i = 0; i < f->n_places; i++) {
 		const struct untouched *u = &sums[i];
-		if (!f->places[i].name->is_runtime && u->bytes >= UNTOUCHED_BYTES && u->bytes >= m.asked_bytes / 10) {
+		if (!f->places[i].name->is_runtime && u->bytes >= UNTOUCHED_BYTES &&
+				u->bytes >= m.asked_bytes / 10) {
 			say_untouched(f, &m, &f->places[i], u);
 		}
 	}
