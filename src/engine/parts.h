@@ -13,6 +13,7 @@
  *  - who mapped it, as far as calls that map were recorded: the allocator, a stack, another caller
  *  - what holds it by rule: an arena of glibc, a thread's stack, data of a module, [heap]
  *  - its line in smaps: a file, shared memory, a name that the program gave to it
+ *  - who mapped it before the attach, whoever that was
  *  - nobody known
  * Neighbouring mappings may stand in one line of smaps; the owners are those of addresses.
  */
@@ -37,6 +38,7 @@ struct parts_input {
 	const struct pagemap *pages;     // PAGEMAP_REFUSED: areas are not divided
 	const struct aggregate *blocks;  // those that are live
 	const struct mappings *mappings; // NULL: calls that map are not recorded
+	const struct smaps *before;      // what was mapped at the attach. NULL: it was launched
 	const struct parts_thread *threads;
 	size_t n_threads;
 	const struct parts_range *ours; // by rising address: of heaptrack

@@ -110,9 +110,9 @@ bool smaps_take_line(struct smaps *out, char *line) {
 	return true;
 }
 
-bool smaps_read(struct smaps *out, pid_t pid) {
+static bool read_file(struct smaps *out, pid_t pid, const char *name) {
 	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/smaps", (int)pid);
+	(void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
 	FILE *file = fopen(path, "re");
 	char *line = NULL;
 	size_t room = 0;
@@ -127,6 +127,14 @@ bool smaps_read(struct smaps *out, pid_t pid) {
 		(void)fclose(file);
 	}
 	return ok;
+}
+
+bool smaps_read(struct smaps *out, pid_t pid) {
+	return read_file(out, pid, "smaps");
+}
+
+bool smaps_read_maps(struct smaps *out, pid_t pid) {
+	return read_file(out, pid, "maps");
 }
 
 void smaps_finish(struct smaps *s) {

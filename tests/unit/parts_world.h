@@ -32,6 +32,7 @@ struct page {
 struct world {
 	struct parts_input in; // made of what follows
 	struct smaps areas;
+	struct smaps before;
 	struct pagemap pages;
 	struct aggregate *blocks;
 	struct mappings *mappings;
@@ -343,6 +344,21 @@ static void lay_blocks(struct world *w) {
 	}
 }
 
+/** Some ranges of addresses that have been mapped for long. */
+static void put_before(struct world *w) {
+	uint64_t end = 0;
+	for (size_t i = 0; i < w->areas.n; i++) {
+		uint64_t at = w->areas.items[i].start + below(4) * w->in.page_bytes;
+		if (at >= end && below(2)) {
+			struct smaps_area *a = vec_push(&w->before);
+			assert_non_null(a);
+			a->start = at;
+			a->end = end = at + (1 + below(20)) * w->in.page_bytes;
+		}
+	}
+	w->in.before = &w->before;
+}
+
 static void put_ours(struct world *w) {
 	uint64_t room, pages = 1 + below(4);
 	for (size_t i = 0, n = below(3) ? 0 : 1 + below(2); i < n; i++) {
@@ -386,6 +402,9 @@ static inline void world_make(struct world *w, unsigned seed) {
 			put_old_blocks(w);
 		}
 		put_ours(w);
+		if (below(3) == 0) {
+			put_before(w);
+		}
 	}
 	w->in.n_modules = below(8) ? w->in.n_modules : 0;
 	lay_blocks(w);
@@ -431,6 +450,7 @@ static inline void world_finish(struct world *w) {
 	mappings_destroy(w->mappings);
 	aggregate_destroy(w->blocks);
 	smaps_finish(&w->areas);
+	smaps_finish(&w->before);
 	pagemap_finish(&w->pages);
 }
 

@@ -260,8 +260,12 @@ static struct slow_owner slow_owner(const struct world *w, size_t i, uint64_t pa
 			a->is_writable && a[-1].end - a[-1].start <= 1 << 20 && a->end - a->start <= 16 << 20) {
 		return o;
 	}
-	bool is_heap = !w->in.is_glibc && any_block(w, a->start, a->end);
-	o.part = is_heap ? REC_PART_HEAP_FREE : REC_PART_UNKNOWN;
+	bool is_heap = !w->in.is_glibc && any_block(w, a->start, a->end), was_before = false;
+	for (size_t k = 0; k < w->before.n; k++) {
+		was_before |= page >= w->before.items[k].start && page < w->before.items[k].end;
+	}
+	o.part = is_heap ? REC_PART_HEAP_FREE : was_before ? REC_PART_MAPPED : REC_PART_UNKNOWN;
+	o.name = !is_heap && was_before ? "before the attach" : NULL;
 	return o;
 }
 

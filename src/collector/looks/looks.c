@@ -11,6 +11,7 @@ enum {
 	GROWTH = 20,             // and by a 20th
 	FREE_COST_NS = 20000000, // CPU time that looks may take, and
 	COST = 100,              // a 100th of the time that the program has run
+	SHRINKING = 50,          // by such a part of RSS while it is looked at
 };
 
 bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns) {
@@ -56,6 +57,12 @@ static bool is_glibcs(const struct smaps *areas) {
 	return true;
 }
 
+/** What is given back meanwhile has no owner any more: another look will do better. */
+static bool is_shrinking(const struct view *v) {
+	uint64_t before = v->rss_before_bytes, after = v->rss_after_bytes;
+	return after != 0 && after < before - before / SHRINKING;
+}
+
 static bool take_parts(struct look *look, const struct parts *parts, struct texts *texts) {
 	for (size_t i = 0; i < parts->rows.n; i++) {
 		const struct parts_row *from = &parts->rows.items[i];
@@ -95,6 +102,7 @@ static bool join(const struct view *v, const struct looks_known *known, struct p
 			.pages = &v->pages,
 			.blocks = known->blocks,
 			.mappings = known->mappings,
+			.before = known->before,
 			.threads = known->threads,
 			.n_threads = known->n_threads,
 			.ours = v->ours.items,
@@ -114,7 +122,8 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 		enum rec_look_at at, uint64_t now_ns) {
 	uint64_t start_ns = clock_thread_cpu_ns();
 	struct parts parts = {0};
-	bool ok = v->areas.n > 0 && join(v, known, &parts);
+	bool ok = v->areas.n > 0 && !(at == REC_AT_RSS_PEAK && is_shrinking(v)) &&
+			join(v, known, &parts);
 	if (ok) {
 		drop_older(l, at);
 	}

@@ -33,6 +33,7 @@ struct looks {
 struct looks_known {
 	const struct aggregate *blocks;
 	const struct mappings *mappings; // NULL: calls that map are not recorded
+	const struct smaps *before;      // as in struct parts_input
 	const struct parts_thread *threads;
 	size_t n_threads;
 	bool has_all_blocks; // false: some that are live are not among `blocks`

@@ -114,6 +114,10 @@ bool view_read(struct view *v, pid_t pid, const struct wire_range own[WIRE_N_OWN
 	return ok;
 }
 
+void view_take_rss(struct view *v, pid_t pid) {
+	v->rss_after_bytes = rss_of(pid);
+}
+
 void view_finish(struct view *v) {
 	smaps_finish(&v->areas);
 	pagemap_finish(&v->pages);

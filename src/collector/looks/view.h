@@ -28,4 +28,8 @@ struct view {
  * or out of memory. Finish `v` in any case.
  */
 bool view_read(struct view *v, pid_t pid, const struct wire_range own[WIRE_N_OWN]);
+
+/** Once more how much is resident now, after other things are known, too. */
+void view_take_rss(struct view *v, pid_t pid);
+
 void view_finish(struct view *v);

@@ -148,6 +148,7 @@ static void keep_look(struct run *run, const struct view *view, enum rec_look_at
 	const struct looks_known known = {
 			.blocks = run->aggregate,
 			.mappings = run->mappings,
+			.before = run->before.n > 0 ? &run->before : NULL,
 			.threads = threads,
 			.n_threads = threads ? run->threads.n : 0,
 			.has_all_blocks = has_all && has_all_blocks(run),
@@ -161,6 +162,7 @@ void run_look(struct run *run, enum rec_look_at at) {
 	struct view view = {0};
 	if (run->records_mappings && view_read(&view, run->program, run->segment.header->own)) {
 		run_drain(run); // else nobody has mapped what came just before
+		view_take_rss(&view, run->program);
 		keep_look(run, &view, at, true);
 	}
 	view_finish(&view);

@@ -60,6 +60,7 @@ struct run {
 	struct mappings *mappings;
 	bool records_mappings; // and looks at memory
 	struct looks looks;
+	struct smaps before; // what was mapped at an attach
 	struct namer *names;
 	struct jit jit;
 	struct keeper *keeper;

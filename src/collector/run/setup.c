@@ -211,6 +211,7 @@ void run_destroy(struct run *run, bool keep_file) {
 	vec_finish(&run->allocators);
 	vec_finish(&run->own_heaps.seen);
 	looks_finish(&run->looks);
+	smaps_finish(&run->before);
 	segment_finish(&run->segment);
 	if (run->door_fd >= 0) {
 		(void)close(run->door_fd);

@@ -21,7 +21,7 @@
 #include "wire/event.h"
 
 enum { LAYER_OURS, LAYER_CALLS, LAYER_ARENAS, LAYER_STACKS, LAYERS };
-enum { GUARD_MOST_BYTES = 1 << 20, STACK_MOST_BYTES = 16 << 20, NO_AREA = UINT32_MAX };
+enum { GUARD_MOST_BYTES = 1 << 20, STACK_MOST_BYTES = 16 << 20 };
 #define ARENA_BYTES (64ull << 20) // HEAP_MAX_SIZE of glibc
 
 struct claim {
@@ -52,7 +52,7 @@ static void claim(struct finding *f, int layer, uint64_t start, uint64_t end, ui
 	struct claim *c = start < end ? vec_push(l) : NULL;
 	f->ok &= c || start >= end;
 	if (c) {
-		*c = (struct claim){start, end, {mapping, NO_AREA, part}};
+		*c = (struct claim){start, end, {mapping, AREA_NONE, part}};
 	}
 }
 
@@ -186,7 +186,7 @@ static void claim_stack(struct finding *f, const struct parts_thread *t, uint64_
 		struct claim *c = vec_push(&f->layers[LAYER_STACKS]);
 		f->ok &= c != NULL;
 		if (c) {
-			*c = (struct claim){start, end, {0, NO_AREA, REC_PART_STACKS}};
+			*c = (struct claim){start, end, {0, AREA_NONE, REC_PART_STACKS}};
 		}
 	}
 }
@@ -202,11 +202,21 @@ static void claim_stacks(struct finding *f) {
 	}
 }
 
+/** Was it mapped before the attach? *end: as far as that goes. */
+static bool was_before(const struct parts_input *in, uint64_t at, uint64_t *end) {
+	const struct smaps *s = in->before;
+	size_t i = s ? sorted_first_of(s->items, s->n, sizeof *s->items, at + 1) : 0;
+	bool was = i > 0 && at < s->items[i - 1].end;
+	uint64_t to = was ? s->items[i - 1].end : s && i < s->n ? s->items[i].start : *end;
+	*end = to < *end ? to : *end;
+	return was;
+}
+
 /** What an anonymous line is where nobody claims it. *end: as far as that goes. */
 static struct owner owner_of_rest(const struct finding *f, uint32_t i, uint64_t at, uint64_t *end) {
 	const struct smaps *s = f->in->areas;
 	const struct smaps_area *a = &s->items[i], *before = i > 0 ? a - 1 : NULL;
-	struct owner o = {.area = NO_AREA, .part = REC_PART_UNKNOWN};
+	struct owner o = {.area = AREA_NONE, .part = REC_PART_UNKNOWN};
 	bool touches = before && before->end == a->start;
 	if (a->kind == SMAPS_HEAP) {
 		o.part = REC_PART_HEAP_FREE;
@@ -225,6 +235,9 @@ static struct owner owner_of_rest(const struct finding *f, uint32_t i, uint64_t 
 		o.part = REC_PART_STACKS; // of a thread that has ended: glibc keeps it, with its guard
 	} else if (!f->in->is_glibc && has_block(f, a->start, a->end)) {
 		o.part = REC_PART_HEAP_FREE; // an allocator that maps by system calls of its own
+	} else if (was_before(f->in, at, end)) {
+		o.part = REC_PART_MAPPED;
+		o.area = AREA_BEFORE;
 	}
 	o.area = o.part == REC_PART_UNKNOWN ? i : o.area;
 	return o;

@@ -7,9 +7,14 @@
 
 #include "engine/parts.h"
 
+enum {
+	AREA_NONE = UINT32_MAX,
+	AREA_BEFORE = UINT32_MAX - 1
+}; // the latter: mapped before the attach
+
 struct owner {
 	uint32_t mapping; // as in struct parts_row
-	uint32_t area;    // whose name it has. UINT32_MAX: none
+	uint32_t area;    // whose name it has, or one of these
 	uint8_t part;
 };
 

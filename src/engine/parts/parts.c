@@ -71,7 +71,9 @@ static uint32_t row_of(struct joining *j, uint8_t part, uint32_t mapping, const 
 }
 
 static uint32_t add(struct joining *j, struct owner owner, uint64_t bytes) {
-	const char *name = owner.area == UINT32_MAX ? "" : j->in->areas->items[owner.area].name;
+	const char *name = owner.area == AREA_NONE ? ""
+			: owner.area == AREA_BEFORE        ? "before the attach"
+											   : j->in->areas->items[owner.area].name;
 	bool has_maker = owner.part == REC_PART_MAPPED || owner.part == REC_PART_STACKS;
 	uint32_t row = row_of(j, owner.part, has_maker ? owner.mapping : 0, *name ? name : NULL);
 	if (row != INDEX_NONE) {
@@ -252,7 +254,7 @@ static void add_all_lines(struct joining *j) {
 		for (k = i + 1; k < j->owners.spans.n && spans[k].area == spans[i].area; k++) {
 			is_file |= spans[k].is_file;
 			if (spans[k].owner.part != owner.part || spans[k].owner.mapping != owner.mapping) {
-				owner = (struct owner){.area = UINT32_MAX, .part = REC_PART_UNKNOWN};
+				owner = (struct owner){.area = AREA_NONE, .part = REC_PART_UNKNOWN};
 			}
 		}
 		uint64_t file = a->rss_bytes > a->anonymous_bytes ? a->rss_bytes - a->anonymous_bytes : 0;
@@ -372,7 +374,7 @@ static void add_rest(struct joining *j) {
 		sum += j->out->rows.items[i].resident_bytes;
 	}
 	if (j->in->areas->rss_bytes > sum) {
-		const struct owner nobody = {.area = UINT32_MAX, .part = REC_PART_UNKNOWN};
+		const struct owner nobody = {.area = AREA_NONE, .part = REC_PART_UNKNOWN};
 		(void)add(j, nobody, j->in->areas->rss_bytes - sum);
 	}
 }
