@@ -158,10 +158,10 @@ static void keep_look(struct run *run, const struct view *view, enum rec_look_at
 	free(threads);
 }
 
-void run_look(struct run *run, enum rec_look_at at) {
+void run_look(struct run *run, enum rec_look_at at, void (*drain)(struct run *run)) {
 	struct view view = {0};
 	if (run->records_mappings && view_read(&view, run->program, run->segment.header->own)) {
-		run_drain(run); // else nobody has mapped what came just before
+		drain(run); // else nobody has mapped what came just before
 		view_take_rss(&view, run->program);
 		keep_look(run, &view, at, true);
 	}
@@ -194,9 +194,7 @@ static void look_at_rss(struct run *run) {
 		atomic_store(most_ms, wait_ms < END_WAIT_MOST_MS ? (uint32_t)wait_ms : END_WAIT_MOST_MS);
 	}
 	bool is_searched = run->old_heap.snapshot != 0; // old blocks will be known soon
-	if (!is_searched && looks_want(&run->looks, rss_bytes, run->now_ns)) {
-		run_look(run, REC_AT_RSS_PEAK);
-	}
+	run->wants_look = !is_searched && looks_want(&run->looks, rss_bytes, run->now_ns);
 }
 
 // ---- all of it

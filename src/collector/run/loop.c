@@ -144,6 +144,10 @@ static size_t take_turn(struct run *run) {
 		end_program(run);
 	}
 	run_housekeep(run, n == 0);
+	if (run->wants_look) {
+		run->wants_look = false;
+		run_look(run, REC_AT_RSS_PEAK, run_drain);
+	}
 	run_follow_exec(run);
 	return n;
 }
@@ -173,7 +177,7 @@ void run_loop(struct run *run) {
 	}
 	if (run->leave) {
 		if (run->end.is_detached) {
-			run_look(run, REC_AT_DETACH);
+			run_look(run, REC_AT_DETACH, run_drain);
 		}
 		run->leave(run);
 	}

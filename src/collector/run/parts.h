@@ -59,6 +59,7 @@ struct run {
 	struct aggregate *aggregate;
 	struct mappings *mappings;
 	bool records_mappings; // and looks at memory
+	bool wants_look;       // because of a new peak of RSS
 	struct looks looks;
 	struct smaps before; // what was mapped at an attach
 	struct namer *names;
@@ -135,8 +136,8 @@ void run_drain(struct run *run);
 /** What is to be done between two rounds. `is_idle`: the last one brought nothing. */
 void run_housekeep(struct run *run, bool is_idle);
 
-/** Look at the program's memory now, unless that is not recorded. */
-void run_look(struct run *run, enum rec_look_at at);
+/** Look at the program's memory now, unless that is not recorded. `drain`: run_drain. */
+void run_look(struct run *run, enum rec_look_at at, void (*drain)(struct run *run));
 
 /** The program waits at its end: look, and let it go on. `has_all`: the rings are empty. */
 void run_look_at_end(struct run *run, bool has_all);
