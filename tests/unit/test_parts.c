@@ -419,7 +419,7 @@ static void compare(const struct world *w) {
 static void random_processes_have_the_same_parts(void **state) {
 	(void)state;
 	const char *wanted = getenv("PARTS_SEEDS");
-	int n_seeds = wanted ? atoi(wanted) : 3000;
+	int n_seeds = wanted ? atoi(wanted) : 1500;
 	for (int seed = 0; seed < n_seeds; seed++) {
 		struct world w;
 		world_make(&w, (unsigned)seed);
