@@ -21,8 +21,7 @@
 	VIEW(CALLERS, callers, true)                                                 \
 	VIEW(FUNCTIONS, functions, true) /* or packages, modules, files: the lens */ \
 	VIEW(PARTS, parts, false)        /* by site, type, thread, size, lifetime */ \
-	VIEW(TIMELINE, timeline, false)                                              \
-	VIEW(MEMORY, memory, false) /* the looks within the lens's time; else nothing of it counts */
+	VIEW(TIMELINE, timeline, false)
 
 enum view {
 	VIEW_TOTALS, // nothing but the lens's totals
