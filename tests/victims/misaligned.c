@@ -78,13 +78,23 @@ static void nothing(int signal) {
 	(void)signal;
 }
 
+/** Say "ready" and wait for SIGUSR1, blocked but for the wait: one that comes before it is not lost. */
+static void wait_for_signal(void) {
+	sigset_t usr1, others;
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, &others);
+	signal(SIGUSR1, nothing);
+	(void)!write(1, "ready\n", 6);
+	sigsuspend(&others);
+	sigprocmask(SIG_SETMASK, &others, NULL);
+}
+
 int main(int argc, char **argv) {
 	int waits = argc > 2;
 	pthread_t thread;
-	signal(SIGUSR1, nothing);
 	if (waits) {
-		(void)!write(1, "ready\n", 6);
-		pause();
+		wait_for_signal();
 	}
 	first_block = malloc(10);
 	off(free, first_of(argv[argc - 1]), 0, 0);

@@ -73,16 +73,26 @@ static void nothing(int signal) {
 	(void)signal;
 }
 
+/** Say "ready" and wait for SIGUSR1, blocked but for the wait: one that comes before it is not lost. */
+static void wait_for_signal(void) {
+	sigset_t usr1, others;
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, &others);
+	signal(SIGUSR1, nothing);
+	(void)!write(1, "ready\n", 6);
+	sigsuspend(&others);
+	sigprocmask(SIG_SETMASK, &others, NULL);
+}
+
 int main(int argc, char **argv) {
 	struct order order;
 	(void)argv;
 	if (pipe(order.go) != 0) {
 		return 1;
 	}
-	signal(SIGUSR1, nothing);
 	if (argc > 1) {
-		(void)!write(1, "ready\n", 6);
-		pause();
+		wait_for_signal();
 	}
 	for (order.round = 0; order.round < ROUNDS; order.round++) {
 		for (order.way = BY_PRCTL; order.way <= BY_OTHER; order.way++) {
