@@ -115,6 +115,17 @@ struct aggregate_now {
 struct aggregate_now aggregate_now(const struct aggregate *a);
 
 /**
+ * Each live block that has an address; of those from before an attach the size is the usable one,
+ * `stack` UINT32_MAX, else the row of recording.stacks. Mostly by rising address. `visit` returns
+ * false to end it.
+ */
+bool aggregate_live(const struct aggregate *a,
+		bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user);
+
+/** Was a block ever in this range, or within 4 MiB of it? */
+bool aggregate_ever_had(const struct aggregate *a, uint64_t start, uint64_t end);
+
+/**
  * Write the state as of `now_ns` into `out`: summary (its counting part), quality (its part),
  * stacks (with `node`), edges (the running period closed as if it ended now), intervals by
  * stack, sizes, threads, handovers. Arrays go to out->arena. The aggregate goes on unchanged.

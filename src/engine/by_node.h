@@ -8,8 +8,8 @@
 
 /**
  * The recording with one stack per node, for all threads together. A shallow copy, whose stacks
- * live in `arena`; it has no intervals, no sizes and no lifetimes, because those name stacks by
- * their rows. False: no memory.
+ * live in `arena`; it has no intervals, sizes, lifetimes or untouched bytes, because those name
+ * stacks by their rows. False: no memory.
  */
 bool recording_by_node(const struct recording *r, struct arena *arena, struct recording *out,
 		struct err *err);

@@ -10,10 +10,13 @@
  *   allocations>+5%       more than the base's by this share
  *   never-freed>+1M       more than the base's by this much
  *
- * Numbers: those of the metrics (METRIC_GATES), peak-rss, lost. Repeated runs are compared by
- * their medians; and a gate against a base fails only if the runs are clearly separate: none of
- * ours is as small as the base's median, none of the base's as large as our median. Variation
- * between runs alone does not fail a gate.
+ *   heap-free>50%         its share of RSS
+ *
+ * Numbers: those of the metrics (METRIC_GATES), peak-rss, lost, and those of looks at memory: rss
+ * is that of the newest one, heap-free, untouched and unknown are of the one that the report shows.
+ * Repeated runs are compared by their medians; and a gate against a base fails only if the runs are
+ * clearly separate: none of ours is as small as the base's median, none of the base's as large as
+ * our median. Variation between runs alone does not fail a gate.
  */
 
 #include "engine/diff.h"
@@ -24,6 +27,10 @@ enum gate_number {
 #undef GATE_NUMBER
 			GATE_PEAK_RSS,
 	GATE_LOST,
+	GATE_RSS, // from here on: of a look
+	GATE_HEAP_FREE,
+	GATE_UNTOUCHED,
+	GATE_UNKNOWN,
 	N_GATE_NUMBERS,
 };
 

@@ -21,7 +21,8 @@
 	VIEW(CALLERS, callers, true)                                                 \
 	VIEW(FUNCTIONS, functions, true) /* or packages, modules, files: the lens */ \
 	VIEW(PARTS, parts, false)        /* by site, type, thread, size, lifetime */ \
-	VIEW(TIMELINE, timeline, false)
+	VIEW(TIMELINE, timeline, false)                                              \
+	VIEW(MEMORY, memory, false) /* the looks within the lens's time; else nothing of it counts */
 
 enum view {
 	VIEW_TOTALS, // nothing but the lens's totals

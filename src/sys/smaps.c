@@ -24,20 +24,35 @@ static enum smaps_kind kind_of(const struct smaps_area *a) {
 				: begins(a->name, "[stack") ? SMAPS_STACK
 											: SMAPS_KERNEL;
 	}
+	if (begins(a->name, "/dev/zero")) {
+		return a->is_shared ? SMAPS_SHARED : SMAPS_ANONYMOUS;
+	}
 	if (begins(a->name, "/memfd:") || begins(a->name, "/dev/shm/") || begins(a->name, "/SYSV") ||
-			begins(a->name, "/dev/zero") || begins(a->name, "[anon_shmem")) {
+			begins(a->name, "[anon_shmem")) {
 		return SMAPS_SHARED;
 	}
 	return begins(a->name, "/dev/") ? SMAPS_DEVICE : a->inode != 0 ? SMAPS_FILE : SMAPS_ANONYMOUS;
 }
 
+/** A mapping that grows while a process is read may be told once more. */
+static void drop_from(struct smaps *out, uint64_t start) {
+	while (out->n > 0 && out->items[out->n - 1].start >= start) {
+		out->rss_bytes -= out->items[--out->n].rss_bytes;
+	}
+	if (out->n > 0 && out->items[out->n - 1].end > start) {
+		out->items[out->n - 1].end = start;
+	}
+}
+
 /** "start-end rwxp offset major:minor inode      name" */
 static bool begin_area(struct smaps *out, char *line) {
+	uint64_t start = take_number(&line, 16);
+	drop_from(out, start);
 	struct smaps_area *a = vec_push(out);
 	if (!a) {
 		return false;
 	}
-	a->start = take_number(&line, 16);
+	a->start = start;
 	a->end = take_number(&line, 16);
 	if (strlen(line) > 4) {
 		a->is_writable = line[1] == 'w';
@@ -95,9 +110,9 @@ bool smaps_take_line(struct smaps *out, char *line) {
 	return true;
 }
 
-bool smaps_read(struct smaps *out, pid_t pid) {
+static bool read_file(struct smaps *out, pid_t pid, const char *name) {
 	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/smaps", (int)pid);
+	(void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
 	FILE *file = fopen(path, "re");
 	char *line = NULL;
 	size_t room = 0;
@@ -112,6 +127,14 @@ bool smaps_read(struct smaps *out, pid_t pid) {
 		(void)fclose(file);
 	}
 	return ok;
+}
+
+bool smaps_read(struct smaps *out, pid_t pid) {
+	return read_file(out, pid, "smaps");
+}
+
+bool smaps_read_maps(struct smaps *out, pid_t pid) {
+	return read_file(out, pid, "maps");
 }
 
 void smaps_finish(struct smaps *s) {

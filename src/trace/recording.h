@@ -259,6 +259,74 @@ struct rec_range {
 	uint8_t sort;     // wire_map_sort() of wire/event.h
 };
 
+/** When a look was taken. */
+enum rec_look_at {
+	REC_AT_END = 0,
+	REC_AT_RSS_PEAK = 1,
+	REC_AT_DETACH = 2,
+	REC_AT_REQUEST = 3,
+	REC_AT_TIMER = 4,
+	REC_AT_TRIGGER = 5,
+	REC_AT_SIZES = 6,
+	REC_ATS,
+};
+
+/** What was read for it. */
+enum rec_look_has {
+	REC_HAS_SIZES = 1 << 0,  // of each mapping
+	REC_HAS_PAGES = 1 << 1,  // which pages are resident: without them areas are not divided
+	REC_HAS_BLOCKS = 1 << 4, // all live blocks: without them the heap is one part, REC_PART_HEAP
+	REC_HAS_MAKERS = 1 << 5, // calls that map were recorded
+};
+
+/** The process seen from outside at one moment, with an owner for each resident page. */
+struct rec_look {
+	uint64_t time_ns;
+	uint64_t rss_bytes;     // the sum of its parts
+	uint64_t swap_bytes;    // beside it
+	uint64_t changed_bytes; // about as much came or went while it was read
+	uint64_t cost_ns;       // CPU time of the reader
+	uint32_t pid;
+	uint32_t n_inside; // threads that were inside an allocation function
+	uint8_t at;        // enum rec_look_at
+	uint8_t has;       // bits of enum rec_look_has
+};
+
+enum rec_part_id {
+	REC_PART_HEAP_LIVE = 0,
+	REC_PART_HEAP_ROUNDING = 1,
+	REC_PART_HEAP_PARTLY_FREE = 2,
+	REC_PART_HEAP_FREE = 3,
+	REC_PART_ALLOCATOR_TABLES = 4,
+	REC_PART_MAPPED = 5,
+	REC_PART_STACKS = 6,
+	REC_PART_MODULES_WRITTEN = 7,
+	REC_PART_FILES = 8,
+	REC_PART_SHARED = 9,
+	REC_PART_OURS = 10,
+	REC_PART_UNKNOWN = 11,
+	REC_PART_HEAP = 12, // instead of the first four, where blocks or pages are not known
+	REC_PARTS,
+};
+
+/** A part of a look's RSS, or what one maker, module or file has of it. Ordered by look. */
+struct rec_part {
+	uint64_t resident_bytes;
+	uint64_t asked_bytes;     // of REC_PART_HEAP_LIVE: of all live blocks
+	uint64_t lazy_free_bytes; // given back by MADV_FREE, and not taken yet
+	uint32_t look;
+	uint32_t mapping; // 1 + index into mappings; 0: no stack is known
+	uint32_t name;    // string: of a module, file or mapping; 0: none
+	uint8_t part;     // enum rec_part_id
+};
+
+/** Of the live blocks of a stack, what was never in memory at a look. Ordered by look. */
+struct rec_untouched {
+	uint64_t asked_bytes, resident_bytes;
+	uint32_t look, stack; // index into stacks
+	uint32_t blocks;
+};
+
 /** How many allocations of a stack had a size. Ordered by stack, then size. */
 struct rec_size {
 	uint32_t stack;
@@ -388,7 +456,10 @@ struct recording {
 	REC_TABLE(struct rec_mapping) mappings;
 	REC_TABLE(struct rec_interval) mapping_intervals; // of mappings, between mapping_edges
 	REC_TABLE(struct rec_range) ranges;               // by rising address
-	REC_TABLE(struct rec_suppressed) suppressed;      // heaviest first
+	REC_TABLE(struct rec_look) looks;                 // in order of time
+	REC_TABLE(struct rec_part) parts;
+	REC_TABLE(struct rec_untouched) untouched;
+	REC_TABLE(struct rec_suppressed) suppressed; // heaviest first
 };
 
 /** Fill a table of a recording with a copy of `count` items. False: no memory. */

@@ -152,6 +152,9 @@ struct thread_slot {
 	uint32_t tid;   // as the target's gettid() says (its own pid namespace)
 	uint32_t image; // 1 .. n_images
 	uint32_t pid;   // as the target's getpid() says
+	// Where the thread's stack is: an address in it, and the thread pointer, which lies in the same
+	// mapping if pthread_create made that
+	uint64_t stack_at, thread_area;
 
 	// written by O
 	_Alignas(64) _Atomic uint32_t ring; // RING_SMALL, later RING_BIG

@@ -64,6 +64,7 @@ enum resident_what {
 	RESIDENT_BREAKS = 14,
 	RESIDENT_CALLS = 15,
 	RESIDENT_EXECS = 16, // the program becomes another one, unless it fails
+	RESIDENT_ENDS = 17,  // the program ends
 };
 enum {
 	RESIDENT_NO_REGISTER = 0xff,

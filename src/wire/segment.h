@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 11u                   // bump on any change of layout or meaning
+#define SEGMENT_VERSION 12u                   // bump on any change of layout or meaning
 
 /**
  * The target finds the segment by an environment variable (docs/wire.md):
@@ -59,7 +59,9 @@ enum {
 enum {
 	SEGMENT_OPEN = 1,   // record
 	SEGMENT_CLOSED = 2, // recording has ended, nobody reads any more: hooks pass through
-	SEGMENT_ENDING = 3, // (reserved: the program waits at its end to be looked at)
+	// As SEGMENT_OPEN; a thread ends the program and waits until C has looked at it, for
+	// `end_wait_ms` at most. T sets it; C, or T when it has waited long enough, sets SEGMENT_OPEN
+	SEGMENT_ENDING = 3,
 };
 
 /**
@@ -136,6 +138,12 @@ enum {
 	EXEC_INJECTED = 4,
 };
 
+/** Anonymous memory of the program that is the recorder's. 0 bytes: none. */
+struct wire_range {
+	_Atomic uint64_t at, bytes;
+};
+enum { WIRE_N_OWN = 64 };
+
 /** Where a part of the segment lies. 0 bytes: it is not there. */
 struct wire_table {
 	uint64_t at, bytes;
@@ -199,11 +207,10 @@ struct segment_header {
 	// 1: the target is in a sandbox of its own, so T makes no system call that programs can do
 	// without
 	_Atomic uint32_t has_filter;
-	// (reserved: log2 of the sampling rate, the generation of what is known of run-times, and how
-	// long the program waits at its end)
+	// (reserved: log2 of the sampling rate, the generation of what is known of run-times)
 	_Atomic uint32_t rate_log2;
 	_Atomic uint32_t runtime_generation;
-	_Atomic uint32_t end_wait_ms;
+	_Atomic uint32_t end_wait_ms; // how long the program waits at its end at most. 0: not at all
 
 	// ---- written by T, atomically, rarely
 	_Alignas(64) _Atomic uint32_t n_images; // image ids are 1 .. n_images
@@ -243,6 +250,9 @@ struct segment_header {
 	_Atomic uint64_t exec_ns; // of the last exec, unless an image has announced itself since
 
 	_Alignas(64) struct wire_child children[WIRE_N_CHILDREN];
+
+	// ---- written by T: what of its memory is no part of the program's
+	_Alignas(64) struct wire_range own[WIRE_N_OWN];
 };
 _Static_assert(offsetof(struct segment_header, tables) == 128, "layout");
 _Static_assert(offsetof(struct segment_header, common) == 384, "layout");

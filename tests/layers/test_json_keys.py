@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
-WRITERS = ["src/report/json/json.c", "src/report/view/json.c", "src/report/compare/json.c",
+WRITERS = ["src/report/json/json.c", "src/report/json/looks.c", "src/report/view/json.c", "src/report/compare/json.c",
            "src/report/compare/parts.c", "src/report/compare/tree.c",
            "src/engine/quality/facts_json.c"]
 CALL = r'\b(?:json|put|marks|quality|allocators)_\w+\(\s*&?[\w.>-]+,\s*"(\w+)"'

@@ -7,6 +7,7 @@ import collections
 import re
 
 from figures import (BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_kde_words, in_percent, in_span, in_table, in_time)
+from memory import judge_looks, judge_section, untouched_of
 from recorded import is_brief, is_left, lives
 
 # Numbers of --json that are not recomputed, and why
@@ -75,7 +76,8 @@ def judge_json(referee):
                 wrong.append(f"--json: {path} is {value}, counted {truth[path]}")
         elif path not in UNJUDGED and not path.startswith("findings.numbers."):
             wrong.append(f"--json: nothing judges {path}: {value}")
-    return wrong + judge_sites(referee) + judge_memory(referee) + judge_timeline(referee) + judge_rows(referee)
+    return wrong + judge_sites(referee) + judge_memory(referee) + judge_looks(referee) + judge_timeline(referee) + \
+        judge_rows(referee)
 
 
 def judge_sites(referee):
@@ -83,6 +85,7 @@ def judge_sites(referee):
     r, wrong = referee.recorded, []
     counted = {"peak": lambda b: lives(b, r.peak_ns), "never_freed": is_left,
                "temporary": lambda b: b.is_temporary, "allocations": lambda b: True}
+    untouched = untouched_of(r)
     for name, table in referee.report["json"]["sites"].items():
         seen = collections.Counter()
         for site in table:
@@ -91,10 +94,12 @@ def judge_sites(referee):
             some = [b for b in blocks if counted[name](b)]
             truth = {"bytes": sum(b.size for b in some), "blocks": len(some), "allocations": len(blocks),
                      "temporary": sum(b.is_temporary for b in blocks)}
+            if untouched[stack] and not site.get("suppressed"):
+                truth["untouched_bytes"] = untouched[stack]
             unknown = set(site) - set(truth) - {"stack", "suppressed"}
             if unknown:
                 wrong.append(f"--json: nothing judges {sorted(unknown)} of sites.{name}")
-            differ = {word: (site[word], truth[word]) for word in truth if site[word] != truth[word]}
+            differ = {word: (site.get(word), truth[word]) for word in truth if site.get(word) != truth[word]}
             if differ:
                 wrong.append(f"--json: sites.{name}: {differ} of {[f['function'] for f in site['stack']][:4]}")
             seen[stack] += 1
@@ -108,8 +113,11 @@ def judge_memory(referee):
     """Calls that map are no single events: held against their intervals, and what is left against the ranges."""
     r, memory, wrong = referee.recorded, referee.report["json"]["memory"], []
     edges, rows = r.tables["mapping_edges"], r.tables["mappings"]
-    if memory is None or not edges:
-        return [] if memory is None and not edges else ["--json: memory is there or the edges of mappings are"]
+    if memory is None:
+        return ["--json: it has no memory"] if edges or r.tables["looks"] else []
+    if not edges:
+        figures = [value for name, value in memory.items() if name != "looks" and value]
+        return [f"--json: memory has {figures}, and mappings were not recorded"] if figures else []
     never = 0xffff
     live = [0] * len(edges)
     of = [collections.Counter() for _ in rows]
@@ -129,7 +137,7 @@ def judge_memory(referee):
         wrong.append("--json: memory: its intervals are not its edges")
     truth = {"mapped_peak_bytes": live[top], "mapped_peak_time_ns": edges[top]["time_ns"],
              "never_unmapped_bytes": sum(row["never_unmapped_bytes"] for row in of)}
-    differ = {word: memory.get(word) for word in {*truth, *memory} - {"mappings"} if memory.get(word) != truth.get(word)}
+    differ = {word: memory.get(word) for word in {*truth, *memory} - {"mappings", "looks"} if memory.get(word) != truth.get(word)}
     if differ:
         wrong.append(f"--json: memory: {differ}, not {truth}")
     words = ("maps", "mapped_bytes", "peak_bytes", "never_unmapped", "never_unmapped_bytes")
@@ -257,17 +265,21 @@ def judge_text(referee):
         said = report[name].splitlines()[-len(six):]
         wrong += [f"{name}: {line}, not {truth}" for line, truth in zip(said, six) if line != truth]
     wrong += [f"text: a line that the referee does not know: {line}" for line in paragraphs["unknown"]]
-    return wrong + judge_tables(referee, paragraphs["tables"]) + judge_full(referee)
+    return wrong + judge_section(referee, paragraphs["memory"]) + judge_tables(referee, paragraphs["tables"]) + \
+        judge_full(referee)
 
 
 def join_paragraphs(lines):
     """The lines by what they are; a sentence over several lines is one."""
-    found = {"sentences": [], "totals": [], "tables": [], "unknown": []}
+    found = {"sentences": [], "totals": [], "memory": [], "tables": [], "unknown": []}
     place = None
     for line in lines:
         if re.match(r"(PEAK|NEVER FREED|TEMPORARY|ALLOCATIONS)\b", line):
             place = "tables"
             found["tables"].append([line])
+        elif line.startswith("MEMORY ") and not found["memory"]:
+            place = "memory"
+            found["memory"].append(line)
         elif line == "FINDINGS":
             place = "findings"
         elif line.startswith(("more: ", "total runtime")):
@@ -278,6 +290,8 @@ def join_paragraphs(lines):
             continue
         elif place == "tables":
             found["tables"][-1].append(line)
+        elif place == "memory":
+            found["memory"].append(line)
         elif line.startswith("  ! ") or (place == "findings" and re.match(r"  \S", line)):
             place = place or "quality"
             found["sentences"].append(line)

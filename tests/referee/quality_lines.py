@@ -3,6 +3,7 @@
 import re
 
 from figures import BYTES, COUNT, PERCENT, TIME, in_bytes, in_percent, in_time
+from memory import shown
 from recorded import ATTACHED
 
 TELLS = {"node": "JavaScript's objects itself; node --heap-prof tells of them",
@@ -94,6 +95,8 @@ def judge_quality(referee, line):
         if line["id"] == "mapped-before" and r.meta["source"] != ATTACHED:
             wrong.append("mapped-before: recorded from the start")
     if line["id"] == "outside-heap":
+        if shown(r) and shown(r).has_pages:
+            wrong.append("outside-heap: not told apart, beside a look that does")
         top = max(r.tables["samples"], key=lambda s: s["rss_bytes"] - s["ours_bytes"])
         rss, heap = top["rss_bytes"] - top["ours_bytes"], top["heap_bytes"] + summary["old_bytes"]
         hold("all", in_bytes(rss))

@@ -7,6 +7,7 @@ import itertools
 import re
 from bisect import bisect_left
 
+import memory
 from figures import BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_percent, in_span, in_time
 from recorded import ATTACHED, bursts, is_brief, is_left, lives, rises, steady, straightness, stretch
 
@@ -27,6 +28,7 @@ PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<s
         rf"(?P<saved>{COUNT}) allocations and (?P<saved_bytes>{BYTES}))?"
         rf"(?:; it lasted (?P<lasted>{SPAN})(?:, up from (?P<before>{BYTES}))?(?:, on top of (?P<base>{BYTES}))?)?"
         rf"(?:; without it the largest heap is (?P<without>{BYTES}) at (?P<when>{TIME}))?\.")
+OF_RSS = rf"(?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of RSS\)"
 FORMS = {
     "peak": PEAK, "never-freed": KEPT,
     "at-start": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, in the first (?P<reached>{TIME}), "
@@ -47,6 +49,14 @@ FORMS = {
                    rf"\((?P<made_bytes>{BYTES})\))?\.",
     "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s\))? "
                        rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})\.",
+    "kept-by-malloc": rf"malloc keeps {OF_RSS} at (?P<when>the end|{TIME}) that are free; blocks held at most "
+                      rf"(?P<most>{BYTES})(?: from (?P<since>{TIME}) on)?(?:; (?P<remedy>.+))?\.",
+    "mapped": rf"(?P<who>.+) has mapped {OF_RSS}, which are in memory at (?P<when>the end|{TIME})(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
+    "thread-stacks": rf"stacks of threads hold {OF_RSS} at (?P<when>the end|{TIME})\.",
+    "lazy-free": rf"{OF_RSS} were given back \(MADV_FREE\) at (?P<when>the end|{TIME}): they count until the kernel needs "
+                 r"memory, and then are gone\.",
+    "untouched": rf"(?P<who>.+): (?P<bytes>{BYTES}) of (?P<of>{BYTES}) in (?P<n>{COUNT}) live blocks? were not in memory at "
+                 rf"(?P<when>the end|{TIME}), and are no part of RSS\.",
     "runtime": rf"(?P<who>.+) holds (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\) for what it runs"
                rf"(?:, (?P<part>{BYTES}) of it in (?P<module>.+?))?"
                rf"(?:, (?P<asked>{BYTES}) (?:of it )?asked for by (?P<asker>.+?))?"
@@ -627,6 +637,69 @@ class Sentence:
         self.text("grown", in_bytes(numbers["grown_bytes"]))
         self.text("rate", in_bytes(numbers.get("rate_bytes_per_s", 0)))
         self.text("heap", *(in_bytes(grown) for _, grown in fits))
+
+    def judge_of_look(self, look, held):
+        """The figures that all sentences about a look have."""
+        self.number("bytes", held)
+        self.number("rss_bytes", look.rss)
+        self.number("time_ns", look.row["time_ns"])
+        self.text("bytes", in_bytes(held))
+        self.text("share", in_percent(held, look.rss))
+        self.text("when", memory.at_words(look))
+        if not look.has_pages:
+            self.wrong("which pages are resident is not known")
+
+    def judge_kept_by_malloc(self):
+        looks = [look for look in memory.looks_of(self.recorded) if memory.kept(self.recorded, look)[3]]
+        if not looks:
+            return self.wrong("no look says so, or not for a tenth of the run")
+        look = max(looks, key=lambda look: memory.kept(self.recorded, look)[0])
+        free, most, since, _ = memory.kept(self.recorded, look)
+        self.judge_of_look(look, free)
+        for name, value in (("most_bytes", most), ("since_ns", since)):
+            self.number(name, value)
+        self.text("most", in_bytes(most))
+        self.text("since", in_time(since))
+        if self.said.get("remedy") != memory.remedy(self.recorded, look):
+            self.wrong("its remedy", memory.remedy(self.recorded, look))
+
+    def judge_mapped(self):
+        look = memory.shown(self.recorded)
+        own = {sums[0] for sums in memory.made_by(memory.makers(self.referee, look), self.said["who"])}
+        held = self.numbers["bytes"]
+        self.judge_of_look(look, held if held in own else 0)
+        if held < (look.own_rss - look.heap) // 2 or held < look.own_rss // 10:
+            self.wrong("not most of it", look.own_rss - look.heap)
+        self.text("runtime", self.recorded.program())
+
+    def judge_thread_stacks(self):
+        look = memory.shown(self.recorded)
+        self.judge_of_look(look, look.bytes["stacks"])
+
+    def judge_lazy_free(self):
+        look = memory.shown(self.recorded)
+        self.judge_of_look(look, sum(look.lazy.values()))
+
+    def judge_untouched(self):
+        look, of = memory.shown(self.recorded), memory.untouched_of(self.recorded)
+        tables, sums = self.recorded.tables, {}
+        for u in look.untouched:
+            sum_of = sums.setdefault(self.recorded.chain(tables["stacks"][u["stack"]]["node"]), [0, 0])
+            sum_of[0] += u["blocks"]
+            sum_of[1] += u["asked_bytes"]
+
+        def figures(stacks):
+            return (sum(of[s] for s in stacks), sum(sums.get(s, (0, 0))[1] for s in stacks),
+                    sum(sums.get(s, (0, 0))[0] for s in stacks))
+        wanted = tuple(self.numbers[name] for name in ("bytes", "asked_bytes", "blocks"))
+        found = figures(self.stacks(lambda s: figures(s) == wanted))
+        for name, value in zip(("bytes", "asked_bytes", "blocks"), found):
+            self.number(name, value)
+        self.number("time_ns", look.row["time_ns"])
+        self.text("bytes", in_bytes(found[0]))
+        self.text("of", in_bytes(found[1]))
+        self.text("n", f"{found[2]:,}")
+        self.text("when", memory.at_words(look))
 
     def judge_runtime(self):
         peak = self.recorded.peak

@@ -253,6 +253,31 @@ int main() {
 """,
 }
 PYTHON = "import json; kept = [str(i) for i in range(500000)]; json.dumps(list(range(9999)))"
+PROGRAMS |= {
+    "retains": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static char *all[30000], *volatile last;
+__attribute__((noinline)) static void load(void) { for (int i = 0; i < 30000; i++) { all[i] = malloc(1000); memset(all[i], 1, 1000); } }
+int main(void) {
+	load();
+	last = malloc(1000);
+	for (int i = 0; i < 30000; i++) { free(all[i]); }
+	nanosleep(&(struct timespec){0, 400000000}, NULL);
+	return 0;
+}
+""",
+    "reserves": """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+static char *volatile table;
+__attribute__((noinline)) static void reserve(void) { table = malloc(64 << 20); memset(table, 1, 1 << 20); }
+__attribute__((noinline)) static void *map_pages(void) { return memset(mmap(NULL, 20 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 20 << 20); }
+int main(void) { reserve(); return madvise(map_pages(), 12 << 20, MADV_FREE); }
+""",
+}
 DEBIAN = [["/usr/bin/python3", "-c", PYTHON], ["/usr/bin/perl", "-e", "@a = (1..9999)"],
           ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
 
@@ -262,18 +287,18 @@ def recordings(build, tmp_path_factory):
     """recordings(name): a file with events, made once."""
     folder, made = tmp_path_factory.mktemp("referee"), {}
 
-    def record(name, command):
+    def record(name, command, *options):
         if name not in made:
             out = folder / f"{name}.zst"
-            subprocess.run([build / "heaptrack", "-q", "--events", "-o", out, *command], check=False,
+            subprocess.run([build / "heaptrack", "-q", "--events", *options, "-o", out, *command], check=False,
                            capture_output=True, timeout=120)
             made[name] = out
         return made[name]
 
     def by_name(name):
         for command in DEBIAN:
-            if name == Path(command[0]).name:
-                return record(name, command)
+            if name.removesuffix(" --no-memory") == Path(command[0]).name:
+                return record(name, command, *name.split(" ")[1:])
         if name == "demo":
             return record(name, [build / "tests/victims/demo"])
         source = folder / (name if "." in name else f"{name}.c")
@@ -495,9 +520,41 @@ PLANTED_ELSEWHERE = {
     "runtime-language": ("python3", text("runtime", "the Python", "the Perl")),
     "runtime-no-flag": ("perl", text("runtime", r"; its own .+", "; to name the Perl functions behind it, start it as "
                                                                 "perl -X perf.")),
-    "runtime-maps": ("python3", line("outside-heap", "small objects", "all objects")),
-    "mapped-most": ("maps", line("outside-heap", r"[\d.]+ .B of addresses", "9.9 GB of addresses")),
-    "runtime-maps-who": ("python3", line("outside-heap", r"python3\S+ maps", "node maps")),
+    "runtime-maps": ("python3 --no-memory", line("outside-heap", "small objects", "all objects")),
+    "runtime-maps-who": ("python3 --no-memory", line("outside-heap", r"python3\S+ maps", "node maps")),
+    "memory-not-told-apart": ("maps", doubt("outside-heap", "of 69.0 MB resident memory at its peak, 68.0 MB were not in "
+                                                            "live blocks (freed memory, mappings, stacks, code: not told "
+                                                            "apart)")),
+    "mapped-bytes": ("maps", number("mapped", "bytes", lambda n: n - 4096)),
+    "mapped-text": ("maps", text("mapped", r"[\d.]+ MB", "9.9 MB")),
+    "mapped-who": ("maps", text("mapped", "^map_table_of_numbers_that_are_known", "main_table")),
+    "kept-bytes": ("retains", number("kept-by-malloc", "bytes", lambda n: n + 4096)),
+    "kept-share": ("retains", text("kept-by-malloc", r"\(\d+ %", "(12 %")),
+    "kept-most": ("retains", number("kept-by-malloc", "most_bytes", lambda n: n + 1)),
+    "kept-since": ("retains", text("kept-by-malloc", r"from [\d.]+ m?s on", "from 1.0 ms on")),
+    "kept-remedy": ("retains", text("kept-by-malloc", "malloc_trim", "mallopt")),
+    "kept-elsewhere": ("reserves", anew({"id": "kept-by-malloc", "text": "malloc keeps 60.5 MB (96 % of RSS) at the end that "
+                                         "are free; blocks held at most 1.0 kB."})),
+    "untouched-bytes": ("reserves", number("untouched", "bytes", lambda n: n + 4096)),
+    "untouched-text": ("reserves", text("untouched", r"of [\d.]+ MB", "of 99.9 MB")),
+    "untouched-blocks": ("reserves", number("untouched", "blocks", lambda n: n + 1)),
+    "lazy-bytes": ("reserves", number("lazy-free", "bytes", lambda n: n // 2)),
+    "memory-part": ("reserves", page(r"^(  live blocks .*?)[\d.]+M +", r"\g<1>9.9M      ")),
+    "memory-share": ("reserves", page(r"^(  mapped by .*) [\d.]+$", r"\1 11.1")),
+    "memory-who": ("reserves", page(r"^  mapped by map_pages", "  mapped by reserve")),
+    "memory-lazy": ("reserves", page(r"\([\d.]+ MB given back, not taken yet\)", "(1.0 MB given back, not taken yet)")),
+    "memory-asked": ("reserves", page(r"\(of [\d.]+ MB asked for\)", "(of 1.0 GB asked for)")),
+    "memory-missing": ("reserves", page(r"^  mapped by .*\n", "")),
+    "memory-title": ("reserves", page(r"^MEMORY at the end", "MEMORY at the detach")),
+    "memory-rss": ("reserves", page(r": RSS [\d.]+ MB", ": RSS 1.0 MB")),
+    "memory-file": ("reserves", page(r"\(libc\S+ [\d.]+ .B", "(libc.so.6 9.9 MB")),
+    "memory-none": ("reserves", page(r"^MEMORY (?:.+\n)+\n", "")),
+    "look-bytes": ("reserves", counter("memory", "looks", -1, "parts", 0, "bytes")),
+    "look-rss": ("reserves", counter("memory", "looks", -1, "rss_bytes")),
+    "look-row": ("reserves", counter("memory", "looks", -1, "parts", -1, "rows", 0, "bytes")),
+    "look-untouched": ("reserves", counter("memory", "looks", -1, "untouched", 0, "resident_bytes")),
+    "look-when": ("reserves", counter("memory", "looks", -1, "time_ns")),
+    "site-untouched": ("reserves", counter("sites", "peak", 0, "untouched_bytes")),
     "steady-high": ("renews", number("steady", "bytes", lambda n: n + n // 20)),
     "steady-low": ("renews", number("steady", "low_bytes", lambda n: n - n // 20)),
     "steady-from": ("renews", number("steady", "from_ns", lambda n: n + n // 9)),

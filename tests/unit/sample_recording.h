@@ -197,3 +197,45 @@ static struct recording sample_recording(void) {
 	r.threads.items = threads, r.threads.n = 2;
 	return r;
 }
+
+/**
+ * Two looks at its memory: at the peak of RSS, with all parts, and at the end. What parse() and
+ * the C library mapped is in memory at both.
+ */
+static inline void sample_add_looks(struct recording *r) {
+	enum { PAGES = REC_HAS_SIZES | REC_HAS_PAGES, ALL = PAGES | REC_HAS_BLOCKS | REC_HAS_MAKERS };
+	static struct rec_mapping mappings[2] = {{.node = N_PARSE}, {.node = N_START}};
+	static struct rec_look looks[2] = {
+			{.time_ns = 500000000, .rss_bytes = 19000000, .pid = 42, .at = REC_AT_RSS_PEAK},
+			{.time_ns = 1000000000, .rss_bytes = 3000000, .pid = 42, .at = REC_AT_END},
+	};
+	static struct rec_part parts[] = {
+			{.resident_bytes = 14000000, .asked_bytes = 16040500, .part = REC_PART_HEAP_LIVE},
+			{.resident_bytes = 10000, .part = REC_PART_HEAP_ROUNDING},
+			{.resident_bytes = 90000, .part = REC_PART_HEAP_PARTLY_FREE},
+			{.resident_bytes = 400000, .lazy_free_bytes = 1000, .part = REC_PART_HEAP_FREE},
+			{.resident_bytes = 900000, .mapping = 1, .part = REC_PART_MAPPED},
+			{.resident_bytes = 200000, .mapping = 2, .part = REC_PART_MAPPED},
+			{.resident_bytes = 100000, .part = REC_PART_MAPPED},
+			{.resident_bytes = 80000, .part = REC_PART_STACKS},
+			{.resident_bytes = 120000, .name = S_LIBX, .part = REC_PART_MODULES_WRITTEN},
+			{.resident_bytes = 2000000, .name = S_EXE, .part = REC_PART_FILES},
+			{.resident_bytes = 500000, .name = S_LIBC, .part = REC_PART_FILES},
+			{.resident_bytes = 550000, .part = REC_PART_OURS},
+			{.resident_bytes = 50000, .part = REC_PART_UNKNOWN},
+			{.resident_bytes = 101100, .asked_bytes = 101100, .part = REC_PART_HEAP_LIVE},
+			{.resident_bytes = 98900, .part = REC_PART_HEAP_PARTLY_FREE},
+			{.resident_bytes = 900000, .mapping = 1, .part = REC_PART_MAPPED},
+			{.resident_bytes = 1900000, .name = S_EXE, .part = REC_PART_FILES},
+	};
+	static struct rec_untouched untouched[] = {
+			{.asked_bytes = 16000000, .resident_bytes = 13959500, .stack = 0, .blocks = 1}};
+	looks[0].has = looks[1].has = ALL;
+	for (size_t i = 13; i < sizeof parts / sizeof *parts; i++) {
+		parts[i].look = 1;
+	}
+	r->mappings.items = mappings, r->mappings.n = 2;
+	r->looks.items = looks, r->looks.n = 2;
+	r->parts.items = parts, r->parts.n = sizeof parts / sizeof *parts;
+	r->untouched.items = untouched, r->untouched.n = 1;
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "report/report.h"
+#include "report/gates.h"
+#include "report/view.h"
 #include "sample_recording.h"
 
 #include <setjmp.h>
@@ -158,7 +159,7 @@ static void prints_json_with_the_named_fields(void **state) {
 	struct report_options o = {0};
 	assert_true(report_json(&out, &r, names, &o, NULL));
 	static const char *const parts[] = {
-			"{\"version\":1,\"schema\":2,\"program\":{\"command\":[\"--fast\"]",
+			"{\"version\":1,\"schema\":3,\"program\":{\"command\":[\"--fast\"]",
 			"\"exit_status\":0", "\"summary\":{\"duration_ns\":1000000000,\"allocations\":1553,",
 			"\"never_freed_blocks\":1001,\"never_freed_bytes\":101100,", "\"findings\":[{\"id\":\"",
 			"\"sites\":{\"peak\":[{\"bytes\":16000000,\"blocks\":1,\"allocations\":2,\"temporary\":0,"
@@ -173,6 +174,150 @@ static void prints_json_with_the_named_fields(void **state) {
 	}
 }
 
+static void holds(const char *part) {
+	if (!strstr(text(), part)) {
+		fail_msg("missing: %s\nin: %s", part, text());
+	}
+	out.size--;
+}
+
+static size_t lines_of_memory(void) {
+	size_t n = 0;
+	const char *line = strstr(text(), "MEMORY at");
+	for (; line && *line != '\n'; line = strchr(line, '\n') + 1) {
+		n++;
+	}
+	out.size--;
+	return n;
+}
+
+// clang-format off
+#define HEAP_PARTS \
+	"MEMORY at 500 ms: RSS 19.0 MB, 95 % of its peak                                      bytes  % of RSS\n" \
+	"  live blocks (of 16.0 MB asked for)                                                 14.0M      73.7\n" \
+	"  rounded up by malloc                                                               10.0K       0.1\n" \
+	"  free between live blocks                                                           90.0K       0.5\n" \
+	"  free, kept by malloc (1.0 kB given back, not taken yet)                           400.0K       2.1\n"
+// clang-format on
+
+static void says_where_memory_went(void **state) {
+	(void)state;
+	sample_add_looks(&r);
+	struct report_options o = {.file = "x.zst"};
+	assert_true(report_text(&out, &r, names, &o, NULL));
+	// clang-format off
+	holds("    by 900 ms.\n\n"
+			HEAP_PARTS
+			"  mapped by parse() app.cpp:33                                                      900.0K       4.7\n"
+			"  mapped by others                                                                  300.0K       1.6\n"
+			"  stacks                                                                             80.0K       0.4\n"
+			"  data of modules (libx.so 120.0 kB)                                                120.0K       0.6\n"
+			"  code and files (app 2.0 MB, libc.so.6 500.0 kB)                                     2.5M      13.2\n"
+			"  heaptrack itself                                                                  550.0K       2.9\n"
+			"  owner not known                                                                    50.0K       0.3\n"
+			"\nPEAK,");
+	// clang-format on
+	assert_int_equal(lines_of_memory(), 12);
+}
+
+/** The smallest parts share a row, and what could not be read takes one; what is unknown stays. */
+static void says_it_in_twelve_lines(void **state) {
+	(void)state;
+	sample_add_looks(&r);
+	r.parts.items[5].part = REC_PART_ALLOCATOR_TABLES;
+	r.parts.items[6].part = REC_PART_SHARED;
+	r.looks.items[0].swap_bytes = 7000000;
+	struct report_options o = {0};
+	assert_true(report_text(&out, &r, names, &o, NULL));
+	r.parts.items[5].part = r.parts.items[6].part = REC_PART_MAPPED;
+	r.looks.items[0].swap_bytes = 0;
+	assert_int_equal(lines_of_memory(), 12);
+	holds("  smaller parts                                                                     180.0K "
+		  "      0.9\n  7.0 MB more are swapped out\n");
+	holds("  owner not known                                                                    50.0K");
+}
+
+/** A screen has it where it fits; a line about the outside of the heap is not needed then. */
+static void says_nothing_of_memory_without_a_look(void **state) {
+	(void)state;
+	static struct rec_sample sample = {.time_ns = 1, .rss_bytes = 90000000};
+	struct report_options o = {0};
+	r.samples.items = &sample, r.samples.n = 1;
+	assert_true(report_text(&out, &r, names, &o, NULL));
+	assert_int_equal(lines_of_memory(), 0);
+	holds(" were not in live blocks");
+	buffer_clear(&out);
+	sample_add_looks(&r);
+	assert_true(report_text(&out, &r, names, &o, NULL));
+	assert_null(strstr(text(), "not in live blocks"));
+	r.looks.n = 0;
+}
+
+static void prints_all_looks(void **state) {
+	(void)state;
+	sample_add_looks(&r);
+	struct report_options o = {0};
+	struct lens lens = lens_whole();
+	const struct view_request request = {.view = VIEW_MEMORY, .lens = &lens};
+	assert_true(report_view(&out, &r, names, &o, &request, NULL));
+	// clang-format off
+	holds(HEAP_PARTS
+			"  mapped                                                                              1.2M       6.3\n"
+			"      parse() app.cpp:33                                                            900.0K       4.7\n"
+			"      libc.so.6 via __libc_start_main_impl                                          200.0K       1.1\n"
+			"      others                                                                        100.0K       0.5\n");
+	holds("\n  of live blocks not in memory:\n"
+			"      2.0 MB of 16.0 MB in 1 block: make_row() app.cpp:12\n"
+			"\nMEMORY at the end, 1.00 s: RSS 3.0 MB, 15 % of its peak ");
+	// clang-format on
+	buffer_clear(&out);
+	assert_true(report_view_json(&out, &r, names, &o, &request, NULL));
+	holds("\"looks\":[{\"look\":0,\"pid\":42,\"at\":\"rss-peak\",\"time_ns\":500000000,"
+		  "\"rss_bytes\":19000000,");
+	holds("{\"id\":\"heap_live\",\"bytes\":14000000,\"asked_bytes\":16040500,\"rows\":[");
+	holds("{\"bytes\":900000,\"lazy_free_bytes\":0,\"name\":null,\"stack\":[{\"function\":\"parse(");
+	lens.has_range = true, lens.from = LENS_START, lens.to = 0;
+	buffer_clear(&out);
+	assert_true(report_view(&out, &r, names, &o, &request, NULL));
+	assert_null(strstr(text(), "at the end"));
+}
+
+static bool fails(const char *text, const struct lens *lens, const char *sentence) {
+	const struct diff_input run = {.recording = &r, .names = names, .lens = lens};
+	struct arena arena = {0};
+	struct gate gate;
+	struct gate_result *result;
+	assert_true(gate_parse(&gate, text, NULL));
+	assert_true(gates_check(&gate, 1, (struct gate_runs){&run, 1}, (struct gate_runs){0}, &arena,
+			&result, NULL));
+	assert_string_equal(result->sentence, sentence);
+	bool is_failed = result->is_failed;
+	arena_finish(&arena);
+	return is_failed;
+}
+
+static void judges_looks(void **state) {
+	(void)state;
+	struct lens lens = lens_whole();
+	const char *missing = "the file does not contain this figure";
+	assert_true(fails("rss>1", &lens, missing));
+	sample_add_looks(&r);
+	assert_true(fails("rss>2M", &lens, "RSS is 3.0 MB"));
+	assert_false(fails("heap-free>400k", &lens, "free, and kept by malloc: 400.0 kB"));
+	assert_true(fails("heap-free>2%", &lens, "free, and kept by malloc: 400.0 kB, 2.1 % of RSS"));
+	assert_true(fails("untouched>2M", &lens, "of live blocks not in memory: 2.0 MB"));
+	assert_true(fails("unknown>49k", &lens, "in memory without a known owner: 50.0 kB"));
+	lens.has_range = true, lens.from = 0, lens.to = 1; // from the edge at which the first one is
+	assert_false(fails("unknown>0", &lens, "in memory without a known owner: 0 B"));
+	lens.from = LENS_START, lens.to = 0;
+	assert_true(fails("rss>2M", &lens, "RSS is 19.0 MB"));
+	r.looks.items[0].has = REC_HAS_SIZES | REC_HAS_PAGES;
+	assert_false(
+			fails("unknown>1%", &lens, "in memory without a known owner: 50.0 kB, 0.3 % of RSS"));
+	assert_true(fails("heap-free>1G", &lens, missing));
+	assert_true(fails("untouched>1G", &lens, missing));
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 
 int main(void) {
@@ -183,6 +328,11 @@ int main(void) {
 			TEST(keeps_lines_within_the_width),
 			TEST(prints_the_classic_sections),
 			TEST(prints_json_with_the_named_fields),
+			TEST(says_where_memory_went),
+			TEST(says_it_in_twelve_lines),
+			TEST(says_nothing_of_memory_without_a_look),
+			TEST(prints_all_looks),
+			TEST(judges_looks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

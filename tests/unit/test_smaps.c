@@ -42,10 +42,11 @@ static void lines_are_understood(void **state) {
 			"13000-14000 rw-p 00000000 00:0f 80                       /anon_hugepage (deleted)\n"
 			"Rss: 0 kB\nVmFlags: rd wr ht\n"
 			"14000-15000 rw-s 00000000 00:0f 81                       /sys/resource0\n"
-			"VmFlags: rd wr io pf\n");
+			"VmFlags: rd wr io pf\n"
+			"15000-16000 rw-p 00000000 00:05 78                       /dev/zero\n");
 	static const enum smaps_kind kinds[] = {SMAPS_FILE, SMAPS_ANONYMOUS, SMAPS_HEAP, SMAPS_STACK,
 			SMAPS_KERNEL, SMAPS_ANONYMOUS, SMAPS_SHARED, SMAPS_SHARED, SMAPS_DEVICE, SMAPS_FILE,
-			SMAPS_DEVICE};
+			SMAPS_DEVICE, SMAPS_ANONYMOUS};
 	assert_int_equal(s.n, sizeof kinds / sizeof *kinds);
 	for (size_t i = 0; i < s.n; i++) {
 		assert_int_equal(s.items[i].kind, kinds[i]);
@@ -71,6 +72,30 @@ static void lines_are_understood(void **state) {
 	assert_true(s.items[6].is_shared);
 	assert_true(s.items[9].is_hugetlb);
 	assert_int_equal(s.rss_bytes, 12288);
+	smaps_finish(&s);
+}
+
+/** The kernel goes on at an address: what has grown or come there meanwhile is told as it is then. */
+static void no_address_is_told_twice(void **state) {
+	(void)state;
+	static const struct {
+		uint64_t start, end, rss_bytes;
+	} expected[] = {{0x1000, 0x4000, 4096}, {0x4000, 0x9000, 16384}, {0xa000, 0xc000, 8192}};
+	struct smaps s = {0};
+	take(&s,
+			"1000-5000 rw-p 00000000 00:00 0\nRss: 4 kB\n"
+			"5000-6000 rw-p 00000000 00:00 0\nRss: 4 kB\n"
+			"6000-7000 r--p 00000000 00:00 0\nRss: 4 kB\n"
+			"4000-9000 rw-p 00000000 00:00 0\nRss: 16 kB\n"
+			"a000-b000 rw-p 00000000 00:00 0\nRss: 4 kB\n"
+			"a000-c000 rw-p 00000000 00:00 0\nRss: 8 kB\n");
+	assert_int_equal(s.n, 3);
+	for (size_t i = 0; i < s.n; i++) {
+		assert_int_equal(s.items[i].start, expected[i].start);
+		assert_int_equal(s.items[i].end, expected[i].end);
+		assert_int_equal(s.items[i].rss_bytes, expected[i].rss_bytes);
+	}
+	assert_int_equal(s.rss_bytes, 28672);
 	smaps_finish(&s);
 }
 
@@ -172,6 +197,7 @@ static void nobody_has_nothing(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(lines_are_understood),
+			cmocka_unit_test(no_address_is_told_twice),
 			cmocka_unit_test(words_become_ranges),
 			cmocka_unit_test(own_pages_are_found),
 			cmocka_unit_test(nobody_has_nothing),

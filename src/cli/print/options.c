@@ -161,6 +161,8 @@ static const struct option_row views[] = {
 				.help = "a list by function, package, module, file, site, type, thread, tid, "
 						"size or lifetime"},
 		{"timeline", 0, SHOWS(VIEW_TIMELINE), .help = "the heap over time"},
+		{"memory", 0, SHOWS(VIEW_MEMORY),
+				.help = "the parts of resident memory whenever they were looked at"},
 		{"depth", 0, VALUE_NEEDED, .value_name = "N", .take = option_take_number, AT(depth),
 				.help = "levels of callers in --json (default: 3)"},
 		{"fold", 0, VALUE_NEEDED, .value_name = "PATTERN", .take = take_fold,
@@ -207,7 +209,8 @@ static const struct option_row comparing[] = {
 		{"fail-if", 0, VALUE_NEEDED, .value_name = "GATE", .take = compare_take_gate, AT(compare),
 				.help = "exit with status 3 if GATE holds; repeatable: 'peak>500M' 'never-freed>0' "
 						"'temporary>30%', and with -d 'allocations>+5%' 'peak>+10M'. "
-						"Numbers:" GATE_NAMES_TEXT " peak-rss lost"},
+						"Numbers:" GATE_NAMES_TEXT
+						" peak-rss lost rss heap-free untouched unknown"},
 		{"markdown", 0, FLAG(compare.is_markdown), .help = "format for a pull request"},
 		{"junit", 0, TEXT("OUT", compare.junit), .help = "write the gates as JUnit XML"},
 };

@@ -81,6 +81,14 @@ bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err 
 	return true;
 }
 
+bool order_is_behind(const struct order *o) {
+	bool waits = o->n_held > 0 || o->n_left > 0 || o->next.epoch != o->epoch;
+	for (uint32_t i = 0; i < o->n_readers && !waits; i++) {
+		waits = o->readers[i]->is_held;
+	}
+	return waits;
+}
+
 uint64_t order_rest_ns(const struct order *o) {
 	const uint64_t while_waiting_ns = 200 * 1000, usual_ns = 50 * 1000 * 1000;
 	return o->n_held > 0 || o->n_left > 0 ? while_waiting_ns : usual_ns;

@@ -86,6 +86,9 @@ void order_destroy(struct order *o);
  */
 bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err);
 
+/** Is there anything that the last round could not hand over yet? */
+bool order_is_behind(const struct order *o);
+
 /** How long the caller may sleep if a round brought nothing and the bell does not ring. */
 uint64_t order_rest_ns(const struct order *o);
 

@@ -3,6 +3,7 @@
 #include "collector/run/parts.h"
 #include "engine/quality.h"
 #include "sys/clock.h"
+#include "sys/futex.h"
 
 enum {
 	CHECKPOINT_GAP_NS = 1000000000,
@@ -12,6 +13,9 @@ enum {
 	LARGE_NODES = 500000,          // above so many nodes
 	CHECKPOINT_COST = 100,         // a checkpoint takes a 100th of the time, if that is soon enough
 	CLOCK_GAP_NS = 1000000000,
+	END_WAIT_BYTES = 20
+			<< 20,           // for so much RSS the program's end waits a ms more for the last look,
+	END_WAIT_MOST_MS = 1000, // but never longer than this
 };
 
 static void announce(void *user, uint32_t id, const struct wire_module *module) {
@@ -118,6 +122,83 @@ static void look_for_own_heaps(struct run *run) {
 			run->now_ns);
 }
 
+// ---- looks at the program's memory
+
+static bool has_all_blocks(const struct run *run) {
+	const struct segment_header *h = run->segment.header;
+	struct order_counts counts = order_counts(run->order);
+	bool has_old = run->meta.source != REC_ATTACHED ||
+			(run->meta.old_unknown == REC_OLD_KNOWN && run->old_heap.snapshot == 0);
+	return has_old && !run->has_failed && counts.lost + counts.bad_entries == 0 &&
+			atomic_load(&h->lost_no_slot) + atomic_load(&h->lost_early) == 0;
+}
+
+/** Where the stacks of threads are that have allocated. Their slots are the program's memory. */
+static struct parts_thread *find_stacks(const struct run *run) {
+	struct parts_thread *threads = calloc(run->threads.n + 1, sizeof *threads);
+	for (size_t i = 0; threads && i < run->threads.n; i++) {
+		const struct thread_slot *slot = segment_slot(&run->segment, run->threads.items[i].slot);
+		threads[i] = (struct parts_thread){.sp = slot->stack_at, .fs_base = slot->thread_area};
+	}
+	return threads;
+}
+
+static void keep_look(struct run *run, const struct view *view, enum rec_look_at at, bool has_all) {
+	struct parts_thread *threads = find_stacks(run);
+	const struct looks_known known = {
+			.blocks = run->aggregate,
+			.mappings = run->mappings,
+			.before = run->before.n > 0 ? &run->before : NULL,
+			.threads = threads,
+			.n_threads = threads ? run->threads.n : 0,
+			.has_all_blocks = has_all && has_all_blocks(run),
+			.texts = &run->texts,
+	};
+	(void)looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
+	free(threads);
+}
+
+void run_look(struct run *run, enum rec_look_at at, void (*drain)(struct run *run)) {
+	struct view view = {0};
+	if (run->records_mappings && view_read(&view, run->program, run->segment.header->own)) {
+		drain(run); // else nobody has mapped what came just before
+		view_take_rss(&view, run->program);
+		keep_look(run, &view, at, true);
+	}
+	view_finish(&view);
+}
+
+/** The program waits no longer than until it has been read: what was read is joined later. */
+void run_look_at_end(struct run *run, bool has_all) {
+	_Atomic uint32_t *state = &run->segment.header->state;
+	struct view view = {0};
+	bool is_read = view_read(&view, run->program, run->segment.header->own);
+	uint32_t ending = SEGMENT_ENDING;
+	bool has_waited = atomic_compare_exchange_strong(state, &ending, SEGMENT_OPEN);
+	futex_wake(state, INT32_MAX);
+	if (is_read && has_waited) {
+		atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
+		keep_look(run, &view, REC_AT_END, has_all);
+	}
+	view_finish(&view);
+}
+
+static void look_at_rss(struct run *run) {
+	if (!run->records_mappings || run->samples.n == 0) {
+		return;
+	}
+	uint64_t rss_bytes = run->samples.items[run->samples.n - 1].rss_bytes;
+	uint64_t wait_ms = RUN_END_WAIT_MS + rss_bytes / END_WAIT_BYTES;
+	_Atomic uint32_t *most_ms = &run->segment.header->end_wait_ms;
+	if (atomic_load(most_ms) > 0) {
+		atomic_store(most_ms, wait_ms < END_WAIT_MOST_MS ? (uint32_t)wait_ms : END_WAIT_MOST_MS);
+	}
+	bool is_searched = run->old_heap.snapshot != 0; // old blocks will be known soon
+	run->wants_look = !is_searched && looks_want(&run->looks, rss_bytes, run->now_ns);
+}
+
+// ---- all of it
+
 void run_housekeep(struct run *run, bool is_idle) {
 	look_at_clock(run);
 	run_take_modules(run);
@@ -128,6 +209,7 @@ void run_housekeep(struct run *run, bool is_idle) {
 		ending_look(&run->ending, run->program, run->now_ns);
 		run_look_at_first_image(run);
 		look_for_own_heaps(run);
+		look_at_rss(run);
 	}
 	if (run->samples.seccomp_mode == 1) {
 		atomic_store(&run->segment.header->no_syscalls, 1);

@@ -24,6 +24,8 @@ enum {
 	SLEEP_MAX_NS = 1000000000,
 	CHILDREN_SLEEP_MAX_NS = 250000000, // so that the last size of children is seen
 	JIT_SLEEP_MAX_NS = 50000000,       // so that events of code that moves get the name it had then
+	LAST_ROUNDS_NS = 20000000, // for events before the look at the end: other threads may go on
+	LAST_PAUSE_NS = 20000,
 };
 
 static bool round_of_events(struct run *run, size_t *n) {
@@ -47,6 +49,21 @@ void run_drain(struct run *run) {
 	size_t n;
 	segment_tick(&run->segment, clock_now_ns());
 	(void)round_of_events(run, &n);
+}
+
+/** The program waits to be looked at: what it has done so far is taken before. */
+static void end_program(struct run *run) {
+	uint64_t until_ns = clock_now_ns() + LAST_ROUNDS_NS;
+	bool is_behind = true;
+	while (is_behind && clock_now_ns() < until_ns) {
+		size_t n;
+		bool is_taken = round_of_events(run, &n);
+		is_behind = is_taken && (n > 0 || order_is_behind(run->order));
+		if (is_behind && n == 0) {
+			clock_sleep_ns(LAST_PAUSE_NS);
+		}
+	}
+	run_look_at_end(run, !is_behind);
 }
 
 /** How fast events come: so many since the last nap began. */
@@ -93,8 +110,8 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	size_t n;
 	segment_arm(&run->segment);
 	// A ring from before the bell was armed does not end the wait: check everything once more
-	if (has_ended(run) || run_exec_is_announced(run) || control_is_asked(run->control) ||
-			(round_of_events(run, &n) && n > 0)) {
+	if (has_ended(run) || run_exec_is_announced(run) || segment_is_ending(&run->segment) ||
+			control_is_asked(run->control) || (round_of_events(run, &n) && n > 0)) {
 		return;
 	}
 	uint64_t most_ns = order_rest_ns(run->order);
@@ -118,16 +135,29 @@ static void note_given_up(struct run *run) {
 	run->stopped_early = true;
 }
 
+/** A round and what follows it; how many events it brought. */
+static size_t take_turn(struct run *run) {
+	size_t n;
+	segment_tick(&run->segment, clock_now_ns());
+	(void)round_of_events(run, &n);
+	if (segment_is_ending(&run->segment)) {
+		end_program(run);
+	}
+	run_housekeep(run, n == 0);
+	if (run->wants_look) {
+		run->wants_look = false;
+		run_look(run, REC_AT_RSS_PEAK, run_drain);
+	}
+	run_follow_exec(run);
+	return n;
+}
+
 void run_loop(struct run *run) {
 	struct pace pace = {.since_ns = clock_now_ns()};
 	uint64_t sleep_ns = NAP_NS;
 	unsigned n_empty = 0;
 	while (!has_ended(run)) {
-		size_t n;
-		segment_tick(&run->segment, clock_now_ns());
-		(void)round_of_events(run, &n);
-		run_housekeep(run, n == 0);
-		run_follow_exec(run);
+		size_t n = take_turn(run);
 		pace.n_events += n;
 		n_empty = n > 0 ? 0 : n_empty + 1;
 		if (n_empty == 0) {
@@ -146,6 +176,9 @@ void run_loop(struct run *run) {
 		note_given_up(run);
 	}
 	if (run->leave) {
+		if (run->end.is_detached) {
+			run_look(run, REC_AT_DETACH, run_drain);
+		}
 		run->leave(run);
 	}
 	run->now_ns = run->end.time_ns - run->segment.start_ns;

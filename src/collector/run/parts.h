@@ -13,6 +13,7 @@
 #include "collector/file/keeper.h"
 #include "collector/guardian/guardian.h"
 #include "collector/guardian/old_heap.h"
+#include "collector/looks/looks.h"
 #include "collector/names/jit.h"
 #include "collector/names/namer.h"
 #include "collector/order/order.h"
@@ -26,6 +27,8 @@
 #include "engine/aggregate.h"
 #include "engine/mappings.h"
 #include "sys/spawn.h"
+
+enum { RUN_END_WAIT_MS = 50 }; // how long the program's end waits to be looked at, at least
 
 /** A thread whose name is still looked at. */
 struct live_thread {
@@ -55,7 +58,10 @@ struct run {
 	struct order *order;
 	struct aggregate *aggregate;
 	struct mappings *mappings;
-	bool records_mappings;
+	bool records_mappings; // and looks at memory
+	bool wants_look;       // because of a new peak of RSS
+	struct looks looks;
+	struct smaps before; // what was mapped at an attach
 	struct namer *names;
 	struct jit jit;
 	struct keeper *keeper;
@@ -129,6 +135,12 @@ void run_drain(struct run *run);
 
 /** What is to be done between two rounds. `is_idle`: the last one brought nothing. */
 void run_housekeep(struct run *run, bool is_idle);
+
+/** Look at the program's memory now, unless that is not recorded. `drain`: run_drain. */
+void run_look(struct run *run, enum rec_look_at at, void (*drain)(struct run *run));
+
+/** The program waits at its end: look, and let it go on. `has_all`: the rings are empty. */
+void run_look_at_end(struct run *run, bool has_all);
 
 /** Take the modules that have been announced since. */
 void run_take_modules(struct run *run);

@@ -53,7 +53,7 @@ bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct e
 			.has_memory = memory_fd >= 0,
 			.memory_fd = memory_fd,
 	};
-	run->records_mappings = (params.options & SEGMENT_NO_MAPPINGS) == 0;
+	run->records_mappings = !o->no_memory;
 	struct rlimit before;
 	// The limit on the size of files (ulimit -f) applies to shared memory, and the mapping takes
 	// address space (ulimit -v). The program keeps its limits
@@ -62,6 +62,9 @@ bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct e
 	(void)raise_limit(RLIMIT_AS);
 	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
 	bool ok = segment_init(&run->segment, &params, err);
+	if (ok && run->records_mappings) {
+		atomic_store(&run->segment.header->end_wait_ms, RUN_END_WAIT_MS);
+	}
 	(void)signal(SIGXFSZ, handler);
 	if (has_limit) {
 		(void)setrlimit(RLIMIT_FSIZE, &before);
@@ -207,6 +210,8 @@ void run_destroy(struct run *run, bool keep_file) {
 	vec_finish(&run->images);
 	vec_finish(&run->allocators);
 	vec_finish(&run->own_heaps.seen);
+	looks_finish(&run->looks);
+	smaps_finish(&run->before);
 	segment_finish(&run->segment);
 	if (run->door_fd >= 0) {
 		(void)close(run->door_fd);

@@ -144,7 +144,8 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 		goto fail;
 	}
 	// The names of children and marks may be new texts: before the texts are copied
-	if (!put_children(r, run) || !put_marks(r, run) || !copy_tables(r, run)) {
+	if (!put_children(r, run) || !put_marks(r, run) || !copy_tables(r, run) ||
+			!looks_put(&run->looks, r)) {
 		(void)err_memory(err);
 		goto fail;
 	}

@@ -217,6 +217,10 @@ bool segment_is_closed(const struct segment *s) {
 	return atomic_load(&s->header->state) == SEGMENT_CLOSED;
 }
 
+bool segment_is_ending(const struct segment *s) {
+	return atomic_load(&s->header->state) == SEGMENT_ENDING;
+}
+
 void segment_free_slot(struct segment *s, uint32_t index) {
 	struct thread_slot *slot = segment_slot(s, index);
 	if (s->is_lived_in) {

@@ -86,6 +86,9 @@ void segment_close(struct segment *s);
 /** True if the target closed the recording itself. */
 bool segment_is_closed(const struct segment *s);
 
+/** True if the target waits at its end to be looked at. */
+bool segment_is_ending(const struct segment *s);
+
 static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t index) {
 	return (struct thread_slot *)(void *)(s->slots + (uint64_t)index * s->slot_bytes);
 }

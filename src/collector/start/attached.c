@@ -51,6 +51,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 		return false;
 	}
 	aggregate_expect_old_blocks(run->aggregate);
+	(void)smaps_read_maps(&run->before, run->program);
 	if (!guardian_attach(&run->guardian, attach->max_pause_ns, drain, run, err)) {
 		return false;
 	}

@@ -14,7 +14,8 @@ static size_t directory_bytes(void) {
 
 bool shadow_init(struct shadow *s) {
 	*s = (struct shadow){.directory = pages_take(directory_bytes())};
-	return s->directory != NULL;
+	s->ever = pages_take(SHADOW_DIRECTORY);
+	return s->directory && s->ever;
 }
 
 void shadow_finish(struct shadow *s) {
@@ -27,6 +28,7 @@ void shadow_finish(struct shadow *s) {
 	vec_finish(&s->leaves);
 	map_finish(&s->odd);
 	pages_give(s->directory, directory_bytes());
+	pages_give(s->ever, SHADOW_DIRECTORY);
 	*s = (struct shadow){0};
 }
 
@@ -36,6 +38,7 @@ void shadow_clear(struct shadow *s) {
 		pages_give(s->leaves.items[i], sizeof(struct shadow_leaf));
 	}
 	s->leaves.n = 0;
+	pages_clear(s->ever, SHADOW_DIRECTORY);
 	s->emptied = NULL;
 	map_finish(&s->odd);
 	s->n_odd_held = 0;
@@ -65,6 +68,7 @@ bool shadow_add_leaf(struct shadow *s, uint64_t ptr) {
 	leaf->number = (uint32_t)s->leaves.n;
 	s->leaves.items[s->leaves.n++] = leaf;
 	s->directory[leaf->region] = leaf;
+	s->ever[leaf->region] = true;
 	return true;
 }
 

@@ -38,6 +38,7 @@ struct shadow_leaf {
 struct shadow {
 	struct shadow_leaf **directory;
 	VEC(struct shadow_leaf *) leaves;
+	uint8_t *ever; // of each region: it had a leaf
 	struct shadow_leaf *spares[SHADOW_SPARES];
 	uint32_t n_spares;
 	struct shadow_leaf *emptied; // the last one that was; it may have blocks again. Or NULL

@@ -4,6 +4,7 @@
 
 #include "engine/quality.h"
 
+#include "engine/memory.h"
 #include "engine/quality/parts.h"
 #include "engine/quality/runtimes.h"
 
@@ -276,6 +277,10 @@ static void name_mapper(const struct quality_writer *w, uint64_t least_bytes,
 static void say_outside(struct quality_writer *w) {
 	enum { LARGE_BYTES = 64000000, OWN_BYTES = 16000000 };
 	const struct recording *r = w->recording;
+	const struct memory_look m = memory_at_peak(r); // its parts say it
+	if (m.look && (m.look->has & REC_HAS_PAGES)) {
+		return;
+	}
 	const struct rec_sample *top = NULL;
 	for (uint32_t i = 0; i < r->samples.n; i++) {
 		const struct rec_sample *s = &r->samples.items[i];

@@ -59,6 +59,7 @@ bool recording_by_node(const struct recording *r, struct arena *arena, struct re
 	out->stacks.n = n;
 	out->lifetimes.n = 0;
 	out->intervals.n = 0;
+	out->untouched.n = 0;
 	out->sizes.n = 0;
 	bool ok = r->suppressed.n == 0 || suppressed_by_node(r, row, arena, out);
 	return ok || err_memory(err);

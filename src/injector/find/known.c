@@ -91,6 +91,8 @@ static const struct known_function beside[] = {
 		ROW(execve, EXECS, NONE, NONE, NONE), // execv and execvp call it
 		ROW(execveat, EXECS, NONE, NONE, NONE),
 		ROW(fexecve, EXECS, NONE, NONE, NONE),
+		ROW(_exit, ENDS, NONE, NONE, NONE), // exit() calls it
+		ROW(_Exit, ENDS, NONE, NONE, NONE),
 #include "wire/mappings.def"
 };
 #undef HOOK

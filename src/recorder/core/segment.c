@@ -10,6 +10,7 @@
 
 #include "recorder/core/family.h"
 #include "recorder/core/join.h"
+#include "recorder/core/own.h"
 #include "recorder/core/sys.h"
 
 #include <linux/futex.h>
@@ -149,6 +150,7 @@ static bool map_program(int fd, struct segment_header *h) {
 		return false;
 	}
 	struct segment_header *header = (struct segment_header *)base;
+	own_begin(header->own);
 	segment = (struct segment){
 			.header = header,
 			.common = &header->common,

@@ -103,7 +103,8 @@ void switch_look_at_collector(void) {
 	uint32_t owner = atomic_load_explicit(&segment.common->owner, memory_order_relaxed);
 	if ((owner & FUTEX_OWNER_DIED) != 0) {
 		switch_turn_off(true);
-	} else if (atomic_load_explicit(&segment.header->state, memory_order_relaxed) != SEGMENT_OPEN) {
+	} else if (atomic_load_explicit(&segment.header->state, memory_order_relaxed) ==
+			SEGMENT_CLOSED) {
 		switch_turn_off(false);
 	}
 }

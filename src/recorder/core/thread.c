@@ -83,6 +83,8 @@ static void fill_in(struct thread_slot *slot) {
 	slot->tid = (uint32_t)syscall_0(__NR_gettid);
 	slot->pid = (uint32_t)syscall_0(__NR_getpid);
 	slot->image = segment.image;
+	slot->stack_at = (uint64_t)__builtin_frame_address(0);
+	slot->thread_area = host_stack_end();
 	if (slot->tid != slot->pid && may_ask()) {
 		(void)syscall_2(__NR_prctl, PR_GET_NAME, (long)slot->name);
 	}

@@ -4,9 +4,12 @@
 
 #include "host.h"
 
+#include "recorder/core/own.h"
+
 struct resident *inject_resident;
 
 void host_mapped(void *at, size_t bytes) {
+	own_mapped(at, bytes);
 	struct resident_range *ranges = inject_resident->mappings;
 	for (unsigned i = 0; i < RESIDENT_MAPPINGS; i++) {
 		uint64_t none = 0;
@@ -20,6 +23,7 @@ void host_mapped(void *at, size_t bytes) {
 
 /** Whole, or the end of one. */
 void host_unmapped(void *at, size_t bytes) {
+	own_unmapped(at);
 	struct resident_range *ranges = inject_resident->mappings;
 	for (unsigned i = 0; i < RESIDENT_MAPPINGS; i++) {
 		uint64_t end = ranges[i].at + ranges[i].bytes;

@@ -14,8 +14,10 @@
 
 #include "recorder/inject/inject.h"
 
+#include "recorder/core/ending.h"
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/hook/mapping.h"
+#include "recorder/core/own.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"
 
@@ -28,6 +30,7 @@ __attribute__((visibility("default"))) long inject_begin(struct resident *reside
 	}
 	bool is_open = switch_find_out();
 	if (is_open) {
+		own_mapped((const void *)resident->at, resident->bytes);
 		registered_add((const void *)resident->frames_at);
 		for (unsigned i = 0; i < RESIDENT_TABLES; i++) {
 			registered_add((const void *)resident->tables[i]); // passes 0 by
@@ -186,6 +189,12 @@ void inject_enter(struct inject_frame *f) {
 		return;
 	}
 	machine_local_bump(&self->inside, 1);
+	if (f->what->what == RESIDENT_ENDS) {
+		f->self = NULL;
+		ending_wait();
+		machine_local_bump(&self->inside, UINT64_MAX);
+		return;
+	}
 	f->self = self;
 	switch (f->what->what) {
 	case RESIDENT_ALLOCATES:

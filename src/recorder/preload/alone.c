@@ -14,11 +14,11 @@
 
 #include "recorder/preload/alone.h"
 
+#include "recorder/core/ending.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
 
-#include <linux/futex.h>
 #include <time.h>
 
 enum { END_PATIENCE_MS = 300000 }; // for the collector to write the file
@@ -41,24 +41,20 @@ bool alone_start(const char *file) {
 
 // ---- the end
 
-static bool collector_is_there(void) {
-	uint32_t owner = atomic_load(&segment.common->owner);
-	return owner != 0 && (owner & FUTEX_OWNER_DIED) == 0;
-}
-
 void alone_wait(void) {
 	if ((segment.options & SEGMENT_PROGRAM_WAITS) == 0) {
 		return;
 	}
 	segment_ring_bell();
 	const struct timespec nap = {.tv_nsec = 1000000};
-	for (int i = 0; i < END_PATIENCE_MS && collector_is_there(); i++) {
+	for (int i = 0; i < END_PATIENCE_MS && ending_has_collector(); i++) {
 		(void)syscall_2(__NR_nanosleep, (long)&nap, 0);
 	}
 }
 
 static void end(void *unused) {
 	(void)unused;
+	ending_wait();
 	if (switch_is_on_or_paused() && (segment.options & SEGMENT_PROGRAM_WAITS) != 0) {
 		switch_turn_off(true);
 		alone_wait();
@@ -69,7 +65,7 @@ extern int __cxa_atexit(void (*function)(void *), void *argument, void *library)
 
 // Of no library: so it is called after all that was registered later, destructors of libraries too
 void alone_begin(void) {
-	if (switch_is_on_or_paused() && (segment.options & SEGMENT_PROGRAM_WAITS) != 0) {
+	if (switch_is_on_or_paused()) {
 		(void)__cxa_atexit(end, NULL, NULL);
 	}
 }

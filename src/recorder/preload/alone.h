@@ -18,5 +18,8 @@ bool alone_start(const char *file);
 /** The recording is over: wait until such a collector, if there is one, has written its file. */
 void alone_wait(void);
 
-/** Have the program's exit wait until such a collector has written its file. Once, at the start. */
+/**
+ * Have the program's exit wait until its collector has looked at it, and one that the library has
+ * started has written its file. Once, at the start.
+ */
 void alone_begin(void);

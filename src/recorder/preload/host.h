@@ -10,6 +10,7 @@
 
 #include "machine.h"
 #include "recorder/core/loader_object.h"
+#include "recorder/core/own.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,10 +60,9 @@ static inline bool host_sees_prctl(void) {
 
 /** Called for each mapping that the core makes and gives back. */
 static inline void host_mapped(void *at, size_t bytes) {
-	(void)at;
-	(void)bytes;
+	own_mapped(at, bytes);
 }
 static inline void host_unmapped(void *at, size_t bytes) {
-	(void)at;
 	(void)bytes;
+	own_unmapped(at);
 }

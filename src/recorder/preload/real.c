@@ -92,6 +92,8 @@ void real_find_early(void) {
 	settle_execvp();
 	settle_execvpe();
 	settle_fexecve();
+	settle__exit();
+	settle__Exit();
 }
 
 bool real_is_libcs(const void *function) {

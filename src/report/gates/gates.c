@@ -4,6 +4,7 @@
 
 #include "base/human.h"
 #include "engine/breakdown.h"
+#include "engine/memory.h"
 #include "report/text/columns.h"
 
 #include <inttypes.h>
@@ -21,6 +22,10 @@ static const struct {
 #undef GATE_ROW
 				[GATE_PEAK_RSS] = {"the peak RSS is", LENS_PEAK, true, false},
 		[GATE_LOST] = {"lost events:", LENS_PEAK, false, false},
+		[GATE_RSS] = {"RSS is", LENS_PEAK, true, false},
+		[GATE_HEAP_FREE] = {"free, and kept by malloc:", LENS_PEAK, true, false},
+		[GATE_UNTOUCHED] = {"of live blocks not in memory:", LENS_PEAK, true, false},
+		[GATE_UNKNOWN] = {"in memory without a known owner:", LENS_PEAK, true, false},
 };
 
 struct run_value {
@@ -37,12 +42,46 @@ struct checking {
 
 // ---- numbers of runs
 
+/** With a range: the newest look in it. */
+static struct memory_look look_of(const struct diff_input *run, enum gate_number number) {
+	const struct recording *r = run->recording;
+	if (run->lens->has_range) {
+		uint32_t i = r->looks.n;
+		while (i > 0 && !memory_has_look(run->lens, r, i - 1)) {
+			i--;
+		}
+		return memory_look(r, i > 0 ? i - 1 : r->looks.n);
+	}
+	return number == GATE_RSS ? memory_at_end(r) : memory_at_peak(r);
+}
+
+static void value_of_look(const struct memory_look *m, enum gate_number number,
+		struct run_value *out) {
+	uint8_t has = m->look ? m->look->has : 0;
+	bool has_all = has & REC_HAS_PAGES && has & REC_HAS_BLOCKS;
+	switch (number) {
+	case GATE_RSS: out->value = m->look ? (double)m->look->rss_bytes : 0; break;
+	case GATE_HEAP_FREE: out->value = (double)m->bytes[REC_PART_HEAP_FREE]; break;
+	case GATE_UNTOUCHED: out->value = (double)m->untouched_bytes; break;
+	default: out->value = (double)m->bytes[REC_PART_UNKNOWN]; break;
+	}
+	out->is_missing = number == GATE_RSS ? !m->look
+			: number == GATE_UNKNOWN     ? !(has & REC_HAS_PAGES)
+			: number == GATE_UNTOUCHED   ? !has_all || m->look->swap_bytes > 0
+										 : !has_all;
+}
+
 static bool value_of_run(const struct diff_input *run, enum gate_number number,
 		struct run_value *out, struct err *err) {
 	struct arena scratch = {0};
 	struct lens_result result;
 	const struct recording *r = run->recording;
 	const struct metric *m = &lens_metrics[kinds[number].metric];
+	if (number >= GATE_RSS) {
+		const struct memory_look look = look_of(run, number);
+		value_of_look(&look, number, out);
+		return true;
+	}
 	if (number == GATE_PEAK_RSS || number == GATE_LOST) {
 		bool is_rss = number == GATE_PEAK_RSS;
 		out->value = (double)(is_rss ? r->summary.peak_rss_bytes : r->quality.lost_events);
@@ -204,12 +243,15 @@ static bool check_alone(struct checking *k, const struct gate *g, struct buffer 
 	buffer_printf(s, "%s %s", kinds[g->number].what, number_text(text, g->number, value));
 	say_runs(s, k->ours);
 	if (g->limit == GATE_SHARE) {
-		struct run_value all;
-		if (!value_of_run(&k->ours.runs[middle->run], GATE_ALLOCATIONS, &all, k->err)) {
+		const struct diff_input *run = &k->ours.runs[middle->run];
+		const bool is_of_look = g->number >= GATE_RSS;
+		struct run_value all = {
+				.value = is_of_look ? (double)look_of(run, g->number).look->rss_bytes : 0};
+		if (!is_of_look && !value_of_run(run, GATE_ALLOCATIONS, &all, k->err)) {
 			return false;
 		}
 		value = all.value > 0 ? value / all.value : 0;
-		buffer_printf(s, ", %.1f %% of the allocations", value * 100);
+		buffer_printf(s, ", %.1f %% of %s", value * 100, is_of_look ? "RSS" : "the allocations");
 	}
 	*is_failed = is_beyond(g, value, g->value);
 	return !*is_failed || !kinds[g->number].has_sites || g->is_below ||

@@ -8,13 +8,17 @@
 // Numbers that the metrics have, and others
 static const struct {
 	const char *name;
-	bool may_be_share; // of the allocations
+	bool may_be_share; // of the allocations, or of RSS
 } numbers[N_GATE_NUMBERS] = {
 #define GATE_ROW(id, name, metric, is_bytes, may_be_share, says) [GATE_##id] = {name, may_be_share},
 		METRIC_GATES(GATE_ROW)
 #undef GATE_ROW
 				[GATE_PEAK_RSS] = {"peak-rss", false},
 		[GATE_LOST] = {"lost", false},
+		[GATE_RSS] = {"rss", false},
+		[GATE_HEAP_FREE] = {"heap-free", true},
+		[GATE_UNTOUCHED] = {"untouched", false},
+		[GATE_UNKNOWN] = {"unknown", true},
 };
 
 /** The longest name that stands here. */
@@ -100,8 +104,8 @@ bool gate_parse(struct gate *g, const char *text, struct err *err) {
 	if (g->limit == GATE_SHARE && !numbers[g->number].may_be_share) {
 		put_names(list, sizeof list, true);
 		return err_set(err, ERR_USAGE,
-				"--fail-if: invalid gate \"%s\"; only %s can be a share of all allocations; "
-				"to compare with a base use +%.4g%%",
+				"--fail-if: invalid gate \"%s\"; only %s can be a share, of all allocations or of "
+				"RSS; to compare with a base use +%.4g%%",
 				text, list, g->value * 100);
 	}
 	return true;

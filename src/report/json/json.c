@@ -5,6 +5,7 @@
 #include "engine/facts_json.h"
 #include "engine/quality.h"
 #include "engine/sites.h"
+#include "report/json/looks.h"
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -18,6 +19,7 @@ struct document {
 	const struct report_options *options;
 	struct arena arena;
 	struct slice *written; // per location: its frames as JSON; empty: not yet
+	uint64_t *untouched;   // per node: bytes of its live blocks that were not in memory
 };
 
 static void put_id(struct document *d, const char *key, uint32_t string) {
@@ -192,6 +194,8 @@ static bool put_item(struct document *d, uint64_t bytes, uint64_t blocks, uint32
 	put_known(d, "temporary", s->temporary, REC_TEMPORARY);
 	if (is_suppressed) {
 		json_bool(&d->j, "suppressed", true);
+	} else if (d->untouched[s->node] > 0) {
+		json_number(&d->j, "untouched_bytes", d->untouched[s->node]);
 	}
 	put_stack(d, s->node);
 	json_close(&d->j);
@@ -270,19 +274,41 @@ static bool put_mappings(struct document *d, struct err *err) {
 	return true;
 }
 
-static bool put_memory(struct document *d, struct err *err) {
-	const struct rec_summary *s = &d->r->summary;
-	if (d->r->mapping_edges.n == 0) {
+static void put_stack_of_look(void *user, uint32_t node) {
+	put_stack(user, node);
+}
+
+/** `r`: with the stacks that looks name. */
+static bool put_memory(struct document *d, const struct recording *r, struct err *err) {
+	const struct rec_summary *s = &r->summary;
+	const struct looks_writer looks = {&d->j, r, put_stack_of_look, d};
+	const bool has_mappings = r->mapping_edges.n > 0;
+	if (!has_mappings && r->looks.n == 0) {
 		json_null(&d->j, "memory");
 		return true;
 	}
 	json_open(&d->j, "memory", '{');
-	json_number(&d->j, "mapped_peak_bytes", s->mapped_peak_bytes);
-	json_number(&d->j, "mapped_peak_time_ns", s->mapped_peak_time_ns);
-	json_number(&d->j, "never_unmapped_bytes", s->never_unmapped_bytes);
+	json_number_if(&d->j, "mapped_peak_bytes", has_mappings, s->mapped_peak_bytes);
+	json_number_if(&d->j, "mapped_peak_time_ns", has_mappings, s->mapped_peak_time_ns);
+	json_number_if(&d->j, "never_unmapped_bytes", has_mappings, s->never_unmapped_bytes);
 	bool ok = put_mappings(d, err);
+	json_open(&d->j, "looks", '[');
+	for (uint32_t i = 0; ok && i < r->looks.n; i++) {
+		looks_put_one(&looks, i);
+		ok = report_drain(d->options, d->j.out, err);
+	}
+	json_close(&d->j);
 	json_close(&d->j);
 	return ok;
+}
+
+/** As in the look that the report shows. */
+static void gather_untouched(struct document *d) {
+	const struct memory_look m = memory_at_peak(d->r);
+	for (uint32_t i = 0; i < m.n_untouched; i++) {
+		const struct rec_untouched *u = &m.untouched[i];
+		d->untouched[d->r->stacks.items[u->stack].node] += u->asked_bytes - u->resident_bytes;
+	}
 }
 
 static void put_moment(struct document *d, const struct rec_edge *e) {
@@ -348,12 +374,15 @@ static void put_findings(struct json *j, const struct findings *findings) {
 
 bool report_json(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
-	struct document d = {json_init(out), r, n, options, {0}, NULL};
+	struct document d = {json_init(out), r, n, options, {0}, NULL, NULL};
 	d.written = arena_new(&d.arena, struct slice, r->locations.n);
+	d.untouched = arena_new(&d.arena, uint64_t, r->nodes.n);
 	struct recording by_node;
-	if (!d.written) {
+	if (!d.written || !d.untouched) {
+		arena_finish(&d.arena);
 		return err_memory(err);
 	}
+	gather_untouched(&d);
 	json_open(&d.j, NULL, '{');
 	document_put_version(&d.j);
 	put_program(&d);
@@ -374,7 +403,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 		ok = put_sites(&d, metrics[i], err);
 	}
 	json_close(&d.j);
-	ok = ok && put_memory(&d, err);
+	ok = ok && put_memory(&d, r, err);
 	put_timeline(&d);
 	marks_put_json(&d.j, r);
 	allocators_put_json(&d.j, r, true);

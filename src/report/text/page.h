@@ -36,3 +36,6 @@ size_t page_lines(const struct page *p);
 
 /** The tables of sites, at most so many of them, in at most so many lines. */
 void page_put_tables(struct page *p, size_t lines, size_t most);
+
+/** The parts of resident memory nearest its peak, in 12 lines at most; nothing without a look. */
+void page_put_memory(struct page *p);

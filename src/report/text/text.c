@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The default report, from top to bottom: title, quality lines, the four totals, findings, four
- * tables, ways to go on, the six classic lines. Lines are counted as they are written: the tables
- * get what is left.
+ * The default report, from top to bottom: title, quality lines, the four totals, findings, where
+ * resident memory went, four tables, ways to go on, the six classic lines. Lines are counted as
+ * they are written: the tables get what is left.
  */
 #include "engine/quality.h"
 #include "report/text/page.h"
@@ -334,11 +334,13 @@ static void put_page(struct page *p, const struct findings *findings) {
 	put_quality(p);
 	if (p->r->summary.allocations == 0) {
 		put_nothing_seen(p);
+		page_put_memory(p);
 	} else {
 		put_totals(p, findings);
 		put_hooked(p);
 		buffer_u8(p->out, '\n');
 		put_findings(p, findings, 0);
+		page_put_memory(p);
 		size_t used = page_lines(p) + LINES_AT_END;
 		page_put_tables(p, used < PAGE_LINES ? PAGE_LINES - used : 0, SIZE_MAX);
 	}
@@ -354,6 +356,9 @@ static void put_screen(struct page *p, const struct findings *findings, size_t l
 	put_totals(p, findings);
 	buffer_u8(p->out, '\n');
 	put_findings(p, findings, lines - 1);
+	size_t before = p->out->size;
+	page_put_memory(p);
+	p->out->size = page_lines(p) + 1 > lines ? before : p->out->size;
 	size_t used = page_lines(p) + 1, left = used < lines ? lines - used : 0;
 	page_put_tables(p, left, left / TABLE_LINES);
 	buffer_text(p->out,

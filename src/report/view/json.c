@@ -5,6 +5,7 @@
  */
 #include "engine/facts_json.h"
 #include "engine/timeline.h"
+#include "report/json/looks.h"
 #include "report/view/viewer.h"
 
 enum { USUAL_DEPTH = 3 };
@@ -268,13 +269,10 @@ static bool put_parts(struct writer *w) {
 	return drain(w);
 }
 
-static void put_stack(struct writer *w, uint32_t stack) {
-	const struct viewer *v = w->v;
-	const struct rec_stack *s = &v->r->stacks.items[stack];
-	struct stack_walk walk = stack_walk_init(v->r, v->names, s->node);
-	json_open(&w->j, NULL, '{');
-	put_costs(&w->j, &v->result.stacks[stack]);
-	json_string_if(&w->j, "thread", v->r->strings.items[v->r->threads.items[s->thread].name]);
+/** The member "stack", by its node. */
+static void put_frames(void *user, uint32_t node) {
+	struct writer *w = user;
+	struct stack_walk walk = stack_walk_init(w->v->r, w->v->names, node);
 	json_open(&w->j, "stack", '[');
 	for (const struct name *f; (f = stack_walk_next(&walk));) {
 		json_open(&w->j, NULL, '{');
@@ -283,6 +281,15 @@ static void put_stack(struct writer *w, uint32_t stack) {
 		json_close(&w->j);
 	}
 	json_close(&w->j);
+}
+
+static void put_stack(struct writer *w, uint32_t stack) {
+	const struct viewer *v = w->v;
+	const struct rec_stack *s = &v->r->stacks.items[stack];
+	json_open(&w->j, NULL, '{');
+	put_costs(&w->j, &v->result.stacks[stack]);
+	json_string_if(&w->j, "thread", v->r->strings.items[v->r->threads.items[s->thread].name]);
+	put_frames(w, s->node);
 	json_close(&w->j);
 }
 
@@ -330,6 +337,21 @@ static bool put_timeline(struct writer *w) {
 	json_close(&w->j);
 	marks_put_json(&w->j, w->v->r);
 	return drain(w);
+}
+
+static bool put_memory(struct writer *w) {
+	const struct looks_writer looks = {&w->j, w->v->r, put_frames, w};
+	json_open(&w->j, "looks", '[');
+	for (uint32_t i = 0; i < w->v->r->looks.n; i++) {
+		if (memory_has_look(w->v->lens, w->v->r, i)) {
+			looks_put_one(&looks, i);
+		}
+		if (!drain(w)) {
+			return false;
+		}
+	}
+	json_close(&w->j);
+	return true;
 }
 
 bool report_view_json(struct buffer *out, const struct recording *r, const struct names *n,

@@ -39,6 +39,9 @@ static void cut_strings(struct recording *r) {
 		cut_string(&r->allocators.items[i].functions, r);
 		cut_string(&r->allocators.items[i].why, r);
 	}
+	for (uint32_t i = 0; i < r->parts.n; i++) {
+		cut_string(&r->parts.items[i].name, r);
+	}
 }
 
 static void to_log(struct recording *r, const struct counts_row *log) {
@@ -83,6 +86,10 @@ void narrow(struct recording *r, const struct counts_row *log, enum narrow_level
 	case NARROW_TO_LOG: to_log(r, log); return;
 	case NARROW_TO_STACKS:
 		r->mapping_edges.n = r->mapping_intervals.n = r->ranges.n = r->mappings.n = 0;
+		r->untouched.n = 0;
+		for (uint32_t i = 0; i < r->parts.n; i++) {
+			r->parts.items[i].mapping = 0;
+		}
 		r->edges.n = r->curve.n = r->intervals.n = r->sizes.n = r->handovers.n = r->samples.n = 0;
 		return;
 	case NARROW_TO_TOTALS: to_totals(r); return;

@@ -480,6 +480,33 @@ static bool mappings_are_valid(const struct recording *r, struct err *why) {
 			ranges_are_valid(r, why) && mapping_intervals_are_valid(r, why);
 }
 
+/** The parts of each look add up to its RSS. */
+static bool looks_are_valid(const struct recording *r, struct err *why) {
+	uint32_t part = 0, n_untouched = 0;
+	for (uint32_t i = 0; i < r->looks.n; i++) {
+		const struct rec_look *look = &r->looks.items[i];
+		uint64_t left = look->rss_bytes;
+		for (; part < r->parts.n && r->parts.items[part].look == i; part++) {
+			const struct rec_part *p = &r->parts.items[part];
+			if (p->part >= REC_PARTS || p->mapping > r->mappings.n || p->name >= r->strings.n ||
+					p->resident_bytes > left) {
+				return VIOLATION(why, "part %u is out of range", part);
+			}
+			left -= p->resident_bytes;
+		}
+		if (left > 0 || look->at >= REC_ATS || (i > 0 && look->time_ns < look[-1].time_ns)) {
+			return VIOLATION(why, "look %u: its parts do not add up to it", i);
+		}
+	}
+	for (uint32_t i = 0; i < r->untouched.n; i++) {
+		const struct rec_untouched *u = &r->untouched.items[i];
+		n_untouched += u->look < r->looks.n && u->stack < r->stacks.n &&
+				u->resident_bytes <= u->asked_bytes;
+	}
+	return (part == r->parts.n && n_untouched == r->untouched.n) ||
+			VIOLATION(why, "parts of no look, or untouched bytes of no stack");
+}
+
 bool recording_is_valid(const struct recording *r, struct err *why) {
 	return has_nones(r, why) && meta_is_valid(r, why) && modules_are_valid(r, why) &&
 			locations_are_valid(r, why) && frames_are_valid(r, why) && nodes_are_valid(r, why) &&
@@ -487,5 +514,5 @@ bool recording_is_valid(const struct recording *r, struct err *why) {
 			intervals_are_valid(r, why) && sizes_are_valid(r, why) && threads_are_valid(r, why) &&
 			handovers_are_valid(r, why) && samples_are_valid(r, why) &&
 			processes_are_valid(r, why) && marks_are_valid(r, why) &&
-			allocators_are_valid(r, why) && mappings_are_valid(r, why);
+			allocators_are_valid(r, why) && mappings_are_valid(r, why) && looks_are_valid(r, why);
 }

@@ -27,6 +27,9 @@ _Static_assert(sizeof(struct rec_mark) == 16, "columns");
 _Static_assert(sizeof(struct rec_allocator) == 16, "columns");
 _Static_assert(sizeof(struct rec_mapping) == 72, "columns");
 _Static_assert(sizeof(struct rec_range) == 32, "columns");
+_Static_assert(sizeof(struct rec_look) == 56, "columns");
+_Static_assert(sizeof(struct rec_part) == 40, "columns");
+_Static_assert(sizeof(struct rec_untouched) == 32, "columns");
 
 // ---- columns, as registry.def has them
 
@@ -141,6 +144,10 @@ static const struct table table_ranges = TABLE_OF(ranges, struct rec_range, rang
 static const struct table table_mappings = TABLE_OF(mappings, struct rec_mapping, mappings, NULL);
 static const struct table table_mapping_intervals = TABLE_OF(mapping_intervals, struct rec_interval,
 		mapping_intervals, NULL);
+static const struct table table_looks = TABLE_OF(looks, struct rec_look, looks, NULL);
+static const struct table table_parts = TABLE_OF(parts, struct rec_part, parts, NULL);
+static const struct table table_untouched = TABLE_OF(untouched, struct rec_untouched, untouched,
+		NULL);
 
 static const struct column lifetime_columns[] = {LIFETIMES(32, 0)};
 static const struct table table_lifetimes = TABLE_OF(stacks, struct rec_lifetimes, lifetime, NULL);
@@ -214,5 +221,8 @@ const struct state_table state_tables[] = {
 		{&table_ranges, offsetof(struct recording, ranges), false},
 		{&table_mappings, offsetof(struct recording, mappings), false},
 		{&table_mapping_intervals, offsetof(struct recording, mapping_intervals), false},
+		{&table_looks, offsetof(struct recording, looks), false},
+		{&table_parts, offsetof(struct recording, parts), false},
+		{&table_untouched, offsetof(struct recording, untouched), false},
 };
 const size_t n_state_tables = sizeof state_tables / sizeof *state_tables;

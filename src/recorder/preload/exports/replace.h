@@ -7,6 +7,7 @@
  * hooks.def and wire/allocators.def have that column. `call` is the call of the real function.
  */
 
+#include "recorder/core/ending.h"
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/hook/mapping.h"
 #include "recorder/core/sys.h"
@@ -166,6 +167,10 @@
 	segment_close_unused(false);     \
 	return result;
 
+#define REPLACE_ENDS(call, none) \
+	ending_wait();               \
+	call;
+
 // The call returns only if it fails
 #define EXEC(call, begin)           \
 	bool is_followed = begin;       \
@@ -221,6 +226,7 @@
 #define OPERANDS_LIMITS(what, limit)   LIMITS, what, limit
 #define OPERANDS_CONFINES(what, value) CONFINES, what, value
 #define OPERANDS_LOCKS                 LOCKS, none
+#define OPERANDS_ENDS                  ENDS, none
 #define OPERANDS_EXECS(path, search)   EXECS, path, search
 #define OPERANDS_EXECS_FILE(fd)        EXECS_FILE, fd
 #define OPERANDS_MAPS(...)             MAPS, __VA_ARGS__

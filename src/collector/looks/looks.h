@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * The looks of a recording (trace/recording.h): the process at one moment, with an owner for each
+ * resident page. One thread.
+ *
+ * Of looks at the peak of RSS, at the end and at a detach the newest is kept, of requested ones the
+ * last LOOKS_REQUESTED.
+ */
+
+#include "base/texts.h"
+#include "collector/looks/view.h"
+#include "trace/recording.h"
+
+enum { LOOKS_REQUESTED = 16 };
+
+struct look {
+	struct rec_look row;
+	VEC(struct rec_part) parts; // their `look` is set by looks_put
+	VEC(struct rec_untouched) untouched;
+};
+
+/** Zeroed: none yet. */
+struct looks {
+	VEC(struct look) items; // in order of time
+	uint64_t cost_ns;       // CPU time of all, of the last one
+	uint64_t last_cost_ns;
+	uint64_t peak_bytes; // the largest RSS that was looked at
+};
+
+/** What is known of the process besides. All of it is only read. */
+struct looks_known {
+	const struct aggregate *blocks;
+	const struct mappings *mappings; // NULL: calls that map are not recorded
+	const struct smaps *before;      // as in struct parts_input
+	const struct parts_thread *threads;
+	size_t n_threads;
+	bool has_all_blocks; // false: some that are live are not among `blocks`
+	struct texts *texts; // for the names of files
+};
+
+/** Has RSS grown so far above what was looked at last that a look is worth its time? */
+bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns);
+
+/** Join what was read with what is known. False: out of memory, or nothing was read. */
+bool looks_add(struct looks *l, const struct view *v, const struct looks_known *known, pid_t pid,
+		enum rec_look_at at, uint64_t now_ns);
+
+/** Write them into `r`, with memory of its own. False: out of memory. */
+bool looks_put(const struct looks *l, struct recording *r);
+
+void looks_finish(struct looks *l);

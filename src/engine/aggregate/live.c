@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+
+/* Lists the live blocks with their addresses, which only the shadow knows. */
+
+#include "base/sorted.h"
+#include "engine/aggregate/state.h"
+
+static int by_region(const void *x, const void *y) {
+	const struct shadow_leaf *const *a = x, *const *b = y;
+	return compare_u64((*a)->region, (*b)->region);
+}
+
+struct listing {
+	const struct aggregate *a;
+	bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack);
+	void *user;
+};
+
+static bool list_block(const struct listing *l, uint64_t ptr, uint32_t number) {
+	const struct block *b = &l->a->blocks.items[number];
+	return l->visit(l->user, ptr, b->size, b->stack);
+}
+
+static bool list_leaf(const struct listing *l, const struct shadow_leaf *leaf) {
+	enum { AT_ONCE = 16 };
+	uint64_t start = (uint64_t)leaf->region << SHADOW_LEAF_SHIFT;
+	uint32_t left = leaf->n; // with places that are held
+	for (uint32_t at = 0; left > 0 && at < SHADOW_LEAF_SLOTS; at += AT_ONCE) {
+		uint32_t any = 0;
+		for (uint32_t i = at; i < at + AT_ONCE; i++) {
+			any |= leaf->slots[i];
+		}
+		for (uint32_t i = at; any && i < at + AT_ONCE; i++) {
+			if (leaf->slots[i] != BLOCK_NONE) {
+				left--;
+				if (!list_block(l, start + (uint64_t)i * 16, leaf->slots[i])) {
+					return false;
+				}
+			}
+		}
+	}
+	return true;
+}
+
+bool aggregate_live(const struct aggregate *a,
+		bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user) {
+	const struct listing l = {a, visit, user};
+	size_t n = a->shadow.leaves.n;
+	struct shadow_leaf **leaves = malloc((n + 1) * sizeof *leaves);
+	bool ok = leaves != NULL;
+	if (ok && n > 0) {
+		memcpy(leaves, a->shadow.leaves.items, n * sizeof *leaves);
+		qsort(leaves, n, sizeof *leaves, by_region);
+	}
+	for (size_t i = 0; ok && i < n; i++) {
+		ok = list_leaf(&l, leaves[i]);
+	}
+	free(leaves);
+	const struct map *odd = &a->shadow.odd;
+	for (size_t i = 0; ok && i < odd->capacity; i++) {
+		const struct map_entry *e = &odd->entries[i];
+		ok = e->value == BLOCK_NONE || list_block(&l, e->key, (uint32_t)e->value);
+	}
+	for (size_t i = 0; ok && i < a->old.n; i++) {
+		ok = a->old.sizes[i] == 0 || visit(user, a->old.ptrs[i], a->old.sizes[i], STACK_NONE);
+	}
+	return ok;
+}
+
+bool aggregate_ever_had(const struct aggregate *a, uint64_t start, uint64_t end) {
+	uint64_t to = end - 1;
+	to = to < ((uint64_t)1 << 47) ? to : ((uint64_t)1 << 47) - 1;
+	for (uint64_t i = start >> SHADOW_LEAF_SHIFT; i <= to >> SHADOW_LEAF_SHIFT; i++) {
+		if (a->shadow.ever[i]) {
+			return true;
+		}
+	}
+	return false;
+}

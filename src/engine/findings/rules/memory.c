@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * Says what of resident memory is not in live blocks, and what of live blocks is not in memory, by
+ * looks at the pages of the program. Without a look nothing is said.
+ */
+
+#include "engine/memory.h"
+
+#include "base/text.h"
+#include "engine/findings/parts.h"
+#include "engine/quality/runtimes.h"
+
+#include <stdio.h>
+
+enum { LARGE_BYTES = 8000000, MAPPED_BYTES = 4000000, UNTOUCHED_BYTES = 1000000 };
+
+/** Resident, without heaptrack's own: what rules compare with. */
+static uint64_t own_rss(const struct memory_look *m) {
+	return m->look->rss_bytes - m->bytes[REC_PART_OURS];
+}
+
+/** The look that the report shows, if each page of it has an owner. */
+static bool has_pages(const struct memory_look *m) {
+	return m->look && (m->look->has & REC_HAS_PAGES);
+}
+
+/** "42.0 MB (30 % of RSS)". */
+static void put_share(struct buffer *text, const struct memory_look *m, uint64_t bytes) {
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	buffer_printf(text, "%s (%s of RSS)", human_bytes(a, bytes),
+			human_percent(b, bytes, m->look->rss_bytes));
+}
+
+static void put_when(struct buffer *text, const struct memory_look *m) {
+	char a[HUMAN_MAX];
+	buffer_printf(text, m->look->at == REC_AT_END ? " at the end" : " at %s",
+			human_duration(a, m->look->time_ns));
+}
+
+static void put_numbers(struct finding *out, const struct memory_look *m, uint64_t bytes) {
+	finding_put(out, "bytes", bytes);
+	finding_put(out, "rss_bytes", m->look->rss_bytes);
+	finding_put(out, "time_ns", m->look->time_ns);
+}
+
+// ---- free, and kept by malloc
+
+/** Allocators, and what makes them give free memory back; a test tries each. */
+static const struct {
+	const char *library, *words;
+} allocators[] = {
+		{"libjemalloc",
+				"MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc give it back"},
+		{"libtcmalloc", "MallocExtension_ReleaseFreeMemory() makes tcmalloc give it back"},
+		{"libmimalloc", "MIMALLOC_RESET_DELAY=0 makes mimalloc give it back"},
+		{"libc.so.6", "malloc_trim(0) makes glibc give it back"},
+};
+enum { ALLOCATORS = sizeof allocators / sizeof *allocators };
+
+/** The first of those that the last image had. NULL: none, or others as well. */
+static const char *remedy(const struct recording *r) {
+	size_t best = ALLOCATORS;
+	for (uint32_t i = 1; i < r->modules.n; i++) {
+		const struct rec_module *m = &r->modules.items[i];
+		struct slice name = path_base(r->strings.items[m->path]);
+		for (size_t k = 0; m->image == r->meta.n_images && k < best; k++) {
+			best = starts_with(name, allocators[k].library) ? k : best;
+		}
+	}
+	for (uint32_t i = 0; i < r->allocators.n; i++) {
+		struct slice name = path_base(r->strings.items[r->allocators.items[i].module]);
+		bool is_known = false;
+		for (size_t k = 0; k < ALLOCATORS; k++) {
+			is_known |= starts_with(name, allocators[k].library);
+		}
+		best = is_known ? best : ALLOCATORS;
+	}
+	return best < ALLOCATORS ? allocators[best].words : NULL;
+}
+
+struct kept {
+	struct memory_look m;
+	uint64_t bytes;
+	uint64_t most_bytes, since_ns; // what blocks held at most, since when
+};
+
+/** The largest heap from some moment on, until the look. */
+static uint64_t heap_since(const struct recording *r, const struct memory_look *m, uint64_t from) {
+	uint64_t most = m->asked_bytes, begin = 0;
+	for (uint32_t i = 0; i < r->edges.n && begin <= m->look->time_ns; i++) {
+		const struct rec_edge *e = &r->edges.items[i];
+		uint64_t heap = e->bytes + r->summary.old_bytes;
+		most = e->end_ns > from && heap > most ? heap : most;
+		begin = e->end_ns;
+	}
+	return most;
+}
+
+/**
+ * Most of RSS is free, and blocks held less than half of it for a tenth of the time: what was freed
+ * just before the look may be needed again just after it.
+ */
+static bool is_kept(const struct recording *r, struct kept *k) {
+	const struct memory_look *m = &k->m;
+	k->bytes = m->bytes[REC_PART_HEAP_FREE] - m->lazy_free[REC_PART_HEAP_FREE];
+	if (!has_pages(m) || k->bytes < LARGE_BYTES || k->bytes < own_rss(m) / 2) {
+		return false;
+	}
+	const uint64_t now = m->look->time_ns;
+	k->most_bytes = heap_since(r, m, now - now / 10);
+	k->since_ns = 0;
+	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].end_ns <= now - now / 10; i++) {
+		const struct rec_edge *e = &r->edges.items[i];
+		bool is_more = e->bytes + r->summary.old_bytes > k->most_bytes;
+		k->since_ns = is_more ? e->end_ns : k->since_ns;
+	}
+	return k->most_bytes <= m->asked_bytes + k->bytes / 2;
+}
+
+void find_kept_by_malloc(struct finder *f) {
+	struct kept best = {0};
+	for (uint32_t i = 0; i < f->r->looks.n; i++) {
+		struct kept k = {.m = memory_look(f->r, i)};
+		best = is_kept(f->r, &k) && k.bytes > best.bytes ? k : best;
+	}
+	if (best.bytes == 0) {
+		return;
+	}
+	struct finding *out = finder_add(f);
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	const char *words = best.m.look->has & REC_HAS_MAKERS ? remedy(f->r) : NULL;
+	buffer_text(&text, "malloc keeps ");
+	put_share(&text, &best.m, best.bytes);
+	put_when(&text, &best.m);
+	buffer_printf(&text, " that are free; blocks held at most %s", human_bytes(a, best.most_bytes));
+	if (best.since_ns > 0) {
+		buffer_printf(&text, " from %s on", human_duration(b, best.since_ns));
+	}
+	if (words) {
+		buffer_printf(&text, "; %s", words);
+	}
+	put_numbers(out, &best.m, best.bytes);
+	finding_put(out, "most_bytes", best.most_bytes);
+	finding_put(out, "since_ns", best.since_ns);
+	finder_say(f, out, &text, FINDING_WORTH_IT, millionths(best.bytes, own_rss(&best.m)));
+}
+
+// ---- other owners
+
+/** Who mapped most of what is not in the heap. */
+void find_mapped(struct finder *f) {
+	const struct memory_look m = memory_at_peak(f->r);
+	uint32_t n;
+	const struct memory_row *top = m.look
+			? memory_rows(&m, REC_PART_MAPPED, f->r, f->names, &f->scratch, &n)
+			: NULL;
+	if (!top || !has_pages(&m) || n == 0 || !top->maker) {
+		f->failed |= m.look && !top;
+		return;
+	}
+	uint64_t outside = own_rss(&m) - m.bytes[REC_PART_HEAP];
+	for (uint8_t part = REC_PART_HEAP_LIVE; part <= REC_PART_ALLOCATOR_TABLES; part++) {
+		outside -= m.bytes[part];
+	}
+	if (top->bytes < MAPPED_BYTES || top->bytes < outside / 2 || top->bytes < own_rss(&m) / 10) {
+		return;
+	}
+	struct finding *out = finder_add(f);
+	struct buffer text = {0};
+	char own[RUNTIME_FLAG_MAX];
+	put_name(f, &text, top->maker);
+	if (top->via && top->via->has_name) {
+		buffer_printf(&text, " via %.*s", SLICE_ARG(short_name_of(f, top->via)));
+	}
+	buffer_text(&text, " has mapped ");
+	put_share(&text, &m, top->bytes);
+	buffer_text(&text, ", which are in memory");
+	put_when(&text, &m);
+	if (!top->maker->is_runtime) {
+		finder_about(f, out, top->maker, NULL);
+		out->lens = ""; // there is none of mappings
+	} else if (runtime_own_memory(f->r->strings.items[f->r->meta.exe], own)) {
+		buffer_printf(&text, "; %s", own);
+	}
+	put_numbers(out, &m, top->bytes);
+	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(top->bytes, own_rss(&m)));
+}
+
+void find_thread_stacks(struct finder *f) {
+	const struct memory_look m = memory_at_peak(f->r);
+	uint64_t bytes = m.bytes[REC_PART_STACKS];
+	if (!has_pages(&m) || bytes < LARGE_BYTES || bytes < own_rss(&m) / 10) {
+		return;
+	}
+	struct finding *out = finder_add(f);
+	struct buffer text = {0};
+	buffer_text(&text, "stacks of threads hold ");
+	put_share(&text, &m, bytes);
+	put_when(&text, &m);
+	put_numbers(out, &m, bytes);
+	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(bytes, own_rss(&m)));
+}
+
+/** Counted in RSS until the kernel needs memory. */
+void find_lazy_free(struct finder *f) {
+	const struct memory_look m = memory_at_peak(f->r);
+	uint64_t bytes = 0;
+	for (uint8_t part = 0; part < REC_PARTS; part++) {
+		bytes += m.lazy_free[part];
+	}
+	if (!m.look || bytes < LARGE_BYTES || bytes < own_rss(&m) / 4) {
+		return;
+	}
+	struct finding *out = finder_add(f);
+	struct buffer text = {0};
+	put_share(&text, &m, bytes);
+	buffer_text(&text, " were given back (MADV_FREE)");
+	put_when(&text, &m);
+	buffer_text(&text, ": they count until the kernel needs memory, and then are gone");
+	put_numbers(out, &m, bytes);
+	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(bytes, own_rss(&m)));
+}
+
+// ---- asked for, and not in memory
+
+struct untouched {
+	uint64_t blocks, asked_bytes, bytes;
+};
+
+static void say_untouched(struct finder *f, const struct memory_look *m, const struct place *p,
+		const struct untouched *u) {
+	struct finding *out = finder_add(f);
+	struct buffer text = {0};
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
+	put_place_name(f, &text, p, BY_PEAK_BYTES);
+	buffer_printf(&text, ": %s of %s in %s live block%s were not in memory",
+			human_bytes(a, u->bytes), human_bytes(b, u->asked_bytes), human_count(c, u->blocks),
+			u->blocks == 1 ? "" : "s");
+	put_when(&text, m);
+	buffer_text(&text, ", and are no part of RSS");
+	finder_about_place(f, out, p, BY_PEAK_BYTES, "peak");
+	finding_put(out, "bytes", u->bytes);
+	finding_put(out, "asked_bytes", u->asked_bytes);
+	finding_put(out, "blocks", u->blocks);
+	finding_put(out, "time_ns", m->look->time_ns);
+	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(u->bytes, m->asked_bytes));
+}
+
+/** Sites of which a tenth of all that is live was never touched, or given back. */
+void find_untouched(struct finder *f) {
+	const struct memory_look m = memory_at_peak(f->r);
+	struct untouched *sums = arena_new(&f->scratch, struct untouched, f->n_places + 1ul);
+	if (!sums) {
+		f->failed = true;
+		return;
+	}
+	for (uint32_t i = 0; i < m.n_untouched; i++) {
+		const struct rec_untouched *u = &m.untouched[i];
+		uint32_t place = f->place_of[u->stack];
+		if (place < f->n_places) {
+			sums[place].blocks += u->blocks;
+			sums[place].asked_bytes += u->asked_bytes;
+			sums[place].bytes += u->asked_bytes - u->resident_bytes;
+		}
+	}
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		const struct untouched *u = &sums[i];
+		if (!f->places[i].name->is_runtime && u->bytes >= UNTOUCHED_BYTES &&
+				u->bytes >= m.asked_bytes / 10) {
+			say_untouched(f, &m, &f->places[i], u);
+		}
+	}
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Where resident memory went, by the looks of a recording. The report, JSON, gates and findings
+ * choose looks and sum up their parts here, so that they cannot disagree.
+ */
+
+#include "engine/lens.h"
+
+/** A look with its parts. Borrowed from the recording. */
+struct memory_look {
+	const struct rec_look *look; // NULL: there is none
+	uint32_t number;             // row of recording.looks
+	const struct rec_part *rows; // of all parts, those of one part behind each other
+	uint32_t n_rows;
+	const struct rec_untouched *untouched; // largest difference first
+	uint32_t n_untouched;
+	uint64_t bytes[REC_PARTS];     // resident; together look->rss_bytes
+	uint64_t lazy_free[REC_PARTS]; // of them given back by MADV_FREE, and not taken yet
+	uint64_t asked_bytes;          // of all live blocks
+	uint64_t untouched_bytes;      // of those that `untouched` tells of: not in memory
+};
+
+struct memory_look memory_look(const struct recording *r, uint32_t number);
+
+/** The look that is shown: of those with pages, else of all, the newest of the largest. */
+struct memory_look memory_at_peak(const struct recording *r);
+
+/** The newest. */
+struct memory_look memory_at_end(const struct recording *r);
+
+/** A look was taken in the lens's time. */
+bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look);
+
+/** What one maker, module or file has of a part. */
+struct memory_row {
+	const struct name *maker; // the site that mapped it; NULL: not known
+	const struct name *via;   // of a runtime: its function that mapped most of it
+	struct slice name; // as in smaps, of what has no maker: a path or "[anon:...]"; empty: none
+	uint64_t bytes, lazy_free;
+};
+
+/** Largest first; what has neither maker nor name is one row. NULL: no memory. */
+struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const struct recording *r,
+		const struct names *n, struct arena *arena, uint32_t *n_rows);
+
+/** "heap_live", "mapped" ... of enum rec_part_id. */
+extern const char *const memory_part_ids[REC_PARTS];
+
+/** "end", "rss-peak" ... of enum rec_look_at. */
+extern const char *const memory_at_ids[REC_ATS];
+
+/** The same for people: "live blocks", "mapped". */
+extern const char *const memory_part_words[REC_PARTS];

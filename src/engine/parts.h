@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Gives each resident page of a process one owner, so that the parts of its resident size add up
+ * to it. It joins what was read from outside at one moment with live blocks and mapped ranges. One
+ * thread. It uses no files, clocks or processes; of sys/ it takes the columns alone.
+ *
+ * A page belongs to the first of these:
+ *  - heaptrack itself
+ *  - live blocks that lie on it: the bytes that were asked for, what their size classes add, and
+ *    what is free of the page beside them
+ *  - who mapped it, as far as calls that map were recorded: the allocator, a stack, another caller
+ *  - what holds it by rule: an arena of glibc, a thread's stack, data of a module, [heap]
+ *  - its line in smaps: a file, shared memory, a name that the program gave to it
+ *  - who mapped it before the attach, whoever that was
+ *  - nobody known
+ * Neighbouring mappings may stand in one line of smaps; the owners are those of addresses.
+ */
+
+#include "base/err.h"
+#include "engine/aggregate.h"
+#include "engine/mappings.h"
+#include "sys/pagemap.h"
+
+struct parts_range {
+	uint64_t start, end;
+};
+
+struct parts_thread {
+	uint64_t sp, fs_base; // 0: not known
+};
+
+/** Everything is the caller's and is only read. */
+struct parts_input {
+	uint64_t page_bytes;
+	const struct smaps *areas;
+	const struct pagemap *pages;     // PAGEMAP_REFUSED: areas are not divided
+	const struct aggregate *blocks;  // those that are live
+	const struct mappings *mappings; // NULL: calls that map are not recorded
+	const struct smaps *before;      // what was mapped at the attach. NULL: it was launched
+	const struct parts_thread *threads;
+	size_t n_threads;
+	const struct parts_range *ours; // by rising address: of heaptrack
+	size_t n_ours;
+	const struct parts_range *modules; // by rising address, with their bss
+	size_t n_modules;
+	bool is_glibc;             // its malloc serves the program
+	bool knows_all_blocks;     // false: sampled, or attached without what was there before
+	uint64_t rss_before_bytes; // as the kernel counted it before and after reading. 0: not read
+	uint64_t rss_after_bytes;
+	/** Does this stack (a mapped_range's node) map for the allocator? NULL: the wire says it. */
+	bool (*is_allocators)(void *user, uint32_t node);
+	void *user;
+};
+
+/** A part, or what one maker, module or file has of it. */
+struct parts_row {
+	uint64_t resident_bytes;
+	uint64_t asked_bytes;     // of REC_PART_HEAP_LIVE: of all live blocks. Else 0
+	uint64_t lazy_free_bytes; // of them given back by MADV_FREE, and not taken yet
+	const char *name;         // of a module or file, a text of the areas. NULL: none
+	uint32_t mapping;         // 1 + row of recording.mappings. 0: no stack is known
+	uint8_t part;             // enum rec_part_id
+};
+
+/** Of the live blocks of one stack, what was never in memory. */
+struct parts_untouched {
+	uint64_t asked_bytes, resident_bytes;
+	uint32_t stack; // row of recording.stacks
+	uint32_t blocks;
+};
+
+/** Zeroed: empty. Rows of one part follow each other, the largest first. */
+struct parts {
+	VEC(struct parts_row) rows;
+	VEC(struct parts_untouched) untouched; // largest difference first, of 4 KiB or more
+	uint64_t rss_bytes;                    // the sum of all rows
+	uint64_t changed_bytes; // half of what the size changed by while it was read, at least
+	uint64_t swap_bytes;    // beside it
+	uint32_t has;           // enum rec_look_has
+};
+
+enum { PARTS_NAMES = 12, PARTS_MAKERS = 40, PARTS_UNTOUCHED = 64 }; // rows that are told apart
+
+/** `out` is zeroed, and to be finished in any case. False: no memory. */
+bool parts_join(const struct parts_input *in, struct parts *out, struct err *err);
+void parts_finish(struct parts *p);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/**
+ * Who owns an address apart from live blocks: spans that follow each other by rising address.
+ */
+
+#include "engine/parts.h"
+
+enum {
+	AREA_NONE = UINT32_MAX,
+	AREA_BEFORE = UINT32_MAX - 1
+}; // the latter: mapped before the attach
+
+struct owner {
+	uint32_t mapping; // as in struct parts_row
+	uint32_t area;    // whose name it has, or one of these
+	uint8_t part;
+};
+
+struct owner_span {
+	uint64_t start, end;
+	struct owner owner; // of its anonymous pages
+	uint32_t area;      // in which it lies
+	bool is_file;       // its other pages are the file's (or the shared memory's)
+};
+
+struct live_block {
+	uint64_t start, bytes;
+	uint32_t stack;
+};
+
+/** Zeroed: empty. */
+struct owners {
+	VEC(struct owner_span) spans;
+};
+
+/** Has glibc, as it looks, mapped this block alone? */
+static inline bool glibc_has_mapped(const struct parts_input *in, const struct live_block *b) {
+	return in->is_glibc && b->bytes >= 128 << 10 && (b->start & (in->page_bytes - 1)) == 16;
+}
+
+/** `blocks` by rising address. False: no memory. `out` is to be finished in any case. */
+bool owners_find(const struct parts_input *in, const struct live_block *blocks, size_t n_blocks,
+		struct owners *out);
+void owners_finish(struct owners *o);

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * Joins resident pages, live blocks and owners, all sorted by address, in one pass.
+ *
+ * Blocks that lie on common pages form a group. Its pages are the blocks' as far as they asked for
+ * them, then rounded up, and else free beside them; the pages between groups are their owner's.
+ *
+ *   blocks   ##+  ##+        ####################+          #+
+ *   pages   |--------|------|--------|--------|--------|---|------|
+ *   owner     group    page   group                      page group
+ */
+
+#include "engine/parts.h"
+
+#include "base/index.h"
+#include "base/sorted.h"
+#include "engine/costs/stacks.h"
+#include "engine/parts/owners.h"
+#include "trace/recording.h"
+
+enum { GLIBC_HEAD = 8, GLIBC_LEAST = 32, ALIGNMENT = 16, SMALL = 128 };
+enum { UNTOUCHED_LEAST = 4096 };
+
+struct joining {
+	const struct parts_input *in;
+	struct parts *out;
+	VEC(struct live_block) blocks; // that do not overlap
+	size_t next;                   // the first that is not wholly before the page at hand
+	struct owners owners;
+	struct index rows;                // by part, mapping and name
+	struct parts_untouched *by_stack; // NULL: nothing can be told
+	uint32_t n_stacks;
+	uint64_t asked_bytes, heap[REC_PART_HEAP_PARTLY_FREE + 1];
+	bool ok;
+};
+
+// ---- rows
+
+static uint64_t hash_name(const char *name) {
+	uint64_t hash = 0;
+	for (; name && *name; name++) {
+		hash = hash_u64(hash ^ (uint8_t)*name);
+	}
+	return hash;
+}
+
+static bool is_same_name(const char *a, const char *b) {
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/** The row of an owner, by its number. INDEX_NONE: no memory. */
+static uint32_t row_of(struct joining *j, uint8_t part, uint32_t mapping, const char *name) {
+	uint64_t hash = hash_u64((uint64_t)mapping << 8 | part) ^ hash_name(name);
+	const struct parts_row *rows = j->out->rows.items;
+	uint32_t found = INDEX_FIND(&j->rows, hash, i,
+			rows[i].part == part && rows[i].mapping == mapping && is_same_name(rows[i].name, name));
+	if (found != INDEX_NONE) {
+		return found;
+	}
+	found = (uint32_t)j->out->rows.n;
+	struct parts_row *row = vec_push(&j->out->rows);
+	if (!row || !index_add(&j->rows, hash, found)) {
+		j->ok = false;
+		return INDEX_NONE;
+	}
+	row->part = part;
+	row->mapping = mapping;
+	row->name = name;
+	return found;
+}
+
+static uint32_t add(struct joining *j, struct owner owner, uint64_t bytes) {
+	const char *name = owner.area == AREA_NONE ? ""
+			: owner.area == AREA_BEFORE        ? "before the attach"
+											   : j->in->areas->items[owner.area].name;
+	bool has_maker = owner.part == REC_PART_MAPPED || owner.part == REC_PART_STACKS;
+	uint32_t row = row_of(j, owner.part, has_maker ? owner.mapping : 0, *name ? name : NULL);
+	if (row != INDEX_NONE) {
+		j->out->rows.items[row].resident_bytes += bytes;
+	}
+	return row;
+}
+
+// ---- blocks
+
+static bool keep_block(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {
+	struct joining *j = user;
+	struct live_block *b = vec_push(&j->blocks);
+	if (b) {
+		*b = (struct live_block){ptr, bytes, stack};
+		j->asked_bytes += bytes;
+		j->n_stacks = stack != STACK_NONE && stack >= j->n_stacks ? stack + 1 : j->n_stacks;
+	}
+	return b != NULL;
+}
+
+/** The first of two blocks that overlap has the bytes: a pool's own block, or a missed free. */
+static bool list_blocks(struct joining *j) {
+	if (!aggregate_live(j->in->blocks, keep_block, j)) {
+		return false;
+	}
+	struct live_block *all = j->blocks.items;
+	bool is_sorted = true;
+	for (size_t i = 1; i < j->blocks.n && is_sorted; i++) {
+		is_sorted = all[i - 1].start <= all[i].start;
+	}
+	if (!is_sorted) {
+		qsort(all, j->blocks.n, sizeof *all, by_number);
+	}
+	size_t n = 0;
+	uint64_t end = 0;
+	for (size_t i = 0; i < j->blocks.n; i++) {
+		struct live_block b = all[i];
+		uint64_t b_end = b.start + b.bytes;
+		if (b.start >= end || b_end > end) {
+			b.start = b.start > end ? b.start : end;
+			b.bytes = b_end - b.start;
+			all[n++] = b;
+			end = b.start + (b.bytes ? b.bytes : 1);
+		}
+	}
+	j->blocks.n = n;
+	return true;
+}
+
+/** Where the block ends that its allocator has given for so many bytes, about. */
+static uint64_t end_of_class(const struct parts_input *in, const struct live_block *b) {
+	uint64_t bytes = b->bytes ? b->bytes : 1, step = ALIGNMENT;
+	if (glibc_has_mapped(in, b)) { // with two words before it and one behind
+		bytes = ((bytes + GLIBC_HEAD + step - 1) & -step) + GLIBC_HEAD;
+		return b->start - ALIGNMENT + ((bytes + in->page_bytes - 1) & -in->page_bytes);
+	}
+	if (in->is_glibc) {
+		bytes += GLIBC_HEAD;
+		bytes = bytes < GLIBC_LEAST ? GLIBC_LEAST : bytes;
+	} else if (bytes > SMALL) { // four classes from each power of 2 to the next
+		step = (uint64_t)1 << (61 - __builtin_clzll(bytes - 1));
+	}
+	return b->start + ((bytes + step - 1) & -step);
+}
+
+// ---- pages
+
+static uint64_t overlap(uint64_t start, uint64_t end, uint64_t from, uint64_t to) {
+	start = start > from ? start : from;
+	end = end < to ? end : to;
+	return end > start ? end - start : 0;
+}
+
+/** The pages [start, *end) of the group that begins with j->next; *end is drawn nearer. */
+static void add_group(struct joining *j, uint64_t start, uint64_t *end) {
+	const uint64_t mask = j->in->page_bytes - 1;
+	uint64_t live = 0, rounding = 0, to = start;
+	for (size_t i = j->next; i < j->blocks.n; i++) {
+		const struct live_block *b = &j->blocks.items[i];
+		if (i > j->next && (b->start & ~mask) >= to) {
+			break;
+		}
+		uint64_t b_end = b->start + b->bytes, class_end = end_of_class(j->in, b);
+		uint64_t last = ((b->bytes ? b_end : b_end + 1) + mask) & ~mask;
+		if (i + 1 < j->blocks.n && class_end > b[1].start) {
+			class_end = b[1].start;
+		}
+		to = last > to ? last : to;
+		to = to < *end ? to : *end;
+		uint64_t here = overlap(b->start, b_end, start, to);
+		live += here;
+		rounding += overlap(b_end, class_end, start, last < to ? last : to);
+		if (j->by_stack && b->stack != STACK_NONE) {
+			j->by_stack[b->stack].resident_bytes += here;
+		}
+	}
+	j->heap[REC_PART_HEAP_LIVE] += live;
+	j->heap[REC_PART_HEAP_ROUNDING] += rounding;
+	j->heap[REC_PART_HEAP_PARTLY_FREE] += to - start - live - rounding;
+	*end = to;
+}
+
+/** Resident pages of one owner; gives how many bytes no block lies on. */
+static uint64_t add_pages(struct joining *j, uint64_t at, uint64_t end) {
+	const uint64_t mask = j->in->page_bytes - 1;
+	uint64_t rest = 0;
+	while (at < end) {
+		const struct live_block *b = j->blocks.items + j->next;
+		while (j->next < j->blocks.n && b->start + (b->bytes ? b->bytes : 1) <= at) {
+			j->next++;
+			b++;
+		}
+		if (j->next == j->blocks.n || (b->start & ~mask) >= end) {
+			return rest + end - at;
+		}
+		uint64_t group = (b->start & ~mask) > at ? b->start & ~mask : at, to = end;
+		rest += group - at;
+		add_group(j, group, &to);
+		at = to;
+	}
+	return rest;
+}
+
+static struct owner owner_of_file(const struct parts_input *in, const struct owner_span *s) {
+	bool is_shared = in->areas->items[s->area].kind == SMAPS_SHARED;
+	return (struct owner){.area = s->area, .part = is_shared ? REC_PART_SHARED : REC_PART_FILES};
+}
+
+/** MADV_FREE is told for each line alone: it counts for who has most of the line. */
+static void add_lazy(struct joining *j, uint32_t area, uint32_t row) {
+	uint64_t lazy = j->in->areas->items[area].lazy_free_bytes;
+	if (row != INDEX_NONE && lazy > 0) {
+		struct parts_row *r = &j->out->rows.items[row];
+		uint64_t most = r->resident_bytes - r->lazy_free_bytes;
+		r->lazy_free_bytes += lazy < most ? lazy : most;
+	}
+}
+
+static void add_all_pages(struct joining *j) {
+	const struct pagemap *pages = j->in->pages;
+	uint64_t most = 0;
+	uint32_t row_of_most = INDEX_NONE;
+	for (size_t i = 0, at = 0; j->ok && i < j->owners.spans.n; i++) {
+		const struct owner_span *s = &j->owners.spans.items[i];
+		uint64_t own = 0, file = 0;
+		while (at < pages->n && pages->items[at].end <= s->start) {
+			at++;
+		}
+		for (size_t k = at; k < pages->n && pages->items[k].start < s->end; k++) {
+			const struct pagemap_range *r = &pages->items[k];
+			uint64_t from = r->start > s->start ? r->start : s->start;
+			uint64_t to = r->end < s->end ? r->end : s->end;
+			uint64_t rest = s->owner.part == REC_PART_OURS ? to - from : add_pages(j, from, to);
+			*(r->is_file && s->is_file ? &file : &own) += rest;
+		}
+		uint32_t row = own ? add(j, s->owner, own) : INDEX_NONE;
+		(void)(file && add(j, owner_of_file(j->in, s), file));
+		if (own > most) {
+			most = own;
+			row_of_most = row;
+		}
+		if (i + 1 == j->owners.spans.n || s[1].area != s->area) {
+			add_lazy(j, s->area, row_of_most);
+			most = 0;
+			row_of_most = INDEX_NONE;
+		}
+	}
+}
+
+/** Without pages a line is its owner's if it has one owner alone. */
+static void add_all_lines(struct joining *j) {
+	const struct owner_span *spans = j->owners.spans.items;
+	for (size_t i = 0, k; j->ok && i < j->owners.spans.n; i = k) {
+		const struct smaps_area *a = &j->in->areas->items[spans[i].area];
+		struct owner owner = spans[i].owner;
+		bool is_file = spans[i].is_file;
+		for (k = i + 1; k < j->owners.spans.n && spans[k].area == spans[i].area; k++) {
+			is_file |= spans[k].is_file;
+			if (spans[k].owner.part != owner.part || spans[k].owner.mapping != owner.mapping) {
+				owner = (struct owner){.area = AREA_NONE, .part = REC_PART_UNKNOWN};
+			}
+		}
+		uint64_t file = a->rss_bytes > a->anonymous_bytes ? a->rss_bytes - a->anonymous_bytes : 0;
+		file = is_file ? file : 0;
+		if (a->rss_bytes > file) {
+			add_lazy(j, spans[i].area, add(j, owner, a->rss_bytes - file));
+		}
+		(void)(file && add(j, owner_of_file(j->in, &spans[i]), file));
+	}
+}
+
+// ---- what comes out
+
+static void add_heap(struct joining *j) {
+	for (uint8_t part = 0; part <= REC_PART_HEAP_PARTLY_FREE; part++) {
+		uint32_t row = row_of(j, part, 0, NULL);
+		if (row != INDEX_NONE) {
+			j->out->rows.items[row].resident_bytes += j->heap[part];
+			j->out->rows.items[row].asked_bytes = part ? 0 : j->asked_bytes;
+		}
+	}
+	if (j->out->has & REC_HAS_BLOCKS && j->out->has & REC_HAS_PAGES) {
+		return;
+	}
+	for (size_t i = 0; i < j->out->rows.n; i++) {
+		struct parts_row *row = &j->out->rows.items[i];
+		row->part = row->part <= REC_PART_HEAP_FREE ? REC_PART_HEAP : row->part;
+	}
+}
+
+static int by_part_and_bytes(const void *x, const void *y) {
+	const struct parts_row *a = x, *b = y;
+	int order = compare_u64(a->part, b->part);
+	return order ? order : compare_u64(b->resident_bytes, a->resident_bytes);
+}
+
+static void join_rows(struct parts_row *sum, const struct parts_row *row) {
+	sum->resident_bytes += row->resident_bytes;
+	sum->lazy_free_bytes += row->lazy_free_bytes;
+	sum->asked_bytes += row->asked_bytes;
+}
+
+/** The heap in one row, and the smallest of many rows of a part as one without a name. */
+static void put_rows(struct parts *out) {
+	size_t n = 0, n_of_part = 0;
+	if (out->rows.n > 1) {
+		qsort(out->rows.items, out->rows.n, sizeof *out->rows.items, by_part_and_bytes);
+	}
+	for (size_t i = 0; i < out->rows.n; i++) {
+		struct parts_row row = out->rows.items[i], *last = n ? &out->rows.items[n - 1] : NULL;
+		bool is_new = !last || last->part != row.part;
+		n_of_part = is_new ? 0 : n_of_part;
+		out->rss_bytes += row.resident_bytes;
+		size_t most = row.part == REC_PART_MAPPED ? PARTS_MAKERS
+				: row.part == REC_PART_HEAP       ? 1
+												  : PARTS_NAMES;
+		if (n_of_part == most) {
+			join_rows(last, &row);
+			last->mapping = 0;
+			last->name = NULL;
+		} else if (row.resident_bytes > 0 || row.asked_bytes > 0) {
+			out->rows.items[n++] = row;
+			n_of_part++;
+		}
+	}
+	out->rows.n = n;
+}
+
+static int by_difference(const void *x, const void *y) {
+	const struct parts_untouched *a = x, *b = y;
+	return compare_u64(b->asked_bytes - b->resident_bytes, a->asked_bytes - a->resident_bytes);
+}
+
+/** What is asked for: only where all that is not resident was never touched. */
+static bool start_untouched(struct joining *j) {
+	if (j->in->pages->how == PAGEMAP_REFUSED || j->in->pages->skipped_bytes > 0 ||
+			j->out->swap_bytes > 0 || !j->in->knows_all_blocks) {
+		return true;
+	}
+	j->by_stack = calloc(j->n_stacks + 1ul, sizeof *j->by_stack);
+	for (size_t i = 0; j->by_stack && i < j->blocks.n; i++) {
+		const struct live_block *b = &j->blocks.items[i];
+		if (b->stack != STACK_NONE) {
+			j->by_stack[b->stack].stack = b->stack;
+			j->by_stack[b->stack].blocks++;
+			j->by_stack[b->stack].asked_bytes += b->bytes;
+		}
+	}
+	return j->by_stack != NULL;
+}
+
+static bool put_untouched(struct joining *j) {
+	for (uint32_t i = 0; j->by_stack && i < j->n_stacks; i++) {
+		const struct parts_untouched *u = &j->by_stack[i];
+		if (u->asked_bytes >= u->resident_bytes + UNTOUCHED_LEAST) {
+			struct parts_untouched *row = vec_push(&j->out->untouched);
+			if (!row) {
+				return false;
+			}
+			*row = *u;
+		}
+	}
+	if (j->out->untouched.n > 1) {
+		qsort(j->out->untouched.items, j->out->untouched.n, sizeof *j->out->untouched.items,
+				by_difference);
+	}
+	if (j->out->untouched.n > PARTS_UNTOUCHED) {
+		j->out->untouched.n = PARTS_UNTOUCHED;
+	}
+	return true;
+}
+
+/** What was resident in a line but in none of the pages that were read has no owner. */
+static void add_rest(struct joining *j) {
+	uint64_t sum = 0;
+	for (size_t i = 0; i < j->out->rows.n; i++) {
+		sum += j->out->rows.items[i].resident_bytes;
+	}
+	if (j->in->areas->rss_bytes > sum) {
+		const struct owner nobody = {.area = AREA_NONE, .part = REC_PART_UNKNOWN};
+		(void)add(j, nobody, j->in->areas->rss_bytes - sum);
+	}
+}
+
+bool parts_join(const struct parts_input *in, struct parts *out, struct err *err) {
+	struct joining j = {.in = in, .out = out, .ok = true};
+	bool has_pages = in->pages->how != PAGEMAP_REFUSED;
+	out->has = REC_HAS_SIZES | (has_pages ? REC_HAS_PAGES : 0) |
+			(in->knows_all_blocks ? REC_HAS_BLOCKS : 0) | (in->mappings ? REC_HAS_MAKERS : 0);
+	uint64_t before = in->rss_before_bytes, after = in->rss_after_bytes;
+	out->changed_bytes = (before > after ? before - after : after - before) / 2;
+	for (size_t i = 0; i < in->areas->n; i++) {
+		out->swap_bytes += in->areas->items[i].swap_bytes;
+	}
+	j.ok = list_blocks(&j) && start_untouched(&j) &&
+			owners_find(in, j.blocks.items, j.blocks.n, &j.owners);
+	if (j.ok && has_pages) {
+		add_all_pages(&j);
+	} else if (j.ok) {
+		add_all_lines(&j);
+	}
+	if (j.ok) {
+		add_heap(&j);
+		add_rest(&j);
+		put_rows(out);
+		j.ok = j.ok && put_untouched(&j);
+	}
+	free(j.by_stack);
+	index_finish(&j.rows);
+	owners_finish(&j.owners);
+	vec_finish(&j.blocks);
+	return j.ok || err_memory(err);
+}
+
+void parts_finish(struct parts *p) {
+	vec_finish(&p->rows);
+	vec_finish(&p->untouched);
+}

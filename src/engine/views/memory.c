@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+
+/* Sums up the parts of a look, and what each maker, module and file has of them. */
+
+#include "engine/memory.h"
+
+#include "base/sorted.h"
+
+#include <stdlib.h>
+
+const char *const memory_part_ids[REC_PARTS] = {
+		[REC_PART_HEAP_LIVE] = "heap_live",
+		[REC_PART_HEAP_ROUNDING] = "heap_rounding",
+		[REC_PART_HEAP_PARTLY_FREE] = "heap_partly_free",
+		[REC_PART_HEAP_FREE] = "heap_free",
+		[REC_PART_ALLOCATOR_TABLES] = "allocator_tables",
+		[REC_PART_MAPPED] = "mapped",
+		[REC_PART_STACKS] = "stacks",
+		[REC_PART_MODULES_WRITTEN] = "modules_written",
+		[REC_PART_FILES] = "files",
+		[REC_PART_SHARED] = "shared",
+		[REC_PART_OURS] = "ours",
+		[REC_PART_UNKNOWN] = "unknown",
+		[REC_PART_HEAP] = "heap",
+};
+
+const char *const memory_part_words[REC_PARTS] = {
+		[REC_PART_HEAP_LIVE] = "live blocks",
+		[REC_PART_HEAP_ROUNDING] = "rounded up by malloc",
+		[REC_PART_HEAP_PARTLY_FREE] = "free between live blocks",
+		[REC_PART_HEAP_FREE] = "free, kept by malloc",
+		[REC_PART_ALLOCATOR_TABLES] = "malloc's own tables",
+		[REC_PART_MAPPED] = "mapped",
+		[REC_PART_STACKS] = "stacks",
+		[REC_PART_MODULES_WRITTEN] = "data of modules",
+		[REC_PART_FILES] = "code and files",
+		[REC_PART_SHARED] = "shared memory",
+		[REC_PART_OURS] = "heaptrack itself",
+		[REC_PART_UNKNOWN] = "owner not known",
+		[REC_PART_HEAP] = "heap, live and free not told apart",
+};
+
+const char *const memory_at_ids[REC_ATS] = {
+		[REC_AT_END] = "end",
+		[REC_AT_RSS_PEAK] = "rss-peak",
+		[REC_AT_DETACH] = "detach",
+		[REC_AT_REQUEST] = "request",
+		[REC_AT_TIMER] = "timer",
+		[REC_AT_TRIGGER] = "trigger",
+		[REC_AT_SIZES] = "sizes",
+};
+
+struct memory_look memory_look(const struct recording *r, uint32_t number) {
+	struct memory_look m = {.number = number};
+	if (number >= r->looks.n) {
+		return m;
+	}
+	m.look = &r->looks.items[number];
+	for (uint32_t i = 0; i < r->parts.n; i++) {
+		const struct rec_part *p = &r->parts.items[i];
+		if (p->look == number) {
+			m.rows = m.n_rows++ ? m.rows : p;
+			m.bytes[p->part] += p->resident_bytes;
+			m.lazy_free[p->part] += p->lazy_free_bytes;
+			m.asked_bytes += p->asked_bytes;
+		}
+	}
+	for (uint32_t i = 0; i < r->untouched.n; i++) {
+		const struct rec_untouched *u = &r->untouched.items[i];
+		if (u->look == number) {
+			m.untouched = m.n_untouched++ ? m.untouched : u;
+			m.untouched_bytes += u->asked_bytes - u->resident_bytes;
+		}
+	}
+	return m;
+}
+
+struct memory_look memory_at_peak(const struct recording *r) {
+	uint32_t best = 0;
+	for (uint32_t i = 1; i < r->looks.n; i++) {
+		const struct rec_look *a = &r->looks.items[best], *b = &r->looks.items[i];
+		bool has_pages = b->has & REC_HAS_PAGES, had_pages = a->has & REC_HAS_PAGES;
+		bool is_as_large = b->rss_bytes >= a->rss_bytes;
+		best = (has_pages == had_pages ? is_as_large : has_pages) ? i : best;
+	}
+	return memory_look(r, best);
+}
+
+struct memory_look memory_at_end(const struct recording *r) {
+	return memory_look(r, r->looks.n ? r->looks.n - 1 : 0);
+}
+
+bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look) {
+	const struct rec_edge *edges = r->edges.items;
+	const uint64_t now = r->looks.items[look].time_ns;
+	bool has_begun = !l->has_range || l->from < 0 || edges[l->from].time_ns < now;
+	bool has_ended = l->has_range && l->to < (int32_t)r->edges.n && edges[l->to].time_ns < now;
+	return has_begun && !has_ended;
+}
+
+/** Code without a name is that of its module. */
+static bool is_same_maker(const struct name *a, const struct name *b) {
+	if (!a || !b || a == b) {
+		return a == b;
+	}
+	bool are_unnamed = !a->has_name && !b->has_name && a->module.size > 0;
+	return a->function_id == b->function_id || (are_unnamed && slice_equal(a->module, b->module));
+}
+
+static int largest_first(const void *x, const void *y) {
+	const struct memory_row *a = x, *b = y;
+	int order = compare_u64(b->bytes, a->bytes);
+	return order ? order : slice_compare(a->name, b->name);
+}
+
+struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const struct recording *r,
+		const struct names *n, struct arena *arena, uint32_t *n_rows) {
+	struct memory_row *rows = arena_new(arena, struct memory_row, m->n_rows + 1ul);
+	*n_rows = 0;
+	for (uint32_t i = 0; rows && i < m->n_rows; i++) {
+		const struct rec_part *p = &m->rows[i];
+		if (p->part != part || p->resident_bytes == 0) {
+			continue;
+		}
+		uint32_t node = p->mapping ? r->mappings.items[p->mapping - 1].node : 0;
+		const struct name *maker = node ? names_site(n, node) : NULL;
+		struct slice name = maker ? (struct slice){0} : r->strings.items[p->name];
+		uint32_t k = 0;
+		while (k < *n_rows &&
+				!(is_same_maker(rows[k].maker, maker) && slice_equal(rows[k].name, name))) {
+			k++;
+		}
+		if (k == *n_rows) { // rows come largest first: so does the function of a runtime
+			const struct name *via = maker && maker->is_runtime ? names_site_frame(n, node) : NULL;
+			rows[(*n_rows)++] = (struct memory_row){maker, via, name, 0, 0};
+		}
+		rows[k].bytes += p->resident_bytes;
+		rows[k].lazy_free += p->lazy_free_bytes;
+	}
+	if (*n_rows > 1) {
+		qsort(rows, *n_rows, sizeof *rows, largest_first);
+	}
+	return rows;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+/* The looks of a recording for programs: each with its parts, and who has how much of them. */
+#include "report/json/looks.h"
+
+static void put_row(const struct looks_writer *w, const struct rec_part *p) {
+	struct json *j = w->j;
+	json_open(j, NULL, '{');
+	json_number(j, "bytes", p->resident_bytes);
+	json_number(j, "lazy_free_bytes", p->lazy_free_bytes);
+	json_string_if(j, "name", w->r->strings.items[p->name]);
+	if (p->mapping) {
+		w->put_stack(w->user, w->r->mappings.items[p->mapping - 1].node);
+	} else {
+		json_null(j, "stack");
+	}
+	json_close(j);
+}
+
+static void put_part(const struct looks_writer *w, const struct memory_look *m, uint8_t part) {
+	struct json *j = w->j;
+	json_open(j, NULL, '{');
+	json_text(j, "id", memory_part_ids[part]);
+	json_number(j, "bytes", m->bytes[part]);
+	if (part == REC_PART_HEAP_LIVE || part == REC_PART_HEAP) {
+		json_number(j, "asked_bytes", m->asked_bytes);
+	}
+	json_open(j, "rows", '[');
+	for (uint32_t i = 0; i < m->n_rows; i++) {
+		if (m->rows[i].part == part && m->rows[i].resident_bytes > 0) {
+			put_row(w, &m->rows[i]);
+		}
+	}
+	json_close(j);
+	json_close(j);
+}
+
+/** What of the live blocks of a stack was not in memory. */
+static void put_untouched(const struct looks_writer *w, const struct rec_untouched *u) {
+	struct json *j = w->j;
+	json_open(j, NULL, '{');
+	json_number(j, "blocks", u->blocks);
+	json_number(j, "asked_bytes", u->asked_bytes);
+	json_number(j, "resident_bytes", u->resident_bytes);
+	w->put_stack(w->user, w->r->stacks.items[u->stack].node);
+	json_close(j);
+}
+
+void looks_put_one(const struct looks_writer *w, uint32_t look) {
+	const struct memory_look m = memory_look(w->r, look);
+	struct json *j = w->j;
+	json_open(j, NULL, '{');
+	json_number(j, "look", look);
+	json_number(j, "pid", m.look->pid);
+	json_text(j, "at", memory_at_ids[m.look->at]);
+	json_number(j, "time_ns", m.look->time_ns);
+	json_number(j, "rss_bytes", m.look->rss_bytes);
+	json_number(j, "swap_bytes", m.look->swap_bytes);
+	json_number(j, "changed_bytes", m.look->changed_bytes);
+	json_bool(j, "has_pages", m.look->has & REC_HAS_PAGES);
+	json_bool(j, "has_makers", m.look->has & REC_HAS_MAKERS);
+	json_open(j, "parts", '[');
+	for (uint8_t i = 0; i < REC_PARTS; i++) {
+		if (m.bytes[i] > 0) {
+			put_part(w, &m, i);
+		}
+	}
+	json_close(j);
+	json_open(j, "untouched", '[');
+	for (uint32_t i = 0; i < m.n_untouched; i++) {
+		put_untouched(w, &m.untouched[i]);
+	}
+	json_close(j);
+	json_close(j);
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The parts of resident memory at one moment, which add up to it. The report has the look nearest
+ * the peak in so few lines that the tables keep their room; --memory all looks, row by row.
+ */
+#include "engine/memory.h"
+
+#include "engine/shorten.h"
+#include "report/text/page.h"
+#include "report/view/viewer.h"
+
+#include <stdio.h>
+
+enum { ROWS = 11, MAKERS = 3, NAMED = 2, REMARK_PERCENT = 2, SHARE_COLUMN = 10 };
+
+struct writer {
+	struct buffer *out;
+	const struct recording *r;
+	const struct names *names;
+	struct arena *arena;
+	size_t width; // of a line
+	struct memory_look m;
+	bool failed; // no memory
+};
+
+/** The label is cut to its column and finished. */
+static void put_row(struct writer *w, struct buffer *label, uint64_t bytes) {
+	char text[HUMAN_MAX], percent[16];
+	double all = (double)w->m.look->rss_bytes;
+	put_cut_padded(w->out, buffer_view(label), w->width - BYTES_COLUMN - SHARE_COLUMN);
+	put_right(w->out, human_compact(text, bytes), BYTES_COLUMN);
+	(void)snprintf(percent, sizeof percent, "%.1f", all > 0 ? 100.0 * (double)bytes / all : 0);
+	put_right(w->out, percent, SHARE_COLUMN);
+	buffer_u8(w->out, '\n');
+	w->failed |= label->failed;
+	buffer_finish(label);
+}
+
+/** "MEMORY at 1.20 s: RSS 64.5 MB, 97 % of its peak". */
+static void put_title(struct writer *w) {
+	const struct rec_look *look = w->m.look;
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+	uint64_t peak = w->r->summary.peak_rss_bytes;
+	struct buffer title = {0};
+	buffer_printf(&title, "MEMORY at %s%s: RSS %s",
+			look->at == REC_AT_END              ? "the end, "
+					: look->at == REC_AT_DETACH ? "the detach, "
+												: "",
+			human_duration(a, look->time_ns), human_bytes(b, look->rss_bytes));
+	if (peak > look->rss_bytes) {
+		buffer_printf(&title, ", %s of its peak", human_percent(a, look->rss_bytes, peak));
+	}
+	put_cut_padded(w->out, buffer_view(&title), w->width - BYTES_COLUMN - SHARE_COLUMN);
+	put_right(w->out, "bytes", BYTES_COLUMN);
+	put_right(w->out, "% of RSS", SHARE_COLUMN);
+	buffer_u8(w->out, '\n');
+	w->failed |= title.failed;
+	buffer_finish(&title);
+}
+
+/** "load_table() app.c:12"; of a runtime "node via Allocate()"; of what has no maker its name. */
+static void put_owner(struct writer *w, struct buffer *out, const struct memory_row *row) {
+	const struct name *f = row->maker;
+	if (!f) {
+		buffer_slice(out, row->name.size ? path_base(row->name) : slice_of_text("others"));
+		return;
+	}
+	const char *name = function_short(f->function, w->arena);
+	const char *via = row->via && row->via->has_name ? function_short(row->via->function, w->arena)
+													 : NULL;
+	buffer_text(out, name ? name : "?");
+	if (via) {
+		buffer_printf(out, " via %s", via);
+	} else if (!f->is_runtime) {
+		buffer_u8(out, ' ');
+		put_place(out, f);
+	}
+}
+
+static void put_lazy_free(struct buffer *out, uint64_t bytes) {
+	char text[HUMAN_MAX];
+	if (bytes > 0) {
+		buffer_printf(out, " (%s given back, not taken yet)", human_bytes(text, bytes));
+	}
+}
+
+static struct memory_row *rows_of(struct writer *w, uint8_t part, uint32_t *n) {
+	struct memory_row *rows = memory_rows(&w->m, part, w->r, w->names, w->arena, n);
+	w->failed |= !rows;
+	return rows;
+}
+
+/** A row each for who mapped most, and one for the others. */
+static void put_mapped(struct writer *w, uint32_t most) {
+	uint32_t n;
+	const struct memory_row *rows = rows_of(w, REC_PART_MAPPED, &n);
+	uint64_t rest = w->m.bytes[REC_PART_MAPPED];
+	for (uint32_t i = 0; rows && i < n && (n <= most || i + 1 < most); i++) {
+		struct buffer label = {0};
+		buffer_text(&label, "  mapped by ");
+		put_owner(w, &label, &rows[i]);
+		put_lazy_free(&label, rows[i].lazy_free);
+		put_row(w, &label, rows[i].bytes);
+		rest -= rows[i].bytes;
+	}
+	if (rest > 0) {
+		struct buffer label = {0};
+		buffer_text(&label, "  mapped by ");
+		if (most == 1 && rows) {
+			put_owner(w, &label, rows);
+			buffer_text(&label, " and others");
+		} else {
+			buffer_text(&label, "others");
+		}
+		put_row(w, &label, rest);
+	}
+}
+
+/** "data of modules (libLLVM.so.14 3.1 MB, app 10.2 kB)": the largest that have a name. */
+static void put_largest(struct writer *w, struct buffer *out, uint8_t part) {
+	uint32_t n, n_named = 0;
+	char bytes[HUMAN_MAX];
+	const struct memory_row *rows = rows_of(w, part, &n);
+	for (uint32_t i = 0; rows && i < n && n_named < NAMED; i++) {
+		if (rows[i].name.size > 0) {
+			buffer_printf(out, "%s%.*s %s", n_named++ ? ", " : " (",
+					SLICE_ARG(path_base(rows[i].name)), human_bytes(bytes, rows[i].bytes));
+		}
+	}
+	buffer_text(out, n_named ? ")" : "");
+}
+
+static void put_part(struct writer *w, uint8_t part, bool has_rows) {
+	struct buffer label = {0};
+	char text[HUMAN_MAX];
+	uint64_t bytes = w->m.bytes[part], lazy = w->m.lazy_free[part];
+	buffer_printf(&label, "  %s", memory_part_words[part]);
+	if (part == REC_PART_HEAP_LIVE && w->m.asked_bytes > bytes) {
+		buffer_printf(&label, " (of %s asked for)", human_bytes(text, w->m.asked_bytes));
+	} else if (lazy > 0) {
+		put_lazy_free(&label, lazy);
+	} else if (!has_rows && part >= REC_PART_MODULES_WRITTEN) {
+		put_largest(w, &label, part);
+	}
+	put_row(w, &label, bytes);
+}
+
+/** What else belongs to the figures; how many lines that takes. */
+static uint32_t put_remarks(struct writer *w, struct buffer *out, bool is_full) {
+	const struct rec_look *look = w->m.look;
+	char bytes[HUMAN_MAX];
+	uint32_t n = 0;
+	if (!(look->has & REC_HAS_PAGES)) {
+		buffer_text(out,
+				"  resident pages could not be read: what has several owners is not known\n");
+		n++;
+	}
+	if (look->swap_bytes > 0) {
+		buffer_printf(out, "  %s more are swapped out\n", human_bytes(bytes, look->swap_bytes));
+		n++;
+	}
+	if (look->changed_bytes > (is_full ? 0 : look->rss_bytes / 100 * REMARK_PERCENT)) {
+		buffer_printf(out, "  about %s came or went while it was read\n",
+				human_bytes(bytes, look->changed_bytes));
+		n++;
+	}
+	w->failed |= out->failed;
+	return n;
+}
+
+/** The parts whose rows are joined where not all have room: the smallest, never what is unknown. */
+static uint32_t joined_parts(const struct memory_look *m, uint32_t n_rows, uint32_t most) {
+	uint32_t joined = 0;
+	for (; n_rows > most; n_rows -= joined & (joined - 1) ? 1 : 0) {
+		uint8_t least = REC_PARTS;
+		for (uint8_t i = 0; i < REC_PARTS; i++) {
+			bool may_be = m->bytes[i] > 0 && i != REC_PART_UNKNOWN && !(joined >> i & 1);
+			least = may_be && (least == REC_PARTS || m->bytes[i] < m->bytes[least]) ? i : least;
+		}
+		joined |= 1u << least;
+	}
+	return joined;
+}
+
+static void put_parts(struct writer *w) {
+	struct buffer remarks = {0};
+	uint32_t n = 0, most = ROWS - put_remarks(w, &remarks, false);
+	uint64_t rest = 0;
+	for (uint8_t i = 0; i < REC_PARTS; i++) {
+		n += w->m.bytes[i] > 0;
+	}
+	const uint32_t joined = joined_parts(&w->m, n, most);
+	uint32_t makers = n < most ? 1 + most - n : 1;
+	put_title(w);
+	for (uint8_t i = 0; i < REC_PARTS; i++) {
+		const uint8_t part = (uint8_t)((i + REC_PART_HEAP) % REC_PARTS); // the heap first
+		if (joined >> part & 1) {
+			rest += w->m.bytes[part];
+		} else if (w->m.bytes[part] > 0 && part == REC_PART_MAPPED) {
+			put_mapped(w, makers < MAKERS ? makers : MAKERS);
+		} else if (w->m.bytes[part] > 0) {
+			put_part(w, part, false);
+		}
+	}
+	if (rest > 0) {
+		struct buffer label = {0};
+		buffer_text(&label, "  smaller parts");
+		put_row(w, &label, rest);
+	}
+	buffer_slice(w->out, buffer_view(&remarks));
+	buffer_u8(w->out, '\n');
+	buffer_finish(&remarks);
+}
+
+void page_put_memory(struct page *p) {
+	struct writer w = {p->out, p->r, p->names, &p->arena, p->width, memory_at_peak(p->r), false};
+	if (w.m.look) {
+		put_parts(&w);
+		p->failed |= w.failed;
+	}
+}
+
+// ---- in full
+
+/** What of live blocks was not in memory, by stack. */
+static void put_untouched(struct writer *w) {
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
+	for (uint32_t i = 0; i < w->m.n_untouched; i++) {
+		const struct rec_untouched *u = &w->m.untouched[i];
+		const uint32_t node = w->r->stacks.items[u->stack].node;
+		const struct name *site = names_site(w->names, node);
+		const struct memory_row row = {.maker = site,
+				.via = site && site->is_runtime ? names_site_frame(w->names, node) : NULL};
+		buffer_text(w->out, i ? "" : "  of live blocks not in memory:\n");
+		buffer_printf(w->out, "      %s of %s in %s block%s: ",
+				human_bytes(a, u->asked_bytes - u->resident_bytes), human_bytes(b, u->asked_bytes),
+				human_count(c, u->blocks), u->blocks == 1 ? "" : "s");
+		put_owner(w, w->out, &row);
+		buffer_u8(w->out, '\n');
+	}
+}
+
+static void put_in_full(struct writer *w) {
+	put_title(w);
+	for (uint8_t i = 0; i < REC_PARTS; i++) {
+		const uint8_t part = (uint8_t)((i + REC_PART_HEAP) % REC_PARTS);
+		uint32_t n = 0;
+		const struct memory_row *rows = rows_of(w, part, &n);
+		if (w->m.bytes[part] > 0) {
+			put_part(w, part, true);
+		}
+		bool has_owners = n > 1 || (n == 1 && (rows->maker || rows->name.size > 0));
+		for (uint32_t k = 0; rows && has_owners && k < n; k++) {
+			struct buffer label = {0};
+			buffer_text(&label, "      ");
+			put_owner(w, &label, &rows[k]);
+			put_row(w, &label, rows[k].bytes);
+		}
+	}
+	(void)put_remarks(w, w->out, true);
+	put_untouched(w);
+}
+
+bool view_put_memory(struct viewer *v, struct err *err) {
+	struct writer w = {v->out, v->r, v->names, &v->arena, v->width, {0}, false};
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < v->r->looks.n && !w.failed; i++) {
+		if (memory_has_look(v->lens, v->r, i)) {
+			buffer_text(v->out, n++ ? "\n" : "");
+			w.m = memory_look(v->r, i);
+			put_in_full(&w);
+		}
+	}
+	if (n == 0) {
+		buffer_text(v->out, "No look at the program's memory is in this part of the recording.\n");
+	}
+	return !w.failed || err_memory(err);
+}

@@ -1,0 +1,170 @@
+"""Looks at a program's memory: when they are taken, and that its end does not wait long for one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "random"))
+
+import conftest
+import events
+
+AT_END, AT_RSS_PEAK, AT_DETACH = 0, 1, 2
+HEAP_LIVE, UNKNOWN = 0, 11
+HEAD = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char *hold(size_t bytes) {
+	char *block = malloc(bytes);
+	memset(block, 1, bytes);
+	return block;
+}
+static void *leave(void *unused) {
+	exit(3);
+	return unused;
+}
+"""
+# Body of main; the program's status, and whether there is a look at the end
+ENDS = {
+    "return": ("hold(8 << 20); return 3;", 3, True),
+    "exit": ("hold(8 << 20); exit(3);", 3, True),
+    "_exit": ("hold(8 << 20); _exit(3);", 3, True),
+    "_Exit": ("hold(8 << 20); _Exit(3);", 3, True),
+    "thread": ("hold(8 << 20); pthread_t t; pthread_create(&t, NULL, leave, NULL); pause();", 3, True),
+    "abort": ("hold(8 << 20); abort();", -signal.SIGABRT, False),
+    "killed": ("hold(8 << 20); kill(getpid(), SIGKILL);", -signal.SIGKILL, False),
+    "own-call": ("hold(8 << 20); syscall(SYS_exit_group, 3);", 3, False),
+    # Their children are not looked at
+    "fork": ("hold(8 << 20); if (fork() == 0) exit(1); wait(NULL); return 3;", 3, True),
+    "vfork": ("hold(8 << 20); if (vfork() == 0) _exit(1); wait(NULL); hold(8 << 20); return 3;", 3, True),
+}
+
+
+def looks_of(file):
+    """Each look with its parts, by id, in bytes."""
+    tables = events.Events(file).tables
+    found = []
+    for i, look in enumerate(tables["looks"]):
+        parts = [0] * 13
+        for row in tables["parts"]:
+            if row["look"] == i:
+                parts[row["part"]] += row["resident_bytes"]
+        assert sum(parts) == look["rss_bytes"]
+        found.append((look, parts))
+    return found
+
+
+def resident(pid):
+    """Its RSS, in bytes; 0: it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+    except OSError:
+        return 0
+
+
+def state(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
+@pytest.fixture(name="program")
+def fixture_program(tmp_path):
+    def make(body, *options):
+        (tmp_path / "looked.c").write_text(HEAD + "int main(void) {" + body + "}")
+        subprocess.run(["gcc", "-O1", "-g", "-w", "-fno-builtin", "-o", tmp_path / "looked", tmp_path / "looked.c", "-pthread",
+                        *options],
+                       check=True, timeout=60)
+        return tmp_path / "looked"
+    return make
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_the_end_is_looked_at(tools, program, name):
+    body, status, is_looked_at = ENDS[name]
+    program(body)
+    for _ in range(10):  # under load, the collector may come too late
+        run = tools.record(tools.folder / "looked", options=("--force",))
+        assert run.status == (status if status >= 0 else 128 - status)
+        at_end = [parts for look, parts in looks_of(run.file) if look["at"] == AT_END]
+        if len(at_end) == is_looked_at:
+            break
+    assert len(at_end) == is_looked_at
+    for parts in at_end:
+        held = (16 if name == "vfork" else 8) << 20
+        assert held <= parts[HEAP_LIVE] < held + (1 << 20)
+
+
+def test_a_collector_that_is_stopped_delays_the_end_by_little(tools, program):
+    started = tools.start_record(program("hold(8 << 20); getchar(); return 3;"), stdin=subprocess.PIPE)
+    pid = started.program()
+    collector = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    conftest.wait_until(lambda: resident(pid) >= 8 << 20, what="the block is touched")
+    os.kill(collector, signal.SIGSTOP)
+    begin = time.monotonic()
+    started.process.stdin.write(b"\n")
+    started.process.stdin.close()
+    conftest.wait_until(lambda: state(pid) == "Z", what="the program has ended")
+    waited = time.monotonic() - begin
+    os.kill(collector, signal.SIGCONT)
+    assert started.wait().status == 3
+    assert waited < 1.5
+
+
+def test_nothing_is_looked_at_without_memory(tools, program):
+    run = tools.record(program("hold(64 << 20); usleep(300000); return 3;"), options=("--no-memory",))
+    assert run.status == 3
+    assert looks_of(run.file) == []
+
+
+def test_the_highest_rss_is_looked_at(tools, program):
+    """It is gone at the end."""
+    run = tools.record(program("char *b = hold(64 << 20); usleep(700000); free(b); usleep(300000); return 0;"))
+    peaks = [parts for look, parts in looks_of(run.file) if look["at"] == AT_RSS_PEAK]
+    assert len(peaks) == 1
+    assert peaks[0][HEAP_LIVE] >= 58 << 20  # it may still have risen by a 20th
+    assert peaks[0][UNKNOWN] <= 64 << 10
+
+
+def test_a_detach_is_looked_at(tools, program):
+    started = tools.start(program("char *b = hold(1); for (;;) { usleep(10000); if (!b[0]) return 1; b = hold(4096); }"))
+    run = tools.record("-p", str(started.process.pid), "--duration", "0.5s")
+    assert run.status == 0
+    ((look, parts),) = [found for found in looks_of(run.file) if found[0]["at"] == AT_DETACH]
+    assert parts[HEAP_LIVE] > 0
+
+
+def test_a_static_program_is_looked_at(tools, program):
+    program("hold(8 << 20); usleep(100000); return 3;", "-static")
+    run = tools.record(tools.folder / "looked")
+    assert run.status == 3
+    ((look, parts),) = [found for found in looks_of(run.file) if found[0]["at"] == AT_END]
+    assert 8 << 20 <= parts[HEAP_LIVE] < 9 << 20
+    assert parts[UNKNOWN] <= 16 << 10
+
+
+def test_the_end_after_an_attach_is_looked_at(tools, program):
+    """What was there before is live, too."""
+    started = tools.start(program("char *b = hold(8 << 20); getchar(); hold(8 << 20); return 3;"), stdin=subprocess.PIPE)
+    recorded = tools.start_record("-p", str(started.process.pid))
+    conftest.wait_until(lambda: b"existing blocks:" in os.pread(recorded.outputs[1].fileno(), 9999, 0),
+                        what="old blocks are known")
+    started.process.stdin.close()
+    assert recorded.wait().status == 0
+    ((look, parts),) = [found for found in looks_of(recorded.file) if found[0]["at"] == AT_END]
+    assert 16 << 20 <= parts[HEAP_LIVE] < 17 << 20
+    assert parts[UNKNOWN] <= 64 << 10

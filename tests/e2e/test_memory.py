@@ -1,0 +1,190 @@
+"""Where resident memory went: the parts of a look, the findings about it, and the remedies that they name."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "referee"))
+
+import referee
+
+LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
+MB = 1_000_000
+# 60 MB in small blocks, all freed but the last one; asks the allocator to give it back, if there is a second word
+KEEPS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static char *all[60000], *volatile last;
+__attribute__((noinline)) static void load(void) {
+	for (int i = 0; i < 60000; i++) { all[i] = malloc(1000); memset(all[i], 1, 1000); }
+}
+int main(int argc, char **argv) {
+	load();
+	last = malloc(1000);
+	for (int i = 0; i < 60000; i++) { free(all[i]); }
+	int (*give_back)(int) = argc > 1 ? (int (*)(int))dlsym(RTLD_DEFAULT, argv[1]) : NULL;
+	if (give_back) { give_back(0); }
+	for (int i = 0; i < 60; i++) { nanosleep(&(struct timespec){0, 10000000}, NULL); free(malloc(100)); }
+	return argc > 1 && !give_back;
+}
+"""
+# {allocator: its library, what the finding says, and that as environment and words of the program}
+REMEDIES = {
+    "glibc": (None, "malloc_trim(0) makes glibc", {}, ["malloc_trim"]),
+    "jemalloc": ("libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc",
+                 {"MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}, []),
+    "tcmalloc": ("libtcmalloc_minimal.so.4", "MallocExtension_ReleaseFreeMemory() makes tcmalloc", {},
+                 ["MallocExtension_ReleaseFreeMemory"]),
+    "mimalloc": ("libmimalloc.so.2", "MIMALLOC_RESET_DELAY=0 makes mimalloc", {"MIMALLOC_RESET_DELAY": "0"}, []),
+}
+OTHERS = {
+    "mapped": (r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+__attribute__((noinline)) static char *map_table(void) {
+	return memset(mmap(NULL, 40000000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 40000000);
+}
+int main(void) { free(malloc(50)); return *map_table() != 1; }
+""", r"map_table program\.c:6 has mapped 40\.0 MB \(9\d % of RSS\), which are in memory at the end\.", "mapped"),
+    "lazy-free": (r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(void) {
+	char *p = mmap(NULL, 40000000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	free(malloc(50)); // which the compiler leaves out: the report has the section all the same
+	memset(p, 1, 40000000);
+	return madvise(p, 40000000, MADV_FREE);
+}
+""", r"(39\.\d|40\.0) MB \(9\d % of RSS\) were given back \(MADV_FREE\) at the end: .+", "mapped"),
+    "thread-stacks": (r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+static pthread_barrier_t all;
+static void *work(void *unused) {
+	char deep[1000000];
+	memset(deep, 1, sizeof deep);
+	__asm__ volatile("" :: "r"(deep) : "memory");
+	pthread_barrier_wait(&all);
+	pthread_barrier_wait(&all);
+	return unused;
+}
+int main(void) {
+	pthread_t threads[16];
+	free(malloc(99));
+	pthread_barrier_init(&all, NULL, 17);
+	for (int i = 0; i < 16; i++) { pthread_create(&threads[i], NULL, work, NULL); }
+	pthread_barrier_wait(&all);
+	_Exit(0);
+}
+""", r"stacks of threads hold 16\.\d MB \(\d+ % of RSS\) at the end\.", "stacks"),
+    "untouched": (r"""
+#include <stdlib.h>
+#include <string.h>
+static char *volatile table;
+__attribute__((noinline)) static void reserve(void) { table = malloc(64 << 20); memset(table, 1, 1 << 20); }
+int main(void) { reserve(); return 0; }
+""", r"reserve program\.c:5 <- main: 66\.1 MB of 67\.1 MB in 1 live block were not in memory at the end, "
+     r"and are no part of RSS\.", "heap_live"),
+}
+
+
+def read(build, file, *options):
+    return json.loads(subprocess.run([build / "heaptrack_print", "--json", *options, file], check=True,
+                                     capture_output=True, timeout=120).stdout)
+
+
+@pytest.fixture
+def record(build, tmp_path):
+    """record(source, *words, library, **environment): a file with events."""
+    def run(source, *words, library=None, **environment):
+        (tmp_path / "program.c").write_text(source)
+        program = tmp_path / "program"
+        subprocess.run(["gcc", "-g", "-O1", "program.c", "-o", program, "-pthread"], cwd=tmp_path, check=True, timeout=60)
+        if library:
+            environment["LD_PRELOAD"] = str(LIBRARIES / library)
+        out = tmp_path / "recording.zst"
+        for _ in range(5):  # on a busy machine a program does not wait long enough for the look at its end
+            subprocess.run([build / "heaptrack", "-q", "-f", "--events", "-o", out, program, *words], check=True,
+                           timeout=120, env={**os.environ, **environment})
+            if read(build, out)["memory"]["looks"][-1:] and read(build, out)["memory"]["looks"][-1]["at"] == "end":
+                break
+        return out
+    return run
+
+
+def at_end(document):
+    """The parts of the look at the end, by their ids."""
+    look = document["memory"]["looks"][-1]
+    assert look["at"] == "end"
+    return {part["id"]: part["bytes"] for part in look["parts"]}
+
+
+def sentence(document, name):
+    return next((f["text"] for f in document["findings"] if f["id"] == name), None)
+
+
+@pytest.mark.parametrize("name", REMEDIES)
+def test_the_remedy_makes_the_part_smaller(build, record, name):
+    library, says, environment, words = REMEDIES[name]
+    if library and not (LIBRARIES / library).exists():
+        pytest.skip(f"{library} is not installed")
+    kept = record(KEEPS, library=library)
+    document = read(build, kept)
+    assert at_end(document)["heap_free"] > 40 * MB
+    assert re.fullmatch(rf"malloc keeps \d\d\.\d MB \(\d+ % of RSS\) at .+ that are free; blocks held at most .+; "
+                        rf"{re.escape(says)} give it back\.", sentence(document, "kept-by-malloc"))
+    assert referee.Referee(kept, build).judge() == []
+    document = read(build, record(KEEPS, *words, library=library, **environment))
+    assert at_end(document).get("heap_free", 0) < 10 * MB
+    assert sentence(document, "kept-by-malloc") is None
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_each_part_has_its_sentence(build, record, name):
+    source, says, part = OTHERS[name]
+    file = record(source)
+    document = read(build, file)
+    assert re.fullmatch(says, sentence(document, name) or "")
+    assert at_end(document)[part] > (1 if name == "untouched" else 15) * MB
+    assert referee.Referee(file, build).judge() == []
+
+
+def test_a_program_that_frees_all_at_its_end_is_accused_of_nothing(build, record):
+    source = KEEPS.replace("last = malloc(1000);", "nanosleep(&(struct timespec){0, 500000000}, NULL);") \
+        .replace("i < 60; i++", "i < 1; i++")
+    document = read(build, record(source))
+    assert at_end(document).get("heap_free", 0) + sum(at_end(document).values()) > 0
+    assert not {f["id"] for f in document["findings"]} & {"kept-by-malloc", "mapped", "thread-stacks", "lazy-free",
+                                                          "untouched"}
+
+
+def test_gates_judge_looks(build, record):
+    file = record(KEEPS)
+
+    def fails(gate):
+        return subprocess.run([build / "heaptrack_print", "--fail-if", gate, file], capture_output=True, check=False,
+                              timeout=120).returncode
+    assert [fails(gate) for gate in ("rss>50M", "heap-free>50M", "heap-free>80%", "unknown>2%", "untouched>10M",
+                                     "rss>500M")] == [3, 3, 3, 0, 0, 0]
+
+
+def test_without_looks_nothing_is_said(build, tmp_path):
+    out = tmp_path / "recording.zst"
+    subprocess.run([build / "heaptrack", "-q", "--no-memory", "-o", out, "/bin/true"], check=True, timeout=60)
+    text = subprocess.run([build / "heaptrack_print", out], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert "MEMORY" not in text
+    assert read(build, out)["memory"] is None
+    done = subprocess.run([build / "heaptrack_print", "--fail-if", "rss>1", out], capture_output=True, text=True, check=False,
+                          timeout=60)
+    assert done.returncode == 3 and "the file does not contain this figure" in " ".join(done.stdout.split())

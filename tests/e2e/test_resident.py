@@ -1,0 +1,296 @@
+"""Where resident memory goes: each part of a look against what the program knows of itself.
+
+tests/victims/resident.c makes memory in known ways; other programs are compared with sums of their
+smaps, and their unknown part has a limit.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import attaching
+import conftest
+from attaching import target  # noqa: F401
+
+MIB = 1 << 20
+WAYS = ["kept", "arenas", "pinned", "live", "cache", "raw", "called", "grown", "file", "copied", "shared",
+        "memfd", "lazy", "huge", "stacks", "reserve", "untouched", "by_hand", "bss"]
+QUICK = {"kept", "pinned", "cache", "grown", "lazy", "stacks", "untouched", "by_hand"}
+# What depends on the allocator
+OF_HEAP = ["kept", "arenas", "pinned", "live", "untouched"]
+LIBRARIES = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4"}
+PARTS = ("heap_live", "heap_rounding", "heap_partly_free", "heap_free", "allocator_tables", "mapped", "stacks",
+         "modules_written", "files", "shared", "ours", "unknown", "heap")
+
+
+def library(name):
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"):
+        if (Path(folder) / LIBRARIES[name]).exists():
+            return Path(folder) / LIBRARIES[name]
+    pytest.skip(f"no {LIBRARIES[name]} here")
+
+
+def sums(look):
+    bytes_of = {part["id"]: part["bytes"] for part in look["parts"]}
+    assert set(bytes_of) <= set(PARTS), bytes_of
+    assert sum(bytes_of.values()) == look["rss_bytes"], "the parts do not add up"
+    for part in look["parts"]:
+        assert sum(row["bytes"] for row in part["rows"]) == part["bytes"], part["id"]
+    return {part: bytes_of.get(part, 0) for part in PARTS}
+
+
+def last_look(document, at="end"):
+    looks = [look for look in document["memory"]["looks"] if look["at"] == at]
+    assert looks, f"no look at {at}: {[look['at'] for look in document['memory']['looks']]}"
+    return looks[-1]
+
+
+def truth_of(text):
+    return json.loads(next(line for line in text.splitlines() if line.startswith("{")))
+
+
+def differences(truth, look, slack):
+    """Sentences on what is off by more than 2 % (and `slack` bytes)."""
+    parts, found = sums(look), []
+    for names, expected in truth["parts"].items():
+        got, more = sum(parts[name] for name in names.split("+")), 0
+        if names == "heap_free":  # the program knows its own blocks, not the allocator's tables
+            more = truth.get("tables", 0)
+        if not expected * 0.98 - slack <= got <= expected * 1.02 + slack + more:
+            found.append(f"{names}: {got} instead of {expected} ({(got - expected) / max(expected, 1):+.1%})")
+    if truth.get("kept"):  # as the allocator says, but not what of its tables is resident
+        names = ["heap_partly_free", "heap_free"] + ([] if truth["allocator"] == "glibc" else
+                                                     ["heap_rounding", "allocator_tables"])
+        share = 0.01 if truth["allocator"] == "glibc" else 0.03
+        got = sum(parts[name] for name in names)
+        if not truth["kept"] * (1 - share) - slack <= got <= (truth["kept"] + truth["tables"]) * (1 + share) + slack:
+            found.append(f"kept: {got} instead of {truth['kept']}, and at most {truth['tables']} of tables")
+    if "lazy_free" in truth:
+        got = sum(row["lazy_free_bytes"] for part in look["parts"] for row in part["rows"])
+        if abs(got - truth["lazy_free"]) > truth["lazy_free"] * 0.02:
+            found.append(f"lazily freed: {got} instead of {truth['lazy_free']}")
+    if "untouched" in truth:
+        rows = [row for row in look["untouched"] if row["asked_bytes"] >= truth["untouched"]["asked"]]
+        got = [(row["asked_bytes"], row["resident_bytes"]) for row in rows]
+        if got != [(truth["untouched"]["asked"], truth["untouched"]["resident"])]:
+            found.append(f"untouched: {got} instead of {truth['untouched']}")
+    if "maker" in truth:
+        mapped = next((part for part in look["parts"] if part["id"] == "mapped"), {"rows": []})
+        names = [frame["function"] for row in mapped["rows"][:1] for frame in row["stack"] or []]
+        if truth["maker"] not in names:
+            found.append(f"mapped by {names} instead of {truth['maker']}")
+    if abs(look["rss_bytes"] - truth["rss"]) > truth["rss"] * 0.01 + MIB:
+        found.append(f"RSS {look['rss_bytes']} instead of {truth['rss']}")
+    if "unknown" not in "".join(truth["parts"]) and parts["unknown"] > look["rss_bytes"] * 0.02:
+        found.append(f"unknown: {parts['unknown']} of {look['rss_bytes']}")
+    return found
+
+
+def slack_of(way, truth):
+    """Besides 2 %: a page of each arena, what else the program has of a part.
+
+    mimalloc has at least 64 KiB of each thread's segment for itself.
+    """
+    return 32 * (65536 if truth.get("allocator") == "mimalloc" else truth["page"]) if way == "arenas" else MIB // 4
+
+
+def record_to_the_end(tools, *command, **more):
+    """The program's end waits 50 ms to be looked at: on a busy machine it may be missed."""
+    for _ in range(6):
+        recording = tools.record(*command, **more)
+        assert recording.status == 0, repr(recording)
+        document = recording.json()
+        if any(look["at"] == "end" for look in document["memory"]["looks"]):
+            return recording, document
+    pytest.fail(f"no look at the end in six recordings: {recording!r}")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_parts_are_as_the_program_made_them(tools, way, is_long):
+    if not is_long and way not in QUICK:
+        pytest.skip("only with --long")
+    recording, document = record_to_the_end(tools, tools.victim("resident"), way)
+    truth = truth_of(recording.stdout)
+    found = differences(truth, last_look(document), slack_of(way, truth))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("allocator", LIBRARIES)
+@pytest.mark.parametrize("way", OF_HEAP + ["cache", "stacks"])
+def test_parts_with_other_allocators(tools, way, allocator, is_long):
+    if not is_long and way not in ("kept", "pinned"):
+        pytest.skip("only with --long")
+    recording, document = record_to_the_end(tools, tools.victim("resident"), way,
+                                            env={"LD_PRELOAD": str(library(allocator))})
+    truth = truth_of(recording.stdout)
+    assert truth.get("allocator", allocator) == allocator
+    found = differences(truth, last_look(document), slack_of(way, truth))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("way", ["storm", "regions", "vast", "device"])
+def test_hostile_ones(tools, way, is_long):
+    """It ends in time, whole, and nobody has what is another's."""
+    if not is_long and way != "vast":
+        pytest.skip("only with --long")
+    if way == "storm":
+        recording = tools.start_record(tools.victim("resident"), way, "wait")
+        program = recording.program()
+        wait_for(lambda: "rss" in Path(recording.outputs[0].name).read_text())
+        time.sleep(2)
+        os.kill(program, signal.SIGTERM)
+        recording = conftest.Recording(recording.wait(), recording.file, tools)
+    else:
+        recording = tools.record(tools.victim("resident"), way)
+    assert recording.status == 0, repr(recording)
+    truth = truth_of(recording.stdout)
+    assert truth.get("reserved", 100 << 40) >= 100 << 40
+    looks = recording.json()["memory"]["looks"]
+    for look in looks:
+        assert sums(look)["mapped"] <= truth["parts"]["mapped"] * 1.02 + MIB
+    if looks and looks[-1]["at"] == "end":  # 60,000 mappings may take longer than the program waits
+        found = differences(truth, looks[-1], MIB)
+        assert not found, "\n".join(found)
+    assert way == "regions" or looks
+
+
+# What an attach does not know: makers, and blocks from before, of which some are found
+OTHER_NAMES = {"mapped": "mapped+unknown", "heap_free": "heap+heap_free", "heap_live": "heap+heap_live",
+               "heap_partly_free+heap_rounding": "heap+heap_partly_free+heap_rounding"}
+
+
+@pytest.mark.parametrize("way", ["file", "shared", "memfd", "stacks", "bss", "raw", "cache", "live"])
+def test_parts_after_an_attach(build, target, tmp_path, way, tools, is_long):
+    if not is_long and way not in ("stacks", "cache"):
+        pytest.skip("only with --long")
+    running = target([tools.victim("resident"), way, "wait"], ready="}\n")
+    attaching.attach(build, running.pid, tmp_path / "attached.zst", duration="300ms")
+    truth = truth_of(running.said())
+    truth["parts"] = {OTHER_NAMES.get(name, name): of for name, of in truth["parts"].items()}
+    truth.pop("maker", None)
+    look = last_look(tools.json(tmp_path / "attached.zst"), "detach")
+    truth["rss"] = look["rss_bytes"]
+    found = differences(truth, look, slack_of(way, truth))
+    assert not found, "\n".join(found)
+
+
+# ---- real programs
+
+
+def smaps(pid):
+    """Bytes by what smaps alone can say: files, shared memory, stack, and all."""
+    found, kind, sizes = {"rss": 0, "files": 0, "shared": 0}, None, {}
+    text = Path(f"/proc/{pid}/smaps").read_text()
+    for line in text.splitlines():
+        head = re.match(r"[0-9a-f]+-[0-9a-f]+ (....) \S+ \S+ (\d+) *(.*)", line)
+        if head:
+            name = head[3]
+            kind = "shared" if re.match(r"/memfd:|/dev/shm/|/SYSV|/dev/zero|\[anon_shmem", name) else \
+                "files" if int(head[2]) and not name.startswith("/dev/") else None
+            continue
+        field, _, value = line.partition(":")
+        if field in ("Rss", "Anonymous"):
+            sizes[field] = int(value.split()[0]) * 1024
+        if field == "Rss":
+            found["rss"] += sizes[field]
+        if field == "Anonymous" and kind:
+            found[kind] += sizes["Rss"] - (sizes[field] if kind == "files" else 0)
+    return found
+
+
+def check_unknown(document, at, most=0.02):
+    look = last_look(document, at)
+    parts = sums(look)
+    share = parts["unknown"] / look["rss_bytes"]
+    assert share <= most, f"{share:.1%} of RSS at {at} is unknown: {parts}"
+    return look, parts
+
+
+PYTHON = "d = [{i: str(i)} for i in range(60000)]; import json, decimal; s = json.dumps(d[0]); print(len(s))"
+NODE = "const a = []; for (let i = 0; i < 300000; i++) a.push({i}); console.log(a.length)"
+PROGRAMS = {
+    "python3": ["/usr/bin/python3", "-c", PYTHON],
+    "node": ["node", "-e", NODE],
+    "clang": ["clang-14", "-fsyntax-only", "-x", "c", "-include", "stdlib.h", "-include", "pthread.h", "/dev/null"],
+    "bat": ["batcat", "--color=always", "--paging=never", str(conftest.SOURCE / "docs" / "trace-format.md")],
+    "ripgrep": ["rg", "-c", "memory", str(conftest.SOURCE / "docs")],
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_little_is_unknown_of_programs(tools, program, is_long):
+    if not is_long and program != "python3":
+        pytest.skip("only with --long")
+    command = PROGRAMS[program]
+    if not shutil.which(command[0]):
+        pytest.skip(f"no {command[0]} here")
+    _, document = record_to_the_end(tools, *command)
+    check_unknown(document, "end")
+    if any(look["at"] == "rss-peak" for look in document["memory"]["looks"]):
+        check_unknown(document, "rss-peak")
+
+
+def redis(folder):
+    return ["redis-server", "--port", "0", "--unixsocket", str(folder / "socket"), "--save", "", "--dir", str(folder)]
+
+
+SLEEPERS = {
+    "redis": (redis, "Ready to accept|connections"),
+    "python3": (lambda folder: ["/usr/bin/python3", "-uc", PYTHON + "\nimport os, signal, time\n"
+                                 "signal.signal(signal.SIGTERM, lambda *_: os._exit(0))\ntime.sleep(600)"], r"\d"),
+    "node": (lambda folder: ["node", "-e", NODE + "; setInterval(() => 0, 1000); process.on('SIGTERM', () => process.exit())"], r"\d"),
+}
+
+
+@pytest.mark.parametrize("is_attached", [False, True], ids=["launched", "attached"])
+@pytest.mark.parametrize("program", SLEEPERS)
+def test_parts_are_sums_of_smaps(tools, build, target, tmp_path, program, is_attached, is_long):
+    """A program that stands still: what smaps says of it now is what a look must have found."""
+    if not is_long and (program != "redis" or is_attached):
+        pytest.skip("only with --long")
+    make, ready = SLEEPERS[program]
+    command = make(tmp_path)
+    if not shutil.which(command[0]):
+        pytest.skip(f"no {command[0]} here")
+    file = tmp_path / "recording.zst"
+    if is_attached:
+        running = target(command, ready="")
+        wait_for(lambda: re.search(ready, running.said()))
+        time.sleep(1)
+        recorder = subprocess.Popen(attaching.attach_command(build, running.pid, file, "--duration", "2s"),
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(1)
+        expected = smaps(running.pid)
+        assert recorder.wait(120) == 0
+        moved = abs(smaps(running.pid)["rss"] - expected["rss"])  # it did not quite stand still
+        look, parts = check_unknown(tools.json(file), "detach")
+    else:
+        recorder = tools.start_record(*command)
+        wait_for(lambda: any(re.search(ready, Path(one.name).read_text(errors="replace")) for one in recorder.outputs))
+        time.sleep(1)
+        pid = recorder.program()
+        expected, moved = smaps(pid), 0
+        os.kill(pid, signal.SIGTERM)
+        recorder.wait()
+        look, parts = check_unknown(tools.json(recorder.file), "end")
+    # The recorder's segment is shared memory, or a file's, in smaps
+    ours = parts["ours"]
+    assert abs(look["rss_bytes"] - expected["rss"]) <= expected["rss"] * 0.01 + 40 * 4096 + moved, \
+        (look["rss_bytes"], expected, moved)
+    got = parts["files"] + parts["shared"]
+    assert expected["files"] + expected["shared"] - ours - expected["rss"] * 0.01 - moved <= got
+    assert got <= expected["files"] + expected["shared"] + expected["rss"] * 0.01 + moved
+
+
+def wait_for(condition, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it does not come"
+        time.sleep(0.05)

@@ -1,0 +1,283 @@
+"""Where resident memory went: the section of the report, memory.looks of --json and its findings, held against
+tables 33, 40 and 43 of the file.
+"""
+
+import collections
+import re
+
+from figures import BYTES, TIME, in_bytes, in_percent, in_table, in_time
+from recorded import is_left
+
+AT = ("end", "rss-peak", "detach", "request", "timer", "trigger", "sizes")
+PARTS = ("heap_live", "heap_rounding", "heap_partly_free", "heap_free", "allocator_tables", "mapped", "stacks",
+         "modules_written", "files", "shared", "ours", "unknown", "heap")
+WORDS = dict(zip(PARTS, (
+    "live blocks", "rounded up by malloc", "free between live blocks", "free, kept by malloc", "malloc's own tables",
+    "mapped", "stacks", "data of modules", "code and files", "shared memory", "heaptrack itself", "owner not known",
+    "heap, live and free not told apart")))
+NAMED = ("modules_written", "files", "shared", "unknown", "heap")
+PAGES, BLOCKS, MAKERS = 2, 16, 32
+ALLOCATORS = {"libjemalloc": "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc give it back",
+              "libtcmalloc": "MallocExtension_ReleaseFreeMemory() makes tcmalloc give it back",
+              "libmimalloc": "MIMALLOC_RESET_DELAY=0 makes mimalloc give it back",
+              "libc.so.6": "malloc_trim(0) makes glibc give it back"}
+
+
+class Look:
+    """A row of table 33 with its rows of 40 and 43."""
+
+    def __init__(self, r, number):
+        self.number, self.row = number, r.tables["looks"][number]
+        self.parts = [p for p in r.tables["parts"] if p["look"] == number]
+        self.untouched = [u for u in r.tables["untouched"] if u["look"] == number]
+        self.bytes, self.lazy = collections.Counter(), collections.Counter()
+        for part in self.parts:
+            self.bytes[PARTS[part["part"]]] += part["resident_bytes"]
+            self.lazy[PARTS[part["part"]]] += part["lazy_free_bytes"]
+        self.asked = sum(part["asked_bytes"] for part in self.parts)
+        self.rss = self.row["rss_bytes"]
+        self.own_rss = self.rss - self.bytes["ours"]
+        self.heap = sum(self.bytes[name] for name in (*PARTS[:5], "heap"))
+        self.has_pages = bool(self.row["has"] & PAGES)
+
+    def named(self, name):
+        """What each maker (a chain of addresses), module or file has of a part; () and "": nobody in particular."""
+        return [part for part in self.parts if PARTS[part["part"]] == name and part["resident_bytes"]]
+
+
+def looks_of(r):
+    return [Look(r, number) for number in range(len(r.tables["looks"]))]
+
+
+def shown(r):
+    """That of the report: of those with pages the largest, the newest of equals."""
+    return max(looks_of(r), key=lambda k: (k.has_pages, k.rss, k.number), default=None)
+
+
+# ---- --json
+
+
+def judge_looks(referee):
+    """Each look is that of the tables, its parts add up, and at the end its blocks are those that were left."""
+    r, wrong = referee.recorded, []
+    said = (referee.report["json"]["memory"] or {"looks": []})["looks"]
+    looks = looks_of(r)
+
+    def chain(stack):
+        return None if stack is None else tuple(int(f["address"], 16) for f in stack if not f["inlined"])
+
+    def maker(part):
+        return r.chain(r.tables["mappings"][part["mapping"] - 1]["node"]) if part["mapping"] else None
+    if len(said) != len(looks):
+        return [f"--json: {len(said)} looks, not {len(looks)}"]
+    for one, look in zip(said, looks):
+        row = look.row
+        truth = {"look": look.number, "pid": row["pid"], "at": AT[row["at"]], "time_ns": row["time_ns"],
+                 "rss_bytes": look.rss, "swap_bytes": row["swap_bytes"], "changed_bytes": row["changed_bytes"],
+                 "has_pages": look.has_pages, "has_makers": bool(row["has"] & MAKERS)}
+        truth["parts"] = [
+            {"id": name, "bytes": look.bytes[name],
+             **({"asked_bytes": look.asked} if name in ("heap_live", "heap") else {}),
+             "rows": [{"bytes": p["resident_bytes"], "lazy_free_bytes": p["lazy_free_bytes"],
+                       "name": r.text(p["name"]) or None, "stack": maker(p)} for p in look.named(name)]}
+            for name in PARTS if look.bytes[name]]
+        truth["untouched"] = [{"blocks": u["blocks"], "asked_bytes": u["asked_bytes"],
+                               "resident_bytes": u["resident_bytes"],
+                               "stack": r.chain(r.tables["stacks"][u["stack"]]["node"])} for u in look.untouched]
+        found = {**one, "parts": [{**part, "rows": [{**p, "stack": chain(p["stack"])} for p in part["rows"]]}
+                                  for part in one["parts"]],
+                 "untouched": [{**u, "stack": chain(u["stack"])} for u in one["untouched"]]}
+        wrong += [f"--json: look {look.number}: {key} is {found.get(key)}, not {truth.get(key)}"
+                  for key in {**truth, **found} if found.get(key) != truth.get(key)]
+        if sum(part["bytes"] for part in one["parts"]) != one["rss_bytes"]:
+            wrong.append(f"--json: the parts of look {look.number} do not add up to its RSS")
+        wrong += contradictions(r, look)
+    return wrong[:6]
+
+
+def contradictions(r, look):
+    """What the tables say of a look against single events."""
+    wrong = []
+    if look.bytes["heap_live"] > look.asked:
+        wrong.append(f"look {look.number}: {look.bytes['heap_live']} B of {look.asked} B of live blocks are resident")
+    if look.bytes["heap"] and any(look.bytes[name] for name in PARTS[:4]):
+        wrong.append(f"look {look.number}: the heap is told apart, and is not")
+    if any(u["resident_bytes"] > u["asked_bytes"] for u in look.untouched):
+        wrong.append(f"look {look.number}: more is resident than was asked for")
+    if AT[look.row["at"]] != "end" or not look.row["has"] & BLOCKS:
+        return wrong
+    left = sum(b.size for b in r.blocks if is_left(b)) + r.summary["old_bytes"] - r.summary["old_freed_bytes"]
+    if look.asked != left:
+        wrong.append(f"look {look.number}, at the end: live blocks of {look.asked} B, counted {left}")
+    for u in look.untouched:
+        stack = r.tables["stacks"][u["stack"]]
+        some = [b.size for b in r.blocks if is_left(b) and b.stack == (stack["node"], stack["thread"])]
+        if (len(some), sum(some)) != (u["blocks"], u["asked_bytes"]):
+            wrong.append(f"look {look.number}: a stack has {u}, counted {len(some)} blocks of {sum(some)} B")
+    return wrong
+
+
+def untouched_of(r):
+    """By stack, in the look that is shown."""
+    of, look = collections.Counter(), shown(r)
+    for u in look.untouched if look else ():
+        of[r.chain(r.tables["stacks"][u["stack"]]["node"])] += u["asked_bytes"] - u["resident_bytes"]
+    return of
+
+
+# ---- the section of the report
+
+
+def site_of(stack):
+    owners = {f["owner"]: f for f in reversed(stack)}
+    return owners.get("yours") or owners.get("library") or stack[0]
+
+
+def makers(referee, look):
+    """{what a row may begin with: (bytes, those given back)}: by every function and module on the stacks that mapped."""
+    of = collections.defaultdict(lambda: (0, 0))
+    rows = next(one for one in referee.report["json"]["memory"]["looks"] if one["look"] == look.number)["parts"]
+    for row in next((part["rows"] for part in rows if part["id"] == "mapped"), []):
+        if row["stack"] is None:
+            names = {bare((row["name"] or "others").rpartition("/")[2])}
+        else:
+            names = {bare(f["function"]) for f in row["stack"]} | {("site", bare(site_of(row["stack"])["function"]))} | \
+                {bare((f["module"] or "").rpartition("/")[2]) for f in row["stack"]}
+        for name in names:
+            of[name] = of[name][0] + row["bytes"], of[name][1] + row["lazy_free_bytes"]
+    return of
+
+
+def made_by(of, label):
+    """What a maker of that name may have mapped."""
+    begins = bare(label.split(" via ")[0].split(" ")[0])
+    return {sums for name, sums in of.items() if (name[1] if isinstance(name, tuple) else name) == begins}
+
+
+def bare(function):
+    return re.sub(r"[^\w:~]", "", re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", function)).split("(")[0])
+
+
+def judge_section(referee, lines):
+    r, wrong = referee.recorded, []
+    look = shown(r)
+    if not look:
+        return [f"text: a section on memory without a look: {lines}"] if lines else []
+    title = re.fullmatch(rf"MEMORY at (?P<which>the end, |the detach, )?(?P<time>{TIME}): RSS (?P<rss>{BYTES})"
+                         r"(?:, (?P<share>.+?) of its peak)? +bytes +% of RSS", lines[0] if lines else "")
+    if not title:
+        return [f"text: no title of a section on memory: {lines[:1]}"]
+    peak = r.summary["peak_rss_bytes"]
+    truth = {"which": {"end": "the end, ", "detach": "the detach, "}.get(AT[look.row["at"]]),
+             "time": in_time(look.row["time_ns"]), "rss": in_bytes(look.rss),
+             "share": in_percent(look.rss, peak) if peak > look.rss else None}
+    if title.groupdict() != truth:
+        wrong.append(f"text: its memory is {truth}, not {title.groupdict()}")
+    if len(lines) > 12:
+        wrong.append(f"text: its section on memory has {len(lines)} lines")
+    return wrong + judge_parts(referee, look, lines[1:])
+
+
+def judge_parts(referee, look, lines):
+    r, wrong, left = referee.recorded, [], dict(look.bytes)
+    rest, mapped, smaller = look.bytes["mapped"], [], None
+    remarks = [f"  {in_bytes(look.row['swap_bytes'])} more are swapped out",
+               f"  about {in_bytes(look.row['changed_bytes'])} came or went while it was read",
+               "  resident pages could not be read: what has several owners is not known"]
+    for line in lines:
+        form = re.fullmatch(r"  (.+?)…? +([\d.]+[KMGT]?) +([\d.]+)", line)
+        if not form:
+            if line not in remarks or ("could not" in line) == look.has_pages:
+                wrong.append(f"text: a line on memory that the referee does not know: {line}")
+            continue
+        label, number, share = form.groups()
+        if label.startswith("mapped by "):
+            mapped.append((label.removeprefix("mapped by "), number, share))
+            continue
+        if label == "smaller parts":
+            smaller = number, share
+            continue
+        name = next((n for n in PARTS if label == WORDS[n] or label.startswith(WORDS[n] + " (")), None)
+        if not name or not left.get(name):
+            wrong.append(f"text: no part, or none again: {line}")
+            continue
+        value = left.pop(name)
+        if (number, share) != figures_of(value, look.rss):
+            wrong.append(f"text: {name} is {value} of {look.rss}: {line}")
+        wrong += judge_remark(r, look, name, label.removeprefix(WORDS[name]), line)
+    wrong += judge_mapped(referee, look, mapped, rest)
+    left.pop("mapped", None) if mapped else None
+    missing = sum(left.values())
+    if (smaller or figures_of(0, 1)) != figures_of(missing, look.rss) and (smaller or missing):
+        wrong.append(f"text: the smaller parts are {missing}, not {smaller}")
+    return wrong
+
+
+def figures_of(value, rss):
+    return in_table(value), f"{100 * value / rss:.1f}" if rss else "0.0"
+
+
+def judge_remark(r, look, name, remark, line):
+    """What stands in brackets behind a part."""
+    if name == "heap_live":
+        truth = f" (of {in_bytes(look.asked)} asked for)" if look.asked > look.bytes[name] else ""
+    elif look.lazy[name]:
+        truth = f" ({in_bytes(look.lazy[name])} given back, not taken yet)"
+    elif name in NAMED:
+        of = collections.Counter()
+        for part in look.named(name):
+            of[r.text(part["name"])] += part["resident_bytes"]
+        of.pop("", None)
+        top = sorted(of.items(), key=lambda item: (-item[1], item[0].encode()))[:2]
+        truth = f" ({', '.join(f'{n.rpartition(chr(47))[2]} {in_bytes(v)}' for n, v in top)})" if top else ""
+    else:
+        truth = ""
+    is_cut = "…" in line  # where a name is too long for its line
+    return [] if remark == truth or (is_cut and truth.startswith(remark)) else [f"text: {truth}, not {remark}: {line}"]
+
+
+def judge_mapped(referee, look, rows, whole):
+    """Each is a maker's, and the others are what is left of all."""
+    wrong, of, rest = [], makers(referee, look), whole
+    for label, number, share in rows:
+        if label == "others" or label.endswith(" and others"):
+            if (number, share) != figures_of(rest, look.rss) and rest <= whole:
+                # Makers whose figures are rounded alike may have been taken for each other
+                wrong.append(f"text: mapped by others is {rest}, not {number}")
+            continue
+        back = re.search(rf" \(({BYTES}) given back, not taken yet\)$", label)
+        fits = [sums for sums in made_by(of, label) if figures_of(sums[0], look.rss) == (number, share) and
+                (in_bytes(sums[1]) if sums[1] else None) == (back[1] if back else None)]
+        if not fits:
+            wrong.append(f"text: nobody of that name mapped {number}: {label}")
+        rest -= fits[0][0] if fits else 0
+    return wrong
+
+
+# ---- findings
+
+
+def at_words(look):
+    return "the end" if AT[look.row["at"]] == "end" else in_time(look.row["time_ns"])
+
+
+def kept(r, look):
+    """What is free, what blocks held at most in the last tenth of the time, since when they held no more."""
+    free = look.bytes["heap_free"] - look.lazy["heap_free"]
+    now, begin, most, since = look.row["time_ns"], 0, look.asked, 0
+    held = []  # until when at most how much
+    for edge in r.tables["edges"]:
+        if begin <= now:
+            held.append((edge["end_ns"], edge["bytes"] + r.summary["old_bytes"]))
+        begin = edge["end_ns"]
+    most = max([look.asked, *(size for end, size in held if end > now - now // 10)])
+    since = max([0, *(end for end, size in held if end <= now - now // 10 and size > most)])
+    return free, most, since, look.has_pages and free >= look.own_rss // 2 and most <= look.asked + free // 2
+
+
+def remedy(r, look):
+    own = [r.text(a["module"]) for a in r.tables["allocators"]]
+    if not look.row["has"] & MAKERS or any(not name.rpartition("/")[2].startswith(tuple(ALLOCATORS)) for name in own):
+        return None
+    loaded = [r.text(m["path"]).rpartition("/")[2] for m in r.tables["modules"] if m["image"] == r.meta["n_images"]]
+    return next((words for library, words in ALLOCATORS.items() if any(n.startswith(library) for n in loaded)), None)
