@@ -49,7 +49,7 @@ rpm npm image: all
 	packaging/$@ '$(BUILD)'
 
 format:
-	find src tests bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null | xargs clang-format-14 -i
+	find src tools tests bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null | xargs clang-format-14 -i
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-small

@@ -2,7 +2,7 @@
 
 // Numbers of tables and columns: none is given twice, none is lost
 
-#include "trace/tables/registry.h"
+#include "registry.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  *
  * Each option is a row, from which everything else is generated: the parser (based on getopt_long,
  * so names can be abbreviated), the help, shell completions, and the list of options in the manual
- * page (cli/options/manual.c).
+ * page (tools/manual/options.c).
  */
 
 #include "base/err.h"

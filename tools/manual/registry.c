@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Turns registry.def into rows that can be listed. */
-#include "trace/tables/registry.h"
+#include "registry.h"
 
 #include "trace/tables/tables.h"
 

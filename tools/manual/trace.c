@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The lists of tables in docs/trace-format.md: `trace-manual log|state|events|reserved`. tools/docs
- * puts them there. A tool of the build, never installed.
+ * puts them there.
  */
-#include "trace/tables/registry.h"
+#include "registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * The list of options in a command's manual page, as roff, from its table: `heaptrack-manual
  * COMMAND`; the metrics in docs/lens.md: `heaptrack-manual metrics`. tools/docs puts them into man/
- * and docs/. A tool of the build, never installed.
+ * and docs/.
  */
 #include "cli/options/table.h"
 #include "engine/metrics.h"
