@@ -60,3 +60,11 @@ struct symbols_facts {
 bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		const uint64_t *addresses, const bool *is_exact, size_t n, struct symbols_answer *answers,
 		struct symbols_facts *facts, struct arena *arena, struct err *err);
+
+/**
+ * The suppressions for LeakSanitizer that a module brings along: the text of its function
+ * __lsan_default_suppressions, read from the file behind `module->fd` and copied into `arena`; a
+ * function that does more than return a constant has none. Empty: no rules, or none that can be
+ * read. Any thread.
+ */
+struct slice symbols_suppressions(const struct symbols_module *module, struct arena *arena);

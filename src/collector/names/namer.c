@@ -10,7 +10,6 @@
 #include "base/path.h"
 #include "base/sorted.h"
 #include "symbols/packages.h"
-#include "symbols/suppressions.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 

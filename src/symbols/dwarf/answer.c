@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Names the functions that a walk found, with the lines of their calls. */
-#include "symbols/dwarf/answer.h"
+#include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>
 #include <stdio.h>

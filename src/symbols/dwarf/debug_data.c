@@ -16,7 +16,7 @@
 
 #include "base/sorted.h"
 #include "symbols/dwarf/ahead.h"
-#include "symbols/dwarf/answer.h"
+#include "symbols/dwarf/unit.h"
 #include "symbols/files/compose.h"
 #include "symbols/files/unpacked.h"
 

@@ -52,3 +52,25 @@ void walk_unit(struct walk *w, const struct unit *unit, bool is_full);
 
 /** Forget the links of the unit at work. */
 void walk_next_unit(struct walk *w);
+
+// ---- from the functions that a walk found at an address to names, files and lines: answer.c
+
+/** One unit and the question that it is asked. */
+struct asking {
+	const struct debug_question *question;
+	struct unit *unit;
+	struct walk *walk;
+	struct arena scratch;
+};
+
+/** Which rules the linkage names of a unit follow. */
+enum names_scheme answer_scheme(struct unit *unit);
+
+/** Turn the chain of pc number `i` into its answer. False: no memory. */
+bool answer_chain(struct asking *a, size_t i);
+
+/**
+ * For pcs in the unit that no function holds (assembler): the line alone, if there is one. False:
+ * no memory.
+ */
+bool answer_lines(struct asking *a, struct die_range range);
