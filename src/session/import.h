@@ -2,7 +2,8 @@
 #pragma once
 
 /**
- * Reads a file of another program into a recording. Compressed ones (gzip, zstd) are decompressed.
+ * Reads a file of another program into a recording, and names what a recording left unnamed.
+ * Compressed files (gzip, zstd) are decompressed.
  */
 
 #include "base/buffer.h"
@@ -25,6 +26,13 @@ struct import_options {
  */
 bool import_file(const char *path, const struct import_options *options, struct recording *out,
 		struct buffer *suppressions, struct err *err);
+
+/**
+ * Symbolize the locations of a recording that have no names: function, file, line and inlined
+ * frames, from the binaries in the places that `options` name (NULL: those in the recording).
+ * Locations, frames, strings and the modules' facts change; ids of strings stay. False: no memory.
+ */
+bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err);
 
 /** What `missing` of a recording says of a value of a profile: a bit of REC_*. */
 extern const uint32_t profile_value_recorded[N_PROFILE_VALUES];

@@ -9,6 +9,7 @@
  */
 
 #include "base/buffer.h"
+#include "base/vec.h"
 #include "engine/names.h"
 #include "engine/suppress.h"
 #include "session/import.h"
@@ -67,3 +68,31 @@ bool session_source(struct session *s, struct trace_source *out);
 
 /** NULL, zeroed and half-opened sessions are fine. */
 void session_close(struct session *s);
+
+/** A recording in a folder. */
+struct listed {
+	const char *name;
+	uint64_t size_bytes;
+	uint64_t written_ns; // since the Unix epoch
+};
+
+struct listing {
+	struct listed *items;
+	size_t n, capacity;
+};
+
+/**
+ * The recordings of a folder, newest first; their names live in `arena`, the caller calls
+ * vec_finish. heaptrack's own files are recognized by their first bytes, others by their names
+ * (heaptrack.*.gz, heaptrack.*.zst). False: `err`; `out` may be finished all the same.
+ */
+bool list_recordings(const char *folder, struct arena *arena, struct listing *out, struct err *err);
+
+/**
+ * Append the text of `file`, a string id of the recording, as it is on this machine. Only files
+ * that a frame names are read, only regular ones of at most 4 MiB of text. `root` (may be NULL) is
+ * a folder to look in first: for "/home/me/app/src/a.c" it is asked for home/me/app/src/a.c, then
+ * me/app/src/a.c, and so on to a.c. False: `err` says what was looked for.
+ */
+bool source_read(const struct recording *r, uint32_t file, const char *root, struct buffer *out,
+		struct err *err);

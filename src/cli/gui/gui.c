@@ -6,7 +6,7 @@
 #include "cli/gui/options.h"
 #include "cli/options/table.h"
 #include "cli/say.h"
-#include "session/list.h"
+#include "session/session.h"
 #include "web/page.h"
 
 #include <stdio.h>

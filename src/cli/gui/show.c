@@ -6,7 +6,6 @@
 #include "report/report.h"
 #include "server/server.h"
 #include "session/session.h"
-#include "session/source.h"
 #include "sys/browser.h"
 #include "sys/listen.h"
 #include "sys/signals.h"

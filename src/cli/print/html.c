@@ -2,7 +2,6 @@
 /* Writes the page of a recording, or the one that opens any recording, as one file. */
 #include "cli/print/html.h"
 
-#include "session/source.h"
 #include "sys/packer.h"
 #include "web/page.h"
 

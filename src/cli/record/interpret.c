@@ -14,7 +14,7 @@
 #include "cli/print/exports.h"
 #include "cli/say.h"
 #include "export/export.h"
-#include "session/resolve.h"
+#include "session/import.h"
 #include "sys/file.h"
 
 #include <errno.h>

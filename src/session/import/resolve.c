@@ -5,11 +5,10 @@
  * Strings and frames grow in vectors and move into the recording at the end.
  */
 
-#include "session/resolve.h"
-
 #include "base/sorted.h"
 #include "base/texts.h"
 #include "base/vec.h"
+#include "session/import.h"
 
 struct resolver {
 	struct recording *r;

@@ -7,7 +7,6 @@
 
 #include "session/import/importer.h"
 #include "session/kde/parts.h"
-#include "session/resolve.h"
 
 /** A line of what __lsan_default_suppressions() gave. */
 static bool take_suppression(struct kde_import *k, struct slice text, struct err *err) {

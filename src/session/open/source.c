@@ -2,9 +2,7 @@
 
 /* Reads a path only if a frame names it: a viewer in a browser cannot ask for other files. */
 
-#include "session/source.h"
-
-#include "sys/reader.h"
+#include "session/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 
 #include "base/text.h"
 #include "elf/image.h"
-#include "session/resolve.h"
+#include "session/import.h"
 #include "sys/reader.h"
 
 #include <elf.h>

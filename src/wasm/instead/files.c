@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The one file that there is: the recording, in the module's memory. Nothing else can be opened. */
+#include "session/import.h"
 #include "session/open/parts.h"
-#include "session/resolve.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/reader.h"
