@@ -7,7 +7,7 @@
  * Several recordings, and several bases, are repeated runs.
  */
 
-#include "cli/print/outputs.h"
+#include "cli/print/exports.h"
 #include "report/gates.h"
 
 enum { BASES_MAX = 64, GATES_MAX = 64, EXIT_GATE = 3 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Files for other tools: --export, and the classic -F, -M and -H. */
+/** Files that heaptrack_print writes: --export, and the classic -F, -M and -H. */
 
 #include "cli/options/table.h"
 #include "engine/lens.h"
@@ -44,4 +44,22 @@ bool export_file(const struct export_job *job, struct export_request *request, s
 
 /** All that the options ask for. */
 bool export_all(const struct export_options *o, const struct export_subject *subject,
+		struct err *err);
+
+enum { OUTPUTS_MAX = EXPORTS_MAX + 2 };
+
+/**
+ * All files that a call of heaptrack_print writes. None of them may be an input file, so that a
+ * recording is never overwritten, and no two may be the same.
+ */
+struct outputs {
+	const char *paths[OUTPUTS_MAX]; // borrowed; "-" is stdout
+	uint32_t n;
+};
+
+/** NULL is no output. At most OUTPUTS_MAX. False: `err` says which file is asked for twice. */
+bool outputs_add(struct outputs *o, const char *path, struct err *err);
+
+/** False: `err` names the output that is the file of one of these sessions. */
+bool outputs_spare(const struct outputs *o, const struct session *sessions, uint32_t n,
 		struct err *err);
