@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the growing file.
+ * Writes the growing file, and the finished one.
  *
- * A checkpoint first brings the log up to date, then writes the state into the
+ * A checkpoint of the growing file first brings the log up to date, then writes the state into the
  * slot whose turn it is:
  *
  *      checkpoint  1 2 3 4 5 6 7 8 9 ...
@@ -10,16 +10,70 @@
  *
  * So there is always a whole one that is one checkpoint old, and one for readers that take longer
  * than that: copying a slot over a slow line.
+ *
+ * The finished file has head, note, log, infos, events and state, and nothing between. The head says
+ * how long the file is, and is written last: until then the file counts as growing, and has no
+ * slots.
  */
-#include "trace/file/writer.h"
-
 #include "trace/events/events.h"
 #include "trace/file/narrow.h"
 #include "trace/file/pack.h"
+#include "trace/file/scan.h"
 #include "trace/file/space.h"
 #include "trace/tables/payload.h"
 
 enum { N_SLOTS = 3, SLOW_SLOT = 2, SLOW_TURNS = 8, SLOT_MIN_BYTES = 16 << 10 };
+
+// ---- blocks and the log, of either file
+
+/** Compress what is in `raw`. `block`: gets the lengths. */
+static bool pack_raw(struct frame_block *block, struct buffer *stored, const struct buffer *raw,
+		int level, struct err *err) {
+	if (raw->failed) {
+		return err_memory(err);
+	}
+	if (!pack(stored, buffer_view(raw), level, err)) {
+		return false;
+	}
+	block->raw_bytes = raw->size;
+	block->stored_bytes = stored->size;
+	return true;
+}
+
+/** How far the log is. */
+struct log_out {
+	struct log_marks marks;
+	struct log_piece piece;
+	uint64_t n_blocks;
+};
+
+static void log_out_finish(struct log_out *l) {
+	log_marks_finish(&l->marks);
+	log_piece_finish(&l->piece);
+}
+
+/** Put what is in `raw` into the file, as a block of this type and number. */
+typedef bool put_raw(void *file, uint8_t type, uint64_t sequence, struct err *err);
+
+/** Write what `r` has and the log has not. */
+static bool write_log(struct log_out *l, struct buffer *raw, const struct recording *r,
+		put_raw *put, void *file, struct err *err) {
+	for (;;) {
+		if (!log_encode(raw, &l->piece, &l->marks, r) || !log_piece_reserve(&l->marks, &l->piece)) {
+			return err_memory(err);
+		}
+		if (raw->size == 0) {
+			return true;
+		}
+		if (!put(file, BLOCK_LOG, l->n_blocks + 1, err)) {
+			return false;
+		}
+		l->n_blocks++;
+		log_piece_done(&l->marks, &l->piece);
+	}
+}
+
+// ---- the growing file
 
 struct event_block {
 	struct place place;
@@ -30,9 +84,7 @@ struct trace_writer {
 	struct space space;
 	struct buffer raw, stored; // of the block in the making
 
-	struct log_marks marks;
-	struct log_piece piece;
-	uint64_t n_log_blocks;
+	struct log_out log;
 
 	struct place slots[N_SLOTS];
 	uint64_t slot_bytes; // 0: no slots yet
@@ -68,49 +120,21 @@ void trace_writer_destroy(struct trace_writer *w) {
 	space_finish(&w->space);
 	buffer_finish(&w->raw);
 	buffer_finish(&w->stored);
-	log_marks_finish(&w->marks);
-	log_piece_finish(&w->piece);
+	log_out_finish(&w->log);
 	events_finish(&w->events);
 	vec_finish(&w->blocks);
 	free(w);
 }
 
-// Put what is in `raw` into the file. `block`: all but the lengths
-static bool put_block(struct trace_writer *w, struct frame_block block, bool in_hole,
-		struct place *place, struct err *err) {
-	if (w->raw.failed) {
-		return err_memory(err);
-	}
-	if (!pack(&w->stored, buffer_view(&w->raw), PACK_FAST, err)) {
-		return false;
-	}
-	block.raw_bytes = w->raw.size;
-	block.stored_bytes = w->stored.size;
-	return space_put_block(&w->space, &block, buffer_view(&w->stored), in_hole, place, err);
-}
-
-// ---- log and slots
-
-static bool write_log(struct trace_writer *w, const struct recording *r, struct err *err) {
+static bool put_at_end(void *user, uint8_t type, uint64_t sequence, struct err *err) {
+	struct trace_writer *w = user;
+	struct frame_block block = {.type = type, .sequence = sequence};
 	struct place place;
-	for (;;) {
-		if (!log_encode(&w->raw, &w->piece, &w->marks, r)) {
-			return err_memory(err);
-		}
-		if (w->raw.size == 0) {
-			return true;
-		}
-		struct frame_block block = {.type = BLOCK_LOG, .sequence = w->n_log_blocks + 1};
-		if (!log_piece_reserve(&w->marks, &w->piece)) {
-			return err_memory(err);
-		}
-		if (!put_block(w, block, false, &place, err)) {
-			return false;
-		}
-		w->n_log_blocks++;
-		log_piece_done(&w->marks, &w->piece);
-	}
+	return pack_raw(&block, &w->stored, &w->raw, PACK_FAST, err) &&
+			space_put_block(&w->space, &block, buffer_view(&w->stored), false, &place, err);
 }
+
+// ---- slots
 
 // Slots for a state of `bytes`. The old ones go once a new one is whole
 static bool make_slots(struct trace_writer *w, uint64_t bytes, struct place *old, struct err *err) {
@@ -146,7 +170,7 @@ static bool fill_slot(struct trace_writer *w, struct err *err) {
 	struct frame_slot header = {.sequence = w->n_checkpoints + 1,
 			.stored_bytes = w->stored.size,
 			.raw_bytes = w->raw.size,
-			.n_log_blocks = w->n_log_blocks};
+			.n_log_blocks = w->log.n_blocks};
 	size_t slot = header.sequence % SLOW_TURNS == 0 ? SLOW_SLOT : (header.sequence + 1) % 2;
 	if (!space_write_slot(&w->space, w->slots[slot], &header, buffer_view(&w->stored), err)) {
 		return false;
@@ -201,9 +225,7 @@ static bool write_infos(struct trace_writer *w, struct err *err) {
 	if (w->raw.size == 0) {
 		return true;
 	}
-	struct place place;
-	struct frame_block block = {.type = BLOCK_INFOS, .sequence = w->n_info_blocks + 1};
-	if (!put_block(w, block, false, &place, err)) {
+	if (!put_at_end(w, BLOCK_INFOS, w->n_info_blocks + 1, err)) {
 		return false;
 	}
 	w->n_info_blocks++;
@@ -214,21 +236,19 @@ static bool write_infos(struct trace_writer *w, struct err *err) {
 
 static bool write_events(struct trace_writer *w, struct err *err) {
 	events_encode(&w->events, &w->raw);
-	if (w->raw.failed || !vec_reserve(&w->blocks, 1)) {
+	if (!vec_reserve(&w->blocks, 1)) {
 		return err_memory(err);
-	}
-	if (!pack(&w->stored, buffer_view(&w->raw), PACK_FAST, err) ||
-			!drop_over_budget(w, frame_block_span(w->stored.size), err)) {
-		return false;
 	}
 	struct frame_block block = {
 			.type = BLOCK_EVENTS,
 			.sequence = w->n_event_blocks + 1,
-			.raw_bytes = w->raw.size,
-			.stored_bytes = w->stored.size,
 			.first = w->n_events,
 			.n = w->events.n,
 	};
+	if (!pack_raw(&block, &w->stored, &w->raw, PACK_FAST, err) ||
+			!drop_over_budget(w, frame_block_span(w->stored.size), err)) {
+		return false;
+	}
 	struct event_block *e = &w->blocks.items[w->blocks.n];
 	*e = (struct event_block){.n = w->events.n};
 	if (!space_put_block(&w->space, &block, buffer_view(&w->stored), true, &e->place, err)) {
@@ -240,7 +260,8 @@ static bool write_events(struct trace_writer *w, struct err *err) {
 	return true;
 }
 
-bool writer_cut_events(struct trace_writer *w, struct err *err) {
+/** Bring all events given so far into the file. */
+static bool cut_events(struct trace_writer *w, struct err *err) {
 	if (w->events.n == 0) {
 		return true;
 	}
@@ -265,7 +286,7 @@ bool trace_writer_events(struct trace_writer *w, const struct trace_event *event
 			events_next_block(&w->events);
 			ok = err_memory(err);
 		} else if (w->events.n == EVENTS_PER_BLOCK) {
-			ok &= writer_cut_events(w, err);
+			ok &= cut_events(w, err);
 		}
 	}
 	return ok;
@@ -281,8 +302,8 @@ uint64_t trace_writer_events_dropped(const struct trace_writer *w) {
 
 bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, struct err *err) {
 	w->has_state = false;
-	bool has_events = writer_cut_events(w, err);
-	if (!write_log(w, r, err)) {
+	bool has_events = cut_events(w, err);
+	if (!write_log(&w->log, &w->raw, r, put_at_end, w, err)) {
 		return err_add(err, "log");
 	}
 	w->has_state = write_state(w, r, err) || err_add(err, "checkpoint");
@@ -290,7 +311,7 @@ bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, 
 }
 
 bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err *err) {
-	const struct counts_row *log = &w->marks.counts;
+	const struct counts_row *log = &w->log.marks.counts;
 	if (w->has_state) {
 		return true; // it was the events that found no room
 	}
@@ -307,4 +328,108 @@ bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err
 		}
 	}
 	return err_set(err, ERR_LIMIT, "there is no room for the totals");
+}
+
+// ---- the finished file
+
+struct whole {
+	struct trace_sink sink;
+	uint64_t end;
+	struct buffer raw, stored;
+	struct log_out log;
+};
+
+static bool append(struct whole *w, const void *data, size_t n, struct err *err) {
+	if (!w->sink.write(w->sink.user, w->end, data, n, err)) {
+		return false;
+	}
+	w->end += n;
+	return true;
+}
+
+static bool write_head(struct whole *w, uint64_t finished_bytes, struct err *err) {
+	uint8_t bytes[FRAME_TAG_BYTES + FRAME_HEAD_BYTES];
+	struct frame_head head = {.version = TRACE_VERSION,
+			.reader = TRACE_READER_VERSION,
+			.finished_bytes = finished_bytes};
+	frame_put_tag(bytes, FRAME_HEAD, FRAME_HEAD_BYTES);
+	frame_put_head(bytes + FRAME_TAG_BYTES, &head);
+	return w->sink.write(w->sink.user, 0, bytes, sizeof bytes, err);
+}
+
+// A block around what is in `stored`
+static bool append_block(struct whole *w, const struct frame_block *block, struct err *err) {
+	uint8_t bytes[FRAME_TAG_BYTES + FRAME_BLOCK_BYTES + FRAME_ALIGN] = {0};
+	size_t payload = FRAME_BLOCK_BYTES + frame_block_gap(w->stored.size);
+	frame_put_tag(bytes, FRAME_BLOCK, (uint32_t)payload);
+	frame_put_block(bytes + FRAME_TAG_BYTES, block);
+	return append(w, bytes, FRAME_TAG_BYTES + payload, err) &&
+			append(w, w->stored.data, w->stored.size, err);
+}
+
+static bool pack_block(void *user, uint8_t type, uint64_t sequence, struct err *err) {
+	struct whole *w = user;
+	struct frame_block block = {.type = type, .sequence = sequence};
+	return pack_raw(&block, &w->stored, &w->raw, PACK_COMPACT, err) && append_block(w, &block, err);
+}
+
+static bool copy_block(struct whole *w, const struct trace_source *old,
+		const struct scan_block *block, struct err *err) {
+	buffer_clear(&w->stored);
+	uint8_t *at = buffer_room(&w->stored, block->header.stored_bytes);
+	if (!at) {
+		return err_memory(err);
+	}
+	if (!scan_read(old, block->stored_at, at, block->header.stored_bytes, err)) {
+		return err_add(err, "copying events");
+	}
+	w->stored.size = block->header.stored_bytes;
+	return append_block(w, &block->header, err);
+}
+
+static bool copy_events(struct whole *w, const struct trace_source *old, struct err *err) {
+	struct scan scan;
+	if (!scan_file(&scan, old, UINT64_MAX, err)) {
+		return err_add(err, "the growing file");
+	}
+	bool ok = true;
+	for (size_t i = 0; ok && i < scan.infos.n; i++) {
+		ok = copy_block(w, old, &scan.infos.items[i], err);
+	}
+	scan_sort(&scan.events);
+	for (size_t i = 0; ok && i < scan.events.n; i++) {
+		ok = copy_block(w, old, &scan.events.items[i], err);
+	}
+	scan_finish(&scan);
+	return ok;
+}
+
+static bool write_all(struct whole *w, const struct recording *r, const struct trace_source *old,
+		struct err *err) {
+	if (!write_head(w, 0, err)) {
+		return false;
+	}
+	w->end = FRAME_TAG_BYTES + FRAME_HEAD_BYTES;
+	uint8_t note[FRAME_NOTE_BYTES];
+	frame_put_note(note);
+	if (!append(w, note, sizeof note, err) || !write_log(&w->log, &w->raw, r, pack_block, w, err) ||
+			(old && !copy_events(w, old, err))) {
+		return false;
+	}
+	buffer_clear(&w->raw);
+	state_encode(&w->raw, r);
+	return pack_block(w, BLOCK_STATE, 1, err) && write_head(w, w->end, err);
+}
+
+bool trace_write_whole(struct trace_sink sink, const struct recording *r,
+		struct trace_writer *growing, const struct trace_source *old, struct err *err) {
+	struct whole w = {.sink = sink};
+	if (r->meta.rate_log2) {
+		return err_set(err, ERR_UNSUPPORTED, "a sampled recording cannot be written again");
+	}
+	bool ok = (!growing || !old || cut_events(growing, err)) && write_all(&w, r, old, err);
+	buffer_finish(&w.raw);
+	buffer_finish(&w.stored);
+	log_out_finish(&w.log);
+	return ok;
 }
