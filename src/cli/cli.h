@@ -8,6 +8,7 @@
  * and returns the exit status. Only this folder prints.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** Behind the command's name in what --version prints; KDE's heaptrack ends with its number. */
@@ -22,6 +23,9 @@ int cli_interpret(int argc, char **argv); // the filter of that name
 
 /** `heaptrack --ctl`; argv[0] is that word, what follows is which recording, and the command. */
 int cli_control(int argc, char **argv);
+
+/** A look at the memory of a process that is being recorded. False: it is not. */
+bool cli_look(int pid, int *status);
 
 /** `--check`: what can be recorded on this machine, or of process `pid` if it is not 0. */
 int cli_check(int pid, uint64_t max_pause_ns, bool is_json);

@@ -15,6 +15,7 @@ struct attach_options {
 	pid_t pid;
 	uint64_t duration_ns;  // 0: until somebody ends it
 	uint64_t max_pause_ns; // for a copy of its memory, to find existing blocks; 0: no copy
+	bool only_looks;       // ends with a look at its memory, as soon as existing blocks are known
 };
 
 /**

@@ -47,7 +47,7 @@ bool control_find(struct control_list *list, pid_t pid);
 bool control_ask(const struct control_found *at, const char *line, struct buffer *answer,
 		struct err *err);
 
-enum control_command { CONTROL_STATUS, CONTROL_COMMANDS };
+enum control_command { CONTROL_STATUS, CONTROL_LOOK, CONTROL_COMMANDS };
 
 /** The command of that name; CONTROL_COMMANDS: none has it. */
 enum control_command control_command(struct slice name);

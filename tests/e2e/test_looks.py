@@ -1,6 +1,8 @@
 """Looks at a program's memory: when they are taken, and that its end does not wait long for one."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -168,3 +170,107 @@ def test_the_end_after_an_attach_is_looked_at(tools, program):
     ((look, parts),) = [found for found in looks_of(recorded.file) if found[0]["at"] == AT_END]
     assert 16 << 20 <= parts[HEAP_LIVE] < 17 << 20
     assert parts[UNKNOWN] <= 64 << 10
+
+
+# ---- on request
+
+REQUEST = 3
+KEEPS = ("char *kept = hold(32 << 20); static char *some[6000];"
+         "for (int i = 0; i < 6000; i++) some[i] = hold(4000);"
+         "for (int i = 1; i < 6000; i++) if (i % 100) free(some[i]);"
+         'puts("ready"); fflush(stdout); pause(); return kept[0];')
+
+
+def keeps_ready(running):
+    conftest.wait_until(lambda: b"ready" in Path(running.outputs[0].name).read_bytes(), what="its blocks")
+
+
+def parts_of(answer):
+    parts = {part["id"]: part["bytes"] for part in answer["parts"]}
+    assert sum(parts.values()) == answer["rss_bytes"]
+    return parts
+
+
+def requested(tools, file):
+    return [look for look in tools.json(file, "--memory")["looks"] if look["at"] == "request"]
+
+
+def assert_keeps(parts):
+    """32 MiB and 60 small blocks, and what the others have left of the heap."""
+    assert 0 <= parts["heap_live"] - ((32 << 20) + 60 * 4000) < 200_000
+    assert 0.98 < (parts["heap_free"] + parts["heap_partly_free"]) / (5940 * 4016) < 1.02
+    assert parts.get("unknown", 0) <= 100_000
+
+
+@pytest.mark.parametrize("words", [("--ctl", None, "look"), ("--ctl", None, "look", "--json"), ("--look", None)])
+def test_who_asks_gets_a_look(tools, program, words):
+    running = tools.start_record(program(KEEPS))
+    keeps_ready(running)
+    pid = running.program()
+    words = [str(pid) if word is None else word for word in words]
+    asked = tools.run(tools.heaptrack, *words, timeout=60)
+    assert asked.status == 0, repr(asked)
+    if "--json" in words:
+        answer = json.loads(asked.stdout)
+        assert answer["pid"] == pid and answer["at"] == "request" and answer["file"] == str(running.file)
+        assert_keeps(parts_of(answer))
+    else:
+        assert re.fullmatch(rf" *{pid}  RSS \S+ MB after \S+ m?s: live blocks 3\S+ MB, free, kept by malloc 2\S+ MB, .*\n"
+                            rf'Who owns them: heaptrack_print --memory "{running.file}"\n', asked.stdout), asked.stdout
+    # and it is in the file while the program runs
+    conftest.wait_until(lambda: requested(tools, running.file), what="it is kept")
+    os.kill(pid, signal.SIGTERM)
+    running.wait()
+    look, = requested(tools, running.file)
+    assert_keeps(parts_of(look))
+
+
+def test_the_last_looks_are_kept(tools, program):
+    running = tools.start_record(program(KEEPS))
+    keeps_ready(running)
+    pid = running.program()
+    times = [json.loads(tools.run(tools.heaptrack, "--ctl", pid, "look", "--json").stdout)["time_ns"] for _ in range(20)]
+    os.kill(pid, signal.SIGTERM)
+    running.wait()
+    assert [look["time_ns"] for look, _ in looks_of(running.file) if look["at"] == REQUEST] == times[-16:]
+
+
+def test_a_recording_without_memory_is_not_looked_at(tools, program):
+    running = tools.start_record(program(KEEPS), options=("--no-memory",))
+    keeps_ready(running)
+    asked = tools.run(tools.heaptrack, "--look", running.program(), timeout=60)
+    assert asked.status == 1 and "looks at memory are off in this recording (--no-memory)" in asked.stderr, repr(asked)
+    os.kill(running.program(), signal.SIGTERM)
+    running.wait()
+
+
+@pytest.mark.attach
+@pytest.mark.parametrize("way", ["recorded", "plain", "static"])
+def test_a_running_program_is_looked_at(tools, program, way):
+    options = ("-static",) if way == "static" else ()
+    victim = tools.start(program(KEEPS, *options))
+    keeps_ready(victim)
+    pid = victim.process.pid
+    running = None
+    if way == "recorded":
+        running = tools.start_record("-p", str(pid))
+        conftest.wait_until(lambda: b"attached to process" in Path(running.outputs[1].name).read_bytes(), what="attached")
+    begin = time.monotonic()
+    asked = tools.run(tools.heaptrack, "--look", pid, timeout=60, cwd=tools.folder)
+    assert asked.status == 0 and time.monotonic() - begin < 20, repr(asked)
+    if running:
+        os.kill(running.pid, signal.SIGINT)
+        file = running.wait() and running.file
+    else:
+        assert asked.stdout.startswith("MEMORY at a request, "), asked.stdout
+        file, = tools.folder.glob(f"heaptrack.looked.{pid}.zst")
+    assert state(pid) == "S"  # it waits as before
+    look, = requested(tools, file)
+    assert_keeps(parts_of(look))
+    victim.process.terminate()
+
+
+def test_nobody_to_look_at(tools):
+    for pid, says in (("0", "invalid process ID"), (str(2 ** 31 - 1), "no process")):
+        asked = tools.run(tools.heaptrack, "--look", pid)
+        assert asked.status == 1 and says in asked.stderr, repr(asked)

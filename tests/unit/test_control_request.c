@@ -30,10 +30,10 @@ static void what_is_wrong_is_said(void **state) {
 	static const struct {
 		const char *line, *says;
 	} lines[] = {
-			{"", "empty line; the only command is \"status\""},
-			{"   ", "empty line; the only command is \"status\""},
+			{"", "empty line; use \"status\" or \"look\""},
+			{"   ", "empty line; use \"status\" or \"look\""},
 			{"statsu", "unknown command \"statsu\"; did you mean \"status\"?"},
-			{"STATUS", "unknown command \"STATUS\"; the only one is \"status\""},
+			{"STATUS", "unknown command \"STATUS\"; use \"status\" or \"look\""},
 			{"status now", "\"status\" takes no arguments"},
 			{"sta\x01tus", "the line contains control characters"},
 			{"a\rb", "the line contains control characters"},

@@ -30,7 +30,8 @@ static struct {
 } slow;
 
 static struct slow_row *slow_add(uint8_t part, uint32_t mapping, const char *name, uint64_t bytes) {
-	mapping = part == REC_PART_MAPPED || part == REC_PART_STACKS ? mapping : 0;
+	bool has_maker = part == REC_PART_MAPPED || part == REC_PART_STACKS || part == REC_PART_SHARED;
+	mapping = has_maker ? mapping : 0;
 	name = name && *name ? name : NULL;
 	size_t i = 0;
 	while (i < slow.n &&
@@ -232,6 +233,8 @@ static struct slow_owner slow_owner(const struct world *w, size_t i, uint64_t pa
 		o.part = a->kind == SMAPS_SHARED             ? REC_PART_SHARED
 				: is_file || a->kind == SMAPS_KERNEL ? REC_PART_FILES
 													 : REC_PART_MODULES_WRITTEN;
+		struct slow_owner call = {0};
+		o.mapping = o.part == REC_PART_SHARED && slow_call(w, page, &call) ? call.mapping : 0;
 		return o;
 	}
 	if (a->kind == SMAPS_DEVICE) {
@@ -299,8 +302,9 @@ static void slow_lines(const struct world *w) {
 			slow_add(first.part, first.mapping, first.name, a->rss_bytes - of_file);
 		}
 		if (of_file) {
-			slow_add(a->kind == SMAPS_SHARED ? REC_PART_SHARED : REC_PART_FILES, 0, a->name,
-					of_file);
+			bool is_shared = a->kind == SMAPS_SHARED;
+			slow_add(is_shared ? REC_PART_SHARED : REC_PART_FILES, is_shared ? first.mapping : 0,
+					a->name, of_file);
 		}
 	}
 }

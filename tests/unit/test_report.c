@@ -206,7 +206,7 @@ static void says_where_memory_went(void **state) {
 	struct report_options o = {.file = "x.zst"};
 	assert_true(report_text(&out, &r, names, &o, NULL));
 	// clang-format off
-	holds("    by 900 ms.\n\n"
+	holds("    101.0 kB.\n\n"
 			HEAP_PARTS
 			"  mapped by parse() app.cpp:33                                                      900.0K       4.7\n"
 			"  mapped by others                                                                  300.0K       1.6\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The command heaptrack --ctl: recordings in progress, one line each on stdout. */
+/* The commands heaptrack --ctl and --look: recordings in progress, one line each on stdout. */
 #include "collector/control.h"
 
 #include "base/human.h"
@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/options/table.h"
 #include "cli/say.h"
+#include "engine/memory.h"
 #include "sys/file.h"
 
 #include <unistd.h>
@@ -29,10 +30,11 @@ static const struct option_row rows[] = {
 static const struct option_section sections[] = {OPTION_SECTION(NULL, rows)};
 static const struct option_table table = {
 		.command = "heaptrack --ctl",
-		.head = "Usage: heaptrack --ctl [PID|FILE] [status] [--json]\n"
+		.head = "Usage: heaptrack --ctl [PID|FILE] [status|look] [--json]\n"
 				"\n"
 				"Shows the recording in progress of the program with this PID, or to FILE; without "
-				"either, all\nrecordings of this user.\n",
+				"either, all\nrecordings of this user. \"look\" looks at the program's memory and "
+				"shows what RSS consists\nof; the look becomes part of the recording.\n",
 		.sections = sections,
 		.n_sections = sizeof sections / sizeof *sections,
 		.operands = OPERANDS_FILES,
@@ -43,6 +45,8 @@ static const struct option_table table = {
 struct status {
 	uint64_t pid, live_bytes, live_blocks, events, lost_events, rss_bytes, file_bytes, duration_ns;
 	struct buffer command, file, state, error; // file ends with a zero byte
+	uint64_t time_ns, parts[REC_PARTS];        // of a look
+	bool is_look;
 };
 
 static void take_text(struct json_reader *j, struct buffer *out) {
@@ -57,6 +61,38 @@ static void take_command(struct json_reader *j, struct buffer *out) {
 	}
 }
 
+/** One of {"id": "mapped", "bytes": 1}. */
+static void take_part(struct json_reader *j, struct status *s) {
+	size_t part = REC_PARTS;
+	uint64_t bytes = 0;
+	json_enter(j, '{');
+	while (json_next(j)) {
+		if (json_key_is(j, "id")) {
+			struct slice id = json_take_text(j);
+			for (part = 0; part < REC_PARTS; part++) {
+				if (slice_equal(id, slice_of_text(memory_part_ids[part]))) {
+					break;
+				}
+			}
+		} else if (json_key_is(j, "bytes")) {
+			bytes = json_take_number(j);
+		} else {
+			json_skip(j);
+		}
+	}
+	if (part < REC_PARTS) {
+		s->parts[part] = bytes;
+	}
+}
+
+static void take_parts(struct json_reader *j, struct status *s) {
+	s->is_look = true;
+	json_enter(j, '[');
+	while (json_next(j)) {
+		take_part(j, s);
+	}
+}
+
 static bool take_number(struct json_reader *j, struct status *s) {
 	const struct {
 		const char *name;
@@ -64,7 +100,8 @@ static bool take_number(struct json_reader *j, struct status *s) {
 	} numbers[] = {{"pid", &s->pid}, {"live_bytes", &s->live_bytes},
 			{"live_blocks", &s->live_blocks}, {"events", &s->events},
 			{"lost_events", &s->lost_events}, {"rss_bytes", &s->rss_bytes},
-			{"file_bytes", &s->file_bytes}, {"duration_ns", &s->duration_ns}};
+			{"file_bytes", &s->file_bytes}, {"duration_ns", &s->duration_ns},
+			{"time_ns", &s->time_ns}};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		if (json_key_is(j, numbers[i].name)) {
 			*numbers[i].to = json_take_number(j);
@@ -90,6 +127,8 @@ static void read_status(struct status *s, struct slice answer) {
 			take_text(&j, &s->state);
 		} else if (json_key_is(&j, "error")) {
 			take_text(&j, &s->error);
+		} else if (json_key_is(&j, "parts")) {
+			take_parts(&j, s);
 		} else {
 			json_skip(&j);
 		}
@@ -117,6 +156,30 @@ static void put_status(const struct status *s) {
 	buffer_finish(&names[1]);
 }
 
+/** Its parts, largest first. */
+static void put_look(struct status *s) {
+	char time[HUMAN_MAX], bytes[HUMAN_MAX];
+	struct buffer name = {0};
+	visible_put(&name, slice_of_text((const char *)s->file.data));
+	say(stdout, "%7u  RSS %s after %s", (unsigned)s->pid, human_bytes(bytes, s->rss_bytes),
+			human_duration(time, s->time_ns));
+	for (int n = 0; n < REC_PARTS; n++) {
+		size_t most = 0;
+		for (size_t i = 1; i < REC_PARTS; i++) {
+			most = s->parts[i] > s->parts[most] ? i : most;
+		}
+		if (s->parts[most] == 0) {
+			break;
+		}
+		say(stdout, "%s %s %s", n > 0 ? "," : ":", memory_part_words[most],
+				human_bytes(bytes, s->parts[most]));
+		s->parts[most] = 0;
+	}
+	say(stdout, "\nWho owns them: heaptrack_print --memory \"%.*s\"\n",
+			SLICE_ARG(buffer_view(&name)));
+	buffer_finish(&name);
+}
+
 // ---- asking
 
 struct asked {
@@ -139,6 +202,8 @@ static void show(struct asked *a, struct slice answer) {
 		a->n_shown++;
 		if (a->is_json) {
 			(void)fwrite(answer.data, 1, answer.size, stdout);
+		} else if (s.is_look) {
+			put_look(&s);
 		} else {
 			put_status(&s);
 		}
@@ -258,4 +323,15 @@ int cli_control(int argc, char **argv) {
 	}
 	buffer_finish(&line);
 	return ok && a.n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+bool cli_look(int pid, int *status) {
+	struct asked a = {.line = "look"};
+	struct err err = {0};
+	bool is_recorded = ask_process(&a, pid, &err) || err.code != ERR_NOT_FOUND;
+	if (is_recorded && err.code != ERR_NONE) {
+		complain("%s", err.text);
+	}
+	*status = err.code != ERR_NONE || a.n_failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	return is_recorded;
 }

@@ -147,6 +147,13 @@ static const struct option_row rows[] = {
 						  "its memory, in which the blocks allocated before the attach are found "
 						  "(default: 20ms). If that takes longer the program goes on, and these "
 						  "blocks are not known. 0: its memory is not copied."},
+		{"look", 0, VALUE_NEEDED, .value_name = "PID", .take = take_pid, .arg = ASKED_LOOK,
+				.help = "show now what the memory of a running program consists of",
+				.manual = "Show what the resident memory of a running program consists of. If it "
+						  "is being recorded this look becomes part of its recording. Else "
+						  "heaptrack attaches to it, finds the blocks that exist, looks, and "
+						  "detaches, most often within half a second; see ATTACHING. The look is "
+						  "kept in a file as of a recording."},
 		{"detach", 0, VALUE_NEEDED, .value_name = "PID", .take = take_pid, .arg = ASKED_DETACH,
 				.ends = true, .help = "undo an interrupted attach",
 				.manual = "Undo an interrupted attach: remove what a killed heaptrack -p, whose "
@@ -164,12 +171,13 @@ static const struct option_row rows[] = {
 				.help = "print the report of a recording",
 				.manual = "Print the report of the recording that follows. Further options are "
 						  "passed on to heaptrack_print(1)."},
-		{"ctl", 0, ASKS(ASKED_CONTROL), .value_name = "[PID|FILE] [status]",
-				.words = "status --json",
+		{"ctl", 0, ASKS(ASKED_CONTROL), .value_name = "[PID|FILE] [status|look]",
+				.words = "status look --json",
 				.help = "show recordings in progress: of a program, to a file, or all of this user",
 				.manual = "Show the recording in progress of the program with this process ID, or "
 						  "to this file; without either, all recordings of this user, one line "
-						  "each. See QUERYING A RECORDING."},
+						  "each. With \"look\", what its resident memory consists of. See QUERYING "
+						  "A RECORDING."},
 		{"check", 0, ASKS(ASKED_CHECK), .value_name = "[PID] [--json]", .words = "--json",
 				.help = "say whether programs can be recorded here, or whether that one can be "
 						"attached to, and what it would cost; changes nothing",
@@ -197,7 +205,8 @@ const struct option_table heaptrack_option_table = {
 		.head = "Usage: heaptrack [options] PROGRAM [ARGUMENTS...]\n"
 				"       heaptrack [options] -p PID\n"
 				"       heaptrack -a FILE\n"
-				"       heaptrack --ctl [PID|FILE] [status]\n"
+				"       heaptrack --ctl [PID|FILE] [status|look]\n"
+				"       heaptrack --look PID\n"
 				"       heaptrack --check [PID] [--json]\n"
 				"       heaptrack -i FILE [--sysroot DIR] [--debug-paths DIR...] "
 				"[--extra-paths DIR...]\n"
@@ -221,7 +230,8 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	if (o->duration_ns != 0 && o->what != ASKED_ATTACH) {
 		return err_set(err, ERR_USAGE, "--duration is for use with -p PID");
 	}
-	if (o->has_max_pause && o->what != ASKED_ATTACH && o->what != ASKED_CHECK) {
+	if (o->has_max_pause && o->what != ASKED_ATTACH && o->what != ASKED_CHECK &&
+			o->what != ASKED_LOOK) {
 		return err_set(err, ERR_USAGE, "--max-pause is for use with -p PID");
 	}
 	if (o->what == ASKED_CHECK) {

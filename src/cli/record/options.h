@@ -18,6 +18,7 @@ enum asked {
 	ASKED_DEBUG,
 	ASKED_COMPLETION,
 	ASKED_CONTROL,
+	ASKED_LOOK,
 	ASKED_CHECK,
 	ASKED_BESIDE
 };
@@ -26,7 +27,7 @@ struct heaptrack_options {
 	int what; // enum asked
 	const char *output;
 	const char *shell;    // of ASKED_COMPLETION
-	int pid;              // after -p, --detach or --beside
+	int pid;              // after -p, --detach, --look or --beside
 	int fd;               // after --beside
 	uint64_t duration_ns; // 0: until somebody ends it
 	uint64_t max_pause_ns;

@@ -225,13 +225,14 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 	struct run_options options = options_of(o, &screen);
 	const struct attach_options attached = {.pid = o->pid,
 			.duration_ns = o->duration_ns,
-			.max_pause_ns = o->max_pause_ns};
+			.max_pause_ns = o->max_pause_ns,
+			.only_looks = o->what == ASKED_LOOK};
 	struct run_result *result = calloc(1, sizeof *result);
 	if (!result) {
 		complain("out of memory");
 		return 1;
 	}
-	if (!launch && o->is_quiet) {
+	if (!launch && (o->is_quiet || o->what == ASKED_LOOK)) {
 		options.say = tell_quietly;
 	}
 	struct err err = {0};
@@ -252,12 +253,21 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 			put_figures(result);
 		}
 		status = write_raw(o, result) || status ? status : 1;
+	} else if (o->what == ASKED_LOOK) {
+		char name[] = "heaptrack_print", memory[] = "--memory";
+		char *words[] = {name, memory, result->path, NULL};
+		status = cli_print(3, words);
 	} else {
 		status = put_result(o, result);
 	}
 	run_result_finish(result);
 	free(result);
 	return status;
+}
+
+static int look(const struct heaptrack_options *o) {
+	int status;
+	return cli_look(o->pid, &status) ? status : record(o, NULL);
 }
 
 static int detach(int pid) {
@@ -350,6 +360,7 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
 	case ASKED_ATTACH: return record(&o, NULL);
 	case ASKED_DETACH: return detach(o.pid);
+	case ASKED_LOOK: return look(&o);
 	case ASKED_CONTROL: return cli_control(o.n_rest + 1, o.rest - 1);
 	case ASKED_CHECK: return cli_check(o.pid, o.max_pause_ns, o.is_json);
 	case ASKED_BESIDE: return cli_beside(o.pid, o.fd);

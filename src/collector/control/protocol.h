@@ -21,6 +21,9 @@ enum {
 /** The error after which the same request may succeed. */
 #define CONTROL_BUSY "{\"error\":\"busy, try again\"}"
 
+/** The program has ended, or heaptrack has detached: there is nothing to look at. */
+#define CONTROL_TOO_LATE "{\"error\":\"the recording is being completed\"}"
+
 /**
  * One of the CONTROL_FOLDERS folders to try, for a user as `root` (a prefix; "" is ours) has it.
  * `runtime`: $XDG_RUNTIME_DIR, or NULL. False: this user has none there.

@@ -3,7 +3,8 @@
 #include "base/nearest.h"
 #include "collector/control.h"
 
-static const char *const names[CONTROL_COMMANDS] = {[CONTROL_STATUS] = "status"};
+static const char *const names[CONTROL_COMMANDS] =
+		{[CONTROL_STATUS] = "status", [CONTROL_LOOK] = "look"};
 
 enum { SHOWN_BYTES = 40 };
 
@@ -48,8 +49,8 @@ static bool say_unknown(struct slice word, struct err *err) {
 				SLICE_ARG(word), nearest.name);
 	}
 	word.size = word.size < SHOWN_BYTES ? word.size : SHOWN_BYTES;
-	return err_set(err, ERR_USAGE, "unknown command \"%.*s\"; the only one is \"%s\"",
-			SLICE_ARG(word), names[CONTROL_STATUS]);
+	return err_set(err, ERR_USAGE, "unknown command \"%.*s\"; use \"%s\" or \"%s\"",
+			SLICE_ARG(word), names[CONTROL_STATUS], names[CONTROL_LOOK]);
 }
 
 bool control_request(struct slice line, enum control_command *command, struct err *err) {
@@ -61,8 +62,8 @@ bool control_request(struct slice line, enum control_command *command, struct er
 	}
 	struct slice word = next_word(&line);
 	if (word.size == 0) {
-		return err_set(err, ERR_USAGE, "empty line; the only command is \"%s\"",
-				names[CONTROL_STATUS]);
+		return err_set(err, ERR_USAGE, "empty line; use \"%s\" or \"%s\"", names[CONTROL_STATUS],
+				names[CONTROL_LOOK]);
 	}
 	*command = control_command(word);
 	if (*command == CONTROL_COMMANDS) {

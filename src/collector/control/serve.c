@@ -26,6 +26,7 @@
 
 enum {
 	PATIENCE_NS = 500000000, // for a line; for the answer; until it has been taken
+	LOOK_PATIENCE = 16,      // times as long for a look, which takes some 50 ms for each GB
 	BACKLOG = 8,             // beyond so many that wait, the kernel refuses connections
 };
 
@@ -41,8 +42,9 @@ struct control {
 	size_t sent;
 	_Atomic uint32_t *bell;
 	// Each thread stores one and then loads the other, so one of them sees that both have happened
-	_Atomic int turn;        // whose the answer is
-	_Atomic bool is_settled; // then `last` is the watching thread's
+	_Atomic int turn;             // whose the answer is
+	enum control_command command; // to be answered; stays while it is the other thread's turn
+	_Atomic bool is_settled;      // then `last` is the watching thread's
 	struct buffer answer, last;
 };
 
@@ -105,21 +107,25 @@ static void let_in(struct control *c) {
 	enter(c, READING);
 }
 
-static void ask(struct control *c) {
+static void ask(struct control *c, enum control_command command) {
 	bool is_asked = atomic_load(&c->turn) == TURN_ASKED; // by one who has not waited for it
 	if (!is_asked) {
 		uint64_t n;
 		(void)!read(c->answered, &n, sizeof n); // of an answer that came too late
+		c->command = command;
 		atomic_store(&c->turn, TURN_ASKED);
 		atomic_store(c->bell, 1);
 		futex_wake(c->bell, 1);
 	}
 	if (atomic_load(&c->is_settled)) {
-		answer_line(c, buffer_view(&c->last));
+		answer_line(c,
+				command == CONTROL_STATUS ? buffer_view(&c->last)
+										  : slice_of_text(CONTROL_TOO_LATE "\n"));
 	} else if (is_asked) {
 		answer_line(c, slice_of_text(CONTROL_BUSY "\n"));
 	} else {
 		enter(c, ASKING);
+		c->until_ns += command == CONTROL_LOOK ? (LOOK_PATIENCE - 1) * (uint64_t)PATIENCE_NS : 0;
 	}
 }
 
@@ -131,7 +137,7 @@ static void take_line(struct control *c, size_t n) {
 	} else if (!control_request(slice_of(c->in.data, n), &command, &err)) {
 		answer_error(c, err.text);
 	} else {
-		ask(c);
+		ask(c, command);
 	}
 }
 
@@ -241,8 +247,8 @@ void control_step(struct control *c, short revents) {
 
 // ---- the recording's thread
 
-bool control_is_asked(const struct control *c) {
-	return c && atomic_load(&c->turn) == TURN_ASKED;
+enum control_command control_asked(const struct control *c) {
+	return c && atomic_load(&c->turn) == TURN_ASKED ? c->command : CONTROL_COMMANDS;
 }
 
 void control_answer(struct control *c, void (*put)(void *user, struct buffer *out), void *user) {
@@ -253,14 +259,20 @@ void control_answer(struct control *c, void (*put)(void *user, struct buffer *ou
 	(void)!write(c->answered, &one, sizeof one);
 }
 
+static void put_too_late(void *user, struct buffer *out) {
+	(void)user;
+	buffer_text(out, CONTROL_TOO_LATE "\n");
+}
+
 void control_settle(struct control *c, void (*put)(void *user, struct buffer *out), void *user) {
 	if (!c) {
 		return;
 	}
 	put(user, &c->last);
 	atomic_store(&c->is_settled, true);
-	if (control_is_asked(c)) { // before that could be seen
-		control_answer(c, put, user);
+	enum control_command asked = control_asked(c); // before that could be seen
+	if (asked != CONTROL_COMMANDS) {
+		control_answer(c, asked == CONTROL_STATUS ? put : put_too_late, user);
 	}
 }
 

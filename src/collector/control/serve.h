@@ -9,7 +9,7 @@
  * at a time. As long as nobody asks, all of it is a descriptor in a poll (docs/control.md).
  */
 
-#include "base/buffer.h"
+#include "collector/control.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -36,11 +36,11 @@ void control_step(struct control *c, short revents);
 
 // ---- the recording's thread. NULL is allowed: nobody asks
 
-/** True if somebody waits for an answer. */
-bool control_is_asked(const struct control *c);
+/** The command whose answer somebody waits for; CONTROL_COMMANDS: nobody waits. */
+enum control_command control_asked(const struct control *c);
 
 /** The answer: put() appends it, as one line. */
 void control_answer(struct control *c, void (*put)(void *user, struct buffer *out), void *user);
 
-/** The last answer, given to all who ask from now on: the recording's thread looks no more. */
+/** The last status, given to all who ask from now on: the recording's thread answers no more. */
 void control_settle(struct control *c, void (*put)(void *user, struct buffer *out), void *user);

@@ -143,7 +143,7 @@ static struct parts_thread *find_stacks(const struct run *run) {
 	return threads;
 }
 
-static void keep_look(struct run *run, const struct view *view, enum rec_look_at at, bool has_all) {
+static bool keep_look(struct run *run, const struct view *view, enum rec_look_at at, bool has_all) {
 	struct parts_thread *threads = find_stacks(run);
 	const struct looks_known known = {
 			.blocks = run->aggregate,
@@ -154,18 +154,28 @@ static void keep_look(struct run *run, const struct view *view, enum rec_look_at
 			.has_all_blocks = has_all && has_all_blocks(run),
 			.texts = &run->texts,
 	};
-	(void)looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
+	bool ok = looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
 	free(threads);
+	return ok;
 }
 
-void run_look(struct run *run, enum rec_look_at at, void (*drain)(struct run *run)) {
+bool run_look(struct run *run, enum rec_look_at at, void (*drain)(struct run *run)) {
 	struct view view = {0};
-	if (run->records_mappings && view_read(&view, run->program, run->segment.header->own)) {
+	bool ok = run->records_mappings && view_read(&view, run->program, run->segment.header->own);
+	if (ok) {
 		drain(run); // else nobody has mapped what came just before
 		view_take_rss(&view, run->program);
-		keep_look(run, &view, at, true);
+		ok = keep_look(run, &view, at, true);
 	}
 	view_finish(&view);
+	return ok;
+}
+
+void run_answer_look(struct run *run, void (*drain)(struct run *run)) {
+	bool ok = run_look(run, REC_AT_REQUEST, drain);
+	control_answer(run->control, ok ? run_put_look : run_put_no_look, run);
+	run->last_events = 0; // it shall be in the file soon, also if nothing else happens
+	run->next_checkpoint_ns = 0;
 }
 
 /** The program waits no longer than until it has been read: what was read is joined later. */
@@ -178,7 +188,7 @@ void run_look_at_end(struct run *run, bool has_all) {
 	futex_wake(state, INT32_MAX);
 	if (is_read && has_waited) {
 		atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
-		keep_look(run, &view, REC_AT_END, has_all);
+		(void)keep_look(run, &view, REC_AT_END, has_all);
 	}
 	view_finish(&view);
 }
@@ -226,7 +236,7 @@ void run_housekeep(struct run *run, bool is_idle) {
 	run_take_old_blocks(run, false);
 	keep(run);
 	tell_failures(run);
-	if (control_is_asked(run->control)) {
+	if (control_asked(run->control) == CONTROL_STATUS) {
 		control_answer(run->control, run_put_status, run);
 	}
 }

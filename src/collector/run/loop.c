@@ -98,7 +98,9 @@ static bool has_ended(struct run *run) {
 	if (watch_has_ended(run->watch, &run->end)) {
 		return true;
 	}
-	if (!run->ends_when_closed || !segment_is_closed(&run->segment)) {
+	bool is_over = run->only_looks ? run->old_heap.snapshot == 0
+								   : run->ends_when_closed && segment_is_closed(&run->segment);
+	if (!is_over) {
 		return false;
 	}
 	run->end = (struct watch_end){.is_detached = true, .time_ns = clock_now_ns()};
@@ -106,12 +108,18 @@ static bool has_ended(struct run *run) {
 	return true;
 }
 
+/** Somebody waits for a look; the blocks from before an attach are known, or will not be. */
+static bool must_look(const struct run *run) {
+	return control_asked(run->control) == CONTROL_LOOK && run->old_heap.snapshot == 0;
+}
+
 static void rest(struct run *run, uint64_t *sleep_ns) {
 	size_t n;
 	segment_arm(&run->segment);
 	// A ring from before the bell was armed does not end the wait: check everything once more
 	if (has_ended(run) || run_exec_is_announced(run) || segment_is_ending(&run->segment) ||
-			control_is_asked(run->control) || (round_of_events(run, &n) && n > 0)) {
+			control_asked(run->control) == CONTROL_STATUS || must_look(run) ||
+			(round_of_events(run, &n) && n > 0)) {
 		return;
 	}
 	uint64_t most_ns = order_rest_ns(run->order);
@@ -146,7 +154,10 @@ static size_t take_turn(struct run *run) {
 	run_housekeep(run, n == 0);
 	if (run->wants_look) {
 		run->wants_look = false;
-		run_look(run, REC_AT_RSS_PEAK, run_drain);
+		(void)run_look(run, REC_AT_RSS_PEAK, run_drain);
+	}
+	if (must_look(run)) {
+		run_answer_look(run, run_drain);
 	}
 	run_follow_exec(run);
 	return n;
@@ -177,7 +188,7 @@ void run_loop(struct run *run) {
 	}
 	if (run->leave) {
 		if (run->end.is_detached) {
-			run_look(run, REC_AT_DETACH, run_drain);
+			(void)run_look(run, run->only_looks ? REC_AT_REQUEST : REC_AT_DETACH, run_drain);
 		}
 		run->leave(run);
 	}

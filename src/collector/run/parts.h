@@ -89,6 +89,7 @@ struct run {
 	bool has_failed; // events can no longer be digested
 	bool stopped_early;
 	bool ends_when_closed; // the program may end the recording
+	bool only_looks;       // it ends when the blocks from before an attach are known
 
 	// If attached: undoes the program's side of it, between the end of the recording and the last
 	// look at the rings
@@ -136,8 +137,11 @@ void run_drain(struct run *run);
 /** What is to be done between two rounds. `is_idle`: the last one brought nothing. */
 void run_housekeep(struct run *run, bool is_idle);
 
-/** Look at the program's memory now, unless that is not recorded. `drain`: run_drain. */
-void run_look(struct run *run, enum rec_look_at at, void (*drain)(struct run *run));
+/** Look at the memory now. False: that is not recorded, or impossible. `drain`: run_drain. */
+bool run_look(struct run *run, enum rec_look_at at, void (*drain)(struct run *run));
+
+/** Look, and give the answer to who asked for it on the control socket. */
+void run_answer_look(struct run *run, void (*drain)(struct run *run));
 
 /** The program waits at its end: look, and let it go on. `has_all`: the rings are empty. */
 void run_look_at_end(struct run *run, bool has_all);
@@ -164,6 +168,10 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err);
 
 /** The answer to `status` on the control socket (docs/control.md), from what is known already. */
 void run_put_status(void *run, struct buffer *out);
+
+/** The newest look, of which there must be one; why there is none. */
+void run_put_look(void *run, struct buffer *out);
+void run_put_no_look(void *run, struct buffer *out);
 
 // ---- sink.c, outgoing.c
 

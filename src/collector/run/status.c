@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The answer to `status` on the control socket, from what is known without looking anywhere. */
+/* The answers on the control socket: from what is known already, and what a look saw. */
 #include "base/json.h"
 #include "collector/run/parts.h"
+#include "engine/memory.h"
 #include "sys/clock.h"
 
 #include <sys/stat.h>
@@ -48,6 +49,48 @@ static void put_figures(struct json *j, const struct run *run) {
 					atomic_load(&h->lost_early));
 	json_number(j, "rss_bytes",
 			run->samples.n > 0 ? run->samples.items[run->samples.n - 1].rss_bytes : 0);
+}
+
+void run_put_look(void *user, struct buffer *out) {
+	const struct run *run = user;
+	const struct look *look = &run->looks.items.items[run->looks.items.n - 1];
+	uint64_t bytes[REC_PARTS] = {0};
+	struct json j = json_init(out);
+	for (size_t i = 0; i < look->parts.n; i++) {
+		bytes[look->parts.items[i].part] += look->parts.items[i].resident_bytes;
+	}
+	json_open(&j, NULL, '{');
+	json_number(&j, "pid", look->row.pid);
+	put_file(&j, &run->output);
+	json_text(&j, "at", memory_at_ids[look->row.at]);
+	json_number(&j, "time_ns", look->row.time_ns);
+	json_number(&j, "rss_bytes", look->row.rss_bytes);
+	json_number(&j, "swap_bytes", look->row.swap_bytes);
+	json_number(&j, "cost_ns", look->row.cost_ns);
+	json_open(&j, "parts", '[');
+	for (size_t i = 0; i < REC_PARTS; i++) {
+		if (bytes[i] > 0) {
+			json_open(&j, NULL, '{');
+			json_text(&j, "id", memory_part_ids[i]);
+			json_number(&j, "bytes", bytes[i]);
+			json_close(&j);
+		}
+	}
+	json_close(&j);
+	json_close(&j);
+	buffer_u8(out, '\n');
+}
+
+void run_put_no_look(void *user, struct buffer *out) {
+	const struct run *run = user;
+	struct json j = json_init(out);
+	json_open(&j, NULL, '{');
+	json_text(&j, "error",
+			run->options->no_memory ? "looks at memory are off in this recording (--no-memory)"
+					: run->records_mappings ? "the program's memory cannot be read"
+											: "calls that map memory are not recorded here");
+	json_close(&j);
+	buffer_u8(out, '\n');
 }
 
 void run_put_status(void *user, struct buffer *out) {

@@ -135,6 +135,7 @@ bool attach_program(const struct run_options *options, const struct attach_optio
 	bool ok = prepare(run, err) && start(run, attach, err);
 	if (ok) {
 		say_attached(run, attach->max_pause_ns);
+		run->only_looks = attach->only_looks;
 		run_loop(run);
 		result->exit_status = 0;
 		run_close(run, result);

@@ -276,9 +276,10 @@ static struct owner owner_of_line(const struct smaps_area *a, uint32_t i) {
 static bool divide(struct finding *f, uint32_t i, struct owners *out) {
 	const struct smaps_area *a = &f->in->areas->items[i];
 	bool is_own = a->kind > SMAPS_STACK || (a->is_shared && a->kind == SMAPS_ANONYMOUS);
-	int last = is_own || a->kind == SMAPS_STACK ? LAYER_OURS
-			: a->kind == SMAPS_HEAP             ? LAYER_CALLS
-												: LAYER_STACKS;
+	bool has_calls = a->kind == SMAPS_SHARED || a->kind == SMAPS_HEAP;
+	int last = has_calls                       ? LAYER_CALLS
+			: is_own || a->kind == SMAPS_STACK ? LAYER_OURS
+											   : LAYER_STACKS;
 	uint64_t end;
 	for (uint64_t at = a->start; at < a->end; at = end) {
 		end = a->end;
@@ -287,10 +288,14 @@ static bool divide(struct finding *f, uint32_t i, struct owners *out) {
 		if (!span) {
 			return false;
 		}
-		struct owner owner = c ? c->owner
-				: is_own       ? owner_of_line(a, i)
-							   : owner_of_rest(f, i, at, &end);
-		*span = (struct owner_span){at, end, owner, i, is_own && !c};
+		bool is_lines = is_own && !(c && c->owner.part == REC_PART_OURS);
+		struct owner owner = is_lines ? owner_of_line(a, i)
+				: c                   ? c->owner
+									  : owner_of_rest(f, i, at, &end);
+		if (is_lines && c) {
+			owner.mapping = c->owner.mapping; // of shared memory: who mapped it
+		}
+		*span = (struct owner_span){at, end, owner, i, is_lines};
 	}
 	return true;
 }

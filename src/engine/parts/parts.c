@@ -74,7 +74,8 @@ static uint32_t add(struct joining *j, struct owner owner, uint64_t bytes) {
 	const char *name = owner.area == AREA_NONE ? ""
 			: owner.area == AREA_BEFORE        ? "before the attach"
 											   : j->in->areas->items[owner.area].name;
-	bool has_maker = owner.part == REC_PART_MAPPED || owner.part == REC_PART_STACKS;
+	bool has_maker = owner.part == REC_PART_MAPPED || owner.part == REC_PART_STACKS ||
+			owner.part == REC_PART_SHARED;
 	uint32_t row = row_of(j, owner.part, has_maker ? owner.mapping : 0, *name ? name : NULL);
 	if (row != INDEX_NONE) {
 		j->out->rows.items[row].resident_bytes += bytes;
@@ -198,9 +199,12 @@ static uint64_t add_pages(struct joining *j, uint64_t at, uint64_t end) {
 	return rest;
 }
 
-static struct owner owner_of_file(const struct parts_input *in, const struct owner_span *s) {
-	bool is_shared = in->areas->items[s->area].kind == SMAPS_SHARED;
-	return (struct owner){.area = s->area, .part = is_shared ? REC_PART_SHARED : REC_PART_FILES};
+/** `of`: who owns the other pages. Shared memory is the maker's as well as the file's. */
+static struct owner owner_of_file(const struct parts_input *in, uint32_t area, struct owner of) {
+	bool is_shared = in->areas->items[area].kind == SMAPS_SHARED;
+	return (struct owner){.area = area,
+			.part = is_shared ? REC_PART_SHARED : REC_PART_FILES,
+			.mapping = is_shared ? of.mapping : 0};
 }
 
 /** MADV_FREE is told for each line alone: it counts for who has most of the line. */
@@ -231,7 +235,7 @@ static void add_all_pages(struct joining *j) {
 			*(r->is_file && s->is_file ? &file : &own) += rest;
 		}
 		uint32_t row = own ? add(j, s->owner, own) : INDEX_NONE;
-		(void)(file && add(j, owner_of_file(j->in, s), file));
+		(void)(file && add(j, owner_of_file(j->in, s->area, s->owner), file));
 		if (own > most) {
 			most = own;
 			row_of_most = row;
@@ -262,7 +266,7 @@ static void add_all_lines(struct joining *j) {
 		if (a->rss_bytes > file) {
 			add_lazy(j, spans[i].area, add(j, owner, a->rss_bytes - file));
 		}
-		(void)(file && add(j, owner_of_file(j->in, &spans[i]), file));
+		(void)(file && add(j, owner_of_file(j->in, spans[i].area, owner), file));
 	}
 }
 

@@ -42,10 +42,10 @@ static void put_title(struct writer *w) {
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	uint64_t peak = w->r->summary.peak_rss_bytes;
 	struct buffer title = {0};
-	buffer_printf(&title, "MEMORY at %s%s: RSS %s",
-			look->at == REC_AT_END              ? "the end, "
-					: look->at == REC_AT_DETACH ? "the detach, "
-												: "",
+	static const char *const at[REC_ATS] = {[REC_AT_END] = "the end, ",
+			[REC_AT_DETACH] = "the detach, ",
+			[REC_AT_REQUEST] = "a request, "};
+	buffer_printf(&title, "MEMORY at %s%s: RSS %s", at[look->at] ? at[look->at] : "",
 			human_duration(a, look->time_ns), human_bytes(b, look->rss_bytes));
 	if (peak > look->rss_bytes) {
 		buffer_printf(&title, ", %s of its peak", human_percent(a, look->rss_bytes, peak));
