@@ -28,7 +28,7 @@ void state_encode(struct buffer *out, const struct recording *r) {
 		if (!s->is_single) {
 			memcpy(&t, at, sizeof t);
 		}
-		table_encode(out, s->table, s->is_single ? at : t.items, 0, t.n, r);
+		table_encode(out, &s->table, s->is_single ? at : t.items, 0, t.n, r);
 	}
 }
 
@@ -47,25 +47,25 @@ static bool decode_rows(struct recording *r, const struct state_table *s,
 	uint8_t *at = (uint8_t *)r + s->offset;
 	struct any_table t = {at, 1};
 	if (s->is_single) {
-		return raw->n == 1 ? table_decode(raw, s->table, at, r, err)
-						   : err_set(err, ERR_FORMAT, "table %s: not one row", s->table->name);
+		return raw->n == 1 ? table_decode(raw, &s->table, at, r, err)
+						   : err_set(err, ERR_FORMAT, "table %s: not one row", s->table.name);
 	}
 	if (!table_count_is_possible(raw)) {
-		return err_set(err, ERR_FORMAT, "table %s: fewer rows than announced", s->table->name);
+		return err_set(err, ERR_FORMAT, "table %s: fewer rows than announced", s->table.name);
 	}
 	t.n = (uint32_t)raw->n;
-	t.items = arena_alloc(&r->arena, t.n, table_kept_bytes(s->table));
+	t.items = arena_alloc(&r->arena, t.n, table_kept_bytes(&s->table));
 	if (!t.items) {
-		return err_set(err, ERR_LIMIT, "table %s: %u rows take too much memory", s->table->name,
+		return err_set(err, ERR_LIMIT, "table %s: %u rows take too much memory", s->table.name,
 				t.n);
 	}
 	memcpy(at, &t, sizeof t);
-	return table_decode(raw, s->table, t.items, r, err);
+	return table_decode(raw, &s->table, t.items, r, err);
 }
 
 static size_t find_table(uint32_t id) {
 	size_t i = 0;
-	while (i < n_state_tables && state_tables[i].table->id != id) {
+	while (i < n_state_tables && state_tables[i].table.id != id) {
 		i++;
 	}
 	return i;
@@ -82,7 +82,7 @@ bool state_decode(struct recording *out, struct slice payload, struct err *err) 
 			continue;
 		}
 		if (seen & 1u << i || raw.first != 0) {
-			return err_set(err, ERR_FORMAT, "table %s comes twice", state_tables[i].table->name);
+			return err_set(err, ERR_FORMAT, "table %s comes twice", state_tables[i].table.name);
 		}
 		seen |= 1u << i;
 		if (!decode_rows(out, &state_tables[i], &raw, err)) {

@@ -60,7 +60,8 @@ struct stack_row {
 #define MANY(first, ...) LIFETIMES(first, offsetof(struct stack_row, lifetimes)),
 #define END(name) \
 	}             \
-	;
+	;             \
+	enum { name##_row_bytes = sizeof(ROW) };
 #define TABLE_OWN(number, constant, ...) _Static_assert((number) == (constant), "registry.def");
 #define OWN(number, constant, ...)       _Static_assert((number) == (constant), "registry.def");
 #define END_OWN
@@ -71,29 +72,26 @@ struct stack_row {
 
 // ---- tables
 
-// The fields of every table of these columns; `...`: more of them
-#define TABLE_WITH(text, row, list, ...)                                                         \
-	{                                                                                            \
-		.id = text##_number, .name = #text, .row_bytes = sizeof(row), .columns = list##_columns, \
-		.n_columns = sizeof list##_columns / sizeof *list##_columns, __VA_ARGS__                 \
+// The fields of a table of rows of `bytes` with the columns of `list`; `...`: more of them
+#define TABLE_AS(text, list, bytes, ...)                                                     \
+	{                                                                                        \
+		.id = text##_number, .name = #text, .row_bytes = (bytes), .columns = list##_columns, \
+		.n_columns = sizeof list##_columns / sizeof *list##_columns, __VA_ARGS__             \
 	}
-#define TABLE_OF(text, row, list, measure) TABLE_WITH(text, row, list, .units = measure)
+#define TABLE_OF(text, ...) TABLE_AS(text, text, text##_row_bytes, __VA_ARGS__)
 
-static void stack_units(uint64_t *out, const void *user, const void *rows, size_t n) {
-	const struct rec_stack *s = rows;
-	(void)user;
-	for (size_t i = 0; i < n; i++) {
-		out[i] = s[i].usual_size;
+// The units of rows that hold them in a field
+#define UNITS_OF(name, type, field)                                                 \
+	static void name(uint64_t *out, const void *user, const void *rows, size_t n) { \
+		const type *row = rows;                                                     \
+		(void)user;                                                                 \
+		for (size_t i = 0; i < n; i++) {                                            \
+			out[i] = row[i].field;                                                  \
+		}                                                                           \
 	}
-}
-
-static void size_units(uint64_t *out, const void *user, const void *rows, size_t n) {
-	const struct rec_size *s = rows;
-	(void)user;
-	for (size_t i = 0; i < n; i++) {
-		out[i] = s[i].size;
-	}
-}
+UNITS_OF(stack_units, struct rec_stack, usual_size)
+UNITS_OF(stack_row_units, struct stack_row, stack.usual_size)
+UNITS_OF(size_units, struct rec_size, size)
 
 // Stacks come before intervals in a state, so a reader has them; ids are not checked yet
 static void interval_units(uint64_t *out, const void *user, const void *rows, size_t n) {
@@ -113,44 +111,17 @@ static void get_intervals(void *rows, const void *user, uint64_t first, size_t n
 	}
 }
 
-const struct table table_locations = TABLE_OF(locations, struct rec_location, locations, NULL);
-const struct table table_frames = TABLE_OF(frames, struct rec_frame, frames, NULL);
-const struct table table_nodes = TABLE_OF(nodes, struct rec_node, nodes, NULL);
-const struct table table_names = TABLE_OF(names, struct name_row, names, NULL);
-const struct table table_counts = TABLE_OF(counts, struct counts_row, counts, NULL);
-const struct table table_infos = TABLE_OF(infos, struct info_row, infos, NULL);
-const struct table table_start = TABLE_OF(start, struct start_row, start, NULL);
-
-static const struct table table_meta = TABLE_OF(meta, struct rec_meta, meta, NULL);
-static const struct table table_summary = TABLE_OF(summary, struct rec_summary, summary, NULL);
-static const struct table table_quality = TABLE_OF(quality, struct rec_quality, quality, NULL);
-static const struct table table_modules = TABLE_OF(modules, struct rec_module, modules, NULL);
-static const struct table table_edges = TABLE_OF(edges, struct rec_edge, edges, NULL);
-static const struct table table_curve = TABLE_OF(curve, struct rec_edge, edges, NULL);
-static const struct table table_sizes = TABLE_OF(sizes, struct rec_size, sizes, size_units);
-static const struct table table_threads = TABLE_OF(threads, struct rec_thread, threads, NULL);
-static const struct table table_handovers = TABLE_OF(handovers, struct rec_handover, handovers,
-		NULL);
-static const struct table table_samples = TABLE_OF(samples, struct rec_sample, samples, NULL);
-static const struct table table_children = TABLE_OF(children, struct rec_child, children, NULL);
-static const struct table table_images = TABLE_OF(images, struct rec_image, images, NULL);
-static const struct table table_marks = TABLE_OF(marks, struct rec_mark, marks, NULL);
-static const struct table table_allocators = TABLE_OF(allocators, struct rec_allocator, allocators,
-		NULL);
-
-static const struct table table_mapping_edges = TABLE_OF(mapping_edges, struct rec_edge, edges,
-		NULL);
-static const struct table table_ranges = TABLE_OF(ranges, struct rec_range, ranges, NULL);
-static const struct table table_mappings = TABLE_OF(mappings, struct rec_mapping, mappings, NULL);
-static const struct table table_mapping_intervals = TABLE_OF(mapping_intervals, struct rec_interval,
-		mapping_intervals, NULL);
-static const struct table table_looks = TABLE_OF(looks, struct rec_look, looks, NULL);
-static const struct table table_parts = TABLE_OF(parts, struct rec_part, parts, NULL);
-static const struct table table_untouched = TABLE_OF(untouched, struct rec_untouched, untouched,
-		NULL);
+const struct table table_locations = TABLE_OF(locations);
+const struct table table_frames = TABLE_OF(frames);
+const struct table table_nodes = TABLE_OF(nodes);
+const struct table table_names = TABLE_OF(names);
+const struct table table_counts = TABLE_OF(counts);
+const struct table table_infos = TABLE_OF(infos);
+const struct table table_start = TABLE_OF(start);
 
 static const struct column lifetime_columns[] = {LIFETIMES(32, 0)};
-static const struct table table_lifetimes = TABLE_OF(stacks, struct rec_lifetimes, lifetime, NULL);
+static const struct table table_lifetimes = TABLE_AS(stacks, lifetime,
+		sizeof(struct rec_lifetimes));
 static const struct table table_own = {
 		.id = stacks_number,
 		.name = "stacks",
@@ -184,45 +155,37 @@ static bool decode_stacks(const struct table_raw *raw, const struct table *t, vo
 	return table_decode(raw, &table_lifetimes, r->lifetimes.items, r, err);
 }
 
-static void stack_row_units(uint64_t *out, const void *user, const void *rows, size_t n) {
-	const struct stack_row *row = rows;
-	(void)user;
-	for (size_t i = 0; i < n; i++) {
-		out[i] = row[i].stack.usual_size;
-	}
-}
-
-static const struct table table_stacks = TABLE_WITH(stacks, struct stack_row, stacks,
-		.units = stack_row_units, .get = get_stacks, .decode = decode_stacks,
-		.kept_bytes = sizeof(struct rec_stack));
-
-static const struct table table_intervals = TABLE_WITH(intervals, struct rec_interval, intervals,
-		.units = interval_units, .get = get_intervals, .decode = intervals_decode,
-		.kept_bytes = sizeof(struct rec_interval_row));
-
+// Where each lies in struct recording; ONE: in place, one row
+#define STATE_AS(text, list, bytes, ...) \
+	{ TABLE_AS(text, list, bytes, __VA_ARGS__), offsetof(struct recording, text), false }
+#define STATE(text, ...) STATE_AS(text, text, text##_row_bytes, __VA_ARGS__)
+#define ONE(text) \
+	{ TABLE_OF(text), offsetof(struct recording, text), true }
 const struct state_table state_tables[] = {
-		{&table_meta, offsetof(struct recording, meta), true},
-		{&table_summary, offsetof(struct recording, summary), true},
-		{&table_quality, offsetof(struct recording, quality), true},
-		{&table_modules, offsetof(struct recording, modules), false},
-		{&table_stacks, offsetof(struct recording, stacks), false},
-		{&table_edges, offsetof(struct recording, edges), false},
-		{&table_curve, offsetof(struct recording, curve), false},
-		{&table_intervals, offsetof(struct recording, intervals), false},
-		{&table_sizes, offsetof(struct recording, sizes), false},
-		{&table_threads, offsetof(struct recording, threads), false},
-		{&table_handovers, offsetof(struct recording, handovers), false},
-		{&table_samples, offsetof(struct recording, samples), false},
-		{&table_children, offsetof(struct recording, children), false},
-		{&table_images, offsetof(struct recording, images), false},
-		{&table_marks, offsetof(struct recording, marks), false},
-		{&table_allocators, offsetof(struct recording, allocators), false},
-		{&table_mapping_edges, offsetof(struct recording, mapping_edges), false},
-		{&table_ranges, offsetof(struct recording, ranges), false},
-		{&table_mappings, offsetof(struct recording, mappings), false},
-		{&table_mapping_intervals, offsetof(struct recording, mapping_intervals), false},
-		{&table_looks, offsetof(struct recording, looks), false},
-		{&table_parts, offsetof(struct recording, parts), false},
-		{&table_untouched, offsetof(struct recording, untouched), false},
+		ONE(meta),
+		ONE(summary),
+		ONE(quality),
+		STATE(modules),
+		STATE_AS(stacks, stacks, sizeof(struct stack_row), .units = stack_row_units,
+				.get = get_stacks, .decode = decode_stacks, .kept_bytes = sizeof(struct rec_stack)),
+		STATE(edges),
+		STATE_AS(curve, edges, sizeof(struct rec_edge)),
+		STATE(intervals, .units = interval_units, .get = get_intervals, .decode = intervals_decode,
+				.kept_bytes = sizeof(struct rec_interval_row)),
+		STATE(sizes, .units = size_units),
+		STATE(threads),
+		STATE(handovers),
+		STATE(samples),
+		STATE(children),
+		STATE(images),
+		STATE(marks),
+		STATE(allocators),
+		STATE_AS(mapping_edges, edges, sizeof(struct rec_edge)),
+		STATE(ranges),
+		STATE(mappings),
+		STATE(mapping_intervals),
+		STATE(looks),
+		STATE(parts),
+		STATE(untouched),
 };
 const size_t n_state_tables = sizeof state_tables / sizeof *state_tables;

@@ -46,7 +46,7 @@ extern const struct table table_infos, table_start; // events
 
 /** A table of the state and where it lies in struct recording. */
 struct state_table {
-	const struct table *table;
+	struct table table;
 	size_t offset;  // of the struct (is_single) or of the REC_TABLE
 	bool is_single; // exactly one row, in place
 };
