@@ -6,6 +6,7 @@
  *
  *   VEC(struct edge) edges = {0};
  *   struct edge *e = vec_push(&edges);     // zeroed, or NULL if there is no memory
+ *   bool ok = vec_add(&edges, (struct edge){1, 2});
  *
  * Pointers into items are valid until the next push.
  */
@@ -24,6 +25,10 @@
 
 #define vec_push(v) \
 	(vec_reserve((v), 1) ? memset(&(v)->items[(v)->n++], 0, sizeof *(v)->items) : NULL)
+
+/** Append a value. False: no memory, and it was not looked at. */
+#define vec_add(v, ...) \
+	(vec_reserve((v), 1) && ((v)->items[(v)->n] = (__VA_ARGS__), (v)->n++, true))
 
 /** Room for `more` further items: true, or false and the array is as it was. */
 #define vec_reserve(v, more) \

@@ -8,6 +8,7 @@
  */
 #include "export/profile.h"
 
+#include "base/text.h"
 #include "engine/diff.h"
 #include "engine/lens_match.h"
 #include "formats/maker.h"
@@ -61,12 +62,8 @@ static uint32_t text_of(struct making *k, uint32_t string) {
 }
 
 static uint32_t build_id_of(struct making *k, const struct rec_module *m) {
-	static const char digits[] = "0123456789abcdef";
-	char text[2 * sizeof m->build_id];
-	for (unsigned i = 0; i < m->build_id_bytes; i++) {
-		text[2 * i] = digits[m->build_id[i] >> 4];
-		text[2 * i + 1] = digits[m->build_id[i] & 15];
-	}
+	char text[2 * sizeof m->build_id + 1];
+	put_hexadecimal(text, m->build_id, m->build_id_bytes);
 	return profile_maker_string(k->m, slice_of(text, m->build_id_bytes * 2u));
 }
 

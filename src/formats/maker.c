@@ -31,9 +31,9 @@ void profile_maker_finish(struct profile_maker *m) {
 }
 
 /** Remember item n of a table under its hash; 0 if anything failed. */
-static uint32_t added(struct profile_maker *m, struct index *ids, uint32_t hash, const void *item,
+static uint32_t added(struct profile_maker *m, struct index *ids, uint32_t hash, bool is_there,
 		size_t n) {
-	m->failed |= !item || n >= m->most_items || !index_add(ids, hash, (uint32_t)n);
+	m->failed |= !is_there || n >= m->most_items || !index_add(ids, hash, (uint32_t)n);
 	return m->failed ? 0 : (uint32_t)n;
 }
 
@@ -44,11 +44,8 @@ uint32_t profile_maker_string(struct profile_maker *m, struct slice text) {
 		return id;
 	}
 	const char *copy = m->failed ? NULL : arena_text(m->arena, text);
-	struct slice *s = copy ? vec_push(&m->strings) : NULL;
-	if (s) {
-		*s = slice_of(copy, text.size);
-	}
-	return added(m, &m->string_ids, hash, s, m->strings.n - 1);
+	bool ok = copy && vec_add(&m->strings, slice_of(copy, text.size));
+	return added(m, &m->string_ids, hash, ok, m->strings.n - 1);
 }
 
 uint32_t profile_maker_mapping(struct profile_maker *m, const struct profile_mapping *mapping) {
@@ -61,11 +58,8 @@ uint32_t profile_maker_mapping(struct profile_maker *m, const struct profile_map
 	if (id != INDEX_NONE) {
 		return id;
 	}
-	struct profile_mapping *made = m->failed ? NULL : vec_push(&m->mappings);
-	if (made) {
-		*made = *mapping;
-	}
-	return added(m, &m->mapping_ids, hash, made, m->mappings.n - 1);
+	bool ok = !m->failed && vec_add(&m->mappings, *mapping);
+	return added(m, &m->mapping_ids, hash, ok, m->mappings.n - 1);
 }
 
 static bool is_same_frame(const struct profile_frame *a, const struct profile_frame *b) {
@@ -81,11 +75,8 @@ uint32_t profile_maker_frame(struct profile_maker *m, const struct profile_frame
 	if (id != INDEX_NONE) {
 		return id;
 	}
-	struct profile_frame *made = m->failed ? NULL : vec_push(&m->frames);
-	if (made) {
-		*made = *frame;
-	}
-	return added(m, &m->frame_ids, hash, made, m->frames.n - 1);
+	bool ok = !m->failed && vec_add(&m->frames, *frame);
+	return added(m, &m->frame_ids, hash, ok, m->frames.n - 1);
 }
 
 uint32_t profile_maker_node(struct profile_maker *m, uint32_t parent, uint32_t frame) {
@@ -95,11 +86,8 @@ uint32_t profile_maker_node(struct profile_maker *m, uint32_t parent, uint32_t f
 	if (id != INDEX_NONE) {
 		return id;
 	}
-	struct profile_node *made = m->failed ? NULL : vec_push(&m->nodes);
-	if (made) {
-		*made = (struct profile_node){parent, frame};
-	}
-	return added(m, &m->node_ids, hash, made, m->nodes.n - 1);
+	bool ok = !m->failed && vec_add(&m->nodes, (struct profile_node){parent, frame});
+	return added(m, &m->node_ids, hash, ok, m->nodes.n - 1);
 }
 
 struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t node, uint64_t size,
@@ -112,29 +100,19 @@ struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t no
 	if (id != INDEX_NONE) {
 		return &m->samples.items[id];
 	}
-	struct profile_sample *made = m->failed ? NULL : vec_push(&m->samples);
-	if (made) {
-		*made = (struct profile_sample){.node = node, .is_base = is_base, .size = size};
-	}
-	(void)added(m, &m->sample_ids, hash, made, m->samples.n - 1);
-	return m->failed ? NULL : made;
+	struct profile_sample made = {.node = node, .is_base = is_base, .size = size};
+	bool ok = !m->failed && vec_add(&m->samples, made);
+	id = added(m, &m->sample_ids, hash, ok, m->samples.n - 1);
+	return m->failed ? NULL : &m->samples.items[id];
 }
 
 void profile_maker_moment(struct profile_maker *m, uint64_t time_ns, uint64_t bytes,
 		uint64_t blocks) {
-	struct profile_moment *made = m->failed ? NULL : vec_push(&m->moments);
-	m->failed |= !made;
-	if (made) {
-		*made = (struct profile_moment){time_ns, bytes, blocks};
-	}
+	m->failed = m->failed || !vec_add(&m->moments, (struct profile_moment){time_ns, bytes, blocks});
 }
 
 void profile_maker_life(struct profile_maker *m, const struct profile_life *life) {
-	struct profile_life *made = m->failed ? NULL : vec_push(&m->lives);
-	m->failed |= !made;
-	if (made) {
-		*made = *life;
-	}
+	m->failed = m->failed || !vec_add(&m->lives, *life);
 }
 
 #define TAKE(table)                                                                        \

@@ -39,11 +39,7 @@ struct interpret_options {
 // ---- options
 
 static bool add_word(struct words *w, const char *word, struct err *err) {
-	const char **at = vec_push(w);
-	if (at) {
-		*at = word;
-	}
-	return at || err_memory(err);
+	return vec_add(w, word) || err_memory(err);
 }
 
 static bool take_word(void *options, const struct option_row *row, const char *value,

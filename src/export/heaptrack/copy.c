@@ -40,10 +40,8 @@ static void on_raw_free(struct copy *c, uint64_t ptr) {
 }
 
 static void on_info(struct copy *c, const struct heaptrack_record *r) {
-	struct kde_out_info *added = vec_push(&c->infos);
-	if (added) {
-		*added = (struct kde_out_info){.size = r->numbers[0], .node = known_node(c, r->numbers[1])};
-	} else {
+	struct kde_out_info info = {.size = r->numbers[0], .node = known_node(c, r->numbers[1])};
+	if (!vec_add(&c->infos, info)) {
 		kde_out_fail_memory(c->o);
 	}
 }

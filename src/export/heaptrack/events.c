@@ -54,12 +54,8 @@ static bool take_pending(struct replay *p, uint32_t thread, struct pending *out)
 }
 
 static void on_realloc(struct replay *p, const struct trace_event *e) {
-	struct pending *pending = vec_push(&p->pending);
-	if (!pending) {
-		p->has_no_memory = true;
-		return;
-	}
-	*pending = (struct pending){e->ptr, map_take(&p->live, e->ptr), e->thread};
+	struct pending pending = {e->ptr, map_take(&p->live, e->ptr), e->thread};
+	p->has_no_memory |= !vec_add(&p->pending, pending);
 }
 
 static void on_moved(struct replay *p, const struct trace_event *e) {

@@ -142,12 +142,10 @@ static void put_trace(struct kde_out *o, uint32_t node) {
 uint32_t kde_out_trace(struct kde_out *o, uint32_t node) {
 	o->path.n = 0;
 	for (uint32_t i = node; i && !o->nodes[i]; i = o->r->nodes.items[i].parent) {
-		uint32_t *step = vec_push(&o->path);
-		if (!step) {
+		if (!vec_add(&o->path, i)) {
 			kde_out_fail_memory(o);
 			return 0;
 		}
-		*step = i;
 	}
 	while (o->path.n) {
 		put_trace(o, o->path.items[--o->path.n]);
@@ -174,12 +172,11 @@ uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_t
 	}
 	uint64_t hash = hash_info(node, size, is_twin);
 	uint64_t numbers[2] = {size, kde_out_trace(o, node)};
-	struct kde_out_info *info = index_reserve(&o->info_index, 1) ? vec_push(&o->infos) : NULL;
-	if (!info) {
+	if (!index_reserve(&o->info_index, 1) ||
+			!vec_add(&o->infos, (struct kde_out_info){size, node, is_twin})) {
 		kde_out_fail_memory(o);
 		return KDE_OUT_NO_INFO;
 	}
-	*info = (struct kde_out_info){size, node, is_twin};
 	uint32_t id = (uint32_t)o->infos.n - 1;
 	index_put(&o->info_index, hash, id);
 	kde_out_numbers(o, 'a', numbers, 2);

@@ -23,11 +23,7 @@ static void take_table(struct reading *r) {
 	json_enter(&r->j, '[');
 	while (json_next(&r->j)) {
 		struct profile_frame f = place_parse(&r->m, json_take_text(&r->j));
-		uint32_t *item = vec_push(&r->table);
-		r->m.failed |= !item;
-		if (item) {
-			*item = profile_maker_frame(&r->m, &f);
-		}
+		r->m.failed |= !vec_add(&r->table, profile_maker_frame(&r->m, &f));
 	}
 }
 
@@ -69,13 +65,9 @@ static void take_stack(struct reading *r) {
 	r->stack.n = 0;
 	json_enter(&r->j, '[');
 	while (json_next(&r->j)) {
-		uint64_t *item = vec_push(&r->stack);
 		uint64_t index = json_take_number(&r->j);
-		r->m.failed |= !item;
+		r->m.failed |= !vec_add(&r->stack, index);
 		r->is_wrong |= index >= r->table.n;
-		if (item) {
-			*item = index;
-		}
 	}
 }
 

@@ -83,12 +83,8 @@ static bool take_place(struct reading *r, struct slice line, struct err *err) {
 		parent->left -= bytes;
 		parent->children--;
 	}
-	struct level *level = vec_push(&r->levels);
-	if (!level) {
-		return err_memory(err);
-	}
-	*level = (struct level){profile_maker_frame(&r->m, &f), bytes, children};
-	return true;
+	struct level level = {profile_maker_frame(&r->m, &f), bytes, children};
+	return vec_add(&r->levels, level) || err_memory(err);
 }
 
 static bool take_tree(struct reading *r, enum profile_value value, struct err *err) {

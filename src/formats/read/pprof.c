@@ -57,11 +57,9 @@ static bool numbers_of(struct reading *r, const struct proto_field *f, bool is_i
 	bool is_packed = f->wire == WIRE_BYTES;
 	while (!is_packed || cursor_left(&c)) {
 		uint64_t v = is_packed ? cursor_varint(&c) : f->number;
-		uint64_t *item = is_ids ? vec_push(&r->ids) : vec_push(&r->numbers);
-		if (!item || c.failed) {
+		if (!(is_ids ? vec_add(&r->ids, v) : vec_add(&r->numbers, v)) || c.failed) {
 			return false;
 		}
-		*item = v;
 		if (!is_packed) {
 			break;
 		}
@@ -81,11 +79,7 @@ static struct entry *find(struct table *t, uint64_t id) {
 }
 
 static bool add_entry(struct table *t, struct slice message) {
-	struct entry *e = vec_push(t);
-	if (e) {
-		*e = (struct entry){.id = field(message, 1), .message = message};
-	}
-	return e;
+	return vec_add(t, (struct entry){.id = field(message, 1), .message = message});
 }
 
 static bool collect(struct reading *r, struct slice in, struct err *err) {
@@ -93,20 +87,16 @@ static bool collect(struct reading *r, struct slice in, struct err *err) {
 	struct proto_field f;
 	bool ok = true;
 	while (ok && proto_next(&c, &f)) {
-		struct slice *s = NULL;
 		switch (f.id) {
-		case 1: ok = (s = vec_push(&r->types)) != NULL; break;
-		case 2: ok = (s = vec_push(&r->samples)) != NULL; break;
+		case 1: ok = vec_add(&r->types, f.bytes); break;
+		case 2: ok = vec_add(&r->samples, f.bytes); break;
 		case 3: ok = add_entry(&r->mappings, f.bytes); break;
 		case 4: ok = add_entry(&r->locations, f.bytes); break;
 		case 5: ok = add_entry(&r->functions, f.bytes); break;
-		case 6: ok = (s = vec_push(&r->strings)) != NULL; break;
+		case 6: ok = vec_add(&r->strings, f.bytes); break;
 		case 9: r->m.head.wall_start_ns = f.number; break;
 		case 10: r->m.head.duration_ns = f.number; break;
 		default: break;
-		}
-		if (s) {
-			*s = f.bytes;
 		}
 	}
 	if (c.failed) {

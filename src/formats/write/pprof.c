@@ -56,11 +56,7 @@ static uint32_t text_id(struct writer *w, const char *text) {
 			return w->p->strings.n + (uint32_t)i;
 		}
 	}
-	const char **added = vec_push(&w->texts);
-	w->failed |= !added;
-	if (added) {
-		*added = text;
-	}
+	w->failed |= !vec_add(&w->texts, text);
 	return w->p->strings.n + (uint32_t)(w->texts.n - 1);
 }
 

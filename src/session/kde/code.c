@@ -36,12 +36,11 @@ static uint32_t module_of(struct kde_import *k, uint32_t path, bool *ok) {
 	}
 	uint32_t *id = &k->module_of_string.items[path];
 	if (path && !*id) {
-		struct rec_module *m = vec_push(&k->modules);
-		if (!m) {
+		struct rec_module m = {.path = path, .image = 1, .has_symbols = 1};
+		if (!vec_add(&k->modules, m)) {
 			*ok = false;
 			return 0;
 		}
-		*m = (struct rec_module){.path = path, .image = 1, .has_symbols = 1};
 		*id = (uint32_t)k->modules.n - 1;
 	}
 	return *id;
@@ -119,14 +118,12 @@ static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 	}
 	struct rec_module *m = &k->modules.items[id];
 	for (size_t i = 1; i + 1 < r->n; i += 2) {
-		struct kde_range *range = vec_push(&k->ranges);
-		if (!range) {
+		uint64_t start = m->bias + r->numbers[i], end = start + r->numbers[i + 1];
+		if (!vec_add(&k->ranges, (struct kde_range){start, end, id})) {
 			return false;
 		}
-		uint64_t start = m->bias + r->numbers[i];
-		*range = (struct kde_range){start, start + r->numbers[i + 1], id};
 		m->start = start < m->start ? start : m->start;
-		m->end = range->end > m->end ? range->end : m->end;
+		m->end = end > m->end ? end : m->end;
 	}
 	m->start = m->start < m->end ? m->start : m->end;
 	return true;
@@ -152,11 +149,10 @@ static uint32_t location_of(struct kde_import *k, uint64_t ip) {
 	if (found != INDEX_NONE) {
 		return found;
 	}
-	struct rec_location *l = index_reserve(&k->location_index, 1) ? vec_push(&k->locations) : NULL;
-	if (!l) {
+	if (!index_reserve(&k->location_index, 1) ||
+			!vec_add(&k->locations, (struct rec_location){.pc = pc, .module = module})) {
 		return 0;
 	}
-	*l = (struct rec_location){.pc = pc, .module = module};
 	uint32_t id = (uint32_t)k->locations.n - 1;
 	index_put(&k->location_index, hash, id);
 	return id;
@@ -173,13 +169,9 @@ static bool add_trace(struct kde_import *k, const struct heaptrack_record *r) {
 	} else if (!r->is_bad && r->numbers[0] < k->locations.n) {
 		location = (uint32_t)r->numbers[0];
 	}
-	struct rec_node *n = k->nodes.n < UINT32_MAX ? vec_push(&k->nodes) : NULL;
-	if (!n) {
-		return false;
-	}
-	bool has_parent = !r->is_bad && r->numbers[1] < k->nodes.n - 1;
-	*n = (struct rec_node){has_parent ? (uint32_t)r->numbers[1] : 0, location};
-	return true;
+	bool has_parent = !r->is_bad && r->numbers[1] < k->nodes.n;
+	struct rec_node node = {has_parent ? (uint32_t)r->numbers[1] : 0, location};
+	return k->nodes.n < UINT32_MAX && vec_add(&k->nodes, node);
 }
 
 bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {

@@ -104,11 +104,10 @@ static bool add_info(struct kde_import *k, const struct heaptrack_record *r, str
 	uint32_t known = INDEX_FIND(&k->info_index, hash, i,
 			k->infos.items[i].size == info.size && k->infos.items[i].node == info.node);
 	info.same = known == INDEX_NONE ? info.same : known;
-	struct kde_info *added = k->infos.n < UINT32_MAX ? vec_push(&k->infos) : NULL;
-	if (!added || !index_reserve(&k->info_index, 1)) {
+	if (k->infos.n == UINT32_MAX || !vec_add(&k->infos, info) ||
+			!index_reserve(&k->info_index, 1)) {
 		return err_memory(err);
 	}
-	*added = info;
 	if (info.same == k->infos.n - 1) {
 		index_put(&k->info_index, hash, info.same);
 	}
@@ -153,11 +152,9 @@ static bool on_resident(struct kde_import *k, uint64_t pages, struct err *err) {
 		*last = last->rss_bytes >= bytes ? *last : sample;
 		return true;
 	}
-	struct rec_sample *s = vec_push(&k->samples);
-	if (!s) {
+	if (!vec_add(&k->samples, sample)) {
 		return err_memory(err);
 	}
-	*s = sample;
 	if (k->samples.n == KDE_SAMPLES) {
 		thin_samples(k);
 	}

@@ -182,11 +182,9 @@ static bool collect(DIR *dir, struct arena *arena, struct listing *out) {
 			continue;
 		}
 		one.name = arena_text(arena, slice_of_text(e->d_name));
-		struct listed *place = one.name ? vec_push(out) : NULL;
-		if (!place) {
+		if (!one.name || !vec_add(out, one)) {
 			return false;
 		}
-		*place = one;
 	}
 	return true;
 }

@@ -114,11 +114,9 @@ static bool add_unit(struct debug_data *d, Dwarf_Die *die) {
 	die_facts(&facts, die);
 	die_ranges_init(&ranges, &unit, die, &facts);
 	while (die_ranges_next(&ranges, &r)) {
-		struct die_range *kept = vec_push(&d->ranges);
-		if (!kept) {
+		if (!vec_add(&d->ranges, r)) {
 			return false;
 		}
-		*kept = r;
 	}
 	entry->n_ranges = d->ranges.n - entry->first_range;
 	return true;

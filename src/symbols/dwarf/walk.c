@@ -61,22 +61,19 @@ bool walk_wants(const struct walk *w, struct die_range range) {
 
 /** Put a link in front of the chain of pc number `i`. */
 static void add_link(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t depth) {
-	struct chain_link *link = vec_push(&w->links);
-	if (!link) {
+	struct chain_link link = {.die = *die, .outer = w->heads[i], .depth = depth};
+	if (vec_add(&w->links, link)) {
+		w->heads[i] = (uint32_t)w->links.n;
+	} else {
 		w->failed = true;
-		return;
 	}
-	*link = (struct chain_link){.die = *die, .outer = w->heads[i], .depth = depth};
-	w->heads[i] = (uint32_t)w->links.n;
 }
 
 static void claim(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t owner) {
-	uint32_t *claimed = vec_push(&w->claimed);
-	if (!claimed) {
+	if (!vec_add(&w->claimed, (uint32_t)i)) {
 		w->failed = true;
 		return;
 	}
-	*claimed = (uint32_t)i;
 	w->owners[i] = owner;
 	add_link(w, i, die, 0);
 }

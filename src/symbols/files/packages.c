@@ -48,9 +48,9 @@ static bool may_be_code(struct slice path) {
 
 static void add_file(struct packages *p, struct slice path, const char *source) {
 	path = without_usr(path);
-	struct radix_item *item = may_be_code(path) ? vec_push(&p->files) : NULL;
-	if (item) {
-		*item = (struct radix_item){slice_hash(SLICE_HASH, path), (uint64_t)(uintptr_t)source};
+	if (may_be_code(path)) {
+		(void)vec_add(&p->files,
+				(struct radix_item){slice_hash(SLICE_HASH, path), (uint64_t)(uintptr_t)source});
 	}
 }
 

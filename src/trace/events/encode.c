@@ -159,12 +159,7 @@ static bool add_free(struct events_encoder *e, const struct trace_event *event) 
 	if (event->kind == TRACE_FREE) {
 		return true;
 	}
-	struct pending_realloc *p = vec_push(&e->pending);
-	if (!p) {
-		return false;
-	}
-	*p = (struct pending_realloc){event->thread, event->ptr, number};
-	return true;
+	return vec_add(&e->pending, (struct pending_realloc){event->thread, event->ptr, number});
 }
 
 static bool undo_realloc(struct events_encoder *e, struct pending_realloc p) {

@@ -133,21 +133,9 @@ static struct scan_blocks *list_of(struct scan *s, uint8_t type) {
 
 static bool add_frame(struct scan *s, const struct frame *f, struct err *err) {
 	struct scan_blocks *list = f->is_block ? list_of(s, f->block.type) : NULL;
-	if (list) {
-		struct scan_block *block = vec_push(list);
-		if (!block) {
-			return err_memory(err);
-		}
-		*block = (struct scan_block){f->block, f->at, f->contents_at};
-	}
-	if (f->is_slot) {
-		struct scan_slot *slot = vec_push(&s->slots);
-		if (!slot) {
-			return err_memory(err);
-		}
-		*slot = (struct scan_slot){f->slot, f->at, f->contents_at};
-	}
-	return true;
+	bool ok = (!list || vec_add(list, (struct scan_block){f->block, f->at, f->contents_at})) &&
+			(!f->is_slot || vec_add(&s->slots, (struct scan_slot){f->slot, f->at, f->contents_at}));
+	return ok || err_memory(err);
 }
 
 static bool read_head(struct scan *s, struct window *w, struct err *err) {

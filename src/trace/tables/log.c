@@ -67,11 +67,9 @@ static bool collect_names(struct log_piece *piece, const struct log_marks *marks
 				(uint64_t)l->first_frame + l->n_frames > piece->counts.frames) {
 			continue;
 		}
-		struct name_row *name = vec_push(&piece->names);
-		if (!name) {
+		if (!vec_add(&piece->names, (struct name_row){i, l->first_frame, l->n_frames})) {
 			return false;
 		}
-		*name = (struct name_row){i, l->first_frame, l->n_frames};
 	}
 	return true;
 }
