@@ -6,6 +6,12 @@ static void cut_string(uint32_t *id, const struct recording *r) {
 	*id = *id < r->strings.n ? *id : 0;
 }
 
+/** Of each row of a table. */
+#define CUT(table, field)                        \
+	for (uint32_t i = 0; i < r->table.n; i++) {  \
+		cut_string(&r->table.items[i].field, r); \
+	}
+
 static void cut_strings(struct recording *r) {
 	struct rec_meta *m = &r->meta;
 	cut_string(&m->exe, r);
@@ -16,46 +22,34 @@ static void cut_strings(struct recording *r) {
 	if ((uint64_t)m->argv_first + m->n_argv > r->strings.n) {
 		m->argv_first = m->n_argv = 0;
 	}
-	for (uint32_t i = 0; i < r->modules.n; i++) {
-		cut_string(&r->modules.items[i].path, r);
-		cut_string(&r->modules.items[i].package, r);
-		cut_string(&r->modules.items[i].suppressions, r);
+	CUT(modules, path)
+	CUT(modules, package)
+	CUT(modules, suppressions)
+	CUT(threads, name)
+	CUT(children, name)
+	CUT(children, exe)
+	CUT(images, exe)
+	CUT(marks, name)
+	CUT(allocators, module)
+	CUT(allocators, functions)
+	CUT(allocators, why)
+	CUT(parts, name)
+}
+
+/** The node itself, or the deepest caller of it, that the log has. */
+static uint32_t caller_in(const struct recording *r, uint32_t node, const struct counts_row *log) {
+	while (node >= log->nodes) {
+		node = r->nodes.items[node].parent;
 	}
-	for (uint32_t i = 0; i < r->threads.n; i++) {
-		cut_string(&r->threads.items[i].name, r);
-	}
-	for (uint32_t i = 0; i < r->children.n; i++) {
-		cut_string(&r->children.items[i].name, r);
-		cut_string(&r->children.items[i].exe, r);
-	}
-	for (uint32_t i = 0; i < r->images.n; i++) {
-		cut_string(&r->images.items[i].exe, r);
-	}
-	for (uint32_t i = 0; i < r->marks.n; i++) {
-		cut_string(&r->marks.items[i].name, r);
-	}
-	for (uint32_t i = 0; i < r->allocators.n; i++) {
-		cut_string(&r->allocators.items[i].module, r);
-		cut_string(&r->allocators.items[i].functions, r);
-		cut_string(&r->allocators.items[i].why, r);
-	}
-	for (uint32_t i = 0; i < r->parts.n; i++) {
-		cut_string(&r->parts.items[i].name, r);
-	}
+	return node;
 }
 
 static void to_log(struct recording *r, const struct counts_row *log) {
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		uint32_t *node = &r->stacks.items[i].node;
-		while (*node >= log->nodes) {
-			*node = r->nodes.items[*node].parent;
-		}
+		r->stacks.items[i].node = caller_in(r, r->stacks.items[i].node, log);
 	}
 	for (uint32_t i = 0; i < r->mappings.n; i++) {
-		uint32_t *node = &r->mappings.items[i].node;
-		while (*node >= log->nodes) {
-			*node = r->nodes.items[*node].parent;
-		}
+		r->mappings.items[i].node = caller_in(r, r->mappings.items[i].node, log);
 	}
 	r->nodes.n = log->nodes;
 	r->locations.n = log->locations;

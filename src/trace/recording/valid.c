@@ -12,6 +12,15 @@
 
 #define VIOLATION(why, ...) err_set((why), ERR_FORMAT, __VA_ARGS__)
 
+/** Refuse row `i` of a table, from the `first` on, if what is asked of `row` is true. */
+#define REFUSE_ROWS(table, first, is_wrong, ...)                   \
+	for (uint32_t i = (first); i < (table).n; i++) {               \
+		const __typeof__(*(table).items) *row = &(table).items[i]; \
+		if (is_wrong) {                                            \
+			return VIOLATION(why, __VA_ARGS__);                    \
+		}                                                          \
+	}
+
 // Adds up; the largest number and `is_over` on overflow
 struct sum {
 	uint64_t total;
@@ -62,36 +71,28 @@ static bool is_image(const struct recording *r, uint32_t image) {
 }
 
 static bool modules_are_valid(const struct recording *r, struct err *why) {
-	for (uint32_t i = 0; i < r->modules.n; i++) {
-		const struct rec_module *m = &r->modules.items[i];
-		if (m->start > m->end || !is_string(r, m->path) || !is_string(r, m->package) ||
-				!is_string(r, m->suppressions) || m->build_id_bytes > sizeof m->build_id ||
-				!is_image(r, m->image) || m->has_symbols > 1 || m->has_lines > 1 ||
-				m->is_unresolved > 1) {
-			return VIOLATION(why, "module %u is out of range", i);
-		}
-	}
+	REFUSE_ROWS(r->modules, 0,
+			row->start > row->end || !is_string(r, row->path) || !is_string(r, row->package) ||
+					!is_string(r, row->suppressions) ||
+					row->build_id_bytes > sizeof row->build_id || !is_image(r, row->image) ||
+					row->has_symbols > 1 || row->has_lines > 1 || row->is_unresolved > 1,
+			"module %u is out of range", i)
 	return true;
 }
 
 static bool locations_are_valid(const struct recording *r, struct err *why) {
-	for (uint32_t i = 0; i < r->locations.n; i++) {
-		const struct rec_location *l = &r->locations.items[i];
-		if (l->module >= r->modules.n || l->first_frame > r->frames.n ||
-				l->n_frames > r->frames.n - l->first_frame || l->is_exact > 1 || l->is_mark > 1) {
-			return VIOLATION(why, "location %u is out of range", i);
-		}
-	}
+	REFUSE_ROWS(r->locations, 0,
+			row->module >= r->modules.n || row->first_frame > r->frames.n ||
+					row->n_frames > r->frames.n - row->first_frame || row->is_exact > 1 ||
+					row->is_mark > 1,
+			"location %u is out of range", i)
 	return true;
 }
 
 static bool frames_are_valid(const struct recording *r, struct err *why) {
-	for (uint32_t i = 0; i < r->frames.n; i++) {
-		const struct rec_frame *f = &r->frames.items[i];
-		if (!is_string(r, f->function) || !is_string(r, f->symbol) || !is_string(r, f->file)) {
-			return VIOLATION(why, "frame %u: a string is out of range", i);
-		}
-	}
+	REFUSE_ROWS(r->frames, 0,
+			!is_string(r, row->function) || !is_string(r, row->symbol) || !is_string(r, row->file),
+			"frame %u: a string is out of range", i)
 	return true;
 }
 
@@ -366,49 +367,32 @@ static bool handovers_are_valid(const struct recording *r, struct err *why) {
 }
 
 static bool samples_are_valid(const struct recording *r, struct err *why) {
-	for (uint32_t i = 1; i < r->samples.n; i++) {
-		if (r->samples.items[i].time_ns < r->samples.items[i - 1].time_ns) {
-			return VIOLATION(why, "sample %u: time does not rise", i);
-		}
-	}
+	REFUSE_ROWS(r->samples, 1, row->time_ns < row[-1].time_ns, "sample %u: time does not rise", i)
 	return true;
 }
 
 static bool processes_are_valid(const struct recording *r, struct err *why) {
-	for (uint32_t i = 0; i < r->children.n; i++) {
-		const struct rec_child *c = &r->children.items[i];
-		if (!is_string(r, c->name) || !is_string(r, c->exe) || c->is_fork > 1 ||
-				c->why >= REC_WHYS) {
-			return VIOLATION(why, "child %u is out of range", i);
-		}
-	}
-	for (uint32_t i = 0; i < r->images.n; i++) {
-		const struct rec_image *m = &r->images.items[i];
-		if (!is_string(r, m->exe) || m->is_unrecorded > 1 || m->is_too_narrow > 1 ||
-				m->why >= REC_WHYS || (i && m->time_ns < m[-1].time_ns)) {
-			return VIOLATION(why, "image %u is out of range", i);
-		}
-	}
+	REFUSE_ROWS(r->children, 0,
+			!is_string(r, row->name) || !is_string(r, row->exe) || row->is_fork > 1 ||
+					row->why >= REC_WHYS,
+			"child %u is out of range", i)
+	REFUSE_ROWS(r->images, 0,
+			!is_string(r, row->exe) || row->is_unrecorded > 1 || row->is_too_narrow > 1 ||
+					row->why >= REC_WHYS || (i && row->time_ns < row[-1].time_ns),
+			"image %u is out of range", i)
 	return true;
 }
 
 static bool marks_are_valid(const struct recording *r, struct err *why) {
-	for (uint32_t i = 0; i < r->marks.n; i++) {
-		const struct rec_mark *m = &r->marks.items[i];
-		if (!is_string(r, m->name) || (i && m->time_ns < m[-1].time_ns)) {
-			return VIOLATION(why, "mark %u is out of range", i);
-		}
-	}
+	REFUSE_ROWS(r->marks, 0, !is_string(r, row->name) || (i && row->time_ns < row[-1].time_ns),
+			"mark %u is out of range", i)
 	return true;
 }
 
 static bool allocators_are_valid(const struct recording *r, struct err *why) {
-	for (uint32_t i = 0; i < r->allocators.n; i++) {
-		const struct rec_allocator *a = &r->allocators.items[i];
-		if (!is_string(r, a->module) || !is_string(r, a->functions) || !is_string(r, a->why)) {
-			return VIOLATION(why, "allocator %u is out of range", i);
-		}
-	}
+	REFUSE_ROWS(r->allocators, 0,
+			!is_string(r, row->module) || !is_string(r, row->functions) || !is_string(r, row->why),
+			"allocator %u is out of range", i)
 	return true;
 }
 
