@@ -35,31 +35,18 @@ static bool is_token(const struct guard *g, struct slice text) {
 
 /** The cookie line is "name=value; name=value". */
 static bool has_cookie(const struct guard *g, struct slice cookies) {
-	size_t n_name = strlen(g->name);
-	while (cookies.size > 0) {
-		const uint8_t *end = memchr(cookies.data, ';', cookies.size);
-		size_t n = end ? (size_t)(end - cookies.data) : cookies.size;
-		struct slice one = slice_of(cookies.data, n);
-		if (starts_with(one, g->name) && n > n_name && one.data[n_name] == '=' &&
-				is_token(g, slice_of(one.data + n_name + 1, n - n_name - 1))) {
+	for (struct slice one; take_part(&cookies, ';', &one); cookies = skip_spaces(cookies)) {
+		if (take_prefix(&one, g->name) && take_prefix(&one, "=") && is_token(g, one)) {
 			return true;
 		}
-		n += end ? 1 : 0;
-		while (n < cookies.size && cookies.data[n] == ' ') {
-			n++;
-		}
-		cookies = slice_of(cookies.data + n, cookies.size - n);
 	}
 	return false;
 }
 
 static bool is_port(struct slice s) {
-	if (s.size == 0) {
-		return true;
-	}
-	bool ok = s.data[0] == ':' && s.size >= 2 && s.size <= 6;
+	bool ok = s.size == 0 || (s.data[0] == ':' && s.size >= 2 && s.size <= 6);
 	for (size_t i = 1; ok && i < s.size; i++) {
-		ok = s.data[i] >= '0' && s.data[i] <= '9';
+		ok = is_digit(s.data[i]);
 	}
 	return ok;
 }
@@ -68,8 +55,8 @@ static bool is_port(struct slice s) {
 static bool is_own_host(struct slice host) {
 	static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		size_t n = strlen(names[i]);
-		if (starts_with(host, names[i]) && is_port(slice_of(host.data + n, host.size - n))) {
+		struct slice port = host;
+		if (take_prefix(&port, names[i]) && is_port(port)) {
 			return true;
 		}
 	}
@@ -78,11 +65,7 @@ static bool is_own_host(struct slice host) {
 
 /** No other page asks: it says nothing of where it comes from, or that it is the page itself. */
 static bool is_own_origin(struct slice origin, struct slice host) {
-	static const char scheme[] = "http://";
-	size_t n = sizeof scheme - 1;
-	return origin.size == 0 ||
-			(starts_with(origin, scheme) &&
-					slice_equal(slice_of(origin.data + n, origin.size - n), host));
+	return origin.size == 0 || (take_prefix(&origin, "http://") && slice_equal(origin, host));
 }
 
 enum guard_says guard_check(const struct guard *g, const struct http_request *q) {

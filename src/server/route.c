@@ -29,11 +29,8 @@ struct route route_of(struct slice path) {
 			return (struct route){.to = exact[i].to};
 		}
 	}
-	static const char source[] = "/source/";
-	const size_t n = sizeof source - 1;
 	uint32_t id;
-	if (path.size > n && memcmp(path.data, source, n) == 0 &&
-			parse_id(slice_of(path.data + n, path.size - n), &id)) {
+	if (take_prefix(&path, "/source/") && parse_id(path, &id)) {
 		return (struct route){ROUTE_SOURCE, id};
 	}
 	return (struct route){.to = ROUTE_NOWHERE};

@@ -32,8 +32,14 @@ static void refuse(struct http_answer *a, unsigned status, const char *text) {
 	a->bytes = slice_of_text(text);
 }
 
-/** What `out` holds becomes the answer's. */
-static void give(struct http_answer *a, struct buffer *out, const char *type) {
+/** What `out` holds becomes the answer's if it was made, else it goes. */
+static void give(struct http_answer *a, struct buffer *out, bool is_made, const char *type,
+		unsigned else_status, const char *else_text) {
+	if (!is_made) {
+		buffer_finish(out);
+		refuse(a, else_status, else_text);
+		return;
+	}
 	a->status = 200;
 	a->type = type;
 	a->bytes = buffer_view(out);
@@ -44,13 +50,12 @@ static void give_page(struct server *s, struct http_answer *a) {
 	char nonce[GUARD_TOKEN_DIGITS + 1];
 	struct buffer out = {0};
 	struct err err = {0};
-	if (!guard_random(nonce, GUARD_TOKEN_DIGITS, &err) ||
-			!s->content.page(s->content.user, nonce, &out, &err)) {
-		buffer_finish(&out);
-		refuse(a, 500, "cannot generate the page\n");
+	bool ok = guard_random(nonce, GUARD_TOKEN_DIGITS, &err) &&
+			s->content.page(s->content.user, nonce, &out, &err);
+	give(a, &out, ok, "text/html; charset=utf-8", 500, "cannot generate the page\n");
+	if (!ok) {
 		return;
 	}
-	give(a, &out, "text/html; charset=utf-8");
 	(void)snprintf(a->policy, sizeof a->policy,
 			"default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; connect-src 'self'; "
 			"img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -71,24 +76,16 @@ static void give_bytes(struct slice bytes, struct http_answer *a) {
 static void give_source(struct server *s, uint32_t id, struct http_answer *a) {
 	struct buffer out = {0};
 	struct err err = {0};
-	if (!s->content.source || !s->content.source(s->content.user, id, &out, &err)) {
-		buffer_finish(&out);
-		refuse(a, 404, "source file not found\n");
-		return;
-	}
-	give(a, &out, NULL);
+	bool ok = s->content.source && s->content.source(s->content.user, id, &out, &err);
+	give(a, &out, ok, NULL, 404, "source file not found\n");
 }
 
 static void give_whole(struct server *s, struct http_answer *a) {
 	struct buffer out = {0};
 	struct err err = {0};
-	if (!s->content.whole || !s->content.whole(s->content.user, &out, &err)) {
-		buffer_finish(&out);
-		refuse(a, 404, "cannot save the page\n");
-		return;
-	}
-	give(a, &out, "text/html; charset=utf-8");
-	a->save_as = s->content.whole_name;
+	bool ok = s->content.whole && s->content.whole(s->content.user, &out, &err);
+	give(a, &out, ok, "text/html; charset=utf-8", 404, "cannot save the page\n");
+	a->save_as = ok ? s->content.whole_name : NULL;
 }
 
 static void give_route(struct server *s, const struct http_request *q, struct http_answer *a) {
