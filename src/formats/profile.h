@@ -96,6 +96,11 @@ static inline struct slice profile_text(const struct profile *p, uint32_t string
 	return p->strings.items[string];
 }
 
+/** When a moment was; the one behind the last, and PROFILE_NEVER, is the end. */
+static inline uint64_t profile_moment_ns(const struct profile *p, uint32_t moment) {
+	return moment < p->moments.n ? p->moments.items[moment].time_ns : p->duration_ns;
+}
+
 /** Over all samples of one side; sums wrap at 2^64. */
 uint64_t profile_total(const struct profile *p, enum profile_value value, bool of_base);
 

@@ -76,13 +76,9 @@ static uint32_t node_of_stack(struct reading *r) {
 	uint32_t node = 0;
 	struct profile_frame outer = {0};
 	for (size_t i = r->stack.n; i-- > 0 && !r->is_wrong && !r->m.failed;) {
-		if (r->stack.items[i] == 0) {
-			continue;
+		if (r->stack.items[i]) {
+			node = place_add(&r->m, node, r->table.items[r->stack.items[i]], &outer);
 		}
-		struct profile_frame f = r->m.frames.items[r->table.items[r->stack.items[i]]];
-		f.is_inlined = node && place_is_inlined(&f, &outer);
-		node = profile_maker_node(&r->m, node, profile_maker_frame(&r->m, &f));
-		outer = f;
 	}
 	return node;
 }

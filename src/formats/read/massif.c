@@ -49,10 +49,7 @@ static void add_stack(struct reading *r) {
 	uint32_t node = 0;
 	struct profile_frame outer = {0};
 	for (size_t i = r->levels.n; i-- > 1 && !r->m.failed;) { // the outermost is the deepest place
-		struct profile_frame f = r->m.frames.items[r->levels.items[i].frame];
-		f.is_inlined = node && place_is_inlined(&f, &outer);
-		node = profile_maker_node(&r->m, node, profile_maker_frame(&r->m, &f));
-		outer = f;
+		node = place_add(&r->m, node, r->levels.items[i].frame, &outer);
 	}
 	struct profile_sample *s = profile_maker_sample(&r->m, node, 0, false);
 	if (s) {

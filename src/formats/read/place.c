@@ -76,3 +76,12 @@ struct profile_frame place_parse(struct profile_maker *m, struct slice text) {
 	f.function = is_unknown ? 0 : profile_maker_string(m, text);
 	return f;
 }
+
+uint32_t place_add(struct profile_maker *m, uint32_t node, uint32_t frame,
+		struct profile_frame *outer) {
+	struct profile_frame f = m->frames.items[frame];
+	f.is_inlined = node && f.address != 0 && f.address == outer->address &&
+			(f.function != outer->function || f.line != outer->line);
+	*outer = f;
+	return profile_maker_node(m, node, profile_maker_frame(m, &f));
+}

@@ -8,9 +8,9 @@
 /** "0x1234: function (file:12)", "… (file:12:5)", "… (in /usr/lib/libx.so)", "function". */
 struct profile_frame place_parse(struct profile_maker *m, struct slice text);
 
-/** Of one code address, but not a call of itself: `inner` is inlined into `outer`. */
-static inline bool place_is_inlined(const struct profile_frame *inner,
-		const struct profile_frame *outer) {
-	return inner->address != 0 && inner->address == outer->address &&
-			(inner->function != outer->function || inner->line != outer->line);
-}
+/**
+ * The node of a frame that `node` calls. Of one code address, but not a call of itself: it is
+ * inlined. `outer`: the frame of `node`, zeroed for node 0; becomes the new one.
+ */
+uint32_t place_add(struct profile_maker *m, uint32_t node, uint32_t frame,
+		struct profile_frame *outer);

@@ -46,8 +46,6 @@ static uint32_t take_frame(struct reading *r) {
 	return profile_maker_frame(&r->m, &f);
 }
 
-static void take_node(struct reading *r, uint32_t parent, bool is_root);
-
 /** The root of the tree, "(root)", is no frame. */
 static void take_node(struct reading *r, uint32_t parent, bool is_root) {
 	struct json_reader *j = &r->j;

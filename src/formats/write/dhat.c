@@ -68,13 +68,9 @@ static void add_sample(struct document *d, const struct profile_sample *s) {
 	}
 }
 
-static uint64_t moment_ns(const struct profile *p, uint32_t moment) {
-	return moment < p->moments.n ? p->moments.items[moment].time_ns : p->duration_ns;
-}
-
 static void add_life(struct document *d, const struct profile_life *l) {
 	const struct profile *p = d->p;
-	uint64_t ns = moment_ns(p, l->until) - moment_ns(p, l->from);
+	uint64_t ns = profile_moment_ns(p, l->until) - profile_moment_ns(p, l->from);
 	uint32_t node = d->tree.of_node[p->samples.items[l->sample].node];
 	d->sides[0][node].lifetimes_us += ns / 1000 * l->blocks;
 }

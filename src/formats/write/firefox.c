@@ -147,19 +147,15 @@ static int by_time(const void *a, const void *b) {
 	return order ? order : x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
-static uint64_t moment_ns(const struct profile *p, uint32_t moment) {
-	return moment < p->moments.n ? p->moments.items[moment].time_ns : p->duration_ns;
-}
-
 static uint32_t events_of_lives(const struct profile *p, struct event *events) {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < p->lives.n; i++) {
 		const struct profile_life *l = &p->lives.items[i];
 		uint32_t node = p->samples.items[l->sample].node;
 		int64_t bytes = (int64_t)l->bytes;
-		events[n++] = (struct event){moment_ns(p, l->from), bytes, node, i + 1};
+		events[n++] = (struct event){profile_moment_ns(p, l->from), bytes, node, i + 1};
 		if (l->until != PROFILE_NEVER) {
-			events[n++] = (struct event){moment_ns(p, l->until), -bytes, node, i + 1};
+			events[n++] = (struct event){profile_moment_ns(p, l->until), -bytes, node, i + 1};
 		}
 	}
 	return n;

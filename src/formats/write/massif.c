@@ -87,30 +87,38 @@ static void indent(struct buffer *out, unsigned depth) {
 static bool put_children(struct snapshots *s, struct weight *w, uint32_t n, uint64_t least,
 		unsigned depth, uint32_t *n_children);
 
+/** How many children there are is known only after they were written: they wait in `below`. */
+static bool put_below(struct snapshots *s, struct weight *w, uint32_t n, uint64_t least,
+		unsigned depth, struct buffer *below, uint32_t *n_children) {
+	struct buffer *out = s->out;
+	s->out = below;
+	bool ok = put_children(s, w, n, least, depth, n_children);
+	s->out = out;
+	return ok;
+}
+
+static void put_behind(struct buffer *out, struct buffer *below) {
+	buffer_slice(out, buffer_view(below));
+	out->failed |= below->failed;
+	buffer_finish(below);
+}
+
 static bool put_place(struct snapshots *s, struct weight *w, const struct group *g, uint64_t least,
 		unsigned depth) {
 	uint32_t frame = frame_at(s, &w[g->first]);
 	for (uint32_t i = g->first; i < g->first + g->n; i++) {
 		w[i].node = s->p->nodes.items[w[i].node].parent;
 	}
-	// How many children there are is known only after they were written: they go to the end, and
-	// the line is put before them
-	struct buffer own = *s->out;
 	struct buffer below = {0};
 	uint32_t n_children = 0;
-	*s->out = below;
 	bool ok = depth >= DEEPEST ||
-			put_children(s, w + g->first, g->n, least, depth + 1, &n_children);
-	below = *s->out;
-	*s->out = own;
+			put_below(s, w + g->first, g->n, least, depth + 1, &below, &n_children);
 	indent(s->out, depth);
 	buffer_printf(s->out, "n%u: %" PRIu64 " 0x%" PRIX64 ": ", n_children, g->bytes,
 			s->p->frames.items[frame].address);
 	put_frame_place(s->out, s->p, frame, "");
 	buffer_u8(s->out, '\n');
-	buffer_slice(s->out, buffer_view(&below));
-	s->out->failed |= below.failed;
-	buffer_finish(&below);
+	put_behind(s->out, &below);
 	return ok;
 }
 
@@ -153,20 +161,14 @@ static bool put_tree(struct snapshots *s, uint64_t total) {
 			s->weights[s->n_weights++] = (struct weight){s->p->samples.items[i].node, s->live[i]};
 		}
 	}
-	struct buffer own = *s->out;
 	struct buffer below = {0};
 	uint32_t n_children = 0;
 	uint64_t least = (uint64_t)((double)total * s->options->threshold_percent / 100);
-	*s->out = below;
-	bool ok = put_children(s, s->weights, s->n_weights, least ? least : 1, 1, &n_children);
-	below = *s->out;
-	*s->out = own;
+	bool ok = put_below(s, s->weights, s->n_weights, least ? least : 1, 1, &below, &n_children);
 	buffer_printf(s->out,
 			"n%u: %" PRIu64 " (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n",
 			n_children, total);
-	buffer_slice(s->out, buffer_view(&below));
-	s->out->failed |= below.failed;
-	buffer_finish(&below);
+	put_behind(s->out, &below);
 	return ok;
 }
 
