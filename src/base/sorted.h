@@ -11,6 +11,19 @@ static inline int compare_u64(uint64_t x, uint64_t y) {
 	return (x > y) - (x < y);
 }
 
+/** What is sorted by weight without moving it, as it may be large. */
+struct rank {
+	uint64_t weight;
+	uint32_t index; // of what is ranked
+};
+
+/** For qsort: the heaviest first, of equal ones the lowest index. */
+static inline int rank_heaviest_first(const void *a, const void *b) {
+	const struct rank *x = a, *y = b;
+	int order = compare_u64(y->weight, x->weight);
+	return order ? order : compare_u64(x->index, y->index);
+}
+
 /** For qsort: by the number, rising. */
 static inline int by_number(const void *a, const void *b) {
 	return compare_u64(*(const uint64_t *)a, *(const uint64_t *)b);

@@ -5,7 +5,7 @@
 #include "engine/sites.h"
 
 #include "base/check.h"
-#include "base/rank.h"
+#include "base/sorted.h"
 #include "engine/findings.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  */
 #include "base/human.h"
 #include "base/json.h"
-#include "base/rank.h"
+#include "base/sorted.h"
 #include "engine/facts_json.h"
 #include "report/compare.h"
 #include "report/compare/parts.h"

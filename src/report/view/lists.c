@@ -2,7 +2,6 @@
 /* The views that are flat lists, as text: functions, parts and the stacks of a site. */
 #include "base/human.h"
 #include "base/index.h"
-#include "base/rank.h"
 #include "base/sorted.h"
 #include "engine/lens_match.h"
 #include "engine/shorten.h"
