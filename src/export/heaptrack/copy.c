@@ -21,16 +21,9 @@ static uint32_t known_node(const struct copy *c, uint64_t node) {
 }
 
 static void put_alloc(struct copy *c, uint64_t size, uint32_t node, uint64_t ptr) {
-	struct kde_out *o = c->o;
-	uint64_t value = 1;
-	if (o->is_raw) {
-		kde_out_raw_alloc(o, size, node, ptr);
-	} else {
-		value = kde_out_info(o, node, size, false);
-		kde_out_block(o, '+', (uint32_t)value);
-	}
+	uint64_t value = kde_out_alloc(c->o, size, node, ptr, false);
 	if (c->from_raw && value && !map_put(&c->live, ptr, value)) {
-		kde_out_fail_memory(o);
+		kde_out_fail_memory(c->o);
 	}
 }
 

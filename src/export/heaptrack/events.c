@@ -19,23 +19,11 @@ struct replay {
 	bool has_no_memory;
 };
 
-static void put_alloc(struct replay *p, const struct trace_event *e, uint64_t *value) {
-	struct kde_out *o = p->o;
-	if (o->is_raw) {
-		kde_out_raw_alloc(o, e->size, e->node, e->ptr);
-		*value = 1;
-		return;
-	}
-	// A free of number 0 behind another free counts as temporary: it is the first block's alone
-	bool is_first = kde_out_find(o, e->node, e->size, false) == KDE_OUT_FIRST;
-	*value = kde_out_info(o, e->node, e->size, is_first);
-	kde_out_block(o, '+', (uint32_t)*value);
-}
-
 static void on_alloc(struct replay *p, const struct trace_event *e) {
 	kde_out_free(p->o, e->ptr, map_take(&p->live, e->ptr)); // its free was missed
-	uint64_t value;
-	put_alloc(p, e, &value);
+	// A free of number 0 behind another free counts as temporary: it is the first block's alone
+	bool is_first = kde_out_find(p->o, e->node, e->size, false) == KDE_OUT_FIRST;
+	uint64_t value = kde_out_alloc(p->o, e->size, e->node, e->ptr, is_first);
 	p->has_no_memory |= value && !map_put(&p->live, e->ptr, value);
 }
 

@@ -104,8 +104,7 @@ static void put_end(struct kde_out *o) {
 	// A whole file ends with what is resident; a program may be too short to have been looked at
 	uint64_t bytes = r->samples.n ? r->samples.items[r->samples.n - 1].rss_bytes
 								  : r->summary.peak_rss_bytes;
-	uint64_t pages = bytes / kde_out_page_bytes(r);
-	kde_out_numbers(o, 'R', &pages, 1);
+	kde_out_resident(o, bytes);
 }
 
 static bool can_be_written(const struct export_request *request, struct err *err) {

@@ -43,19 +43,21 @@ void kde_out_numbers(struct kde_out *o, char kind, const uint64_t *numbers, size
 
 // ---- time
 
+void kde_out_resident(struct kde_out *o, uint64_t bytes) {
+	uint64_t pages = bytes / kde_out_page_bytes(o->r);
+	kde_out_numbers(o, 'R', &pages, 1);
+}
+
 /** The peak is no sample, but known. */
 void kde_out_samples(struct kde_out *o, uint64_t time_ns) {
 	const struct recording *r = o->r;
-	uint64_t page = kde_out_page_bytes(r);
 	if (!o->has_peak && r->summary.peak_rss_bytes && r->summary.peak_rss_time_ns <= time_ns) {
-		uint64_t pages = r->summary.peak_rss_bytes / page;
-		kde_out_numbers(o, 'R', &pages, 1);
+		kde_out_resident(o, r->summary.peak_rss_bytes);
 		o->has_peak = true;
 	}
 	for (; o->next_sample < r->samples.n && r->samples.items[o->next_sample].time_ns <= time_ns;
 			o->next_sample++) {
-		uint64_t pages = r->samples.items[o->next_sample].rss_bytes / page;
-		kde_out_numbers(o, 'R', &pages, 1);
+		kde_out_resident(o, r->samples.items[o->next_sample].rss_bytes);
 	}
 }
 
@@ -191,6 +193,17 @@ void kde_out_block(struct kde_out *o, char kind, uint32_t info) {
 void kde_out_raw_alloc(struct kde_out *o, uint64_t size, uint32_t node, uint64_t ptr) {
 	uint64_t numbers[3] = {size, kde_out_trace(o, node), ptr};
 	kde_out_numbers(o, '+', numbers, 3);
+}
+
+uint64_t kde_out_alloc(struct kde_out *o, uint64_t size, uint32_t node, uint64_t ptr,
+		bool is_twin) {
+	if (o->is_raw) {
+		kde_out_raw_alloc(o, size, node, ptr);
+		return 1;
+	}
+	uint32_t info = kde_out_info(o, node, size, is_twin);
+	kde_out_block(o, '+', info);
+	return info;
 }
 
 void kde_out_raw_free(struct kde_out *o, uint64_t ptr) {

@@ -55,7 +55,8 @@ static inline uint64_t kde_out_page_bytes(const struct recording *r) {
 	return r->meta.page_bytes ? r->meta.page_bytes : 4096;
 }
 
-/** `R`: what was resident, up to a moment. kde_out_time: `c` as well. */
+/** `R`: what is resident; or all that was, up to a moment. kde_out_time: `c` as well. */
+void kde_out_resident(struct kde_out *o, uint64_t bytes);
 void kde_out_samples(struct kde_out *o, uint64_t time_ns);
 void kde_out_time(struct kde_out *o, uint64_t time_ns);
 
@@ -71,6 +72,12 @@ uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_t
 
 /** A block of an info comes, `+`, or goes, `-`. */
 void kde_out_block(struct kde_out *o, char kind, uint32_t info);
+
+/**
+ * A block comes in either kind of file: with its address, or with the number of its info, of the
+ * twin if `is_twin`. Gives what kde_out_free wants of it; 0: it failed.
+ */
+uint64_t kde_out_alloc(struct kde_out *o, uint64_t size, uint32_t node, uint64_t ptr, bool is_twin);
 
 /** The same in raw files. */
 void kde_out_raw_alloc(struct kde_out *o, uint64_t size, uint32_t node, uint64_t ptr);
