@@ -20,12 +20,27 @@ static inline void proto_bytes(struct buffer *b, unsigned field, struct slice s)
 	buffer_sized(b, s);
 }
 
-/** The next field of a message: `number` for varints and fixed ones, `bytes` for the others. False:
- * the message is at its end, or the cursor failed. */
+/** A field: `number` for varints and fixed ones, `bytes` for the others. */
 struct proto_field {
 	uint32_t id;
 	uint32_t wire;
 	uint64_t number;
 	struct slice bytes;
 };
-bool proto_next(struct cursor *c, struct proto_field *f);
+
+/** The next field of a message. False: the message is at its end, or the cursor failed. */
+static inline bool proto_next(struct cursor *c, struct proto_field *f) {
+	if (c->failed || cursor_left(c) == 0) {
+		return false;
+	}
+	uint64_t tag = cursor_varint(c);
+	*f = (struct proto_field){.id = (uint32_t)(tag >> 3), .wire = tag & 7};
+	switch (f->wire) {
+	case WIRE_VARINT: f->number = cursor_varint(c); break;
+	case WIRE_64: f->number = cursor_u64(c); break;
+	case WIRE_BYTES: f->bytes = cursor_sized(c); break;
+	case WIRE_32: f->number = cursor_u32(c); break;
+	default: c->failed = true;
+	}
+	return !c->failed;
+}

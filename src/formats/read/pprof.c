@@ -24,16 +24,10 @@ struct table {
 struct reading {
 	struct profile_maker m;
 	struct table functions, locations, mappings;
-	struct {
-		struct slice *items;
-		size_t n, capacity;
-	} strings, samples, types;
-	struct {
-		uint64_t *items;
-		size_t n, capacity;
-	} ids, numbers;   // of the sample at hand
-	int value_of[64]; // per type: enum profile_value, or -1
-	uint64_t budget;  // frames that may still be looked at: small files must not cost hours
+	VEC(struct slice) strings, samples, types;
+	VEC(uint64_t) ids, numbers; // of the sample at hand
+	int value_of[64];           // per type: enum profile_value, or -1
+	uint64_t budget; // frames that may still be looked at: small files must not cost hours
 };
 
 enum { VISITS_PER_BYTE = 64 };
