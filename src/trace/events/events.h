@@ -4,7 +4,6 @@
 /**
  * Single events as columns: docs/trace-format.md, "Events". The encoder pairs frees with their
  * allocations, so that no address is kept; the decoder gets by without any memory of the past.
- *
  */
 
 #include "base/map.h"
