@@ -27,6 +27,7 @@ const VIEWS = {
 	sizes: 'v=sizes',
 	'never-freed': 'v=never-freed&m=never-freed',
 	threads: 'v=threads',
+	memory: 'v=memory',
 	compare: 'v=compare',
 	nothing: 'v=flame&q=nothing-is-called-this',
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Program, totals, findings and metrics as one JSON object. */
 #include "engine/facts_json.h"
+#include "engine/memory.h"
 #include "engine/metrics.h"
 #include "engine/quality.h"
 #include "web/encode/columns.h"
@@ -8,6 +9,8 @@
 struct facts {
 	struct json j;
 	const struct recording *r;
+	const struct names *names;
+	struct arena *arena;
 	bool is_redacted;
 };
 
@@ -82,10 +85,9 @@ static void put_finding(struct json *j, const struct finding *f) {
 	json_close(j);
 }
 
-static bool put_findings(struct facts *f, const struct names *n, struct arena *arena,
-		struct err *err) {
+static bool put_findings(struct facts *f, struct err *err) {
 	struct findings findings;
-	if (!findings_make(&findings, f->r, n, arena, err)) {
+	if (!findings_make(&findings, f->r, f->names, f->arena, err)) {
 		return false;
 	}
 	json_open(&f->j, "findings", '[');
@@ -97,6 +99,95 @@ static bool put_findings(struct facts *f, const struct names *n, struct arena *a
 	json_number(&f->j, "noise_blocks", findings.noise_blocks);
 	return true;
 }
+
+// ---- looks at resident memory
+
+static void put_place(struct facts *f, const struct name *name) {
+	json_string(&f->j, "function", name->function);
+	json_string(&f->j, "file", f->is_redacted ? path_base(name->file) : name->file);
+	json_number(&f->j, "line", name->line);
+}
+
+/** Whoever mapped it, the last part of a file's name, or nothing. */
+static void put_memory_row(struct facts *f, const struct memory_row *row) {
+	json_open(&f->j, NULL, '{');
+	if (row->maker) {
+		put_place(f, row->maker);
+		json_string(&f->j, "via", row->via ? row->via->function : slice_of(NULL, 0));
+	} else {
+		json_string(&f->j, "name", path_base(row->name));
+	}
+	json_number(&f->j, "bytes", row->bytes);
+	json_number(&f->j, "lazy_free_bytes", row->lazy_free);
+	json_close(&f->j);
+}
+
+static bool put_part(struct facts *f, const struct memory_look *m, uint8_t part) {
+	uint32_t n;
+	const struct memory_row *rows = memory_rows(m, part, f->r, f->names, f->arena, &n);
+	json_open(&f->j, NULL, '{');
+	json_text(&f->j, "id", memory_part_ids[part]);
+	json_text(&f->j, "words", memory_part_words[part]);
+	json_number(&f->j, "bytes", m->bytes[part]);
+	json_number(&f->j, "lazy_free_bytes", m->lazy_free[part]);
+	json_open(&f->j, "rows", '[');
+	for (uint32_t i = 0; rows && i < n; i++) {
+		put_memory_row(f, &rows[i]);
+	}
+	json_close(&f->j);
+	json_close(&f->j);
+	return rows;
+}
+
+static void put_untouched(struct facts *f, const struct rec_untouched *u) {
+	const struct name *site = names_site(f->names, f->r->stacks.items[u->stack].node);
+	if (site) {
+		json_open(&f->j, NULL, '{');
+		put_place(f, site);
+		json_number(&f->j, "blocks", u->blocks);
+		json_number(&f->j, "asked_bytes", u->asked_bytes);
+		json_number(&f->j, "resident_bytes", u->resident_bytes);
+		json_close(&f->j);
+	}
+}
+
+static bool put_look(struct facts *f, uint32_t look) {
+	const struct memory_look m = memory_look(f->r, look);
+	struct json *j = &f->j;
+	bool ok = true;
+	json_open(j, NULL, '{');
+	json_text(j, "at", memory_at_ids[m.look->at]);
+	json_number(j, "time_ns", m.look->time_ns);
+	json_number(j, "rss_bytes", m.look->rss_bytes);
+	json_number(j, "swap_bytes", m.look->swap_bytes);
+	json_number(j, "changed_bytes", m.look->changed_bytes);
+	json_number(j, "asked_bytes", m.asked_bytes);
+	json_bool(j, "has_pages", m.look->has & REC_HAS_PAGES);
+	json_open(j, "parts", '[');
+	for (uint8_t i = 0; ok && i < REC_PARTS; i++) {
+		ok = m.bytes[i] == 0 || put_part(f, &m, i);
+	}
+	json_close(j);
+	json_open(j, "untouched", '[');
+	for (uint32_t i = 0; i < m.n_untouched; i++) {
+		put_untouched(f, &m.untouched[i]);
+	}
+	json_close(j);
+	json_close(j);
+	return ok;
+}
+
+static bool put_looks(struct facts *f, struct err *err) {
+	bool ok = true;
+	json_open(&f->j, "looks", '[');
+	for (uint32_t i = 0; ok && i < f->r->looks.n; i++) {
+		ok = put_look(f, i) || err_memory(err);
+	}
+	json_close(&f->j);
+	return ok;
+}
+
+// ---- all of it
 
 /** What the page knows of metrics: all that it shows of them, and how they count. */
 static void put_metrics(struct json *j) {
@@ -134,15 +225,15 @@ static void put_page(struct facts *f, const struct blob_options *options, uint32
 
 bool facts_write(struct buffer *out, const struct columns *c, struct err *err) {
 	const struct recording *r = c->r;
-	struct facts f = {json_init(out), r, c->options->is_redacted};
 	struct arena arena = {0};
+	struct facts f = {json_init(out), r, c->names, &arena, c->options->is_redacted};
 	json_open(&f.j, NULL, '{');
 	put_program(&f);
 	put_summary(&f);
 	char verdict[QUALITY_VERDICT_MAX];
 	json_text(&f.j, "verdict", quality_verdict(r, verdict));
 	quality_put_json(&f.j, "quality", r, c->names, &arena);
-	bool ok = put_findings(&f, c->names, &arena, err);
+	bool ok = put_findings(&f, err) && put_looks(&f, err);
 	put_children(&f);
 	marks_put_json(&f.j, r);
 	allocators_put_json(&f.j, r, !f.is_redacted);

@@ -48,6 +48,7 @@ export interface Facts {
 	marks: { name: string; time_ns: number }[]; // moments that the program named
 	allocators: Allocator[]; // where the recorder was put in; none: it was preloaded
 	children: { pid: number; name: string; peak_rss_bytes: number }[];
+	looks: Look[]; // at resident memory, in order of time
 	metrics: MetricRow[];
 	page: {
 		heaptrack_version: string;
@@ -55,6 +56,41 @@ export interface Facts {
 		merged_below_bytes: number;
 		redacted: boolean;
 	};
+}
+
+/** Where resident memory was at one moment: its parts add up to rss_bytes. */
+export interface Look {
+	at: 'end' | 'rss-peak' | 'detach' | 'request' | 'timer' | 'trigger' | 'sizes';
+	time_ns: number;
+	rss_bytes: number;
+	swap_bytes: number; // beside it
+	changed_bytes: number; // while it was read
+	asked_bytes: number; // of all live blocks
+	has_pages: boolean; // else what has several owners is not known
+	parts: MemoryPart[];
+	untouched: (Place & { blocks: number; asked_bytes: number; resident_bytes: number })[];
+}
+
+export interface MemoryPart {
+	id: string;
+	words: string;
+	bytes: number;
+	lazy_free_bytes: number; // given back by MADV_FREE, and not taken yet
+	rows: MemoryRow[]; // largest first
+}
+
+interface Place {
+	function: string;
+	file: string;
+	line: number; // 0: not known
+}
+
+/** Of who mapped it, else of a file or module, else of others. */
+export interface MemoryRow extends Partial<Place> {
+	via?: string; // of a runtime: its function that mapped most of it
+	name?: string;
+	bytes: number;
+	lazy_free_bytes: number;
 }
 
 /** Functions of one module that allocate or free: hooked, or why they could not be. */

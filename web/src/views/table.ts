@@ -3,6 +3,7 @@ import { treeMode, type View } from '../state.ts';
 import { CompareView } from './compare.tsx';
 import { FlameView } from './flame.tsx';
 import { GrowthView } from './growth.tsx';
+import { MemoryView } from './memory.tsx';
 import { Overview } from './overview.tsx';
 import { SizesView } from './sizes.tsx';
 import { ThreadsView } from './threads.tsx';
@@ -67,6 +68,14 @@ export const VIEWS: readonly View[] = [
 		name: 'Threads',
 		hint: 'Who allocates, who frees',
 		Part: ThreadsView,
+		hasStrip: true,
+	},
+	{
+		id: 'memory',
+		name: 'Memory',
+		hint: 'Where RSS goes: live blocks, what malloc keeps, what is mapped, code and files',
+		Part: MemoryView,
+		isEarly: true,
 		hasStrip: true,
 	},
 	{

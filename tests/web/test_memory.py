@@ -1,0 +1,103 @@
+"""The page's view of resident memory says what --memory says, of every look."""
+
+import base64
+import re
+import struct
+import zlib
+
+import pytest
+
+WORDS = {"heap_live": "live blocks", "heap_rounding": "rounded up by malloc", "heap_free": "free, kept by malloc",
+         "heap_partly_free": "free between live blocks", "mapped": "mapped", "stacks": "stacks", "shared": "shared memory",
+         "modules_written": "data of modules", "files": "code and files", "ours": "heaptrack itself",
+         "unknown": "owner not known", "allocator_tables": "malloc's own tables"}
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static char *volatile kept, *volatile shared, *volatile mapped, *volatile some[9000];
+__attribute__((noinline)) char *map_cache(size_t n) {
+	return mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+__attribute__((noinline)) char *share(size_t n) {
+	return mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+__attribute__((noinline)) char *reserve(size_t n) { return malloc(n); }
+int main(void) {
+	mapped = map_cache(24 << 20);
+	memset(mapped, 1, 24 << 20);
+	for (int i = 0; i < 9000; i++) { some[i] = malloc(2000); memset(some[i], 1, 2000); }
+	usleep(600000);
+	shared = share(6 << 20);
+	memset(shared, 1, 6 << 20);
+	kept = reserve(40 << 20);
+	memset(kept, 1, 4 << 20);
+	for (int i = 0; i < 8990; i++) { free(some[i]); }
+	munmap(mapped, 24 << 20);
+	return 0;
+}
+"""
+
+
+def value(text):
+    number, unit = text.split(" ")
+    return float(number) * {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+
+
+def is_rounded(text, exact):
+    """What the page says, to its last digit."""
+    return abs(value(text) - exact) <= max(0.5, 0.051 * 10 ** (3 * ["B", "kB", "MB", "GB"].index(text.split(" ")[1])))
+
+
+@pytest.fixture(name="recording")
+def fixture_recording(tools, tmp_path):
+    source, program = tmp_path / "memory.c", tmp_path / "memory"
+    source.write_text(PROGRAM)
+    assert tools.run("gcc", "-g", "-O1", "-fno-builtin", "-o", program, source).status == 0
+    for _ in range(10):  # beside load the end may be missed
+        recording = tools.record(program, options=("--force",))
+        if recording.json("--memory")["looks"][-1]["at"] == "end":
+            break
+    return recording
+
+
+def test_every_look_is_the_reports(recording, browse, tools, tmp_path):
+    page = tmp_path / "page.html"
+    tools.run(tools.heaptrack_print, "--html", page, recording.file)
+    seen = browse("memory.mjs", page.as_uri())
+    looks = recording.json("--memory")["looks"]
+    assert seen["wrong"] == [] and len(seen["looks"]) == len(looks) >= 2
+    assert seen["shown"].startswith("RSS was") and "a peak of RSS" in seen["shown"]
+    for said, look in zip(seen["looks"], looks):
+        assert is_rounded(re.match(r"RSS was (\S+ \S+) at ", said["title"])[1], look["rss_bytes"])
+        assert [row[0] for row in said["parts"]] == [WORDS[part["id"]] for part in look["parts"]]
+        for row, part in zip(said["parts"], look["parts"]):
+            assert is_rounded(row[2], part["bytes"]), (row, part["bytes"])
+            assert row[3] == "< 0.1 %" or abs(float(row[3].split()[0]) - 100 * part["bytes"] / look["rss_bytes"]) <= 0.51
+        assert sum(row[5] != "" for row in said["untouched"]) == min(20, len(look["untouched"]))
+        for row, site in zip(said["untouched"], look["untouched"]):
+            assert int(row[2].replace(",", "")) == site["blocks"] and is_rounded(row[3], site["asked_bytes"])
+            assert is_rounded(row[4], site["resident_bytes"])
+    peak, end = seen["looks"][0], seen["looks"][-1]
+    assert peak["owners"]["mapped"][0][:2] == ["map_cache", "memory.c:9"], peak["owners"]
+    assert end["owners"]["shared memory"][0][:2] == ["share", "memory.c:12"], end["owners"]
+    assert end["untouched"][0][:3] == ["reserve", "memory.c:14", "1"]
+    assert "None was taken in the selected range of time." in seen["without"]
+
+
+def first_part(page):
+    """Of the page's profile: docs/page-format.md."""
+    text = re.search(r'id="profile">([^<]*)<', page.read_text(encoding="utf-8"))[1]
+    raw = base64.b64decode(text)
+    _, packed = struct.unpack_from("<QQ", raw, 12)
+    return zlib.decompress(raw[28:28 + packed], -15)
+
+
+def test_a_page_for_others_names_no_folder(recording, tools, tmp_path):
+    whole, redacted = tmp_path / "whole.html", tmp_path / "redacted.html"
+    tools.run(tools.heaptrack_print, "--html", whole, recording.file)
+    tools.run(tools.heaptrack_print, "--redact", "--html", redacted, recording.file)
+    assert str(tmp_path).encode() in first_part(whole)
+    assert str(tmp_path).encode() not in first_part(redacted) and b"map_cache" in first_part(redacted)

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+import { useState } from 'preact/hooks';
+import type { Look, MemoryPart, MemoryRow, Profile } from '../data/profile.ts';
+import * as state from '../state.ts';
+import { baseName, bytes, count, moment, percent, shortName } from '../ui/format.ts';
+import { Name } from '../ui/name.tsx';
+import { useValue } from '../ui/signals.ts';
+
+const AT: Record<Look['at'], string> = {
+	end: 'the end',
+	'rss-peak': 'a peak of RSS',
+	detach: 'the detach',
+	request: 'a request',
+	timer: 'a timer',
+	trigger: 'a trigger',
+	sizes: 'a reading of sizes',
+};
+
+/** What is heap, what is mapped, and what every program has. */
+function colourOf(part: MemoryPart): string {
+	if (part.id === 'heap_live' || part.id === 'heap') {
+		return 'var(--series-0)';
+	}
+	if (part.id.startsWith('heap') || part.id === 'allocator_tables') {
+		return 'var(--series-1)';
+	}
+	if (part.id === 'mapped' || part.id === 'shared') {
+		return 'var(--series-2)';
+	}
+	return part.id === 'unknown' ? 'var(--series-4)' : 'var(--series-5)';
+}
+
+/** As in the report: those of the lens's time. */
+function looksOf(p: Profile, range: { from: number; to: number } | null): Look[] {
+	const end = (edge: number) => p.edges.timeNs[edge] ?? p.facts.summary.duration_ns;
+	return p.facts.looks.filter(
+		(look) => !range || (look.time_ns >= end(range.from) && look.time_ns <= end(range.to)),
+	);
+}
+
+/** Of looks with pages, else of all, the newest of the largest: the one that the report shows. */
+function highest(looks: Look[]): number {
+	const withPages = looks.filter((look) => look.has_pages);
+	const chosen = (withPages.length ? withPages : looks).reduce((best, look) =>
+		look.rss_bytes >= best.rss_bytes ? look : best,
+	);
+	return looks.indexOf(chosen);
+}
+
+/** Something is known of who owns it. */
+function hasOwners(part: MemoryPart): boolean {
+	return part.rows.some((row) => row.function || row.name);
+}
+
+function placeOf(row: { file?: string; line?: number }): string {
+	return row.file ? baseName(row.file) + (row.line ? `:${row.line}` : '') : '';
+}
+
+function Owner({ row }: { row: MemoryRow }) {
+	if (row.function === undefined) {
+		return <>{row.name || 'others'}</>;
+	}
+	return (
+		<>
+			<Name text={shortName(row.function)} />
+			{row.via && (
+				<>
+					{' via '}
+					<Name text={shortName(row.via)} />
+				</>
+			)}
+		</>
+	);
+}
+
+/** From left to right the parts add up to RSS. */
+function Waterfall({
+	look,
+	chosen,
+	onChoose,
+}: {
+	look: Look;
+	chosen: string;
+	onChoose: (id: string) => void;
+}) {
+	let before = 0;
+	return (
+		<table class="bars waterfall">
+			<thead>
+				<tr>
+					<th>part</th>
+					<th>
+						<span class="sr">bytes as a bar that begins where the last one ended</span>
+					</th>
+					<th class="num">bytes</th>
+					<th class="num">% of RSS</th>
+				</tr>
+			</thead>
+			<tbody>
+				{look.parts.map((part) => {
+					const left = (100 * before) / look.rss_bytes;
+					before += part.bytes;
+					return (
+						<tr key={part.id} class={part.id === chosen ? 'at' : ''}>
+							<th scope="row">
+								{hasOwners(part) ? (
+									<button
+										type="button"
+										class="link"
+										aria-pressed={part.id === chosen}
+										onClick={() => onChoose(part.id)}
+									>
+										{part.words}
+									</button>
+								) : (
+									part.words
+								)}
+							</th>
+							<td>
+								<i
+									style={{
+										marginLeft: `${left}%`,
+										width: `${(100 * part.bytes) / look.rss_bytes}%`,
+										background: colourOf(part),
+									}}
+								/>
+							</td>
+							<td class="num">{bytes(part.bytes)}</td>
+							<td class="num">{percent(part.bytes, look.rss_bytes)}</td>
+						</tr>
+					);
+				})}
+			</tbody>
+		</table>
+	);
+}
+
+function Remarks({ look }: { look: Look }) {
+	const lazy = look.parts.reduce((sum, part) => sum + part.lazy_free_bytes, 0);
+	const live = look.parts.find((part) => part.id === 'heap_live');
+	const remarks = [
+		live && look.asked_bytes > live.bytes
+			? `Live blocks are ${bytes(look.asked_bytes)} as asked for; ` +
+				'the rest was never touched, or is swapped out.'
+			: '',
+		lazy > 0
+			? `${bytes(lazy)} were given back (MADV_FREE), and the kernel has not taken them yet.`
+			: '',
+		look.swap_bytes > 0 ? `${bytes(look.swap_bytes)} more are swapped out.` : '',
+		look.has_pages
+			? ''
+			: 'Resident pages could not be read: what has several owners is not known.',
+		look.changed_bytes > look.rss_bytes / 50
+			? `About ${bytes(look.changed_bytes)} came or went while it was read.`
+			: '',
+	].filter((text) => text);
+	return remarks.length ? <p class="dim">{remarks.join(' ')}</p> : null;
+}
+
+function Rows({ part, look }: { part: MemoryPart; look: Look }) {
+	return (
+		<section class="panel" aria-labelledby="owners-title">
+			<h2 id="owners-title">Who owns: {part.words}</h2>
+			<table class="data">
+				<thead>
+					<tr>
+						<th>owner</th>
+						<th>place</th>
+						<th class="num">bytes</th>
+						<th class="num">% of RSS</th>
+					</tr>
+				</thead>
+				<tbody>
+					{part.rows.map((row, i) => (
+						<tr key={i}>
+							<th scope="row">
+								<Owner row={row} />
+							</th>
+							<td class="dim">{placeOf(row)}</td>
+							<td class="num">{bytes(row.bytes)}</td>
+							<td class="num">{percent(row.bytes, look.rss_bytes)}</td>
+						</tr>
+					))}
+				</tbody>
+			</table>
+		</section>
+	);
+}
+
+const UNTOUCHED_MOST = 20;
+
+function Untouched({ look }: { look: Look }) {
+	return (
+		<section class="panel" aria-labelledby="untouched-title">
+			<h2 id="untouched-title">Live blocks that are not in memory</h2>
+			<table class="data">
+				<thead>
+					<tr>
+						<th>function</th>
+						<th>place</th>
+						<th class="num">blocks</th>
+						<th class="num">asked for</th>
+						<th class="num">in memory</th>
+						<th class="num">not in memory</th>
+					</tr>
+				</thead>
+				<tbody>
+					{look.untouched.slice(0, UNTOUCHED_MOST).map((site, i) => (
+						<tr key={i}>
+							<th scope="row">
+								<Name text={shortName(site.function)} />
+							</th>
+							<td class="dim">{placeOf(site)}</td>
+							<td class="num">{count(site.blocks)}</td>
+							<td class="num">{bytes(site.asked_bytes)}</td>
+							<td class="num">{bytes(site.resident_bytes)}</td>
+							<td class="num">{bytes(site.asked_bytes - site.resident_bytes)}</td>
+						</tr>
+					))}
+				</tbody>
+			</table>
+		</section>
+	);
+}
+
+export function MemoryView() {
+	const p = useValue(() => state.profile.value);
+	const range = useValue(() => state.lens.value.range);
+	const looks = looksOf(p, range);
+	const [number, setNumber] = useState<number | null>(null);
+	const [part, setPart] = useState<string | null>(null);
+	if (!looks.length) {
+		return (
+			<section class="panel empty">
+				<h2>No look at the program's memory</h2>
+				<p>
+					{p.facts.looks.length
+						? 'None was taken in the selected range of time.'
+						: 'This recording was made without (--no-memory), by another program, ' +
+							'or it ended before the first one.'}
+				</p>
+			</section>
+		);
+	}
+	const look = looks[number ?? -1] ?? looks[highest(looks)]!;
+	const withRows = look.parts.filter(hasOwners);
+	const shown =
+		withRows.find((each) => each.id === part) ??
+		withRows.find((each) => each.id === 'mapped') ??
+		withRows[0];
+	return (
+		<>
+			<section class="panel" aria-labelledby="memory-title">
+				<div class="panel-head">
+					<h2 id="memory-title">
+						RSS was {bytes(look.rss_bytes)} at {AT[look.at]}, {moment(look.time_ns)}
+					</h2>
+					{looks.length > 1 && (
+						<div role="group" aria-label="Look">
+							{looks.map((each, i) => (
+								<button
+									key={i}
+									type="button"
+									class={`pill${each === look ? ' on' : ''}`}
+									aria-pressed={each === look}
+									onClick={() => setNumber(i)}
+								>
+									{AT[each.at]}, {moment(each.time_ns)}
+								</button>
+							))}
+						</div>
+					)}
+				</div>
+				<Waterfall look={look} chosen={shown?.id ?? ''} onChoose={setPart} />
+				<Remarks look={look} />
+			</section>
+			{shown && <Rows part={shown} look={look} />}
+			{look.untouched.length > 0 && <Untouched look={look} />}
+		</>
+	);
+}
