@@ -96,16 +96,11 @@ void buffer_u64(struct buffer *b, uint64_t v) {
 }
 
 void buffer_varint(struct buffer *b, uint64_t v) {
-	uint8_t *at = buffer_room(b, 10);
+	uint8_t *at = buffer_room(b, VARINT_MAX);
 	if (!at) {
 		return;
 	}
-	while (v >= 0x80) {
-		*at++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*at++ = (uint8_t)v;
-	b->size = (size_t)(at - b->data);
+	b->size = (size_t)(put_varint(at, v) - b->data);
 }
 
 void buffer_signed(struct buffer *b, int64_t v) {

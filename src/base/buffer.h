@@ -27,6 +27,18 @@ void buffer_varint(struct buffer *b, uint64_t v);
 void buffer_signed(struct buffer *b, int64_t v);     // zigzag
 void buffer_sized(struct buffer *b, struct slice s); // varint length, then the bytes
 
+enum { VARINT_MAX = 10 }; // bytes
+
+/** LEB128, at a place with room for VARINT_MAX bytes. Gives the place behind it. */
+static inline uint8_t *put_varint(uint8_t *at, uint64_t v) {
+	while (v >= 0x80) {
+		*at++ = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	*at++ = (uint8_t)v;
+	return at;
+}
+
 /** Room for n more bytes to be written by the caller at data + size, or NULL (failed is set). */
 uint8_t *buffer_room(struct buffer *b, size_t n);
 

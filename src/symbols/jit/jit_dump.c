@@ -36,10 +36,8 @@ static void add(struct perf_map *m, uint64_t address, uint64_t size, uint64_t na
 			m->current.n + m->fresh.n >= PERF_MAP_ENTRIES_MAX) {
 		return;
 	}
-	struct perf_map_entry *item = vec_push(&m->fresh);
-	if (item) {
-		*item = (struct perf_map_entry){address, end, name_at, name_bytes, m->n_lines++};
-	}
+	struct perf_map_entry entry = {address, end, name_at, name_bytes, m->n_lines};
+	m->n_lines += vec_add(&m->fresh, entry);
 }
 
 /** Code that there is now, with its name; the code itself follows. */

@@ -35,11 +35,8 @@ size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at) {
 		struct perf_map_entry entry;
 		bool has_room = m->current.n + m->fresh.n < PERF_MAP_ENTRIES_MAX;
 		if (has_room && perf_map_line(slice_of(bytes.data + done, size), at + done, &entry)) {
-			struct perf_map_entry *item = vec_push(&m->fresh);
-			if (item) {
-				*item = entry;
-				item->number = m->n_lines++;
-			}
+			entry.number = m->n_lines;
+			m->n_lines += vec_add(&m->fresh, entry);
 		}
 		done += size + 1;
 	}

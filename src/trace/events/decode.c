@@ -57,14 +57,14 @@ static uint64_t take_age(struct decoder *d) {
 	if (!d->has_age_steps) {
 		return take(d, EVENTS_AGE);
 	}
-	return d->last.age += events_unfold(take(d, EVENTS_AGE_STEP));
+	return d->last.age += unzigzag(take(d, EVENTS_AGE_STEP));
 }
 
 static uint64_t take_info_number(struct decoder *d) {
 	if (!d->has_info_steps) {
 		return take(d, EVENTS_INFO);
 	}
-	return d->last.info += events_unfold(take(d, EVENTS_INFO_STEP)) + 1;
+	return d->last.info += unzigzag(take(d, EVENTS_INFO_STEP)) + 1;
 }
 
 // The block that an age names
@@ -137,7 +137,7 @@ static struct trace_event next_event(struct decoder *d, bool has_free_nodes) {
 	event.kind = kind & (OVER - 1);
 	take_by_kind(d, &event, kind, has_free_nodes);
 	uint64_t dt = take(d, EVENTS_TIME);
-	d->time_ns += events_unfold(dt);
+	d->time_ns += unzigzag(dt);
 	event.time_ns = d->time_ns;
 	event.thread = take_thread(d) & TRACE_THREAD_MAX;
 	return event;

@@ -25,18 +25,12 @@ static uint64_t age_of(const struct events_encoder *e, uint64_t number) {
 // Without a look at the room: begin_block took enough for a whole block
 static void put(struct events_encoder *e, enum events_column column, uint64_t v) {
 	struct buffer *b = &e->columns[column];
-	uint8_t *at = b->data + b->size;
-	while (v >= 0x80) {
-		*at++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*at++ = (uint8_t)v;
-	b->size = (size_t)(at - b->data);
+	b->size = (size_t)(put_varint(b->data + b->size, v) - b->data);
 }
 
 static void put_age(struct events_encoder *e, uint64_t age) {
 	put(e, EVENTS_AGE, age);
-	put(e, EVENTS_AGE_STEP, events_fold(age - e->last.age));
+	put(e, EVENTS_AGE_STEP, zigzag(age - e->last.age));
 	e->last.age = age;
 }
 
@@ -52,11 +46,17 @@ static bool begin_block(struct events_encoder *e) {
 	return true;
 }
 
-static void put_run(struct events_encoder *e, uint32_t thread) {
-	if (e->run && e->run_thread != thread) {
+static void end_run(struct events_encoder *e) {
+	if (e->run) {
 		put(e, EVENTS_RUN, e->run);
 		put(e, EVENTS_RUN, e->run_thread);
 		e->run = 0;
+	}
+}
+
+static void put_run(struct events_encoder *e, uint32_t thread) {
+	if (e->run_thread != thread) {
+		end_run(e);
 	}
 	e->run_thread = thread;
 	e->run++;
@@ -112,7 +112,7 @@ static bool put_info(struct events_encoder *e, const struct trace_event *event) 
 	}
 	// The info that comes after the last one is the step 0
 	put(e, EVENTS_INFO, info);
-	put(e, EVENTS_INFO_STEP, events_fold(info - e->last.info - 1));
+	put(e, EVENTS_INFO_STEP, zigzag(info - e->last.info - 1));
 	e->last.info = info;
 	if (!info) {
 		put(e, EVENTS_NODE, event->node);
@@ -218,7 +218,7 @@ bool events_add(struct events_encoder *e, const struct trace_event *event) {
 	}
 	put(e, EVENTS_KIND, kind); // below 128: one byte
 	uint64_t dt = event->time_ns - e->time_ns;
-	put(e, EVENTS_TIME, events_fold(dt));
+	put(e, EVENTS_TIME, zigzag(dt));
 	e->time_ns = event->time_ns;
 	put_run(e, event->thread);
 	e->n++;
@@ -253,11 +253,7 @@ void events_encode(struct events_encoder *e, struct buffer *out) {
 	buffer_clear(out);
 	drop_longer(e, EVENTS_INFO, EVENTS_INFO_STEP);
 	drop_longer(e, EVENTS_AGE, EVENTS_AGE_STEP);
-	if (e->run) {
-		put(e, EVENTS_RUN, e->run);
-		put(e, EVENTS_RUN, e->run_thread);
-		e->run = 0;
-	}
+	end_run(e);
 	table_encode(out, &table_start, &e->start, 0, 1, NULL);
 	size_t table = table_begin(out, TABLE_EVENTS, 0, e->n);
 	for (uint8_t i = 1; i <= N_EVENTS_COLUMNS; i++) {

@@ -33,15 +33,6 @@ enum events_column {
 	N_EVENTS_COLUMNS = EVENTS_AGE_STEP,
 };
 
-/** A step from one number to the next as an unsigned one: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
-static inline uint64_t events_fold(uint64_t step) {
-	return step << 1 ^ -(step >> 63);
-}
-
-static inline uint64_t events_unfold(uint64_t folded) {
-	return folded >> 1 ^ -(folded & 1);
-}
-
 /** The last info and age of a block; at its begin both are 0. */
 struct events_last {
 	uint64_t info, age;

@@ -11,7 +11,7 @@
 
 #include "trace/tables/table.h"
 
-enum { ROWS_AT_ONCE = 256, BYTES_AT_ONCE = 16 << 10, COLUMNS_MAX = 32, VARINT_MAX = 10 };
+enum { ROWS_AT_ONCE = 256, BYTES_AT_ONCE = 16 << 10, COLUMNS_MAX = 32 };
 
 static inline size_t rows_at_once(const struct table *t) {
 	size_t n = BYTES_AT_ONCE / t->row_bytes;

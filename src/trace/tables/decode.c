@@ -5,10 +5,6 @@
 #include "base/check.h"
 #include "trace/tables/column.h"
 
-static uint64_t unzigzag(uint64_t v) {
-	return v >> 1 ^ -(v & 1);
-}
-
 bool table_next(struct table_raw *out, struct cursor *payload, struct err *err) {
 	if (cursor_left(payload) == 0) {
 		return false;

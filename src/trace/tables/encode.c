@@ -8,10 +8,6 @@ struct loose_rows {
 	_Alignas(16) uint8_t bytes[BYTES_AT_ONCE];
 };
 
-static uint64_t zigzag(uint64_t v) {
-	return v << 1 ^ -(v >> 63);
-}
-
 // The two lengths are patched in afterwards: four bytes each
 static size_t mark_length(struct buffer *out) {
 	size_t mark = out->size;
@@ -91,15 +87,6 @@ static void to_stored(struct walk *w, uint64_t *v, const uint8_t *row, uint64_t 
 		break;
 	default: take_others(w, v, row, n); break;
 	}
-}
-
-static uint8_t *put_varint(uint8_t *at, uint64_t v) {
-	while (v >= 0x80) {
-		*at++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*at++ = (uint8_t)v;
-	return at;
 }
 
 // A column on its way out of rows

@@ -28,10 +28,6 @@ struct decoding {
 	bool lacks_memory;
 };
 
-static inline uint64_t unzigzag(uint64_t v) {
-	return v >> 1 ^ -(v & 1);
-}
-
 /** Numbers that are stored as D, D, U(from), P, X(count), P. */
 static void put_row(struct decoding *d, struct so_far *s, uint32_t i, const uint64_t v[N_COLUMNS]) {
 	const struct recording *r = d->r;

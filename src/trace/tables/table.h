@@ -24,6 +24,15 @@ enum column_way {
 	COLUMN_ID,      // I; `by` is the length's field, one byte
 };
 
+/** A difference as an unsigned number: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
+static inline uint64_t zigzag(uint64_t difference) {
+	return difference << 1 ^ -(difference >> 63);
+}
+
+static inline uint64_t unzigzag(uint64_t stored) {
+	return stored >> 1 ^ -(stored & 1);
+}
+
 struct table_raw;
 
 struct column {
