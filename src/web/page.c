@@ -5,8 +5,11 @@
  */
 #include "web/page.h"
 
-#include "web/bundle.h"
 #include "web/encode/pack.h"
+
+// What the build made of web/; empty if it was told to make nothing
+extern const char page_bundle[], page_bundle_end[];
+extern const char page_engine[], page_engine_end[]; // of the viewer: the engine and its worker
 
 enum mark {
 	MARK_TITLE,

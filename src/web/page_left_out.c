@@ -24,7 +24,6 @@ bool page_bare(struct buffer *out, const struct page_frame *frame, struct err *e
 }
 
 bool page_viewer(struct buffer *out, struct err *err) {
-	(void)out;
 	return say_left_out(err);
 }
 

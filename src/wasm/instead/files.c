@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The one file that there is: the recording, in the module's memory. Nothing else can be opened. */
+#include "base/attr.h"
 #include "session/import.h"
 #include "session/open/parts.h"
 #include "sys/clock.h"
@@ -10,6 +11,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+ATTR_STAND_INS
 
 char *find_recording(const char *name, struct err *err) {
 	char *copy = strdup(name);
@@ -31,8 +34,6 @@ bool file_reader_open(struct file_reader *f, const char *path, struct err *err) 
 
 bool file_reader_read(const struct file_reader *f, uint64_t offset, void *out, size_t n,
 		size_t *got, struct err *err) {
-	(void)f;
-	(void)err;
 	size_t size = module_file.bytes.size, at = offset < size ? (size_t)offset : size;
 	*got = n < size - at ? n : size - at;
 	memcpy(out, module_file.bytes.data + at, *got);
@@ -46,17 +47,10 @@ void file_reader_close(struct file_reader *f) {
 /** No rules of the user: they are in files. */
 bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
 		struct err *err) {
-	(void)path;
-	(void)beside;
-	(void)out;
-	(void)max_bytes;
-	(void)err;
 	return true;
 }
 
 bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err) {
-	(void)out;
-	(void)max_bytes;
 	return err_set(err, ERR_NOT_FOUND, "a page cannot open %s", path);
 }
 
@@ -66,9 +60,6 @@ int64_t clock_wall_offset_s(uint64_t wall_ns) {
 
 /** The binaries are on another machine: what has no name keeps its address. */
 bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err) {
-	(void)r;
-	(void)options;
-	(void)err;
 	return true;
 }
 
@@ -83,7 +74,6 @@ struct unpack {
 };
 
 struct unpack *unpack_open(const char *path, uint64_t max_bytes, struct err *err) {
-	(void)path;
 	struct unpack *u = calloc(1, sizeof *u);
 	(void)(u || err_memory(err));
 	if (u) {
@@ -113,7 +103,6 @@ bool unpack_next(struct unpack *u, struct slice *out, struct err *err) {
 }
 
 bool unpack_peek(struct unpack *u, size_t n, struct slice *out, struct err *err) {
-	(void)err;
 	for (size_t got = 1; u->n_peeked < n && got > 0;) {
 		got = more(u, u->n_peeked);
 		u->n_peeked += got;
@@ -123,6 +112,5 @@ bool unpack_peek(struct unpack *u, size_t n, struct slice *out, struct err *err)
 }
 
 bool unpack_is_torn(const struct unpack *u) {
-	(void)u;
 	return host_is_torn();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* base/large_pages, base/parallel and sys/pages, where there are neither pages nor threads. */
+#include "base/attr.h"
 #include "base/large_pages.h"
 #include "base/parallel.h"
 #include "sys/pages.h"
@@ -8,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+ATTR_STAND_INS
+
 unsigned parallel_cores(void) {
 	return 1;
 }
 
 unsigned parallel_parts(uint64_t work, uint64_t least) {
-	(void)work;
-	(void)least;
 	return 1;
 }
 
@@ -30,13 +31,9 @@ void *large_pages_take(size_t bytes, bool *is_zeroed) {
 	return whole < bytes ? NULL : malloc(whole);
 }
 
-void large_pages_prefer(void *memory, size_t bytes) {
-	(void)memory;
-	(void)bytes;
-}
+void large_pages_prefer(void *memory, size_t bytes) {}
 
 void large_pages_give(void *pages, size_t bytes) {
-	(void)bytes;
 	free(pages);
 }
 
