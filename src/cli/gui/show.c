@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Gives the server the page and the profiles that it asks for. */
+#include "cli/gui/show.h"
+
 #include "base/visible.h"
-#include "cli/gui/options.h"
 #include "cli/say.h"
 #include "report/report.h"
 #include "server/server.h"

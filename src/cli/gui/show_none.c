@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Refuses to serve a page, in a build without the server. */
-#include "cli/gui/options.h"
+#include "cli/gui/show.h"
 #include "web/page.h"
 
 bool show(const struct gui_options *o, struct err *err) {

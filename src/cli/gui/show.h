@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the user asked heaptrack_gui for. */
+/** Serves the page of a recording, as the user asked heaptrack_gui for it. */
 
 #include "base/err.h"
 
@@ -16,8 +16,5 @@ struct gui_options {
 	bool wants_help, wants_version;
 };
 
-/** False: `err` says what is wrong, with the word that is. */
-bool gui_options_parse(struct gui_options *o, int argc, char **argv, struct err *err);
-
-/** Serve the page of a recording until nobody looks at it any more (show.c). */
+/** Serve it until nobody looks at it any more. */
 bool show(const struct gui_options *o, struct err *err);
