@@ -12,87 +12,10 @@ static bool is_shown(const struct viewer *v, const struct lens_costs *c) {
 	return weight && weight >= lens_weight(v->lens, &v->result.total) / SMALLEST_SHARE;
 }
 
-static bool is_anything(const struct lens_costs *c) {
-	return c->blocks > 0;
-}
-
 static size_t indent_of(uint32_t depth) {
 	size_t indent = (size_t)depth * INDENT;
 	return indent < INDENT_MAX ? indent : INDENT_MAX;
 }
-
-// ---- from the outside in
-
-/** The children of a node that are shown, heaviest first, and what is left. */
-struct level {
-	uint32_t *shown;
-	uint32_t n, n_more;
-	struct lens_costs more;
-};
-
-static bool heavier(const struct viewer *v, uint32_t a, uint32_t b) {
-	struct lens_costs x = call_tree_all(&v->tree, &v->costs, a);
-	struct lens_costs y = call_tree_all(&v->tree, &v->costs, b);
-	return lens_weight(v->lens, &x) > lens_weight(v->lens, &y);
-}
-
-static bool find_level(struct viewer *v, uint32_t node, struct level *out) {
-	const struct call_tree *t = &v->tree;
-	uint32_t n = 0;
-	*out = (struct level){0};
-	for (uint32_t i = node + 1; i < t->nodes[node].end; i = t->nodes[i].end) {
-		struct lens_costs c = call_tree_all(t, &v->costs, i);
-		n += is_shown(v, &c);
-	}
-	out->shown = arena_new(&v->arena, uint32_t, n);
-	if (!out->shown) {
-		return false;
-	}
-	for (uint32_t i = node + 1; i < t->nodes[node].end; i = t->nodes[i].end) {
-		struct lens_costs c = call_tree_all(t, &v->costs, i);
-		if (!is_shown(v, &c)) {
-			out->n_more += is_anything(&c);
-			lens_costs_add(&out->more, &c);
-			continue;
-		}
-		// At most a hundred: put in its place
-		uint32_t at = out->n++;
-		for (; at > 0 && heavier(v, i, out->shown[at - 1]); at--) {
-			out->shown[at] = out->shown[at - 1];
-		}
-		out->shown[at] = i;
-	}
-	return true;
-}
-
-static bool put_below(struct viewer *v, uint32_t node, uint32_t depth) {
-	struct level level;
-	if (depth == DEEPEST) {
-		return true;
-	}
-	if (!find_level(v, node, &level)) {
-		return false;
-	}
-	for (uint32_t i = 0; i < level.n; i++) {
-		struct lens_costs c = call_tree_all(&v->tree, &v->costs, level.shown[i]);
-		viewer_put_costs(v, &c);
-		put_spaces(v->out, indent_of(depth));
-		bool ok = viewer_put_label(v, level.shown[i]);
-		buffer_u8(v->out, '\n');
-		if (!ok || !put_below(v, level.shown[i], depth + 1)) {
-			return false;
-		}
-	}
-	viewer_put_more(v, indent_of(depth), level.n_more, &level.more);
-	return true;
-}
-
-bool view_put_tree(struct viewer *v, struct err *err) {
-	viewer_put_head(v, "call tree, from the outermost function down");
-	return put_below(v, 0, 0) || err_memory(err);
-}
-
-// ---- from the inside out
 
 bool view_open_node(struct viewer *v, const struct up_node *node, enum view_way way,
 		struct up_nodes *out, struct err *err) {
@@ -109,7 +32,7 @@ static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_
 	for (uint32_t i = 0; i < level->n; i++) {
 		const struct up_node *node = &level->items[i];
 		if (!is_shown(v, &node->costs)) {
-			n_more += is_anything(&node->costs);
+			n_more += node->costs.blocks > 0;
 			lens_costs_add(&more, &node->costs);
 			continue;
 		}
@@ -129,6 +52,16 @@ static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_
 	}
 	viewer_put_more(v, indent_of(depth), n_more, &more);
 	return true;
+}
+
+/** From the outside in: what is called from everything, and what that calls. */
+bool view_put_tree(struct viewer *v, struct err *err) {
+	struct up_entry all = {0};
+	const struct up_node root = {.entries = &all, .n_entries = 1};
+	struct up_nodes level;
+	viewer_put_head(v, "call tree, from the outermost function down");
+	return view_open_node(v, &root, VIEW_CALLEES, &level, err) &&
+			put_level(v, &level, VIEW_CALLEES, 0, err);
 }
 
 bool view_put_bottom_up(struct viewer *v, struct err *err) {
