@@ -1,32 +1,128 @@
 // SPDX-License-Identifier: MIT
-/* Decides each gate and says what was found. */
+/* Parses gates such as "never-freed>+1M", decides each, and says what was found. */
 #include "report/gates.h"
 
 #include "base/human.h"
+#include "base/text.h"
 #include "engine/breakdown.h"
 #include "engine/memory.h"
 #include "report/text/columns.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 // What the numbers are, where they come from
 static const struct {
-	const char *what;
-	enum lens_metric metric;  // whose sites stand for it
-	bool is_bytes, has_sites; // has_sites: it is a metric's
+	const char *name, *what;
+	enum lens_metric metric;                // whose sites stand for it
+	bool is_bytes, has_sites, may_be_share; // has_sites: it is a metric's
 } kinds[N_GATE_NUMBERS] = {
 #define GATE_ROW(id, name, metric, is_bytes, may_be_share, says) \
-	[GATE_##id] = {says, LENS_##metric, is_bytes, true},
+	[GATE_##id] = {name, says, LENS_##metric, is_bytes, true, may_be_share},
 		METRIC_GATES(GATE_ROW)
 #undef GATE_ROW
-				[GATE_PEAK_RSS] = {"the peak RSS is", LENS_PEAK, true, false},
-		[GATE_LOST] = {"lost events:", LENS_PEAK, false, false},
-		[GATE_RSS] = {"RSS is", LENS_PEAK, true, false},
-		[GATE_HEAP_FREE] = {"free, and kept by malloc:", LENS_PEAK, true, false},
-		[GATE_UNTOUCHED] = {"of live blocks not in memory:", LENS_PEAK, true, false},
-		[GATE_UNKNOWN] = {"in memory without a known owner:", LENS_PEAK, true, false},
+				[GATE_PEAK_RSS] = {"peak-rss", "the peak RSS is", LENS_PEAK, true, false, false},
+		[GATE_LOST] = {"lost", "lost events:", LENS_PEAK, false, false, false},
+		[GATE_RSS] = {"rss", "RSS is", LENS_PEAK, true, false, false},
+		[GATE_HEAP_FREE] = {"heap-free", "free, and kept by malloc:", LENS_PEAK, true, false, true},
+		[GATE_UNTOUCHED] = {"untouched", "of live blocks not in memory:", LENS_PEAK, true, false,
+				false},
+		[GATE_UNKNOWN] = {"unknown", "in memory without a known owner:", LENS_PEAK, true, false,
+				true},
 };
+
+// ---- parsing
+
+/** The longest name that stands here. */
+static bool take_name(struct slice *s, enum gate_number *out) {
+	size_t longest = 0;
+	for (int i = 0; i < N_GATE_NUMBERS; i++) {
+		size_t n = strlen(kinds[i].name);
+		if (n > longest && starts_with(*s, kinds[i].name)) {
+			longest = n;
+			*out = (enum gate_number)i;
+		}
+	}
+	*s = slice_of(s->data + longest, s->size - longest);
+	return longest > 0;
+}
+
+/** "peak, never-freed or lost". */
+static void put_names(char *out, size_t size, bool of_shares) {
+	const char *list[N_GATE_NUMBERS];
+	size_t n = 0;
+	for (int i = 0; i < N_GATE_NUMBERS; i++) {
+		if (!of_shares || kinds[i].may_be_share) {
+			list[n++] = kinds[i].name;
+		}
+	}
+	for (size_t i = 0, at = 0; i < n && at < size; i++) {
+		at += (size_t)snprintf(out + at, size - at, "%s%s", list[i],
+				i + 1 == n           ? ""
+						: i + 2 == n ? (of_shares ? " and " : " or ")
+									 : ", ");
+	}
+}
+
+static bool take_operator(struct slice *s, struct gate *g) {
+	g->is_below = take_prefix(s, "<");
+	if (!g->is_below && !take_prefix(s, ">")) {
+		return false;
+	}
+	g->or_equal = take_prefix(s, "=");
+	return true;
+}
+
+/** "k", "MB", "GiB", "%". */
+static void take_unit(struct slice *s, struct gate *g, bool is_more) {
+	static const char units[] = "kMGT";
+	g->limit = is_more ? GATE_MORE : GATE_ABSOLUTE;
+	if (take_prefix(s, "%")) {
+		g->limit = is_more ? GATE_MORE_SHARE : GATE_SHARE;
+		g->value /= 100;
+		return;
+	}
+	const char *unit = s->size ? strchr(units, *s->data == 'K' ? 'k' : *s->data) : NULL;
+	if (unit) {
+		*s = slice_of(s->data + 1, s->size - 1);
+		double step = take_prefix(s, "i") ? 1024 : 1000;
+		for (const char *u = units; u <= unit; u++) {
+			g->value *= step;
+		}
+	}
+	(void)take_prefix(s, "B");
+}
+
+bool gate_parse(struct gate *g, const char *text, struct err *err) {
+	struct slice rest = skip_spaces(slice_of_text(text));
+	char list[200];
+	*g = (struct gate){.text = text};
+	if (!take_name(&rest, &g->number)) {
+		put_names(list, sizeof list, false);
+		return err_set(err, ERR_USAGE, "--fail-if: invalid gate \"%s\"; begin with %s", text, list);
+	}
+	rest = skip_spaces(rest);
+	bool ok = take_operator(&rest, g);
+	rest = skip_spaces(rest);
+	bool is_more = take_prefix(&rest, "+");
+	ok = ok && take_fraction(&rest, &g->value);
+	take_unit(&rest, g, is_more);
+	if (!ok || skip_spaces(rest).size > 0) {
+		return err_set(err, ERR_USAGE,
+				"--fail-if: invalid gate \"%s\"; use e.g. 'peak>500M', 'temporary>30%%', "
+				"'allocations>+5%%' or 'never-freed>+1M'",
+				text);
+	}
+	if (g->limit == GATE_SHARE && !kinds[g->number].may_be_share) {
+		put_names(list, sizeof list, true);
+		return err_set(err, ERR_USAGE,
+				"--fail-if: invalid gate \"%s\"; only %s can be a share, of all allocations or of "
+				"RSS; to compare with a base use +%.4g%%",
+				text, list, g->value * 100);
+	}
+	return true;
+}
 
 struct run_value {
 	double value;
