@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The layout of KDE's heaptrack_print, which scripts and people know: sections of entries. An entry
- * is an innermost frame (allocation functions of C++ skipped) with the backtraces that lead to it.
+ * The layout of KDE's heaptrack_print, which scripts and people know: sections of entries, the six
+ * lines, and the table of suppressions, in its wording and number format. An entry is an innermost
+ * frame (allocation functions of C++ skipped) with the backtraces that lead to it.
  */
-#include "base/human.h"
 #include "base/sorted.h"
 #include "base/text.h"
 #include "engine/by_node.h"
 #include "engine/shorten.h"
-#include "report/report.h"
+#include "report/text/page.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 struct entry {
 	uint32_t first, n; // its stacks, in `order`
@@ -305,4 +306,67 @@ bool report_classic(struct buffer *out, const struct recording *r, const struct 
 	report_six_lines(out, r);
 	arena_finish(&c.arena);
 	return (ok && !out->failed) || err_memory(err);
+}
+
+// ---- the six lines
+
+/** What a file of another program does not say has no line: a script must not take it for zero. */
+void report_six_lines(struct buffer *out, const struct recording *r) {
+	const struct rec_summary *s = &r->summary;
+	char text[HUMAN_MAX];
+	if (!(r->missing & REC_TIME)) {
+		buffer_printf(out, "total runtime: %.2fs.\n", (double)r->meta.duration_ns / 1e9);
+	}
+	if (!(r->missing & REC_ALLOCATIONS)) {
+		buffer_printf(out, "calls to allocation functions: %" PRIu64 " (%" PRIu64 "/s)\n",
+				s->allocations, page_per_second(r, s->allocations));
+	}
+	if (!(r->missing & REC_TEMPORARY)) {
+		buffer_printf(out, "temporary memory allocations: %" PRIu64 " (%" PRIu64 "/s)\n",
+				s->temporary, page_per_second(r, s->temporary));
+	}
+	if (!(r->missing & REC_PEAK_BYTES)) {
+		buffer_printf(out, "peak heap memory consumption: %s\n",
+				human_classic(text, s->peak_bytes));
+	}
+	if (r->meta.source != REC_IMPORTED) {
+		buffer_printf(out, "peak RSS (including heaptrack overhead): %s\n",
+				human_classic(text, s->peak_rss_bytes));
+	}
+	if (!(r->missing & REC_LIVE_BYTES)) {
+		buffer_printf(out, "total memory leaked: %s\n", human_classic(text, s->live_bytes));
+	}
+	if (s->suppressed_bytes) {
+		buffer_printf(out, "suppressed leaks: %s\n", human_classic(text, s->suppressed_bytes));
+	}
+}
+
+// ---- suppressions
+
+/** As KDE's table has it: "8.67KB", "0B". */
+static void put_bytes(struct buffer *out, uint64_t bytes) {
+	static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+	enum { LAST = sizeof units / sizeof *units - 1 };
+	double value = (double)bytes;
+	int unit = 0;
+	while (unit < LAST && value > 1000) {
+		value /= 1000;
+		unit++;
+	}
+	char text[32];
+	(void)snprintf(text, sizeof text, unit ? "%.2f%s" : "%.0f%s", value, units[unit]);
+	buffer_printf(out, "%16s", text);
+}
+
+void report_suppressions(struct buffer *out, const struct suppressions *s) {
+	buffer_text(out, "Suppressions used:\n");
+	buffer_printf(out, "%16s %16s %s\n", "matches", "leaked", "pattern");
+	for (size_t i = 0; i < s->rules.n; i++) {
+		const struct suppression *rule = &s->rules.items[i];
+		if (rule->n_stacks) {
+			buffer_printf(out, "%16" PRIu64 " ", rule->n_stacks);
+			put_bytes(out, rule->bytes);
+			buffer_printf(out, " %.*s\n", SLICE_ARG(rule->pattern));
+		}
+	}
 }

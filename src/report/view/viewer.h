@@ -43,12 +43,6 @@ void viewer_put_more(struct viewer *v, size_t indent, uint32_t n, const struct l
 bool viewer_put_label(struct viewer *v, uint32_t node);
 bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded);
 
-/**
- * A row for each mark of a stretch of time: what was made between it and the next (or the end), and
- * what of that lived then. Nothing if there is none. False: no memory.
- */
-bool view_put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns, struct err *err);
-
 #define DECLARE_VIEW(id, name, ...) bool view_put_##name(struct viewer *v, struct err *err);
 VIEWS(DECLARE_VIEW)
 #undef DECLARE_VIEW
