@@ -45,11 +45,8 @@ struct memory_row {
 struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const struct recording *r,
 		const struct names *n, struct arena *arena, uint32_t *n_rows);
 
-/** "heap_live", "mapped" ... of enum rec_part_id. */
-extern const char *const memory_part_ids[REC_PARTS];
+/** A part for programs ("heap_live", "mapped") and for people ("live blocks"). */
+extern const struct memory_part_text { const char *id, *words; } memory_part_texts[REC_PARTS];
 
 /** "end", "rss-peak" ... of enum rec_look_at. */
 extern const char *const memory_at_ids[REC_ATS];
-
-/** The same for people: "live blocks", "mapped". */
-extern const char *const memory_part_words[REC_PARTS];

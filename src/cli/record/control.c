@@ -70,7 +70,7 @@ static void take_part(struct json_reader *j, struct status *s) {
 		if (json_key_is(j, "id")) {
 			struct slice id = json_take_text(j);
 			for (part = 0; part < REC_PARTS; part++) {
-				if (slice_equal(id, slice_of_text(memory_part_ids[part]))) {
+				if (slice_equal(id, slice_of_text(memory_part_texts[part].id))) {
 					break;
 				}
 			}
@@ -171,7 +171,7 @@ static void put_look(struct status *s) {
 		if (s->parts[most] == 0) {
 			break;
 		}
-		say(stdout, "%s %s %s", n > 0 ? "," : ":", memory_part_words[most],
+		say(stdout, "%s %s %s", n > 0 ? "," : ":", memory_part_texts[most].words,
 				human_bytes(bytes, s->parts[most]));
 		s->parts[most] = 0;
 	}

@@ -71,7 +71,7 @@ void run_put_look(void *user, struct buffer *out) {
 	for (size_t i = 0; i < REC_PARTS; i++) {
 		if (bytes[i] > 0) {
 			json_open(&j, NULL, '{');
-			json_text(&j, "id", memory_part_ids[i]);
+			json_text(&j, "id", memory_part_texts[i].id);
 			json_number(&j, "bytes", bytes[i]);
 			json_close(&j);
 		}

@@ -8,36 +8,20 @@
 
 #include <stdlib.h>
 
-const char *const memory_part_ids[REC_PARTS] = {
-		[REC_PART_HEAP_LIVE] = "heap_live",
-		[REC_PART_HEAP_ROUNDING] = "heap_rounding",
-		[REC_PART_HEAP_PARTLY_FREE] = "heap_partly_free",
-		[REC_PART_HEAP_FREE] = "heap_free",
-		[REC_PART_ALLOCATOR_TABLES] = "allocator_tables",
-		[REC_PART_MAPPED] = "mapped",
-		[REC_PART_STACKS] = "stacks",
-		[REC_PART_MODULES_WRITTEN] = "modules_written",
-		[REC_PART_FILES] = "files",
-		[REC_PART_SHARED] = "shared",
-		[REC_PART_OURS] = "ours",
-		[REC_PART_UNKNOWN] = "unknown",
-		[REC_PART_HEAP] = "heap",
-};
-
-const char *const memory_part_words[REC_PARTS] = {
-		[REC_PART_HEAP_LIVE] = "live blocks",
-		[REC_PART_HEAP_ROUNDING] = "rounded up by malloc",
-		[REC_PART_HEAP_PARTLY_FREE] = "free between live blocks",
-		[REC_PART_HEAP_FREE] = "free, kept by malloc",
-		[REC_PART_ALLOCATOR_TABLES] = "malloc's own tables",
-		[REC_PART_MAPPED] = "mapped",
-		[REC_PART_STACKS] = "stacks",
-		[REC_PART_MODULES_WRITTEN] = "data of modules",
-		[REC_PART_FILES] = "code and files",
-		[REC_PART_SHARED] = "shared memory",
-		[REC_PART_OURS] = "heaptrack itself",
-		[REC_PART_UNKNOWN] = "owner not known",
-		[REC_PART_HEAP] = "heap, live and free not told apart",
+const struct memory_part_text memory_part_texts[REC_PARTS] = {
+		[REC_PART_HEAP_LIVE] = {"heap_live", "live blocks"},
+		[REC_PART_HEAP_ROUNDING] = {"heap_rounding", "rounded up by malloc"},
+		[REC_PART_HEAP_PARTLY_FREE] = {"heap_partly_free", "free between live blocks"},
+		[REC_PART_HEAP_FREE] = {"heap_free", "free, kept by malloc"},
+		[REC_PART_ALLOCATOR_TABLES] = {"allocator_tables", "malloc's own tables"},
+		[REC_PART_MAPPED] = {"mapped", "mapped"},
+		[REC_PART_STACKS] = {"stacks", "stacks"},
+		[REC_PART_MODULES_WRITTEN] = {"modules_written", "data of modules"},
+		[REC_PART_FILES] = {"files", "code and files"},
+		[REC_PART_SHARED] = {"shared", "shared memory"},
+		[REC_PART_OURS] = {"ours", "heaptrack itself"},
+		[REC_PART_UNKNOWN] = {"unknown", "owner not known"},
+		[REC_PART_HEAP] = {"heap", "heap, live and free not told apart"},
 };
 
 const char *const memory_at_ids[REC_ATS] = {

@@ -19,7 +19,7 @@ static void put_row(const struct looks_writer *w, const struct rec_part *p) {
 static void put_part(const struct looks_writer *w, const struct memory_look *m, uint8_t part) {
 	struct json *j = w->j;
 	json_open(j, NULL, '{');
-	json_text(j, "id", memory_part_ids[part]);
+	json_text(j, "id", memory_part_texts[part].id);
 	json_number(j, "bytes", m->bytes[part]);
 	if (part == REC_PART_HEAP_LIVE || part == REC_PART_HEAP) {
 		json_number(j, "asked_bytes", m->asked_bytes);

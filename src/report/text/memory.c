@@ -134,7 +134,7 @@ static void put_part(struct writer *w, uint8_t part, bool has_rows) {
 	struct buffer label = {0};
 	char text[HUMAN_MAX];
 	uint64_t bytes = w->m.bytes[part], lazy = w->m.lazy_free[part];
-	buffer_printf(&label, "  %s", memory_part_words[part]);
+	buffer_printf(&label, "  %s", memory_part_texts[part].words);
 	if (part == REC_PART_HEAP_LIVE && w->m.asked_bytes > bytes) {
 		buffer_printf(&label, " (of %s asked for)", human_bytes(text, w->m.asked_bytes));
 	} else if (lazy > 0) {

@@ -126,8 +126,8 @@ static bool put_part(struct facts *f, const struct memory_look *m, uint8_t part)
 	uint32_t n;
 	const struct memory_row *rows = memory_rows(m, part, f->r, f->names, f->arena, &n);
 	json_open(&f->j, NULL, '{');
-	json_text(&f->j, "id", memory_part_ids[part]);
-	json_text(&f->j, "words", memory_part_words[part]);
+	json_text(&f->j, "id", memory_part_texts[part].id);
+	json_text(&f->j, "words", memory_part_texts[part].words);
 	json_number(&f->j, "bytes", m->bytes[part]);
 	json_number(&f->j, "lazy_free_bytes", m->lazy_free[part]);
 	json_open(&f->j, "rows", '[');
