@@ -219,26 +219,6 @@ static void say_unhooked(struct quality_writer *w) {
 
 enum { MAPPER_MAX = RUNTIME_FLAG_MAX + 2 };
 
-// One of the code without names of each module
-struct nameless {
-	const struct name *items[8];
-	uint32_t n;
-};
-
-/** The id of a function; code without names has the same one in all of a module. */
-static uint32_t mapper_id(struct nameless *known, const struct name *name) {
-	bool is_nameless = !name->has_name && name->module.size > 0;
-	for (uint32_t i = 0; is_nameless && i < known->n; i++) {
-		if (slice_equal(known->items[i]->module, name->module)) {
-			return known->items[i]->function_id;
-		}
-	}
-	if (is_nameless && known->n < sizeof known->items / sizeof *known->items) {
-		known->items[known->n++] = name;
-	}
-	return name->function_id;
-}
-
 /**
  * Who had mapped most outside of allocation functions when most was mapped. How much of it was
  * resident is not known. A long name is cut: the line takes two rows of a terminal.
@@ -249,12 +229,12 @@ static void name_mapper(const struct quality_writer *w, uint64_t least_bytes,
 	const struct recording *r = w->recording;
 	uint64_t *bytes_of = arena_new(w->arena, uint64_t, names_n_functions(w->names) + 1ul);
 	const struct name *best = NULL;
-	struct nameless known = {0};
 	uint64_t most = 0;
 	for (uint32_t i = 0; bytes_of && i < r->mappings.n; i++) {
 		const struct rec_mapping *m = &r->mappings.items[i];
 		const struct name *name = m->is_inside ? NULL : names_site(w->names, m->node);
-		uint64_t bytes = name ? bytes_of[mapper_id(&known, name)] += m->peak_bytes : 0;
+		name = name && !name->has_name ? names_without_symbols(w->names, name) : name;
+		uint64_t bytes = name ? bytes_of[name->function_id] += m->peak_bytes : 0;
 		best = bytes > most ? name : best;
 		most = bytes > most ? bytes : most;
 	}
