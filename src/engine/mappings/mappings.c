@@ -8,10 +8,49 @@
  * mapping if it is the last one.
  */
 
-#include "engine/mappings/state.h"
+#include "engine/mappings.h"
+
+#include "base/index.h"
+#include "base/sorted.h"
+#include "base/vec.h"
+#include "engine/aggregate/state.h"
+#include "engine/mappings/pieces.h"
 #include "wire/event.h"
 
 enum { PIECES_PER_EVENT = 3 }; // two that are cut, and a new one
+#define MAPPING_NONE UINT32_MAX
+
+/** What one call has mapped, as long as a page of it is. */
+struct mapping {
+	uint64_t birth, left_bytes;
+	uint32_t stack; // of an unused one: the next
+};
+
+struct mapping_stack {
+	struct rec_mapping sum; // the peak's values are those kept in `epoch`
+	uint64_t epoch;
+	uint32_t hint; // bins_log
+};
+
+/** The lowest piece that the last unmapping call has ended. stack INDEX_NONE: there was none. */
+struct last_unmapped {
+	uint64_t start;
+	uint32_t thread, stack, sort;
+};
+
+struct mappings {
+	struct pieces pieces;
+	VEC(struct mapping) mappings;
+	uint32_t unused; // of `mappings`
+	VEC(struct mapping_stack) stacks;
+	struct index by_node;
+	struct bins bins;
+	struct last_unmapped last;
+	uint64_t page_mask;
+	uint64_t label, moment; // as in struct aggregate
+	uint64_t epoch;         // of the peak
+	uint64_t maps, mapped_bytes, live_maps, live_bytes, peak_bytes, peak_time_ns;
+};
 
 struct mappings *mappings_create(uint64_t page_bytes, struct err *err) {
 	struct mappings *m = calloc(1, sizeof *m);
@@ -36,6 +75,14 @@ void mappings_destroy(struct mappings *m) {
 		bins_finish(&m->bins);
 		free(m);
 	}
+}
+
+/** The totals of now. */
+static struct rec_edge edge_of_now(const struct mappings *m) {
+	return (struct rec_edge){.bytes = m->live_bytes,
+			.blocks = m->live_maps,
+			.allocations = m->maps,
+			.allocated_bytes = m->mapped_bytes};
 }
 
 /** Before the live values of a stack change: what it held at the peak. */
@@ -129,7 +176,7 @@ static uint32_t new_mapping(struct mappings *m, struct mapping mapping) {
 
 /** The largest so far of its point: perhaps of the period, or of all. */
 static void rise(struct mappings *m) {
-	struct rec_edge now = mappings_edge(m);
+	struct rec_edge now = edge_of_now(m);
 	now.time_ns = m->moment;
 	if (m->live_bytes > m->bins.point.bytes && bins_rise(&m->bins, &now)) {
 		bins_settle(&m->bins);
@@ -200,7 +247,7 @@ static bool reach(struct mappings *m, uint64_t time_ns) {
 	m->label = time_ns > m->label ? time_ns : m->label;
 	m->moment = next_moment(m->moment, m->label);
 	while (m->moment >= m->bins.curve_end) {
-		struct rec_edge now = mappings_edge(m);
+		struct rec_edge now = edge_of_now(m);
 		if (!bins_advance(&m->bins, &now, (uint32_t)m->stacks.n)) {
 			return false;
 		}
@@ -272,4 +319,109 @@ struct mappings_now mappings_now(const struct mappings *m) {
 					bins_bytes(&m->bins),
 			.n_ranges = m->pieces.n_used,
 	};
+}
+
+// ---- as the tables of a recording
+
+static bool put_stacks(const struct mappings *m, struct recording *out) {
+	out->mappings.items = arena_new(&out->arena, struct rec_mapping, m->stacks.n + 1);
+	if (!out->mappings.items) {
+		return false;
+	}
+	out->mappings.n = (uint32_t)m->stacks.n;
+	for (size_t i = 0; i < m->stacks.n; i++) {
+		const struct mapping_stack *s = &m->stacks.items[i];
+		struct rec_mapping *row = &out->mappings.items[i];
+		*row = s->sum;
+		if (s->epoch != m->epoch) {
+			row->peak_maps = s->sum.live_maps;
+			row->peak_bytes = s->sum.live_bytes;
+		}
+	}
+	return true;
+}
+
+/** Neighbours that say the same become one row. */
+static bool put_range(void *user, const struct mapped_range *range) {
+	struct recording *out = user;
+	struct rec_range *last = out->ranges.n ? &out->ranges.items[out->ranges.n - 1] : NULL;
+	if (last && last->end == range->start && last->mapping == range->mapping &&
+			last->born_ns == range->born_ns && last->sort == range->sort) {
+		last->end = range->end;
+		return true;
+	}
+	out->ranges.items[out->ranges.n++] = (struct rec_range){.start = range->start,
+			.end = range->end,
+			.mapping = range->mapping,
+			.born_ns = range->born_ns,
+			.sort = (uint8_t)range->sort};
+	return true;
+}
+
+static bool put_ranges(const struct mappings *m, struct recording *out) {
+	out->ranges.items = arena_new(&out->arena, struct rec_range, m->pieces.n_used + 1ul);
+	if (out->ranges.items) {
+		mappings_each(m, put_range, out);
+	}
+	return out->ranges.items != NULL;
+}
+
+/** What is mapped as intervals without end, in `log`, which the caller finishes. */
+static bool log_live(const struct mappings *m, struct bins *log) {
+	uint32_t *hints = calloc(m->stacks.n + 1, sizeof *hints);
+	bool ok = hints && bins_reserve(log, m->live_maps + 1);
+	for (size_t i = 0; ok && i < m->mappings.n; i++) {
+		const struct mapping *mapping = &m->mappings.items[i];
+		if (mapping->left_bytes > 0) {
+			bins_log(log, &hints[mapping->stack], mapping->stack,
+					bins_edge_after(&m->bins, mapping->birth), mapping->left_bytes, false);
+		}
+	}
+	free(hints);
+	ok = ok && bins_compact_log(log);
+	for (size_t i = 0; i < log->n_log; i++) {
+		log->log[i].until = REC_NEVER;
+	}
+	return ok;
+}
+
+static int compare_intervals(const void *x, const void *y) {
+	const struct rec_interval *a = x, *b = y;
+	int order = compare_u64(a->stack, b->stack);
+	order = order ? order : compare_u64(a->until, b->until);
+	return order ? order : compare_u64(a->from, b->from);
+}
+
+static bool put_intervals(const struct mappings *m, struct recording *out) {
+	struct bins log = {0}, live = {0};
+	bool ok = bins_copy_log(&m->bins, &log) && log_live(m, &live);
+	size_t n_ended = m->bins.n_intervals, n = n_ended + log.n_log + live.n_log;
+	struct rec_interval *all = ok ? arena_new(&out->arena, struct rec_interval, n + 1) : NULL;
+	if (all) {
+		memcpy(all, m->bins.intervals, n_ended * sizeof *all);
+		memcpy(all + n_ended, log.log, log.n_log * sizeof *all);
+		memcpy(all + n_ended + log.n_log, live.log, live.n_log * sizeof *all);
+		qsort(all, n, sizeof *all, compare_intervals);
+		out->mapping_intervals.items = all;
+		out->mapping_intervals.n = (uint32_t)n;
+	}
+	bins_finish(&live);
+	bins_finish(&log);
+	return all != NULL;
+}
+
+bool mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recording *out,
+		struct err *err) {
+	const struct bins *b = &m->bins;
+	uint64_t last_ns = m->moment > b->running.time_ns ? m->moment : b->running.time_ns;
+	uint64_t end_ns = now_ns > last_ns ? now_ns : last_ns + 1;
+	out->summary.mapped_peak_bytes = m->peak_bytes;
+	out->summary.mapped_peak_time_ns = m->peak_time_ns;
+	out->summary.never_unmapped_bytes = m->live_bytes;
+	out->mapping_edges.items = bins_copy_edges(&out->arena, b->edges, b->n,
+			bins_edge_at(b, end_ns));
+	out->mapping_edges.n = b->n + 1;
+	return (out->mapping_edges.items && put_stacks(m, out) && put_ranges(m, out) &&
+				   put_intervals(m, out)) ||
+			err_memory(err);
 }
