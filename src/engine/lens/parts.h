@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the files of the lens share: the range of time as text, and the sums over it. */
+/**
+ * What the files of the lens share: the range of time as text, and the sums over it; and the time
+ * of day of a moment, which sentences say, too.
+ */
 
 #include "base/buffer.h"
 #include "engine/lens.h"
@@ -21,3 +24,8 @@ bool lens_time_parse(struct lens *l, struct slice text, const struct recording *
 
 /** The shortest text that stands for the range. */
 void lens_time_put(struct buffer *out, const struct lens *l, const struct recording *r);
+
+enum { CLOCK_TIME_MAX = 16 };
+
+/** "12:03:07" in the reader's time zone; "?" if nothing says when it began. Returns `out`. */
+char *clock_time_text(char out[CLOCK_TIME_MAX], const struct rec_meta *m, uint64_t moment_ns);

@@ -4,12 +4,12 @@
 
 #include "base/sorted.h"
 #include "base/text.h"
-#include "engine/lens/clock_time.h"
 #include "engine/lens/parts.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-enum { SECONDS_DIGITS = 9 };
+enum { SECONDS_DIGITS = 9, DAY_SECONDS = 86400 };
 static const uint64_t second_ns = 1000000000;
 
 // ---- edges and moments
@@ -77,6 +77,26 @@ void lens_between(struct lens *l, const struct recording *r, uint64_t from_ns, u
 			to_ns >= r->meta.duration_ns ? (int32_t)r->edges.n : mark_edge(r, to_ns));
 }
 
+// ---- the time of day
+
+/** What the reader's clock showed at a moment, in ns after midnight. */
+static uint64_t after_midnight(const struct rec_meta *m, uint64_t moment_ns) {
+	uint64_t wall_ns = m->wall_start_ns + moment_ns;
+	int64_t second = ((int64_t)(wall_ns / second_ns) + m->wall_offset_s) % DAY_SECONDS;
+	return (uint64_t)(second < 0 ? second + DAY_SECONDS : second) * second_ns + wall_ns % second_ns;
+}
+
+char *clock_time_text(char out[CLOCK_TIME_MAX], const struct rec_meta *m, uint64_t moment_ns) {
+	unsigned second = (unsigned)(after_midnight(m, moment_ns) / second_ns);
+	if (m->wall_start_ns) {
+		(void)snprintf(out, CLOCK_TIME_MAX, "%02u:%02u:%02u", second / 3600, second / 60 % 60,
+				second % 60);
+	} else {
+		(void)snprintf(out, CLOCK_TIME_MAX, "?");
+	}
+	return out;
+}
+
 // ---- reading
 
 static bool take_digits(struct slice *s, uint64_t *out) {
@@ -111,10 +131,15 @@ static bool take_seconds(struct slice *s, uint64_t *nanos) {
 }
 
 /** The first moment of the recording at a time of the day. */
-static bool by_wall_clock(const struct recording *r, uint64_t hours, uint64_t minutes,
+static bool by_wall_clock(const struct rec_meta *m, uint64_t hours, uint64_t minutes,
 		uint64_t nanos, uint64_t *moment) {
-	return hours < 24 && minutes < 60 && nanos < 61 * second_ns &&
-			clock_time_moment(&r->meta, (hours * 3600 + minutes * 60) * second_ns + nanos, moment);
+	const uint64_t day_ns = DAY_SECONDS * second_ns;
+	uint64_t asked = (hours * 3600 + minutes * 60) * second_ns + nanos;
+	if (!m->wall_start_ns || hours >= 24 || minutes >= 60 || nanos >= 61 * second_ns) {
+		return false;
+	}
+	*moment = (asked + day_ns - after_midnight(m, 0)) % day_ns;
+	return true;
 }
 
 struct end {
@@ -192,7 +217,7 @@ static bool take_end(struct slice *s, const struct recording *r, struct end *out
 	if (take_prefix(s, ":")) {
 		hours = nanos / second_ns;
 		return take_digits(s, &minutes) && take_prefix(s, ":") && take_seconds(s, &nanos) &&
-				by_wall_clock(r, hours, minutes, nanos, &out->moment);
+				by_wall_clock(&r->meta, hours, minutes, nanos, &out->moment);
 	}
 	if (take_prefix(s, "%25") || take_prefix(s, "%")) { // also as a URL has it
 		unsigned __int128 part = (unsigned __int128)r->meta.duration_ns * nanos;

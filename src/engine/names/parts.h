@@ -34,12 +34,6 @@ struct slice names_title_of(struct names *n, struct slice path);
 bool names_find_sites(struct names *n);
 
 /**
- * Per location: code of the user's without a name that libraries call only to have memory. NULL: no
- * memory.
- */
-const bool *names_find_hooks(const struct names *n, struct arena *scratch);
-
-/**
  * Mark the project's own allocation functions as wrappers; functions have numbers. False: no
  * memory.
  */

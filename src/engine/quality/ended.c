@@ -2,7 +2,7 @@
 
 /* Says how a recording ended: whether all of the program is in it, and what ended it. */
 
-#include "engine/lens/clock_time.h"
+#include "engine/lens/parts.h"
 #include "engine/quality/parts.h"
 
 #include <inttypes.h>

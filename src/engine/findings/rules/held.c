@@ -6,7 +6,7 @@
  */
 
 #include "engine/findings/parts.h"
-#include "engine/lens/clock_time.h"
+#include "engine/lens/parts.h"
 
 enum { MIN_BYTES = 1000, MIN_GROWN_BYTES = 64000, MIN_RUNTIME_BYTES = 8000000 };
 
