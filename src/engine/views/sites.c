@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/* Ranks the stacks and sites of a whole recording. */
+/* Ranks the stacks and sites of a whole recording, and joins the stacks of one node. */
 
 #include "engine/sites.h"
 
-#include "base/check.h"
 #include "base/sorted.h"
 #include "engine/findings.h"
+#include "engine/suppress.h"
 
 #include <stdlib.h>
 
@@ -35,101 +35,110 @@ bool rank_stacks(const struct recording *r, enum lens_metric metric, struct aren
 	return true;
 }
 
-// Sites under construction
-struct site_table {
-	const struct recording *recording;
-	enum lens_metric metric;
-	struct site *sites;
-	uint64_t *weights; // per site: of its heaviest stack
-	uint32_t n;
-	uint32_t *of_function; // site + 1, 0: none yet; the last is that of the empty stack
-};
-
-static void add_to_site(struct site_table *t, uint32_t function, const struct name *name,
-		uint32_t stack, const struct lens_costs *c) {
-	uint64_t weight = lens_metric_weight(t->metric, c);
-	uint32_t *at = &t->of_function[function];
-	if (*at == 0) {
-		*at = ++t->n;
-	}
-	struct site *s = &t->sites[*at - 1];
-	if (s->n_stacks++ == 0 || weight > t->weights[*at - 1]) {
-		s->name = name;
-		s->heaviest = stack;
-		t->weights[*at - 1] = weight;
-	}
-	lens_costs_add(&s->costs, c);
-}
-
-static bool sort_sites(struct site_ranking *out, const struct site_table *t) {
-	struct rank *ranks = malloc((t->n + 1ul) * sizeof *ranks);
-	if (!ranks) {
-		return false;
-	}
-	out->n = t->n;
-	for (uint32_t i = 0; i < t->n; i++) {
-		ranks[i] = (struct rank){lens_metric_weight(t->metric, &t->sites[i].costs), i};
-	}
-	qsort(ranks, t->n, sizeof *ranks, rank_heaviest_first);
-	for (uint32_t i = 0; i < t->n; i++) {
-		out->sites[i] = t->sites[ranks[i].index];
-	}
-	free(ranks);
-	return true;
-}
-
-static void gather_stack(struct site_table *t, const struct names *n, uint32_t stack,
-		const struct name *name, struct site_ranking *out) {
-	static const struct name nowhere = {.function = {(const uint8_t *)"(no stack)", 10}};
-	struct lens_costs c = lens_stack_costs(t->metric, &t->recording->stacks.items[stack]);
-	if (c.blocks == 0 && c.allocations == 0) {
-		return;
-	}
-	lens_costs_add(&out->total, &c);
-	if (c.blocks == 0) {
-		return;
-	}
-	if (lens_metrics[t->metric].rule == METRIC_NEVER_FREED && name && !name->is_runtime &&
-			stack_is_noise(t->recording, n, stack)) {
-		lens_costs_add(&out->noise, &c);
-		return;
-	}
-	add_to_site(t, name ? name->function_id : names_n_functions(n), name ? name : &nowhere, stack,
-			&c);
-}
-
-static bool make_table(struct site_table *t, const struct recording *r, const struct names *n,
-		enum lens_metric metric, struct arena *arena, struct arena *scratch,
-		struct site_ranking *out) {
-	uint32_t most = names_n_functions(n) + 1;
-	most = r->stacks.n < most ? r->stacks.n : most;
-	*out = (struct site_ranking){.sites = arena_new(arena, struct site, most)};
-	*t = (struct site_table){.recording = r,
-			.metric = metric,
-			.of_function = arena_new(scratch, uint32_t, names_n_functions(n) + 1ul),
-			.sites = arena_new(scratch, struct site, most),
-			.weights = arena_new(scratch, uint64_t, most)};
-	return out->sites && t->of_function && t->sites && t->weights;
-}
-
-bool rank_sites(const struct recording *r, const struct names *n, const enum lens_metric *metrics,
-		uint32_t n_metrics, struct arena *arena, struct site_ranking *out) {
-	struct arena scratch = {0};
-	struct site_table tables[N_LENS_METRICS];
-	bool ok = true;
-	check(n_metrics <= N_LENS_METRICS);
-	for (uint32_t k = 0; ok && k < n_metrics; k++) {
-		ok = make_table(&tables[k], r, n, metrics[k], arena, &scratch, &out[k]);
-	}
-	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
-		const struct name *name = names_site(n, r->stacks.items[i].node);
-		for (uint32_t k = 0; k < n_metrics; k++) {
-			gather_stack(&tables[k], n, i, name, &out[k]);
+/**
+ * In no site is a stack without a block, nor what a runtime keeps for itself, whoever called it:
+ * the latter is *noise.
+ */
+static void leave_out(const struct recording *r, const struct names *n, enum lens_metric metric,
+		struct lens_costs *stacks, struct lens_costs *noise) {
+	bool has_noise = lens_metrics[metric].rule == METRIC_NEVER_FREED;
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		const struct name *name = has_noise ? names_site(n, r->stacks.items[i].node) : NULL;
+		bool is_noise = stacks[i].blocks > 0 && name && !name->is_runtime &&
+				stack_is_noise(r, n, i);
+		if (is_noise) {
+			lens_costs_add(noise, &stacks[i]);
+		}
+		if (is_noise || stacks[i].blocks == 0) {
+			stacks[i] = (struct lens_costs){0};
 		}
 	}
-	for (uint32_t k = 0; ok && k < n_metrics; k++) {
-		ok = sort_sites(&out[k], &tables[k]);
+}
+
+bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
+		struct arena *arena, struct site_ranking *out) {
+	static const struct name nowhere = {.function = {(const uint8_t *)"(no stack)", 10}};
+	struct arena scratch = {0};
+	struct lens lens = lens_whole();
+	struct lens_result result;
+	struct breakdown sites;
+	*out = (struct site_ranking){0};
+	lens.metric = metric;
+	bool ok = lens_apply(&lens, r, n, &scratch, &result, NULL);
+	if (ok) {
+		out->total = result.total;
+		leave_out(r, n, metric, result.stacks, &out->noise);
+		ok = breakdown_make(BY_SITE, &lens, r, n, &result, arena, &sites, NULL);
+	}
+	if (ok) {
+		out->sites = sites.parts;
+		out->n = sites.n;
+	}
+	for (uint32_t i = 0; i < out->n; i++) {
+		const struct name *name = names_site(n, r->stacks.items[out->sites[i].heaviest].node);
+		out->sites[i].name = name ? name : &nowhere;
 	}
 	arena_finish(&scratch);
 	return ok;
+}
+
+// ---- by node
+
+static void add_stack(struct rec_stack *to, const struct rec_stack *s) {
+	to->usual_size = s->first_ns < to->first_ns ? s->usual_size : to->usual_size;
+	to->thread = 0;
+	rec_stack_add(to, s);
+}
+
+/** What is suppressed, by its new rows. `row`: per node, its stack + 1. */
+static bool suppressed_by_node(const struct recording *r, const uint32_t *row, struct arena *arena,
+		struct recording *out) {
+	uint32_t n = 0;
+	out->suppressed.items = arena_new(arena, struct rec_suppressed, out->stacks.n);
+	struct rec_suppressed *items = out->suppressed.items;
+	if (!items) {
+		return false;
+	}
+	for (uint32_t i = 0; i < r->suppressed.n; i++) {
+		const struct rec_suppressed *v = &r->suppressed.items[i];
+		uint32_t stack = row[r->stacks.items[v->stack].node] - 1;
+		items[stack].blocks += v->blocks;
+		items[stack].bytes += v->bytes;
+	}
+	for (uint32_t i = 0; i < out->stacks.n; i++) {
+		if (items[i].blocks) {
+			items[n++] = (struct rec_suppressed){i, items[i].blocks, items[i].bytes};
+		}
+	}
+	out->suppressed.n = n;
+	qsort(items, n, sizeof *items, suppressed_heaviest_first);
+	return true;
+}
+
+bool recording_by_node(const struct recording *r, struct arena *arena, struct recording *out,
+		struct err *err) {
+	uint32_t *row = arena_new(arena, uint32_t, r->nodes.n); // + 1
+	struct rec_stack *stacks = arena_new(arena, struct rec_stack, r->stacks.n);
+	if (!row || !stacks) {
+		return err_memory(err);
+	}
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		if (row[s->node]) {
+			add_stack(&stacks[row[s->node] - 1], s);
+		} else {
+			stacks[n++] = *s;
+			row[s->node] = n;
+		}
+	}
+	*out = *r;
+	out->stacks.items = stacks;
+	out->stacks.n = n;
+	out->lifetimes.n = 0;
+	out->intervals.n = 0;
+	out->untouched.n = 0;
+	out->sizes.n = 0;
+	bool ok = r->suppressed.n == 0 || suppressed_by_node(r, row, arena, out);
+	return ok || err_memory(err);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Everything that a recording has, for programs. */
 #include "base/sorted.h"
-#include "engine/by_node.h"
 #include "engine/facts_json.h"
 #include "engine/quality.h"
 #include "engine/sites.h"

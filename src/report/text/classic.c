@@ -6,8 +6,8 @@
  */
 #include "base/sorted.h"
 #include "base/text.h"
-#include "engine/by_node.h"
 #include "engine/shorten.h"
+#include "engine/sites.h"
 #include "report/text/page.h"
 
 #include <inttypes.h>

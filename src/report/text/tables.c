@@ -11,7 +11,7 @@
 
 // The sites of a table: the user's and the dependencies', and the sum of the runtimes'
 struct rows {
-	struct site *sites;
+	struct part *sites;
 	uint32_t n, shown;
 	struct lens_costs total, runtime;
 	const struct name *runtimes[3]; // the largest of them
@@ -19,7 +19,7 @@ struct rows {
 };
 
 /** "<- handleRequest() <- main": the user's own callers, innermost first. */
-static void put_callers(struct page *p, const struct site *site, struct buffer *out) {
+static void put_callers(struct page *p, const struct part *site, struct buffer *out) {
 	struct stack_walk w = stack_walk_init(p->r, p->names, p->r->stacks.items[site->heaviest].node);
 	uint32_t last = site->name->function_id;
 	bool is_behind = false;
@@ -69,7 +69,7 @@ static void put_numbers(struct page *p, const struct lens_costs *costs,
 	buffer_u8(p->out, '\n');
 }
 
-static void put_row(struct page *p, const struct site *site, enum lens_metric metric,
+static void put_row(struct page *p, const struct part *site, enum lens_metric metric,
 		const struct lens_costs *total, const struct columns *columns) {
 	buffer_text(p->out, "  ");
 	put_left(p->out, page_short_name(p, site->name), columns->name);
@@ -127,7 +127,7 @@ static struct rows rows_of(const struct site_ranking *ranking) {
 			.runtime = ranking->noise,
 	};
 	for (uint32_t i = 0; i < ranking->n; i++) {
-		const struct site *site = &ranking->sites[i];
+		const struct part *site = &ranking->sites[i];
 		if (!site->name->is_runtime) {
 			rows.sites[rows.n++] = *site;
 			continue;
@@ -141,13 +141,17 @@ static struct rows rows_of(const struct site_ranking *ranking) {
 	return rows;
 }
 
-static void put_table(struct page *p, enum lens_metric metric, const struct site_ranking *ranking,
-		uint32_t max_rows) {
+static void put_table(struct page *p, enum lens_metric metric, uint32_t max_rows) {
 	const struct metric *m = &lens_metrics[metric];
+	struct site_ranking ranking;
 	if (p->r->missing & m->bytes.number) {
 		return;
 	}
-	struct rows rows = rows_of(ranking);
+	if (!rank_sites(p->r, p->names, metric, &p->arena, &ranking)) {
+		p->failed = true;
+		return;
+	}
+	struct rows rows = rows_of(&ranking);
 	// That all of it is the runtime's is said once: who held the peak
 	if (rows.n == 0 && (m->rule != METRIC_LIVE_AT_LARGEST || rows.runtime.blocks == 0)) {
 		return;
@@ -181,7 +185,6 @@ static void put_table(struct page *p, enum lens_metric metric, const struct site
 void page_put_tables(struct page *p, size_t lines, size_t most) {
 	enum { AROUND = 4, PEAK_MAX = 10, OTHERS_MAX = 5, MIN = 2 };
 	enum lens_metric metrics[N_LENS_METRICS];
-	struct site_ranking rankings[N_LENS_METRICS];
 	const size_t all = metrics_of_report(metrics), n = most < all ? most : all;
 	if (n == 0) {
 		return;
@@ -192,11 +195,7 @@ void page_put_tables(struct page *p, size_t lines, size_t most) {
 	others = others > OTHERS_MAX ? OTHERS_MAX : others < MIN ? MIN : others;
 	size_t peak = rows > others * (n - 1) ? rows - others * (n - 1) : MIN;
 	peak = peak > PEAK_MAX ? PEAK_MAX : peak < MIN ? MIN : peak;
-	if (!rank_sites(p->r, p->names, metrics, (uint32_t)n, &p->arena, rankings)) {
-		p->failed = true;
-		return;
-	}
 	for (size_t i = 0; i < n; i++) {
-		put_table(p, metrics[i], &rankings[i], (uint32_t)(i == 0 ? peak : others));
+		put_table(p, metrics[i], (uint32_t)(i == 0 ? peak : others));
 	}
 }
