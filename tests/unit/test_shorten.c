@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/shorten.h"
+#include "engine/names.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,6 @@
 /* States a finding: its sentence, its numbers, its lens, and the function that it is about. */
 
 #include "engine/findings/parts.h"
-#include "engine/shorten.h"
 
 #include <ctype.h>
 #include <inttypes.h>

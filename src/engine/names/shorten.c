@@ -7,7 +7,7 @@
  * top-level space before.
  */
 
-#include "engine/shorten.h"
+#include "engine/names.h"
 
 #include <ctype.h>
 

@@ -6,7 +6,6 @@
  */
 #include "base/sorted.h"
 #include "base/text.h"
-#include "engine/shorten.h"
 #include "engine/sites.h"
 #include "report/text/page.h"
 

@@ -3,7 +3,6 @@
 #include "report/text/columns.h"
 
 #include "base/visible.h"
-#include "engine/shorten.h"
 
 #include <inttypes.h>
 

@@ -5,7 +5,6 @@
  */
 #include "engine/memory.h"
 
-#include "engine/shorten.h"
 #include "report/text/page.h"
 #include "report/view/viewer.h"
 

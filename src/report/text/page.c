@@ -2,8 +2,6 @@
 /* The page that the default report is written on, and what its parts share. */
 #include "report/text/page.h"
 
-#include "engine/shorten.h"
-
 enum { WIDTH_MIN = 60, WIDTH_MAX = 160 };
 
 static size_t page_width(const struct report_options *o) {

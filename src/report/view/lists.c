@@ -4,7 +4,6 @@
 #include "base/index.h"
 #include "base/sorted.h"
 #include "engine/lens_match.h"
-#include "engine/shorten.h"
 #include "report/text/columns.h"
 #include "report/view/viewer.h"
 

@@ -3,7 +3,6 @@
 #include "report/view/viewer.h"
 
 #include "base/human.h"
-#include "engine/shorten.h"
 #include "report/text/columns.h"
 
 #include <inttypes.h>
