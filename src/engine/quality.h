@@ -52,3 +52,9 @@ size_t quality_lines(const struct recording *r, const struct names *n, struct ar
  */
 enum { RUNTIME_FLAG_MAX = 160 };
 bool runtime_own_memory(struct slice exe, char out[RUNTIME_FLAG_MAX]);
+
+/**
+ * How the functions get names that such a program runs: "start it as node --perf-basic-prof
+ * --interpreted-frames-native-stack". `language` is theirs. False: nothing is known that does.
+ */
+bool runtime_naming_flag(struct slice exe, const char **language, char out[RUNTIME_FLAG_MAX]);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Whose code a module, file or function is, by what is known of names. */
+/**
+ * Whose code a module, file or function is, by what is known of names: the user's, a library's or a
+ * runtime's. Each function judges by one property alone and returns CODE_UNSURE if that is not
+ * enough; names.c combines them. Private to the engine.
+ */
 
 #include "base/slice.h"
-
-/**
- * Whose code a frame is: the user's, a library's or a runtime's. Each function judges by one
- * property alone and returns CODE_UNSURE if that is not enough; names.c combines them. Private to
- * the engine.
- */
 
 enum code {
 	CODE_UNSURE,

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** What the files that write quality lines share. */
-
-// Between the files that write the lines of quality.h.
+/** What the files that write the lines of quality.h share. */
 
 #include "base/human.h"
 #include "engine/quality.h"

@@ -6,7 +6,6 @@
 
 #include "engine/memory.h"
 #include "engine/quality/parts.h"
-#include "engine/quality/runtimes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,10 +2,8 @@
 
 /* What is known of the runtimes: options that name functions, tools that show own memory. */
 
-#include "engine/quality/runtimes.h"
-
 #include "base/text.h"
-#include "engine/names.h"
+#include "engine/quality.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "engine/findings/parts.h"
-#include "engine/quality/runtimes.h"
+#include "engine/quality.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
  */
 
 #include "engine/findings/parts.h"
-#include "engine/quality/runtimes.h"
+#include "engine/quality.h"
 
 #include <stdio.h>
 
