@@ -80,6 +80,13 @@ struct lens {
 	uint32_t n_focus, n_hide, n_threads;
 };
 
+/** The moment of an edge of a lens: of LENS_START 0, of edges.n the end of the recording. */
+static inline uint64_t lens_edge_ns(const struct recording *r, int32_t edge) {
+	return edge < 0                      ? 0
+			: edge < (int32_t)r->edges.n ? r->edges.items[edge].time_ns
+										 : r->meta.duration_ns;
+}
+
 /** Everything of the recording, by what was live at the peak. */
 struct lens lens_whole(void);
 

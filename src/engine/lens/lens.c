@@ -168,8 +168,7 @@ static uint64_t moment_of(const struct lens *l, const struct recording *r) {
 	if (!l->has_range) {
 		return is_largest ? r->summary.peak_time_ns : r->meta.duration_ns;
 	}
-	uint32_t edge = is_largest ? lens_largest_edge(l, r) : (uint32_t)l->to;
-	return edge < r->edges.n ? r->edges.items[edge].time_ns : r->meta.duration_ns;
+	return lens_edge_ns(r, is_largest ? (int32_t)lens_largest_edge(l, r) : l->to);
 }
 
 bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,

@@ -179,8 +179,7 @@ static bool take_mark(struct slice *s, const struct recording *r, struct end *ou
 	}
 	for (const struct rec_mark *end = r->marks.items + r->marks.n, *of = m; of < end; of++) {
 		if (of->name == m->name && --which == 0) {
-			int32_t edge = mark_edge(r, of->time_ns);
-			out->moment = edge >= 0 ? r->edges.items[edge].time_ns : 0;
+			out->moment = lens_edge_ns(r, mark_edge(r, of->time_ns));
 			out->lacks_mark = false;
 			return true;
 		}

@@ -81,7 +81,7 @@ bool timeline_make(const struct lens *l, const struct recording *r,
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		points[i].edge = i;
-		points[i].time_ns = i < r->edges.n ? r->edges.items[i].time_ns : r->meta.duration_ns;
+		points[i].time_ns = lens_edge_ns(r, (int32_t)i);
 	}
 	uint32_t first = l->has_range ? (uint32_t)(l->from + 1) : 0;
 	uint32_t last = l->has_range ? (uint32_t)l->to : n - 1;

@@ -55,14 +55,6 @@ static void put_label(struct writer *w, uint32_t node) {
 	}
 }
 
-static void put_edge_time(struct writer *w, const char *key, int32_t edge) {
-	const struct recording *r = w->v->r;
-	json_number(&w->j, key,
-			edge < 0                             ? 0
-					: edge < (int32_t)r->edges.n ? r->edges.items[edge].time_ns
-												 : r->meta.duration_ns);
-}
-
 static void put_lens(struct writer *w) {
 	const struct lens *l = w->v->lens;
 	struct json *j = &w->j;
@@ -74,14 +66,13 @@ static void put_lens(struct writer *w) {
 	if (l->has_range) {
 		json_signed(j, "from_edge", l->from);
 		json_signed(j, "to_edge", l->to);
-		put_edge_time(w, "from_ns", l->from);
-		put_edge_time(w, "to_ns", l->to);
 	} else {
 		json_null(j, "from_edge");
 		json_null(j, "to_edge");
-		json_number(j, "from_ns", 0);
-		json_number(j, "to_ns", w->v->r->meta.duration_ns);
 	}
+	const struct recording *r = w->v->r;
+	json_number(j, "from_ns", l->has_range ? lens_edge_ns(r, l->from) : 0);
+	json_number(j, "to_ns", l->has_range ? lens_edge_ns(r, l->to) : r->meta.duration_ns);
 	json_number(j, "moment_ns", w->v->result.moment_ns);
 	json_close(j);
 	json_open(j, "totals", '{');

@@ -108,8 +108,7 @@ bool view_put_timeline(struct viewer *v, struct err *err) {
 	if (!timeline_draw(v->lens, v->r, &v->result, &v->arena, &t, err)) {
 		return false;
 	}
-	int32_t from = v->lens->has_range ? v->lens->from : LENS_START;
-	uint64_t start = from >= 0 ? v->r->edges.items[from].time_ns : 0;
+	uint64_t start = v->lens->has_range ? lens_edge_ns(v->r, v->lens->from) : 0;
 	uint64_t end = t.points[t.n - 1].time_ns;
 	uint32_t rows = t.n < ROWS ? t.n : ROWS;
 	uint64_t most = 0;

@@ -5,15 +5,6 @@
 #include "base/human.h"
 #include "report/view/viewer.h"
 
-static void put_moment(struct viewer *v, int32_t edge) {
-	char t[HUMAN_MAX];
-	const struct recording *r = v->r;
-	uint64_t ns = edge < 0               ? 0
-			: edge < (int32_t)r->edges.n ? r->edges.items[edge].time_ns
-										 : r->meta.duration_ns;
-	buffer_text(v->out, human_duration(t, ns));
-}
-
 static void put_totals(struct viewer *v) {
 	char bytes[HUMAN_MAX], blocks[HUMAN_MAX], t[HUMAN_MAX];
 	const struct lens_costs *total = &v->result.total;
@@ -24,10 +15,9 @@ static void put_totals(struct viewer *v) {
 		buffer_printf(v->out, ", at %s", human_duration(t, v->result.moment_ns));
 	}
 	if (v->lens->has_range) {
-		buffer_text(v->out, "; time range from ");
-		put_moment(v, v->lens->from);
-		buffer_text(v->out, " to ");
-		put_moment(v, v->lens->to);
+		buffer_printf(v->out, "; time range from %s to %s",
+				human_duration(t, lens_edge_ns(v->r, v->lens->from)),
+				human_duration(blocks, lens_edge_ns(v->r, v->lens->to)));
 	}
 	struct slice text = lens_text(v->lens, v->r, &v->arena);
 	if (text.size) {
