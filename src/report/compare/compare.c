@@ -68,7 +68,8 @@ static void put_site_row(struct buffer *out, const struct compare_request *reque
 	put_cut_padded(out, buffer_view(&place), 10);
 	buffer_clear(&place);
 	put_site(&place, site->name, site->label, arena);
-	compare_put_last(out, buffer_view(&place), request->width > 30 ? request->width - 26 : 4);
+	put_left(out, buffer_view(&place), request->width > 30 ? request->width - 26 : 4);
+	trim_spaces(out);
 	buffer_finish(&place);
 	buffer_u8(out, '\n');
 }

@@ -117,13 +117,6 @@ void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base) {
 	}
 }
 
-void compare_put_last(struct buffer *out, struct slice text, size_t width) {
-	put_left(out, text, width);
-	while (out->size && out->data[out->size - 1] == ' ') {
-		out->size--;
-	}
-}
-
 void compare_put_gates(struct buffer *out, const struct compare_request *request) {
 	for (uint32_t i = 0; i < request->n_gates; i++) {
 		const struct gate_result *g = &request->gates[i];

@@ -55,6 +55,3 @@ void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base);
 void compare_put_head(struct buffer *out, const struct compare_request *request);
 void compare_put_gates(struct buffer *out, const struct compare_request *request);
 void compare_put_gates_json(struct json *j, const struct compare_request *request);
-
-/** The last column of a line: cut to `width`, without spaces at its end. */
-void compare_put_last(struct buffer *out, struct slice text, size_t width);

@@ -83,7 +83,8 @@ static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {
 	buffer_finish(&share);
 	size_t used = 4 * COLUMN + indent;
 	put_spaces(w->out, indent);
-	compare_put_last(w->out, label, w->request->width > used + 20 ? w->request->width - used : 20);
+	put_left(w->out, label, w->request->width > used + 20 ? w->request->width - used : 20);
+	trim_spaces(w->out);
 	buffer_u8(w->out, '\n');
 }
 

@@ -35,6 +35,12 @@ void put_spaces(struct buffer *out, size_t n) {
 	}
 }
 
+void trim_spaces(struct buffer *out) {
+	while (out->size && out->data[out->size - 1] == ' ') {
+		out->size--;
+	}
+}
+
 void put_left(struct buffer *out, struct slice s, size_t width) {
 	size_t n = columns_of(s);
 	if (n <= width) {

@@ -17,6 +17,9 @@ void put_right(struct buffer *out, const char *text, size_t width);
 
 void put_spaces(struct buffer *out, size_t n);
 
+/** Drop the spaces that the last column of a line ends with. */
+void trim_spaces(struct buffer *out);
+
 /** As put_left, but cut at the end: for lists whose beginning matters. */
 void put_cut_padded(struct buffer *out, struct slice s, size_t width);
 

@@ -33,9 +33,7 @@ static void put_callers(struct page *p, const struct part *site, struct buffer *
 			n++;
 		}
 	}
-	if (out->size > 0) {
-		out->size--; // the last space
-	}
+	trim_spaces(out);
 }
 
 /** How the width of a table is shared out; the numbers' columns are fixed. */

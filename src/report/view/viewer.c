@@ -97,14 +97,8 @@ typedef void put_cut(struct buffer *out, struct slice s, size_t width);
 /** What fits into the rest of the line. */
 static void put_rest(struct viewer *v, struct slice text, put_cut *put) {
 	size_t used = BYTES_COLUMN + share_width(v->lens) + BLOCKS_COLUMN + 2;
-	struct buffer padded = {0};
-	put(&padded, text, v->width > used ? v->width - used : 0);
-	while (padded.size && padded.data[padded.size - 1] == ' ') {
-		padded.size--;
-	}
-	buffer_slice(v->out, buffer_view(&padded));
-	v->out->failed |= padded.failed;
-	buffer_finish(&padded);
+	put(v->out, text, v->width > used ? v->width - used : 0);
+	trim_spaces(v->out);
 }
 
 bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded) {
