@@ -140,6 +140,19 @@ def test_java_is_its_machine_not_its_launcher(tools, tmp_path):
                     held), held
 
 
+CSHARP = "class W { static void Main() { System.Console.WriteLine(1); } }"
+
+
+def test_mono_is_a_runtime(tools, tmp_path):
+    """Its compiler, which is translated ahead of time: no wrapper of Mono's own names what that allocates."""
+    compiler = Path("/usr/lib/mono/4.5/mcs.exe")
+    if not compiler.exists():
+        pytest.skip("no mcs here")
+    page, data = said(tools, tmp_path, CSHARP, "mono", compiler, suffix="cs")
+    assert all("monoeg_" not in f["text"] for f in data["findings"]) and "monoeg_" not in page.split("MEMORY")[0], page
+    assert re.match(r"Mono_CSharp_|IKVM_|mono-sgen holds ", first(data)["text"]), data["findings"]
+
+
 LUA = "kept = {} for i = 1, 60000 do kept[i] = {id = i, name = 'x' .. i} end print(#kept)\n"
 TCL = "for {set i 0} {$i < 60000} {incr i} {dict set kept $i \"name $i\"}; puts [dict size $kept]\n"
 GUILE = "(define kept (map (lambda (i) (number->string (expt 7 i))) (iota 500)))(display (length kept))\n"

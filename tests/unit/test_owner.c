@@ -148,8 +148,9 @@ static void knows_crates_modules_and_packages(void **state) {
 static void knows_runtimes(void **state) {
 	(void)state;
 	static const char *const runtimes[] = {"/usr/bin/node", "/usr/bin/python3.11", "python",
-			"/opt/node_debug", "/usr/bin/perl5.36.0"};
-	static const char *const own[] = {"/home/u/nodeps", "/usr/bin/jq", "/home/u/pythonista", ""};
+			"/opt/node_debug", "/usr/bin/perl5.36.0", "/usr/bin/mono-sgen"};
+	static const char *const own[] = {"/home/u/nodeps", "/usr/bin/jq", "/home/u/pythonista",
+			"/usr/bin/monodoc", ""};
 	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
 		assert_true(owner_is_runtime(slice_of_text(runtimes[i])));
 	}

@@ -109,9 +109,9 @@ enum code owner_of_function(struct slice function) {
 static const char *const runtime_modules[] = {"libc.so", "libc-2.", "libc.musl", "ld-linux",
 		"ld-musl", "libstdc++.so", "libc++.so", "libc++abi.so", "libgcc_s.so", "libm.so",
 		"libpthread", "libdl.so", "librt.so", "libnode.so", "libuv.so", "libv8", "libpython",
-		"libjvm.so", "libruby", "libperl", "libasan.so", "liblsan.so", "libubsan.so",
-		"libclang_rt.", "libtsan.so", "libjemalloc.so", "libmimalloc.so", "libtcmalloc",
-		"libheaptrack_preload.so", "linux-vdso", "["};
+		"libjvm.so", "libmono", "mscorlib.dll", "System.", "libruby", "libperl", "libasan.so",
+		"liblsan.so", "libubsan.so", "libclang_rt.", "libtsan.so", "libjemalloc.so",
+		"libmimalloc.so", "libtcmalloc", "libheaptrack_preload.so", "linux-vdso", "["};
 
 static const struct rule module_paths[] = {
 		{"/lib-dynload/", CONTAINS, CODE_RUNTIME}, // Python's own extension modules
@@ -183,7 +183,8 @@ bool owner_is_in_prefix_of(struct slice exe, struct slice path) {
 }
 
 bool owner_is_runtime(struct slice exe) {
-	static const char *const runtimes[] = {"node", "nodejs", "python", "java", "ruby", "perl"};
+	static const char *const runtimes[] = {"node", "nodejs", "python", "java", "ruby", "perl",
+			"mono"};
 	struct slice name = path_base(exe);
 	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
 		size_t n = strlen(runtimes[i]);

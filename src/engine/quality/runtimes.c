@@ -23,6 +23,7 @@ static const struct runtime {
 		{"python", "Python", "-X perf", 12, "small objects", "PYTHONMALLOC=malloc records them"},
 		{"php", "PHP", NULL, 0, "what scripts hold", "USE_ZEND_ALLOC=0 records it"},
 		{"java", "Java", NULL, 0, "Java's objects", "jcmd PID GC.class_histogram tells of them"},
+		{"mono", "C#", "--jitmap", 0, NULL, NULL},
 		{"ruby", "Ruby", NULL, 0, "Ruby's objects", "ObjectSpace.dump_all tells of them"},
 		{"R", "R", "call Rprofmem() in the script", 0, NULL, NULL},
 };

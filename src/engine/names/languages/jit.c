@@ -103,7 +103,7 @@ struct slice names_jit_package(const struct name *f) {
 
 enum code names_jit_code(const struct name *f, enum code otherwise) {
 	static const char *const runtime[] = {"Builtin:", "BytecodeHandler:", "RegExp:", "Stub:",
-			"Handler:", "Bytecode:"};
+			"Handler:", "Bytecode:", "generic_trampoline_", "(wrapper ", "(null)", "System."};
 	if (STARTS_WITH_ANY(f->function, runtime)) {
 		return CODE_RUNTIME;
 	}
