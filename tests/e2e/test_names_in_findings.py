@@ -181,6 +181,27 @@ def test_what_code_without_a_name_called_stands_beside_it(tools, tmp_path):
     assert "+0x" not in texts and "line 0" not in texts, texts
 
 
+# zlib takes its memory through a function of the program's, the only one that has a name
+HANDED_IN = """
+#include <stdlib.h>
+int deflateInit_(void *stream, int level, const char *version, int size);
+void *own_calloc(void *own, unsigned n, unsigned size) { void *p = calloc(n, size); return p ? p : own; }
+static void drop(void *own, void *p) { free(own ? NULL : p); }
+int main(void) {
+	void **stream = calloc(1, 112);
+	stream[8] = (void *)own_calloc;
+	stream[9] = (void *)drop;
+	return deflateInit_(stream, 6, "1.2", 112);
+}
+"""
+
+
+def test_the_library_that_asked_is_named_not_the_hook_that_it_asked(tools, tmp_path):
+    program = build(tmp_path, HANDED_IN, "-l:libz.so.1", "-s", "-Wl,--export-dynamic-symbol=own_calloc")
+    found = finding(tools.record(program), "peak")
+    assert found["function"].startswith("deflateInit") and "own_calloc" not in found["text"], found
+
+
 # As servers are called by libevent: the library has names, the program that it calls back has none
 CALLED_BACK = """
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 /*
  * Finds the frame that each stack is named after: its best one, the innermost of equals.
  *
- *   the user's own > its allocation wrappers > a dependency's, named > the user's, unnamed >
+ *   the user's own > a dependency's, named > its allocation wrappers > the user's, unnamed >
  *   unnamed > a runtime's
  *
  * What a dependency only calls back is not its work: a frame of the user's own that lies further in
@@ -25,8 +25,8 @@ enum fitness {
 	FIT_RUNTIME,
 	FIT_UNNAMED,
 	FIT_YOURS_UNNAMED,
-	FIT_LIBRARY,
 	FIT_WRAPPER,
+	FIT_LIBRARY,
 	FIT_YOURS,
 };
 
