@@ -8,18 +8,176 @@
  * Functions that do not return are recognized by their names. After a call of one that is not
  * recognized, the code behind the call is followed by mistake; therefore the beginning of a
  * function overrides what was noted there. Otherwise each instruction is decoded once.
+ *
+ * What was noted becomes DWARF's call frame instructions: only what differs from the row before is
+ * written, and a record ends at the first gap.
  */
 
 #include "injector/resident/frames.h"
 
-#include "injector/resident/flow.h"
+#include "injector/arch/step.h"
+#include "injector/find/code_map.h"
+#include "machine.h"
 
+#include <dwarf.h>
 #include <elf.h>
 
 enum {
+	PAGE = 4096,
 	FUNCTION_MAX = 1 << 16, // how far the ways of a switch can be from it
 	TEXT_MAX = 64 << 20,
 };
+
+/** Of places. */
+enum {
+	IS_BEGIN = 1,  // a function begins there
+	IS_COLD = 2,   // the seldom used part of a function, which is jumped to
+	NO_RETURN = 4, // what begins there never comes back
+};
+
+struct place {
+	uint64_t at;
+	struct frame_row row;
+	bool is_forced; // what was noted there is wrong
+};
+
+/** One segment of code, with what is known before each of its instructions. */
+struct flow {
+	const struct module_code *module;
+	struct code_map tables; // functions that have unwind tables
+	uint64_t start, end;    // of the code, as the file counts
+	const uint8_t *code;
+	struct frame_row *rows; // one per byte
+	uint8_t *marks;         // likewise: IS_BEGIN...
+	uint8_t *pages;         // is anything noted in that page of code?
+	uint64_t patience;      // instructions that may still be looked at
+	VEC(struct place) begins, places;
+};
+
+static const struct frame_row entry_row = {.sp = STEP_ENTRY_SP};
+
+static bool is_inside(const struct flow *f, uint64_t at) {
+	return at >= f->start && at < f->end;
+}
+
+static bool is_same(const struct frame_row *a, const struct frame_row *b) {
+	return a->sp == b->sp && a->bp == b->bp && a->bp_at == b->bp_at && a->is_end == b->is_end;
+}
+
+// ---- records
+
+static void put_uleb(struct buffer *out, uint64_t value) {
+	do {
+		buffer_u8(out, (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0)));
+		value >>= 7;
+	} while (value != 0);
+}
+
+/** The length of the record that begins at `at`, and zeros up to a multiple of 8. */
+static void end_record(struct buffer *out, size_t at) {
+	while (!out->failed && (out->size - at) % STEP_WORD != 4) {
+		buffer_u8(out, 0);
+	}
+	uint32_t n_bytes = (uint32_t)(out->size - at - sizeof(uint32_t));
+	if (!out->failed) {
+		memcpy((uint8_t *)out->data + at, &n_bytes, sizeof n_bytes);
+	}
+}
+
+/** At a function's beginning the return address lies one word below the CFA. */
+static void put_common(struct buffer *out) {
+	const uint8_t common[] = {1, 'z', 'R', 0, // version, augmentation
+			1, 0x78, MACHINE_DWARF_RA,        // code by 1, data by -8
+			1, 0,                             // addresses as they are
+			DW_CFA_def_cfa, MACHINE_DWARF_SP, STEP_WORD,
+			(uint8_t)(DW_CFA_offset | MACHINE_DWARF_RA), 1};
+	buffer_u32(out, 0);
+	buffer_u32(out, 0);
+	buffer_bytes(out, common, sizeof common);
+	end_record(out, 0);
+}
+
+static void put_advance(struct buffer *out, uint64_t n) {
+	if (n < 0x40) {
+		buffer_u8(out, (uint8_t)(DW_CFA_advance_loc | n));
+	} else if (n <= UINT8_MAX) {
+		buffer_u8(out, DW_CFA_advance_loc1);
+		buffer_u8(out, (uint8_t)n);
+	} else {
+		buffer_u8(out, DW_CFA_advance_loc4);
+		buffer_u32(out, (uint32_t)n);
+	}
+}
+
+static void put_row(struct buffer *out, const struct frame_row *before,
+		const struct frame_row *row) {
+	if (row->sp != before->sp || (row->sp == 0 && row->bp != before->bp)) {
+		buffer_u8(out, DW_CFA_def_cfa);
+		put_uleb(out, row->sp != 0 ? MACHINE_DWARF_SP : MACHINE_DWARF_BP);
+		put_uleb(out, (uint64_t)STEP_WORD * (row->sp != 0 ? row->sp : row->bp));
+	}
+	if (row->bp_at != before->bp_at) {
+		buffer_u8(out,
+				(uint8_t)((row->bp_at != 0 ? DW_CFA_offset : DW_CFA_restore) | MACHINE_DWARF_BP));
+		if (row->bp_at != 0) {
+			put_uleb(out, row->bp_at);
+		}
+	}
+	if (row->is_end) {
+		buffer_u8(out, DW_CFA_undefined);
+		put_uleb(out, MACHINE_DWARF_RA);
+	}
+}
+
+/** Of what was noted from `at` on, as far as it goes without a hole. Where it ends. */
+static uint64_t put_record(struct buffer *out, const struct flow *f, uint64_t at) {
+	size_t begin = out->size;
+	struct frame_row before = entry_row;
+	uint64_t start = at, told = at;
+	bool is_end = f->rows[at - f->start].is_end;
+	buffer_u32(out, 0);
+	buffer_u32(out, (uint32_t)(begin + sizeof(uint32_t)));
+	buffer_u64(out, f->module->bias + start);
+	size_t size_at = out->size;
+	buffer_u64(out, 0);
+	buffer_u8(out, 0);
+	for (const struct frame_row *row; is_inside(f, at) &&
+			(row = &f->rows[at - f->start])->n_bytes != 0 && row->is_end == is_end;
+			at += row->n_bytes) {
+		if (is_same(row, &before) && at != start) {
+			continue;
+		}
+		if (at != told) {
+			put_advance(out, at - told);
+		}
+		put_row(out, &before, row);
+		told = at;
+		before = *row;
+	}
+	uint64_t n_bytes = at - start;
+	if (!out->failed) {
+		memcpy((uint8_t *)out->data + size_at, &n_bytes, sizeof n_bytes);
+	}
+	end_record(out, begin);
+	return at;
+}
+
+/** Add what was noted, behind a common record if `out` is empty. */
+static void put_records(struct buffer *out, const struct flow *f) {
+	if (out->size == 0) {
+		put_common(out);
+	}
+	for (uint64_t at = f->start; at < f->end;) {
+		uint64_t into = at - f->start;
+		if (!f->pages[into / PAGE]) {
+			at += PAGE - into % PAGE; // of a large program next to nothing is looked at
+		} else {
+			at = f->rows[into].n_bytes != 0 ? put_record(out, f, at) : at + 1;
+		}
+	}
+}
+
+// ---- functions
 
 static bool is_known(const struct frame_row *row) {
 	return row->sp != 0 || row->bp != 0 || row->is_end;
@@ -30,26 +188,26 @@ static bool has_tables(const struct flow *f, uint64_t at) {
 }
 
 static void mark(struct flow *f, uint64_t at, unsigned marks) {
-	if (flow_is_inside(f, at)) {
+	if (is_inside(f, at)) {
 		f->marks[at - f->start] |= (uint8_t)marks;
 	}
 }
 
 static void add_begin(struct flow *f, uint64_t at) {
-	if (!flow_is_inside(f, at) || (f->marks[at - f->start] & FLOW_BEGIN) != 0) {
+	if (!is_inside(f, at) || (f->marks[at - f->start] & IS_BEGIN) != 0) {
 		return;
 	}
-	mark(f, at, FLOW_BEGIN);
-	struct flow_place *item = has_tables(f, at) ? NULL : vec_push(&f->begins);
+	mark(f, at, IS_BEGIN);
+	struct place *item = has_tables(f, at) ? NULL : vec_push(&f->begins);
 	if (item) {
-		*item = (struct flow_place){.at = at, .row = flow_entry};
+		*item = (struct place){.at = at, .row = entry_row};
 	}
 }
 
 static void add_place(struct flow *f, uint64_t at, const struct frame_row *row, bool is_forced) {
-	struct flow_place *item = flow_is_inside(f, at) ? vec_push(&f->places) : NULL;
+	struct place *item = is_inside(f, at) ? vec_push(&f->places) : NULL;
 	if (item) {
-		*item = (struct flow_place){at, *row, is_forced};
+		*item = (struct place){at, *row, is_forced};
 	}
 }
 
@@ -80,7 +238,7 @@ static bool goes_on(struct flow *f, const struct step *s, uint64_t at, const str
 	case STEP_ON: return true;
 	case STEP_CALL:
 		add_begin(f, s->to);
-		return !flow_is_inside(f, s->to) || (f->marks[s->to - f->start] & FLOW_NO_RETURN) == 0;
+		return !is_inside(f, s->to) || (f->marks[s->to - f->start] & NO_RETURN) == 0;
 	case STEP_BRANCH: add_place(f, s->to, row, is_forced); return true;
 	case STEP_JUMP:
 		if (row->sp == STEP_ENTRY_SP && row->bp_at == 0 && !row->is_end) {
@@ -95,23 +253,23 @@ static bool goes_on(struct flow *f, const struct step *s, uint64_t at, const str
 }
 
 /** One way, until it ends, is known already, or comes to another function's beginning. */
-static void walk(struct flow *f, const struct flow_place *from) {
+static void walk(struct flow *f, const struct place *from) {
 	struct frame_row row = from->row;
 	struct step_hints hints = {0};
 	struct step s;
-	for (uint64_t at = from->at; flow_is_inside(f, at) && is_known(&row); at += s.n_bytes) {
+	for (uint64_t at = from->at; is_inside(f, at) && is_known(&row); at += s.n_bytes) {
 		struct frame_row *noted = &f->rows[at - f->start];
 		const struct frame_row before = row;
 		unsigned marks = f->marks[at - f->start];
-		bool is_begun = ((marks & FLOW_BEGIN) != 0 && !flow_row_is_same(&row, &flow_entry)) ||
-				((marks & FLOW_COLD) != 0 && at != from->at);
-		bool is_done = noted->n_bytes != 0 && (!from->is_forced || flow_row_is_same(&row, noted));
+		bool is_begun = ((marks & IS_BEGIN) != 0 && !is_same(&row, &entry_row)) ||
+				((marks & IS_COLD) != 0 && at != from->at);
+		bool is_done = noted->n_bytes != 0 && (!from->is_forced || is_same(&row, noted));
 		if (is_begun || is_done || f->patience == 0 ||
 				!step_over(&s, &row, &hints, f->code + (at - f->start), f->end - at, at)) {
 			return;
 		}
 		f->patience--;
-		f->pages[(at - f->start) / FLOW_PAGE] = 1;
+		f->pages[(at - f->start) / PAGE] = 1;
 		*noted = before;
 		noted->n_bytes = s.n_bytes;
 		add_begin(f, s.pointer);
@@ -123,12 +281,12 @@ static void walk(struct flow *f, const struct flow_place *from) {
 
 static void follow(struct flow *f) {
 	while (f->begins.n > 0) {
-		struct flow_place begin = f->begins.items[--f->begins.n];
+		struct place begin = f->begins.items[--f->begins.n];
 		const struct frame_row *noted = &f->rows[begin.at - f->start];
-		begin.is_forced = noted->n_bytes != 0 && !flow_row_is_same(noted, &flow_entry);
+		begin.is_forced = noted->n_bytes != 0 && !is_same(noted, &entry_row);
 		walk(f, &begin);
 		while (f->places.n > 0) {
-			const struct flow_place place = f->places.items[--f->places.n];
+			const struct place place = f->places.items[--f->places.n];
 			walk(f, &place);
 		}
 	}
@@ -159,9 +317,9 @@ static void add_symbols(struct flow *f) {
 		}
 		if (!strstr(symbol.name, ".cold")) {
 			add_begin(f, symbol.address);
-			mark(f, symbol.address, never_returns(symbol.name) ? FLOW_NO_RETURN : 0);
+			mark(f, symbol.address, never_returns(symbol.name) ? NO_RETURN : 0);
 		} else {
-			mark(f, symbol.address, FLOW_COLD);
+			mark(f, symbol.address, IS_COLD);
 		}
 	}
 }
@@ -187,12 +345,12 @@ static void follow_segment(struct buffer *out, struct flow *f, const struct elf_
 	f->patience = 4 * code.size;
 	f->rows = calloc(code.size, sizeof *f->rows);
 	f->marks = calloc(code.size, 1);
-	f->pages = calloc(code.size / FLOW_PAGE + 1, 1);
+	f->pages = calloc(code.size / PAGE + 1, 1);
 	if (f->rows && f->marks && f->pages) {
 		add_begin(f, f->module->image.entry);
 		add_symbols(f);
 		follow(f);
-		flow_put_records(out, f);
+		put_records(out, f);
 	}
 	free(f->rows);
 	free(f->marks);
