@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "engine/aggregate.h"
 #include "engine/mappings.h"
-#include "sys/pagemap.h"
+#include "sys/smaps.h"
 
 struct parts_range {
 	uint64_t start, end;

@@ -89,6 +89,12 @@ bool file_read_found(const char *path, const char *beside, struct buffer *out, s
 	return ok;
 }
 
+void file_close(int fd) {
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+}
+
 bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct err *err) {
 	const uint8_t *at = data;
 	while (n > 0) {

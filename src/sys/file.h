@@ -25,6 +25,9 @@ bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, str
 bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
 		struct err *err);
 
+/** Close it, unless it is negative. */
+void file_close(int fd);
+
 /** Write all `n` bytes at `offset`, with as many calls as needed. */
 bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct err *err);
 

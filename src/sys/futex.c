@@ -2,6 +2,7 @@
 /* Calls the kernel's futex operations. */
 #include "sys/futex.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,4 +18,29 @@ void futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns) 
 
 void futex_wake(_Atomic uint32_t *word, int n) {
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
+}
+
+/*
+ * The kernel walks a thread's robust list when the thread dies. An entry is any address of the
+ * process; the word it stands for lies `futex_offset` bytes away. So the list can live in our own
+ * memory while the word lies in shared memory that others may scribble on.
+ */
+static struct robust_list_head list;
+static struct robust_list entry;
+
+bool robust_hold(_Atomic uint32_t *word, struct err *err) {
+	entry.next = &list.list;
+	list.list.next = &entry;
+	list.futex_offset = (long)((uintptr_t)word - (uintptr_t)&entry);
+	list.list_op_pending = NULL;
+	if (syscall(SYS_set_robust_list, &list, sizeof list) != 0) {
+		return err_system(err, errno, "cannot register a robust lock");
+	}
+	atomic_store(word, (uint32_t)syscall(SYS_gettid));
+	return true;
+}
+
+void robust_release(_Atomic uint32_t *word) {
+	list.list.next = &list.list;
+	atomic_store(word, 0);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/** Sleeping until another thread or process changes a word. */
+/** Sleeping until another thread or process changes a word, and telling that a thread has died. */
+
+#include "base/err.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -14,3 +16,14 @@ void futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 
 /** Wake up to `n` sleepers, of any process that maps the word. */
 void futex_wake(_Atomic uint32_t *word, int n);
+
+/**
+ * Hold a futex word as a robust lock until the calling thread dies: the word is its thread id, and
+ * when the thread is gone for whatever reason, the kernel sets FUTEX_OWNER_DIED in it (and wakes,
+ * if FUTEX_WAITERS was set). One word per process, held permanently by its first thread, which can
+ * no longer use robust pthread mutexes. False: the system call failed.
+ */
+bool robust_hold(_Atomic uint32_t *word, struct err *err);
+
+/** Let go of it, in the same thread: the word is 0 afterwards. */
+void robust_release(_Atomic uint32_t *word);

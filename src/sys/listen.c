@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Makes listening sockets on the loopback address and of unix. */
+/* Makes sockets on the loopback address and of unix, and sends descriptors over the latter. */
 #include "sys/listen.h"
+
+#include "sys/file.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -65,9 +67,7 @@ static bool make_way(const struct sockaddr_un *address, struct err *err) {
 	}
 	int fd = connect_at(address, sizeof *address);
 	if (fd >= 0 || errno != ECONNREFUSED) {
-		if (fd >= 0) {
-			(void)close(fd);
-		}
+		file_close(fd);
 		return err_set(err, ERR_USAGE, "%s: another server is listening there", address->sun_path);
 	}
 	return unlink(address->sun_path) == 0 || err_system(err, errno, "%s", address->sun_path);
@@ -145,4 +145,34 @@ bool unix_peer(int connection, struct ucred *who) {
 	socklen_t size = sizeof *who;
 	*who = (struct ucred){.uid = (uid_t)-1, .gid = (gid_t)-1};
 	return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, who, &size) == 0;
+}
+
+bool fd_send(int socket, const void *data, size_t n, int fd, int flags) {
+	struct iovec part = {(void *)(uintptr_t)data, n};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	if (fd >= 0) {
+		message.msg_control = control.room;
+		message.msg_controllen = sizeof control.room;
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+	}
+	return sendmsg(socket, &message, MSG_NOSIGNAL | flags) == (ssize_t)n;
+}
+
+void fd_door_serve(int door, int fd, bool (*may_have)(void *user, pid_t pid, uid_t uid),
+		void *user) {
+	int connection;
+	while ((connection = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		struct ucred who;
+		if (unix_peer(connection, &who) && may_have(user, who.pid, who.uid)) {
+			(void)fd_send(connection, "", 1, fd, MSG_DONTWAIT);
+		}
+		(void)close(connection);
+	}
 }

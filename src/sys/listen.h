@@ -34,3 +34,14 @@ int connect_to_unix(const char *name);
 
 /** Who is at the other end; the pid is 0 if it cannot be seen from here. */
 bool unix_peer(int connection, struct ucred *who);
+
+/** Send `n` bytes and, unless it is -1, a descriptor with them. False: not all went. */
+bool fd_send(int socket, const void *data, size_t n, int fd, int flags);
+
+/**
+ * Serve all connections waiting at a socket (listen_on_abstract), for processes that cannot open
+ * /proc/PID/fd/N: those that the caller's rule permits get the descriptor, with one byte of data.
+ * `may_have` (pid as this process sees it, or 0) decides. Never waits.
+ */
+void fd_door_serve(int door, int fd, bool (*may_have)(void *user, pid_t pid, uid_t uid),
+		void *user);

@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: MIT
-/* Saves and restores dispositions, and reads signals from a descriptor. */
+/*
+ * Saves and restores dispositions, and reads signals from a descriptor. A witness counts those of
+ * the group: a child that does nothing else.
+ */
 #include "sys/signals.h"
 
+#include "sys/clock.h"
+#include "sys/process.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void signals_save(struct signals_start *out) {
@@ -59,4 +74,148 @@ bool signals_next(int fd, struct signals_arrived *out) {
 	out->is_sent = info.ssi_code <= 0; // SI_USER, SI_QUEUE, SI_TKILL; the terminal's is SI_KERNEL
 	out->sender = (int)info.ssi_pid;
 	return true;
+}
+
+// ---- the witness
+
+#define WITNESS_NAME "witness"
+
+enum {
+	DELIVERY_NS = 5000000, // a group's members get a signal one after the other, within this
+	GUARD_MS = 50,
+	GUARD_LOOKS = 20,
+	COUNTING_NS = 1000000, // a pending one is counted as soon as the witness runs:
+	COUNTING_TRIES = 300,  // look so often
+	FIELD_ARG_START = 48,  // of /proc/PID/stat
+};
+
+// ---- the witness itself
+
+// Where argv[0] lies, so that neither `pidof heaptrack` nor `ps` takes the witness for heaptrack
+static char *own_name(void) {
+	char text[1024] = "";
+	(void)process_read(0, "stat", text, sizeof text);
+	return (char *)(uintptr_t)process_stat_number(text, FIELD_ARG_START);
+}
+
+static void take_name(void) {
+	(void)prctl(PR_SET_NAME, WITNESS_NAME);
+	char *name = own_name();
+	if (name) {
+		size_t n = strlen(name);
+		memset(name, 0, n);
+		(void)snprintf(name, n + 1, WITNESS_NAME);
+	}
+}
+
+static bool is_stopped(pid_t pid) {
+	struct process_usage usage;
+	return process_usage(pid, &usage) && usage.state == 'T';
+}
+
+// True if the program is stopped; else heaptrack shall not be either
+static bool guard(pid_t program, pid_t heaptrack) {
+	if (is_stopped(program)) {
+		return true;
+	}
+	if (is_stopped(heaptrack)) {
+		(void)kill(heaptrack, SIGCONT);
+	}
+	return false;
+}
+
+static void witness(int life_fd, pid_t heaptrack, _Atomic uint32_t *counts) {
+	sigset_t all;
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	take_name();
+	(void)dup2(life_fd, 0);
+	(void)close_range(1, ~0u, 0);
+	int signals = signalfd(-1, &all, SFD_NONBLOCK);
+	struct pollfd fds[] = {{.fd = 0, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+	pid_t program = 0;    // stopped, and heaptrack with it
+	unsigned n_looks = 0; // after it went on: heaptrack may be about to stop still
+	while (signals >= 0 && poll(fds, 2, program ? GUARD_MS : -1) >= 0) {
+		if (fds[0].revents && read(0, &program, sizeof program) != (ssize_t)sizeof program) {
+			break; // heaptrack is gone
+		}
+		n_looks = fds[0].revents ? GUARD_LOOKS : n_looks;
+		n_looks = program && guard(program, heaptrack) ? GUARD_LOOKS : n_looks;
+		program = program && n_looks-- > 0 ? program : 0;
+		struct signals_arrived arrived;
+		while (signals_next(signals, &arrived)) {
+			if (arrived.is_sent && arrived.signal < WITNESS_SIGNALS) {
+				atomic_fetch_add(&counts[arrived.signal], 1);
+			}
+		}
+	}
+	_exit(0);
+}
+
+// ---- the other side
+
+bool witness_start(struct witness *w, struct err *err) {
+	*w = (struct witness){.life_fd = -1};
+	int life[2];
+	w->counts = mmap(NULL, WITNESS_SIGNALS * sizeof *w->counts, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (w->counts == MAP_FAILED) {
+		w->counts = NULL;
+		return err_memory(err);
+	}
+	if (pipe2(life, O_CLOEXEC) != 0) {
+		return err_system(err, errno, "pipe");
+	}
+	pid_t *pid = (pid_t *)(void *)
+						 w->counts; // entry 0 is no signal's: the grandchild's pid goes there
+	pid_t heaptrack = getpid(), between = fork();
+	if (between == 0) {
+		(void)close(life[1]);
+		pid_t last = fork();
+		if (last == 0) {
+			witness(life[0], heaptrack, w->counts);
+		}
+		*pid = last > 0 ? last : 0;
+		_exit(0);
+	}
+	(void)close(life[0]);
+	w->life_fd = life[1];
+	while (between > 0 && waitpid(between, NULL, 0) < 0 && errno == EINTR) {}
+	w->pid = *pid;
+	return w->pid > 0 ? true : err_system(err, errno, "cannot start a process");
+}
+
+static bool is_pending(const struct witness *w, int signal) {
+	char text[4096] = "";
+	(void)process_read(w->pid, "status", text, sizeof text);
+	return (process_status_number(text, "ShdPnd", 16) >> (signal - 1) & 1) != 0;
+}
+
+bool witness_saw(struct witness *w, int signal) {
+	if (w->pid == 0 || signal <= 0 || signal >= WITNESS_SIGNALS) {
+		return false;
+	}
+	clock_sleep_ns(DELIVERY_NS);
+	for (int i = 0; i < COUNTING_TRIES && is_pending(w, signal); i++) {
+		clock_sleep_ns(COUNTING_NS);
+	}
+	uint32_t count = atomic_load(&w->counts[signal]);
+	bool is_new = count != w->known[signal];
+	w->known[signal] = count;
+	return is_new;
+}
+
+void witness_guard(struct witness *w, pid_t program) {
+	if (w->pid != 0) {
+		(void)!write(w->life_fd, &program, sizeof program);
+	}
+}
+
+void witness_stop(struct witness *w) {
+	if (w->counts) {
+		(void)close(w->life_fd);
+		(void)munmap((void *)w->counts, WITNESS_SIGNALS * sizeof *w->counts);
+		w->counts = NULL;
+		w->pid = 0;
+	}
 }

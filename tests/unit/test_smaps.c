@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sys/pagemap.h"
+#include "sys/smaps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

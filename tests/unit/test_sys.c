@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "base/path.h"
 #include "sys/cgroup.h"
-#include "sys/fd_door.h"
 #include "sys/file.h"
 #include "sys/listen.h"
 #include "sys/process.h"
 #include "sys/signals.h"
 #include "sys/spawn.h"
-#include "sys/witness.h"
 
 #include <errno.h>
 #include <poll.h>

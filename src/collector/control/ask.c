@@ -4,6 +4,7 @@
 #include "collector/control.h"
 #include "collector/control/protocol.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 #include "sys/process.h"
 
 #include <errno.h>
@@ -153,9 +154,7 @@ static bool ask_once(struct call *c, struct slice line, struct slice *rest, stru
 		send_all(c, line);
 		ok = receive(c, err) && take_first(c, rest, err);
 	}
-	if (c->fd >= 0) {
-		(void)close(c->fd);
-	}
+	file_close(c->fd);
 	return ok;
 }
 

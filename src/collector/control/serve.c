@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "collector/control/protocol.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 #include "sys/futex.h"
 
 #include <errno.h>
@@ -306,9 +307,7 @@ void control_close(struct control *c) {
 		(void)unlink(c->place.name);
 	}
 	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
-		if (fds[i] >= 0) {
-			(void)close(fds[i]);
-		}
+		file_close(fds[i]);
 	}
 	buffer_finish(&c->in);
 	buffer_finish(&c->out);

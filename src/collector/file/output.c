@@ -174,9 +174,7 @@ static bool make_room_for_name(struct output *o, bool overwrite, bool *is_in_use
 	} else if (what == EXISTS_RECORDING || what == EXISTS_EMPTY) {
 		ok = unlink(o->path) == 0 || err_system(err, errno, "cannot replace \"%s\"", o->path);
 	}
-	if (fd >= 0) {
-		(void)close(fd);
-	}
+	file_close(fd);
 	return ok;
 }
 

@@ -8,8 +8,9 @@
 #include "collector/guardian/guardian.h"
 
 #include "collector/launch/parts.h"
-#include "sys/fd_door.h"
+#include "sys/file.h"
 #include "sys/futex.h"
+#include "sys/listen.h"
 #include "wire/segment.h"
 
 #include <errno.h>
@@ -82,9 +83,7 @@ static bool share(const struct work *w, int fd, struct err *err) {
 	char path[64];
 	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)w->heaptrack, fd);
 	int ours = injector_memory(w->injector, path, err);
-	if (ours >= 0) {
-		(void)close(ours);
-	}
+	file_close(ours);
 	return ours >= 0;
 }
 
@@ -163,9 +162,7 @@ static bool obey(struct work *w, const struct request *r, struct answer *a) {
 		step(w, r, a, &fd);
 	}
 	bool is_sent = fd_send(w->socket, a, sizeof *a, fd, 0);
-	if (fd >= 0) {
-		(void)close(fd);
-	}
+	file_close(fd);
 	return is_sent;
 }
 
@@ -275,9 +272,8 @@ static bool take_answer(const struct guardian *g, struct answer *a, int *fd, str
 	int received = received_descriptor(&message);
 	if (fd) {
 		*fd = received;
-	} else if (received >= 0) {
-		(void)close(received);
-	}
+	} else
+		file_close(received);
 	if (!a->ok && err) {
 		*err = a->err;
 	}

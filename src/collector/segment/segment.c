@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "sys/futex.h"
-#include "sys/robust.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,8 +3,9 @@
 #include "collector/watch/watch.h"
 
 #include "sys/clock.h"
-#include "sys/fd_door.h"
+#include "sys/file.h"
 #include "sys/futex.h"
+#include "sys/listen.h"
 #include "sys/process.h"
 #include "sys/signals.h"
 #include "sys/terminal.h"
@@ -279,9 +280,7 @@ struct watch *watch_start(const struct watch_params *params, struct err *err) {
 	int why = w->stop_fd < 0 ? errno : pthread_create(&w->thread, NULL, run, w);
 	if (why != 0) {
 		(void)err_system(err, why, "cannot watch the program");
-		if (w->stop_fd >= 0) {
-			(void)close(w->stop_fd);
-		}
+		file_close(w->stop_fd);
 		free(w);
 		return NULL;
 	}

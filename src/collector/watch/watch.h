@@ -23,7 +23,7 @@
 
 #include "collector/control/serve.h"
 #include "sys/process.h"
-#include "sys/witness.h"
+#include "sys/signals.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>
